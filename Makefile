@@ -1,0 +1,146 @@
+# Stoker. `make` builds, `make run` shows it, `make check` tests it.
+# Variants (asan, tsan, fuzz) build in folders of their own: B names it.
+
+B      ?= build
+CC     ?= gcc
+CXX    ?= g++
+PREFIX ?= /usr
+PORT   ?= 8088
+STATE  ?= $(B)/run
+
+VERSION  := 0.1.0
+Q        := $(if $(V),,@)
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	    -Wvla -Wformat=2 -Wundef $(if $(CI),-Werror)
+CFLAGS   ?= -O2 -g
+CPPFLAGS += -D_GNU_SOURCE -DSTOKER_VERSION='"$(VERSION)"' -Iinclude -I$(B)/gen
+ALL_CFLAGS = -std=gnu17 -fno-omit-frame-pointer -fstack-protector-strong \
+	    $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
+ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
+
+# Directories in link order: each may use those to its right.
+API_DIRS    := api endpoint store profile base
+WORKER_DIRS := worker capture store profile base
+CLI_DIRS    := cli store profile base
+TEST_DIRS   := api endpoint worker capture store profile cli base
+LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
+	-liberty -lunwind-x86_64 -lunwind -ldeflate -linih -lcap -lseccomp \
+	-lpthread -lm
+PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
+
+objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
+	   $(wildcard app/$1/*.c))) $(GEN_$1)
+archives = $(foreach d,$1,$(B)/lib$d.a)
+
+.PHONY: all run stop check unit bench asan tsan fuzz tidy format install \
+	clean deps size
+all: $(PROGRAMS)
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+# --- generated: SQL and files carried inside the programs -----------------
+SQL := $(sort $(wildcard sql/migrate/*.sql)) $(sort $(wildcard sql/query/*.sql))
+GEN_store   := $(B)/gen/store/sql.o
+GEN_profile := $(patsubst app/web/%,$(B)/gen/web/%.o,\
+	       $(wildcard app/web/flame/*.*))
+
+$(B)/gen/store/sql.h $(B)/gen/store/sql.c &: app/store/sql.awk $(SQL)
+	@mkdir -p $(@D)
+	$(Q)awk -v header=$(B)/gen/store/sql.h -v source=$(B)/gen/store/sql.c \
+		-f $< $(SQL)
+$(B)/gen/%.o: $(B)/gen/%.c
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+# app/web/flame/page.html becomes web_page_html[] and web_page_html_len
+$(B)/gen/web/%.o: app/web/% app/web/embed.S
+	@mkdir -p $(@D)
+	$(Q)$(CC) -c -o $@ -DFILE='"$<"' \
+		-DNAME=web_$(subst -,_,$(subst .,_,$(notdir $*))) app/web/embed.S
+
+# --- programs ---------------------------------------------------------------
+$(B)/app/%.o: app/%.c $(B)/gen/store/sql.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+define archive
+$(B)/lib$1.a: $(call objects,$1)
+	@mkdir -p $$(@D) && rm -f $$@
+	$$(Q)ar rcs $$@ $$^
+endef
+$(foreach d,$(TEST_DIRS),$(eval $(call archive,$d)))
+$(B)/stoker: $(B)/app/cli/main.o $(call archives,$(CLI_DIRS))
+$(B)/stoker-api: $(B)/app/api/main.o $(call archives,$(API_DIRS))
+$(B)/stoker-worker: $(B)/app/worker/main.o $(call archives,$(WORKER_DIRS))
+$(PROGRAMS):
+	@echo "  $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+# --- tests ------------------------------------------------------------------
+UNITS   := $(patsubst tests/%.c,$(B)/tests/%,\
+	   $(wildcard tests/unit/*.c tests/api/*.c))
+FUZZERS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
+TARGETS := $(patsubst tests/targets/%.c,$(B)/targets/%,\
+	   $(wildcard tests/targets/*.c)) \
+	   $(patsubst tests/targets/%.cc,$(B)/targets/%,\
+	   $(wildcard tests/targets/*.cc))
+TESTLIB := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/lib/*.c))
+BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
+
+$(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests -c -o $@ $<
+$(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LIBS)
+TEST_ARCHIVES = $(B)/libtest.a $(call archives,$(TEST_DIRS))
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
+	$(test_link)
+$(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
+	$(test_link)
+$(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
+	$(test_link)
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
+	$(test_link)
+FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o
+# Targets are what a distribution ships: optimised, without frame pointers.
+$(B)/targets/%: tests/targets/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O2 -g -fomit-frame-pointer -o $@ $< -lpthread -lm
+$(B)/targets/%: tests/targets/%.cc
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -std=gnu++17 -o $@ $< -lpthread
+
+check: deps
+	@$(MAKE) --no-print-directory check-built
+check-built: all $(UNITS) $(FUZZERS) $(TARGETS)
+	@B=$(B) tests/run
+unit: $(UNITS) $(FUZZERS) $(TARGETS)
+	@B=$(B) tests/run unit
+bench: deps
+	@conf/packages/install bench
+	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS)
+	@B=$(B) ONLY=$(ONLY) tests/bench/run
+asan tsan:
+	@$(MAKE) --no-print-directory B=$(B)/$@ CFLAGS="-O1 -g" unit EXTRA=$(\
+		)$(if $(filter asan,$@),-fsanitize=address$(,)undefined,-fsanitize=thread)
+, := ,
+fuzz:
+	@tests/fuzz/run $(B)/fuzz
+tidy:
+	@tests/lib/tidy $(B)
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc')
+
+# --- use --------------------------------------------------------------------
+deps:
+	@conf/packages/install build run $(if $(filter check bench,$(MAKECMDGOALS)),check)
+run: deps
+	@$(MAKE) --no-print-directory all $(TARGETS)
+	@B=$(B) STATE=$(STATE) PORT=$(PORT) DETACH=$(DETACH) conf/run/up
+stop:
+	@STATE=$(STATE) conf/run/down
+install: all
+	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) VERSION=$(VERSION) conf/install
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

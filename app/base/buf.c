@@ -1,0 +1,150 @@
+#include "base/buf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+buf_done(struct buf *b)
+{
+	free(b->p);
+	*b = BUF_INIT(b->max);
+}
+
+void
+buf_clear(struct buf *b)
+{
+	b->len = 0;
+	b->err = 0;
+}
+
+static int
+buf_grow(struct buf *b, size_t need)
+{
+	size_t cap = b->cap ? b->cap : 256;
+	char *p;
+
+	while (cap < need)
+		cap *= 2;
+	if (cap > b->max + 1)
+		cap = b->max + 1;
+	p = realloc(b->p, cap);
+	if (!p)
+		return -ENOMEM;
+	b->p = p;
+	b->cap = cap;
+	return 0;
+}
+
+char *
+buf_reserve(struct buf *b, size_t n)
+{
+	if (b->err)
+		return NULL;
+	if (n > b->max || b->len > b->max - n) {
+		b->err = -E2BIG;
+		return NULL;
+	}
+	if (b->len + n + 1 > b->cap) {
+		b->err = buf_grow(b, b->len + n + 1);
+		if (b->err)
+			return NULL;
+	}
+	b->p[b->len + n] = '\0';
+	return b->p + b->len;
+}
+
+void
+buf_add(struct buf *b, const void *p, size_t n)
+{
+	char *to = buf_reserve(b, n);
+
+	if (!to || !n)
+		return;
+	memcpy(to, p, n);
+	b->len += n;
+}
+
+void
+buf_puts(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void
+buf_putc(struct buf *b, char c)
+{
+	char *to = buf_reserve(b, 1);
+
+	if (!to)
+		return;
+	*to = c;
+	b->len++;
+}
+
+void
+buf_vaddf(struct buf *b, const char *fmt, va_list ap)
+{
+	va_list again;
+	char small[256], *to;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(small, sizeof(small), fmt, ap);
+	if (n < 0) {
+		b->err = b->err ? b->err : -EINVAL;
+	} else if ((size_t)n < sizeof(small)) {
+		buf_add(b, small, (size_t)n);
+	} else if ((to = buf_reserve(b, (size_t)n))) {
+		vsnprintf(to, (size_t)n + 1, fmt, again);
+		b->len += (size_t)n;
+	}
+	va_end(again);
+}
+
+void
+buf_addf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vaddf(b, fmt, ap);
+	va_end(ap);
+}
+
+void
+buf_int(struct buf *b, int64_t v)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+	uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
+
+	do {
+		digits[--at] = (char)('0' + u % 10);
+		u /= 10;
+	} while (u);
+	if (v < 0)
+		digits[--at] = '-';
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+const char *
+buf_str(const struct buf *b)
+{
+	return b->len ? b->p : "";
+}
+
+int
+buf_take(struct buf *b, char **out, size_t *len)
+{
+	if (!b->err && !b->p)
+		(void)buf_reserve(b, 0);
+	if (b->err)
+		return b->err;
+	b->p[b->len] = '\0';
+	*out = TAKE(b->p);
+	if (len)
+		*len = b->len;
+	buf_done(b);
+	return 0;
+}

@@ -1,0 +1,126 @@
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t
+read_clock(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t
+clock_mono_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t
+clock_wall_ms(void)
+{
+	return read_clock(CLOCK_REALTIME) / NS_PER_MS;
+}
+
+int64_t
+clock_cpu_ns(void)
+{
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+#define EPOCH_MS_MIN INT64_C(-62135596800000) /* 0001-01-01 */
+#define EPOCH_MS_MAX INT64_C(253402300799999) /* 9999-12-31 */
+
+void
+clock_format(int64_t epoch_ms, char out[static RFC3339_LEN])
+{
+	struct tm tm;
+	int64_t ms;
+	time_t s;
+	size_t n;
+
+	if (epoch_ms < EPOCH_MS_MIN)
+		epoch_ms = EPOCH_MS_MIN;
+	if (epoch_ms > EPOCH_MS_MAX)
+		epoch_ms = EPOCH_MS_MAX;
+	ms = (epoch_ms % MS_PER_S + MS_PER_S) % MS_PER_S;
+	s = (time_t)((epoch_ms - ms) / MS_PER_S);
+	gmtime_r(&s, &tm);
+	tm.tm_year += 1900;
+	/* strftime would not pad the year */
+	n = (size_t)snprintf(out, RFC3339_LEN, "%04u-%02u-%02uT",
+	                     (unsigned)tm.tm_year % 10000u,
+	                     (unsigned)(tm.tm_mon + 1) % 100u,
+	                     (unsigned)tm.tm_mday % 100u);
+	snprintf(out + n, RFC3339_LEN - n, "%02u:%02u:%02u.%03uZ",
+	         (unsigned)tm.tm_hour % 100u, (unsigned)tm.tm_min % 100u,
+	         (unsigned)tm.tm_sec % 100u, (unsigned)ms % 1000u);
+}
+
+/* ".123456" to milliseconds; moves *p past the digits. */
+static int
+parse_fraction(const char **p, int *out_ms)
+{
+	int ms = 0, scale = 100;
+
+	if (**p != '.')
+		return 0;
+	(*p)++;
+	if (**p < '0' || **p > '9')
+		return -EINVAL;
+	for (; **p >= '0' && **p <= '9'; (*p)++, scale /= 10)
+		ms += (**p - '0') * scale;
+	*out_ms = ms;
+	return 0;
+}
+
+/* "Z" or "+hh:mm" to the end of the text, as minutes east of UTC. */
+static int
+parse_zone(const char *p, int *out_minutes)
+{
+	int h, m, n = 0;
+
+	if (!strcmp(p, "Z") || !strcmp(p, "z")) {
+		*out_minutes = 0;
+		return 0;
+	}
+	if ((*p != '+' && *p != '-') || strlen(p) != 6)
+		return -EINVAL;
+	if (sscanf(p + 1, "%2d:%2d%n", &h, &m, &n) != 2 || n != 5 || h > 23 ||
+	    m > 59 || h < 0 || m < 0)
+		return -EINVAL;
+	*out_minutes = (*p == '-' ? -1 : 1) * (h * 60 + m);
+	return 0;
+}
+
+int
+clock_parse(const char *text, int64_t *out_epoch_ms)
+{
+	struct tm tm = {0}, back;
+	int n = 0, ms = 0, minutes;
+	const char *p;
+	time_t s;
+
+	if (sscanf(text, "%4d-%2d-%2d%*1[Tt ]%2d:%2d:%2d%n", &tm.tm_year,
+	           &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec,
+	           &n) != 6 ||
+	    n != 19)
+		return -EINVAL;
+	p = text + n;
+	if (parse_fraction(&p, &ms) || parse_zone(p, &minutes))
+		return -EINVAL;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	back = tm;
+	s = timegm(&back);
+	/* timegm turns 31 April into 1 May: refuse instead */
+	if (back.tm_mday != tm.tm_mday || back.tm_mon != tm.tm_mon ||
+	    back.tm_hour != tm.tm_hour || back.tm_min != tm.tm_min)
+		return -EINVAL;
+	*out_epoch_ms = ((int64_t)s - minutes * 60) * MS_PER_S + ms;
+	return 0;
+}

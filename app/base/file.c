@@ -1,0 +1,99 @@
+#include "base/file.h"
+
+#include "base/id.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define READ_STEP ((size_t)64 << 10)
+
+int
+fd_read_all(int fd, struct buf *out)
+{
+	for (;;) {
+		size_t room = out->max - out->len;
+		size_t want = room < READ_STEP ? room + 1 : READ_STEP;
+		char past, *to;
+		ssize_t n;
+
+		if (!room) { /* full: fine if nothing more comes */
+			n = read(fd, &past, 1);
+			return n < 0 ? -errno : n ? -E2BIG : 0;
+		}
+		if (want > room)
+			want = room;
+		to = buf_reserve(out, want);
+		if (!to)
+			return buf_err(out);
+		n = read(fd, to, want);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			to[0] = '\0';
+			return n < 0 ? -errno : 0;
+		}
+		out->len += (size_t)n;
+	}
+}
+
+int
+file_read(int dir_fd, const char *path, struct buf *out)
+{
+	CLEANUP_FD int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return fd_read_all(fd, out);
+}
+
+int
+fd_write_all(int fd, const void *p, size_t n)
+{
+	const char *from = p;
+
+	while (n) {
+		ssize_t put = write(fd, from, n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		from += put;
+		n -= (size_t)put;
+	}
+	return 0;
+}
+
+static int
+write_synced(int dir_fd, const char *name, mode_t mode, const void *p, size_t n)
+{
+	int rc;
+	CLEANUP_FD int fd = openat(
+		dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, p, n);
+	if (!rc && fsync(fd))
+		rc = -errno;
+	return rc;
+}
+
+int
+file_replace(int dir_fd, const char *name, mode_t mode, const void *p, size_t n)
+{
+	char temp[ID_MAX];
+	int rc;
+
+	id_new(".tmp-", temp);
+	rc = write_synced(dir_fd, temp, mode, p, n);
+	if (!rc && renameat(dir_fd, temp, dir_fd, name))
+		rc = -errno;
+	if (!rc && fsync(dir_fd))
+		rc = -errno;
+	if (rc)
+		unlinkat(dir_fd, temp, 0);
+	return rc;
+}

@@ -1,0 +1,109 @@
+#include "base/json.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Length of the valid UTF-8 sequence at s, 0 if there is none.
+ * Source: Unicode 15, table 3-7. */
+static size_t
+utf8_len(const unsigned char *s, size_t n)
+{
+	unsigned char lo = 0x80, hi = 0xBF;
+	size_t len;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xC2 || s[0] > 0xF4)
+		return 0;
+	len = s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
+	if (len > n)
+		return 0;
+	if (s[0] == 0xE0)
+		lo = 0xA0;
+	if (s[0] == 0xED)
+		hi = 0x9F;
+	if (s[0] == 0xF0)
+		lo = 0x90;
+	if (s[0] == 0xF4)
+		hi = 0x8F;
+	if (s[1] < lo || s[1] > hi)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if (s[i] < 0x80 || s[i] > 0xBF)
+			return 0;
+	return len;
+}
+
+static bool
+plain(unsigned char c)
+{
+	/* '<' is escaped so that a document may stand inside <script> */
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && c != '<' &&
+	       c != 0x7F;
+}
+
+static size_t
+escape_one(struct buf *out, const unsigned char *s, size_t n)
+{
+	size_t len = utf8_len(s, n);
+
+	if (len == 0) {
+		buf_puts(out, "\\ufffd");
+		return 1;
+	}
+	if (len > 1)
+		buf_add(out, s, len);
+	else if (s[0] == '"' || s[0] == '\\')
+		buf_add(out, (char[]){'\\', (char)s[0]}, 2);
+	else
+		buf_addf(out, "\\u%04x", s[0]);
+	return len;
+}
+
+void
+json_escape(struct buf *out, const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s, *end = p + n;
+
+	buf_putc(out, '"');
+	while (p < end) {
+		const unsigned char *run = p;
+
+		while (p < end && plain(*p))
+			p++;
+		buf_add(out, run, (size_t)(p - run));
+		if (p < end)
+			p += escape_one(out, p, (size_t)(end - p));
+	}
+	buf_putc(out, '"');
+}
+
+static int
+write_chunk(const char *p, size_t n, void *out)
+{
+	buf_add(out, p, n);
+	return buf_err(out) ? -1 : 0;
+}
+
+int
+json_write(const json_t *j, struct buf *out)
+{
+	if (json_dump_callback(j, write_chunk, out,
+	                       JSON_COMPACT | JSON_ENCODE_ANY))
+		return buf_err(out) ? buf_err(out) : -EINVAL;
+	return buf_err(out);
+}
+
+json_t *
+json_text(const char *s)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	json_t *j = json_string(s);
+
+	if (j)
+		return j;
+	json_escape(&b, s, strlen(s));
+	j = json_loadb(buf_str(&b), b.len, JSON_DECODE_ANY, NULL);
+	return j ? j : json_string("");
+}

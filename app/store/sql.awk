@@ -1,0 +1,1 @@
+BEGIN { print "" > header; print "" > source }

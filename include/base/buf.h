@@ -1,0 +1,56 @@
+/*
+ * Growing byte buffer with a ceiling: write, then check once.
+ *
+ * A buffer that meets its ceiling or runs out of memory poisons itself: err
+ * is set, later writes do nothing, and the caller looks at buf_err() once at
+ * the end. Contents are bytes; p is NUL-terminated whenever len > 0.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+	char *p;
+	size_t len;
+	size_t cap;
+	size_t max; /* ceiling in bytes */
+	int err;    /* 0 or -ENOMEM, -E2BIG */
+};
+
+/* A buffer that may hold up to max bytes; buf_done() it. */
+#define BUF_INIT(ceiling) ((struct buf){.max = (ceiling)})
+#define CLEANUP_BUF       CLEANUP(buf_done)
+#define BUF_MAX_SMALL     ((size_t)64 << 10)
+#define BUF_MAX_REPLY     ((size_t)256 << 20)
+
+void buf_done(struct buf *b);
+/* Empties the buffer and heals it; memory is kept for reuse. */
+void buf_clear(struct buf *b);
+static inline int
+buf_err(const struct buf *b)
+{
+	return b->err;
+}
+
+/* Makes room for n more bytes: the place to write them, or NULL (poisoned).
+ * The caller adds what it wrote to b->len. */
+char *buf_reserve(struct buf *b, size_t n);
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_puts(struct buf *b, const char *s);
+void buf_putc(struct buf *b, char c);
+void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+void buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
+/* Decimal digits without printf's cost: big trees print millions. */
+void buf_int(struct buf *b, int64_t v);
+/* The text, never NULL; valid until the next write. */
+const char *buf_str(const struct buf *b);
+/* Hands the memory (NUL-terminated) to the caller and empties the buffer.
+ *
+ *   Owns     *out is the caller's; free() it
+ *   Errors   the poison, *out untouched
+ */
+MUST_CHECK int buf_take(struct buf *b, char **out, size_t *len);

@@ -1,0 +1,29 @@
+/*
+ * Time: monotonic nanoseconds for durations, epoch milliseconds for what is
+ * stored and shown.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdint.h>
+
+#define NS_PER_S  INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+#define MS_PER_S  INT64_C(1000)
+
+/* "2026-01-15T08:00:00.123Z" and its NUL. */
+#define RFC3339_LEN 25
+
+int64_t clock_mono_ns(void);
+int64_t clock_wall_ms(void);
+/* CPU time of this process, user and system. */
+int64_t clock_cpu_ns(void);
+
+/* RFC 3339 UTC with milliseconds; years 1..9999, clamped outside. */
+void clock_format(int64_t epoch_ms, char out[static RFC3339_LEN]);
+/*
+ * Reads RFC 3339 with any offset and any number of fraction digits.
+ *   Errors   -EINVAL; *out untouched
+ */
+MUST_CHECK int clock_parse(const char *text, int64_t *out_epoch_ms);

@@ -1,0 +1,20 @@
+/*
+ * Random names: "sess-" and 20 characters of [a-z2-7], 100 bits.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ID_RANDOM_CHARS 20
+#define ID_MAX          64 /* longest id of any kind, with its NUL */
+
+/* Fills n bytes from the kernel's generator; aborts if it has none. */
+void random_bytes(void *out, size_t n);
+/* prefix and ID_RANDOM_CHARS characters; prefix up to 40 characters. */
+void id_new(const char *prefix, char out[static ID_MAX]);
+/* True for prefix and 1 to ID_MAX of [A-Za-z0-9._-]: what a path may name. */
+bool id_valid(const char *prefix, const char *id);

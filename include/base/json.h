@@ -1,0 +1,24 @@
+/*
+ * JSON beside jansson: ownership words for json_t, text into a buffer, and
+ * string escaping for the column writer of big trees.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <jansson.h>
+
+static inline void
+json_cleanup(json_t **j)
+{
+	json_decref(*j);
+}
+#define CLEANUP_JSON CLEANUP(json_cleanup)
+
+/* Appends s as a JSON string with its quotes; bytes that are not UTF-8 become
+ * U+FFFD, so that hostile symbol names can't break a document. */
+void json_escape(struct buf *out, const char *s, size_t n);
+/* Appends j, compact. */
+MUST_CHECK int json_write(const json_t *j, struct buf *out);
+/* json_string() that never fails on bytes that are not UTF-8. */
+json_t *json_text(const char *s);

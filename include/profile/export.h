@@ -1,0 +1,33 @@
+/*
+ * Views of a profile as bytes: one writer per row of formats.def.
+ *
+ * A writer appends to out, which bounds it; it never looks at anything but
+ * its arguments, so that recorded profiles test it.
+ */
+#pragma once
+
+#include "profile/tree.h"
+
+struct export_meta {
+	const char *title;   /* "ai-service cpu" */
+	const char *id;      /* session */
+	const char *service; /* all NUL-terminated, any bytes */
+	const char *type;    /* row of types.def */
+	int64_t time_ms, duration_ms;
+	const char *api_base; /* "" or the API's prefix, for links back */
+};
+
+struct format {
+	const char *name;         /* value of ?format= */
+	const char *content_type; /* with charset */
+	const char *extension;
+	const char *doc;
+	int (*write)(const struct tree *t, const struct export_meta *meta,
+	             struct buf *out);
+};
+
+extern const struct format formats[];
+extern const size_t nformats;
+
+/* NULL when there is none of that name. */
+const struct format *format_find(const char *name);

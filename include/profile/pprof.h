@@ -1,0 +1,23 @@
+/*
+ * pprof files: gzipped profile.proto, in and out.
+ *
+ * Input is hostile: every length, index and count is checked, work and
+ * memory are bounded by the caller's ceiling before they are spent.
+ * Source: profile.proto of github.com/google/pprof; RFC 1952 for gzip.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+/*
+ * Decodes raw or gzipped bytes.
+ *
+ *   Units    max_bytes bounds the inflated size, and memory to about 4x it
+ *   Owns     *out is the caller's; profile_free() it
+ *   Errors   -EBADMSG malformed, -E2BIG past a bound, -ENOMEM;
+ *            one line for a person in why; *out untouched
+ */
+MUST_CHECK int pprof_decode(const void *p, size_t n, size_t max_bytes,
+                            struct profile **out, struct buf *why);
+/* Encodes, gzipped; out bounds the size. */
+MUST_CHECK int pprof_encode(const struct profile *p, struct buf *out);

@@ -1,0 +1,139 @@
+/*
+ * The profile: what a capture produces, what lies on disk, what every view
+ * is derived from.
+ *
+ * It is pprof's model in flat arrays: strings, mappings, functions,
+ * locations (an address and its inlined lines), samples (a stack of
+ * locations, one value per value type, labels). Rows are referred to by
+ * index; strings by id, where 0 is "". A profile is built by the
+ * profile_*() calls below, which bound and deduplicate, and is then read
+ * directly through its arrays.
+ *
+ * Source: profile.proto of github.com/google/pprof.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "profile/strings.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROFILE_MAX_TYPES  16
+#define PROFILE_MAX_FRAMES 1024 /* locations in one stack */
+#define PROFILE_MAX_LINES  64   /* inlined functions at one address */
+#define PROFILE_MAX_LABELS 64   /* labels of one sample */
+#define PROFILE_MAX_ROWS   (1u << 26)
+#define PROFILE_NONE       UINT32_MAX
+
+struct value_type {
+	uint32_t type, unit; /* strings: "cpu", "nanoseconds" */
+};
+
+struct mapping {
+	uint64_t start, limit, offset; /* addresses; file offset, bytes */
+	uint32_t file;                 /* string: path as the target saw it */
+	uint32_t build_id;             /* string: hex */
+	bool has_functions, has_files, has_lines, has_inlines;
+};
+
+struct function {
+	uint32_t name;        /* string: demangled */
+	uint32_t system_name; /* string: as in the symbol table */
+	uint32_t file;        /* string: source file */
+	int64_t start_line;
+};
+
+struct line {
+	uint32_t function; /* index into functions */
+	int64_t line;      /* 0 unknown */
+};
+
+struct location {
+	uint32_t mapping;       /* index into mappings, or PROFILE_NONE */
+	uint64_t address;       /* as in the mapping's address space */
+	uint32_t line0, nlines; /* in lines[]: innermost inlined first;
+	                           none: not symbolized */
+};
+
+struct label {
+	uint32_t key, str; /* strings; str 0: a number */
+	int64_t num;
+	uint32_t unit; /* string */
+};
+
+struct sample {
+	uint32_t stack0, nstack; /* in stack[]: leaf first */
+	uint32_t label0, nlabels;
+};
+
+struct profile {
+	struct strings *strings;
+	struct mapping *mappings;
+	struct function *functions;
+	struct line *lines;
+	struct location *locations;
+	struct sample *samples;
+	uint32_t *stack; /* indexes into locations */
+	int64_t *values; /* sample i: values[i * ntypes .. + ntypes) */
+	struct label *labels;
+	uint32_t *comments; /* strings */
+	uint32_t nmappings, nfunctions, nlines, nlocations, nsamples, nstack,
+		nlabels, ncomments;
+
+	struct value_type types[PROFILE_MAX_TYPES];
+	uint32_t ntypes;
+	uint32_t default_type; /* string: which type a viewer shows, or 0 */
+	struct value_type period_type;
+	int64_t period;
+	int64_t time_ns; /* start, since the epoch */
+	int64_t duration_ns;
+
+	struct profile_index *index; /* private: capacities and hashes */
+};
+
+/* A profile without rows; NULL when out of memory. */
+struct profile *profile_new(void);
+void profile_free(struct profile *p);
+DEFINE_CLEANUP(struct profile *, profile_free)
+#define CLEANUP_PROFILE CLEANUP(profile_free_ptr)
+
+/*
+ * Each adds a row or finds the equal one, and tells its index.
+ *
+ *   Errors   -ENOMEM; -E2BIG past PROFILE_MAX_ROWS; *out untouched
+ */
+MUST_CHECK int
+profile_string(struct profile *p, const char *s, size_t n, uint32_t *out);
+MUST_CHECK int profile_cstring(struct profile *p, const char *s, uint32_t *out);
+MUST_CHECK int
+profile_mapping(struct profile *p, const struct mapping *m, uint32_t *out);
+/* Equal: same name, system name and file. */
+MUST_CHECK int
+profile_function(struct profile *p, const struct function *f, uint32_t *out);
+/* Equal: same mapping, address and lines; -E2BIG past PROFILE_MAX_LINES. */
+MUST_CHECK int
+profile_location(struct profile *p, uint32_t mapping, uint64_t address,
+                 const struct line *lines, uint32_t nlines, uint32_t *out);
+/* Only before the first sample. */
+MUST_CHECK int
+profile_type(struct profile *p, const char *type, const char *unit);
+MUST_CHECK int profile_comment(struct profile *p, const char *text);
+
+/*
+ * Adds values to the sample with this stack and these labels.
+ *
+ *   Shape    stack[nstack] locations, leaf first; values[p->ntypes]
+ *   Errors   -ENOMEM, -E2BIG past PROFILE_MAX_FRAMES, _LABELS or _ROWS,
+ *            -EOVERFLOW when a sum leaves int64; p as before
+ */
+MUST_CHECK int profile_sample(struct profile *p, const uint32_t *stack,
+                              uint32_t nstack, const struct label *labels,
+                              uint32_t nlabels, const int64_t *values);
+
+/* Index of the value type with this name, or of the default one when name is
+ * NULL; PROFILE_NONE when there is none. */
+uint32_t profile_type_index(const struct profile *p, const char *name);
+/* What a frame is called: function name, else "module+0xoff", never "". */
+void profile_frame_name(const struct profile *p, uint32_t location,
+                        uint32_t line, struct buf *out);

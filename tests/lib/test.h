@@ -1,0 +1,42 @@
+/*
+ * What every test file shares: one suite per file, named by its claims.
+ *
+ *	TEST(a_buffer_past_its_ceiling_is_poisoned) { ... }
+ *	SUITE("buf", a_buffer_past_its_ceiling_is_poisoned, ...)
+ *
+ * A test that this kernel or user can't run calls SKIP("why"): it counts as
+ * skipped, with its reason, never as passed.
+ */
+#pragma once
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEST(name) START_TEST(name)
+#define END        END_TEST
+
+Suite *suite(void);
+
+/* Marks the test skipped in the file that tests/run reads. */
+void test_skipped(const char *test, const char *why);
+#define SKIP(why)                            \
+	do {                                 \
+		test_skipped(__func__, why); \
+		return;                      \
+	} while (0)
+
+/* Seconds one test may take before it is killed. */
+#define SUITE_TIMEOUT(title, seconds, ...)                                  \
+	Suite *suite(void)                                                  \
+	{                                                                   \
+		const TTest *const tests[] = {__VA_ARGS__};                 \
+		Suite *s = suite_create(title);                             \
+		TCase *c = tcase_create(title);                             \
+		tcase_set_timeout(c, seconds);                              \
+		for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) \
+			tcase_add_test(c, tests[i]);                        \
+		suite_add_tcase(s, c);                                      \
+		return s;                                                   \
+	}
+#define SUITE(title, ...) SUITE_TIMEOUT(title, 30, __VA_ARGS__)

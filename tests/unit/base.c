@@ -1,0 +1,135 @@
+/* Small pieces of base that need no file of their own. */
+#include "base/file.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/msg.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int
+temp_dir(char *path)
+{
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	return open(path, O_DIRECTORY | O_CLOEXEC);
+}
+
+TEST(ids_are_random_and_valid)
+{
+	char a[ID_MAX], b[ID_MAX];
+
+	id_new("sess-", a);
+	id_new("sess-", b);
+	ck_assert_str_ne(a, b);
+	ck_assert(id_valid("sess-", a));
+	ck_assert(!id_valid("bl-", a));
+	ck_assert(!id_valid("sess-", "sess-"));
+	ck_assert(!id_valid("sess-", "sess-a/b"));
+	ck_assert(!id_valid("sess-", "sess-a%00"));
+}
+END
+
+TEST(hostile_text_is_escaped_for_json_and_script)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"plain", "\"plain\""},
+		{"q\"b\\", "\"q\\\"b\\\\\""},
+		{"</script>", "\"\\u003c/script>\""},
+		{"\n\x7f", "\"\\u000a\\u007f\""},
+		{"caf\xc3\xa9 \xf0\x9f\x94\xa5",
+	         "\"caf\xc3\xa9 \xf0\x9f\x94\xa5\""},
+		{"\xff\xc0\xaf", "\"\\ufffd\\ufffd\\ufffd\""},
+		{"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""}, /* surrogate */
+		{"\xe2\x82", "\"\\ufffd\\ufffd\""},            /* cut short */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+		json_escape(&b, rows[i].in, strlen(rows[i].in));
+		ck_assert_str_eq(buf_str(&b), rows[i].out);
+	}
+}
+END
+
+TEST(a_file_is_replaced_whole)
+{
+	char path[] = "/tmp/stoker-base-XXXXXX";
+	CLEANUP_FD int dir = temp_dir(path);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+	struct stat st;
+
+	ck_assert_int_eq(file_replace(dir, "f", 0600, "old", 3), 0);
+	ck_assert_int_eq(file_replace(dir, "f", 0600, "newer", 5), 0);
+	ck_assert_int_eq(file_read(dir, "f", &got), 0);
+	ck_assert_str_eq(buf_str(&got), "newer");
+	ck_assert_int_eq(fstatat(dir, "f", &st, 0), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
+	unlinkat(dir, "f", 0);
+	ck_assert_int_eq(rmdir(path), 0); /* nothing else was left behind */
+}
+END
+
+TEST(a_file_past_the_ceiling_is_refused_and_at_it_is_read)
+{
+	char path[] = "/tmp/stoker-base-XXXXXX";
+	CLEANUP_FD int dir = temp_dir(path);
+	CLEANUP_BUF struct buf at = BUF_INIT(5), past = BUF_INIT(4);
+
+	ck_assert_int_eq(file_replace(dir, "f", 0600, "12345", 5), 0);
+	ck_assert_int_eq(file_read(dir, "f", &at), 0);
+	ck_assert_str_eq(buf_str(&at), "12345");
+	ck_assert_int_eq(file_read(dir, "f", &past), -E2BIG);
+	ck_assert_int_eq(file_read(dir, "none", &past), -ENOENT);
+	unlinkat(dir, "f", 0);
+	rmdir(path);
+}
+END
+
+TEST(messages_carry_descriptors_and_their_true_length)
+{
+	int pair[2], fds[2] = {-1, -1};
+	size_t nfds = 2;
+	char text[8] = "";
+
+	ck_assert_int_eq(msg_pair(pair), 0);
+	ck_assert_int_eq(msg_send(pair[0], "hello", 6, &pair[1], 1), 0);
+	ck_assert_int_eq(msg_recv(pair[1], text, sizeof(text), fds, &nfds), 6);
+	ck_assert_str_eq(text, "hello");
+	ck_assert_uint_eq(nfds, 1);
+	ck_assert_int_eq(fcntl(fds[0], F_GETFD), FD_CLOEXEC);
+	close(fds[0]);
+	close(pair[0]);
+	ck_assert_int_eq(msg_recv(pair[1], text, sizeof(text), NULL, NULL), 0);
+	ck_assert_int_eq(msg_send(pair[1], "x", 1, NULL, 0), -EPIPE);
+	close(pair[1]);
+}
+END
+
+TEST(unexpected_descriptors_are_refused_and_closed)
+{
+	int pair[2];
+	char text[8];
+
+	ck_assert_int_eq(msg_pair(pair), 0);
+	ck_assert_int_eq(msg_send(pair[0], "hello", 6, pair, 2), 0);
+	ck_assert_int_eq(msg_recv(pair[1], text, sizeof(text), NULL, NULL),
+	                 -EMSGSIZE);
+	ck_assert_int_eq(msg_send(pair[0], "too long a text", 16, NULL, 0), 0);
+	ck_assert_int_eq(msg_recv(pair[1], text, sizeof(text), NULL, NULL),
+	                 -EMSGSIZE);
+	ck_assert_int_eq(dup(pair[0]), pair[1] + 1); /* no descriptor leaked */
+}
+END
+
+	SUITE("base", ids_are_random_and_valid,
+              hostile_text_is_escaped_for_json_and_script,
+              a_file_is_replaced_whole,
+              a_file_past_the_ceiling_is_refused_and_at_it_is_read,
+              messages_carry_descriptors_and_their_true_length,
+              unexpected_descriptors_are_refused_and_closed)

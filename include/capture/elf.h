@@ -1,0 +1,127 @@
+/*
+ * Bounded reader of ELF files that nobody vouches for.
+ *
+ * An image is made of an open descriptor or of a copied piece of memory (the
+ * vdso). Nothing is mapped: every byte is copied out by elf_read() and
+ * checked once. A file that its owner cuts short or rewrites while we read
+ * it then gives -EIO or nonsense, never SIGBUS and never a length that
+ * changes after the check. No path is opened here.
+ *
+ * 64-bit little-endian x86-64 and aarch64. Section headers are used when
+ * there are any; segments, build-id, dynamic symbols and unwind tables are
+ * found without them.
+ *
+ * Source: System V ABI (gABI) chapters 4 and 5; elf(5).
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ELF_MAX_SEGMENTS 64
+#define ELF_MAX_SECTIONS 65536
+#define ELF_MAX_BUILD_ID 64
+#define ELF_MAX_NAME     256
+
+struct elf_segment {
+	uint32_t type, flags; /* PT_*, PF_* */
+	uint64_t offset, vaddr, filesz, memsz;
+};
+
+struct elf_section {
+	uint32_t type, link, info;
+	uint64_t flags, vaddr, offset, size, entsize;
+};
+
+/* Read its fields; they don't change after elf_open. */
+struct elf_image {
+	int fd;           /* -1: the image is in memory */
+	uint8_t *mem;     /* NULL: the image is behind fd */
+	uint64_t size;    /* bytes */
+	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
+	uint16_t type;    /* ET_EXEC, ET_DYN, ... */
+	uint32_t nsegments, nsections;
+	struct elf_segment segments[ELF_MAX_SEGMENTS];
+	struct elf_section *sections; /* NULL without section headers */
+	uint32_t *section_names;      /* offsets into strtab */
+	char *strtab;                 /* of section names, NUL-terminated */
+	uint32_t strtab_size;
+	uint32_t build_id_size; /* 0: it has none */
+	uint8_t build_id[ELF_MAX_BUILD_ID];
+};
+
+/*
+ * Reads headers, sections' headers and the build-id.
+ *
+ *   Owns     *out is the caller's, elf_free() it; on success elf_open_fd
+ *            has taken fd, elf_open_memory has copied the bytes
+ *   Errors   -ENOEXEC not an ELF we read, -EIO, -ENOMEM, -errno of fstat;
+ *            *out untouched, fd still the caller's
+ */
+MUST_CHECK int elf_open_fd(int fd, struct elf_image **out);
+MUST_CHECK int elf_open_memory(const void *p, size_t n, struct elf_image **out);
+void elf_free(struct elf_image *e);
+DEFINE_CLEANUP(struct elf_image *, elf_free)
+#define CLEANUP_ELF CLEANUP(elf_free_ptr)
+
+/*
+ * Copies exactly n bytes at a file offset.
+ *   Errors   -EIO when the image has no such bytes; *dst undefined
+ */
+MUST_CHECK int
+elf_read(const struct elf_image *e, uint64_t offset, void *dst, size_t n);
+/*
+ * The same into new memory, followed by a NUL that does not count.
+ *
+ *   Owns     *out is the caller's; free() it
+ *   Errors   -EIO, -E2BIG past max, -ENOMEM; *out untouched
+ */
+MUST_CHECK int elf_copy(const struct elf_image *e, uint64_t offset, uint64_t n,
+                        size_t max, void **out);
+
+/* A loaded segment's bytes: where in the file lies vaddr, and how many bytes
+ * of the file follow it there. False: not in the file. */
+MUST_CHECK bool elf_offset_of(const struct elf_image *e, uint64_t vaddr,
+                              uint64_t *offset, uint64_t *left);
+/* The reverse, for loaded segments. */
+MUST_CHECK bool
+elf_vaddr_of(const struct elf_image *e, uint64_t offset, uint64_t *vaddr);
+/*
+ * What to subtract from an address in a mapping to get the image's vaddr.
+ *
+ *   Shape    start, offset: as in /proc/PID/maps or PERF_RECORD_MMAP2, of
+ *            an executable mapping; for the vdso offset is 0
+ *   Errors   -ENOENT when no segment is mapped from that offset
+ *   Source   gABI 5, Base Address; segments are mapped by whole pages
+ */
+MUST_CHECK int elf_bias(const struct elf_image *e, uint64_t start,
+                        uint64_t offset, uint64_t *bias);
+
+const struct elf_segment *
+elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip);
+/* By name, or by SHT_* type; NULL when there is none. A section whose bytes
+ * are not in the file (SHT_NOBITS) is never found. */
+const struct elf_section *
+elf_section(const struct elf_image *e, const char *name);
+const struct elf_section *
+elf_section_typed(const struct elf_image *e, uint32_t type);
+
+/*
+ * Name and CRC of the separate debug file that .gnu_debuglink asks for.
+ *
+ *   Errors   -ENOENT none, -EINVAL a name that is empty, too long or holds
+ *            a slash (it is appended to directories)
+ *   Source   GDB manual, "Debugging Information in Separate Files"
+ */
+MUST_CHECK int elf_debuglink(const struct elf_image *e, char name[ELF_MAX_NAME],
+                             uint32_t *crc);
+/*
+ * Whether debug is the separate debug file of e: same build-id, or, when e
+ * has no build-id, the CRC that its debug link asks for.
+ *   Errors   -ESTALE it is another's, or what elf_read fails with
+ */
+MUST_CHECK int
+elf_debug_matches(const struct elf_image *e, const struct elf_image *debug);

@@ -1,0 +1,31 @@
+/*
+ * Functions that a JIT compiler wrote to /tmp/perf-PID.map.
+ *
+ * Source: Linux tools/perf/Documentation/jit-interface.txt: one line per
+ * function, "START SIZE name", numbers in hex without 0x, the name to the end
+ * of the line. Code moves: a later line replaces earlier ones it overlaps.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+#define PERFMAP_MAX_BYTES ((size_t)64 << 20)
+#define PERFMAP_MAX_ROWS  (1u << 21)
+
+struct perfmap;
+
+/*
+ * Parses the whole text; lines that are not so are passed over.
+ *
+ *   Owns     on success the text is taken over and *out is the caller's
+ *   Errors   -E2BIG past PERFMAP_MAX_ROWS, -ENOMEM; text, *out untouched
+ */
+MUST_CHECK int perfmap_new(struct buf *text, struct perfmap **out);
+void perfmap_free(struct perfmap *m);
+DEFINE_CLEANUP(struct perfmap *, perfmap_free)
+#define CLEANUP_PERFMAP CLEANUP(perfmap_free_ptr)
+
+/* The name of the function at addr, or NULL; lives as long as m. */
+const char *perfmap_lookup(const struct perfmap *m, uint64_t addr);

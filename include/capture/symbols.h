@@ -1,0 +1,54 @@
+/*
+ * Addresses to functions, source lines and inlined calls.
+ *
+ * The symbolizer is used once per capture, by a process made for it: its
+ * indexes are built when an address first needs them, and kept until the
+ * end. It opens no path. libdw must be expected to fail on hostile DWARF:
+ * run this where a crash and unbounded CPU cost one capture only.
+ *
+ *   Threads  one at a time
+ */
+#pragma once
+
+#include "capture/elf.h"
+
+#define SYMBOLIZER_MAX_MODULES 65536
+
+struct symbolizer;
+
+struct sym_frame {
+	const char *name;        /* for people: demangled, never "" */
+	const char *system_name; /* as in the symbol table or DWARF */
+	const char *file;        /* source file; "" unknown */
+	uint32_t line;           /* where execution is in this function; 0 */
+	uint32_t start_line;     /* where the function is declared; 0 */
+};
+
+struct symbolizer *symbolizer_new(void); /* NULL: out of memory */
+void symbolizer_free(struct symbolizer *s);
+DEFINE_CLEANUP(struct symbolizer *, symbolizer_free)
+#define CLEANUP_SYMBOLIZER CLEANUP(symbolizer_free_ptr)
+
+/*
+ * Names a module by a number of the caller's choice.
+ *
+ *   Shape    debug: NULL, or an image for which elf_debug_matches() is 0
+ *   Owns     elf and debug are borrowed until symbolizer_free
+ *   Errors   -EINVAL module past SYMBOLIZER_MAX_MODULES, -EEXIST, -ENOMEM
+ */
+MUST_CHECK int
+symbolizer_add(struct symbolizer *s, uint32_t module,
+               const struct elf_image *elf, const struct elf_image *debug);
+/*
+ * The functions running at one address.
+ *
+ *   Shape    out[max], innermost inlined function first, the function that
+ *            was really called last; the number of frames is returned: 0
+ *            when nothing is known (show module+0xoff then)
+ *   Units    vaddr: of the image, the address minus its elf_bias(). Of a
+ *            return address look up one byte before it: the call may be
+ *            the last instruction of its function
+ *   Owns     texts are the symbolizer's, and live as long
+ */
+size_t symbolizer_lookup(struct symbolizer *s, uint32_t module, uint64_t vaddr,
+                         struct sym_frame *out, size_t max);

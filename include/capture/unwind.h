@@ -1,0 +1,79 @@
+/*
+ * Call stacks from a register set and a copy of the stack.
+ *
+ * A table holds what one image says about its frames and is shared by all
+ * processes that map it; an unwinder belongs to one address space and caches
+ * what it learnt there. Code that no table covers is stepped over by its
+ * frame pointer where that leads somewhere sensible. Every address, length
+ * and rule is the target's, so nothing is believed unchecked.
+ *
+ * The library below parses the target's .eh_frame: run this where a crash
+ * costs a capture, not the host's whole service.
+ *
+ *   Threads  one at a time per unwinder; tables may be shared once built
+ */
+#pragma once
+
+#include "capture/elf.h"
+
+#define UNWIND_REGS      24 /* indexed by PERF_REG_X86_* of asm/perf_regs.h */
+#define UNWIND_MAX_TABLE ((size_t)256 << 20) /* bytes of unwind tables */
+
+struct unwind_table;
+struct unwinder;
+
+enum unwind_end {
+	UNWIND_ROOT,      /* the stack's first frame was reached */
+	UNWIND_TRUNCATED, /* the dump ends before the stack does */
+	UNWIND_NO_INFO,   /* code that no table describes, no frame pointer */
+	UNWIND_BAD,       /* rules or contents that can't be true */
+	UNWIND_MAX,       /* max frames were found */
+};
+
+/*
+ * Copies .eh_frame_hdr and .eh_frame out of an image.
+ *
+ *   Owns     elf is borrowed as long as the table lives
+ *   Errors   -ENODATA no usable tables (frame pointers are used then),
+ *            -EIO, -E2BIG past UNWIND_MAX_TABLE, -ENOMEM; *out untouched
+ *   Source   Linux Standard Base 5, 10.6 (.eh_frame, .eh_frame_hdr)
+ */
+MUST_CHECK int
+unwind_table_new(const struct elf_image *elf, struct unwind_table **out);
+void unwind_table_free(struct unwind_table *t);
+DEFINE_CLEANUP(struct unwind_table *, unwind_table_free)
+#define CLEANUP_UNWIND_TABLE CLEANUP(unwind_table_free_ptr)
+
+/* One executable mapping of the target. */
+struct unwind_mapping {
+	uint64_t start, end;              /* addresses */
+	uint64_t bias;                    /* elf_bias() of it */
+	const struct unwind_table *table; /* NULL: it has none */
+};
+
+/*
+ * Finds the executable mapping that holds addr; false when there is none.
+ * What it tells must stay valid until unwinder_flush.
+ */
+typedef bool unwind_find(void *arg, uint64_t addr, struct unwind_mapping *out);
+
+struct unwinder *unwinder_new(unwind_find *find, void *arg); /* or NULL */
+void unwinder_free(struct unwinder *u);
+DEFINE_CLEANUP(struct unwinder *, unwinder_free)
+#define CLEANUP_UNWINDER CLEANUP(unwinder_free_ptr)
+/* Forgets what was learnt: call it when a mapping went or was replaced.
+ * A mapping at addresses that held none needs no flush. */
+void unwinder_flush(struct unwinder *u);
+
+/*
+ * Walks one stack.
+ *
+ *   Shape    regs[] indexed by PERF_REG_X86_*; stack[len]: memory from
+ *            regs[PERF_REG_X86_SP] upwards; pcs[max], max > 0: innermost
+ *            first, pcs[0] is the sampled address, the others are return
+ *            addresses as they stand (see symbolizer_lookup); *n is set
+ *            however the walk ends
+ */
+MUST_CHECK enum unwind_end
+unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
+       size_t len, uint64_t *pcs, size_t max, size_t *n);

@@ -1,0 +1,25 @@
+/* Who did what, when: a line per change, written with the change. */
+#pragma once
+
+#include "store/store.h"
+
+struct audit {
+	char *id, *tenant, *actor, *action, *target, *request_id;
+	char *detail; /* JSON object */
+	int64_t at_ms;
+};
+
+struct audit_list {
+	struct audit *items;
+	size_t n;
+	char *next;
+};
+#define CLEANUP_AUDITS CLEANUP(audit_list_done)
+
+void audit_list_done(struct audit_list *l);
+/* id and at_ms are the store's to fill; every other string must be set. */
+MUST_CHECK int audit_add(struct store *s, const struct audit *a);
+MUST_CHECK int audit_list(struct store *s, const char *tenant, struct page page,
+                          struct audit_list *out);
+/* Removes lines older than max_age_ms. */
+MUST_CHECK int audit_prune(struct store *s, int64_t max_age_ms);

@@ -1,0 +1,86 @@
+/*
+ * Blobs: the bytes of profiles, in files beside the database, named by rows.
+ *
+ * A file is complete before its row exists: temporary name, fsync, rename,
+ * fsync of the directory, and only then the caller's transaction inserts the
+ * row. Files without a row are removed by blob_sweep(). Rows are marked as
+ * deleted by anyone; only the worker unlinks.
+ */
+#pragma once
+
+#include "store/store.h"
+
+#include <sys/types.h>
+
+#define BLOB_PPROF          "pprof"
+#define BLOB_CHECKSUM_CHARS 65 /* SHA-256 in hexadecimal, and a NUL */
+#define BLOB_NAME_MAX       96
+#define BLOB_MAX_BYTES      ((int64_t)1 << 30)
+/* A file younger than this may be about to get its row. */
+#define BLOB_ORPHAN_MS (15 * 60 * 1000)
+
+struct blob {
+	char id[ID_MAX];
+	char kind[16];
+	char name[BLOB_NAME_MAX]; /* "ab/blob-ab….pb.gz", below profiles/ */
+	int64_t start, length;
+	char checksum[BLOB_CHECKSUM_CHARS];
+};
+
+/* A blob being written; fd is its temporary file, open for writing. */
+struct blob_writer {
+	int fd;
+	int dir_fd;
+	char temp[ID_MAX];
+	struct blob blob;
+};
+#define CLEANUP_BLOB_WRITER CLEANUP(blob_abort)
+#define BLOB_WRITER_INIT               \
+	{                              \
+		.fd = -1, .dir_fd = -1 \
+	}
+
+/* Opens a temporary file that others may be given to write to. */
+MUST_CHECK int
+blob_create(struct store *s, const char *kind, struct blob_writer *out);
+/*
+ * Makes what was written to fd last: hashed, synced, under its name. Insert
+ * its row next (job_finish(), session_upload()).
+ *   Errors   -errno, -EFBIG past BLOB_MAX_BYTES; the file is gone
+ */
+MUST_CHECK int blob_seal(struct blob_writer *w, struct blob *out);
+/* Removes the temporary file; nothing after blob_seal(). */
+void blob_abort(struct blob_writer *w);
+/* All at once from memory. */
+MUST_CHECK int blob_put(struct store *s, const char *kind, const void *p,
+                        size_t n, struct blob *out);
+/* Removes a sealed file whose row could not be inserted. */
+void blob_discard(struct store *s, const struct blob *b);
+
+/* The live blob of a session; -ENOENT. */
+MUST_CHECK int blob_of_session(struct store *s, const char *session,
+                               const char *kind, struct blob *out);
+/*
+ * Opens its file for reading.
+ *   Owns     *out_fd is the caller's
+ *   Errors   -ENOENT, -EBADMSG when the file has another length
+ */
+MUST_CHECK int blob_open(struct store *s, const struct blob *b, int *out_fd);
+/* The whole of it, its checksum proven (-EBADMSG). */
+MUST_CHECK int
+blob_read(struct store *s, const struct blob *b, struct buf *out);
+
+/* --- the worker's side --------------------------------------------------- */
+
+/* Unlinks what is marked as deleted; the number removed. */
+MUST_CHECK int blob_reap(struct store *s);
+/* Removes old files without a row; the number removed. */
+MUST_CHECK int blob_sweep(struct store *s, int64_t orphan_ms);
+/*
+ * Deletes sessions that are older than max_age_ms, then the oldest until the
+ * rest is within max_bytes; the number deleted. Running ones stay.
+ */
+MUST_CHECK int
+blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms);
+/* Bytes and number of live blobs. */
+MUST_CHECK int blob_usage(struct store *s, int64_t *out_bytes, int64_t *out_n);

@@ -1,0 +1,89 @@
+/*
+ * Sessions: one row per capture or upload, with its result. A capture's
+ * session has a job (job.h) whose state is read along with it.
+ */
+#pragma once
+
+#include "store/store.h"
+
+#define SESSION_PREFIX       "sess-"
+#define SESSION_ALL_ORDINALS (-1)
+
+/* status */
+#define SESSION_RUNNING   "running"
+#define SESSION_COMPLETED "completed"
+#define SESSION_FAILED    "failed"
+/* origin */
+#define SESSION_CAPTURE "capture"
+#define SESSION_UPLOAD  "upload"
+
+/* What a capture or upload is asked to be; strings are borrowed. */
+struct session_ask {
+	const char *tenant, *service, *type;
+	const char *origin; /* SESSION_CAPTURE, SESSION_UPLOAD, ... */
+	int64_t ordinal;    /* or SESSION_ALL_ORDINALS */
+	int64_t seconds, rate;
+	const char *labels;     /* JSON object */
+	const char *created_by; /* token id or subject */
+};
+
+/* What came of it; strings are borrowed. */
+struct session_result {
+	int64_t duration_ms, sample_count;
+	double rate;               /* per second, achieved */
+	const char *top_functions; /* JSON array */
+	const char *quality;       /* JSON object */
+};
+
+struct session {
+	char *id, *tenant, *service, *type, *origin, *status;
+	int64_t ordinal, asked_seconds, asked_rate;
+	char *labels, *created_by;
+	int64_t created_ms, started_ms;
+	int64_t completed_ms; /* 0 while running */
+	int64_t duration_ms;
+	double rate;
+	int64_t sample_count;
+	char *top_functions, *quality;
+	/* of its job; an upload's are "done", 1 and empty */
+	char *phase;     /* queued, capturing, symbolizing, storing, done,
+	                    cancelled, failed */
+	double progress; /* 0..1 */
+	char *error_code, *error_message, *host;
+	int64_t cancel_requested;
+	int64_t has_profile; /* 1: blob_of_session() will find it */
+};
+#define CLEANUP_SESSION CLEANUP(session_done)
+
+struct session_list {
+	struct session *items;
+	size_t n;
+	char *next; /* cursor, NULL on the last page */
+};
+#define CLEANUP_SESSIONS CLEANUP(session_list_done)
+
+struct session_filter {
+	const char *tenant;
+	const char *service, *type, *status; /* "": any */
+	int64_t from_ms, to_ms;              /* created; 0: open */
+};
+
+struct blob;
+
+void session_done(struct session *s);
+void session_list_done(struct session_list *l);
+
+MUST_CHECK int session_get(struct store *s, const char *tenant, const char *id,
+                           struct session *out);
+MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
+                            struct page page, struct session_list *out);
+/*
+ * Stores an upload: a session that is complete from the start.
+ *   Errors   -ENOENT when there is no such service
+ */
+MUST_CHECK int session_upload(struct store *s, const struct session_ask *ask,
+                              const struct session_result *result,
+                              const struct blob *blob, char out[static ID_MAX]);
+/* Removes it and marks its blobs for the worker; -EBUSY while it runs. */
+MUST_CHECK int
+session_delete(struct store *s, const char *tenant, const char *id);

@@ -1,0 +1,54 @@
+/*
+ * API keys. The key itself ("stk_" and 40 characters) is shown once; the
+ * store has its SHA-256.
+ */
+#pragma once
+
+#include "store/store.h"
+
+#define TOKEN_PREFIX     "tok-"
+#define TOKEN_KEY_PREFIX "stk_"
+#define TOKEN_KEY_MAX    48
+#define TOKEN_TOUCH_MS   60000 /* last_used_ms is kept this coarse */
+
+struct token {
+	char *id, *name, *role;
+	char *tenants; /* words separated by spaces */
+	char *default_tenant;
+	int64_t created_ms;
+	int64_t expires_ms; /* 0: never */
+	int64_t revoked_ms; /* 0: valid */
+	int64_t last_used_ms;
+};
+#define CLEANUP_TOKEN CLEANUP(token_done)
+
+struct token_list {
+	struct token *items;
+	size_t n;
+	char *next;
+};
+#define CLEANUP_TOKENS CLEANUP(token_list_done)
+
+/* Strings are borrowed. */
+struct token_ask {
+	const char *name, *role, *tenants, *default_tenant;
+	int64_t expires_ms; /* 0: never */
+};
+
+void token_done(struct token *t);
+void token_list_done(struct token_list *l);
+
+/* Makes a token; key is its only copy. */
+MUST_CHECK int
+token_create(struct store *s, const struct token_ask *ask,
+             char id[static ID_MAX], char key[static TOKEN_KEY_MAX]);
+/*
+ * The token that a key opens, and notes its use.
+ *   Errors   -ENOENT for no such key, -EKEYEXPIRED, -EKEYREVOKED
+ */
+MUST_CHECK int token_check(struct store *s, const char *key, struct token *out);
+MUST_CHECK int token_get(struct store *s, const char *id, struct token *out);
+MUST_CHECK int
+token_list(struct store *s, struct page page, struct token_list *out);
+/* -ENOENT when there is none, or it is revoked already. */
+MUST_CHECK int token_revoke(struct store *s, const char *id);

@@ -1,0 +1,93 @@
+#include "capture/elf.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+const struct elf_segment *
+elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)
+{
+	for (uint32_t i = 0; i < e->nsegments; i++)
+		if (e->segments[i].type == type && skip-- == 0)
+			return &e->segments[i];
+	return NULL;
+}
+
+static bool
+is_named(const struct elf_image *e, uint32_t i, const char *name)
+{
+	uint32_t at = e->section_names[i];
+
+	return at < e->strtab_size && strcmp(e->strtab + at, name) == 0;
+}
+
+const struct elf_section *
+elf_section(const struct elf_image *e, const char *name)
+{
+	for (uint32_t i = 0; i < e->nsections; i++)
+		if (e->sections[i].type != SHT_NOBITS && is_named(e, i, name))
+			return &e->sections[i];
+	return NULL;
+}
+
+const struct elf_section *
+elf_section_typed(const struct elf_image *e, uint32_t type)
+{
+	for (uint32_t i = 0; i < e->nsections; i++)
+		if (e->sections[i].type == type)
+			return &e->sections[i];
+	return NULL;
+}
+
+bool
+elf_offset_of(const struct elf_image *e, uint64_t vaddr, uint64_t *offset,
+              uint64_t *left)
+{
+	const struct elf_segment *s;
+	uint64_t delta, at, n;
+
+	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++) {
+		delta = vaddr - s->vaddr;
+		if (vaddr < s->vaddr || delta >= s->filesz)
+			continue;
+		at = s->offset + delta;
+		if (at < delta || at >= e->size)
+			continue;
+		n = s->filesz - delta;
+		*offset = at;
+		*left = n < e->size - at ? n : e->size - at;
+		return true;
+	}
+	return false;
+}
+
+bool
+elf_vaddr_of(const struct elf_image *e, uint64_t offset, uint64_t *vaddr)
+{
+	const struct elf_segment *s;
+
+	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++)
+		if (offset >= s->offset && offset - s->offset < s->filesz) {
+			*vaddr = s->vaddr + (offset - s->offset);
+			return true;
+		}
+	return false;
+}
+
+int
+elf_bias(const struct elf_image *e, uint64_t start, uint64_t offset,
+         uint64_t *bias)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first;
+	const struct elf_segment *s;
+
+	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++) {
+		first = s->offset & ~(page - 1);
+		if (!(s->flags & PF_X) || offset < first ||
+		    offset - first >= s->filesz + (s->offset - first))
+			continue;
+		*bias = start - offset + s->offset - s->vaddr;
+		return 0;
+	}
+	return -ENOENT;
+}

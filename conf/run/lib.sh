@@ -1,0 +1,169 @@
+# A whole Stoker in one folder, without systemd: what `make run` starts and
+# the end-to-end tests use. Source it with these set:
+#
+#	B      build folder with the programs
+#	STATE  folder of this installation: data, sockets, logs, token
+#	PORT   of nginx on 127.0.0.1
+#
+# stack_start, stack_stop and one function per process; each process leaves
+# its pid in $STATE/pid/NAME. The API pool and the parts of the worker that
+# need no capability run as $RUN_USER.
+
+if [ "$(id -u)" -eq 0 ]; then
+  RUN_USER=$(id -un stoker 2>/dev/null || echo nobody)
+else
+  RUN_USER=$(id -un)
+fi
+RUN_GROUP=$(id -gn "$RUN_USER")
+
+fail() { echo "stoker: $*" >&2; exit 1; }
+
+# Runs a command as $RUN_USER.
+as_user() {
+  if [ "$(id -u)" -eq 0 ]; then
+    setpriv --reuid "$RUN_USER" --regid "$RUN_GROUP" --clear-groups -- "$@"
+  else
+    "$@"
+  fi
+}
+
+# Waits until a command succeeds: once every 50 ms, for so many seconds.
+wait_for() {
+  local seconds=$1 end
+  shift
+  end=$((SECONDS + seconds))
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || return 1
+    read -rt 0.05 <> <(:) || :
+  done
+}
+
+# The folder, reachable for $RUN_USER. A checkout below a closed directory
+# (/root, a private temporary folder) can't be: the data then goes to
+# /var/tmp, and $STATE becomes a link to it.
+stack_folder() {
+  mkdir -p "$(dirname "$STATE")"
+  [ -e "$STATE" ] || mkdir "$STATE"
+  STATE=$(cd -P "$STATE" && pwd)
+  if ! as_user test -x "$STATE"; then
+    local open
+    open=/var/tmp/stoker-$(printf %s "$STATE" | cksum | cut -d' ' -f1)
+    mkdir -p "$open"
+    [ -z "$(ls -A "$STATE")" ] || fail "$STATE is closed to user $RUN_USER; use STATE=$open"
+    rmdir "$STATE"
+    ln -s "$open" "$STATE"
+    STATE=$open
+  fi
+  chmod 755 "$STATE"
+  mkdir -p "$STATE"/{bin,data,log,nginx,pid,run}
+  [ "$(id -u)" -ne 0 ] || chown "$RUN_USER:$RUN_GROUP" "$STATE/data" "$STATE/run"
+  chmod 2770 "$STATE/data"
+  chmod 2755 "$STATE/run"
+}
+
+# Programs are copied: the unprivileged user may not reach the checkout, and
+# a rebuild must not change what runs.
+stack_programs() {
+  local p
+  for p in stoker stoker-api stoker-worker targets/demo "$@"; do
+    install -m 755 "$B/$p" "$STATE/bin/"
+  done
+}
+
+stack_conf() {
+  local tenant=${TENANT:-550e8400}
+  cat >"$STATE/stoker.conf" <<EOF
+# Written by make run; change conf/run/lib.sh or use your own.
+[store]
+dir = $STATE/data
+[api]
+public_url = http://127.0.0.1:$PORT
+run_dir = $STATE/run
+pool = ${POOL:-4}
+${API_CONF:-}
+[worker]
+user = $RUN_USER
+${WORKER_CONF:-}
+[scope.$tenant]
+units = *
+exe = *
+uids = *
+EOF
+  conf/nginx/render "$STATE/nginx" SOCKET="$STATE/run/api.sock" \
+    PROFILES="$STATE/data/profiles" LISTEN="127.0.0.1:$PORT" \
+    LOGS="$STATE/log" RUN="$STATE/nginx" RATE="${RATE:-100r/s}"
+}
+
+api_start() {
+  rm -f "$STATE/run/api.sock"
+  local as=()
+  [ "$(id -u)" -ne 0 ] || as=(-u "$RUN_USER" -g "$RUN_GROUP")
+  spawn-fcgi -s "$STATE/run/api.sock" -M 0660 "${as[@]}" -P "$STATE/pid/api" -- \
+    /usr/bin/multiwatch --forks="${POOL:-4}" --retry=50 --timeout=1000 \
+    --signal=TERM -- "$STATE/bin/stoker-api" --config "$STATE/stoker.conf" \
+    >/dev/null 2>>"$STATE/log/api.log" </dev/null
+}
+
+background() { # name, command...
+  local name=$1
+  shift
+  "$@" >>"$STATE/log/$name.log" 2>&1 </dev/null &
+  echo $! >"$STATE/pid/$name"
+}
+
+worker_start() {
+  background worker "$STATE/bin/stoker-worker" --config "$STATE/stoker.conf"
+}
+
+nginx_start() {
+  local user=()
+  [ "$(id -u)" -ne 0 ] || user=(-g "user $RUN_USER $RUN_GROUP;")
+  nginx -e "$STATE/log/stoker-error.log" -p "$STATE/nginx" \
+    -c "$STATE/nginx/alone.conf" "${user[@]}" &&
+    ln -sf ../nginx/nginx.pid "$STATE/pid/nginx"
+}
+
+stoker_cli() {
+  "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "$@"
+}
+
+stack_token() {
+  [ ! -s "$STATE/token" ] || return 0
+  (umask 077 && as_user "$STATE/bin/stoker" token create admin --role admin \
+    --tenant "${TENANT:-550e8400}" --config "$STATE/stoker.conf" >"$STATE/token") ||
+    fail "no token could be made"
+}
+
+stack_ready() { curl -fsS -o /dev/null "http://127.0.0.1:$PORT/readyz"; }
+
+stack_start() {
+  stack_folder
+  stack_stop
+  stack_programs
+  stack_conf
+  stack_token
+  worker_start
+  api_start
+  nginx_start || fail "nginx did not start: see $STATE/log/stoker-error.log"
+  wait_for 15 stack_ready || fail "not ready: $(curl -sS "http://127.0.0.1:$PORT/readyz" 2>&1); logs in $STATE/log"
+}
+
+# Ends one process by its pid file and waits until it is gone.
+process_stop() { # name, signal
+  local file=$STATE/pid/$1 pid
+  [ -s "$file" ] || return 0
+  pid=$(<"$file")
+  kill -"${2:-TERM}" "$pid" 2>/dev/null || :
+  wait_for 10 process_gone "$pid" || kill -KILL "$pid" 2>/dev/null || :
+  rm -f "$file"
+}
+
+process_gone() {
+  [ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"
+}
+
+stack_stop() {
+  local name
+  [ -d "$STATE/pid" ] || return 0
+  for name in nginx api worker demo; do process_stop "$name"; done
+}

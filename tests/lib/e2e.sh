@@ -1,0 +1,87 @@
+# A real installation for one end-to-end script: nginx, pool, worker, in a
+# folder of its own on a free port, gone at exit.
+#
+#	. tests/lib/e2e.sh
+#	e2e_start [TARGET...]	also copies these targets beside the programs
+#	api GET /path [curl args...]
+#	check NAME command...	ok or not ok, with what the command printed
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+: "${B:=build}"
+. conf/run/lib.sh
+
+free_port() {
+  local port
+  while :; do
+    port=$((20000 + RANDOM))
+    (: </dev/tcp/127.0.0.1/$port) 2>/dev/null || { echo $port; return; }
+  done
+}
+
+e2e_start() {
+  STATE=$(mktemp -d /var/tmp/stoker-e2e-XXXXXX)
+  PORT=$(free_port)
+  chmod 755 "$STATE"
+  trap e2e_stop EXIT
+  trap 'exit 1' INT TERM
+  stack_start
+  TOKEN=$(<"$STATE/token")
+  local t
+  for t; do install -m 755 "$B/targets/$t" "$STATE/bin/"; done
+}
+
+e2e_stop() {
+  local code=$?
+  [ $code -eq 0 ] || tail -n 20 "$STATE"/log/*.log
+  stack_stop
+  local pid
+  for pid in $(jobs -p); do kill -KILL "$pid" 2>/dev/null; done
+  rm -rf "$STATE"
+}
+
+api() { # method, path, curl arguments
+  local method=$1 path=$2
+  shift 2
+  curl -sS -X "$method" -H "Authorization: Bearer $TOKEN" "$@" \
+    "http://127.0.0.1:$PORT$path"
+}
+
+status_of() { api "$@" -o /dev/null -w '%{http_code}'; }
+
+check() {
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then
+    echo "ok $name"
+  else
+    echo "not ok $name: ${out//$'\n'/ | }"
+  fi
+}
+
+equal() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }
+
+# Adds a service matched by executable and waits until the worker sees it.
+service() { # name, executable
+  stoker_cli service add "$1" --exe "$2" >/dev/null &&
+    wait_for 10 seen "$1"
+}
+seen() { api GET "/api/v1/services/$1/processes" | jq -e '.items | length > 0'; }
+
+P=/api/v1/observability/profiling
+
+# Starts a capture and prints its id.
+start() { # service, seconds
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"cpu\",\"durationSeconds\":$2}" |
+    jq -r '.id // error'
+}
+
+# Waits for the end of a capture and prints its ProfileResult.
+finished() { # id
+  local result
+  for _ in 1 2 3 4 5 6; do
+    result=$(api GET "$P/$1?wait=20")
+    [ "$(jq -r .status <<<"$result")" = running ] || break
+  done
+  printf '%s' "$result"
+}

@@ -10,6 +10,13 @@ CREATE FUNCTION now_ms() RETURNS BIGINT LANGUAGE SQL STABLE AS
   $$ SELECT CAST(extract(epoch FROM statement_timestamp()) * 1000 AS BIGINT) $$;
 
 -- dialect: all
+CREATE TABLE migration (
+  version    BIGINT PRIMARY KEY,
+  compatible BIGINT NOT NULL,          -- oldest that works on it
+  name       TEXT NOT NULL,
+  applied_ms BIGINT NOT NULL
+);
+
 CREATE TABLE token (
   id             TEXT PRIMARY KEY,
   name           TEXT NOT NULL,

@@ -1,0 +1,31 @@
+-- Columns of struct blob, in its order.
+
+-- name: blob_insert
+INSERT INTO blob (id, session, kind, store, name, start, length, checksum,
+                  created_ms, deleted_ms)
+VALUES ($1, $2, $3, 'file', $4, $5, $6, $7, now_ms(), 0);
+
+-- name: blob_of_session
+SELECT id, kind, name, checksum, start, length FROM blob
+WHERE session = $1 AND kind = $2 AND deleted_ms = 0
+ORDER BY created_ms DESC LIMIT 1;
+
+-- name: blob_mark_kind
+UPDATE blob SET deleted_ms = now_ms()
+WHERE session = $1 AND kind = $2 AND deleted_ms = 0;
+
+-- name: blob_mark_session
+UPDATE blob SET deleted_ms = now_ms() WHERE session = $1 AND deleted_ms = 0;
+
+-- name: blob_marked
+SELECT id, name FROM blob WHERE deleted_ms > 0 LIMIT 1;
+
+-- name: blob_forget
+DELETE FROM blob WHERE id = $1;
+
+-- name: blob_known
+SELECT 1 FROM blob WHERE id = $1;
+
+-- name: blob_usage
+SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)
+FROM blob WHERE deleted_ms = 0;

@@ -1,0 +1,89 @@
+-- name: job_insert
+INSERT INTO job (session, host, state, attempt, lease_until_ms, progress,
+                 phase, error_code, error_message, cancel_requested,
+                 created_ms)
+VALUES ($1, $2, 'queued', 0, 0, 0, 'queued', '', '', 0, now_ms());
+
+-- Looked at before claiming: a worker that wakes for nothing then takes no
+-- lock.
+-- name: job_waiting
+SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
+
+-- name: job_claim
+UPDATE job
+SET state = 'running', attempt = attempt + 1, phase = 'capturing',
+    progress = 0, lease_until_ms = now_ms() + CAST($1 AS BIGINT)
+WHERE session = (SELECT session FROM job
+                 WHERE host = $2 AND state = 'queued'
+                 ORDER BY created_ms, session LIMIT 1)
+RETURNING session;
+
+-- name: job_claim
+-- dialect: postgres
+UPDATE job
+SET state = 'running', attempt = attempt + 1, phase = 'capturing',
+    progress = 0, lease_until_ms = now_ms() + CAST($1 AS BIGINT)
+WHERE session = (SELECT session FROM job
+                 WHERE host = $2 AND state = 'queued'
+                 ORDER BY created_ms, session LIMIT 1
+                 FOR UPDATE SKIP LOCKED)
+RETURNING session;
+
+-- Columns of struct job, in its order.
+-- name: job_get
+SELECT s.id, s.tenant, s.service, s.type, j.attempt, s.ordinal,
+       s.asked_seconds, s.asked_rate, j.cancel_requested
+FROM job j JOIN session s ON s.id = j.session WHERE j.session = $1;
+
+-- name: job_progress
+UPDATE job
+SET lease_until_ms = now_ms() + CAST($1 AS BIGINT), progress = $2, phase = $3
+WHERE session = $4 AND attempt = $5 AND state = 'running'
+RETURNING cancel_requested;
+
+-- name: job_hold
+UPDATE job SET lease_until_ms = now_ms() + CAST($1 AS BIGINT)
+WHERE session = $2 AND attempt = $3 AND state = 'running';
+
+-- name: job_end
+UPDATE job
+SET state = $1, phase = $1, error_code = $2, error_message = $3,
+    progress = CASE WHEN $1 = 'done' THEN 1 ELSE progress END
+WHERE session = $4 AND attempt = $5 AND state = 'running';
+
+-- name: job_requeue
+UPDATE job
+SET state = 'queued', phase = 'queued', progress = 0, lease_until_ms = 0
+WHERE session = $1 AND attempt = $2 AND state = 'running';
+
+-- name: job_state
+SELECT j.state FROM job j JOIN session s ON s.id = j.session
+WHERE j.session = $1 AND s.tenant = $2;
+
+-- name: job_cancel_queued
+UPDATE job
+SET state = 'cancelled', phase = 'cancelled', cancel_requested = 1,
+    error_code = $1, error_message = $2
+WHERE session = $3 AND state = 'queued';
+
+-- name: job_cancel_running
+UPDATE job SET cancel_requested = 1 WHERE session = $1 AND state = 'running';
+
+-- name: job_orphaned
+SELECT j.session, s.tenant, s.service, s.type, j.attempt, s.ordinal,
+       s.asked_seconds, s.asked_rate, j.cancel_requested
+FROM job j JOIN session s ON s.id = j.session
+WHERE j.state = 'running' AND j.host = $1
+LIMIT 1;
+
+-- name: job_expired
+SELECT j.session, s.tenant, s.service, s.type, j.attempt, s.ordinal,
+       s.asked_seconds, s.asked_rate, j.cancel_requested
+FROM job j JOIN session s ON s.id = j.session
+WHERE j.state = 'running' AND j.lease_until_ms < now_ms() - CAST($1 AS BIGINT)
+LIMIT 1;
+
+-- name: job_counts
+SELECT COALESCE(SUM(CASE WHEN state = 'queued' THEN 1 ELSE 0 END), 0),
+       COALESCE(SUM(CASE WHEN state = 'running' THEN 1 ELSE 0 END), 0)
+FROM job WHERE state = 'queued' OR state = 'running';

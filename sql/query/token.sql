@@ -1,0 +1,29 @@
+-- Columns of struct token, in its order.
+
+-- name: token_insert
+INSERT INTO token (id, name, hash, role, tenants, default_tenant,
+                   created_ms, expires_ms, revoked_ms, last_used_ms)
+VALUES ($1, $2, $3, $4, $5, $6, now_ms(), $7, 0, 0);
+
+-- name: token_by_hash
+SELECT id, name, role, tenants, default_tenant,
+       created_ms, expires_ms, revoked_ms, last_used_ms
+FROM token WHERE hash = $1;
+
+-- name: token_by_id
+SELECT id, name, role, tenants, default_tenant,
+       created_ms, expires_ms, revoked_ms, last_used_ms
+FROM token WHERE id = $1;
+
+-- name: token_touch
+UPDATE token SET last_used_ms = now_ms() WHERE id = $1;
+
+-- name: token_list
+SELECT id, name, role, tenants, default_tenant,
+       created_ms, expires_ms, revoked_ms, last_used_ms
+FROM token
+WHERE (created_ms, id) < (CAST($1 AS BIGINT), $2)
+ORDER BY created_ms DESC, id DESC LIMIT CAST($3 AS BIGINT);
+
+-- name: token_revoke
+UPDATE token SET revoked_ms = now_ms() WHERE id = $1 AND revoked_ms = 0;

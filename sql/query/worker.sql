@@ -1,0 +1,56 @@
+-- Columns of struct worker and struct process, in their order.
+
+-- name: worker_put
+INSERT INTO worker (host, boot_id, version, pid, capabilities,
+                    started_ms, heartbeat_ms, alive_until_ms)
+VALUES ($1, $2, $3, $4, $5, now_ms(), now_ms(),
+        now_ms() + CAST($6 AS BIGINT))
+ON CONFLICT (host) DO UPDATE SET
+  started_ms = CASE
+    WHEN worker.pid = excluded.pid AND worker.boot_id = excluded.boot_id
+    THEN worker.started_ms ELSE excluded.started_ms END,
+  boot_id = excluded.boot_id, version = excluded.version,
+  pid = excluded.pid, capabilities = excluded.capabilities,
+  heartbeat_ms = excluded.heartbeat_ms,
+  alive_until_ms = excluded.alive_until_ms;
+
+-- name: worker_list
+SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
+       alive_until_ms, CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END
+FROM worker ORDER BY host;
+
+-- name: worker_alive
+SELECT host FROM worker
+WHERE alive_until_ms > now_ms() AND ($1 = '' OR host = $1)
+ORDER BY host LIMIT 2;
+
+-- name: worker_stop
+UPDATE worker SET alive_until_ms = 0 WHERE host = $1;
+
+-- name: process_put
+INSERT INTO process (host, tenant, service, boot_id, argv0, cmdline, ordinal,
+                     pid, start_time, seen_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now_ms())
+ON CONFLICT (tenant, service, host, ordinal) DO UPDATE SET
+  boot_id = excluded.boot_id, argv0 = excluded.argv0,
+  cmdline = excluded.cmdline, pid = excluded.pid,
+  start_time = excluded.start_time, seen_ms = excluded.seen_ms;
+
+-- name: process_remove
+DELETE FROM process
+WHERE tenant = $1 AND service = $2 AND host = $3 AND ordinal = $4;
+
+-- name: process_remove_host
+DELETE FROM process WHERE host = $1;
+
+-- name: process_list
+SELECT p.host, p.tenant, p.service, p.boot_id, p.argv0, p.cmdline, p.ordinal,
+       p.pid, p.start_time, p.seen_ms
+FROM process p JOIN worker w ON w.host = p.host
+WHERE p.tenant = $1 AND p.service = $2 AND w.alive_until_ms > now_ms()
+ORDER BY p.ordinal, p.host;
+
+-- name: process_list_host
+SELECT host, tenant, service, boot_id, argv0, cmdline, ordinal, pid,
+       start_time, seen_ms
+FROM process WHERE host = $1 ORDER BY tenant, service, ordinal;

@@ -1,6 +1,6 @@
 /*
- * Hashing for tables in memory; not for anything an attacker must not steer
- * into collisions without a seed, and never for secrets.
+ * Hashing for tables in memory. Where a stranger chooses the keys, and could
+ * choose ones that collide, use hash_keyed(); none of it is for secrets.
  */
 #pragma once
 
@@ -35,4 +35,30 @@ hash_bytes(const void *p, size_t n)
 	w = 0;
 	memcpy(&w, s, n);
 	return hash_pair(h, w);
+}
+
+/* Both halves of the 128-bit product. Source: mum of wyhash, Wang Yi. */
+static inline uint64_t
+hash_fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 x = (unsigned __int128)a * b;
+
+	return (uint64_t)x ^ (uint64_t)(x >> 64);
+}
+
+/* For keys that a stranger chooses; key comes from random_bytes(). */
+static inline uint64_t
+hash_keyed(uint64_t key, const void *p, size_t n)
+{
+	const unsigned char *s = p;
+	uint64_t h = hash_fold(n ^ UINT64_C(0x9E3779B97F4A7C15), key), w;
+
+	for (; n >= 8; n -= 8, s += 8) {
+		memcpy(&w, s, 8);
+		h = hash_fold(h ^ w, key);
+	}
+	w = 0;
+	if (n)
+		memcpy(&w, s, n);
+	return hash_fold(h ^ w, key);
 }

@@ -6,8 +6,10 @@
  * locations (an address and its inlined lines), samples (a stack of
  * locations, one value per value type, labels). Rows are referred to by
  * index; strings by id, where 0 is "". A profile is built by the
- * profile_*() calls below, which bound and deduplicate, and is then read
- * directly through its arrays.
+ * profile_*() calls below, which bound and deduplicate, or by
+ * pprof_decode(), and is then read directly through its arrays. Scalars of
+ * struct profile are the builder's to set. The first mapping is taken for
+ * the main program.
  *
  * Source: profile.proto of github.com/google/pprof.
  */
@@ -52,6 +54,7 @@ struct line {
 struct location {
 	uint32_t mapping;       /* index into mappings, or PROFILE_NONE */
 	uint64_t address;       /* as in the mapping's address space */
+	bool folded;            /* other locations were folded into this one */
 	uint32_t line0, nlines; /* in lines[]: innermost inlined first;
 	                           none: not symbolized */
 };
@@ -84,12 +87,15 @@ struct profile {
 	struct value_type types[PROFILE_MAX_TYPES];
 	uint32_t ntypes;
 	uint32_t default_type; /* string: which type a viewer shows, or 0 */
+	uint32_t drop_frames, keep_frames; /* strings: regular expressions */
+	uint32_t doc_url;                  /* string */
 	struct value_type period_type;
 	int64_t period;
 	int64_t time_ns; /* start, since the epoch */
 	int64_t duration_ns;
 
-	struct profile_index *index; /* private: capacities and hashes */
+	struct profile_index *index; /* private: capacities and hashes; NULL
+	                                when decoded: such rows are read only */
 };
 
 /* A profile without rows; NULL when out of memory. */
@@ -99,7 +105,8 @@ DEFINE_CLEANUP(struct profile *, profile_free)
 #define CLEANUP_PROFILE CLEANUP(profile_free_ptr)
 
 /*
- * Each adds a row or finds the equal one, and tells its index.
+ * Each adds a row or finds the equal one, and tells its index. Strings and
+ * indexes in a row must come from the same profile.
  *
  *   Errors   -ENOMEM; -E2BIG past PROFILE_MAX_ROWS; *out untouched
  */
@@ -115,7 +122,7 @@ profile_function(struct profile *p, const struct function *f, uint32_t *out);
 MUST_CHECK int
 profile_location(struct profile *p, uint32_t mapping, uint64_t address,
                  const struct line *lines, uint32_t nlines, uint32_t *out);
-/* Only before the first sample. */
+/* Only before the first sample; -E2BIG past PROFILE_MAX_TYPES. */
 MUST_CHECK int
 profile_type(struct profile *p, const char *type, const char *unit);
 MUST_CHECK int profile_comment(struct profile *p, const char *text);
@@ -134,6 +141,22 @@ MUST_CHECK int profile_sample(struct profile *p, const uint32_t *stack,
 /* Index of the value type with this name, or of the default one when name is
  * NULL; PROFILE_NONE when there is none. */
 uint32_t profile_type_index(const struct profile *p, const char *name);
-/* What a frame is called: function name, else "module+0xoff", never "". */
+/* Frames of a location: its inlined lines, or 1 when not symbolized. */
+static inline uint32_t
+profile_frames(const struct profile *p, uint32_t location)
+{
+	uint32_t n = p->locations[location].nlines;
+
+	return n ? n : 1;
+}
+/*
+ * Appends what a frame is called: the function's name (its system name when
+ * it has none), else "module+0xoff", else "0xaddress"; never "".
+ *
+ *   Shape    line counts from the innermost, below profile_frames()
+ *   Units    off is the offset in the file
+ */
 void profile_frame_name(const struct profile *p, uint32_t location,
                         uint32_t line, struct buf *out);
+/* Last part of the mapping's path; "" without one. */
+const char *profile_module(const struct profile *p, uint32_t location);

@@ -1,5 +1,7 @@
 /*
- * Interned strings: equal text, equal id; id 0 is "".
+ * Interned strings: equal text, equal id; id 0 is "". Ids count up from 0 in
+ * order of first appearance, so that a table can be written as it stands.
+ * Text lies in an arena and never moves.
  */
 #pragma once
 
@@ -13,14 +15,19 @@
 
 struct strings;
 
+/* NULL when out of memory. */
 struct strings *strings_new(void);
 void strings_free(struct strings *s);
+DEFINE_CLEANUP(struct strings *, strings_free)
+#define CLEANUP_STRINGS CLEANUP(strings_free_ptr)
+
 /*
  * Finds or adds n bytes (they may hold NUL).
  *   Errors   -ENOMEM, -E2BIG past STRINGS_MAX or _BYTES; *out untouched
  */
 MUST_CHECK int
 strings_add(struct strings *s, const char *text, size_t n, uint32_t *out);
-/* The text of id, NUL-terminated; n may be NULL. Valid until the next add. */
+/* The text of id (which must exist), NUL-terminated; n may be NULL. Valid as
+ * long as s. */
 const char *strings_get(const struct strings *s, uint32_t id, size_t *n);
 uint32_t strings_count(const struct strings *s);

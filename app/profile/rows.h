@@ -1,0 +1,39 @@
+/* Private to the builder: the memory and the hashes behind struct profile. */
+#pragma once
+
+#include "profile/profile.h"
+#include "table.h"
+
+struct profile_index {
+	uint64_t key; /* of the hashes */
+	struct table mappings, functions, locations, samples;
+	struct {
+		uint32_t mappings, functions, lines, locations, samples, stack,
+			values, labels, comments;
+	} cap; /* rows there is memory for */
+};
+
+struct profile_index *profile_index_new(void);
+void profile_index_free(struct profile_index *index);
+
+/*
+ * Makes room for more rows behind the used ones: *rows is a pointer to the
+ * array's pointer.
+ *   Errors   -ENOMEM, -E2BIG past PROFILE_MAX_ROWS; array as before
+ */
+MUST_CHECK int rows_room(void *rows, uint32_t *cap, uint64_t used,
+                         uint64_t more, size_t row_size);
+/* Room for more rows of one of the profile's arrays. */
+#define ROOM(p, field, used, more)                                 \
+	rows_room(&(p)->field, &(p)->index->cap.field, used, more, \
+	          sizeof(*(p)->field))
+
+/* What is looked for: a row, or the parts of one, and the profile it may be
+ * in. */
+struct wanted {
+	const struct profile *p;
+	const void *row;
+	const struct line *lines;
+	const uint32_t *stack;
+	const struct label *labels;
+};

@@ -1,0 +1,55 @@
+/*
+ * Finds rows by hash. The rows stay in the caller's arrays, the table holds
+ * their indexes: open addressing, at most half full.
+ *
+ * Keys of profiles come from strangers: hash them with hash_keyed().
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TABLE_NONE     UINT32_MAX
+#define TABLE_MAX_ROWS (1u << 28)
+
+struct table_slot {
+	uint32_t hash, row; /* row TABLE_NONE: free */
+};
+
+struct table {
+	struct table_slot *slots; /* NULL or mask + 1 of them */
+	uint32_t mask, used;
+};
+
+/* True when the row equals what key describes. */
+typedef bool table_same(const void *key, uint32_t row);
+
+/*
+ * Makes room for one more row, so that table_put() can't fail.
+ *   Errors   -ENOMEM, -E2BIG past TABLE_MAX_ROWS; t as before
+ */
+MUST_CHECK int table_room(struct table *t);
+/* Adds a row that table_find() did not find; after table_room(). */
+void table_put(struct table *t, uint64_t hash, uint32_t row);
+void table_done(struct table *t);
+
+/* The row equal to key, or TABLE_NONE. */
+static inline uint32_t
+table_find(const struct table *t, uint64_t hash, table_same *same,
+           const void *key)
+{
+	uint32_t h = (uint32_t)hash;
+
+	if (!t->slots)
+		return TABLE_NONE;
+	for (uint32_t i = h & t->mask;; i = (i + 1) & t->mask) {
+		const struct table_slot *s = &t->slots[i];
+
+		if (s->row == TABLE_NONE)
+			return TABLE_NONE;
+		if (s->hash == h && same(key, s->row))
+			return s->row;
+	}
+}

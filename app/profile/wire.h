@@ -1,0 +1,56 @@
+/*
+ * The wire format of protocol buffers, both ways.
+ *
+ * Reading never leaves the bytes it was given. A field is told apart by key:
+ * number and wire type, so that a known number of a wrong type is skipped as
+ * an unknown field is.
+ * Source: protobuf.dev/programming-guides/encoding.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <errno.h>
+
+enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
+
+#define WIRE_KEY(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
+#define WIRE_NUMBER_MAX        ((1u << 29) - 1)
+
+/* Bytes still to be read. */
+struct wire {
+	const uint8_t *p, *end;
+};
+
+struct wire_field {
+	uint32_t key;
+	uint64_t value;    /* of WIRE_VARINT */
+	struct wire bytes; /* of WIRE_BYTES */
+};
+
+/*
+ * Reads the next field.
+ *   Errors   returns 1 for a field, 0 at the end, -EBADMSG
+ */
+MUST_CHECK int wire_next(struct wire *w, struct wire_field *f);
+/* Varints that p..end holds when it is all whole varints; never fewer. */
+size_t wire_count(struct wire w);
+MUST_CHECK int wire_varint_long(struct wire *w, uint64_t *out);
+
+/* Reads one varint; -EBADMSG when cut short or past 64 bits. */
+MUST_CHECK static inline int
+wire_varint(struct wire *w, uint64_t *out)
+{
+	if (w->p == w->end || *w->p >= 0x80)
+		return wire_varint_long(w, out);
+	*out = *w->p++;
+	return 0;
+}
+
+void wire_put_varint(struct buf *out, uint64_t v);
+/* A varint field; nothing when 0, which is what readers take it for. */
+void wire_put_number(struct buf *out, uint32_t number, uint64_t v);
+void wire_put_bytes(struct buf *out, uint32_t number, const void *p, size_t n);
+/* Begins a field of bytes whose length is known at wire_close(out, place). */
+size_t wire_open(struct buf *out, uint32_t number);
+void wire_close(struct buf *out, size_t place);

@@ -1,0 +1,76 @@
+#include "proto.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct {
+	const char *code, *text;
+} errors[] = {
+	{"", ""},
+#define CAPTURE_ERROR(code, name, text) {name, text},
+#include "capture_error.def"
+#undef CAPTURE_ERROR
+};
+
+const char *
+capture_error_code(enum capture_error e)
+{
+	return e < CAPTURE_ERRORS ? errors[e].code : "CaptureFailed";
+}
+
+const char *
+capture_error_text(enum capture_error e)
+{
+	return e < CAPTURE_ERRORS ? errors[e].text : "unknown error";
+}
+
+int
+worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
+           int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	size_t came = HOST_MAX_FDS;
+	ssize_t n;
+	int rc = msg_send(sock, ask, sizeof(*ask), NULL, 0);
+
+	if (rc)
+		return rc;
+	n = msg_recv(sock, reply, sizeof(*reply), fds, &came);
+	if (n < 0)
+		return (int)n;
+	if (n == 0)
+		return -EPIPE;
+	*nfds = came;
+	reply->text[HOST_MAX_PATH - 1] = '\0';
+	return n == sizeof(*reply) ? 0 : -EBADMSG;
+}
+
+int
+worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH])
+{
+	struct host_ask ask = {.op = HOST_EXE_LINK, .pid = pid};
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+	int rc = worker_ask(sock, &ask, &reply, fds, &nfds);
+
+	for (size_t i = 0; i < nfds; i++)
+		close(fds[i]);
+	if (!rc)
+		rc = reply.error;
+	if (!rc)
+		memcpy(out, reply.text, HOST_MAX_PATH);
+	return rc;
+}
+
+static int
+ask_over_socket(void *arg, const struct host_ask *ask, struct host_reply *reply,
+                int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	return worker_ask(*(const int *)arg, ask, reply, fds, nfds);
+}
+
+struct host
+worker_host(int *sock)
+{
+	return (struct host){.ask = ask_over_socket, .arg = sock};
+}

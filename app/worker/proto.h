@@ -1,0 +1,137 @@
+/*
+ * What the worker's processes say to each other.
+ *
+ *	opener ──┬── analyser        a = ask socket (struct host_ask)
+ *	         └── scheduler       a = ask socket, e = events socket
+ *	scheduler ── analyser        c = capture socket (struct msg_*)
+ *
+ * All are SOCK_SEQPACKET pairs of base/msg.h; a message is one fixed struct
+ * whose first field is its type, and a receiver drops what has another
+ * length. Every process dies with its parent, the opener.
+ *
+ * a: include/capture/host.h. One question, one answer (worker_ask). A
+ *    process that forks asks for a CHANNEL of its own first.
+ *
+ * e: the opener tells the scheduler of each analyser: MSG_ANALYSER comes with
+ *    two descriptors, the capture socket and the blame page. The first comes
+ *    right after the start, the next when an analyser died and was replaced:
+ *    the scheduler then reads the *old* blame page. The capture it names
+ *    fails (CAPTURE_ANALYSER_DIED); what else the old analyser ran is to be
+ *    handled as after the death of a worker. Captures that had sent their
+ *    last PROGRESS (WORKER_FINISHING) have a finisher of their own, which
+ *    dies with the analyser.
+ *
+ * c: scheduler to analyser
+ *    START       + 1 descriptor, where the profile goes: empty, seekable,
+ *                writable. Answered by PROGRESS about once a second and
+ *                one DONE. The analyser dups nothing: it owns what it got.
+ *    STOP        ends it now; DONE follows as if its time were over, with
+ *                what was sampled (note STOPPED in its quality).
+ *    CHECKPOINT  + 1 descriptor as above: writes what there is so far;
+ *                answered by DONE with checkpoint = 1. The capture goes on.
+ *    analyser to scheduler
+ *    PROGRESS    of every running capture
+ *    DONE        error = 0: + 1 descriptor, a memfd with the JSON array
+ *                topFunctions (whole, offset 0). The profile is complete
+ *                in the descriptor of START, not yet fsynced. error > 0: an
+ *                enum capture_error, no descriptor, sys_error may tell more.
+ */
+#pragma once
+
+#include "base/id.h"
+#include "base/msg.h"
+#include "capture/host.h"
+#include "capture/quality.h"
+
+#define WORKER_MAX_CAPTURES 64 /* that one analyser runs at once */
+#define WORKER_MAX_PIDS     256
+#define WORKER_TOP          50 /* entries of topFunctions */
+
+enum capture_error {
+	CAPTURE_OK,
+#define CAPTURE_ERROR(code, name, text) CAPTURE_##code,
+#include "capture_error.def"
+#undef CAPTURE_ERROR
+	CAPTURE_ERRORS
+};
+/* "ErrorCode" and the line for a person; "" and "" for CAPTURE_OK. */
+const char *capture_error_code(enum capture_error e);
+const char *capture_error_text(enum capture_error e);
+
+enum msg_type {
+	MSG_ANALYSER = 1,
+	MSG_START,
+	MSG_STOP,
+	MSG_CHECKPOINT,
+	MSG_PROGRESS,
+	MSG_DONE,
+};
+
+enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
+
+struct msg_analyser {
+	uint32_t type;
+	int32_t pid;
+	uint32_t generation; /* 1 for the first */
+};
+
+struct msg_start {
+	uint32_t type;
+	uint32_t rate; /* asked, samples per second of CPU time */
+	char id[ID_MAX];
+	uint64_t duration_ms;
+	uint32_t npids;
+	int32_t pids[WORKER_MAX_PIDS];
+};
+
+/* STOP and CHECKPOINT. */
+struct msg_capture {
+	uint32_t type;
+	char id[ID_MAX];
+};
+
+struct msg_progress {
+	uint32_t type;
+	uint32_t phase; /* enum worker_phase */
+	char id[ID_MAX];
+	uint64_t samples;
+	uint64_t elapsed_ms, duration_ms;
+};
+
+struct msg_done {
+	uint32_t type;
+	uint32_t checkpoint; /* 1: the capture goes on */
+	char id[ID_MAX];
+	uint32_t error;    /* enum capture_error */
+	int32_t sys_error; /* -errno behind it, or 0 */
+	int64_t start_ms;  /* since the epoch */
+	struct quality quality;
+};
+
+/* Shared with whoever outlives the analyser: the capture that it was working
+ * on. Written by the analyser, so a reader bounds current and ids. */
+struct blame {
+	uint32_t current; /* index into ids; WORKER_MAX_CAPTURES: none */
+	char ids[WORKER_MAX_CAPTURES][ID_MAX];
+};
+
+/* What the scheduler is started with; both stay open until it returns. */
+struct worker_sockets {
+	int ask;    /* a */
+	int events; /* e */
+};
+
+/*
+ * Asks the opener, and waits.
+ *
+ *   Owns     fds[*nfds] are the caller's
+ *   Errors   of the transport: -EPIPE, -EBADMSG; the answer's own error is
+ *            in reply->error
+ */
+MUST_CHECK int
+worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
+           int fds[HOST_MAX_FDS], size_t *nfds);
+/* Where /proc/PID/exe points; -errno. */
+MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
+/* A host (capture/host.h) behind *sock, which must outlive it. */
+struct host worker_host(int *sock);

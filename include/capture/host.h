@@ -1,0 +1,68 @@
+/*
+ * What a capture needs of the host but has no right to take itself.
+ *
+ * Whoever analyses samples parses what targets wrote, so it holds no
+ * capability and opens no path: it asks, in one fixed struct, and gets
+ * a descriptor or a line of text. The rows of host.def are all there is to
+ * ask for. In the worker the other side is the opener, behind a socket.
+ *
+ *	struct host_ask ask = {.op = HOST_MAPS, .pid = pid};
+ *	CLEANUP_FD int fd = -1;
+ *	int rc = host_fd(host, &ask, &fd);
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HOST_MAX_PATH   4096
+#define HOST_MAX_MEMORY ((size_t)64 << 10)
+#define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
+#define HOST_BUILD_ID   20                 /* longest that perf reports */
+#define HOST_MAX_FDS    2
+
+enum host_op {
+	HOST_NONE,
+#define HOST_OP(op, handler, doc) HOST_##op,
+#include "capture/host.def"
+#undef HOST_OP
+	HOST_OPS
+};
+
+/* Unused fields are zero. Texts are NUL-terminated within their array. */
+struct host_ask {
+	uint32_t op;
+	int32_t pid;
+	uint32_t cpu;
+	uint32_t stack_bytes;
+	uint64_t period_ns;
+	uint64_t address;
+	uint32_t size; /* bytes of memory, or of build_id */
+	uint8_t build_id[HOST_BUILD_ID];
+	char path[HOST_MAX_PATH];
+};
+
+struct host_reply {
+	int32_t error; /* 0 or -errno */
+	uint32_t value;
+	char text[HOST_MAX_PATH];
+};
+
+struct host {
+	/* Owns: fds[*nfds] are the caller's. Errors: of the transport; the
+	 * request's own are in reply->error. */
+	int (*ask)(void *arg, const struct host_ask *ask,
+	           struct host_reply *reply, int fds[HOST_MAX_FDS],
+	           size_t *nfds);
+	void *arg;
+};
+
+/*
+ * Asks for one descriptor.
+ *   Owns     *fd is the caller's
+ *   Errors   -errno of the request or the transport; *fd untouched
+ */
+MUST_CHECK int
+host_fd(const struct host *h, const struct host_ask *ask, int *fd);

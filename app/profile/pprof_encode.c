@@ -148,6 +148,6 @@ pprof_encode(const struct profile *p, struct buf *out)
 	put_strings(&raw, p->strings);
 	put_header(&raw, p);
 	if (buf_err(&raw))
-		return buf_err(&raw);
+		return out->err = buf_err(&raw);
 	return gzip_deflate(raw.p, raw.len, out);
 }

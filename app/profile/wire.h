@@ -15,7 +15,6 @@
 enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
 #define WIRE_KEY(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
-#define WIRE_NUMBER_MAX        ((1u << 29) - 1)
 
 /* Bytes still to be read. */
 struct wire {

@@ -10,14 +10,19 @@
 #include "profile/profile.h"
 
 /*
- * Decodes raw or gzipped bytes.
+ * Decodes raw or gzipped bytes, of one member or several. Rows come as they
+ * stand in the file: equal samples are not merged. Fields that struct profile
+ * has no place for are skipped.
  *
- *   Units    max_bytes bounds the inflated size, and memory to about 4x it
+ *   Units    max_bytes bounds the inflated size, and memory to about 5x it
  *   Owns     *out is the caller's; profile_free() it
  *   Errors   -EBADMSG malformed, -E2BIG past a bound, -ENOMEM;
  *            one line for a person in why; *out untouched
  */
 MUST_CHECK int pprof_decode(const void *p, size_t n, size_t max_bytes,
                             struct profile **out, struct buf *why);
-/* Encodes, gzipped; out bounds the size. */
+/*
+ * Appends p, gzipped; out bounds the size. Equal profiles give equal bytes.
+ *   Errors   -ENOMEM, -E2BIG; out is poisoned
+ */
 MUST_CHECK int pprof_encode(const struct profile *p, struct buf *out);

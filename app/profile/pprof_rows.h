@@ -1,0 +1,33 @@
+/*
+ * Second pass over a pprof file: one call per row, into arrays that the first
+ * pass measured. A call may only follow those for the rows it refers to:
+ * strings, then types, mappings and functions, then locations, then samples.
+ *
+ *   Errors   -EBADMSG, perhaps with a reason in d->why; -ENOMEM
+ */
+#pragma once
+
+#include "idmap.h"
+#include "profile/profile.h"
+#include "wire.h"
+
+struct decode {
+	struct wire file;
+	struct profile *p;
+	uint32_t *strings; /* place in the file's table -> id */
+	uint32_t nstrings;
+	struct idmap mappings, functions, locations;
+	size_t nvalues;
+	const char *why;
+};
+
+int pprof_string(struct decode *d, struct wire w);
+int pprof_type(struct decode *d, struct wire w);
+int pprof_period_type(struct decode *d, struct wire w);
+int pprof_comments(struct decode *d, struct wire w);
+int pprof_mapping(struct decode *d, struct wire w);
+int pprof_function(struct decode *d, struct wire w);
+int pprof_location(struct decode *d, struct wire w);
+int pprof_sample(struct decode *d, struct wire w);
+/* Takes a field of the file itself that is no row. */
+int pprof_scalar(struct decode *d, const struct wire_field *f);

@@ -30,7 +30,7 @@ struct blob {
 /* A blob being written; fd is its temporary file, open for writing. */
 struct blob_writer {
 	int fd;
-	int dir_fd;
+	int dir_fd; /* the store's */
 	char temp[ID_MAX];
 	struct blob blob;
 };

@@ -43,6 +43,8 @@ MUST_CHECK int store_refresh(struct store *s);
 MUST_CHECK int store_begin(struct store *s);
 MUST_CHECK int store_commit(struct store *s);
 void store_rollback(struct store *s);
+/* Commits when rc is 0, else rolls back; the result of both. */
+MUST_CHECK int store_end(struct store *s, int rc);
 /* The database's clock. */
 MUST_CHECK int store_now(struct store *s, int64_t *out_ms);
 

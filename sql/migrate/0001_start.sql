@@ -146,6 +146,7 @@ CREATE TABLE blob (
   deleted_ms BIGINT NOT NULL           -- 0: live
 );
 CREATE INDEX blob_of_session ON blob (session) WHERE deleted_ms = 0;
+CREATE INDEX blob_age ON blob (created_ms) WHERE deleted_ms = 0;
 CREATE INDEX blob_deleted ON blob (deleted_ms) WHERE deleted_ms > 0;
 
 CREATE TABLE idempotency (

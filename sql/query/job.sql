@@ -41,9 +41,10 @@ SET lease_until_ms = now_ms() + CAST($1 AS BIGINT), progress = $2, phase = $3
 WHERE session = $4 AND attempt = $5 AND state = 'running'
 RETURNING cancel_requested;
 
+-- Changes nothing: locks the row, and tells whether the attempt still counts.
 -- name: job_hold
-UPDATE job SET lease_until_ms = now_ms() + CAST($1 AS BIGINT)
-WHERE session = $2 AND attempt = $3 AND state = 'running';
+UPDATE job SET attempt = $1
+WHERE attempt = $1 AND session = $2 AND state = 'running';
 
 -- name: job_end
 UPDATE job

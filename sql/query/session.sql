@@ -81,15 +81,17 @@ ORDER BY s.created_ms DESC, s.id DESC LIMIT CAST($8 AS BIGINT);
 -- name: session_delete
 DELETE FROM session WHERE id = $1 AND tenant = $2 AND status <> 'running';
 
+-- name: session_status
+SELECT status FROM session WHERE id = $1 AND tenant = $2;
+
+-- Of those that hold bytes.
 -- name: session_oldest
-SELECT s.id, s.tenant,
-       CAST(COALESCE((SELECT SUM(b.length) FROM blob b
-                      WHERE b.session = s.id AND b.deleted_ms = 0), 0)
-            AS BIGINT)
-FROM session s WHERE s.status <> 'running'
-ORDER BY s.created_ms LIMIT 1;
+SELECT s.id, s.tenant, b.length
+FROM blob b JOIN session s ON s.id = b.session
+WHERE b.deleted_ms = 0 AND s.status <> 'running'
+ORDER BY b.created_ms LIMIT 1;
 
 -- name: session_expired
-SELECT id, tenant FROM session
+SELECT id, tenant, 0 FROM session
 WHERE created_ms < now_ms() - CAST($1 AS BIGINT) AND status <> 'running'
 ORDER BY created_ms LIMIT 1;

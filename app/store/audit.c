@@ -1,0 +1,74 @@
+#include "store/audit.h"
+
+#include "cursor.h"
+#include "row.h"
+
+#include <errno.h>
+
+#define AUDIT_PREFIX "aud-"
+
+static const struct row_field fields[] = {
+	ROW_FIELD(audit, id),     ROW_FIELD(audit, tenant),
+	ROW_FIELD(audit, actor),  ROW_FIELD(audit, action),
+	ROW_FIELD(audit, target), ROW_FIELD(audit, request_id),
+	ROW_FIELD(audit, detail), ROW_FIELD(audit, at_ms),
+};
+static const struct row_type type = ROW_TYPE(audit, fields);
+
+void
+audit_list_done(struct audit_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	free(l->next);
+	*l = (struct audit_list){0};
+}
+
+int
+audit_add(struct store *s, const struct audit *a)
+{
+	char id[ID_MAX];
+	int n;
+
+	id_new(AUDIT_PREFIX, id);
+	n = db_run(s->db, SQL_AUDIT_INSERT,
+	           ARGS(V(id), V(a->tenant), V(a->actor), V(a->action),
+	                V(a->target), V(a->request_id), V(a->detail)));
+	return n < 0 ? n : 0;
+}
+
+int
+audit_list(struct store *s, const char *tenant, struct page page,
+           struct audit_list *out)
+{
+	CLEANUP_AUDITS struct audit_list l = {0};
+	struct cursor c;
+	void *items = NULL;
+	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
+
+	if (!rc)
+		rc = row_all(
+			s->db, &type, &items, &l.n, SQL_AUDIT_LIST,
+			ARGS(V(tenant), V(c.ms), V(c.id), V(page.limit + 1)));
+	if (rc)
+		return rc;
+	l.items = items;
+	if (l.n > (size_t)page.limit) {
+		const struct audit *last = &l.items[page.limit - 1];
+
+		row_done(&type, &l.items[--l.n]);
+		rc = cursor_make(last->at_ms, last->id, &l.next);
+		if (rc)
+			return rc;
+	}
+	*out = l;
+	l = (struct audit_list){0};
+	return 0;
+}
+
+int
+audit_prune(struct store *s, int64_t max_age_ms)
+{
+	int n = db_run(s->db, SQL_AUDIT_PRUNE, ARGS(V(max_age_ms)));
+
+	return n < 0 ? n : 0;
+}

@@ -1,0 +1,209 @@
+#include "store/blob.h"
+
+#include "base/file.h"
+#include "blob_private.h"
+#include "digest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BLOB_PREFIX "blob-"
+#define SUFFIX      ".pb.gz"
+#define FILE_MODE   0640
+#define FOLDER_MODE 02770 /* group and its inheritance, as of the parent */
+#define FOLDER_LEN  2
+
+bool
+blob_name_valid(const char *name)
+{
+	static const char folder[] = "abcdefghijklmnopqrstuvwxyz234567";
+	size_t n = strlen(name), tail = strlen(SUFFIX);
+
+	return n < BLOB_NAME_MAX && n > tail &&
+	       strspn(name, folder) == FOLDER_LEN && name[FOLDER_LEN] == '/' &&
+	       id_valid(BLOB_PREFIX, name + FOLDER_LEN + 1) &&
+	       !strcmp(name + n - tail, SUFFIX);
+}
+
+int
+blob_create(struct store *s, const char *kind, struct blob_writer *out)
+{
+	struct blob_writer w = {.dir_fd = s->profiles_fd};
+
+	snprintf(w.blob.kind, sizeof(w.blob.kind), "%s", kind);
+	id_new(BLOB_TEMP, w.temp);
+	w.fd = openat(w.dir_fd, w.temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+	              FILE_MODE);
+	if (w.fd < 0)
+		return -errno;
+	*out = w;
+	return 0;
+}
+
+void
+blob_abort(struct blob_writer *w)
+{
+	if (w->fd < 0)
+		return;
+	unlinkat(w->dir_fd, w->temp, 0);
+	close(w->fd);
+	w->fd = -1;
+}
+
+/* Its folder, made when it is the first there. */
+static int
+open_folder(int dir_fd, const char *folder, int *out)
+{
+	int fd;
+
+	if (!mkdirat(dir_fd, folder, 0770)) {
+		if (fchmodat(dir_fd, folder, FOLDER_MODE, 0) || fsync(dir_fd))
+			return -errno;
+	} else if (errno != EEXIST)
+		return -errno;
+	fd = openat(dir_fd, folder,
+	            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*out = fd;
+	return 0;
+}
+
+/* Names it after its bytes are on disk. */
+static int
+place(struct blob_writer *w, const struct blob *b)
+{
+	char folder[FOLDER_LEN + 1] = {b->name[0], b->name[1], '\0'};
+	CLEANUP_FD int fd = -1;
+	int rc;
+
+	if (fsync(w->fd))
+		return -errno;
+	rc = open_folder(w->dir_fd, folder, &fd);
+	if (rc)
+		return rc;
+	if (renameat(w->dir_fd, w->temp, w->dir_fd, b->name))
+		return -errno;
+	if (fsync(fd)) {
+		rc = -errno;
+		unlinkat(w->dir_fd, b->name, 0);
+		return rc;
+	}
+	return 0;
+}
+
+static int
+measure(int fd, struct blob *b)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_size > BLOB_MAX_BYTES)
+		return -EFBIG;
+	b->length = st.st_size;
+	return digest_file(fd, b->length, b->checksum);
+}
+
+int
+blob_seal(struct blob_writer *w, struct blob *out)
+{
+	struct blob b = w->blob;
+	const char *random = b.id + strlen(BLOB_PREFIX);
+	int rc;
+
+	id_new(BLOB_PREFIX, b.id);
+	snprintf(b.name, sizeof(b.name), "%.*s/%s" SUFFIX, FOLDER_LEN, random,
+	         b.id);
+	rc = measure(w->fd, &b);
+	if (!rc)
+		rc = place(w, &b);
+	if (rc) {
+		blob_abort(w);
+		return rc;
+	}
+	close(w->fd);
+	w->fd = -1;
+	*out = b;
+	return 0;
+}
+
+int
+blob_put(struct store *s, const char *kind, const void *p, size_t n,
+         struct blob *out)
+{
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+	int rc = blob_create(s, kind, &w);
+
+	if (!rc)
+		rc = fd_write_all(w.fd, p, n);
+	return rc ? rc : blob_seal(&w, out);
+}
+
+void
+blob_discard(struct store *s, const struct blob *b)
+{
+	if (blob_name_valid(b->name))
+		unlinkat(s->profiles_fd, b->name, 0);
+}
+
+int
+blob_of_session(struct store *s, const char *session, const char *kind,
+                struct blob *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	struct blob b = {0};
+	int rc = db_query(s->db, SQL_BLOB_OF_SESSION, ARGS(V(session), V(kind)),
+	                  &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	snprintf(b.id, sizeof(b.id), "%s", db_col_text(&rows, 0));
+	snprintf(b.kind, sizeof(b.kind), "%s", db_col_text(&rows, 1));
+	snprintf(b.name, sizeof(b.name), "%s", db_col_text(&rows, 2));
+	snprintf(b.checksum, sizeof(b.checksum), "%s", db_col_text(&rows, 3));
+	b.start = db_col_int(&rows, 4);
+	b.length = db_col_int(&rows, 5);
+	*out = b;
+	return 0;
+}
+
+int
+blob_open(struct store *s, const struct blob *b, int *out_fd)
+{
+	CLEANUP_FD int fd = -1;
+	struct stat st;
+
+	if (!blob_name_valid(b->name))
+		return -EBADMSG;
+	fd = openat(s->profiles_fd, b->name,
+	            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size != b->length)
+		return -EBADMSG;
+	*out_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int
+blob_read(struct store *s, const struct blob *b, struct buf *out)
+{
+	char checksum[DIGEST_CHARS];
+	CLEANUP_FD int fd = -1;
+	size_t from = out->len;
+	int rc = blob_open(s, b, &fd);
+
+	if (!rc)
+		rc = fd_read_all(fd, out);
+	if (!rc)
+		rc = digest(out->p + from, out->len - from, checksum);
+	if (rc)
+		return rc;
+	return strcmp(checksum, b->checksum) ? -EBADMSG : 0;
+}

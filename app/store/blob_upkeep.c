@@ -1,0 +1,218 @@
+#include "base/clock.h"
+#include "blob_private.h"
+#include "row.h"
+#include "store/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BATCH 100 /* per call: the write lock is others', too */
+
+static int
+next_marked(struct store *s, struct blob *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_BLOB_MARKED, NO_ARGS, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	snprintf(out->id, sizeof(out->id), "%s", db_col_text(&rows, 0));
+	snprintf(out->name, sizeof(out->name), "%s", db_col_text(&rows, 1));
+	return 0;
+}
+
+static int
+reap_one(struct store *s)
+{
+	struct blob b;
+	int rc = next_marked(s, &b);
+
+	if (rc)
+		return rc;
+	if (blob_name_valid(b.name) && unlinkat(s->profiles_fd, b.name, 0) &&
+	    errno != ENOENT)
+		return -errno;
+	rc = db_run(s->db, SQL_BLOB_FORGET, ARGS(V(b.id)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
+reap_batch(struct store *s, int *n)
+{
+	int rc = 0;
+
+	while (*n < BATCH && !(rc = reap_one(s)))
+		++*n;
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int
+blob_reap(struct store *s)
+{
+	struct blob any;
+	int n = 0, rc = next_marked(s, &any);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	rc = store_begin(s);
+	if (!rc)
+		rc = store_end(s, reap_batch(s, &n));
+	return rc ? rc : n;
+}
+
+/* --- orphans ----------------------------------------------------------------
+ */
+
+static bool
+is_old(int dir_fd, const char *name, int64_t orphan_ms)
+{
+	struct stat st;
+
+	return !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(st.st_mode) &&
+	       st.st_mtim.tv_sec * MS_PER_S + st.st_mtim.tv_nsec / NS_PER_MS +
+	                       orphan_ms <=
+	               clock_wall_ms();
+}
+
+/* 1, 0 or -errno. */
+static int
+is_known(struct store *s, const char *file)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	char id[ID_MAX];
+	int rc;
+
+	snprintf(id, sizeof(id), "%.*s", (int)strcspn(file, "."), file);
+	rc = db_query(s->db, SQL_BLOB_KNOWN, ARGS(V(id)), &rows);
+	return rc ? rc : db_next(&rows);
+}
+
+static void
+close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static int
+open_dir(int dir_fd, const char *name, DIR **out)
+{
+	CLEANUP_FD int fd = openat(
+		dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d)
+		return -errno;
+	fd = -1; /* the stream's now */
+	*out = d;
+	return 0;
+}
+
+static int
+sweep_folder(struct store *s, const char *folder, int64_t orphan_ms, int *n)
+{
+	CLEANUP(close_dir) DIR *d = NULL;
+	const struct dirent *e;
+	int rc = open_dir(s->profiles_fd, folder, &d);
+
+	while (!rc && (e = readdir(d))) {
+		int known = !is_old(dirfd(d), e->d_name, orphan_ms)
+		                    ? 1
+		                    : is_known(s, e->d_name);
+
+		if (known < 0)
+			rc = known;
+		else if (!known && !unlinkat(dirfd(d), e->d_name, 0))
+			++*n;
+	}
+	return rc == -ENOTDIR ? 0 : rc;
+}
+
+int
+blob_sweep(struct store *s, int64_t orphan_ms)
+{
+	CLEANUP(close_dir) DIR *d = NULL;
+	const struct dirent *e;
+	int n = 0, rc = open_dir(s->profiles_fd, ".", &d);
+
+	while (!rc && (e = readdir(d))) {
+		if (!strncmp(e->d_name, BLOB_TEMP, strlen(BLOB_TEMP)))
+			n += is_old(dirfd(d), e->d_name, orphan_ms) &&
+			     !unlinkat(dirfd(d), e->d_name, 0);
+		else if (e->d_name[0] != '.')
+			rc = sweep_folder(s, e->d_name, orphan_ms, &n);
+	}
+	return rc ? rc : n;
+}
+
+/* --- retention ------------------------------------------------------------ */
+
+struct old_session {
+	char *id, *tenant;
+	int64_t bytes;
+};
+static const struct row_field old_fields[] = {
+	ROW_FIELD(old_session, id),
+	ROW_FIELD(old_session, tenant),
+	ROW_FIELD(old_session, bytes),
+};
+static const struct row_type old_type = ROW_TYPE(old_session, old_fields);
+
+/* Deletes the session that a statement names; its bytes in *freed. */
+static int
+delete_oldest(struct store *s, enum sql sql, const struct db_value *v,
+              size_t nv, int64_t *freed)
+{
+	struct old_session o = {0};
+	int rc = row_one(s->db, &old_type, &o, sql, v, nv);
+
+	if (!rc) {
+		*freed = o.bytes;
+		rc = session_delete(s, o.tenant, o.id);
+		row_done(&old_type, &o);
+	}
+	return rc;
+}
+
+int
+blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms)
+{
+	int64_t bytes, n, freed = 0;
+	int done = 0, rc = 0;
+
+	while (!rc && done < BATCH) {
+		rc = delete_oldest(s, SQL_SESSION_EXPIRED, ARGS(V(max_age_ms)),
+		                   &freed);
+		done += !rc;
+	}
+	if (rc && rc != -ENOENT)
+		return rc;
+	rc = blob_usage(s, &bytes, &n);
+	for (; !rc && bytes > max_bytes && done < BATCH; bytes -= freed) {
+		rc = delete_oldest(s, SQL_SESSION_OLDEST, NO_ARGS, &freed);
+		done += !rc;
+	}
+	return rc && rc != -ENOENT ? rc : done;
+}
+
+int
+blob_usage(struct store *s, int64_t *out_bytes, int64_t *out_n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_BLOB_USAGE, NO_ARGS, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc < 0)
+		return rc;
+	*out_bytes = db_col_int(&rows, 0);
+	*out_n = db_col_int(&rows, 1);
+	return 0;
+}

@@ -1,0 +1,46 @@
+#include "store/idempotency.h"
+
+#include "row.h"
+
+static const struct row_field fields[] = {
+	ROW_FIELD(idempotency, fingerprint),
+	ROW_FIELD(idempotency, location),
+	ROW_FIELD(idempotency, body),
+	ROW_FIELD(idempotency, status),
+};
+static const struct row_type type = ROW_TYPE(idempotency, fields);
+
+void
+idempotency_done(struct idempotency *i)
+{
+	row_done(&type, i);
+}
+
+int
+idempotency_get(struct store *s, const struct idempotency_key *k,
+                struct idempotency *out)
+{
+	return row_one(
+		s->db, &type, out, SQL_IDEMPOTENCY_GET,
+		ARGS(V(k->tenant), V(k->actor), V(k->key), V(IDEMPOTENCY_MS)));
+}
+
+int
+idempotency_put(struct store *s, const struct idempotency_key *k,
+                const struct idempotency *v)
+{
+	int n = db_run(s->db, SQL_IDEMPOTENCY_PUT,
+	               ARGS(V(k->tenant), V(k->actor), V(k->key),
+	                    V(v->fingerprint), V(v->status), V(v->location),
+	                    V(v->body)));
+
+	return n < 0 ? n : 0;
+}
+
+int
+idempotency_prune(struct store *s)
+{
+	int n = db_run(s->db, SQL_IDEMPOTENCY_PRUNE, ARGS(V(IDEMPOTENCY_MS)));
+
+	return n < 0 ? n : 0;
+}

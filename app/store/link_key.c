@@ -1,0 +1,64 @@
+#include "store/link_key.h"
+
+#include "digest.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LINK_KEY_PREFIX "key-"
+
+static int
+load(struct store *s, struct link_key *out, enum sql sql,
+     const struct db_value *v, size_t n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	struct link_key k;
+	int rc = db_query(s->db, sql, v, n, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	if (!id_valid(LINK_KEY_PREFIX, db_col_text(&rows, 0)) ||
+	    hex_decode(db_col_text(&rows, 1), k.secret, sizeof(k.secret)))
+		return -EBADMSG;
+	strcpy(k.id, db_col_text(&rows, 0));
+	*out = k;
+	return 0;
+}
+
+static int
+make(struct store *s, struct link_key *out)
+{
+	char secret[2 * LINK_SECRET_BYTES + 1];
+	struct link_key k;
+	int rc = load(s, out, SQL_LINK_KEY_NEWEST, NO_ARGS);
+
+	if (rc != -ENOENT) /* another process was first */
+		return rc;
+	id_new(LINK_KEY_PREFIX, k.id);
+	random_bytes(k.secret, sizeof(k.secret));
+	hex_encode(k.secret, sizeof(k.secret), secret);
+	rc = db_run(s->db, SQL_LINK_KEY_INSERT, ARGS(V(k.id), V(secret)));
+	if (rc < 0)
+		return rc;
+	*out = k;
+	return 0;
+}
+
+int
+link_key_current(struct store *s, struct link_key *out)
+{
+	int rc = load(s, out, SQL_LINK_KEY_NEWEST, NO_ARGS);
+
+	if (rc != -ENOENT)
+		return rc;
+	rc = store_begin(s);
+	return rc ? rc : store_end(s, make(s, out));
+}
+
+int
+link_key_get(struct store *s, const char *id, struct link_key *out)
+{
+	return load(s, out, SQL_LINK_KEY_GET, ARGS(V(id)));
+}

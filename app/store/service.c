@@ -1,0 +1,123 @@
+#include "store/service.h"
+
+#include "cursor.h"
+#include "row.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(service, tenant),      ROW_FIELD(service, name),
+	ROW_FIELD(service, kind),        ROW_FIELD(service, host),
+	ROW_FIELD(service, match_kind),  ROW_FIELD(service, match_value),
+	ROW_FIELD(service, pprof_url),   ROW_FIELD(service, source),
+	ROW_FIELD(service, allow),       ROW_FIELD(service, labels),
+	ROW_FIELD(service, description), ROW_FIELD(service, created_ms),
+	ROW_FIELD(service, updated_ms),
+};
+static const struct row_type type = ROW_TYPE(service, fields);
+
+void
+service_done(struct service *s)
+{
+	row_done(&type, s);
+}
+
+void
+service_list_done(struct service_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	free(l->next);
+	*l = (struct service_list){0};
+}
+
+int
+service_add(struct store *s, const struct service *v)
+{
+	int n = db_run(s->db, SQL_SERVICE_INSERT,
+	               ARGS(V(v->tenant), V(v->name), V(v->kind), V(v->host),
+	                    V(v->match_kind), V(v->match_value),
+	                    V(v->pprof_url), V(v->source), V(v->allow),
+	                    V(v->labels), V(v->description)));
+
+	return n < 0 ? n : n ? 0 : -EEXIST;
+}
+
+int
+service_replace(struct store *s, const struct service *v)
+{
+	int n = db_run(s->db, SQL_SERVICE_UPDATE,
+	               ARGS(V(v->kind), V(v->host), V(v->match_kind),
+	                    V(v->match_value), V(v->pprof_url), V(v->source),
+	                    V(v->allow), V(v->labels), V(v->description),
+	                    V(v->tenant), V(v->name)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+service_get(struct store *s, const char *tenant, const char *name,
+            struct service *out)
+{
+	return row_one(s->db, &type, out, SQL_SERVICE_GET,
+	               ARGS(V(tenant), V(name)));
+}
+
+int
+service_list(struct store *s, const char *tenant, struct page page,
+             struct service_list *out)
+{
+	CLEANUP_SERVICES struct service_list l = {0};
+	void *items = NULL;
+	int rc = page_check(&page);
+
+	if (!rc)
+		rc = row_all(
+			s->db, &type, &items, &l.n, SQL_SERVICE_LIST,
+			ARGS(V(tenant), V(page.cursor), V(page.limit + 1)));
+	if (rc)
+		return rc;
+	l.items = items;
+	if (l.n > (size_t)page.limit) {
+		service_done(&l.items[--l.n]);
+		if (!(l.next = strdup(l.items[l.n - 1].name)))
+			return -ENOMEM;
+	}
+	*out = l;
+	l = (struct service_list){0};
+	return 0;
+}
+
+int
+service_list_host(struct store *s, const char *host, struct service_list *out)
+{
+	struct service_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &l.n, SQL_SERVICE_LIST_HOST,
+	                 ARGS(V(host)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+static int
+delete_all(struct store *s, const char *tenant, const char *name)
+{
+	int n = db_run(s->db, SQL_SERVICE_DELETE_BLOBS,
+	               ARGS(V(tenant), V(name)));
+
+	if (n >= 0)
+		n = db_run(s->db, SQL_SERVICE_DELETE, ARGS(V(tenant), V(name)));
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+service_delete(struct store *s, const char *tenant, const char *name)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, delete_all(s, tenant, name));
+}

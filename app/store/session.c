@@ -1,0 +1,210 @@
+#include "store/session.h"
+
+#include "cursor.h"
+#include "row.h"
+#include "session_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(session, id),
+	ROW_FIELD(session, tenant),
+	ROW_FIELD(session, service),
+	ROW_FIELD(session, type),
+	ROW_FIELD(session, origin),
+	ROW_FIELD(session, status),
+	ROW_FIELD(session, labels),
+	ROW_FIELD(session, created_by),
+	ROW_FIELD(session, top_functions),
+	ROW_FIELD(session, quality),
+	ROW_FIELD(session, phase),
+	ROW_FIELD(session, error_code),
+	ROW_FIELD(session, error_message),
+	ROW_FIELD(session, host),
+	ROW_FIELD(session, ordinal),
+	ROW_FIELD(session, asked_seconds),
+	ROW_FIELD(session, asked_rate),
+	ROW_FIELD(session, created_ms),
+	ROW_FIELD(session, started_ms),
+	ROW_FIELD(session, completed_ms),
+	ROW_FIELD(session, duration_ms),
+	ROW_FIELD(session, sample_count),
+	ROW_FIELD(session, cancel_requested),
+	ROW_FIELD(session, has_profile),
+	ROW_FIELD(session, rate),
+	ROW_FIELD(session, progress),
+};
+static const struct row_type type = ROW_TYPE(session, fields);
+
+void
+session_done(struct session *s)
+{
+	row_done(&type, s);
+}
+
+void
+session_list_done(struct session_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	free(l->next);
+	*l = (struct session_list){0};
+}
+
+int
+session_get(struct store *s, const char *tenant, const char *id,
+            struct session *out)
+{
+	return row_one(s->db, &type, out, SQL_SESSION_GET,
+	               ARGS(V(id), V(tenant)));
+}
+
+/* One row more than the page holds: whether another page follows. */
+static int
+read_page(struct store *s, const struct session_filter *f, int limit,
+          const struct cursor *c, struct session_list *out)
+{
+	const struct db_value v[] = {
+		V(f->tenant),
+		V(c->ms),
+		V(c->id),
+		V(f->from_ms),
+		V(f->type),
+		V(f->status),
+		*f->service ? V(f->service) : V(limit + 1),
+		V(limit + 1),
+	};
+	enum sql sql = *f->service ? SQL_SESSION_HISTORY : SQL_SESSION_LIST;
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &out->n, sql, v,
+	                 ARRAY_LEN(v) - !*f->service);
+
+	out->items = items;
+	return rc;
+}
+
+int
+session_list(struct store *s, const struct session_filter *f, struct page page,
+             struct session_list *out)
+{
+	CLEANUP_SESSIONS struct session_list l = {0};
+	struct cursor c;
+	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
+
+	if (rc)
+		return rc;
+	if (f->to_ms && c.ms > f->to_ms)
+		c = (struct cursor){.ms = f->to_ms};
+	rc = read_page(s, f, page.limit, &c, &l);
+	if (rc)
+		return rc;
+	if (l.n > (size_t)page.limit) {
+		const struct session *last = &l.items[page.limit - 1];
+
+		session_done(&l.items[--l.n]);
+		rc = cursor_make(last->created_ms, last->id, &l.next);
+		if (rc)
+			return rc;
+	}
+	*out = l;
+	l = (struct session_list){0};
+	return 0;
+}
+
+int
+session_insert(struct store *s, const struct session_ask *ask,
+               const char *status, char out[static ID_MAX])
+{
+	char id[ID_MAX];
+	int n;
+
+	id_new(SESSION_PREFIX, id);
+	n = db_run(s->db, SQL_SESSION_INSERT,
+	           ARGS(V(id), V(ask->type), V(ask->origin), V(status),
+	                V(ask->ordinal), V(ask->seconds), V(ask->rate),
+	                V(ask->labels), V(ask->created_by), V(ask->tenant),
+	                V(ask->service)));
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	strcpy(out, id);
+	return 0;
+}
+
+int
+session_store_result(struct store *s, const char *id,
+                     const struct session_result *r)
+{
+	int n = db_run(s->db, SQL_SESSION_RESULT,
+	               ARGS(V(r->duration_ms), V(r->rate), V(r->sample_count),
+	                    V(r->top_functions), V(r->quality), V(id)));
+
+	return n < 0 ? n : 0;
+}
+
+int
+session_store_blob(struct store *s, const char *id, const struct blob *b)
+{
+	int n = db_run(s->db, SQL_BLOB_MARK_KIND, ARGS(V(id), V(b->kind)));
+
+	if (n >= 0)
+		n = db_run(s->db, SQL_BLOB_INSERT,
+		           ARGS(V(b->id), V(id), V(b->kind), V(b->name),
+		                V(b->start), V(b->length), V(b->checksum)));
+	return n < 0 ? n : 0;
+}
+
+int
+session_end(struct store *s, const char *id, const char *status)
+{
+	int n = db_run(s->db, SQL_SESSION_ENDED, ARGS(V(status), V(id)));
+
+	return n < 0 ? n : 0;
+}
+
+static int
+upload(struct store *s, const struct session_ask *ask,
+       const struct session_result *result, const struct blob *blob,
+       char out[static ID_MAX])
+{
+	int rc = session_insert(s, ask, SESSION_COMPLETED, out);
+
+	if (!rc)
+		rc = session_store_result(s, out, result);
+	if (!rc)
+		rc = session_store_blob(s, out, blob);
+	return rc ? rc : session_end(s, out, SESSION_COMPLETED);
+}
+
+int
+session_upload(struct store *s, const struct session_ask *ask,
+               const struct session_result *result, const struct blob *blob,
+               char out[static ID_MAX])
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, upload(s, ask, result, blob, out));
+}
+
+static int delete (struct store *s, const char *tenant, const char *id)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_run(s->db, SQL_SESSION_DELETE, ARGS(V(id), V(tenant)));
+
+	if (rc > 0)
+		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id)));
+	else if (!rc) {
+		rc = db_query(s->db, SQL_SESSION_STATUS, ARGS(V(id), V(tenant)),
+		              &rows);
+		rc = rc ? rc : db_next(&rows);
+		rc = rc < 0 ? rc : rc ? -EBUSY : -ENOENT;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int
+session_delete(struct store *s, const char *tenant, const char *id)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, delete (s, tenant, id));
+}

@@ -1,0 +1,37 @@
+/* What sqlite.c and its schema half share. */
+#pragma once
+
+#include "store/db.h"
+
+#include <sqlite3.h>
+#include <sys/types.h>
+
+/* One open file; another takes its place when the file is replaced. */
+struct sqlite_link {
+	sqlite3 *conn;
+	sqlite3_stmt *stmts[SQL_COUNT]; /* prepared at first use */
+	dev_t dev;
+	ino_t ino;
+};
+
+struct db {
+	struct sqlite_link link;
+	char *path;
+	bool checkpoints;
+	int depth;   /* of nested transactions */
+	bool doomed; /* an inner one was rolled back */
+	int64_t busy_since_ns;
+	uint32_t jitter;
+	int fail_after;
+	int64_t skew_ms;
+	char why[200];
+};
+
+/* -errno for a result code of SQLite; notes its words for db_why(). */
+int sqlite_errno(struct db *db, int code);
+/* Statements of the connection itself: BEGIN, PRAGMA, a migration. */
+MUST_CHECK int sqlite_do(struct db *db, const char *text);
+/* Brings the schema up to date; one line in *why when it refuses. */
+MUST_CHECK int sqlite_migrate(struct db *db, struct buf *why);
+/* Fills the empty db->link: a connection with every setting in place. */
+MUST_CHECK int sqlite_connect(struct db *db);

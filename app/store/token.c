@@ -1,0 +1,148 @@
+#include "store/token.h"
+
+#include "cursor.h"
+#include "digest.h"
+#include "row.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(token, id),
+	ROW_FIELD(token, name),
+	ROW_FIELD(token, role),
+	ROW_FIELD(token, tenants),
+	ROW_FIELD(token, default_tenant),
+	ROW_FIELD(token, created_ms),
+	ROW_FIELD(token, expires_ms),
+	ROW_FIELD(token, revoked_ms),
+	ROW_FIELD(token, last_used_ms),
+};
+static const struct row_type type = ROW_TYPE(token, fields);
+
+void
+token_done(struct token *t)
+{
+	row_done(&type, t);
+}
+
+void
+token_list_done(struct token_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	free(l->next);
+	*l = (struct token_list){0};
+}
+
+/* 200 random bits in the alphabet of ids. */
+static void
+make_key(char out[static TOKEN_KEY_MAX])
+{
+	char half[ID_MAX];
+
+	id_new(TOKEN_KEY_PREFIX, half);
+	strcpy(out, half);
+	id_new("", half);
+	strcat(out, half);
+}
+
+int
+token_create(struct store *s, const struct token_ask *ask,
+             char id[static ID_MAX], char key[static TOKEN_KEY_MAX])
+{
+	char hash[DIGEST_CHARS], new_id[ID_MAX], new_key[TOKEN_KEY_MAX];
+	int rc;
+
+	make_key(new_key);
+	id_new(TOKEN_PREFIX, new_id);
+	rc = digest(new_key, strlen(new_key), hash);
+	if (!rc)
+		rc = db_run(s->db, SQL_TOKEN_INSERT,
+		            ARGS(V(new_id), V(ask->name), V(hash), V(ask->role),
+		                 V(ask->tenants), V(ask->default_tenant),
+		                 V(ask->expires_ms)));
+	if (rc < 0)
+		return rc;
+	strcpy(id, new_id);
+	strcpy(key, new_key);
+	return 0;
+}
+
+static int
+judge(struct store *s, const struct token *t)
+{
+	int64_t now;
+	int rc = store_now(s, &now);
+
+	if (rc)
+		return rc;
+	if (t->revoked_ms)
+		return -EKEYREVOKED;
+	if (t->expires_ms && t->expires_ms <= now)
+		return -EKEYEXPIRED;
+	/* a store too busy to note it must not lock anyone out */
+	if (now - t->last_used_ms >= TOKEN_TOUCH_MS &&
+	    db_run(s->db, SQL_TOKEN_TOUCH, ARGS(V(t->id))) < 0)
+		return 0;
+	return 0;
+}
+
+int
+token_check(struct store *s, const char *key, struct token *out)
+{
+	CLEANUP_TOKEN struct token t = {0};
+	char hash[DIGEST_CHARS];
+	int rc = digest(key, strlen(key), hash);
+
+	if (!rc)
+		rc = row_one(s->db, &type, &t, SQL_TOKEN_BY_HASH,
+		             ARGS(V(hash)));
+	if (!rc)
+		rc = judge(s, &t);
+	if (rc)
+		return rc;
+	*out = t;
+	t = (struct token){0};
+	return 0;
+}
+
+int
+token_get(struct store *s, const char *id, struct token *out)
+{
+	return row_one(s->db, &type, out, SQL_TOKEN_BY_ID, ARGS(V(id)));
+}
+
+int
+token_list(struct store *s, struct page page, struct token_list *out)
+{
+	CLEANUP_TOKENS struct token_list l = {0};
+	struct cursor c;
+	void *items = NULL;
+	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
+
+	if (!rc)
+		rc = row_all(s->db, &type, &items, &l.n, SQL_TOKEN_LIST,
+		             ARGS(V(c.ms), V(c.id), V(page.limit + 1)));
+	if (rc)
+		return rc;
+	l.items = items;
+	if (l.n > (size_t)page.limit) {
+		const struct token *last = &l.items[page.limit - 1];
+
+		token_done(&l.items[--l.n]);
+		rc = cursor_make(last->created_ms, last->id, &l.next);
+		if (rc)
+			return rc;
+	}
+	*out = l;
+	l = (struct token_list){0};
+	return 0;
+}
+
+int
+token_revoke(struct store *s, const char *id)
+{
+	int n = db_run(s->db, SQL_TOKEN_REVOKE, ARGS(V(id)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}

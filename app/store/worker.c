@@ -1,0 +1,152 @@
+#include "store/worker.h"
+
+#include "row.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct row_field worker_fields[] = {
+	ROW_FIELD(worker, host),         ROW_FIELD(worker, boot_id),
+	ROW_FIELD(worker, version),      ROW_FIELD(worker, capabilities),
+	ROW_FIELD(worker, pid),          ROW_FIELD(worker, started_ms),
+	ROW_FIELD(worker, heartbeat_ms), ROW_FIELD(worker, alive_until_ms),
+	ROW_FIELD(worker, alive),
+};
+static const struct row_type worker_type = ROW_TYPE(worker, worker_fields);
+
+static const struct row_field process_fields[] = {
+	ROW_FIELD(process, host),       ROW_FIELD(process, tenant),
+	ROW_FIELD(process, service),    ROW_FIELD(process, boot_id),
+	ROW_FIELD(process, argv0),      ROW_FIELD(process, cmdline),
+	ROW_FIELD(process, ordinal),    ROW_FIELD(process, pid),
+	ROW_FIELD(process, start_time), ROW_FIELD(process, seen_ms),
+};
+static const struct row_type process_type = ROW_TYPE(process, process_fields);
+
+void
+worker_list_done(struct worker_list *l)
+{
+	row_free_all(&worker_type, l->items, l->n);
+	*l = (struct worker_list){0};
+}
+
+void
+process_list_done(struct process_list *l)
+{
+	row_free_all(&process_type, l->items, l->n);
+	*l = (struct process_list){0};
+}
+
+int
+worker_list(struct store *s, struct worker_list *out)
+{
+	struct worker_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &worker_type, &items, &l.n, SQL_WORKER_LIST,
+	                 NO_ARGS);
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+worker_for(struct store *s, const char *service_host, char **out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	CLEANUP_FREE char *host = NULL;
+	int rc =
+		db_query(s->db, SQL_WORKER_ALIVE, ARGS(V(service_host)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -EHOSTDOWN;
+	if (!(host = strdup(db_col_text(&rows, 0))))
+		return -ENOMEM;
+	rc = db_next(&rows);
+	if (rc)
+		return rc < 0 ? rc : -ENOTUNIQ;
+	*out = TAKE(host);
+	return 0;
+}
+
+int
+worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
+{
+	int n = db_run(s->db, SQL_WORKER_PUT,
+	               ARGS(V(w->host), V(w->boot_id), V(w->version), V(w->pid),
+	                    V(w->capabilities), V(lease_ms)));
+
+	return n < 0 ? n : 0;
+}
+
+static int
+stop(struct store *s, const char *host)
+{
+	int n = db_run(s->db, SQL_PROCESS_REMOVE_HOST, ARGS(V(host)));
+
+	if (n >= 0)
+		n = db_run(s->db, SQL_WORKER_STOP, ARGS(V(host)));
+	return n < 0 ? n : 0;
+}
+
+int
+worker_stop(struct store *s, const char *host)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, stop(s, host));
+}
+
+static int
+list_processes(struct store *s, struct process_list *out, enum sql sql,
+               const struct db_value *v, size_t n)
+{
+	struct process_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &process_type, &items, &l.n, sql, v, n);
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+process_list(struct store *s, const char *tenant, const char *service,
+             struct process_list *out)
+{
+	return list_processes(s, out, SQL_PROCESS_LIST,
+	                      ARGS(V(tenant), V(service)));
+}
+
+int
+process_list_host(struct store *s, const char *host, struct process_list *out)
+{
+	return list_processes(s, out, SQL_PROCESS_LIST_HOST, ARGS(V(host)));
+}
+
+int
+process_put(struct store *s, const struct process *p)
+{
+	int n = db_run(s->db, SQL_PROCESS_PUT,
+	               ARGS(V(p->host), V(p->tenant), V(p->service),
+	                    V(p->boot_id), V(p->argv0), V(p->cmdline),
+	                    V(p->ordinal), V(p->pid), V(p->start_time)));
+
+	return n < 0 ? n : 0;
+}
+
+int
+process_remove(struct store *s, const struct process *p)
+{
+	int n = db_run(
+		s->db, SQL_PROCESS_REMOVE,
+		ARGS(V(p->tenant), V(p->service), V(p->host), V(p->ordinal)));
+
+	return n < 0 ? n : 0;
+}

@@ -1,0 +1,111 @@
+#include "lib/store.h"
+
+#include <ftw.h>
+#include <string.h>
+
+static void
+open_store(const char *dir, bool worker, struct store *out)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc = store_open(dir, worker, out, &why);
+
+	ck_assert_msg(!rc, "%s", buf_str(&why));
+}
+
+struct test_store
+test_store(void)
+{
+	struct test_store t = {.dir = "/tmp/stoker-test.XXXXXX"};
+	struct service v = {TEST_TENANT,
+	                    TEST_SERVICE,
+	                    "auto",
+	                    "",
+	                    "exe",
+	                    "/bin/true",
+	                    "",
+	                    "auto",
+	                    "{}",
+	                    "{}",
+	                    "",
+	                    0,
+	                    0};
+
+	ck_assert_ptr_nonnull(mkdtemp(t.dir));
+	open_store(t.dir, true, &t.s);
+	ck_assert_int_eq(service_add(&t.s, &v), 0);
+	return t;
+}
+
+static int
+remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st, (void)flag, (void)ftw;
+	return remove(path);
+}
+
+void
+test_store_done(struct test_store *t)
+{
+	store_close(&t->s);
+	nftw(t->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+struct store
+test_store_again(const struct test_store *t, bool worker)
+{
+	struct store s;
+
+	open_store(t->dir, worker, &s);
+	return s;
+}
+
+struct session_ask
+test_ask(void)
+{
+	return (struct session_ask){
+		.tenant = TEST_TENANT,
+		.service = TEST_SERVICE,
+		.type = "cpu",
+		.origin = SESSION_CAPTURE,
+		.ordinal = SESSION_ALL_ORDINALS,
+		.seconds = 5,
+		.rate = 100,
+		.labels = "{}",
+		.created_by = "tok-test",
+	};
+}
+
+struct session_result
+test_result(void)
+{
+	return (struct session_result){
+		.duration_ms = 5001,
+		.sample_count = 500,
+		.rate = 99.5,
+		.top_functions = "[{\"funcName\":\"f\"}]",
+		.quality = "{\"lost\":0}",
+	};
+}
+
+void
+test_enqueue(struct store *s, int i, char id[static ID_MAX])
+{
+	struct session_ask ask = test_ask();
+	char type[24];
+
+	snprintf(type, sizeof(type), "type%d", i);
+	ask.type = type;
+	ck_assert_int_eq(job_enqueue(s, &ask, TEST_HOST, id), 0);
+}
+
+void
+test_claim(struct store *s, struct job *out)
+{
+	ck_assert_int_eq(job_claim(s, TEST_HOST, TEST_LEASE_MS, out), 0);
+}
+
+void
+test_blob(struct store *s, const char *text, struct blob *out)
+{
+	ck_assert_int_eq(blob_put(s, BLOB_PPROF, text, strlen(text), out), 0);
+}

@@ -1,0 +1,33 @@
+/*
+ * A store in a directory of its own, with the service "svc" of tenant "t",
+ * gone after the test.
+ */
+#pragma once
+
+#include "lib/test.h"
+#include "store/job.h"
+#include "store/service.h"
+
+struct test_store {
+	char dir[64];
+	struct store s;
+};
+#define CLEANUP_TEST_STORE CLEANUP(test_store_done)
+#define TEST_TENANT        "t"
+#define TEST_SERVICE       "svc"
+#define TEST_HOST          "host1"
+#define TEST_LEASE_MS      15000
+
+struct test_store test_store(void);
+void test_store_done(struct test_store *t);
+/* Another connection to it: store_close() it. */
+struct store test_store_again(const struct test_store *t, bool worker);
+
+/* A capture of svc; a test changes what it is about. */
+struct session_ask test_ask(void);
+struct session_result test_result(void);
+/* Enqueues test_ask() of another type for each call: "type0", "type1", ... */
+void test_enqueue(struct store *s, int i, char id[static ID_MAX]);
+void test_claim(struct store *s, struct job *out);
+/* Stores bytes that say whose they are. */
+void test_blob(struct store *s, const char *text, struct blob *out);

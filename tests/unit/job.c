@@ -1,0 +1,347 @@
+#include "lib/store.h"
+#include "store/worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+expect(struct store *s, const char *id, const char *status, const char *phase)
+{
+	CLEANUP_SESSION struct session v = {0};
+
+	ck_assert_int_eq(session_get(s, TEST_TENANT, id, &v), 0);
+	ck_assert_str_eq(v.status, status);
+	ck_assert_str_eq(v.phase, phase);
+}
+
+static void
+expect_error(struct store *s, const char *id, const char *code)
+{
+	CLEANUP_SESSION struct session v = {0};
+
+	ck_assert_int_eq(session_get(s, TEST_TENANT, id, &v), 0);
+	ck_assert_str_eq(v.error_code, code);
+}
+
+TEST(an_accepted_job_waits_for_its_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	expect(&t.s, id, SESSION_RUNNING, "queued");
+	ck_assert_int_eq(job_claim(&t.s, "other", TEST_LEASE_MS, &j), -ENOENT);
+	test_claim(&t.s, &j);
+	ck_assert_str_eq(j.session, id);
+	ck_assert_int_eq(j.attempt, 1);
+	expect(&t.s, id, SESSION_RUNNING, "capturing");
+}
+END
+
+TEST(jobs_are_claimed_in_the_order_they_came)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char ids[3][ID_MAX];
+
+	for (int i = 0; i < 3; i++) {
+		db_skew_clock(t.s.db, i * 10);
+		test_enqueue(&t.s, i, ids[i]);
+	}
+	for (int i = 0; i < 3; i++) {
+		CLEANUP_JOB struct job j = {0};
+
+		test_claim(&t.s, &j);
+		ck_assert_str_eq(j.session, ids[i]);
+	}
+}
+END
+
+TEST(a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct session_ask ask = test_ask();
+	char first[ID_MAX], second[ID_MAX];
+
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, first), 0);
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, second), -EEXIST);
+	ck_assert_str_eq(second, first);
+	ask.origin = "samply"; /* neither causes nor suffers it */
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, second), 0);
+}
+END
+
+TEST(a_refusal_leaves_the_callers_transaction_alive)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct session_ask ask = test_ask();
+	char first[ID_MAX], second[ID_MAX];
+
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, first), 0);
+	ck_assert_int_eq(store_begin(&t.s), 0);
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, second), -EEXIST);
+	ck_assert_int_eq(store_commit(&t.s), 0);
+}
+END
+
+TEST(a_job_of_an_unknown_service_is_refused)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct session_ask ask = test_ask();
+	char id[ID_MAX];
+
+	ask.service = "nosuch";
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, id), -ENOENT);
+}
+END
+
+TEST(finishing_stores_result_blob_and_state_together)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SESSION struct session v = {0};
+	CLEANUP_JOB struct job j = {0};
+	struct session_result r = test_result();
+	struct blob b, found;
+	struct job_end end = {"done", "", "", &r, &b};
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	test_blob(&t.s, "profile", &b);
+	ref = job_ref(&j);
+	ck_assert_int_eq(job_finish(&t.s, &ref, &end), 0);
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &v), 0);
+	ck_assert_str_eq(v.status, SESSION_COMPLETED);
+	ck_assert_int_eq(v.sample_count, 500);
+	ck_assert(v.rate == 99.5 && v.progress == 1);
+	ck_assert_str_eq(v.quality, r.quality);
+	ck_assert_int_eq(v.has_profile, 1);
+	ck_assert_int_ge(v.completed_ms, v.started_ms);
+	ck_assert_int_eq(blob_of_session(&t.s, id, BLOB_PPROF, &found), 0);
+	ck_assert_str_eq(found.name, b.name);
+}
+END
+
+TEST(an_attempt_that_was_given_up_changes_nothing)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job old = {0}, now = {0};
+	struct session_result r = test_result();
+	struct job_end end = {"done", "", "", &r, NULL};
+	struct job_ref stale, live;
+	struct blob b;
+	int64_t cancel;
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &old);
+	ck_assert_int_eq(job_take_over(&t.s, TEST_HOST), 1);
+	test_claim(&t.s, &now);
+	ck_assert_int_eq(now.attempt, 2);
+	stale = job_ref(&old);
+	live = job_ref(&now);
+	test_blob(&t.s, "old", &b);
+	ck_assert_int_eq(
+		job_progress(&t.s, &stale, 1000, 0.5, "capturing", &cancel),
+		-ESTALE);
+	ck_assert_int_eq(job_checkpoint(&t.s, &stale, &r, &b), -ESTALE);
+	ck_assert_int_eq(job_finish(&t.s, &stale, &end), -ESTALE);
+	ck_assert_int_eq(job_requeue(&t.s, &stale), -ESTALE);
+	expect(&t.s, id, SESSION_RUNNING, "capturing");
+	ck_assert_int_eq(blob_of_session(&t.s, id, BLOB_PPROF, &b), -ENOENT);
+	ck_assert_int_eq(job_finish(&t.s, &live, &end), 0);
+	ck_assert_int_eq(job_finish(&t.s, &live, &end), -ESTALE);
+}
+END
+
+	/* seconds asked, attempts already made, then what is expected */
+	static const struct {
+	int64_t seconds;
+	int deaths;
+	const char *status, *phase, *error;
+} takeovers[] = {
+	{JOB_RERUN_SECONDS, 1, SESSION_RUNNING, "queued", ""},
+	{JOB_RERUN_SECONDS + 1, 1, SESSION_FAILED, "failed", "WorkerDied"},
+	{1, JOB_ATTEMPTS_MAX - 1, SESSION_RUNNING, "queued", ""},
+	{1, JOB_ATTEMPTS_MAX, SESSION_FAILED, "failed", "WorkerDied"},
+};
+
+TEST(short_captures_run_again_and_long_ones_fail)
+{
+	for (size_t i = 0; i < ARRAY_LEN(takeovers); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		struct session_ask ask = test_ask();
+		char id[ID_MAX];
+
+		ask.seconds = takeovers[i].seconds;
+		ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, id), 0);
+		for (int n = 0; n < takeovers[i].deaths; n++) {
+			CLEANUP_JOB struct job j = {0};
+
+			test_claim(&t.s, &j);
+			ck_assert_int_eq(job_take_over(&t.s, TEST_HOST), 1);
+		}
+		expect(&t.s, id, takeovers[i].status, takeovers[i].phase);
+		expect_error(&t.s, id, takeovers[i].error);
+	}
+}
+END
+
+TEST(a_worker_takes_over_its_own_hosts_jobs_only)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	ck_assert_int_eq(job_take_over(&t.s, "other"), 0);
+	expect(&t.s, id, SESSION_RUNNING, "capturing");
+}
+END
+
+TEST(what_a_checkpoint_saved_outlives_the_worker)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SESSION struct session v = {0};
+	CLEANUP_BUF struct buf text = BUF_INIT(100);
+	CLEANUP_JOB struct job j = {0};
+	struct session_result r = test_result();
+	struct session_ask ask = test_ask();
+	struct blob first, second, found;
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	ask.seconds = 60;
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, id), 0);
+	test_claim(&t.s, &j);
+	ref = job_ref(&j);
+	test_blob(&t.s, "first", &first);
+	test_blob(&t.s, "second", &second);
+	ck_assert_int_eq(job_checkpoint(&t.s, &ref, &r, &first), 0);
+	ck_assert_int_eq(job_checkpoint(&t.s, &ref, &r, &second), 0);
+	ck_assert_int_eq(job_take_over(&t.s, TEST_HOST), 1);
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &v), 0);
+	ck_assert_str_eq(v.error_code, "WorkerDied");
+	ck_assert_int_eq(v.sample_count, 500);
+	ck_assert_int_eq(blob_of_session(&t.s, id, BLOB_PPROF, &found), 0);
+	ck_assert_int_eq(blob_read(&t.s, &found, &text), 0);
+	ck_assert_str_eq(buf_str(&text), "second");
+	ck_assert_int_eq(blob_reap(&t.s), 1); /* the first */
+}
+END
+
+TEST(leases_run_out_by_the_databases_clock)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	int64_t cancel;
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	ref = job_ref(&j);
+	db_skew_clock(t.s.db, TEST_LEASE_MS - 2000);
+	ck_assert_int_eq(job_expire(&t.s, 0), 0);
+	ck_assert_int_eq(job_progress(&t.s, &ref, TEST_LEASE_MS, 0.5,
+	                              "capturing", &cancel),
+	                 0);
+	db_skew_clock(t.s.db, TEST_LEASE_MS + 2000);
+	ck_assert_int_eq(job_expire(&t.s, 0), 0); /* it was renewed */
+	db_skew_clock(t.s.db, 2 * TEST_LEASE_MS);
+	ck_assert_int_eq(job_expire(&t.s, 0), 1);
+	expect(&t.s, id, SESSION_RUNNING, "queued");
+}
+END
+
+TEST(a_waiting_job_is_cancelled_at_once)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	ck_assert_int_eq(job_cancel(&t.s, "other", id), -ENOENT);
+	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, id), 0);
+	expect(&t.s, id, SESSION_FAILED, "cancelled");
+	ck_assert_int_eq(job_claim(&t.s, TEST_HOST, 1000, &j), -ENOENT);
+	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, id), -EALREADY);
+}
+END
+
+TEST(a_running_job_learns_of_its_cancelling)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	int64_t cancel = -1;
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	ref = job_ref(&j);
+	ck_assert_int_eq(
+		job_progress(&t.s, &ref, 1000, 0.1, "capturing", &cancel), 0);
+	ck_assert_int_eq(cancel, 0);
+	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, id), 0);
+	expect(&t.s, id, SESSION_RUNNING, "capturing");
+	ck_assert_int_eq(
+		job_progress(&t.s, &ref, 1000, 0.2, "capturing", &cancel), 0);
+	ck_assert_int_eq(cancel, 1);
+	ck_assert_int_eq(job_take_over(&t.s, TEST_HOST), 1);
+	expect(&t.s, id, SESSION_FAILED, "cancelled");
+}
+END
+
+TEST(counts_are_of_waiting_and_running)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	int64_t queued, running;
+	char id[ID_MAX];
+
+	for (int i = 0; i < 3; i++)
+		test_enqueue(&t.s, i, id);
+	test_claim(&t.s, &j);
+	ck_assert_int_eq(job_counts(&t.s, &queued, &running), 0);
+	ck_assert_int_eq(queued, 2);
+	ck_assert_int_eq(running, 1);
+}
+END
+
+TEST(a_store_call_that_fails_leaves_no_half_job)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	struct session_ask ask = test_ask();
+	char id[ID_MAX];
+	int n = 0;
+
+	do {
+		ck_assert_int_eq(job_claim(&t.s, TEST_HOST, 1000, &j), -ENOENT);
+		db_fail_after(t.s.db, ++n);
+	} while (job_enqueue(&t.s, &ask, TEST_HOST, id) == -EIO);
+	ck_assert_int_gt(n, 2);
+	db_fail_after(t.s.db, 0);
+	test_claim(&t.s, &j);
+	ck_assert_str_eq(j.session, id);
+}
+END
+
+	SUITE("job", an_accepted_job_waits_for_its_host,
+              jobs_are_claimed_in_the_order_they_came,
+              a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id,
+              a_refusal_leaves_the_callers_transaction_alive,
+              a_job_of_an_unknown_service_is_refused,
+              finishing_stores_result_blob_and_state_together,
+              an_attempt_that_was_given_up_changes_nothing,
+              short_captures_run_again_and_long_ones_fail,
+              a_worker_takes_over_its_own_hosts_jobs_only,
+              what_a_checkpoint_saved_outlives_the_worker,
+              leases_run_out_by_the_databases_clock,
+              a_waiting_job_is_cancelled_at_once,
+              a_running_job_learns_of_its_cancelling,
+              counts_are_of_waiting_and_running,
+              a_store_call_that_fails_leaves_no_half_job)

@@ -1,0 +1,97 @@
+/* What every command does: talk to the server, print, complain. */
+#include "cli.h"
+
+#include "table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void
+complain(const char *fmt, va_list ap)
+{
+	fputs("stoker: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+int
+usage_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
+	return LEAVE_USAGE;
+}
+
+int
+failed(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
+	return LEAVE_FAILED;
+}
+
+int
+print(const struct buf *b)
+{
+	if (buf_err(b))
+		return failed("%s", strerror(-buf_err(b)));
+	fwrite(buf_str(b), 1, b->len, stdout);
+	if (fflush(stdout) || ferror(stdout))
+		return failed("standard output: %s", strerror(errno));
+	return LEAVE_OK;
+}
+
+int
+print_json(const json_t *j)
+{
+	if (json_dumpf(j, stdout, JSON_INDENT(2)) || putchar('\n') < 0 ||
+	    fflush(stdout))
+		return failed("standard output: %s", strerror(errno));
+	return LEAVE_OK;
+}
+
+void
+tell_error(const struct cli *c, const struct reply *r)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	if (c->opt.json && r->json) {
+		print_json(r->json);
+		return;
+	}
+	error_show(&text, r->status, r->json, r->retry_after);
+	fputs(buf_str(&text), stderr);
+	if (r->status == 401 && !c->http.token)
+		fputs("  give a token: --token-file FILE or $STOKER_TOKEN; "
+		      "stoker token create makes one\n",
+		      stderr);
+}
+
+int
+ask(struct cli *c, const char *method, const char *path, const json_t *body,
+    struct reply *out)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc = http_call(&c->http, method, path, body, out, &why);
+
+	if (rc == -EINTR)
+		return LEAVE_INTERRUPTED;
+	if (rc == -EHOSTUNREACH) {
+		failed("%s\n  stoker doctor tells what is missing",
+		       buf_str(&why));
+		return LEAVE_UNREACHED;
+	}
+	if (rc)
+		return failed("%s", strerror(-rc));
+	if (out->status >= 200 && out->status < 300)
+		return LEAVE_OK;
+	tell_error(c, out);
+	return LEAVE_FAILED;
+}

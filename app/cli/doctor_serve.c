@@ -1,0 +1,244 @@
+/* doctor: the store, the socket, and what answers over HTTP. */
+#include "doctor.h"
+
+#include "table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#define FREE_MIN_PCT 5
+#define CLOCK_MAX_S  5
+
+/* Others may not look into it: the store holds tokens and symbol names. */
+enum verdict
+check_store(struct doctor *d)
+{
+	const char *dir = d->conf.store_dir;
+	struct stat st;
+
+	if (fstatat(d->root, below_root(dir), &st, 0) || !S_ISDIR(st.st_mode)) {
+		found(d, "no directory %s", dir);
+		fix(d, "systemd-tmpfiles --create stoker.conf");
+		return BROKEN;
+	}
+	found(d, "%s, mode %04o", dir, st.st_mode & 07777);
+	if (!(st.st_mode & 07))
+		return FINE;
+	found(d, ": open to every user");
+	fix(d, "chmod o= %s", dir);
+	return BROKEN;
+}
+
+static enum verdict
+unreachable(struct doctor *d, const char *path, int err)
+{
+	found(d, "%s: %s", path, strerror(err));
+	if (err != EACCES)
+		return BROKEN;
+	fix(d, "run doctor as root to look");
+	return SKIPPED;
+}
+
+enum verdict
+check_database(struct doctor *d)
+{
+	char path[4096 + 16];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/stoker.db", d->conf.store_dir);
+	if (fstatat(d->root, below_root(path), &st, 0)) {
+		enum verdict v = unreachable(d, path, errno);
+
+		if (v == BROKEN)
+			fix(d, "stoker token create admin --role admin makes "
+			       "it, and the first key");
+		return v;
+	}
+	found(d, "%s, mode %04o", path, st.st_mode & 07777);
+	if (st.st_mode & 07) {
+		found(d, ": open to every user");
+		fix(d, "chmod 0660 %s", path);
+		return BROKEN;
+	}
+	if (st.st_uid)
+		return FINE;
+	found(d, ": root's, closed to the API");
+	fix(d, "chown --reference=%s %s*", d->conf.store_dir, path);
+	return geteuid() ? BROKEN : WARNING;
+}
+
+enum verdict
+check_disk(struct doctor *d)
+{
+	CLEANUP_FD int fd = openat(d->root, below_root(d->conf.store_dir),
+	                           O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statvfs v;
+	double free_mb, pct;
+
+	if (fd < 0 || fstatvfs(fd, &v) || !v.f_blocks)
+		return SKIPPED;
+	free_mb = (double)v.f_bavail * (double)v.f_frsize / (1 << 20);
+	pct = 100.0 * (double)v.f_bavail / (double)v.f_blocks;
+	found(d, "%.0f MiB free, %.0f %%", free_mb, pct);
+	if (pct >= FREE_MIN_PCT)
+		return FINE;
+	fix(d, "make room below %s, or lower store.max_bytes",
+	    d->conf.store_dir);
+	return BROKEN;
+}
+
+enum verdict
+check_socket(struct doctor *d)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/api.sock", d->conf.api_run_dir);
+	if (fstatat(d->root, below_root(path), &st, 0)) {
+		enum verdict v = unreachable(d, path, errno);
+
+		if (v == BROKEN)
+			fix(d, "systemctl enable --now stoker-api");
+		return v;
+	}
+	found(d, "%s, mode %04o", path, st.st_mode & 07777);
+	if (!S_ISSOCK(st.st_mode)) {
+		found(d, ": not a socket");
+		fix(d, "rm %s && systemctl restart stoker-api", path);
+		return BROKEN;
+	}
+	if (!(st.st_mode & 07))
+		return FINE;
+	/* Whoever may connect may forge every header that nginx sets. */
+	found(d, ": open to every user");
+	fix(d, "chmod 0660 %s", path);
+	return BROKEN;
+}
+
+/* One GET; the reply, or what is wrong in d->found. */
+static int
+get(struct doctor *d, const char *path, struct reply *r)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc = http_call(&d->cli->http, "GET", path, NULL, r, &why);
+
+	if (rc)
+		found(d, "%s", why.len ? buf_str(&why) : strerror(-rc));
+	return rc;
+}
+
+/* Adds what an error reply says. */
+static void
+say_reply(struct doctor *d, const struct reply *r)
+{
+	const char *message =
+		json_string_value(json_object_get(r->json, "message"));
+
+	found(d, "HTTP %ld%s%s", r->status, message ? ": " : "",
+	      message ? message : "");
+}
+
+static bool
+clocks_agree(const struct reply *r)
+{
+	int64_t now = time(NULL);
+
+	return !r->date_s || llabs(now - r->date_s) <= CLOCK_MAX_S;
+}
+
+enum verdict
+check_server(struct doctor *d)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+
+	if (get(d, "/healthz", &r)) {
+		fix(d, "ln -sf ../sites-available/stoker "
+		       "/etc/nginx/sites-enabled/ && systemctl reload nginx, "
+		       "or --server URL for another address");
+		return BROKEN;
+	}
+	if (r.status != 200) {
+		say_reply(d, &r);
+		fix(d, "systemctl restart stoker-api; journalctl -u stoker-api "
+		       "-n 20 tells why it stopped");
+		return BROKEN;
+	}
+	found(d, "%s answers", d->cli->http.server);
+	if (clocks_agree(&r))
+		return FINE;
+	found(d, ", with a clock more than %d s from here", CLOCK_MAX_S);
+	fix(d, "timedatectl set-ntp true, here and there");
+	return BROKEN;
+}
+
+enum verdict
+check_ready(struct doctor *d)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+
+	if (get(d, "/readyz", &r))
+		return SKIPPED;
+	if (r.status == 200) {
+		found(d, "store and worker are reachable");
+		return FINE;
+	}
+	say_reply(d, &r);
+	value_show(&d->found, json_object_get(r.json, "details"));
+	fix(d, "see the lines about the store and the worker");
+	return BROKEN;
+}
+
+enum verdict
+check_token(struct doctor *d)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+
+	if (!d->cli->http.token) {
+		found(d, "none given");
+		fix(d, "stoker token create NAME --role admin >token-file, "
+		       "then --token-file");
+		return SKIPPED;
+	}
+	if (get(d, "/api/v1/services?limit=1", &r))
+		return SKIPPED;
+	say_reply(d, &r);
+	if (r.status == 200) {
+		buf_clear(&d->found);
+		found(d, "accepted");
+		return FINE;
+	}
+	fix(d, "stoker token create NAME --role admin");
+	return BROKEN;
+}
+
+enum verdict
+check_workers(struct doctor *d)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	const json_t *w;
+	size_t i, alive = 0;
+
+	if (!d->cli->http.token || get(d, "/api/v1/workers", &r))
+		return SKIPPED;
+	if (r.status != 200) {
+		say_reply(d, &r);
+		return SKIPPED;
+	}
+	json_array_foreach(json_object_get(r.json, "items"), i, w)
+	{
+		if (!json_is_true(json_object_get(w, "alive")))
+			continue;
+		found(d, "%s", alive++ ? ", " : "");
+		value_show(&d->found, json_object_get(w, "host"));
+	}
+	if (alive)
+		return FINE;
+	found(d, "no worker has reported lately");
+	fix(d, "systemctl restart stoker-worker");
+	return BROKEN;
+}

@@ -1,0 +1,195 @@
+#include "http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <string.h>
+
+#define CONNECT_TIMEOUT_S 5
+/* A wait of the server's 20 s and a reply of many megabytes fit in. */
+#define TOTAL_TIMEOUT_S 120
+
+void
+http_done(struct http *h)
+{
+	if (h->curl)
+		curl_easy_cleanup(h->curl);
+	free(h->token);
+	*h = (struct http){0};
+}
+
+void
+reply_done(struct reply *r)
+{
+	buf_done(&r->body);
+	json_decref(r->json);
+	r->json = NULL;
+}
+
+void
+url_escape(struct buf *out, const char *s)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+	for (; *s; s++) {
+		if (strchr(plain, *s))
+			buf_putc(out, *s);
+		else
+			buf_addf(out, "%%%02X", (unsigned char)*s);
+	}
+}
+
+static size_t
+on_body(char *p, size_t size, size_t n, void *user)
+{
+	struct buf *body = user;
+
+	buf_add(body, p, size * n);
+	return buf_err(body) ? 0 : size * n;
+}
+
+static int
+on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	const struct http *h = user;
+
+	(void)a, (void)b, (void)c, (void)d;
+	return h->stop && *h->stop;
+}
+
+static int
+add_header(struct curl_slist **list, const char *name, const char *value)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(HTTP_TOKEN_MAX);
+	struct curl_slist *longer;
+
+	buf_addf(&line, "%s: %s", name, value);
+	if (buf_err(&line))
+		return buf_err(&line);
+	longer = curl_slist_append(*list, buf_str(&line));
+	if (!longer)
+		return -ENOMEM;
+	*list = longer;
+	return 0;
+}
+
+static int
+make_headers(const struct http *h, bool body, struct curl_slist **out)
+{
+	CLEANUP_BUF struct buf bearer = BUF_INIT(HTTP_TOKEN_MAX);
+	int rc = 0;
+
+	if (h->token) {
+		buf_addf(&bearer, "Bearer %s", h->token);
+		rc = add_header(out, "Authorization", buf_str(&bearer));
+	}
+	if (!rc && h->tenant)
+		rc = add_header(out, "X-Tenant-ID", h->tenant);
+	if (!rc && body)
+		rc = add_header(out, "Content-Type", "application/json");
+	return rc ? rc : buf_err(&bearer);
+}
+
+static void
+set_up(struct http *h, const char *method, const char *url, struct reply *out,
+       char why[static CURL_ERROR_SIZE])
+{
+	CURL *c = h->curl;
+
+	curl_easy_reset(c);
+	curl_easy_setopt(c, CURLOPT_URL, url);
+	curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
+	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
+	curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)TOTAL_TIMEOUT_S);
+	curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");
+	curl_easy_setopt(c, CURLOPT_USERAGENT, "stoker/" STOKER_VERSION);
+	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(c, CURLOPT_WRITEDATA, &out->body);
+	curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(c, CURLOPT_XFERINFODATA, h);
+}
+
+static void
+read_headers(CURL *c, struct reply *out)
+{
+	struct curl_header *date;
+	curl_off_t after = 0;
+
+	curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &out->status);
+	curl_easy_getinfo(c, CURLINFO_RETRY_AFTER, &after);
+	out->retry_after = (long)after;
+	if (!curl_easy_header(c, "Date", 0, CURLH_HEADER, -1, &date))
+		out->date_s = curl_getdate(date->value, NULL);
+	if (out->body.len)
+		out->json = json_loadb(out->body.p, out->body.len,
+		                       JSON_REJECT_DUPLICATES, NULL);
+}
+
+static int
+failure(const struct http *h, CURLcode code, const char *said,
+        const struct buf *body, struct buf *why)
+{
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return -EINTR;
+	if (buf_err(body))
+		return buf_err(body);
+	buf_addf(why, "can't reach %s: %s", h->server,
+	         *said ? said : curl_easy_strerror(code));
+	return -EHOSTUNREACH;
+}
+
+static size_t
+without_slash(const char *server)
+{
+	size_t n = strlen(server);
+
+	while (n && server[n - 1] == '/')
+		n--;
+	return n;
+}
+
+static void
+free_headers(struct curl_slist **list)
+{
+	curl_slist_free_all(*list);
+}
+
+int
+http_call(struct http *h, const char *method, const char *path,
+          const json_t *body, struct reply *out, struct buf *why)
+{
+	CLEANUP(free_headers) struct curl_slist *headers = NULL;
+	CLEANUP_BUF struct buf url = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	char said[CURL_ERROR_SIZE] = "";
+	CURLcode code;
+	int rc;
+
+	if (!h->curl && !(h->curl = curl_easy_init()))
+		return -ENOMEM;
+	buf_addf(&url, "%.*s%s", (int)without_slash(h->server), h->server,
+	         path);
+	rc = make_headers(h, body, &headers);
+	if (!rc && body)
+		rc = json_write(body, &text);
+	if (!rc)
+		rc = buf_err(&url);
+	if (rc)
+		return rc;
+	set_up(h, method, buf_str(&url), out, said);
+	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
+	if (body) {
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, buf_str(&text));
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+		                 (curl_off_t)text.len);
+	}
+	code = curl_easy_perform(h->curl);
+	if (code)
+		return failure(h, code, said, &out->body, why);
+	read_headers(h->curl, out);
+	return 0;
+}

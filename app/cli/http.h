@@ -1,0 +1,59 @@
+/*
+ * HTTP to the server: a request with a JSON body, a reply in memory.
+ */
+#pragma once
+
+#include "base/json.h"
+
+#include <stdbool.h>
+
+#include <signal.h>
+
+#define HTTP_TOKEN_MAX 16384
+
+struct http {
+	void *curl;
+	const char *server; /* borrowed */
+	const char *tenant; /* borrowed; NULL: the token's default */
+	char *token;        /* owned; NULL: none */
+	/* When set, ends a call with -EINTR once it is not 0. */
+	const volatile sig_atomic_t *stop;
+};
+
+struct reply {
+	long status;
+	long retry_after; /* seconds; 0: not told */
+	int64_t date_s;   /* the server's clock, epoch; 0: not told */
+	struct buf body;
+	json_t *json; /* NULL unless the body is JSON */
+};
+#define CLEANUP_REPLY CLEANUP(reply_done)
+#define REPLY_INIT                              \
+	{                                       \
+		.body = BUF_INIT(BUF_MAX_REPLY) \
+	}
+
+void http_done(struct http *h);
+void reply_done(struct reply *r);
+
+/*
+ * One exchange; any status is a success here.
+ *
+ *   Shape    path begins with '/' and is encoded already
+ *   Owns     *out (REPLY_INIT) is filled; reply_done() it
+ *   Errors   -EINTR when stopped, -EHOSTUNREACH with one line in *why,
+ *            -ENOMEM, -E2BIG
+ */
+MUST_CHECK int
+http_call(struct http *h, const char *method, const char *path,
+          const json_t *body, struct reply *out, struct buf *why);
+/* Appends s as one path segment or query value. */
+void url_escape(struct buf *out, const char *s);
+
+/*
+ * The token of this call, from the option, the file or the environment.
+ *   Owns     *out is the caller's; NULL when there is none
+ *   Errors   -errno with one line in *why
+ */
+MUST_CHECK int token_find(const char *token, const char *token_file, char **out,
+                          struct buf *why);

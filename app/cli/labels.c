@@ -1,0 +1,24 @@
+#include "labels.h"
+
+#include "cli.h"
+
+#include <string.h>
+
+int
+labels_set(json_t *object, const struct words *labels)
+{
+	CLEANUP_JSON json_t *all = json_object();
+
+	for (size_t i = 0; i < labels->n; i++) {
+		const char *word = labels->p[i], *eq = strchr(word, '=');
+
+		if (!eq || eq == word)
+			return usage_error("--label takes K=V, not '%s'", word);
+		if (json_object_setn_new(all, word, (size_t)(eq - word),
+		                         json_string(eq + 1)))
+			return usage_error("--label '%s' is not UTF-8", word);
+	}
+	if (labels->n)
+		json_object_set(object, "labels", all);
+	return LEAVE_OK;
+}

@@ -1,0 +1,71 @@
+/* Lists of the API, page after page, as one table. */
+#include "cli.h"
+
+#include "table.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define PAGE 500 /* what the API gives at most */
+
+size_t
+screen_width(int fd)
+{
+	struct winsize w;
+
+	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &w) || !w.ws_col)
+		return 0;
+	return w.ws_col;
+}
+
+/* Appends one page; *cursor becomes the next, or NULL after the last. */
+static int
+add_page(struct cli *c, const char *path, size_t want, json_t *items,
+         char **cursor)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	const char *next;
+	int rc;
+
+	buf_addf(&at, "%s?limit=%zu", path, want < PAGE ? want : PAGE);
+	if (*cursor) {
+		buf_puts(&at, "&cursor=");
+		url_escape(&at, *cursor);
+	}
+	rc = ask(c, "GET", buf_str(&at), NULL, &r);
+	if (rc)
+		return rc;
+	json_array_extend(items, json_object_get(r.json, "items"));
+	next = json_string_value(json_object_get(r.json, "nextCursor"));
+	free(*cursor);
+	*cursor = next && *next ? strdup(next) : NULL;
+	return LEAVE_OK;
+}
+
+int
+list_show(struct cli *c, const char *path, const struct column *columns,
+          size_t n)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_JSON json_t *items = json_array();
+	CLEANUP_FREE char *cursor = NULL;
+	size_t limit = c->opt.limit < 0 ? SIZE_MAX : (size_t)c->opt.limit;
+	size_t had;
+
+	do {
+		int rc;
+
+		had = json_array_size(items);
+		if (had >= limit)
+			break;
+		rc = add_page(c, path, limit - had, items, &cursor);
+		if (rc)
+			return rc;
+	} while (cursor && json_array_size(items) > had);
+	if (c->opt.json)
+		return print_json(items);
+	table_show(&out, columns, n, items, screen_width(STDOUT_FILENO));
+	return print(&out);
+}

@@ -1,0 +1,72 @@
+/* stoker: the command line client. See stoker(1). */
+#include "cli.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SERVER_DEFAULT "http://127.0.0.1:8088"
+
+static int
+run(struct cli *c, const struct command *cmd, struct buf *why)
+{
+	if (options_fit(&c->opt, cmd->usage, why))
+		return usage_error("%s\n  stoker help %s", buf_str(why),
+		                   cmd->name);
+	if (c->noperands < cmd->least || c->noperands > cmd->most)
+		return usage_error("usage: stoker %s %s", cmd->name,
+		                   cmd->usage);
+	if (token_find(c->opt.token, c->opt.token_file, &c->http.token, why))
+		return failed("%s", buf_str(why));
+	return cmd->run(c);
+}
+
+static int
+dispatch(struct cli *c, struct buf *why)
+{
+	const struct command *cmd;
+	const char *server = getenv("STOKER_URL");
+	size_t used = 0;
+
+	c->http.server = c->opt.server       ? c->opt.server
+	                 : server && *server ? server
+	                                     : SERVER_DEFAULT;
+	c->http.tenant = c->opt.tenant;
+	c->operands = c->opt.operands;
+	c->noperands = c->opt.noperands;
+	if (c->opt.help)
+		return cmd_help(c);
+	if (!c->noperands) {
+		cmd_help(c);
+		return LEAVE_USAGE;
+	}
+	cmd = command_find(c->operands, c->noperands, &used);
+	if (!cmd)
+		return usage_error("no such command: %s\n  stoker help",
+		                   c->operands[0]);
+	c->operands += used;
+	c->noperands -= used;
+	return run(c, cmd, why);
+}
+
+int
+main(int argc, char **argv)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct cli c = {0};
+	int status;
+
+	if (options_parse(argc, argv, &c.opt, &why))
+		return usage_error("%s\n  stoker help", buf_str(&why));
+	if (c.opt.version) {
+		puts("stoker " STOKER_VERSION);
+		return LEAVE_OK;
+	}
+	if (curl_global_init(CURL_GLOBAL_DEFAULT))
+		return failed("libcurl did not start");
+	status = dispatch(&c, &why);
+	http_done(&c.http);
+	curl_global_cleanup();
+	return status;
+}

@@ -1,0 +1,215 @@
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#define NAME_MAX_ 32
+
+enum kind { TEXT, NUMBER, FLAG, LIST };
+enum scope { GLOBAL, OWN };
+
+static const struct {
+	const char *field;
+	const char *arg, *doc;
+	enum kind kind;
+	enum scope scope;
+	size_t offset;
+} rows[] = {
+#define OPTION(field, scope, kind, arg, doc) \
+	{#field, arg, doc, kind, scope, offsetof(struct options, field)},
+#include "options.def"
+#undef OPTION
+};
+const size_t option_count = ARRAY_LEN(rows);
+
+static const struct options nothing = {
+#define ABSENT_TEXT   NULL
+#define ABSENT_NUMBER (-1)
+#define ABSENT_FLAG   false
+#define ABSENT_LIST    \
+	{              \
+		.n = 0 \
+	}
+#define OPTION(field, scope, kind, arg, doc) .field = ABSENT_##kind,
+#include "options.def"
+#undef OPTION
+};
+
+static const char *
+name_of(size_t row)
+{
+	static char names[ARRAY_LEN(rows)][NAME_MAX_];
+	char *p = names[row];
+
+	if (*p)
+		return p;
+	*p++ = '-';
+	*p++ = '-';
+	for (const char *f = rows[row].field; *f; f++)
+		*p++ = *f == '_' ? '-' : *f;
+	return names[row];
+}
+
+struct option_row
+option_row(size_t i)
+{
+	return (struct option_row){
+		.name = name_of(i),
+		.arg = rows[i].arg,
+		.doc = rows[i].doc,
+		.global = rows[i].scope == GLOBAL,
+	};
+}
+
+/* The row of "--name" or "--name=value"; *value is what follows the '='. */
+static int
+find(const char *word, const char **value)
+{
+	size_t n = strcspn(word, "=");
+
+	*value = word[n] ? word + n + 1 : NULL;
+	if (!strcmp(word, "-h"))
+		return find("--help", value);
+	if (!strcmp(word, "-V"))
+		return find("--version", value);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (strlen(name_of(i)) == n && !strncmp(name_of(i), word, n))
+			return (int)i;
+	return -1;
+}
+
+static int
+set_number(const char *text, int64_t *out)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (errno || end == text || *end || v < 0)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+static int
+set(struct options *o, int row, const char *value, struct buf *why)
+{
+	void *at = (char *)o + rows[row].offset;
+	struct words *list = at;
+
+	switch (rows[row].kind) {
+	case FLAG:
+		*(bool *)at = true;
+		return 0;
+	case TEXT:
+		*(const char **)at = value;
+		return 0;
+	case LIST:
+		if (list->n == LIST_MAX) {
+			buf_addf(why, "more than %d times %s", LIST_MAX,
+			         name_of((size_t)row));
+			return -EINVAL;
+		}
+		list->p[list->n++] = value;
+		return 0;
+	case NUMBER:
+		if (!set_number(value, at))
+			return 0;
+		buf_addf(why, "%s takes a whole number, not '%s'",
+		         name_of((size_t)row), value);
+	}
+	return -EINVAL;
+}
+
+static int
+take_option(struct options *o, char *const argv[], int *i, struct buf *why)
+{
+	const char *value;
+	int row = find(argv[*i], &value);
+
+	if (row < 0) {
+		buf_addf(why, "no such option: %s", argv[*i]);
+		return -EINVAL;
+	}
+	if (rows[row].kind == FLAG && value) {
+		buf_addf(why, "%s takes no value", name_of((size_t)row));
+		return -EINVAL;
+	}
+	if (rows[row].kind != FLAG && !value && !(value = argv[++*i])) {
+		buf_addf(why, "%s needs a value: %s", name_of((size_t)row),
+		         rows[row].arg);
+		return -EINVAL;
+	}
+	return set(o, row, value, why);
+}
+
+int
+options_parse(int argc, char *const argv[], struct options *out,
+              struct buf *why)
+{
+	struct options o = nothing;
+	bool only_operands = false;
+
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (!only_operands && !strcmp(word, "--")) {
+			only_operands = true;
+		} else if (!only_operands && word[0] == '-' && word[1]) {
+			if (take_option(&o, argv, &i, why))
+				return -EINVAL;
+		} else if (o.noperands < OPERANDS_MAX) {
+			o.operands[o.noperands++] = word;
+		} else {
+			buf_puts(why, "too many operands");
+			return -EINVAL;
+		}
+	}
+	*out = o;
+	return 0;
+}
+
+bool
+usage_names(const char *usage, const char *option)
+{
+	size_t n = strlen(option);
+
+	for (const char *p = usage; (p = strstr(p, option)); p += n)
+		if (!isalnum((unsigned char)p[n]) && p[n] != '-')
+			return true;
+	return false;
+}
+
+static bool
+given(const struct options *o, size_t row)
+{
+	const void *at = (const char *)o + rows[row].offset;
+
+	switch (rows[row].kind) {
+	case FLAG:
+		return *(const bool *)at;
+	case TEXT:
+		return *(const char *const *)at;
+	case LIST:
+		return ((const struct words *)at)->n > 0;
+	case NUMBER:
+		return *(const int64_t *)at >= 0;
+	}
+	return false;
+}
+
+int
+options_fit(const struct options *o, const char *usage, struct buf *why)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].scope == GLOBAL || !given(o, i) ||
+		    usage_names(usage, name_of(i)))
+			continue;
+		buf_addf(why, "%s does not go with this command", name_of(i));
+		return -EINVAL;
+	}
+	return 0;
+}

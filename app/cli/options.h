@@ -1,0 +1,56 @@
+/*
+ * The command line as one struct: a field per row of options.def.
+ *
+ * Options and operands mix freely; "--" ends the options. A value follows
+ * its option or an '='.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+#define OPERANDS_MAX 66
+#define LIST_MAX     16
+
+struct words {
+	const char *p[LIST_MAX];
+	size_t n;
+};
+
+/* Borrowed from argv. Absent: NULL, -1, false, n = 0. */
+struct options {
+#define OPTION_TEXT                          const char *
+#define OPTION_NUMBER                        int64_t
+#define OPTION_FLAG                          bool
+#define OPTION_LIST                          struct words
+#define OPTION(field, scope, kind, arg, doc) OPTION_##kind field;
+#include "options.def"
+#undef OPTION
+	const char *operands[OPERANDS_MAX];
+	size_t noperands;
+};
+
+/* One row, for help. */
+struct option_row {
+	const char *name; /* "--token-file" */
+	const char *arg, *doc;
+	bool global;
+};
+extern const size_t option_count;
+struct option_row option_row(size_t i);
+
+/*
+ * Reads argv[1] on.
+ *   Errors   -EINVAL with one line in *why; *out untouched
+ */
+MUST_CHECK int options_parse(int argc, char *const argv[], struct options *out,
+                             struct buf *why);
+/*
+ * Refuses options that are neither global nor named by a command's usage.
+ *   Errors   -EINVAL with one line in *why
+ */
+MUST_CHECK int
+options_fit(const struct options *o, const char *usage, struct buf *why);
+/* True when usage names the option, whole. */
+bool usage_names(const char *usage, const char *option);

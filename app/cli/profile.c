@@ -1,0 +1,80 @@
+/* stoker top, stoker get: profiles that exist. */
+#include "cli.h"
+
+#include "base/file.h"
+#include "profile.h"
+#include "table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+profile_path(struct buf *out, const char *id)
+{
+	buf_puts(out, PROFILES "/");
+	url_escape(out, id);
+}
+
+int
+cmd_top(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	int rc;
+
+	profile_path(&path, c->operands[0]);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc)
+		return rc;
+	if (c->opt.json)
+		return print_json(json_object_get(r.json, "topFunctions"));
+	top_show(&out, r.json, c->opt.limit, screen_width(STDOUT_FILENO));
+	return print(&out);
+}
+
+static int
+write_file(const char *path, const struct buf *body)
+{
+	CLEANUP_FREE char *copy = strdup(path);
+	CLEANUP_FD int dir = -1;
+	char *slash = copy ? strrchr(copy, '/') : NULL;
+	int rc;
+
+	if (!copy)
+		return failed("out of memory");
+	if (slash)
+		*slash = '\0';
+	dir = open(!slash  ? "."
+	           : *copy ? copy
+	                   : "/",
+	           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return failed("%s: %s", path, strerror(errno));
+	rc = file_replace(dir, slash ? slash + 1 : path, 0644, buf_str(body),
+	                  body->len);
+	return rc ? failed("%s: %s", path, strerror(-rc)) : LEAVE_OK;
+}
+
+int
+cmd_get(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const char *format = c->opt.format ? c->opt.format : "pprof";
+	int rc;
+
+	if (!strcmp(format, "pprof") && !c->opt.output && isatty(STDOUT_FILENO))
+		return usage_error(
+			"pprof is not for a terminal: --output FILE");
+	profile_path(&path, c->operands[0]);
+	buf_puts(&path, "/flamegraph?format=");
+	url_escape(&path, format);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc)
+		return rc;
+	return c->opt.output ? write_file(c->opt.output, &r.body)
+	                     : print(&r.body);
+}

@@ -1,0 +1,224 @@
+/* stoker service: what may be profiled. */
+#include "cli.h"
+
+#include "base/file.h"
+#include "labels.h"
+#include "table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SERVICES "/api/v1/services"
+
+static void
+service_path(struct buf *out, const char *name)
+{
+	buf_puts(out, SERVICES "/");
+	url_escape(out, name);
+}
+
+static int
+set_text(json_t *object, const char *key, const char *value)
+{
+	return value ? json_object_set_new(object, key, json_string(value)) : 0;
+}
+
+/* {"exe": …} from the one option that says how processes are known. */
+static int
+match_of(const struct options *o, json_t **out)
+{
+	CLEANUP_JSON json_t *match = json_object();
+
+	if (set_text(match, "exe", o->exe) ||
+	    set_text(match, "unit", o->unit) ||
+	    set_text(match, "pidFile", o->pid_file) ||
+	    set_text(match, "cmdline", o->cmdline))
+		return failed("an option is not UTF-8");
+	if (json_object_size(match) > 1)
+		return usage_error("give one of --exe, --unit, --pid-file and "
+		                   "--cmdline");
+	*out = TAKE(match);
+	return LEAVE_OK;
+}
+
+static int
+service_of(const struct cli *c, json_t **out)
+{
+	CLEANUP_JSON json_t *service = json_object();
+	CLEANUP_JSON json_t *match = NULL;
+	const struct options *o = &c->opt;
+	int rc = match_of(o, &match);
+
+	if (rc)
+		return rc;
+	if (set_text(service, "name", c->operands[0]) ||
+	    set_text(service, "kind", o->kind) ||
+	    set_text(service, "host", o->host) ||
+	    set_text(service, "pprofUrl", o->pprof_url) ||
+	    set_text(service, "source", o->source) ||
+	    set_text(service, "description", o->description))
+		return failed("an option is not UTF-8");
+	if (json_object_size(match))
+		json_object_set(service, "match", match);
+	rc = labels_set(service, &o->label);
+	if (!rc)
+		*out = TAKE(service);
+	return rc;
+}
+
+static int
+show_service(const struct cli *c, const struct reply *r)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+	if (c->opt.json)
+		return print_json(r->json);
+	object_show(&out, r->json);
+	return print(&out);
+}
+
+int
+cmd_service_add(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *service = NULL;
+	int rc = service_of(c, &service);
+
+	if (!rc)
+		rc = ask(c, "POST", SERVICES, service, &r);
+	return rc ? rc : show_service(c, &r);
+}
+
+int
+cmd_service_list(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"NAME", "name", LEFT, PLAIN},
+		{"KIND", "kind", LEFT, PLAIN},
+		{"HOST", "host", LEFT, PLAIN},
+		{"MATCH", "match", LEFT, PLAIN},
+		{"DESCRIPTION", "description", LEFT, PLAIN},
+	};
+
+	return list_show(c, SERVICES, columns, ARRAY_LEN(columns));
+}
+
+/* Adds what matches now under "processes". */
+static int
+add_processes(struct cli *c, const char *path, json_t *service)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	buf_addf(&at, "%s/processes", path);
+	rc = ask(c, "GET", buf_str(&at), NULL, &r);
+	if (!rc)
+		json_object_set(service, "processes",
+		                json_object_get(r.json, "items"));
+	return rc;
+}
+
+int
+cmd_service_show(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	service_path(&path, c->operands[0]);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (!rc && c->opt.processes)
+		rc = add_processes(c, buf_str(&path), r.json);
+	return rc ? rc : show_service(c, &r);
+}
+
+int
+cmd_service_remove(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	service_path(&path, c->operands[0]);
+	return ask(c, "DELETE", buf_str(&path), NULL, &r);
+}
+
+/* Replaces a service, or creates it when there is none. */
+static int
+apply_one(struct cli *c, const char *file, const json_t *service)
+{
+	CLEANUP_REPLY struct reply put = REPLY_INIT;
+	CLEANUP_REPLY struct reply post = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = json_string_value(json_object_get(service, "name"));
+	int rc;
+
+	if (!name)
+		return failed("%s: a service without a name", file);
+	service_path(&path, name);
+	rc = http_call(&c->http, "PUT", buf_str(&path), service, &put, &why);
+	if (rc)
+		return failed("%s", why.len ? buf_str(&why) : strerror(-rc));
+	if (put.status == 404)
+		rc = ask(c, "POST", SERVICES, service, &post);
+	else if (put.status >= 300) {
+		tell_error(c, &put);
+		rc = LEAVE_FAILED;
+	}
+	if (rc)
+		fprintf(stderr, "  in %s, service %s\n", file, name);
+	else if (!c->opt.json)
+		printf("%s: %s\n", name,
+		       put.status == 404 ? "created" : "replaced");
+	return rc;
+}
+
+static int
+read_json(const char *file, json_t **out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT((size_t)1 << 20);
+	json_error_t e;
+	int rc = strcmp(file, "-") ? file_read(AT_FDCWD, file, &text)
+	                           : fd_read_all(STDIN_FILENO, &text);
+
+	if (rc)
+		return failed("%s: %s", file, strerror(-rc));
+	*out = json_loadb(buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &e);
+	if (!*out)
+		return failed("%s:%d:%d: %s", file, e.line, e.column, e.text);
+	return LEAVE_OK;
+}
+
+static int
+apply_file(struct cli *c, const char *file)
+{
+	CLEANUP_JSON json_t *all = NULL;
+	int rc = read_json(file, &all);
+	const json_t *service;
+	size_t i;
+
+	if (rc || !json_is_array(all))
+		return rc ? rc : apply_one(c, file, all);
+	json_array_foreach(all, i, service)
+	{
+		rc = apply_one(c, file, service);
+		if (rc)
+			return rc;
+	}
+	return LEAVE_OK;
+}
+
+int
+cmd_service_apply(struct cli *c)
+{
+	for (size_t i = 0; i < c->noperands; i++) {
+		int rc = apply_file(c, c->operands[i]);
+
+		if (rc)
+			return rc;
+	}
+	return LEAVE_OK;
+}

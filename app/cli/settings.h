@@ -1,0 +1,17 @@
+/* The server's configuration, for the commands that work beside it. */
+#pragma once
+
+#include "base/conf.h"
+#include "options.h"
+
+#define CONFIG_DEFAULT "/etc/stoker/stoker.conf"
+
+/*
+ * Reads --config or the default file, with --state over it.
+ *   Owns     *out is the caller's; conf_done() it
+ *   Errors   -errno with one line in *why; *out untouched
+ */
+MUST_CHECK int
+settings_load(const struct options *o, struct conf *out, struct buf *why);
+/* The file that settings_load() reads. */
+const char *settings_file(const struct options *o);

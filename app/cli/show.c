@@ -1,0 +1,96 @@
+/* Replies of the API as people read them. */
+#include "table.h"
+
+#include <string.h>
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	return s ? s : "";
+}
+
+void
+error_show(struct buf *out, long status, const json_t *reply, long retry_after)
+{
+	const json_t *details = json_object_get(reply, "details");
+	const char *message = text_of(reply, "message"), *key;
+	json_t *v;
+
+	buf_puts(out, "stoker: ");
+	if (*message)
+		safe_puts(out, message);
+	else
+		buf_puts(out, "the server did not answer as its API says");
+	if (*text_of(reply, "error_code")) {
+		buf_puts(out, " (");
+		safe_puts(out, text_of(reply, "error_code"));
+		buf_puts(out, ")\n");
+	} else {
+		buf_addf(out, " (HTTP %ld)\n", status);
+	}
+	json_object_foreach((json_t *)details, key, v)
+	{
+		buf_puts(out, "  ");
+		safe_puts(out, key);
+		buf_puts(out, ": ");
+		value_show(out, v);
+		buf_putc(out, '\n');
+	}
+	if (retry_after > 0)
+		buf_addf(out, "  try again in %ld s\n", retry_after);
+}
+
+static const struct column top_columns[] = {
+	{"SELF %", "selfPct", RIGHT, PERCENT},
+	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
+	{"SAMPLES", "sampleCount", RIGHT, PLAIN},
+	{"PACKAGE", "package", LEFT, PLAIN},
+	{"FUNCTION", "funcName", LEFT, PLAIN},
+};
+
+void
+top_show(struct buf *out, const json_t *result, int64_t limit, size_t width)
+{
+	CLEANUP_JSON json_t *rows = json_array();
+	const json_t *all = json_object_get(result, "topFunctions");
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(all, i, row)
+	{
+		if (limit >= 0 && (int64_t)i >= limit)
+			break;
+		json_array_append(rows, row);
+	}
+	if (json_array_size(rows))
+		table_show(out, top_columns, ARRAY_LEN(top_columns), rows,
+		           width);
+	else
+		buf_puts(out, "no samples\n");
+}
+
+void
+quality_show(struct buf *out, const json_t *result)
+{
+	const json_t *quality = json_object_get(result, "quality");
+	const char *between = "quality: ", *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)quality, key, v)
+	{
+		if (json_is_object(v) || json_is_array(v) || json_is_null(v))
+			continue;
+		buf_puts(out, between);
+		safe_puts(out, key);
+		buf_putc(out, ' ');
+		if (json_is_real(v))
+			buf_addf(out, "%.4g", json_real_value(v));
+		else
+			value_show(out, v);
+		between = ", ";
+	}
+	if (*between == ',')
+		buf_putc(out, '\n');
+}

@@ -1,0 +1,222 @@
+#include "table.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#define GAP 2
+
+/* Bytes of a character's UTF-8 after its first are no columns of their own.
+ * Wide characters count as one: function names hardly hold any. */
+static bool
+starts_character(char c)
+{
+	return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+static size_t
+columns_of(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += starts_character(*s);
+	return n;
+}
+
+void
+safe_puts(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
+
+		/* C0, DEL, and C1 (U+0080..U+009F, 0xC2 0x80..0x9F) */
+		if (c == 0xC2 && next >= 0x80 && next < 0xA0)
+			s++;
+		buf_putc(out, iscntrl(c) || (c == 0xC2 && next >= 0x80 &&
+		                             next < 0xA0)
+		                      ? '?'
+		                      : (char)c);
+	}
+}
+
+void
+value_show(struct buf *out, const json_t *v)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *item;
+	size_t i;
+
+	if (json_is_string(v)) {
+		safe_puts(out, json_string_value(v));
+	} else if (json_is_array(v)) {
+		json_array_foreach(v, i, item)
+		{
+			buf_puts(out, i ? ", " : "");
+			value_show(out, item);
+		}
+	} else if (v && !json_is_null(v) && !json_write(v, &text)) {
+		safe_puts(out, buf_str(&text));
+	}
+}
+
+static const json_t *
+look_up(const json_t *object, const char *key)
+{
+	const char *dot = strchr(key, '.');
+
+	if (!dot)
+		return json_object_get(object, key);
+	return look_up(json_object_getn(object, key, (size_t)(dot - key)),
+	               dot + 1);
+}
+
+static void
+cell_show(struct buf *out, const struct column *c, const json_t *row)
+{
+	const json_t *v = look_up(row, c->key);
+
+	buf_clear(out);
+	if (c->show == PERCENT && json_is_number(v))
+		buf_addf(out, "%.1f", json_number_value(v));
+	else
+		value_show(out, v);
+	if (buf_err(out)) {
+		buf_clear(out);
+		buf_puts(out, "(too long)");
+	}
+}
+
+static void
+pad(struct buf *out, size_t n)
+{
+	while (n--)
+		buf_putc(out, ' ');
+}
+
+/* At most n characters; the last of a cut text is '~'. */
+static void
+cut_puts(struct buf *out, const char *s, size_t n)
+{
+	bool cut = columns_of(s) > n;
+
+	if (cut)
+		n--;
+	for (; *s; s++) {
+		if (starts_character(*s) && n-- == 0)
+			break;
+		buf_putc(out, *s);
+	}
+	if (cut)
+		buf_putc(out, '~');
+}
+
+static void
+put_cell(struct buf *out, const struct column *c, const char *text,
+         size_t width, bool last)
+{
+	size_t n = columns_of(text);
+	size_t space = n < width ? width - n : 0;
+
+	if (c->align == RIGHT)
+		pad(out, space);
+	cut_puts(out, text, width);
+	if (c->align == LEFT && !last)
+		pad(out, space);
+	if (!last)
+		pad(out, GAP);
+}
+
+/* The last column takes what the others leave of the line. */
+static void
+fit(size_t widths[], size_t n, size_t line)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i + 1 < n; i++)
+		used += widths[i] + GAP;
+	if (line && used + widths[n - 1] > line)
+		widths[n - 1] = line > used + 10 ? line - used : 10;
+}
+
+static void
+measure(const struct column *columns, size_t n, const json_t *rows,
+        size_t widths[])
+{
+	CLEANUP_BUF struct buf cell = BUF_INIT(CELL_MAX);
+	const json_t *row;
+	size_t r;
+
+	for (size_t i = 0; i < n; i++)
+		widths[i] = columns_of(columns[i].title);
+	json_array_foreach(rows, r, row)
+	{
+		for (size_t i = 0; i < n; i++) {
+			size_t w;
+
+			cell_show(&cell, &columns[i], row);
+			w = columns_of(buf_str(&cell));
+			widths[i] = w > widths[i] ? w : widths[i];
+		}
+	}
+}
+
+void
+table_show(struct buf *out, const struct column *columns, size_t n,
+           const json_t *rows, size_t width)
+{
+	CLEANUP_BUF struct buf cell = BUF_INIT(CELL_MAX);
+	size_t widths[TABLE_COLUMNS_MAX], r;
+	const json_t *row;
+
+	measure(columns, n, rows, widths);
+	fit(widths, n, width);
+	for (size_t i = 0; i < n; i++)
+		put_cell(out, &columns[i], columns[i].title, widths[i],
+		         i + 1 == n);
+	buf_putc(out, '\n');
+	json_array_foreach(rows, r, row)
+	{
+		for (size_t i = 0; i < n; i++) {
+			cell_show(&cell, &columns[i], row);
+			put_cell(out, &columns[i], buf_str(&cell), widths[i],
+			         i + 1 == n);
+		}
+		buf_putc(out, '\n');
+	}
+}
+
+void
+object_show(struct buf *out, const json_t *object)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)object, key, v)
+	{
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		value_show(&text, v);
+		if (!text.len || !strcmp(buf_str(&text), "{}"))
+			continue;
+		safe_puts(out, key);
+		buf_addf(out, ": %s\n", buf_str(&text));
+	}
+}
+
+void
+bar_show(struct buf *out, const char *phase, double progress, size_t width)
+{
+	const size_t around = 12 + 2 + 2 + 7;
+	size_t room = width > around + 10 ? width - around : 10, full;
+
+	if (!(progress > 0))
+		progress = 0;
+	if (progress > 1)
+		progress = 1;
+	full = (size_t)lrint(progress * (double)room);
+	buf_addf(out, "%-12.12s [", phase);
+	for (size_t i = 0; i < room; i++)
+		buf_putc(out, i < full ? '=' : i == full ? '>' : ' ');
+	buf_addf(out, "] %3.0f %% ", progress * 100);
+}

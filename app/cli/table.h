@@ -1,0 +1,47 @@
+/*
+ * What people read: tables, the progress bar, errors. Text into buffers,
+ * with nothing of a terminal in it.
+ *
+ * Names come from profiled programs and other users: bytes that could drive
+ * a terminal are shown as '?'.
+ */
+#pragma once
+
+#include "base/json.h"
+
+#include <stdbool.h>
+
+#define TABLE_COLUMNS_MAX 8
+#define CELL_MAX          ((size_t)1024)
+
+struct column {
+	const char *title;
+	const char *key; /* member of the row's object; "a.b" looks inside */
+	enum { LEFT, RIGHT } align;
+	enum { PLAIN, PERCENT } show;
+};
+
+/*
+ * Lines for the rows of a list of objects, columns as wide as they need be;
+ * the last one is cut where a line would exceed width (0: never).
+ */
+void table_show(struct buf *out, const struct column *columns, size_t n,
+                const json_t *rows, size_t width);
+/* key: value, one line per member; "" and empty values are left out. */
+void object_show(struct buf *out, const json_t *object);
+/* Appends s, harmless for a terminal. */
+void safe_puts(struct buf *out, const char *s);
+/* A value as people read it: text bare, lists joined, the rest as JSON. */
+void value_show(struct buf *out, const json_t *v);
+
+/* "capturing  [=====>    ]  52 %", exactly width characters or more. */
+void
+bar_show(struct buf *out, const char *phase, double progress, size_t width);
+/* An error reply: "stoker: message (ErrorCode)" and a line per detail. */
+void
+error_show(struct buf *out, long status, const json_t *reply, long retry_after);
+/* The top functions of a ProfileResult, at most limit (< 0: all). */
+void
+top_show(struct buf *out, const json_t *result, int64_t limit, size_t width);
+/* Its quality report on one line; nothing when there is none. */
+void quality_show(struct buf *out, const json_t *result);

@@ -1,0 +1,179 @@
+/* stoker token: API keys. */
+#include "cli.h"
+
+#include "base/clock.h"
+#include "become.h"
+#include "settings.h"
+#include "store/audit.h"
+#include "store/token.h"
+#include "table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TENANT_DEFAULT "default"
+
+/* "a,b" as the store has it: "a b"; the first is the default. */
+static int
+split_tenants(const char *given, char **out_all, char **out_first)
+{
+	CLEANUP_FREE char *all = strdup(given ? given : TENANT_DEFAULT);
+	CLEANUP_FREE char *first = NULL;
+	bool at_start = true;
+
+	if (!all)
+		return failed("out of memory");
+	for (char *p = all; *p; p++) {
+		if (*p == ',' && at_start)
+			return usage_error("--tenant: an empty name");
+		at_start = *p == ',';
+		if (at_start)
+			*p = ' ';
+	}
+	if (at_start)
+		return usage_error("--tenant: an empty name");
+	first = strndup(all, strcspn(all, " "));
+	if (!first)
+		return failed("out of memory");
+	*out_all = TAKE(all);
+	*out_first = TAKE(first);
+	return LEAVE_OK;
+}
+
+static int
+check_ask(const struct options *o, struct token_ask *ask)
+{
+	static const char *const roles[] = {"viewer", "operator", "admin"};
+
+	ask->role = o->role ? o->role : roles[0];
+	ask->expires_ms = 0;
+	if (o->expires && clock_parse(o->expires, &ask->expires_ms))
+		return usage_error("--expires takes a time such as "
+		                   "2027-01-31T00:00:00Z");
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		if (!strcmp(roles[i], ask->role))
+			return LEAVE_OK;
+	return usage_error("--role takes viewer, operator or admin");
+}
+
+static int
+create_in(struct store *s, const struct token_ask *ask, char id[static ID_MAX],
+          char key[static TOKEN_KEY_MAX])
+{
+	struct audit line = {
+		.tenant = (char *)ask->default_tenant,
+		.actor = (char *)"stoker token create",
+		.action = (char *)"token.create",
+		.request_id = (char *)"",
+		.detail = (char *)"{}",
+	};
+	int rc = store_begin(s);
+
+	if (rc)
+		return rc;
+	rc = token_create(s, ask, id, key);
+	line.target = id;
+	if (!rc)
+		rc = audit_add(s, &line);
+	if (!rc)
+		rc = store_commit(s);
+	if (rc)
+		store_rollback(s);
+	return rc;
+}
+
+/* The store of this host, opened as its owner. */
+static int
+open_store(const struct options *o, struct store *out)
+{
+	CLEANUP(conf_done) struct conf conf = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const char *dir;
+	int rc;
+
+	if (settings_load(o, &conf, &why))
+		return failed("%s", buf_str(&why));
+	dir = conf.store_dir;
+	rc = become_owner(dir);
+	if (rc)
+		return failed("%s: %s", dir, strerror(-rc));
+	rc = store_open(dir, false, out, &why);
+	if (rc)
+		return failed("%s: %s", dir,
+		              why.len ? buf_str(&why) : strerror(-rc));
+	return LEAVE_OK;
+}
+
+static int
+show_token(const struct cli *c, const struct token_ask *ask, const char *id,
+           const char *key)
+{
+	CLEANUP_JSON json_t *j = NULL;
+
+	if (!c->opt.json) {
+		fprintf(stderr,
+		        "%s, role %s, tenants: %s; this is the only time that "
+		        "the key is shown\n",
+		        id, ask->role, ask->tenants);
+		return puts(key) < 0 || fflush(stdout)
+		               ? failed("standard output: %s", strerror(errno))
+		               : LEAVE_OK;
+	}
+	j = json_pack("{ss ss ss ss ss ss}", "id", id, "name", ask->name,
+	              "role", ask->role, "tenants", ask->tenants,
+	              "defaultTenant", ask->default_tenant, "key", key);
+	return j ? print_json(j) : failed("a name is not UTF-8");
+}
+
+int
+cmd_token_create(struct cli *c)
+{
+	CLEANUP_STORE struct store store = {.profiles_fd = -1};
+	CLEANUP_FREE char *tenants = NULL;
+	CLEANUP_FREE char *first = NULL;
+	struct token_ask want = {.name = c->operands[0]};
+	char id[ID_MAX], key[TOKEN_KEY_MAX];
+	int rc = check_ask(&c->opt, &want);
+
+	if (!rc)
+		rc = split_tenants(c->opt.tenant, &tenants, &first);
+	if (!rc)
+		rc = open_store(&c->opt, &store);
+	if (rc)
+		return rc;
+	want.tenants = tenants;
+	want.default_tenant = first;
+	rc = create_in(&store, &want, id, key);
+	if (rc)
+		return failed("the store: %s", strerror(-rc));
+	return show_token(c, &want, id, key);
+}
+
+int
+cmd_token_list(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"ID", "id", LEFT, PLAIN},
+		{"NAME", "name", LEFT, PLAIN},
+		{"ROLE", "role", LEFT, PLAIN},
+		{"CREATED", "createdAt", LEFT, PLAIN},
+		{"EXPIRES", "expiresAt", LEFT, PLAIN},
+		{"REVOKED", "revokedAt", LEFT, PLAIN},
+		{"LAST USED", "lastUsedAt", LEFT, PLAIN},
+		{"TENANTS", "tenants", LEFT, PLAIN},
+	};
+
+	return list_show(c, "/api/v1/tokens", columns, ARRAY_LEN(columns));
+}
+
+int
+cmd_token_revoke(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&path, "/api/v1/tokens/");
+	url_escape(&path, c->operands[0]);
+	return ask(c, "DELETE", buf_str(&path), NULL, &r);
+}

@@ -1,0 +1,57 @@
+/* Where the token of a call comes from. */
+#include "base/file.h"
+#include "http.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+static int
+from_file(const char *path, char **out, struct buf *why)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(HTTP_TOKEN_MAX);
+	int rc = file_read(AT_FDCWD, path, &text);
+
+	if (rc) {
+		buf_addf(why, "token file %s: %s", path, strerror(-rc));
+		return rc;
+	}
+	*out = strndup(buf_str(&text), strcspn(buf_str(&text), " \t\r\n"));
+	return *out ? 0 : -ENOMEM;
+}
+
+/* The file of the user's configuration; its absence is no error. */
+static int
+from_home(char **out, struct buf *why)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const char *config = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+
+	if (config && *config)
+		buf_addf(&path, "%s/stoker/token", config);
+	else if (home)
+		buf_addf(&path, "%s/.config/stoker/token", home);
+	if (!path.len || access(buf_str(&path), F_OK))
+		return 0;
+	return from_file(buf_str(&path), out, why);
+}
+
+int
+token_find(const char *token, const char *token_file, char **out,
+           struct buf *why)
+{
+	*out = NULL;
+	if (!token && token_file)
+		return from_file(token_file, out, why);
+	if (!token)
+		token = getenv("STOKER_TOKEN");
+	if (token && *token) {
+		*out = strdup(token);
+		return *out ? 0 : -ENOMEM;
+	}
+	token_file = getenv("STOKER_TOKEN_FILE");
+	if (token_file && *token_file)
+		return from_file(token_file, out, why);
+	return from_home(out, why);
+}

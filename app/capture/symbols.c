@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_INLINED 64 /* frames at one address */
+#define MAX_INLINED 64 /* frames at one address, at most */
 
 struct module {
 	const struct elf_image *elf, *debug; /* elf NULL: not there */
@@ -128,16 +128,14 @@ symbolizer_lookup(struct symbolizer *s, uint32_t module, uint64_t vaddr,
 	m = &s->modules[module];
 	if (!m->ready)
 		prepare(m);
-	if (max > MAX_INLINED)
-		max = MAX_INLINED;
 	if (m->dwarf)
-		n = dwarf_index_lookup(m->dwarf, vaddr, found, max);
+		n = dwarf_index_lookup(m->dwarf, vaddr, found, MAX_INLINED);
 	symbol = symtab_lookup(&m->symtab, vaddr);
 	if (!n && symbol)
 		found[n++] = (struct dwarf_frame){0};
 	if (n && symbol)
 		found[n - 1].name = symtab_name(&m->symtab, symbol);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && kept < max; i++)
 		if (found[i].name && *found[i].name)
 			fill(s, &found[i], &out[kept++]);
 	return kept;

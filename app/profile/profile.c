@@ -3,6 +3,7 @@
 #include "rows.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 struct profile *
@@ -78,7 +79,7 @@ address_name(const struct profile *p, uint32_t location, struct buf *out)
 		return;
 	}
 	m = &p->mappings[l->mapping];
-	buf_addf(out, "%s+0x%" PRIx64, module,
+	buf_addf(out, "%.*s+0x%" PRIx64, NAME_MAX, module,
 	         l->address - m->start + m->offset);
 }
 

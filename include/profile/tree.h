@@ -12,29 +12,57 @@
 
 #include "profile/profile.h"
 
+#define TREE_MAX_NODES  (1u << 22)
+#define TREE_MAX_FRAMES (1u << 27) /* of all samples together: bounds time */
+
 struct tree {
 	const struct profile *profile; /* borrowed: must outlive the tree */
 	uint32_t type;                 /* value type counted */
-	uint32_t n;                    /* nodes */
+	uint32_t n;                    /* nodes, at least the root */
 	uint32_t *depth;               /* root 0 */
-	uint32_t *name;                /* index into names */
+	uint32_t *end;                 /* one past the last node below */
+	uint32_t *name;                /* id in names */
 	int64_t *self, *total;         /* in the type's unit */
-	int64_t total_samples;         /* sum of the first value type */
+	int64_t *samples;              /* self, in samples */
+	int64_t total_samples;
 
-	struct strings *names; /* function, or module+0xoff */
-	uint32_t *packages;    /* by name: id in names; Go package or module */
-	uint32_t npackages;    /* = strings_count(names) when built */
+	struct strings *names;    /* functions, or module+0xoff */
+	struct strings *packages; /* see tree_package() */
+	uint32_t *package;        /* by id in names: id in packages */
 };
 
 /*
- * Builds the tree of one value type.
- *   Errors   -ENOMEM, -E2BIG, -EINVAL no such type; *out untouched
+ * Builds the tree of one value type. Samples without a value of this type
+ * are left out. Samples are counted in the nearest value type up to this one
+ * that has the unit "count" (for inuse_space: inuse_objects), else in the
+ * first.
+ *
+ *   Owns     *out is the caller's; tree_free() it
+ *   Errors   -ENOMEM, -EINVAL no such type, -E2BIG past TREE_MAX_,
+ *            -EOVERFLOW when a sum leaves int64; *out untouched
  */
 MUST_CHECK int
 tree_new(const struct profile *p, uint32_t type, struct tree **out);
 void tree_free(struct tree *t);
 DEFINE_CLEANUP(struct tree *, tree_free)
 #define CLEANUP_TREE CLEANUP(tree_free_ptr)
+
+/* Text of an id in names; n may be NULL. */
+static inline const char *
+tree_name(const struct tree *t, uint32_t name, size_t *n)
+{
+	return strings_get(t->names, name, n);
+}
+
+/*
+ * Where a function lives: a Go function's package path, else the module (the
+ * last part of its file's path) it was first seen in, "" when unknown.
+ */
+static inline const char *
+tree_package(const struct tree *t, uint32_t name, size_t *n)
+{
+	return strings_get(t->packages, t->package[name], n);
+}
 
 /* One function over the whole tree. */
 struct top_entry {
@@ -45,8 +73,9 @@ struct top_entry {
 
 /*
  * Functions by self descending (total, then name, breaks ties).
- *   Shape    *out[*n], all functions when max is 0
+ *   Shape    *out[*n], at most max; all functions when max is 0
  *   Owns     *out is the caller's; free() it
+ *   Errors   -ENOMEM; outputs untouched
  */
 MUST_CHECK int tree_top(const struct tree *t, uint32_t max,
                         struct top_entry **out, uint32_t *n);

@@ -4,37 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence at s, 0 if there is none.
- * Source: Unicode 15, table 3-7. */
-static size_t
-utf8_len(const unsigned char *s, size_t n)
-{
-	unsigned char lo = 0x80, hi = 0xBF;
-	size_t len;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xC2 || s[0] > 0xF4)
-		return 0;
-	len = s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
-	if (len > n)
-		return 0;
-	if (s[0] == 0xE0)
-		lo = 0xA0;
-	if (s[0] == 0xED)
-		hi = 0x9F;
-	if (s[0] == 0xF0)
-		lo = 0x90;
-	if (s[0] == 0xF4)
-		hi = 0x8F;
-	if (s[1] < lo || s[1] > hi)
-		return 0;
-	for (size_t i = 2; i < len; i++)
-		if (s[i] < 0x80 || s[i] > 0xBF)
-			return 0;
-	return len;
-}
-
 static bool
 plain(unsigned char c)
 {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 #include <jansson.h>
 

@@ -1,0 +1,45 @@
+#include "base/utf8.h"
+
+size_t
+utf8_len(const unsigned char *s, size_t n)
+{
+	unsigned char lo = 0x80, hi = 0xBF;
+	size_t len;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xC2 || s[0] > 0xF4)
+		return 0;
+	len = s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
+	if (len > n)
+		return 0;
+	if (s[0] == 0xE0)
+		lo = 0xA0;
+	if (s[0] == 0xED)
+		hi = 0x9F;
+	if (s[0] == 0xF0)
+		lo = 0x90;
+	if (s[0] == 0xF4)
+		hi = 0x8F;
+	if (s[1] < lo || s[1] > hi)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if (s[i] < 0x80 || s[i] > 0xBF)
+			return 0;
+	return len;
+}
+
+bool
+utf8_valid(const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s, *end = p + n;
+
+	while (p < end) {
+		size_t len = utf8_len(p, (size_t)(end - p));
+
+		if (!len)
+			return false;
+		p += len;
+	}
+	return true;
+}

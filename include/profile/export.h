@@ -14,7 +14,6 @@ struct export_meta {
 	const char *service; /* all NUL-terminated, any bytes */
 	const char *type;    /* row of types.def */
 	int64_t time_ms, duration_ms;
-	const char *api_base; /* "" or the API's prefix, for links back */
 };
 
 struct format {
@@ -22,6 +21,7 @@ struct format {
 	const char *content_type; /* with charset */
 	const char *extension;
 	const char *doc;
+	/* Appends; -ENOMEM or -E2BIG, and out is poisoned. */
 	int (*write)(const struct tree *t, const struct export_meta *meta,
 	             struct buf *out);
 };

@@ -1,0 +1,21 @@
+#include "exports.h"
+
+#include <string.h>
+
+#define FORMAT(name, content_type, extension, doc) \
+	{#name, content_type, extension, doc, export_##name},
+const struct format formats[] = {
+#include "formats.def"
+};
+#undef FORMAT
+
+const size_t nformats = ARRAY_LEN(formats);
+
+const struct format *
+format_find(const char *name)
+{
+	for (size_t i = 0; i < nformats; i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}

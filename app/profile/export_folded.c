@@ -1,0 +1,77 @@
+/*
+ * Folded stacks: "root;...;leaf COUNT", one line per distinct stack.
+ *
+ * COUNT is in samples, never in nanoseconds: importers of this format loop
+ * once per unit. Source: flamegraph.pl; src/profile-logic/import of Firefox
+ * Profiler.
+ */
+#include "exports.h"
+
+#include <errno.h>
+
+/* What separates frames and lines can't be in a name. */
+static void
+put_name(struct buf *out, const char *s, size_t n)
+{
+	char *to = buf_reserve(out, n);
+
+	if (!to)
+		return;
+	for (size_t i = 0; i < n; i++)
+		to[i] = s[i] == ';'                 ? ':'
+		        : (unsigned char)s[i] < ' ' ? ' '
+		                                    : s[i];
+	out->len += n;
+}
+
+static void
+put_line(struct buf *out, const struct buf *path, int64_t samples)
+{
+	buf_add(out, buf_str(path), path->len);
+	buf_putc(out, ' ');
+	buf_int(out, samples);
+	buf_putc(out, '\n');
+}
+
+static uint32_t
+deepest(const struct tree *t)
+{
+	uint32_t d = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		d = t->depth[i] > d ? t->depth[i] : d;
+	return d;
+}
+
+int
+export_folded(const struct tree *t, const struct export_meta *meta,
+              struct buf *out)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_REPLY);
+	/* length of the path down to the open node of each depth */
+	CLEANUP_FREE size_t *len = calloc((size_t)deepest(t) + 1, sizeof(*len));
+
+	(void)meta;
+	if (!len)
+		return out->err = -ENOMEM;
+	/* samples without a stack stand under the root's own name */
+	for (uint32_t i = t->samples[0] > 0 ? 0 : 1; i < t->n; i++) {
+		uint32_t d = t->depth[i];
+		const char *name;
+		size_t n;
+
+		name = tree_name(t, t->name[i], &n);
+		path.len = d > 1 ? len[d - 1] : 0;
+		if (d > 1)
+			buf_putc(&path, ';');
+		put_name(&path, name, n);
+		len[d] = path.len;
+		if (buf_err(&path) || buf_err(out))
+			break;
+		if (t->samples[i] > 0)
+			put_line(out, &path, t->samples[i]);
+	}
+	if (buf_err(&path) && !buf_err(out))
+		out->err = buf_err(&path);
+	return buf_err(out);
+}

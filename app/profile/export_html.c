@@ -1,0 +1,79 @@
+/*
+ * The flame graph page with its style, scripts and data in place: one file
+ * that needs nothing else. The parts are app/web/flame, carried inside the
+ * program by app/web/embed.S.
+ */
+#include "exports.h"
+
+#include <errno.h>
+#include <string.h>
+
+extern const char web_page_html[], web_page_css[];
+extern const char web_text_js[], web_model_js[], web_flame_js[], web_table_js[],
+	web_page_js[];
+extern const uint64_t web_page_html_len, web_page_css_len;
+extern const uint64_t web_text_js_len, web_model_js_len, web_flame_js_len,
+	web_table_js_len, web_page_js_len;
+
+/* Fills one place of the page. */
+struct hole {
+	const char *mark;
+	void (*fill)(const struct tree *t, const struct export_meta *meta,
+	             struct buf *out);
+};
+
+static void
+put_css(const struct tree *t, const struct export_meta *meta, struct buf *out)
+{
+	(void)t;
+	(void)meta;
+	buf_add(out, web_page_css, web_page_css_len);
+}
+
+/* Each script may use those before it. */
+static void
+put_js(const struct tree *t, const struct export_meta *meta, struct buf *out)
+{
+	(void)t;
+	(void)meta;
+	buf_add(out, web_text_js, web_text_js_len);
+	buf_add(out, web_model_js, web_model_js_len);
+	buf_add(out, web_flame_js, web_flame_js_len);
+	buf_add(out, web_table_js, web_table_js_len);
+	buf_add(out, web_page_js, web_page_js_len);
+}
+
+static void
+put_data(const struct tree *t, const struct export_meta *meta, struct buf *out)
+{
+	/* a failure poisons out, which export_html() looks at */
+	(void)!export_json(t, meta, out);
+}
+
+/* In the order in which the page has them. */
+static const struct hole holes[] = {
+	{"/*STOKER-CSS*/", put_css},
+	{"/*STOKER-DATA*/", put_data},
+	{"/*STOKER-JS*/", put_js},
+};
+
+int
+export_html(const struct tree *t, const struct export_meta *meta,
+            struct buf *out)
+{
+	const char *at = web_page_html, *end = at + web_page_html_len;
+
+	for (size_t i = 0; i < ARRAY_LEN(holes); i++) {
+		size_t n = strlen(holes[i].mark);
+		const char *mark =
+			memmem(at, (size_t)(end - at), holes[i].mark, n);
+
+		if (!mark)
+			return out->err = -EINVAL;
+		buf_add(out, at, (size_t)(mark - at));
+		holes[i].fill(t, meta, out);
+		at = mark + n;
+	}
+	buf_add(out, at, (size_t)(end - at));
+	return buf_err(out);
+}

@@ -1,0 +1,209 @@
+/*
+ * A flame graph as a static picture: root at the top, tooltips, no script.
+ */
+#include "exports.h"
+
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "quantity.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WIDTH       1200 /* pixels */
+#define ROW         17
+#define HEAD        44
+#define MARGIN      10
+#define CHAR        7.2   /* width at 12px monospace */
+#define MIN_WIDTH   0.1   /* narrower boxes are left out */
+#define MAX_BOXES   20000 /* about 5 MB; the least width doubles until then */
+#define MAX_ROWS    512   /* deeper frames are left out */
+#define MAX_NAME    1024  /* bytes of a tooltip's name */
+#define LABEL_PAD   6
+#define LABEL_LEAST 3 /* characters */
+
+struct picture {
+	const struct tree *t;
+	const char *unit;
+	struct buf *out;
+	double scale; /* pixels per unit of value */
+	double least; /* width of the narrowest box drawn */
+	uint32_t rows;
+};
+
+/* XML 1.0 has no escape for most control characters. */
+static bool
+forbidden(unsigned char c)
+{
+	return c < ' ' && c != '\t' && c != '\n';
+}
+
+/* Appends up to most characters of s. */
+static void
+put_text(struct buf *out, const char *s, size_t n, size_t most)
+{
+	const unsigned char *p = (const unsigned char *)s, *end = p + n;
+
+	for (; p < end && most; most--) {
+		size_t len = utf8_len(p, (size_t)(end - p));
+
+		if (len == 0 || forbidden(*p))
+			buf_puts(out, "\xEF\xBF\xBD");
+		else if (*p == '<')
+			buf_puts(out, "&lt;");
+		else if (*p == '&')
+			buf_puts(out, "&amp;");
+		else
+			buf_add(out, p, len);
+		p += len ? len : 1;
+	}
+}
+
+static double
+width(const struct picture *g, uint32_t node)
+{
+	return (double)g->t->total[node] * g->scale;
+}
+
+static bool
+drawn(const struct picture *g, uint32_t node)
+{
+	return g->t->depth[node] < MAX_ROWS && width(g, node) >= g->least;
+}
+
+/* Chooses the least width, and counts the rows that are left. */
+static void
+measure(struct picture *g)
+{
+	uint32_t boxes = MAX_BOXES + 1;
+
+	for (g->least = MIN_WIDTH; boxes > MAX_BOXES; g->least *= 2) {
+		boxes = 0;
+		g->rows = 1;
+		for (uint32_t i = 0; i < g->t->n; i++) {
+			if (!drawn(g, i))
+				continue;
+			boxes++;
+			if (g->t->depth[i] >= g->rows)
+				g->rows = g->t->depth[i] + 1;
+		}
+		if (boxes <= MAX_BOXES)
+			return;
+	}
+}
+
+static void
+put_head(const struct picture *g, const struct export_meta *meta)
+{
+	uint32_t height = HEAD + g->rows * ROW + MARGIN;
+
+	buf_addf(g->out,
+	         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+	         "height=\"%u\" viewBox=\"0 0 %d %u\" role=\"img\">\n"
+	         "<style>text{font:12px monospace;pointer-events:none}"
+	         "rect{stroke:#fff;stroke-width:.5}"
+	         "rect:hover{stroke:#000}</style>\n"
+	         "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+	         "<text x=\"%d\" y=\"24\" style=\"font-size:16px\">",
+	         WIDTH + 2 * MARGIN, height, WIDTH + 2 * MARGIN, height,
+	         MARGIN);
+	put_text(g->out, meta->title, strlen(meta->title), 120);
+	buf_puts(g->out, "</text>\n");
+}
+
+static void
+put_tooltip(const struct picture *g, uint32_t node, const char *name, size_t n)
+{
+	const struct tree *t = g->t;
+	double share = 100.0 * (double)t->total[node] / (double)t->total[0];
+	size_t np;
+	const char *package = tree_package(t, t->name[node], &np);
+
+	buf_puts(g->out, "<g><title>");
+	put_text(g->out, name, n, MAX_NAME);
+	if (np) {
+		buf_puts(g->out, " [");
+		put_text(g->out, package, np, MAX_NAME);
+		buf_putc(g->out, ']');
+	}
+	buf_puts(g->out, "\n");
+	quantity(g->out, t->total[node], g->unit);
+	buf_addf(g->out, " (%.2f %%)</title>", share);
+}
+
+/* Warm colours, the same for a function in every picture. */
+static void
+put_rect(const struct picture *g, uint32_t node, double x, const char *name,
+         size_t n)
+{
+	uint64_t h = hash_bytes(name, n);
+
+	buf_addf(g->out,
+	         "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" "
+	         "fill=\"rgb(%u,%u,%u)\"/>",
+	         x, HEAD + g->t->depth[node] * ROW, width(g, node), ROW - 1,
+	         (unsigned)(215 + h % 40), (unsigned)(110 + (h >> 8) % 90),
+	         (unsigned)(50 + (h >> 16) % 40));
+}
+
+static void
+put_box(const struct picture *g, uint32_t node, double x)
+{
+	size_t n, fits = 0;
+	const char *name = tree_name(g->t, g->t->name[node], &n);
+	double w = width(g, node);
+
+	if (w > LABEL_PAD)
+		fits = (size_t)((w - LABEL_PAD) / CHAR);
+	put_tooltip(g, node, name, n);
+	put_rect(g, node, x, name, n);
+	if (fits >= LABEL_LEAST) {
+		buf_addf(g->out, "<text x=\"%.2f\" y=\"%u\">", x + 3,
+		         HEAD + g->t->depth[node] * ROW + 12);
+		put_text(g->out, name, n, n > fits ? fits - 2 : fits);
+		buf_puts(g->out, n > fits ? "..</text>" : "</text>");
+	}
+	buf_puts(g->out, "</g>\n");
+}
+
+/* Children lie beside each other below their parent: next[d] is where the
+ * next node of depth d begins. */
+static void
+put_boxes(const struct picture *g)
+{
+	int64_t next[MAX_ROWS + 1] = {0};
+
+	for (uint32_t i = 0; i < g->t->n && !buf_err(g->out); i++) {
+		uint32_t d = g->t->depth[i];
+		int64_t at;
+
+		if (d >= MAX_ROWS || g->t->total[i] <= 0)
+			continue;
+		at = next[d];
+		next[d] += g->t->total[i];
+		next[d + 1] = at;
+		if (drawn(g, i))
+			put_box(g, i, MARGIN + (double)at * g->scale);
+	}
+}
+
+int
+export_svg(const struct tree *t, const struct export_meta *meta,
+           struct buf *out)
+{
+	const struct profile *p = t->profile;
+	struct picture g = {
+		.t = t,
+		.unit = strings_get(p->strings, p->types[t->type].unit, NULL),
+		.out = out,
+	};
+
+	if (t->total[0] > 0)
+		g.scale = (double)WIDTH / (double)t->total[0];
+	measure(&g);
+	put_head(&g, meta);
+	if (t->total[0] > 0)
+		put_boxes(&g);
+	buf_puts(out, "</svg>\n");
+	return buf_err(out);
+}

@@ -1,0 +1,10 @@
+/* The writers behind formats.def: export_html(), export_svg(), ... */
+#pragma once
+
+#include "profile/export.h"
+
+#define FORMAT(name, content_type, extension, doc) \
+	int export_##name(const struct tree *t,    \
+	                  const struct export_meta *meta, struct buf *out);
+#include "formats.def"
+#undef FORMAT

@@ -1,0 +1,21 @@
+/*
+ * The topFunctions list of the API, as the worker stores it beside a profile
+ * and as the API answers it.
+ */
+#pragma once
+
+#include "profile/tree.h"
+
+#define SUMMARY_FUNCTIONS 100 /* what is stored with a session */
+
+/*
+ * Appends a JSON array of the functions with the most self value.
+ *
+ *   Shape    at most max (0: all) of
+ *            {"funcName","package","selfPct","cumulativePct","sampleCount"};
+ *            sampleCount is a string, in samples
+ *   Units    percent of the tree's total, with at most two decimals
+ *   Errors   -ENOMEM, -E2BIG; out is poisoned
+ *   Source   the seed's topFunctions table
+ */
+MUST_CHECK int summary_top(const struct tree *t, uint32_t max, struct buf *out);

@@ -71,26 +71,39 @@ top_show(struct buf *out, const json_t *result, int64_t limit, size_t width)
 		buf_puts(out, "no samples\n");
 }
 
+/* What a reader should see of a quality report at a glance. */
+static const struct {
+	const char *key, *what;
+} glance[] = {
+	{"samplesKept", "samples"},
+	{"samplesLost", "lost"},
+	{"stacksComplete", "stacks complete"},
+	{"stacksTruncated", "cut"},
+	{"unwindFailed", "broken"},
+};
+
 void
 quality_show(struct buf *out, const json_t *result)
 {
-	const json_t *quality = json_object_get(result, "quality");
-	const char *between = "quality: ", *key;
-	json_t *v;
+	const json_t *quality = json_object_get(result, "quality"), *note;
+	const char *between = "quality: ";
+	size_t i;
 
-	json_object_foreach((json_t *)quality, key, v)
-	{
-		if (json_is_object(v) || json_is_array(v) || json_is_null(v))
+	for (i = 0; i < ARRAY_LEN(glance); i++) {
+		const json_t *v = json_object_get(quality, glance[i].key);
+
+		if (!json_is_integer(v))
 			continue;
-		buf_puts(out, between);
-		safe_puts(out, key);
-		buf_putc(out, ' ');
-		if (json_is_real(v))
-			buf_addf(out, "%.4g", json_real_value(v));
-		else
-			value_show(out, v);
+		buf_addf(out, "%s%" JSON_INTEGER_FORMAT " %s", between,
+		         json_integer_value(v), glance[i].what);
 		between = ", ";
 	}
 	if (*between == ',')
 		buf_putc(out, '\n');
+	json_array_foreach(json_object_get(quality, "notes"), i, note)
+	{
+		buf_puts(out, "note: ");
+		value_show(out, note);
+		buf_putc(out, '\n');
+	}
 }

@@ -43,5 +43,6 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after);
 /* The top functions of a ProfileResult, at most limit (< 0: all). */
 void
 top_show(struct buf *out, const json_t *result, int64_t limit, size_t width);
-/* Its quality report on one line; nothing when there is none. */
+/* Its quality report at a glance, then its notes, a line each; nothing when
+ * there is none. */
 void quality_show(struct buf *out, const json_t *result);

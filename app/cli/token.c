@@ -64,7 +64,7 @@ create_in(struct store *s, const struct token_ask *ask, char id[static ID_MAX],
 	struct audit line = {
 		.tenant = (char *)ask->default_tenant,
 		.actor = (char *)"stoker token create",
-		.action = (char *)"token.create",
+		.action = (char *)"CreateToken",
 		.request_id = (char *)"",
 		.detail = (char *)"{}",
 	};
@@ -105,25 +105,45 @@ open_store(const struct options *o, struct store *out)
 	return LEAVE_OK;
 }
 
+static json_t *
+list_of(const char *words)
+{
+	json_t *list = json_array();
+
+	for (size_t n; *words; words += n + strspn(words + n, " ")) {
+		n = strcspn(words, " ");
+		json_array_append_new(list, json_stringn(words, n));
+	}
+	return list;
+}
+
+/* As POST /api/v1/tokens answers. */
+static int
+show_json(const struct token_ask *ask, const char *id, const char *key)
+{
+	CLEANUP_JSON json_t *j = NULL;
+	char expires[RFC3339_LEN];
+
+	clock_format(ask->expires_ms, expires);
+	j = json_pack("{ss ss ss so ss? ss}", "id", id, "name", ask->name,
+	              "role", ask->role, "tenants", list_of(ask->tenants),
+	              "expiresAt", ask->expires_ms ? expires : NULL, "key",
+	              key);
+	return j ? print_json(j) : failed("a name is not UTF-8");
+}
+
 static int
 show_token(const struct cli *c, const struct token_ask *ask, const char *id,
            const char *key)
 {
-	CLEANUP_JSON json_t *j = NULL;
-
-	if (!c->opt.json) {
-		fprintf(stderr,
-		        "%s, role %s, tenants: %s; this is the only time that "
-		        "the key is shown\n",
-		        id, ask->role, ask->tenants);
-		return puts(key) < 0 || fflush(stdout)
-		               ? failed("standard output: %s", strerror(errno))
-		               : LEAVE_OK;
-	}
-	j = json_pack("{ss ss ss ss ss ss}", "id", id, "name", ask->name,
-	              "role", ask->role, "tenants", ask->tenants,
-	              "defaultTenant", ask->default_tenant, "key", key);
-	return j ? print_json(j) : failed("a name is not UTF-8");
+	if (c->opt.json)
+		return show_json(ask, id, key);
+	fprintf(stderr,
+	        "%s, role %s, tenants: %s; the key is shown this once\n", id,
+	        ask->role, ask->tenants);
+	if (puts(key) < 0 || fflush(stdout))
+		return failed("standard output: %s", strerror(errno));
+	return LEAVE_OK;
 }
 
 int

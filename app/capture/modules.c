@@ -1,0 +1,330 @@
+#include "capture/modules.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#define FIRST_PAGE 4096
+
+static void
+module_free(struct module *m)
+{
+	if (!m)
+		return;
+	unwind_table_free(m->table);
+	elf_free(m->elf);
+	free(m->path);
+	free(m);
+}
+DEFINE_CLEANUP(struct module *, module_free)
+
+void
+modules_free(struct modules *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->n; i++)
+		module_free(m->rows[i]);
+	free(m);
+}
+DEFINE_CLEANUP(struct modules *, modules_free)
+
+static struct module *
+module_new(const struct map_seen *seen)
+{
+	CLEANUP(module_free_ptr) struct module *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->path = strdup(seen->path);
+	if (!m->path)
+		return NULL;
+	m->inode = seen->inode;
+	m->major = seen->major;
+	m->minor = seen->minor;
+	if (seen->build_id && seen->build_id_size <= HOST_BUILD_ID) {
+		m->build_id_size = seen->build_id_size;
+		memcpy(m->build_id, seen->build_id, seen->build_id_size);
+	}
+	return TAKE(m);
+}
+
+static int
+append(struct modules *m, const struct map_seen *seen, uint32_t *out)
+{
+	struct module *row;
+
+	if (m->n == MODULES_MAX)
+		return -E2BIG;
+	row = module_new(seen);
+	if (!row)
+		return -ENOMEM;
+	m->rows[m->n] = row;
+	*out = m->n++;
+	return 0;
+}
+
+int
+modules_new(const struct host *host, struct modules **out)
+{
+	static const char *const names[MODULE_FIRST] = {
+		[MODULE_KERNEL] = "[kernel]",
+		[MODULE_UNKNOWN] = "[unknown]",
+		[MODULE_TRUNCATED] = "[truncated]",
+	};
+	CLEANUP(modules_free_ptr) struct modules *m = calloc(1, sizeof(*m));
+	uint32_t index;
+
+	if (!m)
+		return -ENOMEM;
+	m->host = host;
+	for (unsigned i = 0; i < MODULE_FIRST; i++) {
+		struct map_seen seen = {.path = names[i]};
+		int rc = append(m, &seen, &index);
+
+		if (rc)
+			return rc;
+	}
+	*out = TAKE(m);
+	return 0;
+}
+
+/* --- finding ---------------------------------------------------------------
+ */
+
+static bool
+is_file(const struct map_seen *seen)
+{
+	/* "//anon" is how perf names memory without a file. */
+	return seen->path[0] == '/' && seen->path[1] != '/';
+}
+
+static bool
+is_vdso(const struct map_seen *seen)
+{
+	return !strcmp(seen->path, "[vdso]");
+}
+
+/* An inode says which file, its change time that it still is the same. */
+static bool
+unchanged(const struct module *m)
+{
+	struct stat st;
+
+	return !m->elf || m->elf->fd < 0 ||
+	       (!fstat(m->elf->fd, &st) &&
+	        st.st_ctim.tv_sec == m->changed.tv_sec &&
+	        st.st_ctim.tv_nsec == m->changed.tv_nsec);
+}
+
+static bool
+is_mapping_of(const struct module *m, const struct map_seen *seen)
+{
+	if (seen->build_id && m->build_id_size)
+		return m->build_id_size == seen->build_id_size &&
+		       !memcmp(m->build_id, seen->build_id, m->build_id_size);
+	if (strcmp(m->path, seen->path) != 0)
+		return false;
+	if (!is_file(seen)) /* there is one vdso; anonymous memory is one */
+		return true;
+	return !seen->build_id && m->inode && m->inode == seen->inode &&
+	       m->major == seen->major && m->minor == seen->minor &&
+	       unchanged(m);
+}
+
+static bool
+find(const struct modules *m, const struct map_seen *seen, uint32_t *out)
+{
+	for (uint32_t i = MODULE_FIRST; i < m->n; i++) {
+		if (is_mapping_of(m->rows[i], seen)) {
+			*out = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- opening ---------------------------------------------------------------
+ */
+
+static int
+read_memory(const struct host *host, int32_t pid, uint64_t addr, size_t size,
+            uint8_t *out, size_t *got)
+{
+	struct host_ask ask = {
+		.op = HOST_MEMORY,
+		.pid = pid,
+		.address = addr,
+		.size = (uint32_t)size,
+	};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(host, &ask, &fd);
+	ssize_t n;
+
+	if (rc)
+		return rc;
+	n = pread(fd, out, size, 0);
+	if (n <= 0)
+		return n ? -errno : -EIO;
+	*got = (size_t)n;
+	return 0;
+}
+
+/* The page that holds headers and build-id, in the file and in the target.
+ *   Errors   -ESTALE another file, or that the memory can't be read */
+static int
+same_first_page(const struct host *host, int32_t pid,
+                const struct map_seen *seen, const struct elf_image *elf)
+{
+	uint8_t mine[FIRST_PAGE], theirs[FIRST_PAGE];
+	uint64_t bias, vaddr;
+	size_t n;
+	int rc = elf_bias(elf, seen->start, seen->offset, &bias);
+
+	if (rc)
+		return rc;
+	if (!elf_vaddr_of(elf, 0, &vaddr))
+		return -ENOENT;
+	rc = read_memory(host, pid, bias + vaddr, FIRST_PAGE, theirs, &n);
+	if (rc)
+		return rc;
+	if (n > elf->size)
+		n = elf->size;
+	rc = elf_read(elf, 0, mine, n);
+	if (rc)
+		return rc;
+	return memcmp(mine, theirs, n) ? -ESTALE : 0;
+}
+
+static bool
+same_inode(const struct map_seen *seen, const struct elf_image *elf)
+{
+	struct stat st;
+
+	return seen->inode && !fstat(elf->fd, &st) &&
+	       st.st_ino == seen->inode && major(st.st_dev) == seen->major &&
+	       minor(st.st_dev) == seen->minor;
+}
+
+static bool
+is_the_mapped(const struct host *host, int32_t pid, const struct map_seen *seen,
+              const struct elf_image *elf)
+{
+	int rc;
+
+	if (seen->build_id)
+		return elf->build_id_size == seen->build_id_size &&
+		       !memcmp(elf->build_id, seen->build_id,
+		               seen->build_id_size);
+	rc = same_first_page(host, pid, seen, elf);
+	return !rc || (rc != -ESTALE && same_inode(seen, elf));
+}
+
+static int
+open_through(const struct host *host, enum host_op op, int32_t pid,
+             const struct map_seen *seen, struct elf_image **out)
+{
+	struct host_ask ask = {.op = op, .pid = pid};
+	CLEANUP_ELF struct elf_image *elf = NULL;
+	CLEANUP_FD int fd = -1;
+	int rc;
+
+	if (strlen(seen->path) >= sizeof(ask.path))
+		return -ENAMETOOLONG;
+	strcpy(ask.path, seen->path);
+	rc = host_fd(host, &ask, &fd);
+	if (!rc)
+		rc = elf_open_fd(fd, &elf);
+	if (rc)
+		return rc;
+	TAKE_FD(fd);
+	if (!is_the_mapped(host, pid, seen, elf))
+		return -ESTALE;
+	*out = TAKE(elf);
+	return 0;
+}
+
+static int
+open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
+          struct elf_image **out)
+{
+	CLEANUP_FREE uint8_t *copy = NULL;
+	size_t n = seen->end - seen->start;
+	int rc;
+
+	if (n > HOST_MAX_MEMORY)
+		return -E2BIG;
+	copy = malloc(n);
+	if (!copy)
+		return -ENOMEM;
+	rc = read_memory(host, pid, seen->start, n, copy, &n);
+	return rc ? rc : elf_open_memory(copy, n, out);
+}
+
+/* By its path; a program that was replaced on disk still by /proc/PID/exe. */
+static int
+open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
+           struct elf_image **out)
+{
+	int rc;
+
+	if (is_vdso(seen))
+		return open_vdso(host, pid, seen, out);
+	rc = open_through(host, HOST_FILE, pid, seen, out);
+	if (rc && rc != -ESRCH)
+		rc = open_through(host, HOST_EXE, pid, seen, out);
+	return rc;
+}
+
+static void
+keep_image(struct module *m, struct elf_image *elf)
+{
+	struct stat st;
+
+	m->elf = elf;
+	if (elf->fd >= 0 && !fstat(elf->fd, &st))
+		m->changed = st.st_ctim;
+	if (unwind_table_new(elf, &m->table))
+		m->table = NULL; /* frame pointers are followed then */
+}
+
+static void
+try_open(const struct modules *all, struct module *m, const int32_t *pids,
+         size_t npids, const struct map_seen *seen)
+{
+	struct elf_image *elf = NULL;
+
+	if (m->elf || m->tries >= MODULES_MAX_TRIES ||
+	    (!is_file(seen) && !is_vdso(seen)))
+		return;
+	m->tries++;
+	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
+		if (!open_image(all->host, pids[i], seen, &elf)) {
+			keep_image(m, elf);
+			return;
+		}
+	}
+}
+
+int
+modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
+                const struct map_seen *seen, struct map *out)
+{
+	struct module *row;
+	uint64_t bias;
+	uint32_t index;
+	int rc;
+
+	if (!find(m, seen, &index)) {
+		rc = append(m, seen, &index);
+		if (rc)
+			return rc;
+	}
+	row = m->rows[index];
+	try_open(m, row, pids, npids, seen);
+	/* Without an image an address counts from the start of the file. */
+	if (!row->elf || elf_bias(row->elf, seen->start, seen->offset, &bias))
+		bias = is_file(seen) ? seen->start - seen->offset : 0;
+	*out = (struct map){seen->start, seen->end, bias, index};
+	return 0;
+}

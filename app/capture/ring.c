@@ -1,0 +1,102 @@
+#include "capture/ring.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static int
+map_ring(int fd, size_t *size, void **out)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (;; *size /= 2) {
+		void *p = mmap(NULL, page + *size, PROT_READ | PROT_WRITE,
+		               MAP_SHARED, fd, 0);
+
+		if (p != MAP_FAILED) {
+			*out = p;
+			return 0;
+		}
+		if ((errno != EPERM && errno != ENOMEM) ||
+		    *size / 2 < RING_MIN_BYTES)
+			return -errno;
+	}
+}
+
+int
+ring_open(int fd, size_t size, struct ring *out)
+{
+	CLEANUP_FREE uint8_t *straight = malloc(RING_RECORD);
+	void *p = NULL;
+	int rc;
+
+	if (!straight)
+		return -ENOMEM;
+	rc = map_ring(fd, &size, &p);
+	if (rc)
+		return rc;
+	*out = (struct ring){
+		.fd = fd,
+		.page = p,
+		.data = (uint8_t *)p + sysconf(_SC_PAGESIZE),
+		.size = size,
+		.straight = TAKE(straight),
+	};
+	return 0;
+}
+
+void
+ring_close(struct ring *r)
+{
+	if (r->page)
+		munmap(r->page, (size_t)sysconf(_SC_PAGESIZE) + r->size);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->straight);
+	*r = (struct ring){.fd = -1};
+}
+
+void
+ring_look(struct ring *r)
+{
+	r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+static void
+give_back(struct ring *r)
+{
+	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+}
+
+bool
+ring_peek(struct ring *r, const void **p, size_t *n)
+{
+	size_t at = r->tail & (r->size - 1), end = r->size - at;
+	uint64_t there = r->head - r->tail;
+	struct perf_event_header h;
+
+	if (!there)
+		return false;
+	memcpy(&h, r->data + at, sizeof(h)); /* 8-aligned: it never wraps */
+	if (h.size < sizeof(h) || h.size > there || h.size % 8) {
+		r->bad++;
+		r->tail = r->head;
+		give_back(r);
+		return false;
+	}
+	*n = h.size;
+	*p = r->data + at;
+	if (h.size > end) {
+		memcpy(r->straight, r->data + at, end);
+		memcpy(r->straight + end, r->data, h.size - end);
+		*p = r->straight;
+	}
+	return true;
+}
+
+void
+ring_next(struct ring *r, size_t n)
+{
+	r->tail += n;
+	give_back(r);
+}

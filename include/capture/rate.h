@@ -1,0 +1,19 @@
+/*
+ * The rate a capture runs at.
+ *
+ * Programs wake on timers of whole 10 ms (100 Hz) and of whole ms. A sampler
+ * in step with them sees always the same phase of the work, so it runs at a
+ * nearby rate whose period shares no multiple with theirs.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define RATE_MIN 1
+#define RATE_MAX 10000
+
+/* Period in ns of the rate to run at for an asked one; RATE_MIN..RATE_MAX,
+ * clamped outside. 100 gives the period of 99, 1000 that of 999. */
+uint64_t rate_period_ns(uint32_t asked_hz);
+/* Thousandths of samples per second. */
+int64_t rate_millihertz(uint64_t period_ns);

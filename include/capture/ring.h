@@ -1,0 +1,43 @@
+/*
+ * Reader of one CPU's perf ring: whole records, one after the other.
+ *
+ * Source: perf_event_open(2), "MMAP layout": data_head is read with acquire,
+ * data_tail written with release order.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RING_MIN_BYTES ((size_t)128 << 10) /* holds the largest record */
+#define RING_RECORD    65536               /* header.size is 16 bits */
+
+struct ring {
+	int fd; /* -1: closed */
+	struct perf_event_mmap_page *page;
+	const uint8_t *data;
+	size_t size;       /* bytes, a power of two */
+	uint64_t head;     /* as of ring_look */
+	uint64_t tail;     /* next record */
+	uint64_t bad;      /* times the contents made no sense */
+	uint8_t *straight; /* RING_RECORD bytes: a record that wraps */
+};
+
+/*
+ * Maps a ring of size bytes (a power of two), or of less where the locked
+ * memory limit asks for it, down to RING_MIN_BYTES.
+ *
+ *   Owns     on success fd is the ring's; ring_close it
+ *   Errors   -ENOMEM, -EPERM (RLIMIT_MEMLOCK), -errno; *out untouched
+ */
+MUST_CHECK int ring_open(int fd, size_t size, struct ring *out);
+void ring_close(struct ring *r);
+/* Notes what there is to read: records after that wait for the next look. */
+void ring_look(struct ring *r);
+/* The next record, whole, valid until ring_next; false: none is left. */
+bool ring_peek(struct ring *r, const void **p, size_t *n);
+/* Gives the peeked record's room back to the kernel. */
+void ring_next(struct ring *r, size_t n);

@@ -1,0 +1,58 @@
+/*
+ * Samples of the whole host at one rate: a ring per CPU, read as one stream
+ * in the order of time.
+ *
+ * Processes that nobody follows are denied in the kernel, before a sample is
+ * copied; every process is heard until it is denied. Where the filter can't
+ * be had, samples of other processes arrive and are to be thrown away.
+ */
+#pragma once
+
+#include "capture/host.h"
+#include "capture/record.h"
+
+#include <poll.h>
+
+#define SAMPLER_MAX_CPUS 4096
+
+struct sampler;
+
+struct sampler_ask {
+	uint64_t period_ns;
+	uint32_t ncpus; /* configured */
+	uint32_t stack_bytes;
+	size_t ring_bytes; /* total of all CPUs */
+};
+
+/* Called for every record, oldest first. */
+typedef void sampler_sink(void *arg, const struct record *r);
+
+/*
+ * Opens, and starts sampling.
+ *   Errors   -EACCES, -EPERM as event_open; -ENOMEM; -errno
+ */
+MUST_CHECK int
+sampler_open(const struct host *host, const struct sampler_ask *ask,
+             struct sampler **out);
+/* Stops sampling; fast. What the rings hold can still be read. */
+void sampler_stop(struct sampler *s);
+/* Closing perf events can take a few hundred ms. */
+void sampler_close(struct sampler *s);
+
+/* Descriptors that become readable when a ring is half full.
+ *   Shape    writes up to max; tells how many */
+size_t sampler_poll(const struct sampler *s, struct pollfd *out, size_t max);
+/*
+ * Hands on every record older than until_ns, which should lie a little in
+ * the past (SAMPLER_SLACK_NS): what a CPU is just writing may be older than
+ * what another has written.
+ */
+#define SAMPLER_SLACK_NS UINT64_C(2000000)
+void sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
+                   void *arg);
+
+void sampler_deny(struct sampler *s, uint32_t pid);
+void sampler_pass(struct sampler *s, uint32_t pid);
+uint64_t sampler_period_ns(const struct sampler *s);
+/* QUALITY_NOTE_OF bits that hold for all its captures. */
+uint32_t sampler_notes(const struct sampler *s);

@@ -1,0 +1,58 @@
+/*
+ * Stacks, merged while they are sampled: a tree whose nodes are (parent,
+ * place) and whose places are (module, address). Both are interned pairs, so
+ * a stack costs two look-ups per frame and memory only where it is new.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdint.h>
+
+#define TRIE_ROOT      0u
+#define TRIE_MAX_NODES (1u << 22)
+
+/* What a frame is: address in its module's own address space. */
+struct place {
+	uint32_t module;
+	uint64_t vaddr;
+};
+
+/* Interned pairs, numbered from 0 in order of first sight. */
+struct pairs {
+	struct pair {
+		uint32_t a;
+		uint64_t b;
+	} * rows;
+	uint32_t *slots; /* row + 1; 0 free */
+	uint32_t n, cap, max;
+};
+
+struct trie {
+	struct pairs places; /* module, vaddr */
+	struct pairs nodes;  /* parent, place; node 0 is the root */
+	uint32_t *counts;    /* by node: samples that end there */
+	uint32_t counts_cap;
+	uint64_t samples;
+	uint64_t folded; /* samples that met the ceiling */
+};
+
+/*
+ *   Errors   -ENOMEM, -E2BIG past p->max; *out untouched
+ */
+MUST_CHECK int
+pairs_intern(struct pairs *p, uint32_t a, uint64_t b, uint32_t *out);
+void pairs_done(struct pairs *p);
+
+/* max_nodes bounds nodes and places alike, up to TRIE_MAX_NODES. */
+MUST_CHECK int trie_init(struct trie *t, uint32_t max_nodes);
+void trie_done(struct trie *t);
+/*
+ * Counts one stack.
+ *
+ *   Shape    stack[n], innermost first; overflow is the place under which
+ *            stacks are counted that the full tree has no room for
+ *   Errors   -ENOMEM, -E2BIG (not even room for overflow)
+ */
+MUST_CHECK int trie_count(struct trie *t, const struct place *stack, size_t n,
+                          struct place overflow);

@@ -2,23 +2,33 @@
 
 #include <errno.h>
 
+/* The one row of a statement: n whole numbers. */
+static int
+ask(struct db *db, enum sql sql, int64_t *out, int n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(db, sql, NO_ARGS, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	for (int i = 0; i < n && rc > 0; i++)
+		out[i] = db_col_int(&rows, i);
+	return rc < 0 ? rc : 0;
+}
+
+/* 0, 0 for a new database. */
 static int
 schema_version(struct db *db, int64_t *out_version, int64_t *out_compatible)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc;
+	int64_t exists = 0, v[2] = {0, 0};
+	int rc = ask(db, SQL_SCHEMA_EXISTS, &exists, 1);
 
-	*out_version = *out_compatible = 0;
-	if (sqlite3_table_column_metadata(db->link.conn, NULL, "migration",
-	                                  NULL, NULL, NULL, NULL, NULL, NULL))
-		return 0; /* no such table: new */
-	rc = db_query(db, SQL_SCHEMA_VERSION, NO_ARGS, &rows);
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
+	if (!rc && exists)
+		rc = ask(db, SQL_SCHEMA_VERSION, v, 2);
+	if (rc)
 		return rc;
-	*out_version = db_col_int(&rows, 0);
-	*out_compatible = db_col_int(&rows, 1);
+	*out_version = v[0];
+	*out_compatible = v[1];
 	return 0;
 }
 
@@ -37,7 +47,7 @@ apply(struct db *db, int version)
 static int
 upgrade(struct db *db, struct buf *why)
 {
-	int64_t version, compatible;
+	int64_t version = 0, compatible = 0;
 	int rc = schema_version(db, &version, &compatible);
 
 	if (!rc && compatible > SQL_VERSION) {

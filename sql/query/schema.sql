@@ -1,3 +1,13 @@
+-- Whether there is a migration table to ask.
+-- name: schema_exists
+SELECT COUNT(*) FROM sqlite_master
+WHERE type = 'table' AND name = 'migration';
+
+-- name: schema_exists
+-- dialect: postgres
+SELECT COUNT(*) FROM pg_tables
+WHERE schemaname = current_schema() AND tablename = 'migration';
+
 -- name: schema_version
 SELECT COALESCE(MAX(version), 0), COALESCE(MAX(compatible), 0)
 FROM migration;

@@ -1,0 +1,231 @@
+#include "lib/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool
+exists(struct store *s, const char *name)
+{
+	return !faccessat(s->profiles_fd, name, F_OK, 0);
+}
+
+/* A completed session with these bytes, from hours ago. */
+static void
+upload_aged(struct store *s, int64_t age_ms, const char *text, struct blob *b,
+            char id[static ID_MAX])
+{
+	struct session_result r = test_result();
+	struct session_ask ask = test_ask();
+
+	ask.origin = SESSION_UPLOAD;
+	test_blob(s, text, b);
+	db_skew_clock(s->db, -age_ms);
+	ck_assert_int_eq(session_upload(s, &ask, &r, b, id), 0);
+	db_skew_clock(s->db, 0);
+}
+
+TEST(what_was_put_is_read)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf got = BUF_INIT(100);
+	struct blob b;
+
+	test_blob(&t.s, "bytes", &b);
+	ck_assert_int_eq(b.length, 5);
+	ck_assert_int_eq(blob_read(&t.s, &b, &got), 0);
+	ck_assert_str_eq(buf_str(&got), "bytes");
+}
+END
+
+TEST(an_empty_blob_is_one)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf got = BUF_INIT(100);
+	struct blob b;
+
+	test_blob(&t.s, "", &b);
+	ck_assert_int_eq(blob_read(&t.s, &b, &got), 0);
+	ck_assert_uint_eq(got.len, 0);
+}
+END
+
+TEST(changed_bytes_are_found_out)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf got = BUF_INIT(100);
+	CLEANUP_FD int fd = -1;
+	struct blob b;
+
+	test_blob(&t.s, "bytes", &b);
+	fd = openat(t.s.profiles_fd, b.name, O_WRONLY);
+	ck_assert_int_eq(pwrite(fd, "B", 1, 0), 1);
+	ck_assert_int_eq(blob_read(&t.s, &b, &got), -EBADMSG);
+	ck_assert_int_eq(ftruncate(fd, 4), 0);
+	ck_assert_int_eq(blob_open(&t.s, &b, &(int){-1}), -EBADMSG);
+}
+END
+
+	static const char *const bad_names[] = {
+		"",
+		"../stoker.db",
+		"aa/../../x.pb.gz",
+		"/etc/passwd",
+		"aa/blob-a/b.pb.gz",
+		"aa/.pb.gz",
+		"AA/blob-abc.pb.gz",
+		"aaa/blob-abc.pb.gz",
+		"aa/blob-abc",
+		"aa/other-abc.pb.gz",
+};
+
+TEST(names_that_no_blob_has_are_never_opened)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+
+	for (size_t i = 0; i < ARRAY_LEN(bad_names); i++) {
+		struct blob b = {.length = 1};
+
+		snprintf(b.name, sizeof(b.name), "%s", bad_names[i]);
+		ck_assert_int_eq(blob_open(&t.s, &b, &(int){-1}), -EBADMSG);
+	}
+}
+END
+
+TEST(a_link_in_place_of_a_blob_is_not_followed)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob b;
+
+	test_blob(&t.s, "bytes", &b);
+	ck_assert_int_eq(unlinkat(t.s.profiles_fd, b.name, 0), 0);
+	ck_assert_int_eq(symlinkat("/etc/hostname", t.s.profiles_fd, b.name),
+	                 0);
+	ck_assert_int_eq(blob_open(&t.s, &b, &(int){-1}), -ELOOP);
+}
+END
+
+TEST(an_aborted_blob_leaves_nothing)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob_writer w = BLOB_WRITER_INIT;
+
+	ck_assert_int_eq(blob_create(&t.s, BLOB_PPROF, &w), 0);
+	ck_assert(exists(&t.s, w.temp));
+	blob_abort(&w);
+	ck_assert(!exists(&t.s, w.temp));
+	blob_abort(&w); /* again: harmless */
+}
+END
+
+TEST(a_sealed_file_is_private_to_its_group)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob b;
+	struct stat st;
+
+	test_blob(&t.s, "bytes", &b);
+	ck_assert_int_eq(fstatat(t.s.profiles_fd, b.name, &st, 0), 0);
+	ck_assert_uint_eq(st.st_mode & 0137, 0);
+}
+END
+
+TEST(sweeping_removes_orphans_and_keeps_the_rest)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob_writer half = BLOB_WRITER_INIT;
+	struct blob kept, orphan;
+	char id[ID_MAX];
+
+	upload_aged(&t.s, 0, "kept", &kept, id);
+	test_blob(&t.s, "orphan", &orphan);
+	ck_assert_int_eq(blob_create(&t.s, BLOB_PPROF, &half), 0);
+	ck_assert_int_eq(blob_sweep(&t.s, BLOB_ORPHAN_MS), 0); /* too young */
+	ck_assert_int_eq(blob_sweep(&t.s, 0), 2);
+	ck_assert(exists(&t.s, kept.name));
+	ck_assert(!exists(&t.s, orphan.name) && !exists(&t.s, half.temp));
+	blob_abort(&half);
+}
+END
+
+TEST(a_deleted_sessions_bytes_go_when_the_worker_reaps)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob b;
+	char id[ID_MAX];
+
+	upload_aged(&t.s, 0, "x", &b, id);
+	ck_assert_int_eq(session_delete(&t.s, "other", id), -ENOENT);
+	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, id), 0);
+	ck_assert(exists(&t.s, b.name));
+	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert(!exists(&t.s, b.name));
+	ck_assert_int_eq(blob_reap(&t.s), 0);
+}
+END
+
+TEST(age_and_bytes_are_capped_oldest_first)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char id[4][ID_MAX];
+	int64_t bytes, n;
+	struct blob b[4];
+
+	for (int i = 0; i < 4; i++)
+		upload_aged(&t.s, (4 - i) * 10000, "0123456789", &b[i], id[i]);
+	ck_assert_int_eq(blob_retain(&t.s, 40, 45000), 0); /* at both caps */
+	ck_assert_int_eq(blob_retain(&t.s, 40, 35000), 1);
+	ck_assert_int_eq(blob_retain(&t.s, 19, 35000), 2);
+	ck_assert_int_eq(blob_usage(&t.s, &bytes, &n), 0);
+	ck_assert_int_eq(bytes, 10);
+	ck_assert_int_eq(n, 1);
+	ck_assert_int_eq(blob_of_session(&t.s, id[3], BLOB_PPROF, &b[0]), 0);
+}
+END
+
+TEST(retention_spares_what_runs)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	db_skew_clock(t.s.db, 1000000);
+	ck_assert_int_eq(blob_retain(&t.s, 0, 1000), 0);
+}
+END
+
+TEST(a_read_or_write_that_fails_leaves_session_and_bytes_together)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct session_result r = test_result();
+	struct session_ask ask = test_ask();
+	struct blob b;
+	char id[ID_MAX];
+	int64_t bytes, count;
+	int n = 0, rc;
+
+	ask.origin = SESSION_UPLOAD;
+	test_blob(&t.s, "x", &b);
+	do {
+		db_fail_after(t.s.db, ++n);
+		rc = session_upload(&t.s, &ask, &r, &b, id);
+		db_fail_after(t.s.db, 0);
+		ck_assert_int_eq(blob_usage(&t.s, &bytes, &count), 0);
+		ck_assert_int_eq(count, !rc);
+	} while (rc == -EIO);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_gt(n, 4);
+}
+END
+
+	SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
+              changed_bytes_are_found_out,
+              names_that_no_blob_has_are_never_opened,
+              a_link_in_place_of_a_blob_is_not_followed,
+              an_aborted_blob_leaves_nothing,
+              a_sealed_file_is_private_to_its_group,
+              sweeping_removes_orphans_and_keeps_the_rest,
+              a_deleted_sessions_bytes_go_when_the_worker_reaps,
+              age_and_bytes_are_capped_oldest_first, retention_spares_what_runs,
+              a_read_or_write_that_fails_leaves_session_and_bytes_together)

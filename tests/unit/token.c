@@ -1,0 +1,186 @@
+#include "store/token.h"
+#include "lib/store.h"
+#include "store/audit.h"
+#include "store/idempotency.h"
+#include "store/link_key.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+create(struct store *s, int64_t expires_ms, char id[static ID_MAX],
+       char key[static TOKEN_KEY_MAX])
+{
+	struct token_ask ask = {"ci", "operator", "a b", "a", expires_ms};
+
+	ck_assert_int_eq(token_create(s, &ask, id, key), 0);
+}
+
+TEST(a_key_opens_its_token_and_no_other_does)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_TOKEN struct token found = {0};
+	char id[ID_MAX], key[TOKEN_KEY_MAX];
+	struct token none;
+
+	create(&t.s, 0, id, key);
+	ck_assert_uint_eq(strlen(key), 44);
+	ck_assert_int_eq(token_check(&t.s, key, &found), 0);
+	ck_assert_str_eq(found.id, id);
+	ck_assert_str_eq(found.role, "operator");
+	ck_assert_str_eq(found.default_tenant, "a");
+	key[43] = key[43] == 'a' ? 'b' : 'a';
+	ck_assert_int_eq(token_check(&t.s, key, &none), -ENOENT);
+	ck_assert_int_eq(token_check(&t.s, "", &none), -ENOENT);
+}
+END
+
+TEST(a_key_expires_at_its_time)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_TOKEN struct token found = {0};
+	char id[ID_MAX], key[TOKEN_KEY_MAX];
+	int64_t now;
+
+	ck_assert_int_eq(store_now(&t.s, &now), 0);
+	create(&t.s, now + 60000, id, key);
+	ck_assert_int_eq(token_check(&t.s, key, &found), 0);
+	db_skew_clock(t.s.db, 60000);
+	ck_assert_int_eq(token_check(&t.s, key, &found), -EKEYEXPIRED);
+}
+END
+
+TEST(a_revoked_key_is_closed_once)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char id[ID_MAX], key[TOKEN_KEY_MAX];
+	struct token none;
+
+	create(&t.s, 0, id, key);
+	ck_assert_int_eq(token_revoke(&t.s, id), 0);
+	ck_assert_int_eq(token_check(&t.s, key, &none), -EKEYREVOKED);
+	ck_assert_int_eq(token_revoke(&t.s, id), -ENOENT);
+	ck_assert_int_eq(token_revoke(&t.s, "tok-none"), -ENOENT);
+}
+END
+
+	static int64_t
+	last_used(struct store *s, const char *id)
+{
+	CLEANUP_TOKEN struct token v = {0};
+
+	ck_assert_int_eq(token_get(s, id, &v), 0);
+	return v.last_used_ms;
+}
+
+TEST(use_is_noted_at_most_once_a_minute)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char id[ID_MAX], key[TOKEN_KEY_MAX];
+	int64_t first;
+
+	create(&t.s, 0, id, key);
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_TOKEN struct token v = {0};
+
+		ck_assert_int_eq(token_check(&t.s, key, &v), 0);
+		first = i ? first : last_used(&t.s, id);
+		ck_assert_int_eq(last_used(&t.s, id), first);
+		db_skew_clock(t.s.db, TOKEN_TOUCH_MS - 10000);
+	}
+	db_skew_clock(t.s.db, TOKEN_TOUCH_MS + 1);
+	{
+		CLEANUP_TOKEN struct token v = {0};
+
+		ck_assert_int_eq(token_check(&t.s, key, &v), 0);
+	}
+	ck_assert_int_gt(last_used(&t.s, id), first);
+}
+END
+
+TEST(tokens_are_listed_without_their_keys)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_TOKENS struct token_list l = {0}, rest = {0};
+	char id[ID_MAX], key[TOKEN_KEY_MAX];
+
+	for (int i = 0; i < 3; i++)
+		create(&t.s, 0, id, key);
+	ck_assert_int_eq(token_list(&t.s, (struct page){2, ""}, &l), 0);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_int_eq(token_list(&t.s, (struct page){2, l.next}, &rest), 0);
+	ck_assert_uint_eq(rest.n, 1);
+	ck_assert_ptr_null(rest.next);
+}
+END
+
+TEST(a_reply_is_kept_for_a_day_per_tenant_and_actor)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_IDEMPOTENCY struct idempotency got = {0};
+	struct idempotency_key k = {"a", "tok-1", "k"},
+			       other = {"b", "tok-1", "k"};
+	struct idempotency v = {"print", 202, "/x", "{}"}, none;
+
+	ck_assert_int_eq(idempotency_put(&t.s, &k, &v), 0);
+	ck_assert_int_eq(idempotency_get(&t.s, &k, &got), 0);
+	ck_assert_int_eq(got.status, 202);
+	ck_assert_str_eq(got.location, "/x");
+	ck_assert_int_eq(idempotency_get(&t.s, &other, &none), -ENOENT);
+	db_skew_clock(t.s.db, IDEMPOTENCY_MS + 1000);
+	ck_assert_int_eq(idempotency_get(&t.s, &k, &none), -ENOENT);
+	ck_assert_int_eq(idempotency_put(&t.s, &k, &v), 0); /* used anew */
+	db_skew_clock(t.s.db, 2 * IDEMPOTENCY_MS + 2000);
+	ck_assert_int_eq(idempotency_prune(&t.s), 0);
+	db_skew_clock(t.s.db, IDEMPOTENCY_MS + 1000);
+	ck_assert_int_eq(idempotency_get(&t.s, &k, &none), -ENOENT);
+}
+END
+
+TEST(audit_lines_are_the_tenants_newest_first)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_AUDITS struct audit_list l = {0}, rest = {0};
+	struct audit a = {NULL, "a", "tok-1", "start", "svc", "req", "{}", 0};
+
+	for (int i = 0; i < 3; i++) {
+		db_skew_clock(t.s.db, i * 1000);
+		a.target = i == 2 ? "newest" : "svc";
+		ck_assert_int_eq(audit_add(&t.s, &a), 0);
+	}
+	ck_assert_int_eq(audit_list(&t.s, "a", (struct page){2, ""}, &l), 0);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_str_eq(l.items[0].target, "newest");
+	ck_assert_int_eq(audit_list(&t.s, "b", (struct page){2, ""}, &rest), 0);
+	ck_assert_uint_eq(rest.n, 0);
+	db_skew_clock(t.s.db, 5000);
+	ck_assert_int_eq(audit_prune(&t.s, 3500), 0);
+	audit_list_done(&l);
+	ck_assert_int_eq(audit_list(&t.s, "a", (struct page){9, ""}, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+}
+END
+
+TEST(every_process_signs_with_one_key)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_STORE struct store other = test_store_again(&t, false);
+	struct link_key a, b, c;
+
+	ck_assert_int_eq(link_key_current(&t.s, &a), 0);
+	ck_assert_int_eq(link_key_current(&other, &b), 0);
+	ck_assert_int_eq(link_key_get(&other, a.id, &c), 0);
+	ck_assert_str_eq(a.id, b.id);
+	ck_assert_mem_eq(a.secret, b.secret, LINK_SECRET_BYTES);
+	ck_assert_mem_eq(a.secret, c.secret, LINK_SECRET_BYTES);
+	ck_assert_int_eq(link_key_get(&t.s, "key-none", &c), -ENOENT);
+}
+END
+
+	SUITE("token", a_key_opens_its_token_and_no_other_does,
+              a_key_expires_at_its_time, a_revoked_key_is_closed_once,
+              use_is_noted_at_most_once_a_minute,
+              tokens_are_listed_without_their_keys,
+              a_reply_is_kept_for_a_day_per_tenant_and_actor,
+              audit_lines_are_the_tenants_newest_first,
+              every_process_signs_with_one_key)

@@ -35,7 +35,7 @@ static bool
 is_mangled(const char *name)
 {
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R') &&
-	       strnlen(name, DEMANGLE_MAX_INPUT) < DEMANGLE_MAX_INPUT;
+	       strnlen(name, DEMANGLE_MAX_INPUT + 1) <= DEMANGLE_MAX_INPUT;
 }
 
 bool

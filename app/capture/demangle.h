@@ -14,7 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DEMANGLE_MAX_INPUT 8192 /* longer ones are left as they are */
+/* Longer names are left as they are; Source: libiberty refuses those whose
+ * parts could pass its DEMANGLE_RECURSION_LIMIT. */
+#define DEMANGLE_MAX_INPUT 1024
 #define DEMANGLE_MAX       2048 /* bytes of a result, its NUL included */
 
 /*

@@ -109,16 +109,14 @@ find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi,
 	unw_dyn_info_t di = {.format = UNW_INFO_FORMAT_REMOTE_TABLE,
 	                     .start_ip = u->here.start,
 	                     .end_ip = u->here.end};
-	uint64_t header;
 	uint32_t row;
 	int r = -UNW_ENOINFO;
 
 	if (t && unwind_table_row(t, ip - u->here.bias, &row)) {
 		/* A table of the one row that matters: it would read the
 		 * others byte by byte through access_mem. */
-		header = t->header_vaddr + u->here.bias;
-		di.u.rti.segbase = header;
-		di.u.rti.table_data = header + UNWIND_HEADER +
+		di.u.rti.segbase = t->base + u->here.bias;
+		di.u.rti.table_data = t->rows_vaddr + u->here.bias +
 		                      row * sizeof(struct unwind_row);
 		di.u.rti.table_len = sizeof(struct unwind_row) /
 		                     sizeof(unw_word_t);

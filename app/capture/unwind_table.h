@@ -9,17 +9,18 @@ struct unwind_chunk {
 	uint8_t *bytes;
 };
 
-/* .eh_frame_hdr's search table: functions, ascending. */
+/* The search table: functions, ascending. */
 struct unwind_row {
-	int32_t function, fde; /* relative to .eh_frame_hdr */
+	int32_t function, fde; /* relative to base */
 };
-#define UNWIND_HEADER 12 /* bytes before the rows */
 
 struct unwind_table {
 	const struct elf_image *elf;
-	struct unwind_chunk header, frames; /* .eh_frame_hdr, .eh_frame */
-	uint64_t header_vaddr;
-	const struct unwind_row *rows; /* in header */
+	struct unwind_chunk index, frames; /* holds the rows; .eh_frame */
+	uint64_t base;                     /* vaddr of .eh_frame_hdr, or of
+	                                      .eh_frame without one */
+	uint64_t rows_vaddr;               /* in index */
+	const struct unwind_row *rows;     /* in index */
 	uint32_t nrows;
 };
 

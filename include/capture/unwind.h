@@ -31,7 +31,8 @@ enum unwind_end {
 };
 
 /*
- * Copies .eh_frame_hdr and .eh_frame out of an image.
+ * Copies .eh_frame and its search table out of an image; makes the table where
+ * the linker made none (static programs).
  *
  *   Owns     elf is borrowed as long as the table lives
  *   Errors   -ENODATA no usable tables (frame pointers are used then),

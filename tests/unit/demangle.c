@@ -69,10 +69,10 @@ TEST(names_of_more_than_the_limit_are_left_alone)
 
 	memset(name, 'x', sizeof(name));
 	memcpy(name, "_Z1fv.", 6);
-	name[DEMANGLE_MAX_INPUT - 1] = '\0';
-	ck_assert(demangle(name, out));
-	name[DEMANGLE_MAX_INPUT - 1] = 'x';
 	name[DEMANGLE_MAX_INPUT] = '\0';
+	ck_assert(demangle(name, out));
+	name[DEMANGLE_MAX_INPUT] = 'x';
+	name[DEMANGLE_MAX_INPUT + 1] = '\0';
 	ck_assert(!demangle(name, out));
 }
 END

@@ -1,0 +1,82 @@
+/* An ELF image of an attacker's making: everything in it is looked at. */
+#include "../../app/capture/symtab.h"
+#include "capture/symbols.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define BASE UINT64_C(0x7f0000000000)
+
+static volatile uint64_t sink; /* so that no read is left out */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void
+look_up(struct symbolizer *s, uint64_t vaddr)
+{
+	struct sym_frame f[16];
+	size_t n = symbolizer_lookup(s, 0, vaddr, f, 16);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!*f[i].name || !*f[i].system_name)
+			abort();
+		sink += strlen(f[i].name) + strlen(f[i].system_name) +
+		        strlen(f[i].file);
+	}
+}
+
+static void
+walk_symbols(const struct elf_image *e)
+{
+	CLEANUP_SYMTAB struct symtab t = {0};
+
+	if (symtab_init(e, NULL, &t))
+		return;
+	for (uint32_t i = 0; i < t.n; i++)
+		if (!symtab_lookup(&t, t.rows[i].start) ||
+		    !*symtab_name(&t, &t.rows[i]))
+			abort();
+}
+
+static void
+walk_places(const struct elf_image *e)
+{
+	const struct elf_segment *s;
+	uint64_t bias, offset, left, vaddr;
+	char byte;
+
+	for (uint32_t i = 0; i < e->nsegments; i++) {
+		s = &e->segments[i];
+		if (elf_offset_of(e, s->vaddr, &offset, &left) &&
+		    (elf_read(e, offset + left - 1, &byte, 1) ||
+		     !elf_vaddr_of(e, offset, &vaddr)))
+			abort();
+		if (!elf_bias(e, BASE, s->offset, &bias))
+			sink += bias;
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	CLEANUP_ELF struct elf_image *e = NULL;
+	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	char name[ELF_MAX_NAME];
+	uint32_t crc;
+
+	if (!s || elf_open_memory(data, n, &e))
+		return 0;
+	walk_places(e);
+	walk_symbols(e);
+	if (!elf_debuglink(e, name, &crc) && !strlen(name))
+		abort();
+	if (elf_debug_matches(e, e) && e->build_id_size)
+		abort();
+	if (symbolizer_add(s, 0, e, NULL))
+		return 0;
+	for (uint32_t i = 0; i < e->nsegments; i++)
+		for (uint64_t at = 0; at < 256; at += 7)
+			look_up(s, e->segments[i].vaddr + at);
+	symbolizer_free(TAKE(s)); /* before the image that it borrows */
+	return 0;
+}

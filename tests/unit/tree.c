@@ -1,0 +1,199 @@
+#include "profile/tree.h"
+#include "lib/folded.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* One line per node: depth, name, self and total, in samples. */
+static const char *
+drawn(const struct tree *t, struct buf *b)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		buf_addf(b, "%u %s %lld %lld\n", t->depth[i],
+		         tree_name(t, t->name[i], NULL), (long long)t->self[i],
+		         (long long)t->total[i]);
+	return buf_str(b);
+}
+
+static struct tree *
+tree_of(const struct profile *p, uint32_t type)
+{
+	struct tree *t = NULL;
+
+	ck_assert_int_eq(tree_new(p, type, &t), 0);
+	return t;
+}
+
+TEST(stacks_merge_from_the_root_with_children_by_name)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(
+		"main;z 1\nmain;a;x 2\nmain;a 4\nstart 8\nmain;a;b 16\n");
+	CLEANUP_TREE struct tree *t = tree_of(p, 0);
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_str_eq(drawn(t, &b), "0 all 0 31\n"
+	                               "1 main 0 23\n"
+	                               "2 a 4 22\n"
+	                               "3 b 16 16\n"
+	                               "3 x 2 2\n"
+	                               "2 z 1 1\n"
+	                               "1 start 8 8\n");
+	ck_assert_int_eq(t->total_samples, 31);
+}
+END
+
+TEST(the_subtree_of_a_node_ends_where_end_says)
+{
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("main;a;x 1\nmain;b 1\nstart 1\n");
+	CLEANUP_TREE struct tree *t = tree_of(p, 0);
+	const uint32_t want[] = {6, 5, 4, 4, 5, 6};
+
+	ck_assert_uint_eq(t->n, ARRAY_LEN(want));
+	ck_assert_mem_eq(t->end, want, sizeof(want));
+}
+END
+
+TEST(inlined_functions_are_frames_of_their_own)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("outer;inner 1\n");
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	const struct line lines[] = {{0, 1}, {1, 2}}; /* inner in outer */
+	int64_t v[] = {2, 2};
+	struct tree *t;
+	uint32_t at;
+
+	ck_assert_int_eq(profile_location(p, 0, 5, lines, 2, &at), 0);
+	ck_assert_int_eq(profile_sample(p, &at, 1, NULL, 0, v), 0);
+	t = tree_of(p, 0);
+	ck_assert_str_eq(drawn(t, &b), "0 all 0 3\n"
+	                               "1 outer 0 3\n"
+	                               "2 inner 3 3\n");
+	tree_free(t);
+}
+END
+
+TEST(a_profile_without_samples_is_a_root)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("");
+	CLEANUP_TREE struct tree *t = tree_of(p, 1);
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_str_eq(drawn(t, &b), "0 all 0 0\n");
+}
+END
+
+TEST(a_type_that_is_not_there_is_invalid)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
+	struct tree *t = NULL;
+
+	ck_assert_int_eq(tree_new(p, 2, &t), -EINVAL);
+	ck_assert_ptr_null(t);
+}
+END
+
+TEST(sums_that_could_leave_int64_are_refused)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("a 1\nb 1\n");
+	struct tree *t = NULL;
+
+	p->values[1] = INT64_MAX;
+	p->values[3] = -1;
+	ck_assert_int_eq(tree_new(p, 1, &t), -EOVERFLOW);
+	p->values[1]--;
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(t->total[0], INT64_MAX - 2);
+	tree_free(t);
+	p->values[3] = INT64_MIN;
+	ck_assert_int_eq(tree_new(p, 1, &t), -EOVERFLOW);
+}
+END
+
+TEST(samples_of_a_space_are_counted_in_its_objects)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	const char *types[][2] = {{"alloc_objects", "count"},
+	                          {"alloc_space", "bytes"},
+	                          {"inuse_objects", "count"},
+	                          {"inuse_space", "bytes"}};
+	int64_t v[] = {100, 4096, 3, 96};
+	struct tree *t;
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		ck_assert_int_eq(profile_type(p, types[i][0], types[i][1]), 0);
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
+	t = tree_of(p, 3);
+	ck_assert_int_eq(t->total_samples, 3);
+	ck_assert_int_eq(t->total[0], 96);
+	tree_free(t);
+}
+END
+
+TEST(a_stack_of_all_frames_inlined_is_deep_and_whole)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("f 1\n");
+	struct line lines[PROFILE_MAX_LINES] = {0};
+	uint32_t stack[PROFILE_MAX_FRAMES], at;
+	int64_t v[] = {1, 1};
+	struct tree *t;
+
+	ck_assert_int_eq(
+		profile_location(p, 0, 7, lines, PROFILE_MAX_LINES, &at), 0);
+	for (size_t i = 0; i < PROFILE_MAX_FRAMES; i++)
+		stack[i] = at;
+	ck_assert_int_eq(
+		profile_sample(p, stack, PROFILE_MAX_FRAMES, NULL, 0, v), 0);
+	t = tree_of(p, 0);
+	ck_assert_uint_eq(t->n, 1 + PROFILE_MAX_FRAMES * PROFILE_MAX_LINES);
+	ck_assert_uint_eq(t->depth[t->n - 1], t->n - 1);
+	ck_assert_int_eq(t->total[1], 2);
+	tree_free(t);
+}
+END
+
+TEST(a_package_is_the_go_path_else_the_module)
+{
+	static const struct {
+		const char *name, *file, *want;
+	} rows[] = {
+		{"runtime.gcBgMarkWorker", "", "runtime"},
+		{"main.main", "", "main"},
+		{"main.main.func1", "/src/main.go", "main"},
+		{"encoding/json.(*decodeState).value", "", "encoding/json"},
+		{"github.com/a/b.F[github.com/c/d.T]", "", "github.com/a/b"},
+		{"gopkg.in/yaml%2ev2.Marshal", "", "gopkg.in/yaml%2ev2"},
+		{"sync.(*Mutex).Lock", "/go/src/sync/mutex.go", "sync"},
+		{"memcpy", "", "app"},
+		{"foo.constprop.0", "", "app"},
+		{"main.cold", "/src/main.c", "app"},
+		{"std::filesystem::path(a/b.c)", "", "app"},
+		{".plt", "", "app"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of("x 1\n");
+		struct function *f = &p->functions[0];
+		struct tree *t;
+
+		ck_assert_int_eq(profile_cstring(p, rows[i].name, &f->name), 0);
+		ck_assert_int_eq(profile_cstring(p, rows[i].file, &f->file), 0);
+		t = tree_of(p, 0);
+		ck_assert_str_eq(tree_name(t, t->name[1], NULL), rows[i].name);
+		ck_assert_str_eq(tree_package(t, t->name[1], NULL),
+		                 rows[i].want);
+		tree_free(t);
+	}
+}
+END
+
+	SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
+              the_subtree_of_a_node_ends_where_end_says,
+              inlined_functions_are_frames_of_their_own,
+              a_profile_without_samples_is_a_root,
+              a_type_that_is_not_there_is_invalid,
+              sums_that_could_leave_int64_are_refused,
+              samples_of_a_space_are_counted_in_its_objects,
+              a_stack_of_all_frames_inlined_is_deep_and_whole,
+              a_package_is_the_go_path_else_the_module)

@@ -1,0 +1,115 @@
+#!/bin/bash
+# make install into a folder: what is there, with which modes, and that it
+# runs from there.
+set -u
+cd "$(dirname "$0")/../.."
+: "${B:=build}"
+temp=$(mktemp -d /tmp/stoker-install-XXXXXX)
+trap 'rm -rf "$temp"' EXIT
+to=$temp/to
+
+check() { # name, command: its output tells what is wrong
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then
+    echo "ok $name"
+  else
+    echo "not ok $name: ${out//$'\n'/ | }"
+  fi
+}
+install_to() { # destination, prefix
+  make --no-print-directory B="$B" install DESTDIR="$1" PREFIX="$2"
+}
+
+expected() {
+  cat <<'LIST'
+644 /etc/nginx/sites-available/stoker
+644 /etc/stoker/stoker.conf
+755 /usr/bin/stoker
+644 /usr/lib/systemd/system/stoker-api.service
+644 /usr/lib/systemd/system/stoker-api.socket
+644 /usr/lib/systemd/system/stoker-worker.service
+644 /usr/lib/sysusers.d/stoker.conf
+644 /usr/lib/tmpfiles.d/stoker.conf
+755 /usr/libexec/stoker/pool
+755 /usr/sbin/stoker-api
+755 /usr/sbin/stoker-worker
+644 /usr/share/doc/stoker/examples/services.d/go-service.json
+644 /usr/share/doc/stoker/examples/services.d/nginx.json
+644 /usr/share/doc/stoker/examples/services.d/postgresql.json
+644 /usr/share/man/man1/stoker.1
+644 /usr/share/man/man5/stoker.conf.5
+644 /usr/share/man/man8/stoker-api.8
+644 /usr/share/man/man8/stoker-worker.8
+644 /usr/share/stoker/api-socket.conf
+644 /usr/share/stoker/nginx/fastcgi.conf
+644 /usr/share/stoker/nginx/http.conf
+644 /usr/share/stoker/nginx/site.conf
+644 /usr/share/stoker/worker-sys-admin.conf
+LIST
+}
+everything_is_there() {
+  diff <(expected) <(cd "$to" && find . -type f -printf '%m %P\n' |
+    sed 's| | /|' | sort -k2)
+}
+no_placeholder_is_left() { ! grep -rnE '@[A-Z]+@' "$to/etc" "$to/usr/share"; }
+version_of() { "$to/usr/$1" --version | grep -qE '^stoker[a-z-]* [0-9]+\.[0-9]+'; }
+configuration_is_read() {
+  [ "$("$to/usr/bin/stoker" config store.dir --config "$to/etc/stoker/stoker.conf")" = /var/lib/stoker ]
+}
+# What the site includes, with the paths of this folder.
+nginx_takes_the_site() {
+  sed "s|/usr/share/stoker|$to&|; s|listen [^;]*|listen unix:$temp/web|" \
+    "$to/etc/nginx/sites-available/stoker" >"$temp/site"
+  sed -i "s|/usr/share/stoker|$to&|; s|/var/log/nginx|$temp|" "$to"/usr/share/stoker/nginx/*.conf
+  cat >"$temp/nginx.conf" <<CONF
+pid $temp/pid;
+error_log $temp/error.log;
+events {}
+http {
+	client_body_temp_path $temp/body;
+	fastcgi_temp_path $temp/fastcgi;
+	proxy_temp_path $temp/proxy;
+	uwsgi_temp_path $temp/uwsgi;
+	scgi_temp_path $temp/scgi;
+	include $temp/site;
+}
+CONF
+  nginx -t -q -e "$temp/error.log" -p "$temp" -c "$temp/nginx.conf"
+}
+what_the_administrator_changed_stays() {
+  echo '# mine' >>"$to/etc/stoker/stoker.conf"
+  echo '# mine' >>"$to/etc/nginx/sites-available/stoker"
+  install_to "$to" /usr >/dev/null || return 1
+  grep -q '^# mine' "$to/etc/stoker/stoker.conf" &&
+    grep -q '^# mine' "$to/etc/nginx/sites-available/stoker"
+}
+another_prefix_reaches_the_units() {
+  install_to "$temp/local" /usr/local >/dev/null || return 1
+  grep -q '^ExecStart=/usr/local/libexec/stoker/pool$' \
+    "$temp/local/usr/local/lib/systemd/system/stoker-api.service" &&
+    grep -q '/usr/local/sbin/stoker-api' "$temp/local/usr/local/libexec/stoker/pool" &&
+    grep -q 'include /usr/local/share/stoker/nginx/http.conf' \
+      "$temp/local/etc/nginx/sites-available/stoker"
+}
+# The pool's own words: what it would start, with the programs in reach.
+the_pool_follows_the_configuration() {
+  local said
+  printf '[api]\npool = 7\nrun_dir = /run/elsewhere\n' >"$temp/stoker.conf"
+  sed "s|^exec .*spawn-fcgi|echo|; s|^exec|echo|" "$to/usr/libexec/stoker/pool" >"$temp/pool"
+  said=$(PATH=$to/usr/bin:$PATH sh "$temp/pool" "$temp/stoker.conf" </dev/null) || return 1
+  [[ $said == *"-s /run/elsewhere/api.sock -M 0660 -- /usr/bin/multiwatch --forks=7 "* ]] ||
+    { echo "$said"; return 1; }
+}
+
+check it_installs install_to "$to" /usr
+check everything_is_there_with_its_mode everything_is_there
+check no_placeholder_is_left no_placeholder_is_left
+for program in bin/stoker sbin/stoker-api sbin/stoker-worker; do
+  check "${program#*/}_runs" version_of $program
+done
+check the_configuration_is_read configuration_is_read
+check the_pool_follows_the_configuration the_pool_follows_the_configuration
+check what_the_administrator_changed_stays what_the_administrator_changed_stays
+check another_prefix_reaches_the_units another_prefix_reaches_the_units
+check nginx_takes_the_site nginx_takes_the_site

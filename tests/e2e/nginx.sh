@@ -1,0 +1,85 @@
+#!/bin/bash
+# The site by itself, with no API behind it: nginx's own errors in the API's
+# shape, limits, and logs without signatures.
+set -u
+cd "$(dirname "$0")/../.."
+temp=$(mktemp -d /var/tmp/stoker-nginx-XXXXXX)
+trap 'nginx_stop; rm -rf "$temp"' EXIT
+chmod 755 "$temp"
+mkdir "$temp"/{nginx,log,profiles}
+echo secret >"$temp/profiles/one.gz"
+
+nginx_do() {
+  nginx -p "$temp/nginx" -c "$temp/nginx/alone.conf" -e "$temp/log/stoker-error.log" "$@"
+}
+nginx_stop() { [ ! -s "$temp/nginx/nginx.pid" ] || nginx_do -s quit 2>/dev/null; }
+conf/nginx/render "$temp/nginx" SOCKET="$temp/api.sock" LOGS="$temp/log" \
+  PROFILES="$temp/profiles" LISTEN="unix:$temp/web" RUN="$temp/nginx" RATE=1r/s
+nginx_do || { echo "not ok starts: $(cat "$temp/log/stoker-error.log")"; exit 1; }
+
+ask() { curl -sS --max-time 10 --unix-socket "$temp/web" "$@"; }
+# An error: its status, code, and whether its shape is the API's.
+is() { # status, error_code, curl arguments
+  local status=$1 code=$2 got
+  shift 2
+  got=$(ask -o "$temp/body" -D "$temp/head" -w '%{http_code} %{content_type}' "$@") || return 1
+  [ "$got" = "$status application/json" ] || { echo "got $got"; return 1; }
+  jq -e --arg code "$code" '.error_code == $code and (.message | length > 0)
+    and (.details | type == "object")' "$temp/body" >/dev/null || { cat "$temp/body"; return 1; }
+  [ "$(grep -ci '^x-request-id: ' "$temp/head")" = 1 ] ||
+    { echo "not one X-Request-Id: $(cat "$temp/head")"; return 1; }
+}
+check() {
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then
+    echo "ok $name"
+  else
+    echo "not ok $name: ${out//$'\n'/ | }"
+  fi
+}
+head_has() { grep -qi "$1" "$temp/head" || { cat "$temp/head"; return 1; }; }
+long=$(head -c 9000 /dev/zero | tr '\0' a)
+head -c $((1 << 20)) /dev/zero >"$temp/fits"
+head -c $(((1 << 20) + 1)) /dev/zero >"$temp/large"
+
+check no_pool_is_502 is 502 ApiUnavailable http://x/healthz
+check and_says_when_to_come_back head_has '^retry-after: 1'
+check a_body_of_1_mib_passes is 502 ApiUnavailable --data-binary @"$temp/fits" http://x/healthz
+check a_larger_one_is_413 is 413 PayloadTooLarge --data-binary @"$temp/large" http://x/healthz
+check an_upload_may_be_larger is 502 ApiUnavailable --data-binary @"$temp/large" http://x/ingest
+check a_long_path_is_414 is 414 UriTooLong "http://x/$long"
+check a_long_header_is_400 is 400 BadRequest -H "X-Long: $long" http://x/healthz
+check a_nul_in_the_path_is_400 is 400 BadRequest http://x/%00
+check trace_is_405 is 405 MethodNotAllowed -X TRACE http://x/healthz
+check and_tells_what_is_allowed head_has '^allow: .*DELETE'
+check an_unknown_transfer_encoding_is_501 is 501 NotImplemented -H 'Transfer-Encoding: x' -d x http://x/healthz
+check stored_profiles_are_not_in_reach is 404 NotFound http://x/_profiles/one.gz
+check nor_is_the_error_page is 404 NotFound http://x/_error
+
+check a_good_request_id_is_kept is 502 ApiUnavailable -H 'X-Request-Id: abcd-1234' http://x/healthz
+check and_comes_back head_has '^x-request-id: abcd-1234'
+check a_bad_one_is_replaced is 502 ApiUnavailable -H 'X-Request-Id: a b' http://x/healthz
+check by_one_of_nginx head_has '^x-request-id: [0-9a-f]\{32\}'
+
+flood() {
+  local i
+  for ((i = 0; i < 220; i++)); do echo "url = http://x/api"; echo "output = /dev/null"; done >"$temp/flood"
+  ask -K "$temp/flood" -w '%{http_code}\n' | sort | uniq -c | awk '{ print $2 ":" $1 }' | paste -sd' '
+}
+limited() {
+  local got
+  got=$(flood)
+  [[ $got =~ ^429:([0-9]+)\ 502:([0-9]+)$ ]] && [ "${BASH_REMATCH[2]}" -ge 200 ] || { echo "$got"; return 1; }
+}
+check a_burst_passes_then_429 limited
+check a_limited_request_is_429 is 429 TooManyRequests http://x/api
+check health_is_never_limited is 502 ApiUnavailable http://x/healthz
+
+ask -o /dev/null "http://x/api/v1/observability/profiling/sess-a/flamegraph?sig=SECRET"
+nginx_stop
+until [ ! -e "$temp/nginx/nginx.pid" ]; do read -rt 0.05 <> <(:) || :; done
+no_signature() { ! grep -rn SECRET "$temp/log"; }
+check the_logs_hold_no_signature no_signature
+check the_access_log_is_json jq -es 'length > 200 and all(.[]; .requestId and .status)' "$temp/log/stoker-access.log"
+check and_has_the_path jq -es 'any(.[]; .path == "/api/v1/observability/profiling/sess-a/flamegraph")' "$temp/log/stoker-access.log"

@@ -1,0 +1,107 @@
+#!/bin/bash
+# What an installation adds to a machine: units, users, folders, pages,
+# configuration. Looked at in a root of its own; nothing is started.
+set -u
+cd "$(dirname "$0")/../.."
+temp=$(mktemp -d /tmp/stoker-units-XXXXXX)
+trap 'rm -rf "$temp"' EXIT
+root=$temp/root
+
+check() { # name, command: its output tells what is wrong
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then
+    echo "ok $name"
+  else
+    echo "not ok $name: ${out//$'\n'/ | }"
+  fi
+}
+silent() { # command: any word on standard error is a failure, whatever it returns
+  local said
+  said=$("$@" 2>&1 >/dev/null) && [ -z "$said" ] || { echo "$said"; return 1; }
+}
+
+# Units are checked against files that exist, not against what they do: any
+# executable will do for the programs here.
+mkdir -p "$temp/bin" "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc"
+for program in stoker stoker-api stoker-worker; do
+  install -m 755 /bin/true "$temp/bin/$program"
+done
+B=$temp/bin DESTDIR=$root PREFIX=/usr conf/install || echo "not ok installs"
+install -m 755 /bin/true "$root/usr/bin/kill"
+for unit in sysinit basic multi-user sockets network nss-user-lookup shutdown; do
+  printf '[Unit]\nDescription=%s\n' $unit >"$root/usr/lib/systemd/system/$unit.target"
+done
+api=$root/usr/lib/systemd/system/stoker-api.service
+worker=$root/usr/lib/systemd/system/stoker-worker.service
+
+units_are_clean() {
+  silent systemd-analyze verify --man=no --root="$root" \
+    stoker-api.service stoker-api.socket stoker-worker.service
+}
+drop_ins_are_clean() {
+  install -D -m 644 "$root/usr/share/stoker/api-socket.conf" \
+    "$root/etc/systemd/system/stoker-api.service.d/socket.conf"
+  install -D -m 644 "$root/usr/share/stoker/worker-sys-admin.conf" \
+    "$root/etc/systemd/system/stoker-worker.service.d/sys-admin.conf"
+  units_are_clean
+}
+# Exposure in tenths, as systemd counts it.
+exposed_at_most() {
+  systemd-analyze security --offline=true --no-pager --threshold="$1" "$2"
+}
+users_are_made() {
+  echo 'www-data:x:33:33::/:/usr/sbin/nologin' >"$root/etc/passwd"
+  echo 'www-data:x:33:' >"$root/etc/group"
+  systemd-sysusers --root="$root" stoker.conf &&
+    grep -q '^stoker:' "$root/etc/passwd" &&
+    grep -q '^stoker-worker:' "$root/etc/passwd"
+}
+folders_are_made() {
+  systemd-tmpfiles --root="$root" --create stoker.conf &&
+    [ "$(stat -c %a "$root/run/stoker")" = 2750 ] &&
+    [ "$(stat -c %g "$root/run/stoker")" = 33 ] &&
+    [ "$(stat -c %a "$root/var/lib/stoker/profiles" | tail -c 5)" = 2770 ]
+}
+conf_is_current() {
+  awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def |
+    diff conf/stoker.conf - ||
+    { echo "run: awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def >conf/stoker.conf"; return 1; }
+}
+every_key_is_in_the_page() {
+  local key page=$root/usr/share/man/man5/stoker.conf.5
+  sed -n 's/^KEY([a-z]*, \([a-z_]*\),.*/\1/p' include/config.def | while read -r key; do
+    grep -q "^\.It Sy $key " "$page" || { echo "$key is not in stoker.conf.5"; return 1; }
+  done
+}
+every_command_is_in_the_page() {
+  local name page=$root/usr/share/man/man1/stoker.1
+  sed -n 's/^COMMAND("\([a-z ]*\)",.*/\1/p' app/cli/commands.def | while read -r name; do
+    grep -q "^\.It Sy $name No" "$page" || { echo "$name is not in stoker.1"; return 1; }
+  done
+}
+pages_are_clean() { silent mandoc -T lint -W warning,stop "$root"/usr/share/man/man*/*; }
+errors_of_nginx_are_the_apis() {
+  local code wrong=
+  for code in $(sed -n '/^map $status $stoker_error_code/,/^}/s/.* \([A-Z][A-Za-z]*\);$/\1/p' conf/nginx/http.conf); do
+    grep -q "^ERROR($code," include/errors.def || wrong+="$code "
+  done
+  [ -z "$wrong" ] || { echo "not in errors.def: $wrong"; return 1; }
+}
+
+check units_are_clean units_are_clean
+check drop_ins_are_clean drop_ins_are_clean
+check the_api_unit_is_sandboxed exposed_at_most 5 "$api"
+check the_worker_unit_is_sandboxed exposed_at_most 24 "$worker"
+if [ "$(id -u)" -eq 0 ]; then
+  check users_are_made users_are_made
+  check folders_are_made folders_are_made
+else
+  echo "skip users_are_made: needs root"
+  echo "skip folders_are_made: needs root"
+fi
+check the_shipped_configuration_has_every_key conf_is_current
+check every_key_is_in_the_page every_key_is_in_the_page
+check every_command_is_in_the_page every_command_is_in_the_page
+check pages_are_clean pages_are_clean
+check errors_of_nginx_are_the_apis errors_of_nginx_are_the_apis

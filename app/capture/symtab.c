@@ -95,7 +95,8 @@ is_function(const struct symtab *t, const Elf64_Sym *s)
 
 	return (type == STT_FUNC || type == STT_GNU_IFUNC) &&
 	       s->st_shndx != SHN_UNDEF && s->st_value &&
-	       s->st_name < t->names_size && t->names[s->st_name];
+	       s->st_value < UINT64_MAX && s->st_name < t->names_size &&
+	       t->names[s->st_name];
 }
 
 static int

@@ -22,7 +22,7 @@ ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
 API_DIRS    := api endpoint store profile base
 WORKER_DIRS := worker capture store profile base
 CLI_DIRS    := cli store profile base
-TEST_DIRS   := api endpoint worker capture store profile cli base
+TEST_DIRS   := api endpoint worker capture cli store profile base
 LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -lunwind-x86_64 -lunwind -ldeflate -linih -lcap -lseccomp \
 	-lpthread -lm

@@ -1,0 +1,231 @@
+#include "profile/export.h"
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+static const struct export_meta meta = {
+	.title = "ai-service <cpu>",
+	.id = "sess-abc",
+	.service = "ai-service",
+	.type = "cpu",
+	.time_ms = INT64_C(1768464000123),
+	.duration_ms = 5000,
+};
+
+/* Hostile names: markup, an end of script, bytes that are not UTF-8. */
+#define HOSTILE "a</script><b>&\"\\;x 1\n\xFF\x01z 1\n"
+
+static int
+write_as(const char *format, const char *folded, struct buf *out)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(folded);
+	const struct format *f = format_find(format);
+	struct tree *t;
+	int r;
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	r = f->write(t, &meta, out);
+	tree_free(t);
+	return r;
+}
+
+static size_t
+count(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (text = strstr(text, what); text; text = strstr(text + 1, what))
+		n++;
+	return n;
+}
+
+TEST(formats_are_found_by_name_only)
+{
+	ck_assert_str_eq(format_find("svg")->content_type, "image/svg+xml");
+	ck_assert_str_eq(format_find("pprof")->extension, "pb.gz");
+	ck_assert_ptr_null(format_find("SVG"));
+	ck_assert_ptr_null(format_find(""));
+}
+END
+
+TEST(every_format_writes_any_profile_and_respects_the_ceiling)
+{
+	static const char *const profiles[] = {"", "main 1\n", HOSTILE};
+
+	for (size_t i = 0; i < nformats; i++) {
+		for (size_t k = 0; k < ARRAY_LEN(profiles); k++) {
+			CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+			CLEANUP_BUF struct buf less = BUF_INIT(0);
+
+			ck_assert_int_eq(
+				write_as(formats[i].name, profiles[k], &b), 0);
+			if (!b.len)
+				continue;
+			less.max = b.len - 1;
+			ck_assert_int_eq(
+				write_as(formats[i].name, profiles[k], &less),
+				-E2BIG);
+		}
+	}
+}
+END
+
+TEST(folded_is_root_first_in_samples)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(
+		write_as("folded", "main;a;b 2\nmain;a 3\nstart 4\n", &b), 0);
+	ck_assert_str_eq(buf_str(&b), "main;a 3\nmain;a;b 2\nstart 4\n");
+}
+END
+
+TEST(folded_survives_what_separates_frames_and_lines)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("x 1\n");
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	struct tree *t;
+
+	ck_assert_int_eq(
+		profile_cstring(p, "a;b\nc\t1 9", &p->functions[0].name), 0);
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, &b), 0);
+	ck_assert_str_eq(buf_str(&b), "a:b c 1 9 1\n");
+	tree_free(t);
+}
+END
+
+TEST(folded_keeps_samples_without_a_stack)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("x 1\n");
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	int64_t v[] = {2, 20};
+	struct tree *t;
+
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, &b), 0);
+	ck_assert_str_eq(buf_str(&b), "all 2\nx 1\n");
+	tree_free(t);
+}
+END
+
+TEST(json_is_the_tree_as_columns)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(write_as("json", "main;w@/lib/w.so 2\nmain 1\n", &b),
+	                 0);
+	ck_assert_str_eq(
+		buf_str(&b),
+		"{\"version\":1,\"id\":\"sess-abc\","
+		"\"title\":\"ai-service \\u003ccpu>\","
+		"\"service\":\"ai-service\",\"type\":\"cpu\","
+		"\"unit\":\"nanoseconds\","
+		"\"startedAt\":\"2026-01-15T08:00:00.123Z\","
+		"\"durationMs\":5000,\"total\":30000000,\"totalSamples\":3,"
+		"\"names\":[\"\",\"all\",\"main\",\"w\"],"
+		"\"packages\":[\"\",\"\",\"app\",\"w.so\"],"
+		"\"depth\":[0,1,2],\"name\":[1,2,3],"
+		"\"self\":[0,10000000,20000000],"
+		"\"totals\":[30000000,30000000,20000000]}");
+}
+END
+
+TEST(json_of_hostile_names_parses_and_stays_inside_script)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	json_t *j;
+
+	ck_assert_int_eq(write_as("json", HOSTILE, &b), 0);
+	ck_assert_ptr_null(strchr(buf_str(&b), '<'));
+	j = json_loadb(b.p, b.len, 0, NULL);
+	ck_assert_ptr_nonnull(j);
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "names")),
+	                  json_array_size(json_object_get(j, "packages")));
+	json_decref(j);
+}
+END
+
+TEST(the_page_has_style_scripts_and_data_in_place)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+
+	ck_assert_int_eq(write_as("html", HOSTILE, &b), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "STOKER-"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "{\"version\":1,"), 1);
+	ck_assert_uint_eq(count(buf_str(&b), "<style>"), 1);
+	/* a script's text never ends its element before its own end tag */
+	ck_assert_uint_eq(count(buf_str(&b), "<script"),
+	                  count(buf_str(&b), "</script"));
+}
+END
+
+TEST(an_svg_has_a_box_with_a_tooltip_for_each_node)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(write_as("svg", "main;w@/lib/w.so 3\nmain 1\n", &b),
+	                 0);
+	ck_assert_uint_eq(count(buf_str(&b), "<g>"), 3);
+	ck_assert_uint_eq(count(buf_str(&b),
+	                        "<title>w [w.so]\n30.00 ms (75.00 %)</title>"),
+	                  1);
+	ck_assert_uint_eq(count(buf_str(&b), "width=\"900.00\""), 1);
+}
+END
+
+TEST(an_svg_of_hostile_names_holds_no_markup_of_theirs)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(write_as("svg", HOSTILE, &b), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "</script"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "<b>"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "\xFF"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "\x01"), 0);
+	ck_assert_uint_gt(count(buf_str(&b), "&lt;/script>"), 0);
+}
+END
+
+TEST(an_svg_leaves_out_what_is_too_narrow_among_many)
+{
+	CLEANUP_BUF struct buf folded = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+
+	/* each about 0.12 pixels wide: drawn, if there were not so many */
+	for (int i = 0; i < 10000; i++)
+		buf_addf(&folded, "f%d;g%d;h%d 1\n", i, i, i);
+	ck_assert_int_eq(write_as("svg", buf_str(&folded), &b), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "<g>"), 1);
+}
+END
+
+TEST(pprof_is_the_profile_itself)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	ck_assert_int_eq(write_as("pprof", "main;a 2\n", &b), 0);
+	ck_assert_int_eq(pprof_decode(b.p, b.len, BUF_MAX_SMALL, &p, &why), 0);
+	ck_assert_int_eq(p->values[0], 2);
+}
+END
+
+	SUITE("export", formats_are_found_by_name_only,
+              every_format_writes_any_profile_and_respects_the_ceiling,
+              folded_is_root_first_in_samples,
+              folded_survives_what_separates_frames_and_lines,
+              folded_keeps_samples_without_a_stack, json_is_the_tree_as_columns,
+              json_of_hostile_names_parses_and_stays_inside_script,
+              the_page_has_style_scripts_and_data_in_place,
+              an_svg_has_a_box_with_a_tooltip_for_each_node,
+              an_svg_of_hostile_names_holds_no_markup_of_theirs,
+              an_svg_leaves_out_what_is_too_narrow_among_many,
+              pprof_is_the_profile_itself)

@@ -1,0 +1,147 @@
+#include "api/auth.h"
+
+#include "base/clock.h"
+#include "store/token.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+caller_clear(struct caller *c)
+{
+	free(c->tenants);
+	*c = (struct caller){0};
+}
+
+static int
+unauthorized(struct call *c, const char *why)
+{
+	(void)fail(c, Unauthorized, why);
+	reply_header(c->reply, "WWW-Authenticate", "Bearer realm=\"stoker\"");
+	return -1;
+}
+
+static int
+check_key(struct call *c, const char *key)
+{
+	CLEANUP_TOKEN struct token t = {0};
+	int rc = token_check(&c->env->store, key, &t);
+
+	switch (rc) {
+	case 0:
+		break;
+	case -ENOENT:
+	case -EINVAL:
+		return unauthorized(c, "the key is not known");
+	case -EKEYEXPIRED:
+		return unauthorized(c, "the key has expired");
+	case -EKEYREVOKED:
+		return unauthorized(c, "the key was revoked");
+	default:
+		return fail_store(c, rc);
+	}
+	c->caller.who = who_parse(t.role);
+	snprintf(c->caller.id, sizeof(c->caller.id), "%s", t.id);
+	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
+	         t.default_tenant);
+	c->caller.tenants = TAKE(t.tenants);
+	return 0;
+}
+
+static int
+check_bearer(struct call *c, struct jwt_keys *keys)
+{
+	const char *token = c->req->authorization, *why = "";
+
+	if (!*token)
+		return unauthorized(c, "none was sent");
+	if (strncasecmp(token, "Bearer ", 7))
+		return unauthorized(c, "the scheme must be Bearer");
+	token += 7 + strspn(token + 7, " ");
+	if (!strncmp(token, TOKEN_KEY_PREFIX, strlen(TOKEN_KEY_PREFIX)))
+		return check_key(c, token);
+	if (!keys)
+		return unauthorized(c, "the key is not known");
+	if (jwt_check(keys, c->env->conf, token, clock_wall_ms() / MS_PER_S,
+	              &c->caller, &why))
+		return unauthorized(c, why);
+	return 0;
+}
+
+/* Another tenant of the token, where the request names one. */
+static int
+pick_tenant(struct call *c)
+{
+	const char *tenant = c->req->tenant;
+
+	if (!*tenant || !strcmp(tenant, c->caller.tenant))
+		return 0;
+	if (strlen(tenant) >= STORE_TENANT_MAX || strchr(tenant, ' ') ||
+	    !conf_list_has(c->caller.tenants, tenant)) {
+		detail_text(c, "tenant", tenant);
+		return fail(c, TenantForbidden, tenant);
+	}
+	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s", tenant);
+	return 0;
+}
+
+static int64_t
+query_int(const struct request *r, const char *name)
+{
+	const char *v = request_query(r, name);
+
+	return v && strlen(v) < 16 ? strtoll(v, NULL, 10) : 0;
+}
+
+static int
+check_link(struct call *c, const char *signature)
+{
+	const struct link_claim claim = {
+		.tenant = request_query(c->req, "tenant"),
+		.id = path_param(c, "profileId"),
+		.key = request_query(c->req, "key"),
+		.expires_s = query_int(c->req, "expires"),
+	};
+	int rc;
+
+	if (!claim.tenant || !claim.key ||
+	    strlen(claim.tenant) >= STORE_TENANT_MAX)
+		return unauthorized(c, "the link is not whole");
+	rc = link_check(&c->env->store, &c->env->links, &claim, signature,
+	                clock_wall_ms());
+	if (rc == -EKEYEXPIRED)
+		return unauthorized(c, "the link has expired");
+	if (rc == -EACCES)
+		return unauthorized(c, "the link's signature is wrong");
+	if (rc)
+		return fail_store(c, rc);
+	c->caller.who = WHO_VIEWER;
+	snprintf(c->caller.id, sizeof(c->caller.id), "link");
+	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
+	         claim.tenant);
+	return 0;
+}
+
+int
+auth_check(struct call *c, struct jwt_keys *keys)
+{
+	const char *signature = request_query(c->req, "signature");
+	enum who need = c->route->who;
+
+	if (need == WHO_ANYONE ||
+	    (need == WHO_SCRAPER && c->req->metrics_allowed))
+		return 0;
+	if (need == WHO_LINK && signature && !*c->req->authorization)
+		return check_link(c, signature);
+	if (check_bearer(c, keys))
+		return -1;
+	if (need < WHO_VIEWER)
+		need = WHO_VIEWER;
+	if (c->caller.who < need) {
+		detail_text(c, "role", who_name(c->caller.who));
+		detail_text(c, "needed", who_name(need));
+		return fail(c, Forbidden, who_name(need));
+	}
+	return pick_tenant(c);
+}

@@ -1,0 +1,114 @@
+#include "api/dispatch.h"
+
+#include "api/router.h"
+#include "idempotent.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int
+find_route(struct call *c)
+{
+	CLEANUP_BUF struct buf allow = BUF_INIT(256);
+	struct match m = route_find(c->req);
+
+	c->route = m.route;
+	if (m.route)
+		return 0;
+	if (!m.allowed)
+		return fail(c, NotFound);
+	route_allow(m.allowed, &allow);
+	detail_text(c, "allowed", buf_str(&allow));
+	(void)fail(c, MethodNotAllowed);
+	reply_header(c->reply, "Allow", "%s", buf_str(&allow));
+	return -1;
+}
+
+/* application/json, parameters ignored. */
+static bool
+is_json(const char *type)
+{
+	static const char json[] = "application/json";
+	size_t n = sizeof(json) - 1;
+
+	return !strncasecmp(type, json, n) &&
+	       (!type[n] || strchr("; ", type[n]));
+}
+
+static int
+bad_json(struct call *c, const json_error_t *e)
+{
+	detail_int(c, "line", e->line);
+	detail_int(c, "column", e->column);
+	return fail(c, InvalidJson, e->text);
+}
+
+static int
+read_body(struct call *c)
+{
+	const struct request *r = c->req;
+	json_error_t e;
+
+	if (!c->route->max_body)
+		return 0;
+	if (r->content_length < 0)
+		return fail(c, LengthRequired);
+	if ((uint64_t)r->content_length > c->route->max_body) {
+		detail_int(c, "maxBytes", (int64_t)c->route->max_body);
+		return fail(c, PayloadTooLarge);
+	}
+	if (!is_json(r->content_type)) {
+		detail_text(c, "contentType", r->content_type);
+		return fail(c, UnsupportedMediaType, "application/json");
+	}
+	c->body = json_loadb(r->body, r->body_len, JSON_REJECT_DUPLICATES, &e);
+	if (!c->body)
+		return bad_json(c, &e);
+	if (!json_is_object(c->body))
+		return fail_param(c, "body", "an object", "a list");
+	return 0;
+}
+
+static int
+run(struct call *c, struct jwt_keys *keys)
+{
+	if (find_route(c) || auth_check(c, keys) || read_body(c) ||
+	    params_read(c))
+		return -1;
+	if (c->route->method == METHOD_POST && *c->req->idempotency_key)
+		return idempotent_run(c);
+	return c->route->handler(c);
+}
+
+/* The notes about what was ignored join the object that is the reply. */
+static void
+add_warnings(struct reply *r)
+{
+	struct buf *b = &r->body;
+
+	if (!r->warnings.len || buf_err(&r->warnings) || !r->is_json ||
+	    b->len < 2 || b->p[b->len - 1] != '}')
+		return;
+	b->len--;
+	json_open(b, "warnings", '[');
+	buf_add(b, r->warnings.p, r->warnings.len);
+	json_close(b, ']');
+	json_close(b, '}');
+}
+
+void
+dispatch(struct call *c, struct jwt_keys *keys)
+{
+	(void)run(c, keys);
+	add_warnings(c->reply);
+	if (buf_err(&c->reply->body) || buf_err(&c->reply->headers))
+		(void)fail(c, InternalError);
+}
+
+void
+dispatch_done(struct call *c)
+{
+	json_decref(c->body);
+	c->body = NULL;
+	caller_clear(&c->caller);
+}

@@ -1,0 +1,122 @@
+#include "fcgi.h"
+
+#include "base/id.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CHUNK ((size_t)64 << 10)
+
+static const char *
+header(FCGX_Request *f, const char *name)
+{
+	const char *v = FCGX_GetParam(name, f->envp);
+
+	return v ? v : "";
+}
+
+/* "" counts as 0: a request without a body has no length. */
+static int64_t
+parse_length(const char *text)
+{
+	char *end;
+	long long n;
+
+	if (!*text)
+		return 0;
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	return errno || *end || n < 0 ? -1 : n;
+}
+
+static bool
+takes_body(enum method m)
+{
+	return m == METHOD_POST || m == METHOD_PUT;
+}
+
+/* All of CONTENT_LENGTH or nothing: libfcgi ends the stream early when the
+ * peer goes away or a signal comes, and says so only to who asks. */
+static int
+read_body(FCGX_Request *f, struct request *r, struct buf *body)
+{
+	size_t left = (size_t)r->content_length;
+
+	buf_clear(body);
+	while (left) {
+		size_t want = left < CHUNK ? left : CHUNK;
+		char *to = buf_reserve(body, want);
+		int n = to ? FCGX_GetStr(to, (int)want, f->in) : 0;
+
+		if (n <= 0)
+			return -EPIPE;
+		body->len += (size_t)n;
+		left -= (size_t)n;
+	}
+	return FCGX_GetError(f->in) ? -EPIPE : 0;
+}
+
+static const char *
+request_id(FCGX_Request *f, char made[static ID_MAX])
+{
+	const char *id = header(f, "REQUEST_ID");
+
+	if (strlen(id) <= REQUEST_MAX_ID && id_valid("", id))
+		return id;
+	id_new("req-", made);
+	return made;
+}
+
+int
+fcgi_receive(FCGX_Request *f, struct request *out, struct buf *body)
+{
+	static char made[ID_MAX];
+
+	out->method = request_method(header(f, "REQUEST_METHOD"));
+	out->id = request_id(f, made);
+	out->authorization = header(f, "HTTP_AUTHORIZATION");
+	out->tenant = header(f, "HTTP_X_TENANT_ID");
+	out->content_type = header(f, "CONTENT_TYPE");
+	out->accept = header(f, "HTTP_ACCEPT");
+	out->if_none_match = header(f, "HTTP_IF_NONE_MATCH");
+	out->idempotency_key = header(f, "HTTP_IDEMPOTENCY_KEY");
+	out->metrics_allowed = !strcmp(header(f, "METRICS_ALLOWED"), "1");
+	out->content_length = parse_length(header(f, "CONTENT_LENGTH"));
+	out->peer_fd = f->ipcFd;
+	buf_clear(body);
+	if (takes_body(out->method) && out->content_length > 0 &&
+	    (size_t)out->content_length <= REQUEST_MAX_BODY &&
+	    read_body(f, out, body))
+		return -EPIPE;
+	out->body = buf_str(body);
+	out->body_len = body->len;
+	return request_target(out, header(f, "REQUEST_URI"));
+}
+
+static void
+put_head(FCGX_Request *f, const struct request *req, struct reply *reply)
+{
+	FCGX_FPrintF(f->out, "Status: %d\r\nX-Request-Id: %s\r\n",
+	             reply->status, req->id);
+	if (reply->content_type)
+		FCGX_FPrintF(f->out, "Content-Type: %s\r\n",
+		             reply->content_type);
+	if (*reply->etag)
+		FCGX_FPrintF(f->out, "ETag: %s\r\n", reply->etag);
+	if (reply->retry_s)
+		FCGX_FPrintF(f->out, "Retry-After: %d\r\n", reply->retry_s);
+	FCGX_PutStr(buf_str(&reply->headers), (int)reply->headers.len, f->out);
+	if (reply->status != 204 && reply->status != 304)
+		FCGX_FPrintF(f->out, "Content-Length: %d\r\n",
+		             (int)reply->body.len);
+	FCGX_PutS("\r\n", f->out);
+}
+
+void
+fcgi_send(FCGX_Request *f, const struct request *req, struct reply *reply)
+{
+	put_head(f, req, reply);
+	if (req->method != METHOD_HEAD)
+		FCGX_PutStr(buf_str(&reply->body), (int)reply->body.len,
+		            f->out);
+}

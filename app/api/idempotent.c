@@ -1,0 +1,141 @@
+#include "idempotent.h"
+
+#include "seal.h"
+#include "store/idempotency.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <string.h>
+
+/* SHA-256 over what makes a request the same: route and body. */
+static int
+fingerprint(const struct call *c, char out[static 2 * EVP_MAX_MD_SIZE + 1])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(2 * REQUEST_MAX_BODY);
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned int n = 0;
+
+	buf_puts(&text, c->route->name);
+	for (size_t i = 0; i < c->req->nsegments; i++)
+		buf_addf(&text, "/%s", c->req->segments[i]);
+	buf_putc(&text, '\n');
+	buf_add(&text, c->req->body, c->req->body_len);
+	if (buf_err(&text))
+		return buf_err(&text);
+	if (!EVP_Digest(text.p, text.len, digest, &n, EVP_sha256(), NULL))
+		return -EIO;
+	for (unsigned int i = 0; i < n; i++)
+		snprintf(out + 2 * i, 3, "%02x", digest[i]);
+	return 0;
+}
+
+/* The client's own: neither part is kept as it is. */
+static void
+secret_of(const struct call *c, struct buf *out)
+{
+	buf_addf(out, "%s\n%s", c->req->authorization, c->req->idempotency_key);
+}
+
+static int
+repeat(struct call *c, const struct idempotency *kept, const char *print)
+{
+	CLEANUP_BUF struct buf secret = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	if (strcmp(kept->fingerprint, print))
+		return fail(c, IdempotencyKeyReused);
+	secret_of(c, &secret);
+	(void)answer_json(c);
+	buf_clear(&c->reply->body);
+	rc = unseal(buf_str(&secret), kept->body, &c->reply->body);
+	if (rc == -EBADMSG) /* same token id, another text of it: a JWT */
+		return fail(c, IdempotencyKeyReused);
+	if (rc)
+		return fail_store(c, rc);
+	c->reply->status = (int)kept->status;
+	if (*kept->location)
+		reply_header(c->reply, "Location", "%s", kept->location);
+	reply_header(c->reply, "Idempotency-Replayed", "true");
+	return 0;
+}
+
+/* The value of the Location header that the handler set, "" for none. */
+static void
+copy_location(const struct reply *r, struct buf *out)
+{
+	static const char name[] = "Location: ";
+	const char *at = strstr(buf_str(&r->headers), name);
+
+	if (at)
+		buf_add(out, at + sizeof(name) - 1,
+		        strcspn(at + sizeof(name) - 1, "\r"));
+}
+
+static int
+keep(struct call *c, const struct idempotency_key *key, const char *print)
+{
+	CLEANUP_BUF struct buf secret = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf location = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_REPLY);
+	struct idempotency v = {
+		.fingerprint = (char *)print,
+		.status = c->reply->status,
+	};
+	int rc;
+
+	secret_of(c, &secret);
+	copy_location(c->reply, &location);
+	rc = seal(buf_str(&secret), c->reply->body.p, c->reply->body.len,
+	          &body);
+	if (rc)
+		return rc;
+	v.location = (char *)buf_str(&location);
+	v.body = (char *)buf_str(&body);
+	return idempotency_put(&c->env->store, key, &v);
+}
+
+/* In a transaction: 0 with a reply to commit, -1 with one to roll back. */
+static int
+run_once(struct call *c, const struct idempotency_key *key)
+{
+	CLEANUP_IDEMPOTENCY struct idempotency kept = {0};
+	char print[2 * EVP_MAX_MD_SIZE + 1];
+	int rc = fingerprint(c, print);
+
+	if (!rc)
+		rc = idempotency_get(&c->env->store, key, &kept);
+	if (!rc)
+		return repeat(c, &kept, print);
+	if (rc != -ENOENT)
+		return fail_store(c, rc);
+	rc = c->route->handler(c);
+	if (rc)
+		return rc;
+	rc = keep(c, key, print);
+	return rc ? fail_store(c, rc) : 0;
+}
+
+int
+idempotent_run(struct call *c)
+{
+	const struct idempotency_key key = {
+		.tenant = c->caller.tenant,
+		.actor = c->caller.id,
+		.key = c->req->idempotency_key,
+	};
+	struct store *store = &c->env->store;
+	int rc;
+
+	if (strlen(key.key) >= IDEMPOTENCY_KEY_MAX)
+		return fail_param(c, "Idempotency-Key",
+		                  "at most 255 characters", key.key);
+	rc = store_begin(store);
+	if (rc)
+		return fail_store(c, rc);
+	if (run_once(c, &key)) {
+		store_rollback(store);
+		return -1;
+	}
+	rc = store_commit(store);
+	return rc ? fail_store(c, rc) : 0;
+}

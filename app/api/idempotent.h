@@ -1,0 +1,16 @@
+/*
+ * Idempotency-Key: a POST sent again with the same key gets the first reply
+ * again, for 24 hours; another request under the key is refused with 422.
+ *
+ * Work and kept reply are one transaction, so a crash leaves both or
+ * neither, and two requests with one key wait for each other. Replies are
+ * sealed before they are kept: one may hold a new API key, which the store
+ * must not be able to tell.
+ * Source: draft-ietf-httpapi-idempotency-key-header
+ */
+#pragma once
+
+#include "endpoint/call.h"
+
+/* Runs the handler of c, or repeats its reply. */
+MUST_CHECK int idempotent_run(struct call *c);

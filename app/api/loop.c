@@ -1,0 +1,182 @@
+#include "loop.h"
+
+#include "access_log.h"
+#include "api/dispatch.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "fcgi.h"
+
+#include <errno.h>
+#include <fastcgi.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+
+#define LISTENER 0
+
+struct loop {
+	struct env *env;
+	struct jwt_keys *keys;
+	int stop_fd;
+	struct request request;
+	struct reply reply;
+	struct buf body;
+};
+
+/*
+ * libfcgi reads short, or delivers truncated parameters, when a signal
+ * arrives in the middle of a request. So the signals are blocked for good
+ * and read from a descriptor, between requests.
+ */
+static int
+block_signals(int *out_fd)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1,
+	                              SIGUSR2};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaddset(&set, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	*out_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *out_fd < 0 ? -errno : 0;
+}
+
+static int
+epoll_watch(int epoll_fd, int fd, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.fd = fd};
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+/* EPOLLEXCLUSIVE: a connection wakes one process, not the pool. */
+static int
+open_epoll(int stop_fd, int *out_fd)
+{
+	CLEANUP_FD int fd = epoll_create1(EPOLL_CLOEXEC);
+	int rc = fd < 0 ? -errno : 0;
+
+	if (!rc && fcntl(LISTENER, F_SETFL, O_NONBLOCK))
+		rc = -errno;
+	if (!rc)
+		rc = epoll_watch(fd, stop_fd, EPOLLIN);
+	if (!rc)
+		rc = epoll_watch(fd, LISTENER, EPOLLIN | EPOLLEXCLUSIVE);
+	if (!rc)
+		*out_fd = TAKE_FD(fd);
+	return rc;
+}
+
+static void
+bad_target(struct call *c, int rc)
+{
+	if (rc == -E2BIG)
+		(void)fail(c, UriTooLong);
+	else if (rc == -ENOENT)
+		(void)fail(c, NotFound);
+	else
+		(void)fail(c, BadRequest);
+}
+
+static void
+serve(struct loop *l, FCGX_Request *f)
+{
+	struct call c = {
+		.env = l->env,
+		.req = &l->request,
+		.reply = &l->reply,
+	};
+	int64_t start_ns = clock_mono_ns(), us;
+	int rc = fcgi_receive(f, &l->request, &l->body);
+
+	if (rc == -EPIPE)
+		return;
+	l->request.stop_fd = l->stop_fd;
+	counters_busy(l->env->counters, true);
+	reply_clear(&l->reply);
+	if (rc)
+		bad_target(&c, rc);
+	else
+		dispatch(&c, l->keys);
+	fcgi_send(f, &l->request, &l->reply);
+	us = (clock_mono_ns() - start_ns) / 1000;
+	counters_request(l->env->counters, c.route ? c.route->op : OP_COUNT,
+	                 l->reply.status, us);
+	counters_busy(l->env->counters, false);
+	access_log(&c, us);
+	dispatch_done(&c);
+}
+
+/* Accepts what is there: 0, also when another process was quicker. */
+static int
+accept_one(struct loop *l, FCGX_Request *f)
+{
+	int rc = FCGX_Accept_r(f);
+
+	if (rc == -EAGAIN || rc == -EINTR || rc == -ECONNABORTED ||
+	    rc == -EMFILE || rc == -EPROTO)
+		return 0;
+	if (rc < 0)
+		return rc;
+	rc = store_refresh(&l->env->store);
+	if (rc)
+		log_warn("store: %s", strerror(-rc));
+	/* a request cut short by its peer comes with rc 0 */
+	if (f->role == FCGI_RESPONDER && !FCGX_GetError(f->in))
+		serve(l, f);
+	/* A kept connection would hold this process for nginx's pleasure. */
+	f->keepConnection = 0;
+	FCGX_Finish_r(f);
+	return 0;
+}
+
+static int
+accept_loop(struct loop *l, int epoll_fd)
+{
+	FCGX_Request f;
+
+	if (FCGX_InitRequest(&f, LISTENER, FCGI_FAIL_ACCEPT_ON_INTR))
+		return -ENOMEM;
+	for (;;) {
+		struct epoll_event events[2];
+		int rc, n = epoll_wait(epoll_fd, events, 2, -1);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < n; i++)
+			if (events[i].data.fd == l->stop_fd)
+				return 0;
+		rc = n > 0 ? accept_one(l, &f) : 0;
+		if (rc)
+			return rc;
+	}
+}
+
+int
+loop_run(struct env *env, struct jwt_keys *keys)
+{
+	CLEANUP_FD int stop_fd = -1, epoll_fd = -1;
+	static struct loop l;
+	int rc = block_signals(&stop_fd);
+
+	if (!rc)
+		rc = open_epoll(stop_fd, &epoll_fd);
+	if (!rc && FCGX_Init())
+		rc = -ENOMEM;
+	if (rc)
+		return rc;
+	l.env = env;
+	l.keys = keys;
+	l.stop_fd = stop_fd;
+	l.body = BUF_INIT(REQUEST_MAX_BODY);
+	reply_init(&l.reply);
+	rc = accept_loop(&l, epoll_fd);
+	reply_done(&l.reply);
+	buf_done(&l.body);
+	return rc;
+}

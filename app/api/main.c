@@ -1,0 +1,134 @@
+/*
+ * stoker-api: answers FastCGI requests on the listening socket that it gets
+ * as descriptor 0 (spawn-fcgi, multiwatch, systemd's StandardInput=socket).
+ */
+#include "base/conf.h"
+#include "base/log.h"
+#include "loop.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define CONF_PATH "/etc/stoker/stoker.conf"
+
+static const char usage[] =
+	"usage: stoker-api [--config FILE] [--version]\n"
+	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
+	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n";
+
+/* 0 to go on, 1 to end well, -1 to end badly. */
+static int
+parse_args(int argc, char **argv, const char **path)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"version", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int o;
+
+	while ((o = getopt_long(argc, argv, "c:hv", options, NULL)) != -1) {
+		switch (o) {
+		case 'c':
+			*path = optarg;
+			break;
+		case 'v':
+			puts("stoker-api " STOKER_VERSION);
+			return 1;
+		case 'h':
+			fputs(usage, stdout);
+			return 1;
+		default:
+			fputs(usage, stderr);
+			return -1;
+		}
+	}
+	if (optind == argc)
+		return 0;
+	fputs(usage, stderr);
+	return -1;
+}
+
+static bool
+is_listening(int fd)
+{
+	int on = 0;
+	socklen_t n = sizeof(on);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) && on;
+}
+
+/* A peer that connects and says nothing, or does not close, holds a process
+ * for two seconds by default. Source: os_unix.c of libfcgi 2.4.2. */
+static void
+shorten_timeouts(void)
+{
+	setenv("LIBFCGI_IS_AF_UNIX_KEEPER_POLL_TIMEOUT", "100", 0);
+	setenv("LIBFCGI_OS_CLOSE_POLL_TIMEOUT", "100", 0);
+}
+
+static int
+failed(const char *what, int rc, const struct buf *why)
+{
+	if (why->len)
+		log_err("%s", buf_str(why));
+	else
+		log_err("%s: %s", what, strerror(-rc));
+	return EXIT_FAILURE;
+}
+
+static int
+serve(const struct conf *conf, struct buf *why)
+{
+	struct env env = {.conf = conf};
+	struct jwt_keys *keys = NULL;
+	int rc = counters_open(conf->api_run_dir, (int)conf->api_pool,
+	                       &env.counters);
+
+	if (rc)
+		return failed(conf->api_run_dir, rc, why);
+	rc = store_open(conf->store_dir, false, &env.store, why);
+	if (rc)
+		return failed(conf->store_dir, rc, why);
+	if (*conf->api_jwks)
+		rc = jwt_keys_open(conf->api_jwks, &keys, why);
+	if (rc)
+		return failed(conf->api_jwks, rc, why);
+	rc = loop_run(&env, keys);
+	jwt_keys_close(keys);
+	store_close(&env.store);
+	counters_close(env.counters);
+	return rc ? failed("accept", rc, why) : EXIT_SUCCESS;
+}
+
+int
+main(int argc, char **argv)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	enum log_level level = LOG_INFO_;
+	const char *path = CONF_PATH;
+	struct conf conf;
+	int rc = parse_args(argc, argv, &path);
+
+	if (rc)
+		return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	log_setup("stoker-api", level);
+	rc = conf_load(path, &conf, &why);
+	if (rc)
+		return failed(path, rc, &why);
+	if (!log_level_parse(conf.log_level, &level))
+		log_setup("stoker-api", level);
+	if (!is_listening(STDIN_FILENO)) {
+		log_err("descriptor 0 is not a listening socket");
+		fputs(usage, stderr);
+		return EXIT_FAILURE;
+	}
+	shorten_timeouts();
+	rc = serve(&conf, &why);
+	conf_done(&conf);
+	return rc;
+}

@@ -1,0 +1,70 @@
+#include "api/router.h"
+
+#include <string.h>
+
+#define NO_MATCH (-1)
+
+/* How well a pattern fits: NO_MATCH, else a bit per literal segment, the
+ * leftmost the highest. */
+static int
+fit(const char *pattern, const struct request *r)
+{
+	int score = 0;
+	size_t i;
+
+	for (i = 0; *pattern == '/' && pattern[1]; i++) {
+		size_t n = strcspn(++pattern, "/");
+
+		if (i == r->nsegments)
+			return NO_MATCH;
+		score <<= 1;
+		if (*pattern != '{') {
+			if (strncmp(pattern, r->segments[i], n) ||
+			    r->segments[i][n])
+				return NO_MATCH;
+			score |= 1;
+		}
+		pattern += n;
+	}
+	return i == r->nsegments ? score : NO_MATCH;
+}
+
+static bool
+serves(const struct route *route, enum method m)
+{
+	return route->method == m ||
+	       (route->method == METHOD_GET && m == METHOD_HEAD);
+}
+
+struct match
+route_find(const struct request *r)
+{
+	struct match found = {0};
+	int best = NO_MATCH;
+
+	for (size_t i = 0; i < OP_COUNT; i++) {
+		int score = fit(routes[i].path, r);
+
+		if (score == NO_MATCH || score < best)
+			continue;
+		if (score > best)
+			found = (struct match){0};
+		best = score;
+		found.allowed |= 1u << routes[i].method;
+		if (routes[i].method == METHOD_GET)
+			found.allowed |= 1u << METHOD_HEAD;
+		if (serves(&routes[i], r->method))
+			found.route = &routes[i];
+	}
+	return found;
+}
+
+void
+route_allow(unsigned allowed, struct buf *out)
+{
+	for (unsigned m = 0; m < METHOD_OTHER; m++)
+		if (allowed & 1u << m) {
+			buf_puts(out, out->len ? ", " : "");
+			buf_puts(out, method_names[m]);
+		}
+}

@@ -1,0 +1,71 @@
+#include "accept.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Quality of one media range in thousandths. */
+static int
+range_quality(const char *range, size_t n)
+{
+	const char *q = memmem(range, n, "q=", 2);
+
+	return q ? (int)(strtod(q + 2, NULL) * 1000) : 1000;
+}
+
+/* How exactly a range names a type: 3 type/subtype, 2 type only, 1 anything, 0
+ * not. */
+static int
+range_fit(const char *range, size_t n, const char *type)
+{
+	size_t len = strcspn(range, ";, "), type_len = strcspn(type, ";");
+
+	if (len > n)
+		len = n;
+	if (len == type_len && !strncasecmp(range, type, len))
+		return 3;
+	if (len == 3 && !strncmp(range, "*/*", 3))
+		return 1;
+	if (len > 2 && !strncmp(range + len - 2, "/*", 2) &&
+	    !strncasecmp(range, type, len - 1))
+		return 2;
+	return 0;
+}
+
+/* Quality of a type: that of the range that names it most exactly. */
+static int
+type_quality(const char *accept, const char *type)
+{
+	int best_fit = 0, quality = 0;
+
+	while (*accept) {
+		size_t n;
+		int fit;
+
+		accept += strspn(accept, " ,");
+		n = strcspn(accept, ",");
+		fit = range_fit(accept, n, type);
+		if (fit > best_fit) {
+			best_fit = fit;
+			quality = range_quality(accept, n);
+		}
+		accept += n;
+	}
+	return quality;
+}
+
+const struct format *
+accept_format(const char *accept)
+{
+	const struct format *best = &formats[0];
+	int most = 0;
+
+	for (size_t i = 0; i < nformats; i++) {
+		int q = type_quality(accept, formats[i].content_type);
+
+		if (q > most) {
+			most = q;
+			best = &formats[i];
+		}
+	}
+	return best;
+}

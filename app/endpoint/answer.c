@@ -1,0 +1,171 @@
+#include "endpoint/call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_TYPE "application/json"
+
+struct buf *
+answer_json(struct call *c)
+{
+	c->reply->status = c->route->status;
+	c->reply->content_type = JSON_TYPE;
+	c->reply->is_json = true;
+	buf_clear(&c->reply->body);
+	json_open(&c->reply->body, NULL, '{');
+	return &c->reply->body;
+}
+
+int
+answer_end(struct call *c)
+{
+	json_close(&c->reply->body, '}');
+	if (buf_err(&c->reply->body))
+		return fail_store(c, buf_err(&c->reply->body));
+	return 0;
+}
+
+int
+answer_empty(struct call *c, int status)
+{
+	buf_clear(&c->reply->body);
+	c->reply->status = status;
+	c->reply->content_type = NULL;
+	c->reply->is_json = false;
+	return 0;
+}
+
+/* One of the tags of If-None-Match, compared weakly: nginx marks what it
+ * compresses as weak. Source: RFC 9110, 13.1.2. */
+static bool
+etag_listed(const char *list, const char *etag)
+{
+	size_t n = strlen(etag);
+
+	while (*list) {
+		list += strspn(list, " ,");
+		if (*list == '*')
+			return true;
+		if (!strncmp(list, "W/", 2))
+			list += 2;
+		if (!strncmp(list, etag, n))
+			return true;
+		list += strcspn(list, ",");
+	}
+	return false;
+}
+
+bool
+answer_etag(struct call *c, const char *fmt, ...)
+{
+	char *etag = c->reply->etag;
+	va_list ap;
+	int n;
+
+	etag[0] = '"';
+	va_start(ap, fmt);
+	n = vsnprintf(etag + 1, REPLY_ETAG_MAX - 2, fmt, ap);
+	va_end(ap);
+	if (n < 0 || n >= REPLY_ETAG_MAX - 2) {
+		etag[0] = '\0';
+		return false;
+	}
+	memcpy(etag + 1 + n, "\"", 2);
+	return etag_listed(c->req->if_none_match, etag);
+}
+
+void
+detail_text(struct call *c, const char *name, const char *value)
+{
+	struct buf *d = &c->reply->details;
+
+	buf_putc(d, d->len ? ',' : '{');
+	json_put_text(d, name, value);
+}
+
+void
+detail_int(struct call *c, const char *name, int64_t value)
+{
+	struct buf *d = &c->reply->details;
+
+	buf_putc(d, d->len ? ',' : '{');
+	json_put_int(d, name, value);
+}
+
+void
+warn_client(struct call *c, const char *fmt, ...)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(1024);
+	struct buf *w = &c->reply->warnings;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	if (buf_err(&text) || w->len + 6 * text.len > w->max)
+		return; /* a thousand warnings help nobody */
+	buf_puts(w, w->len ? "," : "");
+	json_escape(w, text.p, text.len);
+}
+
+void
+reply_retry(struct call *c, int seconds)
+{
+	c->reply->retry_s = seconds;
+}
+
+int
+fail_as(struct call *c, enum error e, const char *fmt, ...)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(8192);
+	struct reply *r = c->reply;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	buf_clear(&r->headers);
+	buf_clear(&r->body);
+	r->status = errors[e].status;
+	r->content_type = JSON_TYPE;
+	r->error = errors[e].code;
+	r->is_json = true;
+	r->etag[0] = '\0';
+	if (r->details.len && !buf_err(&r->details))
+		buf_putc(&r->details, '}');
+	json_open(&r->body, NULL, '{');
+	json_put_text(&r->body, "message", buf_str(&text));
+	json_put_text(&r->body, "error_code", errors[e].code);
+	json_put_raw(&r->body, "details", buf_str(&r->details), "{}");
+	json_close(&r->body, '}');
+	return -1;
+}
+
+int
+fail_param(struct call *c, const char *name, const char *expected,
+           const char *got)
+{
+	detail_text(c, "parameter", name);
+	detail_text(c, "expected", expected);
+	detail_text(c, "got", got);
+	return fail(c, InvalidParameter, name, expected);
+}
+
+int
+fail_store(struct call *c, int rc)
+{
+	buf_addf(&c->reply->cause, "%s: %s", strerror(-rc),
+	         db_why(c->env->store.db));
+	switch (rc) {
+	case -EBUSY:
+	case -EIO:
+	case -ENOSPC:
+	case -EROFS:
+	case -EBADMSG:
+		counters_store_error(c->env->counters);
+		return fail_retry(c, 2, StoreUnavailable);
+	default:
+		return fail(c, InternalError);
+	}
+}

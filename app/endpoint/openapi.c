@@ -1,0 +1,337 @@
+/* /openapi.json, made of the tables. Source: OpenAPI 3.1.0. */
+#include "endpoint/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REF "#/components/schemas/"
+
+static void
+put_ref(struct buf *b, const char *key, const char *schema)
+{
+	json_open(b, key, '{');
+	buf_addf(b, "\"$ref\":\"" REF "%s\"", schema);
+	json_close(b, '}');
+}
+
+/* --- parameters ------------------------------------------------------------
+ */
+
+static void
+put_text_bounds(struct buf *b, const struct param_row *p)
+{
+	json_put_text(b, "type", "string");
+	json_put_int(b, "minLength", p->min);
+	json_put_int(b, "maxLength", p->max);
+}
+
+static void
+put_words(struct buf *b, const char *const *words)
+{
+	json_put_text(b, "type", "string");
+	json_open(b, "enum", '[');
+	for (size_t i = 0; words[i]; i++)
+		json_put_text(b, NULL, words[i]);
+	json_close(b, ']');
+}
+
+static void
+put_default(struct buf *b, const struct param_row *p)
+{
+	if (!*p->def)
+		return;
+	if (p->type == PT_INT)
+		json_put_int(b, "default", strtoll(p->def, NULL, 10));
+	else
+		json_put_text(b, "default", p->def);
+}
+
+static void
+put_object(struct buf *b, const struct param_row *p)
+{
+	json_put_text(b, "type", "object");
+	json_put_int(b, "maxProperties", p->max);
+	if (p->type == PT_LABELS)
+		buf_puts(b, ",\"additionalProperties\":{\"type\":\"string\"}");
+}
+
+static void
+put_param_schema(struct buf *b, const char *key, const struct param_row *p)
+{
+	const char *const *words = param_words(p->type);
+
+	json_open(b, key, '{');
+	if (words) {
+		put_words(b, words);
+	} else if (p->type == PT_INT) {
+		json_put_text(b, "type", "integer");
+		json_put_int(b, "minimum", p->min);
+		json_put_int(b, "maximum", p->max);
+	} else if (p->type == PT_BOOL) {
+		json_put_text(b, "type", "boolean");
+	} else if (p->type == PT_WORDS) {
+		json_put_text(b, "type", "array");
+		buf_puts(b, ",\"items\":{\"type\":\"string\"}");
+	} else if (p->type == PT_LABELS || p->type == PT_OBJECT) {
+		put_object(b, p);
+	} else if (p->type == PT_TEXT || p->type == PT_NAME) {
+		put_text_bounds(b, p);
+	} else {
+		json_put_text(b, "type", "string");
+		if (p->type == PT_TIME)
+			json_put_text(b, "format", "date-time");
+	}
+	put_default(b, p);
+	if (p->in == IN_BODY)
+		json_put_text(b, "description", p->doc);
+	json_close(b, '}');
+}
+
+static void
+put_header_param(struct buf *b, const char *name, const char *doc)
+{
+	json_open(b, NULL, '{');
+	json_put_text(b, "name", name);
+	json_put_text(b, "in", "header");
+	json_put_text(b, "description", doc);
+	buf_puts(b, ",\"schema\":{\"type\":\"string\"}");
+	json_close(b, '}');
+}
+
+static void
+put_params(struct buf *b, const struct route *r)
+{
+	json_open(b, "parameters", '[');
+	for (size_t i = 0; i < P_COUNT; i++) {
+		const struct param_row *p = &params[i];
+
+		if (p->op != r->op || p->in == IN_BODY)
+			continue;
+		json_open(b, NULL, '{');
+		json_put_text(b, "name", p->name);
+		json_put_text(b, "in", p->in == IN_PATH ? "path" : "query");
+		json_put_bool(b, "required", p->required);
+		json_put_text(b, "description", p->doc);
+		put_param_schema(b, "schema", p);
+		json_close(b, '}');
+	}
+	if (r->who != WHO_ANYONE)
+		put_header_param(b, "X-Tenant-ID",
+		                 "One of the token's tenants; absent: its "
+		                 "default");
+	if (r->method == METHOD_POST)
+		put_header_param(b, "Idempotency-Key",
+		                 "The same key answers the same reply for "
+		                 "24 hours; another request under it is 422");
+	json_close(b, ']');
+}
+
+static void
+put_body(struct buf *b, const struct route *r)
+{
+	if (!r->max_body)
+		return;
+	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{"
+	            "\"application/json\":{\"schema\":{\"type\":\"object\"");
+	json_open(b, "properties", '{');
+	for (size_t i = 0; i < P_COUNT; i++)
+		if (params[i].op == r->op && params[i].in == IN_BODY)
+			put_param_schema(b, params[i].name, &params[i]);
+	json_close(b, '}');
+	json_open(b, "required", '[');
+	for (size_t i = 0; i < P_COUNT; i++)
+		if (params[i].op == r->op && params[i].in == IN_BODY &&
+		    params[i].required)
+			json_put_text(b, NULL, params[i].name);
+	buf_puts(b, "]}}}}");
+}
+
+/* --- replies ---------------------------------------------------------------
+ */
+
+static void
+put_views(struct buf *b)
+{
+	json_open(b, "content", '{');
+#define FORMAT(name, content_type, extension, doc) \
+	json_open(b, content_type, '{');           \
+	json_put_text(b, "x-format", #name);       \
+	json_close(b, '}');
+#include "formats.def"
+#undef FORMAT
+	json_close(b, '}');
+}
+
+static void
+put_success(struct buf *b, const struct route *r)
+{
+	buf_addf(b, ",\"%d\":{", r->status);
+	json_put_text(b, "description", r->summary);
+	if (!strcmp(r->reply, "VIEWS")) {
+		put_views(b);
+	} else if (!strcmp(r->reply, "TEXT")) {
+		buf_puts(b, ",\"content\":{\"text/plain\":{}}");
+	} else if (!strcmp(r->reply, "OPENAPI")) {
+		buf_puts(b, ",\"content\":{\"application/json\":{}}");
+	} else if (strcmp(r->reply, "NOTHING")) {
+		buf_puts(b, ",\"content\":{\"application/json\":{");
+		put_ref(b, "schema", r->reply);
+		buf_puts(b, "}}");
+	}
+	json_close(b, '}');
+}
+
+static void
+put_operation(struct buf *b, const struct route *r)
+{
+	static const char *const lower[] = {"get", "head", "post", "put",
+	                                    "delete"};
+
+	json_open(b, lower[r->method], '{');
+	json_put_text(b, "operationId", r->name);
+	json_put_text(b, "summary", r->summary);
+	if (*who_name(r->who))
+		json_put_text(b, "x-role", who_name(r->who));
+	json_open(b, "security", '[');
+	if (r->who != WHO_ANYONE)
+		buf_puts(b, "{\"bearer\":[]}");
+	if (r->who == WHO_LINK)
+		buf_puts(b, ",{\"link\":[]}");
+	json_close(b, ']');
+	put_params(b, r);
+	put_body(b, r);
+	buf_puts(b, ",\"responses\":{\"default\":{\"$ref\":"
+	            "\"#/components/responses/Error\"}");
+	put_success(b, r);
+	buf_puts(b, "}}");
+}
+
+/* Each path once, with the operations of all its methods. */
+static void
+put_paths(struct buf *b)
+{
+	json_open(b, "paths", '{');
+	for (size_t i = 0; i < OP_COUNT; i++) {
+		bool seen = false;
+
+		for (size_t j = 0; j < i; j++)
+			seen |= !strcmp(routes[j].path, routes[i].path);
+		if (seen)
+			continue;
+		json_open(b, routes[i].path, '{');
+		for (size_t j = i; j < OP_COUNT; j++)
+			if (!strcmp(routes[j].path, routes[i].path))
+				put_operation(b, &routes[j]);
+		json_close(b, '}');
+	}
+	json_close(b, '}');
+}
+
+/* --- schemas ---------------------------------------------------------------
+ */
+
+/* The JSON Schema of each type of schemas.def. */
+static const struct {
+	const char *type, *schema;
+} field_types[] = {
+	{"STRING", "\"type\":\"string\""},
+	{"STRING_OR_NULL", "\"type\":[\"string\",\"null\"]"},
+	{"STRINGS", "\"type\":\"array\",\"items\":{\"type\":\"string\"}"},
+	{"INTEGER", "\"type\":\"integer\""},
+	{"NUMBER", "\"type\":\"number\""},
+	{"BOOLEAN", "\"type\":\"boolean\""},
+	{"TIME", "\"type\":\"string\",\"format\":\"date-time\""},
+	{"TIME_OR_NULL",
+         "\"type\":[\"string\",\"null\"],\"format\":\"date-time\""},
+	{"URL", "\"type\":\"string\",\"format\":\"uri\""},
+	{"LIST", "\"type\":\"array\",\"items\":{\"$ref\":\"" REF},
+	{"OBJECT", "\"type\":\"object\""},
+};
+
+static void
+put_field(struct buf *b, const struct field_row *f)
+{
+	json_open(b, f->name, '{');
+	if (!strcmp(f->type, "OBJECT") && strcmp(f->of, "ANY")) {
+		buf_addf(b, "\"$ref\":\"" REF "%s\"}", f->of);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(field_types); i++)
+		if (!strcmp(field_types[i].type, f->type))
+			buf_puts(b, field_types[i].schema);
+	if (!strcmp(f->type, "LIST"))
+		buf_addf(b, "%s\"}", f->of);
+	json_put_text(b, "description", f->doc);
+	json_close(b, '}');
+}
+
+static void
+put_schema(struct buf *b, const struct schema_row *s)
+{
+	json_open(b, s->name, '{');
+	json_put_text(b, "type", "object");
+	json_put_text(b, "description", s->doc);
+	json_open(b, "properties", '{');
+	for (size_t i = 0; i < nfields; i++)
+		if (!strcmp(fields[i].schema, s->name))
+			put_field(b, &fields[i]);
+	json_close(b, '}');
+	json_open(b, "required", '[');
+	for (size_t i = 0; i < nfields; i++)
+		if (!strcmp(fields[i].schema, s->name))
+			json_put_text(b, NULL, fields[i].name);
+	json_close(b, ']');
+	json_close(b, '}');
+}
+
+static void
+put_errors(struct buf *b)
+{
+	json_open(b, "x-errors", '{');
+	for (size_t i = 0; i < E_COUNT; i++)
+		json_put_int(b, errors[i].code, errors[i].status);
+	json_close(b, '}');
+}
+
+static void
+put_components(struct buf *b)
+{
+	json_open(b, "components", '{');
+	buf_puts(b, "\"securitySchemes\":{"
+	            "\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\","
+	            "\"description\":\"An API key or a JWT\"},"
+	            "\"link\":{\"type\":\"apiKey\",\"in\":\"query\","
+	            "\"name\":\"signature\","
+	            "\"description\":\"A signed link of a ProfileResult\"}}");
+	buf_puts(b, ",\"responses\":{\"Error\":{\"description\":\"Any error; "
+	            "x-errors lists the codes\",\"content\":{"
+	            "\"application/json\":{");
+	put_ref(b, "schema", "Error");
+	buf_puts(b, "}}}}");
+	json_open(b, "schemas", '{');
+	for (size_t i = 0; i < nschemas; i++)
+		put_schema(b, &schemas[i]);
+	json_close(b, '}');
+	json_close(b, '}');
+}
+
+int
+openapi_get(struct call *c)
+{
+	struct buf *b = answer_json(c);
+
+	json_put_text(b, "openapi", "3.1.0");
+	json_open(b, "info", '{');
+	json_put_text(b, "title", "Stoker");
+	json_put_text(b, "version", STOKER_VERSION);
+	json_close(b, '}');
+	json_open(b, "servers", '[');
+	json_open(b, NULL, '{');
+	json_put_text(b, "url", c->env->conf->api_public_url);
+	json_close(b, '}');
+	json_close(b, ']');
+	put_paths(b);
+	put_components(b);
+	put_errors(b);
+	return answer_end(c);
+}

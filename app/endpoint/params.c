@@ -1,0 +1,287 @@
+/* Reads and checks the parameters of a call, as params.def says. */
+#include "endpoint/call.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define GOT_MAX 200 /* bytes of an offending value that are shown */
+
+/* Where a raw value comes from: a text, or JSON, or nowhere. */
+struct raw {
+	const char *text;
+	const json_t *json;
+};
+
+static bool
+text_ok(const char *s, int64_t min, int64_t max)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < ' ' && s[i] != '\n' && s[i] != '\t')
+			return false;
+	return n >= (size_t)min && n <= (size_t)max;
+}
+
+static bool
+is_alnum(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+	       (c >= 'a' && c <= 'z');
+}
+
+/* ^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$ */
+static bool
+name_ok(const char *s, int64_t min, int64_t max)
+{
+	size_t n = strlen(s);
+
+	if (n < (size_t)min || n > (size_t)max || !n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!is_alnum(s[i]) && !strchr("._-", s[i]))
+			return false;
+	return is_alnum(s[0]) && is_alnum(s[n - 1]);
+}
+
+static bool
+read_int(const char *s, int64_t *out)
+{
+	char *end;
+
+	if (!is_alnum(*s) && *s != '-')
+		return false;
+	errno = 0;
+	*out = strtoll(s, &end, 10);
+	return !errno && !*end && end != s;
+}
+
+static bool
+is_word(enum param_type type, const char *s)
+{
+	const char *const *words = param_words(type);
+
+	for (size_t i = 0; words[i]; i++)
+		if (!strcmp(words[i], s))
+			return true;
+	return false;
+}
+
+static bool
+members_ok(const struct param_row *p, const json_t *j)
+{
+	const char *key;
+	json_t *v;
+	size_t n = json_object_size(j);
+
+	if (!json_is_object(j) || n < (size_t)p->min || n > (size_t)p->max)
+		return false;
+	if (p->type != PT_LABELS)
+		return true;
+	json_object_foreach(
+		(json_t *)j, key,
+		v) if (!text_ok(key, 1, 63) || !json_is_string(v) ||
+	               !text_ok(json_string_value(v), 0, 200)) return false;
+	return true;
+}
+
+static bool
+words_ok(const struct param_row *p, const json_t *j)
+{
+	size_t i, n = json_array_size(j);
+	json_t *v;
+
+	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
+		return false;
+	json_array_foreach(j, i,
+	                   v) if (!json_is_string(v) ||
+	                          !name_ok(json_string_value(v), 1,
+	                                   STORE_TENANT_MAX - 1)) return false;
+	return true;
+}
+
+/* A value that is a text. */
+static bool
+read_text(const struct param_row *p, const char *s, struct value *out)
+{
+	out->s = s;
+	switch (p->type) {
+	case PT_TEXT:
+		return text_ok(s, p->min, p->max);
+	case PT_NAME:
+		return name_ok(s, p->min, p->max);
+	case PT_PROFILE:
+		return id_valid("sess-", s);
+	case PT_TOKEN:
+		return id_valid("tok-", s);
+	case PT_TIME:
+		return !clock_parse(s, &out->i);
+	default:
+		return is_word(p->type, s);
+	}
+}
+
+static bool
+read_value(const struct param_row *p, struct raw raw, struct value *out)
+{
+	const json_t *j = raw.json;
+
+	out->given = true;
+	switch (p->type) {
+	case PT_WORDS:
+		out->json = j;
+		return words_ok(p, j);
+	case PT_LABELS:
+	case PT_OBJECT:
+		out->json = j;
+		return members_ok(p, j);
+	case PT_BOOL:
+		out->i = j ? json_is_true(j) : !strcmp(raw.text, "true");
+		return j ? json_is_boolean(j)
+		         : out->i || !strcmp(raw.text, "false");
+	case PT_INT:
+		if (j)
+			out->i = json_integer_value(j);
+		else if (!read_int(raw.text, &out->i))
+			return false;
+		return (!j || json_is_integer(j)) && out->i >= p->min &&
+		       out->i <= p->max;
+	default:
+		if (j && !json_is_string(j))
+			return false;
+		return read_text(p, j ? json_string_value(j) : raw.text, out);
+	}
+}
+
+static void
+default_value(const struct param_row *p, struct value *out)
+{
+	out->s = p->def;
+	if (p->type == PT_INT && *p->def)
+		read_int(p->def, &out->i);
+}
+
+static void
+show_got(const struct raw *raw, struct buf *out)
+{
+	CLEANUP_BUF struct buf json = BUF_INIT(REQUEST_MAX_BODY * 6);
+
+	if (raw->json && json_write(raw->json, &json))
+		return;
+	if (raw->json)
+		buf_add(out, json.p, json.len < GOT_MAX ? json.len : GOT_MAX);
+	else
+		buf_add(out, raw->text, strnlen(raw->text, GOT_MAX));
+}
+
+static int
+refuse(struct call *c, const struct param_row *p, const struct raw *raw)
+{
+	CLEANUP_BUF struct buf expected = BUF_INIT(1024);
+	CLEANUP_BUF struct buf got = BUF_INIT(1024);
+
+	if (p->in == IN_PATH && p->type == PT_PROFILE)
+		return fail(c, UnknownProfile, raw->text);
+	if (p->in == IN_PATH && p->type == PT_TOKEN)
+		return fail(c, UnknownToken, raw->text);
+	if (p->in == IN_PATH)
+		return fail(c, UnknownService, raw->text);
+	param_expects(p, &expected);
+	show_got(raw, &got);
+	return fail_param(c, p->name, buf_str(&expected), buf_str(&got));
+}
+
+const char *
+path_param(const struct call *c, const char *name)
+{
+	const char *at = c->route->path;
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < c->req->nsegments; i++) {
+		at = strchr(at, '/') + 1;
+		if (*at == '{' && !strncmp(at + 1, name, n) && at[1 + n] == '}')
+			return c->req->segments[i];
+	}
+	return NULL;
+}
+
+static struct raw
+find_raw(const struct call *c, const struct param_row *p)
+{
+	switch (p->in) {
+	case IN_PATH:
+		return (struct raw){.text = path_param(c, p->name)};
+	case IN_QUERY:
+		return (struct raw){.text = request_query(c->req, p->name)};
+	default:
+		return (struct raw){.json = json_object_get(c->body, p->name)};
+	}
+}
+
+static int
+read_one(struct call *c, enum param row)
+{
+	const struct param_row *p = &params[row];
+	struct raw raw = find_raw(c, p);
+
+	if (!raw.text && (!raw.json || json_is_null(raw.json))) {
+		default_value(p, &c->values[row]);
+		if (!p->required)
+			return 0;
+		raw.text = "nothing";
+		return refuse(c, p, &raw);
+	}
+	return read_value(p, raw, &c->values[row]) ? 0 : refuse(c, p, &raw);
+}
+
+static bool
+is_known(enum op op, enum param_in in, const char *name)
+{
+	for (size_t i = 0; i < P_COUNT; i++)
+		if (params[i].op == op && params[i].in == in &&
+		    !strcmp(params[i].name, name))
+			return true;
+	return false;
+}
+
+/* Two values of one parameter: none of them is the one that was meant. */
+static int
+check_query(struct call *c)
+{
+	const struct query_pair *q = c->req->query;
+
+	for (size_t i = 0; i < c->req->nquery; i++) {
+		if (!is_known(c->route->op, IN_QUERY, q[i].name))
+			warn_client(c, "unknown parameter '%.100s' is ignored",
+			            q[i].name);
+		else if (request_query(c->req, q[i].name) != q[i].value)
+			return fail_param(c, q[i].name, "one value",
+			                  "several values");
+	}
+	return 0;
+}
+
+static void
+check_body(struct call *c)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(c->body, key,
+	                    v) if (!is_known(c->route->op, IN_BODY, key))
+		warn_client(c, "unknown field '%.100s' is ignored", key);
+}
+
+int
+params_read(struct call *c)
+{
+	for (enum param i = 0; i < P_COUNT; i++)
+		if (params[i].op == c->route->op && read_one(c, i))
+			return -1;
+	if (check_query(c))
+		return -1;
+	check_body(c);
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* ProfileResult, as seeds and clients know it. */
+#pragma once
+
+#include "endpoint/call.h"
+#include "store/session.h"
+
+/* Path of family B; ids are appended. */
+#define PROFILE_PATH "/api/v1/observability/profiling/"
+
+/* Answers with the session: Location, Retry-After while it runs, ETag after. */
+MUST_CHECK int profile_answer(struct call *c, const struct session *s);
+/* Seconds after which asking again may show something new. */
+int profile_retry_s(const struct session *s);

@@ -1,0 +1,115 @@
+#include "service_fields.h"
+
+#include "match.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int
+dup_json(const json_t *j, char **out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int rc = 0;
+
+	if (j)
+		rc = json_write(j, &text);
+	else
+		buf_puts(&text, "{}");
+	return rc ? rc : buf_take(&text, out, NULL);
+}
+
+static int
+dup_text(const char *s, char **out)
+{
+	*out = strdup(s);
+	return *out ? 0 : -ENOMEM;
+}
+
+static bool
+url_ok(const char *s)
+{
+	return !*s || !strncmp(s, "http://", 7) || !strncmp(s, "https://", 8);
+}
+
+static int
+check_match(struct call *c, const json_t *given, struct match_rule *out)
+{
+	const struct conf_scope *scope =
+		conf_scope(c->env->conf, c->caller.tenant);
+	const char *why = "";
+
+	if (match_read(given, out, &why)) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		if (json_write(given, &got))
+			buf_clear(&got);
+		return fail_param(c, "match", why, buf_str(&got));
+	}
+	if (match_in_scope(out, scope))
+		return 0;
+	detail_text(c, "parameter", "match");
+	detail_text(c, "tenant", c->caller.tenant);
+	detail_text(c, "match", out->kind);
+	return fail(c, ScopeForbidden, out->kind);
+}
+
+static int
+fill(struct call *c, const char *name, const struct service_rows *rows,
+     const struct match_rule *match, struct service *s)
+{
+	int rc = dup_text(c->caller.tenant, &s->tenant);
+
+	rc = rc ? rc : dup_text(name, &s->name);
+	rc = rc ? rc : dup_text(param_text(c, rows->kind), &s->kind);
+	rc = rc ? rc : dup_text(param_text(c, rows->host), &s->host);
+	rc = rc ? rc : dup_text(match->kind, &s->match_kind);
+	rc = rc ? rc : dup_text(match->value, &s->match_value);
+	rc = rc ? rc : dup_text(param_text(c, rows->pprof_url), &s->pprof_url);
+	rc = rc ? rc : dup_text(param_text(c, rows->source), &s->source);
+	rc = rc ? rc : dup_json(param_json(c, rows->allow), &s->allow);
+	rc = rc ? rc : dup_json(param_json(c, rows->labels), &s->labels);
+	rc = rc ? rc
+	        : dup_text(param_text(c, rows->description), &s->description);
+	return rc;
+}
+
+int
+service_read(struct call *c, const char *name, const struct service_rows *rows,
+             struct service *out)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	const char *url = param_text(c, rows->pprof_url);
+	struct match_rule match;
+	int rc;
+
+	if (check_match(c, param_json(c, rows->match), &match))
+		return -1;
+	if (!url_ok(url))
+		return fail_param(c, "pprofUrl", "an http or https address",
+		                  url);
+	rc = fill(c, name, rows, &match, &s);
+	if (rc)
+		return fail_store(c, rc);
+	*out = s;
+	s = (struct service){0};
+	return 0;
+}
+
+void
+service_put(struct buf *out, const struct service *s)
+{
+	json_put_text(out, "name", s->name);
+	json_put_text(out, "kind", s->kind);
+	json_put_text(out, "host", s->host);
+	json_open(out, "match", '{');
+	if (*s->match_kind)
+		json_put_text(out, s->match_kind, s->match_value);
+	json_close(out, '}');
+	json_put_text(out, "pprofUrl", s->pprof_url);
+	json_put_text(out, "source", s->source);
+	json_put_raw(out, "allow", s->allow, "{}");
+	json_put_raw(out, "labels", s->labels, "{}");
+	json_put_text(out, "description", s->description);
+	json_put_time(out, "createdAt", s->created_ms);
+	json_put_time(out, "updatedAt", s->updated_ms);
+}

@@ -1,0 +1,130 @@
+/*
+ * One call of an operation: what its handler gets, and how it answers.
+ *
+ *	int
+ *	handler(struct call *c)
+ *	{
+ *		...
+ *		if (rc == -ENOENT)
+ *			return fail(c, UnknownProfile, id);
+ *		out = answer_json(c);
+ *		json_put_text(out, "id", id);
+ *		return answer_end(c);
+ *	}
+ *
+ * A handler returns 0 with a finished reply, or -1 from a fail function.
+ * Parameters were checked against params.def before it runs.
+ */
+#pragma once
+
+#include "base/json.h"
+#include "base/json_out.h"
+#include "endpoint/counters.h"
+#include "endpoint/links.h"
+#include "endpoint/reply.h"
+#include "endpoint/request.h"
+#include "store/store.h"
+
+/* What lives as long as the process. */
+struct env {
+	const struct conf *conf;
+	struct store store;
+	struct counters *counters;
+	struct link_keys links;
+};
+
+/* Who calls; tenant is the one this request is about. */
+struct caller {
+	enum who who;
+	char id[ID_MAX]; /* token id, or "jwt:SUBJECT" cut short */
+	char tenant[STORE_TENANT_MAX];
+	char *tenants; /* words; all that the token holds */
+};
+
+struct value {
+	bool given;
+	int64_t i;          /* INT, BOOL, TIME in epoch milliseconds */
+	const char *s;      /* texts and choices */
+	const json_t *json; /* WORDS, LABELS, OBJECT */
+};
+
+struct call {
+	struct env *env;
+	const struct route *route;
+	const struct request *req;
+	struct reply *reply;
+	struct caller caller;
+	json_t *body;
+	struct value values[P_COUNT];
+};
+
+/* --- parameters ---------------------------------------------------------- */
+
+/* Its value or the row's default. */
+static inline int64_t
+param_int(const struct call *c, enum param p)
+{
+	return c->values[p].i;
+}
+
+/* The text, the row's default when it is absent. */
+static inline const char *
+param_text(const struct call *c, enum param p)
+{
+	return c->values[p].s;
+}
+
+static inline bool
+param_given(const struct call *c, enum param p)
+{
+	return c->values[p].given;
+}
+
+/* NULL when absent. */
+static inline const json_t *
+param_json(const struct call *c, enum param p)
+{
+	return c->values[p].json;
+}
+
+/* The segment of the path that stands at {name}; NULL: there is none. */
+const char *path_param(const struct call *c, const char *name);
+/* Checks and reads all parameters of the route: 0, or -1 with the reply. */
+MUST_CHECK int params_read(struct call *c);
+
+/* --- answers ------------------------------------------------------------- */
+
+/* Starts the route's success reply, a JSON object: write its members. */
+struct buf *answer_json(struct call *c);
+/* Ends it. */
+MUST_CHECK int answer_end(struct call *c);
+/* Success without a body. */
+MUST_CHECK int answer_empty(struct call *c, int status);
+/* Sets the ETag; true when the client has this version: return
+ * answer_empty(c, 304). */
+bool answer_etag(struct call *c, const char *fmt, ...) PRINTF(2, 3);
+
+/* Adds to the details of the error that follows. */
+void detail_text(struct call *c, const char *name, const char *value);
+void detail_int(struct call *c, const char *name, int64_t value);
+/* Adds a line to warnings[]. */
+void warn_client(struct call *c, const char *fmt, ...) PRINTF(2, 3);
+
+/* Replaces the reply by the error; always -1. The arguments are those of
+ * the row's message. */
+#define fail(c, code, ...) \
+	fail_as((c), E_##code, error_text_##code, ##__VA_ARGS__)
+#define ERROR(code, status, message) \
+	static const char error_text_##code[] __attribute__((unused)) = message;
+#include "errors.def"
+#undef ERROR
+int fail_as(struct call *c, enum error e, const char *fmt, ...) PRINTF(3, 4);
+/* The same with Retry-After. */
+#define fail_retry(c, seconds, code, ...) \
+	(reply_retry((c), (seconds)), fail((c), code, ##__VA_ARGS__))
+void reply_retry(struct call *c, int seconds);
+/* InvalidParameter for a check that no row can express. */
+int fail_param(struct call *c, const char *name, const char *expected,
+               const char *got);
+/* What a store call's -errno means to a client; the rest goes to the log. */
+int fail_store(struct call *c, int rc);

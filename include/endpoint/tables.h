@@ -1,0 +1,133 @@
+/*
+ * The tables of the API as C: routes.def, params.def, schemas.def and
+ * errors.def, as enums and rows.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct call;
+
+enum method {
+	METHOD_GET,
+	METHOD_HEAD,
+	METHOD_POST,
+	METHOD_PUT,
+	METHOD_DELETE,
+	METHOD_OTHER, /* of no route */
+};
+extern const char *const method_names[];
+
+/* From weak to strong; the first three ask no role of their own. */
+enum who {
+	WHO_ANYONE,
+	WHO_LINK,
+	WHO_SCRAPER,
+	WHO_VIEWER,
+	WHO_OPERATOR,
+	WHO_ADMIN,
+};
+/* "viewer", "operator", "admin"; "" for the others. */
+const char *who_name(enum who who);
+/* WHO_ANYONE for a word that is no role. */
+enum who who_parse(const char *role);
+
+enum op {
+#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+	OP_##op,
+#include "routes.def"
+#undef ROUTE
+	OP_COUNT
+};
+
+struct route {
+	enum method method;
+	const char *path; /* pattern: "/a/{b}" */
+	int (*handler)(struct call *c);
+	enum who who;
+	size_t max_body; /* bytes, 0: takes none */
+	enum op op;
+	const char *name; /* operationId */
+	int status;       /* of success */
+	const char *reply, *summary;
+};
+/* By enum op. */
+extern const struct route routes[OP_COUNT];
+
+#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+	int handler(struct call *c);
+#include "routes.def"
+#undef ROUTE
+
+enum param {
+#define PARAM(op, in, name, type, need, min, max, def, doc) P_##op##_##name,
+#include "params.def"
+#undef PARAM
+	P_COUNT
+};
+
+enum param_in { IN_PATH, IN_QUERY, IN_BODY };
+enum param_type {
+	PT_TEXT,
+	PT_INT,
+	PT_BOOL,
+	PT_TIME,
+	PT_NAME,
+	PT_PROFILE,
+	PT_TOKEN,
+	PT_TYPE,
+	PT_VIEW,
+	PT_KIND,
+	PT_SOURCE,
+	PT_ROLE,
+	PT_WORDS,
+	PT_LABELS,
+	PT_OBJECT,
+};
+
+struct param_row {
+	enum op op;
+	enum param_in in;
+	const char *name;
+	enum param_type type;
+	bool required;
+	int64_t min, max;
+	const char *def, *doc;
+};
+/* By enum param. */
+extern const struct param_row params[P_COUNT];
+
+/* The words a value of this type may be: NULL-terminated, or NULL when the
+ * type is no choice. */
+const char *const *param_words(enum param_type type);
+/* What a value must be, for a person: "an integer from 1 to 3600". */
+void param_expects(const struct param_row *p, struct buf *out);
+
+struct schema_row {
+	const char *name, *doc;
+};
+extern const struct schema_row schemas[];
+extern const size_t nschemas;
+
+struct field_row {
+	const char *schema, *name, *type, *of, *doc;
+};
+extern const struct field_row fields[];
+extern const size_t nfields;
+
+enum error {
+#define ERROR(code, status, message) E_##code,
+#include "errors.def"
+#undef ERROR
+	E_COUNT
+};
+struct error_row {
+	const char *code;
+	int status;
+	const char *message; /* printf format */
+};
+extern const struct error_row errors[E_COUNT];

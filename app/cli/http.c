@@ -101,6 +101,7 @@ set_up(struct http *h, const char *method, const char *url, struct reply *out,
 	curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
 	curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)TOTAL_TIMEOUT_S);
 	curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");

@@ -1,0 +1,373 @@
+/* Doctor, shown machines that are made of a few files. */
+#include "../../app/cli/doctor.h"
+#include "base/file.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+struct machine {
+	char dir[64];
+	struct cli cli;
+	struct doctor d;
+};
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
+{
+	(void)st, (void)type, (void)f;
+	return remove(path);
+}
+
+static void
+machine_done(struct machine *m)
+{
+	nftw(m->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	http_done(&m->cli.http);
+	conf_done(&m->d.conf);
+	buf_done(&m->d.found);
+	buf_done(&m->d.fix);
+	close(m->d.root);
+}
+
+static void
+machine_init(struct machine *m)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	*m = (struct machine){
+		.dir = "/tmp/stoker-doctor-XXXXXX",
+		/* nobody listens on port 0 */
+		.cli.http.server = "http://127.0.0.1:0",
+	};
+	ck_assert_ptr_nonnull(mkdtemp(m->dir));
+	m->d = (struct doctor){
+		.cli = &m->cli,
+		.root = open(m->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.conf_file = "/etc/stoker/stoker.conf",
+		.conf_read = true,
+		.found = BUF_INIT(BUF_MAX_SMALL),
+		.fix = BUF_INIT(BUF_MAX_SMALL),
+	};
+	ck_assert_int_ge(m->d.root, 0);
+	ck_assert_int_eq(conf_load(NULL, &m->d.conf, &why), 0);
+}
+#define MACHINE(m)                              \
+	CLEANUP(machine_done) struct machine m; \
+	machine_init(&m)
+
+static void
+make_dirs(const struct machine *m, const char *path, mode_t mode)
+{
+	char copy[256];
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (char *p = copy; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdirat(m->d.root, copy, 0755);
+		*p = '/';
+	}
+	mkdirat(m->d.root, copy, 0755);
+	ck_assert_int_eq(fchmodat(m->d.root, copy, mode, 0), 0);
+}
+
+static void
+make_file(const struct machine *m, const char *dir, const char *name,
+          mode_t mode, const char *text)
+{
+	CLEANUP_FD int fd = -1;
+
+	make_dirs(m, dir, 0755);
+	fd = openat(m->d.root, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(file_replace(fd, name, mode, text, strlen(text)), 0);
+	ck_assert_int_eq(fchmodat(fd, name, mode, 0), 0);
+}
+
+static void
+make_process(const struct machine *m, const char *pid, const char *comm,
+             const char *caps)
+{
+	char dir[64], status[128];
+
+	snprintf(dir, sizeof(dir), "proc/%s", pid);
+	snprintf(status, sizeof(status), "Name:\tx\nCapEff:\t%s\n", caps);
+	make_file(m, dir, "comm", 0644, comm);
+	make_file(m, dir, "status", 0644, status);
+}
+
+#define expect(m, check, verdict, word)                                       \
+	do {                                                                  \
+		buf_clear(&(m)->d.found);                                     \
+		buf_clear(&(m)->d.fix);                                       \
+		ck_assert_int_eq(check_##check(&(m)->d), verdict);            \
+		ck_assert_msg(strstr(buf_str(&(m)->d.fix), word) ||           \
+		                      strstr(buf_str(&(m)->d.found), word),   \
+		              "found '%s', fix '%s'", buf_str(&(m)->d.found), \
+		              buf_str(&(m)->d.fix));                          \
+	} while (0)
+
+static const struct {
+	const char *level;
+	enum verdict perf, paranoid;
+} levels[] = {
+	{"-1\n", FINE, FINE},  {"2\n", FINE, FINE},      {"3\n", FINE, BROKEN},
+	{"4\n", FINE, BROKEN}, {"x\n", BROKEN, SKIPPED},
+};
+
+TEST(perf_is_allowed_up_to_level_2)
+{
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+		MACHINE(m);
+
+		make_file(&m, "proc/sys/kernel", "perf_event_paranoid", 0644,
+		          levels[i].level);
+		expect(&m, perf, levels[i].perf, "");
+		expect(&m, paranoid, levels[i].paranoid,
+		       levels[i].paranoid == BROKEN
+		               ? "kernel.perf_event_paranoid=2 "
+		                 ">/etc/sysctl.d/"
+		               : "");
+	}
+}
+END
+
+TEST(cap_sys_admin_passes_every_level)
+{
+	MACHINE(m);
+
+	make_file(&m, "proc/sys/kernel", "perf_event_paranoid", 0644, "4\n");
+	make_process(&m, "7", "stoker-worker\n", "0000000000200000");
+	doctor_find_worker(&m.d);
+	expect(&m, paranoid, FINE, "CAP_SYS_ADMIN");
+	ck_assert_uint_eq(m.d.fix.len, 0);
+}
+END
+
+TEST(the_worker_is_the_process_with_the_capabilities)
+{
+	MACHINE(m);
+
+	make_process(&m, "11", "stoker-worker\n", "0000000000000000");
+	make_process(&m, "12", "stoker-worker\n", "000000c400080000");
+	make_process(&m, "13", "stoker-worker\n", "0000000000000000");
+	make_process(&m, "14", "bash\n", "000001ffffffffff");
+	make_process(&m, "self", "stoker-worker\n", "000001ffffffffff");
+	doctor_find_worker(&m.d);
+	ck_assert_int_eq(m.d.worker, 12);
+	expect(&m, process, FINE, "12");
+	expect(&m, caps, FINE, "");
+}
+END
+
+TEST(missing_capabilities_are_named)
+{
+	MACHINE(m);
+
+	/* CAP_PERFMON and CAP_SYS_PTRACE */
+	make_process(&m, "12", "stoker-worker\n", "0000004000080000");
+	doctor_find_worker(&m.d);
+	expect(&m, caps, BROKEN, "lacks CAP_BPF, CAP_SYSLOG");
+}
+END
+
+TEST(no_worker_is_broken_and_what_hangs_on_it_skipped)
+{
+	MACHINE(m);
+
+	doctor_find_worker(&m.d);
+	expect(&m, process, BROKEN, "systemctl enable --now stoker-worker");
+	expect(&m, caps, SKIPPED, "");
+	expect(&m, memlock, SKIPPED, "");
+}
+END
+
+	static const struct {
+	const char *limit;
+	enum verdict verdict;
+} memlocks[] = {
+	{"unlimited            unlimited", FINE},
+	{"16777216             16777216", FINE},
+	{"16777215             16777216", BROKEN},
+	{"8388608              8388608", BROKEN},
+};
+
+TEST(the_rings_must_fit_in_locked_memory)
+{
+	for (size_t i = 0; i < ARRAY_LEN(memlocks); i++) {
+		MACHINE(m);
+		char limits[256];
+
+		snprintf(limits, sizeof(limits),
+		         "Limit  Soft Limit  Hard Limit  Units\n"
+		         "Max locked memory         %s  bytes\n",
+		         memlocks[i].limit);
+		make_process(&m, "12", "stoker-worker\n", "000000c400080000");
+		make_file(&m, "proc/12", "limits", 0644, limits);
+		doctor_find_worker(&m.d);
+		expect(&m, memlock, memlocks[i].verdict,
+		       memlocks[i].verdict == BROKEN ? "LimitMEMLOCK=infinity"
+		                                     : "");
+	}
+}
+END
+
+TEST(hidden_kernel_addresses_are_a_warning)
+{
+	MACHINE(m);
+
+	make_file(&m, "proc/sys/kernel", "kptr_restrict", 0644, "1\n");
+	expect(&m, kptr, FINE, "");
+	make_file(&m, "proc/sys/kernel", "kptr_restrict", 0644, "2\n");
+	expect(&m, kptr, WARNING, "kernel.kptr_restrict=1");
+}
+END
+
+TEST(a_missing_program_names_its_package)
+{
+	MACHINE(m);
+
+	make_file(&m, "usr/sbin", "nginx", 0755, "");
+	make_file(&m, "usr/bin", "spawn-fcgi", 0755, "");
+	expect(&m, programs, BROKEN, "apt-get install multiwatch");
+	make_file(&m, "usr/bin", "multiwatch", 0755, "");
+	expect(&m, programs, FINE, "");
+}
+END
+
+TEST(the_store_is_closed_to_others)
+{
+	MACHINE(m);
+
+	expect(&m, store, BROKEN, "systemd-tmpfiles --create stoker.conf");
+	expect(&m, disk, SKIPPED, "");
+	make_dirs(&m, "var/lib/stoker", 02770);
+	expect(&m, store, FINE, "2770");
+	expect(&m, disk, FINE, "free");
+	make_dirs(&m, "var/lib/stoker", 0755);
+	expect(&m, store, BROKEN, "chmod o= /var/lib/stoker");
+}
+END
+
+TEST(so_is_the_database)
+{
+	MACHINE(m);
+
+	expect(&m, database, BROKEN, "stoker token create");
+	make_file(&m, "var/lib/stoker", "stoker.db", 0664, "");
+	expect(&m, database, BROKEN, "chmod 0660 /var/lib/stoker/stoker.db");
+	ck_assert(!m.d.conf_why[0]);
+}
+END
+
+	static void
+	make_socket(const struct machine *m, mode_t mode)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	make_dirs(m, "run/stoker", 0755);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s/run/stoker/api.sock",
+	         m->dir);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	ck_assert_int_eq(chmod(a.sun_path, mode), 0);
+}
+
+TEST(the_socket_is_one_and_closed_to_others)
+{
+	MACHINE(m);
+
+	expect(&m, socket, BROKEN, "systemctl enable --now stoker-api");
+	make_socket(&m, 0666);
+	expect(&m, socket, BROKEN, "chmod 0660 /run/stoker/api.sock");
+}
+END
+
+TEST(a_socket_for_nginx_alone_is_fine)
+{
+	MACHINE(m);
+
+	make_socket(&m, 0660);
+	expect(&m, socket, FINE, "0660");
+}
+END
+
+TEST(a_file_in_its_place_is_no_socket)
+{
+	MACHINE(m);
+
+	make_file(&m, "run/stoker", "api.sock", 0660, "");
+	expect(&m, socket, BROKEN, "not a socket");
+}
+END
+
+TEST(a_mistake_in_the_configuration_is_shown)
+{
+	MACHINE(m);
+
+	m.d.conf_read = false;
+	strcpy(m.d.conf_why, "stoker.conf:3: unknown key");
+	expect(&m, config, BROKEN, "stoker.conf:3: unknown key");
+}
+END
+
+TEST(no_server_is_broken_and_what_hangs_on_it_skipped)
+{
+	MACHINE(m);
+
+	expect(&m, server, BROKEN, "sites-enabled");
+	expect(&m, ready, SKIPPED, "");
+	expect(&m, token, SKIPPED, "stoker token create");
+	expect(&m, workers, SKIPPED, "");
+}
+END
+
+TEST(every_broken_check_names_a_repair)
+{
+	MACHINE(m);
+	CLEANUP_JSON json_t *list = json_array();
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *row;
+	size_t i;
+
+	doctor_run(&m.d, list);
+	ck_assert_uint_eq(json_array_size(list), doctor_nchecks);
+	json_array_foreach(list, i, row)
+	{
+		const char *name, *verdict, *found, *repair;
+
+		ck_assert_int_eq(json_unpack((json_t *)row, "{ss ss ss ss}",
+		                             "check", &name, "verdict",
+		                             &verdict, "found", &found, "fix",
+		                             &repair),
+		                 0);
+		if (!strcmp(verdict, "broken"))
+			ck_assert_msg(*repair, "%s: %s", name, found);
+		if (!strcmp(verdict, "ok"))
+			ck_assert_msg(!*repair, "%s: %s", name, repair);
+	}
+	ck_assert(!doctor_show(list, &out));
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "fix: "));
+}
+END
+
+	SUITE("cli_doctor", perf_is_allowed_up_to_level_2,
+              cap_sys_admin_passes_every_level,
+              the_worker_is_the_process_with_the_capabilities,
+              missing_capabilities_are_named,
+              no_worker_is_broken_and_what_hangs_on_it_skipped,
+              the_rings_must_fit_in_locked_memory,
+              hidden_kernel_addresses_are_a_warning,
+              a_missing_program_names_its_package,
+              the_store_is_closed_to_others, so_is_the_database,
+              the_socket_is_one_and_closed_to_others,
+              a_socket_for_nginx_alone_is_fine,
+              a_file_in_its_place_is_no_socket,
+              a_mistake_in_the_configuration_is_shown,
+              no_server_is_broken_and_what_hangs_on_it_skipped,
+              every_broken_check_names_a_repair)

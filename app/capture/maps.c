@@ -45,6 +45,14 @@ maps_find(const struct maps *m, uint64_t addr)
 	return i < m->n && m->rows[i].start <= addr ? &m->rows[i] : NULL;
 }
 
+bool
+maps_overlap(const struct maps *m, uint64_t start, uint64_t end)
+{
+	uint32_t i = first_after(m, start);
+
+	return i < m->n && m->rows[i].start < end;
+}
+
 static int
 reserve(struct maps *m, uint32_t n)
 {

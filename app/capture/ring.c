@@ -17,9 +17,10 @@ map_ring(int fd, size_t *size, void **out)
 			*out = p;
 			return 0;
 		}
-		if ((errno != EPERM && errno != ENOMEM) ||
-		    *size / 2 < RING_MIN_BYTES)
+		if (errno != EPERM && errno != ENOMEM)
 			return -errno;
+		if (*size / 2 < RING_MIN_BYTES)
+			return -ENOMEM;
 	}
 }
 

@@ -30,6 +30,8 @@ void maps_clear(struct maps *m);
 MUST_CHECK int maps_add(struct maps *m, const struct map *row);
 /* NULL when nothing executable is there. */
 const struct map *maps_find(const struct maps *m, uint64_t addr);
+/* Whether anything executable lies in [start, end). */
+bool maps_overlap(const struct maps *m, uint64_t start, uint64_t end);
 /* *to, which must be empty, becomes as *from. */
 MUST_CHECK int maps_copy(const struct maps *from, struct maps *to);
 

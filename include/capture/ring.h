@@ -31,7 +31,7 @@ struct ring {
  * memory limit asks for it, down to RING_MIN_BYTES.
  *
  *   Owns     on success fd is the ring's; ring_close it
- *   Errors   -ENOMEM, -EPERM (RLIMIT_MEMLOCK), -errno; *out untouched
+ *   Errors   -ENOMEM (RLIMIT_MEMLOCK too), -errno; *out untouched
  */
 MUST_CHECK int ring_open(int fd, size_t size, struct ring *out);
 void ring_close(struct ring *r);

@@ -1,0 +1,337 @@
+/*
+ * The end of a capture: places get names, the tree becomes a profile.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "capture/kallsyms.h"
+#include "capture/symbols.h"
+#include "capture_private.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#define MAX_INLINES PROFILE_MAX_LINES
+#define KERNEL_NAME "[kernel.kallsyms]" /* what pprof tools know */
+
+struct finisher {
+	const struct capture *capture;
+	const struct modules *modules;
+	const struct host *host;
+	struct profile *profile;
+	struct quality *quality;
+	struct symbolizer *symbolizer;
+	struct kallsyms *kallsyms;
+	struct elf_image **debugs; /* by module */
+	bool *added;               /* by module: the symbolizer knows it */
+	uint32_t *locations;       /* by place */
+	bool *named;               /* by place */
+};
+
+static void
+finisher_done(struct finisher *f)
+{
+	symbolizer_free(f->symbolizer);
+	kallsyms_free(f->kallsyms);
+	for (uint32_t i = 0; f->debugs && i < f->modules->n; i++)
+		elf_free(f->debugs[i]);
+	free(f->debugs);
+	free(f->added);
+	free(f->locations);
+	free(f->named);
+	profile_free(f->profile);
+}
+
+static int
+finisher_init(struct finisher *f)
+{
+	const struct pairs *places = &f->capture->trie.places;
+
+	f->symbolizer = symbolizer_new();
+	f->profile = profile_new();
+	f->debugs = calloc(f->modules->n, sizeof(*f->debugs));
+	f->added = calloc(f->modules->n, sizeof(*f->added));
+	f->locations = calloc(places->n + 1, sizeof(*f->locations));
+	f->named = calloc(places->n + 1, sizeof(*f->named));
+	return f->symbolizer && f->profile && f->debugs && f->added &&
+	                       f->locations && f->named
+	               ? 0
+	               : -ENOMEM;
+}
+
+/* --- where names come from -------------------------------------------------
+ */
+
+/* Its separate debug file, where the host has one. */
+static struct elf_image *
+open_debug(const struct host *host, const struct elf_image *elf)
+{
+	struct host_ask ask = {.op = HOST_DEBUG, .size = elf->build_id_size};
+	CLEANUP_ELF struct elf_image *debug = NULL;
+	CLEANUP_FD int fd = -1;
+
+	if (!elf->build_id_size || elf->build_id_size > HOST_BUILD_ID)
+		return NULL;
+	memcpy(ask.build_id, elf->build_id, elf->build_id_size);
+	if (host_fd(host, &ask, &fd) || elf_open_fd(fd, &debug))
+		return NULL;
+	TAKE_FD(fd);
+	return elf_debug_matches(elf, debug) ? NULL : TAKE(debug);
+}
+
+static void
+add_module(struct finisher *f, uint32_t module)
+{
+	const struct module *m = f->modules->rows[module];
+
+	if (f->added[module])
+		return;
+	f->added[module] = true;
+	f->quality->modules++;
+	if (!m->elf) {
+		f->quality->modules_unread++;
+		return;
+	}
+	f->debugs[module] = open_debug(f->host, m->elf);
+	if (symbolizer_add(f->symbolizer, module, m->elf, f->debugs[module]))
+		f->quality->modules_unread++;
+}
+
+static void
+open_kallsyms(struct finisher *f)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(KALLSYMS_MAX_BYTES);
+	struct host_ask ask = {.op = HOST_KALLSYMS};
+	CLEANUP_FD int fd = -1;
+
+	f->added[MODULE_KERNEL] = true;
+	if (host_fd(f->host, &ask, &fd) || fd_read_all(fd, &text) ||
+	    kallsyms_new(&text, &f->kallsyms))
+		f->quality->notes |= QUALITY_NOTE_OF(NO_KALLSYMS);
+}
+
+static size_t
+kernel_names(struct finisher *f, uint64_t addr, struct sym_frame *out)
+{
+	struct kallsym sym;
+
+	if (!f->added[MODULE_KERNEL])
+		open_kallsyms(f);
+	if (!f->kallsyms || !kallsyms_lookup(f->kallsyms, addr, &sym))
+		return 0;
+	*out = (struct sym_frame){
+		.name = sym.name, .system_name = sym.name, .file = ""};
+	return 1;
+}
+
+static size_t
+names_of(struct finisher *f, struct place at, struct sym_frame *out, size_t max)
+{
+	switch (at.module) {
+	case MODULE_KERNEL:
+		return kernel_names(f, at.vaddr, out);
+	case MODULE_UNKNOWN:
+		return 0;
+	case MODULE_TRUNCATED:
+		*out = (struct sym_frame){.name = "[truncated]",
+		                          .system_name = "[truncated]",
+		                          .file = ""};
+		return 1;
+	default:
+		add_module(f, at.module);
+		return symbolizer_lookup(f->symbolizer, at.module, at.vaddr,
+		                         out, max);
+	}
+}
+
+/* --- rows of the profile ---------------------------------------------------
+ */
+
+static int
+hex_build_id(const struct module *m, struct profile *p, uint32_t *out)
+{
+	const uint8_t *id = m->elf ? m->elf->build_id : m->build_id;
+	uint32_t n = m->elf ? m->elf->build_id_size : m->build_id_size;
+	CLEANUP_BUF struct buf hex = BUF_INIT(2 * ELF_MAX_BUILD_ID + 1);
+
+	for (uint32_t i = 0; i < n; i++)
+		buf_addf(&hex, "%02x", id[i]);
+	return buf_err(&hex) ? buf_err(&hex)
+	                     : profile_cstring(p, buf_str(&hex), out);
+}
+
+/* Addresses are of the module, as if it were loaded where it is linked. */
+static void
+mapping_range(const struct module *m, uint64_t vaddr, struct mapping *out)
+{
+	out->limit = UINT64_MAX;
+	if (!m->elf)
+		return;
+	for (uint32_t i = 0; i < m->elf->nsegments; i++) {
+		const struct elf_segment *s = &m->elf->segments[i];
+
+		if (s->type != PT_LOAD || vaddr - s->vaddr >= s->memsz)
+			continue;
+		out->start = s->vaddr;
+		out->limit = s->vaddr + s->memsz;
+		out->offset = s->offset;
+		return;
+	}
+}
+
+static int
+add_mapping(struct finisher *f, struct place at, uint32_t *out)
+{
+	const struct module *m = f->modules->rows[at.module];
+	const char *name = at.module == MODULE_KERNEL ? KERNEL_NAME : m->path;
+	struct mapping row = {.has_functions = true,
+	                      .has_files = true,
+	                      .has_lines = true,
+	                      .has_inlines = true};
+	int rc;
+
+	mapping_range(m, at.vaddr, &row);
+	rc = profile_cstring(f->profile, name, &row.file);
+	if (!rc)
+		rc = hex_build_id(m, f->profile, &row.build_id);
+	return rc ? rc : profile_mapping(f->profile, &row, out);
+}
+
+static int
+add_function(struct profile *p, const struct sym_frame *sym, uint32_t *out)
+{
+	struct function row = {.start_line = sym->start_line};
+	int rc = profile_cstring(p, sym->name, &row.name);
+
+	if (!rc)
+		rc = profile_cstring(p, sym->system_name, &row.system_name);
+	if (!rc)
+		rc = profile_cstring(p, sym->file, &row.file);
+	return rc ? rc : profile_function(p, &row, out);
+}
+
+static int
+add_location(struct finisher *f, uint32_t place)
+{
+	const struct pair *row = &f->capture->trie.places.rows[place];
+	struct place at = {row->a, row->b};
+	struct sym_frame names[MAX_INLINES];
+	struct line lines[MAX_INLINES];
+	size_t n = names_of(f, at, names, MAX_INLINES);
+	uint32_t mapping = PROFILE_NONE;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		lines[i].line = names[i].line;
+		rc = add_function(f->profile, &names[i], &lines[i].function);
+	}
+	if (!rc)
+		rc = add_mapping(f, at, &mapping);
+	if (!rc)
+		rc = profile_location(f->profile, mapping, at.vaddr, lines,
+		                      (uint32_t)n, &f->locations[place]);
+	f->named[place] = n > 0;
+	return rc;
+}
+
+static int
+add_locations(struct finisher *f)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < f->capture->trie.places.n && !rc; i++)
+		rc = add_location(f, i);
+	return rc;
+}
+
+static int
+add_sample(struct finisher *f, uint32_t node)
+{
+	const struct trie *t = &f->capture->trie;
+	int64_t count = t->counts[node];
+	int64_t values[] = {count,
+	                    count * (int64_t)f->capture->rate->period_ns};
+	uint32_t stack[PROFILE_MAX_FRAMES];
+	uint32_t n = 0;
+
+	for (; node != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
+	     node = t->nodes.rows[node].a) {
+		uint32_t place = (uint32_t)t->nodes.rows[node].b;
+
+		stack[n++] = f->locations[place];
+		f->quality->frames += count;
+		f->quality->symbolized += f->named[place] ? count : 0;
+	}
+	return profile_sample(f->profile, stack, n, NULL, 0, values);
+}
+
+static int
+add_samples(struct finisher *f)
+{
+	const struct trie *t = &f->capture->trie;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < t->counts_cap && i < t->nodes.n && !rc; i++)
+		if (t->counts[i])
+			rc = add_sample(f, i);
+	return rc;
+}
+
+static int
+add_header(struct finisher *f, uint64_t duration_ns)
+{
+	struct profile *p = f->profile;
+	int rc = profile_type(p, "samples", "count");
+
+	if (!rc)
+		rc = profile_type(p, "cpu", "nanoseconds");
+	if (!rc)
+		rc = profile_cstring(p, "cpu", &p->default_type);
+	if (!rc)
+		rc = profile_cstring(p, "cpu", &p->period_type.type);
+	if (!rc)
+		rc = profile_cstring(p, "nanoseconds", &p->period_type.unit);
+	p->period = (int64_t)f->capture->rate->period_ns;
+	p->time_ns = f->capture->start_ms * NS_PER_MS;
+	p->duration_ns = (int64_t)duration_ns;
+	return rc;
+}
+
+/* A checkpoint is taken before the end. */
+static uint64_t
+duration_of(const struct capture *c)
+{
+	uint64_t until = c->drained_ns < c->end_ns ? c->drained_ns : c->end_ns;
+
+	return until - c->start_ns;
+}
+
+int
+capture_profile(const struct capture *c, const struct host *host,
+                struct profile **out, struct quality *quality)
+{
+	CLEANUP(finisher_done)
+	struct finisher f = {.capture = c, .modules = c->modules, .host = host};
+	struct quality q = c->quality;
+	int64_t cpu = clock_cpu_ns();
+	int rc = finisher_init(&f);
+
+	f.quality = &q;
+	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
+	q.dropped = (int64_t)c->trie.folded;
+	if (!rc)
+		rc = add_header(&f, duration_of(c));
+	if (!rc)
+		rc = add_locations(&f);
+	if (!rc)
+		rc = add_samples(&f);
+	if (rc)
+		return rc;
+	if (!c->alive)
+		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
+	q.worker_cpu_ns += clock_cpu_ns() - cpu;
+	quality_conclude(&q);
+	*quality = q;
+	*out = TAKE(f.profile);
+	return 0;
+}

@@ -1,0 +1,303 @@
+#include "capture/proc.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BUCKETS 4096u
+
+struct procs {
+	struct modules *modules;
+	struct sampler *sampler;
+	proc_seen *seen;
+	void *arg;
+	uint32_t n;
+	struct process *buckets[BUCKETS];
+};
+
+static void
+process_free(struct process *p)
+{
+	if (!p)
+		return;
+	unwinder_free(p->unwinder);
+	maps_done(&p->maps);
+	free(p);
+}
+DEFINE_CLEANUP(struct process *, process_free)
+
+struct procs *
+procs_new(struct modules *modules, struct sampler *sampler, proc_seen *seen,
+          void *arg)
+{
+	struct procs *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->modules = modules;
+	p->sampler = sampler;
+	p->seen = seen;
+	p->arg = arg;
+	return p;
+}
+
+/* --- the table -------------------------------------------------------------
+ */
+
+static struct process **
+place_of(struct procs *p, uint32_t pid)
+{
+	struct process **at = &p->buckets[hash_u64(pid) % BUCKETS];
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	return at;
+}
+
+static void
+forget(struct procs *p, uint32_t pid)
+{
+	struct process **at = place_of(p, pid);
+	struct process *old = *at;
+
+	if (!old)
+		return;
+	*at = old->next;
+	process_free(old);
+	p->n--;
+}
+
+static int
+enter(struct procs *p, uint32_t pid, struct process **out)
+{
+	struct process **at = place_of(p, pid);
+
+	if (p->n >= PROCS_MAX)
+		return -E2BIG;
+	*at = calloc(1, sizeof(**at));
+	if (!*at)
+		return -ENOMEM;
+	(*at)->pid = pid;
+	(*at)->modules = p->modules;
+	p->n++;
+	sampler_pass(p->sampler, pid);
+	*out = *at;
+	return 0;
+}
+
+void
+procs_free(struct procs *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		while (p->buckets[i])
+			forget(p, p->buckets[i]->pid);
+	free(p);
+}
+
+struct process *
+procs_of_sample(struct procs *p, uint32_t pid)
+{
+	struct process *found = *place_of(p, pid);
+
+	if (!found)
+		sampler_deny(p->sampler, pid);
+	return found;
+}
+
+void
+procs_leave(struct procs *p, uint64_t watcher)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		struct process *next;
+
+		for (struct process *q = p->buckets[i]; q; q = next) {
+			next = q->next;
+			q->watchers &= ~watcher;
+			if (q->watchers)
+				continue;
+			sampler_deny(p->sampler, q->pid);
+			forget(p, q->pid);
+		}
+	}
+}
+
+/* --- mappings --------------------------------------------------------------
+ */
+
+/* Failures leave a hole: its frames are of no known module. */
+static void
+learn(struct procs *p, struct process *proc, const struct map_seen *seen)
+{
+	const int32_t pids[] = {(int32_t)proc->pid, (int32_t)proc->parent,
+	                        (int32_t)proc->origin};
+	bool replaces = maps_overlap(&proc->maps, seen->start, seen->end);
+	struct map row;
+
+	if (modules_resolve(p->modules, pids, ARRAY_LEN(pids), seen, &row))
+		return;
+	if (maps_add(&proc->maps, &row))
+		return;
+	if (replaces && proc->unwinder)
+		unwinder_flush(proc->unwinder);
+}
+
+static int
+read_maps(struct procs *p, struct process *proc)
+{
+	struct host_ask ask = {.op = HOST_MAPS, .pid = (int32_t)proc->pid};
+	CLEANUP_BUF struct buf text = BUF_INIT(PROCS_MAX_TEXT);
+	CLEANUP_FD int fd = -1;
+	char *line, *rest;
+	int rc = host_fd(p->modules->host, &ask, &fd);
+
+	if (!rc)
+		rc = fd_read_all(fd, &text);
+	if (rc)
+		return rc == -ENOENT ? -ESRCH : rc;
+	if (!text.len) /* it has no memory any more */
+		return -ESRCH;
+	rest = text.p;
+	while ((line = strsep(&rest, "\n"))) {
+		struct map_seen seen;
+		bool executable;
+
+		if (!maps_parse(line, &seen, &executable) && executable)
+			learn(p, proc, &seen);
+	}
+	return 0;
+}
+
+int
+procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
+{
+	struct process *proc = *place_of(p, pid);
+	int rc = proc ? 0 : enter(p, pid, &proc);
+
+	if (rc)
+		return rc;
+	if (!proc->watchers) {
+		proc->parent = proc->origin = pid;
+		rc = read_maps(p, proc);
+	}
+	if (rc) {
+		forget(p, pid);
+		return rc;
+	}
+	proc->watchers |= watcher;
+	p->seen(p->arg, watcher, PROC_NEW);
+	return 0;
+}
+
+/* --- records ---------------------------------------------------------------
+ */
+
+static void
+forked_process(struct procs *p, uint32_t pid, const struct process *parent)
+{
+	struct process *child;
+
+	forget(p, pid); /* the number is used again */
+	if (enter(p, pid, &child)) {
+		p->seen(p->arg, parent->watchers, PROC_FULL);
+		return;
+	}
+	child->parent = parent->pid;
+	child->origin = parent->origin;
+	child->watchers = parent->watchers;
+	child->threads = 1;
+	if (maps_copy(&parent->maps, &child->maps))
+		maps_clear(&child->maps);
+	p->seen(p->arg, child->watchers, PROC_NEW);
+}
+
+static void
+apply_fork(struct procs *p, const struct record *r)
+{
+	struct process *parent = *place_of(p, r->fork.ppid);
+
+	if (!parent) {
+		forget(p, r->pid);
+		sampler_deny(p->sampler, r->pid);
+	} else if (r->pid == r->fork.ppid) {
+		parent->threads++;
+		p->seen(p->arg, parent->watchers, PROC_THREAD);
+	} else {
+		forked_process(p, r->pid, parent);
+	}
+}
+
+static void
+apply_exit(struct procs *p, const struct record *r)
+{
+	struct process *proc = *place_of(p, r->pid);
+
+	if (!proc) {
+		if (r->pid == r->tid) /* so the number's next owner is heard */
+			sampler_pass(p->sampler, r->pid);
+		return;
+	}
+	if (r->pid == r->tid)
+		p->seen(p->arg, proc->watchers, PROC_EXIT);
+	/* How many threads an origin had at first is not known: it stays. */
+	if (proc->origin != proc->pid && !--proc->threads)
+		forget(p, r->pid);
+}
+
+static void
+apply_exec(struct procs *p, uint32_t pid)
+{
+	struct process *proc = *place_of(p, pid);
+
+	if (!proc)
+		return;
+	maps_clear(&proc->maps);
+	if (proc->unwinder)
+		unwinder_flush(proc->unwinder);
+	p->seen(p->arg, proc->watchers, PROC_EXEC);
+}
+
+static void
+apply_mmap(struct procs *p, const struct record *r)
+{
+	struct process *proc = *place_of(p, r->pid);
+	struct map_seen seen = {
+		.start = r->mmap.start,
+		.end = r->mmap.start + r->mmap.len,
+		.offset = r->mmap.offset,
+		.inode = r->mmap.inode,
+		.major = r->mmap.major,
+		.minor = r->mmap.minor,
+		.build_id = r->mmap.build_id_size ? r->mmap.build_id : NULL,
+		.build_id_size = r->mmap.build_id_size,
+		.path = r->mmap.path,
+	};
+
+	if (proc && r->mmap.executable)
+		learn(p, proc, &seen);
+}
+
+void
+procs_apply(struct procs *p, const struct record *r)
+{
+	switch (r->kind) {
+	case RECORD_FORK:
+		apply_fork(p, r);
+		break;
+	case RECORD_EXIT:
+		apply_exit(p, r);
+		break;
+	case RECORD_COMM:
+		if (r->comm.exec)
+			apply_exec(p, r->pid);
+		break;
+	case RECORD_MMAP:
+		apply_mmap(p, r);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,83 @@
+#include "capture/event.h"
+#include "capture/proc.h"
+
+#include <string.h>
+
+/* Frames above this have run on a kernel stack: of perf's marks, "the kernel
+ * part follows" is the only one we ask for. */
+static bool
+is_mark(uint64_t ip)
+{
+	return ip >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+static void
+put(struct proc_stack *out, uint32_t module, uint64_t vaddr)
+{
+	if (out->n < PROCS_MAX_STACK)
+		out->places[out->n++] = (struct place){module, vaddr};
+}
+
+static void
+kernel_frames(const struct record *r, struct proc_stack *out)
+{
+	for (size_t i = 0; i < r->sample.nchain; i++) {
+		uint64_t ip;
+
+		memcpy(&ip, r->sample.chain + i * sizeof(ip), sizeof(ip));
+		if (is_mark(ip))
+			continue;
+		/* All but the first are return addresses. */
+		put(out, MODULE_KERNEL, out->n ? ip - 1 : ip);
+	}
+}
+
+static bool
+find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
+{
+	const struct process *proc = arg;
+	const struct map *m = maps_find(&proc->maps, addr);
+
+	if (!m)
+		return false;
+	*out = (struct unwind_mapping){m->start, m->end, m->bias,
+	                               proc->modules->rows[m->module]->table};
+	return true;
+}
+
+static void
+user_frames(const struct process *proc, const uint64_t *pcs, size_t n,
+            struct proc_stack *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t pc = i ? pcs[i] - 1 : pcs[i];
+		const struct map *m = maps_find(&proc->maps, pc);
+
+		if (m)
+			put(out, m->module, pc - m->bias);
+		else
+			put(out, MODULE_UNKNOWN, pc);
+	}
+}
+
+void
+process_stack(struct process *proc, const struct record *r,
+              struct proc_stack *out)
+{
+	uint64_t pcs[PROCS_MAX_STACK];
+	size_t n = 0;
+
+	out->n = 0;
+	out->end = UNWIND_NO_INFO;
+	kernel_frames(r, out);
+	if (!r->sample.has_user)
+		return;
+	if (!proc->unwinder)
+		proc->unwinder = unwinder_new(find_mapping, proc);
+	if (!proc->unwinder)
+		return;
+	out->end = unwind(proc->unwinder, r->sample.regs, r->sample.stack,
+	                  r->sample.stack_len, pcs, ARRAY_LEN(pcs) - out->n,
+	                  &n);
+	user_frames(proc, pcs, n, out);
+}

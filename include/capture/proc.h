@@ -1,0 +1,67 @@
+/*
+ * The processes that captures follow, as the kernel's records tell their
+ * lives: a child of a followed process is followed, with its parent's
+ * mappings until it runs another program. Nothing is polled, so one that
+ * lives a few ms counts like any other.
+ *
+ * A watcher is one capture, as a bit; a process is followed while it has
+ * any.
+ */
+#pragma once
+
+#include "capture/maps.h"
+#include "capture/modules.h"
+#include "capture/record.h"
+#include "capture/sampler.h"
+#include "capture/trie.h"
+
+#define PROCS_MAX       65536
+#define PROCS_MAX_TEXT  ((size_t)16 << 20) /* /proc/PID/maps */
+#define PROCS_MAX_STACK 1024               /* frames of one sample */
+
+enum proc_event {
+	PROC_NEW,
+	PROC_THREAD,
+	PROC_EXEC,
+	PROC_EXIT,
+	PROC_FULL, /* one more that was not followed: PROCS_MAX */
+};
+/* Told of what happens to the processes of some watchers. */
+typedef void proc_seen(void *arg, uint64_t watchers, enum proc_event e);
+
+struct process {
+	uint32_t pid, parent, origin; /* origin: whom it descends from */
+	uint64_t watchers;
+	uint32_t threads; /* when not an origin, exactly */
+	struct maps maps;
+	const struct modules *modules;
+	struct unwinder *unwinder; /* made for the first sample */
+	struct process *next;      /* of the same bucket */
+};
+
+struct procs;
+
+struct procs *procs_new(struct modules *modules, struct sampler *sampler,
+                        proc_seen *seen, void *arg); /* NULL: no memory */
+void procs_free(struct procs *p);
+
+/*
+ * Follows a process that runs, from now on.
+ *   Errors   -ESRCH it is gone, -EACCES, -EPERM not ours to see, -ENOMEM
+ */
+MUST_CHECK int procs_watch(struct procs *p, uint32_t pid, uint64_t watcher);
+/* Ends it for all processes of a watcher. */
+void procs_leave(struct procs *p, uint64_t watcher);
+/* Takes in a record that is no sample. */
+void procs_apply(struct procs *p, const struct record *r);
+/* NULL when it is not followed; then it is denied at the sampler. */
+struct process *procs_of_sample(struct procs *p, uint32_t pid);
+
+struct proc_stack {
+	size_t n;
+	enum unwind_end end;                  /* of the user part */
+	struct place places[PROCS_MAX_STACK]; /* innermost first */
+};
+/* Kernel frames, then user frames, of a sample of this process. */
+void process_stack(struct process *proc, const struct record *r,
+                   struct proc_stack *out);

@@ -1,0 +1,88 @@
+/*
+ * The table of top functions: what the picture says, for those who cannot
+ * see it or would rather read. It shows the functions of the view that match
+ * the search, a hundred at a time.
+ *
+ *   on.order(column)   on.highlight(name of a function)
+ */
+(() => {
+  const { matcher, percent, quantity, shorten, element } = stoker;
+  const ROWS = 100, LETTER_PX = 7;
+  /* Columns, and whether they are sorted downwards at first. */
+  const COLUMNS = { self: true, total: true, name: false, package: false };
+
+  class Table {
+    constructor(parts, tree, on) {
+      Object.assign(this, parts, { tree, on });
+      for (const th of this.heads)
+        th.firstChild.addEventListener('click', () =>
+          on.order(th.dataset.sort));
+      this.more.addEventListener('click', () => {
+        this.shown += ROWS;
+        this.draw();
+      });
+    }
+
+    static has(column) { return Object.keys(COLUMNS).includes(column); }
+
+    /* state: view, query, fn, sort, reversed; as the page keeps it. */
+    show(state) {
+      if (this.state && state.view === this.state.view) {
+        if (state.query !== this.state.query) this.shown = ROWS;
+      } else {
+        this.functions = this.tree.top(state.view);
+        this.shown = ROWS;
+      }
+      this.state = state;
+      this.draw();
+    }
+
+    draw() {
+      const { tree, state, shown } = this, { test } = matcher(state.query);
+      const down = COLUMNS[state.sort] !== state.reversed;
+      const rows = tree.sortTop(this.functions.filter(r =>
+        test(tree.names[r.name])), state.sort, down);
+      const left = Math.max(rows.length - shown, 0);
+      this.fits = Math.max(12, Math.floor(
+        this.heads[2].clientWidth / LETTER_PX) - 5);
+      this.body.replaceChildren(
+        ...rows.slice(0, shown).map(row => this.row(row)));
+      this.more.hidden = left === 0;
+      this.more.textContent = `Show more of ${left.toLocaleString('en')}`;
+      this.title.textContent =
+        'Top functions' + (state.view.first > 0 ? ' of this view' : '');
+      for (const th of this.heads)
+        th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
+          : down ? 'descending' : 'ascending');
+    }
+
+    row(row) {
+      const { tree } = this, tr = element('tr', '');
+      const pkg = tree.packages[row.name];
+      tr.append(this.share(row.self), this.share(row.total), this.name(row),
+        element('td', pkg, { title: pkg }));
+      return tr;
+    }
+
+    share(v) {
+      const { tree } = this, text = percent(v, tree.all);
+      const td = element('td', text, { title: quantity(v, tree.unit) });
+      td.style.backgroundSize = text.replace('<', '') + ' 100%';
+      return td;
+    }
+
+    name(row) {
+      const name = this.tree.names[row.name], td = element('td', '');
+      const dot = element('i', '');
+      const button = element('button', shorten(name, this.fits), {
+        type: 'button', title: name, 'aria-label': name,
+        'aria-pressed': name === this.state.fn });
+      button.addEventListener('click', () => this.on.highlight(name));
+      dot.style.background = this.colorOf(row.name);
+      td.append(dot, button);
+      return td;
+    }
+  }
+
+  Object.assign(stoker, { Table });
+})();

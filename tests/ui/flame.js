@@ -1,0 +1,331 @@
+/* Drives the page as a person does; the tree is that of small.json. */
+(() => {
+  const { Tree, flame, tree, matcher, packageColor, percent, quantity,
+    shorten } = stoker;
+  const $ = id => document.getElementById(id);
+  const tests = [], test = (name, body) => tests.push([name, body]);
+  const at = i => tree.nameOf(i);
+  const hash = () => new URLSearchParams(location.hash.slice(1));
+  const press = (key, target = $('canvas')) => target.dispatchEvent(
+    new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+  const once = (target, event) => new Promise(done =>
+    target.addEventListener(event, done, { once: true }));
+
+  function type(text) {
+    $('search').value = text;
+    $('search').dispatchEvent(new Event('input'));
+  }
+
+  /* A click or move at the middle of the bar that shows the node. */
+  function mouse(event, node) {
+    const bar = flame.rows[tree.depth[node]]
+      .find(b => node >= b.node && node < b.end);
+    const e = new PointerEvent(event, { bubbles: true });
+    const y = flame.top(tree.depth[node]) + 5 - flame.scroll.scrollTop;
+    Object.defineProperty(e, 'offsetX', { value: bar.x + bar.w / 2 });
+    Object.defineProperty(e, 'offsetY', { value: y });
+    $('canvas').dispatchEvent(e);
+  }
+
+  /* A sandboxed page from a file must not follow links, even to itself. */
+  function follow(fragment) {
+    history.pushState(null, '', fragment);
+    window.dispatchEvent(new HashChangeEvent('hashchange'));
+  }
+
+  const rows = () => [...$('rows').querySelectorAll('tr')].map(tr =>
+    [...tr.cells].map(td => td.textContent));
+  const names = () => [...$('rows').querySelectorAll('button')]
+    .map(b => b.getAttribute('aria-label'));
+  const head = column => document.querySelector(`#top [data-sort=${column}]`);
+
+  function pixel(node) {
+    flame.paint();
+    const bar = flame.rows[tree.depth[node]].find(b => b.node === node);
+    const y = flame.top(tree.depth[node]) + 2 - flame.scroll.scrollTop;
+    return [...flame.context.getImageData((bar.x + 2) * flame.ratio,
+      y * flame.ratio, 1, 1).data].slice(0, 3);
+  }
+
+  /* Contrast of two colours. Source: WCAG 2.2, relative luminance. */
+  function contrast(a, b) {
+    const light = c => c.map(v => v / 255)
+      .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+      .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0.05);
+    const [x, y] = [light(a), light(b)];
+    return Math.max(x, y) / Math.min(x, y);
+  }
+
+  function rgb(color) {
+    const c = document.createElement('canvas').getContext('2d');
+    c.fillStyle = color;
+    c.fillRect(0, 0, 1, 1);
+    return [...c.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  }
+
+  function everyColorReads() {
+    const { colors } = flame, bad = [];
+    const style = getComputedStyle(document.documentElement);
+    const [light, chroma] = ['light', 'chroma'].map(k =>
+      Number(style.getPropertyValue('--flame-' + k)));
+    const check = (what, a, b) => {
+      const c = contrast(rgb(a), rgb(b));
+      if (c < 4.5) bad.push(`${what} ${c.toFixed(2)}`);
+    };
+    for (let i = 0; i < 360; i++)
+      check('package ' + i, packageColor('p' + i, 'f' + i, light, chroma),
+        colors.ink);
+    check('hit', colors.hit, colors['hit-ink']);
+    check('miss', colors.miss, colors['miss-ink']);
+    check('hit beside miss', colors.hit, colors.miss);
+    check('plain', colors.plain, colors.ink);
+    same(bad, []);
+  }
+
+  /* --- the model ---------------------------------------------------------- */
+
+  test('subtrees_and_parents_follow_from_depths', () => {
+    same([...tree.parent], [-1, 0, 1, 1, 3, 4, 5, 5, 1, 1, 1, 1]);
+    same([...tree.end], [12, 12, 3, 8, 8, 8, 7, 8, 9, 10, 11, 12]);
+  });
+  test('narrow_siblings_share_a_bar', () => {
+    const row = tree.bars(tree.view(0), 1000)[2];
+    same(row.map(b => [at(b.node), b.count, Math.round(b.w)]),
+      [[at(2), 1, 300], ['work', 1, 600], ['thin_0', 3, 1], ['leaf', 1, 99]]);
+  });
+  test('bars_of_a_view_never_overlap', () => {
+    for (const row of tree.bars(tree.view(0), 777))
+      row.reduce((x, b) => {
+        if (b.x < x - 1e-6) throw new Error(`${b.x} < ${x}`);
+        return b.x + b.w;
+      }, 0);
+  });
+  test('nested_matches_count_once', () => {
+    const marks = tree.mark(matcher('work').test);
+    same([marks.total, marks.frames], [6e8, 2]);
+  });
+  test('recursion_counts_once_in_the_table', () => {
+    const work = tree.top(tree.view(0))
+      .find(r => tree.names[r.name] === 'work');
+    same([work.self, work.total], [3e8, 6e8]);
+  });
+  test('a_path_of_names_finds_its_node', () => {
+    for (let i = 0; i < tree.n; i++) same(tree.find(tree.path(i)), i);
+    same(tree.find(['main', 'gone', 'leaf']), 1);
+  });
+  test('direction_marks_in_names_are_made_visible', () =>
+    same(tree.names[9], '<img src=x onerror=alert(1)>\ufffd'));
+  test('quantities_have_units', () => same(
+    [quantity(1.5e9, 'nanoseconds'), quantity(3 * 2 ** 20, 'bytes'),
+      quantity(12345, 'count'), quantity(7, 'widgets'), quantity(0, 'bytes')],
+    ['1.50 s', '3.00 MiB', '12,345', '7 widgets', '0 B']));
+  test('percents_never_hide_what_is_there', () =>
+    same([percent(1, 1e6), percent(0, 5), percent(5, 0), percent(1, 3)],
+      ['<0.01%', '0.00%', '0.00%', '33.3%']));
+  for (const [max, name, want] of [
+    [9, 'main', 'main'],
+    [26, 'std::vector<std::pair<int, long>>::push_back(int&&)',
+      'std::vector<…>::push_back'],
+    [24, 'a::b::Functor::operator()(int, char const*) const',
+ 'a::b::Functor…operator()'],
+    [40, 'ns::(anonymous namespace)::run(std::string const&)',
+      'ns::(anonymous namespace)::run(…)'],
+    [20, 'github.com/x/y/store.(*DB).Get', 'store.(*DB).Get'],
+    [12, 'shop::cart::add_to_the_cart(int)', 'add_to_the_…'],
+    [25, 'alpha::beta::gamma::delta_function', 'alpha::bet…delta_function'],
+    [20, 'operator<< <char>(x, y, z)', 'operator<< <…>(…)'],
+    [7, 'unbalanced<int', 'unbala…'],
+  ]) test(`cut_to_${max}: ${name}`, () => same(shorten(name, max), want));
+
+  /* --- the page ----------------------------------------------------------- */
+
+  test('header_tells_what_was_profiled', () => {
+    same($('service').textContent + ' ' + $('type').textContent, 'shop cpu');
+    same([...$('facts').querySelectorAll('dd')].map(d => d.textContent),
+      ['2026-01-15 08:00:00 UTC', '5.00 s', '100', '1.00 s']);
+  });
+  test('first_paint_is_timed', () => {
+    const { paintMs } = document.body.dataset; /* 0.0 in virtual time */
+    if (!/^\d+\.\d$/.test(paintMs)) throw new Error(paintMs);
+  });
+  test('nothing_from_a_name_becomes_markup', () =>
+    same(document.querySelectorAll('img').length, 0));
+  test('click_zooms_and_the_address_says_so', () => {
+    mouse('click', 4);
+    same([flame.view.first, hash().getAll('z')],
+      [4, ['main', 'work', 'a/b&c;d']]);
+    same([...document.querySelectorAll('#crumbs button')].map(b => b.title),
+      ['all', 'main', 'work', 'a/b&c;d']);
+  });
+  test('backspace_zooms_out_a_step', () => {
+    press('Backspace');
+    same([flame.view.first, hash().getAll('z')], [3, ['main', 'work']]);
+  });
+  test('back_in_the_browser_is_the_zoom_before', async () => {
+    history.back();
+    await once(window, 'hashchange');
+    same(flame.view.first, 4);
+  });
+  test('table_is_of_the_view', () =>
+    same(names().sort(), ['work', 'leaf', 'a/b&c;d', tree.names[9]].sort()));
+  test('reset_shows_everything', () => {
+    $('reset').click();
+    same([flame.view.first, location.hash, $('reset').disabled],
+      [0, '', true]);
+  });
+  test('click_on_a_narrow_bar_spreads_it_out', () => {
+    mouse('click', 8);
+    same([flame.view.first, flame.view.end, hash().get('to')],
+      [8, 11, 'thin_2']);
+    same(flame.rows[2].length, 3);
+    press('Escape');
+  });
+  test('tooltip_has_name_package_total_and_self', () => {
+    mouse('pointermove', 2);
+    same([...$('tip').children].map(e => e.textContent),
+      ['parse<std::string>(char const*)', 'libparse.so',
+        'Total 300.00 ms (30.0%), about 30 samples',
+        'Self 300.00 ms (30.0%)']);
+  });
+  test('tooltip_of_a_narrow_bar_lists_the_heaviest_first', () => {
+    mouse('pointermove', 8);
+    same([...$('tip').children].slice(0, 2).map(e => e.textContent),
+      ['3 narrow frames: 1.00 ms (0.10%)', '0.04% thin_1']);
+    $('canvas').dispatchEvent(new PointerEvent('pointerleave'));
+    same($('tip').hidden, true);
+  });
+  test('arrows_walk_the_tree', () => {
+    press('Home');
+    const walk = ['ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowLeft',
+      'ArrowLeft', 'ArrowLeft', 'ArrowUp', 'ArrowUp', 'ArrowUp'];
+    same(walk.map(key => press(key) && 0 || flame.chosen),
+      [1, 3, 8, 3, 2, 2, 1, 0, 0]);
+  });
+  test('a_leaf_has_no_callee_to_go_to', () => {
+    flame.choose(2);
+    press('ArrowDown');
+    same(flame.chosen, 2);
+  });
+  test('enter_zooms_and_escape_resets', () => {
+    flame.choose(3);
+    press('Enter');
+    same(flame.view.first, 3);
+    press('Escape');
+    same(flame.view.first, 0);
+  });
+  test('the_chosen_frame_is_announced_in_full', () => {
+    press('ArrowRight');
+    press('Home');
+    press('ArrowDown');
+    same($('live').textContent, 'main. Total 1.00 s (100.0%), about 100 ' +
+      'samples · Self 0 ns (0.00%)');
+  });
+  test('slash_focuses_search_and_escape_clears_it', () => {
+    press('/');
+    same(document.activeElement.id, 'search');
+    type('leaf');
+    press('Escape', $('search'));
+    same([$('search').value, document.activeElement.id], ['', 'canvas']);
+  });
+  test('question_mark_shows_the_keys', () => {
+    press('?');
+    same($('keys').open, true);
+    $('keys').close();
+  });
+  test('search_tells_the_percent_matched', () => {
+    type('^(work|leaf)$');
+    same([$('matched').textContent, hash().get('q')],
+      ['69.9% matched · 699.00 ms · 4 frames', '^(work|leaf)$']);
+  });
+  test('search_filters_the_table', () =>
+    same(names().sort(), ['leaf', 'work']));
+  test('n_goes_from_match_to_match', () => {
+    flame.choose(0);
+    same(['n', 'n', 'n', 'n', 'n', 'N'].map(k => press(k) && 0 ||
+      flame.chosen), [3, 5, 6, 11, 3, 11]);
+  });
+  test('matches_and_the_rest_differ_in_the_picture', () => {
+    flame.choose(0);
+    same([pixel(3), pixel(2)],
+      [rgb(flame.colors.hit), rgb(flame.colors.miss)]);
+  });
+  test('what_is_no_regular_expression_is_text', () => {
+    type('parse<std::string>(');
+    same($('matched').textContent, '30.0% matched · 300.00 ms · 1 frame ' +
+      '(not a regular expression, taken as text)');
+    same($('search').classList.contains('invalid'), true);
+  });
+  test('text_with_parentheses_is_found_as_it_stands', () => {
+    type('(char const*)');
+    same(flame.marks.frames, 1);
+  });
+  test('no_match_is_said', () => {
+    type('zzz');
+    same([$('matched').textContent, names()], ['No match', []]);
+    type('');
+  });
+  test('table_starts_with_the_most_self_time', () => same(rows()[0],
+    ['34.9%', '34.9%', 'leaf', 'libwork.so']));
+  test('table_sorts_by_its_headers', () => {
+    head('name').firstChild.click();
+    same([names()[1], head('name').getAttribute('aria-sort'),
+      hash().get('sort')], ['a/b&c;d', 'ascending', 'name']);
+    head('name').firstChild.click();
+    same([names()[0], hash().get('sort')], ['work', '-name']);
+    head('self').firstChild.click();
+  });
+  test('a_row_highlights_its_function', () => {
+    const button = () => [...$('rows').querySelectorAll('button')]
+      .find(b => b.getAttribute('aria-label') === 'work');
+    button().click();
+    same([hash().get('fn'), flame.marks.total,
+      button().getAttribute('aria-pressed')], ['work', 6e8, 'true']);
+    button().click();
+    same([hash().get('fn'), flame.marks], [null, null]);
+  });
+  test('root_goes_to_the_bottom_and_back', () => {
+    $('flip').click();
+    same([hash().get('view'), flame.top(0) + 19 === flame.full],
+      ['flame', true]);
+    press('ArrowUp');
+    same(flame.chosen, 1);
+    $('flip').click();
+    same(flame.top(0), 0);
+  });
+  test('t_hides_the_table', () => {
+    press('t');
+    same([$('top').hidden, hash().get('table')], [true, '0']);
+    press('t');
+  });
+  test('light_colours_read', everyColorReads);
+  test('dark_repaints_the_canvas', () => {
+    const light = pixel(2);
+    $('theme').click();
+    const dark = pixel(2);
+    if (contrast(light, dark) < 2) throw new Error(`${light} and ${dark}`);
+  });
+  test('dark_colours_read', everyColorReads);
+  test('a_link_shows_the_same_again', () => {
+    $('theme').click();
+    follow('#z=main&z=work&q=leaf&view=flame&sort=-total&table=1');
+    same([flame.view.first, $('search').value, flame.rootBelow,
+      head('total').getAttribute('aria-sort')],
+      [3, 'leaf', true, 'ascending']);
+  });
+  test('a_link_of_nonsense_shows_everything', () => {
+    follow('#z=nope&to=x&q=&view=9&sort=constructor&fn=');
+    same([flame.view.first, flame.marks, flame.rootBelow, names().length],
+      [0, null, false, 9]);
+  });
+  test('without_a_clipboard_the_name_is_left_selected', async () => {
+    press('Home');
+    const said = new Promise(done => new MutationObserver(done)
+      .observe($('live'), { childList: true }));
+    press('c');
+    await said;
+    if (!/^Copied|^Selected/.test($('live').textContent))
+      throw new Error($('live').textContent);
+  });
+
+  run(tests);
+})();

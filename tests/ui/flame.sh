@@ -1,0 +1,63 @@
+#!/bin/bash
+# The flame graph page in a real browser: a page of each kind is put together
+# with the tests that drive it, and Chromium prints what they report.
+set -u
+cd "$(dirname "$0")"
+
+browser=$(command -v chromium || command -v google-chrome) || {
+  echo "skip flame: no chromium"
+  exit 0
+}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# page DATA TEST: the page with this data, driven by that script
+page() {
+  awk -v data="$1" -v test="$2" -v web=../../app/web/flame/ '
+    function put(file,    line) {
+      while ((getline line <file) > 0) print line
+      close(file)
+    }
+    /STOKER-CSS/ { print "<style>"; put(web "page.css"); print "</style>" }
+    /STOKER-DATA/ {
+      print "<script type=\"application/json\" id=\"data\">"
+      put(data)
+      print "</script>"
+    }
+    /STOKER-JS/ {
+      print "<script>"
+      split("text model flame table page", part, " ")
+      for (i = 1; i in part; i++) put(web part[i] ".js")
+      print "</script><script>"
+      put("run.js")
+      put(test)
+      print "</script>"
+    }
+    !/STOKER-/' ../../app/web/flame/page.html
+}
+
+awk -v n=50000 -f tree.awk >"$tmp/big.json"
+page small.json flame.js | tee "$tmp/page.html" >"$tmp/sandbox-page.html"
+page empty.json empty.js >"$tmp/empty.html"
+page "$tmp/big.json" big.js >"$tmp/big.html"
+{
+  echo '<!doctype html><meta charset="utf-8"><pre id="report"></pre>'
+  echo '<body data-pages="empty big page sandbox-page"><script>'
+  cat frames.js
+  echo '</script>'
+} >"$tmp/index.html"
+
+# Virtual time: the dump waits for the tests, not for the clock. It reaches
+# only frames of this process, hence no process for the sandboxed one.
+timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
+  --no-first-run --disable-background-networking \
+  --disable-component-update --disable-sync --user-data-dir="$tmp/profile" \
+  --window-size=1280,800 --virtual-time-budget=60000 \
+  --disable-features=IsolateSandboxedIframes \
+  --dump-dom "file://$tmp/index.html" >"$tmp/dom" 2>"$tmp/log"
+
+grep -aoE '(not )?ok [a-z-]+/.*' "$tmp/dom" |
+  sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'
+for name in page sandbox-page empty big; do
+  grep -q "ok $name/all_" "$tmp/dom" || echo "not ok $name: stopped half-way"
+done

@@ -1,0 +1,28 @@
+/*
+ * Loads the pages of the test one after the other, each in a frame of its
+ * own, and writes down what they report. One named sandbox-* is framed as
+ * the server serves it: an origin of its own, and nothing but scripts.
+ */
+(() => {
+  const report = document.getElementById('report');
+  const pages = document.body.dataset.pages.split(' ');
+  let name;
+
+  function next() {
+    document.querySelector('iframe')?.remove();
+    name = pages.shift();
+    if (!name) return;
+    const frame = document.createElement('iframe');
+    frame.width = 1200;
+    frame.height = 700;
+    if (name.startsWith('sandbox-')) frame.sandbox = 'allow-scripts';
+    frame.src = name + '.html';
+    document.body.append(frame);
+  }
+
+  window.addEventListener('message', e => {
+    report.textContent += e.data.replace('ok ', `ok ${name}/`) + '\n';
+    if (e.data.startsWith('ok all_')) next();
+  });
+  next();
+})();

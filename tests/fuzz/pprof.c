@@ -1,0 +1,68 @@
+/*
+ * pprof files as strangers upload them: decoded, drawn in every format,
+ * written and read again.
+ */
+#include "profile/pprof.h"
+#include "profile/export.h"
+#include "profile/summary.h"
+
+#include <assert.h>
+
+#define MAX_BYTES ((size_t)1 << 20)
+#define MAX_VIEW  ((size_t)16 << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void
+draw(const struct profile *p, uint32_t type)
+{
+	static const struct export_meta meta = {
+		.title = "t", .id = "i", .service = "s", .type = "cpu"};
+	CLEANUP_BUF struct buf out = BUF_INIT(MAX_VIEW);
+	CLEANUP_TREE struct tree *t = NULL;
+
+	if (tree_new(p, type, &t))
+		return;
+	for (size_t i = 0; i < nformats; i++) {
+		buf_clear(&out);
+		(void)formats[i].write(t, &meta, &out);
+	}
+	buf_clear(&out);
+	(void)!summary_top(t, 0, &out);
+}
+
+/* What we write, we read: the same rows. */
+static void
+write_again(const struct profile *p)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_VIEW);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *again = NULL;
+	int r = pprof_encode(p, &file);
+
+	assert(r == 0);
+	r = pprof_decode(file.p, file.len, MAX_VIEW, &again, &why);
+	assert(r == 0);
+	assert(again->nsamples == p->nsamples);
+	assert(again->nstack == p->nstack);
+	assert(again->nlabels == p->nlabels);
+	assert(again->nlocations == p->nlocations);
+	assert(strings_count(again->strings) == strings_count(p->strings));
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int r = pprof_decode(data, n, MAX_BYTES, &p, &why);
+
+	if (r) {
+		assert(!p && why.len);
+		return 0;
+	}
+	for (uint32_t type = 0; type < p->ntypes; type++)
+		draw(p, type);
+	write_again(p);
+	return 0;
+}

@@ -1,0 +1,212 @@
+/*
+ * Out of memory, at every single allocation: building, writing, reading and
+ * drawing fail with -ENOMEM, or succeed without it, and leak nothing.
+ *
+ * malloc and its kin are ours in this program, over glibc's own; sanitizers
+ * bring theirs, so that there is nothing to test with.
+ */
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/export.h"
+#include "profile/pprof.h"
+#include "profile/summary.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_MALLOC 0
+#else
+#define OWN_MALLOC 1
+#endif
+
+#define NEVER LONG_MAX
+
+static long left = NEVER; /* allocations before one fails */
+static long alive;        /* allocated and not yet freed, while counting */
+static bool failed;
+
+#if OWN_MALLOC
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+void __libc_free(void *p);
+
+static bool
+refuse(void)
+{
+	if (left == NEVER)
+		return false;
+	if (left-- > 0)
+		return false;
+	left = 0; /* and every one after it */
+	failed = true;
+	return true;
+}
+
+void *
+malloc(size_t n)
+{
+	if (refuse())
+		return NULL;
+	alive++;
+	return __libc_malloc(n);
+}
+
+void *
+calloc(size_t n, size_t size)
+{
+	if (refuse())
+		return NULL;
+	alive++;
+	return __libc_calloc(n, size);
+}
+
+void *
+realloc(void *p, size_t n)
+{
+	if (refuse())
+		return NULL;
+	alive += !p;
+	return __libc_realloc(p, n);
+}
+
+void
+free(void *p)
+{
+	alive -= p != NULL;
+	__libc_free(p);
+}
+#endif
+
+/* Runs act with the nth allocation failing, for every n that it reaches. */
+static void
+check_all_failures(int (*act)(void *), void *arg)
+{
+	long n = 0, before;
+	int r;
+
+	do {
+		failed = false;
+		before = alive;
+		left = n++;
+		r = act(arg);
+		left = NEVER;
+		ck_assert_int_eq(r, failed ? -ENOMEM : 0);
+		ck_assert_int_eq(alive, before);
+	} while (failed);
+	ck_assert_int_gt(n, 1);
+}
+
+static int
+build(void *arg)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	int64_t v[] = {1};
+	char name[16];
+	int r = p ? profile_type(p, "samples", "count") : -ENOMEM;
+
+	(void)arg;
+	for (uint32_t i = 0; !r && i < 100; i++) {
+		struct function f = {0};
+		struct line line = {0};
+		struct label label = {.num = i};
+		uint32_t at;
+
+		snprintf(name, sizeof(name), "function %u", i);
+		r = profile_cstring(p, name, &f.name);
+		if (!r)
+			r = profile_function(p, &f, &line.function);
+		if (!r)
+			r = profile_location(p, PROFILE_NONE, i, &line, 1, &at);
+		if (!r)
+			r = profile_sample(p, &at, 1, &label, 1, v);
+	}
+	return r;
+}
+
+static int
+encode(void *p)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+
+	return pprof_encode(p, &file);
+}
+
+static int
+decode(void *file)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const struct buf *b = file;
+
+	return pprof_decode(b->p, b->len, BUF_MAX_SMALL, &p, &why);
+}
+
+static int
+draw(void *p)
+{
+	static const struct export_meta meta = {
+		.title = "t", .id = "i", .service = "s", .type = "cpu"};
+	CLEANUP_TREE struct tree *t = NULL;
+	int r = tree_new(p, 1, &t);
+
+	for (size_t i = 0; !r && i < nformats; i++) {
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+		r = formats[i].write(t, &meta, &out);
+	}
+	if (!r) {
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+		r = summary_top(t, 0, &out);
+	}
+	return r;
+}
+
+TEST(a_profile_half_built_is_freed)
+{
+	if (!OWN_MALLOC)
+		SKIP("a sanitizer owns malloc");
+	check_all_failures(build, NULL);
+}
+END
+
+TEST(a_file_half_written_is_freed)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;a 1\nmain;b 2\n");
+
+	if (!OWN_MALLOC)
+		SKIP("a sanitizer owns malloc");
+	check_all_failures(encode, p);
+}
+END
+
+TEST(a_file_half_read_is_freed)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;a 1\nmain;b 2\n");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+
+	if (!OWN_MALLOC)
+		SKIP("a sanitizer owns malloc");
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	check_all_failures(decode, &file);
+}
+END
+
+TEST(a_tree_half_drawn_is_freed)
+{
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("main;a 1\nmain;b@/lib/b.so 2\n");
+
+	if (!OWN_MALLOC)
+		SKIP("a sanitizer owns malloc");
+	ck_assert_int_eq(profile_location(p, 0, 7, NULL, 0, &p->stack[0]), 0);
+	check_all_failures(draw, p);
+}
+END
+
+	SUITE("profile_oom", a_profile_half_built_is_freed,
+              a_file_half_written_is_freed, a_file_half_read_is_freed,
+              a_tree_half_drawn_is_freed)

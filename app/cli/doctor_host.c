@@ -158,7 +158,7 @@ is_worker(const struct doctor *d, const char *pid)
 
 	if (!isdigit((unsigned char)*pid) || strlen(pid) > 10)
 		return false;
-	snprintf(path, sizeof(path), "proc/%s/comm", pid);
+	snprintf(path, sizeof(path), "proc/%.10s/comm", pid);
 	return !doctor_read(d, path, &comm) &&
 	       !strcmp(buf_str(&comm), "stoker-worker\n");
 }
@@ -220,8 +220,10 @@ check_caps(struct doctor *d)
 	};
 	bool whole = true;
 
-	if (!d->worker)
+	if (!d->worker) {
+		found(d, "no worker runs");
 		return SKIPPED;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
 		if (d->worker_caps & needed[i].any)
 			continue;
@@ -247,8 +249,10 @@ check_memlock(struct doctor *d)
 	char path[64];
 	unsigned long long limit;
 
-	if (!d->worker)
+	if (!d->worker) {
+		found(d, "no worker runs");
 		return SKIPPED;
+	}
 	snprintf(path, sizeof(path), "proc/%d/limits", (int)d->worker);
 	line = doctor_read(d, path, &text) ? NULL
 	                                   : strstr(buf_str(&text), name);

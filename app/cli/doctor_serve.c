@@ -188,7 +188,6 @@ check_ready(struct doctor *d)
 		return FINE;
 	}
 	say_reply(d, &r);
-	value_show(&d->found, json_object_get(r.json, "details"));
 	fix(d, "see the lines about the store and the worker");
 	return BROKEN;
 }

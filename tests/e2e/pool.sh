@@ -1,0 +1,68 @@
+#!/bin/bash
+# The pool as the API unit runs it, without systemd: reloads lose no request,
+# and a socket handed over is used in place of one of its own.
+. "$(dirname "$0")/../lib/e2e.sh"
+STATE=$(mktemp -d /var/tmp/stoker-pool-XXXXXX)
+PORT=$(free_port)
+trap e2e_stop EXIT
+trap 'exit 1' INT TERM
+stack_folder
+install -m 755 "$B/stoker" "$B/stoker-api" "$STATE/bin/"
+RATE=10000r/s stack_conf
+stack_token
+sed "s|/usr/sbin/stoker-api|$STATE/bin/stoker-api|" systemd/pool >"$STATE/bin/pool"
+chmod 755 "$STATE/bin/pool"
+nginx_start || { echo "not ok nginx starts"; exit 1; }
+
+healthy() { curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"; }
+children() { pgrep -P "$(<"$STATE/pid/api")" | sort | paste -sd' '; }
+# The background process itself becomes the pool.
+pool_start() { # command before the pool's
+  background api become env PATH="$STATE/bin:$PATH" "$@" "$STATE/bin/pool" "$STATE/stoker.conf"
+}
+become() {
+  [ "$(id -u)" -ne 0 ] || exec setpriv --reuid "$RUN_USER" --regid "$RUN_GROUP" --clear-groups -- "$@"
+  exec "$@"
+}
+# Four new processes in place of four old ones.
+replaced() { # pids
+  local now old
+  now=$(children)
+  [ "$(wc -w <<<"$now")" = 4 ] || return 1
+  for old in $1; do [[ " $now " != *" $old "* ]] || return 1; done
+}
+reload() {
+  local before
+  before=$(children)
+  kill -USR2 "$(<"$STATE/pid/api")"
+  wait_for 10 replaced "$before" || { echo "had $before, has $(children)"; return 1; }
+}
+# More than the 3 that multiwatch allows by itself.
+ten_reloads() { for _ in 1 2 3 4 5 6 7 8 9 10; do reload || return 1; done; }
+
+pool_start
+check the_pool_starts wait_for 10 healthy
+check it_has_the_configured_size equal "$(children | wc -w)" 4
+check its_socket_is_closed_to_others equal "$(stat -c '%F %a' "$STATE/run/api.sock")" "socket 660"
+
+{
+  while [ ! -e "$STATE/enough" ]; do
+    curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$PORT/readyz"
+  done >"$STATE/codes"
+} &
+load=$!
+check ten_reloads_in_a_row_replace_every_process ten_reloads
+touch "$STATE/enough"
+wait $load
+check and_lose_no_request equal "$(sort "$STATE/codes" | uniq -c | awk '{ print $2 }' | paste -sd' ')" 503
+check while_there_were_some test "$(wc -l <"$STATE/codes")" -gt 20
+
+pid=$(<"$STATE/pid/api")
+process_stop api
+check sigterm_ends_it process_gone "$pid"
+rm -f "$STATE/run/api.sock"
+
+# systemd-socket-activate stands for the socket unit: descriptor 0 listens.
+pool_start systemd-socket-activate --inetd -l "$STATE/run/api.sock"
+check a_socket_handed_over_is_served wait_for 10 healthy
+check by_multiwatch_itself equal "$(ps -o comm= -p "$(<"$STATE/pid/api")")" multiwatch

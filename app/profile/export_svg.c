@@ -31,11 +31,14 @@ struct picture {
 	uint32_t rows;
 };
 
-/* XML 1.0 has no escape for most control characters. */
+/* XML has no escape for most control characters, nor for U+FFFE and U+FFFF.
+ * Source: XML 1.0, production 2 (Char). */
 static bool
-forbidden(unsigned char c)
+forbidden(const unsigned char *s, size_t len)
 {
-	return c < ' ' && c != '\t' && c != '\n';
+	if (len == 3)
+		return s[0] == 0xEF && s[1] == 0xBF && s[2] >= 0xBE;
+	return len == 0 || (*s < ' ' && *s != '\t' && *s != '\n');
 }
 
 /* Appends up to most characters of s. */
@@ -47,7 +50,7 @@ put_text(struct buf *out, const char *s, size_t n, size_t most)
 	for (; p < end && most; most--) {
 		size_t len = utf8_len(p, (size_t)(end - p));
 
-		if (len == 0 || forbidden(*p))
+		if (forbidden(p, len))
 			buf_puts(out, "\xEF\xBF\xBD");
 		else if (*p == '<')
 			buf_puts(out, "&lt;");

@@ -17,7 +17,7 @@ static const struct export_meta meta = {
 };
 
 /* Hostile names: markup, an end of script, bytes that are not UTF-8. */
-#define HOSTILE "a</script><b>&\"\\;x 1\n\xFF\x01z 1\n"
+#define HOSTILE "a</script><b>&\"\\;x 1\n\xFF\x01z\xEF\xBF\xBF 1\n"
 
 static int
 write_as(const char *format, const char *folded, struct buf *out)
@@ -189,6 +189,7 @@ TEST(an_svg_of_hostile_names_holds_no_markup_of_theirs)
 	ck_assert_uint_eq(count(buf_str(&b), "<b>"), 0);
 	ck_assert_uint_eq(count(buf_str(&b), "\xFF"), 0);
 	ck_assert_uint_eq(count(buf_str(&b), "\x01"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "\xEF\xBF\xBF"), 0);
 	ck_assert_uint_gt(count(buf_str(&b), "&lt;/script>"), 0);
 }
 END

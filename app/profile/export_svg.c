@@ -54,6 +54,8 @@ put_text(struct buf *out, const char *s, size_t n, size_t most)
 			buf_puts(out, "\xEF\xBF\xBD");
 		else if (*p == '<')
 			buf_puts(out, "&lt;");
+		else if (*p == '>') /* "]]>" may not stand in text */
+			buf_puts(out, "&gt;");
 		else if (*p == '&')
 			buf_puts(out, "&amp;");
 		else

@@ -17,7 +17,7 @@ static const struct export_meta meta = {
 };
 
 /* Hostile names: markup, an end of script, bytes that are not UTF-8. */
-#define HOSTILE "a</script><b>&\"\\;x 1\n\xFF\x01z\xEF\xBF\xBF 1\n"
+#define HOSTILE "a</script><b>&]]>\"\\;x 1\n\xFF\x01z\xEF\xBF\xBF 1\n"
 
 static int
 write_as(const char *format, const char *folded, struct buf *out)
@@ -187,10 +187,11 @@ TEST(an_svg_of_hostile_names_holds_no_markup_of_theirs)
 	ck_assert_int_eq(write_as("svg", HOSTILE, &b), 0);
 	ck_assert_uint_eq(count(buf_str(&b), "</script"), 0);
 	ck_assert_uint_eq(count(buf_str(&b), "<b>"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "]]>"), 0);
 	ck_assert_uint_eq(count(buf_str(&b), "\xFF"), 0);
 	ck_assert_uint_eq(count(buf_str(&b), "\x01"), 0);
 	ck_assert_uint_eq(count(buf_str(&b), "\xEF\xBF\xBF"), 0);
-	ck_assert_uint_gt(count(buf_str(&b), "&lt;/script>"), 0);
+	ck_assert_uint_gt(count(buf_str(&b), "&lt;/script&gt;"), 0);
 }
 END
 

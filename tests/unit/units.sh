@@ -92,7 +92,7 @@ errors_of_nginx_are_the_apis() {
 check units_are_clean units_are_clean
 check drop_ins_are_clean drop_ins_are_clean
 check the_api_unit_is_sandboxed exposed_at_most 5 "$api"
-check the_worker_unit_is_sandboxed exposed_at_most 24 "$worker"
+check the_worker_unit_is_sandboxed exposed_at_most 26 "$worker"
 if [ "$(id -u)" -eq 0 ]; then
   check users_are_made users_are_made
   check folders_are_made folders_are_made

@@ -1,0 +1,90 @@
+#!/bin/bash
+# The client against a real installation.
+. "$(dirname "$0")/../lib/e2e.sh"
+e2e_start demo
+background demo "$STATE/bin/demo"
+
+says() { # text, command: its output, both streams, holds the text
+  local text=$1 out
+  shift
+  out=$("$@" 2>&1) || :
+  [[ $out == *"$text"* ]] || { echo "expected '$text' in: $out"; return 1; }
+}
+leaves() { # status, command
+  local want=$1 got
+  shift
+  "$@" >/dev/null 2>&1
+  got=$?
+  [ $got -eq "$want" ] || { echo "left with $got, expected $want"; return 1; }
+}
+json() { # jq filter, command: true of its standard output
+  local filter=$1
+  shift
+  "$@" | jq -e "$filter" >/dev/null
+}
+
+check a_service_is_added leaves 0 stoker_cli service add demo --exe "$STATE/bin/demo" --label team=core
+check a_second_time_it_exists says '(ServiceExists)' stoker_cli service add demo --exe "$STATE/bin/demo"
+check it_is_listed json 'any(.[]; .name == "demo" and .labels.team == "core")' stoker_cli --json service list
+processes() { json '.processes | length > 0' stoker_cli --json service show demo --processes; }
+check its_processes_are_seen wait_for 10 processes
+
+# Stdout of one run serves several claims.
+stoker_cli run demo --seconds 1 --wait >"$STATE/out" 2>"$STATE/err"
+check run_ends_well equal $? 0
+check run_shows_the_top_functions grep -q 'model::matmul' "$STATE/out"
+check run_shows_the_link grep -Eq '^flame graph: http://.*/flamegraph\?' "$STATE/out"
+check progress_is_plain_lines_off_a_terminal grep -q '^capturing$' "$STATE/err"
+no_bar() { ! grep -q $'\r' "$STATE/err"; }
+check without_a_bar no_bar
+id=$(sed -n 's/^profile: *//p' "$STATE/out")
+check top_shows_it_again says 'model::matmul' stoker_cli top "$id"
+check top_as_json json '.[0].selfPct > 0' stoker_cli --json top "$id"
+check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | wc -l)" 2
+check get_writes_a_file leaves 0 stoker_cli get "$id" --output "$STATE/demo.pb.gz"
+check that_is_gzip gzip -t "$STATE/demo.pb.gz"
+check get_folded says 'model::matmul' stoker_cli get "$id" --format folded
+check an_unknown_format_is_refused says '(InvalidParameter)' stoker_cli get "$id" --format bmp
+check run_as_json json '.status == "completed"' stoker_cli --json run demo --seconds 1 --wait
+check run_without_wait_prints_the_id_only json '.phase' stoker_cli --json run demo --seconds 1
+
+interrupted() {
+  local pid sess
+  stoker_cli_exec --json run demo --seconds 60 --wait --type cpu >"$STATE/out" 2>"$STATE/err" &
+  pid=$!
+  wait_for 20 a_long_one_runs || { cat "$STATE/err"; return 1; }
+  kill -TERM $pid
+  wait $pid
+  [ $? -eq 130 ] || { echo "left with another status"; cat "$STATE/err"; return 1; }
+  sess=$(sed -n 's/^stoker: cancelled //p' "$STATE/err")
+  [ "$(finished "$sess" | jq -r .phase)" = cancelled ]
+}
+a_long_one_runs() { says '(ProfileInProgress)' stoker_cli run demo --seconds 60; }
+stoker_cli_exec() { exec "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "$@"; }
+check an_interrupt_cancels_the_capture interrupted
+
+check an_unknown_service_is_told says '(UnknownService)' stoker_cli run none
+check and_fails leaves 1 stoker_cli run none
+check an_unknown_command_is_usage leaves 2 stoker_cli frob
+check no_server_is_told_apart leaves 3 stoker_cli --server http://127.0.0.1:0 service list
+check a_bad_token_is_told says '(Unauthorized)' stoker_cli --token bad service list
+check errors_are_json_when_asked json '.error_code == "UnknownService"' stoker_cli --json service show none
+
+echo "[{\"name\":\"one\",\"match\":{\"exe\":\"/bin/true\"}},{\"name\":\"two\",\"match\":{\"exe\":\"/bin/false\"}}]" >"$STATE/services.json"
+check apply_creates says 'two: created' stoker_cli service apply "$STATE/services.json"
+check apply_replaces says 'two: replaced' stoker_cli service apply "$STATE/services.json"
+check a_file_that_is_not_json_is_named says "$STATE/out:1:" stoker_cli service apply "$STATE/out"
+check remove leaves 0 stoker_cli service remove two
+check removed_is_gone says '(UnknownService)' stoker_cli service show two
+
+key=$(stoker_cli --json token create short --tenant 550e8400 --config "$STATE/stoker.conf")
+check a_new_token_works leaves 0 stoker_cli --token "$(jq -r .key <<<"$key")" service list
+check it_is_listed_without_its_key json 'any(.[]; .name == "short" and (has("key") | not))' stoker_cli --json token list
+check it_is_revoked leaves 0 stoker_cli token revoke "$(jq -r .id <<<"$key")"
+check and_works_no_more says '(Unauthorized)' stoker_cli --token "$(jq -r .key <<<"$key")" service list
+
+broken() { stoker_cli --json doctor --config "$STATE/stoker.conf" | jq -r '.[] | select(.verdict == "broken") | .check + ": " + .found'; }
+check doctor_finds_nothing_broken equal "$(broken)" ""
+check and_says_so_by_its_status leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
+process_stop worker
+check doctor_finds_a_dead_worker leaves 1 stoker_cli doctor --config "$STATE/stoker.conf"

@@ -82,6 +82,7 @@ TARGETS := $(patsubst tests/targets/%.c,$(B)/targets/%,\
 	   $(patsubst tests/targets/%.cc,$(B)/targets/%,\
 	   $(wildcard tests/targets/*.cc))
 TESTLIB := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/lib/*.c))
+UI      := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/ui/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
 $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
@@ -98,6 +99,8 @@ $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
+$(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/libtest.a $(call archives,profile base)
+	$(test_link)
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	$(test_link)
 FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o
@@ -111,7 +114,7 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: all $(UNITS) $(FUZZERS) $(TARGETS)
+check-built: all $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run
 unit: $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit

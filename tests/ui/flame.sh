@@ -2,12 +2,14 @@
 # The flame graph page in a real browser: a page of each kind is put together
 # with the tests that drive it, and Chromium prints what they report.
 set -u
+export_page=$(realpath "${B:-build}")/tests/ui/page
 cd "$(dirname "$0")"
 
 browser=$(command -v chromium || command -v google-chrome) || {
   echo "skip flame: no chromium"
   exit 0
 }
+pages='exported empty big page sandbox-page'
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -40,9 +42,17 @@ awk -v n=50000 -f tree.awk >"$tmp/big.json"
 page small.json flame.js | tee "$tmp/page.html" >"$tmp/sandbox-page.html"
 page empty.json empty.js >"$tmp/empty.html"
 page "$tmp/big.json" big.js >"$tmp/big.html"
+# What the exporter writes, with the test behind it: it must run as it is.
+{
+  printf '%s\n' 'main@/bin/shop;parse</script>@/lib/parse.so 30' \
+    'main@/bin/shop;work 70' | "$export_page"
+  echo '<script>'
+  cat run.js exported.js
+  echo '</script>'
+} >"$tmp/exported.html"
 {
   echo '<!doctype html><meta charset="utf-8"><pre id="report"></pre>'
-  echo '<body data-pages="empty big page sandbox-page"><script>'
+  echo "<body data-pages=\"$pages\"><script>"
   cat frames.js
   echo '</script>'
 } >"$tmp/index.html"
@@ -58,6 +68,6 @@ timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
 
 grep -aoE '(not )?ok [a-z-]+/.*' "$tmp/dom" |
   sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'
-for name in page sandbox-page empty big; do
+for name in $pages; do
   grep -q "ok $name/all_" "$tmp/dom" || echo "not ok $name: stopped half-way"
 done

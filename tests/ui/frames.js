@@ -6,12 +6,15 @@
 (() => {
   const report = document.getElementById('report');
   const pages = document.body.dataset.pages.split(' ');
-  let name;
+  const PATIENCE_MS = 9000; /* virtual: a page that hangs costs no time */
+  let name, timer;
 
   function next() {
     document.querySelector('iframe')?.remove();
+    clearTimeout(timer);
+    timer = setTimeout(next, PATIENCE_MS);
     name = pages.shift();
-    if (!name) return;
+    if (!name) return clearTimeout(timer);
     const frame = document.createElement('iframe');
     frame.width = 1200;
     frame.height = 700;

@@ -1,7 +1,8 @@
 #include "match.h"
 
+#include "base/pattern.h"
+
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,29 +15,11 @@ path_ok(const char *s)
 }
 
 static bool
-intervals_ok(const char *pattern)
-{
-	int n = 0;
-
-	for (const char *s = strchr(pattern, '{'); s; s = strchr(s + 1, '{')) {
-		char *end;
-
-		if (++n > MATCH_MAX_INTERVALS ||
-		    strtoul(s + 1, &end, 10) > MATCH_MAX_REPEATS ||
-		    (*end == ',' &&
-		     strtoul(end + 1, NULL, 10) > MATCH_MAX_REPEATS))
-			return false;
-	}
-	return true;
-}
-
-static bool
 pattern_ok(const char *s)
 {
 	regex_t re;
 
-	if (strlen(s) > MATCH_MAX_PATTERN || !intervals_ok(s) ||
-	    regcomp(&re, s, REG_EXTENDED | REG_NOSUB))
+	if (pattern_compile(s, &re))
 		return false;
 	regfree(&re);
 	return true;
@@ -62,8 +45,8 @@ static const struct {
 	{"exe", path_ok, "the absolute path of an executable"},
 	{"pidFile", path_ok, "the absolute path of a pid file"},
 	{"cmdline", pattern_ok,
-         "an extended regular expression of at most 256 bytes and two "
-         "intervals up to 255"},
+         "a POSIX extended regular expression of at most 512 bytes, without "
+         "back-references, with one count of up to 100 at most"},
 };
 
 int

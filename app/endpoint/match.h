@@ -7,10 +7,6 @@
 #include "base/json.h"
 
 #define MATCH_MAX_TEXT 1000
-/* glibc expands a{m,n} into copies: these keep one pattern small. */
-#define MATCH_MAX_PATTERN   256
-#define MATCH_MAX_INTERVALS 2
-#define MATCH_MAX_REPEATS   255
 
 struct match_rule {
 	const char *kind, *value; /* both "" for none; borrowed */

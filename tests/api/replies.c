@@ -1,0 +1,197 @@
+/* Claims about every row of schemas.def, and that openapi tells all rows. */
+#include "lib/api_rows.h"
+
+#include <string.h>
+
+static bool
+is_time(const json_t *v)
+{
+	const char *s = json_string_value(v);
+
+	return s && strlen(s) == 24 && s[10] == 'T' && s[23] == 'Z';
+}
+
+static bool
+type_fits(const char *type, const json_t *v)
+{
+	if (!strcmp(type, "TIME"))
+		return is_time(v);
+	if (!strcmp(type, "TIME_OR_NULL"))
+		return json_is_null(v) || is_time(v);
+	if (!strcmp(type, "STRING_OR_NULL"))
+		return json_is_null(v) || json_is_string(v);
+	if (!strcmp(type, "INTEGER"))
+		return json_is_integer(v);
+	if (!strcmp(type, "NUMBER"))
+		return json_is_number(v);
+	if (!strcmp(type, "BOOLEAN"))
+		return json_is_boolean(v);
+	if (!strcmp(type, "LIST") || !strcmp(type, "STRINGS"))
+		return json_is_array(v);
+	if (!strcmp(type, "OBJECT"))
+		return json_is_object(v);
+	return json_is_string(v);
+}
+
+static void
+assert_schema(const char *schema, const json_t *j)
+{
+	size_t n = 0;
+
+	ck_assert_msg(json_is_object(j), "%s is no object", schema);
+	for (size_t i = 0; i < nfields; i++) {
+		const struct field_row *f = &fields[i];
+		const json_t *v = json_object_get(j, f->name);
+		json_t *item;
+		size_t at;
+
+		if (strcmp(f->schema, schema))
+			continue;
+		n++;
+		ck_assert_msg(v && type_fits(f->type, v), "%s.%s", schema,
+		              f->name);
+		if (!strcmp(f->type, "LIST"))
+			json_array_foreach(v, at, item)
+				assert_schema(f->of, item);
+		if (!strcmp(f->type, "OBJECT") && strcmp(f->of, "ANY"))
+			assert_schema(f->of, v);
+	}
+	ck_assert_msg(json_object_size(j) == n, "%s has other fields", schema);
+}
+
+TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	for
+		EACH_ROUTE(r)
+		{
+			CLEANUP_GOOD struct good g = good_ask(r, id);
+			CLEANUP_REPLY struct client_reply reply = {0};
+			bool text = !strcmp(r->reply, "TEXT") ||
+			            !strcmp(r->reply, "VIEWS") ||
+			            !strcmp(r->reply, "OPENAPI");
+
+			if (r->method == METHOD_DELETE)
+				continue; /* below: they end what the others
+				             need */
+			reply = ask(&a, g.ask);
+			ck_assert_msg(reply.status == r->status, "%s: %s",
+			              r->name, buf_str(&reply.body));
+			if (!text)
+				assert_schema(r->reply, reply.json);
+		}
+}
+END
+
+TEST(every_delete_answers_204_without_a_body)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		ask(&a, (struct ask){
+				.key = KEY_ADMIN,
+				.method = "POST",
+				.path = "/api/v1/tokens",
+				.body = "{\"name\":\"n\",\"role\":\"viewer\"}",
+			});
+	char id[ID_MAX], tokens[128];
+	const char *const paths[] = {tokens, API_PROFILES "/%s",
+	                             "/api/v1/services/" TEST_SERVICE};
+
+	snprintf(tokens, sizeof(tokens), "/api/v1/tokens/%s",
+	         reply_text(&made, "id"));
+	test_profile(&a, id);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		CLEANUP_REPLY struct client_reply once = {0}, again = {0};
+		char path[160];
+
+		snprintf(path, sizeof(path), "%s%s",
+		         i == 1 ? API_PROFILES "/" : paths[i],
+		         i == 1 ? id : "");
+		once = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                            .method = "DELETE",
+		                            .path = path});
+		ck_assert_int_eq(once.status, 204);
+		ck_assert_uint_eq(once.body.len, 0);
+		again = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                             .method = "DELETE",
+		                             .path = path});
+		ck_assert_int_eq(again.status, 404);
+	}
+}
+END
+
+	/* --- description
+           ------------------------------------------------------------ */
+
+	static const json_t *
+	named(const json_t *list, const char *name)
+{
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(
+		list, i,
+		v) if (!strcmp(json_string_value(json_object_get(v, "name")),
+	                       name)) return v;
+	return NULL;
+}
+
+TEST(openapi_describes_every_route_and_every_parameter)
+{
+	static const char *const lower[] = {"get", "head", "post", "put",
+	                                    "delete"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply doc =
+		ask(&a, (struct ask){.path = "/openapi.json"});
+	const json_t *paths = json_object_get(doc.json, "paths");
+
+	ck_assert_str_eq(reply_text(&doc, "openapi"), "3.1.0");
+	for
+		EACH_ROUTE(r)
+		{
+			const json_t *op =
+				json_object_get(json_object_get(paths, r->path),
+			                        lower[r->method]);
+
+			ck_assert_str_eq(json_string_value(json_object_get(
+						 op, "operationId")),
+			                 r->name);
+		for
+			EACH_PARAM(p)
+		if (p->op == r->op && p->in != IN_BODY)
+			ck_assert_ptr_nonnull(named(
+				json_object_get(op, "parameters"), p->name));
+		}
+}
+END
+
+TEST(openapi_resolves_every_reference)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply doc =
+		ask(&a, (struct ask){.path = "/openapi.json"});
+	const json_t *all = json_object_get(
+		json_object_get(doc.json, "components"), "schemas");
+	static const char ref[] = "#/components/schemas/";
+	int n = 0;
+
+	for (const char *s = strstr(buf_str(&doc.body), ref); s;
+	     s = strstr(s, ref), n++) {
+		char name[64];
+
+		s += sizeof(ref) - 1;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(s, "\""), s);
+		ck_assert_msg(json_object_get(all, name), "%s", name);
+	}
+	ck_assert_int_gt(n, 20);
+}
+END
+
+	SUITE_TIMEOUT("replies", 60,
+                      every_reply_has_the_fields_of_its_schema_and_no_others,
+                      every_delete_answers_204_without_a_body,
+                      openapi_describes_every_route_and_every_parameter,
+                      openapi_resolves_every_reference)

@@ -1,0 +1,300 @@
+#include "lib/api.h"
+
+#include "base/file.h"
+#include "profile/pprof.h"
+#include "store/token.h"
+#include "store/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+static void
+listen_at(struct test_api *a)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+
+	snprintf(a->socket, sizeof(a->socket), "%s/api.sock", a->store.dir);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", a->socket);
+	a->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(
+		bind(a->listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	ck_assert_int_eq(listen(a->listener, 128), 0);
+}
+
+static void
+write_conf(const struct test_api *a, int n, const char *extra, char path[96])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int fd;
+
+	snprintf(path, 96, "%s/stoker.conf", a->store.dir);
+	buf_addf(&text,
+	         "[store]\ndir = %s\n[api]\npublic_url = http://stoker.test\n"
+	         "run_dir = %s\npool = %d\n%s\n"
+	         "[scope." TEST_TENANT "]\nunits = a.service b.service\n"
+	         "exe = /bin /opt/app\n",
+	         a->store.dir, a->store.dir, n, extra);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_eq(fd_write_all(fd, text.p, text.len), 0);
+	close(fd);
+}
+
+/* Dies with the test, however that ends. */
+static pid_t
+start_process(const struct test_api *a, const char *conf)
+{
+	const char *build = getenv("B");
+	char program[256], log[96];
+	pid_t pid;
+
+	snprintf(program, sizeof(program), "%s/stoker-api",
+	         build ? build : "build");
+	snprintf(log, sizeof(log), "%s/api.log", a->store.dir);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(open(log, O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
+	dup2(a->listener, STDIN_FILENO);
+	execl(program, program, "--config", conf, NULL);
+	perror(program);
+	_exit(127);
+}
+
+static void
+make_key(struct test_api *a, enum api_key k, const char *role,
+         const char *tenants)
+{
+	const struct token_ask t = {
+		.name = role,
+		.role = role,
+		.tenants = tenants,
+		.default_tenant = tenants[0] == 't' ? TEST_TENANT : tenants,
+	};
+	char id[ID_MAX];
+
+	ck_assert_int_eq(token_create(&a->store.s, &t, id, a->keys[k]), 0);
+}
+
+static void
+fill_store(struct test_api *a)
+{
+	const struct worker w = {
+		.host = TEST_HOST,
+		.boot_id = "boot",
+		.version = "1",
+		.capabilities = "{}",
+		.pid = 1,
+	};
+	const struct process p = {
+		.host = TEST_HOST,
+		.tenant = TEST_TENANT,
+		.service = TEST_SERVICE,
+		.boot_id = "boot",
+		.argv0 = "/bin/true",
+		.cmdline = "/bin/true --password=x",
+		.pid = 77,
+	};
+
+	make_key(a, KEY_VIEWER, "viewer", TEST_TENANT);
+	make_key(a, KEY_OPERATOR, "operator", TEST_TENANT);
+	make_key(a, KEY_ADMIN, "admin", "t t2");
+	make_key(a, KEY_OTHER, "admin", "other");
+	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+	ck_assert_int_eq(process_put(&a->store.s, &p), 0);
+}
+
+struct test_api
+test_api(int n, const char *extra)
+{
+	struct test_api a = {.store = test_store(), .n = n};
+	char conf[96];
+
+	fill_store(&a);
+	listen_at(&a);
+	write_conf(&a, n, extra, conf);
+	for (int i = 0; i < n; i++)
+		a.pids[i] = start_process(&a, conf);
+	return a;
+}
+
+void
+test_api_done(struct test_api *a)
+{
+	close(a->listener);
+	for (int i = 0; i < a->n; i++) {
+		if (a->pids[i] <= 0)
+			continue;
+		kill(a->pids[i], SIGKILL);
+		waitpid(a->pids[i], NULL, 0);
+	}
+	test_store_done(&a->store);
+}
+
+static void
+add(struct client_param *p, size_t *n, const char *name, const char *value)
+{
+	ck_assert_uint_lt(*n, CLIENT_MAX_PARAMS - 1);
+	if (value)
+		p[(*n)++] = (struct client_param){name, value};
+}
+
+int
+ask_begin(struct test_api *a, struct ask q)
+{
+	struct client_param p[CLIENT_MAX_PARAMS] = {0};
+	char bearer[10000], length[24];
+	int fd = client_connect(a->socket);
+	size_t n = 0;
+
+	ck_assert_int_ge(fd, 0);
+	snprintf(bearer, sizeof(bearer), "Bearer %s",
+	         q.bearer ? q.bearer : a->keys[q.key]);
+	snprintf(length, sizeof(length), "%zu", q.body ? strlen(q.body) : 0);
+	add(p, &n, "REQUEST_METHOD", q.method ? q.method : "GET");
+	add(p, &n, "REQUEST_URI", q.path);
+	add(p, &n, "CONTENT_LENGTH", length);
+	add(p, &n, "CONTENT_TYPE",
+	    q.type   ? q.type
+	    : q.body ? "application/json"
+	             : "");
+	add(p, &n, "REQUEST_ID", "test-request-id");
+	if (q.key || q.bearer)
+		add(p, &n, "HTTP_AUTHORIZATION", bearer);
+	add(p, &n, "HTTP_X_TENANT_ID", q.tenant);
+	add(p, &n, "HTTP_ACCEPT", q.accept);
+	add(p, &n, "HTTP_IF_NONE_MATCH", q.if_none_match);
+	add(p, &n, "HTTP_IDEMPOTENCY_KEY", q.idempotency);
+	add(p, &n, "METRICS_ALLOWED", q.scraper ? "1" : NULL);
+	client_send(fd, p, q.body ? q.body : "", q.body ? strlen(q.body) : 0);
+	return fd;
+}
+
+struct client_reply
+ask_end(int fd)
+{
+	struct client_reply r;
+
+	client_receive(fd, &r);
+	close(fd);
+	return r;
+}
+
+struct client_reply
+ask(struct test_api *a, struct ask q)
+{
+	return ask_end(ask_begin(a, q));
+}
+
+static const char *
+text_of(const json_t *j)
+{
+	static char text[4][2048];
+	static int turn;
+	char *out = text[turn++ & 3];
+
+	out[0] = '\0';
+	if (json_is_string(j))
+		snprintf(out, 2048, "%s", json_string_value(j));
+	else if (json_is_integer(j))
+		snprintf(out, 2048, "%lld", (long long)json_integer_value(j));
+	return out;
+}
+
+const char *
+reply_text(const struct client_reply *r, const char *name)
+{
+	return text_of(json_object_get(r->json, name));
+}
+
+const char *
+reply_detail(const struct client_reply *r, const char *name)
+{
+	return text_of(
+		json_object_get(json_object_get(r->json, "details"), name));
+}
+
+void
+assert_error(const struct client_reply *r, int status, const char *code)
+{
+	ck_assert_msg(r->status == status &&
+	                      !strcmp(reply_text(r, "error_code"), code),
+	              "expected %d %s, got: %s%s", status, code,
+	              buf_str(&r->head), buf_str(&r->body));
+	ck_assert_str_eq(client_header(r, "Content-Type"), "application/json");
+	ck_assert(*reply_text(r, "message"));
+	ck_assert(json_is_object(json_object_get(r->json, "details")));
+	ck_assert_str_eq(client_header(r, "X-Request-Id"), "test-request-id");
+}
+
+/* main -> work, two samples of 10 ms. */
+static void
+encode_profile(struct buf *out)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	struct function f = {0};
+	struct line line = {0};
+	uint32_t at[2], mapping;
+	struct mapping m = {.start = 0x1000, .limit = 0x9000};
+	const char *const names[] = {"work", "main"};
+	const int64_t values[] = {2, 20000000};
+
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_type(p, "cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(profile_cstring(p, names[i], &f.name), 0);
+		ck_assert_int_eq(profile_function(p, &f, &line.function), 0);
+		ck_assert_int_eq(profile_location(p, mapping,
+		                                  0x2000 + (uint64_t)i, &line,
+		                                  1, &at[i]),
+		                 0);
+	}
+	ck_assert_int_eq(profile_sample(p, at, 2, NULL, 0, values), 0);
+	ck_assert_int_eq(pprof_encode(p, out), 0);
+}
+
+struct job_ref
+test_capture(struct test_api *a)
+{
+	CLEANUP_JOB struct job job = {0};
+	const struct session_ask q = test_ask();
+	char id[ID_MAX];
+
+	ck_assert_int_eq(job_enqueue(&a->store.s, &q, TEST_HOST, id), 0);
+	test_claim(&a->store.s, &job);
+	return job_ref(&job);
+}
+
+void
+test_capture_end(struct test_api *a, const struct job_ref *ref)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
+	struct session_result result = test_result();
+	struct blob blob;
+	const struct job_end end = {"done", "", "", &result, &blob};
+
+	result.top_functions =
+		"[{\"funcName\":\"work\",\"package\":\"app\",\"selfPct\":12.5,"
+		"\"cumulativePct\":100,\"sampleCount\":\"2\"}]";
+	encode_profile(&bytes);
+	ck_assert_int_eq(
+		blob_put(&a->store.s, BLOB_PPROF, bytes.p, bytes.len, &blob),
+		0);
+	ck_assert_int_eq(job_finish(&a->store.s, ref, &end), 0);
+}
+
+void
+test_profile(struct test_api *a, char id[static ID_MAX])
+{
+	const struct job_ref ref = test_capture(a);
+
+	test_capture_end(a, &ref);
+	memcpy(id, ref.session, ID_MAX);
+}

@@ -1,0 +1,62 @@
+/*
+ * A pool of real stoker-api processes on a store of their own, with the
+ * service "svc" of tenant "t", a live worker, and one process of svc.
+ */
+#pragma once
+
+#include "lib/fcgi_client.h"
+#include "lib/store.h"
+#include "store/token.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define API_MAX_POOL 8
+#define API_PROFILES "/api/v1/observability/profiling"
+
+enum api_key { KEY_NONE, KEY_VIEWER, KEY_OPERATOR, KEY_ADMIN, KEY_OTHER };
+
+struct test_api {
+	struct test_store store;
+	char socket[96];
+	int listener;
+	pid_t pids[API_MAX_POOL];
+	int n;
+	char keys[5][TOKEN_KEY_MAX]; /* OTHER: an admin of tenant "other" */
+};
+#define CLEANUP_API CLEANUP(test_api_done)
+
+/* What to ask; empty members are left out. */
+struct ask {
+	enum api_key key;
+	const char *bearer; /* instead of a key */
+	const char *method; /* GET */
+	const char *path;
+	const char *body; /* sent as application/json unless type says */
+	const char *type;
+	const char *tenant, *accept, *if_none_match, *idempotency;
+	bool scraper;
+};
+
+/* Starts n processes; extra is appended to [api]. */
+struct test_api test_api(int n, const char *extra);
+void test_api_done(struct test_api *a);
+
+/* Asks and waits for the reply. */
+struct client_reply ask(struct test_api *a, struct ask q);
+/* The same in two steps. */
+int ask_begin(struct test_api *a, struct ask q);
+struct client_reply ask_end(int fd);
+
+/* A member of the reply as text, "" when it is none. */
+const char *reply_text(const struct client_reply *r, const char *name);
+const char *reply_detail(const struct client_reply *r, const char *name);
+/* Fails unless the reply is this error. */
+void assert_error(const struct client_reply *r, int status, const char *code);
+
+/* A profile of svc that has been taken: its id. */
+void test_profile(struct test_api *a, char id[static ID_MAX]);
+/* One that a worker is taking. */
+struct job_ref test_capture(struct test_api *a);
+/* Ends it with a stored profile. */
+void test_capture_end(struct test_api *a, const struct job_ref *ref);

@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "quantity.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define WIDTH       1200 /* pixels */
@@ -76,25 +75,29 @@ drawn(const struct picture *g, uint32_t node)
 	return g->t->depth[node] < MAX_ROWS && width(g, node) >= g->least;
 }
 
-/* Chooses the least width, and counts the rows that are left. */
-static void
-measure(struct picture *g)
+/* Boxes to be drawn, and in how many rows. */
+static uint32_t
+count_boxes(struct picture *g)
 {
-	uint32_t boxes = MAX_BOXES + 1;
+	uint32_t boxes = 0;
 
-	for (g->least = MIN_WIDTH; boxes > MAX_BOXES; g->least *= 2) {
-		boxes = 0;
-		g->rows = 1;
-		for (uint32_t i = 0; i < g->t->n; i++) {
-			if (!drawn(g, i))
-				continue;
-			boxes++;
-			if (g->t->depth[i] >= g->rows)
-				g->rows = g->t->depth[i] + 1;
-		}
-		if (boxes <= MAX_BOXES)
-			return;
+	g->rows = 1;
+	for (uint32_t i = 0; i < g->t->n; i++) {
+		if (!drawn(g, i))
+			continue;
+		boxes++;
+		if (g->t->depth[i] >= g->rows)
+			g->rows = g->t->depth[i] + 1;
 	}
+	return boxes;
+}
+
+static void
+choose_least(struct picture *g)
+{
+	g->least = MIN_WIDTH;
+	while (count_boxes(g) > MAX_BOXES)
+		g->least *= 2;
 }
 
 static void
@@ -205,7 +208,7 @@ export_svg(const struct tree *t, const struct export_meta *meta,
 
 	if (t->total[0] > 0)
 		g.scale = (double)WIDTH / (double)t->total[0];
-	measure(&g);
+	choose_least(&g);
 	put_head(&g, meta);
 	if (t->total[0] > 0)
 		put_boxes(&g);

@@ -167,9 +167,8 @@ job_requeue(struct store *s, const struct job_ref *j)
 	                     ARGS(V(j->session), V(j->attempt))));
 }
 
-/* What becomes of a job whose worker is gone. */
-static int
-recover(struct store *s, const struct job *j)
+int
+job_abandon(struct store *s, const struct job *j)
 {
 	static const struct job_end died = {
 		"failed", "WorkerDied",
@@ -200,7 +199,7 @@ recover_all(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 		rc = row_one(s->db, &type, &j, sql, v, nv);
 		if (rc)
 			break;
-		rc = recover(s, &j);
+		rc = job_abandon(s, &j);
 		if (rc && rc != -ESTALE)
 			break;
 	}

@@ -73,6 +73,9 @@ MUST_CHECK int
 job_finish(struct store *s, const struct job_ref *j, const struct job_end *end);
 /* Puts it back in the queue, for a worker that stops. */
 MUST_CHECK int job_requeue(struct store *s, const struct job_ref *j);
+/* What becomes of a job that can't go on: run again, kept in part, or
+ * cancelled, as said above. */
+MUST_CHECK int job_abandon(struct store *s, const struct job *j);
 /* For a worker that starts; the number of jobs it found running. */
 MUST_CHECK int job_take_over(struct store *s, const char *host);
 /* The same for jobs of any host whose lease ran out grace_ms ago. */

@@ -1,0 +1,77 @@
+#include "base/pattern.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The numbers of "{n,m}"; the end of it, or NULL when one is too high. */
+static const char *
+check_count(const char *p)
+{
+	for (p++; *p && *p != '}'; p++) {
+		char *end;
+		long n;
+
+		if (*p < '0' || *p > '9')
+			continue;
+		n = strtol(p, &end, 10);
+		if (n > PATTERN_COUNT_MAX)
+			return NULL;
+		p = end - 1;
+	}
+	return *p ? p : p - 1;
+}
+
+/* The end of "[...]", where nothing is special. */
+static const char *
+skip_class(const char *p)
+{
+	p += p[1] == '^' ? 2 : 1;
+	if (*p == ']')
+		p++;
+	while (*p && *p != ']')
+		p++;
+	return *p ? p : p - 1;
+}
+
+static bool
+is_bounded(const char *p)
+{
+	int counts = 0;
+
+	for (; *p; p++) {
+		if (*p == '\\' && p[1] >= '0' && p[1] <= '9')
+			return false;
+		if (*p == '\\' && p[1])
+			p++;
+		else if (*p == '[')
+			p = skip_class(p);
+		else if (*p == '{' && (++counts > 1 || !(p = check_count(p))))
+			return false;
+	}
+	return true;
+}
+
+int
+pattern_compile(const char *text, regex_t *out)
+{
+	regex_t re;
+	int rc;
+
+	if (strlen(text) > PATTERN_MAX)
+		return -E2BIG;
+	if (!is_bounded(text))
+		return -EINVAL;
+	rc = regcomp(&re, text, REG_EXTENDED | REG_NOSUB);
+	if (rc)
+		return rc == REG_ESPACE ? -ENOMEM : -EINVAL;
+	*out = re;
+	return 0;
+}
+
+bool
+pattern_matches(const regex_t *re, const char *text)
+{
+	regmatch_t range = {0, (regoff_t)strnlen(text, PATTERN_TEXT_MAX)};
+
+	return !regexec(re, text, 1, &range, REG_STARTEND);
+}

@@ -1,0 +1,197 @@
+#include "captures_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+capture_free(struct capture *v)
+{
+	if (!v)
+		return;
+	job_done(&v->job);
+	blob_abort(&v->profile);
+	blob_abort(&v->checkpoint);
+	free(v);
+}
+
+void
+captures_done(struct captures *c)
+{
+	while (c->n)
+		captures_drop(c, c->items[0]);
+	if (c->analyser >= 0)
+		close(c->analyser);
+	c->analyser = -1;
+}
+
+struct capture *
+captures_find(struct captures *c, const char *id)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->items[i]->ref.session, id))
+			return c->items[i];
+	return NULL;
+}
+
+void
+captures_drop(struct captures *c, struct capture *v)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->items[i] != v)
+			continue;
+		c->items[i] = c->items[--c->n];
+		capture_free(v);
+		return;
+	}
+}
+
+int
+captures_tell(struct captures *c, const struct capture *v, enum msg_type type,
+              int fd)
+{
+	struct msg_capture m = {.type = type};
+
+	memcpy(m.id, v->ref.session, sizeof(m.id));
+	return msg_send(c->analyser, &m, sizeof(m), &fd, fd >= 0);
+}
+
+void
+captures_stop(struct captures *c, struct capture *v)
+{
+	if (v->stopping)
+		return;
+	v->stopping = true;
+	if (captures_tell(c, v, MSG_STOP, -1))
+		log_warn("%s: the analyser takes no messages", v->ref.session);
+}
+
+int
+capture_refuse(struct store *s, const struct job *job, const char *code,
+               const char *text)
+{
+	struct job_end end = {"failed", code, text, NULL, NULL};
+	struct job_ref ref = job_ref(job);
+
+	return job_finish(s, &ref, &end);
+}
+
+void
+captures_fail(struct captures *c, struct capture *v, enum capture_error error,
+              int sys_error)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	buf_puts(&text, capture_error_text(error));
+	if (sys_error)
+		buf_addf(&text, " (%s)", strerror(-sys_error));
+	log_warn("%s: %s", v->ref.session, buf_str(&text));
+	rc = capture_refuse(c->store, &v->job, capture_error_code(error),
+	                    buf_str(&text));
+	if (rc && rc != -ESTALE)
+		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
+	captures_drop(c, v);
+}
+
+static int
+send_start(struct captures *c, const struct capture *v, const int32_t *pids,
+           size_t npids)
+{
+	struct msg_start m = {
+		.type = MSG_START,
+		.rate = (uint32_t)v->job.asked_rate,
+		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
+		.npids = (uint32_t)npids,
+	};
+
+	memcpy(m.id, v->ref.session, sizeof(m.id));
+	memcpy(m.pids, pids, npids * sizeof(*pids));
+	return msg_send(c->analyser, &m, sizeof(m), &v->profile.fd, 1);
+}
+
+/* Owns *job from the start: what fails later frees it. */
+static struct capture *
+capture_new(struct captures *c, struct job *job, int64_t now_ns)
+{
+	struct capture *v = calloc(1, sizeof(*v));
+
+	if (!v) {
+		job_done(job);
+		return NULL;
+	}
+	v->profile = v->checkpoint = (struct blob_writer)BLOB_WRITER_INIT;
+	v->ref = job_ref(job);
+	v->job = *job;
+	*job = (struct job){0};
+	v->phase = "capturing";
+	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
+	v->deadline_ns = now_ns + v->job.asked_seconds * NS_PER_S +
+	                 c->finish_ns + OVERDUE_NS;
+	return v;
+}
+
+int
+captures_start(struct captures *c, struct job *job, const int32_t *pids,
+               size_t npids, int64_t now_ns)
+{
+	struct capture *v = capture_new(c, job, now_ns);
+	int rc;
+
+	if (!v)
+		return -ENOMEM;
+	if (c->n == WORKER_MAX_CAPTURES || npids > WORKER_MAX_PIDS) {
+		capture_free(v);
+		return -E2BIG;
+	}
+	c->items[c->n++] = v;
+	rc = blob_create(c->store, BLOB_PPROF, &v->profile);
+	if (rc) {
+		captures_fail(c, v, CAPTURE_WRITE, rc);
+		return rc;
+	}
+	rc = send_start(c, v, pids, npids);
+	if (rc)
+		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
+	return rc;
+}
+
+void
+captures_lost(struct captures *c, const char *blamed)
+{
+	if (c->analyser >= 0)
+		close(c->analyser);
+	c->analyser = -1;
+	while (c->n) {
+		struct capture *v = c->items[0];
+		int rc;
+
+		if (!strcmp(v->ref.session, blamed)) {
+			captures_fail(c, v, CAPTURE_ANALYSER_DIED, 0);
+			continue;
+		}
+		rc = job_abandon(c->store, &v->job);
+		if (rc && rc != -ESTALE)
+			log_err("%s: not stored: %s", v->ref.session,
+			        strerror(-rc));
+		captures_drop(c, v);
+	}
+}
+
+void
+captures_wind_up(struct captures *c)
+{
+	for (size_t i = c->n; i-- > 0;) {
+		struct capture *v = c->items[i];
+
+		captures_stop(c, v);
+		if (v->job.asked_seconds > JOB_RERUN_SECONDS || v->cancelled)
+			continue;
+		/* if it fails, the next worker takes the job over */
+		if (job_requeue(c->store, &v->ref))
+			log_warn("%s: left to the next worker", v->ref.session);
+		captures_drop(c, v);
+	}
+}

@@ -1,0 +1,62 @@
+/*
+ * The captures that run: each belongs to one attempt at a job, writes into
+ * one blob that is not named yet, and ends with one transaction.
+ *
+ * The analyser that runs them reads what targets wrote, so everything it
+ * says is checked: lengths, ids, JSON. It can fail captures, not the worker.
+ */
+#pragma once
+
+#include "proto.h"
+#include "store/job.h"
+
+#define CHECKPOINT_NS INT64_C(10000000000) /* between two of one capture */
+#define RENEW_NS      INT64_C(1000000000)  /* between two of one lease */
+#define HURRY_NS      INT64_C(200000000)   /* the same, when told to hurry */
+/* Beyond a capture's own time and its finisher's: the analyser hangs. */
+#define OVERDUE_NS INT64_C(60000000000)
+#define TOP_MAX    ((size_t)1 << 20) /* bytes of topFunctions */
+
+struct capture {
+	struct job job;
+	struct job_ref ref;
+	struct blob_writer profile;
+	struct blob_writer checkpoint; /* fd >= 0: one is under way */
+	int64_t deadline_ns, checkpoint_ns;
+	double progress;
+	const char *phase;
+	bool cancelled; /* on request: what there is is kept */
+	bool stopping;  /* STOP was sent */
+};
+
+struct captures {
+	struct store *store;
+	int analyser; /* socket; -1: none yet */
+	int64_t lease_ms, finish_ns;
+	int64_t renewed_ns; /* when leases were last renewed */
+	bool hurry;         /* somebody may have asked to cancel: look soon */
+	size_t max, n;
+	struct capture *items[WORKER_MAX_CAPTURES];
+};
+
+void captures_done(struct captures *c);
+/*
+ * Starts what a job asks for.
+ *
+ *   Owns     *job is taken, also on failure
+ *   Errors   -errno; the job has then failed, or will be taken over
+ */
+MUST_CHECK int
+captures_start(struct captures *c, struct job *job, const int32_t *pids,
+               size_t npids, int64_t now_ns);
+/* Takes one message of the analyser; -EPIPE when it is gone. */
+MUST_CHECK int captures_receive(struct captures *c);
+/* Renews leases, learns of cancelling, asks for checkpoints. */
+MUST_CHECK int captures_tick(struct captures *c, int64_t now_ns);
+/* The analyser died; blamed is the capture it was working on, or "". */
+void captures_lost(struct captures *c, const char *blamed);
+/* The worker stops: short captures go back to the queue, others end now. */
+void captures_wind_up(struct captures *c);
+/* Ends a job that never became a capture. */
+MUST_CHECK int capture_refuse(struct store *s, const struct job *job,
+                              const char *code, const char *text);

@@ -1,0 +1,133 @@
+#include "captures_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The share of a capture that its finisher is taken for. */
+#define FINISH_SHARE 0.02
+
+union message {
+	uint32_t type;
+	struct msg_progress progress;
+	struct msg_done done;
+};
+
+static bool
+is_terminated(const char id[ID_MAX])
+{
+	return memchr(id, '\0', ID_MAX) != NULL;
+}
+
+static void
+take_progress(struct captures *c, const struct msg_progress *m)
+{
+	struct capture *v = is_terminated(m->id) ? captures_find(c, m->id)
+	                                         : NULL;
+	double share;
+
+	if (!v)
+		return;
+	share = m->duration_ms && m->elapsed_ms < m->duration_ms
+	                ? (double)m->elapsed_ms / (double)m->duration_ms
+	                : 1;
+	v->progress = share * (1 - FINISH_SHARE);
+	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
+}
+
+static void
+take_done(struct captures *c, const struct msg_done *m, int top_fd)
+{
+	struct capture *v = is_terminated(m->id) ? captures_find(c, m->id)
+	                                         : NULL;
+
+	if (v) /* else given up meanwhile */
+		captures_take(c, v, m, top_fd);
+}
+
+int
+captures_receive(struct captures *c)
+{
+	size_t nfds = 1;
+	union message m;
+	int fd = -1;
+	ssize_t n = msg_recv(c->analyser, &m, sizeof(m), &fd, &nfds);
+
+	if (n == 0 || n == -EPIPE || n == -ECONNRESET)
+		return -EPIPE;
+	if (n < 0)
+		return n == -EMSGSIZE ? 0 : (int)n;
+	if (n == sizeof(m.progress) && m.type == MSG_PROGRESS)
+		take_progress(c, &m.progress);
+	else if (n == sizeof(m.done) && m.type == MSG_DONE)
+		take_done(c, &m.done, nfds ? fd : -1);
+	if (nfds)
+		close(fd);
+	return 0;
+}
+
+/* Sets *gone when the attempt counts no longer. */
+static int
+renew(struct captures *c, struct capture *v, bool *gone)
+{
+	int64_t cancel = 0;
+	int rc = job_progress(c->store, &v->ref, c->lease_ms, v->progress,
+	                      v->phase, &cancel);
+
+	*gone = rc == -ESTALE;
+	if (rc)
+		return *gone ? 0 : rc;
+	if (cancel && !v->cancelled) {
+		v->cancelled = true;
+		captures_stop(c, v);
+	}
+	return 0;
+}
+
+/* All in one transaction: one sync for every capture. */
+static int
+renew_all(struct captures *c, bool gone[static WORKER_MAX_CAPTURES])
+{
+	int rc = store_begin(c->store);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < c->n && !rc; i++)
+		rc = renew(c, c->items[i], &gone[i]);
+	return store_end(c->store, rc);
+}
+
+static void
+look_after(struct captures *c, struct capture *v, bool gone, int64_t now_ns)
+{
+	if (gone) {
+		log_warn("%s: given up meanwhile", v->ref.session);
+		captures_stop(c, v);
+		captures_drop(c, v);
+	} else if (now_ns > v->deadline_ns) {
+		captures_stop(c, v);
+		captures_fail(c, v, CAPTURE_INTERNAL, -ETIMEDOUT);
+	} else {
+		captures_checkpoint(c, v, now_ns);
+	}
+}
+
+int
+captures_tick(struct captures *c, int64_t now_ns)
+{
+	bool gone[WORKER_MAX_CAPTURES] = {false};
+	int rc;
+
+	if (!c->n || now_ns - c->renewed_ns < (c->hurry ? HURRY_NS : RENEW_NS))
+		return 0;
+	c->renewed_ns = now_ns;
+	c->hurry = false;
+	rc = renew_all(c, gone);
+	if (rc)
+		return rc;
+	for (size_t i = c->n; i-- > 0;) /* from the end: dropping moves it */
+		look_after(c, c->items[i], gone[i], now_ns);
+	return 0;
+}

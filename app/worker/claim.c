@@ -1,0 +1,72 @@
+#include "base/log.h"
+#include "capture/rate.h"
+#include "scheduler_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FRESH_NS    INT64_C(200000000) /* processes known this long are */
+#define SECONDS_MAX 3600
+
+/* Code and reason, when a job can't become a capture; NULL when it can. */
+static const char *
+objection(const struct job *j, size_t npids, const char **out_text)
+{
+	if (strcmp(j->type, "cpu") != 0) {
+		*out_text = "this worker captures cpu profiles only";
+		return "ProfileTypeUnsupported";
+	}
+	if (j->asked_seconds < 1 || j->asked_seconds > SECONDS_MAX ||
+	    j->asked_rate < RATE_MIN || j->asked_rate > RATE_MAX) {
+		*out_text = capture_error_text(CAPTURE_BAD_START);
+		return capture_error_code(CAPTURE_BAD_START);
+	}
+	if (!npids && j->ordinal != SESSION_ALL_ORDINALS) {
+		*out_text = "no process has this ordinal now";
+		return "UnknownOrdinal";
+	}
+	if (!npids) {
+		*out_text = "no process of the service is running";
+		return "ServiceNotRunning";
+	}
+	return NULL;
+}
+
+static int
+start(struct scheduler *s, struct job *j, int64_t now_ns)
+{
+	int32_t pids[WORKER_MAX_PIDS];
+	const char *code, *text;
+	size_t n;
+	int rc = scheduler_scan(s, now_ns, FRESH_NS);
+
+	if (rc)
+		log_warn("processes: %s", strerror(-rc));
+	n = targets_pids(&s->targets, j->tenant, j->service, j->ordinal, pids,
+	                 WORKER_MAX_PIDS);
+	code = objection(j, n, &text);
+	if (code)
+		return capture_refuse(&s->store, j, code, text);
+	log_info("%s: %s of %s, %lld s at %lld Hz, %zu processes", j->session,
+	         j->type, j->service, (long long)j->asked_seconds,
+	         (long long)j->asked_rate, n);
+	return captures_start(&s->captures, j, pids, n, now_ns);
+}
+
+int
+scheduler_claim(struct scheduler *s, int64_t now_ns)
+{
+	while (s->captures.n < s->captures.max && s->captures.analyser >= 0) {
+		CLEANUP_JOB struct job j = {0};
+		int rc = job_claim(&s->store, s->self.host, s->self.lease_ms,
+		                   &j);
+
+		if (rc)
+			return rc == -ENOENT ? 0 : rc;
+		rc = start(s, &j, now_ns);
+		if (rc && rc != -ESTALE) /* its job failed; others may not */
+			log_warn("a capture did not start: %s", strerror(-rc));
+	}
+	return 0;
+}

@@ -1,0 +1,115 @@
+#include "heartbeat.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "store/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+
+/* What it can do: shown with the worker, and checked before a capture. */
+#define CAPABILITIES "{\"profileTypes\":[\"cpu\"]}"
+
+/* Source: random(4), /proc/sys/kernel/random/boot_id */
+static int
+read_boot_id(char out[static BOOT_ID_LEN])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(64);
+	int rc = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text);
+
+	if (rc)
+		return rc;
+	snprintf(out, BOOT_ID_LEN, "%.36s", buf_str(&text));
+	return 0;
+}
+
+static int
+name_host(const struct conf *conf, char out[static HOST_NAME_MAX_LEN])
+{
+	struct utsname u;
+
+	if (uname(&u))
+		return -errno;
+	snprintf(out, HOST_NAME_MAX_LEN, "%s",
+	         *conf->worker_host ? conf->worker_host : u.nodename);
+	return 0;
+}
+
+/* One lock per host: hosts may share a directory. */
+static int
+lock_host(const char *dir, const char *host, int *out)
+{
+	char path[PATH_MAX], *name;
+	CLEANUP_FD int fd = -1;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/worker-%s.lock", dir,
+	                     host) >= sizeof(path))
+		return -ENAMETOOLONG;
+	for (name = path + strlen(dir) + 1; *name; name++)
+		if (*name == '/')
+			*name = '_';
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EEXIST : -errno;
+	*out = TAKE_FD(fd);
+	return 0;
+}
+
+int
+worker_self_init(const struct conf *conf, struct worker_self *out,
+                 struct buf *why)
+{
+	struct worker_self w = {
+		.lock_fd = -1,
+		.lease_ms = conf->worker_lease * MS_PER_S,
+	};
+	int rc = name_host(conf, w.host);
+
+	if (!rc)
+		rc = read_boot_id(w.boot_id);
+	if (!rc)
+		rc = lock_host(conf->store_dir, w.host, &w.lock_fd);
+	if (rc) {
+		buf_addf(why, "%s: %s", conf->store_dir,
+		         rc == -EEXIST ? "another worker of this host runs"
+		                       : strerror(-rc));
+		return rc;
+	}
+	*out = w;
+	return 0;
+}
+
+void
+worker_self_done(struct worker_self *w)
+{
+	if (w->lock_fd >= 0)
+		close(w->lock_fd);
+	w->lock_fd = -1;
+}
+
+int
+worker_beat(struct worker_self *w, struct store *s, int64_t now_ns)
+{
+	struct worker row = {
+		.host = w->host,
+		.boot_id = w->boot_id,
+		.version = (char *)STOKER_VERSION,
+		.capabilities = (char *)CAPABILITIES,
+		.pid = getpid(),
+	};
+	int rc;
+
+	if (now_ns < w->next_ns)
+		return 0;
+	rc = worker_heartbeat(s, &row, w->lease_ms);
+	if (!rc)
+		w->next_ns = now_ns + w->lease_ms * NS_PER_MS / 3;
+	return rc;
+}

@@ -1,0 +1,31 @@
+/*
+ * This worker among others: one per host, known by its heartbeats.
+ */
+#pragma once
+
+#include "base/conf.h"
+#include "store/store.h"
+
+#define HOST_NAME_MAX_LEN 201
+#define BOOT_ID_LEN       37 /* a UUID and a NUL */
+
+struct worker_self {
+	char host[HOST_NAME_MAX_LEN];
+	char boot_id[BOOT_ID_LEN];
+	int lock_fd; /* held as long as this process is the host's worker */
+	int64_t lease_ms;
+	int64_t next_ns; /* when the next heartbeat is due */
+};
+
+/*
+ * Becomes the worker of this host.
+ *
+ *   Owns     worker_self_done(out)
+ *   Errors   -errno, -EEXIST when another one runs; one line in *why
+ */
+MUST_CHECK int worker_self_init(const struct conf *conf,
+                                struct worker_self *out, struct buf *why);
+void worker_self_done(struct worker_self *w);
+/* Three per lease; nothing before it is due. */
+MUST_CHECK int
+worker_beat(struct worker_self *w, struct store *s, int64_t now_ns);

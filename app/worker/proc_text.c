@@ -1,0 +1,116 @@
+#include "proc_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define START_TIME_FIELD 22
+
+int
+proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	const char *p = close;
+	unsigned long long start;
+
+	if (!open || !close || close < open)
+		return -EINVAL;
+	for (int field = 2; field < START_TIME_FIELD; field++)
+		if (!(p = strchr(p + 1, ' ')))
+			return -EINVAL;
+	if (sscanf(p, "%llu", &start) != 1)
+		return -EINVAL;
+	snprintf(comm, PROC_COMM_MAX, "%.*s", (int)(close - open - 1),
+	         open + 1);
+	*out_start = start;
+	return 0;
+}
+
+int
+proc_parse_uid(const char *text, uint32_t *out)
+{
+	const char *line = strstr(text, "\nUid:");
+	unsigned uid;
+
+	if (!line || sscanf(line, "\nUid: %u", &uid) != 1)
+		return -EINVAL;
+	*out = uid;
+	return 0;
+}
+
+static bool
+ends_with(const char *s, size_t n, const char *end)
+{
+	size_t k = strlen(end);
+
+	return n > k && !memcmp(s + n - k, end, k);
+}
+
+/* The unit in "/system.slice/a.service/payload", n bytes of it. */
+static bool
+unit_of_path(const char *p, size_t n, char out[PROC_UNIT_MAX])
+{
+	const char *end = p + n;
+
+	while (p < end) {
+		const char *slash = memchr(p, '/', (size_t)(end - p));
+		size_t len = (size_t)((slash ? slash : end) - p);
+
+		if (len && len < PROC_UNIT_MAX &&
+		    (ends_with(p, len, ".service") ||
+		     ends_with(p, len, ".scope"))) {
+			bool escaped = *p == '_'; /* as cg_unescape() has it */
+
+			snprintf(out, PROC_UNIT_MAX, "%.*s", (int)len - escaped,
+			         p + escaped);
+			return true;
+		}
+		p += len + 1;
+	}
+	return false;
+}
+
+/* The path of a "7:name=systemd:/path" or "0::/path" line, or NULL. */
+static const char *
+systemd_path(const char *line, size_t n)
+{
+	static const char *const hierarchies[] = {":name=systemd:", "::"};
+	const char *colon = memchr(line, ':', n);
+
+	if (!colon)
+		return NULL;
+	n -= (size_t)(colon - line);
+	for (size_t i = 0; i < ARRAY_LEN(hierarchies); i++) {
+		size_t k = strlen(hierarchies[i]);
+
+		if (n >= k && !memcmp(colon, hierarchies[i], k))
+			return colon + k;
+	}
+	return NULL;
+}
+
+void
+proc_parse_unit(const char *text, char out[PROC_UNIT_MAX])
+{
+	out[0] = '\0';
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		const char *path = systemd_path(text, n);
+
+		if (path && unit_of_path(path, (size_t)(text + n - path), out))
+			return;
+		text += n + (text[n] == '\n');
+	}
+}
+
+void
+proc_join_cmdline(char *text, size_t n)
+{
+	while (n && !text[n - 1])
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (iscntrl((unsigned char)text[i]))
+			text[i] = ' ';
+	text[n] = '\0';
+}

@@ -1,0 +1,33 @@
+/* What the files of /proc/PID say: bytes in, fields out. */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROC_COMM_MAX    64   /* with escapes; 16 for threads of users */
+#define PROC_UNIT_MAX    256  /* NAME_MAX and a NUL */
+#define PROC_CMDLINE_MAX 4096 /* bytes kept of a command line */
+
+/*
+ * /proc/PID/stat: the name in parentheses, which may hold anything, and the
+ * start time in clock ticks since boot.
+ *   Errors   -EINVAL
+ *   Source   proc(5), field 22
+ */
+MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
+                               uint64_t *out_start);
+/* /proc/PID/status: the real user id; -EINVAL. */
+MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
+/*
+ * /proc/PID/cgroup, version 1 (name=systemd) or 2 (0::): the unit that the
+ * process belongs to, "" for none. It is the first component that ends in
+ * .service or .scope: what a user's own manager nests below user@UID.service
+ * may have any name.
+ *   Source   cgroups(7); systemd's cg_path_get_unit()
+ */
+void proc_parse_unit(const char *text, char out[PROC_UNIT_MAX]);
+/* /proc/PID/cmdline, n bytes with a NUL after each word: joined by spaces,
+ * control characters replaced, in place. */
+void proc_join_cmdline(char *text, size_t n);

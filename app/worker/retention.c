@@ -1,0 +1,68 @@
+#include "retention.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/audit.h"
+#include "store/idempotency.h"
+#include "store/job.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void
+report(const char *what, int rc)
+{
+	if (rc < 0)
+		log_warn("%s: %s", what, strerror(-rc));
+	else if (rc > 0)
+		log_info("%s: %d", what, rc);
+}
+
+static bool
+is_wal_long(const struct store *s)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/stoker.db-wal", s->dir);
+	return !stat(path, &st) && st.st_size > WAL_MAX_BYTES;
+}
+
+static void
+move_wal(struct store *s)
+{
+	int rc = db_checkpoint(s->db);
+
+	if (rc && rc != -EBUSY)
+		report("checkpoint of the database", rc);
+}
+
+static void
+trim(struct store *s, const struct conf *conf)
+{
+	report("sessions removed by age or size",
+	       blob_retain(s, conf->store_max_bytes,
+	                   conf->store_max_age * MS_PER_S));
+	report("old replies", idempotency_prune(s));
+	report("old audit lines", audit_prune(s, AUDIT_MS));
+}
+
+void
+retention_step(struct retention *r, struct store *s, const struct conf *conf,
+               int64_t now_ns)
+{
+	if (now_ns >= r->later_ns) {
+		r->later_ns = now_ns + LATER_NS;
+		trim(s, conf);
+	}
+	if (now_ns >= r->soon_ns || is_wal_long(s)) {
+		r->soon_ns = now_ns + SOON_NS;
+		report("jobs of silent workers",
+		       job_expire(s, conf->worker_lease * MS_PER_S));
+		report("profiles removed", blob_reap(s));
+		move_wal(s);
+	}
+}

@@ -1,0 +1,18 @@
+/* What must not grow for ever: the WAL, profiles, replies, audit lines. */
+#pragma once
+
+#include "base/conf.h"
+#include "store/store.h"
+
+#define WAL_MAX_BYTES ((int64_t)4 << 20) /* checkpointed at once above */
+#define SOON_NS       INT64_C(10000000000)
+#define LATER_NS      INT64_C(60000000000)
+#define AUDIT_MS      INT64_C(31536000000) /* a year */
+
+struct retention {
+	int64_t soon_ns, later_ns; /* when each is due */
+};
+
+/* Does what is due; logs what fails and tries again next time. */
+void retention_step(struct retention *r, struct store *s,
+                    const struct conf *conf, int64_t now_ns);

@@ -1,0 +1,179 @@
+#include "base/clock.h"
+#include "base/log.h"
+#include "scheduler_private.h"
+#include "store/worker.h"
+#include "wake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define TICK_MS  1000
+#define HURRY_MS 200
+
+static int
+exe_link(void *arg, int32_t pid, char *out)
+{
+	const struct scheduler *s = arg;
+
+	return worker_exe_link(s->io.ask, pid, out);
+}
+
+static int
+open_signals(int *out)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	*out = fd;
+	return 0;
+}
+
+/* What a worker finds that starts: jobs, files and rows of the one before. */
+static int
+inherit(struct scheduler *s)
+{
+	int rc = job_take_over(&s->store, s->self.host);
+
+	if (rc > 0)
+		log_warn("took over %d jobs", rc);
+	if (rc >= 0)
+		rc = blob_sweep(&s->store, BLOB_ORPHAN_MS);
+	if (rc > 0)
+		log_info("removed %d files of no session", rc);
+	if (rc >= 0)
+		rc = targets_load(&s->targets, &s->store);
+	return rc < 0 ? rc : targets_restore(&s->targets, &s->store);
+}
+
+static int
+prepare(struct scheduler *s, struct buf *why)
+{
+	int rc = worker_self_init(s->conf, &s->self, why);
+
+	if (!rc)
+		rc = store_open(s->conf->store_dir, true, &s->store, why);
+	if (rc)
+		return rc;
+	s->targets.host = s->self.host;
+	s->targets.boot_id = s->self.boot_id;
+	s->procs.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->procs.proc_fd < 0)
+		rc = -errno;
+	if (!rc)
+		rc = wake_open(s->conf->store_dir, &s->wake_fd);
+	if (!rc)
+		rc = open_signals(&s->signal_fd);
+	if (!rc)
+		rc = inherit(s);
+	if (rc)
+		buf_addf(why, "%s: %s", s->conf->store_dir, strerror(-rc));
+	return rc;
+}
+
+static void
+close_all(struct scheduler *s)
+{
+	int fds[] = {s->blame_fd, s->wake_fd, s->signal_fd, s->procs.proc_fd};
+
+	captures_done(&s->captures);
+	targets_done(&s->targets);
+	proc_table_done(&s->procs);
+	store_close(&s->store);
+	worker_self_done(&s->self);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static void
+stop(struct scheduler *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) > 0)
+		;
+	if (s->stop_by_ns)
+		return;
+	log_info("stopping, %zu captures run", s->captures.n);
+	s->stop_by_ns = clock_mono_ns() + STOP_NS;
+	captures_wind_up(&s->captures);
+}
+
+static bool
+is_over(const struct scheduler *s, int64_t now_ns)
+{
+	return s->stop_by_ns && (!s->captures.n || now_ns > s->stop_by_ns);
+}
+
+/* Waits for the next thing; -EPIPE when the opener is gone. */
+static int
+serve(struct scheduler *s)
+{
+	enum { EVENTS, ANALYSER, WAKE, SIGNALS, SOURCES };
+	struct pollfd p[SOURCES] = {
+		[EVENTS] = {s->io.events, POLLIN, 0},
+		[ANALYSER] = {s->captures.analyser, POLLIN, 0},
+		[WAKE] = {s->wake_fd, POLLIN, 0},
+		[SIGNALS] = {s->signal_fd, POLLIN, 0},
+	};
+	bool hurry = s->captures.hurry && s->captures.n;
+
+	if (poll(p, SOURCES, hurry ? HURRY_MS : TICK_MS) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (p[SIGNALS].revents)
+		stop(s);
+	if (p[WAKE].revents)
+		(void)wake_drain(s->wake_fd);
+	if (p[ANALYSER].revents && captures_receive(&s->captures))
+		scheduler_analyser_gone(s);
+	return p[EVENTS].revents ? scheduler_event(s) : 0;
+}
+
+int
+scheduler_run(const struct conf *conf, const struct worker_sockets *io)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct scheduler s = {
+		.conf = conf,
+		.io = *io,
+		.store = {.profiles_fd = -1},
+		.self = {.lock_fd = -1},
+		.captures = {.analyser = -1,
+	                     .lease_ms = conf->worker_lease * MS_PER_S,
+	                     .finish_ns = conf->worker_finish_cpu * NS_PER_S},
+		.procs = {.proc_fd = -1, .exe_link = exe_link},
+		.blame_fd = -1,
+		.wake_fd = -1,
+		.signal_fd = -1,
+	};
+	int rc;
+
+	s.procs.arg = &s;
+	s.captures.store = &s.store;
+	s.captures.max = (size_t)conf->worker_max_captures;
+	if (s.captures.max > WORKER_MAX_CAPTURES)
+		s.captures.max = WORKER_MAX_CAPTURES;
+	rc = prepare(&s, &why);
+	if (rc)
+		log_err("%s", buf_str(&why));
+	while (!rc && !is_over(&s, clock_mono_ns())) {
+		scheduler_step(&s, clock_mono_ns());
+		rc = serve(&s);
+	}
+	if (s.store.db && worker_stop(&s.store, s.self.host))
+		log_warn("the store did not take the farewell");
+	close_all(&s);
+	return rc && rc != -EPIPE;
+}

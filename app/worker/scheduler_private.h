@@ -1,0 +1,38 @@
+/* What the scheduler's files share. */
+#pragma once
+
+#include "captures.h"
+#include "heartbeat.h"
+#include "process_table.h"
+#include "retention.h"
+#include "scheduler.h"
+#include "targets.h"
+
+struct scheduler {
+	const struct conf *conf;
+	struct worker_sockets io;
+	struct store store;
+	struct worker_self self;
+	struct captures captures;
+	struct targets targets;
+	struct proc_table procs;
+	struct retention retention;
+	int blame_fd;       /* of the analyser that runs; -1: none */
+	int wake_fd;        /* the database was written to */
+	int signal_fd;      /* SIGTERM, SIGINT */
+	int64_t version;    /* of the data, as last seen */
+	int64_t scanned_ns; /* when processes were last looked at */
+	int64_t stop_by_ns; /* 0: not stopping */
+};
+
+/* Takes one message of the opener; -EPIPE when it is gone. */
+MUST_CHECK int scheduler_event(struct scheduler *s);
+/* The analyser is gone: its captures with it. */
+void scheduler_analyser_gone(struct scheduler *s);
+/* Looks at the processes unless that was less than age_ns ago. */
+MUST_CHECK int
+scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns);
+/* Starts what waits, as far as there is room. */
+MUST_CHECK int scheduler_claim(struct scheduler *s, int64_t now_ns);
+/* Everything that is due. */
+void scheduler_step(struct scheduler *s, int64_t now_ns);

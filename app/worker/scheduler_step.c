@@ -1,0 +1,114 @@
+#include "base/log.h"
+#include "scheduler_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SCAN_NS INT64_C(1000000000)
+
+int
+scheduler_event(struct scheduler *s)
+{
+	int fds[2] = {-1, -1};
+	size_t nfds = ARRAY_LEN(fds);
+	struct msg_analyser m;
+	ssize_t n = msg_recv(s->io.events, &m, sizeof(m), fds, &nfds);
+
+	if (n == sizeof(m) && m.type == MSG_ANALYSER && nfds == 2) {
+		scheduler_analyser_gone(s); /* the one before it */
+		s->captures.analyser = fds[0];
+		s->blame_fd = fds[1];
+		return 0;
+	}
+	for (size_t i = 0; i < nfds && n > 0; i++)
+		close(fds[i]);
+	return n == 0 || n == -ECONNRESET ? -EPIPE : n < 0 ? (int)n : 0;
+}
+
+/* Which capture it was working on. It may have lied, or died writing. */
+static void
+read_blame(int fd, char out[static ID_MAX])
+{
+	struct blame b;
+
+	out[0] = '\0';
+	if (fd < 0 || pread(fd, &b, sizeof(b), 0) != sizeof(b) ||
+	    b.current >= WORKER_MAX_CAPTURES)
+		return;
+	memcpy(out, b.ids[b.current], ID_MAX);
+	out[ID_MAX - 1] = '\0';
+}
+
+void
+scheduler_analyser_gone(struct scheduler *s)
+{
+	char blamed[ID_MAX];
+
+	if (s->captures.analyser < 0)
+		return;
+	read_blame(s->blame_fd, blamed);
+	log_warn("the analyser is gone%s%s", *blamed ? ", working on " : "",
+	         blamed);
+	captures_lost(&s->captures, blamed);
+	if (s->blame_fd >= 0)
+		close(s->blame_fd);
+	s->blame_fd = -1;
+}
+
+int
+scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
+{
+	int rc;
+
+	if (!s->targets.n || (s->scanned_ns && now_ns - s->scanned_ns < age_ns))
+		return 0;
+	rc = proc_table_scan(&s->procs, now_ns);
+	if (rc)
+		return rc;
+	s->scanned_ns = now_ns;
+	targets_match(&s->targets, s->conf, &s->procs);
+	return targets_publish(&s->targets, &s->store, &s->procs);
+}
+
+/* What others have written since: services, and wishes to cancel. */
+static int
+follow(struct scheduler *s, int64_t now_ns)
+{
+	int64_t version = db_data_version(s->store.db);
+	uint64_t stamp = s->targets.stamp;
+	int rc;
+
+	if (version == s->version)
+		return 0;
+	rc = targets_load(&s->targets, &s->store);
+	if (rc)
+		return rc;
+	s->version = version;
+	s->captures.hurry = true;
+	return stamp == s->targets.stamp ? 0 : scheduler_scan(s, now_ns, 0);
+}
+
+static void
+report(const char *what, int rc)
+{
+	if (rc)
+		log_warn("%s: %s", what, strerror(-rc));
+}
+
+void
+scheduler_step(struct scheduler *s, int64_t now_ns)
+{
+	int rc = store_refresh(&s->store);
+
+	if (rc) { /* no store, no work: the leases run out meanwhile */
+		report("store", rc);
+		return;
+	}
+	report("heartbeat", worker_beat(&s->self, &s->store, now_ns));
+	report("services", follow(s, now_ns));
+	report("processes", scheduler_scan(s, now_ns, SCAN_NS));
+	report("leases", captures_tick(&s->captures, now_ns));
+	if (!s->stop_by_ns)
+		report("queue", scheduler_claim(s, now_ns));
+	retention_step(&s->retention, &s->store, s->conf, now_ns);
+}

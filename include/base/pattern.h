@@ -1,0 +1,26 @@
+/*
+ * Patterns that users write: POSIX extended regular expressions within
+ * bounds, so that none can make the matcher run or grow without end.
+ *
+ * Refused are back-references (glibc's matcher is exponential in them), and
+ * more than one count {n,m} or one above PATTERN_COUNT_MAX (nested, their
+ * product is memory). Texts are cut at PATTERN_TEXT_MAX.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <regex.h>
+#include <stdbool.h>
+
+#define PATTERN_MAX       512 /* bytes of a pattern */
+#define PATTERN_COUNT_MAX 100 /* of {n,m} */
+#define PATTERN_TEXT_MAX  4096
+
+/*
+ * Compiles a pattern.
+ *   Owns     regfree(out)
+ *   Errors   -EINVAL, -E2BIG past PATTERN_MAX, -ENOMEM; *out untouched
+ */
+MUST_CHECK int pattern_compile(const char *text, regex_t *out);
+bool pattern_matches(const regex_t *re, const char *text);

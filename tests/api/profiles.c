@@ -1,0 +1,494 @@
+/* The contract of family B: the seeds' requests, and what they lead to. */
+#include "base/file.h"
+#include "lib/api.h"
+#include "store/worker.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define START_BODY(service, type) \
+	"{\"service\":\"" service "\",\"profileType\":\"" type "\"}"
+
+static struct client_reply
+start(struct test_api *a, const char *body)
+{
+	return ask(a, (struct ask){.key = KEY_OPERATOR,
+	                           .method = "POST",
+	                           .path = API_PROFILES "/start",
+	                           .body = body});
+}
+
+static struct client_reply
+get(struct test_api *a, const char *id, const char *rest)
+{
+	char path[ID_MAX + 128];
+
+	snprintf(path, sizeof(path), API_PROFILES "/%s%s", id, rest);
+	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
+}
+
+static struct client_reply delete (struct test_api *a, const char *id)
+{
+	char path[ID_MAX + 64];
+
+	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
+	return ask(a, (struct ask){.key = KEY_OPERATOR,
+	                           .method = "DELETE",
+	                           .path = path});
+}
+
+TEST(the_body_of_the_seed_starts_a_profile)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		start(&a, "{\n\"service\": \"" TEST_SERVICE "\",\n"
+	                  "\"profileType\": \"cpu\",\n"
+	                  "\"durationSeconds\": 60,\n\"sampleRate\": 100\n}");
+	char location[128];
+
+	ck_assert_int_eq(r.status, 202);
+	ck_assert_str_eq(reply_text(&r, "status"), "running");
+	ck_assert_str_eq(reply_text(&r, "phase"), "queued");
+	ck_assert(json_is_null(json_object_get(r.json, "completedAt")));
+	ck_assert_uint_eq(
+		json_array_size(json_object_get(r.json, "topFunctions")), 0);
+	ck_assert_ptr_nonnull(
+		strstr(reply_text(&r, "flameGraphUrl"), "http://stoker.test/"));
+	snprintf(location, sizeof(location), API_PROFILES "/%s",
+	         reply_text(&r, "id"));
+	ck_assert_str_eq(client_header(&r, "Location"), location);
+}
+END
+
+TEST(a_second_capture_of_the_service_and_type_is_409_and_names_the_first)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one =
+		start(&a, START_BODY(TEST_SERVICE, "cpu"));
+	CLEANUP_REPLY struct client_reply two =
+		start(&a, START_BODY(TEST_SERVICE, "cpu"));
+
+	assert_error(&two, 409, "ProfileInProgress");
+	ck_assert_str_eq(reply_detail(&two, "profileId"),
+	                 reply_text(&one, "id"));
+	ck_assert_int_ge(atoi(client_header(&two, "Retry-After")), 1);
+}
+END
+
+TEST(a_capture_of_no_service_is_404)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		start(&a, START_BODY("nobody", "cpu"));
+
+	assert_error(&r, 404, "UnknownService");
+	ck_assert_str_eq(reply_detail(&r, "service"), "nobody");
+}
+END
+
+TEST(types_without_an_engine_are_501_and_say_what_is_missing)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	static const char *const bodies[] = {
+		START_BODY(TEST_SERVICE, "memory"),
+		START_BODY(TEST_SERVICE, "alloc"),
+		START_BODY(TEST_SERVICE, "block"),
+		START_BODY(TEST_SERVICE, "mutex"),
+		START_BODY(TEST_SERVICE, "goroutine"),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+		CLEANUP_REPLY struct client_reply r = start(&a, bodies[i]);
+
+		assert_error(&r, 501, "ProfileTypeUnsupported");
+		ck_assert_str_ne(reply_detail(&r, "missing"), "");
+	}
+}
+END
+
+TEST(without_a_live_worker_start_is_503)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(worker_stop(&a.store.s, TEST_HOST), 0);
+	r = start(&a, START_BODY(TEST_SERVICE, "cpu"));
+	assert_error(&r, 503, "WorkerUnavailable");
+	ck_assert_str_eq(client_header(&r, "Retry-After"), "5");
+}
+END
+
+TEST(without_a_process_start_is_503)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const struct process p = {
+		.host = TEST_HOST,
+		.tenant = TEST_TENANT,
+		.service = TEST_SERVICE,
+		.boot_id = "boot",
+		.pid = 77,
+	};
+
+	ck_assert_int_eq(process_remove(&a.store.s, &p), 0);
+	r = start(&a, START_BODY(TEST_SERVICE, "cpu"));
+	assert_error(&r, 503, "ServiceNotRunning");
+}
+END
+
+TEST(an_ordinal_that_is_not_there_is_404)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		start(&a, "{\"service\":\"" TEST_SERVICE
+	                  "\",\"profileType\":\"cpu\",\"ordinal\":3}");
+
+	assert_error(&r, 404, "UnknownOrdinal");
+}
+END
+
+TEST(unknown_fields_and_parameters_are_ignored_and_named)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = ask(
+		&a, (struct ask){
+			    .key = KEY_OPERATOR,
+			    .method = "POST",
+			    .path = API_PROFILES "/start?colour=red",
+			    .body = "{\"service\":\"" TEST_SERVICE
+				    "\",\"profileType\":\"cpu\",\"speed\":1}"});
+	const json_t *w = json_object_get(r.json, "warnings");
+
+	ck_assert_int_eq(r.status, 202);
+	ck_assert_uint_eq(json_array_size(w), 2);
+	ck_assert(strstr(json_string_value(json_array_get(w, 0)), "colour"));
+	ck_assert(strstr(json_string_value(json_array_get(w, 1)), "speed"));
+}
+END
+
+TEST(one_parameter_twice_is_refused)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		get(&a, "sess-x", "?wait=1&wait=2");
+
+	assert_error(&r, 400, "InvalidParameter");
+	ck_assert_str_eq(reply_detail(&r, "parameter"), "wait");
+}
+END
+
+TEST(a_running_profile_says_when_to_ask_again)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	const struct job_ref ref = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r = get(&a, ref.session, "");
+
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_str_eq(reply_text(&r, "phase"), "capturing");
+	ck_assert_int_ge(atoi(client_header(&r, "Retry-After")), 1);
+	ck_assert_int_le(atoi(client_header(&r, "Retry-After")), 6);
+	ck_assert_ptr_null(client_header(&r, "ETag"));
+}
+END
+
+TEST(a_completed_profile_has_its_result)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const json_t *top;
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	r = get(&a, id, "");
+	top = json_array_get(json_object_get(r.json, "topFunctions"), 0);
+	ck_assert_str_eq(reply_text(&r, "status"), "completed");
+	ck_assert_str_eq(reply_text(&r, "phase"), "done");
+	ck_assert_str_eq(reply_text(&r, "durationSeconds"), "5");
+	ck_assert_str_eq(reply_text(&r, "sampleCount"), "500");
+	ck_assert(json_is_string(json_object_get(top, "sampleCount")));
+	ck_assert_ptr_null(client_header(&r, "Retry-After"));
+}
+END
+
+TEST(an_etag_sent_back_is_304_also_when_weakened)
+{
+	static const char *const forms[] = {"%s", "W/%s", "\"x\", %s", "*"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX], path[128], etag[128];
+
+	test_profile(&a, id);
+	r = get(&a, id, "");
+	snprintf(etag, sizeof(etag), "%s", client_header(&r, "ETag"));
+	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		CLEANUP_REPLY struct client_reply again = {0};
+		CLEANUP_BUF struct buf list = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_addf(&list, "%.*s%s", (int)strcspn(forms[i], "%"), forms[i],
+		         strchr(forms[i], '%') ? etag : "");
+		again = ask(&a, (struct ask){.key = KEY_VIEWER,
+		                             .path = path,
+		                             .if_none_match = buf_str(&list)});
+		ck_assert_int_eq(again.status, 304);
+		ck_assert_uint_eq(again.body.len, 0);
+	}
+}
+END
+
+TEST(a_wait_ends_when_the_profile_does)
+{
+	CLEANUP_API struct test_api a = test_api(2, "");
+	const struct job_ref ref = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r = {0};
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), API_PROFILES "/%s?wait=20", ref.session);
+	fd = ask_begin(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	test_capture_end(&a, &ref);
+	r = ask_end(fd);
+	ck_assert_str_eq(reply_text(&r, "status"), "completed");
+}
+END
+
+TEST(a_cancelled_profile_answers_202_and_a_deleted_one_204)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		start(&a, START_BODY(TEST_SERVICE, "cpu"));
+	CLEANUP_REPLY struct client_reply one = {0}, two = {0}, now = {0};
+	char id[ID_MAX];
+
+	snprintf(id, sizeof(id), "%s", reply_text(&made, "id"));
+	one = delete (&a, id);
+	ck_assert_int_eq(one.status, 202);
+	now = get(&a, id, "");
+	ck_assert_str_eq(reply_text(&now, "status"), "failed");
+	ck_assert_str_eq(reply_text(&now, "phase"), "cancelled");
+	two = delete (&a, id);
+	ck_assert_int_eq(two.status, 204);
+}
+END
+
+/* --- flame graphs ----------------------------------------------------------
+ */
+
+TEST(a_flame_graph_comes_in_every_format)
+{
+	static const struct {
+		const char *rest, *accept, *type;
+	} cases[] = {
+		{"?format=html", NULL, "text/html; charset=utf-8"},
+		{"?format=svg", NULL, "image/svg+xml"},
+		{"?format=json", NULL, "application/json"},
+		{"?format=folded", NULL, "text/plain; charset=utf-8"},
+		{"?format=pprof", NULL, "application/octet-stream"},
+		{"", NULL, "text/html; charset=utf-8"},
+		{"", "*/*", "text/html; charset=utf-8"},
+		{"", "image/svg+xml", "image/svg+xml"},
+		{"", "text/html;q=0.1, application/json", "application/json"},
+		{"", "image/*, text/html;q=0.2", "image/svg+xml"},
+		{"", "video/mp4", "text/html; charset=utf-8"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char id[ID_MAX], path[128];
+
+	test_profile(&a, id);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		snprintf(path, sizeof(path), API_PROFILES "/%s/flamegraph%s",
+		         id, cases[i].rest);
+		r = ask(&a, (struct ask){.key = KEY_VIEWER,
+		                         .path = path,
+		                         .accept = cases[i].accept});
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_str_eq(client_header(&r, "Content-Type"),
+		                 cases[i].type);
+		ck_assert_uint_gt(r.body.len, 10);
+	}
+}
+END
+
+TEST(a_folded_graph_holds_the_stacks)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	r = get(&a, id, "/flamegraph?format=folded");
+	ck_assert_ptr_nonnull(strstr(buf_str(&r.body), "main;work "));
+}
+END
+
+TEST(a_flame_graph_of_a_running_capture_is_409)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	const struct job_ref ref = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r =
+		get(&a, ref.session, "/flamegraph");
+
+	assert_error(&r, 409, "SessionNotCompleted");
+	ck_assert_ptr_nonnull(client_header(&r, "Retry-After"));
+}
+END
+
+TEST(a_flame_graph_of_a_failed_capture_is_409_and_says_why)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	const struct job_ref ref = test_capture(&a);
+	const struct job_end end = {.state = "failed",
+	                            .error_code = "TargetGone",
+	                            .error_message = "it left"};
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(job_finish(&a.store.s, &ref, &end), 0);
+	r = get(&a, ref.session, "/flamegraph");
+	assert_error(&r, 409, "SessionFailed");
+	ck_assert_str_eq(reply_detail(&r, "error_code"), "TargetGone");
+}
+END
+
+TEST(a_page_may_run_its_script_and_nothing_else)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const char *csp;
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	r = get(&a, id, "/flamegraph");
+	csp = client_header(&r, "Content-Security-Policy");
+	ck_assert_ptr_nonnull(strstr(csp, "sandbox allow-scripts"));
+	ck_assert_ptr_nonnull(strstr(csp, "default-src 'none'"));
+	ck_assert_ptr_null(strstr(csp, "allow-same-origin"));
+	ck_assert_str_eq(client_header(&r, "Access-Control-Allow-Origin"), "*");
+}
+END
+
+TEST(a_profile_past_accel_bytes_is_left_to_nginx)
+{
+	CLEANUP_API struct test_api a = test_api(1, "accel_bytes = 10");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	r = get(&a, id, "/flamegraph?format=pprof");
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_int_eq(strncmp(client_header(&r, "X-Accel-Redirect"),
+	                         "/_profiles/", 11),
+	                 0);
+	ck_assert_uint_eq(r.body.len, 0);
+}
+END
+
+	/* --- links
+           ------------------------------------------------------------------ */
+
+	/* The link of a completed profile without its base. */
+	static void
+	link_of(struct test_api *a, char out[static 1024])
+{
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	test_profile(a, id);
+	r = get(a, id, "");
+	snprintf(out, 1024, "%s",
+	         reply_text(&r, "flameGraphUrl") +
+	                 strlen("http://stoker.test"));
+}
+
+TEST(a_link_opens_without_a_token)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char link[1024];
+
+	link_of(&a, link);
+	r = ask(&a, (struct ask){.path = link});
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_str_eq(client_header(&r, "Content-Type"),
+	                 "text/html; charset=utf-8");
+}
+END
+
+TEST(a_link_changed_in_any_part_is_401)
+{
+	static const char *const parts[] = {
+		"sess-", "tenant=", "key=", "expires=", "signature="};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char link[1024];
+
+	link_of(&a, link);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char bad[1024], *at;
+
+		memcpy(bad, link, sizeof(bad));
+		at = strstr(bad, parts[i]) + strlen(parts[i]);
+		*at = *at == '2' ? '3' : '2';
+		r = ask(&a, (struct ask){.path = bad});
+		assert_error(&r, 401, "Unauthorized");
+	}
+}
+END
+
+TEST(a_link_opens_nothing_but_its_graph)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char link[1024], *at, path[1024];
+
+	link_of(&a, link);
+	at = strstr(link, "/flamegraph?");
+	snprintf(path, sizeof(path), "%.*s%s", (int)(at - link), link,
+	         at + strlen("/flamegraph"));
+	r = ask(&a, (struct ask){.path = path});
+	assert_error(&r, 401, "Unauthorized");
+}
+END
+
+TEST(no_signature_or_key_is_logged)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_BUF struct buf log = BUF_INIT(BUF_MAX_SMALL);
+	char link[1024], path[96];
+
+	link_of(&a, link);
+	r = ask(&a, (struct ask){.path = link});
+	snprintf(path, sizeof(path), "%s/api.log", a.store.dir);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &log), 0);
+	ck_assert_ptr_nonnull(strstr(buf_str(&log), "/flamegraph"));
+	ck_assert_ptr_null(strstr(buf_str(&log), "signature"));
+	ck_assert_ptr_null(strstr(buf_str(&log), "stk_"));
+}
+END
+
+	SUITE_TIMEOUT(
+		"profiles", 60, the_body_of_the_seed_starts_a_profile,
+		a_second_capture_of_the_service_and_type_is_409_and_names_the_first,
+		a_capture_of_no_service_is_404,
+		types_without_an_engine_are_501_and_say_what_is_missing,
+		without_a_live_worker_start_is_503,
+		without_a_process_start_is_503,
+		an_ordinal_that_is_not_there_is_404,
+		unknown_fields_and_parameters_are_ignored_and_named,
+		one_parameter_twice_is_refused,
+		a_running_profile_says_when_to_ask_again,
+		a_completed_profile_has_its_result,
+		an_etag_sent_back_is_304_also_when_weakened,
+		a_wait_ends_when_the_profile_does,
+		a_cancelled_profile_answers_202_and_a_deleted_one_204,
+		a_flame_graph_comes_in_every_format,
+		a_folded_graph_holds_the_stacks,
+		a_flame_graph_of_a_running_capture_is_409,
+		a_flame_graph_of_a_failed_capture_is_409_and_says_why,
+		a_page_may_run_its_script_and_nothing_else,
+		a_profile_past_accel_bytes_is_left_to_nginx,
+		a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,
+		a_link_opens_nothing_but_its_graph,
+		no_signature_or_key_is_logged)

@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-struct captures {
+struct recorder {
 	const struct host *host;
-	struct captures_conf conf;
+	struct recorder_conf conf;
 	struct modules *modules; /* NULL while no capture runs */
 	struct rate *rates[CAPTURES_MAX_SAMPLERS];
 	struct capture *slots[CAPTURES_MAX];
@@ -20,16 +20,16 @@ struct captures {
 static const struct place truncated_place = {MODULE_TRUNCATED, 0};
 
 static void
-blame(const struct captures *c, uint32_t slot)
+blame(const struct recorder *c, uint32_t slot)
 {
 	__atomic_store_n(c->conf.blame, slot, __ATOMIC_RELAXED);
 }
 
 int
-captures_new(const struct host *host, const struct captures_conf *conf,
-             struct captures **out)
+recorder_new(const struct host *host, const struct recorder_conf *conf,
+             struct recorder **out)
 {
-	struct captures *c = calloc(1, sizeof(*c));
+	struct recorder *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
@@ -52,13 +52,13 @@ capture_free(struct capture *c)
 DEFINE_CLEANUP(struct capture *, capture_free)
 
 void
-captures_free(struct captures *c)
+recorder_free(struct recorder *c)
 {
 	if (!c)
 		return;
 	for (uint32_t i = 0; i < CAPTURES_MAX; i++)
 		if (c->slots[i])
-			captures_remove(c, c->slots[i]);
+			recorder_remove(c, c->slots[i]);
 	free(c);
 }
 
@@ -140,7 +140,7 @@ count_sample(struct capture *c, const struct record *r,
 static void
 take_sample(struct rate *rate, const struct record *r)
 {
-	struct captures *all = rate->all;
+	struct recorder *all = rate->all;
 	struct process *proc = procs_of_sample(rate->procs, r->pid);
 	uint64_t watchers;
 
@@ -191,7 +191,7 @@ take_record(void *arg, const struct record *r)
 }
 
 static void
-drain(struct captures *c, const struct rate *rate, uint64_t now)
+drain(struct recorder *c, const struct rate *rate, uint64_t now)
 {
 	uint64_t until = now - SAMPLER_SLACK_NS, slots = rate->slots;
 	int64_t cpu = clock_cpu_ns(), n = __builtin_popcountll(slots);
@@ -208,7 +208,7 @@ drain(struct captures *c, const struct rate *rate, uint64_t now)
 }
 
 void
-captures_drain(struct captures *c)
+recorder_drain(struct recorder *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();
 
@@ -218,7 +218,7 @@ captures_drain(struct captures *c)
 }
 
 size_t
-captures_poll(const struct captures *c, struct pollfd *out, size_t max)
+recorder_poll(const struct recorder *c, struct pollfd *out, size_t max)
 {
 	size_t n = 0;
 
@@ -233,7 +233,7 @@ captures_poll(const struct captures *c, struct pollfd *out, size_t max)
  */
 
 static void
-rate_close(struct captures *c, struct rate *rate)
+rate_close(struct recorder *c, struct rate *rate)
 {
 	if (!rate)
 		return;
@@ -244,7 +244,7 @@ rate_close(struct captures *c, struct rate *rate)
 }
 
 static int
-rate_new(struct captures *c, uint64_t period_ns, struct rate **out)
+rate_new(struct recorder *c, uint64_t period_ns, struct rate **out)
 {
 	struct rate *rate = calloc(1, sizeof(*rate));
 	struct sampler_ask ask = {
@@ -278,7 +278,7 @@ rate_new(struct captures *c, uint64_t period_ns, struct rate **out)
 
 /* The running sampler of that period, or a new one. */
 static int
-rate_of(struct captures *c, uint64_t period_ns, struct rate **out)
+rate_of(struct recorder *c, uint64_t period_ns, struct rate **out)
 {
 	struct rate **unused = NULL;
 	int rc;
@@ -300,7 +300,7 @@ rate_of(struct captures *c, uint64_t period_ns, struct rate **out)
 }
 
 static void
-close_unused(struct captures *c)
+close_unused(struct recorder *c)
 {
 	bool any = false;
 
@@ -338,7 +338,7 @@ watch_all(struct capture *c, const struct capture_ask *ask)
 }
 
 static int
-capture_new(struct captures *all, const struct capture_ask *ask,
+capture_new(struct recorder *all, const struct capture_ask *ask,
             struct capture **out)
 {
 	CLEANUP(capture_free_ptr) struct capture *c = calloc(1, sizeof(*c));
@@ -370,7 +370,7 @@ set_time(struct capture *c, uint64_t duration_ns)
 }
 
 int
-captures_start(struct captures *c, const struct capture_ask *ask,
+recorder_start(struct recorder *c, const struct capture_ask *ask,
                struct capture **out)
 {
 	struct capture *one = NULL;
@@ -395,14 +395,14 @@ captures_start(struct captures *c, const struct capture_ask *ask,
 		return 0;
 	}
 	if (one)
-		captures_remove(c, one);
+		recorder_remove(c, one);
 	else
 		close_unused(c);
 	return rc;
 }
 
 void
-captures_remove(struct captures *c, struct capture *gone)
+recorder_remove(struct recorder *c, struct capture *gone)
 {
 	uint64_t bit = UINT64_C(1) << gone->slot;
 
@@ -442,6 +442,12 @@ capture_elapsed_ns(const struct capture *c)
 	uint64_t now = (uint64_t)clock_mono_ns();
 
 	return (now < c->end_ns ? now : c->end_ns) - c->start_ns;
+}
+
+uint64_t
+capture_duration_ns(const struct capture *c)
+{
+	return c->end_ns - c->start_ns;
 }
 
 int64_t

@@ -6,7 +6,7 @@
 
 /* One rate: a sampler, its processes, and the captures that share them. */
 struct rate {
-	struct captures *all;
+	struct recorder *all;
 	struct sampler *sampler;
 	struct procs *procs;
 	uint64_t period_ns;

@@ -7,9 +7,9 @@
  * into a profile: in a forked child, since that parses debug information
  * for a long while.
  *
- *	captures_new, captures_start …
- *	poll on captures_poll, then captures_drain, until capture_ended
- *	fork: capture_profile; captures_remove
+ *	recorder_new, recorder_start …
+ *	poll on recorder_poll, then recorder_drain, until capture_ended
+ *	fork: capture_profile; recorder_remove
  */
 #pragma once
 
@@ -23,10 +23,10 @@
 #define CAPTURES_MAX_SAMPLERS 4 /* different rates at once */
 #define CAPTURES_DRAIN_MS     100
 
-struct captures;
+struct recorder;
 struct capture;
 
-struct captures_conf {
+struct recorder_conf {
 	uint32_t ncpus;
 	uint32_t stack_bytes;
 	size_t ring_bytes;  /* total of all rates */
@@ -45,34 +45,35 @@ struct capture_ask {
 };
 
 MUST_CHECK int
-captures_new(const struct host *host, const struct captures_conf *conf,
-             struct captures **out);
-void captures_free(struct captures *c);
-DEFINE_CLEANUP(struct captures *, captures_free)
+recorder_new(const struct host *host, const struct recorder_conf *conf,
+             struct recorder **out);
+void recorder_free(struct recorder *c);
+DEFINE_CLEANUP(struct recorder *, recorder_free)
 
 /*
  * Starts one; processes that are gone already are passed over.
  *
- *   Owns     *out is c's: captures_remove it
+ *   Owns     *out is c's: recorder_remove it
  *   Errors   -EBUSY too many rates, -ESRCH no process is left, -EACCES and
  *            -EPERM of event_open, -EXDEV not allowed to see the process,
  *            -ENOMEM, -errno
  */
-MUST_CHECK int captures_start(struct captures *c, const struct capture_ask *ask,
+MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);
 /* Ends it at the next drain. */
 void capture_stop(struct capture *c);
-void captures_remove(struct captures *c, struct capture *gone);
+void recorder_remove(struct recorder *c, struct capture *gone);
 
-size_t captures_poll(const struct captures *c, struct pollfd *out, size_t max);
+size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);
 /* Takes in all there is. */
-void captures_drain(struct captures *c);
+void recorder_drain(struct recorder *c);
 
 /* All its samples are in. */
 bool capture_ended(const struct capture *c);
 uint64_t capture_samples(const struct capture *c);
 uint64_t capture_elapsed_ns(const struct capture *c);
-int64_t capture_start_ms(const struct capture *c); /* since the epoch */
+uint64_t capture_duration_ns(const struct capture *c); /* asked or stopped */
+int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
 
 /*
  * Names what was sampled and builds the profile. Uses its own host, since

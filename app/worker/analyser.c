@@ -1,0 +1,367 @@
+#include "analyser.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#define PROGRESS_NS NS_PER_S
+#define MAX_NODES   (1u << 20) /* of one capture's tree: about 60 MB */
+#define MAX_POLL    (2 + CAPTURES_MAX_SAMPLERS * 256)
+
+_Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
+
+static enum capture_error
+start_error(int rc)
+{
+	switch (rc) {
+	case -EPERM:
+		return CAPTURE_PERF_CAPABILITY;
+	case -EACCES:
+		return CAPTURE_PERF_PARANOID;
+	case -EXDEV:
+		return CAPTURE_PTRACE_CAPABILITY;
+	case -ESRCH:
+		return CAPTURE_NO_PROCESS;
+	case -EBUSY:
+		return CAPTURE_BUSY;
+	case -ENOMEM:
+		return CAPTURE_NO_MEMORY;
+	case -ENOENT:
+	case -ENOSYS:
+	case -EOPNOTSUPP:
+	case -EINVAL:
+		return CAPTURE_PERF_UNSUPPORTED;
+	default:
+		return CAPTURE_INTERNAL;
+	}
+}
+
+static struct analyser_job *
+job_by_id(struct analyser *a, const char *id)
+{
+	for (unsigned i = 0; i < CAPTURES_MAX; i++)
+		if (!strcmp(a->jobs[i].id, id))
+			return &a->jobs[i];
+	return NULL;
+}
+
+static void
+job_clear(struct analyser_job *job)
+{
+	close_ptr(&job->out_fd);
+	*job = (struct analyser_job){.out_fd = -1};
+}
+
+void
+analyser_fail(const struct analyser *a, const struct analyser_job *job,
+              bool checkpoint, enum capture_error error, int sys_error)
+{
+	struct msg_done done = {
+		.type = MSG_DONE,
+		.checkpoint = checkpoint,
+		.error = error,
+		.sys_error = sys_error,
+		.start_ms = job->start_ms,
+	};
+
+	memcpy(done.id, job->id, sizeof(done.id));
+	if (msg_send(a->socket, &done, sizeof(done), NULL, 0))
+		log_debug("nobody hears that %s failed", job->id);
+}
+
+/* --- what the scheduler says -----------------------------------------------
+ */
+
+static bool
+id_fits(const char id[static ID_MAX])
+{
+	return id[0] && memchr(id, '\0', ID_MAX);
+}
+
+static void
+start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
+{
+	struct capture_ask ask = {
+		.slot = (uint32_t)(job - a->jobs),
+		.rate = m->rate,
+		.duration_ns = m->duration_ms * (uint64_t)NS_PER_MS,
+		.pids = m->pids,
+		.npids = m->npids,
+	};
+	int rc;
+
+	memcpy(a->blame->ids[ask.slot], m->id, ID_MAX);
+	rc = recorder_start(a->captures, &ask, &job->capture);
+	if (rc) {
+		analyser_fail(a, job, false, start_error(rc), rc);
+		job_clear(job);
+		return;
+	}
+	job->start_ms = capture_start_ms(job->capture);
+}
+
+static void
+take_start(struct analyser *a, const struct msg_start *m, int *fd)
+{
+	struct analyser_job none = {.out_fd = -1}, *job;
+
+	if (!id_fits(m->id))
+		return;
+	memcpy(none.id, m->id, ID_MAX);
+	if (*fd < 0 || m->npids > WORKER_MAX_PIDS ||
+	    m->duration_ms > UINT64_MAX / 2 / (uint64_t)NS_PER_MS ||
+	    job_by_id(a, m->id)) {
+		analyser_fail(a, &none, false, CAPTURE_BAD_START, 0);
+		return;
+	}
+	job = job_by_id(a, "");
+	if (!job) {
+		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
+		return;
+	}
+	*job = none;
+	job->out_fd = TAKE_FD(*fd);
+	start(a, m, job);
+}
+
+static void
+take_checkpoint(struct analyser *a, struct analyser_job *job, int fd)
+{
+	int rc = -EBUSY; /* the one before still writes */
+
+	if (!job->capture)
+		return; /* DONE is on its way */
+	if (!job->checkpointer)
+		rc = fd < 0 ? -EBADF
+		            : analyser_fork_finisher(a, job, fd, true,
+		                                     &job->checkpointer);
+	if (rc)
+		analyser_fail(a, job, true, CAPTURE_INTERNAL, rc);
+}
+
+static void
+take_capture(struct analyser *a, const struct msg_capture *m, int fd)
+{
+	struct analyser_job *job = id_fits(m->id) ? job_by_id(a, m->id) : NULL;
+
+	if (!job)
+		return;
+	if (m->type == MSG_CHECKPOINT)
+		take_checkpoint(a, job, fd);
+	else if (m->type == MSG_STOP && job->capture)
+		capture_stop(job->capture);
+}
+
+static int
+take_message(struct analyser *a)
+{
+	union {
+		uint32_t type;
+		struct msg_start start;
+		struct msg_capture capture;
+	} m;
+	int fd = -1;
+	size_t nfds = 1;
+	ssize_t n = msg_recv(a->socket, &m, sizeof(m), &fd, &nfds);
+
+	if (n <= 0)
+		return n ? (int)n : -EPIPE;
+	if (!nfds)
+		fd = -1;
+	if (n == sizeof(m.start) && m.type == MSG_START)
+		take_start(a, &m.start, &fd);
+	else if (n == sizeof(m.capture))
+		take_capture(a, &m.capture, fd);
+	close_ptr(&fd);
+	return 0;
+}
+
+/* --- what ends -------------------------------------------------------------
+ */
+
+static void
+tell_progress(const struct analyser *a, const struct analyser_job *job,
+              enum worker_phase phase)
+{
+	struct msg_progress m = {
+		.type = MSG_PROGRESS,
+		.phase = phase,
+		.samples = capture_samples(job->capture),
+		.elapsed_ms = capture_elapsed_ns(job->capture) /
+	                      (uint64_t)NS_PER_MS,
+		.duration_ms = capture_duration_ns(job->capture) /
+	                       (uint64_t)NS_PER_MS,
+	};
+
+	memcpy(m.id, job->id, sizeof(m.id));
+	if (msg_send(a->socket, &m, sizeof(m), NULL, 0))
+		log_debug("nobody hears of %s", job->id);
+}
+
+static void
+finish(struct analyser *a, struct analyser_job *job)
+{
+	int rc;
+
+	tell_progress(a, job, WORKER_FINISHING);
+	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	if (rc)
+		analyser_fail(a, job, false,
+		              rc == -ENOMEM ? CAPTURE_NO_MEMORY
+		                            : CAPTURE_INTERNAL,
+		              rc);
+	recorder_remove(a->captures, TAKE(job->capture));
+	if (rc)
+		job_clear(job);
+}
+
+static void
+look_at_jobs(struct analyser *a)
+{
+	int64_t now = clock_mono_ns();
+	bool tell = now - a->told_ns >= PROGRESS_NS;
+
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		struct analyser_job *job = &a->jobs[i];
+
+		if (!job->capture)
+			continue;
+		if (capture_ended(job->capture))
+			finish(a, job);
+		else if (tell)
+			tell_progress(a, job, WORKER_CAPTURING);
+	}
+	if (tell)
+		a->told_ns = now;
+}
+
+/* A finisher that could speak has said DONE and left with 0. */
+static void
+finisher_ended(struct analyser *a, pid_t pid, int status)
+{
+	bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	bool cpu = WIFSIGNALED(status) &&
+	           (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
+	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
+
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		struct analyser_job *job = &a->jobs[i];
+
+		if (job->checkpointer == pid) {
+			if (!good)
+				analyser_fail(a, job, true, e, 0);
+			job->checkpointer = 0;
+		} else if (job->finisher == pid) {
+			if (!good)
+				analyser_fail(a, job, false, e, 0);
+			job_clear(job);
+		}
+	}
+}
+
+static void
+reap(struct analyser *a)
+{
+	struct signalfd_siginfo si;
+	pid_t pid;
+	int status;
+
+	if (read(a->signals, &si, sizeof(si)) < 0)
+		return;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		finisher_ended(a, pid, status);
+}
+
+/* --- the process -----------------------------------------------------------
+ */
+
+static int
+wait_for_work(struct analyser *a)
+{
+	struct pollfd fds[MAX_POLL] = {{a->socket, POLLIN, 0},
+	                               {a->signals, POLLIN, 0}};
+	size_t n = recorder_poll(a->captures, fds + 2, MAX_POLL - 2);
+
+	if (poll(fds, 2 + n, n ? CAPTURES_DRAIN_MS : -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[1].revents)
+		reap(a);
+	return fds[0].revents ? take_message(a) : 0;
+}
+
+static int
+work(struct analyser *a)
+{
+	int rc;
+
+	do {
+		rc = wait_for_work(a);
+		recorder_drain(a->captures);
+		look_at_jobs(a);
+	} while (!rc);
+	return rc;
+}
+
+static int
+open_signals(int *out)
+{
+	sigset_t set;
+
+	signal(SIGINT, SIG_IGN); /* of a terminal: the scheduler decides */
+	signal(SIGTERM, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_SETMASK, &set, NULL))
+		return -errno;
+	*out = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *out < 0 ? -errno : 0;
+}
+
+static int
+prepare(struct analyser *a, int blame_fd)
+{
+	struct recorder_conf conf = {
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = (uint32_t)a->conf->worker_stack_bytes,
+		.ring_bytes = (size_t)a->conf->worker_ring_bytes,
+		.max_nodes = MAX_NODES,
+	};
+	int rc = open_signals(&a->signals);
+
+	if (rc)
+		return rc;
+	a->blame = mmap(NULL, sizeof(*a->blame), PROT_READ | PROT_WRITE,
+	                MAP_SHARED, blame_fd, 0);
+	if (a->blame == MAP_FAILED)
+		return -errno;
+	close(blame_fd);
+	conf.blame = &a->blame->current;
+	a->host = worker_host(&a->ask);
+	for (unsigned i = 0; i < CAPTURES_MAX; i++)
+		a->jobs[i].out_fd = -1;
+	rc = recorder_new(&a->host, &conf, &a->captures);
+	return rc ? rc : sandbox_enter(a->conf->worker_memory);
+}
+
+int
+analyser_run(const struct conf *conf, int ask, int socket, int blame_fd)
+{
+	struct analyser *a = calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a)
+		return -ENOMEM;
+	a->conf = conf;
+	a->ask = ask;
+	a->socket = socket;
+	rc = prepare(a, blame_fd);
+	/* The process ends with this call, and with it all that it holds. */
+	return rc ? rc : work(a);
+}

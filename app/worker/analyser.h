@@ -1,0 +1,49 @@
+/*
+ * The analyser: samples, unwinds, counts; forks a finisher per capture that
+ * ends. It holds no capability and opens no path.
+ */
+#pragma once
+
+#include "base/conf.h"
+#include "capture/capture.h"
+#include "proto.h"
+
+struct analyser_job {
+	char id[ID_MAX];         /* "": unused */
+	struct capture *capture; /* NULL once a finisher has it */
+	int out_fd;
+	pid_t finisher;     /* 0: none yet */
+	pid_t checkpointer; /* 0: none now */
+	int64_t start_ms;
+};
+
+struct analyser {
+	const struct conf *conf;
+	int ask;    /* to the opener */
+	int socket; /* to the scheduler */
+	int signals;
+	struct blame *blame;
+	struct host host;
+	struct recorder *captures;
+	struct analyser_job jobs[CAPTURES_MAX]; /* by slot */
+	int64_t told_ns;                        /* when PROGRESS went out */
+};
+
+/*
+ * The whole life of the process, privileges dropped already.
+ *   Shape    blame_fd: a file of sizeof(struct blame) bytes
+ *   Errors   -errno when it could not start or lost a peer
+ */
+MUST_CHECK int
+analyser_run(const struct conf *conf, int ask, int socket, int blame_fd);
+
+/*
+ * Forks a child that writes the profile to fd and says DONE.
+ *   Owns     fd stays the caller's
+ */
+MUST_CHECK int
+analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
+                       int fd, bool checkpoint, pid_t *out);
+/* DONE without a profile; the scheduler being gone is noticed elsewhere. */
+void analyser_fail(const struct analyser *a, const struct analyser_job *job,
+                   bool checkpoint, enum capture_error error, int sys_error);

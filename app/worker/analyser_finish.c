@@ -1,0 +1,118 @@
+#include "analyser.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "profile/pprof.h"
+#include "profile/summary.h"
+#include "sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#define MAX_PROFILE ((size_t)256 << 20)
+
+static int
+write_profile(const struct profile *p, int fd)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_PROFILE);
+	int rc = pprof_encode(p, &bytes);
+
+	return rc ? rc : fd_write_all(fd, bytes.p, bytes.len);
+}
+
+static int
+write_summary(const struct profile *p, int *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_FD int fd = memfd_create("stoker-summary", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : 0;
+
+	if (!rc)
+		rc = tree_new(p, profile_type_index(p, NULL), &t);
+	if (!rc)
+		rc = summary_top(t, SUMMARY_FUNCTIONS, &text);
+	if (!rc)
+		rc = fd_write_all(fd, text.p, text.len);
+	if (!rc)
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+static int
+tell_done(const struct analyser *a, const struct analyser_job *job,
+          bool checkpoint, const struct quality *quality, int summary)
+{
+	struct msg_done done = {
+		.type = MSG_DONE,
+		.checkpoint = checkpoint,
+		.start_ms = job->start_ms,
+		.quality = *quality,
+	};
+
+	memcpy(done.id, job->id, sizeof(done.id));
+	return msg_send(a->socket, &done, sizeof(done), &summary, 1);
+}
+
+static enum capture_error
+finish(const struct analyser *a, const struct analyser_job *job,
+       const struct host *host, int fd, bool checkpoint, int *sys_error)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_FD int summary = -1;
+	struct quality quality;
+	int rc = capture_profile(job->capture, host, &p, &quality);
+
+	*sys_error = rc;
+	if (rc)
+		return rc == -ENOMEM ? CAPTURE_NO_MEMORY : CAPTURE_INTERNAL;
+	*sys_error = rc = write_profile(p, fd);
+	if (rc)
+		return CAPTURE_WRITE;
+	*sys_error = rc = write_summary(p, &summary);
+	if (!rc)
+		*sys_error = rc =
+			tell_done(a, job, checkpoint, &quality, summary);
+	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
+}
+
+/* In the child: a crash or endless DWARF costs this capture only. */
+static void
+be_finisher(const struct analyser *a, const struct analyser_job *job,
+            int channel, int fd, bool checkpoint)
+{
+	struct host host = worker_host(&channel);
+	enum capture_error e = CAPTURE_INTERNAL;
+	int sys_error;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	sys_error = sandbox_limit_cpu(a->conf->worker_finish_cpu);
+	if (!sys_error)
+		e = finish(a, job, &host, fd, checkpoint, &sys_error);
+	if (e)
+		analyser_fail(a, job, checkpoint, e, sys_error);
+	_exit(0);
+}
+
+int
+analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
+                       int fd, bool checkpoint, pid_t *out)
+{
+	struct host_ask ask = {.op = HOST_CHANNEL};
+	CLEANUP_FD int channel = -1;
+	int rc = host_fd(&a->host, &ask, &channel);
+	pid_t pid;
+
+	if (rc)
+		return rc;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		be_finisher(a, job, channel, fd, checkpoint);
+	*out = pid;
+	return 0;
+}

@@ -1,0 +1,187 @@
+/*
+ * stoker-worker: captures profiles on this host.
+ */
+#include "base/log.h"
+#include "capture/rate.h"
+#include "once.h"
+#include "opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_CONF    "/etc/stoker/stoker.conf"
+#define DEFAULT_SECONDS 10
+#define DEFAULT_RATE    100
+#define MAX_SECONDS     3600
+
+struct options {
+	const char *config;
+	const char *pids; /* of --once; NULL: serve the queue */
+	const char *out;
+	struct once once;
+};
+
+static const char usage[] =
+	"usage: stoker-worker [--config FILE]\n"
+	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
+	"                     [--rate HZ] [--config FILE]\n"
+	"       stoker-worker --version | --help\n";
+
+static int
+number(const char *text, unsigned long min, unsigned long max,
+       unsigned long *out)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || end == text || *end || n < min || n > max)
+		return -EINVAL;
+	*out = n;
+	return 0;
+}
+
+static int
+parse_pids(const char *text, struct once *once)
+{
+	CLEANUP_FREE char *copy = strdup(text);
+	char *word, *rest = copy;
+
+	if (!copy)
+		return -ENOMEM;
+	while ((word = strsep(&rest, ","))) {
+		unsigned long pid;
+
+		if (once->npids == WORKER_MAX_PIDS ||
+		    number(word, 1, INT32_MAX, &pid))
+			return -EINVAL;
+		once->pids[once->npids++] = (int32_t)pid;
+	}
+	return 0;
+}
+
+static int
+take_option(struct options *o, int c)
+{
+	unsigned long n;
+
+	switch (c) {
+	case 'c':
+		o->config = optarg;
+		return 0;
+	case 'o':
+		o->out = optarg;
+		return 0;
+	case '1':
+		o->pids = optarg;
+		return parse_pids(optarg, &o->once);
+	case 's':
+		if (number(optarg, 1, MAX_SECONDS, &n))
+			return -EINVAL;
+		o->once.duration_ms = n * 1000;
+		return 0;
+	case 'r':
+		if (number(optarg, RATE_MIN, RATE_MAX, &n))
+			return -EINVAL;
+		o->once.rate = (uint32_t)n;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* 0: go on; 1: done already; -EINVAL */
+static int
+parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"once", required_argument, NULL, '1'},
+		{"out", required_argument, NULL, 'o'},
+		{"rate", required_argument, NULL, 'r'},
+		{"seconds", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},
+		{0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (c == 'h' || c == 'v') {
+			fputs(c == 'h' ? usage
+			               : "stoker-worker " STOKER_VERSION "\n",
+			      stdout);
+			return 1;
+		}
+		if (take_option(o, c)) {
+			if (c != '?')
+				fprintf(stderr, "stoker-worker: bad value %s\n",
+				        optarg);
+			return -EINVAL;
+		}
+	}
+	return optind < argc || !o->pids != !o->out ? -EINVAL : 0;
+}
+
+static int
+load_conf(const char *path, struct conf *conf)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	enum log_level level;
+	int rc = conf_load(path, conf, &why);
+
+	if (rc) {
+		log_err("%s", buf_str(&why));
+		return rc;
+	}
+	if (!log_level_parse(conf->log_level, &level))
+		log_setup("stoker-worker", level);
+	return 0;
+}
+
+static int
+run_once(const struct conf *conf, struct options *o)
+{
+	struct opener_client client = {once_run, &o->once, -1};
+	CLEANUP_FD int fd =
+		open(o->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int status;
+
+	if (fd < 0) {
+		log_err("%s: %s", o->out, strerror(errno));
+		return 1;
+	}
+	o->once.out_fd = client.keep_fd = fd;
+	status = opener_run(conf, &client);
+	if (status)
+		unlink(o->out);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o = {
+		.config = DEFAULT_CONF,
+		.once = {.rate = DEFAULT_RATE,
+	                 .duration_ms = DEFAULT_SECONDS * 1000},
+	};
+	CLEANUP(conf_done) struct conf conf = {0};
+	int rc = parse_options(argc, argv, &o);
+
+	if (rc) {
+		if (rc < 0)
+			fputs(usage, stderr);
+		return rc < 0 ? 2 : 0;
+	}
+	log_setup("stoker-worker", LOG_INFO_);
+	if (load_conf(o.config, &conf))
+		return 1;
+	if (o.pids)
+		return run_once(&conf, &o);
+	return 1;
+}

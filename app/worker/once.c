@@ -1,0 +1,236 @@
+#include "once.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+static const char once_id[] = "once";
+
+struct run {
+	const struct once *once;
+	int events, signals;
+	int analyser; /* its capture socket; -1 before the first */
+	bool tty;
+	bool done;
+	int status;
+};
+
+static int
+fail(struct run *r, enum capture_error e, int sys_error)
+{
+	log_err("%s%s%s", capture_error_text(e), sys_error ? ": " : "",
+	        sys_error ? strerror(-sys_error) : "");
+	r->done = true;
+	r->status = 1;
+	return 0;
+}
+
+/* --- the report ------------------------------------------------------------
+ */
+
+static const char *
+text_of(const json_t *row, const char *key)
+{
+	const char *s = json_string_value(json_object_get(row, key));
+
+	return s ? s : "";
+}
+
+static void
+print_top(const json_t *top)
+{
+	size_t i;
+	json_t *row;
+
+	printf("%7s %7s %8s  %s\n", "self%", "total%", "samples", "function");
+	json_array_foreach(top, i, row)
+	{
+		if (i == ONCE_TOP)
+			return;
+		printf("%7.2f %7.2f %8s  %s (%s)\n",
+		       json_number_value(json_object_get(row, "selfPct")),
+		       json_number_value(json_object_get(row, "cumulativePct")),
+		       text_of(row, "sampleCount"), text_of(row, "funcName"),
+		       text_of(row, "package"));
+	}
+}
+
+static int
+report(const struct quality *q, int summary)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf lines = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *top = NULL;
+	int rc = lseek(summary, 0, SEEK_SET) ? -errno : 0;
+
+	if (!rc)
+		rc = fd_read_all(summary, &text);
+	if (rc)
+		return rc;
+	top = json_loadb(text.p, text.len, 0, NULL);
+	if (!top)
+		return -EBADMSG;
+	quality_text(q, &lines);
+	puts("quality");
+	fputs(buf_str(&lines), stdout);
+	print_top(top);
+	return fflush(stdout) ? -errno : 0;
+}
+
+/* --- what comes ------------------------------------------------------------
+ */
+
+static int
+start(const struct run *r)
+{
+	struct msg_start m = {
+		.type = MSG_START,
+		.rate = r->once->rate,
+		.duration_ms = r->once->duration_ms,
+		.npids = r->once->npids,
+	};
+
+	memcpy(m.id, once_id, sizeof(once_id));
+	memcpy(m.pids, r->once->pids, sizeof(m.pids));
+	return msg_send(r->analyser, &m, sizeof(m), &r->once->out_fd, 1);
+}
+
+static int
+stop(const struct run *r)
+{
+	struct msg_capture m = {.type = MSG_STOP};
+
+	memcpy(m.id, once_id, sizeof(once_id));
+	return r->analyser < 0 ? -EPIPE
+	                       : msg_send(r->analyser, &m, sizeof(m), NULL, 0);
+}
+
+/* The second analyser is there because the first died over our capture. */
+static int
+take_event(struct run *r)
+{
+	struct msg_analyser m;
+	int fds[2] = {-1, -1};
+	size_t nfds = 2;
+	ssize_t n = msg_recv(r->events, &m, sizeof(m), fds, &nfds);
+
+	if (n != sizeof(m) || nfds != 2)
+		return n < 0 ? (int)n : -EPIPE;
+	close(fds[1]);
+	if (r->analyser >= 0) {
+		close(fds[0]);
+		return fail(r, CAPTURE_ANALYSER_DIED, 0);
+	}
+	r->analyser = fds[0];
+	return start(r);
+}
+
+static void
+show_progress(const struct run *r, const struct msg_progress *m)
+{
+	if (r->tty)
+		fprintf(stderr, "\r%5.1f of %.1f s, %lu samples\033[K%s",
+		        (double)m->elapsed_ms / 1000,
+		        (double)m->duration_ms / 1000,
+		        (unsigned long)m->samples,
+		        m->phase == WORKER_FINISHING ? "\n" : "");
+}
+
+static int
+take_answer(struct run *r)
+{
+	union {
+		struct msg_progress progress;
+		struct msg_done done;
+	} m;
+	CLEANUP_FD int fd = -1;
+	size_t nfds = 1;
+	ssize_t n = msg_recv(r->analyser, &m, sizeof(m), &fd, &nfds);
+
+	if (n <= 0) /* the opener will tell of the next one */
+		return n == 0 || n == -ECONNRESET ? 0 : (int)n;
+	if (n == sizeof(m.progress)) {
+		show_progress(r, &m.progress);
+		return 0;
+	}
+	if (n != sizeof(m.done))
+		return -EBADMSG;
+	if (m.done.error)
+		return fail(r, m.done.error, m.done.sys_error);
+	r->done = true;
+	return report(&m.done.quality, fd);
+}
+
+static int
+take_signal(const struct run *r)
+{
+	struct signalfd_siginfo si;
+
+	if (read(r->signals, &si, sizeof(si)) != sizeof(si))
+		return -errno;
+	return stop(r);
+}
+
+static int
+turn(struct run *r)
+{
+	struct pollfd fds[] = {
+		{r->events, POLLIN, 0},
+		{r->signals, POLLIN, 0},
+		{r->analyser, POLLIN, 0}, /* -1 is passed over */
+	};
+	int rc = 0;
+
+	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[2].revents & POLLIN)
+		rc = take_answer(r);
+	if (!rc && fds[0].revents)
+		rc = take_event(r);
+	if (!rc && fds[1].revents)
+		rc = take_signal(r);
+	return rc;
+}
+
+static int
+open_signals(int *out)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_SETMASK, &set, NULL))
+		return -errno;
+	*out = signalfd(-1, &set, SFD_CLOEXEC);
+	return *out < 0 ? -errno : 0;
+}
+
+int
+once_run(void *arg, const struct conf *conf,
+         const struct worker_sockets *sockets)
+{
+	struct run r = {
+		.once = arg,
+		.events = sockets->events,
+		.analyser = -1,
+		.tty = isatty(STDERR_FILENO),
+	};
+	int rc = open_signals(&r.signals);
+
+	(void)conf;
+	while (!rc && !r.done)
+		rc = turn(&r);
+	close_ptr(&r.analyser);
+	close_ptr(&r.signals);
+	if (rc)
+		log_err("%s", strerror(-rc));
+	return rc ? 1 : r.status;
+}

@@ -1,0 +1,25 @@
+/*
+ * stoker-worker --once: one capture without a database, through the same
+ * opener and analyser as the scheduler's.
+ */
+#pragma once
+
+#include "base/conf.h"
+#include "proto.h"
+
+#define ONCE_TOP 10
+
+struct once {
+	uint32_t rate, npids;
+	uint64_t duration_ms;
+	int32_t pids[WORKER_MAX_PIDS];
+	int out_fd; /* where the profile goes */
+};
+
+/*
+ * Captures, and prints the quality report and the top functions to stdout.
+ *   Shape    arg: a struct once
+ *   Errors   1, told on stderr
+ */
+MUST_CHECK int once_run(void *arg, const struct conf *conf,
+                        const struct worker_sockets *sockets);

@@ -1,0 +1,146 @@
+#include "opener.h"
+
+#include "capture/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+static int (*const handlers[HOST_OPS])(const struct conf *,
+                                       const struct host_ask *,
+                                       struct answer *) = {
+#define HOST_OP(op, handler, doc) [HOST_##op] = handler,
+#include "capture/host.def"
+#undef HOST_OP
+};
+
+static void
+give(struct answer *out, int fd)
+{
+	out->fds[out->nfds++] = fd;
+}
+
+void
+opener_answer(const struct conf *conf, const struct host_ask *ask,
+              struct answer *out)
+{
+	struct host_ask checked = *ask;
+
+	memset(out, 0, sizeof(*out));
+	checked.path[sizeof(checked.path) - 1] = '\0';
+	if (ask->op == HOST_NONE || ask->op >= HOST_OPS)
+		out->reply.error = -EINVAL;
+	else
+		out->reply.error = handlers[ask->op](conf, &checked, out);
+}
+
+int
+open_event(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	int fd;
+	int rc = event_open(ask->cpu, ask->period_ns, ask->stack_bytes, &fd);
+
+	(void)conf;
+	if (!rc)
+		give(out, fd);
+	return rc;
+}
+
+int
+open_filter(const struct conf *conf, const struct host_ask *ask,
+            struct answer *out)
+{
+	int map, prog;
+	int rc = filter_open(&map, &prog, &out->reply.value);
+
+	(void)conf;
+	(void)ask;
+	if (!rc) {
+		give(out, map);
+		give(out, prog);
+	}
+	return rc;
+}
+
+int
+open_channel(const struct conf *conf, const struct host_ask *ask,
+             struct answer *out)
+{
+	int pair[2];
+	int rc = msg_pair(pair);
+
+	(void)conf;
+	(void)ask;
+	if (!rc) { /* the second is ours: see opener.c */
+		give(out, pair[0]);
+		give(out, pair[1]);
+	}
+	return rc;
+}
+
+/* name of /proc/PID, read only. */
+static int
+open_proc(const struct host_ask *ask, const char *name, struct answer *out)
+{
+	char path[64];
+	int fd;
+
+	if (ask->pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/%s", ask->pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	give(out, fd);
+	return 0;
+}
+
+int
+open_maps(const struct conf *conf, const struct host_ask *ask,
+          struct answer *out)
+{
+	(void)conf;
+	return open_proc(ask, "maps", out);
+}
+
+int
+open_comm(const struct conf *conf, const struct host_ask *ask,
+          struct answer *out)
+{
+	(void)conf;
+	return open_proc(ask, "comm", out);
+}
+
+int
+open_kallsyms(const struct conf *conf, const struct host_ask *ask,
+              struct answer *out)
+{
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+
+	(void)conf;
+	(void)ask;
+	if (fd < 0)
+		return -errno;
+	give(out, fd);
+	return 0;
+}
+
+int
+read_exe_link(const struct conf *conf, const struct host_ask *ask,
+              struct answer *out)
+{
+	char path[64];
+	ssize_t n;
+
+	(void)conf;
+	if (ask->pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
+	n = readlink(path, out->reply.text, sizeof(out->reply.text) - 1);
+	if (n < 0)
+		return -errno;
+	out->reply.text[n] = '\0';
+	return 0;
+}

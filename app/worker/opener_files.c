@@ -1,0 +1,251 @@
+/*
+ * Answers that hand out what belongs to a target: its files and memory.
+ */
+#include "base/file.h"
+#include "opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+static const char elf_magic[4] = {'\177', 'E', 'L', 'F'};
+
+static int
+open_how(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+	int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens for reading what place (O_PATH) names, if that is a regular file of
+ * sane size: opening a device or a pipe could already do something. */
+static int
+reopen_regular(int place, int *out)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(place, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size > HOST_MAX_FILE)
+		return -EFBIG;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	*out = fd;
+	return 0;
+}
+
+static int
+starts_as_elf(int fd)
+{
+	char start[sizeof(elf_magic)];
+
+	if (pread(fd, start, sizeof(start), 0) != sizeof(start) ||
+	    memcmp(start, elf_magic, sizeof(start)) != 0)
+		return -ENOEXEC;
+	return 0;
+}
+
+static int
+give_elf(int place, struct answer *out)
+{
+	CLEANUP_FD int fd = -1;
+	int rc = reopen_regular(place, &fd);
+
+	if (!rc)
+		rc = starts_as_elf(fd);
+	if (!rc)
+		out->fds[out->nfds++] = TAKE_FD(fd);
+	return rc;
+}
+
+static int
+open_root(int32_t pid)
+{
+	char path[64];
+
+	if (pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return open_how(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+}
+
+int
+open_file(const struct conf *conf, const struct host_ask *ask,
+          struct answer *out)
+{
+	CLEANUP_FD int root = open_root(ask->pid);
+	CLEANUP_FD int place = -1;
+
+	(void)conf;
+	if (root < 0)
+		return root == -ENOENT ? -ESRCH : root;
+	place = open_how(root, ask->path, O_PATH,
+	                 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+int
+open_exe(const struct conf *conf, const struct host_ask *ask,
+         struct answer *out)
+{
+	char path[64];
+	CLEANUP_FD int place = -1;
+
+	(void)conf;
+	if (ask->pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
+	place = open_how(AT_FDCWD, path, O_PATH, 0);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+/* Of the host, which is trusted: distributions use absolute links there. */
+int
+open_debug(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(HOST_MAX_PATH);
+	CLEANUP_FD int place = -1;
+
+	if (ask->size < 2 || ask->size > HOST_BUILD_ID ||
+	    !*conf->worker_debug_dir)
+		return -EINVAL;
+	buf_addf(&path, "%s/.build-id/%02x/", conf->worker_debug_dir,
+	         ask->build_id[0]);
+	for (uint32_t i = 1; i < ask->size; i++)
+		buf_addf(&path, "%02x", ask->build_id[i]);
+	buf_puts(&path, ".debug");
+	if (buf_err(&path))
+		return buf_err(&path);
+	place = open_how(AT_FDCWD, buf_str(&path), O_PATH,
+	                 RESOLVE_NO_MAGICLINKS);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+/* --- perf maps -------------------------------------------------------------
+ */
+
+/* The process's number in its own pid namespace: the last of NSpid. */
+static int
+inner_pid(int32_t pid, int32_t *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+	char *at, *end;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	rc = file_read(AT_FDCWD, path, &text);
+	if (rc)
+		return rc;
+	at = strstr(text.p, "\nNSpid:");
+	if (!at)
+		return -ENODATA;
+	at += strlen("\nNSpid:");
+	end = at + strcspn(at, "\n");
+	*end = '\0';
+	*out = (int32_t)strtol(strrchr(at, '\t') + 1, NULL, 10);
+	return *out > 0 ? 0 : -ENODATA;
+}
+
+/* Anyone may write to /tmp: only the target's own file is believed. */
+static int
+same_owner(int32_t pid, int place)
+{
+	char path[64];
+	struct stat process, file;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (stat(path, &process) || fstat(place, &file))
+		return -errno;
+	return process.st_uid == file.st_uid ? 0 : -EACCES;
+}
+
+int
+open_perfmap(const struct conf *conf, const struct host_ask *ask,
+             struct answer *out)
+{
+	CLEANUP_FD int root = open_root(ask->pid);
+	CLEANUP_FD int place = -1;
+	char path[64];
+	int32_t inner;
+	int fd = -1, rc;
+
+	(void)conf;
+	if (root < 0)
+		return root == -ENOENT ? -ESRCH : root;
+	rc = inner_pid(ask->pid, &inner);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", inner);
+	place = open_how(root, path, O_PATH | O_NOFOLLOW,
+	                 RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	if (place < 0)
+		return place;
+	rc = same_owner(ask->pid, place);
+	if (!rc)
+		rc = reopen_regular(place, &fd);
+	if (!rc)
+		out->fds[out->nfds++] = fd;
+	return rc;
+}
+
+/* --- memory ----------------------------------------------------------------
+ */
+
+static int
+to_memfd(const void *p, size_t n, int *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-memory", MFD_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, p, n);
+	if (!rc)
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+int
+read_memory(const struct conf *conf, const struct host_ask *ask,
+            struct answer *out)
+{
+	CLEANUP_FREE char *copy = NULL;
+	struct iovec from = {(void *)(uintptr_t)ask->address, ask->size};
+	struct iovec to;
+	ssize_t n;
+	int fd = -1, rc;
+
+	(void)conf;
+	if (ask->pid <= 0 || !ask->size || ask->size > HOST_MAX_MEMORY)
+		return -EINVAL;
+	copy = malloc(ask->size);
+	if (!copy)
+		return -ENOMEM;
+	to = (struct iovec){copy, ask->size};
+	n = process_vm_readv(ask->pid, &to, 1, &from, 1, 0);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < sizeof(elf_magic) ||
+	    memcmp(copy, elf_magic, sizeof(elf_magic)) != 0)
+		return -ENOEXEC;
+	rc = to_memfd(copy, (size_t)n, &fd);
+	if (!rc)
+		out->fds[out->nfds++] = fd;
+	return rc;
+}

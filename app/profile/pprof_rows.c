@@ -2,8 +2,8 @@
 
 #include "pprof_fields.h"
 
-static int
-bad(struct decode *d, const char *why)
+int
+pprof_bad(struct decode *d, const char *why)
 {
 	d->why = why;
 	return -EBADMSG;
@@ -15,16 +15,17 @@ pprof_string(struct decode *d, struct wire w)
 	size_t n = (size_t)(w.end - w.p);
 
 	if (d->nstrings == 0 && n > 0)
-		return bad(d, "the string table does not start with \"\"");
+		return pprof_bad(d,
+		                 "the string table does not start with \"\"");
 	return strings_add(d->p->strings, (const char *)w.p, n,
 	                   &d->strings[d->nstrings++]);
 }
 
-static int
-text(struct decode *d, const struct wire_field *f, uint32_t *out)
+int
+pprof_text(struct decode *d, const struct wire_field *f, uint32_t *out)
 {
 	if (f->value >= d->nstrings)
-		return bad(d, "a string index is out of range");
+		return pprof_bad(d, "a string index is out of range");
 	*out = d->strings[f->value];
 	return 0;
 }
@@ -38,9 +39,9 @@ value_type(struct decode *d, struct wire w, struct value_type *out)
 	*out = (struct value_type){0};
 	while ((r = wire_next(&w, &f)) > 0) {
 		if (f.key == WIRE_KEY(VALUE_TYPE_TYPE, WIRE_VARINT))
-			r = text(d, &f, &out->type);
+			r = pprof_text(d, &f, &out->type);
 		else if (f.key == WIRE_KEY(VALUE_TYPE_UNIT, WIRE_VARINT))
-			r = text(d, &f, &out->unit);
+			r = pprof_text(d, &f, &out->unit);
 		if (r < 0)
 			return r;
 	}
@@ -62,7 +63,7 @@ pprof_period_type(struct decode *d, struct wire w)
 static int
 add_comment(struct decode *d, const struct wire_field *f)
 {
-	return text(d, f, &d->p->comments[d->p->ncomments++]);
+	return pprof_text(d, f, &d->p->comments[d->p->ncomments++]);
 }
 
 int
@@ -86,9 +87,9 @@ pprof_scalar(struct decode *d, const struct wire_field *f)
 
 	switch (f->key) {
 	case WIRE_KEY(PROFILE_DROP_FRAMES, WIRE_VARINT):
-		return text(d, f, &p->drop_frames);
+		return pprof_text(d, f, &p->drop_frames);
 	case WIRE_KEY(PROFILE_KEEP_FRAMES, WIRE_VARINT):
-		return text(d, f, &p->keep_frames);
+		return pprof_text(d, f, &p->keep_frames);
 	case WIRE_KEY(PROFILE_TIME_NANOS, WIRE_VARINT):
 		p->time_ns = (int64_t)f->value;
 		return 0;
@@ -101,9 +102,9 @@ pprof_scalar(struct decode *d, const struct wire_field *f)
 	case WIRE_KEY(PROFILE_COMMENT, WIRE_VARINT):
 		return add_comment(d, f);
 	case WIRE_KEY(PROFILE_DEFAULT_SAMPLE_TYPE, WIRE_VARINT):
-		return text(d, f, &p->default_type);
+		return pprof_text(d, f, &p->default_type);
 	case WIRE_KEY(PROFILE_DOC_URL, WIRE_VARINT):
-		return text(d, f, &p->doc_url);
+		return pprof_text(d, f, &p->doc_url);
 	}
 	return 0;
 }
@@ -122,9 +123,9 @@ mapping_field(struct decode *d, const struct wire_field *f, struct mapping *m)
 		m->offset = f->value;
 		return 0;
 	case WIRE_KEY(MAPPING_FILENAME, WIRE_VARINT):
-		return text(d, f, &m->file);
+		return pprof_text(d, f, &m->file);
 	case WIRE_KEY(MAPPING_BUILD_ID, WIRE_VARINT):
-		return text(d, f, &m->build_id);
+		return pprof_text(d, f, &m->build_id);
 	case WIRE_KEY(MAPPING_HAS_FUNCTIONS, WIRE_VARINT):
 		m->has_functions = f->value;
 		return 0;
@@ -166,11 +167,11 @@ function_field(struct decode *d, const struct wire_field *f,
 {
 	switch (f->key) {
 	case WIRE_KEY(FUNCTION_NAME, WIRE_VARINT):
-		return text(d, f, &fn->name);
+		return pprof_text(d, f, &fn->name);
 	case WIRE_KEY(FUNCTION_SYSTEM_NAME, WIRE_VARINT):
-		return text(d, f, &fn->system_name);
+		return pprof_text(d, f, &fn->system_name);
 	case WIRE_KEY(FUNCTION_FILENAME, WIRE_VARINT):
-		return text(d, f, &fn->file);
+		return pprof_text(d, f, &fn->file);
 	case WIRE_KEY(FUNCTION_START_LINE, WIRE_VARINT):
 		fn->start_line = (int64_t)f->value;
 		return 0;
@@ -213,7 +214,7 @@ read_line(struct decode *d, struct wire w)
 	}
 	line->function = idmap_find(&d->functions, id);
 	if (!r && line->function == IDMAP_NONE)
-		return bad(d, "a line refers to no function");
+		return pprof_bad(d, "a line refers to no function");
 	return r;
 }
 
@@ -224,7 +225,7 @@ location_field(struct decode *d, const struct wire_field *f, struct location *l)
 	case WIRE_KEY(LOCATION_MAPPING_ID, WIRE_VARINT):
 		l->mapping = idmap_find(&d->mappings, f->value);
 		if (f->value && l->mapping == IDMAP_NONE)
-			return bad(d, "a location refers to no mapping");
+			return pprof_bad(d, "a location refers to no mapping");
 		return 0;
 	case WIRE_KEY(LOCATION_ADDRESS, WIRE_VARINT):
 		l->address = f->value;
@@ -256,117 +257,5 @@ pprof_location(struct decode *d, struct wire w)
 			return r;
 	}
 	idmap_add(&d->locations, id);
-	return r;
-}
-
-static int
-add_frame(struct decode *d, uint64_t id)
-{
-	uint32_t row = idmap_find(&d->locations, id);
-
-	if (row == IDMAP_NONE)
-		return bad(d, "a sample refers to no location");
-	d->p->stack[d->p->nstack++] = row;
-	return 0;
-}
-
-static int
-add_frames(struct decode *d, struct wire w)
-{
-	uint64_t id;
-	int r = 0;
-
-	while (!r && w.p < w.end) {
-		r = wire_varint(&w, &id);
-		if (!r)
-			r = add_frame(d, id);
-	}
-	return r;
-}
-
-static int
-add_values(struct decode *d, struct wire w)
-{
-	uint64_t v;
-
-	while (w.p < w.end) {
-		if (wire_varint(&w, &v))
-			return -EBADMSG;
-		d->p->values[d->nvalues++] = (int64_t)v;
-	}
-	return 0;
-}
-
-static int
-label_field(struct decode *d, const struct wire_field *f, struct label *l)
-{
-	switch (f->key) {
-	case WIRE_KEY(LABEL_KEY, WIRE_VARINT):
-		return text(d, f, &l->key);
-	case WIRE_KEY(LABEL_STR, WIRE_VARINT):
-		return text(d, f, &l->str);
-	case WIRE_KEY(LABEL_NUM, WIRE_VARINT):
-		l->num = (int64_t)f->value;
-		return 0;
-	case WIRE_KEY(LABEL_NUM_UNIT, WIRE_VARINT):
-		return text(d, f, &l->unit);
-	}
-	return 0;
-}
-
-static int
-add_label(struct decode *d, struct wire w)
-{
-	struct label *l = &d->p->labels[d->p->nlabels++];
-	struct wire_field f;
-	int r;
-
-	while ((r = wire_next(&w, &f)) > 0) {
-		r = label_field(d, &f, l);
-		if (r)
-			return r;
-	}
-	return r;
-}
-
-static int
-sample_field(struct decode *d, const struct wire_field *f)
-{
-	switch (f->key) {
-	case WIRE_KEY(SAMPLE_LOCATION_ID, WIRE_BYTES):
-		return add_frames(d, f->bytes);
-	case WIRE_KEY(SAMPLE_LOCATION_ID, WIRE_VARINT):
-		return add_frame(d, f->value);
-	case WIRE_KEY(SAMPLE_VALUE, WIRE_BYTES):
-		return add_values(d, f->bytes);
-	case WIRE_KEY(SAMPLE_VALUE, WIRE_VARINT):
-		d->p->values[d->nvalues++] = (int64_t)f->value;
-		return 0;
-	case WIRE_KEY(SAMPLE_LABEL, WIRE_BYTES):
-		return add_label(d, f->bytes);
-	}
-	return 0;
-}
-
-int
-pprof_sample(struct decode *d, struct wire w)
-{
-	struct profile *p = d->p;
-	struct sample *s = &p->samples[p->nsamples++];
-	size_t value0 = d->nvalues;
-	struct wire_field f;
-	int r;
-
-	s->stack0 = p->nstack;
-	s->label0 = p->nlabels;
-	while ((r = wire_next(&w, &f)) > 0) {
-		r = sample_field(d, &f);
-		if (r)
-			return r;
-	}
-	s->nstack = p->nstack - s->stack0;
-	s->nlabels = p->nlabels - s->label0;
-	if (!r && d->nvalues - value0 != p->ntypes)
-		return bad(d, "a sample has not one value for each type");
 	return r;
 }

@@ -31,3 +31,8 @@ int pprof_location(struct decode *d, struct wire w);
 int pprof_sample(struct decode *d, struct wire w);
 /* Takes a field of the file itself that is no row. */
 int pprof_scalar(struct decode *d, const struct wire_field *f);
+
+/* For the calls above: the reason for a refusal, and a string by its place in
+ * the file's table. */
+int pprof_bad(struct decode *d, const char *why);
+int pprof_text(struct decode *d, const struct wire_field *f, uint32_t *out);

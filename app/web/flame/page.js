@@ -141,7 +141,7 @@
   function choose(node) {
     const numbers = tree.describe(node, state.view).join(' · ');
     flame.choose(node);
-    $('chosen').textContent = tree.nameOf(node);
+    $('chosen').textContent = $('chosen').title = tree.nameOf(node);
     $('numbers').textContent = [tree.packageOf(node), numbers]
       .filter(Boolean).join(' · ');
     $('copy').hidden = false;

@@ -7,7 +7,7 @@
  */
 (() => {
   const { matcher, percent, quantity, shorten, element } = stoker;
-  const ROWS = 100, LETTER_PX = 7;
+  const ROWS = 100, LETTER_PX = 7.8;
   /* Columns, and whether they are sorted downwards at first. */
   const COLUMNS = { self: true, total: true, name: false, package: false };
 
@@ -44,7 +44,7 @@
         test(tree.names[r.name])), state.sort, down);
       const left = Math.max(rows.length - shown, 0);
       this.fits = Math.max(12, Math.floor(
-        this.heads[2].clientWidth / LETTER_PX) - 5);
+        this.heads[2].clientWidth / LETTER_PX) - 4);
       this.body.replaceChildren(
         ...rows.slice(0, shown).map(row => this.row(row)));
       this.more.hidden = left === 0;

@@ -249,6 +249,14 @@
     same([pixel(3), pixel(2)],
       [rgb(flame.colors.hit), rgb(flame.colors.miss)]);
   });
+  test('a_match_above_the_view_is_as_clear', () => {
+    flame.on.zoom(tree.view(4));
+    same(pixel(3), rgb(flame.colors.hit));
+    press('Backspace');
+    press('Backspace');
+    press('Backspace');
+    same(flame.view.first, 0);
+  });
   test('what_is_no_regular_expression_is_text', () => {
     type('parse<std::string>(');
     same($('matched').textContent, '30.0% matched · 300.00 ms · 1 frame ' +

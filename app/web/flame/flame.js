@@ -137,7 +137,7 @@
     bar(bar, y) {
       const { context: c } = this, x = bar.x, w = Math.max(bar.w, 0.5);
       const drawn = w > NARROW_PX ? w - 1 : w;
-      c.globalAlpha = bar.above ? 0.6 : 1;
+      c.globalAlpha = bar.above && !this.marks ? 0.6 : 1;
       const ink = this.fill(bar);
       c.fillRect(x, y, drawn, ROW - 1);
       if (bar.count > 1 && ink === this.colors.ink) {

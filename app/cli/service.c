@@ -71,11 +71,25 @@ service_of(const struct cli *c, json_t **out)
 static int
 show_service(const struct cli *c, const struct reply *r)
 {
+	static const struct column columns[] = {
+		{"ORDINAL", "ordinal", RIGHT, PLAIN},
+		{"PID", "pid", RIGHT, PLAIN},
+		{"HOST", "host", LEFT, PLAIN},
+		{"COMMAND", "command", LEFT, PLAIN},
+	};
+	CLEANUP_JSON json_t *processes = NULL;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 
 	if (c->opt.json)
 		return print_json(r->json);
+	processes = json_incref(json_object_get(r->json, "processes"));
+	json_object_del(r->json, "processes");
 	object_show(&out, r->json);
+	if (processes) {
+		buf_putc(&out, '\n');
+		table_show(&out, columns, ARRAY_LEN(columns), processes,
+		           screen_width(STDOUT_FILENO));
+	}
 	return print(&out);
 }
 

@@ -270,9 +270,10 @@ check_memlock(struct doctor *d)
 	      (long long)d->conf.worker_ring_bytes);
 	if (limit >= (unsigned long long)d->conf.worker_ring_bytes)
 		return FINE;
+	found(d, ": the sample rings are smaller, and may lose samples");
 	fix(d, "add LimitMEMLOCK=infinity to the unit (systemctl edit "
 	       "stoker-worker), or run ulimit -l unlimited before it");
-	return BROKEN;
+	return WARNING;
 }
 
 enum verdict

@@ -101,9 +101,9 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/libtest.a $(call archives,profile base)
 	$(test_link)
+FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	$(test_link)
-FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o
 # Targets are what a distribution ships: optimised, without frame pointers.
 $(B)/targets/%: tests/targets/%.c
 	@mkdir -p $(@D)

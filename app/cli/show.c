@@ -60,7 +60,7 @@ top_show(struct buf *out, const json_t *result, int64_t limit, size_t width)
 
 	json_array_foreach(all, i, row)
 	{
-		if (limit >= 0 && (int64_t)i >= limit)
+		if ((int64_t)i >= (limit < 0 ? TOP_ROWS : limit))
 			break;
 		json_array_append(rows, row);
 	}

@@ -13,6 +13,7 @@
 
 #define TABLE_COLUMNS_MAX 8
 #define CELL_MAX          ((size_t)1024)
+#define TOP_ROWS          20
 
 struct column {
 	const char *title;
@@ -40,7 +41,7 @@ bar_show(struct buf *out, const char *phase, double progress, size_t width);
 /* An error reply: "stoker: message (ErrorCode)" and a line per detail. */
 void
 error_show(struct buf *out, long status, const json_t *reply, long retry_after);
-/* The top functions of a ProfileResult, at most limit (< 0: all). */
+/* The top functions of a ProfileResult, at most limit (< 0: TOP_ROWS). */
 void
 top_show(struct buf *out, const json_t *result, int64_t limit, size_t width);
 /* Its quality report at a glance, then its notes, a line each; nothing when

@@ -76,7 +76,7 @@ check a_burst_passes_then_429 limited
 check a_limited_request_is_429 is 429 TooManyRequests http://x/api
 check health_is_never_limited is 502 ApiUnavailable http://x/healthz
 
-ask -o /dev/null "http://x/api/v1/observability/profiling/sess-a/flamegraph?sig=SECRET"
+ask -o /dev/null "http://x/api/v1/observability/profiling/sess-a/flamegraph?signature=SECRET"
 nginx_stop
 until [ ! -e "$temp/nginx/nginx.pid" ]; do read -rt 0.05 <> <(:) || :; done
 no_signature() { ! grep -rn SECRET "$temp/log"; }

@@ -64,6 +64,22 @@ TEST(a_limit_shows_so_many)
 }
 END
 
+TEST(without_a_limit_a_screenful_is_shown)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_pack("{s[]}", "topFunctions");
+	json_t *rows = json_object_get(j, "topFunctions");
+	size_t lines = 0;
+
+	for (int i = 0; i < TOP_ROWS + 1; i++)
+		json_array_append_new(rows, json_pack("{ss}", "funcName", "f"));
+	top_show(&out, j, -1, 0);
+	for (const char *p = buf_str(&out); (p = strchr(p, '\n')); p++)
+		lines++;
+	ck_assert_uint_eq(lines, TOP_ROWS + 1);
+}
+END
+
 TEST(nothing_to_show_is_said)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -223,9 +239,9 @@ END
 
 	SUITE("cli_show", top_functions_line_up,
               a_narrow_screen_cuts_the_last_column_only, a_limit_shows_so_many,
-              nothing_to_show_is_said, quality_is_told_at_a_glance,
-              characters_count_not_bytes, names_can_not_drive_the_terminal,
-              a_cell_past_its_ceiling_says_so,
+              without_a_limit_a_screenful_is_shown, nothing_to_show_is_said,
+              quality_is_told_at_a_glance, characters_count_not_bytes,
+              names_can_not_drive_the_terminal, a_cell_past_its_ceiling_says_so,
               the_bar_fills_and_stays_within_its_ends,
               a_phase_of_any_length_keeps_the_bar_in_place,
               an_error_shows_its_words_code_and_details,

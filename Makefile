@@ -97,6 +97,8 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVE
 	$(test_link)
 $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
+$(B)/tests/folded: $(B)/tests/lib/folded_main.o $(TEST_ARCHIVES)
+	$(test_link)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/libtest.a $(call archives,profile base)
@@ -114,7 +116,7 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: all $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
+check-built: all $(B)/tests/folded $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run
 unit: $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit

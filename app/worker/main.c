@@ -5,6 +5,7 @@
 #include "capture/rate.h"
 #include "once.h"
 #include "opener.h"
+#include "scheduler.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -162,6 +163,22 @@ run_once(const struct conf *conf, struct options *o)
 	return status;
 }
 
+static int
+run_scheduler(void *arg, const struct conf *conf,
+              const struct worker_sockets *sockets)
+{
+	(void)arg;
+	return scheduler_run(conf, sockets);
+}
+
+static int
+serve(const struct conf *conf)
+{
+	struct opener_client client = {run_scheduler, NULL, -1};
+
+	return opener_run(conf, &client);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -181,7 +198,5 @@ main(int argc, char **argv)
 	log_setup("stoker-worker", LOG_INFO_);
 	if (load_conf(o.config, &conf))
 		return 1;
-	if (o.pids)
-		return run_once(&conf, &o);
-	return 1;
+	return o.pids ? run_once(&conf, &o) : serve(&conf);
 }

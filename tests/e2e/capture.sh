@@ -1,0 +1,98 @@
+#!/bin/bash
+# stoker-worker --once on programs whose truth is known.
+. tests/lib/e2e.sh
+tmp=$(mktemp -d /var/tmp/stoker-capture-XXXXXX)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+
+once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
+  local name=$1 pid=$2
+  shift 2
+  "$B/stoker-worker" --once "$pid" --out "$tmp/$name.pb.gz" "$@" \
+    >"$tmp/$name.txt" 2>"$tmp/$name.err" || { cat "$tmp/$name.err"; return 1; }
+  "$B/tests/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
+}
+
+# Starts a target and waits for its "ready"; its output goes on to a file.
+target() { # name, program, arguments: $pid
+  local name=$1 line
+  shift
+  mkfifo "$tmp/$name.fifo"
+  "$@" >"$tmp/$name.fifo" &
+  pid=$!
+  exec {fd}<"$tmp/$name.fifo"
+  read -r line <&"$fd"
+  [ "$line" = ready ]
+}
+
+# Samples, of all or of the stacks in which a pattern is found.
+samples() { # name [pattern]
+  grep -E -- "${2:-}" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}'
+}
+
+share_is_true() { # name, function, truth in percent
+  local got all
+  got=$(samples "$1" "(^|;)$2[; ]") all=$(samples "$1")
+  echo "$2: $got of $all, $3 %"
+  [ "$all" -ge 200 ] &&
+    awk "BEGIN {d = 100 * $got / $all - $3; exit !(d <= 3 && d >= -3)}"
+}
+
+stacks_are_whole() { # name
+  local got all
+  got=$(samples "$1" '^(_start|__libc_start_main[^;]*|clone3?|start_thread|main|__clone3?|spin)[; ]') all=$(samples "$1")
+  echo "$got of $all reach main or the start of their thread"
+  [ "$all" -gt 0 ] && [ $((got * 100)) -ge $((all * 98)) ]
+}
+
+has() { # name, pattern, at least so many samples
+  local n
+  n=$(samples "$1" "$2")
+  echo "$n samples of $2"
+  [ "$n" -ge "$3" ]
+}
+
+quality() { awk -v key="$2" '$1 == key {print $2}' "$tmp/$1.txt"; }
+
+if ! once probe $$ --seconds 1 >"$tmp/probe.out" 2>&1; then
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "skip capture: $(tail -n 1 "$tmp/probe.out")"
+    exit 0
+  fi
+  echo "not ok a_capture_is_possible: $(tail -n 1 "$tmp/probe.out")"
+  exit 1
+fi
+
+target shares "$B/targets/shares" 7 3
+shares_fd=$fd
+check known_shares_are_captured once shares "$pid" --seconds 5 --rate 200
+while read -r name truth <&$shares_fd; do
+  check "share_of_${name}_is_true" share_is_true shares "$name" "$truth"
+done
+check stacks_reach_the_start_of_their_thread stacks_are_whole shares
+check nothing_is_lost_at_200_hertz [ "$(quality shares samplesLost)" = 0 ]
+
+target shortchild "$B/targets/shortchild" 5
+check short_lived_children_are_captured once children "$pid" --seconds 3 --rate 1000
+check a_forked_child_of_20_ms_has_its_name \
+  has children ';work_of_forked_child;' 10
+check an_executed_child_of_20_ms_has_its_name \
+  has children ';work_of_executed_child;' 10
+check execs_are_counted [ "$(quality children execs)" -ge 5 ]
+
+cp "$B/targets/shares" "$tmp/gone"
+target gone "$tmp/gone" 2 2
+gone_pid=$pid
+(read -r line <&"$fd"; rm -f "$tmp/gone") &
+check a_target_may_end_before_its_capture once gone "$gone_pid" --seconds 4
+check the_ended_program_is_deleted [ ! -e "$tmp/gone" ]
+check an_ended_target_has_its_names has gone '(^|;)share_half[; ]' 20
+check the_report_says_that_the_target_ended \
+  grep -q 'every process of the capture ended' "$tmp/gone.txt"
+
+refused() { # pattern of the error, pid
+  ! once refused "$2" --seconds 1 >"$tmp/refused.out" || return 1
+  cat "$tmp/refused.out"
+  grep -q "$1" "$tmp/refused.out"
+}
+check no_process_is_an_error refused 'none of the processes exists' "$gone_pid"
+check no_profile_is_left_of_an_error [ ! -e "$tmp/refused.pb.gz" ]

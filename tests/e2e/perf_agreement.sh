@@ -1,0 +1,67 @@
+#!/bin/bash
+# On programs as Debian ships them, the top function is perf's top function:
+# both watch the same run at the same time.
+. tests/lib/e2e.sh
+tmp=$(mktemp -d /var/tmp/stoker-perf-XXXXXX)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+seconds=5
+
+if ! perf record -q -e cpu-clock -F 99 -o "$tmp/probe.data" -- true 2>"$tmp/probe.err"; then
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "skip perf_agreement: $(tail -n 1 "$tmp/probe.err")"
+    exit 0
+  fi
+  echo "not ok perf_works: $(tail -n 1 "$tmp/probe.err")"
+  exit 1
+fi
+
+# The symbol that most samples end in, as perf names it.
+perf_top() {
+  perf report -i "$tmp/$1.data" --no-children --stdio -g none --sort symbol \
+    2>/dev/null |
+    awk '!/^#/ && NF {sub(/^ *[0-9.]+% +\[[.k]\] /, ""); sub(/  .*/, "")
+                      print; exit}'
+}
+
+our_top() {
+  "$B/tests/folded" "$tmp/$1.pb.gz" | awk '
+    {n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n}
+    END {for (f in self) if (self[f] > most) {most = self[f]; top = f}
+         print top}'
+}
+
+same_top() {
+  local ours theirs
+  ours=$(our_top "$1") theirs=$(perf_top "$1")
+  echo "ours: $ours, perf's: $theirs"
+  [ -n "$ours" ] && [ "${ours%%(*}" = "${theirs%%(*}" ]
+}
+
+both() { # name, pid
+  perf record -q -e cpu-clock -F 99 -g -p "$2" -o "$tmp/$1.data" \
+    -- sleep "$seconds" 2>"$tmp/$1.perf" &
+  local perf=$!
+  "$B/stoker-worker" --once "$2" --seconds "$seconds" --rate 100 \
+    --out "$tmp/$1.pb.gz" 2>&1
+  local code=$?
+  wait "$perf" || cat "$tmp/$1.perf"
+  return $code
+}
+
+compare() { # name, command...
+  local name=$1
+  shift
+  "$@" >/dev/null 2>"$tmp/$name.err" &
+  local pid=$!
+  check "${name}_is_captured" both "$name" "$pid"
+  check "${name}_has_the_top_function_of_perf" same_top "$name"
+  kill "$pid" 2>/dev/null
+  wait "$pid" 2>/dev/null
+}
+
+compare sqlite3 sqlite3 :memory: \
+  "with recursive c(x) as (select 1 union all select x+1 from c where x<60000000)
+   select count(*), sum(x*x%97), max(hex(x)) from c where x%7=3 or hex(x) like '%9%'"
+compare perl perl -e \
+  'my %h; for (my $i = 0; ; $i++) { $h{$i % 977} .= chr(65 + $i % 26) if $i % 3;
+   $h{$i % 977} = "" if $i % 11 == 0 }'

@@ -1,0 +1,381 @@
+#include "../../app/worker/targets.h"
+
+#include "lib/store.h"
+#include "store/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct proc web = {
+	.pid = 10,
+	.uid = 33,
+	.exe = "/usr/sbin/nginx",
+	.cmdline = "nginx: worker process",
+	.unit = "nginx.service",
+};
+
+static const struct {
+	const char *kind, *value;
+	bool expected;
+} matches[] = {
+	{"unit", "nginx.service", true},  {"unit", "nginx", true},
+	{"unit", "nginx.socket", false},  {"unit", "ngin", false},
+	{"exe", "/usr/sbin/nginx", true}, {"exe", "/usr/sbin/ngin", false},
+	{"exe", "/usr/sbin", false},      {"cmdline", "^nginx: worker", true},
+	{"cmdline", "^worker", false},
+};
+
+TEST(a_match_means_what_it_says)
+{
+	for (size_t i = 0; i < ARRAY_LEN(matches); i++) {
+		struct match m;
+
+		ck_assert_int_eq(
+			match_init(matches[i].kind, matches[i].value, &m), 0);
+		ck_assert_msg(match_process(&m, &web) == matches[i].expected,
+		              "%s %s", matches[i].kind, matches[i].value);
+		match_done(&m);
+	}
+}
+END
+
+TEST(a_replaced_program_is_still_the_same)
+{
+	struct proc p = web;
+	struct match m;
+
+	p.exe = "/usr/sbin/nginx (deleted)";
+	ck_assert_int_eq(match_init("exe", "/usr/sbin/nginx", &m), 0);
+	ck_assert(match_process(&m, &p));
+	match_done(&m);
+}
+END
+
+	static const struct {
+	const char *kind, *value;
+} senseless[] = {
+	{"", "x"},        {"pid", "1"},         {"exe", "nginx"},
+	{"cmdline", "("}, {"pidFile", "x.pid"},
+};
+
+TEST(a_match_that_makes_no_sense_is_refused)
+{
+	for (size_t i = 0; i < ARRAY_LEN(senseless); i++) {
+		struct match m;
+
+		ck_assert_int_eq(
+			match_init(senseless[i].kind, senseless[i].value, &m),
+			-EINVAL);
+	}
+}
+END
+
+	static const struct {
+	const char *text;
+	int32_t pid;
+} pid_files[] = {
+	{"42\n", 42},
+	{"42", 42},
+	{" 42 \r\n", 42},
+	{"", 0},
+	{"0\n", 0},
+	{"-1\n", 0},
+	{"x\n", 0},
+	{"42 43\n", 0},
+	{"4294967296\n", 0},
+	{"1111111111111111111111111111111111111111111111111111111111111111111",
+         0},
+};
+
+TEST(pid_files_hold_one_pid_or_none)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char path[128];
+	struct match m;
+
+	snprintf(path, sizeof(path), "%s/pid", t.dir);
+	ck_assert_int_eq(match_init("pidFile", path, &m), 0);
+	for (size_t i = 0; i < ARRAY_LEN(pid_files); i++) {
+		FILE *f = fopen(path, "w");
+
+		fputs(pid_files[i].text, f);
+		fclose(f);
+		match_refresh(&m);
+		ck_assert_msg(m.pid == pid_files[i].pid, "%s: %d",
+		              pid_files[i].text, m.pid);
+	}
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0); /* must not block */
+	match_refresh(&m);
+	ck_assert_int_eq(m.pid, 0);
+	match_done(&m);
+}
+END
+
+	static const struct {
+	const char *units, *exe, *uids;
+	bool expected;
+} scopes[] = {
+	{NULL, NULL, NULL, false},
+	{"", "", "", false},
+	{"*", NULL, NULL, true},
+	{"a.service nginx.service", NULL, NULL, true},
+	{"a.service", NULL, NULL, false},
+	{NULL, "/usr/sbin", NULL, true},
+	{NULL, "/usr/sbin/", NULL, true},
+	{NULL, "/opt /usr/sbin/nginx", NULL, true},
+	{NULL, "/usr/sb", NULL, false},
+	{NULL, "/usr/sbin/nginx/", NULL, false},
+	{NULL, "*", NULL, true},
+	{NULL, NULL, "33", true},
+	{NULL, NULL, "3 333", false},
+	{"a.service", "/opt", "33", true},
+};
+
+TEST(a_scope_is_what_its_lists_name_and_none_is_nothing)
+{
+	ck_assert(!match_scope(NULL, &web));
+	for (size_t i = 0; i < ARRAY_LEN(scopes); i++) {
+		struct conf_scope s = {TEST_TENANT, (char *)scopes[i].units,
+		                       (char *)scopes[i].exe,
+		                       (char *)scopes[i].uids};
+
+		ck_assert_msg(match_scope(&s, &web) == scopes[i].expected,
+		              "scope %zu", i);
+	}
+}
+END
+
+	/* --- ordinals
+           ---------------------------------------------------------------- */
+
+	static struct conf_scope everything = {TEST_TENANT, NULL, "*", NULL};
+
+struct host {
+	struct test_store store;
+	struct conf conf;
+	struct targets targets;
+	struct proc procs[4];
+	struct proc_table table;
+};
+#define CLEANUP_HOST CLEANUP(host_done)
+
+static void
+host_init(struct host *h)
+{
+	struct worker w = {.host = TEST_HOST,
+	                   .boot_id = "boot",
+	                   .version = "",
+	                   .capabilities = "{}"};
+
+	*h = (struct host){.store = test_store(),
+	                   .conf = {.scopes = &everything, .nscopes = 1},
+	                   .targets = {.host = TEST_HOST, .boot_id = "boot"}};
+	ck_assert_int_eq(worker_heartbeat(&h->store.s, &w, TEST_LEASE_MS), 0);
+	ck_assert_int_eq(targets_load(&h->targets, &h->store.s), 0);
+	h->table = (struct proc_table){.items = h->procs};
+}
+
+static void
+host_done(struct host *h)
+{
+	targets_done(&h->targets);
+	test_store_done(&h->store);
+}
+
+/* Processes of svc (which is /bin/true), by pid; then a look at them. */
+static void
+see(struct host *h, size_t n, const int32_t *pids, const uint64_t *starts)
+{
+	for (size_t i = 0; i < n; i++)
+		h->procs[i] = (struct proc){.pid = pids[i],
+		                            .start_time = starts[i],
+		                            .exe = "/bin/true",
+		                            .cmdline = "true",
+		                            .argv0 = "true",
+		                            .unit = ""};
+	h->table.n = n;
+	targets_match(&h->targets, &h->conf, &h->table);
+	ck_assert_int_eq(targets_publish(&h->targets, &h->store.s, &h->table),
+	                 0);
+}
+
+static void
+expect(struct host *h, size_t n, const int32_t *pids, const int64_t *ordinals)
+{
+	CLEANUP_PROCESSES struct process_list l = {0};
+
+	ck_assert_int_eq(
+		process_list(&h->store.s, TEST_TENANT, TEST_SERVICE, &l), 0);
+	ck_assert_uint_eq(l.n, n);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_int_eq(l.items[i].pid, pids[i]);
+		ck_assert_int_eq(l.items[i].ordinal, ordinals[i]);
+	}
+}
+#define LIST(...) __VA_ARGS__
+#define SEE(h, pids, starts)                                            \
+	see(h, ARRAY_LEN(((int32_t[]){pids})), (const int32_t[]){pids}, \
+	    (const uint64_t[]){starts})
+#define EXPECT(h, pids, ordinals)                                          \
+	expect(h, ARRAY_LEN(((int32_t[]){pids})), (const int32_t[]){pids}, \
+	       (const int64_t[]){ordinals})
+
+TEST(ordinals_are_first_given_in_order_of_start)
+{
+	CLEANUP_HOST struct host h;
+
+	host_init(&h);
+	SEE(&h, LIST(10, 11, 12), LIST(300, 100, 200));
+	EXPECT(&h, LIST(11, 12, 10), LIST(0, 1, 2));
+}
+END
+
+TEST(an_ordinal_stays_with_its_process_and_is_reused_after_it)
+{
+	CLEANUP_HOST struct host h;
+
+	host_init(&h);
+	SEE(&h, LIST(10, 11, 12), LIST(1, 2, 3));
+	SEE(&h, LIST(10, 12), LIST(1, 3));
+	EXPECT(&h, LIST(10, 12), LIST(0, 2));
+	SEE(&h, LIST(10, 12, 20, 21), LIST(1, 3, 8, 9));
+	EXPECT(&h, LIST(10, 20, 12, 21), LIST(0, 1, 2, 3));
+}
+END
+
+TEST(a_pid_used_anew_is_another_process)
+{
+	CLEANUP_HOST struct host h;
+
+	host_init(&h);
+	SEE(&h, LIST(10, 11), LIST(1, 2));
+	SEE(&h, LIST(10, 11), LIST(9, 2));
+	EXPECT(&h, LIST(10, 11), LIST(0, 1));
+	ck_assert_uint_eq(h.targets.items[0].now[0].start_time, 9);
+}
+END
+
+TEST(the_next_worker_keeps_the_ordinals)
+{
+	CLEANUP_HOST struct host h;
+
+	host_init(&h);
+	SEE(&h, LIST(10, 11, 12), LIST(1, 2, 3));
+	targets_done(&h.targets);
+	ck_assert_int_eq(targets_load(&h.targets, &h.store.s), 0);
+	ck_assert_int_eq(targets_restore(&h.targets, &h.store.s), 0);
+	SEE(&h, LIST(9, 12), LIST(0, 3));
+	EXPECT(&h, LIST(9, 12), LIST(0, 2));
+}
+END
+
+TEST(after_a_boot_ordinals_start_over)
+{
+	CLEANUP_HOST struct host h;
+
+	host_init(&h);
+	SEE(&h, LIST(10, 11), LIST(1, 2));
+	targets_done(&h.targets);
+	h.targets.boot_id = "next";
+	ck_assert_int_eq(targets_load(&h.targets, &h.store.s), 0);
+	ck_assert_int_eq(targets_restore(&h.targets, &h.store.s), 0);
+	SEE(&h, LIST(11), LIST(2));
+	EXPECT(&h, LIST(11), LIST(0));
+}
+END
+
+TEST(a_service_made_anew_shows_its_processes_again)
+{
+	CLEANUP_HOST struct host h;
+	struct service v = {TEST_TENANT,
+	                    TEST_SERVICE,
+	                    "auto",
+	                    "",
+	                    "exe",
+	                    "/bin/true",
+	                    "",
+	                    "auto",
+	                    "{}",
+	                    "{}",
+	                    "",
+	                    0,
+	                    0};
+
+	host_init(&h);
+	SEE(&h, LIST(10), LIST(1));
+	ck_assert_int_eq(service_delete(&h.store.s, TEST_TENANT, TEST_SERVICE),
+	                 0);
+	db_skew_clock(h.store.s.db, 1000);
+	ck_assert_int_eq(service_add(&h.store.s, &v), 0);
+	ck_assert_int_eq(targets_load(&h.targets, &h.store.s), 0);
+	SEE(&h, LIST(10), LIST(1));
+	EXPECT(&h, LIST(10), LIST(0));
+}
+END
+
+TEST(a_deleted_service_is_published_as_nothing)
+{
+	CLEANUP_HOST struct host h;
+
+	host_init(&h);
+	ck_assert_int_eq(service_delete(&h.store.s, TEST_TENANT, TEST_SERVICE),
+	                 0);
+	SEE(&h, LIST(10), LIST(1)); /* not noticed yet: no error */
+}
+END
+
+TEST(a_tenant_without_a_scope_sees_nothing)
+{
+	CLEANUP_HOST struct host h;
+	int32_t pids[4];
+
+	host_init(&h);
+	SEE(&h, LIST(10), LIST(1));
+	ck_assert_uint_eq(targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE,
+	                               SESSION_ALL_ORDINALS, pids, 4),
+	                  1);
+	h.conf.nscopes = 0;
+	SEE(&h, LIST(10), LIST(1));
+	ck_assert_uint_eq(targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE,
+	                               SESSION_ALL_ORDINALS, pids, 4),
+	                  0);
+}
+END
+
+TEST(an_ordinal_picks_one_process)
+{
+	CLEANUP_HOST struct host h;
+	int32_t pids[4];
+
+	host_init(&h);
+	SEE(&h, LIST(10, 11), LIST(1, 2));
+	ck_assert_uint_eq(
+		targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE, 1, pids, 4),
+		1);
+	ck_assert_int_eq(pids[0], 11);
+	ck_assert_uint_eq(
+		targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE, 2, pids, 4),
+		0);
+	ck_assert_uint_eq(targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE,
+	                               SESSION_ALL_ORDINALS, pids, 1),
+	                  1);
+}
+END
+
+	SUITE("targets", a_match_means_what_it_says,
+              a_replaced_program_is_still_the_same,
+              a_match_that_makes_no_sense_is_refused,
+              pid_files_hold_one_pid_or_none,
+              a_scope_is_what_its_lists_name_and_none_is_nothing,
+              ordinals_are_first_given_in_order_of_start,
+              an_ordinal_stays_with_its_process_and_is_reused_after_it,
+              a_pid_used_anew_is_another_process,
+              the_next_worker_keeps_the_ordinals,
+              after_a_boot_ordinals_start_over,
+              a_service_made_anew_shows_its_processes_again,
+              a_deleted_service_is_published_as_nothing,
+              a_tenant_without_a_scope_sees_nothing,
+              an_ordinal_picks_one_process)

@@ -94,14 +94,15 @@ EOF
     LOGS="$STATE/log" RUN="$STATE/nginx" RATE="${RATE:-100r/s}"
 }
 
+# In the foreground as its unit runs it: spawn-fcgi would otherwise close the
+# log that the pool writes to.
 api_start() {
   rm -f "$STATE/run/api.sock"
   local as=()
   [ "$(id -u)" -ne 0 ] || as=(-u "$RUN_USER" -g "$RUN_GROUP")
-  spawn-fcgi -s "$STATE/run/api.sock" -M 0660 "${as[@]}" -P "$STATE/pid/api" -- \
+  background api spawn-fcgi -n -s "$STATE/run/api.sock" -M 0660 "${as[@]}" -- \
     /usr/bin/multiwatch --forks="${POOL:-4}" --retry=50 --timeout=1000 \
-    --signal=TERM -- "$STATE/bin/stoker-api" --config "$STATE/stoker.conf" \
-    >/dev/null 2>>"$STATE/log/api.log" </dev/null
+    --signal=TERM -- "$STATE/bin/stoker-api" --config "$STATE/stoker.conf"
 }
 
 background() { # name, command...

@@ -9,7 +9,7 @@ req_s() { # url path, wrk arguments
 # CPU time of the pool so far, in µs.
 pool_us() {
   local pid
-  for pid in $(pgrep -P "$(<"$STATE/pid/api")"); do cat "/proc/$pid/stat"; done |
+  for pid in $(pgrep -x stoker-api -P "$(<"$STATE/pid/api")"); do cat "/proc/$pid/stat"; done |
     awk -v hz="$(getconf CLK_TCK)" '{ n += $14 + $15 } END { printf "%.0f", n * 1e6 / hz }'
 }
 
@@ -57,30 +57,32 @@ rss_mb() { # pids: resident, shared pages shared out
 
 if wanted api_health_vs_static api_health_vs_static_cpu_us api_profile_get \
   api_profile_get_cpu_us api_write_p99_ms api_rss_mb flamegraph_50k_nodes_ms; then
-  mkdir -p "$B/run-bench"
   e2e_start
   cat >"$STATE/nginx/extra.conf" <<EOF
 location /bench/ { alias $STATE/nginx/static/; access_log off; }
 EOF
   sed -i "s|include $STATE/nginx/site.conf;|& include $STATE/nginx/extra.conf;|" "$STATE/nginx/alone.conf"
   nginx -s reload -p "$STATE/nginx" -c "$STATE/nginx/alone.conf" -e "$STATE/log/stoker-error.log"
-  id=$(as_user "$B/tests/bench/seed" "$STATE/data" 550e8400 bench 50000) || exit 1
+  install -m 755 "$B/tests/bench/seed" "$STATE/bin/"
+  seed() { as_user "$STATE/bin/seed" "$STATE/data" 550e8400 bench "$@" 2>/dev/null; }
+  big=$(seed 50000 10) small=$(seed 1000 5)
+  [ -n "$big" ] && [ -n "$small" ] || { echo "bench: no profile could be stored" >&2; exit 1; }
 
   if wanted api_health_vs_static api_health_vs_static_cpu_us; then
     against_static api_health_vs_static /healthz
   fi
   if wanted api_profile_get api_profile_get_cpu_us; then
-    against_static api_profile_get "$P/$id"
+    against_static api_profile_get "$P/$small"
   fi
   if wanted api_write_p99_ms; then
     row api_write_p99_ms "$(for ((i = 0; i < ROUNDS; i++)); do write_p99; done | median)" ms - - - "$ROUNDS"
   fi
   if wanted flamegraph_50k_nodes_ms; then
     row flamegraph_50k_nodes_ms "$(for ((i = 0; i < ROUNDS * 4; i++)); do
-      api GET "$P/$id/flamegraph?format=html" -o /dev/null -w '%{time_total}\n'
+      api GET "$P/$big/flamegraph?format=html" -o /dev/null -w '%{time_total}\n'
     done | awk '{ print $1 * 1000 }' | median)" ms - - - $((ROUNDS * 4))
   fi
-  row api_rss_mb "$(rss_mb $(pgrep -P "$(<"$STATE/pid/api")"))" MiB - - - 1
+  row api_rss_mb "$(rss_mb $(pgrep -x stoker-api -P "$(<"$STATE/pid/api")"))" MiB - - - 1
   e2e_stop
   trap - EXIT
 fi

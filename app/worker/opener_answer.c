@@ -106,14 +106,6 @@ open_maps(const struct conf *conf, const struct host_ask *ask,
 }
 
 int
-open_comm(const struct conf *conf, const struct host_ask *ask,
-          struct answer *out)
-{
-	(void)conf;
-	return open_proc(ask, "comm", out);
-}
-
-int
 open_kallsyms(const struct conf *conf, const struct host_ask *ask,
               struct answer *out)
 {

@@ -1,0 +1,201 @@
+/*
+ * The sampler against this kernel: rings, records, the filter.
+ */
+#include "capture/sampler.h"
+
+#include "base/clock.h"
+#include "capture/quality.h"
+#include "capture/rate.h"
+#include "lib/test.h"
+
+#include "../../app/worker/opener.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* Asks the opener's handlers without a socket between. */
+static int
+ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
+         int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	struct answer out;
+
+	opener_answer(arg, ask, &out);
+	*reply = out.reply;
+	memcpy(fds, out.fds, sizeof(out.fds));
+	*nfds = out.nfds;
+	return 0;
+}
+
+static struct conf conf = {0};
+static const struct host here = {ask_here, &conf};
+
+static int
+open_sampler(struct sampler **out)
+{
+	struct sampler_ask ask = {
+		.period_ns = rate_period_ns(1000),
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 8192,
+		.ring_bytes = (size_t)4 << 20,
+	};
+
+	return sampler_open(&here, &ask, out);
+}
+
+static void
+burn(int64_t ns)
+{
+	for (int64_t end = clock_cpu_ns() + ns; clock_cpu_ns() < end;)
+		;
+}
+
+struct seen {
+	uint32_t pid; /* whose */
+	uint64_t samples, whole, forks, exits, backwards;
+	uint64_t last_ns;
+};
+
+static void
+look(void *arg, const struct record *r)
+{
+	struct seen *s = arg;
+
+	s->backwards += r->time_ns < s->last_ns;
+	s->last_ns = r->time_ns;
+	if (r->kind == RECORD_FORK && r->fork.ppid == s->pid)
+		s->forks++;
+	if (r->kind == RECORD_EXIT && r->fork.ppid == s->pid)
+		s->exits++;
+	if (r->kind != RECORD_SAMPLE || r->pid != s->pid)
+		return;
+	s->samples++;
+	s->whole += r->sample.has_user && r->sample.stack_len >= 256;
+}
+
+static struct seen
+drain(struct sampler *s)
+{
+	struct seen seen = {.pid = (uint32_t)getpid()};
+
+	sampler_drain(s, UINT64_MAX, look, &seen);
+	return seen;
+}
+
+TEST(work_is_sampled_with_registers_and_stack)
+{
+	struct sampler *s;
+	struct seen seen;
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	burn(200 * NS_PER_MS);
+	sampler_stop(s);
+	seen = drain(s);
+	sampler_close(s);
+	ck_assert_uint_gt(seen.samples, 150);
+	ck_assert_uint_lt(seen.samples, 250);
+	ck_assert_uint_eq(seen.whole, seen.samples);
+	ck_assert_uint_eq(seen.backwards, 0);
+}
+END
+
+TEST(a_denied_process_is_not_sampled_until_it_passes)
+{
+	struct sampler *s;
+	struct seen denied, passed;
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	if (sampler_notes(s) & QUALITY_NOTE_OF(NO_BPF)) {
+		sampler_close(s);
+		SKIP("this kernel or user has no BPF filter");
+	}
+	sampler_deny(s, (uint32_t)getpid());
+	drain(s);
+	burn(100 * NS_PER_MS);
+	denied = drain(s);
+	sampler_pass(s, (uint32_t)getpid());
+	burn(100 * NS_PER_MS);
+	passed = drain(s);
+	sampler_close(s);
+	ck_assert_uint_eq(denied.samples, 0);
+	ck_assert_uint_gt(passed.samples, 70);
+}
+END
+
+TEST(children_are_told_of)
+{
+	struct sampler *s;
+	struct seen seen;
+	int rc = open_sampler(&s);
+	pid_t pid;
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	seen = drain(s);
+	sampler_close(s);
+	ck_assert_uint_eq(seen.forks, 1);
+	ck_assert_uint_eq(seen.exits, 1);
+}
+END
+
+TEST(only_elf_leaves_the_opener)
+{
+	static const char *const paths[] = {"/etc/passwd", "/dev/null", "/tmp",
+	                                    "/no/such"};
+	struct host_ask ask = {.op = HOST_FILE, .pid = getpid()};
+	int fd = -1;
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		strcpy(ask.path, paths[i]);
+		ck_assert_int_lt(host_fd(&here, &ask, &fd), 0);
+	}
+	ask.op = HOST_MEMORY;
+	ask.address = (uintptr_t)&conf;
+	ask.size = sizeof(conf);
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), -ENOEXEC);
+	ask.op = HOST_EXE;
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), 0);
+	close(fd);
+}
+END
+
+TEST(nonsense_is_refused_by_the_opener)
+{
+	static const struct host_ask asks[] = {
+		{.op = HOST_NONE},
+		{.op = HOST_OPS},
+		{.op = UINT32_MAX},
+		{.op = HOST_MAPS, .pid = 0},
+		{.op = HOST_MAPS, .pid = -1},
+		{.op = HOST_FILE, .pid = -1},
+		{.op = HOST_EXE, .pid = 0},
+		{.op = HOST_MEMORY, .pid = 1, .size = 0},
+		{.op = HOST_MEMORY, .pid = 1, .size = HOST_MAX_MEMORY + 1},
+		{.op = HOST_DEBUG, .size = HOST_BUILD_ID + 1},
+		{.op = HOST_EVENT, .period_ns = 1, .stack_bytes = 8192},
+		{.op = HOST_EVENT, .period_ns = 1000000, .stack_bytes = 65536},
+	};
+	int fd = -1;
+
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++)
+		ck_assert_msg(host_fd(&here, &asks[i], &fd) == -EINVAL, "%zu",
+		              i);
+}
+END
+
+	SUITE("sampler", work_is_sampled_with_registers_and_stack,
+              a_denied_process_is_not_sampled_until_it_passes,
+              children_are_told_of, only_elf_leaves_the_opener,
+              nonsense_is_refused_by_the_opener)

@@ -1,0 +1,99 @@
+#include "capture/trie.h"
+
+#include "lib/test.h"
+
+#include <errno.h>
+
+static const struct place overflow = {2, 0};
+
+static uint32_t
+count_of_all(const struct trie *t)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < t->nodes.n; i++)
+		sum += t->counts[i];
+	return sum;
+}
+
+TEST(equal_pairs_are_one_row)
+{
+	CLEANUP(pairs_done) struct pairs p = {.max = 100000};
+	uint32_t row;
+
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 5000; i++) {
+			ck_assert_int_eq(
+				pairs_intern(&p, i % 7, i * 4096, &row), 0);
+			ck_assert_uint_eq(row, i);
+		}
+	}
+	ck_assert_uint_eq(p.n, 5000);
+}
+END
+
+TEST(pairs_are_bounded)
+{
+	CLEANUP(pairs_done) struct pairs p = {.max = 2};
+	uint32_t row = 77;
+
+	ck_assert_int_eq(pairs_intern(&p, 1, 1, &row), 0);
+	ck_assert_int_eq(pairs_intern(&p, 1, 2, &row), 0);
+	row = 77;
+	ck_assert_int_eq(pairs_intern(&p, 1, 3, &row), -E2BIG);
+	ck_assert_uint_eq(row, 77);
+	ck_assert_int_eq(pairs_intern(&p, 1, 1, &row), 0);
+	ck_assert_uint_eq(row, 0);
+}
+END
+
+TEST(stacks_share_what_they_have_in_common)
+{
+	CLEANUP(trie_done) struct trie t = {0};
+	const struct place a[] = {{5, 30}, {5, 20}, {5, 10}};
+	const struct place b[] = {{5, 40}, {5, 20}, {5, 10}};
+
+	ck_assert_int_eq(trie_init(&t, 1000), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow), 0);
+	ck_assert_int_eq(trie_count(&t, b, 3, overflow), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow), 0);
+	ck_assert_uint_eq(t.nodes.n, 1 + 1 + 4); /* root, overflow, ours */
+	ck_assert_uint_eq(t.places.n, 1 + 4);
+	ck_assert_uint_eq(t.samples, 3);
+	ck_assert_uint_eq(count_of_all(&t), 3);
+}
+END
+
+TEST(one_address_in_two_modules_is_two_places)
+{
+	CLEANUP(trie_done) struct trie t = {0};
+	const struct place a = {5, 30}, b = {6, 30};
+
+	ck_assert_int_eq(trie_init(&t, 1000), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, overflow), 0);
+	ck_assert_int_eq(trie_count(&t, &b, 1, overflow), 0);
+	ck_assert_uint_eq(t.places.n, 1 + 2);
+}
+END
+
+TEST(a_full_tree_folds_stacks_and_keeps_their_number)
+{
+	CLEANUP(trie_done) struct trie t = {0};
+
+	ck_assert_int_eq(trie_init(&t, 50), 0);
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct place at = {5, i};
+
+		ck_assert_int_eq(trie_count(&t, &at, 1, overflow), 0);
+	}
+	ck_assert_uint_le(t.nodes.n, 50);
+	ck_assert_uint_eq(t.samples, 1000);
+	ck_assert_uint_eq(count_of_all(&t), 1000);
+	ck_assert_uint_eq(t.folded, 1000 - 48);
+}
+END
+
+	SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
+              stacks_share_what_they_have_in_common,
+              one_address_in_two_modules_is_two_places,
+              a_full_tree_folds_stacks_and_keeps_their_number)

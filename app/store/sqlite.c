@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -174,6 +175,17 @@ abandon(struct db *db)
 		(void)sqlite3_exec(db->link.conn, "ROLLBACK", NULL, NULL, NULL);
 }
 
+/*
+ * Wakes who watches the file. SQLite's own last write comes before the
+ * commit can be seen, and what makes it seen is no write: watching the WAL
+ * alone, one looks too early.
+ */
+static void
+announce(struct db *db)
+{
+	(void)!utimensat(AT_FDCWD, db->path, NULL, 0);
+}
+
 int
 db_commit(struct db *db)
 {
@@ -185,6 +197,8 @@ db_commit(struct db *db)
 	rc = is_doomed(db) ? -ECANCELED : sqlite_do(db, "COMMIT");
 	if (rc)
 		abandon(db);
+	else
+		announce(db);
 	return rc;
 }
 
@@ -281,7 +295,12 @@ db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n)
 
 	while (!rc && (rc = db_next(&rows)) > 0)
 		rc = 0;
-	return rc ? rc : sqlite3_changes(db->link.conn);
+	if (rc)
+		return rc;
+	rc = sqlite3_changes(db->link.conn);
+	if (rc && !db->depth)
+		announce(db);
+	return rc;
 }
 
 const char *

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 
-#define WATCHED (IN_MODIFY | IN_CREATE | IN_MOVED_TO)
+#define WATCHED (IN_ATTRIB | IN_MODIFY | IN_CREATE | IN_MOVED_TO)
 
 int
 wake_open(const char *dir, int *out)

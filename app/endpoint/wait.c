@@ -23,8 +23,8 @@ watch_open(const struct store *s, struct watch *out)
 
 	if (w.fd < 0)
 		return -errno;
-	snprintf(path, sizeof(path), "%s/stoker.db-wal", s->dir);
-	if (inotify_add_watch(w.fd, path, IN_MODIFY) < 0)
+	snprintf(path, sizeof(path), "%s/stoker.db", s->dir);
+	if (inotify_add_watch(w.fd, path, IN_ATTRIB) < 0)
 		return -errno;
 	out->fd = TAKE_FD(w.fd);
 	return 0;

@@ -1,6 +1,7 @@
 /*
- * Waiting for the store to change, without asking it over and over: every
- * commit writes to the WAL, and inotify tells.
+ * Waiting for the store to change, without asking it over and over:
+ * db_commit() touches the database file, and inotify tells. (A write to the
+ * WAL says too little: it comes before the commit can be seen.)
  */
 #pragma once
 

@@ -11,7 +11,8 @@
  * write can't wait for the lock and fails at once). Commits are on disk when
  * db_commit() returns. Only a connection opened with checkpoints = true moves
  * the WAL into the database: SQLite 3.40.1 has a race between two of them
- * (fixed in 3.51.3, "WAL-reset").
+ * (fixed in 3.51.3, "WAL-reset"). A commit touches the database file, so that
+ * inotify (IN_ATTRIB) wakes who waits for it.
  *
  *   Threads  one connection per thread, never shared
  *   Errors   -EBUSY when the lock did not come within DB_BUSY_MAX_MS,

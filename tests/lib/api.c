@@ -28,26 +28,26 @@ listen_at(struct test_api *a)
 }
 
 static void
-write_conf(const struct test_api *a, int n, const char *extra, char path[96])
+write_conf(struct test_api *a, int n, const char *extra)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	int fd;
 
-	snprintf(path, 96, "%s/stoker.conf", a->store.dir);
+	snprintf(a->conf, sizeof(a->conf), "%s/stoker.conf", a->store.dir);
 	buf_addf(&text,
 	         "[store]\ndir = %s\n[api]\npublic_url = http://stoker.test\n"
 	         "run_dir = %s\npool = %d\n%s\n"
 	         "[scope." TEST_TENANT "]\nunits = a.service b.service\n"
 	         "exe = /bin /opt/app\n",
 	         a->store.dir, a->store.dir, n, extra);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(a->conf, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_eq(fd_write_all(fd, text.p, text.len), 0);
 	close(fd);
 }
 
 /* Dies with the test, however that ends. */
 static pid_t
-start_process(const struct test_api *a, const char *conf)
+start_process(const struct test_api *a)
 {
 	const char *build = getenv("B");
 	char program[256], log[96];
@@ -62,7 +62,7 @@ start_process(const struct test_api *a, const char *conf)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(open(log, O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
 	dup2(a->listener, STDIN_FILENO);
-	execl(program, program, "--config", conf, NULL);
+	execl(program, program, "--config", a->conf, NULL);
 	perror(program);
 	_exit(127);
 }
@@ -114,13 +114,12 @@ struct test_api
 test_api(int n, const char *extra)
 {
 	struct test_api a = {.store = test_store(), .n = n};
-	char conf[96];
 
 	fill_store(&a);
 	listen_at(&a);
-	write_conf(&a, n, extra, conf);
+	write_conf(&a, n, extra);
 	for (int i = 0; i < n; i++)
-		a.pids[i] = start_process(&a, conf);
+		a.pids[i] = start_process(&a);
 	return a;
 }
 
@@ -135,6 +134,24 @@ test_api_done(struct test_api *a)
 		waitpid(a->pids[i], NULL, 0);
 	}
 	test_store_done(&a->store);
+}
+
+int
+test_api_wait(struct test_api *a, int i)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(a->pids[i], &status, 0), a->pids[i]);
+	a->pids[i] = 0;
+	return status;
+}
+
+void
+test_api_restart(struct test_api *a, int i)
+{
+	kill(a->pids[i], SIGKILL);
+	test_api_wait(a, i);
+	a->pids[i] = start_process(a);
 }
 
 static void

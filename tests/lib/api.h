@@ -18,7 +18,7 @@ enum api_key { KEY_NONE, KEY_VIEWER, KEY_OPERATOR, KEY_ADMIN, KEY_OTHER };
 
 struct test_api {
 	struct test_store store;
-	char socket[96];
+	char socket[96], conf[96];
 	int listener;
 	pid_t pids[API_MAX_POOL];
 	int n;
@@ -41,6 +41,10 @@ struct ask {
 /* Starts n processes; extra is appended to [api]. */
 struct test_api test_api(int n, const char *extra);
 void test_api_done(struct test_api *a);
+/* Waits for process i to end; what waitpid() says. */
+int test_api_wait(struct test_api *a, int i);
+/* Kills process i, and starts it again. */
+void test_api_restart(struct test_api *a, int i);
 
 /* Asks and waits for the reply. */
 struct client_reply ask(struct test_api *a, struct ask q);

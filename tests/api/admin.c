@@ -1,0 +1,416 @@
+/* Services, keys, the audit log and repeated requests. */
+#include "base/file.h"
+#include "base/json.h"
+#include "lib/api.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define SERVICES "/api/v1/services"
+#define TOKENS   "/api/v1/tokens"
+
+static struct client_reply
+send_as(struct test_api *a, enum api_key key, const char *method,
+        const char *path, const char *body)
+{
+	return ask(a, (struct ask){.key = key,
+	                           .method = method,
+	                           .path = path,
+	                           .body = body});
+}
+
+/* --- services ----------------------------------------------------------------
+ */
+
+TEST(a_service_comes_back_as_it_was_given)
+{
+	static const char body[] =
+		"{\"name\":\"web.1\",\"kind\":\"native\",\"host\":\"h\","
+		"\"match\":{\"unit\":\"a.service\"},\"labels\":{\"k\":\"v\"},"
+		"\"allow\":{\"ptrace\":true},\"description\":\"d\"}";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		send_as(&a, KEY_ADMIN, "POST", SERVICES, body);
+	CLEANUP_REPLY struct client_reply got =
+		send_as(&a, KEY_VIEWER, "GET", SERVICES "/web.1", NULL);
+	CLEANUP_JSON json_t *given = json_loads(body, 0, NULL);
+	const char *key;
+	json_t *v;
+
+	ck_assert_int_eq(made.status, 201);
+	ck_assert_str_eq(client_header(&made, "Location"), SERVICES "/web.1");
+	json_object_foreach(given, key, v) ck_assert_msg(
+		json_equal(v, json_object_get(got.json, key)), "%s", key);
+}
+END
+
+TEST(a_name_that_is_taken_is_409)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		send_as(&a, KEY_ADMIN, "POST", SERVICES,
+	                "{\"name\":\"" TEST_SERVICE "\"}");
+
+	assert_error(&r, 409, "ServiceExists");
+}
+END
+
+TEST(the_same_name_in_another_tenant_is_free)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		send_as(&a, KEY_OTHER, "POST", SERVICES,
+	                "{\"name\":\"" TEST_SERVICE "\"}");
+
+	ck_assert_int_eq(r.status, 201);
+}
+END
+
+TEST(put_replaces_every_field)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		send_as(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+	                "{\"match\":{\"exe\":\"/opt/app/x\"}}");
+	const json_t *match = json_object_get(r.json, "match");
+
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(json_object_size(match), 1);
+	ck_assert_str_eq(json_string_value(json_object_get(match, "exe")),
+	                 "/opt/app/x");
+}
+END
+
+	static const struct {
+	const char *match;
+	int status;
+} matches[] = {
+	{"{}", 200},
+	{"{\"unit\":\"a.service\"}", 200},
+	{"{\"unit\":\"c.service\"}", 403},
+	{"{\"unit\":\"a\"}", 400},
+	{"{\"unit\":\"a.service b.service\"}", 400},
+	{"{\"exe\":\"/bin/x\"}", 200},
+	{"{\"exe\":\"/bin\"}", 200},
+	{"{\"exe\":\"/binx\"}", 403},
+	{"{\"exe\":\"/opt/app\"}", 200},
+	{"{\"exe\":\"/opt/apple\"}", 403},
+	{"{\"exe\":\"/bin/../etc/x\"}", 400},
+	{"{\"exe\":\"bin/x\"}", 400},
+	{"{\"pidFile\":\"/run/x.pid\"}", 200},
+	{"{\"cmdline\":\"^/bin/x( |$)\"}", 200},
+	{"{\"cmdline\":\"(\"}", 400},
+	{"{\"cmdline\":\"(a{255}){255}\"}", 400},
+	{"{\"exe\":\"/bin/x\",\"unit\":\"a.service\"}", 400},
+	{"{\"exe\":1}", 400},
+	{"{\"exe\":\"\"}", 400},
+	{"{\"colour\":\"red\"}", 400},
+};
+
+TEST(a_match_is_one_rule_within_the_scope_of_its_tenant)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(matches); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char body[256];
+
+		snprintf(body, sizeof(body), "{\"match\":%s}",
+		         matches[i].match);
+		r = send_as(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		            body);
+		ck_assert_msg(r.status == matches[i].status, "%s: %s",
+		              matches[i].match, buf_str(&r.body));
+		if (r.status == 403)
+			assert_error(&r, 403, "ScopeForbidden");
+		if (r.status == 400)
+			assert_error(&r, 400, "InvalidParameter");
+	}
+}
+END
+
+TEST(a_tenant_without_a_scope_may_match_nothing)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		send_as(&a, KEY_OTHER, "POST", SERVICES,
+	                "{\"name\":\"n\",\"match\":{\"cmdline\":\".\"}}");
+
+	assert_error(&r, 403, "ScopeForbidden");
+}
+END
+
+TEST(command_lines_are_hidden_from_viewers)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	const char *path = SERVICES "/" TEST_SERVICE "/processes";
+	CLEANUP_REPLY struct client_reply viewer =
+		send_as(&a, KEY_VIEWER, "GET", path, NULL);
+	CLEANUP_REPLY struct client_reply strong =
+		send_as(&a, KEY_OPERATOR, "GET", path, NULL);
+
+	ck_assert_ptr_nonnull(strstr(buf_str(&viewer.body), "\"/bin/true\""));
+	ck_assert_ptr_null(strstr(buf_str(&viewer.body), "password"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&strong.body), "password"));
+}
+END
+
+TEST(pages_of_services_lead_to_each_other)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"zz\"}");
+	CLEANUP_REPLY struct client_reply one =
+		send_as(&a, KEY_VIEWER, "GET", SERVICES "?limit=1", NULL);
+	CLEANUP_REPLY struct client_reply two = {0}, bad = {0};
+	char path[512];
+
+	snprintf(path, sizeof(path), SERVICES "?limit=1&cursor=%s",
+	         reply_text(&one, "nextCursor"));
+	two = send_as(&a, KEY_VIEWER, "GET", path, NULL);
+	ck_assert_ptr_nonnull(strstr(buf_str(&two.body), "\"zz\""));
+	ck_assert(json_is_null(json_object_get(two.json, "nextCursor")));
+	bad = send_as(&a, KEY_ADMIN, "GET", TOKENS "?cursor=..", NULL);
+	assert_error(&bad, 400, "InvalidParameter");
+}
+END
+
+/* --- keys --------------------------------------------------------------------
+ */
+
+TEST(a_new_key_works_until_it_is_revoked)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+	                "{\"name\":\"ci\",\"role\":\"viewer\"}");
+	CLEANUP_REPLY struct client_reply used = {0}, gone = {0}, after = {0};
+	struct ask q = {.path = SERVICES};
+	char key[64], path[128];
+
+	ck_assert_int_eq(made.status, 201);
+	snprintf(key, sizeof(key), "%s", reply_text(&made, "key"));
+	q.bearer = key;
+	used = ask(&a, q);
+	ck_assert_int_eq(used.status, 200);
+	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&made, "id"));
+	gone = send_as(&a, KEY_ADMIN, "DELETE", path, NULL);
+	ck_assert_int_eq(gone.status, 204);
+	after = ask(&a, q);
+	assert_error(&after, 401, "Unauthorized");
+}
+END
+
+TEST(keys_are_made_only_for_tenants_that_the_maker_holds)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply own =
+		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+	                "{\"name\":\"n\",\"role\":\"admin\",\"tenants\":"
+	                "[\"t2\",\"t\"]}");
+	CLEANUP_REPLY struct client_reply strange =
+		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+	                "{\"name\":\"n\",\"role\":\"admin\",\"tenants\":"
+	                "[\"t\",\"other\"]}");
+
+	ck_assert_int_eq(own.status, 201);
+	ck_assert_str_eq(json_string_value(json_array_get(
+				 json_object_get(own.json, "tenants"), 0)),
+	                 "t2");
+	assert_error(&strange, 403, "TenantForbidden");
+}
+END
+
+TEST(keys_of_other_tenants_are_not_listed)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		send_as(&a, KEY_OTHER, "GET", TOKENS, NULL);
+	const json_t *items = json_object_get(r.json, "items");
+
+	ck_assert_uint_eq(json_array_size(items), 1);
+}
+END
+
+TEST(a_key_that_ends_in_the_past_is_refused)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+	                "{\"name\":\"n\",\"role\":\"viewer\",\"expiresAt\":"
+	                "\"2020-01-01T00:00:00Z\"}");
+
+	assert_error(&r, 400, "InvalidParameter");
+}
+END
+
+TEST(bearers_that_are_no_key_are_401)
+{
+	static const char *const bad[] = {
+		"", "x", "stk_", "stk_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"eyJhbGciOiJub25lIn0.e30."};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CLEANUP_REPLY struct client_reply r = ask(
+			&a, (struct ask){.bearer = bad[i], .path = SERVICES});
+
+		assert_error(&r, 401, "Unauthorized");
+	}
+}
+END
+
+TEST(a_second_tenant_of_a_key_is_picked_by_header)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		ask(&a, (struct ask){.key = KEY_ADMIN,
+	                             .path = SERVICES,
+	                             .tenant = "t2"});
+
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(json_array_size(json_object_get(r.json, "items")), 0);
+}
+END
+
+/* --- the audit log, and repeated requests
+   ------------------------------------- */
+
+TEST(changes_are_in_the_audit_log_with_who_and_request)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"new\"}");
+	CLEANUP_REPLY struct client_reply log =
+		send_as(&a, KEY_VIEWER, "GET", "/api/v1/audit", NULL);
+	const json_t *line =
+		json_array_get(json_object_get(log.json, "items"), 0);
+
+	ck_assert_str_eq(json_string_value(json_object_get(line, "action")),
+	                 "CreateService");
+	ck_assert_str_eq(json_string_value(json_object_get(line, "target")),
+	                 "new");
+	ck_assert_str_eq(json_string_value(json_object_get(line, "requestId")),
+	                 "test-request-id");
+	ck_assert_int_eq(
+		strncmp(json_string_value(json_object_get(line, "actor")),
+	                "tok-", 4),
+		0);
+}
+END
+
+	static struct client_reply
+	repeat(struct test_api *a, const char *path, const char *body,
+               enum api_key key)
+{
+	return ask(a, (struct ask){.key = key,
+	                           .method = "POST",
+	                           .path = path,
+	                           .body = body,
+	                           .idempotency = "key-1"});
+}
+
+TEST(a_repeated_post_gets_the_first_reply)
+{
+	static const char start[] = "{\"service\":\"" TEST_SERVICE
+				    "\",\"profileType\":\"cpu\"}";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one =
+		repeat(&a, API_PROFILES "/start", start, KEY_OPERATOR);
+	CLEANUP_REPLY struct client_reply two =
+		repeat(&a, API_PROFILES "/start", start, KEY_OPERATOR);
+
+	ck_assert_int_eq(one.status, 202);
+	ck_assert_int_eq(two.status, 202);
+	ck_assert_str_eq(buf_str(&two.body), buf_str(&one.body));
+	ck_assert_ptr_nonnull(client_header(&two, "Location"));
+	ck_assert_str_eq(client_header(&two, "Idempotency-Replayed"), "true");
+}
+END
+
+TEST(another_request_under_a_used_key_is_422)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one =
+		repeat(&a, SERVICES, "{\"name\":\"n1\"}", KEY_ADMIN);
+	CLEANUP_REPLY struct client_reply two =
+		repeat(&a, SERVICES, "{\"name\":\"n2\"}", KEY_ADMIN);
+
+	ck_assert_int_eq(one.status, 201);
+	assert_error(&two, 422, "IdempotencyKeyReused");
+}
+END
+
+TEST(a_request_that_failed_may_be_tried_again_under_its_key)
+{
+	static const char body[] = "{\"service\":\"late\","
+				   "\"profileType\":\"cpu\"}";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one =
+		repeat(&a, API_PROFILES "/start", body, KEY_OPERATOR);
+	CLEANUP_REPLY struct client_reply made =
+		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"late\"}");
+	CLEANUP_REPLY struct client_reply two =
+		repeat(&a, API_PROFILES "/start", body, KEY_OPERATOR);
+
+	assert_error(&one, 404, "UnknownService");
+	assert_error(&two, 503, "ServiceNotRunning");
+}
+END
+
+TEST(keys_of_one_caller_say_nothing_to_another)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one =
+		repeat(&a, SERVICES, "{\"name\":\"n1\"}", KEY_ADMIN);
+	CLEANUP_REPLY struct client_reply two =
+		repeat(&a, SERVICES, "{\"name\":\"n2\"}", KEY_OTHER);
+
+	ck_assert_int_eq(one.status, 201);
+	ck_assert_int_eq(two.status, 201);
+}
+END
+
+TEST(a_repeated_new_key_is_the_same_key_and_not_in_the_store)
+{
+	static const char body[] = "{\"name\":\"n\",\"role\":\"viewer\"}";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one =
+		repeat(&a, TOKENS, body, KEY_ADMIN);
+	CLEANUP_REPLY struct client_reply two =
+		repeat(&a, TOKENS, body, KEY_ADMIN);
+	static const char *const files[] = {"stoker.db", "stoker.db-wal"};
+
+	ck_assert_str_eq(reply_text(&two, "key"), reply_text(&one, "key"));
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_REPLY);
+		char path[96];
+
+		snprintf(path, sizeof(path), "%s/%s", a.store.dir, files[i]);
+		ck_assert_int_eq(file_read(AT_FDCWD, path, &bytes), 0);
+		ck_assert_ptr_null(memmem(bytes.p, bytes.len,
+		                          reply_text(&one, "key"), 44));
+	}
+}
+END
+
+	SUITE_TIMEOUT("admin", 60, a_service_comes_back_as_it_was_given,
+                      a_name_that_is_taken_is_409,
+                      the_same_name_in_another_tenant_is_free,
+                      put_replaces_every_field,
+                      a_match_is_one_rule_within_the_scope_of_its_tenant,
+                      a_tenant_without_a_scope_may_match_nothing,
+                      command_lines_are_hidden_from_viewers,
+                      pages_of_services_lead_to_each_other,
+                      a_new_key_works_until_it_is_revoked,
+                      keys_are_made_only_for_tenants_that_the_maker_holds,
+                      keys_of_other_tenants_are_not_listed,
+                      a_key_that_ends_in_the_past_is_refused,
+                      bearers_that_are_no_key_are_401,
+                      a_second_tenant_of_a_key_is_picked_by_header,
+                      changes_are_in_the_audit_log_with_who_and_request,
+                      a_repeated_post_gets_the_first_reply,
+                      another_request_under_a_used_key_is_422,
+                      a_request_that_failed_may_be_tried_again_under_its_key,
+                      keys_of_one_caller_say_nothing_to_another,
+                      a_repeated_new_key_is_the_same_key_and_not_in_the_store)

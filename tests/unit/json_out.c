@@ -1,0 +1,60 @@
+#include "base/json_out.h"
+#include "lib/test.h"
+
+#include <math.h>
+#include <string.h>
+
+TEST(commas_put_themselves)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	json_open(&b, NULL, '{');
+	json_open(&b, "empty", '[');
+	json_close(&b, ']');
+	json_put_text(&b, "s", "a,\"[{:");
+	json_open(&b, "l", '[');
+	json_put_int(&b, NULL, -1);
+	json_put_null(&b, NULL);
+	json_open(&b, NULL, '{');
+	json_close(&b, '}');
+	json_put_bool(&b, NULL, true);
+	json_close(&b, ']');
+	json_put_raw(&b, "r", "", "{}");
+	json_put_time(&b, "t", 0);
+	json_close(&b, '}');
+	ck_assert_str_eq(buf_str(&b),
+	                 "{\"empty\":[],\"s\":\"a,\\\"[{:\",\"l\":[-1,null,{},"
+	                 "true],\"r\":{},\"t\":\"1970-01-01T00:00:00.000Z\"}");
+}
+END
+
+	static const struct {
+	double v;
+	const char *text;
+} reals[] = {
+	{0, "0"},
+	{-0.0, "0"},
+	{1, "1"},
+	{12.5, "12.5"},
+	{-1.25, "-1.25"},
+	{100, "100"},
+	{1.0 / 3, "0.333333"},
+	{1e-9, "0"},
+	{-1e-9, "0"},
+	{NAN, "0"},
+	{INFINITY, "0"},
+	{1e15, "1000000000000000"},
+};
+
+TEST(reals_are_short_and_finite)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reals); i++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+		json_put_real(&b, NULL, reals[i].v);
+		ck_assert_str_eq(buf_str(&b), reals[i].text);
+	}
+}
+END
+
+	SUITE("json_out", commas_put_themselves, reals_are_short_and_finite)

@@ -175,6 +175,9 @@ analyser_died(struct opener *o, int status)
 {
 	int rc = -ECHILD;
 
+	/* It leaves when nobody asks any more: the asker is ending too. */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
 	if (WIFSIGNALED(status))
 		log_err("analyser died: %s", strsignal(WTERMSIG(status)));
 	if (may_restart(o))

@@ -86,6 +86,7 @@ proc_event(void *arg, uint64_t watchers, enum proc_event e)
 		switch (e) {
 		case PROC_NEW:
 			c->quality.processes++;
+			c->quality.threads++;
 			c->alive++;
 			break;
 		case PROC_THREAD:

@@ -5,6 +5,15 @@
 int
 host_fd(const struct host *h, const struct host_ask *ask, int *fd)
 {
+	uint32_t value;
+
+	return host_fd_value(h, ask, fd, &value);
+}
+
+int
+host_fd_value(const struct host *h, const struct host_ask *ask, int *fd,
+              uint32_t *value)
+{
 	struct host_reply reply;
 	int fds[HOST_MAX_FDS];
 	size_t nfds = 0;
@@ -16,7 +25,9 @@ host_fd(const struct host *h, const struct host_ask *ask, int *fd)
 		rc = -EBADMSG;
 	for (size_t i = 0; rc && i < nfds; i++)
 		close(fds[i]);
-	if (!rc)
+	if (!rc) {
 		*fd = fds[0];
+		*value = reply.value;
+	}
 	return rc;
 }

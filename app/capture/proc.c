@@ -146,13 +146,13 @@ learn(struct procs *p, struct process *proc, const struct map_seen *seen)
 }
 
 static int
-read_maps(struct procs *p, struct process *proc)
+read_maps(struct procs *p, struct process *proc, uint32_t *threads)
 {
 	struct host_ask ask = {.op = HOST_MAPS, .pid = (int32_t)proc->pid};
 	CLEANUP_BUF struct buf text = BUF_INIT(PROCS_MAX_TEXT);
 	CLEANUP_FD int fd = -1;
 	char *line, *rest;
-	int rc = host_fd(p->modules->host, &ask, &fd);
+	int rc = host_fd_value(p->modules->host, &ask, &fd, threads);
 
 	if (!rc)
 		rc = fd_read_all(fd, &text);
@@ -175,13 +175,14 @@ int
 procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 {
 	struct process *proc = *place_of(p, pid);
+	uint32_t threads = 1;
 	int rc = proc ? 0 : enter(p, pid, &proc);
 
 	if (rc)
 		return rc;
 	if (!proc->watchers) {
 		proc->parent = proc->origin = pid;
-		rc = read_maps(p, proc);
+		rc = read_maps(p, proc, &threads);
 	}
 	if (rc) {
 		forget(p, pid);
@@ -189,6 +190,8 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 	}
 	proc->watchers |= watcher;
 	p->seen(p->arg, watcher, PROC_NEW);
+	while (threads-- > 1)
+		p->seen(p->arg, watcher, PROC_THREAD);
 	return 0;
 }
 

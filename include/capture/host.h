@@ -66,3 +66,6 @@ struct host {
  */
 MUST_CHECK int
 host_fd(const struct host *h, const struct host_ask *ask, int *fd);
+/* The same, and the answer's value. */
+MUST_CHECK int host_fd_value(const struct host *h, const struct host_ask *ask,
+                             int *fd, uint32_t *value);

@@ -20,8 +20,8 @@
 #define PROCS_MAX_STACK 1024               /* frames of one sample */
 
 enum proc_event {
-	PROC_NEW,
-	PROC_THREAD,
+	PROC_NEW,    /* with its first thread */
+	PROC_THREAD, /* one more */
 	PROC_EXEC,
 	PROC_EXIT,
 	PROC_FULL, /* one more that was not followed: PROCS_MAX */

@@ -89,6 +89,27 @@ check an_ended_target_has_its_names has gone '(^|;)share_half[; ]' 20
 check the_report_says_that_the_target_ended \
   grep -q 'every process of the capture ended' "$tmp/gone.txt"
 
+threads_are_counted() {
+  echo "threads $(quality shares threads), processes $(quality shares processes)"
+  [ "$(quality shares threads)" -eq 3 ] && [ "$(quality shares processes)" -eq 1 ]
+}
+check threads_are_counted threads_are_counted
+
+# A file system and process numbers of its own; the program is only there.
+inside() {
+  unshare --mount --pid --fork --kill-child sh -c "
+    mount -t tmpfs tmpfs /mnt && cp '$B/targets/shares' /mnt/inside &&
+    exec /mnt/inside 5 2"
+}
+if unshare --mount --pid --fork true 2>/dev/null; then
+  target inside inside
+  check a_container_is_captured once inside "$(pgrep -nx inside)" --seconds 3
+  check a_file_of_its_mount_namespace_has_names \
+    has inside '(^|;)share_half[; ]' 50
+else
+  echo "skip a_container_is_captured: this user may not make namespaces"
+fi
+
 refused() { # pattern of the error, pid
   ! once refused "$2" --seconds 1 >"$tmp/refused.out" || return 1
   cat "$tmp/refused.out"
@@ -96,3 +117,30 @@ refused() { # pattern of the error, pid
 }
 check no_process_is_an_error refused 'none of the processes exists' "$gone_pid"
 check no_profile_is_left_of_an_error [ ! -e "$tmp/refused.pb.gz" ]
+
+# The worker's processes that hold no capability can't take it down.
+death_of_analyser() {
+  once killed $$ --seconds 30 &
+  local run=$! worker analyser
+  until worker=$(pgrep -nP "$run" stoker-worker) &&
+    analyser=$(pgrep -nP "$worker" stoker-worker) &&
+    grep -q '^Seccomp:.2' "/proc/$analyser/status"; do
+    [ -e "/proc/$run" ] || return 1
+  done
+  kill -KILL "$analyser"
+  ! wait "$run"
+}
+check death_of_the_analyser_fails_the_capture death_of_analyser
+check and_says_so grep -q 'analysed the samples died' "$tmp/killed.err"
+
+if [ "$(id -u)" -eq 0 ]; then
+  install -m 755 "$B/stoker-worker" "$tmp/worker"
+  chmod 755 "$tmp"
+  denied() {
+    setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/worker" \
+      --once $$ --seconds 1 --out /dev/null >"$tmp/denied.err" 2>&1 && return 1
+    cat "$tmp/denied.err"
+    grep -q 'AmbientCapabilities=CAP_PERFMON' "$tmp/denied.err"
+  }
+  check a_user_without_capabilities_is_told_which denied
+fi

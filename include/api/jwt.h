@@ -33,7 +33,7 @@ void jwt_keys_close(struct jwt_keys *k);
  *   Shape    out->tenant is the claim's first or only tenant
  *   Units    now_s since the epoch
  *   Owns     out->tenants is the caller's
- *   Errors   -EACCES, with the reason in *why; *out untouched
+ *   Errors   -EACCES, with the reason in *why (else NULL); *out untouched
  */
 MUST_CHECK int
 jwt_check(struct jwt_keys *k, const struct conf *conf, const char *token,

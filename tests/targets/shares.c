@@ -5,8 +5,10 @@
  *	shares SECONDS [THREADS]
  *
  * A thread measures its own CPU time and always works where it is furthest
- * behind, so the shares hold whatever else the machine does. Prints "ready"
- * at the start, then, at the end, "NAME SHARE" lines in percent.
+ * behind, so the shares hold whatever else the machine does. Spells of work
+ * vary in length at random: shares that came round in step with the sampler
+ * would be seen wrong by any profiler. Prints "ready" at the start, then, at
+ * the end, "NAME SHARE" lines in percent.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -15,8 +17,10 @@
 #include <time.h>
 
 #define MAX_THREADS 16
-#define ROUNDS      200000 /* about 0.2 ms: far below the sampling period */
-#define NOINLINE    __attribute__((noinline, noclone))
+/* A spell of work takes about 0.05 to 0.3 ms. */
+#define MIN_ROUNDS 50000
+#define MORE       250000
+#define NOINLINE   __attribute__((noinline, noclone))
 
 static const double wanted[] = {0.5, 0.3, 0.2};
 static double seconds;
@@ -31,31 +35,31 @@ now(clockid_t clock)
 }
 
 NOINLINE uint64_t
-share_half(uint64_t x)
+share_half(uint64_t x, int rounds)
 {
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 		x = x * 6364136223846793005u + 1442695040888963407u;
 	return x;
 }
 
 NOINLINE uint64_t
-share_three_tenths(uint64_t x)
+share_three_tenths(uint64_t x, int rounds)
 {
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
 	return x;
 }
 
 NOINLINE uint64_t
-share_two_tenths(uint64_t x)
+share_two_tenths(uint64_t x, int rounds)
 {
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 		x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15u + (uint64_t)i;
 	return x;
 }
 
-static uint64_t (*const work[])(uint64_t) = {share_half, share_three_tenths,
-                                             share_two_tenths};
+static uint64_t (*const work[])(uint64_t, int) = {
+	share_half, share_three_tenths, share_two_tenths};
 
 static int
 furthest_behind(const double spent[3])
@@ -74,11 +78,12 @@ spin(void *arg)
 	double *spent = arg, end = now(CLOCK_MONOTONIC) + seconds;
 	double before = now(CLOCK_THREAD_CPUTIME_ID), after;
 	volatile uint64_t x = (uintptr_t)arg;
+	unsigned seed = (unsigned)(uintptr_t)arg;
 
 	while (now(CLOCK_MONOTONIC) < end) {
 		int which = furthest_behind(spent);
 
-		x = work[which](x);
+		x = work[which](x, MIN_ROUNDS + (int)(rand_r(&seed) % MORE));
 		after = now(CLOCK_THREAD_CPUTIME_ID);
 		spent[which] += after - before;
 		before = after;

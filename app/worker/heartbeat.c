@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/utsname.h>
+
+#define LOCK_WAIT_S 3
 
 /* What it can do: shown with the worker, and checked before a capture. */
 #define CAPABILITIES "{\"profileTypes\":[\"cpu\"]}"
@@ -40,12 +43,35 @@ name_host(const struct conf *conf, char out[static HOST_NAME_MAX_LEN])
 	return 0;
 }
 
+static void
+interrupt(int signal)
+{
+	(void)signal;
+}
+
+/* A predecessor that was killed may still be dying. */
+static int
+lock_within(int fd, unsigned seconds)
+{
+	struct sigaction wake = {.sa_handler = interrupt}, before;
+	int rc;
+
+	if (sigaction(SIGALRM, &wake, &before))
+		return -errno;
+	alarm(seconds);
+	rc = flock(fd, LOCK_EX) ? -errno : 0;
+	alarm(0);
+	(void)sigaction(SIGALRM, &before, NULL);
+	return rc == -EINTR ? -EEXIST : rc;
+}
+
 /* One lock per host: hosts may share a directory. */
 static int
 lock_host(const char *dir, const char *host, int *out)
 {
 	char path[PATH_MAX], *name;
 	CLEANUP_FD int fd = -1;
+	int rc;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/worker-%s.lock", dir,
 	                     host) >= sizeof(path))
@@ -56,8 +82,9 @@ lock_host(const char *dir, const char *host, int *out)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? -EEXIST : -errno;
+	rc = lock_within(fd, LOCK_WAIT_S);
+	if (rc)
+		return rc;
 	*out = TAKE_FD(fd);
 	return 0;
 }

@@ -2,10 +2,8 @@
  * The end of a capture: places get names, the tree becomes a profile.
  */
 #include "base/clock.h"
-#include "base/file.h"
-#include "capture/kallsyms.h"
-#include "capture/symbols.h"
 #include "capture_private.h"
+#include "finish_names.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,131 +15,33 @@
 struct finisher {
 	const struct capture *capture;
 	const struct modules *modules;
-	const struct host *host;
 	struct profile *profile;
 	struct quality *quality;
-	struct symbolizer *symbolizer;
-	struct kallsyms *kallsyms;
-	struct elf_image **debugs; /* by module */
-	bool *added;               /* by module: the symbolizer knows it */
-	uint32_t *locations;       /* by place */
-	bool *named;               /* by place */
+	struct namer namer;
+	uint32_t *locations; /* by place */
+	bool *named;         /* by place */
 };
 
 static void
 finisher_done(struct finisher *f)
 {
-	symbolizer_free(f->symbolizer);
-	kallsyms_free(f->kallsyms);
-	for (uint32_t i = 0; f->debugs && i < f->modules->n; i++)
-		elf_free(f->debugs[i]);
-	free(f->debugs);
-	free(f->added);
+	namer_done(&f->namer);
 	free(f->locations);
 	free(f->named);
 	profile_free(f->profile);
 }
 
 static int
-finisher_init(struct finisher *f)
+finisher_init(struct finisher *f, const struct host *host)
 {
-	const struct pairs *places = &f->capture->trie.places;
+	uint32_t places = f->capture->trie.places.n;
 
-	f->symbolizer = symbolizer_new();
 	f->profile = profile_new();
-	f->debugs = calloc(f->modules->n, sizeof(*f->debugs));
-	f->added = calloc(f->modules->n, sizeof(*f->added));
-	f->locations = calloc(places->n + 1, sizeof(*f->locations));
-	f->named = calloc(places->n + 1, sizeof(*f->named));
-	return f->symbolizer && f->profile && f->debugs && f->added &&
-	                       f->locations && f->named
-	               ? 0
-	               : -ENOMEM;
-}
-
-/* --- where names come from -------------------------------------------------
- */
-
-/* Its separate debug file, where the host has one. */
-static struct elf_image *
-open_debug(const struct host *host, const struct elf_image *elf)
-{
-	struct host_ask ask = {.op = HOST_DEBUG, .size = elf->build_id_size};
-	CLEANUP_ELF struct elf_image *debug = NULL;
-	CLEANUP_FD int fd = -1;
-
-	if (!elf->build_id_size || elf->build_id_size > HOST_BUILD_ID)
-		return NULL;
-	memcpy(ask.build_id, elf->build_id, elf->build_id_size);
-	if (host_fd(host, &ask, &fd) || elf_open_fd(fd, &debug))
-		return NULL;
-	TAKE_FD(fd);
-	return elf_debug_matches(elf, debug) ? NULL : TAKE(debug);
-}
-
-static void
-add_module(struct finisher *f, uint32_t module)
-{
-	const struct module *m = f->modules->rows[module];
-
-	if (f->added[module])
-		return;
-	f->added[module] = true;
-	f->quality->modules++;
-	if (!m->elf) {
-		f->quality->modules_unread++;
-		return;
-	}
-	f->debugs[module] = open_debug(f->host, m->elf);
-	if (symbolizer_add(f->symbolizer, module, m->elf, f->debugs[module]))
-		f->quality->modules_unread++;
-}
-
-static void
-open_kallsyms(struct finisher *f)
-{
-	CLEANUP_BUF struct buf text = BUF_INIT(KALLSYMS_MAX_BYTES);
-	struct host_ask ask = {.op = HOST_KALLSYMS};
-	CLEANUP_FD int fd = -1;
-
-	f->added[MODULE_KERNEL] = true;
-	if (host_fd(f->host, &ask, &fd) || fd_read_all(fd, &text) ||
-	    kallsyms_new(&text, &f->kallsyms))
-		f->quality->notes |= QUALITY_NOTE_OF(NO_KALLSYMS);
-}
-
-static size_t
-kernel_names(struct finisher *f, uint64_t addr, struct sym_frame *out)
-{
-	struct kallsym sym;
-
-	if (!f->added[MODULE_KERNEL])
-		open_kallsyms(f);
-	if (!f->kallsyms || !kallsyms_lookup(f->kallsyms, addr, &sym))
-		return 0;
-	*out = (struct sym_frame){
-		.name = sym.name, .system_name = sym.name, .file = ""};
-	return 1;
-}
-
-static size_t
-names_of(struct finisher *f, struct place at, struct sym_frame *out, size_t max)
-{
-	switch (at.module) {
-	case MODULE_KERNEL:
-		return kernel_names(f, at.vaddr, out);
-	case MODULE_UNKNOWN:
-		return 0;
-	case MODULE_TRUNCATED:
-		*out = (struct sym_frame){.name = "[truncated]",
-		                          .system_name = "[truncated]",
-		                          .file = ""};
-		return 1;
-	default:
-		add_module(f, at.module);
-		return symbolizer_lookup(f->symbolizer, at.module, at.vaddr,
-		                         out, max);
-	}
+	f->locations = calloc(places + 1, sizeof(*f->locations));
+	f->named = calloc(places + 1, sizeof(*f->named));
+	if (!f->profile || !f->locations || !f->named)
+		return -ENOMEM;
+	return namer_init(&f->namer, f->modules, host, f->quality);
 }
 
 /* --- rows of the profile ---------------------------------------------------
@@ -217,7 +117,7 @@ add_location(struct finisher *f, uint32_t place)
 	struct place at = {row->a, row->b};
 	struct sym_frame names[MAX_INLINES];
 	struct line lines[MAX_INLINES];
-	size_t n = names_of(f, at, names, MAX_INLINES);
+	size_t n = namer_lookup(&f->namer, at, names, MAX_INLINES);
 	uint32_t mapping = PROFILE_NONE;
 	int rc = 0;
 
@@ -310,13 +210,13 @@ int
 capture_profile(const struct capture *c, const struct host *host,
                 struct profile **out, struct quality *quality)
 {
-	CLEANUP(finisher_done)
-	struct finisher f = {.capture = c, .modules = c->modules, .host = host};
 	struct quality q = c->quality;
+	CLEANUP(finisher_done)
+	struct finisher f = {
+		.capture = c, .modules = c->modules, .quality = &q};
 	int64_t cpu = clock_cpu_ns();
-	int rc = finisher_init(&f);
+	int rc = finisher_init(&f, host);
 
-	f.quality = &q;
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
 	if (!rc)

@@ -29,8 +29,29 @@ modules_free(struct modules *m)
 }
 DEFINE_CLEANUP(struct modules *, modules_free)
 
+static bool
+is_file(const struct map_seen *seen)
+{
+	/* "//anon" is how perf names memory without a file. */
+	return seen->path[0] == '/' && seen->path[1] != '/';
+}
+
+static bool
+is_vdso(const struct map_seen *seen)
+{
+	return !strcmp(seen->path, "[vdso]");
+}
+
+/* Where a JIT compiler may have put code: its addresses mean nothing in
+ * another process. */
+static int32_t
+owner(const struct map_seen *seen, int32_t pid)
+{
+	return is_file(seen) || is_vdso(seen) ? 0 : pid;
+}
+
 static struct module *
-module_new(const struct map_seen *seen)
+module_new(const struct map_seen *seen, int32_t pid)
 {
 	CLEANUP(module_free_ptr) struct module *m = calloc(1, sizeof(*m));
 
@@ -39,6 +60,7 @@ module_new(const struct map_seen *seen)
 	m->path = strdup(seen->path);
 	if (!m->path)
 		return NULL;
+	m->pid = owner(seen, pid);
 	m->inode = seen->inode;
 	m->major = seen->major;
 	m->minor = seen->minor;
@@ -50,13 +72,14 @@ module_new(const struct map_seen *seen)
 }
 
 static int
-append(struct modules *m, const struct map_seen *seen, uint32_t *out)
+append(struct modules *m, const struct map_seen *seen, int32_t pid,
+       uint32_t *out)
 {
 	struct module *row;
 
 	if (m->n == MODULES_MAX)
 		return -E2BIG;
-	row = module_new(seen);
+	row = module_new(seen, pid);
 	if (!row)
 		return -ENOMEM;
 	m->rows[m->n] = row;
@@ -80,7 +103,7 @@ modules_new(const struct host *host, struct modules **out)
 	m->host = host;
 	for (unsigned i = 0; i < MODULE_FIRST; i++) {
 		struct map_seen seen = {.path = names[i]};
-		int rc = append(m, &seen, &index);
+		int rc = append(m, &seen, 0, &index);
 
 		if (rc)
 			return rc;
@@ -91,19 +114,6 @@ modules_new(const struct host *host, struct modules **out)
 
 /* --- finding ---------------------------------------------------------------
  */
-
-static bool
-is_file(const struct map_seen *seen)
-{
-	/* "//anon" is how perf names memory without a file. */
-	return seen->path[0] == '/' && seen->path[1] != '/';
-}
-
-static bool
-is_vdso(const struct map_seen *seen)
-{
-	return !strcmp(seen->path, "[vdso]");
-}
 
 /* An inode says which file, its change time that it still is the same. */
 static bool
@@ -118,25 +128,26 @@ unchanged(const struct module *m)
 }
 
 static bool
-is_mapping_of(const struct module *m, const struct map_seen *seen)
+is_mapping_of(const struct module *m, const struct map_seen *seen, int32_t pid)
 {
 	if (seen->build_id && m->build_id_size)
 		return m->build_id_size == seen->build_id_size &&
 		       !memcmp(m->build_id, seen->build_id, m->build_id_size);
 	if (strcmp(m->path, seen->path) != 0)
 		return false;
-	if (!is_file(seen)) /* there is one vdso; anonymous memory is one */
-		return true;
+	if (!is_file(seen)) /* there is one vdso */
+		return m->pid == owner(seen, pid);
 	return !seen->build_id && m->inode && m->inode == seen->inode &&
 	       m->major == seen->major && m->minor == seen->minor &&
 	       unchanged(m);
 }
 
 static bool
-find(const struct modules *m, const struct map_seen *seen, uint32_t *out)
+find(const struct modules *m, const struct map_seen *seen, int32_t pid,
+     uint32_t *out)
 {
 	for (uint32_t i = MODULE_FIRST; i < m->n; i++) {
-		if (is_mapping_of(m->rows[i], seen)) {
+		if (is_mapping_of(m->rows[i], seen, pid)) {
 			*out = i;
 			return true;
 		}
@@ -306,6 +317,24 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 	}
 }
 
+/* perf calls it "//anon", /proc/PID/maps nothing at all. */
+static bool
+is_nameless(const struct map_seen *seen)
+{
+	return !seen->path[0] || !strcmp(seen->path, "//anon");
+}
+
+static int
+row_of(struct modules *m, const struct map_seen *seen, int32_t pid,
+       uint32_t *out)
+{
+	struct map_seen named = *seen;
+
+	if (is_nameless(seen))
+		named.path = "[anon]";
+	return find(m, &named, pid, out) ? 0 : append(m, &named, pid, out);
+}
+
 int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
                 const struct map_seen *seen, struct map *out)
@@ -313,13 +342,10 @@ modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
 	struct module *row;
 	uint64_t bias;
 	uint32_t index;
-	int rc;
+	int rc = row_of(m, seen, pids[0], &index);
 
-	if (!find(m, seen, &index)) {
-		rc = append(m, seen, &index);
-		if (rc)
-			return rc;
-	}
+	if (rc)
+		return rc;
 	row = m->rows[index];
 	try_open(m, row, pids, npids, seen);
 	/* Without an image an address counts from the start of the file. */

@@ -26,7 +26,6 @@ process_free(struct process *p)
 	maps_done(&p->maps);
 	free(p);
 }
-DEFINE_CLEANUP(struct process *, process_free)
 
 struct procs *
 procs_new(struct modules *modules, struct sampler *sampler, proc_seen *seen,

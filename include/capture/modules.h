@@ -29,6 +29,7 @@ struct module {
 	uint8_t build_id[HOST_BUILD_ID]; /* as the kernel reported it */
 	uint64_t inode;
 	uint32_t major, minor;
+	int32_t pid; /* of memory without a file: whose it is; else 0 */
 	uint32_t tries;
 	struct timespec changed;    /* of the file when opened */
 	struct elf_image *elf;      /* NULL: not read */

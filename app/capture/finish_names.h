@@ -1,0 +1,33 @@
+/*
+ * What the places of a capture are called: asks for debug files, perf maps
+ * and kernel symbols when the first address needs them.
+ */
+#pragma once
+
+#include "capture/kallsyms.h"
+#include "capture/modules.h"
+#include "capture/perfmap.h"
+#include "capture/quality.h"
+#include "capture/symbols.h"
+#include "capture/trie.h"
+
+struct namer {
+	const struct modules *modules;
+	const struct host *host;
+	struct quality *quality; /* modules and notes are counted there */
+	struct symbolizer *symbolizer;
+	struct kallsyms *kallsyms;
+	struct namer_module {
+		bool known; /* the fields below are what can be had */
+		struct elf_image *debug;
+		struct perfmap *perfmap;
+	} * of; /* by module */
+};
+
+/* Errors -ENOMEM; namer_done it all the same. */
+MUST_CHECK int namer_init(struct namer *n, const struct modules *modules,
+                          const struct host *host, struct quality *quality);
+void namer_done(struct namer *n);
+/* As symbolizer_lookup: innermost first, 0 when nothing is known. */
+size_t namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
+                    size_t max);

@@ -93,11 +93,31 @@ fcgi_receive(FCGX_Request *f, struct request *out, struct buf *body)
 	return request_target(out, header(f, "REQUEST_URI"));
 }
 
+/* nginx passes on what follows the number. */
+static const char *
+reason(int status)
+{
+	switch (status) {
+	case 200:
+		return "OK";
+	case 201:
+		return "Created";
+	case 202:
+		return "Accepted";
+	case 204:
+		return "No Content";
+	case 304:
+		return "Not Modified";
+	default:
+		return status < 500 ? "Client Error" : "Server Error";
+	}
+}
+
 static void
 put_head(FCGX_Request *f, const struct request *req, struct reply *reply)
 {
-	FCGX_FPrintF(f->out, "Status: %d\r\nX-Request-Id: %s\r\n",
-	             reply->status, req->id);
+	FCGX_FPrintF(f->out, "Status: %d %s\r\nX-Request-Id: %s\r\n",
+	             reply->status, reason(reply->status), req->id);
 	if (reply->content_type)
 		FCGX_FPrintF(f->out, "Content-Type: %s\r\n",
 		             reply->content_type);

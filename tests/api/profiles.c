@@ -1,5 +1,6 @@
 /* The contract of family B: the seeds' requests, and what they lead to. */
 #include "base/file.h"
+#include "base/json.h"
 #include "lib/api.h"
 #include "store/worker.h"
 
@@ -451,6 +452,33 @@ TEST(a_link_opens_nothing_but_its_graph)
 }
 END
 
+TEST(each_request_is_one_line_of_json_in_the_log)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = get(&a, "sess-x", "");
+	CLEANUP_BUF struct buf log = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *line = NULL;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/api.log", a.store.dir);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &log), 0);
+	line = json_loads(buf_str(&log), 0, NULL);
+	ck_assert_str_eq(json_string_value(json_object_get(line, "requestId")),
+	                 "test-request-id");
+	ck_assert_str_eq(json_string_value(json_object_get(line, "route")),
+	                 API_PROFILES "/{profileId}");
+	ck_assert_str_eq(json_string_value(json_object_get(line, "tenant")),
+	                 TEST_TENANT);
+	ck_assert_str_eq(json_string_value(json_object_get(line, "error")),
+	                 "UnknownProfile");
+	ck_assert_int_eq(json_integer_value(json_object_get(line, "status")),
+	                 404);
+	ck_assert(json_is_integer(json_object_get(line, "us")));
+	ck_assert_int_eq(log.p[log.len - 1], '\n');
+	ck_assert_int_eq(r.status, 404);
+}
+END
+
 TEST(no_signature_or_key_is_logged)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -491,4 +519,5 @@ END
 		a_profile_past_accel_bytes_is_left_to_nginx,
 		a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,
 		a_link_opens_nothing_but_its_graph,
+		each_request_is_one_line_of_json_in_the_log,
 		no_signature_or_key_is_logged)

@@ -247,8 +247,7 @@ static void
 finisher_ended(struct analyser *a, pid_t pid, int status)
 {
 	bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	bool cpu = WIFSIGNALED(status) &&
-	           (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
+	bool cpu = WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU;
 	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
 
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {

@@ -21,7 +21,7 @@ cursor_parse(const char *text, struct cursor *out)
 	    *end != '.' || !id_valid("", end + 1))
 		return -EINVAL;
 	c.ms = ms;
-	strcpy(c.id, end + 1); /* id_valid() bounds it */
+	snprintf(c.id, sizeof(c.id), "%s", end + 1);
 	*out = c;
 	return 0;
 }

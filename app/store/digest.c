@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,13 +19,20 @@ hex_encode(const unsigned char *p, size_t n, char *out)
 	*out = '\0';
 }
 
+static int
+nibble(char c)
+{
+	return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
 int
 hex_decode(const char *text, unsigned char *out, size_t n)
 {
 	if (strlen(text) != 2 * n || strspn(text, "0123456789abcdef") != 2 * n)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)
-		sscanf(text + 2 * i, "%2hhx", &out[i]);
+		out[i] = (unsigned char)(nibble(text[2 * i]) << 4 |
+		                         nibble(text[2 * i + 1]));
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "digest.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LINK_KEY_PREFIX "key-"
@@ -22,7 +23,7 @@ load(struct store *s, struct link_key *out, enum sql sql,
 	if (!id_valid(LINK_KEY_PREFIX, db_col_text(&rows, 0)) ||
 	    hex_decode(db_col_text(&rows, 1), k.secret, sizeof(k.secret)))
 		return -EBADMSG;
-	strcpy(k.id, db_col_text(&rows, 0));
+	snprintf(k.id, sizeof(k.id), "%s", db_col_text(&rows, 0));
 	*out = k;
 	return 0;
 }

@@ -126,7 +126,7 @@ session_insert(struct store *s, const struct session_ask *ask,
 	                V(ask->service)));
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
-	strcpy(out, id);
+	memcpy(out, id, ID_MAX);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "row.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct row_field fields[] = {
@@ -38,12 +39,11 @@ token_list_done(struct token_list *l)
 static void
 make_key(char out[static TOKEN_KEY_MAX])
 {
-	char half[ID_MAX];
+	char first[ID_MAX], second[ID_MAX];
 
-	id_new(TOKEN_KEY_PREFIX, half);
-	strcpy(out, half);
-	id_new("", half);
-	strcat(out, half);
+	id_new(TOKEN_KEY_PREFIX, first);
+	id_new("", second);
+	snprintf(out, TOKEN_KEY_MAX, "%s%s", first, second);
 }
 
 int
@@ -63,8 +63,8 @@ token_create(struct store *s, const struct token_ask *ask,
 		                 V(ask->expires_ms)));
 	if (rc < 0)
 		return rc;
-	strcpy(id, new_id);
-	strcpy(key, new_key);
+	memcpy(id, new_id, ID_MAX);
+	memcpy(key, new_key, TOKEN_KEY_MAX);
 	return 0;
 }
 

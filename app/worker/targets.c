@@ -274,7 +274,10 @@ publish_slot(const struct targets *t, const struct target *v, int i,
 static bool
 is_shown(const struct target *v, int i)
 {
-	return !memcmp(&v->now[i], &v->shown[i], sizeof(v->now[i]));
+	const struct slot *a = &v->now[i], *b = &v->shown[i];
+
+	return a->pid == b->pid && a->start_time == b->start_time &&
+	       a->text == b->text;
 }
 
 static int

@@ -17,7 +17,7 @@
 #define BLOB_NAME_MAX       96
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)
 /* A file younger than this may be about to get its row. */
-#define BLOB_ORPHAN_MS (15 * 60 * 1000)
+#define BLOB_ORPHAN_MS INT64_C(900000)
 
 struct blob {
 	char id[ID_MAX];

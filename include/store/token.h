@@ -8,8 +8,8 @@
 
 #define TOKEN_PREFIX     "tok-"
 #define TOKEN_KEY_PREFIX "stk_"
-#define TOKEN_KEY_MAX    48
-#define TOKEN_TOUCH_MS   60000 /* last_used_ms is kept this coarse */
+#define TOKEN_KEY_MAX    (2 * ID_MAX) /* 44 and a NUL are used */
+#define TOKEN_TOUCH_MS   60000        /* last_used_ms is kept this coarse */
 
 struct token {
 	char *id, *name, *role;

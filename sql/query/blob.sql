@@ -7,8 +7,7 @@ VALUES ($1, $2, $3, 'file', $4, $5, $6, $7, now_ms(), 0);
 
 -- name: blob_of_session
 SELECT id, kind, name, checksum, start, length FROM blob
-WHERE session = $1 AND kind = $2 AND deleted_ms = 0
-ORDER BY created_ms DESC LIMIT 1;
+WHERE session = $1 AND kind = $2 AND deleted_ms = 0 LIMIT 1;
 
 -- name: blob_mark_kind
 UPDATE blob SET deleted_ms = now_ms()

@@ -62,8 +62,8 @@ END
 		"99999999999999999999.a",
 		"1.a/b",
 		"1."
-                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-                "aaaaaa",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaa",
 };
 
 TEST(ill_formed_cursors_and_limits_are_refused)

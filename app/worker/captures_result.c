@@ -82,6 +82,9 @@ take_profile(struct captures *c, struct capture *v,
 		blob_discard(c->store, &blob);
 		log_warn("%s: %s", v->ref.session,
 		         rc == -ESTALE ? "given up meanwhile" : strerror(-rc));
+	} else {
+		log_info("%s: %lld samples", v->ref.session,
+		         (long long)result->sample_count);
 	}
 	captures_drop(c, v);
 }

@@ -149,6 +149,24 @@ CREATE INDEX blob_of_session ON blob (session) WHERE deleted_ms = 0;
 CREATE INDEX blob_age ON blob (created_ms) WHERE deleted_ms = 0;
 CREATE INDEX blob_deleted ON blob (deleted_ms) WHERE deleted_ms > 0;
 
+-- A session as it is read: with what its job says, if it has one (an upload
+-- has none). Columns are those of struct session, in its order.
+CREATE VIEW session_row AS
+SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status, s.labels,
+       s.created_by, s.top_functions, s.quality,
+       COALESCE(j.phase, 'done') AS phase,
+       COALESCE(j.error_code, '') AS error_code,
+       COALESCE(j.error_message, '') AS error_message,
+       COALESCE(j.host, '') AS host,
+       s.ordinal, s.asked_seconds, s.asked_rate, s.created_ms, s.started_ms,
+       s.completed_ms, s.duration_ms, s.sample_count,
+       COALESCE(j.cancel_requested, 0) AS cancel_requested,
+       CASE WHEN EXISTS (SELECT 1 FROM blob b WHERE b.session = s.id
+                         AND b.deleted_ms = 0) THEN 1 ELSE 0 END
+         AS has_profile,
+       s.rate, COALESCE(j.progress, 1) AS progress
+FROM session s LEFT JOIN job j ON j.session = s.id;
+
 CREATE TABLE idempotency (
   tenant      TEXT NOT NULL,
   actor       TEXT NOT NULL,

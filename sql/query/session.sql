@@ -1,5 +1,3 @@
--- Columns of struct session, in its order; an upload has no job.
-
 -- name: session_insert
 INSERT INTO session (id, tenant, service, type, origin, status, ordinal,
                      asked_seconds, asked_rate, labels, created_by,
@@ -29,54 +27,23 @@ WHERE id = $6;
 UPDATE session SET status = $1, completed_ms = now_ms() WHERE id = $2;
 
 -- name: session_get
-SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status,
-       s.labels, s.created_by, s.top_functions, s.quality,
-       COALESCE(j.phase, 'done'), COALESCE(j.error_code, ''),
-       COALESCE(j.error_message, ''), COALESCE(j.host, ''),
-       s.ordinal, s.asked_seconds, s.asked_rate, s.created_ms, s.started_ms,
-       s.completed_ms, s.duration_ms, s.sample_count,
-       COALESCE(j.cancel_requested, 0),
-       CASE WHEN EXISTS (SELECT 1 FROM blob b WHERE b.session = s.id
-                         AND b.deleted_ms = 0) THEN 1 ELSE 0 END,
-       s.rate, COALESCE(j.progress, 1)
-FROM session s LEFT JOIN job j ON j.session = s.id
-WHERE s.id = $1 AND s.tenant = $2;
+SELECT * FROM session_row WHERE id = $1 AND tenant = $2;
 
 -- name: session_list
-SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status,
-       s.labels, s.created_by, s.top_functions, s.quality,
-       COALESCE(j.phase, 'done'), COALESCE(j.error_code, ''),
-       COALESCE(j.error_message, ''), COALESCE(j.host, ''),
-       s.ordinal, s.asked_seconds, s.asked_rate, s.created_ms, s.started_ms,
-       s.completed_ms, s.duration_ms, s.sample_count,
-       COALESCE(j.cancel_requested, 0),
-       CASE WHEN EXISTS (SELECT 1 FROM blob b WHERE b.session = s.id
-                         AND b.deleted_ms = 0) THEN 1 ELSE 0 END,
-       s.rate, COALESCE(j.progress, 1)
-FROM session s LEFT JOIN job j ON j.session = s.id
-WHERE s.tenant = $1 AND (s.created_ms, s.id) < (CAST($2 AS BIGINT), $3)
-  AND s.created_ms >= CAST($4 AS BIGINT)
-  AND ($5 = '' OR s.type = $5) AND ($6 = '' OR s.status = $6)
-ORDER BY s.created_ms DESC, s.id DESC LIMIT CAST($7 AS BIGINT);
+SELECT * FROM session_row
+WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
+  AND created_ms >= CAST($4 AS BIGINT)
+  AND ($5 = '' OR type = $5) AND ($6 = '' OR status = $6)
+ORDER BY created_ms DESC, id DESC LIMIT CAST($7 AS BIGINT);
 
 -- Of one service: a statement of its own, so that its index is used.
 -- name: session_history
-SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status,
-       s.labels, s.created_by, s.top_functions, s.quality,
-       COALESCE(j.phase, 'done'), COALESCE(j.error_code, ''),
-       COALESCE(j.error_message, ''), COALESCE(j.host, ''),
-       s.ordinal, s.asked_seconds, s.asked_rate, s.created_ms, s.started_ms,
-       s.completed_ms, s.duration_ms, s.sample_count,
-       COALESCE(j.cancel_requested, 0),
-       CASE WHEN EXISTS (SELECT 1 FROM blob b WHERE b.session = s.id
-                         AND b.deleted_ms = 0) THEN 1 ELSE 0 END,
-       s.rate, COALESCE(j.progress, 1)
-FROM session s LEFT JOIN job j ON j.session = s.id
-WHERE s.tenant = $1 AND (s.created_ms, s.id) < (CAST($2 AS BIGINT), $3)
-  AND s.created_ms >= CAST($4 AS BIGINT)
-  AND ($5 = '' OR s.type = $5) AND ($6 = '' OR s.status = $6)
-  AND s.service = $7
-ORDER BY s.created_ms DESC, s.id DESC LIMIT CAST($8 AS BIGINT);
+SELECT * FROM session_row
+WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
+  AND created_ms >= CAST($4 AS BIGINT)
+  AND ($5 = '' OR type = $5) AND ($6 = '' OR status = $6)
+  AND service = $7
+ORDER BY created_ms DESC, id DESC LIMIT CAST($8 AS BIGINT);
 
 -- name: session_delete
 DELETE FROM session WHERE id = $1 AND tenant = $2 AND status <> 'running';

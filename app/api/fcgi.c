@@ -114,28 +114,47 @@ reason(int status)
 }
 
 static void
-put_head(FCGX_Request *f, const struct request *req, struct reply *reply)
+put_line(struct buf *b, const char *name, const char *value)
 {
-	FCGX_FPrintF(f->out, "Status: %d %s\r\nX-Request-Id: %s\r\n",
-	             reply->status, reason(reply->status), req->id);
+	buf_puts(b, name);
+	buf_puts(b, value);
+	buf_puts(b, "\r\n");
+}
+
+/* No printf here: this runs for every reply. */
+static void
+put_head(struct buf *b, const struct request *req, const struct reply *reply)
+{
+	buf_puts(b, "Status: ");
+	buf_int(b, reply->status);
+	put_line(b, " ", reason(reply->status));
+	put_line(b, "X-Request-Id: ", req->id);
 	if (reply->content_type)
-		FCGX_FPrintF(f->out, "Content-Type: %s\r\n",
-		             reply->content_type);
+		put_line(b, "Content-Type: ", reply->content_type);
 	if (*reply->etag)
-		FCGX_FPrintF(f->out, "ETag: %s\r\n", reply->etag);
-	if (reply->retry_s)
-		FCGX_FPrintF(f->out, "Retry-After: %d\r\n", reply->retry_s);
-	FCGX_PutStr(buf_str(&reply->headers), (int)reply->headers.len, f->out);
-	if (reply->status != 204 && reply->status != 304)
-		FCGX_FPrintF(f->out, "Content-Length: %d\r\n",
-		             (int)reply->body.len);
-	FCGX_PutS("\r\n", f->out);
+		put_line(b, "ETag: ", reply->etag);
+	if (reply->retry_s) {
+		buf_puts(b, "Retry-After: ");
+		buf_int(b, reply->retry_s);
+		buf_puts(b, "\r\n");
+	}
+	buf_add(b, buf_str(&reply->headers), reply->headers.len);
+	if (reply->status != 204 && reply->status != 304) {
+		buf_puts(b, "Content-Length: ");
+		buf_int(b, (int64_t)reply->body.len);
+		buf_puts(b, "\r\n");
+	}
+	buf_puts(b, "\r\n");
 }
 
 void
-fcgi_send(FCGX_Request *f, const struct request *req, struct reply *reply)
+fcgi_send(FCGX_Request *f, const struct request *req, const struct reply *reply)
 {
-	put_head(f, req, reply);
+	static struct buf head = BUF_INIT(2 * REPLY_MAX_HEADERS);
+
+	buf_clear(&head);
+	put_head(&head, req, reply);
+	FCGX_PutStr(buf_str(&head), (int)head.len, f->out);
 	if (req->method != METHOD_HEAD)
 		FCGX_PutStr(buf_str(&reply->body), (int)reply->body.len,
 		            f->out);

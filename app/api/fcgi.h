@@ -18,4 +18,5 @@
 MUST_CHECK int
 fcgi_receive(FCGX_Request *f, struct request *out, struct buf *body);
 /* Writes status, headers and, unless the request is HEAD, the body. */
-void fcgi_send(FCGX_Request *f, const struct request *req, struct reply *reply);
+void fcgi_send(FCGX_Request *f, const struct request *req,
+               const struct reply *reply);

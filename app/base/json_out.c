@@ -49,7 +49,13 @@ void
 json_put_real(struct buf *b, const char *key, double v)
 {
 	char text[400]; /* DBL_MAX has 309 digits before the point */
-	int n = snprintf(text, sizeof(text), "%.6f", isfinite(v) ? v : 0.0);
+	int n;
+
+	if (fabs(v) < 1e15 && v == (double)(int64_t)v) {
+		json_put_int(b, key, (int64_t)v);
+		return;
+	}
+	n = snprintf(text, sizeof(text), "%.6f", isfinite(v) ? v : 0.0);
 
 	while (text[n - 1] == '0')
 		n--;

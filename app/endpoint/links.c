@@ -14,6 +14,7 @@ link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
           const struct link_claim *claim,
           char out[static LINK_SIGNATURE_LEN + 1])
 {
+	static const char digits[] = "0123456789abcdef";
 	unsigned char mac[EVP_MAX_MD_SIZE];
 	unsigned int len = sizeof(mac);
 	char text[STORE_TENANT_MAX + ID_MAX + 64];
@@ -25,8 +26,11 @@ link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
 	if (!HMAC(EVP_sha256(), secret, LINK_SECRET_BYTES,
 	          (unsigned char *)text, (size_t)n, mac, &len))
 		return -EIO;
-	for (unsigned int i = 0; i < len; i++)
-		snprintf(out + 2 * i, 3, "%02x", mac[i]);
+	for (unsigned int i = 0; i < len; i++) {
+		out[2 * i] = digits[mac[i] >> 4];
+		out[2 * i + 1] = digits[mac[i] & 15];
+	}
+	out[2 * len] = '\0';
 	return 0;
 }
 

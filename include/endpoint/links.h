@@ -14,7 +14,7 @@
 /* A key is asked of the store again after this. */
 #define LINK_KEY_MS 60000
 
-/* The newest key, remembered. */
+/* The newest key, remembered; zeroed: none yet. */
 struct link_keys {
 	struct link_key current;
 	int64_t read_ms; /* 0: never */

@@ -189,6 +189,35 @@ TEST(a_public_key_is_no_shared_secret)
 }
 END
 
+TEST(a_key_is_used_only_for_what_it_says)
+{
+	static const struct {
+		const char *property, *value;
+		int rc;
+	} cases[] = {
+		{"use", "sig", 0},
+		{"use", "enc", -EACCES},
+		{"alg", "HS256", 0},
+		{"alg", "HS512", -EACCES},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP_RING struct ring r = ring();
+		jwks_t *set;
+
+		r_jwks_init(&set);
+		r_jwk_set_property_str(r.hs, cases[i].property, cases[i].value);
+		r_jwks_append_jwk(set, r.hs);
+		write_ring(&r, set);
+		r_jwks_free(set);
+		r_jwk_delete_property_str(r.hs, cases[i].property);
+		ck_assert_msg(check_signed(&r, r.hs, R_JWA_ALG_HS256, GOOD) ==
+		                      cases[i].rc,
+		              "%s %s", cases[i].property, cases[i].value);
+	}
+}
+END
+
 	static const char *const malformed[] = {
 		"",
 		".",
@@ -196,9 +225,9 @@ END
 		"a.b.c",
 		/* {"alg":"none"} */
 		"eyJhbGciOiJub25lIn0."
-                "eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0.",
+		"eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0.",
 		"eyJhbGciOiJub25lIn0."
-                "eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0",
+		"eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0",
 		"eyJhbGciOiJIUzI1NiJ9..",
 		"eyJhbGciOiJIUzI1NiJ9.e30.AAAA",
 };
@@ -334,6 +363,7 @@ END
               other_algorithms_are_refused,
               a_key_that_is_not_in_the_file_is_refused,
               a_public_key_is_no_shared_secret,
+              a_key_is_used_only_for_what_it_says,
               unsigned_and_broken_tokens_are_refused,
               every_changed_byte_breaks_the_signature, claims_are_checked,
               claims_name_role_tenants_and_subject,

@@ -31,6 +31,12 @@ struct db {
 int sqlite_errno(struct db *db, int code);
 /* Statements of the connection itself: BEGIN, PRAGMA, a migration. */
 MUST_CHECK int sqlite_do(struct db *db, const char *text);
+/*
+ * Wakes who watches the file. SQLite's own last write comes before the
+ * commit can be seen, and what makes it seen is no write: watching the WAL
+ * alone, one looks too early.
+ */
+void sqlite_announce(struct db *db);
 /* Brings the schema up to date; one line in *why when it refuses. */
 MUST_CHECK int sqlite_migrate(struct db *db, struct buf *why);
 /* Fills the empty db->link: a connection with every setting in place. */

@@ -33,6 +33,8 @@ struct targets {
 };
 
 void targets_done(struct targets *t);
+struct target *
+targets_find(const struct targets *t, const char *tenant, const char *service);
 /* Reads the services again; those that stay keep their processes. */
 MUST_CHECK int targets_load(struct targets *t, struct store *s);
 /* Takes up the ordinals that this host's last worker gave. */

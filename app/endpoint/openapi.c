@@ -324,6 +324,9 @@ openapi_get(struct call *c)
 	json_open(b, "info", '{');
 	json_put_text(b, "title", "Stoker");
 	json_put_text(b, "version", STOKER_VERSION);
+	json_put_text(b, "description",
+	              "Unknown fields and parameters are ignored, and named in "
+	              "warnings[] of the reply.");
 	json_close(b, '}');
 	json_open(b, "servers", '[');
 	json_open(b, NULL, '{');

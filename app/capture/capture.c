@@ -245,7 +245,8 @@ rate_close(struct recorder *c, struct rate *rate)
 }
 
 static int
-rate_new(struct recorder *c, uint64_t period_ns, struct rate **out)
+rate_new(struct recorder *c, uint64_t period_ns,
+         const struct capture_ask *asked, struct rate **out)
 {
 	struct rate *rate = calloc(1, sizeof(*rate));
 	struct sampler_ask ask = {
@@ -254,6 +255,8 @@ rate_new(struct recorder *c, uint64_t period_ns, struct rate **out)
 		.stack_bytes = c->conf.stack_bytes,
 		.ring_bytes = c->ring_left /
 	                      2, /* the rest is for other rates */
+		.pids = asked->pids,
+		.npids = asked->npids,
 	};
 	int rc;
 
@@ -279,7 +282,8 @@ rate_new(struct recorder *c, uint64_t period_ns, struct rate **out)
 
 /* The running sampler of that period, or a new one. */
 static int
-rate_of(struct recorder *c, uint64_t period_ns, struct rate **out)
+rate_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
+        struct rate **out)
 {
 	struct rate **unused = NULL;
 	int rc;
@@ -287,14 +291,15 @@ rate_of(struct recorder *c, uint64_t period_ns, struct rate **out)
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
 		if (!c->rates[i]) {
 			unused = &c->rates[i];
-		} else if (c->rates[i]->period_ns == period_ns) {
+		} else if (c->rates[i]->period_ns == period_ns &&
+		           sampler_shared(c->rates[i]->sampler)) {
 			*out = c->rates[i];
 			return 0;
 		}
 	}
 	if (!unused)
 		return -EBUSY;
-	rc = rate_new(c, period_ns, unused);
+	rc = rate_new(c, period_ns, ask, unused);
 	if (!rc)
 		*out = *unused;
 	return rc;
@@ -353,7 +358,7 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 	c->quality.run_rate = rate_millihertz(period);
 	rc = trie_init(&c->trie, all->conf.max_nodes);
 	if (!rc)
-		rc = rate_of(all, period, &c->rate);
+		rc = rate_of(all, period, ask, &c->rate);
 	if (rc)
 		return rc;
 	c->modules = all->modules;

@@ -1,8 +1,12 @@
 #include "capture/event.h"
 
+#include "base/file.h"
+
 #include <errno.h>
-#include <stdbool.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
 #include <sys/capability.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -23,36 +27,60 @@ has_capability(cap_value_t which)
 	return on == CAP_SET;
 }
 
-/* The kernel says EACCES for paranoid and capability alike. */
+/* Above this, as Debian and Ubuntu have it, the level refuses everybody but
+ * CAP_SYS_ADMIN. */
+#define PARANOID_UPSTREAM 2
+
+static bool
+paranoid_refuses_all(void)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(32);
+
+	return !file_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid",
+	                  &text) &&
+	       strtol(buf_str(&text), NULL, 10) > PARANOID_UPSTREAM;
+}
+
+/* The kernel says EACCES for paranoid and capability alike, and EPERM comes
+ * from filters. */
 static int
 refusal(int err)
 {
+	if (err == EPERM && prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER)
+		return -ENOSYS;
 	if (err != EACCES && err != EPERM)
 		return -err;
-	return has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN)
+	return has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN) ||
+	                       paranoid_refuses_all()
 	               ? -EACCES
 	               : -EPERM;
 }
 
 static int
-perf_event_open(struct perf_event_attr *attr, uint32_t cpu)
+perf_event_open(struct perf_event_attr *attr, int32_t task, uint32_t cpu)
 {
-	return (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1,
-	                    PERF_FLAG_FD_CLOEXEC);
+	int fd = (int)syscall(SYS_perf_event_open, attr, task, (int)cpu, -1,
+	                      PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0 || errno != EINVAL || !attr->build_id)
+		return fd;
+	attr->build_id = 0; /* before Linux 5.12 */
+	return perf_event_open(attr, task, cpu);
 }
 
-int
-event_open(uint32_t cpu, uint64_t period_ns, uint32_t stack_bytes, int *fd)
+static struct perf_event_attr
+describe(const struct event_ask *ask)
 {
-	struct perf_event_attr attr = {
+	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
+		.size = sizeof(struct perf_event_attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = period_ns,
+		.sample_period = ask->period_ns,
 		.sample_type = EVENT_SAMPLE_TYPE,
 		.sample_regs_user = EVENT_REGS,
-		.sample_stack_user = stack_bytes & ~7u,
+		.sample_stack_user = ask->stack_bytes & ~7u,
 		.disabled = 1,
+		.inherit = ask->task != EVENT_ALL,
 		.exclude_idle = 1,
 		.exclude_callchain_user = 1,
 		.mmap = 1,
@@ -67,16 +95,50 @@ event_open(uint32_t cpu, uint64_t period_ns, uint32_t stack_bytes, int *fd)
 		.watermark = 1,
 		.wakeup_watermark = 0, /* half of the ring */
 	};
+}
+
+int
+event_open(const struct event_ask *ask, int *fd, bool *user_only)
+{
+	struct perf_event_attr attr = describe(ask);
+	bool only = false;
 	int got;
 
-	if (period_ns < MIN_PERIOD_NS || period_ns > MAX_PERIOD_NS ||
-	    stack_bytes < EVENT_MIN_STACK || stack_bytes > EVENT_MAX_STACK)
+	if (ask->period_ns < MIN_PERIOD_NS || ask->period_ns > MAX_PERIOD_NS ||
+	    ask->stack_bytes < EVENT_MIN_STACK ||
+	    ask->stack_bytes > EVENT_MAX_STACK || ask->task < EVENT_ALL ||
+	    !ask->task)
 		return -EINVAL;
-	got = perf_event_open(&attr, cpu);
-	if (got < 0 && errno == EINVAL) {
-		attr.build_id = 0; /* before Linux 5.12 */
-		got = perf_event_open(&attr, cpu);
+	got = perf_event_open(&attr, ask->task, ask->cpu);
+	if (got < 0 && errno == EACCES && ask->task != EVENT_ALL) {
+		only = true;
+		attr.exclude_kernel = 1;
+		attr.exclude_hv = 1;
+		got = perf_event_open(&attr, ask->task, ask->cpu);
 	}
+	if (got < 0)
+		return refusal(errno);
+	*fd = got;
+	*user_only = only;
+	return 0;
+}
+
+int
+event_open_ring(uint32_t cpu, int *fd)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+	};
+	int got = perf_event_open(&attr, 0, cpu);
+
 	if (got < 0)
 		return refusal(errno);
 	*fd = got;

@@ -33,8 +33,9 @@ start_error(int rc)
 		return CAPTURE_BUSY;
 	case -ENOMEM:
 		return CAPTURE_NO_MEMORY;
-	case -ENOENT:
 	case -ENOSYS:
+		return CAPTURE_PERF_FILTERED;
+	case -ENOENT:
 	case -EOPNOTSUPP:
 	case -EINVAL:
 		return CAPTURE_PERF_UNSUPPORTED;

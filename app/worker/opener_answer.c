@@ -36,12 +36,42 @@ opener_answer(const struct conf *conf, const struct host_ask *ask,
 		out->reply.error = handlers[ask->op](conf, &checked, out);
 }
 
+static int
+give_event(const struct host_ask *ask, int32_t task, struct answer *out)
+{
+	const struct event_ask event = {task, ask->cpu, ask->period_ns,
+	                                ask->stack_bytes};
+	bool user_only;
+	int fd, rc = event_open(&event, &fd, &user_only);
+
+	if (!rc) {
+		give(out, fd);
+		out->reply.value = user_only;
+	}
+	return rc;
+}
+
 int
 open_event(const struct conf *conf, const struct host_ask *ask,
            struct answer *out)
 {
-	int fd;
-	int rc = event_open(ask->cpu, ask->period_ns, ask->stack_bytes, &fd);
+	(void)conf;
+	return give_event(ask, EVENT_ALL, out);
+}
+
+int
+open_task_event(const struct conf *conf, const struct host_ask *ask,
+                struct answer *out)
+{
+	(void)conf;
+	return ask->pid > 0 ? give_event(ask, ask->pid, out) : -EINVAL;
+}
+
+int
+open_ring_event(const struct conf *conf, const struct host_ask *ask,
+                struct answer *out)
+{
+	int fd, rc = event_open_ring(ask->cpu, &fd);
 
 	(void)conf;
 	if (!rc)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "opener.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -245,6 +246,46 @@ read_memory(const struct conf *conf, const struct host_ask *ask,
 	    memcmp(copy, elf_magic, sizeof(elf_magic)) != 0)
 		return -ENOEXEC;
 	rc = to_memfd(copy, (size_t)n, &fd);
+	if (!rc)
+		out->fds[out->nfds++] = fd;
+	return rc;
+}
+
+/* --- threads ---------------------------------------------------------------
+ */
+
+static int
+read_tasks(int32_t pid, struct buf *out)
+{
+	const struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((entry = readdir(dir))) {
+		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0) /* but . and .. */
+			buf_add(out, &tid, sizeof(tid));
+	}
+	closedir(dir);
+	return buf_err(out);
+}
+
+int
+list_tasks(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	CLEANUP_BUF struct buf tids = BUF_INIT(BUF_MAX_SMALL);
+	int fd = -1;
+	int rc = ask->pid > 0 ? read_tasks(ask->pid, &tids) : -EINVAL;
+
+	(void)conf;
+	if (!rc)
+		rc = to_memfd(tids.p, tids.len, &fd);
 	if (!rc)
 		out->fds[out->nfds++] = fd;
 	return rc;

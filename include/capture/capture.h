@@ -20,7 +20,7 @@
 #include <poll.h>
 
 #define CAPTURES_MAX          64
-#define CAPTURES_MAX_SAMPLERS 4 /* different rates at once */
+#define CAPTURES_MAX_SAMPLERS 8 /* different rates at once */
 #define CAPTURES_DRAIN_MS     100
 
 struct recorder;

@@ -1,5 +1,5 @@
 /*
- * The one kind of perf event we open, and the in-kernel filter over it.
+ * The kinds of perf event we open, and the in-kernel filter over it.
  *
  * A cpu-clock event per CPU, over all processes: per-task events would start
  * and stop a timer at every context switch of the target, which costs
@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define EVENT_SAMPLE_TYPE                                                  \
@@ -24,17 +25,32 @@
 #define EVENT_MIN_STACK 1024
 #define EVENT_MAX_STACK 65528
 
+struct event_ask {
+	int32_t task; /* EVENT_ALL, or a thread whose children inherit it */
+	uint32_t cpu;
+	uint64_t period_ns;
+	uint32_t stack_bytes; /* rounded down to a multiple of 8 */
+};
+#define EVENT_ALL (-1)
+
 /*
- * Opens a disabled event on one CPU.
+ * Opens a disabled event on one CPU. One of a thread leaves out what runs in
+ * the kernel (*user_only) where that is not for this user to see.
  *
- *   Units    stack_bytes is rounded down to a multiple of 8
  *   Owns     *fd is the caller's
- *   Errors   -EINVAL out of bounds; -EACCES refused although this process
- *            has CAP_PERFMON or CAP_SYS_ADMIN (perf_event_paranoid), -EPERM
- *            refused for want of both; else -errno of perf_event_open(2)
+ *   Errors   -EINVAL out of bounds; -ENOSYS no such call, or a seccomp filter
+ *            refuses it; -EACCES perf_event_paranoid refuses what this
+ *            process has the capability for, or refuses everybody; -EPERM
+ *            not allowed without CAP_PERFMON; -errno of perf_event_open(2)
  */
 MUST_CHECK int
-event_open(uint32_t cpu, uint64_t period_ns, uint32_t stack_bytes, int *fd);
+event_open(const struct event_ask *ask, int *fd, bool *user_only);
+/*
+ * Opens an event of the calling process that counts nothing: the owner of
+ * a ring for events of threads on that CPU, which lives longer than they.
+ *   Owns, Errors   as event_open
+ */
+MUST_CHECK int event_open_ring(uint32_t cpu, int *fd);
 
 /*
  * A filter that drops samples of denied processes before they are copied.

@@ -5,6 +5,10 @@
  * Processes that nobody follows are denied in the kernel, before a sample is
  * copied; every process is heard until it is denied. Where the filter can't
  * be had, samples of other processes arrive and are to be thrown away.
+ *
+ * Who may not sample all processes gets events of the asked processes'
+ * threads, which their children inherit: these cost a switch-heavy target
+ * much of its speed, and nobody else can share them.
  */
 #pragma once
 
@@ -21,7 +25,9 @@ struct sampler_ask {
 	uint64_t period_ns;
 	uint32_t ncpus; /* configured */
 	uint32_t stack_bytes;
-	size_t ring_bytes; /* total of all CPUs */
+	size_t ring_bytes;   /* total of all CPUs */
+	const int32_t *pids; /* should all processes be refused */
+	uint32_t npids;
 };
 
 /* Called for every record, oldest first. */
@@ -29,7 +35,8 @@ typedef void sampler_sink(void *arg, const struct record *r);
 
 /*
  * Opens, and starts sampling.
- *   Errors   -EACCES, -EPERM as event_open; -ENOMEM; -errno
+ *   Errors   -EACCES, -EPERM, -ENOSYS as event_open; -ESRCH none of
+ *            the processes is left; -ENOMEM; -errno
  */
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,
@@ -53,6 +60,8 @@ void sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
 
 void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
+/* All processes are sampled, not just those that were asked for. */
+bool sampler_shared(const struct sampler *s);
 uint64_t sampler_period_ns(const struct sampler *s);
 /* QUALITY_NOTE_OF bits that hold for all its captures. */
 uint32_t sampler_notes(const struct sampler *s);

@@ -186,6 +186,13 @@ TEST(nonsense_is_refused_by_the_opener)
 		{.op = HOST_DEBUG, .size = HOST_BUILD_ID + 1},
 		{.op = HOST_EVENT, .period_ns = 1, .stack_bytes = 8192},
 		{.op = HOST_EVENT, .period_ns = 1000000, .stack_bytes = 65536},
+		{.op = HOST_TASK_EVENT,
+	         .pid = -1,
+	         .period_ns = 1000000,
+	         .stack_bytes = 8192},
+		{.op = HOST_TASK_EVENT, .period_ns = 1000000},
+		{.op = HOST_TASKS, .pid = 0},
+		{.op = HOST_TASKS, .pid = -1},
 	};
 	int fd = -1;
 

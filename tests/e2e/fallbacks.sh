@@ -1,0 +1,95 @@
+#!/bin/bash
+# What the worker does when it has fewer rights than it would like.
+. tests/lib/e2e.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip fallbacks: only root can take capabilities away"
+  exit 0
+fi
+tmp=$(mktemp -d /var/tmp/stoker-fallbacks-XXXXXX)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+chmod 777 "$tmp"
+install -m 755 "$B/stoker-worker" "$B/targets/shares" "$B/targets/shortchild" \
+  "$B/targets/without_perf" "$tmp"
+level=$(</proc/sys/kernel/perf_event_paranoid)
+
+as_nobody() { # capabilities as of setpriv, command...
+  local caps=-all${1:+,$1}
+  shift
+  setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps "$caps" \
+    --ambient-caps "$caps" -- "$@"
+}
+
+target() { # name, program, arguments, of nobody: $pid
+  mkfifo "$tmp/$1.fifo"
+  setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/$2" "${@:3}" \
+    >"$tmp/$1.fifo" &
+  pid=$!
+  exec {fd}<"$tmp/$1.fifo"
+  read -r line <&"$fd"
+  [ "$line" = ready ]
+}
+
+capture() { # name, capabilities, pid, arguments: $tmp/NAME.txt and .folded
+  local name=$1 caps=$2 pid=$3
+  shift 3
+  as_nobody "$caps" "$tmp/stoker-worker" --once "$pid" \
+    --out "$tmp/$name.pb.gz" "$@" >"$tmp/$name.txt" 2>&1 ||
+    { cat "$tmp/$name.txt"; return 1; }
+  "$B/tests/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
+}
+
+refused() { # name, capabilities, pid
+  ! capture "$@" --seconds 1
+}
+
+says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
+says_not() { ! grep -e "$2" "$tmp/$1.txt"; }
+
+share_is_true() { # name, function, truth in percent
+  awk -v want="$3" -v re="(^|;)$2[; ]" '{ all += $NF }
+    $0 ~ re { got += $NF }
+    END { print got, all; d = 100 * got / all - want
+          exit !(all >= 1000 && d <= 3 && d >= -3) }' "$tmp/$1.folded"
+}
+
+target shares shares 20 2
+check a_user_may_capture_its_own_process \
+  capture tasks '' "$pid" --seconds 3 --rate 1000
+check then_it_says_that_threads_are_sampled says tasks "only the target's threads"
+if [ "$level" -gt 1 ]; then
+  check and_that_kernel_time_is_missing says tasks 'time in the kernel is missing'
+fi
+check a_filter_is_not_missed_there says_not tasks 'without CAP_BPF'
+check per_thread_samples_have_true_shares share_is_true tasks share_half 50
+check nothing_is_lost_per_thread says tasks 'samplesLost *0$'
+
+check perfmon_alone_samples_every_cpu \
+  capture nobpf +perfmon "$pid" --seconds 3 --rate 1000
+check then_it_says_that_the_filter_is_missing says nobpf 'without CAP_BPF'
+check and_does_not_sample_threads says_not nobpf "only the target's threads"
+check unfiltered_samples_have_true_shares share_is_true nobpf share_half 50
+
+check perfmon_and_bpf_need_no_fallback \
+  capture whole +perfmon,+bpf "$pid" --seconds 1 --rate 1000
+check then_no_filter_is_missing says_not whole 'without CAP_BPF'
+
+children_inherit() {
+  target children shortchild 6 &&
+    capture children '' "$pid" --seconds 3 --rate 1000 &&
+    grep -c -e ';work_of_forked_child;' "$tmp/children.folded" &&
+    grep -c -e ';work_of_executed_child;' "$tmp/children.folded"
+}
+check children_of_sampled_threads_are_sampled children_inherit
+
+check another_users_process_is_refused refused foreign '' $$
+check and_the_unit_line_is_named says foreign 'AmbientCapabilities=CAP_PERFMON'
+
+filtered() {
+  ! as_nobody "$1" "$tmp/without_perf" "$tmp/stoker-worker" --once "$pid" \
+    --seconds 1 --out /dev/null >"$tmp/filtered.txt" 2>&1
+}
+target more shares 10 1
+check a_seccomp_filter_is_an_error filtered +perfmon
+check and_the_filter_is_named says filtered 'SystemCallFilter=perf_event_open'
+check it_is_told_from_a_missing_capability filtered ''
+check and_named_again says filtered 'SystemCallFilter=perf_event_open'

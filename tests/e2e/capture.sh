@@ -38,9 +38,11 @@ share_is_true() { # name, function, truth in percent
     awk "BEGIN {d = 100 * $got / $all - $3; exit !(d <= 3 && d >= -3)}"
 }
 
+# Below main or a thread's first function lies only libc, whose own start
+# routines have no name where its debug symbols are not installed.
 stacks_are_whole() { # name
   local got all
-  got=$(samples "$1" '^(_start|__libc_start_main[^;]*|clone3?|start_thread|main|__clone3?|spin)[; ]') all=$(samples "$1")
+  got=$(samples "$1" '(^|;)(main|spin)[; ]') all=$(samples "$1")
   echo "$got of $all reach main or the start of their thread"
   [ "$all" -gt 0 ] && [ $((got * 100)) -ge $((all * 98)) ]
 }

@@ -1,41 +1,34 @@
 /*
- * Source lines and inlined calls of one image, by libdw.
+ * Which DWARF unit covers an address: a piece of the symbols cache.
  *
- * Units are found by the addresses they cover and indexed when first asked
- * for: one walk over a unit's tree, then a binary search per address (the
- * ready-made dwarf_getscopes walks the tree for each). Split DWARF (.dwo) is
- * not followed, and neither is a supplementary file: names in it are left
- * out rather than a path opened that the image chose.
+ * Units are found by the addresses they cover and indexed, by dwarf_unit.h,
+ * when first asked for: one walk over a unit's tree, then a binary search
+ * per address (the ready-made dwarf_getscopes walks the tree for each).
  */
 #pragma once
 
-#include "capture/elf.h"
+#include "capture/symbols_cache.h"
 
-#define DWARF_MAX_BYTES  ((uint64_t)512 << 20) /* of debug sections */
-#define DWARF_MAX_RANGES (1u << 22)            /* address ranges of units */
-#define DWARF_MAX_SCOPES (1u << 20)            /* functions in one unit */
-#define DWARF_MAX_DEPTH  64                    /* of nested scopes */
+#include <elfutils/libdw.h>
 
-struct dwarf_index;
+#define DWARF_MAX_RANGES (1u << 22)
 
-struct dwarf_frame {
-	const char *name; /* linkage name, else plain name; NULL unknown */
-	const char *file; /* NULL unknown */
-	uint32_t line, start_line; /* 0 unknown */
+struct dwarf_range {
+	uint64_t start, end; /* vaddr */
+	uint64_t unit;       /* offset of its entry in .debug_info */
 };
 
-/*
- *   Owns     *out is the caller's; e is borrowed until dwarf_index_free
- *   Errors   -ENODATA no DWARF that can be used, -E2BIG past
- *            DWARF_MAX_BYTES, -ENOMEM; *out untouched
- */
-MUST_CHECK int
-dwarf_index_new(const struct elf_image *e, struct dwarf_index **out);
-void dwarf_index_free(struct dwarf_index *ix);
-DEFINE_CLEANUP(struct dwarf_index *, dwarf_index_free)
-#define CLEANUP_DWARF_INDEX CLEANUP(dwarf_index_free_ptr)
+/* A view of a piece; all zero: no unit. */
+struct dwarf_index {
+	const struct dwarf_range *ranges; /* ascending */
+	size_t n;
+};
 
-/* Frames at vaddr, innermost first, the last one not inlined; their number,
- * 0 when no unit covers vaddr. Texts live as long as the index. */
-size_t dwarf_index_lookup(struct dwarf_index *ix, uint64_t vaddr,
-                          struct dwarf_frame *out, size_t max);
+/* Errors: -E2BIG past DWARF_MAX_RANGES, the poison of out */
+MUST_CHECK int dwarf_index_build(Dwarf *dw, struct buf *out);
+/* Owns: *out points into piece. Errors: -EBADMSG; *out untouched */
+MUST_CHECK int
+dwarf_index_open(const struct symbols_piece *piece, struct dwarf_index *out);
+/* False when no unit covers vaddr. */
+MUST_CHECK bool dwarf_index_lookup(const struct dwarf_index *ix, uint64_t vaddr,
+                                   uint64_t *unit);

@@ -32,7 +32,8 @@ finisher_done(struct finisher *f)
 }
 
 static int
-finisher_init(struct finisher *f, const struct host *host)
+finisher_init(struct finisher *f, const struct host *host,
+              struct symbols_cache *cache)
 {
 	uint32_t places = f->capture->trie.places.n;
 
@@ -41,7 +42,7 @@ finisher_init(struct finisher *f, const struct host *host)
 	f->named = calloc(places + 1, sizeof(*f->named));
 	if (!f->profile || !f->locations || !f->named)
 		return -ENOMEM;
-	return namer_init(&f->namer, f->modules, host, f->quality);
+	return namer_init(&f->namer, f->modules, host, cache, f->quality);
 }
 
 /* --- rows of the profile ---------------------------------------------------
@@ -208,14 +209,15 @@ duration_of(const struct capture *c)
 
 int
 capture_profile(const struct capture *c, const struct host *host,
-                struct profile **out, struct quality *quality)
+                struct symbols_cache *symbols, struct profile **out,
+                struct quality *quality)
 {
 	struct quality q = c->quality;
 	CLEANUP(finisher_done)
 	struct finisher f = {
 		.capture = c, .modules = c->modules, .quality = &q};
 	int64_t cpu = clock_cpu_ns();
-	int rc = finisher_init(&f, host);
+	int rc = finisher_init(&f, host, symbols);
 
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;

@@ -1,19 +1,26 @@
 #include "finish_names.h"
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "capture/kallsyms.h"
 
 #include <errno.h>
 #include <string.h>
 
+/* Modules of the kernel come and go: how old its symbols may be. */
+#define KERNEL_AGE_NS (600 * NS_PER_S)
+
 int
 namer_init(struct namer *n, const struct modules *modules,
-           const struct host *host, struct quality *quality)
+           const struct host *host, struct symbols_cache *cache,
+           struct quality *quality)
 {
 	*n = (struct namer){
 		.modules = modules,
 		.host = host,
 		.quality = quality,
-		.symbolizer = symbolizer_new(),
+		.cache = cache,
+		.symbolizer = symbolizer_new(cache),
 		.of = calloc(modules->n, sizeof(*n->of)),
 	};
 	return n->symbolizer && n->of ? 0 : -ENOMEM;
@@ -23,7 +30,6 @@ void
 namer_done(struct namer *n)
 {
 	symbolizer_free(n->symbolizer);
-	kallsyms_free(n->kallsyms);
 	for (uint32_t i = 0; n->of && i < n->modules->n; i++) {
 		elf_free(n->of[i].debug);
 		perfmap_free(n->of[i].perfmap);
@@ -42,29 +48,49 @@ one_name(const char *name, struct sym_frame *out)
 /* --- kernel ----------------------------------------------------------------
  */
 
-static void
-open_kallsyms(struct namer *n)
+static int
+read_kernel(const struct host *host, struct buf *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(KALLSYMS_MAX_BYTES);
 	struct host_ask ask = {.op = HOST_KALLSYMS};
 	CLEANUP_FD int fd = -1;
+	int rc = host_fd(host, &ask, &fd);
 
-	n->of[MODULE_KERNEL].known = true;
-	if (host_fd(n->host, &ask, &fd) || fd_read_all(fd, &text) ||
-	    kallsyms_new(&text, &n->kallsyms))
-		n->quality->notes |= QUALITY_NOTE_OF(NO_KALLSYMS);
+	if (!rc)
+		rc = fd_read_all(fd, &text);
+	return rc ? rc : kallsyms_build(&text, out);
+}
+
+static int
+open_kernel(struct namer *n)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(SYMBOLS_MAX_PIECE);
+	struct symbols_key key = {
+		.kind = SYMBOLS_KERNEL,
+		.part = (uint64_t)(clock_mono_ns() / KERNEL_AGE_NS),
+	};
+	struct symbols_piece piece;
+	int rc = 0;
+
+	if (!symbols_cache_find(n->cache, &key, &piece)) {
+		rc = read_kernel(n->host, &bytes);
+		if (!rc)
+			rc = symbols_cache_add(n->cache, &key, &bytes, &piece);
+	}
+	return rc ? rc : symtab_open(&piece, &n->kernel);
 }
 
 static size_t
 kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 {
-	struct kallsym sym;
+	struct namer_module *of = &n->of[MODULE_KERNEL];
+	const char *name;
 
-	if (!n->of[MODULE_KERNEL].known)
-		open_kallsyms(n);
-	if (!n->kallsyms || !kallsyms_lookup(n->kallsyms, addr, &sym))
-		return 0;
-	return one_name(sym.name, out);
+	if (!of->known && open_kernel(n))
+		n->quality->notes |= QUALITY_NOTE_OF(NO_KALLSYMS);
+	of->known = true;
+	name = symtab_lookup(&n->kernel, addr);
+	return name ? one_name(name, out) : 0;
 }
 
 /* --- programs and libraries ------------------------------------------------

@@ -4,19 +4,20 @@
  */
 #pragma once
 
-#include "capture/kallsyms.h"
 #include "capture/modules.h"
 #include "capture/perfmap.h"
 #include "capture/quality.h"
 #include "capture/symbols.h"
 #include "capture/trie.h"
+#include "symtab.h"
 
 struct namer {
 	const struct modules *modules;
 	const struct host *host;
 	struct quality *quality; /* modules and notes are counted there */
+	struct symbols_cache *cache;
 	struct symbolizer *symbolizer;
-	struct kallsyms *kallsyms;
+	struct symtab kernel;
 	struct namer_module {
 		bool known; /* the fields below are what can be had */
 		struct elf_image *debug;
@@ -24,9 +25,10 @@ struct namer {
 	} * of; /* by module */
 };
 
-/* Errors -ENOMEM; namer_done it all the same. */
+/* Owns: all is borrowed. Errors: -ENOMEM; namer_done it all the same. */
 MUST_CHECK int namer_init(struct namer *n, const struct modules *modules,
-                          const struct host *host, struct quality *quality);
+                          const struct host *host, struct symbols_cache *cache,
+                          struct quality *quality);
 void namer_done(struct namer *n);
 /* As symbolizer_lookup: innermost first, 0 when nothing is known. */
 size_t namer_lookup(struct namer *n, struct place at, struct sym_frame *out,

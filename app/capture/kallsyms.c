@@ -1,167 +1,137 @@
 #include "capture/kallsyms.h"
 
 #include "symbols_text.h"
+#include "symtab.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
-struct row {
-	uint64_t start;
-	char *name;
-	const char *module;
-	char type;
-};
-
-struct kallsyms {
-	struct row *rows; /* ascending, one per start */
+struct rows {
+	struct symtab_row *p;
 	size_t n, cap;
-	struct buf text; /* names point into it */
 };
 
-/* Splits "f [ext4]" (a tab between) and keeps the brackets. */
-static const char *
-cut_module(char *name)
+static void
+rows_done(struct rows *r)
 {
-	char *p = name + strcspn(name, " \t\r");
-	char *module = p + strspn(p, " \t\r");
+	free(r->p);
+}
 
-	*p = '\0';
-	if (p == module || *module != '[')
-		return "[kernel]";
-	module[strcspn(module, " \t\r")] = '\0';
-	return module;
+/* Global before local before weak; anything else is not code. */
+static bool
+rank_of(char type, uint8_t *out)
+{
+	static const char order[] = "TtWw";
+	const char *at = type ? strchr(order, type) : NULL;
+
+	if (!at)
+		return false;
+	*out = (uint8_t)(at - order);
+	return true;
 }
 
 static bool
-parse_line(char *line, struct row *out)
+parse_line(char *line, struct symtab_row *out)
 {
 	char *p = line;
 
-	if (!text_hex(&p, &out->start) || !p[0] || p[1] != ' ')
+	if (!text_hex(&p, &out->start) || !rank_of(p[0], &out->rank) ||
+	    p[1] != ' ')
 		return false;
-	out->type = p[0];
 	out->name = p + 2;
-	if (!strchr("tTwW", out->type))
-		return false;
-	out->module = cut_module(out->name);
+	p[2 + strcspn(p + 2, " \t\r")] = '\0'; /* "[module]" follows */
 	return out->name[0] != '\0';
 }
 
 static int
-push(struct kallsyms *k, const struct row *row)
+push(struct rows *r, const struct symtab_row *row)
 {
-	struct row *more;
+	struct symtab_row *more;
 	size_t cap;
 
-	if (k->n == KALLSYMS_MAX_ROWS)
+	if (r->n == KALLSYMS_MAX_ROWS)
 		return -E2BIG;
-	if (k->n == k->cap) {
-		cap = k->cap ? k->cap * 2 : 4096;
-		more = reallocarray(k->rows, cap, sizeof(*more));
+	if (r->n == r->cap) {
+		cap = r->cap ? r->cap * 2 : 4096;
+		more = reallocarray(r->p, cap, sizeof(*more));
 		if (!more)
 			return -ENOMEM;
-		k->rows = more;
-		k->cap = cap;
+		r->p = more;
+		r->cap = cap;
 	}
-	k->rows[k->n++] = *row;
+	r->p[r->n++] = *row;
 	return 0;
 }
 
-/* Global before local before weak, then as in the file. */
+/* Of equal rank as in the file. */
 static int
 by_start(const void *a, const void *b)
 {
-	static const char order[] = "TtWw";
-	const struct row *x = a, *y = b;
+	const struct symtab_row *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	if (x->type != y->type)
-		return strchr(order, x->type) < strchr(order, y->type) ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	return (x->name > y->name) - (x->name < y->name);
 }
 
 static void
-keep_first(struct kallsyms *k)
+keep_first(struct rows *r)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < k->n; i++)
-		if (!n || k->rows[n - 1].start != k->rows[i].start)
-			k->rows[n++] = k->rows[i];
-	k->n = n;
+	for (size_t i = 0; i < r->n; i++)
+		if (!n || r->p[n - 1].start != r->p[i].start)
+			r->p[n++] = r->p[i];
+	r->n = n;
+}
+
+static void
+set_ends(struct rows *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct symtab_row *row = &r->p[i];
+
+		row->end = i + 1 < r->n ? row[1].start : UINT64_MAX;
+		if (row->end - row->start > KALLSYMS_MAX_SIZE)
+			row->end = row->start + KALLSYMS_MAX_SIZE;
+	}
 }
 
 static int
-parse(struct kallsyms *k, char *text, size_t len)
+parse(struct rows *r, char *text, size_t len)
 {
 	char *rest = text, *line;
 	bool zeros = false;
-	struct row row;
-	int r;
+	struct symtab_row row = {0};
+	int rc;
 
 	while ((line = text_line(&rest, text + len))) {
 		if (!parse_line(line, &row))
 			continue;
-		if (!row.start) {
-			zeros = true;
-			continue;
-		}
-		r = push(k, &row);
-		if (r)
-			return r;
+		zeros |= !row.start;
+		rc = row.start >= KERNEL_HALF ? push(r, &row) : 0;
+		if (rc)
+			return rc;
 	}
-	if (!k->n)
+	if (!r->n)
 		return zeros ? -EACCES : -ENODATA;
 	return 0;
 }
 
 int
-kallsyms_new(struct buf *text, struct kallsyms **out)
+kallsyms_build(struct buf *text, struct buf *out)
 {
-	CLEANUP_KALLSYMS struct kallsyms *k = calloc(1, sizeof(*k));
-	int r;
+	CLEANUP(rows_done) struct rows r = {0};
+	int rc = text->len ? parse(&r, text->p, text->len) : -ENODATA;
 
-	if (!k)
-		return -ENOMEM;
-	r = text->len ? parse(k, text->p, text->len) : -ENODATA;
-	if (r)
-		return r;
-	qsort(k->rows, k->n, sizeof(*k->rows), by_start);
-	keep_first(k);
-	k->text = *text;
-	*text = (struct buf){.max = text->max};
-	*out = TAKE(k);
-	return 0;
-}
-
-void
-kallsyms_free(struct kallsyms *k)
-{
-	if (!k)
-		return;
-	free(k->rows);
-	buf_done(&k->text);
-	free(k);
-}
-
-bool
-kallsyms_lookup(const struct kallsyms *k, uint64_t addr, struct kallsym *out)
-{
-	size_t lo = 0, hi = k->n, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (k->rows[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || addr < KERNEL_HALF)
-		return false;
-	*out = (struct kallsym){k->rows[lo - 1].name, k->rows[lo - 1].module,
-	                        k->rows[lo - 1].start};
-	return true;
+	if (rc)
+		return rc;
+	qsort(r.p, r.n, sizeof(*r.p), by_start);
+	keep_first(&r);
+	set_ends(&r);
+	return symtab_write(r.p, r.n, out);
 }

@@ -1,7 +1,9 @@
 #include "capture/symbols.h"
 
 #include "demangle.h"
+#include "dwarf_file.h"
 #include "dwarf_index.h"
+#include "dwarf_unit.h"
 #include "symtab.h"
 
 #include <errno.h>
@@ -12,23 +14,28 @@
 struct module {
 	const struct elf_image *elf, *debug; /* elf NULL: not there */
 	bool ready;
-	struct symtab symtab;      /* empty: none */
-	struct dwarf_index *dwarf; /* NULL: none */
+	struct symbols_key key;   /* without kind and part */
+	struct symtab symtab;     /* empty: none */
+	struct dwarf_index units; /* empty: none */
+	struct dwarf_file dwarf;  /* opened when a unit is not in the cache */
+	bool dwarf_tried;
 };
 
 struct symbolizer {
 	struct module *modules;
 	uint32_t n;
+	struct symbols_cache *cache;
 	struct demangle_cache *names;
 };
 
 struct symbolizer *
-symbolizer_new(void)
+symbolizer_new(struct symbols_cache *cache)
 {
 	CLEANUP_SYMBOLIZER struct symbolizer *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
+	s->cache = cache;
 	s->names = demangle_cache_new();
 	return s->names ? TAKE(s) : NULL;
 }
@@ -38,10 +45,8 @@ symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->n; i++) {
-		symtab_done(&s->modules[i].symtab);
-		dwarf_index_free(s->modules[i].dwarf);
-	}
+	for (uint32_t i = 0; i < s->n; i++)
+		dwarf_file_done(&s->modules[i].dwarf);
 	demangle_cache_free(s->names);
 	free(s->modules);
 	free(s);
@@ -85,16 +90,107 @@ symbolizer_add(struct symbolizer *s, uint32_t module,
 	return 0;
 }
 
-/* What can't be read is done without: the caller shows addresses. */
-static void
-prepare(struct module *m)
+/* --- pieces ----------------------------------------------------------------
+ */
+
+/* An image that is no file, or a file that can't tell which, is known by its
+ * number; such pieces don't outlive the symbolizer's process. */
+static struct symbols_key
+key_of(const struct module *m, uint32_t number)
 {
+	struct symbols_key key = {0};
+
+	if (!symbols_file_of(m->elf->fd, &key.image) ||
+	    (m->debug && !symbols_file_of(m->debug->fd, &key.debug)))
+		key.image = (struct symbols_file){.size = number};
+	return key;
+}
+
+/* What can't be read is an empty piece: it is not tried again either. Other
+ * captures may have more memory. */
+static bool
+keep(struct symbolizer *s, const struct symbols_key *key, int rc,
+     struct buf *bytes, struct symbols_piece *out)
+{
+	if (rc == -ENOMEM)
+		return false;
+	if (rc)
+		buf_done(bytes);
+	return !symbols_cache_add(s->cache, key, bytes, out);
+}
+
+static Dwarf *
+dwarf_of(struct module *m)
+{
+	if (m->dwarf_tried)
+		return m->dwarf.dw;
+	m->dwarf_tried = true;
+	if (m->debug && !dwarf_file_open(m->debug, &m->dwarf))
+		return m->dwarf.dw;
+	dwarf_file_done(&m->dwarf);
+	if (dwarf_file_open(m->elf, &m->dwarf)) {
+		dwarf_file_done(&m->dwarf);
+		m->dwarf = (struct dwarf_file){0};
+	}
+	return m->dwarf.dw;
+}
+
+static int
+build(struct module *m, const struct symbols_key *key, struct buf *out)
+{
+	Dwarf *dw;
+
+	if (key->kind == SYMBOLS_TABLE)
+		return symtab_build(m->elf, m->debug, out);
+	dw = dwarf_of(m);
+	if (!dw)
+		return -ENODATA;
+	return key->kind == SYMBOLS_UNITS
+	               ? dwarf_index_build(dw, out)
+	               : dwarf_unit_build(dw, key->part, out);
+}
+
+static bool
+piece_of(struct symbolizer *s, struct module *m, enum symbols_kind kind,
+         uint64_t part, struct symbols_piece *out)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(SYMBOLS_MAX_PIECE);
+	struct symbols_key key = m->key;
+
+	key.kind = kind;
+	key.part = part;
+	return symbols_cache_find(s->cache, &key, out) ||
+	       keep(s, &key, build(m, &key, &bytes), &bytes, out);
+}
+
+/* What can't be had is done without: the caller shows addresses. */
+static void
+prepare(struct symbolizer *s, struct module *m)
+{
+	struct symbols_piece p;
+
 	m->ready = true;
-	if (symtab_init(m->elf, m->debug, &m->symtab))
+	m->key = key_of(m, (uint32_t)(m - s->modules));
+	if (!piece_of(s, m, SYMBOLS_TABLE, 0, &p) ||
+	    symtab_open(&p, &m->symtab))
 		m->symtab = (struct symtab){0};
-	if ((!m->debug || dwarf_index_new(m->debug, &m->dwarf)) &&
-	    dwarf_index_new(m->elf, &m->dwarf))
-		m->dwarf = NULL;
+	if (!piece_of(s, m, SYMBOLS_UNITS, 0, &p) ||
+	    dwarf_index_open(&p, &m->units))
+		m->units = (struct dwarf_index){0};
+}
+
+static size_t
+source_frames(struct symbolizer *s, struct module *m, uint64_t vaddr,
+              struct dwarf_frame *out, size_t max)
+{
+	struct symbols_piece p;
+	struct dwarf_unit unit;
+	uint64_t at;
+
+	if (!dwarf_index_lookup(&m->units, vaddr, &at) ||
+	    !piece_of(s, m, SYMBOLS_UNIT, at, &p) || dwarf_unit_open(&p, &unit))
+		return 0;
+	return dwarf_unit_lookup(&unit, vaddr, out, max);
 }
 
 static void
@@ -104,7 +200,7 @@ fill(struct symbolizer *s, const struct dwarf_frame *from,
 	*out = (struct sym_frame){
 		.name = demangle_cached(s->names, from->name),
 		.system_name = from->name,
-		.file = from->file ? from->file : "",
+		.file = from->file,
 		.line = from->line,
 		.start_line = from->start_line,
 	};
@@ -119,24 +215,23 @@ symbolizer_lookup(struct symbolizer *s, uint32_t module, uint64_t vaddr,
                   struct sym_frame *out, size_t max)
 {
 	struct dwarf_frame found[MAX_INLINED];
-	const struct symbol *symbol;
+	const char *symbol;
 	struct module *m;
-	size_t n = 0, kept = 0;
+	size_t n, kept = 0;
 
 	if (module >= s->n || !s->modules[module].elf || !max)
 		return 0;
 	m = &s->modules[module];
 	if (!m->ready)
-		prepare(m);
-	if (m->dwarf)
-		n = dwarf_index_lookup(m->dwarf, vaddr, found, MAX_INLINED);
+		prepare(s, m);
+	n = source_frames(s, m, vaddr, found, MAX_INLINED);
 	symbol = symtab_lookup(&m->symtab, vaddr);
 	if (!n && symbol)
-		found[n++] = (struct dwarf_frame){0};
+		found[n++] = (struct dwarf_frame){.file = ""};
 	if (n && symbol)
-		found[n - 1].name = symtab_name(&m->symtab, symbol);
+		found[n - 1].name = symbol;
 	for (size_t i = 0; i < n && kept < max; i++)
-		if (found[i].name && *found[i].name)
+		if (*found[i].name)
 			fill(s, &found[i], &out[kept++]);
 	return kept;
 }

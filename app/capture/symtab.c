@@ -20,36 +20,45 @@ find_typed(const struct elf_image *e, uint32_t type, struct symtab_place *out)
 	return 0;
 }
 
+/* Rows of an image before they are written; names are the file's own. */
+struct draft {
+	struct symtab_row *rows;
+	size_t n;
+	const char *names;
+	size_t names_size;
+};
+
+static void
+draft_done(struct draft *d)
+{
+	free(d->rows);
+}
+
 /*
  * Which of two names for one address people should see; true: a.
  *   Source   choose_best_symbol() of Linux tools/perf/util/symbol.c: the
  *            names are then those that perf report shows
  */
 static bool
-is_better(const struct symtab *t, const struct symbol *a,
-          const struct symbol *b)
+is_better(const struct symtab_row *a, const struct symtab_row *b)
 {
-	const char *x = t->names + a->name, *y = t->names + b->name;
-	bool sized_a = a->end > a->start, sized_b = b->end > b->start;
-	size_t under_x, under_y;
+	size_t under_a = strspn(a->name, "_"), under_b = strspn(b->name, "_");
 
-	if (sized_a != sized_b)
-		return sized_a;
-	if ((a->binding == STB_WEAK) != (b->binding == STB_WEAK))
-		return b->binding == STB_WEAK;
-	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
-		return a->binding == STB_GLOBAL;
-	under_x = strspn(x, "_");
-	under_y = strspn(y, "_");
-	if (under_x != under_y)
-		return under_x < under_y;
-	return strlen(x) > strlen(y);
+	if (!a->end != !b->end)
+		return a->end;
+	if ((a->rank == STB_WEAK) != (b->rank == STB_WEAK))
+		return b->rank == STB_WEAK;
+	if ((a->rank == STB_GLOBAL) != (b->rank == STB_GLOBAL))
+		return a->rank == STB_GLOBAL;
+	if (under_a != under_b)
+		return under_a < under_b;
+	return strlen(a->name) > strlen(b->name);
 }
 
 static int
 by_start(const void *a, const void *b)
 {
-	const struct symbol *x = a, *y = b;
+	const struct symtab_row *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
@@ -57,87 +66,72 @@ by_start(const void *a, const void *b)
 }
 
 static void
-keep_best(struct symtab *t)
+keep_best(struct draft *d)
 {
-	uint32_t n = 0;
+	size_t n = 0;
 
-	for (uint32_t i = 0; i < t->n; i++) {
-		struct symbol *last = n ? &t->rows[n - 1] : NULL;
+	for (size_t i = 0; i < d->n; i++) {
+		struct symtab_row *last = n ? &d->rows[n - 1] : NULL;
 
-		if (!last || last->start != t->rows[i].start)
-			t->rows[n++] = t->rows[i];
-		else if (is_better(t, &t->rows[i], last))
-			*last = t->rows[i];
+		if (!last || last->start != d->rows[i].start)
+			d->rows[n++] = d->rows[i];
+		else if (is_better(&d->rows[i], last))
+			*last = d->rows[i];
 	}
-	t->n = n;
-}
-
-/* Hand-written assembly often has no sizes: such a function reaches to the
- * next one, the last of all by a page at most. */
-static void
-close_gaps(struct symtab *t)
-{
-	for (uint32_t i = 0; i < t->n; i++) {
-		struct symbol *s = &t->rows[i];
-
-		if (s->end > s->start)
-			continue;
-		s->end = i + 1 < t->n ? s[1].start : s->start + 4096;
-		if (s->end < s->start)
-			s->end = UINT64_MAX;
-	}
+	d->n = n;
 }
 
 static bool
-is_function(const struct symtab *t, const Elf64_Sym *s)
+is_function(const struct draft *d, const Elf64_Sym *s)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 
 	return (type == STT_FUNC || type == STT_GNU_IFUNC) &&
 	       s->st_shndx != SHN_UNDEF && s->st_value &&
-	       s->st_value < UINT64_MAX && s->st_name < t->names_size &&
-	       t->names[s->st_name];
+	       s->st_value < UINT64_MAX && s->st_name < d->names_size &&
+	       d->names[s->st_name];
+}
+
+static uint64_t
+end_of(const Elf64_Sym *s)
+{
+	if (!s->st_size)
+		return 0;
+	return s->st_size > UINT64_MAX - s->st_value ? UINT64_MAX
+	                                             : s->st_value + s->st_size;
 }
 
 static int
-fill(struct symtab *t, const Elf64_Sym *syms, size_t n)
+fill(struct draft *d, const Elf64_Sym *syms, size_t n)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)
-		count += is_function(t, &syms[i]);
+		count += is_function(d, &syms[i]);
 	if (!count)
 		return -ENODATA;
-	t->rows = calloc(count, sizeof(*t->rows));
-	if (!t->rows)
+	d->rows = calloc(count, sizeof(*d->rows));
+	if (!d->rows)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const Elf64_Sym *s = &syms[i];
-
-		if (!is_function(t, s))
-			continue;
-		t->rows[t->n++] = (struct symbol){
-			.start = s->st_value,
-			.end = s->st_size > UINT64_MAX - s->st_value
-		                       ? UINT64_MAX
-		                       : s->st_value + s->st_size,
-			.name = s->st_name,
-			.binding = ELF64_ST_BIND(s->st_info),
-		};
-	}
-	qsort(t->rows, t->n, sizeof(*t->rows), by_start);
-	keep_best(t);
-	close_gaps(t);
+	for (size_t i = 0; i < n; i++)
+		if (is_function(d, &syms[i]))
+			d->rows[d->n++] = (struct symtab_row){
+				.start = syms[i].st_value,
+				.end = end_of(&syms[i]),
+				.name = d->names + syms[i].st_name,
+				.rank = ELF64_ST_BIND(syms[i].st_info),
+			};
+	qsort(d->rows, d->n, sizeof(*d->rows), by_start);
+	keep_best(d);
 	return 0;
 }
 
 static int
-read_place(const struct elf_image *e, const struct symtab_place *at,
-           struct symtab *out)
+build_from(const struct elf_image *e, const struct symtab_place *at,
+           struct buf *out)
 {
-	CLEANUP_SYMTAB struct symtab t = {0};
-	CLEANUP_FREE void *syms = NULL;
-	void *names = NULL;
+	CLEANUP(draft_done) struct draft d = {0};
+	CLEANUP_FREE void *syms = NULL, *names = NULL;
 	int r = elf_copy(e, at->symbols, at->size,
 	                 SYMTAB_MAX_ROWS * sizeof(Elf64_Sym), &syms);
 
@@ -146,55 +140,26 @@ read_place(const struct elf_image *e, const struct symtab_place *at,
 		             &names);
 	if (r)
 		return r;
-	t.names = names;
-	t.names_size = (size_t)at->names_size;
-	r = fill(&t, syms, (size_t)at->size / sizeof(Elf64_Sym));
-	if (r)
-		return r;
-	*out = t;
-	t = (struct symtab){0};
-	return 0;
+	d.names = names;
+	d.names_size = (size_t)at->names_size;
+	r = fill(&d, syms, (size_t)at->size / sizeof(Elf64_Sym));
+	return r ? r : symtab_write(d.rows, d.n, out);
 }
 
 int
-symtab_init(const struct elf_image *elf, const struct elf_image *debug,
-            struct symtab *out)
+symtab_build(const struct elf_image *elf, const struct elf_image *debug,
+             struct buf *out)
 {
 	struct symtab_place at;
 	int r = -ENODATA;
 
 	if (debug && !find_typed(debug, SHT_SYMTAB, &at))
-		r = read_place(debug, &at, out);
+		r = build_from(debug, &at, out);
 	if (r && r != -ENOMEM && !find_typed(elf, SHT_SYMTAB, &at))
-		r = read_place(elf, &at, out);
+		r = build_from(elf, &at, out);
 	if (r && r != -ENOMEM && !find_typed(elf, SHT_DYNSYM, &at))
-		r = read_place(elf, &at, out);
+		r = build_from(elf, &at, out);
 	if (r && r != -ENOMEM && !symtab_dynamic(elf, &at))
-		r = read_place(elf, &at, out);
+		r = build_from(elf, &at, out);
 	return r;
-}
-
-void
-symtab_done(struct symtab *t)
-{
-	free(t->rows);
-	free(t->names);
-	*t = (struct symtab){0};
-}
-
-const struct symbol *
-symtab_lookup(const struct symtab *t, uint64_t vaddr)
-{
-	uint32_t lo = 0, hi = t->n, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (t->rows[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || vaddr >= t->rows[lo - 1].end)
-		return NULL;
-	return &t->rows[lo - 1];
 }

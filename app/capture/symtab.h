@@ -1,47 +1,67 @@
 /*
- * The functions of one image, sorted by address.
+ * The functions of one image, or of the kernel, sorted by address: a piece of
+ * the symbols cache.
  *
- * Taken from the first table that exists: .symtab of the separate debug
- * file, .symtab, or the dynamic symbols (found without section headers).
+ * Of an image taken from the first table that exists: .symtab of the separate
+ * debug file, .symtab, or the dynamic symbols (found without section
+ * headers). A name ends where its version begins ("f" of "f@@GLIBC_2.17").
+ *
+ * A piece is a head, rows, and names that end in NUL. Whoever opens one
+ * trusts no offset in it.
  */
 #pragma once
 
 #include "capture/elf.h"
+#include "capture/symbols_cache.h"
 
 #define SYMTAB_MAX_ROWS  (1u << 22)
 #define SYMTAB_MAX_NAMES ((size_t)1 << 29) /* bytes */
 
 struct symbol {
-	uint64_t start, end; /* vaddr */
-	uint32_t name;       /* offset in names */
-	uint8_t binding;     /* STB_* */
+	uint64_t start; /* vaddr */
+	uint32_t size;  /* bytes */
+	uint32_t name;  /* offset in names */
 };
 
+/* A view of a piece; all zero: no function. */
 struct symtab {
-	struct symbol *rows; /* ascending, one per start */
+	const struct symbol *rows; /* ascending, one per start */
 	uint32_t n;
-	char *names;
-	size_t names_size;
+	const char *names;
+	uint32_t names_size;
 };
 
 /*
  * Reads the functions of elf, or of debug, its separate debug file or NULL.
- *
- *   Owns     *out is the caller's, symtab_done() it; images are not kept
  *   Errors   -ENODATA no function, -EIO, -E2BIG, -ENOMEM; *out untouched
  */
-MUST_CHECK int symtab_init(const struct elf_image *elf,
-                           const struct elf_image *debug, struct symtab *out);
-void symtab_done(struct symtab *t);
-#define CLEANUP_SYMTAB CLEANUP(symtab_done)
+MUST_CHECK int symtab_build(const struct elf_image *elf,
+                            const struct elf_image *debug, struct buf *out);
+/*
+ *   Owns     *out points into piece
+ *   Errors   -EBADMSG not such a piece; *out untouched
+ */
+MUST_CHECK int
+symtab_open(const struct symbols_piece *piece, struct symtab *out);
+/* The name of the function that holds vaddr, or NULL; never "". */
+const char *symtab_lookup(const struct symtab *t, uint64_t vaddr);
 
-/* The function that holds vaddr, or NULL. */
-const struct symbol *symtab_lookup(const struct symtab *t, uint64_t vaddr);
-static inline const char *
-symtab_name(const struct symtab *t, const struct symbol *s)
-{
-	return t->names + s->name;
-}
+/* --- for those who build one ----------------------------------------------
+ */
+
+struct symtab_row {
+	uint64_t start, end; /* vaddr; end 0: up to the next */
+	const char *name;
+	uint8_t rank; /* of its table's own; rows arrive in its order */
+};
+
+/*
+ * Writes rows as a piece.
+ *   Shape    rows ascending by start, one per start
+ *   Errors   -E2BIG past SYMTAB_MAX_ROWS or NAMES; the poison of out
+ */
+MUST_CHECK int
+symtab_write(const struct symtab_row *rows, size_t n, struct buf *out);
 
 /* Where a table of symbols and its names lie in the file, in bytes. */
 struct symtab_place {

@@ -251,6 +251,7 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 	bool cpu = WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU;
 	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
 
+	analyser_learn(a, pid, good);
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
 
@@ -344,6 +345,9 @@ prepare(struct analyser *a, int blame_fd)
 	close(blame_fd);
 	conf.blame = &a->blame->current;
 	a->host = worker_host(&a->ask);
+	a->symbols = symbols_cache_new((size_t)a->conf->worker_symbol_cache);
+	if (!a->symbols)
+		return -ENOMEM;
 	for (unsigned i = 0; i < CAPTURES_MAX; i++)
 		a->jobs[i].out_fd = -1;
 	rc = recorder_new(&a->host, &conf, &a->captures);

@@ -25,6 +25,11 @@ struct analyser {
 	struct blame *blame;
 	struct host host;
 	struct recorder *captures;
+	struct symbols_cache *symbols;
+	struct analyser_news {
+		pid_t pid;        /* 0: unused */
+		int fd;           /* file of what it learns */
+	} news[2 * CAPTURES_MAX]; /* a finisher and a checkpointer each */
 	struct analyser_job jobs[CAPTURES_MAX]; /* by slot */
 	int64_t told_ns;                        /* when PROGRESS went out */
 };
@@ -44,6 +49,8 @@ analyser_run(const struct conf *conf, int ask, int socket, int blame_fd);
 MUST_CHECK int
 analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
                        int fd, bool checkpoint, pid_t *out);
+/* Takes over what that child learnt of symbols, if it ended well. */
+void analyser_learn(struct analyser *a, pid_t child, bool good);
 /* DONE without a profile; the scheduler being gone is noticed elsewhere. */
 void analyser_fail(const struct analyser *a, const struct analyser_job *job,
                    bool checkpoint, enum capture_error error, int sys_error);

@@ -64,7 +64,7 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_FD int summary = -1;
 	struct quality quality;
-	int rc = capture_profile(job->capture, host, &p, &quality);
+	int rc = capture_profile(job->capture, host, a->symbols, &p, &quality);
 
 	*sys_error = rc;
 	if (rc)
@@ -82,7 +82,7 @@ finish(const struct analyser *a, const struct analyser_job *job,
 /* In the child: a crash or endless DWARF costs this capture only. */
 static void
 be_finisher(const struct analyser *a, const struct analyser_job *job,
-            int channel, int fd, bool checkpoint)
+            int channel, int news, int fd, bool checkpoint)
 {
 	struct host host = worker_host(&channel);
 	enum capture_error e = CAPTURE_INTERNAL;
@@ -94,7 +94,18 @@ be_finisher(const struct analyser *a, const struct analyser_job *job,
 		e = finish(a, job, &host, fd, checkpoint, &sys_error);
 	if (e)
 		analyser_fail(a, job, checkpoint, e, sys_error);
+	else if (symbols_cache_tell(a->symbols, news))
+		log_debug("%s: symbols are not kept", job->id);
 	_exit(0);
+}
+
+static struct analyser_news *
+news_of(struct analyser *a, pid_t child)
+{
+	for (size_t i = 0; i < ARRAY_LEN(a->news); i++)
+		if (a->news[i].pid == child)
+			return &a->news[i];
+	return NULL;
 }
 
 int
@@ -103,16 +114,36 @@ analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
 {
 	struct host_ask ask = {.op = HOST_CHANNEL};
 	CLEANUP_FD int channel = -1;
-	int rc = host_fd(&a->host, &ask, &channel);
+	CLEANUP_FD int news = memfd_create("stoker-symbols", MFD_CLOEXEC);
+	struct analyser_news *slot = news_of(a, 0);
+	int rc = news < 0 ? -errno : host_fd(&a->host, &ask, &channel);
 	pid_t pid;
 
 	if (rc)
 		return rc;
+	if (!slot)
+		return -EBUSY;
 	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		be_finisher(a, job, channel, fd, checkpoint);
+		be_finisher(a, job, channel, news, fd, checkpoint);
+	*slot = (struct analyser_news){pid, TAKE_FD(news)};
 	*out = pid;
 	return 0;
+}
+
+void
+analyser_learn(struct analyser *a, pid_t child, bool good)
+{
+	struct analyser_news *slot = news_of(a, child);
+	int rc;
+
+	if (!slot)
+		return;
+	rc = good ? symbols_cache_learn(a->symbols, slot->fd) : 0;
+	if (rc)
+		log_debug("symbols are not kept: %s", strerror(-rc));
+	close(slot->fd);
+	*slot = (struct analyser_news){0};
 }

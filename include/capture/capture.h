@@ -15,6 +15,7 @@
 
 #include "capture/host.h"
 #include "capture/quality.h"
+#include "capture/symbols_cache.h"
 #include "profile/profile.h"
 
 #include <poll.h>
@@ -77,10 +78,12 @@ int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
 
 /*
  * Names what was sampled and builds the profile. Uses its own host, since
- * it may run in a child beside others that ask.
+ * it may run in a child beside others that ask. What it works out of files
+ * is added to symbols.
  *
  *   Owns     *out is the caller's; profile_free() it
  *   Errors   -ENOMEM, -E2BIG; outputs untouched
  */
 MUST_CHECK int capture_profile(const struct capture *c, const struct host *host,
+                               struct symbols_cache *symbols,
                                struct profile **out, struct quality *quality);

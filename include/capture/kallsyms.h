@@ -8,34 +8,20 @@
 
 #include "base/buf.h"
 
-#include <stdbool.h>
-
 #define KALLSYMS_MAX_BYTES ((size_t)64 << 20)
 #define KALLSYMS_MAX_ROWS  (1u << 21)
-
-struct kallsyms;
-
-struct kallsym {
-	const char *name;   /* function */
-	const char *module; /* "[kernel]", "[ext4]", ... */
-	uint64_t start;
-};
+/* Nothing tells where a function ends. One that would be longer stands before
+ * a gap: what is there now came after the text was read. */
+#define KALLSYMS_MAX_SIZE ((uint64_t)1 << 20)
 
 /*
  * Parses the whole text: "address type name[\t[module]]" per line; lines that
- * are not so, and symbols that are not code, are passed over.
+ * are not so, and symbols that are not code, are passed over. What comes out
+ * is a symbol table: symtab_open() it.
  *
- *   Owns     on success the text is taken over and *out is the caller's
+ *   Owns     text is written to, and stays the caller's
  *   Errors   -EACCES all addresses are zero, -ENODATA no function at all,
- *            -E2BIG past KALLSYMS_MAX_ROWS, -ENOMEM; text, *out untouched
+ *            -E2BIG past KALLSYMS_MAX_ROWS, -ENOMEM
  *   Source   kernel/kallsyms.c (s_show); nm(1) for the types
  */
-MUST_CHECK int kallsyms_new(struct buf *text, struct kallsyms **out);
-void kallsyms_free(struct kallsyms *k);
-DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
-#define CLEANUP_KALLSYMS CLEANUP(kallsyms_free_ptr)
-
-/* The function that holds addr; false below the first or outside the kernel's
- * half. Texts live as long as k. */
-MUST_CHECK bool
-kallsyms_lookup(const struct kallsyms *k, uint64_t addr, struct kallsym *out);
+MUST_CHECK int kallsyms_build(struct buf *text, struct buf *out);

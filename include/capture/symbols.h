@@ -2,8 +2,8 @@
  * Addresses to functions, source lines and inlined calls.
  *
  * The symbolizer is used once per capture, by a process made for it: its
- * indexes are built when an address first needs them, and kept until the
- * end. It opens no path. libdw must be expected to fail on hostile DWARF:
+ * indexes are built when an address first needs them, and are left in the
+ * cache. It opens no path. libdw must be expected to fail on hostile DWARF:
  * run this where a crash and unbounded CPU cost one capture only.
  *
  *   Threads  one at a time
@@ -11,6 +11,7 @@
 #pragma once
 
 #include "capture/elf.h"
+#include "capture/symbols_cache.h"
 
 #define SYMBOLIZER_MAX_MODULES 65536
 
@@ -24,7 +25,8 @@ struct sym_frame {
 	uint32_t start_line;     /* where the function is declared; 0 */
 };
 
-struct symbolizer *symbolizer_new(void); /* NULL: out of memory */
+/* The cache is borrowed until symbolizer_free. NULL: out of memory */
+struct symbolizer *symbolizer_new(struct symbols_cache *cache);
 void symbolizer_free(struct symbolizer *s);
 DEFINE_CLEANUP(struct symbolizer *, symbolizer_free)
 #define CLEANUP_SYMBOLIZER CLEANUP(symbolizer_free_ptr)
@@ -48,7 +50,7 @@ symbolizer_add(struct symbolizer *s, uint32_t module,
  *   Units    vaddr: of the image, the address minus its elf_bias(). Of a
  *            return address look up one byte before it: the call may be
  *            the last instruction of its function
- *   Owns     texts are the symbolizer's, and live as long
+ *   Owns     texts live as long as both the symbolizer and the cache
  */
 size_t symbolizer_lookup(struct symbolizer *s, uint32_t module, uint64_t vaddr,
                          struct sym_frame *out, size_t max);

@@ -28,14 +28,19 @@ look_up(struct symbolizer *s, uint64_t vaddr)
 static void
 walk_symbols(const struct elf_image *e)
 {
-	CLEANUP_SYMTAB struct symtab t = {0};
+	CLEANUP_BUF struct buf bytes = BUF_INIT(SYMBOLS_MAX_PIECE);
+	struct symtab t;
 
-	if (symtab_init(e, NULL, &t))
+	if (symtab_build(e, NULL, &bytes))
 		return;
-	for (uint32_t i = 0; i < t.n; i++)
-		if (!symtab_lookup(&t, t.rows[i].start) ||
-		    !*symtab_name(&t, &t.rows[i]))
+	if (symtab_open(&(struct symbols_piece){bytes.p, bytes.len}, &t))
+		abort();
+	for (uint32_t i = 0; i < t.n; i++) {
+		const char *name = symtab_lookup(&t, t.rows[i].start);
+
+		if (!name || !*name)
 			abort();
+	}
 }
 
 static void
@@ -60,7 +65,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	CLEANUP_ELF struct elf_image *e = NULL;
-	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_SYMBOLIZER struct symbolizer *s = c ? symbolizer_new(c) : NULL;
 	char name[ELF_MAX_NAME];
 	uint32_t crc;
 

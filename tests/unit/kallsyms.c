@@ -1,4 +1,5 @@
 #include "capture/kallsyms.h"
+#include "../../app/capture/symtab.h"
 #include "capture/perfmap.h"
 #include "lib/test.h"
 
@@ -26,42 +27,63 @@ static const char KERNEL[] = "ffffffff81000000 T _stext\n"
 			     "ffffffffc0000000 t ext4_read\t[ext4]\n"
 			     "ffffffff81000080 T out_of_order";
 
+static int
+build(const char *lines, struct buf *out)
+{
+	CLEANUP_BUF struct buf b = text(lines);
+
+	return kallsyms_build(&b, out);
+}
+
 TEST(kernel_functions_are_found_by_address)
 {
 	static const struct {
 		uint64_t addr;
-		const char *name, *module;
+		const char *name;
 	} rows[] = {
-		{0xffffffff81000000, "_stext", "[kernel]"},
-		{0xffffffff8100007f, "_stext", "[kernel]"},
-		{0xffffffff81000080, "out_of_order", "[kernel]"},
-		{0xffffffff81000100, "start_here", "[kernel]"},
-		{0xffffffff81000210, "start_here", "[kernel]"},
-		{0xffffffffc0000010, "ext4_read", "[ext4]"},
+		{0xffffffff81000000, "_stext"},
+		{0xffffffff8100007f, "_stext"},
+		{0xffffffff81000080, "out_of_order"},
+		{0xffffffff81000100, "start_here"},
+		{0xffffffff81000210, "start_here"},
+		{0xffffffffc0000010, "ext4_read"},
 	};
-	CLEANUP_BUF struct buf b = text(KERNEL);
-	CLEANUP_KALLSYMS struct kallsyms *k = NULL;
-	struct kallsym s;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	struct symtab t;
 
-	ck_assert_int_eq(kallsyms_new(&b, &k), 0);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		ck_assert(kallsyms_lookup(k, rows[i].addr, &s));
-		ck_assert_str_eq(s.name, rows[i].name);
-		ck_assert_str_eq(s.module, rows[i].module);
-	}
-	ck_assert(!kallsyms_lookup(k, 0xffffffff80ffffff, &s));
-	ck_assert(!kallsyms_lookup(k, 0x1000, &s));
+	ck_assert_int_eq(build(KERNEL, &out), 0);
+	ck_assert_int_eq(
+		symtab_open(&(struct symbols_piece){out.p, out.len}, &t), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_str_eq(symtab_lookup(&t, rows[i].addr), rows[i].name);
+	ck_assert_ptr_null(symtab_lookup(&t, 0xffffffff80ffffff));
+	ck_assert_ptr_null(symtab_lookup(&t, 0x1000));
+}
+END
+
+TEST(a_gap_behind_a_function_is_not_that_function)
+{
+	static const uint64_t last = 0xffffffff81000100;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	struct symtab t;
+
+	ck_assert_int_eq(build(KERNEL, &out), 0);
+	ck_assert_int_eq(
+		symtab_open(&(struct symbols_piece){out.p, out.len}, &t), 0);
+	ck_assert_str_eq(symtab_lookup(&t, last + KALLSYMS_MAX_SIZE - 1),
+	                 "start_here");
+	ck_assert_ptr_null(symtab_lookup(&t, last + KALLSYMS_MAX_SIZE));
 }
 END
 
 TEST(zero_addresses_mean_that_we_may_not_know)
 {
-	CLEANUP_BUF struct buf b = text("0000000000000000 T _stext\n"
-	                                "0000000000000000 t f\n");
-	CLEANUP_KALLSYMS struct kallsyms *k = NULL;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 
-	ck_assert_int_eq(kallsyms_new(&b, &k), -EACCES);
-	ck_assert_ptr_null(k);
+	ck_assert_int_eq(build("0000000000000000 T _stext\n"
+	                       "0000000000000000 t f\n",
+	                       &out),
+	                 -EACCES);
 }
 END
 
@@ -72,13 +94,14 @@ TEST(a_text_without_functions_is_no_data)
 		"\n\n",
 		"ffffffff81000200 D a\n",
 		"11112222333344445 T too_many_digits\n",
+		"ffffffff81000200 T",
+		"ffffffff81000200 ",
 	};
-	struct kallsyms *k = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		CLEANUP_BUF struct buf b = text(texts[i]);
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 
-		ck_assert_int_eq(kallsyms_new(&b, &k), -ENODATA);
+		ck_assert_int_eq(build(texts[i], &out), -ENODATA);
 	}
 }
 END
@@ -86,12 +109,12 @@ END
 TEST(this_kernel_names_its_functions_or_refuses)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(KALLSYMS_MAX_BYTES);
-	CLEANUP_KALLSYMS struct kallsyms *k = NULL;
+	CLEANUP_BUF struct buf out = BUF_INIT(SYMBOLS_MAX_PIECE);
 	int r;
 
 	if (file_read(AT_FDCWD, "/proc/kallsyms", &b) || !b.len)
 		SKIP("this kernel has no /proc/kallsyms");
-	r = kallsyms_new(&b, &k);
+	r = kallsyms_build(&b, &out);
 	ck_assert_msg(r == 0 || r == -EACCES, "%d", r);
 }
 END
@@ -127,6 +150,7 @@ TEST(jitted_functions_are_found_by_address)
 END
 
 	SUITE("kallsyms", kernel_functions_are_found_by_address,
+              a_gap_behind_a_function_is_not_that_function,
               zero_addresses_mean_that_we_may_not_know,
               a_text_without_functions_is_no_data,
               this_kernel_names_its_functions_or_refuses,

@@ -76,7 +76,8 @@ find_folded(struct symbolizer *s, struct sym_frame *out, size_t max)
 TEST(a_function_has_its_name_file_and_line)
 {
 	CLEANUP_ELF struct elf_image *e = open_self();
-	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new(c);
 	struct sym_frame f[4];
 
 	ck_assert_int_eq(symbolizer_add(s, 0, e, NULL), 0);
@@ -93,7 +94,8 @@ END
 TEST(an_inlined_call_is_a_frame_with_the_line_it_was_called_from)
 {
 	CLEANUP_ELF struct elf_image *e = open_self();
-	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new(c);
 	struct sym_frame f[4];
 
 	around(3);
@@ -107,7 +109,8 @@ END
 TEST(no_more_frames_are_told_than_asked_for)
 {
 	CLEANUP_ELF struct elf_image *e = open_self();
-	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new(c);
 	struct sym_frame f[2] = {{0}, {.name = "untouched"}};
 
 	ck_assert_int_eq(symbolizer_add(s, 0, e, NULL), 0);
@@ -135,7 +138,8 @@ TEST(a_separate_debug_file_names_a_stripped_programs_functions)
 {
 	CLEANUP_ELF struct elf_image *whole = open_self();
 	CLEANUP_ELF struct elf_image *bare = open_stripped(whole);
-	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new(c);
 	uint64_t at = vaddr_of(around);
 	struct sym_frame f[4];
 
@@ -152,7 +156,8 @@ END
 TEST(an_image_in_memory_is_symbolized_like_its_file)
 {
 	CLEANUP_ELF struct elf_image *whole = open_self(), *copy = NULL;
-	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new(c);
 	CLEANUP_FREE void *p = NULL;
 	struct sym_frame f[4];
 
@@ -167,7 +172,8 @@ END
 TEST(unknown_modules_and_addresses_have_no_frames)
 {
 	CLEANUP_ELF struct elf_image *e = open_self();
-	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new();
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new(c);
 	struct sym_frame f[4];
 
 	ck_assert_uint_eq(symbolizer_lookup(s, 0, 0, f, 4), 0);

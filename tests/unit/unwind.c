@@ -31,6 +31,7 @@ struct process {
 	bool unindexed; /* its images lost their .eh_frame_hdr */
 	struct map maps[MAX_MAPS];
 	uint32_t nmaps;
+	struct symbols_cache *cache;
 	struct symbolizer *symbols;
 	uint64_t regs[UNWIND_REGS];
 	char stack[STACK];
@@ -207,7 +208,8 @@ stopped(const char *mode, bool unindexed)
 
 	ck_assert_ptr_nonnull(p);
 	p->unindexed = unindexed;
-	p->symbols = symbolizer_new();
+	p->cache = symbols_cache_new(0);
+	p->symbols = symbolizer_new(p->cache);
 	ck_assert_ptr_nonnull(p->symbols);
 	p->pid = start(mode);
 	p->tid = last_task(p->pid);
@@ -224,6 +226,7 @@ finish(struct process *p)
 	while (waitpid(-1, NULL, __WALL) > 0)
 		continue;
 	symbolizer_free(p->symbols);
+	symbols_cache_free(p->cache);
 	for (uint32_t i = 0; i < p->nmaps; i++) {
 		unwind_table_free(p->maps[i].table);
 		elf_free(p->maps[i].elf);
@@ -359,10 +362,12 @@ TEST(frame_pointers_in_a_circle_end_the_walk)
 	p.regs[PERF_REG_X86_IP] = 0x1000;
 	p.regs[PERF_REG_X86_SP] = p.regs[PERF_REG_X86_BP] = 0x7000;
 	memcpy(p.stack, stack, sizeof(stack));
-	p.symbols = symbolizer_new();
+	p.cache = symbols_cache_new(0);
+	p.symbols = symbolizer_new(p.cache);
 	ck_assert_int_eq(walk(&p, sizeof(stack), MAX_FRAMES), UNWIND_NO_INFO);
 	ck_assert_uint_eq(p.n, 2);
 	symbolizer_free(p.symbols);
+	symbols_cache_free(p.cache);
 }
 END
 

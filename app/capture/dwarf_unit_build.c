@@ -1,0 +1,306 @@
+#include "dwarf_map.h"
+#include "dwarf_private.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <string.h>
+
+/* A walk over the tree; a broken one can refer to itself, but no honest one
+ * has more entries than its unit has bytes. */
+struct walk {
+	struct buf scopes, lines, names;
+	struct dwarf_map texts;   /* offset in names by address of a text */
+	struct dwarf_map origins; /* number of a scope, plus 1, by its entry */
+	uint64_t budget;          /* entries left */
+	int err;
+};
+
+static void
+walk_done(struct walk *w)
+{
+	buf_done(&w->scopes);
+	buf_done(&w->lines);
+	buf_done(&w->names);
+	dwarf_map_done(&w->texts);
+	dwarf_map_done(&w->origins);
+}
+
+static uint32_t
+number(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word v;
+
+	if (!dwarf_attr(die, name, &a) || dwarf_formudata(&a, &v) ||
+	    v > INT32_MAX)
+		return 0;
+	return (uint32_t)v;
+}
+
+/* Texts of libdw stay where they are until it is closed. */
+static uint32_t
+add_text(struct walk *w, const char *s)
+{
+	uint32_t *at;
+
+	if (!s || !*s)
+		return 0;
+	at = dwarf_map_at(&w->texts, (uintptr_t)s);
+	if (!at) {
+		w->err = -ENOMEM;
+		return 0;
+	}
+	if (!*at) {
+		*at = (uint32_t)w->names.len;
+		buf_add(&w->names, s, strlen(s) + 1);
+	}
+	return *at;
+}
+
+/* --- functions and inlined calls -------------------------------------------
+ */
+
+static const char *
+linkage_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute a;
+	const char *s = NULL;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &a) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
+		s = dwarf_formstring(&a);
+	return s ? s : dwarf_diename(die);
+}
+
+/* A function inlined at many places is described at one. */
+static uint64_t
+origin_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute a;
+	Dwarf_Die origin;
+
+	if (dwarf_attr(die, DW_AT_abstract_origin, &a) &&
+	    dwarf_formref_die(&a, &origin))
+		return dwarf_dieoffset(&origin);
+	return dwarf_dieoffset(die);
+}
+
+static void
+describe(struct walk *w, Dwarf_Die *die, struct dwarf_scope *s)
+{
+	int line = 0;
+
+	s->name = add_text(w, linkage_name(die));
+	s->file = add_text(w, dwarf_decl_file(die));
+	if (!dwarf_decl_line(die, &line) && line > 0)
+		s->start_line = (uint32_t)line;
+}
+
+static void
+describe_once(struct walk *w, Dwarf_Die *die, struct dwarf_scope *s)
+{
+	uint32_t *known = dwarf_map_at(&w->origins, origin_of(die));
+	const struct dwarf_scope *like;
+
+	if (!known) {
+		w->err = -ENOMEM;
+		return;
+	}
+	if (!*known) {
+		*known = (uint32_t)(w->scopes.len / sizeof(*s)) + 1;
+		describe(w, die, s);
+		return;
+	}
+	like = (const struct dwarf_scope *)w->scopes.p + *known - 1;
+	s->name = like->name;
+	s->file = like->file;
+	s->start_line = like->start_line;
+}
+
+/* Those without code are declarations and what was inlined everywhere. */
+static void
+add_scopes(struct walk *w, Dwarf_Die *die, bool inlined)
+{
+	struct dwarf_scope s = {.inlined = inlined, .parent = DWARF_NO_SCOPE};
+	Dwarf_Addr base, start, end;
+	bool described = false;
+	ptrdiff_t at = 0;
+
+	while (!w->err &&
+	       (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		if (start >= end)
+			continue;
+		if (!described) {
+			s.call_line = inlined ? number(die, DW_AT_call_line)
+			                      : 0;
+			describe_once(w, die, &s);
+			described = true;
+		}
+		s.start = start;
+		s.end = end;
+		buf_add(&w->scopes, &s, sizeof(s));
+		w->err = buf_err(&w->scopes);
+		if (w->scopes.len > DWARF_MAX_SCOPES * sizeof(s))
+			w->err = -E2BIG;
+	}
+}
+
+/* True: functions may be below this entry. */
+static bool
+visit(struct walk *w, Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+		add_scopes(w, die, dwarf_tag(die) != DW_TAG_subprogram);
+		return true;
+	case DW_TAG_lexical_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
+walk_children(struct walk *w, Dwarf_Die *parent, unsigned depth)
+{
+	Dwarf_Die die;
+
+	if (depth > DWARF_MAX_DEPTH || dwarf_child(parent, &die))
+		return;
+	do {
+		if (!w->budget || w->err)
+			return;
+		w->budget--;
+		if (visit(w, &die))
+			walk_children(w, &die, depth + 1);
+	} while (!dwarf_siblingof(&die, &die));
+}
+
+/* Outer before inner; of equal ranges the outer was met first. */
+static int
+by_start(const void *a, const void *b)
+{
+	const struct dwarf_scope *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	return (x->parent > y->parent) - (x->parent < y->parent);
+}
+
+/* The scope around one is the nearest before it that has not ended. Until
+ * they are sorted, parent tells the order in which they were met. */
+static void
+sort_scopes(struct dwarf_scope *s, uint32_t n)
+{
+	uint32_t open = DWARF_NO_SCOPE;
+
+	for (uint32_t i = 0; i < n; i++)
+		s[i].parent = i;
+	if (n)
+		qsort(s, n, sizeof(*s), by_start);
+	for (uint32_t i = 0; i < n; i++) {
+		while (open != DWARF_NO_SCOPE && s[open].end <= s[i].start)
+			open = s[open].parent;
+		s[i].parent = open;
+		open = i;
+	}
+}
+
+/* --- lines -----------------------------------------------------------------
+ */
+
+static bool
+read_line(struct walk *w, Dwarf_Line *from, struct dwarf_line *out)
+{
+	bool end = true;
+	int line = 0;
+
+	*out = (struct dwarf_line){0};
+	if (dwarf_lineaddr(from, &out->start) ||
+	    dwarf_lineendsequence(from, &end))
+		return false;
+	if (end)
+		return true;
+	out->file = add_text(w, dwarf_linesrc(from, NULL, NULL));
+	if (!dwarf_lineno(from, &line) && line > 0)
+		out->line = (uint32_t)line;
+	return true;
+}
+
+/* The last row of an address counts, as it does for dwarf_getsrc_die. */
+static void
+push_line(struct buf *lines, const struct dwarf_line *row)
+{
+	size_t n = lines->len / sizeof(*row);
+	struct dwarf_line *last = (struct dwarf_line *)lines->p + n - 1;
+
+	if (n && last->start == row->start)
+		*last = *row;
+	else if (!n || last->file != row->file || last->line != row->line)
+		buf_add(lines, row, sizeof(*row));
+}
+
+static void
+add_lines(struct walk *w, Dwarf_Die *unit)
+{
+	struct dwarf_line row;
+	Dwarf_Lines *lines;
+	size_t n;
+
+	if (dwarf_getsrclines(unit, &lines, &n))
+		return;
+	if (n > DWARF_MAX_LINES) {
+		w->err = -E2BIG;
+		return;
+	}
+	for (size_t i = 0; i < n && !w->err; i++)
+		if (read_line(w, dwarf_onesrcline(lines, i), &row))
+			push_line(&w->lines, &row);
+}
+
+static int
+write_piece(struct walk *w, struct buf *out)
+{
+	struct dwarf_unit_head head = {
+		.nscopes =
+			(uint32_t)(w->scopes.len / sizeof(struct dwarf_scope)),
+		.nlines = (uint32_t)(w->lines.len / sizeof(struct dwarf_line)),
+		.names_size = (uint32_t)w->names.len,
+	};
+
+	if (buf_err(&w->scopes) || buf_err(&w->lines) || buf_err(&w->names))
+		return -ENOMEM;
+	sort_scopes((struct dwarf_scope *)w->scopes.p, head.nscopes);
+	buf_add(out, &head, sizeof(head));
+	buf_add(out, w->scopes.p, w->scopes.len);
+	buf_add(out, w->lines.p, w->lines.len);
+	buf_add(out, w->names.p, w->names.len);
+	return buf_err(out);
+}
+
+int
+dwarf_unit_build(Dwarf *dw, uint64_t die, struct buf *out)
+{
+	CLEANUP(walk_done)
+	struct walk w = {.scopes = BUF_INIT(SYMBOLS_MAX_PIECE),
+	                 .lines = BUF_INIT(SYMBOLS_MAX_PIECE),
+	                 .names = BUF_INIT(SYMBOLS_MAX_PIECE),
+	                 .budget = DWARF_MAX_ENTRIES};
+	Dwarf_Die unit;
+
+	if (!dwarf_offdie(dw, die, &unit))
+		return -ENODATA;
+	buf_putc(&w.names, '\0');
+	walk_children(&w, &unit, 0);
+	if (!w.err)
+		add_lines(&w, &unit);
+	return w.err ? w.err : write_piece(&w, out);
+}

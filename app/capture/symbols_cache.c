@@ -1,0 +1,294 @@
+#include "capture/symbols_cache.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BUCKETS 4096 /* a power of two */
+
+struct entry {
+	struct entry *next; /* of the bucket */
+	struct symbols_key key;
+	struct symbols_piece piece;
+	uint64_t used_at; /* turn in which it was found or came */
+	bool fresh, used; /* since the fork */
+};
+
+struct symbols_cache {
+	struct entry *buckets[BUCKETS];
+	uint32_t n;
+	size_t bytes, max_bytes;
+	uint64_t turn; /* one per symbols_cache_learn */
+};
+
+/* Of what a child tells; the bytes follow when the piece is new. */
+struct record {
+	struct symbols_key key;
+	uint64_t fresh, size;
+};
+
+struct symbols_cache *
+symbols_cache_new(size_t max_bytes)
+{
+	struct symbols_cache *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->max_bytes = max_bytes;
+	return c;
+}
+
+static void
+entry_free(struct entry *e)
+{
+	free((void *)e->piece.p);
+	free(e);
+}
+
+void
+symbols_cache_free(struct symbols_cache *c)
+{
+	if (!c)
+		return;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		while (c->buckets[i]) {
+			struct entry *e = c->buckets[i];
+
+			c->buckets[i] = e->next;
+			entry_free(e);
+		}
+	free(c);
+}
+
+size_t
+symbols_cache_bytes(const struct symbols_cache *c)
+{
+	return c->bytes;
+}
+
+bool
+symbols_file_of(int fd, struct symbols_file *out)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return false;
+	*out = (struct symbols_file){
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 +
+	                      (uint64_t)st.st_ctim.tv_nsec,
+	};
+	return true;
+}
+
+static struct entry **
+bucket_of(struct symbols_cache *c, const struct symbols_key *key)
+{
+	return &c->buckets[hash_bytes(key, sizeof(*key)) & (BUCKETS - 1)];
+}
+
+static struct entry *
+find(struct symbols_cache *c, const struct symbols_key *key)
+{
+	struct entry *e = *bucket_of(c, key);
+
+	while (e && memcmp(&e->key, key, sizeof(*key)) != 0)
+		e = e->next;
+	return e;
+}
+
+bool
+symbols_cache_find(struct symbols_cache *c, const struct symbols_key *key,
+                   struct symbols_piece *out)
+{
+	struct entry *e = find(c, key);
+
+	if (!e)
+		return false;
+	e->used = true;
+	*out = e->piece;
+	return true;
+}
+
+static int
+insert(struct symbols_cache *c, const struct symbols_key *key, void *p,
+       size_t n, struct entry **out)
+{
+	struct entry *e, **bucket = bucket_of(c, key);
+
+	if (find(c, key))
+		return -EEXIST;
+	e = malloc(sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	*e = (struct entry){*bucket, *key, {p, n}, c->turn, false, false};
+	*bucket = *out = e;
+	c->n++;
+	c->bytes += n;
+	return 0;
+}
+
+int
+symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
+                  struct buf *bytes, struct symbols_piece *out)
+{
+	struct entry *e;
+	int rc = buf_err(bytes) ? buf_err(bytes)
+	                        : insert(c, key, bytes->p, bytes->len, &e);
+
+	if (rc)
+		return rc;
+	e->fresh = true;
+	*out = e->piece;
+	*bytes = (struct buf){.max = bytes->max};
+	return 0;
+}
+
+/* --- from child to parent --------------------------------------------------
+ */
+
+/* A name for other captures too: the kernel, or a file. */
+static bool
+lasts(const struct symbols_key *key)
+{
+	return key->kind == SYMBOLS_KERNEL || key->image.dev || key->image.ino;
+}
+
+static int
+tell(const struct entry *e, int fd)
+{
+	struct record r = {e->key, e->fresh, e->fresh ? e->piece.n : 0};
+	int rc = 0;
+
+	if (lasts(&e->key) && (e->used || e->fresh))
+		rc = fd_write_all(fd, &r, sizeof(r));
+	if (!rc && lasts(&e->key) && e->fresh)
+		rc = fd_write_all(fd, e->piece.p, e->piece.n);
+	return rc;
+}
+
+int
+symbols_cache_tell(const struct symbols_cache *c, int fd)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < BUCKETS && !rc; i++)
+		for (const struct entry *e = c->buckets[i]; e && !rc;
+		     e = e->next)
+			rc = tell(e, fd);
+	return rc;
+}
+
+static int
+read_exactly(int fd, off_t at, void *out, size_t n)
+{
+	size_t done = 0;
+	ssize_t got;
+
+	while (done < n) {
+		got = pread(fd, (char *)out + done, n - done, at + (off_t)done);
+		if (got <= 0)
+			return got ? -errno : -EBADMSG;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* Another child may have told of the same piece before. */
+static int
+learn(struct symbols_cache *c, int fd, off_t at, const struct record *r)
+{
+	struct entry *e = find(c, &r->key);
+	CLEANUP_FREE void *p = NULL;
+	int rc;
+
+	if (e)
+		e->used_at = c->turn;
+	if (e || !r->fresh || r->size > c->max_bytes)
+		return 0;
+	p = malloc(r->size);
+	if (!p)
+		return -ENOMEM;
+	rc = read_exactly(fd, at, p, r->size);
+	if (!rc)
+		rc = insert(c, &r->key, p, r->size, &e);
+	if (!rc)
+		TAKE(p);
+	return rc;
+}
+
+static int
+learn_all(struct symbols_cache *c, int fd)
+{
+	struct record r;
+	struct stat st;
+	off_t at = 0;
+	int rc = fstat(fd, &st) ? -errno : 0;
+
+	while (!rc && at < st.st_size) {
+		rc = read_exactly(fd, at, &r, sizeof(r));
+		at += (off_t)sizeof(r);
+		if (!rc && r.size > (uint64_t)(st.st_size - at))
+			rc = -EBADMSG;
+		if (!rc)
+			rc = learn(c, fd, at, &r);
+		at += (off_t)r.size;
+	}
+	return rc;
+}
+
+/* --- the bound -------------------------------------------------------------
+ */
+
+static bool
+is_over(const struct symbols_cache *c)
+{
+	return c->bytes > c->max_bytes || c->n > SYMBOLS_MAX_PIECES;
+}
+
+static uint64_t
+oldest_turn(const struct symbols_cache *c)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (const struct entry *e = c->buckets[i]; e; e = e->next)
+			if (e->used_at < oldest)
+				oldest = e->used_at;
+	return oldest;
+}
+
+static void
+evict(struct symbols_cache *c, uint64_t turn)
+{
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		struct entry **at = &c->buckets[i], *e;
+
+		while ((e = *at) && is_over(c)) {
+			if (e->used_at != turn) {
+				at = &e->next;
+				continue;
+			}
+			*at = e->next;
+			c->bytes -= e->piece.n;
+			c->n--;
+			entry_free(e);
+		}
+	}
+}
+
+int
+symbols_cache_learn(struct symbols_cache *c, int fd)
+{
+	int rc;
+
+	c->turn++;
+	rc = learn_all(c, fd);
+	while (is_over(c))
+		evict(c, oldest_turn(c));
+	return rc;
+}

@@ -1,323 +1,380 @@
-/*
- * Unwinding by libunwind's remote interface: it asks for registers, memory
- * and tables through the callbacks below, which serve the sample and the
- * tables of the image that the current frame is in. What it would guess
- * without tables is guessed here instead, under our own checks.
- */
 #include "capture/unwind.h"
 
-#include "unwind_table.h"
+#include "base/hash.h"
+#include "unwind_walk.h"
 
-#include <asm/perf_regs.h>
-#include <errno.h>
-#include <libunwind.h>
-#include <string.h>
+#include <elf.h>
 
-#define CACHE_ROWS 4096      /* 128 rows, its default, cost twice the time */
+#define CACHE_ROWS 1024      /* addresses of one space, 16 bytes each */
 #define FP_REACH   (1 << 20) /* largest frame of code without tables, bytes */
 #define PAST_END   (8 << 20) /* how far past the dump a stack may go on */
+#define HIGHEST    (UINT64_C(1) << 63) /* no user's code is above */
 
-/* Not in libunwind's headers, but exported for perf, which does the same;
- * Source: Linux tools/perf/util/unwind-libunwind-local.c. */
-#define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
-extern int
-search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
-                    unw_proc_info_t *pi, int need_unwind_info, void *arg);
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define HOST_MACHINE EM_AARCH64
+#else
+#error "unwinding knows x86-64 and aarch64"
+#endif
+
+struct known_rule {
+	uint64_t key; /* 0: empty */
+	struct unwind_rule rule;
+};
 
 struct unwinder {
-	unw_addr_space_t space;
+	const struct unwind_arch *arch;
 	unwind_find *find;
 	void *find_arg;
-	struct unwind_mapping here; /* what the current frame's code is in */
-	uint64_t regs[UNWIND_REGS];
-	const uint8_t *stack;
-	uint64_t stack_start;
-	size_t stack_len;
-	bool no_info;  /* this step met code without tables */
-	bool past_end; /* this step wanted what follows the dump */
+	struct unwind_mapping here; /* the last that was found */
+	struct known_rule cache[CACHE_ROWS];
 };
 
-struct frame {
-	uint64_t pc, sp, fp;
-};
-
-/* --- what libunwind asks for ------------------------------------------- */
-
-/* DWARF register numbers; Source: x86-64 psABI, figure 3.36. */
-static const uint8_t perf_register[] = {
-	PERF_REG_X86_AX,  PERF_REG_X86_DX,  PERF_REG_X86_CX,  PERF_REG_X86_BX,
-	PERF_REG_X86_SI,  PERF_REG_X86_DI,  PERF_REG_X86_BP,  PERF_REG_X86_SP,
-	PERF_REG_X86_R8,  PERF_REG_X86_R9,  PERF_REG_X86_R10, PERF_REG_X86_R11,
-	PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14, PERF_REG_X86_R15,
-	PERF_REG_X86_IP,
-};
-
-static int
-access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
-           void *arg)
-{
-	const struct unwinder *u = arg;
-
-	(void)as;
-	if (write || reg < 0 || (size_t)reg >= sizeof(perf_register))
-		return -UNW_EBADREG;
-	*value = u->regs[perf_register[reg]];
-	return 0;
-}
+/* --- what is at an address ---------------------------------------------- */
 
 static bool
-stack_word(struct unwinder *u, uint64_t addr, uint64_t *out)
+enter(struct unwinder *u, uint64_t addr)
 {
-	uint64_t at = addr - u->stack_start;
+	struct unwind_mapping m;
 
-	if (at < u->stack_len && u->stack_len - at >= sizeof(*out)) {
-		memcpy(out, u->stack + at, sizeof(*out));
+	if (addr >= u->here.start && addr < u->here.end)
 		return true;
-	}
-	if (addr >= u->stack_start && at < u->stack_len + PAST_END)
-		u->past_end = true;
-	return false;
+	if (!u->find(u->find_arg, addr, &m))
+		return false;
+	u->here = m;
+	return true;
 }
 
-static int
-access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write,
-           void *arg)
+bool
+walk_mapping(struct walk *w, uint64_t addr, struct unwind_mapping *out)
 {
-	struct unwinder *u = arg;
-	uint64_t word;
-
-	(void)as;
-	/* After no_info it only gropes: we step by ourselves then. */
-	if (write || u->no_info)
-		return -UNW_EINVAL;
-	if (!stack_word(u, addr, &word)) {
-		if (!u->here.table ||
-		    unwind_table_word(u->here.table, addr - u->here.bias,
-		                      &word))
-			return -UNW_EINVAL;
-	}
-	*value = word;
-	return 0;
-}
-
-static int
-find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi,
-               int need_unwind_info, void *arg)
-{
-	struct unwinder *u = arg;
-	const struct unwind_table *t = u->here.table;
-	unw_dyn_info_t di = {.format = UNW_INFO_FORMAT_REMOTE_TABLE,
-	                     .start_ip = u->here.start,
-	                     .end_ip = u->here.end};
-	uint32_t row;
-	int r = -UNW_ENOINFO;
-
-	if (t && unwind_table_row(t, ip - u->here.bias, &row)) {
-		/* A table of the one row that matters: it would read the
-		 * others byte by byte through access_mem. */
-		di.u.rti.segbase = t->base + u->here.bias;
-		di.u.rti.table_data = t->rows_vaddr + u->here.bias +
-		                      row * sizeof(struct unwind_row);
-		di.u.rti.table_len = sizeof(struct unwind_row) /
-		                     sizeof(unw_word_t);
-		r = search_unwind_table(as, ip, &di, pi, need_unwind_info, arg);
-	}
-	if (r == -UNW_ENOINFO)
-		u->no_info = true;
-	return r;
-}
-
-static void
-put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
-{
-	(void)as;
-	(void)pi;
-	(void)arg;
-}
-
-static int
-no_dynamic_info(unw_addr_space_t as, unw_word_t *list, void *arg)
-{
-	(void)as;
-	(void)list;
-	(void)arg;
-	return -UNW_ENOINFO;
-}
-
-static int
-access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value,
-             int write, void *arg)
-{
-	(void)as;
-	(void)reg;
-	(void)value;
-	(void)write;
-	(void)arg;
-	return -UNW_EBADREG;
-}
-
-/* --- one step ------------------------------------------------------------ */
-
-/* Return addresses are one past the call, which may end its function. */
-static void
-enter(struct unwinder *u, uint64_t pc, bool returns)
-{
-	uint64_t at = pc - returns;
-
-	if (at >= u->here.start && at < u->here.end)
-		return;
-	if (!u->find(u->find_arg, at, &u->here))
-		u->here = (struct unwind_mapping){0};
+	if (!enter(w->u, addr))
+		return false;
+	*out = w->u->here;
+	return true;
 }
 
 static bool
-read_frame(unw_cursor_t *c, struct frame *out)
+find_rule(struct unwinder *u, uint64_t addr, bool returns,
+          struct unwind_rule *out)
 {
-	struct frame f = {0};
+	struct unwind_table *t;
 
-	if (unw_get_reg(c, UNW_X86_64_RIP, &f.pc) ||
-	    unw_get_reg(c, UNW_X86_64_RSP, &f.sp))
+	if (!enter(u, addr))
 		return false;
-	if (unw_get_reg(c, UNW_X86_64_RBP, &f.fp))
-		f.fp = 0;
-	*out = f;
+	t = u->here.table;
+	*out = (struct unwind_rule){.cfa = CFA_NONE};
+	if (t && unwind_table_arch(t) == u->arch)
+		*out = unwind_table_rule(t, addr - u->here.bias, returns);
 	return true;
+}
+
+/*
+ * The rule that holds before the instruction at pc, or within the call that
+ * returns there. False when nothing executable is there: that may change, so
+ * it is not remembered.
+ */
+static inline bool
+rule_at(struct unwinder *u, uint64_t pc, bool returns, struct unwind_rule *out)
+{
+	uint64_t key = pc << 1 | returns;
+	struct known_rule *k = &u->cache[hash_u64(key) % CACHE_ROWS];
+
+	if (!pc || pc >= HIGHEST)
+		return false;
+	if (k->key != key) {
+		if (!find_rule(u, pc - returns, returns, out))
+			return false;
+		*k = (struct known_rule){key, *out};
+	}
+	*out = k->rule;
+	return true;
+}
+
+/* --- one step --------------------------------------------------------------
+ */
+
+enum unwind_end
+walk_missing(const struct walk *w, uint64_t addr)
+{
+	return addr >= w->start && addr - w->start < w->len + PAST_END
+	               ? UNWIND_TRUNCATED
+	               : UNWIND_BAD;
 }
 
 /*
  * The caller by frame pointer: code without tables (JIT, Go assembly) mostly
  * keeps one. Believed if it points up the dump, not far, and at an address in
  * executable memory.
- *   Source   x86-64 psABI 3.4.1: the deepest frame's frame pointer is zero
+ *   Source   x86-64 psABI 3.4.1: the deepest frame's frame pointer is zero;
+ *            AAPCS64 6.4.6: the same, and the same record of two words
  */
-static enum unwind_end
-step_by_pointer(struct unwinder *u, unw_cursor_t *c, const struct frame *f,
-                uint64_t *pc)
+static int
+step_by_pointer(struct walk *w, struct frame *f)
 {
-	struct unwind_mapping caller;
+	struct unwind_rule rule;
 	uint64_t fp, ra;
 
+	if (!f->fp_known)
+		return UNWIND_NO_INFO;
+	/* An unknown leaf without frame pointer is no root. */
 	if (!f->fp)
-		return UNWIND_ROOT;
+		return f->interrupted ? UNWIND_NO_INFO : UNWIND_ROOT;
 	if (f->fp % 8 || f->fp < f->sp || f->fp - f->sp > FP_REACH)
 		return UNWIND_NO_INFO;
-	if (!stack_word(u, f->fp, &fp) || !stack_word(u, f->fp + 8, &ra))
-		return u->past_end ? UNWIND_TRUNCATED : UNWIND_NO_INFO;
+	if (!walk_word(w, f->fp, &fp) || !walk_word(w, f->fp + 8, &ra))
+		return walk_missing(w, f->fp + 8) == UNWIND_TRUNCATED
+		               ? UNWIND_TRUNCATED
+		               : UNWIND_NO_INFO;
+	ra &= w->arch->code_bits;
 	if (!ra)
-		return UNWIND_ROOT;
-	if (!u->find(u->find_arg, ra - 1, &caller))
+		return f->interrupted ? UNWIND_NO_INFO : UNWIND_ROOT;
+	if (!rule_at(w->u, ra, true, &rule))
 		return UNWIND_NO_INFO;
-	/* A new cursor takes its pc for an interrupted instruction: give it
-	 * one within the call. */
-	u->regs[PERF_REG_X86_IP] = ra - 1;
-	u->regs[PERF_REG_X86_SP] = f->fp + 16;
-	u->regs[PERF_REG_X86_BP] = fp;
-	*pc = ra;
-	return unw_init_remote(c, u->space, u) ? UNWIND_BAD : UNWIND_MAX;
+	*f = (struct frame){
+		.pc = ra, .sp = f->fp + 16, .fp = fp, .fp_known = true};
+	return STEP_DONE;
 }
 
-/* UNWIND_MAX: the cursor is at the caller, whose address is *pc. */
-static enum unwind_end
-step(struct unwinder *u, unw_cursor_t *c, struct frame *f, bool leaf,
-     uint64_t *pc)
+/* Below a handler: the kernel saved all that the interrupted code had. */
+static int
+step_by_signal(struct walk *w, struct frame *f)
 {
-	struct frame caller;
-	enum unwind_end end;
+	const struct unwind_arch *a = w->arch;
+	struct frame to = {.fp_known = true, .interrupted = true};
+
+	if (!walk_word(w, f->sp + a->signal_pc, &to.pc) ||
+	    !walk_word(w, f->sp + a->signal_sp, &to.sp) ||
+	    !walk_word(w, f->sp + a->signal_fp, &to.fp))
+		return (int)walk_missing(w, f->sp + a->signal_pc);
+	if (a->signal_lr)
+		to.lr_known = walk_word(w, f->sp + a->signal_lr, &to.lr);
+	if (to.sp <= f->sp)
+		return UNWIND_BAD;
+	*f = to;
+	return to.pc ? STEP_DONE : UNWIND_ROOT;
+}
+
+static inline int
+canonical_frame(const struct walk *w, const struct frame *f,
+                struct unwind_rule rule, uint64_t *cfa)
+{
+	uint64_t offset = (uint64_t)(int64_t)rule.cfa_words * 8, at;
+
+	switch (rule.cfa) {
+	case CFA_SP:
+		*cfa = f->sp + offset;
+		return STEP_DONE;
+	case CFA_FP:
+		*cfa = f->fp + offset;
+		return STEP_DONE;
+	case CFA_PLT:
+		*cfa = f->sp + 8 +
+		       ((f->pc & 15) >= (uint64_t)rule.cfa_words ? 8 : 0);
+		return STEP_DONE;
+	default:
+		at = (rule.cfa == CFA_AT_FP ? f->fp : f->sp) + offset;
+		if (!walk_word(w, at, cfa))
+			return (int)walk_missing(w, at);
+		*cfa += rule.cfa == CFA_AT_SP_8 ? 8 : 0;
+		return STEP_DONE;
+	}
+}
+
+/*
+ * The caller's frame pointer. A slot below the stack pointer has been popped
+ * already: epilogues are seldom described, and it's back in its register.
+ */
+static inline void
+restore_pointer(const struct walk *w, const struct frame *f,
+                struct unwind_rule rule, uint64_t cfa, struct frame *to)
+{
+	uint64_t at;
+
+	to->fp = f->fp;
+	to->fp_known = f->fp_known;
+	if (rule.fp == REG_SAME)
+		return;
+	at = (rule.fp == REG_AT_CFA ? cfa : f->fp) +
+	     (uint64_t)(int64_t)rule.fp_words * 8;
+	if (rule.fp == REG_LOST || (rule.fp == REG_AT_FP && !f->fp_known))
+		to->fp_known = false;
+	else if (walk_word(w, at, &to->fp))
+		to->fp_known = true;
+	else if (!f->interrupted || at >= f->sp)
+		to->fp_known = false;
+}
+
+static inline int
+step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	struct frame to = {0};
+	uint64_t cfa, at;
+	int r = canonical_frame(w, f, rule, &cfa);
+
+	if (r != STEP_DONE)
+		return r;
+	/* A stack only ever shrinks on the way out: no loops. */
+	if (cfa < f->sp || (cfa == f->sp && !f->interrupted))
+		return UNWIND_BAD;
+	if (rule.ra == REG_AT_CFA) {
+		at = cfa + (uint64_t)(int64_t)rule.ra_words * 8;
+		if (!walk_word(w, at, &to.pc))
+			return (int)walk_missing(w, at);
+	} else if (f->lr_known) {
+		to.pc = f->lr;
+	} else {
+		return UNWIND_BAD;
+	}
+	to.pc &= w->arch->code_bits;
+	to.sp = cfa;
+	restore_pointer(w, f, rule, cfa, &to);
+	*f = to;
+	return to.pc ? STEP_DONE : UNWIND_ROOT;
+}
+
+static inline bool
+needs_pointer(struct unwind_rule rule)
+{
+	return rule.cfa == CFA_FP || rule.cfa == CFA_AT_FP;
+}
+
+/* All registers but those of the frame are lost. */
+static int
+forget_others(struct walk *w, int r)
+{
+	if (w->whole)
+		w->whole->known = 0;
+	return r;
+}
+
+int
+walk_step(struct walk *w, struct frame *f)
+{
+	struct unwind_rule rule;
+
+	if (!rule_at(w->u, f->pc, !f->interrupted, &rule))
+		rule = (struct unwind_rule){.cfa = CFA_NONE};
+	switch (rule.cfa) {
+	case CFA_NONE:
+		return forget_others(w, step_by_pointer(w, f));
+	case CFA_ROOT:
+		return UNWIND_ROOT;
+	case CFA_SIGNAL:
+		return forget_others(w, step_by_signal(w, f));
+	case CFA_FULL:
+		return w->whole ? walk_whole(w, f) : STEP_NEEDS_WHOLE;
+	default:
+		if (!needs_pointer(rule) || f->fp_known)
+			return w->whole ? walk_whole(w, f)
+			                : step_by_rule(w, f, rule);
+		return w->whole ? forget_others(w, walk_recover(w, f))
+		                : STEP_NEEDS_WHOLE;
+	}
+}
+
+/* --- the walk --------------------------------------------------------------
+ */
+
+static int
+walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
+{
 	int r;
 
-	u->no_info = u->past_end = false;
-	enter(u, *pc, !leaf);
-	r = unw_step(c);
-	if (u->no_info) {
-		end = step_by_pointer(u, c, f, pc);
-		/* An unknown leaf without frame pointer is no root. */
-		if (end == UNWIND_ROOT && leaf)
-			return UNWIND_NO_INFO;
-		if (end != UNWIND_MAX)
-			return end;
-		if (!read_frame(c, &caller))
-			return UNWIND_BAD;
-	} else {
-		if (r < 0)
-			return u->past_end ? UNWIND_TRUNCATED : UNWIND_BAD;
-		if (r == 0 || !read_frame(c, &caller) || !caller.pc)
-			return UNWIND_ROOT;
-		*pc = caller.pc;
+	pcs[0] = f.pc;
+	for (*n = 1; *n < max; pcs[(*n)++] = f.pc) {
+		r = walk_step(w, &f);
+		if (r != STEP_DONE)
+			return r;
 	}
-	/* A stack only ever shrinks on the way out: no loops. */
-	if (caller.sp <= f->sp)
-		return UNWIND_BAD;
-	*f = caller;
 	return UNWIND_MAX;
+}
+
+static struct frame
+first_frame(const struct unwind_arch *a, const uint64_t *regs)
+{
+	return (struct frame){
+		.pc = regs[a->pc_index],
+		.sp = regs[a->index[a->sp]],
+		.fp = regs[a->index[a->fp]],
+		.lr = regs[a->index[a->ra]] & a->code_bits,
+		.fp_known = true,
+		.lr_known = a->index[a->ra] != a->pc_index,
+		.interrupted = true,
+	};
 }
 
 enum unwind_end
 unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
        size_t len, uint64_t *pcs, size_t max, size_t *n)
 {
-	enum unwind_end end;
-	unw_cursor_t c;
-	struct frame f;
-	uint64_t pc;
+	const struct unwind_arch *a = u->arch;
+	struct frame first = first_frame(a, regs);
+	struct walk w = {.u = u,
+	                 .arch = a,
+	                 .stack = stack,
+	                 .start = first.sp,
+	                 .len = len};
+	struct registers all;
+	int r = walk_all(&w, first, pcs, max, n);
 
-	memcpy(u->regs, regs, sizeof(u->regs));
-	u->stack = stack;
-	u->stack_len = len;
-	u->stack_start = regs[PERF_REG_X86_SP];
-	u->no_info = u->past_end = false;
-	pc = pcs[0] = regs[PERF_REG_X86_IP];
-	*n = 1;
-	if (unw_init_remote(&c, u->space, u) || !read_frame(&c, &f))
-		return UNWIND_BAD;
-	while (*n < max) {
-		end = step(u, &c, &f, *n == 1, &pc);
-		if (end != UNWIND_MAX)
-			return end;
-		pcs[(*n)++] = pc;
-	}
-	return UNWIND_MAX;
+	if (r != STEP_NEEDS_WHOLE)
+		return (enum unwind_end)r;
+	all.known = (UINT64_C(1) << a->nregs) - 1;
+	for (unsigned i = 0; i < a->nregs; i++)
+		all.value[i] = regs[a->index[i]];
+	w.whole = &all;
+	return (enum unwind_end)walk_all(&w, first, pcs, max, n);
+}
+
+enum unwind_end
+unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
+               size_t len, uint64_t *pcs, size_t max, size_t *n)
+{
+	struct registers none = {.known = 0};
+	struct walk w = {.u = u,
+	                 .arch = u->arch,
+	                 .stack = stack,
+	                 .start = sp,
+	                 .len = len,
+	                 .whole = &none};
+	struct frame first = {.pc = pc, .sp = sp, .interrupted = true};
+
+	return (enum unwind_end)walk_all(&w, first, pcs, max, n);
 }
 
 /* --- life ------------------------------------------------------------------
  */
 
 struct unwinder *
-unwinder_new(unwind_find *find, void *arg)
+unwinder_new_for(uint16_t machine, unwind_find *find, void *arg)
 {
-	static unw_accessors_t accessors = {
-		.find_proc_info = find_proc_info,
-		.put_unwind_info = put_unwind_info,
-		.get_dyn_info_list_addr = no_dynamic_info,
-		.access_mem = access_mem,
-		.access_reg = access_reg,
-		.access_fpreg = access_fpreg,
-	};
-	CLEANUP_UNWINDER struct unwinder *u = calloc(1, sizeof(*u));
+	struct unwinder *u = calloc(1, sizeof(*u));
 
 	if (!u)
 		return NULL;
+	u->arch = unwind_arch_of(machine);
 	u->find = find;
 	u->find_arg = arg;
-	u->space = unw_create_addr_space(&accessors, 0);
-	if (!u->space || unw_set_caching_policy(u->space, UNW_CACHE_GLOBAL) ||
-	    unw_set_cache_size(u->space, CACHE_ROWS, 0))
-		return NULL;
-	return TAKE(u);
+	return u;
+}
+
+struct unwinder *
+unwinder_new(unwind_find *find, void *arg)
+{
+	return unwinder_new_for(HOST_MACHINE, find, arg);
 }
 
 void
 unwinder_free(struct unwinder *u)
 {
-	if (!u)
-		return;
-	if (u->space)
-		unw_destroy_addr_space(u->space);
 	free(u);
 }
 
 void
 unwinder_flush(struct unwinder *u)
 {
-	unw_flush_cache(u->space, 0, 0);
+	memset(u->cache, 0, sizeof(u->cache));
 	u->here = (struct unwind_mapping){0};
 }

@@ -1,22 +1,27 @@
 /*
- * A search table for an .eh_frame that comes without one, as in programs
- * linked statically.
+ * A search table for call frame information that comes without one, as in
+ * programs linked statically, and for .debug_frame.
  */
 #pragma once
 
-#include "unwind_table.h"
+#include "cfi.h"
 
 #define UNWIND_MAX_ROWS (1u << 22)
 
+/* A function and the entry that describes it. */
+struct unwind_row {
+	int32_t function, entry; /* relative, to what its table says */
+};
+
 /*
- * Lists the functions that frames describes.
+ * Lists the functions that a section describes.
  *
- *   Shape    base: where .eh_frame begins, within frames; rows ascend, and
- *            both of their fields are relative to base
+ *   Shape    from: where its entries begin, in bytes of the section; rows
+ *            ascend; function is relative to base, entry to from
  *   Owns     *rows is the caller's; free() it
  *   Errors   -ENODATA none that can be read, -E2BIG, -ENOMEM; outputs
  *            untouched
- *   Source   LSB 5, 10.6.1 (.eh_frame), 10.5.1 (pointer encodings)
  */
-MUST_CHECK int unwind_rows(const struct unwind_chunk *frames, uint64_t base,
-                           struct unwind_row **rows, uint32_t *n);
+MUST_CHECK int
+unwind_rows(const struct cfi_section *s, size_t from, uint64_t base,
+            struct unwind_row **rows, uint32_t *n);

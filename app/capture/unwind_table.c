@@ -1,208 +1,282 @@
 #include "unwind_table.h"
 
-#include "unwind_rows.h"
+#include "base/hash.h"
+#include "unwind_spans.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* Encodings that every linker writes; Source: LSB 5, 10.5.1 and 10.6.2.
- * DW_EH_PE_udata4 counts, DW_EH_PE_datarel | DW_EH_PE_sdata4 rows. */
-#define COUNT_UDATA4  0x03
-#define TABLE_DATAREL 0x3b
-#define PTR_PCREL     0x1b
-
-struct header { /* of .eh_frame_hdr */
-	uint8_t version, frame_enc, count_enc, table_enc;
-	int32_t frame; /* relative to this field */
-	uint32_t count;
+/* A function, compiled or not yet. */
+struct function {
+	uint32_t first, n; /* spans; n is 0: not yet */
+	uint32_t length;   /* bytes of code; 0: its entry can't be read */
 };
-_Static_assert(sizeof(struct header) == 12, "as on disk");
 
-/* Copies n bytes, and the few before them that an aligned read touches. */
-static int
-load_chunk(const struct elf_image *e, uint64_t vaddr, uint64_t n,
-           struct unwind_chunk *out)
+struct unwind_part {
+	struct unwind_index index;
+	struct function *functions; /* one for each row */
+};
+
+struct remembered {
+	uint64_t key; /* 0: empty */
+	struct unwind_rule rule;
+};
+
+struct unwind_table {
+	const struct elf_image *elf;
+	const struct unwind_arch *arch;
+	struct unwind_part parts[2]; /* .eh_frame before .debug_frame */
+	struct spans spans;
+	struct remembered cache[UNWIND_TABLE_CACHE];
+};
+
+const struct unwind_arch *
+unwind_arch_of(uint16_t machine)
 {
-	uint64_t at, left, before = vaddr & 7;
-	void *bytes;
-	int r;
-
-	if (!elf_offset_of(e, vaddr, &at, &left))
-		return -ENODATA;
-	if (n > left)
-		n = left;
-	if (before > at)
-		before = 0;
-	r = elf_copy(e, at - before, n + before, UNWIND_MAX_TABLE, &bytes);
-	if (r)
-		return r;
-	*out = (struct unwind_chunk){vaddr - before, (size_t)(n + before),
-	                             bytes};
-	return 0;
-}
-
-/* Without section headers .eh_frame may reach to the end of its segment. */
-static int
-load_frames(struct unwind_table *t, uint64_t vaddr)
-{
-	const struct elf_section *s = elf_section(t->elf, ".eh_frame");
-	uint64_t n = s && s->vaddr == vaddr ? s->size : UINT64_MAX;
-
-	return load_chunk(t->elf, vaddr, n, &t->frames);
-}
-
-/* The table that the linker made. */
-static int
-load_index(struct unwind_table *t)
-{
-	const struct elf_segment *s = elf_segment(t->elf, PT_GNU_EH_FRAME, 0);
-	struct header h;
-	size_t skip, room;
-	int r;
-
-	if (!s)
-		return -ENODATA;
-	r = load_chunk(t->elf, s->vaddr, s->filesz, &t->index);
-	if (r)
-		return r;
-	skip = (size_t)(s->vaddr - t->index.vaddr);
-	if (t->index.size < skip + sizeof(h))
-		return -ENODATA;
-	memcpy(&h, t->index.bytes + skip, sizeof(h));
-	if (h.version != 1 || h.frame_enc != PTR_PCREL ||
-	    h.count_enc != COUNT_UDATA4 || h.table_enc != TABLE_DATAREL)
-		return -ENODATA;
-	room = (t->index.size - skip - sizeof(h)) / sizeof(*t->rows);
-	t->nrows = h.count < room ? h.count : (uint32_t)room;
-	t->base = s->vaddr;
-	t->rows_vaddr = s->vaddr + sizeof(h);
-	t->rows = (const void *)(t->index.bytes + skip + sizeof(h));
-	if (!t->nrows)
-		return -ENODATA;
-	return load_frames(t, s->vaddr + 4 + (uint64_t)(int64_t)h.frame);
-}
-
-/* A vaddr past everything that is loaded. */
-static uint64_t
-image_end(const struct elf_image *e)
-{
-	const struct elf_segment *s;
-	uint64_t end = 0;
-
-	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++)
-		if (s->vaddr + s->memsz > end)
-			end = s->vaddr + s->memsz;
-	return (end + 7) & ~UINT64_C(7);
-}
-
-/* Our own table, as if it lay behind the image. */
-static int
-make_index(struct unwind_table *t)
-{
-	const struct elf_section *s = elf_section(t->elf, ".eh_frame");
-	struct unwind_row *rows;
-	int r;
-
-	if (!s)
-		return -ENODATA;
-	r = load_frames(t, s->vaddr);
-	if (!r)
-		r = unwind_rows(&t->frames, s->vaddr, &rows, &t->nrows);
-	if (r)
-		return r;
-	t->base = s->vaddr;
-	t->rows = rows;
-	t->rows_vaddr = image_end(t->elf);
-	t->index = (struct unwind_chunk){
-		t->rows_vaddr, t->nrows * sizeof(*rows), (uint8_t *)rows};
-	return 0;
-}
-
-static void
-drop_chunk(struct unwind_chunk *c)
-{
-	free(c->bytes);
-	*c = (struct unwind_chunk){0};
-}
-
-int
-unwind_table_new(const struct elf_image *elf, struct unwind_table **out)
-{
-	CLEANUP_UNWIND_TABLE struct unwind_table *t = calloc(1, sizeof(*t));
-	int r;
-
-	if (!t)
-		return -ENOMEM;
-	t->elf = elf;
-	r = load_index(t);
-	if (r && r != -ENOMEM) {
-		drop_chunk(&t->index);
-		drop_chunk(&t->frames);
-		r = make_index(t);
+	switch (machine) {
+	case EM_X86_64:
+		return &unwind_x86_64;
+	case EM_AARCH64:
+		return &unwind_aarch64;
+	default:
+		return NULL;
 	}
-	if (r)
-		return r;
-	*out = TAKE(t);
-	return 0;
 }
+
+/* --- life ------------------------------------------------------------------
+ */
 
 void
 unwind_table_free(struct unwind_table *t)
 {
 	if (!t)
 		return;
-	drop_chunk(&t->index);
-	drop_chunk(&t->frames);
+	for (unsigned i = 0; i < ARRAY_LEN(t->parts); i++) {
+		unwind_index_done(&t->parts[i].index);
+		free(t->parts[i].functions);
+	}
+	spans_done(&t->spans);
 	free(t);
 }
 
-static bool
-chunk_word(const struct unwind_chunk *c, uint64_t vaddr, uint64_t *out)
+static int
+open_part(const struct elf_image *elf, bool debug, struct unwind_part *out)
 {
-	uint64_t at = vaddr - c->vaddr;
+	int r = debug ? unwind_index_debug(elf, &out->index)
+	              : unwind_index_eh(elf, &out->index);
 
-	if (vaddr < c->vaddr || at >= c->size)
-		return false;
-	*out = 0;
-	memcpy(out, c->bytes + at, c->size - at < 8 ? c->size - at : 8);
-	return true;
+	if (r)
+		return r;
+	out->functions = calloc(out->index.nrows, sizeof(*out->functions));
+	return out->functions ? 0 : -ENOMEM;
 }
 
 int
-unwind_table_word(const struct unwind_table *t, uint64_t vaddr, uint64_t *out)
+unwind_table_new(const struct elf_image *elf, struct unwind_table **out)
 {
-	uint64_t at, left, word = 0;
+	CLEANUP_UNWIND_TABLE struct unwind_table *t = calloc(1, sizeof(*t));
+	int first, second;
 
-	if (chunk_word(&t->frames, vaddr, out) ||
-	    chunk_word(&t->index, vaddr, out))
-		return 0;
-	/* Personality pointers are in .data.rel.ro. */
-	if (!elf_offset_of(t->elf, vaddr, &at, &left) ||
-	    elf_read(t->elf, at, &word, left < 8 ? (size_t)left : 8))
-		return -EIO;
-	*out = word;
+	if (!t)
+		return -ENOMEM;
+	t->elf = elf;
+	t->arch = unwind_arch_of(elf->machine);
+	if (!t->arch)
+		return -ENODATA;
+	first = open_part(elf, false, &t->parts[0]);
+	second = open_part(elf, true, &t->parts[1]);
+	if (first == -ENOMEM || second == -ENOMEM)
+		return -ENOMEM;
+	if (first && second)
+		return first;
+	*out = TAKE(t);
 	return 0;
 }
 
-bool
-unwind_table_row(const struct unwind_table *t, uint64_t vaddr, uint32_t *row)
+const struct unwind_arch *
+unwind_table_arch(const struct unwind_table *t)
 {
-	int64_t want = (int64_t)(vaddr - t->base);
-	uint32_t lo = 0, hi = t->nrows, mid;
-	struct unwind_row r;
+	return t->arch;
+}
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		memcpy(&r, &t->rows[mid], sizeof(r));
-		if (r.function <= want)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+/* --- compiling -------------------------------------------------------------
+ */
+
+struct compiler {
+	struct unwind_table *t;
+	const struct cfi_section *section;
+	const struct cfi_entry *entry;
+	struct unwind_rule last;
+	uint32_t n;
+	int error;
+};
+
+static bool
+add_row(void *arg, uint64_t pc, const struct cfi_row *row)
+{
+	struct compiler *c = arg;
+	struct unwind_rule rule;
+
+	if (pc >= c->entry->end)
 		return false;
-	*row = lo - 1;
+	rule = unwind_rule_of(c->t->arch, c->section, c->entry, row);
+	if (c->n && !memcmp(&rule, &c->last, sizeof(rule)))
+		return true;
+	c->error =
+		spans_add(&c->t->spans, (uint32_t)(pc - c->entry->start), rule);
+	c->last = rule;
+	c->n += !c->error;
+	return !c->error;
+}
+
+/* What can't be read leaves a function of no length. */
+static int
+compile(struct unwind_table *t, struct unwind_part *p, uint32_t row)
+{
+	struct compiler c = {.t = t, .section = &p->index.section};
+	struct function *f = &p->functions[row];
+	struct cfi_entry e;
+	int r = unwind_index_entry(&p->index, row, &e);
+
+	c.entry = &e;
+	f->first = t->spans.n;
+	if (!r && e.end - e.start > UINT32_MAX)
+		r = -EBADMSG;
+	if (!r)
+		r = cfi_run(c.section, &e, add_row, &c);
+	if (c.error) {
+		t->spans.n = f->first;
+		return c.error;
+	}
+	f->n = r ? 1 : c.n;
+	f->length = r ? 0 : (uint32_t)(e.end - e.start);
+	return 0;
+}
+
+/* --- asking ----------------------------------------------------------------
+ */
+
+bool
+unwind_table_code(const struct unwind_table *t, uint64_t vaddr, void *out,
+                  size_t n)
+{
+	uint64_t at, left;
+
+	return elf_offset_of(t->elf, vaddr, &at, &left) && left >= n &&
+	       !elf_read(t->elf, at, out, n);
+}
+
+static bool
+is_signal_code(const struct unwind_table *t, uint64_t vaddr)
+{
+	uint8_t code[16];
+	size_t n = t->arch->signal_code_size;
+
+	return unwind_table_code(t, vaddr, code, n) &&
+	       !memcmp(code, t->arch->signal_code, n);
+}
+
+/*
+ * Of one section; false: it does not describe vaddr.
+ *   Shape    *left: bytes of code from vaddr to the function's end
+ */
+static bool
+find_rule(struct unwind_table *t, struct unwind_part *p, uint64_t vaddr,
+          struct unwind_rule *rule, uint64_t *left)
+{
+	struct function *f;
+	uint64_t offset;
+	uint32_t row;
+
+	if (!unwind_index_find(&p->index, vaddr, &row))
+		return false;
+	f = &p->functions[row];
+	if (!f->n && compile(t, p, row)) {
+		*rule = (struct unwind_rule){.cfa = CFA_FULL};
+		*left = UINT64_MAX;
+		return true; /* no room to keep it, so it is not looked at */
+	}
+	offset = vaddr - p->index.base -
+	         (uint64_t)(int64_t)unwind_index_row(&p->index, row).function;
+	if (offset >= f->length)
+		return false;
+	*rule = spans_rule(&t->spans, f->first, f->n, (uint32_t)offset);
+	*left = f->length - offset;
 	return true;
+}
+
+/* A handler returns to the code that ends it, which may follow a function
+ * that never returns: the call's last byte is that one's then. */
+static struct unwind_rule
+find_any_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
+{
+	struct unwind_rule rule = {.cfa = CFA_NONE};
+	uint64_t left = 1;
+
+	if (!find_rule(t, &t->parts[0], vaddr, &rule, &left) &&
+	    !find_rule(t, &t->parts[1], vaddr, &rule, &left))
+		left = 1;
+	if ((left == 1 || rule.cfa == CFA_FULL) &&
+	    is_signal_code(t, vaddr + returns))
+		rule = (struct unwind_rule){.cfa = CFA_SIGNAL};
+	return rule;
+}
+
+struct unwind_rule
+unwind_table_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
+{
+	uint64_t key = vaddr << 1 | returns;
+	struct remembered *r = &t->cache[hash_u64(key) % UNWIND_TABLE_CACHE];
+
+	if (r->key != key || !key)
+		*r = (struct remembered){key, find_any_rule(t, vaddr, returns)};
+	return r->rule;
+}
+
+static int
+row_in(const struct unwind_part *p, uint64_t vaddr,
+       const struct cfi_section **section, struct cfi_entry *e,
+       struct cfi_row *row)
+{
+	uint32_t i;
+	int r;
+
+	if (!unwind_index_find(&p->index, vaddr, &i))
+		return -ENOENT;
+	r = unwind_index_entry(&p->index, i, e);
+	if (r)
+		return r;
+	if (vaddr >= e->end)
+		return -ENOENT;
+	*section = &p->index.section;
+	return cfi_row_at(*section, e, vaddr, row);
+}
+
+int
+unwind_table_row(const struct unwind_table *t, uint64_t vaddr,
+                 const struct cfi_section **section, struct cfi_entry *entry,
+                 struct cfi_row *row)
+{
+	int r = row_in(&t->parts[0], vaddr, section, entry, row);
+
+	return r ? row_in(&t->parts[1], vaddr, section, entry, row) : 0;
+}
+
+bool
+unwind_table_function(const struct unwind_table *t, uint64_t vaddr,
+                      uint64_t *start)
+{
+	struct cfi_entry e;
+	uint32_t row;
+
+	for (unsigned i = 0; i < ARRAY_LEN(t->parts); i++) {
+		const struct unwind_index *x = &t->parts[i].index;
+
+		if (unwind_index_find(x, vaddr, &row) &&
+		    !unwind_index_entry(x, row, &e) && vaddr < e.end) {
+			*start = e.start;
+			return true;
+		}
+	}
+	return false;
 }

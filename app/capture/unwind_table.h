@@ -1,36 +1,29 @@
-/* The unwind tables of one image, as unwind.c reads them. */
+/* The unwind tables of one image, as the walk asks them. */
 #pragma once
 
-#include "capture/unwind.h"
+#include "unwind_arch.h"
+#include "unwind_index.h"
 
-struct unwind_chunk {
-	uint64_t vaddr;
-	size_t size; /* bytes */
-	uint8_t *bytes;
-};
-
-/* The search table: functions, ascending. */
-struct unwind_row {
-	int32_t function, fde; /* relative to base */
-};
-
-struct unwind_table {
-	const struct elf_image *elf;
-	struct unwind_chunk index, frames; /* holds the rows; .eh_frame */
-	uint64_t base;                     /* vaddr of .eh_frame_hdr, or of
-	                                      .eh_frame without one */
-	uint64_t rows_vaddr;               /* in index */
-	const struct unwind_row *rows;     /* in index */
-	uint32_t nrows;
-};
+#define UNWIND_TABLE_CACHE 2048 /* addresses remembered per image */
 
 /*
- * The 8 bytes at vaddr: from the copies, or else from the file. Past the end
- * of what the file holds they are zero.
- *   Errors   -EIO no byte there
+ * The rule of the instruction at vaddr. A function's rows are compiled when
+ * one of its addresses is first asked for, and kept.
+ *
+ *   Shape    returns: vaddr is the last byte of a call, so that the code it
+ *            returns to begins at vaddr + 1
  */
-MUST_CHECK int
-unwind_table_word(const struct unwind_table *t, uint64_t vaddr, uint64_t *out);
-/* Index of the row whose function may hold vaddr; false: none. */
-MUST_CHECK bool
-unwind_table_row(const struct unwind_table *t, uint64_t vaddr, uint32_t *row);
+struct unwind_rule
+unwind_table_rule(struct unwind_table *t, uint64_t vaddr, bool returns);
+/* What unwind_table_rule is made from, for code whose rule is CFA_FULL.
+ *   Errors   -ENOENT nothing describes it, -EBADMSG */
+MUST_CHECK int unwind_table_row(const struct unwind_table *t, uint64_t vaddr,
+                                const struct cfi_section **section,
+                                struct cfi_entry *entry, struct cfi_row *row);
+/* Bytes of code. False: not in the image. */
+MUST_CHECK bool unwind_table_code(const struct unwind_table *t, uint64_t vaddr,
+                                  void *out, size_t n);
+/* Where the function around vaddr begins. False: nothing describes it. */
+MUST_CHECK bool unwind_table_function(const struct unwind_table *t,
+                                      uint64_t vaddr, uint64_t *start);
+const struct unwind_arch *unwind_table_arch(const struct unwind_table *t);

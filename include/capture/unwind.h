@@ -7,16 +7,16 @@
  * frame pointer where that leads somewhere sensible. Every address, length
  * and rule is the target's, so nothing is believed unchecked.
  *
- * The library below parses the target's .eh_frame: run this where a crash
- * costs a capture, not the host's whole service.
+ * Tables are compiled as they are needed, function by function, into short
+ * rules that every process mapping the image profits by.
  *
- *   Threads  one at a time per unwinder; tables may be shared once built
+ *   Threads  one at a time, for all that share a table
  */
 #pragma once
 
 #include "capture/elf.h"
 
-#define UNWIND_REGS      24 /* indexed by PERF_REG_X86_* of asm/perf_regs.h */
+#define UNWIND_REGS      33                  /* indexed as in asm/perf_regs.h */
 #define UNWIND_MAX_TABLE ((size_t)256 << 20) /* bytes of unwind tables */
 
 struct unwind_table;
@@ -32,12 +32,13 @@ enum unwind_end {
 
 /*
  * Copies .eh_frame and its search table out of an image; makes the table where
- * the linker made none (static programs).
+ * the linker made none (static programs). .debug_frame fills the gaps.
  *
  *   Owns     elf is borrowed as long as the table lives
  *   Errors   -ENODATA no usable tables (frame pointers are used then),
  *            -EIO, -E2BIG past UNWIND_MAX_TABLE, -ENOMEM; *out untouched
- *   Source   Linux Standard Base 5, 10.6 (.eh_frame, .eh_frame_hdr)
+ *   Source   Linux Standard Base 5, 10.6 (.eh_frame, .eh_frame_hdr);
+ *            DWARF 5, 6.4
  */
 MUST_CHECK int
 unwind_table_new(const struct elf_image *elf, struct unwind_table **out);
@@ -47,9 +48,9 @@ DEFINE_CLEANUP(struct unwind_table *, unwind_table_free)
 
 /* One executable mapping of the target. */
 struct unwind_mapping {
-	uint64_t start, end;              /* addresses */
-	uint64_t bias;                    /* elf_bias() of it */
-	const struct unwind_table *table; /* NULL: it has none */
+	uint64_t start, end;        /* addresses */
+	uint64_t bias;              /* elf_bias() of it */
+	struct unwind_table *table; /* NULL: it has none */
 };
 
 /*
@@ -59,6 +60,9 @@ struct unwind_mapping {
 typedef bool unwind_find(void *arg, uint64_t addr, struct unwind_mapping *out);
 
 struct unwinder *unwinder_new(unwind_find *find, void *arg); /* or NULL */
+/* The same for stacks of another machine: EM_X86_64, EM_AARCH64. */
+struct unwinder *
+unwinder_new_for(uint16_t machine, unwind_find *find, void *arg);
 void unwinder_free(struct unwinder *u);
 DEFINE_CLEANUP(struct unwinder *, unwinder_free)
 #define CLEANUP_UNWINDER CLEANUP(unwinder_free_ptr)
@@ -69,8 +73,8 @@ void unwinder_flush(struct unwinder *u);
 /*
  * Walks one stack.
  *
- *   Shape    regs[] indexed by PERF_REG_X86_*; stack[len]: memory from
- *            regs[PERF_REG_X86_SP] upwards; pcs[max], max > 0: innermost
+ *   Shape    regs[] indexed by PERF_REG_*; stack[len]: memory from the
+ *            stack pointer upwards; pcs[max], max > 0: innermost
  *            first, pcs[0] is the sampled address, the others are return
  *            addresses as they stand (see symbolizer_lookup); *n is set
  *            however the walk ends
@@ -78,3 +82,11 @@ void unwinder_flush(struct unwinder *u);
 MUST_CHECK enum unwind_end
 unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
        size_t len, uint64_t *pcs, size_t max, size_t *n);
+
+/*
+ * Walks the stack of a thread of which only pc and sp are known, as
+ * /proc/PID/task/TID/syscall tells them of a blocked one. The same otherwise.
+ */
+MUST_CHECK enum unwind_end
+unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
+               size_t len, uint64_t *pcs, size_t max, size_t *n);

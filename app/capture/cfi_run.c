@@ -1,0 +1,329 @@
+#include "cfi.h"
+
+#include <dwarf.h>
+#include <errno.h>
+
+#define PRIMARY 0xc0 /* these bits name an opcode, the others its operand */
+#define OPERAND 0x3f
+
+struct run {
+	const struct cfi_cie *cie;
+	struct cursor at;
+	struct cfi_row row;
+	struct cfi_row initial; /* after the CIE's program */
+	struct cfi_row remembered[CFI_MAX_REMEMBERED];
+	unsigned nremembered;
+	unsigned steps;
+	uint64_t pc;
+	cfi_visit *visit; /* NULL in the CIE's program */
+	void *arg;
+	bool stopped;
+};
+
+static void
+set(struct run *r, uint64_t reg, struct cfi_rule rule)
+{
+	/* Vector registers have columns that nobody asks for. */
+	if (reg < CFI_REGS)
+		r->row.regs[reg] = rule;
+}
+
+static void
+set_at(struct run *r, uint64_t reg, int64_t value)
+{
+	set(r, reg, (struct cfi_rule){.how = CFI_AT, .value = value});
+}
+
+static void
+restore(struct run *r, uint64_t reg)
+{
+	if (reg < CFI_REGS)
+		r->row.regs[reg] = r->initial.regs[reg];
+}
+
+/* The row so far is told, and the next one begins. */
+static void
+advance(struct run *r, uint64_t to)
+{
+	if (to < r->pc || !r->visit) {
+		r->at.bad = true;
+		return;
+	}
+	if (to > r->pc && !r->visit(r->arg, r->pc, &r->row))
+		r->stopped = true;
+	r->pc = to;
+}
+
+static int64_t
+factored(struct run *r, uint64_t n)
+{
+	return (int64_t)(n * (uint64_t)r->cie->data_align);
+}
+
+static struct cfi_rule
+expression(struct run *r, enum cfi_how how)
+{
+	uint64_t n = take_leb(&r->at);
+	size_t at = take_block(&r->at, n);
+
+	return (struct cfi_rule){
+		.how = how, .size = (uint32_t)n, .value = (int64_t)at};
+}
+
+static void
+set_cfa(struct run *r, uint64_t reg, int64_t value)
+{
+	if (reg >= CFI_REGS)
+		r->at.bad = true;
+	r->row.cfa = (struct cfi_rule){
+		.how = CFI_REGISTER, .reg = (uint8_t)reg, .value = value};
+}
+
+static void
+set_cfa_offset(struct run *r, int64_t value)
+{
+	if (r->row.cfa.how != CFI_REGISTER)
+		r->at.bad = true;
+	r->row.cfa.value = value;
+}
+
+static void
+remember(struct run *r)
+{
+	if (r->nremembered == CFI_MAX_REMEMBERED)
+		r->at.bad = true;
+	else
+		r->remembered[r->nremembered++] = r->row;
+}
+
+static void
+recall(struct run *r)
+{
+	if (!r->nremembered)
+		r->at.bad = true;
+	else
+		r->row = r->remembered[--r->nremembered];
+}
+
+/* Opcodes of the CFA; false: another's. */
+static bool
+step_cfa(struct run *r, uint8_t op)
+{
+	struct cursor *c = &r->at;
+	uint64_t reg;
+
+	switch (op) {
+	case DW_CFA_def_cfa:
+		reg = take_leb(c);
+		set_cfa(r, reg, (int64_t)take_leb(c));
+		return true;
+	case DW_CFA_def_cfa_sf:
+		reg = take_leb(c);
+		set_cfa(r, reg, factored(r, (uint64_t)take_sleb(c)));
+		return true;
+	case DW_CFA_def_cfa_register:
+		c->bad |= r->row.cfa.how != CFI_REGISTER;
+		set_cfa(r, take_leb(c), r->row.cfa.value);
+		return true;
+	case DW_CFA_def_cfa_offset:
+		set_cfa_offset(r, (int64_t)take_leb(c));
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
+		set_cfa_offset(r, factored(r, (uint64_t)take_sleb(c)));
+		return true;
+	case DW_CFA_def_cfa_expression:
+		r->row.cfa = expression(r, CFI_EXPR);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Opcodes that name a register first; false: another's. */
+static bool
+step_register(struct run *r, uint8_t op, uint64_t reg)
+{
+	struct cursor *c = &r->at;
+
+	switch (op) {
+	case DW_CFA_offset_extended:
+		set_at(r, reg, factored(r, take_leb(c)));
+		break;
+	case DW_CFA_offset_extended_sf:
+		set_at(r, reg, factored(r, (uint64_t)take_sleb(c)));
+		break;
+	case DW_CFA_GNU_negative_offset_extended:
+		set_at(r, reg, factored(r, -take_leb(c)));
+		break;
+	case DW_CFA_restore_extended:
+		restore(r, reg);
+		break;
+	case DW_CFA_undefined:
+		set(r, reg, (struct cfi_rule){.how = CFI_UNDEFINED});
+		break;
+	case DW_CFA_same_value:
+		set(r, reg, (struct cfi_rule){.how = CFI_SAME});
+		break;
+	case DW_CFA_register:
+		set(r, reg,
+		    (struct cfi_rule){.how = CFI_REGISTER,
+		                      .reg = (uint8_t)take_leb(c)});
+		break;
+	case DW_CFA_expression:
+		set(r, reg, expression(r, CFI_AT_EXPR));
+		break;
+	case DW_CFA_val_expression:
+		set(r, reg, expression(r, CFI_EXPR));
+		break;
+	case DW_CFA_val_offset:
+		set(r, reg,
+		    (struct cfi_rule){.how = CFI_IS,
+		                      .value = factored(r, take_leb(c))});
+		break;
+	case DW_CFA_val_offset_sf:
+		set(r, reg,
+		    (struct cfi_rule){
+			    .how = CFI_IS,
+			    .value = factored(r, (uint64_t)take_sleb(c))});
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+static bool
+takes_register(uint8_t op)
+{
+	return (op >= DW_CFA_offset_extended && op <= DW_CFA_register) ||
+	       op == DW_CFA_expression || op == DW_CFA_offset_extended_sf ||
+	       (op >= DW_CFA_val_offset && op <= DW_CFA_val_expression) ||
+	       op == DW_CFA_GNU_negative_offset_extended;
+}
+
+static void
+step_extended(struct run *r, uint8_t op)
+{
+	struct cursor *c = &r->at;
+	uint64_t align = r->cie->code_align;
+
+	if (takes_register(op)) {
+		if (!step_register(r, op, take_leb(c)))
+			c->bad = true;
+		return;
+	}
+	switch (op) {
+	case DW_CFA_nop:
+		break;
+	case DW_CFA_set_loc:
+		advance(r, take_pointer(c, r->cie->encoding));
+		break;
+	case DW_CFA_advance_loc1:
+		advance(r, r->pc + take(c, 1) * align);
+		break;
+	case DW_CFA_advance_loc2:
+		advance(r, r->pc + take(c, 2) * align);
+		break;
+	case DW_CFA_advance_loc4:
+		advance(r, r->pc + take(c, 4) * align);
+		break;
+	case DW_CFA_remember_state:
+		remember(r);
+		break;
+	case DW_CFA_restore_state:
+		recall(r);
+		break;
+	case DW_CFA_GNU_args_size:
+		take_leb(c); /* what a landing pad pops */
+		break;
+	case DW_CFA_AARCH64_negate_ra_state:
+		break; /* addresses are stripped, signed or not */
+	default:
+		c->bad |= !step_cfa(r, op);
+	}
+}
+
+static void
+step(struct run *r)
+{
+	uint8_t op = (uint8_t)take(&r->at, 1), operand = op & OPERAND;
+
+	switch (op & PRIMARY) {
+	case DW_CFA_advance_loc:
+		advance(r, r->pc + operand * r->cie->code_align);
+		break;
+	case DW_CFA_offset:
+		set_at(r, operand, factored(r, take_leb(&r->at)));
+		break;
+	case DW_CFA_restore:
+		restore(r, operand);
+		break;
+	default:
+		step_extended(r, op);
+	}
+}
+
+static bool
+run_program(struct run *r, size_t at, size_t end)
+{
+	r->at.at = at;
+	r->at.end = end;
+	while (!r->at.bad && !r->stopped && r->at.at < end) {
+		if (r->steps++ == CFI_MAX_STEPS)
+			return false;
+		step(r);
+	}
+	return !r->at.bad;
+}
+
+int
+cfi_run(const struct cfi_section *s, const struct cfi_entry *e,
+        cfi_visit *visit, void *arg)
+{
+	struct run r;
+
+	/* Not all of it: the remembered rows are many and mostly unused. */
+	memset(&r.row, 0, sizeof(r.row));
+	r.initial = r.row;
+	r.cie = &e->cie;
+	r.at = (struct cursor){.in = &s->bytes};
+	r.nremembered = r.steps = 0;
+	r.pc = e->start;
+	r.visit = NULL;
+	r.arg = arg;
+	r.stopped = false;
+	if (!run_program(&r, e->cie.program, e->cie.end))
+		return -EBADMSG;
+	r.initial = r.row;
+	r.visit = visit;
+	if (!run_program(&r, e->program, e->program_end))
+		return -EBADMSG;
+	if (!r.stopped)
+		visit(arg, r.pc, &r.row);
+	return 0;
+}
+
+struct wanted {
+	uint64_t pc;
+	struct cfi_row *row;
+};
+
+static bool
+keep_until(void *arg, uint64_t pc, const struct cfi_row *row)
+{
+	struct wanted *w = arg;
+
+	if (pc > w->pc)
+		return false;
+	*w->row = *row;
+	return true;
+}
+
+int
+cfi_row_at(const struct cfi_section *s, const struct cfi_entry *e, uint64_t pc,
+           struct cfi_row *out)
+{
+	struct wanted w = {pc, out};
+
+	return cfi_run(s, e, keep_until, &w);
+}

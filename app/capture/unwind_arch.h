@@ -1,0 +1,33 @@
+/* What unwinding must know of an architecture: one row of facts each. */
+#pragma once
+
+#include "capture/unwind.h"
+#include "unwind_rule.h"
+
+#define UNWIND_CALL_BYTES 7 /* of the longest call instruction */
+
+struct unwind_arch {
+	uint16_t machine;           /* EM_* */
+	uint8_t nregs;              /* DWARF columns with a sample index */
+	uint8_t sp, fp, ra;         /* DWARF columns */
+	uint8_t pc_index;           /* of the pc in a sample's registers */
+	const uint8_t *index;       /* of a column in them */
+	uint64_t code_bits;         /* of an address in a pointer to code */
+	const uint8_t *signal_code; /* instructions that end a handler */
+	uint8_t signal_code_size;
+	/* Where a signal's frame keeps registers, bytes above its sp. */
+	uint16_t signal_pc, signal_sp, signal_fp;
+	uint16_t signal_lr; /* 0: there is no such register */
+	/* Sets the CFA part of a rule for an expression that has a short form
+	 * here only; NULL: there is none. */
+	bool (*cfa_expression)(const uint8_t *p, size_t n,
+	                       struct unwind_rule *rule);
+	/* Whether code ends in a call; sets *by when it says how far from its
+	 * end. NULL: frames are laid out otherwise, nothing is searched. */
+	bool (*is_call)(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by);
+};
+
+extern const struct unwind_arch unwind_x86_64, unwind_aarch64;
+
+/* The facts of an ELF machine, or NULL. */
+const struct unwind_arch *unwind_arch_of(uint16_t machine);

@@ -1,0 +1,91 @@
+/*
+ * The frame pointer of a function that uses one, when it's not known: of a
+ * blocked thread the kernel tells only pc and sp. It points to a saved frame
+ * pointer with a return address above it, and that follows a call: one to
+ * this very function settles it; another (through the PLT, a pointer) is
+ * believed if the stack above can be walked to its root.
+ */
+#include "unwind_walk.h"
+
+#define REACH     (16 << 10) /* bytes searched */
+#define TRIES     32         /* return addresses tried */
+#define MAX_TRIAL 512        /* frames of one */
+
+struct search {
+	struct walk *w;
+	uint64_t function; /* address where the searching function begins */
+	unsigned tries;
+};
+
+static bool
+find_function(struct walk *w, const struct frame *f, uint64_t *start)
+{
+	uint64_t at = f->pc - !f->interrupted;
+	struct unwind_mapping m;
+
+	if (!walk_mapping(w, at, &m) || !m.table ||
+	    !unwind_table_function(m.table, at - m.bias, start))
+		return false;
+	*start += m.bias;
+	return true;
+}
+
+/* Whether pc follows a call; *target is where to, 0 when it does not say. */
+static bool
+follows_call(struct walk *w, uint64_t pc, uint64_t *target)
+{
+	uint8_t code[UNWIND_CALL_BYTES];
+	struct unwind_mapping m;
+	int64_t by = 0;
+
+	if (pc < sizeof(code) || !walk_mapping(w, pc - 1, &m) || !m.table ||
+	    !unwind_table_code(m.table, pc - m.bias - sizeof(code), code,
+	                       sizeof(code)) ||
+	    !w->arch->is_call(code, &by))
+		return false;
+	*target = by ? pc + (uint64_t)by : 0;
+	return true;
+}
+
+static bool
+reaches_root(const struct walk *w, struct frame f)
+{
+	struct walk trial = *w;
+	int r = STEP_DONE;
+
+	trial.whole = NULL; /* so it searches no further */
+	for (unsigned i = 0; r == STEP_DONE && i < MAX_TRIAL; i++)
+		r = walk_step(&trial, &f);
+	return r == UNWIND_ROOT;
+}
+
+/* Whether the frame pointer is at; then *f is the caller. */
+static bool
+try(struct search *s, uint64_t at, struct frame *f)
+{
+	struct frame to = {.sp = at + 16, .fp_known = true};
+	uint64_t target;
+
+	if (!walk_word(s->w, at + 8, &to.pc) || !walk_word(s->w, at, &to.fp) ||
+	    !follows_call(s->w, to.pc, &target))
+		return false;
+	if (target != s->function &&
+	    (s->tries++ >= TRIES || !reaches_root(s->w, to)))
+		return false;
+	*f = to;
+	return true;
+}
+
+int
+walk_recover(struct walk *w, struct frame *f)
+{
+	uint64_t first = (f->sp + 7) & ~UINT64_C(7);
+	struct search s = {.w = w};
+
+	if (!w->arch->is_call || !find_function(w, f, &s.function))
+		return UNWIND_BAD;
+	for (uint64_t by = 0; by < REACH; by += 8)
+		if (try(&s, first + by, f))
+			return STEP_DONE;
+	return (int)walk_missing(w, first + REACH);
+}

@@ -1,0 +1,43 @@
+/*
+ * A row of call frame information in 8 bytes: nearly all rows that compilers
+ * write need just the stack and frame pointers, and offsets of whole words.
+ * Rows that don't fit say so (CFA_FULL) and are interpreted whole.
+ */
+#pragma once
+
+#include "cfi.h"
+
+enum rule_cfa {
+	CFA_NONE,    /* nothing describes this code */
+	CFA_SP,      /* sp + cfa */
+	CFA_FP,      /* fp + cfa */
+	CFA_AT_FP,   /* the word at fp + cfa: realigned stacks */
+	CFA_AT_SP,   /* the word at sp + cfa */
+	CFA_AT_SP_8, /* the same plus 8 */
+	CFA_PLT,     /* x86: sp + 8, and 8 more from cfa bytes into 16 on */
+	CFA_SIGNAL,  /* a signal's frame, laid out by the kernel */
+	CFA_ROOT,    /* the first frame: it has no caller */
+	CFA_FULL,    /* interpret the row */
+};
+
+enum rule_reg {
+	REG_SAME, /* of the return address: in its register */
+	REG_AT_CFA,
+	REG_AT_FP,
+	REG_LOST, /* of the frame pointer: only the whole row knows */
+};
+
+struct unwind_rule {
+	uint8_t cfa;            /* enum rule_cfa */
+	uint8_t fp : 4, ra : 4; /* enum rule_reg */
+	int16_t cfa_words;      /* bytes of CFA_PLT */
+	int16_t fp_words, ra_words;
+};
+_Static_assert(sizeof(struct unwind_rule) == 8, "what caches count on");
+
+struct unwind_arch;
+
+/* Never fails: what has no short form is CFA_FULL. */
+struct unwind_rule
+unwind_rule_of(const struct unwind_arch *arch, const struct cfi_section *s,
+               const struct cfi_entry *e, const struct cfi_row *row);

@@ -1,0 +1,57 @@
+/* One walk of a stack, as its parts share it. */
+#pragma once
+
+#include "unwind_table.h"
+
+struct walk {
+	struct unwinder *u;
+	const struct unwind_arch *arch;
+	const uint8_t *stack;
+	uint64_t start; /* address of stack[0] */
+	size_t len;
+	struct registers *whole; /* NULL: just those of struct frame */
+};
+
+struct frame {
+	uint64_t pc, sp, fp;
+	uint64_t lr; /* aarch64: the return address, in leaf functions */
+	bool fp_known, lr_known;
+	bool interrupted; /* pc is the next instruction, not a return address */
+};
+
+/* All registers, for the few stacks that need another than struct frame's. */
+struct registers {
+	uint64_t value[CFI_REGS];
+	uint64_t known; /* bit per register */
+};
+
+/* What a step says beside how the walk ended (enum unwind_end). */
+enum { STEP_DONE = UNWIND_MAX + 1, STEP_NEEDS_WHOLE };
+
+static inline bool
+walk_word(const struct walk *w, uint64_t addr, uint64_t *out)
+{
+	uint64_t at = addr - w->start;
+
+	if (at >= w->len || w->len - at < sizeof(*out))
+		return false;
+	memcpy(out, w->stack + at, sizeof(*out));
+	return true;
+}
+
+/* How a walk ends that wanted the word at addr and did not get it. */
+enum unwind_end walk_missing(const struct walk *w, uint64_t addr);
+/* The mapping of an address; false: none. */
+bool walk_mapping(struct walk *w, uint64_t addr, struct unwind_mapping *out);
+/* Steps to the caller: STEP_DONE, STEP_NEEDS_WHOLE, or how the walk ends. */
+int walk_step(struct walk *w, struct frame *f);
+
+/* The same by a whole row of a function's frame information, whose registers
+ * w->whole holds. */
+int walk_whole(struct walk *w, struct frame *f);
+/*
+ * The same where the frame pointer is needed and not known: the stack is
+ * searched for the place it must point to.
+ *   Shape    the function saves it the usual way, below the return address
+ */
+int walk_recover(struct walk *w, struct frame *f);

@@ -1,0 +1,86 @@
+#include "unwind_arch.h"
+
+#include <dwarf.h>
+#include <elf.h>
+
+/* PERF_REG_X86_* of asm/perf_regs.h, which other hosts don't have, by DWARF
+ * number; Source: x86-64 psABI, figure 3.36. */
+static const uint8_t sample_index[] = {
+	0,                              /* rax */
+	3,                              /* rdx */
+	2,                              /* rcx */
+	1,                              /* rbx */
+	4,                              /* rsi */
+	5,                              /* rdi */
+	6,                              /* rbp */
+	7,                              /* rsp */
+	16, 17, 18, 19, 20, 21, 22, 23, /* r8 to r15 */
+	8,                              /* rip */
+};
+
+/* mov $__NR_rt_sigreturn, %rax; syscall: some libcs have no tables for it. */
+static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
+                                    0x00, 0x00, 0x0f, 0x05};
+
+/*
+ * What linkers write for .plt: the second of the two pushes is 10 or 11 bytes
+ * into a slot of 16, as in
+ *	rsp + 8 + (((rip & 15) >= 11) << 3)
+ *   Source   binutils bfd/elfxx-x86.c and elf64-x86-64.c, *_eh_frame_plt
+ */
+static bool
+plt_expression(const uint8_t *p, size_t n, struct unwind_rule *rule)
+{
+	static const uint8_t want[] = {
+		DW_OP_breg7, 8,         DW_OP_breg16, 0,
+		DW_OP_lit15, DW_OP_and, DW_OP_lit0,   DW_OP_ge,
+		DW_OP_lit3,  DW_OP_shl, DW_OP_plus,
+	};
+
+	if (n != sizeof(want) || memcmp(p, want, 6) ||
+	    memcmp(p + 7, want + 7, sizeof(want) - 7) || p[6] < DW_OP_lit0 ||
+	    p[6] > DW_OP_lit15)
+		return false;
+	rule->cfa = CFA_PLT;
+	rule->cfa_words = (int16_t)(p[6] - DW_OP_lit0);
+	return true;
+}
+
+/* call rel32 is e8; calls through a register or memory are ff /2, of 2, 3, 6
+ * or 7 bytes. Source: Intel SDM 2A, CALL. */
+static bool
+is_call(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by)
+{
+	static const uint8_t at[] = {0, 1, 4, 5};
+	int32_t distance;
+
+	if (code[2] == 0xe8) {
+		memcpy(&distance, code + 3, sizeof(distance));
+		*by = distance;
+		return true;
+	}
+	for (unsigned i = 0; i < sizeof(at); i++)
+		if (code[at[i]] == 0xff && (code[at[i] + 1] & 0x38) == 0x10)
+			return true;
+	return false;
+}
+
+const struct unwind_arch unwind_x86_64 = {
+	.machine = EM_X86_64,
+	.nregs = sizeof(sample_index),
+	.sp = 7,
+	.fp = 6,
+	.ra = 16,
+	.pc_index = 8,
+	.index = sample_index,
+	.code_bits = ~UINT64_C(0),
+	.signal_code = sigreturn,
+	.signal_code_size = sizeof(sigreturn),
+	/* sp is at the ucontext then; Source: Linux
+         * arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64 */
+	.signal_fp = 120,
+	.signal_sp = 160,
+	.signal_pc = 168,
+	.cfa_expression = plt_expression,
+	.is_call = is_call,
+};

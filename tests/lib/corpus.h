@@ -1,0 +1,52 @@
+/*
+ * Stacks of a running process, kept to be walked again and again: registers
+ * and a copy of the stack as a sampler delivers them, taken by ptrace, which
+ * needs no permission for a child of ours.
+ */
+#pragma once
+
+#include "capture/unwind.h"
+
+#include <sys/types.h>
+
+#define CORPUS_MAX_MAPS 256
+#define CORPUS_STACK    (32 << 10) /* bytes of each */
+
+struct corpus_map {
+	struct unwind_mapping m;
+	struct elf_image *elf; /* NULL: memory without a file */
+	struct unwind_table *table;
+	char name[64]; /* last part of its path */
+};
+
+struct corpus_sample {
+	uint64_t regs[UNWIND_REGS];
+	size_t stack_len;
+	uint8_t *stack;
+};
+
+struct corpus {
+	struct corpus_map maps[CORPUS_MAX_MAPS]; /* executable */
+	size_t nmaps;
+	struct corpus_sample *samples;
+	size_t n;
+};
+
+/*
+ * Runs a program, which a pipe's end tells to be up, and takes n samples of
+ * its threads, one after another; then kills it.
+ *
+ *   Shape    argv[0] is its path; it inherits our output
+ *   Owns     *out is the caller's; corpus_free() it
+ *   Errors   -errno, -ESRCH it ended early; *out untouched
+ */
+MUST_CHECK int corpus_record(char *const argv[], size_t n, struct corpus **out);
+void corpus_free(struct corpus *c);
+DEFINE_CLEANUP(struct corpus *, corpus_free)
+#define CLEANUP_CORPUS CLEANUP(corpus_free_ptr)
+
+/* For unwinder_new, with the corpus as argument. */
+bool corpus_find(void *arg, uint64_t addr, struct unwind_mapping *out);
+const struct corpus_map *corpus_map(const struct corpus *c, uint64_t addr);
+/* The path of tests/targets/NAME as built, beside this program. */
+void corpus_target(const char *name, char out[], size_t size);

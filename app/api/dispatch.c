@@ -96,13 +96,44 @@ add_warnings(struct reply *r)
 	json_close(b, '}');
 }
 
+/* A prompt after curl then stands on a line of its own. */
+static void
+end_line(struct reply *r)
+{
+	if (r->is_json && r->body.len)
+		buf_putc(&r->body, '\n');
+}
+
+static void
+finish(struct call *c)
+{
+	struct reply *r = c->reply;
+
+	add_warnings(r);
+	end_line(r);
+	if (!buf_err(&r->body) && !buf_err(&r->headers))
+		return;
+	(void)fail(c, InternalError);
+	end_line(r);
+}
+
 void
 dispatch(struct call *c, struct jwt_keys *keys)
 {
 	(void)run(c, keys);
-	add_warnings(c->reply);
-	if (buf_err(&c->reply->body) || buf_err(&c->reply->headers))
-		(void)fail(c, InternalError);
+	finish(c);
+}
+
+void
+dispatch_refuse(struct call *c, int rc)
+{
+	if (rc == -E2BIG)
+		(void)fail(c, UriTooLong);
+	else if (rc == -ENOENT)
+		(void)fail(c, NotFound);
+	else
+		(void)fail(c, BadRequest);
+	finish(c);
 }
 
 void

@@ -93,24 +93,48 @@ fcgi_receive(FCGX_Request *f, struct request *out, struct buf *body)
 	return request_target(out, header(f, "REQUEST_URI"));
 }
 
-/* nginx passes on what follows the number. */
-static const char *
-reason(int status)
+/* Each status of routes.def and errors.def, as nginx passes it on: it shows
+ * what follows the number. Source: RFC 9110, 15; RFC 6585 for 429 and 431. */
+static const struct {
+	int status;
+	const char *reason;
+} reasons[] = {
+	{200, "OK"},
+	{201, "Created"},
+	{202, "Accepted"},
+	{204, "No Content"},
+	{304, "Not Modified"},
+	{400, "Bad Request"},
+	{401, "Unauthorized"},
+	{403, "Forbidden"},
+	{404, "Not Found"},
+	{405, "Method Not Allowed"},
+	{408, "Request Timeout"},
+	{409, "Conflict"},
+	{411, "Length Required"},
+	{412, "Precondition Failed"},
+	{413, "Content Too Large"},
+	{414, "URI Too Long"},
+	{415, "Unsupported Media Type"},
+	{416, "Range Not Satisfiable"},
+	{421, "Misdirected Request"},
+	{422, "Unprocessable Content"},
+	{429, "Too Many Requests"},
+	{431, "Request Header Fields Too Large"},
+	{500, "Internal Server Error"},
+	{501, "Not Implemented"},
+	{503, "Service Unavailable"},
+	{504, "Gateway Timeout"},
+	{505, "HTTP Version Not Supported"},
+};
+
+const char *
+fcgi_reason(int status)
 {
-	switch (status) {
-	case 200:
-		return "OK";
-	case 201:
-		return "Created";
-	case 202:
-		return "Accepted";
-	case 204:
-		return "No Content";
-	case 304:
-		return "Not Modified";
-	default:
-		return status < 500 ? "Client Error" : "Server Error";
-	}
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Unknown";
 }
 
 static void
@@ -127,7 +151,7 @@ put_head(struct buf *b, const struct request *req, const struct reply *reply)
 {
 	buf_puts(b, "Status: ");
 	buf_int(b, reply->status);
-	put_line(b, " ", reason(reply->status));
+	put_line(b, " ", fcgi_reason(reply->status));
 	put_line(b, "X-Request-Id: ", req->id);
 	if (reply->content_type)
 		put_line(b, "Content-Type: ", reply->content_type);

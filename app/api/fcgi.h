@@ -17,6 +17,8 @@
  */
 MUST_CHECK int
 fcgi_receive(FCGX_Request *f, struct request *out, struct buf *body);
+/* What HTTP calls a status; "Unknown" for one that no reply has. */
+const char *fcgi_reason(int status);
 /* Writes status, headers and, unless the request is HEAD, the body. */
 void fcgi_send(FCGX_Request *f, const struct request *req,
                const struct reply *reply);

@@ -73,17 +73,6 @@ open_epoll(int stop_fd, int *out_fd)
 }
 
 static void
-bad_target(struct call *c, int rc)
-{
-	if (rc == -E2BIG)
-		(void)fail(c, UriTooLong);
-	else if (rc == -ENOENT)
-		(void)fail(c, NotFound);
-	else
-		(void)fail(c, BadRequest);
-}
-
-static void
 serve(struct loop *l, FCGX_Request *f)
 {
 	struct call c = {
@@ -100,7 +89,7 @@ serve(struct loop *l, FCGX_Request *f)
 	counters_busy(l->env->counters, true);
 	reply_clear(&l->reply);
 	if (rc)
-		bad_target(&c, rc);
+		dispatch_refuse(&c, rc);
 	else
 		dispatch(&c, l->keys);
 	fcgi_send(f, &l->request, &l->reply);

@@ -141,5 +141,6 @@ flamegraph_get(struct call *c)
 		return answer_empty(c, 304);
 	c->reply->status = c->route->status;
 	c->reply->content_type = f->content_type;
+	c->reply->is_json = !strcmp(f->name, "json");
 	return render(c, &s, f, &b);
 }

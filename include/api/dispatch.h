@@ -9,4 +9,6 @@
 /* Answers one request; c->env, req and reply are set. The call holds what
  * the access log needs until dispatch_done(). */
 void dispatch(struct call *c, struct jwt_keys *keys);
+/* Answers one whose target request_target() refused with rc. */
+void dispatch_refuse(struct call *c, int rc);
 void dispatch_done(struct call *c);

@@ -140,6 +140,8 @@ client_receive(int fd, struct client_reply *out)
 	buf_add(&out->body, end, text.len - (size_t)(end - text.p));
 	ck_assert_int_eq(sscanf(out->head.p, "Status: %d", &out->status), 1);
 	out->json = json_loadb(buf_str(&out->body), out->body.len, 0, NULL);
+	ck_assert_msg(!out->json || out->body.p[out->body.len - 1] == '\n',
+	              "JSON without an end of line");
 }
 
 void

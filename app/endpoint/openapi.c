@@ -181,6 +181,29 @@ put_success(struct buf *b, const struct route *r)
 	json_close(b, '}');
 }
 
+/* What an operation may answer besides its success and errors. */
+static const struct {
+	enum op op;
+	const char *status, *doc;
+} others[] = {
+	{OP_GetProfile, "304", "As If-None-Match has it"},
+	{OP_DeleteProfile, "202",
+         "It was running: it ends as failed, with what was sampled"},
+	{OP_GetFlameGraph, "304", "As If-None-Match has it"},
+};
+
+static void
+put_others(struct buf *b, const struct route *r)
+{
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		if (others[i].op != r->op)
+			continue;
+		json_open(b, others[i].status, '{');
+		json_put_text(b, "description", others[i].doc);
+		json_close(b, '}');
+	}
+}
+
 static void
 put_operation(struct buf *b, const struct route *r)
 {
@@ -203,6 +226,7 @@ put_operation(struct buf *b, const struct route *r)
 	buf_puts(b, ",\"responses\":{\"default\":{\"$ref\":"
 	            "\"#/components/responses/Error\"}");
 	put_success(b, r);
+	put_others(b, r);
 	buf_puts(b, "}}");
 }
 

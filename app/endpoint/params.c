@@ -176,18 +176,28 @@ show_got(const struct raw *raw, struct buf *out)
 		buf_add(out, raw->text, strnlen(raw->text, GOT_MAX));
 }
 
+/* As if there were nothing of that name. */
+static int
+refuse_path(struct call *c, const struct param_row *p, const char *text)
+{
+	bool service = p->type == PT_NAME;
+
+	detail_text(c, service ? "service" : p->name, text);
+	if (service)
+		return fail(c, UnknownService, text);
+	if (p->type == PT_TOKEN)
+		return fail(c, UnknownToken, text);
+	return fail(c, UnknownProfile, text);
+}
+
 static int
 refuse(struct call *c, const struct param_row *p, const struct raw *raw)
 {
 	CLEANUP_BUF struct buf expected = BUF_INIT(1024);
 	CLEANUP_BUF struct buf got = BUF_INIT(1024);
 
-	if (p->in == IN_PATH && p->type == PT_PROFILE)
-		return fail(c, UnknownProfile, raw->text);
-	if (p->in == IN_PATH && p->type == PT_TOKEN)
-		return fail(c, UnknownToken, raw->text);
 	if (p->in == IN_PATH)
-		return fail(c, UnknownService, raw->text);
+		return refuse_path(c, p, raw->text);
 	param_expects(p, &expected);
 	show_got(raw, &got);
 	return fail_param(c, p->name, buf_str(&expected), buf_str(&got));

@@ -1,4 +1,5 @@
 /* Claims about every row of schemas.def, and that openapi tells all rows. */
+#include "../../app/api/fcgi.h"
 #include "lib/api_rows.h"
 
 #include <string.h>
@@ -190,8 +191,49 @@ TEST(openapi_resolves_every_reference)
 }
 END
 
+TEST(openapi_tells_what_cancelling_answers)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply doc =
+		ask(&a, (struct ask){.path = "/openapi.json"});
+	json_t *replies = NULL;
+
+	ck_assert_int_eq(json_unpack(doc.json, "{s{s{s{so}}}}", "paths",
+	                             API_PROFILES "/{profileId}", "delete",
+	                             "responses", &replies),
+	                 0);
+	ck_assert_ptr_nonnull(json_object_get(replies, "202"));
+	ck_assert_ptr_nonnull(json_object_get(replies, "204"));
+}
+END
+
+/* --- status ------------------------------------------------------------- */
+
+TEST(every_status_has_its_name)
+{
+	for
+		EACH_ROUTE(r)
+	ck_assert_str_ne(fcgi_reason(r->status), "Unknown");
+	for (size_t i = 0; i < E_COUNT; i++)
+		ck_assert_msg(strcmp(fcgi_reason(errors[i].status), "Unknown"),
+		              "%d", errors[i].status);
+}
+END
+
+TEST(the_name_follows_the_number)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		ask(&a, (struct ask){.path = "/none"});
+
+	ck_assert_str_eq(client_header(&r, "Status"), "404 Not Found");
+}
+END
+
 	SUITE_TIMEOUT("replies", 60,
                       every_reply_has_the_fields_of_its_schema_and_no_others,
                       every_delete_answers_204_without_a_body,
                       openapi_describes_every_route_and_every_parameter,
-                      openapi_resolves_every_reference)
+                      openapi_resolves_every_reference,
+                      openapi_tells_what_cancelling_answers,
+                      every_status_has_its_name, the_name_follows_the_number)

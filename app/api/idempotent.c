@@ -56,6 +56,8 @@ repeat(struct call *c, const struct idempotency *kept, const char *print)
 	if (*kept->location)
 		reply_header(c->reply, "Location", "%s", kept->location);
 	reply_header(c->reply, "Idempotency-Replayed", "true");
+	/* as the first reply said when it held a key */
+	reply_header(c->reply, "Cache-Control", "no-store");
 	return 0;
 }
 
@@ -115,6 +117,18 @@ run_once(struct call *c, const struct idempotency_key *key)
 	return rc ? fail_store(c, rc) : 0;
 }
 
+/* Printable ASCII: what a header may hold and every store can keep. */
+static bool
+key_ok(const char *key)
+{
+	size_t n = 0;
+
+	for (; key[n]; n++)
+		if (key[n] < ' ' || key[n] > '~')
+			return false;
+	return n < IDEMPOTENCY_KEY_MAX;
+}
+
 int
 idempotent_run(struct call *c)
 {
@@ -126,9 +140,10 @@ idempotent_run(struct call *c)
 	struct store *store = &c->env->store;
 	int rc;
 
-	if (strlen(key.key) >= IDEMPOTENCY_KEY_MAX)
+	if (!key_ok(key.key))
 		return fail_param(c, "Idempotency-Key",
-		                  "at most 255 characters", key.key);
+		                  "at most 255 printable ASCII characters",
+		                  key.key);
 	rc = store_begin(store);
 	if (rc)
 		return fail_store(c, rc);

@@ -382,6 +382,7 @@ TEST(a_repeated_new_key_is_the_same_key_and_not_in_the_store)
 	static const char *const files[] = {"stoker.db", "stoker.db-wal"};
 
 	ck_assert_str_eq(reply_text(&two, "key"), reply_text(&one, "key"));
+	ck_assert_str_eq(client_header(&two, "Cache-Control"), "no-store");
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_REPLY);
 		char path[96];
@@ -390,6 +391,54 @@ TEST(a_repeated_new_key_is_the_same_key_and_not_in_the_store)
 		ck_assert_int_eq(file_read(AT_FDCWD, path, &bytes), 0);
 		ck_assert_ptr_null(memmem(bytes.p, bytes.len,
 		                          reply_text(&one, "key"), 44));
+	}
+}
+END
+
+	static const struct {
+	const char *key;
+	int status;
+} idempotency_keys[] = {
+	{"\xff\xfe", 400},
+	{"a\tb", 400},
+	{"k\xc3\xa9", 400},
+	{" !~", 201},
+};
+
+TEST(an_idempotency_key_is_printable_ascii)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(idempotency_keys); i++) {
+		CLEANUP_REPLY struct client_reply r = ask(
+			&a,
+			(struct ask){.key = KEY_ADMIN,
+		                     .method = "POST",
+		                     .path = SERVICES,
+		                     .body = "{\"name\":\"n1\"}",
+		                     .idempotency = idempotency_keys[i].key});
+
+		ck_assert_int_eq(r.status, idempotency_keys[i].status);
+	}
+}
+END
+
+TEST(an_idempotency_key_of_255_is_kept_and_one_more_refused)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char key[257] = "";
+
+	for (int extra = 1; extra >= 0; extra--) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		memset(key, 'k', sizeof(key) - 1);
+		key[255 + extra] = '\0';
+		r = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                         .method = "POST",
+		                         .path = SERVICES,
+		                         .body = "{\"name\":\"n1\"}",
+		                         .idempotency = key});
+		ck_assert_int_eq(r.status, extra ? 400 : 201);
 	}
 }
 END
@@ -413,4 +462,6 @@ END
                       another_request_under_a_used_key_is_422,
                       a_request_that_failed_may_be_tried_again_under_its_key,
                       keys_of_one_caller_say_nothing_to_another,
+                      an_idempotency_key_is_printable_ascii,
+                      an_idempotency_key_of_255_is_kept_and_one_more_refused,
                       a_repeated_new_key_is_the_same_key_and_not_in_the_store)

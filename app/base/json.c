@@ -55,11 +55,13 @@ write_chunk(const char *p, size_t n, void *out)
 	return buf_err(out) ? -1 : 0;
 }
 
+/* 15 digits are what every decimal keeps: 61.76 stays 61.76. */
 int
 json_write(const json_t *j, struct buf *out)
 {
 	if (json_dump_callback(j, write_chunk, out,
-	                       JSON_COMPACT | JSON_ENCODE_ANY))
+	                       JSON_COMPACT | JSON_ENCODE_ANY |
+	                               JSON_REAL_PRECISION(15)))
 		return buf_err(out) ? buf_err(out) : -EINVAL;
 	return buf_err(out);
 }

@@ -45,17 +45,38 @@ check the_pool_starts wait_for 10 healthy
 check it_has_the_configured_size equal "$(children | wc -w)" 4
 check its_socket_is_closed_to_others equal "$(stat -c '%F %a' "$STATE/run/api.sock")" "socket 660"
 
-{
-  while [ ! -e "$STATE/enough" ]; do
-    curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$PORT/readyz"
-  done >"$STATE/codes"
-} &
-load=$!
+# One of several clients: asks until there were reloads enough, and writes
+# down every status. nginx sends a GET again when a process takes it to its
+# grave, a POST never.
+TOKEN=$(<"$STATE/token")
+client() { # name, request
+  local n
+  for ((n = 0; ; n++)); do
+    [ ! -e "$STATE/enough" ] || return 0
+    "$2" "$1-$n"
+  done >"$STATE/codes-$1"
+}
+list() { status_of GET /api/v1/services && echo; }
+add() { # name
+  status_of POST /api/v1/services -H 'Content-Type: application/json' -d "{\"name\":\"$1\"}" && echo
+}
+statuses() { sort "$STATE"/codes-"$1"* | uniq | paste -sd' '; }
+replies() { cat "$STATE"/codes-"$1"* | wc -l; }
+
+clients=()
+for i in 1 2; do
+  client get$i list &
+  clients+=($!)
+  client post$i add &
+  clients+=($!)
+done
 check ten_reloads_in_a_row_replace_every_process ten_reloads
 touch "$STATE/enough"
-wait $load
-check and_lose_no_request equal "$(sort "$STATE/codes" | uniq -c | awk '{ print $2 }' | paste -sd' ')" 503
-check while_there_were_some test "$(wc -l <"$STATE/codes")" -gt 20
+wait "${clients[@]}"
+check and_lose_no_get equal "$(statuses get)" 200
+check and_no_post equal "$(statuses post)" 201
+check while_there_were_gets test "$(replies get)" -gt 20
+check and_posts test "$(replies post)" -gt 20
 
 pid=$(<"$STATE/pid/api")
 process_stop api

@@ -1,5 +1,7 @@
 #include "dwarf_file.h"
 
+#include "dwarf_sections.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -47,43 +49,19 @@ refuse_supplement(struct dwarf_file *f)
 	return 0;
 }
 
-/* What libdw will hold in memory: compressed sections count as they unpack.
- * Source: gABI 4, Compressed Sections. */
-static uint64_t
-debug_bytes(const struct elf_image *e)
-{
-	uint64_t total = 0, n;
-	Elf64_Chdr c;
-
-	for (uint32_t i = 0; i < e->nsections; i++) {
-		const struct elf_section *s = &e->sections[i];
-
-		if (s->flags & SHF_ALLOC || s->type == SHT_NOBITS)
-			continue;
-		n = s->size;
-		if (s->flags & SHF_COMPRESSED &&
-		    !elf_read(e, s->offset, &c, sizeof(c)))
-			n = c.ch_size;
-		if (n > DWARF_MAX_BYTES || total + n > DWARF_MAX_BYTES)
-			return UINT64_MAX;
-		total += n;
-	}
-	return total;
-}
-
-/* ELF_C_READ copies sections; the default would map the file, and a file cut
- * short would then end us by SIGBUS. */
 int
 dwarf_file_open(const struct elf_image *e, struct dwarf_file *f)
 {
-	*f = (struct dwarf_file){0};
+	int rc;
+
+	*f = (struct dwarf_file){.sections = BUF_INIT(DWARF_MAX_BYTES)};
 	if (!elf_section(e, ".debug_info"))
 		return -ENODATA;
-	if (debug_bytes(e) > DWARF_MAX_BYTES)
-		return -E2BIG;
+	rc = dwarf_sections(e, &f->sections);
+	if (rc)
+		return rc;
 	elf_version(EV_CURRENT);
-	f->elf = e->mem ? elf_memory((char *)e->mem, e->size)
-	                : elf_begin(e->fd, ELF_C_READ, NULL);
+	f->elf = elf_memory(f->sections.p, f->sections.len);
 	if (f->elf)
 		f->dw = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
 	return f->dw ? refuse_supplement(f) : -ENODATA;
@@ -96,4 +74,5 @@ dwarf_file_done(struct dwarf_file *f)
 	dwarf_end(f->none);
 	elf_end(f->elf);
 	elf_end(f->no_elf);
+	buf_done(&f->sections);
 }

@@ -6,20 +6,22 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "capture/elf.h"
 
 #include <elfutils/libdw.h>
 
-#define DWARF_MAX_BYTES ((uint64_t)512 << 20) /* of debug sections */
+#define DWARF_MAX_BYTES ((uint64_t)512 << 20) /* of sections used */
 
 struct dwarf_file {
+	struct buf sections; /* what elf reads */
 	Elf *elf, *no_elf;
 	Dwarf *dw, *none;
 };
 
 /*
  *   Owns     *out is the caller's, dwarf_file_done() it even after an error;
- *            e is borrowed until then
+ *            e is not kept
  *   Errors   -ENODATA no DWARF that can be used, -E2BIG past
  *            DWARF_MAX_BYTES, -ENOMEM
  */

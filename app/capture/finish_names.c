@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Modules of the kernel come and go: how old its symbols may be. */
-#define KERNEL_AGE_NS (600 * NS_PER_S)
+#define KERNEL_AGE_NS (3600 * NS_PER_S)
 
 int
 namer_init(struct namer *n, const struct modules *modules,

@@ -51,10 +51,32 @@ print(const struct buf *b)
 int
 print_json(const json_t *j)
 {
-	if (json_dumpf(j, stdout, JSON_INDENT(2)) || putchar('\n') < 0 ||
-	    fflush(stdout))
+	if (json_dumpf(j, stdout,
+	               JSON_INDENT(2) | JSON_ENCODE_ANY |
+	                       JSON_REAL_PRECISION(15)) ||
+	    putchar('\n') < 0 || fflush(stdout))
 		return failed("standard output: %s", strerror(errno));
 	return LEAVE_OK;
+}
+
+int
+print_done(const struct cli *c, const char *name, const char *what)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = NULL;
+
+	if (!c->opt.json) {
+		buf_addf(&line, "%s: %s\n", name, what);
+		return print(&line);
+	}
+	j = json_pack("{ss ss}", "name", name, "result", what);
+	return j ? print_json(j) : failed("a name is not UTF-8");
+}
+
+int
+need_token(const struct cli *c)
+{
+	return c->token_why ? failed("%s", c->token_why) : LEAVE_OK;
 }
 
 void
@@ -79,8 +101,11 @@ ask(struct cli *c, const char *method, const char *path, const json_t *body,
     struct reply *out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int rc = http_call(&c->http, method, path, body, out, &why);
+	int rc = need_token(c);
 
+	if (rc)
+		return rc;
+	rc = http_call(&c->http, method, path, body, out, &why);
 	if (rc == -EINTR)
 		return LEAVE_INTERRUPTED;
 	if (rc == -EHOSTUNREACH) {

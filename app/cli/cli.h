@@ -22,6 +22,7 @@ struct cli {
 	const char *const *operands; /* those after the command's words */
 	size_t noperands;
 	struct http http;
+	const char *token_why; /* why the token could not be read, or NULL */
 };
 
 struct command {
@@ -37,6 +38,9 @@ extern const size_t command_count;
  * NULL when there is none. */
 const struct command *
 command_find(const char *const *words, size_t n, size_t *out_used);
+
+/* True for the first word of commands of two, as "service". */
+bool command_group(const char *word);
 
 #define COMMAND(name, usage, handler, least, most, doc) \
 	int handler(struct cli *c);
@@ -64,6 +68,11 @@ void tell_error(const struct cli *c, const struct reply *r);
 int print(const struct buf *b);
 /* Prints JSON, indented. */
 int print_json(const json_t *j);
+/* Prints what became of something: "NAME: removed", or as JSON. */
+int print_done(const struct cli *c, const char *name, const char *what);
+/* LEAVE_OK unless a token was named and can't be read: that is told. ask()
+ * asks for itself. */
+MUST_CHECK int need_token(const struct cli *c);
 /* Columns of the terminal behind fd; 0: it is none. */
 size_t screen_width(int fd);
 /* Every page of a list, up to --limit, as a table or JSON. */

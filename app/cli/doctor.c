@@ -82,6 +82,8 @@ doctor_run(struct doctor *d, json_t *out)
 		buf_clear(&d->found);
 		buf_clear(&d->fix);
 		v = doctor_checks[i].run(d);
+		if (v == SKIPPED && !d->found.len)
+			buf_puts(&d->found, "out of reach");
 		json_array_append_new(
 			out,
 			json_pack("{ss ss so so}", "check",

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -198,7 +199,10 @@ check_token(struct doctor *d)
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 
 	if (!d->cli->http.token) {
-		found(d, "none given");
+		const char *why = d->cli->token_why;
+
+		found(d, "%.*s", why ? (int)strcspn(why, "\n") : INT_MAX,
+		      why ? why : "none given");
 		fix(d, "stoker token create NAME --role admin >token-file, "
 		       "then --token-file");
 		return SKIPPED;

@@ -41,6 +41,34 @@ command_find(const char *const *words, size_t n, size_t *out_used)
 	return NULL;
 }
 
+static bool
+in_group(const struct command *cmd, const char *word)
+{
+	size_t n = strlen(word);
+
+	return !strncmp(cmd->name, word, n) && cmd->name[n] == ' ';
+}
+
+bool
+command_group(const char *word)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (in_group(&commands[i], word))
+			return true;
+	return false;
+}
+
+/* The next piece that stays on one line: a word, or a short [--option N]. */
+static size_t
+piece(const char *text)
+{
+	const char *end = *text == '[' ? strchr(text, ']') : NULL;
+
+	if (end && end - text < WRAP / 2)
+		return (size_t)(end - text) + strcspn(end, " ");
+	return strcspn(text, " ");
+}
+
 /* Text from column on, broken at spaces; the first line goes on where the
  * cursor is. */
 static void
@@ -49,7 +77,7 @@ wrap(struct buf *out, const char *text, size_t column)
 	size_t at = column;
 
 	while (*text) {
-		size_t n = strcspn(text, " ");
+		size_t n = piece(text);
 
 		if (at > column && at + n + 1 > WRAP) {
 			buf_addf(out, "\n%*s", (int)column, "");
@@ -92,14 +120,23 @@ show_command(struct buf *out, const struct command *cmd)
 	buf_puts(out, "\nOptions of every command: stoker help\n");
 }
 
+/* A line per command, or only those of a group. */
+static void
+show_commands(struct buf *out, const char *group)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		if (group && !in_group(&commands[i], group))
+			continue;
+		buf_addf(out, "  %-15s ", commands[i].name);
+		wrap(out, commands[i].doc, 18);
+	}
+}
+
 static void
 show_all(struct buf *out)
 {
 	buf_puts(out, "usage: stoker COMMAND [options]\n\n");
-	for (size_t i = 0; i < command_count; i++) {
-		buf_addf(out, "  %-15s ", commands[i].name);
-		wrap(out, commands[i].doc, 18);
-	}
+	show_commands(out, NULL);
 	buf_puts(out, "\nOptions of every command:\n");
 	show_options(out, NULL);
 	buf_puts(out, "\nExit status:\n");
@@ -115,11 +152,14 @@ cmd_help(struct cli *c)
 	const struct command *cmd = NULL;
 	size_t used;
 
-	if (c->noperands &&
-	    !(cmd = command_find(c->operands, c->noperands, &used)))
-		return usage_error("no such command: %s", c->operands[0]);
+	if (c->noperands)
+		cmd = command_find(c->operands, c->noperands, &used);
 	if (cmd)
 		show_command(&out, cmd);
+	else if (c->noperands && command_group(c->operands[0]))
+		show_commands(&out, c->operands[0]);
+	else if (c->noperands)
+		return usage_error("no such command: %s", c->operands[0]);
 	else
 		show_all(&out);
 	return print(&out);

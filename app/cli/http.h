@@ -53,7 +53,7 @@ void url_escape(struct buf *out, const char *s);
 /*
  * The token of this call, from the option, the file or the environment.
  *   Owns     *out is the caller's; NULL when there is none
- *   Errors   -errno with one line in *why
+ *   Errors   -errno with what to say in *why; -ENODATA for an empty file
  */
 MUST_CHECK int token_find(const char *token, const char *token_file, char **out,
                           struct buf *why);

@@ -17,9 +17,23 @@ run(struct cli *c, const struct command *cmd, struct buf *why)
 	if (c->noperands < cmd->least || c->noperands > cmd->most)
 		return usage_error("usage: stoker %s %s", cmd->name,
 		                   cmd->usage);
+	/* Only those that talk to the server miss one: `token create` may be
+	 * what fills the file. */
 	if (token_find(c->opt.token, c->opt.token_file, &c->http.token, why))
-		return failed("%s", buf_str(why));
+		c->token_why = buf_str(why);
 	return cmd->run(c);
+}
+
+static int
+unknown(const struct cli *c)
+{
+	const char *word = c->operands[0];
+	const char *second = c->noperands > 1 ? c->operands[1] : NULL;
+
+	if (!command_group(word))
+		return usage_error("no such command: %s\n  stoker help", word);
+	return usage_error("no such command: %s%s%s\n  stoker help %s", word,
+	                   second ? " " : "", second ? second : "", word);
 }
 
 static int
@@ -43,8 +57,7 @@ dispatch(struct cli *c, struct buf *why)
 	}
 	cmd = command_find(c->operands, c->noperands, &used);
 	if (!cmd)
-		return usage_error("no such command: %s\n  stoker help",
-		                   c->operands[0]);
+		return unknown(c);
 	c->operands += used;
 	c->noperands -= used;
 	return run(c, cmd, why);

@@ -17,6 +17,24 @@ profile_path(struct buf *out, const char *id)
 	url_escape(out, id);
 }
 
+/* A profile that is not there yet, or never will be, has no top functions. */
+static int
+check_ended(const struct cli *c, const json_t *result)
+{
+	const char *status = "", *phase = "", *message = "";
+	double progress = 0;
+
+	(void)json_unpack((json_t *)result, "{s:s, s:s, s:F, s:{s:s}}",
+	                  "status", &status, "phase", &phase, "progress",
+	                  &progress, "error", "message", &message);
+	if (!strcmp(status, "running"))
+		return failed("%s is still running: %s, %.0f %%",
+		              c->operands[0], phase, progress * 100);
+	if (*message && !strcmp(status, "failed"))
+		return failed("%s failed: %s", c->operands[0], message);
+	return LEAVE_OK;
+}
+
 int
 cmd_top(struct cli *c)
 {
@@ -31,6 +49,9 @@ cmd_top(struct cli *c)
 		return rc;
 	if (c->opt.json)
 		return print_json(json_object_get(r.json, "topFunctions"));
+	rc = check_ended(c, r.json);
+	if (rc && !json_array_size(json_object_get(r.json, "topFunctions")))
+		return rc;
 	top_show(&out, r.json, c->opt.limit, screen_width(STDOUT_FILENO));
 	return print(&out);
 }

@@ -102,7 +102,9 @@ cmd_service_add(struct cli *c)
 
 	if (!rc)
 		rc = ask(c, "POST", SERVICES, service, &r);
-	return rc ? rc : show_service(c, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	return print_done(c, c->operands[0], "created");
 }
 
 int
@@ -154,14 +156,17 @@ cmd_service_remove(struct cli *c)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
 
 	service_path(&path, c->operands[0]);
-	return ask(c, "DELETE", buf_str(&path), NULL, &r);
+	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
+	return rc ? rc : print_done(c, c->operands[0], "removed");
 }
 
-/* Replaces a service, or creates it when there is none. */
+/* Replaces a service, or creates it when there is none; what the server has
+ * then is added to done. */
 static int
-apply_one(struct cli *c, const char *file, const json_t *service)
+apply_one(struct cli *c, const char *file, const json_t *service, json_t *done)
 {
 	CLEANUP_REPLY struct reply put = REPLY_INIT;
 	CLEANUP_REPLY struct reply post = REPLY_INIT;
@@ -185,8 +190,11 @@ apply_one(struct cli *c, const char *file, const json_t *service)
 	if (rc)
 		fprintf(stderr, "  in %s, service %s\n", file, name);
 	else if (!c->opt.json)
-		printf("%s: %s\n", name,
-		       put.status == 404 ? "created" : "replaced");
+		rc = print_done(c, name,
+		                put.status == 404 ? "created" : "replaced");
+	if (!rc)
+		json_array_append(done,
+		                  put.status == 404 ? post.json : put.json);
 	return rc;
 }
 
@@ -207,7 +215,7 @@ read_json(const char *file, json_t **out)
 }
 
 static int
-apply_file(struct cli *c, const char *file)
+apply_file(struct cli *c, const char *file, json_t *done)
 {
 	CLEANUP_JSON json_t *all = NULL;
 	int rc = read_json(file, &all);
@@ -215,10 +223,10 @@ apply_file(struct cli *c, const char *file)
 	size_t i;
 
 	if (rc || !json_is_array(all))
-		return rc ? rc : apply_one(c, file, all);
+		return rc ? rc : apply_one(c, file, all, done);
 	json_array_foreach(all, i, service)
 	{
-		rc = apply_one(c, file, service);
+		rc = apply_one(c, file, service, done);
 		if (rc)
 			return rc;
 	}
@@ -228,11 +236,10 @@ apply_file(struct cli *c, const char *file)
 int
 cmd_service_apply(struct cli *c)
 {
-	for (size_t i = 0; i < c->noperands; i++) {
-		int rc = apply_file(c, c->operands[i]);
+	CLEANUP_JSON json_t *done = json_array();
+	int rc = need_token(c);
 
-		if (rc)
-			return rc;
-	}
-	return LEAVE_OK;
+	for (size_t i = 0; !rc && i < c->noperands; i++)
+		rc = apply_file(c, c->operands[i], done);
+	return rc || !c->opt.json ? rc : print_json(done);
 }

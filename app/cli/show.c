@@ -32,6 +32,8 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after)
 	}
 	json_object_foreach((json_t *)details, key, v)
 	{
+		if (json_is_string(v) && strstr(message, json_string_value(v)))
+			continue; /* said already */
 		buf_puts(out, "  ");
 		safe_puts(out, key);
 		buf_puts(out, ": ");
@@ -46,8 +48,8 @@ static const struct column top_columns[] = {
 	{"SELF %", "selfPct", RIGHT, PERCENT},
 	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
 	{"SAMPLES", "sampleCount", RIGHT, PLAIN},
-	{"PACKAGE", "package", LEFT, PLAIN},
-	{"FUNCTION", "funcName", LEFT, PLAIN},
+	{"PACKAGE", "package", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, NAME},
 };
 
 void

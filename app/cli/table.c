@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#define GAP 2
+#define GAP          2
+#define COLUMN_LEAST 10 /* a column of text shrinks to this */
+#define LAST_LEAST   36 /* the last one wants this much before others do */
 
 /* Bytes of a character's UTF-8 after its first are no columns of their own.
  * Wide characters count as one: function names hardly hold any. */
@@ -40,6 +42,23 @@ safe_puts(struct buf *out, const char *s)
 	}
 }
 
+/* exe=/bin/web, or several with commas. */
+static void
+members_show(struct buf *out, const json_t *object)
+{
+	const char *key, *between = "";
+	json_t *v;
+
+	json_object_foreach((json_t *)object, key, v)
+	{
+		buf_puts(out, between);
+		safe_puts(out, key);
+		buf_putc(out, '=');
+		value_show(out, v);
+		between = ", ";
+	}
+}
+
 void
 value_show(struct buf *out, const json_t *v)
 {
@@ -55,6 +74,8 @@ value_show(struct buf *out, const json_t *v)
 			buf_puts(out, i ? ", " : "");
 			value_show(out, item);
 		}
+	} else if (json_is_object(v)) {
+		members_show(out, v);
 	} else if (v && !json_is_null(v) && !json_write(v, &text)) {
 		safe_puts(out, buf_str(&text));
 	}
@@ -94,21 +115,33 @@ pad(struct buf *out, size_t n)
 		buf_putc(out, ' ');
 }
 
-/* At most n characters; the last of a cut text is '~'. */
+/* n characters of s from character `from` on. */
 static void
-cut_puts(struct buf *out, const char *s, size_t n)
+slice_puts(struct buf *out, const char *s, size_t from, size_t n)
 {
-	bool cut = columns_of(s) > n;
+	size_t at = 0;
 
-	if (cut)
-		n--;
 	for (; *s; s++) {
-		if (starts_character(*s) && n-- == 0)
-			break;
-		buf_putc(out, *s);
+		at += starts_character(*s);
+		if (at > from && at <= from + n)
+			buf_putc(out, *s);
 	}
-	if (cut)
-		buf_putc(out, '~');
+}
+
+/* At most n characters. A cut text has a '~', and keeps its beginning; a
+ * NAME also its end: what tells one C++ template from another. */
+static void
+cut_puts(struct buf *out, const struct column *c, const char *s, size_t n)
+{
+	size_t all = columns_of(s), tail = c->show == NAME ? (n - 1) / 2 : 0;
+
+	if (all <= n) {
+		buf_puts(out, s);
+		return;
+	}
+	slice_puts(out, s, 0, n - 1 - tail);
+	buf_putc(out, '~');
+	slice_puts(out, s, all - tail, tail);
 }
 
 static void
@@ -120,23 +153,50 @@ put_cell(struct buf *out, const struct column *c, const char *text,
 
 	if (c->align == RIGHT)
 		pad(out, space);
-	cut_puts(out, text, width);
+	cut_puts(out, c, text, width);
 	if (c->align == LEFT && !last)
 		pad(out, space);
 	if (!last)
 		pad(out, GAP);
 }
 
-/* The last column takes what the others leave of the line. */
-static void
-fit(size_t widths[], size_t n, size_t line)
+static size_t
+used_by(const size_t widths[], size_t n)
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i + 1 < n; i++)
 		used += widths[i] + GAP;
-	if (line && used + widths[n - 1] > line)
-		widths[n - 1] = line > used + 10 ? line - used : 10;
+	return used;
+}
+
+/* The widest column of text before the last that may still shrink; n: none.
+ * Numbers are never cut. */
+static size_t
+widest(const struct column *columns, const size_t widths[], size_t n)
+{
+	size_t best = n;
+
+	for (size_t i = 0; i + 1 < n; i++)
+		if (columns[i].align == LEFT && widths[i] > COLUMN_LEAST &&
+		    (best == n || widths[i] > widths[best]))
+			best = i;
+	return best;
+}
+
+/* The last column takes what the others leave of the line; they give way
+ * where that is too little to read. */
+static void
+fit(const struct column *columns, size_t widths[], size_t n, size_t line)
+{
+	size_t *last = &widths[n - 1], used, i;
+	size_t least = *last < LAST_LEAST ? *last : LAST_LEAST;
+
+	while ((used = used_by(widths, n)) + least > line &&
+	       (i = widest(columns, widths, n)) < n)
+		widths[i]--;
+	if (used + *last > line)
+		*last = line > used + COLUMN_LEAST ? line - used : COLUMN_LEAST;
 }
 
 static void
@@ -161,6 +221,15 @@ measure(const struct column *columns, size_t n, const json_t *rows,
 	}
 }
 
+/* Without the blanks that an empty last cell leaves. */
+static void
+end_row(struct buf *out)
+{
+	while (out->len && out->p[out->len - 1] == ' ')
+		out->len--;
+	buf_putc(out, '\n');
+}
+
 void
 table_show(struct buf *out, const struct column *columns, size_t n,
            const json_t *rows, size_t width)
@@ -170,11 +239,12 @@ table_show(struct buf *out, const struct column *columns, size_t n,
 	const json_t *row;
 
 	measure(columns, n, rows, widths);
-	fit(widths, n, width);
+	if (width)
+		fit(columns, widths, n, width);
 	for (size_t i = 0; i < n; i++)
 		put_cell(out, &columns[i], columns[i].title, widths[i],
 		         i + 1 == n);
-	buf_putc(out, '\n');
+	end_row(out);
 	json_array_foreach(rows, r, row)
 	{
 		for (size_t i = 0; i < n; i++) {
@@ -182,7 +252,7 @@ table_show(struct buf *out, const struct column *columns, size_t n,
 			put_cell(out, &columns[i], buf_str(&cell), widths[i],
 			         i + 1 == n);
 		}
-		buf_putc(out, '\n');
+		end_row(out);
 	}
 }
 
@@ -197,7 +267,7 @@ object_show(struct buf *out, const json_t *object)
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 		value_show(&text, v);
-		if (!text.len || !strcmp(buf_str(&text), "{}"))
+		if (!text.len)
 			continue;
 		safe_puts(out, key);
 		buf_addf(out, ": %s\n", buf_str(&text));

@@ -19,12 +19,13 @@ struct column {
 	const char *title;
 	const char *key; /* member of the row's object; "a.b" looks inside */
 	enum { LEFT, RIGHT } align;
-	enum { PLAIN, PERCENT } show;
+	enum { PLAIN, PERCENT, NAME } show; /* NAME: cut in its middle */
 };
 
 /*
  * Lines for the rows of a list of objects, columns as wide as they need be;
- * the last one is cut where a line would exceed width (0: never).
+ * the last one is cut where a line would exceed width (0: never), then
+ * other texts.
  */
 void table_show(struct buf *out, const struct column *columns, size_t n,
                 const json_t *rows, size_t width);
@@ -32,7 +33,7 @@ void table_show(struct buf *out, const struct column *columns, size_t n,
 void object_show(struct buf *out, const json_t *object);
 /* Appends s, harmless for a terminal. */
 void safe_puts(struct buf *out, const char *s);
-/* A value as people read it: text bare, lists joined, the rest as JSON. */
+/* A value as people read it: text bare, lists joined, objects as k=v. */
 void value_show(struct buf *out, const json_t *v);
 
 /* "capturing  [=====>    ]  52 %", exactly width characters or more. */

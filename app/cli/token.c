@@ -192,8 +192,10 @@ cmd_token_revoke(struct cli *c)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
 
 	buf_puts(&path, "/api/v1/tokens/");
 	url_escape(&path, c->operands[0]);
-	return ask(c, "DELETE", buf_str(&path), NULL, &r);
+	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
+	return rc ? rc : print_done(c, c->operands[0], "revoked");
 }

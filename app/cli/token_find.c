@@ -12,8 +12,16 @@ from_file(const char *path, char **out, struct buf *why)
 	CLEANUP_BUF struct buf text = BUF_INIT(HTTP_TOKEN_MAX);
 	int rc = file_read(AT_FDCWD, path, &text);
 
+	if (!rc && !strcspn(buf_str(&text), " \t\r\n"))
+		rc = -ENODATA;
 	if (rc) {
-		buf_addf(why, "token file %s: %s", path, strerror(-rc));
+		buf_addf(why, "token file %s: %s", path,
+		         rc == -ENODATA ? "it is empty" : strerror(-rc));
+		if (rc == -ENODATA || rc == -ENOENT)
+			buf_addf(why,
+			         "\n  on the server's host: stoker token "
+			         "create NAME >%s",
+			         path);
 		return rc;
 	}
 	*out = strndup(buf_str(&text), strcspn(buf_str(&text), " \t\r\n"));

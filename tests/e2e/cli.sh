@@ -48,6 +48,7 @@ check an_unknown_format_is_refused says '(InvalidParameter)' stoker_cli get "$id
 check run_as_json json '.status == "completed"' stoker_cli --json run demo --seconds 1 --wait
 id=$(stoker_cli run demo --seconds 1 2>/dev/null)
 check run_without_wait_prints_the_id_only equal "${id//[a-z2-7]/}" -
+check top_of_a_running_one_says_so says 'is still running' stoker_cli top "$id"
 check and_leaves_it_running equal "$(finished "$id" | jq -r .status)" completed
 
 interrupted() {
@@ -67,21 +68,29 @@ check an_interrupt_cancels_the_capture interrupted
 check an_unknown_service_is_told says '(UnknownService)' stoker_cli run none
 check and_fails leaves 1 stoker_cli run none
 check an_unknown_command_is_usage leaves 2 stoker_cli frob
+check a_group_of_commands_is_no_command says 'stoker help service' stoker_cli service
+check but_has_a_help says 'service apply' stoker_cli help service
 check no_server_is_told_apart leaves 3 stoker_cli --server http://127.0.0.1:0 service list
 check a_bad_token_is_told says '(Unauthorized)' stoker_cli --token bad service list
+check a_missing_token_file_is_told says "$STATE/none: No such file" stoker_cli --token-file "$STATE/none" service list
+check but_not_asked_for_where_none_is_needed says 4 stoker_cli --token-file "$STATE/none" config api.pool --config "$STATE/stoker.conf"
+check one_value_of_the_configuration_as_json json '. == 4' stoker_cli --json config api.pool --config "$STATE/stoker.conf"
 check errors_are_json_when_asked json '.error_code == "UnknownService"' stoker_cli --json service show none
 
 echo "[{\"name\":\"one\",\"match\":{\"exe\":\"/bin/true\"}},{\"name\":\"two\",\"match\":{\"exe\":\"/bin/false\"}}]" >"$STATE/services.json"
 check apply_creates says 'two: created' stoker_cli service apply "$STATE/services.json"
 check apply_replaces says 'two: replaced' stoker_cli service apply "$STATE/services.json"
 check a_file_that_is_not_json_is_named says "$STATE/out:1:" stoker_cli service apply "$STATE/out"
-check remove leaves 0 stoker_cli service remove two
+check apply_as_json json 'map(.name) == ["one", "two"]' stoker_cli --json service apply "$STATE/services.json"
+check a_match_is_readable says 'exe=/bin/false' stoker_cli service list
+check remove says 'two: removed' stoker_cli service remove two
+check remove_as_json json '.result == "removed"' stoker_cli --json service remove one
 check removed_is_gone says '(UnknownService)' stoker_cli service show two
 
 key=$(stoker_cli --json token create short --tenant 550e8400 --config "$STATE/stoker.conf")
 check a_new_token_works leaves 0 stoker_cli --token "$(jq -r .key <<<"$key")" service list
 check it_is_listed_without_its_key json 'any(.[]; .name == "short" and (has("key") | not))' stoker_cli --json token list
-check it_is_revoked leaves 0 stoker_cli token revoke "$(jq -r .id <<<"$key")"
+check it_is_revoked says ': revoked' stoker_cli token revoke "$(jq -r .id <<<"$key")"
 check and_works_no_more says '(Unauthorized)' stoker_cli --token "$(jq -r .key <<<"$key")" service list
 
 broken() { stoker_cli --json doctor --config "$STATE/stoker.conf" | jq -r '.[] | select(.verdict == "broken") | .check + ": " + .found'; }

@@ -113,6 +113,15 @@ TEST(a_named_file_must_be_there)
 }
 END
 
+TEST(an_empty_file_holds_no_token)
+{
+	HOME(h);
+
+	write_token(&h, "mine", "\n");
+	ck_assert_ptr_null(token_of(NULL, path_in(&h, "mine"), -ENODATA));
+}
+END
+
 	static const struct {
 	const char *text, *escaped;
 } escapes[] = {
@@ -135,4 +144,5 @@ TEST(a_name_stays_one_segment)
 END
 
 	SUITE("cli_token", without_any_there_is_none, the_nearest_source_wins,
-              a_named_file_must_be_there, a_name_stays_one_segment)
+              a_named_file_must_be_there, an_empty_file_holds_no_token,
+              a_name_stays_one_segment)

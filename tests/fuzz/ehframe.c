@@ -1,20 +1,35 @@
 /*
- * Unwind tables of an attacker's making: an ELF image whose code is "running"
- * at its first executable address and a little further on, with a stack of
- * return addresses into itself.
+ * Unwind tables of an attacker's making, with a stack of return addresses into
+ * the code they describe. An input is an ELF image, or else the bytes of a
+ * section of call frame information behind one of flags; then an image is
+ * made around it.
  */
+#include "../../app/capture/cfi.h"
+
 #include "capture/unwind.h"
 
-#include <asm/perf_regs.h>
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#define BIAS   UINT64_C(0x550000000000)
-#define STACK  UINT64_C(0x7ffc00000000)
-#define FRAMES 64
+#define BIAS    UINT64_C(0x550000000000)
+#define STACK   UINT64_C(0x7ffc00000000)
+#define VADDR   UINT64_C(0x1000000)
+#define FRAMES  64
+#define WORDS   128
+#define ENTRIES 16 /* of a section, walked from */
+
+enum { AARCH64 = 1, DEBUG = 2, BLOCKED = 4 }; /* flags */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+struct wrapped {
+	Elf64_Ehdr head;
+	Elf64_Phdr load;
+	Elf64_Shdr sections[3];
+	char names[32];
+	uint8_t frames[];
+};
 
 static bool
 find(void *arg, uint64_t addr, struct unwind_mapping *out)
@@ -28,41 +43,139 @@ find(void *arg, uint64_t addr, struct unwind_mapping *out)
 }
 
 static void
-walk_from(struct unwinder *u, uint64_t pc, uint64_t code)
+walk_from(struct unwinder *u, uint64_t pc, uint64_t code, bool blocked)
 {
-	uint64_t regs[UNWIND_REGS], stack[128], pcs[FRAMES];
+	uint64_t regs[UNWIND_REGS], stack[WORDS], pcs[FRAMES];
+	enum unwind_end end;
 	size_t n = 0;
 
 	for (size_t i = 0; i < UNWIND_REGS; i++)
 		regs[i] = STACK + i * 8;
-	for (size_t i = 0; i < 128; i++)
-		stack[i] = i % 2 ? code + i : STACK + (i + 4) * 8;
-	regs[PERF_REG_X86_IP] = pc;
-	regs[PERF_REG_X86_SP] = STACK;
-	if (unwind(u, regs, stack, sizeof(stack), pcs, FRAMES, &n) >
-	            UNWIND_MAX ||
-	    !n || n > FRAMES || pcs[0] != pc)
+	for (size_t i = 0; i < WORDS; i++)
+		stack[i] = i % 2 ? code + i % 5 : STACK + (i + 4) * 8;
+	regs[8] = regs[32] = pc;    /* of x86-64, aarch64 */
+	regs[7] = regs[31] = STACK; /* their stack pointers */
+	end = blocked ? unwind_blocked(u, pc, STACK, stack, sizeof(stack), pcs,
+	                               FRAMES, &n)
+	              : unwind(u, regs, stack, sizeof(stack), pcs, FRAMES, &n);
+	if (end > UNWIND_MAX || !n || n > FRAMES || pcs[0] != pc)
 		abort();
+}
+
+/* Where the code of the image may be: its segments. */
+static void
+walk_image(struct unwinder *u, const struct elf_image *e)
+{
+	const struct elf_segment *s;
+
+	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++)
+		for (uint64_t at = 0; at < 64 && s->flags & PF_X; at += 3)
+			walk_from(u, BIAS + s->vaddr + at, BIAS + s->vaddr, 0);
+}
+
+/* Where the functions of the section say they are. */
+static void
+walk_frames(struct unwinder *u, const struct cfi_section *s, unsigned flags)
+{
+	struct cursor all = {.in = &s->bytes, .end = s->bytes.size}, inside;
+	struct cfi_entry e;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < ENTRIES && cfi_next(&all, &inside); i++) {
+		for (uint64_t by = 0; by < 12 && !cfi_entry_read(s, at, &e);
+		     by += 3)
+			walk_from(u, BIAS + e.start + by, BIAS + e.start + 1,
+			          flags & BLOCKED);
+		at = all.at;
+	}
+}
+
+static struct elf_image *
+wrap(unsigned flags, const uint8_t *frames, size_t n)
+{
+	static const char names[] = "\0.eh_frame\0.debug_frame\0";
+	size_t size = sizeof(struct wrapped) + n;
+	struct wrapped *w = calloc(1, size);
+	struct elf_image *e = NULL;
+
+	if (!w)
+		abort();
+	memcpy(w->head.e_ident, ELFMAG "\2\1\1", 7);
+	w->head.e_machine = flags & AARCH64 ? EM_AARCH64 : EM_X86_64;
+	w->head.e_phoff = offsetof(struct wrapped, load);
+	w->head.e_phnum = 1;
+	w->head.e_phentsize = sizeof(w->load);
+	w->head.e_shoff = offsetof(struct wrapped, sections);
+	w->head.e_shnum = 3;
+	w->head.e_shentsize = sizeof(w->sections[0]);
+	w->head.e_shstrndx = 2;
+	w->load = (Elf64_Phdr){.p_type = PT_LOAD,
+	                       .p_flags = PF_X,
+	                       .p_vaddr = VADDR,
+	                       .p_filesz = size,
+	                       .p_memsz = size};
+	w->sections[1] = (Elf64_Shdr){
+		.sh_name = flags & DEBUG ? 11 : 1,
+		.sh_type = SHT_PROGBITS,
+		.sh_addr = VADDR + sizeof(*w),
+		.sh_offset = sizeof(*w),
+		.sh_size = n,
+	};
+	w->sections[2] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB,
+		.sh_offset = offsetof(struct wrapped, names),
+		.sh_size = sizeof(names),
+	};
+	memcpy(w->names, names, sizeof(names));
+	memcpy(w->frames, frames, n);
+	if (elf_open_memory(w, size, &e))
+		abort();
+	free(w);
+	return e;
+}
+
+static void
+walk(const struct elf_image *e, const struct cfi_section *s, unsigned flags)
+{
+	CLEANUP_UNWIND_TABLE struct unwind_table *t = NULL;
+	CLEANUP_UNWINDER struct unwinder *u = NULL;
+	struct unwind_mapping m = {
+		.start = BIAS, .end = BIAS + (1u << 30), .bias = BIAS};
+
+	if (unwind_table_new(e, &t))
+		return;
+	m.table = t;
+	u = unwinder_new_for(e->machine, find, &m);
+	if (!u)
+		return;
+	if (s)
+		walk_frames(u, s, flags);
+	else
+		walk_image(u, e);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	CLEANUP_ELF struct elf_image *e = NULL;
-	CLEANUP_UNWIND_TABLE struct unwind_table *t = NULL;
-	CLEANUP_UNWINDER struct unwinder *u = NULL;
-	struct unwind_mapping m = {
-		.start = BIAS, .end = BIAS + (1u << 30), .bias = BIAS};
-	const struct elf_segment *s;
+	CLEANUP_FREE uint8_t *copy = NULL;
+	struct cfi_section s;
 
-	if (elf_open_memory(data, n, &e) || unwind_table_new(e, &t))
+	if (!n)
 		return 0;
-	m.table = t;
-	u = unwinder_new(find, &m);
-	if (!u)
+	if (data[0] == ELFMAG0) {
+		if (!elf_open_memory(data, n, &e))
+			walk(e, NULL, 0);
 		return 0;
-	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++)
-		for (uint64_t at = 0; at < 64 && s->flags & PF_X; at += 3)
-			walk_from(u, BIAS + s->vaddr + at, BIAS + s->vaddr);
+	}
+	e = wrap(data[0], data + 1, n - 1);
+	copy = malloc(n);
+	if (!copy)
+		return 0;
+	memcpy(copy, data + 1, n - 1);
+	s.debug = data[0] & DEBUG;
+	s.bytes = (struct cfi_bytes){
+		s.debug ? 0 : VADDR + sizeof(struct wrapped), n - 1, copy};
+	walk(e, &s, data[0]);
 	return 0;
 }

@@ -25,9 +25,10 @@ struct recording {
 /* --- the program -----------------------------------------------------------
  */
 
-/* Returns when it is past exec: its end of the pipe is closed then. */
+/* Returns when it is past exec: its end of the pipe is closed then. Traced, it
+ * stops there. */
 static pid_t
-run(char *const argv[])
+run(char *const argv[], bool traced)
 {
 	int up[2];
 	char byte;
@@ -37,6 +38,8 @@ run(char *const argv[])
 		return -1;
 	pid = fork();
 	if (!pid) {
+		if (traced)
+			ptrace(PTRACE_TRACEME, 0, 0, 0);
 		execv(argv[0], argv);
 		_exit(127);
 	}
@@ -107,6 +110,7 @@ keep_stack(pid_t pid, struct corpus_sample *s)
 {
 	uint64_t sp = s->regs[PERF_REG_X86_SP];
 	struct iovec to, from[CORPUS_STACK / 4096 + 1];
+	static uint8_t copy[CORPUS_STACK];
 	size_t n = 0, left = CORPUS_STACK;
 	ssize_t got;
 
@@ -118,34 +122,45 @@ keep_stack(pid_t pid, struct corpus_sample *s)
 		at += part;
 		left -= part;
 	}
-	s->stack = malloc(CORPUS_STACK);
-	to = (struct iovec){s->stack, CORPUS_STACK};
+	to = (struct iovec){copy, sizeof(copy)};
 	got = process_vm_readv(pid, &to, 1, from, n, 0);
 	if (got < 0)
 		return -errno;
+	s->stack = malloc((size_t)got + 1);
+	if (!s->stack)
+		return -ENOMEM;
+	memcpy(s->stack, copy, (size_t)got);
 	s->stack_len = (size_t)got;
 	return 0;
+}
+
+/* Of a stopped task. */
+static int
+keep_sample(struct recording *r, pid_t tid)
+{
+	struct corpus_sample *s = &r->c->samples[r->c->n];
+	struct user_regs_struct regs;
+	int rc;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &regs))
+		return -errno;
+	keep_registers(&regs, s->regs);
+	rc = keep_stack(r->pid, s);
+	r->c->n += !rc;
+	return rc;
 }
 
 /* Stopped tasks are let go with the signal that stopped them, if any. */
 static int
 take_sample(struct recording *r, pid_t tid)
 {
-	struct corpus_sample *s = &r->c->samples[r->c->n];
-	struct user_regs_struct regs;
-	int status, rc = 0, sig;
+	int status, rc, sig;
 
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) ||
 	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
 		return -ESRCH;
 	sig = status >> 16 ? 0 : WSTOPSIG(status);
-	if (ptrace(PTRACE_GETREGS, tid, 0, &regs))
-		rc = -errno;
-	if (!rc) {
-		keep_registers(&regs, s->regs);
-		rc = keep_stack(r->pid, s);
-		r->c->n += !rc;
-	}
+	rc = keep_sample(r, tid);
 	if (ptrace(PTRACE_CONT, tid, 0, sig))
 		return -errno;
 	return rc;
@@ -237,8 +252,29 @@ record(struct recording *r, size_t n)
 	return rc ? rc : keep_maps(r->c, r->pid);
 }
 
-int
-corpus_record(char *const argv[], size_t n, struct corpus **out)
+/* Until it stops itself; its signals are its own. */
+static int
+record_steps(struct recording *r, size_t n, unsigned every)
+{
+	int status, sig = 0, rc = 0;
+
+	for (size_t i = 0; !rc && r->c->n < n; i++) {
+		if (waitpid(r->pid, &status, 0) != r->pid ||
+		    !WIFSTOPPED(status))
+			return -ESRCH;
+		sig = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+		if (sig == SIGSTOP)
+			break;
+		if (i % every == 0)
+			rc = keep_sample(r, r->pid);
+		if (ptrace(PTRACE_SINGLESTEP, r->pid, 0, sig))
+			return -errno;
+	}
+	return rc ? rc : keep_maps(r->c, r->pid);
+}
+
+static int
+take_corpus(char *const argv[], size_t n, unsigned every, struct corpus **out)
 {
 	CLEANUP_CORPUS struct corpus *c = calloc(1, sizeof(*c));
 	struct recording r = {.c = c};
@@ -249,20 +285,34 @@ corpus_record(char *const argv[], size_t n, struct corpus **out)
 	c->samples = calloc(n, sizeof(*c->samples));
 	if (!c->samples)
 		return -ENOMEM;
-	r.pid = run(argv);
+	r.pid = run(argv, every);
 	if (r.pid < 0)
 		return -errno;
-	rc = record(&r, n);
+	rc = every ? record_steps(&r, n, every) : record(&r, n);
 	kill(r.pid, SIGKILL);
 	/* The main thread's end is told when all others' were heard. */
 	for (size_t i = 0; i < r.ntids; i++)
 		if (r.tids[i] != r.pid)
 			waitpid(r.tids[i], NULL, __WALL);
-	waitpid(r.pid, NULL, __WALL);
+	while (waitpid(r.pid, &(int){0}, __WALL) == r.pid)
+		continue; /* a step's stop may come first */
 	if (rc)
 		return rc;
 	*out = TAKE(c);
 	return 0;
+}
+
+int
+corpus_record(char *const argv[], size_t n, struct corpus **out)
+{
+	return take_corpus(argv, n, 0, out);
+}
+
+int
+corpus_record_steps(char *const argv[], size_t n, unsigned every,
+                    struct corpus **out)
+{
+	return take_corpus(argv, n, every, out);
 }
 
 void

@@ -41,6 +41,13 @@ struct corpus {
  *   Errors   -errno, -ESRCH it ended early; *out untouched
  */
 MUST_CHECK int corpus_record(char *const argv[], size_t n, struct corpus **out);
+/*
+ * The same of a program with one thread from its first instruction until it
+ * stops itself, at most n: one sample every so many instructions. Prologues
+ * and epilogues, the dynamic linker, handlers: every place is met.
+ */
+MUST_CHECK int corpus_record_steps(char *const argv[], size_t n, unsigned every,
+                                   struct corpus **out);
 void corpus_free(struct corpus *c);
 DEFINE_CLEANUP(struct corpus *, corpus_free)
 #define CLEANUP_CORPUS CLEANUP(corpus_free_ptr)

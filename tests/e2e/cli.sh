@@ -53,6 +53,7 @@ check and_leaves_it_running equal "$(finished "$id" | jq -r .status)" completed
 
 interrupted() {
   local pid id
+  rm -f "$STATE/err" # of an earlier run: it must not be taken for this one's
   "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" \
     run demo --seconds 60 --wait >"$STATE/out" 2>"$STATE/err" &
   pid=$!

@@ -1,6 +1,7 @@
 #include "api/jwt.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -241,6 +242,18 @@ read_tenants(const json_t *claim, struct caller *out)
 	return !buf_take(&words, &out->tenants, NULL);
 }
 
+/* Who it is, for audits and idempotency. A subject that is too long to keep
+ * ends in a hash of it: two of them must not look like one. */
+static void
+name_subject(const char *sub, char out[static ID_MAX])
+{
+	int n = snprintf(out, ID_MAX, "jwt:%s", sub);
+
+	if (n >= ID_MAX)
+		snprintf(out, ID_MAX, "jwt:%.40s~%016llx", sub,
+		         (unsigned long long)hash_bytes(sub, strlen(sub)));
+}
+
 static const char *
 read_claims(const json_t *claims, const struct conf *conf, struct caller *out)
 {
@@ -254,7 +267,7 @@ read_claims(const json_t *claims, const struct conf *conf, struct caller *out)
 	if (!read_tenants(json_object_get(claims, conf->api_jwt_tenant_claim),
 	                  out))
 		return "the token names no tenant";
-	snprintf(out->id, sizeof(out->id), "jwt:%s", sub ? sub : "");
+	name_subject(sub ? sub : "", out->id);
 	return NULL;
 }
 

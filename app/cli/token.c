@@ -14,6 +14,26 @@
 
 #define TENANT_DEFAULT "default"
 
+/* A tenant is a name as the API takes it: "*" would open all of them. */
+static int
+check_tenants(const char *words)
+{
+	char word[STORE_TENANT_MAX];
+
+	for (size_t n; *words; words += n + strspn(words + n, " ")) {
+		n = strcspn(words, " ");
+		if (n >= sizeof(word))
+			return usage_error("--tenant: a name is too long");
+		memcpy(word, words, n);
+		word[n] = '\0';
+		if (!id_valid("", word))
+			return usage_error("--tenant: '%s' is no name of a "
+			                   "tenant",
+			                   word);
+	}
+	return LEAVE_OK;
+}
+
 /* "a,b" as the store has it: "a b"; the first is the default. */
 static int
 split_tenants(const char *given, char **out_all, char **out_first)
@@ -25,6 +45,8 @@ split_tenants(const char *given, char **out_all, char **out_first)
 	if (!all)
 		return failed("out of memory");
 	for (char *p = all; *p; p++) {
+		if (*p == ' ')
+			return usage_error("--tenant: a name with a blank");
 		if (*p == ',' && at_start)
 			return usage_error("--tenant: an empty name");
 		at_start = *p == ',';
@@ -33,6 +55,8 @@ split_tenants(const char *given, char **out_all, char **out_first)
 	}
 	if (at_start)
 		return usage_error("--tenant: an empty name");
+	if (check_tenants(all))
+		return LEAVE_USAGE;
 	first = strndup(all, strcspn(all, " "));
 	if (!first)
 		return failed("out of memory");

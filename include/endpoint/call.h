@@ -36,7 +36,7 @@ struct env {
 /* Who calls; tenant is the one this request is about. */
 struct caller {
 	enum who who;
-	char id[ID_MAX]; /* token id, or "jwt:SUBJECT" cut short */
+	char id[ID_MAX]; /* token id, or "jwt:SUBJECT" */
 	char tenant[STORE_TENANT_MAX];
 	char *tenants; /* words; all that the token holds */
 };

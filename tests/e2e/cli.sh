@@ -88,6 +88,9 @@ check remove says 'two: removed' stoker_cli service remove two
 check remove_as_json json '.result == "removed"' stoker_cli --json service remove one
 check removed_is_gone says '(UnknownService)' stoker_cli service show two
 
+for tenant in '*' 'a b' a, ''; do
+  check "no_token_for_tenant_'$tenant'" leaves 2 stoker_cli token create all --tenant "$tenant" --config "$STATE/stoker.conf"
+done
 key=$(stoker_cli --json token create short --tenant 550e8400 --config "$STATE/stoker.conf")
 check a_new_token_works leaves 0 stoker_cli --token "$(jq -r .key <<<"$key")" service list
 check it_is_listed_without_its_key json 'any(.[]; .name == "short" and (has("key") | not))' stoker_cli --json token list

@@ -343,6 +343,33 @@ TEST(claims_name_role_tenants_and_subject)
 }
 END
 
+#define LONG_SUBJECT                                                         \
+	"spiffe://example.org/ns/production/sa/a-service-account-of-a-name-" \
+	"that-differs-at-its-end-"
+#define LONG_CLAIMS(end)                                                     \
+	"{\"iss\":\"me\",\"aud\":\"stoker\"," TIMES                          \
+	",\"role\":\"viewer\",\"tenant\":\"t1\",\"sub\":\"" LONG_SUBJECT end \
+	"\"}"
+
+TEST(long_subjects_stay_apart)
+{
+	static const char *const claims_of[] = {LONG_CLAIMS("1"),
+	                                        LONG_CLAIMS("2")};
+	CLEANUP_RING struct ring r = ring();
+	struct caller c[2] = {0};
+
+	for (size_t i = 0; i < 2; i++) {
+		char *token = sign(r.hs, R_JWA_ALG_HS256, claims_of[i]);
+
+		ck_assert_int_eq(check(&r, token, &c[i]), 0);
+		free(c[i].tenants);
+		r_free(token);
+	}
+	ck_assert_int_eq(strncmp(c[0].id, "jwt:spiffe://example.org/", 25), 0);
+	ck_assert_str_ne(c[0].id, c[1].id);
+}
+END
+
 TEST(a_replaced_file_changes_the_keys)
 {
 	CLEANUP_RING struct ring r = ring();
@@ -366,5 +393,5 @@ END
               a_key_is_used_only_for_what_it_says,
               unsigned_and_broken_tokens_are_refused,
               every_changed_byte_breaks_the_signature, claims_are_checked,
-              claims_name_role_tenants_and_subject,
+              claims_name_role_tenants_and_subject, long_subjects_stay_apart,
               a_replaced_file_changes_the_keys)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #define TABLE_COLUMNS_MAX 8
-#define CELL_MAX          ((size_t)1024)
+#define CELL_MAX          ((size_t)8 << 10) /* a whole command line */
 #define TOP_ROWS          20
 
 struct column {

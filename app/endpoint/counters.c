@@ -224,12 +224,15 @@ write_histogram(const struct op_counters *o, size_t op, struct buf *out)
 {
 	static const char name[] = "stoker_http_request_seconds";
 	uint64_t sum = 0;
+	char labels[160];
 
 	for (size_t b = 0; b <= COUNTERS_NBOUNDS; b++)
 		sum += atomic_load(&o->by_bound[b]);
 	if (!sum)
 		return;
 	sum = 0;
+	snprintf(labels, sizeof(labels), "method=\"%s\",route=\"%s\"",
+	         op_method(op), op_path(op));
 	for (size_t b = 0; b <= COUNTERS_NBOUNDS; b++) {
 		char le[32] = "+Inf";
 
@@ -237,14 +240,13 @@ write_histogram(const struct op_counters *o, size_t op, struct buf *out)
 		if (b < COUNTERS_NBOUNDS)
 			snprintf(le, sizeof(le), "%g",
 			         (double)bounds_us[b] / 1e6);
-		buf_addf(out, "%s_bucket{route=\"%s %s\",le=\"%s\"} %llu\n",
-		         name, op_method(op), op_path(op), le,
-		         (unsigned long long)sum);
+		buf_addf(out, "%s_bucket{%s,le=\"%s\"} %llu\n", name, labels,
+		         le, (unsigned long long)sum);
 	}
-	buf_addf(out, "%s_sum{route=\"%s %s\"} %.6f\n", name, op_method(op),
-	         op_path(op), (double)atomic_load(&o->sum_us) / 1e6);
-	buf_addf(out, "%s_count{route=\"%s %s\"} %llu\n", name, op_method(op),
-	         op_path(op), (unsigned long long)sum);
+	buf_addf(out, "%s_sum{%s} %.6f\n", name, labels,
+	         (double)atomic_load(&o->sum_us) / 1e6);
+	buf_addf(out, "%s_count{%s} %llu\n", name, labels,
+	         (unsigned long long)sum);
 }
 
 static int

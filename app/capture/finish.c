@@ -3,14 +3,10 @@
  */
 #include "base/clock.h"
 #include "capture_private.h"
-#include "finish_names.h"
+#include "finish_rows.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
-
-#define MAX_INLINES PROFILE_MAX_LINES
-#define KERNEL_NAME "[kernel.kallsyms]" /* what pprof tools know */
 
 struct finisher {
 	const struct capture *capture;
@@ -49,99 +45,17 @@ finisher_init(struct finisher *f, const struct host *host,
  */
 
 static int
-hex_build_id(const struct module *m, struct profile *p, uint32_t *out)
-{
-	const uint8_t *id = m->elf ? m->elf->build_id : m->build_id;
-	uint32_t n = m->elf ? m->elf->build_id_size : m->build_id_size;
-	CLEANUP_BUF struct buf hex = BUF_INIT(2 * ELF_MAX_BUILD_ID + 1);
-
-	for (uint32_t i = 0; i < n; i++)
-		buf_addf(&hex, "%02x", id[i]);
-	return buf_err(&hex) ? buf_err(&hex)
-	                     : profile_cstring(p, buf_str(&hex), out);
-}
-
-/* Addresses are of the module, as if it were loaded where it is linked. */
-static void
-mapping_range(const struct module *m, uint64_t vaddr, struct mapping *out)
-{
-	out->limit = UINT64_MAX;
-	if (!m->elf)
-		return;
-	for (uint32_t i = 0; i < m->elf->nsegments; i++) {
-		const struct elf_segment *s = &m->elf->segments[i];
-
-		if (s->type != PT_LOAD || vaddr - s->vaddr >= s->memsz)
-			continue;
-		out->start = s->vaddr;
-		out->limit = s->vaddr + s->memsz;
-		out->offset = s->offset;
-		return;
-	}
-}
-
-static int
-add_mapping(struct finisher *f, struct place at, uint32_t *out)
-{
-	const struct module *m = f->modules->rows[at.module];
-	const char *name = at.module == MODULE_KERNEL ? KERNEL_NAME : m->path;
-	struct mapping row = {.has_functions = true,
-	                      .has_files = true,
-	                      .has_lines = true,
-	                      .has_inlines = true};
-	int rc;
-
-	mapping_range(m, at.vaddr, &row);
-	rc = profile_cstring(f->profile, name, &row.file);
-	if (!rc)
-		rc = hex_build_id(m, f->profile, &row.build_id);
-	return rc ? rc : profile_mapping(f->profile, &row, out);
-}
-
-static int
-add_function(struct profile *p, const struct sym_frame *sym, uint32_t *out)
-{
-	struct function row = {.start_line = sym->start_line};
-	int rc = profile_cstring(p, sym->name, &row.name);
-
-	if (!rc)
-		rc = profile_cstring(p, sym->system_name, &row.system_name);
-	if (!rc)
-		rc = profile_cstring(p, sym->file, &row.file);
-	return rc ? rc : profile_function(p, &row, out);
-}
-
-static int
-add_location(struct finisher *f, uint32_t place)
-{
-	const struct pair *row = &f->capture->trie.places.rows[place];
-	struct place at = {row->a, row->b};
-	struct sym_frame names[MAX_INLINES];
-	struct line lines[MAX_INLINES];
-	size_t n = namer_lookup(&f->namer, at, names, MAX_INLINES);
-	uint32_t mapping = PROFILE_NONE;
-	int rc = 0;
-
-	for (size_t i = 0; i < n && !rc; i++) {
-		lines[i].line = names[i].line;
-		rc = add_function(f->profile, &names[i], &lines[i].function);
-	}
-	if (!rc)
-		rc = add_mapping(f, at, &mapping);
-	if (!rc)
-		rc = profile_location(f->profile, mapping, at.vaddr, lines,
-		                      (uint32_t)n, &f->locations[place]);
-	f->named[place] = n > 0;
-	return rc;
-}
-
-static int
 add_locations(struct finisher *f)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < f->capture->trie.places.n && !rc; i++)
-		rc = add_location(f, i);
+	for (uint32_t i = 0; i < f->capture->trie.places.n && !rc; i++) {
+		const struct pair *row = &f->capture->trie.places.rows[i];
+
+		rc = finish_location(&f->namer, f->profile,
+		                     (struct place){row->a, row->b},
+		                     &f->locations[i], &f->named[i]);
+	}
 	return rc;
 }
 

@@ -1,6 +1,5 @@
 #include "capture/proc.h"
 
-#include "base/file.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -16,16 +15,6 @@ struct procs {
 	uint32_t n;
 	struct process *buckets[BUCKETS];
 };
-
-static void
-process_free(struct process *p)
-{
-	if (!p)
-		return;
-	unwinder_free(p->unwinder);
-	maps_done(&p->maps);
-	free(p);
-}
 
 struct procs *
 procs_new(struct modules *modules, struct sampler *sampler, proc_seen *seen,
@@ -124,52 +113,6 @@ procs_leave(struct procs *p, uint64_t watcher)
 	}
 }
 
-/* --- mappings --------------------------------------------------------------
- */
-
-/* Failures leave a hole: its frames are of no known module. */
-static void
-learn(struct procs *p, struct process *proc, const struct map_seen *seen)
-{
-	const int32_t pids[] = {(int32_t)proc->pid, (int32_t)proc->parent,
-	                        (int32_t)proc->origin};
-	bool replaces = maps_overlap(&proc->maps, seen->start, seen->end);
-	struct map row;
-
-	if (modules_resolve(p->modules, pids, ARRAY_LEN(pids), seen, &row))
-		return;
-	if (maps_add(&proc->maps, &row))
-		return;
-	if (replaces && proc->unwinder)
-		unwinder_flush(proc->unwinder);
-}
-
-static int
-read_maps(struct procs *p, struct process *proc, uint32_t *threads)
-{
-	struct host_ask ask = {.op = HOST_MAPS, .pid = (int32_t)proc->pid};
-	CLEANUP_BUF struct buf text = BUF_INIT(PROCS_MAX_TEXT);
-	CLEANUP_FD int fd = -1;
-	char *line, *rest;
-	int rc = host_fd_value(p->modules->host, &ask, &fd, threads);
-
-	if (!rc)
-		rc = fd_read_all(fd, &text);
-	if (rc)
-		return rc == -ENOENT ? -ESRCH : rc;
-	if (!text.len) /* it has no memory any more */
-		return -ESRCH;
-	rest = text.p;
-	while ((line = strsep(&rest, "\n"))) {
-		struct map_seen seen;
-		bool executable;
-
-		if (!maps_parse(line, &seen, &executable) && executable)
-			learn(p, proc, &seen);
-	}
-	return 0;
-}
-
 int
 procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 {
@@ -181,7 +124,7 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 		return rc;
 	if (!proc->watchers) {
 		proc->parent = proc->origin = pid;
-		rc = read_maps(p, proc, &threads);
+		rc = process_read_maps(proc, p->modules, &threads);
 	}
 	if (rc) {
 		forget(p, pid);
@@ -279,7 +222,7 @@ apply_mmap(struct procs *p, const struct record *r)
 	};
 
 	if (proc && r->mmap.executable)
-		learn(p, proc, &seen);
+		process_learn(proc, p->modules, &seen);
 }
 
 void

@@ -81,3 +81,24 @@ process_stack(struct process *proc, const struct record *r,
 	                  &n);
 	user_frames(proc, pcs, n, out);
 }
+
+void
+process_thread_stack(struct process *proc, const struct proc_thread *t,
+                     struct proc_stack *out)
+{
+	uint64_t pcs[PROCS_MAX_STACK];
+	size_t n = 0;
+
+	out->n = 0;
+	out->end = UNWIND_NO_INFO;
+	if (!proc->unwinder)
+		proc->unwinder = unwinder_new(find_mapping, proc);
+	if (!proc->unwinder)
+		return;
+	out->end = t->regs ? unwind(proc->unwinder, t->regs, t->stack, t->len,
+	                            pcs, ARRAY_LEN(pcs), &n)
+	                   : unwind_blocked(proc->unwinder, t->pc, t->sp,
+	                                    t->stack, t->len, pcs,
+	                                    ARRAY_LEN(pcs), &n);
+	user_frames(proc, pcs, n, out);
+}

@@ -17,8 +17,8 @@
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
 
-static enum capture_error
-start_error(int rc)
+enum capture_error
+analyser_error(int rc)
 {
 	switch (rc) {
 	case -EPERM:
@@ -101,11 +101,27 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 	memcpy(a->blame->ids[ask.slot], m->id, ID_MAX);
 	rc = recorder_start(a->captures, &ask, &job->capture);
 	if (rc) {
-		analyser_fail(a, job, false, start_error(rc), rc);
+		analyser_fail(a, job, false, analyser_error(rc), rc);
 		job_clear(job);
 		return;
 	}
 	job->start_ms = capture_start_ms(job->capture);
+}
+
+static void
+start_snapshot(struct analyser *a, const struct msg_start *m,
+               struct analyser_job *job)
+{
+	int rc;
+
+	job->start_ms = clock_wall_ms();
+	job->npids = m->npids;
+	memcpy(job->pids, m->pids, sizeof(job->pids));
+	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	if (rc) {
+		analyser_fail(a, job, false, analyser_error(rc), rc);
+		job_clear(job);
+	}
 }
 
 static void
@@ -129,7 +145,10 @@ take_start(struct analyser *a, const struct msg_start *m, int *fd)
 	}
 	*job = none;
 	job->out_fd = TAKE_FD(*fd);
-	start(a, m, job);
+	if (m->kind == WORKER_SNAPSHOT)
+		start_snapshot(a, m, job);
+	else
+		start(a, m, job);
 }
 
 static void

@@ -15,6 +15,8 @@ struct analyser_job {
 	pid_t finisher;     /* 0: none yet */
 	pid_t checkpointer; /* 0: none now */
 	int64_t start_ms;
+	uint32_t npids; /* of a snapshot, whose finisher is all there is */
+	int32_t pids[WORKER_MAX_PIDS];
 };
 
 struct analyser {
@@ -51,6 +53,8 @@ analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
                        int fd, bool checkpoint, pid_t *out);
 /* Takes over what that child learnt of symbols, if it ended well. */
 void analyser_learn(struct analyser *a, pid_t child, bool good);
+/* What recorder_start and snapshot_profile fail with. */
+enum capture_error analyser_error(int rc);
 /* DONE without a profile; the scheduler being gone is noticed elsewhere. */
 void analyser_fail(const struct analyser *a, const struct analyser_job *job,
                    bool checkpoint, enum capture_error error, int sys_error);

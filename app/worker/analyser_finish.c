@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/snapshot.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "sandbox.h"
@@ -57,6 +58,19 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 	return msg_send(a->socket, &done, sizeof(done), &summary, 1);
 }
 
+static int
+make_profile(const struct analyser *a, const struct analyser_job *job,
+             const struct host *host, struct profile **out,
+             struct quality *quality)
+{
+	struct snapshot_ask ask = {.pids = job->pids, .npids = job->npids};
+
+	if (job->capture)
+		return capture_profile(job->capture, host, a->symbols, out,
+		                       quality);
+	return snapshot_profile(host, &ask, a->symbols, out, quality);
+}
+
 static enum capture_error
 finish(const struct analyser *a, const struct analyser_job *job,
        const struct host *host, int fd, bool checkpoint, int *sys_error)
@@ -64,11 +78,11 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_FD int summary = -1;
 	struct quality quality;
-	int rc = capture_profile(job->capture, host, a->symbols, &p, &quality);
+	int rc = make_profile(a, job, host, &p, &quality);
 
 	*sys_error = rc;
 	if (rc)
-		return rc == -ENOMEM ? CAPTURE_NO_MEMORY : CAPTURE_INTERNAL;
+		return analyser_error(rc);
 	*sys_error = rc = write_profile(p, fd);
 	if (rc)
 		return CAPTURE_WRITE;

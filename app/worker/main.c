@@ -28,7 +28,7 @@ struct options {
 static const char usage[] =
 	"usage: stoker-worker [--config FILE]\n"
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
-	"                     [--rate HZ] [--config FILE]\n"
+	"                     [--rate HZ] [--type cpu|goroutine] [--config FILE]\n"
 	"       stoker-worker --version | --help\n";
 
 static int
@@ -66,6 +66,15 @@ parse_pids(const char *text, struct once *once)
 }
 
 static int
+parse_type(const char *text, uint32_t *kind)
+{
+	if (strcmp(text, "cpu") != 0 && strcmp(text, "goroutine") != 0)
+		return -EINVAL;
+	*kind = strcmp(text, "cpu") != 0 ? WORKER_SNAPSHOT : WORKER_CPU;
+	return 0;
+}
+
+static int
 take_option(struct options *o, int c)
 {
 	unsigned long n;
@@ -90,6 +99,8 @@ take_option(struct options *o, int c)
 			return -EINVAL;
 		o->once.rate = (uint32_t)n;
 		return 0;
+	case 't':
+		return parse_type(optarg, &o->once.kind);
 	default:
 		return -EINVAL;
 	}
@@ -105,6 +116,7 @@ parse_options(int argc, char **argv, struct options *o)
 		{"out", required_argument, NULL, 'o'},
 		{"rate", required_argument, NULL, 'r'},
 		{"seconds", required_argument, NULL, 's'},
+		{"type", required_argument, NULL, 't'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'},
 		{0},

@@ -67,6 +67,8 @@ enum msg_type {
 	MSG_DONE,
 };
 
+/* What to capture: a SNAPSHOT of all threads has no rate and no duration. */
+enum worker_kind { WORKER_CPU, WORKER_SNAPSHOT };
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
 
 struct msg_analyser {
@@ -80,6 +82,7 @@ struct msg_start {
 	uint32_t rate; /* asked, samples per second of CPU time */
 	char id[ID_MAX];
 	uint64_t duration_ms;
+	uint32_t kind; /* enum worker_kind */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

@@ -39,6 +39,19 @@ struct process {
 	struct process *next;      /* of the same bucket */
 };
 
+void process_free(struct process *p);
+DEFINE_CLEANUP(struct process *, process_free)
+/* Adds a mapping. One whose file can't be had leaves a hole: its frames are
+ * of no known module. */
+void process_learn(struct process *proc, struct modules *modules,
+                   const struct map_seen *seen);
+/*
+ * Learns all that it has now, and how many threads it has.
+ *   Errors   -ESRCH it is gone, -EACCES, -EPERM not ours to see, -ENOMEM
+ */
+MUST_CHECK int process_read_maps(struct process *proc, struct modules *modules,
+                                 uint32_t *threads);
+
 struct procs;
 
 struct procs *procs_new(struct modules *modules, struct sampler *sampler,
@@ -65,3 +78,14 @@ struct proc_stack {
 /* Kernel frames, then user frames, of a sample of this process. */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);
+
+/* A thread outside the sampler's stream: at rest or stopped. */
+struct proc_thread {
+	uint64_t pc, sp;
+	const uint64_t *regs; /* all of them, UNWIND_REGS; NULL: not known */
+	const void *stack;    /* from sp upwards */
+	size_t len;
+};
+/* Its frames. */
+void process_thread_stack(struct process *proc, const struct proc_thread *t,
+                          struct proc_stack *out);

@@ -23,12 +23,17 @@ print_folded(const char *path, struct buf *why)
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
 	struct export_meta meta = {.type = "cpu"};
+	uint32_t type = PROFILE_NONE;
 	int rc = file_read(AT_FDCWD, path, &bytes);
 
 	if (!rc)
 		rc = pprof_decode(bytes.p, bytes.len, MAX_BYTES, &p, why);
 	if (!rc)
-		rc = tree_new(p, profile_type_index(p, "samples"), &t);
+		type = profile_type_index(p, "samples");
+	if (!rc && type == PROFILE_NONE)
+		type = profile_type_index(p, NULL);
+	if (!rc)
+		rc = tree_new(p, type, &t);
 	if (!rc)
 		rc = format_find("folded")->write(t, &meta, &text);
 	return rc ? rc : fd_write_all(STDOUT_FILENO, text.p, text.len);

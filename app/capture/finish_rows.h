@@ -1,0 +1,14 @@
+/*
+ * Rows of a profile, of places and their names.
+ */
+#pragma once
+
+#include "finish_names.h"
+#include "profile/profile.h"
+
+/*
+ * Adds a place as a location, with its functions and its mapping.
+ *   Errors   of profile_location()
+ */
+MUST_CHECK int finish_location(struct namer *n, struct profile *p,
+                               struct place at, uint32_t *out, bool *named);

@@ -1,0 +1,50 @@
+/*
+ * Threads as the opener reads them: what the kernel tells of each, and a copy
+ * of its stack. Texts are as in /proc; nothing of them is parsed before they
+ * are here but the stack pointer.
+ *
+ * One file per batch: a row for each thread that was asked for, then, at
+ * threads_stack_at(), room for as many stacks. It is sparse: what no stack
+ * fills costs nothing.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+#define THREADS_MAX_STACK ((uint32_t)256 << 10)
+#define THREADS_MAX_BYTES ((size_t)32 << 20) /* of a batch's stacks */
+#define THREADS_MAX_LINK  256
+
+enum thread_how {
+	THREAD_GONE,
+	THREAD_UNREAD,  /* it runs, or never stood still, and did not stop */
+	THREAD_BLOCKED, /* it did not run while its stack was copied */
+	THREAD_STOPPED, /* by ptrace, for stop_ns; regs are set */
+};
+
+struct thread_row {
+	int32_t tid;
+	uint32_t how; /* enum thread_how */
+	uint32_t stack_bytes;
+	uint64_t stop_ns;
+	struct user_regs_struct regs;
+	/* NUL-terminated; "" where the kernel tells nothing. */
+	char call[192]; /* /proc/PID/task/TID/syscall */
+	char stat[256]; /* the part that counts: name and state */
+	char wchan[64];
+};
+
+struct thread_link {
+	char text[THREADS_MAX_LINK]; /* "" unknown; a long one is cut short */
+};
+
+/* Where in the file the stack of row i is, of n rows with room each. */
+static inline size_t
+threads_stack_at(size_t n, size_t i, size_t room)
+{
+	size_t page = 4096, rows = n * sizeof(struct thread_row);
+
+	return (rows + page - 1) / page * page + i * room;
+}

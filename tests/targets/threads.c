@@ -1,0 +1,335 @@
+/*
+ * Threads that wait in every common way, and one that works.
+ *
+ *	threads COUNT [still]
+ *
+ * COUNT threads take turns at the kinds below; each is named like its kind
+ * and begins with begin(). One more, "spin", works all the time unless it's
+ * told to be still. Prints "ready" when all are where they stay. Then each
+ * line on stdin is answered by a number: the nanoseconds for which "spin" was
+ * neither on a CPU nor waiting for one, from some start on. A thread that
+ * never sleeps is so only while somebody stops it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define MAX      20000
+#define STACK    (256 << 10)
+#define DEEP     40 /* frames below, at most */
+
+static pthread_mutex_t free_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static sem_t empty;
+static int silent[2]; /* a pipe */
+static int event, listener, epoll;
+static volatile uint64_t work;
+static long arrived; /* threads just before their wait */
+
+static void
+arrive(void)
+{
+	__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL);
+}
+
+NOINLINE void
+wait_cond(void)
+{
+	pthread_mutex_lock(&free_mutex);
+	arrive();
+	for (;;)
+		pthread_cond_wait(&never, &free_mutex);
+}
+
+NOINLINE void
+wait_mutex(void)
+{
+	arrive();
+	pthread_mutex_lock(&held_mutex);
+	abort(); /* main has it */
+}
+
+NOINLINE void
+wait_sem(void)
+{
+	arrive();
+	while (sem_wait(&empty))
+		;
+	abort();
+}
+
+NOINLINE void
+wait_epoll(void)
+{
+	struct epoll_event e;
+
+	arrive();
+	while (epoll_wait(epoll, &e, 1, -1) <= 0)
+		;
+	abort();
+}
+
+NOINLINE void
+wait_poll(void)
+{
+	struct pollfd p[] = {{silent[0], POLLIN, 0}, {event, POLLIN, 0}};
+
+	arrive();
+	while (poll(p, 2, -1) <= 0)
+		;
+	abort();
+}
+
+NOINLINE void
+wait_read(void)
+{
+	char c;
+
+	arrive();
+	while (read(silent[0], &c, 1) < 0)
+		;
+	abort();
+}
+
+NOINLINE void
+wait_event(void)
+{
+	uint64_t n;
+
+	arrive();
+	while (read(event, &n, sizeof(n)) < 0)
+		;
+	abort();
+}
+
+NOINLINE void
+wait_accept(void)
+{
+	arrive();
+	while (accept(listener, NULL, NULL) < 0)
+		;
+	abort();
+}
+
+NOINLINE void
+wait_sleep(void)
+{
+	struct timespec day = {86400, 0};
+
+	arrive();
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &day, NULL))
+		;
+	abort();
+}
+
+static const struct kind {
+	const char *name;
+	void (*wait)(void);
+} kinds[] = {
+	{"cond", wait_cond},   {"mutex", wait_mutex},   {"sem", wait_sem},
+	{"epoll", wait_epoll}, {"poll", wait_poll},     {"read", wait_read},
+	{"event", wait_event}, {"accept", wait_accept}, {"sleep", wait_sleep},
+};
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* --- threads ---------------------------------------------------------------
+ */
+
+NOINLINE void
+descend(const struct kind *kind, int left)
+{
+	volatile char room[100];
+
+	room[0] = (char)left;
+	if (left)
+		descend(kind, left - 1);
+	else
+		kind->wait();
+	room[1] = room[0];
+}
+
+static void *
+begin(void *arg)
+{
+	intptr_t i = (intptr_t)arg;
+	const struct kind *kind = &kinds[(size_t)i % KINDS];
+
+	pthread_setname_np(pthread_self(), kind->name);
+	descend(kind, (int)(i % DEEP));
+	return NULL;
+}
+
+static int64_t
+now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* Time for which we waited for a CPU; that of now is accounted already. */
+static int64_t
+waited(void)
+{
+	long long ran = 0, wait = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+
+	if (!f || fscanf(f, "%lld %lld", &ran, &wait) != 2)
+		abort();
+	fclose(f);
+	return wait;
+}
+
+/* The clock less the time on a CPU and waiting for one; taken anew when we
+ * lose the CPU in between. */
+static int64_t
+not_runnable(void)
+{
+	int64_t wait, again = waited(), t;
+
+	do {
+		wait = again;
+		t = now(CLOCK_MONOTONIC) - now(CLOCK_THREAD_CPUTIME_ID);
+		again = waited();
+	} while (again != wait);
+	return t - wait;
+}
+
+static int asked;
+static int64_t answer;
+static sem_t answered;
+
+NOINLINE void
+spin_on(void)
+{
+	for (;; work++) {
+		if (!__atomic_exchange_n(&asked, 0, __ATOMIC_ACQ_REL))
+			continue;
+		answer = not_runnable();
+		sem_post(&answered);
+	}
+}
+
+static void *
+begin_spin(void *arg)
+{
+	pthread_setname_np(pthread_self(), "spin");
+	arrive();
+	spin_on();
+	return arg;
+}
+
+static void
+start(void *(*run)(void *), intptr_t arg)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	if (pthread_create(&thread, &attr, run, (void *)arg)) {
+		perror("threads");
+		exit(1);
+	}
+	pthread_attr_destroy(&attr);
+}
+
+/* --- where they are --------------------------------------------------------
+ */
+
+/* Sleeping, or the one that never does. */
+static int
+is_settled(const char *tid)
+{
+	char path[300], text[512] = "";
+	const char *close;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", tid);
+	f = fopen(path, "r");
+	if (!f || !fgets(text, sizeof(text), f))
+		abort();
+	fclose(f);
+	close = strrchr(text, ')');
+	return strtol(tid, NULL, 10) == getpid() || strstr(text, "(spin)") ||
+	       (close && close[1] && close[2] == 'S');
+}
+
+static void
+wait_until_settled(void)
+{
+	const struct dirent *e;
+	int unsettled;
+	DIR *dir = opendir("/proc/self/task");
+
+	if (!dir)
+		abort();
+	do {
+		sched_yield();
+		rewinddir(dir);
+		for (unsettled = 0; (e = readdir(dir));)
+			if (e->d_name[0] != '.')
+				unsettled += !is_settled(e->d_name);
+	} while (unsettled);
+	closedir(dir);
+}
+
+static void
+open_all(void)
+{
+	if (pipe(silent) || sem_init(&empty, 0, 0) || sem_init(&answered, 0, 0))
+		abort();
+	event = eventfd(0, 0);
+	epoll = epoll_create1(0);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	if (event < 0 || epoll < 0 || listen(listener, 1))
+		abort();
+	pthread_mutex_lock(&held_mutex);
+}
+
+int
+main(int argc, char **argv)
+{
+	long count = argc > 1 ? strtol(argv[1], NULL, 10) : (long)KINDS;
+	int spins = argc < 3;
+	char line[16];
+
+	if (count < 0 || count > MAX)
+		return 2;
+	open_all();
+	for (long i = 0; i < count; i++)
+		start(begin, i);
+	if (spins)
+		start(begin_spin, 0);
+	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < count + spins)
+		sched_yield();
+	pthread_mutex_lock(&free_mutex); /* so no cond is still before it */
+	pthread_mutex_unlock(&free_mutex);
+	wait_until_settled();
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		__atomic_store_n(&asked, spins, __ATOMIC_RELEASE);
+		if (spins && sem_wait(&answered))
+			abort();
+		printf("%lld\n", (long long)answer);
+		fflush(stdout);
+	}
+	return 0;
+}

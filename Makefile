@@ -24,7 +24,7 @@ WORKER_DIRS := worker capture store profile base
 CLI_DIRS    := cli store profile base
 TEST_DIRS   := api endpoint worker capture cli store profile base
 LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
-	-liberty -lunwind-x86_64 -lunwind -ldeflate -linih -lcap -lseccomp \
+	-liberty -lunwind-x86_64 -lunwind -ldeflate -llzma -linih -lcap -lseccomp \
 	-lpthread -lm
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
 

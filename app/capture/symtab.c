@@ -20,17 +20,21 @@ find_typed(const struct elf_image *e, uint32_t type, struct symtab_place *out)
 	return 0;
 }
 
+#define MAX_TABLES 2 /* that make up one piece */
+
 /* Rows of an image before they are written; names are the file's own. */
 struct draft {
 	struct symtab_row *rows;
 	size_t n;
-	const char *names;
-	size_t names_size;
+	char *names[MAX_TABLES];
+	unsigned ntables;
 };
 
 static void
 draft_done(struct draft *d)
 {
+	for (unsigned i = 0; i < d->ntables; i++)
+		free(d->names[i]);
 	free(d->rows);
 }
 
@@ -81,15 +85,23 @@ keep_best(struct draft *d)
 	d->n = n;
 }
 
+/* The symbols of one table, as the file has them. */
+struct table {
+	const Elf64_Sym *syms;
+	size_t n;
+	const char *names;
+	size_t names_size;
+};
+
 static bool
-is_function(const struct draft *d, const Elf64_Sym *s)
+is_function(const struct table *t, const Elf64_Sym *s)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 
 	return (type == STT_FUNC || type == STT_GNU_IFUNC) &&
 	       s->st_shndx != SHN_UNDEF && s->st_value &&
-	       s->st_value < UINT64_MAX && s->st_name < d->names_size &&
-	       d->names[s->st_name];
+	       s->st_value < UINT64_MAX && s->st_name < t->names_size &&
+	       t->names[s->st_name];
 }
 
 static uint64_t
@@ -102,36 +114,39 @@ end_of(const Elf64_Sym *s)
 }
 
 static int
-fill(struct draft *d, const Elf64_Sym *syms, size_t n)
+add_rows(struct draft *d, const struct table *t)
 {
-	size_t count = 0;
+	struct symtab_row *more;
+	size_t count = d->n;
 
-	for (size_t i = 0; i < n; i++)
-		count += is_function(d, &syms[i]);
-	if (!count)
+	for (size_t i = 0; i < t->n; i++)
+		count += is_function(t, &t->syms[i]);
+	if (count == d->n)
 		return -ENODATA;
-	d->rows = calloc(count, sizeof(*d->rows));
-	if (!d->rows)
+	more = reallocarray(d->rows, count, sizeof(*more));
+	if (!more)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		if (is_function(d, &syms[i]))
+	d->rows = more;
+	for (size_t i = 0; i < t->n; i++) {
+		const Elf64_Sym *s = &t->syms[i];
+
+		if (is_function(t, s))
 			d->rows[d->n++] = (struct symtab_row){
-				.start = syms[i].st_value,
-				.end = end_of(&syms[i]),
-				.name = d->names + syms[i].st_name,
-				.rank = ELF64_ST_BIND(syms[i].st_info),
+				.start = s->st_value,
+				.end = end_of(s),
+				.name = t->names + s->st_name,
+				.rank = ELF64_ST_BIND(s->st_info),
 			};
-	qsort(d->rows, d->n, sizeof(*d->rows), by_start);
-	keep_best(d);
+	}
 	return 0;
 }
 
 static int
-build_from(const struct elf_image *e, const struct symtab_place *at,
-           struct buf *out)
+add_table(struct draft *d, const struct elf_image *e,
+          const struct symtab_place *at)
 {
-	CLEANUP(draft_done) struct draft d = {0};
 	CLEANUP_FREE void *syms = NULL, *names = NULL;
+	struct table t;
 	int r = elf_copy(e, at->symbols, at->size,
 	                 SYMTAB_MAX_ROWS * sizeof(Elf64_Sym), &syms);
 
@@ -140,26 +155,70 @@ build_from(const struct elf_image *e, const struct symtab_place *at,
 		             &names);
 	if (r)
 		return r;
-	d.names = names;
-	d.names_size = (size_t)at->names_size;
-	r = fill(&d, syms, (size_t)at->size / sizeof(Elf64_Sym));
-	return r ? r : symtab_write(d.rows, d.n, out);
+	t = (struct table){syms, (size_t)at->size / sizeof(Elf64_Sym), names,
+	                   (size_t)at->names_size};
+	r = add_rows(d, &t);
+	if (!r)
+		d->names[d->ntables++] = TAKE(names);
+	return r;
+}
+
+static int
+add_symtab(struct draft *d, const struct elf_image *e)
+{
+	struct symtab_place at;
+
+	return find_typed(e, SHT_SYMTAB, &at) ? -ENODATA : add_table(d, e, &at);
+}
+
+static int
+add_dynamic(struct draft *d, const struct elf_image *e)
+{
+	struct symtab_place at;
+	int r = -ENODATA;
+
+	if (!find_typed(e, SHT_DYNSYM, &at))
+		r = add_table(d, e, &at);
+	if (r && r != -ENOMEM && !symtab_dynamic(e, &at))
+		r = add_table(d, e, &at);
+	return r;
+}
+
+/* Functions that the dynamic symbols don't have. */
+static int
+add_embedded(struct draft *d, const struct elf_image *e)
+{
+	CLEANUP_ELF struct elf_image *inner = NULL;
+	int r = elf_open_debugdata(e, &inner);
+
+	return r ? r : add_symtab(d, inner);
+}
+
+static int
+add_tables(struct draft *d, const struct elf_image *elf,
+           const struct elf_image *debug)
+{
+	int r = debug ? add_symtab(d, debug) : -ENODATA, more;
+
+	if (r && r != -ENOMEM)
+		r = add_symtab(d, elf);
+	if (!r || r == -ENOMEM)
+		return r;
+	r = add_dynamic(d, elf);
+	more = r == -ENOMEM ? r : add_embedded(d, elf);
+	return more == -ENOMEM || !more ? more : r;
 }
 
 int
 symtab_build(const struct elf_image *elf, const struct elf_image *debug,
              struct buf *out)
 {
-	struct symtab_place at;
-	int r = -ENODATA;
+	CLEANUP(draft_done) struct draft d = {0};
+	int r = add_tables(&d, elf, debug);
 
-	if (debug && !find_typed(debug, SHT_SYMTAB, &at))
-		r = build_from(debug, &at, out);
-	if (r && r != -ENOMEM && !find_typed(elf, SHT_SYMTAB, &at))
-		r = build_from(elf, &at, out);
-	if (r && r != -ENOMEM && !find_typed(elf, SHT_DYNSYM, &at))
-		r = build_from(elf, &at, out);
-	if (r && r != -ENOMEM && !symtab_dynamic(elf, &at))
-		r = build_from(elf, &at, out);
-	return r;
+	if (r)
+		return r;
+	qsort(d.rows, d.n, sizeof(*d.rows), by_start);
+	keep_best(&d);
+	return symtab_write(d.rows, d.n, out);
 }

@@ -302,6 +302,24 @@ reap(struct analyser *a)
 /* --- the process -----------------------------------------------------------
  */
 
+/* Rings are emptied in time, and the end of a capture is not slept over. */
+static int
+wait_ms(const struct analyser *a)
+{
+	uint64_t wait = CAPTURES_DRAIN_MS, left;
+
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		const struct capture *c = a->jobs[i].capture;
+
+		if (!c)
+			continue;
+		left = capture_duration_ns(c) - capture_elapsed_ns(c);
+		if (left / (uint64_t)NS_PER_MS < wait)
+			wait = left / (uint64_t)NS_PER_MS + 1;
+	}
+	return (int)wait;
+}
+
 static int
 wait_for_work(struct analyser *a)
 {
@@ -309,7 +327,7 @@ wait_for_work(struct analyser *a)
 	                               {a->signals, POLLIN, 0}};
 	size_t n = recorder_poll(a->captures, fds + 2, MAX_POLL - 2);
 
-	if (poll(fds, 2 + n, n ? CAPTURES_DRAIN_MS : -1) < 0)
+	if (poll(fds, 2 + n, n ? wait_ms(a) : -1) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents)
 		reap(a);

@@ -21,10 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELF_MAX_SEGMENTS 64
-#define ELF_MAX_SECTIONS 65536
-#define ELF_MAX_BUILD_ID 64
-#define ELF_MAX_NAME     256
+#define ELF_MAX_SEGMENTS  64
+#define ELF_MAX_SECTIONS  65536
+#define ELF_MAX_BUILD_ID  64
+#define ELF_MAX_NAME      256
+#define ELF_MAX_DEBUGDATA ((size_t)64 << 20) /* bytes, unpacked */
 
 struct elf_segment {
 	uint32_t type, flags; /* PT_*, PF_* */
@@ -125,3 +126,14 @@ MUST_CHECK int elf_debuglink(const struct elf_image *e, char name[ELF_MAX_NAME],
  */
 MUST_CHECK int
 elf_debug_matches(const struct elf_image *e, const struct elf_image *debug);
+/*
+ * The small image that .gnu_debugdata holds: the symbols that stripping took
+ * away, packed by xz.
+ *
+ *   Owns     *out is the caller's, elf_free() it
+ *   Errors   -ENOENT none, -EINVAL not xz, -E2BIG past ELF_MAX_DEBUGDATA,
+ *            what elf_open_memory fails with; *out untouched
+ *   Source   GDB manual, "Debugging information in a special section"
+ */
+MUST_CHECK int
+elf_open_debugdata(const struct elf_image *e, struct elf_image **out);

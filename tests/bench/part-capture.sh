@@ -8,8 +8,7 @@ if wanted result_ready_ms worker_cpu_us_per_sample worker_rss_mb; then
     finished "$(start bench-demo 5)"
     echo
   done >"$STATE/results"
-  row result_ready_ms "$(jq -r 'def ms: (.[:19] + "Z" | fromdateiso8601) * 1000 + (.[20:23] | tonumber);
-    (.completedAt | ms) - (.startedAt | ms) - .quality.durationMs' "$STATE/results" | median)" ms - - - "$ROUNDS"
+  row result_ready_ms "$(jq -r "$RESULT_MS" "$STATE/results" | median)" ms - - - "$ROUNDS"
   row worker_cpu_us_per_sample "$(jq -r '.quality.workerCpuNs / 1000 / .sampleCount' "$STATE/results" | median)" us - - - "$ROUNDS"
   row worker_rss_mb "$(rss_mb "$(<"$STATE/pid/worker")" $(pgrep -P "$(<"$STATE/pid/worker")"))" MiB - - - 1
   e2e_stop

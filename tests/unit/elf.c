@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <lzma.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -157,6 +158,89 @@ TEST(without_section_headers_all_but_sections_is_found)
 	ck_assert(has_function(whole, "qsort"));
 	ck_assert(has_function(cut, "qsort"));
 	free(f.p);
+}
+END
+
+	/* Puts more at the end of f as its .gnu_debugdata, in place of the
+         * debug link that stripping left; false: there is none. */
+	static bool
+	embed(struct file *f, const uint8_t *more, size_t n)
+{
+	static const char old[] = ".gnu_debuglink";
+	Elf64_Shdr *s = (Elf64_Shdr *)(f->p + header(f)->e_shoff);
+	char *names = f->p + s[header(f)->e_shstrndx].sh_offset;
+	unsigned i = 0;
+
+	while (i < header(f)->e_shnum && strcmp(names + s[i].sh_name, old) != 0)
+		i++;
+	if (i == header(f)->e_shnum)
+		return false;
+	strcpy(names + s[i].sh_name, ".gnu_debugdata");
+	s[i].sh_offset = f->n;
+	s[i].sh_size = n;
+	f->p = realloc(f->p, f->n + n);
+	memcpy(f->p + f->n, more, n);
+	f->n += n;
+	return true;
+}
+
+static size_t
+pack(const struct file *f, uint8_t **out)
+{
+	size_t max = lzma_stream_buffer_bound(f->n), n = 0;
+
+	*out = malloc(max);
+	ck_assert_int_eq(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL,
+	                                         (uint8_t *)f->p, f->n, *out,
+	                                         &n, max),
+	                 LZMA_OK);
+	return n;
+}
+
+TEST(functions_of_gnu_debugdata_join_the_dynamic_ones)
+{
+	struct file f = slurp(libc_path()), inner = slurp("/proc/self/exe");
+	CLEANUP_ELF struct elf_image *e = NULL;
+	CLEANUP_FREE uint8_t *packed = NULL;
+	size_t n = pack(&inner, &packed);
+
+	if (!embed(&f, packed, n))
+		SKIP("this C library has no debug link to replace");
+	ck_assert_int_eq(elf_open_memory(f.p, f.n, &e), 0);
+	ck_assert(has_function(e, "qsort"));
+	ck_assert(has_function(e, "has_function"));
+	free(inner.p);
+	free(f.p);
+}
+END
+
+TEST(gnu_debugdata_that_is_no_xz_or_too_much_is_refused)
+{
+	struct file zeros = {calloc(1, ELF_MAX_DEBUGDATA + 1),
+	                     ELF_MAX_DEBUGDATA + 1};
+	CLEANUP_FREE uint8_t *packed = NULL;
+	size_t n = pack(&zeros, &packed);
+	const struct {
+		uint8_t flip; /* of the magic */
+		size_t size;
+		int error;
+	} rows[] = {{0, n, -E2BIG}, {1, n, -EINVAL}, {0, 99, -EINVAL}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct file f = slurp(libc_path());
+		CLEANUP_ELF struct elf_image *e = NULL;
+		struct elf_image *none = NULL;
+
+		packed[0] ^= rows[i].flip;
+		if (!embed(&f, packed, rows[i].size))
+			SKIP("this C library has no debug link to replace");
+		ck_assert_int_eq(elf_open_memory(f.p, f.n, &e), 0);
+		ck_assert_int_eq(elf_open_debugdata(e, &none), rows[i].error);
+		ck_assert(has_function(e, "qsort"));
+		packed[0] ^= rows[i].flip;
+		free(f.p);
+	}
+	free(zeros.p);
 }
 END
 
@@ -337,6 +421,8 @@ END
               offsets_and_addresses_map_both_ways,
               the_bias_of_a_mapping_is_the_loaders,
               without_section_headers_all_but_sections_is_found,
+              functions_of_gnu_debugdata_join_the_dynamic_ones,
+              gnu_debugdata_that_is_no_xz_or_too_much_is_refused,
               the_vdso_is_read_from_memory, what_is_no_elf_of_ours_is_refused,
               a_directory_is_refused_and_stays_the_callers,
               a_file_cut_short_under_us_is_an_error_not_a_signal,

@@ -7,6 +7,7 @@
 #include "../../app/capture/cfi.h"
 
 #include "capture/unwind.h"
+#include "lib/frames_image.h"
 
 #include <elf.h>
 #include <stdint.h>
@@ -22,14 +23,6 @@
 enum { AARCH64 = 1, DEBUG = 2, BLOCKED = 4 }; /* flags */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-struct wrapped {
-	Elf64_Ehdr head;
-	Elf64_Phdr load;
-	Elf64_Shdr sections[3];
-	char names[32];
-	uint8_t frames[];
-};
 
 static bool
 find(void *arg, uint64_t addr, struct unwind_mapping *out)
@@ -93,45 +86,15 @@ walk_frames(struct unwinder *u, const struct cfi_section *s, unsigned flags)
 static struct elf_image *
 wrap(unsigned flags, const uint8_t *frames, size_t n)
 {
-	static const char names[] = "\0.eh_frame\0.debug_frame\0";
-	size_t size = sizeof(struct wrapped) + n;
-	struct wrapped *w = calloc(1, size);
-	struct elf_image *e = NULL;
+	struct frames_image what = {
+		.machine = flags & AARCH64 ? EM_AARCH64 : EM_X86_64,
+		.section = flags & DEBUG ? ".debug_frame" : ".eh_frame",
+		.vaddr = VADDR,
+		.frames = frames,
+		.frames_size = n,
+	};
 
-	if (!w)
-		abort();
-	memcpy(w->head.e_ident, ELFMAG "\2\1\1", 7);
-	w->head.e_machine = flags & AARCH64 ? EM_AARCH64 : EM_X86_64;
-	w->head.e_phoff = offsetof(struct wrapped, load);
-	w->head.e_phnum = 1;
-	w->head.e_phentsize = sizeof(w->load);
-	w->head.e_shoff = offsetof(struct wrapped, sections);
-	w->head.e_shnum = 3;
-	w->head.e_shentsize = sizeof(w->sections[0]);
-	w->head.e_shstrndx = 2;
-	w->load = (Elf64_Phdr){.p_type = PT_LOAD,
-	                       .p_flags = PF_X,
-	                       .p_vaddr = VADDR,
-	                       .p_filesz = size,
-	                       .p_memsz = size};
-	w->sections[1] = (Elf64_Shdr){
-		.sh_name = flags & DEBUG ? 11 : 1,
-		.sh_type = SHT_PROGBITS,
-		.sh_addr = VADDR + sizeof(*w),
-		.sh_offset = sizeof(*w),
-		.sh_size = n,
-	};
-	w->sections[2] = (Elf64_Shdr){
-		.sh_type = SHT_STRTAB,
-		.sh_offset = offsetof(struct wrapped, names),
-		.sh_size = sizeof(names),
-	};
-	memcpy(w->names, names, sizeof(names));
-	memcpy(w->frames, frames, n);
-	if (elf_open_memory(w, size, &e))
-		abort();
-	free(w);
-	return e;
+	return frames_image(&what);
 }
 
 static void
@@ -174,8 +137,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	memcpy(copy, data + 1, n - 1);
 	s.debug = data[0] & DEBUG;
-	s.bytes = (struct cfi_bytes){
-		s.debug ? 0 : VADDR + sizeof(struct wrapped), n - 1, copy};
+	s.bytes = (struct cfi_bytes){s.debug ? 0 : VADDR, n - 1, copy};
 	walk(e, &s, data[0]);
 	return 0;
 }

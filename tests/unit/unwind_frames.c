@@ -1,0 +1,331 @@
+/*
+ * Kinds of frames that few programs have, each met at a known place: x86-64
+ * from assembly written for it, aarch64 as clang 14 compiles
+ *
+ *	long f(long x) { return g(x) + g(x + 1); }
+ *
+ * with -O1 -mbranch-protection=pac-ret.
+ */
+#include "capture/unwind.h"
+#include "lib/frames_image.h"
+#include "lib/test.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define BIAS  UINT64_C(0x550000000000)
+#define STACK UINT64_C(0x7ffc00000000)
+#define AT(i) (STACK + 8 * (i)) /* address of a word of the stack */
+#define WORDS 100
+#define MAX   8
+
+/* .debug_frame of what follows, with the code from 0 on:
+ *	0x00 f      push %rbp; at 1 CFA is rsp+16; mov %rsp, %rbp; at 4 it is
+ *	            rbp+16; pop %rbp; at 5 it is rsp+8, rbp still at CFA-16; ret
+ *	0x06 plt    from 7 on the expression of a PLT
+ *	0x11 drap   at 0x12 CFA is *(rbp-8), rbp at *rbp
+ *	0x13 based  CFA is rbx+16
+ *	0x15 saves  CFA is rsp+16, rbx at CFA-16
+ *	0x17 start  the return address is undefined
+ *	0x19 deref  CFA is *(rsp+8)+8, rbp is *(rsp+16)-8
+ *	0x1b lost   rbp is in r12 */
+static const uint8_t x86_frames[] = {
+	0x14, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00, 0x01, 0x78,
+	0x10, 0x0c, 0x07, 0x08, 0x90, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x41, 0x0e, 0x10, 0x86, 0x02, 0x43, 0x0d, 0x06, 0x41, 0x0c, 0x07, 0x08,
+	0x00, 0x00, 0x00, 0x00, 0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x41, 0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f,
+	0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22, 0x00, 0x00, 0x24, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x41, 0x0f, 0x03, 0x76,
+	0x78, 0x06, 0x10, 0x06, 0x02, 0x76, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x0c, 0x03, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x15, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0e, 0x10, 0x83, 0x02,
+	0x00, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x17, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x07, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x19, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x0f, 0x05, 0x77, 0x08, 0x06, 0x23, 0x08, 0x16, 0x06, 0x05, 0x77, 0x10,
+	0x06, 0x38, 0x1c, 0x00, 0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x1b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x09, 0x06, 0x0c, 0x00, 0x00, 0x00, 0x00, 0x00,
+};
+enum {
+	F = 0,
+	PLT = 6,
+	DRAP = 0x11,
+	BASED = 0x13,
+	SAVES = 0x15,
+	START = 0x17,
+	DEREF = 0x19,
+	HAS_R12 = 0x1b
+};
+
+/* .debug_frame of f, at 0: from 16 on CFA is x29+32, x30 at CFA-24, x29 at
+ * CFA-32. */
+static const uint8_t arm_frames[] = {
+	0x14, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x04, 0x00, 0x08,
+	0x00, 0x01, 0x7c, 0x1e, 0x0c, 0x1f, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x38, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x44, 0x2d, 0x4c, 0x0c, 0x1d, 0x20, 0x93,
+	0x02, 0x94, 0x04, 0x9e, 0x06, 0x9d, 0x08, 0x00, 0x00,
+};
+#define ARM_SIZE 0x38
+static const uint8_t arm_sigreturn[] = {0x68, 0x11, 0x80, 0xd2,
+                                        0x01, 0x00, 0x00, 0xd4};
+
+struct run {
+	struct unwind_mapping m;
+	struct elf_image *elf;
+	struct unwind_table *table;
+	uint64_t regs[UNWIND_REGS];
+	uint64_t stack[WORDS];
+	uint64_t pcs[MAX];
+	size_t n;
+};
+
+static bool
+find(void *arg, uint64_t addr, struct unwind_mapping *out)
+{
+	const struct run *r = arg;
+
+	if (addr < r->m.start || addr >= r->m.end)
+		return false;
+	*out = r->m;
+	return true;
+}
+
+static void
+prepare(struct run *r, const struct frames_image *what)
+{
+	*r = (struct run){.m = {.start = BIAS, .end = BIAS + 8192, BIAS}};
+	r->elf = frames_image(what);
+	ck_assert_int_eq(unwind_table_new(r->elf, &r->table), 0);
+	r->m.table = r->table;
+}
+
+static void
+prepare_x86(struct run *r, uint64_t pc)
+{
+	prepare(r, &(struct frames_image){.machine = EM_X86_64,
+	                                  .section = ".debug_frame",
+	                                  .frames = x86_frames,
+	                                  .frames_size = sizeof(x86_frames)});
+	r->regs[8] = BIAS + pc;
+	r->regs[7] = STACK;
+}
+
+static void
+prepare_arm(struct run *r, uint64_t pc)
+{
+	static uint8_t code[ARM_SIZE + sizeof(arm_sigreturn)];
+
+	memcpy(code + ARM_SIZE, arm_sigreturn, sizeof(arm_sigreturn));
+	prepare(r, &(struct frames_image){.machine = EM_AARCH64,
+	                                  .section = ".debug_frame",
+	                                  .code = code,
+	                                  .code_size = sizeof(code),
+	                                  .frames = arm_frames,
+	                                  .frames_size = sizeof(arm_frames)});
+	r->regs[32] = BIAS + pc;
+	r->regs[31] = STACK;
+}
+
+/* The callers are at these addresses of the code, and the last is the root. */
+static void
+assert_callers(struct run *r, const uint64_t *callers, size_t n)
+{
+	struct unwinder *u = unwinder_new_for(r->elf->machine, find, r);
+	enum unwind_end end = unwind(u, r->regs, r->stack, sizeof(r->stack),
+	                             r->pcs, MAX, &r->n);
+
+	ck_assert_int_eq(end, UNWIND_ROOT);
+	ck_assert_uint_eq(r->n, n + 1);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_uint_eq(r->pcs[i + 1], BIAS + callers[i]);
+	unwinder_free(u);
+	unwind_table_free(r->table);
+	elf_free(r->elf);
+}
+#define ASSERT_CALLERS(r, ...)                             \
+	assert_callers(r, (const uint64_t[]){__VA_ARGS__}, \
+	               sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+
+#define TO_START (START + 1) /* addresses that calls return to */
+#define TO_F     (F + 5)     /* there rbp has to be known */
+#define TO_BASED (BASED + 1) /* and there rbx */
+
+TEST(a_return_address_on_top_of_the_stack_is_found)
+{
+	struct run r;
+
+	prepare_x86(&r, F);
+	r.stack[0] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+TEST(a_frame_pointer_leads_to_the_caller)
+{
+	struct run r;
+
+	prepare_x86(&r, F + 4);
+	r.regs[6] = AT(2);
+	r.stack[3] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+/* The rule in an epilogue still names the slot, which is below rsp then. */
+TEST(a_frame_pointer_that_was_popped_is_in_its_register)
+{
+	struct run r;
+
+	prepare_x86(&r, F + 5);
+	r.regs[6] = AT(4);
+	r.stack[0] = BIAS + TO_F;
+	r.stack[5] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+TEST(a_plt_slot_has_one_word_pushed_from_its_middle_on)
+{
+	struct run r;
+
+	prepare_x86(&r, PLT + 4);
+	r.stack[0] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+	prepare_x86(&r, PLT + 5); /* 11 bytes into 16 */
+	r.stack[1] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+TEST(a_realigned_stack_is_left_through_its_frame_pointer)
+{
+	struct run r;
+
+	prepare_x86(&r, DRAP + 1);
+	r.regs[6] = AT(2);
+	r.stack[1] = AT(5);
+	r.stack[2] = AT(8);
+	r.stack[4] = BIAS + TO_F;
+	r.stack[9] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+TEST(a_frame_based_on_another_register_is_walked_by_all_of_them)
+{
+	struct run r;
+
+	prepare_x86(&r, SAVES);
+	r.stack[0] = AT(4);
+	r.stack[1] = BIAS + TO_BASED;
+	r.stack[5] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_BASED, TO_START);
+}
+END
+
+TEST(expressions_tell_the_frame_and_the_frame_pointer)
+{
+	struct run r;
+
+	prepare_x86(&r, DEREF);
+	r.stack[1] = AT(4);
+	r.stack[2] = AT(7);
+	r.stack[4] = BIAS + TO_F;
+	r.stack[7] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+TEST(a_frame_pointer_kept_in_another_register_is_found_there)
+{
+	struct run r;
+
+	prepare_x86(&r, HAS_R12);
+	r.regs[20] = AT(3);
+	r.stack[0] = BIAS + TO_F;
+	r.stack[4] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+#define ARM_OUTSIDE 4096                   /* code without tables */
+#define SIGNED      (UINT64_C(0x2b) << 48) /* by pointer authentication */
+
+TEST(aarch64_leaf_functions_have_their_caller_in_the_link_register)
+{
+	struct run r;
+
+	prepare_arm(&r, 0);
+	r.regs[30] = BIAS + ARM_OUTSIDE;
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+}
+END
+
+TEST(aarch64_return_addresses_are_stripped_of_their_signature)
+{
+	struct run r;
+
+	prepare_arm(&r, 0x14);
+	r.regs[29] = STACK;
+	r.stack[1] = SIGNED | (BIAS + ARM_OUTSIDE);
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+	prepare_arm(&r, 4);
+	r.regs[30] = SIGNED | (BIAS + ARM_OUTSIDE);
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+}
+END
+
+TEST(aarch64_code_without_tables_is_walked_by_its_frame_records)
+{
+	struct run r;
+
+	prepare_arm(&r, ARM_OUTSIDE);
+	r.regs[29] = AT(2);
+	r.stack[2] = AT(6);
+	r.stack[3] = SIGNED | (BIAS + 0x18);
+	r.stack[7] = BIAS + ARM_OUTSIDE;
+	ASSERT_CALLERS(&r, 0x18, ARM_OUTSIDE);
+}
+END
+
+/* The handler's frame is 4 words; siginfo and ucontext lie above it. */
+TEST(aarch64_signal_frames_are_known_by_the_code_they_return_to)
+{
+	enum { REGS = 4 + (128 + 176 + 8) / 8 };
+	struct run r;
+
+	prepare_arm(&r, 0x14);
+	r.regs[29] = STACK;
+	r.stack[1] = BIAS + ARM_SIZE;
+	r.stack[REGS + 30] = BIAS + ARM_OUTSIDE;
+	r.stack[REGS + 31] = AT(90);
+	r.stack[REGS + 32] = BIAS;
+	ASSERT_CALLERS(&r, ARM_SIZE, 0, ARM_OUTSIDE);
+}
+END
+
+	SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
+              a_frame_pointer_leads_to_the_caller,
+              a_frame_pointer_that_was_popped_is_in_its_register,
+              a_plt_slot_has_one_word_pushed_from_its_middle_on,
+              a_realigned_stack_is_left_through_its_frame_pointer,
+              a_frame_based_on_another_register_is_walked_by_all_of_them,
+              expressions_tell_the_frame_and_the_frame_pointer,
+              a_frame_pointer_kept_in_another_register_is_found_there,
+              aarch64_leaf_functions_have_their_caller_in_the_link_register,
+              aarch64_return_addresses_are_stripped_of_their_signature,
+              aarch64_code_without_tables_is_walked_by_its_frame_records,
+              aarch64_signal_frames_are_known_by_the_code_they_return_to)

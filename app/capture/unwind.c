@@ -157,8 +157,8 @@ step_by_signal(struct walk *w, struct frame *f)
 }
 
 static inline int
-canonical_frame(const struct walk *w, const struct frame *f,
-                struct unwind_rule rule, uint64_t *cfa)
+find_cfa(const struct walk *w, const struct frame *f, struct unwind_rule rule,
+         uint64_t *cfa)
 {
 	uint64_t offset = (uint64_t)(int64_t)rule.cfa_words * 8, at;
 
@@ -211,7 +211,7 @@ step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
 {
 	struct frame to = {0};
 	uint64_t cfa, at;
-	int r = canonical_frame(w, f, rule, &cfa);
+	int r = find_cfa(w, f, rule, &cfa);
 
 	if (r != STEP_DONE)
 		return r;
@@ -350,11 +350,12 @@ unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
 struct unwinder *
 unwinder_new_for(uint16_t machine, unwind_find *find, void *arg)
 {
-	struct unwinder *u = calloc(1, sizeof(*u));
+	const struct unwind_arch *arch = unwind_arch_of(machine);
+	struct unwinder *u = arch ? calloc(1, sizeof(*u)) : NULL;
 
 	if (!u)
 		return NULL;
-	u->arch = unwind_arch_of(machine);
+	u->arch = arch;
 	u->find = find;
 	u->find_arg = arg;
 	return u;

@@ -144,10 +144,10 @@ compile(struct unwind_table *t, struct unwind_part *p, uint32_t row)
 		r = -EBADMSG;
 	if (!r)
 		r = cfi_run(c.section, &e, add_row, &c);
-	if (c.error) {
+	if (r || c.error)
 		t->spans.n = f->first;
+	if (c.error)
 		return c.error;
-	}
 	f->n = r ? 1 : c.n;
 	f->length = r ? 0 : (uint32_t)(e.end - e.start);
 	return 0;

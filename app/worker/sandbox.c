@@ -20,8 +20,6 @@ static const int allowed[] = {
 	SCMP_SYS(fcntl),
 	SCMP_SYS(ioctl),
 	SCMP_SYS(memfd_create),
-	SCMP_SYS(pipe2), /* libunwind tests addresses so, or */
-	SCMP_SYS(mincore),
 	SCMP_SYS(poll),
 	SCMP_SYS(ppoll),
 	SCMP_SYS(sendmsg),

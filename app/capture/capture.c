@@ -130,11 +130,13 @@ count_sample(struct capture *c, const struct record *r,
 {
 	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
 		return;
-	if (trie_count(&c->trie, stack->places, stack->n, truncated_place)) {
+	if (trie_count(&c->trie, stack->places, stack->n, truncated_place,
+	               r->sample.weight_ns)) {
 		c->quality.lost++;
 		return;
 	}
 	c->quality.kept++;
+	c->quality.topped_up += stack->topped_up;
 	count_end(&c->quality, stack->end);
 }
 
@@ -152,15 +154,22 @@ take_sample(struct rate *rate, const struct record *r)
 	process_stack(proc, r, &all->stack);
 	if (!all->stack.n)
 		return;
+	rate->adapt.samples++;
+	rate->adapt.stacks += r->sample.has_user;
+	rate->adapt.cut += all->stack.cut;
 	while (watchers)
 		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
 }
 
 static void
-count_loss(const struct rate *rate, const struct record *r)
+count_loss(struct rate *rate, const struct record *r)
 {
 	uint64_t slots = rate->slots;
 
+	if (r->kind == RECORD_LOST)
+		rate->adapt.lost += r->lost;
+	else
+		rate->adapt.throttled++;
 	while (slots) {
 		struct quality *q =
 			&rate->all->slots[next_slot(&slots)]->quality;
@@ -191,15 +200,27 @@ take_record(void *arg, const struct record *r)
 	}
 }
 
+/* Accounts for the rings that it has now. */
 static void
-drain(struct recorder *c, const struct rate *rate, uint64_t now)
+take_rings(struct recorder *c, struct rate *rate)
+{
+	c->ring_left += rate->ring_bytes;
+	rate->ring_bytes = sampler_ring_bytes(rate->sampler);
+	c->ring_left -= rate->ring_bytes < c->ring_left ? rate->ring_bytes
+	                                                : c->ring_left;
+}
+
+static void
+drain(struct recorder *c, struct rate *rate, uint64_t now)
 {
 	uint64_t until = now - SAMPLER_SLACK_NS, slots = rate->slots;
 	int64_t cpu = clock_cpu_ns(), n = __builtin_popcountll(slots);
 
-	sampler_drain(rate->sampler, until, take_record, (void *)rate);
+	c->stack.topups = PROCS_TOPUPS;
+	sampler_drain(rate->sampler, until, take_record, rate);
 	blame(c, CAPTURES_MAX);
 	cpu = clock_cpu_ns() - cpu;
+	rate->adapt.cpu_ns += (uint64_t)cpu;
 	while (slots) {
 		struct capture *one = c->slots[next_slot(&slots)];
 
@@ -208,14 +229,30 @@ drain(struct recorder *c, const struct rate *rate, uint64_t now)
 	}
 }
 
+static void
+adapt(struct recorder *c, struct rate *rate, uint64_t now)
+{
+	size_t most = (c->ring_left + rate->ring_bytes) / 2;
+	bool slower = rate_adapt(rate, c->host, now, most);
+	uint64_t slots = rate->slots;
+
+	take_rings(c, rate);
+	while (slots && slower)
+		c->slots[next_slot(&slots)]->quality.notes |=
+			QUALITY_NOTE_OF(LOWERED);
+}
+
 void
 recorder_drain(struct recorder *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();
 
-	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++)
-		if (c->rates[i])
-			drain(c, c->rates[i], now);
+	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
+		if (!c->rates[i])
+			continue;
+		drain(c, c->rates[i], now);
+		adapt(c, c->rates[i], now);
+	}
 }
 
 size_t
@@ -274,8 +311,8 @@ rate_new(struct recorder *c, uint64_t period_ns,
 		rate_close(c, rate);
 		return rc;
 	}
-	rate->ring_bytes = ask.ring_bytes;
-	c->ring_left -= ask.ring_bytes;
+	take_rings(c, rate);
+	rate->adapt.since_ns = (uint64_t)clock_mono_ns();
 	*out = rate;
 	return 0;
 }
@@ -362,7 +399,8 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 	if (rc)
 		return rc;
 	c->modules = all->modules;
-	c->quality.notes |= sampler_notes(c->rate->sampler);
+	if (sampler_asked(c->rate->sampler)->period_ns != period)
+		c->quality.notes |= QUALITY_NOTE_OF(LOWERED);
 	*out = TAKE(c);
 	return 0;
 }

@@ -4,6 +4,14 @@
 #include "capture/capture.h"
 #include "capture/proc.h"
 
+/* What was seen since the last decision: see capture_adapt.c. */
+struct adapt {
+	uint32_t stacks, cut; /* user stacks; too deep for their dump */
+	uint32_t costly;      /* windows on end */
+	bool no_room;         /* for the rings of deeper dumps */
+	uint64_t since_ns, cpu_ns, samples, lost, throttled;
+};
+
 /* One rate: a sampler, its processes, and the captures that share them. */
 struct rate {
 	struct recorder *all;
@@ -12,6 +20,7 @@ struct rate {
 	uint64_t period_ns;
 	size_t ring_bytes;
 	uint64_t slots; /* of its captures, as bits */
+	struct adapt adapt;
 };
 
 struct capture {
@@ -25,3 +34,12 @@ struct capture {
 	uint32_t alive; /* processes */
 	struct quality quality;
 };
+
+/*
+ * Lets a sampler copy more of each stack, or sample less often, when what was
+ * seen asks for it; true: less often from now on. Call it after a drain.
+ *
+ *   Units    ring_bytes is what its rings may take
+ */
+bool rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns,
+                size_t ring_bytes);

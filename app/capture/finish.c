@@ -63,9 +63,8 @@ static int
 add_sample(struct finisher *f, uint32_t node)
 {
 	const struct trie *t = &f->capture->trie;
-	int64_t count = t->counts[node];
-	int64_t values[] = {count,
-	                    count * (int64_t)f->capture->rate->period_ns};
+	int64_t count = t->counts[node].samples;
+	int64_t values[] = {count, (int64_t)t->counts[node].weight};
 	uint32_t stack[PROFILE_MAX_FRAMES];
 	uint32_t n = 0;
 
@@ -87,7 +86,7 @@ add_samples(struct finisher *f)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < t->counts_cap && i < t->nodes.n && !rc; i++)
-		if (t->counts[i])
+		if (t->counts[i].samples)
 			rc = add_sample(f, i);
 	return rc;
 }
@@ -135,6 +134,9 @@ capture_profile(const struct capture *c, const struct host *host,
 
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
+	q.cpu_ns = (int64_t)c->trie.weight;
+	q.stack_bytes = sampler_asked(c->rate->sampler)->stack_bytes;
+	q.notes |= sampler_notes(c->rate->sampler);
 	if (!rc)
 		rc = add_header(&f, duration_of(c));
 	if (!rc)

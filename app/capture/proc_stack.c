@@ -1,5 +1,5 @@
 #include "capture/event.h"
-#include "capture/proc.h"
+#include "proc_private.h"
 
 #include <string.h>
 
@@ -69,6 +69,7 @@ process_stack(struct process *proc, const struct record *r,
 
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
+	out->cut = out->topped_up = false;
 	kernel_frames(r, out);
 	if (!r->sample.has_user)
 		return;
@@ -79,6 +80,9 @@ process_stack(struct process *proc, const struct record *r,
 	out->end = unwind(proc->unwinder, r->sample.regs, r->sample.stack,
 	                  r->sample.stack_len, pcs, ARRAY_LEN(pcs) - out->n,
 	                  &n);
+	out->cut = out->end == UNWIND_TRUNCATED && r->sample.stack_cut;
+	if (out->cut)
+		process_top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	user_frames(proc, pcs, n, out);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -37,10 +38,12 @@ note_if(struct quality *q, uint32_t note, bool when)
 void
 quality_conclude(struct quality *q)
 {
-	int64_t all = q->kept + q->lost;
+	double all = (double)(q->kept + q->lost);
+	double hz = q->cpu_ns ? (double)q->kept * 1e9 / (double)q->cpu_ns : 0;
 
 	/* A throttled CPU is silent until its next tick: rates only fall. */
-	q->achieved_rate = all ? q->run_rate * q->kept / all : 0;
+	q->achieved_rate = q->kept ? llround(1000 * hz * (double)q->kept / all)
+	                           : 0;
 	note_if(q, QUALITY_NOTE_OF(LOST), q->lost > 0);
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
 	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);

@@ -4,42 +4,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static int
-map_ring(int fd, size_t *size, void **out)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	for (;; *size /= 2) {
-		void *p = mmap(NULL, page + *size, PROT_READ | PROT_WRITE,
-		               MAP_SHARED, fd, 0);
-
-		if (p != MAP_FAILED) {
-			*out = p;
-			return 0;
-		}
-		if (errno != EPERM && errno != ENOMEM)
-			return -errno;
-		if (*size / 2 < RING_MIN_BYTES)
-			return -ENOMEM;
-	}
-}
-
 int
 ring_open(int fd, size_t size, struct ring *out)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	CLEANUP_FREE uint8_t *straight = malloc(RING_RECORD);
-	void *p = NULL;
-	int rc;
+	void *p;
 
 	if (!straight)
 		return -ENOMEM;
-	rc = map_ring(fd, &size, &p);
-	if (rc)
-		return rc;
+	p = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED) /* EPERM: of locked memory */
+		return errno == EPERM ? -ENOMEM : -errno;
 	*out = (struct ring){
 		.fd = fd,
 		.page = p,
-		.data = (uint8_t *)p + sysconf(_SC_PAGESIZE),
+		.data = (uint8_t *)p + page,
 		.size = size,
 		.straight = TAKE(straight),
 	};

@@ -131,6 +131,7 @@ parse_stack(struct bytes *b, struct record *out)
 	    !take(b, &filled, sizeof(filled)) || filled > size)
 		return false;
 	out->sample.stack_len = filled;
+	out->sample.stack_cut = filled == size;
 	return true;
 }
 

@@ -10,13 +10,22 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+/* Of a sample's record: all but the stack, with few kernel frames. */
+#define SAMPLE_HEAD 256
+
+static void
+close_rings(struct batch *b)
+{
+	while (b->n)
+		ring_close(&b->streams[--b->n].ring);
+}
+
 void
 batch_close(struct batch *b)
 {
 	for (uint32_t i = 0; i < b->ntasks; i++)
 		close(b->tasks[i]);
-	for (uint32_t i = 0; i < b->n; i++)
-		ring_close(&b->streams[i].ring);
+	close_rings(b);
 	free(b->tasks);
 	free(b->streams);
 	*b = (struct batch){0};
@@ -47,12 +56,21 @@ batch_stop(const struct batch *b)
 	(void)!each_event(b, PERF_EVENT_IOC_DISABLE);
 }
 
+/* What one CPU's samples take until they are surely read. */
+static size_t
+ring_need(const struct sampler_ask *ask)
+{
+	uint64_t samples = SAMPLER_RING_NS / ask->period_ns + 1;
+
+	return samples * (ask->stack_bytes + SAMPLE_HEAD);
+}
+
 static size_t
 ring_size(const struct sampler_ask *ask)
 {
-	size_t size = RING_MIN_BYTES;
+	size_t size = RING_MIN_BYTES, need = ring_need(ask);
 
-	while (size * 2 * ask->ncpus <= ask->ring_bytes)
+	while (size < need && size * 2 * ask->ncpus <= ask->ring_bytes)
 		size *= 2;
 	return size;
 }
@@ -72,12 +90,11 @@ event_ask(const struct sampler *s, enum host_op op, uint32_t cpu)
 }
 
 static int
-open_ring(struct sampler *s, const struct host *host, enum host_op op,
-          uint32_t cpu, struct batch *b)
+open_ring(const struct sampler *s, const struct host *host, enum host_op op,
+          uint32_t cpu, size_t size, struct batch *b)
 {
 	struct host_ask event = event_ask(s, op, cpu);
 	struct stream *out = &b->streams[b->n];
-	size_t size = ring_size(&s->ask);
 	CLEANUP_FD int fd = -1;
 	int rc = host_fd(host, &event, &fd);
 
@@ -89,19 +106,35 @@ open_ring(struct sampler *s, const struct host *host, enum host_op op,
 	out->cpu = cpu;
 	b->n++;
 	TAKE_FD(fd);
-	if (out->ring.size < size)
-		s->notes |= QUALITY_NOTE_OF(SMALL_RING);
 	return 0;
 }
 
 static int
-open_rings(struct sampler *s, const struct host *host, enum host_op op,
-           struct batch *b)
+open_all(const struct sampler *s, const struct host *host, enum host_op op,
+         size_t size, struct batch *b)
 {
 	int rc = 0;
 
 	for (uint32_t cpu = 0; cpu < s->ask.ncpus && !rc; cpu++)
-		rc = open_ring(s, host, op, cpu, b);
+		rc = open_ring(s, host, op, cpu, size, b);
+	return rc;
+}
+
+/* Of equal size: what may be locked does not all go to the first. */
+static int
+open_rings(struct sampler *s, const struct host *host, enum host_op op,
+           struct batch *b)
+{
+	size_t size = ring_size(&s->ask);
+	int rc = open_all(s, host, op, size, b);
+
+	while (rc == -ENOMEM && size > RING_MIN_BYTES) {
+		close_rings(b);
+		size /= 2;
+		rc = open_all(s, host, op, size, b);
+	}
+	if (!rc && size < ring_need(&s->ask))
+		s->notes |= QUALITY_NOTE_OF(SMALL_RING);
 	return rc;
 }
 
@@ -201,10 +234,17 @@ open_tasks(struct sampler *s, const struct host *host, struct batch *b)
 	return 0;
 }
 
+bool
+batch_is_roomy(const struct sampler *s, const struct batch *b)
+{
+	return b->n && b->streams[0].ring.size >= ring_need(&s->ask) / 2;
+}
+
 static int
-streams_new(const struct sampler *s, struct batch *b)
+batch_init(const struct sampler *s, struct batch *b)
 {
 	b->until_ns = UINT64_MAX;
+	b->period_ns = b->before_ns = s->ask.period_ns;
 	b->streams = calloc(s->ask.ncpus, sizeof(*b->streams));
 	return b->streams ? 0 : -ENOMEM;
 }
@@ -212,7 +252,7 @@ streams_new(const struct sampler *s, struct batch *b)
 int
 batch_open(struct sampler *s, const struct host *host, struct batch *out)
 {
-	int rc = streams_new(s, out);
+	int rc = batch_init(s, out);
 
 	if (!rc)
 		rc = open_rings(s, host, HOST_EVENT, out);
@@ -221,6 +261,6 @@ batch_open(struct sampler *s, const struct host *host, struct batch *out)
 	if (rc != -EPERM && rc != -EACCES)
 		return rc;
 	batch_close(out);
-	rc = streams_new(s, out);
+	rc = batch_init(s, out);
 	return rc ? rc : open_tasks(s, host, out);
 }

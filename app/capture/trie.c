@@ -115,7 +115,7 @@ static int
 room_for_counts(struct trie *t)
 {
 	uint32_t cap = t->nodes.cap;
-	uint32_t *counts;
+	struct trie_count *counts;
 
 	if (t->counts_cap >= t->nodes.n)
 		return 0;
@@ -123,7 +123,7 @@ room_for_counts(struct trie *t)
 	if (!counts)
 		return -ENOMEM;
 	for (uint32_t i = t->counts_cap; i < cap; i++)
-		counts[i] = 0;
+		counts[i] = (struct trie_count){0};
 	t->counts = counts;
 	t->counts_cap = cap;
 	return 0;
@@ -145,7 +145,7 @@ walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node,
 
 int
 trie_count(struct trie *t, const struct place *stack, size_t n,
-           struct place overflow)
+           struct place overflow, uint64_t weight)
 {
 	uint32_t node;
 	bool full;
@@ -167,7 +167,9 @@ trie_count(struct trie *t, const struct place *stack, size_t n,
 		rc = room_for_counts(t);
 	if (rc)
 		return rc;
-	t->counts[node]++;
+	t->counts[node].samples++;
+	t->counts[node].weight += weight;
 	t->samples++;
+	t->weight += weight;
 	return 0;
 }

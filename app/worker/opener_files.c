@@ -222,33 +222,78 @@ to_memfd(const void *p, size_t n, int *out)
 	return rc;
 }
 
+/* What could be read of size bytes at address. */
+static int
+copy_memory(int32_t pid, uint64_t address, size_t size, char **out, size_t *n)
+{
+	CLEANUP_FREE char *copy = NULL;
+	struct iovec from = {(void *)(uintptr_t)address, size};
+	struct iovec to;
+	ssize_t got;
+
+	if (pid <= 0 || !size || size > HOST_MAX_MEMORY)
+		return -EINVAL;
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+	to = (struct iovec){copy, size};
+	got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	if (got < 0)
+		return -errno;
+	*n = (size_t)got;
+	*out = TAKE(copy);
+	return 0;
+}
+
+static int
+give_memory(const char *p, size_t n, struct answer *out)
+{
+	int fd = -1;
+	int rc = to_memfd(p, n, &fd);
+
+	if (!rc)
+		out->fds[out->nfds++] = fd;
+	return rc;
+}
+
 int
 read_memory(const struct conf *conf, const struct host_ask *ask,
             struct answer *out)
 {
 	CLEANUP_FREE char *copy = NULL;
-	struct iovec from = {(void *)(uintptr_t)ask->address, ask->size};
-	struct iovec to;
-	ssize_t n;
-	int fd = -1, rc;
+	size_t n = 0;
+	int rc = copy_memory(ask->pid, ask->address, ask->size, &copy, &n);
 
 	(void)conf;
-	if (ask->pid <= 0 || !ask->size || ask->size > HOST_MAX_MEMORY)
-		return -EINVAL;
-	copy = malloc(ask->size);
-	if (!copy)
-		return -ENOMEM;
-	to = (struct iovec){copy, ask->size};
-	n = process_vm_readv(ask->pid, &to, 1, &from, 1, 0);
-	if (n < 0)
-		return -errno;
-	if ((size_t)n < sizeof(elf_magic) ||
+	if (rc)
+		return rc;
+	if (n < sizeof(elf_magic) ||
 	    memcmp(copy, elf_magic, sizeof(elf_magic)) != 0)
 		return -ENOEXEC;
-	rc = to_memfd(copy, (size_t)n, &fd);
-	if (!rc)
-		out->fds[out->nfds++] = fd;
-	return rc;
+	return give_memory(copy, n, out);
+}
+
+/* The overlap tells that the stack is still the one that was sampled, and
+ * keeps whoever asks from memory that it has not seen the neighbour of. */
+int
+read_stack(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	const size_t overlap = sizeof(ask->expect);
+	CLEANUP_FREE char *copy = NULL;
+	size_t n = 0;
+	int rc;
+
+	(void)conf;
+	if (!ask->size || ask->size > HOST_MAX_MEMORY - overlap)
+		return -EINVAL;
+	rc = copy_memory(ask->pid, ask->address - overlap, ask->size + overlap,
+	                 &copy, &n);
+	if (rc)
+		return rc;
+	if (n <= overlap || memcmp(copy, ask->expect, overlap) != 0)
+		return -ESTALE;
+	return give_memory(copy + overlap, n - overlap, out);
 }
 
 /* --- threads ---------------------------------------------------------------
@@ -280,13 +325,8 @@ list_tasks(const struct conf *conf, const struct host_ask *ask,
            struct answer *out)
 {
 	CLEANUP_BUF struct buf tids = BUF_INIT(BUF_MAX_SMALL);
-	int fd = -1;
 	int rc = ask->pid > 0 ? read_tasks(ask->pid, &tids) : -EINVAL;
 
 	(void)conf;
-	if (!rc)
-		rc = to_memfd(tids.p, tids.len, &fd);
-	if (!rc)
-		out->fds[out->nfds++] = fd;
-	return rc;
+	return rc ? rc : give_memory(tids.p, tids.len, out);
 }

@@ -22,6 +22,7 @@
 #define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
 #define HOST_BUILD_ID   20                 /* longest that perf reports */
 #define HOST_MAX_FDS    2
+#define HOST_EXPECT     256 /* bytes of a stack that must be as sampled */
 #define HOST_MAX_LIST   1000 /* numbers in one question */
 
 enum host_op {
@@ -43,6 +44,7 @@ struct host_ask {
 	uint32_t size;  /* bytes of memory, of a stack, or of build_id */
 	uint32_t count; /* of list */
 	uint8_t build_id[HOST_BUILD_ID];
+	uint8_t expect[HOST_EXPECT];
 	union {
 		char path[HOST_MAX_PATH];
 		int32_t list[HOST_MAX_LIST];

@@ -36,6 +36,7 @@ struct process {
 	struct maps maps;
 	const struct modules *modules;
 	struct unwinder *unwinder; /* made for the first sample */
+	bool unreadable;           /* its memory is not for us */
 	struct process *next;      /* of the same bucket */
 };
 
@@ -70,12 +71,23 @@ void procs_apply(struct procs *p, const struct record *r);
 /* NULL when it is not followed; then it is denied at the sampler. */
 struct process *procs_of_sample(struct procs *p, uint32_t pid);
 
+#define PROCS_TOPUPS    64 /* between two drains: each is a question */
+#define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
+
 struct proc_stack {
 	size_t n;
-	enum unwind_end end;                  /* of the user part */
+	enum unwind_end end; /* of the user part */
+	bool cut;            /* the dump was too short */
+	bool topped_up;      /* but memory had the rest */
+	unsigned topups;     /* left until the next drain */
+	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */
 };
-/* Kernel frames, then user frames, of a sample of this process. */
+/*
+ * Kernel frames, then user frames, of a sample of this process. Of a stack
+ * that is deeper than its dump the rest is read from the process's memory,
+ * if it still stands there as it was; topups counts down.
+ */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);
 

@@ -42,6 +42,8 @@ struct record {
 			uint64_t regs[UNWIND_REGS];
 			const uint8_t *stack;
 			size_t stack_len;
+			bool stack_cut;     /* there is more above */
+			uint64_t weight_ns; /* the sampler's to set */
 		} sample;
 		struct {
 			uint32_t ppid, ptid;

@@ -27,8 +27,7 @@ struct ring {
 };
 
 /*
- * Maps a ring of size bytes (a power of two), or of less where the locked
- * memory limit asks for it, down to RING_MIN_BYTES.
+ * Maps a ring of size bytes, a power of two from RING_MIN_BYTES.
  *
  *   Owns     on success fd is the ring's; ring_close it
  *   Errors   -ENOMEM (RLIMIT_MEMLOCK too), -errno; *out untouched

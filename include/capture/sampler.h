@@ -25,12 +25,15 @@ struct sampler_ask {
 	uint64_t period_ns;
 	uint32_t ncpus; /* configured */
 	uint32_t stack_bytes;
-	size_t ring_bytes;   /* total of all CPUs */
+	size_t ring_bytes;   /* at most, of all CPUs */
 	const int32_t *pids; /* should all processes be refused */
 	uint32_t npids;
 };
 
-/* Called for every record, oldest first. */
+/* The rings hold the samples of this long, if ring_bytes lets them. */
+#define SAMPLER_RING_NS UINT64_C(250000000)
+
+/* Called for every record, oldest first; a sample's weight is its period. */
 typedef void sampler_sink(void *arg, const struct record *r);
 
 /*
@@ -41,6 +44,20 @@ typedef void sampler_sink(void *arg, const struct record *r);
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,
              struct sampler **out);
+/*
+ * Copies more of each stack from now on, missing and doubling nothing; the
+ * rings before are read to their end by the drains that follow.
+ *   Errors   -EOPNOTSUPP it is not shared, -EAGAIN the last change is not
+ *            read to its end, -ENOBUFS no room for rings that large, else
+ *            as sampler_open; s goes on as it was
+ */
+MUST_CHECK int sampler_deepen(struct sampler *s, const struct host *host,
+                              uint32_t stack_bytes, size_t ring_bytes);
+/*
+ * Samples less often from now on; each CPU starts its period anew.
+ *   Errors   -EOPNOTSUPP it is not shared, -errno
+ */
+MUST_CHECK int sampler_slow(struct sampler *s, uint64_t period_ns);
 /* Stops sampling; fast. What the rings hold can still be read. */
 void sampler_stop(struct sampler *s);
 /* Closing perf events can take a few hundred ms. */
@@ -62,6 +79,9 @@ void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
 /* All processes are sampled, not just those that were asked for. */
 bool sampler_shared(const struct sampler *s);
-uint64_t sampler_period_ns(const struct sampler *s);
+/* As opened or last changed; without pids. */
+const struct sampler_ask *sampler_asked(const struct sampler *s);
+/* What the rings take. */
+size_t sampler_ring_bytes(const struct sampler *s);
 /* QUALITY_NOTE_OF bits that hold for all its captures. */
 uint32_t sampler_notes(const struct sampler *s);

@@ -31,9 +31,12 @@ struct pairs {
 struct trie {
 	struct pairs places; /* module, vaddr */
 	struct pairs nodes;  /* parent, place; node 0 is the root */
-	uint32_t *counts;    /* by node: samples that end there */
+	struct trie_count {
+		uint64_t weight; /* ns of CPU time */
+		uint32_t samples;
+	} * counts; /* by node: what ends there */
 	uint32_t counts_cap;
-	uint64_t samples;
+	uint64_t samples, weight;
 	uint64_t folded; /* samples that met the ceiling */
 };
 
@@ -50,9 +53,10 @@ void trie_done(struct trie *t);
 /*
  * Counts one stack.
  *
+ *   Units    weight in ns of CPU time
  *   Shape    stack[n], innermost first; overflow is the place under which
  *            stacks are counted that the full tree has no room for
  *   Errors   -ENOMEM, -E2BIG (not even room for overflow)
  */
 MUST_CHECK int trie_count(struct trie *t, const struct place *stack, size_t n,
-                          struct place overflow);
+                          struct place overflow, uint64_t weight);

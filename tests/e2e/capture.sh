@@ -75,6 +75,36 @@ done
 check stacks_reach_the_start_of_their_thread stacks_are_whole shares
 check nothing_is_lost_at_1000_hertz [ "$(quality shares samplesLost)" = 0 ]
 
+deep_stacks_are_whole() { # name
+  local got all
+  got=$(samples "$1" '(^|;)main;outermost;down;') all=$(samples "$1")
+  echo "$got of $all reach main, stacks of $(quality "$1" stackBytes) bytes"
+  [ "$all" -ge 100 ] && [ $((got * 100)) -ge $((all * 98)) ]
+}
+target deep "$B/targets/recurse" 8 24
+check stacks_of_24_KiB_are_captured once deep "$pid" --seconds 4 --rate 100
+check they_are_whole deep_stacks_are_whole deep
+check more_of_each_stack_is_copied [ "$(quality deep stackBytes)" -ge 32768 ]
+check nothing_is_lost_when_that_changes [ "$(quality deep samplesLost)" = 0 ]
+target deeper "$B/targets/recurse" 8 100
+check stacks_of_100_KiB_are_captured once deeper "$pid" --seconds 4 --rate 100
+check they_are_whole_too deep_stacks_are_whole deeper
+check since_memory_had_the_rest [ "$(quality deeper stacksToppedUp)" -ge 100 ]
+
+# Rings that hold a few samples: what can't be carried is sampled less often.
+printf '[worker]\nring_bytes = 64K\n' >"$tmp/tiny.conf"
+target fast "$B/targets/shares" 9 2
+check a_rate_that_is_too_high_is_captured \
+  once fast "$pid" --seconds 7 --rate 10000 --config "$tmp/tiny.conf"
+check it_is_lowered grep -q 'the rate was lowered' "$tmp/fast.txt"
+weights_grow() { # beyond the 0.1 ms of its first period
+  local ns kept
+  ns=$(quality fast cpuNs) kept=$(quality fast samplesKept)
+  echo "$ns ns in $kept samples"
+  [ "$kept" -gt 0 ] && [ $((ns / kept)) -gt 110000 ]
+}
+check and_later_samples_stand_for_more_time weights_grow
+
 target shortchild "$B/targets/shortchild" 5
 check short_lived_children_are_captured once children "$pid" --seconds 3 --rate 1000
 check a_forked_child_of_20_ms_has_its_name \

@@ -60,14 +60,27 @@ TEST(a_poor_profile_says_so)
 }
 END
 
-TEST(lost_samples_lower_the_achieved_rate)
+TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 {
-	struct quality q = {.run_rate = 99000, .kept = 750, .lost = 250};
+	static const struct {
+		struct quality q;
+		int64_t achieved; /* thousandths */
+	} rows[] = {
+		{{.kept = 0, .lost = 5}, 0},
+		{{.kept = 1000, .cpu_ns = 10000000000}, 100000},
+		{{.kept = 750, .lost = 250, .cpu_ns = 7500000000}, 75000},
+		{{.kept = 1000, .cpu_ns = 20000000000}, 50000},
+	};
 
-	quality_conclude(&q);
-	ck_assert_int_eq(q.achieved_rate, 74250);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct quality q = rows[i].q;
+
+		quality_conclude(&q);
+		ck_assert_int_eq(q.achieved_rate, rows[i].achieved);
+	}
 }
 END
 
 	SUITE("quality", rates_are_shown_per_second, every_note_is_told,
-              a_poor_profile_says_so, lost_samples_lower_the_achieved_rate)
+              a_poor_profile_says_so,
+              lost_samples_and_longer_periods_lower_the_achieved_rate)

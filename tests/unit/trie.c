@@ -12,7 +12,7 @@ count_of_all(const struct trie *t)
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < t->nodes.n; i++)
-		sum += t->counts[i];
+		sum += t->counts[i].samples;
 	return sum;
 }
 
@@ -54,13 +54,14 @@ TEST(stacks_share_what_they_have_in_common)
 	const struct place b[] = {{5, 40}, {5, 20}, {5, 10}};
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow), 0);
-	ck_assert_int_eq(trie_count(&t, b, 3, overflow), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7), 0);
+	ck_assert_int_eq(trie_count(&t, b, 3, overflow, 7), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7), 0);
 	ck_assert_uint_eq(t.nodes.n, 1 + 1 + 4); /* root, overflow, ours */
 	ck_assert_uint_eq(t.places.n, 1 + 4);
 	ck_assert_uint_eq(t.samples, 3);
 	ck_assert_uint_eq(count_of_all(&t), 3);
+	ck_assert_uint_eq(t.weight, 21);
 }
 END
 
@@ -70,8 +71,8 @@ TEST(one_address_in_two_modules_is_two_places)
 	const struct place a = {5, 30}, b = {6, 30};
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, &a, 1, overflow), 0);
-	ck_assert_int_eq(trie_count(&t, &b, 1, overflow), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, 7), 0);
+	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, 7), 0);
 	ck_assert_uint_eq(t.places.n, 1 + 2);
 }
 END
@@ -84,7 +85,7 @@ TEST(a_full_tree_folds_stacks_and_keeps_their_number)
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct place at = {5, i};
 
-		ck_assert_int_eq(trie_count(&t, &at, 1, overflow), 0);
+		ck_assert_int_eq(trie_count(&t, &at, 1, overflow, 7), 0);
 	}
 	ck_assert_uint_le(t.nodes.n, 50);
 	ck_assert_uint_eq(t.samples, 1000);

@@ -78,6 +78,28 @@ check and_no_post equal "$(statuses post)" 201
 check while_there_were_gets test "$(replies get)" -gt 20
 check and_posts test "$(replies post)" -gt 20
 
+# More than the buffers on its way hold, asked for by as many as the pool has
+# processes, and read by none.
+text=$(head -c 15000 /dev/zero | tr '\0' x)
+for n in {1..480}; do
+  [ "$n" = 1 ] || echo next
+  printf 'url = "http://127.0.0.1:%s/api/v1/services"\noutput = /dev/null\n' "$PORT"
+  printf 'header = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\n' "$TOKEN"
+  printf 'data = "{\\"name\\":\\"big-%s\\",\\"allow\\":{\\"text\\":\\"%s\\"}}"\n' "$n" "$text"
+done >"$STATE/fill"
+check a_list_of_7_megabytes_is_made curl -sSf -K "$STATE/fill"
+lists() { grep -cE '"method":"GET","route":"/api/v1/services","status":200,.*"bytes":[0-9]{7}' "$STATE/log/api.log"; }
+four_sent() { [ "$(lists)" -ge 4 ]; }
+readers=()
+for n in 1 2 3 4; do
+  exec {fd}<>/dev/tcp/127.0.0.1/"$PORT"
+  printf 'GET /api/v1/services?limit=500 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n' "$TOKEN" >&"$fd"
+  readers+=("$fd")
+done
+check those_who_do_not_read_hold_no_process wait_for 10 four_sent
+check and_others_are_served healthy
+
+for fd in "${readers[@]}"; do exec {fd}>&-; done
 pid=$(<"$STATE/pid/api")
 process_stop api
 check sigterm_ends_it process_gone "$pid"

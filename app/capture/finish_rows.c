@@ -2,8 +2,10 @@
 
 #include <elf.h>
 
-#define MAX_INLINES PROFILE_MAX_LINES
-#define KERNEL_NAME "[kernel.kallsyms]" /* what pprof tools know */
+#define MAX_INLINES     PROFILE_MAX_LINES
+#define MAX_KERNEL_TEXT ((uint64_t)64 << 20)
+#define KERNEL_PAGE     4096
+#define KERNEL_NAME     "[kernel.kallsyms]" /* what pprof tools know */
 
 static int
 hex_build_id(const struct module *m, struct profile *p, uint32_t *out)
@@ -69,6 +71,21 @@ add_function(struct profile *p, const struct sym_frame *sym, uint32_t *out)
 	return rc ? rc : profile_function(p, &row, out);
 }
 
+/*
+ * Where the kernel lies is random, and its secret: addresses are stored from
+ * the start of its text. Modules lie elsewhere, at pages as random: of theirs,
+ * and where the text's start is not known, the offset in the page is left.
+ */
+static uint64_t
+stored_address(const struct symtab *kernel, struct place at)
+{
+	if (at.module != MODULE_KERNEL)
+		return at.vaddr;
+	if (kernel->n && at.vaddr - kernel->rows[0].start < MAX_KERNEL_TEXT)
+		return at.vaddr - kernel->rows[0].start;
+	return at.vaddr % KERNEL_PAGE;
+}
+
 int
 finish_location(struct namer *n, struct profile *p, struct place at,
                 uint32_t *out, bool *named)
@@ -86,7 +103,8 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 	if (!rc)
 		rc = add_mapping(n->modules, p, at, &mapping);
 	if (!rc)
-		rc = profile_location(p, mapping, at.vaddr, lines,
+		rc = profile_location(p, mapping,
+		                      stored_address(&n->kernel, at), lines,
 		                      (uint32_t)count, out);
 	*named = count > 0;
 	return rc;

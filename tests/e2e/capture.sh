@@ -105,6 +105,15 @@ weights_grow() { # beyond the 0.1 ms of its first period
 }
 check and_later_samples_stand_for_more_time weights_grow
 
+# A location's address in the kernel's half, as a varint of ten bytes; not the
+# limit of a mapping that has none.
+kernel_addresses() {
+  gzip -dc "$1" | LC_ALL=C grep -caP '\x18(?!\xff{9})[\x80-\xff]{4}[\xf8-\xff]\xff{4}\x01'
+}
+check kernel_frames_are_captured has shares '(^|;)(asm_|__|do_|entry_)' 1
+check where_the_kernel_lies_is_not_told \
+  [ "$(kernel_addresses "$tmp/shares.pb.gz")" = 0 ]
+
 target shortchild "$B/targets/shortchild" 5
 check short_lived_children_are_captured once children "$pid" --seconds 3 --rate 1000
 check a_forked_child_of_20_ms_has_its_name \

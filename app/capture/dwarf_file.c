@@ -1,7 +1,5 @@
 #include "dwarf_file.h"
 
-#include "dwarf_sections.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -50,18 +48,13 @@ refuse_supplement(struct dwarf_file *f)
 }
 
 int
-dwarf_file_open(const struct elf_image *e, struct dwarf_file *f)
+dwarf_file_open(const struct symbols_piece *sections, struct dwarf_file *f)
 {
-	int rc;
-
-	*f = (struct dwarf_file){.sections = BUF_INIT(DWARF_MAX_BYTES)};
-	if (!elf_section(e, ".debug_info"))
+	*f = (struct dwarf_file){0};
+	if (!sections->n)
 		return -ENODATA;
-	rc = dwarf_sections(e, &f->sections);
-	if (rc)
-		return rc;
 	elf_version(EV_CURRENT);
-	f->elf = elf_memory(f->sections.p, f->sections.len);
+	f->elf = elf_memory((char *)sections->p, sections->n);
 	if (f->elf)
 		f->dw = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
 	return f->dw ? refuse_supplement(f) : -ENODATA;
@@ -74,5 +67,4 @@ dwarf_file_done(struct dwarf_file *f)
 	dwarf_end(f->none);
 	elf_end(f->elf);
 	elf_end(f->no_elf);
-	buf_done(&f->sections);
 }

@@ -139,6 +139,8 @@ dwarf_sections(const struct elf_image *e, struct buf *out)
 	struct layout l;
 	int rc = 0;
 
+	if (!elf_section(e, ".debug_info"))
+		return -ENODATA;
 	lay_out(&l, e->machine);
 	if (need > out->max - sizeof(l) || !buf_reserve(out, sizeof(l) + need))
 		return buf_err(out) ? buf_err(out) : -E2BIG;

@@ -3,6 +3,8 @@
  *
  * libdw would unpack all sections there are, by zlib; most bytes describe
  * variables' places, which nobody asks for here, and libdeflate is faster.
+ * What was unpacked is a piece of the symbols cache: a library has a unit per
+ * source file, and captures go on meeting new ones.
  */
 #pragma once
 

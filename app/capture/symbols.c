@@ -3,6 +3,7 @@
 #include "demangle.h"
 #include "dwarf_file.h"
 #include "dwarf_index.h"
+#include "dwarf_sections.h"
 #include "dwarf_unit.h"
 #include "symtab.h"
 
@@ -119,30 +120,48 @@ keep(struct symbolizer *s, const struct symbols_key *key, int rc,
 	return !symbols_cache_add(s->cache, key, bytes, out);
 }
 
+static bool
+piece_of(struct symbolizer *s, struct module *m, enum symbols_kind kind,
+         uint64_t part, struct symbols_piece *out);
+
 static Dwarf *
-dwarf_of(struct module *m)
+dwarf_of(struct symbolizer *s, struct module *m)
 {
+	struct symbols_piece p;
+
 	if (m->dwarf_tried)
 		return m->dwarf.dw;
 	m->dwarf_tried = true;
-	if (m->debug && !dwarf_file_open(m->debug, &m->dwarf))
+	if (piece_of(s, m, SYMBOLS_SECTIONS, 0, &p) &&
+	    !dwarf_file_open(&p, &m->dwarf))
 		return m->dwarf.dw;
 	dwarf_file_done(&m->dwarf);
-	if (dwarf_file_open(m->elf, &m->dwarf)) {
-		dwarf_file_done(&m->dwarf);
-		m->dwarf = (struct dwarf_file){0};
-	}
-	return m->dwarf.dw;
+	m->dwarf = (struct dwarf_file){0};
+	return NULL;
 }
 
 static int
-build(struct module *m, const struct symbols_key *key, struct buf *out)
+build_sections(const struct module *m, struct buf *out)
+{
+	int rc = m->debug ? dwarf_sections(m->debug, out) : -ENODATA;
+
+	if (!rc || rc == -ENOMEM)
+		return rc;
+	buf_clear(out);
+	return dwarf_sections(m->elf, out);
+}
+
+static int
+build(struct symbolizer *s, struct module *m, const struct symbols_key *key,
+      struct buf *out)
 {
 	Dwarf *dw;
 
 	if (key->kind == SYMBOLS_TABLE)
 		return symtab_build(m->elf, m->debug, out);
-	dw = dwarf_of(m);
+	if (key->kind == SYMBOLS_SECTIONS)
+		return build_sections(m, out);
+	dw = dwarf_of(s, m);
 	if (!dw)
 		return -ENODATA;
 	return key->kind == SYMBOLS_UNITS
@@ -160,7 +179,7 @@ piece_of(struct symbolizer *s, struct module *m, enum symbols_kind kind,
 	key.kind = kind;
 	key.part = part;
 	return symbols_cache_find(s->cache, &key, out) ||
-	       keep(s, &key, build(m, &key, &bytes), &bytes, out);
+	       keep(s, &key, build(s, m, &key, &bytes), &bytes, out);
 }
 
 /* What can't be had is done without: the caller shows addresses. */

@@ -151,22 +151,27 @@ symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
 /* --- from child to parent --------------------------------------------------
  */
 
-/* A name for other captures too: the kernel, or a file. */
+/* Of the kernel or a file, and not too large: of use to other captures. */
 static bool
-lasts(const struct symbols_key *key)
+lasts(const struct symbols_cache *c, const struct symbols_key *key, uint64_t n)
 {
-	return key->kind == SYMBOLS_KERNEL || key->image.dev || key->image.ino;
+	bool known = key->kind == SYMBOLS_KERNEL || key->image.dev ||
+	             key->image.ino;
+
+	return known && n <= c->max_bytes / 2;
 }
 
 static int
-tell(const struct entry *e, int fd)
+tell(const struct symbols_cache *c, const struct entry *e, int fd)
 {
 	struct record r = {e->key, e->fresh, e->fresh ? e->piece.n : 0};
 	int rc = 0;
 
-	if (lasts(&e->key) && (e->used || e->fresh))
+	if (!lasts(c, &e->key, e->piece.n))
+		return 0;
+	if (e->used || e->fresh)
 		rc = fd_write_all(fd, &r, sizeof(r));
-	if (!rc && lasts(&e->key) && e->fresh)
+	if (!rc && e->fresh)
 		rc = fd_write_all(fd, e->piece.p, e->piece.n);
 	return rc;
 }
@@ -179,7 +184,7 @@ symbols_cache_tell(const struct symbols_cache *c, int fd)
 	for (unsigned i = 0; i < BUCKETS && !rc; i++)
 		for (const struct entry *e = c->buckets[i]; e && !rc;
 		     e = e->next)
-			rc = tell(e, fd);
+			rc = tell(c, e, fd);
 	return rc;
 }
 
@@ -208,7 +213,7 @@ learn(struct symbols_cache *c, int fd, off_t at, const struct record *r)
 
 	if (e)
 		e->used_at = c->turn;
-	if (e || !r->fresh || r->size > c->max_bytes)
+	if (e || !r->fresh || !lasts(c, &r->key, r->size))
 		return 0;
 	p = malloc(r->size);
 	if (!p)

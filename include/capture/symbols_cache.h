@@ -23,14 +23,15 @@
 
 #include <stdbool.h>
 
-#define SYMBOLS_MAX_PIECE  ((size_t)256 << 20) /* bytes */
+#define SYMBOLS_MAX_PIECE  ((size_t)512 << 20) /* bytes */
 #define SYMBOLS_MAX_PIECES (1u << 16)
 
 enum symbols_kind {
 	SYMBOLS_KERNEL,
-	SYMBOLS_TABLE, /* symtab.h */
-	SYMBOLS_UNITS, /* dwarf_index.h */
-	SYMBOLS_UNIT,  /* dwarf_unit.h */
+	SYMBOLS_TABLE,    /* symtab.h */
+	SYMBOLS_SECTIONS, /* dwarf_sections.h */
+	SYMBOLS_UNITS,    /* dwarf_index.h */
+	SYMBOLS_UNIT,     /* dwarf_unit.h */
 	SYMBOLS_KINDS
 };
 
@@ -53,7 +54,8 @@ struct symbols_piece {
 struct symbols_cache;
 
 /* max_bytes and SYMBOLS_MAX_PIECES bound what symbols_cache_learn leaves.
- * NULL: out of memory */
+ * A piece above half of max_bytes is not handed on: it would drive out the
+ * others. NULL: out of memory */
 struct symbols_cache *symbols_cache_new(size_t max_bytes);
 void symbols_cache_free(struct symbols_cache *c);
 DEFINE_CLEANUP(struct symbols_cache *, symbols_cache_free)

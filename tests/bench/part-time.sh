@@ -5,15 +5,20 @@ if wanted time_to_result time_to_result_inlines; then
   background demo "$STATE/bin/demo" 2 100
   demo=$(<"$STATE/pid/demo")
   service bench-demo "$STATE/bin/demo" || exit 1
+  capture() { # 5 s at 999 Hz: its ProfileResult
+    finished "$(api POST $P/start -H 'Content-Type: application/json' -d '{
+      "service":"bench-demo","profileType":"cpu","durationSeconds":5,"sampleRate":999
+    }' | jq -r .id)"
+  }
   stopwatch() { # command...: ms
     local from=$EPOCHREALTIME
     "$@" >/dev/null 2>&1
     awk "BEGIN { print ($EPOCHREALTIME - $from) * 1000 }"
   }
-  finished "$(start bench-demo 5)" >/dev/null # what later ones need not read
+  capture >/dev/null # what later ones need not read
   for ((i = 0; i < ROUNDS; i++)); do
-    finished "$(start bench-demo 5)" | jq -r "$RESULT_MS" >>"$STATE/ours"
-    perf record -q -e cpu-clock -F 99 --call-graph dwarf -p "$demo" \
+    capture | jq -r "$RESULT_MS" >>"$STATE/ours"
+    perf record -q -e cpu-clock -F 999 --call-graph dwarf -p "$demo" \
       -o "$STATE/perf.data" -- sleep 5 2>/dev/null || break
     stopwatch perf script -i "$STATE/perf.data" --no-inline >>"$STATE/plain"
     stopwatch perf script -i "$STATE/perf.data" >>"$STATE/inlines"

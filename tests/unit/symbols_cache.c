@@ -78,11 +78,11 @@ TEST(what_was_not_used_for_longest_goes_first)
 {
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(10);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *first =
-		symbols_cache_new(0);
+		symbols_cache_new(1000);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *second =
-		symbols_cache_new(0);
+		symbols_cache_new(1000);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *third =
-		symbols_cache_new(0);
+		symbols_cache_new(1000);
 
 	add(first, &A, 5);
 	ck_assert_int_eq(learn_from(c, first), 0);
@@ -98,17 +98,22 @@ TEST(what_was_not_used_for_longest_goes_first)
 }
 END
 
-TEST(a_piece_above_the_bound_is_not_kept)
+TEST(a_piece_above_half_the_bound_is_not_handed_on)
 {
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(10);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(20);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *child =
-		symbols_cache_new(0);
+		symbols_cache_new(20);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *careless =
+		symbols_cache_new(1000);
 
 	add(child, &A, 11);
 	add(child, &B, 10);
 	ck_assert_int_eq(learn_from(c, child), 0);
 	ck_assert(!has(c, &A));
 	ck_assert(has(c, &B));
+	add(careless, &A, 11);
+	ck_assert_int_eq(learn_from(c, careless), 0);
+	ck_assert(!has(c, &A));
 }
 END
 
@@ -171,7 +176,7 @@ END
 	SUITE("symbols_cache", a_piece_is_found_under_its_whole_key,
               what_a_child_tells_its_parent_keeps,
               what_was_not_used_for_longest_goes_first,
-              a_piece_above_the_bound_is_not_kept,
+              a_piece_above_half_the_bound_is_not_handed_on,
               an_image_that_is_no_file_is_not_told_of,
               nonsense_from_a_child_is_refused_at_any_length,
               a_file_is_another_once_it_has_changed)

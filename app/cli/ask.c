@@ -96,6 +96,23 @@ tell_error(const struct cli *c, const struct reply *r)
 		      stderr);
 }
 
+void
+tell_warnings(const struct cli *c, const struct reply *r)
+{
+	const json_t *list = json_object_get(r->json, "warnings"), *warning;
+	size_t i;
+
+	if (c->opt.json)
+		return; /* they are in it */
+	json_array_foreach(list, i, warning)
+	{
+		CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+
+		value_show(&line, warning);
+		fprintf(stderr, "stoker: warning: %s\n", buf_str(&line));
+	}
+}
+
 int
 ask(struct cli *c, const char *method, const char *path, const json_t *body,
     struct reply *out)
@@ -115,8 +132,10 @@ ask(struct cli *c, const char *method, const char *path, const json_t *body,
 	}
 	if (rc)
 		return failed("%s", strerror(-rc));
-	if (out->status >= 200 && out->status < 300)
+	if (out->status >= 200 && out->status < 300) {
+		tell_warnings(c, out);
 		return LEAVE_OK;
+	}
 	tell_error(c, out);
 	return LEAVE_FAILED;
 }

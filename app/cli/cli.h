@@ -61,6 +61,8 @@ int failed(const char *fmt, ...) PRINTF(1, 2);
  */
 MUST_CHECK int ask(struct cli *c, const char *method, const char *path,
                    const json_t *body, struct reply *out);
+/* Tells what the server ignored; ask() does. */
+void tell_warnings(const struct cli *c, const struct reply *r);
 /* Tells a reply that is an error, as people read it, or as JSON. */
 void tell_error(const struct cli *c, const struct reply *r);
 

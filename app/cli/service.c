@@ -163,6 +163,29 @@ cmd_service_remove(struct cli *c)
 	return rc ? rc : print_done(c, c->operands[0], "removed");
 }
 
+/* The name is in the path of a PUT, and no field of its body. */
+static int
+replace(struct cli *c, const char *name, const json_t *service,
+        struct reply *out)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *body = json_copy((json_t *)service);
+	int rc;
+
+	service_path(&path, name);
+	json_object_del(body, "name");
+	rc = http_call(&c->http, "PUT", buf_str(&path), body, out, &why);
+	if (rc)
+		return failed("%s", why.len ? buf_str(&why) : strerror(-rc));
+	if (out->status < 300)
+		tell_warnings(c, out);
+	else if (out->status != 404)
+		tell_error(c, out);
+	return out->status < 300 || out->status == 404 ? LEAVE_OK
+	                                               : LEAVE_FAILED;
+}
+
 /* Replaces a service, or creates it when there is none; what the server has
  * then is added to done. */
 static int
@@ -170,32 +193,24 @@ apply_one(struct cli *c, const char *file, const json_t *service, json_t *done)
 {
 	CLEANUP_REPLY struct reply put = REPLY_INIT;
 	CLEANUP_REPLY struct reply post = REPLY_INIT;
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	const char *name = json_string_value(json_object_get(service, "name"));
+	bool is_new;
 	int rc;
 
 	if (!name)
 		return failed("%s: a service without a name", file);
-	service_path(&path, name);
-	rc = http_call(&c->http, "PUT", buf_str(&path), service, &put, &why);
-	if (rc)
-		return failed("%s", why.len ? buf_str(&why) : strerror(-rc));
-	if (put.status == 404)
+	rc = replace(c, name, service, &put);
+	is_new = !rc && put.status == 404;
+	if (is_new)
 		rc = ask(c, "POST", SERVICES, service, &post);
-	else if (put.status >= 300) {
-		tell_error(c, &put);
-		rc = LEAVE_FAILED;
-	}
-	if (rc)
+	if (rc) {
 		fprintf(stderr, "  in %s, service %s\n", file, name);
-	else if (!c->opt.json)
-		rc = print_done(c, name,
-		                put.status == 404 ? "created" : "replaced");
-	if (!rc)
-		json_array_append(done,
-		                  put.status == 404 ? post.json : put.json);
-	return rc;
+		return rc;
+	}
+	json_array_append(done, is_new ? post.json : put.json);
+	return c->opt.json
+	               ? LEAVE_OK
+	               : print_done(c, name, is_new ? "created" : "replaced");
 }
 
 static int

@@ -82,6 +82,10 @@ echo "[{\"name\":\"one\",\"match\":{\"exe\":\"/bin/true\"}},{\"name\":\"two\",\"
 check apply_creates says 'two: created' stoker_cli service apply "$STATE/services.json"
 check apply_replaces says 'two: replaced' stoker_cli service apply "$STATE/services.json"
 check a_file_that_is_not_json_is_named says "$STATE/out:1:" stoker_cli service apply "$STATE/out"
+echo '{"name":"one","mach":{"exe":"/bin/true"}}' >"$STATE/mistyped.json"
+check a_mistyped_field_is_told says "warning: unknown field 'mach'" stoker_cli service apply "$STATE/mistyped.json"
+no_warning() { ! stoker_cli service apply "$STATE/services.json" 2>&1 | grep warning; }
+check a_right_one_is_not no_warning
 check apply_as_json json 'map(.name) == ["one", "two"]' stoker_cli --json service apply "$STATE/services.json"
 check a_match_is_readable says 'exe=/bin/false' stoker_cli service list
 check remove says 'two: removed' stoker_cli service remove two

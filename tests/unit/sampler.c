@@ -53,7 +53,7 @@ burn(int64_t ns)
 
 struct seen {
 	uint32_t pid; /* whose */
-	uint64_t samples, whole, forks, exits, backwards;
+	uint64_t samples, weight, whole, forks, exits, backwards;
 	uint64_t last_ns;
 };
 
@@ -71,6 +71,7 @@ look(void *arg, const struct record *r)
 	if (r->kind != RECORD_SAMPLE || r->pid != s->pid)
 		return;
 	s->samples++;
+	s->weight += r->sample.weight_ns;
 	s->whole += r->sample.has_user && r->sample.stack_len >= 256;
 }
 
@@ -130,6 +131,56 @@ TEST(a_denied_process_is_not_sampled_until_it_passes)
 }
 END
 
+TEST(deeper_dumps_miss_and_double_nothing)
+{
+	struct sampler *s;
+	struct seen seen;
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	burn(100 * NS_PER_MS);
+	rc = sampler_deepen(s, &here, 16384, (size_t)8 << 20);
+	if (rc == -ENOBUFS || rc == -ENOMEM) {
+		sampler_close(s);
+		SKIP("this user may not lock that much memory");
+	}
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(sampler_deepen(s, &here, 32768, (size_t)8 << 20),
+	                 -EAGAIN);
+	burn(100 * NS_PER_MS);
+	sampler_stop(s);
+	seen = drain(s);
+	ck_assert_uint_gt(seen.samples, 150);
+	ck_assert_uint_lt(seen.samples, 250);
+	ck_assert_uint_eq(seen.backwards, 0);
+	ck_assert_uint_eq(sampler_asked(s)->stack_bytes, 16384);
+	sampler_close(s);
+}
+END
+
+TEST(fewer_samples_weigh_more)
+{
+	struct sampler *s;
+	struct seen seen;
+	int rc = open_sampler(&s);
+	uint64_t slow = 4 * rate_period_ns(1000);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(sampler_slow(s, slow), 0);
+	burn(200 * NS_PER_MS);
+	sampler_stop(s);
+	seen = drain(s);
+	sampler_close(s);
+	ck_assert_uint_lt(seen.samples, 100);
+	ck_assert_uint_gt(seen.weight, 150000000);
+	ck_assert_uint_lt(seen.weight, 250000000);
+}
+END
+
 TEST(children_are_told_of)
 {
 	struct sampler *s;
@@ -172,6 +223,29 @@ TEST(only_elf_leaves_the_opener)
 }
 END
 
+TEST(a_stack_leaves_the_opener_above_what_is_known)
+{
+	uint8_t stack[2 * HOST_EXPECT];
+	struct host_ask ask = {
+		.op = HOST_STACK,
+		.pid = getpid(),
+		.address = (uintptr_t)stack + HOST_EXPECT,
+		.size = HOST_EXPECT,
+	};
+	uint8_t got[HOST_EXPECT];
+	int fd = -1;
+
+	memset(stack, 1, HOST_EXPECT);
+	memset(stack + HOST_EXPECT, 2, HOST_EXPECT);
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), -ESTALE);
+	memset(ask.expect, 1, sizeof(ask.expect));
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), 0);
+	ck_assert_int_eq(pread(fd, got, sizeof(got), 0), sizeof(got));
+	ck_assert_mem_eq(got, stack + HOST_EXPECT, sizeof(got));
+	close(fd);
+}
+END
+
 TEST(nonsense_is_refused_by_the_opener)
 {
 	static const struct host_ask asks[] = {
@@ -194,6 +268,8 @@ TEST(nonsense_is_refused_by_the_opener)
 		{.op = HOST_TASK_EVENT, .period_ns = 1000000},
 		{.op = HOST_TASKS, .pid = 0},
 		{.op = HOST_TASKS, .pid = -1},
+		{.op = HOST_STACK, .pid = 1, .size = 0},
+		{.op = HOST_STACK, .pid = 1, .size = HOST_MAX_MEMORY},
 	};
 	int fd = -1;
 
@@ -205,5 +281,7 @@ END
 
 	SUITE("sampler", work_is_sampled_with_registers_and_stack,
               a_denied_process_is_not_sampled_until_it_passes,
+              deeper_dumps_miss_and_double_nothing, fewer_samples_weigh_more,
               children_are_told_of, only_elf_leaves_the_opener,
+              a_stack_leaves_the_opener_above_what_is_known,
               nonsense_is_refused_by_the_opener)

@@ -153,6 +153,15 @@ else
   echo "skip a_container_is_captured: this user may not make namespaces"
 fi
 
+strip -o "$tmp/bare" "$B/targets/shares"
+bare_id=$(readelf -n "$tmp/bare" | awk '/Build ID:/ {print $3}')
+target bare "$tmp/bare" 4 2
+check a_stripped_program_is_captured once bare "$pid" --seconds 2
+check its_functions_are_addresses_of_its_file \
+  has bare '(^|;)bare\+0x[0-9a-f]+[; ]' 50
+check_build_id() { zcat "$tmp/bare.pb.gz" | grep -aqF "${bare_id:?}"; }
+check the_profile_tells_its_build_id check_build_id
+
 target jit "$B/targets/jit" 4
 jit=$pid
 check compiled_code_is_captured once jit "$pid" --seconds 2

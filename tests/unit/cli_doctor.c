@@ -210,6 +210,7 @@ TEST(rings_past_the_locked_memory_are_a_warning)
 		make_process(&m, "12", "stoker-worker\n", "000000c400080000");
 		make_file(&m, "proc/12", "limits", 0644, limits);
 		doctor_find_worker(&m.d);
+		m.d.conf.worker_ring_bytes = 16777216;
 		expect(&m, memlock, memlocks[i].verdict,
 		       memlocks[i].verdict == WARNING ? "LimitMEMLOCK=infinity"
 		                                      : "");

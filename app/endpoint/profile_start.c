@@ -8,23 +8,24 @@
 #include <errno.h>
 #include <string.h>
 
-/* What a type needs that no engine offers; the engines of this release take
- * the others. */
+/* What a type needs that no engine offers, for services of some kind or of
+ * all (""); the engines of this release take the others. */
 static const struct {
-	const char *type, *needs;
+	const char *type, *kind, *needs;
 } unsupported[] = {
-	{"memory", "a reader of allocations"},
-	{"alloc", "a reader of allocations"},
-	{"block", "a tracer of blocking"},
-	{"mutex", "a tracer of locks"},
-	{"goroutine", "a reader of the Go runtime"},
+	{"memory", "", "a reader of allocations"},
+	{"alloc", "", "a reader of allocations"},
+	{"block", "", "a tracer of blocking"},
+	{"mutex", "", "a tracer of locks"},
+	{"goroutine", "go", "a reader of the Go runtime"},
 };
 
 static int
-check_type(struct call *c, const char *type)
+check_type(struct call *c, const char *type, const char *kind)
 {
 	for (size_t i = 0; i < ARRAY_LEN(unsupported); i++) {
-		if (strcmp(unsupported[i].type, type))
+		if (strcmp(unsupported[i].type, type) ||
+		    (*unsupported[i].kind && strcmp(unsupported[i].kind, kind)))
 			continue;
 		detail_text(c, "profileType", type);
 		detail_text(c, "missing", unsupported[i].needs);
@@ -35,28 +36,31 @@ check_type(struct call *c, const char *type)
 }
 
 static int
-find_host(struct call *c, const char *name, char **out)
+find_service(struct call *c, const char *name, struct service *out)
 {
-	CLEANUP_SERVICE struct service service = {0};
-	struct store *store = &c->env->store;
-	int rc = service_get(store, c->caller.tenant, name, &service);
+	int rc = service_get(&c->env->store, c->caller.tenant, name, out);
 
-	if (rc == -ENOENT) {
-		detail_text(c, "service", name);
-		return fail(c, UnknownService, name);
-	}
-	if (!rc)
-		rc = worker_for(store, service.host, out);
-	if (rc != -EHOSTDOWN && rc != -ENOTUNIQ)
+	if (rc != -ENOENT)
 		return rc ? fail_store(c, rc) : 0;
 	detail_text(c, "service", name);
-	detail_text(c, "host", service.host);
+	return fail(c, UnknownService, name);
+}
+
+static int
+find_host(struct call *c, const struct service *service, char **out)
+{
+	int rc = worker_for(&c->env->store, service->host, out);
+
+	if (rc != -EHOSTDOWN && rc != -ENOTUNIQ)
+		return rc ? fail_store(c, rc) : 0;
+	detail_text(c, "service", service->name);
+	detail_text(c, "host", service->host);
 	detail_text(c, "reason",
 	            rc == -EHOSTDOWN
 	                    ? "no worker of that host is alive"
 	                    : "several workers are alive: the service must "
 	                      "name its host");
-	return fail_retry(c, 5, WorkerUnavailable, name);
+	return fail_retry(c, 5, WorkerUnavailable, service->name);
 }
 
 static bool
@@ -145,6 +149,7 @@ int
 profile_start(struct call *c)
 {
 	CLEANUP_BUF struct buf labels = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_SERVICE struct service service = {0};
 	CLEANUP_FREE char *host = NULL;
 	const json_t *given = param_json(c, P_StartProfile_labels);
 	struct session_ask ask = {
@@ -163,7 +168,9 @@ profile_start(struct call *c)
 	if (given && json_write(given, &labels))
 		return fail_store(c, buf_err(&labels));
 	ask.labels = given ? buf_str(&labels) : "{}";
-	if (find_host(c, ask.service, &host) || check_type(c, ask.type) ||
+	if (find_service(c, ask.service, &service) ||
+	    find_host(c, &service, &host) ||
+	    check_type(c, ask.type, service.kind) ||
 	    check_running(c, ask.service, ask.ordinal))
 		return -1;
 	return enqueue_and_answer(c, &ask, host);

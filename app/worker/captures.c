@@ -102,6 +102,8 @@ send_start(struct captures *c, const struct capture *v, const int32_t *pids,
 {
 	struct msg_start m = {
 		.type = MSG_START,
+		.kind = strcmp(v->job.type, "goroutine") != 0 ? WORKER_CPU
+	                                                      : WORKER_SNAPSHOT,
 		.rate = (uint32_t)v->job.asked_rate,
 		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
 		.npids = (uint32_t)npids,

@@ -13,8 +13,9 @@
 static const char *
 objection(const struct job *j, size_t npids, const char **out_text)
 {
-	if (strcmp(j->type, "cpu") != 0) {
-		*out_text = "this worker captures cpu profiles only";
+	if (strcmp(j->type, "cpu") != 0 && strcmp(j->type, "goroutine") != 0) {
+		*out_text = "this worker captures cpu and goroutine profiles "
+			    "only";
 		return "ProfileTypeUnsupported";
 	}
 	if (j->asked_seconds < 1 || j->asked_seconds > SECONDS_MAX ||

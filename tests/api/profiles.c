@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "lib/api.h"
+#include "store/service.h"
 #include "store/worker.h"
 
 #include <fcntl.h>
@@ -95,7 +96,6 @@ TEST(types_without_an_engine_are_501_and_say_what_is_missing)
 		START_BODY(TEST_SERVICE, "alloc"),
 		START_BODY(TEST_SERVICE, "block"),
 		START_BODY(TEST_SERVICE, "mutex"),
-		START_BODY(TEST_SERVICE, "goroutine"),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
@@ -104,6 +104,25 @@ TEST(types_without_an_engine_are_501_and_say_what_is_missing)
 		assert_error(&r, 501, "ProfileTypeUnsupported");
 		ck_assert_str_ne(reply_detail(&r, "missing"), "");
 	}
+}
+END
+
+TEST(goroutines_are_threads_but_of_a_go_service)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply threads =
+		start(&a, START_BODY(TEST_SERVICE, "goroutine"));
+	CLEANUP_REPLY struct client_reply go = {0};
+	CLEANUP_SERVICE struct service service = {0};
+
+	ck_assert_int_eq(threads.status, 202);
+	ck_assert_int_eq(
+		service_get(&a.store.s, TEST_TENANT, TEST_SERVICE, &service),
+		0);
+	memcpy(service.kind, "go", sizeof("go")); /* of "auto" */
+	ck_assert_int_eq(service_replace(&a.store.s, &service), 0);
+	go = start(&a, START_BODY(TEST_SERVICE, "goroutine"));
+	assert_error(&go, 501, "ProfileTypeUnsupported");
 }
 END
 
@@ -501,6 +520,7 @@ END
 		a_second_capture_of_the_service_and_type_is_409_and_names_the_first,
 		a_capture_of_no_service_is_404,
 		types_without_an_engine_are_501_and_say_what_is_missing,
+		goroutines_are_threads_but_of_a_go_service,
 		without_a_live_worker_start_is_503,
 		without_a_process_start_is_503,
 		an_ordinal_that_is_not_there_is_404,

@@ -238,6 +238,7 @@ TEST(a_job_becomes_a_capture_and_its_profile_is_stored)
 	ask_for(&r, "self", "cpu", 5, id);
 	fd = hear(&r, MSG_START, &m);
 	ck_assert_str_eq(m.start.id, id);
+	ck_assert_uint_eq(m.start.kind, WORKER_CPU);
 	ck_assert_uint_eq(m.start.rate, 100);
 	ck_assert_uint_eq(m.start.duration_ms, 5000);
 	ck_assert_uint_eq(m.start.npids, 1);
@@ -256,6 +257,23 @@ TEST(a_job_becomes_a_capture_and_its_profile_is_stored)
 	ck_assert_int_eq(blob_of_session(&r.store.s, id, BLOB_PPROF, &b), 0);
 	ck_assert_int_eq(blob_read(&r.store.s, &b, &text), 0);
 	ck_assert_str_eq(buf_str(&text), "profile");
+}
+END
+
+TEST(a_goroutine_job_becomes_a_snapshot)
+{
+	CLEANUP_RIG struct rig r = rig();
+	char id[ID_MAX], code[64];
+	union heard m;
+
+	ask_for(&r, "self", "goroutine", 5, id);
+	close(hear(&r, MSG_START, &m));
+	ck_assert_str_eq(m.start.id, id);
+	ck_assert_uint_eq(m.start.kind, WORKER_SNAPSHOT);
+	ck_assert_int_eq(m.start.pids[0], getpid());
+	say_done(&r, id, "[]", 0);
+	wait_for_end(&r, id, code);
+	ck_assert_str_eq(code, "");
 }
 END
 
@@ -469,6 +487,7 @@ TEST(a_second_worker_of_a_host_is_refused)
 END
 
 	SUITE("scheduler", a_job_becomes_a_capture_and_its_profile_is_stored,
+              a_goroutine_job_becomes_a_snapshot,
               a_job_that_no_capture_can_do_fails_with_the_reason,
               processes_are_published_for_the_api,
               cancelling_stops_a_capture_and_keeps_what_there_is,

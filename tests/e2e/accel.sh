@@ -14,6 +14,7 @@ tmpfiles() {
 }
 
 STATE=$(mktemp -d /var/tmp/stoker-accel-XXXXXX)
+chmod 755 "$STATE"
 PORT=$(free_port)
 trap e2e_stop EXIT
 trap 'exit 1' INT TERM

@@ -3,6 +3,7 @@
 # and a socket handed over is used in place of one of its own.
 . "$(dirname "$0")/../lib/e2e.sh"
 STATE=$(mktemp -d /var/tmp/stoker-pool-XXXXXX)
+chmod 755 "$STATE"
 PORT=$(free_port)
 trap e2e_stop EXIT
 trap 'exit 1' INT TERM

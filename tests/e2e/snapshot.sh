@@ -1,0 +1,49 @@
+#!/bin/bash
+# Snapshots of threads: the same stacks as a debugger tells, and through the API.
+. tests/lib/e2e.sh
+tmp=$(mktemp -d /var/tmp/stoker-snapshot-XXXXXX)
+
+# "outermost;…;innermost" of each thread but the main one and "spin", sorted.
+stacks_of_gdb() {
+  gdb -nx -batch -p "$1" -ex 'thread apply all bt' 2>/dev/null | awk '
+    function flush() { if (s ~ /;wait_/) print s; s = "" }
+    /^Thread / { flush() }
+    /^#/ { sub(/^#[0-9]+ +/, ""); sub(/^0x[0-9a-f]+ in /, "")
+           sub(/ \(.*/, ""); s = s == "" ? $0 : $0 ";" s }
+    END { flush() }' | sort
+}
+stacks_of_stoker() {
+  "$B/stoker-worker" --config /dev/null --once "$1" --type goroutine \
+    --out "$tmp/profile" >"$tmp/report" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
+  "$B/tests/folded" "$tmp/profile" | grep ';wait_' |
+    awk '{ n = $NF; sub(/ [0-9]+$/, ""); while (n--) print }' | sort
+}
+# From the thread's first function to the one that waits: what libc calls its
+# own functions depends on which of its files each reads.
+own_part() { sed -E 's/^.*;(begin;.*;wait_[a-z]+).*$/\1/'; }
+
+same_as_gdb() {
+  stacks_of_stoker "$1" | own_part >"$tmp/ours" || return 1
+  stacks_of_gdb "$1" | own_part >"$tmp/theirs"
+  [ "$(wc -l <"$tmp/ours")" -eq 100 ] || { wc -l "$tmp/ours"; return 1; }
+  diff "$tmp/ours" "$tmp/theirs"
+}
+
+e2e_start threads
+trap 'e2e_stop; rm -rf "$tmp"' EXIT
+mkfifo "$tmp/in" "$tmp/out"
+"$STATE/bin/threads" 100 still <"$tmp/in" >"$tmp/out" &
+pid=$!
+exec {in}>"$tmp/in" {out}<"$tmp/out"
+read -r _ <&"$out"
+check stacks_are_those_of_gdb same_as_gdb "$pid"
+
+service waiting "$STATE/bin/threads" || exit 1
+id=$(api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"waiting","profileType":"goroutine"}' | jq -r '.id // error')
+result=$(finished "$id")
+check a_snapshot_completes equal "$(jq -r .status <<<"$result")" completed
+check every_thread_is_a_sample equal "$(jq .sampleCount <<<"$result")" 101
+check no_waiting_thread_is_stopped equal "$(jq .quality.threadsStopped <<<"$result")" 0
+check its_flame_graph_has_what_threads_wait_in \
+  grep wait_accept <(api GET "$P/$id/flamegraph?format=folded")

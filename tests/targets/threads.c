@@ -1,14 +1,15 @@
 /*
  * Threads that wait in every common way, and one that works.
  *
- *	threads COUNT [still]
+ *	threads COUNT [still|restless]
  *
  * COUNT threads take turns at the kinds below; each is named like its kind
  * and begins with begin(). One more, "spin", works all the time unless it's
- * told to be still. Prints "ready" when all are where they stay. Then each
- * line on stdin is answered by a number: the nanoseconds for which "spin" was
- * neither on a CPU nor waiting for one, from some start on. A thread that
- * never sleeps is so only while somebody stops it.
+ * told to be still; or two, "ping" and "pong", wake each other. Prints "ready"
+ *when all are where they stay. Then each line on stdin is answered by a number:
+ *the nanoseconds for which "spin" was neither on a CPU nor waiting for one,
+ *from some start on. A thread that never sleeps is so only while somebody stops
+ *it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -235,6 +236,36 @@ begin_spin(void *arg)
 	return arg;
 }
 
+static int to_ping[2], to_pong[2];
+
+NOINLINE void
+pass_on(const int from[2], const int to[2])
+{
+	char c;
+
+	while (read(from[0], &c, 1) == 1 && write(to[1], &c, 1) == 1)
+		;
+	abort();
+}
+
+static void *
+begin_ping(void *arg)
+{
+	pthread_setname_np(pthread_self(), "ping");
+	arrive();
+	pass_on(to_ping, to_pong);
+	return arg;
+}
+
+static void *
+begin_pong(void *arg)
+{
+	pthread_setname_np(pthread_self(), "pong");
+	arrive();
+	pass_on(to_pong, to_ping);
+	return arg;
+}
+
 static void
 start(void *(*run)(void *), intptr_t arg)
 {
@@ -248,6 +279,15 @@ start(void *(*run)(void *), intptr_t arg)
 		exit(1);
 	}
 	pthread_attr_destroy(&attr);
+}
+
+static void
+start_restless(void)
+{
+	if (pipe(to_ping) || pipe(to_pong) || write(to_ping[1], "!", 1) != 1)
+		abort();
+	start(begin_ping, 0);
+	start(begin_pong, 0);
 }
 
 /* --- where they are --------------------------------------------------------
@@ -268,6 +308,7 @@ is_settled(const char *tid)
 	fclose(f);
 	close = strrchr(text, ')');
 	return strtol(tid, NULL, 10) == getpid() || strstr(text, "(spin)") ||
+	       strstr(text, "(ping)") || strstr(text, "(pong)") ||
 	       (close && close[1] && close[2] == 'S');
 }
 
@@ -307,7 +348,7 @@ int
 main(int argc, char **argv)
 {
 	long count = argc > 1 ? strtol(argv[1], NULL, 10) : (long)KINDS;
-	int spins = argc < 3;
+	int spins = argc < 3, restless = !spins && argv[2][0] == 'r';
 	char line[16];
 
 	if (count < 0 || count > MAX)
@@ -317,7 +358,10 @@ main(int argc, char **argv)
 		start(begin, i);
 	if (spins)
 		start(begin_spin, 0);
-	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) < count + spins)
+	if (restless)
+		start_restless();
+	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) <
+	       count + spins + 2 * restless)
 		sched_yield();
 	pthread_mutex_lock(&free_mutex); /* so no cond is still before it */
 	pthread_mutex_unlock(&free_mutex);

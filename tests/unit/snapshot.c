@@ -392,6 +392,27 @@ TEST(a_running_thread_is_stopped_and_goes_on)
 }
 END
 
+/* Were one read while it ran, its stack would not lead to its start. */
+TEST(threads_that_wake_all_the_time_are_read_whole)
+{
+	struct target t = start("0", "restless");
+
+	for (int i = 0; i < 50; i++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+		struct quality q;
+
+		ck_assert_int_eq(take(t.pid, &p, &q), 0);
+		ck_assert_int_eq(q.threads, 3);
+		ck_assert_int_eq(q.reached_root, 3);
+		ck_assert_str_eq(label(p, sample_of(p, "ping"), "createdBy"),
+		                 "begin_ping");
+		ck_assert_str_eq(label(p, sample_of(p, "pong"), "createdBy"),
+		                 "begin_pong");
+	}
+	stop(&t);
+}
+END
+
 /* --- what is refused, what is gone -----------------------------------------
  */
 
@@ -519,6 +540,7 @@ END
               polled_descriptors_are_read_within_the_stack,
               every_waiting_thread_is_told_and_none_is_stopped,
               a_running_thread_is_stopped_and_goes_on,
+              threads_that_wake_all_the_time_are_read_whole,
               a_process_that_is_gone_is_no_snapshot,
               the_opener_reads_no_more_than_its_bounds,
               a_thread_of_another_process_is_none_of_this_one,

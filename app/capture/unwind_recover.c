@@ -3,7 +3,9 @@
  * blocked thread the kernel tells only pc and sp. It points to a saved frame
  * pointer with a return address above it, and that follows a call: one to
  * this very function settles it; another (through the PLT, a pointer) is
- * believed if the stack above can be walked to its root.
+ * believed if the stack above can be walked to its root. What an earlier call
+ * of the same function left in memory that this one has not yet written to
+ * can be taken for a frame: then frames of that call come between.
  */
 #include "unwind_walk.h"
 

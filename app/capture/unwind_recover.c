@@ -1,11 +1,12 @@
 /*
  * The frame pointer of a function that uses one, when it's not known: of a
  * blocked thread the kernel tells only pc and sp. It points to a saved frame
- * pointer with a return address above it, and that follows a call: one to
- * this very function settles it; another (through the PLT, a pointer) is
- * believed if the stack above can be walked to its root. What an earlier call
- * of the same function left in memory that this one has not yet written to
- * can be taken for a frame: then frames of that call come between.
+ * pointer with a return address above it, and that follows a call. A call of
+ * this very function settles it; only where there is none is another (through
+ * the PLT, a pointer) believed, if the stack above can be walked to its root.
+ * What an earlier call of the same function left in memory that this one has
+ * not yet written to can be taken for a frame: then frames of that call come
+ * between.
  */
 #include "unwind_walk.h"
 
@@ -16,6 +17,7 @@
 struct search {
 	struct walk *w;
 	uint64_t function; /* address where the searching function begins */
+	bool direct;       /* only calls that name it */
 	unsigned tries;
 };
 
@@ -71,8 +73,8 @@ try(struct search *s, uint64_t at, struct frame *f)
 	if (!walk_word(s->w, at + 8, &to.pc) || !walk_word(s->w, at, &to.fp) ||
 	    !follows_call(s->w, to.pc, &target))
 		return false;
-	if (target != s->function &&
-	    (s->tries++ >= TRIES || !reaches_root(s->w, to)))
+	if (s->direct ? target != s->function
+	              : s->tries++ >= TRIES || !reaches_root(s->w, to))
 		return false;
 	*f = to;
 	return true;
@@ -86,8 +88,11 @@ walk_recover(struct walk *w, struct frame *f)
 
 	if (!w->arch->is_call || !find_function(w, f, &s.function))
 		return UNWIND_BAD;
-	for (uint64_t by = 0; by < REACH; by += 8)
-		if (try(&s, first + by, f))
-			return STEP_DONE;
+	for (int pass = 0; pass < 2; pass++) {
+		s.direct = pass == 0;
+		for (uint64_t by = 0; by < REACH; by += 8)
+			if (try(&s, first + by, f))
+				return STEP_DONE;
+	}
 	return (int)walk_missing(w, first + REACH);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -232,10 +233,24 @@ keep_maps(struct corpus *c, pid_t pid)
 /* --- all of it -------------------------------------------------------------
  */
 
+/* A program is loaded and at work when it has a second thread. */
+static int
+await_threads(struct recording *r)
+{
+	for (;;) {
+		follow_threads(r);
+		if (!r->ntids)
+			return -ESRCH;
+		if (r->ntids > 1)
+			return 0;
+		sched_yield();
+	}
+}
+
 static int
 record(struct recording *r, size_t n)
 {
-	int rc = 0;
+	int rc = await_threads(r);
 
 	while (!rc && r->c->n < n) {
 		follow_threads(r);

@@ -33,8 +33,8 @@ struct corpus {
 };
 
 /*
- * Runs a program, which a pipe's end tells to be up, and takes n samples of
- * its threads, one after another; then kills it.
+ * Runs a program of several threads and, once it has them, takes n samples,
+ * one thread after another; then kills it.
  *
  *   Shape    argv[0] is its path; it inherits our output
  *   Owns     *out is the caller's; corpus_free() it

@@ -130,19 +130,6 @@ TEST(stacks_at_every_few_instructions_are_as_libunwind_walks_them)
 }
 END
 
-/*
- * A process that is still being loaded: the linker calls the same functions
- * over and over, and what earlier calls left on the stack looks like a frame
- * (see unwind_recover.c). No service blocks there.
- */
-static bool
-is_loading(const struct corpus *c, const struct walked *w)
-{
-	const struct corpus_map *m = corpus_map(c, w->pcs[0]);
-
-	return m && !strncmp(m->name, "ld-linux", 8);
-}
-
 /* What a blocked thread's registers would be is known here: they're left out
  * and have to be found again. */
 TEST(stacks_are_walked_alike_from_pc_and_sp_alone)
@@ -159,8 +146,7 @@ TEST(stacks_are_walked_alike_from_pc_and_sp_alone)
 		                  MAX_FRAMES, &full.n);
 		/* rcx is rip after a system call: it is blocked. */
 		if (full.end != UNWIND_ROOT ||
-		    s->regs[PERF_REG_X86_CX] != s->regs[PERF_REG_X86_IP] ||
-		    is_loading(c, &full))
+		    s->regs[PERF_REG_X86_CX] != s->regs[PERF_REG_X86_IP])
 			continue;
 		blocked++;
 		bare.end = unwind_blocked(

@@ -240,11 +240,12 @@ static void
 push_line(struct buf *lines, const struct dwarf_line *row)
 {
 	size_t n = lines->len / sizeof(*row);
-	struct dwarf_line *last = (struct dwarf_line *)lines->p + n - 1;
+	struct dwarf_line *last = n ? (struct dwarf_line *)lines->p + n - 1
+	                            : NULL;
 
-	if (n && last->start == row->start)
+	if (last && last->start == row->start)
 		*last = *row;
-	else if (!n || last->file != row->file || last->line != row->line)
+	else if (!last || last->file != row->file || last->line != row->line)
 		buf_add(lines, row, sizeof(*row));
 }
 

@@ -33,7 +33,6 @@ line_name(const struct profile *p, const struct location *at, uint32_t line)
 {
 	const struct line *l = &p->lines[at->line0 + line];
 
-
 	return strings_get(p->strings, p->functions[l->function].name, NULL);
 }
 

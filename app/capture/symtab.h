@@ -4,7 +4,8 @@
  *
  * Of an image taken from the first table that exists: .symtab of the separate
  * debug file, .symtab, or the dynamic symbols (found without section
- * headers) with those of .gnu_debugdata. A name ends where its version begins ("f" of "f@@GLIBC_2.17").
+ * headers) with those of .gnu_debugdata. A name ends where its version begins
+ * ("f" of "f@@GLIBC_2.17").
  *
  * A piece is a head, rows, and names that end in NUL. Whoever opens one
  * trusts no offset in it.

@@ -29,7 +29,7 @@ static const char usage[] =
 	"usage: stoker-worker [--config FILE]\n"
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
 	"                     [--rate HZ] [--type cpu|goroutine] [--config "
-        "FILE]\n"
+	"FILE]\n"
 	"       stoker-worker --version | --help\n";
 
 static int

@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #define CONF_PATH "/etc/stoker/stoker.conf"
@@ -105,6 +107,14 @@ serve(const struct conf *conf, struct buf *why)
 	return rc ? failed("accept", rc, why) : EXIT_SUCCESS;
 }
 
+/* A supervisor that is killed stops nobody: its pool would serve on, on a
+ * socket that its successor has replaced. */
+static void
+end_with_supervisor(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -128,6 +138,7 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	shorten_timeouts();
+	end_with_supervisor();
 	rc = serve(&conf, &why);
 	conf_done(&conf);
 	return rc;

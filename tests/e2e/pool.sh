@@ -110,3 +110,8 @@ rm -f "$STATE/run/api.sock"
 pool_start systemd-socket-activate --inetd -l "$STATE/run/api.sock"
 check a_socket_handed_over_is_served wait_for 10 healthy
 check by_multiwatch_itself equal "$(ps -o comm= -p "$(<"$STATE/pid/api")")" multiwatch
+
+workers=$(pgrep -P "$(<"$STATE/pid/api")")
+all_gone() { local w; for w in $workers; do process_gone "$w" || return 1; done; }
+kill -KILL "$(<"$STATE/pid/api")"
+check a_killed_supervisor_leaves_no_process wait_for 10 all_gone

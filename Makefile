@@ -24,7 +24,7 @@ WORKER_DIRS := worker capture store profile base
 CLI_DIRS    := cli store profile base
 TEST_DIRS   := api endpoint worker capture cli store profile base
 LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
-	-liberty -lunwind-x86_64 -lunwind -ldeflate -llzma -linih -lcap -lseccomp \
+	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
 	-lpthread -lm
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
 
@@ -91,7 +91,8 @@ $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
 $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LIBS)
+test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunwind-x86_64 -lunwind -lcheck \
+	-lsubunit -lrt $(LIBS)
 TEST_ARCHIVES = $(B)/libtest.a $(call archives,$(TEST_DIRS))
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)

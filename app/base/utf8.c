@@ -28,18 +28,3 @@ utf8_len(const unsigned char *s, size_t n)
 			return 0;
 	return len;
 }
-
-bool
-utf8_valid(const char *s, size_t n)
-{
-	const unsigned char *p = (const unsigned char *)s, *end = p + n;
-
-	while (p < end) {
-		size_t len = utf8_len(p, (size_t)(end - p));
-
-		if (!len)
-			return false;
-		p += len;
-	}
-	return true;
-}

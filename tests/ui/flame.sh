@@ -59,12 +59,27 @@ page "$tmp/big.json" big.js >"$tmp/big.html"
 
 # Virtual time: the dump waits for the tests, not for the clock. It reaches
 # only frames of this process, hence no process for the sandboxed one.
-timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
-  --no-first-run --disable-background-networking \
-  --disable-component-update --disable-sync --user-data-dir="$tmp/profile" \
-  --window-size=1280,800 --virtual-time-budget=60000 \
-  --disable-features=IsolateSandboxedIframes \
-  --dump-dom "file://$tmp/index.html" >"$tmp/dom" 2>"$tmp/log"
+browse() {
+  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
+    --no-first-run --disable-background-networking \
+    --disable-component-update --disable-sync --user-data-dir="$tmp/profile" \
+    --window-size=1280,800 --virtual-time-budget=60000 \
+    --disable-features=IsolateSandboxedIframes \
+    --dump-dom "file://$tmp/index.html" >"$tmp/dom" 2>"$tmp/log"
+}
+
+# Whether every page told that all its tests ran.
+whole() {
+  local name
+  for name in $pages; do grep -q "ok $name/all_" "$tmp/dom" || return 1; done
+}
+
+# Virtual time may run out while a test waits for another process of the
+# browser, on a busy machine: such a run is taken again, three times in all.
+for _ in 1 2 3; do
+  browse
+  ! whole || break
+done
 
 grep -aoE '(not )?ok [a-z-]+/.*' "$tmp/dom" |
   sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'

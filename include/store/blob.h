@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #define BLOB_PPROF          "pprof"
+#define BLOB_TIMELINE       "timeline" /* profile/timeline.h */
 #define BLOB_CHECKSUM_CHARS 65 /* SHA-256 in hexadecimal, and a NUL */
 #define BLOB_NAME_MAX       96
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)

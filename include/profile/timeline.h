@@ -1,0 +1,164 @@
+/*
+ * The timeline: when each sample of a profile was taken, and in which thread.
+ *
+ * A profile sums its samples up; the timeline of the same capture keeps them
+ * apart. It lies beside the profile (blob kind BLOB_TIMELINE) and is of no
+ * use without it: a sample names its row in the profile's samples, which has
+ * the stack. It also tells of threads, of what happened to processes, of
+ * times when samples are missing, and, every while, of memory and CPU time.
+ *
+ *	timeline_decode(p, n, TIMELINE_MAX_BYTES, &t, &why)
+ *	timeline_fits(t, profile)
+ *	for each t->samples[i]:
+ *		t->threads[s->thread], profile->samples[s->sample]
+ *
+ * Times are in microseconds since start_ns; samples and counters are in
+ * order of time, events as well. Not every sample of the profile need be
+ * here: recording ends when its room is used up, which is told by a
+ * TIMELINE_FULL event, and a row's values are then the greater ones. Captures
+ * that sum up what targets counted themselves have no timeline.
+ *
+ * The file is gzipped protocol buffers, as the profile's is:
+ *
+ *	message Timeline {
+ *	  uint64 version = 1;            // 1
+ *	  int64  start_ns = 2;           // since the epoch
+ *	  uint64 duration_us = 3;
+ *	  uint64 period_ns = 4;          // 0: samples have none
+ *	  repeated Thread thread = 5;    // Thread { pid = 1; tid = 2; name = 3;
+ *	                                 //   started_us = 4; ended_us = 5; }
+ *	  repeated Event event = 6;      // Event { time_us = 1; kind = 2;
+ *	                                 //   pid = 3; tid = 4; value = 5;
+ *	                                 //   name = 6; }
+ *	  repeated Counter counter = 7;  // Counter { time_us = 1; pid = 2;
+ *	                                 //   rss_bytes = 3; cpu_us = 4; }
+ *	  // Samples by column, each packed, all of one length:
+ *	  repeated uint64 time_us = 8;   // since the one before
+ *	  repeated uint64 thread = 9;    // index
+ *	  repeated uint64 sample = 10;   // index
+ *	  repeated sint64 weight_ns = 11; // more than the one before
+ *	  repeated uint64 kind = 12;
+ *	}
+ *
+ * Thread's started_us and ended_us are one more than the time, 0: not seen.
+ * Unknown fields are skipped; another version is refused.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+#define TIMELINE_VERSION      1
+#define TIMELINE_MAX_BYTES    ((size_t)256 << 20) /* inflated */
+#define TIMELINE_MAX_SAMPLES  (1u << 24)
+#define TIMELINE_MAX_THREADS  (1u << 16)
+#define TIMELINE_MAX_EVENTS   (1u << 18)
+#define TIMELINE_MAX_COUNTERS (1u << 20)
+#define TIMELINE_MAX_US       (UINT64_C(1) << 50) /* 35 years */
+#define TIMELINE_NAME_MAX     64                  /* with its NUL */
+#define TIMELINE_UNSEEN       UINT64_MAX          /* a time that is not known */
+
+enum timeline_sample_kind {
+	TIMELINE_CPU,     /* it ran; weight: CPU time that the sample stands
+	                     for, up to time_us */
+	TIMELINE_BLOCKED, /* it waited; weight: for how long, up to time_us */
+	TIMELINE_SAMPLE_KINDS
+};
+
+struct timeline_sample {
+	uint64_t time_us;
+	uint64_t weight_ns;
+	uint32_t thread; /* index into threads */
+	uint32_t sample; /* index into the profile's samples */
+	uint32_t kind;   /* enum timeline_sample_kind */
+};
+
+/* One life of a thread. The one whose tid is its pid is the process's first,
+ * and its name is the process's. */
+struct timeline_thread {
+	uint32_t pid, tid;
+	uint64_t started_us, ended_us; /* TIMELINE_UNSEEN: before, after */
+	char name[TIMELINE_NAME_MAX];  /* bytes of the target's choice; "" */
+};
+
+enum timeline_event_kind {
+	TIMELINE_FORK,      /* pid was born; value: of which process */
+	TIMELINE_EXEC,      /* pid runs another program, called name */
+	TIMELINE_EXIT,      /* pid ended */
+	TIMELINE_LOST,      /* value: records lost since the last such event */
+	TIMELINE_THROTTLED, /* the kernel paused sampling on one CPU */
+	TIMELINE_LOWERED,   /* value: the period from now on, ns */
+	TIMELINE_FULL,      /* no samples are kept from here on */
+	TIMELINE_EVENT_KINDS
+};
+
+struct timeline_event {
+	uint64_t time_us;
+	uint64_t value;
+	uint32_t kind;     /* enum timeline_event_kind */
+	uint32_t pid, tid; /* 0: of no process */
+	char name[TIMELINE_NAME_MAX];
+};
+
+/* What a process had used so far. */
+struct timeline_counter {
+	uint64_t time_us;
+	uint64_t rss_bytes;
+	uint64_t cpu_us; /* user and system, since it started */
+	uint32_t pid;
+};
+
+/* Read its arrays directly; the calls below bound what is added. */
+struct timeline {
+	int64_t start_ns; /* since the epoch */
+	uint64_t duration_us, period_ns;
+	struct timeline_sample *samples;
+	struct timeline_thread *threads;
+	struct timeline_event *events;
+	struct timeline_counter *counters;
+	uint32_t nsamples, nthreads, nevents, ncounters;
+	uint32_t samples_cap, threads_cap, events_cap, counters_cap;
+};
+
+/* NULL: out of memory */
+struct timeline *timeline_new(void);
+void timeline_free(struct timeline *t);
+DEFINE_CLEANUP(struct timeline *, timeline_free)
+#define CLEANUP_TIMELINE CLEANUP(timeline_free_ptr)
+
+/*
+ * Each appends a row. Samples, events and counters come in order of time,
+ * a sample after its thread.
+ *
+ *   Errors   -ENOMEM, -E2BIG past TIMELINE_MAX_*; t as before
+ */
+MUST_CHECK int
+timeline_thread(struct timeline *t, const struct timeline_thread *row);
+MUST_CHECK int
+timeline_sample(struct timeline *t, const struct timeline_sample *row);
+MUST_CHECK int
+timeline_event(struct timeline *t, const struct timeline_event *row);
+MUST_CHECK int
+timeline_counter(struct timeline *t, const struct timeline_counter *row);
+
+/*
+ * Appends t, gzipped; out bounds the size. Equal timelines give equal bytes.
+ *   Errors   -ENOMEM, -E2BIG; out is poisoned
+ */
+MUST_CHECK int timeline_encode(const struct timeline *t, struct buf *out);
+/*
+ * Reads what timeline_encode wrote, or what a stranger did: times, kinds,
+ * threads and the columns' lengths are checked.
+ *
+ *   Units    max_bytes bounds the inflated size, and memory to about 8x it
+ *            beside TIMELINE_MAX_THREADS, _EVENTS and _COUNTERS
+ *   Owns     *out is the caller's; timeline_free() it
+ *   Errors   -EBADMSG malformed, -EPROTONOSUPPORT another version, -E2BIG
+ *            past a bound, -ENOMEM; *out untouched
+ */
+MUST_CHECK int timeline_decode(const void *p, size_t n, size_t max_bytes,
+                               struct timeline **out);
+/*
+ * Whether every sample is a row of p.
+ *   Errors   -EBADMSG it is another profile's
+ */
+MUST_CHECK int timeline_fits(const struct timeline *t, const struct profile *p);

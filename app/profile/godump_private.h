@@ -1,0 +1,90 @@
+/* What the files that read goroutine dumps share. */
+#pragma once
+
+#include "profile/godump.h"
+#include "profile/goroutine.h"
+
+#include <string.h>
+
+#define GODUMP_MAX_LABEL ((size_t)4 << 10) /* bytes of a key, of a value */
+
+struct text {
+	const char *p;
+	size_t n;
+};
+/* For comparing with a literal. */
+#define TEXT(s) ((struct text){s, sizeof(s) - 1})
+
+/* goroutine N [STATE, …] {labels}: */
+struct godump_head {
+	uint64_t goid;
+	struct text raw;     /* state or wait reason */
+	struct text labels;  /* between { and }, as written */
+	struct text bubble;  /* digits; n 0: none */
+	uint64_t minutes;    /* 0: none told */
+	bool locked, leaked; /* to a thread; says the collector */
+};
+
+/* A dump while it is read. */
+struct dump {
+	struct profile *p;
+	struct godump_seen seen;
+	uint32_t keys[GOROUTINE_LABELS];
+	uint32_t elided; /* the location of GODUMP_ELIDED */
+	struct buf a, b; /* for texts that are taken apart */
+	struct godump_head head;
+	bool open;        /* within a goroutine */
+	bool ancestors;   /* at frames of those who started it */
+	bool cut;         /* frames are missing */
+	bool unavailable; /* all are */
+	uint32_t stack[PROFILE_MAX_FRAMES];
+	uint32_t nstack;
+	struct line inlined[PROFILE_MAX_LINES];
+	uint32_t ninlined;
+	struct text function, creator, created_at;
+	uint64_t parent;
+	bool is_creator, is_inlined, expects_file;
+};
+
+/* The labels of the goroutine at hand; *n is set. */
+MUST_CHECK int
+godump_labels(struct dump *d, struct label out[static PROFILE_MAX_LABELS],
+              uint32_t *n);
+
+/* True when line is the first of a goroutine; *out then is filled. */
+bool godump_head(struct text line, struct godump_head *out);
+/*
+ * Takes the next label off what is left of head.labels.
+ *   Shape    key and value are cleared and filled, up to their ceiling
+ *   Errors   returns false at the end, or when the rest is no label
+ */
+bool godump_label(struct text *rest, struct buf *key, struct buf *value);
+
+/* Takes s off the start of t, if it stands there. */
+static inline bool
+text_skip(struct text *t, struct text s)
+{
+	if (t->n < s.n || memcmp(t->p, s.p, s.n) != 0)
+		return false;
+	t->p += s.n;
+	t->n -= s.n;
+	return true;
+}
+
+static inline bool
+text_ends(struct text t, struct text s)
+{
+	return t.n >= s.n && !memcmp(t.p + t.n - s.n, s.p, s.n);
+}
+
+/* Where s begins in t, or t.n. */
+static inline size_t
+text_find(struct text t, struct text s)
+{
+	const char *at = memmem(t.p, t.n, s.p, s.n);
+
+	return at ? (size_t)(at - t.p) : t.n;
+}
+
+/* Takes decimal digits off the start; false without any, or too many. */
+bool text_number(struct text *t, uint64_t *out);

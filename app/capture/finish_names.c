@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "capture/kallsyms.h"
+#include "jit_names.h"
 
 #include <errno.h>
 #include <string.h>
@@ -35,6 +36,7 @@ namer_done(struct namer *n)
 		perfmap_free(n->of[i].perfmap);
 	}
 	free(n->of);
+	free(n->text);
 }
 
 static size_t
@@ -128,6 +130,27 @@ open_perfmap(const struct host *host, int32_t pid)
 	return map;
 }
 
+static size_t
+jit_name(struct namer *n, const struct perfmap *map, uint64_t addr,
+         struct sym_frame *out)
+{
+	const char *raw = perfmap_lookup(map, addr);
+	struct jit_name parts;
+
+	free(n->text);
+	n->text = raw ? strdup(raw) : NULL;
+	if (!n->text)
+		return 0;
+	jit_name_split(n->text, &parts);
+	*out = (struct sym_frame){
+		.name = parts.name,
+		.system_name = parts.name,
+		.file = parts.file,
+		.start_line = parts.line,
+	};
+	return 1;
+}
+
 static void
 open_module(struct namer *n, uint32_t module)
 {
@@ -153,15 +176,13 @@ module_names(struct namer *n, struct place at, struct sym_frame *out,
              size_t max)
 {
 	const struct namer_module *of = &n->of[at.module];
-	const char *jit;
 
 	if (!of->known)
 		open_module(n, at.module);
 	if (!of->perfmap)
 		return symbolizer_lookup(n->symbolizer, at.module, at.vaddr,
 		                         out, max);
-	jit = perfmap_lookup(of->perfmap, at.vaddr);
-	return jit ? one_name(jit, out) : 0;
+	return jit_name(n, of->perfmap, at.vaddr, out);
 }
 
 size_t

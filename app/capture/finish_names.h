@@ -18,6 +18,7 @@ struct namer {
 	struct symbols_cache *cache;
 	struct symbolizer *symbolizer;
 	struct symtab kernel;
+	char *text; /* names of the last look-up that were told apart */
 	struct namer_module {
 		bool known; /* the fields below are what can be had */
 		struct elf_image *debug;
@@ -30,6 +31,7 @@ MUST_CHECK int namer_init(struct namer *n, const struct modules *modules,
                           const struct host *host, struct symbols_cache *cache,
                           struct quality *quality);
 void namer_done(struct namer *n);
-/* As symbolizer_lookup: innermost first, 0 when nothing is known. */
+/* As symbolizer_lookup: innermost first, 0 when nothing is known.
+ *   Owns     texts live until the next look-up */
 size_t namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
                     size_t max);

@@ -31,9 +31,12 @@ digit(char c)
 bool
 text_hex(char **p, uint64_t *out)
 {
-	const char *start = *p;
+	const char *start;
 	uint64_t v = 0;
 
+	if (!strncmp(*p, "0x", 2)) /* the JDK's perf maps */
+		*p += 2;
+	start = *p;
 	for (; digit(**p) >= 0; (*p)++) {
 		if (v >> 60)
 			return false;

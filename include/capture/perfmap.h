@@ -2,8 +2,9 @@
  * Functions that a JIT compiler wrote to /tmp/perf-PID.map.
  *
  * Source: Linux tools/perf/Documentation/jit-interface.txt: one line per
- * function, "START SIZE name", numbers in hex without 0x, the name to the end
- * of the line. Code moves: a later line replaces earlier ones it overlaps.
+ * function, "START SIZE name", numbers in hex (the JDK writes 0x before them),
+ * the name to the end of the line. Code moves: a later line replaces earlier
+ * ones it overlaps.
  */
 #pragma once
 

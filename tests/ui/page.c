@@ -1,6 +1,6 @@
 /*
- * Prints the flame graph page of the folded stacks on stdin, as the server
- * would: the browser test opens it.
+ * Prints the folded stacks on stdin in one of formats.def, html unless told,
+ * as the server would: browsers and other tools of the tests read it.
  */
 #include "base/buf.h"
 #include "lib/folded.h"
@@ -21,8 +21,9 @@ static const struct export_meta meta = {
 };
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	const struct format *f = format_find(argc > 1 ? argv[1] : "html");
 	char text[MAX_INPUT];
 	CLEANUP_BUF struct buf page = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_PROFILE struct profile *p = NULL;
@@ -30,9 +31,7 @@ main(void)
 
 	text[fread(text, 1, sizeof(text) - 1, stdin)] = '\0';
 	p = profile_of(text);
-	if (tree_new(p, CPU, &t))
-		return 1;
-	if (format_find("html")->write(t, &meta, &page))
+	if (!f || tree_new(p, CPU, &t) || f->write(t, &meta, &page))
 		return 1;
 	return fwrite(buf_str(&page), 1, page.len, stdout) != page.len;
 }

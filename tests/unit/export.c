@@ -220,6 +220,66 @@ TEST(pprof_is_the_profile_itself)
 }
 END
 
+TEST(speedscope_has_a_row_for_each_stack)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(
+		write_as("speedscope", "main;w@/lib/w.so 2\nmain 1\n", &b), 0);
+	ck_assert_str_eq(
+		buf_str(&b),
+		"{\"$schema\":\"https://www.speedscope.app/"
+		"file-format-schema.json\",\"name\":\"ai-service \\u003ccpu>\","
+		"\"exporter\":\"stoker " STOKER_VERSION "\","
+		"\"activeProfileIndex\":0,\"shared\":{\"frames\":[{\"name\":"
+		"\"\"},{\"name\":\"all\"},{\"name\":\"main\",\"file\":"
+		"\"app\"},{\"name\":\"w\",\"file\":\"w.so\"}]},"
+		"\"profiles\":[{\"type\":\"sampled\",\"name\":"
+		"\"ai-service \\u003ccpu>\",\"unit\":\"nanoseconds\","
+		"\"startValue\":0,\"endValue\":30000000,"
+		"\"samples\":[[2],[2,3]],"
+		"\"weights\":[10000000,20000000]}]}");
+}
+END
+
+TEST(speedscope_leaves_out_what_shrank)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(write_as("speedscope", "a 5\nb -3\n", &b), 0);
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), "\"samples\":[[2]]"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), "\"endValue\":50000000,"));
+}
+END
+
+TEST(dot_counts_recursion_once_and_dots_what_it_leaves_out)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	/* f calls itself through tiny, which is too small for a box */
+	ck_assert_int_eq(
+		write_as("dot", "m;f;f 999\nm;tiny;g 1\nm;g 1000\n", &b), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "[label=\"tiny"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "N2 -> N2 [label=\"9.99 s\""), 1);
+	ck_assert_uint_eq(count(buf_str(&b), "N0 -> N1 [label=\"10.01 s\""), 1);
+	ck_assert_uint_eq(count(buf_str(&b), "dotted"), 0);
+	buf_clear(&b);
+	ck_assert_int_eq(write_as("dot", "m;tiny;g 4\nm;x 1000\n", &b), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "tiny"), 0);
+}
+END
+
+TEST(dot_of_hostile_names_keeps_its_quotes)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(write_as("dot", HOSTILE, &b), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "]]>\\\"\\\\:x"), 0);
+	ck_assert_uint_gt(count(buf_str(&b), "]]>\\\"\\\\"), 0);
+	ck_assert_uint_eq(count(buf_str(&b), "\xFF"), 0);
+}
+END
+
 	SUITE("export", formats_are_found_by_name_only,
               every_format_writes_any_profile_and_respects_the_ceiling,
               folded_is_root_first_in_samples,
@@ -230,4 +290,7 @@ END
               an_svg_has_a_box_with_a_tooltip_for_each_node,
               an_svg_of_hostile_names_holds_no_markup_of_theirs,
               an_svg_leaves_out_what_is_too_narrow_among_many,
-              pprof_is_the_profile_itself)
+              pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,
+              speedscope_leaves_out_what_shrank,
+              dot_counts_recursion_once_and_dots_what_it_leaves_out,
+              dot_of_hostile_names_keeps_its_quotes)

@@ -1,0 +1,78 @@
+#!/bin/bash
+# What we write, read by the programs it is written for: speedscope's own
+# page, graphviz, an XML parser, go tool pprof.
+set -u
+export B
+cd "$(dirname "$0")/../.."
+B=$(realpath "${B:-build}")
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+check() { # name, command...
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/ | }"; fi
+}
+equal() { [ "$1" = "$2" ] || { echo "got $1, expected $2"; return 1; }; }
+has() { grep -qF -- "$1" "$2" || { echo "no '$1' in: $(head -c 2000 "$2")"; return 1; }; }
+export_as() { # format: the same stacks, with hostile names
+  printf '%s\n' 'main@/bin/shop;a"b\c</script>&@/lib/parse.so 30' \
+    'main@/bin/shop;work;work 70' | "$B/tests/ui/page" "$1" >"$tmp/$1"
+}
+for format in speedscope folded dot svg pprof; do
+  export_as $format || echo "not ok ${format}_is_written: $?"
+done
+
+# --- speedscope: the page takes a file as base64 in a script beside it -------
+speedscope=$B/npm/node_modules/speedscope/dist/release/index.html
+[ -e "$speedscope" ] || npm install --silent --no-audit --no-fund \
+  --prefix "$B/npm" speedscope@1.25.0 >"$tmp/npm.log" 2>&1
+open_in_speedscope() { # file, name: the DOM in $tmp/dom
+  echo "speedscope.loadFileFromBase64('$2', '$(base64 -w0 "$1")')" >"$tmp/load.js"
+  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
+    --no-first-run --disable-background-networking --disable-component-update \
+    --disable-sync --user-data-dir="$tmp/profile" --virtual-time-budget=20000 \
+    --dump-dom "file://$speedscope#localProfilePath=$tmp/load.js" \
+    >"$tmp/dom" 2>"$tmp/log"
+}
+# Its title names a profile once it could be imported.
+speedscope_reads() { # format, title
+  for _ in 1 2 3; do
+    open_in_speedscope "$tmp/$1" "$1"
+    ! has "<title>$2 - speedscope</title>" "$tmp/dom" >/dev/null || return 0
+  done
+  has "<title>$2 - speedscope</title>" "$tmp/dom"
+}
+if browser=$(command -v chromium || command -v google-chrome) && [ -e "$speedscope" ]; then
+  check speedscope_reads_speedscope speedscope_reads speedscope 'shop cpu'
+  check speedscope_reads_folded speedscope_reads folded folded
+  check speedscope_reads_pprof speedscope_reads pprof pprof
+  echo '{"$schema":"x"}' >"$tmp/bad"
+  open_in_speedscope "$tmp/bad" bad
+  check speedscope_would_refuse_another_file eval '! has "<title>bad - speedscope" "$tmp/dom"'
+else
+  echo "skip speedscope: needs chromium and npm"
+fi
+
+# --- graphviz, libxml2 --------------------------------------------------------
+if command -v dot >/dev/null; then
+  check dot_draws_it dot -Tplain -o "$tmp/plain" "$tmp/dot"
+  check dot_has_each_function equal "$(grep -c '^node' "$tmp/plain")" 3
+  check dot_has_recursion_as_one_edge equal "$(grep -c '^edge N[0-9]* N' "$tmp/plain")" 3
+else
+  echo "skip dot: no graphviz"
+fi
+if command -v xmllint >/dev/null; then
+  check xmllint_reads_svg xmllint --noout "$tmp/svg"
+else
+  echo "skip svg: no xmllint"
+fi
+
+# --- go tool pprof --------------------------------------------------------------
+if goroot=$(tests/lib/go root 1.22 2>"$tmp/go.log"); then
+  pprof() { HOME=$tmp GOROOT=$goroot GOTOOLCHAIN=local "$goroot/bin/go" tool pprof "$@"; }
+  pprof -top "$tmp/pprof" >"$tmp/top" 2>&1
+  check pprof_reads_pprof grep -qE '700ms +70.00% .* work$' "$tmp/top"
+else
+  echo "skip pprof: $(tail -1 "$tmp/go.log")"
+fi

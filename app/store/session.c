@@ -59,6 +59,14 @@ session_get(struct store *s, const char *tenant, const char *id,
 	               ARGS(V(id), V(tenant)));
 }
 
+int
+session_before(struct store *s, const struct session *of, struct session *out)
+{
+	return row_one(s->db, &type, out, SQL_SESSION_BEFORE,
+	               ARGS(V(of->tenant), V(of->service), V(of->type),
+	                    V(of->created_ms), V(of->id), V(of->ordinal)));
+}
+
 /* One row more than the page holds: whether another page follows. */
 static int
 read_page(struct store *s, const struct session_filter *f, int limit,
@@ -185,19 +193,30 @@ session_upload(struct store *s, const struct session_ask *ask,
 	return rc ? rc : store_end(s, upload(s, ask, result, blob, out));
 }
 
+/* Why a session that is there was not deleted: -EBUSY or -ETXTBSY. */
+static int
+why_kept(struct store *s, const char *tenant, const char *id)
+{
+	CLEANUP_ROWS struct db_rows status = {0}, held = {0};
+	int rc = db_query(s->db, SQL_SESSION_STATUS, ARGS(V(id), V(tenant)),
+	                  &status);
+
+	rc = rc ? rc : db_next(&status);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	rc = db_query(s->db, SQL_BASELINE_OF_SESSION, ARGS(V(id)), &held);
+	rc = rc ? rc : db_next(&held);
+	return rc < 0 ? rc : rc ? -ETXTBSY : -EBUSY;
+}
+
 static int delete (struct store *s, const char *tenant, const char *id)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
 	int rc = db_run(s->db, SQL_SESSION_DELETE, ARGS(V(id), V(tenant)));
 
+	if (!rc)
+		return why_kept(s, tenant, id);
 	if (rc > 0)
 		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id)));
-	else if (!rc) {
-		rc = db_query(s->db, SQL_SESSION_STATUS, ARGS(V(id), V(tenant)),
-		              &rows);
-		rc = rc ? rc : db_next(&rows);
-		rc = rc < 0 ? rc : rc ? -EBUSY : -ENOENT;
-	}
 	return rc < 0 ? rc : 0;
 }
 

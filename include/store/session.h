@@ -75,6 +75,9 @@ void session_list_done(struct session_list *l);
 
 MUST_CHECK int session_get(struct store *s, const char *tenant, const char *id,
                            struct session *out);
+/* The completed one of the same service, type and processes before it. */
+MUST_CHECK int session_before(struct store *s, const struct session *of,
+                              struct session *out);
 MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
                             struct page page, struct session_list *out);
 /*
@@ -84,6 +87,7 @@ MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
 MUST_CHECK int session_upload(struct store *s, const struct session_ask *ask,
                               const struct session_result *result,
                               const struct blob *blob, char out[static ID_MAX]);
-/* Removes it and marks its blobs for the worker; -EBUSY while it runs. */
+/* Removes it and marks its blobs for the worker; -EBUSY while it runs,
+ * -ETXTBSY while a baseline holds it. */
 MUST_CHECK int
 session_delete(struct store *s, const char *tenant, const char *id);

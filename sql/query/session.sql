@@ -45,20 +45,32 @@ WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
   AND service = $7
 ORDER BY created_ms DESC, id DESC LIMIT CAST($8 AS BIGINT);
 
+-- The one of the same kind that came before.
+-- name: session_before
+SELECT * FROM session_row
+WHERE tenant = $1 AND service = $2 AND type = $3
+  AND (created_ms, id) < (CAST($4 AS BIGINT), $5)
+  AND ordinal = CAST($6 AS BIGINT) AND status = 'completed'
+ORDER BY created_ms DESC, id DESC LIMIT 1;
+
 -- name: session_delete
-DELETE FROM session WHERE id = $1 AND tenant = $2 AND status <> 'running';
+DELETE FROM session
+WHERE id = $1 AND tenant = $2 AND status <> 'running'
+  AND NOT EXISTS (SELECT 1 FROM baseline b WHERE b.session = $1);
 
 -- name: session_status
 SELECT status FROM session WHERE id = $1 AND tenant = $2;
 
--- Of those that hold bytes.
+-- Of those that hold bytes, and that no baseline holds.
 -- name: session_oldest
 SELECT s.id, s.tenant, b.length
 FROM blob b JOIN session s ON s.id = b.session
 WHERE b.deleted_ms = 0 AND s.status <> 'running'
+  AND NOT EXISTS (SELECT 1 FROM baseline h WHERE h.session = s.id)
 ORDER BY b.created_ms LIMIT 1;
 
 -- name: session_expired
 SELECT id, tenant, 0 FROM session
 WHERE created_ms < now_ms() - CAST($1 AS BIGINT) AND status <> 'running'
+  AND NOT EXISTS (SELECT 1 FROM baseline h WHERE h.session = session.id)
 ORDER BY created_ms LIMIT 1;

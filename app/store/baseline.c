@@ -1,0 +1,127 @@
+#include "store/baseline.h"
+
+#include "cursor.h"
+#include "row.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(baseline, id),          ROW_FIELD(baseline, tenant),
+	ROW_FIELD(baseline, service),     ROW_FIELD(baseline, type),
+	ROW_FIELD(baseline, session),     ROW_FIELD(baseline, label),
+	ROW_FIELD(baseline, description), ROW_FIELD(baseline, top_functions),
+	ROW_FIELD(baseline, tags),        ROW_FIELD(baseline, created_by),
+	ROW_FIELD(baseline, created_ms),  ROW_FIELD(baseline, is_latest),
+};
+static const struct row_type type = ROW_TYPE(baseline, fields);
+
+void
+baseline_done(struct baseline *b)
+{
+	row_done(&type, b);
+}
+
+void
+baseline_list_done(struct baseline_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	free(l->next);
+	*l = (struct baseline_list){0};
+}
+
+void
+baseline_tag(struct buf *tags, const char *tag)
+{
+	if (!tags->len)
+		buf_putc(tags, '\n');
+	buf_addf(tags, "%s\n", tag);
+}
+
+int
+baseline_add(struct store *s, const struct baseline_ask *ask,
+             char out[static ID_MAX])
+{
+	char id[ID_MAX];
+	int n;
+
+	id_new(BASELINE_PREFIX, id);
+	n = db_run(s->db, SQL_BASELINE_INSERT,
+	           ARGS(V(id), V(ask->label), V(ask->description),
+	                V(ask->top_functions), V(ask->tags), V(ask->created_by),
+	                V(ask->tenant), V(ask->session)));
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	memcpy(out, id, ID_MAX);
+	return 0;
+}
+
+int
+baseline_get(struct store *s, const char *tenant, const char *id,
+             struct baseline *out)
+{
+	return row_one(s->db, &type, out, SQL_BASELINE_GET,
+	               ARGS(V(tenant), V(id)));
+}
+
+static int
+read_page(struct store *s, const struct baseline_filter *f, int limit,
+          const struct cursor *c, struct baseline_list *out)
+{
+	CLEANUP_BUF struct buf tag = BUF_INIT(BUF_MAX_SMALL);
+	void *items = NULL;
+	int rc;
+
+	if (*f->tag)
+		baseline_tag(&tag, f->tag);
+	if (buf_err(&tag))
+		return buf_err(&tag);
+	rc = row_all(s->db, &type, &items, &out->n, SQL_BASELINE_LIST,
+	             ARGS(V(f->tenant), V(f->service), V(f->type), V(f->label),
+	                  V(buf_str(&tag)), V(c->ms), V(c->id), V(limit + 1)));
+	out->items = items;
+	return rc;
+}
+
+int
+baseline_list(struct store *s, const struct baseline_filter *f,
+              struct page page, struct baseline_list *out)
+{
+	CLEANUP_BASELINES struct baseline_list l = {0};
+	struct cursor c;
+	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
+
+	if (!rc)
+		rc = read_page(s, f, page.limit, &c, &l);
+	if (rc)
+		return rc;
+	if (l.n > (size_t)page.limit) {
+		const struct baseline *last = &l.items[page.limit - 1];
+
+		baseline_done(&l.items[--l.n]);
+		rc = cursor_make(last->created_ms, last->id, &l.next);
+		if (rc)
+			return rc;
+	}
+	*out = l;
+	l = (struct baseline_list){0};
+	return 0;
+}
+
+int
+baseline_remove(struct store *s, const char *tenant, const char *id)
+{
+	int n = db_run(s->db, SQL_BASELINE_DELETE, ARGS(V(tenant), V(id)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+baseline_before(struct store *s, const struct baseline_of *of,
+                struct baseline *out)
+{
+	return row_one(s->db, &type, out, SQL_BASELINE_BEFORE,
+	               ARGS(V(of->tenant), V(of->service), V(of->type),
+	                    V(of->created_ms), V(of->ordinal), V(of->session)));
+}

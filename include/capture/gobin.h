@@ -7,12 +7,12 @@
  * sections, else by what they look like. Pieces of the tables are read when
  * they are first needed: a program of 100 MB costs what is asked of it.
  *
- *	gobin_open(elf, NULL, NULL, &go)
+ *	gobin_open(elf, &go)
  *	gobin_frame(go, pc - bias, &frame)	to walk: caller's sp, flags
  *	gobin_lines(go, pc - bias, lines, max)	to name: inlined calls first
  *
  * All addresses are the image's own (vaddr: minus its elf_bias()). Nothing in
- * the file, or in the target's memory, is believed unchecked.
+ * the file is believed unchecked.
  *
  *   Threads  one at a time
  *   Source   Go 1.18 to 1.27, x86-64 and aarch64: runtime/symtab.go,
@@ -32,12 +32,6 @@
 
 struct gobin;
 
-/*
- * Reads the target's memory, at a vaddr like all others here.
- *   Errors   -errno when not all n bytes can be had
- */
-typedef int gobin_read(void *arg, uint64_t vaddr, void *out, size_t n);
-
 /* What runtime.moduledata says. */
 struct gobin_about {
 	char version[GOBIN_MAX_VERSION]; /* "go1.24.4"; "" unknown */
@@ -51,18 +45,15 @@ struct gobin_about {
 };
 
 /*
- * Looks for Go in an image.
+ * Looks for Go in an image. The file alone is read: pointers that the loader
+ * fills in (position-independent programs) are taken from its relocations.
  *
- *   Shape    read: the target's memory, asked where the file does not tell
- *            (moduledata of a packed program); NULL: there is none
- *   Owns     elf is borrowed until gobin_free; read is only used here; *out
- *            is the caller's
+ *   Owns     elf is borrowed until gobin_free; *out is the caller's
  *   Errors   -ENOENT no Go program, or older than 1.18; -EBADMSG its tables
  *            can't be so, -E2BIG past GOBIN_MAX_PCLNTAB, -EIO, -ENOMEM;
  *            *out untouched
  */
-MUST_CHECK int gobin_open(const struct elf_image *elf, gobin_read *read,
-                          void *arg, struct gobin **out);
+MUST_CHECK int gobin_open(const struct elf_image *elf, struct gobin **out);
 void gobin_free(struct gobin *g);
 DEFINE_CLEANUP(struct gobin *, gobin_free)
 #define CLEANUP_GOBIN CLEANUP(gobin_free_ptr)

@@ -28,27 +28,12 @@ blob_name_valid(const char *name)
 	       !strcmp(name + n - tail, SUFFIX);
 }
 
-int
-blob_create(struct store *s, const char *kind, struct blob_writer *out)
-{
-	struct blob_writer w = {.dir_fd = s->profiles_fd};
-
-	snprintf(w.blob.kind, sizeof(w.blob.kind), "%s", kind);
-	id_new(BLOB_TEMP, w.temp);
-	w.fd = openat(w.dir_fd, w.temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-	              FILE_MODE);
-	if (w.fd < 0)
-		return -errno;
-	*out = w;
-	return 0;
-}
-
 void
 blob_abort(struct blob_writer *w)
 {
 	if (w->fd < 0)
 		return;
-	unlinkat(w->dir_fd, w->temp, 0);
+	unlinkat(w->dir_fd, w->blob.name, 0);
 	close(w->fd);
 	w->fd = -1;
 }
@@ -72,26 +57,39 @@ open_folder(int dir_fd, const char *folder, int *out)
 	return 0;
 }
 
-/* Names it after its bytes are on disk. */
+/* An empty file whose name outlives a crash. */
 static int
-place(struct blob_writer *w, const struct blob *b)
+place(struct blob_writer *w)
 {
-	char folder[FOLDER_LEN + 1] = {b->name[0], b->name[1], '\0'};
+	const char *name = w->blob.name;
+	char folder[FOLDER_LEN + 1] = {name[0], name[1], '\0'};
 	CLEANUP_FD int fd = -1;
-	int rc;
+	int rc = open_folder(w->dir_fd, folder, &fd);
 
-	if (fsync(w->fd))
-		return -errno;
-	rc = open_folder(w->dir_fd, folder, &fd);
 	if (rc)
 		return rc;
-	if (renameat(w->dir_fd, w->temp, w->dir_fd, b->name))
-		return -errno;
-	if (fsync(fd)) {
-		rc = -errno;
-		unlinkat(w->dir_fd, b->name, 0);
+	w->fd = openat(w->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+	               FILE_MODE);
+	return w->fd < 0 || fsync(fd) ? -errno : 0;
+}
+
+int
+blob_create(struct store *s, const char *kind, struct blob_writer *out)
+{
+	struct blob_writer w = {.fd = -1, .dir_fd = s->profiles_fd};
+	struct blob *b = &w.blob;
+	int rc;
+
+	snprintf(b->kind, sizeof(b->kind), "%s", kind);
+	id_new(BLOB_PREFIX, b->id);
+	snprintf(b->name, sizeof(b->name), "%.*s/%s" SUFFIX, FOLDER_LEN,
+	         b->id + strlen(BLOB_PREFIX), b->id);
+	rc = place(&w);
+	if (rc) {
+		blob_abort(&w);
 		return rc;
 	}
+	*out = w;
 	return 0;
 }
 
@@ -112,15 +110,10 @@ int
 blob_seal(struct blob_writer *w, struct blob *out)
 {
 	struct blob b = w->blob;
-	const char *random = b.id + strlen(BLOB_PREFIX);
-	int rc;
+	int rc = measure(w->fd, &b);
 
-	id_new(BLOB_PREFIX, b.id);
-	snprintf(b.name, sizeof(b.name), "%.*s/%s" SUFFIX, FOLDER_LEN, random,
-	         b.id);
-	rc = measure(w->fd, &b);
-	if (!rc)
-		rc = place(w, &b);
+	if (!rc && fsync(w->fd))
+		rc = -errno;
 	if (rc) {
 		blob_abort(w);
 		return rc;

@@ -143,10 +143,7 @@ blob_sweep(struct store *s, int64_t orphan_ms)
 	int n = 0, rc = open_dir(s->profiles_fd, ".", &d);
 
 	while (!rc && (e = readdir(d))) {
-		if (!strncmp(e->d_name, BLOB_TEMP, strlen(BLOB_TEMP)))
-			n += is_old(dirfd(d), e->d_name, orphan_ms) &&
-			     !unlinkat(dirfd(d), e->d_name, 0);
-		else if (e->d_name[0] != '.')
+		if (e->d_name[0] != '.')
 			rc = sweep_folder(s, e->d_name, orphan_ms, &n);
 	}
 	return rc ? rc : n;

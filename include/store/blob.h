@@ -1,10 +1,10 @@
 /*
  * Blobs: the bytes of profiles, in files beside the database, named by rows.
  *
- * A file is complete before its row exists: temporary name, fsync, rename,
- * fsync of the directory, and only then the caller's transaction inserts the
- * row. Files without a row are removed by blob_sweep(). Rows are marked as
- * deleted by anyone; only the worker unlinks.
+ * A file is complete before its row exists: its name is on disk before the
+ * first byte is written, its bytes before the caller's transaction inserts
+ * the row. Nobody looks at files without a row but blob_sweep(), which removes
+ * them. Rows are marked as deleted by anyone; only the worker unlinks.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #define BLOB_PPROF          "pprof"
 #define BLOB_TIMELINE       "timeline" /* profile/timeline.h */
-#define BLOB_CHECKSUM_CHARS 65 /* SHA-256 in hexadecimal, and a NUL */
+#define BLOB_CHECKSUM_CHARS 65         /* SHA-256 in hexadecimal, and a NUL */
 #define BLOB_NAME_MAX       96
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)
 /* A file younger than this may be about to get its row. */
@@ -28,11 +28,10 @@ struct blob {
 	char checksum[BLOB_CHECKSUM_CHARS];
 };
 
-/* A blob being written; fd is its temporary file, open for writing. */
+/* A blob being written; fd is its file, open for writing. */
 struct blob_writer {
 	int fd;
 	int dir_fd; /* the store's */
-	char temp[ID_MAX];
 	struct blob blob;
 };
 #define CLEANUP_BLOB_WRITER CLEANUP(blob_abort)
@@ -41,16 +40,17 @@ struct blob_writer {
 		.fd = -1, .dir_fd = -1 \
 	}
 
-/* Opens a temporary file that others may be given to write to. */
+/* Opens a file that others may be given to write to; its name lasts. */
 MUST_CHECK int
 blob_create(struct store *s, const char *kind, struct blob_writer *out);
 /*
- * Makes what was written to fd last: hashed, synced, under its name. Insert
- * its row next (job_finish(), session_upload()).
+ * Makes what was written to fd last: hashed, synced. One sync, for somebody
+ * waits for the row, which is to be inserted next (job_finish(),
+ * session_upload()).
  *   Errors   -errno, -EFBIG past BLOB_MAX_BYTES; the file is gone
  */
 MUST_CHECK int blob_seal(struct blob_writer *w, struct blob *out);
-/* Removes the temporary file; nothing after blob_seal(). */
+/* Removes the file; nothing after blob_seal(). */
 void blob_abort(struct blob_writer *w);
 /* All at once from memory. */
 MUST_CHECK int blob_put(struct store *s, const char *kind, const void *p,

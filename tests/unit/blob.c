@@ -112,9 +112,9 @@ TEST(an_aborted_blob_leaves_nothing)
 	struct blob_writer w = BLOB_WRITER_INIT;
 
 	ck_assert_int_eq(blob_create(&t.s, BLOB_PPROF, &w), 0);
-	ck_assert(exists(&t.s, w.temp));
+	ck_assert(exists(&t.s, w.blob.name));
 	blob_abort(&w);
-	ck_assert(!exists(&t.s, w.temp));
+	ck_assert(!exists(&t.s, w.blob.name));
 	blob_abort(&w); /* again: harmless */
 }
 END
@@ -144,7 +144,8 @@ TEST(sweeping_removes_orphans_and_keeps_the_rest)
 	ck_assert_int_eq(blob_sweep(&t.s, BLOB_ORPHAN_MS), 0); /* too young */
 	ck_assert_int_eq(blob_sweep(&t.s, 0), 2);
 	ck_assert(exists(&t.s, kept.name));
-	ck_assert(!exists(&t.s, orphan.name) && !exists(&t.s, half.temp));
+	ck_assert(!exists(&t.s, orphan.name));
+	ck_assert(!exists(&t.s, half.blob.name));
 	blob_abort(&half);
 }
 END

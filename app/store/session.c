@@ -144,7 +144,8 @@ session_store_result(struct store *s, const char *id,
 {
 	int n = db_run(s->db, SQL_SESSION_RESULT,
 	               ARGS(V(r->duration_ms), V(r->rate), V(r->sample_count),
-	                    V(r->top_functions), V(r->quality), V(id)));
+	                    V(r->top_functions), V(r->quality), V(r->age_ms),
+	                    V(id)));
 
 	return n < 0 ? n : 0;
 }

@@ -1,5 +1,6 @@
 #include "captures_private.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@ read_result(const struct msg_done *done, int top_fd, struct buf *top,
 		return rc;
 	*out = (struct session_result){
 		.duration_ms = done->quality.duration_ms,
+		.age_ms = clock_wall_ms() - done->start_ms,
 		.sample_count = done->quality.kept,
 		.rate = (double)done->quality.achieved_rate / 1000,
 		.top_functions = buf_str(top),

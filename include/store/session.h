@@ -30,6 +30,7 @@ struct session_ask {
 /* What came of it; strings are borrowed. */
 struct session_result {
 	int64_t duration_ms, sample_count;
+	int64_t age_ms;            /* since sampling began; 0: not known */
 	double rate;               /* per second, achieved */
 	const char *top_functions; /* JSON array */
 	const char *quality;       /* JSON object */

@@ -17,11 +17,15 @@ WHERE tenant = $1 AND service = $2 AND type = $3
 -- name: session_started
 UPDATE session SET started_ms = now_ms() WHERE id = $1;
 
+-- $6: how long ago sampling began, which is not before the claim; 0 unknown.
 -- name: session_result
 UPDATE session
 SET duration_ms = $1, rate = $2, sample_count = $3, top_functions = $4,
-    quality = $5
-WHERE id = $6;
+    quality = $5,
+    started_ms = CASE
+        WHEN CAST($6 AS BIGINT) BETWEEN 1 AND now_ms() - started_ms
+        THEN now_ms() - CAST($6 AS BIGINT) ELSE started_ms END
+WHERE id = $7;
 
 -- name: session_ended
 UPDATE session SET status = $1, completed_ms = now_ms() WHERE id = $2;

@@ -123,6 +123,55 @@ TEST(finishing_stores_result_blob_and_state_together)
 }
 END
 
+#define HOUR_MS INT64_C(3600000)
+#define SLOW_MS 60000 /* a machine on which this takes a minute */
+
+	static const struct {
+	int64_t age_ms;
+	bool at_claim;
+} ages[] = {
+	{0, true}, /* not known */
+	{1, false},
+	{HOUR_MS - SLOW_MS, false},
+	{HOUR_MS + SLOW_MS, true}, /* before the claim */
+	{-5, true},
+	{INT64_MAX, true},
+	{INT64_MIN, true},
+};
+
+TEST(a_session_starts_when_its_sampling_began)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ages); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		CLEANUP_SESSION struct session before = {0}, v = {0};
+		CLEANUP_JOB struct job j = {0};
+		struct session_result r = test_result();
+		struct job_end end = {"done", "", "", &r, NULL};
+		struct job_ref ref;
+		char id[ID_MAX];
+
+		test_enqueue(&t.s, 0, id);
+		test_claim(&t.s, &j);
+		ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &before),
+		                 0);
+		db_skew_clock(t.s.db, HOUR_MS);
+		ref = job_ref(&j);
+		r.age_ms = ages[i].age_ms;
+		ck_assert_int_eq(job_finish(&t.s, &ref, &end), 0);
+		ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &v), 0);
+		if (ages[i].at_claim) {
+			ck_assert_int_eq(v.started_ms, before.started_ms);
+			continue;
+		}
+		ck_assert_int_ge(v.started_ms,
+		                 before.started_ms + HOUR_MS - ages[i].age_ms);
+		ck_assert_int_le(v.started_ms, before.started_ms + HOUR_MS -
+		                                       ages[i].age_ms +
+		                                       SLOW_MS);
+	}
+}
+END
+
 TEST(an_attempt_that_was_given_up_changes_nothing)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -336,6 +385,7 @@ END
               a_refusal_leaves_the_callers_transaction_alive,
               a_job_of_an_unknown_service_is_refused,
               finishing_stores_result_blob_and_state_together,
+              a_session_starts_when_its_sampling_began,
               an_attempt_that_was_given_up_changes_nothing,
               short_captures_run_again_and_long_ones_fail,
               a_worker_takes_over_its_own_hosts_jobs_only,

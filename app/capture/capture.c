@@ -210,10 +210,32 @@ take_rings(struct recorder *c, struct rate *rate)
 	                                                : c->ring_left;
 }
 
+/* Nobody samples at this rate any more. */
+static bool
+is_over(const struct recorder *c, const struct rate *rate, uint64_t now)
+{
+	uint64_t slots = rate->slots;
+
+	while (slots)
+		if (c->slots[next_slot(&slots)]->end_ns > now)
+			return false;
+	return true;
+}
+
+/* Where nothing is written any more, nothing is waited for. */
+static uint64_t
+settled(const struct recorder *c, struct rate *rate, uint64_t now)
+{
+	if (!is_over(c, rate, now))
+		return now - SAMPLER_SLACK_NS;
+	sampler_stop(rate->sampler);
+	return now;
+}
+
 static void
 drain(struct recorder *c, struct rate *rate, uint64_t now)
 {
-	uint64_t until = now - SAMPLER_SLACK_NS, slots = rate->slots;
+	uint64_t until = settled(c, rate, now), slots = rate->slots;
 	int64_t cpu = clock_cpu_ns(), n = __builtin_popcountll(slots);
 
 	c->stack.topups = PROCS_TOPUPS;

@@ -228,10 +228,10 @@ tell_progress(const struct analyser *a, const struct analyser_job *job,
 static void
 finish(struct analyser *a, struct analyser_job *job)
 {
-	int rc;
+	int rc = analyser_fork_finisher(a, job, job->out_fd, false,
+	                                &job->finisher);
 
 	tell_progress(a, job, WORKER_FINISHING);
-	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc)
 		analyser_fail(a, job, false,
 		              rc == -ENOMEM ? CAPTURE_NO_MEMORY

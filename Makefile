@@ -100,6 +100,8 @@ $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/folded: $(B)/tests/lib/folded_main.o $(TEST_ARCHIVES)
 	$(test_link)
+$(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)
+	$(test_link)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/libtest.a $(call archives,profile base)
@@ -117,7 +119,7 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: all $(B)/tests/folded $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
+check-built: all $(B)/tests/folded $(B)/tests/gobin $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run
 unit: $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit

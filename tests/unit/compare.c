@@ -1,0 +1,412 @@
+/* The statistics of compare.h: claims about many simulated comparisons. */
+#include "profile/compare.h"
+#include "lib/folded.h"
+#include "lib/test.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FUNCTIONS 60
+#define ROUNDS    1000
+
+/* Numbers of a fixed seed: a test that fails, fails again.
+ * Source: splitmix64, Sebastiano Vigna. */
+static uint64_t seed;
+
+static double
+draw(void)
+{
+	uint64_t z = (seed += UINT64_C(0x9E3779B97F4A7C15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+struct program {
+	double share[FUNCTIONS];
+	double burst; /* mean samples in a row that fall together */
+};
+
+/* A few hot functions and a long tail, as programs have. */
+static struct program
+program(double burst)
+{
+	struct program p = {.burst = burst};
+	double sum = 0;
+
+	for (int i = 0; i < FUNCTIONS; i++)
+		sum += p.share[i] = 1.0 / (i + 2);
+	for (int i = 0; i < FUNCTIONS; i++)
+		p.share[i] /= sum;
+	return p;
+}
+
+/* Gives function i that share, at the cost of all others alike. */
+static void
+set_share(struct program *p, int i, double share)
+{
+	double others = 1 - p->share[i];
+
+	for (int k = 0; k < FUNCTIONS; k++)
+		p->share[k] *= (1 - share) / others;
+	p->share[i] = share;
+}
+
+static int
+pick(const struct program *p)
+{
+	double at = draw();
+
+	for (int i = 0; i < FUNCTIONS; i++)
+		if ((at -= p->share[i]) < 0)
+			return i;
+	return FUNCTIONS - 1;
+}
+
+static struct profile *
+run(const struct program *p, int samples)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int count[FUNCTIONS] = {0}, at = pick(p);
+
+	for (int i = 0; i < samples; i++) {
+		if (draw() * p->burst < 1)
+			at = pick(p);
+		count[at]++;
+	}
+	for (int i = 0; i < FUNCTIONS; i++)
+		if (count[i])
+			buf_addf(&text, "main;f%d %d\n", i, count[i]);
+	ck_assert_int_eq(buf_err(&text), 0);
+	return profile_of(buf_str(&text));
+}
+
+/* A comparison, and what it borrows from. */
+struct compared {
+	struct profile *p[2];
+	struct tree *t[2];
+	struct comparison *c;
+};
+
+static void
+compared_done(struct compared *x)
+{
+	comparison_free(x->c);
+	for (int i = 0; i < 2; i++) {
+		tree_free(x->t[i]);
+		profile_free(x->p[i]);
+	}
+}
+#define CLEANUP_COMPARED CLEANUP(compared_done)
+
+static struct compared
+compare(struct profile *base, struct profile *now, double s, double s2)
+{
+	struct compared x = {.p = {base, now}};
+	struct compare_side side[2] = {{.seconds = s}, {.seconds = s2}};
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(tree_new(x.p[i], 1, &x.t[i]), 0);
+		side[i].tree = x.t[i];
+	}
+	ck_assert_int_eq(compare_new(&side[0], &side[1], false, &x.c), 0);
+	return x;
+}
+
+static struct compared
+compare_text(const char *base, const char *now, double s, double s2)
+{
+	return compare(profile_of(base), profile_of(now), s, s2);
+}
+
+static const struct compare_function *
+find(const struct comparison *c, const char *name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->functions[i].name, name))
+			return &c->functions[i];
+	ck_abort_msg("no function %s", name);
+}
+
+/* Of ROUNDS comparisons of a program with itself, those that list one. */
+static int
+false_alarms(double burst, int samples)
+{
+	const struct program p = program(burst);
+	int wrong = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CLEANUP_COMPARED struct compared x =
+			compare(run(&p, samples), run(&p, samples), 30, 30);
+
+		wrong += x.c->nregressions > 0;
+	}
+	return wrong;
+}
+
+static const struct {
+	double burst;
+	int samples;
+} nulls[] = {
+	{1, 300},
+	{1, 3000},
+	{3, 3000}, /* each phase fills three samples in a row */
+	{8, 6000},
+};
+
+TEST(nothing_changed_lists_a_regression_in_at_most_5_percent)
+{
+	seed = (uint64_t)_i + 1;
+	int wrong = false_alarms(nulls[_i].burst, nulls[_i].samples);
+
+	printf("burst %g, %d samples: %d of %d null comparisons list "
+	       "a regression\n",
+	       nulls[_i].burst, nulls[_i].samples, wrong, ROUNDS);
+	ck_assert_int_le(wrong, ROUNDS / 20);
+}
+END
+
+	static const struct {
+	double from, to;
+	int samples, least; /* of 200 */
+} effects[] = {
+	{0.10, 0.12, 3000, 0}, /* told, not asked for */
+	{0.10, 0.16, 3000, 160}, {0.10, 0.20, 1500, 180},
+	{0.01, 0.04, 3000, 180}, {0.30, 0.40, 3000, 195},
+};
+
+TEST(a_change_that_matters_is_found)
+{
+	struct program before = program(1), after;
+	int found = 0;
+
+	seed = 100 + (uint64_t)_i;
+	set_share(&before, 5, effects[_i].from);
+	after = before;
+	set_share(&after, 5, effects[_i].to);
+	for (int i = 0; i < 200; i++) {
+		CLEANUP_COMPARED struct compared x =
+			compare(run(&before, effects[_i].samples),
+		                run(&after, effects[_i].samples), 30, 30);
+
+		found += find(x.c, "f5")->change == COMPARE_REGRESSION;
+	}
+	printf("%g %% to %g %% in %d samples: found in %g %%\n",
+	       100 * effects[_i].from, 100 * effects[_i].to,
+	       effects[_i].samples, found / 2.0);
+	ck_assert_int_ge(found, effects[_i].least);
+}
+END
+
+/* Swapping the sides swaps what is said. */
+TEST(the_other_way_round_regressions_are_improvements)
+{
+	struct program a = program(1), b = a;
+
+	seed = 7;
+	set_share(&b, 3, 0.2);
+	for (int i = 0; i < 50; i++) {
+		struct profile *one = run(&a, 2000), *two = run(&b, 2000);
+		CLEANUP_COMPARED struct compared x = compare(one, two, 20, 20);
+		struct compare_side side[2] = {{x.t[1], 20}, {x.t[0], 20}};
+		CLEANUP_COMPARISON struct comparison *back = NULL;
+
+		ck_assert_int_eq(compare_new(&side[0], &side[1], false, &back),
+		                 0);
+		ck_assert_uint_eq(back->nregressions, x.c->nimprovements);
+		ck_assert_uint_eq(back->nimprovements, x.c->nregressions);
+		for (size_t k = 0; k < back->n; k++) {
+			const struct compare_function *f = &back->functions[k];
+			const struct compare_function *g = find(x.c, f->name);
+
+			ck_assert_double_eq_tol(f->delta, -g->delta, 1e-9);
+			ck_assert_double_eq_tol(f->p, g->p, 1e-9);
+		}
+	}
+}
+END
+
+TEST(what_is_listed_keeps_the_promises_of_the_header)
+{
+	seed = 9;
+	for (int i = 0; i < 200; i++) {
+		struct program a = program(1), b = a;
+		size_t listed = 0;
+
+		set_share(&b, (int)(draw() * FUNCTIONS), draw() * 0.5);
+		CLEANUP_COMPARED struct compared x =
+			compare(run(&a, 1500), run(&b, 1500), 15, 15);
+
+		for (size_t k = 0; k < x.c->n; k++) {
+			const struct compare_function *f = &x.c->functions[k];
+
+			ck_assert(f->p >= 0 && f->p <= 1);
+			listed += f->change != COMPARE_UNCHANGED;
+			if (f->change == COMPARE_UNCHANGED)
+				continue;
+			ck_assert_double_ge(fabs(f->delta), COMPARE_POINTS);
+			ck_assert_double_le(f->p, COMPARE_FDR);
+			ck_assert_int_eq(f->change == COMPARE_REGRESSION,
+			                 f->delta > 0);
+			ck_assert_uint_lt(k, x.c->nregressions +
+			                             x.c->nimprovements);
+		}
+		ck_assert_uint_eq(listed,
+		                  x.c->nregressions + x.c->nimprovements);
+		ck_assert(x.c->low <= x.c->delta && x.c->delta <= x.c->high);
+	}
+}
+END
+
+TEST(too_few_samples_on_either_side_are_insufficient)
+{
+	CLEANUP_COMPARED struct compared few =
+		compare_text("main;f 99\n", "main;g 5000\n", 1, 1);
+	CLEANUP_COMPARED struct compared enough =
+		compare_text("main;f 100\n", "main;g 5000\n", 1, 1);
+
+	ck_assert_int_eq(few.c->verdict, COMPARE_INSUFFICIENT);
+	ck_assert_uint_eq(few.c->nregressions + few.c->nimprovements, 0);
+	ck_assert_int_ne(enough.c->verdict, COMPARE_INSUFFICIENT);
+}
+END
+
+TEST(an_empty_profile_is_insufficient)
+{
+	CLEANUP_COMPARED struct compared x =
+		compare_text("", "main;g 5000\n", 1, 1);
+
+	ck_assert_int_eq(x.c->verdict, COMPARE_INSUFFICIENT);
+	ck_assert_double_eq(x.c->delta, 0);
+}
+END
+
+	static const struct {
+	const char *base, *now;
+	double s, s2;
+	enum compare_verdict verdict;
+	const char *decides;
+} verdicts[] = {
+	/* f costs more, and the service as a whole */
+	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, 20,
+         COMPARE_REGRESSED, "f"},
+	/* f was made cheaper: g's share rose, its cost did not */
+	{"m;f 1000\nm;g 1000\n", "m;f 300\nm;g 1000\n", 20, 20,
+         COMPARE_IMPROVED, "f"},
+	/* the same in twice the time */
+	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 2000\n", 20, 40, COMPARE_OK,
+         NULL},
+	/* all of the CPU before and after */
+	{"m;f 1000\nm;g 1000\n", "m;f 1600\nm;g 400\n", 20, 20,
+         COMPARE_REGRESSED, "f"},
+	/* a function that was not there */
+	{"m;g 1000\n", "m;g 1000\nm;f 500\n", 20, 20, COMPARE_REGRESSED, "f"},
+	/* one that is gone */
+	{"m;g 1000\nm;f 500\n", "m;g 1000\n", 20, 20, COMPARE_IMPROVED, "f"},
+	{"m;g 1000\n", "m;g 1000\n", 20, 20, COMPARE_OK, NULL},
+};
+
+TEST(verdicts_go_by_cost_per_second)
+{
+	CLEANUP_COMPARED struct compared x =
+		compare_text(verdicts[_i].base, verdicts[_i].now,
+	                     verdicts[_i].s, verdicts[_i].s2);
+
+	ck_assert_str_eq(compare_verdicts[x.c->verdict],
+	                 compare_verdicts[verdicts[_i].verdict]);
+	for (size_t i = 0; i < x.c->n; i++) {
+		const struct compare_function *f = &x.c->functions[i];
+		bool want = verdicts[_i].decides &&
+		            !strcmp(f->name, verdicts[_i].decides);
+
+		ck_assert_msg(compare_decides(x.c, f) == want, "%s", f->name);
+	}
+}
+END
+
+TEST(overall_delta_is_percent_of_cost_per_second)
+{
+	CLEANUP_COMPARED struct compared x =
+		compare_text("m;f 1000\n", "m;f 3000\n", 10, 20);
+
+	ck_assert_double_eq_tol(x.c->delta, 50, 1e-9);
+	ck_assert(x.c->low > 20 && x.c->low < 50);
+	ck_assert(x.c->high > 50 && x.c->high < 80);
+}
+END
+
+TEST(recursion_counts_once_in_cumulative_shares)
+{
+	CLEANUP_COMPARED struct compared x = compare_text(
+		"m;r;r;r;f 600\nm;g 400\n", "m;r;f 600\nm;g 400\n", 10, 10);
+	const struct compare_function *r = find(x.c, "r");
+
+	ck_assert_double_eq_tol(r->base.cumulative_pct, 60, 1e-9);
+	ck_assert_double_eq_tol(r->now.cumulative_pct, 60, 1e-9);
+	ck_assert_int_eq(r->change, COMPARE_UNCHANGED);
+}
+END
+
+/* 512 KiB a sample: a million objects of 16 bytes are but 30 samples. */
+TEST(memory_is_counted_in_samples_of_its_period)
+{
+	struct profile *p[2] = {profile_of(""), profile_of("")};
+	struct tree *t[2];
+	struct comparison *c;
+
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(100);
+
+		profile_free(p[i]);
+		buf_addf(&text, "m;f %d\n", 1000000 * (i + 1));
+		p[i] = profile_of(buf_str(&text));
+		ck_assert_int_eq(
+			profile_cstring(p[i], "bytes", &p[i]->types[1].unit),
+			0);
+		p[i]->period_type.unit = p[i]->types[1].unit;
+		p[i]->period = INT64_C(1) << 38;
+		ck_assert_int_eq(tree_new(p[i], 1, &t[i]), 0);
+	}
+	const struct compare_side side[2] = {{t[0], 0}, {t[1], 0}};
+
+	ck_assert_int_eq(compare_new(&side[0], &side[1], true, &c), 0);
+	ck_assert_double_lt(c->base_samples, 40);
+	ck_assert_int_eq(c->verdict, COMPARE_INSUFFICIENT);
+	ck_assert_double_eq_tol(c->delta, 100, 1e-9);
+	comparison_free(c);
+	for (int i = 0; i < 2; i++) {
+		tree_free(t[i]);
+		profile_free(p[i]);
+	}
+}
+END
+
+	Suite *
+	suite(void)
+{
+	const TTest *const once[] = {
+		the_other_way_round_regressions_are_improvements,
+		what_is_listed_keeps_the_promises_of_the_header,
+		too_few_samples_on_either_side_are_insufficient,
+		an_empty_profile_is_insufficient,
+		overall_delta_is_percent_of_cost_per_second,
+		recursion_counts_once_in_cumulative_shares,
+		memory_is_counted_in_samples_of_its_period,
+	};
+	Suite *s = suite_create("compare");
+	TCase *c = tcase_create("compare");
+
+	tcase_set_timeout(c, 120);
+	for (size_t i = 0; i < ARRAY_LEN(once); i++)
+		tcase_add_test(c, once[i]);
+	tcase_add_loop_test(
+		c, nothing_changed_lists_a_regression_in_at_most_5_percent, 0,
+		ARRAY_LEN(nulls));
+	tcase_add_loop_test(c, a_change_that_matters_is_found, 0,
+	                    ARRAY_LEN(effects));
+	tcase_add_loop_test(c, verdicts_go_by_cost_per_second, 0,
+	                    ARRAY_LEN(verdicts));
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,14 +1,11 @@
-#include "base/clock.h"
 #include "blob_private.h"
+#include "folder.h"
 #include "row.h"
 #include "store/session.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define BATCH 100 /* per call: the write lock is others', too */
 
@@ -66,20 +63,7 @@ blob_reap(struct store *s)
 	return rc ? rc : n;
 }
 
-/* --- orphans ----------------------------------------------------------------
- */
-
-static bool
-is_old(int dir_fd, const char *name, int64_t orphan_ms)
-{
-	struct stat st;
-
-	return !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISREG(st.st_mode) &&
-	       st.st_mtim.tv_sec * MS_PER_S + st.st_mtim.tv_nsec / NS_PER_MS +
-	                       orphan_ms <=
-	               clock_wall_ms();
-}
+/* --- orphans -------------------------------------------------------------- */
 
 /* 1, 0 or -errno. */
 static int
@@ -94,36 +78,15 @@ is_known(struct store *s, const char *file)
 	return rc ? rc : db_next(&rows);
 }
 
-static void
-close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
-static int
-open_dir(int dir_fd, const char *name, DIR **out)
-{
-	CLEANUP_FD int fd = openat(
-		dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d)
-		return -errno;
-	fd = -1; /* the stream's now */
-	*out = d;
-	return 0;
-}
-
 static int
 sweep_folder(struct store *s, const char *folder, int64_t orphan_ms, int *n)
 {
-	CLEANUP(close_dir) DIR *d = NULL;
+	CLEANUP_FOLDER DIR *d = NULL;
 	const struct dirent *e;
-	int rc = open_dir(s->profiles_fd, folder, &d);
+	int rc = folder_open(s->profiles_fd, folder, &d);
 
 	while (!rc && (e = readdir(d))) {
-		int known = !is_old(dirfd(d), e->d_name, orphan_ms)
+		int known = !folder_is_old(dirfd(d), e->d_name, orphan_ms)
 		                    ? 1
 		                    : is_known(s, e->d_name);
 
@@ -138,9 +101,9 @@ sweep_folder(struct store *s, const char *folder, int64_t orphan_ms, int *n)
 int
 blob_sweep(struct store *s, int64_t orphan_ms)
 {
-	CLEANUP(close_dir) DIR *d = NULL;
+	CLEANUP_FOLDER DIR *d = NULL;
 	const struct dirent *e;
-	int n = 0, rc = open_dir(s->profiles_fd, ".", &d);
+	int n = 0, rc = folder_open(s->profiles_fd, ".", &d);
 
 	while (!rc && (e = readdir(d))) {
 		if (e->d_name[0] != '.')

@@ -113,6 +113,9 @@ delete_all(struct store *s, const char *tenant, const char *name)
 		n = db_run(s->db, SQL_BASELINE_DELETE_SERVICE,
 		           ARGS(V(tenant), V(name)));
 	if (n >= 0)
+		n = db_run(s->db, SQL_HOLE_OF_SERVICE,
+		           ARGS(V(tenant), V(name)));
+	if (n >= 0)
 		n = db_run(s->db, SQL_SERVICE_DELETE, ARGS(V(tenant), V(name)));
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }

@@ -6,31 +6,43 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PROFILES_MODE 02770 /* what the API uploads, the worker unlinks */
+#define FOLDER_MODE 02770 /* what the API uploads, the worker unlinks */
+#define STORE_INIT                                   \
+	{                                            \
+		.profiles_fd = -1, .segments_fd = -1 \
+	}
 
 static int
-open_profiles(const char *dir, int *out)
+open_folder(int dir_fd, const char *name, int *out)
 {
-	CLEANUP_FD int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fd;
 
-	if (dir_fd < 0)
-		return -errno;
-	if (!mkdirat(dir_fd, "profiles", 0770))
-		(void)fchmodat(dir_fd, "profiles", PROFILES_MODE, 0);
+	if (!mkdirat(dir_fd, name, 0770))
+		(void)fchmodat(dir_fd, name, FOLDER_MODE, 0);
 	else if (errno != EEXIST)
 		return -errno;
-	fd = openat(dir_fd, "profiles", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	*out = fd;
 	return 0;
 }
 
+static int
+open_folders(struct store *s)
+{
+	CLEANUP_FD int fd = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return open_folder(fd, "profiles", &s->profiles_fd)
+	               ?: open_folder(fd, "segments", &s->segments_fd);
+}
+
 int
 store_open(const char *dir, bool worker, struct store *out, struct buf *why)
 {
-	CLEANUP_STORE struct store s = {.profiles_fd = -1};
+	CLEANUP_STORE struct store s = STORE_INIT;
 	CLEANUP_FREE char *path = NULL;
 	struct db_options o = {.checkpoints = worker};
 	int rc;
@@ -40,7 +52,7 @@ store_open(const char *dir, bool worker, struct store *out, struct buf *why)
 		path = NULL;
 		return -ENOMEM;
 	}
-	rc = open_profiles(dir, &s.profiles_fd);
+	rc = open_folders(&s);
 	if (rc) {
 		buf_addf(why, "%s: %s", dir, strerror(-rc));
 		return rc;
@@ -50,7 +62,7 @@ store_open(const char *dir, bool worker, struct store *out, struct buf *why)
 	if (rc)
 		return rc;
 	*out = s;
-	s = (struct store){.profiles_fd = -1};
+	s = (struct store)STORE_INIT;
 	return 0;
 }
 
@@ -58,10 +70,12 @@ void
 store_close(struct store *s)
 {
 	db_close(s->db);
+	if (s->dir) {
+		close_ptr(&s->profiles_fd);
+		close_ptr(&s->segments_fd);
+	}
 	free(s->dir);
-	if (s->profiles_fd >= 0 && s->dir)
-		close(s->profiles_fd);
-	*s = (struct store){.profiles_fd = -1};
+	*s = (struct store)STORE_INIT;
 }
 
 int

@@ -24,6 +24,7 @@ struct store {
 	struct db *db;
 	char *dir;
 	int profiles_fd; /* directory of the blobs */
+	int segments_fd; /* directory of the segments */
 };
 #define CLEANUP_STORE CLEANUP(store_close)
 

@@ -1,0 +1,75 @@
+#include "store/continuous.h"
+
+#include "row.h"
+
+#include <errno.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(continuous, tenant),
+	ROW_FIELD(continuous, service),
+	ROW_FIELD(continuous, types),
+	ROW_FIELD(continuous, created_by),
+	ROW_FIELD(continuous, sample_rate),
+	ROW_FIELD(continuous, retention_days),
+	ROW_FIELD(continuous, enabled),
+	ROW_FIELD(continuous, created_ms),
+	ROW_FIELD(continuous, updated_ms),
+};
+static const struct row_type type = ROW_TYPE(continuous, fields);
+
+void
+continuous_done(struct continuous *c)
+{
+	row_done(&type, c);
+}
+
+void
+continuous_list_done(struct continuous_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	*l = (struct continuous_list){0};
+}
+
+int
+continuous_put(struct store *s, const struct continuous *c)
+{
+	int n = db_run(s->db, SQL_CONTINUOUS_PUT,
+	               ARGS(V(c->types), V(c->sample_rate),
+	                    V(c->retention_days), V(c->enabled),
+	                    V(c->created_by), V(c->tenant), V(c->service)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+continuous_get(struct store *s, const char *tenant, const char *service,
+               struct continuous *out)
+{
+	return row_one(s->db, &type, out, SQL_CONTINUOUS_GET,
+	               ARGS(V(tenant), V(service)));
+}
+
+int
+continuous_list(struct store *s, const char *tenant,
+                struct continuous_list *out)
+{
+	struct continuous_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &l.n, SQL_CONTINUOUS_LIST,
+	                 ARGS(V(tenant)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+continuous_delete(struct store *s, const char *tenant, const char *service)
+{
+	int n = db_run(s->db, SQL_CONTINUOUS_DELETE,
+	               ARGS(V(tenant), V(service)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}

@@ -1,0 +1,97 @@
+#include "window_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(series, id),         ROW_FIELD(series, tenant),
+	ROW_FIELD(series, service),    ROW_FIELD(series, type),
+	ROW_FIELD(series, host),       ROW_FIELD(series, labels),
+	ROW_FIELD(series, created_ms),
+};
+static const struct row_type type = ROW_TYPE(series, fields);
+
+void
+series_done(struct series *s)
+{
+	row_done(&type, s);
+}
+
+void
+series_list_done(struct series_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	*l = (struct series_list){0};
+}
+
+static int
+find(struct store *s, const char *tenant, const char *service,
+     const char *type_name, const char *host, const char *labels,
+     char out[static ID_MAX])
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_SERIES_FIND,
+	                  ARGS(V(tenant), V(service), V(type_name), V(host),
+	                       V(labels)),
+	                  &rows)
+	                 ?: db_next(&rows);
+
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
+	return 0;
+}
+
+int
+series_of(struct store *s, const char *tenant, const char *service,
+          const char *type_name, const char *host, const char *labels,
+          char out[static ID_MAX])
+{
+	char id[ID_MAX];
+	int rc = find(s, tenant, service, type_name, host, labels, out);
+
+	if (rc != -ENOENT)
+		return rc;
+	id_new("ser-", id);
+	rc = db_run(s->db, SQL_SERIES_INSERT,
+	            ARGS(V(id), V(type_name), V(host), V(labels), V(tenant),
+	                 V(service)));
+	/* another worker may have made it since */
+	return rc < 0 ? rc
+	              : find(s, tenant, service, type_name, host, labels, out);
+}
+
+int
+series_list(struct store *s, const struct series_filter *f,
+            struct series_list *out)
+{
+	struct series_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &l.n, SQL_SERIES_LIST,
+	                 ARGS(V(f->tenant), V(f->service), V(f->type),
+	                      V(f->host), V(STORE_PAGE_MAX)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+window_get(struct store *s, const char *tenant, const char *id,
+           struct window *out, struct series *out_series)
+{
+	CLEANUP_SERIES struct series of = {0};
+	int rc = row_one(s->db, &type, &of, SQL_SERIES_OF_WINDOW,
+	                 ARGS(V(id), V(tenant)));
+
+	if (!rc)
+		rc = row_one(s->db, &window_type, out, SQL_WINDOW_GET,
+		             ARGS(V(id), V(tenant)));
+	if (rc)
+		return rc;
+	*out_series = of;
+	of = (struct series){0};
+	return 0;
+}

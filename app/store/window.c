@@ -1,0 +1,202 @@
+#include "base/clock.h"
+#include "window_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct row_field window_fields[] = {
+	ROW_FIELD(window, id),           ROW_FIELD(window, series),
+	ROW_FIELD(window, parent),       ROW_FIELD(window, segment),
+	ROW_FIELD(window, checksum),     ROW_FIELD(window, level),
+	ROW_FIELD(window, start_ms),     ROW_FIELD(window, end_ms),
+	ROW_FIELD(window, duration_ms),  ROW_FIELD(window, windows),
+	ROW_FIELD(window, sample_count), ROW_FIELD(window, value),
+	ROW_FIELD(window, start),        ROW_FIELD(window, length),
+	ROW_FIELD(window, pinned),
+};
+const struct row_type window_type = ROW_TYPE(window, window_fields);
+
+void
+window_done(struct window *w)
+{
+	row_done(&window_type, w);
+}
+
+void
+window_list_done(struct window_list *l)
+{
+	row_free_all(&window_type, l->items, l->n);
+	*l = (struct window_list){0};
+}
+
+int64_t
+window_span_ms(enum window_level level)
+{
+	static const int64_t spans[WINDOW_LEVELS] = {
+		[WINDOW_MINUTE] = 60 * MS_PER_S,
+		[WINDOW_HOUR] = 3600 * MS_PER_S,
+		[WINDOW_DAY] = 86400 * MS_PER_S,
+	};
+
+	return spans[level];
+}
+
+int64_t
+window_floor(enum window_level level, int64_t ms)
+{
+	int64_t span = window_span_ms(level);
+
+	return span ? ms - (ms % span + span) % span : ms;
+}
+
+int
+window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,
+            struct window_list *out)
+{
+	struct window_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &window_type, &items, &l.n, sql, v, n);
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+window_between(struct store *s, const char *series, enum window_level level,
+               int64_t from_ms, int64_t to_ms, struct window_list *out)
+{
+	return window_rows(s, SQL_WINDOW_BETWEEN,
+	                   ARGS(V(series), V((int64_t)level), V(from_ms),
+	                        V(to_ms), V(WINDOW_PLAN_MAX)),
+	                   out);
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+static int
+put_segment(struct store *s, const struct segment *g)
+{
+	char name[SEGMENT_NAME];
+	int rc = segment_name(g->id, name);
+
+	if (!rc)
+		rc = db_run(s->db, SQL_SEGMENT_PUT,
+		            ARGS(V(g->id), V(g->host), V(name), V(g->length)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
+insert(struct store *s, const struct segment *g, const struct window_ask *w,
+       char id[static ID_MAX])
+{
+	int n;
+
+	id_new(WINDOW_PREFIX, id);
+	n = db_run(s->db, SQL_WINDOW_INSERT,
+	           ARGS(V(id), V(g->id), V(w->checksum), V((int64_t)w->level),
+	                V(w->start_ms), V(w->end_ms), V(w->duration_ms),
+	                V(w->windows), V(w->sample_count), V(w->value),
+	                V(w->start), V(w->length), V(w->series)));
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+static int
+commit(struct store *s, const struct segment *g, const struct window_ask *w,
+       size_t n)
+{
+	int rc = put_segment(s, g);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		char id[ID_MAX];
+
+		rc = insert(s, g, &w[i], id);
+	}
+	return rc;
+}
+
+int
+window_commit(struct store *s, const struct segment *g,
+              const struct window_ask *w, size_t n)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, commit(s, g, w, n));
+}
+
+/* --- rollups -------------------------------------------------------------- */
+
+static int
+open_windows(struct store *s, const char *series, enum window_level level,
+             int64_t from_ms, int64_t to_ms, struct window_list *out)
+{
+	return window_rows(s, SQL_WINDOW_OPEN_BETWEEN,
+	                   ARGS(V(series), V((int64_t)level), V(from_ms),
+	                        V(to_ms), V(WINDOW_PLAN_MAX)),
+	                   out);
+}
+
+int
+window_ripe(struct store *s, enum window_level level, int64_t before_ms,
+            struct window_list *out)
+{
+	CLEANUP_WINDOW struct window w = {0};
+	enum window_level below = level - 1;
+	int64_t start;
+	int rc = row_one(
+		s->db, &window_type, &w, SQL_WINDOW_RIPE,
+		ARGS(V((int64_t)below), V(window_floor(level, before_ms))));
+
+	if (rc)
+		return rc;
+	start = window_floor(level, w.start_ms);
+	return open_windows(s, w.series, below, start,
+	                    start + window_span_ms(level), out);
+}
+
+/* Whether children are still what a rollup of theirs would hold. */
+static int
+check_children(struct store *s, const struct window_ask *w,
+               const struct window_list *children)
+{
+	CLEANUP_WINDOWS struct window_list now = {0};
+	int rc = open_windows(s, w->series, w->level - 1, w->start_ms,
+	                      w->end_ms, &now);
+
+	return rc ? rc : now.n == children->n ? 0 : -ESTALE;
+}
+
+static int
+adopt(struct store *s, const char *parent, const struct window_list *children)
+{
+	for (size_t i = 0; i < children->n; i++) {
+		int n = db_run(s->db, SQL_WINDOW_ADOPT,
+		               ARGS(V(parent), V(children->items[i].id)));
+
+		if (n <= 0)
+			return n < 0 ? n : -ESTALE;
+	}
+	return 0;
+}
+
+static int
+rollup(struct store *s, const struct segment *g, const struct window_ask *w,
+       const struct window_list *children)
+{
+	char id[ID_MAX];
+
+	return check_children(s, w, children)
+	               ?: put_segment(s, g)
+	               ?: insert(s, g, w, id) ?: adopt(s, id, children);
+}
+
+int
+window_rollup(struct store *s, const struct segment *g,
+              const struct window_ask *w, const struct window_list *children)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, rollup(s, g, w, children));
+}

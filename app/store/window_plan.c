@@ -1,0 +1,117 @@
+/*
+ * Which windows add up to a range: from the top level down, those inside
+ * it; at each level below, those in what the level above left over at both
+ * ends, and in between those that have no parent yet.
+ */
+#include "window_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct plan {
+	struct store *s;
+	const char *series;
+	int64_t from_ms, to_ms;
+	struct window_list all;
+};
+
+static int
+take(struct plan *p, struct window_list *l)
+{
+	struct window *items;
+
+	if (!l->n)
+		return 0;
+	if (p->all.n + l->n > WINDOW_PLAN_MAX)
+		return -E2BIG;
+	items = reallocarray(p->all.items, p->all.n + l->n, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	p->all.items = items;
+	memcpy(items + p->all.n, l->items, l->n * sizeof(*items));
+	p->all.n += l->n;
+	free(l->items);
+	*l = (struct window_list){0};
+	return 0;
+}
+
+/* Drops those that jut out of the range; returns how many stay. */
+static void
+keep_inside(const struct plan *p, struct window_list *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct window *w = &l->items[i];
+
+		if (w->level == WINDOW_CAPTURED || w->end_ms <= p->to_ms)
+			l->items[n++] = *w;
+		else
+			window_done(w);
+	}
+	l->n = n;
+}
+
+static int
+add(struct plan *p, enum sql sql, enum window_level level, int64_t from_ms,
+    int64_t to_ms)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int rc;
+
+	if (from_ms >= to_ms)
+		return 0;
+	rc = window_rows(p->s, sql,
+	                 ARGS(V(p->series), V((int64_t)level), V(from_ms),
+	                      V(to_ms), V(WINDOW_PLAN_MAX + 1)),
+	                 &l);
+	if (rc)
+		return rc;
+	keep_inside(p, &l);
+	return take(p, &l);
+}
+
+static int
+add_level(struct plan *p, enum window_level level)
+{
+	int64_t head, tail;
+
+	if (level == WINDOW_DAY)
+		return add(p, SQL_WINDOW_BETWEEN, level, p->from_ms, p->to_ms);
+	head = window_floor(level + 1, p->from_ms - 1) +
+	       window_span_ms(level + 1);
+	tail = window_floor(level + 1, p->to_ms);
+	if (head > tail)
+		return add(p, SQL_WINDOW_BETWEEN, level, p->from_ms, p->to_ms);
+	return add(p, SQL_WINDOW_BETWEEN, level, p->from_ms, head)
+	               ?: add(p, SQL_WINDOW_OPEN_BETWEEN, level, head, tail)
+	               ?: add(p, SQL_WINDOW_BETWEEN, level, tail, p->to_ms);
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct window *x = a, *y = b;
+
+	return (x->start_ms > y->start_ms) - (x->start_ms < y->start_ms);
+}
+
+int
+window_plan(struct store *s, const char *series, int64_t from_ms, int64_t to_ms,
+            struct window_list *out)
+{
+	struct plan p = {
+		.s = s, .series = series, .from_ms = from_ms, .to_ms = to_ms};
+	int rc = 0;
+
+	for (int level = WINDOW_DAY; level >= WINDOW_CAPTURED && !rc; level--)
+		rc = add_level(&p, (enum window_level)level);
+	if (rc) {
+		window_list_done(&p.all);
+		return rc;
+	}
+	if (p.all.n)
+		qsort(p.all.items, p.all.n, sizeof(*p.all.items), by_time);
+	*out = p.all;
+	return 0;
+}

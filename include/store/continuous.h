@@ -1,0 +1,33 @@
+/*
+ * What is to be profiled all the time: one row per service.
+ */
+#pragma once
+
+#include "store/store.h"
+
+struct continuous {
+	char *tenant, *service;
+	char *types; /* JSON array of profile types */
+	char *created_by;
+	int64_t sample_rate, retention_days, enabled; /* enabled: 0 or 1 */
+	int64_t created_ms, updated_ms;
+};
+struct continuous_list {
+	struct continuous *items;
+	size_t n;
+};
+#define CLEANUP_CONTINUOUS      CLEANUP(continuous_done)
+#define CLEANUP_CONTINUOUS_LIST CLEANUP(continuous_list_done)
+
+void continuous_done(struct continuous *c);
+void continuous_list_done(struct continuous_list *l);
+
+/* Creates or replaces; its two times are not read. -ENOENT: no service. */
+MUST_CHECK int continuous_put(struct store *s, const struct continuous *c);
+MUST_CHECK int continuous_get(struct store *s, const char *tenant,
+                              const char *service, struct continuous *out);
+/* All of a tenant, or of everybody when tenant is "", by name. */
+MUST_CHECK int continuous_list(struct store *s, const char *tenant,
+                               struct continuous_list *out);
+MUST_CHECK int
+continuous_delete(struct store *s, const char *tenant, const char *service);

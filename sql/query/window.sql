@@ -1,0 +1,152 @@
+-- Continuous profiling, its windows and the segments they lie in. Columns
+-- are those of struct continuous, series and window, in their order.
+
+-- name: continuous_put
+INSERT INTO continuous (tenant, service, types, sample_rate, retention_days,
+                        enabled, created_by, created_ms, updated_ms)
+SELECT tenant, name, $1, CAST($2 AS BIGINT), CAST($3 AS BIGINT),
+       CAST($4 AS BIGINT), $5, now_ms(), now_ms()
+FROM service WHERE tenant = $6 AND name = $7
+ON CONFLICT (tenant, service) DO UPDATE SET
+  types = excluded.types, sample_rate = excluded.sample_rate,
+  retention_days = excluded.retention_days, enabled = excluded.enabled,
+  created_by = excluded.created_by, updated_ms = excluded.updated_ms;
+
+-- name: continuous_get
+SELECT tenant, service, types, created_by, sample_rate, retention_days,
+       enabled, created_ms, updated_ms
+FROM continuous WHERE tenant = $1 AND service = $2;
+
+-- name: continuous_list
+SELECT tenant, service, types, created_by, sample_rate, retention_days,
+       enabled, created_ms, updated_ms
+FROM continuous WHERE $1 = '' OR tenant = $1 ORDER BY tenant, service;
+
+-- name: continuous_delete
+DELETE FROM continuous WHERE tenant = $1 AND service = $2;
+
+-- name: series_find
+SELECT id FROM series
+WHERE tenant = $1 AND service = $2 AND type = $3 AND host = $4
+  AND labels = $5;
+
+-- name: series_insert
+INSERT INTO series (id, tenant, service, type, host, labels, created_ms)
+SELECT $1, tenant, name, $2, $3, $4, now_ms()
+FROM service WHERE tenant = $5 AND name = $6
+ON CONFLICT DO NOTHING;
+
+-- name: series_list
+SELECT id, tenant, service, type, host, labels, created_ms FROM series
+WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
+  AND ($4 = '' OR host = $4)
+ORDER BY created_ms, id LIMIT CAST($5 AS BIGINT);
+
+-- name: series_of_window
+SELECT s.id, s.tenant, s.service, s.type, s.host, s.labels, s.created_ms
+FROM series s JOIN profile_window w ON w.series = s.id
+WHERE w.id = $1 AND s.tenant = $2;
+
+-- name: segment_put
+INSERT INTO segment (id, host, store, name, length, created_ms)
+VALUES ($1, $2, 'file', $3, $4, now_ms())
+ON CONFLICT (id) DO UPDATE SET length = excluded.length;
+
+-- name: segment_known
+SELECT 1 FROM segment WHERE id = $1;
+
+-- name: segment_unused
+SELECT id FROM segment g
+WHERE created_ms <= now_ms() - CAST($1 AS BIGINT)
+  AND NOT EXISTS (SELECT 1 FROM profile_window w WHERE w.segment = g.id)
+LIMIT 100;
+
+-- name: segment_forget
+DELETE FROM segment WHERE id = $1;
+
+-- name: segment_forget_holes
+DELETE FROM segment_hole WHERE segment = $1;
+
+-- name: hole_next
+SELECT segment, start, length FROM segment_hole LIMIT 100;
+
+-- name: hole_forget
+DELETE FROM segment_hole WHERE segment = $1 AND start = $2;
+
+-- name: hole_of_window
+INSERT INTO segment_hole (segment, start, length)
+SELECT segment, start, length FROM profile_window WHERE id = $1;
+
+-- name: hole_of_service
+INSERT INTO segment_hole (segment, start, length)
+SELECT w.segment, w.start, w.length
+FROM profile_window w JOIN series s ON s.id = w.series
+WHERE s.tenant = $1 AND s.service = $2;
+
+-- name: window_insert
+INSERT INTO profile_window (id, series, parent, segment, checksum, level,
+                            start_ms, end_ms, duration_ms, windows,
+                            sample_count, value, start, length, pinned)
+SELECT $1, id, '', $2, $3, CAST($4 AS BIGINT), CAST($5 AS BIGINT),
+       CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT),
+       CAST($9 AS BIGINT), CAST($10 AS BIGINT), CAST($11 AS BIGINT),
+       CAST($12 AS BIGINT), 0
+FROM series WHERE id = $13;
+
+-- name: window_adopt
+UPDATE profile_window SET parent = $1 WHERE id = $2 AND parent = '';
+
+-- name: window_get
+SELECT w.* FROM profile_window w JOIN series s ON s.id = w.series
+WHERE w.id = $1 AND s.tenant = $2;
+
+-- name: window_between
+SELECT * FROM profile_window
+WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
+ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
+
+-- The same, of those that no rollup holds yet.
+-- name: window_open_between
+SELECT * FROM profile_window
+WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
+  AND parent = ''
+ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
+
+-- name: window_ripe
+SELECT * FROM profile_window
+WHERE level = $1 AND start_ms < $2 AND parent = ''
+ORDER BY start_ms LIMIT 1;
+
+-- name: window_faded
+SELECT id FROM profile_window
+WHERE level = $1 AND end_ms <= now_ms() - CAST($2 AS BIGINT)
+  AND parent <> '' AND pinned = 0
+LIMIT 200;
+
+-- name: window_expired
+SELECT w.id
+FROM profile_window w JOIN series s ON s.id = w.series
+  LEFT JOIN continuous c ON c.tenant = s.tenant AND c.service = s.service
+WHERE w.pinned = 0 AND w.end_ms <= now_ms() -
+  COALESCE(c.retention_days * 86400000, CAST($1 AS BIGINT))
+LIMIT 200;
+
+-- The oldest that hold so many bytes together.
+-- name: window_oldest
+SELECT id FROM (
+  SELECT id, SUM(length) OVER (ORDER BY end_ms, level, id) - length AS older
+  FROM (SELECT id, length, end_ms, level FROM profile_window
+        WHERE pinned = 0 ORDER BY end_ms, level, id LIMIT 200) AS oldest
+) AS counted
+WHERE older < CAST($1 AS BIGINT) ORDER BY older;
+
+-- name: window_delete
+DELETE FROM profile_window WHERE id = $1;
+
+-- name: window_pin
+UPDATE profile_window SET pinned = $1
+WHERE id = $2 AND series IN (SELECT id FROM series WHERE tenant = $3);
+
+-- name: window_usage
+SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)
+FROM profile_window;

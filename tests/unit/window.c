@@ -1,0 +1,458 @@
+#include "store/window.h"
+#include "store/continuous.h"
+
+#include "lib/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+#define T0     (20000 * DAY) /* midnight, October 2024 */
+#define HOST   TEST_HOST
+
+struct fixture {
+	struct test_store t;
+	char series[ID_MAX];
+};
+
+static void
+fixture_done(struct fixture *f)
+{
+	test_store_done(&f->t);
+}
+#define CLEANUP_FIXTURE CLEANUP(fixture_done)
+
+static struct fixture
+fixture(void)
+{
+	struct fixture f = {.t = test_store()};
+
+	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           HOST, "{}", f.series),
+	                 0);
+	return f;
+}
+
+static struct window_ask
+ask(const struct fixture *f, enum window_level level, int64_t start_ms,
+    int64_t span_ms, int64_t samples)
+{
+	return (struct window_ask){
+		.series = f->series,
+		.level = level,
+		.start_ms = start_ms,
+		.end_ms = start_ms + span_ms,
+		.duration_ms = span_ms,
+		.windows = 1,
+		.sample_count = samples,
+		.value = samples * 10,
+	};
+}
+
+/* n windows of span_ms, one after the other, each with one sample. */
+static void
+capture(struct fixture *f, int64_t start_ms, int64_t span_ms, int n)
+{
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	struct window_ask w[400];
+
+	ck_assert_int_le(n, (int)ARRAY_LEN(w));
+	ck_assert_int_eq(segment_create(&f->t.s, HOST, &g), 0);
+	for (int i = 0; i < n; i++) {
+		char text[32];
+		int len = snprintf(text, sizeof(text), "window %d", i);
+
+		w[i] = ask(f, WINDOW_CAPTURED, start_ms + i * span_ms, span_ms,
+		           1);
+		ck_assert_int_eq(segment_append(&g, text, (size_t)len, &w[i]),
+		                 0);
+	}
+	ck_assert_int_eq(segment_sync(&g), 0);
+	ck_assert_int_eq(window_commit(&f->t.s, &g, w, (size_t)n), 0);
+}
+
+static int
+roll(struct fixture *f, enum window_level level,
+     const struct window_list *children)
+{
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	int64_t start = window_floor(level, children->items[0].start_ms);
+	struct window_ask w = ask(f, level, start, window_span_ms(level), 0);
+
+	w.duration_ms = 0;
+	for (size_t i = 0; i < children->n; i++) {
+		w.sample_count += children->items[i].sample_count;
+		w.duration_ms += children->items[i].duration_ms;
+	}
+	ck_assert_int_eq(segment_create(&f->t.s, HOST, &g), 0);
+	ck_assert_int_eq(segment_append(&g, "rollup", 6, &w), 0);
+	return window_rollup(&f->t.s, &g, &w, children);
+}
+
+/* Every rollup of a level that is ripe. */
+static int
+roll_all(struct fixture *f, enum window_level level)
+{
+	for (int n = 0;; n++) {
+		CLEANUP_WINDOWS struct window_list l = {0};
+
+		if (window_ripe(&f->t.s, level, T0 + 100 * DAY, &l) == -ENOENT)
+			return n;
+		ck_assert_uint_gt(l.n, 0);
+		ck_assert_int_eq(roll(f, level, &l), 0);
+	}
+}
+
+/* Samples of a range, and how many windows they came from. */
+static int64_t
+samples(struct fixture *f, int64_t from_ms, int64_t to_ms, size_t *windows)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int64_t sum = 0;
+
+	ck_assert_int_eq(window_plan(&f->t.s, f->series, from_ms, to_ms, &l),
+	                 0);
+	for (size_t i = 0; i < l.n; i++) {
+		sum += l.items[i].sample_count;
+		if (i)
+			ck_assert_int_ge(l.items[i].start_ms,
+			                 l.items[i - 1].start_ms);
+	}
+	if (windows)
+		*windows = l.n;
+	return sum;
+}
+
+TEST(a_series_is_made_once)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	char again[ID_MAX], other[ID_MAX];
+
+	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           HOST, "{}", again),
+	                 0);
+	ck_assert_str_eq(again, f.series);
+	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           HOST, "{\"v\":\"2\"}", other),
+	                 0);
+	ck_assert_str_ne(other, f.series);
+	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, "nobody", "cpu", HOST,
+	                           "{}", other),
+	                 -ENOENT);
+}
+END
+
+TEST(bytes_of_a_window_are_read_back_and_proven)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	char path[256];
+	int fd;
+
+	capture(&f, T0, SECOND, 3);
+	ck_assert_int_eq(window_between(&f.t.s, f.series, WINDOW_CAPTURED, T0,
+	                                T0 + MINUTE, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 3);
+	ck_assert_int_eq(window_read(&f.t.s, &l.items[1], &b), 0);
+	ck_assert_str_eq(buf_str(&b), "window 1");
+	snprintf(path, sizeof(path), "%s/segments/%s.seg", f.t.dir,
+	         l.items[1].segment);
+	fd = open(path, O_WRONLY);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, "W", 1, l.items[1].start), 1);
+	close(fd);
+	buf_clear(&b);
+	ck_assert_int_eq(window_read(&f.t.s, &l.items[1], &b), -EBADMSG);
+	ck_assert_uint_eq(b.len, 0);
+	ck_assert_int_eq(window_read(&f.t.s, &l.items[2], &b), 0);
+}
+END
+
+TEST(a_row_names_no_file_but_a_segment)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	char segment[] = "seg-../../stoker.db", checksum[] = "";
+	struct window w = {.segment = segment, .checksum = checksum};
+
+	ck_assert_int_eq(window_read(&f.t.s, &w, &b), -EBADMSG);
+}
+END
+
+TEST(windows_of_a_service_that_is_gone_are_refused)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	struct window_ask w = ask(&f, WINDOW_CAPTURED, T0, SECOND, 1);
+	int64_t bytes, n;
+
+	ck_assert_int_eq(segment_create(&f.t.s, HOST, &g), 0);
+	ck_assert_int_eq(segment_append(&g, "x", 1, &w), 0);
+	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, TEST_SERVICE), 0);
+	ck_assert_int_eq(window_commit(&f.t.s, &g, &w, 1), -ENOENT);
+	ck_assert_int_eq(window_usage(&f.t.s, &bytes, &n), 0);
+	ck_assert_int_eq(n, 0);
+}
+END
+
+TEST(a_range_takes_the_coarsest_windows_and_each_sample_once)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	size_t n;
+
+	/* two days of a window per ten minutes, in a store of all levels */
+	capture(&f, T0, 10 * MINUTE, 288);
+	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 288);
+	ck_assert_int_eq(roll_all(&f, WINDOW_HOUR), 48);
+	ck_assert_int_eq(roll_all(&f, WINDOW_DAY), 2);
+	ck_assert_int_eq(samples(&f, T0, T0 + 2 * DAY, &n), 288);
+	ck_assert_uint_eq(n, 2);
+	/* 23:30 to 01:30 of the next day but one hour */
+	ck_assert_int_eq(samples(&f, T0 + 30 * MINUTE, T0 + 25 * HOUR, &n),
+	                 147);
+	ck_assert_uint_eq(n, 3 + 23 + 1);
+	for (int64_t from = 0; from < 3 * HOUR; from += 7 * MINUTE)
+		for (int64_t to = from; to < 30 * HOUR; to += 97 * MINUTE) {
+			int64_t ten = 10 * MINUTE;
+			int64_t first = (from + ten - 1) / ten;
+			int64_t last = (to + ten - 1) / ten;
+
+			ck_assert_int_eq(samples(&f, T0 + from, T0 + to, NULL),
+			                 last - first);
+		}
+}
+END
+
+TEST(what_is_not_rolled_up_yet_counts_as_well)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+	size_t n;
+
+	capture(&f, T0, 10 * SECOND, 360);
+	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + HOUR, &l), 0);
+	ck_assert_uint_eq(l.n, 6);
+	ck_assert_int_eq(roll(&f, WINDOW_MINUTE, &l), 0);
+	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, &n), 360);
+	ck_assert_uint_eq(n, 355);
+	/* late ones make a rollup of their own */
+	capture(&f, T0 + 5 * SECOND, 10 * SECOND, 2);
+	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, NULL), 362);
+	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 60);
+	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, &n), 362);
+	ck_assert_uint_eq(n, 61);
+}
+END
+
+TEST(windows_before_their_time_are_not_ripe)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+
+	capture(&f, T0, 10 * SECOND, 6);
+	ck_assert_int_eq(
+		window_ripe(&f.t.s, WINDOW_MINUTE, T0 + MINUTE - 1, &l),
+		-ENOENT);
+	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + MINUTE, &l),
+	                 0);
+}
+END
+
+TEST(a_rollup_of_yesterdays_news_is_stale)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+
+	capture(&f, T0, 10 * SECOND, 3);
+	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + HOUR, &l), 0);
+	capture(&f, T0 + 30 * SECOND, 10 * SECOND, 3);
+	ck_assert_int_eq(roll(&f, WINDOW_MINUTE, &l), -ESTALE);
+	ck_assert_int_eq(samples(&f, T0, T0 + MINUTE, NULL), 6);
+	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 1);
+	ck_assert_int_eq(roll(&f, WINDOW_MINUTE, &l), -ESTALE);
+	ck_assert_int_eq(samples(&f, T0, T0 + MINUTE, NULL), 6);
+}
+END
+
+TEST(retention_takes_what_rollups_hold_and_what_is_past_its_days)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	struct window_keep keep = {.level_ms = {HOUR}};
+	char types[] = "[\"cpu\"]", by[] = "tok-x";
+	struct continuous c = {
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.types = types,
+		.created_by = by,
+		.retention_days = 7,
+	};
+
+	capture(&f, T0, 10 * SECOND, 12);
+	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 2);
+	capture(&f, T0 + 2 * MINUTE, 10 * SECOND, 6);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 12);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 0);
+	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, NULL), 18);
+	ck_assert_int_eq(continuous_put(&f.t.s, &c), 0);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 8);
+	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, NULL), 0);
+}
+END
+
+TEST(pinned_windows_stay)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+	struct window_keep keep = {.all_ms = DAY};
+
+	capture(&f, T0, SECOND, 3);
+	ck_assert_int_eq(window_plan(&f.t.s, f.series, T0, T0 + DAY, &l), 0);
+	ck_assert_int_eq(window_pin(&f.t.s, "other", l.items[1].id, true),
+	                 -ENOENT);
+	ck_assert_int_eq(window_pin(&f.t.s, TEST_TENANT, l.items[1].id, true),
+	                 0);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 2);
+	ck_assert_int_eq(window_shrink(&f.t.s, 0), 0);
+	ck_assert_int_eq(window_pin(&f.t.s, TEST_TENANT, l.items[1].id, false),
+	                 0);
+	ck_assert_int_eq(window_shrink(&f.t.s, 0), 1);
+}
+END
+
+TEST(the_oldest_go_until_the_rest_fits)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	int64_t bytes, n;
+
+	capture(&f, T0, SECOND, 9); /* of 8 bytes */
+	ck_assert_int_eq(window_shrink(&f.t.s, 72), 0);
+	ck_assert_int_eq(window_shrink(&f.t.s, 41), 4);
+	ck_assert_int_eq(window_usage(&f.t.s, &bytes, &n), 0);
+	ck_assert_int_eq(bytes, 40);
+	ck_assert_int_eq(samples(&f, T0 + 4 * SECOND, T0 + DAY, NULL), 5);
+}
+END
+
+	static int64_t
+	segment_blocks(const struct fixture *f, const char *segment)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/segments/%s.seg", f->t.dir, segment);
+	return stat(path, &st) ? -1 : st.st_blocks;
+}
+
+/* One window of 1 MiB; its segment. */
+static void
+big(struct fixture *f, const char *series, char segment[static ID_MAX])
+{
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	struct window_ask w = ask(f, WINDOW_CAPTURED, T0, SECOND, 1);
+	CLEANUP_FREE char *bytes = malloc(1 << 20);
+
+	ck_assert_ptr_nonnull(bytes);
+	memset(bytes, 'x', 1 << 20);
+	ck_assert_int_eq(segment_create(&f->t.s, HOST, &g), 0);
+	for (int i = 0; i < 2; i++) {
+		w.series = i ? f->series : series;
+		ck_assert_int_eq(segment_append(&g, bytes, 1 << 20, &w), 0);
+		ck_assert_int_eq(window_commit(&f->t.s, &g, &w, 1), 0);
+	}
+	ck_assert_int_eq(segment_sync(&g), 0);
+	memcpy(segment, g.id, ID_MAX);
+}
+
+TEST(a_deleted_service_gives_its_bytes_back_at_once)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	struct service other = {TEST_TENANT, "other", "auto", "",   "exe",
+	                        "/bin/true", "",      "auto", "{}", "{}",
+	                        "",          0,       0};
+	char series[ID_MAX], segment[ID_MAX];
+	int64_t before;
+
+	ck_assert_int_eq(service_add(&f.t.s, &other), 0);
+	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, "other", "cpu", HOST,
+	                           "{}", series),
+	                 0);
+	big(&f, series, segment);
+	before = segment_blocks(&f, segment);
+	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, "other"), 0);
+	ck_assert_int_eq(window_reap(&f.t.s, HOUR), 1);
+	ck_assert_int_le(segment_blocks(&f, segment), before - 1024);
+	ck_assert_int_eq(samples(&f, T0, T0 + DAY, NULL), 1);
+	/* the file goes with its last window */
+	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, TEST_SERVICE), 0);
+	ck_assert_int_eq(window_reap(&f.t.s, 0), 2);
+	ck_assert_int_eq(segment_blocks(&f, segment), -1);
+	ck_assert_int_eq(window_reap(&f.t.s, 0), 0);
+}
+END
+
+TEST(a_file_that_no_transaction_names_goes_when_it_is_old)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+
+	ck_assert_int_eq(segment_create(&f.t.s, HOST, &g), 0);
+	ck_assert_int_eq(window_reap(&f.t.s, HOUR), 0);
+	ck_assert_int_eq(segment_blocks(&f, g.id), 0);
+	ck_assert_int_eq(window_reap(&f.t.s, 0), 1);
+	ck_assert_int_eq(segment_blocks(&f, g.id), -1);
+}
+END
+
+TEST(continuous_is_created_replaced_and_deleted)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	CLEANUP_CONTINUOUS struct continuous got = {0};
+	char types[] = "[\"cpu\"]", by[] = "tok-x", service[] = TEST_SERVICE;
+	struct continuous c = {
+		.tenant = (char *)TEST_TENANT,
+		.service = service,
+		.types = types,
+		.created_by = by,
+		.sample_rate = 19,
+		.retention_days = 7,
+		.enabled = 1,
+	};
+
+	ck_assert_int_eq(continuous_put(&t.s, &c), 0);
+	c.sample_rate = 11;
+	ck_assert_int_eq(continuous_put(&t.s, &c), 0);
+	ck_assert_int_eq(continuous_get(&t.s, TEST_TENANT, service, &got), 0);
+	ck_assert_int_eq(got.sample_rate, 11);
+	ck_assert_str_eq(got.types, types);
+	ck_assert_int_eq(continuous_list(&t.s, "", &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(continuous_delete(&t.s, TEST_TENANT, service), 0);
+	ck_assert_int_eq(continuous_delete(&t.s, TEST_TENANT, service),
+	                 -ENOENT);
+	service[0] = 'x';
+	ck_assert_int_eq(continuous_put(&t.s, &c), -ENOENT);
+}
+END
+
+	SUITE("window", a_series_is_made_once,
+              bytes_of_a_window_are_read_back_and_proven,
+              a_row_names_no_file_but_a_segment,
+              windows_of_a_service_that_is_gone_are_refused,
+              a_range_takes_the_coarsest_windows_and_each_sample_once,
+              what_is_not_rolled_up_yet_counts_as_well,
+              windows_before_their_time_are_not_ripe,
+              a_rollup_of_yesterdays_news_is_stale,
+              retention_takes_what_rollups_hold_and_what_is_past_its_days,
+              pinned_windows_stay, the_oldest_go_until_the_rest_fits,
+              a_deleted_service_gives_its_bytes_back_at_once,
+              a_file_that_no_transaction_names_goes_when_it_is_old,
+              continuous_is_created_replaced_and_deleted)

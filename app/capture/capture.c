@@ -140,6 +140,16 @@ count_sample(struct capture *c, const struct record *r,
 	count_end(&c->quality, stack->end);
 }
 
+/* Too deep for its dump, and not just for dumps as they were before. */
+static bool
+is_cut(const struct rate *rate, const struct record *r,
+       const struct proc_stack *stack)
+{
+	uint32_t room = sampler_asked(rate->sampler)->stack_bytes & ~7u;
+
+	return stack->cut && r->sample.stack_len >= room;
+}
+
 static void
 take_sample(struct rate *rate, const struct record *r)
 {
@@ -156,7 +166,7 @@ take_sample(struct rate *rate, const struct record *r)
 		return;
 	rate->adapt.samples++;
 	rate->adapt.stacks += r->sample.has_user;
-	rate->adapt.cut += all->stack.cut;
+	rate->adapt.cut += is_cut(rate, r, &all->stack);
 	while (watchers)
 		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
 }
@@ -198,16 +208,6 @@ take_record(void *arg, const struct record *r)
 		procs_apply(rate->procs, r);
 		break;
 	}
-}
-
-/* Accounts for the rings that it has now. */
-static void
-take_rings(struct recorder *c, struct rate *rate)
-{
-	c->ring_left += rate->ring_bytes;
-	rate->ring_bytes = sampler_ring_bytes(rate->sampler);
-	c->ring_left -= rate->ring_bytes < c->ring_left ? rate->ring_bytes
-	                                                : c->ring_left;
 }
 
 /* Nobody samples at this rate any more. */
@@ -254,11 +254,9 @@ drain(struct recorder *c, struct rate *rate, uint64_t now)
 static void
 adapt(struct recorder *c, struct rate *rate, uint64_t now)
 {
-	size_t most = (c->ring_left + rate->ring_bytes) / 2;
-	bool slower = rate_adapt(rate, c->host, now, most);
+	bool slower = rate_adapt(rate, c->host, now);
 	uint64_t slots = rate->slots;
 
-	take_rings(c, rate);
 	while (slots && slower)
 		c->slots[next_slot(&slots)]->quality.notes |=
 			QUALITY_NOTE_OF(LOWERED);
@@ -333,7 +331,11 @@ rate_new(struct recorder *c, uint64_t period_ns,
 		rate_close(c, rate);
 		return rc;
 	}
-	take_rings(c, rate);
+	/* RING_MIN_BYTES are had in any case. */
+	rate->ring_bytes = sampler_ring_bytes(rate->sampler);
+	if (rate->ring_bytes > c->ring_left)
+		rate->ring_bytes = c->ring_left;
+	c->ring_left -= rate->ring_bytes;
 	rate->adapt.since_ns = (uint64_t)clock_mono_ns();
 	*out = rate;
 	return 0;

@@ -62,8 +62,7 @@ want_slower(struct adapt *a, uint64_t now_ns, uint64_t period_ns)
 }
 
 bool
-rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns,
-           size_t ring_bytes)
+rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns)
 {
 	const struct sampler_ask *ask = sampler_asked(rate->sampler);
 	struct adapt *a = &rate->adapt;
@@ -71,8 +70,7 @@ rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns,
 	              !sampler_slow(rate->sampler, ask->period_ns * 2);
 
 	if (want_deeper(a, ask->stack_bytes) &&
-	    sampler_deepen(rate->sampler, host, deeper(ask->stack_bytes),
-	                   ring_bytes) == -ENOBUFS)
+	    sampler_deepen(rate->sampler, host, deeper(ask->stack_bytes)))
 		a->no_room = true;
 	return slower;
 }

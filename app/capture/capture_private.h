@@ -8,7 +8,7 @@
 struct adapt {
 	uint32_t stacks, cut; /* user stacks; too deep for their dump */
 	uint32_t costly;      /* windows on end */
-	bool no_room;         /* for the rings of deeper dumps */
+	bool no_room;         /* for deeper dumps */
 	uint64_t since_ns, cpu_ns, samples, lost, throttled;
 };
 
@@ -38,8 +38,5 @@ struct capture {
 /*
  * Lets a sampler copy more of each stack, or sample less often, when what was
  * seen asks for it; true: less often from now on. Call it after a drain.
- *
- *   Units    ring_bytes is what its rings may take
  */
-bool rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns,
-                size_t ring_bytes);
+bool rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns);

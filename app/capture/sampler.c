@@ -8,20 +8,20 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-void
-sampler_close(struct sampler *s)
-{
-	if (!s)
-		return;
-	batch_close(&s->old);
-	batch_close(&s->now);
-	if (s->denied)
-		munmap(s->denied, s->ndenied / 8);
-	if (s->prog_fd >= 0)
-		close(s->prog_fd);
-	free(s);
-}
 DEFINE_CLEANUP(struct sampler *, sampler_close)
+
+/* Of what samples now, and of the owners of rings, which tell of lives. */
+static int
+each_fd(const struct sampler *s, unsigned long request)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (ioctl(s->streams[i].ring.fd, request, 0))
+			return -errno;
+	for (uint32_t i = s->first; i < s->nevents; i++)
+		if (ioctl(s->events[i], request, 0))
+			return -errno;
+	return 0;
+}
 
 static void
 open_filter(struct sampler *s, const struct host *host)
@@ -61,9 +61,10 @@ sampler_open(const struct host *host, const struct sampler_ask *ask,
 	if (!ask->ncpus || ask->ncpus > SAMPLER_MAX_CPUS)
 		return -EINVAL;
 	open_filter(s, host);
-	rc = batch_open(s, host, &s->now);
+	s->before_ns = ask->period_ns;
+	rc = sampler_open_all(s, host);
 	if (!rc)
-		rc = batch_start(&s->now);
+		rc = each_fd(s, PERF_EVENT_IOC_ENABLE);
 	if (rc)
 		return rc;
 	s->ask.pids = NULL; /* the caller's */
@@ -75,16 +76,17 @@ sampler_open(const struct host *host, const struct sampler_ask *ask,
 void
 sampler_stop(struct sampler *s)
 {
-	batch_stop(&s->now);
+	/* Nothing can be done for one that does not stop: it is closed. */
+	(void)!each_fd(s, PERF_EVENT_IOC_DISABLE);
 }
 
 size_t
 sampler_poll(const struct sampler *s, struct pollfd *out, size_t max)
 {
-	size_t n = s->now.n < max ? s->now.n : max;
+	size_t n = s->n < max ? s->n : max;
 
 	for (size_t i = 0; i < n; i++)
-		out[i] = (struct pollfd){s->now.streams[i].ring.fd, POLLIN, 0};
+		out[i] = (struct pollfd){s->streams[i].ring.fd, POLLIN, 0};
 	return n;
 }
 
@@ -96,41 +98,32 @@ peek(struct stream *st)
 		st->next_ns = record_time(st->next, st->next_size);
 }
 
-static void
-look(const struct batch *b)
-{
-	for (uint32_t i = 0; i < b->n; i++) {
-		ring_look(&b->streams[i].ring);
-		peek(&b->streams[i]);
-	}
-}
-
-/* The stream of the oldest record, if that is older than *ns. */
+/* The stream of the oldest record, if that is older than until_ns. */
 static struct stream *
-oldest(const struct batch *b, uint64_t *ns)
+oldest(const struct sampler *s, uint64_t until_ns)
 {
 	struct stream *best = NULL;
 
-	for (uint32_t i = 0; i < b->n; i++) {
-		if (b->streams[i].next_ns >= *ns)
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->streams[i].next_ns >= until_ns)
 			continue;
-		best = &b->streams[i];
-		*ns = best->next_ns;
+		best = &s->streams[i];
+		until_ns = best->next_ns;
 	}
 	return best;
 }
 
 static void
-hand_on(const struct batch *b, struct stream *st, sampler_sink *sink, void *arg)
+hand_on(const struct sampler *s, struct stream *st, sampler_sink *sink,
+        void *arg)
 {
 	struct record r;
 
-	if (st->next_ns >= b->from_ns && st->next_ns < b->until_ns &&
-	    !record_parse(st->next, st->next_size, &r)) {
+	if (!record_parse(st->next, st->next_size, &r)) {
 		if (r.kind == RECORD_SAMPLE)
-			r.sample.weight_ns = r.time_ns < b->changed_ns
-			                             ? b->before_ns
-			                             : b->period_ns;
+			r.sample.weight_ns = r.time_ns < s->changed_ns
+			                             ? s->before_ns
+			                             : s->ask.period_ns;
 		sink(arg, &r);
 	}
 	ring_next(&st->ring, st->next_size);
@@ -141,83 +134,59 @@ void
 sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
               void *arg)
 {
-	look(&s->old);
-	look(&s->now);
-	for (;;) {
-		uint64_t ns = until_ns;
-		struct stream *old = oldest(&s->old, &ns);
-		struct stream *now = oldest(&s->now, &ns);
+	struct stream *st;
 
-		if (now)
-			hand_on(&s->now, now, sink, arg);
-		else if (old)
-			hand_on(&s->old, old, sink, arg);
-		else
-			break;
+	for (uint32_t i = 0; i < s->n; i++) {
+		ring_look(&s->streams[i].ring);
+		peek(&s->streams[i]);
 	}
-	if (s->old.n && until_ns >= s->old.until_ns)
-		batch_close(&s->old);
+	while ((st = oldest(s, until_ns)))
+		hand_on(s, st, sink, arg);
 }
 
-/* Both sample for a moment; each counts on its side of it. */
+/* On each CPU one stops and the next starts: nothing counts twice, and a
+ * part of one period is all that may be missed. */
 static int
-take_over(struct sampler *s, struct batch *fresh)
+take_over(struct sampler *s, uint32_t fresh)
 {
-	uint64_t now;
-	int rc = batch_start(fresh);
-
-	if (rc)
-		return rc;
-	now = (uint64_t)clock_mono_ns();
-	batch_stop(&s->now);
-	s->old = s->now;
-	s->now = *fresh;
-	s->old.until_ns = s->now.from_ns = now;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (ioctl(s->events[s->first + i], PERF_EVENT_IOC_DISABLE, 0) ||
+		    ioctl(s->events[fresh + i], PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	s->first = fresh;
 	return 0;
 }
 
 int
-sampler_deepen(struct sampler *s, const struct host *host, uint32_t stack_bytes,
-               size_t ring_bytes)
+sampler_deepen(struct sampler *s, const struct host *host, uint32_t stack_bytes)
 {
-	const struct sampler_ask before = s->ask;
-	const uint32_t notes = s->notes;
-	struct batch fresh = {0};
+	const uint32_t before = s->ask.stack_bytes, fresh = s->nevents;
 	int rc;
 
-	if (!sampler_shared(s))
+	if (!s->shared)
 		return -EOPNOTSUPP;
-	if (s->old.n)
-		return -EAGAIN;
+	if (!sampler_is_roomy(s, stack_bytes))
+		return -ENOBUFS;
 	s->ask.stack_bytes = stack_bytes;
-	s->ask.ring_bytes = ring_bytes;
-	rc = batch_open(s, host, &fresh);
-	if (!rc && !batch_is_roomy(s, &fresh))
-		rc = -ENOBUFS;
-	if (!rc)
-		rc = take_over(s, &fresh);
-	if (!rc)
-		return 0;
-	batch_close(&fresh);
-	s->ask = before;
-	s->notes = notes;
-	return rc;
+	rc = sampler_open_events(s, host);
+	if (rc) {
+		s->ask.stack_bytes = before;
+		return rc;
+	}
+	return take_over(s, fresh);
 }
 
 int
 sampler_slow(struct sampler *s, uint64_t period_ns)
 {
-	struct batch *b = &s->now;
-
-	if (!sampler_shared(s))
+	if (!s->shared)
 		return -EOPNOTSUPP;
-	b->changed_ns = (uint64_t)clock_mono_ns();
-	b->before_ns = b->period_ns;
-	for (uint32_t i = 0; i < b->n; i++)
-		if (ioctl(b->streams[i].ring.fd, PERF_EVENT_IOC_PERIOD,
-		          &period_ns))
+	s->changed_ns = (uint64_t)clock_mono_ns();
+	s->before_ns = s->ask.period_ns;
+	for (uint32_t i = s->first; i < s->nevents; i++)
+		if (ioctl(s->events[i], PERF_EVENT_IOC_PERIOD, &period_ns))
 			return -errno;
-	s->ask.period_ns = b->period_ns = period_ns;
+	s->ask.period_ns = period_ns;
 	return 0;
 }
 
@@ -258,8 +227,8 @@ sampler_ring_bytes(const struct sampler *s)
 {
 	size_t sum = 0;
 
-	for (uint32_t i = 0; i < s->now.n; i++)
-		sum += s->now.streams[i].ring.size;
+	for (uint32_t i = 0; i < s->n; i++)
+		sum += s->streams[i].ring.size;
 	return sum;
 }
 
@@ -272,5 +241,5 @@ sampler_notes(const struct sampler *s)
 bool
 sampler_shared(const struct sampler *s)
 {
-	return !s->now.ntasks;
+	return s->shared;
 }

@@ -68,27 +68,16 @@ perf_event_open(struct perf_event_attr *attr, int32_t task, uint32_t cpu)
 	return perf_event_open(attr, task, cpu);
 }
 
+/* What events have in common that write to one ring. */
 static struct perf_event_attr
-describe(const struct event_ask *ask)
+describe(uint64_t config)
 {
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(struct perf_event_attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = ask->period_ns,
-		.sample_type = EVENT_SAMPLE_TYPE,
-		.sample_regs_user = EVENT_REGS,
-		.sample_stack_user = ask->stack_bytes & ~7u,
+		.config = config,
+		.sample_type = EVENT_TRAILER_TYPE,
 		.disabled = 1,
-		.inherit = ask->task != EVENT_ALL,
-		.exclude_idle = 1,
-		.exclude_callchain_user = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.build_id = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -97,10 +86,39 @@ describe(const struct event_ask *ask)
 	};
 }
 
+static void
+tell_of_lives(struct perf_event_attr *attr)
+{
+	attr->mmap = 1;
+	attr->mmap2 = 1;
+	attr->build_id = 1;
+	attr->comm = 1;
+	attr->comm_exec = 1;
+	attr->task = 1;
+}
+
+static struct perf_event_attr
+describe_sampling(const struct event_ask *ask)
+{
+	struct perf_event_attr attr = describe(PERF_COUNT_SW_CPU_CLOCK);
+
+	attr.sample_period = ask->period_ns;
+	attr.sample_type = EVENT_SAMPLE_TYPE;
+	attr.sample_regs_user = EVENT_REGS;
+	attr.sample_stack_user = ask->stack_bytes & ~7u;
+	attr.exclude_idle = 1;
+	attr.exclude_callchain_user = 1;
+	if (ask->task != EVENT_ALL) {
+		attr.inherit = 1;
+		tell_of_lives(&attr);
+	}
+	return attr;
+}
+
 int
 event_open(const struct event_ask *ask, int *fd, bool *user_only)
 {
-	struct perf_event_attr attr = describe(ask);
+	struct perf_event_attr attr = describe_sampling(ask);
 	bool only = false;
 	int got;
 
@@ -124,21 +142,18 @@ event_open(const struct event_ask *ask, int *fd, bool *user_only)
 }
 
 int
-event_open_ring(uint32_t cpu, int *fd)
+event_open_ring(int32_t task, uint32_t cpu, int *fd)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		.watermark = 1,
-	};
-	int got = perf_event_open(&attr, 0, cpu);
+	struct perf_event_attr attr = describe(PERF_COUNT_SW_DUMMY);
+	int got;
 
+	if (task && task != EVENT_ALL)
+		return -EINVAL;
+	attr.exclude_kernel = 1;
+	attr.exclude_hv = 1;
+	if (task == EVENT_ALL)
+		tell_of_lives(&attr);
+	got = perf_event_open(&attr, task, cpu);
 	if (got < 0)
 		return refusal(errno);
 	*fd = got;

@@ -3,76 +3,133 @@
  * them, events of the target's threads that pass on to what these start.
  */
 #include "base/file.h"
+#include "capture/event.h"
 #include "capture/quality.h"
 #include "sampler_private.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 /* Of a sample's record: all but the stack, with few kernel frames. */
 #define SAMPLE_HEAD 256
 
 static void
-close_rings(struct batch *b)
+close_rings(struct sampler *s)
 {
-	while (b->n)
-		ring_close(&b->streams[--b->n].ring);
+	while (s->n)
+		ring_close(&s->streams[--s->n].ring);
+}
+
+static void
+close_events(struct sampler *s, uint32_t from)
+{
+	while (s->nevents > from)
+		close(s->events[--s->nevents]);
+}
+
+static void
+close_all(struct sampler *s)
+{
+	close_events(s, 0);
+	close_rings(s);
+	free(s->events);
+	free(s->streams);
+	s->events = NULL;
+	s->streams = NULL;
 }
 
 void
-batch_close(struct batch *b)
+sampler_close(struct sampler *s)
 {
-	for (uint32_t i = 0; i < b->ntasks; i++)
-		close(b->tasks[i]);
-	close_rings(b);
-	free(b->tasks);
-	free(b->streams);
-	*b = (struct batch){0};
+	if (!s)
+		return;
+	close_all(s);
+	if (s->denied)
+		munmap(s->denied, s->ndenied / 8);
+	if (s->prog_fd >= 0)
+		close(s->prog_fd);
+	free(s);
 }
 
-static int
-each_event(const struct batch *b, unsigned long request)
-{
-	for (uint32_t i = 0; i < b->n; i++)
-		if (ioctl(b->streams[i].ring.fd, request, 0))
-			return -errno;
-	for (uint32_t i = 0; i < b->ntasks; i++)
-		if (ioctl(b->tasks[i], request, 0))
-			return -errno;
-	return 0;
-}
-
-int
-batch_start(const struct batch *b)
-{
-	return b->n ? each_event(b, PERF_EVENT_IOC_ENABLE) : -ENODEV;
-}
-
-void
-batch_stop(const struct batch *b)
-{
-	/* Nothing can be done for one that does not stop: it is closed. */
-	(void)!each_event(b, PERF_EVENT_IOC_DISABLE);
-}
-
-/* What one CPU's samples take until they are surely read. */
+/* What one CPU's samples take in so long. */
 static size_t
-ring_need(const struct sampler_ask *ask)
+ring_need(const struct sampler_ask *ask, uint32_t stack_bytes, uint64_t ns)
 {
-	uint64_t samples = SAMPLER_RING_NS / ask->period_ns + 1;
+	return (ns / ask->period_ns + 1) * (stack_bytes + SAMPLE_HEAD);
+}
 
-	return samples * (ask->stack_bytes + SAMPLE_HEAD);
+bool
+sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes)
+{
+	return s->n && s->streams[0].ring.size >=
+	                       ring_need(&s->ask, stack_bytes, SAMPLER_DEEP_NS);
 }
 
 static size_t
 ring_size(const struct sampler_ask *ask)
 {
-	size_t size = RING_MIN_BYTES, need = ring_need(ask);
+	size_t need = ring_need(ask, ask->stack_bytes, SAMPLER_RING_NS);
+	size_t size = RING_MIN_BYTES;
 
 	while (size < need && size * 2 * ask->ncpus <= ask->ring_bytes)
 		size *= 2;
 	return size;
+}
+
+/* --- rings ----------------------------------------------------------------
+ */
+
+static int
+open_ring(struct sampler *s, const struct host *host, int32_t task,
+          uint32_t cpu, size_t size)
+{
+	struct host_ask ask = {.op = HOST_RING, .pid = task, .cpu = cpu};
+	struct stream *out = &s->streams[s->n];
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(host, &ask, &fd);
+
+	if (rc)
+		return rc == -ENODEV ? 0 : rc; /* a CPU that is offline */
+	rc = ring_open(fd, size, &out->ring);
+	if (rc)
+		return rc;
+	out->cpu = cpu;
+	s->n++;
+	TAKE_FD(fd);
+	return 0;
+}
+
+static int
+open_each_ring(struct sampler *s, const struct host *host, int32_t task,
+               size_t size)
+{
+	int rc = 0;
+
+	for (uint32_t cpu = 0; cpu < s->ask.ncpus && !rc; cpu++)
+		rc = open_ring(s, host, task, cpu, size);
+	return rc;
+}
+
+/* Of equal size: what may be locked does not all go to the first. */
+static int
+open_rings(struct sampler *s, const struct host *host, int32_t task)
+{
+	size_t size = ring_size(&s->ask);
+	int rc = open_each_ring(s, host, task, size);
+
+	while (rc == -ENOMEM && size > RING_MIN_BYTES) {
+		close_rings(s);
+		size /= 2;
+		rc = open_each_ring(s, host, task, size);
+	}
+	if (!rc && !s->n)
+		rc = -ENODEV;
+	if (!rc &&
+	    size < ring_need(&s->ask, s->ask.stack_bytes, SAMPLER_RING_NS))
+		s->notes |= QUALITY_NOTE_OF(SMALL_RING);
+	return rc;
 }
 
 /* --- per CPU ---------------------------------------------------------------
@@ -90,65 +147,52 @@ event_ask(const struct sampler *s, enum host_op op, uint32_t cpu)
 }
 
 static int
-open_ring(const struct sampler *s, const struct host *host, enum host_op op,
-          uint32_t cpu, size_t size, struct batch *b)
+append_event(struct sampler *s, const struct stream *st, int *fd)
 {
-	struct host_ask event = event_ask(s, op, cpu);
-	struct stream *out = &b->streams[b->n];
+	if (ioctl(*fd, PERF_EVENT_IOC_SET_OUTPUT, st->ring.fd))
+		return -errno;
+	s->events[s->nevents++] = TAKE_FD(*fd);
+	return 0;
+}
+
+/* The filter is welcome, not needed: its failure is a note. */
+static int
+open_event(struct sampler *s, const struct host *host, const struct stream *st)
+{
+	struct host_ask event = event_ask(s, HOST_EVENT, st->cpu);
 	CLEANUP_FD int fd = -1;
 	int rc = host_fd(host, &event, &fd);
 
 	if (rc)
-		return rc == -ENODEV ? 0 : rc; /* a CPU that is offline */
-	rc = ring_open(fd, size, &out->ring);
+		return rc;
+	if (!s->denied || ioctl(fd, PERF_EVENT_IOC_SET_BPF, s->prog_fd))
+		s->notes |= QUALITY_NOTE_OF(NO_BPF);
+	return append_event(s, st, &fd);
+}
+
+int
+sampler_open_events(struct sampler *s, const struct host *host)
+{
+	uint32_t before = s->nevents;
+	int rc = before + s->n > SAMPLER_DEEPENED * s->n ? -EMFILE : 0;
+
+	for (uint32_t i = 0; i < s->n && !rc; i++)
+		rc = open_event(s, host, &s->streams[i]);
+	if (rc)
+		close_events(s, before);
+	return rc;
+}
+
+static int
+open_shared(struct sampler *s, const struct host *host)
+{
+	int rc = open_rings(s, host, EVENT_ALL);
+
 	if (rc)
 		return rc;
-	out->cpu = cpu;
-	b->n++;
-	TAKE_FD(fd);
-	return 0;
-}
-
-static int
-open_all(const struct sampler *s, const struct host *host, enum host_op op,
-         size_t size, struct batch *b)
-{
-	int rc = 0;
-
-	for (uint32_t cpu = 0; cpu < s->ask.ncpus && !rc; cpu++)
-		rc = open_ring(s, host, op, cpu, size, b);
-	return rc;
-}
-
-/* Of equal size: what may be locked does not all go to the first. */
-static int
-open_rings(struct sampler *s, const struct host *host, enum host_op op,
-           struct batch *b)
-{
-	size_t size = ring_size(&s->ask);
-	int rc = open_all(s, host, op, size, b);
-
-	while (rc == -ENOMEM && size > RING_MIN_BYTES) {
-		close_rings(b);
-		size /= 2;
-		rc = open_all(s, host, op, size, b);
-	}
-	if (!rc && size < ring_need(&s->ask))
-		s->notes |= QUALITY_NOTE_OF(SMALL_RING);
-	return rc;
-}
-
-/* The filter is welcome, not needed: its failure is a note. */
-static void
-set_filter(struct sampler *s, const struct batch *b)
-{
-	bool set = s->denied != NULL;
-
-	for (uint32_t i = 0; i < b->n && set; i++)
-		set = !ioctl(b->streams[i].ring.fd, PERF_EVENT_IOC_SET_BPF,
-		             s->prog_fd);
-	if (!set)
-		s->notes |= QUALITY_NOTE_OF(NO_BPF);
+	s->shared = true;
+	s->events = calloc((size_t)SAMPLER_DEEPENED * s->n, sizeof(*s->events));
+	return s->events ? sampler_open_events(s, host) : -ENOMEM;
 }
 
 /* --- per task --------------------------------------------------------------
@@ -169,31 +213,27 @@ tasks_of(const struct host *host, int32_t pid, struct buf *out)
 
 /* One thread on one CPU, its samples into that CPU's ring. */
 static int
-open_task(struct sampler *s, const struct host *host, int32_t tid, uint32_t i,
-          struct batch *b)
+open_task(struct sampler *s, const struct host *host, int32_t tid,
+          const struct stream *st)
 {
-	uint32_t cpu = b->streams[i].cpu, user_only;
-	struct host_ask event = event_ask(s, HOST_TASK_EVENT, cpu);
+	struct host_ask event = event_ask(s, HOST_TASK_EVENT, st->cpu);
+	uint32_t user_only;
 	CLEANUP_FD int fd = -1;
 	int rc;
 
-	if (b->ntasks == SAMPLER_MAX_TASKS)
+	if (s->nevents == SAMPLER_MAX_TASKS)
 		return -EMFILE;
 	event.pid = tid;
 	rc = host_fd_value(host, &event, &fd, &user_only);
 	if (rc)
 		return rc;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, b->streams[i].ring.fd))
-		return -errno;
 	if (user_only)
 		s->notes |= QUALITY_NOTE_OF(USER_ONLY);
-	b->tasks[b->ntasks++] = TAKE_FD(fd);
-	return 0;
+	return append_event(s, st, &fd);
 }
 
 static int
-open_process(struct sampler *s, const struct host *host, int32_t pid,
-             struct batch *b)
+open_process(struct sampler *s, const struct host *host, int32_t pid)
 {
 	CLEANUP_BUF struct buf tids = BUF_INIT(BUF_MAX_SMALL);
 	int rc = tasks_of(host, pid, &tids);
@@ -203,8 +243,8 @@ open_process(struct sampler *s, const struct host *host, int32_t pid,
 		int32_t tid;
 
 		memcpy(&tid, tids.p + at, sizeof(tid));
-		for (uint32_t i = 0; i < b->n && !rc; i++)
-			rc = open_task(s, host, tid, i, b);
+		for (uint32_t i = 0; i < s->n && !rc; i++)
+			rc = open_task(s, host, tid, &s->streams[i]);
 		if (rc == -ESRCH) /* it has ended meanwhile */
 			rc = 0;
 	}
@@ -212,55 +252,39 @@ open_process(struct sampler *s, const struct host *host, int32_t pid,
 }
 
 static int
-open_tasks(struct sampler *s, const struct host *host, struct batch *b)
+open_tasks(struct sampler *s, const struct host *host)
 {
 	int last = -ESRCH;
-	int rc;
+	int rc = open_rings(s, host, 0);
 
-	b->tasks = calloc(SAMPLER_MAX_TASKS, sizeof(*b->tasks));
-	if (!b->tasks)
-		return -ENOMEM;
-	rc = open_rings(s, host, HOST_RING, b);
 	if (rc)
 		return rc;
+	s->events = calloc(SAMPLER_MAX_TASKS, sizeof(*s->events));
+	if (!s->events)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < s->ask.npids; i++) {
-		rc = open_process(s, host, s->ask.pids[i], b);
+		rc = open_process(s, host, s->ask.pids[i]);
 		if (rc)
 			last = rc;
 	}
-	if (!b->ntasks)
+	if (!s->nevents)
 		return last;
 	s->notes |= QUALITY_NOTE_OF(PER_TASK);
 	return 0;
 }
 
-bool
-batch_is_roomy(const struct sampler *s, const struct batch *b)
-{
-	return b->n && b->streams[0].ring.size >= ring_need(&s->ask) / 2;
-}
-
-static int
-batch_init(const struct sampler *s, struct batch *b)
-{
-	b->until_ns = UINT64_MAX;
-	b->period_ns = b->before_ns = s->ask.period_ns;
-	b->streams = calloc(s->ask.ncpus, sizeof(*b->streams));
-	return b->streams ? 0 : -ENOMEM;
-}
-
 int
-batch_open(struct sampler *s, const struct host *host, struct batch *out)
+sampler_open_all(struct sampler *s, const struct host *host)
 {
-	int rc = batch_init(s, out);
+	int rc;
 
-	if (!rc)
-		rc = open_rings(s, host, HOST_EVENT, out);
-	if (!rc)
-		set_filter(s, out);
+	s->streams = calloc(s->ask.ncpus, sizeof(*s->streams));
+	rc = s->streams ? open_shared(s, host) : -ENOMEM;
 	if (rc != -EPERM && rc != -EACCES)
 		return rc;
-	batch_close(out);
-	rc = batch_init(s, out);
-	return rc ? rc : open_tasks(s, host, out);
+	close_all(s);
+	s->shared = false;
+	s->notes = 0;
+	s->streams = calloc(s->ask.ncpus, sizeof(*s->streams));
+	return s->streams ? open_tasks(s, host) : -ENOMEM;
 }

@@ -5,6 +5,7 @@
 #include "capture/sampler.h"
 
 #define SAMPLER_MAX_TASKS 4096 /* events: threads times CPUs */
+#define SAMPLER_DEEPENED  8    /* times at most: each is twice as deep */
 
 struct stream {
 	uint32_t cpu;
@@ -14,21 +15,20 @@ struct stream {
 	size_t next_size;
 };
 
-/* The rings of all CPUs, opened with the same stack size. */
-struct batch {
-	struct stream *streams; /* of CPUs that are online */
-	uint32_t n;
-	int *tasks; /* events of threads, which write to the rings */
-	uint32_t ntasks;
-	uint64_t from_ns, until_ns;    /* records outside are another's */
-	uint64_t period_ns, before_ns; /* since changed_ns, and until then */
-	uint64_t changed_ns;
-};
-
+/*
+ * Events that sample write to rings that others own, one per CPU, so they can
+ * be replaced while the rings stay. What was replaced is stopped and kept:
+ * closing takes long.
+ */
 struct sampler {
 	struct sampler_ask ask;
-	struct batch now;
-	struct batch old; /* stopped, but not read to its end */
+	struct stream *streams; /* of CPUs that are online */
+	uint32_t n;
+	bool shared;
+	int *events;             /* of CPUs, or threads when not shared */
+	uint32_t nevents, first; /* events before the first were replaced */
+	uint64_t before_ns;      /* the period until changed_ns */
+	uint64_t changed_ns;
 	uint32_t notes;
 	uint8_t *denied; /* mapped; NULL without a filter */
 	uint32_t ndenied;
@@ -36,14 +36,12 @@ struct sampler {
 };
 
 /*
- * Opens all events, disabled.
- *   Owns     *out is the caller's: batch_close it, after a failure too
- *   Errors   as sampler_open
+ * Opens rings and events, disabled. s->ask and the filter are set.
+ *   Errors   as sampler_open; sampler_close it all the same
  */
-MUST_CHECK int
-batch_open(struct sampler *s, const struct host *host, struct batch *out);
-/* Its rings hold half of SAMPLER_RING_NS, more than passes between drains. */
-bool batch_is_roomy(const struct sampler *s, const struct batch *b);
-MUST_CHECK int batch_start(const struct batch *b);
-void batch_stop(const struct batch *b);
-void batch_close(struct batch *b);
+MUST_CHECK int sampler_open_all(struct sampler *s, const struct host *host);
+/* Opens and appends one event per CPU, disabled.
+ *   Errors   -errno; then none was appended */
+MUST_CHECK int sampler_open_events(struct sampler *s, const struct host *host);
+/* The rings hold what so deep dumps take until they are surely read. */
+bool sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes);

@@ -71,7 +71,7 @@ int
 open_ring_event(const struct conf *conf, const struct host_ask *ask,
                 struct answer *out)
 {
-	int fd, rc = event_open_ring(ask->cpu, &fd);
+	int fd, rc = event_open_ring(ask->pid, ask->cpu, &fd);
 
 	(void)conf;
 	if (!rc)

@@ -6,6 +6,13 @@
  * a switch-heavy program half its throughput. What one sample holds is fixed
  * here, so that the reader (record.h) can rely on it.
  *
+ * The clock, and not the hardware's cycles where there are any: a sample
+ * stands for the same CPU time on every machine and at every frequency of its
+ * CPU, where a count of cycles would shift weight to the moments at which it
+ * ran fast, and perf's way of adapting the count to a rate would give every
+ * sample another weight. The price: code of the kernel that has interrupts
+ * off is seen where it turns them on again.
+ *
  * Source: perf_event_open(2), bpf(2).
  */
 #pragma once
@@ -16,10 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EVENT_SAMPLE_TYPE                                                  \
-	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |             \
-	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | \
-	 PERF_SAMPLE_STACK_USER)
+/* Of every record, whatever event it is of. */
+#define EVENT_TRAILER_TYPE \
+	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+#define EVENT_SAMPLE_TYPE                                              \
+	(EVENT_TRAILER_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | \
+	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 /* AX to IP and R8 to R15 of asm/perf_regs.h. */
 #define EVENT_REGS      UINT64_C(0xff01ff)
 #define EVENT_MIN_STACK 1024
@@ -46,11 +55,14 @@ struct event_ask {
 MUST_CHECK int
 event_open(const struct event_ask *ask, int *fd, bool *user_only);
 /*
- * Opens an event of the calling process that counts nothing: the owner of
- * a ring for events of threads on that CPU, which lives longer than they.
+ * Opens a disabled event that takes no samples: the owner of a ring for other
+ * events on that CPU, which lives longer than they. One of EVENT_ALL tells of
+ * the lives of all processes, as events of threads do themselves.
+ *
+ *   Shape    task: EVENT_ALL, or 0 for one that tells nothing
  *   Owns, Errors   as event_open
  */
-MUST_CHECK int event_open_ring(uint32_t cpu, int *fd);
+MUST_CHECK int event_open_ring(int32_t task, uint32_t cpu, int *fd);
 
 /*
  * A filter that drops samples of denied processes before they are copied.

@@ -30,7 +30,8 @@ struct sampler_ask {
 	uint32_t npids;
 };
 
-/* The rings hold the samples of this long, if ring_bytes lets them. */
+/* The rings hold the samples of this long, if ring_bytes lets them, with
+ * dumps as deep as was asked. */
 #define SAMPLER_RING_NS UINT64_C(250000000)
 
 /* Called for every record, oldest first; a sample's weight is its period. */
@@ -44,15 +45,18 @@ typedef void sampler_sink(void *arg, const struct record *r);
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,
              struct sampler **out);
+/* Deeper dumps are let into rings that hold this much of them: they are half
+ * full, and read, within half of it. */
+#define SAMPLER_DEEP_NS UINT64_C(50000000)
 /*
- * Copies more of each stack from now on, missing and doubling nothing; the
- * rings before are read to their end by the drains that follow.
- *   Errors   -EOPNOTSUPP it is not shared, -EAGAIN the last change is not
- *            read to its end, -ENOBUFS no room for rings that large, else
- *            as sampler_open; s goes on as it was
+ * Copies more of each stack from now on, into the rings there are; each CPU
+ * starts its period anew.
+ *   Errors   -EOPNOTSUPP it is not shared, -ENOBUFS the rings are too small,
+ *            -EMFILE it was done too often, else as sampler_open; s goes on
+ *            as it was
  */
 MUST_CHECK int sampler_deepen(struct sampler *s, const struct host *host,
-                              uint32_t stack_bytes, size_t ring_bytes);
+                              uint32_t stack_bytes);
 /*
  * Samples less often from now on; each CPU starts its period anew.
  *   Errors   -EOPNOTSUPP it is not shared, -errno

@@ -91,6 +91,20 @@ check stacks_of_100_KiB_are_captured once deeper "$pid" --seconds 4 --rate 100
 check they_are_whole_too deep_stacks_are_whole deeper
 check since_memory_had_the_rest [ "$(quality deeper stacksToppedUp)" -ge 100 ]
 
+# Where a CPU has nothing else to do than what is sampled, at a rate that fills
+# the rings with 64 MB of stack a second.
+deep_on_every_cpu() {
+  local cpu pids=
+  for ((cpu = 0; cpu < $(nproc); cpu++)); do
+    target "deep$cpu" "$B/targets/recurse" 8 60 || return
+    pids+=,$pid
+  done
+  once busy "${pids#,}" --seconds 4 --rate 1000
+}
+check stacks_of_60_KiB_are_captured_on_every_cpu_at_1000_hertz deep_on_every_cpu
+check they_all_are_whole deep_stacks_are_whole busy
+check and_none_is_lost [ "$(quality busy samplesLost)" = 0 ]
+
 # Rings that hold a few samples: what can't be carried is sampled less often.
 printf '[worker]\nring_bytes = 64K\n' >"$tmp/tiny.conf"
 target fast "$B/targets/shares" 9 2

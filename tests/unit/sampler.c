@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "capture/quality.h"
 #include "capture/rate.h"
+#include "capture/ring.h"
 #include "lib/test.h"
 
 #include "../../app/worker/opener.h"
@@ -141,14 +142,12 @@ TEST(deeper_dumps_miss_and_double_nothing)
 		SKIP("this user may not sample");
 	ck_assert_int_eq(rc, 0);
 	burn(100 * NS_PER_MS);
-	rc = sampler_deepen(s, &here, 16384, (size_t)8 << 20);
-	if (rc == -ENOBUFS || rc == -ENOMEM) {
+	rc = sampler_deepen(s, &here, 16384);
+	if (rc == -ENOBUFS) {
 		sampler_close(s);
 		SKIP("this user may not lock that much memory");
 	}
 	ck_assert_int_eq(rc, 0);
-	ck_assert_int_eq(sampler_deepen(s, &here, 32768, (size_t)8 << 20),
-	                 -EAGAIN);
 	burn(100 * NS_PER_MS);
 	sampler_stop(s);
 	seen = drain(s);
@@ -157,6 +156,30 @@ TEST(deeper_dumps_miss_and_double_nothing)
 	ck_assert_uint_eq(seen.backwards, 0);
 	ck_assert_uint_eq(sampler_asked(s)->stack_bytes, 16384);
 	sampler_close(s);
+}
+END
+
+TEST(deeper_dumps_than_the_rings_hold_are_refused)
+{
+	struct sampler *s;
+	struct seen seen;
+	struct sampler_ask ask = {
+		.period_ns = rate_period_ns(1000),
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 2048,
+		.ring_bytes = RING_MIN_BYTES,
+	};
+	int rc = sampler_open(&here, &ask, &s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(sampler_deepen(s, &here, 4096), -ENOBUFS);
+	ck_assert_uint_eq(sampler_asked(s)->stack_bytes, 2048);
+	burn(20 * NS_PER_MS);
+	seen = drain(s);
+	sampler_close(s);
+	ck_assert_uint_gt(seen.samples, 5); /* it goes on */
 }
 END
 
@@ -261,6 +284,7 @@ TEST(nonsense_is_refused_by_the_opener)
 		{.op = HOST_DEBUG, .size = HOST_BUILD_ID + 1},
 		{.op = HOST_EVENT, .period_ns = 1, .stack_bytes = 8192},
 		{.op = HOST_EVENT, .period_ns = 1000000, .stack_bytes = 65536},
+		{.op = HOST_RING, .pid = 1},
 		{.op = HOST_TASK_EVENT,
 	         .pid = -1,
 	         .period_ns = 1000000,
@@ -281,7 +305,9 @@ END
 
 	SUITE("sampler", work_is_sampled_with_registers_and_stack,
               a_denied_process_is_not_sampled_until_it_passes,
-              deeper_dumps_miss_and_double_nothing, fewer_samples_weigh_more,
-              children_are_told_of, only_elf_leaves_the_opener,
+              deeper_dumps_miss_and_double_nothing,
+              deeper_dumps_than_the_rings_hold_are_refused,
+              fewer_samples_weigh_more, children_are_told_of,
+              only_elf_leaves_the_opener,
               a_stack_leaves_the_opener_above_what_is_known,
               nonsense_is_refused_by_the_opener)

@@ -47,7 +47,8 @@ TEST(every_field_refuses_values_of_other_types)
 		{
 			if (p->in != IN_BODY)
 				continue;
-			expect_refusal(&a, p, "true");
+			if (p->type != PT_BOOL)
+				expect_refusal(&a, p, "true");
 			expect_refusal(&a, p, "1.5");
 			if (p->type != PT_WORDS)
 				expect_refusal(&a, p, "[]");

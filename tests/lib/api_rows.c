@@ -12,9 +12,7 @@ good_text(const struct param_row *p, const char *profile)
 	case PT_TOKEN:
 		return "tok-none";
 	case PT_NAME:
-		return p->in == IN_PATH || p->op == OP_StartProfile
-		               ? TEST_SERVICE
-		               : "fresh";
+		return p->op == OP_CreateService ? "fresh" : TEST_SERVICE;
 	case PT_TEXT:
 		return "x";
 	default:

@@ -47,6 +47,7 @@ capture_free(struct capture *c)
 	if (!c)
 		return;
 	trie_done(&c->trie);
+	tape_free(c->tape);
 	free(c);
 }
 DEFINE_CLEANUP(struct capture *, capture_free)
@@ -76,14 +77,15 @@ next_slot(uint64_t *watchers)
 }
 
 static void
-proc_event(void *arg, uint64_t watchers, enum proc_event e)
+proc_event(void *arg, uint64_t watchers, const struct proc_news *news)
 {
 	const struct rate *rate = arg;
 
 	while (watchers) {
 		struct capture *c = rate->all->slots[next_slot(&watchers)];
 
-		switch (e) {
+		capture_tape_news(c, news);
+		switch (news->event) {
 		case PROC_NEW:
 			c->quality.processes++;
 			c->quality.threads++;
@@ -91,6 +93,9 @@ proc_event(void *arg, uint64_t watchers, enum proc_event e)
 			break;
 		case PROC_THREAD:
 			c->quality.threads++;
+			break;
+		case PROC_THREAD_EXIT:
+		case PROC_NAME:
 			break;
 		case PROC_EXEC:
 			c->quality.execs++;
@@ -128,13 +133,17 @@ static void
 count_sample(struct capture *c, const struct record *r,
              const struct proc_stack *stack)
 {
+	uint32_t node;
+
 	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
 		return;
 	if (trie_count(&c->trie, stack->places, stack->n, truncated_place,
-	               r->sample.weight_ns)) {
+	               r->sample.weight_ns, &node)) {
 		c->quality.lost++;
 		return;
 	}
+	tape_sample(c->tape, r->pid, r->tid, r->time_ns, node,
+	            r->sample.weight_ns);
 	c->quality.kept++;
 	c->quality.topped_up += stack->topped_up;
 	count_end(&c->quality, stack->end);
@@ -174,20 +183,25 @@ take_sample(struct rate *rate, const struct record *r)
 static void
 count_loss(struct rate *rate, const struct record *r)
 {
+	const bool lost = r->kind == RECORD_LOST;
+	const struct timeline_event gap = {
+		.kind = lost ? TIMELINE_LOST : TIMELINE_THROTTLED,
+		.value = lost ? r->lost : 0,
+	};
 	uint64_t slots = rate->slots;
 
-	if (r->kind == RECORD_LOST)
+	if (lost)
 		rate->adapt.lost += r->lost;
 	else
 		rate->adapt.throttled++;
 	while (slots) {
-		struct quality *q =
-			&rate->all->slots[next_slot(&slots)]->quality;
+		struct capture *c = rate->all->slots[next_slot(&slots)];
 
-		if (r->kind == RECORD_LOST)
-			q->lost += (int64_t)r->lost;
+		if (lost)
+			c->quality.lost += (int64_t)r->lost;
 		else
-			q->throttled++;
+			c->quality.throttled++;
+		tape_event(c->tape, r->time_ns, &gap);
 	}
 }
 
@@ -248,6 +262,7 @@ drain(struct recorder *c, struct rate *rate, uint64_t now)
 
 		one->quality.worker_cpu_ns += cpu / n;
 		one->drained_ns = until;
+		capture_tape_counters(one, c->host, until);
 	}
 }
 
@@ -255,11 +270,18 @@ static void
 adapt(struct recorder *c, struct rate *rate, uint64_t now)
 {
 	bool slower = rate_adapt(rate, c->host, now);
+	const struct timeline_event lowered = {
+		.kind = TIMELINE_LOWERED,
+		.value = sampler_asked(rate->sampler)->period_ns,
+	};
 	uint64_t slots = rate->slots;
 
-	while (slots && slower)
-		c->slots[next_slot(&slots)]->quality.notes |=
-			QUALITY_NOTE_OF(LOWERED);
+	while (slots && slower) {
+		struct capture *one = c->slots[next_slot(&slots)];
+
+		one->quality.notes |= QUALITY_NOTE_OF(LOWERED);
+		tape_event(one->tape, one->drained_ns, &lowered);
+	}
 }
 
 void
@@ -385,7 +407,8 @@ close_unused(struct recorder *c)
 }
 
 static int
-watch_all(struct capture *c, const struct capture_ask *ask)
+watch_all(struct capture *c, const struct host *host,
+          const struct capture_ask *ask)
 {
 	uint32_t watched = 0;
 	int last = -ESRCH;
@@ -394,8 +417,8 @@ watch_all(struct capture *c, const struct capture_ask *ask)
 		int rc = procs_watch(c->rate->procs, (uint32_t)ask->pids[i],
 		                     UINT64_C(1) << c->slot);
 
-		if (!rc)
-			watched++;
+		if (!rc && ++watched)
+			capture_tape_names(c, host, ask->pids[i]);
 		else if (rc == -EACCES || rc == -EPERM)
 			last = -EXDEV;
 		else if (rc != -ESRCH)
@@ -455,7 +478,8 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 		c->slots[ask->slot] = one;
 		one->rate->slots |= UINT64_C(1) << ask->slot;
 		set_time(one, ask->duration_ns);
-		rc = watch_all(one, ask);
+		one->tape = tape_new(one->start_ns, ask->timeline_bytes);
+		rc = watch_all(one, c->host, ask);
 	}
 	blame(c, CAPTURES_MAX);
 	if (!rc) {

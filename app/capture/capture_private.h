@@ -3,6 +3,7 @@
 
 #include "capture/capture.h"
 #include "capture/proc.h"
+#include "tape.h"
 
 /* What was seen since the last decision: see capture_adapt.c. */
 struct adapt {
@@ -33,8 +34,18 @@ struct capture {
 	int64_t start_ms;
 	uint32_t alive; /* processes */
 	struct quality quality;
+	struct tape *tape;   /* NULL: it keeps no timeline */
+	uint64_t counted_ns; /* when its processes' use was last read */
 };
 
+/* Puts on the captures' tapes what happened to a process. */
+void capture_tape_news(struct capture *c, const struct proc_news *news);
+/* Asks what the threads of a process are called that it has already. */
+void
+capture_tape_names(struct capture *c, const struct host *host, int32_t pid);
+/* Reads, when it is time, what its processes use. */
+void capture_tape_counters(struct capture *c, const struct host *host,
+                           uint64_t now_ns);
 /*
  * Lets a sampler copy more of each stack, or sample less often, when what was
  * seen asks for it; true: less often from now on. Call it after a drain.

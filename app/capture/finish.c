@@ -16,6 +16,7 @@ struct finisher {
 	struct namer namer;
 	uint32_t *locations; /* by place */
 	bool *named;         /* by place */
+	uint32_t *rows;      /* by node: its sample */
 };
 
 static void
@@ -24,6 +25,7 @@ finisher_done(struct finisher *f)
 	namer_done(&f->namer);
 	free(f->locations);
 	free(f->named);
+	free(f->rows);
 	profile_free(f->profile);
 }
 
@@ -32,11 +34,13 @@ finisher_init(struct finisher *f, const struct host *host,
               struct symbols_cache *cache)
 {
 	uint32_t places = f->capture->trie.places.n;
+	uint32_t nodes = f->capture->trie.nodes.n;
 
 	f->profile = profile_new();
 	f->locations = calloc(places + 1, sizeof(*f->locations));
 	f->named = calloc(places + 1, sizeof(*f->named));
-	if (!f->profile || !f->locations || !f->named)
+	f->rows = calloc(nodes, sizeof(*f->rows));
+	if (!f->profile || !f->locations || !f->named || !f->rows)
 		return -ENOMEM;
 	return namer_init(&f->namer, f->modules, host, cache, f->quality);
 }
@@ -68,15 +72,16 @@ add_sample(struct finisher *f, uint32_t node)
 	uint32_t stack[PROFILE_MAX_FRAMES];
 	uint32_t n = 0;
 
-	for (; node != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
-	     node = t->nodes.rows[node].a) {
-		uint32_t place = (uint32_t)t->nodes.rows[node].b;
+	for (uint32_t at = node; at != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
+	     at = t->nodes.rows[at].a) {
+		uint32_t place = (uint32_t)t->nodes.rows[at].b;
 
 		stack[n++] = f->locations[place];
 		f->quality->frames += count;
 		f->quality->symbolized += f->named[place] ? count : 0;
 	}
-	return profile_sample(f->profile, stack, n, NULL, 0, values);
+	return profile_sample_row(f->profile, stack, n, NULL, 0, values,
+	                          &f->rows[node]);
 }
 
 static int
@@ -120,10 +125,25 @@ duration_of(const struct capture *c)
 	return until - c->start_ns;
 }
 
+/* A timeline is not worth a profile: without memory for it, there is none. */
+static void
+add_timeline(const struct finisher *f, struct timeline **out)
+{
+	const struct capture *c = f->capture;
+	struct timeline *t;
+
+	if (!out || !c->tape || tape_timeline(c->tape, f->rows, &t))
+		return;
+	t->start_ns = c->start_ms * NS_PER_MS;
+	t->duration_us = duration_of(c) / (uint64_t)NS_PER_US;
+	t->period_ns = c->rate->period_ns;
+	*out = t;
+}
+
 int
 capture_profile(const struct capture *c, const struct host *host,
                 struct symbols_cache *symbols, struct profile **out,
-                struct quality *quality)
+                struct quality *quality, struct timeline **timeline)
 {
 	struct quality q = c->quality;
 	CLEANUP(finisher_done)
@@ -147,6 +167,9 @@ capture_profile(const struct capture *c, const struct host *host,
 		return rc;
 	if (!c->alive)
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
+	if (c->tape && c->tape->full)
+		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
+	add_timeline(&f, timeline);
 	q.worker_cpu_ns += clock_cpu_ns() - cpu;
 	quality_conclude(&q);
 	*quality = q;

@@ -96,6 +96,19 @@ procs_of_sample(struct procs *p, uint32_t pid)
 	return found;
 }
 
+size_t
+procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (const struct process *q = p->buckets[i]; q && n < max;
+		     q = q->next)
+			if (q->watchers & watcher)
+				out[n++] = (int32_t)q->pid;
+	return n;
+}
+
 void
 procs_leave(struct procs *p, uint64_t watcher)
 {
@@ -111,6 +124,19 @@ procs_leave(struct procs *p, uint64_t watcher)
 			forget(p, q->pid);
 		}
 	}
+}
+
+/* What was there before. */
+static void
+tell_old(struct procs *p, uint64_t watcher, uint32_t pid, uint32_t threads)
+{
+	struct proc_news news = {.event = PROC_NEW, .pid = pid, .tid = pid};
+
+	p->seen(p->arg, watcher, &news);
+	news.event = PROC_THREAD;
+	news.tid = 0;
+	while (threads-- > 1)
+		p->seen(p->arg, watcher, &news);
 }
 
 int
@@ -131,9 +157,7 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 		return rc;
 	}
 	proc->watchers |= watcher;
-	p->seen(p->arg, watcher, PROC_NEW);
-	while (threads-- > 1)
-		p->seen(p->arg, watcher, PROC_THREAD);
+	tell_old(p, watcher, pid, threads);
 	return 0;
 }
 
@@ -141,13 +165,32 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
  */
 
 static void
-forked_process(struct procs *p, uint32_t pid, const struct process *parent)
+tell(struct procs *p, uint64_t watchers, enum proc_event e,
+     const struct record *r)
+{
+	struct proc_news news = {.event = e,
+	                         .pid = r->pid,
+	                         .tid = r->tid,
+	                         .time_ns = r->time_ns};
+
+	if (r->kind == RECORD_FORK) {
+		news.ppid = r->fork.ppid;
+		news.ptid = r->fork.ptid;
+	} else if (r->kind == RECORD_COMM) {
+		news.name = r->comm.name;
+	}
+	p->seen(p->arg, watchers, &news);
+}
+
+static void
+forked_process(struct procs *p, const struct record *r,
+               const struct process *parent)
 {
 	struct process *child;
 
-	forget(p, pid); /* the number is used again */
-	if (enter(p, pid, &child)) {
-		p->seen(p->arg, parent->watchers, PROC_FULL);
+	forget(p, r->pid); /* the number is used again */
+	if (enter(p, r->pid, &child)) {
+		tell(p, parent->watchers, PROC_FULL, r);
 		return;
 	}
 	child->parent = parent->pid;
@@ -156,7 +199,7 @@ forked_process(struct procs *p, uint32_t pid, const struct process *parent)
 	child->threads = 1;
 	if (maps_copy(&parent->maps, &child->maps))
 		maps_clear(&child->maps);
-	p->seen(p->arg, child->watchers, PROC_NEW);
+	tell(p, child->watchers, PROC_NEW, r);
 }
 
 static void
@@ -169,9 +212,9 @@ apply_fork(struct procs *p, const struct record *r)
 		sampler_deny(p->sampler, r->pid);
 	} else if (r->pid == r->fork.ppid) {
 		parent->threads++;
-		p->seen(p->arg, parent->watchers, PROC_THREAD);
+		tell(p, parent->watchers, PROC_THREAD, r);
 	} else {
-		forked_process(p, r->pid, parent);
+		forked_process(p, r, parent);
 	}
 }
 
@@ -185,24 +228,26 @@ apply_exit(struct procs *p, const struct record *r)
 			sampler_pass(p->sampler, r->pid);
 		return;
 	}
-	if (r->pid == r->tid)
-		p->seen(p->arg, proc->watchers, PROC_EXIT);
+	tell(p, proc->watchers, r->pid == r->tid ? PROC_EXIT : PROC_THREAD_EXIT,
+	     r);
 	/* How many threads an origin had at first is not known: it stays. */
 	if (proc->origin != proc->pid && !--proc->threads)
 		forget(p, r->pid);
 }
 
 static void
-apply_exec(struct procs *p, uint32_t pid)
+apply_comm(struct procs *p, const struct record *r)
 {
-	struct process *proc = *place_of(p, pid);
+	struct process *proc = *place_of(p, r->pid);
 
 	if (!proc)
+		return;
+	tell(p, proc->watchers, r->comm.exec ? PROC_EXEC : PROC_NAME, r);
+	if (!r->comm.exec)
 		return;
 	maps_clear(&proc->maps);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);
-	p->seen(p->arg, proc->watchers, PROC_EXEC);
 }
 
 static void
@@ -236,8 +281,7 @@ procs_apply(struct procs *p, const struct record *r)
 		apply_exit(p, r);
 		break;
 	case RECORD_COMM:
-		if (r->comm.exec)
-			apply_exec(p, r->pid);
+		apply_comm(p, r);
 		break;
 	case RECORD_MMAP:
 		apply_mmap(p, r);

@@ -145,7 +145,7 @@ walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node,
 
 int
 trie_count(struct trie *t, const struct place *stack, size_t n,
-           struct place overflow, uint64_t weight)
+           struct place overflow, uint64_t weight, uint32_t *out)
 {
 	uint32_t node;
 	bool full;
@@ -171,5 +171,6 @@ trie_count(struct trie *t, const struct place *stack, size_t n,
 	t->counts[node].weight += weight;
 	t->samples++;
 	t->weight += weight;
+	*out = node;
 	return 0;
 }

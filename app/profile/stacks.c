@@ -173,20 +173,38 @@ sample_add(struct profile *p, const struct wanted *w, struct sample s,
 }
 
 int
-profile_sample(struct profile *p, const uint32_t *stack, uint32_t nstack,
-               const struct label *labels, uint32_t nlabels,
-               const int64_t *values)
+profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
+                   const struct label *labels, uint32_t nlabels,
+                   const int64_t *values, uint32_t *out)
 {
 	struct sample s = {.nstack = nstack, .nlabels = nlabels};
 	struct wanted w = {.p = p, .row = &s, .stack = stack, .labels = labels};
 	uint64_t hash;
 	uint32_t at;
+	int r;
 
 	if (nstack > PROFILE_MAX_FRAMES || nlabels > PROFILE_MAX_LABELS)
 		return -E2BIG;
 	hash = sample_hash(p->index->key, &w, &s);
 	at = table_find(&p->index->samples, hash, same_sample, &w);
-	if (at == TABLE_NONE)
-		return sample_add(p, &w, s, values, hash);
-	return sample_sum(p, at, values);
+	if (at == TABLE_NONE) {
+		at = p->nsamples;
+		r = sample_add(p, &w, s, values, hash);
+	} else {
+		r = sample_sum(p, at, values);
+	}
+	if (!r)
+		*out = at;
+	return r;
+}
+
+int
+profile_sample(struct profile *p, const uint32_t *stack, uint32_t nstack,
+               const struct label *labels, uint32_t nlabels,
+               const int64_t *values)
+{
+	uint32_t row;
+
+	return profile_sample_row(p, stack, nstack, labels, nlabels, values,
+	                          &row);
 }

@@ -149,6 +149,8 @@ finish(struct store *s, const struct job_ref *j, const struct job_end *end)
 		rc = session_store_result(s, j->session, end->result);
 	if (!rc && end->blob)
 		rc = session_store_blob(s, j->session, end->blob);
+	if (!rc && end->timeline)
+		rc = session_store_blob(s, j->session, end->timeline);
 	return rc ? rc : session_end(s, j->session, status);
 }
 
@@ -171,12 +173,16 @@ int
 job_abandon(struct store *s, const struct job *j)
 {
 	static const struct job_end died = {
-		"failed", "WorkerDied",
+		"failed",
+		"WorkerDied",
 		"the worker stopped during the capture; what it had saved is "
 		"kept",
-		NULL, NULL};
+		NULL,
+		NULL,
+		NULL};
 	static const struct job_end cancelled = {
-		"cancelled", "Cancelled", "cancelled on request", NULL, NULL};
+		"cancelled", "Cancelled", "cancelled on request",
+		NULL,        NULL,        NULL};
 	struct job_ref ref = job_ref(j);
 
 	if (j->cancel_requested)

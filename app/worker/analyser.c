@@ -57,7 +57,8 @@ static void
 job_clear(struct analyser_job *job)
 {
 	close_ptr(&job->out_fd);
-	*job = (struct analyser_job){.out_fd = -1};
+	close_ptr(&job->timeline_fd);
+	*job = (struct analyser_job){.out_fd = -1, .timeline_fd = -1};
 }
 
 void
@@ -95,6 +96,10 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 		.duration_ns = m->duration_ms * (uint64_t)NS_PER_MS,
 		.pids = m->pids,
 		.npids = m->npids,
+		.timeline_bytes =
+			job->timeline_fd < 0
+				? 0
+				: (size_t)a->conf->worker_timeline_bytes,
 	};
 	int rc;
 
@@ -125,14 +130,14 @@ start_snapshot(struct analyser *a, const struct msg_start *m,
 }
 
 static void
-take_start(struct analyser *a, const struct msg_start *m, int *fd)
+take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 {
-	struct analyser_job none = {.out_fd = -1}, *job;
+	struct analyser_job none = {.out_fd = -1, .timeline_fd = -1}, *job;
 
 	if (!id_fits(m->id))
 		return;
 	memcpy(none.id, m->id, ID_MAX);
-	if (*fd < 0 || m->npids > WORKER_MAX_PIDS ||
+	if (fds[0] < 0 || m->npids > WORKER_MAX_PIDS ||
 	    m->duration_ms > UINT64_MAX / 2 / (uint64_t)NS_PER_MS ||
 	    job_by_id(a, m->id)) {
 		analyser_fail(a, &none, false, CAPTURE_BAD_START, 0);
@@ -144,7 +149,8 @@ take_start(struct analyser *a, const struct msg_start *m, int *fd)
 		return;
 	}
 	*job = none;
-	job->out_fd = TAKE_FD(*fd);
+	job->out_fd = TAKE_FD(fds[0]);
+	job->timeline_fd = TAKE_FD(fds[1]);
 	if (m->kind == WORKER_SNAPSHOT)
 		start_snapshot(a, m, job);
 	else
@@ -187,19 +193,18 @@ take_message(struct analyser *a)
 		struct msg_start start;
 		struct msg_capture capture;
 	} m;
-	int fd = -1;
-	size_t nfds = 1;
-	ssize_t n = msg_recv(a->socket, &m, sizeof(m), &fd, &nfds);
+	int fds[] = {-1, -1};
+	size_t nfds = ARRAY_LEN(fds);
+	ssize_t n = msg_recv(a->socket, &m, sizeof(m), fds, &nfds);
 
 	if (n <= 0)
 		return n ? (int)n : -EPIPE;
-	if (!nfds)
-		fd = -1;
 	if (n == sizeof(m.start) && m.type == MSG_START)
-		take_start(a, &m.start, &fd);
+		take_start(a, &m.start, fds);
 	else if (n == sizeof(m.capture))
-		take_capture(a, &m.capture, fd);
-	close_ptr(&fd);
+		take_capture(a, &m.capture, fds[0]);
+	close_ptr(&fds[0]);
+	close_ptr(&fds[1]);
 	return 0;
 }
 
@@ -386,7 +391,7 @@ prepare(struct analyser *a, int blame_fd)
 	if (!a->symbols)
 		return -ENOMEM;
 	for (unsigned i = 0; i < CAPTURES_MAX; i++)
-		a->jobs[i].out_fd = -1;
+		a->jobs[i].out_fd = a->jobs[i].timeline_fd = -1;
 	rc = recorder_new(&a->host, &conf, &a->captures);
 	return rc ? rc : sandbox_enter(a->conf->worker_memory);
 }

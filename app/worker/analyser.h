@@ -12,6 +12,7 @@ struct analyser_job {
 	char id[ID_MAX];         /* "": unused */
 	struct capture *capture; /* NULL once a finisher has it */
 	int out_fd;
+	int timeline_fd;    /* -1: no timeline is wanted */
 	pid_t finisher;     /* 0: none yet */
 	pid_t checkpointer; /* 0: none now */
 	int64_t start_ms;

@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#define MAX_PROFILE ((size_t)256 << 20)
+#define MAX_PROFILE  ((size_t)256 << 20)
+#define MAX_TIMELINE ((size_t)64 << 20)
 
 static int
 write_profile(const struct profile *p, int fd)
@@ -22,6 +23,16 @@ write_profile(const struct profile *p, int fd)
 	int rc = pprof_encode(p, &bytes);
 
 	return rc ? rc : fd_write_all(fd, bytes.p, bytes.len);
+}
+
+/* Whether there is one now: it is not worth the profile. */
+static bool
+write_timeline(const struct timeline *t, int fd)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_TIMELINE);
+
+	return t && !timeline_encode(t, &bytes) &&
+	       !fd_write_all(fd, bytes.p, bytes.len);
 }
 
 static int
@@ -45,11 +56,13 @@ write_summary(const struct profile *p, int *out)
 
 static int
 tell_done(const struct analyser *a, const struct analyser_job *job,
-          bool checkpoint, const struct quality *quality, int summary)
+          bool checkpoint, bool timeline, const struct quality *quality,
+          int summary)
 {
 	struct msg_done done = {
 		.type = MSG_DONE,
 		.checkpoint = checkpoint,
+		.timeline = timeline,
 		.start_ms = job->start_ms,
 		.quality = *quality,
 	};
@@ -61,13 +74,13 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 static int
 make_profile(const struct analyser *a, const struct analyser_job *job,
              const struct host *host, struct profile **out,
-             struct quality *quality)
+             struct quality *quality, struct timeline **timeline)
 {
 	struct snapshot_ask ask = {.pids = job->pids, .npids = job->npids};
 
 	if (job->capture)
 		return capture_profile(job->capture, host, a->symbols, out,
-		                       quality);
+		                       quality, timeline);
 	return snapshot_profile(host, &ask, a->symbols, out, quality);
 }
 
@@ -76,9 +89,11 @@ finish(const struct analyser *a, const struct analyser_job *job,
        const struct host *host, int fd, bool checkpoint, int *sys_error)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TIMELINE struct timeline *t = NULL;
 	CLEANUP_FD int summary = -1;
 	struct quality quality;
-	int rc = make_profile(a, job, host, &p, &quality);
+	int rc = make_profile(a, job, host, &p, &quality,
+	                      checkpoint ? NULL : &t);
 
 	*sys_error = rc;
 	if (rc)
@@ -88,8 +103,9 @@ finish(const struct analyser *a, const struct analyser_job *job,
 		return CAPTURE_WRITE;
 	*sys_error = rc = write_summary(p, &summary);
 	if (!rc)
-		*sys_error = rc =
-			tell_done(a, job, checkpoint, &quality, summary);
+		*sys_error = rc = tell_done(a, job, checkpoint,
+		                            write_timeline(t, job->timeline_fd),
+		                            &quality, summary);
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
 

@@ -13,6 +13,7 @@ capture_free(struct capture *v)
 		return;
 	job_done(&v->job);
 	blob_abort(&v->profile);
+	blob_abort(&v->timeline);
 	blob_abort(&v->checkpoint);
 	free(v);
 }
@@ -72,7 +73,7 @@ int
 capture_refuse(struct store *s, const struct job *job, const char *code,
                const char *text)
 {
-	struct job_end end = {"failed", code, text, NULL, NULL};
+	struct job_end end = {"failed", code, text, NULL, NULL, NULL};
 	struct job_ref ref = job_ref(job);
 
 	return job_finish(s, &ref, &end);
@@ -97,7 +98,7 @@ captures_fail(struct captures *c, struct capture *v, enum capture_error error,
 }
 
 static int
-send_start(struct captures *c, const struct capture *v, const int32_t *pids,
+send_start(struct captures *c, struct capture *v, const int32_t *pids,
            size_t npids)
 {
 	struct msg_start m = {
@@ -108,10 +109,16 @@ send_start(struct captures *c, const struct capture *v, const int32_t *pids,
 		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
 		.npids = (uint32_t)npids,
 	};
+	int fds[] = {v->profile.fd, -1};
 
 	memcpy(m.id, v->ref.session, sizeof(m.id));
 	memcpy(m.pids, pids, npids * sizeof(*pids));
-	return msg_send(c->analyser, &m, sizeof(m), &v->profile.fd, 1);
+	if (m.kind == WORKER_CPU &&
+	    blob_create(c->store, BLOB_TIMELINE, &v->timeline))
+		log_warn("%s: no file for its timeline", v->ref.session);
+	fds[1] = v->timeline.fd;
+	return msg_send(c->analyser, &m, sizeof(m), fds,
+	                v->timeline.fd < 0 ? 1 : ARRAY_LEN(fds));
 }
 
 /* Owns *job from the start: what fails later frees it. */
@@ -124,7 +131,8 @@ capture_new(struct captures *c, struct job *job, int64_t now_ns)
 		job_done(job);
 		return NULL;
 	}
-	v->profile = v->checkpoint = (struct blob_writer)BLOB_WRITER_INIT;
+	v->profile = v->timeline = v->checkpoint =
+		(struct blob_writer)BLOB_WRITER_INIT;
 	v->ref = job_ref(job);
 	v->job = *job;
 	*job = (struct job){0};

@@ -21,6 +21,7 @@ struct capture {
 	struct job job;
 	struct job_ref ref;
 	struct blob_writer profile;
+	struct blob_writer timeline;   /* fd < 0: it keeps none */
 	struct blob_writer checkpoint; /* fd >= 0: one is under way */
 	int64_t deadline_ns, checkpoint_ns;
 	double progress;

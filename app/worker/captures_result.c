@@ -53,13 +53,17 @@ read_result(const struct msg_done *done, int top_fd, struct buf *top,
 
 static int
 finish(struct captures *c, const struct capture *v,
-       const struct session_result *result, const struct blob *blob)
+       const struct session_result *result, const struct blob *blob,
+       const struct blob *timeline)
 {
-	struct job_end done = {"done", "", "", result, blob};
+	struct job_end done = {"done", "", "", result, blob, timeline};
 	struct job_end cancelled = {
-		"cancelled", "Cancelled",
+		"cancelled",
+		"Cancelled",
 		"cancelled on request; what was sampled until then is kept",
-		result, blob};
+		result,
+		blob,
+		timeline};
 	int rc = -EBUSY;
 
 	for (int i = 0; i < FINISH_TRIES && rc == -EBUSY; i++)
@@ -68,20 +72,38 @@ finish(struct captures *c, const struct capture *v,
 	return rc;
 }
 
+/* One that can't be kept is a pity, too. */
+static const struct blob *
+seal_timeline(struct capture *v, bool written, struct blob *out)
+{
+	int rc;
+
+	if (!written || v->timeline.fd < 0)
+		return NULL;
+	rc = blob_seal(&v->timeline, out);
+	if (rc)
+		log_warn("%s: timeline: %s", v->ref.session, strerror(-rc));
+	return rc ? NULL : out;
+}
+
 static void
 take_profile(struct captures *c, struct capture *v,
-             const struct session_result *result)
+             const struct session_result *result, bool has_timeline)
 {
-	struct blob blob;
+	struct blob blob, second;
+	const struct blob *timeline;
 	int rc = blob_seal(&v->profile, &blob);
 
 	if (rc) {
 		captures_fail(c, v, CAPTURE_WRITE, rc);
 		return;
 	}
-	rc = finish(c, v, result, &blob);
+	timeline = seal_timeline(v, has_timeline, &second);
+	rc = finish(c, v, result, &blob, timeline);
 	if (rc) {
 		blob_discard(c->store, &blob);
+		if (timeline)
+			blob_discard(c->store, timeline);
 		log_warn("%s: %s", v->ref.session,
 		         rc == -ESTALE ? "given up meanwhile" : strerror(-rc));
 	} else {
@@ -132,7 +154,7 @@ captures_take(struct captures *c, struct capture *v,
 		captures_fail(c, v, rc ? CAPTURE_INTERNAL : done->error,
 		              rc ? rc : done->sys_error);
 	else
-		take_profile(c, v, &result);
+		take_profile(c, v, &result, done->timeline);
 }
 
 void

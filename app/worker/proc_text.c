@@ -5,21 +5,48 @@
 #include <stdio.h>
 #include <string.h>
 
-#define START_TIME_FIELD 22
+/* Fields of /proc/PID/stat, as proc(5) counts them. */
+enum { NAME = 2, UTIME = 14, STIME, START_TIME = 22, RSS = 24 };
+
+/* The number in a field behind the name; close is where that ends. */
+static bool
+stat_field(const char *close, int number, uint64_t *out)
+{
+	const char *p = close;
+	unsigned long long v;
+
+	for (int field = NAME; field < number; field++)
+		if (!(p = strchr(p + 1, ' ')))
+			return false;
+	if (sscanf(p, "%llu", &v) != 1)
+		return false;
+	*out = v;
+	return true;
+}
+
+int
+proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages)
+{
+	const char *close = strrchr(text, ')');
+	uint64_t user, kernel, pages;
+
+	if (!close || !stat_field(close, UTIME, &user) ||
+	    !stat_field(close, STIME, &kernel) ||
+	    !stat_field(close, RSS, &pages))
+		return -EINVAL;
+	*out_ticks = user + kernel;
+	*out_pages = pages;
+	return 0;
+}
 
 int
 proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	const char *p = close;
-	unsigned long long start;
+	uint64_t start;
 
-	if (!open || !close || close < open)
-		return -EINVAL;
-	for (int field = 2; field < START_TIME_FIELD; field++)
-		if (!(p = strchr(p + 1, ' ')))
-			return -EINVAL;
-	if (sscanf(p, "%llu", &start) != 1)
+	if (!open || !close || close < open ||
+	    !stat_field(close, START_TIME, &start))
 		return -EINVAL;
 	snprintf(comm, PROC_COMM_MAX, "%.*s", (int)(close - open - 1),
 	         open + 1);

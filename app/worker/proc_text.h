@@ -18,6 +18,13 @@
  */
 MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
                                uint64_t *out_start);
+/*
+ * The same file: CPU time in clock ticks, of all threads, and memory in pages.
+ *   Errors   -EINVAL
+ *   Source   proc(5), fields 14, 15 and 24
+ */
+MUST_CHECK int
+proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
 /* /proc/PID/status: the real user id; -EINVAL. */
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
 /*

@@ -22,19 +22,17 @@
  *    dies with the analyser.
  *
  * c: scheduler to analyser
- *    START       + 1 descriptor, where the profile goes: empty, seekable,
- *                writable. Answered by PROGRESS about once a second and
- *                one DONE. The analyser dups nothing: it owns what it got.
- *    STOP        ends it now; DONE follows as if its time were over, with
- *                what was sampled (note STOPPED in its quality).
- *    CHECKPOINT  + 1 descriptor as above: writes what there is so far;
- *                answered by DONE with checkpoint = 1. The capture goes on.
- *    analyser to scheduler
- *    PROGRESS    of every running capture
- *    DONE        error = 0: + 1 descriptor, a memfd with the JSON array
- *                topFunctions (whole, offset 0). The profile is complete
- *                in the descriptor of START, not yet fsynced. error > 0: an
- *                enum capture_error, no descriptor, sys_error may tell more.
+ *    START       + 1 descriptor, where the profile goes, and a second when
+ *                a timeline is wanted: empty, seekable, writable. Answered by
+ *PROGRESS about once a second and one DONE. The analyser dups nothing: it owns
+ *what it got. STOP        ends it now; DONE follows as if its time were over,
+ *with what was sampled (note STOPPED in its quality). CHECKPOINT  + 1
+ *descriptor as above: writes what there is so far; answered by DONE with
+ *checkpoint = 1. The capture goes on. analyser to scheduler PROGRESS    of
+ *every running capture DONE        error = 0: + 1 descriptor, a memfd with the
+ *JSON array topFunctions (whole, offset 0). The profile is complete in the
+ *descriptor of START, not yet fsynced. error > 0: an enum capture_error, no
+ *descriptor, sys_error may tell more.
  */
 #pragma once
 
@@ -106,6 +104,7 @@ struct msg_done {
 	uint32_t checkpoint; /* 1: the capture goes on */
 	char id[ID_MAX];
 	uint32_t error;    /* enum capture_error */
+	uint32_t timeline; /* 1: it was written as well */
 	int32_t sys_error; /* -errno behind it, or 0 */
 	int64_t start_ms;  /* since the epoch */
 	struct quality quality;

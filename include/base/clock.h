@@ -10,6 +10,7 @@
 
 #define NS_PER_S  INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
+#define NS_PER_US INT64_C(1000)
 #define MS_PER_S  INT64_C(1000)
 
 /* "2026-01-15T08:00:00.123Z" and its NUL. */

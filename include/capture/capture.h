@@ -16,7 +16,7 @@
 #include "capture/host.h"
 #include "capture/quality.h"
 #include "capture/symbols_cache.h"
-#include "profile/profile.h"
+#include "profile/timeline.h"
 
 #include <poll.h>
 
@@ -43,6 +43,7 @@ struct capture_ask {
 	uint64_t duration_ns;
 	const int32_t *pids;
 	uint32_t npids;
+	size_t timeline_bytes; /* memory for its timeline; 0: it has none */
 };
 
 MUST_CHECK int
@@ -81,9 +82,13 @@ int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
  * it may run in a child beside others that ask. What it works out of files
  * is added to symbols.
  *
- *   Owns     *out is the caller's; profile_free() it
+ *   Shape    timeline may be NULL; *timeline stays as it was when the
+ *            capture has none
+ *   Owns     *out is the caller's; profile_free() it; timeline_free() the
+ *            other
  *   Errors   -ENOMEM, -E2BIG; outputs untouched
  */
-MUST_CHECK int capture_profile(const struct capture *c, const struct host *host,
-                               struct symbols_cache *symbols,
-                               struct profile **out, struct quality *quality);
+MUST_CHECK int
+capture_profile(const struct capture *c, const struct host *host,
+                struct symbols_cache *symbols, struct profile **out,
+                struct quality *quality, struct timeline **timeline);

@@ -51,6 +51,21 @@ struct host_ask {
 	};
 };
 
+#define HOST_COMM_MAX 16 /* a thread's name and a NUL: TASK_COMM_LEN */
+
+struct host_thread {
+	int32_t tid;
+	char name[HOST_COMM_MAX]; /* NUL-terminated, bytes of its choice */
+};
+
+/* What a process has used so far. */
+struct host_usage {
+	uint64_t rss_bytes;
+	uint64_t cpu_us; /* user and system, of all its threads */
+	int32_t pid;
+	int32_t reserved;
+};
+
 struct host_reply {
 	int32_t error; /* 0 or -errno */
 	uint32_t value;

@@ -22,12 +22,22 @@
 enum proc_event {
 	PROC_NEW,    /* with its first thread */
 	PROC_THREAD, /* one more */
+	PROC_THREAD_EXIT,
+	PROC_NAME, /* of a thread */
 	PROC_EXEC,
-	PROC_EXIT,
+	PROC_EXIT, /* with its first thread */
 	PROC_FULL, /* one more that was not followed: PROCS_MAX */
 };
+struct proc_news {
+	enum proc_event event;
+	uint32_t pid, tid;   /* tid 0: of a thread that was there before */
+	uint32_t ppid, ptid; /* who made it; 0: it was there before */
+	uint64_t time_ns;    /* CLOCK_MONOTONIC; 0: it was there before */
+	const char *name;    /* of PROC_NAME and PROC_EXEC */
+};
 /* Told of what happens to the processes of some watchers. */
-typedef void proc_seen(void *arg, uint64_t watchers, enum proc_event e);
+typedef void
+proc_seen(void *arg, uint64_t watchers, const struct proc_news *news);
 
 struct process {
 	uint32_t pid, parent, origin; /* origin: whom it descends from */
@@ -64,6 +74,9 @@ void procs_free(struct procs *p);
  *   Errors   -ESRCH it is gone, -EACCES, -EPERM not ours to see, -ENOMEM
  */
 MUST_CHECK int procs_watch(struct procs *p, uint32_t pid, uint64_t watcher);
+/* The processes of a watcher, up to max of them; how many. */
+size_t
+procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max);
 /* Ends it for all processes of a watcher. */
 void procs_leave(struct procs *p, uint64_t watcher);
 /* Takes in a record that is no sample. */

@@ -56,7 +56,9 @@ void trie_done(struct trie *t);
  *   Units    weight in ns of CPU time
  *   Shape    stack[n], innermost first; overflow is the place under which
  *            stacks are counted that the full tree has no room for
+ *            *node is where the stack ends
  *   Errors   -ENOMEM, -E2BIG (not even room for overflow)
  */
-MUST_CHECK int trie_count(struct trie *t, const struct place *stack, size_t n,
-                          struct place overflow, uint64_t weight);
+MUST_CHECK int
+trie_count(struct trie *t, const struct place *stack, size_t n,
+           struct place overflow, uint64_t weight, uint32_t *node);

@@ -137,6 +137,11 @@ MUST_CHECK int profile_comment(struct profile *p, const char *text);
 MUST_CHECK int profile_sample(struct profile *p, const uint32_t *stack,
                               uint32_t nstack, const struct label *labels,
                               uint32_t nlabels, const int64_t *values);
+/* The same, and which row it is. */
+MUST_CHECK int
+profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
+                   const struct label *labels, uint32_t nlabels,
+                   const int64_t *values, uint32_t *out);
 
 /* Index of the value type with this name, or of the default one when name is
  * NULL; PROFILE_NONE when there is none. */

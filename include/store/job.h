@@ -36,6 +36,7 @@ struct job_end {
 	const char *error_code, *error_message; /* "" when done */
 	const struct session_result *result;    /* NULL: as it was */
 	const struct blob *blob;                /* NULL: as it was */
+	const struct blob *timeline;            /* NULL: it has none */
 };
 
 void job_done(struct job *j);

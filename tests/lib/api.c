@@ -295,7 +295,7 @@ test_capture_end(struct test_api *a, const struct job_ref *ref)
 	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
 	struct session_result result = test_result();
 	struct blob blob;
-	const struct job_end end = {"done", "", "", &result, &blob};
+	const struct job_end end = {"done", "", "", &result, &blob, NULL};
 
 	result.top_functions =
 		"[{\"funcName\":\"work\",\"package\":\"app\",\"selfPct\":12.5,"

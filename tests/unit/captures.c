@@ -26,13 +26,14 @@ union heard {
 static int
 hear(struct rig *r, uint32_t type)
 {
-	size_t nfds = 1;
+	int fds[] = {-1, -1};
+	size_t nfds = ARRAY_LEN(fds);
 	union heard m;
-	int fd = -1;
 
-	ck_assert_int_gt(msg_recv(r->analyser, &m, sizeof(m), &fd, &nfds), 0);
+	ck_assert_int_gt(msg_recv(r->analyser, &m, sizeof(m), fds, &nfds), 0);
 	ck_assert_uint_eq(m.type, type);
-	return fd;
+	close_ptr(&fds[1]); /* of a timeline */
+	return fds[0];
 }
 
 /* A capture that runs; its START was heard. */

@@ -40,6 +40,24 @@ TEST(stat_lines_are_read_around_any_name)
 }
 END
 
+TEST(usage_is_read_past_names_of_all_kinds)
+{
+	uint64_t ticks = 1, pages = 1;
+
+	ck_assert_int_eq(
+		proc_parse_usage("7 (a) 1 (b) S 4 5 6 7 8 9 10 11 12 13 140 15 "
+	                         "16 17 18 19 20 21 22 23 240 25",
+	                         &ticks, &pages),
+		0);
+	ck_assert_uint_eq(ticks, 155);
+	ck_assert_uint_eq(pages, 240);
+	ck_assert_int_eq(proc_parse_usage("7 (a) S 4", &ticks, &pages),
+	                 -EINVAL);
+	ck_assert_int_eq(proc_parse_usage("", &ticks, &pages), -EINVAL);
+	ck_assert_uint_eq(pages, 240);
+}
+END
+
 	static const struct {
 	const char *text, *unit;
 } cgroups[] = {
@@ -233,6 +251,7 @@ TEST(this_process_is_in_the_real_one)
 END
 
 	SUITE("proc", stat_lines_are_read_around_any_name,
+              usage_is_read_past_names_of_all_kinds,
               the_unit_is_the_first_service_or_scope_of_systemds_path,
               command_lines_are_joined_and_harmless, the_real_user_is_read,
               a_scan_finds_processes_and_forgets_the_gone,

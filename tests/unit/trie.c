@@ -52,11 +52,12 @@ TEST(stacks_share_what_they_have_in_common)
 	CLEANUP(trie_done) struct trie t = {0};
 	const struct place a[] = {{5, 30}, {5, 20}, {5, 10}};
 	const struct place b[] = {{5, 40}, {5, 20}, {5, 10}};
+	uint32_t node;
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7), 0);
-	ck_assert_int_eq(trie_count(&t, b, 3, overflow, 7), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7, &node), 0);
+	ck_assert_int_eq(trie_count(&t, b, 3, overflow, 7, &node), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7, &node), 0);
 	ck_assert_uint_eq(t.nodes.n, 1 + 1 + 4); /* root, overflow, ours */
 	ck_assert_uint_eq(t.places.n, 1 + 4);
 	ck_assert_uint_eq(t.samples, 3);
@@ -69,10 +70,11 @@ TEST(one_address_in_two_modules_is_two_places)
 {
 	CLEANUP(trie_done) struct trie t = {0};
 	const struct place a = {5, 30}, b = {6, 30};
+	uint32_t node;
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, 7), 0);
-	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, 7), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, 7, &node), 0);
+	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, 7, &node), 0);
 	ck_assert_uint_eq(t.places.n, 1 + 2);
 }
 END
@@ -80,12 +82,13 @@ END
 TEST(a_full_tree_folds_stacks_and_keeps_their_number)
 {
 	CLEANUP(trie_done) struct trie t = {0};
+	uint32_t node;
 
 	ck_assert_int_eq(trie_init(&t, 50), 0);
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct place at = {5, i};
 
-		ck_assert_int_eq(trie_count(&t, &at, 1, overflow, 7), 0);
+		ck_assert_int_eq(trie_count(&t, &at, 1, overflow, 7, &node), 0);
 	}
 	ck_assert_uint_le(t.nodes.n, 50);
 	ck_assert_uint_eq(t.samples, 1000);

@@ -7,6 +7,7 @@
 #include <ini.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 enum value_type { TEXT, INT, BYTES, SECONDS };
 
@@ -251,6 +252,18 @@ conf_done(struct conf *c)
 	}
 	free(c->scopes);
 	*c = (struct conf){0};
+}
+
+int
+conf_host(const struct conf *c, char out[static CONF_HOST_MAX])
+{
+	struct utsname u;
+
+	if (uname(&u))
+		return -errno;
+	snprintf(out, CONF_HOST_MAX, "%s",
+	         *c->worker_host ? c->worker_host : u.nodename);
+	return 0;
 }
 
 const struct conf_scope *

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/utsname.h>
 
 #define LOCK_WAIT_S 3
 
@@ -28,18 +27,6 @@ read_boot_id(char out[static BOOT_ID_LEN])
 	if (rc)
 		return rc;
 	snprintf(out, BOOT_ID_LEN, "%.36s", buf_str(&text));
-	return 0;
-}
-
-static int
-name_host(const struct conf *conf, char out[static HOST_NAME_MAX_LEN])
-{
-	struct utsname u;
-
-	if (uname(&u))
-		return -errno;
-	snprintf(out, HOST_NAME_MAX_LEN, "%s",
-	         *conf->worker_host ? conf->worker_host : u.nodename);
 	return 0;
 }
 
@@ -97,7 +84,7 @@ worker_self_init(const struct conf *conf, struct worker_self *out,
 		.lock_fd = -1,
 		.lease_ms = conf->worker_lease * MS_PER_S,
 	};
-	int rc = name_host(conf, w.host);
+	int rc = conf_host(conf, w.host);
 
 	if (!rc)
 		rc = read_boot_id(w.boot_id);

@@ -6,11 +6,10 @@
 #include "base/conf.h"
 #include "store/store.h"
 
-#define HOST_NAME_MAX_LEN 201
 #define BOOT_ID_LEN       37 /* a UUID and a NUL */
 
 struct worker_self {
-	char host[HOST_NAME_MAX_LEN];
+	char host[CONF_HOST_MAX];
 	char boot_id[BOOT_ID_LEN];
 	int lock_fd; /* held as long as this process is the host's worker */
 	int64_t lease_ms;

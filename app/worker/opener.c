@@ -3,6 +3,7 @@
 #include "analyser.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "opener_fetcher.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +19,7 @@ struct opener {
 	struct identity who;
 	pid_t self, analyser;
 	pid_t asker; /* the client's process */
+	struct fetcher_child fetcher;
 	int signals;
 	int events; /* to it */
 	int clients[OPENER_MAX_CLIENTS];
@@ -201,6 +203,8 @@ reap(struct opener *o)
 			o->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 		} else if (pid == o->analyser && !o->done) {
 			analyser_died(o, status);
+		} else if (pid == o->fetcher.pid) {
+			fetcher_child_died(&o->fetcher, status);
 		}
 	}
 }
@@ -249,20 +253,36 @@ serve(struct opener *o, int client)
 	return n == sizeof(ask);
 }
 
+/* Of the one who asks for captures; when that ends, so does the worker. */
+static void
+take_wish(struct opener *o)
+{
+	struct msg_fetcher m;
+	ssize_t n = msg_recv(o->events, &m, sizeof(m), NULL, NULL);
+
+	if (n <= 0 && n != -EMSGSIZE)
+		close(TAKE_FD(o->events));
+	else if (n == sizeof(m) && m.type == MSG_WANT_FETCHER)
+		fetcher_child_start(&o->fetcher, o->conf, &o->who, o->events);
+}
+
 static int
 turn(struct opener *o)
 {
-	struct pollfd fds[1 + OPENER_MAX_CLIENTS] = {{o->signals, POLLIN, 0}};
+	struct pollfd fds[2 + OPENER_MAX_CLIENTS] = {{o->signals, POLLIN, 0},
+	                                             {o->events, POLLIN, 0}};
 	size_t n = o->nclients;
 
 	for (size_t i = 0; i < n; i++)
-		fds[1 + i] = (struct pollfd){o->clients[i], POLLIN, 0};
-	if (poll(fds, 1 + n, -1) < 0)
+		fds[2 + i] = (struct pollfd){o->clients[i], POLLIN, 0};
+	if (poll(fds, 2 + n, -1) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[0].revents)
 		take_signal(o);
+	if (fds[1].revents)
+		take_wish(o);
 	for (size_t i = n; i--;) { /* backwards: the last takes a gap */
-		if (!fds[1 + i].revents || serve(o, o->clients[i]))
+		if (!fds[2 + i].revents || serve(o, o->clients[i]))
 			continue;
 		close(o->clients[i]);
 		o->clients[i] = o->clients[--o->nclients];

@@ -2,8 +2,10 @@
  * What the worker's processes say to each other.
  *
  *	opener ──┬── analyser        a = ask socket (struct host_ask)
- *	         └── scheduler       a = ask socket, e = events socket
+ *	         ├── scheduler       a = ask socket, e = events socket
+ *	         └── fetcher         only while somebody needs it
  *	scheduler ── analyser        c = capture socket (struct msg_*)
+ *	scheduler ── fetcher         f = fetch socket (fetch.h)
  *
  * All are SOCK_SEQPACKET pairs of base/msg.h; a message is one fixed struct
  * whose first field is its type, and a receiver drops what has another
@@ -20,6 +22,9 @@
  *    handled as after the death of a worker. Captures that had sent their
  *    last PROGRESS (WORKER_FINISHING) have a finisher of their own, which
  *    dies with the analyser.
+ *    The scheduler asks there for a fetcher: MSG_WANT_FETCHER is answered by
+ *    MSG_FETCHER, with the fetch socket, or with an error and none. One that
+ *    ran before ends. A fetcher that died is not replaced until it is wanted.
  *
  * c: scheduler to analyser
  *    START       + 1 descriptor, where the profile goes, and a second when
@@ -63,6 +68,8 @@ enum msg_type {
 	MSG_CHECKPOINT,
 	MSG_PROGRESS,
 	MSG_DONE,
+	MSG_WANT_FETCHER,
+	MSG_FETCHER,
 };
 
 /* What to capture: a SNAPSHOT of all threads has no rate and no duration. */
@@ -73,6 +80,12 @@ struct msg_analyser {
 	uint32_t type;
 	int32_t pid;
 	uint32_t generation; /* 1 for the first */
+};
+
+/* WANT_FETCHER, of which error is 0, and its answer. */
+struct msg_fetcher {
+	uint32_t type;
+	int32_t error; /* -errno */
 };
 
 struct msg_start {

@@ -1,8 +1,13 @@
 #include "sandbox.h"
 
+#include "landlock.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 
 static const int allowed[] = {
@@ -66,17 +71,62 @@ static const int refused[] = {
 	SCMP_SYS(readlinkat), SCMP_SYS(stat),   SCMP_SYS(lstat),
 };
 
+/* What libcurl, its TLS and the resolver's threads ask for beside. */
+static const int network[] = {
+	SCMP_SYS(connect),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(sendto),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(eventfd2),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(uname),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(time),
+	SCMP_SYS(membarrier),
+	SCMP_SYS(sched_getaffinity),
+};
+
 static int
-add_rules(scmp_filter_ctx ctx)
+add_all(scmp_filter_ctx ctx, uint32_t action, const int *calls, size_t n)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(allowed) && !rc; i++)
-		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-	for (size_t i = 0; i < ARRAY_LEN(refused) && !rc; i++)
-		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), refused[i],
-		                      0);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = seccomp_rule_add(ctx, action, calls[i], 0);
 	return rc;
+}
+
+/* New sockets are those of the Internet: no netlink, no local services. */
+static int
+add_sockets(scmp_filter_ctx ctx)
+{
+	static const unsigned families[] = {AF_INET, AF_INET6};
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(families) && !rc; i++)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
+		                      SCMP_A0(SCMP_CMP_EQ, families[i]));
+	return rc;
+}
+
+/* Opening to read, of what Landlock leaves; or of nothing. */
+static int
+add_files(scmp_filter_ctx ctx, bool readable)
+{
+	if (!readable)
+		return add_all(ctx, SCMP_ACT_ERRNO(EACCES), refused,
+		               ARRAY_LEN(refused));
+	return seccomp_rule_add(
+		ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT, O_RDONLY));
 }
 
 static int
@@ -87,25 +137,63 @@ limit(int which, int64_t soft, int64_t hard)
 	return setrlimit(which, &r) ? -errno : 0;
 }
 
+static int
+limit_memory(int64_t bytes)
+{
+	int rc = limit(RLIMIT_AS, bytes, bytes);
+
+	return rc ? rc : limit(RLIMIT_CORE, 0, 0);
+}
+
 int
 sandbox_enter(int64_t memory_bytes)
 {
 	scmp_filter_ctx ctx;
-	int rc = limit(RLIMIT_AS, memory_bytes, memory_bytes);
+	int rc = limit_memory(memory_bytes);
 
-	if (!rc)
-		rc = limit(RLIMIT_CORE, 0, 0);
 	if (rc)
 		return rc;
 	tzset(); /* reads a file */
 	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	if (!ctx)
 		return -ENOMEM;
-	rc = add_rules(ctx);
+	rc = add_all(ctx, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
+	if (!rc)
+		rc = add_files(ctx, false);
 	if (!rc)
 		rc = seccomp_load(ctx);
 	seccomp_release(ctx);
 	return rc;
+}
+
+int
+sandbox_enter_network(int64_t memory_bytes)
+{
+	bool names = !landlock_resolver_files();
+	scmp_filter_ctx ctx;
+	int rc = limit_memory(memory_bytes);
+
+	if (rc)
+		return rc;
+	tzset();
+	/* Libraries of others may probe: what is not listed fails. */
+	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	if (!ctx)
+		return -ENOMEM;
+	rc = add_all(ctx, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
+	if (!rc)
+		rc = add_all(ctx, SCMP_ACT_ALLOW, network, ARRAY_LEN(network));
+	if (!rc)
+		rc = add_sockets(ctx);
+	if (!rc) /* glibc then takes clone() */
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
+		                      SCMP_SYS(clone3), 0);
+	if (!rc)
+		rc = add_files(ctx, names);
+	if (!rc)
+		rc = seccomp_load(ctx);
+	seccomp_release(ctx);
+	return rc ? rc : !names;
 }
 
 int

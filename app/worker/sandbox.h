@@ -15,5 +15,13 @@
  *   Errors   -errno
  */
 MUST_CHECK int sandbox_enter(int64_t memory_bytes);
+/*
+ * The same for a process whose task is the network: sockets of the Internet,
+ * and of files only those that names are looked up by. A call that is not
+ * listed fails with EPERM.
+ *   Errors   -errno; 1 when this kernel has no Landlock: then no file at all
+ *            is readable, and of names only localhost is known
+ */
+MUST_CHECK int sandbox_enter_network(int64_t memory_bytes);
 /* Bounds CPU time from now on; SIGXCPU ends what takes longer. */
 MUST_CHECK int sandbox_limit_cpu(int64_t seconds);

@@ -17,6 +17,7 @@
 
 #define CONF_MAX_BYTES  ((size_t)256 << 10)
 #define CONF_MAX_SCOPES 256
+#define CONF_HOST_MAX   201
 
 struct conf_scope {
 	char *tenant;
@@ -57,6 +58,8 @@ MUST_CHECK int conf_load(const char *path, struct conf *out, struct buf *why);
 MUST_CHECK int conf_parse(const char *name, const char *text, struct conf *out,
                           struct buf *why);
 void conf_done(struct conf *c);
+/* The name of this host: [worker] host, else the system's. -errno. */
+MUST_CHECK int conf_host(const struct conf *c, char out[static CONF_HOST_MAX]);
 /* The scope of a tenant, or NULL: it may name nothing. */
 const struct conf_scope *conf_scope(const struct conf *c, const char *tenant);
 /* True when word is one of the space-separated list, or the list is "*". */

@@ -1,0 +1,76 @@
+/*
+ * Fetching over HTTP: what the scheduler and the fetcher say to each other,
+ * over a SOCK_SEQPACKET pair (proto.h: socket f).
+ *
+ *    scheduler to fetcher
+ *    FETCH      + 0 or 1 descriptor, the body to send, from offset 0.
+ *               Answered by one FETCHED.
+ *    CANCEL     ends one: the connection is closed, nothing is answered.
+ *    fetcher to scheduler
+ *    FETCHED    error = 0: whatever status the server gave, + 1 descriptor,
+ *               a memfd with the body. The bytes are a stranger's: only a
+ *               sandboxed finisher looks into them. error > 0: an enum
+ *               fetch_error, no descriptor.
+ *
+ * What may be fetched is decided by the fetcher, from configuration and by
+ * purpose: http and https, hosts of the purpose's list, and no address of
+ * fetch.def's FETCH_DENIED whatever name it has. Redirects are not followed,
+ * no proxy and no cookie is used, connections are not kept.
+ */
+#pragma once
+
+#include "base/msg.h"
+#include "base/url.h"
+
+#include <sys/socket.h>
+
+#define FETCH_MAX         64 /* at once */
+#define FETCH_MAX_HEADERS 2048
+
+enum fetch_error {
+	FETCH_OK,
+#define FETCH_ERROR(code, text) FETCH_##code,
+#include "fetch.def"
+#undef FETCH_ERROR
+	FETCH_ERRORS
+};
+/* One line for a person; "" for FETCH_OK. */
+const char *fetch_error_text(enum fetch_error e);
+
+enum fetch_type { MSG_FETCH = 1, MSG_FETCH_CANCEL, MSG_FETCHED };
+enum fetch_method { FETCH_GET, FETCH_POST };
+/* Whose list of hosts applies. */
+enum fetch_purpose { FETCH_PPROF, FETCH_PURPOSES };
+
+struct fetch_ask {
+	uint32_t type;
+	uint32_t method, purpose;
+	uint32_t connect_ms, total_ms;
+	uint32_t reserved;
+	uint64_t id;        /* the asker's; one fetch at a time has it */
+	uint64_t max_bytes; /* of the answer's body */
+	char url[URL_MAX + 1];
+	char headers[FETCH_MAX_HEADERS]; /* lines "Name: value\n" */
+};
+
+struct fetch_answer {
+	uint32_t type;
+	uint32_t error;  /* enum fetch_error */
+	uint32_t status; /* of HTTP */
+	uint32_t reserved;
+	uint64_t id;
+	uint64_t bytes; /* of the body */
+#define FETCH_HEADER(field, name, size) char field[size];
+#include "fetch.def"
+#undef FETCH_HEADER
+};
+
+struct fetch_cancel {
+	uint32_t type;
+	uint32_t reserved;
+	uint64_t id;
+};
+
+/* True when a connection to that address may be opened. local: the host is
+ * this machine by name, which is the one way to its own addresses. */
+bool fetch_address_ok(const struct sockaddr *a, socklen_t n, bool local);

@@ -12,9 +12,12 @@ static int
 find_running(struct store *s, const struct session_ask *ask,
              char out[static ID_MAX])
 {
+	bool samply = !strcmp(ask->origin, SESSION_SAMPLY);
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_SESSION_RUNNING,
-	                  ARGS(V(ask->tenant), V(ask->service), V(ask->type)),
+	int rc = db_query(s->db,
+	                  samply ? SQL_SAMPLY_RUNNING : SQL_SESSION_RUNNING,
+	                  ARGS(V(ask->tenant), V(ask->service),
+	                       samply ? V(ask->ordinal) : V(ask->type)),
 	                  &rows);
 
 	if (!rc)

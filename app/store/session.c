@@ -67,6 +67,22 @@ session_before(struct store *s, const struct session *of, struct session *out)
 	                    V(of->created_ms), V(of->id), V(of->ordinal)));
 }
 
+int
+session_samply_newest(struct store *s, const char *tenant, const char *service,
+                      int64_t ordinal, struct session *out)
+{
+	return row_one(s->db, &type, out, SQL_SAMPLY_NEWEST,
+	               ARGS(V(tenant), V(service), V(ordinal)));
+}
+
+int
+session_samply_good(struct store *s, const char *tenant, const char *service,
+                    int64_t ordinal, struct session *out)
+{
+	return row_one(s->db, &type, out, SQL_SAMPLY_GOOD,
+	               ARGS(V(tenant), V(service), V(ordinal)));
+}
+
 /* One row more than the page holds: whether another page follows. */
 static int
 read_page(struct store *s, const struct session_filter *f, int limit,

@@ -45,8 +45,9 @@ struct job_ref job_ref(const struct job *j);
 /*
  * Accepts a capture: it is on disk when this returns 0.
  *
- *   Errors   -EEXIST when one of that service and type runs, whose id is
- *            then in out; -ENOENT when there is no such service
+ *   Errors   -EEXIST when one of that service and type runs (a samply run:
+ *            one of that service and ordinal), whose id is then in out;
+ *            -ENOENT when there is no such service
  */
 MUST_CHECK int job_enqueue(struct store *s, const struct session_ask *ask,
                            const char *host, char out[static ID_MAX]);

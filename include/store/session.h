@@ -16,6 +16,7 @@
 /* origin */
 #define SESSION_CAPTURE "capture"
 #define SESSION_UPLOAD  "upload"
+#define SESSION_SAMPLY  "samply"
 
 /* What a capture or upload is asked to be; strings are borrowed. */
 struct session_ask {
@@ -77,10 +78,21 @@ void session_list_done(struct session_list *l);
 MUST_CHECK int session_get(struct store *s, const char *tenant, const char *id,
                            struct session *out);
 /* The completed one of the same service, type and processes before it. */
-MUST_CHECK int session_before(struct store *s, const struct session *of,
-                              struct session *out);
+MUST_CHECK int
+session_before(struct store *s, const struct session *of, struct session *out);
 MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
                             struct page page, struct session_list *out);
+/*
+ * Samply runs of one process of a service: the newest, which is the one that
+ * runs if one does, and the newest that went well and is still kept.
+ *   Errors   -ENOENT when there is none
+ */
+MUST_CHECK int
+session_samply_newest(struct store *s, const char *tenant, const char *service,
+                      int64_t ordinal, struct session *out);
+MUST_CHECK int
+session_samply_good(struct store *s, const char *tenant, const char *service,
+                    int64_t ordinal, struct session *out);
 /*
  * Stores an upload: a session that is complete from the start.
  *   Errors   -ENOENT when there is no such service

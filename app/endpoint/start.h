@@ -1,0 +1,32 @@
+/* Starting a capture: what every family's way to do it shares. */
+#pragma once
+
+#include "endpoint/call.h"
+#include "store/service.h"
+#include "store/session.h"
+
+/* Each checks one thing: 0, or -1 with the reply. */
+
+/* That no engine misses for this type and kind of service. */
+MUST_CHECK int
+start_check_type(struct call *c, const char *type, const char *kind);
+/* The host whose worker does it; *out is the caller's, free() it. */
+MUST_CHECK int
+start_find_host(struct call *c, const struct service *service, char **out);
+
+/* What runs of a service. */
+enum start_running {
+	START_RUNS,
+	START_NOTHING_RUNS,
+	START_NO_SUCH_ORDINAL,
+};
+MUST_CHECK int start_running(struct call *c, const char *service,
+                             int64_t ordinal, enum start_running *out);
+/* UnknownOrdinal; always -1. */
+int start_no_ordinal(struct call *c, const char *service, int64_t ordinal);
+/*
+ * Queues it, with its line in the audit log.
+ *   Errors   as job_enqueue(): the reply is the caller's to make
+ */
+MUST_CHECK int start_enqueue(struct call *c, const struct session_ask *ask,
+                             const char *host, char id[static ID_MAX]);

@@ -1,14 +1,12 @@
 /* GET of a profile in one of the formats of formats.def. */
 #include "accept.h"
-#include "profile/pprof.h"
 #include "profile_json.h"
-#include "store/blob.h"
+#include "view.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_INFLATED ((size_t)512 << 20)
 /* Profiles never change; a link does after an hour. */
 #define CACHE "private, max-age=3600"
 /* The page is opened by anyone who got its link, and holds names from
@@ -40,68 +38,6 @@ find_blob(struct call *c, const char *id, struct session *s, struct blob *out)
 		return fail(c, SessionFailed, s->error_message);
 	}
 	return rc ? fail(c, ProfileNotKept) : 0;
-}
-
-static int
-damaged(struct call *c, int rc, const char *why)
-{
-	buf_addf(&c->reply->cause, "stored profile: %s (%s)", why,
-	         strerror(-rc));
-	return fail(c, InternalError);
-}
-
-static int
-write_view(struct call *c, const struct session *s, const struct format *f,
-           const struct buf *stored)
-{
-	CLEANUP_PROFILE struct profile *p = NULL;
-	CLEANUP_TREE struct tree *t = NULL;
-	CLEANUP_BUF struct buf why = BUF_INIT(1024);
-	char title[2 * STORE_NAME_MAX];
-	const struct export_meta meta = {
-		.title = title,
-		.id = s->id,
-		.service = s->service,
-		.type = s->type,
-		.time_ms = s->started_ms,
-		.duration_ms = s->duration_ms,
-	};
-	int rc;
-
-	snprintf(title, sizeof(title), "%s %s", s->service, s->type);
-	rc = pprof_decode(stored->p, stored->len, MAX_INFLATED, &p, &why);
-	if (!rc)
-		rc = tree_new(p, profile_type_index(p, NULL), &t);
-	if (!rc)
-		rc = f->write(t, &meta, &c->reply->body);
-	return rc ? damaged(c, rc, buf_str(&why)) : 0;
-}
-
-/* The stored file itself, sent by nginx when it is big. */
-static int
-send_stored(struct call *c, const struct blob *b)
-{
-	if (b->length > c->env->conf->api_accel_bytes) {
-		reply_header(c->reply, "X-Accel-Redirect", "/_profiles/%s",
-		             b->name);
-		return 0;
-	}
-	int rc = blob_read(&c->env->store, b, &c->reply->body);
-
-	return rc ? damaged(c, rc, b->id) : 0;
-}
-
-static int
-render(struct call *c, const struct session *s, const struct format *f,
-       const struct blob *b)
-{
-	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
-	int rc;
-
-	if (!strcmp(f->name, BLOB_PPROF))
-		return send_stored(c, b);
-	rc = blob_read(&c->env->store, b, &stored);
-	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, &stored);
 }
 
 static void
@@ -142,5 +78,5 @@ flamegraph_get(struct call *c)
 	c->reply->status = c->route->status;
 	c->reply->content_type = f->content_type;
 	c->reply->is_json = !strcmp(f->name, "json");
-	return render(c, &s, f, &b);
+	return view_render(c, &s, f, &b);
 }

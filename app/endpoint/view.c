@@ -1,0 +1,70 @@
+#include "view.h"
+
+#include "profile/pprof.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_INFLATED ((size_t)512 << 20)
+
+static int
+damaged(struct call *c, int rc, const char *why)
+{
+	buf_addf(&c->reply->cause, "stored profile: %s (%s)", why,
+	         strerror(-rc));
+	return fail(c, InternalError);
+}
+
+static int
+write_view(struct call *c, const struct session *s, const struct format *f,
+           const struct buf *stored)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	char title[2 * STORE_NAME_MAX];
+	const struct export_meta meta = {
+		.title = title,
+		.id = s->id,
+		.service = s->service,
+		.type = s->type,
+		.time_ms = s->started_ms,
+		.duration_ms = s->duration_ms,
+	};
+	int rc;
+
+	snprintf(title, sizeof(title), "%s %s", s->service, s->type);
+	rc = pprof_decode(stored->p, stored->len, MAX_INFLATED, &p, &why);
+	if (!rc)
+		rc = tree_new(p, profile_type_index(p, NULL), &t);
+	if (!rc)
+		rc = f->write(t, &meta, &c->reply->body);
+	return rc ? damaged(c, rc, buf_str(&why)) : 0;
+}
+
+/* The stored file itself, sent by nginx when it is big. */
+static int
+send_stored(struct call *c, const struct blob *b)
+{
+	if (b->length > c->env->conf->api_accel_bytes) {
+		reply_header(c->reply, "X-Accel-Redirect", "/_profiles/%s",
+		             b->name);
+		return 0;
+	}
+	int rc = blob_read(&c->env->store, b, &c->reply->body);
+
+	return rc ? damaged(c, rc, b->id) : 0;
+}
+
+int
+view_render(struct call *c, const struct session *s, const struct format *f,
+            const struct blob *b)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	int rc;
+
+	if (!strcmp(f->name, BLOB_PPROF))
+		return send_stored(c, b);
+	rc = blob_read(&c->env->store, b, &stored);
+	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, &stored);
+}

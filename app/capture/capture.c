@@ -14,6 +14,7 @@ struct recorder {
 	struct rate *rates[CAPTURES_MAX_SAMPLERS];
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
+	int64_t cpu_ns;          /* of ours that captures were charged for */
 	struct proc_stack stack; /* of the sample at hand */
 };
 
@@ -224,6 +225,16 @@ take_record(void *arg, const struct record *r)
 	}
 }
 
+/* What was worked since this was last asked. */
+static int64_t
+cpu_spent(struct recorder *c)
+{
+	int64_t before = c->cpu_ns;
+
+	c->cpu_ns = clock_cpu_ns();
+	return c->cpu_ns - before;
+}
+
 /* Nobody samples at this rate any more. */
 static bool
 is_over(const struct recorder *c, const struct rate *rate, uint64_t now)
@@ -250,12 +261,12 @@ static void
 drain(struct recorder *c, struct rate *rate, uint64_t now)
 {
 	uint64_t until = settled(c, rate, now), slots = rate->slots;
-	int64_t cpu = clock_cpu_ns(), n = __builtin_popcountll(slots);
+	int64_t cpu, n = __builtin_popcountll(slots);
 
 	c->stack.topups = PROCS_TOPUPS;
 	sampler_drain(rate->sampler, until, take_record, rate);
 	blame(c, CAPTURES_MAX);
-	cpu = clock_cpu_ns() - cpu;
+	cpu = cpu_spent(c);
 	rate->adapt.cpu_ns += (uint64_t)cpu;
 	while (slots) {
 		struct capture *one = c->slots[next_slot(&slots)];
@@ -470,6 +481,7 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 	if (ask->slot >= CAPTURES_MAX || c->slots[ask->slot])
 		return -EINVAL;
 	blame(c, ask->slot);
+	cpu_spent(c);
 	if (!c->modules)
 		rc = modules_new(c->host, &c->modules);
 	if (!rc)
@@ -483,6 +495,7 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 	}
 	blame(c, CAPTURES_MAX);
 	if (!rc) {
+		one->quality.worker_cpu_ns += cpu_spent(c);
 		*out = one;
 		return 0;
 	}

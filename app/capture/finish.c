@@ -149,7 +149,6 @@ capture_profile(const struct capture *c, const struct host *host,
 	CLEANUP(finisher_done)
 	struct finisher f = {
 		.capture = c, .modules = c->modules, .quality = &q};
-	int64_t cpu = clock_cpu_ns();
 	int rc = finisher_init(&f, host, symbols);
 
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
@@ -170,7 +169,6 @@ capture_profile(const struct capture *c, const struct host *host,
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
 	add_timeline(&f, timeline);
-	q.worker_cpu_ns += clock_cpu_ns() - cpu;
 	quality_conclude(&q);
 	*quality = q;
 	*out = TAKE(f.profile);

@@ -327,7 +327,6 @@ snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
 	                     .profile = profile_new(),
 	                     .stack = calloc(1, sizeof(*s.stack)),
 	                     .places = {.max = MAX_PLACES}};
-	int64_t cpu = clock_cpu_ns();
 	int rc = s.profile && s.stack ? modules_new(host, &s.modules) : -ENOMEM;
 
 	if (!rc)
@@ -335,7 +334,6 @@ snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
 	if (rc)
 		return rc;
 	q.duration_ms = s.profile->duration_ns / NS_PER_MS;
-	q.worker_cpu_ns = clock_cpu_ns() - cpu;
 	*quality = q;
 	*out = TAKE(s.profile);
 	return 0;

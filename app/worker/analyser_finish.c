@@ -1,5 +1,6 @@
 #include "analyser.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "capture/snapshot.h"
@@ -67,6 +68,7 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 		.quality = *quality,
 	};
 
+	done.quality.worker_cpu_ns += clock_cpu_ns(); /* ours, since the fork */
 	memcpy(done.id, job->id, sizeof(done.id));
 	return msg_send(a->socket, &done, sizeof(done), &summary, 1);
 }

@@ -1,9 +1,9 @@
 #include "base/file.h"
+#include "bpf_python.h"
 #include "capture/event.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,78 +44,113 @@ pid_limit(void)
 }
 
 static int
-map_new(uint32_t nbits)
+map_new(uint32_t value_size, uint32_t entries)
 {
 	union bpf_attr attr = {
 		.map_type = BPF_MAP_TYPE_ARRAY,
 		.key_size = sizeof(uint32_t),
-		.value_size = nbits / 8,
-		.max_entries = 1,
+		.value_size = value_size,
+		.max_entries = entries,
 		.map_flags = BPF_F_MMAPABLE,
 	};
 
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* clang-format off */
-#define INSN(c, d, s, o, i) \
-	((struct bpf_insn){.code = (c), .dst_reg = (d), .src_reg = (s), \
-	                   .off = (o), .imm = (i)})
-/* clang-format on */
-
-/* return pid < nbits ? !(map[pid / 8] >> pid % 8 & 1) : 1; */
-static int
-prog_new(int map_fd, uint32_t nbits)
+/* pid < nbits ? !(map[pid / 8] >> pid % 8 & 1) : 1, in register 0; register 9:
+ * what get_current_pid_tgid returns. */
+static void
+is_heard(struct bpf_code *c, int map_fd, uint32_t nbits)
 {
-	const struct bpf_insn code[] = {
-		INSN(BPF_JMP | BPF_CALL, 0, 0, 0,
-	             BPF_FUNC_get_current_pid_tgid),
-		INSN(BPF_ALU64 | BPF_RSH | BPF_K, 0, 0, 0, 32),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 3, 0, 0, 0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1),
-		INSN(BPF_JMP | BPF_JGE | BPF_K, 3, 0, 9, (int32_t)nbits),
-		INSN(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_VALUE, 0,
-	             map_fd),
-		INSN(0, 0, 0, 0, 0), /* second half: offset in the value */
-		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 2, 3, 0, 0),
-		INSN(BPF_ALU64 | BPF_RSH | BPF_K, 2, 0, 0, 3),
-		INSN(BPF_ALU64 | BPF_ADD | BPF_X, 1, 2, 0, 0),
-		INSN(BPF_LDX | BPF_MEM | BPF_B, 2, 1, 0, 0),
-		INSN(BPF_ALU64 | BPF_AND | BPF_K, 3, 0, 0, 7),
-		INSN(BPF_ALU64 | BPF_RSH | BPF_X, 2, 3, 0, 0),
-		INSN(BPF_ALU64 | BPF_XOR | BPF_X, 0, 2, 0, 0),
-		INSN(BPF_ALU64 | BPF_AND | BPF_K, 0, 0, 0, 1),
-		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
-	};
+	size_t heard;
+
+	code_call(c, BPF_FUNC_get_current_pid_tgid);
+	code_reg(c, BPF_MOV, 9, 0);
+	code_reg(c, BPF_MOV, 3, 0);
+	code_imm(c, BPF_RSH, 3, 32);
+	code_imm(c, BPF_MOV, 0, 1);
+	heard = code_jump(c, BPF_JGE, 3, (int32_t)nbits);
+	code_map(c, 1, BPF_PSEUDO_MAP_VALUE, map_fd, 0);
+	code_reg(c, BPF_MOV, 2, 3);
+	code_imm(c, BPF_RSH, 2, 3);
+	code_reg(c, BPF_ADD, 1, 2);
+	code_load(c, BPF_B, 2, 1, 0);
+	code_imm(c, BPF_AND, 3, 7);
+	code_reg(c, BPF_RSH, 2, 3);
+	code_reg(c, BPF_XOR, 0, 2);
+	code_imm(c, BPF_AND, 0, 1);
+	code_land(c, heard);
+}
+
+static int
+prog_load(const struct bpf_code *c)
+{
+	/* Reading user memory is for programs under such a licence. */
+	static const char license[] = "Dual MIT/GPL";
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
-		.insns = (uintptr_t)code,
-		.insn_cnt = ARRAY_LEN(code),
-		.license = (uintptr_t) "",
+		.insns = (uintptr_t)c->insns,
+		.insn_cnt = (uint32_t)c->n,
+		.license = (uintptr_t)license,
 	};
 
 	memcpy(attr.prog_name, "stoker_filter", sizeof("stoker_filter"));
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
+/* What is heard passes; with maps, its interpreted frames are followed. */
+static int
+prog_new(int map_fd, uint32_t nbits, const struct python_maps *maps)
+{
+	struct bpf_code c = {.n = 0};
+	size_t heard;
+
+	is_heard(&c, map_fd, nbits);
+	if (maps) {
+		heard = code_jump(&c, BPF_JNE, 0, 0);
+		code_exit(&c);
+		code_land(&c, heard);
+		bpf_python(&c, maps);
+		code_imm(&c, BPF_MOV, 0, 1);
+	}
+	code_exit(&c);
+	return prog_load(&c);
+}
+
+/* Kernels before 5.5 can't do more than filter: then there are no rings. */
+static int
+prog_of(const struct filter_ask *ask, int map_fd, uint32_t nbits, int *rings_fd)
+{
+	uint32_t size = python_ring_stacks(ask->period_ns);
+	CLEANUP_FD int rings =
+		map_new((uint32_t)python_ring_bytes(size), ask->ncpus);
+	struct python_maps maps = {map_fd, nbits / 8, rings, size};
+	int prog = rings < 0 ? rings : prog_new(map_fd, nbits, &maps);
+
+	if (prog < 0)
+		return prog_new(map_fd, nbits, NULL);
+	*rings_fd = TAKE_FD(rings);
+	return prog;
+}
+
 int
-filter_open(int *map_fd, int *prog_fd, uint32_t *nbits)
+filter_open(const struct filter_ask *ask, struct filter *out)
 {
 	uint32_t n = (pid_limit() + 63) & ~63u;
 	int rc = first_pid_namespace();
 	CLEANUP_FD int map = -1;
-	CLEANUP_FD int prog = -1;
+	int rings = -1, prog;
 
+	if (!rc && (!ask->ncpus || ask->ncpus > FILTER_MAX_CPUS))
+		rc = -EINVAL;
 	if (rc)
 		return rc;
-	map = map_new(n);
+	map = map_new(n / 8 + PYTHON_SLOTS * sizeof(struct python_slot), 1);
 	if (map < 0)
 		return map;
-	prog = prog_new(map, n);
+	prog = prog_of(ask, map, n, &rings);
 	if (prog < 0)
 		return prog;
-	*map_fd = TAKE_FD(map);
-	*prog_fd = TAKE_FD(prog);
-	*nbits = n;
+	*out = (struct filter){TAKE_FD(map), prog, rings, n};
 	return 0;
 }

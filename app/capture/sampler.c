@@ -24,25 +24,38 @@ each_fd(const struct sampler *s, unsigned long request)
 }
 
 static void
+take_filter(struct sampler *s, const struct host_reply *reply, int *fds,
+            size_t nfds)
+{
+	void *p = mmap(NULL, sampler_filter_bytes(reply->value),
+	               PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+
+	if (p == MAP_FAILED)
+		return;
+	s->denied = p;
+	s->ndenied = reply->value;
+	s->prog_fd = TAKE_FD(fds[1]);
+	s->python.slots = (void *)(s->denied + s->ndenied / 8);
+	if (nfds > 2)
+		python_map(s, fds[2]);
+}
+
+static void
 open_filter(struct sampler *s, const struct host *host)
 {
-	struct host_ask ask = {.op = HOST_FILTER};
+	struct host_ask ask = {
+		.op = HOST_FILTER,
+		.period_ns = s->ask.period_ns,
+		.cpu = s->ask.ncpus,
+	};
 	struct host_reply reply;
 	int fds[HOST_MAX_FDS];
 	size_t nfds = 0;
-	void *p = MAP_FAILED;
 
 	if (host->ask(host->arg, &ask, &reply, fds, &nfds))
 		return;
-	if (!reply.error && nfds == 2)
-		p = mmap(NULL, reply.value / 8, PROT_READ | PROT_WRITE,
-		         MAP_SHARED, fds[0], 0);
-	if (p != MAP_FAILED) {
-		s->denied = p;
-		s->ndenied = reply.value;
-		s->prog_fd = fds[1];
-		fds[1] = -1;
-	}
+	if (!reply.error && nfds >= 2)
+		take_filter(s, &reply, fds, nfds);
 	for (size_t i = 0; i < nfds; i++)
 		close_ptr(&fds[i]);
 }
@@ -114,16 +127,21 @@ oldest(const struct sampler *s, uint64_t until_ns)
 }
 
 static void
-hand_on(const struct sampler *s, struct stream *st, sampler_sink *sink,
-        void *arg)
+add_to_sample(struct sampler *s, uint32_t cpu, struct record *r)
+{
+	r->sample.weight_ns = r->time_ns < s->changed_ns ? s->before_ns
+	                                                 : s->ask.period_ns;
+	r->sample.python = python_of_sample(s, cpu, r);
+}
+
+static void
+hand_on(struct sampler *s, struct stream *st, sampler_sink *sink, void *arg)
 {
 	struct record r;
 
 	if (!record_parse(st->next, st->next_size, &r)) {
 		if (r.kind == RECORD_SAMPLE)
-			r.sample.weight_ns = r.time_ns < s->changed_ns
-			                             ? s->before_ns
-			                             : s->ask.period_ns;
+			add_to_sample(s, st->cpu, &r);
 		sink(arg, &r);
 	}
 	ring_next(&st->ring, st->next_size);

@@ -46,8 +46,9 @@ sampler_close(struct sampler *s)
 	if (!s)
 		return;
 	close_all(s);
+	python_unmap(s);
 	if (s->denied)
-		munmap(s->denied, s->ndenied / 8);
+		munmap(s->denied, sampler_filter_bytes(s->ndenied));
 	if (s->prog_fd >= 0)
 		close(s->prog_fd);
 	free(s);

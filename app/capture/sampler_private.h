@@ -15,6 +15,17 @@ struct stream {
 	size_t next_size;
 };
 
+/* See python_ring.h. */
+struct sampler_python {
+	struct python_slot *slots; /* in the filter's map */
+	uint8_t *rings;            /* mapped; NULL: none */
+	size_t ring;               /* bytes of one */
+	uint32_t stacks;           /* in one */
+	bool used;                 /* a slot is */
+	uint64_t *next;            /* to be read, by CPU */
+	struct python_stack found; /* the last */
+};
+
 /*
  * Events that sample write to rings that others own, one per CPU, so they can
  * be replaced while the rings stay. What was replaced is stopped and kept:
@@ -29,6 +40,7 @@ struct sampler {
 	uint32_t nevents, first; /* events before the first were replaced */
 	uint64_t before_ns;      /* the period until changed_ns */
 	uint64_t changed_ns;
+	struct sampler_python python;
 	uint32_t notes;
 	uint8_t *denied; /* mapped; NULL without a filter */
 	uint32_t ndenied;
@@ -45,3 +57,13 @@ MUST_CHECK int sampler_open_all(struct sampler *s, const struct host *host);
 MUST_CHECK int sampler_open_events(struct sampler *s, const struct host *host);
 /* The rings hold what so deep dumps take until they are surely read. */
 bool sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes);
+
+/* Bytes of the filter's map: a bit per process, then slots. */
+size_t sampler_filter_bytes(uint32_t nbits);
+/* Maps the rings behind fd; without them there are no interpreted frames. */
+void python_map(struct sampler *s, int fd);
+void python_unmap(struct sampler *s);
+/* The stack taken with a sample, valid until the next call; NULL: none.
+ *   Shape    samples of one CPU come in the order of time */
+const struct python_stack *
+python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r);

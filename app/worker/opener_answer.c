@@ -83,16 +83,19 @@ int
 open_filter(const struct conf *conf, const struct host_ask *ask,
             struct answer *out)
 {
-	int map, prog;
-	int rc = filter_open(&map, &prog, &out->reply.value);
+	const struct filter_ask want = {ask->period_ns, ask->cpu};
+	struct filter got;
+	int rc = filter_open(&want, &got);
 
 	(void)conf;
-	(void)ask;
-	if (!rc) {
-		give(out, map);
-		give(out, prog);
-	}
-	return rc;
+	if (rc)
+		return rc;
+	out->reply.value = got.nbits;
+	give(out, got.map_fd);
+	give(out, got.prog_fd);
+	if (got.rings_fd >= 0)
+		give(out, got.rings_fd);
+	return 0;
 }
 
 int

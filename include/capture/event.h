@@ -65,14 +65,30 @@ event_open(const struct event_ask *ask, int *fd, bool *user_only);
 MUST_CHECK int event_open_ring(int32_t task, uint32_t cpu, int *fd);
 
 /*
- * A filter that drops samples of denied processes before they are copied.
+ * A filter that drops samples of denied processes before they are copied, and
+ * follows interpreted frames of the others: python_ring.h.
  *
  * Bit n of the map, set by whoever maps it, denies process n. A process is
- * heard until it is known, so one that lives a few ms is never missed.
- *
- *   Owns     *map_fd and *prog_fd are the caller's
- *   Shape    the map can be mapped shared; *nbits processes have a bit
+ * heard until it is known, so one that lives a few ms is never missed. Behind
+ * the bits are PYTHON_SLOTS slots.
+ */
+#define FILTER_MAX_CPUS 4096
+
+struct filter_ask {
+	uint64_t period_ns;
+	uint32_t ncpus; /* configured */
+};
+
+struct filter {
+	int map_fd, prog_fd;
+	int rings_fd;   /* a ring per CPU; -1: this kernel can't have them */
+	uint32_t nbits; /* processes that have a bit, a multiple of 64 */
+};
+
+/*
+ *   Owns     the descriptors are the caller's
+ *   Shape    maps can be mapped shared
  *   Errors   -errno of bpf(2), -EXDEV when process numbers here are not
  *            the kernel's own (pid namespace)
  */
-MUST_CHECK int filter_open(int *map_fd, int *prog_fd, uint32_t *nbits);
+MUST_CHECK int filter_open(const struct filter_ask *ask, struct filter *out);

@@ -21,7 +21,7 @@
 #define HOST_MAX_MEMORY ((size_t)64 << 10)
 #define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
 #define HOST_BUILD_ID   20                 /* longest that perf reports */
-#define HOST_MAX_FDS    2
+#define HOST_MAX_FDS    3
 #define HOST_EXPECT     256  /* bytes of a stack that must be as sampled */
 #define HOST_MAX_LIST   1000 /* numbers in one question */
 

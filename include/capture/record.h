@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "capture/python_ring.h"
 #include "capture/unwind.h"
 
 #include <stdbool.h>
@@ -42,8 +43,10 @@ struct record {
 			uint64_t regs[UNWIND_REGS];
 			const uint8_t *stack;
 			size_t stack_len;
-			bool stack_cut;     /* there is more above */
-			uint64_t weight_ns; /* the sampler's to set */
+			bool stack_cut; /* there is more above */
+			/* The sampler's to set: */
+			uint64_t weight_ns;
+			const struct python_stack *python; /* or NULL */
 		} sample;
 		struct {
 			uint32_t ppid, ptid;

@@ -1,0 +1,82 @@
+/*
+ * Frames of the Python interpreter, taken in the kernel with each sample.
+ *
+ * The interpreter's frames of functions written in Python are a list in its
+ * memory, and calls between them leave no trace on the C stack. The list
+ * changes with every call, so it can't be read later: the program that
+ * filters samples follows it while the thread is interrupted.
+ *
+ * Whoever maps both files tells of threads in slots, and reads stacks from
+ * rings: one per CPU, of stacks in the order they were taken; when it is full
+ * the oldest are overwritten.
+ *
+ *   Source   CPython 3.11, Include/internal/pycore_frame.h and
+ *            Include/cpython/pystate.h; 3.12 and 3.13, pycore_frame.h:
+ *            struct _PyInterpreterFrame
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PYTHON_SLOTS      4096 /* threads; thread n is in slot n % this */
+#define PYTHON_MAX_FRAMES 160  /* the innermost of a stack */
+#define PYTHON_MAX_STACKS 256u /* of one ring; a power of two */
+#define PYTHON_STACK      4096 /* bytes of one */
+
+/* How frames lie in memory. */
+enum python_layout {
+	PYTHON_NONE,
+	PYTHON_3_11,
+	PYTHON_3_12, /* and 3.13 */
+};
+
+struct python_slot {
+	uint32_t tid;    /* 0: unused; written last */
+	uint32_t layout; /* enum python_layout */
+	uint64_t head;   /* address of the pointer to the innermost frame, */
+	uint64_t hop;    /* or, when not 0, to what holds it, plus hop - 1 */
+	uint64_t key;    /* handed back with each stack */
+};
+
+struct python_frame {
+	uint64_t code;  /* address of the code object */
+	uint64_t instr; /* of the instruction it is at */
+	uint64_t mark;  /* not 0: C called the interpreter for this frame; in
+	                   PYTHON_3_12 its low byte says whose the frame is */
+};
+
+enum python_end {
+	PYTHON_ROOT,  /* all frames are there */
+	PYTHON_FAULT, /* memory that could not be read */
+	PYTHON_FULL,  /* there are more than PYTHON_MAX_FRAMES */
+};
+
+struct python_stack {
+	uint64_t turn; /* 1 for the first of the ring; 0 while written */
+	uint64_t time_ns;
+	uint64_t key;
+	uint32_t tid, n;
+	uint32_t end; /* enum python_end */
+	uint32_t unused;
+	struct python_frame frames[PYTHON_MAX_FRAMES]; /* innermost first */
+};
+_Static_assert(sizeof(struct python_stack) <= PYTHON_STACK, "a stack's room");
+
+/* A ring begins with the number of stacks ever taken, in a stack's room. */
+static inline size_t
+python_ring_bytes(uint32_t stacks)
+{
+	return ((size_t)stacks + 1) * PYTHON_STACK;
+}
+
+/* Room for a quarter of a second, more than passes between drains. */
+static inline uint32_t
+python_ring_stacks(uint64_t period_ns)
+{
+	uint32_t n = 16;
+
+	while (n < PYTHON_MAX_STACKS && n * period_ns < UINT64_C(250000000))
+		n *= 2;
+	return n;
+}

@@ -49,6 +49,7 @@ gobin_open(const struct elf_image *elf, struct gobin **out)
 	g->elf = elf;
 	g->tab = tab;
 	g->about.pclntab = tab.vaddr;
+	g->about.machine = elf->machine;
 	gobin_find_version(elf, &g->about);
 	rc = gobin_find_moduledata(g);
 	if (rc)

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define INFO_MAGIC "\xff Go buildinf:" /* and two bytes: pointer size, flags \
+#define INFO_MAGIC                                                           \
+	"\xff Go buildinf:"            /* and two bytes: pointer size, flags \
 	                                */
 #define INFO_HEAD  32                  /* bytes before the version */
 #define INFO_REACH ((uint64_t)1 << 20) /* bytes into its segment, at most */
@@ -113,13 +114,15 @@ by_looks(const struct elf_image *elf, struct gobin_pclntab *t)
 	return 0;
 }
 
+/* What has sections but none for it is no Go program: libraries by the dozen
+ * are not read through. */
 int
 gobin_find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out)
 {
 	struct gobin_pclntab t;
 	int rc = by_section(elf, &t);
 
-	if (rc == -ENOENT)
+	if (rc == -ENOENT && !elf->nsections)
 		rc = by_looks(elf, &t);
 	if (!rc)
 		*out = t;

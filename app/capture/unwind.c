@@ -164,6 +164,7 @@ find_cfa(const struct walk *w, const struct frame *f, struct unwind_rule rule,
 
 	switch (rule.cfa) {
 	case CFA_SP:
+	case CFA_GO:
 		*cfa = f->sp + offset;
 		return STEP_DONE;
 	case CFA_FP:
@@ -263,6 +264,8 @@ walk_step(struct walk *w, struct frame *f)
 		return UNWIND_ROOT;
 	case CFA_SIGNAL:
 		return forget_others(w, step_by_signal(w, f));
+	case CFA_GO:
+		return forget_others(w, step_by_rule(w, f, rule));
 	case CFA_FULL:
 		return w->whole ? walk_whole(w, f) : STEP_NEEDS_WHOLE;
 	default:

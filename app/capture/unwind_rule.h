@@ -14,6 +14,7 @@ enum rule_cfa {
 	CFA_AT_FP,   /* the word at fp + cfa: realigned stacks */
 	CFA_AT_SP,   /* the word at sp + cfa */
 	CFA_AT_SP_8, /* the same plus 8 */
+	CFA_GO,      /* sp + cfa; no other register outlives a call */
 	CFA_PLT,     /* x86: sp + 8, and 8 more from cfa bytes into 16 on */
 	CFA_SIGNAL,  /* a signal's frame, laid out by the kernel */
 	CFA_ROOT,    /* the first frame: it has no caller */

@@ -1,6 +1,7 @@
 #include "unwind_table.h"
 
 #include "base/hash.h"
+#include "unwind_go.h"
 #include "unwind_spans.h"
 
 #include <elf.h>
@@ -25,6 +26,7 @@ struct remembered {
 struct unwind_table {
 	const struct elf_image *elf;
 	const struct unwind_arch *arch;
+	struct gobin *go;            /* NULL: no Go */
 	struct unwind_part parts[2]; /* .eh_frame before .debug_frame */
 	struct spans spans;
 	struct remembered cache[UNWIND_TABLE_CACHE];
@@ -56,6 +58,7 @@ unwind_table_free(struct unwind_table *t)
 		free(t->parts[i].functions);
 	}
 	spans_done(&t->spans);
+	gobin_free(t->go);
 	free(t);
 }
 
@@ -75,7 +78,7 @@ int
 unwind_table_new(const struct elf_image *elf, struct unwind_table **out)
 {
 	CLEANUP_UNWIND_TABLE struct unwind_table *t = calloc(1, sizeof(*t));
-	int first, second;
+	int first, second, go;
 
 	if (!t)
 		return -ENOMEM;
@@ -84,10 +87,11 @@ unwind_table_new(const struct elf_image *elf, struct unwind_table **out)
 	if (!t->arch)
 		return -ENODATA;
 	first = open_part(elf, false, &t->parts[0]);
-	second = open_part(elf, true, &t->parts[1]);
-	if (first == -ENOMEM || second == -ENOMEM)
+	go = gobin_open(elf, &t->go);
+	second = go ? open_part(elf, true, &t->parts[1]) : -ENODATA;
+	if (first == -ENOMEM || second == -ENOMEM || go == -ENOMEM)
 		return -ENOMEM;
-	if (first && second)
+	if (first && second && go)
 		return first;
 	*out = TAKE(t);
 	return 0;
@@ -213,7 +217,8 @@ find_any_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
 	struct unwind_rule rule = {.cfa = CFA_NONE};
 	uint64_t left = 1;
 
-	if (!find_rule(t, &t->parts[0], vaddr, &rule, &left) &&
+	if (!(t->go && unwind_go_rule(t->go, vaddr, returns, &rule)) &&
+	    !find_rule(t, &t->parts[0], vaddr, &rule, &left) &&
 	    !find_rule(t, &t->parts[1], vaddr, &rule, &left))
 		left = 1;
 	if ((left == 1 || rule.cfa == CFA_FULL) &&

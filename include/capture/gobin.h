@@ -36,6 +36,7 @@ struct gobin;
 struct gobin_about {
 	char version[GOBIN_MAX_VERSION]; /* "go1.24.4"; "" unknown */
 	unsigned minor;                  /* 24; of no version a guess */
+	uint16_t machine;                /* EM_X86_64, EM_AARCH64 */
 	uint64_t pclntab, moduledata;
 	uint64_t text, etext; /* Go's functions, and what was linked along */
 	uint64_t noptrdata, enoptrdata, data, edata; /* variables */

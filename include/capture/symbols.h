@@ -1,5 +1,6 @@
 /*
- * Addresses to functions, source lines and inlined calls.
+ * Addresses to functions, source lines and inlined calls, by Go's own table
+ * where there is one, else by DWARF and symbol tables.
  *
  * The symbolizer is used once per capture, by a process made for it: its
  * indexes are built when an address first needs them, and are left in the

@@ -32,7 +32,8 @@ enum unwind_end {
 
 /*
  * Copies .eh_frame and its search table out of an image; makes the table where
- * the linker made none (static programs). .debug_frame fills the gaps.
+ * the linker made none (static programs). What fills the gaps is Go's own
+ * table in programs that have one, else .debug_frame.
  *
  *   Owns     elf is borrowed as long as the table lives
  *   Errors   -ENODATA no usable tables (frame pointers are used then),

@@ -1,0 +1,14 @@
+/* Rules of Go's functions, from Go's own tables. */
+#pragma once
+
+#include "capture/gobin.h"
+#include "unwind_rule.h"
+
+/*
+ * The rule at vaddr, as unwind_table_rule has it; false: no Go function.
+ *
+ * A stack of the runtime's own (g0) ends where a goroutine was left for it:
+ * what is above lies on the goroutine's stack, which no dump holds.
+ */
+MUST_CHECK bool unwind_go_rule(struct gobin *g, uint64_t vaddr, bool returns,
+                               struct unwind_rule *out);

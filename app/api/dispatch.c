@@ -13,6 +13,10 @@ find_route(struct call *c)
 	struct match m = route_find(c->req);
 
 	c->route = m.route;
+	/* What is uploaded names its service; a request to profile does so in
+	 * its body. */
+	if (m.route && m.route->op == OP_CreateSession && !c->req->nquery)
+		c->route = &routes[OP_StartProfile];
 	if (m.route)
 		return 0;
 	if (!m.allowed)
@@ -44,19 +48,32 @@ bad_json(struct call *c, const json_error_t *e)
 }
 
 static int
+receive(struct call *c, int64_t most)
+{
+	if (c->req->content_length < 0)
+		return fail(c, LengthRequired);
+	if (c->req->content_length > most) {
+		detail_int(c, "maxBytes", most);
+		return fail(c, PayloadTooLarge);
+	}
+	if (!c->receive(c))
+		return 0;
+	c->dropped = true;
+	return fail(c, BadRequest);
+}
+
+static int
 read_body(struct call *c)
 {
 	const struct request *r = c->req;
 	json_error_t e;
 
+	if (c->route->upload)
+		return receive(c, c->env->conf->upload_max_bytes);
 	if (!c->route->max_body)
 		return 0;
-	if (r->content_length < 0)
-		return fail(c, LengthRequired);
-	if ((uint64_t)r->content_length > c->route->max_body) {
-		detail_int(c, "maxBytes", (int64_t)c->route->max_body);
-		return fail(c, PayloadTooLarge);
-	}
+	if (receive(c, (int64_t)c->route->max_body))
+		return -1;
 	if (!is_json(r->content_type)) {
 		detail_text(c, "contentType", r->content_type);
 		return fail(c, UnsupportedMediaType, "application/json");

@@ -29,16 +29,10 @@ parse_length(const char *text)
 	return errno || *end || n < 0 ? -1 : n;
 }
 
-static bool
-takes_body(enum method m)
-{
-	return m == METHOD_POST || m == METHOD_PUT;
-}
-
 /* All of CONTENT_LENGTH or nothing: libfcgi ends the stream early when the
  * peer goes away or a signal comes, and says so only to who asks. */
-static int
-read_body(FCGX_Request *f, struct request *r, struct buf *body)
+int
+fcgi_body(FCGX_Request *f, struct request *r, struct buf *body)
 {
 	size_t left = (size_t)r->content_length;
 
@@ -53,7 +47,11 @@ read_body(FCGX_Request *f, struct request *r, struct buf *body)
 		body->len += (size_t)n;
 		left -= (size_t)n;
 	}
-	return FCGX_GetError(f->in) ? -EPIPE : 0;
+	if (FCGX_GetError(f->in))
+		return -EPIPE;
+	r->body = buf_str(body);
+	r->body_len = body->len;
+	return 0;
 }
 
 static const char *
@@ -68,7 +66,7 @@ request_id(FCGX_Request *f, char made[static ID_MAX])
 }
 
 int
-fcgi_receive(FCGX_Request *f, struct request *out, struct buf *body)
+fcgi_receive(FCGX_Request *f, struct request *out)
 {
 	static char made[ID_MAX];
 
@@ -83,13 +81,8 @@ fcgi_receive(FCGX_Request *f, struct request *out, struct buf *body)
 	out->metrics_allowed = !strcmp(header(f, "METRICS_ALLOWED"), "1");
 	out->content_length = parse_length(header(f, "CONTENT_LENGTH"));
 	out->peer_fd = f->ipcFd;
-	buf_clear(body);
-	if (takes_body(out->method) && out->content_length > 0 &&
-	    (size_t)out->content_length <= REQUEST_MAX_BODY &&
-	    read_body(f, out, body))
-		return -EPIPE;
-	out->body = buf_str(body);
-	out->body_len = body->len;
+	out->body = "";
+	out->body_len = 0;
 	return request_target(out, header(f, "REQUEST_URI"));
 }
 

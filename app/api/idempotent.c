@@ -7,22 +7,30 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-/* SHA-256 over what makes a request the same: route and body. */
+DEFINE_CLEANUP(EVP_MD_CTX *, EVP_MD_CTX_free)
+
+/* SHA-256 over what makes a request the same: route, query and body. */
 static int
 fingerprint(const struct call *c, char out[static 2 * EVP_MAX_MD_SIZE + 1])
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(2 * REQUEST_MAX_BODY);
+	CLEANUP(EVP_MD_CTX_free_ptr) EVP_MD_CTX *sha = EVP_MD_CTX_new();
+	CLEANUP_BUF struct buf text = BUF_INIT(8 * REQUEST_MAX_URI);
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned int n = 0;
 
 	buf_puts(&text, c->route->name);
 	for (size_t i = 0; i < c->req->nsegments; i++)
 		buf_addf(&text, "/%s", c->req->segments[i]);
+	for (size_t i = 0; i < c->req->nquery; i++)
+		buf_addf(&text, "&%s=%s", c->req->query[i].name,
+		         c->req->query[i].value);
 	buf_putc(&text, '\n');
-	buf_add(&text, c->req->body, c->req->body_len);
 	if (buf_err(&text))
 		return buf_err(&text);
-	if (!EVP_Digest(text.p, text.len, digest, &n, EVP_sha256(), NULL))
+	if (!sha || !EVP_DigestInit_ex(sha, EVP_sha256(), NULL) ||
+	    !EVP_DigestUpdate(sha, text.p, text.len) ||
+	    !EVP_DigestUpdate(sha, c->req->body, c->req->body_len) ||
+	    !EVP_DigestFinal_ex(sha, digest, &n))
 		return -EIO;
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(out + 2 * i, 3, "%02x", digest[i]);

@@ -14,7 +14,8 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
-#define LISTENER 0
+#define LISTENER   0
+#define KEPT_BYTES ((size_t)1 << 20) /* of a body's memory, for the next */
 
 struct loop {
 	struct env *env;
@@ -72,33 +73,53 @@ open_epoll(int stop_fd, int *out_fd)
 	return rc;
 }
 
+/* A call, and what its body is read from. */
+struct serving {
+	struct call call;
+	struct loop *loop;
+	FCGX_Request *from;
+};
+
+static int
+receive(struct call *c)
+{
+	struct serving *s = (struct serving *)(void *)c;
+
+	return fcgi_body(s->from, &s->loop->request, &s->loop->body);
+}
+
 static void
 serve(struct loop *l, FCGX_Request *f)
 {
-	struct call c = {
-		.env = l->env,
-		.req = &l->request,
-		.reply = &l->reply,
+	struct serving s = {
+		.call = {.env = l->env,
+	                 .req = &l->request,
+	                 .reply = &l->reply,
+	                 .receive = receive},
+		.loop = l,
+		.from = f,
 	};
+	struct call *c = &s.call;
 	int64_t start_ns = clock_mono_ns(), us;
-	int rc = fcgi_receive(f, &l->request, &l->body);
+	int rc = fcgi_receive(f, &l->request);
 
-	if (rc == -EPIPE)
-		return;
 	l->request.stop_fd = l->stop_fd;
 	counters_busy(l->env->counters, true);
 	reply_clear(&l->reply);
 	if (rc)
-		dispatch_refuse(&c, rc);
+		dispatch_refuse(c, rc);
 	else
-		dispatch(&c, l->keys);
-	fcgi_send(f, &l->request, &l->reply);
+		dispatch(c, l->keys);
+	if (!c->dropped)
+		fcgi_send(f, &l->request, &l->reply);
 	us = (clock_mono_ns() - start_ns) / 1000;
-	counters_request(l->env->counters, c.route ? c.route->op : OP_COUNT,
+	counters_request(l->env->counters, c->route ? c->route->op : OP_COUNT,
 	                 l->reply.status, us);
 	counters_busy(l->env->counters, false);
-	access_log(&c, us);
-	dispatch_done(&c);
+	access_log(c, us);
+	dispatch_done(c);
+	if (l->body.cap > KEPT_BYTES)
+		buf_done(&l->body);
 }
 
 /* Accepts what is there: 0, also when another process was quicker. */
@@ -162,7 +183,10 @@ loop_run(struct env *env, struct jwt_keys *keys)
 	l.env = env;
 	l.keys = keys;
 	l.stop_fd = stop_fd;
-	l.body = BUF_INIT(REQUEST_MAX_BODY);
+	l.body =
+		BUF_INIT(env->conf->upload_max_bytes > (int64_t)REQUEST_MAX_BODY
+	                         ? (size_t)env->conf->upload_max_bytes
+	                         : REQUEST_MAX_BODY);
 	reply_init(&l.reply);
 	rc = accept_loop(&l, epoll_fd);
 	reply_done(&l.reply);

@@ -1,6 +1,8 @@
 /* /openapi.json, made of the tables. Source: OpenAPI 3.1.0. */
 #include "endpoint/call.h"
+#include "profile/import.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,9 +128,33 @@ put_params(struct buf *b, const struct route *r)
 	json_close(b, ']');
 }
 
+/* Any format of inputs.def, by its content types. */
+static void
+put_upload(struct buf *b)
+{
+	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{");
+	for (size_t i = 0; i < ninputs; i++) {
+		const char *type = inputs[i].content_types;
+		char name[128];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(type, " "),
+		         type);
+		if (i && !strcmp(inputs[i - 1].content_types, type))
+			continue; /* one entry tells of all texts */
+		json_open(b, name, '{');
+		json_put_text(b, "x-input", inputs[i].doc);
+		json_close(b, '}');
+	}
+	json_open(b, "application/octet-stream", '{');
+	json_put_text(b, "x-input", "Any of these, gzipped or not");
+	buf_puts(b, "}}}");
+}
+
 static void
 put_body(struct buf *b, const struct route *r)
 {
+	if (r->upload)
+		put_upload(b);
 	if (!r->max_body)
 		return;
 	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{"

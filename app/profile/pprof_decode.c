@@ -139,16 +139,31 @@ read_strings(struct decode *d)
 	return -EBADMSG;
 }
 
+/* What the rows may not exceed; the reason, or NULL. */
+static const char *
+too_much(const struct pprof_count *c, const struct pprof_limits *limits)
+{
+	if (limits->samples && c->samples > limits->samples)
+		return "the profile has too many samples";
+	if (limits->strings && c->strings > limits->strings)
+		return "the profile has too many strings";
+	if (pprof_memory(c) > limits->memory)
+		return "the profile would take too much memory";
+	return NULL;
+}
+
 static int
-read_all(struct decode *d, size_t max_bytes)
+read_all(struct decode *d, const struct pprof_limits *limits)
 {
 	struct pprof_count c;
+	const char *much;
 	int r = pprof_count(d->file, &c, &d->why);
 
 	if (r)
 		return r;
-	if (pprof_memory(&c) / MEMORY_RATIO > max_bytes) {
-		d->why = "the profile would take too much memory";
+	much = too_much(&c, limits);
+	if (much) {
+		d->why = much;
 		return -E2BIG;
 	}
 	r = allocate(d, &c);
@@ -160,11 +175,11 @@ read_all(struct decode *d, size_t max_bytes)
 }
 
 static int
-decode_raw(struct wire file, size_t max_bytes, struct profile **out,
-           const char **why)
+decode_raw(struct wire file, const struct pprof_limits *limits,
+           struct profile **out, const char **why)
 {
 	CLEANUP(decode_done) struct decode d = {.file = file, .why = *why};
-	int r = read_all(&d, max_bytes);
+	int r = read_all(&d, limits);
 
 	*why = d.why;
 	if (!r)
@@ -173,38 +188,68 @@ decode_raw(struct wire file, size_t max_bytes, struct profile **out,
 }
 
 static int
-decode(const void *p, size_t n, size_t max_bytes, struct profile **out,
-       const char **why)
+decode_file(struct wire file, const struct pprof_limits *limits,
+            struct profile **out, const char **why)
 {
-	CLEANUP_BUF struct buf raw = BUF_INIT(max_bytes);
-	struct wire file = {p, (const uint8_t *)p + n};
-	int r;
-
-	if (gzip_is(p, n)) {
-		*why = "the gzip stream is damaged";
-		r = gzip_inflate(p, n, &raw);
-		if (r == -E2BIG)
-			*why = "the profile inflates past the limit";
-		if (r)
-			return r;
-		file = (struct wire){(uint8_t *)raw.p,
-		                     (uint8_t *)raw.p + raw.len};
-	} else if (n > max_bytes) {
+	if ((size_t)(file.end - file.p) > limits->bytes) {
 		*why = "the profile is larger than the limit";
 		return -E2BIG;
 	}
 	*why = "truncated, or not a pprof file";
-	return decode_raw(file, max_bytes, out, why);
+	return decode_raw(file, limits, out, why);
+}
+
+static int
+decode_gzip(const void *p, size_t n, const struct pprof_limits *limits,
+            struct profile **out, const char **why)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(limits->bytes);
+	struct wire file;
+	int r;
+
+	*why = "the gzip stream is damaged";
+	r = gzip_inflate(p, n, &raw);
+	if (r == -E2BIG)
+		*why = "the profile inflates past the limit";
+	if (r)
+		return r;
+	file = (struct wire){(uint8_t *)raw.p, (uint8_t *)raw.p + raw.len};
+	return decode_file(file, limits, out, why);
+}
+
+static int
+decoded(int r, const char *reason, struct buf *why)
+{
+	if (r)
+		buf_puts(why, r == -ENOMEM ? "out of memory" : reason);
+	return r;
+}
+
+int
+pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,
+                    struct profile **out, struct buf *why)
+{
+	const struct wire file = {p, (const uint8_t *)p + n};
+	const char *reason = "";
+	int r = decode_file(file, limits, out, &reason);
+
+	return decoded(r, reason, why);
 }
 
 int
 pprof_decode(const void *p, size_t n, size_t max_bytes, struct profile **out,
              struct buf *why)
 {
+	const struct pprof_limits limits = {
+		.bytes = max_bytes,
+		.memory = max_bytes < SIZE_MAX / MEMORY_RATIO
+	                          ? max_bytes * MEMORY_RATIO
+	                          : SIZE_MAX,
+	};
+	const struct wire file = {p, (const uint8_t *)p + n};
 	const char *reason = "";
-	int r = decode(p, n, max_bytes, out, &reason);
+	int r = gzip_is(p, n) ? decode_gzip(p, n, &limits, out, &reason)
+	                      : decode_file(file, &limits, out, &reason);
 
-	if (r)
-		buf_puts(why, r == -ENOMEM ? "out of memory" : reason);
-	return r;
+	return decoded(r, reason, why);
 }

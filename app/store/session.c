@@ -197,7 +197,13 @@ upload(struct store *s, const struct session_ask *ask,
 		rc = session_store_result(s, out, result);
 	if (!rc)
 		rc = session_store_blob(s, out, blob);
-	return rc ? rc : session_end(s, out, SESSION_COMPLETED);
+	if (!rc)
+		rc = session_end(s, out, SESSION_COMPLETED);
+	if (rc || !ask->started_ms)
+		return rc;
+	rc = db_run(s->db, SQL_SESSION_TIMES,
+	            ARGS(V(ask->started_ms), V(ask->completed_ms), V(out)));
+	return rc < 0 ? rc : 0;
 }
 
 int

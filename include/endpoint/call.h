@@ -53,6 +53,10 @@ struct call {
 	const struct route *route;
 	const struct request *req;
 	struct reply *reply;
+	/* Reads the body into *req: 0 or -EPIPE. Only once it is known who
+	 * asks, and that its length is within bounds. */
+	int (*receive)(struct call *c);
+	bool dropped; /* it did not arrive whole: nobody waits for a reply */
 	struct caller caller;
 	json_t *body;
 	struct value values[P_COUNT];

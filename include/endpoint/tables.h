@@ -22,6 +22,10 @@ enum method {
 };
 extern const char *const method_names[];
 
+/* In place of a body's size: it is a profile in any format of inputs.def, up
+ * to [upload] max_bytes. */
+#define UPLOAD SIZE_MAX
+
 /* From weak to strong; the first three ask no role of their own. */
 enum who {
 	WHO_ANYONE,
@@ -49,7 +53,8 @@ struct route {
 	const char *path; /* pattern: "/a/{b}" */
 	int (*handler)(struct call *c);
 	enum who who;
-	size_t max_body; /* bytes, 0: takes none */
+	size_t max_body; /* bytes of JSON, 0: takes none */
+	bool upload;     /* the body is a profile */
 	enum op op;
 	const char *name; /* operationId */
 	int status;       /* of success */

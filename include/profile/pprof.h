@@ -21,6 +21,15 @@
  */
 MUST_CHECK int pprof_decode(const void *p, size_t n, size_t max_bytes,
                             struct profile **out, struct buf *why);
+/* The same with more to bound; raw bytes only. */
+struct pprof_limits {
+	size_t bytes;              /* of the file */
+	size_t memory;             /* of the decoded rows */
+	uint32_t strings, samples; /* 0: as many as those allow */
+};
+MUST_CHECK int
+pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,
+                    struct profile **out, struct buf *why);
 /*
  * Appends p, gzipped; out bounds the size. Equal profiles give equal bytes.
  *   Errors   -ENOMEM, -E2BIG; out is poisoned

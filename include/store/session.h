@@ -17,6 +17,7 @@
 #define SESSION_CAPTURE "capture"
 #define SESSION_UPLOAD  "upload"
 #define SESSION_SAMPLY  "samply"
+#define SESSION_WINDOW  "window"
 
 /* What a capture or upload is asked to be; strings are borrowed. */
 struct session_ask {
@@ -26,6 +27,8 @@ struct session_ask {
 	int64_t seconds, rate;
 	const char *labels;     /* JSON object */
 	const char *created_by; /* token id or subject */
+	/* of an upload: when it was taken; 0: now */
+	int64_t started_ms, completed_ms;
 };
 
 /* What came of it; strings are borrowed. */

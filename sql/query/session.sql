@@ -30,6 +30,10 @@ WHERE id = $7;
 -- name: session_ended
 UPDATE session SET status = $1, completed_ms = now_ms() WHERE id = $2;
 
+-- name: session_times
+UPDATE session SET started_ms = CAST($1 AS BIGINT), completed_ms = CAST($2 AS BIGINT)
+WHERE id = $3;
+
 -- name: session_get
 SELECT * FROM session_row WHERE id = $1 AND tenant = $2;
 

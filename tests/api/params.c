@@ -12,6 +12,7 @@ expect_refusal(struct test_api *a, const struct param_row *p, const char *raw)
 
 	if (p->in == IN_QUERY) {
 		buf_addf(&g.path, "?%s=%s", p->name, raw);
+		query_of(r, p, &g.path);
 		g.ask.path = buf_str(&g.path);
 	} else {
 		buf_clear(&g.body);

@@ -184,17 +184,19 @@ END
 TEST(a_body_shorter_than_its_length_is_dropped)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
+	char rest[1024], bearer[TOKEN_KEY_MAX + 8];
 	const struct client_param p[] = {
 		{"REQUEST_METHOD", "POST"},
 		{"REQUEST_URI", API_PROFILES "/start"},
 		{"CONTENT_TYPE", "application/json"},
 		{"CONTENT_LENGTH", "100"},
+		{"HTTP_AUTHORIZATION", bearer},
 		{NULL, NULL},
 	};
-	char rest[1024];
 	int fd = client_connect(a.socket);
 	ssize_t n;
 
+	snprintf(bearer, sizeof(bearer), "Bearer %s", a.keys[KEY_ADMIN]);
 	client_send(fd, p, "{}", 2);
 	n = read(fd, rest, sizeof(rest));
 	close(fd);

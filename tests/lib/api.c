@@ -168,12 +168,14 @@ ask_begin(struct test_api *a, struct ask q)
 	struct client_param p[CLIENT_MAX_PARAMS] = {0};
 	char bearer[10000], length[24];
 	int fd = client_connect(a->socket);
-	size_t n = 0;
+	size_t n = 0, len = q.body_len;
 
+	if (!len && q.body)
+		len = strlen(q.body);
 	ck_assert_int_ge(fd, 0);
 	snprintf(bearer, sizeof(bearer), "Bearer %s",
 	         q.bearer ? q.bearer : a->keys[q.key]);
-	snprintf(length, sizeof(length), "%zu", q.body ? strlen(q.body) : 0);
+	snprintf(length, sizeof(length), "%zu", len);
 	add(p, &n, "REQUEST_METHOD", q.method ? q.method : "GET");
 	add(p, &n, "REQUEST_URI", q.path);
 	add(p, &n, "CONTENT_LENGTH", length);
@@ -189,7 +191,7 @@ ask_begin(struct test_api *a, struct ask q)
 	add(p, &n, "HTTP_IF_NONE_MATCH", q.if_none_match);
 	add(p, &n, "HTTP_IDEMPOTENCY_KEY", q.idempotency);
 	add(p, &n, "METRICS_ALLOWED", q.scraper ? "1" : NULL);
-	client_send(fd, p, q.body ? q.body : "", q.body ? strlen(q.body) : 0);
+	client_send(fd, p, q.body ? q.body : "", len);
 	return fd;
 }
 

@@ -33,6 +33,7 @@ struct ask {
 	const char *method; /* GET */
 	const char *path;
 	const char *body; /* sent as application/json unless type says */
+	size_t body_len;  /* 0: all of it, a text */
 	const char *type;
 	const char *tenant, *accept, *if_none_match, *idempotency;
 	bool scraper;

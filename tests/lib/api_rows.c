@@ -54,6 +54,20 @@ body_of(const struct route *r, const struct param_row *bad, const char *value,
 }
 
 void
+query_of(const struct route *r, const struct param_row *bad, struct buf *out)
+{
+	for (size_t i = 0; i < P_COUNT; i++) {
+		const struct param_row *p = &params[i];
+
+		if (p->op == r->op && p->in == IN_QUERY && p->required &&
+		    p != bad)
+			buf_addf(out, "%c%s=%s",
+			         strchr(buf_str(out), '?') ? '&' : '?', p->name,
+			         good_text(p, ""));
+	}
+}
+
+void
 good_done(struct good *g)
 {
 	buf_done(&g->path);
@@ -73,6 +87,10 @@ good_ask(const struct route *r, const char *profile)
 	if (r->max_body) {
 		body_of(r, NULL, NULL, &g.body);
 		g.ask.body = buf_str(&g.body);
+	}
+	if (r->upload) {
+		g.ask.body = "main;work 1\n";
+		g.ask.type = "text/plain";
 	}
 	g.ask.path = buf_str(&g.path);
 	return g;

@@ -26,3 +26,6 @@ void good_done(struct good *g);
  * where that is NULL. */
 void body_of(const struct route *r, const struct param_row *bad,
              const char *value, struct buf *out);
+/* Appends the query parameters that the route needs, but bad. */
+void query_of(const struct route *r, const struct param_row *bad,
+              struct buf *out);

@@ -1,0 +1,299 @@
+#include "base/json_scan.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define NUMBER_MAX 64 /* characters of a number */
+
+void
+json_scan_init(struct json_scan *s, const void *p, size_t n, struct buf *text)
+{
+	*s = (struct json_scan){
+		.p = p,
+		.end = (const char *)p + n,
+		.text = text,
+		.first = true,
+	};
+}
+
+/* Nothing after it is read. */
+static enum json_token
+bad(struct json_scan *s)
+{
+	s->p = s->end;
+	s->depth = 0;
+	s->first = true;
+	return JSON_BAD;
+}
+
+static void
+skip_space(struct json_scan *s)
+{
+	while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' ||
+	                         *s->p == '\r' || *s->p == '\t'))
+		s->p++;
+}
+
+static bool
+hex4(struct json_scan *s, uint32_t *out)
+{
+	uint32_t v = 0;
+
+	if (s->end - s->p < 4)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		char c = *s->p++;
+		int digit = c >= '0' && c <= '9'   ? c - '0'
+		            : c >= 'a' && c <= 'f' ? c - 'a' + 10
+		            : c >= 'A' && c <= 'F' ? c - 'A' + 10
+		                                   : -1;
+
+		if (digit < 0)
+			return false;
+		v = v << 4 | (uint32_t)digit;
+	}
+	*out = v;
+	return true;
+}
+
+static void
+put_utf8(struct buf *b, uint32_t c)
+{
+	if (c < 0x80) {
+		buf_putc(b, (char)c);
+	} else if (c < 0x800) {
+		buf_putc(b, (char)(0xC0 | c >> 6));
+		buf_putc(b, (char)(0x80 | (c & 0x3F)));
+	} else if (c < 0x10000) {
+		buf_putc(b, (char)(0xE0 | c >> 12));
+		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3F)));
+		buf_putc(b, (char)(0x80 | (c & 0x3F)));
+	} else {
+		buf_putc(b, (char)(0xF0 | c >> 18));
+		buf_putc(b, (char)(0x80 | (c >> 12 & 0x3F)));
+		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3F)));
+		buf_putc(b, (char)(0x80 | (c & 0x3F)));
+	}
+}
+
+/* A surrogate without its other half is what nobody meant: U+FFFD. */
+static bool
+unicode(struct json_scan *s)
+{
+	uint32_t c, low;
+
+	if (!hex4(s, &c))
+		return false;
+	if (c >= 0xD800 && c < 0xDC00 && s->end - s->p >= 6 &&
+	    s->p[0] == '\\' && s->p[1] == 'u') {
+		s->p += 2;
+		if (!hex4(s, &low))
+			return false;
+		c = low >= 0xDC00 && low < 0xE000
+		            ? 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00)
+		            : 0xFFFD;
+	}
+	put_utf8(s->text, c >= 0xD800 && c < 0xE000 ? 0xFFFD : c);
+	return true;
+}
+
+static bool
+escape(struct json_scan *s)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	const char *at;
+
+	if (s->p == s->end)
+		return false;
+	if (*s->p == 'u') {
+		s->p++;
+		return unicode(s);
+	}
+	at = *s->p ? strchr(from, *s->p) : NULL;
+	if (!at)
+		return false;
+	buf_putc(s->text, to[at - from]);
+	s->p++;
+	return true;
+}
+
+/* After its first quote. */
+static bool
+string(struct json_scan *s)
+{
+	buf_clear(s->text);
+	while (s->p < s->end && *s->p != '"') {
+		const char *run = s->p;
+
+		while (s->p < s->end && *s->p != '"' && *s->p != '\\' &&
+		       (unsigned char)*s->p >= ' ')
+			s->p++;
+		buf_add(s->text, run, (size_t)(s->p - run));
+		if (s->p == s->end || *s->p == '"')
+			break;
+		if (*s->p != '\\')
+			return false; /* a bare control character */
+		s->p++;
+		if (!escape(s))
+			return false;
+	}
+	if (s->p == s->end || buf_err(s->text))
+		return false;
+	s->p++;
+	return true;
+}
+
+static bool
+is_digit(const char *p, const char *end)
+{
+	return p < end && *p >= '0' && *p <= '9';
+}
+
+static bool
+digits(const char **p, const char *end)
+{
+	if (!is_digit(*p, end))
+		return false;
+	while (is_digit(*p, end))
+		(*p)++;
+	return true;
+}
+
+static bool
+number(struct json_scan *s)
+{
+	const char *p = s->p;
+	char text[NUMBER_MAX + 1];
+	size_t n;
+
+	p += p < s->end && *p == '-';
+	if (!digits(&p, s->end))
+		return false;
+	if (p < s->end && *p == '.' && (p++, !digits(&p, s->end)))
+		return false;
+	if (p < s->end && (*p == 'e' || *p == 'E')) {
+		p++;
+		p += p < s->end && (*p == '+' || *p == '-');
+		if (!digits(&p, s->end))
+			return false;
+	}
+	n = (size_t)(p - s->p);
+	if (n > NUMBER_MAX)
+		return false;
+	memcpy(text, s->p, n);
+	text[n] = '\0';
+	s->number = strtod(text, NULL);
+	s->p = p;
+	return true;
+}
+
+static bool
+word(struct json_scan *s)
+{
+	static const char *const words[] = {"true", "false", "null"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		size_t n = strlen(words[i]);
+
+		if ((size_t)(s->end - s->p) < n || memcmp(s->p, words[i], n))
+			continue;
+		s->p += n;
+		return true;
+	}
+	return false;
+}
+
+static enum json_token
+open_level(struct json_scan *s, char bracket)
+{
+	if (s->depth == JSON_SCAN_DEPTH)
+		return bad(s);
+	s->p++;
+	s->open[s->depth++] = bracket;
+	s->first = true;
+	s->name_next = bracket == '{';
+	return bracket == '{' ? JSON_OBJECT : JSON_ARRAY;
+}
+
+static enum json_token
+close_level(struct json_scan *s)
+{
+	char bracket = s->open[--s->depth];
+
+	s->p++;
+	s->first = false;
+	s->name_next = s->depth && s->open[s->depth - 1] == '{';
+	return bracket == '{' ? JSON_OBJECT_END : JSON_ARRAY_END;
+}
+
+static enum json_token
+name(struct json_scan *s)
+{
+	if (*s->p != '"' || (s->p++, !string(s)))
+		return bad(s);
+	skip_space(s);
+	if (s->p == s->end || *s->p++ != ':')
+		return bad(s);
+	s->name_next = false;
+	s->first = true; /* no comma before its value */
+	return JSON_NAME;
+}
+
+static enum json_token
+value(struct json_scan *s)
+{
+	enum json_token t = JSON_WORD;
+	bool ok;
+
+	if (*s->p == '{' || *s->p == '[')
+		return open_level(s, *s->p);
+	if (*s->p == '"') {
+		s->p++;
+		t = JSON_STRING;
+		ok = string(s);
+	} else if (*s->p == '-' || is_digit(s->p, s->end)) {
+		t = JSON_NUMBER;
+		ok = number(s);
+	} else {
+		ok = word(s);
+	}
+	s->first = false;
+	s->name_next = s->depth && s->open[s->depth - 1] == '{';
+	return ok ? t : bad(s);
+}
+
+enum json_token
+json_scan_next(struct json_scan *s)
+{
+	char open = s->depth ? s->open[s->depth - 1] : '\0';
+	bool in_member = open == '{' && !s->name_next;
+
+	skip_space(s);
+	if (s->p == s->end)
+		return s->depth || s->first ? bad(s) : JSON_END;
+	if (!open && !s->first)
+		return bad(s); /* a second document */
+	if (open && !in_member && *s->p == (open == '{' ? '}' : ']'))
+		return close_level(s);
+	if (open && !s->first) {
+		if (*s->p++ != ',')
+			return bad(s);
+		skip_space(s);
+		if (s->p == s->end)
+			return bad(s);
+	}
+	return s->name_next ? name(s) : value(s);
+}
+
+bool
+json_scan_skip(struct json_scan *s, enum json_token t)
+{
+	int depth = s->depth - 1;
+
+	if (t != JSON_OBJECT && t != JSON_ARRAY)
+		return t != JSON_BAD;
+	while (s->depth > depth)
+		if (json_scan_next(s) == JSON_BAD)
+			return false;
+	return true;
+}

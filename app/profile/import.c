@@ -1,0 +1,207 @@
+#include "import_build.h"
+
+#include "gzip.h"
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FREE_BYTES ((size_t)1 << 20) /* of any ratio */
+#define LOOK       1024              /* bytes looked at */
+
+#define INPUT(name, content_types, doc) \
+	{#name, content_types, doc, input_##name##_looks, input_##name##_read},
+const struct input inputs[] = {
+#include "inputs.def"
+};
+#undef INPUT
+
+const size_t ninputs = ARRAY_LEN(inputs);
+
+const struct input *
+input_find(const char *name)
+{
+	for (size_t i = 0; i < ninputs; i++)
+		if (!strcmp(inputs[i].name, name))
+			return &inputs[i];
+	return NULL;
+}
+
+/* --- pprof ---------------------------------------------------------------- */
+
+/* Bytes that no text has; a file begins with the length of its first row. */
+bool
+input_pprof_looks(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n && i < LOOK; i++)
+		if ((unsigned char)p[i] < '\t')
+			return true;
+	return false;
+}
+
+static int
+check_values(const struct profile *p, struct buf *why)
+{
+	size_t n = (size_t)p->nsamples * p->ntypes;
+
+	for (size_t i = 0; i < n; i++)
+		if (p->values[i] < 0) {
+			buf_puts(why, "a sample has a negative value");
+			return -EBADMSG;
+		}
+	return 0;
+}
+
+static int
+check_frames(const struct profile *p, struct buf *why)
+{
+	uint64_t frames = 0;
+
+	for (uint32_t i = 0; i < p->nstack; i++)
+		frames += profile_frames(p, p->stack[i]);
+	if (frames <= IMPORT_MAX_FRAMES)
+		return 0;
+	buf_puts(why, "it has too many frames");
+	return -E2BIG;
+}
+
+int
+input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
+                 struct profile **out, struct buf *why)
+{
+	const struct pprof_limits limits = {
+		.bytes = ask->limits.raw_bytes,
+		.memory = ask->limits.memory,
+		.strings = ask->limits.strings,
+		.samples = ask->limits.samples,
+	};
+	CLEANUP_PROFILE struct profile *made = NULL;
+	int r = pprof_decode_within(p, n, &limits, &made, why);
+
+	if (!r)
+		r = check_values(made, why);
+	if (!r)
+		r = check_frames(made, why);
+	if (!r)
+		*out = TAKE(made);
+	return r;
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+/* What clients send when they have nothing to say. */
+static bool
+says_nothing(const char *type, size_t n)
+{
+	static const char *const vague[] = {
+		"application/octet-stream", "application/gzip",
+		"application/x-gzip", "application/x-www-form-urlencoded"};
+
+	for (size_t i = 0; i < ARRAY_LEN(vague); i++)
+		if (strlen(vague[i]) == n && !strncasecmp(type, vague[i], n))
+			return true;
+	return n == 0;
+}
+
+static bool
+has_word(const char *words, const char *word, size_t n)
+{
+	while (*words) {
+		size_t len = strcspn(words, " ");
+
+		if (len == n && !strncasecmp(words, word, n))
+			return true;
+		words += len;
+		words += strspn(words, " ");
+	}
+	return false;
+}
+
+static const struct input *
+detect(const char *p, size_t n, const char *type)
+{
+	size_t len = strcspn(type, "; ");
+
+	for (size_t i = 0; i < ninputs; i++)
+		if ((says_nothing(type, len) ||
+		     has_word(inputs[i].content_types, type, len)) &&
+		    inputs[i].looks(p, n))
+			return &inputs[i];
+	return NULL;
+}
+
+int
+import_inflate(const void *p, size_t n, const struct import_limits *limits,
+               struct buf *raw, struct buf *why)
+{
+	size_t most = limits->raw_bytes, ratio = FREE_BYTES;
+	int r;
+
+	if (n < SIZE_MAX / limits->ratio && n * limits->ratio > ratio)
+		ratio = n * limits->ratio;
+	if (!gzip_is(p, n)) {
+		if (n <= most)
+			return 0;
+		buf_puts(why, "it is larger than the limit");
+		return -E2BIG;
+	}
+	raw->max = most < ratio ? most : ratio;
+	r = gzip_inflate(p, n, raw);
+	if (r == -E2BIG)
+		buf_puts(why, "it inflates past the limit");
+	else if (r == -EBADMSG)
+		buf_puts(why, "the gzip stream is damaged");
+	return r;
+}
+
+static int
+default_type(struct profile *p, const char *type, struct buf *why)
+{
+	uint32_t at = import_type_of(p, type);
+
+	if (at != PROFILE_NONE) {
+		p->default_type = p->types[at].type;
+		return 0;
+	}
+	buf_addf(why, "it has no values of a %s profile", type);
+	return -EBADMSG;
+}
+
+static int
+import(const char *p, size_t n, const struct import_ask *ask,
+       struct profile **out, const struct input **format, struct buf *why)
+{
+	const struct input *row = detect(p, n, ask->content_type);
+	CLEANUP_PROFILE struct profile *made = NULL;
+	int r;
+
+	if (!row) {
+		buf_puts(why, "it is in no format that is known");
+		return -EPROTONOSUPPORT;
+	}
+	r = row->read(p, n, ask, &made, why);
+	if (!r)
+		r = default_type(made, ask->type, why);
+	if (r)
+		return r;
+	*out = TAKE(made);
+	*format = row;
+	return 0;
+}
+
+int
+profile_import(const void *p, size_t n, const struct import_ask *ask,
+               struct profile **out, const struct input **format,
+               struct buf *why)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(0);
+	int r = import_inflate(p, n, &ask->limits, &raw, why);
+
+	if (!r && raw.len)
+		r = import(raw.p, raw.len, ask, out, format, why);
+	else if (!r)
+		r = import(p, n, ask, out, format, why);
+	if (r && !why->len)
+		buf_puts(why, "out of memory");
+	return r;
+}

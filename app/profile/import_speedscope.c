@@ -1,0 +1,449 @@
+/*
+ * Speedscope files, sampled and evented. Read twice: for the frames, then
+ * for the profiles that refer to them; lists that belong together are read
+ * side by side, wherever in the object they stand.
+ *
+ * All profiles of a file become one; of several, each sample bears the name
+ * of its own as label "thread".
+ * Source: file-format-schema.json of speedscope 1.22.
+ */
+#include "base/json_scan.h"
+#include "import_build.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+struct reader {
+	struct import im;
+	struct buf text;
+	uint32_t *frames; /* locations */
+	uint32_t nframes, cap;
+	struct label thread;
+	const char *unit; /* of all profiles; NULL before the first */
+	unsigned profiles;
+};
+
+/* Where the parts of a profile are; first token still to be read. */
+struct parts {
+	struct json_scan samples, weights, events;
+	char name[256], unit[16];
+};
+
+bool
+input_speedscope_looks(const char *p, size_t n)
+{
+	while (n && isspace((unsigned char)*p))
+		p++, n--;
+	return n && *p == '{';
+}
+
+static int
+broken(struct reader *d)
+{
+	return import_bad(&d->im, "it is not a speedscope file");
+}
+
+static void
+copy_text(const struct reader *d, char *out, size_t size)
+{
+	size_t n = d->text.len < size - 1 ? d->text.len : size - 1;
+
+	memcpy(out, buf_str(&d->text), n);
+	out[n] = '\0';
+}
+
+/* --- frames --------------------------------------------------------------- */
+
+static int
+frames_room(struct reader *d)
+{
+	uint32_t cap = d->cap ? d->cap * 2 : 256;
+	uint32_t *p;
+
+	if (d->nframes < d->cap)
+		return 0;
+	if (d->nframes >= d->im.ask->limits.strings)
+		return import_big(&d->im, "it has too many frames");
+	p = realloc(d->frames, cap * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	d->frames = p;
+	d->cap = cap;
+	return 0;
+}
+
+/* The members of a frame that we keep. */
+struct frame_text {
+	struct buf name, file;
+	int64_t line;
+};
+
+static void
+frame_text_done(struct frame_text *t)
+{
+	buf_done(&t->name);
+	buf_done(&t->file);
+}
+
+static bool
+frame_member(struct reader *d, struct json_scan *s, struct frame_text *t)
+{
+	bool name = !strcmp(buf_str(&d->text), "name");
+	bool file = !strcmp(buf_str(&d->text), "file");
+	bool line = !strcmp(buf_str(&d->text), "line");
+	enum json_token value = json_scan_next(s);
+
+	if (value == JSON_STRING && (name || file)) {
+		struct buf *to = name ? &t->name : &t->file;
+
+		buf_clear(to);
+		buf_add(to, buf_str(&d->text), d->text.len);
+	}
+	if (value == JSON_NUMBER && line && s->number >= 0 && s->number < 1e9)
+		t->line = (int64_t)s->number;
+	return json_scan_skip(s, value);
+}
+
+static int
+add_frame(struct reader *d, const struct frame_text *t)
+{
+	const struct import_frame f = {
+		.name = t->name.len ? buf_str(&t->name) : "(anonymous)",
+		.nname = t->name.len ? t->name.len : strlen("(anonymous)"),
+		.file = buf_str(&t->file),
+		.nfile = t->file.len,
+		.line = t->line,
+	};
+	int r = frames_room(d);
+
+	if (!r)
+		r = buf_err(&t->name) ? buf_err(&t->name) : buf_err(&t->file);
+	return r ? r : import_location(&d->im, &f, &d->frames[d->nframes++]);
+}
+
+static int
+read_frames(struct reader *d, struct json_scan *s)
+{
+	CLEANUP(frame_text_done)
+	struct frame_text t = {BUF_INIT(JSON_SCAN_TEXT),
+	                       BUF_INIT(JSON_SCAN_TEXT), 0};
+	enum json_token k;
+	int r = 0;
+
+	if (json_scan_next(s) != JSON_ARRAY)
+		return broken(d);
+	while (!r && (k = json_scan_next(s)) == JSON_OBJECT) {
+		buf_clear(&t.name);
+		buf_clear(&t.file);
+		t.line = 0;
+		while ((k = json_scan_next(s)) == JSON_NAME)
+			if (!frame_member(d, s, &t))
+				return broken(d);
+		r = k == JSON_OBJECT_END ? add_frame(d, &t) : broken(d);
+	}
+	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+}
+
+/* --- samples -------------------------------------------------------------- */
+
+static int
+frame_at(struct reader *d, const struct json_scan *s, uint32_t *out)
+{
+	if (!(s->number >= 0 && s->number < d->nframes))
+		return import_bad(&d->im, "it refers to a frame that is not "
+		                          "there");
+	*out = d->frames[(uint32_t)s->number];
+	return 0;
+}
+
+static void
+reverse(uint32_t *v, uint32_t n)
+{
+	for (uint32_t i = 0; i < n / 2; i++) {
+		uint32_t t = v[i];
+
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = t;
+	}
+}
+
+static int
+sample(struct reader *d, double value)
+{
+	return import_sample(&d->im, &d->thread, d->thread.str != 0, 1, value);
+}
+
+/* One stack, root first. */
+static int
+read_stack(struct reader *d, struct json_scan *s)
+{
+	enum json_token k;
+	uint32_t location = 0;
+	int r = 0;
+
+	while (!r && (k = json_scan_next(s)) == JSON_NUMBER) {
+		r = frame_at(d, s, &location);
+		if (!r)
+			r = import_push(&d->im, location);
+	}
+	if (r || k != JSON_ARRAY_END)
+		return r ? r : broken(d);
+	reverse(d->im.stack, d->im.depth);
+	return 0;
+}
+
+static int
+read_sampled(struct reader *d, struct parts *p)
+{
+	struct json_scan *s = &p->samples, *w = &p->weights;
+	enum json_token k;
+	int r = 0;
+
+	if (json_scan_next(s) != JSON_ARRAY || json_scan_next(w) != JSON_ARRAY)
+		return broken(d);
+	while (!r && (k = json_scan_next(s)) == JSON_ARRAY) {
+		r = read_stack(d, s);
+		if (!r && json_scan_next(w) != JSON_NUMBER)
+			return import_bad(&d->im, "a sample has no weight");
+		if (!r)
+			r = sample(d, w->number);
+	}
+	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+}
+
+/* --- events --------------------------------------------------------------- */
+
+struct event {
+	char type;
+	double at;
+	struct json_scan frame; /* its number, once read */
+};
+
+static bool
+read_event(struct reader *d, struct json_scan *s, struct event *e)
+{
+	enum json_token k;
+
+	*e = (struct event){.frame.number = -1};
+	while ((k = json_scan_next(s)) == JSON_NAME) {
+		bool at = !strcmp(buf_str(&d->text), "at");
+		bool frame = !strcmp(buf_str(&d->text), "frame");
+		bool type = !strcmp(buf_str(&d->text), "type");
+
+		k = json_scan_next(s);
+		if (k == JSON_NUMBER && at)
+			e->at = s->number;
+		else if (k == JSON_NUMBER && frame)
+			e->frame.number = s->number;
+		else if (k == JSON_STRING && type)
+			e->type = d->text.len == 1 ? *buf_str(&d->text) : 0;
+		if (!json_scan_skip(s, k))
+			return false;
+	}
+	return k == JSON_OBJECT_END;
+}
+
+/* Opens a frame, or closes the innermost; path is root first. */
+static int
+apply_event(struct reader *d, const struct event *e, uint32_t *path,
+            uint32_t *depth)
+{
+	uint32_t location = 0;
+	int r = frame_at(d, &e->frame, &location);
+
+	if (r)
+		return r;
+	if (e->type == 'O') {
+		if (*depth == PROFILE_MAX_FRAMES)
+			return import_big(&d->im,
+			                  "a stack has too many frames");
+		path[(*depth)++] = location;
+		return 0;
+	}
+	if (e->type != 'C' || !*depth || path[*depth - 1] != location)
+		return import_bad(&d->im, "its events are not nested");
+	--*depth;
+	return 0;
+}
+
+/* The time since the event before, for what was open. */
+static int
+pass_time(struct reader *d, const uint32_t *path, uint32_t depth, double span)
+{
+	if (span < 0)
+		return import_bad(&d->im, "its events are not in order");
+	if (!depth || !(span > 0))
+		return 0;
+	for (uint32_t i = 0; i < depth; i++)
+		d->im.stack[i] = path[depth - 1 - i];
+	d->im.depth = depth;
+	return sample(d, span);
+}
+
+static int
+read_evented(struct reader *d, struct parts *p)
+{
+	uint32_t path[PROFILE_MAX_FRAMES], depth = 0;
+	struct event e, last = {0};
+	enum json_token k;
+	int r = 0;
+
+	if (json_scan_next(&p->events) != JSON_ARRAY)
+		return broken(d);
+	while (!r && (k = json_scan_next(&p->events)) == JSON_OBJECT) {
+		if (!read_event(d, &p->events, &e))
+			return broken(d);
+		r = pass_time(d, path, depth, depth ? e.at - last.at : 0);
+		if (!r)
+			r = apply_event(d, &e, path, &depth);
+		last = e;
+	}
+	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+}
+
+/* --- profiles ------------------------------------------------------------- */
+
+static bool
+profile_member(struct reader *d, struct json_scan *s, struct parts *p)
+{
+	static const char *const names[] = {"samples", "weights", "events"};
+	struct json_scan *const lists[] = {&p->samples, &p->weights,
+	                                   &p->events};
+	bool name = !strcmp(buf_str(&d->text), "name");
+	bool unit = !strcmp(buf_str(&d->text), "unit");
+	enum json_token k;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(buf_str(&d->text), names[i]))
+			*lists[i] = *s;
+	k = json_scan_next(s);
+	if (k == JSON_STRING && name)
+		copy_text(d, p->name, sizeof(p->name));
+	if (k == JSON_STRING && unit)
+		copy_text(d, p->unit, sizeof(p->unit));
+	return json_scan_skip(s, k);
+}
+
+/* The file's own units; "none" are plain numbers. */
+static int
+begin_profile(struct reader *d, const struct parts *p)
+{
+	const char *unit = strcmp(p->unit, "none") ? p->unit : "";
+	int r = profile_cstring(d->im.p, "thread", &d->thread.key);
+
+	if (!r)
+		r = profile_cstring(d->im.p, p->name, &d->thread.str);
+	if (r)
+		return r;
+	if (!d->unit) {
+		uint32_t id;
+
+		r = profile_cstring(d->im.p, unit, &id);
+		if (r)
+			return r;
+		d->unit = strings_get(d->im.p->strings, id, NULL);
+		return import_unit(&d->im, unit);
+	}
+	return strcmp(d->unit, unit)
+	               ? import_bad(&d->im, "its profiles differ in unit")
+	               : 0;
+}
+
+static int
+read_profile(struct reader *d, struct json_scan *s)
+{
+	struct parts p = {0};
+	enum json_token k;
+	int r;
+
+	while ((k = json_scan_next(s)) == JSON_NAME)
+		if (!profile_member(d, s, &p))
+			return broken(d);
+	if (k != JSON_OBJECT_END)
+		return broken(d);
+	r = begin_profile(d, &p);
+	if (r)
+		return r;
+	if (d->profiles == 1)
+		d->thread.str = 0;
+	if (p.samples.p && p.weights.p)
+		return read_sampled(d, &p);
+	return p.events.p ? read_evented(d, &p) : broken(d);
+}
+
+/* Counts what stands in a list; the values behind it are read again. */
+static int
+count_items(struct reader *d, struct json_scan s, unsigned *out)
+{
+	enum json_token k;
+
+	if (json_scan_next(&s) != JSON_ARRAY)
+		return broken(d);
+	for (*out = 0; (k = json_scan_next(&s)) == JSON_OBJECT; ++*out)
+		if (!json_scan_skip(&s, k))
+			return broken(d);
+	return k == JSON_ARRAY_END ? 0 : broken(d);
+}
+
+static int
+read_profiles(struct reader *d, struct json_scan *s)
+{
+	enum json_token k;
+	int r = count_items(d, *s, &d->profiles);
+
+	if (r || json_scan_next(s) != JSON_ARRAY)
+		return r ? r : broken(d);
+	while (!r && (k = json_scan_next(s)) == JSON_OBJECT)
+		r = read_profile(d, s);
+	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+}
+
+/* Finds the member of an object; its value is read next. */
+static int
+find(struct reader *d, struct json_scan *s, const char *name)
+{
+	enum json_token k;
+
+	if (json_scan_next(s) != JSON_OBJECT)
+		return broken(d);
+	while ((k = json_scan_next(s)) == JSON_NAME) {
+		if (!strcmp(buf_str(&d->text), name))
+			return 0;
+		if (!json_scan_skip(s, json_scan_next(s)))
+			break;
+	}
+	return broken(d);
+}
+
+static void
+reader_done(struct reader *d)
+{
+	import_done(&d->im);
+	buf_done(&d->text);
+	free(d->frames);
+}
+
+int
+input_speedscope_read(const char *p, size_t n, const struct import_ask *ask,
+                      struct profile **out, struct buf *why)
+{
+	CLEANUP(reader_done) struct reader d = {0};
+	struct json_scan s;
+	int r = import_init(&d.im, ask, why);
+
+	d.text = BUF_INIT(JSON_SCAN_TEXT);
+	json_scan_init(&s, p, n, &d.text);
+	if (!r)
+		r = find(&d, &s, "shared");
+	if (!r)
+		r = find(&d, &s, "frames");
+	if (!r)
+		r = read_frames(&d, &s);
+	json_scan_init(&s, p, n, &d.text);
+	if (!r)
+		r = find(&d, &s, "profiles");
+	if (!r)
+		r = read_profiles(&d, &s);
+	return r ? r : import_end(&d.im, out);
+}

@@ -1,0 +1,74 @@
+/*
+ * Uploads of strangers: every format, for every type; what is taken can be
+ * drawn, written and read again.
+ */
+#include "profile/import.h"
+#include "base/json_scan.h"
+#include "profile/pprof.h"
+#include "profile/summary.h"
+
+#include <assert.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static const char *const types[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) #name,
+#include "types.def"
+#undef PROFILE_TYPE
+};
+
+static void
+use(const struct profile *p)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT((size_t)64 << 20);
+	CLEANUP_BUF struct buf top = BUF_INIT((size_t)64 << 20);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *again = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+	uint32_t type = profile_type_index(p, NULL);
+
+	assert(type != PROFILE_NONE);
+	for (size_t i = 0; i < (size_t)p->nsamples * p->ntypes; i++)
+		assert(p->values[i] >= 0);
+	if (!tree_new(p, type, &t))
+		(void)!summary_top(t, 10, &top);
+	assert(!pprof_encode(p, &file));
+	assert(!pprof_decode(file.p, file.len, (size_t)64 << 20, &again, &why));
+	assert(again->nsamples == p->nsamples);
+}
+
+static void
+scan(const void *data, size_t n)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(JSON_SCAN_TEXT);
+	enum json_token t;
+	struct json_scan s;
+
+	json_scan_init(&s, data, n, &text);
+	do
+		t = json_scan_next(&s);
+	while (t != JSON_END && t != JSON_BAD);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	scan(data, n);
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PROFILE struct profile *p = NULL;
+		const struct input *format = NULL;
+		const struct import_ask ask = {
+			.type = types[i],
+			.content_type = "",
+			.rate = i % 2 ? 0 : 99,
+			.limits = {1 << 20, 4 << 20, 100, 10000, 10000},
+		};
+		int r = profile_import(data, n, &ask, &p, &format, &why);
+
+		assert(r ? !p && why.len : p && format);
+		if (p)
+			use(p);
+	}
+	return 0;
+}

@@ -1,0 +1,303 @@
+#include "profile/import.h"
+#include "../../app/profile/gzip.h"
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/export.h"
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DATA "tests/data/fuzz/import/"
+
+static const struct import_limits limits = {
+	.raw_bytes = 1 << 20,
+	.memory = 4 << 20,
+	.ratio = 200,
+	.strings = 1000,
+	.samples = 1000,
+};
+
+static void
+load(const char *path, struct buf *out)
+{
+	FILE *f = fopen(path, "rb");
+
+	ck_assert_msg(f != NULL, "%s", path);
+	out->len = fread(buf_reserve(out, 60000), 1, 60000, f);
+	fclose(f);
+}
+
+/* Reads bytes as a type; the result as folded stacks of samples. */
+static int
+import_as(const char *type, const char *content_type, double rate,
+          const void *p, size_t n, struct buf *out)
+{
+	const struct import_ask ask = {type, content_type, rate, limits};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *made = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+	const struct export_meta meta = {.title = "", .type = type};
+	const struct input *format;
+	int r = profile_import(p, n, &ask, &made, &format, &why);
+
+	if (r) {
+		ck_assert_ptr_null(made);
+		ck_assert_uint_gt(why.len, 0);
+		buf_puts(out, buf_str(&why));
+		return r;
+	}
+	ck_assert_int_eq(tree_new(made, profile_type_index(made, NULL), &t), 0);
+	buf_addf(out, "%s %lld %s\n", format->name, (long long)t->total[0],
+	         strings_get(made->strings, made->types[t->type].unit, NULL));
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, out), 0);
+	return 0;
+}
+
+/* What the file DATA/name says as this type. */
+static void
+expect(const char *name, const char *type, double rate, int r, const char *text)
+{
+	CLEANUP_BUF struct buf in = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+	char path[128];
+
+	snprintf(path, sizeof(path), DATA "%s", name);
+	load(path, &in);
+	ck_assert_msg(import_as(type, "", rate, in.p, in.len, &got) == r,
+	              "%s: %s", name, buf_str(&got));
+	ck_assert_str_eq(buf_str(&got), text);
+}
+
+TEST(folded_of_cpu_are_samples_and_time_where_the_rate_is_known)
+{
+	expect("folded", "cpu", 0, 0,
+	       "folded 10 count\nmain;a 3\nmain;a;b 2\nstart 5\n");
+	expect("folded.empty", "cpu", 0, 0, "folded 4 count\nall 3\na 1\n");
+	expect("folded.gz", "cpu", 100, 0,
+	       "folded 96000000 nanoseconds\n"
+	       "main;a 3\nmain;a;b 2\nstart 5\n");
+}
+END
+
+TEST(folded_of_other_types_are_in_their_unit)
+{
+	expect("folded", "memory", 0, 0,
+	       "folded 10 bytes\nmain;a 3\nmain;a;b 2\nstart 5\n");
+	expect("folded", "goroutine", 0, 0,
+	       "folded 10 count\nmain;a 3\nmain;a;b 2\nstart 5\n");
+}
+END
+
+TEST(perf_script_is_read_with_its_periods_and_modules)
+{
+	expect("perf", "cpu", 0, 0,
+	       "perf 20202020 nanoseconds\n"
+	       "__libc_start_call_main;main;checkout(int);std::vector<int, "
+	       "std::allocator<int> >::push_back(int);native_write_msr 1\n"
+	       "main;plugin.so (deleted)+0x7f12a3b4ffff 1\n");
+	expect("perf.cycles", "cpu", 0, 0, "perf 1 count\nf 1\n");
+	expect("perf.nostack", "cpu", 0, 0, "perf 1 nanoseconds\nall 1\n");
+}
+END
+
+TEST(perf_script_keeps_the_threads_names)
+{
+	CLEANUP_BUF struct buf in = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct import_ask ask = {"cpu", "text/plain; charset=utf-8", 0,
+	                               limits};
+	const struct input *format;
+
+	load(DATA "perf", &in);
+	ck_assert_int_eq(profile_import(in.p, in.len, &ask, &p, &format, &why),
+	                 0);
+	ck_assert_uint_eq(p->nsamples, 2);
+	ck_assert_str_eq(strings_get(p->strings,
+	                             p->labels[p->samples[1].label0].str, NULL),
+	                 "my worker");
+	ck_assert_int_eq(p->duration_ns / 1000, 10101);
+}
+END
+
+TEST(speedscope_is_read_wherever_its_parts_stand)
+{
+	expect("speedscope.sampled", "cpu", 0, 0,
+	       "speedscope 6500000 nanoseconds\n"
+	       "main 1\nmain;wé😀 1\nmain;wé😀;wé😀 1\n");
+	expect("speedscope.evented", "cpu", 0, 0,
+	       "speedscope 11 count\na 8\na;b 2\nb 1\n");
+	expect("speedscope.sampled", "memory", 0, -EBADMSG,
+	       "its values have a unit that this profile type does not have");
+}
+END
+
+TEST(what_is_wrong_is_refused_with_a_reason)
+{
+	static const struct {
+		const char *file, *why;
+	} rows[] = {
+		{"folded.negative", "a sample has a negative value"},
+		{"perf.bad",
+	         "a line is neither a sample nor a frame of perf script"},
+		{"speedscope.dangling",
+	         "its values have a unit that this profile type does not have"},
+		{"speedscope.nesting", "its events are not nested"},
+		{"speedscope.negative", "a sample has a negative value"},
+		{"json.deep", "it is not a speedscope file"},
+		{"json.escapes", "it is not a speedscope file"},
+		{"varint.pb", "truncated, or not a pprof file"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		expect(rows[i].file, "cpu", 0, -EBADMSG, rows[i].why);
+	expect("speedscope.dangling", "memory", 0, -EBADMSG,
+	       "it refers to a frame that is not there");
+}
+END
+
+	/* Copies of one text until it is longer than most. */
+	static void
+	repeat(struct buf *b, const char *text, size_t most)
+{
+	while (b->len <= most)
+		buf_puts(b, text);
+}
+
+TEST(what_is_too_big_is_refused_before_memory_is_spent)
+{
+	static const struct {
+		const char *text;
+		size_t times;
+		const char *why;
+	} rows[] = {
+		{"a 1\n", 1 << 20, "it is larger than the limit"},
+		{"a;a;a;a;a;a;a;a", 20000, "a stack has too many frames"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(4 << 20);
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		repeat(&b, rows[i].text, rows[i].times);
+		buf_puts(&b, " 1\n");
+		ck_assert_int_eq(import_as("cpu", "", 0, b.p, b.len, &got),
+		                 -E2BIG);
+		ck_assert_str_eq(buf_str(&got), rows[i].why);
+	}
+}
+END
+
+TEST(names_and_stacks_are_counted)
+{
+	for (int over = 0; over < 2; over++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(4 << 20);
+		CLEANUP_BUF struct buf got = BUF_INIT(4 << 20);
+
+		/* "", the value types' words, and the names */
+		for (int i = 0; i < 997 + over; i++)
+			buf_addf(&b, "f%d 1\n", i);
+		ck_assert_int_eq(import_as("cpu", "", 0, b.p, b.len, &got),
+		                 over ? -E2BIG : 0);
+		if (over)
+			ck_assert_str_eq(buf_str(&got),
+			                 "it has too many names");
+	}
+	for (int over = 0; over < 2; over++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(4 << 20);
+		CLEANUP_BUF struct buf got = BUF_INIT(4 << 20);
+
+		for (int i = 0; i < 1000 + over; i++)
+			buf_addf(&b, "f%d;f%d 1\n", i % 100, 100 + i / 100);
+		ck_assert_int_eq(import_as("cpu", "", 0, b.p, b.len, &got),
+		                 over ? -E2BIG : 0);
+	}
+}
+END
+
+TEST(a_bomb_of_text_is_refused_by_its_ratio)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(32 << 20);
+	CLEANUP_BUF struct buf bomb = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	repeat(&text, "main;work 1\n", 30 << 20);
+	ck_assert_int_eq(gzip_deflate(text.p, text.len, &bomb), 0);
+	ck_assert_int_eq(import_as("cpu", "", 0, bomb.p, bomb.len, &got),
+	                 -E2BIG);
+	ck_assert_str_eq(buf_str(&got), "it inflates past the limit");
+}
+END
+
+TEST(the_content_type_narrows_down_what_it_may_be)
+{
+	static const struct {
+		const char *type;
+		int r;
+	} rows[] = {
+		{"", 0},
+		{"text/plain", 0},
+		{"TEXT/PLAIN; charset=utf-8", 0},
+		{"application/octet-stream", 0},
+		{"application/x-www-form-urlencoded", 0},
+		{"application/json", -EPROTONOSUPPORT},
+		{"application/x-protobuf", -EPROTONOSUPPORT},
+		{"image/png", -EPROTONOSUPPORT},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		ck_assert_int_eq(
+			import_as("cpu", rows[i].type, 0, "a 1\n", 4, &got),
+			rows[i].r);
+	}
+}
+END
+
+TEST(pprof_is_taken_by_its_value_type)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;a 2\n");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	ck_assert_int_eq(import_as("cpu", "application/x-protobuf", 0, file.p,
+	                           file.len, &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got),
+	                 "pprof 20000000 nanoseconds\nmain;a 2\n");
+	buf_clear(&got);
+	ck_assert_int_eq(import_as("memory", "", 0, file.p, file.len, &got),
+	                 -EBADMSG);
+	ck_assert_str_eq(buf_str(&got), "it has no values of a memory profile");
+}
+END
+
+TEST(a_negative_pprof_value_is_refused)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;a 2\nb -1\n");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	ck_assert_int_eq(import_as("cpu", "", 0, file.p, file.len, &got),
+	                 -EBADMSG);
+	ck_assert_str_eq(buf_str(&got), "a sample has a negative value");
+}
+END
+
+	SUITE("import",
+              folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
+              folded_of_other_types_are_in_their_unit,
+              perf_script_is_read_with_its_periods_and_modules,
+              perf_script_keeps_the_threads_names,
+              speedscope_is_read_wherever_its_parts_stand,
+              what_is_wrong_is_refused_with_a_reason,
+              what_is_too_big_is_refused_before_memory_is_spent,
+              names_and_stacks_are_counted,
+              a_bomb_of_text_is_refused_by_its_ratio,
+              the_content_type_narrows_down_what_it_may_be,
+              pprof_is_taken_by_its_value_type,
+              a_negative_pprof_value_is_refused)

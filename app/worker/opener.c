@@ -226,11 +226,11 @@ take_signal(struct opener *o)
 }
 
 static void
-answer(struct opener *o, int client, const struct host_ask *ask)
+answer(struct opener *o, int client, const struct host_ask *ask, int in)
 {
 	struct answer out;
 
-	opener_answer(o->conf, ask, &out);
+	opener_answer(o->conf, ask, in, &out);
 	/* Of a channel the second end is ours. */
 	if (ask->op == HOST_CHANNEL && out.nfds == 2 &&
 	    !add_client(o, out.fds[1]))
@@ -246,10 +246,14 @@ static bool
 serve(struct opener *o, int client)
 {
 	struct host_ask ask;
-	ssize_t n = msg_recv(client, &ask, sizeof(ask), NULL, NULL);
+	CLEANUP_FD int in = -1;
+	size_t nfds = 1;
+	ssize_t n = msg_recv(client, &ask, sizeof(ask), &in, &nfds);
 
+	if (n < 0) /* then what came is closed */
+		in = -1;
 	if (n == sizeof(ask))
-		answer(o, client, &ask);
+		answer(o, client, &ask, in);
 	return n == sizeof(ask);
 }
 

@@ -31,6 +31,7 @@ int opener_run(const struct conf *conf, const struct opener_client *client);
  */
 
 struct answer {
+	int in; /* what came with the question, or -1 */
 	struct host_reply reply;
 	int fds[HOST_MAX_FDS];
 	size_t nfds;
@@ -38,9 +39,11 @@ struct answer {
 
 /*
  * Answers one question, whose fields are checked here.
- *   Owns     out->fds[out->nfds] are the caller's
+ *
+ *   Shape    in: the descriptor that came with it, or -1
+ *   Owns     in stays the caller's, out->fds[out->nfds] become it
  */
-void opener_answer(const struct conf *conf, const struct host_ask *ask,
+void opener_answer(const struct conf *conf, const struct host_ask *ask, int in,
                    struct answer *out);
 /* Handlers return 0 or -errno and put descriptors into out. */
 #define HOST_OP(op, handler, doc)                          \

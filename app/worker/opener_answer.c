@@ -23,12 +23,13 @@ give(struct answer *out, int fd)
 }
 
 void
-opener_answer(const struct conf *conf, const struct host_ask *ask,
+opener_answer(const struct conf *conf, const struct host_ask *ask, int in,
               struct answer *out)
 {
 	struct host_ask checked = *ask;
 
 	memset(out, 0, sizeof(*out));
+	out->in = in;
 	checked.path[sizeof(checked.path) - 1] = '\0';
 	if (ask->op == HOST_NONE || ask->op >= HOST_OPS)
 		out->reply.error = -EINVAL;

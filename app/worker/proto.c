@@ -30,7 +30,7 @@ worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
 {
 	size_t came = HOST_MAX_FDS;
 	ssize_t n;
-	int rc = msg_send(sock, ask, sizeof(*ask), NULL, 0);
+	int rc = msg_send(sock, ask, sizeof(*ask), fds, *nfds);
 
 	if (rc)
 		return rc;

@@ -139,7 +139,8 @@ struct worker_sockets {
 /*
  * Asks the opener, and waits.
  *
- *   Owns     fds[*nfds] are the caller's
+ *   Shape    fds[*nfds]: what goes with the question, then what came back
+ *   Owns     both are the caller's
  *   Errors   of the transport: -EPIPE, -EBADMSG; the answer's own error is
  *            in reply->error
  */

@@ -73,7 +73,8 @@ struct host_reply {
 };
 
 struct host {
-	/* Owns: fds[*nfds] are the caller's. Errors: of the transport; the
+	/* Shape: fds[*nfds] go with the question; then what came back.
+	 * Owns: both are the caller's. Errors: of the transport; the
 	 * request's own are in reply->error. */
 	int (*ask)(void *arg, const struct host_ask *ask,
 	           struct host_reply *reply, int fds[HOST_MAX_FDS],

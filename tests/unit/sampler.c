@@ -22,7 +22,7 @@ ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
 {
 	struct answer out;
 
-	opener_answer(arg, ask, &out);
+	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
 	*reply = out.reply;
 	memcpy(fds, out.fds, sizeof(out.fds));
 	*nfds = out.nfds;

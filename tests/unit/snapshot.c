@@ -166,7 +166,7 @@ END
 {
 	struct answer out;
 
-	opener_answer(arg, ask, &out);
+	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
 	*reply = out.reply;
 	memcpy(fds, out.fds, sizeof(out.fds));
 	*nfds = out.nfds;

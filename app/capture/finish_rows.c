@@ -39,9 +39,9 @@ mapping_range(const struct module *m, uint64_t vaddr, struct mapping *out)
 	}
 }
 
-static int
-add_mapping(const struct modules *modules, struct profile *p, struct place at,
-            uint32_t *out)
+int
+finish_mapping(const struct modules *modules, struct profile *p,
+               struct place at, uint32_t *out)
 {
 	const struct module *m = modules->rows[at.module];
 	const char *name = at.module == MODULE_KERNEL ? KERNEL_NAME : m->path;
@@ -101,7 +101,7 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 		rc = add_function(p, &names[i], &lines[i].function);
 	}
 	if (!rc)
-		rc = add_mapping(n->modules, p, at, &mapping);
+		rc = finish_mapping(n->modules, p, at, &mapping);
 	if (!rc)
 		rc = profile_location(p, mapping,
 		                      stored_address(&n->kernel, at), lines,

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "capture/proc.h"
 #include "finish_rows.h"
+#include "goroutine_rows.h"
 #include "snapshot_labels.h"
 
 #include <errno.h>
@@ -280,6 +281,59 @@ add_threads(struct snapshot *s, struct process *proc)
 	return rc ? rc : read_threads(s, proc, &deep, THREADS_MAX_STACK, NULL);
 }
 
+/* --- goroutines ------------------------------------------------------------
+ */
+
+/* Where the process has mapped what it runs; NULL: it can't be told. */
+static const struct map *
+find_program(const struct snapshot *s, const struct process *proc)
+{
+	struct host_ask ask = {.op = HOST_EXE_LINK, .pid = (int32_t)proc->pid};
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+
+	if (s->host->ask(s->host->arg, &ask, &reply, fds, &nfds) || reply.error)
+		return NULL;
+	for (uint32_t i = 0; i < proc->maps.n; i++) {
+		const struct map *map = &proc->maps.rows[i];
+		const struct module *m = s->modules->rows[map->module];
+
+		if (m->elf && !strcmp(m->path, reply.text))
+			return map;
+	}
+	return NULL;
+}
+
+static int
+add_goroutines(struct snapshot *s, const struct process *proc)
+{
+	const struct map *map = find_program(s, proc);
+	struct goroutines_ask ask = {
+		.host = s->host,
+		.pid = (int32_t)proc->pid,
+		.modules = s->modules,
+	};
+	int rc;
+
+	if (!map)
+		return -ENOEXEC;
+	ask.module = map->module;
+	ask.bias = map->bias;
+	rc = goroutines_add(&ask, s->profile, s->quality);
+	return rc == -ESRCH ? 0 : rc; /* one that ended has none */
+}
+
+static int
+add_stacks(struct snapshot *s, enum snapshot_of of, struct process *proc)
+{
+	int rc = of == SNAPSHOT_THREADS ? -ENOEXEC : add_goroutines(s, proc);
+
+	if (rc == -ENOEXEC && of != SNAPSHOT_GOROUTINES)
+		rc = add_threads(s, proc);
+	return rc;
+}
+
 /* --- the whole -------------------------------------------------------------
  */
 
@@ -310,8 +364,8 @@ fill(struct snapshot *s, const struct snapshot_ask *ask)
 		rc = namer_init(&s->namer, s->modules, s->host, s->symbols,
 		                s->quality);
 	for (uint32_t i = 0; i < s->nprocs && !rc; i++)
-		rc = add_threads(s, s->procs[i]);
-	return rc ? rc : s->quality->threads ? 0 : -ESRCH;
+		rc = add_stacks(s, ask->of, s->procs[i]);
+	return rc ? rc : s->quality->kept ? 0 : -ESRCH;
 }
 
 int

@@ -27,6 +27,10 @@ analyser_error(int rc)
 		return CAPTURE_PERF_PARANOID;
 	case -EXDEV:
 		return CAPTURE_PTRACE_CAPABILITY;
+	case -ENOEXEC:
+		return CAPTURE_NOT_GO;
+	case -EPROTO:
+		return CAPTURE_GO_UNKNOWN;
 	case -ESRCH:
 		return CAPTURE_NO_PROCESS;
 	case -EBUSY:

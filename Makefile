@@ -152,4 +152,4 @@ install: all
 clean:
 	rm -rf $(B)
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/app $(B)/tests $(B)/gen -name '*.d' 2>/dev/null)

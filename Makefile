@@ -98,7 +98,7 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVE
 	$(test_link)
 $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
-$(B)/tests/folded $(B)/tests/timeline: $(B)/tests/%: \
+$(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines: $(B)/tests/%: \
 		$(B)/tests/lib/%_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)
@@ -120,7 +120,7 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/gobin $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
+check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines $(B)/tests/gobin $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run
 unit: $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit

@@ -126,7 +126,7 @@ unit: $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit
 bench: deps
 	@conf/packages/install bench
-	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS)
+	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(B)/tests/folded
 	@B=$(B) ONLY=$(ONLY) tests/bench/run
 asan tsan:
 	@$(MAKE) --no-print-directory B=$(B)/$@ CFLAGS="-O1 -g" unit EXTRA=$(\

@@ -112,12 +112,12 @@ step(struct trie *t, struct place at, uint32_t *node)
 }
 
 static int
-room_for_counts(struct trie *t)
+room_for_count(struct trie *t, uint32_t node)
 {
 	uint32_t cap = t->nodes.cap;
 	struct trie_count *counts;
 
-	if (t->counts_cap >= t->nodes.n)
+	if (node < t->counts_cap)
 		return 0;
 	counts = realloc(t->counts, cap * sizeof(*counts));
 	if (!counts)
@@ -129,18 +129,16 @@ room_for_counts(struct trie *t)
 	return 0;
 }
 
-/* The node of the whole stack; when the tree is full, the deepest there is. */
+/* The node of a whole stack, with room for its count. */
 static int
-walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node,
-     bool *full)
+walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node)
 {
 	int rc = 0;
 
 	*node = TRIE_ROOT;
 	for (size_t i = n; i-- && !rc;)
 		rc = step(t, stack[i], node);
-	*full = rc == -E2BIG;
-	return *full ? 0 : rc;
+	return rc ? rc : room_for_count(t, *node);
 }
 
 int
@@ -148,23 +146,17 @@ trie_count(struct trie *t, const struct place *stack, size_t n,
            struct place overflow, uint64_t weight, uint32_t *out)
 {
 	uint32_t node;
-	bool full;
 	int rc = 0;
 
 	/* Its place is taken first, while there is room for it. */
-	if (!t->samples) {
-		node = TRIE_ROOT;
-		rc = step(t, overflow, &node);
-	}
-	if (!rc)
-		rc = walk(t, stack, n, &node, &full);
-	if (!rc && full) {
-		node = TRIE_ROOT;
-		rc = step(t, overflow, &node);
+	if (!t->samples)
+		rc = walk(t, &overflow, 1, &node);
+	if (rc)
+		return rc;
+	if (walk(t, stack, n, &node)) {
+		rc = walk(t, &overflow, 1, &node);
 		t->folded += !rc;
 	}
-	if (!rc)
-		rc = room_for_counts(t);
 	if (rc)
 		return rc;
 	t->counts[node].samples++;

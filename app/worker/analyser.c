@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "capture/trie.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <sys/wait.h>
 
 #define PROGRESS_NS NS_PER_S
-#define MAX_NODES   (1u << 20) /* of one capture's tree: about 60 MB */
+#define TREES_SHARE 2 /* one in so many bytes of memory is for trees */
 #define MAX_POLL    (2 + CAPTURES_MAX_SAMPLERS * 256)
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
@@ -371,6 +372,19 @@ open_signals(int *out)
 	return *out < 0 ? -errno : 0;
 }
 
+/* Of each tree, when as many as may run at once are full. */
+static uint32_t
+max_nodes(const struct conf *conf)
+{
+	int64_t fair = conf->worker_memory / TREES_SHARE /
+	               conf->worker_max_captures / TRIE_NODE_BYTES;
+	uint32_t n = 1;
+
+	while (n * 2 <= fair && n * 2 <= conf->worker_tree_nodes)
+		n *= 2;
+	return n;
+}
+
 static int
 prepare(struct analyser *a, int blame_fd)
 {
@@ -378,7 +392,7 @@ prepare(struct analyser *a, int blame_fd)
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
 		.stack_bytes = (uint32_t)a->conf->worker_stack_bytes,
 		.ring_bytes = (size_t)a->conf->worker_ring_bytes,
-		.max_nodes = MAX_NODES,
+		.max_nodes = max_nodes(a->conf),
 	};
 	int rc = open_signals(&a->signals);
 

@@ -31,7 +31,9 @@ struct recorder_conf {
 	uint32_t ncpus;
 	uint32_t stack_bytes;
 	size_t ring_bytes;  /* total of all rates */
-	uint32_t max_nodes; /* of one capture's tree */
+	/* Of one capture's tree. A stack beyond it is counted in a leaf of its
+	 * own and told as quality.dropped: weight is never lost. */
+	uint32_t max_nodes;
 	/* Where to say whose data is worked on: its slot, CAPTURES_MAX for
 	 * nobody's. Read by whoever outlives us. */
 	uint32_t *blame;

@@ -1,7 +1,8 @@
 /*
  * Stacks, merged while they are sampled: a tree whose nodes are (parent,
  * place) and whose places are (module, address). Both are interned pairs, so
- * a stack costs two look-ups per frame and memory only where it is new.
+ * a stack costs two look-ups per frame and memory only where it is new. That
+ * is bounded: stacks beyond it are folded into one node, and counted there.
  */
 #pragma once
 
@@ -11,6 +12,8 @@
 
 #define TRIE_ROOT      0u
 #define TRIE_MAX_NODES (1u << 22)
+/* A row and two slots for node and place each, and a count. */
+#define TRIE_NODE_BYTES 64
 
 /* What a frame is: address in its module's own address space. */
 struct place {
@@ -37,7 +40,7 @@ struct trie {
 	} * counts; /* by node: what ends there */
 	uint32_t counts_cap;
 	uint64_t samples, weight;
-	uint64_t folded; /* samples that met the ceiling */
+	uint64_t folded; /* samples that there was no room for */
 };
 
 /*
@@ -47,7 +50,10 @@ MUST_CHECK int
 pairs_intern(struct pairs *p, uint32_t a, uint64_t b, uint32_t *out);
 void pairs_done(struct pairs *p);
 
-/* max_nodes bounds nodes and places alike, up to TRIE_MAX_NODES. */
+/*
+ * max_nodes bounds nodes and places alike, up to TRIE_MAX_NODES. A power of
+ * two takes TRIE_NODE_BYTES each at most.
+ */
 MUST_CHECK int trie_init(struct trie *t, uint32_t max_nodes);
 void trie_done(struct trie *t);
 /*

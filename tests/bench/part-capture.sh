@@ -14,3 +14,30 @@ if wanted result_ready_ms worker_cpu_us_per_sample worker_rss_mb; then
   e2e_stop
   trap - EXIT
 fi
+
+# The worker at its largest: all its processes, the finisher too, while a
+# target shows it a million different stacks, of which samples hit 100 000.
+family() { local p; for p; do echo "$p"; family $(pgrep -P "$p"); done; }
+
+if wanted worker_rss_mb_100k_stacks; then
+  stacks=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)
+  trap 'rm -rf "$stacks"' EXIT
+  printf '[worker]\nstack_bytes = 2K\n' >"$stacks/conf"
+  mkfifo "$stacks/fifo"
+  "$B/targets/stacks" 60 "$(nproc)" 6 >"$stacks/fifo" &
+  target=$!
+  read -r _ <"$stacks/fifo"
+  "$B/stoker-worker" --config "$stacks/conf" --once "$target" --seconds 50 \
+    --rate 10000 --out "$stacks/profile" >"$stacks/log" 2>&1 &
+  worker=$!
+  while kill -0 $worker 2>/dev/null; do
+    rss_mb $(family $worker) 2>/dev/null && echo
+    read -rt 0.05 <> <(:) || :
+  done >"$stacks/rss"
+  wait $worker
+  kill $target 2>/dev/null
+  distinct=$("$B/tests/folded" "$stacks/profile" | wc -l)
+  row worker_rss_mb_100k_stacks "$(sort -g "$stacks/rss" | tail -1)" MiB - - - "$distinct"
+  rm -rf "$stacks"
+  trap - EXIT
+fi

@@ -119,6 +119,31 @@ weights_grow() { # beyond the 0.1 ms of its first period
 }
 check and_later_samples_stand_for_more_time weights_grow
 
+# A hundred thousand stacks: the tree holds them, or says what it does not.
+nothing_is_missing() { # name
+  local all kept
+  all=$(samples "$1") kept=$(quality "$1" samplesKept)
+  echo "$kept kept, $all in the profile, $(quality "$1" samplesLost) lost"
+  [ "$kept" -ge 1000 ] && [ "$all" -eq "$kept" ]
+}
+printf '[worker]\nstack_bytes = 2K\n' >"$tmp/flat.conf"
+printf '[worker]\nstack_bytes = 2K\ntree_nodes = 1024\n' >"$tmp/bush.conf"
+target stacks "$B/targets/stacks" 13 2
+check a_hundred_thousand_stacks_are_captured \
+  once tree "$pid" --seconds 5 --rate 10000 --config "$tmp/flat.conf"
+check nearly_all_samples_have_one_of_their_own \
+  [ $(($(wc -l <"$tmp/tree.folded") * 2)) -gt "$(quality tree samplesKept)" ]
+check none_is_folded [ "$(quality tree stacksFolded)" = 0 ]
+check and_none_is_missing nothing_is_missing tree
+check a_tree_that_is_too_small_is_captured \
+  once bush "$pid" --seconds 3 --rate 10000 --config "$tmp/bush.conf"
+check it_has_no_more_nodes_than_it_may [ "$(wc -l <"$tmp/bush.folded")" -lt 1024 ]
+check stacks_beyond_are_counted [ "$(quality bush stacksFolded)" -gt 100 ]
+check they_are_shown \
+  [ "$(samples bush '(^|;)\[truncated\]')" = "$(quality bush stacksFolded)" ]
+check it_says_so grep -q 'the call tree met its ceiling' "$tmp/bush.txt"
+check and_still_none_is_missing nothing_is_missing bush
+
 # A location's address in the kernel's half, as a varint of ten bytes; not the
 # limit of a mapping that has none.
 kernel_addresses() {

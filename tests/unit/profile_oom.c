@@ -5,6 +5,7 @@
  * malloc and its kin are ours in this program, over glibc's own; sanitizers
  * bring theirs, so that there is nothing to test with.
  */
+#include "capture/trie.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/export.h"
@@ -207,6 +208,36 @@ TEST(a_tree_half_drawn_is_freed)
 }
 END
 
+TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
+{
+	static const struct place overflow = {2, 0};
+	CLEANUP(trie_done) struct trie t = {0};
+	uint64_t counted = 0, refused = 0;
+	uint32_t node;
+
+	if (!OWN_MALLOC)
+		SKIP("a sanitizer owns malloc");
+	ck_assert_int_eq(trie_init(&t, TRIE_MAX_NODES), 0);
+	for (uint64_t i = 0; i < 100000; i++) {
+		struct place at = {5, i};
+
+		if (i == 20000)
+			left = 0;
+		refused += trie_count(&t, &at, 1, overflow, 7, &node) != 0;
+	}
+	left = NEVER;
+	ck_assert_uint_eq(refused, 0);
+	for (uint32_t i = 0; i < t.nodes.n && i < t.counts_cap; i++)
+		counted += t.counts[i].samples;
+	ck_assert(failed);
+	ck_assert_uint_eq(counted, 100000);
+	ck_assert_uint_eq(t.weight, 700000);
+	ck_assert_uint_gt(t.folded, 0);
+	ck_assert_uint_lt(t.folded, 80000);
+}
+END
+
 	SUITE("profile_oom", a_profile_half_built_is_freed,
               a_file_half_written_is_freed, a_file_half_read_is_freed,
-              a_tree_half_drawn_is_freed)
+              a_tree_half_drawn_is_freed,
+              a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)

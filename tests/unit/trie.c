@@ -97,7 +97,39 @@ TEST(a_full_tree_folds_stacks_and_keeps_their_number)
 }
 END
 
+#define MANY UINT64_C(100000)
+
+	static size_t
+	bytes_of(const struct trie *t)
+{
+	return (t->nodes.cap + t->places.cap) *
+	               (sizeof(struct pair) + 2 * sizeof(uint32_t)) +
+	       t->counts_cap * sizeof(*t->counts);
+}
+
+TEST(a_hundred_thousand_stacks_stay_within_the_bytes_told)
+{
+	CLEANUP(trie_done) struct trie t = {0};
+	uint32_t node;
+
+	ck_assert_int_eq(trie_init(&t, 1u << 17), 0);
+	for (uint64_t i = 0; i < 2 * MANY; i++) {
+		const uint64_t n = i % MANY;
+		const struct place stack[] = {
+			{5, n}, {5, n / 10 % 100}, {5, n / 1000}};
+
+		ck_assert_int_eq(trie_count(&t, stack, 3, overflow, 7, &node),
+		                 0);
+	}
+	ck_assert_uint_eq(t.folded, 0);
+	ck_assert_uint_eq(count_of_all(&t), 2 * MANY);
+	ck_assert_uint_eq(t.weight, 2 * MANY * 7);
+	ck_assert_uint_le(bytes_of(&t), TRIE_NODE_BYTES << 17);
+}
+END
+
 	SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
               stacks_share_what_they_have_in_common,
               one_address_in_two_modules_is_two_places,
-              a_full_tree_folds_stacks_and_keeps_their_number)
+              a_full_tree_folds_stacks_and_keeps_their_number,
+              a_hundred_thousand_stacks_stay_within_the_bytes_told)

@@ -7,21 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-struct recorder {
-	const struct host *host;
-	struct recorder_conf conf;
-	struct modules *modules; /* NULL while no capture runs */
-	struct rate *rates[CAPTURES_MAX_SAMPLERS];
-	struct capture *slots[CAPTURES_MAX];
-	size_t ring_left;
-	int64_t cpu_ns;          /* of ours that captures were charged for */
-	struct proc_stack stack; /* of the sample at hand */
-};
-
-static const struct place truncated_place = {MODULE_TRUNCATED, 0};
-
-static void
-blame(const struct recorder *c, uint32_t slot)
+void
+recorder_blame(const struct recorder *c, uint32_t slot)
 {
 	__atomic_store_n(c->conf.blame, slot, __ATOMIC_RELAXED);
 }
@@ -37,12 +24,12 @@ recorder_new(const struct host *host, const struct recorder_conf *conf,
 	c->host = host;
 	c->conf = *conf;
 	c->ring_left = conf->ring_bytes;
-	blame(c, CAPTURES_MAX);
+	recorder_blame(c, CAPTURES_MAX);
 	*out = c;
 	return 0;
 }
 
-static void
+void
 capture_free(struct capture *c)
 {
 	if (!c)
@@ -51,7 +38,6 @@ capture_free(struct capture *c)
 	tape_free(c->tape);
 	free(c);
 }
-DEFINE_CLEANUP(struct capture *, capture_free)
 
 void
 recorder_free(struct recorder *c)
@@ -64,248 +50,14 @@ recorder_free(struct recorder *c)
 	free(c);
 }
 
-/* --- what a sampler tells --------------------------------------------------
- */
-
-/* The slot of the first watcher, taken off the set. */
-static uint32_t
-next_slot(uint64_t *watchers)
-{
-	uint32_t slot = (uint32_t)__builtin_ctzll(*watchers);
-
-	*watchers &= *watchers - 1;
-	return slot;
-}
-
-static void
-proc_event(void *arg, uint64_t watchers, const struct proc_news *news)
-{
-	const struct rate *rate = arg;
-
-	while (watchers) {
-		struct capture *c = rate->all->slots[next_slot(&watchers)];
-
-		capture_tape_news(c, news);
-		switch (news->event) {
-		case PROC_NEW:
-			c->quality.processes++;
-			c->quality.threads++;
-			c->alive++;
-			break;
-		case PROC_THREAD:
-			c->quality.threads++;
-			break;
-		case PROC_THREAD_EXIT:
-		case PROC_NAME:
-			break;
-		case PROC_EXEC:
-			c->quality.execs++;
-			break;
-		case PROC_EXIT:
-			c->quality.exits++;
-			c->alive -= c->alive > 0;
-			break;
-		case PROC_FULL:
-			c->quality.notes |= QUALITY_NOTE_OF(PROCS_FULL);
-			break;
-		}
-	}
-}
-
-static void
-count_end(struct quality *q, enum unwind_end end)
-{
-	switch (end) {
-	case UNWIND_ROOT:
-		q->reached_root++;
-		break;
-	case UNWIND_TRUNCATED:
-	case UNWIND_MAX:
-		q->truncated++;
-		break;
-	case UNWIND_NO_INFO:
-	case UNWIND_BAD:
-		q->unwind_failed++;
-		break;
-	}
-}
-
-static void
-count_sample(struct capture *c, const struct record *r,
-             const struct proc_stack *stack)
-{
-	uint32_t node;
-
-	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
-		return;
-	if (trie_count(&c->trie, stack->places, stack->n, truncated_place,
-	               r->sample.weight_ns, &node)) {
-		c->quality.lost++;
-		return;
-	}
-	tape_sample(c->tape, r->pid, r->tid, r->time_ns, node,
-	            r->sample.weight_ns);
-	c->quality.kept++;
-	c->quality.topped_up += stack->topped_up;
-	count_end(&c->quality, stack->end);
-}
-
-/* Too deep for its dump, and not just for dumps as they were before. */
-static bool
-is_cut(const struct rate *rate, const struct record *r,
-       const struct proc_stack *stack)
-{
-	uint32_t room = sampler_asked(rate->sampler)->stack_bytes & ~7u;
-
-	return stack->cut && r->sample.stack_len >= room;
-}
-
-static void
-take_sample(struct rate *rate, const struct record *r)
-{
-	struct recorder *all = rate->all;
-	struct process *proc = procs_of_sample(rate->procs, r->pid);
-	uint64_t watchers;
-
-	if (!proc || !proc->watchers)
-		return;
-	watchers = proc->watchers;
-	blame(all, (uint32_t)__builtin_ctzll(watchers));
-	process_stack(proc, r, &all->stack);
-	if (!all->stack.n)
-		return;
-	rate->adapt.samples++;
-	rate->adapt.stacks += r->sample.has_user;
-	rate->adapt.cut += is_cut(rate, r, &all->stack);
-	while (watchers)
-		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
-}
-
-static void
-count_loss(struct rate *rate, const struct record *r)
-{
-	const bool lost = r->kind == RECORD_LOST;
-	const struct timeline_event gap = {
-		.kind = lost ? TIMELINE_LOST : TIMELINE_THROTTLED,
-		.value = lost ? r->lost : 0,
-	};
-	uint64_t slots = rate->slots;
-
-	if (lost)
-		rate->adapt.lost += r->lost;
-	else
-		rate->adapt.throttled++;
-	while (slots) {
-		struct capture *c = rate->all->slots[next_slot(&slots)];
-
-		if (lost)
-			c->quality.lost += (int64_t)r->lost;
-		else
-			c->quality.throttled++;
-		tape_event(c->tape, r->time_ns, &gap);
-	}
-}
-
-static void
-take_record(void *arg, const struct record *r)
-{
-	struct rate *rate = arg;
-
-	switch (r->kind) {
-	case RECORD_SAMPLE:
-		take_sample(rate, r);
-		break;
-	case RECORD_LOST:
-	case RECORD_THROTTLE:
-		count_loss(rate, r);
-		break;
-	default:
-		procs_apply(rate->procs, r);
-		break;
-	}
-}
-
 /* What was worked since this was last asked. */
-static int64_t
-cpu_spent(struct recorder *c)
+int64_t
+recorder_cpu_spent(struct recorder *c)
 {
 	int64_t before = c->cpu_ns;
 
 	c->cpu_ns = clock_cpu_ns();
 	return c->cpu_ns - before;
-}
-
-/* Nobody samples at this rate any more. */
-static bool
-is_over(const struct recorder *c, const struct rate *rate, uint64_t now)
-{
-	uint64_t slots = rate->slots;
-
-	while (slots)
-		if (c->slots[next_slot(&slots)]->end_ns > now)
-			return false;
-	return true;
-}
-
-/* Where nothing is written any more, nothing is waited for. */
-static uint64_t
-settled(const struct recorder *c, struct rate *rate, uint64_t now)
-{
-	if (!is_over(c, rate, now))
-		return now - SAMPLER_SLACK_NS;
-	sampler_stop(rate->sampler);
-	return now;
-}
-
-static void
-drain(struct recorder *c, struct rate *rate, uint64_t now)
-{
-	uint64_t until = settled(c, rate, now), slots = rate->slots;
-	int64_t cpu, n = __builtin_popcountll(slots);
-
-	c->stack.topups = PROCS_TOPUPS;
-	sampler_drain(rate->sampler, until, take_record, rate);
-	blame(c, CAPTURES_MAX);
-	cpu = cpu_spent(c);
-	rate->adapt.cpu_ns += (uint64_t)cpu;
-	while (slots) {
-		struct capture *one = c->slots[next_slot(&slots)];
-
-		one->quality.worker_cpu_ns += cpu / n;
-		one->drained_ns = until;
-		capture_tape_counters(one, c->host, until);
-	}
-}
-
-static void
-adapt(struct recorder *c, struct rate *rate, uint64_t now)
-{
-	bool slower = rate_adapt(rate, c->host, now);
-	const struct timeline_event lowered = {
-		.kind = TIMELINE_LOWERED,
-		.value = sampler_asked(rate->sampler)->period_ns,
-	};
-	uint64_t slots = rate->slots;
-
-	while (slots && slower) {
-		struct capture *one = c->slots[next_slot(&slots)];
-
-		one->quality.notes |= QUALITY_NOTE_OF(LOWERED);
-		tape_event(one->tape, one->drained_ns, &lowered);
-	}
-}
-
-void
-recorder_drain(struct recorder *c)
-{
-	uint64_t now = (uint64_t)clock_mono_ns();
-
-	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
-		if (!c->rates[i])
-			continue;
-		drain(c, c->rates[i], now);
-		adapt(c, c->rates[i], now);
-	}
 }
 
 size_t
@@ -356,8 +108,8 @@ rate_new(struct recorder *c, uint64_t period_ns,
 	rate->period_ns = period_ns;
 	rc = sampler_open(c->host, &ask, &rate->sampler);
 	if (!rc) {
-		rate->procs =
-			procs_new(c->modules, rate->sampler, proc_event, rate);
+		rate->procs = procs_new(c->modules, rate->sampler,
+		                        rate_proc_seen, rate);
 		rc = rate->procs ? 0 : -ENOMEM;
 	}
 	if (rc) {
@@ -480,8 +232,8 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 
 	if (ask->slot >= CAPTURES_MAX || c->slots[ask->slot])
 		return -EINVAL;
-	blame(c, ask->slot);
-	cpu_spent(c);
+	recorder_blame(c, ask->slot);
+	recorder_cpu_spent(c);
 	if (!c->modules)
 		rc = modules_new(c->host, &c->modules);
 	if (!rc)
@@ -493,9 +245,9 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 		one->tape = tape_new(one->start_ns, ask->timeline_bytes);
 		rc = watch_all(one, c->host, ask);
 	}
-	blame(c, CAPTURES_MAX);
+	recorder_blame(c, CAPTURES_MAX);
 	if (!rc) {
-		one->quality.worker_cpu_ns += cpu_spent(c);
+		one->quality.worker_cpu_ns += recorder_cpu_spent(c);
 		*out = one;
 		return 0;
 	}

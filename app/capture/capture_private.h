@@ -1,9 +1,22 @@
-/* What capture.c and finish.c share. */
+/* What the files of capture.h share. */
 #pragma once
 
 #include "capture/capture.h"
 #include "capture/proc.h"
 #include "tape.h"
+
+struct rate;
+
+struct recorder {
+	const struct host *host;
+	struct recorder_conf conf;
+	struct modules *modules; /* NULL while no capture runs */
+	struct rate *rates[CAPTURES_MAX_SAMPLERS];
+	struct capture *slots[CAPTURES_MAX];
+	size_t ring_left;
+	int64_t cpu_ns;          /* of ours that captures were charged for */
+	struct proc_stack stack; /* of the sample at hand */
+};
 
 /* What was seen since the last decision: see capture_adapt.c. */
 struct adapt {
@@ -37,6 +50,24 @@ struct capture {
 	struct tape *tape;   /* NULL: it keeps no timeline */
 	uint64_t counted_ns; /* when its processes' use was last read */
 };
+
+/* Says whose data is worked on from now on: a slot, or CAPTURES_MAX. */
+void recorder_blame(const struct recorder *c, uint32_t slot);
+/* What was worked since this was last asked. */
+int64_t recorder_cpu_spent(struct recorder *c);
+/* Told of the processes that a rate follows. */
+proc_seen rate_proc_seen;
+void capture_free(struct capture *c);
+DEFINE_CLEANUP(struct capture *, capture_free)
+/* The slot of the first watcher, taken off the set. */
+static inline uint32_t
+next_slot(uint64_t *watchers)
+{
+	uint32_t slot = (uint32_t)__builtin_ctzll(*watchers);
+
+	*watchers &= *watchers - 1;
+	return slot;
+}
 
 /* Puts on the captures' tapes what happened to a process. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);

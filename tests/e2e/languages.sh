@@ -1,0 +1,151 @@
+#!/bin/bash
+# Code that no ELF file names: V8, the JDK's compilers, the Python interpreter.
+. tests/lib/e2e.sh
+tmp=$(mktemp -d /var/tmp/stoker-languages-XXXXXX)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-${pid:-0}.map' EXIT
+B=$(cd "$B" && pwd)
+worker=$B/stoker-worker
+targets=$PWD/tests/targets
+
+target() { # name, command...: $pid, of a process that is ready
+  local name=$1 line
+  shift
+  mkfifo "$tmp/$name.fifo"
+  (cd "$tmp" && exec "$@") >"$tmp/$name.fifo" 2>"$tmp/$name.err" &
+  pid=$!
+  exec {fd}<"$tmp/$name.fifo"
+  read -r line <&"$fd"
+  [ "$line" = ready ] || { echo "$line"; cat "$tmp/$name.err"; return 1; }
+}
+
+capture() { # name, arguments: $tmp/NAME.txt and .folded
+  "$worker" --once "$pid" --seconds 3 --rate 999 --out "$tmp/$1.pb.gz" \
+    "${@:2}" >"$tmp/$1.txt" 2>&1 || { cat "$tmp/$1.txt"; return 1; }
+  "$B/tests/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
+}
+
+done_with() { # the target at hand
+  kill "$pid"
+  wait "$pid" 2>/dev/null
+  rm -f "/tmp/perf-$pid.map"
+}
+
+says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
+
+# Stacks through function, as a share of those through any of the others, is
+# want percent.
+share() { # name, function, want, of what: an expression each
+  awk -v f="(^|;)($2)(;| [0-9]+$)" -v all="(^|;)($4)(;| [0-9]+$)" -v want="$3" '
+    $0 ~ all { n += $NF; if ($0 ~ f) got += $NF }
+    END { if (!n) n = 1; d = 100 * got / n - want
+          printf "%d of %d samples: %.1f%%, expected %.1f%%\n", got, n, 100 * got / n, want
+          exit !(n >= 400 && d <= 7 && d >= -7) }' "$tmp/$1.folded"
+}
+
+# At least 95 of 100 stacks reach their thread's start.
+complete() { # name
+  awk '$1 == "samplesKept" { kept = $2 } $1 == "stacksComplete" { whole = $2 }
+    END { print whole, kept; exit !(kept > 300 && whole >= 0.95 * kept) }' "$tmp/$1.txt"
+}
+
+has_text() { # name, text: in the strings of the profile
+  gzip -dc "$tmp/$1.pb.gz" | grep -aqF "$2"
+}
+
+under() { # name, expression of consecutive frames, least samples
+  awk -v re="$2" -v least="$3" '$0 ~ re { n += $NF }
+    END { print n + 0; exit !(n >= least) }' "$tmp/$1.folded" ||
+    { awk '{ print $NF, $0 }' "$tmp/$1.folded" | sort -rn | head -3; return 1; }
+}
+
+# --- V8 -----------------------------------------------------------------------
+
+script() { # name, options...
+  local name=$1 all='share60|get thirty|share10'
+  shift
+  target "$name" node --no-turbo-inlining --no-use-osr "$@" "$targets/shares.js" 30
+  check "$name.is_captured" capture "$name"
+  check "$name.stacks_are_whole" complete "$name"
+  check "$name.functions_have_names" share "$name" share60 60 "$all"
+  check "$name.getters_too" share "$name" 'get thirty' 30 "$all"
+  check "$name.and_files" has_text "$name" "$targets/shares.js"
+  check "$name.compiled_code_calls_and_is_called" \
+    under "$name" 'node::Start.*Builtins_JSEntry.*share60' 200
+  done_with
+}
+if command -v node >/dev/null; then
+  script node --perf-basic-prof
+  script node_interpreted --perf-basic-prof --interpreted-frames-native-stack
+  check node_interpreted.callers_have_names_before_they_are_compiled \
+    under node_interpreted 'Module._compile;.*;work;share60' 200
+else
+  echo "skip node: no node here"
+fi
+
+# --- Java ---------------------------------------------------------------------
+
+if command -v jcmd >/dev/null && javac -d "$tmp" "$targets/Shares.java"; then
+  target java java -XX:+PreserveFramePointer -XX:-Inline \
+    -cp "$tmp" Shares 30
+  check java.writes_its_map jcmd "$pid" Compiler.perfmap
+  check java.is_captured capture java
+  check java.stacks_are_whole complete java
+  check java.methods_have_names share java 'long Shares.share60..' 60 \
+    'long Shares.share[0-9]*..'
+  check java.compiled_code_calls_and_is_called \
+    under java 'start_thread;.*JavaMain;.*long Shares.share60..;long Shares.spin' 200
+  done_with
+else
+  echo "skip java: no JDK here"
+fi
+
+# --- Python -------------------------------------------------------------------
+
+python() { # name, command...
+  local name=$1 all='share_60|share_30|share_10'
+  shift
+  target "$name" "$@" "$targets/shares.py" 4
+  check "$name.is_captured" capture "$name"
+  check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
+  check "$name.small_ones_too" share "$name" share_10 10 "$all"
+  check "$name.functions_call_one_another" \
+    under "$name" '<module>;main;work;share_60;spin[; ]' 200
+  check "$name.generators_and_methods_have_callers" \
+    under "$name" 'Item.each;.*<genexpr>' 1
+  check "$name.threads_too" under "$name" 'Thread.run;(_PyFunction_Vectorcall;)?work;share_60' 100
+  check "$name.files_are_told" has_text "$name" "$targets/shares.py"
+  read -r _ truth <&"$fd"
+  check "$name.an_extension_is_below_its_caller" \
+    share "$name" '.*in_extension;.*deflate.*' "$(awk "BEGIN { print 100 * $truth }")" '.*work.*'
+  check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
+  wait "$pid"
+}
+next_to_nothing() {
+  awk '$1 == "samplesKept" { kept = $2 } $1 == "pythonMissed" { missed = $2 }
+    END { print missed, kept; exit !(kept > 300 && missed <= 0.02 * kept) }' "$tmp/$1.txt"
+}
+
+# The interpreter of another suite, which does not run on this C library: the
+# suite's own is unpacked beside it.
+newer() { # suite, version: $interpreter
+  local root=$B/packages/$1-python
+  B=$B conf/packages/unpack "$1" "$root" "python$2-minimal" \
+    "libpython$2-minimal" "libpython$2-stdlib" libc6 zlib1g libexpat1 ||
+    return 1
+  interpreter=("$root/usr/lib64/ld-linux-x86-64.so.2" --library-path
+    "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/python$2")
+}
+
+if [ -x /usr/bin/python3.11 ]; then
+  python python3.11 /usr/bin/python3.11 -B
+  check python3.11.stacks_are_whole complete python3.11
+else
+  echo "skip python3.11: not here"
+fi
+if newer trixie 3.13; then
+  python python3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
+    "${interpreter[@]}" -B
+  check python3.13.stacks_are_whole complete python3.13
+else
+  echo "skip python3.13: trixie can't be had"
+fi

@@ -1,0 +1,39 @@
+/**
+ * Spends 60, 30 and 10 of 100 of its time in the methods of these names.
+ *
+ *	java Shares.java SECONDS
+ *
+ * Prints "ready" when they are compiled.
+ */
+public class Shares {
+  static long spin(int n) {
+    long total = 0;
+    for (int i = 0; i < n; i++) total += i % 7;
+    return total;
+  }
+
+  static long share60() {
+    return spin(60000) + spin(60001);
+  }
+
+  static long share30() {
+    return spin(30000) + spin(30001);
+  }
+
+  static long share10() {
+    return spin(10000) + spin(10001);
+  }
+
+  static long work(long ms) {
+    long end = System.currentTimeMillis() + ms, total = 0;
+    while (System.currentTimeMillis() < end) total += share60() + share30() + share10();
+    return total;
+  }
+
+  public static void main(String[] args) {
+    long total = work(500);
+    System.out.println("ready");
+    total += work(1000 * Long.parseLong(args[0]));
+    System.out.println(total);
+  }
+}

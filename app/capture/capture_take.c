@@ -76,6 +76,8 @@ count_sample(struct capture *c, const struct record *r,
 	            r->sample.weight_ns);
 	c->quality.kept++;
 	c->quality.topped_up += stack->topped_up;
+	c->quality.python += stack->python == PYTHON_MERGED;
+	c->quality.python_missed += stack->python == PYTHON_MISSED;
 	count_end(&c->quality, stack->end);
 }
 
@@ -103,6 +105,8 @@ take_sample(struct rate *rate, const struct record *r)
 	process_stack(proc, r, &all->stack);
 	if (!all->stack.n)
 		return;
+	if (all->stack.python == PYTHON_MISSED)
+		process_python_thread(proc, rate->sampler, r->tid);
 	rate->adapt.samples++;
 	rate->adapt.stacks += r->sample.has_user;
 	rate->adapt.cut += is_cut(rate, r, &all->stack);

@@ -185,6 +185,24 @@ module_names(struct namer *n, struct place at, struct sym_frame *out,
 	return jit_name(n, of->perfmap, at.vaddr, out);
 }
 
+static size_t
+python_name(const struct python_codes *codes, uint64_t vaddr,
+            struct sym_frame *out)
+{
+	struct python_name name;
+
+	if (!python_code_name(codes, vaddr, &name))
+		return 0;
+	*out = (struct sym_frame){
+		.name = name.name,
+		.system_name = name.name,
+		.file = name.file,
+		.line = name.line,
+		.start_line = name.start_line,
+	};
+	return 1;
+}
+
 size_t
 namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
              size_t max)
@@ -196,6 +214,8 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 		return 0;
 	case MODULE_TRUNCATED:
 		return one_name("[truncated]", out);
+	case MODULE_PYTHON:
+		return python_name(n->modules->python, at.vaddr, out);
 	default:
 		return module_names(n, at, out, max);
 	}

@@ -31,3 +31,20 @@ host_fd_value(const struct host *h, const struct host_ask *ask, int *fd,
 	}
 	return rc;
 }
+
+int
+host_value(const struct host *h, const struct host_ask *ask, uint32_t *value)
+{
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+	int rc = h->ask(h->arg, ask, &reply, fds, &nfds);
+
+	for (size_t i = 0; !rc && i < nfds; i++)
+		close(fds[i]);
+	if (!rc)
+		rc = reply.error;
+	if (!rc)
+		*value = reply.value;
+	return rc;
+}

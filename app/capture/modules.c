@@ -13,6 +13,7 @@ module_free(struct module *m)
 		return;
 	unwind_table_free(m->table);
 	elf_free(m->elf);
+	free(m->python);
 	free(m->path);
 	free(m);
 }
@@ -25,6 +26,7 @@ modules_free(struct modules *m)
 		return;
 	for (uint32_t i = 0; i < m->n; i++)
 		module_free(m->rows[i]);
+	python_codes_free(m->python);
 	free(m);
 }
 DEFINE_CLEANUP(struct modules *, modules_free)
@@ -94,6 +96,7 @@ modules_new(const struct host *host, struct modules **out)
 		[MODULE_KERNEL] = "[kernel]",
 		[MODULE_UNKNOWN] = "[unknown]",
 		[MODULE_TRUNCATED] = "[truncated]",
+		[MODULE_PYTHON] = "[python]",
 	};
 	CLEANUP(modules_free_ptr) struct modules *m = calloc(1, sizeof(*m));
 	uint32_t index;
@@ -101,6 +104,9 @@ modules_new(const struct host *host, struct modules **out)
 	if (!m)
 		return -ENOMEM;
 	m->host = host;
+	m->python = python_codes_new();
+	if (!m->python)
+		return -ENOMEM;
 	for (unsigned i = 0; i < MODULE_FIRST; i++) {
 		struct map_seen seen = {.path = names[i]};
 		int rc = append(m, &seen, 0, &index);
@@ -287,6 +293,20 @@ open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc;
 }
 
+/* By its file's name first: looking through symbols takes a while. */
+static void
+look_for_python(struct module *m)
+{
+	struct python_image image, *kept;
+
+	if (!strstr(m->path, "python") || python_image_read(m->elf, &image))
+		return;
+	kept = malloc(sizeof(*kept));
+	if (kept)
+		*kept = image;
+	m->python = kept;
+}
+
 static void
 keep_image(struct module *m, struct elf_image *elf)
 {
@@ -297,6 +317,7 @@ keep_image(struct module *m, struct elf_image *elf)
 		m->changed = st.st_ctim;
 	if (unwind_table_new(elf, &m->table))
 		m->table = NULL; /* frame pointers are followed then */
+	look_for_python(m);
 }
 
 static void

@@ -1,6 +1,7 @@
 #include "capture/proc.h"
 
 #include "base/hash.h"
+#include "proc_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -156,6 +157,8 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 		forget(p, pid);
 		return rc;
 	}
+	if (!proc->watchers)
+		process_python_threads(proc, p->sampler);
 	proc->watchers |= watcher;
 	tell_old(p, watcher, pid, threads);
 	return 0;
@@ -246,6 +249,7 @@ apply_comm(struct procs *p, const struct record *r)
 	if (!r->comm.exec)
 		return;
 	maps_clear(&proc->maps);
+	process_forget_python(proc);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);
 }

@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "capture/proc.h"
+#include "proc_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,6 +9,7 @@ process_free(struct process *p)
 {
 	if (!p)
 		return;
+	process_forget_python(p);
 	unwinder_free(p->unwinder);
 	maps_done(&p->maps);
 	free(p);
@@ -27,6 +28,8 @@ process_learn(struct process *proc, struct modules *modules,
 		return;
 	if (maps_add(&proc->maps, &row))
 		return;
+	if (!proc->python)
+		proc->python_looked = false;
 	if (replaces && proc->unwinder)
 		unwinder_flush(proc->unwinder);
 }

@@ -1,4 +1,4 @@
-/* What proc_stack.c and proc_topup.c share. */
+/* What the parts of a stack share. */
 #pragma once
 
 #include "capture/proc.h"
@@ -13,3 +13,30 @@
 void
 process_top_up(struct process *proc, const struct record *r,
                struct proc_stack *out, uint64_t *pcs, size_t max, size_t *n);
+
+/* --- interpreted frames ----------------------------------------------------
+ */
+
+struct python_runs {
+	uint32_t n, nplaces, at;
+	bool skip; /* the innermost call has no run yet */
+	uint64_t places[PYTHON_MAX_FRAMES]; /* innermost first */
+	bool ends[PYTHON_MAX_FRAMES];       /* the last of a run */
+};
+
+/*
+ * The interpreted frames of a sample, if there are any and they fit to its
+ * native ones; sets out->python.
+ *
+ *   Shape    pcs[n]: the native frames; *runs need not be initialized
+ */
+bool process_python(struct process *proc, const struct record *r,
+                    const uint64_t *pcs, size_t n, struct proc_stack *out,
+                    struct python_runs *runs);
+/* Appends the run that stands for frame i; false: it stands for itself. */
+bool python_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
+                     struct python_runs *runs, struct proc_stack *out);
+/* Appends what no native frame was found for. */
+void python_rest(struct python_runs *runs, struct proc_stack *out);
+/* Forgets that the process runs Python: it may not any more. */
+void process_forget_python(struct process *proc);

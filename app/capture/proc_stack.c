@@ -46,18 +46,45 @@ find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
 }
 
 static void
+user_frame(const struct process *proc, uint64_t pc, struct proc_stack *out)
+{
+	const struct map *m = maps_find(&proc->maps, pc);
+
+	if (m)
+		put(out, m->module, pc - m->bias);
+	else
+		put(out, MODULE_UNKNOWN, pc);
+}
+
+static void
 user_frames(const struct process *proc, const uint64_t *pcs, size_t n,
             struct proc_stack *out)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint64_t pc = i ? pcs[i] - 1 : pcs[i];
-		const struct map *m = maps_find(&proc->maps, pc);
+	for (size_t i = 0; i < n; i++)
+		user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);
+}
 
-		if (m)
-			put(out, m->module, pc - m->bias);
-		else
-			put(out, MODULE_UNKNOWN, pc);
+/* With -X perf, a piece of code made for the function calls the interpreter:
+ * it has the function's name, which is there already. */
+static bool
+is_trampoline(const struct process *proc, uint64_t pc)
+{
+	const struct map *m = maps_find(&proc->maps, pc - 1);
+
+	return m && proc->modules->rows[m->module]->pid;
+}
+
+static void
+mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
+             struct python_runs *runs, struct proc_stack *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!python_next_run(proc, pcs, i, runs, out))
+			user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);
+		else if (i + 1 < n && is_trampoline(proc, pcs[i + 1]))
+			i++;
 	}
+	python_rest(runs, out);
 }
 
 void
@@ -65,10 +92,12 @@ process_stack(struct process *proc, const struct record *r,
               struct proc_stack *out)
 {
 	uint64_t pcs[PROCS_MAX_STACK];
+	struct python_runs runs;
 	size_t n = 0;
 
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
+	out->python = PYTHON_WITHOUT;
 	out->cut = out->topped_up = false;
 	kernel_frames(r, out);
 	if (!r->sample.has_user)
@@ -83,7 +112,10 @@ process_stack(struct process *proc, const struct record *r,
 	out->cut = out->end == UNWIND_TRUNCATED && r->sample.stack_cut;
 	if (out->cut)
 		process_top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
-	user_frames(proc, pcs, n, out);
+	if (process_python(proc, r, pcs, n, out, &runs))
+		mixed_frames(proc, pcs, n, &runs, out);
+	else
+		user_frames(proc, pcs, n, out);
 }
 
 void

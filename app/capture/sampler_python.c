@@ -97,19 +97,22 @@ sampler_follows_python(const struct sampler *s)
 	return s->python.rings != NULL;
 }
 
-void
+bool
 sampler_python_thread(struct sampler *s, const struct python_slot *slot)
 {
 	struct python_slot *to;
 
 	if (!s->python.rings)
-		return;
+		return false;
 	s->python.used = true;
 	to = s->python.slots + slot->tid % PYTHON_SLOTS;
+	if (!memcmp(to, slot, sizeof(*to)))
+		return false;
 	__atomic_store_n(&to->tid, 0, __ATOMIC_RELEASE);
 	to->layout = slot->layout;
 	to->head = slot->head;
 	to->hop = slot->hop;
 	to->key = slot->key;
 	__atomic_store_n(&to->tid, slot->tid, __ATOMIC_RELEASE);
+	return true;
 }

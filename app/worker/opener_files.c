@@ -163,6 +163,19 @@ inner_pid(int32_t pid, int32_t *out)
 	return *out > 0 ? 0 : -ENODATA;
 }
 
+int
+read_inner(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	int32_t inner;
+	int rc = ask->pid > 0 ? inner_pid(ask->pid, &inner) : -EINVAL;
+
+	(void)conf;
+	if (!rc)
+		out->reply.value = (uint32_t)inner;
+	return rc;
+}
+
 /* Anyone may write to /tmp: only the target's own file is believed. */
 static int
 same_owner(int32_t pid, int place)

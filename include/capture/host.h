@@ -92,3 +92,6 @@ host_fd(const struct host *h, const struct host_ask *ask, int *fd);
 /* The same, and the answer's value. */
 MUST_CHECK int host_fd_value(const struct host *h, const struct host_ask *ask,
                              int *fd, uint32_t *value);
+/* Asks for a number alone. */
+MUST_CHECK int host_value(const struct host *h, const struct host_ask *ask,
+                          uint32_t *value);

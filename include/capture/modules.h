@@ -12,6 +12,7 @@
 #include "capture/elf.h"
 #include "capture/host.h"
 #include "capture/maps.h"
+#include "capture/python.h"
 #include "capture/unwind.h"
 
 #include <sys/stat.h>
@@ -21,7 +22,13 @@
 #define MODULES_MAX_ANSWER 4 /* processes through which it is tried */
 
 /* Modules that no file stands for. */
-enum { MODULE_KERNEL, MODULE_UNKNOWN, MODULE_TRUNCATED, MODULE_FIRST };
+enum {
+	MODULE_KERNEL,
+	MODULE_UNKNOWN,
+	MODULE_TRUNCATED,
+	MODULE_PYTHON,
+	MODULE_FIRST
+};
 
 struct module {
 	char *path; /* as the target sees it; "[kernel]", ... */
@@ -31,15 +38,17 @@ struct module {
 	uint32_t major, minor;
 	int32_t pid; /* of memory without a file: whose it is; else 0 */
 	uint32_t tries;
-	struct timespec changed;    /* of the file when opened */
-	struct elf_image *elf;      /* NULL: not read */
-	struct unwind_table *table; /* NULL: it has none */
+	struct timespec changed;     /* of the file when opened */
+	struct elf_image *elf;       /* NULL: not read */
+	struct unwind_table *table;  /* NULL: it has none */
+	struct python_image *python; /* NULL: it is no interpreter */
 };
 
 struct modules {
 	const struct host *host;
 	struct module *rows[MODULES_MAX];
 	uint32_t n;
+	struct python_codes *python; /* functions that were seen */
 };
 
 MUST_CHECK int modules_new(const struct host *host, struct modules **out);

@@ -45,9 +45,11 @@ struct process {
 	uint32_t threads; /* when not an origin, exactly */
 	struct maps maps;
 	const struct modules *modules;
-	struct unwinder *unwinder; /* made for the first sample */
-	bool unreadable;           /* its memory is not for us */
-	struct process *next;      /* of the same bucket */
+	struct unwinder *unwinder;     /* made for the first sample */
+	bool unreadable;               /* its memory is not for us */
+	bool python_looked;            /* the next is what there is */
+	struct python_process *python; /* NULL: it runs none */
+	struct process *next;          /* of the same bucket */
 };
 
 void process_free(struct process *p);
@@ -87,12 +89,19 @@ struct process *procs_of_sample(struct procs *p, uint32_t pid);
 #define PROCS_TOPUPS    64 /* between two drains: each is a question */
 #define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
 
+enum python_had {
+	PYTHON_WITHOUT, /* nothing is interpreted there */
+	PYTHON_MERGED,  /* its functions are in the stack */
+	PYTHON_MISSED,  /* they could not be had */
+};
+
 struct proc_stack {
 	size_t n;
 	enum unwind_end end; /* of the user part */
 	bool cut;            /* the dump was too short */
 	bool topped_up;      /* but memory had the rest */
 	unsigned topups;     /* left until the next drain */
+	enum python_had python;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */
 };
@@ -103,6 +112,13 @@ struct proc_stack {
  */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);
+
+/* Has the functions of an interpreted thread told with its samples from now
+ * on, if it is one. */
+void
+process_python_thread(struct process *proc, struct sampler *s, uint32_t tid);
+/* The same of all its threads. */
+void process_python_threads(struct process *proc, struct sampler *s);
 
 /* A thread outside the sampler's stream: at rest or stopped. */
 struct proc_thread {

@@ -1,0 +1,198 @@
+#include "python_object.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define REFUSED_CHAR 0xfffd
+
+static uint64_t
+word(const uint8_t *p, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+static uint32_t
+half(const uint8_t *p, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+/* --- code ------------------------------------------------------------------
+ */
+
+/* struct PyCodeObject; of co_code_adaptive, the last field. */
+static const struct {
+	uint16_t first_line, begin;
+} layouts[] = {
+	[PYTHON_311] = {72, 184},
+	[PYTHON_312] = {68, 192},
+	[PYTHON_313] = {68, 200},
+};
+
+enum {
+	OB_TYPE = 8,
+	OB_SIZE = 16,
+	CO_FILE = 112,
+	CO_NAME = 128,
+	CO_LINES = 136
+};
+
+void
+python_code_head(const uint8_t p[PYTHON_CODE_BYTES], enum python_version v,
+                 struct python_code_head *out)
+{
+	*out = (struct python_code_head){
+		.type = word(p, OB_TYPE),
+		.name = word(p, CO_NAME),
+		.file = word(p, CO_FILE),
+		.lines = word(p, CO_LINES),
+		.begin = layouts[v].begin,
+		.size = (word(p, OB_SIZE) & UINT32_MAX) * 2,
+		.first_line = half(p, layouts[v].first_line),
+	};
+}
+
+/* --- text ------------------------------------------------------------------
+ */
+
+static void
+put_utf8(struct buf *out, uint32_t c)
+{
+	if (c >= 0xd800 && (c < 0xe000 || c > 0x10ffff))
+		c = REFUSED_CHAR;
+	if (c < 0x80) {
+		buf_putc(out, (char)(c < ' ' ? '?' : c));
+		return;
+	}
+	if (c < 0x800) {
+		buf_putc(out, (char)(0xc0 | c >> 6));
+	} else {
+		if (c < 0x10000) {
+			buf_putc(out, (char)(0xe0 | c >> 12));
+		} else {
+			buf_putc(out, (char)(0xf0 | c >> 18));
+			buf_putc(out, (char)(0x80 | (c >> 12 & 63)));
+		}
+		buf_putc(out, (char)(0x80 | (c >> 6 & 63)));
+	}
+	buf_putc(out, (char)(0x80 | (c & 63)));
+}
+
+static uint32_t
+char_at(const uint8_t *p, uint32_t kind)
+{
+	uint32_t c = 0;
+
+	memcpy(&c, p, kind);
+	return c;
+}
+
+/* Of state: interned:2, kind:3, compact:1, ascii:1. */
+int
+python_string(const uint8_t *p, size_t n, enum python_version v,
+              struct buf *out)
+{
+	size_t at = v == PYTHON_311 ? 48 : 40, start = out->len;
+	uint32_t state, kind;
+	uint64_t length;
+
+	if (n < at)
+		return -EBADMSG;
+	length = word(p, 16);
+	state = half(p, 32);
+	kind = state >> 2 & 7;
+	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
+		return -EBADMSG;
+	if (!(state >> 6 & 1))
+		at += v == PYTHON_311 ? 24 : 16;
+	for (; length && at + kind <= n; length--, at += kind) {
+		if (out->len - start >= PYTHON_MAX_TEXT)
+			break;
+		put_utf8(out, char_at(p + at, kind));
+	}
+	return 0;
+}
+
+bool
+python_bytes_size(const uint8_t *p, size_t n, uint64_t *out)
+{
+	if (n < PYTHON_BYTES_HEAD || word(p, OB_SIZE) > PYTHON_MAX_LINES)
+		return false;
+	*out = word(p, OB_SIZE);
+	return true;
+}
+
+/* --- lines -----------------------------------------------------------------
+ */
+
+struct table {
+	const uint8_t *p, *end;
+};
+
+static uint32_t
+varint(struct table *t)
+{
+	uint32_t v = 0;
+	uint8_t b = 64;
+
+	for (unsigned shift = 0; b & 64 && t->p < t->end; shift += 6) {
+		b = *t->p++;
+		if (shift < 32)
+			v |= (uint32_t)(b & 63) << shift;
+	}
+	return v;
+}
+
+static int64_t
+signed_varint(struct table *t)
+{
+	uint32_t v = varint(t);
+
+	return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+}
+
+enum { LONG = 14, NO_COLUMNS = 13, ONE_LINE = 10, NO_LINE = 15 };
+
+/* Passes over the rest of an entry; how many lines it is further. */
+static int64_t
+line_delta(struct table *t, uint8_t code)
+{
+	int64_t delta = 0;
+
+	if (code == LONG || code == NO_COLUMNS)
+		delta = signed_varint(t);
+	else if (code >= ONE_LINE && code != NO_LINE)
+		delta = code - ONE_LINE;
+	/* What is left of it are bytes without the start's bit. */
+	while (t->p < t->end && !(*t->p & 128))
+		t->p++;
+	return delta;
+}
+
+uint32_t
+python_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
+{
+	struct table t = {table, table + n};
+	int64_t line = first_line;
+	uint64_t next = 0;
+	uint8_t head, code;
+
+	while (t.p < t.end) {
+		head = *t.p++;
+		code = head >> 3 & 15;
+		line += line_delta(&t, code);
+		next += (head & 7) + 1u;
+		if (at >= next)
+			continue;
+		return code == NO_LINE || line < 0 || line > INT32_MAX
+		               ? 0
+		               : (uint32_t)line;
+	}
+	return 0;
+}

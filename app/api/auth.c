@@ -4,6 +4,7 @@
 #include "store/token.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,29 @@ check_key(struct call *c, const char *key)
 	return 0;
 }
 
+/* The password of "Basic ...", for clients that know nothing else: any user. */
+static int
+check_basic(struct call *c, const char *text)
+{
+	unsigned char plain[2 * TOKEN_KEY_MAX + 256];
+	const char *colon;
+	size_t n = strlen(text);
+	int len;
+
+	if (n / 4 * 3 >= sizeof(plain))
+		return unauthorized(c, "the password is not a key");
+	len = EVP_DecodeBlock(plain, (const unsigned char *)text, (int)n);
+	if (len < 0)
+		return unauthorized(c, "the password is not a key");
+	/* what pads the last group is decoded to NULs */
+	plain[len] = '\0';
+	colon = strchr((char *)plain, ':');
+	if (!colon ||
+	    strncmp(colon + 1, TOKEN_KEY_PREFIX, strlen(TOKEN_KEY_PREFIX)))
+		return unauthorized(c, "the password is not a key");
+	return check_key(c, colon + 1);
+}
+
 static int
 check_bearer(struct call *c, struct jwt_keys *keys)
 {
@@ -56,6 +80,9 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 
 	if (!*token)
 		return unauthorized(c, "none was sent");
+	if (c->route->op == OP_IngestProfile &&
+	    !strncasecmp(token, "Basic ", 6))
+		return check_basic(c, token + 6);
 	if (strncasecmp(token, "Bearer ", 7))
 		return unauthorized(c, "the scheme must be Bearer");
 	token += 7 + strspn(token + 7, " ");

@@ -74,6 +74,8 @@ fcgi_receive(FCGX_Request *f, struct request *out)
 	out->id = request_id(f, made);
 	out->authorization = header(f, "HTTP_AUTHORIZATION");
 	out->tenant = header(f, "HTTP_X_TENANT_ID");
+	if (!*out->tenant) /* as Pyroscope's clients call it */
+		out->tenant = header(f, "HTTP_X_SCOPE_ORGID");
 	out->content_type = header(f, "CONTENT_TYPE");
 	out->accept = header(f, "HTTP_ACCEPT");
 	out->if_none_match = header(f, "HTTP_IF_NONE_MATCH");

@@ -46,6 +46,12 @@ name_ok(const char *s, int64_t min, int64_t max)
 	return is_alnum(s[0]) && is_alnum(s[n - 1]);
 }
 
+bool
+name_valid(const char *s)
+{
+	return name_ok(s, 1, STORE_NAME_MAX - 1);
+}
+
 static bool
 read_int(const char *s, int64_t *out)
 {

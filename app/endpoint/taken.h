@@ -21,7 +21,8 @@ struct import_limits taken_limits(const struct conf *conf);
 /* Refuses a body that was not to be read: 400, 413, 415. */
 int taken_refuse(struct call *c, int rc, const char *why);
 /*
- * Stores a profile as a session that is complete, with its audit line.
+ * Stores a profile as a session that is complete; an upload with its audit
+ * line.
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int taken_store(struct call *c, const struct taken *t,

@@ -154,15 +154,22 @@ import_inflate(const void *p, size_t n, const struct import_limits *limits,
 	return r;
 }
 
-static int
-default_type(struct profile *p, const char *type, struct buf *why)
+bool
+import_set_type(struct profile *p, const char *type)
 {
 	uint32_t at = import_type_of(p, type);
 
-	if (at != PROFILE_NONE) {
-		p->default_type = p->types[at].type;
+	if (at == PROFILE_NONE)
+		return false;
+	p->default_type = p->types[at].type;
+	return true;
+}
+
+static int
+default_type(struct profile *p, const char *type, struct buf *why)
+{
+	if (import_set_type(p, type))
 		return 0;
-	}
 	buf_addf(why, "it has no values of a %s profile", type);
 	return -EBADMSG;
 }

@@ -69,12 +69,12 @@ push_frames(struct import *im, const char *line, const char *to)
 static int
 read_line(struct import *im, const char *line, size_t n)
 {
-	double count;
+	double count = 1;
 	int r;
 
 	if (!n)
 		return 0;
-	if (split(line, &n, &count))
+	if (!im->ask->lines && split(line, &n, &count))
 		return import_bad(im, "a line does not end with a count");
 	r = push_frames(im, line, line + n);
 	return r ? r : import_sample(im, NULL, 0, 1, count);

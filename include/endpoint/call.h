@@ -93,6 +93,8 @@ param_json(const struct call *c, enum param p)
 
 /* The segment of the path that stands at {name}; NULL: there is none. */
 const char *path_param(const struct call *c, const char *name);
+/* What a service may be called. */
+bool name_valid(const char *s);
 /* Checks and reads all parameters of the route: 0, or -1 with the reply. */
 MUST_CHECK int params_read(struct call *c);
 

@@ -24,6 +24,7 @@ struct import_ask {
 	const char *content_type; /* of HTTP, "" unknown */
 	double rate; /* samples per second, 0 unknown: turns samples that say
 	                nothing about time into CPU time */
+	bool lines;  /* folded stacks without counts: a line is one sample */
 	struct import_limits limits;
 };
 
@@ -53,6 +54,8 @@ profile_import(const void *p, size_t n, const struct import_ask *ask,
                struct buf *why);
 /* The only row of its name, or NULL. */
 const struct input *input_find(const char *name);
+/* Makes the values of a type those that viewers show; false: it has none. */
+bool import_set_type(struct profile *p, const char *type);
 /* A gzipped body inflated, or NULL in *raw when p is not gzipped: for
  * readers of one format. Errors as profile_import(). */
 MUST_CHECK int

@@ -62,6 +62,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			.type = types[i],
 			.content_type = "",
 			.rate = i % 2 ? 0 : 99,
+			.lines = i == 3,
 			.limits = {1 << 20, 4 << 20, 100, 10000, 10000},
 		};
 		int r = profile_import(data, n, &ask, &p, &format, &why);

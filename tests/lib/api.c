@@ -184,8 +184,10 @@ ask_begin(struct test_api *a, struct ask q)
 	    : q.body ? "application/json"
 	             : "");
 	add(p, &n, "REQUEST_ID", "test-request-id");
-	if (q.key || q.bearer)
-		add(p, &n, "HTTP_AUTHORIZATION", bearer);
+	if (q.key || q.bearer || q.authorization)
+		add(p, &n, "HTTP_AUTHORIZATION",
+		    q.authorization ? q.authorization : bearer);
+	add(p, &n, "HTTP_X_SCOPE_ORGID", q.org);
 	add(p, &n, "HTTP_X_TENANT_ID", q.tenant);
 	add(p, &n, "HTTP_ACCEPT", q.accept);
 	add(p, &n, "HTTP_IF_NONE_MATCH", q.if_none_match);

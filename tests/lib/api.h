@@ -29,8 +29,10 @@ struct test_api {
 /* What to ask; empty members are left out. */
 struct ask {
 	enum api_key key;
-	const char *bearer; /* instead of a key */
-	const char *method; /* GET */
+	const char *bearer;        /* instead of a key */
+	const char *authorization; /* the whole header, instead of both */
+	const char *org;           /* X-Scope-OrgID */
+	const char *method;        /* GET */
 	const char *path;
 	const char *body; /* sent as application/json unless type says */
 	size_t body_len;  /* 0: all of it, a text */

@@ -33,7 +33,7 @@ static int
 import_as(const char *type, const char *content_type, double rate,
           const void *p, size_t n, struct buf *out)
 {
-	const struct import_ask ask = {type, content_type, rate, limits};
+	const struct import_ask ask = {type, content_type, rate, false, limits};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *made = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
@@ -107,7 +107,7 @@ TEST(perf_script_keeps_the_threads_names)
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct import_ask ask = {"cpu", "text/plain; charset=utf-8", 0,
-	                               limits};
+	                               false, limits};
 	const struct input *format;
 
 	load(DATA "perf", &in);

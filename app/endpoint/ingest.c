@@ -1,0 +1,282 @@
+/*
+ * POST /ingest, as Pyroscope's clients push: a window of a few seconds of one
+ * application, each type in it a session of origin "window".
+ *
+ * A client wants 200 and reads nothing; it drops what is refused. jfr, trie
+ * and tree are refused.
+ * Source: pkg/og/ingestion of grafana/pyroscope; upstream/remote of
+ * grafana/pyroscope-go.
+ */
+#include "ingest_name.h"
+#include "multipart.h"
+#include "store/service.h"
+#include "store/session.h"
+#include "taken.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DEFAULT_RATE 100
+#define CONFIG_MAX   ((size_t)64 << 10)
+
+struct push {
+	char app[INGEST_APP_MAX];
+	struct buf labels, why;
+	struct taken taken;
+	struct part profile, config;
+	const struct input *format;
+	bool lines;
+	bool mutex; /* what waited, waited for a lock */
+};
+
+static void
+push_done(struct push *p)
+{
+	buf_done(&p->labels);
+	buf_done(&p->why);
+}
+
+/* Values of ?format=, and what reads them. */
+static const struct {
+	const char *name, *input;
+	bool lines; /* a line is one sample, without a count */
+} formats_in[] = {
+	{"pprof", "pprof", false},   {"groups", "folded", false},
+	{"folded", "folded", false}, {"lines", "folded", true},
+	{"", "folded", false},       {"speedscope", "speedscope", false},
+};
+
+/* What values of a pprof file are a profile of. */
+static const struct {
+	const char *sample, *type;
+} samples[] = {
+	{"cpu", "cpu"},
+	{"inuse_space", "memory"},
+	{"alloc_space", "alloc"},
+	{"goroutine", "goroutine"},
+	{"goroutines", "goroutine"},
+};
+
+/* ?units= of the formats that say nothing themselves. */
+static const struct {
+	const char *unit, *type;
+} units[] = {
+	{"samples", "cpu"},
+	{"", "cpu"},
+	{"bytes", "alloc"},
+	{"goroutines", "goroutine"},
+	{"lock_nanoseconds", "mutex"},
+};
+
+static int
+read_format(struct call *c, struct push *p)
+{
+	const char *name = param_text(c, P_IngestProfile_format);
+
+	if (!*name && multipart_is(c->req->content_type))
+		name = "pprof";
+	for (size_t i = 0; i < ARRAY_LEN(formats_in); i++) {
+		if (strcmp(formats_in[i].name, name))
+			continue;
+		p->format = input_find(formats_in[i].input);
+		p->lines = formats_in[i].lines;
+		return 0;
+	}
+	detail_text(c, "format", name);
+	return fail(c, UnsupportedMediaType,
+	            "pprof, groups, folded, lines or speedscope");
+}
+
+static int
+read_times(struct call *c, struct push *p)
+{
+	static const char expected[] = "a time in s, ms, us or ns since 1970";
+	const char *from = param_text(c, P_IngestProfile_from);
+	const char *until = param_text(c, P_IngestProfile_until);
+	int64_t end;
+
+	if (ingest_time(from, &p->taken.started_ms))
+		return fail_param(c, "from", expected, from);
+	if (ingest_time(until, &end))
+		return fail_param(c, "until", expected, until);
+	if (p->taken.started_ms && end > p->taken.started_ms)
+		p->taken.duration_ms = end - p->taken.started_ms;
+	return 0;
+}
+
+static int
+read_parts(struct call *c, struct push *p)
+{
+	const struct request *r = c->req;
+	int rc;
+
+	p->profile = (struct part){r->body, r->body_len};
+	if (!multipart_is(r->content_type))
+		return 0;
+	rc = multipart_find(r->content_type, r->body, r->body_len, "profile",
+	                    &p->profile);
+	if (!rc)
+		rc = multipart_find(r->content_type, r->body, r->body_len,
+		                    "sample_type_config", &p->config);
+	if (!rc && p->profile.p)
+		return 0;
+	return fail_param(c, "body", "a form with the field profile",
+	                  "another one");
+}
+
+/* Clients tell lock waits from others by what these are to be called. */
+static void
+read_config(struct push *p)
+{
+	if (p->config.n < CONFIG_MAX)
+		p->mutex = memmem(p->config.p ? p->config.p : "", p->config.n,
+		                  "\"mutex_", strlen("\"mutex_"));
+}
+
+static int
+read_push(struct call *c, struct push *p)
+{
+	const char *name = param_text(c, P_IngestProfile_name);
+
+	if (ingest_name(name, p->app, &p->labels) || !name_valid(p->app))
+		return fail_param(c, "name", "app{label=value,...}", name);
+	if (read_format(c, p) || read_times(c, p) || read_parts(c, p))
+		return -1;
+	read_config(p);
+	p->taken.service = p->app;
+	p->taken.labels = buf_str(&p->labels);
+	p->taken.origin = SESSION_WINDOW;
+	p->taken.source = "ingest";
+	p->taken.format = p->format->name;
+	p->taken.rate = (double)param_int(c, P_IngestProfile_sampleRate);
+	return 0;
+}
+
+/* Makes the service, where configured, that a push is of. */
+static int
+need_service(struct call *c, char *name)
+{
+	struct service s = {
+		.tenant = c->caller.tenant,
+		.name = name,
+		.kind = "auto",
+		.host = "",
+		.match_kind = "",
+		.match_value = "",
+		.pprof_url = "",
+		.source = "auto",
+		.allow = "{}",
+		.labels = "{}",
+		.description = "Pushed to /ingest",
+	};
+	CLEANUP_SERVICE struct service known = {0};
+	struct store *store = &c->env->store;
+	int rc = service_get(store, c->caller.tenant, name, &known);
+
+	if (rc == -ENOENT && c->env->conf->upload_create_services) {
+		rc = service_add(store, &s);
+		rc = rc == -EEXIST ? 0 : rc;
+	}
+	if (rc != -ENOENT)
+		return rc ? fail_store(c, rc) : 0;
+	detail_text(c, "service", name);
+	return fail(c, UnknownService, name);
+}
+
+static int
+refuse(struct call *c, int rc, const struct push *p)
+{
+	if (rc != -EBADMSG)
+		return taken_refuse(c, rc, buf_str(&p->why));
+	detail_text(c, "reason", buf_str(&p->why));
+	return fail(c, IngestFailed, buf_str(&p->why));
+}
+
+/* Types of the values that a file holds, by what they are called. */
+static size_t
+types_of(const struct push *p, const struct profile *made,
+         const char *types[static ARRAY_LEN(samples) + 1])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++)
+		if (profile_type_index(made, samples[i].sample) != PROFILE_NONE)
+			types[n++] = samples[i].type;
+	if (profile_type_index(made, "delay") != PROFILE_NONE)
+		types[n++] = p->mutex ? "mutex" : "block";
+	return n;
+}
+
+static int
+store_types(struct call *c, struct push *p, struct profile *made)
+{
+	const char *types[ARRAY_LEN(samples) + 1];
+	size_t n = types_of(p, made, types);
+	char id[ID_MAX];
+
+	if (!n) {
+		buf_puts(&p->why, "none of its values is of a known type");
+		return refuse(c, -EBADMSG, p);
+	}
+	for (size_t i = 0; i < n; i++) {
+		import_set_type(made, types[i]);
+		p->taken.type = types[i];
+		if (taken_store(c, &p->taken, made, id))
+			return -1;
+	}
+	return 0;
+}
+
+/* The only type of formats whose values have no name. */
+static const char *
+type_of_units(const char *unit)
+{
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (!strcmp(units[i].unit, unit))
+			return units[i].type;
+	return "cpu";
+}
+
+static int
+import(struct call *c, struct push *p, struct profile **out)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(0);
+	const struct import_ask ask = {
+		.type = type_of_units(param_text(c, P_IngestProfile_units)),
+		.content_type = "",
+		.rate = p->taken.rate,
+		.lines = p->lines,
+		.limits = taken_limits(c->env->conf),
+	};
+	int rc;
+
+	p->mutex |= !strcmp(ask.type, "mutex");
+	rc = import_inflate(p->profile.p, p->profile.n, &ask.limits, &raw,
+	                        &p->why);
+
+	if (!rc && raw.len)
+		p->profile = (struct part){raw.p, raw.len};
+	if (!rc)
+		rc = p->format->read(p->profile.p, p->profile.n, &ask, out,
+		                     &p->why);
+	return rc;
+}
+
+int
+ingest_post(struct call *c)
+{
+	CLEANUP(push_done)
+	struct push p = {.labels = BUF_INIT(BUF_MAX_SMALL),
+	                 .why = BUF_INIT(1024)};
+	CLEANUP_PROFILE struct profile *made = NULL;
+	int rc;
+
+	if (read_push(c, &p))
+		return -1;
+	rc = import(c, &p, &made);
+	if (rc)
+		return refuse(c, rc, &p);
+	if (need_service(c, p.app) || store_types(c, &p, made))
+		return -1;
+	return answer_empty(c, c->route->status);
+}

@@ -1,0 +1,88 @@
+#include "ingest_name.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TIME_DIGITS 19
+
+static int
+put_label(struct buf *out, const char *text, size_t n)
+{
+	const char *eq = memchr(text, '=', n);
+	size_t key;
+
+	if (!eq || eq == text)
+		return -EINVAL;
+	key = (size_t)(eq - text);
+	if (key >= 2 && !memcmp(text, "__", 2))
+		return 0;
+	if (out->p[out->len - 1] != '{')
+		buf_putc(out, ',');
+	json_escape(out, text, key);
+	buf_putc(out, ':');
+	json_escape(out, eq + 1, n - key - 1);
+	return 0;
+}
+
+/* "a=1, b=2": what stands between the braces. */
+static int
+put_labels(struct buf *out, const char *p, const char *end)
+{
+	int r = 0;
+
+	for (int i = 0; !r && p < end; i++) {
+		size_t n = strcspn(p, ",}");
+
+		if (i == INGEST_MAX_LABELS)
+			return -EINVAL;
+		if (n)
+			r = put_label(out, p, n);
+		p += n;
+		p += strspn(p, ", ");
+	}
+	return r;
+}
+
+int
+ingest_name(const char *name, char app[static INGEST_APP_MAX],
+            struct buf *labels)
+{
+	size_t n = strcspn(name, "{"), all = strlen(name);
+	int r = 0;
+
+	if (!n || n >= INGEST_APP_MAX)
+		return -EINVAL;
+	if (name[n] &&
+	    (name[all - 1] != '}' || strchr(name, '}') != name + all - 1))
+		return -EINVAL;
+	buf_putc(labels, '{');
+	if (name[n])
+		r = put_labels(labels, name + n + 1, name + all - 1);
+	buf_putc(labels, '}');
+	if (r || buf_err(labels))
+		return r ? r : -EINVAL;
+	memcpy(app, name, n);
+	app[n] = '\0';
+	return 0;
+}
+
+int
+ingest_time(const char *text, int64_t *out_ms)
+{
+	size_t n = strlen(text);
+	int64_t v;
+
+	if (strspn(text, "0123456789") != n || n > TIME_DIGITS)
+		return -EINVAL;
+	v = n ? strtoll(text, NULL, 10) : 0;
+	if (n > 17)
+		v /= 1000000;
+	else if (n > 14)
+		v /= 1000;
+	else if (n <= 11)
+		v *= 1000;
+	*out_ms = v;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * Names under which Pyroscope's clients push: "app{key=value,...}".
+ * Source: pkg/og/storage/segment/key.go of grafana/pyroscope.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+#define INGEST_MAX_LABELS 32
+#define INGEST_APP_MAX    64 /* with its NUL */
+
+/*
+ * Takes a name apart.
+ *
+ *   Shape    labels is a JSON object; those that begin with "__" are the
+ *            client's own and left out
+ *   Errors   -EINVAL
+ */
+MUST_CHECK int ingest_name(const char *name, char app[static INGEST_APP_MAX],
+                           struct buf *labels);
+/* Epoch milliseconds of a time in s, ms, us or ns since 1970, told apart by
+ * its size; "" is 0. -EINVAL. */
+MUST_CHECK int ingest_time(const char *text, int64_t *out_ms);

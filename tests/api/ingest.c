@@ -1,0 +1,254 @@
+/* What Pyroscope's clients push, through a real pool. */
+#include "lib/api.h"
+#include "lib/test.h"
+#include "profile/pprof.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PUSH \
+	"/ingest?name=shop%7Bregion%3Deu%7D&from=1768464000&until=1768464010"
+#define FORM "multipart/form-data; boundary=8a7b"
+
+static struct client_reply
+push(struct test_api *a, const char *path, const char *type, const void *body,
+     size_t n)
+{
+	return ask(a, (struct ask){
+			      .key = KEY_OPERATOR,
+			      .method = "POST",
+			      .path = path,
+			      .type = type,
+			      .body = body,
+			      .body_len = n,
+		      });
+}
+
+/* A pprof file with these value types, one sample. */
+static void
+put_profile(const char *const *types, size_t n, struct buf *out)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	int64_t v[4] = {1, 2, 3, 4};
+
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(
+			profile_type(p, types[i], i % 2 ? "bytes" : "count"),
+			0);
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
+	ck_assert_int_eq(pprof_encode(p, out), 0);
+}
+
+static void
+put_form(const struct buf *profile, const char *config, struct buf *out)
+{
+	buf_puts(out, "--8a7b\r\nContent-Disposition: form-data; "
+	              "name=\"profile\"; filename=\"profile.pprof\"\r\n"
+	              "Content-Type: application/octet-stream\r\n\r\n");
+	buf_add(out, profile->p, profile->len);
+	buf_addf(out,
+	         "\r\n--8a7b\r\nContent-Disposition: form-data; "
+	         "name=\"sample_type_config\"\r\n\r\n%s\r\n--8a7b--\r\n",
+	         config);
+}
+
+/* The types of the sessions of the service "shop", newest first. */
+static void
+stored_types(struct test_api *a, char out[static 256])
+{
+	CLEANUP_SESSIONS struct session_list l = {0};
+	const struct session_filter f = {TEST_TENANT, "shop", "", "", 0, 0};
+
+	out[0] = '\0';
+	ck_assert_int_eq(
+		session_list(&a->store.s, &f, (struct page){50, ""}, &l), 0);
+	for (size_t i = 0; i < l.n; i++) {
+		ck_assert_str_eq(l.items[i].origin, SESSION_WINDOW);
+		strcat(strcat(out, i ? " " : ""), l.items[i].type);
+	}
+}
+
+static bool
+has_all(const char *words, const char *const *want, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strstr(words, want[i]))
+			return false;
+	return true;
+}
+
+TEST(a_push_of_folded_stacks_is_a_window_of_its_application)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		push(&a, PUSH "&sampleRate=100", "", "main;work 3\n", 12);
+	CLEANUP_SESSIONS struct session_list l = {0};
+	const struct session_filter f = {TEST_TENANT, "shop", "cpu", "", 0, 0};
+
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_uint_eq(r.body.len, 0);
+	ck_assert_int_eq(
+		session_list(&a.store.s, &f, (struct page){50, ""}, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].origin, SESSION_WINDOW);
+	ck_assert_str_eq(l.items[0].labels, "{\"region\":\"eu\"}");
+	ck_assert_int_eq(l.items[0].started_ms, 1768464000000);
+	ck_assert_int_eq(l.items[0].duration_ms, 10000);
+	ck_assert_int_eq(l.items[0].sample_count, 3);
+	ck_assert_ptr_nonnull(strstr(l.items[0].quality, "\"ingest\""));
+}
+END
+
+TEST(a_push_of_several_value_types_is_a_window_of_each)
+{
+	static const char *const heap[] = {"alloc_objects", "alloc_space",
+	                                   "inuse_objects", "inuse_space"};
+	static const char *const want[] = {"alloc", "memory"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf form = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct client_reply r = {0};
+	char types[256];
+
+	put_profile(heap, 4, &file);
+	put_form(&file, "{}", &form);
+	r = push(&a, PUSH "&spyName=gospy", FORM, form.p, form.len);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	stored_types(&a, types);
+	ck_assert_msg(has_all(types, want, 2), "%s", types);
+}
+END
+
+TEST(lock_waits_are_told_from_others_by_their_display_names)
+{
+	static const char *const waits[] = {"contentions", "delay"};
+	static const char *const configs[] = {
+		"{\"delay\":{\"display-name\":\"mutex_duration\"}}",
+		"{\"delay\":{\"display-name\":\"block_duration\"}}"};
+	static const char *const want[] = {"mutex", "block mutex"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf form = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+		char types[256];
+
+		put_profile(waits, 2, &file);
+		put_form(&file, configs[i], &form);
+		r = push(&a, PUSH, FORM, form.p, form.len);
+		ck_assert_int_eq(r.status, 200);
+		stored_types(&a, types);
+		ck_assert_uint_eq(strlen(types), strlen(want[i]));
+	}
+}
+END
+
+TEST(what_is_not_taken_is_refused)
+{
+	static const struct {
+		const char *path, *type, *body;
+		int status;
+		const char *code;
+	} rows[] = {
+		{PUSH "&format=jfr", "", "x", 415, "UnsupportedMediaType"},
+		{PUSH "&format=trie", "", "x", 415, "UnsupportedMediaType"},
+		{PUSH "&format=tree", "", "x", 415, "UnsupportedMediaType"},
+		{"/ingest?name=%7Ba%3Db%7D", "", "a 1", 400,
+	         "InvalidParameter"},
+		{"/ingest?name=a/b", "", "a 1", 400, "InvalidParameter"},
+		{"/ingest?name=a&from=now-3h", "", "a 1", 400,
+	         "InvalidParameter"},
+		{"/ingest?name=a&sampleRate=0", "", "a 1", 400,
+	         "InvalidParameter"},
+		{PUSH, FORM, "--8a7b--\r\n", 400, "InvalidParameter"},
+		{PUSH, "", "no count", 422, "IngestFailed"},
+		{PUSH "&format=pprof", "", "no pprof", 422, "IngestFailed"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char types[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			push(&a, rows[i].path, rows[i].type, rows[i].body,
+		             strlen(rows[i].body));
+
+		assert_error(&r, rows[i].status, rows[i].code);
+	}
+	stored_types(&a, types);
+	ck_assert_str_eq(types, "");
+}
+END
+
+TEST(services_are_made_only_where_configured)
+{
+	CLEANUP_API struct test_api a =
+		test_api(1, "[upload]\ncreate_services = 0\n");
+	CLEANUP_REPLY struct client_reply r = push(&a, PUSH, "", "a 1\n", 4);
+
+	assert_error(&r, 404, "UnknownService");
+}
+END
+
+	static struct client_reply
+	push_basic(struct test_api *a, const char *path,
+                   const char *user_password, const char *org)
+{
+	char text[512] = "Basic ";
+
+	EVP_EncodeBlock((unsigned char *)text + 6,
+	                (const unsigned char *)user_password,
+	                (int)strlen(user_password));
+	return ask(a, (struct ask){
+			      .authorization = text,
+			      .method = "POST",
+			      .path = path,
+			      .body = "a 1\n",
+			      .type = "text/plain",
+			      .org = org,
+		      });
+}
+
+TEST(a_key_may_come_as_basic_password_on_ingest_alone)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, no = {0}, other = {0},
+					  weak = {0};
+	char pair[256];
+
+	snprintf(pair, sizeof(pair), "anyone:%s", a.keys[KEY_OPERATOR]);
+	r = push_basic(&a, PUSH, pair, NULL);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	no = push_basic(&a, PUSH, "anyone:secret", NULL);
+	assert_error(&no, 401, "Unauthorized");
+	other = push_basic(&a, API_PROFILES "/start", pair, NULL);
+	assert_error(&other, 401, "Unauthorized");
+	snprintf(pair, sizeof(pair), "anyone:%s", a.keys[KEY_VIEWER]);
+	weak = push_basic(&a, PUSH, pair, NULL);
+	assert_error(&weak, 403, "Forbidden");
+}
+END
+
+TEST(the_tenant_may_come_as_scope_org_id)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, no = {0};
+	char pair[256];
+
+	snprintf(pair, sizeof(pair), "u:%s", a.keys[KEY_ADMIN]);
+	r = push_basic(&a, PUSH, pair, "t2");
+	ck_assert_int_eq(r.status, 200);
+	no = push_basic(&a, PUSH, pair, "other");
+	assert_error(&no, 403, "TenantForbidden");
+}
+END
+
+	SUITE_TIMEOUT("ingest", 60,
+                      a_push_of_folded_stacks_is_a_window_of_its_application,
+                      a_push_of_several_value_types_is_a_window_of_each,
+                      lock_waits_are_told_from_others_by_their_display_names,
+                      what_is_not_taken_is_refused,
+                      services_are_made_only_where_configured,
+                      a_key_may_come_as_basic_password_on_ingest_alone,
+                      the_tenant_may_come_as_scope_org_id)

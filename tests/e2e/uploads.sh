@@ -1,0 +1,36 @@
+#!/bin/bash
+# Profiles that others took, through nginx: uploads in each format, pushes,
+# and bodies that are too big or come from nobody.
+. "$(dirname "$0")/../lib/e2e.sh"
+e2e_start
+SESSIONS=/api/v1/profiling/sessions
+data=tests/data/fuzz/import
+api POST /api/v1/services -H 'Content-Type: application/json' \
+  -d '{"name":"shop"}' >/dev/null
+
+for file in folded folded.gz perf speedscope.sampled foreign.pb; do
+  check "upload_of_$file" equal \
+    "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/$file)" 201
+done
+id=$(api POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/perf | jq -r .id)
+for format in html svg json folded speedscope dot pprof; do
+  check "an_upload_as_$format" equal "$(status_of GET "$P/$id/flamegraph?format=$format")" 200
+done
+check pushes_are_taken equal "$(status_of POST "/ingest?name=cart%7Bzone%3Da%7D&from=1&until=2" \
+  -H 'Content-Type: text/plain' --data-binary @$data/folded)" 200
+check a_push_makes_its_service equal "$(status_of GET /api/v1/services/cart)" 200
+
+# 20 MB of distinct stacks, above what nginx holds in memory.
+awk 'BEGIN { for (i = 0; i < 400000; i++) printf "main;handle_%d;store;write_%d 1\n", i % 700, i }' >"$STATE/big"
+check a_big_upload_is_taken equal \
+  "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @"$STATE/big")" 201
+nobody() { curl -sS -o "$STATE/reply" -w '%{http_code}' "$@" "http://127.0.0.1:$PORT$SESSIONS?service=shop&type=cpu"; }
+check a_big_upload_of_nobody_is_401 equal "$(nobody -X POST --data-binary @"$STATE/big")" 401
+check nobody_is_told_so equal "$(jq -r .error_code "$STATE/reply")" Unauthorized
+head -c 40000000 /dev/zero >"$STATE/zeros"
+check above_max_bytes_is_413 equal \
+  "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @"$STATE/zeros")" 413
+head -c 70000000 /dev/zero >"$STATE/zeros"
+check above_nginx_limit_is_413 equal \
+  "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @"$STATE/zeros")" 413
+check the_pool_still_answers equal "$(status_of GET /readyz)" 200

@@ -1,6 +1,7 @@
 /* POST start: checks that the capture can be taken, then queues it. */
 #include "profile_json.h"
 #include "start.h"
+#include "store/source.h"
 
 #include <errno.h>
 #include <string.h>
@@ -29,6 +30,18 @@ check_running(struct call *c, const char *name, int64_t ordinal)
 		return 0;
 	detail_text(c, "service", name);
 	return fail_retry(c, 5, ServiceNotRunning, name);
+}
+
+/* An endpoint is one process, whether the worker sees it or not. */
+static int
+check_target(struct call *c, const struct service *service,
+             const struct session_ask *ask)
+{
+	if (source_of(service, ask->type) == SOURCE_OUTSIDE)
+		return check_running(c, ask->service, ask->ordinal);
+	return ask->ordinal <= 0
+	               ? 0
+	               : start_no_ordinal(c, ask->service, ask->ordinal);
 }
 
 static int
@@ -87,8 +100,8 @@ profile_start(struct call *c)
 	ask.labels = given ? buf_str(&labels) : "{}";
 	if (find_service(c, ask.service, &service) ||
 	    start_find_host(c, &service, &host) ||
-	    start_check_type(c, ask.type, service.kind) ||
-	    check_running(c, ask.service, ask.ordinal))
+	    start_check_type(c, ask.type, &service) ||
+	    check_target(c, &service, &ask))
 		return -1;
 	return enqueue_and_answer(c, &ask, host);
 }

@@ -1,5 +1,6 @@
 #include "service_fields.h"
 
+#include "base/url.h"
 #include "match.h"
 
 #include <errno.h>
@@ -25,12 +26,6 @@ dup_text(const char *s, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-static bool
-url_ok(const char *s)
-{
-	return !*s || !strncmp(s, "http://", 7) || !strncmp(s, "https://", 8);
-}
-
 static int
 check_match(struct call *c, const json_t *given, struct match_rule *out)
 {
@@ -51,6 +46,32 @@ check_match(struct call *c, const json_t *given, struct match_rule *out)
 	detail_text(c, "tenant", c->caller.tenant);
 	detail_text(c, "match", out->kind);
 	return fail(c, ScopeForbidden, out->kind);
+}
+
+/* An endpoint that the worker will go to. "self" is its own host, which the
+ * service names, or which is the only one: then maybe this. */
+static int
+check_endpoint(struct call *c, const struct service_rows *rows)
+{
+	const char *text = param_text(c, rows->pprof_url);
+	const char *own = param_text(c, rows->host);
+	char here[CONF_HOST_MAX] = "";
+	struct url u;
+
+	if (!*text && strcmp(param_text(c, rows->source), "endpoint") != 0)
+		return 0;
+	if (url_parse(text, &u) || strchr(u.path, '?'))
+		return fail_param(c, "pprofUrl",
+		                  "an http or https address, without a user "
+		                  "or a query",
+		                  text);
+	if (!*own && !conf_host(c->env->conf, here))
+		own = here;
+	if (url_allowed(c->env->conf->fetch_allow, &u, own))
+		return 0;
+	detail_text(c, "parameter", "pprofUrl");
+	detail_text(c, "host", u.host);
+	return fail(c, EndpointForbidden, u.host);
 }
 
 static int
@@ -78,15 +99,12 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
              struct service *out)
 {
 	CLEANUP_SERVICE struct service s = {0};
-	const char *url = param_text(c, rows->pprof_url);
 	struct match_rule match;
 	int rc;
 
-	if (check_match(c, param_json(c, rows->match), &match))
+	if (check_match(c, param_json(c, rows->match), &match) ||
+	    check_endpoint(c, rows))
 		return -1;
-	if (!url_ok(url))
-		return fail_param(c, "pprofUrl", "an http or https address",
-		                  url);
 	rc = fill(c, name, rows, &match, &s);
 	if (rc)
 		return fail_store(c, rc);

@@ -2,37 +2,26 @@
 
 #include "audits.h"
 #include "store/job.h"
+#include "store/source.h"
 #include "store/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What a type needs that no engine offers, for services of some kind or of
- * all (""); the engines of this release take the others. */
-static const struct {
-	const char *type, *kind, *needs;
-} unsupported[] = {
-	{"memory", "", "a reader of allocations"},
-	{"alloc", "", "a reader of allocations"},
-	{"block", "", "a tracer of blocking"},
-	{"mutex", "", "a tracer of locks"},
-	{"goroutine", "go", "a reader of the Go runtime"},
-};
-
 int
-start_check_type(struct call *c, const char *type, const char *kind)
+start_check_type(struct call *c, const char *type,
+                 const struct service *service)
 {
-	for (size_t i = 0; i < ARRAY_LEN(unsupported); i++) {
-		if (strcmp(unsupported[i].type, type) ||
-		    (*unsupported[i].kind && strcmp(unsupported[i].kind, kind)))
-			continue;
-		detail_text(c, "profileType", type);
-		detail_text(c, "missing", unsupported[i].needs);
-		return fail(c, ProfileTypeUnsupported, type,
-		            unsupported[i].needs);
-	}
-	return 0;
+	const char *missing;
+
+	if (source_of(service, type))
+		return 0;
+	missing = source_missing(service, type);
+	detail_text(c, "service", service->name);
+	detail_text(c, "profileType", type);
+	detail_text(c, "missing", missing);
+	return fail(c, ProfileTypeUnsupported, type, service->name, missing);
 }
 
 int

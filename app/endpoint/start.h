@@ -7,9 +7,9 @@
 
 /* Each checks one thing: 0, or -1 with the reply. */
 
-/* That no engine misses for this type and kind of service. */
-MUST_CHECK int
-start_check_type(struct call *c, const char *type, const char *kind);
+/* That some engine takes this type of profile of the service. */
+MUST_CHECK int start_check_type(struct call *c, const char *type,
+                                const struct service *service);
 /* The host whose worker does it; *out is the caller's, free() it. */
 MUST_CHECK int
 start_find_host(struct call *c, const struct service *service, char **out);

@@ -1,0 +1,61 @@
+#include "store/source.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const struct {
+	const char *type, *kind;
+	enum source source;
+} rows[] = {
+#define SOURCE(type, kind, source) {#type, #kind, SOURCE_##source},
+#include "sources.def"
+#undef SOURCE
+};
+
+static bool
+is_go(const struct service *s)
+{
+	return !strcmp(s->kind, "go") ||
+	       (!strcmp(s->kind, "auto") && *s->pprof_url);
+}
+
+static bool
+fits(const struct service *s, size_t row)
+{
+	bool endpoint = rows[row].source == SOURCE_ENDPOINT;
+
+	if (strcmp(s->source, "auto") != 0 &&
+	    strcmp(s->source, endpoint ? "endpoint" : "outside") != 0)
+		return false;
+	if (endpoint && !*s->pprof_url)
+		return false;
+	/* Without a match there is nobody to look at, if somebody to ask. */
+	if (!endpoint && !*s->match_kind && *s->pprof_url &&
+	    !strcmp(s->source, "auto"))
+		return false;
+	return !strcmp(rows[row].kind, "any") ||
+	       !strcmp(rows[row].kind, is_go(s) ? "go" : "native");
+}
+
+enum source
+source_of(const struct service *s, const char *type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!strcmp(rows[i].type, type) && fits(s, i))
+			return rows[i].source;
+	return SOURCE_NONE;
+}
+
+const char *
+source_missing(const struct service *s, const char *type)
+{
+	struct service with = *s;
+
+	with.pprof_url = (char *)"http://localhost/";
+	if (!*s->pprof_url && source_of(&with, type))
+		return "a pprofUrl";
+	with = *s;
+	with.source = (char *)"auto";
+	return source_of(&with, type) ? "another source"
+	                              : "an engine that this release lacks";
+}

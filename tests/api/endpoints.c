@@ -1,0 +1,123 @@
+/* Services with a pprofUrl: what is taken as one, and what it makes able. */
+#include "lib/api.h"
+#include "store/service.h"
+
+#define SERVICES "/api/v1/services"
+#define START    "/api/v1/observability/profiling/start"
+#define PAGES    "http://localhost:6060"
+
+/* A service that is only an endpoint: no process of it is seen. */
+static void
+add_endpoint(struct test_api *a)
+{
+	struct service s = {
+		.tenant = TEST_TENANT,
+		.name = "pages",
+		.kind = "go",
+		.host = "",
+		.match_kind = "",
+		.match_value = "",
+		.pprof_url = PAGES,
+		.source = "auto",
+		.allow = "{}",
+		.labels = "{}",
+		.description = "",
+	};
+
+	ck_assert_int_eq(service_add(&a->store.s, &s), 0);
+}
+
+static struct client_reply
+start(struct test_api *a, const char *type, const char *more)
+{
+	char body[256];
+
+	snprintf(body, sizeof(body),
+	         "{\"service\":\"pages\",\"profileType\":\"%s\"%s}", type,
+	         more);
+	return ask(a, (struct ask){.key = KEY_OPERATOR,
+	                           .method = "POST",
+	                           .path = START,
+	                           .body = body});
+}
+
+TEST(an_endpoint_gives_every_type_of_a_service_that_nobody_sees)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	static const char *const types[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) #name,
+#include "types.def"
+#undef PROFILE_TYPE
+	};
+
+	add_endpoint(&a);
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		CLEANUP_REPLY struct client_reply r = start(&a, types[i], "");
+
+		ck_assert_msg(r.status == 202, "%s: %s", types[i],
+		              buf_str(&r.body));
+	}
+}
+END
+
+TEST(an_endpoint_is_one_process)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply first = {0}, second = {0};
+
+	add_endpoint(&a);
+	second = start(&a, "memory", ",\"ordinal\":1");
+	assert_error(&second, 404, "UnknownOrdinal");
+	first = start(&a, "memory", ",\"ordinal\":0");
+	ck_assert_int_eq(first.status, 202);
+}
+END
+
+	static const struct {
+	const char *fields;
+	int status;
+	const char *code;
+} services[] = {
+	{"\"pprofUrl\":\"" PAGES "\"", 200, ""},
+	{"\"pprofUrl\":\"" PAGES "/debug/pprof/\"", 200, ""},
+	{"\"pprofUrl\":\"https://127.0.0.1\",\"source\":\"endpoint\"", 200, ""},
+	{"\"pprofUrl\":\"http://there:1\",\"host\":\"there\"", 200, ""},
+	{"\"pprofUrl\":\"\",\"source\":\"auto\"", 200, ""},
+	{"\"pprofUrl\":\"\",\"source\":\"endpoint\"", 400, "InvalidParameter"},
+	{"\"pprofUrl\":\"localhost:6060\"", 400, "InvalidParameter"},
+	{"\"pprofUrl\":\"ftp://localhost/\"", 400, "InvalidParameter"},
+	{"\"pprofUrl\":\"http://u:p@localhost/\"", 400, "InvalidParameter"},
+	{"\"pprofUrl\":\"" PAGES "/x?y=1\"", 400, "InvalidParameter"},
+	{"\"pprofUrl\":\"" PAGES "/x y\"", 400, "InvalidParameter"},
+	{"\"pprofUrl\":\"http://169.254.169.254/\"", 403, "EndpointForbidden"},
+	{"\"pprofUrl\":\"http://elsewhere/\"", 403, "EndpointForbidden"},
+	{"\"pprofUrl\":\"http://there:1\",\"host\":\"here\"", 403,
+         "EndpointForbidden"},
+};
+
+TEST(a_pprof_url_is_one_that_configuration_lets_through)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(services); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char body[256];
+
+		snprintf(body, sizeof(body), "{%s}", services[i].fields);
+		r = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                         .method = "PUT",
+		                         .path = SERVICES "/" TEST_SERVICE,
+		                         .body = body});
+		ck_assert_msg(r.status == services[i].status, "%s: %s", body,
+		              buf_str(&r.body));
+		if (r.status != 200)
+			assert_error(&r, r.status, services[i].code);
+	}
+}
+END
+
+	SUITE_TIMEOUT(
+		"endpoints", 60,
+		an_endpoint_gives_every_type_of_a_service_that_nobody_sees,
+		an_endpoint_is_one_process,
+		a_pprof_url_is_one_that_configuration_lets_through)

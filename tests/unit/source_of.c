@@ -1,0 +1,52 @@
+#include "lib/test.h"
+#include "store/source.h"
+
+#include <string.h>
+
+#define URL "http://localhost:6060"
+
+static const struct {
+	const char *kind, *match, *url, *wanted, *type;
+	enum source source;
+	const char *missing;
+} rows[] = {
+	{"auto", "exe", "", "auto", "cpu", SOURCE_OUTSIDE, ""},
+	{"auto", "", "", "auto", "cpu", SOURCE_OUTSIDE, ""},
+	{"go", "exe", URL, "auto", "cpu", SOURCE_OUTSIDE, ""},
+	{"go", "", URL, "auto", "cpu", SOURCE_ENDPOINT, ""},
+	{"go", "exe", URL, "endpoint", "cpu", SOURCE_ENDPOINT, ""},
+	{"go", "exe", URL, "outside", "cpu", SOURCE_OUTSIDE, ""},
+	{"go", "exe", "", "endpoint", "cpu", SOURCE_NONE, "a pprofUrl"},
+	{"auto", "exe", URL, "auto", "memory", SOURCE_ENDPOINT, ""},
+	{"auto", "exe", "", "auto", "memory", SOURCE_NONE, "a pprofUrl"},
+	{"go", "exe", URL, "auto", "alloc", SOURCE_ENDPOINT, ""},
+	{"go", "exe", URL, "auto", "block", SOURCE_ENDPOINT, ""},
+	{"go", "exe", URL, "auto", "mutex", SOURCE_ENDPOINT, ""},
+	{"go", "exe", URL, "auto", "goroutine", SOURCE_ENDPOINT, ""},
+	{"auto", "exe", URL, "auto", "goroutine", SOURCE_ENDPOINT, ""},
+	{"auto", "exe", "", "auto", "goroutine", SOURCE_OUTSIDE, ""},
+	{"native", "exe", "", "auto", "goroutine", SOURCE_OUTSIDE, ""},
+	{"go", "exe", URL, "auto", "nonsense", SOURCE_NONE,
+         "an engine that this release lacks"},
+};
+
+TEST(the_first_row_that_fits_is_taken)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct service s = {
+			.kind = (char *)rows[i].kind,
+			.match_kind = (char *)rows[i].match,
+			.pprof_url = (char *)rows[i].url,
+			.source = (char *)rows[i].wanted,
+		};
+
+		ck_assert_msg(source_of(&s, rows[i].type) == rows[i].source,
+		              "row %zu", i);
+		if (!rows[i].source)
+			ck_assert_str_eq(source_missing(&s, rows[i].type),
+			                 rows[i].missing);
+	}
+}
+END
+
+	SUITE("source_of", the_first_row_that_fits_is_taken)

@@ -1,6 +1,7 @@
 #include "import_build.h"
 
 #include "gzip.h"
+#include "profile/godump.h"
 #include "profile/pprof.h"
 
 #include <errno.h>
@@ -82,6 +83,33 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 		r = check_values(made, why);
 	if (!r)
 		r = check_frames(made, why);
+	if (!r)
+		*out = TAKE(made);
+	return r;
+}
+
+/* --- goroutine dumps ------------------------------------------------------ */
+
+bool
+input_godump_looks(const char *p, size_t n)
+{
+	return godump_looks_like(p, n);
+}
+
+int
+input_godump_read(const char *p, size_t n, const struct import_ask *ask,
+                  struct profile **out, struct buf *why)
+{
+	CLEANUP_PROFILE struct profile *made = NULL;
+	struct godump_seen seen;
+	int r = godump_parse(p, n, &made, &seen, why);
+
+	if (!r)
+		r = check_frames(made, why);
+	if (!r && made->nsamples > ask->limits.samples) {
+		buf_puts(why, "it has too many stacks");
+		r = -E2BIG;
+	}
 	if (!r)
 		*out = TAKE(made);
 	return r;

@@ -133,6 +133,15 @@ TEST(speedscope_is_read_wherever_its_parts_stand)
 }
 END
 
+TEST(goroutine_dumps_are_read_as_that_type_alone)
+{
+	expect("godump", "goroutine", 0, 0,
+	       "godump 2 count\nmain.main 1\nmain.serve;main.wait 1\n");
+	expect("godump", "cpu", 0, -EBADMSG,
+	       "it has no values of a cpu profile");
+}
+END
+
 TEST(what_is_wrong_is_refused_with_a_reason)
 {
 	static const struct {
@@ -294,6 +303,7 @@ END
               perf_script_is_read_with_its_periods_and_modules,
               perf_script_keeps_the_threads_names,
               speedscope_is_read_wherever_its_parts_stand,
+              goroutine_dumps_are_read_as_that_type_alone,
               what_is_wrong_is_refused_with_a_reason,
               what_is_too_big_is_refused_before_memory_is_spent,
               names_and_stacks_are_counted,

@@ -5,7 +5,6 @@
 #include "capture_private.h"
 
 #include <errno.h>
-#include <string.h>
 
 void
 recorder_blame(const struct recorder *c, uint32_t slot)

@@ -57,8 +57,6 @@ void recorder_blame(const struct recorder *c, uint32_t slot);
 int64_t recorder_cpu_spent(struct recorder *c);
 /* Told of the processes that a rate follows. */
 proc_seen rate_proc_seen;
-void capture_free(struct capture *c);
-DEFINE_CLEANUP(struct capture *, capture_free)
 /* The slot of the first watcher, taken off the set. */
 static inline uint32_t
 next_slot(uint64_t *watchers)

@@ -78,14 +78,18 @@ append(struct modules *m, const struct map_seen *seen, int32_t pid,
        uint32_t *out)
 {
 	struct module *row;
+	uint32_t at = 0;
 
-	if (m->n == MODULES_MAX)
+	while (at < m->n && m->rows[at])
+		at++;
+	if (at == MODULES_MAX)
 		return -E2BIG;
 	row = module_new(seen, pid);
 	if (!row)
 		return -ENOMEM;
-	m->rows[m->n] = row;
-	*out = m->n++;
+	m->rows[at] = row;
+	m->n += at == m->n;
+	*out = at;
 	return 0;
 }
 
@@ -116,6 +120,17 @@ modules_new(const struct host *host, struct modules **out)
 	}
 	*out = TAKE(m);
 	return 0;
+}
+
+void
+modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX])
+{
+	for (uint32_t i = MODULE_FIRST; i < m->n; i++) {
+		if (in_use[i])
+			continue;
+		module_free(m->rows[i]);
+		m->rows[i] = NULL;
+	}
 }
 
 /* --- finding ---------------------------------------------------------------
@@ -153,7 +168,7 @@ find(const struct modules *m, const struct map_seen *seen, int32_t pid,
      uint32_t *out)
 {
 	for (uint32_t i = MODULE_FIRST; i < m->n; i++) {
-		if (is_mapping_of(m->rows[i], seen, pid)) {
+		if (m->rows[i] && is_mapping_of(m->rows[i], seen, pid)) {
 			*out = i;
 			return true;
 		}

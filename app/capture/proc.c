@@ -111,6 +111,29 @@ procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max)
 }
 
 void
+procs_modules(const struct procs *p, bool in_use[static MODULES_MAX])
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (const struct process *q = p->buckets[i]; q; q = q->next)
+			for (uint32_t m = 0; m < q->maps.n; m++)
+				in_use[q->maps.rows[m].module] = true;
+}
+
+void
+procs_forget_gone(struct procs *p, uint64_t before_ns)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		struct process *next;
+
+		for (struct process *q = p->buckets[i]; q; q = next) {
+			next = q->next;
+			if (q->gone_ns && q->gone_ns < before_ns)
+				forget(p, q->pid);
+		}
+	}
+}
+
+void
 procs_leave(struct procs *p, uint64_t watcher)
 {
 	for (uint32_t i = 0; i < BUCKETS; i++) {
@@ -149,6 +172,8 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 
 	if (rc)
 		return rc;
+	if (proc->watchers & watcher)
+		return 0;
 	if (!proc->watchers) {
 		proc->parent = proc->origin = pid;
 		rc = process_read_maps(proc, p->modules, &threads);
@@ -233,6 +258,8 @@ apply_exit(struct procs *p, const struct record *r)
 	}
 	tell(p, proc->watchers, r->pid == r->tid ? PROC_EXIT : PROC_THREAD_EXIT,
 	     r);
+	if (r->pid == r->tid)
+		proc->gone_ns = r->time_ns;
 	/* How many threads an origin had at first is not known: it stays. */
 	if (proc->origin != proc->pid && !--proc->threads)
 		forget(p, r->pid);

@@ -10,6 +10,9 @@
  *	recorder_new, recorder_start …
  *	poll on recorder_poll, then recorder_drain, until capture_ended
  *	fork: capture_profile; recorder_remove
+ *
+ * One of CAPTURE_ENDLESS duration is cut into windows instead: capture_cut
+ * hands out what was sampled so far, and it goes on without missing anything.
  */
 #pragma once
 
@@ -23,6 +26,7 @@
 #define CAPTURES_MAX          64
 #define CAPTURES_MAX_SAMPLERS 8 /* different rates at once */
 #define CAPTURES_DRAIN_MS     100
+#define CAPTURE_ENDLESS       (UINT64_MAX / 4) /* ns */
 
 struct recorder;
 struct capture;
@@ -30,7 +34,7 @@ struct capture;
 struct recorder_conf {
 	uint32_t ncpus;
 	uint32_t stack_bytes;
-	size_t ring_bytes;  /* total of all rates */
+	size_t ring_bytes; /* total of all rates */
 	/* Of one capture's tree. A stack beyond it is counted in a leaf of its
 	 * own and told as quality.dropped: weight is never lost. */
 	uint32_t max_nodes;
@@ -66,6 +70,26 @@ MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);
 /* Ends it at the next drain. */
 void capture_stop(struct capture *c);
+/*
+ * Follows one more process from now on; one it follows already stays.
+ *   Errors   as recorder_start
+ */
+MUST_CHECK int
+capture_watch(struct recorder *c, struct capture *one, int32_t pid);
+/*
+ * What was sampled since the start, or since the last cut: a capture that
+ * has ended, for capture_profile(). The one that was cut goes on, empty.
+ *
+ *   Owns     *out is the caller's; capture_free() it
+ *   Errors   -ENOMEM; nothing is cut
+ */
+MUST_CHECK int
+capture_cut(struct recorder *c, struct capture *one, struct capture **out);
+void capture_free(struct capture *c);
+DEFINE_CLEANUP(struct capture *, capture_free)
+/* Forgets processes that ended, and programs that no process runs and no
+ * capture has samples of: for whoever cuts on and on. */
+void recorder_tidy(struct recorder *c);
 void recorder_remove(struct recorder *c, struct capture *gone);
 
 size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);

@@ -46,7 +46,7 @@ struct module {
 
 struct modules {
 	const struct host *host;
-	struct module *rows[MODULES_MAX];
+	struct module *rows[MODULES_MAX]; /* NULL: swept */
 	uint32_t n;
 	struct python_codes *python; /* functions that were seen */
 };
@@ -65,3 +65,5 @@ void modules_free(struct modules *m);
 MUST_CHECK int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
                 const struct map_seen *seen, struct map *out);
+/* Forgets those that are not in use; their rows serve others. */
+void modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX]);

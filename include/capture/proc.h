@@ -43,6 +43,7 @@ struct process {
 	uint32_t pid, parent, origin; /* origin: whom it descends from */
 	uint64_t watchers;
 	uint32_t threads; /* when not an origin, exactly */
+	uint64_t gone_ns; /* its first thread ended; 0: it lives */
 	struct maps maps;
 	const struct modules *modules;
 	struct unwinder *unwinder;     /* made for the first sample */
@@ -72,13 +73,19 @@ struct procs *procs_new(struct modules *modules, struct sampler *sampler,
 void procs_free(struct procs *p);
 
 /*
- * Follows a process that runs, from now on.
+ * Follows a process that runs, from now on; one that the watcher follows
+ * already stays as it is.
  *   Errors   -ESRCH it is gone, -EACCES, -EPERM not ours to see, -ENOMEM
  */
 MUST_CHECK int procs_watch(struct procs *p, uint32_t pid, uint64_t watcher);
 /* The processes of a watcher, up to max of them; how many. */
 size_t
 procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max);
+/* Marks the modules that their mappings are of. */
+void procs_modules(const struct procs *p, bool in_use[static MODULES_MAX]);
+/* Forgets those whose first thread ended before that time: it was the last
+ * one, or nearly so. */
+void procs_forget_gone(struct procs *p, uint64_t before_ns);
 /* Ends it for all processes of a watcher. */
 void procs_leave(struct procs *p, uint64_t watcher);
 /* Takes in a record that is no sample. */

@@ -1,0 +1,246 @@
+/*
+ * Captures that are cut into windows, on this kernel.
+ */
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "capture/modules.h"
+#include "lib/test.h"
+
+#include "../../app/worker/opener.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static int
+ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
+         int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	struct answer out;
+
+	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
+	*reply = out.reply;
+	memcpy(fds, out.fds, sizeof(out.fds));
+	*nfds = out.nfds;
+	return 0;
+}
+
+static char no_folder[] = "";
+static struct conf conf = {.worker_debug_dir = no_folder};
+static const struct host here = {ask_here, &conf};
+
+struct fixture {
+	uint32_t blamed;
+	struct recorder *recorder;
+	struct capture *capture;
+	struct symbols_cache *symbols;
+};
+#define CLEANUP_FIXTURE CLEANUP(fixture_done)
+
+static void
+fixture_done(struct fixture *f)
+{
+	recorder_free(f->recorder);
+	symbols_cache_free(f->symbols);
+}
+
+/* False where this user may not sample. */
+static bool
+start(struct fixture *f)
+{
+	const struct recorder_conf rc = {
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 8192,
+		.ring_bytes = (size_t)8 << 20,
+		.max_nodes = 1 << 16,
+		.blame = &f->blamed,
+	};
+	const int32_t pid = getpid();
+	const struct capture_ask ask = {
+		.rate = 999,
+		.duration_ns = CAPTURE_ENDLESS,
+		.pids = &pid,
+		.npids = 1,
+	};
+	int err;
+
+	f->symbols = symbols_cache_new((size_t)16 << 20);
+	ck_assert_ptr_nonnull(f->symbols);
+	ck_assert_int_eq(recorder_new(&here, &rc, &f->recorder), 0);
+	err = recorder_start(f->recorder, &ask, &f->capture);
+	ck_assert(!err || err == -EPERM || err == -EACCES);
+	return !err;
+}
+
+static void
+burn(int64_t ns)
+{
+	for (int64_t end = clock_cpu_ns() + ns; clock_cpu_ns() < end;)
+		;
+}
+
+/* Works for 100 ms of CPU time, and waits until all of it is in. */
+static void
+work(struct fixture *f)
+{
+	burn(100 * NS_PER_MS);
+	for (int64_t end = clock_mono_ns() + NS_PER_S / 4;
+	     clock_mono_ns() < end;)
+		recorder_drain(f->recorder);
+}
+
+static struct quality
+window(struct fixture *f, struct profile **out)
+{
+	struct capture *cut;
+	struct quality q;
+
+	ck_assert_int_eq(capture_cut(f->recorder, f->capture, &cut), 0);
+	ck_assert(capture_ended(cut));
+	ck_assert_int_eq(capture_profile(cut, &here, f->symbols, out, &q, NULL),
+	                 0);
+	capture_free(cut);
+	return q;
+}
+
+TEST(windows_follow_each_other_without_a_gap)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	int64_t end_ns = 0;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	for (int i = 0; i < 3; i++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+		struct quality q;
+
+		work(&f);
+		q = window(&f, &p);
+		ck_assert_int_gt(q.kept, 20);
+		ck_assert_int_gt(q.cpu_ns, 20 * NS_PER_MS);
+		ck_assert_int_gt(q.duration_ms, 100);
+		ck_assert_int_eq(q.processes, 1);
+		if (i) /* epoch times are cut to milliseconds */
+			ck_assert_int_le(llabs(p->time_ns - end_ns),
+			                 3 * NS_PER_MS);
+		end_ns = p->time_ns + p->duration_ns;
+	}
+}
+END
+
+TEST(a_window_without_work_has_time_but_no_samples)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL, *empty = NULL;
+	struct quality q;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	work(&f);
+	q = window(&f, &p);
+	q = window(&f, &empty);
+	ck_assert_int_eq(q.kept, 0);
+	ck_assert_uint_eq(empty->nsamples, 0);
+}
+END
+
+	/* A program that ends at once when it has answered. */
+	static pid_t
+	child(int *to, int *from)
+{
+	int down[2], up[2];
+	pid_t pid;
+	char c = 0;
+
+	ck_assert_int_eq(pipe(down) | pipe(up), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		close(down[1]);
+		if (write(up[1], "r", 1) != 1 || read(down[0], &c, 1) < 0)
+			_exit(1);
+		burn(50 * NS_PER_MS);
+		_exit(write(up[1], "d", 1) != 1);
+	}
+	close(down[0]);
+	close(up[1]);
+	ck_assert_int_eq(read(up[0], &c, 1), 1);
+	*to = down[1];
+	*from = up[0];
+	return pid;
+}
+
+TEST(a_process_is_taken_in_while_it_runs)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+	int to, from;
+	pid_t pid = child(&to, &from);
+	char c;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	ck_assert_int_eq(capture_watch(f.recorder, f.capture, pid), 0);
+	ck_assert_int_eq(capture_watch(f.recorder, f.capture, pid), 0);
+	close(to);
+	ck_assert_int_eq(read(from, &c, 1), 1);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close(from);
+	work(&f);
+	q = window(&f, &p);
+	ck_assert_int_eq(q.processes, 2);
+	ck_assert_int_eq(q.exits, 1);
+}
+END
+
+TEST(modules_in_use_stay_and_others_go)
+{
+	struct modules *m;
+	bool in_use[MODULES_MAX] = {false};
+	int32_t pid = getpid();
+	struct map_seen a = {.start = 0x1000, .end = 0x2000, .path = "[a]"},
+			b = {.start = 0x3000, .end = 0x4000, .path = "[b]"};
+	struct map one, two, again;
+
+	ck_assert_int_eq(modules_new(&here, &m), 0);
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &a, &one), 0);
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &b, &two), 0);
+	in_use[two.module] = true;
+	modules_sweep(m, in_use);
+	ck_assert_ptr_null(m->rows[one.module]);
+	ck_assert_str_eq(m->rows[two.module]->path, "[b]");
+	ck_assert_str_eq(m->rows[MODULE_KERNEL]->path, "[kernel]");
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &b, &again), 0);
+	ck_assert_uint_eq(again.module, two.module);
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &a, &again), 0);
+	ck_assert_uint_eq(again.module, one.module);
+	modules_free(m);
+}
+END
+
+TEST(tidying_takes_nothing_that_samples_need)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	work(&f);
+	recorder_tidy(f.recorder);
+	q = window(&f, &p);
+	ck_assert_int_gt(q.symbolized, q.frames / 2);
+	recorder_tidy(f.recorder);
+	work(&f);
+	profile_free(TAKE(p));
+	q = window(&f, &p);
+	ck_assert_int_gt(q.symbolized, q.frames / 2);
+}
+END
+
+	SUITE("cut", windows_follow_each_other_without_a_gap,
+              a_window_without_work_has_time_but_no_samples,
+              a_process_is_taken_in_while_it_runs,
+              modules_in_use_stay_and_others_go,
+              tidying_takes_nothing_that_samples_need)

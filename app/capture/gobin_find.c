@@ -114,15 +114,19 @@ by_looks(const struct elf_image *elf, struct gobin_pclntab *t)
 	return 0;
 }
 
-/* What has sections but none for it is no Go program: libraries by the dozen
- * are not read through. */
+/*
+ * Up to Go 1.25 a C linker puts it among other read-only data where a program
+ * is position-independent. What has sections but none of Go's is no Go
+ * program: libraries by the dozen are not read through.
+ */
 int
 gobin_find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out)
 {
 	struct gobin_pclntab t;
 	int rc = by_section(elf, &t);
 
-	if (rc == -ENOENT && !elf->nsections)
+	if (rc == -ENOENT &&
+	    (!elf->nsections || elf_section(elf, ".go.buildinfo")))
 		rc = by_looks(elf, &t);
 	if (!rc)
 		*out = t;

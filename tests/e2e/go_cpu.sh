@@ -1,0 +1,81 @@
+#!/bin/bash
+# CPU captures of Go programs from outside: known shares, whole stacks and
+# names, whatever was stripped; Go's own reader finds the same in our files.
+set -u
+cd "$(dirname "$0")/../.."
+: "${B:=build}"
+tmp=$(mktemp -d /var/tmp/stoker-go-XXXXXX)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+reader=1.24 # of pprof files
+
+check() {
+  local name=$1 out
+  shift
+  if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/ | }"; fi
+}
+
+# Percent of the samples whose stack holds a function that matches.
+share() { # profile, expression on "root;...;leaf"
+  "$B/tests/folded" "$1" | awk -v want="$2" '{ n = $NF; all += n
+    sub(/ [0-9]+$/, ""); if ($0 ~ want) some += n }
+    END { printf "%.1f\n", all ? 100 * some / all : 0 }'
+}
+near() { # profile, expression, percent, how near
+  local got
+  got=$(share "$1" "$2")
+  awk -v g="$got" -v w="$3" -v by="$4" 'BEGIN { exit !(g >= w - by && g <= w + by) }' ||
+    { echo "$2 has $got %, expected $3"; return 1; }
+}
+known_shares() {
+  near "$1" ';main\.heavy(;|$)' 60 8 && near "$1" ';main\.middle(;|$)' 30 8 &&
+    near "$1" ';main\.\(\*worker\[[^]]*\]\)\.light(;|$)' 10 5
+}
+whole_stacks() { near "$1" '^runtime\.goexit;main\.main\.[a-z0-9]+;main\.work;main\.deeper;' 99 1; }
+inlined() { near "$1" ';main\.middle;main\.steps(;|$)' 30 8; }
+
+go_pprof() { "$root/bin/go" tool pprof "$@" 2>/dev/null; }
+same_top() { # profile, what the capture printed
+  local ours theirs
+  ours=$(awk '/self%/ { getline; print $4 }' "$2")
+  theirs=$(go_pprof -top -nodecount=1 "$1" | awk '/flat%/ { getline; print $6 }')
+  echo "ours '$ours', theirs '$theirs'"
+  [ -n "$ours" ] && [ "$ours" = "$theirs" ]
+}
+with_lines() {
+  go_pprof -raw "$1" | grep -E 'main\.middle .*/?gowork/main\.go:[0-9]+' >/dev/null
+}
+with_package() { grep -E '(main\.heavy) \(main\)$' "$1" >/dev/null; }
+
+one() { # version, kind
+  local v=$1 kind=$2 cgo=0 flag= name=go${1}_$2 program=$B/go/bin/gowork-$1-$2 pid
+  case $kind in *cgo*) cgo=1 ;; esac
+  case $kind in stripped) flag='-ldflags=-s -w' ;; pie) flag=-buildmode=pie ;; esac
+  CGO_ENABLED=$cgo tests/lib/go build "$v" "$program" tests/targets/gowork ${flag:+"$flag"} 2>"$tmp/why"
+  case $? in
+  0) ;;
+  69) echo "skip go_cpu: $name: $(tail -n 1 "$tmp/why")"; return ;;
+  *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
+  esac
+  mkfifo "$tmp/$name.out"
+  "$program" 2 60 >"$tmp/$name.out" &
+  pid=$!
+  read -r _ <"$tmp/$name.out"
+  check "${name}_is_captured" "$B/stoker-worker" --once $pid --seconds 3 \
+    --rate 400 --out "$tmp/$name.pb.gz"
+  "$B/stoker-worker" --once $pid --seconds 1 --out "$tmp/short.pb.gz" >"$tmp/$name.txt" 2>&1
+  kill $pid
+  wait $pid 2>/dev/null
+  check "${name}_has_its_shares" known_shares "$tmp/$name.pb.gz"
+  check "${name}_stacks_reach_the_goroutine_s_entry" whole_stacks "$tmp/$name.pb.gz"
+  check "${name}_shows_inlined_calls" inlined "$tmp/$name.pb.gz"
+  check "${name}_functions_have_their_package" with_package "$tmp/$name.txt"
+  [ -n "$root" ] || return
+  check "${name}_has_the_same_top_in_go_tool_pprof" same_top "$tmp/short.pb.gz" "$tmp/$name.txt"
+  check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
+}
+
+export GOCACHE=$(mkdir -p "$B/go" && cd "$B/go" && pwd)/cache GOENV=off GOTOOLCHAIN=local GOPROXY=off
+root=$(tests/lib/go root $reader) || { root=; echo "skip go_cpu: no go$reader to read our files with"; }
+for version in 1.19 1.27; do
+  for kind in plain stripped pie cgo; do one $version $kind; done
+done

@@ -35,20 +35,32 @@ static const struct {
 	.names = "\0.shstrtab\0.debug_line",
 };
 
-static int
-refuse_supplement(struct dwarf_file *f)
+static bool
+supplement(struct dwarf_file *f, const void *p, size_t n)
 {
-	f->no_elf = elf_memory((char *)&no_file, sizeof(no_file));
-	if (f->no_elf)
-		f->none = dwarf_begin_elf(f->no_elf, DWARF_C_READ, NULL);
-	if (!f->none)
-		return -ENOMEM;
-	dwarf_setalt(f->dw, f->none);
-	return 0;
+	f->alt_elf = elf_memory((char *)p, n);
+	if (f->alt_elf)
+		f->alt = dwarf_begin_elf(f->alt_elf, DWARF_C_READ, NULL);
+	if (f->alt) {
+		dwarf_setalt(f->dw, f->alt);
+		return true;
+	}
+	elf_end(f->alt_elf);
+	f->alt_elf = NULL;
+	return false;
+}
+
+static int
+set_supplement(struct dwarf_file *f, const struct symbols_piece *shared)
+{
+	if (shared->n && supplement(f, shared->p, shared->n))
+		return 0;
+	return supplement(f, &no_file, sizeof(no_file)) ? 0 : -ENOMEM;
 }
 
 int
-dwarf_file_open(const struct symbols_piece *sections, struct dwarf_file *f)
+dwarf_file_open(const struct symbols_piece *sections,
+                const struct symbols_piece *shared, struct dwarf_file *f)
 {
 	*f = (struct dwarf_file){0};
 	if (!sections->n)
@@ -57,14 +69,14 @@ dwarf_file_open(const struct symbols_piece *sections, struct dwarf_file *f)
 	f->elf = elf_memory((char *)sections->p, sections->n);
 	if (f->elf)
 		f->dw = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
-	return f->dw ? refuse_supplement(f) : -ENODATA;
+	return f->dw ? set_supplement(f, shared) : -ENODATA;
 }
 
 void
 dwarf_file_done(struct dwarf_file *f)
 {
 	dwarf_end(f->dw);
-	dwarf_end(f->none);
+	dwarf_end(f->alt);
 	elf_end(f->elf);
-	elf_end(f->no_elf);
+	elf_end(f->alt_elf);
 }

@@ -94,6 +94,27 @@ elf_debuglink(const struct elf_image *e, char name[ELF_MAX_NAME], uint32_t *crc)
 	return 0;
 }
 
+int
+elf_debugaltlink(const struct elf_image *e, struct elf_altlink *out)
+{
+	const struct elf_section *s = elf_section(e, ".gnu_debugaltlink");
+	char text[ELF_MAX_PATH + ELF_MAX_BUILD_ID];
+	size_t len;
+
+	if (!s)
+		return -ENOENT;
+	if (s->size > sizeof(text) || elf_read(e, s->offset, text, s->size))
+		return -EINVAL;
+	len = strnlen(text, s->size);
+	if (!len || len >= ELF_MAX_PATH || len + 1 >= s->size ||
+	    s->size - len - 1 > ELF_MAX_BUILD_ID)
+		return -EINVAL;
+	memcpy(out->name, text, len + 1);
+	out->build_id_size = (uint32_t)(s->size - len - 1);
+	memcpy(out->build_id, text + len + 1, out->build_id_size);
+	return 0;
+}
+
 static int
 file_crc(const struct elf_image *e, uint32_t *out)
 {

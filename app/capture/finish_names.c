@@ -3,9 +3,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "capture/kallsyms.h"
+#include "debug_file.h"
 #include "jit_names.h"
+#include "unwind_table.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Modules of the kernel come and go: how old its symbols may be. */
@@ -33,6 +37,7 @@ namer_done(struct namer *n)
 	symbolizer_free(n->symbolizer);
 	for (uint32_t i = 0; n->of && i < n->modules->n; i++) {
 		elf_free(n->of[i].debug);
+		elf_free(n->of[i].shared);
 		perfmap_free(n->of[i].perfmap);
 	}
 	free(n->of);
@@ -98,23 +103,6 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 /* --- programs and libraries ------------------------------------------------
  */
 
-/* Its separate debug file, where the host has one. */
-static struct elf_image *
-open_debug(const struct host *host, const struct elf_image *elf)
-{
-	struct host_ask ask = {.op = HOST_DEBUG, .size = elf->build_id_size};
-	CLEANUP_ELF struct elf_image *debug = NULL;
-	CLEANUP_FD int fd = -1;
-
-	if (!elf->build_id_size || elf->build_id_size > HOST_BUILD_ID)
-		return NULL;
-	memcpy(ask.build_id, elf->build_id, elf->build_id_size);
-	if (host_fd(host, &ask, &fd) || elf_open_fd(fd, &debug))
-		return NULL;
-	TAKE_FD(fd);
-	return elf_debug_matches(elf, debug) ? NULL : TAKE(debug);
-}
-
 /* What a JIT compiler wrote of its code; NULL: none, or the target is gone. */
 static struct perfmap *
 open_perfmap(const struct host *host, int32_t pid)
@@ -151,6 +139,47 @@ jit_name(struct namer *n, const struct perfmap *map, uint64_t addr,
 	return 1;
 }
 
+/* A debug file may have come to the host since the mapping was seen. */
+static int
+add_image(struct namer *n, uint32_t module)
+{
+	const struct module *m = n->modules->rows[module];
+	struct namer_module *of = &n->of[module];
+	const struct elf_image *debug = m->debug;
+	int rc;
+
+	if (!debug)
+		debug = of->debug = debug_file_of_host(n->host, m->elf);
+	rc = symbolizer_add(n->symbolizer, module, m->elf, debug);
+	if (!rc && debug)
+		of->shared = debug_file_shared(n->host, debug);
+	if (of->shared)
+		symbolizer_share(n->symbolizer, module, of->shared);
+	return rc;
+}
+
+/* Its samples are one function's, though nobody knows its name. */
+static size_t
+nameless_function(struct namer *n, struct place at, struct sym_frame *out)
+{
+	const struct module *m = n->modules->rows[at.module];
+	const char *slash = strrchr(m->path, '/');
+	uint64_t start, offset, left;
+
+	if (!m->table || !unwind_table_function(m->table, at.vaddr, &start) ||
+	    !elf_offset_of(m->elf, start, &offset, &left))
+		return 0;
+	free(n->text);
+	if (asprintf(&n->text, "%s+0x%" PRIx64, slash ? slash + 1 : m->path,
+	             offset) < 0)
+		n->text = NULL;
+	if (!n->text)
+		return 0;
+	*out = (struct sym_frame){
+		.name = n->text, .system_name = "", .file = ""};
+	return 1;
+}
+
 static void
 open_module(struct namer *n, uint32_t module)
 {
@@ -160,9 +189,7 @@ open_module(struct namer *n, uint32_t module)
 
 	of->known = true;
 	if (m->elf) {
-		of->debug = open_debug(n->host, m->elf);
-		read = !symbolizer_add(n->symbolizer, module, m->elf,
-		                       of->debug);
+		read = !add_image(n, module);
 	} else if (m->pid) {
 		of->perfmap = open_perfmap(n->host, m->pid);
 		read = of->perfmap != NULL;
@@ -176,13 +203,14 @@ module_names(struct namer *n, struct place at, struct sym_frame *out,
              size_t max)
 {
 	const struct namer_module *of = &n->of[at.module];
+	size_t count;
 
 	if (!of->known)
 		open_module(n, at.module);
-	if (!of->perfmap)
-		return symbolizer_lookup(n->symbolizer, at.module, at.vaddr,
-		                         out, max);
-	return jit_name(n, of->perfmap, at.vaddr, out);
+	if (of->perfmap)
+		return jit_name(n, of->perfmap, at.vaddr, out);
+	count = symbolizer_lookup(n->symbolizer, at.module, at.vaddr, out, max);
+	return count ? count : nameless_function(n, at, out);
 }
 
 static size_t

@@ -21,7 +21,8 @@ struct namer {
 	char *text; /* names of the last look-up that were told apart */
 	struct namer_module {
 		bool known; /* the fields below are what can be had */
-		struct elf_image *debug;
+		struct elf_image *debug;  /* unless the module has it */
+		struct elf_image *shared; /* with other debug files */
 		struct perfmap *perfmap;
 	} * of; /* by module */
 };
@@ -31,7 +32,9 @@ MUST_CHECK int namer_init(struct namer *n, const struct modules *modules,
                           const struct host *host, struct symbols_cache *cache,
                           struct quality *quality);
 void namer_done(struct namer *n);
-/* As symbolizer_lookup: innermost first, 0 when nothing is known.
+/* As symbolizer_lookup: innermost first, 0 when nothing is known. A function
+ * that has no name but an entry in the unwind tables is called by where it
+ * begins in its file, "libc.so.6+0x2a3b0", and has system_name "".
  *   Owns     texts live until the next look-up */
 size_t namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
                     size_t max);

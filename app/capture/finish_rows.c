@@ -106,6 +106,6 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 		rc = profile_location(p, mapping,
 		                      stored_address(&n->kernel, at), lines,
 		                      (uint32_t)count, out);
-	*named = count > 0;
+	*named = count && *names[0].system_name;
 	return rc;
 }

@@ -1,5 +1,7 @@
 #include "capture/modules.h"
 
+#include "debug_file.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -14,6 +16,7 @@ module_free(struct module *m)
 	unwind_table_free(m->table);
 	elf_free(m->elf);
 	free(m->python);
+	elf_free(m->debug);
 	free(m->path);
 	free(m);
 }
@@ -323,14 +326,19 @@ look_for_python(struct module *m)
 }
 
 static void
-keep_image(struct module *m, struct elf_image *elf)
+keep_image(const struct host *host, int32_t pid, struct module *m,
+           struct elf_image *elf)
 {
 	struct stat st;
 
 	m->elf = elf;
+	if (elf->fd >= 0)
+		m->debug = debug_file_of_host(host, elf);
+	if (elf->fd >= 0 && !m->debug)
+		m->debug = debug_file_of_target(host, pid, m->path, elf);
 	if (elf->fd >= 0 && !fstat(elf->fd, &st))
 		m->changed = st.st_ctim;
-	if (unwind_table_new(elf, &m->table))
+	if (unwind_table_new_split(elf, m->debug, &m->table))
 		m->table = NULL; /* frame pointers are followed then */
 	look_for_python(m);
 }
@@ -347,7 +355,7 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 	m->tries++;
 	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
 		if (!open_image(all->host, pids[i], seen, &elf)) {
-			keep_image(m, elf);
+			keep_image(all->host, pids[i], m, elf);
 			return;
 		}
 	}

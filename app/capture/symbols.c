@@ -15,6 +15,7 @@
 
 struct module {
 	const struct elf_image *elf, *debug; /* elf NULL: not there */
+	const struct elf_image *shared;
 	bool go_tried, ready;
 	struct gobin *go;         /* NULL: no Go program */
 	struct symbols_key key;   /* without kind and part */
@@ -95,6 +96,14 @@ symbolizer_add(struct symbolizer *s, uint32_t module,
 	return 0;
 }
 
+void
+symbolizer_share(struct symbolizer *s, uint32_t module,
+                 const struct elf_image *shared)
+{
+	if (module < s->n && s->modules[module].elf)
+		s->modules[module].shared = shared;
+}
+
 /* --- pieces ----------------------------------------------------------------
  */
 
@@ -106,7 +115,8 @@ key_of(const struct module *m, uint32_t number)
 	struct symbols_key key = {0};
 
 	if (!symbols_file_of(m->elf->fd, &key.image) ||
-	    (m->debug && !symbols_file_of(m->debug->fd, &key.debug)))
+	    (m->debug && !symbols_file_of(m->debug->fd, &key.debug)) ||
+	    (m->shared && !symbols_file_of(m->shared->fd, &key.shared)))
 		key.image = (struct symbols_file){.size = number};
 	return key;
 }
@@ -131,13 +141,15 @@ piece_of(struct symbolizer *s, struct module *m, enum symbols_kind kind,
 static Dwarf *
 dwarf_of(struct symbolizer *s, struct module *m)
 {
-	struct symbols_piece p;
+	struct symbols_piece p, shared = {0};
 
 	if (m->dwarf_tried)
 		return m->dwarf.dw;
 	m->dwarf_tried = true;
+	if (m->shared && !piece_of(s, m, SYMBOLS_SHARED, 0, &shared))
+		shared = (struct symbols_piece){0};
 	if (piece_of(s, m, SYMBOLS_SECTIONS, 0, &p) &&
-	    !dwarf_file_open(&p, &m->dwarf))
+	    !dwarf_file_open(&p, &shared, &m->dwarf))
 		return m->dwarf.dw;
 	dwarf_file_done(&m->dwarf);
 	m->dwarf = (struct dwarf_file){0};
@@ -165,6 +177,8 @@ build(struct symbolizer *s, struct module *m, const struct symbols_key *key,
 		return symtab_build(m->elf, m->debug, out);
 	if (key->kind == SYMBOLS_SECTIONS)
 		return build_sections(m, out);
+	if (key->kind == SYMBOLS_SHARED)
+		return dwarf_sections(m->shared, out);
 	dw = dwarf_of(s, m);
 	if (!dw)
 		return -ENODATA;

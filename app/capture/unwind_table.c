@@ -77,6 +77,13 @@ open_part(const struct elf_image *elf, bool debug, struct unwind_part *out)
 int
 unwind_table_new(const struct elf_image *elf, struct unwind_table **out)
 {
+	return unwind_table_new_split(elf, NULL, out);
+}
+
+int
+unwind_table_new_split(const struct elf_image *elf,
+                       const struct elf_image *debug, struct unwind_table **out)
+{
 	CLEANUP_UNWIND_TABLE struct unwind_table *t = calloc(1, sizeof(*t));
 	int first, second, go;
 
@@ -89,6 +96,8 @@ unwind_table_new(const struct elf_image *elf, struct unwind_table **out)
 	first = open_part(elf, false, &t->parts[0]);
 	go = gobin_open(elf, &t->go);
 	second = go ? open_part(elf, true, &t->parts[1]) : -ENODATA;
+	if (go && second && second != -ENOMEM && debug)
+		second = open_part(debug, true, &t->parts[1]);
 	if (first == -ENOMEM || second == -ENOMEM || go == -ENOMEM)
 		return -ENOMEM;
 	if (first && second && go)

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#define DWZ ".dwz/" /* below the directory of debug files */
+
 static const char elf_magic[4] = {'\177', 'E', 'L', 'F'};
 
 static int
@@ -84,18 +86,49 @@ open_root(int32_t pid)
 	return open_how(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
 }
 
+static int
+open_in(int root, const char *path)
+{
+	return open_how(root, path, O_PATH,
+	                RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+/* /proc/PID/maps tells paths from our root: in a chroot they begin with what
+ * that is called here. Takes it out of path; false: it isn't there. */
+static bool
+take_out_root(int32_t pid, char path[static HOST_MAX_PATH])
+{
+	char link[64], root[HOST_MAX_PATH];
+	ssize_t n;
+	char *at;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", pid);
+	n = readlink(link, root, sizeof(root) - 1);
+	if (n < 2) /* "/" */
+		return false;
+	root[n] = '\0';
+	at = strstr(path, root);
+	if (!at || at[n] != '/')
+		return false;
+	memmove(at, at + n, strlen(at + n) + 1);
+	return true;
+}
+
 int
 open_file(const struct conf *conf, const struct host_ask *ask,
           struct answer *out)
 {
 	CLEANUP_FD int root = open_root(ask->pid);
 	CLEANUP_FD int place = -1;
+	char path[HOST_MAX_PATH];
 
 	(void)conf;
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
-	place = open_how(root, ask->path, O_PATH,
-	                 RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	memcpy(path, ask->path, sizeof(path));
+	place = open_in(root, path);
+	if (place == -ENOENT && take_out_root(ask->pid, path))
+		place = open_in(root, path);
 	return place < 0 ? place : give_elf(place, out);
 }
 
@@ -114,6 +147,24 @@ open_exe(const struct conf *conf, const struct host_ask *ask,
 	return place < 0 ? place : give_elf(place, out);
 }
 
+/* The name is an image's choice: it leads nowhere else. Whoever asks compares
+ * the build-id. */
+static int
+open_shared(const struct conf *conf, const char *path, struct answer *out)
+{
+	CLEANUP_FD int dir = open_how(AT_FDCWD, conf->worker_debug_dir,
+	                              O_PATH | O_DIRECTORY, 0);
+	CLEANUP_FD int place = -1;
+
+	if (dir < 0)
+		return dir;
+	if (strncmp(path, DWZ, strlen(DWZ)) != 0)
+		return -EINVAL;
+	place = open_how(dir, path, O_PATH,
+	                 RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+	return place < 0 ? place : give_elf(place, out);
+}
+
 /* Of the host, which is trusted: distributions use absolute links there. */
 int
 open_debug(const struct conf *conf, const struct host_ask *ask,
@@ -125,6 +176,8 @@ open_debug(const struct conf *conf, const struct host_ask *ask,
 	if (ask->size < 2 || ask->size > HOST_BUILD_ID ||
 	    !*conf->worker_debug_dir)
 		return -EINVAL;
+	if (*ask->path)
+		return open_shared(conf, ask->path, out);
 	buf_addf(&path, "%s/.build-id/%02x/", conf->worker_debug_dir,
 	         ask->build_id[0]);
 	for (uint32_t i = 1; i < ask->size; i++)

@@ -25,6 +25,7 @@
 #define ELF_MAX_SECTIONS  65536
 #define ELF_MAX_BUILD_ID  64
 #define ELF_MAX_NAME      256
+#define ELF_MAX_PATH      1024
 #define ELF_MAX_DEBUGDATA ((size_t)64 << 20) /* bytes, unpacked */
 
 struct elf_segment {
@@ -119,6 +120,19 @@ elf_section_typed(const struct elf_image *e, uint32_t type);
  */
 MUST_CHECK int elf_debuglink(const struct elf_image *e, char name[ELF_MAX_NAME],
                              uint32_t *crc);
+struct elf_altlink {
+	char name[ELF_MAX_PATH]; /* a path, relative to the debug file's */
+	uint32_t build_id_size;
+	uint8_t build_id[ELF_MAX_BUILD_ID];
+};
+/*
+ * Which file a debug file shares entries with: .gnu_debugaltlink.
+ *
+ *   Errors   -ENOENT none, -EINVAL no name, too long, or no build-id
+ *   Source   dwz(1); DW_FORM_GNU_ref_alt
+ */
+MUST_CHECK int
+elf_debugaltlink(const struct elf_image *e, struct elf_altlink *out);
 /*
  * Whether debug is the separate debug file of e: same build-id, or, when e
  * has no build-id, the CRC that its debug link asks for.

@@ -5,7 +5,9 @@
  * can be read after the process, or the file, is gone. It is used only when
  * it is the one that was mapped: same build-id as the kernel reported, else
  * the same first page as in the target's memory, else the same inode. What
- * can't be had stays as a module with a name and no image.
+ * can't be had stays as a module with a name and no image. Separate debug files
+ * are opened at once as well: one in the target's root is gone with it, and
+ * it may describe frames.
  */
 #pragma once
 
@@ -40,6 +42,7 @@ struct module {
 	uint32_t tries;
 	struct timespec changed;     /* of the file when opened */
 	struct elf_image *elf;       /* NULL: not read */
+	struct elf_image *debug;     /* its separate debug file, or NULL */
 	struct unwind_table *table;  /* NULL: it has none */
 	struct python_image *python; /* NULL: it is no interpreter */
 };

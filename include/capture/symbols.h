@@ -43,6 +43,13 @@ MUST_CHECK int
 symbolizer_add(struct symbolizer *s, uint32_t module,
                const struct elf_image *elf, const struct elf_image *debug);
 /*
+ * Names the file that the module's debug file shares entries with.
+ *   Shape    before the module is first looked up
+ *   Owns     shared is borrowed until symbolizer_free
+ */
+void symbolizer_share(struct symbolizer *s, uint32_t module,
+                      const struct elf_image *shared);
+/*
  * The functions running at one address.
  *
  *   Shape    out[max], innermost inlined function first, the function that

@@ -30,6 +30,7 @@ enum symbols_kind {
 	SYMBOLS_KERNEL,
 	SYMBOLS_TABLE,    /* symtab.h */
 	SYMBOLS_SECTIONS, /* dwarf_sections.h */
+	SYMBOLS_SHARED,   /* the same, of the file that debug files share */
 	SYMBOLS_UNITS,    /* dwarf_index.h */
 	SYMBOLS_UNIT,     /* dwarf_unit.h */
 	SYMBOLS_KINDS
@@ -43,7 +44,7 @@ struct symbols_file {
 struct symbols_key {
 	uint64_t kind;
 	uint64_t part; /* of the kind: a unit's offset; else 0 */
-	struct symbols_file image, debug;
+	struct symbols_file image, debug, shared;
 };
 
 struct symbols_piece {

@@ -43,6 +43,11 @@ enum unwind_end {
  */
 MUST_CHECK int
 unwind_table_new(const struct elf_image *elf, struct unwind_table **out);
+/* The same; of an image without .debug_frame that of debug is taken, its
+ * separate debug file or NULL, which is not borrowed. */
+MUST_CHECK int unwind_table_new_split(const struct elf_image *elf,
+                                      const struct elf_image *debug,
+                                      struct unwind_table **out);
 void unwind_table_free(struct unwind_table *t);
 DEFINE_CLEANUP(struct unwind_table *, unwind_table_free)
 #define CLEANUP_UNWIND_TABLE CLEANUP(unwind_table_free_ptr)

@@ -1,0 +1,141 @@
+#include "debug_file.h"
+
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROOT "/usr/lib/debug"
+
+/* --- of the host -----------------------------------------------------------
+ */
+
+static struct elf_image *
+open_asked(const struct host *host, const struct host_ask *ask)
+{
+	struct elf_image *e;
+	CLEANUP_FD int fd = -1;
+
+	if (host_fd(host, ask, &fd) || elf_open_fd(fd, &e))
+		return NULL;
+	TAKE_FD(fd);
+	return e;
+}
+
+static struct elf_image *
+by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
+            const char *path)
+{
+	struct host_ask ask = {.op = HOST_DEBUG, .size = size};
+
+	if (size > HOST_BUILD_ID || strlen(path) >= sizeof(ask.path))
+		return NULL;
+	memcpy(ask.build_id, id, size);
+	strcpy(ask.path, path);
+	return open_asked(host, &ask);
+}
+
+struct elf_image *
+debug_file_of_host(const struct host *host, const struct elf_image *elf)
+{
+	CLEANUP_ELF struct elf_image *e = NULL;
+
+	if (!elf->build_id_size)
+		return NULL;
+	e = by_build_id(host, elf->build_id, elf->build_id_size, "");
+	return e && !elf_debug_matches(elf, e) ? TAKE(e) : NULL;
+}
+
+struct elf_image *
+debug_file_shared(const struct host *host, const struct elf_image *debug)
+{
+	CLEANUP_ELF struct elf_image *e = NULL;
+	struct elf_altlink link;
+	const char *shared;
+
+	if (elf_debugaltlink(debug, &link))
+		return NULL;
+	e = by_build_id(host, link.build_id, link.build_id_size, "");
+	shared = strstr(link.name, ".dwz/");
+	if (!e && shared)
+		e = by_build_id(host, link.build_id, link.build_id_size,
+		                shared);
+	if (!e || e->build_id_size != link.build_id_size ||
+	    memcmp(e->build_id, link.build_id, e->build_id_size) != 0)
+		return NULL;
+	return TAKE(e);
+}
+
+/* --- of the target ---------------------------------------------------------
+ */
+
+static bool
+may_match(const struct elf_image *elf, const struct elf_image *debug)
+{
+	return elf->build_id_size || debug->size <= DEBUG_FILE_MAX_CRC;
+}
+
+static struct elf_image *
+by_path(const struct host *host, int32_t pid, const struct elf_image *elf,
+        const char *path)
+{
+	struct host_ask ask = {.op = HOST_FILE, .pid = pid};
+	CLEANUP_ELF struct elf_image *e = NULL;
+
+	if (strlen(path) >= sizeof(ask.path))
+		return NULL;
+	strcpy(ask.path, path);
+	e = open_asked(host, &ask);
+	if (!e || !may_match(elf, e) || elf_debug_matches(elf, e))
+		return NULL;
+	return TAKE(e);
+}
+
+static struct elf_image *
+by_id_in_root(const struct host *host, int32_t pid, const struct elf_image *elf)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(HOST_MAX_PATH);
+
+	if (elf->build_id_size < 2)
+		return NULL;
+	buf_addf(&path, ROOT "/.build-id/%02x/", elf->build_id[0]);
+	for (uint32_t i = 1; i < elf->build_id_size; i++)
+		buf_addf(&path, "%02x", elf->build_id[i]);
+	buf_puts(&path, ".debug");
+	return buf_err(&path) ? NULL : by_path(host, pid, elf, buf_str(&path));
+}
+
+static struct elf_image *
+by_link(const struct host *host, int32_t pid, const struct elf_image *elf,
+        const char *path)
+{
+	static const struct {
+		const char *above, *below;
+	} places[] = {{"", ""}, {"", "/.debug"}, {ROOT, ""}};
+	const char *slash = strrchr(path, '/');
+	char name[ELF_MAX_NAME], tried[HOST_MAX_PATH];
+	struct elf_image *e = NULL;
+	uint32_t crc;
+
+	if (!slash || elf_debuglink(elf, name, &crc))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(places) && !e; i++) {
+		int n = snprintf(tried, sizeof(tried), "%s%.*s%s/%s",
+		                 places[i].above, (int)(slash - path), path,
+		                 places[i].below, name);
+
+		if (n > 0 && (size_t)n < sizeof(tried) &&
+		    strcmp(tried, path) != 0)
+			e = by_path(host, pid, elf, tried);
+	}
+	return e;
+}
+
+struct elf_image *
+debug_file_of_target(const struct host *host, int32_t pid, const char *path,
+                     const struct elf_image *elf)
+{
+	struct elf_image *e = by_id_in_root(host, pid, elf);
+
+	return e ? e : by_link(host, pid, elf, path);
+}

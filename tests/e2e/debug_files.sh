@@ -1,0 +1,115 @@
+#!/bin/bash
+# Names and frames that lie in separate debug files, wherever these may be.
+. tests/lib/e2e.sh
+tmp=$(mktemp -d /var/tmp/stoker-debug-XXXXXX)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+command -v gcc >/dev/null || { echo "skip debug_files: no gcc"; exit 0; }
+export DEBUGINFOD_URLS=
+cat >"$tmp/conf" <<END
+[worker]
+debug_dir = $tmp/debug
+END
+
+once() { # name, pid, seconds
+  "$B/stoker-worker" --config "$tmp/conf" --once "$2" --seconds "$3" --rate 500 \
+    --out "$tmp/$1.pb.gz" >"$tmp/$1.txt" 2>"$tmp/$1.err" || { cat "$tmp/$1.err"; return 1; }
+  "$B/tests/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
+}
+capture() { # name, program with its arguments
+  local name=$1 line pid fd
+  shift
+  mkfifo "$tmp/$name.fifo"
+  "$@" >"$tmp/$name.fifo" &
+  pid=$!
+  exec {fd}<"$tmp/$name.fifo"
+  read -r line <&"$fd" && once "$name" "$pid" 2
+  local code=$?
+  kill "$pid" 2>/dev/null
+  wait "$pid" 2>/dev/null
+  exec {fd}<&-
+  rm -f "$tmp/$name.fifo"
+  return $code
+}
+has() { # name, pattern
+  local n
+  n=$(grep -E -- "$2" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}')
+  echo "$n samples of $2 in: $(tail -n 3 "$tmp/$1.folded")"
+  [ "$n" -ge 50 ]
+}
+named() { capture "$1" "${@:3}" && has "$1" "$2"; }
+quality() { awk -v key="$2" '$1 == key {print $2}' "$tmp/$1.txt"; }
+
+# Compiles a target, and moves what debuggers need to NAME.debug.
+build() { # name, source, flags
+  gcc -O2 -g -fomit-frame-pointer "${@:3}" -o "$tmp/$1" "tests/targets/$2.c" -lpthread &&
+    objcopy --only-keep-debug "$tmp/$1" "$tmp/$1.debug" &&
+    (cd "$tmp" && objcopy --strip-all --add-gnu-debuglink="$1.debug" "$1")
+}
+by_build_id() { # the debug file's place below $tmp/debug
+  local id
+  id=$(readelf -n "$1" 2>/dev/null | awk '/Build ID/ {print $3}')
+  mkdir -p "$tmp/debug/.build-id/${id:0:2}"
+  echo "$tmp/debug/.build-id/${id:0:2}/${id:2}.debug"
+}
+WHOLE='(^|;)main;outer;inlined_work '
+
+# --- by link, in the root of the target
+build linked inlined -Wl,--build-id=none -static || exit 1
+check a_link_leads_to_a_file_beside named beside "$WHOLE" "$tmp/linked" 9
+mkdir "$tmp/.debug" && mv "$tmp/linked.debug" "$tmp/.debug/"
+check or_in_the_folder_of_debug_files named folder "$WHOLE" "$tmp/linked" 9
+if [ "$(id -u)" -eq 0 ]; then
+  mkdir -p "$tmp/root/bin" "$tmp/root/usr/lib/debug/bin"
+  cp "$tmp/linked" "$tmp/root/bin/"
+  cp "$tmp/.debug/linked.debug" "$tmp/root/usr/lib/debug/bin/"
+  check or_below_usr_lib_debug_of_its_own_root \
+    named root "$WHOLE" chroot "$tmp/root" /bin/linked 9
+  rm "$tmp/root/usr/lib/debug/bin/linked.debug"
+  ln -s "$tmp/.debug/linked.debug" "$tmp/root/usr/lib/debug/bin/linked.debug"
+  check not_out_of_that_root capture escape chroot "$tmp/root" /bin/linked 9
+  check names_are_then_missing [ "$(grep -c outer "$tmp/escape.folded")" = 0 ]
+else
+  echo "skip or_below_usr_lib_debug_of_its_own_root: chroot is for root"
+fi
+printf x >>"$tmp/.debug/linked.debug"
+check a_file_with_another_checksum_is_refused capture other "$tmp/linked" 9
+check its_names_are_not_used [ "$(grep -c outer "$tmp/other.folded")" = 0 ]
+
+# --- frames
+build framed inlined -fno-asynchronous-unwind-tables || exit 1
+check debug_frame_of_a_debug_file_unwinds named framed "$WHOLE" "$tmp/framed" 9
+rm "$tmp/framed.debug"
+check without_it_the_stack_ends_early capture blind "$tmp/framed" 9
+check which_shows_that_it_was_needed \
+  [ "$(quality blind stacksComplete)" -lt "$(($(quality blind samplesKept) / 2))" ]
+
+# --- functions without a name
+build bare shares -Wl,--build-id || exit 1
+mv "$tmp/bare.debug" "$tmp/kept.debug"
+check a_stripped_program_is_captured capture bare "$tmp/bare" 9 1
+functions() { grep -oE '(^|;)bare\+0x[0-9a-f]+' "$tmp/$1.folded" | tr -d ';' | sort -u; }
+# Its functions as its debug file has them, by their offset in the file.
+true_functions() { nm "$tmp/kept.debug" | awk '$2 ~ /[tT]/ {print "bare+0x" $1}' | sed 's/0x0*/0x/' | sort -u; }
+check functions_without_a_name_are_rows_where_they_begin \
+  [ -z "$(comm -23 <(functions bare) <(true_functions))" ]
+check there_are_few_of_them [ "$(functions bare | wc -l)" -le 6 ]
+check they_do_not_count_as_named [ "$(quality bare framesNamed)" -lt "$(quality bare frames)" ]
+cp "$tmp/kept.debug" "$(by_build_id "$tmp/bare")"
+check a_debug_file_of_the_host_names_them named again 'share_half ' "$tmp/bare" 9 1
+
+# --- what debug files share
+if command -v dwz >/dev/null; then
+  build one inlined && build two inlined -DTWO -O3 || exit 1
+  mkdir -p "$tmp/debug/.dwz/x86"
+  (cd "$tmp" && dwz -m debug/.dwz/x86/common -M ../../.dwz/x86/common one.debug two.debug) ||
+    exit 1
+  check the_test_is_about_a_shared_file \
+    grep -q gnu_debugaltlink <(readelf -SW "$tmp/one.debug")
+  mv "$tmp/one.debug" "$(by_build_id "$tmp/one")"
+  check a_shared_file_has_names_for_several named shared "$WHOLE" "$tmp/one" 9
+  mv "$tmp/debug/.dwz/x86/common" "$tmp/gone"
+  check without_it_a_capture_still_ends capture unshared "$tmp/one" 9
+  check and_lacks_these_names [ "$(grep -c inlined_work "$tmp/unshared.folded")" = 0 ]
+else
+  echo "skip a_shared_file_has_names_for_several: no dwz"
+fi

@@ -71,7 +71,10 @@ put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 		json_put_int(b, "maximum", p->max);
 	} else if (p->type == PT_BOOL) {
 		json_put_text(b, "type", "boolean");
-	} else if (p->type == PT_WORDS) {
+	} else if (p->type == PT_FUNCTIONS) {
+		json_put_text(b, "type", "array");
+		put_ref(b, "items", "TopFunction");
+	} else if (p->type == PT_WORDS || p->type == PT_TAGS) {
 		json_put_text(b, "type", "array");
 		buf_puts(b, ",\"items\":{\"type\":\"string\"}");
 	} else if (p->type == PT_LABELS || p->type == PT_OBJECT) {
@@ -214,6 +217,9 @@ static const struct {
 } others[] = {
 	{OP_GetProfile, "304", "As If-None-Match has it"},
 	{OP_DeleteProfile, "202",
+         "It was running: it ends as failed, with what was sampled"},
+	{OP_GetSession, "304", "As If-None-Match has it"},
+	{OP_DeleteSession, "202",
          "It was running: it ends as failed, with what was sampled"},
 	{OP_GetFlameGraph, "304", "As If-None-Match has it"},
 };

@@ -15,6 +15,8 @@ static const char *const view_words[] = {
 };
 static const char *const kind_words[] = {"auto", "native", "go", NULL};
 static const char *const source_words[] = {"auto", "outside", "endpoint", NULL};
+static const char *const status_words[] = {"running", "completed", "failed",
+                                           NULL};
 static const char *const role_words[] = {"viewer", "operator", "admin", NULL};
 
 const char *const *
@@ -29,6 +31,8 @@ param_words(enum param_type type)
 		return kind_words;
 	case PT_SOURCE:
 		return source_words;
+	case PT_STATUS:
+		return status_words;
 	case PT_ROLE:
 		return role_words;
 	default:
@@ -45,8 +49,12 @@ static const char *const kinds[] = {
 		    "characters, a letter or digit at both ends",
 	[PT_PROFILE] = "a profile identifier",
 	[PT_TOKEN] = "a token identifier",
+	[PT_SESSION] = "a session identifier",
+	[PT_BASELINE] = "a baseline identifier",
 	[PT_WORDS] = "a list of %lld to %lld names",
 	[PT_LABELS] = "an object of texts, %lld to %lld members",
+	[PT_TAGS] = "a list of %lld to %lld texts of 1 to 63 bytes",
+	[PT_FUNCTIONS] = "a list of %lld to %lld topFunctions entries",
 	[PT_OBJECT] = "an object of %lld to %lld members",
 };
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#define TAG_MAX 63
 #define GOT_MAX 200 /* bytes of an offending value that are shown */
 
 /* Where a raw value comes from: a text, or JSON, or nowhere. */
@@ -108,6 +109,67 @@ words_ok(const struct param_row *p, const json_t *j)
 	return true;
 }
 
+/* Texts of one line. */
+static bool
+tags_ok(const struct param_row *p, const json_t *j)
+{
+	size_t i, n = json_array_size(j);
+	json_t *v;
+
+	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
+		return false;
+	json_array_foreach(j, i, v)
+	{
+		if (!json_is_string(v) ||
+		    !text_ok(json_string_value(v), 1, TAG_MAX) ||
+		    strchr(json_string_value(v), '\n'))
+			return false;
+	}
+	return true;
+}
+
+static bool
+function_ok(const json_t *j)
+{
+	const json_t *count = json_object_get(j, "sampleCount");
+	static const char *const texts[] = {"funcName", "package"};
+	static const char *const numbers[] = {"selfPct", "cumulativePct"};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		const json_t *v = json_object_get(j, texts[i]);
+
+		if (v && !json_is_null(v) && !json_is_string(v))
+			return false;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		const json_t *v = json_object_get(j, numbers[i]);
+
+		if (v && !json_is_null(v) && !json_is_number(v))
+			return false;
+	}
+	return json_is_object(j) &&
+	       (!count || json_is_null(count) || json_is_string(count) ||
+	        json_is_integer(count));
+}
+
+static bool
+functions_ok(const struct param_row *p, const json_t *j)
+{
+	size_t i, n = json_array_size(j);
+	json_t *v;
+
+	if (json_is_string(j)) /* as the seed's own example has it */
+		return !strcmp(json_string_value(j), "(nested array)");
+	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
+		return false;
+	json_array_foreach(j, i, v)
+	{
+		if (!function_ok(v))
+			return false;
+	}
+	return true;
+}
+
 /* A value that is a text. */
 static bool
 read_text(const struct param_row *p, const char *s, struct value *out)
@@ -119,7 +181,10 @@ read_text(const struct param_row *p, const char *s, struct value *out)
 	case PT_NAME:
 		return name_ok(s, p->min, p->max);
 	case PT_PROFILE:
+	case PT_SESSION:
 		return id_valid("sess-", s);
+	case PT_BASELINE:
+		return id_valid("bl-", s);
 	case PT_TOKEN:
 		return id_valid("tok-", s);
 	case PT_TIME:
@@ -139,6 +204,12 @@ read_value(const struct param_row *p, struct raw raw, struct value *out)
 	case PT_WORDS:
 		out->json = j;
 		return words_ok(p, j);
+	case PT_TAGS:
+		out->json = j;
+		return tags_ok(p, j);
+	case PT_FUNCTIONS:
+		out->json = j;
+		return functions_ok(p, j);
 	case PT_LABELS:
 	case PT_OBJECT:
 		out->json = j;
@@ -193,6 +264,10 @@ refuse_path(struct call *c, const struct param_row *p, const char *text)
 		return fail(c, UnknownService, text);
 	if (p->type == PT_TOKEN)
 		return fail(c, UnknownToken, text);
+	if (p->type == PT_SESSION)
+		return fail(c, UnknownSession, text);
+	if (p->type == PT_BASELINE)
+		return fail(c, UnknownBaseline, text);
 	return fail(c, UnknownProfile, text);
 }
 

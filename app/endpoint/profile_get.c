@@ -1,24 +1,13 @@
 /* GET and DELETE of one profile. */
 #include "audits.h"
 #include "base/clock.h"
+#include "load.h"
 #include "profile_json.h"
 #include "store/job.h"
 #include "wait.h"
 
 #include <errno.h>
 #include <string.h>
-
-static int
-find(struct call *c, const char *id, struct session *out)
-{
-	int rc = session_get(&c->env->store, c->caller.tenant, id, out);
-
-	if (rc == -ENOENT) {
-		detail_text(c, "profileId", id);
-		return fail(c, UnknownProfile, id);
-	}
-	return rc ? fail_store(c, rc) : 0;
-}
 
 static bool
 is_running(const struct session *s)
@@ -27,9 +16,9 @@ is_running(const struct session *s)
 }
 
 /* Reads the session again at each commit until it has ended or the wait is
- * over; 0 or -1 as find(). */
+ * over; 0 or -1 as load_session(). */
 static int
-wait_ended(struct call *c, const char *id, int64_t seconds, struct session *s)
+wait_ended(struct call *c, enum param id, int64_t seconds, struct session *s)
 {
 	CLEANUP_WATCH struct watch w = {.fd = -1};
 	int64_t deadline_ns = clock_mono_ns() + seconds * NS_PER_S;
@@ -39,19 +28,17 @@ wait_ended(struct call *c, const char *id, int64_t seconds, struct session *s)
 	do {
 		session_done(s);
 		*s = (struct session){0};
-		if (find(c, id, s))
+		if (load_session(c, id, s))
 			return -1;
 	} while (is_running(s) && !watch_wait(&w, c->req, deadline_ns));
 	return 0;
 }
 
-int
-profile_get(struct call *c)
+static int
+get_one(struct call *c, enum param id, int64_t wait)
 {
 	CLEANUP_SESSION struct session s = {0};
-	const char *id = param_text(c, P_GetProfile_profileId);
-	int64_t wait = param_int(c, P_GetProfile_wait);
-	int rc = find(c, id, &s);
+	int rc = load_session(c, id, &s);
 
 	if (rc)
 		return rc;
@@ -60,6 +47,20 @@ profile_get(struct call *c)
 		counters_wait_end(c->env->counters);
 	}
 	return rc ? rc : profile_answer(c, &s);
+}
+
+int
+profile_get(struct call *c)
+{
+	return get_one(c, P_GetProfile_profileId,
+	               param_int(c, P_GetProfile_wait));
+}
+
+int
+session_one_get(struct call *c)
+{
+	return get_one(c, P_GetSession_sessionId,
+	               param_int(c, P_GetSession_wait));
 }
 
 /* Cancels what runs, deletes what does not: the status of the answer. */
@@ -80,15 +81,15 @@ end_or_delete(struct call *c, const char *id, const struct session *s)
 	return rc ? rc : status;
 }
 
-int
-profile_delete(struct call *c)
+static int
+delete_one(struct call *c, enum param which)
 {
 	CLEANUP_SESSION struct session s = {0};
-	const char *id = param_text(c, P_DeleteProfile_profileId);
+	const char *id = param_text(c, which);
 	struct store *store = &c->env->store;
 	int rc, status;
 
-	if (find(c, id, &s))
+	if (load_session(c, which, &s))
 		return -1;
 	rc = store_begin(store);
 	if (rc)
@@ -96,10 +97,24 @@ profile_delete(struct call *c)
 	status = end_or_delete(c, id, &s);
 	rc = store_end(store, status < 0 ? status : 0);
 	if (rc == -ENOENT)
-		return fail(c, UnknownProfile, id);
+		return fail_unknown(c, which);
+	if (rc == -ETXTBSY)
+		return fail_in_use(c, which);
 	if (rc)
 		return fail_store(c, rc);
 	if (status == 202)
 		reply_header(c->reply, "Location", PROFILE_PATH "%s", id);
 	return answer_empty(c, status);
+}
+
+int
+profile_delete(struct call *c)
+{
+	return delete_one(c, P_DeleteProfile_profileId);
+}
+
+int
+session_remove(struct call *c)
+{
+	return delete_one(c, P_DeleteSession_sessionId);
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/json.h"
 
 #include <string.h>
 
@@ -42,11 +43,32 @@ put_links(struct buf *out, const char *base, const char *id, const char *url)
 	json_close(out, '}');
 }
 
+/* At most top of the stored entries; all when it is negative. */
+static void
+put_top(struct buf *out, const char *stored, int64_t top)
+{
+	CLEANUP_JSON json_t *all = NULL;
+
+	if (top < 0) {
+		json_put_raw(out, "topFunctions", stored, "[]");
+		return;
+	}
+	json_open(out, "topFunctions", '[');
+	all = top ? json_loads(stored, 0, NULL) : NULL;
+	for (size_t i = 0; i < json_array_size(all) && (int64_t)i < top; i++) {
+		buf_puts(out, i ? "," : "");
+		if (json_write(json_array_get(all, i), out))
+			return; /* the buffer says so */
+	}
+	json_close(out, ']');
+}
+
 static void
 put_session(struct call *c, struct buf *out, const struct session *s,
-            const char *url)
+            const char *url, int64_t top)
 {
 	json_put_text(out, "id", s->id);
+	json_put_text(out, "sessionId", s->id);
 	json_put_text(out, "service", s->service);
 	json_put_text(out, "profileType", s->type);
 	json_put_text(out, "status", s->status);
@@ -57,7 +79,7 @@ put_session(struct call *c, struct buf *out, const struct session *s,
 		json_put_null(out, "completedAt");
 	json_put_int(out, "durationSeconds", (s->duration_ms + 500) / MS_PER_S);
 	json_put_int(out, "sampleCount", s->sample_count);
-	json_put_raw(out, "topFunctions", s->top_functions, "[]");
+	put_top(out, s->top_functions, top);
 	json_put_text(out, "flameGraphUrl", url);
 	json_put_text(out, "phase", s->phase);
 	json_put_real(out, "progress", s->progress);
@@ -70,20 +92,27 @@ put_session(struct call *c, struct buf *out, const struct session *s,
 }
 
 int
-profile_answer(struct call *c, const struct session *s)
+profile_put(struct call *c, struct buf *out, const struct session *s,
+            int64_t top)
 {
 	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
 	const struct conf *conf = c->env->conf;
-	struct buf *out;
 	int rc = link_make(&c->env->store, &c->env->links, conf->api_public_url,
 	                   s->tenant, s->id, clock_wall_ms(),
 	                   conf->api_link_ttl, &url);
 
 	if (rc)
 		return fail_store(c, rc);
-	out = answer_json(c);
-	put_session(c, out, s, buf_str(&url));
-	if (answer_end(c))
+	put_session(c, out, s, buf_str(&url), top);
+	return 0;
+}
+
+int
+profile_answer(struct call *c, const struct session *s)
+{
+	struct buf *out = answer_json(c);
+
+	if (profile_put(c, out, s, -1) || answer_end(c))
 		return -1;
 	if (is_running(s))
 		reply_retry(c, profile_retry_s(s));

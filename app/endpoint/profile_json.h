@@ -7,6 +7,12 @@
 /* Path of family B; ids are appended. */
 #define PROFILE_PATH "/api/v1/observability/profiling/"
 
+/*
+ * Writes its members into an open object; top < 0: all topFunctions.
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int profile_put(struct call *c, struct buf *out,
+                           const struct session *s, int64_t top);
 /* Answers with the session: Location, Retry-After while it runs, ETag after. */
 MUST_CHECK int profile_answer(struct call *c, const struct session *s);
 /* Seconds after which asking again may show something new. */

@@ -243,7 +243,7 @@ collect(struct analysis *a, const struct judged *j, const struct history *h)
 			continue;
 		*once = true;
 		a->suspects[a->nsuspects++] =
-			(struct leak_suspect){i, r, h[i].before};
+			(struct leak_suspect){i, r, h[i].now, h[i].before};
 	}
 	if (a->nsuspects)
 		qsort(a->suspects, a->nsuspects, sizeof(*a->suspects),

@@ -84,6 +84,8 @@ enum param_type {
 	PT_NAME,
 	PT_PROFILE,
 	PT_TOKEN,
+	PT_SESSION,
+	PT_BASELINE,
 	PT_TYPE,
 	PT_VIEW,
 	PT_KIND,
@@ -92,6 +94,9 @@ enum param_type {
 	PT_WORDS,
 	PT_LABELS,
 	PT_OBJECT,
+	PT_STATUS,
+	PT_TAGS,
+	PT_FUNCTIONS,
 };
 
 struct param_row {

@@ -63,7 +63,7 @@ struct leak_limits {
 struct leak_suspect {
 	uint32_t group; /* in groups */
 	const struct leak_rule *rule;
-	int64_t base_count; /* of its stack, in any state */
+	int64_t count, base_count; /* of its stack, in any state */
 };
 
 struct analysis {

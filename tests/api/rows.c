@@ -210,7 +210,10 @@ TEST(every_route_ignores_one_trailing_slash)
 
 			if (r->who == WHO_ANYONE)
 				continue;
+			g.path.len = strcspn(buf_str(&g.path), "?");
+			g.path.p[g.path.len] = '\0';
 			buf_putc(&g.path, '/');
+			query_of(r, "sess-x", NULL, NULL, &g.path);
 			g.ask.path = buf_str(&g.path);
 			g.ask.key = KEY_NONE;
 			reply = ask(&a, g.ask);

@@ -319,3 +319,23 @@ test_profile(struct test_api *a, char id[static ID_MAX])
 	test_capture_end(a, &ref);
 	memcpy(id, ref.session, ID_MAX);
 }
+
+void
+test_upload(struct test_api *a, const struct profile *p, const char *type,
+            char id[static ID_MAX])
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_REPLY);
+	struct session_ask of = test_ask();
+	struct session_result result = test_result();
+	struct blob blob;
+
+	of.type = type;
+	of.origin = SESSION_UPLOAD;
+	result.sample_count = p->nsamples;
+	ck_assert_int_eq(pprof_encode(p, &bytes), 0);
+	ck_assert_int_eq(
+		blob_put(&a->store.s, BLOB_PPROF, bytes.p, bytes.len, &blob),
+		0);
+	ck_assert_int_eq(session_upload(&a->store.s, &of, &result, &blob, id),
+	                 0);
+}

@@ -6,6 +6,7 @@
 
 #include "lib/fcgi_client.h"
 #include "lib/store.h"
+#include "profile/profile.h"
 #include "store/token.h"
 
 #include <stdbool.h>
@@ -63,6 +64,9 @@ void assert_error(const struct client_reply *r, int status, const char *code);
 
 /* A profile of svc that has been taken: its id. */
 void test_profile(struct test_api *a, char id[static ID_MAX]);
+/* One of svc that was uploaded: its id. */
+void test_upload(struct test_api *a, const struct profile *p, const char *type,
+                 char id[static ID_MAX]);
 /* One that a worker is taking. */
 struct job_ref test_capture(struct test_api *a);
 /* Ends it with a stored profile. */

@@ -1,14 +1,24 @@
 #include "lib/api_rows.h"
 
+#include "endpoint/request.h"
+
 #include <string.h>
+
+const char *good_baseline, *good_goroutines;
 
 /* A value that is right for a parameter, as it stands in a path or query. */
 static const char *
 good_text(const struct param_row *p, const char *profile)
 {
 	switch (p->type) {
+	case PT_SESSION:
+		if (p->op == OP_GetGoroutineAnalysis && good_goroutines)
+			return good_goroutines;
+		return profile;
 	case PT_PROFILE:
 		return profile;
+	case PT_BASELINE:
+		return good_baseline ? good_baseline : "bl-none";
 	case PT_TOKEN:
 		return "tok-none";
 	case PT_NAME:
@@ -37,8 +47,27 @@ path_of(const struct route *r, const char *profile, struct buf *out)
 }
 
 void
-body_of(const struct route *r, const struct param_row *bad, const char *value,
-        struct buf *out)
+query_of(const struct route *r, const char *profile,
+         const struct param_row *bad, const char *value, struct buf *out)
+{
+	const char *mark = "?";
+
+	for (size_t i = 0; i < P_COUNT; i++) {
+		const struct param_row *p = &params[i];
+
+		if (p->op != r->op || p->in != IN_QUERY || !p->required ||
+		    p == bad)
+			continue;
+		buf_addf(out, "%s%s=%s", mark, p->name, good_text(p, profile));
+		mark = "&";
+	}
+	if (value)
+		buf_addf(out, "%s%s=%s", mark, bad->name, value);
+}
+
+static void
+body_for(const struct route *r, const char *profile,
+         const struct param_row *bad, const char *value, struct buf *out)
 {
 	json_open(out, NULL, '{');
 	for (size_t i = 0; i < P_COUNT; i++) {
@@ -46,7 +75,7 @@ body_of(const struct route *r, const struct param_row *bad, const char *value,
 
 		if (p->op == r->op && p->in == IN_BODY && p->required &&
 		    p != bad)
-			json_put_text(out, p->name, good_text(p, ""));
+			json_put_text(out, p->name, good_text(p, profile));
 	}
 	if (value)
 		json_put_raw(out, bad->name, value, "");
@@ -54,17 +83,10 @@ body_of(const struct route *r, const struct param_row *bad, const char *value,
 }
 
 void
-query_of(const struct route *r, const struct param_row *bad, struct buf *out)
+body_of(const struct route *r, const struct param_row *bad, const char *value,
+        struct buf *out)
 {
-	for (size_t i = 0; i < P_COUNT; i++) {
-		const struct param_row *p = &params[i];
-
-		if (p->op == r->op && p->in == IN_QUERY && p->required &&
-		    p != bad)
-			buf_addf(out, "%c%s=%s",
-			         strchr(buf_str(out), '?') ? '&' : '?', p->name,
-			         good_text(p, ""));
-	}
+	body_for(r, "sess-x", bad, value, out);
 }
 
 void
@@ -79,13 +101,14 @@ good_ask(const struct route *r, const char *profile)
 {
 	struct good g = {
 		.path = BUF_INIT(BUF_MAX_SMALL),
-		.body = BUF_INIT(BUF_MAX_SMALL),
+		.body = BUF_INIT(2 * REQUEST_MAX_BODY),
 		.ask = {.key = KEY_ADMIN, .method = method_names[r->method]},
 	};
 
 	path_of(r, profile, &g.path);
+	query_of(r, profile, NULL, NULL, &g.path);
 	if (r->max_body) {
-		body_of(r, NULL, NULL, &g.body);
+		body_for(r, profile, NULL, NULL, &g.body);
 		g.ask.body = buf_str(&g.body);
 	}
 	if (r->upload) {

@@ -12,6 +12,9 @@
 #define EACH_PARAM(p) \
 	(const struct param_row *p = params; p < params + P_COUNT; p++)
 
+/* What paths name that exists; NULL: nothing does. */
+extern const char *good_baseline, *good_goroutines;
+
 /* A request that is good in every way; path and body may be changed. */
 struct good {
 	struct buf path, body;
@@ -22,10 +25,11 @@ struct good {
 /* Of an admin; profile is the id where the path wants one. */
 struct good good_ask(const struct route *r, const char *profile);
 void good_done(struct good *g);
+/* Appends the least query that the route takes; bad has value instead, or is
+ * missing where that is NULL. */
+void query_of(const struct route *r, const char *profile,
+              const struct param_row *bad, const char *value, struct buf *out);
 /* The least body that the route takes; bad has value instead, or is missing
  * where that is NULL. */
 void body_of(const struct route *r, const struct param_row *bad,
              const char *value, struct buf *out);
-/* Appends the query parameters that the route needs, but bad. */
-void query_of(const struct route *r, const struct param_row *bad,
-              struct buf *out);

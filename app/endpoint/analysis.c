@@ -1,0 +1,184 @@
+/* GET of what a session's goroutines, or threads, do. */
+#include "base/clock.h"
+#include "load.h"
+#include "stack_json.h"
+#include "store/baseline.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What growth is counted from. */
+struct growth {
+	char base[ID_MAX]; /* "none", or a baseline, or a session */
+	char session[ID_MAX];
+	int64_t samples; /* of that session */
+	struct profile *profile;
+};
+
+static void
+growth_done(struct growth *g)
+{
+	profile_free(g->profile);
+}
+
+static int
+find_baseline(struct call *c, const struct session *s, struct growth *g)
+{
+	CLEANUP_BASELINE struct baseline b = {0};
+	CLEANUP_SESSION struct session of = {0};
+	const struct baseline_of ask = {
+		.tenant = s->tenant,
+		.service = s->service,
+		.type = s->type,
+		.session = s->id,
+		.created_ms = s->created_ms,
+		.ordinal = s->ordinal,
+	};
+	int rc = baseline_before(&c->env->store, &ask, &b);
+
+	if (!rc)
+		rc = session_get(&c->env->store, s->tenant, b.session, &of);
+	if (rc)
+		return rc;
+	snprintf(g->base, sizeof(g->base), "%s", b.id);
+	snprintf(g->session, sizeof(g->session), "%s", of.id);
+	g->samples = of.sample_count;
+	return 0;
+}
+
+static int
+find_session(struct call *c, const struct session *s, struct growth *g)
+{
+	CLEANUP_SESSION struct session before = {0};
+	int rc = session_before(&c->env->store, s, &before);
+
+	if (rc)
+		return rc;
+	snprintf(g->base, sizeof(g->base), "%s", before.id);
+	snprintf(g->session, sizeof(g->session), "%s", before.id);
+	g->samples = before.sample_count;
+	return 0;
+}
+
+/* The newest baseline made before, else the session before, else none. */
+static int
+find_growth(struct call *c, const struct session *s, struct growth *g)
+{
+	int rc = find_baseline(c, s, g);
+
+	if (rc == -ENOENT)
+		rc = find_session(c, s, g);
+	if (!rc)
+		load_if_kept(c, g->session, &g->profile);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static void
+put_suspects(struct buf *out, const struct analysis *a)
+{
+	const struct groups *g = a->groups;
+
+	json_open(out, "leakSuspects", '[');
+	for (size_t i = 0; i < a->nsuspects; i++) {
+		const struct leak_suspect *s = &a->suspects[i];
+		const struct group *x = &g->items[s->group];
+		uint32_t site = a->sites[s->group];
+
+		json_open(out, NULL, '{');
+		json_put_text(out, "severity",
+		              leak_severities[s->rule->severity]);
+		json_put_text(out, "rule", s->rule->name);
+		json_put_text(out, "why", s->rule->why);
+		json_put_text(out, "source", s->rule->source);
+		json_put_text(
+			out, "site",
+			site < x->nframes
+				? groups_text(g, group_frames(g, x)[site].name)
+				: "");
+		json_put_int(out, "baseCount", s->base_count);
+		stack_put(out, g, x, s->count);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+static void
+put_stacks(struct buf *out, const char *key, const struct analysis *a,
+           int64_t top, bool blocked)
+{
+	json_open(out, key, '[');
+	for (uint32_t i = 0; i < a->groups->n && top; i++) {
+		const struct group *x = &a->groups->items[i];
+
+		if (blocked && !wait_class_blocked(a->classes[i]))
+			continue;
+		json_open(out, NULL, '{');
+		stack_put(out, a->groups, x, x->count[1]);
+		json_close(out, '}');
+		top--;
+	}
+	json_close(out, ']');
+}
+
+static double
+growth_rate(const struct analysis *a, const struct growth *g)
+{
+	int64_t before = a->has_base ? a->base_count : g->samples;
+
+	if (!strcmp(g->base, "none") || a->count == before)
+		return 1;
+	return (double)a->count / (double)(before > 0 ? before : 1);
+}
+
+static int
+answer(struct call *c, const struct session *s, const struct analysis *a,
+       const struct growth *g)
+{
+	int64_t top = param_int(c, P_GetGoroutineAnalysis_top);
+	struct buf *out = answer_json(c);
+
+	json_put_text(out, "sessionId", s->id);
+	json_put_int(out, "goroutineCount", a->count);
+	put_stacks(out, "topStacks", a, top, false);
+	put_stacks(out, "blockedGoroutines", a, top, true);
+	json_put_real(out, "goroutineGrowthRate", growth_rate(a, g));
+	json_put_text(out, "growthBase", g->base);
+	put_suspects(out, a);
+	json_put_time(out, "analyzedAt", clock_wall_ms());
+	return answer_end(c);
+}
+
+static struct leak_limits
+limits_of(const struct conf *conf)
+{
+	return (struct leak_limits){
+		.group = conf->analysis_leak_group,
+		.share_percent = conf->analysis_leak_share,
+		.age_s = conf->analysis_leak_age,
+		.growth = conf->analysis_leak_growth,
+		.growth_percent = conf->analysis_leak_growth_percent,
+		.survivors_percent = conf->analysis_leak_survivors,
+		.crowd = conf->analysis_leak_crowd,
+		.allow = conf->analysis_leak_allow,
+	};
+}
+
+int
+analysis_get(struct call *c)
+{
+	CLEANUP_SESSION struct session s = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_ANALYSIS struct analysis *a = NULL;
+	CLEANUP(growth_done) struct growth g = {.base = "none"};
+	const struct leak_limits limits = limits_of(c->env->conf);
+	int rc;
+
+	if (load_completed(c, P_GetGoroutineAnalysis_sessionId, "goroutine",
+	                   &s) ||
+	    load_profile(c, &s, &p))
+		return -1;
+	rc = find_growth(c, &s, &g);
+	if (!rc)
+		rc = analysis_new(p, g.profile, &limits, &a);
+	return rc ? fail_store(c, rc) : answer(c, &s, a, &g);
+}

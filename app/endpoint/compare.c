@@ -1,0 +1,32 @@
+/* GET compare: two profiles, function by function. */
+#include "compare_json.h"
+#include "load.h"
+
+static int
+answer(struct call *c, const struct compared *x)
+{
+	const struct comparison *r = x->c;
+	struct buf *out = answer_json(c);
+
+	json_put_text(out, "baseProfile", x->base.id);
+	json_put_text(out, "comparisonProfile", x->now.id);
+	compared_put_changes(out, "improvements", r, COMPARE_IMPROVEMENT);
+	compared_put_changes(out, "regressions", r, COMPARE_REGRESSION);
+	json_put_int(out, "unchanged",
+	             (int64_t)(r->n - r->nregressions - r->nimprovements));
+	compared_put_verdict(out, r);
+	return answer_end(c);
+}
+
+int
+compare_get(struct call *c)
+{
+	CLEANUP_COMPARED struct compared x = {0};
+
+	if (load_completed(c, P_CompareProfiles_baseProfileId, NULL, &x.base) ||
+	    load_completed(c, P_CompareProfiles_comparisonProfileId,
+	                   x.base.type, &x.now) ||
+	    compared_run(c, &x))
+		return -1;
+	return answer(c, &x);
+}

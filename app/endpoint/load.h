@@ -1,0 +1,29 @@
+/*
+ * Sessions and their profiles, as parameters name them: found, finished, of
+ * the right type, decoded; or the error that says why not. A PROFILE that is
+ * unknown is UnknownProfile, a SESSION UnknownSession.
+ *
+ *   Errors   0, or -1 with the reply
+ */
+#pragma once
+
+#include "endpoint/call.h"
+#include "profile/profile.h"
+#include "store/session.h"
+
+/* In whatever state it is. */
+MUST_CHECK int load_session(struct call *c, enum param p, struct session *out);
+/* Completed; of the type unless that is NULL. */
+MUST_CHECK int load_completed(struct call *c, enum param p, const char *type,
+                              struct session *out);
+/* The profile of a completed one. */
+MUST_CHECK int
+load_profile(struct call *c, const struct session *s, struct profile **out);
+/*
+ * The same where it may be gone: *out is NULL then, or when it can't be read.
+ */
+void load_if_kept(struct call *c, const char *session, struct profile **out);
+/* UnknownSession or UnknownProfile; always -1. */
+int fail_unknown(struct call *c, enum param p);
+/* SessionInUse; always -1. */
+int fail_in_use(struct call *c, enum param p);

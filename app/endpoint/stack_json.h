@@ -1,0 +1,9 @@
+/* Stacks of goroutines, threads or samples, as replies show them. */
+#pragma once
+
+#include "base/json_out.h"
+#include "profile/analysis.h"
+
+/* Writes the members of a Stack into an open object. */
+void stack_put(struct buf *out, const struct groups *g, const struct group *x,
+               int64_t count);

@@ -103,7 +103,8 @@ print_dwarf(const struct elf_image *elf)
 
 	if (!rc)
 		rc = dwarf_file_open(
-			&(struct symbols_piece){bytes.p, bytes.len}, &d.file);
+			&(struct symbols_piece){bytes.p, bytes.len},
+			&(struct symbols_piece){0}, &d.file);
 	if (!rc)
 		rc = dwarf_index_build(d.file.dw, &d.index);
 	if (!rc)

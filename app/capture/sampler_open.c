@@ -14,6 +14,8 @@
 
 /* Of a sample's record: all but the stack, with few kernel frames. */
 #define SAMPLE_HEAD 256
+/* A ring of this size is given to any rate, if there is room. */
+#define RING_CHEAP ((size_t)2 << 20)
 
 static void
 close_rings(struct sampler *s)
@@ -68,13 +70,24 @@ sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes)
 	                       ring_need(&s->ask, stack_bytes, SAMPLER_DEEP_NS);
 }
 
+/* For dumps as they start, and for the deepest, too, where that is cheap. */
+static size_t
+ring_wish(const struct sampler_ask *ask)
+{
+	size_t need = ring_need(ask, ask->stack_bytes, SAMPLER_RING_NS);
+	size_t deep = ring_need(ask, EVENT_MAX_STACK, SAMPLER_RING_NS);
+
+	if (deep > RING_CHEAP)
+		deep = RING_CHEAP;
+	return need > deep ? need : deep;
+}
+
 static size_t
 ring_size(const struct sampler_ask *ask)
 {
-	size_t need = ring_need(ask, ask->stack_bytes, SAMPLER_RING_NS);
-	size_t size = RING_MIN_BYTES;
+	size_t wish = ring_wish(ask), size = RING_MIN_BYTES;
 
-	while (size < need && size * 2 * ask->ncpus <= ask->ring_bytes)
+	while (size < wish && size * 2 * ask->ncpus <= ask->ring_bytes)
 		size *= 2;
 	return size;
 }

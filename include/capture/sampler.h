@@ -31,7 +31,7 @@ struct sampler_ask {
 };
 
 /* The rings hold the samples of this long, if ring_bytes lets them, with
- * dumps as deep as was asked. */
+ * dumps as deep as was asked; at low rates with the deepest. */
 #define SAMPLER_RING_NS UINT64_C(250000000)
 
 /* Called for every record, oldest first; a sample's weight is its period. */

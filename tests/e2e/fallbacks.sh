@@ -88,8 +88,34 @@ filtered() {
   ! as_nobody "$1" "$tmp/without_perf" "$tmp/stoker-worker" --once "$pid" \
     --seconds 1 --out /dev/null >"$tmp/filtered.txt" 2>&1
 }
-target more shares 10 1
+target more shares 20 1
 check a_seccomp_filter_is_an_error filtered +perfmon
 check and_the_filter_is_named says filtered 'SystemCallFilter=perf_event_open'
 check it_is_told_from_a_missing_capability filtered ''
 check and_named_again says filtered 'SystemCallFilter=perf_event_open'
+
+# A kernel that refuses everybody but CAP_SYS_ADMIN; ours may be none, so its
+# answer is forced, and what it says of its level is laid over /proc in a mount
+# namespace of its own.
+echo 3 >"$tmp/three"
+paranoid() { # capabilities, what to show for the level
+  ! unshare --mount bash -c '
+    mount --bind "$1" /proc/sys/kernel/perf_event_paranoid || exit 0
+    shift
+    exec "$@"' - "$2" setpriv --reuid 65534 --regid 65534 --clear-groups \
+    --inh-caps "-all${1:+,$1}" --ambient-caps "-all${1:+,$1}" -- \
+    "$tmp/without_perf" -a "$tmp/stoker-worker" --once "$pid" \
+    --seconds 1 --out /dev/null >"$tmp/paranoid.txt" 2>&1
+}
+if unshare --mount true 2>"$tmp/unshare.txt"; then
+  check a_paranoid_kernel_is_an_error paranoid +perfmon "$tmp/three"
+  check and_the_sysctl_is_named says paranoid 'kernel.perf_event_paranoid=2'
+  check and_the_capability_for_the_unit says paranoid 'CAP_SYS_ADMIN'
+  check it_is_one_without_capability_too paranoid '' "$tmp/three"
+  check and_named_again_by_sysctl says paranoid 'kernel.perf_event_paranoid=2'
+  echo 2 >"$tmp/two"
+  check at_a_level_that_heeds_it_the_capability_is_missed paranoid '' "$tmp/two"
+  check and_named_for_the_unit says paranoid 'AmbientCapabilities=CAP_PERFMON'
+else
+  echo "skip a_paranoid_kernel_is_an_error: $(<"$tmp/unshare.txt")"
+fi

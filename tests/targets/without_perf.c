@@ -1,17 +1,21 @@
 /*
  * Runs a program that may not call perf_event_open(2), as in a container
- * whose seccomp profile leaves it out.
+ * whose seccomp profile leaves it out; or with -a, as where Debian's or
+ * Ubuntu's kernel has perf_event_paranoid at 3: EACCES, capable or not.
  *
- *	without_perf PROGRAM [ARGUMENT...]
+ *	without_perf [-a] PROGRAM [ARGUMENT...]
  */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define REFUSAL 2 /* its row in code */
 
 static struct sock_filter code[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -25,6 +29,11 @@ main(int argc, char **argv)
 {
 	struct sock_fprog filter = {sizeof(code) / sizeof(*code), code};
 
+	if (argc > 1 && !strcmp(argv[1], "-a")) {
+		code[REFUSAL].k = SECCOMP_RET_ERRNO | EACCES;
+		argv++;
+		argc--;
+	}
 	if (argc < 2)
 		return 2;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||

@@ -48,7 +48,7 @@ scan(struct go_runtime *r, uint64_t start, uint64_t end, look *show)
 		return 0;
 	for (uint64_t at = start; at < end && !rc; at += WINDOW) {
 		CLEANUP(memory_batch_done)
-		struct memory_batch b = {.nmaps = 0};
+		struct memory_batch b = {.n = 0};
 		uint64_t left = end - at;
 		struct memory_piece p = {
 			.addr = at + r->bias,
@@ -173,7 +173,7 @@ is_list(struct go_runtime *r, const struct memory_piece ends[2],
 static int
 look_for_list(struct go_runtime *r, uint64_t addr, const uint8_t *p, size_t n)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	CLEANUP_FREE struct candidate *c = calloc(MAX_CANDIDATES, sizeof(*c));
 	CLEANUP_FREE struct memory_piece *pieces =
 		calloc((size_t)2 * MAX_CANDIDATES, sizeof(*pieces));
@@ -250,7 +250,7 @@ take_reason(char out[GO_MAX_REASON + 1], const struct memory_piece *p)
 static bool
 read_reasons(struct go_runtime *r, const uint8_t *p, size_t n)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	struct memory_piece pieces[GO_MAX_REASONS];
 	size_t count = n / sizeof(struct string);
 

@@ -61,7 +61,7 @@ chunk_init(struct chunk *c, size_t n)
 static int
 read_heads(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	const struct go_layout *l = &d->r->layout;
 	int rc;
 
@@ -84,7 +84,7 @@ read_heads(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)
 static int
 mark_moved(const struct reader *d, struct chunk *c)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	const struct go_layout *l = &d->r->layout;
 	int rc;
 

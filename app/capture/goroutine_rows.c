@@ -263,7 +263,8 @@ int
 goroutines_add(const struct goroutines_ask *ask, struct profile *p,
                struct quality *q)
 {
-	struct memory mem = {.host = ask->host, .pid = ask->pid};
+	CLEANUP(memory_spare_done) struct memory_spare spare = {.n = 0};
+	struct memory mem = {ask->host, ask->pid, &spare};
 	CLEANUP(runtime_free_ptr) struct go_runtime *r = calloc(1, sizeof(*r));
 	CLEANUP(go_groups_done) struct go_groups s = {.cap = 0};
 	CLEANUP(rows_done)

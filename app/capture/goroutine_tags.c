@@ -244,7 +244,7 @@ read_texts(struct go_tags *t, const struct slice *s, struct memory_batch *b)
 static int
 read_slice(struct go_tags *t, struct slice *s)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	int rc;
 
 	if (!s->n)

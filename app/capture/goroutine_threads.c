@@ -97,7 +97,7 @@ static int
 find_threads(const struct go_runtime *r, const struct go_g *g, size_t n,
              int32_t out[MAX_RUNNING], size_t *nout)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	CLEANUP_BUF struct buf tasks = BUF_INIT(MAX_TASKS);
 	struct memory_piece said[MAX_RUNNING];
 	size_t nsaid;

@@ -45,7 +45,7 @@ take_target(const struct go_layout *l, const struct memory_piece *p,
 int
 go_wait_targets(struct go_groups *s)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	CLEANUP_FREE struct memory_piece *pieces =
 		calloc(GO_MAX_TARGETS, sizeof(*pieces));
 	CLEANUP_FREE struct go_member **of =
@@ -75,7 +75,7 @@ go_wait_targets(struct go_groups *s)
 int
 go_wait_channels(const struct go_runtime *r, struct go_chan *c, size_t n)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	CLEANUP_FREE struct memory_piece *pieces =
 		calloc(n + 1, sizeof(*pieces));
 	int rc;

@@ -1,13 +1,12 @@
 #include "capture/memory.h"
 
-#include "base/file.h"
 #include "capture/ranges.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 /* A piece costs as much as copying this many bytes: so near, two are one. */
 #define MAX_GAP   1024
@@ -28,12 +27,80 @@ question_done(struct question *q)
 	free(q->rows);
 }
 
+/* --- files -----------------------------------------------------------------
+ */
+
+static void
+file_done(struct memory_file *f)
+{
+	if (f->map)
+		munmap(f->map, f->size);
+	close_ptr(&f->fd);
+}
+
+void
+memory_spare_done(struct memory_spare *s)
+{
+	while (s->n)
+		file_done(&s->files[--s->n]);
+}
+
 void
 memory_batch_done(struct memory_batch *b)
 {
-	for (size_t i = 0; i < b->nmaps; i++)
-		munmap(b->maps[i].p, b->maps[i].size);
-	b->nmaps = 0;
+	while (b->n) {
+		struct memory_file *f = &b->files[--b->n];
+
+		if (b->spare && b->spare->n < MEMORY_MAX_SPARE)
+			b->spare->files[b->spare->n++] = *f;
+		else
+			file_done(f);
+	}
+}
+
+/* Pages that were there before stay: they cost more than what is copied. */
+static int
+file_grow(struct memory_file *f, size_t size)
+{
+	void *map;
+
+	if (size <= f->size)
+		return 0;
+	if (ftruncate(f->fd, (off_t)size))
+		return -errno;
+	map = f->map ? mremap(f->map, f->size, size, MREMAP_MAYMOVE)
+	             : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+	                    f->fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	f->map = map;
+	f->size = size;
+	return 0;
+}
+
+/* One more file of the batch, with room for size bytes. */
+static int
+add_file(const struct memory *m, struct memory_batch *b, size_t size)
+{
+	struct memory_file f = {.fd = -1};
+	int rc;
+
+	if (b->n == MEMORY_MAX_FILES)
+		return -E2BIG;
+	if (m->spare && m->spare->n)
+		f = m->spare->files[--m->spare->n];
+	else
+		f.fd = memfd_create("stoker-ranges", MFD_CLOEXEC);
+	if (f.fd < 0)
+		return -errno;
+	rc = file_grow(&f, size);
+	if (rc) {
+		file_done(&f);
+		return rc;
+	}
+	b->spare = m->spare;
+	b->files[b->n++] = f;
+	return 0;
 }
 
 /* --- order -----------------------------------------------------------------
@@ -89,9 +156,9 @@ join(struct question *q, const struct memory_piece *p)
 		return true;
 	if (grown > MAX_RANGE)
 		return false;
-	q->bytes -= range_room(r);
+	q->bytes -= r->len;
 	r->len = (uint32_t)grown;
-	q->bytes += range_room(r);
+	q->bytes += r->len;
 	return true;
 }
 
@@ -103,49 +170,14 @@ add_piece(struct question *q, const struct memory_piece *p)
 
 	/* What is joined may add MAX_RANGE. */
 	if (q->n == RANGES_MAX ||
-	    q->bytes + range_room(&row) + MAX_RANGE > RANGES_MAX_BYTES)
+	    q->bytes + row.len + MAX_RANGE > RANGES_MAX_BYTES)
 		return false;
 	if (!join(q, p)) {
 		q->rows[q->n++] = row;
-		q->bytes += range_room(&row);
+		q->bytes += row.len;
 	}
 	q->npieces++;
 	return true;
-}
-
-static int
-write_ranges(const struct question *q, int *out)
-{
-	CLEANUP_FD int fd = memfd_create("stoker-ask", MFD_CLOEXEC);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = fd_write_all(fd, q->rows, q->n * sizeof(*q->rows));
-	if (!rc)
-		*out = TAKE_FD(fd);
-	return rc;
-}
-
-static int
-map_answer(int fd, const struct question *q, struct memory_batch *b)
-{
-	size_t size = range_data_at(q->n) + q->bytes;
-	struct stat st;
-	void *p;
-
-	if (b->nmaps == MEMORY_MAX_MAPS)
-		return -E2BIG;
-	if (fstat(fd, &st))
-		return -errno;
-	if ((size_t)st.st_size != size)
-		return -EBADMSG;
-	p = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	b->maps[b->nmaps].p = p;
-	b->maps[b->nmaps++].size = size;
-	return 0;
 }
 
 static int
@@ -154,23 +186,20 @@ ask(const struct memory *m, const struct question *q, struct memory_batch *b)
 	struct host_ask what = {
 		.op = HOST_RANGES, .pid = m->pid, .count = q->n};
 	struct host_reply reply;
-	CLEANUP_FD int with = -1;
 	int fds[HOST_MAX_FDS];
 	size_t nfds = 1;
-	int rc = write_ranges(q, &with);
+	int rc = add_file(m, b, range_data_at(q->n) + q->bytes);
 
 	if (rc)
 		return rc;
-	fds[0] = with;
+	memcpy(b->files[b->n - 1].map, q->rows, q->n * sizeof(*q->rows));
+	fds[0] = b->files[b->n - 1].fd;
 	rc = m->host->ask(m->host->arg, &what, &reply, fds, &nfds);
 	if (rc)
 		return rc;
-	rc = reply.error;
-	if (!rc)
-		rc = nfds == 1 ? map_answer(fds[0], q, b) : -EBADMSG;
 	for (size_t i = 0; i < nfds; i++)
 		close(fds[i]);
-	return rc;
+	return reply.error;
 }
 
 /* Gives the pieces of a question their part of the answer. */
@@ -178,7 +207,7 @@ static void
 hand_out(const struct question *q, const struct memory_batch *b,
          struct memory_piece *const *order)
 {
-	const char *map = b->maps[b->nmaps - 1].p;
+	const char *map = b->files[b->n - 1].map;
 	const struct range *said = (const void *)map;
 	const char *data = map + range_data_at(q->n);
 	uint32_t r = 0;
@@ -191,7 +220,7 @@ hand_out(const struct question *q, const struct memory_batch *b,
 
 		while (p->addr - mine->addr > mine->len ||
 		       p->addr - mine->addr + p->len > mine->len) {
-			data += range_room(mine);
+			data += mine->len;
 			mine = &q->rows[++r];
 		}
 		off = p->addr - mine->addr;
@@ -236,7 +265,7 @@ memory_read(const struct memory *m, struct memory_piece *pieces, size_t n,
 int
 memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len)
 {
-	CLEANUP(memory_batch_done) struct memory_batch batch = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch batch = {.n = 0};
 	struct memory_piece piece = {.addr = addr, .len = (uint32_t)len};
 	int rc = memory_read(m, &piece, 1, &batch);
 

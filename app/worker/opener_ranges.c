@@ -1,140 +1,138 @@
 /*
- * Memory of a target, many pieces at once, straight into the file that is
- * handed out. What the pieces mean is for the asker to know.
+ * Memory of a target, many pieces at once, into the file that the asker
+ * brought. It is written to and never mapped: it may be cut short meanwhile.
+ * What the pieces mean is for the asker to know.
  */
 #include "capture/ranges.h"
 #include "opener.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 
-#define IOVECS 1024 /* UIO_MAXIOV */
+#define IOVECS 1024                /* UIO_MAXIOV */
+#define ROOM   ((size_t)256 << 10) /* bytes on their way: they fit a cache */
 
 struct ranges {
 	pid_t pid;
+	int file;
 	uint32_t n;
-	int fd; /* the file that is handed out: */
-	size_t size;
-	char *map;
-	struct range *rows; /* map's start */
+	struct range *rows;
+	char *room;
+	/* How far it came. */
+	uint32_t at;   /* row */
+	uint32_t done; /* bytes of it */
+	size_t place;  /* in the file */
 };
 
 static void
 ranges_done(struct ranges *r)
 {
-	if (r->map)
-		munmap(r->map, r->size);
-	close_ptr(&r->fd);
+	free(r->rows);
+	free(r->room);
 }
 
-/* Copies them out of the asker's file, which may change under us. */
 static int
-take_rows(int in, uint32_t n, struct range **out)
+take_rows(struct ranges *r)
 {
-	CLEANUP_FREE struct range *rows = calloc(n, sizeof(*rows));
-	size_t size = n * sizeof(*rows);
+	size_t size = r->n * sizeof(*r->rows), sum = 0;
 
-	if (!rows)
+	r->rows = malloc(size);
+	r->room = malloc(ROOM);
+	if (!r->rows || !r->room)
 		return -ENOMEM;
-	if (pread(in, rows, size, 0) != (ssize_t)size)
+	if (pread(r->file, r->rows, size, 0) != (ssize_t)size)
 		return -EINVAL;
-	*out = TAKE(rows);
-	return 0;
-}
-
-static int
-data_bytes(const struct range *rows, uint32_t n, size_t *out)
-{
-	size_t sum = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (!rows[i].len || rows[i].len > RANGES_MAX_BYTES)
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (!r->rows[i].len || r->rows[i].len > RANGES_MAX_BYTES)
 			return -EINVAL;
-		sum += range_room(&rows[i]);
+		r->rows[i].got = 0;
+		sum += r->rows[i].len;
 		if (sum > RANGES_MAX_BYTES)
 			return -E2BIG;
 	}
-	*out = sum;
 	return 0;
 }
 
 static int
-open_answer(struct ranges *r, const struct range *rows, size_t bytes)
+put(const struct ranges *r, const void *p, size_t n, size_t at)
 {
-	void *map;
+	ssize_t wrote = n ? pwrite(r->file, p, n, (off_t)at) : 0;
 
-	r->size = range_data_at(r->n) + bytes;
-	r->fd = memfd_create("stoker-ranges", MFD_CLOEXEC);
-	if (r->fd < 0 || ftruncate(r->fd, (off_t)r->size))
-		return -errno;
-	map = mmap(NULL, r->size, PROT_READ | PROT_WRITE,
-	           MAP_SHARED | MAP_POPULATE, r->fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
-	r->map = map;
-	r->rows = map;
-	memcpy(r->rows, rows, r->n * sizeof(*rows));
-	return 0;
+	return wrote == (ssize_t)n ? 0 : wrote < 0 ? -errno : -EIO;
+}
+
+/* As many of the ranges that are left as one call takes; how many. */
+static uint32_t
+next_iovecs(const struct ranges *r, struct iovec *out, size_t *bytes)
+{
+	uint32_t n = 0, skip = r->done;
+
+	*bytes = 0;
+	for (; n < IOVECS && r->at + n < r->n && *bytes < ROOM; n++) {
+		const struct range *row = &r->rows[r->at + n];
+		size_t len = row->len - skip;
+
+		if (len > ROOM - *bytes)
+			len = ROOM - *bytes;
+		out[n].iov_base =
+			(void *)(uintptr_t)(row->addr + skip); // NOLINT
+		out[n].iov_len = len;
+		*bytes += len;
+		skip = 0;
+	}
+	return n;
+}
+
+/* Leaves the row at hand for the next. */
+static void
+next_row(struct ranges *r)
+{
+	r->place += r->rows[r->at].len - r->done;
+	r->done = 0;
+	r->at++;
 }
 
 /*
- * Notes what n bytes read mean for the ranges of one call; how many of them
- * need not be asked for again: those read, and the one that it ended in.
+ * Notes that the first n bytes of these could be read; the one that they end
+ * in, if it does not end with them, is given up.
  *   Source   process_vm_readv(2): elements are taken in order
  */
-static uint32_t
-note_read(struct range *rows, uint32_t count, size_t n)
+static void
+advance(struct ranges *r, const struct iovec *from, uint32_t count, size_t n)
 {
-	uint32_t i = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct range *row = &r->rows[r->at];
+		size_t had = n < from[i].iov_len ? n : from[i].iov_len;
 
-	for (; i < count && n >= rows[i].len; i++) {
-		rows[i].got = rows[i].len;
-		n -= rows[i].len;
+		row->got += (uint32_t)had;
+		r->done += (uint32_t)had;
+		r->place += had;
+		n -= had;
+		if (had < from[i].iov_len) {
+			next_row(r);
+			return;
+		}
+		if (r->done == row->len)
+			next_row(r);
 	}
-	if (i < count)
-		rows[i++].got = (uint32_t)n;
-	return i;
 }
 
-/* Reads up to IOVECS ranges from first on; how many are done with. */
 static int
-read_some(const struct ranges *r, uint32_t first, char *at)
+read_some(struct ranges *r)
 {
-	static struct iovec from[IOVECS], to[IOVECS];
-	uint32_t n = 0;
-	ssize_t got;
+	static struct iovec from[IOVECS];
+	struct iovec to = {.iov_base = r->room};
+	uint32_t n = next_iovecs(r, from, &to.iov_len);
+	ssize_t got = process_vm_readv(r->pid, &to, 1, from, n, 0);
+	int rc;
 
-	for (; n < IOVECS && first + n < r->n; n++) {
-		struct range *row = &r->rows[first + n];
-
-		row->got = 0;
-		from[n].iov_base = (void *)(uintptr_t)row->addr; // NOLINT
-		from[n].iov_len = to[n].iov_len = row->len;
-		to[n].iov_base = at;
-		at += range_room(row);
-	}
-	got = process_vm_readv(r->pid, to, n, from, n, 0);
 	if (got < 0 && errno != EFAULT)
 		return -errno;
-	return (int)note_read(&r->rows[first], n, got > 0 ? (size_t)got : 0);
-}
-
-static int
-read_all(const struct ranges *r)
-{
-	char *at = r->map + range_data_at(r->n);
-
-	for (uint32_t i = 0; i < r->n;) {
-		int done = read_some(r, i, at);
-
-		if (done < 0)
-			return done;
-		for (; done; done--)
-			at += range_room(&r->rows[i++]);
-	}
-	return 0;
+	if (got < 0)
+		got = 0;
+	rc = put(r, r->room, (size_t)got, r->place);
+	advance(r, from, n, (size_t)got);
+	return rc;
 }
 
 int
@@ -142,23 +140,16 @@ read_ranges(const struct conf *conf, const struct host_ask *ask,
             struct answer *out)
 {
 	CLEANUP(ranges_done)
-	struct ranges r = {.pid = ask->pid, .n = ask->count, .fd = -1};
-	CLEANUP_FREE struct range *rows = NULL;
-	size_t bytes = 0;
+	struct ranges r = {.pid = ask->pid, .n = ask->count, .file = out->in};
 	int rc;
 
 	(void)conf;
 	if (ask->pid <= 0 || !ask->count || ask->count > RANGES_MAX ||
 	    out->in < 0)
 		return -EINVAL;
-	rc = take_rows(out->in, r.n, &rows);
-	if (!rc)
-		rc = data_bytes(rows, r.n, &bytes);
-	if (!rc)
-		rc = open_answer(&r, rows, bytes);
-	if (!rc)
-		rc = read_all(&r);
-	if (!rc)
-		out->fds[out->nfds++] = TAKE_FD(r.fd);
-	return rc;
+	rc = take_rows(&r);
+	r.place = range_data_at(r.n);
+	while (!rc && r.at < r.n)
+		rc = read_some(&r);
+	return rc ? rc : put(&r, r.rows, r.n * sizeof(*r.rows), 0);
 }

@@ -9,11 +9,26 @@
 
 #include "capture/host.h"
 
-#define MEMORY_MAX_MAPS 64
+#define MEMORY_MAX_FILES 64 /* that answers lie in */
+#define MEMORY_MAX_SPARE 4
+
+/* A file that answers are written to, and its mapping. */
+struct memory_file {
+	int fd;
+	void *map;
+	size_t size;
+};
+
+/* Files to be used again. */
+struct memory_spare {
+	struct memory_file files[MEMORY_MAX_SPARE];
+	size_t n;
+};
 
 struct memory {
 	const struct host *host;
 	int32_t pid;
+	struct memory_spare *spare; /* NULL: every answer has a new file */
 };
 
 /* One piece; p and got are the answer. */
@@ -26,21 +41,21 @@ struct memory_piece {
 
 /* What answers are kept in. */
 struct memory_batch {
-	struct {
-		void *p;
-		size_t size;
-	} maps[MEMORY_MAX_MAPS];
-	size_t nmaps;
+	struct memory_spare *spare;
+	struct memory_file files[MEMORY_MAX_FILES];
+	size_t n;
 };
+
+void memory_spare_done(struct memory_spare *s);
 
 /*
  * Reads pieces, in any order; a len of 0 is passed over.
  *
  *   Shape    batch starts as {0}; it may already hold other answers
  *   Owns     pieces' p point into batch: memory_batch_done() it, also on
- *            failure
+ *            failure, and before memory_spare_done()
  *   Errors   -ESRCH the process is gone, -EPERM not ours to read, -E2BIG
- *            more than MEMORY_MAX_MAPS answers, -EBADMSG, -ENOMEM, -errno
+ *            more than MEMORY_MAX_FILES answers, -EBADMSG, -ENOMEM, -errno
  */
 MUST_CHECK int memory_read(const struct memory *m, struct memory_piece *pieces,
                            size_t n, struct memory_batch *batch);

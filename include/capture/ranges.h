@@ -1,10 +1,11 @@
 /*
  * Pieces of a target's memory, many at once.
  *
- * The question brings a file of struct range; the answer is a file of the
- * same ranges, told how much of each could be read, and behind them, at
- * range_data_at(), their bytes one after another, each at a multiple of
- * RANGE_ALIGN. A range that can't be read whole is read up to where it can.
+ * The question brings a file, which is the asker's to use again: struct range
+ * from its start on. The answer is written into it: how much of each range
+ * could be read, and from range_data_at() on the ranges' bytes, one after
+ * another without gaps. A range that can't be read whole is read up to where
+ * it can; what follows in its place means nothing.
  */
 #pragma once
 
@@ -13,18 +14,11 @@
 
 #define RANGES_MAX       (1u << 16)
 #define RANGES_MAX_BYTES ((size_t)64 << 20) /* of one answer's data */
-#define RANGE_ALIGN      ((size_t)16)
 
 struct range {
 	uint64_t addr;
-	uint32_t len, got; /* bytes; got: 0 in the question */
+	uint32_t len, got; /* bytes */
 };
-
-static inline size_t
-range_room(const struct range *r)
-{
-	return (r->len + RANGE_ALIGN - 1) / RANGE_ALIGN * RANGE_ALIGN;
-}
 
 /* Where the data of n ranges begins. */
 static inline size_t

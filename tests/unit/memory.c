@@ -17,6 +17,7 @@
 #define PAGE ((size_t)4096)
 
 static unsigned questions, ranges;
+static struct memory_spare spare;
 
 static int
 ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
@@ -40,7 +41,8 @@ static struct memory
 mine(void)
 {
 	questions = ranges = 0;
-	return (struct memory){&here, getpid()};
+	spare.n = 0;
+	return (struct memory){&here, getpid(), &spare};
 }
 
 /* Pages that count upwards, the last of which can't be read. */
@@ -72,7 +74,7 @@ expect(const struct memory_piece *piece, const uint8_t *at, uint32_t got)
 
 TEST(pieces_come_back_in_any_order_and_may_overlap)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	uint8_t *p = make_pages(9);
 	struct memory m = mine();
 	static const struct {
@@ -95,7 +97,7 @@ END
 
 TEST(neighbours_are_read_as_one)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	uint8_t *p = make_pages(9);
 	struct memory m = mine();
 	struct memory_piece pieces[64];
@@ -112,7 +114,7 @@ END
 
 TEST(what_cannot_be_read_ends_its_piece_only)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	uint8_t *p = make_pages(3), *q = make_pages(3);
 	struct memory m = mine();
 	struct memory_piece pieces[] = {
@@ -132,7 +134,7 @@ END
 
 TEST(more_pieces_than_one_question_holds)
 {
-	CLEANUP(memory_batch_done) struct memory_batch b = {.nmaps = 0};
+	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	const size_t n = RANGES_MAX + 100, apart = 2 * PAGE / 4;
 	uint8_t *p = make_pages(n / 2 + 2);
 	struct memory m = mine();
@@ -193,8 +195,6 @@ TEST(the_opener_refuses_what_is_out_of_bounds)
 		opener_answer(&conf, &ask, rows[i].with ? fd : -1, &out);
 		ck_assert_msg(out.reply.error == rows[i].error, "row %zu: %d",
 		              i, out.reply.error);
-		for (size_t k = 0; k < out.nfds; k++)
-			close(out.fds[k]);
 	}
 }
 END

@@ -1,0 +1,171 @@
+#!/bin/bash
+# Goroutines read from outside are those that the program itself tells of:
+# every version of Go in the suites, plain, stripped and without section headers;
+# some of them, or with EVERY=1 all, also as PIE and with cgo; and a program as
+# Debian ships it.
+#
+# The program is asked before and after: what it says both times of a
+# goroutine must be what we say, and nothing of that may be missing.
+set -u
+cd "$(dirname "$0")/../.."
+: "${B:=build}"
+B=$(cd "$B" && pwd) export B
+kinds="plain stripped bare"
+all_kinds="$kinds pie pie_bare cgo cgo_pie_bare"
+running='^[0-9]* \[run(ning|nable)\]'
+
+stop() {
+  [ -z "${pid-}" ] || { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
+  pid=
+}
+start() { # program
+  rm -f "$tmp/in" "$tmp/out"
+  mkfifo "$tmp/in" "$tmp/out"
+  "$1" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
+  pid=$!
+  exec {in}>"$tmp/in" {out}<"$tmp/out"
+  hear && [ "$heard" = ready ]
+}
+hear() { read -r -t 20 heard <&"$out"; }
+say() { echo "$@" >&"$in" && hear; }
+
+ours() { # pid, output
+  "$B/stoker-worker" --config /dev/null --once "$1" --type goroutine \
+    --out "$tmp/profile" >"$tmp/report" 2>"$tmp/err" &&
+    "$B/tests/goroutines" "$tmp/profile" >"$2"
+}
+theirs() { "$B/tests/goroutines" "$1" >"$2"; } # dump, output
+
+# How many goroutines said the same twice, and what of that we say otherwise.
+judge() { # before, ours, after
+  local side
+  for side in "$1" "$2" "$3"; do
+    sed -E 's/\[go\.shape[^ ]*\]/[...]/g' "$side" | grep -vE "$running" |
+      LC_ALL=C sort >"$side.sorted"
+  done
+  LC_ALL=C comm -12 "$1.sorted" "$3.sorted" >"$tmp/stable"
+  LC_ALL=C comm -23 "$tmp/stable" "$2.sorted" >"$tmp/wrong"
+  # and whoever is neither in the one nor in the other
+  awk '{ print $1 }' "$1" "$3" | LC_ALL=C sort -u >"$tmp/known"
+  awk '{ print $1 }' "$2" | LC_ALL=C sort | LC_ALL=C comm -13 "$tmp/known" - |
+    sed 's/$/ is nowhere/' >>"$tmp/wrong"
+  stable=$(wc -l <"$tmp/stable") wrong=$(wc -l <"$tmp/wrong")
+}
+quality() { awk -v key="$1" '$1 == key { print $2 }' "$tmp/report"; }
+
+compare() { # name
+  say dump "$tmp/before.txt" && ours "$pid" "$tmp/mine" &&
+    say dump "$tmp/after.txt" &&
+    theirs "$tmp/before.txt" "$tmp/before" && theirs "$tmp/after.txt" "$tmp/after" ||
+    { echo "not ok $1: $(tail -n 1 "$tmp/err")"; return; }
+  judge "$tmp/before" "$tmp/mine" "$tmp/after"
+  echo "# $1 $stable goroutines, $wrong differ;" \
+    "$(quality threadsStopped) threads stopped for $(quality stoppedNs) ns," \
+    "$(quality goroutinesRetried) read again," \
+    "$(quality threadsUnread) unread"
+  if [ "$stable" -lt 70 ]; then
+    echo "not ok $1: only $stable goroutines can be compared"
+  elif [ "$wrong" -gt 0 ]; then
+    echo "not ok $1: of $stable, $wrong: $(head -n 2 "$tmp/wrong" | tr '\n' ' ')"
+  else
+    echo "ok $1"
+  fi
+}
+
+# One that computes is stopped and seen where it was.
+sees_what_runs() { # name
+  local row
+  row=$(grep ' main.spin ' "$tmp/mine")
+  case $row in
+  *"[running] main.spin goroutines/main.go:"*"| main.main goroutines/main.go:"* | \
+    *"[runnable] main.spin goroutines/main.go:"*) echo "ok $1" ;;
+  *) echo "not ok $1: $row" ;;
+  esac
+}
+
+without_headers() { # from, to
+  strip -o "$2" "$1" &&
+    printf '\0\0\0\0\0\0\0\0' | dd of="$2" bs=1 seek=40 conv=notrunc status=none &&
+    printf '\0\0\0\0' | dd of="$2" bs=1 seek=60 conv=notrunc status=none
+}
+build() { # version, kind, output
+  local cgo=0 flags=()
+  case $2 in *bare) # of one that is there already
+    local from=${2%_bare}
+    [ "$from" != bare ] || from=plain
+    build "$1" "$from" "$B/go/bin/goroutines-$1-$from" &&
+      without_headers "$B/go/bin/goroutines-$1-$from" "$3"
+    return ;;
+  esac
+  case $2 in *cgo*) cgo=1 ;; esac
+  case $2 in *pie*) flags+=(-buildmode=pie) ;; esac
+  case $2 in stripped) flags+=("-ldflags=-s -w") ;; esac
+  CGO_ENABLED=$cgo tests/lib/go build "$1" "$3" tests/targets/go/goroutines "${flags[@]}"
+}
+
+one() { # version
+  local v=$1 kind p name
+  case ${EVERY-}$v in 1.19 | 1.24 | 1.27 | 11.*) kinds=$all_kinds ;; esac
+  for kind in $kinds; do
+    name=go${v}_$kind p=$B/go/bin/goroutines-$v-$kind
+    build "$v" "$kind" "$p" 2>"$tmp/why"
+    case $? in
+    0) ;;
+    69) echo "skip goroutines: go$v: $(tail -n 1 "$tmp/why")"; return ;;
+    *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
+    esac
+    if start "$p"; then
+      compare "${name}_goroutines_are_those_of_debug_2"
+      sees_what_runs "${name}_running_goroutine_is_seen"
+    else
+      echo "not ok ${name}_starts: $(tail -n 1 "$tmp/err")"
+    fi
+    stop
+  done
+}
+
+# A stripped program with cgo that many use, asked over HTTP.
+prometheus() {
+  local root=$B/go/prometheus url port
+  conf/packages/unpack bookworm "$root" prometheus 2>"$tmp/why" ||
+    { echo "skip goroutines: prometheus: $(tail -n 1 "$tmp/why")"; return; }
+  echo 'global: {}' >"$tmp/prometheus.yml"
+  port=$((20000 + RANDOM))
+  url=http://127.0.0.1:$port
+  "$root/usr/bin/prometheus" --config.file="$tmp/prometheus.yml" \
+    --storage.tsdb.path="$tmp/data" --web.listen-address="127.0.0.1:$port" \
+    >"$tmp/log" 2>&1 &
+  pid=$!
+  curl -sf --retry 50 --retry-connrefused --retry-delay 1 --retry-max-time 60 \
+    -o /dev/null "$url/-/ready"
+  curl -sf "$url/debug/pprof/goroutine?debug=2" -o "$tmp/before.txt" &&
+    ours "$pid" "$tmp/mine" &&
+    curl -sf "$url/debug/pprof/goroutine?debug=2" -o "$tmp/after.txt" &&
+    theirs "$tmp/before.txt" "$tmp/before" && theirs "$tmp/after.txt" "$tmp/after"
+  if [ $? -ne 0 ]; then
+    echo "not ok prometheus: $(tail -n 1 "$tmp/err") $(tail -n 1 "$tmp/log")"
+  else
+    judge "$tmp/before" "$tmp/mine" "$tmp/after"
+    echo "# prometheus: $stable goroutines, $wrong differ"
+    if [ "$stable" -ge 15 ] && [ "$wrong" -eq 0 ]; then
+      echo "ok goroutines_of_a_stripped_prometheus_are_those_of_debug_2"
+    else
+      echo "not ok goroutines_of_a_stripped_prometheus_are_those_of_debug_2:" \
+        "of $stable, $wrong: $(head -n 2 "$tmp/wrong" | tr '\n' ' ')"
+    fi
+  fi
+  stop
+}
+
+tmp=$(mktemp -d /var/tmp/stoker-goroutines-XXXXXX)
+trap 'stop; rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM
+case ${1-} in
+--one) one "$2" ;;
+--prometheus) prometheus ;;
+*)
+  tests/lib/go fetch 2>/dev/null
+  { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --prometheus; } |
+    xargs -P 2 -L 1 "$0"
+  ;;
+esac

@@ -52,6 +52,9 @@ count_end(struct quality *q, enum unwind_end end)
 	case UNWIND_MAX:
 		q->truncated++;
 		break;
+	case UNWIND_SWITCHED:
+		q->switched++;
+		break;
 	case UNWIND_NO_INFO:
 	case UNWIND_BAD:
 		q->unwind_failed++;

@@ -3,6 +3,8 @@
 
 #include "capture/proc.h"
 
+#define PROC_MAX_GOROUTINE ((uint32_t)32 << 10) /* bytes read of its stack */
+
 /*
  * Walks a stack again whose dump was too short, with more of it read from
  * memory, until its root is found or nothing more is to be had.
@@ -40,3 +42,13 @@ bool python_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
 void python_rest(struct python_runs *runs, struct proc_stack *out);
 /* Forgets that the process runs Python: it may not any more. */
 void process_forget_python(struct process *proc);
+
+/*
+ * Adds the frames of the goroutine that a stack was switched from, read from
+ * memory: out->end is then the goroutine's, else as it was. So much later
+ * they may be those of a later call, when calls are short.
+ *
+ *   Shape    pcs[max] and *n as of the walk so far, which are added to
+ */
+void process_cross(struct process *proc, struct proc_stack *out, uint64_t *pcs,
+                   size_t max, size_t *n);

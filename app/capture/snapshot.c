@@ -173,6 +173,8 @@ count(struct quality *q, const struct thread_row *row, enum unwind_end end)
 		q->reached_root++;
 	else if (end == UNWIND_TRUNCATED || end == UNWIND_MAX)
 		q->truncated++;
+	else if (end == UNWIND_SWITCHED)
+		q->switched++;
 	else
 		q->unwind_failed++;
 }

@@ -28,6 +28,7 @@ struct unwinder {
 	unwind_find *find;
 	void *find_arg;
 	struct unwind_mapping here; /* the last that was found */
+	uint64_t other_stack;       /* of the last walk; 0 unknown */
 	struct known_rule cache[CACHE_ROWS];
 };
 
@@ -262,6 +263,9 @@ walk_step(struct walk *w, struct frame *f)
 		return forget_others(w, step_by_pointer(w, f));
 	case CFA_ROOT:
 		return UNWIND_ROOT;
+	case CFA_SWITCH:
+		w->u->other_stack = f->fp_known ? f->fp : 0;
+		return UNWIND_SWITCHED;
 	case CFA_SIGNAL:
 		return forget_others(w, step_by_signal(w, f));
 	case CFA_GO:
@@ -329,6 +333,32 @@ unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
 		all.value[i] = regs[a->index[i]];
 	w.whole = &all;
 	return (enum unwind_end)walk_all(&w, first, pcs, max, n);
+}
+
+enum unwind_end
+unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
+          size_t max, size_t *n)
+{
+	uint64_t fp = u->other_stack;
+	struct walk w = {.u = u,
+	                 .arch = u->arch,
+	                 .stack = stack,
+	                 .start = fp,
+	                 .len = len};
+	struct frame first = {.sp = fp + 16, .fp_known = true};
+	int r;
+
+	*n = 0;
+	if (!walk_word(&w, fp, &first.fp) || !walk_word(&w, fp + 8, &first.pc))
+		return UNWIND_TRUNCATED;
+	r = walk_all(&w, first, pcs, max, n);
+	return r > UNWIND_MAX ? UNWIND_BAD : (enum unwind_end)r;
+}
+
+uint64_t
+unwind_other_stack(const struct unwinder *u)
+{
+	return u->other_stack;
 }
 
 enum unwind_end

@@ -4,8 +4,8 @@
 
 #define WORD ((int32_t)sizeof(uint64_t))
 
-/* It returns to code of another stack; Source: runtime/traceback.go, which
- * follows or ends at a function that writes sp, but for cgocallback. */
+/* Source: runtime/traceback.go, which follows systemstack, or ends at a
+ * function that writes sp, but for cgocallback. */
 static bool
 changes_stacks(const struct gobin_frame *f)
 {
@@ -53,6 +53,25 @@ rule_aarch64(int32_t delta)
 	};
 }
 
+/*
+ * How it goes on above a function that changed stacks for its callee. The
+ * frame pointer is what the goroutine left in it.
+ *   Source   runtime/asm_amd64.s, asm_arm64.s: systemstack, asmcgocall;
+ *            sys_linux_amd64.s: nanotime1
+ */
+static uint8_t
+above_switch(const struct gobin_frame *f)
+{
+	switch (f->func) {
+	case GOBIN_SYSTEMSTACK:
+	case GOBIN_ASMCGOCALL:
+	case GOBIN_NORMAL: /* calls of the vdso */
+		return CFA_SWITCH;
+	default:
+		return CFA_ROOT;
+	}
+}
+
 bool
 unwind_go_rule(struct gobin *g, uint64_t vaddr, bool returns,
                struct unwind_rule *out)
@@ -61,10 +80,11 @@ unwind_go_rule(struct gobin *g, uint64_t vaddr, bool returns,
 
 	if (!gobin_frame(g, vaddr, &f))
 		return false;
-	if ((f.flags & GOBIN_TOP) || (returns && changes_stacks(&f)))
+	if (f.flags & GOBIN_TOP)
 		*out = (struct unwind_rule){.cfa = CFA_ROOT};
 	else if (changes_stacks(&f))
-		*out = (struct unwind_rule){.cfa = CFA_NONE};
+		*out = (struct unwind_rule){.cfa = returns ? above_switch(&f)
+		                                           : CFA_NONE};
 	else
 		*out = gobin_about(g)->machine == EM_X86_64
 		               ? rule_x86_64(f.sp_delta)

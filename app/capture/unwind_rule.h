@@ -17,6 +17,7 @@ enum rule_cfa {
 	CFA_GO,      /* sp + cfa; no other register outlives a call */
 	CFA_PLT,     /* x86: sp + 8, and 8 more from cfa bytes into 16 on */
 	CFA_SIGNAL,  /* a signal's frame, laid out by the kernel */
+	CFA_SWITCH,  /* its caller is on another stack: Go's runtime */
 	CFA_ROOT,    /* the first frame: it has no caller */
 	CFA_FULL,    /* interpret the row */
 };

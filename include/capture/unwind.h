@@ -27,6 +27,7 @@ enum unwind_end {
 	UNWIND_TRUNCATED, /* the dump ends before the stack does */
 	UNWIND_NO_INFO,   /* code that no table describes, no frame pointer */
 	UNWIND_BAD,       /* rules or contents that can't be true */
+	UNWIND_SWITCHED,  /* the caller is on another stack */
 	UNWIND_MAX,       /* max frames were found */
 };
 
@@ -88,6 +89,22 @@ void unwinder_flush(struct unwinder *u);
 MUST_CHECK enum unwind_end
 unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
        size_t len, uint64_t *pcs, size_t max, size_t *n);
+
+/*
+ * Walks on where a walk ended with UNWIND_SWITCHED: Go's runtime and C code
+ * that Go calls run on stacks of their own, and leave the frame pointer at
+ * the goroutine's frame that called them. Frames of that very function are
+ * not among them, for it is known only by where it returns to.
+ *
+ *   Shape    stack[len]: memory from unwind_other_stack() upwards, as long
+ *            after the sample as it may have been read: only an UNWIND_ROOT
+ *            is to be believed
+ */
+MUST_CHECK enum unwind_end
+unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
+          size_t max, size_t *n);
+/* Address on the other stack that the last walk ended at; 0 unknown. */
+uint64_t unwind_other_stack(const struct unwinder *u);
 
 /*
  * Walks the stack of a thread of which only pc and sp are known, as

@@ -74,8 +74,27 @@ one() { # version, kind
   check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
 }
 
+called_by_go() {
+  near "$1" '^runtime\.goexit;runtime\.main;main\.main;main\.callsC;main\._Cfunc_c_outer;.*;c_outer;c_work(;|$)' 99 5
+}
+c_code() { # version
+  local program=$B/go/bin/gocalls-$1 pid
+  CGO_ENABLED=1 tests/lib/go build "$1" "$program" tests/targets/gocalls 2>"$tmp/why" ||
+    { echo "skip go_cpu: go$1 cgo: $(tail -n 1 "$tmp/why")"; return; }
+  mkfifo "$tmp/calls$1"
+  "$program" >"$tmp/calls$1" &
+  pid=$!
+  read -r _ <"$tmp/calls$1"
+  check "go$1_c_code_is_captured" "$B/stoker-worker" --once $pid --seconds 2 \
+    --rate 100 --out "$tmp/calls$1.pb.gz"
+  kill $pid
+  wait $pid 2>/dev/null
+  check "go$1_c_code_is_shown_below_the_goroutine_that_calls_it" called_by_go "$tmp/calls$1.pb.gz"
+}
+
 export GOCACHE=$(mkdir -p "$B/go" && cd "$B/go" && pwd)/cache GOENV=off GOTOOLCHAIN=local GOPROXY=off
 root=$(tests/lib/go root $reader) || { root=; echo "skip go_cpu: no go$reader to read our files with"; }
 for version in 1.19 1.27; do
   for kind in plain stripped pie cgo; do one $version $kind; done
+  c_code $version
 done

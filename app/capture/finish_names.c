@@ -39,6 +39,7 @@ namer_done(struct namer *n)
 		elf_free(n->of[i].debug);
 		elf_free(n->of[i].shared);
 		perfmap_free(n->of[i].perfmap);
+		jitdump_free(n->of[i].jitdump);
 	}
 	free(n->of);
 	free(n->text);
@@ -118,15 +119,49 @@ open_perfmap(const struct host *host, int32_t pid)
 	return map;
 }
 
+static bool
+read_at(void *arg, uint64_t at, void *out, size_t n)
+{
+	return at <= INT64_MAX &&
+	       pread(*(const int *)arg, out, n, (off_t)at) == (ssize_t)n;
+}
+
+/* The dump that a process has mapped. */
+static struct jitdump *
+open_jitdump(const struct namer *n, int32_t pid)
+{
+	struct host_ask ask = {.op = HOST_JITDUMP, .pid = pid};
+	struct jitdump *dump = NULL;
+	CLEANUP_FD int fd = -1;
+
+	for (uint32_t i = MODULE_FIRST; i < n->modules->n; i++) {
+		const struct module *m = n->modules->rows[i];
+
+		if (m->pid != pid || !jitdump_is_path(m->path) ||
+		    strlen(m->path) >= sizeof(ask.path))
+			continue;
+		strcpy(ask.path, m->path);
+		if (!host_fd(n->host, &ask, &fd) &&
+		    !jitdump_new(read_at, &fd, &dump))
+			return dump;
+		close_ptr(&fd);
+		fd = -1;
+	}
+	return NULL;
+}
+
 static size_t
-jit_name(struct namer *n, const struct perfmap *map, uint64_t addr,
+jit_name(struct namer *n, const struct namer_module *of, uint64_t addr,
          struct sym_frame *out)
 {
-	const char *raw = perfmap_lookup(map, addr);
+	struct jit_place at = {.file = NULL};
 	struct jit_name parts;
 
+	if (!of->jitdump || !jitdump_lookup(of->jitdump, addr, &at))
+		at.name = of->perfmap ? perfmap_lookup(of->perfmap, addr)
+		                      : NULL;
 	free(n->text);
-	n->text = raw ? strdup(raw) : NULL;
+	n->text = at.name ? strdup(at.name) : NULL;
 	if (!n->text)
 		return 0;
 	jit_name_split(n->text, &parts);
@@ -136,6 +171,14 @@ jit_name(struct namer *n, const struct perfmap *map, uint64_t addr,
 		.file = parts.file,
 		.start_line = parts.line,
 	};
+	if (!at.file)
+		return 1;
+	/* V8 11 writes file names there that it has freed already. */
+	out->line = at.line;
+	if (!*parts.file)
+		out->file = at.file;
+	if (!parts.line)
+		out->start_line = at.start_line;
 	return 1;
 }
 
@@ -192,7 +235,8 @@ open_module(struct namer *n, uint32_t module)
 		read = !add_image(n, module);
 	} else if (m->pid) {
 		of->perfmap = open_perfmap(n->host, m->pid);
-		read = of->perfmap != NULL;
+		of->jitdump = open_jitdump(n, m->pid);
+		read = of->perfmap || of->jitdump;
 	}
 	n->quality->modules++;
 	n->quality->modules_unread += !read;
@@ -207,8 +251,8 @@ module_names(struct namer *n, struct place at, struct sym_frame *out,
 
 	if (!of->known)
 		open_module(n, at.module);
-	if (of->perfmap)
-		return jit_name(n, of->perfmap, at.vaddr, out);
+	if (of->perfmap || of->jitdump)
+		return jit_name(n, of, at.vaddr, out);
 	count = symbolizer_lookup(n->symbolizer, at.module, at.vaddr, out, max);
 	return count ? count : nameless_function(n, at, out);
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "capture/jitdump.h"
 #include "capture/modules.h"
 #include "capture/perfmap.h"
 #include "capture/quality.h"
@@ -24,7 +25,8 @@ struct namer {
 		struct elf_image *debug;  /* unless the module has it */
 		struct elf_image *shared; /* with other debug files */
 		struct perfmap *perfmap;
-	} * of; /* by module */
+		struct jitdump *jitdump; /* asked before the perf map */
+	} * of;                          /* by module */
 };
 
 /* Owns: all is borrowed. Errors: -ENOMEM; namer_done it all the same. */

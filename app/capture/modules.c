@@ -1,5 +1,7 @@
 #include "capture/modules.h"
 
+#include "capture/jitdump.h"
+
 #include "debug_file.h"
 
 #include <errno.h>
@@ -41,6 +43,13 @@ is_file(const struct map_seen *seen)
 	return seen->path[0] == '/' && seen->path[1] != '/';
 }
 
+/* Its path is known by the target's own number. */
+static bool
+is_jitdump(const struct map_seen *seen)
+{
+	return is_file(seen) && jitdump_is_path(seen->path);
+}
+
 static bool
 is_vdso(const struct map_seen *seen)
 {
@@ -52,7 +61,7 @@ is_vdso(const struct map_seen *seen)
 static int32_t
 owner(const struct map_seen *seen, int32_t pid)
 {
-	return is_file(seen) || is_vdso(seen) ? 0 : pid;
+	return (is_file(seen) && !is_jitdump(seen)) || is_vdso(seen) ? 0 : pid;
 }
 
 static struct module *
@@ -159,7 +168,7 @@ is_mapping_of(const struct module *m, const struct map_seen *seen, int32_t pid)
 		       !memcmp(m->build_id, seen->build_id, m->build_id_size);
 	if (strcmp(m->path, seen->path) != 0)
 		return false;
-	if (!is_file(seen)) /* there is one vdso */
+	if (!is_file(seen) || m->pid) /* there is one vdso */
 		return m->pid == owner(seen, pid);
 	return !seen->build_id && m->inode && m->inode == seen->inode &&
 	       m->major == seen->major && m->minor == seen->minor &&

@@ -242,15 +242,29 @@ same_owner(int32_t pid, int place)
 	return process.st_uid == file.st_uid ? 0 : -EACCES;
 }
 
+/* A file that the target wrote for profilers, by a path in its own root. */
+static int
+give_own(int32_t pid, int root, const char *path, struct answer *out)
+{
+	CLEANUP_FD int place = open_how(root, path, O_PATH | O_NOFOLLOW,
+	                                RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	int fd = -1, rc = place < 0 ? place : same_owner(pid, place);
+
+	if (!rc)
+		rc = reopen_regular(place, &fd);
+	if (!rc)
+		out->fds[out->nfds++] = fd;
+	return rc;
+}
+
 int
 open_perfmap(const struct conf *conf, const struct host_ask *ask,
              struct answer *out)
 {
 	CLEANUP_FD int root = open_root(ask->pid);
-	CLEANUP_FD int place = -1;
 	char path[64];
 	int32_t inner;
-	int fd = -1, rc;
+	int rc;
 
 	(void)conf;
 	if (root < 0)
@@ -259,16 +273,38 @@ open_perfmap(const struct conf *conf, const struct host_ask *ask,
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", inner);
-	place = open_how(root, path, O_PATH | O_NOFOLLOW,
-	                 RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
-	if (place < 0)
-		return place;
-	rc = same_owner(ask->pid, place);
-	if (!rc)
-		rc = reopen_regular(place, &fd);
-	if (!rc)
-		out->fds[out->nfds++] = fd;
-	return rc;
+	return give_own(ask->pid, root, path, out);
+}
+
+/* Its name tells whose it is, its start what. */
+int
+open_jitdump(const struct conf *conf, const struct host_ask *ask,
+             struct answer *out)
+{
+	static const char magic[4] = {'D', 'T', 'i', 'J'};
+	CLEANUP_FD int root = open_root(ask->pid);
+	const char *name = strrchr(ask->path, '/');
+	char want[64], start[sizeof(magic)];
+	int32_t inner;
+	int rc;
+
+	(void)conf;
+	if (root < 0)
+		return root == -ENOENT ? -ESRCH : root;
+	rc = inner_pid(ask->pid, &inner);
+	if (rc)
+		return rc;
+	snprintf(want, sizeof(want), "/jit-%d.dump", inner);
+	if (!name || strcmp(name, want) != 0)
+		return -EINVAL;
+	rc = give_own(ask->pid, root, ask->path, out);
+	if (rc ||
+	    (pread(out->fds[0], start, sizeof(start), 0) == sizeof(start) &&
+	     !memcmp(start, magic, sizeof(magic))))
+		return rc;
+	close(out->fds[0]);
+	out->nfds = 0;
+	return -ENOEXEC;
 }
 
 /* --- memory ----------------------------------------------------------------

@@ -1,0 +1,59 @@
+/* A jitdump as its owner might have left it, and names made of it. */
+#include "capture/jitdump.h"
+#include "../../app/capture/jit_names.h"
+
+#include <stdint.h>
+#include <string.h>
+
+struct file {
+	const uint8_t *p;
+	size_t n;
+};
+
+static volatile size_t sink; /* so that no read is left out */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static bool
+read_file(void *arg, uint64_t at, void *out, size_t n)
+{
+	const struct file *f = arg;
+
+	if (at > f->n || f->n - at < n)
+		return false;
+	memcpy(out, f->p + at, n);
+	return true;
+}
+
+static void
+split(const char *name)
+{
+	CLEANUP_FREE char *text = strdup(name);
+	struct jit_name parts;
+
+	if (!text)
+		return;
+	jit_name_split(text, &parts);
+	sink += strlen(parts.name) + strlen(parts.file) + parts.line;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	CLEANUP_JITDUMP struct jitdump *d = NULL;
+	struct file f = {data, n};
+	struct jit_place at;
+	uint64_t addr;
+
+	if (jitdump_new(read_file, &f, &d))
+		return 0;
+	/* Every word of the file may be an address in it. */
+	for (size_t i = 0; i + sizeof(addr) <= n; i += 4) {
+		memcpy(&addr, data + i, sizeof(addr));
+		if (!jitdump_lookup(d, addr, &at))
+			continue;
+		split(at.name);
+		sink += at.file ? strlen(at.file) : 0;
+	}
+	return 0;
+}

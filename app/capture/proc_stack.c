@@ -112,11 +112,12 @@ process_stack(struct process *proc, const struct record *r,
 	out->cut = out->end == UNWIND_TRUNCATED && r->sample.stack_cut;
 	if (out->cut)
 		process_top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
-	if (process_python(proc, r, pcs, n, out, &runs))
-		mixed_frames(proc, pcs, n, &runs, out);
 	else if (out->end == UNWIND_SWITCHED)
 		process_cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
-	user_frames(proc, pcs, n, out);
+	if (process_python(proc, r, pcs, n, out, &runs))
+		mixed_frames(proc, pcs, n, &runs, out);
+	else
+		user_frames(proc, pcs, n, out);
 }
 
 void

@@ -76,7 +76,8 @@ void
 process_python_threads(struct process *proc, struct sampler *s)
 {
 	struct python_process *py = python_of(proc);
-	const struct memory memory = {proc->modules->host, (int32_t)proc->pid};
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid};
 	struct python_slot slot = {.key = proc->pid};
 	uint32_t native;
 
@@ -95,7 +96,8 @@ void
 process_python_thread(struct process *proc, struct sampler *s, uint32_t tid)
 {
 	struct python_process *py = python_of(proc);
-	const struct memory memory = {proc->modules->host, (int32_t)proc->pid};
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid};
 	struct python_slot slot = {.tid = tid, .key = proc->pid};
 	uint64_t now = (uint64_t)clock_mono_ns();
 	uint32_t native;
@@ -169,7 +171,8 @@ static bool
 read_runs(struct process *proc, const struct python_stack *s,
           struct python_runs *out)
 {
-	const struct memory memory = {proc->modules->host, (int32_t)proc->pid};
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid};
 	const struct python_space space = {
 		.memory = &memory,
 		.image = proc->python->image,

@@ -1,44 +1,36 @@
 #include "memory_image.h"
 
-#include "base/file.h"
 #include "capture/ranges.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
 static void
-copy_range(const struct memory_image *m, struct range *row, uint8_t *out)
+write_at(int fd, const void *p, size_t n, size_t at)
 {
-	uint64_t at = row->addr - m->base;
-
-	row->got = 0;
-	if (at >= m->n)
-		return;
-	row->got = m->n - at < row->len ? (uint32_t)(m->n - at) : row->len;
-	memcpy(out, m->bytes + at, row->got);
+	if (pwrite(fd, p, n, (off_t)at) != (ssize_t)n)
+		abort();
 }
 
-static int
-answer(const struct memory_image *m, struct range *rows, uint32_t n)
+static void
+answer(const struct memory_image *m, int fd, struct range *rows, uint32_t n)
 {
-	size_t size = range_data_at(n), at = size;
-	int fd = memfd_create("image", MFD_CLOEXEC);
-	CLEANUP_FREE uint8_t *bytes = NULL;
+	size_t at = range_data_at(n);
 
-	for (uint32_t i = 0; i < n; i++)
-		size += range_room(&rows[i]);
-	bytes = calloc(1, size + 1);
-	for (uint32_t i = 0; i < n && bytes; i++) {
-		copy_range(m, &rows[i], bytes + at);
-		at += range_room(&rows[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t from = rows[i].addr - m->base;
+
+		rows[i].got = 0;
+		if (from < m->n)
+			rows[i].got = m->n - from < rows[i].len
+			                      ? (uint32_t)(m->n - from)
+			                      : rows[i].len;
+		if (rows[i].got)
+			write_at(fd, m->bytes + from, rows[i].got, at);
+		at += rows[i].len;
 	}
-	if (!bytes || fd < 0)
-		abort();
-	memcpy(bytes, rows, n * sizeof(*rows));
-	if (fd_write_all(fd, bytes, size))
-		abort();
-	return fd;
+	write_at(fd, rows, n * sizeof(*rows), 0);
 }
 
 static int
@@ -52,7 +44,8 @@ ask_image(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	if (ask->op != HOST_RANGES || *nfds != 1 || !rows ||
 	    pread(fds[0], rows, size, 0) != (ssize_t)size)
 		return -EINVAL;
-	fds[0] = answer(arg, rows, ask->count);
+	answer(arg, fds[0], rows, ask->count);
+	*nfds = 0;
 	return 0;
 }
 

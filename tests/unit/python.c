@@ -80,7 +80,7 @@ setup(uint32_t minor)
 	memset(&m, 0, sizeof(m));
 	m.image = (struct memory_image){BASE, m.bytes, sizeof(m.bytes)};
 	m.host = memory_image_host(&m.image);
-	m.memory = (struct memory){&m.host, 1};
+	m.memory = (struct memory){.host = &m.host, .pid = 1};
 	m.image_of = interpreter;
 	m.image_of.minor = minor;
 	m.space = (struct python_space){&m.memory, &m.image_of, BASE, 1};

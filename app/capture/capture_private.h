@@ -14,6 +14,7 @@ struct recorder {
 	struct rate *rates[CAPTURES_MAX_SAMPLERS];
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
+	bool hurry;              /* something of the last drain can't wait */
 	int64_t cpu_ns;          /* of ours that captures were charged for */
 	struct proc_stack stack; /* of the sample at hand */
 };

@@ -11,6 +11,7 @@ rate_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
 {
 	const struct rate *rate = arg;
 
+	rate->all->hurry = true;
 	while (watchers) {
 		struct capture *c = rate->all->slots[next_slot(&watchers)];
 
@@ -113,6 +114,7 @@ take_sample(struct rate *rate, const struct record *r)
 	rate->adapt.samples++;
 	rate->adapt.stacks += r->sample.has_user;
 	rate->adapt.cut += is_cut(rate, r, &all->stack);
+	all->hurry |= all->stack.cut || all->stack.python == PYTHON_MISSED;
 	while (watchers)
 		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
 }
@@ -226,10 +228,17 @@ recorder_drain(struct recorder *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();
 
+	c->hurry = false;
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
 		if (!c->rates[i])
 			continue;
 		drain(c, c->rates[i], now);
 		adapt(c, c->rates[i], now);
 	}
+}
+
+unsigned
+recorder_patience_ms(const struct recorder *c)
+{
+	return c->hurry ? CAPTURES_DRAIN_MS : CAPTURES_CALM_MS;
 }

@@ -316,7 +316,7 @@ reap(struct analyser *a)
 static int
 wait_ms(const struct analyser *a)
 {
-	uint64_t wait = CAPTURES_DRAIN_MS, left;
+	uint64_t wait = recorder_patience_ms(a->captures), left;
 
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		const struct capture *c = a->jobs[i].capture;

@@ -24,8 +24,9 @@
 #include <poll.h>
 
 #define CAPTURES_MAX          64
-#define CAPTURES_MAX_SAMPLERS 8 /* different rates at once */
-#define CAPTURES_DRAIN_MS     100
+#define CAPTURES_MAX_SAMPLERS 8                /* different rates at once */
+#define CAPTURES_DRAIN_MS     100              /* between two drains, */
+#define CAPTURES_CALM_MS      250              /* and when there is no hurry */
 #define CAPTURE_ENDLESS       (UINT64_MAX / 4) /* ns */
 
 struct recorder;
@@ -95,6 +96,9 @@ void recorder_remove(struct recorder *c, struct capture *gone);
 size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);
 /* Takes in all there is. */
 void recorder_drain(struct recorder *c);
+/* How long the next drain may wait, if no ring is half full before: less where
+ * processes come and go, or memory is to be read that a sample points to. */
+unsigned recorder_patience_ms(const struct recorder *c);
 
 /* All its samples are in. */
 bool capture_ended(const struct capture *c);

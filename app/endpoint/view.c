@@ -1,6 +1,7 @@
 #include "view.h"
 
 #include "profile/pprof.h"
+#include "profile/timeline.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,23 @@ damaged(struct call *c, int rc, const char *why)
 	return fail(c, InternalError);
 }
 
+/* What lies beside the profile and one format makes use of. A profile goes
+ * without it, when there is none or it can't be read. */
+static struct timeline *
+load_timeline(struct call *c, const struct session *s, const struct format *f)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	struct timeline *t = NULL;
+	struct blob b;
+
+	if (strcmp(f->name, "firefox") ||
+	    blob_of_session(&c->env->store, s->id, BLOB_TIMELINE, &b) ||
+	    blob_read(&c->env->store, &b, &stored) ||
+	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
+		return NULL;
+	return t;
+}
+
 static int
 write_view(struct call *c, const struct session *s, const struct format *f,
            const struct buf *stored)
@@ -22,6 +40,7 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	CLEANUP_TIMELINE struct timeline *timeline = load_timeline(c, s, f);
 	char title[2 * STORE_NAME_MAX];
 	const struct export_meta meta = {
 		.title = title,
@@ -30,6 +49,7 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 		.type = s->type,
 		.time_ms = s->started_ms,
 		.duration_ms = s->duration_ms,
+		.timeline = timeline,
 	};
 	int rc;
 

@@ -8,12 +8,15 @@
 
 #include "profile/tree.h"
 
+struct timeline;
+
 struct export_meta {
 	const char *title;   /* "ai-service cpu" */
 	const char *id;      /* session */
 	const char *service; /* all NUL-terminated, any bytes */
 	const char *type;    /* row of types.def */
 	int64_t time_ms, duration_ms;
+	const struct timeline *timeline; /* of the same capture, or NULL */
 };
 
 struct format {

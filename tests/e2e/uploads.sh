@@ -13,7 +13,7 @@ for file in folded folded.gz perf speedscope.sampled foreign.pb; do
     "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/$file)" 201
 done
 id=$(api POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/perf | jq -r .id)
-for format in html svg json folded speedscope dot pprof; do
+for format in html svg json folded speedscope firefox dot pprof; do
   check "an_upload_as_$format" equal "$(status_of GET "$P/$id/flamegraph?format=$format")" 200
 done
 check pushes_are_taken equal "$(status_of POST "/ingest?name=cart%7Bzone%3Da%7D&from=1&until=2" \

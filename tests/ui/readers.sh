@@ -19,7 +19,7 @@ export_as() { # format: the same stacks, with hostile names
   printf '%s\n' 'main@/bin/shop;a"b\c</script>&@/lib/parse.so 30' \
     'main@/bin/shop;work;work 70' | "$B/tests/ui/page" "$1" >"$tmp/$1"
 }
-for format in speedscope folded dot svg pprof; do
+for format in speedscope folded dot svg pprof firefox; do
   export_as $format || echo "not ok ${format}_is_written: $?"
 done
 
@@ -52,6 +52,25 @@ if browser=$(command -v chromium || command -v google-chrome) && [ -e "$speedsco
   check speedscope_would_refuse_another_file eval '! has "<title>bad - speedscope" "$tmp/dom"'
 else
   echo "skip speedscope: needs chromium and npm"
+fi
+
+# --- Firefox Profiler: its command line, which is its front end's own code ----
+firefox=$B/npm/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js
+[ -e "$firefox" ] || npm install --silent --no-audit --no-fund \
+  --prefix "$B/npm" @firefox-devtools/profiler-cli@0.10.0 >>"$tmp/npm.log" 2>&1
+profiler() { HOME=$tmp timeout 60 node "$firefox" "$@"; }
+if [ -e "$firefox" ] && profiler --version >/dev/null 2>&1; then
+  cp "$tmp/firefox" "$tmp/firefox.json"
+  check firefox_profiler_loads_it profiler load "$tmp/firefox.json"
+  profiler profile info >"$tmp/info" 2>&1
+  profiler thread select t-0 >/dev/null 2>&1
+  profiler thread samples >"$tmp/samples" 2>&1
+  profiler stop --all >/dev/null 2>&1
+  check firefox_profiler_finds_the_thread has 't-0: shop' "$tmp/info"
+  check firefox_profiler_counts_as_we_do has 'app!work - self: 700ms (70.0%)' "$tmp/samples"
+  check firefox_profiler_knows_the_categories has 'User' "$tmp/samples"
+else
+  echo "skip firefox: needs npm and a node that profiler-cli runs on"
 fi
 
 # --- graphviz, libxml2 --------------------------------------------------------

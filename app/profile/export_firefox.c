@@ -1,0 +1,17 @@
+#include "exports.h"
+#include "profile/firefox.h"
+
+int
+export_firefox(const struct tree *t, const struct export_meta *meta,
+               struct buf *out)
+{
+	const struct firefox_meta m = {
+		.product = meta->title,
+		.process = meta->service,
+		.oscpu = "Linux",
+		.time_ms = meta->time_ms,
+		.duration_ms = meta->duration_ms,
+	};
+
+	return firefox_write(t->profile, t->type, meta->timeline, &m, out);
+}

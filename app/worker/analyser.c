@@ -49,8 +49,8 @@ analyser_error(int rc)
 	}
 }
 
-static struct analyser_job *
-job_by_id(struct analyser *a, const char *id)
+struct analyser_job *
+analyser_job(struct analyser *a, const char *id)
 {
 	for (unsigned i = 0; i < CAPTURES_MAX; i++)
 		if (!strcmp(a->jobs[i].id, id))
@@ -58,8 +58,8 @@ job_by_id(struct analyser *a, const char *id)
 	return NULL;
 }
 
-static void
-job_clear(struct analyser_job *job)
+void
+analyser_clear(struct analyser_job *job)
 {
 	close_ptr(&job->out_fd);
 	close_ptr(&job->timeline_fd);
@@ -112,7 +112,7 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 	rc = recorder_start(a->captures, &ask, &job->capture);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		job_clear(job);
+		analyser_clear(job);
 		return;
 	}
 	job->start_ms = capture_start_ms(job->capture);
@@ -130,7 +130,7 @@ start_snapshot(struct analyser *a, const struct msg_start *m,
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		job_clear(job);
+		analyser_clear(job);
 	}
 }
 
@@ -144,11 +144,11 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 	memcpy(none.id, m->id, ID_MAX);
 	if (fds[0] < 0 || m->npids > WORKER_MAX_PIDS ||
 	    m->duration_ms > UINT64_MAX / 2 / (uint64_t)NS_PER_MS ||
-	    job_by_id(a, m->id)) {
+	    analyser_job(a, m->id)) {
 		analyser_fail(a, &none, false, CAPTURE_BAD_START, 0);
 		return;
 	}
-	job = job_by_id(a, "");
+	job = analyser_job(a, "");
 	if (!job) {
 		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
 		return;
@@ -178,14 +178,26 @@ take_checkpoint(struct analyser *a, struct analyser_job *job, int fd)
 }
 
 static void
+unwatch(struct analyser *a, struct analyser_job *job)
+{
+	recorder_remove(a->captures, TAKE(job->capture));
+	analyser_clear(job);
+}
+
+static void
 take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 {
-	struct analyser_job *job = id_fits(m->id) ? job_by_id(a, m->id) : NULL;
+	struct analyser_job *job = id_fits(m->id) ? analyser_job(a, m->id)
+	                                          : NULL;
 
+	if (m->type == MSG_CUT)
+		analyser_cut(a);
 	if (!job)
 		return;
 	if (m->type == MSG_CHECKPOINT)
 		take_checkpoint(a, job, fd);
+	else if (m->type == MSG_STOP && job->watch)
+		unwatch(a, job);
 	else if (m->type == MSG_STOP && job->capture)
 		capture_stop(job->capture);
 }
@@ -206,6 +218,9 @@ take_message(struct analyser *a)
 		return n ? (int)n : -EPIPE;
 	if (n == sizeof(m.start) && m.type == MSG_START)
 		take_start(a, &m.start, fds);
+	else if (n == sizeof(m.start) && m.type == MSG_WATCH &&
+	         id_fits(m.start.id))
+		analyser_watch(a, &m.start);
 	else if (n == sizeof(m.capture))
 		take_capture(a, &m.capture, fds[0]);
 	close_ptr(&fds[0]);
@@ -249,7 +264,7 @@ finish(struct analyser *a, struct analyser_job *job)
 		              rc);
 	recorder_remove(a->captures, TAKE(job->capture));
 	if (rc)
-		job_clear(job);
+		analyser_clear(job);
 }
 
 static void
@@ -261,7 +276,7 @@ look_at_jobs(struct analyser *a)
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
 
-		if (!job->capture)
+		if (!job->capture || job->watch)
 			continue;
 		if (capture_ended(job->capture))
 			finish(a, job);
@@ -281,6 +296,8 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
 
 	analyser_learn(a, pid, good);
+	if (analyser_cut_ended(a, pid, good))
+		return;
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
 
@@ -291,7 +308,7 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 		} else if (job->finisher == pid) {
 			if (!good)
 				analyser_fail(a, job, false, e, 0);
-			job_clear(job);
+			analyser_clear(job);
 		}
 	}
 }
@@ -410,6 +427,7 @@ prepare(struct analyser *a, int blame_fd)
 		return -ENOMEM;
 	for (unsigned i = 0; i < CAPTURES_MAX; i++)
 		a->jobs[i].out_fd = a->jobs[i].timeline_fd = -1;
+	a->cut.data = a->cut.rows = -1;
 	rc = recorder_new(&a->host, &conf, &a->captures);
 	return rc ? rc : sandbox_enter(a->conf->worker_memory);
 }

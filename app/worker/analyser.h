@@ -15,6 +15,7 @@ struct analyser_job {
 	int timeline_fd;    /* -1: no timeline is wanted */
 	pid_t finisher;     /* 0: none yet */
 	pid_t checkpointer; /* 0: none now */
+	bool watch;         /* without an end: it has no out_fd */
 	int64_t start_ms;
 	uint32_t npids; /* of a snapshot, whose finisher is all there is */
 	int32_t pids[WORKER_MAX_PIDS];
@@ -30,11 +31,18 @@ struct analyser {
 	struct recorder *captures;
 	struct symbols_cache *symbols;
 	struct analyser_news {
-		pid_t pid;        /* 0: unused */
-		int fd;           /* file of what it learns */
-	} news[2 * CAPTURES_MAX]; /* a finisher and a checkpointer each */
+		pid_t pid;            /* 0: unused */
+		int fd;               /* file of what it learns */
+	} news[2 * CAPTURES_MAX + 1]; /* a finisher and a checkpointer each,
+	                               and who writes windows */
 	struct analyser_job jobs[CAPTURES_MAX]; /* by slot */
-	int64_t told_ns;                        /* when PROGRESS went out */
+	struct analyser_cut {
+		pid_t pid; /* who writes them; 0: nobody */
+		int data, rows;
+		char ids[CAPTURES_MAX][ID_MAX]; /* in order of rows */
+		uint32_t n;
+	} cut;
+	int64_t told_ns; /* when PROGRESS went out */
 };
 
 /*
@@ -45,6 +53,12 @@ struct analyser {
 MUST_CHECK int
 analyser_run(const struct conf *conf, int ask, int socket, int blame_fd);
 
+/* What a forked child does, with a host of its own; true: what it learnt of
+ * symbols is worth keeping. */
+typedef bool
+analyser_work(const struct analyser *a, const struct host *host, void *arg);
+MUST_CHECK int
+analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out);
 /*
  * Forks a child that writes the profile to fd and says DONE.
  *   Owns     fd stays the caller's
@@ -54,8 +68,18 @@ analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
                        int fd, bool checkpoint, pid_t *out);
 /* Takes over what that child learnt of symbols, if it ended well. */
 void analyser_learn(struct analyser *a, pid_t child, bool good);
+/* The job of that id, or NULL; "": one that is unused. */
+struct analyser_job *analyser_job(struct analyser *a, const char *id);
+/* Closes what it has: unused from now on. */
+void analyser_clear(struct analyser_job *job);
 /* What recorder_start and snapshot_profile fail with. */
 enum capture_error analyser_error(int rc);
 /* DONE without a profile; the scheduler being gone is noticed elsewhere. */
 void analyser_fail(const struct analyser *a, const struct analyser_job *job,
                    bool checkpoint, enum capture_error error, int sys_error);
+/* Samples without an end, or takes in more processes of what it samples. */
+void analyser_watch(struct analyser *a, const struct msg_start *m);
+/* Cuts all watches; a child writes their windows. */
+void analyser_cut(struct analyser *a);
+/* Tells of the windows when that was the child; false: it was another. */
+bool analyser_cut_ended(struct analyser *a, pid_t pid, bool good);

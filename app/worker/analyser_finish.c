@@ -111,23 +111,37 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
 
-/* In the child: a crash or endless DWARF costs this capture only. */
+struct finisher {
+	const struct analyser_job *job;
+	int fd;
+	bool checkpoint;
+};
+
+static bool
+be_finisher(const struct analyser *a, const struct host *host, void *arg)
+{
+	const struct finisher *f = arg;
+	int sys_error;
+	enum capture_error e =
+		finish(a, f->job, host, f->fd, f->checkpoint, &sys_error);
+
+	if (e)
+		analyser_fail(a, f->job, f->checkpoint, e, sys_error);
+	return !e;
+}
+
+/* In the child: a crash or endless DWARF costs what it works on only. */
 static void
-be_finisher(const struct analyser *a, const struct analyser_job *job,
-            int channel, int news, int fd, bool checkpoint)
+be_child(const struct analyser *a, int channel, int news, analyser_work *work,
+         void *arg)
 {
 	struct host host = worker_host(&channel);
-	enum capture_error e = CAPTURE_INTERNAL;
-	int sys_error;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	sys_error = sandbox_limit_cpu(a->conf->worker_finish_cpu);
-	if (!sys_error)
-		e = finish(a, job, &host, fd, checkpoint, &sys_error);
-	if (e)
-		analyser_fail(a, job, checkpoint, e, sys_error);
-	else if (symbols_cache_tell(a->symbols, news))
-		log_debug("%s: symbols are not kept", job->id);
+	if (sandbox_limit_cpu(a->conf->worker_finish_cpu))
+		_exit(1);
+	if (work(a, &host, arg) && symbols_cache_tell(a->symbols, news))
+		log_debug("symbols are not kept");
 	_exit(0);
 }
 
@@ -141,8 +155,7 @@ news_of(struct analyser *a, pid_t child)
 }
 
 int
-analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
-                       int fd, bool checkpoint, pid_t *out)
+analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out)
 {
 	struct host_ask ask = {.op = HOST_CHANNEL};
 	CLEANUP_FD int channel = -1;
@@ -159,10 +172,19 @@ analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		be_finisher(a, job, channel, news, fd, checkpoint);
+		be_child(a, channel, news, work, arg);
 	*slot = (struct analyser_news){pid, TAKE_FD(news)};
 	*out = pid;
 	return 0;
+}
+
+int
+analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
+                       int fd, bool checkpoint, pid_t *out)
+{
+	struct finisher f = {job, fd, checkpoint};
+
+	return analyser_fork(a, be_finisher, &f, out);
 }
 
 void

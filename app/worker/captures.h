@@ -30,8 +30,15 @@ struct capture {
 	bool stopping;  /* STOP was sent */
 };
 
+/* Takes a message of the analyser that is about no capture; closes none of
+ * the descriptors that it leaves in fds, -1 where there is none. */
+typedef void
+captures_other(void *arg, const void *m, size_t n, int fds[static 2]);
+
 struct captures {
 	struct store *store;
+	captures_other *other; /* NULL: dropped */
+	void *other_arg;
 	int analyser; /* socket; -1: none yet */
 	int64_t lease_ms, finish_ns;
 	int64_t renewed_ns; /* when leases were last renewed */

@@ -13,6 +13,7 @@ union message {
 	uint32_t type;
 	struct msg_progress progress;
 	struct msg_done done;
+	struct msg_windows windows; /* others' */
 };
 
 static bool
@@ -37,23 +38,25 @@ take_progress(struct captures *c, const struct msg_progress *m)
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
 }
 
-static void
+/* False when it is not of a capture: given up meanwhile, or another's. */
+static bool
 take_done(struct captures *c, const struct msg_done *m, int top_fd)
 {
 	struct capture *v = is_terminated(m->id) ? captures_find(c, m->id)
 	                                         : NULL;
 
-	if (v) /* else given up meanwhile */
+	if (v)
 		captures_take(c, v, m, top_fd);
+	return v != NULL;
 }
 
 int
 captures_receive(struct captures *c)
 {
-	size_t nfds = 1;
+	int fds[] = {-1, -1};
+	size_t nfds = ARRAY_LEN(fds);
 	union message m;
-	int fd = -1;
-	ssize_t n = msg_recv(c->analyser, &m, sizeof(m), &fd, &nfds);
+	ssize_t n = msg_recv(c->analyser, &m, sizeof(m), fds, &nfds);
 
 	if (n == 0 || n == -EPIPE || n == -ECONNRESET)
 		return -EPIPE;
@@ -61,10 +64,12 @@ captures_receive(struct captures *c)
 		return n == -EMSGSIZE ? 0 : (int)n;
 	if (n == sizeof(m.progress) && m.type == MSG_PROGRESS)
 		take_progress(c, &m.progress);
-	else if (n == sizeof(m.done) && m.type == MSG_DONE)
-		take_done(c, &m.done, nfds ? fd : -1);
-	if (nfds)
-		close(fd);
+	else if ((n != sizeof(m.done) || m.type != MSG_DONE ||
+	          !take_done(c, &m.done, fds[0])) &&
+	         c->other)
+		c->other(c->other_arg, &m, (size_t)n, fds);
+	close_ptr(&fds[0]);
+	close_ptr(&fds[1]);
 	return 0;
 }
 

@@ -27,17 +27,36 @@
  *    ran before ends. A fetcher that died is not replaced until it is wanted.
  *
  * c: scheduler to analyser
- *    START       + 1 descriptor, where the profile goes, and a second when
- *                a timeline is wanted: empty, seekable, writable. Answered by
- *PROGRESS about once a second and one DONE. The analyser dups nothing: it owns
- *what it got. STOP        ends it now; DONE follows as if its time were over,
- *with what was sampled (note STOPPED in its quality). CHECKPOINT  + 1
- *descriptor as above: writes what there is so far; answered by DONE with
- *checkpoint = 1. The capture goes on. analyser to scheduler PROGRESS    of
- *every running capture DONE        error = 0: + 1 descriptor, a memfd with the
- *JSON array topFunctions (whole, offset 0). The profile is complete in the
- *descriptor of START, not yet fsynced. error > 0: an enum capture_error, no
- *descriptor, sys_error may tell more.
+ *	START
+ *	    + 1 descriptor, where the profile goes, and a second when a
+ *	    timeline is wanted: empty, seekable, writable; the analyser owns
+ *	    what it got. Answered by PROGRESS about once a second and one
+ *	    DONE.
+ *	STOP
+ *	    ends it now; DONE follows as if its time were over, with what was
+ *	    sampled (note STOPPED in its quality).
+ *	CHECKPOINT
+ *	    + 1 descriptor as above: writes what there is so far; answered by
+ *	    DONE with checkpoint = 1. The capture goes on.
+ *	WATCH
+ *	    samples without an end; again with the same id: more processes.
+ *	    No answer but DONE when it can't. STOP ends it, without an answer.
+ *	CUT
+ *	    answered by WINDOWS, once: what all watches sampled since they
+ *	    started or were last cut. Not sent again before that answer.
+ *
+ * c: analyser to scheduler
+ *	PROGRESS
+ *	    of every running capture.
+ *	DONE
+ *	    error = 0: + 1 descriptor, a memfd with the JSON array
+ *	    topFunctions (whole, offset 0). The profile is complete in the
+ *	    descriptor of START, not yet fsynced. error > 0: an enum
+ *	    capture_error, no descriptor, sys_error may tell more.
+ *	WINDOWS
+ *	    + 2 descriptors, memfds: the profiles (pprof, gzipped) one after
+ *	    the other, and a struct window_row for each. With an error the
+ *	    rows end before the watch that failed.
  */
 #pragma once
 
@@ -70,6 +89,9 @@ enum msg_type {
 	MSG_DONE,
 	MSG_WANT_FETCHER,
 	MSG_FETCHER,
+	MSG_WATCH,
+	MSG_CUT,
+	MSG_WINDOWS,
 };
 
 /* What to capture: a SNAPSHOT of all threads has no rate and no duration. */
@@ -88,6 +110,7 @@ struct msg_fetcher {
 	int32_t error; /* -errno */
 };
 
+/* START, and WATCH, which has no duration and no kind but WORKER_CPU. */
 struct msg_start {
 	uint32_t type;
 	uint32_t rate; /* asked, samples per second of CPU time */
@@ -98,7 +121,7 @@ struct msg_start {
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-/* STOP and CHECKPOINT. */
+/* STOP, CHECKPOINT, and CUT, which has no id. */
 struct msg_capture {
 	uint32_t type;
 	char id[ID_MAX];
@@ -121,6 +144,21 @@ struct msg_done {
 	int32_t sys_error; /* -errno behind it, or 0 */
 	int64_t start_ms;  /* since the epoch */
 	struct quality quality;
+};
+
+struct msg_windows {
+	uint32_t type;
+	uint32_t error;      /* enum capture_error */
+	char failed[ID_MAX]; /* the watch that it was about; "": none */
+};
+
+/* One window, as the second descriptor of WINDOWS has it. */
+struct window_row {
+	char id[ID_MAX];         /* of its watch */
+	uint64_t offset, length; /* of its profile; length 0: no samples */
+	int64_t start_ms;        /* since the epoch */
+	int64_t duration_ms, samples, lost;
+	int64_t value; /* total, in the type's unit */
 };
 
 /* Shared with whoever outlives the analyser: the capture that it was working

@@ -5,6 +5,7 @@
 #include "store/audit.h"
 #include "store/idempotency.h"
 #include "store/job.h"
+#include "store/window.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -41,8 +42,28 @@ move_wal(struct store *s)
 }
 
 static void
+trim_windows(struct store *s, const struct conf *conf)
+{
+	const struct window_keep keep = {
+		.level_ms = {[WINDOW_CAPTURED] = conf->continuous_keep_windows *
+	                                         MS_PER_S,
+	                     [WINDOW_MINUTE] = conf->continuous_keep_minutes *
+	                                       MS_PER_S,
+	                     [WINDOW_HOUR] = conf->continuous_keep_hours *
+	                                     MS_PER_S},
+		.all_ms = conf->store_max_age * MS_PER_S,
+	};
+
+	report("windows removed by age", window_expire(s, &keep));
+	report("windows removed by size",
+	       window_shrink(s, conf->continuous_max_bytes));
+	report("places of windows given back", window_reap(s, BLOB_ORPHAN_MS));
+}
+
+static void
 trim(struct store *s, const struct conf *conf)
 {
+	trim_windows(s, conf);
 	report("sessions removed by age or size",
 	       blob_retain(s, conf->store_max_bytes,
 	                   conf->store_max_age * MS_PER_S));

@@ -66,7 +66,7 @@ prepare(struct scheduler *s, struct buf *why)
 		rc = store_open(s->conf->store_dir, true, &s->store, why);
 	if (rc)
 		return rc;
-	s->targets.host = s->self.host;
+	s->targets.host = s->windows.host = s->self.host;
 	s->targets.boot_id = s->self.boot_id;
 	s->procs.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->procs.proc_fd < 0)
@@ -88,6 +88,7 @@ close_all(struct scheduler *s)
 	int fds[] = {s->blame_fd, s->wake_fd, s->signal_fd, s->procs.proc_fd};
 
 	captures_done(&s->captures);
+	windows_done(&s->windows);
 	targets_done(&s->targets);
 	proc_table_done(&s->procs);
 	store_close(&s->store);
@@ -109,12 +110,14 @@ stop(struct scheduler *s)
 	log_info("stopping, %zu captures run", s->captures.n);
 	s->stop_by_ns = clock_mono_ns() + STOP_NS;
 	captures_wind_up(&s->captures);
+	windows_wind_up(&s->windows, clock_mono_ns());
 }
 
 static bool
 is_over(const struct scheduler *s, int64_t now_ns)
 {
-	return s->stop_by_ns && (!s->captures.n || now_ns > s->stop_by_ns);
+	return s->stop_by_ns && ((!s->captures.n && !s->windows.cut_ns) ||
+	                         now_ns > s->stop_by_ns);
 }
 
 /* Waits for the next thing; -EPIPE when the opener is gone. */
@@ -154,6 +157,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	                     .lease_ms = conf->worker_lease * MS_PER_S,
 	                     .finish_ns = conf->worker_finish_cpu * NS_PER_S},
 		.procs = {.proc_fd = -1, .exe_link = exe_link},
+		.windows = WINDOWS_INIT,
 		.blame_fd = -1,
 		.wake_fd = -1,
 		.signal_fd = -1,
@@ -161,7 +165,10 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	int rc;
 
 	s.procs.arg = &s;
-	s.captures.store = &s.store;
+	s.captures.store = s.windows.store = &s.store;
+	s.captures.other = scheduler_other;
+	s.captures.other_arg = &s;
+	s.windows.conf = conf;
 	s.captures.max = (size_t)conf->worker_max_captures;
 	if (s.captures.max > WORKER_MAX_CAPTURES)
 		s.captures.max = WORKER_MAX_CAPTURES;

@@ -7,6 +7,7 @@
 #include "retention.h"
 #include "scheduler.h"
 #include "targets.h"
+#include "windows.h"
 
 struct scheduler {
 	const struct conf *conf;
@@ -17,6 +18,7 @@ struct scheduler {
 	struct targets targets;
 	struct proc_table procs;
 	struct retention retention;
+	struct windows windows;
 	int blame_fd;       /* of the analyser that runs; -1: none */
 	int wake_fd;        /* the database was written to */
 	int signal_fd;      /* SIGTERM, SIGINT */
@@ -34,5 +36,7 @@ MUST_CHECK int
 scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns);
 /* Starts what waits, as far as there is room. */
 MUST_CHECK int scheduler_claim(struct scheduler *s, int64_t now_ns);
+/* What the analyser says that is about no capture. */
+captures_other scheduler_other;
 /* Everything that is due. */
 void scheduler_step(struct scheduler *s, int64_t now_ns);

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/log.h"
 #include "scheduler_private.h"
 
@@ -17,6 +18,7 @@ scheduler_event(struct scheduler *s)
 	if (n == sizeof(m) && m.type == MSG_ANALYSER && nfds == 2) {
 		scheduler_analyser_gone(s); /* the one before it */
 		s->captures.analyser = fds[0];
+		windows_analyser(&s->windows, fds[0]);
 		s->blame_fd = fds[1];
 		return 0;
 	}
@@ -49,6 +51,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	read_blame(s->blame_fd, blamed);
 	log_warn("the analyser is gone%s%s", *blamed ? ", working on " : "",
 	         blamed);
+	windows_analyser(&s->windows, -1);
 	captures_lost(&s->captures, blamed);
 	if (s->blame_fd >= 0)
 		close(s->blame_fd);
@@ -83,9 +86,27 @@ follow(struct scheduler *s, int64_t now_ns)
 	rc = targets_load(&s->targets, &s->store);
 	if (rc)
 		return rc;
+	rc = windows_load(&s->windows, &s->targets);
+	if (rc)
+		return rc;
 	s->version = version;
 	s->captures.hurry = true;
 	return stamp == s->targets.stamp ? 0 : scheduler_scan(s, now_ns, 0);
+}
+
+void
+scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
+{
+	struct scheduler *s = arg;
+	const struct msg_windows *windows = m;
+	int64_t now_ns = clock_mono_ns();
+
+	if (n == sizeof(*windows) && windows->type == MSG_WINDOWS)
+		windows_take(&s->windows, windows, TAKE_FD(fds[0]),
+		             TAKE_FD(fds[1]), now_ns);
+	else if (n == sizeof(struct msg_done) &&
+	         ((const struct msg_done *)m)->type == MSG_DONE)
+		(void)windows_failed(&s->windows, m, now_ns);
 }
 
 static void
@@ -108,7 +129,9 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	report("services", follow(s, now_ns));
 	report("processes", scheduler_scan(s, now_ns, SCAN_NS));
 	report("leases", captures_tick(&s->captures, now_ns));
-	if (!s->stop_by_ns)
+	if (!s->stop_by_ns) {
 		report("queue", scheduler_claim(s, now_ns));
+		windows_step(&s->windows, &s->targets, now_ns);
+	}
 	retention_step(&s->retention, &s->store, s->conf, now_ns);
 }

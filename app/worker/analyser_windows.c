@@ -1,0 +1,221 @@
+/*
+ * Watches: captures without an end, cut into windows all at once. One child
+ * writes the windows of all, since most of what it costs is the fork.
+ */
+#include "analyser.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MAX_WINDOW ((size_t)16 << 20)
+
+static void
+start(struct analyser *a, const struct msg_start *m)
+{
+	struct analyser_job *job = analyser_job(a, "");
+	struct analyser_job none = {.out_fd = -1, .timeline_fd = -1};
+	struct capture_ask ask = {
+		.rate = m->rate,
+		.duration_ns = CAPTURE_ENDLESS,
+		.pids = m->pids,
+		.npids = m->npids,
+	};
+	int rc;
+
+	memcpy(none.id, m->id, ID_MAX);
+	if (!job) {
+		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
+		return;
+	}
+	ask.slot = (uint32_t)(job - a->jobs);
+	memcpy(a->blame->ids[ask.slot], m->id, ID_MAX);
+	rc = recorder_start(a->captures, &ask, &none.capture);
+	if (rc) {
+		analyser_fail(a, &none, false, analyser_error(rc), rc);
+		return;
+	}
+	none.watch = true;
+	*job = none;
+}
+
+void
+analyser_watch(struct analyser *a, const struct msg_start *m)
+{
+	struct analyser_job *job = analyser_job(a, m->id);
+
+	if (m->npids > WORKER_MAX_PIDS)
+		return;
+	if (!job) {
+		start(a, m);
+		return;
+	}
+	for (uint32_t i = 0; i < m->npids && job->watch; i++) {
+		int rc = capture_watch(a->captures, job->capture, m->pids[i]);
+
+		if (rc && rc != -ESRCH)
+			log_debug("%s: process %d: %s", job->id, m->pids[i],
+			          strerror(-rc));
+	}
+}
+
+/* --- in the child --------------------------------------------------------- */
+
+/* What is cut, in order of the rows. */
+struct cutter {
+	const struct analyser_cut *to;
+	struct capture *captures[CAPTURES_MAX];
+};
+
+static int64_t
+total(const struct profile *p)
+{
+	uint32_t type = profile_type_index(p, NULL);
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		sum += p->values[i * p->ntypes + type];
+	return sum;
+}
+
+static int
+write_window(const struct analyser *a, const struct host *host,
+             struct capture *c, int fd, struct window_row *row)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_WINDOW);
+	struct quality q;
+	int rc = capture_profile(c, host, a->symbols, &p, &q, NULL);
+
+	if (!rc && p->nsamples)
+		rc = pprof_encode(p, &bytes);
+	if (!rc)
+		rc = fd_write_all(fd, bytes.p, bytes.len);
+	if (rc)
+		return rc;
+	row->length = bytes.len;
+	row->start_ms = capture_start_ms(c);
+	row->duration_ms = q.duration_ms;
+	row->samples = q.kept;
+	row->lost = q.lost;
+	row->value = total(p);
+	return 0;
+}
+
+static bool
+be_cutter(const struct analyser *a, const struct host *host, void *arg)
+{
+	const struct cutter *all = arg;
+	uint64_t offset = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < all->to->n && !rc; i++) {
+		struct window_row row = {.offset = offset};
+
+		memcpy(row.id, all->to->ids[i], ID_MAX);
+		rc = write_window(a, host, all->captures[i], all->to->data,
+		                  &row);
+		if (!rc)
+			rc = fd_write_all(all->to->rows, &row, sizeof(row));
+		offset += row.length;
+	}
+	if (rc)
+		log_debug("windows: %s", strerror(-rc));
+	return true;
+}
+
+/* --- cutting -------------------------------------------------------------- */
+
+static void
+clear(struct analyser_cut *cut)
+{
+	close_ptr(&cut->data);
+	close_ptr(&cut->rows);
+	*cut = (struct analyser_cut){.data = -1, .rows = -1};
+}
+
+/* One that has no memory for that is cut the next time. */
+static void
+cut_all(struct analyser *a, struct cutter *out)
+{
+	struct analyser_cut *cut = &a->cut;
+
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		const struct analyser_job *job = &a->jobs[i];
+
+		if (!job->watch || capture_cut(a->captures, job->capture,
+		                               &out->captures[cut->n]))
+			continue;
+		memcpy(cut->ids[cut->n++], job->id, ID_MAX);
+	}
+}
+
+static int
+open_files(struct analyser_cut *cut)
+{
+	cut->data = memfd_create("stoker-windows", MFD_CLOEXEC);
+	cut->rows = memfd_create("stoker-window-rows", MFD_CLOEXEC);
+	return cut->data < 0 || cut->rows < 0 ? -errno : 0;
+}
+
+static void
+tell(struct analyser *a, enum capture_error error, uint32_t written)
+{
+	const struct analyser_cut *cut = &a->cut;
+	struct msg_windows m = {.type = MSG_WINDOWS, .error = error};
+	int fds[] = {cut->data, cut->rows};
+
+	if (error && written < cut->n)
+		memcpy(m.failed, cut->ids[written], ID_MAX);
+	if (msg_send(a->socket, &m, sizeof(m), fds,
+	             cut->rows < 0 ? 0 : ARRAY_LEN(fds)))
+		log_debug("nobody hears of windows");
+}
+
+void
+analyser_cut(struct analyser *a)
+{
+	struct cutter all = {.to = &a->cut};
+	int rc;
+
+	if (a->cut.pid)
+		return; /* the answer to the one before is on its way */
+	clear(&a->cut);
+	recorder_drain(a->captures);
+	rc = open_files(&a->cut);
+	if (!rc) {
+		cut_all(a, &all);
+		rc = analyser_fork(a, be_cutter, &all, &a->cut.pid);
+	}
+	for (uint32_t i = 0; i < a->cut.n; i++)
+		capture_free(all.captures[i]);
+	recorder_tidy(a->captures);
+	if (rc) {
+		clear(&a->cut);
+		tell(a, analyser_error(rc), 0);
+	}
+}
+
+bool
+analyser_cut_ended(struct analyser *a, pid_t pid, bool good)
+{
+	struct analyser_cut *cut = &a->cut;
+	uint32_t written;
+
+	if (!cut->pid || cut->pid != pid)
+		return false;
+	written = (uint32_t)((size_t)lseek(cut->rows, 0, SEEK_END) /
+	                     sizeof(struct window_row));
+	tell(a,
+	     good && written == cut->n ? CAPTURE_OK
+	     : good                    ? CAPTURE_INTERNAL
+	                               : CAPTURE_FINISH_DIED,
+	     written);
+	clear(cut);
+	return true;
+}

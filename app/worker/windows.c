@@ -1,0 +1,194 @@
+#include "windows_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define RETRY_NS   (60 * NS_PER_S) /* after a refusal */
+#define OVERDUE_NS (60 * NS_PER_S) /* for the answer to a cut */
+
+const char *
+windows_state_name(enum windows_state state)
+{
+	static const char *const names[] = {
+		[WINDOWS_IDLE] = "idle",
+		[WINDOWS_RUNNING] = "running",
+		[WINDOWS_BEHIND] = "behind",
+		[WINDOWS_REFUSED] = "refused",
+	};
+
+	return names[state];
+}
+
+struct watch *
+windows_find(struct windows *w, const char *id)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->items[i].id, id))
+			return &w->items[i];
+	return NULL;
+}
+
+/* --- what the analyser is told -------------------------------------------- */
+
+static int
+tell(const struct windows *w, enum msg_type type, const char *id)
+{
+	struct msg_capture m = {.type = type};
+
+	memcpy(m.id, id, strlen(id) + 1);
+	return w->analyser < 0 ? -EPIPE
+	                       : msg_send(w->analyser, &m, sizeof(m), NULL, 0);
+}
+
+void
+windows_unwatch(const struct windows *w, struct watch *v)
+{
+	if (v->ntold && tell(w, MSG_STOP, v->id))
+		log_debug("%s: nobody to stop", v->id);
+	v->ntold = 0;
+}
+
+void
+windows_analyser(struct windows *w, int socket)
+{
+	w->analyser = socket;
+	w->cut_ns = 0;
+	for (size_t i = 0; i < w->n; i++)
+		w->items[i].ntold = 0;
+}
+
+static bool
+has(const int32_t *pids, size_t n, int32_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Whether there are processes that it was not told of. */
+static bool
+has_new(const struct watch *v, const int32_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!has(v->told, v->ntold, pids[i]))
+			return true;
+	return false;
+}
+
+static void
+follow(const struct windows *w, struct watch *v, const struct targets *targets,
+       int64_t now_ns)
+{
+	struct msg_start m = {.type = MSG_WATCH,
+	                      .kind = WORKER_CPU,
+	                      .rate = (uint32_t)v->rate};
+	size_t n = targets_pids(targets, v->tenant, v->service,
+	                        SESSION_ALL_ORDINALS, m.pids, WORKER_MAX_PIDS);
+
+	if (now_ns < v->retry_ns || !has_new(v, m.pids, n))
+		return;
+	memcpy(m.id, v->id, sizeof(m.id));
+	m.npids = (uint32_t)n;
+	if (msg_send(w->analyser, &m, sizeof(m), NULL, 0))
+		return; /* it is gone, or comes to it later */
+	memcpy(v->told, m.pids, n * sizeof(*m.pids));
+	v->ntold = n;
+}
+
+bool
+windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
+{
+	struct watch *v = windows_find(w, m->id);
+
+	if (!v)
+		return false;
+	if (m->error != CAPTURE_NO_PROCESS)
+		log_warn("%s is not profiled all the time: %s", v->service,
+		         capture_error_text(m->error));
+	v->ntold = 0;
+	v->retry_ns = now_ns +
+	              (m->error == CAPTURE_NO_PROCESS ? NS_PER_S : RETRY_NS);
+	return true;
+}
+
+/* --- time ----------------------------------------------------------------- */
+
+static bool
+is_full(const struct windows *w)
+{
+	struct statvfs v;
+
+	return !fstatvfs(w->store->segments_fd, &v) &&
+	       (int64_t)(v.f_bavail * v.f_frsize) <
+	               w->conf->continuous_min_free;
+}
+
+static void
+refuse(struct windows *w)
+{
+	log_warn("continuous profiling rests: less than %lld bytes of disk "
+	         "are free",
+	         (long long)w->conf->continuous_min_free);
+	for (size_t i = 0; i < w->n; i++)
+		windows_unwatch(w, &w->items[i]);
+	w->state = WINDOWS_REFUSED;
+}
+
+static void
+cut(struct windows *w, int64_t now_ns)
+{
+	int64_t window_ns = w->conf->continuous_window * NS_PER_S;
+
+	if (now_ns < w->next_ns || w->cut_ns || tell(w, MSG_CUT, ""))
+		return;
+	w->cut_ns = now_ns;
+	w->next_ns = w->next_ns && now_ns - w->next_ns < window_ns
+	                     ? w->next_ns + window_ns
+	                     : now_ns + window_ns;
+}
+
+static void
+watch_all(struct windows *w, const struct targets *targets, int64_t now_ns)
+{
+	if (w->state == WINDOWS_IDLE)
+		w->next_ns = now_ns + w->conf->continuous_window * NS_PER_S;
+	w->state = WINDOWS_RUNNING;
+	for (size_t i = 0; i < w->n; i++)
+		follow(w, &w->items[i], targets, now_ns);
+	if (w->cut_ns && now_ns - w->cut_ns > OVERDUE_NS)
+		w->cut_ns = 0;
+	cut(w, now_ns);
+}
+
+void
+windows_step(struct windows *w, const struct targets *targets, int64_t now_ns)
+{
+	int rc = windows_store(w, now_ns);
+
+	if (rc && w->state != WINDOWS_BEHIND)
+		log_warn("windows wait to be stored: %s", strerror(-rc));
+	if (rc)
+		w->state = WINDOWS_BEHIND;
+	else if (!w->n)
+		w->state = WINDOWS_IDLE;
+	else if (!is_full(w))
+		watch_all(w, targets, now_ns);
+	else if (w->state != WINDOWS_REFUSED)
+		refuse(w);
+}
+
+void
+windows_wind_up(struct windows *w, int64_t now_ns)
+{
+	if (w->state == WINDOWS_RUNNING) {
+		w->next_ns = now_ns;
+		cut(w, now_ns);
+	}
+	w->state = WINDOWS_IDLE;
+}

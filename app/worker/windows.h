@@ -1,0 +1,79 @@
+/*
+ * Continuous profiling on this host: one watch per service that is profiled
+ * all the time, cut into windows together, stored together.
+ *
+ *	continuous rows ─ windows_load ─> watches ─ WATCH ─> analyser
+ *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take
+ *	    ─> segment, profile_window rows
+ *
+ * Windows that can't be stored are kept and tried again, and none are cut
+ * meanwhile: what comes after is one wider window. Where the disk is nearly
+ * full nothing is sampled until there is room. A gap, of whatever cause, is
+ * where no window covers the time.
+ */
+#pragma once
+
+#include "base/conf.h"
+#include "proto.h"
+#include "store/window.h"
+#include "targets.h"
+
+/* Of WORKER_MAX_CAPTURES; the rest is for captures on demand. */
+#define WINDOWS_MAX 56
+
+struct watch {
+	char id[ID_MAX];
+	char *tenant, *service;
+	char series[ID_MAX];
+	int64_t rate;
+	int32_t told[WORKER_MAX_PIDS]; /* processes that the analyser has */
+	size_t ntold;                  /* 0: it knows nothing of this watch */
+	int64_t retry_ns;              /* it refused: not before */
+};
+
+enum windows_state {
+	WINDOWS_IDLE, /* nothing is to be profiled */
+	WINDOWS_RUNNING,
+	WINDOWS_BEHIND,  /* the store takes no windows now */
+	WINDOWS_REFUSED, /* the disk is nearly full */
+};
+
+struct windows {
+	struct store *store;
+	const struct conf *conf;
+	const char *host;
+	int analyser; /* socket, borrowed; -1: none yet */
+	struct watch *items;
+	size_t n;
+	size_t left_out; /* services beyond WINDOWS_MAX */
+	struct segment segment;
+	int64_t segment_ns; /* when it was begun */
+	int64_t next_ns;    /* when to cut next */
+	int64_t cut_ns;     /* when CUT was sent; 0: no answer is due */
+	int data, rows;     /* windows that wait to be stored, or -1 */
+	enum windows_state state;
+};
+#define WINDOWS_INIT                                                 \
+	{                                                            \
+		.analyser = -1, .segment = SEGMENT_INIT, .data = -1, \
+		.rows = -1                                           \
+	}
+
+void windows_done(struct windows *w);
+/* Reads what is wanted. Watches that stay are not interrupted. */
+MUST_CHECK int windows_load(struct windows *w, const struct targets *targets);
+/* Another analyser; it knows of no watch. -1: it is gone. */
+void windows_analyser(struct windows *w, int socket);
+/* Tells of new processes, cuts when it is time, stores what waits. */
+void
+windows_step(struct windows *w, const struct targets *targets, int64_t now_ns);
+/* An answer to CUT. Owns both descriptors, or -1. */
+void windows_take(struct windows *w, const struct msg_windows *m, int data,
+                  int rows, int64_t now_ns);
+/* A DONE that names a watch; false: it does not. */
+bool
+windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns);
+/* Cuts for the last time: the answer is due while cut_ns says so. */
+void windows_wind_up(struct windows *w, int64_t now_ns);
+/* "running", ... */
+const char *windows_state_name(enum windows_state state);

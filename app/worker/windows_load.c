@@ -1,0 +1,148 @@
+/* Which services are watched: rows of continuous that this host serves. */
+#include "base/json.h"
+#include "base/log.h"
+#include "store/continuous.h"
+#include "store/service.h"
+#include "windows_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+watch_done(struct watch *v)
+{
+	free(v->tenant);
+	free(v->service);
+	*v = (struct watch){0};
+}
+
+static void
+free_watches(struct watch *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		watch_done(&items[i]);
+	free(items);
+}
+
+void
+windows_done(struct windows *w)
+{
+	free_watches(w->items, w->n);
+	segment_close(&w->segment);
+	close_ptr(&w->data);
+	close_ptr(&w->rows);
+	*w = (struct windows)WINDOWS_INIT;
+}
+
+static bool
+wants(const struct continuous *c, const char *type)
+{
+	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(types, i, v) if (json_is_string(v) &&
+	                                    !strcmp(json_string_value(v),
+	                                            type)) return c->enabled;
+	return false;
+}
+
+/* The series of what is sampled now: labels may have changed. */
+static int
+find_series(struct windows *w, const struct continuous *c, const char *type,
+            char out[static ID_MAX])
+{
+	CLEANUP_SERVICE struct service s = {0};
+	CLEANUP_JSON json_t *labels = NULL;
+	CLEANUP_FREE char *text = NULL;
+	int rc = service_get(w->store, c->tenant, c->service, &s);
+
+	if (rc)
+		return rc;
+	labels = json_loads(s.labels, 0, NULL);
+	text = labels ? json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT)
+	              : strdup("{}");
+	return text ? series_of(w->store, c->tenant, c->service, type, w->host,
+	                        text, out)
+	            : -ENOMEM;
+}
+
+static struct watch *
+same(struct windows *w, const struct continuous *c)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct watch *v = &w->items[i];
+
+		if (v->service && v->rate == c->sample_rate &&
+		    !strcmp(v->service, c->service) &&
+		    !strcmp(v->tenant, c->tenant))
+			return v;
+	}
+	return NULL;
+}
+
+static int
+add(struct windows *w, const struct continuous *c, struct watch *out)
+{
+	struct watch *old = same(w, c);
+	int rc;
+
+	if (old) {
+		*out = *old;
+		*old = (struct watch){0};
+	} else {
+		id_new("watch-", out->id);
+		out->rate = c->sample_rate;
+		out->tenant = strdup(c->tenant);
+		out->service = strdup(c->service);
+	}
+	rc = out->tenant && out->service ? find_series(w, c, "cpu", out->series)
+	                                 : -ENOMEM;
+	return rc;
+}
+
+static int
+add_all(struct windows *w, const struct targets *targets,
+        const struct continuous_list *l, struct watch *items, size_t *n)
+{
+	size_t left_out = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n && !rc; i++) {
+		const struct continuous *c = &l->items[i];
+
+		if (!wants(c, "cpu") ||
+		    !targets_find(targets, c->tenant, c->service))
+			continue;
+		if (*n == WINDOWS_MAX)
+			left_out++;
+		else
+			rc = add(w, c, &items[(*n)++]);
+	}
+	if (left_out && left_out != w->left_out)
+		log_warn("%zu services are not profiled all the time: one "
+		         "worker takes %d",
+		         left_out, WINDOWS_MAX);
+	w->left_out = left_out;
+	return rc;
+}
+
+int
+windows_load(struct windows *w, const struct targets *targets)
+{
+	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	struct watch *items = calloc(WINDOWS_MAX, sizeof(*items));
+	size_t n = 0;
+	int rc = items ? continuous_list(w->store, "", &l) : -ENOMEM;
+
+	if (!rc)
+		rc = add_all(w, targets, &l, items, &n);
+	/* what was not taken over is not wanted any more */
+	for (size_t i = 0; i < w->n; i++)
+		if (w->items[i].service)
+			windows_unwatch(w, &w->items[i]);
+	free_watches(w->items, w->n);
+	w->items = items;
+	w->n = n;
+	return rc;
+}

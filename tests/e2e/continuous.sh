@@ -1,0 +1,87 @@
+#!/bin/bash
+# Continuous profiling: windows one after the other, over deaths and restarts
+# of the worker, in a store that stays small.
+. "$(dirname "$0")/../lib/e2e.sh"
+WORKER_CONF='
+[continuous]
+window = 1s
+'
+e2e_start shares
+background demo "$STATE/bin/demo"
+service demo "$STATE/bin/demo"
+
+db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
+windows() { db "SELECT COUNT(*) FROM profile_window WHERE level = 0 ${1:-}"; }
+more_than() { [ "$(windows)" -gt "$1" ]; }
+continuous() { # JSON members
+  api POST $P/continuous -H 'Content-Type: application/json' \
+    -d "{\"service\":\"demo\",\"sampleRate\":99$1}"
+}
+
+check continuous_profiling_is_asked_for equal "$(continuous '' | jq -r .enabled)" true
+check windows_are_stored wait_for 20 more_than 3
+# Windows of one worker lie side by side, to the millisecond.
+gaps() {
+  db "SELECT COUNT(*) FROM (SELECT start_ms - LAG(end_ms) OVER (ORDER BY start_ms) AS gap
+      FROM profile_window WHERE level = 0) WHERE gap > 3 OR gap < -3"
+}
+check windows_leave_no_gap equal "$(gaps)" 0
+check windows_hold_samples test "$(db 'SELECT SUM(sample_count) FROM profile_window')" -gt 50
+check one_series equal "$(db 'SELECT COUNT(*) FROM series')" 1
+check few_files test "$(ls "$STATE/data/segments" | wc -l)" -le 2
+
+# The bytes are pprof files.
+first() {
+  local row
+  row=$(db "SELECT segment || ' ' || start || ' ' || length FROM profile_window
+            WHERE length > 0 LIMIT 1")
+  read -r segment start length <<<"$row"
+  dd if="$STATE/data/segments/$segment.seg" of="$STATE/window.pb.gz" \
+    iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
+  "$B/tests/folded" "$STATE/window.pb.gz"
+}
+check a_window_is_a_profile grep -q main <<<"$(first)"
+
+# --- the worker dies --------------------------------------------------------
+n=$(windows)
+kill -KILL "$(<"$STATE/pid/worker")"
+wait_for 10 process_gone "$(<"$STATE/pid/worker")"
+check what_was_stored_stays test "$(windows)" -ge "$n"
+worker_start
+check windows_go_on_after_a_death wait_for 30 more_than $((n + 3))
+check the_gap_is_told test "$(gaps)" -ge 1
+
+# Orderly: what was sampled until then is a window.
+before=$(db 'SELECT MAX(end_ms) FROM profile_window')
+kill -TERM "$(<"$STATE/pid/worker")"
+stopped=$(date +%s%3N)
+wait_for 20 process_gone "$(<"$STATE/pid/worker")"
+end=$(db 'SELECT MAX(end_ms) FROM profile_window')
+check a_worker_that_stops_stores_what_it_has test $((stopped - end)) -lt 1500
+worker_start
+
+# --- many services share one sampler ------------------------------------------
+for i in 1 2 3; do
+  service "also$i" "$STATE/bin/demo"
+  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"service\":\"also$i\",\"sampleRate\":99}"
+done
+series() { [ "$(db 'SELECT COUNT(DISTINCT series) FROM profile_window')" -ge "$1" ]; }
+check every_service_has_windows wait_for 30 series 4
+
+# --- it ends --------------------------------------------------------------------
+for s in demo also1 also2 also3; do
+  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"service\":\"$s\",\"enabled\":false}"
+done
+newest() { db "SELECT MAX(start_ms) FROM profile_window"; }
+is_quiet() {
+  local a
+  a=$(newest)
+  # Three windows' time without a new one.
+  ! timeout 3 bash -c "while [ \"\$(sqlite3 '$STATE/data/stoker.db' 'SELECT MAX(start_ms) FROM profile_window')\" = $a ]; do read -rt 0.2 <> <(:); done"
+}
+check disabled_means_no_more_windows wait_for 20 is_quiet
+api DELETE /api/v1/services/demo -o /dev/null
+check a_deleted_service_leaves_no_window equal \
+  "$(db "SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series WHERE s.service = 'demo'")" 0

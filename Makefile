@@ -122,7 +122,7 @@ check: deps
 	@$(MAKE) --no-print-directory check-built
 check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines $(B)/tests/gobin $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run
-unit: $(UNITS) $(FUZZERS) $(TARGETS)
+unit: $(B)/tests/gobin $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit
 bench: deps
 	@conf/packages/install bench

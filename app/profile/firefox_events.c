@@ -3,6 +3,7 @@
 #include "firefox_document.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* --- markers -------------------------------------------------------------- */
 

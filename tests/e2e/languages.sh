@@ -151,3 +151,33 @@ if newer trixie 3.13; then
 else
   echo "skip python3.13: trixie can't be had"
 fi
+
+# --- other namespaces ---------------------------------------------------------
+
+# Its /tmp and its numbers are its own: unshare tells which of ours it is.
+elsewhere() { # name, command...
+  local name=$1 line
+  shift
+  mkfifo "$tmp/$name.fifo"
+  unshare --fork --pid --mount --mount-proc --kill-child sh -c \
+    'mount -t tmpfs none /tmp && exec "$@"' sh "$@" >"$tmp/$name.fifo" 2>"$tmp/$name.err" &
+  unshared=$!
+  exec {fd}<"$tmp/$name.fifo"
+  read -r line <&"$fd"
+  pid=$(pgrep -P "$unshared")
+}
+if [ "$(id -u)" -eq 0 ] && unshare --fork --pid --mount true; then
+  cp "$B/targets/jit" "$targets/shares.py" "$tmp/" # /tmp is hidden there
+  elsewhere jit "$tmp/jit" 30
+  check elsewhere.it_is_captured capture jit
+  check elsewhere.its_map_is_found_by_its_own_number \
+    under jit 'main;compiled_at_run_time' 100
+  kill "$unshared"
+  elsewhere python_elsewhere /usr/bin/python3.11 -B "$tmp/shares.py" 30
+  check elsewhere.python_is_captured capture python_elsewhere
+  check elsewhere.its_threads_are_known_by_their_own_numbers \
+    share python_elsewhere share_60 60 'share_60|share_30|share_10'
+  kill "$unshared"
+else
+  echo "skip elsewhere: this user can't make namespaces"
+fi

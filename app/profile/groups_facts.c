@@ -168,6 +168,8 @@ put_words(struct groups_reader *r, struct group_facts *f)
 	const char *words = goroutine_reason(*reason ? reason : raw,
 	                                     strlen(*reason ? reason : raw));
 
+	if (!words && !*reason)
+		words = raw;
 	return intern(r, words, &f->reason);
 }
 

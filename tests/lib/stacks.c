@@ -17,10 +17,14 @@ frame(struct profile *p, const char *word)
 {
 	const char *colon = strrchr(word, ':');
 	struct function f = {0};
-	struct line line = {.line = colon ? atoi(colon + 1) : 0};
+	struct line line = {0};
 	struct mapping m = {.limit = UINT64_MAX};
 	uint32_t mapping, at;
 
+	if (colon && colon[1] >= '0' && colon[1] <= '9')
+		line.line = atoi(colon + 1);
+	else
+		colon = NULL;
 	MUST(profile_string(p, word,
 	                    colon ? (size_t)(colon - word) : strlen(word),
 	                    &f.name));

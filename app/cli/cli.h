@@ -77,6 +77,6 @@ int print_done(const struct cli *c, const char *name, const char *what);
 MUST_CHECK int need_token(const struct cli *c);
 /* Columns of the terminal behind fd; 0: it is none. */
 size_t screen_width(int fd);
-/* Every page of a list, up to --limit, as a table or JSON. */
+/* Every page of a list, its path with a query or without, up to --limit, as a table or JSON. */
 MUST_CHECK int list_show(struct cli *c, const char *path,
                          const struct column *columns, size_t n);

@@ -29,7 +29,8 @@ add_page(struct cli *c, const char *path, size_t want, json_t *items,
 	const char *next;
 	int rc;
 
-	buf_addf(&at, "%s?limit=%zu", path, want < PAGE ? want : PAGE);
+	buf_addf(&at, "%s%climit=%zu", path, strchr(path, '?') ? '&' : '?',
+	         want < PAGE ? want : PAGE);
 	if (*cursor) {
 		buf_puts(&at, "&cursor=");
 		url_escape(&at, *cursor);

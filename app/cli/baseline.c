@@ -1,0 +1,182 @@
+/* stoker baseline, check: profiles that later ones are held against. */
+#include "session.h"
+
+#include "base/id.h"
+#include "table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BASELINES FAMILY "/baselines"
+
+int
+cmd_baseline_add(struct cli *c)
+{
+	CLEANUP_REPLY struct reply session = REPLY_INIT;
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *body = NULL;
+	CLEANUP_JSON json_t *tags = json_array();
+	int rc = ask_session(c, c->operands[1], &session);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < c->opt.tag.n; i++)
+		if (json_array_append_new(tags, json_string(c->opt.tag.p[i])))
+			return failed("a tag is not UTF-8");
+	body = json_pack(
+		"{ss ss ss ss sO}", "label", c->operands[0], "sessionId",
+		c->operands[1], "profileType",
+		json_member(session.json, "profileType"), "description",
+		c->opt.description ? c->opt.description : "", "tags", tags);
+	if (!body)
+		return failed("an argument is not UTF-8");
+	rc = ask(c, "POST", BASELINES, body, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	return print_done(c, c->operands[0], json_member(r.json, "baselineId"));
+}
+
+int
+cmd_baseline_list(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"ID", "baselineId", LEFT, PLAIN},
+		{"CREATED", "createdAt", LEFT, PLAIN},
+		{"TYPE", "profileType", LEFT, PLAIN},
+		{"LATEST", "isLatest", LEFT, PLAIN},
+		{"SERVICE", "service", LEFT, PLAIN},
+		{"TAGS", "tags", LEFT, PLAIN},
+		{"LABEL", "baselineLabel", LEFT, PLAIN},
+	};
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&path, BASELINES);
+	filter_path(c, &path);
+	return list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
+}
+
+int
+cmd_baseline_remove(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	family_path(&path, "/baselines", c->operands[0]);
+	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
+	return rc ? rc : print_done(c, c->operands[0], "removed");
+}
+
+/* --- check -----------------------------------------------------------------
+ */
+
+/* The id of the newest baseline of that label for a session's service and
+ * type. */
+static int
+find_label(struct cli *c, const char *label, const json_t *session,
+           char id[static ID_MAX])
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *first;
+	int rc;
+
+	buf_puts(&path, BASELINES "?limit=1&label=");
+	url_escape(&path, label);
+	buf_puts(&path, "&service=");
+	url_escape(&path, json_member(session, "service"));
+	buf_puts(&path, "&profileType=");
+	url_escape(&path, json_member(session, "profileType"));
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc)
+		return rc;
+	first = json_array_get(json_object_get(r.json, "items"), 0);
+	if (!first)
+		return failed("no baseline '%s' of %s %s", label,
+		              json_member(session, "service"),
+		              json_member(session, "profileType"));
+	snprintf(id, ID_MAX, "%s", json_member(first, "baselineId"));
+	return LEAVE_OK;
+}
+
+static int
+find_baseline(struct cli *c, char id[static ID_MAX])
+{
+	CLEANUP_REPLY struct reply session = REPLY_INIT;
+	int rc;
+
+	if (id_valid("bl-", c->opt.baseline)) {
+		snprintf(id, ID_MAX, "%s", c->opt.baseline);
+		return LEAVE_OK;
+	}
+	rc = ask_session(c, c->opt.session, &session);
+	return rc ? rc : find_label(c, c->opt.baseline, session.json, id);
+}
+
+static int
+show_check(const struct cli *c, const json_t *j)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+	if (c->opt.json)
+		return print_json(j);
+	safe_puts(&out, json_member(j, "verdict"));
+	buf_puts(&out, ": ");
+	safe_puts(&out, json_member(j, "sessionId"));
+	buf_puts(&out, " against ");
+	safe_puts(&out, json_member(j, "baselineLabel"));
+	buf_puts(&out, " (");
+	safe_puts(&out, json_member(j, "baseSessionId"));
+	buf_puts(&out, ")\n");
+	delta_show(&out, j);
+	changes_show(&out, json_object_get(j, "functions"), c->opt.limit);
+	return print(&out);
+}
+
+static int
+status_of(const char *verdict)
+{
+	static const struct {
+		const char *verdict;
+		int status;
+	} rows[] = {
+		{"ok", LEAVE_OK},
+		{"improved", LEAVE_OK},
+		{"regressed", LEAVE_FAILED},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!strcmp(rows[i].verdict, verdict))
+			return rows[i].status;
+	return LEAVE_UNJUDGED;
+}
+
+static int
+check(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	char id[ID_MAX];
+	int rc = find_baseline(c, id);
+
+	if (rc)
+		return rc == LEAVE_FAILED ? LEAVE_UNJUDGED : rc;
+	family_path(&path, "/baselines", id);
+	buf_puts(&path, "/check?sessionId=");
+	url_escape(&path, c->opt.session);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (!rc)
+		rc = show_check(c, r.json);
+	if (rc) /* a refusal must not look like a regression */
+		return rc == LEAVE_FAILED ? LEAVE_UNJUDGED : rc;
+	return status_of(json_member(r.json, "verdict"));
+}
+
+int
+cmd_check(struct cli *c)
+{
+	if (!c->opt.baseline || !c->opt.session)
+		return usage_error("check needs --baseline and --session\n"
+		                   "  stoker help check");
+	return check(c);
+}

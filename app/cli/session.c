@@ -1,0 +1,233 @@
+/* stoker sessions, analysis, diff, compare: profiles, and two of them. */
+#include "session.h"
+
+#include "profile.h"
+#include "table.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void
+family_path(struct buf *out, const char *rest, const char *id)
+{
+	buf_addf(out, FAMILY "%s/", rest);
+	url_escape(out, id);
+}
+
+void
+filter_path(const struct cli *c, struct buf *out)
+{
+	const char *mark = "?";
+
+	if (c->opt.service) {
+		buf_puts(out, "?service=");
+		url_escape(out, c->opt.service);
+		mark = "&";
+	}
+	if (c->opt.type) {
+		buf_addf(out, "%sprofileType=", mark);
+		url_escape(out, c->opt.type);
+	}
+}
+
+const char *
+json_member(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+
+	return s ? s : "";
+}
+
+int
+ask_session(struct cli *c, const char *id, struct reply *out)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	family_path(&path, "/sessions", id);
+	return ask(c, "GET", buf_str(&path), NULL, out);
+}
+
+int
+cmd_sessions(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"ID", "id", LEFT, PLAIN},
+		{"STARTED", "startedAt", LEFT, PLAIN},
+		{"TYPE", "profileType", LEFT, PLAIN},
+		{"STATUS", "status", LEFT, PLAIN},
+		{"SAMPLES", "sampleCount", RIGHT, PLAIN},
+		{"SERVICE", "service", LEFT, PLAIN},
+	};
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&path, FAMILY "/sessions");
+	filter_path(c, &path);
+	return list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
+}
+
+/* --- stacks ----------------------------------------------------------------
+ */
+
+/* A stack's line: its leaf and who called it tell it apart. */
+static const struct column stack_columns[] = {
+	{"COUNT", "count", RIGHT, PLAIN},
+	{"STATE", "state", LEFT, PLAIN},
+	{"WAITS FOR", "waitReason", LEFT, PLAIN},
+	{"CREATED BY", "createdBy", LEFT, NAME},
+	{"STACK", "frames", LEFT, NAME},
+};
+static const struct column leak_columns[] = {
+	{"SEVERITY", "severity", LEFT, PLAIN},
+	{"RULE", "rule", LEFT, PLAIN},
+	{"COUNT", "count", RIGHT, PLAIN},
+	{"BEFORE", "baseCount", RIGHT, PLAIN},
+	{"WAITS FOR", "waitReason", LEFT, PLAIN},
+	{"SITE", "site", LEFT, NAME},
+};
+static const struct column delta_columns[] = {
+	{"BEFORE", "baseCount", RIGHT, PLAIN},
+	{"NOW", "compareCount", RIGHT, PLAIN},
+	{"STATE", "state", LEFT, PLAIN},
+	{"WAITS FOR", "waitReason", LEFT, PLAIN},
+	{"STACK", "frames", LEFT, NAME},
+};
+static const struct column change_columns[] = {
+	{"BASE %", "basePct", RIGHT, PERCENT},
+	{"NOW %", "comparisonPct", RIGHT, PERCENT},
+	{"POINTS", "deltaPct", RIGHT, PERCENT},
+	{"P", "pValue", RIGHT, PLAIN},
+	{"PACKAGE", "package", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, NAME},
+};
+
+/* A titled table of the first rows of a list, nothing for an empty one. */
+static void
+rows_show(struct buf *out, const char *title, const struct column *columns,
+          size_t n, const json_t *all, int64_t limit)
+{
+	CLEANUP_JSON json_t *rows = json_array();
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(all, i, row)
+	{
+		if (limit >= 0 && (int64_t)i >= limit)
+			break;
+		json_array_append(rows, row);
+	}
+	if (!json_array_size(rows))
+		return;
+	buf_addf(out, "%s%s\n", out->len ? "\n" : "", title);
+	table_show(out, columns, n, rows, screen_width(STDOUT_FILENO));
+}
+#define ROWS_SHOW(out, title, columns, all, limit) \
+	rows_show(out, title, columns, ARRAY_LEN(columns), all, limit)
+
+int
+cmd_analysis(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	int64_t limit = c->opt.limit < 0 ? TOP_ROWS : c->opt.limit;
+	const json_t *j;
+	int rc;
+
+	family_path(&path, "/sessions", c->operands[0]);
+	buf_addf(&path, "/analysis?top=%lld",
+	         (long long)(limit < 1 ? 1 : limit));
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	j = r.json;
+	buf_puts(&out, "count:  ");
+	value_show(&out, json_object_get(j, "goroutineCount"));
+	buf_addf(&out, "\ngrowth: %.2f times ",
+	         json_number_value(json_object_get(j, "goroutineGrowthRate")));
+	safe_puts(&out, json_member(j, "growthBase"));
+	buf_putc(&out, '\n');
+	ROWS_SHOW(&out, "may leak", leak_columns,
+	          json_object_get(j, "leakSuspects"), -1);
+	ROWS_SHOW(&out, "stacks", stack_columns,
+	          json_object_get(j, "topStacks"), limit);
+	return print(&out);
+}
+
+int
+cmd_diff(struct cli *c)
+{
+	CLEANUP_REPLY struct reply session = REPLY_INIT;
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_JSON json_t *body = NULL;
+	int64_t limit = c->opt.limit < 0 ? TOP_ROWS : c->opt.limit;
+	int rc = ask_session(c, c->operands[0], &session);
+
+	if (rc)
+		return rc;
+	body = json_pack("{ss ss ss}", "baseId", c->operands[0], "compareId",
+	                 c->operands[1], "type",
+	                 json_member(session.json, "profileType"));
+	if (!body)
+		return failed("an argument is not UTF-8");
+	rc = ask(c, "POST", FAMILY "/diff", body, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	buf_puts(&out, "growth: ");
+	value_show(&out, json_object_get(r.json, "growthCount"));
+	buf_putc(&out, '\n');
+	ROWS_SHOW(&out, "new", delta_columns,
+	          json_object_get(r.json, "newStacks"), limit);
+	ROWS_SHOW(&out, "grown", delta_columns,
+	          json_object_get(r.json, "grownStacks"), limit);
+	ROWS_SHOW(&out, "shrunk", delta_columns,
+	          json_object_get(r.json, "shrunkStacks"), limit);
+	ROWS_SHOW(&out, "gone", delta_columns,
+	          json_object_get(r.json, "goneStacks"), limit);
+	return print(&out);
+}
+
+/* --- functions -------------------------------------------------------------
+ */
+
+void
+delta_show(struct buf *out, const json_t *j)
+{
+	buf_addf(out, "cost per second: %+.1f %% (95 %%: %+.1f to %+.1f)\n",
+	         json_number_value(json_object_get(j, "overallDelta")),
+	         json_number_value(json_object_get(j, "overallDeltaLow")),
+	         json_number_value(json_object_get(j, "overallDeltaHigh")));
+}
+
+void
+changes_show(struct buf *out, const json_t *rows, int64_t limit)
+{
+	ROWS_SHOW(out, "functions", change_columns, rows, limit);
+}
+
+int
+cmd_compare(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	int64_t limit = c->opt.limit < 0 ? TOP_ROWS : c->opt.limit;
+	int rc;
+
+	buf_puts(&path, PROFILES "/compare?baseProfileId=");
+	url_escape(&path, c->operands[0]);
+	buf_puts(&path, "&comparisonProfileId=");
+	url_escape(&path, c->operands[1]);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	buf_puts(&out, "verdict: ");
+	safe_puts(&out, json_member(r.json, "verdict"));
+	buf_putc(&out, '\n');
+	delta_show(&out, r.json);
+	ROWS_SHOW(&out, "regressions", change_columns,
+	          json_object_get(r.json, "regressions"), limit);
+	ROWS_SHOW(&out, "improvements", change_columns,
+	          json_object_get(r.json, "improvements"), limit);
+	return print(&out);
+}

@@ -67,8 +67,7 @@ cmd_baseline_remove(struct cli *c)
 	return rc ? rc : print_done(c, c->operands[0], "removed");
 }
 
-/* --- check -----------------------------------------------------------------
- */
+/* --- check --- */
 
 /* The id of the newest baseline of that label for a session's service and
  * type. */

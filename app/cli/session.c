@@ -65,8 +65,7 @@ cmd_sessions(struct cli *c)
 	return list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
 }
 
-/* --- stacks ----------------------------------------------------------------
- */
+/* --- stacks --- */
 
 /* A stack's line: its leaf and who called it tell it apart. */
 static const struct column stack_columns[] = {
@@ -187,8 +186,7 @@ cmd_diff(struct cli *c)
 	return print(&out);
 }
 
-/* --- functions -------------------------------------------------------------
- */
+/* --- functions --- */
 
 void
 delta_show(struct buf *out, const json_t *j)

@@ -11,8 +11,7 @@
 #define BASELINES_PATH "/api/v1/profiling/baselines/"
 #define TEXT_MAX       REQUEST_MAX_BODY
 
-/* --- replies ---------------------------------------------------------------
- */
+/* --- replies --- */
 
 static void
 put_tags(struct buf *out, const char *tags)
@@ -99,8 +98,7 @@ baseline_list_get(struct call *c)
 	return page_end(c, list.next);
 }
 
-/* --- making one ------------------------------------------------------------
- */
+/* --- making one --- */
 
 /* A member that is there and not null. */
 static const json_t *

@@ -23,8 +23,7 @@ const char *const leak_severities[] = {
 	[LEAK_SUSPECT] = "suspect",
 };
 
-/* --- then and now ----------------------------------------------------------
- */
+/* --- then and now --- */
 
 static int
 by_id(const void *a, const void *b)
@@ -103,8 +102,7 @@ analysis_history(struct analysis *a, const struct profile *p,
 	return rc;
 }
 
-/* --- rules -----------------------------------------------------------------
- */
+/* --- rules --- */
 
 bool
 analysis_allowed(const char *allow, const char *name)

@@ -1,4 +1,4 @@
-/* The contract of family A: analysis, diff, baselines, check, sessions. */
+/* The contract of family A: analysis, diff, sessions. */
 #include "base/json.h"
 #include "lib/api.h"
 #include "lib/folded.h"
@@ -96,8 +96,7 @@ length(const struct client_reply *r, const char *list)
 	return json_array_size(json_object_get(r->json, list));
 }
 
-/* --- analysis --------------------------------------------------------------
- */
+/* --- analysis --- */
 
 #define WORKERS                                                       \
 	"40 state=waiting,waitReasonRaw=chan receive,createdBy=main." \
@@ -260,8 +259,7 @@ TEST(unfinished_failed_and_other_sessions_are_409)
 }
 END
 
-/* --- diff ------------------------------------------------------------------
- */
+/* --- diff --- */
 
 TEST(a_diff_tells_new_grown_shrunk_and_gone_stacks)
 {
@@ -322,241 +320,7 @@ TEST(a_diff_of_another_type_is_409)
 }
 END
 
-	/* --- baselines
-           ------------------------------------------------------------- */
-
-	static struct client_reply
-	make(struct test_api *a, const char *session, const char *more)
-{
-	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
-
-	buf_addf(&body,
-	         "{\"label\":\"v1.2.0-release\",\"sessionId\":\"%s\","
-	         "\"profileType\":\"cpu\"%s}",
-	         session, more);
-	return post(a, A "/baselines", buf_str(&body));
-}
-
-/* Each is as good as absent: the session's own. */
-static const char *const none_given[] = {
-	"",
-	",\"topFunctions\":null",
-	",\"topFunctions\":[]",
-	",\"topFunctions\":\"(nested array)\"",
-};
-
-TEST(top_functions_that_are_not_given_are_those_of_the_session)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	char id[ID_MAX];
-
-	test_profile(&a, id);
-	for (size_t i = 0; i < ARRAY_LEN(none_given); i++) {
-		CLEANUP_REPLY struct client_reply r =
-			make(&a, id, none_given[i]);
-		const json_t *f = item(&r, "topFunctions", 0);
-
-		ck_assert_int_eq(r.status, 200);
-		ck_assert_str_eq(reply_text(&r, "baselineLabel"),
-		                 "v1.2.0-release");
-		ck_assert_str_eq(reply_text(&r, "description"), "");
-		ck_assert_str_eq(text(f, "funcName"), "work");
-		ck_assert_str_eq(text(f, "sampleCount"), "2");
-	}
-}
-END
-
-TEST(top_functions_that_are_given_are_kept_with_every_field)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r = {0};
-	char id[ID_MAX];
-
-	test_profile(&a, id);
-	r = make(&a, id,
-	         ",\"topFunctions\":[{\"funcName\":\"runtime."
-	         "gcBgMarkWorker\",\"selfPct\":12.5,\"sampleCount\":4200},"
-	         "{\"sampleCount\":\"7\",\"selfPct\":null}]");
-	ck_assert_int_eq(r.status, 200);
-	ck_assert_str_eq(text(item(&r, "topFunctions", 0), "sampleCount"),
-	                 "4200");
-	ck_assert_str_eq(text(item(&r, "topFunctions", 0), "package"), "");
-	ck_assert_str_eq(text(item(&r, "topFunctions", 1), "sampleCount"), "7");
-	ck_assert_str_eq(text(item(&r, "topFunctions", 1), "funcName"), "");
-	ck_assert_double_eq_tol(
-		json_number_value(json_object_get(item(&r, "topFunctions", 0),
-	                                          "selfPct")),
-		12.5, 1e-9);
-}
-END
-
-	static const char *const bad_functions[] = {
-		",\"topFunctions\":[7]",
-		",\"topFunctions\":\"nested\"",
-		",\"topFunctions\":[{\"funcName\":7}]",
-		",\"topFunctions\":[{\"selfPct\":\"12\"}]",
-		",\"topFunctions\":[{\"sampleCount\":1.5}]",
-		",\"tags\":[\"\"]",
-		",\"tags\":[\"a\\nb\"]",
-};
-
-TEST(ill_formed_top_functions_and_tags_are_400)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	char id[ID_MAX];
-
-	test_profile(&a, id);
-	for (size_t i = 0; i < ARRAY_LEN(bad_functions); i++) {
-		CLEANUP_REPLY struct client_reply r =
-			make(&a, id, bad_functions[i]);
-
-		assert_error(&r, 400, "InvalidParameter");
-	}
-}
-END
-
-TEST(a_baseline_is_found_by_its_tag_and_keeps_its_session)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r = {0}, listed = {0}, none = {0},
-					  held = {0}, gone = {0}, freed = {0};
-	char id[ID_MAX], session[128], baseline[128];
-
-	test_profile(&a, id);
-	r = make(&a, id, ",\"tags\":[\"prod eu\",\"ci\"]");
-	ck_assert(json_is_true(json_object_get(r.json, "isLatest")));
-	ck_assert_uint_eq(length(&r, "tags"), 2);
-	listed = get(&a, A "/baselines?tag=prod%20eu&service=" TEST_SERVICE
-	                   "&profileType=cpu&label=v1.2.0-release");
-	ck_assert_uint_eq(length(&listed, "items"), 1);
-	none = get(&a, A "/baselines?tag=prod");
-	ck_assert_uint_eq(length(&none, "items"), 0);
-	snprintf(session, sizeof(session), A "/sessions/%s", id);
-	snprintf(baseline, sizeof(baseline), A "/baselines/%s",
-	         reply_text(&r, "baselineId"));
-	held = delete (&a, session);
-	assert_error(&held, 409, "SessionInUse");
-	gone = delete (&a, baseline);
-	ck_assert_int_eq(gone.status, 204);
-	freed = delete (&a, session);
-	ck_assert_int_eq(freed.status, 204);
-}
-END
-
-TEST(a_baseline_of_another_type_or_of_no_session_is_refused)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply type = {0}, none = {0};
-	char id[ID_MAX];
-
-	upload(&a, MAIN, id);
-	type = make(&a, id, "");
-	assert_error(&type, 409, "WrongProfileType");
-	none = make(&a, "sess-abc123", "");
-	assert_error(&none, 404, "UnknownSession");
-}
-END
-
-TEST(the_same_key_makes_one_baseline)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply one = {0}, two = {0};
-	char id[ID_MAX], body[256];
-	struct ask q = {.key = KEY_OPERATOR,
-	                .method = "POST",
-	                .path = A "/baselines",
-	                .body = body,
-	                .idempotency = "once"};
-
-	test_profile(&a, id);
-	snprintf(body, sizeof(body),
-	         "{\"label\":\"v1\",\"sessionId\":\"%s\","
-	         "\"profileType\":\"cpu\"}",
-	         id);
-	one = ask(&a, q);
-	two = ask(&a, q);
-	ck_assert_int_eq(two.status, 200);
-	ck_assert_str_eq(reply_text(&one, "baselineId"),
-	                 reply_text(&two, "baselineId"));
-}
-END
-
-	/* --- compare and check
-           ----------------------------------------------------- */
-
-	static const struct {
-	const char *now, *verdict, *function;
-} checks[] = {
-	{"main;f 1000\nmain;g 1000\n", "ok", NULL},
-	{"main;f 2000\nmain;g 1000\n", "regressed", "f"},
-	{"main;f 200\nmain;g 1000\n", "improved", "f"},
-	{"main;f 20\nmain;g 20\n", "insufficient-data", NULL},
-};
-
-TEST(a_check_gives_its_verdict_and_who_decided_it)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply made = {0};
-	char base[ID_MAX], now[ID_MAX];
-
-	upload_cpu(&a, "main;f 1000\nmain;g 1000\n", base);
-	made = make(&a, base, "");
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-		CLEANUP_REPLY struct client_reply r = {0};
-
-		upload_cpu(&a, checks[i].now, now);
-		r = getf(&a, A "/baselines/%s/check?sessionId=%s",
-		         reply_text(&made, "baselineId"), now);
-		ck_assert_int_eq(r.status, 200);
-		ck_assert_str_eq(reply_text(&r, "verdict"), checks[i].verdict);
-		ck_assert_uint_eq(length(&r, "functions"),
-		                  checks[i].function != NULL);
-		if (checks[i].function)
-			ck_assert_str_eq(
-				text(item(&r, "functions", 0), "funcName"),
-				checks[i].function);
-	}
-}
-END
-
-TEST(a_comparison_lists_what_changed_and_counts_the_rest)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r = {0}, other = {0};
-	char base[ID_MAX], now[ID_MAX], threads[ID_MAX];
-	const json_t *f;
-
-	upload_cpu(&a, "main;f 1000\nmain;g 3000\nmain;h 1000\n", base);
-	upload_cpu(&a, "main;f 2000\nmain;g 2000\nmain;h 1000\n", now);
-	upload(&a, MAIN, threads);
-	r = getf(&a,
-	         API_PROFILES
-	         "/compare?baseProfileId=%s&comparisonProfileId=%s",
-	         base, now);
-	ck_assert_str_eq(reply_text(&r, "baseProfile"), base);
-	ck_assert_str_eq(reply_text(&r, "comparisonProfile"), now);
-	ck_assert_uint_eq(length(&r, "regressions"), 1);
-	ck_assert_uint_eq(length(&r, "improvements"), 1);
-	ck_assert_int_eq(number(r.json, "unchanged"), 2); /* h and main */
-	f = item(&r, "regressions", 0);
-	ck_assert_str_eq(text(f, "funcName"), "f");
-	ck_assert_double_eq_tol(
-		json_number_value(json_object_get(f, "basePct")), 20, 1e-6);
-	ck_assert_double_eq_tol(
-		json_number_value(json_object_get(f, "deltaPct")), 20, 1e-6);
-	ck_assert_double_eq_tol(
-		json_number_value(json_object_get(f, "comparisonPerSecond")),
-		2e9, 1);
-	other = getf(&a,
-	             API_PROFILES
-	             "/compare?baseProfileId=%s&comparisonProfileId=%s",
-	             base, threads);
-	assert_error(&other, 409, "WrongProfileType");
-}
-END
-
-/* --- sessions --------------------------------------------------------------
- */
+/* --- sessions --- */
 
 TEST(sessions_are_profile_results_newest_first_by_filter)
 {
@@ -620,13 +384,5 @@ END
 		unfinished_failed_and_other_sessions_are_409,
 		a_diff_tells_new_grown_shrunk_and_gone_stacks,
 		a_diff_of_another_type_is_409,
-		top_functions_that_are_not_given_are_those_of_the_session,
-		top_functions_that_are_given_are_kept_with_every_field,
-		ill_formed_top_functions_and_tags_are_400,
-		a_baseline_is_found_by_its_tag_and_keeps_its_session,
-		a_baseline_of_another_type_or_of_no_session_is_refused,
-		the_same_key_makes_one_baseline,
-		a_check_gives_its_verdict_and_who_decided_it,
-		a_comparison_lists_what_changed_and_counts_the_rest,
 		sessions_are_profile_results_newest_first_by_filter,
 		a_session_is_started_waited_for_and_cancelled)

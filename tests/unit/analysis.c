@@ -47,62 +47,62 @@ TEST(goroutines_of_one_state_stack_and_creator_are_a_group)
 			"chan receive") ",createdBy=main.start,goid=1.."
 					"|main.work:7 main.loop:9\n"
 					"1 "
-	                                "state=running,createdBy=main.start|"
-	                                "main.work:7 main.loop:9\n"
+					"state=running,createdBy=main.start|"
+					"main.work:7 main.loop:9\n"
 					"2 " WAITS(
 						"chan receive") ",createdBy="
-	                                                        "main.other"
+								"main.other"
 								"|main.work:7 "
-	                                                        "main.loop:9\n"
+								"main.loop:9\n"
 								"4 " WAITS(
 									"chan "
-	                                                                "receiv"
-	                                                                "e") ","
-	                                                                     "c"
-	                                                                     "r"
-	                                                                     "e"
-	                                                                     "a"
-	                                                                     "t"
-	                                                                     "e"
-	                                                                     "d"
-	                                                                     "B"
-	                                                                     "y"
-	                                                                     "="
-	                                                                     "m"
-	                                                                     "a"
-	                                                                     "i"
-	                                                                     "n"
-	                                                                     "."
-	                                                                     "s"
-	                                                                     "t"
-	                                                                     "a"
-	                                                                     "r"
-	                                                                     "t"
+									"receiv"
+									"e") ","
+									     "c"
+									     "r"
+									     "e"
+									     "a"
+									     "t"
+									     "e"
+									     "d"
+									     "B"
+									     "y"
+									     "="
+									     "m"
+									     "a"
+									     "i"
+									     "n"
+									     "."
+									     "s"
+									     "t"
+									     "a"
+									     "r"
+									     "t"
 									     "|"
-	                                                                     "m"
-	                                                                     "a"
-	                                                                     "i"
-	                                                                     "n"
-	                                                                     "."
-	                                                                     "w"
-	                                                                     "o"
-	                                                                     "r"
-	                                                                     "k"
-	                                                                     ":"
-	                                                                     "8"
-	                                                                     " "
-	                                                                     "m"
-	                                                                     "a"
-	                                                                     "i"
-	                                                                     "n"
-	                                                                     "."
-	                                                                     "l"
-	                                                                     "o"
-	                                                                     "o"
-	                                                                     "p"
-	                                                                     ":"
-	                                                                     "9"
-	                                                                     "\n",
+									     "m"
+									     "a"
+									     "i"
+									     "n"
+									     "."
+									     "w"
+									     "o"
+									     "r"
+									     "k"
+									     ":"
+									     "8"
+									     " "
+									     "m"
+									     "a"
+									     "i"
+									     "n"
+									     "."
+									     "l"
+									     "o"
+									     "o"
+									     "p"
+									     ":"
+									     "9"
+									     "\n",
 		NULL);
 
 	ck_assert_int_eq(a->count, 10);
@@ -149,16 +149,16 @@ TEST(frames_that_tracebacks_hide_are_left_out)
 {
 	CLEANUP_ANALYSIS struct analysis *a = analyse(
 		"1 " WAITS("chan receive") "|runtime.gopark runtime.chanrecv1 "
-	                                   "main.main "
+					   "main.main "
 					   "runtime.main\n"
 					   "2 state=running|runtime.Gosched "
-	                                   "main.spin\n"
+					   "main.spin\n"
 					   "3 " WAITS(
 						   "force gc (idle)") "|runtime"
-	                                                              ".gopark "
-	                                                              "runtime."
-	                                                              "forcegch"
-	                                                              "elper\n",
+								      ".gopark "
+								      "runtime."
+								      "forcegch"
+								      "elper\n",
 		NULL);
 
 	ck_assert_str_eq(frame(a, 0, 0), "runtime.gopark"); /* all it has */
@@ -329,8 +329,8 @@ TEST(a_suspect_is_told_once_for_all_states_and_lines_of_a_stack)
 					 "80 " WAITS(
 						 "chan send") "|main.f:2\n"
 							      "5 "
-	                                                      "state=running|"
-	                                                      "main.f:3\n",
+							      "state=running|"
+							      "main.f:3\n",
 		"10 " WAITS("chan send") "|main.f:1\n");
 
 	ck_assert_uint_eq(a->nsuspects, 1);
@@ -344,12 +344,12 @@ TEST(a_place_is_the_first_function_of_ones_own)
 	CLEANUP_ANALYSIS struct analysis *a = analyse(
 		"2 " WAITS("semacquire") "|sync.runtime_Semacquire "
 					 "sync.(*WaitGroup).Wait main.wait "
-	                                 "main.main\n"
+					 "main.main\n"
 					 "1 "
-	                                 "state=waiting,waitReason=mutex,"
-	                                 "waitReasonRaw=futex"
+					 "state=waiting,waitReason=mutex,"
+					 "waitReasonRaw=futex"
 					 "|__lll_lock_wait pthread_mutex_lock "
-	                                 "app::lock start\n",
+					 "app::lock start\n",
 		NULL);
 
 	ck_assert_str_eq(frame(a, 0, a->sites[0]), "main.wait");
@@ -386,8 +386,7 @@ TEST(a_dump_as_text_is_analysed_alike)
 }
 END
 
-	/* --- two profiles
-           ---------------------------------------------------------- */
+	/* --- two profiles --- */
 
 	static struct groups *
 	both(struct profile *base, struct profile *now)

@@ -1,0 +1,107 @@
+#!/bin/bash
+# Sessions of a program whose threads grow: analysis, suspects, diff; then
+# baselines and the check of a pipeline. The seeds' own lines are run as they
+# are, with ids that exist.
+. "$(dirname "$0")/../lib/e2e.sh"
+e2e_start demo grow
+A=/api/v1/profiling
+
+# A line of a seed, its {host} and {token} and one or two ids filled in.
+seed() { # line, then pairs: text, what stands for it
+  local line=$1
+  shift
+  line=${line//'{host}'/http://127.0.0.1:$PORT}
+  line=${line//'{token}'/$TOKEN}
+  while [ $# -gt 1 ]; do
+    line=${line//"$1"/$2}
+    shift 2
+  done
+  eval "${line/curl /curl -sS }"
+}
+capture() { # service, type, seconds
+  local id
+  id=$(api POST $A/sessions -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":$3,\"sampleRate\":500}" |
+    jq -r '.sessionId // error')
+  finished "$id" >/dev/null
+  echo "$id"
+}
+holds() { jq -e "$1" <<<"$2" >/dev/null || { echo "not $1: ${2:0:2000}"; return 1; }; }
+leaves() { # status, command
+  local want=$1 got
+  shift
+  "$@" >"$STATE/said" 2>&1
+  got=$?
+  [ $got -eq "$want" ] || { echo "left with $got: $(cat "$STATE/said")"; return 1; }
+}
+
+# --- threads that grow
+mkfifo "$STATE/in" "$STATE/out"
+"$STATE/bin/grow" 30 <"$STATE/in" >"$STATE/out" &
+exec {in}>"$STATE/in" {out}<"$STATE/out"
+read -r _ <&"$out"
+service grow "$STATE/bin/grow" || exit 1
+one=$(capture grow goroutine 1)
+echo 170 >&"$in"
+read -r _ <&"$out"
+two=$(capture grow goroutine 1)
+
+ANALYSIS="curl -X GET '{host}/api/v1/profiling/sessions/{sessionId}/analysis' -H 'Authorization: Bearer {token}'"
+first=$(seed "$ANALYSIS" '{sessionId}' "$one")
+check every_thread_is_counted holds '.goroutineCount == 31' "$first"
+check without_a_base_nothing_grew holds '.goroutineGrowthRate == 1 and .growthBase == "none"' "$first"
+check nothing_is_suspected_yet holds '.leakSuspects == []' "$first"
+second=$(seed "$ANALYSIS" '{sessionId}' "$two")
+check it_has_what_the_seed_names holds \
+  '[.sessionId, .goroutineCount, .topStacks, .blockedGoroutines, .goroutineGrowthRate, .analyzedAt] | map(type) ==
+   ["string","number","array","array","number","string"]' "$second"
+check a_stack_has_what_the_seed_names holds \
+  '.blockedGoroutines[0] | [.count, .state, .waitReason, .frames, .createdBy] | map(type) ==
+   ["number","string","string","array","string"]' "$second"
+check the_growth_rate_is_right holds "(.goroutineGrowthRate - 201 / 31 | fabs) < 0.01 and .growthBase == \"$one\"" "$second"
+check blocked_threads_are_told holds \
+  '.blockedGoroutines[0] | .count == 200 and .state == "waiting" and .waitReason == "mutex" and .createdBy == "begin" and any(.frames[]; . == "leak")' "$second"
+check a_suspect_is_found_within_two_captures holds \
+  '.leakSuspects[0] | .severity == "suspect" and .rule == "growing" and .site == "leak" and .count == 200 and .baseCount == 30' "$second"
+
+DIFF="curl -X POST '{host}/api/v1/profiling/diff' -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{\"baseId\":\"sess-base001\",\"compareId\":\"sess-cmp002\",\"type\":\"goroutine\"}'"
+diff=$(seed "$DIFF" sess-base001 "$one" sess-cmp002 "$two")
+check a_diff_counts_what_grew holds \
+  ".baseSessionId == \"$one\" and .compareSessionId == \"$two\" and .growthCount == 170 and .newStacks == [] and
+   (.grownStacks | length) == 1 and .grownStacks[0].baseCount == 30" "$diff"
+same=$(seed "$DIFF" sess-base001 "$two" sess-cmp002 "$two")
+check a_session_does_not_differ_from_itself holds '.growthCount == 0 and .newStacks == [] and .goneStacks == []' "$same"
+check the_client_shows_suspects grep -q 'growing.*leak' <(stoker_cli analysis "$two")
+check the_client_shows_a_diff grep -q '^growth: 170$' <(stoker_cli diff "$one" "$two")
+
+# --- baselines
+background demo "$STATE/bin/demo"
+service demo "$STATE/bin/demo" || exit 1
+cpu=$(capture demo cpu 2)
+BASELINE="curl -X POST '{host}/api/v1/profiling/baselines' -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{\"label\":\"v1.2.0-release\",\"sessionId\":\"sess-abc123\",\"profileType\":\"cpu\",\"description\":\"Post-deploy baseline for v1.2.0\",\"topFunctions\":\"(nested array)\"}'"
+made=$(seed "$BASELINE" sess-abc123 "$cpu")
+check a_baseline_has_what_the_seed_names holds \
+  '[.baselineId, .baselineLabel, .profileType, .sessionId, .description, .topFunctions, .createdAt, .isLatest, .tags] | map(type) ==
+   ["string","string","string","string","string","array","string","boolean","array"]' "$made"
+check its_functions_have_the_types_of_the_seed holds \
+  '.topFunctions[0] | [.funcName, .package, .selfPct, .cumulativePct, .sampleCount] | map(type) ==
+   ["string","string","number","number","string"]' "$made"
+check it_is_the_latest holds ".isLatest and .sessionId == \"$cpu\" and .baselineLabel == \"v1.2.0-release\"" "$made"
+check its_session_is_kept equal "$(status_of DELETE $A/sessions/$cpu)" 409
+check a_capture_does_not_differ_from_itself leaves 0 stoker_cli check --baseline v1.2.0-release --session "$cpu"
+
+# --- the gate of a pipeline, on profiles that it brought along
+upload() { # folded stacks
+  api POST "$A/sessions?service=demo&type=cpu&sampleRate=100&durationSeconds=20" \
+    -H 'Content-Type: text/plain' --data-binary "$1" | jq -r '.sessionId // error'
+}
+good=$(upload $'main;f 1000\nmain;g 1000\n')
+stoker_cli baseline add good "$good" --tag ci >/dev/null
+check as_before_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 1010\nmain;g 990\n')"
+check slower_it_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 2000\nmain;g 1000\n')"
+check and_names_the_function grep -q ' f$' "$STATE/said"
+check faster_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 100\nmain;g 1000\n')"
+check too_little_to_tell_is_2 leaves 2 stoker_cli check --baseline good --session "$(upload $'main;f 9\n')"
+check no_such_baseline_is_2 leaves 2 stoker_cli check --baseline none --session "$good"
+check a_baseline_is_listed grep -q 'good$' <(stoker_cli baseline list --service demo)
+check sessions_are_listed grep -q "$good" <(stoker_cli sessions --service demo --type cpu)

@@ -40,11 +40,12 @@ ours() { # program, addresses
 depths() { # program
   readelf --debug-dump=frames-interp "$1" 2>/dev/null | awk '
     / FDE / { sub(/.*pc=/, ""); sub(/\.\./, " "); start = $1; end = $2; next }
-    $2 ~ /^rsp\+/ && $1 < end {
+    $2 ~ /^r?sp\+/ && $1 < end {
       if (at == $1) held = ""
       if (held) print held
       at = $1; addr = $1; sub(/^0+/, "", addr)
-      depth = substr($2, 5) - 8
+      depth = $2; sub(/.*\+/, "", depth)
+      if ($2 ~ /^r/) depth -= 8 # of the return address; aarch64 has none
       held = addr " " (depth < 0 ? "-" : depth); next }
     { if (held) print held; held = ""; at = "" }'
 }
@@ -99,6 +100,22 @@ as_before() { # name, program, the same with names
   equal "$1" "$tmp/got" "$tmp/want"
 }
 
+frames_are_those_of_debug_frame() { # name, program
+  depths "$2" >"$tmp/want"
+  cut -d' ' -f1 "$tmp/want" >"$tmp/addresses"
+  "$B/tests/gobin" "$2" <"$tmp/addresses" | awk 'NR > 1 {print $1, $2}' >"$tmp/got"
+  equal "$1_frames_are_those_of_debug_frame" "$tmp/got" "$tmp/want"
+}
+
+aarch64() { # version
+  local v=$1 p=$B/go/bin/gowork-$1-arm64
+  [ "$v" = 1.27 ] || return 0
+  GOARCH=arm64 tests/lib/go build "$v" "$p" tests/targets/gowork
+  as_its_tools "go${v}_aarch64" "$p"
+  chains_are_those_of_dwarf "go${v}_aarch64_inlined_calls_are_those_of_dwarf" "$p"
+  frames_are_those_of_debug_frame "go${v}_aarch64" "$p"
+}
+
 one() { # version
   local v=$1 p=$B/go/bin/gowork-$1
   tests/lib/go build "$v" "$p" tests/targets/gowork 2>"$tmp/why"
@@ -112,10 +129,8 @@ one() { # version
   without_headers "$p" "$tmp/bare"
   as_before "go${v}_tells_the_same_stripped" "$tmp/bare" "$p"
   chains_are_those_of_dwarf "go${v}_inlined_calls_are_those_of_dwarf" "$p"
-  depths "$p" >"$tmp/want"
-  cut -d' ' -f1 "$tmp/want" >"$tmp/addresses"
-  "$B/tests/gobin" "$p" <"$tmp/addresses" | awk 'NR > 1 {print $1, $2}' >"$tmp/got"
-  equal "go${v}_frames_are_those_of_debug_frame" "$tmp/got" "$tmp/want"
+  frames_are_those_of_debug_frame "go${v}" "$p"
+  aarch64 "$v"
   case $v in 1.19 | 1.24 | 1.27) ;; *) return ;; esac
   for kind in pie cgo cgo_pie; do
     local cgo=0 flag=

@@ -191,6 +191,23 @@ put_views(struct buf *b)
 	json_close(b, '}');
 }
 
+/* Of replies that no schema describes; NULL for others. */
+static const char *
+content_type(const char *reply)
+{
+	static const char *const types[][2] = {
+		{"TEXT", "text/plain"},
+		{"OPENAPI", "application/json"},
+		{"GZIP", "application/gzip"},
+		{"PPROF", "application/octet-stream"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (!strcmp(types[i][0], reply))
+			return types[i][1];
+	return NULL;
+}
+
 static void
 put_success(struct buf *b, const struct route *r)
 {
@@ -198,10 +215,11 @@ put_success(struct buf *b, const struct route *r)
 	json_put_text(b, "description", r->summary);
 	if (!strcmp(r->reply, "VIEWS")) {
 		put_views(b);
-	} else if (!strcmp(r->reply, "TEXT")) {
-		buf_puts(b, ",\"content\":{\"text/plain\":{}}");
-	} else if (!strcmp(r->reply, "OPENAPI")) {
-		buf_puts(b, ",\"content\":{\"application/json\":{}}");
+	} else if (content_type(r->reply)) {
+		json_open(b, "content", '{');
+		json_open(b, content_type(r->reply), '{');
+		json_close(b, '}');
+		json_close(b, '}');
 	} else if (strcmp(r->reply, "NOTHING")) {
 		buf_puts(b, ",\"content\":{\"application/json\":{");
 		put_ref(b, "schema", r->reply);
@@ -222,6 +240,9 @@ static const struct {
 	{OP_DeleteSession, "202",
          "It was running: it ends as failed, with what was sampled"},
 	{OP_GetFlameGraph, "304", "As If-None-Match has it"},
+	{OP_GetSamplyProfile, "204",
+         "latest=true, and a profile is being taken: see Retry-After"},
+	{OP_GetSamplyProfile, "304", "As If-None-Match has it"},
 };
 
 static void
@@ -294,6 +315,7 @@ static const struct {
 	{"STRING_OR_NULL", "\"type\":[\"string\",\"null\"]"},
 	{"STRINGS", "\"type\":\"array\",\"items\":{\"type\":\"string\"}"},
 	{"INTEGER", "\"type\":\"integer\""},
+	{"INTEGERS", "\"type\":\"array\",\"items\":{\"type\":\"integer\"}"},
 	{"NUMBER", "\"type\":\"number\""},
 	{"BOOLEAN", "\"type\":\"boolean\""},
 	{"TIME", "\"type\":\"string\",\"format\":\"date-time\""},

@@ -259,6 +259,10 @@ refuse_path(struct call *c, const struct param_row *p, const char *text)
 {
 	bool service = p->type == PT_NAME;
 
+	if (!strcmp(p->name, "pipeline_name")) {
+		detail_text(c, p->name, text);
+		return fail(c, UnknownPipelineName, text);
+	}
 	detail_text(c, service ? "service" : p->name, text);
 	if (service)
 		return fail(c, UnknownService, text);

@@ -1,38 +1,11 @@
 /* GET and DELETE of one profile. */
 #include "audits.h"
-#include "base/clock.h"
 #include "load.h"
 #include "profile_json.h"
 #include "store/job.h"
-#include "wait.h"
 
 #include <errno.h>
 #include <string.h>
-
-static bool
-is_running(const struct session *s)
-{
-	return !strcmp(s->status, SESSION_RUNNING);
-}
-
-/* Reads the session again at each commit until it has ended or the wait is
- * over; 0 or -1 as load_session(). */
-static int
-wait_ended(struct call *c, enum param id, int64_t seconds, struct session *s)
-{
-	CLEANUP_WATCH struct watch w = {.fd = -1};
-	int64_t deadline_ns = clock_mono_ns() + seconds * NS_PER_S;
-
-	if (watch_open(&c->env->store, &w))
-		return 0; /* the answer of now is an answer too */
-	do {
-		session_done(s);
-		*s = (struct session){0};
-		if (load_session(c, id, s))
-			return -1;
-	} while (is_running(s) && !watch_wait(&w, c->req, deadline_ns));
-	return 0;
-}
 
 static int
 get_one(struct call *c, enum param id, int64_t wait)
@@ -42,11 +15,9 @@ get_one(struct call *c, enum param id, int64_t wait)
 
 	if (rc)
 		return rc;
-	if (wait && is_running(&s) && counters_wait_begin(c->env->counters)) {
-		rc = wait_ended(c, id, wait, &s);
-		counters_wait_end(c->env->counters);
-	}
-	return rc ? rc : profile_answer(c, &s);
+	if (wait)
+		profile_wait(c, wait, &s);
+	return profile_answer(c, &s);
 }
 
 int
@@ -70,7 +41,7 @@ end_or_delete(struct call *c, const char *id, const struct session *s)
 	struct store *store = &c->env->store;
 	int rc, status = 202;
 
-	rc = is_running(s) ? job_cancel(store, s->tenant, id) : -EALREADY;
+	rc = profile_runs(s) ? job_cancel(store, s->tenant, id) : -EALREADY;
 	if (rc == -EALREADY) {
 		status = 204;
 		rc = session_delete(store, s->tenant, id);

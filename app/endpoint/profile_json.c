@@ -4,14 +4,6 @@
 #include "base/hash.h"
 #include "base/json.h"
 
-#include <string.h>
-
-static bool
-is_running(const struct session *s)
-{
-	return !strcmp(s->status, SESSION_RUNNING);
-}
-
 int
 profile_retry_s(const struct session *s)
 {
@@ -114,7 +106,7 @@ profile_answer(struct call *c, const struct session *s)
 
 	if (profile_put(c, out, s, -1) || answer_end(c))
 		return -1;
-	if (is_running(s))
+	if (profile_runs(s))
 		reply_retry(c, profile_retry_s(s));
 	else if (answer_etag(c, "%016llx",
 	                     (unsigned long long)hash_bytes(out->p, out->len)))

@@ -17,3 +17,11 @@ MUST_CHECK int profile_put(struct call *c, struct buf *out,
 MUST_CHECK int profile_answer(struct call *c, const struct session *s);
 /* Seconds after which asking again may show something new. */
 int profile_retry_s(const struct session *s);
+
+/* It has not ended. */
+bool profile_runs(const struct session *s);
+/*
+ * Reads a session again until it has ended or so many seconds are over; at
+ * once when too many of the pool wait. As it was when it is gone meanwhile.
+ */
+void profile_wait(struct call *c, int64_t seconds, struct session *s);

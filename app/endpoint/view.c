@@ -1,5 +1,6 @@
 #include "view.h"
 
+#include "profile/gzip.h"
 #include "profile/pprof.h"
 #include "profile/timeline.h"
 
@@ -87,4 +88,20 @@ view_render(struct call *c, const struct session *s, const struct format *f,
 		return send_stored(c, b);
 	rc = blob_read(&c->env->store, b, &stored);
 	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, &stored);
+}
+
+int
+view_gzipped(struct call *c, const struct session *s, const struct format *f,
+             const struct blob *b)
+{
+	CLEANUP_BUF struct buf raw = {0};
+	struct buf *body = &c->reply->body;
+	int rc = view_render(c, s, f, b);
+
+	if (rc)
+		return rc;
+	raw = *body;
+	*body = BUF_INIT(raw.max);
+	rc = gzip_deflate(raw.p, raw.len, body);
+	return rc ? fail_store(c, rc) : 0;
 }

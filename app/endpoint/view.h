@@ -12,3 +12,6 @@
  */
 MUST_CHECK int view_render(struct call *c, const struct session *s,
                            const struct format *f, const struct blob *b);
+/* The same, made whole and gzipped: a file, not a page. */
+MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
+                            const struct format *f, const struct blob *b);

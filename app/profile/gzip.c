@@ -1,4 +1,4 @@
-#include "gzip.h"
+#include "profile/gzip.h"
 
 #include <errno.h>
 #include <libdeflate.h>

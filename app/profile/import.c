@@ -1,7 +1,7 @@
 #include "import_build.h"
 
-#include "gzip.h"
 #include "profile/godump.h"
+#include "profile/gzip.h"
 #include "profile/pprof.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "profile/pprof.h"
 
-#include "gzip.h"
+#include "profile/gzip.h"
 #include "pprof_count.h"
 #include "pprof_fields.h"
 #include "pprof_rows.h"

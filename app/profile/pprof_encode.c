@@ -1,6 +1,6 @@
 #include "profile/pprof.h"
 
-#include "gzip.h"
+#include "profile/gzip.h"
 #include "pprof_fields.h"
 #include "wire.h"
 

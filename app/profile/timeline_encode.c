@@ -1,6 +1,6 @@
 #include "profile/timeline.h"
 
-#include "gzip.h"
+#include "profile/gzip.h"
 #include "timeline_fields.h"
 #include "wire.h"
 

@@ -29,7 +29,8 @@ type_fits(const char *type, const json_t *v)
 		return json_is_number(v);
 	if (!strcmp(type, "BOOLEAN"))
 		return json_is_boolean(v);
-	if (!strcmp(type, "LIST") || !strcmp(type, "STRINGS"))
+	if (!strcmp(type, "LIST") || !strcmp(type, "STRINGS") ||
+	    !strcmp(type, "INTEGERS"))
 		return json_is_array(v);
 	if (!strcmp(type, "OBJECT"))
 		return json_is_object(v);
@@ -113,6 +114,9 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 			if (r->method == METHOD_DELETE)
 				continue; /* below: they end what the others
 				             need */
+			if (!strcmp(r->reply, "GZIP") ||
+			    !strcmp(r->reply, "PPROF"))
+				continue; /* need a run: pipelines.c */
 			reply = ask(&a, g.ask);
 			ck_assert_msg(reply.status == r->status, "%s: %s",
 			              r->name, buf_str(&reply.body));

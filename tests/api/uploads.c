@@ -1,5 +1,5 @@
 /* Profiles that others took, through a real pool. */
-#include "../../app/profile/gzip.h"
+#include "profile/gzip.h"
 #include "lib/api.h"
 #include "lib/test.h"
 #include "profile/export.h"

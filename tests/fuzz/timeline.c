@@ -1,7 +1,7 @@
 /* Timelines as strangers might write them; the input is what gzip held. */
 #include "profile/timeline.h"
 
-#include "../../app/profile/gzip.h"
+#include "profile/gzip.h"
 
 #include <assert.h>
 

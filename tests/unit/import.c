@@ -1,5 +1,5 @@
 #include "profile/import.h"
-#include "../../app/profile/gzip.h"
+#include "profile/gzip.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/export.h"

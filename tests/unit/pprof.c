@@ -1,5 +1,5 @@
 #include "profile/pprof.h"
-#include "../../app/profile/gzip.h"
+#include "profile/gzip.h"
 #include "../../app/profile/pprof_fields.h"
 #include "../../app/profile/wire.h"
 #include "lib/folded.h"

@@ -1,6 +1,6 @@
 #include "profile/timeline.h"
 
-#include "../../app/profile/gzip.h"
+#include "profile/gzip.h"
 #include "../../app/profile/wire.h"
 #include "lib/folded.h"
 #include "lib/test.h"

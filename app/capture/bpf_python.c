@@ -6,22 +6,14 @@
  */
 #include "bpf_python.h"
 
-#define NEXT  (-8)
-#define COPY  (-88)
-#define FRAME 72 /* bytes that are copied: up to is_entry, owner */
-#define CPU   (-96)
+#include "python_layout.h"
+
+#define NEXT (-8)
+#define COPY (-88)
+#define CPU  (-96)
 
 #define SLOT(field)  ((int)offsetof(struct python_slot, field))
 #define STACK(field) (PYTHON_STACK + (int)offsetof(struct python_stack, field))
-
-/* Offsets in struct _PyInterpreterFrame, see python_ring.h. Of 3.11, mark is
- * is_entry; later, it is owner. */
-static const struct layout {
-	int code, previous, instr, mark;
-} layouts[] = {
-	[PYTHON_3_11] = {32, 48, 56, 68},
-	[PYTHON_3_12] = {0, 8, 56, 70},
-};
 
 #define MAX_EXITS 4
 
@@ -116,7 +108,7 @@ find_frame(struct bpf_code *c, struct exits *faults)
 
 /* Register 3: code, 4: previous frame, 5: mark. */
 static void
-load_frame(struct bpf_code *c, const struct layout *l)
+load_frame(struct bpf_code *c, const struct python_layout_of *l)
 {
 	code_load(c, BPF_DW, 3, 10, COPY + l->code);
 	code_load(c, BPF_DW, 4, 10, COPY + l->previous);
@@ -131,12 +123,12 @@ keep_frame(struct bpf_code *c)
 
 	code_load(c, BPF_W, 1, 8, SLOT(layout));
 	older = code_jump(c, BPF_JEQ, 1, PYTHON_3_11);
-	load_frame(c, &layouts[PYTHON_3_12]);
+	load_frame(c, &python_layouts[PYTHON_3_12]);
 	done = code_jump(c, BPF_JA, 0, 0);
 	code_land(c, older);
-	load_frame(c, &layouts[PYTHON_3_11]);
+	load_frame(c, &python_layouts[PYTHON_3_11]);
 	code_land(c, done);
-	code_load(c, BPF_DW, 0, 10, COPY + layouts[PYTHON_3_12].instr);
+	code_load(c, BPF_DW, 0, 10, COPY + python_layouts[PYTHON_3_12].instr);
 	code_reg(c, BPF_MOV, 1, 9);
 	code_imm(c, BPF_MUL, 1, sizeof(struct python_frame));
 	code_reg(c, BPF_ADD, 1, 7);
@@ -172,7 +164,7 @@ bpf_python(struct bpf_code *c, const struct python_maps *maps)
 	full = code_jump(c, BPF_JGE, 9, PYTHON_MAX_FRAMES);
 	code_load(c, BPF_DW, 3, 10, NEXT);
 	root = code_jump(c, BPF_JEQ, 3, 0);
-	faults.at[faults.n++] = copy_user(c, COPY, FRAME);
+	faults.at[faults.n++] = copy_user(c, COPY, PYTHON_FRAME_BYTES);
 	keep_frame(c);
 	code_imm(c, BPF_ADD, 9, 1);
 	code_back(c, loop);

@@ -26,13 +26,17 @@ struct python_runs {
 	bool ends[PYTHON_MAX_FRAMES];       /* the last of a run */
 };
 
+/* Reads those of a thread that stands still; false: it has none. */
+bool process_python_read(struct process *proc, uint32_t tid,
+                         struct python_stack *out);
 /*
  * The interpreted frames of a sample, if there are any and they fit to its
  * native ones; sets out->python.
  *
- *   Shape    pcs[n]: the native frames; *runs need not be initialized
+ *   Shape    s: as they were taken, or NULL; pcs[n]: native frames; *runs need
+ * not be initialized
  */
-bool process_python(struct process *proc, const struct record *r,
+bool process_python(struct process *proc, const struct python_stack *s,
                     const uint64_t *pcs, size_t n, struct proc_stack *out,
                     struct python_runs *runs);
 /* Appends the run that stands for frame i; false: it stands for itself. */

@@ -110,6 +110,28 @@ process_python_thread(struct process *proc, struct sampler *s, uint32_t tid)
 		(void)tell(py, s, &slot, native);
 }
 
+bool
+process_python_read(struct process *proc, uint32_t tid,
+                    struct python_stack *out)
+{
+	struct python_process *py = python_of(proc);
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid};
+	uint64_t now = (uint64_t)clock_mono_ns();
+	struct python_slot slot;
+	uint32_t native;
+
+	if (!py || native_thread(memory.host, tid, &native))
+		return false;
+	if (now - py->listed_ns >= LIST_NS &&
+	    python_threads_read(&memory, py->image, py->bias, &py->threads))
+		return false;
+	py->listed_ns = now;
+	out->key = proc->pid;
+	return python_threads_find(&py->threads, native, &slot) &&
+	       !python_stack_read(&memory, &slot, out);
+}
+
 /* --- runs ------------------------------------------------------------------
  */
 
@@ -188,7 +210,7 @@ read_runs(struct process *proc, const struct python_stack *s,
 }
 
 bool
-process_python(struct process *proc, const struct record *r,
+process_python(struct process *proc, const struct python_stack *s,
                const uint64_t *pcs, size_t n, struct proc_stack *out,
                struct python_runs *runs)
 {
@@ -196,8 +218,8 @@ process_python(struct process *proc, const struct record *r,
 	runs->skip = false;
 	if (!python_of(proc) || !n)
 		return false;
-	if (read_runs(proc, r->sample.python, runs) &&
-	    runs_fit(proc, pcs, n, out, runs, r->sample.python->end)) {
+	if (read_runs(proc, s, runs) &&
+	    runs_fit(proc, pcs, n, out, runs, s->end)) {
 		out->python = runs->n ? PYTHON_MERGED : PYTHON_WITHOUT;
 		return runs->n;
 	}

@@ -114,7 +114,7 @@ process_stack(struct process *proc, const struct record *r,
 		process_top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	else if (out->end == UNWIND_SWITCHED)
 		process_cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
-	if (process_python(proc, r, pcs, n, out, &runs))
+	if (process_python(proc, r->sample.python, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);
 	else
 		user_frames(proc, pcs, n, out);
@@ -125,10 +125,14 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
                      struct proc_stack *out)
 {
 	uint64_t pcs[PROCS_MAX_STACK];
+	struct python_stack python;
+	struct python_runs runs;
 	size_t n = 0;
+	bool has;
 
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
+	out->python = PYTHON_WITHOUT;
 	if (!proc->unwinder)
 		proc->unwinder = unwinder_new(find_mapping, proc);
 	if (!proc->unwinder)
@@ -138,5 +142,9 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	                   : unwind_blocked(proc->unwinder, t->pc, t->sp,
 	                                    t->stack, t->len, pcs,
 	                                    ARRAY_LEN(pcs), &n);
-	user_frames(proc, pcs, n, out);
+	has = process_python_read(proc, t->tid, &python);
+	if (process_python(proc, has ? &python : NULL, pcs, n, out, &runs))
+		mixed_frames(proc, pcs, n, &runs, out);
+	else
+		user_frames(proc, pcs, n, out);
 }

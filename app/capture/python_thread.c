@@ -7,6 +7,7 @@
  *            3.13.0: pycore_runtime.h, struct _Py_DebugOffsets
  */
 #include "capture/python.h"
+#include "python_layout.h"
 #include "python_object.h"
 
 #include <errno.h>
@@ -200,4 +201,49 @@ python_threads_find(const struct python_threads *t, uint64_t native,
 		return true;
 	}
 	return false;
+}
+
+/* --- frames ----------------------------------------------------------------
+ */
+
+static int
+first_frame(const struct memory *m, const struct python_slot *slot,
+            uint64_t *out)
+{
+	int rc = memory_copy(m, slot->head, out, sizeof(*out));
+
+	if (!rc && slot->hop)
+		rc = memory_copy(m, *out + slot->hop - 1, out, sizeof(*out));
+	return rc;
+}
+
+static int
+read_frame(const struct memory *m, const struct python_layout_of *l,
+           uint64_t *at, struct python_frame *out)
+{
+	uint8_t copy[PYTHON_FRAME_BYTES];
+	int rc = memory_copy(m, *at, copy, sizeof(copy));
+
+	if (rc)
+		return rc;
+	memcpy(&out->code, copy + l->code, sizeof(out->code));
+	memcpy(&out->instr, copy + l->instr, sizeof(out->instr));
+	memcpy(at, copy + l->previous, sizeof(*at));
+	out->mark = copy[l->mark];
+	return 0;
+}
+
+int
+python_stack_read(const struct memory *m, const struct python_slot *slot,
+                  struct python_stack *out)
+{
+	const struct python_layout_of *l = &python_layouts[slot->layout];
+	uint64_t at;
+	int rc = first_frame(m, slot, &at);
+
+	out->n = 0;
+	while (!rc && at && out->n < PYTHON_MAX_FRAMES)
+		rc = read_frame(m, l, &at, &out->frames[out->n++]);
+	out->end = at ? PYTHON_FULL : PYTHON_ROOT;
+	return rc;
 }

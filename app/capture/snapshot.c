@@ -97,6 +97,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 	const struct thread_row *row = snapshot_row(b, i);
 	uint64_t regs[UNWIND_REGS];
 	struct proc_thread t = {
+		.tid = (uint32_t)row->tid,
 		.pc = b->seen[i].pc,
 		.sp = b->seen[i].sp,
 		.stack = snapshot_stack(b, i),
@@ -105,6 +106,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 
 	s->stack->n = 0;
 	s->stack->end = UNWIND_NO_INFO;
+	s->stack->python = PYTHON_WITHOUT;
 	if (row->how == THREAD_STOPPED) {
 		thread_regs(&row->regs, regs);
 		t.regs = regs;
@@ -161,12 +163,17 @@ locate(struct snapshot *s, uint32_t stack[PROFILE_MAX_FRAMES], uint32_t *n)
  */
 
 static void
-count(struct quality *q, const struct thread_row *row, enum unwind_end end)
+count(struct quality *q, const struct thread_row *row,
+      const struct proc_stack *stack)
 {
+	enum unwind_end end = stack->end;
+
 	q->kept++;
 	q->threads++;
 	q->stopped += row->how == THREAD_STOPPED;
 	q->stopped_ns += (int64_t)row->stop_ns;
+	q->python += stack->python == PYTHON_MERGED;
+	q->python_missed += stack->python == PYTHON_MISSED;
 	if (row->how == THREAD_UNREAD)
 		q->unread++;
 	else if (end == UNWIND_ROOT)
@@ -195,7 +202,7 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 		rc = profile_sample(s->profile, stack, n, labels, nlabels,
 		                    &one);
 	if (!rc)
-		count(s->quality, snapshot_row(b, i), s->stack->end);
+		count(s->quality, snapshot_row(b, i), s->stack);
 	return rc;
 }
 

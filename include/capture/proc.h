@@ -129,6 +129,7 @@ void process_python_threads(struct process *proc, struct sampler *s);
 
 /* A thread outside the sampler's stream: at rest or stopped. */
 struct proc_thread {
+	uint32_t tid;
 	uint64_t pc, sp;
 	const uint64_t *regs; /* all of them, UNWIND_REGS; NULL: not known */
 	const void *stack;    /* from sp upwards */

@@ -59,6 +59,15 @@ void python_threads_done(struct python_threads *t);
 bool python_threads_find(const struct python_threads *t, uint64_t native,
                          struct python_slot *out);
 
+/*
+ * Follows the frames of a thread that stands still; out->key and tid are left.
+ *
+ *   Errors   those of memory_copy()
+ */
+MUST_CHECK int
+python_stack_read(const struct memory *m, const struct python_slot *slot,
+                  struct python_stack *out);
+
 /* --- code objects ----------------------------------------------------------
  */
 

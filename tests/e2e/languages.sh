@@ -138,9 +138,25 @@ newer() { # suite, version: $interpreter
     "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/python$2")
 }
 
+# Threads at rest, as snapshots see them.
+waits() { # name, command...
+  local name=$1
+  shift
+  target "$name" "$@" "$targets/waits.py" 30
+  check "$name.is_captured" capture "$name" --type goroutine
+  check "$name.a_thread_waits_for_a_lock" \
+    under "$name" 'Thread.run;.*waits_for_a_lock' 1
+  check "$name.one_sleeps" under "$name" 'Thread.run;.*sleeps;' 1
+  check "$name.one_is_in_a_generator" \
+    under "$name" 'Thread.run;.*Queue.get;.*Queue.each;' 1
+  check "$name.none_is_missed" says "$name" 'pythonMissed *0$'
+  done_with
+}
+
 if [ -x /usr/bin/python3.11 ]; then
   python python3.11 /usr/bin/python3.11 -B
   check python3.11.stacks_are_whole complete python3.11
+  waits waits3.11 /usr/bin/python3.11 -B
 else
   echo "skip python3.11: not here"
 fi
@@ -148,6 +164,8 @@ if newer trixie 3.13; then
   python python3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
   check python3.13.stacks_are_whole complete python3.13
+  waits waits3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
+    "${interpreter[@]}" -B
 else
   echo "skip python3.13: trixie can't be had"
 fi

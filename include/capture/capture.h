@@ -26,7 +26,7 @@
 #define CAPTURES_MAX          64
 #define CAPTURES_MAX_SAMPLERS 8                /* different rates at once */
 #define CAPTURES_DRAIN_MS     100              /* between two drains, */
-#define CAPTURES_CALM_MS      250              /* and when there is no hurry */
+#define CAPTURES_CALM_MS      500              /* and when there is no hurry */
 #define CAPTURE_ENDLESS       (UINT64_MAX / 4) /* ns */
 
 struct recorder;

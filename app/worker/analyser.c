@@ -125,6 +125,7 @@ start_snapshot(struct analyser *a, const struct msg_start *m,
 	int rc;
 
 	job->start_ms = clock_wall_ms();
+	job->of = m->of;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);

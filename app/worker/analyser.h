@@ -17,7 +17,8 @@ struct analyser_job {
 	pid_t checkpointer; /* 0: none now */
 	bool watch;         /* without an end: it has no out_fd */
 	int64_t start_ms;
-	uint32_t npids; /* of a snapshot, whose finisher is all there is */
+	uint32_t of; /* enum snapshot_of, whose finisher is all there is */
+	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
 

@@ -78,7 +78,8 @@ make_profile(const struct analyser *a, const struct analyser_job *job,
              const struct host *host, struct profile **out,
              struct quality *quality, struct timeline **timeline)
 {
-	struct snapshot_ask ask = {.pids = job->pids, .npids = job->npids};
+	struct snapshot_ask ask = {
+		.of = job->of, .pids = job->pids, .npids = job->npids};
 
 	if (job->capture)
 		return capture_profile(job->capture, host, a->symbols, out,

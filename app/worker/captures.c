@@ -98,13 +98,14 @@ captures_fail(struct captures *c, struct capture *v, enum capture_error error,
 }
 
 static int
-send_start(struct captures *c, struct capture *v, const int32_t *pids,
-           size_t npids)
+send_start(struct captures *c, struct capture *v, enum snapshot_of of,
+           const int32_t *pids, size_t npids)
 {
 	struct msg_start m = {
 		.type = MSG_START,
 		.kind = strcmp(v->job.type, "goroutine") != 0 ? WORKER_CPU
 	                                                      : WORKER_SNAPSHOT,
+		.of = of,
 		.rate = (uint32_t)v->job.asked_rate,
 		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
 		.npids = (uint32_t)npids,
@@ -144,8 +145,8 @@ capture_new(struct captures *c, struct job *job, int64_t now_ns)
 }
 
 int
-captures_start(struct captures *c, struct job *job, const int32_t *pids,
-               size_t npids, int64_t now_ns)
+captures_start(struct captures *c, struct job *job, enum snapshot_of of,
+               const int32_t *pids, size_t npids, int64_t now_ns)
 {
 	struct capture *v = capture_new(c, job, now_ns);
 	int rc;
@@ -162,7 +163,7 @@ captures_start(struct captures *c, struct job *job, const int32_t *pids,
 		captures_fail(c, v, CAPTURE_WRITE, rc);
 		return rc;
 	}
-	rc = send_start(c, v, pids, npids);
+	rc = send_start(c, v, of, pids, npids);
 	if (rc)
 		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
 	return rc;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "capture/snapshot.h"
 #include "proto.h"
 #include "store/job.h"
 
@@ -51,12 +52,13 @@ void captures_done(struct captures *c);
 /*
  * Starts what a job asks for.
  *
+ *   Shape    of: whose stacks, when it asks for a snapshot
  *   Owns     *job is taken, also on failure
  *   Errors   -errno; the job has then failed, or will be taken over
  */
 MUST_CHECK int
-captures_start(struct captures *c, struct job *job, const int32_t *pids,
-               size_t npids, int64_t now_ns);
+captures_start(struct captures *c, struct job *job, enum snapshot_of of,
+               const int32_t *pids, size_t npids, int64_t now_ns);
 /* Takes one message of the analyser; -EPIPE when it is gone. */
 MUST_CHECK int captures_receive(struct captures *c);
 /* Renews leases, learns of cancelling, asks for checkpoints. */

@@ -52,7 +52,9 @@ start(struct scheduler *s, struct job *j, int64_t now_ns)
 	log_info("%s: %s of %s, %lld s at %lld Hz, %zu processes", j->session,
 	         j->type, j->service, (long long)j->asked_seconds,
 	         (long long)j->asked_rate, n);
-	return captures_start(&s->captures, j, pids, n, now_ns);
+	return captures_start(&s->captures, j,
+	                      targets_of(&s->targets, j->tenant, j->service),
+	                      pids, n, now_ns);
 }
 
 int

@@ -94,7 +94,7 @@ enum msg_type {
 	MSG_WINDOWS,
 };
 
-/* What to capture: a SNAPSHOT of all threads has no rate and no duration. */
+/* What to capture: a SNAPSHOT has no rate and no duration. */
 enum worker_kind { WORKER_CPU, WORKER_SNAPSHOT };
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
 
@@ -117,6 +117,7 @@ struct msg_start {
 	char id[ID_MAX];
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
+	uint32_t of;   /* enum snapshot_of, of a SNAPSHOT */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

@@ -44,12 +44,21 @@ targets_find(const struct targets *t, const char *tenant, const char *service)
 /* --- services ----------------------------------------------------------------
  */
 
+static enum snapshot_of
+of_kind(const char *kind)
+{
+	if (!strcmp(kind, "go"))
+		return SNAPSHOT_GOROUTINES;
+	return strcmp(kind, "native") ? SNAPSHOT_ANY : SNAPSHOT_THREADS;
+}
+
 static int
 target_init(struct target *t, const struct service *v)
 {
 	int rc = match_init(v->match_kind, v->match_value, &t->match);
 
 	t->valid = !rc;
+	t->of = of_kind(v->kind);
 	t->created_ms = v->created_ms;
 	t->tenant = strdup(v->tenant);
 	t->service = strdup(v->name);
@@ -204,6 +213,14 @@ targets_match(struct targets *t, const struct conf *conf,
 		if (v->valid)
 			fill_slots(v, scope, procs);
 	}
+}
+
+enum snapshot_of
+targets_of(const struct targets *t, const char *tenant, const char *service)
+{
+	const struct target *v = targets_find(t, tenant, service);
+
+	return v ? v->of : SNAPSHOT_ANY;
 }
 
 size_t

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "capture/snapshot.h"
 #include "match.h"
 #include "store/store.h"
 
@@ -18,8 +19,9 @@ struct slot {
 
 struct target {
 	char *tenant, *service;
-	int64_t created_ms; /* of the service */
-	bool valid;         /* false: its match makes no sense */
+	int64_t created_ms;  /* of the service */
+	bool valid;          /* false: its match makes no sense */
+	enum snapshot_of of; /* as its kind says */
 	struct match match;
 	struct slot now[TARGET_SLOTS];
 	struct slot shown[TARGET_SLOTS]; /* as the database has it */
@@ -45,6 +47,9 @@ void targets_match(struct targets *t, const struct conf *conf,
 /* Writes what changed since the last time. */
 MUST_CHECK int targets_publish(struct targets *t, struct store *s,
                                const struct proc_table *procs);
+/* Whose stacks a snapshot of it is to have. */
+enum snapshot_of
+targets_of(const struct targets *t, const char *tenant, const char *service);
 /* The pids of a service, or of one of its ordinals; the number of them. */
 size_t
 targets_pids(const struct targets *t, const char *tenant, const char *service,

@@ -107,22 +107,24 @@ TEST(types_without_an_engine_are_501_and_say_what_is_missing)
 }
 END
 
-TEST(goroutines_are_threads_but_of_a_go_service)
+TEST(goroutines_can_be_asked_of_services_of_every_kind)
 {
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply threads =
-		start(&a, START_BODY(TEST_SERVICE, "goroutine"));
-	CLEANUP_REPLY struct client_reply go = {0};
-	CLEANUP_SERVICE struct service service = {0};
+	static const char *const kinds[] = {"go", "auto", "native"};
 
-	ck_assert_int_eq(threads.status, 202);
-	ck_assert_int_eq(
-		service_get(&a.store.s, TEST_TENANT, TEST_SERVICE, &service),
-		0);
-	memcpy(service.kind, "go", sizeof("go")); /* of "auto" */
-	ck_assert_int_eq(service_replace(&a.store.s, &service), 0);
-	go = start(&a, START_BODY(TEST_SERVICE, "goroutine"));
-	assert_error(&go, 501, "ProfileTypeUnsupported");
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		CLEANUP_API struct test_api a = test_api(1, "");
+		CLEANUP_REPLY struct client_reply r = {0};
+		CLEANUP_SERVICE struct service service = {0};
+
+		ck_assert_int_eq(service_get(&a.store.s, TEST_TENANT,
+		                             TEST_SERVICE, &service),
+		                 0);
+		free(service.kind);
+		service.kind = strdup(kinds[i]);
+		ck_assert_int_eq(service_replace(&a.store.s, &service), 0);
+		r = start(&a, START_BODY(TEST_SERVICE, "goroutine"));
+		ck_assert_int_eq(r.status, 202);
+	}
 }
 END
 
@@ -520,7 +522,7 @@ END
 		a_second_capture_of_the_service_and_type_is_409_and_names_the_first,
 		a_capture_of_no_service_is_404,
 		types_without_an_engine_are_501_and_say_what_is_missing,
-		goroutines_are_threads_but_of_a_go_service,
+		goroutines_can_be_asked_of_services_of_every_kind,
 		without_a_live_worker_start_is_503,
 		without_a_process_start_is_503,
 		an_ordinal_that_is_not_there_is_404,

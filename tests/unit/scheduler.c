@@ -5,6 +5,7 @@
 #include "../../app/worker/scheduler.h"
 
 #include "base/clock.h"
+#include "capture/snapshot.h"
 #include "lib/store.h"
 #include "store/worker.h"
 
@@ -270,6 +271,7 @@ TEST(a_goroutine_job_becomes_a_snapshot)
 	close(hear(&r, MSG_START, &m));
 	ck_assert_str_eq(m.start.id, id);
 	ck_assert_uint_eq(m.start.kind, WORKER_SNAPSHOT);
+	ck_assert_uint_eq(m.start.of, SNAPSHOT_ANY);
 	ck_assert_int_eq(m.start.pids[0], getpid());
 	say_done(&r, id, "[]", 0);
 	wait_for_end(&r, id, code);

@@ -153,7 +153,7 @@ END
 
 	static struct conf_scope everything = {TEST_TENANT, NULL, "*", NULL};
 
-struct host {
+struct rig {
 	struct test_store store;
 	struct conf conf;
 	struct targets targets;
@@ -163,14 +163,14 @@ struct host {
 #define CLEANUP_HOST CLEANUP(host_done)
 
 static void
-host_init(struct host *h)
+host_init(struct rig *h)
 {
 	struct worker w = {.host = TEST_HOST,
 	                   .boot_id = "boot",
 	                   .version = "",
 	                   .capabilities = "{}"};
 
-	*h = (struct host){.store = test_store(),
+	*h = (struct rig){.store = test_store(),
 	                   .conf = {.scopes = &everything, .nscopes = 1},
 	                   .targets = {.host = TEST_HOST, .boot_id = "boot"}};
 	ck_assert_int_eq(worker_heartbeat(&h->store.s, &w, TEST_LEASE_MS), 0);
@@ -179,7 +179,7 @@ host_init(struct host *h)
 }
 
 static void
-host_done(struct host *h)
+host_done(struct rig *h)
 {
 	targets_done(&h->targets);
 	test_store_done(&h->store);
@@ -187,7 +187,7 @@ host_done(struct host *h)
 
 /* Processes of svc (which is /bin/true), by pid; then a look at them. */
 static void
-see(struct host *h, size_t n, const int32_t *pids, const uint64_t *starts)
+see(struct rig *h, size_t n, const int32_t *pids, const uint64_t *starts)
 {
 	for (size_t i = 0; i < n; i++)
 		h->procs[i] = (struct proc){.pid = pids[i],
@@ -203,7 +203,7 @@ see(struct host *h, size_t n, const int32_t *pids, const uint64_t *starts)
 }
 
 static void
-expect(struct host *h, size_t n, const int32_t *pids, const int64_t *ordinals)
+expect(struct rig *h, size_t n, const int32_t *pids, const int64_t *ordinals)
 {
 	CLEANUP_PROCESSES struct process_list l = {0};
 
@@ -225,7 +225,7 @@ expect(struct host *h, size_t n, const int32_t *pids, const int64_t *ordinals)
 
 TEST(ordinals_are_first_given_in_order_of_start)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 
 	host_init(&h);
 	SEE(&h, LIST(10, 11, 12), LIST(300, 100, 200));
@@ -235,7 +235,7 @@ END
 
 TEST(an_ordinal_stays_with_its_process_and_is_reused_after_it)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 
 	host_init(&h);
 	SEE(&h, LIST(10, 11, 12), LIST(1, 2, 3));
@@ -248,7 +248,7 @@ END
 
 TEST(a_pid_used_anew_is_another_process)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 
 	host_init(&h);
 	SEE(&h, LIST(10, 11), LIST(1, 2));
@@ -260,7 +260,7 @@ END
 
 TEST(the_next_worker_keeps_the_ordinals)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 
 	host_init(&h);
 	SEE(&h, LIST(10, 11, 12), LIST(1, 2, 3));
@@ -274,7 +274,7 @@ END
 
 TEST(after_a_boot_ordinals_start_over)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 
 	host_init(&h);
 	SEE(&h, LIST(10, 11), LIST(1, 2));
@@ -289,7 +289,7 @@ END
 
 TEST(a_service_made_anew_shows_its_processes_again)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 	struct service v = {TEST_TENANT,
 	                    TEST_SERVICE,
 	                    "auto",
@@ -318,7 +318,7 @@ END
 
 TEST(a_deleted_service_is_published_as_nothing)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 
 	host_init(&h);
 	ck_assert_int_eq(service_delete(&h.store.s, TEST_TENANT, TEST_SERVICE),
@@ -329,7 +329,7 @@ END
 
 TEST(a_tenant_without_a_scope_sees_nothing)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 	int32_t pids[4];
 
 	host_init(&h);
@@ -347,7 +347,7 @@ END
 
 TEST(an_ordinal_picks_one_process)
 {
-	CLEANUP_HOST struct host h;
+	CLEANUP_HOST struct rig h;
 	int32_t pids[4];
 
 	host_init(&h);

@@ -7,8 +7,8 @@
 struct history {
 	uint32_t stack; /* the same for groups of the same stack */
 	int64_t before, now;
-	int64_t known, survived; /* the base's members that have a number,
-	                            and those of them that are still there */
+	double known, survived; /* the base's goroutines whose numbers are
+	                           told, and those that are still there */
 };
 
 /*

@@ -26,26 +26,66 @@ const char *const leak_severities[] = {
 /* --- then and now --- */
 
 static int
-by_id(const void *a, const void *b)
+by_group(const void *a, const void *b)
 {
 	const struct group_member *x = a, *y = b;
 
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->group > y->group) - (x->group < y->group);
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Counts the base's members, and those that still stand at their stack. */
+/* The first of sorted m[n] that is of the group and does not end before. */
+static uint32_t
+first_from(const struct group_member *m, uint32_t n,
+           const struct group_member *want)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		bool before = m[mid].group != want->group
+		                      ? m[mid].group < want->group
+		                      : m[mid].last < want->first;
+
+		if (before)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* How many of a member's goroutines still stand at their stack. */
+static double
+survivors_of(const struct groups *g, const struct group_member *want)
+{
+	const struct group_member *m = g->members[1];
+	double all = (double)(want->last - want->first) + 1, n = 0;
+
+	for (uint32_t i = first_from(m, g->nmembers[1], want);
+	     i < g->nmembers[1] && m[i].group == want->group &&
+	     m[i].first <= want->last && n < all;
+	     i++) {
+		uint64_t from = m[i].first > want->first ? m[i].first
+		                                         : want->first;
+		uint64_t to = m[i].last < want->last ? m[i].last : want->last;
+
+		n += to >= from ? (double)(to - from) + 1 : 0;
+	}
+	return n < all ? n : all;
+}
+
+/* Counts the base's goroutines that have a number, and those that stay. */
 static void
-count_survivors(struct groups *g, struct history *by_stack)
+count_survivors(const struct groups *g, struct history *by_stack)
 {
 	for (uint32_t i = 0; i < g->nmembers[0]; i++) {
 		const struct group_member *m = &g->members[0][i];
 		struct history *h = &by_stack[m->group];
 
-		h->known++;
-		h->survived += !!bsearch(m, g->members[1], g->nmembers[1],
-		                         sizeof(*m), by_id);
+		h->known += (double)(m->last - m->first) + 1;
+		h->survived += survivors_of(g, m);
 	}
 }
 
@@ -64,7 +104,7 @@ stacks_of(const struct profile *p, const struct profile *base,
 		return rc;
 	if (g->nmembers[1])
 		qsort(g->members[1], g->nmembers[1], sizeof(**g->members),
-		      by_id);
+		      by_group);
 	*out = TAKE(g);
 	return 0;
 }
@@ -139,14 +179,15 @@ struct judged {
 };
 
 static bool
-has_grown(const struct judged *j, const struct history *h)
+has_grown(const struct judged *j, const struct group *x,
+          const struct history *h)
 {
 	int64_t more = h->now - h->before;
 
 	if (!j->a->has_base)
 		return false;
-	if (!h->before)
-		return more >= j->l->group;
+	if (!h->before) /* nobody there waited for a second: they move on */
+		return more >= j->l->group && x->age_s != 0;
 	return more >= j->l->growth &&
 	       (double)more * 100 >=
 	               (double)h->before * (double)j->l->growth_percent;
@@ -155,8 +196,7 @@ has_grown(const struct judged *j, const struct history *h)
 static bool
 has_survived(const struct judged *j, const struct history *h)
 {
-	return (double)h->survived * 100 >=
-	       (double)h->known * (double)j->l->survivors_percent;
+	return h->survived * 100 >= h->known * (double)j->l->survivors_percent;
 }
 
 static uint32_t
@@ -186,7 +226,7 @@ breaks(const struct judged *j, uint32_t i, const struct history *h,
 	         (double)h->now * 100 >=
 	                 (double)j->a->count * (double)l->share_percent)) &&
 	       (!(r->needs & NEED_AGE) || x->age_s >= l->age_s) &&
-	       (!(r->needs & NEED_GROWTH) || has_grown(j, h)) &&
+	       (!(r->needs & NEED_GROWTH) || has_grown(j, x, h)) &&
 	       (!(r->needs & NEED_SURVIVORS) || has_survived(j, h)) &&
 	       (!(r->needs & NEED_CROWD) ||
 	        j->crowds[site_name(j->a, i)] >= l->crowd);

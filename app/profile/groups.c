@@ -133,17 +133,39 @@ add_group(struct groups *g, const struct candidate *w, uint64_t hash)
 }
 
 static int
-add_member(struct groups *g, int side, uint64_t id, uint32_t group)
+add_member(struct groups *g, int side, struct group_member m)
 {
-	int rc;
+	int rc = rows_room(&g->members[side], &g->index->member_cap[side],
+	                   g->nmembers[side], 1, sizeof(**g->members));
 
-	if (!id)
-		return 0;
-	rc = rows_room(&g->members[side], &g->index->member_cap[side],
-	               g->nmembers[side], 1, sizeof(**g->members));
 	if (!rc)
-		g->members[side][g->nmembers[side]++] =
-			(struct group_member){id, group};
+		g->members[side][g->nmembers[side]++] = m;
+	return rc;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Of "7,9-12", whatever stands there: it ends where it is something else. */
+static int
+add_members(struct groups *g, int side, const char *ids, uint32_t group)
+{
+	int rc = 0;
+
+	while (!rc && is_digit(*ids)) {
+		struct group_member m = {.group = group};
+		char *end;
+
+		m.first = m.last = strtoull(ids, &end, 10);
+		if (*end == '-' && is_digit(end[1]))
+			m.last = strtoull(end + 1, &end, 10);
+		if (m.last >= m.first)
+			rc = add_member(g, side, m);
+		ids = *end == ',' ? end + 1 : end;
+	}
 	return rc;
 }
 
@@ -159,7 +181,11 @@ count(struct groups *g, uint32_t at, const struct group_facts *f, int64_t value,
 	x->leaked |= f->leaked;
 	if (side && f->age_s > x->age_s)
 		x->age_s = f->age_s;
-	return add_member(g, side, f->id, at);
+	if (f->ids)
+		return add_members(g, side, f->ids, at);
+	return f->id ? add_member(g, side,
+	                          (struct group_member){f->id, f->id, at})
+	             : 0;
 }
 
 static int

@@ -1,6 +1,7 @@
 /* What a sample says of itself: its labels, or else its leaf frames. */
 #include "groups_read.h"
 
+#include "base/clock.h"
 #include "profile/goroutine.h"
 
 #include <stdlib.h>
@@ -75,6 +76,12 @@ read_label(struct groups_reader *r, const struct label *l,
 		return 0;
 	case GOROUTINE_GOID:
 		f->id = n > 0 ? (uint64_t)n : 0;
+		return 0;
+	case GOROUTINE_GOIDS:
+		f->ids = text;
+		return 0;
+	case GOROUTINE_SINCE:
+		f->age_s = n >= 0 ? n / NS_PER_S : GROUPS_NO_AGE;
 		return 0;
 	case GOROUTINE_MINUTES:
 		f->age_s = n >= 0 && n < INT64_MAX / MINUTE ? n * MINUTE

@@ -21,7 +21,8 @@ struct group_facts {
 	uint32_t state, reason, raw, creator; /* strings of the groups */
 	bool leaked;
 	int64_t age_s;
-	uint64_t id; /* 0: it has none */
+	uint64_t id;     /* 0: it has none */
+	const char *ids; /* "7,9-12" of the profile, or NULL */
 };
 
 MUST_CHECK int groups_reader_init(struct groups_reader *r, struct groups *g,

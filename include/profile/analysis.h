@@ -7,7 +7,8 @@
  * load and shrinks after it must not be one: only groups that wait for other
  * goroutines are looked at (never for the network or a timer), and where
  * goroutines have numbers, those of the base must still be there. A stack
- * that the base does not have at all must have grown to leak_group.
+ * that the base does not have at all must have grown to leak_group, and one
+ * there must have waited for a second, as far as it is known.
  */
 #pragma once
 

@@ -38,9 +38,9 @@ struct group {
 	uint32_t frame0, nframes; /* in frames[]: leaf first */
 };
 
-/* One sample that has a name of its own: a goroutine and its number. */
+/* Goroutines of a group by their numbers, first to last. */
 struct group_member {
-	uint64_t id;
+	uint64_t first, last;
 	uint32_t group;
 };
 

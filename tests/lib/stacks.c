@@ -46,7 +46,11 @@ label(struct profile *p, char *text, int i)
 		abort();
 	*eq = '\0';
 	MUST(profile_cstring(p, text, &l.key));
+	for (char *semi; (semi = strchr(eq + 1, ';'));)
+		*semi = ',';
 	dots = strstr(eq + 1, "..");
+	if (dots && dots[2])
+		dots = NULL;
 	snprintf(number, sizeof(number), "%d", atoi(eq + 1) + i);
 	MUST(profile_cstring(p, dots ? number : eq + 1, &l.str));
 	*eq = '=';

@@ -149,13 +149,14 @@ answer(struct rig *r)
 	ck_assert_int_eq(msg_send(r->ask, &reply, sizeof(reply), NULL, 0), 0);
 }
 
-/* The next message to the analyser; its descriptor, or -1. */
+/* The next message to the analyser; its descriptor, or -1. What a timeline
+ * goes to is closed. */
 static int
 hear(struct rig *r, uint32_t type, union heard *out)
 {
 	int64_t end = clock_mono_ns() + WAIT_MS * NS_PER_MS;
-	size_t nfds = 1;
-	int fd = -1;
+	int fds[] = {-1, -1};
+	size_t nfds = ARRAY_LEN(fds);
 
 	for (;;) {
 		struct pollfd p[] = {{r->analyser, POLLIN, 0},
@@ -168,10 +169,11 @@ hear(struct rig *r, uint32_t type, union heard *out)
 		if (p[0].revents)
 			break;
 	}
-	ck_assert_int_gt(msg_recv(r->analyser, out, sizeof(*out), &fd, &nfds),
+	ck_assert_int_gt(msg_recv(r->analyser, out, sizeof(*out), fds, &nfds),
 	                 0);
 	ck_assert_uint_eq(out->type, type);
-	return fd;
+	close_ptr(&fds[1]);
+	return fds[0];
 }
 
 static void

@@ -175,7 +175,8 @@ put_words(struct groups_reader *r, struct group_facts *f)
 	const char *words = goroutine_reason(*reason ? reason : raw,
 	                                     strlen(*reason ? reason : raw));
 
-	if (!words && !*reason)
+	if (!words && !*reason &&
+	    !strcmp(groups_text(r->g, f->state), "waiting"))
 		words = raw;
 	return intern(r, words, &f->reason);
 }

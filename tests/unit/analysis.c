@@ -195,6 +195,8 @@ END
 	{"state=syscall,waitReason=fsync,waitReasonRaw=fsync", "fsync",
          WAIT_SYSCALL},
 	{"state=runnable", "", WAIT_RUNNING},
+	{"state=running,waitReasonRaw=running", "", WAIT_RUNNING},
+	{"state=syscall,waitReasonRaw=syscall", "", WAIT_SYSCALL},
 	{WAITS("chan receive") ",leaked=yes", "channel receive", WAIT_FOREVER},
 };
 

@@ -105,6 +105,14 @@ $(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
+# What protobuf-c makes of pprof's messages, to measure ours beside.
+$(B)/gen/bench/profile.pb-c.c: tests/bench/profile.proto
+	@mkdir -p $(@D)
+	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
+$(B)/tests/bench/pprof.o: $(B)/gen/bench/profile.pb-c.c
+$(B)/tests/bench/pprof.o: CPPFLAGS += -I$(B)/gen/bench
+$(B)/tests/bench/pprof: $(B)/gen/bench/profile.pb-c.o
+$(B)/tests/bench/pprof: LIBS += -lprotobuf-c
 $(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/libtest.a $(call archives,profile base)
 	$(test_link)
 FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o

@@ -47,13 +47,15 @@ ascending(const struct idmap *m)
 int
 idmap_seal(struct idmap *m)
 {
-	if (!ascending(m)) {
+	m->in_order = ascending(m);
+	if (!m->in_order) {
 		qsort(m->ids, m->n, sizeof(*m->ids), by_id);
 		if (!ascending(m))
 			return -EEXIST;
 	}
 	if (m->n && m->ids[0].id == 0)
 		return -EEXIST;
+	m->first = m->n ? m->ids[0].id : 0;
 	m->dense = m->n && m->ids[m->n - 1].id - m->ids[0].id == m->n - 1;
 	return 0;
 }

@@ -21,7 +21,9 @@ struct id {
 struct idmap {
 	struct id *ids; /* room for all that will be added */
 	uint32_t n;
-	bool dense; /* ids[i].id == ids[0].id + i */
+	bool dense;     /* ids[i].id == ids[0].id + i */
+	bool in_order;  /* and ids[i].row == i: nothing need be looked up */
+	uint64_t first; /* ids[0].id */
 };
 
 /* Room for n ids; -ENOMEM. */
@@ -39,6 +41,8 @@ idmap_find(const struct idmap *m, uint64_t id)
 {
 	if (!m->dense)
 		return idmap_search(m, id);
-	id -= m->ids[0].id;
+	id -= m->first;
+	if (m->in_order)
+		return id < m->n ? (uint32_t)id : IDMAP_NONE;
 	return id < m->n ? m->ids[id].row : IDMAP_NONE;
 }

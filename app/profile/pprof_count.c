@@ -119,14 +119,27 @@ check(const struct pprof_count *c, const char **why)
 	return -EBADMSG;
 }
 
+static void
+note_place(struct pprof_count *c, uint32_t number, const uint8_t *at,
+           const uint8_t *end)
+{
+	struct wire *w = &c->where[number < PPROF_FIELDS ? number : 0];
+
+	if (!w->p)
+		w->p = at;
+	w->end = end;
+}
+
 int
 pprof_count(struct wire file, struct pprof_count *out, const char **why)
 {
 	struct pprof_count c = {0};
+	const uint8_t *at = file.p;
 	struct wire_field f;
 	int r;
 
-	while ((r = wire_next(&file, &f)) > 0) {
+	for (; (r = wire_next(&file, &f)) > 0; at = file.p) {
+		note_place(&c, f.key >> 3, at, file.p);
 		r = count_field(&f, &c, why);
 		if (r)
 			return r;

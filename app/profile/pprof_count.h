@@ -4,9 +4,13 @@
 
 #include "wire.h"
 
+#define PPROF_FIELDS 16 /* of message Profile, by number */
+
 struct pprof_count {
 	size_t types, samples, stack, values, labels, mappings, locations,
 		lines, functions, strings, string_bytes, comments;
+	/* by field number: from its first field to the end of its last */
+	struct wire where[PPROF_FIELDS];
 };
 
 /*

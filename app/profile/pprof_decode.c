@@ -26,12 +26,13 @@ decode_done(struct decode *d)
 	idmap_done(&d->locations);
 }
 
-/* Calls row for every field of the file with this number. */
+/* Calls row for every field of the file with this number; writers put those
+ * of one number together, so that little else is passed over. */
 static int
 sweep(struct decode *d, uint32_t number,
       int (*row)(struct decode *, struct wire))
 {
-	struct wire w = d->file;
+	struct wire w = d->where[number];
 	struct wire_field f;
 	int r;
 
@@ -46,17 +47,27 @@ sweep(struct decode *d, uint32_t number,
 }
 
 static int
-read_scalars(struct decode *d)
+read_scalar(struct decode *d, uint32_t number)
 {
-	struct wire w = d->file;
+	struct wire w = d->where[number];
 	struct wire_field f;
 	int r;
 
 	while ((r = wire_next(&w, &f)) > 0) {
-		r = pprof_scalar(d, &f);
+		r = f.key >> 3 == number ? pprof_scalar(d, &f) : 0;
 		if (r)
 			return r;
 	}
+	return r;
+}
+
+static int
+read_scalars(struct decode *d)
+{
+	int r = 0;
+
+	for (uint32_t i = PROFILE_DROP_FRAMES; !r && i <= PROFILE_DOC_URL; i++)
+		r = read_scalar(d, i);
 	return r;
 }
 
@@ -166,6 +177,7 @@ read_all(struct decode *d, const struct pprof_limits *limits)
 		d->why = much;
 		return -E2BIG;
 	}
+	d->where = c.where;
 	r = allocate(d, &c);
 	if (!r)
 		r = read_strings(d);

@@ -13,6 +13,7 @@
 
 struct decode {
 	struct wire file;
+	const struct wire *where; /* see pprof_count.h */
 	struct profile *p;
 	uint32_t *strings; /* place in the file's table -> id */
 	uint32_t nstrings;

@@ -14,18 +14,23 @@ add_frame(struct decode *d, uint64_t id)
 	return 0;
 }
 
+/* The bulk of a file: what the loop needs is held in registers. */
 static int
 add_frames(struct decode *d, struct wire w)
 {
+	const struct idmap *ids = &d->locations;
+	uint32_t *to = d->p->stack + d->p->nstack;
 	uint64_t id;
-	int r = 0;
 
-	while (!r && w.p < w.end) {
-		r = wire_varint(&w, &id);
-		if (!r)
-			r = add_frame(d, id);
+	while (w.p < w.end) {
+		if (wire_varint(&w, &id))
+			return -EBADMSG;
+		*to = idmap_find(ids, id);
+		if (*to++ == IDMAP_NONE)
+			return add_frame(d, id);
 	}
-	return r;
+	d->p->nstack = (uint32_t)(to - d->p->stack);
+	return 0;
 }
 
 static int

@@ -40,10 +40,24 @@ MUST_CHECK int wire_varint_long(struct wire *w, uint64_t *out);
 MUST_CHECK static inline int
 wire_varint(struct wire *w, uint64_t *out)
 {
-	if (w->p == w->end || *w->p >= 0x80)
-		return wire_varint_long(w, out);
-	*out = *w->p++;
-	return 0;
+	const uint8_t *p = w->p;
+
+	if (w->end - p >= 3) { /* most are this short */
+		uint32_t v = p[0] & 0x7F;
+
+		if (p[0] < 0x80) {
+			w->p = p + 1;
+		} else if (v |= (uint32_t)(p[1] & 0x7F) << 7, p[1] < 0x80) {
+			w->p = p + 2;
+		} else if (v |= (uint32_t)(p[2] & 0x7F) << 14, p[2] < 0x80) {
+			w->p = p + 3;
+		} else {
+			return wire_varint_long(w, out);
+		}
+		*out = v;
+		return 0;
+	}
+	return wire_varint_long(w, out);
 }
 
 void wire_put_varint(struct buf *out, uint64_t v);

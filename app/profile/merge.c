@@ -1,0 +1,412 @@
+#include "profile/merge.h"
+
+#include "base/hash.h"
+#include "base/id.h"
+#include "profile/pprof.h"
+#include "table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PAGE UINT64_C(4096)
+
+struct merge {
+	struct profile *p;
+	size_t max_bytes;
+	bool begun;
+	uint64_t key;
+	struct table mappings; /* of p, by what a file is the same by */
+};
+
+/* From rows of the input to rows of the merged profile. */
+struct input_rows {
+	struct merge *m;
+	const struct profile *p;
+	uint32_t *strings; /* id + 1; 0: not looked for yet */
+	uint32_t *mappings, *functions, *locations;
+	uint64_t *shift; /* by mapping: added to its addresses */
+};
+
+int
+merge_new(size_t max_bytes, struct merge **out)
+{
+	CLEANUP_MERGE struct merge *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->max_bytes = max_bytes;
+	random_bytes(&m->key, sizeof(m->key));
+	m->p = profile_new();
+	if (!m->p)
+		return -ENOMEM;
+	*out = TAKE(m);
+	return 0;
+}
+
+void
+merge_free(struct merge *m)
+{
+	if (!m)
+		return;
+	profile_free(m->p);
+	table_done(&m->mappings);
+	free(m);
+}
+
+static void
+rows_done(struct input_rows *r)
+{
+	free(r->strings);
+	free(r->mappings);
+	free(r->functions);
+	free(r->locations);
+	free(r->shift);
+}
+
+static int
+rows_init(struct input_rows *r)
+{
+	const struct profile *p = r->p;
+
+	r->strings = calloc((size_t)strings_count(p->strings) + 1,
+	                    sizeof(*r->strings));
+	r->mappings = calloc((size_t)p->nmappings + 1, sizeof(*r->mappings));
+	r->functions = calloc((size_t)p->nfunctions + 1, sizeof(*r->functions));
+	r->locations = calloc((size_t)p->nlocations + 1, sizeof(*r->locations));
+	r->shift = calloc((size_t)p->nmappings + 1, sizeof(*r->shift));
+	return r->strings && r->mappings && r->functions && r->locations &&
+	                       r->shift
+	               ? 0
+	               : -ENOMEM;
+}
+
+/* The same text in the merged profile. */
+static int
+text(struct input_rows *r, uint32_t id, uint32_t *out)
+{
+	uint32_t *known = &r->strings[id];
+	int rc;
+
+	if (!*known) {
+		size_t n;
+		const char *s = strings_get(r->p->strings, id, &n);
+
+		rc = profile_string(r->m->p, s, n, known);
+		if (rc)
+			return rc;
+		++*known;
+	}
+	*out = *known - 1;
+	return 0;
+}
+
+/* --- what holds for the whole profile ------------------------------------- */
+
+static int
+add_types(struct input_rows *r)
+{
+	struct profile *to = r->m->p;
+	const struct profile *p = r->p;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < p->ntypes && !rc; i++)
+		rc = profile_type(
+			to, strings_get(p->strings, p->types[i].type, NULL),
+			strings_get(p->strings, p->types[i].unit, NULL));
+	if (!rc)
+		rc = text(r, p->default_type, &to->default_type);
+	if (!rc)
+		rc = text(r, p->drop_frames, &to->drop_frames);
+	if (!rc)
+		rc = text(r, p->keep_frames, &to->keep_frames);
+	if (!rc)
+		rc = text(r, p->doc_url, &to->doc_url);
+	if (!rc)
+		rc = text(r, p->period_type.type, &to->period_type.type);
+	if (!rc)
+		rc = text(r, p->period_type.unit, &to->period_type.unit);
+	to->time_ns = p->time_ns;
+	return rc;
+}
+
+static bool
+same_types(const struct profile *a, const struct profile *b)
+{
+	if (a->ntypes != b->ntypes)
+		return false;
+	for (uint32_t i = 0; i < a->ntypes; i++)
+		if (strcmp(strings_get(a->strings, a->types[i].type, NULL),
+		           strings_get(b->strings, b->types[i].type, NULL)) ||
+		    strcmp(strings_get(a->strings, a->types[i].unit, NULL),
+		           strings_get(b->strings, b->types[i].unit, NULL)))
+			return false;
+	return true;
+}
+
+static bool
+has_comment(const struct profile *p, uint32_t id)
+{
+	for (uint32_t i = 0; i < p->ncomments; i++)
+		if (p->comments[i] == id)
+			return true;
+	return false;
+}
+
+static int
+add_comments(struct input_rows *r)
+{
+	const struct profile *p = r->p;
+	uint32_t id = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < p->ncomments && !rc; i++) {
+		rc = text(r, p->comments[i], &id);
+		if (!rc && !has_comment(r->m->p, id))
+			rc = profile_comment(
+				r->m->p,
+				strings_get(p->strings, p->comments[i], NULL));
+	}
+	return rc;
+}
+
+static int
+add_head(struct input_rows *r)
+{
+	struct profile *to = r->m->p;
+	const struct profile *p = r->p;
+	int rc = r->m->begun ? 0 : add_types(r);
+
+	r->m->begun = true;
+	if (rc)
+		return rc;
+	if (!same_types(to, p))
+		return -EINVAL;
+	if (p->time_ns && (!to->time_ns || p->time_ns < to->time_ns))
+		to->time_ns = p->time_ns;
+	if (__builtin_add_overflow(to->duration_ns, p->duration_ns,
+	                           &to->duration_ns))
+		return -EOVERFLOW;
+	if (p->period > to->period)
+		to->period = p->period;
+	return add_comments(r);
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+struct wanted {
+	const struct profile *p;
+	const struct mapping *m;
+};
+
+/* Files are mapped in whole pages: their ends differ within one. */
+static uint64_t
+size_of(const struct mapping *m)
+{
+	return (m->limit - m->start + PAGE - 1) & ~(PAGE - 1);
+}
+
+static uint32_t
+name_of(const struct mapping *m)
+{
+	return m->build_id ? m->build_id : m->file;
+}
+
+static bool
+same_file(const void *key, uint32_t row)
+{
+	const struct wanted *w = key;
+	const struct mapping *m = &w->p->mappings[row];
+
+	return name_of(m) == name_of(w->m) && m->offset == w->m->offset &&
+	       size_of(m) == size_of(w->m);
+}
+
+static int
+find_mapping(struct merge *m, const struct mapping *row, uint32_t *out)
+{
+	uint64_t words[] = {name_of(row), row->offset, size_of(row)};
+	uint64_t hash = hash_keyed(m->key, words, sizeof(words));
+	struct wanted w = {m->p, row};
+	uint32_t at = table_find(&m->mappings, hash, same_file, &w);
+	int rc;
+
+	if (at == TABLE_NONE) {
+		rc = table_room(&m->mappings);
+		if (!rc)
+			rc = profile_mapping(m->p, row, &at);
+		if (rc)
+			return rc;
+		table_put(&m->mappings, hash, at);
+	}
+	*out = at;
+	return 0;
+}
+
+static int
+add_mappings(struct input_rows *r)
+{
+	struct profile *to = r->m->p;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->p->nmappings && !rc; i++) {
+		struct mapping row = r->p->mappings[i], *found;
+
+		rc = text(r, row.file, &row.file);
+		if (!rc)
+			rc = text(r, row.build_id, &row.build_id);
+		if (!rc)
+			rc = find_mapping(r->m, &row, &r->mappings[i]);
+		if (rc)
+			return rc;
+		found = &to->mappings[r->mappings[i]];
+		r->shift[i] = found->start - row.start;
+		found->has_functions |= row.has_functions;
+		found->has_files |= row.has_files;
+		found->has_lines |= row.has_lines;
+		found->has_inlines |= row.has_inlines;
+	}
+	return rc;
+}
+
+static int
+add_functions(struct input_rows *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->p->nfunctions && !rc; i++) {
+		struct function row = r->p->functions[i];
+
+		rc = text(r, row.name, &row.name);
+		if (!rc)
+			rc = text(r, row.system_name, &row.system_name);
+		if (!rc)
+			rc = text(r, row.file, &row.file);
+		if (!rc)
+			rc = profile_function(r->m->p, &row, &r->functions[i]);
+	}
+	return rc;
+}
+
+static int
+add_location(struct input_rows *r, uint32_t at)
+{
+	const struct location *l = &r->p->locations[at];
+	struct line lines[PROFILE_MAX_LINES];
+	uint32_t mapping = PROFILE_NONE;
+	uint64_t address = l->address;
+	int rc;
+
+	for (uint32_t i = 0; i < l->nlines; i++) {
+		lines[i] = r->p->lines[l->line0 + i];
+		lines[i].function = r->functions[lines[i].function];
+	}
+	if (l->mapping != PROFILE_NONE) {
+		mapping = r->mappings[l->mapping];
+		address += r->shift[l->mapping];
+	}
+	rc = profile_location(r->m->p, mapping, address, lines, l->nlines,
+	                      &r->locations[at]);
+	if (!rc)
+		r->m->p->locations[r->locations[at]].folded |= l->folded;
+	return rc;
+}
+
+static int
+add_sample(struct input_rows *r, uint32_t at)
+{
+	const struct sample *s = &r->p->samples[at];
+	uint32_t stack[PROFILE_MAX_FRAMES];
+	struct label labels[PROFILE_MAX_LABELS];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->nstack; i++)
+		stack[i] = r->locations[r->p->stack[s->stack0 + i]];
+	for (uint32_t i = 0; i < s->nlabels && !rc; i++) {
+		labels[i] = r->p->labels[s->label0 + i];
+		rc = text(r, labels[i].key, &labels[i].key);
+		if (!rc)
+			rc = text(r, labels[i].str, &labels[i].str);
+		if (!rc)
+			rc = text(r, labels[i].unit, &labels[i].unit);
+	}
+	return rc ? rc
+	          : profile_sample(r->m->p, stack, s->nstack, labels,
+	                           s->nlabels,
+	                           &r->p->values[(size_t)at * r->p->ntypes]);
+}
+
+/* What the merged rows take, their hashes included. */
+static size_t
+memory(const struct profile *p)
+{
+	return (size_t)p->nsamples * (sizeof(*p->samples) + 16 +
+	                              p->ntypes * sizeof(*p->values)) +
+	       (size_t)p->nstack * sizeof(*p->stack) +
+	       (size_t)p->nlabels * sizeof(*p->labels) +
+	       (size_t)p->nlines * sizeof(*p->lines) +
+	       (size_t)p->nlocations * (sizeof(*p->locations) + 16) +
+	       (size_t)p->nfunctions * (sizeof(*p->functions) + 16) +
+	       (size_t)strings_count(p->strings) * 64;
+}
+
+#define CHECK_EVERY 4096 /* samples between two looks at the memory */
+
+static int
+add_samples(struct input_rows *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->p->nsamples && !rc; i++) {
+		rc = add_sample(r, i);
+		if (!rc && i % CHECK_EVERY == 0 &&
+		    memory(r->m->p) > r->m->max_bytes)
+			rc = -E2BIG;
+	}
+	if (!rc && memory(r->m->p) > r->m->max_bytes)
+		rc = -E2BIG;
+	return rc;
+}
+
+int
+merge_add(struct merge *m, const struct profile *p)
+{
+	CLEANUP(rows_done) struct input_rows r = {.m = m, .p = p};
+	int rc = rows_init(&r);
+
+	if (!rc)
+		rc = add_head(&r);
+	if (!rc)
+		rc = add_mappings(&r);
+	if (!rc)
+		rc = add_functions(&r);
+	for (uint32_t i = 0; i < p->nlocations && !rc; i++)
+		rc = add_location(&r, i);
+	return rc ? rc : add_samples(&r);
+}
+
+int
+merge_add_file(struct merge *m, const void *p, size_t n, size_t max_raw,
+               struct buf *why)
+{
+	CLEANUP_PROFILE struct profile *made = NULL;
+	int rc = pprof_decode(p, n, max_raw, &made, why);
+
+	return rc ? rc : merge_add(m, made);
+}
+
+int
+merge_end(struct merge *m, struct profile **out)
+{
+	struct profile *next;
+
+	if (!m->begun)
+		return -ENODATA;
+	next = profile_new();
+	if (!next)
+		return -ENOMEM;
+	*out = m->p;
+	m->p = next;
+	m->begun = false;
+	table_done(&m->mappings);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * Many profiles into one: values of equal stacks add up, exactly.
+ *
+ *	merge_new(max_bytes, &m)
+ *	merge_add(m, p), or merge_add_file(m, file, n, ...)	each input
+ *	merge_end(m, &p)
+ *
+ * One input is in memory at a time. A file of code is the same when its
+ * build-id is (its path, where there is none), and offset and size: stacks of
+ * processes that have it at different addresses meet. Of inputs that differ
+ * in them, the first tells default type and frames to drop; times are the
+ * earliest start and the sum of durations, the period is the longest.
+ *
+ * Source: profile/merge.go of github.com/google/pprof.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+struct merge;
+
+/* max_bytes bounds what the merged rows take; -ENOMEM. */
+MUST_CHECK int merge_new(size_t max_bytes, struct merge **out);
+void merge_free(struct merge *m);
+DEFINE_CLEANUP(struct merge *, merge_free)
+#define CLEANUP_MERGE CLEANUP(merge_free_ptr)
+
+/*
+ * Adds one more; p is the caller's as before.
+ *
+ *   Errors   -EINVAL its value types are not those of the first; -EOVERFLOW
+ *            a sum leaves int64; -E2BIG past max_bytes; -ENOMEM. What was
+ *            merged is then of no use: some of p may be in it
+ */
+MUST_CHECK int merge_add(struct merge *m, const struct profile *p);
+/* The same for a pprof file: max_raw as in pprof_decode(), -EBADMSG. */
+MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
+                              size_t max_raw, struct buf *why);
+/*
+ * Hands over what was merged; m is empty after.
+ *   Owns     *out is the caller's; profile_free() it
+ *   Errors   -ENODATA nothing was added
+ */
+MUST_CHECK int merge_end(struct merge *m, struct profile **out);

@@ -1,0 +1,180 @@
+#include "profile/merge.h"
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/export.h"
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX ((size_t)16 << 20)
+
+static struct profile *
+merged(struct profile *const *inputs, size_t n)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	struct profile *out = NULL;
+
+	ck_assert_int_eq(merge_new(MAX, &m), 0);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(merge_add(m, inputs[i]), 0);
+	ck_assert_int_eq(merge_end(m, &out), 0);
+	return out;
+}
+
+static void
+check_folded(const struct profile *p, const char *want)
+{
+	static const struct export_meta meta = {.title = ""};
+	CLEANUP_BUF struct buf b = BUF_INIT(MAX);
+	CLEANUP_TREE struct tree *t = NULL;
+
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, &b), 0);
+	ck_assert_str_eq(buf_str(&b), want);
+}
+
+TEST(equal_stacks_add_up)
+{
+	CLEANUP_PROFILE struct profile *a = profile_of("m;a 1\nm;b 2\n");
+	CLEANUP_PROFILE struct profile *b = profile_of("m;a 0\nm;b 3\nm;c 4\n");
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	a->time_ns = 200;
+	b->time_ns = 100;
+	a->duration_ns = b->duration_ns = 5;
+	a->period = 10;
+	p = merged((struct profile *[]){a, b}, 2);
+	check_folded(p, "m;a 1\nm;b 5\nm;c 4\n");
+	ck_assert_uint_eq(p->nsamples, 3);
+	ck_assert_uint_eq(p->nmappings, 1);
+	ck_assert_uint_eq(p->nfunctions, 4);
+	ck_assert_int_eq(p->time_ns, 100);
+	ck_assert_int_eq(p->duration_ns, 10);
+	ck_assert_int_eq(p->period, 10);
+}
+END
+
+TEST(one_input_comes_out_as_it_was)
+{
+	CLEANUP_PROFILE struct profile *a =
+		profile_of("m;a@/lib/a.so 1\nm;b 2\nx 3\n");
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf one = BUF_INIT(MAX), two = BUF_INIT(MAX);
+
+	ck_assert_int_eq(profile_comment(a, "asked"), 0);
+	p = merged(&a, 1);
+	ck_assert_uint_eq(p->nstack, a->nstack);
+	ck_assert_mem_eq(p->values, a->values,
+	                 a->nsamples * 2 * sizeof(*a->values));
+	ck_assert_int_eq(pprof_encode(p, &one), 0);
+	profile_free(p);
+	p = merged((struct profile *[]){a, a}, 2);
+	ck_assert_uint_eq(p->ncomments, 1);
+	ck_assert_uint_eq(p->nlocations, a->nlocations);
+	ck_assert_int_eq(p->values[0], 2 * a->values[0]);
+	ck_assert_int_eq(pprof_encode(p, &two), 0);
+}
+END
+
+	/* One sample at an offset of a file that lies at start. */
+	static struct profile *
+	at_address(uint64_t start, const char *file, const char *build_id)
+{
+	struct profile *p = profile_new();
+	struct mapping m = {.start = start, .limit = start + 0x1800};
+	const int64_t v[] = {1, 1};
+	uint32_t mapping, l;
+
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_type(p, "cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(profile_cstring(p, file, &m.file), 0);
+	ck_assert_int_eq(profile_cstring(p, build_id, &m.build_id), 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	ck_assert_int_eq(
+		profile_location(p, mapping, start + 0x123, NULL, 0, &l), 0);
+	ck_assert_int_eq(profile_sample(p, &l, 1, NULL, 0, v), 0);
+	return p;
+}
+
+TEST(a_file_is_the_same_by_its_build_id_wherever_it_lies)
+{
+	static const struct {
+		const char *file, *build_id;
+		uint32_t mappings;
+	} rows[] = {
+		{"/lib/a.so", "ab12", 1}, /* the same */
+		{"/mnt/a.so", "ab12", 1}, /* seen under another path */
+		{"/lib/a.so", "cd34", 2}, /* replaced meanwhile */
+		{"/lib/a.so", "", 2},     /* nobody knows */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *a =
+			at_address(0x10000, "/lib/a.so", "ab12");
+		CLEANUP_PROFILE struct profile *b =
+			at_address(0x7000, rows[i].file, rows[i].build_id);
+		CLEANUP_PROFILE struct profile *p =
+			merged((struct profile *[]){a, b}, 2);
+
+		ck_assert_uint_eq(p->nmappings, rows[i].mappings);
+		ck_assert_uint_eq(p->nsamples, rows[i].mappings);
+		ck_assert_uint_eq(p->locations[0].address, 0x10123);
+	}
+}
+END
+
+TEST(labels_keep_samples_apart)
+{
+	CLEANUP_PROFILE struct profile *a = profile_of("m 1\n");
+	CLEANUP_PROFILE struct profile *b = profile_of("m 1\nother 1\n");
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct label l = {0};
+	const int64_t v[] = {5, 50};
+	const uint32_t stack[] = {0};
+
+	ck_assert_int_eq(profile_cstring(a, "thread", &l.key), 0);
+	ck_assert_int_eq(profile_cstring(a, "main", &l.str), 0);
+	ck_assert_int_eq(profile_sample(a, stack, 1, &l, 1, v), 0);
+	p = merged((struct profile *[]){a, b}, 2);
+	ck_assert_uint_eq(p->nsamples, 3);
+	ck_assert_int_eq(p->values[0], 2);
+	ck_assert_int_eq(p->values[2], 5);
+	ck_assert_str_eq(strings_get(p->strings, p->labels[0].str, NULL),
+	                 "main");
+}
+END
+
+TEST(other_value_types_are_refused)
+{
+	CLEANUP_PROFILE struct profile *a = profile_of("m 1\n");
+	CLEANUP_PROFILE struct profile *b = profile_new();
+	CLEANUP_MERGE struct merge *m = NULL;
+	struct profile *p;
+
+	ck_assert_int_eq(profile_type(b, "samples", "count"), 0);
+	ck_assert_int_eq(merge_new(MAX, &m), 0);
+	ck_assert_int_eq(merge_end(m, &p), -ENODATA);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	ck_assert_int_eq(merge_add(m, b), -EINVAL);
+}
+END
+
+TEST(sums_and_memory_are_bounded)
+{
+	CLEANUP_PROFILE struct profile *a = profile_of("m 1\n");
+	CLEANUP_MERGE struct merge *m = NULL, *small = NULL;
+
+	a->values[0] = INT64_MAX;
+	ck_assert_int_eq(merge_new(MAX, &m), 0);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	ck_assert_int_eq(merge_add(m, a), -EOVERFLOW);
+	ck_assert_int_eq(merge_new(100, &small), 0);
+	ck_assert_int_eq(merge_add(small, a), -E2BIG);
+}
+END
+
+	SUITE("merge", equal_stacks_add_up, one_input_comes_out_as_it_was,
+              a_file_is_the_same_by_its_build_id_wherever_it_lies,
+              labels_keep_samples_apart, other_value_types_are_refused,
+              sums_and_memory_are_bounded)

@@ -75,7 +75,8 @@ quality_json(const struct quality *q, struct buf *out)
 {
 	const char *comma = "";
 
-	buf_putc(out, '{');
+	buf_addf(out, "{\"source\":\"%s\",",
+	         q->source == QUALITY_ENDPOINT ? "endpoint" : "outside");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		buf_addf(out, "\"%s\":", rows[i].json);
 		put_value(q, i, out);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/trie.h"
+#include "pull.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -63,7 +64,8 @@ analyser_clear(struct analyser_job *job)
 {
 	close_ptr(&job->out_fd);
 	close_ptr(&job->timeline_fd);
-	*job = (struct analyser_job){.out_fd = -1, .timeline_fd = -1};
+	close_ptr(&job->body_fd);
+	*job = (struct analyser_job)ANALYSER_NO_JOB;
 }
 
 void
@@ -138,7 +140,7 @@ start_snapshot(struct analyser *a, const struct msg_start *m,
 static void
 take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 {
-	struct analyser_job none = {.out_fd = -1, .timeline_fd = -1}, *job;
+	struct analyser_job none = ANALYSER_NO_JOB, *job;
 
 	if (!id_fits(m->id))
 		return;
@@ -161,6 +163,33 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 		start_snapshot(a, m, job);
 	else
 		start(a, m, job);
+}
+
+/* One whose first step has just ended may come again: it has another slot. */
+static void
+take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
+{
+	struct analyser_job none = ANALYSER_NO_JOB, *job = analyser_job(a, "");
+	int rc;
+
+	if (!id_fits(m->id))
+		return;
+	memcpy(none.id, m->id, ID_MAX);
+	if (!job || fds[0] < 0 || fds[1] < 0 || m->step >= PULL_STEPS) {
+		analyser_fail(a, &none, false,
+		              job ? CAPTURE_BAD_START : CAPTURE_BUSY, 0);
+		return;
+	}
+	*job = none;
+	job->out_fd = TAKE_FD(fds[0]);
+	job->body_fd = TAKE_FD(fds[1]);
+	job->pull = *m;
+	job->start_ms = m->start_ms;
+	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	if (rc) {
+		analyser_fail(a, job, false, analyser_error(rc), rc);
+		analyser_clear(job);
+	}
 }
 
 static void
@@ -210,6 +239,7 @@ take_message(struct analyser *a)
 		uint32_t type;
 		struct msg_start start;
 		struct msg_capture capture;
+		struct msg_pull pull;
 	} m;
 	int fds[] = {-1, -1};
 	size_t nfds = ARRAY_LEN(fds);
@@ -222,6 +252,8 @@ take_message(struct analyser *a)
 	else if (n == sizeof(m.start) && m.type == MSG_WATCH &&
 	         id_fits(m.start.id))
 		analyser_watch(a, &m.start);
+	else if (n == sizeof(m.pull) && m.type == MSG_PULL)
+		take_pull(a, &m.pull, fds);
 	else if (n == sizeof(m.capture))
 		take_capture(a, &m.capture, fds[0]);
 	close_ptr(&fds[0]);
@@ -427,7 +459,7 @@ prepare(struct analyser *a, int blame_fd)
 	if (!a->symbols)
 		return -ENOMEM;
 	for (unsigned i = 0; i < CAPTURES_MAX; i++)
-		a->jobs[i].out_fd = a->jobs[i].timeline_fd = -1;
+		a->jobs[i] = (struct analyser_job)ANALYSER_NO_JOB;
 	a->cut.data = a->cut.rows = -1;
 	rc = recorder_new(&a->host, &conf, &a->captures);
 	return rc ? rc : sandbox_enter(a->conf->worker_memory);

@@ -17,10 +17,17 @@ struct analyser_job {
 	pid_t checkpointer; /* 0: none now */
 	bool watch;         /* without an end: it has no out_fd */
 	int64_t start_ms;
+	int body_fd; /* what was fetched; -1: nothing was */
+	struct msg_pull pull;
 	uint32_t of; /* enum snapshot_of, whose finisher is all there is */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
+
+#define ANALYSER_NO_JOB                                        \
+	{                                                      \
+		.out_fd = -1, .timeline_fd = -1, .body_fd = -1 \
+	}
 
 struct analyser {
 	const struct conf *conf;
@@ -73,6 +80,10 @@ void analyser_learn(struct analyser *a, pid_t child, bool good);
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
 /* Closes what it has: unused from now on. */
 void analyser_clear(struct analyser_job *job);
+/* Makes a profile of what was fetched. */
+MUST_CHECK enum capture_error
+analyser_read_pull(const struct analyser_job *job, struct profile **out,
+                   struct quality *quality, int *sys_error);
 /* What recorder_start and snapshot_profile fail with. */
 enum capture_error analyser_error(int rc);
 /* DONE without a profile; the scheduler being gone is noticed elsewhere. */

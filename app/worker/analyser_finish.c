@@ -73,18 +73,25 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 	return msg_send(a->socket, &done, sizeof(done), &summary, 1);
 }
 
-static int
+static enum capture_error
 make_profile(const struct analyser *a, const struct analyser_job *job,
              const struct host *host, struct profile **out,
-             struct quality *quality, struct timeline **timeline)
+             struct quality *quality, struct timeline **timeline,
+             int *sys_error)
 {
 	struct snapshot_ask ask = {
 		.of = job->of, .pids = job->pids, .npids = job->npids};
+	int rc;
 
+	if (job->body_fd >= 0)
+		return analyser_read_pull(job, out, quality, sys_error);
 	if (job->capture)
-		return capture_profile(job->capture, host, a->symbols, out,
-		                       quality, timeline);
-	return snapshot_profile(host, &ask, a->symbols, out, quality);
+		rc = capture_profile(job->capture, host, a->symbols, out,
+		                     quality, timeline);
+	else
+		rc = snapshot_profile(host, &ask, a->symbols, out, quality);
+	*sys_error = rc;
+	return rc ? analyser_error(rc) : CAPTURE_OK;
 }
 
 static enum capture_error
@@ -94,13 +101,13 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TIMELINE struct timeline *t = NULL;
 	CLEANUP_FD int summary = -1;
-	struct quality quality;
-	int rc = make_profile(a, job, host, &p, &quality,
-	                      checkpoint ? NULL : &t);
+	struct quality quality = {0};
+	enum capture_error e = make_profile(a, job, host, &p, &quality,
+	                                    checkpoint ? NULL : &t, sys_error);
+	int rc;
 
-	*sys_error = rc;
-	if (rc)
-		return analyser_error(rc);
+	if (e)
+		return e;
 	*sys_error = rc = write_profile(p, fd);
 	if (rc)
 		return CAPTURE_WRITE;

@@ -19,7 +19,7 @@ static void
 start(struct analyser *a, const struct msg_start *m)
 {
 	struct analyser_job *job = analyser_job(a, "");
-	struct analyser_job none = {.out_fd = -1, .timeline_fd = -1};
+	struct analyser_job none = ANALYSER_NO_JOB;
 	struct capture_ask ask = {
 		.rate = m->rate,
 		.duration_ns = CAPTURE_ENDLESS,

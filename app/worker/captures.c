@@ -15,6 +15,7 @@ capture_free(struct capture *v)
 	blob_abort(&v->profile);
 	blob_abort(&v->timeline);
 	blob_abort(&v->checkpoint);
+	captures_pull_free(v->pull);
 	free(v);
 }
 
@@ -23,9 +24,9 @@ captures_done(struct captures *c)
 {
 	while (c->n)
 		captures_drop(c, c->items[0]);
-	if (c->analyser >= 0)
-		close(c->analyser);
-	c->analyser = -1;
+	close_ptr(&c->analyser);
+	close_ptr(&c->fetcher);
+	c->analyser = c->fetcher = -1;
 }
 
 struct capture *
@@ -65,7 +66,9 @@ captures_stop(struct captures *c, struct capture *v)
 	if (v->stopping)
 		return;
 	v->stopping = true;
-	if (captures_tell(c, v, MSG_STOP, -1))
+	if (v->pull)
+		captures_pull_stop(c, v);
+	else if (captures_tell(c, v, MSG_STOP, -1))
 		log_warn("%s: the analyser takes no messages", v->ref.session);
 }
 
@@ -144,25 +147,49 @@ capture_new(struct captures *c, struct job *job, int64_t now_ns)
 	return v;
 }
 
-int
-captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               const int32_t *pids, size_t npids, int64_t now_ns)
+void
+captures_cancelled(struct captures *c, struct capture *v)
+{
+	struct job_end end = {"cancelled", "Cancelled", "cancelled on request",
+	                      NULL,        NULL,        NULL};
+	int rc = job_finish(c->store, &v->ref, &end);
+
+	if (rc && rc != -ESTALE)
+		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
+	captures_drop(c, v);
+}
+
+struct capture *
+captures_add(struct captures *c, struct job *job, int64_t now_ns)
 {
 	struct capture *v = capture_new(c, job, now_ns);
 	int rc;
 
 	if (!v)
-		return -ENOMEM;
-	if (c->n == WORKER_MAX_CAPTURES || npids > WORKER_MAX_PIDS) {
+		return NULL;
+	if (c->n == WORKER_MAX_CAPTURES) {
 		capture_free(v);
-		return -E2BIG;
+		return NULL;
 	}
 	c->items[c->n++] = v;
 	rc = blob_create(c->store, BLOB_PPROF, &v->profile);
-	if (rc) {
+	if (rc)
 		captures_fail(c, v, CAPTURE_WRITE, rc);
-		return rc;
-	}
+	return rc ? NULL : v;
+}
+
+int
+captures_start(struct captures *c, struct job *job, enum snapshot_of of,
+               const int32_t *pids, size_t npids, int64_t now_ns)
+{
+	struct capture *v;
+	int rc;
+
+	if (npids > WORKER_MAX_PIDS)
+		return -E2BIG;
+	v = captures_add(c, job, now_ns);
+	if (!v)
+		return -ENOMEM;
 	rc = send_start(c, v, of, pids, npids);
 	if (rc)
 		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
@@ -198,7 +225,8 @@ captures_wind_up(struct captures *c)
 		struct capture *v = c->items[i];
 
 		captures_stop(c, v);
-		if (v->job.asked_seconds > JOB_RERUN_SECONDS || v->cancelled)
+		if (v->cancelled ||
+		    (!v->pull && v->job.asked_seconds > JOB_RERUN_SECONDS))
 			continue;
 		/* if it fails, the next worker takes the job over */
 		if (job_requeue(c->store, &v->ref))

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/conf.h"
 #include "capture/snapshot.h"
 #include "proto.h"
 #include "store/job.h"
@@ -27,8 +28,9 @@ struct capture {
 	int64_t deadline_ns, checkpoint_ns;
 	double progress;
 	const char *phase;
-	bool cancelled; /* on request: what there is is kept */
-	bool stopping;  /* STOP was sent */
+	bool cancelled;    /* on request: what there is is kept */
+	bool stopping;     /* STOP was sent */
+	struct pull *pull; /* NULL: an engine of the analyser takes it */
 };
 
 /* Takes a message of the analyser that is about no capture; closes none of
@@ -40,7 +42,10 @@ struct captures {
 	struct store *store;
 	captures_other *other; /* NULL: dropped */
 	void *other_arg;
-	int analyser; /* socket; -1: none yet */
+	const struct conf *conf;
+	int analyser;        /* socket; -1: none yet */
+	int fetcher;         /* socket; -1: none is wanted yet, or it died */
+	uint64_t last_fetch; /* id */
 	int64_t lease_ms, finish_ns;
 	int64_t renewed_ns; /* when leases were last renewed */
 	bool hurry;         /* somebody may have asked to cancel: look soon */
@@ -59,6 +64,16 @@ void captures_done(struct captures *c);
 MUST_CHECK int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,
                const int32_t *pids, size_t npids, int64_t now_ns);
+/*
+ * The same for one that is fetched from net/http/pprof pages; there is a
+ * fetcher.
+ */
+MUST_CHECK int captures_pull(struct captures *c, struct job *job,
+                             const char *base, int64_t now_ns);
+/* Takes one message of the fetcher; -EPIPE when it is gone. */
+MUST_CHECK int captures_fetched(struct captures *c);
+/* The fetcher died: what it was asked for fails. */
+void captures_fetcher_gone(struct captures *c);
 /* Takes one message of the analyser; -EPIPE when it is gone. */
 MUST_CHECK int captures_receive(struct captures *c);
 /* Renews leases, learns of cancelling, asks for checkpoints. */

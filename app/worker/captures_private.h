@@ -11,6 +11,22 @@ MUST_CHECK int captures_tell(struct captures *c, const struct capture *v,
                              enum msg_type type, int fd);
 /* Ends it now, once. */
 void captures_stop(struct captures *c, struct capture *v);
+/* A new one with a blob to write to; NULL: its job has failed, or will be
+ * taken over. Takes *job. */
+struct capture *
+captures_add(struct captures *c, struct job *job, int64_t now_ns);
+/* Ends one that was cancelled before there was anything to keep. */
+void captures_cancelled(struct captures *c, struct capture *v);
+/* --- of one that is pulled: captures_pull.c ------------------------------- */
+void captures_pull_free(struct pull *p);
+double captures_pull_progress(const struct capture *v);
+/* Gives up what is being fetched; a finisher's work goes on. */
+void captures_pull_stop(struct captures *c, struct capture *v);
+/* True when it was stopped, and nothing more comes. */
+bool captures_pull_ended(const struct capture *v);
+/* True when this DONE is not the end. */
+bool captures_pull_done(struct captures *c, struct capture *v,
+                        const struct msg_done *done, int top_fd);
 /* Fails it in the store and drops it. */
 void captures_fail(struct captures *c, struct capture *v,
                    enum capture_error error, int sys_error);

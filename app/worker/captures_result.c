@@ -144,6 +144,8 @@ captures_take(struct captures *c, struct capture *v,
 	struct session_result result;
 	int rc = 0;
 
+	if (v->pull && captures_pull_done(c, v, done, top_fd))
+		return;
 	if (!done->error)
 		rc = read_result(done, top_fd, &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))
@@ -162,8 +164,8 @@ captures_checkpoint(struct captures *c, struct capture *v, int64_t now_ns)
 {
 	int rc;
 
-	if (v->job.asked_seconds <= JOB_RERUN_SECONDS || v->stopping ||
-	    now_ns < v->checkpoint_ns || v->checkpoint.fd >= 0)
+	if (v->pull || v->job.asked_seconds <= JOB_RERUN_SECONDS ||
+	    v->stopping || now_ns < v->checkpoint_ns || v->checkpoint.fd >= 0)
 		return;
 	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
 	rc = blob_create(c->store, BLOB_PPROF, &v->checkpoint);

@@ -78,8 +78,12 @@ static int
 renew(struct captures *c, struct capture *v, bool *gone)
 {
 	int64_t cancel = 0;
-	int rc = job_progress(c->store, &v->ref, c->lease_ms, v->progress,
-	                      v->phase, &cancel);
+	int rc;
+
+	if (v->pull)
+		v->progress = captures_pull_progress(v);
+	rc = job_progress(c->store, &v->ref, c->lease_ms, v->progress, v->phase,
+	                  &cancel);
 
 	*gone = rc == -ESTALE;
 	if (rc)
@@ -111,6 +115,8 @@ look_after(struct captures *c, struct capture *v, bool gone, int64_t now_ns)
 		log_warn("%s: given up meanwhile", v->ref.session);
 		captures_stop(c, v);
 		captures_drop(c, v);
+	} else if (captures_pull_ended(v)) {
+		captures_cancelled(c, v);
 	} else if (now_ns > v->deadline_ns) {
 		captures_stop(c, v);
 		captures_fail(c, v, CAPTURE_INTERNAL, -ETIMEDOUT);

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "capture/rate.h"
 #include "scheduler_private.h"
+#include "store/source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,6 +58,53 @@ start(struct scheduler *s, struct job *j, int64_t now_ns)
 	                      pids, n, now_ns);
 }
 
+/* Asks for one, and waits for it: the opener answers at once. */
+static int
+want_fetcher(struct scheduler *s)
+{
+	struct msg_fetcher m = {.type = MSG_WANT_FETCHER};
+	int rc;
+
+	if (s->captures.fetcher >= 0)
+		return 0;
+	s->fetcher_wanted = true;
+	rc = msg_send(s->io.events, &m, sizeof(m), NULL, 0);
+	while (!rc && s->fetcher_wanted)
+		rc = scheduler_event(s);
+	return rc ? rc : s->captures.fetcher < 0 ? -ECHILD : 0;
+}
+
+static int
+pull(struct scheduler *s, struct job *j, const struct service *service,
+     int64_t now_ns)
+{
+	int rc = want_fetcher(s);
+
+	if (rc) {
+		log_warn("no fetcher: %s", strerror(-rc));
+		return capture_refuse(&s->store, j,
+		                      capture_error_code(CAPTURE_FETCH_DIED),
+		                      capture_error_text(CAPTURE_FETCH_DIED));
+	}
+	log_info("%s: %s of %s from its endpoint", j->session, j->type,
+	         j->service);
+	return captures_pull(&s->captures, j, service->pprof_url, now_ns);
+}
+
+/* By the engine that its service and type ask for. */
+static int
+start_any(struct scheduler *s, struct job *j, int64_t now_ns)
+{
+	CLEANUP_SERVICE struct service service = {0};
+	int rc = service_get(&s->store, j->tenant, j->service, &service);
+
+	if (rc)
+		return rc;
+	if (source_of(&service, j->type) == SOURCE_ENDPOINT)
+		return pull(s, j, &service, now_ns);
+	return start(s, j, now_ns);
+}
+
 int
 scheduler_claim(struct scheduler *s, int64_t now_ns)
 {
@@ -67,7 +115,7 @@ scheduler_claim(struct scheduler *s, int64_t now_ns)
 
 		if (rc)
 			return rc == -ENOENT ? 0 : rc;
-		rc = start(s, &j, now_ns);
+		rc = start_any(s, &j, now_ns);
 		if (rc && rc != -ESTALE) /* its job failed; others may not */
 			log_warn("a capture did not start: %s", strerror(-rc));
 	}

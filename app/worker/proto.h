@@ -38,6 +38,9 @@
  *	CHECKPOINT
  *	    + 1 descriptor as above: writes what there is so far; answered by
  *	    DONE with checkpoint = 1. The capture goes on.
+ *	PULL
+ *	    + 2 descriptors, where the profile goes and what was fetched
+ *	    (pull.h): a finisher reads it. Answered by DONE.
  *	WATCH
  *	    samples without an end; again with the same id: more processes.
  *	    No answer but DONE when it can't. STOP ends it, without an answer.
@@ -92,6 +95,7 @@ enum msg_type {
 	MSG_WATCH,
 	MSG_CUT,
 	MSG_WINDOWS,
+	MSG_PULL,
 };
 
 /* What to capture: a SNAPSHOT has no rate and no duration. */
@@ -120,6 +124,16 @@ struct msg_start {
 	uint32_t of;   /* enum snapshot_of, of a SNAPSHOT */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
+};
+
+/* What was fetched, to be made a profile of. */
+struct msg_pull {
+	uint32_t type;
+	uint32_t step; /* enum pull_step */
+	char id[ID_MAX];
+	uint32_t status; /* of HTTP */
+	uint32_t reserved;
+	int64_t start_ms, elapsed_ms; /* since the epoch; of the fetch */
 };
 
 /* STOP, CHECKPOINT, and CUT, which has no id. */

@@ -124,10 +124,11 @@ is_over(const struct scheduler *s, int64_t now_ns)
 static int
 serve(struct scheduler *s)
 {
-	enum { EVENTS, ANALYSER, WAKE, SIGNALS, SOURCES };
+	enum { EVENTS, ANALYSER, FETCHER, WAKE, SIGNALS, SOURCES };
 	struct pollfd p[SOURCES] = {
 		[EVENTS] = {s->io.events, POLLIN, 0},
 		[ANALYSER] = {s->captures.analyser, POLLIN, 0},
+		[FETCHER] = {s->captures.fetcher, POLLIN, 0},
 		[WAKE] = {s->wake_fd, POLLIN, 0},
 		[SIGNALS] = {s->signal_fd, POLLIN, 0},
 	};
@@ -139,6 +140,8 @@ serve(struct scheduler *s)
 		stop(s);
 	if (p[WAKE].revents)
 		(void)wake_drain(s->wake_fd);
+	if (p[FETCHER].revents && captures_fetched(&s->captures))
+		captures_fetcher_gone(&s->captures);
 	if (p[ANALYSER].revents && captures_receive(&s->captures))
 		scheduler_analyser_gone(s);
 	return p[EVENTS].revents ? scheduler_event(s) : 0;
@@ -153,7 +156,9 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 		.io = *io,
 		.store = {.profiles_fd = -1},
 		.self = {.lock_fd = -1},
-		.captures = {.analyser = -1,
+		.captures = {.conf = conf,
+	                     .analyser = -1,
+	                     .fetcher = -1,
 	                     .lease_ms = conf->worker_lease * MS_PER_S,
 	                     .finish_ns = conf->worker_finish_cpu * NS_PER_S},
 		.procs = {.proc_fd = -1, .exe_link = exe_link},

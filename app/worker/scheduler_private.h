@@ -20,6 +20,7 @@ struct scheduler {
 	struct retention retention;
 	struct windows windows;
 	int blame_fd;       /* of the analyser that runs; -1: none */
+	bool fetcher_wanted; /* MSG_FETCHER is on its way */
 	int wake_fd;        /* the database was written to */
 	int signal_fd;      /* SIGTERM, SIGINT */
 	int64_t version;    /* of the data, as last seen */

@@ -12,10 +12,20 @@ scheduler_event(struct scheduler *s)
 {
 	int fds[2] = {-1, -1};
 	size_t nfds = ARRAY_LEN(fds);
-	struct msg_analyser m;
+	union {
+		uint32_t type;
+		struct msg_analyser analyser;
+		struct msg_fetcher fetcher;
+	} m;
 	ssize_t n = msg_recv(s->io.events, &m, sizeof(m), fds, &nfds);
 
-	if (n == sizeof(m) && m.type == MSG_ANALYSER && nfds == 2) {
+	if (n == sizeof(m.fetcher) && m.type == MSG_FETCHER && nfds < 2) {
+		captures_fetcher_gone(&s->captures); /* the one before it */
+		s->captures.fetcher = nfds ? fds[0] : -1;
+		s->fetcher_wanted = false;
+		return 0;
+	}
+	if (n == sizeof(m.analyser) && m.type == MSG_ANALYSER && nfds == 2) {
 		scheduler_analyser_gone(s); /* the one before it */
 		s->captures.analyser = fds[0];
 		windows_analyser(&s->windows, fds[0]);

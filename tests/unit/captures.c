@@ -51,6 +51,7 @@ rig_init(struct rig *r, int64_t seconds)
 	ck_assert_int_eq(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
 	r->c = (struct captures){.store = &r->store.s,
 	                         .analyser = pair[1],
+	                         .fetcher = -1,
 	                         .lease_ms = TEST_LEASE_MS,
 	                         .max = 8};
 	ask.seconds = seconds;

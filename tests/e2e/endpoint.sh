@@ -1,0 +1,183 @@
+#!/bin/bash
+# Profiles pulled from net/http/pprof pages: of a real Go program, and of
+# servers that answer something else.
+: "${GO:=1.24}"
+: "${B:=build}"
+tmp=$(mktemp -d /var/tmp/stoker-endpoint-XXXXXX)
+WORKER_CONF="[fetch]
+ca_file = $tmp/ca.pem
+timeout = 2s"
+
+# A certificate that ca_file vouches for, and one that nobody does.
+certificates() {
+  local name
+  for name in good bad; do
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+      -subj /CN=localhost -addext subjectAltName=DNS:localhost -days 2 \
+      -keyout "$tmp/$name.key" -out "$tmp/$name.pem" 2>/dev/null || return 1
+  done
+  cp "$tmp/good.pem" "$tmp/ca.pem"
+  chmod 644 "$tmp"/*.pem
+}
+if ! tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why"; then
+  echo "skip pulled_profiles: no Go $GO: $(tail -1 "$tmp/why")"
+  rm -rf "$tmp"
+  exit
+fi
+command -v openssl >/dev/null || { echo "skip pulled_profiles: no openssl"; exit; }
+certificates || { echo "not ok certificates"; exit 1; }
+chmod 755 "$tmp"
+. tests/lib/e2e.sh
+e2e_start
+other=
+leave() { [ -z "$other" ] || kill "$other"; e2e_stop; rm -rf "$tmp"; }
+trap leave EXIT
+
+endpoint() { # name, URL, more of the service
+  api PUT "/api/v1/services/$1" -o /dev/null -H 'Content-Type: application/json' \
+    -d "{\"kind\":\"go\",\"pprofUrl\":\"$2\"${3:-}}" -w '%{http_code}' | grep -q 200 ||
+    api POST /api/v1/services -f -o /dev/null -H 'Content-Type: application/json' \
+      -d "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"$2\"${3:-}}"
+}
+pull() { # service, type, seconds: the ProfileResult
+  local id
+  id=$(api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":${3:-1}}" |
+    jq -r '.id // error') && finished "$id"
+}
+view() { # result, format
+  api GET "$P/$(jq -r .id <<<"$1")/flamegraph?format=$2"
+}
+holds() { jq -e "$2" <<<"$1" >/dev/null || { echo "$1"; return 1; }; }
+
+"$B/targets/pages-$GO" "$tmp/address" 2>"$tmp/pages.log" &
+pages=$!
+wait_for 20 test -s "$tmp/address" || { cat "$tmp/pages.log"; exit 1; }
+at=http://$(<"$tmp/address")
+endpoint pages "$at"
+
+# --- every type
+declare -A leaf=([cpu]=main.burn [memory]=main.keepMemory [alloc]=main.burn
+  [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)
+for type in cpu memory alloc block mutex goroutine; do
+  result=$(pull pages $type 2)
+  check "${type}_completes" holds "$result" \
+    '.status == "completed" and .quality.source == "endpoint" and .sampleCount > 0'
+  check "${type}_names_what_the_program_does" \
+    grep -q "${leaf[$type]}" <(view "$result" folded)
+  view "$result" pprof >"$tmp/$type.pb.gz"
+  check "${type}_is_a_profile_for_go_tool_pprof" grep -q "${leaf[$type]}" <(
+    "$(tests/lib/go root "$GO")/bin/go" tool pprof -raw "$tmp/$type.pb.gz" 2>&1)
+done
+ours=$(pull pages goroutine)
+check few_goroutines_have_their_state holds "$(view "$ours" pprof | gunzip -c |
+  strings | jq -Rs '{text: .}')" '.text | contains("channel receive") and contains("main.main")'
+check the_cpu_profile_is_of_the_time_asked_for holds "$(pull pages cpu 2)" \
+  '.durationSeconds == 2'
+
+# --- refusals: of the program itself
+busy() { curl -s "$at/debug/pprof/profile?seconds=1" | grep -q 'already in use'; }
+# Somebody else's profile; one that our own question was faster than begins again.
+held() {
+  [ -n "$other" ] && kill -0 "$other" 2>/dev/null || {
+    curl -s "$at/debug/pprof/profile?seconds=60" -o /dev/null &
+    other=$!
+  }
+  busy
+}
+wait_for 20 held
+fails() { # result, code
+  holds "$1" ".status == \"failed\" and .error.error_code == \"$2\""
+}
+check a_profiler_in_use_is_told fails "$(pull pages cpu)" TargetProfilerBusy
+kill $other
+other=
+
+# A capture that is cancelled lets the program's profiler go.
+free() { curl -s "$at/debug/pprof/profile?seconds=1" | head -c 2 | od -An -tx1 | grep -q '1f 8b'; }
+wait_for 10 free
+id=$(api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"pages","profileType":"cpu","durationSeconds":600}' | jq -r .id)
+under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
+wait_for 10 under_way
+check a_running_pull_holds_the_profiler busy
+check a_running_pull_is_cancelled equal "$(status_of DELETE "$P/$id")" 202
+check a_cancelled_pull_ends holds "$(finished "$id")" '.phase == "cancelled"'
+check cancelling_frees_the_program_s_profiler wait_for 10 free
+
+# --- refusals: of whoever else answers, an nginx with a page for each
+tls=$(free_port) badtls=$(free_port)
+endpoint_server() {
+  local port=$1
+  cat >"$tmp/nginx.conf" <<CONF
+pid $tmp/nginx.pid; error_log $tmp/error.log; worker_processes 1;
+events {}
+http {
+  access_log off; client_body_temp_path $tmp/body; proxy_temp_path $tmp/proxy;
+  fastcgi_temp_path $tmp/fastcgi; uwsgi_temp_path $tmp/uwsgi; scgi_temp_path $tmp/scgi;
+  server {
+    listen 127.0.0.1:$port;
+    location = /heap/heap { alias $tmp/memory.pb.gz; }
+    location = /login/heap { default_type text/html; return 200 "<html>Log in</html>"; }
+    location = /key/heap { return 401; }
+    location = /moved/heap { return 302 http://127.0.0.1:$port/heap/heap; }
+    location = /old/heap { return 404 "Unknown profile\n"; }
+    location = /timeout/heap { return 400 "profile duration exceeds server's WriteTimeout\n"; }
+    location = /seconds/heap { return 400 '"seconds" parameter is not supported for this profile type\n'; }
+    location = /broken/heap { return 500 "failed to collect profile\n"; }
+    location = /cpu/heap { alias $tmp/cpu.pb.gz; }
+  }
+  server {
+    listen 127.0.0.1:$tls ssl;
+    ssl_certificate $tmp/good.pem; ssl_certificate_key $tmp/good.key;
+    location = /debug/pprof/heap { alias $tmp/memory.pb.gz; }
+  }
+  server {
+    listen 127.0.0.1:$badtls ssl;
+    ssl_certificate $tmp/bad.pem; ssl_certificate_key $tmp/bad.key;
+    location = /debug/pprof/heap { alias $tmp/memory.pb.gz; }
+  }
+}
+CONF
+  nginx -e "$tmp/error.log" -c "$tmp/nginx.conf"
+}
+chmod 644 "$tmp"/*.gz
+web=$(free_port)
+endpoint_server "$web" || { echo "not ok nginx: $(cat "$tmp/error.log")"; exit 1; }
+wait_for 10 test -s "$tmp/nginx.pid"
+other=$(<"$tmp/nginx.pid")
+while read -r path code; do
+  endpoint other "http://127.0.0.1:$web/$path"
+  check "memory_of_${path}_is_$code" fails "$(pull other memory)" "$code"
+done <<'ROWS'
+login EndpointNotPprof
+key EndpointForbidden
+moved EndpointRedirects
+old EndpointUnknownProfile
+timeout EndpointWriteTimeout
+seconds EndpointRefused
+broken EndpointFailed
+cpu EndpointNotPprof
+nothing EndpointNotPprof
+ROWS
+
+endpoint other "http://127.0.0.1:$web/heap"
+check a_canned_profile_completes holds "$(pull other memory)" '.status == "completed"'
+endpoint other "https://localhost:$tls"
+check a_certificate_that_ca_file_vouches_for_is_taken \
+  holds "$(pull other memory)" '.status == "completed"'
+endpoint other "https://localhost:$badtls"
+check another_certificate_is_refused fails "$(pull other memory)" EndpointTlsFailed
+endpoint other "https://127.0.0.1:$tls"
+check a_certificate_of_another_name_is_refused fails "$(pull other memory)" EndpointTlsFailed
+endpoint other "http://127.0.0.1:$(free_port)"
+check a_closed_port_is_told fails "$(pull other memory)" EndpointUnreachable
+kill -STOP $pages
+endpoint other "$at"
+check a_program_that_does_not_answer_is_given_up fails "$(pull other memory)" EndpointTimeout
+kill -CONT $pages
+
+# --- whom nobody is sent to
+check other_hosts_are_refused equal "$(status_of PUT /api/v1/services/other \
+  -H 'Content-Type: application/json' -d '{"pprofUrl":"http://169.254.169.254/"}')" 403
+

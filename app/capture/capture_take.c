@@ -193,6 +193,7 @@ drain(struct recorder *c, struct rate *rate, uint64_t now)
 
 	c->stack.topups = PROCS_TOPUPS;
 	sampler_drain(rate->sampler, until, take_record, rate);
+	c->hurry |= sampler_has_python(rate->sampler);
 	recorder_blame(c, CAPTURES_MAX);
 	cpu = recorder_cpu_spent(c);
 	rate->adapt.cpu_ns += (uint64_t)cpu;

@@ -98,6 +98,12 @@ sampler_follows_python(const struct sampler *s)
 }
 
 bool
+sampler_has_python(const struct sampler *s)
+{
+	return s->python.used;
+}
+
+bool
 sampler_python_thread(struct sampler *s, const struct python_slot *slot)
 {
 	struct python_slot *to;

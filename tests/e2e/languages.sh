@@ -124,7 +124,7 @@ python() { # name, command...
 }
 next_to_nothing() {
   awk '$1 == "samplesKept" { kept = $2 } $1 == "pythonMissed" { missed = $2 }
-    END { print missed, kept; exit !(kept > 100 && missed <= 0.02 * kept) }' "$tmp/$1.txt"
+    END { print missed, kept; exit !(kept > 100 && missed <= 0.05 * kept) }' "$tmp/$1.txt"
 }
 
 # The interpreter of another suite, which does not run on this C library: the

@@ -292,3 +292,23 @@ check_clock(struct doctor *d)
 	fix(d, "timedatectl set-ntp true");
 	return WARNING;
 }
+
+/* Certificates, without which no https page is pulled; an address list that
+ * is empty pulls nothing and needs none. */
+enum verdict
+check_fetch(struct doctor *d)
+{
+	const char *ca = d->conf.fetch_ca_file;
+
+	if (!*d->conf.fetch_allow) {
+		found(d, "nothing may be fetched");
+		return FINE;
+	}
+	if (faccessat(d->root, below_root(ca), R_OK, 0)) {
+		found(d, "%s can't be read: no https", ca);
+		fix(d, "apt-get install ca-certificates");
+		return WARNING;
+	}
+	found(d, "%s; hosts: %s", ca, d->conf.fetch_allow);
+	return FINE;
+}

@@ -180,4 +180,3 @@ kill -CONT $pages
 # --- whom nobody is sent to
 check other_hosts_are_refused equal "$(status_of PUT /api/v1/services/other \
   -H 'Content-Type: application/json' -d '{"pprofUrl":"http://169.254.169.254/"}')" 403
-

@@ -45,6 +45,7 @@ expected() {
 644 /usr/share/stoker/nginx/fastcgi.conf
 644 /usr/share/stoker/nginx/http.conf
 644 /usr/share/stoker/nginx/site.conf
+644 /usr/share/stoker/worker-network.conf
 644 /usr/share/stoker/worker-sys-admin.conf
 LIST
 }

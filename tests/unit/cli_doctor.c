@@ -218,6 +218,16 @@ TEST(rings_past_the_locked_memory_are_a_warning)
 }
 END
 
+TEST(certificates_that_cannot_be_read_are_a_warning)
+{
+	MACHINE(m);
+
+	expect(&m, fetch, WARNING, "apt-get install ca-certificates");
+	make_file(&m, "etc/ssl/certs", "ca-certificates.crt", 0644, "-");
+	expect(&m, fetch, FINE, "");
+}
+END
+
 TEST(hidden_kernel_addresses_are_a_warning)
 {
 	MACHINE(m);
@@ -363,6 +373,7 @@ END
               missing_capabilities_are_named,
               no_worker_is_broken_and_what_hangs_on_it_skipped,
               rings_past_the_locked_memory_are_a_warning,
+              certificates_that_cannot_be_read_are_a_warning,
               hidden_kernel_addresses_are_a_warning,
               a_missing_program_names_its_package,
               the_store_is_closed_to_others, so_is_the_database,

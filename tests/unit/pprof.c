@@ -1,9 +1,9 @@
 #include "profile/pprof.h"
-#include "profile/gzip.h"
 #include "../../app/profile/pprof_fields.h"
 #include "../../app/profile/wire.h"
 #include "lib/folded.h"
 #include "lib/test.h"
+#include "profile/gzip.h"
 
 #include <errno.h>
 #include <string.h>

@@ -71,7 +71,7 @@ script() { # name, options...
   check "$name.getters_too" share "$name" 'get thirty' 30 "$all"
   check "$name.and_files" has_text "$name" "$targets/shares.js"
   check "$name.compiled_code_calls_and_is_called" \
-    under "$name" 'node::Start.*Builtins_JSEntry.*share60' 50
+    under "$name" 'node::Start.*;share60' 50
   done_with
 }
 if command -v node >/dev/null; then

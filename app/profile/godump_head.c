@@ -26,7 +26,7 @@ take_until(struct text *t, const char *stop)
 {
 	struct text taken = {t->p, 0};
 
-	while (t->n && !strchr(stop, *t->p)) {
+	while (t->n && (!*t->p || !strchr(stop, *t->p))) { /* NUL: as any */
 		t->p++;
 		t->n--;
 		taken.n++;

@@ -23,7 +23,7 @@ add_frames(struct decode *d, struct wire w)
 	uint64_t id;
 
 	while (w.p < w.end) {
-		if (wire_varint(&w, &id))
+		if (wire_varint_mixed(&w, &id))
 			return -EBADMSG;
 		*to = idmap_find(ids, id);
 		if (*to++ == IDMAP_NONE)

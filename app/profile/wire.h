@@ -60,6 +60,27 @@ wire_varint(struct wire *w, uint64_t *out)
 	return wire_varint_long(w, out);
 }
 
+/* The same where lengths of 1 to 4 bytes come in no order that a branch could
+ * be predicted by: the length is computed. */
+MUST_CHECK static inline int
+wire_varint_mixed(struct wire *w, uint64_t *out)
+{
+	uint32_t v, ends;
+
+	if (w->end - w->p < 4)
+		return wire_varint(w, out);
+	v = (uint32_t)w->p[0] | (uint32_t)w->p[1] << 8 |
+	    (uint32_t)w->p[2] << 16 | (uint32_t)w->p[3] << 24;
+	ends = ~v & UINT32_C(0x80808080);
+	if (!ends)
+		return wire_varint_long(w, out);
+	w->p += (__builtin_ctz(ends) + 1) / 8;
+	v &= ends ^ (ends - 1); /* up to the first byte that ends it */
+	*out = (v & 0x7F) | (v >> 1 & 0x7F << 7) | (v >> 2 & 0x7F << 14) |
+	       (v >> 3 & 0x7F << 21);
+	return 0;
+}
+
 void wire_put_varint(struct buf *out, uint64_t v);
 /* A varint field; nothing when 0, which is what readers take it for. */
 void wire_put_number(struct buf *out, uint32_t number, uint64_t v);

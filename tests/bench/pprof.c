@@ -2,17 +2,17 @@
  * What reading, merging and writing pprof files costs.
  *
  *	pprof make FILES SAMPLES DIR	writes DIR/0.pb.gz ...
- *	pprof decode FILE		ours and protobuf-c: MB/s of raw bytes
- *each, and peak memory by raw bytes
+ *	pprof decode FILE		MB/s of raw bytes, ours and
+ *protobuf-c's; memory held by raw bytes
  *	pprof merge OUT FILE...		as go tool pprof -proto does
  *
  * FILES share their functions and most of their stacks, as captures of one
  * service do.
  */
 #include "profile/pprof.h"
-#include "../../app/profile/gzip.h"
 #include "base/file.h"
 #include "profile.pb-c.h"
+#include "profile/gzip.h"
 #include "profile/merge.h"
 
 #include <errno.h>

@@ -210,6 +210,15 @@ site_name(const struct analysis *a, uint32_t i)
 }
 
 static bool
+is_main(const struct groups *g, const struct group *x)
+{
+	const struct group_frame *f = group_frames(g, x);
+
+	return x->nframes &&
+	       !strcmp(groups_text(g, f[x->nframes - 1].name), "main.main");
+}
+
+static bool
 breaks(const struct judged *j, uint32_t i, const struct history *h,
        const struct leak_rule *r)
 {
@@ -221,6 +230,7 @@ breaks(const struct judged *j, uint32_t i, const struct history *h,
 	if (r->severity != LEAK_CERTAIN && is_allowed(j->a, x, l->allow))
 		return false;
 	return (!(r->needs & NEED_LEAKED) || x->leaked) &&
+	       (!(r->needs & NEED_STARTED) || !is_main(j->a->groups, x)) &&
 	       (!(r->needs & NEED_SIZE) ||
 	        (h->now >= l->group &&
 	         (double)h->now * 100 >=

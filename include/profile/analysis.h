@@ -34,6 +34,8 @@ enum leak_need {
 	                        none before, leak_group */
 	NEED_SURVIVORS = 16, /* leak_survivors percent of the base's members
 	                        are still there, as far as it can be told */
+	NEED_STARTED = 64,   /* it is not main(), which parks so on purpose
+	                        while others work */
 	NEED_CROWD = 32,     /* leak_crowd at one place */
 };
 

@@ -84,7 +84,7 @@ make_analysed(struct test_api *a, const char *id, char goroutines[ID_MAX],
 	CLEANUP_PROFILE struct profile *p =
 		stacks_of("1 state=running|main.main\n"
 	                  "2 state=waiting,waitReasonRaw=select (no cases)"
-	                  "|main.stuck main.main\n");
+	                  "|main.stuck\n");
 	const struct baseline_ask of = {TEST_TENANT, id,      "v1", "",
 	                                "[]",        "\na\n", ""};
 

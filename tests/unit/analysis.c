@@ -257,6 +257,11 @@ END
 } leaks[] = {
 	{"nil channel", NULL, "1 " WAITS("chan receive (nil chan)") "|main.f\n",
          "no-partner", LEAK_CERTAIN},
+	{"a select without cases", NULL,
+         "1 " WAITS("select (no cases)") ",createdBy=main.main|main.f\n",
+         "no-partner", LEAK_CERTAIN},
+	{"main waits while others work", NULL,
+         "1 " WAITS("select (no cases)") "|main.serve main.main\n", NULL, 0},
 	{"the collector says so", NULL,
          "1 " WAITS("chan receive") ",leaked=yes|main.f\n", "unreachable",
          LEAK_CERTAIN},

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define INFO_MAGIC                                                           \
-	"\xff Go buildinf:"            /* and two bytes: pointer size, flags \
-	                                */
-#define INFO_HEAD  32                  /* bytes before the version */
-#define INFO_REACH ((uint64_t)1 << 20) /* bytes into its segment, at most */
-#define MAX_TRIES  64                  /* places that look like it */
+#define INFO_MAGIC                                                \
+	"\xff Go buildinf:" /* and two bytes: pointer size, flags \
+	                     */
+#define INFO_HEAD 32        /* bytes before the version */
+/* Bytes into its segment: up to 1.25 the function table of a
+ * position-independent program comes first. */
+#define INFO_REACH GOBIN_MAX_PCLNTAB
+#define MAX_TRIES  64 /* places that look like it */
 
 /* --- the function table ----------------------------------------------------
  */

@@ -129,13 +129,28 @@ keep_lists(struct candidate *c, size_t n, const struct memory_piece *pieces)
 }
 
 static bool
+begins_function(const struct go_runtime *r, uint64_t addr,
+                struct gobin_frame *out)
+{
+	return gobin_frame(r->bin, addr - r->bias, out) &&
+	       out->entry == addr - r->bias;
+}
+
+/* By its name: the number that says so is of a version, which may not be
+ * known. By that where names were taken away. */
+static bool
 is_main(void *arg, uint64_t addr)
 {
 	const struct go_runtime *r = arg;
 	struct gobin_frame f;
+	struct gobin_line line;
 
-	return gobin_frame(r->bin, addr - r->bias, &f) &&
-	       f.func == GOBIN_RUNTIME_MAIN && f.entry == addr - r->bias;
+	if (!begins_function(r, addr, &f) ||
+	    !gobin_lines(r->bin, addr - r->bias, &line, 1))
+		return false;
+	if (!strncmp(line.name, "runtime.", strlen("runtime.")))
+		return !strcmp(line.name, "runtime.main");
+	return f.func == GOBIN_RUNTIME_MAIN;
 }
 
 static bool
@@ -144,10 +159,22 @@ fits(const struct go_layout *l, const struct memory_piece *p)
 	return p->got >= l->size && go_layout_fits(l, p->p, p->addr);
 }
 
+/* The same, of a layout that its version alone vouches for. */
+static bool
+fits_well(const struct go_runtime *r, const struct go_layout *l,
+          const struct memory_piece *p)
+{
+	struct gobin_frame f;
+	struct go_g g;
+
+	return fits(l, p) && go_g_read(l, p->p, p->addr, &g) &&
+	       (!g.startpc || begins_function(r, g.startpc, &f));
+}
+
 /*
  * Whether a list begins with goroutine 1 and ends with a goroutine. Where
- * main has left by runtime.Goexit its struct may be another's by now: then a
- * layout that fits both has to do.
+ * main has left by runtime.Goexit its struct may be another's by now: then
+ * the layout of the version, if that is known, has to do.
  */
 static bool
 is_list(struct go_runtime *r, const struct memory_piece ends[2],
@@ -162,8 +189,9 @@ is_list(struct go_runtime *r, const struct memory_piece ends[2],
 		*out = l;
 		return true;
 	}
-	if (ends[0].addr == ends[1].addr || !go_layout_of(r->minor, &l) ||
-	    !fits(&l, &ends[0]) || !fits(&l, &ends[1]))
+	if (ends[0].addr == ends[1].addr || !*gobin_about(r->bin)->version ||
+	    !go_layout_of(r->minor, &l) || !fits_well(r, &l, &ends[0]) ||
+	    !fits_well(r, &l, &ends[1]))
 		return false;
 	*out = l;
 	return true;

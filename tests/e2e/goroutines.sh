@@ -83,6 +83,31 @@ sees_what_runs() { # name
   esac
 }
 
+# What goroutine_layout.def says of a version is what its DWARF says, and so is
+# what lies at a fixed distance from that.
+layout_is_that_of_dwarf() { # version, program
+  awk -v minor="${1#1.}" -F '[(,) ]+' '/^GO_LAYOUT\([0-9]/ && $2 <= minor && minor <= $3 {
+    split("syscallsp atomicstatus lockedm parentGoid startpc", name, " ")
+    for (i = 1; i <= 5; i++) if ($(i + 3)) print "runtime.g", name[i], $(i + 3)
+    print "runtime.m procid", $9
+    second = minor >= 26 ? 8 : 0 # word of these two
+    print "runtime.sudog c", $10 - second
+    print "runtime.sudog elem", $11 - second
+    print "runtime.g goid", $5 + 8 "\nruntime.g waitsince", $5 + 24
+    print "runtime.g waitreason", $5 + 32 "\nruntime.g gopc", $8 - 16
+    print "runtime.g waiting", $8 + 16 "\nruntime.g labels", $8 + 48
+    print "runtime.g m 48\nruntime.g sched 56" }' \
+    app/capture/goroutine_layout.def >"$tmp/layout"
+  while read -r type field _; do
+    echo "echo $type $field"
+    echo "printf \" %d\\n\", (long)&((struct '$type'*)0)->$field"
+  done <"$tmp/layout" >"$tmp/gdb"
+  gdb -nx -batch -ex 'set language c' -x "$tmp/gdb" "$2" >"$tmp/dwarf" 2>/dev/null
+  [ -s "$tmp/layout" ] && diff "$tmp/layout" "$tmp/dwarf" >"$tmp/why" &&
+    echo "ok go$1_layout_is_that_of_dwarf" ||
+    echo "not ok go$1_layout_is_that_of_dwarf: $(tr '\n' ' ' <"$tmp/why")"
+}
+
 without_headers() { # from, to
   strip -o "$2" "$1" &&
     printf '\0\0\0\0\0\0\0\0' | dd of="$2" bs=1 seek=40 conv=notrunc status=none &&
@@ -114,6 +139,7 @@ one() { # version
     69) echo "skip goroutines: go$v: $(tail -n 1 "$tmp/why")"; return ;;
     *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
     esac
+    [ $kind != plain ] || layout_is_that_of_dwarf "$v" "$p"
     if start "$p"; then
       compare "${name}_goroutines_are_those_of_debug_2"
       sees_what_runs "${name}_running_goroutine_is_seen"

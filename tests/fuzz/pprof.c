@@ -5,6 +5,7 @@
 #include "profile/pprof.h"
 #include "lib/same_profile.h"
 #include "profile/export.h"
+#include "profile/merge.h"
 #include "profile/summary.h"
 
 #include <assert.h>
@@ -47,6 +48,23 @@ write_again(const struct profile *p)
 	assert(!profile_differs(p, again));
 }
 
+/* Merged with itself it has no row more than before, and can be written. */
+static void
+merge_twice(const struct profile *p)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_VIEW);
+	CLEANUP_PROFILE struct profile *both = NULL;
+	CLEANUP_MERGE struct merge *m = NULL;
+
+	assert(!merge_new(MAX_VIEW, &m));
+	if (merge_add(m, p) || merge_add(m, p))
+		return;
+	assert(!merge_end(m, &both));
+	assert(both->nsamples <= p->nsamples);
+	assert(both->nlocations <= p->nlocations);
+	assert(!pprof_encode(both, &file));
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -61,5 +79,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	for (uint32_t type = 0; type < p->ntypes; type++)
 		draw(p, type);
 	write_again(p);
+	merge_twice(p);
 	return 0;
 }

@@ -98,7 +98,8 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVE
 	$(test_link)
 $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
-$(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines: $(B)/tests/%: \
+$(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines \
+		$(B)/tests/goroutine_image: $(B)/tests/%: \
 		$(B)/tests/lib/%_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)

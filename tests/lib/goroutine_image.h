@@ -1,0 +1,41 @@
+/*
+ * What reading the goroutines of a process takes, kept: its executable, and
+ * those pieces of its memory that were asked for. Played back, it is a
+ * process that stands still and whose every byte may be changed.
+ *
+ * A file of it, gzipped: struct image_head, the executable, then pieces, each
+ * a struct image_piece and its bytes.
+ */
+#pragma once
+
+#include "capture/host.h"
+#include "profile/profile.h"
+
+struct image_head {
+	uint64_t bias, elf_bytes;
+	uint64_t pc, sp; /* of the thread that ran a goroutine; 0: none */
+};
+
+struct image_piece {
+	uint64_t addr, bytes;
+};
+
+struct image {
+	struct image_head head;
+	uint8_t *elf;
+	struct image_piece *pieces;
+	uint8_t **data; /* by piece */
+	size_t n;
+};
+
+/* Reads what image_write() wrote; -EBADMSG, -ENOMEM, -errno. */
+MUST_CHECK int image_read(const char *path, struct image *out);
+/* Writes it, not gzipped. */
+MUST_CHECK int image_write(const struct image *m, int fd);
+void image_done(struct image *m);
+/* Adds a piece, or what is new of it.
+ *   Errors   -ENOMEM */
+MUST_CHECK int
+image_add(struct image *m, uint64_t addr, const void *p, size_t n);
+/* Reads its goroutines; as goroutines_add(). */
+MUST_CHECK int image_play(struct image *m, struct profile **out);

@@ -138,22 +138,45 @@ open_windows(struct store *s, const char *series, enum window_level level,
 	                   out);
 }
 
-int
-window_ripe(struct store *s, enum window_level level, int64_t before_ms,
-            struct window_list *out)
+static const struct row_field ripe_fields[] = {
+	ROW_FIELD(ripe, series),
+	ROW_FIELD(ripe, start_ms),
+};
+static const struct row_type ripe_type = ROW_TYPE(ripe, ripe_fields);
+
+void
+ripe_list_done(struct ripe_list *l)
 {
-	CLEANUP_WINDOW struct window w = {0};
-	enum window_level below = level - 1;
-	int64_t start;
-	int rc = row_one(
-		s->db, &window_type, &w, SQL_WINDOW_RIPE,
-		ARGS(V((int64_t)below), V(window_floor(level, before_ms))));
+	row_free_all(&ripe_type, l->items, l->n);
+	*l = (struct ripe_list){0};
+}
+
+int
+window_ripe(struct store *s, const char *host, enum window_level level,
+            int64_t before_ms, int max, struct ripe_list *out)
+{
+	struct ripe_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &ripe_type, &items, &l.n, SQL_WINDOW_RIPE,
+	                 ARGS(V((int64_t)level - 1),
+	                      V(window_floor(level, before_ms)), V(host),
+	                      V(max)));
 
 	if (rc)
 		return rc;
-	start = window_floor(level, w.start_ms);
-	return open_windows(s, w.series, below, start,
-	                    start + window_span_ms(level), out);
+	l.items = items;
+	for (size_t i = 0; i < l.n; i++)
+		l.items[i].start_ms = window_floor(level, l.items[i].start_ms);
+	*out = l;
+	return 0;
+}
+
+int
+window_children(struct store *s, const struct ripe *r, enum window_level level,
+                struct window_list *out)
+{
+	return open_windows(s, r->series, level - 1, r->start_ms,
+	                    r->start_ms + window_span_ms(level), out);
 }
 
 /* Whether children are still what a rollup of theirs would hold. */

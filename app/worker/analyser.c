@@ -254,6 +254,8 @@ take_message(struct analyser *a)
 		analyser_watch(a, &m.start);
 	else if (n == sizeof(m.pull) && m.type == MSG_PULL)
 		take_pull(a, &m.pull, fds);
+	else if (n == sizeof(m.capture) && m.type == MSG_ROLLUP)
+		analyser_rollup(a, TAKE_FD(fds[0]));
 	else if (n == sizeof(m.capture))
 		take_capture(a, &m.capture, fds[0]);
 	close_ptr(&fds[0]);
@@ -329,7 +331,8 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
 
 	analyser_learn(a, pid, good);
-	if (analyser_cut_ended(a, pid, good))
+	if (analyser_cut_ended(a, pid, good) ||
+	    analyser_rollup_ended(a, pid, good))
 		return;
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
@@ -461,6 +464,7 @@ prepare(struct analyser *a, int blame_fd)
 	for (unsigned i = 0; i < CAPTURES_MAX; i++)
 		a->jobs[i] = (struct analyser_job)ANALYSER_NO_JOB;
 	a->cut.data = a->cut.rows = -1;
+	a->rollup.input = a->rollup.data = a->rollup.rows = -1;
 	rc = recorder_new(&a->host, &conf, &a->captures);
 	return rc ? rc : sandbox_enter(a->conf->worker_memory);
 }

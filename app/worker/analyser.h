@@ -41,7 +41,7 @@ struct analyser {
 	struct analyser_news {
 		pid_t pid;            /* 0: unused */
 		int fd;               /* file of what it learns */
-	} news[2 * CAPTURES_MAX + 1]; /* a finisher and a checkpointer each,
+	} news[2 * CAPTURES_MAX + 2]; /* a finisher and a checkpointer each,
 	                               and who writes windows */
 	struct analyser_job jobs[CAPTURES_MAX]; /* by slot */
 	struct analyser_cut {
@@ -50,6 +50,10 @@ struct analyser {
 		char ids[CAPTURES_MAX][ID_MAX]; /* in order of rows */
 		uint32_t n;
 	} cut;
+	struct analyser_rollup {
+		pid_t pid; /* who writes the sums; 0: nobody */
+		int input, data, rows;
+	} rollup;
 	int64_t told_ns; /* when PROGRESS went out */
 };
 
@@ -93,5 +97,9 @@ void analyser_fail(const struct analyser *a, const struct analyser_job *job,
 void analyser_watch(struct analyser *a, const struct msg_start *m);
 /* Cuts all watches; a child writes their windows. */
 void analyser_cut(struct analyser *a);
+/* Has a child add up what input holds, which is a's from now on. */
+void analyser_rollup(struct analyser *a, int input);
+/* Tells of the sums when that was the child; false: it was another. */
+bool analyser_rollup_ended(struct analyser *a, pid_t pid, bool good);
 /* Tells of the windows when that was the child; false: it was another. */
 bool analyser_cut_ended(struct analyser *a, pid_t pid, bool good);

@@ -14,6 +14,7 @@ union message {
 	struct msg_progress progress;
 	struct msg_done done;
 	struct msg_windows windows; /* others' */
+	struct msg_rolled rolled;
 };
 
 static bool

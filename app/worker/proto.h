@@ -44,6 +44,10 @@
  *	WATCH
  *	    samples without an end; again with the same id: more processes.
  *	    No answer but DONE when it can't. STOP ends it, without an answer.
+ *	ROLLUP
+ *	    + 1 descriptor, a memfd: profiles that are to be added up, each
+ *	    with a struct rollup_piece before it, those of one group side by
+ *	    side. Answered by ROLLED, once; not sent again before that.
  *	CUT
  *	    answered by WINDOWS, once: what all watches sampled since they
  *	    started or were last cut. Not sent again before that answer.
@@ -60,6 +64,10 @@
  *	    + 2 descriptors, memfds: the profiles (pprof, gzipped) one after
  *	    the other, and a struct window_row for each. With an error the
  *	    rows end before the watch that failed.
+ *	ROLLED
+ *	    + 2 descriptors, memfds: the sums, and a struct rollup_row for
+ *	    each group. With an error the rows end before the group that
+ *	    failed.
  */
 #pragma once
 
@@ -96,6 +104,8 @@ enum msg_type {
 	MSG_CUT,
 	MSG_WINDOWS,
 	MSG_PULL,
+	MSG_ROLLUP,
+	MSG_ROLLED,
 };
 
 /* What to capture: a SNAPSHOT has no rate and no duration. */
@@ -136,7 +146,7 @@ struct msg_pull {
 	int64_t start_ms, elapsed_ms; /* since the epoch; of the fetch */
 };
 
-/* STOP, CHECKPOINT, and CUT, which has no id. */
+/* STOP, CHECKPOINT; CUT and ROLLUP, which have no id. */
 struct msg_capture {
 	uint32_t type;
 	char id[ID_MAX];
@@ -165,6 +175,26 @@ struct msg_windows {
 	uint32_t type;
 	uint32_t error;      /* enum capture_error */
 	char failed[ID_MAX]; /* the watch that it was about; "": none */
+};
+
+struct msg_rolled {
+	uint32_t type;
+	uint32_t error; /* enum capture_error */
+};
+
+#define ROLLUP_MAX_GROUPS 64
+
+/* Before the bytes of each profile that goes into a sum. */
+struct rollup_piece {
+	uint32_t group; /* counts up, without gaps */
+	uint32_t length;
+};
+
+/* A sum, as the second descriptor of ROLLED has it. */
+struct rollup_row {
+	uint32_t group;
+	uint32_t failed; /* 1: it could not be made */
+	uint64_t offset, length;
 };
 
 /* One window, as the second descriptor of WINDOWS has it. */

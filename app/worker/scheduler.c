@@ -66,7 +66,7 @@ prepare(struct scheduler *s, struct buf *why)
 		rc = store_open(s->conf->store_dir, true, &s->store, why);
 	if (rc)
 		return rc;
-	s->targets.host = s->windows.host = s->self.host;
+	s->targets.host = s->windows.host = s->rollup.host = s->self.host;
 	s->targets.boot_id = s->self.boot_id;
 	s->procs.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->procs.proc_fd < 0)
@@ -89,6 +89,7 @@ close_all(struct scheduler *s)
 
 	captures_done(&s->captures);
 	windows_done(&s->windows);
+	rollup_done(&s->rollup);
 	targets_done(&s->targets);
 	proc_table_done(&s->procs);
 	store_close(&s->store);
@@ -163,6 +164,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	                     .finish_ns = conf->worker_finish_cpu * NS_PER_S},
 		.procs = {.proc_fd = -1, .exe_link = exe_link},
 		.windows = WINDOWS_INIT,
+		.rollup = ROLLUP_INIT,
 		.blame_fd = -1,
 		.wake_fd = -1,
 		.signal_fd = -1,
@@ -170,7 +172,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	int rc;
 
 	s.procs.arg = &s;
-	s.captures.store = s.windows.store = &s.store;
+	s.captures.store = s.windows.store = s.rollup.store = &s.store;
 	s.captures.other = scheduler_other;
 	s.captures.other_arg = &s;
 	s.windows.conf = conf;

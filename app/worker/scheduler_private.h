@@ -5,6 +5,7 @@
 #include "heartbeat.h"
 #include "process_table.h"
 #include "retention.h"
+#include "rollup.h"
 #include "scheduler.h"
 #include "targets.h"
 #include "windows.h"
@@ -19,13 +20,14 @@ struct scheduler {
 	struct proc_table procs;
 	struct retention retention;
 	struct windows windows;
-	int blame_fd;       /* of the analyser that runs; -1: none */
+	struct rollup rollup;
+	int blame_fd;        /* of the analyser that runs; -1: none */
 	bool fetcher_wanted; /* MSG_FETCHER is on its way */
-	int wake_fd;        /* the database was written to */
-	int signal_fd;      /* SIGTERM, SIGINT */
-	int64_t version;    /* of the data, as last seen */
-	int64_t scanned_ns; /* when processes were last looked at */
-	int64_t stop_by_ns; /* 0: not stopping */
+	int wake_fd;         /* the database was written to */
+	int signal_fd;       /* SIGTERM, SIGINT */
+	int64_t version;     /* of the data, as last seen */
+	int64_t scanned_ns;  /* when processes were last looked at */
+	int64_t stop_by_ns;  /* 0: not stopping */
 };
 
 /* Takes one message of the opener; -EPIPE when it is gone. */

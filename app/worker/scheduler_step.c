@@ -29,6 +29,7 @@ scheduler_event(struct scheduler *s)
 		scheduler_analyser_gone(s); /* the one before it */
 		s->captures.analyser = fds[0];
 		windows_analyser(&s->windows, fds[0]);
+		rollup_analyser(&s->rollup, fds[0]);
 		s->blame_fd = fds[1];
 		return 0;
 	}
@@ -62,6 +63,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	log_warn("the analyser is gone%s%s", *blamed ? ", working on " : "",
 	         blamed);
 	windows_analyser(&s->windows, -1);
+	rollup_analyser(&s->rollup, -1);
 	captures_lost(&s->captures, blamed);
 	if (s->blame_fd >= 0)
 		close(s->blame_fd);
@@ -109,11 +111,15 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 {
 	struct scheduler *s = arg;
 	const struct msg_windows *windows = m;
+	const struct msg_rolled *rolled = m;
 	int64_t now_ns = clock_mono_ns();
 
 	if (n == sizeof(*windows) && windows->type == MSG_WINDOWS)
 		windows_take(&s->windows, windows, TAKE_FD(fds[0]),
 		             TAKE_FD(fds[1]), now_ns);
+	else if (n == sizeof(*rolled) && rolled->type == MSG_ROLLED)
+		rollup_take(&s->rollup, rolled, TAKE_FD(fds[0]),
+		            TAKE_FD(fds[1]));
 	else if (n == sizeof(struct msg_done) &&
 	         ((const struct msg_done *)m)->type == MSG_DONE)
 		(void)windows_failed(&s->windows, m, now_ns);
@@ -142,6 +148,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	if (!s->stop_by_ns) {
 		report("queue", scheduler_claim(s, now_ns));
 		windows_step(&s->windows, &s->targets, now_ns);
+		rollup_step(&s->rollup, now_ns);
 	}
 	retention_step(&s->retention, &s->store, s->conf, now_ns);
 }

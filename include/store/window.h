@@ -7,7 +7,8 @@
  * day (UTC) add up to one rollup of the next level, which becomes their
  * parent; they stay beside it until retention takes them. A time range is
  * read from the coarsest windows inside it, and no sample twice: a window is
- * left out exactly when its parent is taken.
+ * left out exactly when its parent is taken. A rollup holds sums, of gauges
+ * too: their average is the sum over the number of windows.
  *
  * Bytes are appended to segments, files below segments/ that many series
  * share. A segment grows first (segment_append, segment_sync), then one
@@ -131,16 +132,30 @@ MUST_CHECK int window_commit(struct store *s, const struct segment *g,
 MUST_CHECK int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children);
+/* A rollup that is due: all windows of a series that begin within it. */
+struct ripe {
+	char *series;
+	int64_t start_ms;
+};
+struct ripe_list {
+	struct ripe *items;
+	size_t n;
+};
+#define CLEANUP_RIPE CLEANUP(ripe_list_done)
+void ripe_list_done(struct ripe_list *l);
 /*
- * The oldest series and time with windows to roll up to a level.
+ * The oldest rollup of a level that is due for each series of a host, the
+ * oldest of all first.
  *
- *   Shape    only what ended before before_ms; all windows of one rollup,
- *            in order of time
- *   Owns     *out is the caller's; window_list_done() it
- *   Errors   -ENOENT when there are none
+ *   Shape    only what ended before before_ms; at most max
  */
-MUST_CHECK int window_ripe(struct store *s, enum window_level level,
-                           int64_t before_ms, struct window_list *out);
+MUST_CHECK int
+window_ripe(struct store *s, const char *host, enum window_level level,
+            int64_t before_ms, int max, struct ripe_list *out);
+/* The windows that it would hold, in order of time. */
+MUST_CHECK int
+window_children(struct store *s, const struct ripe *r, enum window_level level,
+                struct window_list *out);
 
 /* --- reading -------------------------------------------------------------- */
 

@@ -113,9 +113,10 @@ WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
 -- name: window_ripe
-SELECT * FROM profile_window
-WHERE level = $1 AND start_ms < $2 AND parent = ''
-ORDER BY start_ms LIMIT 1;
+SELECT w.series, MIN(w.start_ms)
+FROM profile_window w JOIN series s ON s.id = w.series
+WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = '' AND s.host = $3
+GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($4 AS BIGINT);
 
 -- name: window_faded
 SELECT id FROM profile_window

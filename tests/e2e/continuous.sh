@@ -69,6 +69,30 @@ done
 series() { [ "$(db 'SELECT COUNT(DISTINCT series) FROM profile_window')" -ge "$1" ]; }
 check every_service_has_windows wait_for 30 series 4
 
+# --- minutes -----------------------------------------------------------------------
+# What began in a minute that is over for half a minute is one window of it:
+# its samples and its time are those of its parts.
+minutes() { db "SELECT COUNT(*) FROM profile_window WHERE level = 1"; }
+has_minutes() { [ "$(minutes)" -ge 2 ]; }
+check minutes_are_added_up wait_for 150 has_minutes
+sums() {
+  db "SELECT COUNT(*) FROM profile_window p WHERE level = 1 AND (
+        sample_count <> (SELECT SUM(sample_count) FROM profile_window c WHERE c.parent = p.id)
+        OR duration_ms <> (SELECT SUM(duration_ms) FROM profile_window c WHERE c.parent = p.id)
+        OR value <> (SELECT SUM(value) FROM profile_window c WHERE c.parent = p.id))"
+}
+check a_minute_is_the_sum_of_its_windows equal "$(sums)" 0
+# The bytes agree with the row: samples of the profile, and CPU time.
+minute_is_whole() {
+  local segment start length samples value
+  IFS='|' read -r segment start length samples <<<"$(db "SELECT segment, start, length, sample_count
+    FROM profile_window WHERE level = 1 AND length > 0 LIMIT 1")"
+  dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute.pb.gz" \
+    iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
+  equal "$("$B/tests/folded" "$STATE/minute.pb.gz" | awk '{ n += $NF } END { print n }')" "$samples"
+}
+check the_bytes_of_a_minute_hold_its_samples minute_is_whole
+
 # --- it ends --------------------------------------------------------------------
 for s in demo also1 also2 also3; do
   api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \

@@ -95,6 +95,22 @@ roll(struct fixture *f, enum window_level level,
 	return window_rollup(&f->t.s, &g, &w, children);
 }
 
+/* What the oldest rollup that is due would hold; false: none is. */
+static bool
+ripe(struct fixture *f, enum window_level level, int64_t before_ms,
+     struct window_list *out)
+{
+	CLEANUP_RIPE struct ripe_list l = {0};
+
+	ck_assert_int_eq(window_ripe(&f->t.s, HOST, level, before_ms, 10, &l),
+	                 0);
+	if (!l.n)
+		return false;
+	ck_assert_int_eq(window_children(&f->t.s, &l.items[0], level, out), 0);
+	ck_assert_uint_gt(out->n, 0);
+	return true;
+}
+
 /* Every rollup of a level that is ripe. */
 static int
 roll_all(struct fixture *f, enum window_level level)
@@ -102,9 +118,8 @@ roll_all(struct fixture *f, enum window_level level)
 	for (int n = 0;; n++) {
 		CLEANUP_WINDOWS struct window_list l = {0};
 
-		if (window_ripe(&f->t.s, level, T0 + 100 * DAY, &l) == -ENOENT)
+		if (!ripe(f, level, T0 + 100 * DAY, &l))
 			return n;
-		ck_assert_uint_gt(l.n, 0);
 		ck_assert_int_eq(roll(f, level, &l), 0);
 	}
 }
@@ -238,7 +253,7 @@ TEST(what_is_not_rolled_up_yet_counts_as_well)
 	size_t n;
 
 	capture(&f, T0, 10 * SECOND, 360);
-	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + HOUR, &l), 0);
+	ck_assert(ripe(&f, WINDOW_MINUTE, T0 + HOUR, &l));
 	ck_assert_uint_eq(l.n, 6);
 	ck_assert_int_eq(roll(&f, WINDOW_MINUTE, &l), 0);
 	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, &n), 360);
@@ -258,11 +273,8 @@ TEST(windows_before_their_time_are_not_ripe)
 	CLEANUP_WINDOWS struct window_list l = {0};
 
 	capture(&f, T0, 10 * SECOND, 6);
-	ck_assert_int_eq(
-		window_ripe(&f.t.s, WINDOW_MINUTE, T0 + MINUTE - 1, &l),
-		-ENOENT);
-	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + MINUTE, &l),
-	                 0);
+	ck_assert(!ripe(&f, WINDOW_MINUTE, T0 + MINUTE - 1, &l));
+	ck_assert(ripe(&f, WINDOW_MINUTE, T0 + MINUTE, &l));
 }
 END
 
@@ -272,7 +284,7 @@ TEST(a_rollup_of_yesterdays_news_is_stale)
 	CLEANUP_WINDOWS struct window_list l = {0};
 
 	capture(&f, T0, 10 * SECOND, 3);
-	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + HOUR, &l), 0);
+	ck_assert(ripe(&f, WINDOW_MINUTE, T0 + HOUR, &l));
 	capture(&f, T0 + 30 * SECOND, 10 * SECOND, 3);
 	ck_assert_int_eq(roll(&f, WINDOW_MINUTE, &l), -ESTALE);
 	ck_assert_int_eq(samples(&f, T0, T0 + MINUTE, NULL), 6);

@@ -1,0 +1,180 @@
+/*
+ * Adding windows up: a child reads profiles of one file and writes sums to
+ * another. They were written by a process like this one, and are read no
+ * more trustingly.
+ */
+#include "analyser.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "profile/merge.h"
+#include "profile/pprof.h"
+#include "store/window.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define MAX_RAW ((size_t)256 << 20) /* of one sum */
+
+/* --- in the child --------------------------------------------------------- */
+
+struct input {
+	const char *p;
+	size_t left;
+};
+
+/* The next piece; NULL at the end, or where it makes no sense. */
+static const char *
+next_piece(struct input *in, struct rollup_piece *piece)
+{
+	const char *bytes;
+
+	if (in->left < sizeof(*piece))
+		return NULL;
+	memcpy(piece, in->p, sizeof(*piece));
+	bytes = in->p + sizeof(*piece);
+	if (piece->length > in->left - sizeof(*piece))
+		return NULL;
+	return bytes;
+}
+
+/* Adds the pieces of one group; those of the next stay. */
+static int
+add_group(struct input *in, uint32_t group, struct merge *m)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct rollup_piece piece;
+	const char *bytes;
+	int rc = 0;
+
+	while ((bytes = next_piece(in, &piece)) && piece.group == group) {
+		if (!rc)
+			rc = merge_add_file(m, bytes, piece.length, MAX_RAW,
+			                    &why);
+		in->p = bytes + piece.length;
+		in->left -= sizeof(piece) + piece.length;
+	}
+	if (rc)
+		log_debug("rollup: %s %s", strerror(-rc), buf_str(&why));
+	return rc;
+}
+
+static int
+sum_group(struct input *in, uint32_t group, struct buf *out)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int rc = merge_new(MAX_RAW, &m);
+
+	if (!rc)
+		rc = add_group(in, group, m);
+	if (!rc)
+		rc = merge_end(m, &p);
+	return rc ? rc : pprof_encode(p, out);
+}
+
+static int
+write_sums(struct input *in, const struct analyser_rollup *r)
+{
+	struct rollup_row row = {0};
+	struct rollup_piece piece;
+	int rc = 0;
+
+	while (!rc && next_piece(in, &piece)) {
+		CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
+
+		row.group = piece.group;
+		row.failed = sum_group(in, piece.group, &sum) != 0;
+		row.length = row.failed ? 0 : sum.len;
+		rc = fd_write_all(r->data, sum.p, (size_t)row.length);
+		if (!rc)
+			rc = fd_write_all(r->rows, &row, sizeof(row));
+		row.offset += row.length;
+	}
+	return rc;
+}
+
+static bool
+be_roller(const struct analyser *a, const struct host *host, void *arg)
+{
+	const struct analyser_rollup *r = arg;
+	struct stat st;
+	void *p;
+
+	(void)a, (void)host;
+	if (fstat(r->input, &st) || !st.st_size)
+		return false;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, r->input, 0);
+	if (p == MAP_FAILED)
+		return false;
+	if (write_sums(&(struct input){p, (size_t)st.st_size}, r))
+		log_debug("rollups are not written");
+	return false;
+}
+
+/* --- in the analyser ------------------------------------------------------ */
+
+static void
+clear(struct analyser_rollup *r)
+{
+	close_ptr(&r->input);
+	close_ptr(&r->data);
+	close_ptr(&r->rows);
+	*r = (struct analyser_rollup){.input = -1, .data = -1, .rows = -1};
+}
+
+static void
+tell(const struct analyser *a, enum capture_error error)
+{
+	const struct analyser_rollup *r = &a->rollup;
+	struct msg_rolled m = {.type = MSG_ROLLED, .error = error};
+	int fds[] = {r->data, r->rows};
+
+	if (msg_send(a->socket, &m, sizeof(m), fds,
+	             r->rows < 0 ? 0 : ARRAY_LEN(fds)))
+		log_debug("nobody hears of rollups");
+}
+
+static int
+start(struct analyser *a)
+{
+	struct analyser_rollup *r = &a->rollup;
+
+	if (r->input < 0)
+		return -EBADF;
+	r->data = memfd_create("stoker-rollups", MFD_CLOEXEC);
+	r->rows = memfd_create("stoker-rollup-rows", MFD_CLOEXEC);
+	if (r->data < 0 || r->rows < 0)
+		return -errno;
+	return analyser_fork(a, be_roller, r, &r->pid);
+}
+
+void
+analyser_rollup(struct analyser *a, int input)
+{
+	int rc;
+
+	if (a->rollup.pid) { /* the answer to the one before is on its way */
+		close_ptr(&input);
+		return;
+	}
+	clear(&a->rollup);
+	a->rollup.input = input;
+	rc = start(a);
+	if (rc) {
+		clear(&a->rollup);
+		tell(a, analyser_error(rc));
+	}
+}
+
+bool
+analyser_rollup_ended(struct analyser *a, pid_t pid, bool good)
+{
+	if (!a->rollup.pid || a->rollup.pid != pid)
+		return false;
+	tell(a, good ? CAPTURE_OK : CAPTURE_FINISH_DIED);
+	clear(&a->rollup);
+	return true;
+}

@@ -1,0 +1,280 @@
+#include "rollup.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STEP_NS    (5 * NS_PER_S)
+#define OVERDUE_NS (120 * NS_PER_S)
+/* Windows of a minute may still be on their way, for so long. */
+#define LAG_MS (30 * MS_PER_S)
+/* Bytes of one batch; the rest comes with the next. */
+#define BATCH_BYTES ((int64_t)64 << 20)
+
+/* One level; groups in the order of the answer's rows. */
+struct batch {
+	enum window_level level;
+	size_t n;
+	struct group {
+		int64_t start_ms;
+		struct window_list children;
+	} groups[ROLLUP_MAX_GROUPS];
+};
+
+static void
+batch_free(struct batch *b)
+{
+	for (size_t i = 0; b && i < b->n; i++)
+		window_list_done(&b->groups[i].children);
+	free(b);
+}
+DEFINE_CLEANUP(struct batch *, batch_free)
+
+void
+rollup_done(struct rollup *r)
+{
+	batch_free(r->batch);
+	*r = (struct rollup)ROLLUP_INIT;
+}
+
+static void
+forget(struct rollup *r)
+{
+	batch_free(r->batch);
+	r->batch = NULL;
+	r->sent_ns = 0;
+}
+
+void
+rollup_analyser(struct rollup *r, int socket)
+{
+	r->analyser = socket;
+	forget(r);
+}
+
+/* --- what is due ---------------------------------------------------------- */
+
+static int
+write_piece(struct rollup *r, const struct window *w, uint32_t group, int fd)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
+	struct rollup_piece piece = {.group = group};
+	int rc;
+
+	if (!w->length)
+		return 0; /* nothing was sampled */
+	rc = window_read(r->store, w, &bytes);
+	if (rc == -EBADMSG || rc == -ENOENT) {
+		log_warn("%s: its bytes are gone or damaged", w->id);
+		return 0;
+	}
+	piece.length = (uint32_t)bytes.len;
+	return rc ? rc
+	          : fd_write_all(fd, &piece, sizeof(piece))
+	                    ?: fd_write_all(fd, bytes.p, bytes.len);
+}
+
+static int
+add_group(struct rollup *r, struct batch *b, const struct ripe *due, int fd,
+          int64_t *bytes)
+{
+	struct group *g = &b->groups[b->n];
+	int rc = window_children(r->store, due, b->level, &g->children);
+
+	if (rc)
+		return rc;
+	g->start_ms = due->start_ms;
+	b->n++;
+	for (size_t i = 0; i < g->children.n && !rc; i++) {
+		rc = write_piece(r, &g->children.items[i], (uint32_t)(b->n - 1),
+		                 fd);
+		*bytes += g->children.items[i].length;
+	}
+	return rc;
+}
+
+/* -ENOENT: nothing of this level is due. */
+static int
+fill(struct rollup *r, struct batch *b, int fd, int64_t *bytes)
+{
+	CLEANUP_RIPE struct ripe_list due = {0};
+	int64_t before = clock_wall_ms() - LAG_MS;
+	int rc = window_ripe(r->store, r->host, b->level, before,
+	                     ROLLUP_MAX_GROUPS, &due);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < due.n && !rc && *bytes < BATCH_BYTES; i++)
+		rc = add_group(r, b, &due.items[i], fd, bytes);
+	return rc ? rc : b->n ? 0 : -ENOENT;
+}
+
+static int
+send_batch(struct rollup *r, int fd)
+{
+	struct msg_capture m = {.type = MSG_ROLLUP};
+
+	return msg_send(r->analyser, &m, sizeof(m), &fd, 1);
+}
+
+static void store_batch(struct rollup *r, int data, int rows);
+
+/* Sends what of a level is due; -ENOENT when nothing is. */
+static int
+roll(struct rollup *r, enum window_level level, int64_t now_ns)
+{
+	CLEANUP(batch_free_ptr) struct batch *b = calloc(1, sizeof(*b));
+	CLEANUP_FD int fd = memfd_create("stoker-rollup", MFD_CLOEXEC);
+	int64_t bytes = 0;
+	int rc;
+
+	if (!b || fd < 0)
+		return -ENOMEM;
+	b->level = level;
+	rc = fill(r, b, fd, &bytes);
+	if (rc)
+		return rc;
+	r->batch = TAKE(b);
+	if (!bytes) { /* no samples at all: no sums to make */
+		store_batch(r, -1, -1);
+		return 0;
+	}
+	rc = send_batch(r, fd);
+	if (rc)
+		forget(r);
+	else
+		r->sent_ns = now_ns;
+	return rc;
+}
+
+void
+rollup_step(struct rollup *r, int64_t now_ns)
+{
+	int rc = -ENOENT;
+
+	if (r->sent_ns && now_ns - r->sent_ns > OVERDUE_NS)
+		forget(r);
+	if (r->analyser < 0 || r->sent_ns || now_ns < r->next_ns)
+		return;
+	for (int level = WINDOW_MINUTE; level <= WINDOW_DAY && rc == -ENOENT;
+	     level++)
+		rc = roll(r, (enum window_level)level, now_ns);
+	if (rc)
+		r->next_ns = now_ns + STEP_NS;
+	if (rc && rc != -ENOENT)
+		log_warn("rollups: %s", strerror(-rc));
+}
+
+/* --- what came of it ------------------------------------------------------ */
+
+static struct window_ask
+sum_of(const struct batch *b, const struct group *g)
+{
+	struct window_ask w = {
+		.series = g->children.items[0].series,
+		.level = b->level,
+		.start_ms = g->start_ms,
+		.end_ms = g->start_ms + window_span_ms(b->level),
+	};
+
+	for (size_t i = 0; i < g->children.n; i++) {
+		const struct window *c = &g->children.items[i];
+
+		w.duration_ms += c->duration_ms;
+		w.windows += c->windows;
+		w.sample_count += c->sample_count;
+		w.value += c->value;
+	}
+	return w;
+}
+
+static int
+copy_sum(struct segment *to, const struct rollup_row *row, int data,
+         struct window_ask *w)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
+	char *p;
+
+	if (row->length > (uint64_t)WINDOW_MAX_BYTES ||
+	    row->offset > INT64_MAX / 2)
+		return -EBADMSG;
+	p = buf_reserve(&bytes, (size_t)row->length + 1);
+	if (!p)
+		return -ENOMEM;
+	if (row->length && pread(data, p, (size_t)row->length,
+	                         (off_t)row->offset) != (ssize_t)row->length)
+		return -EBADMSG;
+	return segment_append(to, p, (size_t)row->length, w);
+}
+
+/* The row of each group, where it has one. */
+static void
+read_rows(int fd, struct rollup_row out[static ROLLUP_MAX_GROUPS])
+{
+	struct rollup_row row;
+
+	for (off_t at = 0;
+	     fd >= 0 && pread(fd, &row, sizeof(row), at) == sizeof(row);
+	     at += sizeof(row))
+		if (row.group < ROLLUP_MAX_GROUPS && !row.failed)
+			out[row.group] = row;
+}
+
+/* Segments are synced once, then each rollup is a transaction: one that went
+ * stale meanwhile does not keep the others. */
+static int
+store_sums(struct rollup *r, struct segment *to, const struct rollup_row *rows,
+           int data)
+{
+	struct window_ask asks[ROLLUP_MAX_GROUPS];
+	const struct batch *b = r->batch;
+	int rc = 0;
+
+	for (size_t i = 0; i < b->n && !rc; i++) {
+		asks[i] = sum_of(b, &b->groups[i]);
+		rc = copy_sum(to, &rows[i], data, &asks[i]);
+	}
+	if (!rc)
+		rc = segment_sync(to) ?: store_begin(r->store);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < b->n && !rc; i++) {
+		if (asks[i].sample_count && !asks[i].length)
+			continue; /* its sum could not be made */
+		rc = window_rollup(r->store, to, &asks[i],
+		                   &b->groups[i].children);
+	}
+	return store_end(r->store, rc);
+}
+
+static void
+store_batch(struct rollup *r, int data, int rows_fd)
+{
+	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
+	struct rollup_row rows[ROLLUP_MAX_GROUPS] = {{0}};
+	int rc = segment_create(r->store, r->host, &to);
+
+	read_rows(rows_fd, rows);
+	if (!rc)
+		rc = store_sums(r, &to, rows, data);
+	if (rc)
+		log_warn("rollups are made again: %s", strerror(-rc));
+	forget(r);
+}
+
+void
+rollup_take(struct rollup *r, const struct msg_rolled *m, int data, int rows)
+{
+	if (m->error)
+		log_warn("rollups: %s", capture_error_text(m->error));
+	if (r->batch && data >= 0 && rows >= 0)
+		store_batch(r, data, rows);
+	else
+		forget(r);
+	close_ptr(&data);
+	close_ptr(&rows);
+}

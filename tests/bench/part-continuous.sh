@@ -1,0 +1,39 @@
+# What it costs to profile everything all the time.
+
+SERVICES=50
+
+# CPU time of these processes and the children they have waited for, in ticks.
+ticks() {
+  local pid
+  for pid; do cat "/proc/$pid/stat"; done |
+    sed 's/.*) //' | awk '{ n += $12 + $13 + $14 + $15 } END { print n }'
+}
+
+if wanted continuous_cpu_pct continuous_rss_mb continuous_bytes_per_sample continuous_us_per_sample; then
+  e2e_start demo
+  # Together they keep the machine busy; each is a program of its own.
+  for ((i = 1; i <= SERVICES; i++)); do
+    cp "$STATE/bin/demo" "$STATE/bin/demo$i"
+    background "demo$i" "$STATE/bin/demo$i" 1 $(((100 * $(nproc) + SERVICES - 1) / SERVICES))
+    stoker_cli service add "bench$i" --exe "$STATE/bin/demo$i" >/dev/null || exit 1
+    api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+      -d "{\"service\":\"bench$i\"}"
+  done
+  stored() { sqlite3 "$STATE/data/stoker.db" "$1"; }
+  all_watched() { [ "$(stored 'SELECT COUNT(DISTINCT series) FROM profile_window')" -eq $SERVICES ]; }
+  wait_for 120 all_watched || exit 1
+  pids="$(<"$STATE/pid/worker") $(pgrep -P "$(<"$STATE/pid/worker")")"
+  cut() { stored 'SELECT MAX(end_ms) FROM profile_window'; }
+  after() { [ "$(cut)" -gt "$1" ]; }
+  begun=$(cut) before=$(ticks $pids) since=$(date +%s%N)
+  wait_for 90 after $((begun + 60000))
+  spent=$(($(ticks $pids) - before)) wall=$(($(date +%s%N) - since))
+  samples=$(stored "SELECT SUM(sample_count) FROM profile_window WHERE level = 0 AND start_ms >= $begun - 1000")
+  bytes=$(stored "SELECT SUM(length) FROM profile_window WHERE level = 0 AND start_ms >= $begun - 1000")
+  row continuous_cpu_pct "$(awk "BEGIN { printf \"%.2f\", $spent / $(getconf CLK_TCK) * 1e9 / $wall * 100 }")" % - - - $SERVICES
+  row continuous_us_per_sample "$(awk "BEGIN { printf \"%.0f\", $spent / $(getconf CLK_TCK) * 1e6 / $samples }")" us - - - "$samples"
+  row continuous_bytes_per_sample "$(awk "BEGIN { printf \"%.0f\", $bytes / $samples }")" B - - - "$samples"
+  row continuous_rss_mb "$(rss_mb $pids)" MiB - - - $SERVICES
+  e2e_stop
+  trap - EXIT
+fi

@@ -3,7 +3,7 @@
 
 go_dump() { # name, goroutines
   wanted "go_dump_total_ms_$1" "go_dump_pause_ms_$1" || return 0
-  local dir ours theirs pid in out line version program
+  local dir ours theirs pid line version program go_in go_out
   dir=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)
   for version in 1.27 1.24 1.19; do
     program=$B/go/bin/goroutines-$version-plain
@@ -14,10 +14,10 @@ go_dump() { # name, goroutines
   mkfifo "$dir/in" "$dir/out"
   "$program" "$2" <"$dir/in" >"$dir/out" &
   pid=$!
-  exec {in}>"$dir/in" {out}<"$dir/out"
-  read -r line <&"$out"
+  exec {go_in}>"$dir/in" {go_out}<"$dir/out"
+  read -r line <&"$go_out"
 
-  ask() { echo "$@" >&"$in" && read -r line <&"$out"; }
+  ask() { echo "$@" >&"$go_in" && read -r line <&"$go_out"; }
   taken() { # name, command...: its time in ms, and the gap
     local name=$1 from
     shift
@@ -40,7 +40,7 @@ go_dump() { # name, goroutines
       "$(awk "BEGIN { printf \"%.1f\", $theirs / $ours }")" "$ROUNDS"
   done
   kill "$pid"
-  exec {in}>&- {out}<&-
+  exec {go_in}>&- {go_out}<&-
   rm -rf "$dir"
 }
 go_dump 1k 1000

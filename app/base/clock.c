@@ -125,3 +125,100 @@ clock_parse(const char *text, int64_t *out_epoch_ms)
 	*out_epoch_ms = ((int64_t)s - minutes * 60) * MS_PER_S + ms;
 	return 0;
 }
+
+#define SPAN_MAX_MS    (EPOCH_MS_MAX - EPOCH_MS_MIN)
+#define NUMBER_DIGITS  19 /* of int64_t, all of them 9 but the first */
+#define SECONDS_DIGITS 11
+#define MS_DIGITS      14
+#define US_DIGITS      17
+
+/* Digits only; moves *p past them. -EINVAL without any. */
+static int
+parse_number(const char **p, int64_t *out)
+{
+	size_t n = strspn(*p, "0123456789");
+	int64_t v = 0;
+
+	if (!n || n > NUMBER_DIGITS)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (*p)[i] - '0', &v))
+			return -EINVAL;
+	*p += n;
+	*out = v;
+	return 0;
+}
+
+static int64_t
+unit_ms(const char *unit)
+{
+	static const struct {
+		const char *unit;
+		int64_t ms;
+	} units[] = {
+		{"", MS_PER_S},          {"s", MS_PER_S},
+		{"m", 60 * MS_PER_S},    {"h", 3600 * MS_PER_S},
+		{"d", 86400 * MS_PER_S}, {"w", 7 * 86400 * MS_PER_S},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (!strcmp(unit, units[i].unit))
+			return units[i].ms;
+	return 0;
+}
+
+int
+clock_read_span(const char *text, int64_t *out_ms)
+{
+	int64_t v;
+
+	if (parse_number(&text, &v) ||
+	    __builtin_mul_overflow(v, unit_ms(text), &v) || v > SPAN_MAX_MS ||
+	    !unit_ms(text))
+		return -EINVAL;
+	*out_ms = v;
+	return 0;
+}
+
+/* What follows "now". */
+static int
+read_offset(const char *text, int64_t now_ms, int64_t *out)
+{
+	int64_t span = 0;
+
+	if (*text && ((*text != '-' && *text != '+') ||
+	              clock_read_span(text + 1, &span)))
+		return -EINVAL;
+	*out = *text == '-' ? now_ms - span : now_ms + span;
+	return 0;
+}
+
+static int
+read_epoch(const char *text, int64_t *out)
+{
+	size_t digits = strlen(text);
+	int64_t v;
+
+	if (parse_number(&text, &v) || *text)
+		return -EINVAL;
+	*out = digits <= SECONDS_DIGITS ? v * MS_PER_S
+	       : digits <= MS_DIGITS    ? v
+	       : digits <= US_DIGITS    ? v / (NS_PER_MS / NS_PER_US)
+	                                : v / NS_PER_MS;
+	return 0;
+}
+
+int
+clock_read(const char *text, int64_t now_ms, int64_t *out_epoch_ms)
+{
+	int64_t ms;
+	int rc = !strncmp(text, "now", 3) ? read_offset(text + 3, now_ms, &ms)
+	         : strchr(text, '-')      ? clock_parse(text, &ms)
+	                                  : read_epoch(text, &ms);
+
+	if (rc || ms < EPOCH_MS_MIN || ms > EPOCH_MS_MAX)
+		return -EINVAL;
+	*out_epoch_ms = ms;
+	return 0;
+}

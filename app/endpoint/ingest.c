@@ -87,21 +87,14 @@ read_format(struct call *c, struct push *p)
 	            "pprof, groups, folded, lines or speedscope");
 }
 
-static int
+static void
 read_times(struct call *c, struct push *p)
 {
-	static const char expected[] = "a time in s, ms, us or ns since 1970";
-	const char *from = param_text(c, P_IngestProfile_from);
-	const char *until = param_text(c, P_IngestProfile_until);
-	int64_t end;
+	int64_t end = param_int(c, P_IngestProfile_until);
 
-	if (ingest_time(from, &p->taken.started_ms))
-		return fail_param(c, "from", expected, from);
-	if (ingest_time(until, &end))
-		return fail_param(c, "until", expected, until);
+	p->taken.started_ms = param_int(c, P_IngestProfile_from);
 	if (p->taken.started_ms && end > p->taken.started_ms)
 		p->taken.duration_ms = end - p->taken.started_ms;
-	return 0;
 }
 
 static int
@@ -140,7 +133,8 @@ read_push(struct call *c, struct push *p)
 
 	if (ingest_name(name, p->app, &p->labels) || !name_valid(p->app))
 		return fail_param(c, "name", "app{label=value,...}", name);
-	if (read_format(c, p) || read_times(c, p) || read_parts(c, p))
+	read_times(c, p);
+	if (read_format(c, p) || read_parts(c, p))
 		return -1;
 	read_config(p);
 	p->taken.service = p->app;
@@ -252,7 +246,7 @@ import(struct call *c, struct push *p, struct profile **out)
 
 	p->mutex |= !strcmp(ask.type, "mutex");
 	rc = import_inflate(p->profile.p, p->profile.n, &ask.limits, &raw,
-	                        &p->why);
+	                    &p->why);
 
 	if (!rc && raw.len)
 		p->profile = (struct part){raw.p, raw.len};

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define TIME_DIGITS 19
-
 static int
 put_label(struct buf *out, const char *text, size_t n)
 {
@@ -65,24 +63,5 @@ ingest_name(const char *name, char app[static INGEST_APP_MAX],
 		return r ? r : -EINVAL;
 	memcpy(app, name, n);
 	app[n] = '\0';
-	return 0;
-}
-
-int
-ingest_time(const char *text, int64_t *out_ms)
-{
-	size_t n = strlen(text);
-	int64_t v;
-
-	if (strspn(text, "0123456789") != n || n > TIME_DIGITS)
-		return -EINVAL;
-	v = n ? strtoll(text, NULL, 10) : 0;
-	if (n > 17)
-		v /= 1000000;
-	else if (n > 14)
-		v /= 1000;
-	else if (n <= 11)
-		v *= 1000;
-	*out_ms = v;
 	return 0;
 }

@@ -20,6 +20,3 @@
  */
 MUST_CHECK int ingest_name(const char *name, char app[static INGEST_APP_MAX],
                            struct buf *labels);
-/* Epoch milliseconds of a time in s, ms, us or ns since 1970, told apart by
- * its size; "" is 0. -EINVAL. */
-MUST_CHECK int ingest_time(const char *text, int64_t *out_ms);

@@ -58,6 +58,17 @@ put_object(struct buf *b, const struct param_row *p)
 }
 
 static void
+put_text_examples(struct buf *b, const char *first, const char *second,
+                  const char *third)
+{
+	json_open(b, "examples", '[');
+	json_put_text(b, NULL, first);
+	json_put_text(b, NULL, second);
+	json_put_text(b, NULL, third);
+	json_close(b, ']');
+}
+
+static void
 put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 {
 	const char *const *words = param_words(p->type);
@@ -84,7 +95,10 @@ put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 	} else {
 		json_put_text(b, "type", "string");
 		if (p->type == PT_TIME)
-			json_put_text(b, "format", "date-time");
+			put_text_examples(b, "2026-01-15T08:00:00Z", "now-1h",
+			                  "1768464000");
+		if (p->type == PT_SPAN)
+			put_text_examples(b, "15s", "5m", "1d");
 	}
 	put_default(b, p);
 	if (p->in == IN_BODY)

@@ -44,7 +44,10 @@ static const char *const kinds[] = {
 	[PT_TEXT] = "a text of %lld to %lld bytes without control characters",
 	[PT_INT] = "an integer from %lld to %lld",
 	[PT_BOOL] = "true or false",
-	[PT_TIME] = "a time like 2026-01-15T08:00:00Z",
+	[PT_TIME] = "a time like 2026-01-15T08:00:00Z, now-1h, or a number "
+		    "of s, ms, us or ns since 1970",
+	[PT_SPAN] = "a span of time like 15s, 5m, 6h, 7d or 2w, %lld to %lld "
+		    "ms",
 	[PT_NAME] = "a name of letters, digits, '.', '_' and '-', %lld to %lld "
 		    "characters, a letter or digit at both ends",
 	[PT_PROFILE] = "a profile identifier",

@@ -188,7 +188,10 @@ read_text(const struct param_row *p, const char *s, struct value *out)
 	case PT_TOKEN:
 		return id_valid("tok-", s);
 	case PT_TIME:
-		return !clock_parse(s, &out->i);
+		return !clock_read(s, clock_wall_ms(), &out->i);
+	case PT_SPAN:
+		return !clock_read_span(s, &out->i) && out->i >= p->min &&
+		       out->i <= p->max;
 	default:
 		return is_word(p->type, s);
 	}
@@ -238,6 +241,8 @@ default_value(const struct param_row *p, struct value *out)
 	out->s = p->def;
 	if (p->type == PT_INT && *p->def)
 		read_int(p->def, &out->i);
+	else if (*p->def)
+		(void)!read_text(p, p->def, out);
 }
 
 static void

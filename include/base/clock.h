@@ -28,3 +28,18 @@ void clock_format(int64_t epoch_ms, char out[static RFC3339_LEN]);
  *   Errors   -EINVAL; *out untouched
  */
 MUST_CHECK int clock_parse(const char *text, int64_t *out_epoch_ms);
+/*
+ * Reads a time as people and programs write it: RFC 3339; "now", "now-90m",
+ * "now+30d"; or a number since 1970, told apart by its digits: up to 11 are
+ * seconds, 14 milliseconds, 17 microseconds, 19 nanoseconds.
+ *
+ *   Shape    years 1..9999
+ *   Errors   -EINVAL; *out untouched
+ */
+MUST_CHECK int
+clock_read(const char *text, int64_t now_ms, int64_t *out_epoch_ms);
+/*
+ * Reads a span of time: "15s", "5m", "6h", "7d", "2w", or seconds.
+ *   Errors   -EINVAL, also past ten thousand years; *out untouched
+ */
+MUST_CHECK int clock_read_span(const char *text, int64_t *out_ms);

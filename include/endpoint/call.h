@@ -43,7 +43,7 @@ struct caller {
 
 struct value {
 	bool given;
-	int64_t i;          /* INT, BOOL, TIME in epoch milliseconds */
+	int64_t i;          /* INT, BOOL; TIME in epoch ms, SPAN in ms */
 	const char *s;      /* texts and choices */
 	const json_t *json; /* WORDS, LABELS, OBJECT */
 };

@@ -81,6 +81,7 @@ enum param_type {
 	PT_INT,
 	PT_BOOL,
 	PT_TIME,
+	PT_SPAN,
 	PT_NAME,
 	PT_PROFILE,
 	PT_TOKEN,

@@ -38,6 +38,97 @@ TEST(times_are_read_as_rfc_3339_says)
 }
 END
 
+#define NOW INT64_C(1768464000123)
+#define H   INT64_C(3600000)
+
+	static const struct {
+	const char *text;
+	int64_t ms;
+	int err;
+} readings[] = {
+	{"2026-01-15T08:00:00.123Z", NOW, 0},
+	{"2026-01-15", 0, -EINVAL},
+	{"now", NOW, 0},
+	{"now-90s", NOW - 90000, 0},
+	{"now-90", NOW - 90000, 0},
+	{"now-5m", NOW - 300000, 0},
+	{"now-1h", NOW - H, 0},
+	{"now-7d", NOW - 168 * H, 0},
+	{"now-2w", NOW - 336 * H, 0},
+	{"now+30d", NOW + 720 * H, 0},
+	{"now-", 0, -EINVAL},
+	{"now1h", 0, -EINVAL},
+	{"now-h", 0, -EINVAL},
+	{"now-1y", 0, -EINVAL},
+	{"now-1hh", 0, -EINVAL},
+	{"now--1h", 0, -EINVAL},
+	{"Now", 0, -EINVAL},
+	/* seconds up to 11 digits, ms to 14, us to 17, ns to 19 */
+	{"0", 0, 0},
+	{"1768464000", 1768464000000, 0},
+	{"99999999999", 99999999999000, 0},
+	{"100000000000", 100000000000, 0},
+	{"1768464000123", NOW, 0},
+	{"99999999999999", 99999999999999, 0},
+	{"100000000000000", 100000000000, 0},
+	{"1768464000123456", NOW, 0},
+	{"99999999999999999", 99999999999999, 0},
+	{"100000000000000000", 100000000000, 0},
+	{"1768464000123456789", NOW, 0},
+	{"9223372036854775807", 9223372036854, 0},
+	{"9223372036854775808", 0, -EINVAL},
+	{"17684640001234567890", 0, -EINVAL},
+	{"1768464000.5", 0, -EINVAL},
+	{"-1", 0, -EINVAL},
+	{" 1", 0, -EINVAL},
+	{"", 0, -EINVAL},
+	/* years 1..9999 */
+	{"now+3000000d", 0, -EINVAL},
+	{"now-739630d", INT64_C(-62135568000000) + 123, 0},
+	{"now-739631d", 0, -EINVAL},
+	{"now-9223372036854775807s", 0, -EINVAL},
+};
+
+TEST(times_are_read_as_people_write_them)
+{
+	for (size_t i = 0; i < ARRAY_LEN(readings); i++) {
+		int64_t ms = 42;
+		int rc = clock_read(readings[i].text, NOW, &ms);
+
+		ck_assert_msg(rc == readings[i].err, "%s: %d", readings[i].text,
+		              rc);
+		ck_assert_msg(ms == (rc ? 42 : readings[i].ms), "%s: %lld",
+		              readings[i].text, (long long)ms);
+	}
+}
+END
+
+TEST(spans_are_numbers_with_a_unit)
+{
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} spans[] = {
+		{"15", 15000},    {"15s", 15000},
+		{"0", 0},         {"5m", 300000},
+		{"6h", 6 * H},    {"7d", 168 * H},
+		{"2w", 336 * H},  {"1y", -1},
+		{"", -1},         {"m", -1},
+		{"-5m", -1},      {"5m5s", -1},
+		{"5 m", -1},      {"3652058d", 3652058 * 24 * H},
+		{"3652060d", -1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(spans); i++) {
+		int64_t ms = -1;
+		int rc = clock_read_span(spans[i].text, &ms);
+
+		ck_assert_msg(ms == spans[i].ms && !rc == (ms >= 0), "%s: %lld",
+		              spans[i].text, (long long)ms);
+	}
+}
+END
+
 TEST(times_are_written_with_milliseconds)
 {
 	char out[RFC3339_LEN];
@@ -61,5 +152,7 @@ TEST(times_out_of_range_are_clamped)
 END
 
 	SUITE("clock", times_are_read_as_rfc_3339_says,
+              times_are_read_as_people_write_them,
+              spans_are_numbers_with_a_unit,
               times_are_written_with_milliseconds,
               times_out_of_range_are_clamped)

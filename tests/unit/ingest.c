@@ -52,29 +52,6 @@ TEST(an_ill_formed_name_is_refused)
 }
 END
 
-TEST(times_are_told_apart_by_their_size)
-{
-	static const struct {
-		const char *text;
-		int64_t ms;
-	} rows[] = {
-		{"", 0},
-		{"1768464000", 1768464000000},
-		{"1768464000123", 1768464000123},
-		{"1768464000123456", 1768464000123},
-		{"1768464000123456789", 1768464000123},
-	};
-	int64_t ms;
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		ck_assert_int_eq(ingest_time(rows[i].text, &ms), 0);
-		ck_assert_int_eq(ms, rows[i].ms);
-	}
-	ck_assert_int_eq(ingest_time("now-3h", &ms), -EINVAL);
-	ck_assert_int_eq(ingest_time("17684640001234567890", &ms), -EINVAL);
-}
-END
-
 #define FORM "multipart/form-data; boundary=xY"
 #define BODY                                                               \
 	"--xY\r\nContent-Disposition: form-data; name=\"profile\"; "       \
@@ -113,5 +90,5 @@ TEST(a_form_cut_short_is_refused)
 END
 
 	SUITE("ingest", a_name_is_taken_apart, an_ill_formed_name_is_refused,
-              times_are_told_apart_by_their_size,
+
               parts_are_found_by_their_field, a_form_cut_short_is_refused)

@@ -14,11 +14,11 @@ kinds="plain stripped bare"
 all_kinds="$kinds pie pie_bare cgo cgo_pie_bare"
 running='^[0-9]* \[run(ning|nable)\]'
 
-stop() {
+end_program() {
   [ -z "${pid-}" ] || { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
   pid=
 }
-start() { # program
+run_program() { # program
   rm -f "$tmp/in" "$tmp/out"
   mkfifo "$tmp/in" "$tmp/out"
   "$1" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
@@ -140,13 +140,13 @@ one() { # version
     *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
     esac
     [ $kind != plain ] || layout_is_that_of_dwarf "$v" "$p"
-    if start "$p"; then
+    if run_program "$p"; then
       compare "${name}_goroutines_are_those_of_debug_2"
       sees_what_runs "${name}_running_goroutine_is_seen"
     else
       echo "not ok ${name}_starts: $(tail -n 1 "$tmp/err")"
     fi
-    stop
+    end_program
   done
 }
 
@@ -180,18 +180,56 @@ prometheus() {
         "of $stable, $wrong: $(head -n 2 "$tmp/wrong" | tr '\n' ' ')"
     fi
   fi
-  stop
+  end_program
+}
+
+go_service() { # name, executable
+  api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$2\"}}" &&
+    wait_for 10 seen "$1"
+}
+
+# A service of kind go, through the API; and one that is none.
+through_the_api() {
+  local p=$B/go/bin/goroutines-1.19-plain id result
+  build 1.19 plain "$p" 2>"$tmp/why" ||
+    { echo "skip goroutines: api: $(tail -n 1 "$tmp/why")"; return; }
+  . tests/lib/e2e.sh
+  e2e_start threads
+  trap 'end_program; e2e_stop; rm -rf "$tmp"' EXIT
+  install -m 755 "$p" "$STATE/bin/gophers"
+  run_program "$STATE/bin/gophers"
+  go_service gophers "$STATE/bin/gophers"
+  id=$(api POST $P/start -H 'Content-Type: application/json' \
+    -d '{"service":"gophers","profileType":"goroutine"}' | jq -r '.id // error')
+  result=$(finished "$id")
+  check a_goroutine_profile_of_a_go_service_completes \
+    equal "$(jq -r .status <<<"$result")" completed
+  check its_goroutines_are_counted \
+    equal "$(jq .sampleCount <<<"$result")" "$(jq .quality.goroutines <<<"$result")"
+  check it_has_all_of_them [ "$(jq .sampleCount <<<"$result")" -gt 70 ]
+  check its_flame_graph_has_the_program_s_functions \
+    grep 'main.labelled.func1' <(api GET "$P/$id/flamegraph?format=folded")
+  end_program
+  run_program "$STATE/bin/threads" # says ready, too
+  go_service none "$STATE/bin/threads"
+  id=$(api POST $P/start -H 'Content-Type: application/json' \
+    -d '{"service":"none","profileType":"goroutine"}' | jq -r '.id // error')
+  result=$(finished "$id")
+  check what_is_no_go_program_fails_and_says_so \
+    equal "$(jq -r .error.error_code <<<"$result")" Unsupported
 }
 
 tmp=$(mktemp -d /var/tmp/stoker-goroutines-XXXXXX)
-trap 'stop; rm -rf "$tmp"' EXIT
+trap 'end_program; rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM
 case ${1-} in
 --one) one "$2" ;;
 --prometheus) prometheus ;;
+--api) through_the_api ;;
 *)
   tests/lib/go fetch 2>/dev/null
-  { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --prometheus; } |
+  { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --prometheus; echo --api; } |
     xargs -P 2 -L 1 "$0"
   ;;
 esac

@@ -35,6 +35,12 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 	return open_asked(host, &ask);
 }
 
+static bool
+has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
+{
+	return e->build_id_size == size && !memcmp(e->build_id, id, size);
+}
+
 struct elf_image *
 debug_file_of_host(const struct host *host, const struct elf_image *elf)
 {
@@ -44,6 +50,15 @@ debug_file_of_host(const struct host *host, const struct elf_image *elf)
 		return NULL;
 	e = by_build_id(host, elf->build_id, elf->build_id_size, "");
 	return e && !elf_debug_matches(elf, e) ? TAKE(e) : NULL;
+}
+
+struct elf_image *
+debug_file_of_build_id(const struct host *host, const uint8_t *id,
+                       uint32_t size)
+{
+	CLEANUP_ELF struct elf_image *e = by_build_id(host, id, size, "");
+
+	return e && has_build_id(e, id, size) ? TAKE(e) : NULL;
 }
 
 struct elf_image *
@@ -60,10 +75,8 @@ debug_file_shared(const struct host *host, const struct elf_image *debug)
 	if (!e && shared)
 		e = by_build_id(host, link.build_id, link.build_id_size,
 		                shared);
-	if (!e || e->build_id_size != link.build_id_size ||
-	    memcmp(e->build_id, link.build_id, e->build_id_size) != 0)
-		return NULL;
-	return TAKE(e);
+	return e && has_build_id(e, link.build_id, link.build_id_size) ? TAKE(e)
+	                                                               : NULL;
 }
 
 /* --- of the target ---------------------------------------------------------

@@ -22,6 +22,9 @@
  */
 struct elf_image *
 debug_file_of_host(const struct host *host, const struct elf_image *elf);
+/* The same, of an image that is not at hand. */
+struct elf_image *debug_file_of_build_id(const struct host *host,
+                                         const uint8_t *id, uint32_t size);
 /* In the root of pid, where path is the image's; otherwise the same. */
 struct elf_image *
 debug_file_of_target(const struct host *host, int32_t pid, const char *path,

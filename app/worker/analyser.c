@@ -65,6 +65,7 @@ analyser_clear(struct analyser_job *job)
 	close_ptr(&job->out_fd);
 	close_ptr(&job->timeline_fd);
 	close_ptr(&job->body_fd);
+	close_ptr(&job->in_fd);
 	*job = (struct analyser_job)ANALYSER_NO_JOB;
 }
 
@@ -232,6 +233,33 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 		capture_stop(job->capture);
 }
 
+/* The id is of a session that is not captured now. */
+static void
+take_symbolize(struct analyser *a, const struct msg_capture *m,
+               int fds[static 2])
+{
+	struct analyser_job none = ANALYSER_NO_JOB;
+	struct analyser_job *job = analyser_job(a, "");
+	int rc;
+
+	if (!id_fits(m->id))
+		return;
+	memcpy(none.id, m->id, ID_MAX);
+	if (!job || fds[1] < 0 || analyser_job(a, m->id)) {
+		analyser_fail(a, &none, false,
+		              job ? CAPTURE_BAD_START : CAPTURE_BUSY, 0);
+		return;
+	}
+	*job = none;
+	job->out_fd = TAKE_FD(fds[0]);
+	job->in_fd = TAKE_FD(fds[1]);
+	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	if (rc) {
+		analyser_fail(a, job, false, CAPTURE_INTERNAL, rc);
+		analyser_clear(job);
+	}
+}
+
 static int
 take_message(struct analyser *a)
 {
@@ -256,6 +284,8 @@ take_message(struct analyser *a)
 		take_pull(a, &m.pull, fds);
 	else if (n == sizeof(m.capture) && m.type == MSG_ROLLUP)
 		analyser_rollup(a, TAKE_FD(fds[0]));
+	else if (n == sizeof(m.capture) && m.type == MSG_SYMBOLIZE)
+		take_symbolize(a, &m.capture, fds);
 	else if (n == sizeof(m.capture))
 		take_capture(a, &m.capture, fds[0]);
 	close_ptr(&fds[0]);

@@ -12,6 +12,7 @@ struct analyser_job {
 	char id[ID_MAX];         /* "": unused */
 	struct capture *capture; /* NULL once a finisher has it */
 	int out_fd;
+	int in_fd;          /* a stored profile that is to be named; or -1 */
 	int timeline_fd;    /* -1: no timeline is wanted */
 	pid_t finisher;     /* 0: none yet */
 	pid_t checkpointer; /* 0: none now */
@@ -24,9 +25,9 @@ struct analyser_job {
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-#define ANALYSER_NO_JOB                                        \
-	{                                                      \
-		.out_fd = -1, .timeline_fd = -1, .body_fd = -1 \
+#define ANALYSER_NO_JOB                                                     \
+	{                                                                   \
+		.out_fd = -1, .timeline_fd = -1, .body_fd = -1, .in_fd = -1 \
 	}
 
 struct analyser {

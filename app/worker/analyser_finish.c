@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/rename.h"
 #include "capture/snapshot.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
@@ -73,6 +74,24 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 	return msg_send(a->socket, &done, sizeof(done), &summary, 1);
 }
 
+/* One of ours, but what lies on disk for years is not believed either. */
+static int
+rename_stored(const struct analyser *a, const struct analyser_job *job,
+              const struct host *host, struct profile **out,
+              struct quality *quality)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_PROFILE);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *in = NULL;
+	int rc = lseek(job->in_fd, 0, SEEK_SET) ? -errno : 0;
+
+	if (!rc)
+		rc = fd_read_all(job->in_fd, &bytes);
+	if (!rc)
+		rc = pprof_decode(bytes.p, bytes.len, MAX_PROFILE, &in, &why);
+	return rc ? rc : rename_profile(host, a->symbols, in, out, quality);
+}
+
 static enum capture_error
 make_profile(const struct analyser *a, const struct analyser_job *job,
              const struct host *host, struct profile **out,
@@ -85,6 +104,10 @@ make_profile(const struct analyser *a, const struct analyser_job *job,
 
 	if (job->body_fd >= 0)
 		return analyser_read_pull(job, out, quality, sys_error);
+	if (job->in_fd >= 0) {
+		*sys_error = rc = rename_stored(a, job, host, out, quality);
+		return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
+	}
 	if (job->capture)
 		rc = capture_profile(job->capture, host, a->symbols, out,
 		                     quality, timeline);

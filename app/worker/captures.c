@@ -24,6 +24,8 @@ captures_done(struct captures *c)
 {
 	while (c->n)
 		captures_drop(c, c->items[0]);
+	if (c->symbolizing.asked.session)
+		symbolizing_forget(&c->symbolizing);
 	close_ptr(&c->analyser);
 	close_ptr(&c->fetcher);
 	c->analyser = c->fetcher = -1;

@@ -11,6 +11,7 @@
 #include "capture/snapshot.h"
 #include "proto.h"
 #include "store/job.h"
+#include "symbolizing.h"
 
 #define CHECKPOINT_NS INT64_C(10000000000) /* between two of one capture */
 #define RENEW_NS      INT64_C(1000000000)  /* between two of one lease */
@@ -49,6 +50,7 @@ struct captures {
 	int64_t lease_ms, finish_ns;
 	int64_t renewed_ns; /* when leases were last renewed */
 	bool hurry;         /* somebody may have asked to cancel: look soon */
+	struct symbolizing symbolizing;
 	size_t max, n;
 	struct capture *items[WORKER_MAX_CAPTURES];
 };

@@ -33,5 +33,7 @@ void captures_fail(struct captures *c, struct capture *v,
 /* Takes a DONE and its descriptor, which stays the caller's. */
 void captures_take(struct captures *c, struct capture *v,
                    const struct msg_done *done, int top_fd);
+/* The array of topFunctions, proven to be one; compact. */
+MUST_CHECK int captures_read_top(int fd, struct buf *out);
 /* Asks for a checkpoint when one is due. */
 void captures_checkpoint(struct captures *c, struct capture *v, int64_t now_ns);

@@ -10,9 +10,8 @@
 
 #define FINISH_TRIES 3 /* each waits for the lock as long as db.h says */
 
-/* The array of topFunctions, proven to be one; compact. */
-static int
-read_top(int fd, struct buf *out)
+int
+captures_read_top(int fd, struct buf *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(TOP_MAX);
 	CLEANUP_JSON json_t *j = NULL;
@@ -33,7 +32,7 @@ static int
 read_result(const struct msg_done *done, int top_fd, struct buf *top,
             struct buf *quality, struct session_result *out)
 {
-	int rc = read_top(top_fd, top);
+	int rc = captures_read_top(top_fd, top);
 
 	quality_json(&done->quality, quality);
 	if (!rc)

@@ -48,7 +48,8 @@ take_done(struct captures *c, const struct msg_done *m, int top_fd)
 
 	if (v)
 		captures_take(c, v, m, top_fd);
-	return v != NULL;
+	return v || (is_terminated(m->id) &&
+	             symbolizing_take(&c->symbolizing, c->store, m, top_fd));
 }
 
 int

@@ -38,6 +38,10 @@
  *	CHECKPOINT
  *	    + 1 descriptor as above: writes what there is so far; answered by
  *	    DONE with checkpoint = 1. The capture goes on.
+ *	SYMBOLIZE
+ *	    + 2 descriptors, where the new profile goes, and the old one: names
+ *	    what can be named now. Answered by DONE, whose quality has frames
+ *	    and symbolized only.
  *	PULL
  *	    + 2 descriptors, where the profile goes and what was fetched
  *	    (pull.h): a finisher reads it. Answered by DONE.
@@ -98,6 +102,7 @@ enum msg_type {
 	MSG_CHECKPOINT,
 	MSG_PROGRESS,
 	MSG_DONE,
+	MSG_SYMBOLIZE,
 	MSG_WANT_FETCHER,
 	MSG_FETCHER,
 	MSG_WATCH,
@@ -146,7 +151,7 @@ struct msg_pull {
 	int64_t start_ms, elapsed_ms; /* since the epoch; of the fetch */
 };
 
-/* STOP, CHECKPOINT; CUT and ROLLUP, which have no id. */
+/* STOP, CHECKPOINT, SYMBOLIZE; CUT and ROLLUP, which have no id. */
 struct msg_capture {
 	uint32_t type;
 	char id[ID_MAX];

@@ -49,6 +49,8 @@ inherit(struct scheduler *s)
 	if (rc > 0)
 		log_warn("took over %d jobs", rc);
 	if (rc >= 0)
+		rc = symbolize_take_over(&s->store, s->self.host);
+	if (rc >= 0)
 		rc = blob_sweep(&s->store, BLOB_ORPHAN_MS);
 	if (rc > 0)
 		log_info("removed %d files of no session", rc);

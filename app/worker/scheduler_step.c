@@ -65,6 +65,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	windows_analyser(&s->windows, -1);
 	rollup_analyser(&s->rollup, -1);
 	captures_lost(&s->captures, blamed);
+	symbolizing_drop(&s->captures.symbolizing, &s->store, s->self.host);
 	if (s->blame_fd >= 0)
 		close(s->blame_fd);
 	s->blame_fd = -1;
@@ -149,6 +150,10 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		report("queue", scheduler_claim(s, now_ns));
 		windows_step(&s->windows, &s->targets, now_ns);
 		rollup_step(&s->rollup, now_ns);
+		report("symbolizing",
+		       symbolizing_step(&s->captures.symbolizing, &s->store,
+		                        s->self.host, s->captures.analyser,
+		                        now_ns, s->captures.finish_ns));
 	}
 	retention_step(&s->retention, &s->store, s->conf, now_ns);
 }

@@ -122,7 +122,8 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 			              r->name, buf_str(&reply.body));
 			if (!text)
 				assert_schema(r->reply, reply.json);
-			if (reply.status == 202)
+			if (reply.status == 202 &&
+			    !strcmp(r->reply, "ProfileResult"))
 				cancel(&a, reply_text(&reply, "id"));
 		}
 }

@@ -1,0 +1,73 @@
+/* stoker symbolize: names for a profile whose debug files came later. */
+#include "cli.h"
+
+#include "profile.h"
+#include "table.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PAUSE_MS 200 /* between two questions */
+
+static bool
+under_way(const json_t *result)
+{
+	const char *state = json_string_value(json_object_get(result, "state"));
+
+	return state && (!strcmp(state, "queued") || !strcmp(state, "running"));
+}
+
+static int
+follow(struct cli *c, const char *path, json_t **result)
+{
+	int rc = LEAVE_OK;
+
+	while (!rc && under_way(*result)) {
+		CLEANUP_REPLY struct reply r = REPLY_INIT;
+
+		poll(NULL, 0, PAUSE_MS);
+		rc = ask(c, "GET", path, NULL, &r);
+		if (rc)
+			break;
+		json_decref(*result);
+		*result = TAKE(r.json);
+	}
+	return rc;
+}
+
+static int
+show(const struct cli *c, const json_t *result)
+{
+	const char *state = "", *error = "";
+	json_int_t named = 0, frames = 0;
+
+	if (c->opt.json)
+		return print_json(result);
+	(void)json_unpack((json_t *)result, "{s:s, s:s, s:{s:I, s:I}}", "state",
+	                  &state, "error", &error, "quality", "framesNamed",
+	                  &named, "frames", &frames);
+	if (!strcmp(state, "failed"))
+		return failed("%s: %s", c->operands[0], error);
+	printf("%lld of %lld frames have names\n", (long long)named,
+	       (long long)frames);
+	return LEAVE_OK;
+}
+
+int
+cmd_symbolize(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *result = NULL;
+	int rc;
+
+	profile_path(&path, c->operands[0]);
+	buf_puts(&path, "/symbolize");
+	rc = ask(c, "POST", buf_str(&path), NULL, &r);
+	if (rc)
+		return rc;
+	result = TAKE(r.json);
+	rc = follow(c, buf_str(&path), &result);
+	return rc ? rc : show(c, result);
+}

@@ -1,0 +1,16 @@
+-- compatible: 1
+-- Stored profiles whose functions are to be named anew, by the worker of the
+-- host that captured them; one row per session, the last time it was asked.
+
+CREATE TABLE symbolize (
+  session  TEXT PRIMARY KEY REFERENCES session (id) ON DELETE CASCADE,
+  host     TEXT NOT NULL,
+  state    TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done',
+                                          'failed')),
+  error    TEXT NOT NULL,
+  attempt  BIGINT NOT NULL,            -- never the same again
+  tries    BIGINT NOT NULL,            -- since it was asked
+  asked_ms BIGINT NOT NULL,
+  ended_ms BIGINT NOT NULL             -- 0: not yet
+);
+CREATE INDEX symbolize_queue ON symbolize (host, state, asked_ms);

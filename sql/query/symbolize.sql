@@ -1,0 +1,43 @@
+-- One that is queued or runs stays as it is.
+-- name: symbolize_ask
+INSERT INTO symbolize (session, host, state, error, attempt, tries, asked_ms,
+                       ended_ms)
+SELECT s.id, j.host, 'queued', '', 0, 0, now_ms(), 0
+FROM session s JOIN job j ON j.session = s.id
+WHERE s.id = $1 AND s.tenant = $2 AND j.host <> ''
+ON CONFLICT (session) DO UPDATE SET
+  state = 'queued', error = '', tries = 0, asked_ms = excluded.asked_ms,
+  ended_ms = 0
+WHERE symbolize.state IN ('done', 'failed');
+
+-- Columns of struct symbolize, in its order.
+-- name: symbolize_get
+SELECT y.session, s.tenant, y.state, y.error, s.quality, y.attempt,
+       y.asked_ms, y.ended_ms
+FROM symbolize y JOIN session s ON s.id = y.session WHERE y.session = $1;
+
+-- Looked at before claiming, without a lock.
+-- name: symbolize_waiting
+SELECT session FROM symbolize WHERE host = $1 AND state = 'queued'
+ORDER BY asked_ms, session LIMIT 1;
+
+-- name: symbolize_claim
+UPDATE symbolize
+SET state = 'running', attempt = attempt + 1, tries = tries + 1
+WHERE session = $1 AND state = 'queued';
+
+-- name: symbolize_end
+UPDATE symbolize SET state = $1, error = $2, ended_ms = now_ms()
+WHERE session = $3 AND attempt = $4 AND state = 'running';
+
+-- name: session_renamed
+UPDATE session SET top_functions = $1, quality = $2 WHERE id = $3;
+
+-- What a worker left running: again, unless it was tried often enough.
+-- name: symbolize_take_over
+UPDATE symbolize
+SET error = CASE WHEN tries < CAST($1 AS BIGINT) THEN '' ELSE $2 END,
+    ended_ms = CASE WHEN tries < CAST($1 AS BIGINT) THEN 0 ELSE now_ms() END,
+    state = CASE WHEN tries < CAST($1 AS BIGINT) THEN 'queued' ELSE 'failed'
+            END
+WHERE host = $3 AND state = 'running';

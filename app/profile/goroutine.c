@@ -55,24 +55,6 @@ goroutine_reason(const char *raw, size_t n)
 	return find(reasons, ARRAY_LEN(reasons), raw, n);
 }
 
-bool
-goroutine_hides(const char *function)
-{
-	static const char *const starts[] = {
-		"runtime.",
-		"internal/runtime/",
-		"runtime/internal/",
-		"sync.runtime_",
-		"internal/sync.runtime_",
-		"internal/poll.runtime_",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
-		if (!strncmp(function, starts[i], strlen(starts[i])))
-			return true;
-	return false;
-}
-
 const char *
 goroutine_lock(const char *function)
 {

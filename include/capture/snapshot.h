@@ -20,9 +20,8 @@
  * itself are left out, as Go's own profile does.
  *
  * Stacks begin with the runtime's frames that put the goroutine to sleep
- * (runtime.gopark, ...), as those of /debug/pprof/goroutine do: a reader who
- * wants the program's own drops the innermost frames that goroutine_hides()
- * of profile/goroutine.h names.
+ * (runtime.gopark, ...), as those of /debug/pprof/goroutine do;
+ * profile/groups.h leaves them out.
  */
 #pragma once
 

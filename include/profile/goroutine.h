@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum goroutine_label {
@@ -19,8 +18,5 @@ extern const char *const goroutine_keys[GOROUTINE_LABELS];
 const char *goroutine_state(const char *raw, size_t n);
 /* What one that waits waits for; NULL: there is no row, say raw itself. */
 const char *goroutine_reason(const char *raw, size_t n);
-/* Whether a function is the runtime's part of waiting, which a reader of
- * stacks is not after: true of runtime.gopark, sync.runtime_Semacquire. */
-bool goroutine_hides(const char *function);
 /* The lock that a function is made to wait for, or NULL. */
 const char *goroutine_lock(const char *function);

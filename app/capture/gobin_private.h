@@ -87,6 +87,11 @@ const uint8_t *gobin_bytes(struct gobin *g, size_t at, size_t n);
 /* A text in it; NULL when it is longer than GOBIN_MAX_NAME. */
 const char *gobin_text(struct gobin *g, size_t at);
 
+/* Row i of ftab: where a function begins, from the text's start on; where
+ * its _func is. The last row, the nfunc-th, is the end of all: it has no
+ * _func. */
+MUST_CHECK bool gobin_ftab_row(struct gobin *g, size_t i, uint32_t out[2]);
+
 struct gobin_function {
 	uint64_t entry; /* vaddr */
 	size_t at;      /* of its _func in the table */

@@ -64,10 +64,8 @@ gobin_text(struct gobin *g, size_t at)
 /* --- functions -------------------------------------------------------------
  */
 
-/* Row i of ftab: where a function begins, from the text's start on; where
- * its _func is. The last row is the end of all. */
-static bool
-ftab_row(struct gobin *g, size_t i, uint32_t out[2])
+bool
+gobin_ftab_row(struct gobin *g, size_t i, uint32_t out[2])
 {
 	size_t n = i < g->tab.nfunc ? 8 : 4;
 	const uint8_t *p = gobin_bytes(g, g->tab.funcs + 8 * i, n);
@@ -84,20 +82,20 @@ search(struct gobin *g, uint64_t by, uint32_t out[2])
 	size_t low = 0, high = g->tab.nfunc;
 	uint32_t row[2];
 
-	if (!ftab_row(g, high, row) || by >= row[0] || !ftab_row(g, 0, row) ||
-	    by < row[0])
+	if (!gobin_ftab_row(g, high, row) || by >= row[0] ||
+	    !gobin_ftab_row(g, 0, row) || by < row[0])
 		return false;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
-		if (!ftab_row(g, middle, row))
+		if (!gobin_ftab_row(g, middle, row))
 			return false;
 		if (row[0] <= by)
 			low = middle;
 		else
 			high = middle;
 	}
-	return ftab_row(g, low, out) && out[0] <= by;
+	return gobin_ftab_row(g, low, out) && out[0] <= by;
 }
 
 bool

@@ -60,3 +60,25 @@ process_read_maps(struct process *proc, struct modules *modules,
 	}
 	return 0;
 }
+
+const struct map *
+process_program(const struct process *proc)
+{
+	const struct modules *modules = proc->modules;
+	const struct host *host = modules->host;
+	struct host_ask ask = {.op = HOST_EXE_LINK, .pid = (int32_t)proc->pid};
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+
+	if (host->ask(host->arg, &ask, &reply, fds, &nfds) || reply.error)
+		return NULL;
+	for (uint32_t i = 0; i < proc->maps.n; i++) {
+		const struct map *map = &proc->maps.rows[i];
+		const struct module *m = modules->rows[map->module];
+
+		if (m->elf && !strcmp(m->path, reply.text))
+			return map;
+	}
+	return NULL;
+}

@@ -293,31 +293,10 @@ add_threads(struct snapshot *s, struct process *proc)
 /* --- goroutines ------------------------------------------------------------
  */
 
-/* Where the process has mapped what it runs; NULL: it can't be told. */
-static const struct map *
-find_program(const struct snapshot *s, const struct process *proc)
-{
-	struct host_ask ask = {.op = HOST_EXE_LINK, .pid = (int32_t)proc->pid};
-	struct host_reply reply;
-	int fds[HOST_MAX_FDS];
-	size_t nfds = 0;
-
-	if (s->host->ask(s->host->arg, &ask, &reply, fds, &nfds) || reply.error)
-		return NULL;
-	for (uint32_t i = 0; i < proc->maps.n; i++) {
-		const struct map *map = &proc->maps.rows[i];
-		const struct module *m = s->modules->rows[map->module];
-
-		if (m->elf && !strcmp(m->path, reply.text))
-			return map;
-	}
-	return NULL;
-}
-
 static int
 add_goroutines(struct snapshot *s, const struct process *proc)
 {
-	const struct map *map = find_program(s, proc);
+	const struct map *map = process_program(proc);
 	struct goroutines_ask ask = {
 		.host = s->host,
 		.pid = (int32_t)proc->pid,

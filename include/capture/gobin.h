@@ -139,3 +139,16 @@ struct gobin_line {
  */
 size_t gobin_lines(struct gobin *g, uint64_t vaddr, struct gobin_line *out,
                    size_t max);
+
+/* A function's instructions: [start, end), vaddr; 0, 0: there is none. */
+struct gobin_range {
+	uint64_t start, end;
+};
+/*
+ * Where functions lie, by name: all of them in one pass over the table.
+ *
+ *   Shape    names[n], as in the program; out[n]. Of two functions of one
+ *            name the first is told
+ */
+void gobin_named(struct gobin *g, const char *const *names, size_t n,
+                 struct gobin_range *out);

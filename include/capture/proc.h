@@ -66,6 +66,10 @@ void process_learn(struct process *proc, struct modules *modules,
 MUST_CHECK int process_read_maps(struct process *proc, struct modules *modules,
                                  uint32_t *threads);
 
+/* Where it has mapped the program that it runs, which has an image then;
+ * NULL: that can't be told. */
+const struct map *process_program(const struct process *proc);
+
 struct procs;
 
 struct procs *procs_new(struct modules *modules, struct sampler *sampler,

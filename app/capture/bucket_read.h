@@ -1,0 +1,50 @@
+/*
+ * The buckets of a list, as they stand.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "bucket_find.h"
+#include "capture/trie.h"
+
+#define GO_MAX_BUCKETS      (1u << 20)
+#define GO_PHYSICAL_FROM    23   /* from here on stacks may be physical */
+#define GO_MAX_BUCKET_STACK 1024 /* pcs; runtime/mprof.go, maxProfStackDepth \
+	                          */
+
+struct go_bucket {
+	uint64_t size; /* bytes of each object */
+	uint32_t stack0, nstack;
+	/* Of a list of memory; published: as of the last collection. */
+	uint64_t published_allocs, published_frees, allocs;
+	/* Of another. */
+	double count;
+	int64_t cycles;
+};
+
+struct go_buckets {
+	struct pairs addrs; /* (0, address): where each is */
+	struct buf rows;    /* struct go_bucket each, by addrs */
+	struct buf stacks;  /* uint64_t each, leaf first */
+};
+
+void go_buckets_done(struct go_buckets *b);
+static inline const struct go_bucket *
+go_bucket(const struct go_buckets *b, uint32_t i)
+{
+	return (const struct go_bucket *)(const void *)b->rows.p + i;
+}
+static inline const uint64_t *
+go_bucket_stack(const struct go_buckets *b, const struct go_bucket *one)
+{
+	return (const uint64_t *)(const void *)b->stacks.p + one->stack0;
+}
+
+/*
+ * Reads a list whole.
+ *
+ *   Shape    *out is empty; go_buckets_done() it, also on failure
+ *   Errors   -EPROTO it is no such list; of memory_read()
+ */
+MUST_CHECK int go_buckets_read(const struct go_profiles *p, enum go_list list,
+                               struct go_buckets *out);

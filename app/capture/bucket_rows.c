@@ -1,0 +1,269 @@
+#include "bucket_rows.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define MAX_COLUMNS  4
+#define MOST         ((double)(INT64_MAX / 4)) /* that a value may be */
+#define MUTEX_SCALED 21 /* from here on the runtime scales what it counts */
+
+/* Columns of a profile; the one with events, the one that is shown. */
+static const struct columns {
+	const char *name;
+	struct {
+		const char *type, *unit;
+	} of[MAX_COLUMNS];
+	uint32_t n, events;
+	const char *period, *period_unit;
+} columns[] = {
+	[BUCKETS_MEMORY] = {"memory",
+                            {{"alloc_objects", "count"},
+                             {"alloc_space", "bytes"},
+                             {"inuse_objects", "count"},
+                             {"inuse_space", "bytes"}},
+                            4,
+                            2,
+                            "space",
+                            "bytes"},
+	[BUCKETS_ALLOC] = {"alloc",
+                           {{"alloc_objects", "count"},
+                            {"alloc_space", "bytes"}},
+                           2,
+                           0,
+                           "space",
+                           "bytes"},
+	[BUCKETS_BLOCK] = {"block",
+                           {{"contentions", "count"}, {"delay", "nanoseconds"}},
+                           2,
+                           0,
+                           "contentions",
+                           "count"},
+	[BUCKETS_MUTEX] = {"mutex",
+                           {{"contentions", "count"}, {"delay", "nanoseconds"}},
+                           2,
+                           0,
+                           "contentions",
+                           "count"},
+};
+
+enum buckets_type
+buckets_type(const char *name)
+{
+	enum buckets_type t = 0;
+
+	while (t < BUCKETS_TYPES && strcmp(columns[t].name, name) != 0)
+		t++;
+	return t;
+}
+
+uint64_t
+bucket_cycles(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc(); /* what runtime.cputicks reads */
+#else
+	return 0;
+#endif
+}
+
+void
+bucket_rows_done(struct bucket_rows *r)
+{
+	bucket_stacks_done(&r->stacks);
+	go_frames_done(&r->frames);
+}
+
+int
+bucket_rows_header(struct profile *p, enum buckets_type type, int64_t rate)
+{
+	const struct columns *c = &columns[type];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < c->n && !rc; i++)
+		rc = profile_type(p, c->of[i].type, c->of[i].unit);
+	p->default_type = p->types[c->n - 1].type;
+	if (!rc)
+		rc = profile_cstring(p, c->period, &p->period_type.type);
+	if (!rc)
+		rc = profile_cstring(p, c->period_unit, &p->period_type.unit);
+	p->period = type <= BUCKETS_ALLOC ? rate : 1;
+	return rc;
+}
+
+/* --- values ----------------------------------------------------------------
+ */
+
+/* The target says what it likes: what can't be counted is as much as can. */
+static int64_t
+bounded(double v)
+{
+	if (!(v > 0)) /* nor is it a number */
+		return 0;
+	return v < MOST ? (int64_t)v : (int64_t)MOST;
+}
+
+/*
+ * Objects and bytes, from what was sampled of them.
+ *   Source   runtime/pprof/protomem.go, scaleHeapSample
+ */
+static void
+scale(int64_t n, uint64_t size, int64_t rate, int64_t out[static 2])
+{
+	double times = 1;
+
+	out[0] = out[1] = 0;
+	if (n <= 0 || !size)
+		return;
+	if (rate > 1)
+		times = 1 / (1 - exp(-(double)size / (double)rate));
+	out[0] = bounded((double)n * times);
+	out[1] = bounded((double)n * (double)size * times);
+}
+
+static void
+allocated(const struct bucket_rows *r, const struct go_bucket *before,
+          const struct go_bucket *b, int64_t *out)
+{
+	scale((int64_t)(b->allocs - before->allocs), b->size, r->rate, out);
+}
+
+static void
+in_use(const struct bucket_rows *r, const struct go_bucket *b, int64_t *out)
+{
+	scale((int64_t)b->published_allocs, b->size, r->rate, out);
+	scale((int64_t)(b->published_allocs - b->published_frees), b->size,
+	      r->rate, out + 2);
+}
+
+/*
+ * What was waiting before the program's profile was turned on began at no
+ * time: the runtime takes 0, and counts all cycles since the machine started.
+ * As long as was watched is the most that is known of it.
+ */
+static double
+sane_cycles(const struct bucket_rows *r, double count, double cycles)
+{
+	double most = count * (double)r->elapsed.cycles;
+
+	if (cycles < (double)r->elapsed.now || cycles < most)
+		return cycles;
+	r->q->events_cut++;
+	return most;
+}
+
+static void
+contended(const struct bucket_rows *r, const struct go_bucket *before,
+          const struct go_bucket *b, int64_t *out)
+{
+	double count = b->count - before->count, cycles;
+	double each = r->type == BUCKETS_MUTEX && r->from->minor < MUTEX_SCALED
+	                      ? (double)r->rate
+	                      : 1;
+
+	cycles = sane_cycles(r, count,
+	                     (double)(b->cycles - (uint64_t)before->cycles));
+	out[0] = bounded(count * each);
+	out[1] = bounded(cycles * each * (double)r->elapsed.ns /
+	                 (double)(r->elapsed.cycles ?: 1));
+}
+
+static void
+values_of(const struct bucket_rows *r, const struct go_bucket *before,
+          const struct go_bucket *b, int64_t out[static MAX_COLUMNS])
+{
+	memset(out, 0, MAX_COLUMNS * sizeof(*out));
+	if (r->type == BUCKETS_MEMORY)
+		in_use(r, b, out);
+	else if (r->type == BUCKETS_ALLOC)
+		allocated(r, before, b, out);
+	else
+		contended(r, before, b, out);
+}
+
+/* --- rows ------------------------------------------------------------------
+ */
+
+static void
+count(const struct bucket_rows *r, const uint32_t *stack, uint32_t n,
+      const int64_t *values)
+{
+	int64_t events = values[columns[r->type].events];
+
+	r->q->kept = r->q->kept < INT64_MAX / 4 ? r->q->kept + events
+	                                        : r->q->kept;
+	r->q->buckets++;
+	for (uint32_t i = 0; i < n; i++) {
+		r->q->frames++;
+		r->q->symbolized += r->p->locations[stack[i]].nlines != 0;
+	}
+}
+
+/* Objects of one size each, as Go's own profile has them. */
+static int
+label_size(struct bucket_rows *r, const struct go_bucket *b, struct label *out)
+{
+	*out = (struct label){.num = (int64_t)b->size};
+	return profile_cstring(r->p, "bytes", &out->key);
+}
+
+static int
+add(struct bucket_rows *r, const uint64_t *pcs, const struct go_bucket *b,
+    const int64_t *values)
+{
+	uint64_t own[GO_MAX_BUCKET_STACK];
+	uint32_t stack[GO_MAX_BUCKET_STACK], n, nown;
+	bool sized = r->type <= BUCKETS_ALLOC;
+	struct label size;
+	int rc = bucket_stack(&r->stacks, pcs, b->nstack, own, &nown);
+
+	if (!rc)
+		rc = go_frames_stack(&r->frames, own, nown, stack, &n);
+	if (!rc && sized)
+		rc = label_size(r, b, &size);
+	if (!rc)
+		rc = profile_sample(r->p, stack, n, &size, sized, values);
+	if (!rc)
+		count(r, stack, n, values);
+	return rc;
+}
+
+/* What it was at the first look; all zero: it was not there. */
+static int
+find_before(struct go_buckets *before, uint64_t addr, struct go_bucket *out)
+{
+	uint32_t had = (uint32_t)(before->rows.len / sizeof(*out)), i;
+	int rc;
+
+	*out = (struct go_bucket){0};
+	before->addrs.max = GO_MAX_BUCKETS;
+	rc = had ? pairs_intern(&before->addrs, 0, addr, &i) : 0;
+	if (had && !rc && i < had)
+		*out = *go_bucket(before, i);
+	/* Full of others: this is none of them. */
+	return rc == -E2BIG ? 0 : rc;
+}
+
+int
+bucket_rows_add(struct bucket_rows *r, struct go_buckets *before,
+                const struct go_buckets *after)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < after->addrs.n && !rc; i++) {
+		const struct go_bucket *b = go_bucket(after, i);
+		int64_t values[MAX_COLUMNS], any = 0;
+		struct go_bucket old;
+
+		rc = find_before(before, after->addrs.rows[i].b, &old);
+		values_of(r, &old, b, values);
+		for (size_t k = 0; k < MAX_COLUMNS; k++)
+			any |= values[k];
+		if (!rc && any)
+			rc = add(r, go_bucket_stack(after, b), b, values);
+	}
+	return rc;
+}

@@ -1,0 +1,293 @@
+#include "capture/buckets.h"
+
+#include "base/clock.h"
+#include "bucket_rows.h"
+#include "capture/proc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_RATE (INT64_C(1) << 62)
+
+/* A process that is looked at. */
+struct looked {
+	struct process *proc;
+	uint32_t module; /* its program */
+	struct memory mem;
+	struct gobin *bin;
+	struct go_profiles at;
+	int64_t rate;
+	struct go_buckets before;
+	bool gone;
+};
+
+struct buckets {
+	const struct host *host;
+	enum buckets_type type;
+	struct modules *modules;
+	struct memory_spare spare;
+	struct looked *rows;
+	uint32_t n;
+	int64_t start_ms;
+	int64_t start_ns;
+	uint64_t start_cycles;
+};
+
+static void
+looked_done(struct looked *v)
+{
+	process_free(v->proc);
+	gobin_free(v->bin);
+	go_buckets_done(&v->before);
+}
+
+void
+buckets_free(struct buckets *b)
+{
+	if (!b)
+		return;
+	for (uint32_t i = 0; i < b->n; i++)
+		looked_done(&b->rows[i]);
+	free(b->rows);
+	memory_spare_done(&b->spare);
+	modules_free(b->modules);
+	free(b);
+}
+
+/* --- the first look --------------------------------------------------------
+ */
+
+static enum go_list
+list_of(enum buckets_type type)
+{
+	static const enum go_list lists[] = {
+		[BUCKETS_MEMORY] = GO_LIST_MEMORY,
+		[BUCKETS_ALLOC] = GO_LIST_MEMORY,
+		[BUCKETS_BLOCK] = GO_LIST_BLOCK,
+		[BUCKETS_MUTEX] = GO_LIST_MUTEX,
+	};
+
+	return lists[type];
+}
+
+static uint64_t
+rate_of(const struct go_profiles *at, enum go_list list)
+{
+	return list == GO_LIST_MEMORY  ? at->memory_rate
+	       : list == GO_LIST_BLOCK ? at->block_rate
+	                               : at->mutex_rate;
+}
+
+static int
+find_program(struct buckets *b, struct looked *v)
+{
+	const struct map *map = process_program(v->proc);
+	int rc;
+
+	if (!map)
+		return -ENOEXEC;
+	v->module = map->module;
+	v->at.elf = b->modules->rows[map->module]->elf;
+	v->at.bias = map->bias;
+	rc = gobin_open(v->at.elf, &v->bin);
+	if (rc)
+		return rc == -ENOENT || rc == -EBADMSG ? -ENOEXEC : rc;
+	v->mem = (struct memory){b->host, (int32_t)v->proc->pid, &b->spare};
+	v->at.mem = &v->mem;
+	v->at.bin = v->bin;
+	return go_profiles_find(&v->at);
+}
+
+/*
+ * A program that the linker found not to ask for its memory profile has a
+ * rate of 0 as one that set it: runtime/malloc.go, disableMemoryProfiling.
+ */
+static int
+read_rate(const struct buckets *b, struct looked *v)
+{
+	int rc = memory_copy(&v->mem, rate_of(&v->at, list_of(b->type)),
+	                     &v->rate, sizeof(v->rate));
+
+	if (rc)
+		return rc == -EFAULT ? -EPROTO : rc;
+	if (v->rate > MAX_RATE)
+		return -EPROTO;
+	return v->rate > 0 ? 0 : -ENODATA;
+}
+
+static int
+look(struct buckets *b, struct looked *v, int32_t pid)
+{
+	uint32_t threads;
+	int rc;
+
+	v->proc = calloc(1, sizeof(*v->proc));
+	if (!v->proc)
+		return -ENOMEM;
+	v->proc->pid = v->proc->parent = v->proc->origin = (uint32_t)pid;
+	v->proc->modules = b->modules;
+	rc = process_read_maps(v->proc, b->modules, &threads);
+	if (!rc)
+		rc = find_program(b, v);
+	if (!rc)
+		rc = read_rate(b, v);
+	if (!rc && b->type != BUCKETS_MEMORY)
+		rc = go_buckets_read(&v->at, list_of(b->type), &v->before);
+	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+}
+
+static bool
+is_fatal(int rc)
+{
+	return rc == -ENOMEM || rc == -E2BIG;
+}
+
+/* What can't be had of one process is not missed while others have it. */
+static int
+look_at_all(struct buckets *b, const struct buckets_ask *ask)
+{
+	int last = -ESRCH;
+
+	for (uint32_t i = 0; i < ask->npids; i++) {
+		struct looked *v = &b->rows[b->n];
+		int rc = look(b, v, ask->pids[i]);
+
+		if (!rc) {
+			b->n++;
+			v->mem.spare = &b->spare;
+			continue;
+		}
+		looked_done(v);
+		*v = (struct looked){0};
+		if (is_fatal(rc))
+			return rc;
+		if (rc != -ESRCH)
+			last = rc;
+	}
+	return b->n ? 0 : last;
+}
+
+int
+buckets_open(const struct host *host, const struct buckets_ask *ask,
+             struct buckets **out)
+{
+	CLEANUP_BUCKETS struct buckets *b = calloc(1, sizeof(*b));
+	int rc;
+
+	if (!b)
+		return -ENOMEM;
+	b->host = host;
+	b->type = ask->type;
+	b->rows = calloc(ask->npids + 1, sizeof(*b->rows));
+	if (!b->rows)
+		return -ENOMEM;
+	rc = modules_new(host, &b->modules);
+	b->start_ms = clock_wall_ms();
+	b->start_ns = clock_mono_ns();
+	b->start_cycles = bucket_cycles();
+	if (!rc)
+		rc = look_at_all(b, ask);
+	if (!rc)
+		*out = TAKE(b);
+	return rc;
+}
+
+/* --- the second ------------------------------------------------------------
+ */
+
+struct second {
+	struct buckets *b;
+	struct go_elapsed elapsed;
+	struct profile *p;
+	struct quality *q;
+};
+
+static int
+add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
+{
+	CLEANUP_FREE struct go_runtime *r = calloc(1, sizeof(*r));
+	CLEANUP(bucket_rows_done)
+	struct bucket_rows rows = {
+		.type = s->b->type,
+		.from = &v->at,
+		.rate = v->rate,
+		.elapsed = s->elapsed,
+		.stacks = {.bin = v->bin,
+	                   .bias = v->at.bias,
+	                   .hide_runtime = s->b->type <= BUCKETS_ALLOC,
+	                   .logical = s->b->type <= BUCKETS_ALLOC ||
+	                              v->at.minor < GO_PHYSICAL_FROM},
+		.frames = {.r = r,
+	                   .modules = s->b->modules,
+	                   .module = v->module,
+	                   .p = s->p,
+	                   .known = {.max = TRIE_MAX_NODES}},
+		.p = s->p,
+		.q = s->q,
+	};
+
+	if (!r)
+		return -ENOMEM;
+	r->bin = v->bin;
+	r->bias = v->at.bias;
+	return bucket_rows_add(&rows, &v->before, now);
+}
+
+static int
+look_again(const struct second *s, struct looked *v)
+{
+	CLEANUP(go_buckets_done) struct go_buckets now = {0};
+	int rc = go_buckets_read(&v->at, list_of(s->b->type), &now);
+
+	return rc ? rc : add_rows(s, v, &now);
+}
+
+static int
+look_at_all_again(const struct second *s)
+{
+	int last = -ESRCH;
+
+	for (uint32_t i = 0; i < s->b->n; i++) {
+		int rc = look_again(s, &s->b->rows[i]);
+
+		if (is_fatal(rc))
+			return rc;
+		if (rc)
+			last = rc;
+		s->q->processes += !rc;
+	}
+	return s->q->processes ? 0 : last;
+}
+
+static int
+add_header(struct profile *p, const struct buckets *b, uint64_t elapsed_ns)
+{
+	p->time_ns = b->start_ms * NS_PER_MS;
+	if (b->type != BUCKETS_MEMORY)
+		p->duration_ns = (int64_t)elapsed_ns;
+	return bucket_rows_header(p, b->type, b->rows[0].rate);
+}
+
+int
+buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	struct quality q = {0};
+	struct second s = {.b = b, .p = p, .q = &q};
+	int rc;
+
+	if (!p)
+		return -ENOMEM;
+	s.elapsed.now = bucket_cycles();
+	s.elapsed.cycles = s.elapsed.now - b->start_cycles;
+	s.elapsed.ns = (uint64_t)(clock_mono_ns() - b->start_ns);
+	rc = add_header(p, b, s.elapsed.ns);
+	if (!rc)
+		rc = look_at_all_again(&s);
+	if (rc)
+		return rc;
+	q.duration_ms = p->duration_ns / NS_PER_MS;
+	*quality = q;
+	*out = TAKE(p);
+	return 0;
+}

@@ -1,0 +1,70 @@
+/*
+ * The profiles that a Go program keeps of itself, read from outside: memory,
+ * allocations, blocking, mutexes. No endpoint, no symbols, no stop.
+ *
+ * The runtime counts by stack, in buckets that it makes and never frees.
+ * Whoever wants what happened in some time looks at them twice:
+ *
+ *	buckets_open(host, &ask, &b)		the first look
+ *	...					as long as is wanted
+ *	buckets_finish(b, &profile, &quality)	the second
+ *
+ * BUCKETS_MEMORY is what was in use at the last completed garbage collection,
+ * as /debug/pprof/heap tells it: one look, at the finish. BUCKETS_ALLOC is
+ * what was allocated between the looks, to the moment: unlike the endpoint it
+ * does not wait for a collection. Both are scaled up from what was sampled
+ * (one in 512 KiB allocated unless the program says otherwise). BUCKETS_BLOCK
+ * and _MUTEX are events that ended between the looks; their length is counted
+ * in cycles, whose rate is measured meanwhile.
+ *
+ * As in Go's own profiles, stacks of memory begin at the program's function:
+ * what the runtime calls to allocate is left out where there is anything else.
+ */
+#pragma once
+
+#include "capture/host.h"
+#include "capture/quality.h"
+#include "profile/profile.h"
+
+enum buckets_type {
+	BUCKETS_MEMORY,
+	BUCKETS_ALLOC,
+	BUCKETS_BLOCK,
+	BUCKETS_MUTEX,
+	BUCKETS_TYPES
+};
+
+/* By the name of types.def; BUCKETS_TYPES: it is none of these. */
+enum buckets_type buckets_type(const char *name);
+
+struct buckets_ask {
+	enum buckets_type type;
+	const int32_t *pids;
+	uint32_t npids;
+};
+
+struct buckets;
+
+/*
+ * Looks for the first time.
+ *
+ *   Owns     *out is the caller's; buckets_free() it; host is borrowed
+ *   Errors   -ESRCH no process is left, -EXDEV not allowed to see them,
+ *            -ENOEXEC no Go program that can be read, -EPROTO one that keeps
+ *            its profiles in another way, -ENODATA it keeps none of this
+ *            type, -ENOMEM, -E2BIG, -errno
+ */
+MUST_CHECK int
+buckets_open(const struct host *host, const struct buckets_ask *ask,
+             struct buckets **out);
+void buckets_free(struct buckets *b);
+DEFINE_CLEANUP(struct buckets *, buckets_free)
+#define CLEANUP_BUCKETS CLEANUP(buckets_free_ptr)
+/*
+ * Looks again, and tells the difference.
+ *
+ *   Owns     *out is the caller's; profile_free() it
+ *   Errors   as above; outputs untouched
+ */
+MUST_CHECK int buckets_finish(struct buckets *b, struct profile **out,
+                              struct quality *quality);

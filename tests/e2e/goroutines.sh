@@ -1,7 +1,7 @@
 #!/bin/bash
 # Goroutines read from outside are those that the program itself tells of:
-# every version of Go in the suites, plain, stripped and without section headers;
-# some of them, or with EVERY=1 all, also as PIE and with cgo; and a program as
+# every version of Go in the suites, plain, stripped, without section headers,
+# and where they tell it otherwise without their version; some of them, or with EVERY=1 all, also as PIE and with cgo; and a program as
 # Debian ships it.
 #
 # The program is asked before and after: what it says both times of a
@@ -115,7 +115,12 @@ without_headers() { # from, to
 }
 build() { # version, kind, output
   local cgo=0 flags=()
-  case $2 in *bare) # of one that is there already
+  case $2 in
+  unnamed) # without the version of Go, too
+    build "$1" bare "$3" &&
+      LC_ALL=C sed -i 's/\xff Go buildinf:/\xff No buildinf:/' "$3"
+    return ;;
+  *bare) # of one that is there already
     local from=${2%_bare}
     [ "$from" != bare ] || from=plain
     build "$1" "$from" "$B/go/bin/goroutines-$1-$from" &&
@@ -131,6 +136,9 @@ build() { # version, kind, output
 one() { # version
   local v=$1 kind p name
   case ${EVERY-}$v in 1.19 | 1.24 | 1.27 | 11.*) kinds=$all_kinds ;; esac
+  # The function table of the others does not tell them from 1.24: their
+  # wrappers are shown then, and those of 1.22 in system calls have no stack.
+  case $v in 1.19 | 1.23 | 1.24 | 1.26 | 1.27) kinds="$kinds unnamed" ;; esac
   for kind in $kinds; do
     name=go${v}_$kind p=$B/go/bin/goroutines-$v-$kind
     build "$v" "$kind" "$p" 2>"$tmp/why"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Goroutines read from outside are those that the program itself tells of:
 # every version of Go in the suites, plain, stripped, without section headers,
-# and where they tell it otherwise without their version; some of them, or with EVERY=1 all, also as PIE and with cgo; and a program as
-# Debian ships it.
+# and, where its tables tell it, without its version; some of them, or with
+# EVERY=1 all, also as PIE and with cgo; and a program as Debian ships it.
 #
 # The program is asked before and after: what it says both times of a
 # goroutine must be what we say, and nothing of that may be missing.

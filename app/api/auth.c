@@ -121,18 +121,55 @@ query_int(const struct request *r, const char *name)
 	return v && strlen(v) < 16 ? strtoll(v, NULL, 10) : 0;
 }
 
+/* What a link of each route is signed for: all that decides whose data it
+ * shows. */
+static const struct {
+	enum op op;
+	const char *kind;
+	enum param params[2];
+	size_t n;
+} signed_for[] = {
+	{OP_GetFlameGraph, "flamegraph", {P_GetFlameGraph_profileId}, 1},
+};
+
+static const char *
+parameter(const struct call *c, enum param p)
+{
+	const char *v = params[p].in == IN_PATH
+	                        ? path_param(c, params[p].name)
+	                        : request_query(c->req, params[p].name);
+
+	return v ? v : "";
+}
+
+/* Sets the claim's kind and subject, which is written to text. */
+static void
+claim_of(const struct call *c, struct buf *text, struct link_claim *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(signed_for); i++) {
+		if (signed_for[i].op != c->route->op)
+			continue;
+		out->kind = signed_for[i].kind;
+		for (size_t k = 0; k < signed_for[i].n; k++)
+			buf_addf(text, "%s%s", k ? "\n" : "",
+			         parameter(c, signed_for[i].params[k]));
+	}
+	out->subject = buf_str(text);
+}
+
 static int
 check_link(struct call *c, const char *signature)
 {
-	const struct link_claim claim = {
+	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
+	struct link_claim claim = {
 		.tenant = request_query(c->req, "tenant"),
-		.id = path_param(c, "profileId"),
 		.key = request_query(c->req, "key"),
 		.expires_s = query_int(c->req, "expires"),
 	};
 	int rc;
 
-	if (!claim.tenant || !claim.key ||
+	claim_of(c, &subject, &claim);
+	if (!claim.kind || buf_err(&subject) || !claim.tenant || !claim.key ||
 	    strlen(claim.tenant) >= STORE_TENANT_MAX)
 		return unauthorized(c, "the link is not whole");
 	rc = link_check(&c->env->store, &c->env->links, &claim, signature,

@@ -17,9 +17,10 @@ link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
 	static const char digits[] = "0123456789abcdef";
 	unsigned char mac[EVP_MAX_MD_SIZE];
 	unsigned int len = sizeof(mac);
-	char text[STORE_TENANT_MAX + ID_MAX + 64];
-	int n = snprintf(text, sizeof(text), "flamegraph\n%s\n%s\n%lld",
-	                 claim->tenant, claim->id, (long long)claim->expires_s);
+	char text[STORE_TENANT_MAX + LINK_SUBJECT_MAX + 64];
+	int n = snprintf(text, sizeof(text), "%s\n%s\n%s\n%lld", claim->kind,
+	                 claim->tenant, claim->subject,
+	                 (long long)claim->expires_s);
 
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return -EINVAL;
@@ -49,11 +50,10 @@ key_current(struct store *s, struct link_keys *k, int64_t now_ms)
 }
 
 int
-link_make(struct store *s, struct link_keys *k, const char *base,
-          const char *tenant, const char *id, int64_t now_ms, int64_t ttl_s,
-          struct buf *out)
+link_make(struct store *s, struct link_keys *k, const struct link_page *page,
+          int64_t now_ms, int64_t ttl_s, struct buf *out)
 {
-	struct link_claim claim = {.tenant = tenant, .id = id};
+	struct link_claim claim = page->claim;
 	char signature[LINK_SIGNATURE_LEN + 1];
 	int64_t hour = now_ms / 1000 / HOUR_S + 1;
 	int rc = key_current(s, k, now_ms);
@@ -64,11 +64,9 @@ link_make(struct store *s, struct link_keys *k, const char *base,
 	rc = link_sign(k->current.secret, &claim, signature);
 	if (rc)
 		return rc;
-	buf_addf(out,
-	         "%s/api/v1/observability/profiling/%s/flamegraph"
-	         "?tenant=%s&key=%s&expires=%lld&signature=%s",
-	         base, id, tenant, k->current.id, (long long)claim.expires_s,
-	         signature);
+	buf_addf(out, "%s%ctenant=%s&key=%s&expires=%lld&signature=%s",
+	         page->url, strchr(page->url, '?') ? '&' : '?', claim.tenant,
+	         k->current.id, (long long)claim.expires_s, signature);
 	return buf_err(out);
 }
 

@@ -18,9 +18,12 @@ make(struct test_store *t, struct link_keys *k, int64_t now_ms, char *out)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
 
-	ck_assert_int_eq(link_make(&t->s, k, "http://x", "t", "sess-a", now_ms,
-	                           TTL_S, &b),
-	                 0);
+	static const struct link_page page = {
+		.claim = {.kind = "flamegraph", "sess-a", .tenant = "t"},
+		.url = "http://x/sess-a",
+	};
+
+	ck_assert_int_eq(link_make(&t->s, k, &page, now_ms, TTL_S, &b), 0);
 	memcpy(out, b.p, b.len + 1);
 }
 
@@ -32,7 +35,8 @@ parse(const char *link, struct parts *p)
 	                        "signature=%79s",
 	                        p->tenant, p->key, &p->expires, p->signature),
 	                 4);
-	return (struct link_claim){p->tenant, "sess-a", p->key, p->expires};
+	return (struct link_claim){"flamegraph", "sess-a", p->tenant, p->key,
+	                           p->expires};
 }
 
 TEST(a_link_is_the_same_within_an_hour)
@@ -83,22 +87,23 @@ TEST(a_link_is_good_in_another_process)
 }
 END
 
-TEST(a_signature_is_for_one_tenant_one_profile_and_one_time)
+TEST(a_signature_is_for_one_page_tenant_profile_and_time)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	struct link_keys k = {0};
 	char link[LINK_MAX];
 	struct parts p;
-	struct link_claim c, bad[4];
+	struct link_claim c, bad[5];
 
 	make(&t, &k, NOW_MS, link);
 	c = parse(link, &p);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		bad[i] = c;
 	bad[0].tenant = "u";
-	bad[1].id = "sess-b";
+	bad[1].subject = "sess-b";
 	bad[2].expires_s++;
 	bad[3].key = "link-none";
+	bad[4].kind = "diff";
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		ck_assert_int_eq(
 			link_check(&t.s, &k, &bad[i], p.signature, NOW_MS),
@@ -113,4 +118,4 @@ END
 	SUITE("link", a_link_is_the_same_within_an_hour,
               a_link_lives_its_time_and_not_much_longer,
               a_link_is_good_in_another_process,
-              a_signature_is_for_one_tenant_one_profile_and_one_time)
+              a_signature_is_for_one_page_tenant_profile_and_time)

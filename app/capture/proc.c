@@ -1,5 +1,6 @@
 #include "capture/proc.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "proc_private.h"
 
@@ -176,6 +177,7 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 		return 0;
 	if (!proc->watchers) {
 		proc->parent = proc->origin = pid;
+		proc->since_ns = (uint64_t)clock_mono_ns();
 		rc = process_read_maps(proc, p->modules, &threads);
 	}
 	if (rc) {
@@ -301,9 +303,21 @@ apply_mmap(struct procs *p, const struct record *r)
 		process_learn(proc, p->modules, &seen);
 }
 
+/* Records wait in rings for a while: that a process was forked, or ran its
+ * program, may be told when it has long been found as it is. */
+static bool
+is_known(struct procs *p, const struct record *r)
+{
+	const struct process *proc = *place_of(p, r->pid);
+
+	return proc && r->time_ns < proc->since_ns;
+}
+
 void
 procs_apply(struct procs *p, const struct record *r)
 {
+	if (is_known(p, r))
+		return;
 	switch (r->kind) {
 	case RECORD_FORK:
 		apply_fork(p, r);

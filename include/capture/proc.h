@@ -42,8 +42,9 @@ proc_seen(void *arg, uint64_t watchers, const struct proc_news *news);
 struct process {
 	uint32_t pid, parent, origin; /* origin: whom it descends from */
 	uint64_t watchers;
-	uint32_t threads; /* when not an origin, exactly */
-	uint64_t gone_ns; /* its first thread ended; 0: it lives */
+	uint32_t threads;  /* when not an origin, exactly */
+	uint64_t since_ns; /* when it was found; what was before is known */
+	uint64_t gone_ns;  /* its first thread ended; 0: it lives */
 	struct maps maps;
 	const struct modules *modules;
 	struct unwinder *unwinder;     /* made for the first sample */

@@ -46,7 +46,7 @@ fixture_done(struct fixture *f)
 
 /* False where this user may not sample. */
 static bool
-start(struct fixture *f)
+start_on(struct fixture *f, int32_t pid)
 {
 	const struct recorder_conf rc = {
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
@@ -55,7 +55,6 @@ start(struct fixture *f)
 		.max_nodes = 1 << 16,
 		.blame = &f->blamed,
 	};
-	const int32_t pid = getpid();
 	const struct capture_ask ask = {
 		.rate = 999,
 		.duration_ns = CAPTURE_ENDLESS,
@@ -70,6 +69,12 @@ start(struct fixture *f)
 	err = recorder_start(f->recorder, &ask, &f->capture);
 	ck_assert(!err || err == -EPERM || err == -EACCES);
 	return !err;
+}
+
+static bool
+start(struct fixture *f)
+{
+	return start_on(f, getpid());
 }
 
 static void
@@ -194,6 +199,33 @@ TEST(a_process_is_taken_in_while_it_runs)
 }
 END
 
+/* Its fork, by a process that nobody follows, is still in a ring. */
+TEST(a_process_that_has_just_begun_is_followed)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int to[2], from[2];
+	pid_t idle = child(&to[0], &from[0]), busy;
+	struct quality q;
+	char c;
+
+	if (!start_on(&f, idle))
+		SKIP("this user may not sample");
+	busy = child(&to[1], &from[1]);
+	ck_assert_int_eq(capture_watch(f.recorder, f.capture, busy), 0);
+	close(to[1]);
+	ck_assert_int_eq(read(from[1], &c, 1), 1);
+	ck_assert_int_eq(waitpid(busy, NULL, 0), busy);
+	work(&f);
+	q = window(&f, &p);
+	close(to[0]);
+	close(from[0]);
+	close(from[1]);
+	ck_assert_int_eq(waitpid(idle, NULL, 0), idle);
+	ck_assert_int_gt(q.kept, 10);
+}
+END
+
 TEST(modules_in_use_stay_and_others_go)
 {
 	struct modules *m;
@@ -242,5 +274,6 @@ END
 	SUITE("cut", windows_follow_each_other_without_a_gap,
               a_window_without_work_has_time_but_no_samples,
               a_process_is_taken_in_while_it_runs,
+              a_process_that_has_just_begun_is_followed,
               modules_in_use_stay_and_others_go,
               tidying_takes_nothing_that_samples_need)

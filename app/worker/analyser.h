@@ -89,6 +89,8 @@ void analyser_clear(struct analyser_job *job);
 MUST_CHECK enum capture_error
 analyser_read_pull(const struct analyser_job *job, struct profile **out,
                    struct quality *quality, int *sys_error);
+/* Sum of the value that a profile is looked at by. */
+int64_t analyser_total(const struct profile *p);
 /* What recorder_start and snapshot_profile fail with. */
 enum capture_error analyser_error(int rc);
 /* DONE without a profile; the scheduler being gone is noticed elsewhere. */

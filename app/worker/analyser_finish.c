@@ -58,20 +58,13 @@ write_summary(const struct profile *p, int *out)
 
 static int
 tell_done(const struct analyser *a, const struct analyser_job *job,
-          bool checkpoint, bool timeline, const struct quality *quality,
-          int summary)
+          struct msg_done *done, int summary)
 {
-	struct msg_done done = {
-		.type = MSG_DONE,
-		.checkpoint = checkpoint,
-		.timeline = timeline,
-		.start_ms = job->start_ms,
-		.quality = *quality,
-	};
-
-	done.quality.worker_cpu_ns += clock_cpu_ns(); /* ours, since the fork */
-	memcpy(done.id, job->id, sizeof(done.id));
-	return msg_send(a->socket, &done, sizeof(done), &summary, 1);
+	done->type = MSG_DONE;
+	done->start_ms = job->start_ms;
+	done->quality.worker_cpu_ns += clock_cpu_ns(); /* since the fork */
+	memcpy(done->id, job->id, sizeof(done->id));
+	return msg_send(a->socket, done, sizeof(*done), &summary, 1);
 }
 
 /* One of ours, but what lies on disk for years is not believed either. */
@@ -124,8 +117,8 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TIMELINE struct timeline *t = NULL;
 	CLEANUP_FD int summary = -1;
-	struct quality quality = {0};
-	enum capture_error e = make_profile(a, job, host, &p, &quality,
+	struct msg_done done = {.checkpoint = checkpoint};
+	enum capture_error e = make_profile(a, job, host, &p, &done.quality,
 	                                    checkpoint ? NULL : &t, sys_error);
 	int rc;
 
@@ -135,10 +128,10 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	if (rc)
 		return CAPTURE_WRITE;
 	*sys_error = rc = write_summary(p, &summary);
+	done.timeline = write_timeline(t, job->timeline_fd);
+	done.value = analyser_total(p);
 	if (!rc)
-		*sys_error = rc = tell_done(a, job, checkpoint,
-		                            write_timeline(t, job->timeline_fd),
-		                            &quality, summary);
+		*sys_error = rc = tell_done(a, job, &done, summary);
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
 

@@ -72,8 +72,8 @@ struct cutter {
 	struct capture *captures[CAPTURES_MAX];
 };
 
-static int64_t
-total(const struct profile *p)
+int64_t
+analyser_total(const struct profile *p)
 {
 	uint32_t type = profile_type_index(p, NULL);
 	int64_t sum = 0;
@@ -103,7 +103,7 @@ write_window(const struct analyser *a, const struct host *host,
 	row->duration_ms = q.duration_ms;
 	row->samples = q.kept;
 	row->lost = q.lost;
-	row->value = total(p);
+	row->value = analyser_total(p);
 	return 0;
 }
 

@@ -102,21 +102,29 @@ captures_fail(struct captures *c, struct capture *v, enum capture_error error,
 	captures_drop(c, v);
 }
 
+struct msg_start
+captures_ask(const char *type, enum snapshot_of of, int64_t rate,
+             int64_t seconds)
+{
+	return (struct msg_start){
+		.type = MSG_START,
+		.kind = strcmp(type, "goroutine") != 0 ? WORKER_CPU
+	                                               : WORKER_SNAPSHOT,
+		.of = of,
+		.rate = (uint32_t)rate,
+		.duration_ms = (uint64_t)(seconds * MS_PER_S),
+	};
+}
+
 static int
 send_start(struct captures *c, struct capture *v, enum snapshot_of of,
            const int32_t *pids, size_t npids)
 {
-	struct msg_start m = {
-		.type = MSG_START,
-		.kind = strcmp(v->job.type, "goroutine") != 0 ? WORKER_CPU
-	                                                      : WORKER_SNAPSHOT,
-		.of = of,
-		.rate = (uint32_t)v->job.asked_rate,
-		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
-		.npids = (uint32_t)npids,
-	};
+	struct msg_start m = captures_ask(v->job.type, of, v->job.asked_rate,
+	                                  v->job.asked_seconds);
 	int fds[] = {v->profile.fd, -1};
 
+	m.npids = (uint32_t)npids;
 	memcpy(m.id, v->ref.session, sizeof(m.id));
 	memcpy(m.pids, pids, npids * sizeof(*pids));
 	if (m.kind == WORKER_CPU &&

@@ -34,6 +34,11 @@ struct capture {
 	struct pull *pull; /* NULL: an engine of the analyser takes it */
 };
 
+struct fetch_answer;
+struct fetch_ask;
+/* Takes an answer of the fetcher that is about no capture, and its body. */
+typedef void
+captures_other_fetched(void *arg, const struct fetch_answer *a, int *body);
 /* Takes a message of the analyser that is about no capture; closes none of
  * the descriptors that it leaves in fds, -1 where there is none. */
 typedef void
@@ -41,7 +46,8 @@ captures_other(void *arg, const void *m, size_t n, int fds[static 2]);
 
 struct captures {
 	struct store *store;
-	captures_other *other; /* NULL: dropped */
+	captures_other *other;                 /* NULL: dropped */
+	captures_other_fetched *other_fetched; /* NULL: dropped */
 	void *other_arg;
 	const struct conf *conf;
 	int analyser;        /* socket; -1: none yet */
@@ -72,6 +78,18 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
  */
 MUST_CHECK int captures_pull(struct captures *c, struct job *job,
                              const char *base, int64_t now_ns);
+/* What the analyser is to do for a type of profile; all but id and pids. */
+struct msg_start captures_ask(const char *type, enum snapshot_of of,
+                              int64_t rate, int64_t seconds);
+/*
+ * The question for a page of net/http/pprof, with an id of its own.
+ *   Errors   as pull_url()
+ */
+MUST_CHECK int
+captures_fetch_ask(struct captures *c, const char *base, uint32_t step,
+                   int64_t seconds, struct fetch_ask *out);
+/* Why a capture fails when its fetch did; of an enum fetch_error. */
+enum capture_error captures_fetch_error(uint32_t e);
 /* Takes one message of the fetcher; -EPIPE when it is gone. */
 MUST_CHECK int captures_fetched(struct captures *c);
 /* The fetcher died: what it was asked for fails. */

@@ -29,6 +29,12 @@ static const enum capture_error of_fetch[FETCH_ERRORS] = {
 #undef FETCH_ERROR
 };
 
+enum capture_error
+captures_fetch_error(uint32_t e)
+{
+	return e < FETCH_ERRORS ? of_fetch[e] : CAPTURE_FETCH_INTERNAL;
+}
+
 void
 captures_pull_free(struct pull *p)
 {
@@ -53,8 +59,9 @@ captures_pull_progress(const struct capture *v)
 /* --- fetching --------------------------------------------------------------
  */
 
-static int
-fetch(struct captures *c, struct capture *v, enum pull_step step)
+int
+captures_fetch_ask(struct captures *c, const char *base, uint32_t step,
+                   int64_t seconds, struct fetch_ask *out)
 {
 	const struct conf *conf = c->conf;
 	int64_t wait = conf->fetch_timeout;
@@ -67,15 +74,28 @@ fetch(struct captures *c, struct capture *v, enum pull_step step)
 		.max_bytes = (uint64_t)conf->fetch_max_bytes,
 		.id = ++c->last_fetch,
 	};
-	int rc = pull_url(v->pull->base, step, v->job.asked_seconds, ask.url);
+	int rc = pull_url(base, step, seconds, ask.url);
 
 	if (rc)
 		return rc;
 	if (pull_is_timed(step))
-		wait += v->job.asked_seconds;
+		wait += seconds;
 	ask.total_ms = (uint32_t)(wait * MS_PER_S);
-	rc = c->fetcher < 0 ? -EPIPE
-	                    : msg_send(c->fetcher, &ask, sizeof(ask), NULL, 0);
+	*out = ask;
+	return 0;
+}
+
+static int
+fetch(struct captures *c, struct capture *v, enum pull_step step)
+{
+	struct fetch_ask ask;
+	int rc = captures_fetch_ask(c, v->pull->base, step,
+	                            v->job.asked_seconds, &ask);
+
+	if (!rc)
+		rc = c->fetcher < 0
+		             ? -EPIPE
+		             : msg_send(c->fetcher, &ask, sizeof(ask), NULL, 0);
 	if (rc)
 		return rc;
 	v->pull->step = step;
@@ -179,8 +199,7 @@ take_answer(struct captures *c, struct capture *v, const struct fetch_answer *a,
 	int rc = 0;
 
 	v->pull->fetch = 0;
-	e = a->error < FETCH_ERRORS ? of_fetch[a->error]
-	                            : CAPTURE_FETCH_INTERNAL;
+	e = captures_fetch_error(a->error);
 	if (!e && body < 0)
 		e = CAPTURE_FETCH_INTERNAL;
 	if (!e && (rc = give_to_finisher(c, v, a, body)))
@@ -216,8 +235,10 @@ captures_fetched(struct captures *c)
 	if (n != sizeof(a) || a.type != MSG_FETCHED)
 		return n < 0 && n != -EMSGSIZE ? (int)n : 0;
 	v = fetched_for(c, a.id);
-	if (v) /* else given up meanwhile */
+	if (v)
 		take_answer(c, v, &a, body);
+	else if (c->other_fetched) /* or given up meanwhile */
+		c->other_fetched(c->other_arg, &a, &body);
 	return 0;
 }
 

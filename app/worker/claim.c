@@ -58,10 +58,11 @@ start(struct scheduler *s, struct job *j, int64_t now_ns)
 	                      pids, n, now_ns);
 }
 
-/* Asks for one, and waits for it: the opener answers at once. */
-static int
-want_fetcher(struct scheduler *s)
+/* The opener answers at once. */
+int
+scheduler_want_fetcher(void *arg)
 {
+	struct scheduler *s = arg;
 	struct msg_fetcher m = {.type = MSG_WANT_FETCHER};
 	int rc;
 
@@ -78,7 +79,7 @@ static int
 pull(struct scheduler *s, struct job *j, const struct service *service,
      int64_t now_ns)
 {
-	int rc = want_fetcher(s);
+	int rc = scheduler_want_fetcher(s);
 
 	if (rc) {
 		log_warn("no fetcher: %s", strerror(-rc));

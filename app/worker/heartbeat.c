@@ -14,9 +14,6 @@
 
 #define LOCK_WAIT_S 3
 
-/* What it can do: shown with the worker, and checked before a capture. */
-#define CAPABILITIES "{\"profileTypes\":[\"cpu\"]}"
-
 /* Source: random(4), /proc/sys/kernel/random/boot_id */
 static int
 read_boot_id(char out[static BOOT_ID_LEN])
@@ -109,13 +106,14 @@ worker_self_done(struct worker_self *w)
 }
 
 int
-worker_beat(struct worker_self *w, struct store *s, int64_t now_ns)
+worker_beat(struct worker_self *w, struct store *s, const char *capabilities,
+            int64_t now_ns)
 {
 	struct worker row = {
 		.host = w->host,
 		.boot_id = w->boot_id,
 		.version = (char *)STOKER_VERSION,
-		.capabilities = (char *)CAPABILITIES,
+		.capabilities = (char *)capabilities,
 		.pid = getpid(),
 	};
 	int rc;

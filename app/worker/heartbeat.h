@@ -6,7 +6,7 @@
 #include "base/conf.h"
 #include "store/store.h"
 
-#define BOOT_ID_LEN       37 /* a UUID and a NUL */
+#define BOOT_ID_LEN 37 /* a UUID and a NUL */
 
 struct worker_self {
 	char host[CONF_HOST_MAX];
@@ -25,6 +25,6 @@ struct worker_self {
 MUST_CHECK int worker_self_init(const struct conf *conf,
                                 struct worker_self *out, struct buf *why);
 void worker_self_done(struct worker_self *w);
-/* Three per lease; nothing before it is due. */
-MUST_CHECK int
-worker_beat(struct worker_self *w, struct store *s, int64_t now_ns);
+/* Three per lease; nothing before it is due. capabilities: a JSON object. */
+MUST_CHECK int worker_beat(struct worker_self *w, struct store *s,
+                           const char *capabilities, int64_t now_ns);

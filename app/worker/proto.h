@@ -173,6 +173,7 @@ struct msg_done {
 	uint32_t timeline; /* 1: it was written as well */
 	int32_t sys_error; /* -errno behind it, or 0 */
 	int64_t start_ms;  /* since the epoch */
+	int64_t value;     /* total of its default value type */
 	struct quality quality;
 };
 

@@ -55,6 +55,8 @@ inherit(struct scheduler *s)
 	if (rc > 0)
 		log_info("removed %d files of no session", rc);
 	if (rc >= 0)
+		rc = continuous_problem_forget(&s->store, s->self.host);
+	if (rc >= 0)
 		rc = targets_load(&s->targets, &s->store);
 	return rc < 0 ? rc : targets_restore(&s->targets, &s->store);
 }
@@ -90,6 +92,7 @@ close_all(struct scheduler *s)
 	int fds[] = {s->blame_fd, s->wake_fd, s->signal_fd, s->procs.proc_fd};
 
 	captures_done(&s->captures);
+	takes_done(&s->takes);
 	windows_done(&s->windows);
 	rollup_done(&s->rollup);
 	targets_done(&s->targets);
@@ -144,7 +147,7 @@ serve(struct scheduler *s)
 	if (p[WAKE].revents)
 		(void)wake_drain(s->wake_fd);
 	if (p[FETCHER].revents && captures_fetched(&s->captures))
-		captures_fetcher_gone(&s->captures);
+		scheduler_fetcher_gone(s);
 	if (p[ANALYSER].revents && captures_receive(&s->captures))
 		scheduler_analyser_gone(s);
 	return p[EVENTS].revents ? scheduler_event(s) : 0;
@@ -176,7 +179,12 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	s.procs.arg = &s;
 	s.captures.store = s.windows.store = s.rollup.store = &s.store;
 	s.captures.other = scheduler_other;
+	s.captures.other_fetched = scheduler_other_fetched;
 	s.captures.other_arg = &s;
+	s.takes = (struct takes){.captures = &s.captures,
+	                         .windows = &s.windows,
+	                         .want_fetcher = scheduler_want_fetcher,
+	                         .arg = &s};
 	s.windows.conf = conf;
 	s.captures.max = (size_t)conf->worker_max_captures;
 	if (s.captures.max > WORKER_MAX_CAPTURES)

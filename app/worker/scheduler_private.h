@@ -7,6 +7,7 @@
 #include "retention.h"
 #include "rollup.h"
 #include "scheduler.h"
+#include "takes.h"
 #include "targets.h"
 #include "windows.h"
 
@@ -20,6 +21,7 @@ struct scheduler {
 	struct proc_table procs;
 	struct retention retention;
 	struct windows windows;
+	struct takes takes;
 	struct rollup rollup;
 	int blame_fd;        /* of the analyser that runs; -1: none */
 	bool fetcher_wanted; /* MSG_FETCHER is on its way */
@@ -39,7 +41,12 @@ MUST_CHECK int
 scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns);
 /* Starts what waits, as far as there is room. */
 MUST_CHECK int scheduler_claim(struct scheduler *s, int64_t now_ns);
-/* What the analyser says that is about no capture. */
+/* What the analyser, and the fetcher, say that is about no capture. */
 captures_other scheduler_other;
+captures_other_fetched scheduler_other_fetched;
+/* Has a fetcher run: asks for one, and waits. arg: the scheduler. */
+MUST_CHECK int scheduler_want_fetcher(void *arg);
+/* The fetcher is gone: what it was asked for fails. */
+void scheduler_fetcher_gone(struct scheduler *s);
 /* Everything that is due. */
 void scheduler_step(struct scheduler *s, int64_t now_ns);

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/json_out.h"
 #include "base/log.h"
 #include "scheduler_private.h"
 
@@ -20,7 +21,7 @@ scheduler_event(struct scheduler *s)
 	ssize_t n = msg_recv(s->io.events, &m, sizeof(m), fds, &nfds);
 
 	if (n == sizeof(m.fetcher) && m.type == MSG_FETCHER && nfds < 2) {
-		captures_fetcher_gone(&s->captures); /* the one before it */
+		scheduler_fetcher_gone(s); /* the one before it */
 		s->captures.fetcher = nfds ? fds[0] : -1;
 		s->fetcher_wanted = false;
 		return 0;
@@ -53,6 +54,13 @@ read_blame(int fd, char out[static ID_MAX])
 }
 
 void
+scheduler_fetcher_gone(struct scheduler *s)
+{
+	captures_fetcher_gone(&s->captures);
+	takes_fetcher_gone(&s->takes, clock_mono_ns());
+}
+
+void
 scheduler_analyser_gone(struct scheduler *s)
 {
 	char blamed[ID_MAX];
@@ -64,6 +72,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	         blamed);
 	windows_analyser(&s->windows, -1);
 	rollup_analyser(&s->rollup, -1);
+	takes_analyser_gone(&s->takes, clock_mono_ns());
 	captures_lost(&s->captures, blamed);
 	symbolizing_drop(&s->captures.symbolizing, &s->store, s->self.host);
 	if (s->blame_fd >= 0)
@@ -99,7 +108,8 @@ follow(struct scheduler *s, int64_t now_ns)
 	rc = targets_load(&s->targets, &s->store);
 	if (rc)
 		return rc;
-	rc = windows_load(&s->windows, &s->targets);
+	rc = windows_load(&s->windows, &s->targets)
+	             ?: takes_load(&s->takes, &s->targets);
 	if (rc)
 		return rc;
 	s->version = version;
@@ -113,6 +123,7 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	struct scheduler *s = arg;
 	const struct msg_windows *windows = m;
 	const struct msg_rolled *rolled = m;
+	const struct msg_done *done = m;
 	int64_t now_ns = clock_mono_ns();
 
 	if (n == sizeof(*windows) && windows->type == MSG_WINDOWS)
@@ -121,9 +132,17 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	else if (n == sizeof(*rolled) && rolled->type == MSG_ROLLED)
 		rollup_take(&s->rollup, rolled, TAKE_FD(fds[0]),
 		            TAKE_FD(fds[1]));
-	else if (n == sizeof(struct msg_done) &&
-	         ((const struct msg_done *)m)->type == MSG_DONE)
-		(void)windows_failed(&s->windows, m, now_ns);
+	else if (n == sizeof(*done) && done->type == MSG_DONE &&
+	         !takes_done_one(&s->takes, done, now_ns))
+		(void)windows_failed(&s->windows, done, now_ns);
+}
+
+void
+scheduler_other_fetched(void *arg, const struct fetch_answer *a, int *body)
+{
+	struct scheduler *s = arg;
+
+	(void)takes_fetched(&s->takes, a, body, clock_mono_ns());
 }
 
 static void
@@ -131,6 +150,28 @@ report(const char *what, int rc)
 {
 	if (rc)
 		log_warn("%s: %s", what, strerror(-rc));
+}
+
+/* What it can do, and how continuous profiling goes: shown with it. */
+static int
+beat(struct scheduler *s, int64_t now_ns)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf state = BUF_INIT(BUF_MAX_SMALL);
+
+	windows_describe(&s->windows, &state);
+	json_open(&text, NULL, '{');
+	json_open(&text, "profileTypes", '[');
+#define PROFILE_TYPE(name, sample, unit, kind, doc) \
+	json_put_text(&text, NULL, #name);
+#include "types.def"
+#undef PROFILE_TYPE
+	json_close(&text, ']');
+	json_put_raw(&text, "continuous", buf_str(&state), "{}");
+	json_close(&text, '}');
+	return buf_err(&text) ? buf_err(&text)
+	                      : worker_beat(&s->self, &s->store, buf_str(&text),
+	                                    now_ns);
 }
 
 void
@@ -142,12 +183,13 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		report("store", rc);
 		return;
 	}
-	report("heartbeat", worker_beat(&s->self, &s->store, now_ns));
+	report("heartbeat", beat(s, now_ns));
 	report("services", follow(s, now_ns));
 	report("processes", scheduler_scan(s, now_ns, SCAN_NS));
 	report("leases", captures_tick(&s->captures, now_ns));
 	if (!s->stop_by_ns) {
 		report("queue", scheduler_claim(s, now_ns));
+		takes_step(&s->takes, &s->targets, now_ns);
 		windows_step(&s->windows, &s->targets, now_ns);
 		rollup_step(&s->rollup, now_ns);
 		report("symbolizing",

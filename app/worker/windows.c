@@ -1,6 +1,7 @@
 #include "windows_private.h"
 
 #include "base/clock.h"
+#include "base/json_out.h"
 #include "base/log.h"
 #include "store/session.h"
 
@@ -11,8 +12,8 @@
 #define RETRY_NS   (60 * NS_PER_S) /* after a refusal */
 #define OVERDUE_NS (60 * NS_PER_S) /* for the answer to a cut */
 
-const char *
-windows_state_name(enum windows_state state)
+void
+windows_describe(const struct windows *w, struct buf *out)
 {
 	static const char *const names[] = {
 		[WINDOWS_IDLE] = "idle",
@@ -21,7 +22,19 @@ windows_state_name(enum windows_state state)
 		[WINDOWS_REFUSED] = "refused",
 	};
 
-	return names[state];
+	json_open(out, NULL, '{');
+	json_put_text(out, "state", names[w->state]);
+	json_put_int(out, "windowSeconds", w->conf->continuous_window);
+	json_put_int(out, "watched", (int64_t)w->n);
+	json_put_int(out, "taken", (int64_t)w->others);
+	json_put_int(out, "leftOut",
+	             (int64_t)(w->left_out + w->others_left_out));
+	json_put_int(out, "stored", w->counts.stored);
+	json_put_int(out, "dropped", w->counts.dropped);
+	json_put_int(out, "widened", w->counts.widened);
+	json_put_int(out, "refused", w->counts.refused);
+	json_put_int(out, "gaps", w->counts.gaps);
+	json_close(out, '}');
 }
 
 struct watch *
@@ -101,6 +114,40 @@ follow(const struct windows *w, struct watch *v, const struct targets *targets,
 	v->ntold = n;
 }
 
+void
+windows_tell(struct windows *w, const struct continuous_problem *p,
+             enum capture_error *told, enum capture_error e)
+{
+	struct continuous_problem told_now = *p;
+	int rc;
+
+	if (e == *told)
+		return;
+	*told = e;
+	told_now.host = (char *)w->host;
+	told_now.code = (char *)capture_error_code(e);
+	told_now.message = (char *)capture_error_text(e);
+	if (e)
+		log_warn("%s profiles of %s are not taken: %s", p->type,
+		         p->service, told_now.message);
+	else
+		log_info("%s profiles of %s are taken again, or not wanted",
+		         p->type, p->service);
+	rc = continuous_problem_put(w->store, &told_now);
+	if (rc && rc != -ENOENT)
+		log_warn("%s: %s", p->service, strerror(-rc));
+}
+
+void
+windows_tell_watch(struct windows *w, struct watch *v, enum capture_error e)
+{
+	windows_tell(w,
+	             &(struct continuous_problem){.tenant = v->tenant,
+	                                          .service = v->service,
+	                                          .type = (char *)"cpu"},
+	             &v->error, e);
+}
+
 bool
 windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
 {
@@ -108,9 +155,13 @@ windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
 
 	if (!v)
 		return false;
-	if (m->error != CAPTURE_NO_PROCESS)
-		log_warn("%s is not profiled all the time: %s", v->service,
-		         capture_error_text(m->error));
+	if (m->error != CAPTURE_NO_PROCESS) { /* as ever when none runs */
+		windows_tell_watch(w, v,
+		                   m->error < CAPTURE_ERRORS
+		                           ? m->error
+		                           : CAPTURE_INTERNAL);
+		w->counts.gaps++;
+	}
 	v->ntold = 0;
 	v->retry_ns = now_ns +
 	              (m->error == CAPTURE_NO_PROCESS ? NS_PER_S : RETRY_NS);
@@ -129,15 +180,24 @@ is_full(const struct windows *w)
 	               w->conf->continuous_min_free;
 }
 
+/* While there is no room, each window that would be is counted. */
 static void
-refuse(struct windows *w)
+refuse(struct windows *w, int64_t now_ns)
 {
-	log_warn("continuous profiling rests: less than %lld bytes of disk "
-	         "are free",
-	         (long long)w->conf->continuous_min_free);
+	if (w->state != WINDOWS_REFUSED) {
+		log_warn("continuous profiling rests: less than %lld bytes "
+		         "of disk are free",
+		         (long long)w->conf->continuous_min_free);
+		w->next_ns = now_ns;
+		w->cut_ns = 0;
+	}
 	for (size_t i = 0; i < w->n; i++)
 		windows_unwatch(w, &w->items[i]);
 	w->state = WINDOWS_REFUSED;
+	if (now_ns < w->next_ns)
+		return;
+	w->next_ns = now_ns + w->conf->continuous_window * NS_PER_S;
+	w->counts.refused += (int64_t)w->n;
 }
 
 static void
@@ -145,9 +205,11 @@ cut(struct windows *w, int64_t now_ns)
 {
 	int64_t window_ns = w->conf->continuous_window * NS_PER_S;
 
-	if (now_ns < w->next_ns || w->cut_ns || tell(w, MSG_CUT, ""))
+	if (!w->n || now_ns < w->next_ns || w->cut_ns || tell(w, MSG_CUT, ""))
 		return;
 	w->cut_ns = now_ns;
+	if (now_ns - w->next_ns > window_ns / 2)
+		w->counts.widened++;
 	w->next_ns = w->next_ns && now_ns - w->next_ns < window_ns
 	                     ? w->next_ns + window_ns
 	                     : now_ns + window_ns;
@@ -156,7 +218,7 @@ cut(struct windows *w, int64_t now_ns)
 static void
 watch_all(struct windows *w, const struct targets *targets, int64_t now_ns)
 {
-	if (w->state == WINDOWS_IDLE)
+	if (w->state == WINDOWS_IDLE || w->state == WINDOWS_REFUSED)
 		w->next_ns = now_ns + w->conf->continuous_window * NS_PER_S;
 	w->state = WINDOWS_RUNNING;
 	for (size_t i = 0; i < w->n; i++)
@@ -169,18 +231,18 @@ watch_all(struct windows *w, const struct targets *targets, int64_t now_ns)
 void
 windows_step(struct windows *w, const struct targets *targets, int64_t now_ns)
 {
-	int rc = windows_store(w, now_ns);
+	int rc = windows_store(w, now_ns) ?: w->others_rc;
 
 	if (rc && w->state != WINDOWS_BEHIND)
 		log_warn("windows wait to be stored: %s", strerror(-rc));
 	if (rc)
 		w->state = WINDOWS_BEHIND;
-	else if (!w->n)
+	else if (!w->n && !w->others)
 		w->state = WINDOWS_IDLE;
 	else if (!is_full(w))
 		watch_all(w, targets, now_ns);
-	else if (w->state != WINDOWS_REFUSED)
-		refuse(w);
+	else
+		refuse(w, now_ns);
 }
 
 void

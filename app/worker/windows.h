@@ -15,11 +15,14 @@
 
 #include "base/conf.h"
 #include "proto.h"
+#include "store/continuous.h"
+#include "store/service.h"
 #include "store/window.h"
 #include "targets.h"
 
-/* Of WORKER_MAX_CAPTURES; the rest is for captures on demand. */
-#define WINDOWS_MAX 56
+/* Of WORKER_MAX_CAPTURES; the rest is for captures on demand, and for what
+ * takes.h makes. */
+#define WINDOWS_MAX 48
 
 struct watch {
 	char id[ID_MAX];
@@ -29,6 +32,7 @@ struct watch {
 	int32_t told[WORKER_MAX_PIDS]; /* processes that the analyser has */
 	size_t ntold;                  /* 0: it knows nothing of this watch */
 	int64_t retry_ns;              /* it refused: not before */
+	enum capture_error error;      /* that it last ended with */
 };
 
 enum windows_state {
@@ -36,6 +40,15 @@ enum windows_state {
 	WINDOWS_RUNNING,
 	WINDOWS_BEHIND,  /* the store takes no windows now */
 	WINDOWS_REFUSED, /* the disk is nearly full */
+};
+
+/* Since this worker started. */
+struct windows_counts {
+	int64_t stored;
+	int64_t dropped; /* made, and not kept */
+	int64_t widened; /* cut late, because the store took none */
+	int64_t refused; /* not made, because the disk was full */
+	int64_t gaps;    /* not made, for another reason */
 };
 
 struct windows {
@@ -46,6 +59,10 @@ struct windows {
 	struct watch *items;
 	size_t n;
 	size_t left_out; /* services beyond WINDOWS_MAX */
+	size_t others;   /* of other types, see takes.h */
+	size_t others_left_out;
+	int others_rc; /* why the store did not take them */
+	struct windows_counts counts;
 	struct segment segment;
 	int64_t segment_ns; /* when it was begun */
 	int64_t next_ns;    /* when to cut next */
@@ -75,5 +92,28 @@ bool
 windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns);
 /* Cuts for the last time: the answer is due while cut_ns says so. */
 void windows_wind_up(struct windows *w, int64_t now_ns);
-/* "running", ... */
-const char *windows_state_name(enum windows_state state);
+/*
+ * Logs, and says in the store, that a type of a service fails with e or is
+ * taken again, when that is not what was told last.
+ *   Shape    p: tenant, service and type
+ */
+void windows_tell(struct windows *w, const struct continuous_problem *p,
+                  enum capture_error *told, enum capture_error e);
+/* Appends state and counts as a JSON object. */
+void windows_describe(const struct windows *w, struct buf *out);
+
+/* --- for takes.h -----------------------------------------------------------
+ */
+
+/* True when it is enabled and has that type. */
+bool windows_wants(const struct continuous *c, const char *type);
+/* The series of what is taken now: labels may have changed. */
+MUST_CHECK int windows_series(struct windows *w, const struct service *s,
+                              const char *type, char out[static ID_MAX]);
+/*
+ * Stores profiles as windows, all or none; those of a series that was
+ * deleted meanwhile are dropped.
+ *   Shape    fds[i]: the whole profile of asks[i]; at most WINDOWS_MAX
+ */
+MUST_CHECK int windows_add(struct windows *w, struct window_ask *asks,
+                           const int *fds, size_t n, int64_t now_ns);

@@ -1,8 +1,7 @@
 /* Which services are watched: rows of continuous that this host serves. */
 #include "base/json.h"
 #include "base/log.h"
-#include "store/continuous.h"
-#include "store/service.h"
+#include "store/source.h"
 #include "windows_private.h"
 
 #include <errno.h>
@@ -34,8 +33,8 @@ windows_done(struct windows *w)
 	*w = (struct windows)WINDOWS_INIT;
 }
 
-static bool
-wants(const struct continuous *c, const char *type)
+bool
+windows_wants(const struct continuous *c, const char *type)
 {
 	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
 	size_t i;
@@ -47,22 +46,16 @@ wants(const struct continuous *c, const char *type)
 	return false;
 }
 
-/* The series of what is sampled now: labels may have changed. */
-static int
-find_series(struct windows *w, const struct continuous *c, const char *type,
-            char out[static ID_MAX])
+int
+windows_series(struct windows *w, const struct service *s, const char *type,
+               char out[static ID_MAX])
 {
-	CLEANUP_SERVICE struct service s = {0};
-	CLEANUP_JSON json_t *labels = NULL;
-	CLEANUP_FREE char *text = NULL;
-	int rc = service_get(w->store, c->tenant, c->service, &s);
+	CLEANUP_JSON json_t *labels = json_loads(s->labels, 0, NULL);
+	CLEANUP_FREE char *text =
+		labels ? json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT)
+		       : strdup("{}");
 
-	if (rc)
-		return rc;
-	labels = json_loads(s.labels, 0, NULL);
-	text = labels ? json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT)
-	              : strdup("{}");
-	return text ? series_of(w->store, c->tenant, c->service, type, w->host,
+	return text ? series_of(w->store, s->tenant, s->name, type, w->host,
 	                        text, out)
 	            : -ENOMEM;
 }
@@ -82,7 +75,8 @@ same(struct windows *w, const struct continuous *c)
 }
 
 static int
-add(struct windows *w, const struct continuous *c, struct watch *out)
+add(struct windows *w, const struct continuous *c, const struct service *s,
+    struct watch *out)
 {
 	struct watch *old = same(w, c);
 	int rc;
@@ -96,9 +90,28 @@ add(struct windows *w, const struct continuous *c, struct watch *out)
 		out->tenant = strdup(c->tenant);
 		out->service = strdup(c->service);
 	}
-	rc = out->tenant && out->service ? find_series(w, c, "cpu", out->series)
-	                                 : -ENOMEM;
+	rc = out->tenant && out->service
+	             ? windows_series(w, s, "cpu", out->series)
+	             : -ENOMEM;
 	return rc;
+}
+
+/* One whose profiles come from an endpoint is not watched. */
+static int
+add_row(struct windows *w, const struct continuous *c, struct watch *items,
+        size_t *n, size_t *left_out)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	int rc = service_get(w->store, c->tenant, c->service, &s);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	if (source_of(&s, "cpu") != SOURCE_OUTSIDE)
+		return 0;
+	if (*n < WINDOWS_MAX)
+		return add(w, c, &s, &items[(*n)++]);
+	(*left_out)++;
+	return 0;
 }
 
 static int
@@ -111,13 +124,9 @@ add_all(struct windows *w, const struct targets *targets,
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		const struct continuous *c = &l->items[i];
 
-		if (!wants(c, "cpu") ||
-		    !targets_find(targets, c->tenant, c->service))
-			continue;
-		if (*n == WINDOWS_MAX)
-			left_out++;
-		else
-			rc = add(w, c, &items[(*n)++]);
+		if (windows_wants(c, "cpu") &&
+		    targets_find(targets, c->tenant, c->service))
+			rc = add_row(w, c, items, n, &left_out);
 	}
 	if (left_out && left_out != w->left_out)
 		log_warn("%zu services are not profiled all the time: one "
@@ -139,8 +148,10 @@ windows_load(struct windows *w, const struct targets *targets)
 		rc = add_all(w, targets, &l, items, &n);
 	/* what was not taken over is not wanted any more */
 	for (size_t i = 0; i < w->n; i++)
-		if (w->items[i].service)
+		if (w->items[i].service) {
+			windows_tell_watch(w, &w->items[i], CAPTURE_OK);
 			windows_unwatch(w, &w->items[i]);
+		}
 	free_watches(w->items, w->n);
 	w->items = items;
 	w->n = n;

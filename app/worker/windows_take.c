@@ -41,17 +41,20 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	struct window_ask *ask = &out->asks[out->n];
-	const struct watch *v = windows_find(w, r->id);
+	struct watch *v = windows_find(w, r->id);
 	char *p = buf_reserve(&bytes, (size_t)r->length + 1);
 	int rc;
 
-	if (!v)
-		return 0; /* no longer wanted */
+	if (!v) {
+		w->counts.dropped++; /* no longer wanted */
+		return 0;
+	}
 	if (!p)
 		return -ENOMEM;
 	if (pread(w->data, p, (size_t)r->length, (off_t)r->offset) !=
 	    (ssize_t)r->length)
 		return -EIO;
+	windows_tell_watch(w, v, CAPTURE_OK);
 	*ask = (struct window_ask){
 		.series = v->series,
 		.level = WINDOW_CAPTURED,
@@ -79,8 +82,10 @@ append_all(struct windows *w, struct found *out)
 	     at += sizeof(r)) {
 		if (is_sound(&r, bytes))
 			rc = append(w, &r, out);
-		else
+		else {
+			w->counts.dropped++;
 			log_warn("the analyser wrote a window that can't be");
+		}
 	}
 	return rc;
 }
@@ -105,18 +110,58 @@ open_segment(struct windows *w, int64_t now_ns)
 
 /* All together; one by one when a service was deleted meanwhile. */
 static int
-commit(struct windows *w, const struct found *f)
+commit(struct windows *w, const struct window_ask *asks, size_t n)
 {
-	int rc = window_commit(w->store, &w->segment, f->asks, f->n);
+	int rc = window_commit(w->store, &w->segment, asks, n);
 
+	if (!rc)
+		w->counts.stored += (int64_t)n;
 	if (rc != -ENOENT)
 		return rc;
-	for (size_t i = 0; i < f->n; i++) {
-		rc = window_commit(w->store, &w->segment, &f->asks[i], 1);
+	for (size_t i = 0; i < n; i++) {
+		rc = window_commit(w->store, &w->segment, &asks[i], 1);
 		if (rc && rc != -ENOENT)
 			return rc;
+		w->counts.stored += !rc;
+		w->counts.dropped += !!rc;
 	}
 	return 0;
+}
+
+static int
+append_file(struct windows *w, int fd, struct window_ask *ask)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
+	int64_t size = size_of(fd);
+	char *p;
+
+	if (size > WINDOW_MAX_BYTES)
+		size = 0; /* too much to keep: the window alone says so */
+	p = buf_reserve(&bytes, (size_t)size + 1);
+	if (!p)
+		return -ENOMEM;
+	if (pread(fd, p, (size_t)size, 0) != (ssize_t)size)
+		return -EIO;
+	return segment_append(&w->segment, p, (size_t)size, ask);
+}
+
+int
+windows_add(struct windows *w, struct window_ask *asks, const int *fds,
+            size_t n, int64_t now_ns)
+{
+	int64_t length;
+	int rc = open_segment(w, now_ns);
+
+	if (rc)
+		return rc;
+	length = w->segment.length;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = append_file(w, fds[i], &asks[i]);
+	if (!rc)
+		rc = segment_sync(&w->segment) ?: commit(w, asks, n);
+	if (rc)
+		w->segment.length = length; /* the next try writes there */
+	return rc;
 }
 
 int
@@ -135,7 +180,7 @@ windows_store(struct windows *w, int64_t now_ns)
 	f = calloc(1, sizeof(*f));
 	rc = f ? append_all(w, f) : -ENOMEM;
 	if (!rc && f->n)
-		rc = segment_sync(&w->segment) ?: commit(w, f);
+		rc = segment_sync(&w->segment) ?: commit(w, f->asks, f->n);
 	if (rc) {
 		w->segment.length = length; /* the next try writes there */
 		return rc;
@@ -155,12 +200,14 @@ windows_take(struct windows *w, const struct msg_windows *m, int data, int rows,
 	                          : NULL;
 
 	w->cut_ns = 0;
+	w->counts.gaps += m->error != CAPTURE_OK;
 	if (m->error)
 		log_warn("windows: %s%s%s", capture_error_text(m->error),
 		         v ? ": " : "", v ? v->service : "");
 	if (v && m->error == CAPTURE_FINISH_DIED) {
 		windows_unwatch(w, v); /* it would take the others along */
 		v->retry_ns = now_ns + 10 * 60 * NS_PER_S;
+		windows_tell_watch(w, v, m->error);
 	}
 	if (w->rows >= 0 || data < 0 || rows < 0) {
 		close_ptr(&data);

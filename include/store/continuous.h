@@ -19,6 +19,18 @@ struct continuous_list {
 #define CLEANUP_CONTINUOUS      CLEANUP(continuous_done)
 #define CLEANUP_CONTINUOUS_LIST CLEANUP(continuous_list_done)
 
+/* What can't be taken on a host, and why. */
+struct continuous_problem {
+	char *tenant, *service, *type, *host;
+	char *code, *message; /* of an error reply; "": there is none */
+	int64_t since_ms;
+};
+struct continuous_problem_list {
+	struct continuous_problem *items;
+	size_t n;
+};
+#define CLEANUP_CONTINUOUS_PROBLEMS CLEANUP(continuous_problem_list_done)
+
 void continuous_done(struct continuous *c);
 void continuous_list_done(struct continuous_list *l);
 
@@ -31,3 +43,17 @@ MUST_CHECK int continuous_list(struct store *s, const char *tenant,
                                struct continuous_list *out);
 MUST_CHECK int
 continuous_delete(struct store *s, const char *tenant, const char *service);
+
+/* --- what can't be taken: the worker tells -------------------------------- */
+
+void continuous_problem_list_done(struct continuous_problem_list *l);
+/* Of one service, or all of a tenant's when it is "". */
+MUST_CHECK int continuous_problem_list(struct store *s, const char *tenant,
+                                       const char *service,
+                                       struct continuous_problem_list *out);
+/* In place of what was told before; with code "" nothing is told any more.
+ * -ENOENT: no service. */
+MUST_CHECK int
+continuous_problem_put(struct store *s, const struct continuous_problem *p);
+/* For a worker that starts. */
+MUST_CHECK int continuous_problem_forget(struct store *s, const char *host);

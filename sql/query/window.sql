@@ -25,6 +25,29 @@ FROM continuous WHERE $1 = '' OR tenant = $1 ORDER BY tenant, service;
 -- name: continuous_delete
 DELETE FROM continuous WHERE tenant = $1 AND service = $2;
 
+-- name: problem_put
+INSERT INTO continuous_problem (tenant, service, type, host, code, message,
+                                since_ms)
+SELECT tenant, name, $1, $2, $3, $4, now_ms()
+FROM service WHERE tenant = $5 AND name = $6
+ON CONFLICT (tenant, service, type, host) DO UPDATE SET
+  code = excluded.code, message = excluded.message,
+  since_ms = excluded.since_ms;
+
+-- name: problem_clear
+DELETE FROM continuous_problem
+WHERE tenant = $1 AND service = $2 AND type = $3 AND host = $4;
+
+-- name: problem_clear_host
+DELETE FROM continuous_problem WHERE host = $1;
+
+-- Columns are those of struct continuous_problem, in their order.
+-- name: problem_list
+SELECT tenant, service, type, host, code, message, since_ms
+FROM continuous_problem
+WHERE tenant = $1 AND ($2 = '' OR service = $2)
+ORDER BY service, type, host LIMIT 10000;
+
 -- name: series_find
 SELECT id FROM series
 WHERE tenant = $1 AND service = $2 AND type = $3 AND host = $4

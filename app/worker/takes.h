@@ -1,0 +1,74 @@
+/*
+ * Continuous profiles of what is not sampled: each type of each service is
+ * taken at its own time of the minute, by the engine that a capture on demand
+ * would use, and stored as a window.
+ *
+ *	continuous rows ─ takes_load ─> takes
+ *	clock ─ takes_step ─ START or FETCH, PULL ─> DONE ─> window
+ *
+ * A gauge (memory, goroutine) is looked at once in a while; of a counter
+ * (alloc, block, mutex) each window is what it grew by meanwhile, and the
+ * next begins where it ended. Captures on demand go first: nothing is begun
+ * while as many run as may. What can't be taken is told in the store when
+ * that changes, not each time.
+ */
+#pragma once
+
+#include "captures.h"
+#include "targets.h"
+#include "windows.h"
+
+#define TAKES_MAX 512 /* types of services on one host */
+/* Of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
+#define TAKES_MAKING 8
+
+enum take_state {
+	TAKE_IDLE,
+	TAKE_FETCHING, /* the fetcher has it */
+	TAKE_FETCHED,  /* fd: what came */
+	TAKE_MAKING,   /* the analyser has it; fd: where the profile goes */
+	TAKE_MADE,     /* fd: the profile, to be stored */
+};
+
+struct take {
+	char id[ID_MAX]; /* of the one under way */
+	char *tenant, *service;
+	const char *type;
+	char *url; /* NULL: looked at from outside */
+	char series[ID_MAX];
+	bool gauge;
+	int64_t period_ns, next_ns;
+	int64_t deadline_ns; /* of the one under way */
+	enum take_state state;
+	uint64_t fetch;  /* id */
+	uint32_t status; /* of HTTP */
+	int64_t asked_ms, asked_ns;
+	int fd;
+	enum capture_error error; /* that the last ended with */
+	struct window_ask made;
+};
+
+struct takes {
+	struct captures *captures;
+	struct windows *windows;
+	/* Has a fetcher run; 0 or -errno. */
+	int (*want_fetcher)(void *arg);
+	void *arg;
+	struct take *items;
+	size_t n;
+	size_t left_out; /* beyond TAKES_MAX */
+};
+
+void takes_done(struct takes *t);
+/* Reads what is wanted; what is under way and stays wanted goes on. */
+MUST_CHECK int takes_load(struct takes *t, const struct targets *targets);
+/* Stores what was made, begins what is due. */
+void takes_step(struct takes *t, const struct targets *targets, int64_t now_ns);
+/* A DONE and its profile's total; false: it is about none of these. */
+bool takes_done_one(struct takes *t, const struct msg_done *m, int64_t now_ns);
+/* An answer of the fetcher, whose body is taken; false: as above. */
+bool takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
+                   int64_t now_ns);
+/* What they were doing is lost. */
+void takes_analyser_gone(struct takes *t, int64_t now_ns);
+void takes_fetcher_gone(struct takes *t, int64_t now_ns);

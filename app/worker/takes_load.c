@@ -1,0 +1,181 @@
+/* Which types of which services are taken. */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "store/continuous.h"
+#include "store/source.h"
+#include "store/worker.h"
+#include "takes_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	enum { COUNTER, GAUGE } kind;
+} types[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, kind},
+#include "types.def"
+#undef PROFILE_TYPE
+};
+
+static void
+take_done(struct take *v)
+{
+	take_rest(v);
+	free(v->tenant);
+	free(v->service);
+	free(v->url);
+	*v = (struct take){.fd = -1};
+}
+
+static void
+free_takes(struct take *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		take_done(&items[i]);
+	free(items);
+}
+
+void
+takes_done(struct takes *t)
+{
+	free_takes(t->items, t->n);
+	t->items = NULL;
+	t->n = 0;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static struct take *
+same(struct takes *t, const struct take *v)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct take *old = &t->items[i];
+
+		if (old->type == v->type &&
+		    same_text(old->service, v->service) &&
+		    same_text(old->tenant, v->tenant) &&
+		    same_text(old->url, v->url))
+			return old;
+	}
+	return NULL;
+}
+
+/* Each has its own second of the period, on every host and start. */
+static int64_t
+first_time(const struct take *v)
+{
+	uint64_t h = hash_pair(hash_bytes(v->service, strlen(v->service)),
+	                       hash_bytes(v->type, strlen(v->type)));
+
+	return clock_mono_ns() + (int64_t)(h % (uint64_t)v->period_ns);
+}
+
+/* Who asks an endpoint must be one worker only. */
+static bool
+is_ours(const struct takes *t, const struct service *s)
+{
+	CLEANUP_FREE char *host = NULL;
+
+	return !worker_for(t->windows->store, s->host, &host) &&
+	       !strcmp(host, t->windows->host);
+}
+
+static int
+fill(struct takes *t, const struct service *s, size_t type, const char *url,
+     struct take *out)
+{
+	const struct conf *conf = t->windows->conf;
+	struct take v = {.type = types[type].name, .fd = -1}, *old;
+
+	v.gauge = types[type].kind == GAUGE;
+	v.period_ns = (v.gauge ? conf->continuous_gauges
+	                       : conf->continuous_counters) *
+	              NS_PER_S;
+	v.tenant = strdup(s->tenant);
+	v.service = strdup(s->name);
+	v.url = url ? strdup(url) : NULL;
+	if (!v.tenant || !v.service || (url && !v.url)) {
+		take_done(&v);
+		return -ENOMEM;
+	}
+	old = same(t, &v);
+	if (old) {
+		take_done(&v);
+		v = *old;
+		*old = (struct take){.fd = -1};
+	} else {
+		v.next_ns = first_time(&v);
+	}
+	*out = v;
+	return windows_series(t->windows, s, v.type, out->series);
+}
+
+static int
+add(struct takes *t, const struct targets *targets, const struct service *s,
+    size_t type, struct take *items, size_t *n)
+{
+	enum source source = source_of(s, types[type].name);
+	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
+
+	if (!source || (!url && (!strcmp(types[type].name, "cpu") ||
+	                         !targets_find(targets, s->tenant, s->name))))
+		return 0; /* watched, or told by the API, or elsewhere */
+	if (url && !is_ours(t, s))
+		return 0;
+	if (*n == TAKES_MAX) {
+		t->left_out++;
+		return 0;
+	}
+	return fill(t, s, type, url, &items[(*n)++]);
+}
+
+static int
+add_row(struct takes *t, const struct targets *targets,
+        const struct continuous *c, struct take *items, size_t *n)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	int rc = c->enabled ? service_get(t->windows->store, c->tenant,
+	                                  c->service, &s)
+	                    : -ENOENT;
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	for (size_t i = 0; i < ARRAY_LEN(types) && !rc; i++)
+		if (windows_wants(c, types[i].name))
+			rc = add(t, targets, &s, i, items, n);
+	return rc;
+}
+
+int
+takes_load(struct takes *t, const struct targets *targets)
+{
+	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	struct take *items = calloc(TAKES_MAX, sizeof(*items));
+	size_t n = 0, left_out = t->left_out;
+	int rc = items ? continuous_list(t->windows->store, "", &l) : -ENOMEM;
+
+	t->left_out = 0;
+	for (size_t i = 0; i < l.n && !rc; i++)
+		rc = add_row(t, targets, &l.items[i], items, &n);
+	if (t->left_out > left_out)
+		log_warn("%zu types of services are not profiled all the "
+		         "time: one worker takes %d",
+		         t->left_out, TAKES_MAX);
+	/* what was not taken over is not wanted any more */
+	for (size_t i = 0; i < t->n; i++)
+		if (t->items[i].service)
+			take_tell(t, &t->items[i], CAPTURE_OK);
+	takes_done(t);
+	t->items = items;
+	t->n = n;
+	t->windows->others = n;
+	t->windows->others_left_out = t->left_out;
+	return rc;
+}

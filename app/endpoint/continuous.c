@@ -2,6 +2,7 @@
 #include "store/continuous.h"
 
 #include "audits.h"
+#include "continuous_state.h"
 #include "page.h"
 
 #include <errno.h>
@@ -14,8 +15,10 @@ unknown(struct call *c, const char *service)
 	return fail(c, UnknownService, service);
 }
 
-static void
-put_continuous(struct buf *out, const struct continuous *v)
+/* -errno: the store failed. */
+static int
+put_continuous(struct call *c, const struct continuous_view *view,
+               const struct continuous *v, struct buf *out)
 {
 	json_put_text(out, "service", v->service);
 	json_put_raw(out, "profileTypes", v->types, "[]");
@@ -24,19 +27,23 @@ put_continuous(struct buf *out, const struct continuous *v)
 	json_put_bool(out, "enabled", v->enabled);
 	json_put_time(out, "createdAt", v->created_ms);
 	json_put_time(out, "updatedAt", v->updated_ms);
+	return continuous_view_put(&c->env->store, view, v, out);
 }
 
 static int
 answer_continuous(struct call *c, const char *service)
 {
 	CLEANUP_CONTINUOUS struct continuous v = {0};
-	struct buf *out;
-	int rc = continuous_get(&c->env->store, c->caller.tenant, service, &v);
+	CLEANUP_CONTINUOUS_VIEW struct continuous_view view = {0};
+	struct store *store = &c->env->store;
+	const char *tenant = c->caller.tenant;
+	int rc = continuous_get(store, tenant, service, &v)
+	                 ?: continuous_view(store, tenant, service, &view);
 
+	if (!rc)
+		rc = put_continuous(c, &view, &v, answer_json(c));
 	if (rc)
 		return rc == -ENOENT ? unknown(c, service) : fail_store(c, rc);
-	out = answer_json(c);
-	put_continuous(out, &v);
 	return answer_end(c);
 }
 
@@ -136,18 +143,22 @@ int
 continuous_list_get(struct call *c)
 {
 	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	CLEANUP_CONTINUOUS_VIEW struct continuous_view view = {0};
+	struct store *store = &c->env->store;
+	const char *tenant = c->caller.tenant;
 	struct buf *out;
-	int rc = continuous_list(&c->env->store, c->caller.tenant, &l);
+	int rc = continuous_list(store, tenant, &l)
+	                 ?: continuous_view(store, tenant, "", &view);
 
 	if (rc)
 		return fail_store(c, rc);
 	out = page_begin(c);
-	for (size_t i = 0; i < l.n; i++) {
+	for (size_t i = 0; i < l.n && !rc; i++) {
 		json_open(out, NULL, '{');
-		put_continuous(out, &l.items[i]);
+		rc = put_continuous(c, &view, &l.items[i], out);
 		json_close(out, '}');
 	}
-	return page_end(c, NULL);
+	return rc ? fail_store(c, rc) : page_end(c, NULL);
 }
 
 int

@@ -1,4 +1,5 @@
 /* /healthz, /readyz and /metrics: what runs this asks here. */
+#include "continuous_state.h"
 #include "endpoint/call.h"
 #include "store/job.h"
 #include "store/worker.h"
@@ -15,25 +16,22 @@ health_get(struct call *c)
 	return answer_end(c);
 }
 
-static int
-count_alive(struct store *s, int64_t *out)
+static int64_t
+count_alive(const struct worker_list *list)
 {
-	CLEANUP_WORKERS struct worker_list list = {0};
-	int rc = worker_list(s, &list);
+	int64_t n = 0;
 
-	if (rc)
-		return rc;
-	*out = 0;
-	for (size_t i = 0; i < list.n; i++)
-		*out += list.items[i].alive;
-	return 0;
+	for (size_t i = 0; i < list->n; i++)
+		n += list->items[i].alive;
+	return n;
 }
 
 int
 readiness_get(struct call *c)
 {
-	int64_t alive = 0;
-	int rc = count_alive(&c->env->store, &alive);
+	CLEANUP_WORKERS struct worker_list list = {0};
+	int rc = worker_list(&c->env->store, &list);
+	int64_t alive = count_alive(&list);
 	struct buf *out;
 
 	if (rc || !alive) {
@@ -60,11 +58,12 @@ gauge(struct buf *out, const char *name, const char *help)
 static int
 write_store(struct store *s, struct buf *out)
 {
-	int64_t queued, running, alive, bytes, blobs;
+	CLEANUP_WORKERS struct worker_list list = {0};
+	int64_t queued, running, bytes, blobs;
 	int rc = job_counts(s, &queued, &running);
 
 	if (!rc)
-		rc = count_alive(s, &alive);
+		rc = worker_list(s, &list);
 	if (!rc)
 		rc = blob_usage(s, &bytes, &blobs);
 	if (rc)
@@ -75,11 +74,13 @@ write_store(struct store *s, struct buf *out)
 	buf_addf(out, "stoker_jobs{state=\"running\"} %lld\n",
 	         (long long)running);
 	gauge(out, "stoker_workers_alive", "Workers within their lease.");
-	buf_addf(out, "stoker_workers_alive %lld\n", (long long)alive);
+	buf_addf(out, "stoker_workers_alive %lld\n",
+	         (long long)count_alive(&list));
 	gauge(out, "stoker_profiles", "Profiles on disk.");
 	buf_addf(out, "stoker_profiles %lld\n", (long long)blobs);
 	gauge(out, "stoker_profile_bytes", "Bytes of profiles on disk.");
 	buf_addf(out, "stoker_profile_bytes %lld\n", (long long)bytes);
+	continuous_metrics(&list, out);
 	return 0;
 }
 

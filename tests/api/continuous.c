@@ -1,6 +1,8 @@
 /* What is profiled all the time. */
+#include "store/continuous.h"
 #include "base/json.h"
 #include "lib/api.h"
+#include "store/worker.h"
 
 #include <string.h>
 
@@ -106,6 +108,103 @@ TEST(an_unknown_service_is_404)
 }
 END
 
+TEST(a_type_that_no_engine_takes_is_told)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = set(&a, KEY_ADMIN,
+	                                          "{\"service\":\"" TEST_SERVICE
+	                                          "\",\"profileTypes\":"
+	                                          "[\"cpu\",\"block\"]}");
+	CLEANUP_JSON json_t *expected = json_pack("[{s:s, s:s}]", "profileType",
+	                                          "block", "missing",
+	                                          "a pprofUrl");
+
+	ck_assert(json_equal(expected, json_object_get(r.json, "unsupported")));
+}
+END
+
+	static void
+	put_problem(struct test_api *a, const char *tenant, const char *code)
+{
+	struct continuous_problem p = {
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.type = (char *)"memory",
+		.host = (char *)TEST_HOST,
+		.code = (char *)code,
+		.message = (char *)"why",
+	};
+
+	ck_assert_int_eq(continuous_problem_put(&a->store.s, &p), 0);
+}
+
+TEST(what_a_worker_fails_to_take_is_told_until_it_does_not)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+	CLEANUP_REPLY struct client_reply bad = {0}, good = {0};
+	const json_t *failing;
+
+	put_problem(&a, TEST_TENANT, "EndpointTimeout");
+	bad = at(&a, "GET", ONE);
+	put_problem(&a, TEST_TENANT, "");
+	good = at(&a, "GET", ONE);
+
+	failing = json_object_get(bad.json, "failing");
+	ck_assert_uint_eq(json_array_size(failing), 1);
+	ck_assert_str_eq(json_string_value(json_object_get(
+				 json_array_get(failing, 0), "error_code")),
+	                 "EndpointTimeout");
+	ck_assert_uint_eq(
+		json_array_size(json_object_get(made.json, "failing")) +
+			json_array_size(json_object_get(good.json, "failing")),
+		0);
+}
+END
+
+	static void
+	beat(struct test_api *a, const char *capabilities)
+{
+	struct worker w = {
+		.host = (char *)TEST_HOST,
+		.boot_id = (char *)"boot",
+		.version = (char *)"1",
+		.capabilities = (char *)capabilities,
+		.pid = 1,
+	};
+
+	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 60000), 0);
+}
+
+TEST(the_state_of_each_host_is_told_and_measured)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, metrics = {0}, old = {0};
+	const json_t *hosts;
+
+	beat(&a, "{\"continuous\":{\"state\":\"refused\",\"stored\":7}}");
+	r = set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+	metrics = at(&a, "GET", "/metrics");
+	beat(&a, "{}"); /* of a release before that */
+	old = at(&a, "GET", ONE);
+
+	hosts = json_object_get(r.json, "hosts");
+	ck_assert_uint_eq(json_array_size(hosts), 1);
+	ck_assert_str_eq(json_string_value(json_object_get(
+				 json_array_get(hosts, 0), "state")),
+	                 "refused");
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&metrics.body),
+		"stoker_continuous_windows_stored_total{host=\"" TEST_HOST
+		"\"} 7\n"));
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&metrics.body), "state=\"refused\"} 1\n"));
+	ck_assert_uint_eq(json_array_size(json_object_get(old.json, "hosts")),
+	                  0);
+}
+END
+
 TEST(only_admins_set_it)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -132,5 +231,9 @@ END
 
 	SUITE("continuous", what_is_given_comes_back,
               a_service_alone_is_cpu_at_19_hertz_and_enabled, post_replaces,
-              a_type_that_there_is_not_is_named, an_unknown_service_is_404,
-              only_admins_set_it, what_is_deleted_is_gone)
+              a_type_that_there_is_not_is_named,
+              a_type_that_no_engine_takes_is_told,
+              what_a_worker_fails_to_take_is_told_until_it_does_not,
+              the_state_of_each_host_is_told_and_measured,
+              an_unknown_service_is_404, only_admins_set_it,
+              what_is_deleted_is_gone)

@@ -1,0 +1,29 @@
+/* How continuous profiling goes: what workers tell of it. */
+#pragma once
+
+#include "base/json.h"
+#include "base/json_out.h"
+#include "endpoint/call.h"
+#include "store/continuous.h"
+#include "store/worker.h"
+
+/* What a reply about it is made of, read once. */
+struct continuous_view {
+	struct worker_list workers;
+	struct continuous_problem_list problems;
+};
+#define CLEANUP_CONTINUOUS_VIEW CLEANUP(continuous_view_done)
+
+void continuous_view_done(struct continuous_view *v);
+/* service "": of all of the tenant's. */
+MUST_CHECK int
+continuous_view(struct store *s, const char *tenant, const char *service,
+                struct continuous_view *out);
+/* Appends members unsupported, failing and hosts. -errno. */
+MUST_CHECK int
+continuous_view_put(struct store *s, const struct continuous_view *v,
+                    const struct continuous *c, struct buf *out);
+/* What a worker tells of it; NULL: nothing. */
+json_t *continuous_of_worker(const struct worker *w);
+/* Appends metrics of every live worker, as Prometheus text. */
+void continuous_metrics(const struct worker_list *workers, struct buf *out);

@@ -1,0 +1,110 @@
+#!/bin/bash
+# Continuous profiling of what is not sampled: goroutines and threads from
+# outside, the types of net/http/pprof from its pages.
+: "${GO:=1.24}"
+: "${B:=build}"
+WORKER_CONF='
+[continuous]
+window = 1s
+gauges = 1s
+counters = 1s
+'
+tmp=$(mktemp -d /var/tmp/stoker-types-XXXXXX)
+chmod 755 "$tmp"
+. tests/lib/e2e.sh
+e2e_start shares
+pages=
+leave() { [ -z "$pages" ] || kill -KILL "$pages"; e2e_stop; rm -rf "$tmp"; }
+trap leave EXIT
+
+db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
+continuous() { # service, JSON list of types, more members
+  api POST $P/continuous -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileTypes\":$2${3:-}}"
+}
+windows() { # service, type, condition
+  db "SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series
+      WHERE s.service = '$1' AND s.type = '$2' AND w.level = 0 ${3:-}"
+}
+has() { [ "$(windows "$1" "$2" "${4:-}")" -ge "$3" ]; } # service, type, number
+state() { api GET "$P/continuous/$1"; }
+holds() { state "$1" | jq -e "$2" >/dev/null || { state "$1"; return 1; }; }
+newest() { # service, type: its folded stacks
+  local segment start length
+  IFS='|' read -r segment start length <<<"$(db "SELECT segment, start, length
+    FROM profile_window w JOIN series s ON s.id = w.series
+    WHERE s.service = '$1' AND s.type = '$2' AND w.level = 0 AND length > 0
+    ORDER BY start_ms DESC LIMIT 1")"
+  dd if="$STATE/data/segments/$segment.seg" of="$tmp/window.pb.gz" \
+    iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
+  "$B/tests/folded" "$tmp/window.pb.gz"
+}
+
+# --- a native service: its threads -------------------------------------------
+background demo "$STATE/bin/demo"
+service demo "$STATE/bin/demo"
+continuous demo '["goroutine","memory"]' >/dev/null
+check threads_are_looked_at_again_and_again wait_for 30 has demo goroutine 3
+check a_look_at_threads_is_a_profile grep -q . <<<"$(newest demo goroutine)"
+check a_look_counts_threads equal \
+  "$(windows demo goroutine 'AND w.value <> w.sample_count')" 0
+check a_type_without_an_engine_is_told holds demo \
+  '.unsupported == [{"profileType": "memory", "missing": "a pprofUrl"}]'
+check what_can_be_taken_does_not_fail holds demo '.failing == []'
+stored() { holds demo '.hosts[0] | .state == "running" and .stored > 0 and .taken == 1 and .watched == 0'; }
+check the_state_of_the_host_is_told wait_for 20 stored
+check metrics_count_windows grep -Eq '^stoker_continuous_windows_stored_total\{host="[^"]+"\} [1-9]' \
+  <(api GET /metrics)
+check workers_tell_it_too grep -q '"state": *"running"' <(api GET /api/v1/workers | jq .)
+check no_line_each_time equal "$(grep -c memory "$STATE/log/worker.log")" 0
+
+# --- an endpoint that is not there ---------------------------------------------
+port=$(free_port)
+api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
+  -d "{\"name\":\"gone\",\"kind\":\"go\",\"pprofUrl\":\"http://127.0.0.1:$port\"}"
+continuous gone '["memory"]' >/dev/null
+unreachable() { holds gone '.failing[0] | .profileType == "memory" and .error_code == "EndpointUnreachable"'; }
+check what_fails_is_told wait_for 20 unreachable
+gaps() { [ "$(state gone | jq '.hosts[0].gaps')" -ge 5 ]; }
+check each_one_that_failed_is_a_gap wait_for 40 gaps
+check a_failure_is_logged_once equal "$(grep -c 'memory profiles of gone' "$STATE/log/worker.log")" 1
+
+# --- a Go program and its pages -----------------------------------------------------
+if tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why"; then
+  "$B/targets/pages-$GO" "$tmp/address" 2>"$tmp/pages.log" &
+  pages=$!
+  wait_for 20 test -s "$tmp/address" || { cat "$tmp/pages.log"; exit 1; }
+  api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
+    -d "{\"name\":\"pages\",\"kind\":\"go\",\"pprofUrl\":\"http://$(<"$tmp/address")\"}"
+  continuous pages '["memory","alloc","block","mutex","goroutine"]' >/dev/null
+  declare -A leaf=([memory]=main.keepMemory [alloc]=main.burn
+    [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)
+  for type in memory alloc block mutex goroutine; do
+    check "${type}_has_windows" wait_for 40 has pages $type 3 'AND w.value > 0'
+    check "${type}_windows_hold_what_the_program_does" \
+      grep -q "${leaf[$type]}" <<<"$(newest pages $type)"
+  done
+  # Of counters the time between is covered, of gauges an instant is.
+  check a_counter_is_of_its_whole_time equal \
+    "$(windows pages alloc 'AND (w.duration_ms < 900 OR w.duration_ms > 5000)')" 0
+  # A gauge does not pile up: the tenth look sees what the first saw.
+  doubled() {
+    db "SELECT MAX(value) > 2 * MIN(value) FROM profile_window w JOIN series s ON s.id = w.series
+        WHERE s.service = 'pages' AND s.type = 'goroutine' AND w.level = 0"
+  }
+  check a_gauge_does_not_pile_up equal "$(doubled)" 0
+
+  kill -KILL $pages
+  wait $pages 2>/dev/null
+  pages=
+  down() { holds pages '.failing | map(.profileType) == ["alloc","block","goroutine","memory","mutex"]'; }
+  check a_program_that_ends_is_told wait_for 60 down
+else
+  echo "skip continuous_types_of_a_go_program: no Go $GO: $(tail -1 "$tmp/why")"
+fi
+
+# --- it ends --------------------------------------------------------------------------
+continuous demo '["goroutine"]' ',"enabled":false' >/dev/null
+continuous gone '["memory"]' ',"enabled":false' >/dev/null
+none() { holds demo '.hosts[0].taken <= 5'; }
+check disabled_means_nothing_is_taken wait_for 20 none

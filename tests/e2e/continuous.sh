@@ -40,7 +40,7 @@ first() {
     iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
   "$B/tests/folded" "$STATE/window.pb.gz"
 }
-check a_window_is_a_profile grep -q main <<<"$(first)"
+check a_window_is_a_profile grep -q server::work <<<"$(first)"
 
 # --- the worker dies --------------------------------------------------------
 n=$(windows)

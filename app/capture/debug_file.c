@@ -10,6 +10,93 @@
 /* --- of the host -----------------------------------------------------------
  */
 
+static bool
+has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
+{
+	return e->build_id_size == size && !memcmp(e->build_id, id, size);
+}
+
+/* By the name's build-id, and only if it is the file's own as well. */
+static enum host_debug_state
+by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
+            const char *path, struct elf_image **out)
+{
+	struct host_ask ask = {.op = HOST_DEBUG, .size = size};
+	CLEANUP_ELF struct elf_image *e = NULL;
+	CLEANUP_FD int fd = -1;
+
+	if (!size || size > HOST_BUILD_ID || strlen(path) >= sizeof(ask.path))
+		return HOST_DEBUG_NONE;
+	memcpy(ask.build_id, id, size);
+	strcpy(ask.path, path);
+	if (host_fd(host, &ask, &fd))
+		return HOST_DEBUG_NONE;
+	if (elf_open_fd(fd, &e))
+		return HOST_DEBUG_REFUSED;
+	TAKE_FD(fd);
+	if (!has_build_id(e, id, size))
+		return HOST_DEBUG_REFUSED;
+	*out = TAKE(e);
+	return HOST_DEBUG_USED;
+}
+
+/* Whether it could have names that the image itself lacks: Go's own table
+ * has them all. */
+static bool
+is_worth_having(const struct elf_image *elf)
+{
+	return elf->fd >= 0 && !elf_section(elf, ".debug_info") &&
+	       !elf_section(elf, ".gopclntab") &&
+	       !elf_section(elf, ".data.rel.ro.gopclntab");
+}
+
+struct elf_image *
+debug_file_of_host(const struct host *host, const struct elf_image *elf)
+{
+	struct elf_image *e = NULL;
+	enum host_debug_state state =
+		by_build_id(host, elf->build_id, elf->build_id_size, "", &e);
+
+	if (state != HOST_DEBUG_NONE || is_worth_having(elf))
+		host_debug_note(host, elf->build_id, elf->build_id_size, state);
+	return e;
+}
+
+struct elf_image *
+debug_file_of_build_id(const struct host *host, const uint8_t *id,
+                       uint32_t size)
+{
+	struct elf_image *e = NULL;
+	enum host_debug_state state = by_build_id(host, id, size, "", &e);
+
+	if (state != HOST_DEBUG_NONE)
+		host_debug_note(host, id, size, state);
+	return e;
+}
+
+struct elf_image *
+debug_file_shared(const struct host *host, const struct elf_image *debug)
+{
+	struct elf_image *e = NULL;
+	struct elf_altlink link;
+	enum host_debug_state state;
+	const char *shared;
+
+	if (elf_debugaltlink(debug, &link))
+		return NULL;
+	state = by_build_id(host, link.build_id, link.build_id_size, "", &e);
+	shared = strstr(link.name, ".dwz/");
+	if (!e && shared &&
+	    by_build_id(host, link.build_id, link.build_id_size, shared, &e) ==
+	            HOST_DEBUG_USED)
+		return e;
+	host_debug_note(host, link.build_id, link.build_id_size, state);
+	return e;
+}
+
+/* --- of the target ---------------------------------------------------------
+ */
+
 static struct elf_image *
 open_asked(const struct host *host, const struct host_ask *ask)
 {
@@ -21,66 +108,6 @@ open_asked(const struct host *host, const struct host_ask *ask)
 	TAKE_FD(fd);
 	return e;
 }
-
-static struct elf_image *
-by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
-            const char *path)
-{
-	struct host_ask ask = {.op = HOST_DEBUG, .size = size};
-
-	if (size > HOST_BUILD_ID || strlen(path) >= sizeof(ask.path))
-		return NULL;
-	memcpy(ask.build_id, id, size);
-	strcpy(ask.path, path);
-	return open_asked(host, &ask);
-}
-
-static bool
-has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
-{
-	return e->build_id_size == size && !memcmp(e->build_id, id, size);
-}
-
-struct elf_image *
-debug_file_of_host(const struct host *host, const struct elf_image *elf)
-{
-	CLEANUP_ELF struct elf_image *e = NULL;
-
-	if (!elf->build_id_size)
-		return NULL;
-	e = by_build_id(host, elf->build_id, elf->build_id_size, "");
-	return e && !elf_debug_matches(elf, e) ? TAKE(e) : NULL;
-}
-
-struct elf_image *
-debug_file_of_build_id(const struct host *host, const uint8_t *id,
-                       uint32_t size)
-{
-	CLEANUP_ELF struct elf_image *e = by_build_id(host, id, size, "");
-
-	return e && has_build_id(e, id, size) ? TAKE(e) : NULL;
-}
-
-struct elf_image *
-debug_file_shared(const struct host *host, const struct elf_image *debug)
-{
-	CLEANUP_ELF struct elf_image *e = NULL;
-	struct elf_altlink link;
-	const char *shared;
-
-	if (elf_debugaltlink(debug, &link))
-		return NULL;
-	e = by_build_id(host, link.build_id, link.build_id_size, "");
-	shared = strstr(link.name, ".dwz/");
-	if (!e && shared)
-		e = by_build_id(host, link.build_id, link.build_id_size,
-		                shared);
-	return e && has_build_id(e, link.build_id, link.build_id_size) ? TAKE(e)
-	                                                               : NULL;
-}
-
-/* --- of the target ---------------------------------------------------------
- */
 
 static bool
 may_match(const struct elf_image *elf, const struct elf_image *debug)

@@ -17,7 +17,8 @@
 #define DEBUG_FILE_MAX_CRC ((uint64_t)256 << 20)
 
 /*
- * By build-id, where the host keeps them.
+ * By build-id, where the host keeps them. The host's debugs are told of it,
+ * unless there is none and the image would gain nothing.
  *   Owns     the caller elf_free()s it; NULL: there is none
  */
 struct elf_image *

@@ -193,6 +193,9 @@ add_image(struct namer *n, uint32_t module)
 
 	if (!debug)
 		debug = of->debug = debug_file_of_host(n->host, m->elf);
+	else
+		host_debug_note(n->host, m->elf->build_id,
+		                m->elf->build_id_size, HOST_DEBUG_USED);
 	rc = symbolizer_add(n->symbolizer, module, m->elf, debug);
 	if (!rc && debug)
 		of->shared = debug_file_shared(n->host, debug);

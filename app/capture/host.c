@@ -1,6 +1,7 @@
 #include "capture/host.h"
 
 #include <errno.h>
+#include <string.h>
 
 int
 host_fd(const struct host *h, const struct host_ask *ask, int *fd)
@@ -47,4 +48,24 @@ host_value(const struct host *h, const struct host_ask *ask, uint32_t *value)
 	if (!rc)
 		*value = reply.value;
 	return rc;
+}
+
+void
+host_debug_note(const struct host *h, const uint8_t *build_id, uint32_t size,
+                enum host_debug_state state)
+{
+	struct host_debugs *d = h->debugs;
+	struct host_debug *row;
+
+	if (!d || !size || size > HOST_BUILD_ID)
+		return;
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->rows[i].size == size &&
+		    !memcmp(d->rows[i].build_id, build_id, size))
+			return;
+	if (d->n == HOST_MAX_DEBUG)
+		return;
+	row = &d->rows[d->n++];
+	*row = (struct host_debug){.state = state, .size = (uint8_t)size};
+	memcpy(row->build_id, build_id, size);
 }

@@ -72,6 +72,26 @@ struct host_reply {
 	char text[HOST_MAX_PATH];
 };
 
+#define HOST_MAX_DEBUG 128 /* debug files that one profile tells of */
+
+enum host_debug_state {
+	HOST_DEBUG_NONE,    /* this host has none */
+	HOST_DEBUG_REFUSED, /* what it has is not what it should be */
+	HOST_DEBUG_USED,
+};
+
+struct host_debug {
+	uint8_t state; /* enum host_debug_state */
+	uint8_t size;  /* of build_id */
+	uint8_t build_id[HOST_BUILD_ID];
+};
+
+/* The debug files that a profile had use for, and what became of it. */
+struct host_debugs {
+	uint32_t n;
+	struct host_debug rows[HOST_MAX_DEBUG];
+};
+
 struct host {
 	/* Shape: fds[*nfds] go with the question; then what came back.
 	 * Owns: both are the caller's. Errors: of the transport; the
@@ -80,8 +100,12 @@ struct host {
 	           struct host_reply *reply, int fds[HOST_MAX_FDS],
 	           size_t *nfds);
 	void *arg;
+	struct host_debugs *debugs; /* NULL: nobody wants to know */
 };
 
+/* Tells of one, once; past HOST_MAX_DEBUG not at all. */
+void host_debug_note(const struct host *h, const uint8_t *build_id,
+                     uint32_t size, enum host_debug_state state);
 /*
  * Asks for one descriptor.
  *   Owns     *fd is the caller's
@@ -93,5 +117,5 @@ host_fd(const struct host *h, const struct host_ask *ask, int *fd);
 MUST_CHECK int host_fd_value(const struct host *h, const struct host_ask *ask,
                              int *fd, uint32_t *value);
 /* Asks for a number alone. */
-MUST_CHECK int host_value(const struct host *h, const struct host_ask *ask,
-                          uint32_t *value);
+MUST_CHECK int
+host_value(const struct host *h, const struct host_ask *ask, uint32_t *value);

@@ -240,7 +240,7 @@ image_play(struct image *m, struct profile **out)
 	CLEANUP_FREE struct modules *modules = calloc(1, sizeof(*modules));
 	char path[] = "/image";
 	struct module module = {.path = path};
-	struct host host = {answer, m};
+	struct host host = {.ask = answer, .arg = m};
 	struct goroutines_ask ask = {.host = &host,
 	                             .pid = 1,
 	                             .modules = modules,

@@ -91,7 +91,7 @@ take(struct image *m, int32_t pid)
 	CLEANUP_FREE struct modules *modules = calloc(1, sizeof(*modules));
 	char path[] = "/image";
 	struct module module = {.path = path};
-	struct host host = {record, m};
+	struct host host = {.ask = record, .arg = m};
 	struct goroutines_ask ask = {.host = &host,
 	                             .pid = pid,
 	                             .modules = modules,

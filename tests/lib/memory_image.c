@@ -52,5 +52,5 @@ ask_image(void *arg, const struct host_ask *ask, struct host_reply *reply,
 struct host
 memory_image_host(struct memory_image *image)
 {
-	return (struct host){ask_image, image};
+	return (struct host){.ask = ask_image, .arg = image};
 }

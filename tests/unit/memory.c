@@ -35,7 +35,7 @@ ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
 }
 
 static struct conf conf;
-static const struct host here = {ask_here, &conf};
+static const struct host here = {.ask = ask_here, .arg = &conf};
 
 static struct memory
 mine(void)

@@ -30,7 +30,7 @@ ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
 }
 
 static struct conf conf = {0};
-static const struct host here = {ask_here, &conf};
+static const struct host here = {.ask = ask_here, .arg = &conf};
 
 static int
 open_sampler(struct sampler **out)

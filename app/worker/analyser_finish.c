@@ -154,18 +154,32 @@ be_finisher(const struct analyser *a, const struct host *host, void *arg)
 	return !e;
 }
 
+/* Nobody waits for this: the scheduler being gone is noticed elsewhere. */
+static void
+tell_debugs(const struct analyser *a, const struct host_debugs *debugs)
+{
+	struct msg_debug m = {.type = MSG_DEBUG, .debugs = *debugs};
+
+	if (debugs->n && msg_send(a->socket, &m, sizeof(m), NULL, 0))
+		log_debug("nobody hears of debug files");
+}
+
 /* In the child: a crash or endless DWARF costs what it works on only. */
 static void
 be_child(const struct analyser *a, int channel, int news, analyser_work *work,
          void *arg)
 {
+	struct host_debugs debugs = {.n = 0};
 	struct host host = worker_host(&channel);
 
+	if (*a->conf->symbols_debuginfod)
+		host.debugs = &debugs;
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (sandbox_limit_cpu(a->conf->worker_finish_cpu))
 		_exit(1);
 	if (work(a, &host, arg) && symbols_cache_tell(a->symbols, news))
 		log_debug("symbols are not kept");
+	tell_debugs(a, &debugs);
 	_exit(0);
 }
 

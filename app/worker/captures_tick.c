@@ -15,6 +15,7 @@ union message {
 	struct msg_done done;
 	struct msg_windows windows; /* others' */
 	struct msg_rolled rolled;
+	struct msg_debug debug;
 };
 
 static bool

@@ -3,17 +3,20 @@
  * over a SOCK_SEQPACKET pair (proto.h: socket f).
  *
  *    scheduler to fetcher
- *    FETCH      + 0 or 1 descriptor, the body to send, from offset 0.
- *               Answered by one FETCHED.
+ *    FETCH      + 0 or 1 descriptor: the body to send, from offset 0, or
+ *               of a GET an empty file for the one that comes. Answered by
+ *               one FETCHED.
  *    CANCEL     ends one: the connection is closed, nothing is answered.
  *    fetcher to scheduler
  *    FETCHED    error = 0: whatever status the server gave, + 1 descriptor,
- *               a memfd with the body. The bytes are a stranger's: only a
+ *               the file with the body, a memfd unless FETCH brought one.
+ *               The bytes are a stranger's: only a
  *               sandboxed finisher looks into them. error > 0: an enum
  *               fetch_error, no descriptor.
  *
  * What may be fetched is decided by the fetcher, from configuration and by
- * purpose: http and https, hosts of the purpose's list, and no address of
+ * purpose: http and https, hosts of the purpose's list, of debuginfod the
+ * servers' own files by build-id only, and no address of
  * fetch.def's FETCH_DENIED whatever name it has. Redirects are not followed,
  * no proxy and no cookie is used, connections are not kept.
  */
@@ -40,7 +43,7 @@ const char *fetch_error_text(enum fetch_error e);
 enum fetch_type { MSG_FETCH = 1, MSG_FETCH_CANCEL, MSG_FETCHED };
 enum fetch_method { FETCH_GET, FETCH_POST };
 /* Whose list of hosts applies. */
-enum fetch_purpose { FETCH_PPROF, FETCH_PURPOSES };
+enum fetch_purpose { FETCH_PPROF, FETCH_DEBUGINFOD, FETCH_PURPOSES };
 
 struct fetch_ask {
 	uint32_t type;

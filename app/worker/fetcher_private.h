@@ -21,6 +21,7 @@ struct transfer {
 	CURL *easy;
 	struct curl_slist *headers;
 	int in, out; /* body to send or -1; body that comes */
+	bool given;  /* out came along: its bytes are not held here */
 	off_t sent;
 	size_t size; /* of the body to send */
 	uint64_t max_bytes;

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "debuginfod.h"
 #include "fetcher_private.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@ transfer_free(struct transfer *t)
 {
 	if (!t)
 		return;
-	t->fetcher->held -= t->answer.bytes;
+	if (!t->given)
+		t->fetcher->held -= t->answer.bytes;
 	curl_easy_cleanup(t->easy);
 	curl_slist_free_all(t->headers);
 	close_ptr(&t->in);
@@ -53,15 +55,18 @@ take_body(char *p, size_t one, size_t n, void *arg)
 	struct transfer *t = arg;
 	uint64_t bytes = (uint64_t)one * n;
 
+	uint64_t held = t->given ? 0 : t->fetcher->held;
+
 	if (bytes > t->max_bytes - t->answer.bytes ||
-	    bytes > FETCHER_MAX_HELD - t->fetcher->held) {
+	    bytes > FETCHER_MAX_HELD - held) {
 		t->too_large = true;
 		return 0;
 	}
 	if (fd_write_all(t->out, p, bytes))
 		return 0;
 	t->answer.bytes += bytes;
-	t->fetcher->held += bytes;
+	if (!t->given)
+		t->fetcher->held += bytes;
 	return bytes;
 }
 
@@ -206,10 +211,18 @@ set_all(struct transfer *t, const struct fetch_ask *ask)
 /* --- one transfer ----------------------------------------------------------
  */
 
-static const char *
-hosts_of(const struct conf *conf, uint32_t purpose)
+static bool
+is_allowed(const struct fetcher *f, const struct fetch_ask *ask,
+           const struct url *u)
 {
-	return purpose == FETCH_PPROF ? conf->fetch_allow : "";
+	switch (ask->purpose) {
+	case FETCH_PPROF:
+		return url_allowed(f->conf->fetch_allow, u, f->own);
+	case FETCH_DEBUGINFOD:
+		return debuginfod_allows(f->conf->symbols_debuginfod, ask->url);
+	default:
+		return false;
+	}
 }
 
 static enum fetch_error
@@ -222,7 +235,7 @@ check(struct transfer *t, const struct fetch_ask *ask)
 	    !memchr(ask->headers, '\0', sizeof(ask->headers)) ||
 	    url_parse(ask->url, &u))
 		return FETCH_URL;
-	if (!url_allowed(hosts_of(f->conf, ask->purpose), &u, f->own))
+	if (!is_allowed(f, ask, &u))
 		return FETCH_HOST;
 	t->local = url_is_local(&u) || !strcasecmp(u.host, f->own);
 	return FETCH_OK;
@@ -240,11 +253,12 @@ transfer_new(struct fetcher *f, const struct fetch_ask *ask, int in,
 		return FETCH_INTERNAL;
 	}
 	t->fetcher = f;
-	t->in = in;
+	t->given = in >= 0 && ask->method == FETCH_GET;
+	t->in = t->given ? -1 : in;
 	t->max_bytes = ask->max_bytes;
 	t->answer.type = MSG_FETCHED;
 	t->answer.id = ask->id;
-	t->out = memfd_create("stoker-fetched", MFD_CLOEXEC);
+	t->out = t->given ? in : memfd_create("stoker-fetched", MFD_CLOEXEC);
 	t->easy = curl_easy_init();
 	e = check(t, ask);
 	if (!e && (t->out < 0 || !t->easy || set_all(t, ask)))

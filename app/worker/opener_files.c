@@ -2,6 +2,7 @@
  * Answers that hand out what belongs to a target: its files and memory.
  */
 #include "base/file.h"
+#include "debug_cache.h"
 #include "opener.h"
 
 #include <dirent.h>
@@ -166,18 +167,15 @@ open_shared(const struct conf *conf, const char *path, struct answer *out)
 }
 
 /* Of the host, which is trusted: distributions use absolute links there. */
-int
-open_debug(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+static int
+open_kept(const struct conf *conf, const struct host_ask *ask,
+          struct answer *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(HOST_MAX_PATH);
 	CLEANUP_FD int place = -1;
 
-	if (ask->size < 2 || ask->size > HOST_BUILD_ID ||
-	    !*conf->worker_debug_dir)
-		return -EINVAL;
-	if (*ask->path)
-		return open_shared(conf, ask->path, out);
+	if (!*conf->worker_debug_dir)
+		return -ENOENT;
 	buf_addf(&path, "%s/.build-id/%02x/", conf->worker_debug_dir,
 	         ask->build_id[0]);
 	for (uint32_t i = 1; i < ask->size; i++)
@@ -188,6 +186,44 @@ open_debug(const struct conf *conf, const struct host_ask *ask,
 	place = open_how(AT_FDCWD, buf_str(&path), O_PATH,
 	                 RESOLVE_NO_MAGICLINKS);
 	return place < 0 ? place : give_elf(place, out);
+}
+
+/* The user of the scheduler writes there: it could be led astray. */
+static int
+open_fetched(const struct conf *conf, const struct host_ask *ask,
+             struct answer *out)
+{
+	const char *own = conf->symbols_cache_dir;
+	CLEANUP_FD int dir = open_how(AT_FDCWD, *own ? own : conf->store_dir,
+	                              O_PATH | O_DIRECTORY, 0);
+	char path[sizeof(DEBUG_CACHE_BELOW) + DEBUG_CACHE_NAME];
+	char name[DEBUG_CACHE_NAME];
+	CLEANUP_FD int place = -1;
+
+	if (dir < 0)
+		return dir;
+	debug_cache_name(ask->build_id, ask->size, name);
+	snprintf(path, sizeof(path), "%s%s", *own ? "" : DEBUG_CACHE_BELOW "/",
+	         name);
+	place = open_how(dir, path, O_PATH,
+	                 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+int
+open_debug(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	int rc;
+
+	if (ask->size < 2 || ask->size > HOST_BUILD_ID)
+		return -EINVAL;
+	if (*ask->path)
+		return open_shared(conf, ask->path, out);
+	rc = open_kept(conf, ask, out);
+	if (rc && *conf->symbols_debuginfod)
+		rc = open_fetched(conf, ask, out);
+	return rc;
 }
 
 /* --- perf maps -------------------------------------------------------------

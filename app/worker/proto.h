@@ -64,6 +64,9 @@
  *	    topFunctions (whole, offset 0). The profile is complete in the
  *	    descriptor of START, not yet fsynced. error > 0: an enum
  *	    capture_error, no descriptor, sys_error may tell more.
+ *	DEBUG
+ *	    which debug files a profile had use for, where [symbols]
+ *	    debuginfod names servers. After its DONE, WINDOWS or nothing.
  *	WINDOWS
  *	    + 2 descriptors, memfds: the profiles (pprof, gzipped) one after
  *	    the other, and a struct window_row for each. With an error the
@@ -111,6 +114,7 @@ enum msg_type {
 	MSG_PULL,
 	MSG_ROLLUP,
 	MSG_ROLLED,
+	MSG_DEBUG,
 };
 
 /* What to capture: a SNAPSHOT has no rate and no duration. */
@@ -186,6 +190,11 @@ struct msg_windows {
 struct msg_rolled {
 	uint32_t type;
 	uint32_t error; /* enum capture_error */
+};
+
+struct msg_debug {
+	uint32_t type;
+	struct host_debugs debugs;
 };
 
 #define ROLLUP_MAX_GROUPS 64

@@ -81,6 +81,8 @@ prepare(struct scheduler *s, struct buf *why)
 		rc = open_signals(&s->signal_fd);
 	if (!rc)
 		rc = inherit(s);
+	if (!rc)
+		debuginfod_start(&s->debuginfod, s->conf);
 	if (rc)
 		buf_addf(why, "%s: %s", s->conf->store_dir, strerror(-rc));
 	return rc;
@@ -95,6 +97,7 @@ close_all(struct scheduler *s)
 	takes_done(&s->takes);
 	windows_done(&s->windows);
 	rollup_done(&s->rollup);
+	debuginfod_done(&s->debuginfod);
 	targets_done(&s->targets);
 	proc_table_done(&s->procs);
 	store_close(&s->store);
@@ -170,6 +173,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 		.procs = {.proc_fd = -1, .exe_link = exe_link},
 		.windows = WINDOWS_INIT,
 		.rollup = ROLLUP_INIT,
+		.debuginfod = DEBUGINFOD_INIT,
 		.blame_fd = -1,
 		.wake_fd = -1,
 		.signal_fd = -1,

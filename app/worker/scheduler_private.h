@@ -2,6 +2,7 @@
 #pragma once
 
 #include "captures.h"
+#include "debuginfod.h"
 #include "heartbeat.h"
 #include "process_table.h"
 #include "retention.h"
@@ -23,6 +24,7 @@ struct scheduler {
 	struct windows windows;
 	struct takes takes;
 	struct rollup rollup;
+	struct debuginfod debuginfod;
 	int blame_fd;        /* of the analyser that runs; -1: none */
 	bool fetcher_wanted; /* MSG_FETCHER is on its way */
 	int wake_fd;         /* the database was written to */

@@ -58,6 +58,7 @@ scheduler_fetcher_gone(struct scheduler *s)
 {
 	captures_fetcher_gone(&s->captures);
 	takes_fetcher_gone(&s->takes, clock_mono_ns());
+	debuginfod_fetcher_gone(&s->debuginfod, clock_mono_ns());
 }
 
 void
@@ -117,6 +118,20 @@ follow(struct scheduler *s, int64_t now_ns)
 	return stamp == s->targets.stamp ? 0 : scheduler_scan(s, now_ns, 0);
 }
 
+static int
+fetch_debug_files(struct scheduler *s, int64_t now_ns)
+{
+	int rc;
+
+	if (!debuginfod_waits(&s->debuginfod))
+		return 0;
+	rc = scheduler_want_fetcher(s);
+	if (!rc)
+		debuginfod_ask(&s->debuginfod, s->captures.fetcher,
+		               ++s->captures.last_fetch, now_ns);
+	return rc;
+}
+
 void
 scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 {
@@ -124,6 +139,7 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	const struct msg_windows *windows = m;
 	const struct msg_rolled *rolled = m;
 	const struct msg_done *done = m;
+	const struct msg_debug *debug = m;
 	int64_t now_ns = clock_mono_ns();
 
 	if (n == sizeof(*windows) && windows->type == MSG_WINDOWS)
@@ -132,6 +148,8 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	else if (n == sizeof(*rolled) && rolled->type == MSG_ROLLED)
 		rollup_take(&s->rollup, rolled, TAKE_FD(fds[0]),
 		            TAKE_FD(fds[1]));
+	else if (n == sizeof(*debug) && debug->type == MSG_DEBUG)
+		debuginfod_take(&s->debuginfod, debug);
 	else if (n == sizeof(*done) && done->type == MSG_DONE &&
 	         !takes_done_one(&s->takes, done, now_ns))
 		(void)windows_failed(&s->windows, done, now_ns);
@@ -142,7 +160,8 @@ scheduler_other_fetched(void *arg, const struct fetch_answer *a, int *body)
 {
 	struct scheduler *s = arg;
 
-	(void)takes_fetched(&s->takes, a, body, clock_mono_ns());
+	if (!takes_fetched(&s->takes, a, body, clock_mono_ns()))
+		(void)debuginfod_fetched(&s->debuginfod, a, clock_mono_ns());
 }
 
 static void
@@ -192,6 +211,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		takes_step(&s->takes, &s->targets, now_ns);
 		windows_step(&s->windows, &s->targets, now_ns);
 		rollup_step(&s->rollup, now_ns);
+		report("debug files", fetch_debug_files(s, now_ns));
 		report("symbolizing",
 		       symbolizing_step(&s->captures.symbolizing, &s->store,
 		                        s->self.host, s->captures.analyser,

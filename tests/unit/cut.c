@@ -26,8 +26,9 @@ ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
 }
 
 static char no_folder[] = "";
-static struct conf conf = {.worker_debug_dir = no_folder};
-static const struct host here = {ask_here, &conf};
+static struct conf conf = {.worker_debug_dir = no_folder,
+                           .symbols_debuginfod = no_folder};
+static const struct host here = {.ask = ask_here, .arg = &conf};
 
 struct fixture {
 	uint32_t blamed;

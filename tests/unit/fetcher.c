@@ -209,6 +209,48 @@ TEST(a_body_of_exactly_the_limit_is_taken)
 }
 END
 
+TEST(a_file_that_came_along_gets_the_body)
+{
+	NEEDS_SANDBOX;
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_RIG struct rig r = rig("");
+	struct fetch_ask a = ask_for(&r, "/whole");
+	struct fetch_answer got;
+	FILE *f = tmpfile();
+	int fd = fileno(f);
+
+	ck_assert_int_eq(msg_send(r.socket, &a, sizeof(a), &fd, 1), 0);
+	close(hear(&r, &got));
+	ck_assert_uint_eq(got.error, FETCH_OK);
+	ck_assert_uint_eq(got.bytes, 5);
+	rewind(f);
+	ck_assert_int_eq(fd_read_all(fd, &body), 0);
+	ck_assert_str_eq(buf_str(&body), "hello");
+	fclose(f);
+}
+END
+
+TEST(a_debuginfod_server_is_asked_for_its_files_only)
+{
+	NEEDS_SANDBOX;
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_RIG struct rig r =
+		rig("[symbols]\ndebuginfod = http://localhost:1\n");
+	struct fetch_ask a = ask_for(&r, "/whole");
+	struct fetch_answer got;
+
+	a.purpose = FETCH_DEBUGINFOD;
+	fetch(&r, &a, &got, &body);
+	ck_assert_uint_eq(got.error, FETCH_HOST);
+	strcpy(a.url, "http://localhost:1/buildid/abcd/debuginfo");
+	fetch(&r, &a, &got, &body);
+	ck_assert_uint_eq(got.error, FETCH_CONNECT);
+	a.purpose = FETCH_PURPOSES;
+	fetch(&r, &a, &got, &body);
+	ck_assert_uint_eq(got.error, FETCH_HOST);
+}
+END
+
 TEST(headers_that_matter_are_told)
 {
 	NEEDS_SANDBOX;
@@ -433,6 +475,8 @@ END
 
 	SUITE("fetcher", answers_are_told_whole_or_not_at_all,
               a_body_of_exactly_the_limit_is_taken,
+              a_file_that_came_along_gets_the_body,
+              a_debuginfod_server_is_asked_for_its_files_only,
               headers_that_matter_are_told, what_takes_too_long_is_given_up,
               cancelling_closes_the_connection_and_says_nothing,
               no_more_run_at_once_than_there_is_room_for,

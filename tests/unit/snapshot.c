@@ -174,8 +174,9 @@ END
 }
 
 static char no_directory[] = "";
-static struct conf conf = {.worker_debug_dir = no_directory};
-static const struct host here = {ask_here, &conf};
+static struct conf conf = {.worker_debug_dir = no_directory,
+                           .symbols_debuginfod = no_directory};
+static const struct host here = {.ask = ask_here, .arg = &conf};
 
 struct target {
 	pid_t pid;

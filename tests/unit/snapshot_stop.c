@@ -158,8 +158,9 @@ ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
 }
 
 static char no_directory[] = "";
-static struct conf conf = {.worker_debug_dir = no_directory};
-static const struct host here = {ask_here, &conf};
+static struct conf conf = {.worker_debug_dir = no_directory,
+                           .symbols_debuginfod = no_directory};
+static const struct host here = {.ask = ask_here, .arg = &conf};
 
 static int
 take(pid_t pid, struct profile **p, struct quality *q)

@@ -1,0 +1,122 @@
+#!/bin/bash
+# Debug files that this host lacks are fetched after a capture, from servers
+# that may be anything.
+: "${B:=build}"
+command -v objcopy >/dev/null || { echo "skip debuginfod: no objcopy"; exit 0; }
+. tests/lib/e2e.sh
+tmp=$(mktemp -d /var/tmp/stoker-debuginfod-XXXXXX)
+chmod 755 "$tmp"
+web=$(free_port)
+WORKER_CONF="debug_dir = $tmp/none
+[symbols]
+debuginfod = http://localhost:$web/first http://localhost:$web/second/
+max_bytes = 1M
+timeout = 2s"
+other=
+leave() { [ -z "$other" ] || kill "$other"; e2e_stop; rm -rf "$tmp"; }
+e2e_start
+trap leave EXIT
+
+# Stripped targets.
+declare -A id
+# The build-id is of code and debug information, so each has text of its own.
+variant() { # name
+  sed "1i static const char variant_$1[] __attribute__((used)) = \"$1\";" \
+    tests/targets/shares.c >"$tmp/$1.c"
+  gcc -O2 -g -fomit-frame-pointer -Wl,--build-id -o "$tmp/$1.whole" "$tmp/$1.c" -lpthread &&
+    objcopy --only-keep-debug "$tmp/$1.whole" "$tmp/$1.debug" &&
+    strip -o "$STATE/bin/$1" "$tmp/$1.whole" || exit 1
+  id[$1]=$(readelf -n "$STATE/bin/$1" | awk '/Build ID/ {print $3}')
+}
+for name in good wrong big moved absent slow page; do variant "$name"; done
+head -c 2M /dev/zero >"$tmp/zeros"
+cat "$tmp/big.debug" "$tmp/zeros" >"$tmp/big.file"
+chmod 644 "$tmp"/*
+
+# The first server has nothing but trouble; the second has one good file.
+page() { echo "location = /$1/buildid/${id[$2]}/debuginfo { default_type application/octet-stream; $3 }"; }
+cat >"$tmp/nginx.conf" <<CONF
+pid $tmp/nginx.pid; error_log $tmp/error.log; worker_processes 1;
+events {}
+http {
+  access_log $tmp/access.log;
+  client_body_temp_path $tmp/body; proxy_temp_path $tmp/proxy;
+  fastcgi_temp_path $tmp/fastcgi; uwsgi_temp_path $tmp/uwsgi; scgi_temp_path $tmp/scgi;
+  server {
+    listen 127.0.0.1:$web;
+    $(page second good "alias $tmp/good.debug;")
+    $(page first wrong "alias $tmp/good.debug;")
+    $(page first big "alias $tmp/big.file;")
+    $(page first page 'return 200 "<html>Log in</html>";')
+    $(page second moved "return 302 http://localhost:$web/second/buildid/${id[good]}/debuginfo;")
+    $(page second slow "alias $tmp/slow.debug; limit_rate 100;")
+  }
+}
+CONF
+nginx -e "$tmp/error.log" -c "$tmp/nginx.conf" || { echo "not ok nginx: $(cat "$tmp/error.log")"; exit 1; }
+wait_for 10 test -s "$tmp/nginx.pid"
+other=$(<"$tmp/nginx.pid")
+
+folded() { api GET "$P/$1/flamegraph?format=folded"; }
+samples() { folded "$1" | awk '{n += $NF} END {print n + 0}'; }
+has_name() { folded "$1" | grep -q 'share_half '; }
+run() { # name: the id of a capture of it
+  local id
+  id=$(start "$1" 1) && finished "$id" >/dev/null && echo "$id"
+}
+asked() { grep -c "GET /$1/buildid/${id[$2]}/debuginfo" "$tmp/access.log"; }
+cached() { echo "$STATE/data/debuginfod/${id[$1]}.debug"; }
+kept() { [ -s "$(cached "$1")" ]; }
+denied() { [ -f "$(cached "$1")" ] && [ ! -s "$(cached "$1")" ]; }
+logged() { grep -q -- "$1" "$STATE/log/worker.log"; }
+for name in good wrong big page absent; do
+  background "$name" "$STATE/bin/$name" 100 2
+  service "$name" "$STATE/bin/$name" || exit 1
+done
+
+# --- a server that has it
+first=$(run good)
+check a_stripped_program_has_no_names_at_first [ "$(folded "$first" | grep -c share_half)" = 0 ]
+check its_debug_file_is_fetched_afterwards wait_for 20 kept good
+check the_first_server_was_asked_before [ "$(asked first good)" = 1 ]
+check it_is_what_the_server_has cmp "$(cached good)" "$tmp/good.debug"
+before=$(samples "$first")
+check the_stored_profile_is_symbolized stoker_cli symbolize "$first"
+check it_has_names_then has_name "$first"
+check and_its_samples equal "$(samples "$first")" "$before"
+second=$(run good)
+check the_next_capture_has_names has_name "$second"
+check nobody_is_asked_again equal "$(asked second good)" 1
+check no_file_of_others_can_be_read_there [ "$(stat -c %A "$(cached good)" | cut -c8-)" = "---" ]
+
+# --- servers that have not
+run wrong >/dev/null
+check another_program_s_file_is_kept_at_first wait_for 20 kept wrong
+third=$(run wrong)
+check its_names_are_not_used [ "$(folded "$third" | grep -c share_half)" = 0 ]
+check and_it_is_thrown_away wait_for 10 denied wrong
+run absent >/dev/null
+check what_no_server_has_is_remembered wait_for 20 denied absent
+n=$(asked second absent)
+run absent >/dev/null
+run big >/dev/null
+check a_file_that_is_too_large_is_refused wait_for 20 denied big
+run page >/dev/null
+check a_page_is_no_debug_file wait_for 20 denied page
+check what_is_remembered_is_not_asked_again equal "$(asked second absent)" "$n"
+check nothing_unfinished_stays_behind [ -z "$(ls -A "$STATE/data/debuginfod" | grep '^.tmp')" ]
+
+# --- servers that can't say: each rests, so the worker begins anew
+for name in moved slow; do
+  process_stop worker
+  worker_start
+  background "$name" "$STATE/bin/$name" 100 2
+  service "$name" "$STATE/bin/$name" || exit 1
+  declare "$name=$(run "$name")"
+done
+check a_redirect_is_not_followed logged 'second.*HTTP 302'
+check and_nothing_is_remembered [ ! -e "$(cached moved)" ]
+check a_slow_server_is_given_up wait_for 20 logged 'second.*no answer in time'
+check nor_there [ ! -e "$(cached slow)" ]
+check its_capture_was_complete_long_before \
+  equal "$(api GET "$P/$slow" | jq -r .status)" completed

@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
 
@@ -311,4 +312,30 @@ check_fetch(struct doctor *d)
 	}
 	found(d, "%s; hosts: %s", ca, d->conf.fetch_allow);
 	return FINE;
+}
+
+/* Where they come from; what the servers learn is for an operator to know. */
+enum verdict
+check_debuginfod(struct doctor *d)
+{
+	const char *own = d->conf.symbols_cache_dir;
+	struct stat st;
+
+	found(d, "%s",
+	      *d->conf.worker_debug_dir ? d->conf.worker_debug_dir
+	                                : "none of this host");
+	if (!*d->conf.symbols_debuginfod) {
+		found(d, "; no debuginfod server is asked");
+		return FINE;
+	}
+	found(d, "; build-ids go to %s", d->conf.symbols_debuginfod);
+	if (!*own ||
+	    (!fstatat(d->root, below_root(own), &st, 0) && S_ISDIR(st.st_mode)))
+		return FINE;
+	found(d, "; no directory %s", own);
+	fix(d,
+	    "install -d -o %s -m 0750 %s, and name it in ReadWritePaths= of "
+	    "the unit (systemctl edit stoker-worker)",
+	    d->conf.worker_user, own);
+	return WARNING;
 }

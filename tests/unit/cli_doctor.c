@@ -228,6 +228,28 @@ TEST(certificates_that_cannot_be_read_are_a_warning)
 }
 END
 
+TEST(a_cache_directory_of_debug_files_that_is_missing_is_a_warning)
+{
+	MACHINE(m);
+	static char servers[] = "https://debuginfod.example.org",
+		    dir[] = "/srv/debug";
+	char *none = m.d.conf.symbols_debuginfod;
+	char *below_store = m.d.conf.symbols_cache_dir;
+
+	m.d.conf.symbols_cache_dir = dir;
+	expect(&m, debuginfod, FINE, "");
+	m.d.conf.symbols_debuginfod = servers;
+	expect(&m, debuginfod, WARNING,
+	       "install -d -o stoker-worker -m 0750 "
+	       "/srv/debug");
+	make_file(&m, "srv/debug", "x", 0644, "-");
+	expect(&m, debuginfod, FINE, "");
+	m.d.conf.symbols_cache_dir = below_store;
+	expect(&m, debuginfod, FINE, "");
+	m.d.conf.symbols_debuginfod = none;
+}
+END
+
 TEST(hidden_kernel_addresses_are_a_warning)
 {
 	MACHINE(m);
@@ -373,6 +395,7 @@ END
               missing_capabilities_are_named,
               no_worker_is_broken_and_what_hangs_on_it_skipped,
               rings_past_the_locked_memory_are_a_warning,
+              a_cache_directory_of_debug_files_that_is_missing_is_a_warning,
               certificates_that_cannot_be_read_are_a_warning,
               hidden_kernel_addresses_are_a_warning,
               a_missing_program_names_its_package,

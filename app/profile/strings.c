@@ -47,16 +47,10 @@ same_text(const void *key, uint32_t id)
 }
 
 static int
-chunk_add(struct strings *s, size_t n)
+chunk_add(struct strings *s, size_t size)
 {
-	size_t size = s->newest ? s->newest->size * 2 : CHUNK_FIRST;
-	struct chunk *c;
+	struct chunk *c = malloc(sizeof(*c) + size);
 
-	if (size > CHUNK_MOST)
-		size = CHUNK_MOST;
-	if (size < n)
-		size = n;
-	c = malloc(sizeof(*c) + size);
 	if (!c)
 		return -ENOMEM;
 	*c = (struct chunk){.older = s->newest, .size = size};
@@ -64,13 +58,23 @@ chunk_add(struct strings *s, size_t n)
 	return 0;
 }
 
+/* A piece for n bytes and what may come after them. */
 static int
-entries_room(struct strings *s)
+chunk_grow(struct strings *s, size_t n)
 {
-	uint32_t cap = s->cap ? s->cap * 2 : 64;
+	size_t size = s->newest ? s->newest->size * 2 : CHUNK_FIRST;
+
+	if (size > CHUNK_MOST)
+		size = CHUNK_MOST;
+	return chunk_add(s, size < n ? n : size);
+}
+
+static int
+entries_cap(struct strings *s, uint32_t cap)
+{
 	struct entry *e;
 
-	if (s->n < s->cap)
+	if (cap <= s->cap)
 		return 0;
 	e = realloc(s->entries, (size_t)cap * sizeof(*e));
 	if (!e)
@@ -78,6 +82,14 @@ entries_room(struct strings *s)
 	s->entries = e;
 	s->cap = cap;
 	return 0;
+}
+
+static int
+entries_room(struct strings *s)
+{
+	if (s->n < s->cap)
+		return 0;
+	return entries_cap(s, s->cap ? s->cap * 2 : 64);
 }
 
 static int
@@ -91,7 +103,7 @@ room(struct strings *s, size_t n)
 	if (!r)
 		r = table_room(&s->table);
 	if (!r && (!s->newest || s->newest->size - s->newest->used < n))
-		r = chunk_add(s, n);
+		r = chunk_grow(s, n);
 	return r;
 }
 
@@ -107,10 +119,9 @@ keep(struct strings *s, const char *text, size_t n)
 	return to;
 }
 
-int
-strings_add(struct strings *s, const char *text, size_t n, uint32_t *out)
+static int
+add(struct strings *s, uint64_t hash, const char *text, size_t n, uint32_t *out)
 {
-	uint64_t hash = hash_keyed(s->key, text, n);
 	uint32_t id = table_find(&s->table, hash, same_text,
 	                         &(struct wanted){s, text, n});
 	int r;
@@ -127,6 +138,39 @@ strings_add(struct strings *s, const char *text, size_t n, uint32_t *out)
 	}
 	*out = id;
 	return 0;
+}
+
+int
+strings_add(struct strings *s, const char *text, size_t n, uint32_t *out)
+{
+	return add(s, hash_keyed(s->key, text, n), text, n, out);
+}
+
+int
+strings_add_all(struct strings *s, const struct string *text, size_t n,
+                uint32_t *out)
+{
+	uint64_t hash[STRINGS_AT_ONCE];
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		hash[i] = hash_keyed(s->key, text[i].p, text[i].n);
+		table_prefetch(&s->table, hash[i]);
+	}
+	for (size_t i = 0; i < n && !r; i++)
+		r = add(s, hash[i], text[i].p, text[i].n, &out[i]);
+	return r;
+}
+
+int
+strings_reserve(struct strings *s, uint32_t n, size_t bytes)
+{
+	int r;
+
+	if (n > STRINGS_MAX - s->n || bytes > STRINGS_MAX_BYTES - s->bytes - n)
+		return -E2BIG;
+	r = entries_cap(s, s->n + n) ?: table_reserve(&s->table, n);
+	return r ? r : chunk_add(s, bytes + n);
 }
 
 struct strings *

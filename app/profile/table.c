@@ -15,18 +15,12 @@ place(struct table_slot *slots, uint32_t mask, struct table_slot s)
 	slots[i] = s;
 }
 
-int
-table_room(struct table *t)
+static int
+resize(struct table *t, uint32_t more)
 {
 	uint32_t n = t->slots ? t->mask + 1 : 0;
-	uint32_t more = n ? n * 2 : FIRST_SLOTS;
-	struct table_slot *slots;
+	struct table_slot *slots = malloc((size_t)more * sizeof(*slots));
 
-	if (t->used < n / 2)
-		return 0;
-	if (t->used >= TABLE_MAX_ROWS)
-		return -E2BIG;
-	slots = malloc((size_t)more * sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	memset(slots, 0xFF, (size_t)more * sizeof(*slots));
@@ -37,6 +31,25 @@ table_room(struct table *t)
 	t->slots = slots;
 	t->mask = more - 1;
 	return 0;
+}
+
+int
+table_room(struct table *t)
+{
+	return table_reserve(t, 1);
+}
+
+int
+table_reserve(struct table *t, uint32_t rows)
+{
+	uint32_t n = t->slots ? t->mask + 1 : 0;
+	uint32_t more = n ? n : FIRST_SLOTS;
+
+	if (rows > TABLE_MAX_ROWS - t->used)
+		return -E2BIG;
+	while (t->used + rows > more / 4 * 3)
+		more *= 2;
+	return more == n ? 0 : resize(t, more);
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * Finds rows by hash. The rows stay in the caller's arrays, the table holds
- * their indexes: open addressing, at most half full.
+ * their indexes: open addressing, at most three quarters full.
  *
  * Keys of profiles come from strangers: hash them with hash_keyed().
  */
@@ -31,9 +31,19 @@ typedef bool table_same(const void *key, uint32_t row);
  *   Errors   -ENOMEM, -E2BIG past TABLE_MAX_ROWS; t as before
  */
 MUST_CHECK int table_room(struct table *t);
+/* The same for so many rows. */
+MUST_CHECK int table_reserve(struct table *t, uint32_t rows);
 /* Adds a row that table_find() did not find; after table_room(). */
 void table_put(struct table *t, uint64_t hash, uint32_t row);
 void table_done(struct table *t);
+
+/* Says that a hash will be looked for. */
+static inline void
+table_prefetch(const struct table *t, uint64_t hash)
+{
+	if (t->slots)
+		__builtin_prefetch(&t->slots[(uint32_t)hash & t->mask], 1);
+}
 
 /* The row equal to key, or TABLE_NONE. */
 static inline uint32_t

@@ -27,6 +27,19 @@ DEFINE_CLEANUP(struct strings *, strings_free)
  */
 MUST_CHECK int
 strings_add(struct strings *s, const char *text, size_t n, uint32_t *out);
+#define STRINGS_AT_ONCE 16
+struct string {
+	const char *p;
+	size_t n;
+};
+/* The same for n strings, at most STRINGS_AT_ONCE, whose places in memory are
+ * fetched together. */
+MUST_CHECK int strings_add_all(struct strings *s, const struct string *text,
+                               size_t n, uint32_t *out);
+/* Makes room for n strings of so many bytes, so that adding them moves
+ * nothing.
+ *   Errors   -ENOMEM, -E2BIG past STRINGS_MAX or _BYTES */
+MUST_CHECK int strings_reserve(struct strings *s, uint32_t n, size_t bytes);
 /* The text of id (which must exist), NUL-terminated; n may be NULL. Valid as
  * long as s. */
 const char *strings_get(const struct strings *s, uint32_t id, size_t *n);

@@ -2,17 +2,6 @@
 
 #include <errno.h>
 
-int
-idmap_init(struct idmap *m, size_t n)
-{
-	struct id *ids = calloc(n ? n : 1, sizeof(*ids));
-
-	if (!ids)
-		return -ENOMEM;
-	*m = (struct idmap){.ids = ids};
-	return 0;
-}
-
 void
 idmap_done(struct idmap *m)
 {
@@ -20,11 +9,29 @@ idmap_done(struct idmap *m)
 	*m = (struct idmap){0};
 }
 
-void
+/* The first id out of line: from now on they are written down. */
+static int
+write_down(struct idmap *m)
+{
+	m->ids = malloc(m->max * sizeof(*m->ids));
+	if (!m->ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->n; i++)
+		m->ids[i] = (struct id){m->first + i, i};
+	return 0;
+}
+
+int
 idmap_add(struct idmap *m, uint64_t id)
 {
-	m->ids[m->n] = (struct id){id, m->n};
+	if (!m->n)
+		m->first = id;
+	if (!m->ids && (!id || id != m->first + m->n) && write_down(m))
+		return -ENOMEM;
+	if (m->ids)
+		m->ids[m->n] = (struct id){id, m->n};
 	m->n++;
+	return 0;
 }
 
 static int
@@ -47,17 +54,16 @@ ascending(const struct idmap *m)
 int
 idmap_seal(struct idmap *m)
 {
-	m->in_order = ascending(m);
-	if (!m->in_order) {
+	if (m->ids && !ascending(m)) {
 		qsort(m->ids, m->n, sizeof(*m->ids), by_id);
 		if (!ascending(m))
 			return -EEXIST;
 	}
-	if (m->n && m->ids[0].id == 0)
-		return -EEXIST;
-	m->first = m->n ? m->ids[0].id : 0;
-	m->dense = m->n && m->ids[m->n - 1].id - m->ids[0].id == m->n - 1;
-	return 0;
+	if (m->ids) {
+		m->first = m->ids[0].id;
+		m->dense = m->ids[m->n - 1].id - m->first == m->n - 1;
+	}
+	return m->n && m->first == 0 ? -EEXIST : 0;
 }
 
 uint32_t

@@ -1,7 +1,7 @@
 /*
  * From the ids of a file to rows. Most files number their rows 1..n, which
- * makes a lookup one subtraction; any others are sorted and searched, so that
- * no choice of ids is slow.
+ * makes a lookup one subtraction and needs no memory; any others are sorted
+ * and searched, so that no choice of ids is slow.
  */
 #pragma once
 
@@ -19,30 +19,36 @@ struct id {
 };
 
 struct idmap {
-	struct id *ids; /* room for all that will be added */
-	uint32_t n;
-	bool dense;     /* ids[i].id == ids[0].id + i */
-	bool in_order;  /* and ids[i].row == i: nothing need be looked up */
-	uint64_t first; /* ids[0].id */
+	struct id *ids; /* NULL as long as row i has the id first + i */
+	uint32_t n, max;
+	bool dense; /* ids[i].id == first + i */
+	uint64_t first;
 };
 
-/* Room for n ids; -ENOMEM. */
-MUST_CHECK int idmap_init(struct idmap *m, size_t n);
+/* For at most max ids. */
+#define IDMAP_INIT(most) ((struct idmap){.max = (most)})
 void idmap_done(struct idmap *m);
-/* Adds the next row's id. */
-void idmap_add(struct idmap *m, uint64_t id);
+/* Adds the next row's id; -ENOMEM. */
+MUST_CHECK int idmap_add(struct idmap *m, uint64_t id);
 /* After the last idmap_add(); -EEXIST when an id came twice or is 0. */
 MUST_CHECK int idmap_seal(struct idmap *m);
 uint32_t idmap_search(const struct idmap *m, uint64_t id);
+
+/* The row of an id is the id less m->first, below m->n. */
+static inline bool
+idmap_is_plain(const struct idmap *m)
+{
+	return !m->ids;
+}
 
 /* The row with this id, or IDMAP_NONE. */
 static inline uint32_t
 idmap_find(const struct idmap *m, uint64_t id)
 {
-	if (!m->dense)
+	if (!m->dense && m->ids)
 		return idmap_search(m, id);
 	id -= m->first;
-	if (m->in_order)
-		return id < m->n ? (uint32_t)id : IDMAP_NONE;
-	return id < m->n ? m->ids[id].row : IDMAP_NONE;
+	if (id >= m->n)
+		return IDMAP_NONE;
+	return m->ids ? m->ids[id].row : (uint32_t)id;
 }

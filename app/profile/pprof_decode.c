@@ -5,16 +5,20 @@
  */
 #include "profile/pprof.h"
 
-#include "profile/gzip.h"
 #include "pprof_count.h"
 #include "pprof_fields.h"
 #include "pprof_rows.h"
+#include "profile/gzip.h"
+#include "slab.h"
 
 #include <errno.h>
 
 /* Decoded rows may take this many times the bytes that the caller allows;
  * real files take less than twice their size. */
 #define MEMORY_RATIO 4
+
+/* As many bytes are given back at a time. */
+#define SPENT_BYTES (256 << 10)
 
 static void
 decode_done(struct decode *d)
@@ -71,37 +75,51 @@ read_scalars(struct decode *d)
 	return r;
 }
 
-static void *
-rows(size_t n, size_t size)
+/* Rows of all kinds lie behind each other in one piece of memory. */
+#define ROWS(_)      \
+	_(mappings)  \
+	_(functions) \
+	_(lines)     \
+	_(locations) _(samples) _(stack) _(values) _(labels) _(comments)
+#define ROOM(kind) +room(c->kind, sizeof(*p->kind))
+#define PLACE(kind)   \
+	p->kind = at; \
+	at = (char *)at ROOM(kind);
+
+static size_t
+room(size_t n, size_t size)
 {
-	return calloc(n ? n : 1, size);
+	return (n * size + 7) & ~(size_t)7;
+}
+
+static int
+allocate_rows(struct profile *p, const struct pprof_count *c)
+{
+	void *at = p->slab = slab_new(0 ROWS(ROOM));
+
+	if (!at)
+		return -ENOMEM;
+	ROWS(PLACE)
+	return 0;
 }
 
 static int
 allocate(struct decode *d, const struct pprof_count *c)
 {
-	struct profile *p = d->p = rows(1, sizeof(*p));
+	struct profile *p = d->p = calloc(1, sizeof(*p));
 
-	if (!p || idmap_init(&d->mappings, c->mappings) ||
-	    idmap_init(&d->functions, c->functions) ||
-	    idmap_init(&d->locations, c->locations))
+	if (!p)
 		return -ENOMEM;
-	d->strings = rows(c->strings, sizeof(*d->strings));
+	d->mappings = IDMAP_INIT((uint32_t)c->mappings);
+	d->functions = IDMAP_INIT((uint32_t)c->functions);
+	d->locations = IDMAP_INIT((uint32_t)c->locations);
+	d->strings = calloc(c->strings + 1, sizeof(*d->strings));
 	p->strings = strings_new();
-	p->mappings = rows(c->mappings, sizeof(*p->mappings));
-	p->functions = rows(c->functions, sizeof(*p->functions));
-	p->lines = rows(c->lines, sizeof(*p->lines));
-	p->locations = rows(c->locations, sizeof(*p->locations));
-	p->samples = rows(c->samples, sizeof(*p->samples));
-	p->stack = rows(c->stack, sizeof(*p->stack));
-	p->values = rows(c->values, sizeof(*p->values));
-	p->labels = rows(c->labels, sizeof(*p->labels));
-	p->comments = rows(c->comments, sizeof(*p->comments));
-	return d->strings && p->strings && p->mappings && p->functions &&
-	                       p->lines && p->locations && p->samples &&
-	                       p->stack && p->values && p->labels && p->comments
-	               ? 0
-	               : -ENOMEM;
+	if (!d->strings || !p->strings)
+		return -ENOMEM;
+	return strings_reserve(p->strings, (uint32_t)c->strings,
+	                       c->string_bytes)
+	               ?: allocate_rows(p, c);
 }
 
 /* Rows that others refer to by id. */
@@ -115,6 +133,34 @@ sweep_ids(struct decode *d, uint32_t number,
 		return r;
 	d->why = "an id is 0 or used twice";
 	return -EBADMSG;
+}
+
+/* The bulk, and the last: the file goes as its samples come, so that both
+ * are never there as a whole. */
+static int
+read_samples(struct decode *d)
+{
+	struct wire w = d->where[PROFILE_SAMPLE];
+	const uint8_t *spent = w.p;
+	struct wire_field f;
+	int r;
+
+	if (d->ours) {
+		slab_spent(d->file.p, w.p);
+		slab_spent(w.end, d->file.end);
+	}
+	while ((r = wire_next(&w, &f)) > 0) {
+		if (f.key != WIRE_KEY(PROFILE_SAMPLE, WIRE_BYTES))
+			continue;
+		r = pprof_sample(d, f.bytes);
+		if (r)
+			return r;
+		if (d->ours && w.p - spent > SPENT_BYTES) {
+			slab_spent(spent, w.p);
+			spent = w.p;
+		}
+	}
+	return r;
 }
 
 static int
@@ -135,14 +181,15 @@ read_rows(struct decode *d)
 		r = sweep_ids(d, PROFILE_LOCATION, pprof_location,
 		              &d->locations);
 	if (!r)
-		r = sweep(d, PROFILE_SAMPLE, pprof_sample);
+		r = read_samples(d);
 	return r;
 }
 
 static int
 read_strings(struct decode *d)
 {
-	int r = sweep(d, PROFILE_STRING_TABLE, pprof_string);
+	int r = sweep(d, PROFILE_STRING_TABLE, pprof_string)
+	                ?: pprof_strings(d);
 
 	if (r || d->nstrings)
 		return r;
@@ -187,10 +234,11 @@ read_all(struct decode *d, const struct pprof_limits *limits)
 }
 
 static int
-decode_raw(struct wire file, const struct pprof_limits *limits,
+decode_raw(struct wire file, bool ours, const struct pprof_limits *limits,
            struct profile **out, const char **why)
 {
-	CLEANUP(decode_done) struct decode d = {.file = file, .why = *why};
+	CLEANUP(decode_done)
+	struct decode d = {.file = file, .ours = ours, .why = *why};
 	int r = read_all(&d, limits);
 
 	*why = d.why;
@@ -200,7 +248,7 @@ decode_raw(struct wire file, const struct pprof_limits *limits,
 }
 
 static int
-decode_file(struct wire file, const struct pprof_limits *limits,
+decode_file(struct wire file, bool ours, const struct pprof_limits *limits,
             struct profile **out, const char **why)
 {
 	if ((size_t)(file.end - file.p) > limits->bytes) {
@@ -208,7 +256,7 @@ decode_file(struct wire file, const struct pprof_limits *limits,
 		return -E2BIG;
 	}
 	*why = "truncated, or not a pprof file";
-	return decode_raw(file, limits, out, why);
+	return decode_raw(file, ours, limits, out, why);
 }
 
 static int
@@ -226,7 +274,7 @@ decode_gzip(const void *p, size_t n, const struct pprof_limits *limits,
 	if (r)
 		return r;
 	file = (struct wire){(uint8_t *)raw.p, (uint8_t *)raw.p + raw.len};
-	return decode_file(file, limits, out, why);
+	return decode_file(file, true, limits, out, why);
 }
 
 static int
@@ -243,7 +291,7 @@ pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,
 {
 	const struct wire file = {p, (const uint8_t *)p + n};
 	const char *reason = "";
-	int r = decode_file(file, limits, out, &reason);
+	int r = decode_file(file, false, limits, out, &reason);
 
 	return decoded(r, reason, why);
 }
@@ -261,7 +309,7 @@ pprof_decode(const void *p, size_t n, size_t max_bytes, struct profile **out,
 	const struct wire file = {p, (const uint8_t *)p + n};
 	const char *reason = "";
 	int r = gzip_is(p, n) ? decode_gzip(p, n, &limits, out, &reason)
-	                      : decode_file(file, &limits, out, &reason);
+	                      : decode_file(file, false, &limits, out, &reason);
 
 	return decoded(r, reason, why);
 }

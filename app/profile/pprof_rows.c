@@ -10,15 +10,26 @@ pprof_bad(struct decode *d, const char *why)
 }
 
 int
+pprof_strings(struct decode *d)
+{
+	int r = strings_add_all(d->p->strings, d->waiting, d->nwaiting,
+	                        d->strings + d->nstrings);
+
+	d->nstrings += d->nwaiting;
+	d->nwaiting = 0;
+	return r;
+}
+
+int
 pprof_string(struct decode *d, struct wire w)
 {
 	size_t n = (size_t)(w.end - w.p);
 
-	if (d->nstrings == 0 && n > 0)
+	if (d->nstrings + d->nwaiting == 0 && n > 0)
 		return pprof_bad(d,
 		                 "the string table does not start with \"\"");
-	return strings_add(d->p->strings, (const char *)w.p, n,
-	                   &d->strings[d->nstrings++]);
+	d->waiting[d->nwaiting++] = (struct string){(const char *)w.p, n};
+	return d->nwaiting < STRINGS_AT_ONCE ? 0 : pprof_strings(d);
 }
 
 int
@@ -150,6 +161,7 @@ pprof_mapping(struct decode *d, struct wire w)
 	uint64_t id = 0;
 	int r;
 
+	*m = (struct mapping){0};
 	while ((r = wire_next(&w, &f)) > 0) {
 		if (f.key == WIRE_KEY(MAPPING_ID, WIRE_VARINT))
 			id = f.value;
@@ -157,8 +169,7 @@ pprof_mapping(struct decode *d, struct wire w)
 		if (r)
 			return r;
 	}
-	idmap_add(&d->mappings, id);
-	return r;
+	return r ? r : idmap_add(&d->mappings, id);
 }
 
 static int
@@ -187,6 +198,7 @@ pprof_function(struct decode *d, struct wire w)
 	uint64_t id = 0;
 	int r;
 
+	*fn = (struct function){0};
 	while ((r = wire_next(&w, &f)) > 0) {
 		if (f.key == WIRE_KEY(FUNCTION_ID, WIRE_VARINT))
 			id = f.value;
@@ -194,8 +206,7 @@ pprof_function(struct decode *d, struct wire w)
 		if (r)
 			return r;
 	}
-	idmap_add(&d->functions, id);
-	return r;
+	return r ? r : idmap_add(&d->functions, id);
 }
 
 static int
@@ -206,6 +217,7 @@ read_line(struct decode *d, struct wire w)
 	uint64_t id = 0;
 	int r;
 
+	*line = (struct line){0};
 	while ((r = wire_next(&w, &f)) > 0) {
 		if (f.key == WIRE_KEY(LINE_FUNCTION_ID, WIRE_VARINT))
 			id = f.value;
@@ -256,6 +268,5 @@ pprof_location(struct decode *d, struct wire w)
 		if (r)
 			return r;
 	}
-	idmap_add(&d->locations, id);
-	return r;
+	return r ? r : idmap_add(&d->locations, id);
 }

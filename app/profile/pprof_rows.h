@@ -13,16 +13,20 @@
 
 struct decode {
 	struct wire file;
+	bool ours; /* nobody reads the file after this */
 	const struct wire *where; /* see pprof_count.h */
 	struct profile *p;
 	uint32_t *strings; /* place in the file's table -> id */
 	uint32_t nstrings;
+	struct string waiting[STRINGS_AT_ONCE]; /* to be added */
+	uint32_t nwaiting;
 	struct idmap mappings, functions, locations;
 	size_t nvalues;
 	const char *why;
 };
 
 int pprof_string(struct decode *d, struct wire w);
+int pprof_strings(struct decode *d); /* after the last pprof_string() */
 int pprof_type(struct decode *d, struct wire w);
 int pprof_period_type(struct decode *d, struct wire w);
 int pprof_comments(struct decode *d, struct wire w);

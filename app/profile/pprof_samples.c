@@ -2,6 +2,9 @@
 #include "pprof_rows.h"
 
 #include "pprof_fields.h"
+#include "pprof_frames.h"
+
+#define NO_LOCATION "a sample refers to no location"
 
 static int
 add_frame(struct decode *d, uint64_t id)
@@ -9,27 +12,21 @@ add_frame(struct decode *d, uint64_t id)
 	uint32_t row = idmap_find(&d->locations, id);
 
 	if (row == IDMAP_NONE)
-		return pprof_bad(d, "a sample refers to no location");
+		return pprof_bad(d, NO_LOCATION);
 	d->p->stack[d->p->nstack++] = row;
 	return 0;
 }
 
-/* The bulk of a file: what the loop needs is held in registers. */
 static int
 add_frames(struct decode *d, struct wire w)
 {
-	const struct idmap *ids = &d->locations;
-	uint32_t *to = d->p->stack + d->p->nstack;
-	uint64_t id;
+	struct profile *p = d->p;
+	int n = pprof_frames(w, d->file.end, &d->locations,
+	                     p->stack + p->nstack);
 
-	while (w.p < w.end) {
-		if (wire_varint_mixed(&w, &id))
-			return -EBADMSG;
-		*to = idmap_find(ids, id);
-		if (*to++ == IDMAP_NONE)
-			return add_frame(d, id);
-	}
-	d->p->nstack = (uint32_t)(to - d->p->stack);
+	if (n < 0)
+		return n == -ENOENT ? pprof_bad(d, NO_LOCATION) : n;
+	p->nstack += (uint32_t)n;
 	return 0;
 }
 
@@ -70,6 +67,7 @@ add_label(struct decode *d, struct wire w)
 	struct wire_field f;
 	int r;
 
+	*l = (struct label){0};
 	while ((r = wire_next(&w, &f)) > 0) {
 		r = label_field(d, &f, l);
 		if (r)

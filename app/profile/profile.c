@@ -20,13 +20,9 @@ profile_new(void)
 	return TAKE(p);
 }
 
-void
-profile_free(struct profile *p)
+static void
+free_rows(struct profile *p)
 {
-	if (!p)
-		return;
-	strings_free(p->strings);
-	profile_index_free(p->index);
 	free(p->mappings);
 	free(p->functions);
 	free(p->lines);
@@ -36,6 +32,19 @@ profile_free(struct profile *p)
 	free(p->values);
 	free(p->labels);
 	free(p->comments);
+}
+
+void
+profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	strings_free(p->strings);
+	profile_index_free(p->index);
+	if (p->slab)
+		free(p->slab);
+	else
+		free_rows(p);
 	free(p);
 }
 

@@ -1,11 +1,34 @@
 #include "wire.h"
-
-#include <string.h>
-
 #define VARINT_MAX 10 /* bytes of 64 bits, 7 at a time */
+#define WORD       ((ptrdiff_t)sizeof(uint64_t))
+#define ONES       UINT64_C(0x0101010101010101)
+#define TOPS       (0x80 * ONES)
 
-int
-wire_varint_long(struct wire *w, uint64_t *out)
+/* The first byte is the lowest, on any machine. */
+static inline uint64_t
+word_at(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return le64toh(word);
+}
+
+/* What the lowest 7 bits of each byte add up to. */
+static inline uint64_t
+squeeze(uint64_t v)
+{
+	const uint64_t a = UINT64_C(0x007F007F007F007F);
+	const uint64_t b = UINT64_C(0x00003FFF00003FFF);
+	const uint64_t c = UINT64_C(0x000000000FFFFFFF);
+
+	v = (v & a) | (v >> 1 & a << 7);
+	v = (v & b) | (v >> 2 & b << 14);
+	return (v & c) | (v >> 4 & c << 28);
+}
+
+static int
+varint_slow(struct wire *w, uint64_t *out)
 {
 	const uint8_t *p = w->p;
 	uint64_t v = 0;
@@ -25,6 +48,22 @@ wire_varint_long(struct wire *w, uint64_t *out)
 	return -EBADMSG;
 }
 
+int
+wire_varint_long(struct wire *w, uint64_t *out)
+{
+	uint64_t word, ends;
+
+	if (w->end - w->p < WORD)
+		return varint_slow(w, out);
+	word = word_at(w->p);
+	ends = ~word & TOPS;
+	if (!ends)
+		return varint_slow(w, out);
+	w->p += (__builtin_ctzll(ends) + 1) / 8;
+	*out = squeeze(word & (ends ^ (ends - 1)));
+	return 0;
+}
+
 static int
 take(struct wire *w, uint64_t n, struct wire *out)
 {
@@ -36,7 +75,7 @@ take(struct wire *w, uint64_t n, struct wire *out)
 }
 
 int
-wire_next(struct wire *w, struct wire_field *f)
+wire_next_long(struct wire *w, struct wire_field *f)
 {
 	uint64_t key, n;
 
@@ -58,19 +97,35 @@ wire_next(struct wire *w, struct wire_field *f)
 	return -EBADMSG; /* groups: gone since proto2 */
 }
 
+/* Bits that are set: sums of 2, of 4, of 8 of them, and of all. */
+static inline size_t
+ones(uint64_t v)
+{
+	v -= v >> 1 & 0x55 * ONES;
+	v = (v & 0x33 * ONES) + (v >> 2 & 0x33 * ONES);
+	return ((v + (v >> 4)) & 0x0F * ONES) * ONES >> 56;
+}
+
+/* The sum of the bytes' lowest bits ends in the highest. */
+static inline size_t
+ones_of_tops(uint64_t tops)
+{
+	return (tops >> 7) * ONES >> 56;
+}
+
 size_t
 wire_count(struct wire w)
 {
-	const uint64_t top = UINT64_C(0x8080808080808080);
+	const uint8_t *from = w.p;
 	size_t n = 0;
-	uint64_t word;
 
-	for (; w.end - w.p >= 8; w.p += 8) {
-		memcpy(&word, w.p, 8);
-		/* the sum of its bytes' lowest bits ends in the highest */
-		word = (~word & top) >> 7;
-		n += word * UINT64_C(0x0101010101010101) >> 56;
-	}
+	for (; w.end - w.p >= WIRE_BLOCK; w.p += WIRE_BLOCK)
+		n += ones(wire_ends(w.p));
+	for (; w.end - w.p >= WORD; w.p += WORD)
+		n += ones_of_tops(~word_at(w.p) & TOPS);
+	if (w.p < w.end && w.end - from >= WORD)
+		return n + ones_of_tops((~word_at(w.end - WORD) & TOPS) >>
+		                        8 * (WORD - (w.end - w.p)));
 	for (; w.p < w.end; w.p++)
 		n += *w.p < 0x80;
 	return n;

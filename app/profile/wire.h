@@ -10,7 +10,12 @@
 
 #include "base/buf.h"
 
+#include <endian.h>
 #include <errno.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
@@ -27,14 +32,36 @@ struct wire_field {
 	struct wire bytes; /* of WIRE_BYTES */
 };
 
-/*
- * Reads the next field.
- *   Errors   returns 1 for a field, 0 at the end, -EBADMSG
- */
-MUST_CHECK int wire_next(struct wire *w, struct wire_field *f);
+#define WIRE_BLOCK 64
+/* Bit i: byte i of a WIRE_BLOCK of varints is the last of one. */
+static inline uint64_t
+wire_ends(const uint8_t *p)
+{
+	uint64_t more = 0;
+
+#ifdef __SSE2__
+	for (unsigned i = 0; i < WIRE_BLOCK; i += 16) {
+		__m128i part = _mm_loadu_si128((const void *)(p + i));
+
+		more |= (uint64_t)(unsigned)_mm_movemask_epi8(part) << i;
+	}
+#else
+	const uint64_t tops = UINT64_C(0x8080808080808080);
+	const uint64_t gather = UINT64_C(0x0002040810204081);
+	uint64_t part;
+
+	for (unsigned i = 0; i < WIRE_BLOCK; i += 8) {
+		memcpy(&part, p + i, sizeof(part));
+		more |= (le64toh(part) & tops) * gather >> 56 << i;
+	}
+#endif
+	return ~more;
+}
+
 /* Varints that p..end holds when it is all whole varints; never fewer. */
 size_t wire_count(struct wire w);
 MUST_CHECK int wire_varint_long(struct wire *w, uint64_t *out);
+MUST_CHECK int wire_next_long(struct wire *w, struct wire_field *f);
 
 /* Reads one varint; -EBADMSG when cut short or past 64 bits. */
 MUST_CHECK static inline int
@@ -42,43 +69,51 @@ wire_varint(struct wire *w, uint64_t *out)
 {
 	const uint8_t *p = w->p;
 
-	if (w->end - p >= 3) { /* most are this short */
-		uint32_t v = p[0] & 0x7F;
-
-		if (p[0] < 0x80) {
-			w->p = p + 1;
-		} else if (v |= (uint32_t)(p[1] & 0x7F) << 7, p[1] < 0x80) {
-			w->p = p + 2;
-		} else if (v |= (uint32_t)(p[2] & 0x7F) << 14, p[2] < 0x80) {
-			w->p = p + 3;
-		} else {
-			return wire_varint_long(w, out);
-		}
-		*out = v;
-		return 0;
+	if (w->end - p < 3)
+		return wire_varint_long(w, out);
+	if (p[0] < 0x80) {
+		*out = p[0];
+		w->p = p + 1;
+	} else if (p[1] < 0x80) {
+		*out = (p[0] & 0x7Fu) | (uint32_t)p[1] << 7;
+		w->p = p + 2;
+	} else if (p[2] < 0x80) {
+		*out = (p[0] & 0x7Fu) | (p[1] & 0x7Fu) << 7 |
+		       (uint32_t)p[2] << 14;
+		w->p = p + 3;
+	} else {
+		return wire_varint_long(w, out);
 	}
-	return wire_varint_long(w, out);
+	return 0;
 }
 
-/* The same where lengths of 1 to 4 bytes come in no order that a branch could
- * be predicted by: the length is computed. */
+/*
+ * Reads the next field. What most fields are goes without a call: a key and
+ * a value, or a length, of one byte each.
+ *   Errors   returns 1 for a field, 0 at the end, -EBADMSG
+ */
 MUST_CHECK static inline int
-wire_varint_mixed(struct wire *w, uint64_t *out)
+wire_next(struct wire *w, struct wire_field *f)
 {
-	uint32_t v, ends;
+	struct wire at = {w->p + 1, w->end};
+	uint64_t v;
 
-	if (w->end - w->p < 4)
-		return wire_varint(w, out);
-	v = (uint32_t)w->p[0] | (uint32_t)w->p[1] << 8 |
-	    (uint32_t)w->p[2] << 16 | (uint32_t)w->p[3] << 24;
-	ends = ~v & UINT32_C(0x80808080);
-	if (!ends)
-		return wire_varint_long(w, out);
-	w->p += (__builtin_ctz(ends) + 1) / 8;
-	v &= ends ^ (ends - 1); /* up to the first byte that ends it */
-	*out = (v & 0x7F) | (v >> 1 & 0x7F << 7) | (v >> 2 & 0x7F << 14) |
-	       (v >> 3 & 0x7F << 21);
-	return 0;
+	if (w->end - w->p < 2 || *w->p < 1 << 3 || *w->p >= 0x80 ||
+	    *w->p & (WIRE_FIXED64 | WIRE_FIXED32))
+		return wire_next_long(w, f);
+	f->key = *w->p;
+	if (wire_varint(&at, &v))
+		return -EBADMSG;
+	w->p = at.p;
+	if (!(f->key & WIRE_BYTES)) {
+		f->value = v;
+		return 1;
+	}
+	if (v > (uint64_t)(w->end - w->p))
+		return -EBADMSG;
+	f->bytes = (struct wire){w->p, w->p + v};
+	w->p += v;
+	return 1;
 }
 
 void wire_put_varint(struct buf *out, uint64_t v);

@@ -96,6 +96,7 @@ struct profile {
 
 	struct profile_index *index; /* private: capacities and hashes; NULL
 	                                when decoded: such rows are read only */
+	void *slab; /* private: where all rows lie when decoded, else NULL */
 };
 
 /* A profile without rows; NULL when out of memory. */

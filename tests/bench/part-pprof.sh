@@ -8,7 +8,11 @@ if wanted pprof_decode_mb_s pprof_decode_peak_ratio pprof_merge_mb_s; then
   column() { awk -v n="$1" '{ print $n }' "$files/decode" | median; }
   row pprof_decode_mb_s "$(column 1)" MB/s protobuf-c "$(column 2)" \
     "$(awk '{ print $1 / $2 }' "$files/decode" | median)" "$(wc -l <"$files/decode")"
-  row pprof_decode_peak_ratio "$(column 3)" x - - - "$(wc -l <"$files/decode")"
+  raw=$(gzip -dc "$files/0.pb.gz" | wc -c)
+  ours=$("$pprof" peak ours "$files/0.pb.gz" "$raw")
+  theirs=$("$pprof" peak theirs "$files/0.pb.gz" "$raw")
+  row pprof_decode_peak_ratio "$ours" x protobuf-c "$theirs" \
+    "$(awk -v a="$ours" -v b="$theirs" 'BEGIN { print b / a }')" 1
   cpu_of() { # command...: its user and system seconds
     local TIMEFORMAT='%U %S'
     { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ print $1 + $2 }'

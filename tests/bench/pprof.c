@@ -2,8 +2,9 @@
  * What reading, merging and writing pprof files costs.
  *
  *	pprof make FILES SAMPLES DIR	writes DIR/0.pb.gz ...
- *	pprof decode FILE		MB/s of raw bytes, ours and
- *protobuf-c's; memory held by raw bytes
+ *	pprof decode FILE		MB/s of raw bytes: ours, protobuf-c's
+ *	pprof peak ours|theirs FILE RAW	peak of memory by RAW, bytes of FILE
+ *					when inflated
  *	pprof merge OUT FILE...		as go tool pprof -proto does
  *
  * FILES share their functions and most of their stacks, as captures of one
@@ -17,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -173,19 +173,61 @@ decode_theirs(const struct buf *raw)
 	return (double)raw->len / 1e6 / (cpu_s() - start);
 }
 
-/* Bytes that decoding holds at its end, rows and the hashes of strings. */
+/* --- peak ----------------------------------------------------------------- */
+
+/* A figure of /proc/self/status, in bytes. */
 static double
-memory_ratio(const struct buf *raw)
+status_bytes(const char *name)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *at;
+
+	load("/proc/self/status", &text);
+	at = strstr(buf_str(&text), name);
+	must(at ? 0 : -ENOENT, name);
+	return strtod(at + strlen(name) + 1, NULL) * 1024;
+}
+
+static size_t
+peak_ours(const struct buf *file)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
-	struct mallinfo2 before = mallinfo2(), after;
 
-	must(pprof_decode(raw->p, raw->len, MAX_RAW, &p, &why), buf_str(&why));
-	after = mallinfo2();
-	return (double)(after.uordblks + after.hblkhd - before.uordblks -
-	                before.hblkhd) /
-	       (double)raw->len;
+	must(pprof_decode(file->p, file->len, MAX_RAW, &p, &why),
+	     buf_str(&why));
+	return p->nsamples;
+}
+
+static size_t
+peak_theirs(const struct buf *file)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(MAX_RAW);
+	Bench__Profile *p;
+	size_t n;
+
+	must(gzip_inflate(file->p, file->len, &raw), "inflate");
+	p = bench__profile__unpack(NULL, raw.len, (const uint8_t *)raw.p);
+	must(p ? check_theirs(p) : -EBADMSG, "protobuf-c");
+	n = p->n_sample;
+	bench__profile__free_unpacked(p, NULL);
+	return n;
+}
+
+/* In a process of its own: the most that was resident, the inflated file
+ * included, over what was before. */
+static void
+peak(const char *whose, const char *path, const char *raw_bytes)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_RAW);
+	double before;
+
+	load(path, &file);
+	before = status_bytes("VmRSS:");
+	if (!(*whose == 'o' ? peak_ours : peak_theirs)(&file))
+		exit(1);
+	printf("%.2f\n",
+	       (status_bytes("VmHWM:") - before) / strtod(raw_bytes, NULL));
 }
 
 static void
@@ -199,7 +241,7 @@ decode(const char *path)
 	for (int i = 0; i < ROUNDS; i++) {
 		double ours = decode_ours(&raw), theirs = decode_theirs(&raw);
 
-		printf("%.1f %.1f %.2f\n", ours, theirs, memory_ratio(&raw));
+		printf("%.1f %.1f\n", ours, theirs);
 	}
 }
 
@@ -237,6 +279,8 @@ main(int argc, char **argv)
 			          (uint32_t)atoi(argv[3]));
 	else if (argc == 3 && !strcmp(argv[1], "decode"))
 		decode(argv[2]);
+	else if (argc == 5 && !strcmp(argv[1], "peak"))
+		peak(argv[2], argv[3], argv[4]);
 	else if (argc > 3 && !strcmp(argv[1], "merge"))
 		merge(argv[2], argv + 3, argc - 3);
 	else

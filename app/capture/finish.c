@@ -10,10 +10,9 @@
 
 struct finisher {
 	const struct capture *capture;
-	const struct modules *modules;
 	struct profile *profile;
 	struct quality *quality;
-	struct namer namer;
+	struct namer *namer;
 	uint32_t *locations; /* by place */
 	bool *named;         /* by place */
 	uint32_t *rows;      /* by node: its sample */
@@ -22,7 +21,6 @@ struct finisher {
 static void
 finisher_done(struct finisher *f)
 {
-	namer_done(&f->namer);
 	free(f->locations);
 	free(f->named);
 	free(f->rows);
@@ -30,8 +28,7 @@ finisher_done(struct finisher *f)
 }
 
 static int
-finisher_init(struct finisher *f, const struct host *host,
-              struct symbols_cache *cache)
+finisher_init(struct finisher *f)
 {
 	uint32_t places = f->capture->trie.places.n;
 	uint32_t nodes = f->capture->trie.nodes.n;
@@ -40,9 +37,14 @@ finisher_init(struct finisher *f, const struct host *host,
 	f->locations = calloc(places + 1, sizeof(*f->locations));
 	f->named = calloc(places + 1, sizeof(*f->named));
 	f->rows = calloc(nodes, sizeof(*f->rows));
-	if (!f->profile || !f->locations || !f->named || !f->rows)
-		return -ENOMEM;
-	return namer_init(&f->namer, f->modules, host, cache, f->quality);
+	return f->profile && f->locations && f->named && f->rows ? 0 : -ENOMEM;
+}
+
+struct namer *
+capture_namer(const struct capture *any, const struct host *host,
+              struct symbols_cache *symbols)
+{
+	return namer_new(any->modules, host, symbols);
 }
 
 /* --- rows of the profile ---------------------------------------------------
@@ -56,7 +58,7 @@ add_locations(struct finisher *f)
 	for (uint32_t i = 0; i < f->capture->trie.places.n && !rc; i++) {
 		const struct pair *row = &f->capture->trie.places.rows[i];
 
-		rc = finish_location(&f->namer, f->profile,
+		rc = finish_location(f->namer, f->profile,
 		                     (struct place){row->a, row->b},
 		                     &f->locations[i], &f->named[i]);
 	}
@@ -141,16 +143,16 @@ add_timeline(const struct finisher *f, struct timeline **out)
 }
 
 int
-capture_profile(const struct capture *c, const struct host *host,
-                struct symbols_cache *symbols, struct profile **out,
-                struct quality *quality, struct timeline **timeline)
+capture_profile(const struct capture *c, struct namer *namer,
+                struct profile **out, struct quality *quality,
+                struct timeline **timeline)
 {
 	struct quality q = c->quality;
 	CLEANUP(finisher_done)
-	struct finisher f = {
-		.capture = c, .modules = c->modules, .quality = &q};
-	int rc = finisher_init(&f, host, symbols);
+	struct finisher f = {.capture = c, .namer = namer, .quality = &q};
+	int rc = finisher_init(&f);
 
+	namer->quality = &q;
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
 	q.cpu_ns = (int64_t)c->trie.weight;

@@ -15,25 +15,27 @@
 /* Modules of the kernel come and go: how old its symbols may be. */
 #define KERNEL_AGE_NS (3600 * NS_PER_S)
 
-int
-namer_init(struct namer *n, const struct modules *modules,
-           const struct host *host, struct symbols_cache *cache,
-           struct quality *quality)
+struct namer *
+namer_new(const struct modules *modules, const struct host *host,
+          struct symbols_cache *cache)
 {
-	*n = (struct namer){
-		.modules = modules,
-		.host = host,
-		.quality = quality,
-		.cache = cache,
-		.symbolizer = symbolizer_new(cache),
-		.of = calloc(modules->n, sizeof(*n->of)),
-	};
-	return n->symbolizer && n->of ? 0 : -ENOMEM;
+	CLEANUP_NAMER struct namer *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->modules = modules;
+	n->host = host;
+	n->cache = cache;
+	n->symbolizer = symbolizer_new(cache);
+	n->of = calloc(modules->n, sizeof(*n->of));
+	return n->symbolizer && n->of ? TAKE(n) : NULL;
 }
 
 void
-namer_done(struct namer *n)
+namer_free(struct namer *n)
 {
+	if (!n)
+		return;
 	symbolizer_free(n->symbolizer);
 	for (uint32_t i = 0; n->of && i < n->modules->n; i++) {
 		elf_free(n->of[i].debug);
@@ -43,6 +45,7 @@ namer_done(struct namer *n)
 	}
 	free(n->of);
 	free(n->text);
+	free(n);
 }
 
 static size_t
@@ -137,7 +140,7 @@ open_jitdump(const struct namer *n, int32_t pid)
 	for (uint32_t i = MODULE_FIRST; i < n->modules->n; i++) {
 		const struct module *m = n->modules->rows[i];
 
-		if (m->pid != pid || !jitdump_is_path(m->path) ||
+		if (!m || m->pid != pid || !jitdump_is_path(m->path) ||
 		    strlen(m->path) >= sizeof(ask.path))
 			continue;
 		strcpy(ask.path, m->path);

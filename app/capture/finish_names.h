@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "capture/capture.h"
 #include "capture/jitdump.h"
 #include "capture/modules.h"
 #include "capture/perfmap.h"
@@ -15,7 +16,8 @@
 struct namer {
 	const struct modules *modules;
 	const struct host *host;
-	struct quality *quality; /* modules and notes are counted there */
+	struct quality *quality; /* modules and notes are counted there: of
+	                            the capture at hand */
 	struct symbols_cache *cache;
 	struct symbolizer *symbolizer;
 	struct symtab kernel;
@@ -29,11 +31,9 @@ struct namer {
 	} * of;                          /* by module */
 };
 
-/* Owns: all is borrowed. Errors: -ENOMEM; namer_done it all the same. */
-MUST_CHECK int namer_init(struct namer *n, const struct modules *modules,
-                          const struct host *host, struct symbols_cache *cache,
-                          struct quality *quality);
-void namer_done(struct namer *n);
+/* Owns: all is borrowed; namer_free() it. NULL: out of memory */
+struct namer *namer_new(const struct modules *modules, const struct host *host,
+                        struct symbols_cache *cache);
 /* As symbolizer_lookup: innermost first, 0 when nothing is known. A function
  * that has no name but an entry in the unwind tables is called by where it
  * begins in its file, "libc.so.6+0x2a3b0", and has system_name "".

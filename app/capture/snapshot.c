@@ -20,7 +20,7 @@ struct snapshot {
 	uint32_t nprocs;
 	struct profile *profile;
 	struct quality *quality;
-	struct namer namer;
+	struct namer *namer;
 	struct pairs places;
 	struct known_place {
 		uint32_t location;
@@ -34,7 +34,7 @@ struct snapshot {
 static void
 snapshot_done(struct snapshot *s)
 {
-	namer_done(&s->namer);
+	namer_free(s->namer);
 	for (uint32_t i = 0; i < s->nprocs; i++)
 		process_free(s->procs[i]);
 	free(s->procs);
@@ -133,7 +133,7 @@ place_location(struct snapshot *s, struct place at, struct known_place *out)
 		s->known_cap = cap;
 	}
 	if (s->places.n > before)
-		rc = finish_location(&s->namer, s->profile, at,
+		rc = finish_location(s->namer, s->profile, at,
 		                     &s->known[place].location,
 		                     &s->known[place].named);
 	*out = s->known[place];
@@ -348,9 +348,12 @@ fill(struct snapshot *s, const struct snapshot_ask *ask)
 
 	if (!rc)
 		rc = add_header(s->profile);
-	if (!rc)
-		rc = namer_init(&s->namer, s->modules, s->host, s->symbols,
-		                s->quality);
+	if (rc)
+		return rc;
+	s->namer = namer_new(s->modules, s->host, s->symbols);
+	if (!s->namer)
+		return -ENOMEM;
+	s->namer->quality = s->quality;
 	for (uint32_t i = 0; i < s->nprocs && !rc; i++)
 		rc = add_stacks(s, ask->of, s->procs[i]);
 	return rc ? rc : s->quality->kept ? 0 : -ESRCH;

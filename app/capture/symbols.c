@@ -6,17 +6,20 @@
 #include "dwarf_index.h"
 #include "dwarf_sections.h"
 #include "dwarf_unit.h"
+#include "symbols_answer.h"
 #include "symtab.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define MAX_INLINED 64 /* frames at one address, at most */
+#define MAX_INLINED        64 /* frames at one address, at most */
+#define SYMBOLS_MAX_ANSWER ((size_t)1 << 20)
 
 struct module {
 	const struct elf_image *elf, *debug; /* elf NULL: not there */
 	const struct elf_image *shared;
-	bool go_tried, ready;
+	bool keyed, go_tried, ready;
 	struct gobin *go;         /* NULL: no Go program */
 	struct symbols_key key;   /* without kind and part */
 	struct symtab symtab;     /* empty: none */
@@ -207,7 +210,6 @@ prepare(struct symbolizer *s, struct module *m)
 	struct symbols_piece p;
 
 	m->ready = true;
-	m->key = key_of(m, (uint32_t)(m - s->modules));
 	if (!piece_of(s, m, SYMBOLS_TABLE, 0, &p) ||
 	    symtab_open(&p, &m->symtab))
 		m->symtab = (struct symtab){0};
@@ -296,16 +298,62 @@ other_frames(struct symbolizer *s, struct module *m, uint64_t vaddr,
 	return kept;
 }
 
+static size_t
+look_up(struct symbolizer *s, struct module *m, uint64_t vaddr,
+        struct sym_frame *out, size_t max)
+{
+	size_t n = go_frames(m, vaddr, out, max);
+
+	return n ? n : other_frames(s, m, vaddr, out, max);
+}
+
+/* For the next capture; this one may do without. */
+static void
+keep_answer(struct symbolizer *s, const struct symbols_key *key,
+            const struct sym_frame *frames, size_t n)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(SYMBOLS_MAX_ANSWER);
+	struct symbols_piece p;
+
+	answer_write(frames, n, &bytes);
+	(void)!symbols_cache_add(s->cache, key, &bytes, &p);
+}
+
+static size_t
+answer(struct symbolizer *s, struct module *m, uint64_t vaddr,
+       struct sym_frame out[static MAX_INLINED])
+{
+	struct symbols_key key = m->key;
+	struct symbols_piece p;
+	size_t n;
+
+	key.kind = SYMBOLS_ANSWER;
+	key.part = vaddr;
+	if (symbols_cache_find(s->cache, &key, &p) &&
+	    answer_open(&p, out, MAX_INLINED, &n))
+		return n;
+	n = look_up(s, m, vaddr, out, MAX_INLINED);
+	keep_answer(s, &key, out, n);
+	return n;
+}
+
 size_t
 symbolizer_lookup(struct symbolizer *s, uint32_t module, uint64_t vaddr,
                   struct sym_frame *out, size_t max)
 {
+	struct sym_frame found[MAX_INLINED];
 	struct module *m;
 	size_t n;
 
 	if (module >= s->n || !s->modules[module].elf || !max)
 		return 0;
 	m = &s->modules[module];
-	n = go_frames(m, vaddr, out, max);
-	return n ? n : other_frames(s, m, vaddr, out, max);
+	if (!m->keyed)
+		m->key = key_of(m, module);
+	m->keyed = true;
+	n = answer(s, m, vaddr, found);
+	if (n > max)
+		n = max;
+	memcpy(out, found, n * sizeof(*out));
+	return n;
 }

@@ -16,6 +16,7 @@ struct entry {
 	uint64_t used_at; /* turn in which it was found or came */
 	bool fresh, used; /* since the fork */
 };
+_Static_assert(sizeof(struct entry) <= SYMBOLS_ENTRY, "what it costs");
 
 struct symbols_cache {
 	struct entry *buckets[BUCKETS];
@@ -128,7 +129,7 @@ insert(struct symbols_cache *c, const struct symbols_key *key, void *p,
 	*e = (struct entry){*bucket, *key, {p, n}, c->turn, false, false};
 	*bucket = *out = e;
 	c->n++;
-	c->bytes += n;
+	c->bytes += n + SYMBOLS_ENTRY;
 	return 0;
 }
 
@@ -161,66 +162,108 @@ lasts(const struct symbols_cache *c, const struct symbols_key *key, uint64_t n)
 	return known && n <= c->max_bytes / 2;
 }
 
+#define TELL_BYTES ((size_t)256 << 10) /* written at once */
+
 static int
-tell(const struct symbols_cache *c, const struct entry *e, int fd)
+flush(struct buf *out, int fd)
+{
+	int rc = buf_err(out) ?: fd_write_all(fd, out->p, out->len);
+
+	buf_clear(out);
+	return rc;
+}
+
+static int
+tell(const struct symbols_cache *c, const struct entry *e, struct buf *out,
+     int fd)
 {
 	struct record r = {e->key, e->fresh, e->fresh ? e->piece.n : 0};
 	int rc = 0;
 
-	if (!lasts(c, &e->key, e->piece.n))
+	if (!lasts(c, &e->key, e->piece.n) || (!e->used && !e->fresh))
 		return 0;
-	if (e->used || e->fresh)
-		rc = fd_write_all(fd, &r, sizeof(r));
-	if (!rc && e->fresh)
-		rc = fd_write_all(fd, e->piece.p, e->piece.n);
-	return rc;
+	if (out->len + sizeof(r) + r.size > TELL_BYTES)
+		rc = flush(out, fd);
+	buf_add(out, &r, sizeof(r));
+	if (rc || !e->fresh)
+		return rc;
+	if (e->piece.n + sizeof(r) <= TELL_BYTES) {
+		buf_add(out, e->piece.p, e->piece.n);
+		return 0;
+	}
+	return flush(out, fd) ?: fd_write_all(fd, e->piece.p, e->piece.n);
 }
 
 int
 symbols_cache_tell(const struct symbols_cache *c, int fd)
 {
+	CLEANUP_BUF struct buf out = BUF_INIT(2 * TELL_BYTES);
 	int rc = 0;
 
 	for (unsigned i = 0; i < BUCKETS && !rc; i++)
 		for (const struct entry *e = c->buckets[i]; e && !rc;
 		     e = e->next)
-			rc = tell(c, e, fd);
-	return rc;
+			rc = tell(c, e, &out, fd);
+	return rc ? rc : flush(&out, fd);
 }
 
-static int
-read_exactly(int fd, off_t at, void *out, size_t n)
-{
-	size_t done = 0;
-	ssize_t got;
+/* What a child wrote, many small records at a time. */
+struct news {
+	int fd;
+	off_t at;        /* of the file, behind what is in bytes */
+	size_t pos, len; /* of bytes */
+	char bytes[TELL_BYTES];
+};
 
-	while (done < n) {
-		got = pread(fd, (char *)out + done, n - done, at + (off_t)done);
-		if (got <= 0)
-			return got ? -errno : -EBADMSG;
-		done += (size_t)got;
-	}
+static int
+fill(struct news *w)
+{
+	ssize_t n = pread(w->fd, w->bytes, sizeof(w->bytes), w->at);
+
+	if (n < 0)
+		return -errno;
+	w->at += n;
+	w->pos = 0;
+	w->len = (size_t)n;
 	return 0;
 }
 
-/* Another child may have told of the same piece before. */
+/* The next n bytes; -EBADMSG when there are fewer. */
 static int
-learn(struct symbols_cache *c, int fd, off_t at, const struct record *r)
+take(struct news *w, void *out, size_t n)
+{
+	int rc = 0;
+
+	for (size_t done = 0, part; done < n && !rc; done += part) {
+		part = w->len - w->pos;
+		if (!part) {
+			rc = fill(w);
+			if (!rc && !w->len)
+				rc = -EBADMSG;
+			continue;
+		}
+		if (part > n - done)
+			part = n - done;
+		memcpy((char *)out + done, w->bytes + w->pos, part);
+		w->pos += part;
+	}
+	return rc;
+}
+
+/* Another child may have told of the same piece before: it is read all the
+ * same. */
+static int
+learn(struct symbols_cache *c, struct news *w, const struct record *r)
 {
 	struct entry *e = find(c, &r->key);
-	CLEANUP_FREE void *p = NULL;
-	int rc;
+	CLEANUP_FREE void *p = malloc(r->size + 1);
+	int rc = p ? take(w, p, r->size) : -ENOMEM;
 
 	if (e)
 		e->used_at = c->turn;
-	if (e || !r->fresh || !lasts(c, &r->key, r->size))
-		return 0;
-	p = malloc(r->size);
-	if (!p)
-		return -ENOMEM;
-	rc = read_exactly(fd, at, p, r->size);
-	if (!rc)
-		rc = insert(c, &r->key, p, r->size, &e);
+	if (rc || e || !r->fresh || !lasts(c, &r->key, r->size))
+		return rc;
+	rc = insert(c, &r->key, p, r->size, &e);
 	if (!rc)
 		TAKE(p);
 	return rc;
@@ -229,21 +272,29 @@ learn(struct symbols_cache *c, int fd, off_t at, const struct record *r)
 static int
 learn_all(struct symbols_cache *c, int fd)
 {
+	CLEANUP_FREE struct news *w = malloc(sizeof(*w));
 	struct record r;
 	struct stat st;
-	off_t at = 0;
-	int rc = fstat(fd, &st) ? -errno : 0;
+	int rc = !w ? -ENOMEM : fstat(fd, &st) ? -errno : 0;
 
-	while (!rc && at < st.st_size) {
-		rc = read_exactly(fd, at, &r, sizeof(r));
-		at += (off_t)sizeof(r);
-		if (!rc && r.size > (uint64_t)(st.st_size - at))
+	if (rc)
+		return rc;
+	w->fd = fd;
+	w->at = 0;
+	w->pos = w->len = 0;
+	for (;;) {
+		if (w->pos == w->len && (rc = fill(w)))
+			return rc;
+		if (!w->len)
+			return 0;
+		rc = take(w, &r, sizeof(r));
+		if (!rc && r.size > (uint64_t)st.st_size)
 			rc = -EBADMSG;
 		if (!rc)
-			rc = learn(c, fd, at, &r);
-		at += (off_t)r.size;
+			rc = learn(c, w, &r);
+		if (rc)
+			return rc;
 	}
-	return rc;
 }
 
 /* --- the bound -------------------------------------------------------------
@@ -279,7 +330,7 @@ evict(struct symbols_cache *c, uint64_t turn)
 				continue;
 			}
 			*at = e->next;
-			c->bytes -= e->piece.n;
+			c->bytes -= e->piece.n + SYMBOLS_ENTRY;
 			c->n--;
 			entry_free(e);
 		}

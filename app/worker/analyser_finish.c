@@ -85,6 +85,18 @@ rename_stored(const struct analyser *a, const struct analyser_job *job,
 	return rc ? rc : rename_profile(host, a->symbols, in, out, quality);
 }
 
+static int
+name_capture(const struct analyser *a, const struct analyser_job *job,
+             const struct host *host, struct profile **out,
+             struct quality *quality, struct timeline **timeline)
+{
+	CLEANUP_NAMER struct namer *n =
+		capture_namer(job->capture, host, a->symbols);
+
+	return n ? capture_profile(job->capture, n, out, quality, timeline)
+	         : -ENOMEM;
+}
+
 static enum capture_error
 make_profile(const struct analyser *a, const struct analyser_job *job,
              const struct host *host, struct profile **out,
@@ -102,8 +114,7 @@ make_profile(const struct analyser *a, const struct analyser_job *job,
 		return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 	}
 	if (job->capture)
-		rc = capture_profile(job->capture, host, a->symbols, out,
-		                     quality, timeline);
+		rc = name_capture(a, job, host, out, quality, timeline);
 	else
 		rc = snapshot_profile(host, &ask, a->symbols, out, quality);
 	*sys_error = rc;

@@ -84,13 +84,13 @@ analyser_total(const struct profile *p)
 }
 
 static int
-write_window(const struct analyser *a, const struct host *host,
-             struct capture *c, int fd, struct window_row *row)
+write_window(struct namer *namer, struct capture *c, int fd,
+             struct window_row *row)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_WINDOW);
 	struct quality q;
-	int rc = capture_profile(c, host, a->symbols, &p, &q, NULL);
+	int rc = capture_profile(c, namer, &p, &q, NULL);
 
 	if (!rc && p->nsamples)
 		rc = pprof_encode(p, &bytes);
@@ -111,15 +111,17 @@ static bool
 be_cutter(const struct analyser *a, const struct host *host, void *arg)
 {
 	const struct cutter *all = arg;
+	CLEANUP_NAMER struct namer *namer =
+		all->to->n ? capture_namer(all->captures[0], host, a->symbols)
+			   : NULL;
 	uint64_t offset = 0;
-	int rc = 0;
+	int rc = namer || !all->to->n ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < all->to->n && !rc; i++) {
 		struct window_row row = {.offset = offset};
 
 		memcpy(row.id, all->to->ids[i], ID_MAX);
-		rc = write_window(a, host, all->captures[i], all->to->data,
-		                  &row);
+		rc = write_window(namer, all->captures[i], all->to->data, &row);
 		if (!rc)
 			rc = fd_write_all(all->to->rows, &row, sizeof(row));
 		offset += row.length;

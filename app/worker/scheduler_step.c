@@ -7,6 +7,9 @@
 #include <string.h>
 
 #define SCAN_NS INT64_C(1000000000)
+/* On a host with very many processes looking at them costs: at most this
+ * part of a CPU. */
+#define SCAN_SHARE 500
 
 int
 scheduler_event(struct scheduler *s)
@@ -84,6 +87,7 @@ scheduler_analyser_gone(struct scheduler *s)
 int
 scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 {
+	int64_t cpu_ns = clock_cpu_ns();
 	int rc;
 
 	if (!s->targets.n || (s->scanned_ns && now_ns - s->scanned_ns < age_ns))
@@ -92,6 +96,7 @@ scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 	if (rc)
 		return rc;
 	s->scanned_ns = now_ns;
+	s->scan_ns = (clock_cpu_ns() - cpu_ns) * SCAN_SHARE;
 	targets_match(&s->targets, s->conf, &s->procs);
 	return targets_publish(&s->targets, &s->store, &s->procs);
 }
@@ -204,7 +209,9 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	}
 	report("heartbeat", beat(s, now_ns));
 	report("services", follow(s, now_ns));
-	report("processes", scheduler_scan(s, now_ns, SCAN_NS));
+	report("processes",
+	       scheduler_scan(s, now_ns,
+	                      s->scan_ns > SCAN_NS ? s->scan_ns : SCAN_NS));
 	report("leases", captures_tick(&s->captures, now_ns));
 	if (!s->stop_by_ns) {
 		report("queue", scheduler_claim(s, now_ns));

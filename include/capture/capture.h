@@ -108,9 +108,21 @@ uint64_t capture_duration_ns(const struct capture *c); /* asked or stopped */
 int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
 
 /*
- * Names what was sampled and builds the profile. Uses its own host, since
- * it may run in a child beside others that ask. What it works out of files
- * is added to symbols.
+ * What names the places of captures of one recorder: those that end together
+ * share one, and with it the files that they have in common. Uses its own
+ * host, since it may run in a child beside others that ask. What it works
+ * out of files is added to symbols.
+ *
+ *   Owns     host and symbols are borrowed; NULL: out of memory
+ */
+struct namer;
+struct namer *capture_namer(const struct capture *any, const struct host *host,
+                            struct symbols_cache *symbols);
+void namer_free(struct namer *n);
+DEFINE_CLEANUP(struct namer *, namer_free)
+#define CLEANUP_NAMER CLEANUP(namer_free_ptr)
+/*
+ * Names what was sampled and builds the profile.
  *
  *   Shape    timeline may be NULL; *timeline stays as it was when the
  *            capture has none
@@ -118,7 +130,6 @@ int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
  *            other
  *   Errors   -ENOMEM, -E2BIG; outputs untouched
  */
-MUST_CHECK int
-capture_profile(const struct capture *c, const struct host *host,
-                struct symbols_cache *symbols, struct profile **out,
-                struct quality *quality, struct timeline **timeline);
+MUST_CHECK int capture_profile(const struct capture *c, struct namer *namer,
+                               struct profile **out, struct quality *quality,
+                               struct timeline **timeline);

@@ -2,10 +2,11 @@
  * What was worked out of programs and libraries, kept across captures.
  *
  * A piece is a run of bytes under a key: a symbol table, the index of one
- * DWARF unit. Hostile files are parsed in a forked child only; what it
- * learns comes back through a file, and its parent keeps those bytes without
- * looking into them. The next child inherits them, and whoever opens a piece
- * checks it: a file that crashes the parser costs its own capture.
+ * DWARF unit, the functions at one address. Hostile files are parsed in a
+ *forked child only; what it learns comes back through a file, and its parent
+ *keeps those bytes without looking into them. The next child inherits them, and
+ *whoever opens a piece checks it: a file that crashes the parser costs its own
+ *capture.
  *
  *	parent: symbols_cache_new; fork
  *	child:  symbols_cache_find, symbols_cache_add, symbols_cache_tell; exit
@@ -25,6 +26,7 @@
 
 #define SYMBOLS_MAX_PIECE  ((size_t)512 << 20) /* bytes */
 #define SYMBOLS_MAX_PIECES (1u << 16)
+#define SYMBOLS_ENTRY      ((size_t)160) /* bytes of a piece besides its own */
 
 enum symbols_kind {
 	SYMBOLS_KERNEL,
@@ -33,6 +35,7 @@ enum symbols_kind {
 	SYMBOLS_SHARED,   /* the same, of the file that debug files share */
 	SYMBOLS_UNITS,    /* dwarf_index.h */
 	SYMBOLS_UNIT,     /* dwarf_unit.h */
+	SYMBOLS_ANSWER,   /* symbols_answer.h */
 	SYMBOLS_KINDS
 };
 
@@ -43,7 +46,7 @@ struct symbols_file {
 /* No padding: keys are compared as bytes. */
 struct symbols_key {
 	uint64_t kind;
-	uint64_t part; /* of the kind: a unit's offset; else 0 */
+	uint64_t part; /* a unit's offset; an answer's address; else 0 */
 	struct symbols_file image, debug, shared;
 };
 
@@ -91,5 +94,5 @@ MUST_CHECK int symbols_cache_tell(const struct symbols_cache *c, int fd);
  *   Errors   -EBADMSG it is not so, -EIO, -ENOMEM; what came before is kept
  */
 MUST_CHECK int symbols_cache_learn(struct symbols_cache *c, int fd);
-/* Bytes of all pieces. */
+/* Bytes of all pieces, SYMBOLS_ENTRY each included. */
 size_t symbols_cache_bytes(const struct symbols_cache *c);

@@ -98,13 +98,15 @@ work(struct fixture *f)
 static struct quality
 window(struct fixture *f, struct profile **out)
 {
+	CLEANUP_NAMER struct namer *namer = NULL;
 	struct capture *cut;
 	struct quality q;
 
 	ck_assert_int_eq(capture_cut(f->recorder, f->capture, &cut), 0);
 	ck_assert(capture_ended(cut));
-	ck_assert_int_eq(capture_profile(cut, &here, f->symbols, out, &q, NULL),
-	                 0);
+	namer = capture_namer(cut, &here, f->symbols);
+	ck_assert_ptr_nonnull(namer);
+	ck_assert_int_eq(capture_profile(cut, namer, out, &q, NULL), 0);
 	capture_free(cut);
 	return q;
 }

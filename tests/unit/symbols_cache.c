@@ -43,7 +43,8 @@ learn_from(struct symbols_cache *parent, const struct symbols_cache *child)
 
 TEST(a_piece_is_found_under_its_whole_key)
 {
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(99);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+		symbols_cache_new(9 * SYMBOLS_ENTRY);
 	struct symbols_key other = A;
 	struct symbols_piece p;
 
@@ -57,16 +58,17 @@ END
 
 TEST(what_a_child_tells_its_parent_keeps)
 {
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(99);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+		symbols_cache_new(9 * SYMBOLS_ENTRY);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *child =
-		symbols_cache_new(99);
+		symbols_cache_new(9 * SYMBOLS_ENTRY);
 	struct symbols_piece p;
 
 	add(child, &A, 3);
 	add(child, &B, 0); /* nothing to be had there is worth knowing */
 	ck_assert_int_eq(learn_from(c, child), 0);
 	ck_assert_int_eq(learn_from(c, child), 0);
-	ck_assert_uint_eq(symbols_cache_bytes(c), 3);
+	ck_assert_uint_eq(symbols_cache_bytes(c), 3 + 2 * SYMBOLS_ENTRY);
 	ck_assert(symbols_cache_find(c, &A, &p));
 	ck_assert_mem_eq(p.p, "\0\1\2", 3);
 	ck_assert(symbols_cache_find(c, &B, &p));
@@ -76,13 +78,14 @@ END
 
 TEST(what_was_not_used_for_longest_goes_first)
 {
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(10);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+		symbols_cache_new(10 + 2 * SYMBOLS_ENTRY);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *first =
-		symbols_cache_new(1000);
+		symbols_cache_new(100 * SYMBOLS_ENTRY);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *second =
-		symbols_cache_new(1000);
+		symbols_cache_new(100 * SYMBOLS_ENTRY);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *third =
-		symbols_cache_new(1000);
+		symbols_cache_new(100 * SYMBOLS_ENTRY);
 
 	add(first, &A, 5);
 	ck_assert_int_eq(learn_from(c, first), 0);
@@ -94,24 +97,27 @@ TEST(what_was_not_used_for_longest_goes_first)
 	ck_assert(has(c, &A));
 	ck_assert(!has(c, &B));
 	ck_assert(has(c, &C));
-	ck_assert_uint_eq(symbols_cache_bytes(c), 6);
+	ck_assert_uint_eq(symbols_cache_bytes(c), 6 + 2 * SYMBOLS_ENTRY);
 }
 END
 
+#define HALF (2 * SYMBOLS_ENTRY)
+
 TEST(a_piece_above_half_the_bound_is_not_handed_on)
 {
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(20);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+		symbols_cache_new(2 * HALF);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *child =
-		symbols_cache_new(20);
+		symbols_cache_new(2 * HALF);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *careless =
-		symbols_cache_new(1000);
+		symbols_cache_new(100 * SYMBOLS_ENTRY);
 
-	add(child, &A, 11);
-	add(child, &B, 10);
+	add(child, &A, HALF + 1);
+	add(child, &B, HALF);
 	ck_assert_int_eq(learn_from(c, child), 0);
 	ck_assert(!has(c, &A));
 	ck_assert(has(c, &B));
-	add(careless, &A, 11);
+	add(careless, &A, HALF + 1);
 	ck_assert_int_eq(learn_from(c, careless), 0);
 	ck_assert(!has(c, &A));
 }
@@ -121,9 +127,10 @@ TEST(an_image_that_is_no_file_is_not_told_of)
 {
 	static const struct symbols_key vdso = {.kind = SYMBOLS_TABLE,
 	                                        .image.size = 4};
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(99);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+		symbols_cache_new(9 * SYMBOLS_ENTRY);
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *child =
-		symbols_cache_new(99);
+		symbols_cache_new(9 * SYMBOLS_ENTRY);
 
 	add(child, &vdso, 5);
 	ck_assert_int_eq(learn_from(c, child), 0);
@@ -134,7 +141,7 @@ END
 TEST(nonsense_from_a_child_is_refused_at_any_length)
 {
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *child =
-		symbols_cache_new(99);
+		symbols_cache_new(9 * SYMBOLS_ENTRY);
 	CLEANUP_FD int whole = memfd_create("whole", MFD_CLOEXEC);
 	char bytes[512];
 	ssize_t n;
@@ -146,13 +153,13 @@ TEST(nonsense_from_a_child_is_refused_at_any_length)
 	ck_assert_int_gt(n, 80);
 	for (ssize_t cut = 1; cut < n; cut++) {
 		CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
-			symbols_cache_new(99);
+			symbols_cache_new(9 * SYMBOLS_ENTRY);
 		CLEANUP_FD int fd = memfd_create("cut", MFD_CLOEXEC);
 
 		ck_assert_int_eq(write(fd, bytes, (size_t)cut), cut);
 		ck_assert_int_eq(symbols_cache_learn(c, fd),
 		                 cut == n / 2 ? 0 : -EBADMSG);
-		ck_assert_uint_le(symbols_cache_bytes(c), 40);
+		ck_assert_uint_le(symbols_cache_bytes(c), 40 + SYMBOLS_ENTRY);
 	}
 }
 END

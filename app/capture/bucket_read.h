@@ -8,7 +8,6 @@
 #include "capture/trie.h"
 
 #define GO_MAX_BUCKETS      (1u << 20)
-#define GO_PHYSICAL_FROM    23   /* from here on stacks may be physical */
 #define GO_MAX_BUCKET_STACK 1024 /* pcs; runtime/mprof.go, maxProfStackDepth \
 	                          */
 

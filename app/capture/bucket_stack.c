@@ -92,26 +92,20 @@ count_runtime(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,
 
 /*
  * How many of the addresses after pcs[0] are of the calls that it is inlined
- * in. Wrappers among these have no address.
+ * in. Wrappers among these have none.
  */
 static int
 count_inlined(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,
               uint32_t *out)
 {
-	struct gobin_line lines[GOBIN_MAX_LINES];
 	struct view v;
-	uint32_t count;
 	int rc = look(s, pcs[0], &v);
 
 	*out = 0;
-	count = rc ? 0 : v.n;
-	if (count)
-		memcpy(lines, v.lines, count * sizeof(*lines));
-	for (uint32_t k = 1; k < count && *out + 1 < n && !rc; k++) {
-		rc = look(s, pcs[*out + 1], &v);
-		if (!rc && v.n && !strcmp(v.lines[0].name, lines[k].name))
+	for (uint32_t k = 1; !rc && k < v.n && *out + 1 < n; k++) {
+		if (pcs[*out + 1] == s->bias + v.lines[k].vaddr + 1)
 			++*out;
-		else if (lines[k].func != GOBIN_WRAPPER)
+		else if (v.lines[k].func != GOBIN_WRAPPER)
 			break;
 	}
 	return rc;
@@ -121,13 +115,11 @@ int
 bucket_stack(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,
              uint64_t *out, uint32_t *nout)
 {
-	bool logical = s->logical;
 	uint32_t i = 0, more = 0;
 	int rc = 0;
 
 	*nout = 0;
 	if (n && pcs[0] == LOGICAL) {
-		logical = true;
 		pcs++;
 		n--;
 	}
@@ -135,8 +127,7 @@ bucket_stack(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,
 		rc = count_runtime(s, pcs, n, &i);
 	for (; i < n && !rc; i += 1 + more) {
 		out[(*nout)++] = pcs[i];
-		if (logical)
-			rc = count_inlined(s, pcs + i, n - i, &more);
+		rc = count_inlined(s, pcs + i, n - i, &more);
 	}
 	return rc;
 }

@@ -1,12 +1,13 @@
 /*
  * The stack of a bucket: which of its addresses are frames.
  *
- * Runtimes keep stacks in two ways. A physical one has the return address of
- * each call. A logical one has an address for each inlined call, too, which
- * the address within that call tells of already.
+ * A stack has the return address of each call. After one of an inlined call
+ * there may be an address for each that it is inlined in, too: whatever the
+ * runtime found with its unwinder has them, and where it began to walk by
+ * frame pointers (from Go 1.23 on) the first frame has.
  *
  *   Source   runtime/traceback.go, tracebackPCs; runtime/mprof.go,
- *            fpTracebackPartialExpand; runtime/pprof/proto.go, pcDeck
+ *            fpTracebackPartialExpand; runtime/symtab.go, Frames.Next
  */
 #pragma once
 
@@ -17,7 +18,6 @@
 struct bucket_stacks {
 	struct gobin *bin;
 	uint64_t bias;
-	bool logical;      /* none is physical in this list */
 	bool hide_runtime; /* that called nothing of the program's */
 	struct pairs known;
 	struct buf spans; /* of known: struct bucket_span each */

@@ -214,9 +214,7 @@ add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
 		.elapsed = s->elapsed,
 		.stacks = {.bin = v->bin,
 	                   .bias = v->at.bias,
-	                   .hide_runtime = s->b->type <= BUCKETS_ALLOC,
-	                   .logical = s->b->type <= BUCKETS_ALLOC ||
-	                              v->at.minor < GO_PHYSICAL_FROM},
+	                   .hide_runtime = s->b->type <= BUCKETS_ALLOC},
 		.frames = {.r = r,
 	                   .modules = s->b->modules,
 	                   .module = v->module,

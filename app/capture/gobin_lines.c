@@ -92,6 +92,7 @@ set_place(const struct inlines *in, uint64_t vaddr, struct gobin_line *out)
 	int32_t line = gobin_value(in->g, &in->f,
 	                           gobin_field(&in->f, FUNC_PCLN), vaddr);
 
+	out->vaddr = vaddr;
 	out->file = file_at(in, vaddr);
 	out->line = line > 0 ? (uint32_t)line : 0;
 }

@@ -51,6 +51,10 @@ source_missing(const struct service *s, const char *type)
 {
 	struct service with = *s;
 
+	with.kind = (char *)"go";
+	if (!strcmp(s->kind, "auto") && source_of(&with, type))
+		return "kind go or a pprofUrl";
+	with = *s;
 	with.pprof_url = (char *)"http://localhost/";
 	if (!*s->pprof_url && source_of(&with, type))
 		return "a pprofUrl";

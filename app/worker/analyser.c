@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -65,6 +66,7 @@ analyser_clear(struct analyser_job *job)
 	close_ptr(&job->out_fd);
 	close_ptr(&job->timeline_fd);
 	close_ptr(&job->body_fd);
+	close_ptr(&job->stop_fd);
 	close_ptr(&job->in_fd);
 	*job = (struct analyser_job)ANALYSER_NO_JOB;
 }
@@ -121,17 +123,26 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 	job->start_ms = capture_start_ms(job->capture);
 }
 
+/* A snapshot, or buckets: a finisher does it all, and waits where need be. */
 static void
-start_snapshot(struct analyser *a, const struct msg_start *m,
+start_finisher(struct analyser *a, const struct msg_start *m,
                struct analyser_job *job)
 {
-	int rc;
+	int rc = 0;
 
 	job->start_ms = clock_wall_ms();
+	job->kind = m->kind;
 	job->of = m->of;
+	job->duration_ms = m->duration_ms;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));
-	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	if (m->kind == WORKER_BUCKETS) {
+		job->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		rc = job->stop_fd < 0 ? -errno : 0;
+	}
+	if (!rc)
+		rc = analyser_fork_finisher(a, job, job->out_fd, false,
+		                            &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
 		analyser_clear(job);
@@ -160,8 +171,8 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 	*job = none;
 	job->out_fd = TAKE_FD(fds[0]);
 	job->timeline_fd = TAKE_FD(fds[1]);
-	if (m->kind == WORKER_SNAPSHOT)
-		start_snapshot(a, m, job);
+	if (m->kind != WORKER_CPU)
+		start_finisher(a, m, job);
 	else
 		start(a, m, job);
 }
@@ -231,6 +242,9 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 		unwatch(a, job);
 	else if (m->type == MSG_STOP && job->capture)
 		capture_stop(job->capture);
+	else if (m->type == MSG_STOP && job->stop_fd >= 0 &&
+	         eventfd_write(job->stop_fd, 1))
+		log_debug("%s is stopped already", job->id);
 }
 
 /* The id is of a session that is not captured now. */

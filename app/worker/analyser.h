@@ -20,14 +20,18 @@ struct analyser_job {
 	int64_t start_ms;
 	int body_fd; /* what was fetched; -1: nothing was */
 	struct msg_pull pull;
-	uint32_t of; /* enum snapshot_of, whose finisher is all there is */
+	/* Of one whose finisher is all there is: what it was asked for. */
+	uint32_t kind, of;
+	uint64_t duration_ms;
+	int stop_fd; /* an eventfd that ends it; -1: it has no time to pass */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-#define ANALYSER_NO_JOB                                                     \
-	{                                                                   \
-		.out_fd = -1, .timeline_fd = -1, .body_fd = -1, .in_fd = -1 \
+#define ANALYSER_NO_JOB                                                      \
+	{                                                                    \
+		.out_fd = -1, .timeline_fd = -1, .body_fd = -1, .in_fd = -1, \
+		.stop_fd = -1                                                \
 	}
 
 struct analyser {
@@ -91,6 +95,12 @@ analyser_read_pull(const struct analyser_job *job, struct profile **out,
                    struct quality *quality, int *sys_error);
 /* Sum of the value that a profile is looked at by. */
 int64_t analyser_total(const struct profile *p);
+/* Makes a profile of what Go programs count of themselves, in the time it was
+ * asked for or until it is stopped. */
+MUST_CHECK enum capture_error
+analyser_read_buckets(const struct analyser_job *job, const struct host *host,
+                      struct profile **out, struct quality *quality,
+                      int *sys_error);
 /* What recorder_start and snapshot_profile fail with. */
 enum capture_error analyser_error(int rc);
 /* DONE without a profile; the scheduler being gone is noticed elsewhere. */

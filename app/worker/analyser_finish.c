@@ -109,6 +109,9 @@ make_profile(const struct analyser *a, const struct analyser_job *job,
 
 	if (job->body_fd >= 0)
 		return analyser_read_pull(job, out, quality, sys_error);
+	if (job->kind == WORKER_BUCKETS)
+		return analyser_read_buckets(job, host, out, quality,
+		                             sys_error);
 	if (job->in_fd >= 0) {
 		*sys_error = rc = rename_stored(a, job, host, out, quality);
 		return rc ? CAPTURE_INTERNAL : CAPTURE_OK;

@@ -106,14 +106,15 @@ struct msg_start
 captures_ask(const char *type, enum snapshot_of of, int64_t rate,
              int64_t seconds)
 {
-	return (struct msg_start){
+	struct msg_start m = {
 		.type = MSG_START,
-		.kind = strcmp(type, "goroutine") != 0 ? WORKER_CPU
-	                                               : WORKER_SNAPSHOT,
 		.of = of,
 		.rate = (uint32_t)rate,
 		.duration_ms = (uint64_t)(seconds * MS_PER_S),
 	};
+
+	m.kind = worker_kind(type, &m.of);
+	return m;
 }
 
 static int
@@ -124,6 +125,7 @@ send_start(struct captures *c, struct capture *v, enum snapshot_of of,
 	                                  v->job.asked_seconds);
 	int fds[] = {v->profile.fd, -1};
 
+	v->kind = m.kind;
 	m.npids = (uint32_t)npids;
 	memcpy(m.id, v->ref.session, sizeof(m.id));
 	memcpy(m.pids, pids, npids * sizeof(*pids));
@@ -200,6 +202,7 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
 	v = captures_add(c, job, now_ns);
 	if (!v)
 		return -ENOMEM;
+	v->started_ns = now_ns;
 	rc = send_start(c, v, of, pids, npids);
 	if (rc)
 		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);

@@ -163,8 +163,9 @@ captures_checkpoint(struct captures *c, struct capture *v, int64_t now_ns)
 {
 	int rc;
 
-	if (v->pull || v->job.asked_seconds <= JOB_RERUN_SECONDS ||
-	    v->stopping || now_ns < v->checkpoint_ns || v->checkpoint.fd >= 0)
+	if (v->pull || v->kind != WORKER_CPU ||
+	    v->job.asked_seconds <= JOB_RERUN_SECONDS || v->stopping ||
+	    now_ns < v->checkpoint_ns || v->checkpoint.fd >= 0)
 		return;
 	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
 	rc = blob_create(c->store, BLOB_PPROF, &v->checkpoint);

@@ -76,6 +76,16 @@ captures_receive(struct captures *c)
 	return 0;
 }
 
+/* Its finisher waits, and tells nothing meanwhile. */
+static double
+time_passed(const struct capture *v)
+{
+	double all = (double)(v->job.asked_seconds * NS_PER_S);
+	double share = (double)(clock_mono_ns() - v->started_ns) / all;
+
+	return (share < 1 ? share : 1) * (1 - FINISH_SHARE);
+}
+
 /* Sets *gone when the attempt counts no longer. */
 static int
 renew(struct captures *c, struct capture *v, bool *gone)
@@ -85,6 +95,8 @@ renew(struct captures *c, struct capture *v, bool *gone)
 
 	if (v->pull)
 		v->progress = captures_pull_progress(v);
+	else if (v->kind == WORKER_BUCKETS)
+		v->progress = time_passed(v);
 	rc = job_progress(c->store, &v->ref, c->lease_ms, v->progress, v->phase,
 	                  &cancel);
 

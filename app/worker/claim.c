@@ -14,9 +14,10 @@
 static const char *
 objection(const struct job *j, size_t npids, const char **out_text)
 {
-	if (strcmp(j->type, "cpu") != 0 && strcmp(j->type, "goroutine") != 0) {
-		*out_text = "this worker captures cpu and goroutine profiles "
-			    "only";
+	uint32_t of;
+
+	if (worker_kind(j->type, &of) == WORKER_KINDS) {
+		*out_text = "this worker does not capture such profiles";
 		return "ProfileTypeUnsupported";
 	}
 	if (j->asked_seconds < 1 || j->asked_seconds > SECONDS_MAX ||

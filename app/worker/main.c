@@ -28,8 +28,7 @@ struct options {
 static const char usage[] =
 	"usage: stoker-worker [--config FILE]\n"
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
-	"                     [--rate HZ] [--type cpu|goroutine] [--config "
-	"FILE]\n"
+	"                     [--rate HZ] [--type TYPE] [--config FILE]\n"
 	"       stoker-worker --version | --help\n";
 
 static int
@@ -67,12 +66,10 @@ parse_pids(const char *text, struct once *once)
 }
 
 static int
-parse_type(const char *text, uint32_t *kind)
+parse_type(const char *text, struct once *once)
 {
-	if (strcmp(text, "cpu") != 0 && strcmp(text, "goroutine") != 0)
-		return -EINVAL;
-	*kind = strcmp(text, "cpu") != 0 ? WORKER_SNAPSHOT : WORKER_CPU;
-	return 0;
+	once->kind = worker_kind(text, &once->of);
+	return once->kind == WORKER_KINDS ? -EINVAL : 0;
 }
 
 static int
@@ -101,7 +98,7 @@ take_option(struct options *o, int c)
 		o->once.rate = (uint32_t)n;
 		return 0;
 	case 't':
-		return parse_type(optarg, &o->once.kind);
+		return parse_type(optarg, &o->once);
 	default:
 		return -EINVAL;
 	}

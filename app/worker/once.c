@@ -93,6 +93,7 @@ start(const struct run *r)
 	struct msg_start m = {
 		.type = MSG_START,
 		.kind = r->once->kind,
+		.of = r->once->of,
 		.rate = r->once->rate,
 		.duration_ms = r->once->duration_ms,
 		.npids = r->once->npids,

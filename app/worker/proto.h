@@ -30,8 +30,8 @@
  *	START
  *	    + 1 descriptor, where the profile goes, and a second when a
  *	    timeline is wanted: empty, seekable, writable; the analyser owns
- *	    what it got. Answered by PROGRESS about once a second and one
- *	    DONE.
+ *	    what it got. Answered by PROGRESS about once a second, of
+ *	    WORKER_CPU only, and one DONE.
  *	STOP
  *	    ends it now; DONE follows as if its time were over, with what was
  *	    sampled (note STOPPED in its quality).
@@ -117,9 +117,13 @@ enum msg_type {
 	MSG_DEBUG,
 };
 
-/* What to capture: a SNAPSHOT has no rate and no duration. */
-enum worker_kind { WORKER_CPU, WORKER_SNAPSHOT };
+/* What to capture: a SNAPSHOT has no rate and no duration, BUCKETS no rate. */
+enum worker_kind { WORKER_CPU, WORKER_SNAPSHOT, WORKER_BUCKETS, WORKER_KINDS };
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
+
+/* What takes profiles of a type; WORKER_KINDS: nothing does. *of, whose
+ * stacks a snapshot is of, becomes which buckets where it is BUCKETS. */
+enum worker_kind worker_kind(const char *type, uint32_t *of);
 
 struct msg_analyser {
 	uint32_t type;
@@ -140,7 +144,7 @@ struct msg_start {
 	char id[ID_MAX];
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
-	uint32_t of;   /* enum snapshot_of, of a SNAPSHOT */
+	uint32_t of;   /* enum snapshot_of, or buckets_type of BUCKETS */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

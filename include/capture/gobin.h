@@ -123,6 +123,7 @@ struct gobin_line {
 	const char *file;    /* "" unknown */
 	uint32_t line;       /* where execution is in this function; 0 */
 	uint32_t start_line; /* where it is declared (from 1.20 on); 0 */
+	uint64_t vaddr;      /* that place: of what is inlined as asked for */
 	uint8_t func;        /* enum gobin_func */
 	bool inlined;        /* into the next of these */
 };

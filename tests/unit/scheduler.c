@@ -285,7 +285,7 @@ END
 	static const struct {
 	const char *service, *type, *code;
 } refused[] = {
-	{"self", "memory", "ProfileTypeUnsupported"},
+	{"self", "heat", "ProfileTypeUnsupported"},
 	{TEST_SERVICE, "cpu", "ServiceNotRunning"},
 };
 

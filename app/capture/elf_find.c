@@ -13,6 +13,25 @@ elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)
 	return NULL;
 }
 
+bool
+elf_is_program(const struct elf_image *e)
+{
+	const struct elf_segment *s = elf_segment(e, PT_DYNAMIC, 0);
+	Elf64_Dyn d;
+
+	if (e->type != ET_DYN)
+		return e->type == ET_EXEC;
+	for (uint64_t at = 0; s && at + sizeof(d) <= s->filesz;
+	     at += sizeof(d)) {
+		if (elf_read(e, s->offset + at, &d, sizeof(d)) ||
+		    d.d_tag == DT_NULL)
+			return false;
+		if (d.d_tag == DT_FLAGS_1)
+			return d.d_un.d_val & DF_1_PIE;
+	}
+	return false;
+}
+
 static bool
 is_named(const struct elf_image *e, uint32_t i, const char *name)
 {

@@ -50,6 +50,41 @@ capture_namer(const struct capture *any, const struct host *host,
 /* --- rows of the profile ---------------------------------------------------
  */
 
+/* The first place of a program, else of any file, else none: 0. */
+static uint32_t
+find_program(const struct finisher *f)
+{
+	const struct pairs *places = &f->capture->trie.places;
+	uint32_t file = 0;
+
+	for (uint32_t i = 0; i < places->n; i++) {
+		const struct module *m =
+			f->namer->modules->rows[places->rows[i].a];
+
+		if (!m || !m->elf || places->rows[i].a < MODULE_FIRST)
+			continue;
+		if (elf_is_program(m->elf))
+			return i;
+		if (!file)
+			file = i;
+	}
+	return file;
+}
+
+/* Readers take the first mapping for the main program. */
+static int
+add_program(struct finisher *f)
+{
+	const struct pairs *places = &f->capture->trie.places;
+	uint32_t i = find_program(f), mapping;
+
+	if (!places->n)
+		return 0;
+	return finish_mapping(
+		f->namer->modules, f->profile,
+		(struct place){places->rows[i].a, places->rows[i].b}, &mapping);
+}
+
 static int
 add_locations(struct finisher *f)
 {
@@ -160,6 +195,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 	q.notes |= sampler_notes(c->rate->sampler);
 	if (!rc)
 		rc = add_header(&f, duration_of(c));
+	if (!rc)
+		rc = add_program(&f);
 	if (!rc)
 		rc = add_locations(&f);
 	if (!rc)

@@ -341,6 +341,20 @@ add_header(struct profile *p)
 	return rc;
 }
 
+/* Readers take the first mapping for the main program. */
+static int
+add_program(struct snapshot *s, const struct process *proc)
+{
+	const struct map *map = process_program(proc);
+	struct place at = {.vaddr = 0};
+	uint32_t mapping;
+
+	if (!map)
+		return 0;
+	at = (struct place){map->module, map->start - map->bias};
+	return finish_mapping(s->modules, s->profile, at, &mapping);
+}
+
 static int
 fill(struct snapshot *s, const struct snapshot_ask *ask)
 {
@@ -348,6 +362,8 @@ fill(struct snapshot *s, const struct snapshot_ask *ask)
 
 	if (!rc)
 		rc = add_header(s->profile);
+	if (!rc)
+		rc = add_program(s, s->procs[0]);
 	if (rc)
 		return rc;
 	s->namer = namer_new(s->modules, s->host, s->symbols);

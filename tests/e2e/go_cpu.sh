@@ -41,6 +41,12 @@ same_top() { # profile, what the capture printed
   echo "ours '$ours', theirs '$theirs'"
   [ -n "$ours" ] && [ "$ours" = "$theirs" ]
 }
+main_program() { # profile, program
+  local file
+  file=$(go_pprof -top -nodecount=1 "$1" | sed -n 's/^File: //p')
+  echo "$file"
+  [ "$file" = "$(basename "$2")" ]
+}
 with_lines() {
   go_pprof -raw "$1" | grep -E 'main\.middle .*/?gowork/main\.go:[0-9]+' >/dev/null
 }
@@ -71,6 +77,7 @@ one() { # version, kind
   check "${name}_functions_have_their_package" with_package "$tmp/$name.txt"
   [ -n "$root" ] || return
   check "${name}_has_the_same_top_in_go_tool_pprof" same_top "$tmp/short.pb.gz" "$tmp/$name.txt"
+  check "${name}_is_the_main_program_for_go_tool_pprof" main_program "$tmp/$name.pb.gz" "$program"
   check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
 }
 

@@ -144,6 +144,16 @@ END
 	return false;
 }
 
+TEST(programs_are_told_from_libraries)
+{
+	CLEANUP_ELF struct elf_image *self = open_image("/proc/self/exe");
+	CLEANUP_ELF struct elf_image *libc = open_image(libc_path());
+
+	ck_assert(elf_is_program(self));
+	ck_assert(!elf_is_program(libc)); /* though it can be run */
+}
+END
+
 TEST(without_section_headers_all_but_sections_is_found)
 {
 	struct file f = slurp(libc_path());
@@ -420,6 +430,7 @@ END
 	SUITE("elf", an_image_tells_its_segments_sections_and_build_id,
               offsets_and_addresses_map_both_ways,
               the_bias_of_a_mapping_is_the_loaders,
+              programs_are_told_from_libraries,
               without_section_headers_all_but_sections_is_found,
               functions_of_gnu_debugdata_join_the_dynamic_ones,
               gnu_debugdata_that_is_no_xz_or_too_much_is_refused,

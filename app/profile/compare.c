@@ -155,9 +155,8 @@ overall(struct comparison *c, const struct compare_side *base,
 	c->high = 100 * (after / before * exp(step) - 1);
 }
 
-/* True when its cost per second moved the way its share did. */
-static bool
-moved(const struct comparison *c, const struct compare_function *f)
+bool
+compare_moved(const struct comparison *c, const struct compare_function *f)
 {
 	double z;
 
@@ -178,7 +177,7 @@ compare_decides(const struct comparison *c, const struct compare_function *f)
 	                                   ? COMPARE_IMPROVEMENT
 	                                   : COMPARE_UNCHANGED;
 
-	return want && f->change == want && moved(c, f);
+	return want && f->change == want && compare_moved(c, f);
 }
 
 static enum compare_verdict
@@ -187,7 +186,7 @@ judge(const struct comparison *c)
 	enum compare_verdict v = COMPARE_OK;
 
 	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++) {
-		if (!moved(c, &c->functions[i]))
+		if (!compare_moved(c, &c->functions[i]))
 			continue;
 		if (c->functions[i].change == COMPARE_REGRESSION)
 			return COMPARE_REGRESSED;

@@ -6,6 +6,7 @@
  * Profiler.
  */
 #include "exports.h"
+#include "folded_lines.h"
 
 #include <errno.h>
 
@@ -25,11 +26,11 @@ put_name(struct buf *out, const char *s, size_t n)
 }
 
 static void
-put_line(struct buf *out, const struct buf *path, int64_t samples)
+put_line(struct buf *out, const struct buf *path, const struct buf *counts)
 {
-	buf_add(out, buf_str(path), path->len);
+	buf_add(out, path->p, path->len);
 	buf_putc(out, ' ');
-	buf_int(out, samples);
+	buf_add(out, counts->p, counts->len);
 	buf_putc(out, '\n');
 }
 
@@ -44,18 +45,17 @@ deepest(const struct tree *t)
 }
 
 int
-export_folded(const struct tree *t, const struct export_meta *meta,
-              struct buf *out)
+folded_lines(const struct tree *t, folded_counts *counts, const void *arg,
+             struct buf *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	/* length of the path down to the open node of each depth */
 	CLEANUP_FREE size_t *len = calloc((size_t)deepest(t) + 1, sizeof(*len));
 
-	(void)meta;
 	if (!len)
 		return out->err = -ENOMEM;
-	/* samples without a stack stand under the root's own name */
-	for (uint32_t i = t->samples[0] > 0 ? 0 : 1; i < t->n; i++) {
+	for (uint32_t i = 0; i < t->n && !buf_err(out); i++) {
 		uint32_t d = t->depth[i];
 		const char *name;
 		size_t n;
@@ -66,12 +66,30 @@ export_folded(const struct tree *t, const struct export_meta *meta,
 			buf_putc(&path, ';');
 		put_name(&path, name, n);
 		len[d] = path.len;
-		if (buf_err(&path) || buf_err(out))
-			break;
-		if (t->samples[i] > 0)
-			put_line(out, &path, t->samples[i]);
+		buf_clear(&text);
+		counts(arg, i, &text);
+		if (buf_err(&path))
+			return out->err = buf_err(&path);
+		if (text.len)
+			put_line(out, &path, &text);
 	}
-	if (buf_err(&path) && !buf_err(out))
-		out->err = buf_err(&path);
 	return buf_err(out);
+}
+
+/* Samples without a stack stand under the root's own name. */
+static void
+put_samples(const void *arg, uint32_t node, struct buf *text)
+{
+	const struct tree *t = arg;
+
+	if (t->samples[node] > 0)
+		buf_int(text, t->samples[node]);
+}
+
+int
+export_folded(const struct tree *t, const struct export_meta *meta,
+              struct buf *out)
+{
+	(void)meta;
+	return folded_lines(t, put_samples, t, out);
 }

@@ -4,50 +4,50 @@
  * program by app/web/embed.S.
  */
 #include "exports.h"
+#include "page_html.h"
 
 #include <assert.h>
 #include <string.h>
 
 extern const char web_page_html[], web_page_css[];
 extern const char web_text_js[], web_model_js[], web_flame_js[], web_table_js[],
-	web_page_js[];
+	web_diff_js[], web_page_js[];
 extern const uint64_t web_page_html_len, web_page_css_len;
 extern const uint64_t web_text_js_len, web_model_js_len, web_flame_js_len,
-	web_table_js_len, web_page_js_len;
+	web_table_js_len, web_diff_js_len, web_page_js_len;
 
 /* Fills one place of the page. */
 struct hole {
 	const char *mark;
-	void (*fill)(const struct tree *t, const struct export_meta *meta,
-	             struct buf *out);
+	void (*fill)(page_data *data, const void *arg, struct buf *out);
 };
 
 static void
-put_css(const struct tree *t, const struct export_meta *meta, struct buf *out)
+put_css(page_data *data, const void *arg, struct buf *out)
 {
-	(void)t;
-	(void)meta;
+	(void)data;
+	(void)arg;
 	buf_add(out, web_page_css, web_page_css_len);
 }
 
 /* Each script may use those before it. */
 static void
-put_js(const struct tree *t, const struct export_meta *meta, struct buf *out)
+put_js(page_data *data, const void *arg, struct buf *out)
 {
-	(void)t;
-	(void)meta;
+	(void)data;
+	(void)arg;
 	buf_add(out, web_text_js, web_text_js_len);
 	buf_add(out, web_model_js, web_model_js_len);
 	buf_add(out, web_flame_js, web_flame_js_len);
 	buf_add(out, web_table_js, web_table_js_len);
+	buf_add(out, web_diff_js, web_diff_js_len);
 	buf_add(out, web_page_js, web_page_js_len);
 }
 
 static void
-put_data(const struct tree *t, const struct export_meta *meta, struct buf *out)
+put_data(page_data *data, const void *arg, struct buf *out)
 {
-	/* a failure poisons out, which export_html() looks at */
-	(void)!export_json(t, meta, out);
+	data(arg, out);
 }
 
 /* In the order in which the page has them. */
@@ -58,8 +58,7 @@ static const struct hole holes[] = {
 };
 
 int
-export_html(const struct tree *t, const struct export_meta *meta,
-            struct buf *out)
+page_html(page_data *data, const void *arg, struct buf *out)
 {
 	const char *at = web_page_html, *end = at + web_page_html_len;
 
@@ -70,9 +69,32 @@ export_html(const struct tree *t, const struct export_meta *meta,
 
 		assert(mark);
 		buf_add(out, at, (size_t)(mark - at));
-		holes[i].fill(t, meta, out);
+		holes[i].fill(data, arg, out);
 		at = mark + n;
 	}
 	buf_add(out, at, (size_t)(end - at));
 	return buf_err(out);
+}
+
+struct one {
+	const struct tree *t;
+	const struct export_meta *meta;
+};
+
+static void
+put_tree(const void *arg, struct buf *out)
+{
+	const struct one *one = arg;
+
+	/* a failure poisons out, which page_html() looks at */
+	(void)!export_json(one->t, one->meta, out);
+}
+
+int
+export_html(const struct tree *t, const struct export_meta *meta,
+            struct buf *out)
+{
+	struct one one = {t, meta};
+
+	return page_html(put_tree, &one, out);
 }

@@ -6,6 +6,7 @@
  * it. '<' is escaped, so that the document may stand inside <script>.
  */
 #include "exports.h"
+#include "json_tree.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -30,8 +31,9 @@ put_number(struct buf *out, const char *key, int64_t v)
 	buf_putc(out, ',');
 }
 
-static void
-put_head(const struct tree *t, const struct export_meta *meta, struct buf *out)
+void
+json_tree_head(const struct tree *t, const struct export_meta *meta,
+               struct buf *out)
 {
 	const struct profile *p = t->profile;
 	char started[RFC3339_LEN];
@@ -80,8 +82,8 @@ put_column32(struct buf *out, const char *key, const uint32_t *v, uint32_t n)
 	buf_puts(out, "],");
 }
 
-static void
-put_column64(struct buf *out, const char *key, const int64_t *v, uint32_t n)
+void
+json_tree_column(struct buf *out, const char *key, const int64_t *v, uint32_t n)
 {
 	buf_addf(out, "\"%s\":[", key);
 	for (uint32_t i = 0; i < n && !buf_err(out); i++) {
@@ -92,19 +94,25 @@ put_column64(struct buf *out, const char *key, const int64_t *v, uint32_t n)
 	buf_putc(out, ']');
 }
 
+void
+json_tree_columns(const struct tree *t, struct buf *out)
+{
+	put_texts(out, "names", t, tree_name);
+	put_texts(out, "packages", t, tree_package);
+	put_column32(out, "depth", t->depth, t->n);
+	put_column32(out, "name", t->name, t->n);
+	json_tree_column(out, "self", t->self, t->n);
+	buf_putc(out, ',');
+	json_tree_column(out, "totals", t->total, t->n);
+}
+
 int
 export_json(const struct tree *t, const struct export_meta *meta,
             struct buf *out)
 {
 	buf_putc(out, '{');
-	put_head(t, meta, out);
-	put_texts(out, "names", t, tree_name);
-	put_texts(out, "packages", t, tree_package);
-	put_column32(out, "depth", t->depth, t->n);
-	put_column32(out, "name", t->name, t->n);
-	put_column64(out, "self", t->self, t->n);
-	buf_putc(out, ',');
-	put_column64(out, "totals", t->total, t->n);
+	json_tree_head(t, meta, out);
+	json_tree_columns(t, out);
 	buf_putc(out, '}');
 	return buf_err(out);
 }

@@ -2,6 +2,7 @@
  * A flame graph as a static picture: root at the top, tooltips, no script.
  */
 #include "exports.h"
+#include "svg.h"
 
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -12,6 +13,7 @@
 #define WIDTH       1200 /* pixels */
 #define ROW         17
 #define HEAD        44
+#define LEGEND_RISE 4 /* its top above the end of the head */
 #define MARGIN      10
 #define CHAR        7.2   /* width at 12px monospace */
 #define MIN_WIDTH   0.1   /* narrower boxes are left out */
@@ -22,12 +24,12 @@
 #define LABEL_LEAST 3 /* characters */
 
 struct picture {
+	const struct svg *s;
 	const struct tree *t;
-	const char *unit;
 	struct buf *out;
 	double scale; /* pixels per unit of value */
 	double least; /* width of the narrowest box drawn */
-	uint32_t rows;
+	uint32_t head, rows;
 };
 
 /* XML has no escape for most control characters, nor for U+FFFE and U+FFFF.
@@ -40,9 +42,8 @@ forbidden(const unsigned char *s, size_t len)
 	return len == 0 || (*s < ' ' && *s != '\t' && *s != '\n');
 }
 
-/* Appends up to most characters of s. */
-static void
-put_text(struct buf *out, const char *s, size_t n, size_t most)
+void
+svg_text(struct buf *out, const char *s, size_t n, size_t most)
 {
 	const unsigned char *p = (const unsigned char *)s, *end = p + n;
 
@@ -66,7 +67,7 @@ put_text(struct buf *out, const char *s, size_t n, size_t most)
 static double
 width(const struct picture *g, uint32_t node)
 {
-	return (double)g->t->total[node] * g->scale;
+	return g->s->value(g->s, node) * g->scale;
 }
 
 static bool
@@ -103,7 +104,7 @@ choose_least(struct picture *g)
 static void
 put_head(const struct picture *g, const struct export_meta *meta)
 {
-	uint32_t height = HEAD + g->rows * ROW + MARGIN;
+	uint32_t height = g->head + g->rows * ROW + MARGIN;
 
 	buf_addf(g->out,
 	         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
@@ -115,7 +116,7 @@ put_head(const struct picture *g, const struct export_meta *meta)
 	         "<text x=\"%d\" y=\"24\" style=\"font-size:16px\">",
 	         WIDTH + 2 * MARGIN, height, WIDTH + 2 * MARGIN, height,
 	         MARGIN);
-	put_text(g->out, meta->title, strlen(meta->title), 120);
+	svg_text(g->out, meta->title, strlen(meta->title), 120);
 	buf_puts(g->out, "</text>\n");
 }
 
@@ -123,35 +124,31 @@ static void
 put_tooltip(const struct picture *g, uint32_t node, const char *name, size_t n)
 {
 	const struct tree *t = g->t;
-	double share = 100.0 * (double)t->total[node] / (double)t->total[0];
 	size_t np;
 	const char *package = tree_package(t, t->name[node], &np);
 
 	buf_puts(g->out, "<g><title>");
-	put_text(g->out, name, n, MAX_NAME);
+	svg_text(g->out, name, n, MAX_NAME);
 	if (np) {
 		buf_puts(g->out, " [");
-		put_text(g->out, package, np, MAX_NAME);
+		svg_text(g->out, package, np, MAX_NAME);
 		buf_putc(g->out, ']');
 	}
 	buf_puts(g->out, "\n");
-	quantity(g->out, t->total[node], g->unit);
-	buf_addf(g->out, " (%.2f %%)</title>", share);
+	g->s->describe(g->s, node, g->out);
+	buf_puts(g->out, "</title>");
 }
 
-/* Warm colours, the same for a function in every picture. */
 static void
-put_rect(const struct picture *g, uint32_t node, double x, const char *name,
-         size_t n)
+put_rect(const struct picture *g, uint32_t node, double x)
 {
-	uint64_t h = hash_bytes(name, n);
+	struct svg_color c = g->s->color(g->s, node);
 
 	buf_addf(g->out,
 	         "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" "
 	         "fill=\"rgb(%u,%u,%u)\"/>",
-	         x, HEAD + g->t->depth[node] * ROW, width(g, node), ROW - 1,
-	         (unsigned)(215 + h % 40), (unsigned)(110 + (h >> 8) % 90),
-	         (unsigned)(50 + (h >> 16) % 40));
+	         x, g->head + g->t->depth[node] * ROW, width(g, node), ROW - 1,
+	         c.r, c.g, c.b);
 }
 
 static void
@@ -164,11 +161,11 @@ put_box(const struct picture *g, uint32_t node, double x)
 	if (w > LABEL_PAD)
 		fits = (size_t)((w - LABEL_PAD) / CHAR);
 	put_tooltip(g, node, name, n);
-	put_rect(g, node, x, name, n);
+	put_rect(g, node, x);
 	if (fits >= LABEL_LEAST) {
 		buf_addf(g->out, "<text x=\"%.2f\" y=\"%u\">", x + 3,
-		         HEAD + g->t->depth[node] * ROW + 12);
-		put_text(g->out, name, n, n > fits ? fits - 2 : fits);
+		         g->head + g->t->depth[node] * ROW + 12);
+		svg_text(g->out, name, n, n > fits ? fits - 2 : fits);
 		buf_puts(g->out, n > fits ? "..</text>" : "</text>");
 	}
 	buf_puts(g->out, "</g>\n");
@@ -179,39 +176,78 @@ put_box(const struct picture *g, uint32_t node, double x)
 static void
 put_boxes(const struct picture *g)
 {
-	int64_t next[MAX_ROWS + 1] = {0};
+	double next[MAX_ROWS + 1] = {0};
 
 	for (uint32_t i = 0; i < g->t->n && !buf_err(g->out); i++) {
 		uint32_t d = g->t->depth[i];
-		int64_t at;
+		double at, w = width(g, i);
 
-		if (d >= MAX_ROWS || g->t->total[i] <= 0)
+		if (d >= MAX_ROWS || !(w > 0))
 			continue;
 		at = next[d];
-		next[d] += g->t->total[i];
+		next[d] += w;
 		next[d + 1] = at;
 		if (drawn(g, i))
-			put_box(g, i, MARGIN + (double)at * g->scale);
+			put_box(g, i, MARGIN + at);
 	}
+}
+
+int
+svg_write(const struct svg *s, const struct export_meta *meta, struct buf *out)
+{
+	double all = s->value(s, 0);
+	struct picture g = {.s = s, .t = s->t, .out = out};
+
+	g.head = HEAD + s->legend_height;
+	if (all > 0)
+		g.scale = WIDTH / all;
+	choose_least(&g);
+	put_head(&g, meta);
+	if (s->legend)
+		s->legend(s, MARGIN, HEAD - LEGEND_RISE, out);
+	if (all > 0)
+		put_boxes(&g);
+	buf_puts(out, "</svg>\n");
+	return buf_err(out);
+}
+
+static double
+value(const struct svg *s, uint32_t node)
+{
+	return (double)s->t->total[node];
+}
+
+/* Warm colours, the same for a function in every picture. */
+static struct svg_color
+color(const struct svg *s, uint32_t node)
+{
+	size_t n;
+	const char *name = tree_name(s->t, s->t->name[node], &n);
+	uint64_t h = hash_bytes(name, n);
+
+	return (struct svg_color){
+		(unsigned)(215 + h % 40),
+		(unsigned)(110 + (h >> 8) % 90),
+		(unsigned)(50 + (h >> 16) % 40),
+	};
+}
+
+static void
+describe(const struct svg *s, uint32_t node, struct buf *out)
+{
+	const struct tree *t = s->t;
+
+	quantity(out, t->total[node], svg_unit(t));
+	buf_addf(out, " (%.2f %%)",
+	         100.0 * (double)t->total[node] / (double)t->total[0]);
 }
 
 int
 export_svg(const struct tree *t, const struct export_meta *meta,
            struct buf *out)
 {
-	const struct profile *p = t->profile;
-	struct picture g = {
-		.t = t,
-		.unit = strings_get(p->strings, p->types[t->type].unit, NULL),
-		.out = out,
-	};
+	struct svg s = {
+		.t = t, .value = value, .color = color, .describe = describe};
 
-	if (t->total[0] > 0)
-		g.scale = (double)WIDTH / (double)t->total[0];
-	choose_least(&g);
-	put_head(&g, meta);
-	if (t->total[0] > 0)
-		put_boxes(&g);
-	buf_puts(out, "</svg>\n");
-	return buf_err(out);
+	return svg_write(&s, meta, out);
 }

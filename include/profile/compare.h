@@ -97,6 +97,10 @@ void comparison_free(struct comparison *c);
 DEFINE_CLEANUP(struct comparison *, comparison_free)
 #define CLEANUP_COMPARISON CLEANUP(comparison_free_ptr)
 
+/* True when the cost per second of a listed function moved the way its share
+ * did; when it is new or gone, or the durations are unknown. */
+bool
+compare_moved(const struct comparison *c, const struct compare_function *f);
 /* True for functions that decided the verdict. */
 bool
 compare_decides(const struct comparison *c, const struct compare_function *f);

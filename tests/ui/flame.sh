@@ -9,7 +9,7 @@ browser=$(command -v chromium || command -v google-chrome) || {
   echo "skip flame: no chromium"
   exit 0
 }
-pages='exported empty big page sandbox-page'
+pages='exported diff empty big page sandbox-page'
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -28,7 +28,7 @@ page() {
     }
     /STOKER-JS/ {
       print "<script>"
-      split("text model flame table page", part, " ")
+      split("text model flame table diff page", part, " ")
       for (i = 1; i in part; i++) put(web part[i] ".js")
       print "</script><script>"
       put("run.js")
@@ -50,6 +50,12 @@ page "$tmp/big.json" big.js >"$tmp/big.html"
   cat run.js exported.js
   echo '</script>'
 } >"$tmp/exported.html"
+{
+  "$export_page" html base.folded <now.folded
+  echo '<script>'
+  cat run.js diff.js
+  echo '</script>'
+} >"$tmp/diff.html"
 {
   echo '<!doctype html><meta charset="utf-8"><pre id="report"></pre>'
   echo "<body data-pages=\"$pages\"><script>"

@@ -1,14 +1,15 @@
 /*
  * Prints the folded stacks on stdin in one of formats.def, html unless told,
- * as the server would: browsers and other tools of the tests read it.
+ * as the server would: browsers and other tools of the tests read it. With a
+ * file of folded stacks as second argument: against those, as a diff.
  */
 #include "base/buf.h"
 #include "lib/folded.h"
-#include "profile/export.h"
+#include "profile/diff.h"
 
 #include <stdio.h>
 
-#define MAX_INPUT 4096
+#define MAX_INPUT 65536
 #define CPU       1 /* value type of profile_of() */
 
 static const struct export_meta meta = {
@@ -20,18 +21,56 @@ static const struct export_meta meta = {
 	.duration_ms = 5000,
 };
 
+static struct profile *
+read_folded(FILE *f)
+{
+	static char text[MAX_INPUT];
+
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	return profile_of(text);
+}
+
+static int
+write_diff(const struct diff_format *f, const struct tree *base,
+           const struct tree *now, struct buf *out)
+{
+	const struct compare_side sides[] = {{base, 5}, {now, 5}};
+	CLEANUP_COMPARISON struct comparison *c = NULL;
+	CLEANUP_DIFF struct diff *d = NULL;
+
+	if (compare_new(&sides[0], &sides[1], false, &c) ||
+	    diff_new(&sides[0], &sides[1], DIFF_RATE, &d))
+		return 1;
+	return f->write(d, &(struct diff_meta){meta, meta, c, DIFF_AFTER}, out);
+}
+
+/* As write(), against a base. */
+static int
+diff_with(const char *path, const char *format, const struct tree *now,
+          struct buf *out)
+{
+	FILE *f = fopen(path, "re");
+	CLEANUP_PROFILE struct profile *p = f ? read_folded(f) : NULL;
+	CLEANUP_TREE struct tree *base = NULL;
+
+	if (f)
+		fclose(f);
+	return !p || tree_new(p, CPU, &base) ||
+	       write_diff(diff_format_find(format), base, now, out);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct format *f = format_find(argc > 1 ? argv[1] : "html");
-	char text[MAX_INPUT];
 	CLEANUP_BUF struct buf page = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
 
-	text[fread(text, 1, sizeof(text) - 1, stdin)] = '\0';
-	p = profile_of(text);
-	if (!f || tree_new(p, CPU, &t) || f->write(t, &meta, &page))
+	p = read_folded(stdin);
+	if (!f || tree_new(p, CPU, &t) ||
+	    (argc > 2 ? diff_with(argv[2], argv[1], t, &page)
+	              : f->write(t, &meta, &page)))
 		return 1;
 	return fwrite(buf_str(&page), 1, page.len, stdout) != page.len;
 }

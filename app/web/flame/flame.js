@@ -9,7 +9,7 @@
  * stack of 1000 frames would otherwise ask for a bitmap of 100 MB.
  */
 (() => {
-  const { NARROW_PX, packageColor, percent, shorten } = stoker;
+  const { NARROW_PX, shorten } = stoker;
   const ROW = 19, PAD = 5, LISTED = 8;
   const FONT = '12px ui-monospace, "DejaVu Sans Mono", ' +
     'Menlo, Consolas, monospace';
@@ -50,10 +50,7 @@
       const read = name => style.getPropertyValue('--flame-' + name).trim();
       this.colors = {};
       for (const name of COLORS) this.colors[name] = read(name);
-      const light = Number(read('light')), chroma = Number(read('chroma'));
-      const { names, packages } = this.tree;
-      this.fills = names.map((name, i) =>
-        packageColor(packages[i], name, light, chroma));
+      this.fills = this.tree.colors(read);
       this.hatch = null;
       this.draw();
     }
@@ -169,7 +166,7 @@
         return hit ? colors['hit-ink'] : colors['miss-ink'];
       }
       c.fillStyle = bar.count > 1 ? colors.narrow
-        : bar.node === 0 ? colors.plain : this.fills[tree.name[bar.node]];
+        : bar.node === 0 ? colors.plain : this.fills.node(bar.node);
       return colors.ink;
     }
 
@@ -244,7 +241,7 @@
     runTip(bar) {
       const { tree } = this, units = tree.view(bar.node, bar.end).width;
       const list = tree.heaviest(bar, LISTED).map(i => element('div',
-        `${percent(tree.total[i], tree.all)} ${shorten(tree.nameOf(i), 60)}`));
+        `${tree.brief(i)} ${shorten(tree.nameOf(i), 60)}`));
       return [element('b', `${bar.count} narrow frames: ${tree.share(units)}`),
         ...list, element('div', 'Click to spread them out',
           { class: 'quiet' })];

@@ -6,7 +6,7 @@
  * first child is i + 1 and the sibling after child c is end[c].
  */
 (() => {
-  const { visible, quantity, percent } = stoker;
+  const { visible, quantity, percent, packageColor } = stoker;
 
   /* Siblings narrower than this are drawn as one bar. */
   const NARROW_PX = 2;
@@ -24,12 +24,13 @@
       this.self = Float64Array.from(doc.self);
       this.total = Float64Array.from(doc.totals);
       this.all = this.n > 0 ? this.total[0] : 0;
+      this.width = this.total; /* of bars */
       this.place();
     }
 
     /* Derives parent, end of subtree, and x: where a node starts, in units. */
     place() {
-      const { n, depth, total } = this;
+      const { n, depth, width } = this;
       const parent = this.parent = new Int32Array(n).fill(-1);
       const end = this.end = new Int32Array(n).fill(n);
       const x = this.x = new Float64Array(n);
@@ -40,7 +41,7 @@
         if (i > 0) {
           const p = parent[i] = open[open.length - 1];
           x[i] = free[i] = free[p];
-          free[p] += total[i];
+          free[p] += width[i];
         }
         open.push(i);
       }
@@ -48,6 +49,30 @@
 
     nameOf(i) { return this.names[this.name[i]]; }
     packageOf(i) { return this.packages[this.name[i]]; }
+
+    /* Columns of the table, and whether they are sorted downwards at first;
+     * the numbers of a row, in that order: text, its meter, what it is. */
+    static columns = { self: true, total: true, name: false, package: false };
+    static sort = 'self';
+
+    numbers(row) {
+      return [row.self, row.total].map(v => {
+        const text = percent(v, this.all);
+        return { text, meter: text.replace('<', ''),
+          title: quantity(v, this.unit) };
+      });
+    }
+
+    /* Colours of nodes, and of functions; read() asks the style sheet. */
+    colors(read) {
+      const light = Number(read('light')), chroma = Number(read('chroma'));
+      const fills = this.names.map((name, i) =>
+        packageColor(this.packages[i], name, light, chroma));
+      return { node: i => fills[this.name[i]], name: i => fills[i] };
+    }
+
+    /* A node in a line of a list. */
+    brief(i) { return percent(this.total[i], this.all); }
 
     share(v) { return `${quantity(v, this.unit)} (${percent(v, this.all)})`; }
 
@@ -67,7 +92,7 @@
     view(first, end = this.end[first]) {
       let width = 0, last = first;
       for (let i = first; i < end; i = this.end[i]) {
-        width += this.total[i];
+        width += this.width[i];
         last = i;
       }
       return { first, last, end, width };
@@ -93,11 +118,11 @@
     }
 
     bar(i, view, scale) {
-      let end = this.end[i], units = this.total[i], count = 1;
+      let end = this.end[i], units = this.width[i], count = 1;
       if (units * scale < NARROW_PX)
         for (let s = end; s < view.end && this.depth[s] === this.depth[i] &&
-             this.total[s] * scale < NARROW_PX; s = end) {
-          units += this.total[s];
+             this.width[s] * scale < NARROW_PX; s = end) {
+          units += this.width[s];
           end = this.end[s];
           count++;
         }
@@ -109,13 +134,13 @@
     heaviest(bar, k) {
       const nodes = [];
       for (let i = bar.node; i < bar.end; i = this.end[i]) nodes.push(i);
-      return nodes.sort((a, b) => this.total[b] - this.total[a]).slice(0, k);
+      return nodes.sort((a, b) => this.width[b] - this.width[a]).slice(0, k);
     }
 
     heaviestChild(i) {
       let best = -1;
       for (let c = i + 1; c < this.end[i]; c = this.end[c])
-        if (best < 0 || this.total[c] > this.total[best]) best = c;
+        if (best < 0 || this.width[c] > this.width[best]) best = c;
       return best;
     }
 
@@ -188,10 +213,12 @@
       return [...rows.values()];
     }
 
+    rank(row, key) { return row[key]; }
+
     sortTop(rows, key, descending) {
       const text = key === 'name' ? this.names : this.packages;
-      const by = key === 'self' || key === 'total'
-        ? (a, b) => a[key] - b[key]
+      const by = this.constructor.columns[key]
+        ? (a, b) => this.rank(a, key) - this.rank(b, key)
         : (a, b) => text[a.name] < text[b.name] ? -1
           : text[a.name] > text[b.name] ? 1 : 0;
       const sign = descending ? -1 : 1;

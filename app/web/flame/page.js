@@ -5,7 +5,7 @@
  * the fragment of the address, so that a link shows the same again.
  */
 (() => {
-  const { Tree, Flame, Table, element, matcher, quantity, percent, shorten } =
+  const { Tree, DiffTree, Flame, Table, element, matcher, quantity, percent, shorten } =
     stoker;
   const $ = id => document.getElementById(id);
   let doc, tree, flame, table, state, marks = null;
@@ -14,6 +14,7 @@
     const old = state;
     state = { ...old, ...change };
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
+    if (differs('shape')) reshape();
     if (differs('query', 'fn')) drawMarks();
     if (differs('below')) flame.setRootBelow(state.below);
     if (differs('view')) {
@@ -46,7 +47,8 @@
     if (state.query) q.set('q', state.query);
     if (state.fn) q.set('fn', state.fn);
     if (state.below) q.set('view', 'flame');
-    if (state.sort !== 'self' || state.reversed)
+    if (state.shape !== tree.firstShape) q.set('shape', state.shape);
+    if (state.sort !== tree.constructor.sort || state.reversed)
       q.set('sort', (state.reversed ? '-' : '') + state.sort);
     if (!state.table) q.set('table', '0');
     const url = String(q) ? '#' + q : location.pathname + location.search;
@@ -67,7 +69,10 @@
       query: (q.get('q') || '').slice(0, 400),
       fn: q.get('fn') || '',
       below: q.get('view') === 'flame',
-      sort: Table.has(column) ? column : 'self',
+      shape: Object.hasOwn(DiffTree.shapes, q.get('shape')) && doc.base
+        ? q.get('shape') : tree.firstShape,
+      sort: Object.hasOwn(tree.constructor.columns, column) ? column
+        : tree.constructor.sort,
       reversed: sort.startsWith('-'),
       table: q.get('table') !== '0',
     };
@@ -81,7 +86,7 @@
     document.title = `${doc.title || doc.service} · Stoker`;
     const started = String(doc.startedAt).replace('T', ' ')
       .replace(/(\.\d+)?Z$/, ' UTC');
-    const facts = [['Started', started],
+    const facts = doc.base ? DiffTree.facts(doc) : [['Started', started],
       ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
       ['Samples', Number(doc.totalSamples).toLocaleString('en')],
       ['Total', quantity(doc.total, doc.unit)]];
@@ -90,6 +95,41 @@
       group.append(element('dt', name), element('dd', value));
       return group;
     }));
+  }
+
+  /* --- two profiles ------------------------------------------------------- */
+
+  /* What is looked at stays, as wide as it is by the other side. */
+  function reshape() {
+    if (!doc.base) return;
+    const { first, end } = state.view;
+    tree.setShape(state.shape);
+    state.view = tree.view(first, end);
+    $('shape').textContent = 'Widths: ' + DiffTree.shapes[state.shape];
+  }
+
+  function nextShape() {
+    if (!doc.base) return;
+    const all = Object.keys(DiffTree.shapes);
+    set({ shape: all[(all.indexOf(state.shape) + 1) % all.length] });
+  }
+
+  function beginDiff() {
+    document.body.classList.add('diff');
+    $('legend').hidden = $('shape').hidden = false;
+    $('legend').replaceChildren(...DiffTree.legend(doc).map(([kind, what]) => {
+      const item = element('li', what);
+      if (kind) item.prepend(element('i', '', { class: kind }));
+      return item;
+    }));
+    const head = document.querySelector('#top thead tr');
+    const numbers = DiffTree.heads.map(([key, title]) => {
+      const th = element('th', '', { scope: 'col', 'data-sort': key });
+      th.append(element('button', title, { type: 'button' }));
+      return th;
+    });
+    head.replaceChildren(...numbers, ...[...head.children].slice(2));
+    $('shape').addEventListener('click', nextShape);
   }
 
   /* The root, the last few callers, and what is zoomed into. */
@@ -182,6 +222,7 @@
     N: () => nextMatch(-1),
     c: copy,
     v: () => toggle('below'),
+    w: nextShape,
     t: () => toggle('table'),
     d: () => setTheme(!isDark(), true),
   };
@@ -225,7 +266,8 @@
   /* Why there is nothing to draw, or nothing at all when there is. */
   function emptiness() {
     if (!doc) return 'The data of this page is damaged.';
-    if (doc.total > 0 && doc.depth.length > 1) return '';
+    const total = Math.max(doc.total, doc.base ? doc.base.total : 0);
+    if (total > 0 && doc.depth.length > 1) return '';
     const time = quantity(doc.durationMs * 1e6, 'nanoseconds');
     return `Nothing was sampled in ${time}: the service was idle, or it did ` +
       `none of what a ${doc.type} profile counts.`;
@@ -259,13 +301,14 @@
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
-    tree = new Tree(doc);
+    tree = doc.base ? new DiffTree(doc) : new Tree(doc);
+    if (doc.base) beginDiff();
     flame = new Flame({ scroll: $('scroll'), canvas: $('canvas'),
       spacer: $('spacer'), tip: $('tip') }, tree, { choose, zoom });
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
       heads: [...document.querySelectorAll('#top th')],
-      colorOf: name => flame.fills[name],
+      colorOf: name => flame.fills.name(name),
     }, tree, { highlight, order });
     state = {};
     flame.resize();

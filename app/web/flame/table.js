@@ -6,10 +6,8 @@
  *   on.order(column)   on.highlight(name of a function)
  */
 (() => {
-  const { matcher, percent, quantity, shorten, element } = stoker;
+  const { matcher, shorten, element } = stoker;
   const ROWS = 100, LETTER_PX = 7.8;
-  /* Columns, and whether they are sorted downwards at first. */
-  const COLUMNS = { self: true, total: true, name: false, package: false };
 
   class Table {
     constructor(parts, tree, on) {
@@ -22,8 +20,6 @@
         this.draw();
       });
     }
-
-    static has(column) { return Object.keys(COLUMNS).includes(column); }
 
     /* state: view, query, fn, sort, reversed; as the page keeps it. */
     show(state) {
@@ -39,12 +35,13 @@
 
     draw() {
       const { tree, state, shown } = this, { test } = matcher(state.query);
-      const down = COLUMNS[state.sort] !== state.reversed;
+      const down = tree.constructor.columns[state.sort] !== state.reversed;
       const rows = tree.sortTop(this.functions.filter(r =>
         test(tree.names[r.name])), state.sort, down);
       const left = Math.max(rows.length - shown, 0);
       this.fits = Math.max(12, Math.floor(
-        this.heads[2].clientWidth / LETTER_PX) - 4);
+        this.heads.find(th => th.dataset.sort === 'name').clientWidth /
+          LETTER_PX) - 4);
       this.body.replaceChildren(
         ...rows.slice(0, shown).map(row => this.row(row)));
       this.more.hidden = left === 0;
@@ -59,15 +56,14 @@
     row(row) {
       const { tree } = this, tr = element('tr', '');
       const pkg = tree.packages[row.name];
-      tr.append(this.share(row.self), this.share(row.total), this.name(row),
+      tr.append(...tree.numbers(row).map(this.number), this.name(row),
         element('td', pkg, { title: pkg }));
       return tr;
     }
 
-    share(v) {
-      const { tree } = this, text = percent(v, tree.all);
-      const td = element('td', text, { title: quantity(v, tree.unit) });
-      td.style.backgroundSize = text.replace('<', '') + ' 100%';
+    number({ text, title, meter }) {
+      const td = element('td', text, { title });
+      td.style.backgroundSize = meter + ' 100%';
       return td;
     }
 

@@ -1,0 +1,262 @@
+/*
+ * Both trees are in preorder with children by name, so that one walk over
+ * both is a merge: of two nodes the deeper one still belongs below the path
+ * that both share, and of two at one depth the lesser name comes first.
+ */
+#include "profile/diff.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define NODE_NONE UINT32_MAX
+
+const char *const diff_bys[] = {"rate", "share", "none", NULL};
+const char *const diff_shapes[] = {"after", "before", "both", NULL};
+
+enum { BASE, NOW, SIDES };
+
+struct zip {
+	struct diff *d;
+	const struct tree *from[SIDES];
+	uint32_t *names[SIDES]; /* by name of a side: id in the diff's + 1 */
+	uint32_t cap;           /* of packages by name */
+};
+
+void
+diff_free(struct diff *d)
+{
+	if (!d)
+		return;
+	tree_free(d->tree);
+	free(d->base_self);
+	free(d->base_total);
+	free(d->base_samples);
+	free(d);
+}
+
+static void
+zip_done(struct zip *z)
+{
+	diff_free(z->d);
+	free(z->names[BASE]);
+	free(z->names[NOW]);
+}
+
+static int
+columns_new(struct tree *t, size_t n)
+{
+	t->depth = calloc(n, sizeof(*t->depth));
+	t->end = calloc(n, sizeof(*t->end));
+	t->name = calloc(n, sizeof(*t->name));
+	t->self = calloc(n, sizeof(*t->self));
+	t->total = calloc(n, sizeof(*t->total));
+	t->samples = calloc(n, sizeof(*t->samples));
+	return t->depth && t->end && t->name && t->self && t->total &&
+	                       t->samples
+	               ? 0
+	               : -ENOMEM;
+}
+
+static int
+names_new(struct zip *z, struct tree *t)
+{
+	t->names = strings_new();
+	t->packages = strings_new();
+	for (int i = 0; i < SIDES; i++) {
+		uint32_t n = strings_count(z->from[i]->names);
+
+		z->names[i] = calloc((size_t)n + 1, sizeof(*z->names[i]));
+		z->cap += n + 1;
+	}
+	t->package = calloc(z->cap, sizeof(*t->package));
+	return t->names && t->packages && t->package && z->names[BASE] &&
+	                       z->names[NOW]
+	               ? 0
+	               : -ENOMEM;
+}
+
+static int
+zip_init(struct zip *z)
+{
+	const struct tree *base = z->from[BASE], *now = z->from[NOW];
+	size_t n = (size_t)base->n + now->n;
+	struct diff *d = z->d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return -ENOMEM;
+	d->base = base;
+	d->now = now;
+	d->base_self = calloc(n, sizeof(*d->base_self));
+	d->base_total = calloc(n, sizeof(*d->base_total));
+	d->base_samples = calloc(n, sizeof(*d->base_samples));
+	d->tree = calloc(1, sizeof(*d->tree));
+	if (!d->tree || !d->base_self || !d->base_total || !d->base_samples)
+		return -ENOMEM;
+	d->tree->profile = now->profile;
+	d->tree->type = now->type;
+	d->tree->total_samples = now->total_samples;
+	rc = columns_new(d->tree, n);
+	return rc ? rc : names_new(z, d->tree);
+}
+
+/* The diff's id of a side's name; its package is that of where it was seen
+ * first. */
+static int
+name_in(struct zip *z, int side, uint32_t name, uint32_t *out)
+{
+	uint32_t *known = &z->names[side][name];
+	struct tree *t = z->d->tree;
+	uint32_t count = strings_count(t->names);
+	const char *text;
+	size_t n;
+	int rc;
+
+	if (!*known) {
+		text = tree_name(z->from[side], name, &n);
+		rc = strings_add(t->names, text, n, known);
+		if (rc)
+			return rc;
+		if (strings_count(t->names) > count) {
+			text = tree_package(z->from[side], name, &n);
+			rc = strings_add(t->packages, text, n,
+			                 &t->package[*known]);
+		}
+		++*known;
+		if (rc)
+			return rc;
+	}
+	*out = *known - 1;
+	return 0;
+}
+
+/* Adds a node that either or both sides have, the others being NODE_NONE. */
+static int
+put(struct zip *z, uint32_t base, uint32_t now)
+{
+	int side = now == NODE_NONE ? BASE : NOW;
+	uint32_t from = side == NOW ? now : base;
+	struct diff *d = z->d;
+	struct tree *t = d->tree;
+	uint32_t at = t->n++;
+
+	t->depth[at] = z->from[side]->depth[from];
+	if (now != NODE_NONE) {
+		t->self[at] = d->now->self[now];
+		t->total[at] = d->now->total[now];
+		t->samples[at] = d->now->samples[now];
+	}
+	if (base != NODE_NONE) {
+		d->base_self[at] = d->base->self[base];
+		d->base_total[at] = d->base->total[base];
+		d->base_samples[at] = d->base->samples[base];
+	}
+	return name_in(z, side, z->from[side]->name[from], &t->name[at]);
+}
+
+/* Which comes first: below 0 the base's node, above 0 the other, 0 both. */
+static int
+order(const struct zip *z, uint32_t base, uint32_t now)
+{
+	const struct tree *a = z->from[BASE], *b = z->from[NOW];
+	const char *s, *t;
+	size_t n, m;
+	int r;
+
+	if (base >= a->n || now >= b->n)
+		return base >= a->n ? 1 : -1;
+	if (a->depth[base] != b->depth[now])
+		return a->depth[base] > b->depth[now] ? -1 : 1;
+	s = tree_name(a, a->name[base], &n);
+	t = tree_name(b, b->name[now], &m);
+	r = memcmp(s, t, n < m ? n : m);
+	return r ? r : (n > m) - (n < m);
+}
+
+static int
+zip(struct zip *z)
+{
+	uint32_t i = 0, j = 0;
+
+	while (i < z->from[BASE]->n || j < z->from[NOW]->n) {
+		int first = order(z, i, j);
+		int rc = put(z, first <= 0 ? i : NODE_NONE,
+		             first >= 0 ? j : NODE_NONE);
+
+		if (rc)
+			return rc;
+		i += first <= 0;
+		j += first >= 0;
+	}
+	return 0;
+}
+
+/* From the last node on: its children's ends are known, and stepped over. */
+static void
+find_ends(struct tree *t)
+{
+	for (uint32_t i = t->n; i-- > 0;) {
+		uint32_t end = i + 1;
+
+		while (end < t->n && t->depth[end] > t->depth[i])
+			end = t->end[end];
+		t->end[i] = end;
+	}
+}
+
+static void
+normalize(struct diff *d, enum diff_by by, double base_s, double now_s)
+{
+	double base = (double)d->base->total[0], now = (double)d->now->total[0];
+
+	d->scale = 1;
+	d->by = DIFF_NONE;
+	if (by == DIFF_SHARE && base > 0 && now > 0) {
+		d->scale = now / base;
+		d->by = by;
+	}
+	if (by == DIFF_RATE && base_s > 0 && now_s > 0) {
+		d->scale = now_s / base_s;
+		d->by = by;
+	}
+}
+
+int
+diff_new(const struct compare_side *base, const struct compare_side *now,
+         enum diff_by by, struct diff **out)
+{
+	CLEANUP(zip_done)
+	struct zip z = {.from = {base->tree, now->tree}};
+	int rc = zip_init(&z);
+
+	if (!rc)
+		rc = zip(&z);
+	if (rc)
+		return rc;
+	find_ends(z.d->tree);
+	normalize(z.d, by, base->seconds, now->seconds);
+	*out = TAKE(z.d);
+	return 0;
+}
+
+/* Value of one sample of a side, on the comparison's scale. */
+static double
+sample_value(const struct tree *t)
+{
+	return t->total_samples > 0
+	               ? (double)t->total[0] / (double)t->total_samples
+	               : 0;
+}
+
+double
+diff_z(const struct diff *d, uint32_t node, double dispersion)
+{
+	double variance = fabs((double)d->tree->total[node]) *
+	                          fabs(sample_value(d->now)) +
+	                  fabs(diff_base(d, node)) * d->scale *
+	                          fabs(sample_value(d->base));
+
+	return variance > 0 ? diff_delta(d, node) / sqrt(dispersion * variance)
+	                    : 0;
+}

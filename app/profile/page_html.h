@@ -1,0 +1,10 @@
+/* The flame graph page around any data that it reads. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+/* Appends a JSON document in which '<' is escaped, or poisons out. */
+typedef void page_data(const void *arg, struct buf *out);
+
+MUST_CHECK int page_html(page_data *data, const void *arg, struct buf *out);

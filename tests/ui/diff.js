@@ -1,0 +1,73 @@
+/* Two profiles on one page, as the program writes it. */
+(() => {
+  const { flame, tree } = stoker;
+  const $ = id => document.getElementById(id);
+  const node = name => [...tree.name].findIndex((n, i) =>
+    tree.nameOf(i) === name);
+  const kind = name => {
+    const i = node(name);
+    return tree.changeOf(tree.total[i], tree.baseTotal[i]);
+  };
+  const fill = name => flame.fills.node(node(name));
+  const cells = () => [...document.querySelectorAll('#rows tr')].map(tr =>
+    [tr.querySelector('button').title, ...[...tr.cells].slice(0, 3)
+      .map(td => td.textContent)].join(' '));
+  const press = key => $('canvas').dispatchEvent(new KeyboardEvent('keydown',
+    { key, bubbles: true, cancelable: true }));
+
+  run([
+    ['table_has_both_sides_the_change_and_a_mark_where_it_is_sure', () =>
+      same(cells().slice(0, 6), [
+        'scan 20.0% 32.1% ▲ +100.0%', 'hash 0.00% 12.0% ▲ new',
+        'old 10.0% 0.00% ▼ gone', 'render 20.0% 15.7% −2.5%',
+        'once 0.00% 0.04% new', 'serve 50.0% 40.1% +0.0%'])],
+    ['titles_of_columns_say_which_side_is_which', () => same(
+      [...document.querySelectorAll('#top th')].map(th => th.textContent.trim()),
+      ['Base', 'Comparison', 'Change', 'Function', 'Package'])],
+    ['changes_have_kinds_and_what_may_be_chance_is_neutral', () => same(
+      ['scan', 'hash', 'old', 'render', 'serve'].map(n => kind(n).kind),
+      ['more', 'new', 'gone', 'same', 'same'])],
+    ['one_sample_against_none_is_pale', () => {
+      same([kind('once').kind, kind('once').strength < 0.5,
+        kind('hash').strength], ['new', true, 1]);
+    }],
+    ['more_less_new_and_gone_have_colours_of_their_own', () =>
+      same(new Set(['scan', 'hash', 'old', 'serve'].map(fill)).size, 4)],
+    ['labels_read_on_every_colour_of_both_themes', () => {
+      const light = c => c.match(/\d+/g).map(v => v / 255)
+        .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0.05);
+      const hex = c => 'rgb(' + [1, 3, 5].map(i =>
+        parseInt(c.slice(i, i + 2), 16)).join() + ')';
+      for (const theme of ['light', 'dark']) {
+        document.documentElement.dataset.theme = theme;
+        const style = getComputedStyle(document.documentElement);
+        const read = n => hex(style.getPropertyValue('--flame-' + n).trim());
+        for (const name of ['same', 'more', 'less', 'new', 'gone']) {
+          const [a, b] = [light(read(name)), light(read('ink'))];
+          const ratio = Math.max(a, b) / Math.min(a, b);
+          if (ratio < 4.5) throw new Error(`${theme} ${name} ${ratio}`);
+        }
+      }
+      document.documentElement.dataset.theme = 'light';
+    }],
+    ['what_is_gone_has_a_width_by_the_base', () => {
+      const width = () => tree.width[node('old')];
+      const seen = [width() > 0];
+      press('w');
+      seen.push(width() > 0, location.hash);
+      press('w');
+      seen.push(width() > 0 && tree.width[node('hash')] > 0);
+      press('w');
+      same([...seen, width() > 0, location.hash],
+        [false, true, '#shape=before', true, false, '']);
+    }],
+    ['a_frame_tells_both_values_and_the_change', () => same(
+      tree.describe(node('scan'))[0],
+      'Total 800.00 ms/s → 1.60 s/s: +800.00 ms/s (+100.0%)')],
+    ['legend_names_every_colour_and_how_it_is_compared', () => same(
+      [...$('legend').children].map(li => li.textContent),
+      ['costs less', 'within chance', 'costs more', 'new', 'gone',
+        'Compared per second. ▲ ▼ more than chance'])],
+  ]);
+})();

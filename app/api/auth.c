@@ -130,6 +130,11 @@ static const struct {
 	size_t n;
 } signed_for[] = {
 	{OP_GetFlameGraph, "flamegraph", {P_GetFlameGraph_profileId}, 1},
+	{OP_GetDiffFlameGraph,
+         "diff",
+         {P_GetDiffFlameGraph_baseProfileId,
+          P_GetDiffFlameGraph_comparisonProfileId},
+         2},
 };
 
 static const char *

@@ -20,6 +20,8 @@ answer(struct call *c, const struct baseline *b, const struct compared *x)
 	json_put_int(out, "regressions", (int64_t)r->nregressions);
 	json_put_int(out, "improvements", (int64_t)r->nimprovements);
 	compared_put_verdict(out, r);
+	if (compared_put_links(c, out, x->base.id, x->now.id))
+		return -1;
 	return answer_end(c);
 }
 

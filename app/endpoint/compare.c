@@ -15,6 +15,8 @@ answer(struct call *c, const struct compared *x)
 	json_put_int(out, "unchanged",
 	             (int64_t)(r->n - r->nregressions - r->nimprovements));
 	compared_put_verdict(out, r);
+	if (compared_put_links(c, out, x->base.id, x->now.id))
+		return -1;
 	return answer_end(c);
 }
 

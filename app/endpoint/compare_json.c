@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "load.h"
+#include "profile_json.h"
 
 #include <string.h>
 
@@ -14,11 +15,11 @@ static const struct {
 #undef PROFILE_TYPE
 };
 
-static bool
-is_gauge(const char *type)
+bool
+compared_is_gauge(const struct compared *x)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (!strcmp(kinds[i].type, type))
+		if (!strcmp(kinds[i].type, x->base.type))
 			return kinds[i].kind == GAUGE;
 	return false;
 }
@@ -46,10 +47,9 @@ int
 compared_run(struct call *c, struct compared *x)
 {
 	const struct session *sessions[] = {&x->base, &x->now};
-	struct compare_side sides[2];
 	int rc;
 
-	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(x->sides); i++) {
 		if (load_profile(c, sessions[i], &x->profiles[i]))
 			return -1;
 		rc = tree_new(x->profiles[i],
@@ -57,10 +57,11 @@ compared_run(struct call *c, struct compared *x)
 		              &x->trees[i]);
 		if (rc)
 			return fail_store(c, rc);
-		sides[i] = (struct compare_side){
+		x->sides[i] = (struct compare_side){
 			x->trees[i], seconds_of(sessions[i], x->profiles[i])};
 	}
-	rc = compare_new(&sides[0], &sides[1], is_gauge(x->base.type), &x->c);
+	rc = compare_new(&x->sides[0], &x->sides[1], compared_is_gauge(x),
+	                 &x->c);
 	return rc ? fail_store(c, rc) : 0;
 }
 
@@ -103,6 +104,41 @@ compared_put_deciding(struct buf *out, const char *key,
 		if (compare_decides(c, &c->functions[i]))
 			put_function(out, &c->functions[i]);
 	json_close(out, ']');
+}
+
+static int
+diff_link(struct call *c, const char *base, const char *now, struct buf *out)
+{
+	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
+	const struct conf *conf = c->env->conf;
+	struct link_page page = {.claim = {.kind = "diff"}};
+
+	buf_addf(&url,
+	         "%s" PROFILE_PATH
+	         "diff?baseProfileId=%s&comparisonProfileId=%s",
+	         conf->api_public_url, base, now);
+	buf_addf(&subject, "%s\n%s", base, now);
+	page.url = buf_str(&url);
+	page.claim.subject = buf_str(&subject);
+	page.claim.tenant = c->caller.tenant;
+	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
+	                 conf->api_link_ttl, out);
+}
+
+int
+compared_put_links(struct call *c, struct buf *out, const char *base,
+                   const char *now)
+{
+	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
+	int rc = diff_link(c, base, now, &link);
+
+	if (rc)
+		return fail_store(c, rc);
+	json_open(out, "links", '{');
+	json_put_text(out, "diff", buf_str(&link));
+	json_close(out, '}');
+	return 0;
 }
 
 static void

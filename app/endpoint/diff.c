@@ -1,4 +1,5 @@
 /* POST diff: two sessions, stack by stack. */
+#include "compare_json.h"
 #include "load.h"
 #include "stack_json.h"
 
@@ -94,6 +95,9 @@ answer(struct call *c, const struct groups *g)
 	for (enum kind k = 0; k < KINDS; k++)
 		json_put_int(out, names[k], totals[k]);
 	json_close(out, '}');
+	if (compared_put_links(c, out, param_text(c, P_DiffSessions_baseId),
+	                       param_text(c, P_DiffSessions_compareId)))
+		return -1;
 	return answer_end(c);
 }
 

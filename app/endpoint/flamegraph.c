@@ -7,16 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Profiles never change; a link does after an hour. */
-#define CACHE "private, max-age=3600"
-/* The page is opened by anyone who got its link, and holds names from
- * programs: it may run its own script and nothing else. */
-#define CSP                                                           \
-	"sandbox allow-scripts allow-downloads allow-popups; "        \
-	"default-src 'none'; script-src 'unsafe-inline'; "            \
-	"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \
-	"form-action 'none'"
-
 static int
 find_blob(struct call *c, const char *id, struct session *s, struct blob *out)
 {
@@ -40,24 +30,6 @@ find_blob(struct call *c, const char *id, struct session *s, struct blob *out)
 	return rc ? fail(c, ProfileNotKept) : 0;
 }
 
-static void
-put_headers(struct call *c, const struct session *s, const struct format *f)
-{
-	bool inline_view = !strcmp(f->name, "html") ||
-	                   !strcmp(f->name, "svg") || !strcmp(f->name, "json");
-
-	reply_header(c->reply, "Access-Control-Allow-Origin", "*");
-	reply_header(c->reply, "Cache-Control", CACHE);
-	reply_header(c->reply, "Content-Security-Policy", "%s", CSP);
-	reply_header(c->reply, "Referrer-Policy", "no-referrer");
-	reply_header(c->reply, "Content-Disposition",
-	             "%s; filename=\"%s-%s-%s.%s\"",
-	             inline_view ? "inline" : "attachment", s->service, s->type,
-	             s->id, f->extension);
-	if (!param_given(c, P_GetFlameGraph_format))
-		reply_header(c->reply, "Vary", "Accept");
-}
-
 int
 flamegraph_get(struct call *c)
 {
@@ -72,11 +44,12 @@ flamegraph_get(struct call *c)
 	if (find_blob(c, id, &s, &b))
 		return -1;
 	buf_clear(&c->reply->details);
-	put_headers(c, &s, f);
+	view_headers(c, P_GetFlameGraph_format);
+	reply_header(c->reply, "Content-Disposition",
+	             "%s; filename=\"%s-%s-%s.%s\"", view_disposition(f),
+	             s.service, s.type, s.id, f->extension);
 	if (answer_etag(c, "%.32s-%s-%s", b.checksum, f->name, STOKER_VERSION))
 		return answer_empty(c, 304);
-	c->reply->status = c->route->status;
-	c->reply->content_type = f->content_type;
-	c->reply->is_json = !strcmp(f->name, "json");
+	view_begin(c, f);
 	return view_render(c, &s, f, &b);
 }

@@ -1,5 +1,6 @@
 /* /openapi.json, made of the tables. Source: OpenAPI 3.1.0. */
 #include "endpoint/call.h"
+#include "profile/diff.h"
 #include "profile/import.h"
 
 #include <stdio.h>
@@ -205,6 +206,21 @@ put_views(struct buf *b)
 	json_close(b, '}');
 }
 
+static void
+put_diffs(struct buf *b)
+{
+	json_open(b, "content", '{');
+	for (size_t i = 0; i < ndiff_formats; i++) {
+		const char *name = diff_formats[i].name;
+
+		json_open(b, format_find(name)->content_type, '{');
+		json_put_text(b, "x-format", name);
+		json_put_text(b, "description", diff_formats[i].doc);
+		json_close(b, '}');
+	}
+	json_close(b, '}');
+}
+
 /* Of replies that no schema describes; NULL for others. */
 static const char *
 content_type(const char *reply)
@@ -229,6 +245,8 @@ put_success(struct buf *b, const struct route *r)
 	json_put_text(b, "description", r->summary);
 	if (!strcmp(r->reply, "VIEWS")) {
 		put_views(b);
+	} else if (!strcmp(r->reply, "DIFFS")) {
+		put_diffs(b);
 	} else if (content_type(r->reply)) {
 		json_open(b, "content", '{');
 		json_open(b, content_type(r->reply), '{');
@@ -254,6 +272,7 @@ static const struct {
 	{OP_DeleteSession, "202",
          "It was running: it ends as failed, with what was sampled"},
 	{OP_GetFlameGraph, "304", "As If-None-Match has it"},
+	{OP_GetDiffFlameGraph, "304", "As If-None-Match has it"},
 	{OP_GetSamplyProfile, "204",
          "latest=true, and a profile is being taken: see Retry-After"},
 	{OP_GetSamplyProfile, "304", "As If-None-Match has it"},

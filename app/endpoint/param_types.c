@@ -1,6 +1,8 @@
 /* What the types of params.def mean: their words, and how to say so. */
 #include "endpoint/tables.h"
 
+#include "profile/diff.h"
+
 static const char *const type_words[] = {
 #define PROFILE_TYPE(name, sample, unit, kind, doc) #name,
 #include "types.def"
@@ -11,6 +13,12 @@ static const char *const view_words[] = {
 #define FORMAT(name, content_type, extension, doc) #name,
 #include "formats.def"
 #undef FORMAT
+	NULL,
+};
+static const char *const diff_words[] = {
+#define DIFF_FORMAT(name, doc) #name,
+#include "diff_formats.def"
+#undef DIFF_FORMAT
 	NULL,
 };
 static const char *const kind_words[] = {"auto", "native", "go", NULL};
@@ -27,6 +35,12 @@ param_words(enum param_type type)
 		return type_words;
 	case PT_VIEW:
 		return view_words;
+	case PT_DIFF:
+		return diff_words;
+	case PT_NORMALIZE:
+		return diff_bys;
+	case PT_SHAPE:
+		return diff_shapes;
 	case PT_KIND:
 		return kind_words;
 	case PT_SOURCE:

@@ -7,6 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Profiles never change; a link does after an hour. */
+#define CACHE "private, max-age=3600"
+/* The page is opened by anyone who got its link, and holds names from
+ * programs: it may run its own script and nothing else. */
+#define CSP                                                           \
+	"sandbox allow-scripts allow-downloads allow-popups; "        \
+	"default-src 'none'; script-src 'unsafe-inline'; "            \
+	"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \
+	"form-action 'none'"
+
 #define MAX_INFLATED ((size_t)512 << 20)
 
 static int
@@ -104,4 +114,32 @@ view_gzipped(struct call *c, const struct session *s, const struct format *f,
 	*body = BUF_INIT(raw.max);
 	rc = gzip_deflate(raw.p, raw.len, body);
 	return rc ? fail_store(c, rc) : 0;
+}
+
+void
+view_headers(struct call *c, enum param format)
+{
+	reply_header(c->reply, "Access-Control-Allow-Origin", "*");
+	reply_header(c->reply, "Cache-Control", CACHE);
+	reply_header(c->reply, "Content-Security-Policy", "%s", CSP);
+	reply_header(c->reply, "Referrer-Policy", "no-referrer");
+	if (!param_given(c, format))
+		reply_header(c->reply, "Vary", "Accept");
+}
+
+const char *
+view_disposition(const struct format *f)
+{
+	return !strcmp(f->name, "html") || !strcmp(f->name, "svg") ||
+	                       !strcmp(f->name, "json")
+	               ? "inline"
+	               : "attachment";
+}
+
+void
+view_begin(struct call *c, const struct format *f)
+{
+	c->reply->status = c->route->status;
+	c->reply->content_type = f->content_type;
+	c->reply->is_json = !strcmp(f->name, "json");
 }

@@ -15,3 +15,9 @@ MUST_CHECK int view_render(struct call *c, const struct session *s,
 /* The same, made whole and gzipped: a file, not a page. */
 MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
                             const struct format *f, const struct blob *b);
+/* Headers of a view; format is the parameter that may name it. */
+void view_headers(struct call *c, enum param format);
+/* "inline" for what a browser shows. */
+const char *view_disposition(const struct format *f);
+/* Starts the success reply: append the view to its body. */
+void view_begin(struct call *c, const struct format *f);

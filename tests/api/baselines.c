@@ -319,6 +319,82 @@ TEST(a_comparison_lists_what_changed_and_counts_the_rest)
 }
 END
 
+/* The link to the differential flame graph of two profiles, without its base.
+ */
+static void
+diff_link(struct test_api *a, char out[static 1024])
+{
+	CLEANUP_REPLY struct client_reply r = {0};
+	char base[ID_MAX], now[ID_MAX];
+
+	upload_cpu(a, "main;f 1000\nmain;g 3000\n", base);
+	upload_cpu(a, "main;f 2000\nmain;h 3000\n", now);
+	r = getf(a,
+	         API_PROFILES
+	         "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	         base, now);
+	snprintf(out, 1024, "%s",
+	         text(json_object_get(r.json, "links"), "diff") +
+	                 strlen("http://stoker.test"));
+}
+
+TEST(a_comparison_links_to_its_flame_graph_which_opens_without_a_token)
+{
+	static const struct {
+		const char *rest, *type, *has;
+	} cases[] = {
+		{"", "text/html; charset=utf-8", "\"baseTotals\""},
+		{"&format=svg&shape=both", "image/svg+xml", "both added up"},
+		{"&format=json&normalize=share", "application/json",
+	         "\"normalize\":\"share\""},
+		{"&format=folded", "text/plain; charset=utf-8",
+	         "main;f 1000 2000\nmain;g 3000 0\nmain;h 0 3000\n"},
+		{"&format=pprof", "application/octet-stream", ""},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char link[1024], path[1200];
+
+	diff_link(&a, link);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP_REPLY struct client_reply r = {0}, again = {0};
+
+		snprintf(path, sizeof(path), "%s%s", link, cases[i].rest);
+		r = ask(&a, (struct ask){.path = path});
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_str_eq(client_header(&r, "Content-Type"),
+		                 cases[i].type);
+		ck_assert_ptr_nonnull(
+			strstr(buf_str(&r.body), cases[i].has));
+		again = ask(&a, (struct ask){.path = path,
+		                             .if_none_match = client_header(
+							     &r, "ETag")});
+		ck_assert_int_eq(again.status, 304);
+	}
+}
+END
+
+TEST(a_link_to_a_diff_is_of_those_two_profiles_alone)
+{
+	static const char *const parts[] = {"baseProfileId=sess-",
+	                                    "comparisonProfileId=sess-",
+	                                    "tenant=", "expires=", "signature="};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char link[1024];
+
+	diff_link(&a, link);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char bad[1024], *at;
+
+		memcpy(bad, link, sizeof(bad));
+		at = strstr(bad, parts[i]) + strlen(parts[i]);
+		*at = *at == '2' ? '3' : '2';
+		r = ask(&a, (struct ask){.path = bad});
+		assert_error(&r, 401, "Unauthorized");
+	}
+}
+END
+
 	SUITE_TIMEOUT("baselines", 60,
                       top_functions_that_are_not_given_are_those_of_the_session,
                       top_functions_that_are_given_are_kept_with_every_field,
@@ -327,4 +403,6 @@ END
                       a_baseline_of_another_type_or_of_no_session_is_refused,
                       the_same_key_makes_one_baseline,
                       a_check_gives_its_verdict_and_who_decided_it,
-                      a_comparison_lists_what_changed_and_counts_the_rest)
+                      a_comparison_lists_what_changed_and_counts_the_rest,
+                      a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
+                      a_link_to_a_diff_is_of_those_two_profiles_alone)

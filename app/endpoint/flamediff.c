@@ -1,0 +1,109 @@
+/* GET diff: two profiles as one differential flame graph. */
+#include "accept.h"
+#include "compare_json.h"
+#include "load.h"
+#include "view.h"
+
+#include "base/hash.h"
+#include "profile/diff.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A word's place in its list; or_else when the parameter is absent. */
+static int
+choice(const struct call *c, enum param p, const char *const *words,
+       int or_else)
+{
+	for (int i = 0; param_given(c, p) && words[i]; i++)
+		if (!strcmp(words[i], param_text(c, p)))
+			return i;
+	return or_else;
+}
+
+static const struct diff_format *
+format_of(const struct call *c)
+{
+	const char *name = param_given(c, P_GetDiffFlameGraph_format)
+	                           ? param_text(c, P_GetDiffFlameGraph_format)
+	                           : accept_format(c->req->accept)->name;
+	const struct diff_format *f = diff_format_find(name);
+
+	return f ? f : &diff_formats[0];
+}
+
+static struct export_meta
+meta_of(const struct session *s, const char *title)
+{
+	return (struct export_meta){
+		.title = title,
+		.id = s->id,
+		.service = s->service,
+		.type = s->type,
+		.time_ms = s->started_ms,
+		.duration_ms = s->duration_ms,
+	};
+}
+
+static int
+render(struct call *c, const struct compared *x, const struct diff_format *f)
+{
+	CLEANUP_DIFF struct diff *d = NULL;
+	int by = compared_is_gauge(x) ? DIFF_NONE : DIFF_RATE;
+	char title[2 * STORE_NAME_MAX + 2 * ID_MAX];
+	const struct diff_meta meta = {
+		.base = meta_of(&x->base, title),
+		.now = meta_of(&x->now, title),
+		.c = x->c,
+		.shape = (enum diff_shape)choice(c, P_GetDiffFlameGraph_shape,
+	                                         diff_shapes, DIFF_AFTER),
+	};
+	int rc;
+
+	by = choice(c, P_GetDiffFlameGraph_normalize, diff_bys, by);
+	snprintf(title, sizeof(title), "%s %s, %s against %s", x->now.service,
+	         x->now.type, x->now.id, x->base.id);
+	rc = diff_new(&x->sides[0], &x->sides[1], (enum diff_by)by, &d);
+	if (!rc)
+		rc = f->write(d, &meta, &c->reply->body);
+	return rc ? fail_store(c, rc) : 0;
+}
+
+/* True when the client has what this request would make. */
+static bool
+known(struct call *c, const struct compared *x, const struct diff_format *f)
+{
+	char text[2 * ID_MAX + 64];
+	int n = snprintf(text, sizeof(text), "%s %s %s %s", x->base.id,
+	                 x->now.id,
+	                 param_text(c, P_GetDiffFlameGraph_normalize),
+	                 param_text(c, P_GetDiffFlameGraph_shape));
+
+	return answer_etag(c, "%016llx-%s-%s",
+	                   (unsigned long long)hash_bytes(text, (size_t)n),
+	                   f->name, STOKER_VERSION);
+}
+
+int
+flamediff_get(struct call *c)
+{
+	CLEANUP_COMPARED struct compared x = {0};
+	const struct diff_format *f = format_of(c);
+	const struct format *as = format_find(f->name);
+
+	if (load_completed(c, P_GetDiffFlameGraph_baseProfileId, NULL,
+	                   &x.base) ||
+	    load_completed(c, P_GetDiffFlameGraph_comparisonProfileId,
+	                   x.base.type, &x.now))
+		return -1;
+	view_headers(c, P_GetDiffFlameGraph_format);
+	reply_header(c->reply, "Content-Disposition",
+	             "%s; filename=\"%s-%s-diff.%s\"", view_disposition(as),
+	             x.now.service, x.now.type, as->extension);
+	if (known(c, &x, f))
+		return answer_empty(c, 304);
+	if (compared_run(c, &x))
+		return -1;
+	view_begin(c, as);
+	return render(c, &x, f);
+}

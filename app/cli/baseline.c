@@ -129,6 +129,7 @@ show_check(const struct cli *c, const json_t *j)
 	buf_puts(&out, ")\n");
 	delta_show(&out, j);
 	changes_show(&out, json_object_get(j, "functions"), c->opt.limit);
+	diff_link_show(&out, j);
 	return print(&out);
 }
 

@@ -122,6 +122,18 @@ rows_show(struct buf *out, const char *title, const struct column *columns,
 #define ROWS_SHOW(out, title, columns, all, limit) \
 	rows_show(out, title, columns, ARRAY_LEN(columns), all, limit)
 
+void
+diff_link_show(struct buf *out, const json_t *j)
+{
+	const char *url = json_member(json_object_get(j, "links"), "diff");
+
+	if (!*url)
+		return; /* of a server before it had any */
+	buf_puts(out, "\ndifferential flame graph: ");
+	safe_puts(out, url);
+	buf_putc(out, '\n');
+}
+
 int
 cmd_analysis(struct cli *c)
 {
@@ -183,6 +195,7 @@ cmd_diff(struct cli *c)
 	          json_object_get(r.json, "shrunkStacks"), limit);
 	ROWS_SHOW(&out, "gone", delta_columns,
 	          json_object_get(r.json, "goneStacks"), limit);
+	diff_link_show(&out, r.json);
 	return print(&out);
 }
 
@@ -227,5 +240,6 @@ cmd_compare(struct cli *c)
 	          json_object_get(r.json, "regressions"), limit);
 	ROWS_SHOW(&out, "improvements", change_columns,
 	          json_object_get(r.json, "improvements"), limit);
+	diff_link_show(&out, r.json);
 	return print(&out);
 }

@@ -19,5 +19,7 @@ MUST_CHECK int ask_session(struct cli *c, const char *id, struct reply *out);
 const char *json_member(const json_t *j, const char *key);
 /* "cost per second: +12.3 % (95 %: +3.0 to +22.0)" */
 void delta_show(struct buf *out, const json_t *comparison);
+/* The link to the flame graph of two profiles, where the reply has it. */
+void diff_link_show(struct buf *out, const json_t *reply);
 /* Functions of a comparison: at most limit, all when that is negative. */
 void changes_show(struct buf *out, const json_t *rows, int64_t limit);

@@ -1,6 +1,6 @@
 // A program that allocates, blocks and contends in known places.
 //
-//	counts [off|block|mutex]...
+//	counts [off|fine|block|mutex]...
 //
 // Prints "ready". Then, for each line of input, answered by a line:
 // "write NAME FILE" writes the profile that the program keeps itself, "raw NAME
@@ -8,7 +8,8 @@
 // allocates N times 1 MiB and keeps nothing; "block N" and "contend N" wait N
 // times for a millisecond or more; "many N" makes about N stacks; "rates"
 // tells whether block and mutex profiling are on.
-// off: the memory profile is off; block, mutex: these are on.
+// off: the memory profile is off; fine: it is of nearly everything; block, mutex:
+// these are on.
 package main
 
 import (
@@ -163,6 +164,8 @@ func main() {
 		switch arg {
 		case "off":
 			runtime.MemProfileRate = 0
+		case "fine":
+			runtime.MemProfileRate = 64
 		case "block":
 			runtime.SetBlockProfileRate(1)
 		case "mutex":

@@ -1,0 +1,201 @@
+#!/bin/bash
+# Memory, block and mutex profiles of Go programs from outside are those that
+# the programs tell of themselves: every version of Go in the suites, plain,
+# stripped, position-independent and with cgo; and a Go service through the API.
+#
+# What is compared holds still meanwhile: the program waits for its next order.
+set -u
+cd "$(dirname "$0")/../.."
+: "${B:=build}"
+B=$(cd "$B" && pwd) export B
+kinds="plain stripped pie cgo"
+
+end_program() {
+  [ -z "${pid-}" ] || { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
+  pid=
+}
+run_program() { # program, arguments
+  rm -f "$tmp/in" "$tmp/out"
+  mkfifo "$tmp/in" "$tmp/out"
+  "$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
+  pid=$!
+  exec {in}>"$tmp/in" {out}<"$tmp/out"
+  hear && [ "$heard" = ready ]
+}
+hear() { read -r -t 60 heard <&"$out"; }
+say() { echo "$@" >&"$in" && hear; }
+
+check() {
+  local name=$1 why
+  shift
+  if why=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${why//$'\n'/ | }"; fi
+}
+
+capture() { # type, more arguments
+  local type=$1
+  shift
+  "$B/stoker-worker" --config /dev/null --once "$pid" --type "$type" "$@" \
+    --out "$tmp/profile" >"$tmp/report" 2>"$tmp/err" ||
+    { tail -n 1 "$tmp/err"; return 1; }
+}
+# Go files all functions of a name under one file: of init functions another's.
+# Buckets whose stacks read the same are one row of ours.
+rows() { # profile
+  "$B/tests/counts" "$1" | sed -E 's/\[go\.shape[^]]*\]/[...]/g
+    s,(\.init(\.[0-9]+)?) [^ ]*/,\1 ,g; s,(\.init) [^ ]*:,\1 :,g' |
+    awk '{ for (n = 1; $n ~ /^-?[0-9]+$/; n++) v[n] = $n
+      key = $0; for (i = 1; i < n; i++) sub(/^-?[0-9]+ /, "", key)
+      for (i = 1; i < n; i++) sum[key, i] += v[i]
+      width[key] = n - 1 }
+    END { for (key in width) { line = ""; any = 0
+      for (i = 1; i <= width[key]; i++) { line = line sprintf("%d ", sum[key, i])
+        any += sum[key, i] != 0 }
+      if (any) print line key } }' | LC_ALL=C sort
+}
+
+# Everything in use, value for value, with every function and line.
+same_memory() {
+  capture memory && say write heap "$tmp/own" || return 1
+  rows "$tmp/profile" >"$tmp/ours"
+  rows "$tmp/own" >"$tmp/theirs"
+  echo "$(wc -l <"$tmp/theirs") rows"
+  [ "$(wc -l <"$tmp/theirs")" -ge "$1" ] || return 1
+  diff "$tmp/ours" "$tmp/theirs" | head -n 4
+  [ "${PIPESTATUS[0]}" -eq 0 ]
+}
+
+# A finisher that passes time: the worker's grandchild waits for one thing.
+looks() { # worker
+  local child
+  for child in $(pgrep -P "$(pgrep -d, -P "$1")"); do
+    grep -q '^7 0x[0-9a-f]* 0x1 ' "/proc/$child/syscall" && return
+  done 2>/dev/null
+  return 1
+}
+# What happens in the program between the two looks.
+during() { # type, order to the program
+  local type=$1 worker i
+  shift
+  capture "$type" --seconds 60 &
+  worker=$!
+  for ((i = 0; i < 1000; i++)); do
+    looks "$(pgrep -n -P $worker)" && break
+    kill -0 $worker 2>/dev/null || break
+    read -r -t 0.01 <> <(:)
+  done
+  say "$@"
+  kill -INT "$(pgrep -n -P $worker)"
+  wait $worker
+}
+# The row of a function of the program: its values.
+row_of() { rows "$1" | awk -v f=" main.$2 " 'index($0, f) { print $1, $2 }'; }
+# As many events, and as long: the program's clock is measured apart from ours.
+same_events() { # type, function of the program
+  local ours theirs
+  during "$1" "$2" 10 && say write "$1" "$tmp/own" || return 1
+  ours=$(row_of "$tmp/profile" "$2") theirs=$(row_of "$tmp/own" "$2")
+  echo "ours $ours, theirs $theirs"
+  awk -v a="$ours" -v b="$theirs" 'BEGIN { split(a, x); split(b, y)
+    exit !(x[1] == 10 && y[1] == 10 && x[2] > 2e7 && x[2] > 0.9 * y[2] && x[2] < 1.1 * y[2]) }'
+}
+# To the moment: what no collection has published yet is there. How much is
+# allocated between two samples is left to chance: 200 MiB are 400 of them.
+same_allocations() {
+  local got
+  during alloc allocate 200 || return 1
+  got=$(row_of "$tmp/profile" allocate)
+  echo "got $got"
+  awk -v a="$got" 'BEGIN { split(a, x)
+    exit !(x[1] > 160 && x[1] < 240 && x[2] > 160 * 2^20 && x[2] < 240 * 2^20) }'
+}
+is_off() { # type, words of the reason
+  ! capture "$1" --seconds 1 && grep -q "$2" "$tmp/err" || { cat "$tmp/err"; return 1; }
+}
+
+build() { # version, kind, output
+  local cgo=0 flag=
+  case $2 in cgo) cgo=1 ;; pie) flag=-buildmode=pie ;; stripped) flag='-ldflags=-s -w' ;; esac
+  CGO_ENABLED=$cgo tests/lib/go build "$1" "$3" tests/targets/go/counts ${flag:+"$flag"}
+}
+
+many_rows() { # program
+  GOMAXPROCS=1 run_program "$1" fine && say many 600 && say gc 0 && same_memory 300
+  local code=$?
+  end_program
+  return $code
+}
+
+one() { # version
+  local v=$1 kind p name
+  for kind in $kinds; do
+    name=go${v}_$kind p=$B/go/bin/counts-$v-$kind
+    build "$v" "$kind" "$p" 2>"$tmp/why"
+    case $? in
+    0) ;;
+    69) echo "skip go_counts: go$v: $(tail -n 1 "$tmp/why")"; return ;;
+    *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
+    esac
+    run_program "$p" block mutex || { echo "not ok ${name}_starts"; continue; }
+    check "${name}_memory_in_use_is_what_the_program_tells" same_memory 6
+    check "${name}_block_events_are_what_the_program_tells" same_events block block
+    check "${name}_mutex_events_are_what_the_program_tells" same_events mutex contend
+    check "${name}_allocations_are_told_to_the_moment" same_allocations
+    end_program
+    check "${name}_hundreds_of_stacks_are_what_the_program_tells" many_rows "$p"
+    run_program "$p" off
+    check "${name}_a_program_without_a_memory_profile_is_told" is_off memory MemProfileRate
+    check "${name}_a_program_without_block_events_is_told" is_off block SetBlockProfileRate
+    end_program
+  done
+}
+
+through_the_api() {
+  local p=$B/go/bin/counts-1.24-stripped type id result
+  build 1.24 stripped "$p" 2>"$tmp/why" ||
+    { echo "skip go_counts: api: $(tail -n 1 "$tmp/why")"; return; }
+  . tests/lib/e2e.sh
+  e2e_start
+  trap 'end_program; e2e_stop; rm -rf "$tmp"' EXIT
+  install -m 755 "$p" "$STATE/bin/counts"
+  run_program "$STATE/bin/counts" block mutex
+  api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"name\":\"counts\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/counts\"}}"
+  wait_for 10 seen counts
+  take() { # type, order
+    id=$(api POST $P/start -H 'Content-Type: application/json' \
+      -d "{\"service\":\"counts\",\"profileType\":\"$1\",\"durationSeconds\":5}" | jq -r '.id // error')
+    [ -z "$2" ] || { wait_for 5 under_way; say $2; }
+    result=$(finished "$id")
+  }
+  under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
+  while read -r type order leaf; do
+    take "$type" "${order//_/ }"
+    check "${type}_of_a_go_service_completes" equal "$(jq -r .status <<<"$result")" completed
+    check "${type}_was_taken_from_outside" equal "$(jq -r .quality.source <<<"$result")" outside
+    check "${type}_names_the_program_s_functions" \
+      grep "$leaf" <(api GET "$P/$id/flamegraph?format=folded")
+    check "${type}_counts_what_happened" [ "$(jq .sampleCount <<<"$result")" -gt 5 ]
+  done <<'ROWS'
+alloc allocate_200 main.allocate
+block block_10 main.block
+mutex contend_10 main.contend
+ROWS
+  take memory ''
+  check memory_of_a_go_service_completes equal "$(jq -r .status <<<"$result")" completed
+  check heap_profile_of_a_go_service_is_a_profile equal "$(api GET \
+    '/v0/pipelines/counts/heap_profile' -o "$tmp/heap.pb.gz" -w '%{http_code}')" 200
+  check heap_profile_has_the_program_s_functions grep main.keepLarge <("$B/tests/counts" "$tmp/heap.pb.gz")
+  end_program
+}
+
+tmp=$(mktemp -d /var/tmp/stoker-counts-XXXXXX)
+trap 'end_program; rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM
+case ${1-} in
+--one) one "$2" ;;
+--api) through_the_api ;;
+*)
+  tests/lib/go fetch 2>/dev/null
+  { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --api; } | xargs -P 2 -L 1 "$0"
+  ;;
+esac

@@ -9,7 +9,7 @@
 #define SCAN_NS INT64_C(1000000000)
 /* On a host with very many processes looking at them costs: at most this
  * part of a CPU. */
-#define SCAN_SHARE 500
+#define SCAN_SHARE 1000
 
 int
 scheduler_event(struct scheduler *s)

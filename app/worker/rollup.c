@@ -171,6 +171,13 @@ rollup_step(struct rollup *r, int64_t now_ns)
 
 /* --- what came of it ------------------------------------------------------ */
 
+static void
+add(int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static struct window_ask
 sum_of(const struct batch *b, const struct group *g)
 {
@@ -184,10 +191,10 @@ sum_of(const struct batch *b, const struct group *g)
 	for (size_t i = 0; i < g->children.n; i++) {
 		const struct window *c = &g->children.items[i];
 
-		w.duration_ms += c->duration_ms;
-		w.windows += c->windows;
-		w.sample_count += c->sample_count;
-		w.value += c->value;
+		add(&w.duration_ms, c->duration_ms);
+		add(&w.windows, c->windows);
+		add(&w.sample_count, c->sample_count);
+		add(&w.value, c->value);
 	}
 	return w;
 }
@@ -199,6 +206,8 @@ copy_sum(struct segment *to, const struct rollup_row *row, int data,
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	char *p;
 
+	if (row->failed) /* as it would again: others must not wait for it */
+		log_warn("windows of %s can't be added up", w->series);
 	if (row->length > (uint64_t)WINDOW_MAX_BYTES ||
 	    row->offset > INT64_MAX / 2)
 		return -EBADMSG;
@@ -220,7 +229,7 @@ read_rows(int fd, struct rollup_row out[static ROLLUP_MAX_GROUPS])
 	for (off_t at = 0;
 	     fd >= 0 && pread(fd, &row, sizeof(row), at) == sizeof(row);
 	     at += sizeof(row))
-		if (row.group < ROLLUP_MAX_GROUPS && !row.failed)
+		if (row.group < ROLLUP_MAX_GROUPS)
 			out[row.group] = row;
 }
 
@@ -243,8 +252,8 @@ store_sums(struct rollup *r, struct segment *to, const struct rollup_row *rows,
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < b->n && !rc; i++) {
-		if (asks[i].sample_count && !asks[i].length)
-			continue; /* its sum could not be made */
+		if (asks[i].sample_count && !asks[i].length && !rows[i].failed)
+			continue; /* nobody came to it */
 		rc = window_rollup(r->store, to, &asks[i],
 		                   &b->groups[i].children);
 	}
@@ -269,8 +278,10 @@ store_batch(struct rollup *r, int data, int rows_fd)
 void
 rollup_take(struct rollup *r, const struct msg_rolled *m, int data, int rows)
 {
-	if (m->error)
+	if (m->error) {
 		log_warn("rollups: %s", capture_error_text(m->error));
+		r->next_ns = clock_mono_ns() + STEP_NS;
+	}
 	if (r->batch && data >= 0 && rows >= 0)
 		store_batch(r, data, rows);
 	else

@@ -86,7 +86,7 @@ failed(const char *what, int rc, const struct buf *why)
 static int
 serve(const struct conf *conf, struct buf *why)
 {
-	struct env env = {.conf = conf};
+	struct env env = {.conf = conf, .pushes = PUSHES_INIT};
 	struct jwt_keys *keys = NULL;
 	int rc = counters_open(conf->api_run_dir, (int)conf->api_pool,
 	                       &env.counters);
@@ -102,6 +102,7 @@ serve(const struct conf *conf, struct buf *why)
 		return failed(conf->api_jwks, rc, why);
 	rc = loop_run(&env, keys);
 	jwt_keys_close(keys);
+	pushes_done(&env.pushes);
 	store_close(&env.store);
 	counters_close(env.counters);
 	return rc ? failed("accept", rc, why) : EXIT_SUCCESS;

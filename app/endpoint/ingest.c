@@ -1,16 +1,16 @@
 /*
- * POST /ingest, as Pyroscope's clients push: a window of a few seconds of one
- * application, each type in it a session of origin "window".
+ * POST /ingest, as Pyroscope's clients push: a few seconds of one
+ * application, each type of which is a window (store/window.h).
  *
  * A client wants 200 and reads nothing; it drops what is refused. jfr, trie
  * and tree are refused.
  * Source: pkg/og/ingestion of grafana/pyroscope; upstream/remote of
  * grafana/pyroscope-go.
  */
+#include "base/clock.h"
 #include "ingest_name.h"
 #include "multipart.h"
 #include "store/service.h"
-#include "store/session.h"
 #include "taken.h"
 
 #include <errno.h>
@@ -18,6 +18,9 @@
 
 #define DEFAULT_RATE 100
 #define CONFIG_MAX   ((size_t)64 << 10)
+/* Only windows of the same value types add up; clients can't make a label
+ * that begins so. */
+#define VALUES_LABEL "__values__"
 
 struct push {
 	char app[INGEST_APP_MAX];
@@ -138,9 +141,6 @@ read_push(struct call *c, struct push *p)
 		return -1;
 	read_config(p);
 	p->taken.service = p->app;
-	p->taken.labels = buf_str(&p->labels);
-	p->taken.origin = SESSION_WINDOW;
-	p->taken.source = "ingest";
 	p->taken.format = p->format->name;
 	p->taken.rate = (double)param_int(c, P_IngestProfile_sampleRate);
 	return 0;
@@ -201,24 +201,70 @@ types_of(const struct push *p, const struct profile *made,
 	return n;
 }
 
+/* "samples/count,cpu/nanoseconds" */
+static json_t *
+values_of(const struct profile *p)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	for (uint32_t i = 0; i < p->ntypes; i++)
+		buf_addf(&b, "%s%s/%s", i ? "," : "",
+		         strings_get(p->strings, p->types[i].type, NULL),
+		         strings_get(p->strings, p->types[i].unit, NULL));
+	return buf_err(&b) ? NULL : json_text(buf_str(&b));
+}
+
+/* The application's labels and the value types, as a series has them. */
+static char *
+labels_of(const struct push *p, const struct profile *made)
+{
+	CLEANUP_JSON json_t *labels = json_loads(buf_str(&p->labels), 0, NULL);
+
+	if (!labels ||
+	    json_object_set_new(labels, VALUES_LABEL, values_of(made)))
+		return NULL;
+	return json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT);
+}
+
 static int
-store_types(struct call *c, struct push *p, struct profile *made)
+add_types(struct push *p, struct profile *made, struct push_windows *out)
 {
 	const char *types[ARRAY_LEN(samples) + 1];
 	size_t n = types_of(p, made, types);
-	char id[ID_MAX];
+	int rc = n ? 0 : -EBADMSG;
 
-	if (!n) {
+	if (!n)
 		buf_puts(&p->why, "none of its values is of a known type");
-		return refuse(c, -EBADMSG, p);
-	}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !rc; i++) {
 		import_set_type(made, types[i]);
-		p->taken.type = types[i];
-		if (taken_store(c, &p->taken, made, id))
-			return -1;
+		rc = push_add(out, types[i], made);
+		if (rc)
+			buf_puts(&p->why, "its values do not add up");
 	}
-	return 0;
+	return rc;
+}
+
+/* All that was pushed is on disk, or nothing of it. */
+static int
+store_types(struct call *c, struct push *p, struct profile *made)
+{
+	CLEANUP_FREE char *labels = labels_of(p, made);
+	CLEANUP_PUSH struct push_windows w = {
+		.tenant = c->caller.tenant,
+		.service = p->app,
+		.labels = labels,
+	};
+	int64_t length;
+	int rc = labels ? add_types(p, made, &w) : -ENOMEM;
+
+	if (rc)
+		return refuse(c, rc, p);
+	taken_times(&p->taken, made, &w.start_ms, &length);
+	if (!w.start_ms)
+		w.start_ms = clock_wall_ms() - length;
+	w.end_ms = w.start_ms + length;
+	rc = pushes_store(&c->env->pushes, &c->env->store, &w);
+	return rc ? fail_store(c, rc) : 0;
 }
 
 /* The only type of formats whose values have no name. */
@@ -240,6 +286,7 @@ import(struct call *c, struct push *p, struct profile **out)
 		.content_type = "",
 		.rate = p->taken.rate,
 		.lines = p->lines,
+		.deltas = true,
 		.limits = taken_limits(c->env->conf),
 	};
 	int rc;

@@ -81,7 +81,7 @@ put_quality(const struct taken *t, struct derived *d)
 	struct buf *b = &d->quality;
 
 	json_open(b, NULL, '{');
-	json_put_text(b, "source", t->source);
+	json_put_text(b, "source", "upload");
 	json_put_text(b, "format", t->format);
 	json_put_int(b, "samplesKept", d->samples);
 	json_open(b, "notes", '[');
@@ -118,23 +118,17 @@ rate_of(const struct taken *t, const struct profile *p)
 	return 1e9 / (double)p->period;
 }
 
-/* When it was taken; what makes no sense is not believed. */
-static void
-set_times(const struct taken *t, const struct profile *p,
-          struct session_ask *ask, struct session_result *result)
+void
+taken_times(const struct taken *t, const struct profile *p, int64_t *start_ms,
+            int64_t *length_ms)
 {
-	int64_t now = clock_wall_ms();
 	int64_t start = t->started_ms ? t->started_ms : p->time_ns / NS_PER_MS;
 	int64_t length = p->duration_ns > 0 ? p->duration_ns / NS_PER_MS
 	                                    : t->duration_ms;
 
-	if (length < 0 || length > MAX_LENGTH)
-		length = 0;
-	result->duration_ms = length;
-	if (start <= 0 || start > now + MAX_AHEAD)
-		return;
-	ask->started_ms = start;
-	ask->completed_ms = start + length;
+	*length_ms = length < 0 || length > MAX_LENGTH ? 0 : length;
+	*start_ms = start <= 0 || start > clock_wall_ms() + MAX_AHEAD ? 0
+	                                                              : start;
 }
 
 static int
@@ -151,8 +145,7 @@ store_session(struct call *c, const struct session_ask *ask,
 	rc = store_begin(s);
 	if (!rc) {
 		rc = session_upload(s, ask, result, &blob, out);
-		/* pushes come every few seconds: nobody would read it */
-		if (!rc && !strcmp(ask->origin, SESSION_UPLOAD))
+		if (!rc)
 			rc = audit_note(c, out, "{\"uploaded\":true}");
 		rc = store_end(s, rc);
 	}
@@ -173,16 +166,18 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 		.tenant = c->caller.tenant,
 		.service = t->service,
 		.type = t->type,
-		.origin = t->origin,
+		.origin = SESSION_UPLOAD,
 		.ordinal = SESSION_ALL_ORDINALS,
-		.labels = t->labels,
+		.labels = "{}",
 		.created_by = c->caller.id,
 	};
 	int rc = derive(t, p, &d);
 
 	if (rc)
 		return taken_refuse(c, rc, "it does not add up");
-	set_times(t, p, &ask, &result);
+	taken_times(t, p, &ask.started_ms, &result.duration_ms);
+	if (ask.started_ms)
+		ask.completed_ms = ask.started_ms + result.duration_ms;
 	ask.seconds = result.duration_ms / MS_PER_S;
 	ask.rate = llround(result.rate);
 	result.sample_count = d.samples;

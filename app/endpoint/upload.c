@@ -46,9 +46,6 @@ session_post(struct call *c)
 	struct taken t = {
 		.service = param_text(c, P_CreateSession_service),
 		.type = ask.type,
-		.origin = SESSION_UPLOAD,
-		.source = "upload",
-		.labels = "{}",
 		.rate = ask.rate,
 		.duration_ms = param_int(c, P_CreateSession_durationSeconds) *
 	                       MS_PER_S,

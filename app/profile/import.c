@@ -79,7 +79,7 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 	CLEANUP_PROFILE struct profile *made = NULL;
 	int r = pprof_decode_within(p, n, &limits, &made, why);
 
-	if (!r)
+	if (!r && !ask->deltas)
 		r = check_values(made, why);
 	if (!r)
 		r = check_frames(made, why);

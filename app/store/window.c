@@ -160,7 +160,7 @@ window_ripe(struct store *s, const char *host, enum window_level level,
 	int rc = row_all(s->db, &ripe_type, &items, &l.n, SQL_WINDOW_RIPE,
 	                 ARGS(V((int64_t)level - 1),
 	                      V(window_floor(level, before_ms)), V(host),
-	                      V(max)));
+	                      V(WINDOW_PUSHED), V(max)));
 
 	if (rc)
 		return rc;

@@ -21,6 +21,7 @@
 #include "base/json_out.h"
 #include "endpoint/counters.h"
 #include "endpoint/links.h"
+#include "endpoint/pushes.h"
 #include "endpoint/reply.h"
 #include "endpoint/request.h"
 #include "store/store.h"
@@ -31,6 +32,7 @@ struct env {
 	struct store store;
 	struct counters *counters;
 	struct link_keys links;
+	struct pushes pushes;
 };
 
 /* Who calls; tenant is the one this request is about. */

@@ -25,6 +25,8 @@ struct import_ask {
 	double rate; /* samples per second, 0 unknown: turns samples that say
 	                nothing about time into CPU time */
 	bool lines;  /* folded stacks without counts: a line is one sample */
+	bool deltas; /* values of pprof files may be negative: what is less
+	                than before */
 	struct import_limits limits;
 };
 

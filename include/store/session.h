@@ -17,7 +17,6 @@
 #define SESSION_CAPTURE "capture"
 #define SESSION_UPLOAD  "upload"
 #define SESSION_SAMPLY  "samply"
-#define SESSION_WINDOW  "window"
 
 /* What a capture or upload is asked to be; strings are borrowed. */
 struct session_ask {

@@ -22,6 +22,7 @@
 #include "store/store.h"
 
 #define WINDOW_PREFIX    "win-"
+#define WINDOW_PUSHED    "ingest" /* host of series that clients push */
 #define WINDOW_CHECKSUM  65 /* SHA-256 in hexadecimal, and a NUL */
 #define WINDOW_MAX_BYTES ((int64_t)64 << 20)
 #define WINDOW_PLAN_MAX  20000 /* windows of one range */
@@ -71,7 +72,7 @@ void window_list_done(struct window_list *l);
 void series_done(struct series *s);
 void series_list_done(struct series_list *l);
 
-/* --- writing: the worker's side ------------------------------------------ */
+/* --- writing: the worker's side, and pushes ------------------------------------------ */
 
 /*
  * The series with these columns, made when it is the first of its kind.
@@ -144,8 +145,8 @@ struct ripe_list {
 #define CLEANUP_RIPE CLEANUP(ripe_list_done)
 void ripe_list_done(struct ripe_list *l);
 /*
- * The oldest rollup of a level that is due for each series of a host, the
- * oldest of all first.
+ * The oldest rollup of a level that is due for each series of a host or of
+ * WINDOW_PUSHED, the oldest of all first.
  *
  *   Shape    only what ended before before_ms; at most max
  */

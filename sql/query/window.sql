@@ -138,8 +138,9 @@ ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 -- name: window_ripe
 SELECT w.series, MIN(w.start_ms)
 FROM profile_window w JOIN series s ON s.id = w.series
-WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = '' AND s.host = $3
-GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($4 AS BIGINT);
+WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = ''
+  AND s.host IN ($3, $4)
+GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($5 AS BIGINT);
 
 -- name: window_faded
 SELECT id FROM profile_window

@@ -1,7 +1,9 @@
 /* What Pyroscope's clients push, through a real pool. */
+#include "endpoint/pushes.h"
 #include "lib/api.h"
 #include "lib/test.h"
 #include "profile/pprof.h"
+#include "store/session.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -53,20 +55,48 @@ put_form(const struct buf *profile, const char *config, struct buf *out)
 	         config);
 }
 
-/* The types of the sessions of the service "shop", newest first. */
+/* The series of the service "shop" of this type, "" for any. */
+static struct series_list
+series_stored(struct test_api *a, const char *type)
+{
+	const struct series_filter f = {TEST_TENANT, "shop", type,
+	                                WINDOW_PUSHED};
+	struct series_list l = {0};
+
+	ck_assert_int_eq(series_list(&a->store.s, &f, &l), 0);
+	return l;
+}
+
+static struct window_list
+windows_stored(struct test_api *a, const char *series)
+{
+	struct window_list l = {0};
+
+	ck_assert_int_eq(window_between(&a->store.s, series, WINDOW_CAPTURED, 0,
+	                                INT64_MAX, &l),
+	                 0);
+	return l;
+}
+
 static void
 stored_types(struct test_api *a, char out[static 256])
 {
-	CLEANUP_SESSIONS struct session_list l = {0};
-	const struct session_filter f = {TEST_TENANT, "shop", "", "", 0, 0};
+	CLEANUP_SERIES_LIST struct series_list l = series_stored(a, "");
 
 	out[0] = '\0';
+	for (size_t i = 0; i < l.n; i++)
+		strcat(strcat(out, i ? " " : ""), l.items[i].type);
+}
+
+static size_t
+sessions_stored(struct test_api *a)
+{
+	CLEANUP_SESSIONS struct session_list l = {0};
+	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0};
+
 	ck_assert_int_eq(
 		session_list(&a->store.s, &f, (struct page){50, ""}, &l), 0);
-	for (size_t i = 0; i < l.n; i++) {
-		ck_assert_str_eq(l.items[i].origin, SESSION_WINDOW);
-		strcat(strcat(out, i ? " " : ""), l.items[i].type);
-	}
+	return l.n;
 }
 
 static bool
@@ -83,20 +113,122 @@ TEST(a_push_of_folded_stacks_is_a_window_of_its_application)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
 		push(&a, PUSH "&sampleRate=100", "", "main;work 3\n", 12);
-	CLEANUP_SESSIONS struct session_list l = {0};
-	const struct session_filter f = {TEST_TENANT, "shop", "cpu", "", 0, 0};
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+	CLEANUP_WINDOWS struct window_list w = {0};
 
 	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
 	ck_assert_uint_eq(r.body.len, 0);
-	ck_assert_int_eq(
-		session_list(&a.store.s, &f, (struct page){50, ""}, &l), 0);
+	l = series_stored(&a, "cpu");
 	ck_assert_uint_eq(l.n, 1);
-	ck_assert_str_eq(l.items[0].origin, SESSION_WINDOW);
-	ck_assert_str_eq(l.items[0].labels, "{\"region\":\"eu\"}");
-	ck_assert_int_eq(l.items[0].started_ms, 1768464000000);
-	ck_assert_int_eq(l.items[0].duration_ms, 10000);
-	ck_assert_int_eq(l.items[0].sample_count, 3);
-	ck_assert_ptr_nonnull(strstr(l.items[0].quality, "\"ingest\""));
+	ck_assert_str_eq(l.items[0].labels,
+	                 "{\"__values__\":\"samples/count,cpu/nanoseconds\","
+	                 "\"region\":\"eu\"}");
+	w = windows_stored(&a, l.items[0].id);
+	ck_assert_uint_eq(w.n, 1);
+	ck_assert_int_eq(w.items[0].start_ms, 1768464000000);
+	ck_assert_int_eq(w.items[0].end_ms, 1768464010000);
+	ck_assert_int_eq(w.items[0].duration_ms, 10000);
+	ck_assert_int_eq(w.items[0].sample_count, 3);
+	ck_assert_int_eq(w.items[0].value, 30000000);
+	ck_assert_uint_eq(sessions_stored(&a), 0);
+}
+END
+
+TEST(pushes_of_one_application_are_one_series_in_one_file)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+	CLEANUP_WINDOWS struct window_list w = {0};
+
+	for (int i = 0; i < 5; i++) {
+		CLEANUP_REPLY struct client_reply r =
+			push(&a, PUSH, "", "main;work 3\n", 12);
+
+		ck_assert_int_eq(r.status, 200);
+	}
+	l = series_stored(&a, "cpu");
+	ck_assert_uint_eq(l.n, 1);
+	w = windows_stored(&a, l.items[0].id);
+	ck_assert_uint_eq(w.n, 5);
+	for (size_t i = 1; i < w.n; i++)
+		ck_assert_str_eq(w.items[i].segment, w.items[0].segment);
+}
+END
+
+/* What was answered with 200 is there. */
+TEST(a_process_that_is_killed_has_lost_no_push)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+	CLEANUP_WINDOWS struct window_list w = {0};
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+
+	for (int i = 0; i < 3; i++) {
+		CLEANUP_REPLY struct client_reply r =
+			push(&a, PUSH, "", "main;work 3\n", 12);
+
+		ck_assert_int_eq(r.status, 200);
+		test_api_restart(&a, 0);
+	}
+	l = series_stored(&a, "cpu");
+	ck_assert_uint_eq(l.n, 1);
+	w = windows_stored(&a, l.items[0].id);
+	ck_assert_uint_eq(w.n, 3);
+	for (size_t i = 0; i < w.n; i++)
+		ck_assert_int_eq(window_read(&a.store.s, &w.items[i], &file),
+		                 0);
+}
+END
+
+/* A heap profile of what was freed since the last one. */
+TEST(negative_values_are_kept)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+	CLEANUP_WINDOWS struct window_list w = {0};
+
+	ck_assert_int_eq(profile_type(p, "inuse_objects", "count"), 0);
+	ck_assert_int_eq(profile_type(p, "inuse_space", "bytes"), 0);
+	ck_assert_int_eq(
+		profile_sample(p, NULL, 0, NULL, 0, (int64_t[]){-2, -4096}), 0);
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	r = push(&a, PUSH "&format=pprof", "", file.p, file.len);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	l = series_stored(&a, "memory");
+	ck_assert_uint_eq(l.n, 1);
+	w = windows_stored(&a, l.items[0].id);
+	ck_assert_uint_eq(w.n, 1);
+	ck_assert_int_eq(w.items[0].value, -4096);
+	ck_assert_int_eq(w.items[0].sample_count, -2);
+}
+END
+
+/* Sums of what goes in must not leave 64 bits. */
+TEST(values_past_all_measure_are_refused)
+{
+	static const struct {
+		int64_t bytes;
+		int status;
+	} rows[] = {{PUSH_MAX_VALUE, 200},
+	            {PUSH_MAX_VALUE + 1, 413},
+	            {-PUSH_MAX_VALUE - 1, 413}};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_new();
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		ck_assert_int_eq(profile_type(p, "inuse_space", "bytes"), 0);
+		ck_assert_int_eq(
+			profile_sample(p, NULL, 0, NULL, 0, &rows[i].bytes), 0);
+		ck_assert_int_eq(pprof_encode(p, &file), 0);
+		r = push(&a, PUSH "&format=pprof", "", file.p, file.len);
+		ck_assert_int_eq(r.status, rows[i].status);
+	}
 }
 END
 
@@ -158,7 +290,7 @@ TEST(what_is_not_taken_is_refused)
 		{"/ingest?name=%7Ba%3Db%7D", "", "a 1", 400,
 	         "InvalidParameter"},
 		{"/ingest?name=a/b", "", "a 1", 400, "InvalidParameter"},
-		{"/ingest?name=a&from=now-3h", "", "a 1", 400,
+		{"/ingest?name=a&from=yesterday", "", "a 1", 400,
 	         "InvalidParameter"},
 		{"/ingest?name=a&sampleRate=0", "", "a 1", 400,
 	         "InvalidParameter"},
@@ -246,6 +378,10 @@ END
 
 	SUITE_TIMEOUT("ingest", 60,
                       a_push_of_folded_stacks_is_a_window_of_its_application,
+                      pushes_of_one_application_are_one_series_in_one_file,
+                      a_process_that_is_killed_has_lost_no_push,
+                      negative_values_are_kept,
+                      values_past_all_measure_are_refused,
                       a_push_of_several_value_types_is_a_window_of_each,
                       lock_waits_are_told_from_others_by_their_display_names,
                       what_is_not_taken_is_refused,

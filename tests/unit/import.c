@@ -1,8 +1,8 @@
 #include "profile/import.h"
-#include "profile/gzip.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/export.h"
+#include "profile/gzip.h"
 #include "profile/pprof.h"
 
 #include <errno.h>
@@ -33,7 +33,8 @@ static int
 import_as(const char *type, const char *content_type, double rate,
           const void *p, size_t n, struct buf *out)
 {
-	const struct import_ask ask = {type, content_type, rate, false, limits};
+	const struct import_ask ask = {type,  content_type, rate,
+	                               false, false,        limits};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *made = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
@@ -106,8 +107,8 @@ TEST(perf_script_keeps_the_threads_names)
 	CLEANUP_BUF struct buf in = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
-	const struct import_ask ask = {"cpu", "text/plain; charset=utf-8", 0,
-	                               false, limits};
+	const struct import_ask ask = {
+		"cpu", "text/plain; charset=utf-8", 0, false, false, limits};
 	const struct input *format;
 
 	load(DATA "perf", &in);

@@ -278,6 +278,23 @@ TEST(windows_before_their_time_are_not_ripe)
 }
 END
 
+TEST(pushed_windows_ripen_on_any_host)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_RIPE struct ripe_list due = {0};
+
+	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           WINDOW_PUSHED, "{}", f.series),
+	                 0);
+	capture(&f, T0, 10 * SECOND, 6);
+	ck_assert_int_eq(window_ripe(&f.t.s, "elsewhere", WINDOW_MINUTE,
+	                             T0 + MINUTE, 10, &due),
+	                 0);
+	ck_assert_uint_eq(due.n, 1);
+	ck_assert_str_eq(due.items[0].series, f.series);
+}
+END
+
 TEST(a_rollup_of_yesterdays_news_is_stale)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -462,6 +479,7 @@ END
               a_range_takes_the_coarsest_windows_and_each_sample_once,
               what_is_not_rolled_up_yet_counts_as_well,
               windows_before_their_time_are_not_ripe,
+              pushed_windows_ripen_on_any_host,
               a_rollup_of_yesterdays_news_is_stale,
               retention_takes_what_rollups_hold_and_what_is_past_its_days,
               pinned_windows_stay, the_oldest_go_until_the_rest_fits,

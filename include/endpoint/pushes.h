@@ -1,0 +1,50 @@
+/*
+ * Where one process of the pool puts what is pushed to it: windows like those
+ * that a worker captures (store/window.h), of series whose host is
+ * WINDOW_PUSHED, in a segment of its own.
+ */
+#pragma once
+
+#include "profile/profile.h"
+#include "store/window.h"
+
+struct pushes {
+	struct segment segment; /* open for the next push */
+	int64_t opened_ns;
+};
+#define PUSHES_INIT                      \
+	{                                \
+		.segment = SEGMENT_INIT, \
+	}
+
+void pushes_done(struct pushes *p);
+
+#define PUSH_MAX_TYPES 16
+/* A push, one window for each of its types; strings are borrowed. */
+struct push_windows {
+	const char *tenant, *service;
+	const char *labels; /* JSON object */
+	int64_t start_ms, end_ms;
+	struct push_window {
+		const char *type;
+		struct buf file; /* pprof, gzipped */
+		int64_t samples, value;
+	} of[PUSH_MAX_TYPES];
+	size_t n;
+};
+#define CLEANUP_PUSH CLEANUP(push_windows_done)
+void push_windows_done(struct push_windows *w);
+/*
+ * Adds a window of the value type that p's viewers see by default.
+ *   Errors   -ENOMEM, -E2BIG past WINDOW_MAX_BYTES or PUSH_MAX_TYPES,
+ *            -EOVERFLOW when values do not add up, or past PUSH_MAX_VALUE
+ */
+#define PUSH_MAX_VALUE (INT64_C(1) << 50) /* so that a day's still add up */
+MUST_CHECK int
+push_add(struct push_windows *w, const char *type, const struct profile *p);
+/*
+ * Stores all windows or none: when it returns, they are on disk.
+ *   Errors   -ENOENT when there is no such service
+ */
+MUST_CHECK int
+pushes_store(struct pushes *p, struct store *s, const struct push_windows *w);

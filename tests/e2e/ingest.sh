@@ -1,0 +1,69 @@
+#!/bin/bash
+# Pushes as pyroscope-go sends them, through nginx: windows of their series,
+# added up to minutes by the worker; no session; nothing lost when all
+# processes of the pool are killed.
+. "$(dirname "$0")/../lib/e2e.sh"
+e2e_start
+db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
+data=tests/data/fuzz/import
+
+# pyroscope-go: a form whose fields are profile and sample_type_config.
+push() { # name, from in s, pprof file
+  local name from=$2
+  name=$(jq -rn --arg n "$1" '$n | @uri')
+  api POST "/ingest?name=$name&from=${from}000000000&until=$((from + 10))000000000&spyName=gospy&sampleRate=100" \
+    -F "profile=@$3;filename=profile.pprof" \
+    -F 'sample_type_config={"samples":{"units":"samples"}};filename=sample_type_config.json' \
+    -o /dev/null -w '%{http_code}'
+}
+
+# A pprof file of CPU time, as this very store exports it.
+api POST /api/v1/services -H 'Content-Type: application/json' -d '{"name":"base"}' -o /dev/null
+id=$(api POST "/api/v1/profiling/sessions?service=base&type=cpu&sampleRate=100" \
+  --data-binary @$data/folded | jq -r .id)
+api GET "$P/$id/flamegraph?format=pprof" -o "$STATE/push.pb.gz"
+
+# A minute that has been over for a while.
+start=$(($(date +%s) / 60 * 60 - 180))
+for i in 0 1 2 3 4 5; do
+  check "push_$i" equal "$(push 'cart{zone=a,host=web1}' $((start + i * 10)) "$STATE/push.pb.gz")" 200
+done
+windows() { db "SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series
+                WHERE s.service = 'cart' AND level = ${1:-0}"; }
+check pushes_are_windows equal "$(windows)" 6
+check labels_are_of_the_series equal \
+  "$(db "SELECT DISTINCT json_extract(labels, '$.zone') || json_extract(labels, '$.host') || host || type FROM series WHERE service = 'cart'")" \
+  aweb1ingestcpu
+check pushes_flood_no_list equal \
+  "$(api GET '/api/v1/profiling/sessions?service=cart' | jq '.items | length')" 0
+check from_and_until_are_kept equal \
+  "$(db "SELECT MIN(start_ms) || ' ' || MAX(end_ms) FROM profile_window w JOIN series s ON s.id = w.series
+         WHERE s.service = 'cart' AND level = 0")" "${start}000 $((start + 60))000"
+
+has_minute() { [ "$(windows 1)" -ge 1 ]; }
+check a_minute_is_added_up wait_for 60 has_minute
+check the_minute_is_the_sum equal \
+  "$(db "SELECT p.windows || ' ' || (p.value = SUM(c.value)) || (p.sample_count = SUM(c.sample_count))
+         FROM profile_window p JOIN profile_window c ON c.parent = p.id
+         JOIN series s ON s.id = p.series WHERE s.service = 'cart' AND p.level = 1")" "6 11"
+minute_is_whole() {
+  local segment at length samples
+  IFS='|' read -r segment at length samples <<<"$(db "SELECT segment, w.start, length, sample_count
+    FROM profile_window w JOIN series s ON s.id = w.series
+    WHERE s.service = 'cart' AND level = 1")"
+  [ -n "$samples" ] || return
+  dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute.pb.gz" \
+    iflag=skip_bytes,count_bytes skip="$at" count="$length" status=none
+  equal "$("$B/tests/folded" "$STATE/minute.pb.gz" | awk '{ n += $NF } END { print n }')" "$samples"
+}
+check the_bytes_of_the_minute_hold_its_samples minute_is_whole
+
+# Push until the pool has been killed under it: what was taken is there.
+taken=0
+for i in $(seq 40); do
+  [ "$i" -ne 20 ] || check the_pool_is_killed pkill -KILL -P "$(<"$STATE/pid/api")"
+  [ "$(push 'kill{}' $((start + i)) "$STATE/push.pb.gz")" != 200 ] || taken=$((taken + 1))
+done
+check what_was_taken_is_stored test "$(db "SELECT COUNT(*) FROM profile_window w
+  JOIN series s ON s.id = w.series WHERE s.service = 'kill' AND level = 0")" -ge "$taken"
+check the_pool_is_there_again test "$taken" -gt 30

@@ -69,6 +69,18 @@ put_text_examples(struct buf *b, const char *first, const char *second,
 	json_close(b, ']');
 }
 
+/* An object whose members are parameters of their own, "label.KEY": what
+ * style "form" makes of one. */
+static void
+put_matches(struct buf *b, const struct param_row *p)
+{
+	json_put_text(b, "type", "object");
+	json_put_int(b, "maxProperties", p->max);
+	json_open(b, "propertyNames", '{');
+	buf_addf(b, "\"pattern\":\"^%s\\\\..{1,63}$\"}", p->name);
+	buf_puts(b, ",\"additionalProperties\":{\"type\":\"string\"}");
+}
+
 static void
 put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 {
@@ -81,6 +93,8 @@ put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 		json_put_text(b, "type", "integer");
 		json_put_int(b, "minimum", p->min);
 		json_put_int(b, "maximum", p->max);
+	} else if (p->type == PT_MATCHES) {
+		put_matches(b, p);
 	} else if (p->type == PT_BOOL) {
 		json_put_text(b, "type", "boolean");
 	} else if (p->type == PT_FUNCTIONS) {

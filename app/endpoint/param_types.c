@@ -62,6 +62,8 @@ static const char *const kinds[] = {
 		    "of s, ms, us or ns since 1970",
 	[PT_SPAN] = "a span of time like 15s, 5m, 6h, 7d or 2w, %lld to %lld "
 		    "ms",
+	[PT_MATCHES] = "%lld to %lld of NAME.KEY=VALUE, a key of 1 to 63 "
+		       "bytes and a value of at most 200",
 	[PT_NAME] = "a name of letters, digits, '.', '_' and '-', %lld to %lld "
 		    "characters, a letter or digit at both ends",
 	[PT_PROFILE] = "a profile identifier",

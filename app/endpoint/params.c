@@ -181,6 +181,7 @@ read_text(const struct param_row *p, const char *s, struct value *out)
 	case PT_NAME:
 		return name_ok(s, p->min, p->max);
 	case PT_PROFILE:
+		return id_valid("sess-", s) || id_valid("win-", s);
 	case PT_SESSION:
 		return id_valid("sess-", s);
 	case PT_BASELINE:
@@ -307,6 +308,52 @@ path_param(const struct call *c, const char *name)
 	return NULL;
 }
 
+/* KEY of name.KEY; NULL when it is none of this row's. */
+static const char *
+match_key(const struct param_row *p, const char *name)
+{
+	size_t n = strlen(p->name);
+
+	return p->type == PT_MATCHES && !strncmp(name, p->name, n) &&
+	                       name[n] == '.'
+	               ? name + n + 1
+	               : NULL;
+}
+
+bool
+param_match(const struct call *c, enum param p, size_t i,
+            struct query_pair *out)
+{
+	for (size_t at = 0; at < c->req->nquery; at++) {
+		const struct query_pair *q = &c->req->query[at];
+		const char *key = match_key(&params[p], q->name);
+
+		if (!key || i--)
+			continue;
+		*out = (struct query_pair){key, q->value};
+		return true;
+	}
+	return false;
+}
+
+static int
+read_matches(struct call *c, enum param row)
+{
+	const struct param_row *p = &params[row];
+	struct query_pair m;
+	size_t n = 0;
+
+	for (; param_match(c, row, n, &m); n++) {
+		struct raw raw = {.text = m.value};
+
+		if (n >= (size_t)p->max || !text_ok(m.name, 1, 63) ||
+		    !text_ok(m.value, 0, 200))
+			return refuse(c, p, &raw);
+	}
+	c->values[row].given = n > 0;
+	return 0;
+}
+
 static struct raw
 find_raw(const struct call *c, const struct param_row *p)
 {
@@ -324,8 +371,11 @@ static int
 read_one(struct call *c, enum param row)
 {
 	const struct param_row *p = &params[row];
-	struct raw raw = find_raw(c, p);
+	struct raw raw;
 
+	if (p->type == PT_MATCHES)
+		return read_matches(c, row);
+	raw = find_raw(c, p);
 	if (!raw.text && (!raw.json || json_is_null(raw.json))) {
 		default_value(p, &c->values[row]);
 		if (!p->required)
@@ -341,7 +391,9 @@ is_known(enum op op, enum param_in in, const char *name)
 {
 	for (size_t i = 0; i < P_COUNT; i++)
 		if (params[i].op == op && params[i].in == in &&
-		    !strcmp(params[i].name, name))
+		    (match_key(&params[i], name) ||
+		     (params[i].type != PT_MATCHES &&
+		      !strcmp(params[i].name, name))))
 			return true;
 	return false;
 }

@@ -93,6 +93,10 @@ param_json(const struct call *c, enum param p)
 	return c->values[p].json;
 }
 
+/* The i-th KEY=VALUE of a MATCHES row, without the row's name; false when
+ * there are no more. */
+bool param_match(const struct call *c, enum param p, size_t i,
+                 struct query_pair *out);
 /* The segment of the path that stands at {name}; NULL: there is none. */
 const char *path_param(const struct call *c, const char *name);
 /* What a service may be called. */

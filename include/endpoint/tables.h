@@ -82,6 +82,7 @@ enum param_type {
 	PT_BOOL,
 	PT_TIME,
 	PT_SPAN,
+	PT_MATCHES,
 	PT_NAME,
 	PT_PROFILE,
 	PT_TOKEN,

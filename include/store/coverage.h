@@ -1,0 +1,42 @@
+/*
+ * How much of a time range windows cover, however many series, hosts and
+ * levels they are of.
+ *
+ * A window is spread evenly over its time: an hour with 30 minutes captured
+ * covers half of any part of it. Where windows of several series overlap, the
+ * one that covers most counts: two hosts that are profiled at once cover an
+ * hour once.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct span {
+	int64_t start_ms, end_ms;
+	int64_t covered_ms; /* captured within it */
+};
+
+/*
+ * Covered milliseconds of n steps, each step_ms long, from from_ms on.
+ *   Errors   -ENOMEM; out untouched
+ */
+MUST_CHECK int
+coverage_of(const struct span *spans, size_t nspans, int64_t from_ms,
+            int64_t step_ms, size_t n, double *out_ms);
+
+struct gap {
+	int64_t from_ms, to_ms;
+};
+
+/*
+ * The parts of a range without any window that are least_ms long or more.
+ *
+ *   Shape    in order of time, the first max; *out_n counts all of them
+ *   Errors   -ENOMEM; outputs untouched
+ */
+MUST_CHECK int
+coverage_gaps(const struct span *spans, size_t nspans, const struct gap *range,
+              int64_t least_ms, struct gap *out, size_t max, size_t *out_n);

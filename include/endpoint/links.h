@@ -11,10 +11,11 @@
  */
 #pragma once
 
+#include "endpoint/request.h"
 #include "store/link_key.h"
 
 #define LINK_MAX           1024
-#define LINK_SUBJECT_MAX   512
+#define LINK_SUBJECT_MAX   ((size_t)8 << 10)
 #define LINK_SIGNATURE_LEN 64
 /* A key is asked of the store again after this. */
 #define LINK_KEY_MS 60000
@@ -46,6 +47,17 @@ struct link_page {
 MUST_CHECK int
 link_make(struct store *s, struct link_keys *k, const struct link_page *page,
           int64_t now_ms, int64_t ttl_s, struct buf *out);
+/* A query, of a page whose whole query decides what it shows. */
+struct link_query {
+	const struct query_pair *q;
+	size_t n;
+};
+
+/* Appends what is signed of it, in whatever order it comes: all but format
+ * and what links themselves add. No two queries read alike. */
+void link_subject(const struct link_query *query, struct buf *out);
+/* Appends it as it stands in an address. */
+void link_put_query(const struct link_query *query, struct buf *out);
 /* 0 when the signature is good at now_ms; -EACCES, -EKEYEXPIRED, -errno. */
 MUST_CHECK int
 link_check(struct store *s, struct link_keys *k, const struct link_claim *claim,

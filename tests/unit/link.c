@@ -115,7 +115,69 @@ TEST(a_signature_is_for_one_page_tenant_profile_and_time)
 }
 END
 
-	SUITE("link", a_link_is_the_same_within_an_hour,
+#define Q(name, value)      \
+	{                   \
+		name, value \
+	}
+
+	static void
+	subject(const struct query_pair *q, size_t n, char out[static 200])
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(200);
+
+	link_subject(&(struct link_query){q, n}, &b);
+	snprintf(out, 200, "%s", buf_str(&b));
+}
+
+TEST(a_range_is_signed_in_any_order_and_format)
+{
+	static const struct query_pair made[] = {
+		Q("service", "svc"), Q("from", "1"), Q("label.team", "a b")};
+	static const struct query_pair asked[] = {
+		Q("label.team", "a b"), Q("service", "svc"), Q("from", "1"),
+		Q("tenant", "t"),       Q("expires", "7"),   Q("key", "k"),
+		Q("signature", "s"),    Q("format", "svg")};
+	char a[200], b[200];
+
+	subject(made, ARRAY_LEN(made), a);
+	subject(asked, ARRAY_LEN(asked), b);
+	ck_assert_str_eq(a, b);
+	ck_assert_str_ne(a, "");
+}
+END
+
+TEST(no_two_ranges_are_signed_alike)
+{
+	static const struct query_pair rows[][2] = {
+		{Q("a", "1"), Q("b", "2")},        {Q("a", "2"), Q("b", "1")},
+		{Q("a", "1;1:b=1:2"), Q("c", "")}, {Q("a", "1"), Q("b", "2;")},
+		{Q("a", "1"), Q("c", "2")},
+	};
+	char a[200], b[200];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (size_t j = 0; j < i; j++) {
+			subject(rows[i], 2, a);
+			subject(rows[j], 2, b);
+			ck_assert_str_ne(a, b);
+		}
+}
+END
+
+TEST(a_query_is_escaped_in_an_address)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
+	static const struct query_pair q[] = {Q("service", "svc"),
+	                                      Q("label.x", "a&b=\xc3\xa9")};
+
+	link_put_query(&(struct link_query){q, 2}, &b);
+	ck_assert_str_eq(buf_str(&b), "service=svc&label.x=a%26b%3D%C3%A9");
+}
+END
+
+	SUITE("link", a_range_is_signed_in_any_order_and_format,
+              no_two_ranges_are_signed_alike, a_query_is_escaped_in_an_address,
+              a_link_is_the_same_within_an_hour,
               a_link_lives_its_time_and_not_much_longer,
               a_link_is_good_in_another_process,
               a_signature_is_for_one_page_tenant_profile_and_time)

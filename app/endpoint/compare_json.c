@@ -1,27 +1,16 @@
 #include "compare_json.h"
 
 #include "base/clock.h"
+#include "kinds.h"
 #include "load.h"
 #include "profile_json.h"
 
 #include <string.h>
 
-static const struct {
-	const char *type;
-	enum { GAUGE, COUNTER } kind;
-} kinds[] = {
-#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, kind},
-#include "types.def"
-#undef PROFILE_TYPE
-};
-
 bool
 compared_is_gauge(const struct compared *x)
 {
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (!strcmp(kinds[i].type, x->base.type))
-			return kinds[i].kind == GAUGE;
-	return false;
+	return type_is_gauge(x->base.type);
 }
 
 void

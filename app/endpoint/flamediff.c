@@ -96,7 +96,7 @@ flamediff_get(struct call *c)
 	    load_completed(c, P_GetDiffFlameGraph_comparisonProfileId,
 	                   x.base.type, &x.now))
 		return -1;
-	view_headers(c, P_GetDiffFlameGraph_format);
+	view_headers(c, P_GetDiffFlameGraph_format, VIEW_CACHE);
 	reply_header(c->reply, "Content-Disposition",
 	             "%s; filename=\"%s-%s-diff.%s\"", view_disposition(as),
 	             x.now.service, x.now.type, as->extension);

@@ -1,7 +1,9 @@
 /* GET of a profile in one of the formats of formats.def. */
 #include "accept.h"
+#include "load.h"
 #include "profile_json.h"
 #include "view.h"
+#include "windows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +32,33 @@ find_blob(struct call *c, const char *id, struct session *s, struct blob *out)
 	return rc ? fail(c, ProfileNotKept) : 0;
 }
 
+static void
+put_headers(struct call *c, const struct session *s, const struct format *f)
+{
+	view_headers(c, P_GetFlameGraph_format, VIEW_CACHE);
+	reply_header(c->reply, "Content-Disposition",
+	             "%s; filename=\"%s-%s-%s.%s\"", view_disposition(f),
+	             s->service, s->type, s->id, f->extension);
+}
+
+static int
+send_window(struct call *c, const struct format *f)
+{
+	CLEANUP_SESSION struct session s = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	if (load_session(c, P_GetFlameGraph_profileId, &s))
+		return -1;
+	put_headers(c, &s, f);
+	/* a window never changes, and no id is given twice */
+	if (answer_etag(c, "%s-%s-%s", s.id, f->name, STOKER_VERSION))
+		return answer_empty(c, 304);
+	if (load_profile(c, &s, &p))
+		return -1;
+	view_begin(c, f);
+	return view_profile(c, &s, f, p);
+}
+
 int
 flamegraph_get(struct call *c)
 {
@@ -41,13 +70,12 @@ flamegraph_get(struct call *c)
 			: accept_format(c->req->accept);
 	struct blob b;
 
+	if (window_is(id))
+		return send_window(c, f);
 	if (find_blob(c, id, &s, &b))
 		return -1;
 	buf_clear(&c->reply->details);
-	view_headers(c, P_GetFlameGraph_format);
-	reply_header(c->reply, "Content-Disposition",
-	             "%s; filename=\"%s-%s-%s.%s\"", view_disposition(f),
-	             s.service, s.type, s.id, f->extension);
+	put_headers(c, &s, f);
 	if (answer_etag(c, "%.32s-%s-%s", b.checksum, f->name, STOKER_VERSION))
 		return answer_empty(c, 304);
 	view_begin(c, f);

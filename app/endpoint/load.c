@@ -3,11 +3,10 @@
 #include "profile/pprof.h"
 #include "profile_json.h"
 #include "store/blob.h"
+#include "windows.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define MAX_INFLATED ((size_t)512 << 20)
 
 int
 fail_unknown(struct call *c, enum param p)
@@ -30,8 +29,10 @@ fail_in_use(struct call *c, enum param p)
 int
 load_session(struct call *c, enum param p, struct session *out)
 {
-	int rc = session_get(&c->env->store, c->caller.tenant, param_text(c, p),
-	                     out);
+	const char *id = param_text(c, p);
+	int rc = window_is(id) ? window_find(c, id, out)
+	                       : session_get(&c->env->store, c->caller.tenant,
+	                                     id, out);
 
 	if (rc == -ENOENT)
 		return fail_unknown(c, p);
@@ -66,7 +67,8 @@ decode(struct call *c, const struct blob *b, struct profile **out,
 	int rc = blob_read(&c->env->store, b, &stored);
 
 	return rc ? rc
-	          : pprof_decode(stored.p, stored.len, MAX_INFLATED, out, why);
+	          : pprof_decode(stored.p, stored.len, STORED_MAX_RAW, out,
+	                         why);
 }
 
 int
@@ -74,18 +76,20 @@ load_profile(struct call *c, const struct session *s, struct profile **out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	struct blob b;
-	int rc = blob_of_session(&c->env->store, s->id, BLOB_PPROF, &b);
+	int rc;
 
-	if (rc == -ENOENT) {
-		detail_text(c, "sessionId", s->id);
-		return fail(c, ProfileNotKept);
-	}
-	if (rc)
-		return fail_store(c, rc);
-	rc = decode(c, &b, out, &why);
+	if (window_is(s->id))
+		rc = window_profile(c, s->id, out, &why);
+	else
+		rc = blob_of_session(&c->env->store, s->id, BLOB_PPROF, &b)
+		             ?: decode(c, &b, out, &why);
 	if (!rc)
 		return 0;
-	buf_addf(&c->reply->cause, "stored profile %s: %s (%s)", b.id,
+	if (rc == -ENOENT) {
+		detail_text(c, "profileId", s->id);
+		return fail(c, ProfileNotKept);
+	}
+	buf_addf(&c->reply->cause, "stored profile %s: %s (%s)", s->id,
 	         buf_str(&why), strerror(-rc));
 	return fail(c, InternalError);
 }

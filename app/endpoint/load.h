@@ -1,7 +1,8 @@
 /*
  * Sessions and their profiles, as parameters name them: found, finished, of
  * the right type, decoded; or the error that says why not. A PROFILE that is
- * unknown is UnknownProfile, a SESSION UnknownSession.
+ * unknown is UnknownProfile, a SESSION UnknownSession. A PROFILE may be a
+ * window ("win-..."): it is read as a session that is complete.
  *
  *   Errors   0, or -1 with the reply
  */

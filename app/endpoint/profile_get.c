@@ -3,6 +3,7 @@
 #include "load.h"
 #include "profile_json.h"
 #include "store/job.h"
+#include "windows.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +16,9 @@ get_one(struct call *c, enum param id, int64_t wait)
 
 	if (rc)
 		return rc;
-	if (wait)
+	if (window_is(s.id) && window_top(c, -1, &s))
+		return -1;
+	if (wait && !window_is(s.id))
 		profile_wait(c, wait, &s);
 	return profile_answer(c, &s);
 }
@@ -62,6 +65,10 @@ delete_one(struct call *c, enum param which)
 
 	if (load_session(c, which, &s))
 		return -1;
+	if (window_is(id)) {
+		detail_text(c, params[which].name, id);
+		return fail(c, WindowNotDeleted);
+	}
 	rc = store_begin(store);
 	if (rc)
 		return fail_store(c, rc);

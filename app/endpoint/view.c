@@ -4,11 +4,11 @@
 #include "profile/pprof.h"
 #include "profile/timeline.h"
 
+#include "windows.h"
+
 #include <stdio.h>
 #include <string.h>
 
-/* Profiles never change; a link does after an hour. */
-#define CACHE "private, max-age=3600"
 /* The page is opened by anyone who got its link, and holds names from
  * programs: it may run its own script and nothing else. */
 #define CSP                                                           \
@@ -16,8 +16,6 @@
 	"default-src 'none'; script-src 'unsafe-inline'; "            \
 	"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \
 	"form-action 'none'"
-
-#define MAX_INFLATED ((size_t)512 << 20)
 
 static int
 damaged(struct call *c, int rc, const char *why)
@@ -44,13 +42,11 @@ load_timeline(struct call *c, const struct session *s, const struct format *f)
 	return t;
 }
 
-static int
-write_view(struct call *c, const struct session *s, const struct format *f,
-           const struct buf *stored)
+int
+view_profile(struct call *c, const struct session *s, const struct format *f,
+             const struct profile *p)
 {
-	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
-	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	CLEANUP_TIMELINE struct timeline *timeline = load_timeline(c, s, f);
 	char title[2 * STORE_NAME_MAX];
 	const struct export_meta meta = {
@@ -62,15 +58,23 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 		.duration_ms = s->duration_ms,
 		.timeline = timeline,
 	};
-	int rc;
+	int rc = tree_new(p, profile_type_index(p, NULL), &t);
 
 	snprintf(title, sizeof(title), "%s %s", s->service, s->type);
-	rc = pprof_decode(stored->p, stored->len, MAX_INFLATED, &p, &why);
-	if (!rc)
-		rc = tree_new(p, profile_type_index(p, NULL), &t);
 	if (!rc)
 		rc = f->write(t, &meta, &c->reply->body);
-	return rc ? damaged(c, rc, buf_str(&why)) : 0;
+	return rc ? damaged(c, rc, s->id) : 0;
+}
+
+static int
+write_view(struct call *c, const struct session *s, const struct format *f,
+           const struct buf *stored)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	int rc = pprof_decode(stored->p, stored->len, STORED_MAX_RAW, &p, &why);
+
+	return rc ? damaged(c, rc, buf_str(&why)) : view_profile(c, s, f, p);
 }
 
 /* The stored file itself, sent by nginx when it is big. */
@@ -117,10 +121,10 @@ view_gzipped(struct call *c, const struct session *s, const struct format *f,
 }
 
 void
-view_headers(struct call *c, enum param format)
+view_headers(struct call *c, enum param format, const char *cache)
 {
 	reply_header(c->reply, "Access-Control-Allow-Origin", "*");
-	reply_header(c->reply, "Cache-Control", CACHE);
+	reply_header(c->reply, "Cache-Control", "%s", cache);
 	reply_header(c->reply, "Content-Security-Policy", "%s", CSP);
 	reply_header(c->reply, "Referrer-Policy", "no-referrer");
 	if (!param_given(c, format))

@@ -12,11 +12,17 @@
  */
 MUST_CHECK int view_render(struct call *c, const struct session *s,
                            const struct format *f, const struct blob *b);
+/* The same of a profile that is in memory. */
+MUST_CHECK int view_profile(struct call *c, const struct session *s,
+                            const struct format *f, const struct profile *p);
 /* The same, made whole and gzipped: a file, not a page. */
 MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
                             const struct format *f, const struct blob *b);
-/* Headers of a view; format is the parameter that may name it. */
-void view_headers(struct call *c, enum param format);
+/* Profiles never change; a link does after an hour. */
+#define VIEW_CACHE "private, max-age=3600"
+/* Headers of a view; format is the parameter that may name it, cache the
+ * Cache-Control. */
+void view_headers(struct call *c, enum param format, const char *cache);
 /* "inline" for what a browser shows. */
 const char *view_disposition(const struct format *f);
 /* Starts the success reply: append the view to its body. */

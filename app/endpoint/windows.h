@@ -1,0 +1,33 @@
+/*
+ * Windows of continuous profiling, as profiles of their own: "win-..." is a
+ * profileId like any other.
+ */
+#pragma once
+
+#include "endpoint/call.h"
+#include "profile/profile.h"
+#include "store/session.h"
+#include "store/window.h"
+
+/* Most bytes of a profile, inflated. */
+#define STORED_MAX_RAW ((size_t)512 << 20)
+
+bool window_is(const char *id);
+/*
+ * What a window says of itself, as a session that is complete; its
+ * topFunctions are not known without its profile.
+ *   Owns     session_done() it
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int window_session(const struct window *w, const struct series *of,
+                              struct session *out);
+/* The same by its id; -ENOENT. */
+MUST_CHECK int window_find(struct call *c, const char *id, struct session *out);
+/*
+ * Its profile. Of a gauge, the mean of the windows that it holds.
+ *   Errors   -ENOENT, -EBADMSG with one line in *why
+ */
+MUST_CHECK int window_profile(struct call *c, const char *id,
+                              struct profile **out, struct buf *why);
+/* Fills topFunctions from the profile: 0, or -1 with the reply. */
+MUST_CHECK int window_top(struct call *c, int64_t top, struct session *s);

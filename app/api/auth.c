@@ -130,6 +130,7 @@ static const struct {
 	size_t n;
 } signed_for[] = {
 	{OP_GetFlameGraph, "flamegraph", {P_GetFlameGraph_profileId}, 1},
+	{OP_MergeProfiles, "merge", {0}, 0}, /* its whole query */
 	{OP_GetDiffFlameGraph,
          "diff",
          {P_GetDiffFlameGraph_baseProfileId,
@@ -151,10 +152,14 @@ parameter(const struct call *c, enum param p)
 static void
 claim_of(const struct call *c, struct buf *text, struct link_claim *out)
 {
+	const struct link_query query = {c->req->query, c->req->nquery};
+
 	for (size_t i = 0; i < ARRAY_LEN(signed_for); i++) {
 		if (signed_for[i].op != c->route->op)
 			continue;
 		out->kind = signed_for[i].kind;
+		if (!signed_for[i].n)
+			link_subject(&query, text);
 		for (size_t k = 0; k < signed_for[i].n; k++)
 			buf_addf(text, "%s%s", k ? "\n" : "",
 			         parameter(c, signed_for[i].params[k]));

@@ -31,9 +31,8 @@ range_fit(const char *range, size_t n, const char *type)
 	return 0;
 }
 
-/* Quality of a type: that of the range that names it most exactly. */
-static int
-type_quality(const char *accept, const char *type)
+int
+accept_quality(const char *accept, const char *type)
 {
 	int best_fit = 0, quality = 0;
 
@@ -60,7 +59,7 @@ accept_format(const char *accept)
 	int most = 0;
 
 	for (size_t i = 0; i < nformats; i++) {
-		int q = type_quality(accept, formats[i].content_type);
+		int q = accept_quality(accept, formats[i].content_type);
 
 		if (q > most) {
 			most = q;

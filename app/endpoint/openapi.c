@@ -235,6 +235,25 @@ put_diffs(struct buf *b)
 	json_close(b, '}');
 }
 
+/* As the formats are, but that JSON is the summary unless ?format= says. */
+static void
+put_merged(struct buf *b)
+{
+	json_open(b, "content", '{');
+	json_open(b, "application/json", '{');
+	put_ref(b, "schema", "MergedProfile");
+	json_close(b, '}');
+#define FORMAT(name, content_type, extension, doc)           \
+	if (strcmp(content_type, "application/json") != 0) { \
+		json_open(b, content_type, '{');             \
+		json_put_text(b, "x-format", #name);         \
+		json_close(b, '}');                          \
+	}
+#include "formats.def"
+#undef FORMAT
+	json_close(b, '}');
+}
+
 /* Of replies that no schema describes; NULL for others. */
 static const char *
 content_type(const char *reply)
@@ -259,6 +278,8 @@ put_success(struct buf *b, const struct route *r)
 	json_put_text(b, "description", r->summary);
 	if (!strcmp(r->reply, "VIEWS")) {
 		put_views(b);
+	} else if (!strcmp(r->reply, "MERGED")) {
+		put_merged(b);
 	} else if (!strcmp(r->reply, "DIFFS")) {
 		put_diffs(b);
 	} else if (content_type(r->reply)) {
@@ -287,6 +308,7 @@ static const struct {
          "It was running: it ends as failed, with what was sampled"},
 	{OP_GetFlameGraph, "304", "As If-None-Match has it"},
 	{OP_GetDiffFlameGraph, "304", "As If-None-Match has it"},
+	{OP_MergeProfiles, "304", "As If-None-Match has it"},
 	{OP_GetSamplyProfile, "204",
          "latest=true, and a profile is being taken: see Retry-After"},
 	{OP_GetSamplyProfile, "304", "As If-None-Match has it"},

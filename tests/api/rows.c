@@ -222,6 +222,18 @@ TEST(every_route_ignores_one_trailing_slash)
 }
 END
 
+	/* Ranges that end now differ from one request to the next. */
+	static void
+	fix_range(const struct route *r, struct good *g)
+{
+	for
+		EACH_PARAM(p)
+	if (p->op == r->op && p->type == PT_TIME && *p->def)
+		buf_addf(&g->path, "&%s=%s", p->name,
+		         strcmp(p->name, "from") ? "4102444800" : "0");
+	g->ask.path = buf_str(&g->path);
+}
+
 TEST(head_tells_what_get_would_without_its_body)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -236,6 +248,7 @@ TEST(head_tells_what_get_would_without_its_body)
 
 			if (r->method != METHOD_GET || r->op == OP_GetMetrics)
 				continue;
+			fix_range(r, &g);
 			get = ask(&a, g.ask);
 			g.ask.method = "HEAD";
 			head = ask(&a, g.ask);

@@ -1,0 +1,82 @@
+/*
+ * A service's profiles of a range of time: what windows of continuous
+ * profiling add up to it, each sample once; where the service has none, the
+ * sessions that began in it.
+ */
+#pragma once
+
+#include "endpoint/call.h"
+#include "profile/profile.h"
+#include "store/blob.h"
+#include "store/coverage.h"
+#include "store/session.h"
+#include "store/window.h"
+
+#define RANGE_MAX_PARTS  WINDOW_PLAN_MAX
+#define RANGE_MAX_STORED ((int64_t)96 << 20) /* bytes, as stored */
+#define RANGE_MAX_MERGED ((size_t)512 << 20) /* bytes in memory */
+#define RANGE_MAX_NS     (20 * NS_PER_S)     /* nginx waits for 30 s */
+
+/* A window, or a session. */
+struct part {
+	struct span span;
+	int64_t windows; /* as captured, that it holds */
+	int64_t samples, value, length;
+	const struct window *window;
+	const struct series *series;
+	const struct session *session;
+	struct blob blob; /* of the session */
+};
+
+struct range {
+	const char *service, *type, *host;
+	enum param labels; /* row of label.K=V */
+	int64_t from_ms, to_ms;
+	struct series_list series;
+	struct window_list *plans; /* by series */
+	struct session_list sessions;
+	struct part *parts; /* in order of time */
+	size_t n;
+	double covered_ms;
+};
+#define CLEANUP_RANGE CLEANUP(range_done)
+void range_done(struct range *r);
+
+/* Where an operation's rows are. */
+#define RANGE_OF(c, op)                                        \
+	((struct range){                                       \
+		.service = param_text((c), P_##op##_service),  \
+		.type = param_text((c), P_##op##_profileType), \
+		.host = param_text((c), P_##op##_host),        \
+		.labels = P_##op##_label,                      \
+		.from_ms = param_int((c), P_##op##_from),      \
+		.to_ms = param_int((c), P_##op##_to),          \
+	})
+
+/*
+ * Each answers 0, or -1 with the reply.
+ *
+ * range_check: from is not after to, and there is such a service.
+ * range_series: those that the filters let through.
+ * range_plan: parts that add up to the range; none is an error.
+ * range_merge: all of them as one profile. A gauge is averaged over time: its
+ * mean while it was covered, of all series together.
+ */
+MUST_CHECK int range_check(struct call *c, const struct range *r);
+MUST_CHECK int range_series(struct call *c, struct range *r);
+MUST_CHECK int range_plan(struct call *c, struct range *r);
+MUST_CHECK int
+range_merge(struct call *c, struct range *r, struct profile **out);
+
+/* Whether an object of labels has all of label.K=V. */
+bool
+range_labels_match(const struct call *c, enum param labels, const char *json);
+/* The profile of one part; -errno, one line in *why. */
+MUST_CHECK int part_profile(struct call *c, const struct part *p,
+                            struct profile **out, struct buf *why);
+/* What answers for a part that can't be read; always -1. */
+int part_damaged(struct call *c, int rc, const struct buf *why);
+/* Refuses parts [0, n) that are too many or too big together: the newest
+ * that fit are told. */
+MUST_CHECK int
+range_check_size(struct call *c, const struct part *parts, size_t n);

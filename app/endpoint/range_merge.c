@@ -1,0 +1,134 @@
+/* The parts of a range as one profile. */
+#include "range.h"
+
+#include "base/clock.h"
+#include "kinds.h"
+#include "profile/merge.h"
+#include "profile/pprof.h"
+#include "profile/scale.h"
+#include "windows.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* How fine the weights of a gauge's windows are: coarser ones would tell
+ * short windows badly apart, finer ones leave 64 bits too soon. */
+#define WEIGHT_MS 100
+
+int
+part_profile(struct call *c, const struct part *p, struct profile **out,
+             struct buf *why)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	struct store *s = &c->env->store;
+	int rc = p->window ? window_read(s, p->window, &stored)
+	                   : blob_read(s, &p->blob, &stored);
+
+	return rc ? rc
+	          : pprof_decode(stored.p, stored.len, STORED_MAX_RAW, out,
+	                         why);
+}
+
+int
+part_damaged(struct call *c, int rc, const struct buf *why)
+{
+	if (rc == -EINVAL)
+		return fail(c, ProfilesDiffer);
+	if (rc == -E2BIG || rc == -ETIME)
+		return fail(c, RangeTooDear);
+	buf_addf(&c->reply->cause, "profile of a range: %s (%s)", buf_str(why),
+	         strerror(-rc));
+	return fail(c, InternalError);
+}
+
+/* For how long each of a part's windows stands. */
+static int64_t
+weight_of(const struct part *p)
+{
+	int64_t each = p->span.covered_ms / p->windows;
+
+	return each < WEIGHT_MS ? 1 : (each + WEIGHT_MS / 2) / WEIGHT_MS;
+}
+
+/* All windows of equal weight, which most are, need no more than a count. */
+static bool
+weighs_alike(const struct range *r)
+{
+	for (size_t i = 1; i < r->n; i++)
+		if (weight_of(&r->parts[i]) != weight_of(&r->parts[0]))
+			return false;
+	return true;
+}
+
+/*
+ * What the sum of weighted values is divided by to be a mean over the time
+ * that is covered: the weights of one series add up to its time, those of
+ * series at once to that many times of it.
+ */
+static int64_t
+divisor(const struct range *r, bool alike)
+{
+	double weights = 0, all_ms = 0, most;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct part *p = &r->parts[i];
+
+		weights += (double)(p->windows * (alike ? 1 : weight_of(p)));
+		all_ms += (double)p->span.covered_ms;
+	}
+	most = all_ms > 0 ? weights * r->covered_ms / all_ms : weights;
+	return most < 1 ? 1 : llround(most);
+}
+
+static int
+add_part(struct call *c, const struct part *p, int64_t weight, struct merge *m,
+         struct buf *why)
+{
+	CLEANUP_PROFILE struct profile *one = NULL;
+	int rc = part_profile(c, p, &one, why);
+
+	if (!rc)
+		rc = profile_scale(one, weight, 1);
+	return rc ? rc : merge_add(m, one);
+}
+
+static int
+add_all(struct call *c, const struct range *r, bool weighted, struct merge *m,
+        struct buf *why)
+{
+	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n && !rc; i++) {
+		const struct part *p = &r->parts[i];
+
+		rc = clock_mono_ns() > end
+		             ? -ETIME
+		             : add_part(c, p, weighted ? weight_of(p) : 1, m,
+		                        why);
+	}
+	return rc;
+}
+
+int
+range_merge(struct call *c, struct range *r, struct profile **out)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	bool gauge = type_is_gauge(r->type), alike = weighs_alike(r);
+	int rc = merge_new(RANGE_MAX_MERGED, &m);
+
+	if (!rc)
+		rc = add_all(c, r, gauge && !alike, m, &why);
+	if (!rc)
+		rc = merge_end(m, &p);
+	if (!rc && gauge)
+		rc = profile_scale(p, 1, divisor(r, alike));
+	if (rc)
+		return part_damaged(c, rc, &why);
+	p->duration_ns = (int64_t)(r->covered_ms * (double)NS_PER_MS);
+	*out = TAKE(p);
+	return 0;
+}

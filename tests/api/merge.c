@@ -1,0 +1,398 @@
+/* Ranges of time as one profile. */
+#include "base/clock.h"
+#include "base/json.h"
+#include "lib/api.h"
+#include "lib/folded.h"
+#include "lib/stacks.h"
+#include "lib/windows.h"
+#include "profile/pprof.h"
+
+#include <string.h>
+
+#define S     INT64_C(1000)
+#define H     (3600 * S)
+#define DAY   (24 * H)
+#define T0    (20000 * DAY)
+#define MERGE API_PROFILES "/merge?service=" TEST_SERVICE
+
+static void
+put(struct test_api *a, struct test_window w, const char *folded)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(folded);
+	char id[ID_MAX];
+
+	w.profile = p;
+	test_window(&a->store.s, &w, id);
+}
+
+/* n goroutines that wait in one place. */
+static void
+put_gauge(struct test_api *a, struct test_window w, int n)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	char text[64], id[ID_MAX];
+
+	snprintf(text, sizeof(text), "%d state=waiting|main.f main.main\n", n);
+	p = stacks_of(text);
+	w.type = "goroutine";
+	w.profile = p;
+	test_window(&a->store.s, &w, id);
+}
+
+static struct client_reply
+merge(struct test_api *a, const char *type, int64_t from, int64_t to,
+      const char *more)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path),
+	         MERGE "&profileType=%s&from=%lld&to=%lld%s", type,
+	         (long long)from, (long long)to, more);
+	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
+}
+
+static double
+number(const struct client_reply *r, const char *name)
+{
+	ck_assert_msg(r->status == 200, "%s", buf_str(&r->body));
+	return json_number_value(json_object_get(r->json, name));
+}
+
+static double
+top(const struct client_reply *r, size_t i, const char *name)
+{
+	const json_t *e =
+		json_array_get(json_object_get(r->json, "topFunctions"), i);
+
+	return json_number_value(json_object_get(e, name));
+}
+
+TEST(counters_are_summed_and_recursion_counts_once)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f;f;g 30\nmain 10\n");
+	put(&a,
+	    (struct test_window){.start_ms = T0 + 10 * S, .span_ms = 10 * S},
+	    "main;f 60\n");
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	ck_assert_double_eq(number(&r, "total"), 1e9);
+	ck_assert_double_eq(number(&r, "sampleCount"), 100);
+	ck_assert_double_eq(number(&r, "coveredSeconds"), 20);
+	ck_assert_double_eq(number(&r, "totalPerSecond"), 5e7);
+	ck_assert_double_eq(number(&r, "windows"), 2);
+	ck_assert_double_eq(number(&r, "gapCount"), 1);
+	ck_assert_double_eq(top(&r, 0, "selfPct"), 60);
+	ck_assert_double_eq(top(&r, 0, "cumulativePct"), 90);
+}
+END
+
+TEST(gauges_are_averaged_over_the_time_covered)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	/* 10 for 10 s, then 40 for 20 s: 30 */
+	put_gauge(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	          10);
+	put_gauge(&a,
+	          (struct test_window){.start_ms = T0 + 100 * S,
+	                               .span_ms = 20 * S},
+	          40);
+	r = merge(&a, "goroutine", T0, T0 + H, "");
+	ck_assert_double_eq(number(&r, "total"), 30);
+	ck_assert_double_eq(number(&r, "totalPerSecond"), 0);
+	ck_assert_str_eq(reply_text(&r, "aggregation"), "mean");
+}
+END
+
+TEST(gauges_of_hosts_at_once_add_up)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply both = {0}, one = {0}, then = {0};
+
+	put_gauge(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	          10);
+	put_gauge(&a,
+	          (struct test_window){
+			  .host = "h2", .start_ms = T0, .span_ms = 10 * S},
+	          40);
+	both = merge(&a, "goroutine", T0, T0 + H, "");
+	one = merge(&a, "goroutine", T0, T0 + H, "&host=h2");
+	ck_assert_double_eq(number(&both, "total"), 50);
+	ck_assert_double_eq(number(&both, "coveredSeconds"), 10);
+	ck_assert_double_eq(number(&one, "total"), 40);
+	/* one after the other they are a mean */
+	put_gauge(&a,
+	          (struct test_window){.start_ms = T0 + DAY, .span_ms = 10 * S},
+	          10);
+	put_gauge(&a,
+	          (struct test_window){.host = "h2",
+	                               .start_ms = T0 + DAY + 10 * S,
+	                               .span_ms = 10 * S},
+	          40);
+	then = merge(&a, "goroutine", T0 + DAY, T0 + DAY + H, "");
+	ck_assert_double_eq(number(&then, "total"), 25);
+}
+END
+
+TEST(rollups_of_a_gauge_are_means_as_well)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply before = {0}, after = {0};
+
+	for (int i = 0; i < 12; i++)
+		put_gauge(&a,
+		          (struct test_window){.start_ms = T0 + i * 10 * S,
+		                               .span_ms = 10 * S},
+		          10 + i);
+	before = merge(&a, "goroutine", T0, T0 + H, "");
+	test_rollup(&a.store.s, WINDOW_MINUTE);
+	test_rollup(&a.store.s, WINDOW_HOUR);
+	after = merge(&a, "goroutine", T0, T0 + H, "");
+	ck_assert_double_eq(number(&before, "total"), 16); /* 15.5 */
+	ck_assert_double_eq(number(&after, "total"), 16);
+	ck_assert_double_eq(number(&after, "profiles"), 1);
+	ck_assert_double_eq(number(&after, "windows"), 12);
+}
+END
+
+TEST(rollups_add_up_to_what_they_are_made_of)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply before = {0}, after = {0};
+
+	for (int i = 0; i < 100; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "main;f%d %d\nmain;g 1\n", i % 7,
+		         i + 1);
+		put(&a,
+		    (struct test_window){.start_ms = T0 + i * 6 * H,
+		                         .span_ms = 10 * S},
+		    text);
+	}
+	before = merge(&a, "cpu", T0 - H, T0 + 30 * DAY, "&top=0");
+	for (enum window_level l = WINDOW_MINUTE; l < WINDOW_LEVELS; l++)
+		test_rollup(&a.store.s, l);
+	after = merge(&a, "cpu", T0 - H, T0 + 30 * DAY, "&top=0");
+	ck_assert_double_eq(number(&before, "profiles"), 100);
+	ck_assert_double_eq(number(&after, "profiles"), 25);
+	ck_assert_double_eq(number(&after, "total"),
+	                    (100 * 101 / 2 + 100) * 1e7);
+	ck_assert_double_eq(number(&after, "total"), number(&before, "total"));
+	ck_assert_double_eq_tol(number(&after, "coveredSeconds"),
+	                        number(&before, "coveredSeconds"), 1e-3);
+	ck_assert(json_equal(json_object_get(before.json, "topFunctions"),
+	                     json_object_get(after.json, "topFunctions")));
+}
+END
+
+TEST(labels_and_host_choose_series)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, none = {0}, twice = {0};
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main 1\n");
+	put(&a,
+	    (struct test_window){.labels = "{\"env\":\"a b\",\"team\":\"x\"}",
+	                         .start_ms = T0,
+	                         .span_ms = 10 * S},
+	    "main 2\n");
+	r = merge(&a, "cpu", T0, T0 + H, "&label.team=x&label.env=a%20b");
+	none = merge(&a, "cpu", T0, T0 + H, "&label.team=x&label.env=c");
+	twice = merge(&a, "cpu", T0, T0 + H, "&label.team=x&label.team=y");
+	ck_assert_double_eq(number(&r, "sampleCount"), 2);
+	assert_error(&none, 404, "EmptyRange");
+	assert_error(&twice, 400, "InvalidParameter");
+}
+END
+
+TEST(labels_are_bounded)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf many = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct client_reply r = {0}, empty = {0};
+
+	for (int i = 0; i < 17; i++)
+		buf_addf(&many, "&label.k%d=v", i);
+	r = merge(&a, "cpu", T0, T0 + H, buf_str(&many));
+	empty = merge(&a, "cpu", T0, T0 + H, "&label.=v");
+	assert_error(&r, 400, "InvalidParameter");
+	assert_error(&empty, 400, "InvalidParameter");
+	ck_assert_str_eq(reply_detail(&r, "parameter"), "label");
+}
+END
+
+TEST(a_range_is_checked)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply back = {0}, empty = {0}, no = {0};
+
+	back = merge(&a, "cpu", T0 + 1, T0, "");
+	empty = merge(&a, "cpu", T0, T0, "");
+	no = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                          .path = API_PROFILES
+	                          "/merge?service=no&profileType=cpu"});
+	assert_error(&back, 400, "InvalidParameter");
+	ck_assert_str_eq(reply_detail(&back, "parameter"), "from");
+	assert_error(&empty, 404, "EmptyRange");
+	assert_error(&no, 404, "UnknownService");
+}
+END
+
+TEST(sessions_stand_in_where_there_is_no_window)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 3\n");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	test_upload(&a, p, "cpu", id);
+	test_upload(&a, p, "cpu", id);
+	r = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                         .path = MERGE "&profileType=cpu&to=now%2B1m"});
+	ck_assert_double_eq(number(&r, "sampleCount"), 6);
+	ck_assert_str_eq(reply_text(&r, "source"), "sessions");
+}
+END
+
+TEST(a_merged_range_is_a_pprof_file)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f 3\n");
+	put(&a, (struct test_window){.start_ms = T0 + H, .span_ms = 5 * S},
+	    "main;f 4\n");
+	r = merge(&a, "cpu", T0, T0 + DAY, "&format=pprof");
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_int_eq(pprof_decode(r.body.p, r.body.len, 1 << 20, &p, &why),
+	                 0);
+	ck_assert_uint_eq(p->nsamples, 1);
+	ck_assert_int_eq(p->values[0], 7);
+	ck_assert_int_eq(p->duration_ns, 15 * NS_PER_S);
+}
+END
+
+	/* The path of a link, without the host. */
+	static struct client_reply
+	open_link(struct test_api *a, const char *url, const char *accept)
+{
+	return ask(a, (struct ask){.path = strstr(url, "/api/"),
+	                           .accept = accept});
+}
+
+TEST(a_link_to_a_range_opens_from_the_address_alone)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, page = {0}, bad = {0},
+					  folded = {0};
+	CLEANUP_BUF struct buf other = BUF_INIT(8192);
+	const char *url;
+
+	put(&a,
+	    (struct test_window){.labels = "{\"team\":\"a&b\"}",
+	                         .start_ms = T0,
+	                         .span_ms = 10 * S},
+	    "main;f 3\n");
+	r = merge(&a, "cpu", T0, T0 + H, "&label.team=a%26b");
+	url = reply_text(&r, "flameGraphUrl");
+	page = open_link(&a, url, "text/html,*/*;q=0.8");
+	ck_assert_int_eq(page.status, 200);
+	ck_assert_str_eq(client_header(&page, "Content-Type"),
+	                 "text/html; charset=utf-8");
+	buf_addf(&other, "%s&format=folded", url);
+	folded = open_link(&a, buf_str(&other), NULL);
+	ck_assert_str_eq(buf_str(&folded.body), "main;f 3\n");
+	buf_clear(&other);
+	buf_addf(&other, "%.*sto=9%s", (int)(strstr(url, "to=") - url), url,
+	         strstr(url, "to=") + 3);
+	bad = open_link(&a, buf_str(&other), NULL);
+	assert_error(&bad, 401, "Unauthorized");
+}
+END
+
+TEST(a_range_that_has_not_changed_is_304)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, same = {0}, more = {0};
+	char etag[128];
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f 3\n");
+	r = merge(&a, "cpu", T0, T0 + H, "&format=svg");
+	snprintf(etag, sizeof(etag), "%s", client_header(&r, "ETag"));
+	for (int i = 0; i < 2; i++) {
+		char path[256];
+		struct client_reply *to = i ? &more : &same;
+
+		snprintf(path, sizeof(path),
+		         MERGE "&profileType=cpu&from=%lld&to=%lld&format=svg",
+		         (long long)T0, (long long)(T0 + H + i));
+		if (i)
+			put(&a,
+			    (struct test_window){.start_ms = T0 + H,
+			                         .span_ms = 10 * S},
+			    "main;f 3\n");
+		*to = ask(&a, (struct ask){.key = KEY_VIEWER,
+		                           .path = path,
+		                           .if_none_match = etag});
+	}
+	ck_assert_int_eq(same.status, 304);
+	ck_assert_int_eq(more.status, 200);
+}
+END
+
+TEST(a_window_is_a_profile)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 3\nmain;g 1\n");
+	CLEANUP_REPLY struct client_reply got = {0}, view = {0}, gone = {0},
+					  both = {0}, other = {0};
+	char id[ID_MAX], path[256];
+
+	test_window(&a.store.s,
+	            &(struct test_window){
+			    .start_ms = T0, .span_ms = 10 * S, .profile = p},
+	            id);
+	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
+	got = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	gone = ask(&a, (struct ask){.key = KEY_ADMIN,
+	                            .method = "DELETE",
+	                            .path = path});
+	other = ask(&a, (struct ask){.key = KEY_OTHER, .path = path});
+	snprintf(path, sizeof(path),
+	         API_PROFILES "/%s/flamegraph?format=folded", id);
+	view = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	snprintf(path, sizeof(path),
+	         API_PROFILES
+	         "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	         id, id);
+	both = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	ck_assert_double_eq(number(&got, "sampleCount"), 4);
+	ck_assert_str_eq(reply_text(&got, "id"), id);
+	ck_assert_double_eq(top(&got, 0, "selfPct"), 75);
+	ck_assert_str_eq(buf_str(&view.body), "main;f 3\nmain;g 1\n");
+	ck_assert_str_eq(reply_text(&both, "verdict"), "insufficient-data");
+	assert_error(&gone, 409, "WindowNotDeleted");
+	assert_error(&other, 404, "UnknownProfile");
+}
+END
+
+	SUITE("merge", counters_are_summed_and_recursion_counts_once,
+              gauges_are_averaged_over_the_time_covered,
+              gauges_of_hosts_at_once_add_up,
+              rollups_of_a_gauge_are_means_as_well,
+              rollups_add_up_to_what_they_are_made_of,
+              labels_and_host_choose_series, labels_are_bounded,
+              a_range_is_checked, sessions_stand_in_where_there_is_no_window,
+              a_merged_range_is_a_pprof_file,
+              a_link_to_a_range_opens_from_the_address_alone,
+              a_range_that_has_not_changed_is_304, a_window_is_a_profile)

@@ -17,6 +17,7 @@
 #define SESSION_CAPTURE "capture"
 #define SESSION_UPLOAD  "upload"
 #define SESSION_SAMPLY  "samply"
+#define SESSION_WINDOW  "window" /* of no row: how a window is shown */
 
 /* What a capture or upload is asked to be; strings are borrowed. */
 struct session_ask {

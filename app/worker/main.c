@@ -28,7 +28,8 @@ struct options {
 static const char usage[] =
 	"usage: stoker-worker [--config FILE]\n"
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
-	"                     [--rate HZ] [--type TYPE] [--config FILE]\n"
+	"                     [--rate HZ] [--config FILE]\n"
+	"                     [--type cpu|goroutine|memory|alloc|block|mutex]\n"
 	"       stoker-worker --version | --help\n";
 
 static int

@@ -145,6 +145,8 @@ read_samples(struct decode *d)
 	struct wire_field f;
 	int r;
 
+	if (!w.p)
+		return 0; /* no field of this number */
 	if (d->ours) {
 		slab_spent(d->file.p, w.p);
 		slab_spent(w.end, d->file.end);

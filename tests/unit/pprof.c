@@ -477,6 +477,22 @@ TEST(members_of_a_gzip_file_are_joined)
 }
 END
 
+/* What is given back while a file is read ends where it ends. */
+TEST(a_gzipped_file_without_samples_is_read)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new(), *got = NULL;
+	CLEANUP_BUF struct buf out = BUF_INIT(MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(profile_type(p, "cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(pprof_encode(p, &out), 0);
+	ck_assert_int_eq(pprof_decode(out.p, out.len, MAX_BYTES, &got, &why),
+	                 0);
+	ck_assert_uint_eq(got->nsamples, 0);
+	ck_assert_uint_eq(got->ntypes, 1);
+}
+END
+
 TEST(writing_past_the_ceiling_is_e2big)
 {
 	CLEANUP_PROFILE struct profile *p = rich();
@@ -533,5 +549,6 @@ END
               a_file_of_the_limit_is_read_and_one_byte_more_is_not,
               a_bomb_is_refused, a_file_that_lies_about_its_length_is_damaged,
               members_of_a_gzip_file_are_joined,
+              a_gzipped_file_without_samples_is_read,
               writing_past_the_ceiling_is_e2big,
               varints_past_64_bits_are_refused)

@@ -99,7 +99,8 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVE
 $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines \
-		$(B)/tests/goroutine_image $(B)/tests/counts: $(B)/tests/%: \
+		$(B)/tests/goroutine_image $(B)/tests/counts \
+		$(B)/tests/windows: $(B)/tests/%: \
 		$(B)/tests/lib/%_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)
@@ -129,7 +130,8 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines $(B)/tests/gobin $(B)/tests/counts $(UNITS) $(UI) $(FUZZERS) $(TARGETS)
+check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines $(B)/tests/gobin $(B)/tests/counts $(B)/tests/windows \
+		$(UNITS) $(UI) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run
 unit: $(B)/tests/gobin $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit

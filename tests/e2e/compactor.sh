@@ -1,0 +1,69 @@
+#!/bin/bash
+# kill -9 of the worker, over and over, while it adds windows up: nothing is
+# lost and nothing is counted twice.
+. "$(dirname "$0")/../lib/e2e.sh"
+MINUTES=70 SERVICES=6
+e2e_start
+install -m 755 "$B/tests/windows" "$STATE/bin/"
+host=$(api GET /api/v1/workers | jq -r '.items[0].host')
+worker_kill() {
+  kill -KILL "$(<"$STATE/pid/worker")" 2>/dev/null
+  wait_for 10 process_gone "$(<"$STATE/pid/worker")"
+}
+db() { sqlite3 -cmd '.timeout 5000' "$STATE/data/stoker.db" "$1"; }
+worker_kill
+put=0
+for ((i = 1; i <= SERVICES; i++)); do
+  stoker_cli service add "svc$i" --exe "$STATE/bin/none$i" >/dev/null
+  n=$(as_user "$STATE/bin/windows" "$STATE/data" 550e8400 "svc$i" "$host" $MINUTES) || n=0
+  put=$((put + n))
+done
+check windows_of_an_hour_and_more_wait test "$put" -gt 100000
+
+minutes() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 1'; }
+waiting() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 0 AND parent = ""' ; }
+none_wait() { [ "$(waiting)" -eq 0 ] && [ "$(db 'SELECT COUNT(*) FROM profile_window WHERE level = 2')" -ge $SERVICES ]; }
+
+# Windows that are added up must not go meanwhile: they are counted below.
+deaths=0 midway=0
+for ((i = 0; i < 40; i++)); do
+  worker_start
+  read -rt "0.$((RANDOM % 8 + 1))" <> <(:)
+  # Its children alone, now and then: a batch is lost, the worker stays.
+  if [ $((i % 3)) -eq 0 ]; then
+    kill -KILL $(pgrep -P "$(<"$STATE/pid/worker")" | tail -1) 2>/dev/null
+    read -rt 0.2 <> <(:)
+  fi
+  worker_kill
+  deaths=$((deaths + 1))
+  n=$(minutes)
+  [ "$n" -eq 0 ] || [ "$n" -ge $((MINUTES * SERVICES)) ] || midway=$((midway + 1))
+done
+check it_died_in_the_middle_of_the_work test "$midway" -ge 3
+worker_start
+check all_windows_are_added_up_in_the_end wait_for 120 none_wait
+worker_kill
+
+sum() { db "SELECT COALESCE(SUM(sample_count), 0) FROM profile_window WHERE level = $1 ${2:-}"; }
+check windows_hold_what_was_put_there equal "$(sum 0)" "$put"
+check minutes_hold_as_much equal "$(sum 1)" "$put"
+check each_rollup_is_the_sum_of_its_parts equal "$(db "SELECT COUNT(*) FROM profile_window p
+  WHERE level > 0 AND (
+    sample_count <> (SELECT SUM(sample_count) FROM profile_window c WHERE c.parent = p.id) OR
+    windows <> (SELECT SUM(windows) FROM profile_window c WHERE c.parent = p.id) OR
+    value <> (SELECT SUM(value) FROM profile_window c WHERE c.parent = p.id))")" 0
+check no_minute_is_there_twice equal "$(db "SELECT COUNT(*) FROM (SELECT 1 FROM profile_window
+  WHERE level > 0 GROUP BY series, level, start_ms HAVING COUNT(*) > 1)")" 0
+
+# Not only in the rows: the bytes of every hour hold its samples.
+bytes_hold_their_samples() {
+  local segment start length samples held
+  while IFS='|' read -r segment start length samples; do
+    dd if="$STATE/data/segments/$segment.seg" of="$STATE/window.pb.gz" \
+      iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
+    held=$("$B/tests/folded" "$STATE/window.pb.gz" | awk '{ n += $NF } END { print n }')
+    equal "$held" "$samples" || return 1
+  done < <(db "SELECT segment, start, length, sample_count FROM profile_window
+    WHERE level = 2 OR id IN (SELECT id FROM profile_window WHERE level = 1 LIMIT 40)")
+}
+check bytes_hold_what_their_rows_say bytes_hold_their_samples

@@ -2,6 +2,7 @@
 
 #include "base/url.h"
 #include "match.h"
+#include "store/allow.h"
 
 #include <errno.h>
 #include <string.h>
@@ -74,6 +75,34 @@ check_endpoint(struct call *c, const struct service_rows *rows)
 	return fail(c, EndpointForbidden, u.host);
 }
 
+static bool
+is_opt_in(const char *key)
+{
+	for (size_t i = 0; i < ALLOW_KEYS; i++)
+		if (!strcmp(key, allow_keys[i]))
+			return true;
+	return false;
+}
+
+/* What is no opt-in here may be one of another release: it is kept. */
+static int
+check_allow(struct call *c, const struct service_rows *rows)
+{
+	json_t *all = (json_t *)param_json(c, rows->allow), *value;
+	const char *key;
+
+	json_object_foreach(all, key, value)
+	{
+		if (!is_opt_in(key))
+			warn_client(c, "allow: this release has no opt-in %s",
+			            key);
+		else if (!json_is_boolean(value))
+			return fail_param(c, "allow", "true or false of each",
+			                  key);
+	}
+	return 0;
+}
+
 static int
 fill(struct call *c, const char *name, const struct service_rows *rows,
      const struct match_rule *match, struct service *s)
@@ -103,7 +132,7 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
 	int rc;
 
 	if (check_match(c, param_json(c, rows->match), &match) ||
-	    check_endpoint(c, rows))
+	    check_endpoint(c, rows) || check_allow(c, rows))
 		return -1;
 	rc = fill(c, name, rows, &match, &s);
 	if (rc)

@@ -15,6 +15,7 @@ struct merge {
 	size_t max_bytes;
 	bool begun;
 	uint64_t key;
+	struct label label;    /* of all that is added; key 0: none */
 	struct table mappings; /* of p, by what a file is the same by */
 };
 
@@ -51,6 +52,19 @@ merge_free(struct merge *m)
 	profile_free(m->p);
 	table_done(&m->mappings);
 	free(m);
+}
+
+int
+merge_label(struct merge *m, const char *key, const char *value)
+{
+	struct label l = {0};
+	int rc = key ? profile_cstring(m->p, key, &l.key) : 0;
+
+	if (!rc && key)
+		rc = profile_cstring(m->p, value, &l.str);
+	if (!rc)
+		m->label = l;
+	return rc;
 }
 
 static void
@@ -316,7 +330,8 @@ add_sample(struct input_rows *r, uint32_t at)
 {
 	const struct sample *s = &r->p->samples[at];
 	uint32_t stack[PROFILE_MAX_FRAMES];
-	struct label labels[PROFILE_MAX_LABELS];
+	struct label labels[PROFILE_MAX_LABELS + 1];
+	uint32_t n = s->nlabels;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < s->nstack; i++)
@@ -329,9 +344,10 @@ add_sample(struct input_rows *r, uint32_t at)
 		if (!rc)
 			rc = text(r, labels[i].unit, &labels[i].unit);
 	}
+	if (r->m->label.key)
+		labels[n++] = r->m->label;
 	return rc ? rc
-	          : profile_sample(r->m->p, stack, s->nstack, labels,
-	                           s->nlabels,
+	          : profile_sample(r->m->p, stack, s->nstack, labels, n,
 	                           &r->p->values[(size_t)at * r->p->ntypes]);
 }
 

@@ -38,6 +38,7 @@ struct capture {
 
 struct fetch_answer;
 struct fetch_ask;
+struct service;
 /* Takes an answer of the fetcher that is about no capture, and its body. */
 typedef void
 captures_other_fetched(void *arg, const struct fetch_answer *a, int *body);
@@ -79,7 +80,7 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
  * fetcher.
  */
 MUST_CHECK int captures_pull(struct captures *c, struct job *job,
-                             const char *base, int64_t now_ns);
+                             const struct service *of, int64_t now_ns);
 /* What the analyser is to do for a type of profile; all but id and pids. */
 struct msg_start captures_ask(const char *type, enum snapshot_of of,
                               int64_t rate, int64_t seconds);

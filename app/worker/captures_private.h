@@ -24,6 +24,8 @@ double captures_pull_progress(const struct capture *v);
 void captures_pull_stop(struct captures *c, struct capture *v);
 /* True when it was stopped, and nothing more comes. */
 bool captures_pull_ended(const struct capture *v);
+/* What there is to say of its quality beside. */
+uint32_t captures_pull_notes(const struct capture *v);
 /* True when this DONE is not the end. */
 bool captures_pull_done(struct captures *c, struct capture *v,
                         const struct msg_done *done, int top_fd);

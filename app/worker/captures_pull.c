@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "fetch.h"
 #include "pull.h"
+#include "store/allow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,13 +13,17 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 
+#define MAX_STEPS 3 /* all, leaks, and what is done without them */
+
 struct pull {
 	char base[URL_MAX + 1];
 	enum pull_step step;
 	uint64_t fetch; /* its id; 0: nothing is being fetched */
 	int64_t asked_ns, asked_ms;
 	int64_t took_ms;
-	int scratch; /* what the second step writes into; -1: at the first */
+	bool leaks;     /* the service opted into having them marked */
+	uint32_t notes; /* for its quality */
+	int scratch;    /* what the second step writes into; -1: at the first */
 	struct msg_done first; /* what the first step gave */
 	int first_top;
 };
@@ -106,7 +111,7 @@ fetch(struct captures *c, struct capture *v, enum pull_step step)
 }
 
 int
-captures_pull(struct captures *c, struct job *job, const char *base,
+captures_pull(struct captures *c, struct job *job, const struct service *of,
               int64_t now_ns)
 {
 	enum pull_step first = pull_first(job->type);
@@ -120,9 +125,10 @@ captures_pull(struct captures *c, struct job *job, const char *base,
 	if (!v)
 		return -ENOMEM;
 	p->scratch = p->first_top = -1;
-	snprintf(p->base, sizeof(p->base), "%s", base);
+	p->leaks = allow_has(of, ALLOW_GOROUTINE_LEAK);
+	snprintf(p->base, sizeof(p->base), "%s", of->pprof_url);
 	v->pull = TAKE(p);
-	v->deadline_ns += c->conf->fetch_timeout * 2 * NS_PER_S;
+	v->deadline_ns += c->conf->fetch_timeout * MAX_STEPS * NS_PER_S;
 	rc = fetch(c, v, first);
 	if (rc)
 		captures_fail(c, v,
@@ -155,6 +161,42 @@ captures_pull_ended(const struct capture *v)
  */
 
 static int
+copy_file(int from, int to)
+{
+	off_t at = 0;
+	off_t end = lseek(from, 0, SEEK_END);
+
+	if (end < 0 || ftruncate(to, 0) || lseek(to, 0, SEEK_SET))
+		return -errno;
+	while (at < end) {
+		ssize_t n = sendfile(to, from, &at, (size_t)(end - at));
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
+/* Where a second step writes to; what it adds to is there. */
+static int
+open_scratch(struct capture *v)
+{
+	struct pull *p = v->pull;
+
+	close_ptr(&p->scratch);
+	p->scratch = memfd_create("stoker-pulled", MFD_CLOEXEC);
+	if (p->scratch < 0)
+		return -errno;
+	return pull_adds(p->step) ? copy_file(v->profile.fd, p->scratch) : 0;
+}
+
+static bool
+is_second(const struct capture *v)
+{
+	return v->pull->step != pull_first(v->job.type);
+}
+
+static int
 give_to_finisher(struct captures *c, struct capture *v,
                  const struct fetch_answer *a, int body)
 {
@@ -167,19 +209,17 @@ give_to_finisher(struct captures *c, struct capture *v,
 		.elapsed_ms = (clock_mono_ns() - p->asked_ns) / NS_PER_MS,
 	};
 	int fds[] = {v->profile.fd, body};
+	int rc = is_second(v) ? open_scratch(v) : 0;
 
-	if (p->step == PULL_STEP_DUMP) {
-		p->scratch = memfd_create("stoker-dump", MFD_CLOEXEC);
-		if (p->scratch < 0)
-			return -errno;
+	if (rc)
+		return rc;
+	if (is_second(v))
 		fds[0] = p->scratch;
-	}
 	memcpy(m.id, v->ref.session, sizeof(m.id));
 	v->phase = "symbolizing";
 	return msg_send(c->analyser, &m, sizeof(m), fds, ARRAY_LEN(fds));
 }
 
-/* The second step came to nothing: the first one's profile is good. */
 static void
 take_first(struct captures *c, struct capture *v)
 {
@@ -190,11 +230,24 @@ take_first(struct captures *c, struct capture *v)
 	captures_take(c, v, &done, top);
 }
 
+/* The second step came to nothing: leaks are done without, and then the first
+ * one's profile is good. */
+static void
+give_up_second(struct captures *c, struct capture *v)
+{
+	enum pull_step step = v->pull->step;
+
+	if (step != PULL_STEP_DUMP)
+		v->pull->notes |= QUALITY_NOTE_OF(NO_LEAKS);
+	if (step != PULL_STEP_LEAK_DUMP || v->stopping ||
+	    fetch(c, v, PULL_STEP_DUMP))
+		take_first(c, v);
+}
+
 static void
 take_answer(struct captures *c, struct capture *v, const struct fetch_answer *a,
             int body)
 {
-	bool second = v->pull->step == PULL_STEP_DUMP;
 	enum capture_error e;
 	int rc = 0;
 
@@ -204,8 +257,8 @@ take_answer(struct captures *c, struct capture *v, const struct fetch_answer *a,
 		e = CAPTURE_FETCH_INTERNAL;
 	if (!e && (rc = give_to_finisher(c, v, a, body)))
 		e = CAPTURE_ANALYSER_DIED;
-	if (e && second)
-		take_first(c, v);
+	if (e && is_second(v))
+		give_up_second(c, v);
 	else if (e)
 		captures_fail(c, v, e, rc);
 }
@@ -257,60 +310,53 @@ captures_fetcher_gone(struct captures *c)
 /* --- what was read ---------------------------------------------------------
  */
 
-/* Few goroutines: each is worth its state. */
-static bool
-wants_dump(const struct captures *c, const struct capture *v,
-           const struct msg_done *done)
+/* Few goroutines: each is worth its state. PULL_STEPS: that was all. */
+static enum pull_step
+second_step(const struct captures *c, const struct capture *v,
+            const struct msg_done *done)
 {
-	return v->pull->step == PULL_STEP_GOROUTINE && !done->error &&
-	       !v->stopping && done->quality.kept > 0 &&
-	       done->quality.kept <= c->conf->fetch_goroutines;
+	bool few = done->quality.kept <= c->conf->fetch_goroutines;
+
+	if (v->pull->step != PULL_STEP_GOROUTINE || done->error ||
+	    v->stopping || done->quality.kept <= 0)
+		return PULL_STEPS;
+	if (v->pull->leaks)
+		return few ? PULL_STEP_LEAK_DUMP : PULL_STEP_LEAKS;
+	return few ? PULL_STEP_DUMP : PULL_STEPS;
 }
 
 static bool
-fetch_dump(struct captures *c, struct capture *v, const struct msg_done *done,
-           int top_fd)
+fetch_second(struct captures *c, struct capture *v, enum pull_step step,
+             const struct msg_done *done, int top_fd)
 {
 	v->pull->first = *done;
 	v->pull->first_top = dup(top_fd);
-	return v->pull->first_top >= 0 && !fetch(c, v, PULL_STEP_DUMP);
+	return v->pull->first_top >= 0 && !fetch(c, v, step);
 }
 
-static int
-copy_scratch(const struct capture *v)
+uint32_t
+captures_pull_notes(const struct capture *v)
 {
-	off_t at = 0;
-	off_t end = lseek(v->pull->scratch, 0, SEEK_END);
-
-	if (end < 0 || ftruncate(v->profile.fd, 0) ||
-	    lseek(v->profile.fd, 0, SEEK_SET))
-		return -errno;
-	while (at < end) {
-		ssize_t n = sendfile(v->profile.fd, v->pull->scratch, &at,
-		                     (size_t)(end - at));
-
-		if (n <= 0)
-			return n ? -errno : -EIO;
-	}
-	return 0;
+	return v->pull ? v->pull->notes : 0;
 }
 
 bool
 captures_pull_done(struct captures *c, struct capture *v,
                    const struct msg_done *done, int top_fd)
 {
+	enum pull_step next = second_step(c, v, done);
 	int rc;
 
-	if (wants_dump(c, v, done))
-		return fetch_dump(c, v, done, top_fd);
-	if (v->pull->step != PULL_STEP_DUMP)
+	if (next != PULL_STEPS)
+		return fetch_second(c, v, next, done, top_fd);
+	if (v->pull->step == PULL_STEPS || !is_second(v))
 		return false;
 	if (done->error) {
-		take_first(c, v);
+		give_up_second(c, v);
 		return true;
 	}
 	v->pull->step = PULL_STEPS;
-	rc = copy_scratch(v);
+	rc = copy_file(v->pull->scratch, v->profile.fd);
 	if (rc)
 		captures_fail(c, v, CAPTURE_WRITE, rc);
 	return rc != 0;

@@ -141,12 +141,14 @@ captures_take(struct captures *c, struct capture *v,
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
 	struct session_result result;
+	struct msg_done noted = *done;
 	int rc = 0;
 
 	if (v->pull && captures_pull_done(c, v, done, top_fd))
 		return;
+	noted.quality.notes |= captures_pull_notes(v);
 	if (!done->error)
-		rc = read_result(done, top_fd, &top, &quality, &result);
+		rc = read_result(&noted, top_fd, &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))
 		blob_abort(&v->checkpoint);
 	else if (done->checkpoint)

@@ -90,7 +90,7 @@ pull(struct scheduler *s, struct job *j, const struct service *service,
 	}
 	log_info("%s: %s of %s from its endpoint", j->session, j->type,
 	         j->service);
-	return captures_pull(&s->captures, j, service->pprof_url, now_ns);
+	return captures_pull(&s->captures, j, service, now_ns);
 }
 
 /* By the engine that its service and type ask for. */

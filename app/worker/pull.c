@@ -11,7 +11,7 @@
 #define MAX_RAW ((size_t)256 << 20)
 #define PAGES   "/debug/pprof"
 
-enum form { PPROF, DUMP };
+enum form { PPROF, DUMP, LEAKED };
 enum { NOW, TIMED };
 
 static const struct {
@@ -53,6 +53,12 @@ pull_first(const char *type)
 		if (!strcmp(steps[i].type, type))
 			return (enum pull_step)i;
 	return PULL_STEPS;
+}
+
+bool
+pull_adds(enum pull_step step)
+{
+	return steps[step].form == LEAKED;
 }
 
 bool
@@ -122,6 +128,17 @@ read_dump(const struct pull_answer *a, struct profile **out, struct quality *q)
 	if (seen.truncated)
 		q->notes |= QUALITY_NOTE_OF(DUMP_CUT);
 	return CAPTURE_OK;
+}
+
+static int
+read_leaked(const struct pull_answer *a, struct profile **out, struct buf *why)
+{
+	CLEANUP_PROFILE struct profile *all = NULL, *leaked = NULL;
+	int rc = pprof_decode(a->p, a->n, MAX_RAW, &leaked, why);
+
+	if (!rc)
+		rc = pprof_decode(a->all, a->all_n, MAX_RAW, &all, why);
+	return rc ? rc : pull_mark_leaked(all, leaked, out);
 }
 
 /* --- making it ours --------------------------------------------------------
@@ -233,6 +250,8 @@ pull_read(const struct pull_answer *a, struct profile **out,
 		return refusal(a);
 	if (steps[a->step].form == DUMP)
 		e = read_dump(a, &p, &q);
+	else if (steps[a->step].form == LEAKED)
+		rc = read_leaked(a, &p, &why);
 	else
 		rc = pprof_decode(a->p, a->n, MAX_RAW, &p, &why);
 	if (e || rc)

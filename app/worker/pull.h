@@ -19,6 +19,8 @@ enum pull_step {
 
 /* The first step towards a type of profile; PULL_STEPS: there is none. */
 enum pull_step pull_first(const char *type);
+/* True when it is told of a profile that an earlier step gave. */
+bool pull_adds(enum pull_step step);
 /* True when the page takes the seconds of the capture. */
 bool pull_is_timed(enum pull_step step);
 /*
@@ -37,6 +39,9 @@ struct pull_answer {
 	uint32_t status; /* of HTTP */
 	enum pull_step step;
 	int64_t start_ms, elapsed_ms;
+	/* Of LEAKS: the profile of all, one of ours. */
+	const void *all;
+	size_t all_n;
 };
 /*
  * Reads an answer: decoded, of the type that was asked for, with its times.
@@ -46,3 +51,12 @@ struct pull_answer {
 MUST_CHECK enum capture_error
 pull_read(const struct pull_answer *a, struct profile **out,
           struct quality *quality);
+/*
+ * Marks in all those samples that leaked tells of: label "leaked".
+ *
+ *   Shape    both of Go's pages, taken one after the other; leaked is changed
+ *   Owns     *out is the caller's
+ *   Errors   -EINVAL no such profiles; as merge_add()
+ */
+MUST_CHECK int pull_mark_leaked(const struct profile *all,
+                                struct profile *leaked, struct profile **out);

@@ -26,6 +26,11 @@ DEFINE_CLEANUP(struct merge *, merge_free)
 #define CLEANUP_MERGE CLEANUP(merge_free_ptr)
 
 /*
+ * Samples that are added from now on have this label as well; NULL: none.
+ *   Errors   -ENOMEM, -E2BIG
+ */
+MUST_CHECK int merge_label(struct merge *m, const char *key, const char *value);
+/*
  * Adds one more; p is the caller's as before.
  *
  *   Errors   -EINVAL its value types are not those of the first; -EOVERFLOW

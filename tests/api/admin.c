@@ -44,6 +44,38 @@ TEST(a_service_comes_back_as_it_was_given)
 }
 END
 
+TEST(an_opt_in_is_true_or_false_and_an_unknown_one_is_named)
+{
+	static const struct {
+		const char *allow;
+		int status;
+		const char *warned;
+	} rows[] = {
+		{"{\"goroutineLeak\":true}", 200, NULL},
+		{"{\"goroutineLeak\":false}", 200, NULL},
+		{"{\"goroutineLeak\":1}", 400, NULL},
+		{"{\"goroutineLeak\":\"true\"}", 400, NULL},
+		{"{\"goroutineLeek\":true}", 200, "goroutineLeek"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_FREE char *body = NULL;
+		CLEANUP_FREE char *warnings = NULL;
+
+		ck_assert_int_gt(
+			asprintf(&body, "{\"allow\":%s}", rows[i].allow), 0);
+		CLEANUP_REPLY struct client_reply r = send_as(
+			&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE, body);
+		ck_assert_int_eq(r.status, rows[i].status);
+		warnings = json_dumps(json_object_get(r.json, "warnings"), 0);
+		ck_assert(!rows[i].warned ||
+		          (warnings && strstr(warnings, rows[i].warned)));
+		ck_assert(rows[i].warned || !warnings);
+	}
+}
+END
+
 TEST(a_name_that_is_taken_is_409)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -444,6 +476,7 @@ TEST(an_idempotency_key_of_255_is_kept_and_one_more_refused)
 END
 
 	SUITE_TIMEOUT("admin", 60, a_service_comes_back_as_it_was_given,
+                      an_opt_in_is_true_or_false_and_an_unknown_one_is_named,
                       a_name_that_is_taken_is_409,
                       the_same_name_in_another_tenant_is_free,
                       put_replaces_every_field,

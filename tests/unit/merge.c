@@ -145,6 +145,26 @@ TEST(labels_keep_samples_apart)
 }
 END
 
+TEST(a_label_of_one_input_keeps_it_apart)
+{
+	CLEANUP_PROFILE struct profile *a = profile_of("m;a 1\n");
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_MERGE struct merge *m = NULL;
+
+	ck_assert_int_eq(merge_new(MAX, &m), 0);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	ck_assert_int_eq(merge_label(m, "k", "v"), 0);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	ck_assert_int_eq(merge_label(m, NULL, NULL), 0);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	ck_assert_int_eq(merge_end(m, &p), 0);
+	ck_assert_uint_eq(p->nsamples, 2);
+	ck_assert_int_eq(p->values[0], 2 * a->values[0]);
+	ck_assert_uint_eq(p->samples[1].nlabels, 1);
+	ck_assert_str_eq(strings_get(p->strings, p->labels[0].str, NULL), "v");
+}
+END
+
 TEST(other_value_types_are_refused)
 {
 	CLEANUP_PROFILE struct profile *a = profile_of("m 1\n");
@@ -176,5 +196,5 @@ END
 
 	SUITE("merge", equal_stacks_add_up, one_input_comes_out_as_it_was,
               a_file_is_the_same_by_its_build_id_wherever_it_lies,
-              labels_keep_samples_apart, other_value_types_are_refused,
-              sums_and_memory_are_bounded)
+              labels_keep_samples_apart, a_label_of_one_input_keeps_it_apart,
+              other_value_types_are_refused, sums_and_memory_are_bounded)

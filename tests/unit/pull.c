@@ -244,6 +244,109 @@ TEST(a_dump_tells_the_state_of_each_goroutine)
 }
 END
 
+	/* A goroutine profile of functions f0, f1, …: so many of each, 0: none.
+         */
+	static void
+	goroutines_of(const char *type, const int64_t *counts, uint32_t n,
+                      struct buf *out)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+
+	ck_assert_int_eq(profile_type(p, type, "count"), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		struct function f = {0};
+		struct line l = {0};
+		uint32_t location;
+		char name[8];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		ck_assert_int_eq(profile_cstring(p, name, &f.name), 0);
+		ck_assert_int_eq(profile_function(p, &f, &l.function), 0);
+		ck_assert_int_eq(profile_location(p, PROFILE_NONE, i + 1, &l, 1,
+		                                  &location),
+		                 0);
+		if (counts[i])
+			ck_assert_int_eq(profile_sample(p, &location, 1, NULL,
+			                                0, &counts[i]),
+			                 0);
+	}
+	ck_assert_int_eq(pprof_encode(p, out), 0);
+}
+
+/* How many of a function have the label or not. */
+static int64_t
+count_of(const struct profile *p, const char *function, bool leaked)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		const struct sample *s = &p->samples[i];
+		const struct location *l = &p->locations[p->stack[s->stack0]];
+		const char *name = strings_get(
+			p->strings,
+			p->functions[p->lines[l->line0].function].name, NULL);
+
+		ck_assert_int_gt(p->values[i], 0);
+		ck_assert_uint_le(s->nlabels, 1);
+		if (!strcmp(name, function) && leaked == (s->nlabels == 1))
+			n += p->values[i];
+	}
+	return n;
+}
+
+TEST(those_that_leaked_are_marked_and_counted_once)
+{
+	static const int64_t all[] = {7, 5, 3, 0}, leaked[] = {0, 5, 1, 2};
+	CLEANUP_BUF struct buf before = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf page = BUF_INIT(1 << 20);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct pull_answer a;
+	struct quality q;
+
+	goroutines_of("goroutine", all, 4, &before);
+	goroutines_of("goroutineleak", leaked, 4, &page);
+	a = answer(PULL_STEP_LEAKS, 200, page.p, page.len);
+	a.all = before.p;
+	a.all_n = before.len;
+	ck_assert_int_eq(pull_read(&a, &p, &q), CAPTURE_OK);
+	ck_assert_str_eq(shown(p), "goroutine");
+	for (uint32_t i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		ck_assert_int_eq(count_of(p, name, true), leaked[i]);
+		ck_assert_int_eq(count_of(p, name, false),
+		                 all[i] > leaked[i] ? all[i] - leaked[i] : 0);
+	}
+	ck_assert_int_eq(q.kept, 7 + 5 + 3 + 2); /* two leaked since */
+}
+END
+
+TEST(what_is_no_page_of_leaks_marks_nothing)
+{
+	static const int64_t counts[] = {7, INT64_MIN};
+	CLEANUP_BUF struct buf all = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf other = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf least = BUF_INIT(1 << 20);
+	const struct buf *pages[] = {&all, &other, &least};
+	struct profile *p = NULL;
+	struct quality q;
+
+	goroutines_of("goroutine", counts, 1, &all);
+	goroutines_of("threadcreate", counts, 1, &other);
+	goroutines_of("goroutineleak", counts, 2, &least);
+	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+		struct pull_answer a = answer(PULL_STEP_LEAKS, 200, pages[i]->p,
+		                              pages[i]->len);
+
+		a.all = all.p;
+		a.all_n = all.len;
+		ck_assert_int_ne(pull_read(&a, &p, &q), CAPTURE_OK);
+		ck_assert_ptr_null(p);
+	}
+}
+END
+
 TEST(a_profile_that_the_program_does_not_keep_is_told)
 {
 	static const char *const delay[][2] = {{"contentions", "count"},
@@ -269,4 +372,6 @@ END
               of_a_difference_only_what_was_allocated_is_kept,
               a_profile_of_another_type_is_refused, half_a_profile_is_refused,
               a_dump_tells_the_state_of_each_goroutine,
+              those_that_leaked_are_marked_and_counted_once,
+              what_is_no_page_of_leaks_marks_nothing,
               a_profile_that_the_program_does_not_keep_is_told)

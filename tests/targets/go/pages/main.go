@@ -34,6 +34,12 @@ func waitForever() {
 	<-stuck
 }
 
+// Nobody has the other end.
+func leak() {
+	begun.Done()
+	<-make(chan int)
+}
+
 func contend() {
 	for {
 		lock.Lock()
@@ -55,9 +61,12 @@ func main() {
 	runtime.SetMutexProfileFraction(1)
 	keepMemory()
 	runtime.GC() // what is in use is told as of the last one
-	begun.Add(7)
+	begun.Add(7 + 5)
 	for i := 0; i < 7; i++ {
 		go waitForever()
+	}
+	for i := 0; i < 5; i++ {
+		go leak()
 	}
 	begun.Wait()
 	go contend()

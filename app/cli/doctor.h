@@ -22,6 +22,7 @@ struct doctor {
 	/* of doctor_find_worker(), 0: none runs */
 	pid_t worker;
 	uint64_t worker_caps;
+	pid_t fetcher; /* the same */
 	struct buf found, fix; /* of the check that runs */
 };
 

@@ -152,7 +152,7 @@ caps_of(const struct doctor *d, pid_t pid)
 }
 
 static bool
-is_worker(const struct doctor *d, const char *pid)
+is_named(const struct doctor *d, const char *pid, const char *name)
 {
 	CLEANUP_BUF struct buf comm = BUF_INIT(BUF_MAX_SMALL);
 	char path[64];
@@ -161,7 +161,8 @@ is_worker(const struct doctor *d, const char *pid)
 		return false;
 	snprintf(path, sizeof(path), "proc/%.10s/comm", pid);
 	return !doctor_read(d, path, &comm) &&
-	       !strcmp(buf_str(&comm), "stoker-worker\n");
+	       !strncmp(buf_str(&comm), name, strlen(name)) &&
+	       !strcmp(buf_str(&comm) + strlen(name), "\n");
 }
 
 static void
@@ -183,7 +184,9 @@ doctor_find_worker(struct doctor *d)
 		pid_t pid;
 		uint64_t caps;
 
-		if (!is_worker(d, e->d_name))
+		if (is_named(d, e->d_name, "stoker-fetcher"))
+			d->fetcher = (pid_t)atoi(e->d_name);
+		if (!is_named(d, e->d_name, "stoker-worker"))
 			continue;
 		pid = (pid_t)atoi(e->d_name);
 		caps = caps_of(d, pid);

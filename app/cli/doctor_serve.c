@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FREE_MIN_PCT 5
 #define CLOCK_MAX_S  5
@@ -244,4 +245,75 @@ check_workers(struct doctor *d)
 	found(d, "no worker has reported lately");
 	fix(d, "systemctl restart stoker-worker");
 	return BROKEN;
+}
+
+/* Whether anything is fetched on this installation, as far as can be seen. */
+static bool
+needs_fetcher(struct doctor *d)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	const json_t *s;
+	size_t i;
+
+	if (*d->conf.symbols_debuginfod)
+		return true;
+	if (!d->cli->http.token || get(d, "/api/v1/services?limit=500", &r))
+		return false;
+	json_array_foreach(json_object_get(r.json, "items"), i, s)
+	{
+		const char *url =
+			json_string_value(json_object_get(s, "pprofUrl"));
+
+		if (url && *url)
+			return true;
+	}
+	return false;
+}
+
+/* The network that a process has, by its namespace; "": not to be seen. */
+static void
+network_of(const struct doctor *d, const char *pid, char out[static 64])
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "proc/%s/ns/net", pid);
+	n = readlinkat(d->root, path, out, 63);
+	out[n > 0 ? n : 0] = '\0';
+}
+
+static bool
+has_no_network(const struct doctor *d)
+{
+	char pid[16], ours[64], its[64];
+
+	snprintf(pid, sizeof(pid), "%d", (int)d->worker);
+	network_of(d, "self", ours);
+	network_of(d, pid, its);
+	return *ours && *its && strcmp(ours, its) != 0;
+}
+
+enum verdict
+check_fetcher(struct doctor *d)
+{
+	if (!needs_fetcher(d) || !d->worker) {
+		buf_clear(&d->found);
+		found(d, "%s",
+		      d->worker ? "nothing is fetched" : "no worker runs");
+		return d->worker ? FINE : SKIPPED;
+	}
+	if (has_no_network(d)) {
+		found(d, "the worker has no network: no pprofUrl and no "
+		         "debuginfod server is reached");
+		fix(d, "install -D /usr/share/stoker/worker-network.conf "
+		       "/etc/systemd/system/stoker-worker.service.d/"
+		       "network.conf && systemctl daemon-reload && systemctl "
+		       "restart stoker-worker");
+		return BROKEN;
+	}
+	if (d->fetcher)
+		found(d, "pid %d", (int)d->fetcher);
+	else
+		found(d, "starts with the next profile that is fetched");
+	return FINE;
 }

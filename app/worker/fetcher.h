@@ -7,6 +7,7 @@
 #include "base/conf.h"
 #include "fetch.h"
 
+#define FETCHER_NAME   "stoker-fetcher"   /* as ps shows it */
 #define FETCHER_MEMORY ((int64_t)1 << 30) /* address space, libraries too */
 /* Of bodies that are coming in, all together. */
 #define FETCHER_MAX_HELD ((uint64_t)256 << 20)

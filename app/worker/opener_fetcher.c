@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 /* Never returns. */
@@ -18,6 +19,7 @@ be_fetcher(const struct conf *conf, const struct identity *who, pid_t parent,
 	sigset_t none;
 	int rc;
 
+	prctl(PR_SET_NAME, FETCHER_NAME);
 	privilege_close_but(&socket, 1);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 struct machine {
 	char dir[64];
@@ -250,6 +251,43 @@ TEST(a_cache_directory_of_debug_files_that_is_missing_is_a_warning)
 }
 END
 
+	static void
+	make_network(const struct machine *m, const char *pid,
+                     const char *which)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "proc/%s/ns", pid);
+	make_dirs(m, path, 0755);
+	strcat(path, "/net");
+	unlinkat(m->d.root, path, 0);
+	ck_assert_int_eq(symlinkat(which, m->d.root, path), 0);
+}
+
+TEST(a_worker_without_network_fetches_nothing)
+{
+	MACHINE(m);
+	static char servers[] = "https://debuginfod.example.org";
+	char *none = m.d.conf.symbols_debuginfod;
+
+	expect(&m, fetcher, SKIPPED, "");
+	make_process(&m, "12", "stoker-worker\n", "000000c400080000");
+	doctor_find_worker(&m.d);
+	make_network(&m, "self", "net:[1]");
+	make_network(&m, "12", "net:[2]");
+	expect(&m, fetcher, FINE, "nothing is fetched");
+	m.d.conf.symbols_debuginfod = servers;
+	expect(&m, fetcher, BROKEN, "worker-network.conf");
+	make_network(&m, "12", "net:[1]");
+	expect(&m, fetcher, FINE, "next profile");
+	make_process(&m, "13", "stoker-fetcher\n", "0000000000000000");
+	doctor_find_worker(&m.d);
+	expect(&m, fetcher, FINE, "pid 13");
+	ck_assert_int_eq(m.d.worker, 12);
+	m.d.conf.symbols_debuginfod = none;
+}
+END
+
 TEST(hidden_kernel_addresses_are_a_warning)
 {
 	MACHINE(m);
@@ -396,6 +434,7 @@ END
               no_worker_is_broken_and_what_hangs_on_it_skipped,
               rings_past_the_locked_memory_are_a_warning,
               a_cache_directory_of_debug_files_that_is_missing_is_a_warning,
+              a_worker_without_network_fetches_nothing,
               certificates_that_cannot_be_read_are_a_warning,
               hidden_kernel_addresses_are_a_warning,
               a_missing_program_names_its_package,

@@ -386,6 +386,7 @@ static const struct {
 	{"INTEGER", "\"type\":\"integer\""},
 	{"INTEGERS", "\"type\":\"array\",\"items\":{\"type\":\"integer\"}"},
 	{"NUMBER", "\"type\":\"number\""},
+	{"NUMBER_OR_NULL", "\"type\":[\"number\",\"null\"]"},
 	{"BOOLEAN", "\"type\":\"boolean\""},
 	{"TIME", "\"type\":\"string\",\"format\":\"date-time\""},
 	{"TIME_OR_NULL",

@@ -25,6 +25,8 @@ static const char *const kind_words[] = {"auto", "native", "go", NULL};
 static const char *const source_words[] = {"auto", "outside", "endpoint", NULL};
 static const char *const status_words[] = {"running", "completed", "failed",
                                            NULL};
+static const char *const resolution_words[] = {
+	"auto", "captured", "minute", "hour", "day", "none", NULL};
 static const char *const role_words[] = {"viewer", "operator", "admin", NULL};
 
 const char *const *
@@ -47,6 +49,8 @@ param_words(enum param_type type)
 		return source_words;
 	case PT_STATUS:
 		return status_words;
+	case PT_RESOLUTION:
+		return resolution_words;
 	case PT_ROLE:
 		return role_words;
 	default:

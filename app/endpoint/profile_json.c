@@ -80,6 +80,7 @@ put_session(struct call *c, struct buf *out, const struct session *s,
 	json_put_real(out, "sampleRate",
 	              s->rate > 0 ? s->rate : (double)s->asked_rate);
 	json_put_raw(out, "labels", s->labels, "{}");
+	json_put_bool(out, "pinned", s->pinned);
 	put_links(out, c->env->conf->api_public_url, s->id, url);
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "kinds.h"
 #include "profile/pprof.h"
+#include "store/history.h"
 #include "store/service.h"
 #include "windows.h"
 
@@ -292,5 +293,31 @@ range_plan(struct call *c, struct range *r)
 	if (range_check_size(c, r->parts, r->n))
 		return -1;
 	rc = cover(r);
+	return rc ? fail_store(c, rc) : 0;
+}
+
+int
+range_trend(struct call *c, struct range *r, enum window_level level)
+{
+	int rc = 0;
+
+	if (range_series(c, r))
+		return -1;
+	r->plans = calloc(r->series.n + 1, sizeof(*r->plans));
+	if (!r->plans)
+		return fail_store(c, -ENOMEM);
+	for (size_t i = 0; i < r->series.n && !rc; i++) {
+		const struct series *s = &r->series.items[i];
+		struct window_list *l = &r->plans[i];
+
+		rc = history_trend(&c->env->store, s->id, level, r->from_ms,
+		                   r->to_ms, l);
+		if (!rc)
+			rc = room(r, l->n);
+		for (size_t k = 0; k < l->n && !rc; k++)
+			add_window(r, s, &l->items[k]);
+	}
+	if (rc == -E2BIG)
+		return fail(c, RangeTooDear);
 	return rc ? fail_store(c, rc) : 0;
 }

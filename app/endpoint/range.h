@@ -59,12 +59,16 @@ void range_done(struct range *r);
  * range_check: from is not after to, and there is such a service.
  * range_series: those that the filters let through.
  * range_plan: parts that add up to the range; none is an error.
+ * range_trend: windows no coarser than a level, where these are kept; may be
+ * none, and may reach past both ends.
  * range_merge: all of them as one profile. A gauge is averaged over time: its
  * mean while it was covered, of all series together.
  */
 MUST_CHECK int range_check(struct call *c, const struct range *r);
 MUST_CHECK int range_series(struct call *c, struct range *r);
 MUST_CHECK int range_plan(struct call *c, struct range *r);
+MUST_CHECK int
+range_trend(struct call *c, struct range *r, enum window_level level);
 MUST_CHECK int
 range_merge(struct call *c, struct range *r, struct profile **out);
 

@@ -103,6 +103,7 @@ window_session(const struct window *w, const struct series *of,
 		.duration_ms = w->duration_ms,
 		.sample_count = w->sample_count,
 		.has_profile = 1,
+		.pinned = w->pinned,
 		.progress = 1,
 	};
 	int rc = fill_texts(w, of, &s);

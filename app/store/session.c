@@ -34,6 +34,7 @@ static const struct row_field fields[] = {
 	ROW_FIELD(session, has_profile),
 	ROW_FIELD(session, rate),
 	ROW_FIELD(session, progress),
+	ROW_FIELD(session, pinned),
 };
 static const struct row_type type = ROW_TYPE(session, fields);
 
@@ -249,4 +250,13 @@ session_delete(struct store *s, const char *tenant, const char *id)
 	int rc = store_begin(s);
 
 	return rc ? rc : store_end(s, delete (s, tenant, id));
+}
+
+int
+session_pin(struct store *s, const char *tenant, const char *id, bool pinned)
+{
+	int n = db_run(s->db, SQL_SESSION_PIN,
+	               ARGS(V((int64_t)pinned), V(id), V(tenant)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
 }

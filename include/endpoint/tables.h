@@ -100,6 +100,7 @@ enum param_type {
 	PT_LABELS,
 	PT_OBJECT,
 	PT_STATUS,
+	PT_RESOLUTION,
 	PT_TAGS,
 	PT_FUNCTIONS,
 };

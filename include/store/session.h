@@ -57,6 +57,7 @@ struct session {
 	char *error_code, *error_message, *host;
 	int64_t cancel_requested;
 	int64_t has_profile; /* 1: blob_of_session() will find it */
+	int64_t pinned;      /* 1: retention leaves it alone */
 };
 #define CLEANUP_SESSION CLEANUP(session_done)
 
@@ -103,6 +104,9 @@ session_samply_good(struct store *s, const char *tenant, const char *service,
 MUST_CHECK int session_upload(struct store *s, const struct session_ask *ask,
                               const struct session_result *result,
                               const struct blob *blob, char out[static ID_MAX]);
+/* -ENOENT when there is none. */
+MUST_CHECK int session_pin(struct store *s, const char *tenant, const char *id,
+                           bool pinned);
 /* Removes it and marks its blobs for the worker; -EBUSY while it runs,
  * -ETXTBSY while a baseline holds it. */
 MUST_CHECK int

@@ -27,6 +27,8 @@ type_fits(const char *type, const json_t *v)
 		return json_is_integer(v);
 	if (!strcmp(type, "NUMBER"))
 		return json_is_number(v);
+	if (!strcmp(type, "NUMBER_OR_NULL"))
+		return json_is_null(v) || json_is_number(v);
 	if (!strcmp(type, "BOOLEAN"))
 		return json_is_boolean(v);
 	if (!strcmp(type, "LIST") || !strcmp(type, "STRINGS") ||

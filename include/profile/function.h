@@ -1,0 +1,19 @@
+/* What one function costs, without a tree of all of them. */
+#pragma once
+
+#include "profile/profile.h"
+
+struct function_cost {
+	int64_t self, total; /* recursion counted once */
+	int64_t samples;     /* whose stacks it is in */
+	int64_t all, all_samples;
+};
+
+/*
+ * Counts a value type over the samples of a function, by the name that
+ * profile_frame_name() gives; samples in the first value type.
+ *
+ *   Errors   -ENOMEM, -EINVAL no such type, -EOVERFLOW; *out untouched
+ */
+MUST_CHECK int function_cost(const struct profile *p, uint32_t type,
+                             const char *name, struct function_cost *out);

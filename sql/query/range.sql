@@ -1,0 +1,31 @@
+-- Windows of a range, as lists and trends read them. Columns are those of
+-- struct window, in their order.
+
+-- name: window_newest
+SELECT * FROM profile_window
+WHERE series = $1 AND level = $2
+  AND (start_ms, id) < (CAST($3 AS BIGINT), $4)
+  AND start_ms >= CAST($5 AS BIGINT)
+ORDER BY start_ms DESC, id DESC LIMIT CAST($6 AS BIGINT);
+
+-- Of each time the coarsest there is.
+-- name: window_newest_top
+SELECT * FROM profile_window
+WHERE series = $1 AND parent = ''
+  AND (start_ms, id) < (CAST($2 AS BIGINT), $3)
+  AND start_ms >= CAST($4 AS BIGINT)
+ORDER BY start_ms DESC, id DESC LIMIT CAST($5 AS BIGINT);
+
+-- The same, of those that reach into a range.
+-- name: window_tops
+SELECT * FROM profile_window
+WHERE series = $1 AND parent = '' AND end_ms > CAST($2 AS BIGINT)
+  AND start_ms < CAST($3 AS BIGINT)
+ORDER BY start_ms LIMIT CAST($4 AS BIGINT);
+
+-- name: window_of_parent
+SELECT * FROM profile_window WHERE parent = $1 AND parent <> ''
+ORDER BY start_ms LIMIT CAST($2 AS BIGINT);
+
+-- name: session_pin
+UPDATE session SET pinned = $1 WHERE id = $2 AND tenant = $3;

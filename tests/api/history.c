@@ -1,0 +1,321 @@
+/* Lists and trends of a service, and what is pinned. */
+#include "base/clock.h"
+#include "base/json.h"
+#include "lib/api.h"
+#include "lib/folded.h"
+#include "lib/stacks.h"
+#include "lib/windows.h"
+#include "store/blob.h"
+
+#include <string.h>
+
+#define S   INT64_C(1000)
+#define H   (3600 * S)
+#define DAY (24 * H)
+#define T0  (20000 * DAY)
+
+static void
+put(struct test_api *a, int64_t start_ms, const char *folded,
+    char id[static ID_MAX])
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(folded);
+
+	test_window(&a->store.s,
+	            &(struct test_window){.start_ms = start_ms,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+}
+
+static struct client_reply
+get(struct test_api *a, const char *fmt, ...) PRINTF(2, 3);
+static struct client_reply
+get(struct test_api *a, const char *fmt, ...)
+{
+	char path[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
+}
+
+#define HISTORY API_PROFILES "/history?service=" TEST_SERVICE
+#define SERIES  API_PROFILES "/history/series?service=" TEST_SERVICE
+
+static const json_t *
+item(const struct client_reply *r, const char *list, size_t i)
+{
+	ck_assert_msg(r->status == 200, "%s", buf_str(&r->body));
+	return json_array_get(json_object_get(r->json, list), i);
+}
+
+static size_t
+count(const struct client_reply *r, const char *list)
+{
+	ck_assert_msg(r->status == 200, "%s", buf_str(&r->body));
+	return json_array_size(json_object_get(r->json, list));
+}
+
+static const char *
+text(const json_t *j, const char *name)
+{
+	return json_string_value(json_object_get(j, name));
+}
+
+TEST(history_lists_sessions_and_windows_newest_first)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
+	CLEANUP_REPLY struct client_reply r = {0}, none = {0}, cut = {0};
+	char session[ID_MAX], first[ID_MAX], second[ID_MAX];
+
+	test_upload(&a, p, "cpu", session);
+	put(&a, T0, "main 1\n", first);
+	put(&a, T0 + H, "main;f 1\n", second);
+	r = get(&a, HISTORY);
+	none = get(&a, HISTORY "&resolution=none");
+	cut = get(&a, HISTORY "&from=%lld&to=%lld&top=1", (long long)T0,
+	          (long long)(T0 + H));
+	ck_assert_uint_eq(count(&r, "items"), 3);
+	ck_assert_str_eq(text(item(&r, "items", 0), "id"), session);
+	ck_assert_str_eq(text(item(&r, "items", 1), "id"), second);
+	ck_assert_str_eq(text(item(&r, "items", 2), "id"), first);
+	ck_assert_uint_eq(json_array_size(json_object_get(item(&r, "items", 1),
+	                                                  "topFunctions")),
+	                  0);
+	ck_assert_uint_eq(count(&none, "items"), 1);
+	ck_assert_uint_eq(count(&cut, "items"), 1);
+	ck_assert_uint_eq(json_array_size(json_object_get(
+				  item(&cut, "items", 0), "topFunctions")),
+	                  1);
+}
+END
+
+TEST(history_pages_hold_every_item_once)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
+	char id[ID_MAX], cursor[256] = "";
+	size_t n = 0, pages = 0;
+
+	for (int i = 0; i < 5; i++) {
+		put(&a, T0 + i * H, "main 1\n", id);
+		test_upload(&a, p, "cpu", id);
+	}
+	for (; pages < 20; pages++) {
+		CLEANUP_REPLY struct client_reply r =
+			get(&a, HISTORY "&limit=3&cursor=%s", cursor);
+
+		n += count(&r, "items");
+		ck_assert_uint_le(count(&r, "items"), 3);
+		snprintf(cursor, sizeof(cursor), "%s",
+		         reply_text(&r, "nextCursor"));
+		if (!*cursor)
+			break;
+	}
+	ck_assert_uint_eq(n, 10);
+	ck_assert_uint_lt(pages, 20);
+}
+END
+
+TEST(auto_lists_each_time_once)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply all = {0}, captured = {0},
+					  minutes = {0}, failed = {0};
+	char id[ID_MAX];
+
+	for (int i = 0; i < 12; i++)
+		put(&a, T0 + i * 10 * S, "main 1\n", id);
+	test_rollup(&a.store.s, WINDOW_MINUTE);
+	put(&a, T0 + H, "main 1\n", id);
+	all = get(&a, HISTORY);
+	captured = get(&a, HISTORY "&resolution=captured");
+	minutes = get(&a, HISTORY "&resolution=minute");
+	failed = get(&a, HISTORY "&status=failed");
+	ck_assert_uint_eq(count(&all, "items"), 3);
+	ck_assert_uint_eq(count(&captured, "items"), 13);
+	ck_assert_uint_eq(count(&minutes, "items"), 2);
+	ck_assert_uint_eq(count(&failed, "items"), 0);
+}
+END
+
+TEST(labels_choose_sessions_and_windows)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	test_upload(&a, p, "cpu", id);
+	test_window(&a.store.s,
+	            &(struct test_window){.labels = "{\"team\":\"x\"}",
+	                                  .start_ms = T0,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+	r = get(&a, HISTORY "&label.team=x");
+	ck_assert_uint_eq(count(&r, "items"), 1);
+	ck_assert_str_eq(text(item(&r, "items", 0), "id"), id);
+}
+END
+
+	static double
+	at(const struct client_reply *r, size_t i, const char *name)
+{
+	const json_t *v = json_object_get(item(r, "points", i), name);
+
+	return json_is_null(v) ? -1 : json_number_value(v);
+}
+
+TEST(a_trend_has_a_point_for_each_step_and_nulls_for_gaps)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply all = {0}, f = {0};
+	char id[ID_MAX];
+
+	put(&a, T0, "main;f;f 3\nmain 1\n", id);
+	put(&a, T0 + 120 * S, "main;f;g 4\n", id);
+	all = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m",
+	          (long long)T0, (long long)(T0 + 180 * S));
+	f = get(&a,
+	        SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m"
+	               "&function=f",
+	        (long long)T0, (long long)(T0 + 180 * S));
+	ck_assert_uint_eq(count(&all, "points"), 3);
+	ck_assert_double_eq(at(&all, 0, "value"), 4e7);
+	ck_assert_double_eq(at(&all, 0, "rate"), 4e6);
+	ck_assert_double_eq(at(&all, 0, "share"), 1);
+	ck_assert_double_eq(at(&all, 0, "coveredSeconds"), 10);
+	ck_assert_double_eq(at(&all, 1, "value"), -1);
+	ck_assert_double_eq(at(&all, 1, "coveredSeconds"), 0);
+	ck_assert_double_eq(at(&f, 0, "value"), 3e7);
+	ck_assert_double_eq(at(&f, 0, "self"), 3e7);
+	ck_assert_double_eq(at(&f, 0, "share"), 0.75);
+	ck_assert_double_eq(at(&f, 2, "value"), 4e7);
+	ck_assert_double_eq(at(&f, 2, "self"), 0);
+	ck_assert_double_eq(at(&f, 2, "samples"), 4);
+}
+END
+
+TEST(a_trend_is_the_same_from_rollups)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply before = {0}, after = {0};
+	char id[ID_MAX];
+	double sum = 0;
+
+	for (int i = 0; i < 48; i++)
+		put(&a, T0 + i * H / 2, "main;f 2\nmain 1\n", id);
+	before = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1h",
+	             (long long)T0, (long long)(T0 + DAY));
+	for (enum window_level l = WINDOW_MINUTE; l < WINDOW_LEVELS; l++)
+		test_rollup(&a.store.s, l);
+	after = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1h",
+	            (long long)T0, (long long)(T0 + DAY));
+	ck_assert_uint_eq(count(&after, "points"), 24);
+	for (size_t i = 0; i < 24; i++) {
+		ck_assert_double_eq_tol(at(&after, i, "value"),
+		                        at(&before, i, "value"), 1);
+		ck_assert_double_eq_tol(at(&after, i, "coveredSeconds"), 20,
+		                        1e-3);
+		sum += at(&after, i, "value");
+	}
+	ck_assert_double_eq_tol(sum, 48 * 3e7, 10);
+}
+END
+
+TEST(a_trend_of_a_gauge_is_its_mean)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	for (int i = 1; i <= 2; i++) {
+		CLEANUP_PROFILE struct profile *p = stacks_of(
+			i == 1 ? "10 state=waiting|main.f main.main\n"
+			       : "40 state=waiting|main.f main.main\n");
+		char id[ID_MAX];
+
+		test_window(&a.store.s,
+		            &(struct test_window){.type = "goroutine",
+		                                  .start_ms = T0 + i * 30 * S,
+		                                  .span_ms = i * 10 * S,
+		                                  .profile = p},
+		            id);
+	}
+	r = get(&a, SERIES "&profileType=goroutine&from=%lld&to=%lld&step=1d",
+	        (long long)T0, (long long)(T0 + DAY));
+	ck_assert_double_eq_tol(at(&r, 0, "value"), 30, 1e-6);
+	ck_assert_double_eq(at(&r, 0, "rate"), -1);
+}
+END
+
+TEST(a_trend_has_so_many_points_and_no_more)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply fits = {0}, past = {0};
+
+	fits = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1s",
+	           (long long)T0, (long long)(T0 + 2000 * S));
+	past = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1s",
+	           (long long)T0, (long long)(T0 + 2001 * S));
+	ck_assert_uint_eq(count(&fits, "points"), 2000);
+	assert_error(&past, 400, "InvalidParameter");
+	ck_assert_str_eq(reply_detail(&past, "parameter"), "step");
+}
+END
+
+	static void
+	pin(struct test_api *a, const char *method, const char *id, bool pinned)
+{
+	CLEANUP_REPLY struct client_reply r = {0};
+	char path[128];
+
+	snprintf(path, sizeof(path), API_PROFILES "/%s/pin", id);
+	r = ask(a, (struct ask){.key = KEY_OPERATOR,
+	                        .method = method,
+	                        .path = path});
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_int_eq(json_is_true(json_object_get(r.json, "pinned")),
+	                 pinned);
+}
+
+TEST(a_pinned_window_outlives_its_time)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	const struct window_keep keep = {.all_ms = 1000};
+	char id[ID_MAX];
+
+	put(&a, T0, "main 1\n", id);
+	pin(&a, "POST", id, true);
+	ck_assert_int_eq(window_expire(&a.store.s, &keep), 0);
+	pin(&a, "DELETE", id, false);
+	ck_assert_int_eq(window_expire(&a.store.s, &keep), 1);
+}
+END
+
+TEST(a_pinned_session_outlives_its_time)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
+	char id[ID_MAX];
+
+	test_upload(&a, p, "cpu", id);
+	db_skew_clock(a.store.s.db, DAY);
+	pin(&a, "POST", id, true);
+	ck_assert_int_eq(blob_retain(&a.store.s, INT64_MAX, H), 0);
+	pin(&a, "DELETE", id, false);
+	ck_assert_int_gt(blob_retain(&a.store.s, INT64_MAX, H), 0);
+}
+END
+
+	SUITE("history", history_lists_sessions_and_windows_newest_first,
+              history_pages_hold_every_item_once, auto_lists_each_time_once,
+              labels_choose_sessions_and_windows,
+              a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
+              a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
+              a_trend_has_so_many_points_and_no_more,
+              a_pinned_window_outlives_its_time,
+              a_pinned_session_outlives_its_time)

@@ -3,6 +3,8 @@
 
 #include "profile/diff.h"
 
+static const char *const resolution_words[] = {
+	"auto", "captured", "minute", "hour", "day", "none", NULL};
 static const char *const type_words[] = {
 #define PROFILE_TYPE(name, sample, unit, kind, doc) #name,
 #include "types.def"
@@ -25,14 +27,14 @@ static const char *const kind_words[] = {"auto", "native", "go", NULL};
 static const char *const source_words[] = {"auto", "outside", "endpoint", NULL};
 static const char *const status_words[] = {"running", "completed", "failed",
                                            NULL};
-static const char *const resolution_words[] = {
-	"auto", "captured", "minute", "hour", "day", "none", NULL};
 static const char *const role_words[] = {"viewer", "operator", "admin", NULL};
 
 const char *const *
 param_words(enum param_type type)
 {
 	switch (type) {
+	case PT_RESOLUTION:
+		return resolution_words;
 	case PT_TYPE:
 		return type_words;
 	case PT_VIEW:
@@ -49,8 +51,6 @@ param_words(enum param_type type)
 		return source_words;
 	case PT_STATUS:
 		return status_words;
-	case PT_RESOLUTION:
-		return resolution_words;
 	case PT_ROLE:
 		return role_words;
 	default:

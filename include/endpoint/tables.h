@@ -82,6 +82,7 @@ enum param_type {
 	PT_BOOL,
 	PT_TIME,
 	PT_SPAN,
+	PT_RESOLUTION,
 	PT_MATCHES,
 	PT_NAME,
 	PT_PROFILE,
@@ -100,7 +101,6 @@ enum param_type {
 	PT_LABELS,
 	PT_OBJECT,
 	PT_STATUS,
-	PT_RESOLUTION,
 	PT_TAGS,
 	PT_FUNCTIONS,
 };

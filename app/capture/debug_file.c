@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 	struct host_ask ask = {.op = HOST_DEBUG, .size = size};
 	CLEANUP_ELF struct elf_image *e = NULL;
 	CLEANUP_FD int fd = -1;
+	int rc;
 
 	if (!size || size > HOST_BUILD_ID || strlen(path) >= sizeof(ask.path))
 		return HOST_DEBUG_NONE;
@@ -31,8 +33,9 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 	strcpy(ask.path, path);
 	if (host_fd(host, &ask, &fd))
 		return HOST_DEBUG_NONE;
-	if (elf_open_fd(fd, &e))
-		return HOST_DEBUG_REFUSED;
+	rc = elf_open_fd(fd, &e);
+	if (rc) /* others may have more memory for it */
+		return rc == -ENOMEM ? HOST_DEBUG_NONE : HOST_DEBUG_REFUSED;
 	TAKE_FD(fd);
 	if (!has_build_id(e, id, size))
 		return HOST_DEBUG_REFUSED;

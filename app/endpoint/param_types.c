@@ -27,6 +27,7 @@ static const char *const kind_words[] = {"auto", "native", "go", NULL};
 static const char *const source_words[] = {"auto", "outside", "endpoint", NULL};
 static const char *const status_words[] = {"running", "completed", "failed",
                                            NULL};
+static const char *const origin_words[] = {"capture", "upload", "samply", NULL};
 static const char *const role_words[] = {"viewer", "operator", "admin", NULL};
 
 const char *const *
@@ -51,6 +52,8 @@ param_words(enum param_type type)
 		return source_words;
 	case PT_STATUS:
 		return status_words;
+	case PT_ORIGIN:
+		return origin_words;
 	case PT_ROLE:
 		return role_words;
 	default:

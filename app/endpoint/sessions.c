@@ -14,6 +14,7 @@ session_list_get(struct call *c)
 		.type = param_text(c, P_ListSessions_profileType),
 		.status = param_text(c, P_ListSessions_status),
 		.from_ms = param_int(c, P_ListSessions_from),
+		.origin = param_text(c, P_ListSessions_origin),
 		.to_ms = param_int(c, P_ListSessions_to),
 	};
 	struct page page = PAGE_OF(c, ListSessions);

@@ -96,6 +96,7 @@ read_page(struct store *s, const struct session_filter *f, int limit,
 		V(f->from_ms),
 		V(f->type),
 		V(f->status),
+		V(f->origin ? f->origin : ""),
 		*f->service ? V(f->service) : V(limit + 1),
 		V(limit + 1),
 	};

@@ -101,6 +101,7 @@ enum param_type {
 	PT_LABELS,
 	PT_OBJECT,
 	PT_STATUS,
+	PT_ORIGIN,
 	PT_TAGS,
 	PT_FUNCTIONS,
 };

@@ -72,6 +72,7 @@ struct session_filter {
 	const char *tenant;
 	const char *service, *type, *status; /* "": any */
 	int64_t from_ms, to_ms;              /* created; 0: open */
+	const char *origin;                  /* "" or NULL: any */
 };
 
 struct blob;

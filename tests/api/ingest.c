@@ -92,7 +92,7 @@ static size_t
 sessions_stored(struct test_api *a)
 {
 	CLEANUP_SESSIONS struct session_list l = {0};
-	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0};
+	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0, ""};
 
 	ck_assert_int_eq(
 		session_list(&a->store.s, &f, (struct page){50, ""}, &l), 0);

@@ -326,7 +326,8 @@ TEST(sessions_are_profile_results_newest_first_by_filter)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply all = {0}, cpu = {0}, page = {0},
-					  top = {0}, none = {0};
+					  top = {0}, none = {0}, uploads = {0},
+					  captures = {0}, unknown = {0};
 	char one[ID_MAX], two[ID_MAX];
 
 	test_profile(&a, one);
@@ -346,6 +347,14 @@ TEST(sessions_are_profile_results_newest_first_by_filter)
 	cpu = get(&a, A "/sessions?profileType=cpu&status=completed&"
 	                "service=" TEST_SERVICE);
 	ck_assert_uint_eq(length(&cpu, "items"), 1);
+	uploads = get(&a, A "/sessions?origin=upload");
+	ck_assert_uint_eq(length(&uploads, "items"), 1);
+	ck_assert_str_eq(text(item(&uploads, "items", 0), "id"), two);
+	captures = get(&a, A "/sessions?origin=capture&service=" TEST_SERVICE);
+	ck_assert_uint_eq(length(&captures, "items"), 1);
+	ck_assert_str_eq(text(item(&captures, "items", 0), "id"), one);
+	unknown = get(&a, A "/sessions?origin=window");
+	assert_error(&unknown, 400, "InvalidParameter");
 	page = get(&a, A "/sessions?limit=1");
 	ck_assert_uint_eq(length(&page, "items"), 1);
 	ck_assert_str_ne(reply_text(&page, "nextCursor"), "");

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct session_filter all = {TEST_TENANT, "", "", "", 0, 0};
+static const struct session_filter all = {TEST_TENANT, "", "", "", 0, 0, ""};
 
 /* Waiting captures of "type0".., one second apart, from 1000 s on. */
 static int64_t
@@ -115,7 +115,8 @@ TEST(filters_narrow)
 		                           filters[i].type,
 		                           filters[i].status,
 		                           0,
-		                           0};
+		                           0,
+		                           ""};
 
 		if (filters[i].from >= 0)
 			f.from_ms = base + filters[i].from * 1000 - 500;

@@ -104,24 +104,59 @@ keep(struct call *c, const struct idempotency_key *key, const char *print)
 	return idempotency_put(&c->env->store, key, &v);
 }
 
-/* In a transaction: 0 with a reply to commit, -1 with one to roll back. */
+static struct idempotency_key
+key_of(const struct call *c)
+{
+	return (struct idempotency_key){
+		.tenant = c->caller.tenant,
+		.actor = c->caller.id,
+		.key = c->req->idempotency_key,
+	};
+}
+
+/* 0 when the key is new, 1 with the reply from before, -1 with an error. */
 static int
-run_once(struct call *c, const struct idempotency_key *key)
+look_up(struct call *c)
 {
 	CLEANUP_IDEMPOTENCY struct idempotency kept = {0};
+	const struct idempotency_key key = key_of(c);
 	char print[2 * EVP_MAX_MD_SIZE + 1];
-	int rc = fingerprint(c, print);
+	int rc = fingerprint(c, print)
+	                 ?: idempotency_get(&c->env->store, &key, &kept);
 
-	if (!rc)
-		rc = idempotency_get(&c->env->store, key, &kept);
-	if (!rc)
-		return repeat(c, &kept, print);
-	if (rc != -ENOENT)
-		return fail_store(c, rc);
-	rc = c->route->handler(c);
 	if (rc)
-		return rc;
-	rc = keep(c, key, print);
+		return rc == -ENOENT ? 0 : fail_store(c, rc);
+	c->repeated = true;
+	return repeat(c, &kept, print) ? -1 : 1;
+}
+
+/* Another call may have come first: the key is looked up again. */
+static int
+begin(struct call *c)
+{
+	int rc = store_begin(&c->env->store);
+
+	if (rc)
+		return fail_store(c, rc);
+	c->begun = true;
+	return look_up(c);
+}
+
+/* 0 with a reply to commit, -1 with one to roll back. */
+static int
+run_once(struct call *c)
+{
+	const struct idempotency_key key = key_of(c);
+	char print[2 * EVP_MAX_MD_SIZE + 1];
+	int rc;
+
+	c->begin = begin;
+	rc = c->route->upload ? 0 : begin(c);
+	if (!rc)
+		rc = c->route->handler(c);
+	if (rc < 0 || c->repeated)
+		return rc < 0 ? -1 : 0;
+	rc = fingerprint(c, print) ?: keep(c, &key, print);
 	return rc ? fail_store(c, rc) : 0;
 }
 
@@ -140,23 +175,20 @@ key_ok(const char *key)
 int
 idempotent_run(struct call *c)
 {
-	const struct idempotency_key key = {
-		.tenant = c->caller.tenant,
-		.actor = c->caller.id,
-		.key = c->req->idempotency_key,
-	};
 	struct store *store = &c->env->store;
+	const char *key = c->req->idempotency_key;
 	int rc;
 
-	if (!key_ok(key.key))
+	if (!key_ok(key))
 		return fail_param(c, "Idempotency-Key",
 		                  "at most 255 printable ASCII characters",
-		                  key.key);
-	rc = store_begin(store);
+		                  key);
+	rc = look_up(c);
 	if (rc)
-		return fail_store(c, rc);
-	if (run_once(c, &key)) {
-		store_rollback(store);
+		return rc < 0 ? -1 : 0;
+	if (run_once(c)) {
+		if (c->begun)
+			store_rollback(store);
 		return -1;
 	}
 	rc = store_commit(store);

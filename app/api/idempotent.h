@@ -3,7 +3,8 @@
  * again, for 24 hours; another request under the key is refused with 422.
  *
  * Work and kept reply are one transaction, so a crash leaves both or
- * neither, and two requests with one key wait for each other. Replies are
+ * neither, and two requests with one key wait for each other; a profile is
+ * read before it (call_begin()). Replies are
  * sealed before they are kept: one may hold a new API key, which the store
  * must not be able to tell.
  * Source: draft-ietf-httpapi-idempotency-key-header

@@ -263,6 +263,9 @@ store_types(struct call *c, struct push *p, struct profile *made)
 	if (!w.start_ms)
 		w.start_ms = clock_wall_ms() - length;
 	w.end_ms = w.start_ms + length;
+	rc = call_begin(c);
+	if (rc)
+		return rc < 0 ? -1 : 0;
 	rc = pushes_store(&c->env->pushes, &c->env->store, &w);
 	return rc ? fail_store(c, rc) : 0;
 }
@@ -319,5 +322,5 @@ ingest_post(struct call *c)
 		return refuse(c, rc, &p);
 	if (need_service(c, p.app) || store_types(c, &p, made))
 		return -1;
-	return answer_empty(c, c->route->status);
+	return c->repeated ? 0 : answer_empty(c, c->route->status);
 }

@@ -183,6 +183,9 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 	result.sample_count = d.samples;
 	result.top_functions = buf_str(&d.top);
 	result.quality = buf_str(&d.quality);
+	rc = call_begin(c);
+	if (rc)
+		return rc;
 	rc = store_session(c, &ask, &result, &d, out);
 	if (rc != -ENOENT)
 		return rc ? fail_store(c, rc) : 0;

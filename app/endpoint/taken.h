@@ -25,7 +25,7 @@ void taken_times(const struct taken *t, const struct profile *p,
                  int64_t *start_ms, int64_t *length_ms);
 /*
  * Stores a profile as a session that is complete, with its audit line.
- *   Errors   0, or -1 with the reply
+ *   Errors   0; as call_begin()
  */
 MUST_CHECK int taken_store(struct call *c, const struct taken *t,
                            const struct profile *p, char out[static ID_MAX]);

@@ -58,6 +58,9 @@ struct call {
 	/* Reads the body into *req: 0 or -EPIPE. Only once it is known who
 	 * asks, and that its length is within bounds. */
 	int (*receive)(struct call *c);
+	/* Of a call that is to be done once: see call_begin(). */
+	int (*begin)(struct call *c);
+	bool begun, repeated;
 	bool dropped; /* it did not arrive whole: nobody waits for a reply */
 	struct caller caller;
 	json_t *body;
@@ -103,6 +106,18 @@ const char *path_param(const struct call *c, const char *name);
 bool name_valid(const char *s);
 /* Checks and reads all parameters of the route: 0, or -1 with the reply. */
 MUST_CHECK int params_read(struct call *c);
+
+/*
+ * Where the body is a profile, the handler calls this between reading it and
+ * storing anything: what takes long is done before the store is locked.
+ *   Errors   0; 1 where the reply is one from before: the handler returns 0;
+ *            -1 with the reply
+ */
+MUST_CHECK static inline int
+call_begin(struct call *c)
+{
+	return c->begin ? c->begin(c) : 0;
+}
 
 /* --- answers ------------------------------------------------------------- */
 

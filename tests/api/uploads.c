@@ -1,8 +1,8 @@
 /* Profiles that others took, through a real pool. */
-#include "profile/gzip.h"
 #include "lib/api.h"
 #include "lib/test.h"
 #include "profile/export.h"
+#include "profile/gzip.h"
 #include "profile/pprof.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static size_t
 stored(struct test_api *a)
 {
 	CLEANUP_SESSIONS struct session_list l = {0};
-	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0};
+	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0, ""};
 
 	ck_assert_int_eq(session_list(&a->store.s, &f,
 	                              (struct page){STORE_PAGE_MAX, ""}, &l),
@@ -230,6 +230,30 @@ TEST(an_upload_sent_twice_with_one_key_is_stored_once)
 }
 END
 
+/* Somebody else holds the store all the while. */
+TEST(an_upload_with_a_key_is_read_before_the_store_is_locked)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, before = {0};
+
+	/* that a key is in use is written once a minute */
+	before = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	                              .path = "/api/v1/services"});
+	ck_assert_int_eq(before.status, 200);
+	ck_assert_int_eq(store_begin(&a.store.s), 0);
+	r = ask(&a, (struct ask){
+			    .key = KEY_OPERATOR,
+			    .method = "POST",
+			    .path = UPLOAD_AS("cpu"),
+			    .body = "a no-count\n",
+			    .type = "text/plain",
+			    .idempotency = "one",
+		    });
+	store_rollback(&a.store.s);
+	assert_error(&r, 415, "UnsupportedMediaType");
+}
+END
+
 	/* KiB that a process has had at most. */
 	static long
 	peak_kib(pid_t pid)
@@ -303,4 +327,5 @@ END
                       an_upload_for_no_service_is_404,
                       without_a_query_a_capture_is_started,
                       an_upload_sent_twice_with_one_key_is_stored_once,
+                      an_upload_with_a_key_is_read_before_the_store_is_locked,
                       hostile_uploads_take_bounded_memory)

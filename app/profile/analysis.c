@@ -1,5 +1,7 @@
 #include "analysis_private.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -141,6 +143,8 @@ analysis_new(const struct profile *p, const struct profile *base,
 	if (!a)
 		return -ENOMEM;
 	a->has_base = base != NULL;
+	if (base && p->time_ns > base->time_ns)
+		a->between_s = (p->time_ns - base->time_ns) / NS_PER_S;
 	rc = groups_new(GROUP_BY_STATE | GROUP_BY_LINE, &a->groups);
 	if (!rc)
 		rc = groups_add(a->groups, p, 1);

@@ -22,6 +22,23 @@ analysis_history(struct analysis *a, const struct profile *p,
 MUST_CHECK int
 analysis_suspects(struct analysis *a, const struct history *history,
                   const struct leak_limits *limits);
+
+/* When the garbage collector came by, as goroutines' ages tell. */
+struct wait_ages {
+	int64_t *s; /* ascending */
+	uint32_t n;
+};
+/*
+ * Of the second profile.
+ *   Owns     wait_ages_done() it
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int wait_ages_init(const struct groups *g, struct wait_ages *out);
+void wait_ages_done(struct wait_ages *ages);
+/* True when it is certain that nobody of x waits for as long as limit_s. */
+bool wait_ages_below(const struct wait_ages *ages, const struct group *x,
+                     int64_t limit_s);
+
 /* True when name is the row, or begins as one that ends with "...". */
 bool analysis_matches(const char *row, const char *name);
 /* True when a word of the list names it: "net.Dial", or "grpc.*". */

@@ -176,7 +176,21 @@ struct judged {
 	const struct analysis *a;
 	const struct leak_limits *l;
 	const int64_t *crowds; /* by string: how many block in that function */
+	struct wait_ages ages;
 };
+
+/*
+ * How long one must have waited at a stack that the base does not have: load
+ * that came between the two is as new, but goes on soon.
+ */
+static int64_t
+stay_s(const struct judged *j)
+{
+	int64_t half = j->a->between_s / 2;
+	int64_t stay = half < j->l->age_s ? half : j->l->age_s;
+
+	return stay > 1 ? stay : 1;
+}
 
 static bool
 has_grown(const struct judged *j, const struct group *x,
@@ -186,16 +200,20 @@ has_grown(const struct judged *j, const struct group *x,
 
 	if (!j->a->has_base)
 		return false;
-	if (!h->before) /* nobody there waited for a second: they move on */
-		return more >= j->l->group && x->age_s != 0;
+	if (!h->before)
+		return more >= j->l->group && x->age_s >= stay_s(j);
 	return more >= j->l->growth &&
 	       (double)more * 100 >=
 	               (double)h->before * (double)j->l->growth_percent;
 }
 
+/* Not those who went on in the meantime and came back to the same stack. */
 static bool
-has_survived(const struct judged *j, const struct history *h)
+has_survived(const struct judged *j, const struct group *x,
+             const struct history *h)
 {
+	if (h->before && wait_ages_below(&j->ages, x, j->a->between_s))
+		return false;
 	return h->survived * 100 >= h->known * (double)j->l->survivors_percent;
 }
 
@@ -237,7 +255,7 @@ breaks(const struct judged *j, uint32_t i, const struct history *h,
 	                 (double)j->a->count * (double)l->share_percent)) &&
 	       (!(r->needs & NEED_AGE) || x->age_s >= l->age_s) &&
 	       (!(r->needs & NEED_GROWTH) || has_grown(j, x, h)) &&
-	       (!(r->needs & NEED_SURVIVORS) || has_survived(j, h)) &&
+	       (!(r->needs & NEED_SURVIVORS) || has_survived(j, x, h)) &&
 	       (!(r->needs & NEED_CROWD) ||
 	        j->crowds[site_name(j->a, i)] >= l->crowd);
 }
@@ -305,10 +323,11 @@ analysis_suspects(struct analysis *a, const struct history *h,
 {
 	CLEANUP_FREE int64_t *crowds =
 		calloc(strings_count(a->groups->strings), sizeof(*crowds));
-	const struct judged j = {a, limits, crowds};
+	CLEANUP(wait_ages_done) struct wait_ages ages = {0};
+	int rc = crowds ? wait_ages_init(a->groups, &ages) : -ENOMEM;
 
-	if (!crowds)
-		return -ENOMEM;
+	if (rc)
+		return rc;
 	count_crowds(a, crowds);
-	return collect(a, &j, h);
+	return collect(a, &(struct judged){a, limits, crowds, ages}, h);
 }

@@ -6,9 +6,13 @@
  * the runtime itself says; a suspect is a place to look at. What grows under
  * load and shrinks after it must not be one: only groups that wait for other
  * goroutines are looked at (never for the network or a timer), and where
- * goroutines have numbers, those of the base must still be there. A stack
- * that the base does not have at all must have grown to leak_group, and one
- * there must have waited for a second, as far as it is known.
+ * goroutines have numbers, those of the base must still be there, and
+ * not be back there: where ages tell that all have begun to wait since, they
+ * are. A stack that the base does not have at all must have grown to
+ * leak_group, and one there must be known to wait for half of the time since
+ * the base or for leak_age, and a second: a burst of requests is as new, but
+ * goes on. The runtime tells ages when it has collected garbage; until then
+ * such a leak is seen one session later, by those that stay.
  */
 #pragma once
 
@@ -31,9 +35,10 @@ enum leak_need {
 	NEED_SIZE = 2,       /* leak_group, and leak_share percent of all */
 	NEED_AGE = 4,        /* one of them has waited for leak_age */
 	NEED_GROWTH = 8,     /* leak_growth, and leak_growth_percent more; of
-	                        none before, leak_group */
+	                        none before, leak_group, and one that stays */
 	NEED_SURVIVORS = 16, /* leak_survivors percent of the base's members
-	                        are still there, as far as it can be told */
+	                        are still there, as far as it can be told,
+	                        and have not gone on in the meantime */
 	NEED_STARTED = 64,   /* it is not main(), which parks so on purpose
 	                        while others work */
 	NEED_CROWD = 32,     /* leak_crowd at one place */
@@ -75,6 +80,7 @@ struct analysis {
 	uint32_t *sites; /* by group: index of a frame, or nframes */
 	int64_t count;
 	bool has_base;
+	int64_t between_s; /* from the base to it; 0 as far as is known */
 	int64_t base_count;
 	struct leak_suspect *suspects; /* most severe first, then by count */
 	size_t nsuspects;

@@ -1,4 +1,5 @@
 #include "profile/analysis.h"
+#include "base/clock.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "lib/test.h"
@@ -310,15 +311,15 @@ END
 	{"more connections", "10 " WAITS("IO wait") ",goid=1..|main.f\n",
          "900 " WAITS("IO wait") ",goid=1..|main.f\n", NULL, 0},
 	{"a new stack", "1 state=running|main.main\n",
-         "100 " WAITS("chan send") ",goid=9..|main.f\n", "growing",
-         LEAK_SUSPECT},
+         "100 " WAITS("chan send") ",goid=9..|main.f\n", NULL, 0},
 	{"a new stack on which nobody stays", "1 state=running|main.main\n",
          "100 " WAITS("chan send") ",waitSince=900000000|main.f\n", NULL, 0},
 	{"a new stack on which they stay", "1 state=running|main.main\n",
          "100 " WAITS("chan send") ",waitSince=1900000000|main.f\n", "growing",
          LEAK_SUSPECT},
 	{"a new stack of few", "1 state=running|main.main\n",
-         "99 " WAITS("chan send") ",goid=9..|main.f\n", NULL, 0},
+         "99 " WAITS("chan send") ",goid=9..,waitSince=9000000000|main.f\n",
+         NULL, 0},
 	{"allowed", "100 " WAITS("select") "|pool.worker\n",
          "300 " WAITS("select") "|pool.worker\n", NULL, 0},
 	{"allowed by its creator", "1 state=running|main.main\n",
@@ -343,6 +344,65 @@ TEST(leaks_are_told_by_the_rules)
 	ck_assert_msg(!strcmp(a->suspects[0].rule->name, leaks[_i].rule),
 	              "%s: %s", leaks[_i].name, a->suspects[0].rule->name);
 	ck_assert_int_eq(a->suspects[0].rule->severity, leaks[_i].severity);
+}
+END
+
+#define IDLE    "1 " WAITS("select") ",goid=1|main.idle\n"
+#define SECONDS "000000000"
+
+	static const struct {
+	const char *name, *base, *now;
+	int64_t between_s;
+	bool suspect;
+} loads[] = {
+	{"new and older than half of the time between", IDLE,
+         "100 " WAITS("chan send") ",waitSince=30" SECONDS "|main.f\n", 60,
+         true},
+	{"new and younger", IDLE,
+         "100 " WAITS("chan send") ",waitSince=29" SECONDS "|main.f\n", 60,
+         false},
+	{"new since a day, and there for leak_age", IDLE,
+         "100 " WAITS("chan send") ",waitSince=300" SECONDS "|main.f\n", 86400,
+         true},
+	{"new, and not collected yet", IDLE,
+         "150 " WAITS("chan receive") ",goid=9..|main.handle\n" IDLE, 60,
+         false},
+	{"connections that are kept, with other requests",
+         "100 " WAITS("chan receive") ",goid=9..|main.handle\n",
+         "300 " WAITS("chan receive") ",goid=9..|main.handle\n"
+                                      "1 " WAITS(
+					      "select") ",waitSince=59" SECONDS
+                                                        "|main.idle\n",
+         60, false},
+	{"connections whose requests are as long as the time between",
+         "100 " WAITS("chan receive") ",goid=9..|main.handle\n",
+         "300 " WAITS("chan receive") ",goid=9..,waitSince=1" SECONDS
+                                      "|main.handle\n"
+                                      "1 " WAITS(
+					      "select") ",waitSince=60" SECONDS
+                                                        "|main.idle\n",
+         60, true},
+	{"before any collection it can't be told",
+         "100 " WAITS("chan receive") ",goid=9..|main.handle\n",
+         "300 " WAITS("chan receive") ",goid=9..|main.handle\n" IDLE, 60, true},
+	{"one collection that is not over",
+         "100 " WAITS("chan receive") ",goid=9..|main.handle\n",
+         "300 " WAITS("chan receive") ",goid=9..|main.handle\n"
+                                      "1 " WAITS("select") ",waitSince=900000"
+                                                           "|main.idle\n",
+         60, true},
+};
+
+TEST(load_that_comes_and_goes_is_no_suspect)
+{
+	CLEANUP_PROFILE struct profile *base = stacks_of(loads[_i].base);
+	CLEANUP_PROFILE struct profile *now = stacks_of(loads[_i].now);
+	CLEANUP_ANALYSIS struct analysis *a = NULL;
+
+	now->time_ns = loads[_i].between_s * NS_PER_S;
+	ck_assert_int_eq(analysis_new(now, base, &limits, &a), 0);
+	ck_assert_msg((a->nsuspects > 0) == loads[_i].suspect,
+	              "%s: %zu suspects", loads[_i].name, a->nsuspects);
 }
 END
 
@@ -508,6 +568,7 @@ END
 	LOOP(c, reasons_are_words_and_have_a_class, waits);
 	LOOP(c, without_labels_the_leaf_frames_tell, leaves);
 	LOOP(c, leaks_are_told_by_the_rules, leaks);
+	LOOP(c, load_that_comes_and_goes_is_no_suspect, loads);
 	suite_add_tcase(s, c);
 	return s;
 }

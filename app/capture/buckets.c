@@ -9,6 +9,10 @@
 
 #define MAX_RATE (INT64_C(1) << 62)
 
+/* What is counted when it was us who turned it on. */
+#define BLOCK_CYCLES 20000 /* some 10 us; shorter ones by chance */
+#define MUTEX_ONE_OF 5
+
 /* A process that is looked at. */
 struct looked {
 	struct process *proc;
@@ -24,6 +28,8 @@ struct looked {
 struct buckets {
 	const struct host *host;
 	enum buckets_type type;
+	bool turn_on;
+	uint32_t turned_on; /* processes */
 	struct modules *modules;
 	struct memory_spare spare;
 	struct looked *rows;
@@ -115,10 +121,32 @@ read_rate(const struct buckets *b, struct looked *v)
 	return v->rate > 0 ? 0 : -ENODATA;
 }
 
+/* After the first look: there was nothing, and what comes now counts. */
+static int
+turn_on(struct buckets *b, struct looked *v)
+{
+	struct host_ask ask = {
+		.op = HOST_RATE,
+		.pid = (int32_t)v->proc->pid,
+		.address = rate_of(&v->at, list_of(b->type)),
+		.period_ns = b->type == BUCKETS_BLOCK ? BLOCK_CYCLES
+	                                              : MUTEX_ONE_OF,
+	};
+	uint32_t none;
+	int rc = host_value(b->host, &ask, &none);
+
+	if (rc) /* it may not be: then there is nothing to be had */
+		return rc == -EPERM ? -ENODATA : rc;
+	v->rate = (int64_t)ask.period_ns;
+	b->turned_on++;
+	return 0;
+}
+
 static int
 look(struct buckets *b, struct looked *v, int32_t pid)
 {
 	uint32_t threads;
+	bool off;
 	int rc;
 
 	v->proc = calloc(1, sizeof(*v->proc));
@@ -131,8 +159,13 @@ look(struct buckets *b, struct looked *v, int32_t pid)
 		rc = find_program(b, v);
 	if (!rc)
 		rc = read_rate(b, v);
+	off = rc == -ENODATA && b->turn_on;
+	if (off)
+		rc = 0;
 	if (!rc && b->type != BUCKETS_MEMORY)
 		rc = go_buckets_read(&v->at, list_of(b->type), &v->before);
+	if (!rc && off)
+		rc = turn_on(b, v);
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 
@@ -178,6 +211,7 @@ buckets_open(const struct host *host, const struct buckets_ask *ask,
 		return -ENOMEM;
 	b->host = host;
 	b->type = ask->type;
+	b->turn_on = ask->turn_on && ask->type > BUCKETS_ALLOC;
 	b->rows = calloc(ask->npids + 1, sizeof(*b->rows));
 	if (!b->rows)
 		return -ENOMEM;
@@ -285,6 +319,8 @@ buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
 	if (rc)
 		return rc;
 	q.duration_ms = p->duration_ns / NS_PER_MS;
+	if (b->turned_on)
+		q.notes |= QUALITY_NOTE_OF(TURNED_ON);
 	*quality = q;
 	*out = TAKE(p);
 	return 0;

@@ -133,6 +133,7 @@ start_finisher(struct analyser *a, const struct msg_start *m,
 	job->start_ms = clock_wall_ms();
 	job->kind = m->kind;
 	job->of = m->of;
+	job->set = m->set;
 	job->duration_ms = m->duration_ms;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));

@@ -21,7 +21,7 @@ struct analyser_job {
 	int body_fd; /* what was fetched; -1: nothing was */
 	struct msg_pull pull;
 	/* Of one whose finisher is all there is: what it was asked for. */
-	uint32_t kind, of;
+	uint32_t kind, of, set;
 	uint64_t duration_ms;
 	int stop_fd; /* an eventfd that ends it; -1: it has no time to pass */
 	uint32_t npids;

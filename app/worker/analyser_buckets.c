@@ -41,7 +41,8 @@ analyser_read_buckets(const struct analyser_job *job, const struct host *host,
                       int *sys_error)
 {
 	CLEANUP_BUCKETS struct buckets *b = NULL;
-	const struct buckets_ask ask = {job->of, job->pids, job->npids};
+	const struct buckets_ask ask = {job->of, job->set == 1, job->pids,
+	                                job->npids};
 	bool stopped = false;
 	int rc = job->of < BUCKETS_TYPES ? buckets_open(host, &ask, &b)
 	                                 : -EINVAL;

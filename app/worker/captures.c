@@ -118,7 +118,7 @@ captures_ask(const char *type, enum snapshot_of of, int64_t rate,
 }
 
 static int
-send_start(struct captures *c, struct capture *v, enum snapshot_of of,
+send_start(struct captures *c, struct capture *v, enum snapshot_of of, bool set,
            const int32_t *pids, size_t npids)
 {
 	struct msg_start m = captures_ask(v->job.type, of, v->job.asked_rate,
@@ -126,6 +126,7 @@ send_start(struct captures *c, struct capture *v, enum snapshot_of of,
 	int fds[] = {v->profile.fd, -1};
 
 	v->kind = m.kind;
+	m.set = set;
 	m.npids = (uint32_t)npids;
 	memcpy(m.id, v->ref.session, sizeof(m.id));
 	memcpy(m.pids, pids, npids * sizeof(*pids));
@@ -192,7 +193,7 @@ captures_add(struct captures *c, struct job *job, int64_t now_ns)
 
 int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               const int32_t *pids, size_t npids, int64_t now_ns)
+               bool set, const int32_t *pids, size_t npids, int64_t now_ns)
 {
 	struct capture *v;
 	int rc;
@@ -203,7 +204,7 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
 	if (!v)
 		return -ENOMEM;
 	v->started_ns = now_ns;
-	rc = send_start(c, v, of, pids, npids);
+	rc = send_start(c, v, of, set, pids, npids);
 	if (rc)
 		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
 	return rc;

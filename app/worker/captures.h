@@ -68,13 +68,14 @@ void captures_done(struct captures *c);
 /*
  * Starts what a job asks for.
  *
- *   Shape    of: whose stacks, when it asks for a snapshot
+ *   Shape    of: whose stacks, when it asks for a snapshot; set: MAY_SET was
+ *            said of these processes
  *   Owns     *job is taken, also on failure
  *   Errors   -errno; the job has then failed, or will be taken over
  */
 MUST_CHECK int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               const int32_t *pids, size_t npids, int64_t now_ns);
+               bool set, const int32_t *pids, size_t npids, int64_t now_ns);
 /*
  * The same for one that is fetched from net/http/pprof pages; there is a
  * fetcher.

@@ -1,6 +1,8 @@
+#include "base/clock.h"
 #include "base/log.h"
 #include "capture/rate.h"
 #include "scheduler_private.h"
+#include "store/allow.h"
 #include "store/source.h"
 
 #include <errno.h>
@@ -36,8 +38,28 @@ objection(const struct job *j, size_t npids, const char **out_text)
 	return NULL;
 }
 
+/* Whether the opener was told that it may write rates. */
+static bool
+may_set(const struct scheduler *s, const struct job *j,
+        const struct service *service, const int32_t *pids, size_t n)
+{
+	struct msg_may_set m = {
+		.type = MSG_MAY_SET,
+		.npids = (uint32_t)n,
+		.duration_ms = (uint64_t)(j->asked_seconds * MS_PER_S),
+	};
+	uint32_t of;
+
+	if (worker_kind(j->type, &of) != WORKER_BUCKETS ||
+	    !allow_has(service, ALLOW_GO_PROFILE_RATES))
+		return false;
+	memcpy(m.pids, pids, n * sizeof(*pids));
+	return !msg_send(s->io.events, &m, sizeof(m), NULL, 0);
+}
+
 static int
-start(struct scheduler *s, struct job *j, int64_t now_ns)
+start(struct scheduler *s, struct job *j, const struct service *service,
+      int64_t now_ns)
 {
 	int32_t pids[WORKER_MAX_PIDS];
 	const char *code, *text;
@@ -56,7 +78,7 @@ start(struct scheduler *s, struct job *j, int64_t now_ns)
 	         (long long)j->asked_rate, n);
 	return captures_start(&s->captures, j,
 	                      targets_of(&s->targets, j->tenant, j->service),
-	                      pids, n, now_ns);
+	                      may_set(s, j, service, pids, n), pids, n, now_ns);
 }
 
 /* The opener answers at once. */
@@ -104,7 +126,7 @@ start_any(struct scheduler *s, struct job *j, int64_t now_ns)
 		return rc;
 	if (source_of(&service, j->type) == SOURCE_ENDPOINT)
 		return pull(s, j, &service, now_ns);
-	return start(s, j, now_ns);
+	return start(s, j, &service, now_ns);
 }
 
 int

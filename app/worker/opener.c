@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "opener_fetcher.h"
+#include "opener_rates.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,6 +21,7 @@ struct opener {
 	pid_t self, analyser;
 	pid_t asker; /* the client's process */
 	struct fetcher_child fetcher;
+	struct rates rates;
 	int signals;
 	int events; /* to it */
 	int clients[OPENER_MAX_CLIENTS];
@@ -231,6 +233,8 @@ answer(struct opener *o, int client, const struct host_ask *ask, int in)
 	struct answer out;
 
 	opener_answer(o->conf, ask, in, &out);
+	if (ask->op == HOST_RATE)
+		out.reply.error = rates_write(&o->rates, client, ask);
 	/* Of a channel the second end is ours. */
 	if (ask->op == HOST_CHANNEL && out.nfds == 2 &&
 	    !add_client(o, out.fds[1]))
@@ -261,13 +265,19 @@ serve(struct opener *o, int client)
 static void
 take_wish(struct opener *o)
 {
-	struct msg_fetcher m;
+	union {
+		uint32_t type;
+		struct msg_fetcher fetcher;
+		struct msg_may_set may_set;
+	} m;
 	ssize_t n = msg_recv(o->events, &m, sizeof(m), NULL, NULL);
 
 	if (n <= 0 && n != -EMSGSIZE)
 		close(TAKE_FD(o->events));
-	else if (n == sizeof(m) && m.type == MSG_WANT_FETCHER)
+	else if (n == sizeof(m.fetcher) && m.type == MSG_WANT_FETCHER)
 		fetcher_child_start(&o->fetcher, o->conf, &o->who, o->events);
+	else if (n == sizeof(m.may_set) && m.type == MSG_MAY_SET)
+		rates_grant(&o->rates, &m.may_set);
 }
 
 static int
@@ -288,6 +298,7 @@ turn(struct opener *o)
 	for (size_t i = n; i--;) { /* backwards: the last takes a gap */
 		if (!fds[2 + i].revents || serve(o, o->clients[i]))
 			continue;
+		rates_leave(&o->rates, o->clients[i]);
 		close(o->clients[i]);
 		o->clients[i] = o->clients[--o->nclients];
 	}
@@ -319,6 +330,7 @@ prepare(struct opener *o)
 	if (rc)
 		log_warn("no user %s: using nobody", o->conf->worker_user);
 	privilege_raise_limits();
+	rates_open(&o->rates, o->conf); /* while the folder can be written */
 	rc = privilege_keep();
 	if (!rc)
 		rc = open_signals(o);
@@ -336,6 +348,7 @@ opener_run(const struct conf *conf, const struct opener_client *client)
 
 	while (!rc && !o.done)
 		rc = turn(&o);
+	rates_done(&o.rates);
 	if (rc)
 		log_err("%s", strerror(-rc));
 	return rc ? 1 : o.status;

@@ -25,6 +25,8 @@
  *    The scheduler asks there for a fetcher: MSG_WANT_FETCHER is answered by
  *    MSG_FETCHER, with the fetch socket, or with an error and none. One that
  *    ran before ends. A fetcher that died is not replaced until it is wanted.
+ *    MSG_MAY_SET tells whose profiles may be turned on (opener_rates.h); it
+ *    has no answer.
  *
  * c: scheduler to analyser
  *	START
@@ -112,6 +114,7 @@ enum msg_type {
 	MSG_CUT,
 	MSG_WINDOWS,
 	MSG_PULL,
+	MSG_MAY_SET,
 	MSG_ROLLUP,
 	MSG_ROLLED,
 	MSG_DEBUG,
@@ -137,6 +140,13 @@ struct msg_fetcher {
 	int32_t error; /* -errno */
 };
 
+/* Processes whose Go runtime may be told to keep a profile meanwhile. */
+struct msg_may_set {
+	uint32_t type, npids;
+	uint64_t duration_ms;
+	int32_t pids[WORKER_MAX_PIDS];
+};
+
 /* START, and WATCH, which has no duration and no kind but WORKER_CPU. */
 struct msg_start {
 	uint32_t type;
@@ -145,6 +155,8 @@ struct msg_start {
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
 	uint32_t of;   /* enum snapshot_of, or buckets_type of BUCKETS */
+	uint32_t set;  /* 1: MAY_SET was said of these */
+	uint32_t reserved;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

@@ -17,6 +17,11 @@
  * and _MUTEX are events that ended between the looks; their length is counted
  * in cycles, whose rate is measured meanwhile.
  *
+ * Of block and mutex events a program counts none unless it asks for it. With
+ * turn_on it is made to, by HOST_RATE, until the host's asker is gone: events
+ * of 10 us or more, shorter ones by chance, and one of five for mutexes. That
+ * costs the program some, so its owner must have agreed.
+ *
  * As in Go's own profiles, stacks of memory begin at the program's function:
  * what the runtime calls to allocate is left out where there is anything else.
  */
@@ -39,6 +44,7 @@ enum buckets_type buckets_type(const char *name);
 
 struct buckets_ask {
 	enum buckets_type type;
+	bool turn_on; /* what the program does not count, if the host lets us */
 	const int32_t *pids;
 	uint32_t npids;
 };

@@ -19,11 +19,11 @@ run_program() { # program, arguments
   mkfifo "$tmp/in" "$tmp/out"
   "$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
   pid=$!
-  exec {in}>"$tmp/in" {out}<"$tmp/out"
+  exec {orders}>"$tmp/in" {answers}<"$tmp/out"
   hear && [ "$heard" = ready ]
 }
-hear() { read -r -t 60 heard <&"$out"; }
-say() { echo "$@" >&"$in" && hear; }
+hear() { read -r -t 60 heard <&"$answers"; }
+say() { echo "$@" >&"$orders" && hear; }
 
 check() {
   local name=$1 why
@@ -185,6 +185,41 @@ ROWS
   check heap_profile_of_a_go_service_is_a_profile equal "$(api GET \
     '/v0/pipelines/counts/heap_profile' -o "$tmp/heap.pb.gz" -w '%{http_code}')" 200
   check heap_profile_has_the_program_s_functions grep main.keepLarge <("$B/tests/counts" "$tmp/heap.pb.gz")
+  end_program
+  turned_on "$p"
+}
+
+set_allow() { # JSON
+  api PUT /api/v1/services/counts -H 'Content-Type: application/json' -o /dev/null -w '%{http_code}' \
+    -d "{\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/counts\"},\"allow\":$1}"
+}
+mutex_rate() { say gc 0 && awk '{ print $3 }' <<<"$heard"; }
+is_rate() { [ "$(mutex_rate)" = "$1" ]; }
+
+# A program that counts nothing is made to, where its service allows that, and
+# is afterwards as it was, even when the worker is killed.
+turned_on() { # program
+  run_program "$STATE/bin/counts"
+  wait_for 10 seen counts
+  take mutex ''
+  check a_program_that_counts_no_events_is_left_alone \
+    equal "$(jq -r .error.error_code <<<"$result") $(mutex_rate)" "ProfilingDisabled 0"
+  check allow_takes_true_and_false_only equal "$(set_allow '{"goProfileRates":1}')" 400
+  set_allow '{"goProfileRates":true}' >"$tmp/code"
+  for type in mutex block; do
+    take $type "$([ $type = mutex ] && echo contend 60 || echo block 60)"
+    check "${type}_events_are_turned_on_where_allowed" equal "$(jq -r .status <<<"$result")" completed
+    check "${type}_events_are_counted_then" [ "$(jq .sampleCount <<<"$result")" -gt 5 ]
+    check "${type}_has_a_note_of_it" grep -q 'was made to count' <<<"$result"
+  done
+  check rates_are_taken_back wait_for 5 is_rate 0
+  api POST $P/start -H 'Content-Type: application/json' -o /dev/null \
+    -d '{"service":"counts","profileType":"mutex","durationSeconds":60}'
+  check a_rate_is_there_while_it_is_captured wait_for 10 is_rate 5
+  kill -KILL "$(<"$STATE/pid/worker")"
+  check a_killed_worker_leaves_it is_rate 5
+  worker_start
+  check the_next_worker_takes_it_back wait_for 10 is_rate 0
   end_program
 }
 

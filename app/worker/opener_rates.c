@@ -1,0 +1,268 @@
+#include "opener_rates.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "proc_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/uio.h>
+
+#define MAX_MAPS ((size_t)16 << 20)
+#define SLACK_NS (60 * NS_PER_S) /* beyond the time of a capture */
+
+/* --- processes -------------------------------------------------------------
+ */
+
+/* 0: there is no such process. */
+static uint64_t
+start_time(int32_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64], comm[PROC_COMM_MAX];
+	uint64_t start;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (pid <= 0 || file_read(AT_FDCWD, path, &text) ||
+	    proc_parse_stat(buf_str(&text), comm, &start))
+		return 0;
+	return start;
+}
+
+struct line {
+	uint64_t start, end;
+	const char *perms, *path;
+};
+
+/* A line of /proc/PID/maps, which is written to. Source: proc(5) */
+static bool
+parse_line(char *text, struct line *out)
+{
+	char *save = NULL, *word = strtok_r(text, " ", &save);
+	char *perms = strtok_r(NULL, " ", &save);
+
+	if (!word || !perms ||
+	    sscanf(word, "%" SCNx64 "-%" SCNx64, &out->start, &out->end) != 2)
+		return false;
+	for (int i = 0; i < 3; i++) /* offset, device, inode */
+		if (!strtok_r(NULL, " ", &save))
+			return false;
+	while (save && *save == ' ')
+		save++;
+	out->perms = perms;
+	out->path = save ? save : "";
+	return true;
+}
+
+/*
+ * Whether a word lies among the variables of the program: its file, mapped
+ * private and writable, or the memory that follows that and has no name.
+ */
+static bool
+is_variable(int32_t pid, uint64_t address)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(MAX_MAPS);
+	char name[64], exe[HOST_MAX_PATH], *line, *rest;
+	struct line m, before = {.end = 0};
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
+	n = readlink(name, exe, sizeof(exe) - 1);
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	if (n <= 0 || file_read(AT_FDCWD, name, &text) || !text.len)
+		return false;
+	exe[n] = '\0';
+	rest = text.p;
+	while ((line = strsep(&rest, "\n")) && parse_line(line, &m)) {
+		if (!*m.path && m.start == before.end &&
+		    !strcmp(before.path, exe))
+			m.path = before.path;
+		if (address >= m.start && address < m.end)
+			return !strcmp(m.perms, "rw-p") &&
+			       !strcmp(m.path, exe) &&
+			       m.end - address >= sizeof(uint64_t);
+		before = m;
+	}
+	return false;
+}
+
+static int
+word_at(int32_t pid, uint64_t address, uint64_t *value, bool write)
+{
+	struct iovec mine = {value, sizeof(*value)};
+	struct iovec theirs = {(void *)(uintptr_t)address, // NOLINT
+	                       sizeof(*value)};
+	ssize_t n = write ? process_vm_writev(pid, &mine, 1, &theirs, 1, 0)
+	                  : process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return n == sizeof(*value) ? 0 : -EFAULT;
+}
+
+/* --- the journal -----------------------------------------------------------
+ */
+
+static int
+note(const struct rates *r, size_t i)
+{
+	ssize_t n = pwrite(r->journal, &r->rows[i], sizeof(r->rows[i]),
+	                   (off_t)(i * sizeof(r->rows[i])));
+
+	return n < 0 ? -errno : n == sizeof(r->rows[i]) ? 0 : -EIO;
+}
+
+/* Unless the process is gone, or somebody else wrote there meanwhile. */
+static void
+take_back(const struct rate *row)
+{
+	uint64_t now, none = 0;
+	int rc;
+
+	if (start_time(row->pid) != row->start_time ||
+	    !is_variable(row->pid, row->address) ||
+	    word_at(row->pid, row->address, &now, false) || now != row->value)
+		return;
+	rc = word_at(row->pid, row->address, &none, true);
+	if (rc)
+		log_warn("process %d keeps a profile that was turned on: %s",
+		         row->pid, strerror(-rc));
+}
+
+static void
+forget(struct rates *r, size_t i)
+{
+	take_back(&r->rows[i]);
+	r->rows[i] = (struct rate){0};
+	if (note(r, i))
+		log_warn("the journal of rates can't be written");
+}
+
+static void
+replay(struct rates *r)
+{
+	struct rate row;
+
+	for (size_t i = 0; i < RATES_MAX; i++) {
+		off_t at = (off_t)(i * sizeof(row));
+
+		if (pread(r->journal, &row, sizeof(row), at) != sizeof(row))
+			break;
+		row.boot_id[sizeof(row.boot_id) - 1] = '\0';
+		if (row.pid > 0 && !strcmp(row.boot_id, r->boot_id))
+			take_back(&row);
+	}
+	if (ftruncate(r->journal, 0))
+		log_warn("the journal of rates can't be emptied");
+}
+
+void
+rates_open(struct rates *r, const struct conf *conf)
+{
+	CLEANUP_BUF struct buf boot = BUF_INIT(128);
+	CLEANUP_FD int dir =
+		open(conf->store_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FD int fd = -1;
+
+	*r = (struct rates){.journal = -1};
+	if (dir < 0 ||
+	    file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot))
+		return;
+	snprintf(r->boot_id, sizeof(r->boot_id), "%.36s", buf_str(&boot));
+	fd = openat(dir, RATES_JOURNAL,
+	            O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* Another worker of this store has it: it takes back its own. */
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+		return;
+	r->journal = TAKE_FD(fd);
+	replay(r);
+}
+
+void
+rates_done(struct rates *r)
+{
+	for (size_t i = 0; i < RATES_MAX; i++)
+		if (r->rows[i].pid)
+			forget(r, i);
+	close_ptr(&r->journal);
+	r->journal = -1;
+}
+
+/* --- clients ---------------------------------------------------------------
+ */
+
+void
+rates_grant(struct rates *r, const struct msg_may_set *m)
+{
+	int64_t until = clock_mono_ns() + SLACK_NS;
+
+	if (m->npids > WORKER_MAX_PIDS ||
+	    m->duration_ms > (uint64_t)INT64_MAX / 4 / (uint64_t)NS_PER_MS)
+		return;
+	until += (int64_t)m->duration_ms * NS_PER_MS;
+	for (uint32_t i = 0; i < m->npids; i++) {
+		r->grants[r->next] = (struct rate_grant){start_time(m->pids[i]),
+		                                         until, m->pids[i]};
+		r->next = (r->next + 1) % WORKER_MAX_PIDS;
+	}
+}
+
+static bool
+is_granted(const struct rates *r, int32_t pid, uint64_t start)
+{
+	for (size_t i = 0; i < WORKER_MAX_PIDS; i++)
+		if (pid > 0 && start && r->grants[i].pid == pid &&
+		    r->grants[i].start_time == start &&
+		    r->grants[i].until_ns > clock_mono_ns())
+			return true;
+	return false;
+}
+
+static struct rate *
+unused_row(struct rates *r)
+{
+	for (size_t i = 0; i < RATES_MAX; i++)
+		if (!r->rows[i].pid)
+			return &r->rows[i];
+	return NULL;
+}
+
+int
+rates_write(struct rates *r, int owner, const struct host_ask *ask)
+{
+	uint64_t start = start_time(ask->pid), now, value = ask->period_ns;
+	struct rate *row = unused_row(r);
+	int rc;
+
+	if (r->journal < 0 || !is_granted(r, ask->pid, start))
+		return -EPERM;
+	if (!value || value > RATES_MAX_RATE || ask->address % sizeof(value) ||
+	    !is_variable(ask->pid, ask->address))
+		return -EINVAL;
+	rc = row ? word_at(ask->pid, ask->address, &now, false) : -EBUSY;
+	if (rc || now)
+		return rc ? rc : -EALREADY;
+	*row = (struct rate){start, ask->address, value, ask->pid, owner, ""};
+	memcpy(row->boot_id, r->boot_id, sizeof(row->boot_id));
+	rc = note(r, (size_t)(row - r->rows));
+	if (!rc)
+		rc = word_at(ask->pid, ask->address, &value, true);
+	if (rc)
+		forget(r, (size_t)(row - r->rows));
+	else
+		log_info("process %d: profile turned on for a while", ask->pid);
+	return rc;
+}
+
+void
+rates_leave(struct rates *r, int owner)
+{
+	for (size_t i = 0; i < RATES_MAX; i++)
+		if (r->rows[i].pid && r->rows[i].owner == owner)
+			forget(r, i);
+}

@@ -67,12 +67,30 @@ put_thread(struct document *d, const struct timeline_thread *t,
 	return r ? r : buf_err(d->x.out);
 }
 
-static const struct process *
+static int
+by_pid(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid)
+	               ?: (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static struct process *
 process_of(const struct document *d, uint32_t pid)
 {
-	for (uint32_t i = 0; i < d->nprocesses; i++)
-		if (d->processes[i].pid == pid)
-			return &d->processes[i];
+	uint32_t low = 0, high = d->nprocesses;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (d->processes[mid].pid == pid)
+			return &d->processes[mid];
+		if (d->processes[mid].pid < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
 	return NULL;
 }
 
@@ -80,16 +98,63 @@ process_of(const struct document *d, uint32_t pid)
 static void
 find_processes(struct document *d)
 {
-	for (uint32_t i = 0; i < d->t->nthreads; i++) {
-		const struct timeline_thread *t = &d->t->threads[i];
-		struct process *p = (struct process *)process_of(d, t->pid);
+	const struct timeline *t = d->t;
+	struct process *p = d->processes;
+	uint32_t n = 0;
 
-		if (p && t->tid == t->pid)
-			p->thread = i;
-		else if (!p && d->nprocesses < MAX_PROCESSES)
-			d->processes[d->nprocesses++] =
-				(struct process){t->pid, i};
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		p[i] = (struct process){t->threads[i].pid,
+		                        i,
+		                        {FX_NONE, FX_NONE},
+		                        {FX_NONE, FX_NONE}};
+	qsort(p, t->nthreads, sizeof(*p), by_pid);
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		uint32_t pid = p[i].pid;
+
+		if (!n || p[n - 1].pid != pid)
+			p[n++] = p[i];
+		else if (t->threads[p[i].thread].tid == pid &&
+		         t->threads[p[n - 1].thread].tid != pid)
+			p[n - 1].thread = p[i].thread;
 	}
+	d->nprocesses = n;
+}
+
+static void
+chain(struct chain *c, uint32_t *next, uint32_t row)
+{
+	next[row] = FX_NONE;
+	if (c->last == FX_NONE)
+		c->first = row;
+	else
+		next[c->last] = row;
+	c->last = row;
+}
+
+/* Events of no process are told with the first thread's. */
+static int
+sort_by_process(struct document *d)
+{
+	const struct timeline *t = d->t;
+	struct process *p;
+
+	d->processes = calloc(t->nthreads, sizeof(*d->processes));
+	d->next_event = calloc((size_t)t->nevents + 1, sizeof(uint32_t));
+	d->next_counter = calloc((size_t)t->ncounters + 1, sizeof(uint32_t));
+	if (!d->processes || !d->next_event || !d->next_counter)
+		return -ENOMEM;
+	find_processes(d);
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		p = process_of(d, t->events[i].pid ?: t->threads[0].pid);
+		if (p)
+			chain(&p->events, d->next_event, i);
+	}
+	for (uint32_t i = 0; i < t->ncounters; i++) {
+		p = process_of(d, t->counters[i].pid);
+		if (p)
+			chain(&p->counters, d->next_counter, i);
+	}
+	return 0;
 }
 
 static const char *
@@ -101,22 +166,17 @@ process_name(const struct document *d, uint32_t pid)
 	return *name ? name : d->meta->process;
 }
 
-/* Events of a process stand in its first thread; of none, in the first. */
+/* Events of a process stand in its first thread. */
 static void
 choose_markers(const struct document *d, uint32_t thread, struct markers *m)
 {
-	uint32_t pid = d->t->threads[thread].pid;
-	const struct process *p = process_of(d, pid);
+	const struct process *p = process_of(d, d->t->threads[thread].pid);
 
 	m->n = 0;
 	if (!p || p->thread != thread)
 		return;
-	for (uint32_t i = 0; i < d->t->nevents; i++) {
-		const struct timeline_event *e = &d->t->events[i];
-
-		if (e->pid ? e->pid == pid : p == d->processes)
-			m->rows[m->n++] = e;
-	}
+	for (uint32_t i = p->events.first; i != FX_NONE; i = d->next_event[i])
+		m->rows[m->n++] = &d->t->events[i];
 }
 
 /* Samples sorted by thread: those of i are from first[i] to first[i + 1]. */
@@ -295,6 +355,9 @@ static void
 document_done(struct document *d)
 {
 	fx_done(&d->x);
+	free(d->processes);
+	free(d->next_event);
+	free(d->next_counter);
 }
 
 int
@@ -308,9 +371,9 @@ firefox_write(const struct profile *p, uint32_t type,
 
 	if (timeline && (!timeline->nthreads || timeline_fits(timeline, p)))
 		d.t = NULL;
-	if (d.t)
-		find_processes(&d);
 	r = fx_init(&d.x, p, out);
+	if (!r && d.t)
+		r = sort_by_process(&d);
 	if (!r) {
 		choose_weight(&d);
 		r = put_document(&d);

@@ -3,22 +3,28 @@
 
 #include "firefox_thread.h"
 
-#define FX_MARKER     "StokerEvent" /* the only row of meta.markerSchema */
-#define MAX_PROCESSES 64            /* with name, markers and counters */
+#define FX_MARKER "StokerEvent" /* the only row of meta.markerSchema */
+
+/* Rows of one process, each with the index of the next; FX_NONE ends them. */
+struct chain {
+	uint32_t first, last;
+};
 
 struct process {
 	uint32_t pid, thread; /* its first */
+	struct chain events, counters;
 };
 
 /* What is the same for the whole document. */
 struct document {
 	struct fx x;
 	const struct firefox_meta *meta;
-	const struct timeline *t; /* or NULL */
-	uint32_t type;            /* value that weighs */
-	double scale;             /* from a value to a weight */
-	struct process processes[MAX_PROCESSES];
+	const struct timeline *t;  /* or NULL */
+	uint32_t type;             /* value that weighs */
+	double scale;              /* from a value to a weight */
+	struct process *processes; /* by pid */
 	uint32_t nprocesses;
+	uint32_t *next_event, *next_counter;
 };
 
 /* Those of one thread, in a pass for each column. */

@@ -90,29 +90,22 @@ counted(const struct timeline_counter *c, enum counted what)
 	return what == RSS ? (double)c->rss_bytes : (double)c->cpu_us;
 }
 
-/* Of one process from its first row on: each count is since the one before,
- * and the first begins at none. */
+/* Each count is since the one before, and the first begins at none. */
 static void
 put_counter_samples(struct document *d, uint32_t from, enum counted what)
 {
 	const struct timeline *t = d->t;
 	struct buf *b = d->x.out;
-	uint32_t pid = t->counters[from].pid, n = 0;
 	double last = what == RSS ? 0 : counted(&t->counters[from], what);
+	uint32_t n = 0;
 
 	json_open(b, "samples", '{');
 	json_open(b, "time", '[');
-	for (uint32_t i = from; i < t->ncounters; i++) {
-		if (t->counters[i].pid != pid)
-			continue;
+	for (uint32_t i = from; i != FX_NONE; i = d->next_counter[i], n++)
 		json_put_real(b, NULL, (double)t->counters[i].time_us / 1e3);
-		n++;
-	}
 	json_close(b, ']');
 	json_open(b, "count", '[');
-	for (uint32_t i = from; i < t->ncounters; i++) {
-		if (t->counters[i].pid != pid)
-			continue;
+	for (uint32_t i = from; i != FX_NONE; i = d->next_counter[i]) {
 		json_put_real(b, NULL, counted(&t->counters[i], what) - last);
 		last = counted(&t->counters[i], what);
 	}
@@ -122,8 +115,7 @@ put_counter_samples(struct document *d, uint32_t from, enum counted what)
 }
 
 static void
-put_counter(struct document *d, const struct process *p, uint32_t from,
-            enum counted what)
+put_counter(struct document *d, const struct process *p, enum counted what)
 {
 	static const char *const names[][3] = {
 		[RSS] = {"RSS", "Memory", "Resident memory"},
@@ -139,7 +131,7 @@ put_counter(struct document *d, const struct process *p, uint32_t from,
 	json_put_text(b, "description", names[what][2]);
 	json_put_text(b, "pid", text);
 	json_put_int(b, "mainThreadIndex", p->thread);
-	put_counter_samples(d, from, what);
+	put_counter_samples(d, p->counters.first, what);
 	json_close(b, '}');
 }
 
@@ -148,15 +140,12 @@ fx_put_counters(struct document *d)
 {
 	json_open(d->x.out, "counters", '[');
 	for (uint32_t i = 0; i < d->nprocesses; i++) {
-		uint32_t at = 0;
+		const struct process *p = &d->processes[i];
 
-		while (at < d->t->ncounters &&
-		       d->t->counters[at].pid != d->processes[i].pid)
-			at++;
-		if (at == d->t->ncounters)
+		if (p->counters.first == FX_NONE)
 			continue;
-		put_counter(d, &d->processes[i], at, RSS);
-		put_counter(d, &d->processes[i], at, CPU);
+		put_counter(d, p, RSS);
+		put_counter(d, p, CPU);
 	}
 	json_close(d->x.out, ']');
 }

@@ -237,6 +237,51 @@ TEST(a_timeline_gives_markers_and_counters)
 }
 END
 
+/* Seen last first, each with a second thread, an event and a counter. */
+TEST(every_process_has_its_name_markers_and_counters)
+{
+	enum { N = 500 };
+	CLEANUP_PROFILE struct profile *p = profile_of("main;a 1\nmain;b 2\n");
+	CLEANUP_TIMELINE struct timeline *t = timeline_new();
+	json_t *j;
+
+	for (uint32_t pid = N; pid; pid--)
+		for (uint32_t k = 0; k < 2; k++) {
+			struct timeline_thread row = {.pid = pid,
+			                              .tid = k ? pid : pid + N};
+
+			snprintf(row.name, sizeof(row.name), "%s%u",
+			         k ? "p" : "worker", pid);
+			ck_assert_int_eq(timeline_thread(t, &row), 0);
+		}
+	for (uint32_t pid = 1; pid <= N; pid++) {
+		ck_assert_int_eq(timeline_event(t,
+		                                &(struct timeline_event){
+							pid, 1, TIMELINE_FORK,
+							pid, pid, ""}),
+		                 0);
+		ck_assert_int_eq(timeline_counter(t,
+		                                  &(struct timeline_counter){
+							  pid, 4096, 10, pid}),
+		                 0);
+	}
+	j = written(p, t);
+	ck_assert_uint_eq(json_array_size(at(j, "threads")), 2 * N);
+	ck_assert_uint_eq(json_array_size(at(j, "counters")), 2 * N);
+	for (int i = 0; i < 2 * N; i++) {
+		json_t *thread = json_array_get(at(j, "threads"), (size_t)i);
+		char name[16];
+
+		snprintf(name, sizeof(name), "p%d", N - i / 2);
+		ck_assert_str_eq(json_string_value(json_object_get(
+					 thread, "processName")),
+		                 name);
+		ck_assert_int_eq((int)number(thread, "markers.length"), i % 2);
+	}
+	json_decref(j);
+}
+END
+
 TEST(a_timeline_of_another_profile_is_left_aside)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
@@ -263,5 +308,6 @@ END
               inlined_functions_share_address_and_symbol,
               a_timeline_gives_threads_real_times_and_states,
               a_timeline_gives_markers_and_counters,
+              every_process_has_its_name_markers_and_counters,
               a_timeline_of_another_profile_is_left_aside,
               hostile_names_stay_text)

@@ -229,7 +229,7 @@ put_diffs(struct buf *b)
 
 		json_open(b, format_find(name)->content_type, '{');
 		json_put_text(b, "x-format", name);
-		json_put_text(b, "description", diff_formats[i].doc);
+		json_put_text(b, "x-description", diff_formats[i].doc);
 		json_close(b, '}');
 	}
 	json_close(b, '}');

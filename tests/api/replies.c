@@ -188,6 +188,24 @@ END
 	return NULL;
 }
 
+/* What a media type object may have: OpenAPI 3.1.0, 4.8.14. */
+static void
+assert_media_types(json_t *content)
+{
+	for (void *m = json_object_iter(content); m;
+	     m = json_object_iter_next(content, m)) {
+		const char *key;
+		json_t *v;
+
+		json_object_foreach(json_object_iter_value(m), key, v)
+		{
+			ck_assert_msg(!strcmp(key, "schema") ||
+			                      !strncmp(key, "x-", 2),
+			              "%s of %s", key, json_object_iter_key(m));
+		}
+	}
+}
+
 TEST(openapi_describes_every_route_and_every_parameter)
 {
 	static const char *const lower[] = {"get", "head", "post", "put",
@@ -239,6 +257,27 @@ TEST(openapi_resolves_every_reference)
 }
 END
 
+TEST(openapi_media_types_have_no_foreign_field)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply doc =
+		ask(&a, (struct ask){.path = "/openapi.json"});
+	static const char *const views[] = {"/{profileId}/flamegraph", "/diff",
+	                                    "/merge"};
+	char path[128];
+	json_t *content = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+		snprintf(path, sizeof(path), API_PROFILES "%s", views[i]);
+		ck_assert_int_eq(json_unpack(doc.json, "{s{s{s{s{s{so}}}}}}",
+		                             "paths", path, "get", "responses",
+		                             "200", "content", &content),
+		                 0);
+		assert_media_types(content);
+	}
+}
+END
+
 TEST(openapi_tells_what_cancelling_answers)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -283,5 +322,6 @@ END
                       every_delete_answers_204_without_a_body,
                       openapi_describes_every_route_and_every_parameter,
                       openapi_resolves_every_reference,
+                      openapi_media_types_have_no_foreign_field,
                       openapi_tells_what_cancelling_answers,
                       every_status_has_its_name, the_name_follows_the_number)

@@ -13,6 +13,7 @@
  * nothing of the dispersion. */
 #define DISPERSION_LEAST   8
 #define DISPERSION_SAMPLES 20
+#define DISPERSION_GUARD   1.0
 /* Functions with fewer samples in both together are not tested: no result
  * could be significant, and each would cost the others some. */
 #define TEST_LEAST 10
@@ -49,6 +50,31 @@ z_of(const struct comparison *c, const struct compare_function *f, bool yates)
 	                        f->now.samples, c->now_samples, yates);
 }
 
+/* True when it tells something of the dispersion. */
+static bool
+is_common(const struct compare_function *f)
+{
+	return f->base.samples > 0 && f->now.samples > 0 &&
+	       f->base.samples + f->now.samples >= DISPERSION_SAMPLES;
+}
+
+/* The part of a common function's samples that is on the other side, as the
+ * median has it: a change of one function moves the shares of all, but not
+ * how the others stand to each other. */
+static double
+usual_part(const struct comparison *c, double *scratch, size_t *n)
+{
+	*n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct compare_function *f = &c->functions[i];
+
+		if (is_common(f))
+			scratch[(*n)++] = f->now.samples /
+			                  (f->base.samples + f->now.samples);
+	}
+	return *n ? stat_median(scratch, *n) : 0;
+}
+
 /*
  * How many times the binomial variance the functions common to both sides
  * show; scratch has room for all. A median of n squares is off by 2.3 /
@@ -57,22 +83,23 @@ z_of(const struct comparison *c, const struct compare_function *f, bool yates)
 static double
 dispersion(const struct comparison *c, double *scratch)
 {
-	size_t n = 0;
-	double seen;
+	size_t n, k = 0;
+	double part = usual_part(c, scratch, &n), seen;
 
-	for (size_t i = 0; i < c->n; i++) {
-		const struct compare_function *f = &c->functions[i];
-		double z = z_of(c, f, false);
-
-		if (f->base.samples > 0 && f->now.samples > 0 &&
-		    f->base.samples + f->now.samples >= DISPERSION_SAMPLES)
-			scratch[n++] = z * z;
-	}
 	if (n < DISPERSION_LEAST)
 		return COMPARE_DISPERSION;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct compare_function *f = &c->functions[i];
+		double all = f->base.samples + f->now.samples;
+		double off = f->now.samples - part * all;
+
+		if (is_common(f))
+			scratch[k++] = off * off / (all * part * (1 - part));
+	}
 	seen = stat_median(scratch, n) / MEDIAN_CHI2;
-	seen *= 1 + 2 / sqrt((double)n);
-	return fmin(fmax(seen, COMPARE_DISPERSION), COMPARE_DISPERSION_MAX);
+	seen *= 1 + DISPERSION_GUARD / sqrt((double)n);
+	return fmin(fmax(seen, COMPARE_DISPERSION_LEAST),
+	            COMPARE_DISPERSION_MAX);
 }
 
 static int

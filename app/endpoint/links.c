@@ -1,74 +1,7 @@
 #include "endpoint/links.h"
 
-#include <errno.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#define HOUR_S 3600
-
-int
-link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
-          const struct link_claim *claim,
-          char out[static LINK_SIGNATURE_LEN + 1])
-{
-	static const char digits[] = "0123456789abcdef";
-	unsigned char mac[EVP_MAX_MD_SIZE];
-	unsigned int len = sizeof(mac);
-	char text[STORE_TENANT_MAX + LINK_SUBJECT_MAX + 64];
-	int n = snprintf(text, sizeof(text), "%s\n%s\n%s\n%lld", claim->kind,
-	                 claim->tenant, claim->subject,
-	                 (long long)claim->expires_s);
-
-	if (n < 0 || (size_t)n >= sizeof(text))
-		return -EINVAL;
-	if (!HMAC(EVP_sha256(), secret, LINK_SECRET_BYTES,
-	          (unsigned char *)text, (size_t)n, mac, &len))
-		return -EIO;
-	for (unsigned int i = 0; i < len; i++) {
-		out[2 * i] = digits[mac[i] >> 4];
-		out[2 * i + 1] = digits[mac[i] & 15];
-	}
-	out[2 * len] = '\0';
-	return 0;
-}
-
-static int
-key_current(struct store *s, struct link_keys *k, int64_t now_ms)
-{
-	int rc;
-
-	if (k->read_ms && now_ms >= k->read_ms &&
-	    now_ms - k->read_ms < LINK_KEY_MS)
-		return 0;
-	rc = link_key_current(s, &k->current);
-	if (!rc)
-		k->read_ms = now_ms;
-	return rc;
-}
-
-int
-link_make(struct store *s, struct link_keys *k, const struct link_page *page,
-          int64_t now_ms, int64_t ttl_s, struct buf *out)
-{
-	struct link_claim claim = page->claim;
-	char signature[LINK_SIGNATURE_LEN + 1];
-	int64_t hour = now_ms / 1000 / HOUR_S + 1;
-	int rc = key_current(s, k, now_ms);
-
-	if (rc)
-		return rc;
-	claim.expires_s = hour * HOUR_S + ttl_s;
-	rc = link_sign(k->current.secret, &claim, signature);
-	if (rc)
-		return rc;
-	buf_addf(out, "%s%ctenant=%s&key=%s&expires=%lld&signature=%s",
-	         page->url, strchr(page->url, '?') ? '&' : '?', claim.tenant,
-	         k->current.id, (long long)claim.expires_s, signature);
-	return buf_err(out);
-}
 
 /* Source: RFC 3986, 2.1 and 2.3. */
 static void
@@ -133,36 +66,4 @@ link_subject(const struct link_query *query, struct buf *out)
 		buf_addf(out, "%zu:%s=%zu:%s;", strlen(sorted[i]->name),
 		         sorted[i]->name, strlen(sorted[i]->value),
 		         sorted[i]->value);
-}
-
-static int
-key_named(struct store *s, const struct link_keys *k, const char *id,
-          struct link_key *out)
-{
-	if (k->read_ms && !strcmp(k->current.id, id)) {
-		*out = k->current;
-		return 0;
-	}
-	return link_key_get(s, id, out);
-}
-
-int
-link_check(struct store *s, struct link_keys *k, const struct link_claim *claim,
-           const char *signature, int64_t now_ms)
-{
-	char expected[LINK_SIGNATURE_LEN + 1];
-	struct link_key key;
-	int rc;
-
-	if (strlen(signature) != LINK_SIGNATURE_LEN)
-		return -EACCES;
-	rc = key_named(s, k, claim->key, &key);
-	if (rc)
-		return rc == -ENOENT ? -EACCES : rc;
-	rc = link_sign(key.secret, claim, expected);
-	if (rc)
-		return -EACCES;
-	if (CRYPTO_memcmp(expected, signature, LINK_SIGNATURE_LEN))
-		return -EACCES;
-	return claim->expires_s * 1000 < now_ms ? -EKEYEXPIRED : 0;
 }

@@ -88,19 +88,12 @@ int
 profile_put(struct call *c, struct buf *out, const struct session *s,
             int64_t top)
 {
-	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
 	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
 	const struct conf *conf = c->env->conf;
-	struct link_page page = {
-		.claim = {"flamegraph", s->id, .tenant = s->tenant},
-	};
-	int rc;
+	int rc = link_flamegraph(&c->env->store, &c->env->links,
+	                         conf->api_public_url, s->tenant, s->id,
+	                         clock_wall_ms(), conf->api_link_ttl, &link);
 
-	buf_addf(&url, "%s" PROFILE_PATH "%s/flamegraph", conf->api_public_url,
-	         s->id);
-	page.url = buf_str(&url);
-	rc = link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
-	               conf->api_link_ttl, &link);
 	if (rc)
 		return fail_store(c, rc);
 	put_session(c, out, s, buf_str(&link), top);

@@ -1,52 +1,9 @@
-/*
- * Signed links: a flame graph opens in a browser without a token.
- *
- * The signature is HMAC-SHA256 over kind, tenant, subject and end of
- * validity, by a key kept in the store. The end is rounded up to a full
- * hour, so that a link stays the same for an hour and caches work.
- *
- * A kind is a page that a route marked LINK serves, its subject what decides
- * whose data it shows: auth.c has the parameters of each. Others, such as
- * format, may be changed by whoever has the link.
- */
+/* Signed links (store/link.h) to pages whose query decides what they show. */
 #pragma once
 
 #include "endpoint/request.h"
-#include "store/link_key.h"
+#include "store/link.h"
 
-#define LINK_MAX           1024
-#define LINK_SUBJECT_MAX   ((size_t)8 << 10)
-#define LINK_SIGNATURE_LEN 64
-/* A key is asked of the store again after this. */
-#define LINK_KEY_MS 60000
-
-/* The newest key, remembered; zeroed: none yet. */
-struct link_keys {
-	struct link_key current;
-	int64_t read_ms; /* 0: never */
-};
-
-/* What a link names. */
-struct link_claim {
-	const char *kind;    /* "flamegraph" */
-	const char *subject; /* the parameters of its kind, a line each */
-	const char *tenant, *key;
-	int64_t expires_s; /* epoch */
-};
-
-/* A page to be linked to: key and end of its claim are link_make()'s. */
-struct link_page {
-	struct link_claim claim;
-	const char *url; /* without the signature, perhaps with a query */
-};
-
-/*
- * Appends the signed URL of a page.
- *   Units    ttl_s seconds from now_ms at least, an hour more at most
- */
-MUST_CHECK int
-link_make(struct store *s, struct link_keys *k, const struct link_page *page,
-          int64_t now_ms, int64_t ttl_s, struct buf *out);
 /* A query, of a page whose whole query decides what it shows. */
 struct link_query {
 	const struct query_pair *q;
@@ -58,11 +15,3 @@ struct link_query {
 void link_subject(const struct link_query *query, struct buf *out);
 /* Appends it as it stands in an address. */
 void link_put_query(const struct link_query *query, struct buf *out);
-/* 0 when the signature is good at now_ms; -EACCES, -EKEYEXPIRED, -errno. */
-MUST_CHECK int
-link_check(struct store *s, struct link_keys *k, const struct link_claim *claim,
-           const char *signature, int64_t now_ms);
-/* The signature itself: lower case hexadecimal. */
-MUST_CHECK int link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
-                         const struct link_claim *claim,
-                         char out[static LINK_SIGNATURE_LEN + 1]);

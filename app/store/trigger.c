@@ -1,0 +1,294 @@
+#include "store/trigger.h"
+
+#include "base/json_out.h"
+#include "row.h"
+#include "store/job.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *const kinds[] = {
+#define TRIGGER(kind, text, number, lowest, highest, count, doc) #kind,
+#include "triggers.def"
+#undef TRIGGER
+};
+
+static const struct row_field fields[] = {
+	ROW_FIELD(trigger, id),          ROW_FIELD(trigger, tenant),
+	ROW_FIELD(trigger, service),     ROW_FIELD(trigger, name),
+	ROW_FIELD(trigger, kind),        ROW_FIELD(trigger, function),
+	ROW_FIELD(trigger, threshold),   ROW_FIELD(trigger, minimum),
+	ROW_FIELD(trigger, type),        ROW_FIELD(trigger, seconds),
+	ROW_FIELD(trigger, rate),        ROW_FIELD(trigger, webhook),
+	ROW_FIELD(trigger, cooldown_ms), ROW_FIELD(trigger, enabled),
+	ROW_FIELD(trigger, created_by),  ROW_FIELD(trigger, created_ms),
+	ROW_FIELD(trigger, updated_ms),  ROW_FIELD(trigger, value),
+	ROW_FIELD(trigger, value_ms),    ROW_FIELD(trigger, fired_ms),
+	ROW_FIELD(trigger, session),     ROW_FIELD(trigger, sent),
+};
+static const struct row_type type = ROW_TYPE(trigger, fields);
+
+const char *
+trigger_kind_name(enum trigger_kind kind)
+{
+	return kinds[kind];
+}
+
+enum trigger_kind
+trigger_kind_of(const char *name)
+{
+	enum trigger_kind k = 0;
+
+	while (k < TRIGGER_KINDS && strcmp(kinds[k], name) != 0)
+		k++;
+	return k;
+}
+
+void
+trigger_done(struct trigger *t)
+{
+	row_done(&type, t);
+}
+
+void
+trigger_list_done(struct trigger_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	*l = (struct trigger_list){0};
+}
+
+/* --- rules ---------------------------------------------------------------- */
+
+static int
+check_number(struct store *s, const struct trigger *t)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_TRIGGER_COUNT,
+	                  ARGS(V(t->tenant), V(t->service)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc < 0)
+		return rc;
+	return db_col_int(&rows, 0) < TRIGGER_MAX ? 0 : -EDQUOT;
+}
+
+static int
+add(struct store *s, const struct trigger *t, const char *id)
+{
+	int n = check_number(s, t);
+
+	if (n)
+		return n;
+	n = db_run(s->db, SQL_TRIGGER_INSERT,
+	           ARGS(V(id), V(t->name), V(t->kind), V(t->function),
+	                V(t->threshold), V(t->minimum), V(t->type),
+	                V(t->seconds), V(t->rate), V(t->webhook),
+	                V(t->cooldown_ms), V(t->enabled), V(t->created_by),
+	                V(t->tenant), V(t->service)));
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+trigger_add(struct store *s, const struct trigger *t, char out[static ID_MAX])
+{
+	char id[ID_MAX];
+	int rc = store_begin(s);
+
+	if (rc)
+		return rc;
+	id_new(TRIGGER_PREFIX, id);
+	rc = store_end(s, add(s, t, id));
+	if (!rc)
+		memcpy(out, id, ID_MAX);
+	return rc;
+}
+
+int
+trigger_replace(struct store *s, const struct trigger *t)
+{
+	int n = db_run(s->db, SQL_TRIGGER_UPDATE,
+	               ARGS(V(t->name), V(t->kind), V(t->function),
+	                    V(t->threshold), V(t->minimum), V(t->type),
+	                    V(t->seconds), V(t->rate), V(t->webhook),
+	                    V(t->cooldown_ms), V(t->enabled), V(t->created_by),
+	                    V(t->tenant), V(t->service), V(t->id)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+trigger_get(struct store *s, const char *tenant, const char *service,
+            const char *id, struct trigger *out)
+{
+	return row_one(s->db, &type, out, SQL_TRIGGER_GET,
+	               ARGS(V(tenant), V(service), V(id)));
+}
+
+static int
+list(struct store *s, struct trigger_list *out, enum sql sql,
+     const struct db_value *v, size_t n)
+{
+	struct trigger_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &l.n, sql, v, n);
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+trigger_list(struct store *s, const char *tenant, const char *service,
+             struct trigger_list *out)
+{
+	return list(s, out, SQL_TRIGGER_LIST, ARGS(V(tenant), V(service)));
+}
+
+int
+trigger_list_host(struct store *s, const char *host, struct trigger_list *out)
+{
+	return list(s, out, SQL_TRIGGER_LIST_HOST, ARGS(V(host)));
+}
+
+int
+trigger_remove(struct store *s, const char *tenant, const char *service,
+               const char *id)
+{
+	int n = db_run(s->db, SQL_TRIGGER_DELETE,
+	               ARGS(V(tenant), V(service), V(id)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+/* --- firing --------------------------------------------------------------- */
+
+int
+trigger_tell(struct store *s, const char *id, double value)
+{
+	int n = db_run(s->db, SQL_TRIGGER_TELL, ARGS(V(value), V(id)));
+
+	return n < 0 ? n : 0;
+}
+
+static int
+enqueue(struct store *s, const struct trigger *t, const char *host,
+        char out[static ID_MAX])
+{
+	CLEANUP_BUF struct buf labels = BUF_INIT(BUF_MAX_SMALL);
+	struct session_ask ask = {
+		.tenant = t->tenant,
+		.service = t->service,
+		.type = t->type,
+		.origin = SESSION_CAPTURE,
+		.ordinal = SESSION_ALL_ORDINALS,
+		.seconds = t->seconds,
+		.rate = t->rate,
+		.created_by = t->id,
+	};
+	int rc;
+
+	json_open(&labels, NULL, '{');
+	json_put_text(&labels, TRIGGER_LABEL, t->name);
+	json_close(&labels, '}');
+	ask.labels = buf_str(&labels);
+	rc = buf_err(&labels) ?: job_enqueue(s, &ask, host, out);
+	return rc == -EEXIST ? 0 : rc;
+}
+
+static int
+fire(struct store *s, const struct trigger *t, const char *host, double value,
+     char out[static ID_MAX])
+{
+	char id[ID_MAX], session[ID_MAX];
+	int n = db_run(s->db, SQL_TRIGGER_FIRE, ARGS(V(value), V(t->id)));
+
+	if (n <= 0)
+		return n < 0 ? n : -EAGAIN;
+	n = enqueue(s, t, host, session);
+	if (n)
+		return n;
+	id_new(FIRING_PREFIX, id);
+	n = db_run(s->db, SQL_FIRING_INSERT,
+	           ARGS(V(id), V(host), V(session), V(t->id)));
+	if (n < 0)
+		return n;
+	memcpy(out, session, ID_MAX);
+	return 0;
+}
+
+int
+trigger_fire(struct store *s, const struct trigger *t, const char *host,
+             double value, char out[static ID_MAX])
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, fire(s, t, host, value, out));
+}
+
+/* --- webhooks ------------------------------------------------------------- */
+
+static const struct row_field firing_fields[] = {
+	ROW_FIELD(firing, id),        ROW_FIELD(firing, trigger),
+	ROW_FIELD(firing, tenant),    ROW_FIELD(firing, service),
+	ROW_FIELD(firing, kind),      ROW_FIELD(firing, function),
+	ROW_FIELD(firing, url),       ROW_FIELD(firing, value),
+	ROW_FIELD(firing, threshold), ROW_FIELD(firing, fired_ms),
+	ROW_FIELD(firing, tries),     ROW_FIELD(firing, session),
+	ROW_FIELD(firing, status),
+};
+static const struct row_type firing_type = ROW_TYPE(firing, firing_fields);
+
+void
+firing_list_done(struct firing_list *l)
+{
+	row_free_all(&firing_type, l->items, l->n);
+	*l = (struct firing_list){0};
+}
+
+int
+firing_due(struct store *s, const char *host, int max, struct firing_list *out)
+{
+	struct firing_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &firing_type, &items, &l.n, SQL_FIRING_DUE,
+	                 ARGS(V(host), V(max)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+firing_waits(struct store *s, const char *host, bool *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_FIRING_WAITS, ARGS(V(host)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc < 0)
+		return rc;
+	*out = rc > 0;
+	return 0;
+}
+
+int
+firing_tried(struct store *s, const char *id, const char *state,
+             int64_t delay_ms)
+{
+	int n = db_run(s->db, SQL_FIRING_TRIED,
+	               ARGS(V(state), V(delay_ms), V(id)));
+
+	return n < 0 ? n : 0;
+}
+
+int
+firing_prune(struct store *s, int64_t age_ms)
+{
+	return db_run(s->db, SQL_FIRING_PRUNE, ARGS(V(age_ms)));
+}

@@ -1,0 +1,214 @@
+/* Triggers in the store: when one fires, and what becomes of its webhook. */
+#include "store/trigger.h"
+
+#include "lib/store.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+put(struct store *s, const char *webhook, int64_t cooldown_ms,
+    struct trigger *out)
+{
+	char id[ID_MAX];
+	const struct trigger t = {
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.name = (char *)"fat",
+		.kind = (char *)"rss",
+		.function = (char *)"",
+		.threshold = 100,
+		.type = (char *)"cpu",
+		.seconds = 1,
+		.rate = 100,
+		.webhook = (char *)webhook,
+		.cooldown_ms = cooldown_ms,
+		.enabled = 1,
+		.created_by = (char *)"",
+	};
+
+	ck_assert_int_eq(trigger_add(s, &t, id), 0);
+	ck_assert_int_eq(trigger_get(s, TEST_TENANT, TEST_SERVICE, id, out), 0);
+}
+
+static int
+fire(struct store *s, const struct trigger *t, char out[static ID_MAX])
+{
+	return trigger_fire(s, t, TEST_HOST, 123.5, out);
+}
+
+/* Its capture runs, and ends. */
+static void
+capture(struct store *s)
+{
+	CLEANUP_JOB struct job j = {0};
+	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL};
+	struct job_ref ref;
+
+	test_claim(s, &j);
+	ref = job_ref(&j);
+	ck_assert_int_eq(job_finish(s, &ref, &end), 0);
+}
+
+static size_t
+due(struct store *s, const char *host)
+{
+	CLEANUP_FIRINGS struct firing_list l = {0};
+
+	ck_assert_int_eq(firing_due(s, host, 8, &l), 0);
+	return l.n;
+}
+
+TEST(firing_enqueues_a_capture_that_names_it)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0}, after = {0};
+	CLEANUP_SESSION struct session s = {0};
+	char id[ID_MAX];
+
+	put(&ts.s, "", 1000, &t);
+	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+	ck_assert_int_eq(session_get(&ts.s, TEST_TENANT, id, &s), 0);
+	ck_assert_str_eq(s.labels, "{\"trigger\":\"fat\"}");
+	ck_assert_str_eq(s.created_by, t.id);
+	ck_assert_str_eq(s.origin, SESSION_CAPTURE);
+	ck_assert_int_eq(
+		trigger_get(&ts.s, TEST_TENANT, TEST_SERVICE, t.id, &after), 0);
+	ck_assert_str_eq(after.session, id);
+	ck_assert(after.value > 123 && after.value < 124);
+	ck_assert_str_eq(after.sent, "none");
+}
+END
+
+TEST(within_its_cooldown_it_does_not_fire)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	char id[ID_MAX];
+
+	put(&ts.s, "", 60000, &t);
+	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+	capture(&ts.s);
+	db_skew_clock(ts.s.db, 59000);
+	ck_assert_int_eq(fire(&ts.s, &t, id), -EAGAIN);
+	db_skew_clock(ts.s.db, 62000);
+	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+}
+END
+
+TEST(one_that_was_disabled_or_removed_does_not_fire)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	char id[ID_MAX];
+
+	put(&ts.s, "", 1, &t);
+	t.enabled = 0;
+	ck_assert_int_eq(trigger_replace(&ts.s, &t), 0);
+	ck_assert_int_eq(fire(&ts.s, &t, id), -EAGAIN);
+	ck_assert_int_eq(trigger_remove(&ts.s, TEST_TENANT, TEST_SERVICE, t.id),
+	                 0);
+	ck_assert_int_eq(fire(&ts.s, &t, id), -EAGAIN);
+}
+END
+
+TEST(a_capture_that_runs_already_is_joined)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	struct session_ask ask = test_ask();
+	char runs[ID_MAX], id[ID_MAX];
+
+	ask.type = "cpu";
+	ck_assert_int_eq(job_enqueue(&ts.s, &ask, TEST_HOST, runs), 0);
+	put(&ts.s, "", 1000, &t);
+	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+	ck_assert_str_eq(id, runs);
+}
+END
+
+TEST(a_store_that_fails_has_not_fired)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	char id[ID_MAX];
+	int rc = -EIO;
+
+	put(&ts.s, "", 60000, &t);
+	for (int n = 1; rc && n < 50; n++) {
+		db_fail_after(ts.s.db, n);
+		rc = fire(&ts.s, &t, id);
+		db_fail_after(ts.s.db, 0);
+		ck_assert_msg(!rc || rc == -EIO, "%d: %d", n, rc);
+	}
+	ck_assert_int_eq(rc, 0); /* none before it counted */
+}
+END
+
+TEST(a_webhook_waits_for_the_end_of_its_capture)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	char id[ID_MAX];
+	bool waits = false;
+
+	put(&ts.s, "http://host/", 1000, &t);
+	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+	ck_assert_uint_eq(due(&ts.s, TEST_HOST), 0);
+	ck_assert_int_eq(firing_waits(&ts.s, TEST_HOST, &waits), 0);
+	ck_assert(waits);
+	capture(&ts.s);
+	ck_assert_uint_eq(due(&ts.s, "another"), 0);
+	ck_assert_uint_eq(due(&ts.s, TEST_HOST), 1);
+}
+END
+
+TEST(a_webhook_is_due_until_it_was_sent)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	CLEANUP_FIRINGS struct firing_list l = {0};
+	char id[ID_MAX];
+	bool waits = true;
+
+	put(&ts.s, "http://host/", 1000, &t);
+	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+	capture(&ts.s);
+	ck_assert_int_eq(firing_due(&ts.s, TEST_HOST, 8, &l), 0);
+	ck_assert_str_eq(l.items[0].status, "failed");
+	ck_assert_int_eq(firing_tried(&ts.s, l.items[0].id, "waiting", 60000),
+	                 0);
+	ck_assert_uint_eq(due(&ts.s, TEST_HOST), 0);
+	db_skew_clock(ts.s.db, 61000);
+	ck_assert_uint_eq(due(&ts.s, TEST_HOST), 1);
+	ck_assert_int_eq(firing_tried(&ts.s, l.items[0].id, "sent", 0), 0);
+	ck_assert_int_eq(firing_waits(&ts.s, TEST_HOST, &waits), 0);
+	ck_assert(!waits);
+}
+END
+
+TEST(old_firings_go_and_the_last_stays)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	char id[ID_MAX];
+
+	put(&ts.s, "", 1, &t);
+	for (int i = 0; i < 3; i++) {
+		db_skew_clock(ts.s.db, i * 10000);
+		ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+		capture(&ts.s);
+	}
+	db_skew_clock(ts.s.db, 100000);
+	ck_assert_int_eq(firing_prune(&ts.s, 50000), 2);
+}
+END
+
+	SUITE("trigger", firing_enqueues_a_capture_that_names_it,
+              within_its_cooldown_it_does_not_fire,
+              one_that_was_disabled_or_removed_does_not_fire,
+              a_capture_that_runs_already_is_joined,
+              a_store_that_fails_has_not_fired,
+              a_webhook_waits_for_the_end_of_its_capture,
+              a_webhook_is_due_until_it_was_sent,
+              old_firings_go_and_the_last_stays)

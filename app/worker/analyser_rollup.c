@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "profile/merge.h"
 #include "profile/pprof.h"
+#include "profile/tree.h"
 #include "store/window.h"
 
 #include <errno.h>
@@ -40,9 +41,19 @@ next_piece(struct input *in, struct rollup_piece *piece)
 	return bytes;
 }
 
+/* Names within the input. */
+struct functions {
+	struct {
+		const char *p;
+		size_t n;
+	} names[ROLLUP_MAX_FUNCTIONS];
+	size_t n;
+};
+
 /* Adds the pieces of one group; those of the next stay. */
 static int
-add_group(struct input *in, uint32_t group, struct merge *m)
+add_group(struct input *in, uint32_t group, struct merge *m,
+          struct functions *f)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct rollup_piece piece;
@@ -50,7 +61,11 @@ add_group(struct input *in, uint32_t group, struct merge *m)
 	int rc = 0;
 
 	while ((bytes = next_piece(in, &piece)) && piece.group == group) {
-		if (!rc)
+		if (piece.function && f->n < ROLLUP_MAX_FUNCTIONS) {
+			f->names[f->n].p = bytes;
+			f->names[f->n++].n = piece.length;
+		}
+		if (!rc && !piece.function)
 			rc = merge_add_file(m, bytes, piece.length, MAX_RAW,
 			                    &why);
 		in->p = bytes + piece.length;
@@ -61,17 +76,51 @@ add_group(struct input *in, uint32_t group, struct merge *m)
 	return rc;
 }
 
-static int
-sum_group(struct input *in, uint32_t group, struct buf *out)
+/* What a function took with what it calls, recursion counted once. */
+static double
+share_of(const struct tree *t, const struct top_entry *top, uint32_t n,
+         const char *name, size_t length)
 {
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len;
+		const char *s = tree_name(t, top[i].name, &len);
+
+		if (len == length && !memcmp(s, name, len))
+			return 100.0 * (double)top[i].total /
+			       (double)t->total[0];
+	}
+	return 0;
+}
+
+static int
+tell_shares(const struct profile *p, const struct functions *f, double *out)
+{
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_FREE struct top_entry *top = NULL;
+	uint32_t n = 0;
+	int rc = f->n ? tree_new(p, profile_type_index(p, NULL), &t) : -ENODATA;
+
+	if (!rc)
+		rc = t->total[0] > 0 ? tree_top(t, 0, &top, &n) : -ENODATA;
+	for (size_t i = 0; i < f->n && !rc; i++)
+		out[i] = share_of(t, top, n, f->names[i].p, f->names[i].n);
+	return rc == -ENODATA ? 0 : rc;
+}
+
+static int
+sum_group(struct input *in, uint32_t group, struct buf *out, double *shares)
+{
+	struct functions functions = {.n = 0};
 	CLEANUP_MERGE struct merge *m = NULL;
 	CLEANUP_PROFILE struct profile *p = NULL;
 	int rc = merge_new(MAX_RAW, &m);
 
 	if (!rc)
-		rc = add_group(in, group, m);
+		rc = add_group(in, group, m, &functions);
 	if (!rc)
 		rc = merge_end(m, &p);
+	if (!rc)
+		rc = tell_shares(p, &functions, shares);
 	return rc ? rc : pprof_encode(p, out);
 }
 
@@ -85,8 +134,9 @@ write_sums(struct input *in, const struct analyser_rollup *r)
 	while (!rc && next_piece(in, &piece)) {
 		CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
 
+		memset(row.shares, 0, sizeof(row.shares));
 		row.group = piece.group;
-		row.failed = sum_group(in, piece.group, &sum) != 0;
+		row.failed = sum_group(in, piece.group, &sum, row.shares) != 0;
 		row.length = row.failed ? 0 : sum.len;
 		rc = fd_write_all(r->data, sum.p, (size_t)row.length);
 		if (!rc)

@@ -43,7 +43,12 @@ const char *fetch_error_text(enum fetch_error e);
 enum fetch_type { MSG_FETCH = 1, MSG_FETCH_CANCEL, MSG_FETCHED };
 enum fetch_method { FETCH_GET, FETCH_POST };
 /* Whose list of hosts applies. */
-enum fetch_purpose { FETCH_PPROF, FETCH_DEBUGINFOD, FETCH_PURPOSES };
+enum fetch_purpose {
+	FETCH_PPROF,
+	FETCH_DEBUGINFOD,
+	FETCH_WEBHOOK,
+	FETCH_PURPOSES
+};
 
 struct fetch_ask {
 	uint32_t type;

@@ -220,6 +220,8 @@ is_allowed(const struct fetcher *f, const struct fetch_ask *ask,
 		return url_allowed(f->conf->fetch_allow, u, f->own);
 	case FETCH_DEBUGINFOD:
 		return debuginfod_allows(f->conf->symbols_debuginfod, ask->url);
+	case FETCH_WEBHOOK:
+		return url_allowed(f->conf->webhook_allow, u, f->own);
 	default:
 		return false;
 	}

@@ -215,10 +215,14 @@ struct msg_debug {
 
 #define ROLLUP_MAX_GROUPS 64
 
-/* Before the bytes of each profile that goes into a sum. */
+#define ROLLUP_MAX_FUNCTIONS 8
+
+/* Before the bytes of each profile that goes into a sum, or of the name of a
+ * function whose share of it is to be told. */
 struct rollup_piece {
 	uint32_t group; /* counts up, without gaps */
 	uint32_t length;
+	uint32_t function; /* 1: it is a name */
 };
 
 /* A sum, as the second descriptor of ROLLED has it. */
@@ -226,6 +230,8 @@ struct rollup_row {
 	uint32_t group;
 	uint32_t failed; /* 1: it could not be made */
 	uint64_t offset, length;
+	/* percent of the sum's value, of each function and what it calls */
+	double shares[ROLLUP_MAX_FUNCTIONS];
 };
 
 /* One window, as the second descriptor of WINDOWS has it. */

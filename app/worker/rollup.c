@@ -12,6 +12,10 @@
 #define OVERDUE_NS (120 * NS_PER_S)
 /* Windows of a minute may still be on their way, for so long. */
 #define LAG_MS (30 * MS_PER_S)
+/* A minute that began longer ago is no news. */
+#define NEWS_MS (5 * 60 * MS_PER_S)
+/* Fewer samples of a minute tell no share. */
+#define MIN_SAMPLES 20
 /* Bytes of one batch; the rest comes with the next. */
 #define BATCH_BYTES ((int64_t)64 << 20)
 
@@ -22,6 +26,8 @@ struct batch {
 	struct group {
 		int64_t start_ms;
 		struct window_list children;
+		size_t nfunctions;
+		char asked[ROLLUP_MAX_FUNCTIONS][ID_MAX];
 	} groups[ROLLUP_MAX_GROUPS];
 };
 
@@ -78,6 +84,30 @@ write_piece(struct rollup *r, const struct window *w, uint32_t group, int fd)
 	                    ?: fd_write_all(fd, bytes.p, bytes.len);
 }
 
+/* Of what has just been only: a worker that catches up tells no news. */
+static int
+write_functions(struct rollup *r, struct batch *b, const struct ripe *due,
+                int fd)
+{
+	struct group *g = &b->groups[b->n - 1];
+	const char *names[ROLLUP_MAX_FUNCTIONS];
+	int rc = 0;
+
+	if (b->level != WINDOW_MINUTE || !r->asker.functions ||
+	    due->start_ms < clock_wall_ms() - NEWS_MS)
+		return 0;
+	g->nfunctions =
+		r->asker.functions(r->asker.arg, due->series, names, g->asked);
+	for (size_t i = 0; i < g->nfunctions && !rc; i++) {
+		struct rollup_piece piece = {(uint32_t)(b->n - 1),
+		                             (uint32_t)strlen(names[i]), 1};
+
+		rc = fd_write_all(fd, &piece, sizeof(piece))
+		             ?: fd_write_all(fd, names[i], piece.length);
+	}
+	return rc;
+}
+
 static int
 add_group(struct rollup *r, struct batch *b, const struct ripe *due, int fd,
           int64_t *bytes)
@@ -94,7 +124,7 @@ add_group(struct rollup *r, struct batch *b, const struct ripe *due, int fd,
 		                 fd);
 		*bytes += g->children.items[i].length;
 	}
-	return rc;
+	return rc ? rc : write_functions(r, b, due, fd);
 }
 
 /* -ENOENT: nothing of this level is due. */
@@ -261,6 +291,22 @@ store_sums(struct rollup *r, struct segment *to, const struct rollup_row *rows,
 }
 
 static void
+tell_shares(struct rollup *r, const struct rollup_row *rows)
+{
+	for (size_t i = 0; i < r->batch->n; i++) {
+		const struct group *g = &r->batch->groups[i];
+
+		if (sum_of(r->batch, g).sample_count < MIN_SAMPLES ||
+		    !rows[i].length)
+			continue;
+		for (size_t k = 0; k < g->nfunctions; k++)
+			if (rows[i].shares[k] >= 0 && rows[i].shares[k] <= 100)
+				r->asker.share(r->asker.arg, g->asked[k],
+				               rows[i].shares[k]);
+	}
+}
+
+static void
 store_batch(struct rollup *r, int data, int rows_fd)
 {
 	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
@@ -272,6 +318,8 @@ store_batch(struct rollup *r, int data, int rows_fd)
 		rc = store_sums(r, &to, rows, data);
 	if (rc)
 		log_warn("rollups are made again: %s", strerror(-rc));
+	else
+		tell_shares(r, rows);
 	forget(r);
 }
 

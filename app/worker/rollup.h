@@ -9,7 +9,17 @@
 #include "proto.h"
 #include "store/window.h"
 
+/* Who wants to know how much of a minute functions took; as triggers.h. */
+struct rollup_asker {
+	void *arg;
+	size_t (*functions)(void *arg, const char *series,
+	                    const char *names[static ROLLUP_MAX_FUNCTIONS],
+	                    char ids[static ROLLUP_MAX_FUNCTIONS][ID_MAX]);
+	void (*share)(void *arg, const char *id, double percent);
+};
+
 struct rollup {
+	struct rollup_asker asker;
 	struct store *store;
 	const char *host;
 	int analyser; /* socket, borrowed; -1: none yet */

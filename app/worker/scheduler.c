@@ -71,6 +71,7 @@ prepare(struct scheduler *s, struct buf *why)
 	if (rc)
 		return rc;
 	s->targets.host = s->windows.host = s->rollup.host = s->self.host;
+	s->webhooks.host = s->self.host;
 	s->targets.boot_id = s->self.boot_id;
 	s->procs.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->procs.proc_fd < 0)
@@ -94,6 +95,7 @@ close_all(struct scheduler *s)
 	int fds[] = {s->blame_fd, s->wake_fd, s->signal_fd, s->procs.proc_fd};
 
 	captures_done(&s->captures);
+	triggers_done(&s->triggers);
 	takes_done(&s->takes);
 	windows_done(&s->windows);
 	rollup_done(&s->rollup);
@@ -181,15 +183,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	int rc;
 
 	s.procs.arg = &s;
-	s.captures.store = s.windows.store = s.rollup.store = &s.store;
-	s.captures.other = scheduler_other;
-	s.captures.other_fetched = scheduler_other_fetched;
-	s.captures.other_arg = &s;
-	s.takes = (struct takes){.captures = &s.captures,
-	                         .windows = &s.windows,
-	                         .want_fetcher = scheduler_want_fetcher,
-	                         .arg = &s};
-	s.windows.conf = conf;
+	scheduler_connect(&s);
 	s.captures.max = (size_t)conf->worker_max_captures;
 	if (s.captures.max > WORKER_MAX_CAPTURES)
 		s.captures.max = WORKER_MAX_CAPTURES;

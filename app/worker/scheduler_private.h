@@ -10,6 +10,8 @@
 #include "scheduler.h"
 #include "takes.h"
 #include "targets.h"
+#include "triggers.h"
+#include "webhooks.h"
 #include "windows.h"
 
 struct scheduler {
@@ -23,6 +25,8 @@ struct scheduler {
 	struct retention retention;
 	struct windows windows;
 	struct takes takes;
+	struct triggers triggers;
+	struct webhooks webhooks;
 	struct rollup rollup;
 	struct debuginfod debuginfod;
 	int blame_fd;        /* of the analyser that runs; -1: none */
@@ -49,6 +53,8 @@ captures_other scheduler_other;
 captures_other_fetched scheduler_other_fetched;
 /* Has a fetcher run: asks for one, and waits. arg: the scheduler. */
 MUST_CHECK int scheduler_want_fetcher(void *arg);
+/* Has the parts know each other. */
+void scheduler_connect(struct scheduler *s);
 /* The fetcher is gone: what it was asked for fails. */
 void scheduler_fetcher_gone(struct scheduler *s);
 /* Everything that is due. */

@@ -62,6 +62,7 @@ scheduler_fetcher_gone(struct scheduler *s)
 	captures_fetcher_gone(&s->captures);
 	takes_fetcher_gone(&s->takes, clock_mono_ns());
 	debuginfod_fetcher_gone(&s->debuginfod, clock_mono_ns());
+	webhooks_fetcher_gone(&s->webhooks);
 }
 
 void
@@ -115,7 +116,8 @@ follow(struct scheduler *s, int64_t now_ns)
 	if (rc)
 		return rc;
 	rc = windows_load(&s->windows, &s->targets)
-	             ?: takes_load(&s->takes, &s->targets);
+	             ?: takes_load(&s->takes, &s->targets)
+	             ?: triggers_load(&s->triggers, now_ns);
 	if (rc)
 		return rc;
 	s->version = version;
@@ -166,7 +168,8 @@ scheduler_other_fetched(void *arg, const struct fetch_answer *a, int *body)
 	struct scheduler *s = arg;
 
 	if (!takes_fetched(&s->takes, a, body, clock_mono_ns()))
-		(void)debuginfod_fetched(&s->debuginfod, a, clock_mono_ns());
+		(void)(webhooks_fetched(&s->webhooks, a) ||
+		       debuginfod_fetched(&s->debuginfod, a, clock_mono_ns()));
 }
 
 static void
@@ -219,6 +222,10 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		windows_step(&s->windows, &s->targets, now_ns);
 		rollup_step(&s->rollup, now_ns);
 		report("debug files", fetch_debug_files(s, now_ns));
+		triggers_step(&s->triggers, now_ns);
+		s->webhooks.waits |= s->triggers.fired;
+		s->triggers.fired = false;
+		webhooks_step(&s->webhooks, now_ns);
 		report("symbolizing",
 		       symbolizing_step(&s->captures.symbolizing, &s->store,
 		                        s->self.host, s->captures.analyser,

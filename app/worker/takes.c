@@ -70,6 +70,8 @@ stored(struct takes *t, struct take *v)
 {
 	take_rest(v);
 	take_tell(t, v, CAPTURE_OK);
+	if (t->stored)
+		t->stored(t->arg, v);
 }
 
 /* All that is made goes into one transaction. */

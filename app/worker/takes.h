@@ -54,6 +54,8 @@ struct takes {
 	/* Has a fetcher run; 0 or -errno. */
 	int (*want_fetcher)(void *arg);
 	void *arg;
+	/* Of one whose window is stored; NULL: nobody asks. */
+	void (*stored)(void *arg, const struct take *v);
 	struct take *items;
 	size_t n;
 	size_t left_out; /* beyond TAKES_MAX */

@@ -1,0 +1,286 @@
+#include "triggers.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "store/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TELL_NS (60 * NS_PER_S) /* between two values that are told */
+#define BASE_MS (60 * 60 * MS_PER_S)
+#define FAIL_NS (60 * NS_PER_S) /* before another try of the store */
+
+static void
+free_rules(struct rule *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		trigger_done(&items[i].row);
+		free(items[i].seen);
+	}
+	free(items);
+}
+
+void
+triggers_done(struct triggers *t)
+{
+	free_rules(t->items, t->n);
+	t->items = NULL;
+	t->n = 0;
+}
+
+static struct rule *
+find(const struct triggers *t, const char *id)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->items[i].row.id && !strcmp(t->items[i].row.id, id))
+			return &t->items[i];
+	return NULL;
+}
+
+/* --- the rules ------------------------------------------------------------ */
+
+static void
+take_over(const struct triggers *t, struct rule *r, int64_t now_ns)
+{
+	struct rule *old = find(t, r->row.id);
+	int64_t left_ms = r->row.fired_ms + r->row.cooldown_ms -
+	                  clock_wall_ms();
+
+	if (r->row.fired_ms && left_ms > 0)
+		r->quiet_ns = now_ns + left_ms * NS_PER_MS;
+	if (!old)
+		return;
+	r->told_ns = old->told_ns;
+	r->seen = TAKE(old->seen);
+	r->nseen = old->nseen;
+	r->seen_ns = old->seen_ns;
+}
+
+int
+triggers_load(struct triggers *t, int64_t now_ns)
+{
+	CLEANUP_TRIGGERS struct trigger_list l = {0};
+	struct rule *items;
+	int rc = trigger_list_host(t->windows->store, t->windows->host, &l);
+
+	if (rc)
+		return rc;
+	items = calloc(l.n + 1, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	for (size_t i = 0; i < l.n; i++) {
+		items[i].row = l.items[i];
+		l.items[i] = (struct trigger){0};
+		take_over(t, &items[i], now_ns);
+	}
+	free_rules(t->items, t->n);
+	t->items = items;
+	t->n = l.n;
+	return 0;
+}
+
+/* --- firing --------------------------------------------------------------- */
+
+static void
+fire(struct triggers *t, struct rule *r, double value, int64_t now_ns)
+{
+	char session[ID_MAX];
+	int rc = trigger_fire(t->windows->store, &r->row, t->windows->host,
+	                      value, session);
+
+	if (rc == -EAGAIN) /* the store knows better: it rests still */
+		return;
+	if (rc) {
+		log_warn("trigger %s of %s: %s", r->row.name, r->row.service,
+		         strerror(-rc));
+		r->quiet_ns = now_ns + FAIL_NS;
+		return;
+	}
+	log_info("%s: trigger %s of %s, %s %g, at least %g", session,
+	         r->row.name, r->row.service, r->row.kind, value,
+	         r->row.threshold);
+	r->quiet_ns = now_ns + r->row.cooldown_ms * NS_PER_MS;
+	r->told_ns = now_ns;
+	t->fired = true;
+}
+
+static void
+judge(struct triggers *t, struct rule *r, double value, int64_t now_ns)
+{
+	int rc = 0;
+
+	if (value >= r->row.threshold && now_ns >= r->quiet_ns) {
+		fire(t, r, value, now_ns);
+	} else if (!r->told_ns || now_ns - r->told_ns > TELL_NS) {
+		r->told_ns = now_ns;
+		rc = trigger_tell(t->windows->store, r->row.id, value);
+	}
+	if (rc)
+		log_warn("trigger %s: %s", r->row.name, strerror(-rc));
+}
+
+static bool
+is(const struct rule *r, enum trigger_kind kind)
+{
+	return !strcmp(r->row.kind, trigger_kind_name(kind));
+}
+
+static bool
+is_of(const struct rule *r, const char *tenant, const char *service)
+{
+	return !strcmp(r->row.service, service) &&
+	       !strcmp(r->row.tenant, tenant);
+}
+
+/* --- processes -------------------------------------------------------------
+ */
+
+static bool
+usage_of(const struct triggers *t, int32_t pid, struct rule_usage *out,
+         uint64_t *pages)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	out->pid = pid;
+	return !file_read(*t->proc_fd, path, &text) &&
+	       !proc_parse_usage(buf_str(&text), &out->ticks, pages);
+}
+
+/* What one used since it was last looked at; nothing of one that is new. */
+static uint64_t
+used(const struct rule *r, const struct rule_usage *now)
+{
+	for (size_t i = 0; i < r->nseen; i++)
+		if (r->seen[i].pid == now->pid)
+			return now->ticks > r->seen[i].ticks
+			               ? now->ticks - r->seen[i].ticks
+			               : 0;
+	return 0;
+}
+
+static void
+look(struct triggers *t, struct rule *r, int64_t now_ns)
+{
+	struct rule_usage *now = calloc(WORKER_MAX_PIDS, sizeof(*now));
+	int64_t elapsed_ns = now_ns - r->seen_ns;
+	uint64_t ticks = 0, pages = 0, more;
+	int32_t pids[WORKER_MAX_PIDS];
+	size_t n = 0, npids = targets_pids(t->targets, r->row.tenant,
+	                                   r->row.service, SESSION_ALL_ORDINALS,
+	                                   pids, WORKER_MAX_PIDS);
+	bool first = !r->seen_ns;
+
+	for (size_t i = 0; now && i < npids; i++) {
+		if (!usage_of(t, pids[i], &now[n], &more))
+			continue;
+		pages += more;
+		ticks += used(r, &now[n++]);
+	}
+	free(r->seen);
+	r->seen = now;
+	r->nseen = n;
+	r->seen_ns = now_ns;
+	if (is(r, TRIGGER_rss))
+		judge(t, r, (double)pages * (double)sysconf(_SC_PAGESIZE),
+		      now_ns);
+	else if (!first && elapsed_ns > 0)
+		judge(t, r,
+		      100.0 * (double)ticks / (double)sysconf(_SC_CLK_TCK) /
+		              ((double)elapsed_ns / NS_PER_S),
+		      now_ns);
+}
+
+void
+triggers_step(struct triggers *t, int64_t now_ns)
+{
+	if (now_ns < t->next_ns)
+		return;
+	t->next_ns = now_ns + t->windows->conf->trigger_interval * NS_PER_S;
+	for (size_t i = 0; i < t->n; i++) {
+		struct rule *r = &t->items[i];
+
+		if (is(r, TRIGGER_rss) || is(r, TRIGGER_cpu))
+			look(t, r, now_ns);
+	}
+}
+
+/* --- windows ---------------------------------------------------------------
+ */
+
+/* The oldest of the last hour; 0: there is none before this one. */
+static int64_t
+value_before(struct triggers *t, const char *series)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int64_t now = clock_wall_ms();
+
+	if (window_between(t->windows->store, series, WINDOW_CAPTURED,
+	                   now - BASE_MS, now, &l) ||
+	    l.n < 2)
+		return 0;
+	return l.items[0].value;
+}
+
+void
+triggers_window(struct triggers *t, const char *tenant, const char *service,
+                const char *series, int64_t value, int64_t now_ns)
+{
+	int64_t before = -1;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct rule *r = &t->items[i];
+
+		if (!is(r, TRIGGER_goroutineGrowth) ||
+		    !is_of(r, tenant, service) || value < r->row.minimum)
+			continue;
+		if (before < 0)
+			before = value_before(t, series);
+		if (before > 0)
+			judge(t, r, (double)value / (double)before, now_ns);
+	}
+}
+
+static const struct watch *
+watch_of(const struct windows *w, const char *series)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->items[i].series, series))
+			return &w->items[i];
+	return NULL;
+}
+
+size_t
+triggers_functions(const struct triggers *t, const char *series,
+                   const char *names[static ROLLUP_MAX_FUNCTIONS],
+                   char ids[static ROLLUP_MAX_FUNCTIONS][ID_MAX])
+{
+	const struct watch *v = watch_of(t->windows, series);
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < t->n && n < ROLLUP_MAX_FUNCTIONS; i++) {
+		const struct rule *r = &t->items[i];
+
+		if (!is(r, TRIGGER_cpuShare) ||
+		    !is_of(r, v->tenant, v->service))
+			continue;
+		snprintf(ids[n], ID_MAX, "%s", r->row.id);
+		names[n++] = r->row.function;
+	}
+	return n;
+}
+
+void
+triggers_share(struct triggers *t, const char *id, double percent,
+               int64_t now_ns)
+{
+	struct rule *r = find(t, id);
+
+	if (r)
+		judge(t, r, percent, now_ns);
+}

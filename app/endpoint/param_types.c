@@ -77,6 +77,7 @@ static const char *const kinds[] = {
 	[PT_TOKEN] = "a token identifier",
 	[PT_SESSION] = "a session identifier",
 	[PT_BASELINE] = "a baseline identifier",
+	[PT_TRIGGER] = "a trigger identifier",
 	[PT_WORDS] = "a list of %lld to %lld names",
 	[PT_LABELS] = "an object of texts, %lld to %lld members",
 	[PT_TAGS] = "a list of %lld to %lld texts of 1 to 63 bytes",

@@ -186,6 +186,8 @@ read_text(const struct param_row *p, const char *s, struct value *out)
 		return id_valid("sess-", s);
 	case PT_BASELINE:
 		return id_valid("bl-", s);
+	case PT_TRIGGER:
+		return id_valid("trg-", s);
 	case PT_TOKEN:
 		return id_valid("tok-", s);
 	case PT_TIME:
@@ -278,6 +280,8 @@ refuse_path(struct call *c, const struct param_row *p, const char *text)
 		return fail(c, UnknownSession, text);
 	if (p->type == PT_BASELINE)
 		return fail(c, UnknownBaseline, text);
+	if (p->type == PT_TRIGGER)
+		return fail(c, UnknownTrigger, text);
 	return fail(c, UnknownProfile, text);
 }
 

@@ -89,6 +89,7 @@ enum param_type {
 	PT_TOKEN,
 	PT_SESSION,
 	PT_BASELINE,
+	PT_TRIGGER,
 	PT_TYPE,
 	PT_VIEW,
 	PT_DIFF,

@@ -3,6 +3,7 @@
 #include "lib/api_rows.h"
 #include "lib/stacks.h"
 #include "store/baseline.h"
+#include "store/trigger.h"
 
 #include <string.h>
 
@@ -96,6 +97,28 @@ make_analysed(struct test_api *a, const char *id, char goroutines[ID_MAX],
 	good_baseline = baseline;
 }
 
+static void
+make_trigger(struct test_api *a)
+{
+	static char id[ID_MAX];
+	const struct trigger t = {
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.name = (char *)"first",
+		.kind = (char *)"cpuShare",
+		.function = (char *)"main",
+		.threshold = 50,
+		.type = (char *)"cpu",
+		.seconds = 1,
+		.rate = 100,
+		.webhook = (char *)"",
+		.created_by = (char *)"",
+	};
+
+	ck_assert_int_eq(trigger_add(&a->store.s, &t, id), 0);
+	good_trigger = id;
+}
+
 TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -103,6 +126,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 
 	test_profile(&a, id);
 	make_analysed(&a, id, goroutines, baseline);
+	make_trigger(&a);
 	for
 		EACH_ROUTE(r)
 		{

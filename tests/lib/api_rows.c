@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const char *good_baseline, *good_goroutines;
+const char *good_baseline, *good_goroutines, *good_trigger;
 
 /* A value that is right for a parameter, as it stands in a path or query. */
 static const char *
@@ -21,8 +21,14 @@ good_text(const struct param_row *p, const char *profile)
 		return good_baseline ? good_baseline : "bl-none";
 	case PT_TOKEN:
 		return "tok-none";
+	case PT_TRIGGER:
+		return good_trigger ? good_trigger : "trg-none";
 	case PT_NAME:
-		return p->op == OP_CreateService ? "fresh" : TEST_SERVICE;
+		return p->op == OP_CreateService ||
+		                       (p->op == OP_CreateTrigger &&
+		                        p->in == IN_BODY)
+		               ? "fresh"
+		               : TEST_SERVICE;
 	case PT_TEXT:
 		return "x";
 	default:
@@ -35,14 +41,18 @@ static void
 path_of(const struct route *r, const char *profile, struct buf *out)
 {
 	for (const char *s = r->path; *s; s++) {
+		size_t n = strcspn(s, "}");
+
 		if (*s != '{') {
 			buf_putc(out, *s);
 			continue;
 		}
 		for (size_t i = 0; i < P_COUNT; i++)
-			if (params[i].op == r->op && params[i].in == IN_PATH)
+			if (params[i].op == r->op && params[i].in == IN_PATH &&
+			    strlen(params[i].name) == n - 1 &&
+			    !memcmp(params[i].name, s + 1, n - 1))
 				buf_puts(out, good_text(&params[i], profile));
-		s = strchr(s, '}');
+		s += n;
 	}
 }
 
@@ -73,8 +83,13 @@ body_for(const struct route *r, const char *profile,
 	for (size_t i = 0; i < P_COUNT; i++) {
 		const struct param_row *p = &params[i];
 
-		if (p->op == r->op && p->in == IN_BODY && p->required &&
-		    p != bad)
+		if (p->op != r->op || p->in != IN_BODY || !p->required ||
+		    p == bad)
+			continue;
+		if (p->type == PT_OBJECT)
+			json_put_raw(out, p->name, "{\"rss\":{\"bytes\":1}}",
+			             "");
+		else
 			json_put_text(out, p->name, good_text(p, profile));
 	}
 	if (value)

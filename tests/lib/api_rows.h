@@ -13,7 +13,7 @@
 	(const struct param_row *p = params; p < params + P_COUNT; p++)
 
 /* What paths name that exists; NULL: nothing does. */
-extern const char *good_baseline, *good_goroutines;
+extern const char *good_baseline, *good_goroutines, *good_trigger;
 
 /* A request that is good in every way; path and body may be changed. */
 struct good {

@@ -1,0 +1,140 @@
+#!/bin/bash
+# Triggers: memory that grows, threads that become more and a function that
+# takes CPU time start captures; whoever listens gets the link, once.
+: "${B:=build}"
+WORKER_CONF='
+[continuous]
+window = 1s
+gauges = 1s
+[trigger]
+interval = 1s
+[webhook]
+allow = localhost
+tries = 3
+retry = 1s
+'
+tmp=$(mktemp -d /var/tmp/stoker-triggers-XXXXXX)
+chmod 755 "$tmp"
+. tests/lib/e2e.sh
+e2e_start swell grow
+leave() { [ ! -s "$tmp/nginx.pid" ] || kill "$(<"$tmp/nginx.pid")"; e2e_stop; rm -rf "$tmp"; }
+trap leave EXIT
+
+# --- who listens: an nginx that writes down what it gets, and fails at first
+hook=$(free_port) inner=$(free_port)
+while [ "$inner" = "$hook" ]; do inner=$(free_port); done
+cat >"$tmp/nginx.conf" <<CONF
+pid $tmp/nginx.pid; error_log $tmp/error.log; worker_processes 1;
+events {}
+http {
+  log_format said escape=none '\$status \$request_body';
+  access_log off; client_body_temp_path $tmp/body; proxy_temp_path $tmp/proxy;
+  fastcgi_temp_path $tmp/fastcgi; uwsgi_temp_path $tmp/uwsgi; scgi_temp_path $tmp/scgi;
+  server {
+    listen 127.0.0.1:$hook;
+    location /hook { access_log $tmp/said said; proxy_pass http://127.0.0.1:$inner; }
+  }
+  server {
+    listen 127.0.0.1:$inner;
+    if (-f $tmp/broken) { return 503; }
+    location / { return 204; }
+  }
+}
+CONF
+: >"$tmp/broken"
+nginx -e "$tmp/error.log" -c "$tmp/nginx.conf" || { echo "not ok nginx: $(cat "$tmp/error.log")"; exit 1; }
+said() { grep -c "^$1" "$tmp/said"; } # status
+has_said() { [ "$(said "$1")" -ge "$2" ]; }
+
+trigger() { # service, JSON: its id
+  api POST "/api/v1/services/$1/triggers" -H 'Content-Type: application/json' -d "$2" | jq -r '.id // error'
+}
+of() { api GET "/api/v1/services/$1/triggers/$2"; } # service, id
+holds() { of "$1" "$2" | jq -e "$3" >/dev/null || { of "$1" "$2"; return 1; }; }
+started_by() { # trigger name: number of captures
+  api GET /api/v1/profiling/sessions | jq "[.items[] | select(.labels.trigger == \"$1\")] | length"
+}
+
+# --- memory
+mkfifo "$tmp/swell"
+"$STATE/bin/swell" <"$tmp/swell" >/dev/null &
+exec 7>"$tmp/swell"
+service swell "$STATE/bin/swell"
+id=$(trigger swell "{\"trigger\":\"fat\",\"when\":{\"rss\":{\"bytes\":104857600}},
+  \"capture\":{\"durationSeconds\":1},\"webhook\":\"http://127.0.0.1:$hook/hook\",\"cooldownSeconds\":3600}")
+check memory_is_looked_at wait_for 20 holds swell "$id" '.lastValue > 0'
+check below_its_threshold_it_rests holds swell "$id" '.lastFiredAt == null and .lastProfileId == ""'
+echo 200 >&7
+check memory_that_grows_fires wait_for 20 holds swell "$id" '.lastFiredAt != null and .lastValue >= 104857600'
+profile=$(of swell "$id" | jq -r .lastProfileId)
+check its_capture_ends equal "$(finished "$profile" | jq -r .status)" completed
+check its_capture_names_the_trigger equal "$(api GET "$P/$profile" | jq -r .labels.trigger)" fat
+
+check a_webhook_that_fails_is_sent_again wait_for 20 has_said 503 2
+rm "$tmp/broken"
+check a_webhook_arrives wait_for 40 has_said 204 1
+check what_was_sent_is_told wait_for 10 holds swell "$id" '.webhookState == "sent"'
+got=$(sed -n 's/^204 //p' "$tmp/said" | head -1)
+check a_webhook_says_what_fired jq -e "
+  .trigger == \"fat\" and .service == \"swell\" and .kind == \"rss\" and .value >= 104857600 and
+  .threshold == 104857600 and .status == \"completed\" and .profileId == \"$profile\" and
+  (.firedAt | test(\"^20\")) and (.firing | test(\"^fire-\"))" <<<"$got"
+check its_link_opens_without_a_token equal \
+  "$(curl -s -o /dev/null -w '%{http_code}' "$(jq -r .flameGraphUrl <<<"$got")")" 200
+
+# --- once in its cooldown, also for a worker that starts anew
+since=$(of swell "$id" | jq -r .lastValueAt)
+kill -KILL "$(<"$STATE/pid/worker")"
+wait_for 10 process_gone "$(<"$STATE/pid/worker")"
+worker_start
+check a_new_worker_looks_again wait_for 30 holds swell "$id" ".lastValueAt > \"$since\""
+check it_does_not_fire_again equal "$(started_by fat)" 1
+check nor_send_again equal "$(said 204)" 1
+
+# --- a cooldown that is over
+short=$(trigger swell '{"trigger":"again","when":{"rss":{"bytes":104857600}},
+  "capture":{"durationSeconds":1},"cooldownSeconds":2}')
+twice() { [ "$(started_by again)" -ge 2 ]; }
+check after_its_cooldown_it_fires_again wait_for 40 twice
+check without_a_webhook_none_waits holds swell "$short" '.webhookState == "none"'
+api DELETE "/api/v1/services/swell/triggers/$short"
+
+# --- a host that configuration does not allow
+far=$(trigger swell '{"trigger":"far","when":{"rss":{"bytes":1}},
+  "capture":{"profileType":"goroutine"},"webhook":"http://192.0.2.1/"}')
+check a_host_that_is_not_allowed_is_not_called wait_for 60 holds swell "$far" '.webhookState == "failed"'
+check it_is_said_why grep -q 'webhook.*not one that configuration allows' "$STATE/log/worker.log"
+
+# --- threads
+mkfifo "$tmp/grow"
+"$STATE/bin/grow" 20 <"$tmp/grow" >/dev/null &
+exec 8>"$tmp/grow"
+service grow "$STATE/bin/grow"
+api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' \
+  -d '{"service":"grow","profileTypes":["goroutine"]}'
+more=$(trigger grow '{"trigger":"leak","when":{"goroutineGrowth":{"ratio":2,"min":50}},
+  "capture":{"profileType":"goroutine"}}')
+looked() { [ "$(sqlite3 "$STATE/data/stoker.db" "SELECT COUNT(*) FROM profile_window w
+  JOIN series s ON s.id = w.series WHERE s.service = 'grow'")" -ge 2 ]; }
+check threads_are_watched wait_for 30 looked
+check threads_that_stay_do_not_fire holds grow "$more" '.lastFiredAt == null'
+echo 60 >&8
+check threads_that_become_more_fire wait_for 30 holds grow "$more" '.lastFiredAt != null and .lastValue >= 2'
+check the_capture_is_of_threads equal \
+  "$(finished "$(of grow "$more" | jq -r .lastProfileId)" | jq -r '.status + .profileType')" completedgoroutine
+
+# --- a function's share of a minute, and CPU time
+background demo "$STATE/bin/demo"
+service demo "$STATE/bin/demo"
+api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' \
+  -d '{"service":"demo","sampleRate":99}'
+busy=$(trigger demo '{"trigger":"busy","when":{"cpu":{"percent":1}},"capture":{"durationSeconds":1}}')
+share=$(trigger demo '{"trigger":"handle","when":{"cpuShare":{"function":"server::handle","percent":30}},
+  "capture":{"durationSeconds":1}}')
+idle=$(trigger demo '{"trigger":"rest","when":{"cpuShare":{"function":"server::nothing","percent":0.1}}}')
+check cpu_time_fires wait_for 30 holds demo "$busy" '.lastFiredAt != null and .lastValue >= 1'
+check a_share_of_cpu_time_fires wait_for 200 holds demo "$share" \
+  '.lastFiredAt != null and .lastValue >= 30 and .lastValue <= 100'
+check a_function_that_does_not_run_does_not wait_for 10 holds demo "$idle" \
+  '.lastFiredAt == null and .lastValueAt != null'
+exec 7>&- 8>&-

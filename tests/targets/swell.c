@@ -1,0 +1,29 @@
+/*
+ * A program whose memory becomes more.
+ *
+ *	swell
+ *
+ * Each line on stdin is a number of MiB more, in use from then on. Ends with
+ * its input.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int
+main(void)
+{
+	char line[32];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		size_t n = strtoul(line, NULL, 10) << 20;
+		char *p = malloc(n);
+
+		if (!p)
+			return 1;
+		memset(p, 1, n);
+		printf("%p\n", (void *)p); /* it is used, whoever compiles */
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -117,7 +117,7 @@ TEST(a_type_that_no_engine_takes_is_told)
 	                                          "[\"cpu\",\"block\"]}");
 	CLEANUP_JSON json_t *expected = json_pack("[{s:s, s:s}]", "profileType",
 	                                          "block", "missing",
-	                                          "a pprofUrl");
+	                                          "kind go or a pprofUrl");
 
 	ck_assert(json_equal(expected, json_object_get(r.json, "unsupported")));
 }

@@ -49,7 +49,7 @@ check a_look_at_threads_is_a_profile grep -q . <<<"$(newest demo goroutine)"
 check a_look_counts_threads equal \
   "$(windows demo goroutine 'AND w.value <> w.sample_count')" 0
 check a_type_without_an_engine_is_told holds demo \
-  '.unsupported == [{"profileType": "memory", "missing": "a pprofUrl"}]'
+  '.unsupported == [{"profileType": "memory", "missing": "kind go or a pprofUrl"}]'
 check what_can_be_taken_does_not_fail holds demo '.failing == []'
 stored() { holds demo '.hosts[0] | .state == "running" and .stored > 0 and .taken == 1 and .watched == 0'; }
 check the_state_of_the_host_is_told wait_for 20 stored

@@ -95,13 +95,14 @@ wire_varint(struct wire *w, uint64_t *out)
 MUST_CHECK static inline int
 wire_next(struct wire *w, struct wire_field *f)
 {
-	struct wire at = *w;
+	struct wire at;
 	uint64_t v;
 
 	if (w->end - w->p < 2 || *w->p < 1 << 3 || *w->p >= 0x80 ||
 	    *w->p & (WIRE_FIXED64 | WIRE_FIXED32))
 		return wire_next_long(w, f);
-	f->key = *at.p++;
+	f->key = *w->p;
+	at = (struct wire){w->p + 1, w->end};
 	if (wire_varint(&at, &v))
 		return -EBADMSG;
 	w->p = at.p;

@@ -1,9 +1,9 @@
 /*
- * Profiles that targets and uploads make, as goroutine analysis, diffs and
- * comparisons read them.
+ * Profiles that targets and uploads make, as goroutine analysis, comparisons
+ * and differential flame graphs read them.
  */
 #include "profile/analysis.h"
-#include "profile/compare.h"
+#include "profile/diff.h"
 #include "profile/pprof.h"
 
 #include <assert.h>
@@ -27,6 +27,28 @@ analyse(const struct profile *p)
 	assert(a->nsuspects <= a->groups->n);
 }
 
+static void
+diff(const struct compare_side *side, const struct comparison *c)
+{
+	const struct export_meta one = {
+		.title = "", .id = "", .service = "", .type = ""};
+	const struct diff_meta meta = {one, one, c, DIFF_BOTH};
+	CLEANUP_DIFF struct diff *d = NULL;
+
+	if (diff_new(side, side, DIFF_SHARE, &d))
+		return;
+	assert(d->tree->n == side->tree->n);
+	for (uint32_t i = 0; i < d->tree->n; i++) {
+		assert(d->tree->total[i] == d->base_total[i]);
+		assert(d->tree->end[i] == side->tree->end[i]);
+	}
+	for (size_t i = 0; i < ndiff_formats; i++) {
+		CLEANUP_BUF struct buf out = BUF_INIT(MAX_BYTES);
+
+		(void)!diff_formats[i].write(d, &meta, &out);
+	}
+}
+
 /* A profile does not differ from itself, whatever it holds. */
 static void
 compare(const struct profile *p, uint32_t type)
@@ -38,8 +60,10 @@ compare(const struct profile *p, uint32_t type)
 		return;
 	const struct compare_side side = {t, 1};
 
-	if (!compare_new(&side, &side, false, &c))
-		assert(c->nregressions + c->nimprovements == 0);
+	if (compare_new(&side, &side, false, &c))
+		return;
+	assert(c->nregressions + c->nimprovements == 0);
+	diff(&side, c);
 }
 
 int

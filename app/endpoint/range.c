@@ -133,8 +133,12 @@ room(struct range *r, size_t more)
 static void
 add_window(struct range *r, const struct series *s, const struct window *w)
 {
+	int64_t end = w->end_ms > w->start_ms ? w->end_ms : w->start_ms + 1;
+
+	/* what took no time, a snapshot, still covers its moment */
 	r->parts[r->n++] = (struct part){
-		.span = {w->start_ms, w->end_ms, w->duration_ms},
+		.span = {w->start_ms, end,
+	                 w->duration_ms > 0 ? w->duration_ms : 1},
 		.windows = w->windows > 0 ? w->windows : 1,
 		.samples = w->sample_count,
 		.value = w->value,

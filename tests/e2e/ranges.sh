@@ -1,0 +1,49 @@
+#!/bin/bash
+# Ranges of time over real windows: what a merge says is what windows say.
+. "$(dirname "$0")/../lib/e2e.sh"
+WORKER_CONF='
+[continuous]
+window = 1s
+'
+e2e_start shares
+background demo "$STATE/bin/demo"
+service demo "$STATE/bin/demo"
+
+db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
+more_than() { [ "$(db 'SELECT COUNT(*) FROM profile_window WHERE level = 0')" -gt "$1" ]; }
+continuous() { # JSON members
+  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"service\":\"demo\",\"sampleRate\":99$1}"
+}
+Q="service=demo&profileType=cpu"
+
+continuous ''
+check windows_are_stored wait_for 40 more_than 5
+# From here on the range is over: no window joins it.
+to=$(db 'SELECT MAX(start_ms) FROM profile_window WHERE level = 0')
+range="$Q&from=now-1h&to=$to"
+merged=$(api GET "$P/merge?$range&top=0")
+sum() { # column: over the windows as captured
+  db "SELECT SUM($1) FROM profile_window w JOIN series s ON s.id = w.series
+      WHERE s.type = 'cpu' AND level = 0 AND start_ms < $to"
+}
+check a_merge_holds_every_sample_of_its_windows equal "$(jq .sampleCount <<<"$merged")" "$(sum sample_count)"
+check a_merge_holds_their_cost equal "$(jq .total <<<"$merged")" "$(sum value)"
+check a_merge_counts_its_windows equal "$(jq .windows <<<"$merged")" "$(sum windows)"
+folded_sum() { api GET "$P/merge?$range&format=folded" | awk '{ n += $NF } END { printf "%d", n }'; }
+check views_hold_them_too equal "$(folded_sum)" "$(sum sample_count)"
+check the_link_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .flameGraphUrl <<<"$merged")")"
+api GET "$P/merge?$range&format=pprof" -o "$STATE/merged.pb.gz"
+check a_merge_is_a_pprof_file grep -q main <<<"$("$B/tests/folded" "$STATE/merged.pb.gz")"
+
+points=$(api GET "$P/history/series?$range&step=1m")
+check a_trend_adds_up_to_the_merge test \
+  "$(jq -n --argjson p "$points" --argjson m "$merged" \
+    '([$p.points[].value // 0] | add) as $s | ($s - $m.total) / $m.total | fabs < 0.2')" = true
+
+win=$(api GET "$P/history?service=demo&resolution=captured&limit=1" | jq -r '.items[0].id')
+check windows_are_listed grep -q '^win-' <<<"$win"
+check a_window_is_a_profile equal "$(api GET "$P/$win" | jq -r .status)" completed
+check a_window_has_a_flame_graph equal "$(status_of GET "$P/$win/flamegraph?format=svg")" 200
+check a_window_is_pinned equal "$(api POST "$P/$win/pin" | jq .pinned)" true
+continuous ',"enabled":false'

@@ -29,7 +29,7 @@ if wanted $ranges range_hour_cold_ms range_day_cold_ms range_month_cold_ms range
   began=$(date +%s%3N)
   read -r windows bytes samples <<<"$(as_user "$STATE/bin/month" "$STATE/data" 550e8400 "$of")"
   [ -n "${samples:-}" ] || { echo "bench: no month could be made" >&2; exit 1; }
-  row month_seed_s "$(($(date +%s%3N) - began))e-3" s - - - 1
+  row month_seed_s "$(awk "BEGIN { print ($(date +%s%3N) - $began) / 1000 }")" s - - - 1
   row window_bytes_per_sample "$(awk "BEGIN { printf \"%.2f\", $bytes / $samples }")" bytes - - - "$windows"
   row service_day_mb "$(awk "BEGIN { printf \"%.2f\", $bytes / $of / 30 / 1048576 }")" MiB - - - "$windows"
   for range in hour:1h day:1d month:30d; do

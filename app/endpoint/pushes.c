@@ -107,7 +107,7 @@ pushes_store(struct pushes *p, struct store *s, const struct push_windows *w)
 		rc = append(p, s, w, &w->of[i], series[i], &asks[i]);
 	if (!rc)
 		rc = segment_sync(&p->segment)
-		             ?: window_commit(s, &p->segment, asks, w->n);
+		             ?: window_commit(s, &p->segment, asks, w->n, NULL);
 	if (rc)
 		p->segment.length = length; /* the next push writes there */
 	return rc;

@@ -105,7 +105,7 @@ insert(struct store *s, const struct segment *g, const struct window_ask *w,
 
 static int
 commit(struct store *s, const struct segment *g, const struct window_ask *w,
-       size_t n)
+       size_t n, size_t *stored)
 {
 	int rc = put_segment(s, g);
 
@@ -113,17 +113,25 @@ commit(struct store *s, const struct segment *g, const struct window_ask *w,
 		char id[ID_MAX];
 
 		rc = insert(s, g, &w[i], id);
+		*stored += !rc;
+		if (rc == -ENOENT)
+			rc = 0;
 	}
 	return rc;
 }
 
 int
 window_commit(struct store *s, const struct segment *g,
-              const struct window_ask *w, size_t n)
+              const struct window_ask *w, size_t n, size_t *out)
 {
+	size_t stored = 0;
 	int rc = store_begin(s);
 
-	return rc ? rc : store_end(s, commit(s, g, w, n));
+	if (!rc)
+		rc = store_end(s, commit(s, g, w, n, &stored));
+	if (!rc && out)
+		*out = stored;
+	return rc;
 }
 
 /* --- rollups -------------------------------------------------------------- */

@@ -108,23 +108,16 @@ open_segment(struct windows *w, int64_t now_ns)
 	return 0;
 }
 
-/* All together; one by one when a service was deleted meanwhile. */
 static int
 commit(struct windows *w, const struct window_ask *asks, size_t n)
 {
-	int rc = window_commit(w->store, &w->segment, asks, n);
+	size_t stored;
+	int rc = window_commit(w->store, &w->segment, asks, n, &stored);
 
-	if (!rc)
-		w->counts.stored += (int64_t)n;
-	if (rc != -ENOENT)
+	if (rc)
 		return rc;
-	for (size_t i = 0; i < n; i++) {
-		rc = window_commit(w->store, &w->segment, &asks[i], 1);
-		if (rc && rc != -ENOENT)
-			return rc;
-		w->counts.stored += !rc;
-		w->counts.dropped += !!rc;
-	}
+	w->counts.stored += (int64_t)stored;
+	w->counts.dropped += (int64_t)(n - stored);
 	return 0;
 }
 

@@ -23,7 +23,7 @@
 
 #define WINDOW_PREFIX    "win-"
 #define WINDOW_PUSHED    "ingest" /* host of series that clients push */
-#define WINDOW_CHECKSUM  65 /* SHA-256 in hexadecimal, and a NUL */
+#define WINDOW_CHECKSUM  65       /* SHA-256 in hexadecimal, and a NUL */
 #define WINDOW_MAX_BYTES ((int64_t)64 << 20)
 #define WINDOW_PLAN_MAX  20000 /* windows of one range */
 
@@ -72,7 +72,8 @@ void window_list_done(struct window_list *l);
 void series_done(struct series *s);
 void series_list_done(struct series_list *l);
 
-/* --- writing: the worker's side, and pushes ------------------------------------------ */
+/* --- writing: the worker's side, and pushes
+ * ------------------------------------------ */
 
 /*
  * The series with these columns, made when it is the first of its kind.
@@ -119,11 +120,14 @@ MUST_CHECK int segment_append(struct segment *g, const void *p, size_t n,
                               struct window_ask *w);
 MUST_CHECK int segment_sync(struct segment *g);
 /*
- * Makes appended and synced windows known, all or none.
- *   Errors   -ENOENT when a series is gone: deleted with its service
+ * Makes appended and synced windows known, all in one transaction; those
+ * whose series is gone, deleted with its service, are left out.
+ *
+ *   Shape    *out: how many were stored; may be NULL
+ *   Errors   -errno, nothing is stored
  */
 MUST_CHECK int window_commit(struct store *s, const struct segment *g,
-                             const struct window_ask *w, size_t n);
+                             const struct window_ask *w, size_t n, size_t *out);
 /*
  * The same for a rollup of children, which must be all windows of its series,
  * of the level below, that begin within it and have no parent.

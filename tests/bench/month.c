@@ -153,7 +153,7 @@ roll(struct bench *b, enum window_level level, int64_t start_ms)
 	if (l.n)
 		must(window_rollup(b->s, &b->segment, &w, &l), "rollup");
 	else /* retention has taken them */
-		must(window_commit(b->s, &b->segment, &w, 1), "commit");
+		must(window_commit(b->s, &b->segment, &w, 1, NULL), "commit");
 }
 
 static void
@@ -182,7 +182,8 @@ fill_service(struct bench *b, const char *tenant, unsigned service)
 				continue;
 			}
 			append(b, l, t, span, &w);
-			must(window_commit(b->s, &b->segment, &w, 1), "commit");
+			must(window_commit(b->s, &b->segment, &w, 1, NULL),
+			     "commit");
 		}
 	}
 	must(segment_sync(&b->segment), "sync");

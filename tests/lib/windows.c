@@ -50,7 +50,7 @@ test_window(struct store *s, const struct test_window *t,
 	                 0);
 	ck_assert_int_eq(segment_create(s, TEST_HOST, &g), 0);
 	append(&g, t->profile, &w);
-	ck_assert_int_eq(window_commit(s, &g, &w, 1), 0);
+	ck_assert_int_eq(window_commit(s, &g, &w, 1, NULL), 0);
 	ck_assert_int_eq(window_between(s, series, t->level, t->start_ms,
 	                                t->start_ms + 1, &l),
 	                 0);

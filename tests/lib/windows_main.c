@@ -94,7 +94,7 @@ fill(struct store *s, char **argv, int64_t minutes)
 
 		rc = add_window(&g, series, start + i * SPAN_MS, i, &w)
 		             ?: segment_sync(&g)
-		                        ?: window_commit(s, &g, &w, 1);
+		                        ?: window_commit(s, &g, &w, 1, NULL);
 		samples += w.sample_count;
 	}
 	if (!rc)

@@ -74,7 +74,7 @@ capture(struct fixture *f, int64_t start_ms, int64_t span_ms, int n)
 		                 0);
 	}
 	ck_assert_int_eq(segment_sync(&g), 0);
-	ck_assert_int_eq(window_commit(&f->t.s, &g, w, (size_t)n), 0);
+	ck_assert_int_eq(window_commit(&f->t.s, &g, w, (size_t)n, NULL), 0);
 }
 
 static int
@@ -202,17 +202,19 @@ TEST(a_row_names_no_file_but_a_segment)
 }
 END
 
-TEST(windows_of_a_service_that_is_gone_are_refused)
+TEST(windows_of_a_service_that_is_gone_are_left_out)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
 	struct window_ask w = ask(&f, WINDOW_CAPTURED, T0, SECOND, 1);
+	size_t stored = 7;
 	int64_t bytes, n;
 
 	ck_assert_int_eq(segment_create(&f.t.s, HOST, &g), 0);
 	ck_assert_int_eq(segment_append(&g, "x", 1, &w), 0);
 	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, TEST_SERVICE), 0);
-	ck_assert_int_eq(window_commit(&f.t.s, &g, &w, 1), -ENOENT);
+	ck_assert_int_eq(window_commit(&f.t.s, &g, &w, 1, &stored), 0);
+	ck_assert_uint_eq(stored, 0);
 	ck_assert_int_eq(window_usage(&f.t.s, &bytes, &n), 0);
 	ck_assert_int_eq(n, 0);
 }
@@ -394,7 +396,7 @@ big(struct fixture *f, const char *series, char segment[static ID_MAX])
 	for (int i = 0; i < 2; i++) {
 		w.series = i ? f->series : series;
 		ck_assert_int_eq(segment_append(&g, bytes, 1 << 20, &w), 0);
-		ck_assert_int_eq(window_commit(&f->t.s, &g, &w, 1), 0);
+		ck_assert_int_eq(window_commit(&f->t.s, &g, &w, 1, NULL), 0);
 	}
 	ck_assert_int_eq(segment_sync(&g), 0);
 	memcpy(segment, g.id, ID_MAX);
@@ -475,7 +477,7 @@ END
 	SUITE("window", a_series_is_made_once,
               bytes_of_a_window_are_read_back_and_proven,
               a_row_names_no_file_but_a_segment,
-              windows_of_a_service_that_is_gone_are_refused,
+              windows_of_a_service_that_is_gone_are_left_out,
               a_range_takes_the_coarsest_windows_and_each_sample_once,
               what_is_not_rolled_up_yet_counts_as_well,
               windows_before_their_time_are_not_ripe,

@@ -55,6 +55,8 @@ start_process(const struct test_api *a)
 
 	snprintf(program, sizeof(program), "%s/stoker-api",
 	         build ? build : "build");
+	ck_assert_msg(!access(program, X_OK), "no %s: B tells where it is",
+	              program);
 	snprintf(log, sizeof(log), "%s/api.log", a->store.dir);
 	pid = fork();
 	if (pid)

@@ -174,6 +174,7 @@ add_timeline(const struct finisher *f, struct timeline **out)
 	t->start_ns = c->start_ms * NS_PER_MS;
 	t->duration_us = duration_of(c) / (uint64_t)NS_PER_US;
 	t->period_ns = c->rate->period_ns;
+	t->cpus = c->rate->all->conf.ncpus;
 	*out = t;
 }
 

@@ -11,6 +11,7 @@ export_firefox(const struct tree *t, const struct export_meta *meta,
 		.oscpu = "Linux",
 		.time_ms = meta->time_ms,
 		.duration_ms = meta->duration_ms,
+		.cpus = meta->timeline ? (int)meta->timeline->cpus : 0,
 	};
 
 	return firefox_write(t->profile, t->type, meta->timeline, &m, out);

@@ -234,6 +234,10 @@ take_field(struct decode *d, const struct wire_field *f)
 	case WIRE_KEY(TIMELINE_FIELD_PERIOD, WIRE_VARINT):
 		d->t->period_ns = f->value;
 		return 0;
+	case WIRE_KEY(TIMELINE_FIELD_CPUS, WIRE_VARINT):
+		d->t->cpus = f->value < TIMELINE_MAX_CPUS ? (uint32_t)f->value
+		                                          : 0;
+		return 0;
 	case WIRE_KEY(TIMELINE_FIELD_THREAD, WIRE_BYTES):
 		return add_thread(d->t, f->bytes);
 	case WIRE_KEY(TIMELINE_FIELD_EVENT, WIRE_BYTES):

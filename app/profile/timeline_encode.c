@@ -108,6 +108,7 @@ timeline_encode(const struct timeline *t, struct buf *out)
 	wire_put_number(&raw, TIMELINE_FIELD_START, (uint64_t)t->start_ns);
 	wire_put_number(&raw, TIMELINE_FIELD_DURATION, t->duration_us);
 	wire_put_number(&raw, TIMELINE_FIELD_PERIOD, t->period_ns);
+	wire_put_number(&raw, TIMELINE_FIELD_CPUS, t->cpus);
 	for (uint32_t i = 0; i < t->nthreads; i++)
 		put_thread(&raw, &t->threads[i]);
 	for (uint32_t i = 0; i < t->nevents; i++)

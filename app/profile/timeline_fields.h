@@ -10,6 +10,7 @@ enum {
 	TIMELINE_FIELD_EVENT,
 	TIMELINE_FIELD_COUNTER,
 	TIMELINE_COLUMN_FIRST, /* of the samples, in this order */
+	TIMELINE_FIELD_CPUS = 13,
 };
 
 enum {

@@ -38,6 +38,7 @@
  *	  repeated uint64 sample = 10;   // index
  *	  repeated sint64 weight_ns = 11; // more than the one before
  *	  repeated uint64 kind = 12;
+ *	  uint64 cpus = 13;              // of the host; 0: not known
  *	}
  *
  * Thread's started_us and ended_us are one more than the time, 0: not seen.
@@ -53,6 +54,7 @@
 #define TIMELINE_MAX_THREADS  (1u << 16)
 #define TIMELINE_MAX_EVENTS   (1u << 18)
 #define TIMELINE_MAX_COUNTERS (1u << 20)
+#define TIMELINE_MAX_CPUS     65536
 #define TIMELINE_MAX_US       (UINT64_C(1) << 50) /* 35 years */
 #define TIMELINE_NAME_MAX     64                  /* with its NUL */
 #define TIMELINE_UNSEEN       UINT64_MAX          /* a time that is not known */
@@ -111,6 +113,7 @@ struct timeline_counter {
 struct timeline {
 	int64_t start_ns; /* since the epoch */
 	uint64_t duration_us, period_ns;
+	uint32_t cpus; /* of the host; 0: not known */
 	struct timeline_sample *samples;
 	struct timeline_thread *threads;
 	struct timeline_event *events;

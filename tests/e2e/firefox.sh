@@ -23,3 +23,16 @@ check the_hottest_function_is_named equal "$(of '.shared.stringArray | any(test(
 check memory_is_counted test "$(of '[.counters[] | select(.name == "RSS")] | length')" -gt 0
 check etag_answers_304 equal "$(status_of GET "$P/$id/flamegraph?format=firefox" \
   -H "If-None-Match: $(sed -n 's/^[Ee][Tt]ag: //p' "$STATE/head" | tr -d '\r')")" 304
+check the_hosts_cpus_are_counted equal "$(of .meta.logicalCPUs)" "$(getconf _NPROCESSORS_CONF)"
+
+# --- as clients of pipelines ask for it -------------------------------------------
+V0=/v0/pipelines/ai-service/samply_profile
+check a_pipeline_starts equal "$(status_of POST "$V0?duration_secs=2")" 202
+check a_second_start_is_refused equal "$(status_of POST "$V0?duration_secs=2")" 409
+check it_tells_when_to_ask_again equal "$(status_of GET "$V0?latest=true")" 204
+fetched() { [ "$(api GET "$V0?latest=true" -D "$STATE/head" -o "$STATE/samply.json.gz" -w '%{http_code}')" = 200 ]; }
+check the_profile_comes_when_it_is_there wait_for 30 fetched
+check under_a_name_of_its_own grep -qE '^[Cc]ontent-[Dd]isposition: attachment; filename="[0-9TZ-]+-ai-service-0-samply_profile.json.gz"' "$STATE/head"
+gunzip -c "$STATE/samply.json.gz" >"$file"
+check it_is_a_profile_of_the_pipeline test "$(of '[.threads[].samples.length] | add')" -gt 50
+check at_samplys_rate equal "$(of '.meta.interval | . > 0.9 and . < 1.1')" true

@@ -34,6 +34,7 @@ example(void)
 	t->start_ns = -1;
 	t->duration_us = 99;
 	t->period_ns = 10101010;
+	t->cpus = 64;
 	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
 		ck_assert_int_eq(timeline_thread(t, &threads[i]), 0);
 	for (size_t i = 0; i < ARRAY_LEN(samples); i++)
@@ -73,6 +74,7 @@ TEST(what_is_written_is_read)
 	ck_assert_int_eq(b->start_ns, -1);
 	ck_assert_uint_eq(b->duration_us, 99);
 	ck_assert_uint_eq(b->period_ns, 10101010);
+	ck_assert_uint_eq(b->cpus, 64);
 	ck_assert_uint_eq(b->nsamples, a->nsamples);
 	for (uint32_t i = 0; i < a->nsamples; i++) {
 		ck_assert_uint_eq(b->samples[i].time_us, a->samples[i].time_us);

@@ -166,5 +166,5 @@ process_gone() {
 stack_stop() {
   local name
   [ -d "$STATE/pid" ] || return 0
-  for name in nginx api worker demo; do process_stop "$name"; done
+  for name in nginx api worker demo go-demo; do process_stop "$name"; done
 }

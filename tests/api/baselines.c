@@ -1,6 +1,7 @@
 /* The contract of family A, second half: baselines, check; compare of B. */
 #include "base/json.h"
 #include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "store/baseline.h"
@@ -10,83 +11,6 @@
 
 #define A    "/api/v1/profiling"
 #define MAIN "2 state=running|main.main:1\n"
-
-static struct client_reply
-get(struct test_api *a, const char *path)
-{
-	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
-}
-
-static struct client_reply
-post(struct test_api *a, const char *path, const char *body)
-{
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = path,
-	                           .body = body});
-}
-
-static struct client_reply
-getf(struct test_api *a, const char *fmt, const char *id, const char *id2)
-{
-	char path[256];
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(path, sizeof(path), fmt, id, id2);
-#pragma GCC diagnostic pop
-	return get(a, path);
-}
-
-static struct client_reply delete (struct test_api *a, const char *path)
-{
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "DELETE",
-	                           .path = path});
-}
-
-static void
-upload(struct test_api *a, const char *stacks, char id[static ID_MAX])
-{
-	CLEANUP_PROFILE struct profile *p = stacks_of(stacks);
-
-	test_upload(a, p, "goroutine", id);
-}
-
-static void
-upload_cpu(struct test_api *a, const char *folded, char id[static ID_MAX])
-{
-	CLEANUP_PROFILE struct profile *p = profile_of(folded);
-
-	p->duration_ns = INT64_C(10000000000);
-	test_upload(a, p, "cpu", id);
-}
-
-static int64_t
-number(const json_t *j, const char *key)
-{
-	return json_integer_value(json_object_get(j, key));
-}
-
-static const char *
-text(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "(none)";
-}
-
-static const json_t *
-item(const struct client_reply *r, const char *list, size_t i)
-{
-	return json_array_get(json_object_get(r->json, list), i);
-}
-
-static size_t
-length(const struct client_reply *r, const char *list)
-{
-	return json_array_size(json_object_get(r->json, list));
-}
 
 /* --- baselines --- */
 
@@ -99,7 +23,7 @@ make(struct test_api *a, const char *session, const char *more)
 	         "{\"label\":\"v1.2.0-release\",\"sessionId\":\"%s\","
 	         "\"profileType\":\"cpu\"%s}",
 	         session, more);
-	return post(a, A "/baselines", buf_str(&body));
+	return api_post(a, A "/baselines", buf_str(&body));
 }
 
 /* Each is as good as absent: the session's own. */
@@ -119,14 +43,14 @@ TEST(top_functions_that_are_not_given_are_those_of_the_session)
 	for (size_t i = 0; i < ARRAY_LEN(none_given); i++) {
 		CLEANUP_REPLY struct client_reply r =
 			make(&a, id, none_given[i]);
-		const json_t *f = item(&r, "topFunctions", 0);
+		const json_t *f = item_of(&r, "topFunctions", 0);
 
 		ck_assert_int_eq(r.status, 200);
 		ck_assert_str_eq(reply_text(&r, "baselineLabel"),
 		                 "v1.2.0-release");
 		ck_assert_str_eq(reply_text(&r, "description"), "");
-		ck_assert_str_eq(text(f, "funcName"), "work");
-		ck_assert_str_eq(text(f, "sampleCount"), "2");
+		ck_assert_str_eq(text_of(f, "funcName"), "work");
+		ck_assert_str_eq(text_of(f, "sampleCount"), "2");
 	}
 }
 END
@@ -143,14 +67,17 @@ TEST(top_functions_that_are_given_are_kept_with_every_field)
 	         "gcBgMarkWorker\",\"selfPct\":12.5,\"sampleCount\":4200},"
 	         "{\"sampleCount\":\"7\",\"selfPct\":null}]");
 	ck_assert_int_eq(r.status, 200);
-	ck_assert_str_eq(text(item(&r, "topFunctions", 0), "sampleCount"),
+	ck_assert_str_eq(text_of(item_of(&r, "topFunctions", 0), "sampleCount"),
 	                 "4200");
-	ck_assert_str_eq(text(item(&r, "topFunctions", 0), "package"), "");
-	ck_assert_str_eq(text(item(&r, "topFunctions", 1), "sampleCount"), "7");
-	ck_assert_str_eq(text(item(&r, "topFunctions", 1), "funcName"), "");
+	ck_assert_str_eq(text_of(item_of(&r, "topFunctions", 0), "package"),
+	                 "");
+	ck_assert_str_eq(text_of(item_of(&r, "topFunctions", 1), "sampleCount"),
+	                 "7");
+	ck_assert_str_eq(text_of(item_of(&r, "topFunctions", 1), "funcName"),
+	                 "");
 	ck_assert_double_eq_tol(
-		json_number_value(json_object_get(item(&r, "topFunctions", 0),
-	                                          "selfPct")),
+		json_number_value(json_object_get(
+			item_of(&r, "topFunctions", 0), "selfPct")),
 		12.5, 1e-9);
 }
 END
@@ -190,20 +117,20 @@ TEST(a_baseline_is_found_by_its_tag_and_keeps_its_session)
 	test_profile(&a, id);
 	r = make(&a, id, ",\"tags\":[\"prod eu\",\"ci\"]");
 	ck_assert(json_is_true(json_object_get(r.json, "isLatest")));
-	ck_assert_uint_eq(length(&r, "tags"), 2);
-	listed = get(&a, A "/baselines?tag=prod%20eu&service=" TEST_SERVICE
-	                   "&profileType=cpu&label=v1.2.0-release");
-	ck_assert_uint_eq(length(&listed, "items"), 1);
-	none = get(&a, A "/baselines?tag=prod");
-	ck_assert_uint_eq(length(&none, "items"), 0);
+	ck_assert_uint_eq(length_of(&r, "tags"), 2);
+	listed = api_get(&a, A "/baselines?tag=prod%20eu&service=" TEST_SERVICE
+	                       "&profileType=cpu&label=v1.2.0-release");
+	ck_assert_uint_eq(length_of(&listed, "items"), 1);
+	none = api_get(&a, A "/baselines?tag=prod");
+	ck_assert_uint_eq(length_of(&none, "items"), 0);
 	snprintf(session, sizeof(session), A "/sessions/%s", id);
 	snprintf(baseline, sizeof(baseline), A "/baselines/%s",
 	         reply_text(&r, "baselineId"));
-	held = delete (&a, session);
+	held = api_delete(&a, session);
 	assert_error(&held, 409, "SessionInUse");
-	gone = delete (&a, baseline);
+	gone = api_delete(&a, baseline);
 	ck_assert_int_eq(gone.status, 204);
-	freed = delete (&a, session);
+	freed = api_delete(&a, session);
 	ck_assert_int_eq(freed.status, 204);
 }
 END
@@ -214,7 +141,7 @@ TEST(a_baseline_of_another_type_or_of_no_session_is_refused)
 	CLEANUP_REPLY struct client_reply type = {0}, none = {0};
 	char id[ID_MAX];
 
-	upload(&a, MAIN, id);
+	api_upload(&a, MAIN, id);
 	type = make(&a, id, "");
 	assert_error(&type, 409, "WrongProfileType");
 	none = make(&a, "sess-abc123", "");
@@ -263,22 +190,22 @@ TEST(a_check_gives_its_verdict_and_who_decided_it)
 	CLEANUP_REPLY struct client_reply made = {0};
 	char base[ID_MAX], now[ID_MAX];
 
-	upload_cpu(&a, "main;f 1000\nmain;g 1000\n", base);
+	api_upload_cpu(&a, "main;f 1000\nmain;g 1000\n", base);
 	made = make(&a, base, "");
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		CLEANUP_REPLY struct client_reply r = {0};
 
-		upload_cpu(&a, checks[i].now, now);
-		r = getf(&a, A "/baselines/%s/check?sessionId=%s",
-		         reply_text(&made, "baselineId"), now);
+		api_upload_cpu(&a, checks[i].now, now);
+		r = api_getf(&a, A "/baselines/%s/check?sessionId=%s",
+		             reply_text(&made, "baselineId"), now);
 		ck_assert_int_eq(r.status, 200);
 		ck_assert_str_eq(reply_text(&r, "verdict"), checks[i].verdict);
-		ck_assert_uint_eq(length(&r, "functions"),
+		ck_assert_uint_eq(length_of(&r, "functions"),
 		                  checks[i].function != NULL);
 		if (checks[i].function)
-			ck_assert_str_eq(
-				text(item(&r, "functions", 0), "funcName"),
-				checks[i].function);
+			ck_assert_str_eq(text_of(item_of(&r, "functions", 0),
+			                         "funcName"),
+			                 checks[i].function);
 	}
 }
 END
@@ -290,20 +217,20 @@ TEST(a_comparison_lists_what_changed_and_counts_the_rest)
 	char base[ID_MAX], now[ID_MAX], threads[ID_MAX];
 	const json_t *f;
 
-	upload_cpu(&a, "main;f 1000\nmain;g 3000\nmain;h 1000\n", base);
-	upload_cpu(&a, "main;f 2000\nmain;g 2000\nmain;h 1000\n", now);
-	upload(&a, MAIN, threads);
-	r = getf(&a,
-	         API_PROFILES
-	         "/compare?baseProfileId=%s&comparisonProfileId=%s",
-	         base, now);
+	api_upload_cpu(&a, "main;f 1000\nmain;g 3000\nmain;h 1000\n", base);
+	api_upload_cpu(&a, "main;f 2000\nmain;g 2000\nmain;h 1000\n", now);
+	api_upload(&a, MAIN, threads);
+	r = api_getf(&a,
+	             API_PROFILES
+	             "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	             base, now);
 	ck_assert_str_eq(reply_text(&r, "baseProfile"), base);
 	ck_assert_str_eq(reply_text(&r, "comparisonProfile"), now);
-	ck_assert_uint_eq(length(&r, "regressions"), 1);
-	ck_assert_uint_eq(length(&r, "improvements"), 1);
-	ck_assert_int_eq(number(r.json, "unchanged"), 2); /* h and main */
-	f = item(&r, "regressions", 0);
-	ck_assert_str_eq(text(f, "funcName"), "f");
+	ck_assert_uint_eq(length_of(&r, "regressions"), 1);
+	ck_assert_uint_eq(length_of(&r, "improvements"), 1);
+	ck_assert_int_eq(number_of(r.json, "unchanged"), 2); /* h and main */
+	f = item_of(&r, "regressions", 0);
+	ck_assert_str_eq(text_of(f, "funcName"), "f");
 	ck_assert_double_eq_tol(
 		json_number_value(json_object_get(f, "basePct")), 20, 1e-6);
 	ck_assert_double_eq_tol(
@@ -311,30 +238,31 @@ TEST(a_comparison_lists_what_changed_and_counts_the_rest)
 	ck_assert_double_eq_tol(
 		json_number_value(json_object_get(f, "comparisonPerSecond")),
 		2e9, 1);
-	other = getf(&a,
-	             API_PROFILES
-	             "/compare?baseProfileId=%s&comparisonProfileId=%s",
-	             base, threads);
+	other = api_getf(&a,
+	                 API_PROFILES
+	                 "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	                 base, threads);
 	assert_error(&other, 409, "WrongProfileType");
 }
 END
 
-/* The link to the differential flame graph of two profiles, without its base.
- */
-static void
-diff_link(struct test_api *a, char out[static 1024])
+	/* The link to the differential flame graph of two profiles, without its
+         * base.
+         */
+	static void
+	diff_link(struct test_api *a, char out[static 1024])
 {
 	CLEANUP_REPLY struct client_reply r = {0};
 	char base[ID_MAX], now[ID_MAX];
 
-	upload_cpu(a, "main;f 1000\nmain;g 3000\n", base);
-	upload_cpu(a, "main;f 2000\nmain;h 3000\n", now);
-	r = getf(a,
-	         API_PROFILES
-	         "/compare?baseProfileId=%s&comparisonProfileId=%s",
-	         base, now);
+	api_upload_cpu(a, "main;f 1000\nmain;g 3000\n", base);
+	api_upload_cpu(a, "main;f 2000\nmain;h 3000\n", now);
+	r = api_getf(a,
+	             API_PROFILES
+	             "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	             base, now);
 	snprintf(out, 1024, "%s",
-	         text(json_object_get(r.json, "links"), "diff") +
+	         text_of(json_object_get(r.json, "links"), "diff") +
 	                 strlen("http://stoker.test"));
 }
 
@@ -363,11 +291,10 @@ TEST(a_comparison_links_to_its_flame_graph_which_opens_without_a_token)
 		ck_assert_int_eq(r.status, 200);
 		ck_assert_str_eq(client_header(&r, "Content-Type"),
 		                 cases[i].type);
-		ck_assert_ptr_nonnull(
-			strstr(buf_str(&r.body), cases[i].has));
+		ck_assert_ptr_nonnull(strstr(buf_str(&r.body), cases[i].has));
 		again = ask(&a, (struct ask){.path = path,
 		                             .if_none_match = client_header(
-							     &r, "ETag")});
+						     &r, "ETag")});
 		ck_assert_int_eq(again.status, 304);
 	}
 }
@@ -375,9 +302,9 @@ END
 
 TEST(a_link_to_a_diff_is_of_those_two_profiles_alone)
 {
-	static const char *const parts[] = {"baseProfileId=sess-",
-	                                    "comparisonProfileId=sess-",
-	                                    "tenant=", "expires=", "signature="};
+	static const char *const parts[] = {
+		"baseProfileId=sess-", "comparisonProfileId=sess-",
+		"tenant=", "expires=", "signature="};
 	CLEANUP_API struct test_api a = test_api(1, "");
 	char link[1024];
 
@@ -395,14 +322,15 @@ TEST(a_link_to_a_diff_is_of_those_two_profiles_alone)
 }
 END
 
-	SUITE_TIMEOUT("baselines", 60,
-                      top_functions_that_are_not_given_are_those_of_the_session,
-                      top_functions_that_are_given_are_kept_with_every_field,
-                      ill_formed_top_functions_and_tags_are_400,
-                      a_baseline_is_found_by_its_tag_and_keeps_its_session,
-                      a_baseline_of_another_type_or_of_no_session_is_refused,
-                      the_same_key_makes_one_baseline,
-                      a_check_gives_its_verdict_and_who_decided_it,
-                      a_comparison_lists_what_changed_and_counts_the_rest,
-                      a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
-                      a_link_to_a_diff_is_of_those_two_profiles_alone)
+	SUITE_TIMEOUT(
+		"baselines", 60,
+		top_functions_that_are_not_given_are_those_of_the_session,
+		top_functions_that_are_given_are_kept_with_every_field,
+		ill_formed_top_functions_and_tags_are_400,
+		a_baseline_is_found_by_its_tag_and_keeps_its_session,
+		a_baseline_of_another_type_or_of_no_session_is_refused,
+		the_same_key_makes_one_baseline,
+		a_check_gives_its_verdict_and_who_decided_it,
+		a_comparison_lists_what_changed_and_counts_the_rest,
+		a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
+		a_link_to_a_diff_is_of_those_two_profiles_alone)

@@ -1,6 +1,7 @@
 /* The contract of family A: analysis, diff, sessions. */
 #include "base/json.h"
 #include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "store/baseline.h"
@@ -10,40 +11,6 @@
 
 #define A "/api/v1/profiling"
 
-static struct client_reply
-get(struct test_api *a, const char *path)
-{
-	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
-}
-
-static struct client_reply
-post(struct test_api *a, const char *path, const char *body)
-{
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = path,
-	                           .body = body});
-}
-
-static struct client_reply
-getf(struct test_api *a, const char *fmt, const char *id, const char *id2)
-{
-	char path[256];
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(path, sizeof(path), fmt, id, id2);
-#pragma GCC diagnostic pop
-	return get(a, path);
-}
-
-static struct client_reply delete (struct test_api *a, const char *path)
-{
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "DELETE",
-	                           .path = path});
-}
-
 /* What is stored next is made after what was stored so far. */
 static void
 later(struct test_api *a)
@@ -51,49 +18,6 @@ later(struct test_api *a)
 	static int ms;
 
 	db_skew_clock(a->store.s.db, ms += 10);
-}
-
-static void
-upload(struct test_api *a, const char *stacks, char id[static ID_MAX])
-{
-	CLEANUP_PROFILE struct profile *p = stacks_of(stacks);
-
-	test_upload(a, p, "goroutine", id);
-}
-
-static void
-upload_cpu(struct test_api *a, const char *folded, char id[static ID_MAX])
-{
-	CLEANUP_PROFILE struct profile *p = profile_of(folded);
-
-	p->duration_ns = INT64_C(10000000000);
-	test_upload(a, p, "cpu", id);
-}
-
-static int64_t
-number(const json_t *j, const char *key)
-{
-	return json_integer_value(json_object_get(j, key));
-}
-
-static const char *
-text(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "(none)";
-}
-
-static const json_t *
-item(const struct client_reply *r, const char *list, size_t i)
-{
-	return json_array_get(json_object_get(r->json, list), i);
-}
-
-static size_t
-length(const struct client_reply *r, const char *list)
-{
-	return json_array_size(json_object_get(r->json, list));
 }
 
 /* --- analysis --- */
@@ -110,19 +34,19 @@ TEST(an_analysis_has_what_the_seed_names)
 	char id[ID_MAX];
 	const json_t *stack;
 
-	upload(&a, WORKERS MAIN, id);
-	r = getf(&a, A "/sessions/%s/analysis", id, "");
+	api_upload(&a, WORKERS MAIN, id);
+	r = api_getf(&a, A "/sessions/%s/analysis", id, "");
 	ck_assert_int_eq(r.status, 200);
 	ck_assert_str_eq(reply_text(&r, "sessionId"), id);
-	ck_assert_int_eq(number(r.json, "goroutineCount"), 42);
-	ck_assert_uint_eq(length(&r, "topStacks"), 2);
-	ck_assert_uint_eq(length(&r, "blockedGoroutines"), 1);
-	stack = item(&r, "blockedGoroutines", 0);
-	ck_assert_int_eq(number(stack, "count"), 40);
-	ck_assert_str_eq(text(stack, "state"), "waiting");
-	ck_assert_str_eq(text(stack, "waitReason"), "channel receive");
-	ck_assert_str_eq(text(stack, "waitReasonRaw"), "chan receive");
-	ck_assert_str_eq(text(stack, "createdBy"), "main.startWorker");
+	ck_assert_int_eq(number_of(r.json, "goroutineCount"), 42);
+	ck_assert_uint_eq(length_of(&r, "topStacks"), 2);
+	ck_assert_uint_eq(length_of(&r, "blockedGoroutines"), 1);
+	stack = item_of(&r, "blockedGoroutines", 0);
+	ck_assert_int_eq(number_of(stack, "count"), 40);
+	ck_assert_str_eq(text_of(stack, "state"), "waiting");
+	ck_assert_str_eq(text_of(stack, "waitReason"), "channel receive");
+	ck_assert_str_eq(text_of(stack, "waitReasonRaw"), "chan receive");
+	ck_assert_str_eq(text_of(stack, "createdBy"), "main.startWorker");
 	ck_assert_str_eq(json_string_value(json_array_get(
 				 json_object_get(stack, "frames"), 0)),
 	                 "main.work");
@@ -136,7 +60,7 @@ END
 	rate(struct test_api *a, const char *id, const char *base)
 {
 	CLEANUP_REPLY struct client_reply r =
-		getf(a, A "/sessions/%s/analysis", id, "");
+		api_getf(a, A "/sessions/%s/analysis", id, "");
 
 	ck_assert_str_eq(reply_text(&r, "growthBase"), base);
 	return json_number_value(
@@ -149,16 +73,16 @@ TEST(growth_is_counted_from_the_newest_baseline_else_the_session_before)
 	struct baseline_ask of = {TEST_TENANT, NULL, "v1", "", "[]", "", ""};
 	char one[ID_MAX], two[ID_MAX], three[ID_MAX], baseline[ID_MAX];
 
-	upload(&a, "40 state=running|main.f\n", one);
+	api_upload(&a, "40 state=running|main.f\n", one);
 	ck_assert_double_eq_tol(rate(&a, one, "none"), 1, 1e-9);
 	later(&a);
-	upload(&a, "50 state=running|main.f\n", two);
+	api_upload(&a, "50 state=running|main.f\n", two);
 	ck_assert_double_eq_tol(rate(&a, two, one), 1.25, 1e-9);
 	later(&a);
 	of.session = one;
 	ck_assert_int_eq(baseline_add(&a.store.s, &of, baseline), 0);
 	later(&a);
-	upload(&a, "60 state=running|main.f\n", three);
+	api_upload(&a, "60 state=running|main.f\n", three);
 	ck_assert_double_eq_tol(rate(&a, three, baseline), 1.5, 1e-9);
 	/* made after it */
 	ck_assert_double_eq_tol(rate(&a, two, one), 1.25, 1e-9);
@@ -171,16 +95,18 @@ TEST(goroutines_that_grew_since_the_session_before_are_suspects)
 	CLEANUP_REPLY struct client_reply r = {0};
 	char one[ID_MAX], two[ID_MAX];
 
-	upload(&a, MAIN WORKERS, one);
+	api_upload(&a, MAIN WORKERS, one);
 	later(&a);
-	upload(&a, MAIN WORKERS WORKERS WORKERS WORKERS, two);
-	r = getf(&a, A "/sessions/%s/analysis?top=1", two, "");
-	ck_assert_uint_eq(length(&r, "topStacks"), 1);
-	ck_assert_uint_eq(length(&r, "leakSuspects"), 1);
-	ck_assert_str_eq(text(item(&r, "leakSuspects", 0), "rule"), "growing");
-	ck_assert_str_eq(text(item(&r, "leakSuspects", 0), "site"),
+	api_upload(&a, MAIN WORKERS WORKERS WORKERS WORKERS, two);
+	r = api_getf(&a, A "/sessions/%s/analysis?top=1", two, "");
+	ck_assert_uint_eq(length_of(&r, "topStacks"), 1);
+	ck_assert_uint_eq(length_of(&r, "leakSuspects"), 1);
+	ck_assert_str_eq(text_of(item_of(&r, "leakSuspects", 0), "rule"),
+	                 "growing");
+	ck_assert_str_eq(text_of(item_of(&r, "leakSuspects", 0), "site"),
 	                 "main.work");
-	ck_assert_int_eq(number(item(&r, "leakSuspects", 0), "baseCount"), 40);
+	ck_assert_int_eq(number_of(item_of(&r, "leakSuspects", 0), "baseCount"),
+	                 40);
 }
 END
 
@@ -192,14 +118,14 @@ TEST(thresholds_and_the_allow_list_are_configured)
 	CLEANUP_REPLY struct client_reply r = {0};
 	char id[ID_MAX];
 
-	upload(&a,
-	       WORKERS "40 state=waiting,waitReasonRaw=select|main.idle\n"
-	               "40 state=waiting,waitReasonRaw=select|pool.get\n"
-	               "39 state=waiting,waitReasonRaw=select|main.few\n",
-	       id);
-	r = getf(&a, A "/sessions/%s/analysis", id, "");
-	ck_assert_uint_eq(length(&r, "leakSuspects"), 1);
-	ck_assert_str_eq(text(item(&r, "leakSuspects", 0), "site"),
+	api_upload(&a,
+	           WORKERS "40 state=waiting,waitReasonRaw=select|main.idle\n"
+	                   "40 state=waiting,waitReasonRaw=select|pool.get\n"
+	                   "39 state=waiting,waitReasonRaw=select|main.few\n",
+	           id);
+	r = api_getf(&a, A "/sessions/%s/analysis", id, "");
+	ck_assert_uint_eq(length_of(&r, "leakSuspects"), 1);
+	ck_assert_str_eq(text_of(item_of(&r, "leakSuspects", 0), "site"),
 	                 "main.work");
 }
 END
@@ -227,7 +153,8 @@ TEST(what_is_not_there_says_so_by_its_family)
 	CLEANUP_API struct test_api a = test_api(1, "");
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-		CLEANUP_REPLY struct client_reply r = get(&a, wrong[i].path);
+		CLEANUP_REPLY struct client_reply r =
+			api_get(&a, wrong[i].path);
 
 		assert_error(&r, wrong[i].status, wrong[i].code);
 	}
@@ -246,14 +173,14 @@ TEST(unfinished_failed_and_other_sessions_are_409)
 	char id[ID_MAX];
 
 	test_profile(&a, id);
-	other = getf(&a, A "/sessions/%s/analysis", id, "");
+	other = api_getf(&a, A "/sessions/%s/analysis", id, "");
 	assert_error(&other, 409, "WrongProfileType");
 	ref = test_capture(&a);
-	running = getf(&a, A "/sessions/%s/analysis", ref.session, "");
+	running = api_getf(&a, A "/sessions/%s/analysis", ref.session, "");
 	assert_error(&running, 409, "SessionNotCompleted");
 	ck_assert_ptr_nonnull(client_header(&running, "Retry-After"));
 	ck_assert_int_eq(job_finish(&a.store.s, &ref, &end), 0);
-	failed = getf(&a, A "/sessions/%s/analysis", ref.session, "");
+	failed = api_getf(&a, A "/sessions/%s/analysis", ref.session, "");
 	assert_error(&failed, 409, "SessionFailed");
 	ck_assert_str_eq(reply_detail(&failed, "error_code"), "TargetGone");
 }
@@ -267,15 +194,15 @@ TEST(a_diff_tells_new_grown_shrunk_and_gone_stacks)
 	CLEANUP_REPLY struct client_reply r = {0};
 	char base[ID_MAX], now[ID_MAX], body[256];
 
-	upload(&a,
-	       "5 state=running|main.grown\n7 state=running|main.shrunk\n"
-	       "3 state=running|main.gone\n9 state=running|main.same\n",
-	       base);
-	upload(&a,
-	       "8 state=running|main.grown\n1 state=running|main.shrunk\n"
-	       "4 state=running|main.new\n"
-	       "9 state=waiting,waitReasonRaw=sleep|main.same\n",
-	       now);
+	api_upload(&a,
+	           "5 state=running|main.grown\n7 state=running|main.shrunk\n"
+	           "3 state=running|main.gone\n9 state=running|main.same\n",
+	           base);
+	api_upload(&a,
+	           "8 state=running|main.grown\n1 state=running|main.shrunk\n"
+	           "4 state=running|main.new\n"
+	           "9 state=waiting,waitReasonRaw=sleep|main.same\n",
+	           now);
 	snprintf(body, sizeof(body),
 	         "{\"baseId\":\"%s\",\"compareId\":\"%s\","
 	         "\"type\":\"goroutine\"}",
@@ -287,15 +214,16 @@ TEST(a_diff_tells_new_grown_shrunk_and_gone_stacks)
 	ck_assert_int_eq(r.status, 200);
 	ck_assert_str_eq(reply_text(&r, "baseSessionId"), base);
 	ck_assert_str_eq(reply_text(&r, "compareSessionId"), now);
-	ck_assert_int_eq(number(r.json, "growthCount"), 3 + 4);
-	ck_assert_uint_eq(length(&r, "newStacks"), 1);
-	ck_assert_int_eq(number(item(&r, "newStacks", 0), "count"), 4);
-	ck_assert_uint_eq(length(&r, "grownStacks"), 1);
-	ck_assert_int_eq(number(item(&r, "grownStacks", 0), "baseCount"), 5);
-	ck_assert_uint_eq(length(&r, "shrunkStacks"), 1);
-	ck_assert_int_eq(number(item(&r, "shrunkStacks", 0), "count"), 1);
-	ck_assert_uint_eq(length(&r, "goneStacks"), 1);
-	ck_assert_int_eq(number(item(&r, "goneStacks", 0), "count"), 3);
+	ck_assert_int_eq(number_of(r.json, "growthCount"), 3 + 4);
+	ck_assert_uint_eq(length_of(&r, "newStacks"), 1);
+	ck_assert_int_eq(number_of(item_of(&r, "newStacks", 0), "count"), 4);
+	ck_assert_uint_eq(length_of(&r, "grownStacks"), 1);
+	ck_assert_int_eq(number_of(item_of(&r, "grownStacks", 0), "baseCount"),
+	                 5);
+	ck_assert_uint_eq(length_of(&r, "shrunkStacks"), 1);
+	ck_assert_int_eq(number_of(item_of(&r, "shrunkStacks", 0), "count"), 1);
+	ck_assert_uint_eq(length_of(&r, "goneStacks"), 1);
+	ck_assert_int_eq(number_of(item_of(&r, "goneStacks", 0), "count"), 3);
 }
 END
 
@@ -305,18 +233,18 @@ TEST(a_diff_of_another_type_is_409)
 	CLEANUP_REPLY struct client_reply r = {0}, cpu = {0};
 	char one[ID_MAX], two[ID_MAX], body[256];
 
-	upload_cpu(&a, "main;f 10\n", one);
-	upload_cpu(&a, "main;f 10\nmain;g 5\n", two);
+	api_upload_cpu(&a, "main;f 10\n", one);
+	api_upload_cpu(&a, "main;f 10\nmain;g 5\n", two);
 	snprintf(body, sizeof(body),
 	         "{\"baseId\":\"%s\",\"compareId\":\"%s\",\"type\":\"memory\"}",
 	         one, two);
-	r = post(&a, A "/diff", body);
+	r = api_post(&a, A "/diff", body);
 	assert_error(&r, 409, "WrongProfileType");
 	snprintf(body, sizeof(body),
 	         "{\"baseId\":\"%s\",\"compareId\":\"%s\",\"type\":\"cpu\"}",
 	         one, two);
-	cpu = post(&a, A "/diff", body);
-	ck_assert_int_eq(number(cpu.json, "growthCount"), 5); /* samples */
+	cpu = api_post(&a, A "/diff", body);
+	ck_assert_int_eq(number_of(cpu.json, "growthCount"), 5); /* samples */
 }
 END
 
@@ -332,34 +260,35 @@ TEST(sessions_are_profile_results_newest_first_by_filter)
 
 	test_profile(&a, one);
 	later(&a);
-	upload(&a, MAIN, two);
-	all = get(&a, A "/sessions");
-	ck_assert_uint_eq(length(&all, "items"), 2);
-	ck_assert_str_eq(text(item(&all, "items", 0), "sessionId"), two);
-	ck_assert_str_eq(text(item(&all, "items", 0), "id"), two);
+	api_upload(&a, MAIN, two);
+	all = api_get(&a, A "/sessions");
+	ck_assert_uint_eq(length_of(&all, "items"), 2);
+	ck_assert_str_eq(text_of(item_of(&all, "items", 0), "sessionId"), two);
+	ck_assert_str_eq(text_of(item_of(&all, "items", 0), "id"), two);
 	ck_assert_uint_eq(json_array_size(json_object_get(
-				  item(&all, "items", 1), "topFunctions")),
+				  item_of(&all, "items", 1), "topFunctions")),
 	                  0);
-	top = get(&a, A "/sessions?top=3&profileType=cpu");
+	top = api_get(&a, A "/sessions?top=3&profileType=cpu");
 	ck_assert_uint_eq(json_array_size(json_object_get(
-				  item(&top, "items", 0), "topFunctions")),
+				  item_of(&top, "items", 0), "topFunctions")),
 	                  1);
-	cpu = get(&a, A "/sessions?profileType=cpu&status=completed&"
-	                "service=" TEST_SERVICE);
-	ck_assert_uint_eq(length(&cpu, "items"), 1);
-	uploads = get(&a, A "/sessions?origin=upload");
-	ck_assert_uint_eq(length(&uploads, "items"), 1);
-	ck_assert_str_eq(text(item(&uploads, "items", 0), "id"), two);
-	captures = get(&a, A "/sessions?origin=capture&service=" TEST_SERVICE);
-	ck_assert_uint_eq(length(&captures, "items"), 1);
-	ck_assert_str_eq(text(item(&captures, "items", 0), "id"), one);
-	unknown = get(&a, A "/sessions?origin=window");
+	cpu = api_get(&a, A "/sessions?profileType=cpu&status=completed&"
+	                    "service=" TEST_SERVICE);
+	ck_assert_uint_eq(length_of(&cpu, "items"), 1);
+	uploads = api_get(&a, A "/sessions?origin=upload");
+	ck_assert_uint_eq(length_of(&uploads, "items"), 1);
+	ck_assert_str_eq(text_of(item_of(&uploads, "items", 0), "id"), two);
+	captures =
+		api_get(&a, A "/sessions?origin=capture&service=" TEST_SERVICE);
+	ck_assert_uint_eq(length_of(&captures, "items"), 1);
+	ck_assert_str_eq(text_of(item_of(&captures, "items", 0), "id"), one);
+	unknown = api_get(&a, A "/sessions?origin=window");
 	assert_error(&unknown, 400, "InvalidParameter");
-	page = get(&a, A "/sessions?limit=1");
-	ck_assert_uint_eq(length(&page, "items"), 1);
+	page = api_get(&a, A "/sessions?limit=1");
+	ck_assert_uint_eq(length_of(&page, "items"), 1);
 	ck_assert_str_ne(reply_text(&page, "nextCursor"), "");
-	none = get(&a, A "/sessions?from=2100-01-01T00:00:00Z");
-	ck_assert_uint_eq(length(&none, "items"), 0);
+	none = api_get(&a, A "/sessions?from=2100-01-01T00:00:00Z");
+	ck_assert_uint_eq(length_of(&none, "items"), 0);
 }
 END
 
@@ -369,17 +298,17 @@ TEST(a_session_is_started_waited_for_and_cancelled)
 	CLEANUP_REPLY struct client_reply started = {0}, got = {0}, ended = {0};
 	char path[128];
 
-	started = post(&a, A "/sessions",
-	               "{\"service\":\"" TEST_SERVICE
-	               "\",\"profileType\":\"cpu\"}");
+	started = api_post(&a, A "/sessions",
+	                   "{\"service\":\"" TEST_SERVICE
+	                   "\",\"profileType\":\"cpu\"}");
 	ck_assert_int_eq(started.status, 202);
 	ck_assert_str_eq(reply_text(&started, "sessionId"),
 	                 reply_text(&started, "id"));
 	snprintf(path, sizeof(path), A "/sessions/%s",
 	         reply_text(&started, "sessionId"));
-	got = get(&a, path);
+	got = api_get(&a, path);
 	ck_assert_str_eq(reply_text(&got, "status"), "running");
-	ended = delete (&a, path);
+	ended = api_delete(&a, path);
 	ck_assert_int_eq(ended.status, 202);
 }
 END

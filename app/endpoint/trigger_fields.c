@@ -151,11 +151,31 @@ check_service(struct call *c, const struct trigger *t)
 	return fail(c, UnknownService, t->service);
 }
 
+/* One that the worker may call. */
+static int
+check_webhook(struct call *c, const char *text)
+{
+	char own[CONF_HOST_MAX] = "";
+	struct url u;
+
+	if (!*text)
+		return 0;
+	if (url_parse(text, &u))
+		return fail_param(c, "webhook", "an http or https address",
+		                  text);
+	if (conf_host(c->env->conf, own))
+		own[0] = '\0';
+	if (url_allowed(c->env->conf->webhook_allow, &u, own))
+		return 0;
+	detail_text(c, "parameter", "webhook");
+	detail_text(c, "host", u.host);
+	return fail(c, WebhookForbidden, u.host);
+}
+
 int
 trigger_read(struct call *c, const struct trigger_rows *rows,
              struct trigger *out)
 {
-	struct url u;
 	struct trigger t = {
 		.tenant = c->caller.tenant,
 		.service = (char *)param_text(c, rows->service),
@@ -168,12 +188,8 @@ trigger_read(struct call *c, const struct trigger_rows *rows,
 	};
 
 	if (read_when(c, param_json(c, rows->when), &t) ||
-	    read_capture(c, param_json(c, rows->capture), &t))
-		return -1;
-	if (*t.webhook && url_parse(t.webhook, &u))
-		return fail_param(c, "webhook", "an http or https address",
-		                  t.webhook);
-	if (check_service(c, &t))
+	    read_capture(c, param_json(c, rows->capture), &t) ||
+	    check_webhook(c, t.webhook) || check_service(c, &t))
 		return -1;
 	*out = t;
 	return 0;

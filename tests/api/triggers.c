@@ -81,7 +81,7 @@ END
 		"\"when\":{\"cpuShare\":{\"percent\":5}}",
 		"\"when\":{\"cpuShare\":{\"function\":\"\",\"percent\":5}}",
 		"\"when\":{\"cpuShare\":{\"function\":\"f\",\"percent\":100.1}"
-                "}",
+		"}",
 		"\"when\":{\"goroutineGrowth\":{\"ratio\":0.9}}",
 		"\"when\":{\"goroutineGrowth\":{\"ratio\":2,\"min\":-1}}",
 		RSS ",\"capture\":{\"profileType\":\"wall\"}",
@@ -185,9 +185,21 @@ TEST(put_replaces_and_delete_removes)
 }
 END
 
-TEST(viewers_do_not_see_where_a_webhook_goes)
+TEST(a_webhook_that_may_not_be_called_is_refused_at_once)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		make(&a, "t", RSS ",\"webhook\":\"https://host/\"");
+
+	assert_error(&r, 403, "WebhookForbidden");
+	ck_assert_str_eq(reply_detail(&r, "host"), "host");
+}
+END
+
+TEST(viewers_do_not_see_where_a_webhook_goes)
+{
+	CLEANUP_API struct test_api a =
+		test_api(1, "[webhook]\nallow = host\n");
 	CLEANUP_REPLY struct client_reply made =
 		make(&a, "t", RSS ",\"webhook\":\"https://host/secret\"");
 	CLEANUP_REPLY struct client_reply seen = {0}, hidden = {0};
@@ -206,4 +218,5 @@ END
               a_trigger_alone_captures_cpu_and_rests_ten_minutes,
               a_name_is_taken_once, a_service_has_so_many_and_no_more,
               put_replaces_and_delete_removes,
+              a_webhook_that_may_not_be_called_is_refused_at_once,
               viewers_do_not_see_where_a_webhook_goes)

@@ -100,8 +100,14 @@ check without_a_webhook_none_waits holds swell "$short" '.webhookState == "none"
 api DELETE "/api/v1/services/swell/triggers/$short"
 
 # --- a host that configuration does not allow
-far=$(trigger swell '{"trigger":"far","when":{"rss":{"bytes":1}},
-  "capture":{"profileType":"goroutine"},"webhook":"http://192.0.2.1/"}')
+check a_host_that_is_not_allowed_is_refused equal "$(status_of POST /api/v1/services/swell/triggers \
+  -H 'Content-Type: application/json' \
+  -d '{"trigger":"no","when":{"rss":{"bytes":1}},"webhook":"http://192.0.2.1/"}')" 403
+# One that was allowed when it was made.
+far=$(trigger swell "{\"trigger\":\"far\",\"when\":{\"rss\":{\"bytes\":1}},\"enabled\":false,
+  \"capture\":{\"profileType\":\"goroutine\"},\"webhook\":\"http://127.0.0.1:$hook/hook\"}")
+sqlite3 -cmd '.timeout 5000' "$STATE/data/stoker.db" \
+  "UPDATE trigger_rule SET webhook = 'http://192.0.2.1/', enabled = 1 WHERE id = '$far'"
 check a_host_that_is_not_allowed_is_not_called wait_for 60 holds swell "$far" '.webhookState == "failed"'
 check it_is_said_why grep -q 'webhook.*not one that configuration allows' "$STATE/log/worker.log"
 

@@ -241,6 +241,7 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 		c->slots[ask->slot] = one;
 		one->rate->slots |= UINT64_C(1) << ask->slot;
 		set_time(one, ask->duration_ns);
+		c->known_ns = one->start_ns + NS_PER_S;
 		one->tape = tape_new(one->start_ns, ask->timeline_bytes);
 		rc = watch_all(one, c->host, ask);
 	}

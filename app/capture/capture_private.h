@@ -15,6 +15,7 @@ struct recorder {
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
 	bool hurry;              /* something of the last drain can't wait */
+	uint64_t known_ns;       /* from when on it is known what can */
 	int64_t cpu_ns;          /* of ours that captures were charged for */
 	struct proc_stack stack; /* of the sample at hand */
 };

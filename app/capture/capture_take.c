@@ -241,5 +241,7 @@ recorder_drain(struct recorder *c)
 unsigned
 recorder_patience_ms(const struct recorder *c)
 {
-	return c->hurry ? CAPTURES_DRAIN_MS : CAPTURES_CALM_MS;
+	bool hurry = c->hurry || (uint64_t)clock_mono_ns() < c->known_ns;
+
+	return hurry ? CAPTURES_DRAIN_MS : CAPTURES_CALM_MS;
 }

@@ -2,7 +2,12 @@
 # kill -9 of the worker, over and over, while it adds windows up: nothing is
 # lost and nothing is counted twice.
 . "$(dirname "$0")/../lib/e2e.sh"
-MINUTES=70 SERVICES=6
+MINUTES=120 SERVICES=6
+# Windows that are added up must stay: they are counted below.
+WORKER_CONF='
+[continuous]
+keep_windows = 7d
+'
 e2e_start
 install -m 755 "$B/tests/windows" "$STATE/bin/"
 host=$(api GET /api/v1/workers | jq -r '.items[0].host')
@@ -24,15 +29,14 @@ minutes() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 1'; }
 waiting() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 0 AND parent = ""' ; }
 none_wait() { [ "$(waiting)" -eq 0 ] && [ "$(db 'SELECT COUNT(*) FROM profile_window WHERE level = 2')" -ge $SERVICES ]; }
 
-# Windows that are added up must not go meanwhile: they are counted below.
 deaths=0 midway=0
 for ((i = 0; i < 40; i++)); do
   worker_start
-  read -rt "0.$((RANDOM % 8 + 1))" <> <(:)
+  read -rt "0.$((RANDOM % 25 + 10))" <> <(:)
   # Its children alone, now and then: a batch is lost, the worker stays.
   if [ $((i % 3)) -eq 0 ]; then
     kill -KILL $(pgrep -P "$(<"$STATE/pid/worker")" | tail -1) 2>/dev/null
-    read -rt 0.2 <> <(:)
+    read -rt 0.1 <> <(:)
   fi
   worker_kill
   deaths=$((deaths + 1))

@@ -20,7 +20,7 @@
 
 #define TAKES_MAX 512 /* types of services on one host */
 /* Of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
-#define TAKES_MAKING 8
+#define TAKES_MAKING 6
 
 enum take_state {
 	TAKE_IDLE,

@@ -22,7 +22,7 @@
 
 /* Of WORKER_MAX_CAPTURES; the rest is for captures on demand, and for what
  * takes.h makes. */
-#define WINDOWS_MAX 48
+#define WINDOWS_MAX 50
 
 struct watch {
 	char id[ID_MAX];

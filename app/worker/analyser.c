@@ -60,8 +60,9 @@ analyser_job(struct analyser *a, const char *id)
 	return NULL;
 }
 
-void
-analyser_clear(struct analyser_job *job)
+/* Closes what it has: unused from now on. */
+static void
+clear(struct analyser_job *job)
 {
 	close_ptr(&job->out_fd);
 	close_ptr(&job->timeline_fd);
@@ -117,7 +118,7 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 	rc = recorder_start(a->captures, &ask, &job->capture);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		analyser_clear(job);
+		clear(job);
 		return;
 	}
 	job->start_ms = capture_start_ms(job->capture);
@@ -146,7 +147,7 @@ start_finisher(struct analyser *a, const struct msg_start *m,
 		                            &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		analyser_clear(job);
+		clear(job);
 	}
 }
 
@@ -201,7 +202,7 @@ take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		analyser_clear(job);
+		clear(job);
 	}
 }
 
@@ -224,7 +225,7 @@ static void
 unwatch(struct analyser *a, struct analyser_job *job)
 {
 	recorder_remove(a->captures, TAKE(job->capture));
-	analyser_clear(job);
+	clear(job);
 }
 
 static void
@@ -271,7 +272,7 @@ take_symbolize(struct analyser *a, const struct msg_capture *m,
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, CAPTURE_INTERNAL, rc);
-		analyser_clear(job);
+		clear(job);
 	}
 }
 
@@ -344,7 +345,7 @@ finish(struct analyser *a, struct analyser_job *job)
 		              rc);
 	recorder_remove(a->captures, TAKE(job->capture));
 	if (rc)
-		analyser_clear(job);
+		clear(job);
 }
 
 static void
@@ -389,7 +390,7 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 		} else if (job->finisher == pid) {
 			if (!good)
 				analyser_fail(a, job, false, e, 0);
-			analyser_clear(job);
+			clear(job);
 		}
 	}
 }

@@ -87,8 +87,6 @@ analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
 void analyser_learn(struct analyser *a, pid_t child, bool good);
 /* The job of that id, or NULL; "": one that is unused. */
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
-/* Closes what it has: unused from now on. */
-void analyser_clear(struct analyser_job *job);
 /* Makes a profile of what was fetched. */
 MUST_CHECK enum capture_error
 analyser_read_pull(const struct analyser_job *job, struct profile **out,

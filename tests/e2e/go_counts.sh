@@ -90,13 +90,14 @@ during() { # type, order to the program
 # The row of a function of the program: its values.
 row_of() { rows "$1" | awk -v f=" main.$2 " 'index($0, f) { print $1, $2 }'; }
 # As many events, and as long: the program's clock is measured apart from ours.
+# A goroutine that is late meets no wait, so that a few of the 20 may be missing.
 same_events() { # type, function of the program
   local ours theirs
-  during "$1" "$2" 10 && say write "$1" "$tmp/own" || return 1
+  during "$1" "$2" 20 && say write "$1" "$tmp/own" || return 1
   ours=$(row_of "$tmp/profile" "$2") theirs=$(row_of "$tmp/own" "$2")
   echo "ours $ours, theirs $theirs"
   awk -v a="$ours" -v b="$theirs" 'BEGIN { split(a, x); split(b, y)
-    exit !(x[1] == 10 && y[1] == 10 && x[2] > 2e7 && x[2] > 0.9 * y[2] && x[2] < 1.1 * y[2]) }'
+    exit !(x[1] == y[1] && x[1] > 10 && x[2] > 1e6 * x[1] && x[2] > 0.9 * y[2] && x[2] < 1.1 * y[2]) }'
 }
 # To the moment: what no collection has published yet is there. How much is
 # allocated between two samples is left to chance: 200 MiB are 400 of them.
@@ -177,8 +178,8 @@ through_the_api() {
     check "${type}_counts_what_happened" [ "$(jq .sampleCount <<<"$result")" -gt 5 ]
   done <<'ROWS'
 alloc allocate_200 main.allocate
-block block_10 main.block
-mutex contend_10 main.contend
+block block_40 main.block
+mutex contend_40 main.contend
 ROWS
   take memory ''
   check memory_of_a_go_service_completes equal "$(jq -r .status <<<"$result")" completed
@@ -207,7 +208,7 @@ turned_on() { # program
   check allow_takes_true_and_false_only equal "$(set_allow '{"goProfileRates":1}')" 400
   set_allow '{"goProfileRates":true}' >"$tmp/code"
   for type in mutex block; do
-    take $type "$([ $type = mutex ] && echo contend 60 || echo block 60)"
+    take $type "$([ $type = mutex ] && echo contend 200 || echo block 200)"
     check "${type}_events_are_turned_on_where_allowed" equal "$(jq -r .status <<<"$result")" completed
     check "${type}_events_are_counted_then" [ "$(jq .sampleCount <<<"$result")" -gt 5 ]
     check "${type}_has_a_note_of_it" grep -q 'was made to count' <<<"$result"

@@ -4,9 +4,9 @@
  * dump must be found as they were.
  */
 #include "base/file.h"
+#include "capture/event.h"
 #include "proc_private.h"
 
-#include <asm/perf_regs.h>
 #include <errno.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ void
 process_top_up(struct process *proc, const struct record *r,
                struct proc_stack *out, uint64_t *pcs, size_t max, size_t *n)
 {
-	const uint64_t sp = r->sample.regs[PERF_REG_X86_SP];
+	const uint64_t sp = r->sample.regs[EVENT_SP];
 	size_t len = r->sample.stack_len, more;
 
 	memcpy(out->whole, r->sample.stack, len);

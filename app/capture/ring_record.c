@@ -1,7 +1,6 @@
 #include "capture/event.h"
 #include "capture/record.h"
 
-#include <asm/perf_regs.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 
+#include <asm/perf_regs.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,8 +30,14 @@
 #define EVENT_SAMPLE_TYPE                                              \
 	(EVENT_TRAILER_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | \
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
-/* AX to IP and R8 to R15 of asm/perf_regs.h. */
-#define EVENT_REGS      UINT64_C(0xff01ff)
+/* Which registers of asm/perf_regs.h, and which of them is the stack's. */
+#if defined(__aarch64__)
+#define EVENT_REGS ((UINT64_C(1) << 33) - 1) /* x0 to x30, sp, pc */
+#define EVENT_SP   PERF_REG_ARM64_SP
+#else
+#define EVENT_REGS UINT64_C(0xff01ff) /* ax to ip, r8 to r15 */
+#define EVENT_SP   PERF_REG_X86_SP
+#endif
 #define EVENT_MIN_STACK 1024
 #define EVENT_MAX_STACK 65528
 

@@ -13,6 +13,25 @@
 
 #define RING 4096
 
+/* How many registers a sample has, counted from 100, and where some are. */
+static const struct {
+	unsigned reg, value;
+} registers[] = {
+#if defined(__aarch64__)
+#define NREGS 33
+	{PERF_REG_ARM64_X0, 100},
+	{PERF_REG_ARM64_LR, 130},
+	{PERF_REG_ARM64_SP, 131},
+	{PERF_REG_ARM64_PC, 132},
+#else
+#define NREGS 17
+	{PERF_REG_X86_AX, 100},
+	{PERF_REG_X86_SP, 107},
+	{PERF_REG_X86_IP, 108},
+	{PERF_REG_X86_R15, 116},
+#endif
+};
+
 struct trailer {
 	uint32_t pid, tid;
 	uint64_t time;
@@ -40,7 +59,7 @@ struct sample_record {
 	uint64_t time;
 	uint32_t cpu, reserved;
 	uint64_t nchain, chain[2];
-	uint64_t abi, regs[17];
+	uint64_t abi, regs[NREGS];
 	uint64_t stack_size;
 	uint8_t stack[64];
 	uint64_t stack_filled;
@@ -76,7 +95,7 @@ sample(void)
 		.stack_filled = 48,
 	};
 
-	for (unsigned i = 0; i < 17; i++)
+	for (unsigned i = 0; i < NREGS; i++)
 		r.regs[i] = 100 + i;
 	return r;
 }
@@ -93,9 +112,9 @@ TEST(a_sample_is_read)
 	ck_assert_uint_eq(r.time_ns, 99);
 	ck_assert_uint_eq(r.sample.nchain, 2);
 	ck_assert(r.sample.has_user);
-	ck_assert_uint_eq(r.sample.regs[PERF_REG_X86_AX], 100);
-	ck_assert_uint_eq(r.sample.regs[PERF_REG_X86_IP], 108);
-	ck_assert_uint_eq(r.sample.regs[PERF_REG_X86_R15], 116);
+	for (unsigned i = 0; i < ARRAY_LEN(registers); i++)
+		ck_assert_uint_eq(r.sample.regs[registers[i].reg],
+		                  registers[i].value);
 	ck_assert_uint_eq(r.sample.stack_len, 48);
 	ck_assert_ptr_eq(r.sample.stack, raw.stack);
 }

@@ -5,6 +5,9 @@
 
 #define PRIMARY 0xc0 /* these bits name an opcode, the others its operand */
 #define OPERAND 0x3f
+/* Signed with the address of the instruction, too: not in elfutils 0.188.
+ * Source: "DWARF for the Arm 64-bit Architecture" 2024Q3, 4.7 */
+#define AARCH64_NEGATE_RA_STATE_WITH_PC 0x2c
 
 struct run {
 	const struct cfi_cie *cie;
@@ -237,6 +240,7 @@ step_extended(struct run *r, uint8_t op)
 		take_leb(c); /* what a landing pad pops */
 		break;
 	case DW_CFA_AARCH64_negate_ra_state:
+	case AARCH64_NEGATE_RA_STATE_WITH_PC:
 		break; /* addresses are stripped, signed or not */
 	default:
 		c->bad |= !step_cfa(r, op);

@@ -20,6 +20,50 @@ static const uint8_t sigreturn[] = {0x68, 0x11, 0x80, 0xd2,
  * include/uapi/asm/{sigcontext,ucontext}.h. */
 enum { SIGCONTEXT = 128 + 176, REGS = SIGCONTEXT + 8 };
 
+/*
+ * Slots of .plt, and what leads to functions that bl can't reach: x16 and x17
+ * are set, the caller stays in x30. The first slot puts both on the stack.
+ *   Source   binutils bfd/elfnn-aarch64.c, elfNN_aarch64_small_plt*_entry,
+ *            aarch64_adrp_branch_stub; AAPCS64 6.1.1
+ */
+static const struct {
+	uint32_t mask, bits;
+} stub_code[] = {
+	{0xffffffff, 0xa9bf7bf0}, /* stp x16, x30, [sp, #-16]! */
+	{0xffffffff, 0xd503245f}, /* bti c */
+	{0x9f00001f, 0x90000010}, /* adrp x16, PAGE */
+	{0xffc003ff, 0xf9400211}, /* ldr x17, [x16, #OFFSET] */
+	{0xffc003ff, 0x91000210}, /* add x16, x16, #OFFSET */
+	{0xffffffff, 0xd503219f}, /* autia1716 */
+};
+enum { BRANCH = 0xd61f0200, BRANCH_MASK = 0xffffffdf }; /* br x16, br x17 */
+
+static bool
+is_stub_code(uint32_t insn, size_t first)
+{
+	for (size_t i = first; i < sizeof(stub_code) / sizeof(*stub_code); i++)
+		if ((insn & stub_code[i].mask) == stub_code[i].bits)
+			return true;
+	return false;
+}
+
+static bool
+stub(const uint32_t code[UNWIND_STUB_WORDS], struct unwind_rule *rule)
+{
+	size_t at = UNWIND_STUB_BEFORE, before = at;
+
+	while (at < UNWIND_STUB_WORDS && is_stub_code(code[at], 0))
+		at++;
+	if (at == UNWIND_STUB_WORDS || (code[at] & BRANCH_MASK) != BRANCH)
+		return false;
+	while (before && is_stub_code(code[before - 1], 1))
+		before--;
+	*rule = (struct unwind_rule){.cfa = CFA_SP};
+	if (before && code[before - 1] == stub_code[0].bits)
+		rule->cfa_words = 2;
+	return true;
+}
+
 const struct unwind_arch unwind_aarch64 = {
 	.machine = EM_AARCH64,
 	.nregs = sizeof(sample_index),
@@ -34,8 +78,10 @@ const struct unwind_arch unwind_aarch64 = {
 	.code_bits = (UINT64_C(1) << 48) - 1,
 	.signal_code = sigreturn,
 	.signal_code_size = sizeof(sigreturn),
+	.signal_code_second = 4,
 	.signal_fp = REGS + 29 * 8,
 	.signal_lr = REGS + 30 * 8,
 	.signal_sp = REGS + 31 * 8,
 	.signal_pc = REGS + 32 * 8,
+	.stub = stub,
 };

@@ -4,7 +4,9 @@
 #include "capture/unwind.h"
 #include "unwind_rule.h"
 
-#define UNWIND_CALL_BYTES 7 /* of the longest call instruction */
+#define UNWIND_CALL_BYTES  7 /* of the longest call instruction */
+#define UNWIND_STUB_BEFORE 4 /* instructions before the one in question */
+#define UNWIND_STUB_WORDS  (UNWIND_STUB_BEFORE + 6)
 
 struct unwind_arch {
 	uint16_t machine;           /* EM_* */
@@ -13,8 +15,8 @@ struct unwind_arch {
 	uint8_t pc_index;           /* of the pc in a sample's registers */
 	const uint8_t *index;       /* of a column in them */
 	uint64_t code_bits;         /* of an address in a pointer to code */
-	const uint8_t *signal_code; /* instructions that end a handler */
-	uint8_t signal_code_size;
+	const uint8_t *signal_code; /* instructions that end a handler: two */
+	uint8_t signal_code_size, signal_code_second; /* where it begins */
 	/* Where a signal's frame keeps registers, bytes above its sp. */
 	uint16_t signal_pc, signal_sp, signal_fp;
 	uint16_t signal_lr; /* 0: there is no such register */
@@ -25,6 +27,10 @@ struct unwind_arch {
 	/* Whether code ends in a call; sets *by when it says how far from its
 	 * end. NULL: frames are laid out otherwise, nothing is searched. */
 	bool (*is_call)(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by);
+	/* The rule within code that linkers write without tables for it, on
+	 * the way into a function. NULL: they write tables. */
+	bool (*stub)(const uint32_t code[UNWIND_STUB_WORDS],
+	             struct unwind_rule *rule);
 };
 
 extern const struct unwind_arch unwind_x86_64, unwind_aarch64;

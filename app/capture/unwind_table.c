@@ -180,13 +180,39 @@ unwind_table_code(const struct unwind_table *t, uint64_t vaddr, void *out,
 }
 
 static bool
-is_signal_code(const struct unwind_table *t, uint64_t vaddr)
+begins_signal_code(const struct unwind_table *t, uint64_t vaddr)
 {
 	uint8_t code[16];
 	size_t n = t->arch->signal_code_size;
 
 	return unwind_table_code(t, vaddr, code, n) &&
 	       !memcmp(code, t->arch->signal_code, n);
+}
+
+/* A handler returns to its begin; an interrupt can come upon it later, and
+ * the kernel is seen to be called from its end. */
+static bool
+is_signal_code(const struct unwind_table *t, uint64_t vaddr, bool returns)
+{
+	const struct unwind_arch *a = t->arch;
+
+	if (returns)
+		return begins_signal_code(t, vaddr + 1);
+	return begins_signal_code(t, vaddr) ||
+	       begins_signal_code(t, vaddr - a->signal_code_second) ||
+	       begins_signal_code(t, vaddr - a->signal_code_size);
+}
+
+static bool
+find_stub(const struct unwind_table *t, uint64_t vaddr, bool returns,
+          struct unwind_rule *rule)
+{
+	uint32_t code[UNWIND_STUB_WORDS];
+	uint64_t first = vaddr - UNWIND_STUB_BEFORE * sizeof(*code);
+
+	return t->arch->stub && !returns &&
+	       unwind_table_code(t, first, code, sizeof(code)) &&
+	       t->arch->stub(code, rule);
 }
 
 /*
@@ -228,10 +254,11 @@ find_any_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
 
 	if (!(t->go && unwind_go_rule(t->go, vaddr, returns, &rule)) &&
 	    !find_rule(t, &t->parts[0], vaddr, &rule, &left) &&
-	    !find_rule(t, &t->parts[1], vaddr, &rule, &left))
+	    !find_rule(t, &t->parts[1], vaddr, &rule, &left) &&
+	    !find_stub(t, vaddr, returns, &rule))
 		left = 1;
 	if ((left == 1 || rule.cfa == CFA_FULL) &&
-	    is_signal_code(t, vaddr + returns))
+	    is_signal_code(t, vaddr, returns))
 		rule = (struct unwind_rule){.cfa = CFA_SIGNAL};
 	return rule;
 }

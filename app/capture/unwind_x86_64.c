@@ -76,6 +76,7 @@ const struct unwind_arch unwind_x86_64 = {
 	.code_bits = ~UINT64_C(0),
 	.signal_code = sigreturn,
 	.signal_code_size = sizeof(sigreturn),
+	.signal_code_second = 7,
 	/* sp is at the ucontext then; Source: Linux
          * arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64 */
 	.signal_fp = 120,

@@ -78,9 +78,30 @@ static const uint8_t arm_frames[] = {
 	0x00, 0x00, 0x00, 0x00, 0x44, 0x2d, 0x4c, 0x0c, 0x1d, 0x20, 0x93,
 	0x02, 0x94, 0x04, 0x9e, 0x06, 0x9d, 0x08, 0x00, 0x00,
 };
-#define ARM_SIZE 0x38
-static const uint8_t arm_sigreturn[] = {0x68, 0x11, 0x80, 0xd2,
-                                        0x01, 0x00, 0x00, 0xd4};
+#define ARM_SIGNED 49 /* DW_CFA_AARCH64_negate_ra_state */
+#define ARM_SIZE   0x38
+
+/* What follows f, without tables: what ends a handler, and a .plt as binutils
+ * 2.40 writes it for -z force-bti. */
+static const uint32_t arm_code[] = {
+	0xd2801168, /* mov x8, #139 */
+	0xd4000001, /* svc #0 */
+	0xd503201f, /* nop */
+	0xd503245f, /* bti c: the first slot, for those not bound yet */
+	0xa9bf7bf0, /* stp x16, x30, [sp, #-16]! */
+	0x90000090, /* adrp x16, 10000 */
+	0xf947fe11, /* ldr x17, [x16, #4088] */
+	0x913fe210, /* add x16, x16, #0xff8 */
+	0xd61f0220, /* br x17 */
+	0xd503201f, /* nop */
+	0xd503201f, /* nop */
+	0x90000090, /* adrp x16, 10000: a function's slot */
+	0xf9400211, /* ldr x17, [x16] */
+	0x91000210, /* add x16, x16, #0 */
+	0xd61f0220, /* br x17 */
+	0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000,
+};
+#define ARM_CODE(i) (ARM_SIZE + 4 * (i)) /* address of the ith */
 
 struct run {
 	struct unwind_mapping m;
@@ -124,19 +145,25 @@ prepare_x86(struct run *r, uint64_t pc)
 }
 
 static void
-prepare_arm(struct run *r, uint64_t pc)
+prepare_arm_of(struct run *r, uint64_t pc, const uint8_t *frames)
 {
-	static uint8_t code[ARM_SIZE + sizeof(arm_sigreturn)];
+	static uint8_t code[ARM_SIZE + sizeof(arm_code)];
 
-	memcpy(code + ARM_SIZE, arm_sigreturn, sizeof(arm_sigreturn));
+	memcpy(code + ARM_SIZE, arm_code, sizeof(arm_code));
 	prepare(r, &(struct frames_image){.machine = EM_AARCH64,
 	                                  .section = ".debug_frame",
 	                                  .code = code,
 	                                  .code_size = sizeof(code),
-	                                  .frames = arm_frames,
+	                                  .frames = frames,
 	                                  .frames_size = sizeof(arm_frames)});
 	r->regs[32] = BIAS + pc;
 	r->regs[31] = STACK;
+}
+
+static void
+prepare_arm(struct run *r, uint64_t pc)
+{
+	prepare_arm_of(r, pc, arm_frames);
 }
 
 /* The callers are at these addresses of the code, and the last is the root. */
@@ -288,6 +315,50 @@ TEST(aarch64_return_addresses_are_stripped_of_their_signature)
 }
 END
 
+/* DW_CFA_AARCH64_negate_ra_state_with_pc, which newer compilers write. */
+TEST(aarch64_addresses_may_be_signed_with_that_of_an_instruction)
+{
+	uint8_t frames[sizeof(arm_frames)];
+	struct run r;
+
+	memcpy(frames, arm_frames, sizeof(frames));
+	ck_assert_uint_eq(frames[ARM_SIGNED], 0x2d);
+	frames[ARM_SIGNED] = 0x2c;
+	prepare_arm_of(&r, 0x14, frames);
+	r.regs[29] = STACK;
+	r.stack[1] = SIGNED | (BIAS + ARM_OUTSIDE);
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+}
+END
+
+TEST(aarch64_slots_of_a_plt_leave_their_caller_in_the_link_register)
+{
+	struct run r;
+
+	for (unsigned i = 11; i < 15; i++) {
+		prepare_arm(&r, ARM_CODE(i));
+		r.regs[30] = BIAS + ARM_OUTSIDE;
+		ASSERT_CALLERS(&r, ARM_OUTSIDE);
+	}
+}
+END
+
+TEST(aarch64_the_first_slot_of_a_plt_has_put_it_on_the_stack)
+{
+	struct run r;
+
+	for (unsigned i = 3; i < 9; i++) {
+		unsigned words = i < 5 ? 0 : 2;
+
+		prepare_arm(&r, ARM_CODE(i));
+		r.regs[30] = BIAS + 0x18;
+		r.regs[29] = AT(words); /* the caller's frame */
+		r.stack[words + 1] = BIAS + ARM_OUTSIDE;
+		ASSERT_CALLERS(&r, 0x18, ARM_OUTSIDE);
+	}
+}
+END
+
 TEST(aarch64_code_without_tables_is_walked_by_its_frame_records)
 {
 	struct run r;
@@ -298,6 +369,21 @@ TEST(aarch64_code_without_tables_is_walked_by_its_frame_records)
 	r.stack[3] = SIGNED | (BIAS + 0x18);
 	r.stack[7] = BIAS + ARM_OUTSIDE;
 	ASSERT_CALLERS(&r, 0x18, ARM_OUTSIDE);
+}
+END
+
+TEST(aarch64_interrupts_within_the_end_of_a_handler_are_in_its_frame)
+{
+	enum { REGS = (128 + 176 + 8) / 8 };
+	struct run r;
+
+	for (unsigned i = 0; i < 3; i++) {
+		prepare_arm(&r, ARM_CODE(i));
+		r.stack[REGS + 30] = BIAS + ARM_OUTSIDE;
+		r.stack[REGS + 31] = AT(90);
+		r.stack[REGS + 32] = BIAS;
+		ASSERT_CALLERS(&r, 0, ARM_OUTSIDE);
+	}
 }
 END
 
@@ -327,5 +413,9 @@ END
               a_frame_pointer_kept_in_another_register_is_found_there,
               aarch64_leaf_functions_have_their_caller_in_the_link_register,
               aarch64_return_addresses_are_stripped_of_their_signature,
+              aarch64_addresses_may_be_signed_with_that_of_an_instruction,
+              aarch64_slots_of_a_plt_leave_their_caller_in_the_link_register,
+              aarch64_the_first_slot_of_a_plt_has_put_it_on_the_stack,
               aarch64_code_without_tables_is_walked_by_its_frame_records,
+              aarch64_interrupts_within_the_end_of_a_handler_are_in_its_frame,
               aarch64_signal_frames_are_known_by_the_code_they_return_to)

@@ -26,14 +26,15 @@ TEST_DIRS   := api endpoint worker capture cli store profile base
 LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
 	-lpthread -lm
+RIVAL ?= -lunwind-x86_64 -lunwind
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
 
 objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
 	   $(wildcard app/$1/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all run stop check unit bench asan tsan fuzz tidy format install \
-	clean deps size
+.PHONY: all run stop check unit bench asan tsan aarch64 fuzz tidy format \
+	install clean deps size
 all: $(PROGRAMS)
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -91,8 +92,7 @@ $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
 $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunwind-x86_64 -lunwind -lcheck \
-	-lsubunit -lrt $(LIBS)
+test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RIVAL) -lcheck -lsubunit -lrt $(LIBS)
 TEST_ARCHIVES = $(B)/libtest.a $(call archives,$(TEST_DIRS))
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
@@ -100,7 +100,7 @@ $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines \
 		$(B)/tests/goroutine_image $(B)/tests/counts \
-		$(B)/tests/windows: $(B)/tests/%: \
+		$(B)/tests/windows $(B)/tests/walk: $(B)/tests/%: \
 		$(B)/tests/lib/%_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)
@@ -130,10 +130,10 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines $(B)/tests/gobin $(B)/tests/counts $(B)/tests/windows \
+check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines $(B)/tests/gobin $(B)/tests/counts $(B)/tests/windows $(B)/tests/walk \
 		$(UNITS) $(UI) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run
-unit: $(B)/tests/gobin $(UNITS) $(FUZZERS) $(TARGETS)
+unit: $(B)/tests/gobin $(B)/tests/walk $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit
 bench: deps
 	@conf/packages/install bench
@@ -143,6 +143,23 @@ asan tsan:
 	@$(MAKE) --no-print-directory B=$(B)/$@ CFLAGS="-O1 -g" unit EXTRA=$(\
 		)$(if $(filter asan,$@),-fsanitize=address$(,)undefined,-fsanitize=thread)
 , := ,
+# The worker of another machine, and tests of it that run under qemu. Its
+# libraries are unpacked: the cross compiler comes with libc alone.
+ARM     := $(B)/aarch64
+ARM_LIB := $(ARM)/root/usr/lib/aarch64-linux-gnu
+ARM_INC := $(ARM)/root/usr/include
+aarch64:
+	@ARCH=arm64 B=$(ARM) conf/packages/unpack bookworm $(ARM)/root \
+		$$(cat conf/packages/aarch64.txt)
+	@$(MAKE) --no-print-directory B=$(ARM) CC=aarch64-linux-gnu-gcc \
+		CFLAGS=-O2 LIBS="$(filter-out -lfcgi -lrhonabwy,$(LIBS))" RIVAL= \
+		EXTRA="-isystem $(ARM_INC) -isystem $(ARM_INC)/aarch64-linux-gnu" \
+		LDFLAGS="-L$(ARM_LIB) -Wl,--allow-shlib-undefined" \
+		TEST_DIRS="$(WORKER_DIRS)" \
+		TESTLIB="$(ARM_TESTLIB:%=$(ARM)/tests/lib/%.o)" \
+		$(ARM)/stoker-worker $(ARM_TESTS:%=$(ARM)/tests/%)
+ARM_TESTS   := walk unit/unwind_frames unit/ring
+ARM_TESTLIB := test frames_image
 fuzz:
 	@tests/fuzz/run $(B)/fuzz
 tidy:

@@ -164,7 +164,7 @@ prometheus() {
   conf/packages/unpack bookworm "$root" prometheus 2>"$tmp/why" ||
     { echo "skip goroutines: prometheus: $(tail -n 1 "$tmp/why")"; return; }
   echo 'global: {}' >"$tmp/prometheus.yml"
-  port=$((20000 + RANDOM))
+  port=$((16384 + RANDOM % 16384))
   url=http://127.0.0.1:$port
   "$root/usr/bin/prometheus" --config.file="$tmp/prometheus.yml" \
     --storage.tsdb.path="$tmp/data" --web.listen-address="127.0.0.1:$port" \

@@ -10,10 +10,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 : "${B:=build}"
 . conf/run/lib.sh
 
+# Below those that the kernel gives to outgoing connections: one of these may
+# come to life between the look and the bind.
 free_port() {
   local port
   while :; do
-    port=$((20000 + RANDOM))
+    port=$((16384 + RANDOM % 16384))
     (: </dev/tcp/127.0.0.1/$port) 2>/dev/null || { echo $port; return; }
   done
 }

@@ -10,11 +10,18 @@ function plain(text) {
 	return text ~ /^[.']/ ? "\\&" text : text
 }
 
-# A sentence a line, as mdoc(7) asks.
-function prose(text) {
-	text = plain(text)
-	gsub(/\. /, ".\n", text)
-	return text
+# A sentence a line, as mdoc(7) asks, and none longer than 80 columns.
+function prose(text,   n, i, words, line, out) {
+	n = split(plain(text), words, " ")
+	for (i = 1; i <= n; i++) {
+		if (line != "" && (length(line " " words[i]) > 80 || line ~ /\.$/)) {
+			out = out line "\n"
+			line = words[i] ~ /^[.']/ ? "\\&" words[i] : words[i]
+		} else {
+			line = line (line == "" ? "" : " ") words[i]
+		}
+	}
+	return out line
 }
 
 function dashed(field) {
@@ -24,7 +31,8 @@ function dashed(field) {
 
 function commands(n,   i) {
 	for (i = 1; i <= n; i++) {
-		print ".It Sy " plain(row[i, 1]) " No " plain(row[i, 2])
+		print ".It Sy " plain(row[i, 1]) \
+			(row[i, 2] == "" ? "" : " No " plain(row[i, 2]))
 		print prose(row[i, 6])
 	}
 }
@@ -50,7 +58,7 @@ function keys(n,   i, section) {
 			if (section != "")
 				print ".El"
 			section = row[i, 1]
-			print ".Ss [" section "]\n.Bl -tag -width Ds"
+			print ".Ss [" section "]\\&\n.Bl -tag -width Ds"
 		}
 		print ".It Sy " plain(row[i, 2]) " Pq " row[i, 3] ", " \
 			(row[i, 4] == "" ? "empty" : plain(row[i, 4]))

@@ -102,6 +102,7 @@ check slower_it_fails leaves 1 stoker_cli check --baseline good --session "$(upl
 check and_names_the_function grep -q ' f$' "$STATE/said"
 check faster_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 100\nmain;g 1000\n')"
 check too_little_to_tell_is_2 leaves 2 stoker_cli check --baseline good --session "$(upload $'main;f 9\n')"
+check a_command_line_in_error_is_neither leaves 64 stoker_cli check --baseline good
 check no_such_baseline_is_2 leaves 2 stoker_cli check --baseline none --session "$good"
 check a_baseline_is_listed grep -q 'good$' <(stoker_cli baseline list --service demo)
 check sessions_are_listed grep -q "$good" <(stoker_cli sessions --service demo --type cpu)

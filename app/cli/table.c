@@ -42,7 +42,7 @@ safe_puts(struct buf *out, const char *s)
 	}
 }
 
-/* exe=/bin/web, or several with commas. */
+/* exe=/bin/web, or several with commas; rss (bytes=100). */
 static void
 members_show(struct buf *out, const json_t *object)
 {
@@ -53,8 +53,9 @@ members_show(struct buf *out, const json_t *object)
 	{
 		buf_puts(out, between);
 		safe_puts(out, key);
-		buf_putc(out, '=');
+		buf_puts(out, json_is_object(v) ? " (" : "=");
 		value_show(out, v);
+		buf_puts(out, json_is_object(v) ? ")" : "");
 		between = ", ";
 	}
 }
@@ -92,6 +93,59 @@ look_up(const json_t *object, const char *key)
 	               dot + 1);
 }
 
+/* n characters of s from character `from` on. */
+static void
+slice_puts(struct buf *out, const char *s, size_t from, size_t n)
+{
+	size_t at = 0;
+
+	for (; *s; s++) {
+		at += starts_character(*s);
+		if (at > from && at <= from + n)
+			buf_putc(out, *s);
+	}
+}
+
+/* At most n characters, of a cut text the first and the last tail ones with a
+ * '~' between. */
+static void
+cut_puts(struct buf *out, const char *s, size_t n, size_t tail)
+{
+	size_t all = columns_of(s);
+
+	if (all <= n) {
+		buf_puts(out, s);
+		return;
+	}
+	slice_puts(out, s, 0, n - 1 - tail);
+	buf_putc(out, '~');
+	slice_puts(out, s, all - tail, tail);
+}
+
+/* The names next to the leaf, how many follow, and those next to the root. */
+static void
+stack_show(struct buf *out, const json_t *names)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	size_t n = json_array_size(names), i;
+	const json_t *name;
+
+	json_array_foreach(names, i, name)
+	{
+		if (n > STACK_LEAVES + STACK_ROOTS + 1 && i >= STACK_LEAVES &&
+		    i < n - STACK_ROOTS) {
+			if (i == STACK_LEAVES)
+				buf_addf(out, ", (%zu more)",
+				         n - STACK_LEAVES - STACK_ROOTS);
+			continue;
+		}
+		buf_puts(out, i ? ", " : "");
+		buf_clear(&text);
+		value_show(&text, name);
+		cut_puts(out, buf_str(&text), STACK_NAME, STACK_NAME / 2);
+	}
+}
+
 static void
 cell_show(struct buf *out, const struct column *c, const json_t *row)
 {
@@ -100,6 +154,8 @@ cell_show(struct buf *out, const struct column *c, const json_t *row)
 	buf_clear(out);
 	if (c->show == PERCENT && json_is_number(v))
 		buf_addf(out, "%.1f", json_number_value(v));
+	else if (c->show == STACK && json_is_array(v))
+		stack_show(out, v);
 	else
 		value_show(out, v);
 	if (buf_err(out)) {
@@ -115,33 +171,12 @@ pad(struct buf *out, size_t n)
 		buf_putc(out, ' ');
 }
 
-/* n characters of s from character `from` on. */
-static void
-slice_puts(struct buf *out, const char *s, size_t from, size_t n)
+/* What a column keeps of a cut text's end: what tells one C++ template from
+ * another. */
+static size_t
+tail_of(const struct column *c, size_t width)
 {
-	size_t at = 0;
-
-	for (; *s; s++) {
-		at += starts_character(*s);
-		if (at > from && at <= from + n)
-			buf_putc(out, *s);
-	}
-}
-
-/* At most n characters. A cut text has a '~', and keeps its beginning; a
- * NAME also its end: what tells one C++ template from another. */
-static void
-cut_puts(struct buf *out, const struct column *c, const char *s, size_t n)
-{
-	size_t all = columns_of(s), tail = c->show == NAME ? (n - 1) / 2 : 0;
-
-	if (all <= n) {
-		buf_puts(out, s);
-		return;
-	}
-	slice_puts(out, s, 0, n - 1 - tail);
-	buf_putc(out, '~');
-	slice_puts(out, s, all - tail, tail);
+	return c->show == NAME || c->show == STACK ? (width - 1) / 2 : 0;
 }
 
 static void
@@ -153,7 +188,7 @@ put_cell(struct buf *out, const struct column *c, const char *text,
 
 	if (c->align == RIGHT)
 		pad(out, space);
-	cut_puts(out, c, text, width);
+	cut_puts(out, text, width, tail_of(c, width));
 	if (c->align == LEFT && !last)
 		pad(out, space);
 	if (!last)
@@ -254,6 +289,36 @@ table_show(struct buf *out, const struct column *columns, size_t n,
 		}
 		end_row(out);
 	}
+}
+
+static bool
+is_used(const struct column *c, const json_t *rows, struct buf *cell)
+{
+	const json_t *row;
+	size_t r;
+
+	json_array_foreach(rows, r, row)
+	{
+		cell_show(cell, c, row);
+		if (cell->len)
+			return true;
+	}
+	return false;
+}
+
+void
+table_show_used(struct buf *out, const struct column *columns, size_t n,
+                const json_t *rows, size_t width)
+{
+	CLEANUP_BUF struct buf cell = BUF_INIT(CELL_MAX);
+	struct column used[TABLE_COLUMNS_MAX];
+	size_t nused = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (is_used(&columns[i], rows, &cell))
+			used[nused++] = columns[i];
+	if (nused)
+		table_show(out, used, nused, rows, width);
 }
 
 void

@@ -14,12 +14,17 @@
 #define TABLE_COLUMNS_MAX 8
 #define CELL_MAX          ((size_t)8 << 10) /* a whole command line */
 #define TOP_ROWS          20
+#define STACK_LEAVES      9 /* names shown of a deep stack: those innermost, */
+#define STACK_ROOTS       2 /* and those that it began with */
+#define STACK_NAME        60 /* characters of each */
 
 struct column {
 	const char *title;
 	const char *key; /* member of the row's object; "a.b" looks inside */
 	enum { LEFT, RIGHT } align;
-	enum { PLAIN, PERCENT, NAME } show; /* NAME: cut in its middle */
+	/* NAME: cut in its middle. STACK: a list of names, those in its middle
+	 * left out, and counted, where there are many; a long one is cut. */
+	enum { PLAIN, PERCENT, NAME, STACK } show;
 };
 
 /*
@@ -29,6 +34,9 @@ struct column {
  */
 void table_show(struct buf *out, const struct column *columns, size_t n,
                 const json_t *rows, size_t width);
+/* The same without the columns that have nothing in any row. */
+void table_show_used(struct buf *out, const struct column *columns, size_t n,
+                     const json_t *rows, size_t width);
 /* key: value, one line per member; "" and empty values are left out. */
 void object_show(struct buf *out, const json_t *object);
 /* Appends s, harmless for a terminal. */

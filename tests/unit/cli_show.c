@@ -70,6 +70,81 @@ TEST(a_long_column_of_text_gives_way_to_the_last)
 }
 END
 
+	static json_t *
+	stack_of(size_t n)
+{
+	json_t *frames = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(frames, json_sprintf("f%zu", i));
+	return json_pack("[{so}]", "a", frames);
+}
+
+TEST(a_deep_stack_keeps_its_leaf_and_its_root)
+{
+	static const struct column columns[] = {{"A", "a", LEFT, STACK}};
+	static const struct {
+		size_t depth;
+		const char *shown;
+	} rows[] = {
+		{1, "A\nf0\n"},
+		{12, "A\nf0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11\n"},
+		{13, "A\nf0, f1, f2, f3, f4, f5, f6, f7, f8, (2 more), f11, "
+	             "f12\n"},
+		{100000, "A\nf0, f1, f2, f3, f4, f5, f6, f7, f8, (99989 more), "
+	                 "f99998, f99999\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_JSON json_t *j = stack_of(rows[i].depth);
+
+		table_show(&out, columns, 1, j, 0);
+		ck_assert_str_eq(buf_str(&out), rows[i].shown);
+	}
+}
+END
+
+TEST(a_long_name_in_a_stack_is_cut_in_its_middle)
+{
+	static const struct column columns[] = {{"A", "a", LEFT, STACK}};
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_array();
+	char name[CELL_MAX * 2];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	name[0] = 'a';
+	name[sizeof(name) - 2] = 'z';
+	json_array_append_new(j, json_pack("{s[ss]}", "a", name, "main"));
+	table_show(&out, columns, 1, j, 0);
+	ck_assert_uint_eq(strlen(buf_str(&out)),
+	                  strlen("A\n, main\n") + STACK_NAME);
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "A\nax"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "x~x"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "xz, main\n"));
+}
+END
+
+TEST(columns_that_nothing_is_in_can_be_left_out)
+{
+	static const struct column columns[] = {
+		{"A", "a", LEFT, PLAIN},
+		{"B", "b", LEFT, PLAIN},
+		{"C", "c", RIGHT, PLAIN},
+	};
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_of("[{\"a\":\"x\",\"b\":\"\",\"c\":0},"
+	                                 "{\"a\":\"y\",\"c\":1}]");
+
+	table_show_used(&out, columns, 3, j, 0);
+	ck_assert_str_eq(buf_str(&out), "A  C\nx  0\ny  1\n");
+	buf_clear(&out);
+	table_show_used(&out, columns + 1, 1, j, 0);
+	ck_assert_str_eq(buf_str(&out), "");
+}
+END
+
 TEST(an_empty_last_cell_leaves_no_blanks)
 {
 	static const struct column columns[] = {
@@ -268,6 +343,9 @@ END
 	SUITE("cli_show", top_functions_line_up,
               a_narrow_screen_cuts_the_last_column_only,
               a_long_column_of_text_gives_way_to_the_last,
+              a_deep_stack_keeps_its_leaf_and_its_root,
+              a_long_name_in_a_stack_is_cut_in_its_middle,
+              columns_that_nothing_is_in_can_be_left_out,
               an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
               without_a_limit_a_screenful_is_shown, nothing_to_show_is_said,
               quality_is_told_at_a_glance, characters_count_not_bytes,

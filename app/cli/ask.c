@@ -79,7 +79,8 @@ need_token(const struct cli *c)
 	return c->token_why ? failed("%s", c->token_why) : LEAVE_OK;
 }
 
-void
+/* An error as people read it, or as JSON. */
+static void
 tell_error(const struct cli *c, const struct reply *r)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
@@ -96,7 +97,8 @@ tell_error(const struct cli *c, const struct reply *r)
 		      stderr);
 }
 
-void
+/* What the server ignored. */
+static void
 tell_warnings(const struct cli *c, const struct reply *r)
 {
 	const json_t *list = json_object_get(r->json, "warnings"), *warning;
@@ -113,9 +115,31 @@ tell_warnings(const struct cli *c, const struct reply *r)
 	}
 }
 
-int
-ask(struct cli *c, const char *method, const char *path, const json_t *body,
-    struct reply *out)
+/* What became of an exchange, told to the user; status may_be is no failure. */
+static int
+judge(struct cli *c, int rc, const struct reply *r, const struct buf *why,
+      long may_be)
+{
+	if (rc == -EINTR)
+		return LEAVE_INTERRUPTED;
+	if (rc == -EHOSTUNREACH) {
+		failed("%s\n  stoker doctor tells what is missing",
+		       buf_str(why));
+		return LEAVE_UNREACHED;
+	}
+	if (rc)
+		return failed("%s", strerror(-rc));
+	if (r->status >= 200 && r->status < 300)
+		tell_warnings(c, r);
+	if ((r->status >= 200 && r->status < 300) || r->status == may_be)
+		return LEAVE_OK;
+	tell_error(c, r);
+	return LEAVE_FAILED;
+}
+
+static int
+ask_json(struct cli *c, const char *method, const char *path,
+         const json_t *body, struct reply *out, long may_be)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc = need_token(c);
@@ -123,19 +147,32 @@ ask(struct cli *c, const char *method, const char *path, const json_t *body,
 	if (rc)
 		return rc;
 	rc = http_call(&c->http, method, path, body, out, &why);
-	if (rc == -EINTR)
-		return LEAVE_INTERRUPTED;
-	if (rc == -EHOSTUNREACH) {
-		failed("%s\n  stoker doctor tells what is missing",
-		       buf_str(&why));
-		return LEAVE_UNREACHED;
-	}
+	return judge(c, rc, out, &why, may_be);
+}
+
+int
+ask(struct cli *c, const char *method, const char *path, const json_t *body,
+    struct reply *out)
+{
+	return ask_json(c, method, path, body, out, 0);
+}
+
+int
+ask_maybe(struct cli *c, const char *method, const char *path,
+          const json_t *body, struct reply *out)
+{
+	return ask_json(c, method, path, body, out, 404);
+}
+
+int
+ask_send(struct cli *c, const char *path, const struct content *body,
+         struct reply *out)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc = need_token(c);
+
 	if (rc)
-		return failed("%s", strerror(-rc));
-	if (out->status >= 200 && out->status < 300) {
-		tell_warnings(c, out);
-		return LEAVE_OK;
-	}
-	tell_error(c, out);
-	return LEAVE_FAILED;
+		return rc;
+	rc = http_send(&c->http, "POST", path, body, out, &why);
+	return judge(c, rc, out, &why, 0);
 }

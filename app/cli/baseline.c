@@ -80,12 +80,10 @@ find_label(struct cli *c, const char *label, const json_t *session,
 	const json_t *first;
 	int rc;
 
-	buf_puts(&path, BASELINES "?limit=1&label=");
-	url_escape(&path, label);
-	buf_puts(&path, "&service=");
-	url_escape(&path, json_member(session, "service"));
-	buf_puts(&path, "&profileType=");
-	url_escape(&path, json_member(session, "profileType"));
+	buf_puts(&path, BASELINES "?limit=1");
+	query_add(&path, "label", label);
+	query_add(&path, "service", json_member(session, "service"));
+	query_add(&path, "profileType", json_member(session, "profileType"));
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
@@ -162,8 +160,8 @@ check(struct cli *c)
 	if (rc)
 		return rc == LEAVE_FAILED ? LEAVE_UNJUDGED : rc;
 	family_path(&path, "/baselines", id);
-	buf_puts(&path, "/check?sessionId=");
-	url_escape(&path, c->opt.session);
+	buf_puts(&path, "/check");
+	query_add(&path, "sessionId", c->opt.session);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (!rc)
 		rc = show_check(c, r.json);

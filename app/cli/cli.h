@@ -61,10 +61,12 @@ int failed(const char *fmt, ...) PRINTF(1, 2);
  */
 MUST_CHECK int ask(struct cli *c, const char *method, const char *path,
                    const json_t *body, struct reply *out);
-/* Tells what the server ignored; ask() does. */
-void tell_warnings(const struct cli *c, const struct reply *r);
-/* Tells a reply that is an error, as people read it, or as JSON. */
-void tell_error(const struct cli *c, const struct reply *r);
+/* The same of what need not be there: a reply of 404 is LEAVE_OK, too. */
+MUST_CHECK int ask_maybe(struct cli *c, const char *method, const char *path,
+                         const json_t *body, struct reply *out);
+/* The same, a POST of bytes that are not JSON. */
+MUST_CHECK int ask_send(struct cli *c, const char *path,
+                        const struct content *body, struct reply *out);
 
 /* Prints a buffer; LEAVE_FAILED when it was poisoned or output failed. */
 int print(const struct buf *b);
@@ -77,6 +79,10 @@ int print_done(const struct cli *c, const char *name, const char *what);
 MUST_CHECK int need_token(const struct cli *c);
 /* Columns of the terminal behind fd; 0: it is none. */
 size_t screen_width(int fd);
-/* Every page of a list, its path with a query or without, up to --limit, as a table or JSON. */
+/* A list that the API gives whole, as a table or JSON. */
+MUST_CHECK int whole_list_show(struct cli *c, const char *path,
+                               const struct column *columns, size_t n);
+/* Every page of a list, its path with a query or without, up to --limit, as a
+ * table or JSON. */
 MUST_CHECK int list_show(struct cli *c, const char *path,
                          const struct column *columns, size_t n);

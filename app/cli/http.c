@@ -39,6 +39,17 @@ url_escape(struct buf *out, const char *s)
 	}
 }
 
+void
+query_add(struct buf *path, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	buf_putc(path, strchr(buf_str(path), '?') ? '&' : '?');
+	url_escape(path, key);
+	buf_putc(path, '=');
+	url_escape(path, value);
+}
+
 static size_t
 on_body(char *p, size_t size, size_t n, void *user)
 {
@@ -74,7 +85,8 @@ add_header(struct curl_slist **list, const char *name, const char *value)
 }
 
 static int
-make_headers(const struct http *h, bool body, struct curl_slist **out)
+make_headers(const struct http *h, const struct content *body,
+             struct curl_slist **out)
 {
 	CLEANUP_BUF struct buf bearer = BUF_INIT(HTTP_TOKEN_MAX);
 	int rc = 0;
@@ -86,7 +98,7 @@ make_headers(const struct http *h, bool body, struct curl_slist **out)
 	if (!rc && h->tenant)
 		rc = add_header(out, "X-Tenant-ID", h->tenant);
 	if (!rc && body)
-		rc = add_header(out, "Content-Type", "application/json");
+		rc = add_header(out, "Content-Type", body->type);
 	return rc ? rc : buf_err(&bearer);
 }
 
@@ -160,12 +172,11 @@ free_headers(struct curl_slist **list)
 }
 
 int
-http_call(struct http *h, const char *method, const char *path,
-          const json_t *body, struct reply *out, struct buf *why)
+http_send(struct http *h, const char *method, const char *path,
+          const struct content *body, struct reply *out, struct buf *why)
 {
 	CLEANUP(free_headers) struct curl_slist *headers = NULL;
 	CLEANUP_BUF struct buf url = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
 	char said[CURL_ERROR_SIZE] = "";
 	CURLcode code;
 	int rc;
@@ -175,8 +186,6 @@ http_call(struct http *h, const char *method, const char *path,
 	buf_addf(&url, "%.*s%s", (int)without_slash(h->server), h->server,
 	         path);
 	rc = make_headers(h, body, &headers);
-	if (!rc && body)
-		rc = json_write(body, &text);
 	if (!rc)
 		rc = buf_err(&url);
 	if (rc)
@@ -184,13 +193,31 @@ http_call(struct http *h, const char *method, const char *path,
 	set_up(h, method, buf_str(&url), out, said);
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
 	if (body) {
-		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, buf_str(&text));
+		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDS, body->p);
 		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
-		                 (curl_off_t)text.len);
+		                 (curl_off_t)body->n);
 	}
 	code = curl_easy_perform(h->curl);
 	if (code)
 		return failure(h, code, said, &out->body, why);
 	read_headers(h->curl, out);
 	return 0;
+}
+
+int
+http_call(struct http *h, const char *method, const char *path,
+          const json_t *body, struct reply *out, struct buf *why)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	struct content content = {.type = "application/json"};
+	int rc;
+
+	if (!body)
+		return http_send(h, method, path, NULL, out, why);
+	rc = json_write(body, &text);
+	if (rc)
+		return rc;
+	content.p = buf_str(&text);
+	content.n = text.len;
+	return http_send(h, method, path, &content, out, why);
 }

@@ -33,22 +33,34 @@ struct reply {
 		.body = BUF_INIT(BUF_MAX_REPLY) \
 	}
 
+/* What a request carries. */
+struct content {
+	const char *type, *p;
+	size_t n;
+};
+
 void http_done(struct http *h);
 void reply_done(struct reply *r);
 
 /*
  * One exchange; any status is a success here.
  *
- *   Shape    path begins with '/' and is encoded already
+ *   Shape    path begins with '/' and is encoded already; body may be NULL
  *   Owns     *out (REPLY_INIT) is filled; reply_done() it
  *   Errors   -EINTR when stopped, -EHOSTUNREACH with one line in *why,
  *            -ENOMEM, -E2BIG
  */
 MUST_CHECK int
+http_send(struct http *h, const char *method, const char *path,
+          const struct content *body, struct reply *out, struct buf *why);
+/* The same with a body of JSON. */
+MUST_CHECK int
 http_call(struct http *h, const char *method, const char *path,
           const json_t *body, struct reply *out, struct buf *why);
 /* Appends s as one path segment or query value. */
 void url_escape(struct buf *out, const char *s);
+/* Appends ?key=value, or & behind another one; nothing where value is NULL. */
+void query_add(struct buf *path, const char *key, const char *value);
 
 /*
  * The token of this call, from the option, the file or the environment.

@@ -45,11 +45,33 @@ add_page(struct cli *c, const char *path, size_t want, json_t *items,
 	return LEAVE_OK;
 }
 
+static int
+items_show(const struct cli *c, const json_t *items,
+           const struct column *columns, size_t n)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+	if (c->opt.json)
+		return print_json(items);
+	table_show(&out, columns, n, items, screen_width(STDOUT_FILENO));
+	return print(&out);
+}
+
+int
+whole_list_show(struct cli *c, const char *path, const struct column *columns,
+                size_t n)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	int rc = ask(c, "GET", path, NULL, &r);
+
+	return rc ? rc
+	          : items_show(c, json_object_get(r.json, "items"), columns, n);
+}
+
 int
 list_show(struct cli *c, const char *path, const struct column *columns,
           size_t n)
 {
-	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_JSON json_t *items = json_array();
 	CLEANUP_FREE char *cursor = NULL;
 	size_t limit = c->opt.limit < 0 ? SIZE_MAX : (size_t)c->opt.limit;
@@ -65,8 +87,5 @@ list_show(struct cli *c, const char *path, const struct column *columns,
 		if (rc)
 			return rc;
 	} while (cursor && json_array_size(items) > had);
-	if (c->opt.json)
-		return print_json(items);
-	table_show(&out, columns, n, items, screen_width(STDOUT_FILENO));
-	return print(&out);
+	return items_show(c, items, columns, n);
 }

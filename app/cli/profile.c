@@ -1,4 +1,4 @@
-/* stoker top, stoker get: profiles that exist. */
+/* stoker top, get, pin, remove: profiles that exist. */
 #include "cli.h"
 
 #include "base/file.h"
@@ -80,22 +80,67 @@ write_file(const char *path, const struct buf *body)
 }
 
 int
-cmd_get(struct cli *c)
+profile_fetch(struct cli *c, const char *path)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 	const char *format = c->opt.format ? c->opt.format : "pprof";
 	int rc;
 
 	if (!strcmp(format, "pprof") && !c->opt.output && isatty(STDOUT_FILENO))
 		return usage_error(
 			"pprof is not for a terminal: --output FILE");
-	profile_path(&path, c->operands[0]);
-	buf_puts(&path, "/flamegraph?format=");
-	url_escape(&path, format);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	buf_puts(&at, path);
+	query_add(&at, "format", format);
+	rc = ask(c, "GET", buf_str(&at), NULL, &r);
 	if (rc)
 		return rc;
 	return c->opt.output ? write_file(c->opt.output, &r.body)
 	                     : print(&r.body);
+}
+
+int
+cmd_get(struct cli *c)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	profile_path(&path, c->operands[0]);
+	buf_puts(&path, "/flamegraph");
+	return profile_fetch(c, buf_str(&path));
+}
+
+/* A call about a profile, and what became of it then. */
+static int
+change(struct cli *c, const char *method, const char *rest, const char *what)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	profile_path(&path, c->operands[0]);
+	buf_puts(&path, rest);
+	rc = ask(c, method, buf_str(&path), NULL, &r);
+	if (rc)
+		return rc;
+	if (r.status == 202)
+		what = "cancelled";
+	return print_done(c, c->operands[0], what);
+}
+
+int
+cmd_pin(struct cli *c)
+{
+	return change(c, "POST", "/pin", "pinned");
+}
+
+int
+cmd_unpin(struct cli *c)
+{
+	return change(c, "DELETE", "/pin", "unpinned");
+}
+
+int
+cmd_remove(struct cli *c)
+{
+	return change(c, "DELETE", "", "removed");
 }

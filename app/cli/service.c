@@ -169,21 +169,11 @@ replace(struct cli *c, const char *name, const json_t *service,
         struct reply *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *body = json_copy((json_t *)service);
-	int rc;
 
 	service_path(&path, name);
 	json_object_del(body, "name");
-	rc = http_call(&c->http, "PUT", buf_str(&path), body, out, &why);
-	if (rc)
-		return failed("%s", why.len ? buf_str(&why) : strerror(-rc));
-	if (out->status < 300)
-		tell_warnings(c, out);
-	else if (out->status != 404)
-		tell_error(c, out);
-	return out->status < 300 || out->status == 404 ? LEAVE_OK
-	                                               : LEAVE_FAILED;
+	return ask_maybe(c, "PUT", buf_str(&path), body, out);
 }
 
 /* Replaces a service, or creates it when there is none; what the server has

@@ -17,17 +17,8 @@ family_path(struct buf *out, const char *rest, const char *id)
 void
 filter_path(const struct cli *c, struct buf *out)
 {
-	const char *mark = "?";
-
-	if (c->opt.service) {
-		buf_puts(out, "?service=");
-		url_escape(out, c->opt.service);
-		mark = "&";
-	}
-	if (c->opt.type) {
-		buf_addf(out, "%sprofileType=", mark);
-		url_escape(out, c->opt.type);
-	}
+	query_add(out, "service", c->opt.service);
+	query_add(out, "profileType", c->opt.type);
 }
 
 const char *
@@ -73,7 +64,7 @@ static const struct column stack_columns[] = {
 	{"STATE", "state", LEFT, PLAIN},
 	{"WAITS FOR", "waitReason", LEFT, PLAIN},
 	{"CREATED BY", "createdBy", LEFT, NAME},
-	{"STACK", "frames", LEFT, NAME},
+	{"STACK", "frames", LEFT, STACK},
 };
 static const struct column leak_columns[] = {
 	{"SEVERITY", "severity", LEFT, PLAIN},
@@ -83,12 +74,18 @@ static const struct column leak_columns[] = {
 	{"WAITS FOR", "waitReason", LEFT, PLAIN},
 	{"SITE", "site", LEFT, NAME},
 };
-static const struct column delta_columns[] = {
+/* Only goroutines and threads have a state. */
+static const struct column waiting_columns[] = {
 	{"BEFORE", "baseCount", RIGHT, PLAIN},
 	{"NOW", "compareCount", RIGHT, PLAIN},
 	{"STATE", "state", LEFT, PLAIN},
 	{"WAITS FOR", "waitReason", LEFT, PLAIN},
-	{"STACK", "frames", LEFT, NAME},
+	{"STACK", "frames", LEFT, STACK},
+};
+static const struct column delta_columns[] = {
+	{"BEFORE", "baseCount", RIGHT, PLAIN},
+	{"NOW", "compareCount", RIGHT, PLAIN},
+	{"STACK", "frames", LEFT, STACK},
 };
 static const struct column change_columns[] = {
 	{"BASE %", "basePct", RIGHT, PERCENT},
@@ -117,7 +114,7 @@ rows_show(struct buf *out, const char *title, const struct column *columns,
 	if (!json_array_size(rows))
 		return;
 	buf_addf(out, "%s%s\n", out->len ? "\n" : "", title);
-	table_show(out, columns, n, rows, screen_width(STDOUT_FILENO));
+	table_show_used(out, columns, n, rows, screen_width(STDOUT_FILENO));
 }
 #define ROWS_SHOW(out, title, columns, all, limit) \
 	rows_show(out, title, columns, ARRAY_LEN(columns), all, limit)
@@ -164,6 +161,30 @@ cmd_analysis(struct cli *c)
 	return print(&out);
 }
 
+static void
+deltas_show(struct buf *out, const json_t *j, const char *type, int64_t limit)
+{
+	static const struct {
+		const char *title, *key;
+	} lists[] = {
+		{"new", "newStacks"},
+		{"grown", "grownStacks"},
+		{"shrunk", "shrunkStacks"},
+		{"gone", "goneStacks"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		const json_t *rows = json_object_get(j, lists[i].key);
+
+		if (!strcmp(type, "goroutine"))
+			ROWS_SHOW(out, lists[i].title, waiting_columns, rows,
+			          limit);
+		else
+			ROWS_SHOW(out, lists[i].title, delta_columns, rows,
+			          limit);
+	}
+}
+
 int
 cmd_diff(struct cli *c)
 {
@@ -171,14 +192,14 @@ cmd_diff(struct cli *c)
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_JSON json_t *body = NULL;
-	int64_t limit = c->opt.limit < 0 ? TOP_ROWS : c->opt.limit;
+	const char *type;
 	int rc = ask_session(c, c->operands[0], &session);
 
 	if (rc)
 		return rc;
+	type = json_member(session.json, "profileType");
 	body = json_pack("{ss ss ss}", "baseId", c->operands[0], "compareId",
-	                 c->operands[1], "type",
-	                 json_member(session.json, "profileType"));
+	                 c->operands[1], "type", type);
 	if (!body)
 		return failed("an argument is not UTF-8");
 	rc = ask(c, "POST", FAMILY "/diff", body, &r);
@@ -187,14 +208,8 @@ cmd_diff(struct cli *c)
 	buf_puts(&out, "growth: ");
 	value_show(&out, json_object_get(r.json, "growthCount"));
 	buf_putc(&out, '\n');
-	ROWS_SHOW(&out, "new", delta_columns,
-	          json_object_get(r.json, "newStacks"), limit);
-	ROWS_SHOW(&out, "grown", delta_columns,
-	          json_object_get(r.json, "grownStacks"), limit);
-	ROWS_SHOW(&out, "shrunk", delta_columns,
-	          json_object_get(r.json, "shrunkStacks"), limit);
-	ROWS_SHOW(&out, "gone", delta_columns,
-	          json_object_get(r.json, "goneStacks"), limit);
+	deltas_show(&out, r.json, type,
+	            c->opt.limit < 0 ? TOP_ROWS : c->opt.limit);
 	diff_link_show(&out, r.json);
 	return print(&out);
 }
@@ -225,10 +240,9 @@ cmd_compare(struct cli *c)
 	int64_t limit = c->opt.limit < 0 ? TOP_ROWS : c->opt.limit;
 	int rc;
 
-	buf_puts(&path, PROFILES "/compare?baseProfileId=");
-	url_escape(&path, c->operands[0]);
-	buf_puts(&path, "&comparisonProfileId=");
-	url_escape(&path, c->operands[1]);
+	buf_puts(&path, PROFILES "/compare");
+	query_add(&path, "baseProfileId", c->operands[0]);
+	query_add(&path, "comparisonProfileId", c->operands[1]);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);

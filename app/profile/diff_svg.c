@@ -6,7 +6,7 @@
  */
 #include "diff_color.h"
 #include "diff_formats.h"
-#include "quantity.h"
+#include "profile/quantity.h"
 #include "svg.h"
 
 #include <math.h>

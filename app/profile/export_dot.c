@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "quantity.h"
+#include "profile/quantity.h"
 #include "table.h"
 
 #include <errno.h>

@@ -2,11 +2,11 @@
  * A flame graph as a static picture: root at the top, tooltips, no script.
  */
 #include "exports.h"
-#include "svg.h"
 
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "quantity.h"
+#include "profile/quantity.h"
+#include "svg.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "quantity.h"
+#include "profile/quantity.h"
 
 #include <math.h>
 #include <string.h>

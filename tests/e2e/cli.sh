@@ -1,6 +1,12 @@
 #!/bin/bash
 # The client against a real installation.
 . "$(dirname "$0")/../lib/e2e.sh"
+WORKER_CONF='
+[continuous]
+window = 1s
+[webhook]
+allow = 127.0.0.1
+'
 e2e_start demo
 background demo "$STATE/bin/demo"
 
@@ -65,6 +71,47 @@ interrupted() {
   equal "$(finished "$id" | jq -r .phase)" cancelled
 }
 check an_interrupt_cancels_the_capture interrupted
+
+check continuous_is_turned_on json '.enabled and .profileTypes == ["cpu", "goroutine"] and .sampleRate == 99' \
+  stoker_cli --json continuous on demo --types cpu,goroutine --rate 99
+check what_is_not_told_stays json '.retentionDays == 90 and .sampleRate == 99' stoker_cli --json continuous on demo --retention-days 90
+check an_unknown_type_is_refused says '(InvalidParameter)' stoker_cli continuous on demo --types cpu,frob
+check continuous_of_no_service_is_told says '(UnknownService)' stoker_cli continuous on none
+check continuous_is_listed says 'cpu, goroutine' stoker_cli continuous list
+check continuous_is_shown says 'retentionDays: 90' stoker_cli continuous show demo
+check no_trigger_warns_of_a_parameter equal "$(stoker_cli trigger list demo 2>&1 >/dev/null)" ""
+merged() { json '.windows > 0 and .sampleCount > 0' stoker_cli --json merge demo; }
+check windows_become_one_profile wait_for 60 merged
+check merge_shows_the_top_functions says 'model::matmul' stoker_cli merge demo
+check merge_shows_the_link says 'flame graph: http://' stoker_cli merge demo --from now-1d
+check merge_in_a_format says 'model::matmul' stoker_cli merge demo --format folded
+check merge_writes_a_file leaves 0 stoker_cli merge demo --output "$STATE/merged.pb.gz"
+check that_is_gzip_too gzip -t "$STATE/merged.pb.gz"
+check merge_of_another_host_is_empty says '(EmptyRange)' stoker_cli merge demo --host none
+check history_lists_sessions_and_windows json 'map(.id[0:4]) | unique == ["sess", "win-"]' stoker_cli --json history demo --type cpu
+check history_of_a_time_that_is_over json '. == []' stoker_cli --json history demo --to 2020-01-01T00:00:00Z
+check a_label_of_a_range_is_a_pair leaves 64 stoker_cli history demo --label team
+check series_draws_what_it_cost says '######' stoker_cli series demo --from now-10m --step 1m
+check series_of_a_function json '.function == "model::matmul"' stoker_cli --json series demo --function model::matmul
+check continuous_is_turned_off json '.enabled == false and .retentionDays == 90' stoker_cli --json continuous off demo
+
+check pin says "$id: pinned" stoker_cli pin "$id"
+check unpin says "$id: unpinned" stoker_cli unpin "$id"
+printf 'main;work 70\nmain;rest 30\n' >"$STATE/made.folded"
+check upload says 'made.folded: sess-' stoker_cli upload demo "$STATE/made.folded"
+uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 100 | jq -e '.sampleCount == 70'; }
+check upload_of_standard_input uploaded
+check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stoker_cli upload demo "$STATE/stoker.conf"
+check a_file_that_is_not_there_is_told says "$STATE/none: No such file" stoker_cli upload demo "$STATE/none"
+check a_profile_is_removed says "$id: removed" stoker_cli remove "$id"
+check and_is_gone says '(UnknownProfile)' stoker_cli top "$id"
+
+check trigger_add says 'hot: trg-' stoker_cli trigger add demo hot cpuShare 'function=std::operator==' percent=20 --webhook http://127.0.0.1:1/hook --cooldown 5
+check trigger_list says 'cpuShare (function=std::operator==, percent=20)' stoker_cli trigger list demo
+check a_number_is_a_number leaves 64 stoker_cli trigger add demo big rss bytes=lots
+check a_trigger_without_a_threshold_is_told says 'percent' stoker_cli trigger add demo busy cpu ratio=2
+check trigger_remove_by_name says 'hot: removed' stoker_cli trigger remove demo hot
+check no_such_trigger says '(UnknownTrigger)' stoker_cli trigger remove demo hot
 
 check an_unknown_service_is_told says '(UnknownService)' stoker_cli run none
 check and_fails leaves 1 stoker_cli run none

@@ -1,0 +1,224 @@
+/* stoker history, series, merge: what a service did over time. */
+#include "session.h"
+
+#include "profile.h"
+#include "profile/quantity.h"
+#include "table.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BAR_COLUMNS 30
+
+/* Of each profile type, what it counts. */
+static const struct {
+	const char *type, *unit;
+} units[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, unit},
+#include "types.def"
+#undef PROFILE_TYPE
+};
+
+static const char *
+unit_of(const char *type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (!strcmp(units[i].type, type))
+			return units[i].unit;
+	return "";
+}
+
+static int
+add_label(struct buf *path, const char *word)
+{
+	CLEANUP_BUF struct buf key = BUF_INIT(BUF_MAX_SMALL);
+	const char *eq = strchr(word, '=');
+
+	if (!eq || eq == word)
+		return usage_error("--label takes K=V, not '%s'", word);
+	buf_addf(&key, "label.%.*s", (int)(eq - word), word);
+	query_add(path, buf_str(&key), eq + 1);
+	return LEAVE_OK;
+}
+
+/* The path of a range, with all that its options say. */
+static int
+range_path(const struct cli *c, const char *rest, const char *type,
+           struct buf *out)
+{
+	const struct options *o = &c->opt;
+	int rc = LEAVE_OK;
+
+	buf_addf(out, PROFILES "%s", rest);
+	query_add(out, "service", c->operands[0]);
+	query_add(out, "profileType", o->type ? o->type : type);
+	query_add(out, "from", o->from);
+	query_add(out, "to", o->to);
+	query_add(out, "host", o->host);
+	for (size_t i = 0; i < o->label.n && !rc; i++)
+		rc = add_label(out, o->label.p[i]);
+	return rc;
+}
+
+int
+cmd_history(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"ID", "id", LEFT, PLAIN},
+		{"STARTED", "startedAt", LEFT, PLAIN},
+		{"SECONDS", "durationSeconds", RIGHT, PLAIN},
+		{"TYPE", "profileType", LEFT, PLAIN},
+		{"STATUS", "status", LEFT, PLAIN},
+		{"PINNED", "pinned", LEFT, PLAIN},
+		{"SAMPLES", "sampleCount", RIGHT, PLAIN},
+		{"LABELS", "labels", LEFT, PLAIN},
+	};
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc = range_path(c, "/history", NULL, &path);
+
+	return rc ? rc
+	          : list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
+}
+
+/* --- series --- */
+
+/* What a point is drawn by: the rate, of a mean its value. */
+static double
+height_of(const json_t *point)
+{
+	const json_t *rate = json_object_get(point, "rate");
+
+	return json_number_value(
+		json_is_null(rate) ? json_object_get(point, "value") : rate);
+}
+
+static void
+put_bar(json_t *point, double most)
+{
+	char bar[BAR_COLUMNS + 1] = "";
+	size_t n =
+		most > 0 ? (size_t)lrint(height_of(point) / most * BAR_COLUMNS)
+			 : 0;
+
+	memset(bar, '#', n < BAR_COLUMNS ? n : BAR_COLUMNS);
+	json_object_set_new(point, "bar", json_string(bar));
+}
+
+/* A value as people read it, beside the number. */
+static void
+put_text(json_t *point, const char *key, const char *unit, const char *as)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *v = json_object_get(point, key);
+
+	if (!json_is_number(v))
+		return;
+	quantity(&text, llround(json_number_value(v)), unit);
+	json_object_set_new(point, as, json_string(buf_str(&text)));
+}
+
+static void
+put_texts(json_t *trend)
+{
+	const char *unit = unit_of(json_member(trend, "profileType"));
+	json_t *points = json_object_get(trend, "points"), *point;
+	double most = 0;
+	size_t i;
+
+	json_array_foreach(points, i, point)
+		most = fmax(most, height_of(point));
+	json_array_foreach(points, i, point)
+	{
+		json_t *share = json_object_get(point, "share");
+
+		if (json_is_number(share))
+			json_object_set_new(
+				point, "percent",
+				json_real(100 * json_number_value(share)));
+		put_text(point, "value", unit, "valueText");
+		put_text(point, "rate", unit, "rateText");
+		put_bar(point, most);
+	}
+}
+
+int
+cmd_series(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"TIME", "t", LEFT, PLAIN},
+		{"COVERED S", "coveredSeconds", RIGHT, PERCENT},
+		{"COST", "valueText", RIGHT, PLAIN},
+		{"PER SECOND", "rateText", RIGHT, PLAIN},
+		{"SHARE %", "percent", RIGHT, PERCENT},
+		{"", "bar", LEFT, PLAIN},
+	};
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	int rc = range_path(c, "/history/series", "cpu", &path);
+
+	if (rc)
+		return rc;
+	query_add(&path, "function", c->opt.function);
+	query_add(&path, "step", c->opt.step);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	put_texts(r.json);
+	table_show(&out, columns, ARRAY_LEN(columns),
+	           json_object_get(r.json, "points"),
+	           screen_width(STDOUT_FILENO));
+	return print(&out);
+}
+
+/* --- merge --- */
+
+static void
+summary_show(struct buf *out, const json_t *j)
+{
+	static const char *const members[] = {"from", "to", "source",
+	                                      "aggregation", "sampleCount"};
+
+	buf_putc(out, '\n');
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		buf_addf(out, "%s: ", members[i]);
+		value_show(out, json_object_get(j, members[i]));
+		buf_putc(out, '\n');
+	}
+	buf_puts(out, "total: ");
+	quantity(out, json_integer_value(json_object_get(j, "total")),
+	         unit_of(json_member(j, "profileType")));
+	buf_addf(out, "\ncovered: %.1f s, gaps: %d\nflame graph: ",
+	         json_number_value(json_object_get(j, "coveredSeconds")),
+	         (int)json_integer_value(json_object_get(j, "gapCount")));
+	safe_puts(out, json_member(j, "flameGraphUrl"));
+	buf_putc(out, '\n');
+}
+
+static int
+show_merged(struct cli *c, const char *path)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	int rc = ask(c, "GET", path, NULL, &r);
+
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	top_show(&out, r.json, c->opt.limit, screen_width(STDOUT_FILENO));
+	summary_show(&out, r.json);
+	return print(&out);
+}
+
+int
+cmd_merge(struct cli *c)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc = range_path(c, "/merge", "cpu", &path);
+
+	if (rc)
+		return rc;
+	if (c->opt.format || c->opt.output)
+		return profile_fetch(c, buf_str(&path));
+	return show_merged(c, buf_str(&path));
+}

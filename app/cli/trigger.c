@@ -1,0 +1,171 @@
+/* stoker trigger: values of a service that start captures. */
+#include "session.h"
+
+#include "table.h"
+
+#include <string.h>
+
+static const struct {
+	const char *kind, *text;
+} kinds[] = {
+#define TRIGGER(kind, text, number, lowest, highest, count, doc) {#kind, text},
+#include "triggers.def"
+#undef TRIGGER
+};
+
+/* "/api/v1/services/NAME/triggers" */
+static void
+triggers_path(struct buf *out, const char *service)
+{
+	buf_puts(out, "/api/v1/services/");
+	url_escape(out, service);
+	buf_puts(out, "/triggers");
+}
+
+/* The member of a kind that is a text; others are numbers. */
+static const char *
+text_member(const char *kind)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (!strcmp(kinds[i].kind, kind))
+			return kinds[i].text;
+	return "";
+}
+
+/* "percent=20" into {"percent": 20} */
+static int
+add_member(json_t *of, const char *word, const char *text)
+{
+	const char *eq = strchr(word, '=');
+	size_t key = eq ? (size_t)(eq - word) : 0;
+	json_t *v;
+
+	if (!key)
+		return usage_error("a trigger takes KEY=VALUE, not '%s'", word);
+	if (strlen(text) == key && !strncmp(text, word, key)) {
+		v = json_string(eq + 1);
+	} else {
+		v = json_loads(eq + 1, JSON_DECODE_ANY, NULL);
+		if (!json_is_number(v)) {
+			json_decref(v);
+			return usage_error("%.*s takes a number, not '%s'",
+			                   (int)key, word, eq + 1);
+		}
+	}
+	return json_object_setn_new(of, word, key, v)
+	               ? usage_error("'%s' is not UTF-8", word)
+	               : LEAVE_OK;
+}
+
+/* {"cpuShare": {"function": …, "percent": …}} */
+static int
+make_when(const struct cli *c, json_t **out)
+{
+	CLEANUP_JSON json_t *of = json_object();
+	const char *kind = c->operands[2];
+	int rc = LEAVE_OK;
+
+	for (size_t i = 3; i < c->noperands && !rc; i++)
+		rc = add_member(of, c->operands[i], text_member(kind));
+	if (rc)
+		return rc;
+	*out = json_pack("{sO}", kind, of);
+	return *out ? LEAVE_OK : usage_error("'%s' is not UTF-8", kind);
+}
+
+static json_t *
+make_capture(const struct options *o)
+{
+	json_t *capture = json_object();
+
+	if (o->type)
+		json_object_set_new(capture, "profileType",
+		                    json_string(o->type));
+	if (o->seconds >= 0)
+		json_object_set_new(capture, "durationSeconds",
+		                    json_integer(o->seconds));
+	if (o->rate >= 0)
+		json_object_set_new(capture, "sampleRate",
+		                    json_integer(o->rate));
+	return capture;
+}
+
+int
+cmd_trigger_add(struct cli *c)
+{
+	CLEANUP_JSON json_t *when = NULL;
+	CLEANUP_JSON json_t *body = NULL;
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const struct options *o = &c->opt;
+	int rc = make_when(c, &when);
+
+	if (rc)
+		return rc;
+	body = json_pack("{ss sO so ss}", "trigger", c->operands[1], "when",
+	                 when, "capture", make_capture(o), "webhook",
+	                 o->webhook ? o->webhook : "");
+	if (!body)
+		return failed("an argument is not UTF-8");
+	if (o->cooldown >= 0)
+		json_object_set_new(body, "cooldownSeconds",
+		                    json_integer(o->cooldown));
+	triggers_path(&path, c->operands[0]);
+	rc = ask(c, "POST", buf_str(&path), body, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	return print_done(c, c->operands[1], json_member(r.json, "id"));
+}
+
+int
+cmd_trigger_list(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"ID", "id", LEFT, PLAIN},
+		{"NAME", "trigger", LEFT, PLAIN},
+		{"TYPE", "capture.profileType", LEFT, PLAIN},
+		{"LAST VALUE", "lastValue", RIGHT, PLAIN},
+		{"FIRED", "lastFiredAt", LEFT, PLAIN},
+		{"PROFILE", "lastProfileId", LEFT, PLAIN},
+		{"WEBHOOK", "webhookState", LEFT, PLAIN},
+		{"WHEN", "when", LEFT, PLAIN},
+	};
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	triggers_path(&path, c->operands[0]);
+	return whole_list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
+}
+
+/* The id of the trigger of that name, or the word itself: an id. */
+static const char *
+id_of(const json_t *items, const char *word)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(items, i, item)
+	{
+		if (!strcmp(json_member(item, "trigger"), word))
+			return json_member(item, "id");
+	}
+	return word;
+}
+
+int
+cmd_trigger_remove(struct cli *c)
+{
+	CLEANUP_REPLY struct reply list = REPLY_INIT;
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	triggers_path(&path, c->operands[0]);
+	rc = ask(c, "GET", buf_str(&path), NULL, &list);
+	if (rc)
+		return rc;
+	buf_putc(&path, '/');
+	url_escape(&path,
+	           id_of(json_object_get(list.json, "items"), c->operands[1]));
+	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
+	return rc ? rc : print_done(c, c->operands[1], "removed");
+}

@@ -1,0 +1,56 @@
+/* stoker upload: a profile from elsewhere. */
+#include "session.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The server's own limit is less, and it says so. */
+#define UPLOAD_MAX ((size_t)1 << 30)
+
+static int
+read_all(const char *file, struct buf *out)
+{
+	int rc = strcmp(file, "-") ? file_read(AT_FDCWD, file, out)
+	                           : fd_read_all(STDIN_FILENO, out);
+
+	return rc ? failed("%s: %s", file, strerror(-rc)) : LEAVE_OK;
+}
+
+static void
+query_number(struct buf *path, const char *key, int64_t v)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	if (v < 0)
+		return;
+	buf_int(&text, v);
+	query_add(path, key, buf_str(&text));
+}
+
+int
+cmd_upload(struct cli *c)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf file = BUF_INIT(UPLOAD_MAX);
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	struct content body = {.type = "application/octet-stream"};
+	int rc = read_all(c->operands[1], &file);
+
+	if (rc)
+		return rc;
+	buf_puts(&path, FAMILY "/sessions");
+	query_add(&path, "service", c->operands[0]);
+	query_add(&path, "type", c->opt.type ? c->opt.type : "cpu");
+	query_number(&path, "sampleRate", c->opt.rate);
+	query_number(&path, "durationSeconds", c->opt.seconds);
+	body.p = buf_str(&file);
+	body.n = file.len;
+	rc = ask_send(c, buf_str(&path), &body, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	return print_done(c, c->operands[1], json_member(r.json, "id"));
+}

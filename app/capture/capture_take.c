@@ -201,7 +201,8 @@ drain(struct recorder *c, struct rate *rate, uint64_t now)
 		struct capture *one = c->slots[next_slot(&slots)];
 
 		one->quality.worker_cpu_ns += cpu / n;
-		one->drained_ns = until;
+		if (until > one->drained_ns) /* else it has just begun */
+			one->drained_ns = until;
 		capture_tape_counters(one, c->host, until);
 	}
 }

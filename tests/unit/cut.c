@@ -136,6 +136,26 @@ TEST(windows_follow_each_other_without_a_gap)
 }
 END
 
+/* What is drained is some milliseconds old: older than a new capture is. */
+TEST(a_cut_right_after_the_start_keeps_the_time)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+	int64_t before = clock_wall_ms(), after;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	recorder_drain(f.recorder);
+	q = window(&f, &p);
+	after = clock_wall_ms();
+	ck_assert_int_ge(q.duration_ms, 0);
+	ck_assert_int_le(q.duration_ms, after - before);
+	ck_assert_int_ge(capture_start_ms(f.capture), before);
+	ck_assert_int_le(capture_start_ms(f.capture), after);
+}
+END
+
 TEST(a_window_without_work_has_time_but_no_samples)
 {
 	CLEANUP_FIXTURE struct fixture f = {0};
@@ -275,6 +295,7 @@ TEST(tidying_takes_nothing_that_samples_need)
 END
 
 	SUITE("cut", windows_follow_each_other_without_a_gap,
+              a_cut_right_after_the_start_keeps_the_time,
               a_window_without_work_has_time_but_no_samples,
               a_process_is_taken_in_while_it_runs,
               a_process_that_has_just_begun_is_followed,

@@ -80,7 +80,7 @@ check continuous_of_no_service_is_told says '(UnknownService)' stoker_cli contin
 check continuous_is_listed says 'cpu, goroutine' stoker_cli continuous list
 check continuous_is_shown says 'retentionDays: 90' stoker_cli continuous show demo
 check no_trigger_warns_of_a_parameter equal "$(stoker_cli trigger list demo 2>&1 >/dev/null)" ""
-merged() { json '.windows > 0 and .sampleCount > 0' stoker_cli --json merge demo; }
+merged() { json '.source == "windows" and .sampleCount > 0' stoker_cli --json merge demo; }
 check windows_become_one_profile wait_for 60 merged
 check merge_shows_the_top_functions says 'model::matmul' stoker_cli merge demo
 check merge_shows_the_link says 'flame graph: http://' stoker_cli merge demo --from now-1d

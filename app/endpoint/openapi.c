@@ -326,6 +326,51 @@ put_others(struct buf *b, const struct route *r)
 	}
 }
 
+/* Groups of operations: the longest prefix of a path decides. */
+static const struct {
+	const char *prefix, *name, *doc;
+} tags[] = {
+	{"/api/v1/observability/profiling", "Profiles",
+         "Take profiles, all the time if need be, and see them, or ranges of "
+         "time, in any format."},
+	{"/api/v1/profiling", "Sessions",
+         "The same captures as sessions: analysis, stacks that are new, "
+         "baselines, uploads."},
+	{"/v0/pipelines", "Pipelines", "For what was made for samply."},
+	{"/api/v1/services", "Services",
+         "What may be profiled, and what starts a capture by itself."},
+	{"/api/v1/", "Management", "Workers, keys, and who did what."},
+	{"/", "Server", "What runs this asks here; pushes of other clients."},
+};
+
+static const char *
+tag_of(const char *path)
+{
+	size_t best = ARRAY_LEN(tags) - 1;
+
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+		size_t n = strlen(tags[i].prefix);
+
+		if (n > strlen(tags[best].prefix) &&
+		    !strncmp(path, tags[i].prefix, n))
+			best = i;
+	}
+	return tags[best].name;
+}
+
+static void
+put_tags(struct buf *b)
+{
+	json_open(b, "tags", '[');
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+		json_open(b, NULL, '{');
+		json_put_text(b, "name", tags[i].name);
+		json_put_text(b, "description", tags[i].doc);
+		json_close(b, '}');
+	}
+	json_close(b, ']');
+}
+
 static void
 put_operation(struct buf *b, const struct route *r)
 {
@@ -335,6 +380,9 @@ put_operation(struct buf *b, const struct route *r)
 	json_open(b, lower[r->method], '{');
 	json_put_text(b, "operationId", r->name);
 	json_put_text(b, "summary", r->summary);
+	json_open(b, "tags", '[');
+	json_put_text(b, NULL, tag_of(r->path));
+	json_close(b, ']');
 	if (*who_name(r->who))
 		json_put_text(b, "x-role", who_name(r->who));
 	json_open(b, "security", '[');
@@ -481,6 +529,7 @@ openapi_get(struct call *c)
 	json_put_text(b, "url", c->env->conf->api_public_url);
 	json_close(b, '}');
 	json_close(b, ']');
+	put_tags(b);
 	put_paths(b);
 	put_components(b);
 	put_errors(b);

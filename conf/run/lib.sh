@@ -68,6 +68,7 @@ stack_programs() {
   for p in stoker stoker-api stoker-worker targets/demo "$@"; do
     install -m 755 "$B/$p" "$STATE/bin/"
   done
+  install -m 644 -Dt "$STATE/web/docs" app/web/docs/*
 }
 
 stack_conf() {
@@ -90,7 +91,7 @@ exe = *
 uids = *
 EOF
   conf/nginx/render "$STATE/nginx" SOCKET="$STATE/run/api.sock" \
-    PROFILES="$STATE/data/profiles" LISTEN="127.0.0.1:$PORT" \
+    PROFILES="$STATE/data/profiles" WEB="$STATE/web" LISTEN="127.0.0.1:$PORT" \
     LOGS="$STATE/log" RUN="$STATE/nginx" RATE="${RATE:-100r/s}"
 }
 

@@ -302,6 +302,40 @@ TEST(openapi_media_types_have_no_foreign_field)
 }
 END
 
+TEST(openapi_puts_every_operation_into_a_group_of_its_own)
+{
+	static const struct {
+		const char *path, *method, *tag;
+	} rows[] = {
+		{API_PROFILES "/start", "post", "Profiles"},
+		{"/api/v1/profiling/sessions", "get", "Sessions"},
+		{"/v0/pipelines", "get", "Pipelines"},
+		{"/api/v1/services/{name}/triggers", "get", "Services"},
+		{"/api/v1/tokens", "get", "Management"},
+		{"/ingest", "post", "Server"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply doc =
+		ask(&a, (struct ask){.path = "/openapi.json"});
+
+	ck_assert_uint_eq(json_array_size(json_object_get(doc.json, "tags")),
+	                  ARRAY_LEN(rows));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *tag = "", *name = "";
+
+		ck_assert_int_eq(json_unpack(doc.json, "{s{s{s{s[s!]}}}}",
+		                             "paths", rows[i].path,
+		                             rows[i].method, "tags", &tag),
+		                 0);
+		ck_assert_str_eq(tag, rows[i].tag);
+		json_unpack(
+			json_array_get(json_object_get(doc.json, "tags"), i),
+			"{s:s}", "name", &name);
+		ck_assert_str_eq(name, rows[i].tag);
+	}
+}
+END
+
 TEST(openapi_tells_what_cancelling_answers)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -347,5 +381,6 @@ END
                       openapi_describes_every_route_and_every_parameter,
                       openapi_resolves_every_reference,
                       openapi_media_types_have_no_foreign_field,
+                      openapi_puts_every_operation_into_a_group_of_its_own,
                       openapi_tells_what_cancelling_answers,
                       every_status_has_its_name, the_name_follows_the_number)

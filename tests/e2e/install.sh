@@ -45,6 +45,13 @@ expected() {
 644 /usr/share/stoker/nginx/fastcgi.conf
 644 /usr/share/stoker/nginx/http.conf
 644 /usr/share/stoker/nginx/site.conf
+644 /usr/share/stoker/web/docs/docs.css
+644 /usr/share/stoker/web/docs/docs.js
+644 /usr/share/stoker/web/docs/dom.js
+644 /usr/share/stoker/web/docs/form.js
+644 /usr/share/stoker/web/docs/index.html
+644 /usr/share/stoker/web/docs/spec.js
+644 /usr/share/stoker/web/docs/try.js
 644 /usr/share/stoker/worker-network.conf
 644 /usr/share/stoker/worker-sys-admin.conf
 LIST

@@ -7,6 +7,7 @@ temp=$(mktemp -d /var/tmp/stoker-nginx-XXXXXX)
 trap 'nginx_stop; rm -rf "$temp"' EXIT
 chmod 755 "$temp"
 mkdir "$temp"/{nginx,log,profiles}
+install -m 644 -Dt "$temp/pages/docs" app/web/docs/*
 echo secret >"$temp/profiles/one.gz"
 
 nginx_do() {
@@ -14,7 +15,7 @@ nginx_do() {
 }
 nginx_stop() { [ ! -s "$temp/nginx/nginx.pid" ] || nginx_do -s quit 2>/dev/null; }
 conf/nginx/render "$temp/nginx" SOCKET="$temp/api.sock" LOGS="$temp/log" \
-  PROFILES="$temp/profiles" LISTEN="unix:$temp/web" RUN="$temp/nginx" RATE=1r/s
+  PROFILES="$temp/profiles" WEB="$temp/pages" LISTEN="unix:$temp/web" RUN="$temp/nginx" RATE=1r/s
 nginx_do || { echo "not ok starts: $(cat "$temp/log/stoker-error.log")"; exit 1; }
 
 ask() { curl -sS --max-time 10 --unix-socket "$temp/web" "$@"; }
@@ -61,6 +62,20 @@ check a_good_request_id_is_kept is 502 ApiUnavailable -H 'X-Request-Id: abcd-123
 check and_comes_back head_has '^x-request-id: abcd-1234'
 check a_bad_one_is_replaced is 502 ApiUnavailable -H 'X-Request-Id: a b' http://x/healthz
 check by_one_of_nginx head_has '^x-request-id: [0-9a-f]\{32\}'
+
+moves_to() { # status, address, from
+  equal "$(ask -o /dev/null -w '%{http_code} %header{location}' "http://x$3")" "$1 $2"
+}
+equal() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }
+check the_root_is_the_page_for_people moves_to 302 /docs/ /
+check the_page_has_one_address moves_to 301 /docs/ /docs
+type_of() { ask -D "$temp/head" -o /dev/null -w '%{http_code} %{content_type}' "http://x$1"; }
+check the_page_is_served_without_the_api equal "$(type_of /docs/)" '200 text/html; charset=utf-8'
+type_of /docs/ >/dev/null
+check it_runs_its_own_scripts_only head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
+check its_scripts_are_scripts equal "$(type_of /docs/docs.js)" '200 text/javascript; charset=utf-8'
+check what_is_not_there_is_an_error_of_the_api is 404 NotFound http://x/docs/none
+check pages_are_read_only is 405 MethodNotAllowed -X POST http://x/docs/
 
 flood() {
   local i

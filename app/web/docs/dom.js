@@ -1,0 +1,10 @@
+/* Elements without markup: texts stay texts, whatever is in them. */
+export function element(name, attributes, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes))
+    e.setAttribute(key, value);
+  e.append(...children);
+  return e;
+}
+
+export const link = (href, text) => element('a', { href }, text);

@@ -196,70 +196,28 @@ gobin_value(struct gobin *g, const struct gobin_function *f, uint32_t table,
 /* --- special functions -----------------------------------------------------
  */
 
+/* clang-format off */
+#define IDS_FIRST GOBIN_NORMAL, GOBIN_ABORT, GOBIN_ASMCGOCALL, \
+	GOBIN_ASYNC_PREEMPT, GOBIN_CGOCALLBACK
+#define IDS_NEXT GOBIN_DEBUG_CALL, GOBIN_GC_MARK_WORKER, GOBIN_GOEXIT, \
+	GOBIN_GOGO, GOBIN_GOPANIC, GOBIN_HANDLE_ASYNC_EVENT, GOBIN_MCALL, \
+	GOBIN_MORESTACK, GOBIN_MSTART, GOBIN_PANICWRAP, GOBIN_RT0_GO
+#define IDS_LAST GOBIN_SIGPANIC, GOBIN_SYSTEMSTACK, GOBIN_SYSTEMSTACK_SWITCH, \
+	GOBIN_WRAPPER
+/* cmd/internal/objabi/funcid.go up to 1.20, then internal/abi */
+static const uint8_t func_ids[][GOBIN_WRAPPER + 1] = {
+	{ IDS_FIRST, IDS_NEXT,
+	  GOBIN_RUN_FINALIZERS, GOBIN_RUNTIME_MAIN, IDS_LAST },
+	{ IDS_FIRST, GOBIN_COROSTART, IDS_NEXT,
+	  GOBIN_RUN_FINALIZERS, GOBIN_RUNTIME_MAIN, IDS_LAST },
+	{ IDS_FIRST, GOBIN_COROSTART, IDS_NEXT,
+	  GOBIN_RUNTIME_MAIN, GOBIN_RUN_FINALIZERS, GOBIN_RUN_CLEANUPS,
+	  IDS_LAST },
+};
+/* clang-format on */
+
 enum gobin_func
 gobin_func_of(const struct gobin *g, uint8_t id)
 {
-	/* cmd/internal/objabi/funcid.go up to 1.20, then internal/abi */
-	static const uint8_t ids[][GOBIN_WRAPPER + 1] = {
-		{GOBIN_NORMAL,
-	         GOBIN_ABORT,
-	         GOBIN_ASMCGOCALL,
-	         GOBIN_ASYNC_PREEMPT,
-	         GOBIN_CGOCALLBACK,
-	         GOBIN_DEBUG_CALL,
-	         GOBIN_GC_MARK_WORKER,
-	         GOBIN_GOEXIT,
-	         GOBIN_GOGO,
-	         GOBIN_GOPANIC,
-	         GOBIN_HANDLE_ASYNC_EVENT,
-	         GOBIN_MCALL,
-	         GOBIN_MORESTACK,
-	         GOBIN_MSTART,
-	         GOBIN_PANICWRAP,
-	         GOBIN_RT0_GO,
-	         GOBIN_RUN_FINALIZERS,
-	         GOBIN_RUNTIME_MAIN,
-	         GOBIN_SIGPANIC,
-	         GOBIN_SYSTEMSTACK,
-	         GOBIN_SYSTEMSTACK_SWITCH,
-	         GOBIN_WRAPPER},
-		{GOBIN_NORMAL,       GOBIN_ABORT,
-	         GOBIN_ASMCGOCALL,   GOBIN_ASYNC_PREEMPT,
-	         GOBIN_CGOCALLBACK,  GOBIN_COROSTART,
-	         GOBIN_DEBUG_CALL,   GOBIN_GC_MARK_WORKER,
-	         GOBIN_GOEXIT,       GOBIN_GOGO,
-	         GOBIN_GOPANIC,      GOBIN_HANDLE_ASYNC_EVENT,
-	         GOBIN_MCALL,        GOBIN_MORESTACK,
-	         GOBIN_MSTART,       GOBIN_PANICWRAP,
-	         GOBIN_RT0_GO,       GOBIN_RUN_FINALIZERS,
-	         GOBIN_RUNTIME_MAIN, GOBIN_SIGPANIC,
-	         GOBIN_SYSTEMSTACK,  GOBIN_SYSTEMSTACK_SWITCH,
-	         GOBIN_WRAPPER},
-		{GOBIN_NORMAL,
-	         GOBIN_ABORT,
-	         GOBIN_ASMCGOCALL,
-	         GOBIN_ASYNC_PREEMPT,
-	         GOBIN_CGOCALLBACK,
-	         GOBIN_COROSTART,
-	         GOBIN_DEBUG_CALL,
-	         GOBIN_GC_MARK_WORKER,
-	         GOBIN_GOEXIT,
-	         GOBIN_GOGO,
-	         GOBIN_GOPANIC,
-	         GOBIN_HANDLE_ASYNC_EVENT,
-	         GOBIN_MCALL,
-	         GOBIN_MORESTACK,
-	         GOBIN_MSTART,
-	         GOBIN_PANICWRAP,
-	         GOBIN_RT0_GO,
-	         GOBIN_RUNTIME_MAIN,
-	         GOBIN_RUN_FINALIZERS,
-	         GOBIN_RUN_CLEANUPS,
-	         GOBIN_SIGPANIC,
-	         GOBIN_SYSTEMSTACK,
-	         GOBIN_SYSTEMSTACK_SWITCH,
-	         GOBIN_WRAPPER},
-	};
-
-	return id <= GOBIN_WRAPPER ? ids[g->version->ids][id] : GOBIN_NORMAL;
+	return id <= GOBIN_WRAPPER ? func_ids[g->version->ids][id] : GOBIN_NORMAL;
 }

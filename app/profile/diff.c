@@ -5,6 +5,8 @@
  */
 #include "profile/diff.h"
 
+#include "tree_layout.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -41,21 +43,6 @@ zip_done(struct zip *z)
 	diff_free(z->d);
 	free(z->names[BASE]);
 	free(z->names[NOW]);
-}
-
-static int
-columns_new(struct tree *t, size_t n)
-{
-	t->depth = calloc(n, sizeof(*t->depth));
-	t->end = calloc(n, sizeof(*t->end));
-	t->name = calloc(n, sizeof(*t->name));
-	t->self = calloc(n, sizeof(*t->self));
-	t->total = calloc(n, sizeof(*t->total));
-	t->samples = calloc(n, sizeof(*t->samples));
-	return t->depth && t->end && t->name && t->self && t->total &&
-	                       t->samples
-	               ? 0
-	               : -ENOMEM;
 }
 
 static int
@@ -97,7 +84,7 @@ zip_init(struct zip *z)
 	d->tree->profile = now->profile;
 	d->tree->type = now->type;
 	d->tree->total_samples = now->total_samples;
-	rc = columns_new(d->tree, n);
+	rc = tree_columns(d->tree, n);
 	return rc ? rc : names_new(z, d->tree);
 }
 

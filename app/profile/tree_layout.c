@@ -118,10 +118,9 @@ place_nodes(struct layout *l, const uint32_t *order)
 	}
 }
 
-static int
-columns_new(struct tree *t, uint32_t n)
+int
+tree_columns(struct tree *t, size_t n)
 {
-	t->n = n;
 	t->depth = calloc(n, sizeof(*t->depth));
 	t->end = calloc(n, sizeof(*t->end));
 	t->name = calloc(n, sizeof(*t->name));
@@ -157,9 +156,10 @@ tree_lay_out(struct tree *t, struct node *nodes, uint32_t n)
 	int r = order ? sort_nodes(&l, t->names, order) : -ENOMEM;
 
 	if (!r)
-		r = columns_new(t, n);
+		r = tree_columns(t, n);
 	if (r)
 		return r;
+	t->n = n;
 	sum_up(&l);
 	place_nodes(&l, order);
 	write_columns(&l, t);

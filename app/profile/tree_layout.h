@@ -16,5 +16,7 @@ struct node {
 	uint32_t next;         /* free place for a child */
 };
 
+/* Room for n nodes in the columns of t, which has none yet; -ENOMEM. */
+MUST_CHECK int tree_columns(struct tree *t, size_t n);
 /* Fills the columns of t; -ENOMEM. */
 MUST_CHECK int tree_lay_out(struct tree *t, struct node *nodes, uint32_t n);

@@ -65,39 +65,6 @@ blob_reap(struct store *s)
 
 /* --- orphans -------------------------------------------------------------- */
 
-/* 1, 0 or -errno. */
-static int
-is_known(struct store *s, const char *file)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-	char id[ID_MAX];
-	int rc;
-
-	snprintf(id, sizeof(id), "%.*s", (int)strcspn(file, "."), file);
-	rc = db_query(s->db, SQL_BLOB_KNOWN, ARGS(V(id)), &rows);
-	return rc ? rc : db_next(&rows);
-}
-
-static int
-sweep_folder(struct store *s, const char *folder, int64_t orphan_ms, int *n)
-{
-	CLEANUP_FOLDER DIR *d = NULL;
-	const struct dirent *e;
-	int rc = folder_open(s->profiles_fd, folder, &d);
-
-	while (!rc && (e = readdir(d))) {
-		int known = !folder_is_old(dirfd(d), e->d_name, orphan_ms)
-		                    ? 1
-		                    : is_known(s, e->d_name);
-
-		if (known < 0)
-			rc = known;
-		else if (!known && !unlinkat(dirfd(d), e->d_name, 0))
-			++*n;
-	}
-	return rc == -ENOTDIR ? 0 : rc;
-}
-
 int
 blob_sweep(struct store *s, int64_t orphan_ms)
 {
@@ -107,7 +74,8 @@ blob_sweep(struct store *s, int64_t orphan_ms)
 
 	while (!rc && (e = readdir(d))) {
 		if (e->d_name[0] != '.')
-			rc = sweep_folder(s, e->d_name, orphan_ms, &n);
+			rc = folder_sweep(s->db, s->profiles_fd, e->d_name,
+			                  SQL_BLOB_KNOWN, orphan_ms, &n);
 	}
 	return rc ? rc : n;
 }

@@ -1,9 +1,13 @@
 #include "folder.h"
 
 #include "base/clock.h"
+#include "base/id.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 int
@@ -27,8 +31,9 @@ folder_close(DIR **d)
 		closedir(*d);
 }
 
-bool
-folder_is_old(int dir_fd, const char *name, int64_t age_ms)
+/* A regular file that nobody has written to for so long. */
+static bool
+is_old(int dir_fd, const char *name, int64_t age_ms)
 {
 	struct stat st;
 
@@ -37,4 +42,37 @@ folder_is_old(int dir_fd, const char *name, int64_t age_ms)
 	       st.st_mtim.tv_sec * MS_PER_S + st.st_mtim.tv_nsec / NS_PER_MS +
 	                       age_ms <=
 	               clock_wall_ms();
+}
+
+/* 1, 0 or -errno. */
+static int
+is_known(struct db *db, enum sql known, const char *file)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	char id[ID_MAX];
+	int rc;
+
+	snprintf(id, sizeof(id), "%.*s", (int)strcspn(file, "."), file);
+	rc = db_query(db, known, ARGS(V(id)), &rows);
+	return rc ? rc : db_next(&rows);
+}
+
+int
+folder_sweep(struct db *db, int dir_fd, const char *name, enum sql known,
+             int64_t orphan_ms, int *n)
+{
+	CLEANUP_FOLDER DIR *d = NULL;
+	const struct dirent *e;
+	int rc = folder_open(dir_fd, name, &d);
+
+	while (!rc && (e = readdir(d))) {
+		if (e->d_name[0] == '.' ||
+		    !is_old(dirfd(d), e->d_name, orphan_ms))
+			continue;
+		rc = is_known(db, known, e->d_name);
+		if (!rc && !unlinkat(dirfd(d), e->d_name, 0))
+			++*n;
+		rc = rc < 0 ? rc : 0;
+	}
+	return rc == -ENOTDIR ? 0 : rc;
 }

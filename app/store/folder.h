@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "store/db.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define CLEANUP_FOLDER CLEANUP(folder_close)
@@ -12,5 +12,10 @@
 /* name below dir_fd, never a link; *out is the caller's. */
 MUST_CHECK int folder_open(int dir_fd, const char *name, DIR **out);
 void folder_close(DIR **d);
-/* A regular file that nobody has written to for so long. */
-bool folder_is_old(int dir_fd, const char *name, int64_t age_ms);
+/*
+ * Removes the files of a folder whose writer died before its first
+ * transaction: old ones that a query, asked for the name up to its dot, does
+ * not know. Adds them to *n; -errno. What is no folder is left alone.
+ */
+MUST_CHECK int folder_sweep(struct db *db, int dir_fd, const char *name,
+                            enum sql known, int64_t orphan_ms, int *n);

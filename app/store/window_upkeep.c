@@ -197,52 +197,17 @@ reap_segments(struct store *s, int64_t orphan_ms)
 	return rc ? rc : (int)n;
 }
 
-/* 1, 0 or -errno. */
-static int
-is_known(struct store *s, const char *file)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-	char id[ID_MAX];
-	int rc;
-
-	snprintf(id, sizeof(id), "%.*s", (int)strcspn(file, "."), file);
-	rc = db_query(s->db, SQL_SEGMENT_KNOWN, ARGS(V(id)), &rows);
-	return rc ? rc : db_next(&rows);
-}
-
-/* Files whose writer died before its first transaction. */
-static int
-reap_orphans(struct store *s, int64_t orphan_ms)
-{
-	CLEANUP_FOLDER DIR *d = NULL;
-	const struct dirent *e;
-	int n = 0, rc = folder_open(s->segments_fd, ".", &d);
-
-	while (!rc && (e = readdir(d))) {
-		int known = e->d_name[0] == '.' ||
-		                            !folder_is_old(dirfd(d), e->d_name,
-		                                           orphan_ms)
-		                    ? 1
-		                    : is_known(s, e->d_name);
-
-		if (known < 0)
-			rc = known;
-		else if (!known && !unlinkat(dirfd(d), e->d_name, 0))
-			n++;
-	}
-	return rc ? rc : n;
-}
-
 int
 window_reap(struct store *s, int64_t orphan_ms)
 {
-	int holes = reap_holes(s), files, orphans;
+	int holes = reap_holes(s), files, orphans = 0, rc;
 
 	if (holes < 0)
 		return holes;
 	files = reap_segments(s, orphan_ms);
 	if (files < 0)
 		return files;
-	orphans = reap_orphans(s, orphan_ms);
-	return orphans < 0 ? orphans : holes + files + orphans;
+	rc = folder_sweep(s->db, s->segments_fd, ".", SQL_SEGMENT_KNOWN,
+	                  orphan_ms, &orphans);
+	return rc ? rc : holes + files + orphans;
 }

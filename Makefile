@@ -1,6 +1,11 @@
 # Stoker. `make` builds, `make run` shows it, `make check` tests it.
 # Variants (asan, tsan, fuzz) build in folders of their own: B names it.
 
+# As many jobs as CPUs, unless the caller says.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 B      ?= build
 CC     ?= gcc
 CXX    ?= g++
@@ -33,8 +38,8 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
 	   $(wildcard app/$1/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all run stop check unit bench asan tsan aarch64 fuzz tidy format \
-	install clean deps size
+.PHONY: all run stop check check-built toolchains unit bench asan tsan aarch64 \
+	fuzz tidy format install clean deps size
 all: $(PROGRAMS)
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -130,9 +135,13 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: all $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines $(B)/tests/gobin $(B)/tests/counts $(B)/tests/windows $(B)/tests/walk \
-		$(UNITS) $(UI) $(FUZZERS) $(TARGETS)
+check-built: toolchains all $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
+		$(addprefix $(B)/tests/,folded timeline goroutines gobin counts \
+		windows walk)
 	@B=$(B) tests/run
+# Takes a network more than a CPU: unpacked while the rest is compiled.
+toolchains:
+	@B=$(B) tests/lib/go fetch 2>/dev/null || :
 unit: $(B)/tests/gobin $(B)/tests/walk $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit
 bench: deps

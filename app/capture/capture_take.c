@@ -163,6 +163,18 @@ take_record(void *arg, const struct record *r)
 	}
 }
 
+/* A capture's time is over: who asks it next finds it ended. */
+static bool
+any_ended(const struct recorder *c, const struct rate *rate, uint64_t until)
+{
+	uint64_t slots = rate->slots;
+
+	while (slots)
+		if (c->slots[next_slot(&slots)]->end_ns <= until)
+			return true;
+	return false;
+}
+
 /* Nobody samples at this rate any more. */
 static bool
 is_over(const struct recorder *c, const struct rate *rate, uint64_t now)
@@ -193,6 +205,8 @@ drain(struct recorder *c, struct rate *rate, uint64_t now)
 
 	c->stack.topups = PROCS_TOPUPS;
 	sampler_drain(rate->sampler, until, take_record, rate);
+	if (any_ended(c, rate, until))
+		sampler_tell_lost(rate->sampler, until, take_record, rate);
 	c->hurry |= sampler_has_python(rate->sampler);
 	recorder_blame(c, CAPTURES_MAX);
 	cpu = recorder_cpu_spent(c);

@@ -142,7 +142,8 @@ hand_on(struct sampler *s, struct stream *st, sampler_sink *sink, void *arg)
 	if (!record_parse(st->next, st->next_size, &r)) {
 		if (r.kind == RECORD_SAMPLE)
 			add_to_sample(s, st->cpu, &r);
-		sink(arg, &r);
+		if (r.kind != RECORD_LOST || sampler_count_lost(s, &r))
+			sink(arg, &r);
 	}
 	ring_next(&st->ring, st->next_size);
 	peek(st);

@@ -62,9 +62,12 @@ perf_event_open(struct perf_event_attr *attr, int32_t task, uint32_t cpu)
 	int fd = (int)syscall(SYS_perf_event_open, attr, task, (int)cpu, -1,
 	                      PERF_FLAG_FD_CLOEXEC);
 
-	if (fd >= 0 || errno != EINVAL || !attr->build_id)
+	if (fd >= 0 || errno != EINVAL || !(attr->build_id | attr->read_format))
 		return fd;
-	attr->build_id = 0; /* before Linux 5.12 */
+	if (attr->read_format)
+		attr->read_format = 0; /* before Linux 6.0 */
+	else
+		attr->build_id = 0; /* before Linux 5.12 */
 	return perf_event_open(attr, task, cpu);
 }
 
@@ -77,6 +80,7 @@ describe(uint64_t config)
 		.size = sizeof(struct perf_event_attr),
 		.config = config,
 		.sample_type = EVENT_TRAILER_TYPE,
+		.read_format = PERF_FORMAT_LOST,
 		.disabled = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,

@@ -1,4 +1,4 @@
-/* What sampler.c and sampler_open.c share. */
+/* What the files of sampler.h share. */
 #pragma once
 
 #include "capture/ring.h"
@@ -41,6 +41,7 @@ struct sampler {
 	uint64_t before_ns;      /* the period until changed_ns */
 	uint64_t changed_ns;
 	struct sampler_python python;
+	uint64_t lost_recorded, lost_told; /* records' sum; handed on */
 	uint32_t notes;
 	uint8_t *denied; /* mapped; NULL without a filter */
 	uint32_t ndenied;
@@ -57,6 +58,10 @@ MUST_CHECK int sampler_open_all(struct sampler *s, const struct host *host);
 MUST_CHECK int sampler_open_events(struct sampler *s, const struct host *host);
 /* The rings hold what so deep dumps take until they are surely read. */
 bool sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes);
+
+/* Takes off a record's count what was told already; false: it is nothing new.
+ */
+bool sampler_count_lost(struct sampler *s, struct record *r);
 
 /* Bytes of the filter's map: a bit per process, then slots. */
 size_t sampler_filter_bytes(uint32_t nbits);

@@ -79,6 +79,13 @@ size_t sampler_poll(const struct sampler *s, struct pollfd *out, size_t max);
 void sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
                    void *arg);
 
+/*
+ * Hands on, as a record of that time, how many records were lost that none in
+ * the rings has told of so far. Reads every event: for the end of a capture.
+ */
+void sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
+                       void *arg);
+
 void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
 /* Interpreted frames come with samples of threads that it is told of. */

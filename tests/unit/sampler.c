@@ -9,6 +9,7 @@
 #include "capture/ring.h"
 #include "lib/test.h"
 
+#include "../../app/capture/sampler_private.h"
 #include "../../app/worker/opener.h"
 
 #include <errno.h>
@@ -57,6 +58,7 @@ burn(int64_t ns)
 struct seen {
 	uint32_t pid; /* whose */
 	uint64_t samples, weight, whole, forks, exits, backwards;
+	uint64_t all, lost; /* of all processes */
 	uint64_t last_ns;
 };
 
@@ -70,6 +72,9 @@ look(void *arg, const struct record *r)
 		s->backwards += r->time_ns < s->last_ns;
 		s->last_ns = r->time_ns;
 	}
+	s->all += r->kind == RECORD_SAMPLE;
+	if (r->kind == RECORD_LOST)
+		s->lost += r->lost;
 	if (r->kind == RECORD_FORK && r->fork.ppid == s->pid)
 		s->forks++;
 	if (r->kind == RECORD_EXIT && r->fork.ppid == s->pid)
@@ -203,6 +208,66 @@ TEST(deeper_dumps_than_the_rings_hold_are_refused)
 }
 END
 
+	static int
+	open_of(size_t ring_bytes, uint32_t stack_bytes, struct sampler **out)
+{
+	struct sampler_ask ask = {
+		.period_ns = PERIOD,
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = stack_bytes,
+		.ring_bytes = ring_bytes,
+	};
+
+	return sampler_open(&here, &ask, out);
+}
+
+/* What the kernel counted of all events of a sampler. */
+static uint64_t
+kernel_count(const struct sampler *s)
+{
+	uint64_t sum = 0, pair[2];
+
+	for (uint32_t i = 0; i < s->n + s->nevents; i++) {
+		int fd = i < s->n ? s->streams[i].ring.fd : s->events[i - s->n];
+
+		if (read(fd, pair, sizeof(pair)) != sizeof(pair))
+			return UINT64_MAX;
+		sum += pair[1];
+	}
+	return sum;
+}
+
+/* A ring that holds no second sample, and nobody who reads it: had all gone
+ * into a ring of its own, as beside it, nothing would be missing. */
+TEST(what_is_lost_is_told_to_the_last)
+{
+	struct seen seen = {0}, beside;
+	struct sampler *s, *roomy;
+	int rc = open_of(RING_MIN_BYTES, 65528, &s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(open_of((size_t)16 << 20, 1024, &roomy), 0);
+	beside = work_for(roomy, 100);
+	sampler_stop(roomy);
+	sampler_stop(s);
+	sampler_close(roomy);
+	if (kernel_count(s) == UINT64_MAX) {
+		sampler_close(s);
+		SKIP("this kernel does not count what was lost");
+	}
+	sampler_tell_lost(s, 1, look, &seen); /* and then the records of it */
+	sampler_drain(s, UINT64_MAX, look, &seen);
+	ck_assert_uint_eq(seen.lost, kernel_count(s));
+	ck_assert_uint_gt(seen.lost, seen.all);
+	sampler_tell_lost(s, 1, look, &seen);
+	ck_assert_uint_eq(seen.lost, kernel_count(s));
+	ck_assert_uint_ge(seen.all + seen.lost, beside.all * 9 / 10);
+	sampler_close(s);
+}
+END
+
 TEST(fewer_samples_weigh_more)
 {
 	struct sampler *s;
@@ -327,7 +392,7 @@ END
               a_denied_process_is_not_sampled_until_it_passes,
               deeper_dumps_miss_and_double_nothing,
               deeper_dumps_than_the_rings_hold_are_refused,
-              fewer_samples_weigh_more, children_are_told_of,
-              only_elf_leaves_the_opener,
+              what_is_lost_is_told_to_the_last, fewer_samples_weigh_more,
+              children_are_told_of, only_elf_leaves_the_opener,
               a_stack_leaves_the_opener_above_what_is_known,
               nonsense_is_refused_by_the_opener)

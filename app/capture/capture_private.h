@@ -48,6 +48,7 @@ struct capture {
 	uint64_t drained_ns;       /* samples up to here are in */
 	int64_t start_ms;
 	uint32_t alive; /* processes */
+	bool window;    /* cut out of one that goes on */
 	struct quality quality;
 	struct tape *tape;   /* NULL: it keeps no timeline */
 	uint64_t counted_ns; /* when its processes' use was last read */

@@ -4,9 +4,12 @@
 #include "base/clock.h"
 #include "capture_private.h"
 #include "finish_rows.h"
+#include "java_map.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define JAVA_MANY 5 /* one stack in so many */
 
 struct finisher {
 	const struct capture *capture;
@@ -44,7 +47,11 @@ struct namer *
 capture_namer(const struct capture *any, const struct host *host,
               struct symbols_cache *symbols)
 {
-	return namer_new(any->modules, host, symbols);
+	struct namer *n = namer_new(any->modules, host, symbols);
+
+	if (n && (any->window || !capture_ended(any)))
+		n->java_age_ns = JAVA_MAP_AGE_NS;
+	return n;
 }
 
 /* --- rows of the profile ---------------------------------------------------
@@ -204,6 +211,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 		rc = add_samples(&f);
 	if (rc)
 		return rc;
+	if (namer->java && q.unwind_failed > q.kept / JAVA_MANY)
+		q.notes |= QUALITY_NOTE_OF(JAVA_FRAMES);
 	if (!c->alive)
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
 	if (c->tape && c->tape->full)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "capture/kallsyms.h"
 #include "debug_file.h"
+#include "java_map.h"
 #include "jit_names.h"
 #include "unwind_table.h"
 
@@ -153,16 +154,33 @@ open_jitdump(const struct namer *n, int32_t pid)
 	return NULL;
 }
 
+/* A map that is not of this moment lacks what was compiled since. */
+static const char *
+map_name(const struct namer *n, struct namer_module *of, uint64_t addr)
+{
+	const char *name = of->perfmap ? perfmap_lookup(of->perfmap, addr)
+	                               : NULL;
+	int32_t pid = of->old_map;
+
+	if (name || !pid)
+		return name;
+	of->old_map = 0;
+	if (java_map_ask(n->host, pid, JAVA_MAP_LACK_NS))
+		return NULL;
+	perfmap_free(of->perfmap);
+	of->perfmap = open_perfmap(n->host, pid);
+	return map_name(n, of, addr);
+}
+
 static size_t
-jit_name(struct namer *n, const struct namer_module *of, uint64_t addr,
+jit_name(struct namer *n, struct namer_module *of, uint64_t addr,
          struct sym_frame *out)
 {
 	struct jit_place at = {.file = NULL};
 	struct jit_name parts;
 
 	if (!of->jitdump || !jitdump_lookup(of->jitdump, addr, &at))
-		at.name = of->perfmap ? perfmap_lookup(of->perfmap, addr)
-		                      : NULL;
+		at.name = map_name(n, of, addr);
 	free(n->text);
 	n->text = at.name ? strdup(at.name) : NULL;
 	if (!n->text)
@@ -229,6 +247,36 @@ nameless_function(struct namer *n, struct place at, struct sym_frame *out)
 	return 1;
 }
 
+/* Of JVMs that don't answer in time one is waited for. */
+static void
+open_java(struct namer *n, int32_t pid, struct namer_module *of)
+{
+	int rc = n->java_stuck ? -EBUSY
+	                       : java_map_ask(n->host, pid, n->java_age_ns);
+	bool asked = !rc || rc == -EALREADY;
+
+	n->java = true;
+	n->java_stuck |= rc == -ETIMEDOUT;
+	of->perfmap = open_perfmap(n->host, pid);
+	of->old_map = rc == -EALREADY && n->java_age_ns ? pid : 0;
+	if (rc == -EPERM && !of->perfmap)
+		n->quality->notes |= QUALITY_NOTE_OF(JAVA_NAMES);
+	if (rc != -EPERM && (!asked || !of->perfmap))
+		n->quality->notes |= QUALITY_NOTE_OF(JAVA_SILENT);
+}
+
+/* Memory without a file: somebody compiles there, or has it only. */
+static bool
+open_jit(struct namer *n, int32_t pid, struct namer_module *of)
+{
+	of->jitdump = open_jitdump(n, pid);
+	if (!of->jitdump && java_map_is_jvm(n->host, pid))
+		open_java(n, pid, of);
+	else
+		of->perfmap = open_perfmap(n->host, pid);
+	return of->perfmap || of->jitdump;
+}
+
 static void
 open_module(struct namer *n, uint32_t module)
 {
@@ -240,9 +288,7 @@ open_module(struct namer *n, uint32_t module)
 	if (m->elf) {
 		read = !add_image(n, module);
 	} else if (m->pid) {
-		of->perfmap = open_perfmap(n->host, m->pid);
-		of->jitdump = open_jitdump(n, m->pid);
-		read = of->perfmap || of->jitdump;
+		read = open_jit(n, m->pid, of);
 	}
 	n->quality->modules++;
 	n->quality->modules_unread += !read;
@@ -252,7 +298,7 @@ static size_t
 module_names(struct namer *n, struct place at, struct sym_frame *out,
              size_t max)
 {
-	const struct namer_module *of = &n->of[at.module];
+	struct namer_module *of = &n->of[at.module];
 	size_t count;
 
 	if (!of->known)

@@ -22,11 +22,16 @@ struct namer {
 	struct symbolizer *symbolizer;
 	struct symtab kernel;
 	char *text; /* names of the last look-up that were told apart */
+	uint64_t java_age_ns; /* how old a JVM's map may be; 0: not at all */
+	bool java;            /* one of them is a JVM */
+	bool java_stuck;      /* one did not answer: no more are asked */
 	struct namer_module {
 		bool known; /* the fields below are what can be had */
 		struct elf_image *debug;  /* unless the module has it */
 		struct elf_image *shared; /* with other debug files */
 		struct perfmap *perfmap;
+		int32_t old_map;         /* pid of a JVM that may have more to
+		                            tell; else 0 */
 		struct jitdump *jitdump; /* asked before the perf map */
 	} * of;                          /* by module */
 };

@@ -68,8 +68,8 @@ void captures_done(struct captures *c);
 /*
  * Starts what a job asks for.
  *
- *   Shape    of: whose stacks, when it asks for a snapshot; set: MAY_SET was
- *            said of these processes
+ *   Shape    of: whose stacks, when it asks for a snapshot; set:
+ *            WORKER_MAY_SET was said of these processes
  *   Owns     *job is taken, also on failure
  *   Errors   -errno; the job has then failed, or will be taken over
  */

@@ -38,23 +38,20 @@ objection(const struct job *j, size_t npids, const char **out_text)
 	return NULL;
 }
 
-/* Whether the opener was told that it may write rates. */
+/* Tells the opener what the service allows; true: it may write rates. */
 static bool
-may_set(const struct scheduler *s, const struct job *j,
-        const struct service *service, const int32_t *pids, size_t n)
+may(const struct scheduler *s, const struct job *j,
+    const struct service *service, const int32_t *pids, size_t n)
 {
-	struct msg_may_set m = {
-		.type = MSG_MAY_SET,
-		.npids = (uint32_t)n,
-		.duration_ms = (uint64_t)(j->asked_seconds * MS_PER_S),
-	};
 	uint32_t of;
+	bool set = worker_kind(j->type, &of) == WORKER_BUCKETS;
 
-	if (worker_kind(j->type, &of) != WORKER_BUCKETS ||
-	    !allow_has(service, ALLOW_GO_PROFILE_RATES))
+	if (!allow_has(service,
+	               set ? ALLOW_GO_PROFILE_RATES : ALLOW_JAVA_PERF_MAP))
 		return false;
-	memcpy(m.pids, pids, n * sizeof(*pids));
-	return !msg_send(s->io.events, &m, sizeof(m), NULL, 0);
+	return !worker_may(s->io.events, set ? WORKER_MAY_SET : WORKER_MAY_ASK,
+	                   (uint64_t)(j->asked_seconds * MS_PER_S), pids, n) &&
+	       set;
 }
 
 static int
@@ -78,7 +75,7 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	         (long long)j->asked_rate, n);
 	return captures_start(&s->captures, j,
 	                      targets_of(&s->targets, j->tenant, j->service),
-	                      may_set(s, j, service, pids, n), pids, n, now_ns);
+	                      may(s, j, service, pids, n), pids, n, now_ns);
 }
 
 /* The opener answers at once. */

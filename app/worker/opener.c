@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "opener_fetcher.h"
+#include "opener_grants.h"
+#include "opener_java.h"
 #include "opener_rates.h"
 
 #include <errno.h>
@@ -21,7 +23,9 @@ struct opener {
 	pid_t self, analyser;
 	pid_t asker; /* the client's process */
 	struct fetcher_child fetcher;
+	struct grants grants;
 	struct rates rates;
+	struct java java;
 	int signals;
 	int events; /* to it */
 	int clients[OPENER_MAX_CLIENTS];
@@ -207,6 +211,8 @@ reap(struct opener *o)
 			analyser_died(o, status);
 		} else if (pid == o->fetcher.pid) {
 			fetcher_child_died(&o->fetcher, status);
+		} else {
+			java_child_ended(&o->java, pid);
 		}
 	}
 }
@@ -234,7 +240,10 @@ answer(struct opener *o, int client, const struct host_ask *ask, int in)
 
 	opener_answer(o->conf, ask, in, &out);
 	if (ask->op == HOST_RATE)
-		out.reply.error = rates_write(&o->rates, client, ask);
+		out.reply.error =
+			rates_write(&o->rates, &o->grants, client, ask);
+	if (ask->op == HOST_JAVA)
+		out.reply.error = java_ask(&o->java, &o->grants, ask, &out);
 	/* Of a channel the second end is ours. */
 	if (ask->op == HOST_CHANNEL && out.nfds == 2 &&
 	    !add_client(o, out.fds[1]))
@@ -268,7 +277,7 @@ take_wish(struct opener *o)
 	union {
 		uint32_t type;
 		struct msg_fetcher fetcher;
-		struct msg_may_set may_set;
+		struct msg_may may;
 	} m;
 	ssize_t n = msg_recv(o->events, &m, sizeof(m), NULL, NULL);
 
@@ -276,8 +285,20 @@ take_wish(struct opener *o)
 		close(TAKE_FD(o->events));
 	else if (n == sizeof(m.fetcher) && m.type == MSG_WANT_FETCHER)
 		fetcher_child_start(&o->fetcher, o->conf, &o->who, o->events);
-	else if (n == sizeof(m.may_set) && m.type == MSG_MAY_SET)
-		rates_grant(&o->rates, &m.may_set);
+	else if (n == sizeof(m.may) && m.type == MSG_MAY)
+		grants_add(&o->grants, &m.may);
+}
+
+/* All there are: what a client asks for next may rest on one of them. */
+static void
+take_wishes(struct opener *o)
+{
+	struct pollfd p;
+
+	do {
+		take_wish(o);
+		p = (struct pollfd){o->events, POLLIN, 0};
+	} while (poll(&p, 1, 0) > 0);
 }
 
 static int
@@ -294,7 +315,7 @@ turn(struct opener *o)
 	if (fds[0].revents)
 		take_signal(o);
 	if (fds[1].revents)
-		take_wish(o);
+		take_wishes(o);
 	for (size_t i = n; i--;) { /* backwards: the last takes a gap */
 		if (!fds[2 + i].revents || serve(o, o->clients[i]))
 			continue;

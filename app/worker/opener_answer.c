@@ -132,10 +132,10 @@ open_proc(const struct host_ask *ask, const char *name, struct answer *out)
 	return 0;
 }
 
-/* Of whoever is no client: opener.c has the ledger of what was written. */
+/* Of whoever is no client: opener.c has the ledgers of what was granted and
+ * done. */
 int
-refuse_rate(const struct conf *conf, const struct host_ask *ask,
-            struct answer *out)
+refuse(const struct conf *conf, const struct host_ask *ask, struct answer *out)
 {
 	(void)conf;
 	(void)ask;

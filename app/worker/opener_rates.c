@@ -1,9 +1,7 @@
 #include "opener_rates.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "proc_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,25 +12,9 @@
 #include <sys/uio.h>
 
 #define MAX_MAPS ((size_t)16 << 20)
-#define SLACK_NS (60 * NS_PER_S) /* beyond the time of a capture */
 
 /* --- processes -------------------------------------------------------------
  */
-
-/* 0: there is no such process. */
-static uint64_t
-start_time(int32_t pid)
-{
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64], comm[PROC_COMM_MAX];
-	uint64_t start;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (pid <= 0 || file_read(AT_FDCWD, path, &text) ||
-	    proc_parse_stat(buf_str(&text), comm, &start))
-		return 0;
-	return start;
-}
 
 struct line {
 	uint64_t start, end;
@@ -124,7 +106,7 @@ take_back(const struct rate *row)
 	uint64_t now, none = 0;
 	int rc;
 
-	if (start_time(row->pid) != row->start_time ||
+	if (proc_start_time(row->pid) != row->start_time ||
 	    !is_variable(row->pid, row->address) ||
 	    word_at(row->pid, row->address, &now, false) || now != row->value)
 		return;
@@ -196,33 +178,6 @@ rates_done(struct rates *r)
 /* --- clients ---------------------------------------------------------------
  */
 
-void
-rates_grant(struct rates *r, const struct msg_may_set *m)
-{
-	int64_t until = clock_mono_ns() + SLACK_NS;
-
-	if (m->npids > WORKER_MAX_PIDS ||
-	    m->duration_ms > (uint64_t)INT64_MAX / 4 / (uint64_t)NS_PER_MS)
-		return;
-	until += (int64_t)m->duration_ms * NS_PER_MS;
-	for (uint32_t i = 0; i < m->npids; i++) {
-		r->grants[r->next] = (struct rate_grant){start_time(m->pids[i]),
-		                                         until, m->pids[i]};
-		r->next = (r->next + 1) % WORKER_MAX_PIDS;
-	}
-}
-
-static bool
-is_granted(const struct rates *r, int32_t pid, uint64_t start)
-{
-	for (size_t i = 0; i < WORKER_MAX_PIDS; i++)
-		if (pid > 0 && start && r->grants[i].pid == pid &&
-		    r->grants[i].start_time == start &&
-		    r->grants[i].until_ns > clock_mono_ns())
-			return true;
-	return false;
-}
-
 static struct rate *
 unused_row(struct rates *r)
 {
@@ -233,13 +188,15 @@ unused_row(struct rates *r)
 }
 
 int
-rates_write(struct rates *r, int owner, const struct host_ask *ask)
+rates_write(struct rates *r, const struct grants *granted, int owner,
+            const struct host_ask *ask)
 {
-	uint64_t start = start_time(ask->pid), now, value = ask->period_ns;
+	uint64_t start = proc_start_time(ask->pid), now, value = ask->period_ns;
 	struct rate *row = unused_row(r);
 	int rc;
 
-	if (r->journal < 0 || !is_granted(r, ask->pid, start))
+	if (r->journal < 0 ||
+	    !grants_has(granted, WORKER_MAY_SET, ask->pid, start))
 		return -EPERM;
 	if (!value || value > RATES_MAX_RATE || ask->address % sizeof(value) ||
 	    !is_variable(ask->pid, ask->address))

@@ -2,19 +2,18 @@
  * The one thing that is ever written into a target: how often a Go program
  * notes that it blocks, or waits for a mutex, where its service allows it.
  *
- * The scheduler says for which processes, and for how long: nobody else's
- * wish counts. What is written is a rate, over a 0, into a variable of the
- * program itself, and is taken back when whoever wished for it is gone,
- * however it went. A journal in the store's folder lets the next opener do
- * that when this one is killed: until it starts, the program stays as it is.
- * Who can't have the journal writes nothing.
+ * Only where the scheduler granted it (opener_grants.h). What is written is a
+ * rate, over a 0, into a variable of the program itself, and is taken back when
+ * whoever wished for it is gone, however it went. A journal in the store's
+ * folder lets the next opener do that when this one is killed: until it starts,
+ * the program stays as it is. Who can't have the journal writes nothing.
  */
 #pragma once
 
 #include "base/conf.h"
 #include "base/id.h"
 #include "capture/host.h"
-#include "proto.h"
+#include "opener_grants.h"
 
 #define RATES_MAX      64
 #define RATES_JOURNAL  "go-rates"
@@ -30,32 +29,23 @@ struct rate {
 	char boot_id[RATES_BOOT_ID];
 };
 
-struct rate_grant {
-	uint64_t start_time;
-	int64_t until_ns;
-	int32_t pid;
-};
-
 struct rates {
 	int journal; /* -1: nothing may be written */
 	char boot_id[RATES_BOOT_ID];
 	struct rate rows[RATES_MAX];
-	struct rate_grant grants[WORKER_MAX_PIDS];
-	size_t next; /* grant to be overwritten */
 };
 
 /* Takes the journal, and takes back what is in it. */
 void rates_open(struct rates *r, const struct conf *conf);
 /* Takes everything back. */
 void rates_done(struct rates *r);
-void rates_grant(struct rates *r, const struct msg_may_set *m);
 /*
  * Writes what a client asks for with HOST_RATE.
  *   Errors   -EPERM nobody allowed it, or there is no journal; -EINVAL no
  *            rate, or no variable of the program; -EALREADY there is one;
  *            -EBUSY as many as can be are written; -errno
  */
-MUST_CHECK int
-rates_write(struct rates *r, int owner, const struct host_ask *ask);
+MUST_CHECK int rates_write(struct rates *r, const struct grants *granted,
+                           int owner, const struct host_ask *ask);
 /* The client is gone: what it wished for is taken back. */
 void rates_leave(struct rates *r, int owner);

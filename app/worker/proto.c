@@ -62,6 +62,23 @@ worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
 }
 
 int
+worker_may(int events, enum worker_may what, uint64_t duration_ms,
+           const int32_t *pids, size_t n)
+{
+	struct msg_may m = {
+		.type = MSG_MAY,
+		.npids = (uint32_t)n,
+		.duration_ms = duration_ms,
+		.what = what,
+	};
+
+	if (n > WORKER_MAX_PIDS)
+		return -E2BIG;
+	memcpy(m.pids, pids, n * sizeof(*pids));
+	return msg_send(events, &m, sizeof(m), NULL, 0);
+}
+
+int
 worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH])
 {
 	struct host_ask ask = {.op = HOST_EXE_LINK, .pid = pid};

@@ -25,8 +25,8 @@
  *    The scheduler asks there for a fetcher: MSG_WANT_FETCHER is answered by
  *    MSG_FETCHER, with the fetch socket, or with an error and none. One that
  *    ran before ends. A fetcher that died is not replaced until it is wanted.
- *    MSG_MAY_SET tells whose profiles may be turned on (opener_rates.h); it
- *    has no answer.
+ *    MSG_MAY tells what services allow the worker to do to their processes
+ *    (opener_grants.h); it has no answer.
  *
  * c: scheduler to analyser
  *	START
@@ -114,7 +114,7 @@ enum msg_type {
 	MSG_CUT,
 	MSG_WINDOWS,
 	MSG_PULL,
-	MSG_MAY_SET,
+	MSG_MAY,
 	MSG_ROLLUP,
 	MSG_ROLLED,
 	MSG_DEBUG,
@@ -140,10 +140,17 @@ struct msg_fetcher {
 	int32_t error; /* -errno */
 };
 
-/* Processes whose Go runtime may be told to keep a profile meanwhile. */
-struct msg_may_set {
+/* Bits. */
+enum worker_may {
+	WORKER_MAY_SET = 1, /* have a Go runtime keep a profile meanwhile */
+	WORKER_MAY_ASK = 2, /* ask a JVM for the names of its code */
+};
+
+struct msg_may {
 	uint32_t type, npids;
 	uint64_t duration_ms;
+	uint32_t what; /* enum worker_may */
+	uint32_t reserved;
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
@@ -155,7 +162,7 @@ struct msg_start {
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
 	uint32_t of;   /* enum snapshot_of, or buckets_type of BUCKETS */
-	uint32_t set;  /* 1: MAY_SET was said of these */
+	uint32_t set;  /* 1: WORKER_MAY_SET was said of these */
 	uint32_t reserved;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
@@ -267,6 +274,12 @@ struct worker_sockets {
 MUST_CHECK int
 worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
            int fds[HOST_MAX_FDS], size_t *nfds);
+/*
+ * Tells the opener what it may do to processes, for so long.
+ *   Errors   -E2BIG past WORKER_MAX_PIDS; of the transport
+ */
+MUST_CHECK int worker_may(int events, enum worker_may what,
+                          uint64_t duration_ms, const int32_t *pids, size_t n);
 /* Where /proc/PID/exe points; -errno. */
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
 /* A host (capture/host.h) behind *sock, which must outlive it. */

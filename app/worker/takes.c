@@ -194,6 +194,9 @@ look(struct takes *t, struct take *v, const struct targets *targets)
 	                        SESSION_ALL_ORDINALS, m.pids, WORKER_MAX_PIDS);
 	int rc = n ? open_profile(v) : -ESRCH;
 
+	if (!rc && v->java)
+		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
+		                m.duration_ms, m.pids, n);
 	if (rc)
 		return rc;
 	m.npids = (uint32_t)n;

@@ -35,6 +35,7 @@ struct take {
 	char *tenant, *service;
 	const char *type;
 	char *url; /* NULL: looked at from outside */
+	bool java; /* WORKER_MAY_ASK is to be said */
 	char series[ID_MAX];
 	bool gauge;
 	int64_t period_ns, next_ns;

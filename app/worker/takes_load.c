@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "store/allow.h"
 #include "store/continuous.h"
 #include "store/source.h"
 #include "store/worker.h"
@@ -113,6 +114,7 @@ fill(struct takes *t, const struct service *s, size_t type, const char *url,
 	} else {
 		v.next_ns = first_time(&v);
 	}
+	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	*out = v;
 	return windows_series(t->windows, s, v.type, out->series);
 }

@@ -200,12 +200,29 @@ refuse(struct windows *w, int64_t now_ns)
 	w->counts.refused += (int64_t)w->n;
 }
 
+/* What is cut now gets its names next. */
+static void
+may_ask(const struct windows *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct watch *v = &w->items[i];
+
+		if (v->java && v->ntold &&
+		    worker_may(w->events, WORKER_MAY_ASK, 0, v->told, v->ntold))
+			log_debug("%s: the opener takes no messages",
+			          v->service);
+	}
+}
+
 static void
 cut(struct windows *w, int64_t now_ns)
 {
 	int64_t window_ns = w->conf->continuous_window * NS_PER_S;
 
-	if (!w->n || now_ns < w->next_ns || w->cut_ns || tell(w, MSG_CUT, ""))
+	if (!w->n || now_ns < w->next_ns || w->cut_ns)
+		return;
+	may_ask(w);
+	if (tell(w, MSG_CUT, ""))
 		return;
 	w->cut_ns = now_ns;
 	if (now_ns - w->next_ns > window_ns / 2)

@@ -29,6 +29,7 @@ struct watch {
 	char *tenant, *service;
 	char series[ID_MAX];
 	int64_t rate;
+	bool java;                     /* WORKER_MAY_ASK is to be said */
 	int32_t told[WORKER_MAX_PIDS]; /* processes that the analyser has */
 	size_t ntold;                  /* 0: it knows nothing of this watch */
 	int64_t retry_ns;              /* it refused: not before */
@@ -56,6 +57,7 @@ struct windows {
 	const struct conf *conf;
 	const char *host;
 	int analyser; /* socket, borrowed; -1: none yet */
+	int events;   /* to the opener, borrowed */
 	struct watch *items;
 	size_t n;
 	size_t left_out; /* services beyond WINDOWS_MAX */

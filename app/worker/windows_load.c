@@ -1,6 +1,7 @@
 /* Which services are watched: rows of continuous that this host serves. */
 #include "base/json.h"
 #include "base/log.h"
+#include "store/allow.h"
 #include "store/source.h"
 #include "windows_private.h"
 
@@ -90,6 +91,7 @@ add(struct windows *w, const struct continuous *c, const struct service *s,
 		out->tenant = strdup(c->tenant);
 		out->service = strdup(c->service);
 	}
+	out->java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	rc = out->tenant && out->service
 	             ? windows_series(w, s, "cpu", out->series)
 	             : -ENOMEM;

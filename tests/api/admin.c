@@ -55,6 +55,7 @@ TEST(an_opt_in_is_true_or_false_and_an_unknown_one_is_named)
 		{"{\"goroutineLeak\":false}", 200, NULL},
 		{"{\"goroutineLeak\":1}", 400, NULL},
 		{"{\"goroutineLeak\":\"true\"}", 400, NULL},
+		{"{\"javaPerfMap\":true}", 200, NULL},
 		{"{\"goroutineLeek\":true}", 200, "goroutineLeek"},
 	};
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -22,6 +22,7 @@ struct rig {
 	char dir[64];
 	struct conf conf;
 	struct rates rates;
+	struct grants grants;
 	pid_t child;
 };
 
@@ -57,9 +58,9 @@ rig_done(struct rig *r)
 static void
 grant(struct rig *r)
 {
-	struct msg_may_set m = {MSG_MAY_SET, 1, 1000, {r->child}};
+	struct msg_may m = {MSG_MAY, 1, 1000, WORKER_MAY_SET, 0, {r->child}};
 
-	rates_grant(&r->rates, &m);
+	grants_add(&r->grants, &m);
 }
 
 /* As a kill does: the kernel lets go of the lock, nothing is taken back. */
@@ -78,7 +79,7 @@ write_at(struct rig *r, uint64_t address, uint64_t value)
 	                       .address = address,
 	                       .period_ns = value};
 
-	return rates_write(&r->rates, CLIENT, &ask);
+	return rates_write(&r->rates, &r->grants, CLIENT, &ask);
 }
 
 static uint64_t

@@ -1,0 +1,112 @@
+#include "java_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUIT_BIT (UINT64_C(1) << (SIGQUIT - 1))
+
+/* Lines end with their path; a newline in one is written \012. */
+static bool
+maps_file(const char *maps, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = maps; (at = strstr(at, name)); at += n)
+		if (at[n] == '\n' || at[n] == '\0' ||
+		    !strncmp(at + n, " (deleted)", 10))
+			return true;
+	return false;
+}
+
+bool
+java_is_hotspot(const char *maps)
+{
+	return maps_file(maps, "/libjvm.so") && !strstr(maps, "/libj9");
+}
+
+/* The text behind "\nKey:", or NULL. Only the first line, Name, is of the
+ * target's choice, and newlines are escaped there. */
+static const char *
+field(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? at + strlen(key) : NULL;
+}
+
+/* Four numbers, of one value. */
+static int
+one_id(const char *text, uint32_t *out)
+{
+	uint32_t id[4];
+
+	if (!text ||
+	    sscanf(text, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, &id[0],
+	           &id[1], &id[2], &id[3]) != 4)
+		return -EINVAL;
+	for (int i = 1; i < 4; i++)
+		if (id[i] != id[0])
+			return -EPERM;
+	*out = id[0];
+	return 0;
+}
+
+static int
+signals(const char *text, uint64_t *out)
+{
+	return text && sscanf(text, "%" SCNx64, out) == 1 ? 0 : -EINVAL;
+}
+
+/* The last of NSpid. */
+static int
+inner_number(const char *text, int32_t *out)
+{
+	size_t n = text ? strcspn(text, "\n") : 0;
+
+	while (n && text[n - 1] != '\t')
+		n--;
+	return n && sscanf(text + n, "%" SCNd32, out) == 1 && *out > 0
+	               ? 0
+	               : -EINVAL;
+}
+
+int
+java_parse_status(const char *text, struct java_status *out)
+{
+	const char *state = field(text, "\nState:\t");
+	uint64_t caught, blocked;
+	struct java_status s;
+	int rc = one_id(field(text, "\nUid:"), &s.uid);
+
+	if (!rc)
+		rc = one_id(field(text, "\nGid:"), &s.gid);
+	if (!rc)
+		rc = inner_number(field(text, "\nNSpid:"), &s.inner);
+	if (!rc)
+		rc = signals(field(text, "\nSigBlk:"), &blocked);
+	if (!rc)
+		rc = signals(field(text, "\nSigCgt:"), &caught);
+	if (rc || !state)
+		return rc ? rc : -EINVAL;
+	s.stopped = *state == 'T' || *state == 't';
+	s.takes_quit = caught & ~blocked & QUIT_BIT;
+	*out = s;
+	return 0;
+}
+
+bool
+java_refuses(const char *text, size_t n)
+{
+	static const char option[] = "+DisableAttachMechanism";
+
+	return n && memmem(text, n, option, sizeof(option) - 1);
+}
+
+int
+java_parse_answer(const char *text, size_t n)
+{
+	return n >= 2 && !memcmp(text, "0\n", 2) ? 0 : -EPROTO;
+}

@@ -1,0 +1,137 @@
+#!/bin/bash
+# Java's methods have names where their service allows to ask the JVM, and no
+# process comes to harm by that.
+. tests/lib/e2e.sh
+if ! command -v javac >/dev/null; then
+  echo "skip java: no JDK here"
+  exit 0
+fi
+WORKER_CONF='
+[continuous]
+window = 1s
+'
+e2e_start
+trap '[ -z "${pid-}" ] || done_with 2>/dev/null; e2e_stop' EXIT
+mkdir "$STATE/classes"
+javac -d "$STATE/classes" tests/targets/Shares.java || exit 1
+
+# JVMs that are killed leave things in /tmp.
+done_with() {
+  kill -KILL "$pid"
+  rm -f "/tmp/perf-$pid.map" "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid"
+}
+
+jvm() { # name, words before java, --, options: $pid, of a service of that name
+  local name=$1 before=()
+  shift
+  while [ "$1" != -- ]; do before+=("$1"); shift; done
+  shift
+  "${before[@]}" java "$@" -cp "$STATE/classes" Shares 600 "$name" >"$STATE/$name.out" 2>&1 &
+  pid=$!
+  wait_for 60 grep -qx ready "$STATE/$name.out" || { cat "$STATE/$name.out"; return 1; }
+  pid=$(pgrep -f "^java .* Shares 600 $name\$")
+  allow "$name" '{}' POST && wait_for 10 seen "$name"
+}
+
+allow() { # service, JSON
+  local path=/api/v1/services name=
+  [ "${3-}" ] && name=",\"name\":\"$1\"" || path+=/$1
+  api "${3-PUT}" $path -f -o /dev/null -H 'Content-Type: application/json' \
+    -d "{\"match\":{\"cmdline\":\"^java .* Shares 600 $1\$\"},\"allow\":$2$name}"
+}
+
+begin() { # service, seconds: the session's id
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"sampleRate\":499}" |
+    jq -r '.id // error'
+}
+end() { # session: $STATE/result, folded
+  finished "$1" >"$STATE/result"
+  api GET "$P/$1/flamegraph?format=folded" >"$STATE/folded"
+  jq -e '.sampleCount > 0' "$STATE/result" >/dev/null || { cat "$STATE/result"; return 1; }
+}
+capture() { end "$(begin "$1" 1)"; }
+notes() { jq -r '.quality.notes[]' "$STATE/result"; }
+has_note() { notes | grep -qF "$1" || { notes; return 1; }; }
+no_note() { ! notes | grep -F "$1"; }
+
+# At least so many percent of samples pass one of Shares' methods.
+named() {
+  awk -v least="$1" '{ n += $NF } /long Shares[.]/ { got += $NF }
+    END { printf "%d of %d samples\n", got, n; exit !(n > 20 && 100 * got >= least * n) }' "$STATE/folded"
+}
+nameless() { ! grep -F Shares "$STATE/folded"; }
+# It runs, and was not made to say anything.
+lives() { kill -0 "$pid" && equal "$(<"$STATE/$1.out")" ready; }
+untouched() { ! ls "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" "/tmp/perf-$pid.map" 2>/dev/null; }
+owner() { stat -c %u "$1"; }
+
+# --- a JVM of another user ----------------------------------------------------
+
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+[ "$(id -u)" -eq 0 ] || nobody=()
+jvm plain "${nobody[@]}" -- -XX:+PreserveFramePointer -XX:-Inline
+check unasked.is_captured capture plain
+check unasked.methods_have_no_names nameless
+check unasked.a_note_says_how_they_get_them has_note '"javaPerfMap": true'
+check unasked.the_jvm_is_left_alone untouched
+
+allow plain '{"javaPerfMap":true}'
+check asked.is_captured capture plain
+check asked.methods_have_names named 90
+check asked.so_have_their_callers \
+  grep -q 'JavaMain;.*long Shares[.]share60();long Shares[.]spin(int)' "$STATE/folded"
+check asked.there_is_nothing_to_note no_note Java
+check asked.the_jvm_wrote_them_itself equal "$(owner "/tmp/perf-$pid.map")" "$(owner "/proc/$pid")"
+check asked.nothing_is_left_of_the_question [ ! -e "/tmp/.attach_pid$pid" ]
+check asked.the_jvm_goes_on lives plain
+done_with
+
+# --- one that stops -----------------------------------------------------------
+
+under_way() { api GET "$P/$1" | jq -e '.progress > 0'; }
+jvm stops --
+allow stops '{"javaPerfMap":true}'
+id=$(begin stops 60)
+wait_for 10 under_way "$id"
+kill -STOP "$pid"
+api DELETE "$P/$id" -o /dev/null
+check stopped.its_capture_ends end "$id"
+check stopped.a_note_says_why_there_are_no_names has_note 'the JVM did not write'
+check stopped.it_was_left_alone untouched
+kill -CONT "$pid"
+check stopped.it_goes_on lives stops
+done_with
+
+# --- one whose signals are its own --------------------------------------------
+
+# HotSpot listens from the start then.
+jvm signals -- -Xrs
+allow signals '{"javaPerfMap":true}'
+check xrs.is_captured capture signals
+check xrs.methods_have_names named 90
+check xrs.sigquit_would_have_ended_it lives signals
+done_with
+
+# --- one in a container -------------------------------------------------------
+
+window_has_names() {
+  api GET "$P/merge?service=elsewhere&profileType=cpu&from=now-1h&format=folded" |
+    grep -F 'long Shares.'
+}
+if [ "$(id -u)" -eq 0 ] && unshare --fork --pid --mount true; then
+  jvm elsewhere unshare --fork --pid --mount --mount-proc --kill-child \
+    sh -c 'mount -t tmpfs none /tmp && exec "$@"' sh --
+  allow elsewhere '{"javaPerfMap":true}'
+  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+    -d '{"service":"elsewhere","sampleRate":99}'
+  check elsewhere.windows_have_names wait_for 60 window_has_names
+  check elsewhere.is_captured capture elsewhere
+  check elsewhere.methods_have_names named 80
+  check elsewhere.a_note_says_how_to_have_callers has_note PreserveFramePointer
+  check elsewhere.nothing_comes_to_our_tmp untouched
+  check elsewhere.the_jvm_goes_on lives elsewhere
+  done_with
+else
+  echo "skip elsewhere: this user can't make namespaces"
+fi

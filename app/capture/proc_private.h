@@ -29,6 +29,9 @@ struct python_runs {
 /* Reads those of a thread that stands still; false: it has none. */
 bool process_python_read(struct process *proc, uint32_t tid,
                          struct python_stack *out);
+/* Where an interpreter's code is, for a mapping of memory without a file:
+ * with -X perf it calls itself through code there. */
+void process_python_code(struct process *proc, struct unwind_mapping *out);
 /*
  * The interpreted frames of a sample, if there are any and they fit to its
  * native ones; sets out->python.

@@ -50,6 +50,20 @@ python_of(struct process *proc)
 	return proc->python;
 }
 
+void
+process_python_code(struct process *proc, struct unwind_mapping *out)
+{
+	const struct python_process *py = python_of(proc);
+	const struct map *m =
+		py ? maps_find(&proc->maps, py->image->eval_start + py->bias)
+		   : NULL;
+
+	if (m) {
+		out->caller_start = m->start;
+		out->caller_end = m->end;
+	}
+}
+
 /* --- threads ---------------------------------------------------------------
  */
 

@@ -35,13 +35,19 @@ kernel_frames(const struct record *r, struct proc_stack *out)
 static bool
 find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
 {
-	const struct process *proc = arg;
+	struct process *proc = arg;
 	const struct map *m = maps_find(&proc->maps, addr);
+	const struct module *of;
 
 	if (!m)
 		return false;
-	*out = (struct unwind_mapping){m->start, m->end, m->bias,
-	                               proc->modules->rows[m->module]->table};
+	of = proc->modules->rows[m->module];
+	*out = (struct unwind_mapping){.start = m->start,
+	                               .end = m->end,
+	                               .bias = m->bias,
+	                               .table = of->table};
+	if (of->pid)
+		process_python_code(proc, out);
 	return true;
 }
 

@@ -138,6 +138,40 @@ step_by_pointer(struct walk *w, struct frame *f)
 	return STEP_DONE;
 }
 
+/*
+ * The caller of a piece of code that an interpreter had made to call it: below
+ * its own two words, of which one may be the frame pointer, it returns there.
+ *   Source   CPython 3.12 to 3.14, Python/asm_trampoline.S
+ */
+static int
+step_by_trampoline(struct walk *w, struct frame *f)
+{
+	struct frame to = {.sp = f->sp + 16, .fp_known = f->fp_known};
+	struct unwind_mapping m;
+	uint64_t ra;
+
+	if (f->interrupted || !walk_mapping(w, f->pc - 1, &m) ||
+	    !walk_word(w, f->sp + 8, &ra))
+		return UNWIND_NO_INFO;
+	to.pc = ra & w->arch->code_bits;
+	if (to.pc < m.caller_start || to.pc >= m.caller_end)
+		return UNWIND_NO_INFO;
+	to.fp = f->fp;
+	if (f->fp_known && f->fp == f->sp)
+		to.fp_known = walk_word(w, f->sp, &to.fp);
+	*f = to;
+	return STEP_DONE;
+}
+
+/* Without tables. */
+static int
+step_by_custom(struct walk *w, struct frame *f)
+{
+	int r = step_by_trampoline(w, f);
+
+	return r == STEP_DONE ? r : step_by_pointer(w, f);
+}
+
 /* Below a handler: the kernel saved all that the interrupted code had. */
 static int
 step_by_signal(struct walk *w, struct frame *f)
@@ -260,7 +294,7 @@ walk_step(struct walk *w, struct frame *f)
 		rule = (struct unwind_rule){.cfa = CFA_NONE};
 	switch (rule.cfa) {
 	case CFA_NONE:
-		return forget_others(w, step_by_pointer(w, f));
+		return forget_others(w, step_by_custom(w, f));
 	case CFA_ROOT:
 		return UNWIND_ROOT;
 	case CFA_SWITCH:

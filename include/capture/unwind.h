@@ -3,8 +3,9 @@
  *
  * A table holds what one image says about its frames and is shared by all
  * processes that map it; an unwinder belongs to one address space and caches
- * what it learnt there. Code that no table covers is stepped over by its
- * frame pointer where that leads somewhere sensible. Every address, length
+ * what it learnt there. Code that no table covers is stepped over as what
+ * calls the interpreter, or by its frame pointer, where that leads somewhere
+ * sensible. Every address, length
  * and rule is the target's, so nothing is believed unchecked.
  *
  * Tables are compiled as they are needed, function by function, into short
@@ -58,6 +59,9 @@ struct unwind_mapping {
 	uint64_t start, end;        /* addresses */
 	uint64_t bias;              /* elf_bias() of it */
 	struct unwind_table *table; /* NULL: it has none */
+	/* Addresses of an interpreter that calls itself through pieces of
+	 * code made here, two words of stack each; 0: there is none. */
+	uint64_t caller_start, caller_end;
 };
 
 /*

@@ -18,8 +18,9 @@ target() { # name, command...: $pid, of a process that is ready
   [ "$line" = ready ] || { echo "$line"; cat "$tmp/$name.err"; return 1; }
 }
 
+with=() # what the worker runs below
 capture() { # name, arguments: $tmp/NAME.txt and .folded
-  "$worker" --once "$pid" --seconds 3 --rate 999 --out "$tmp/$1.pb.gz" \
+  "${with[@]}" "$worker" --once "$pid" --seconds 3 --rate 999 --out "$tmp/$1.pb.gz" \
     "${@:2}" >"$tmp/$1.txt" 2>&1 || { cat "$tmp/$1.txt"; return 1; }
   "$B/tests/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
 }
@@ -153,6 +154,31 @@ waits() { # name, command...
   done_with
 }
 
+# With -X perf an interpreter names its functions itself, for whoever can't
+# read its frames.
+with_perf() { # name, command...
+  local name=$1 all='share_60|share_30|share_10'
+  shift
+  target "$name" "$@" "$targets/shares.py" 30
+  check "$name.is_captured" capture "$name"
+  check "$name.stacks_are_whole" complete "$name"
+  check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
+  if [ "$(id -u)" -eq 0 ]; then
+    with=(setpriv --bounding-set "-bpf,-sys_admin")
+    check "$name.is_captured_without_bpf" capture "$name"
+    with=()
+    check "$name.frames_are_not_read_then" says "$name" 'stacksPython *0$'
+    check "$name.stacks_are_whole_then" complete "$name"
+    check "$name.functions_have_true_shares_then" share "$name" share_60 60 "$all"
+    check "$name.functions_call_one_another_then" \
+      under "$name" '<module>;.*;main;.*;work;.*;share_60;.*;spin;' 50
+    check "$name.files_are_told_then" has_text "$name" "$targets/shares.py"
+  else
+    echo "skip $name: this user can't do without CAP_BPF alone"
+  fi
+  done_with
+}
+
 if [ -x /usr/bin/python3.11 ]; then
   python python3.11 /usr/bin/python3.11 -B
   check python3.11.stacks_are_whole complete python3.11
@@ -166,6 +192,8 @@ if newer trixie 3.13; then
   check python3.13.stacks_are_whole complete python3.13
   waits waits3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
+  with_perf perf3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
+    "${interpreter[@]}" -B -X perf
 else
   echo "skip python3.13: trixie can't be had"
 fi

@@ -99,7 +99,8 @@ read_maps(struct recording *r)
 		           &start, &end, prot, &offset, path) < 4 ||
 		    prot[2] != 'x')
 			continue;
-		r->maps[r->nmaps].m = (struct unwind_mapping){start, end, 0, 0};
+		r->maps[r->nmaps].m =
+			(struct unwind_mapping){.start = start, .end = end};
 		open_map(r, &r->maps[r->nmaps++], path, offset);
 	}
 	if (!r->nmaps || fclose(f))

@@ -162,7 +162,8 @@ read_maps(struct process *p)
 		           prot, &offset, path) < 4 ||
 		    prot[2] != 'x')
 			continue;
-		p->maps[p->nmaps].m = (struct unwind_mapping){start, end, 0, 0};
+		p->maps[p->nmaps].m =
+			(struct unwind_mapping){.start = start, .end = end};
 		open_map(p, path, offset);
 		p->nmaps++;
 	}
@@ -358,7 +359,7 @@ TEST(frame_pointers_in_a_circle_end_the_walk)
 	struct process p = {.nmaps = 1};
 	uint64_t stack[4] = {0x7000, 0x1100, 0x7000, 0x1100};
 
-	p.maps[0].m = (struct unwind_mapping){0x1000, 0x2000, 0, NULL};
+	p.maps[0].m = (struct unwind_mapping){.start = 0x1000, .end = 0x2000};
 	p.regs[PERF_REG_X86_IP] = 0x1000;
 	p.regs[PERF_REG_X86_SP] = p.regs[PERF_REG_X86_BP] = 0x7000;
 	memcpy(p.stack, stack, sizeof(stack));

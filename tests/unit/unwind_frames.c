@@ -288,6 +288,38 @@ TEST(a_frame_pointer_kept_in_another_register_is_found_there)
 }
 END
 
+#define OUTSIDE 4096 /* code without tables */
+
+/* What CPython makes for -X perf: it has a word of padding, or the frame
+ * pointer, below where it returns to the interpreter. */
+TEST(code_that_calls_an_interpreter_is_left_to_it)
+{
+	const struct {
+		uint64_t fp, below, returns, above;
+	} rows[] = {
+		{AT(4), 7, TO_F, TO_START},     /* to 3.13 */
+		{AT(1), AT(4), TO_F, TO_START}, /* from 3.14 on */
+		{AT(4), 7, OUTSIDE + 8, TO_F},  /* by frame pointer */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_x86(&r, F);
+		r.m.caller_start = BIAS;
+		r.m.caller_end = BIAS + OUTSIDE;
+		r.regs[6] = rows[i].fp;
+		r.stack[0] = BIAS + OUTSIDE;
+		r.stack[1] = rows[i].below;
+		r.stack[2] = BIAS + rows[i].returns;
+		r.stack[4] = AT(7);
+		r.stack[5] = BIAS + rows[i].above;
+		r.stack[8] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, OUTSIDE, TO_F, TO_START);
+	}
+}
+END
+
 #define ARM_OUTSIDE 4096                   /* code without tables */
 #define SIGNED      (UINT64_C(0x2b) << 48) /* by pointer authentication */
 
@@ -411,6 +443,7 @@ END
               a_frame_based_on_another_register_is_walked_by_all_of_them,
               expressions_tell_the_frame_and_the_frame_pointer,
               a_frame_pointer_kept_in_another_register_is_found_there,
+              code_that_calls_an_interpreter_is_left_to_it,
               aarch64_leaf_functions_have_their_caller_in_the_link_register,
               aarch64_return_addresses_are_stripped_of_their_signature,
               aarch64_addresses_may_be_signed_with_that_of_an_instruction,

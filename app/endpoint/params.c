@@ -249,16 +249,31 @@ default_value(const struct param_row *p, struct value *out)
 }
 
 static void
-show_got(const struct raw *raw, struct buf *out)
+show_json(const json_t *v, struct buf *out)
 {
 	CLEANUP_BUF struct buf json = BUF_INIT(REQUEST_MAX_BODY * 6);
 
-	if (raw->json && json_write(raw->json, &json))
-		return;
-	if (raw->json)
+	if (!json_write(v, &json))
 		buf_add(out, json.p, json.len < GOT_MAX ? json.len : GOT_MAX);
+}
+
+static void
+show_got(const struct raw *raw, struct buf *out)
+{
+	if (raw->json)
+		show_json(raw->json, out);
 	else
 		buf_add(out, raw->text, strnlen(raw->text, GOT_MAX));
+}
+
+int
+fail_value(struct call *c, const char *name, const char *expected,
+           const json_t *got)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(1024);
+
+	show_json(got, &text);
+	return fail_param(c, name, expected, buf_str(&text));
 }
 
 /* As if there were nothing of that name. */

@@ -27,12 +27,6 @@ static const struct {
 /* --- reading --- */
 
 static int
-fail_when(struct call *c, const char *expected)
-{
-	return fail_param(c, "when", expected, "something else");
-}
-
-static int
 read_function(struct call *c, enum trigger_kind kind, const json_t *of,
               struct trigger *out)
 {
@@ -43,8 +37,9 @@ read_function(struct call *c, enum trigger_kind kind, const json_t *of,
 	if (!*members[kind].text)
 		return 0;
 	if (!text || !*text || strlen(text) > FUNCTION_MAX)
-		return fail_when(c, "a function, by the name that topFunctions "
-		                    "has");
+		return fail_value(
+			c, "when",
+			"a function, by the name that topFunctions has", of);
 	out->function = (char *)text;
 	return 0;
 }
@@ -59,7 +54,8 @@ read_minimum(struct call *c, enum trigger_kind kind, const json_t *of,
 
 	if (v && (!json_is_integer(v) || json_integer_value(v) < 0 ||
 	          json_integer_value(v) > MINIMUM_MAX))
-		return fail_when(c, "min: an integer from 0 to 1000000000");
+		return fail_value(c, "when",
+		                  "min: an integer from 0 to 1000000000", of);
 	out->minimum = json_integer_value(v);
 	return 0;
 }
@@ -76,8 +72,10 @@ read_when(struct call *c, const json_t *when, struct trigger *out)
 	double v;
 
 	if (kind == TRIGGER_KINDS || json_object_size(when) != 1)
-		return fail_when(c, "exactly one of cpuShare, "
-		                    "goroutineGrowth, rss, cpu");
+		return fail_value(
+			c, "when",
+			"exactly one of cpuShare, goroutineGrowth, rss, cpu",
+			when);
 	number = json_object_get(of, members[kind].number);
 	v = json_number_value(number);
 	if (!json_is_number(number) || v < members[kind].lowest ||
@@ -88,7 +86,7 @@ read_when(struct call *c, const json_t *when, struct trigger *out)
 		         "%s: {\"%s\": a number from %g to %g}", name,
 		         members[kind].number, members[kind].lowest,
 		         members[kind].highest);
-		return fail_when(c, expected);
+		return fail_value(c, "when", expected, of);
 	}
 	out->kind = (char *)trigger_kind_name(kind);
 	out->threshold = v;
@@ -125,15 +123,15 @@ read_capture(struct call *c, const json_t *capture, struct trigger *out)
 {
 	out->type = (char *)type_of(capture);
 	if (!out->type)
-		return fail_param(c, "capture", "a profileType that there is",
-		                  "another");
+		return fail_value(c, "capture", "a profileType that there is",
+		                  capture);
 	if (!read_int(capture, "durationSeconds", 3600, SECONDS,
 	              &out->seconds) ||
 	    !read_int(capture, "sampleRate", 10000, RATE, &out->rate))
-		return fail_param(c, "capture",
+		return fail_value(c, "capture",
 		                  "durationSeconds from 1 to 3600, sampleRate "
 		                  "from 1 to 10000",
-		                  "others");
+		                  capture);
 	return 0;
 }
 

@@ -153,5 +153,8 @@ void reply_retry(struct call *c, int seconds);
 /* InvalidParameter for a check that no row can express. */
 int fail_param(struct call *c, const char *name, const char *expected,
                const char *got);
+/* The same of a value in the body, of which the first bytes are shown. */
+int fail_value(struct call *c, const char *name, const char *expected,
+               const json_t *got);
 /* What a store call's -errno means to a client; the rest goes to the log. */
 int fail_store(struct call *c, int rc);

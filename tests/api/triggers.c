@@ -106,6 +106,31 @@ TEST(what_makes_no_sense_is_refused)
 }
 END
 
+TEST(what_was_given_is_shown)
+{
+	static const struct {
+		const char *members, *got;
+	} rows[] = {
+		{"\"when\":{\"cpu\":{\"ratio\":2}}", "{\"ratio\":2}"},
+		{"\"when\":{\"load\":{\"percent\":1}}",
+	         "{\"load\":{\"percent\":1}}"},
+		{RSS ",\"capture\":{\"sampleRate\":0}", "{\"sampleRate\":0}"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			make(&a, "t", rows[i].members);
+		const json_t *details = json_object_get(r.json, "details");
+
+		ck_assert_int_eq(r.status, 400);
+		ck_assert_str_eq(
+			json_string_value(json_object_get(details, "got")),
+			rows[i].got);
+	}
+}
+END
+
 TEST(a_type_that_no_engine_takes_is_501)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -213,7 +238,7 @@ TEST(viewers_do_not_see_where_a_webhook_goes)
 END
 
 	SUITE("triggers", every_kind_comes_back_as_it_was_given,
-              what_makes_no_sense_is_refused,
+              what_makes_no_sense_is_refused, what_was_given_is_shown,
               a_type_that_no_engine_takes_is_501,
               a_trigger_alone_captures_cpu_and_rests_ten_minutes,
               a_name_is_taken_once, a_service_has_so_many_and_no_more,

@@ -18,6 +18,9 @@
 
 #define DEFAULT_RATE 100
 #define CONFIG_MAX   ((size_t)64 << 10)
+#define DAY_MS       (INT64_C(86400) * MS_PER_S)
+#define OLDEST_DAYS  3650 /* retentionDays is less */
+#define LONGEST_DAYS 31   /* as of an upload: taken_times() */
 /* Only windows of the same value types add up; clients can't make a label
  * that begins so. */
 #define VALUES_LABEL "__values__"
@@ -28,6 +31,7 @@ struct push {
 	struct taken taken;
 	struct part profile, config;
 	const struct input *format;
+	const char *type; /* as the name ends; NULL: it tells none */
 	bool lines;
 	bool mutex; /* what waited, waited for a lock */
 };
@@ -90,14 +94,46 @@ read_format(struct call *c, struct push *p)
 	            "pprof, groups, folded, lines or speedscope");
 }
 
-static void
+static int
+fail_time(struct call *c, const char *name, int64_t ms, const char *expected)
+{
+	char got[RFC3339_LEN];
+
+	clock_format(ms, got);
+	return fail_param(c, name, expected, got);
+}
+
+/* A client whose clock is wrong must hear of it: what is older than any
+ * service keeps is gone at once, and what is of the future in no range. */
+static int
+check_time(struct call *c, enum param p, const char *name)
+{
+	int64_t ms = param_int(c, p), now = clock_wall_ms();
+
+	if (!param_given(c, p) ||
+	    (ms >= now - OLDEST_DAYS * DAY_MS && ms <= now + DAY_MS))
+		return 0;
+	return fail_time(c, name, ms,
+	                 "a time of the last 3650 days, a day ahead at most");
+}
+
+static int
 read_times(struct call *c, struct push *p)
 {
+	int64_t start = param_int(c, P_IngestProfile_from);
 	int64_t end = param_int(c, P_IngestProfile_until);
 
-	p->taken.started_ms = param_int(c, P_IngestProfile_from);
-	if (p->taken.started_ms && end > p->taken.started_ms)
-		p->taken.duration_ms = end - p->taken.started_ms;
+	if (check_time(c, P_IngestProfile_from, "from") ||
+	    check_time(c, P_IngestProfile_until, "until"))
+		return -1;
+	p->taken.started_ms = start;
+	if (!start || !end)
+		return 0;
+	if (end < start || end - start > LONGEST_DAYS * DAY_MS)
+		return fail_time(c, "until", end,
+		                 "a time after from, by 31 days at most");
+	p->taken.duration_ms = end - start;
+	return 0;
 }
 
 static int
@@ -129,6 +165,30 @@ read_config(struct push *p)
 		                  "\"mutex_", strlen("\"mutex_"));
 }
 
+/* Clients before labels put the type into the name: shop.cpu. */
+static int
+read_type(struct call *c, struct push *p)
+{
+	CLEANUP_SERVICE struct service known = {0};
+	size_t n;
+	const char *type = ingest_type(p->app, &n);
+	int rc = type ? service_get(&c->env->store, c->caller.tenant, p->app,
+	                            &known)
+	              : 0;
+
+	if (!type || !rc)
+		return 0; /* a service of that very name keeps it */
+	if (rc != -ENOENT)
+		return fail_store(c, rc);
+	if (!*type) {
+		detail_text(c, "reason", p->app + n + 1);
+		return fail(c, IngestFailed, "no type of profile here");
+	}
+	p->app[n] = '\0';
+	p->type = type;
+	return 0;
+}
+
 static int
 read_push(struct call *c, struct push *p)
 {
@@ -136,8 +196,8 @@ read_push(struct call *c, struct push *p)
 
 	if (ingest_name(name, p->app, &p->labels) || !name_valid(p->app))
 		return fail_param(c, "name", "app{label=value,...}", name);
-	read_times(c, p);
-	if (read_format(c, p) || read_parts(c, p))
+	if (read_times(c, p) || read_type(c, p) || read_format(c, p) ||
+	    read_parts(c, p))
 		return -1;
 	read_config(p);
 	p->taken.service = p->app;
@@ -285,7 +345,9 @@ import(struct call *c, struct push *p, struct profile **out)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(0);
 	const struct import_ask ask = {
-		.type = type_of_units(param_text(c, P_IngestProfile_units)),
+		.type = p->type ? p->type
+	                        : type_of_units(
+					  param_text(c, P_IngestProfile_units)),
 		.content_type = "",
 		.rate = p->taken.rate,
 		.lines = p->lines,

@@ -65,3 +65,42 @@ ingest_name(const char *name, char app[static INGEST_APP_MAX],
 	app[n] = '\0';
 	return 0;
 }
+
+/* Counts of objects and waits beside their bytes and times, and time that is
+ * not of a CPU, are no types here. */
+static const struct {
+	const char *name, *type;
+} ends[] = {
+	{"cpu", "cpu"},
+	{"itimer", "cpu"},
+	{"inuse_space", "memory"},
+	{"alloc_space", "alloc"},
+	{"alloc_in_new_tlab_bytes", "alloc"},
+	{"goroutines", "goroutine"},
+	{"mutex_duration", "mutex"},
+	{"block_duration", "block"},
+	{"lock_duration", "block"},
+	{"wall", ""},
+	{"inuse_objects", ""},
+	{"alloc_objects", ""},
+	{"alloc_in_new_tlab_objects", ""},
+	{"alloc_outside_tlab_objects", ""},
+	{"alloc_outside_tlab_bytes", ""},
+	{"mutex_count", ""},
+	{"block_count", ""},
+	{"lock_count", ""},
+};
+
+const char *
+ingest_type(const char *app, size_t *len)
+{
+	const char *dot = strrchr(app, '.');
+
+	for (size_t i = 0; dot && dot > app && i < ARRAY_LEN(ends); i++) {
+		if (strcmp(ends[i].name, dot + 1))
+			continue;
+		*len = (size_t)(dot - app);
+		return ends[i].type;
+	}
+	return NULL;
+}

@@ -20,3 +20,10 @@
  */
 MUST_CHECK int ingest_name(const char *name, char app[static INGEST_APP_MAX],
                            struct buf *labels);
+/*
+ * The profile type that an application's name ends in, as shop.cpu does.
+ *   Shape    *len is the length of what stands before it; "" is a type that
+ *            is none here, NULL no type, *len is untouched then
+ *   Source   convertMetadata() of pkg/ingester/pyroscope/ingest_adapter.go
+ */
+const char *ingest_type(const char *app, size_t *len);

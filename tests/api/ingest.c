@@ -277,6 +277,55 @@ TEST(lock_waits_are_told_from_others_by_their_display_names)
 }
 END
 
+TEST(a_type_at_the_end_of_a_name_is_no_part_of_it)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	static const char *const ends[] = {
+		"cpu",        "inuse_space",    "alloc_space",
+		"goroutines", "mutex_duration", "block_duration"};
+	char types[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		char path[64];
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		snprintf(path, sizeof(path), "/ingest?name=shop.%s", ends[i]);
+		r = push(&a, path, "", "main;work 3\n", 12);
+		ck_assert_msg(r.status == 200, "%s: %s", ends[i],
+		              buf_str(&r.body));
+	}
+	stored_types(&a, types);
+	ck_assert_msg(
+		has_all(types,
+	                (const char *const[]){"cpu", "memory", "alloc",
+	                                      "goroutine", "mutex", "block"},
+	                6),
+		"%s", types);
+}
+END
+
+TEST(a_service_whose_name_ends_so_keeps_it)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made = ask(
+		&a,
+		(struct ask){.key = KEY_ADMIN,
+	                     .method = "POST",
+	                     .path = "/api/v1/services",
+	                     .type = "application/json",
+	                     .body = "{\"name\":\"shop.wall\"}",
+	                     .body_len = strlen("{\"name\":\"shop.wall\"}")});
+	CLEANUP_REPLY struct client_reply r =
+		push(&a, "/ingest?name=shop.wall", "", "main;work 3\n", 12);
+	char types[256];
+
+	ck_assert_int_eq(made.status, 201);
+	ck_assert_int_eq(r.status, 200);
+	stored_types(&a, types); /* those of shop */
+	ck_assert_str_eq(types, "");
+}
+END
+
 TEST(what_is_not_taken_is_refused)
 {
 	static const struct {
@@ -294,6 +343,18 @@ TEST(what_is_not_taken_is_refused)
 	         "InvalidParameter"},
 		{"/ingest?name=a&sampleRate=0", "", "a 1", 400,
 	         "InvalidParameter"},
+		{"/ingest?name=a&from=0", "", "a 1", 400, "InvalidParameter"},
+		{"/ingest?name=a&from=9999999999", "", "a 1", 400,
+	         "InvalidParameter"},
+		{"/ingest?name=a&from=now&until=now%2B25h", "", "a 1", 400,
+	         "InvalidParameter"},
+		{"/ingest?name=a&from=now&until=now-1m", "", "a 1", 400,
+	         "InvalidParameter"},
+		{"/ingest?name=a&from=now-32d&until=now", "", "a 1", 400,
+	         "InvalidParameter"},
+		{"/ingest?name=shop.wall", "", "a 1", 422, "IngestFailed"},
+		{"/ingest?name=shop.alloc_objects", "", "a 1", 422,
+	         "IngestFailed"},
 		{PUSH, FORM, "--8a7b--\r\n", 400, "InvalidParameter"},
 		{PUSH, "", "no count", 422, "IngestFailed"},
 		{PUSH "&format=pprof", "", "no pprof", 422, "IngestFailed"},
@@ -384,6 +445,8 @@ END
                       values_past_all_measure_are_refused,
                       a_push_of_several_value_types_is_a_window_of_each,
                       lock_waits_are_told_from_others_by_their_display_names,
+                      a_type_at_the_end_of_a_name_is_no_part_of_it,
+                      a_service_whose_name_ends_so_keeps_it,
                       what_is_not_taken_is_refused,
                       services_are_made_only_where_configured,
                       a_key_may_come_as_basic_password_on_ingest_alone,

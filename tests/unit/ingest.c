@@ -52,6 +52,35 @@ TEST(an_ill_formed_name_is_refused)
 }
 END
 
+TEST(a_name_may_end_in_a_type)
+{
+	static const struct {
+		const char *app, *type;
+		size_t len;
+	} rows[] = {
+		{"shop.cpu", "cpu", 4},
+		{"shop.eu.inuse_space", "memory", 7},
+		{"shop.goroutines", "goroutine", 4},
+		{"shop.lock_duration", "block", 4},
+		{"shop.alloc_objects", "", 4},
+		{"shop.wall", "", 4},
+		{"shop", NULL, 99},
+		{"cpu", NULL, 99},
+		{".cpu", NULL, 99},
+		{"shop.", NULL, 99},
+		{"shop.cpus", NULL, 99},
+		{"shop.cpu.eu", NULL, 99},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t len = 99;
+
+		ck_assert_pstr_eq(ingest_type(rows[i].app, &len), rows[i].type);
+		ck_assert_uint_eq(len, rows[i].len);
+	}
+}
+END
+
 #define FORM "multipart/form-data; boundary=xY"
 #define BODY                                                               \
 	"--xY\r\nContent-Disposition: form-data; name=\"profile\"; "       \
@@ -90,5 +119,6 @@ TEST(a_form_cut_short_is_refused)
 END
 
 	SUITE("ingest", a_name_is_taken_apart, an_ill_formed_name_is_refused,
+              a_name_may_end_in_a_type,
 
               parts_are_found_by_their_field, a_form_cut_short_is_refused)

@@ -86,9 +86,9 @@ add_sessions(struct call *c, struct history *h, const struct session_list *l)
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		const struct session *s = &l->items[i];
 
-		h->floor = (struct entry){.ms = s->created_ms, .id = s->id};
+		h->floor = (struct entry){.ms = s->started_ms, .id = s->id};
 		if (range_labels_match(c, h->range.labels, s->labels))
-			rc = add(h, &(struct entry){.ms = s->created_ms,
+			rc = add(h, &(struct entry){.ms = s->started_ms,
 			                            .id = s->id,
 			                            .session = s});
 	}
@@ -112,7 +112,7 @@ find_sessions(struct call *c, struct history *h)
 	while (!rc && h->npages < MAX_PAGES && h->n < (size_t)h->page.limit) {
 		struct session_list *l = &h->pages[h->npages];
 
-		rc = session_list(&c->env->store, &f, page, l);
+		rc = session_history(&c->env->store, &f, page, l);
 		if (rc)
 			return rc;
 		h->npages++;

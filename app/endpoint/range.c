@@ -226,8 +226,9 @@ plan_sessions(struct call *c, struct range *r)
 		.from_ms = r->from_ms,
 		.to_ms = r->to_ms,
 	};
-	int rc = session_list(&c->env->store, &f,
-	                      (struct page){STORE_PAGE_MAX, ""}, &r->sessions);
+	int rc = session_history(&c->env->store, &f,
+	                         (struct page){STORE_PAGE_MAX, ""},
+	                         &r->sessions);
 	const struct session_list *l = &r->sessions;
 
 	if (!rc)
@@ -238,7 +239,7 @@ plan_sessions(struct call *c, struct range *r)
 		return fail_store(c, rc);
 	if (l->next)
 		return too_large(c, STORE_PAGE_MAX + 1, 0,
-		                 l->items[l->n - 1].created_ms);
+		                 l->items[l->n - 1].started_ms);
 	return 0;
 }
 

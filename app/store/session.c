@@ -84,10 +84,19 @@ session_samply_good(struct store *s, const char *tenant, const char *service,
 	               ARGS(V(tenant), V(service), V(ordinal)));
 }
 
+/* What a list is in the order of. */
+enum order { MADE, BEGAN };
+
+static int64_t
+time_of(const struct session *s, enum order order)
+{
+	return order == BEGAN ? s->started_ms : s->created_ms;
+}
+
 /* One row more than the page holds: whether another page follows. */
 static int
-read_page(struct store *s, const struct session_filter *f, int limit,
-          const struct cursor *c, struct session_list *out)
+read_page(struct store *s, const struct session_filter *f, enum order order,
+          int limit, const struct cursor *c, struct session_list *out)
 {
 	const struct db_value v[] = {
 		V(f->tenant),
@@ -100,7 +109,9 @@ read_page(struct store *s, const struct session_filter *f, int limit,
 		*f->service ? V(f->service) : V(limit + 1),
 		V(limit + 1),
 	};
-	enum sql sql = *f->service ? SQL_SESSION_HISTORY : SQL_SESSION_LIST;
+	enum sql sql = order == BEGAN ? SQL_SESSION_HISTORY
+	               : *f->service  ? SQL_SESSION_LIST_SERVICE
+	                              : SQL_SESSION_LIST;
 	void *items = NULL;
 	int rc = row_all(s->db, &type, &items, &out->n, sql, v,
 	                 ARRAY_LEN(v) - !*f->service);
@@ -109,9 +120,9 @@ read_page(struct store *s, const struct session_filter *f, int limit,
 	return rc;
 }
 
-int
-session_list(struct store *s, const struct session_filter *f, struct page page,
-             struct session_list *out)
+static int
+list(struct store *s, const struct session_filter *f, enum order order,
+     struct page page, struct session_list *out)
 {
 	CLEANUP_SESSIONS struct session_list l = {0};
 	struct cursor c;
@@ -121,20 +132,34 @@ session_list(struct store *s, const struct session_filter *f, struct page page,
 		return rc;
 	if (f->to_ms && c.ms > f->to_ms)
 		c = (struct cursor){.ms = f->to_ms};
-	rc = read_page(s, f, page.limit, &c, &l);
+	rc = read_page(s, f, order, page.limit, &c, &l);
 	if (rc)
 		return rc;
 	if (l.n > (size_t)page.limit) {
 		const struct session *last = &l.items[page.limit - 1];
 
 		session_done(&l.items[--l.n]);
-		rc = cursor_make(last->created_ms, last->id, &l.next);
+		rc = cursor_make(time_of(last, order), last->id, &l.next);
 		if (rc)
 			return rc;
 	}
 	*out = l;
 	l = (struct session_list){0};
 	return 0;
+}
+
+int
+session_list(struct store *s, const struct session_filter *f, struct page page,
+             struct session_list *out)
+{
+	return list(s, f, MADE, page, out);
+}
+
+int
+session_history(struct store *s, const struct session_filter *f,
+                struct page page, struct session_list *out)
+{
+	return *f->service ? list(s, f, BEGAN, page, out) : -EINVAL;
 }
 
 int

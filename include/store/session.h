@@ -71,7 +71,7 @@ struct session_list {
 struct session_filter {
 	const char *tenant;
 	const char *service, *type, *status; /* "": any */
-	int64_t from_ms, to_ms;              /* created; 0: open */
+	int64_t from_ms, to_ms;              /* 0: open */
 	const char *origin;                  /* "" or NULL: any */
 };
 
@@ -85,8 +85,12 @@ MUST_CHECK int session_get(struct store *s, const char *tenant, const char *id,
 /* The completed one of the same service, type and processes before it. */
 MUST_CHECK int
 session_before(struct store *s, const struct session *of, struct session *out);
+/* Newest first, by when they were made here. */
 MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
                             struct page page, struct session_list *out);
+/* The same of one service by when they began: an upload at its own time. */
+MUST_CHECK int session_history(struct store *s, const struct session_filter *f,
+                               struct page page, struct session_list *out);
 /*
  * Samply runs of one process of a service: the newest, which is the one that
  * runs if one does, and the newest that went well and is still kept.
@@ -106,8 +110,8 @@ MUST_CHECK int session_upload(struct store *s, const struct session_ask *ask,
                               const struct session_result *result,
                               const struct blob *blob, char out[static ID_MAX]);
 /* -ENOENT when there is none. */
-MUST_CHECK int session_pin(struct store *s, const char *tenant, const char *id,
-                           bool pinned);
+MUST_CHECK int
+session_pin(struct store *s, const char *tenant, const char *id, bool pinned);
 /* Removes it and marks its blobs for the worker; -EBUSY while it runs,
  * -ETXTBSY while a baseline holds it. */
 MUST_CHECK int

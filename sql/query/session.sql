@@ -46,13 +46,22 @@ WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
 ORDER BY created_ms DESC, id DESC LIMIT CAST($8 AS BIGINT);
 
 -- Of one service: a statement of its own, so that its index is used.
--- name: session_history
+-- name: session_list_service
 SELECT * FROM session_row
 WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
   AND created_ms >= CAST($4 AS BIGINT)
   AND ($5 = '' OR type = $5) AND ($6 = '' OR status = $6)
   AND ($7 = '' OR origin = $7) AND service = $8
 ORDER BY created_ms DESC, id DESC LIMIT CAST($9 AS BIGINT);
+
+-- The same by when they began: uploads have times of their own.
+-- name: session_history
+SELECT * FROM session_row
+WHERE tenant = $1 AND (started_ms, id) < (CAST($2 AS BIGINT), $3)
+  AND started_ms >= CAST($4 AS BIGINT)
+  AND ($5 = '' OR type = $5) AND ($6 = '' OR status = $6)
+  AND ($7 = '' OR origin = $7) AND service = $8
+ORDER BY started_ms DESC, id DESC LIMIT CAST($9 AS BIGINT);
 
 -- The one of the same kind that came before.
 -- name: session_before

@@ -93,6 +93,37 @@ TEST(history_lists_sessions_and_windows_newest_first)
 }
 END
 
+TEST(an_upload_is_where_its_own_time_is)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *old = profile_of("main 1\n");
+	CLEANUP_PROFILE struct profile *new = profile_of("main 1\n");
+	CLEANUP_REPLY struct client_reply r = {0}, page = {0}, next = {0},
+					  then = {0};
+	char first[ID_MAX], second[ID_MAX], newest[ID_MAX], between[ID_MAX];
+
+	put(&a, T0, "main 1\n", first);
+	put(&a, T0 + H, "main 1\n", second);
+	old->time_ns = (T0 + H / 2) * NS_PER_MS;
+	test_upload(&a, new, "cpu", newest);
+	test_upload(&a, old, "cpu", between);
+	r = get(&a, HISTORY);
+	ck_assert_uint_eq(count(&r, "items"), 4);
+	ck_assert_str_eq(text(item(&r, "items", 0), "id"), newest);
+	ck_assert_str_eq(text(item(&r, "items", 1), "id"), second);
+	ck_assert_str_eq(text(item(&r, "items", 2), "id"), between);
+	ck_assert_str_eq(text(item(&r, "items", 3), "id"), first);
+	page = get(&a, HISTORY "&limit=2");
+	next = get(&a, HISTORY "&limit=2&cursor=%s",
+	           reply_text(&page, "nextCursor"));
+	ck_assert_str_eq(text(item(&next, "items", 0), "id"), between);
+	ck_assert_str_eq(text(item(&next, "items", 1), "id"), first);
+	then = get(&a, HISTORY "&resolution=none&from=%lld&to=%lld",
+	           (long long)T0, (long long)(T0 + H));
+	ck_assert_uint_eq(count(&then, "items"), 1);
+}
+END
+
 TEST(history_pages_hold_every_item_once)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -312,6 +343,7 @@ TEST(a_pinned_session_outlives_its_time)
 END
 
 	SUITE("history", history_lists_sessions_and_windows_newest_first,
+              an_upload_is_where_its_own_time_is,
               history_pages_hold_every_item_once, auto_lists_each_time_once,
               labels_choose_sessions_and_windows,
               a_trend_has_a_point_for_each_step_and_nulls_for_gaps,

@@ -1,5 +1,6 @@
 #include "lib/api.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "profile/pprof.h"
 #include "store/token.h"
@@ -333,6 +334,7 @@ test_upload(struct test_api *a, const struct profile *p, const char *type,
 
 	of.type = type;
 	of.origin = SESSION_UPLOAD;
+	of.started_ms = of.completed_ms = p->time_ns / NS_PER_MS;
 	result.sample_count = p->nsamples;
 	ck_assert_int_eq(pprof_encode(p, &bytes), 0);
 	ck_assert_int_eq(

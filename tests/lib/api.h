@@ -64,7 +64,7 @@ void assert_error(const struct client_reply *r, int status, const char *code);
 
 /* A profile of svc that has been taken: its id. */
 void test_profile(struct test_api *a, char id[static ID_MAX]);
-/* One of svc that was uploaded: its id. */
+/* One of svc that was uploaded, at its own time if it has one: its id. */
 void test_upload(struct test_api *a, const struct profile *p, const char *type,
                  char id[static ID_MAX]);
 /* One that a worker is taking. */

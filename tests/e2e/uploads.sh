@@ -16,7 +16,7 @@ id=$(api POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/perf | jq -
 for format in html svg json folded speedscope firefox dot pprof; do
   check "an_upload_as_$format" equal "$(status_of GET "$P/$id/flamegraph?format=$format")" 200
 done
-check pushes_are_taken equal "$(status_of POST "/ingest?name=cart%7Bzone%3Da%7D&from=1&until=2" \
+check pushes_are_taken equal "$(status_of POST "/ingest?name=cart%7Bzone%3Da%7D&from=now-10s&until=now" \
   -H 'Content-Type: text/plain' --data-binary @$data/folded)" 200
 check a_push_makes_its_service equal "$(status_of GET /api/v1/services/cart)" 200
 

@@ -6,22 +6,39 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 0
 fi
 tmp=$(mktemp -d /var/tmp/stoker-fallbacks-XXXXXX)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 chmod 777 "$tmp"
 install -m 755 "$B/stoker-worker" "$B/targets/shares" "$B/targets/shortchild" \
   "$B/targets/without_perf" "$B/targets/clock" "$tmp"
-level=$(</proc/sys/kernel/perf_event_paranoid)
+
+# Sets a sysctl for as long as this runs; false where that is not ours to do.
+declare -A before
+sysctl() { # name, value
+  local file=/proc/sys/kernel/$1 was
+  was=$(<"$file")
+  echo "$2" 2>"$tmp/sysctl.txt" >"$file" || return 1
+  : "${before[$1]:=$was}"
+}
+restore() {
+  local name
+  for name in "${!before[@]}"; do
+    echo "${before[$name]}" >"/proc/sys/kernel/$name"
+  done
+}
+trap 'restore; kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+exec 9</proc/sys/kernel/perf_event_paranoid # they are the whole machine's
+flock 9
 
 as_nobody() { # capabilities as of setpriv, command...
   local caps=-all${1:+,$1}
   shift
-  setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps "$caps" \
+  setpriv --reuid "$user" --regid 65534 --clear-groups --inh-caps "$caps" \
     --ambient-caps "$caps" -- "$@"
 }
+user=65534
 
 target() { # name, program, arguments, of nobody: $pid
   mkfifo "$tmp/$1.fifo"
-  setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/$2" "${@:3}" \
+  setpriv --reuid "$user" --regid 65534 --clear-groups "$tmp/$2" "${@:3}" \
     >"$tmp/$1.fifo" &
   pid=$!
   exec {fd}<"$tmp/$1.fifo"
@@ -55,10 +72,11 @@ share_is_true() { # name, function, truth in percent
 }
 
 target shares shares 20 2
+sysctl perf_event_paranoid 2 # where it was lower
 check a_user_may_capture_its_own_process \
-  capture tasks '' "$pid" --seconds 3 --rate 1000
+  capture tasks '' "$pid" --seconds 2 --rate 1000
 check then_it_says_that_threads_are_sampled says tasks "only the target's threads"
-if [ "$level" -gt 1 ]; then
+if [ "$(</proc/sys/kernel/perf_event_paranoid)" -gt 1 ]; then
   check and_that_kernel_time_is_missing says tasks 'time in the kernel is missing'
 fi
 check a_filter_is_not_missed_there says_not tasks 'without CAP_BPF'
@@ -66,7 +84,7 @@ check per_thread_samples_have_true_shares share_is_true tasks share_half 50
 check nothing_is_lost_per_thread says tasks 'samplesLost *0$'
 
 check perfmon_alone_samples_every_cpu \
-  capture nobpf +perfmon "$pid" --seconds 3 --rate 1000
+  capture nobpf +perfmon "$pid" --seconds 2 --rate 1000
 check then_it_says_that_the_filter_is_missing says nobpf 'without CAP_BPF'
 check and_does_not_sample_threads says_not nobpf "only the target's threads"
 check unfiltered_samples_have_true_shares share_is_true nobpf share_half 50
@@ -75,12 +93,31 @@ check perfmon_and_bpf_need_no_fallback \
   capture whole +perfmon,+bpf "$pid" --seconds 1 --rate 1000
 check then_no_filter_is_missing says_not whole 'without CAP_BPF'
 
+# What a user may lock is counted for all its processes: nobody may have others.
+little() { (ulimit -l 0 && capture little '' "$pid" --seconds 2 --rate 1000); }
+user=$((60000 + RANDOM % 4000))
+target little shares 20 2
+check memory_that_may_not_be_locked_is_done_without little
+check then_it_says_that_rings_are_small says little 'LimitMEMLOCK'
+check samples_of_small_rings_have_true_shares share_is_true little share_half 50
+user=65534
+target levels shares 20 2
+
+if sysctl perf_event_paranoid 1; then
+  check at_level_1_a_user_may_see_the_kernel capture one '' "$pid" --seconds 1
+  check then_no_time_is_missing says_not one 'time in the kernel is missing'
+  check and_threads_are_sampled_still says one "only the target's threads"
+  sysctl perf_event_paranoid 0
+  check at_level_0_a_user_may_sample_every_cpu capture zero '' "$pid" --seconds 1
+  check then_threads_are_not_sampled says_not zero "only the target's threads"
+  check and_what_is_missing_is_the_filter says zero 'without CAP_BPF'
+  sysctl perf_event_paranoid 2
+else
+  echo "skip at_level_1_a_user_may_see_the_kernel: $(<"$tmp/sysctl.txt")"
+fi
+
 # Where the kernel lies is shown to those with CAP_SYSLOG, if to anybody.
-restrict=/proc/sys/kernel/kptr_restrict
-names_hidden=$(<$restrict)
-if echo 1 2>"$tmp/restrict.txt" >$restrict; then
-  trap 'echo "$names_hidden" >$restrict; kill $(jobs -p) 2>/dev/null
-        rm -rf "$tmp"' EXIT
+if sysctl kptr_restrict 1; then
   target clock clock 8
   check syslog_is_enough_for_names_of_the_kernel \
     capture named +perfmon,+bpf,+syslog "$pid" --seconds 2 --rate 1000
@@ -93,9 +130,28 @@ if echo 1 2>"$tmp/restrict.txt" >$restrict; then
     says nameless 'give the worker CAP_SYSLOG'
   check and_time_in_the_kernel_is_not \
     grep -c -e ';ask_kernel;.*;\[kernel' "$tmp/nameless.folded"
-  echo "$names_hidden" >$restrict
 else
-  echo "skip syslog_is_enough_for_names_of_the_kernel: $(<"$tmp/restrict.txt")"
+  echo "skip syslog_is_enough_for_names_of_the_kernel: $(<"$tmp/sysctl.txt")"
+fi
+
+# Interpreted frames are read by the filter.
+if [ -x /usr/bin/python3.11 ]; then
+  cp tests/targets/shares.py "$tmp"
+  mkfifo "$tmp/python.fifo"
+  setpriv --reuid 65534 --regid 65534 --clear-groups /usr/bin/python3.11 -B \
+    "$tmp/shares.py" 30 >"$tmp/python.fifo" &
+  python=$!
+  read -r line <"$tmp/python.fifo"
+  check python_is_captured_without_the_filter \
+    capture python +perfmon "$python" --seconds 2 --rate 1000
+  check then_it_says_that_its_functions_are_missing \
+    says python 'functions written in Python are missing'
+  check with_it_they_are_not capture pythons +perfmon,+bpf "$python" \
+    --seconds 2 --rate 1000
+  check and_it_does_not_say_so \
+    says_not pythons 'functions written in Python are missing'
+else
+  echo "skip python_is_captured_without_the_filter: no Python 3.11 here"
 fi
 
 children_inherit() {

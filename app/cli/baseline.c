@@ -162,6 +162,7 @@ check(struct cli *c)
 	family_path(&path, "/baselines", id);
 	buf_puts(&path, "/check");
 	query_add(&path, "sessionId", c->opt.session);
+	work_query(c, &path);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (!rc)
 		rc = show_check(c, r.json);

@@ -4,6 +4,7 @@
 #include "profile.h"
 #include "table.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -216,13 +217,50 @@ cmd_diff(struct cli *c)
 
 /* --- functions --- */
 
+static void
+count_query(struct buf *path, const char *name, int64_t n)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&text, "%" PRId64, n);
+	if (n >= 0)
+		query_add(path, name, buf_str(&text));
+}
+
+void
+work_query(const struct cli *c, struct buf *path)
+{
+	query_add(path, "normalize", c->opt.normalize);
+	count_query(path, "baseWork", c->opt.base_work);
+	count_query(path, "comparisonWork", c->opt.work);
+}
+
+static void
+test_show(struct buf *out, const json_t *test)
+{
+	int64_t blocks = json_integer_value(json_object_get(test, "blocks"));
+
+	buf_puts(out, "tested: ");
+	safe_puts(out, json_member(test, "normalize"));
+	if (blocks)
+		buf_addf(out, ", variance measured over %" PRId64 " parts\n",
+		         blocks);
+	else
+		buf_puts(out, ", variance guessed\n");
+}
+
 void
 delta_show(struct buf *out, const json_t *j)
 {
-	buf_addf(out, "cost per second: %+.1f %% (95 %%: %+.1f to %+.1f)\n",
+	const json_t *test = json_object_get(j, "test");
+	bool work = !strcmp(json_member(test, "normalize"), "work");
+
+	buf_addf(out, "cost per %s: %+.1f %% (95 %%: %+.1f to %+.1f)\n",
+	         work ? "unit of work" : "second",
 	         json_number_value(json_object_get(j, "overallDelta")),
 	         json_number_value(json_object_get(j, "overallDeltaLow")),
 	         json_number_value(json_object_get(j, "overallDeltaHigh")));
+	test_show(out, test);
 }
 
 void
@@ -243,6 +281,7 @@ cmd_compare(struct cli *c)
 	buf_puts(&path, PROFILES "/compare");
 	query_add(&path, "baseProfileId", c->operands[0]);
 	query_add(&path, "comparisonProfileId", c->operands[1]);
+	work_query(c, &path);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);

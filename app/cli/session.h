@@ -17,7 +17,9 @@ void filter_path(const struct cli *c, struct buf *out);
 MUST_CHECK int ask_session(struct cli *c, const char *id, struct reply *out);
 /* A member as text, "" when it is none. */
 const char *json_member(const json_t *j, const char *key);
-/* "cost per second: +12.3 % (95 %: +3.0 to +22.0)" */
+/* Appends what a comparison is asked to test, as the options say. */
+void work_query(const struct cli *c, struct buf *path);
+/* "cost per second: +12.3 % (95 %: +3.0 to +22.0)", and how it was tested */
 void delta_show(struct buf *out, const json_t *comparison);
 /* The link to the flame graph of two profiles, where the reply has it. */
 void diff_link_show(struct buf *out, const json_t *reply);

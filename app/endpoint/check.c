@@ -25,14 +25,60 @@ answer(struct call *c, const struct baseline *b, const struct compared *x)
 	return answer_end(c);
 }
 
+/* A session may be several baselines. */
+static bool
+is_told(const struct baseline_list *list, size_t n, const struct compared *x)
+{
+	const char *id = list->items[n].session;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(list->items[i].session, id))
+			return true;
+	return !strcmp(x->base.id, id) || !strcmp(x->now.id, id);
+}
+
+/* Baselines of the same label are captures of the same program: what they
+ * differ by is no regression. */
+static int
+find_others(struct call *c, const struct baseline *b, struct compared *x)
+{
+	CLEANUP_BASELINES struct baseline_list list = {0};
+	const struct baseline_filter same = {
+		.tenant = b->tenant,
+		.service = b->service,
+		.type = b->type,
+		.label = b->label,
+		.tag = "",
+	};
+	int rc = baseline_list(&c->env->store, &same,
+	                       (struct page){COMPARED_OTHERS + 1, ""}, &list);
+
+	if (rc)
+		return fail_store(c, rc);
+	for (size_t i = 0; i < list.n; i++)
+		if (!is_told(&list, i, x) &&
+		    compared_other(c, x, list.items[i].session))
+			return -1;
+	return 0;
+}
+
 int
 check_get(struct call *c)
 {
+	static const struct compared_params ask = {
+		P_CheckBaseline_normalize,
+		P_CheckBaseline_baseWork,
+		P_CheckBaseline_comparisonWork,
+	};
 	CLEANUP_BASELINE struct baseline b = {0};
 	CLEANUP_COMPARED struct compared x = {0};
 	const char *id = param_text(c, P_CheckBaseline_baselineId);
 	struct store *store = &c->env->store;
-	int rc = baseline_get(store, c->caller.tenant, id, &b);
+	int rc;
+
+	if (compared_ask(c, &ask, &x))
+		return -1;
+	rc = baseline_get(store, c->caller.tenant, id, &b);
 
 	if (rc == -ENOENT) {
 		detail_text(c, "baselineId", id);
@@ -47,5 +93,7 @@ check_get(struct call *c)
 	if (strcmp(x.base.service, x.now.service) != 0)
 		warn_client(c, "the baseline is of service '%s', not '%s'",
 		            x.base.service, x.now.service);
-	return compared_run(c, &x) ? -1 : answer(c, &b, &x);
+	if (find_others(c, &b, &x) || compared_run(c, &x))
+		return -1;
+	return answer(c, &b, &x);
 }

@@ -23,9 +23,15 @@ answer(struct call *c, const struct compared *x)
 int
 compare_get(struct call *c)
 {
+	static const struct compared_params ask = {
+		P_CompareProfiles_normalize,
+		P_CompareProfiles_baseWork,
+		P_CompareProfiles_comparisonWork,
+	};
 	CLEANUP_COMPARED struct compared x = {0};
 
-	if (load_completed(c, P_CompareProfiles_baseProfileId, NULL, &x.base) ||
+	if (compared_ask(c, &ask, &x) ||
+	    load_completed(c, P_CompareProfiles_baseProfileId, NULL, &x.base) ||
 	    load_completed(c, P_CompareProfiles_comparisonProfileId,
 	                   x.base.type, &x.now) ||
 	    compared_run(c, &x))

@@ -5,6 +5,7 @@
 #include "load.h"
 #include "profile_json.h"
 
+#include <math.h>
 #include <string.h>
 
 bool
@@ -18,8 +19,13 @@ compared_done(struct compared *x)
 {
 	comparison_free(x->c);
 	for (size_t i = 0; i < ARRAY_LEN(x->trees); i++) {
+		blocks_free(x->blocks[i]);
 		tree_free(x->trees[i]);
 		profile_free(x->profiles[i]);
+	}
+	for (size_t i = 0; i < x->nothers; i++) {
+		tree_free(x->others[i]);
+		profile_free(x->other_profiles[i]);
 	}
 	session_done(&x->base);
 	session_done(&x->now);
@@ -30,6 +36,59 @@ seconds_of(const struct session *s, const struct profile *p)
 {
 	return p->duration_ns > 0 ? (double)p->duration_ns / (double)NS_PER_S
 	                          : (double)s->duration_ms / (double)MS_PER_S;
+}
+
+int
+compared_ask(struct call *c, const struct compared_params *p,
+             struct compared *x)
+{
+	const enum param work[] = {p->base_work, p->now_work};
+	bool known = true;
+
+	for (size_t i = 0; i < ARRAY_LEN(work); i++) {
+		known &= param_given(c, work[i]);
+		x->sides[i].work = (double)param_int(c, work[i]);
+	}
+	x->by = known ? COMPARE_BY_WORK : COMPARE_BY_SHARE;
+	for (int i = 0; param_given(c, p->normalize) && compare_bys[i]; i++)
+		if (!strcmp(compare_bys[i], param_text(c, p->normalize)))
+			x->by = (enum compare_by)i;
+	if (known || x->by != COMPARE_BY_WORK)
+		return 0;
+	return fail_param(c, params[p->normalize].name,
+	                  "work along with baseWork and comparisonWork",
+	                  compare_bys[x->by]);
+}
+
+/* A capture without a timeline, or with too short a one, is compared without.
+ */
+static void
+find_blocks(struct call *c, const struct session *s, struct compared *x,
+            size_t side)
+{
+	CLEANUP_TIMELINE struct timeline *t = load_timeline(c, s);
+
+	if (!t || blocks_new(x->trees[side], t, &x->blocks[side]))
+		x->blocks[side] = NULL;
+	x->sides[side].blocks = x->blocks[side];
+}
+
+int
+compared_other(struct call *c, struct compared *x, const char *session)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int rc;
+
+	if (x->nothers == COMPARED_OTHERS)
+		return 0;
+	load_if_kept(c, session, &p);
+	if (!p)
+		return 0;
+	rc = tree_new(p, profile_type_index(p, NULL), &x->others[x->nothers]);
+	if (rc)
+		return fail_store(c, rc);
+	x->other_profiles[x->nothers++] = TAKE(p);
+	return 0;
 }
 
 int
@@ -46,11 +105,14 @@ compared_run(struct call *c, struct compared *x)
 		              &x->trees[i]);
 		if (rc)
 			return fail_store(c, rc);
-		x->sides[i] = (struct compare_side){
-			x->trees[i], seconds_of(sessions[i], x->profiles[i])};
+		x->sides[i].tree = x->trees[i];
+		x->sides[i].seconds = seconds_of(sessions[i], x->profiles[i]);
+		find_blocks(c, sessions[i], x, i);
 	}
+	x->sides[0].others = (const struct tree *const *)x->others;
+	x->sides[0].nothers = x->nothers;
 	rc = compare_new(&x->sides[0], &x->sides[1], compared_is_gauge(x),
-	                 &x->c);
+	                 x->by, &x->c);
 	return rc ? fail_store(c, rc) : 0;
 }
 
@@ -69,6 +131,9 @@ put_function(struct buf *out, const struct compare_function *f)
 	json_put_int(out, "comparisonValue", f->now.self);
 	json_put_real(out, "basePerSecond", f->base.rate);
 	json_put_real(out, "comparisonPerSecond", f->now.rate);
+	json_put_real(out, "costDeltaPct", f->cost);
+	json_put_real(out, "dispersion",
+	              fmax(f->base.share.dispersion, f->now.share.dispersion));
 	json_put_real(out, "pValue", f->p);
 	json_close(out, '}');
 }
@@ -130,13 +195,31 @@ compared_put_links(struct call *c, struct buf *out, const char *base,
 	return 0;
 }
 
+static const char *
+method_of(const struct comparison *c)
+{
+	if (c->by != COMPARE_BY_SHARE)
+		return c->method == COMPARE_FROM_BLOCKS
+		               ? "Welch's t of two rates, pooled, two-sided; "
+		                 "Benjamini-Hochberg"
+		               : "z of two rates, pooled, two-sided; "
+		                 "Benjamini-Hochberg";
+	return c->method == COMPARE_FROM_BLOCKS
+	               ? "Welch's t of two proportions, pooled, two-sided, "
+	                 "Yates; Benjamini-Hochberg"
+	               : "two-proportion z over samples, pooled, two-sided, "
+	                 "Yates; Benjamini-Hochberg";
+}
+
 static void
 put_test(struct buf *out, const struct comparison *c)
 {
 	json_open(out, "test", '{');
-	json_put_text(out, "method",
-	              "two-proportion z over samples, pooled, two-sided, "
-	              "Yates; Benjamini-Hochberg");
+	json_put_text(out, "method", method_of(c));
+	json_put_text(out, "normalize", compare_bys[c->by]);
+	json_put_text(out, "variance", compare_methods[c->method]);
+	json_put_int(out, "blocks", c->blocks);
+	json_put_int(out, "captures", (int64_t)c->captures);
 	json_put_real(out, "falseDiscoveryRate", COMPARE_FDR);
 	json_put_real(out, "leastPoints", COMPARE_POINTS);
 	json_put_int(out, "leastSamples", COMPARE_SAMPLES);

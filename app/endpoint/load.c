@@ -104,3 +104,18 @@ load_if_kept(struct call *c, const char *session, struct profile **out)
 	    decode(c, &b, out, &why))
 		*out = NULL;
 }
+
+struct timeline *
+load_timeline(struct call *c, const struct session *s)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	struct timeline *t = NULL;
+	struct blob b;
+
+	if (window_is(s->id) ||
+	    blob_of_session(&c->env->store, s->id, BLOB_TIMELINE, &b) ||
+	    blob_read(&c->env->store, &b, &stored) ||
+	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
+		return NULL;
+	return t;
+}

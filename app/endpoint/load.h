@@ -10,6 +10,7 @@
 
 #include "endpoint/call.h"
 #include "profile/profile.h"
+#include "profile/timeline.h"
 #include "store/session.h"
 
 /* In whatever state it is. */
@@ -24,6 +25,8 @@ load_profile(struct call *c, const struct session *s, struct profile **out);
  * The same where it may be gone: *out is NULL then, or when it can't be read.
  */
 void load_if_kept(struct call *c, const char *session, struct profile **out);
+/* What lies beside its profile; NULL: nothing, or nothing that can be read. */
+struct timeline *load_timeline(struct call *c, const struct session *s);
 /* UnknownSession or UnknownProfile; always -1. */
 int fail_unknown(struct call *c, enum param p);
 /* SessionInUse; always -1. */

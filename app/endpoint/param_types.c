@@ -44,6 +44,8 @@ param_words(enum param_type type)
 		return diff_words;
 	case PT_NORMALIZE:
 		return diff_bys;
+	case PT_MEASURE:
+		return compare_bys;
 	case PT_SHAPE:
 		return diff_shapes;
 	case PT_KIND:

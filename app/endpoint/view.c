@@ -1,9 +1,8 @@
 #include "view.h"
 
+#include "load.h"
 #include "profile/gzip.h"
 #include "profile/pprof.h"
-#include "profile/timeline.h"
-
 #include "windows.h"
 
 #include <stdio.h>
@@ -25,29 +24,13 @@ damaged(struct call *c, int rc, const char *why)
 	return fail(c, InternalError);
 }
 
-/* What lies beside the profile and one format makes use of. A profile goes
- * without it, when there is none or it can't be read. */
-static struct timeline *
-load_timeline(struct call *c, const struct session *s, const struct format *f)
-{
-	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
-	struct timeline *t = NULL;
-	struct blob b;
-
-	if (strcmp(f->name, "firefox") ||
-	    blob_of_session(&c->env->store, s->id, BLOB_TIMELINE, &b) ||
-	    blob_read(&c->env->store, &b, &stored) ||
-	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
-		return NULL;
-	return t;
-}
-
 int
 view_profile(struct call *c, const struct session *s, const struct format *f,
              const struct profile *p)
 {
 	CLEANUP_TREE struct tree *t = NULL;
-	CLEANUP_TIMELINE struct timeline *timeline = load_timeline(c, s, f);
+	CLEANUP_TIMELINE struct timeline *timeline =
+		!strcmp(f->name, "firefox") ? load_timeline(c, s) : NULL;
 	char title[2 * STORE_NAME_MAX];
 	const struct export_meta meta = {
 		.title = title,

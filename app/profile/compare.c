@@ -1,26 +1,22 @@
 #include "profile/compare.h"
 
 #include "compare_math.h"
+#include "compare_others.h"
 #include "compare_rows.h"
+#include "compare_spread.h"
+#include "compare_test.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-/* The median of chi squared with one degree of freedom. */
-#define MEDIAN_CHI2 0.454936
-/* Fewer functions than this, or of fewer samples in both together, tell
- * nothing of the dispersion. */
-#define DISPERSION_LEAST   8
-#define DISPERSION_SAMPLES 20
-#define DISPERSION_GUARD   1.0
-/* Functions with fewer samples in both together are not tested: no result
- * could be significant, and each would cost the others some. */
-#define TEST_LEAST 10
-#define Z_95       1.959964
-/* One-sided, for "costs more per second as well". */
-#define Z_COSTS 1.644854
+#define Z_95 1.959964
 
+const char *const compare_bys[] = {"share", "rate", "work", NULL};
+const char *const compare_methods[] = {
+	[COMPARE_FROM_FUNCTIONS] = "functions",
+	[COMPARE_FROM_BLOCKS] = "blocks",
+};
 const char *const compare_verdicts[] = {
 	[COMPARE_OK] = "ok",
 	[COMPARE_REGRESSED] = "regressed",
@@ -37,109 +33,6 @@ comparison_free(struct comparison *c)
 	free(c);
 }
 
-static bool
-is_tested(const struct compare_function *f)
-{
-	return f->base.samples + f->now.samples >= TEST_LEAST;
-}
-
-static double
-z_of(const struct comparison *c, const struct compare_function *f, bool yates)
-{
-	return stat_proportions(f->base.samples, c->base_samples,
-	                        f->now.samples, c->now_samples, yates);
-}
-
-/* True when it tells something of the dispersion. */
-static bool
-is_common(const struct compare_function *f)
-{
-	return f->base.samples > 0 && f->now.samples > 0 &&
-	       f->base.samples + f->now.samples >= DISPERSION_SAMPLES;
-}
-
-/* The part of a common function's samples that is on the other side, as the
- * median has it: a change of one function moves the shares of all, but not
- * how the others stand to each other. */
-static double
-usual_part(const struct comparison *c, double *scratch, size_t *n)
-{
-	*n = 0;
-	for (size_t i = 0; i < c->n; i++) {
-		const struct compare_function *f = &c->functions[i];
-
-		if (is_common(f))
-			scratch[(*n)++] = f->now.samples /
-			                  (f->base.samples + f->now.samples);
-	}
-	return *n ? stat_median(scratch, *n) : 0;
-}
-
-/*
- * How many times the binomial variance the functions common to both sides
- * show; scratch has room for all. A median of n squares is off by 2.3 /
- * sqrt(n) of itself: taken for high by most of that.
- */
-static double
-dispersion(const struct comparison *c, double *scratch)
-{
-	size_t n, k = 0;
-	double part = usual_part(c, scratch, &n), seen;
-
-	if (n < DISPERSION_LEAST)
-		return COMPARE_DISPERSION;
-	for (size_t i = 0; i < c->n; i++) {
-		const struct compare_function *f = &c->functions[i];
-		double all = f->base.samples + f->now.samples;
-		double off = f->now.samples - part * all;
-
-		if (is_common(f))
-			scratch[k++] = off * off / (all * part * (1 - part));
-	}
-	seen = stat_median(scratch, n) / MEDIAN_CHI2;
-	seen *= 1 + DISPERSION_GUARD / sqrt((double)n);
-	return fmin(fmax(seen, COMPARE_DISPERSION_LEAST),
-	            COMPARE_DISPERSION_MAX);
-}
-
-static int
-by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static void
-test_all(struct comparison *c, double *scratch)
-{
-	double threshold;
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++) {
-		struct compare_function *f = &c->functions[i];
-
-		f->p = 1;
-		if (!is_tested(f))
-			continue;
-		f->p = stat_two_sided(z_of(c, f, true) / sqrt(c->dispersion));
-		scratch[n++] = f->p;
-	}
-	c->ntested = n;
-	qsort(scratch, n, sizeof(*scratch), by_value);
-	threshold = stat_threshold(scratch, n, n, COMPARE_FDR);
-	for (size_t i = 0; i < c->n; i++) {
-		struct compare_function *f = &c->functions[i];
-
-		if (f->p > threshold || fabs(f->delta) < COMPARE_POINTS)
-			continue;
-		f->change = f->delta > 0 ? COMPARE_REGRESSION
-		                         : COMPARE_IMPROVEMENT;
-		c->nregressions += f->delta > 0;
-		c->nimprovements += f->delta < 0;
-	}
-}
-
 static int
 rank(enum compare_change c)
 {
@@ -147,10 +40,10 @@ rank(enum compare_change c)
 }
 
 static int
-by_change(const void *a, const void *b)
+by_change(const void *a, const void *b, void *of)
 {
 	const struct compare_function *x = a, *y = b;
-	double dx = fabs(x->delta), dy = fabs(y->delta);
+	double dx = fabs(compare_size(of, x)), dy = fabs(compare_size(of, y));
 
 	if (x->change != y->change)
 		return rank(x->change) - rank(y->change);
@@ -159,40 +52,43 @@ by_change(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Cost per second, and how sure that is: counts of a Poisson process. */
+/* Cost per second or unit of work, function by function and overall. */
+static void
+costs(struct comparison *c, double before, double after)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct compare_function *f = &c->functions[i];
+
+		f->cost = 100 *
+		          ((double)f->now.self / c->now_per -
+		           (double)f->base.self / c->base_per) /
+		          before;
+	}
+	c->delta = 100 * (after / before - 1);
+}
+
 static void
 overall(struct comparison *c, const struct compare_side *base,
-        const struct compare_side *now, bool gauge)
+        const struct compare_side *now)
 {
-	double before = (double)base->tree->total[0],
-	       after = (double)now->tree->total[0];
-	double step;
+	struct compare_spread v = compare_spread_total(c, base),
+			      w = compare_spread_total(c, now);
+	double before, after, step, freedom;
 
-	if (!gauge) {
-		before = base->seconds > 0 ? before / base->seconds : 0;
-		after = now->seconds > 0 ? after / now->seconds : 0;
-	}
+	if (c->base_per <= 0 || c->now_per <= 0)
+		return;
+	before = (double)base->tree->total[0] / c->base_per;
+	after = (double)now->tree->total[0] / c->now_per;
 	if (before <= 0 || after <= 0 || c->base_samples <= 0 ||
 	    c->now_samples <= 0)
 		return;
-	step = Z_95 *
-	       sqrt(c->dispersion * (1 / c->base_samples + 1 / c->now_samples));
-	c->delta = 100 * (after / before - 1);
+	costs(c, before, after);
+	v.dispersion /= c->base_samples;
+	w.dispersion /= c->now_samples;
+	freedom = stat_welch(v.dispersion, v.freedom, w.dispersion, w.freedom);
+	step = stat_t_at(Z_95, freedom) * sqrt(v.dispersion + w.dispersion);
 	c->low = 100 * (after / before * exp(-step) - 1);
 	c->high = 100 * (after / before * exp(step) - 1);
-}
-
-bool
-compare_moved(const struct comparison *c, const struct compare_function *f)
-{
-	double z;
-
-	if (f->base.rate <= 0 || f->now.rate <= 0)
-		return true; /* new, gone, or of unknown duration */
-	z = stat_ratio(f->now.rate / f->base.rate, f->base.samples,
-	               f->now.samples) /
-	    sqrt(c->dispersion);
-	return f->change == COMPARE_REGRESSION ? z > Z_COSTS : z < -Z_COSTS;
 }
 
 bool
@@ -222,9 +118,23 @@ judge(const struct comparison *c)
 	return v;
 }
 
+/* What cost is divided by, and what is tested where that is not known. */
+static void
+choose(struct comparison *c, const struct compare_side *base,
+       const struct compare_side *now, bool gauge, enum compare_by by)
+{
+	bool worked = by == COMPARE_BY_WORK && base->work > 0 && now->work > 0;
+
+	c->base_per = worked ? base->work : gauge ? 1 : base->seconds;
+	c->now_per = worked ? now->work : gauge ? 1 : now->seconds;
+	c->by = by == COMPARE_BY_WORK && !worked    ? COMPARE_BY_SHARE
+	        : c->base_per > 0 && c->now_per > 0 ? by
+	                                            : COMPARE_BY_SHARE;
+}
+
 int
 compare_new(const struct compare_side *base, const struct compare_side *now,
-            bool gauge, struct comparison **out)
+            bool gauge, enum compare_by by, struct comparison **out)
 {
 	CLEANUP_COMPARISON struct comparison *c = calloc(1, sizeof(*c));
 	CLEANUP_FREE double *scratch = NULL;
@@ -241,11 +151,17 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 		return -ENOMEM;
 	enough = c->base_samples >= COMPARE_SAMPLES &&
 	         c->now_samples >= COMPARE_SAMPLES;
-	c->dispersion = dispersion(c, scratch);
-	overall(c, base, now, gauge);
+	choose(c, base, now, gauge, by);
+	compare_spread(c, base, now, scratch);
+	c->captures = 1;
+	if (base->nothers)
+		rc = compare_others(c, base);
+	if (rc)
+		return rc;
+	overall(c, base, now);
 	if (enough)
-		test_all(c, scratch);
-	qsort(c->functions, c->n, sizeof(*c->functions), by_change);
+		compare_test(c, scratch);
+	qsort_r(c->functions, c->n, sizeof(*c->functions), by_change, c);
 	c->verdict = enough ? judge(c) : COMPARE_INSUFFICIENT;
 	*out = TAKE(c);
 	return 0;

@@ -3,34 +3,41 @@
 #include <math.h>
 #include <stdlib.h>
 
-double
-stat_two_sided(double z)
+static double
+wallace(double freedom)
 {
-	return erfc(fabs(z) / M_SQRT2);
+	return (8 * freedom + 1) / (8 * freedom + 3);
 }
 
 double
-stat_proportions(double x, double n, double y, double m, bool yates)
+stat_two_sided(double t, double freedom)
 {
-	double pooled, error, gap, half;
+	double z = fabs(t);
 
-	if (n <= 0 || m <= 0)
-		return 0;
-	pooled = (x + y) / (n + m);
-	error = sqrt(pooled * (1 - pooled) * (1 / n + 1 / m));
-	gap = y / m - x / n;
-	half = yates ? 0.5 * (1 / n + 1 / m) : 0;
-	if (!(error > 0) || fabs(gap) <= half)
-		return 0;
-	return (gap > 0 ? gap - half : gap + half) / error;
+	if (freedom > STAT_EXACT)
+		z = wallace(freedom) * sqrt(freedom * log1p(t * t / freedom));
+	return erfc(z / M_SQRT2);
 }
 
 double
-stat_ratio(double ratio, double x, double y)
+stat_t_at(double z, double freedom)
 {
-	if (x <= 0 || y <= 0)
-		return 0;
-	return log(ratio) / sqrt(1 / x + 1 / y);
+	double at = freedom > STAT_EXACT ? z / wallace(freedom) : z;
+
+	return freedom > STAT_EXACT ? sqrt(freedom * expm1(at * at / freedom))
+	                            : z;
+}
+
+double
+stat_welch(double v, double v_freedom, double w, double w_freedom)
+{
+	double spread = 0;
+
+	if (v_freedom > STAT_EXACT)
+		spread += v * v / v_freedom;
+	if (w_freedom > STAT_EXACT)
+		spread += w * w / w_freedom;
+	return spread > 0 ? (v + w) * (v + w) / spread : STAT_EXACT;
 }
 
 static int

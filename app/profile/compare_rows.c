@@ -50,6 +50,7 @@ cost_of(const struct compare_side *side, const struct top_entry *e, bool gauge)
 		.pct = percent(e->self, t->total[0]),
 		.cumulative_pct = percent(e->total, t->total[0]),
 		.rate = per > 0 ? (double)e->self / per : 0,
+		.name = e->name,
 	};
 }
 

@@ -94,6 +94,7 @@ enum param_type {
 	PT_VIEW,
 	PT_DIFF,
 	PT_NORMALIZE,
+	PT_MEASURE,
 	PT_SHAPE,
 	PT_KIND,
 	PT_SOURCE,

@@ -2,25 +2,38 @@
  * Two profiles of one type, function by function: what costs more, what
  * costs less, and whether that is more than chance.
  *
- * A function is listed when its share of self cost moved by at least
- * COMPARE_POINTS, and a two-proportion test over samples (pooled, two-sided,
- * with Yates' correction) stays below COMPARE_FDR after Benjamini and
- * Hochberg's step-up over all functions tested.
+ * A function is listed when its cost moved by at least COMPARE_POINTS percent
+ * of all cost, and a two-sided test stays below COMPARE_FDR after Benjamini
+ * and Hochberg's step-up over all functions tested. What is tested is told by
+ * enum compare_by: the share of the total by default, which needs nothing
+ * else; cost per second; or cost per unit of work that the caller counted,
+ * which is the one that means something of a service that uses all the CPU
+ * it can get: there one function that costs more makes all others' shares
+ * fall, and cost per second stays.
  *
  * Samples of one thread, taken at a fixed rate, are no independent draws: a
- * phase of a program fills many in a row. The variance is therefore taken
- * for a multiple of the binomial one, which the functions common to both
- * tell: when half of them move beyond what independent samples would, the
- * ratio of the median z squared to its expectation scales all of them
- * ("genomic control", Devlin and Roeder, Biometrics 55, 1999), between
- * COMPARE_DISPERSION_LEAST and _MAX. They are held against each other, not
- * against the total, which a change of one function moves for all. Where
- * there are too few, it is COMPARE_DISPERSION.
+ * phase of a program fills many in a row. How much that matters is measured:
  *
- * Measured over seconds of captures at 99 Hz, the variance is 0.9 to 1.1
- * times the binomial one for programs that do the same all the time
- * (sqlite3, perl, tests/targets/slower), and 6 times for xz, whose phases
- * last for seconds: such a service needs longer captures.
+ * - Where both sides have blocks (blocks.h), each function's variance is that
+ *   of its own shares over BLOCKS parts of the capture, and the tail is
+ *   Student's t. Where neighbouring parts resemble each other, phases are
+ *   longer than they: parts are joined by twos until they no longer do, down
+ *   to 4. No function is trusted with less variance than independent samples
+ *   have.
+ * - Where the base has others, captures of the same program that nothing
+ *   changed between, each function's variance is raised to what they differ
+ *   by: its own few captures weighed with what all functions tell.
+ * - Without blocks the functions common to both sides tell: when half of them
+ * move beyond what independent samples would, the ratio of the median z squared
+ *   to its expectation scales all of them ("genomic control", Devlin and
+ *   Roeder, Biometrics 55, 1999), between COMPARE_DISPERSION_LEAST and _MAX.
+ *   They are held against each other, not against the total, which a change
+ *   of one function moves for all. Where there are too few, it is
+ *   COMPARE_DISPERSION.
+ *
+ * What one capture can't know is how one hour differs from the next: phases
+ * longer than a quarter of it, other requests, neighbours that use the caches
+ * of its machine. Others of the base can.
  *
  * A sample of memory weighs as many bytes as the sampler's period: counts of
  * objects are scaled ones, and too sure of themselves.
@@ -30,21 +43,46 @@
  */
 #pragma once
 
-#include "profile/tree.h"
+#include "profile/blocks.h"
 
 #include <stdbool.h>
 
-#define COMPARE_POINTS           0.5 /* percentage points */
+#define COMPARE_POINTS           0.5 /* percent of all cost */
 #define COMPARE_FDR              0.05
 #define COMPARE_SAMPLES          100 /* fewer on either side tell nothing */
 #define COMPARE_DISPERSION       2.0 /* where too few functions tell */
 #define COMPARE_DISPERSION_LEAST 1.2
 #define COMPARE_DISPERSION_MAX   20.0
 
-/* One side; the tree must outlive the comparison. */
+/* What is held equal when cost is compared. Words of ?normalize= there. */
+enum compare_by {
+	COMPARE_BY_SHARE, /* the total */
+	COMPARE_BY_RATE,  /* time; of a gauge: nothing */
+	COMPARE_BY_WORK,  /* work done */
+};
+extern const char *const compare_bys[]; /* NULL at the end */
+
+/* Where variances come from. */
+enum compare_method { COMPARE_FROM_FUNCTIONS, COMPARE_FROM_BLOCKS };
+/* "functions", "blocks" */
+extern const char *const compare_methods[];
+
+/* One side; what it points to must outlive the comparison. */
 struct compare_side {
 	const struct tree *tree;
 	double seconds; /* captured; 0: unknown */
+	double work;    /* done in that time, in any unit; 0: unknown */
+	const struct blocks *blocks; /* of the tree; NULL: not known */
+	/* of the base: other captures of what it is one of, which tell how
+	 * captures differ when nothing changed */
+	const struct tree *const *others;
+	size_t nothers;
+};
+
+/* Of a count: its variance, by that of independent samples. */
+struct compare_spread {
+	double dispersion;
+	double freedom; /* degrees; 0: not measured here */
 };
 
 /* What a function costs on one side. */
@@ -52,12 +90,14 @@ struct compare_cost {
 	int64_t self, total;        /* in the type's unit */
 	double samples;             /* self, as the test counts them */
 	double pct, cumulative_pct; /* 0..100 */
-	double rate; /* self per second; of a gauge: self itself */
+	double rate;   /* self per second; of a gauge: self itself */
+	uint32_t name; /* in the side's tree */
+	struct compare_spread share, pace; /* of the total, in time */
 };
 
 enum compare_change {
 	COMPARE_UNCHANGED,
-	COMPARE_REGRESSION, /* its share rose */
+	COMPARE_REGRESSION, /* it costs more, by what was tested */
 	COMPARE_IMPROVEMENT,
 };
 
@@ -65,6 +105,8 @@ struct compare_function {
 	const char *name, *package; /* borrowed from a tree */
 	struct compare_cost base, now;
 	double delta; /* of pct, points */
+	double cost;  /* what it costs more per second, or unit of work, in
+	                 percent of all that the base costs; 0 when unknown */
 	double p;     /* 1: not tested */
 	enum compare_change change;
 };
@@ -83,29 +125,37 @@ struct comparison {
 	                                       improvements, then the rest */
 	size_t n, nregressions, nimprovements;
 	size_t ntested;
+	enum compare_by by; /* what came of it */
+	enum compare_method method;
+	unsigned blocks, blocks_pace; /* after joining; 0: not measured */
+	size_t captures;              /* of the base and its others */
 	double base_samples, now_samples;
-	double dispersion;
-	double delta, low, high; /* cost per second: percent, and its 95 %
-	                            confidence interval; 0 when unknown */
+	double base_per, now_per; /* seconds or work; 1 of a gauge; 0: not
+	                             known */
+	double dispersion;        /* of shares, all functions together */
+	double delta, low, high;  /* cost per second, or unit of work:
+	                             percent, and its 95 % confidence
+	                             interval; 0 when unknown */
 	enum compare_verdict verdict;
 };
 
 /*
  * Compares the trees of one value type.
  *
- *   Shape    gauge: cost is what there is, not what is spent per second
+ *   Shape    gauge: cost is what there is, not what is spent per second.
+ *            Without seconds or work, COMPARE_BY_ them is _SHARE
  *   Owns     *out is the caller's; comparison_free() it
  *   Errors   -ENOMEM; *out untouched
  */
 MUST_CHECK int
 compare_new(const struct compare_side *base, const struct compare_side *now,
-            bool gauge, struct comparison **out);
+            bool gauge, enum compare_by by, struct comparison **out);
 void comparison_free(struct comparison *c);
 DEFINE_CLEANUP(struct comparison *, comparison_free)
 #define CLEANUP_COMPARISON CLEANUP(comparison_free_ptr)
 
-/* True when the cost per second of a listed function moved the way its share
- * did; when it is new or gone, or the durations are unknown. */
+/* True when the cost per second, or unit of work, of a listed function moved
+ * the way its share did; when it is new or gone, or neither is known. */
 bool
 compare_moved(const struct comparison *c, const struct compare_function *f);
 /* True for functions that decided the verdict. */

@@ -14,6 +14,12 @@
 
 /* --- baselines --- */
 
+static double
+real_of(const json_t *j, const char *key)
+{
+	return json_number_value(json_object_get(j, key));
+}
+
 static struct client_reply
 make(struct test_api *a, const char *session, const char *more)
 {
@@ -246,6 +252,115 @@ TEST(a_comparison_lists_what_changed_and_counts_the_rest)
 }
 END
 
+/* f was made slower by half and takes all CPU that is left: g does less. */
+TEST(by_work_a_comparison_lists_what_changed_alone)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made = {0}, check = {0};
+	CLEANUP_REPLY struct client_reply shares = {0}, work = {0};
+	char base[ID_MAX], now[ID_MAX];
+	const json_t *test;
+
+	api_upload_cpu(&a, "main;f 5000\nmain;g 5000\n", base);
+	api_upload_cpu(&a, "main;f 6000\nmain;g 4000\n", now);
+	shares = api_getf(&a,
+	                  API_PROFILES
+	                  "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	                  base, now);
+	work = api_getf(&a,
+	                API_PROFILES
+	                "/compare?baseProfileId=%s&comparisonProfileId=%s"
+	                "&baseWork=50000&comparisonWork=40000",
+	                base, now);
+	ck_assert_uint_eq(length_of(&shares, "improvements"), 1);
+	ck_assert_uint_eq(length_of(&work, "improvements"), 0);
+	ck_assert_uint_eq(length_of(&work, "regressions"), 1);
+	ck_assert_double_eq_tol(real_of(item_of(&work, "regressions", 0),
+	                                "costDeltaPct"),
+	                        25, 1e-6);
+	ck_assert_double_eq_tol(real_of(work.json, "overallDelta"), 25, 1e-6);
+	test = json_object_get(work.json, "test");
+	ck_assert_str_eq(text_of(test, "normalize"), "work");
+	ck_assert_str_eq(text_of(test, "variance"), "functions");
+	made = make(&a, base, "");
+	check = api_getf(&a,
+	                 A "/baselines/%s/check?sessionId=%s&baseWork=50000"
+	                   "&comparisonWork=40000",
+	                 reply_text(&made, "baselineId"), now);
+	ck_assert_str_eq(reply_text(&check, "verdict"), "regressed");
+	ck_assert_double_eq_tol(real_of(check.json, "overallDelta"), 25, 1e-6);
+}
+END
+
+/* Hours of one version: none of them is a regression of another. */
+TEST(baselines_of_one_label_tell_what_captures_differ_by)
+{
+	static const char *const hours[] = {
+		"main;f 1300\nmain;g 1700\nmain;h 900\n",
+		"main;f 800\nmain;g 2100\nmain;h 1100\n",
+		"main;f 1000\nmain;g 1900\nmain;h 1000\n",
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply first = {0}, alone = {0};
+	CLEANUP_REPLY struct client_reply among = {0};
+	char base[ID_MAX], now[ID_MAX], id[ID_MAX];
+
+	api_upload_cpu(&a, "main;f 1200\nmain;g 1750\nmain;h 950\n", now);
+	for (size_t i = 0; i < ARRAY_LEN(hours); i++) {
+		CLEANUP_REPLY struct client_reply made = {0}, again = {0};
+
+		api_upload_cpu(&a, hours[i], base);
+		made = make(&a, base, "");
+		again = make(&a, base, "");
+		snprintf(id, sizeof(id), "%s", reply_text(&made, "baselineId"));
+		if (!i)
+			first = api_getf(&a, A "/baselines/%s/check?sessionId=%s",
+			                 id, now);
+	}
+	among = api_getf(&a, A "/baselines/%s/check?sessionId=%s", id, now);
+	ck_assert_int_eq(number_of(json_object_get(first.json, "test"),
+	                           "captures"),
+	                 1);
+	ck_assert_int_eq(number_of(json_object_get(among.json, "test"),
+	                           "captures"),
+	                 3);
+	alone = api_getf(&a,
+	                 API_PROFILES
+	                 "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	                 base, now);
+	ck_assert_uint_ge(length_of(&alone, "regressions"), 1);
+	ck_assert_int_eq(number_of(among.json, "regressions"), 0);
+	ck_assert_str_eq(reply_text(&among, "verdict"), "ok");
+}
+END
+
+TEST(work_is_counted_on_both_sides_or_not_at_all)
+{
+	static const char *const bad[] = {
+		"&normalize=work",
+		"&normalize=work&baseWork=5",
+		"&normalize=work&comparisonWork=5",
+		"&baseWork=0&comparisonWork=5",
+		"&normalize=most",
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char base[ID_MAX];
+
+	api_upload_cpu(&a, "main;f 5000\n", base);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char path[256];
+
+		snprintf(path, sizeof(path),
+		         API_PROFILES "/compare?baseProfileId=%s"
+		                      "&comparisonProfileId=%s%s",
+		         base, base, bad[i]);
+		r = api_get(&a, path);
+		assert_error(&r, 400, "InvalidParameter");
+	}
+}
+END
+
 	/* The link to the differential flame graph of two profiles, without its
          * base.
          */
@@ -332,5 +447,8 @@ END
 		the_same_key_makes_one_baseline,
 		a_check_gives_its_verdict_and_who_decided_it,
 		a_comparison_lists_what_changed_and_counts_the_rest,
+		by_work_a_comparison_lists_what_changed_alone,
+		baselines_of_one_label_tell_what_captures_differ_by,
+		work_is_counted_on_both_sides_or_not_at_all,
 		a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
 		a_link_to_a_diff_is_of_those_two_profiles_alone)

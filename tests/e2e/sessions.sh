@@ -88,6 +88,9 @@ check its_functions_have_the_types_of_the_seed holds \
    ["string","string","number","number","string"]' "$made"
 check it_is_the_latest holds ".isLatest and .sessionId == \"$cpu\" and .baselineLabel == \"v1.2.0-release\"" "$made"
 check its_session_is_kept equal "$(status_of DELETE $A/sessions/$cpu)" 409
+check its_variance_is_measured_where_it_has_samples_enough holds \
+  '.test | (.variance == "blocks") == (.baseSamples >= 100) and (.blocks >= 4) == (.variance == "blocks")' \
+  "$(api GET "$A/baselines/$(jq -r .baselineId <<<"$made")/check?sessionId=$cpu")"
 check a_capture_does_not_differ_from_itself leaves 0 stoker_cli check --baseline v1.2.0-release --session "$cpu"
 
 # --- the gate of a pipeline, on profiles that it brought along

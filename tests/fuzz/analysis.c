@@ -49,21 +49,48 @@ diff(const struct compare_side *side, const struct comparison *c)
 	}
 }
 
+/* Cut up as if each row had been sampled so many times in turn. */
+static struct blocks *
+cut(const struct tree *t)
+{
+	CLEANUP_TIMELINE struct timeline *line = timeline_new();
+	struct blocks *b = NULL;
+
+	if (!line || timeline_thread(line, &(struct timeline_thread){0}))
+		return NULL;
+	for (uint32_t i = 0; i < 2 * BLOCKS_SAMPLES && t->profile->nsamples;
+	     i++)
+		if (timeline_sample(
+			    line, &(struct timeline_sample){
+					  .time_us = i,
+					  .weight_ns = i,
+					  .sample = i % t->profile->nsamples}))
+			return NULL;
+	return blocks_new(t, line, &b) ? NULL : b;
+}
+
 /* A profile does not differ from itself, whatever it holds. */
 static void
 compare(const struct profile *p, uint32_t type)
 {
 	CLEANUP_TREE struct tree *t = NULL;
-	CLEANUP_COMPARISON struct comparison *c = NULL;
+	CLEANUP_BLOCKS struct blocks *b = NULL;
 
 	if (tree_new(p, type, &t))
 		return;
-	const struct compare_side side = {t, 1};
+	b = cut(t);
+	const struct tree *const others[] = {t, t};
+	const struct compare_side side = {t, 1, 2, b, others, 2};
 
-	if (compare_new(&side, &side, false, &c))
-		return;
-	assert(c->nregressions + c->nimprovements == 0);
-	diff(&side, c);
+	for (int by = COMPARE_BY_SHARE; by <= COMPARE_BY_WORK; by++) {
+		CLEANUP_COMPARISON struct comparison *c = NULL;
+
+		if (compare_new(&side, &side, false, (enum compare_by)by, &c))
+			return;
+		assert(c->nregressions + c->nimprovements == 0);
+		if (by == COMPARE_BY_SHARE)
+			diff(&side, c);
+	}
 }
 
 int

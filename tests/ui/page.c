@@ -34,11 +34,12 @@ static int
 write_diff(const struct diff_format *f, const struct tree *base,
            const struct tree *now, struct buf *out)
 {
-	const struct compare_side sides[] = {{base, 5}, {now, 5}};
+	const struct compare_side sides[] = {
+		{.tree = base, .seconds = 5}, {.tree = now, .seconds = 5}};
 	CLEANUP_COMPARISON struct comparison *c = NULL;
 	CLEANUP_DIFF struct diff *d = NULL;
 
-	if (compare_new(&sides[0], &sides[1], false, &c) ||
+	if (compare_new(&sides[0], &sides[1], false, COMPARE_BY_SHARE, &c) ||
 	    diff_new(&sides[0], &sides[1], DIFF_RATE, &d))
 		return 1;
 	return f->write(d, &(struct diff_meta){meta, meta, c, DIFF_AFTER}, out);

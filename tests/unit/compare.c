@@ -110,7 +110,7 @@ compare(struct profile *base, struct profile *now, double s, double s2)
 		ck_assert_int_eq(tree_new(x.p[i], 1, &x.t[i]), 0);
 		side[i].tree = x.t[i];
 	}
-	ck_assert_int_eq(compare_new(&side[0], &side[1], false, &x.c), 0);
+	ck_assert_int_eq(compare_new(&side[0], &side[1], false, COMPARE_BY_SHARE, &x.c), 0);
 	return x;
 }
 
@@ -209,10 +209,11 @@ TEST(the_other_way_round_regressions_are_improvements)
 	for (int i = 0; i < 50; i++) {
 		struct profile *one = run(&a, 2000), *two = run(&b, 2000);
 		CLEANUP_COMPARED struct compared x = compare(one, two, 20, 20);
-		struct compare_side side[2] = {{x.t[1], 20}, {x.t[0], 20}};
+		struct compare_side side[2] = {{.tree = x.t[1], .seconds = 20},
+			{.tree = x.t[0], .seconds = 20}};
 		CLEANUP_COMPARISON struct comparison *back = NULL;
 
-		ck_assert_int_eq(compare_new(&side[0], &side[1], false, &back),
+		ck_assert_int_eq(compare_new(&side[0], &side[1], false, COMPARE_BY_SHARE, &back),
 		                 0);
 		ck_assert_uint_eq(back->nregressions, x.c->nimprovements);
 		ck_assert_uint_eq(back->nimprovements, x.c->nregressions);
@@ -368,9 +369,9 @@ TEST(memory_is_counted_in_samples_of_its_period)
 		p[i]->period = INT64_C(1) << 38;
 		ck_assert_int_eq(tree_new(p[i], 1, &t[i]), 0);
 	}
-	const struct compare_side side[2] = {{t[0], 0}, {t[1], 0}};
+	const struct compare_side side[2] = {{.tree = t[0]}, {.tree = t[1]}};
 
-	ck_assert_int_eq(compare_new(&side[0], &side[1], true, &c), 0);
+	ck_assert_int_eq(compare_new(&side[0], &side[1], true, COMPARE_BY_SHARE, &c), 0);
 	ck_assert_double_lt(c->base_samples, 40);
 	ck_assert_int_eq(c->verdict, COMPARE_INSUFFICIENT);
 	ck_assert_double_eq_tol(c->delta, 100, 1e-9);

@@ -38,9 +38,9 @@ pair_s(const char *base, const char *now, enum diff_by by, double s, double s2)
 
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(tree_new(x.p[i], CPU, &x.t[i]), 0);
-	x.side[0] = (struct compare_side){x.t[0], s};
-	x.side[1] = (struct compare_side){x.t[1], s2};
-	ck_assert_int_eq(compare_new(&x.side[0], &x.side[1], false, &x.c), 0);
+	x.side[0] = (struct compare_side){.tree = x.t[0], .seconds = s};
+	x.side[1] = (struct compare_side){.tree = x.t[1], .seconds = s2};
+	ck_assert_int_eq(compare_new(&x.side[0], &x.side[1], false, COMPARE_BY_SHARE, &x.c), 0);
 	ck_assert_int_eq(diff_new(&x.side[0], &x.side[1], by, &x.d), 0);
 	return x;
 }

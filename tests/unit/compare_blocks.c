@@ -1,0 +1,560 @@
+/* What comparisons make of captures whose time is known: claims about many
+ * simulated ones. */
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/blocks.h"
+#include "profile/compare.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FUNCTIONS 40
+#define ROUNDS    200
+#define MINUTE    5940 /* samples of a thread at 99 Hz */
+
+/* Numbers of a fixed seed: a test that fails, fails again.
+ * Source: splitmix64, Sebastiano Vigna. */
+static uint64_t seed;
+
+static double
+draw(void)
+{
+	uint64_t z = (seed += UINT64_C(0x9E3779B97F4A7C15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+enum kind {
+	STEADY, /* independent samples */
+	RUNS,   /* a function stays for `length` samples on average */
+	PHASES, /* two mixtures of functions by turns, each as long */
+	ROUND,  /* the same, each exactly as long */
+	BURSTS, /* steady, but now and then one function has `length` in a
+	           row */
+};
+
+struct program {
+	double share[FUNCTIONS];
+	enum kind kind;
+	double length;
+	int functions;
+	double idle; /* part of the time without a sample */
+};
+
+/* A few hot functions and a long tail, as programs have. */
+static struct program
+program(enum kind kind, double length)
+{
+	struct program p = {.kind = kind, .length = length};
+	double sum = 0;
+
+	p.functions = FUNCTIONS;
+	for (int i = 0; i < FUNCTIONS; i++)
+		sum += p.share[i] = 1.0 / (i + 2);
+	for (int i = 0; i < FUNCTIONS; i++)
+		p.share[i] /= sum;
+	return p;
+}
+
+static int
+pick(const struct program *p)
+{
+	double at = draw();
+
+	for (int i = 0; i < p->functions; i++)
+		if ((at -= p->share[i]) < 0)
+			return i;
+	return p->functions - 1;
+}
+
+/* Of one half of the functions, mostly. */
+static int
+pick_half(const struct program *p, int half)
+{
+	int at = pick(p);
+
+	return (at & 1) == half || draw() < 0.1 ? at : pick(p);
+}
+
+static int
+next(const struct program *p, int *at, int *left)
+{
+	switch (p->kind) {
+	case STEADY:
+		return *at = pick(p);
+	case RUNS:
+		return *at = draw() * p->length < 1 ? pick(p) : *at;
+	case PHASES:
+		*left ^= draw() * p->length < 1;
+		return pick_half(p, *left);
+	case ROUND:
+		++*left;
+		return pick_half(p, (*left / (int)p->length) & 1);
+	case BURSTS:
+		if (*left > 0)
+			return --*left, 0;
+		*left = draw() * p->length * 20 < 1 ? (int)p->length : 0;
+		return pick(p);
+	}
+	return 0;
+}
+
+struct capture {
+	struct profile *p;
+	struct tree *t;
+	struct timeline *line;
+	struct blocks *blocks;
+	double work;
+};
+
+static void
+capture_done(struct capture *c)
+{
+	blocks_free(c->blocks);
+	timeline_free(c->line);
+	tree_free(c->t);
+	profile_free(c->p);
+}
+#define CLEANUP_CAPTURE CLEANUP(capture_done)
+
+/* A capture of a minute, of so many threads' samples. */
+static struct capture
+run(const struct program *p, int samples)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct capture c = {.line = timeline_new()};
+	int at = pick(p), left = (int)(draw() * p->length);
+	int count[FUNCTIONS] = {0}, rc;
+
+	left = p->kind == PHASES ? left & 1 : left;
+	rc = timeline_thread(c.line, &(struct timeline_thread){0});
+	for (int i = 0; i < samples; i++) {
+		struct timeline_sample s = {
+			.time_us = UINT64_C(60000000) * (uint64_t)i /
+		                   (uint64_t)samples,
+			.weight_ns = FOLDED_PERIOD_NS,
+			.sample = (uint32_t)next(p, &at, &left)};
+
+		if (p->idle > 0 && draw() < p->idle)
+			continue;
+		count[s.sample]++;
+		rc = rc ? rc : timeline_sample(c.line, &s);
+	}
+	ck_assert_int_eq(rc, 0);
+	c.line->duration_us = 60000000;
+	/* a row for each, so that rows are functions */
+	for (int i = 0; i < FUNCTIONS; i++)
+		buf_addf(&text, "main;f%d %d\n", i, count[i] ? count[i] : 1);
+	c.p = profile_of(buf_str(&text));
+	for (uint32_t i = 0; i < c.p->nsamples; i++)
+		if (!count[i])
+			memset(&c.p->values[(size_t)i * c.p->ntypes], 0,
+			       c.p->ntypes * sizeof(*c.p->values));
+	ck_assert_int_eq(tree_new(c.p, 1, &c.t), 0);
+	ck_assert_int_eq(blocks_new(c.t, c.line, &c.blocks), 0);
+	return c;
+}
+
+static struct comparison *
+compare_among(const struct capture *base, const struct capture *now,
+              enum compare_by by, const struct tree *const *others,
+              size_t nothers)
+{
+	struct comparison *c;
+
+	ck_assert_int_eq(
+		compare_new(&(struct compare_side){.tree = base->t,
+	                                           .seconds = 60,
+	                                           .work = base->work,
+	                                           .blocks = base->blocks,
+	                                           .others = others,
+	                                           .nothers = nothers},
+	                    &(struct compare_side){.tree = now->t,
+	                                           .seconds = 60,
+	                                           .work = now->work,
+	                                           .blocks = now->blocks},
+	                    false, by, &c),
+		0);
+	return c;
+}
+
+static struct comparison *
+compare(const struct capture *base, const struct capture *now,
+        enum compare_by by)
+{
+	return compare_among(base, now, by, NULL, 0);
+}
+
+/* --- false alarms --------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	enum kind kind;
+	double length;
+	int samples, most; /* of ROUNDS */
+} nulls[] = {
+	{"steady", STEADY, 0, MINUTE, 10},
+	{"steady, few samples", STEADY, 0, 300, 10},
+	{"runs of 3", RUNS, 3, MINUTE, 10},
+	{"runs of 30", RUNS, 30, MINUTE, 10},
+	{"runs of 300, 3 s each", RUNS, 300, MINUTE, 10},
+	{"phases of 1 s", PHASES, 99, MINUTE, 10},
+	{"phases of 3 s", PHASES, 300, MINUTE, 12},
+	/* six in a capture: there is little to tell from */
+	{"phases of 10 s", PHASES, 1000, MINUTE, 20},
+	{"rounds of 2 s", ROUND, 99, MINUTE, 10},
+	{"rounds of 28 s", ROUND, 1400, MINUTE, 10},
+	{"bursts", BURSTS, 50, MINUTE, 10},
+};
+
+/* Comparisons of a program with itself that list a regression. */
+TEST(a_program_and_itself_differ_in_few_comparisons)
+{
+	struct program p = program(nulls[_i].kind, nulls[_i].length);
+	int wrong = 0;
+
+	seed = (uint64_t)_i + 1;
+	for (int i = 0; i < ROUNDS; i++) {
+		CLEANUP_CAPTURE struct capture a = run(&p, nulls[_i].samples);
+		CLEANUP_CAPTURE struct capture b = run(&p, nulls[_i].samples);
+		CLEANUP_COMPARISON struct comparison *c =
+			compare(&a, &b, COMPARE_BY_SHARE);
+
+		ck_assert_int_eq(c->method, COMPARE_FROM_BLOCKS);
+		wrong += c->nregressions > 0;
+	}
+	printf("%s: %d of %d list a regression\n", nulls[_i].name, wrong,
+	       ROUNDS);
+	ck_assert_int_le(wrong, nulls[_i].most);
+}
+END
+
+	/* --- power
+           ---------------------------------------------------------------- */
+
+	static const double shares[] = {0.5,  0.3,  0.1,  0.02, 0.02,
+                                        0.02, 0.01, 0.01, 0.01, 0.01};
+
+static struct program
+of_ten(void)
+{
+	struct program p = {.kind = STEADY, .functions = ARRAY_LEN(shares)};
+
+	memcpy(p.share, shares, sizeof(shares));
+	return p;
+}
+
+/* Makes one function slower, of a service that uses all of the CPU. */
+static struct program
+slower(struct program p, int function, double times, double *work)
+{
+	double sum = 1 + p.share[function] * (times - 1);
+
+	p.share[function] *= times;
+	for (int i = 0; i < p.functions; i++)
+		p.share[i] /= sum;
+	*work /= sum;
+	return p;
+}
+
+/* What a test that knows the variance finds: the bound. */
+static const struct {
+	const char *name;
+	int function, samples;
+	enum compare_by by;
+	double bound; /* at a level of 5 % by ten functions */
+	int least;    /* of ROUNDS / 2 */
+} found[] = {
+	{"half, 4 threads", 0, 4 * MINUTE, COMPARE_BY_SHARE, 99.1, 94},
+	{"half, by work", 0, MINUTE, COMPARE_BY_WORK, 99.2, 94},
+	{"a third, by work", 1, 2 * MINUTE, COMPARE_BY_WORK, 98.9, 93},
+	{"half, 1 thread", 0, MINUTE, COMPARE_BY_SHARE, 41.6, 20},
+};
+
+TEST(ten_percent_slower_is_found_where_statistics_allow_it)
+{
+	struct program before = of_ten(), after;
+	double work[2] = {1e6, 1e6};
+	int n = 0;
+
+	seed = 50 + (uint64_t)_i;
+	after = slower(before, found[_i].function, 1.1, &work[1]);
+	for (int i = 0; i < ROUNDS / 2; i++) {
+		CLEANUP_CAPTURE struct capture a =
+			run(&before, found[_i].samples);
+		CLEANUP_CAPTURE struct capture b =
+			run(&after, found[_i].samples);
+
+		a.work = work[0];
+		b.work = work[1];
+		CLEANUP_COMPARISON struct comparison *c =
+			compare(&a, &b, found[_i].by);
+		char name[8];
+
+		snprintf(name, sizeof(name), "f%d", found[_i].function);
+		for (size_t k = 0; k < c->nregressions; k++)
+			n += !strcmp(c->functions[k].name, name);
+	}
+	printf("%s: found in %g %%, bound %g %%\n", found[_i].name,
+	       100.0 * n / (ROUNDS / 2), found[_i].bound);
+	ck_assert_int_ge(n, found[_i].least);
+}
+END
+
+/* By shares, all others cost less; by work, nothing but it has changed. */
+TEST(by_work_only_what_changed_is_listed)
+{
+	struct program before = of_ten(), after;
+	double work[2] = {1e6, 1e6};
+	int others = 0;
+
+	seed = 70;
+	after = slower(before, 0, 1.5, &work[1]);
+	for (int i = 0; i < ROUNDS / 2; i++) {
+		CLEANUP_CAPTURE struct capture a = run(&before, MINUTE);
+		CLEANUP_CAPTURE struct capture b = run(&after, MINUTE);
+		a.work = work[0];
+		b.work = work[1];
+		CLEANUP_COMPARISON struct comparison *c =
+			compare(&a, &b, COMPARE_BY_WORK);
+
+		ck_assert_int_eq(c->by, COMPARE_BY_WORK);
+		ck_assert_uint_ge(c->nregressions, 1);
+		ck_assert_str_eq(c->functions[0].name, "f0");
+		ck_assert_int_eq(c->verdict, COMPARE_REGRESSED);
+		others += c->nregressions + c->nimprovements > 1;
+		ck_assert_double_eq_tol(c->delta, 25, 1e-3);
+	}
+	ck_assert_int_le(others, ROUNDS / 2 / 10);
+}
+END
+
+/* A service that waits most of the time: cost per second tells. */
+TEST(of_a_service_that_waits_cost_per_second_tells)
+{
+	struct program before = of_ten(), after;
+	double work = 1;
+	int n = 0, alarms = 0;
+
+	seed = 80;
+	before.idle = 0.5;
+	after = slower(before, 0, 1.2, &work);
+	after.idle = 0.5 * (2 - 1.1);
+	for (int i = 0; i < ROUNDS / 2; i++) {
+		CLEANUP_CAPTURE struct capture a = run(&before, MINUTE);
+		CLEANUP_CAPTURE struct capture a2 = run(&before, MINUTE);
+		CLEANUP_CAPTURE struct capture b = run(&after, MINUTE);
+		CLEANUP_COMPARISON struct comparison *c =
+			compare(&a, &b, COMPARE_BY_RATE);
+		CLEANUP_COMPARISON struct comparison *same =
+			compare(&a, &a2, COMPARE_BY_RATE);
+
+		n += c->nregressions > 0 && !strcmp(c->functions[0].name, "f0");
+		alarms += same->nregressions > 0;
+	}
+	printf("by rate: found in %g %%, %d false alarms\n",
+	       100.0 * n / (ROUNDS / 2), alarms);
+	ck_assert_int_ge(n, ROUNDS / 2 * 9 / 10);
+	ck_assert_int_le(alarms, ROUNDS / 2 / 20);
+}
+END
+
+/* --- captures that differ though nothing changed ---------------------------
+ */
+
+#define OTHERS 3
+
+	/* Another hour: some functions cost up to a fifth more or less. */
+	static struct program
+	at_another_time(struct program p, double much)
+{
+	double sum = 0;
+
+	for (int i = 0; i < p.functions; i++)
+		sum += p.share[i] *= 1 + much * (draw() - 0.5);
+	for (int i = 0; i < p.functions; i++)
+		p.share[i] /= sum;
+	return p;
+}
+
+/* Of so many rounds, those that list a regression, of f0 or of any. */
+static int
+listed_among(double much, double times, int samples, int rounds, size_t others)
+{
+	struct program p = of_ten(), slow;
+	double work;
+	int n = 0;
+
+	slow = slower(p, 0, times, &work);
+	for (int i = 0; i < rounds; i++) {
+		struct program at = at_another_time(p, much);
+		struct program then = at_another_time(slow, much);
+		CLEANUP_CAPTURE struct capture a = run(&at, samples);
+		CLEANUP_CAPTURE struct capture b = run(&then, samples);
+		struct capture other[OTHERS];
+		const struct tree *trees[OTHERS];
+
+		for (size_t k = 0; k < OTHERS; k++) {
+			at = at_another_time(p, much);
+			other[k] = run(&at, samples);
+			trees[k] = other[k].t;
+		}
+		CLEANUP_COMPARISON struct comparison *c =
+			compare_among(&a, &b, COMPARE_BY_SHARE, trees, others);
+
+		ck_assert_uint_eq(c->captures, others + 1);
+		for (size_t k = 0; k < c->nregressions; k++)
+			if (times <= 1 || !strcmp(c->functions[k].name, "f0")) {
+				n++;
+				break;
+			}
+		for (size_t k = 0; k < OTHERS; k++)
+			capture_done(&other[k]);
+	}
+	return n;
+}
+
+TEST(others_of_the_base_tell_what_hours_differ_by)
+{
+	int alone, among;
+
+	seed = 85;
+	alone = listed_among(0.4, 1, MINUTE, 100, 0);
+	among = listed_among(0.4, 1, MINUTE, 200, OTHERS);
+	printf("hours differ: %d %% alone, %g %% with %d others\n", alone,
+	       among / 2.0, OTHERS);
+	ck_assert_int_ge(alone, 50);
+	ck_assert_int_le(among, 14);
+}
+END
+
+TEST(others_that_do_not_differ_hide_little)
+{
+	int n;
+
+	seed = 86;
+	n = listed_among(0, 1.1, 4 * MINUTE, 100, OTHERS);
+	printf("half, 4 threads, %d others: found in %d %%\n", OTHERS, n);
+	ck_assert_int_ge(n, 80);
+}
+END
+
+/* --- what is measured ----------------------------------------------------- */
+
+TEST(the_interval_of_the_total_holds_it_in_most_captures)
+{
+	struct program p = of_ten();
+	int outside = 0;
+
+	seed = 90;
+	p.idle = 0.5;
+	for (int i = 0; i < ROUNDS; i++) {
+		CLEANUP_CAPTURE struct capture a = run(&p, MINUTE);
+		CLEANUP_CAPTURE struct capture b = run(&p, MINUTE);
+		CLEANUP_COMPARISON struct comparison *c =
+			compare(&a, &b, COMPARE_BY_SHARE);
+
+		ck_assert(c->low <= c->delta && c->delta <= c->high);
+		outside += c->low > 0 || c->high < 0;
+	}
+	printf("0 is outside of %d of %d intervals of 95 %%\n", outside,
+	       ROUNDS);
+	ck_assert_int_le(outside, ROUNDS / 10);
+}
+END
+
+TEST(longer_phases_take_longer_blocks)
+{
+	struct program steady = program(STEADY, 0);
+	struct program phases = program(RUNS, 300);
+
+	seed = 95;
+	CLEANUP_CAPTURE struct capture a = run(&steady, MINUTE);
+	CLEANUP_CAPTURE struct capture b = run(&phases, MINUTE);
+	CLEANUP_COMPARISON struct comparison *one =
+		compare(&a, &a, COMPARE_BY_SHARE);
+	CLEANUP_COMPARISON struct comparison *two =
+		compare(&b, &b, COMPARE_BY_SHARE);
+
+	ck_assert_uint_gt(one->blocks, two->blocks);
+	ck_assert_double_lt(one->dispersion, 2);
+	ck_assert_double_gt(two->dispersion, 50);
+}
+END
+
+TEST(too_few_samples_make_no_blocks)
+{
+	struct program p = program(STEADY, 0);
+
+	seed = 97;
+	CLEANUP_CAPTURE struct capture a = run(&p, BLOCKS_SAMPLES);
+	struct blocks *none = NULL;
+
+	a.line->nsamples--;
+	ck_assert_int_eq(blocks_new(a.t, a.line, &none), -ENODATA);
+	ck_assert_ptr_null(none);
+}
+END
+
+TEST(a_timeline_of_another_profile_makes_no_blocks)
+{
+	struct program p = program(STEADY, 0);
+
+	seed = 98;
+	CLEANUP_CAPTURE struct capture a = run(&p, MINUTE);
+	struct blocks *none = NULL;
+
+	a.line->samples[7].sample = a.p->nsamples;
+	ck_assert_int_eq(blocks_new(a.t, a.line, &none), -EBADMSG);
+}
+END
+
+TEST(one_side_without_blocks_is_compared_without)
+{
+	struct program p = program(STEADY, 0);
+
+	seed = 99;
+	CLEANUP_CAPTURE struct capture a = run(&p, MINUTE);
+	CLEANUP_CAPTURE struct capture b = run(&p, MINUTE);
+
+	blocks_free(b.blocks);
+	b.blocks = NULL;
+	CLEANUP_COMPARISON struct comparison *c =
+		compare(&a, &b, COMPARE_BY_WORK);
+
+	ck_assert_int_eq(c->method, COMPARE_FROM_FUNCTIONS);
+	ck_assert_int_eq(c->by, COMPARE_BY_SHARE); /* no work is known */
+	ck_assert_uint_eq(c->blocks, 0);
+}
+END
+
+	Suite *
+	suite(void)
+{
+	const TTest *const once[] = {
+		by_work_only_what_changed_is_listed,
+		of_a_service_that_waits_cost_per_second_tells,
+		the_interval_of_the_total_holds_it_in_most_captures,
+		others_of_the_base_tell_what_hours_differ_by,
+		others_that_do_not_differ_hide_little,
+		longer_phases_take_longer_blocks,
+		too_few_samples_make_no_blocks,
+		a_timeline_of_another_profile_makes_no_blocks,
+		one_side_without_blocks_is_compared_without,
+	};
+	Suite *s = suite_create("compare_blocks");
+	TCase *c = tcase_create("compare_blocks");
+
+	tcase_set_timeout(c, 240);
+	for (size_t i = 0; i < ARRAY_LEN(once); i++)
+		tcase_add_test(c, once[i]);
+	tcase_add_loop_test(c, a_program_and_itself_differ_in_few_comparisons,
+	                    0, ARRAY_LEN(nulls));
+	tcase_add_loop_test(
+		c, ten_percent_slower_is_found_where_statistics_allow_it, 0,
+		ARRAY_LEN(found));
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -2,25 +2,26 @@
  * How often comparisons of real captures are wrong, and how often they find
  * what changed. One figure per run, on stdout: see README.md.
  *
- *	compare dispersion TIMELINE PROFILE
- *	compare false TIMELINE PROFILE
- *	compare neighbours TIMELINE PROFILE
- *	compare power FUNCTION TIMELINE PROFILE TIMELINE PROFILE
+ *	compare dispersion RECORDING
+ *	compare drawn RECORDING
+ *	compare neighbours RECORDING
+ *	compare others N RECORDING
+ *	compare power FUNCTION THREADS RECORDING RECORDING [WORK WORK]
  *
- * The last prints what was found and the bound in percent, for how many busy
- * threads, and the function's share before and after.
+ * where RECORDING is TIMELINE PROFILE, and WORK what it did per second of
+ * CPU time, in any unit. power prints what was found and the bound in
+ * percent, and the function's share before and after.
  *
- * A recording of one thread at 990 Hz is cut into blocks of a second of its
- * CPU time. A capture of 60 s at 99 Hz is drawn from it: for each of its
- * seconds a block at random, and of that every tenth sample from a random one
- * on. That is what a sampler ten times slower would have seen of a minute
- * made of such seconds.
+ * A recording of one thread at 990 Hz is cut into stretches of 5 s of its CPU
+ * time. A capture of 60 s at 99 Hz is drawn from it: for each 5 s of a thread
+ * a stretch at random, with replacement, and of that every tenth sample from
+ * a random one on. That is what a sampler ten times slower would have seen of
+ * a minute made of such stretches; phases up to their length are kept.
  */
 #include "profile/compare.h"
 #include "base/file.h"
 #include "lib/folded.h"
 #include "profile/pprof.h"
-#include "profile/timeline.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -29,31 +30,43 @@
 
 #define MAX_BYTES     ((size_t)256 << 20)
 #define MAX_FUNCTIONS 4096
+#define RATE          99
 #define THIN          10 /* the recording's rate by the capture's */
+#define STRETCH_S     5
+#define STRETCH       (STRETCH_S * RATE * THIN) /* samples */
 #define SECONDS       60
 #define ROUNDS        1000
-/* Blocks that a recording needs for each thread of a capture drawn from it:
- * it is a draw itself, and a short one shows changes that nobody made. */
-#define LEAST       12
-#define RATE        99
-#define BLOCK       (RATE * THIN) /* samples */
-#define NEIGHBOUR   (5 * BLOCK)
-#define ENOUGH      0.975 /* power of the bound that is asked for */
-#define MAX_THREADS 64
+#define FOUND_ROUNDS  200
+#define MAX_THREADS   64
+#define MAX_SAMPLES   (SECONDS * RATE * MAX_THREADS)
+/* A recording is a draw itself: one with fewer shows changes that nobody
+ * made. */
+#define LEAST_STRETCHES 12
+#define MAX_STRETCHES   1024
+#define MAX_OTHERS      8
 
 struct recording {
 	struct timeline *t;
 	struct profile *p;
 	uint32_t *function; /* by sample of t: string of its innermost */
-	uint32_t nblocks;
-	double dispersion; /* at the capture's rate */
+	uint32_t nstretches;
+	double work; /* per second of CPU time; 0: not known */
 };
 
-/* Samples of each function, by name. */
-struct counts {
-	const char *name[MAX_FUNCTIONS];
-	long n[MAX_FUNCTIONS], all;
-	size_t nnames;
+/* Samples in order of time: strings of functions of one recording. */
+struct capture {
+	const struct recording *from;
+	uint32_t *function;
+	uint32_t n;
+	double seconds;
+};
+
+/* What comparisons take of a capture. */
+struct side {
+	struct profile *p;
+	struct tree *t;
+	struct timeline *line;
+	struct blocks *blocks;
 };
 
 /* Numbers of a fixed seed: a run over one recording tells the same twice.
@@ -89,10 +102,12 @@ load(char **paths, struct recording *r)
 	    pprof_decode(bytes.p, bytes.len, MAX_BYTES, &r->p, &why) ||
 	    timeline_fits(r->t, r->p))
 		die("the recording can't be read");
-	r->nblocks = r->t->nsamples / BLOCK;
+	r->nstretches = r->t->nsamples / STRETCH;
 	r->function = calloc(r->t->nsamples + 1, sizeof(*r->function));
-	if (!r->nblocks || !r->function)
-		die("the recording is empty");
+	if (!r->function)
+		die("out of memory");
+	if (r->nstretches < LEAST_STRETCHES || r->nstretches > MAX_STRETCHES)
+		die("the recording is too short, or too long");
 	for (uint32_t i = 0; i < r->t->nsamples; i++) {
 		CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
 		const struct timeline_sample *s = &r->t->samples[i];
@@ -105,94 +120,159 @@ load(char **paths, struct recording *r)
 	}
 }
 
-static void
-count(struct counts *c, const struct recording *r, uint32_t sample)
-{
-	const char *name =
-		strings_get(r->p->strings, r->function[sample], NULL);
-	size_t i = 0;
+/* --- captures ------------------------------------------------------------- */
 
-	while (i < c->nnames && strcmp(c->name[i], name))
-		i++;
-	if (i == MAX_FUNCTIONS)
+static struct capture
+capture_new(const struct recording *r, double seconds)
+{
+	static uint32_t room[2][MAX_SAMPLES];
+	static unsigned turn;
+
+	return (struct capture){r, room[turn++ % 2], 0, seconds};
+}
+
+/* A capture of so many busy threads, whose samples fall at one time. */
+static struct capture
+drawn(const struct recording *r, unsigned threads)
+{
+	struct capture c = capture_new(r, SECONDS);
+
+	for (unsigned s = 0; s < SECONDS / STRETCH_S; s++) {
+		const uint32_t *from[MAX_THREADS];
+
+		for (unsigned i = 0; i < threads; i++)
+			from[i] = r->function +
+			          draw() % r->nstretches * STRETCH +
+			          draw() % THIN;
+		for (unsigned k = 0; k < STRETCH; k += THIN)
+			for (unsigned i = 0; i < threads; i++)
+				c.function[c.n++] = from[i][k];
+	}
+	return c;
+}
+
+/* A stretch as it was recorded. */
+static struct capture
+stretch(const struct recording *r, uint32_t i)
+{
+	struct capture c = capture_new(r, STRETCH_S);
+
+	for (; c.n < STRETCH; c.n++)
+		c.function[c.n] = r->function[i * STRETCH + c.n];
+	return c;
+}
+
+static void
+side_done(struct side *s)
+{
+	blocks_free(s->blocks);
+	timeline_free(s->line);
+	tree_free(s->t);
+	profile_free(s->p);
+}
+
+/* Rows of a profile by string of a function; each is a line of its text. */
+static void
+fold(const struct capture *c, uint32_t *row, struct buf *text)
+{
+	uint32_t nstrings = strings_count(c->from->p->strings), n = 0;
+	uint32_t *count = calloc(nstrings, sizeof(*count));
+
+	if (!count)
+		die("out of memory");
+	for (uint32_t i = 0; i < c->n; i++)
+		count[c->function[i]]++;
+	for (uint32_t i = 0; i < nstrings; i++) {
+		if (!count[i])
+			continue;
+		row[i] = n++;
+		buf_addf(text, "%s %u\n",
+		         strings_get(c->from->p->strings, i, NULL), count[i]);
+	}
+	free(count);
+	if (buf_err(text))
 		die("too many functions");
-	if (i == c->nnames)
-		c->name[c->nnames++] = name;
-	c->n[i]++;
-	c->all++;
 }
 
-static long
-count_of(const struct counts *c, const char *name)
-{
-	for (size_t i = 0; i < c->nnames; i++)
-		if (!strcmp(c->name[i], name))
-			return c->n[i];
-	return 0;
-}
-
-/* Counts every thin-th of so many samples, from a random one on. */
 static void
-count_block(struct counts *c, const struct recording *r, uint32_t from,
-            uint32_t n, uint32_t thin)
-{
-	for (uint32_t i = (uint32_t)(draw() % thin); i < n; i += thin)
-		count(c, r, from + i);
-}
-
-/* A capture of so many busy threads. */
-static void
-capture(struct counts *c, const struct recording *r, int threads)
-{
-	memset(c, 0, sizeof(*c));
-	for (int i = 0; i < SECONDS * threads; i++)
-		count_block(c, r, (uint32_t)(draw() % r->nblocks) * BLOCK,
-		            BLOCK, THIN);
-}
-
-static struct profile *
-profile_from(const struct counts *c)
+side_of(const struct capture *c, struct side *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_FREE uint32_t *row =
+		calloc(strings_count(c->from->p->strings), sizeof(*row));
+	int rc;
 
-	for (size_t i = 0; i < c->nnames; i++)
-		buf_addf(&text, "%s %ld\n", c->name[i], c->n[i]);
-	if (buf_err(&text))
-		die("too many functions");
-	return profile_of(buf_str(&text));
+	if (!row)
+		die("out of memory");
+	fold(c, row, &text);
+	*out = (struct side){profile_of(buf_str(&text)), NULL, timeline_new(),
+	                     NULL};
+	out->line->duration_us = (uint64_t)(c->seconds * 1e6);
+	rc = timeline_thread(out->line, &(struct timeline_thread){0});
+	for (uint32_t i = 0; !rc && i < c->n; i++)
+		rc = timeline_sample(
+			out->line,
+			&(struct timeline_sample){
+				.time_us = out->line->duration_us * i / c->n,
+				.weight_ns = FOLDED_PERIOD_NS,
+				.sample = row[c->function[i]],
+			});
+	if (rc || tree_new(out->p, 1, &out->t) ||
+	    blocks_new(out->t, out->line, &out->blocks))
+		die("a capture can't be made");
 }
 
 /* Regressions listed, of all functions or of one. */
 static bool
-regressed(const struct counts *base, const struct counts *now,
-          const char *function)
+regressed_among(const struct capture *base, const struct capture *now,
+                const char *function, const struct tree *const *others,
+                size_t nothers)
 {
-	CLEANUP_PROFILE struct profile *a = profile_from(base);
-	CLEANUP_PROFILE struct profile *b = profile_from(now);
-	CLEANUP_TREE struct tree *s = NULL;
-	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP(side_done) struct side a = {0};
+	CLEANUP(side_done) struct side b = {0};
 	CLEANUP_COMPARISON struct comparison *c = NULL;
 	bool found = false;
 
-	if (tree_new(a, 1, &s) || tree_new(b, 1, &t) ||
-	    compare_new(&(struct compare_side){s, SECONDS},
-	                &(struct compare_side){t, SECONDS}, false, &c))
+	side_of(base, &a);
+	side_of(now, &b);
+	if (compare_new(&(struct compare_side){.tree = a.t,
+	                                       .seconds = base->seconds,
+	                                       .work = base->from->work,
+	                                       .blocks = a.blocks,
+	                                       .others = others,
+	                                       .nothers = nothers},
+	                &(struct compare_side){.tree = b.t,
+	                                       .seconds = now->seconds,
+	                                       .work = now->from->work,
+	                                       .blocks = b.blocks},
+	                false,
+	                base->from->work > 0 ? COMPARE_BY_WORK
+	                                     : COMPARE_BY_SHARE,
+	                &c))
 		die("out of memory");
 	for (size_t i = 0; i < c->nregressions; i++)
 		found |= !function || !strcmp(c->functions[i].name, function);
 	return found;
 }
 
+static bool
+regressed(const struct capture *base, const struct capture *now,
+          const char *function)
+{
+	return regressed_among(base, now, function, NULL, 0);
+}
+
+/* --- figures -------------------------------------------------------------- */
+
 /* Percentage of comparisons with itself that list a regression. */
 static double
-false_alarms(const struct recording *r)
+drawn_alarms(const struct recording *r)
 {
-	static struct counts base, now;
 	int wrong = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		capture(&base, r, 1);
-		capture(&now, r, 1);
+		struct capture base = drawn(r, 1), now = drawn(r, 1);
+
 		wrong += regressed(&base, &now, NULL);
 	}
 	return 100.0 * wrong / ROUNDS;
@@ -203,56 +283,114 @@ false_alarms(const struct recording *r)
 static double
 neighbours(const struct recording *r)
 {
-	static struct counts base, now;
-	uint32_t n = r->t->nsamples / NEIGHBOUR;
 	int wrong = 0, pairs = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = i + 1; k < n; k++, pairs++) {
-			memset(&base, 0, sizeof(base));
-			memset(&now, 0, sizeof(now));
-			count_block(&base, r, i * NEIGHBOUR, NEIGHBOUR, 1);
-			count_block(&now, r, k * NEIGHBOUR, NEIGHBOUR, 1);
+	for (uint32_t i = 0; i < r->nstretches; i++)
+		for (uint32_t k = i + 1; k < r->nstretches; k++, pairs++) {
+			struct capture base = stretch(r, i);
+			struct capture now = stretch(r, k);
+
 			wrong += regressed(&base, &now, NULL);
 		}
-	return pairs ? 100.0 * wrong / pairs : 0;
+	return 100.0 * wrong / pairs;
 }
 
-/* Variance of shares over blocks, by that of independent samples. */
+/* The same, each against one of n others, all drawn from the rest. */
 static double
-dispersion(const struct recording *r, uint32_t thin)
+among(const struct recording *r, unsigned n)
 {
-	static struct counts all, block;
+	int wrong = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		struct side side[MAX_OTHERS] = {0};
+		const struct tree *trees[MAX_OTHERS];
+		bool used[MAX_STRETCHES] = {false};
+		uint32_t at[MAX_OTHERS + 2];
+		struct capture base, now;
+
+		for (unsigned i = 0; i < n + 2; i++) {
+			do
+				at[i] = (uint32_t)(draw() % r->nstretches);
+			while (used[at[i]]);
+			used[at[i]] = true;
+		}
+		for (unsigned i = 0; i < n; i++) {
+			base = stretch(r, at[i + 2]);
+			side_of(&base, &side[i]);
+			trees[i] = side[i].t;
+		}
+		base = stretch(r, at[0]);
+		now = stretch(r, at[1]);
+		wrong += regressed_among(&base, &now, NULL, trees, n);
+		for (unsigned i = 0; i < n; i++)
+			side_done(&side[i]);
+	}
+	return 100.0 * wrong / ROUNDS;
+}
+
+static uint32_t
+count_in(const struct capture *c, uint32_t function, uint32_t thin)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->n; i += thin)
+		n += c->function[i] == function;
+	return n;
+}
+
+/* Variance of shares over stretches at the capture's rate, by that of
+ * independent samples: of one function, or of all. */
+static double
+dispersion(const struct recording *r, const char *function)
+{
+	uint32_t nstrings = strings_count(r->p->strings);
+	const double each = STRETCH / THIN;
 	double seen = 0, freedom = 0;
 
-	memset(&all, 0, sizeof(all));
-	count_block(&all, r, 0, r->t->nsamples, 1);
-	for (uint32_t b = 0; b < r->nblocks; b++) {
-		memset(&block, 0, sizeof(block));
-		count_block(&block, r, b * BLOCK, BLOCK, thin);
-		for (size_t i = 0; i < all.nnames; i++) {
-			double p = (double)all.n[i] / (double)all.all;
-			double want = p * (double)block.all;
-			double off = (double)count_of(&block, all.name[i]) -
-			             want;
+	for (uint32_t f = 0; f < nstrings; f++) {
+		const char *name = strings_get(r->p->strings, f, NULL);
+		double sum = 0, squares = 0, p;
 
-			if (want < 1)
-				continue;
-			seen += off * off / want;
-			freedom += 1 - p;
+		if (function && strcmp(function, name))
+			continue;
+		for (uint32_t i = 0; i < r->nstretches; i++) {
+			struct capture c = stretch(r, i);
+			double n = count_in(&c, f, THIN);
+
+			sum += n;
+			squares += n * n;
 		}
+		p = sum / r->nstretches / each;
+		if (p * each < 1 || p >= 1)
+			continue;
+		seen += (squares - sum * sum / r->nstretches) /
+		        (r->nstretches - 1) / (p * each);
+		freedom += 1 - p;
 	}
-	return freedom > 0 ? seen / freedom : 0;
+	return freedom > 0 ? seen / freedom : 1;
 }
 
 static double
 share(const struct recording *r, const char *function)
 {
-	static struct counts c;
+	uint32_t n = 0;
 
-	memset(&c, 0, sizeof(c));
-	count_block(&c, r, 0, r->t->nsamples, 1);
-	return (double)count_of(&c, function) / (double)c.all;
+	for (uint32_t i = 0; i < r->t->nsamples; i++)
+		n += !strcmp(strings_get(r->p->strings, r->function[i], NULL),
+		             function);
+	return (double)n / r->t->nsamples;
+}
+
+/* Functions that a comparison of such captures tests. */
+static double
+tested(const struct recording *r, unsigned threads)
+{
+	struct capture c = drawn(r, threads);
+	uint32_t nstrings = strings_count(r->p->strings), n = 0;
+
+	for (uint32_t f = 0; f < nstrings; f++)
+		n += 2 * count_in(&c, f, 1) >= 10;
+	return n;
 }
 
 static double
@@ -262,51 +400,47 @@ normal(double z)
 }
 
 /*
- * Power that a two-proportion test can have for what was done to the
- * function, at the dispersion of the recording and at a level of the false
- * discovery rate by the functions tested, of a capture of so many threads.
+ * The power that a z test has which knows the shares recorded and their
+ * variance, that of independent samples at least, at the level that Benjamini
+ * and Hochberg leave to the only change there is; by work, of the two rates.
  */
 static double
 bound(const struct recording *base, const struct recording *now,
-      const char *function, int threads)
+      const char *function, unsigned threads)
 {
 	double p = share(base, function), q = share(now, function);
-	double n = (double)SECONDS * RATE * threads, pooled = (p + q) / 2;
-	double error =
-		sqrt(fmax(base->dispersion, 1) * pooled * (1 - pooled) * 2 / n);
-	double level = COMPARE_FDR / 10, z = 0;
+	double n = SECONDS * RATE * threads;
+	double v = fmax(dispersion(base, function), 1);
+	double level = COMPARE_FDR / tested(base, threads), z = 0, error;
 
+	error = sqrt(v * (p * (1 - p) + q * (1 - q)) / n);
+	if (base->work > 0) {
+		double times = base->work / now->work;
+
+		error = sqrt(v * (p * (1 - p) + times * times * q * (1 - q)) /
+		             n);
+		q *= times;
+	}
 	while (2 * (1 - normal(z)) > level)
 		z += 0.001;
-	return normal(fabs(q - p) / error - z);
+	return normal((q - p) / error - z);
 }
 
-/* As few threads as the bound asks for. */
-static int
-threads_for(const struct recording *base, const struct recording *now,
-            const char *function)
-{
-	int threads = 1;
-
-	while (threads < MAX_THREADS &&
-	       bound(base, now, function, threads) < ENOUGH)
-		threads++;
-	return threads;
-}
-
-static double
+static void
 power(const struct recording *base, const struct recording *now,
-      const char *function, int threads)
+      const char *function, unsigned threads)
 {
-	static struct counts a, b;
 	int found = 0;
 
-	for (int i = 0; i < ROUNDS / 5; i++) {
-		capture(&a, base, threads);
-		capture(&b, now, threads);
+	for (int i = 0; i < FOUND_ROUNDS; i++) {
+		struct capture a = drawn(base, threads);
+		struct capture b = drawn(now, threads);
+
 		found += regressed(&a, &b, function);
 	}
-	return 500.0 * found / ROUNDS;
+	printf("%.1f %.1f %.2f %.2f\n", 100.0 * found / FOUND_ROUNDS,
+	       100 * bound(base, now, function, threads),
+	       100 * share(base, function), 100 * share(now, function));
 }
 
 int
@@ -315,29 +449,33 @@ main(int argc, char **argv)
 	struct recording base = {0}, now = {0};
 	const char *what = argc > 3 ? argv[1] : "";
 
-	if (!strcmp(what, "power") && argc == 7) {
-		int threads;
+	if (!strcmp(what, "power") && (argc == 8 || argc == 10)) {
+		int threads = atoi(argv[3]);
 
+		if (threads < 1 || threads > MAX_THREADS)
+			die("THREADS is 1 to 64");
+		load(argv + 4, &base);
+		load(argv + 6, &now);
+		base.work = argc > 8 ? atof(argv[8]) : 0;
+		now.work = argc > 8 ? atof(argv[9]) : 0;
+		power(&base, &now, argv[2], (unsigned)threads);
+		return 0;
+	}
+	if (!strcmp(what, "others") && argc == 5) {
+		int n = atoi(argv[2]);
+
+		if (n < 1 || n > MAX_OTHERS)
+			die("N is 1 to 8");
 		load(argv + 3, &base);
-		load(argv + 5, &now);
-		base.dispersion = dispersion(&base, THIN);
-		threads = threads_for(&base, &now, argv[2]);
-		if (base.nblocks < (uint32_t)(LEAST * threads) ||
-		    now.nblocks < (uint32_t)(LEAST * threads))
-			die("recordings too short for what it would take");
-		printf("%.1f %.1f %d %.2f %.2f\n",
-		       power(&base, &now, argv[2], threads),
-		       100 * bound(&base, &now, argv[2], threads), threads,
-		       100 * share(&base, argv[2]), 100 * share(&now, argv[2]));
+		printf("%.2f\n", among(&base, (unsigned)n));
 		return 0;
 	}
 	if (argc != 4)
 		die("usage: see the head of compare.c");
 	load(argv + 2, &base);
-	printf("%.2f\n",
-	       !strcmp(what, "false") ? false_alarms(&base)
-	       : !strcmp(what, "neighbours")
-	               ? neighbours(&base)
-	               : dispersion(&base, !strcmp(what, "rate") ? 1 : THIN));
+	printf("%.2f\n", !strcmp(what, "drawn") ? drawn_alarms(&base)
+	                 : !strcmp(what, "neighbours")
+	                         ? neighbours(&base)
+	                         : dispersion(&base, NULL));
 	return 0;
 }

@@ -1,13 +1,20 @@
 # Whether comparisons of real captures find what changed, and nothing else.
 
-COMPARED='half share_30 share_10'
+# Figure, what was made slower, busy threads of a capture, by what.
+COMPARE_POWER='half half 4 share
+share_30 share_30 5 share
+share_10 share_10 10 share
+half_1 half 1 share
+half_work half 1 work'
+
+recording() { echo "$STATE/$1.timeline" "$STATE/$1.pprof"; }
 
 # Records a service for RECORD_S seconds, ten times as densely as a capture.
 record_begin() { # name, what makes it slower
   local name=$1
   shift
   cp "$STATE/bin/slower" "$STATE/bin/slower-$name"
-  background "slower-$name" "$STATE/bin/slower-$name" 3600 "$@"
+  background "slower-$name" "$STATE/bin/slower-$name" $((RECORD_S + 15)) "$@"
   service "bench-$name" "$STATE/bin/slower-$name" || return 1
   api POST $P/start -H 'Content-Type: application/json' \
     -d "{\"service\":\"bench-$name\",\"profileType\":\"cpu\",\"durationSeconds\":$RECORD_S,\"sampleRate\":990}" |
@@ -16,27 +23,47 @@ record_begin() { # name, what makes it slower
 record_end() { # name
   local id blob
   id=$(<"$STATE/$1.id")
-  finished "$id" >"$STATE/$1.json"
+  while finished "$id" >"$STATE/$1.json"; do
+    [ "$(jq -r .status "$STATE/$1.json")" = running ] || break
+  done
   blob=$(sqlite3 "$STATE/data/stoker.db" \
     "SELECT name FROM blob WHERE session = '$id' AND kind = 'timeline' AND deleted_ms = 0")
   cp "$STATE/data/profiles/$blob" "$STATE/$1.timeline"
   api GET "$P/$id/flamegraph?format=pprof" >"$STATE/$1.pprof"
+  wait "$(<"$STATE/pid/slower-$1")"
 }
-recording() { echo "$STATE/$1.timeline" "$STATE/$1.pprof"; }
+work_of() { sed -n 's/^work //p' "$STATE/log/slower-$1.log"; }
 
-if wanted compare_false_alarms compare_false_alarms_neighbours compare_dispersion compare_power_half compare_power_share_30 compare_power_share_10; then
-  : "${RECORD_S:=120}"
-  e2e_start slower
-  record_begin base
-  for f in $COMPARED; do record_begin "$f" "$f" 10; done
-  for f in base $COMPARED; do record_end "$f"; done
-  row compare_dispersion "$("$B/tests/bench/compare" dispersion $(recording base))" 1 - - - 1
-  row compare_false_alarms "$("$B/tests/bench/compare" false $(recording base))" % goal 5 - 1000
-  row compare_false_alarms_neighbours "$("$B/tests/bench/compare" neighbours $(recording base))" % goal 5 - "$((RECORD_S / 5 * (RECORD_S / 5 - 1) / 2))"
-  for f in $COMPARED; do
-    read -r found bound threads _ < <("$B/tests/bench/compare" power "$f" $(recording base) $(recording "$f")) || continue
-    row "compare_power_$f" "$found" % "bound,${threads}_threads" "$bound" "$(awk "BEGIN { print $found / $bound }")" 200
+# Two at a time, which two CPUs have room for.
+record_all() { # names
+  local name
+  while [ $# -gt 0 ]; do
+    for name in "${@:1:2}"; do
+      [ "$name" = base ] && record_begin base || record_begin "$name" "$name" 10
+    done
+    for name in "${@:1:2}"; do record_end "$name"; done
+    shift $(($# > 1 ? 2 : 1))
   done
+}
+
+if wanted compare_false_alarms compare_false_alarms_neighbours compare_dispersion $(sed 's/^/compare_power_/; s/ .*//' <<<"$COMPARE_POWER"); then
+  : "${RECORD_S:=120}"
+  compare=$B/tests/bench/compare
+  e2e_start slower
+  slowed=$(while read -r figure f _; do
+    wanted "compare_power_$figure" && echo "$f"
+  done <<<"$COMPARE_POWER" | sort -u)
+  record_all base $slowed
+  row compare_dispersion "$("$compare" dispersion $(recording base))" 1 - - - 1
+  row compare_false_alarms "$("$compare" drawn $(recording base))" % goal 5 - 1000
+  row compare_false_alarms_neighbours "$("$compare" neighbours $(recording base))" % goal 5 - "$((RECORD_S / 5 * (RECORD_S / 5 - 1) / 2))"
+  while read -r figure f threads by; do
+    wanted "compare_power_$figure" || continue
+    work=
+    [ "$by" = work ] && work="$(work_of base) $(work_of "$f")"
+    read -r found bound _ < <("$compare" power "$f" "$threads" $(recording base) $(recording "$f") $work) || continue
+    row "compare_power_$figure" "$found" % "bound,${threads}_threads" "$bound" "$(awk "BEGIN { print $found / $bound }")" 200
+  done <<<"$COMPARE_POWER"
   e2e_stop
   trap - EXIT
 fi

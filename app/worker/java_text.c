@@ -1,9 +1,8 @@
 #include "java_text.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define QUIT_BIT (UINT64_C(1) << (SIGQUIT - 1))
@@ -41,23 +40,32 @@ field(const char *text, const char *key)
 static int
 one_id(const char *text, uint32_t *out)
 {
-	uint32_t id[4];
+	unsigned long id[4];
+	char *end;
 
-	if (!text ||
-	    sscanf(text, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, &id[0],
-	           &id[1], &id[2], &id[3]) != 4)
-		return -EINVAL;
+	for (int i = 0; i < 4; i++) {
+		id[i] = text ? strtoul(text, &end, 10) : 0;
+		if (!text || end == text || id[i] > UINT32_MAX)
+			return -EINVAL;
+		text = end;
+	}
 	for (int i = 1; i < 4; i++)
 		if (id[i] != id[0])
 			return -EPERM;
-	*out = id[0];
+	*out = (uint32_t)id[0];
 	return 0;
 }
 
 static int
 signals(const char *text, uint64_t *out)
 {
-	return text && sscanf(text, "%" SCNx64, out) == 1 ? 0 : -EINVAL;
+	char *end;
+	uint64_t set = text ? strtoull(text, &end, 16) : 0;
+
+	if (!text || end == text)
+		return -EINVAL;
+	*out = set;
+	return 0;
 }
 
 /* The last of NSpid. */
@@ -65,12 +73,15 @@ static int
 inner_number(const char *text, int32_t *out)
 {
 	size_t n = text ? strcspn(text, "\n") : 0;
+	long number;
 
 	while (n && text[n - 1] != '\t')
 		n--;
-	return n && sscanf(text + n, "%" SCNd32, out) == 1 && *out > 0
-	               ? 0
-	               : -EINVAL;
+	number = n ? strtol(text + n, NULL, 10) : 0;
+	if (number <= 0 || number > INT32_MAX)
+		return -EINVAL;
+	*out = (int32_t)number;
+	return 0;
 }
 
 int

@@ -252,8 +252,8 @@ by_time(const void *a, const void *b)
 	       (x->span.start_ms < y->span.start_ms);
 }
 
-static int
-nothing(struct call *c, const struct range *r)
+int
+range_nothing(struct call *c, const struct range *r)
 {
 	char from[RFC3339_LEN], to[RFC3339_LEN];
 
@@ -293,7 +293,7 @@ range_plan(struct call *c, struct range *r)
 	if (plan_windows(c, r) || (!r->n && plan_sessions(c, r)))
 		return -1;
 	if (!r->n)
-		return nothing(c, r);
+		return range_nothing(c, r);
 	qsort(r->parts, r->n, sizeof(*r->parts), by_time);
 	if (range_check_size(c, r->parts, r->n))
 		return -1;

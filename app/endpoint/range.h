@@ -75,7 +75,11 @@ range_merge(struct call *c, struct range *r, struct profile **out);
 /* Whether an object of labels has all of label.K=V. */
 bool
 range_labels_match(const struct call *c, enum param labels, const char *json);
-/* The profile of one part; -errno, one line in *why. */
+/* The answer where there is no profile; always -1. */
+int range_nothing(struct call *c, const struct range *r);
+/* A window during which nothing was sampled has no bytes. */
+bool part_is_empty(const struct part *p);
+/* The profile of one that is not; -errno, one line in *why. */
 MUST_CHECK int part_profile(struct call *c, const struct part *p,
                             struct profile **out, struct buf *why);
 /* What answers for a part that can't be read; always -1. */

@@ -16,6 +16,12 @@
  * short windows badly apart, finer ones leave 64 bits too soon. */
 #define WEIGHT_MS 100
 
+bool
+part_is_empty(const struct part *p)
+{
+	return p->window && !p->length;
+}
+
 int
 part_profile(struct call *c, const struct part *p, struct profile **out,
              struct buf *why)
@@ -103,6 +109,8 @@ add_all(struct call *c, const struct range *r, bool weighted, struct merge *m,
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		const struct part *p = &r->parts[i];
 
+		if (part_is_empty(p))
+			continue;
 		rc = clock_mono_ns() > end
 		             ? -ETIME
 		             : add_part(c, p, weighted ? weight_of(p) : 1, m,
@@ -126,6 +134,8 @@ range_merge(struct call *c, struct range *r, struct profile **out)
 		rc = merge_end(m, &p);
 	if (!rc && gauge)
 		rc = profile_scale(p, 1, divisor(r, alike));
+	if (rc == -ENODATA)
+		return range_nothing(c, r);
 	if (rc)
 		return part_damaged(c, rc, &why);
 	p->duration_ns = (int64_t)(r->covered_ms * (double)NS_PER_MS);

@@ -102,6 +102,10 @@ cost_of(struct call *c, const struct trend *t, const struct part *p,
 		                              p->value, p->samples};
 		return 0;
 	}
+	if (part_is_empty(p)) {
+		*out = (struct function_cost){0};
+		return 0;
+	}
 	rc = part_profile(c, p, &profile, why);
 	return rc ? rc
 	          : function_cost(profile, profile_type_index(profile, NULL),

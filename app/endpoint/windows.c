@@ -138,6 +138,7 @@ window_profile(struct call *c, const char *id, struct profile **out,
 	CLEANUP_PROFILE struct profile *p = NULL;
 	struct store *store = &c->env->store;
 	int rc = window_get(store, c->caller.tenant, id, &w, &of)
+	                 ?: (w.length ? 0 : -ENOENT)
 	                 ?: window_read(store, &w, &stored)
 	                 ?: pprof_decode(stored.p, stored.len, STORED_MAX_RAW,
 	                                 &p, why);

@@ -89,6 +89,30 @@ TEST(counters_are_summed_and_recursion_counts_once)
 }
 END
 
+TEST(windows_without_samples_cover_their_time)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, idle = {0}, series = {0};
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S}, "");
+	put(&a,
+	    (struct test_window){.start_ms = T0 + 10 * S, .span_ms = 10 * S},
+	    "main;f 60\n");
+	idle = merge(&a, "cpu", T0, T0 + 5 * S, "");
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	series = ask(&a,
+	             (struct ask){.key = KEY_VIEWER,
+	                          .path = API_PROFILES
+	                          "/history/series?service=" TEST_SERVICE
+	                          "&profileType=cpu&function=f&step=1h"
+	                          "&from=1728000000000&to=1728003600000"});
+	assert_error(&idle, 404, "EmptyRange");
+	ck_assert_double_eq(number(&r, "sampleCount"), 60);
+	ck_assert_double_eq(number(&r, "coveredSeconds"), 20);
+	ck_assert_int_eq(series.status, 200);
+}
+END
+
 TEST(gauges_are_averaged_over_the_time_covered)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -387,6 +411,7 @@ TEST(a_window_is_a_profile)
 END
 
 	SUITE("merge", counters_are_summed_and_recursion_counts_once,
+              windows_without_samples_cover_their_time,
               gauges_are_averaged_over_the_time_covered,
               gauges_of_hosts_at_once_add_up,
               rollups_of_a_gauge_are_means_as_well,

@@ -238,15 +238,21 @@ work_query(const struct cli *c, struct buf *path)
 static void
 test_show(struct buf *out, const json_t *test)
 {
-	int64_t blocks = json_integer_value(json_object_get(test, "blocks"));
+	int64_t parts = json_integer_value(json_object_get(test, "blocks"));
+	int64_t captures =
+		json_integer_value(json_object_get(test, "captures"));
 
 	buf_puts(out, "tested: ");
 	safe_puts(out, json_member(test, "normalize"));
-	if (blocks)
-		buf_addf(out, ", variance measured over %" PRId64 " parts\n",
-		         blocks);
+	if (parts)
+		buf_addf(out, ", variance measured over %" PRId64 " parts",
+		         parts);
 	else
-		buf_puts(out, ", variance guessed\n");
+		buf_puts(out, ", variance guessed");
+	if (captures > 1)
+		buf_addf(out, " and %" PRId64 " captures of the base",
+		         captures);
+	buf_putc(out, '\n');
 }
 
 void

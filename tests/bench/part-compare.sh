@@ -46,7 +46,7 @@ record_all() { # names
   done
 }
 
-if wanted compare_false_alarms compare_false_alarms_neighbours compare_dispersion $(sed 's/^/compare_power_/; s/ .*//' <<<"$COMPARE_POWER"); then
+if wanted compare_false_alarms compare_false_alarms_neighbours compare_false_alarms_among_3 compare_dispersion $(sed 's/^/compare_power_/; s/ .*//' <<<"$COMPARE_POWER"); then
   : "${RECORD_S:=120}"
   compare=$B/tests/bench/compare
   e2e_start slower
@@ -57,6 +57,7 @@ if wanted compare_false_alarms compare_false_alarms_neighbours compare_dispersio
   row compare_dispersion "$("$compare" dispersion $(recording base))" 1 - - - 1
   row compare_false_alarms "$("$compare" drawn $(recording base))" % goal 5 - 1000
   row compare_false_alarms_neighbours "$("$compare" neighbours $(recording base))" % goal 5 - "$((RECORD_S / 5 * (RECORD_S / 5 - 1) / 2))"
+  row compare_false_alarms_among_3 "$("$compare" others 2 $(recording base))" % goal 5 - 1000
   while read -r figure f threads by; do
     wanted "compare_power_$figure" || continue
     work=

@@ -100,6 +100,8 @@ upload() { # folded stacks
 }
 good=$(upload $'main;f 1000\nmain;g 1000\n')
 stoker_cli baseline add good "$good" --tag ci >/dev/null
+check it_tells_how_it_was_tested grep -q '^tested: work, variance guessed$' \
+  <(stoker_cli check --baseline good --session "$good" --base-work 7 --work 7)
 check as_before_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 1010\nmain;g 990\n')"
 check slower_it_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 2000\nmain;g 1000\n')"
 check and_names_the_function grep -q ' f$' "$STATE/said"

@@ -127,9 +127,10 @@ choose(struct comparison *c, const struct compare_side *base,
 
 	c->base_per = worked ? base->work : gauge ? 1 : base->seconds;
 	c->now_per = worked ? now->work : gauge ? 1 : now->seconds;
-	c->by = by == COMPARE_BY_WORK && !worked    ? COMPARE_BY_SHARE
-	        : c->base_per > 0 && c->now_per > 0 ? by
-	                                            : COMPARE_BY_SHARE;
+	c->by = by;
+	if ((by == COMPARE_BY_WORK && !worked) || c->base_per <= 0 ||
+	    c->now_per <= 0)
+		c->by = COMPARE_BY_SHARE;
 }
 
 int

@@ -113,6 +113,17 @@ buf_addf(struct buf *b, const char *fmt, ...)
 }
 
 void
+buf_hex(struct buf *b, const uint8_t *p, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		buf_putc(b, digits[p[i] >> 4]);
+		buf_putc(b, digits[p[i] & 15]);
+	}
+}
+
+void
 buf_int(struct buf *b, int64_t v)
 {
 	char digits[24];

@@ -141,9 +141,10 @@ by_id_in_root(const struct host *host, int32_t pid, const struct elf_image *elf)
 
 	if (elf->build_id_size < 2)
 		return NULL;
-	buf_addf(&path, ROOT "/.build-id/%02x/", elf->build_id[0]);
-	for (uint32_t i = 1; i < elf->build_id_size; i++)
-		buf_addf(&path, "%02x", elf->build_id[i]);
+	buf_puts(&path, ROOT "/.build-id/");
+	buf_hex(&path, elf->build_id, 1);
+	buf_putc(&path, '/');
+	buf_hex(&path, elf->build_id + 1, elf->build_id_size - 1);
 	buf_puts(&path, ".debug");
 	return buf_err(&path) ? NULL : by_path(host, pid, elf, buf_str(&path));
 }

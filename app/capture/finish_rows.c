@@ -14,8 +14,7 @@ hex_build_id(const struct module *m, struct profile *p, uint32_t *out)
 	uint32_t n = m->elf ? m->elf->build_id_size : m->build_id_size;
 	CLEANUP_BUF struct buf hex = BUF_INIT(2 * ELF_MAX_BUILD_ID + 1);
 
-	for (uint32_t i = 0; i < n; i++)
-		buf_addf(&hex, "%02x", id[i]);
+	buf_hex(&hex, id, n);
 	return buf_err(&hex) ? buf_err(&hex)
 	                     : profile_cstring(p, buf_str(&hex), out);
 }

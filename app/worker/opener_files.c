@@ -176,10 +176,10 @@ open_kept(const struct conf *conf, const struct host_ask *ask,
 
 	if (!*conf->worker_debug_dir)
 		return -ENOENT;
-	buf_addf(&path, "%s/.build-id/%02x/", conf->worker_debug_dir,
-	         ask->build_id[0]);
-	for (uint32_t i = 1; i < ask->size; i++)
-		buf_addf(&path, "%02x", ask->build_id[i]);
+	buf_addf(&path, "%s/.build-id/", conf->worker_debug_dir);
+	buf_hex(&path, ask->build_id, 1);
+	buf_putc(&path, '/');
+	buf_hex(&path, ask->build_id + 1, ask->size - 1);
 	buf_puts(&path, ".debug");
 	if (buf_err(&path))
 		return buf_err(&path);

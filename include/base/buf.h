@@ -46,6 +46,8 @@ void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 /* Decimal digits without printf's cost: big trees print millions. */
 void buf_int(struct buf *b, int64_t v);
+/* Two lower-case digits per byte. */
+void buf_hex(struct buf *b, const uint8_t *p, size_t n);
 /* The text, never NULL; valid until the next write. */
 const char *buf_str(const struct buf *b);
 /* Hands the memory (NUL-terminated) to the caller and empties the buffer.

@@ -61,7 +61,18 @@ TEST(take_of_an_empty_buffer_is_an_empty_text)
 }
 END
 
+TEST(bytes_are_two_digits_each)
+{
+	static const uint8_t bytes[] = {0x00, 0x0f, 0xa0, 0xff};
+	CLEANUP_BUF struct buf b = BUF_INIT(16);
+
+	buf_hex(&b, bytes, sizeof(bytes));
+	ck_assert_str_eq(buf_str(&b), "000fa0ff");
+}
+END
+
 	SUITE("buf", writes_append_and_stay_terminated,
               a_buffer_holds_exactly_its_ceiling,
               a_buffer_past_its_ceiling_is_poisoned, long_formats_are_not_cut,
-              take_of_an_empty_buffer_is_an_empty_text)
+              take_of_an_empty_buffer_is_an_empty_text,
+              bytes_are_two_digits_each)

@@ -8,9 +8,8 @@
 
 #include <string.h>
 
-#define COUNTERS_NS  UINT64_C(250000000) /* between two readings */
-#define COUNTERS_MAX 64                  /* processes that are read */
-#define NAMES_MAX    ((size_t)1 << 20)   /* bytes of one process's */
+#define COUNTERS_NS UINT64_C(250000000) /* between two readings */
+#define NAMES_MAX   ((size_t)1 << 20)   /* bytes of one process's */
 
 static void
 tell_event(struct capture *c, const struct proc_news *news,
@@ -98,18 +97,16 @@ static void
 read_counters(struct capture *c, const struct host *host,
               const struct host_ask *ask)
 {
-	CLEANUP_BUF struct buf rows = BUF_INIT(BUF_MAX_SMALL);
-	const struct host_usage *row;
-	CLEANUP_FD int fd = -1;
+	struct host_reply reply;
 
-	if (host_fd(host, ask, &fd) || fd_read_all(fd, &rows))
+	if (host_answer(host, ask, &reply))
 		return;
-	row = (const struct host_usage *)rows.p;
-	for (size_t i = 0; i < rows.len / sizeof(*row); i++) {
+	for (uint32_t i = 0; i < reply.value && i < HOST_MAX_USAGE; i++) {
+		const struct host_usage *row = &reply.usage[i];
 		struct timeline_counter counter = {
-			.rss_bytes = row[i].rss_bytes,
-			.cpu_us = row[i].cpu_us,
-			.pid = (uint32_t)row[i].pid,
+			.rss_bytes = row->rss_bytes,
+			.cpu_us = row->cpu_us,
+			.pid = (uint32_t)row->pid,
 		};
 
 		tape_counter(c->tape, c->counted_ns, &counter);
@@ -127,7 +124,7 @@ capture_tape_counters(struct capture *c, const struct host *host,
 		return;
 	c->counted_ns = now_ns;
 	ask.count = (uint32_t)procs_list(c->rate->procs, UINT64_C(1) << c->slot,
-	                                 ask.list, COUNTERS_MAX);
+	                                 ask.list, HOST_MAX_USAGE);
 	if (ask.count)
 		read_counters(c, host, &ask);
 }

@@ -37,17 +37,24 @@ int
 host_value(const struct host *h, const struct host_ask *ask, uint32_t *value)
 {
 	struct host_reply reply;
-	int fds[HOST_MAX_FDS];
-	size_t nfds = 0;
-	int rc = h->ask(h->arg, ask, &reply, fds, &nfds);
+	int rc = host_answer(h, ask, &reply);
 
-	for (size_t i = 0; !rc && i < nfds; i++)
-		close(fds[i]);
-	if (!rc)
-		rc = reply.error;
 	if (!rc)
 		*value = reply.value;
 	return rc;
+}
+
+int
+host_answer(const struct host *h, const struct host_ask *ask,
+            struct host_reply *out)
+{
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+	int rc = h->ask(h->arg, ask, out, fds, &nfds);
+
+	for (size_t i = 0; !rc && i < nfds; i++)
+		close(fds[i]);
+	return rc ? rc : out->error;
 }
 
 void

@@ -66,10 +66,15 @@ struct host_usage {
 	int32_t reserved;
 };
 
+#define HOST_MAX_USAGE 64 /* in one answer */
+
 struct host_reply {
 	int32_t error; /* 0 or -errno */
 	uint32_t value;
-	char text[HOST_MAX_PATH];
+	union {
+		char text[HOST_MAX_PATH];
+		struct host_usage usage[HOST_MAX_USAGE];
+	};
 };
 
 #define HOST_MAX_DEBUG 128 /* debug files that one profile tells of */
@@ -119,3 +124,6 @@ MUST_CHECK int host_fd_value(const struct host *h, const struct host_ask *ask,
 /* Asks for a number alone. */
 MUST_CHECK int
 host_value(const struct host *h, const struct host_ask *ask, uint32_t *value);
+/* Asks for what comes in the answer itself. */
+MUST_CHECK int host_answer(const struct host *h, const struct host_ask *ask,
+                           struct host_reply *out);

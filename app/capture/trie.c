@@ -129,15 +129,36 @@ room_for_count(struct trie *t, uint32_t node)
 	return 0;
 }
 
+/* How many frames it begins with as the one before it did. */
+static size_t
+in_common(const struct trie *t, const struct place *stack, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && i < t->npath &&
+	       t->path[i].vaddr == stack[n - 1 - i].vaddr &&
+	       t->path[i].module == stack[n - 1 - i].module)
+		i++;
+	return i;
+}
+
 /* The node of a whole stack, with room for its count. */
 static int
 walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node)
 {
+	size_t known = in_common(t, stack, n);
 	int rc = 0;
 
-	*node = TRIE_ROOT;
-	for (size_t i = n; i-- && !rc;)
-		rc = step(t, stack[i], node);
+	*node = known ? t->path_nodes[known - 1] : TRIE_ROOT;
+	t->npath = (uint32_t)known;
+	for (size_t i = known; i < n && !rc; i++) {
+		rc = step(t, stack[n - 1 - i], node);
+		if (rc || i >= TRIE_PATH)
+			continue;
+		t->path[i] = stack[n - 1 - i];
+		t->path_nodes[i] = *node;
+		t->npath = (uint32_t)i + 1;
+	}
 	return rc ? rc : room_for_count(t, *node);
 }
 

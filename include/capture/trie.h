@@ -1,8 +1,9 @@
 /*
  * Stacks, merged while they are sampled: a tree whose nodes are (parent,
  * place) and whose places are (module, address). Both are interned pairs, so
- * a stack costs two look-ups per frame and memory only where it is new. That
- * is bounded: stacks beyond it are folded into one node, and counted there.
+ * a stack costs two look-ups per frame, from where it differs from the one
+ * before it, and memory only where it is new. That is bounded: stacks beyond
+ * it are folded into one node, and counted there.
  */
 #pragma once
 
@@ -14,6 +15,7 @@
 #define TRIE_MAX_NODES (1u << 22)
 /* A row and two slots for node and place each, and a count. */
 #define TRIE_NODE_BYTES 64
+#define TRIE_PATH       128 /* outermost frames that are remembered */
 
 /* What a frame is: address in its module's own address space. */
 struct place {
@@ -41,6 +43,11 @@ struct trie {
 	uint32_t counts_cap;
 	uint64_t samples, weight;
 	uint64_t folded; /* samples that there was no room for */
+	/* Of the last stack, outermost first: the next mostly begins so, and
+	 * need not be looked up that far. */
+	uint32_t npath;
+	struct place path[TRIE_PATH];
+	uint32_t path_nodes[TRIE_PATH];
 };
 
 /*

@@ -79,6 +79,39 @@ TEST(one_address_in_two_modules_is_two_places)
 }
 END
 
+/* What is remembered of the stack before is no stack. */
+TEST(stacks_deeper_than_the_path_remembered_are_told_apart)
+{
+	CLEANUP(trie_done) struct trie t = {0};
+	struct place stack[2 * TRIE_PATH];
+	uint32_t first, other, again, outer;
+
+	ck_assert_int_eq(trie_init(&t, 4 * ARRAY_LEN(stack)), 0);
+	for (size_t i = 0; i < ARRAY_LEN(stack); i++)
+		stack[i] = (struct place){5, i};
+	ck_assert_int_eq(
+		trie_count(&t, stack, ARRAY_LEN(stack), overflow, 7, &first),
+		0);
+	stack[0].vaddr = 1000;
+	ck_assert_int_eq(
+		trie_count(&t, stack, ARRAY_LEN(stack), overflow, 7, &other),
+		0);
+	stack[0].vaddr = 0;
+	ck_assert_int_eq(
+		trie_count(&t, stack, ARRAY_LEN(stack), overflow, 7, &again),
+		0);
+	ck_assert_int_eq(trie_count(&t, stack + TRIE_PATH, TRIE_PATH, overflow,
+	                            7, &outer),
+	                 0);
+	ck_assert_uint_ne(first, other);
+	ck_assert_uint_eq(first, again);
+	ck_assert_uint_eq(t.counts[first].samples, 2);
+	ck_assert_uint_eq(t.counts[other].samples, 1);
+	ck_assert_uint_eq(t.counts[outer].samples, 1);
+	ck_assert_uint_eq(t.nodes.n, 1 + 1 + ARRAY_LEN(stack) + 1);
+}
+END
+
 TEST(a_full_tree_folds_stacks_and_keeps_their_number)
 {
 	CLEANUP(trie_done) struct trie t = {0};
@@ -131,5 +164,6 @@ END
 	SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
               stacks_share_what_they_have_in_common,
               one_address_in_two_modules_is_two_places,
+              stacks_deeper_than_the_path_remembered_are_told_apart,
               a_full_tree_folds_stacks_and_keeps_their_number,
               a_hundred_thousand_stacks_stay_within_the_bytes_told)

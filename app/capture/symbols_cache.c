@@ -2,19 +2,24 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "capture/trie.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #define BUCKETS 4096 /* a power of two */
+/* From this size on a fork does not copy the table of a piece's pages. */
+#define LARGE ((size_t)256 << 10)
 
 struct entry {
 	struct entry *next; /* of the bucket */
 	struct symbols_key key;
 	struct symbols_piece piece;
 	uint64_t used_at; /* turn in which it was found or came */
-	bool fresh, used; /* since the fork */
+	bool fresh;       /* since the fork */
+	bool mapped;
 };
 _Static_assert(sizeof(struct entry) <= SYMBOLS_ENTRY, "what it costs");
 
@@ -23,6 +28,9 @@ struct symbols_cache {
 	uint32_t n;
 	size_t bytes, max_bytes;
 	uint64_t turn; /* one per symbols_cache_learn */
+	/* Addresses of entries found or added since the fork: marked in them,
+	 * each would have its page copied. */
+	struct pairs used;
 };
 
 /* Of what a child tells; the bytes follow when the piece is new. */
@@ -36,15 +44,20 @@ symbols_cache_new(size_t max_bytes)
 {
 	struct symbols_cache *c = calloc(1, sizeof(*c));
 
-	if (c)
-		c->max_bytes = max_bytes;
+	if (!c)
+		return NULL;
+	c->max_bytes = max_bytes;
+	c->used.max = UINT32_MAX / 2;
 	return c;
 }
 
 static void
 entry_free(struct entry *e)
 {
-	free((void *)e->piece.p);
+	if (e->mapped)
+		munmap((void *)e->piece.p, e->piece.n);
+	else
+		free((void *)e->piece.p);
 	free(e);
 }
 
@@ -60,6 +73,7 @@ symbols_cache_free(struct symbols_cache *c)
 			c->buckets[i] = e->next;
 			entry_free(e);
 		}
+	pairs_done(&c->used);
 	free(c);
 }
 
@@ -102,6 +116,22 @@ find(struct symbols_cache *c, const struct symbols_key *key)
 	return e;
 }
 
+/* Without memory for it, it is told as unused. */
+static void
+note_use(struct symbols_cache *c, const struct entry *e)
+{
+	uint32_t row;
+
+	(void)!pairs_intern(&c->used, 0, (uintptr_t)e, &row);
+}
+
+static void
+forget_uses(struct symbols_cache *c)
+{
+	pairs_done(&c->used);
+	c->used.max = UINT32_MAX / 2;
+}
+
 bool
 symbols_cache_find(struct symbols_cache *c, const struct symbols_key *key,
                    struct symbols_piece *out)
@@ -110,7 +140,7 @@ symbols_cache_find(struct symbols_cache *c, const struct symbols_key *key,
 
 	if (!e)
 		return false;
-	e->used = true;
+	note_use(c, e);
 	*out = e->piece;
 	return true;
 }
@@ -144,6 +174,7 @@ symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
 	if (rc)
 		return rc;
 	e->fresh = true;
+	note_use(c, e);
 	*out = e->piece;
 	*bytes = (struct buf){.max = bytes->max};
 	return 0;
@@ -180,7 +211,7 @@ tell(const struct symbols_cache *c, const struct entry *e, struct buf *out,
 	struct record r = {e->key, e->fresh, e->fresh ? e->piece.n : 0};
 	int rc = 0;
 
-	if (!lasts(c, &e->key, e->piece.n) || (!e->used && !e->fresh))
+	if (!lasts(c, &e->key, e->piece.n))
 		return 0;
 	if (out->len + sizeof(r) + r.size > TELL_BYTES)
 		rc = flush(out, fd);
@@ -200,10 +231,9 @@ symbols_cache_tell(const struct symbols_cache *c, int fd)
 	CLEANUP_BUF struct buf out = BUF_INIT(2 * TELL_BYTES);
 	int rc = 0;
 
-	for (unsigned i = 0; i < BUCKETS && !rc; i++)
-		for (const struct entry *e = c->buckets[i]; e && !rc;
-		     e = e->next)
-			rc = tell(c, e, &out, fd);
+	for (uint32_t i = 0; i < c->used.n && !rc; i++)
+		rc = tell(c, (const void *)(uintptr_t)c->used.rows[i].b, &out,
+		          fd);
 	return rc ? rc : flush(&out, fd);
 }
 
@@ -250,6 +280,24 @@ take(struct news *w, void *out, size_t n)
 	return rc;
 }
 
+/* A file of the same bytes, mapped to be read: a child that writes there all
+ * the same has a copy of its own. */
+static void
+make_large(struct entry *e)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-piece", MFD_CLOEXEC);
+	void *p;
+
+	if (fd < 0 || fd_write_all(fd, e->piece.p, e->piece.n))
+		return;
+	p = mmap(NULL, e->piece.n, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return;
+	free((void *)e->piece.p);
+	e->piece.p = p;
+	e->mapped = true;
+}
+
 /* Another child may have told of the same piece before: it is read all the
  * same. */
 static int
@@ -264,9 +312,12 @@ learn(struct symbols_cache *c, struct news *w, const struct record *r)
 	if (rc || e || !r->fresh || !lasts(c, &r->key, r->size))
 		return rc;
 	rc = insert(c, &r->key, p, r->size, &e);
-	if (!rc)
-		TAKE(p);
-	return rc;
+	if (rc)
+		return rc;
+	TAKE(p);
+	if (r->size >= LARGE)
+		make_large(e);
+	return 0;
 }
 
 static int
@@ -343,6 +394,7 @@ symbols_cache_learn(struct symbols_cache *c, int fd)
 	int rc;
 
 	c->turn++;
+	forget_uses(c); /* what goes now is in use no longer */
 	rc = learn_all(c, fd);
 	while (is_over(c))
 		evict(c, oldest_turn(c));

@@ -123,6 +123,32 @@ TEST(a_piece_above_half_the_bound_is_not_handed_on)
 }
 END
 
+/* Such a one lies in memory of another kind. */
+TEST(a_large_piece_is_kept_as_it_was_told)
+{
+	const size_t large = (size_t)1 << 20;
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+		symbols_cache_new(3 * large);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *first =
+		symbols_cache_new(3 * large);
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *second =
+		symbols_cache_new(3 * large);
+	struct symbols_piece p;
+
+	add(first, &A, large + 1);
+	ck_assert_int_eq(learn_from(c, first), 0);
+	ck_assert(symbols_cache_find(c, &A, &p));
+	ck_assert_uint_eq(p.n, large + 1);
+	for (size_t i = 0; i < p.n; i++)
+		ck_assert_uint_eq(((const uint8_t *)p.p)[i], (uint8_t)i);
+	add(second, &B, large);
+	add(second, &C, large);
+	ck_assert_int_eq(learn_from(c, second), 0);
+	ck_assert(!has(c, &A));
+	ck_assert(has(c, &B) && has(c, &C));
+}
+END
+
 TEST(an_image_that_is_no_file_is_not_told_of)
 {
 	static const struct symbols_key vdso = {.kind = SYMBOLS_TABLE,
@@ -184,6 +210,7 @@ END
               what_a_child_tells_its_parent_keeps,
               what_was_not_used_for_longest_goes_first,
               a_piece_above_half_the_bound_is_not_handed_on,
+              a_large_piece_is_kept_as_it_was_told,
               an_image_that_is_no_file_is_not_told_of,
               nonsense_from_a_child_is_refused_at_any_length,
               a_file_is_another_once_it_has_changed)

@@ -38,5 +38,8 @@ void ring_close(struct ring *r);
 void ring_look(struct ring *r);
 /* The next record, whole, valid until ring_next; false: none is left. */
 bool ring_peek(struct ring *r, const void **p, size_t *n);
+/* Has the CPU fetch what follows the peeked record of n bytes, most of which
+ * another CPU wrote: the start of the next, and the end of one as long. */
+void ring_fetch_ahead(const struct ring *r, size_t n);
 /* Gives the peeked record's room back to the kernel. */
 void ring_next(struct ring *r, size_t n);

@@ -46,6 +46,7 @@ recorder_free(struct recorder *c)
 	for (uint32_t i = 0; i < CAPTURES_MAX; i++)
 		if (c->slots[i])
 			recorder_remove(c, c->slots[i]);
+	sampler_filter_free(c->filter);
 	free(c);
 }
 
@@ -98,6 +99,7 @@ rate_new(struct recorder *c, uint64_t period_ns,
 	                      2, /* the rest is for other rates */
 		.pids = asked->pids,
 		.npids = asked->npids,
+		.kept = &c->filter,
 	};
 	int rc;
 

@@ -14,6 +14,7 @@ struct recorder {
 	struct rate *rates[CAPTURES_MAX_SAMPLERS];
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
+	struct sampler_filter *filter; /* of no sampler now; or NULL */
 	bool hurry;              /* something of the last drain can't wait */
 	uint64_t known_ns;       /* from when on it is known what can */
 	int64_t cpu_ns;          /* of ours that captures were charged for */

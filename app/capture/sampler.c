@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 
 DEFINE_CLEANUP(struct sampler *, sampler_close)
 
@@ -23,43 +22,6 @@ each_fd(const struct sampler *s, unsigned long request)
 	return 0;
 }
 
-static void
-take_filter(struct sampler *s, const struct host_reply *reply, int *fds,
-            size_t nfds)
-{
-	void *p = mmap(NULL, sampler_filter_bytes(reply->value),
-	               PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
-
-	if (p == MAP_FAILED)
-		return;
-	s->denied = p;
-	s->ndenied = reply->value;
-	s->prog_fd = TAKE_FD(fds[1]);
-	s->python.slots = (void *)(s->denied + s->ndenied / 8);
-	if (nfds > 2)
-		python_map(s, fds[2]);
-}
-
-static void
-open_filter(struct sampler *s, const struct host *host)
-{
-	struct host_ask ask = {
-		.op = HOST_FILTER,
-		.period_ns = s->ask.period_ns,
-		.cpu = s->ask.ncpus,
-	};
-	struct host_reply reply;
-	int fds[HOST_MAX_FDS];
-	size_t nfds = 0;
-
-	if (host->ask(host->arg, &ask, &reply, fds, &nfds))
-		return;
-	if (!reply.error && nfds >= 2)
-		take_filter(s, &reply, fds, nfds);
-	for (size_t i = 0; i < nfds; i++)
-		close_ptr(&fds[i]);
-}
-
 int
 sampler_open(const struct host *host, const struct sampler_ask *ask,
              struct sampler **out)
@@ -69,11 +31,10 @@ sampler_open(const struct host *host, const struct sampler_ask *ask,
 
 	if (!s)
 		return -ENOMEM;
-	s->prog_fd = -1;
 	s->ask = *ask;
 	if (!ask->ncpus || ask->ncpus > SAMPLER_MAX_CPUS)
 		return -EINVAL;
-	open_filter(s, host);
+	s->filter = filter_take(ask, host);
 	s->before_ns = ask->period_ns;
 	rc = sampler_open_all(s, host);
 	if (!rc)
@@ -139,6 +100,7 @@ hand_on(struct sampler *s, struct stream *st, sampler_sink *sink, void *arg)
 {
 	struct record r;
 
+	ring_fetch_ahead(&st->ring, st->next_size);
 	if (!record_parse(st->next, st->next_size, &r)) {
 		if (r.kind == RECORD_SAMPLE)
 			add_to_sample(s, st->cpu, &r);
@@ -214,13 +176,14 @@ sampler_slow(struct sampler *s, uint64_t period_ns)
 static void
 set_denied(struct sampler *s, uint32_t pid, bool denied)
 {
+	const struct sampler_filter *f = s->filter;
 	uint8_t byte, bit = (uint8_t)(1u << pid % 8);
 
-	if (!s->denied || pid >= s->ndenied)
+	if (!f || pid >= f->ndenied)
 		return;
-	byte = s->denied[pid / 8];
+	byte = f->denied[pid / 8];
 	byte = denied ? byte | bit : byte & (uint8_t)~bit;
-	__atomic_store_n(&s->denied[pid / 8], byte, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->denied[pid / 8], byte, __ATOMIC_RELAXED);
 }
 
 void

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 
 /* Of a sample's record: all but the stack, with few kernel frames. */
 #define SAMPLE_HEAD 256
@@ -48,11 +47,11 @@ sampler_close(struct sampler *s)
 	if (!s)
 		return;
 	close_all(s);
-	python_unmap(s);
-	if (s->denied)
-		munmap(s->denied, sampler_filter_bytes(s->ndenied));
-	if (s->prog_fd >= 0)
-		close(s->prog_fd);
+	if (s->ask.kept && s->filter) {
+		sampler_filter_free(*s->ask.kept);
+		*s->ask.kept = TAKE(s->filter);
+	}
+	sampler_filter_free(s->filter);
 	free(s);
 }
 
@@ -179,7 +178,7 @@ open_event(struct sampler *s, const struct host *host, const struct stream *st)
 
 	if (rc)
 		return rc;
-	if (!s->denied || ioctl(fd, PERF_EVENT_IOC_SET_BPF, s->prog_fd))
+	if (!s->filter || ioctl(fd, PERF_EVENT_IOC_SET_BPF, s->filter->prog_fd))
 		s->notes |= QUALITY_NOTE_OF(NO_BPF);
 	return append_event(s, st, &fd);
 }

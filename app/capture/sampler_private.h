@@ -26,6 +26,16 @@ struct sampler_python {
 	struct python_stack found; /* the last */
 };
 
+/* As event.h has it, mapped. */
+struct sampler_filter {
+	uint64_t period_ns; /* as it was asked for */
+	uint32_t ncpus;
+	uint32_t ndenied;
+	uint8_t *denied;
+	int prog_fd;
+	struct sampler_python python;
+};
+
 /*
  * Events that sample write to rings that others own, one per CPU, so they can
  * be replaced while the rings stay. What was replaced is stopped and kept:
@@ -40,12 +50,9 @@ struct sampler {
 	uint32_t nevents, first; /* events before the first were replaced */
 	uint64_t before_ns;      /* the period until changed_ns */
 	uint64_t changed_ns;
-	struct sampler_python python;
+	struct sampler_filter *filter;     /* NULL: it has none */
 	uint64_t lost_recorded, lost_told; /* records' sum; handed on */
 	uint32_t notes;
-	uint8_t *denied; /* mapped; NULL without a filter */
-	uint32_t ndenied;
-	int prog_fd;
 };
 
 /*
@@ -63,11 +70,13 @@ bool sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes);
  */
 bool sampler_count_lost(struct sampler *s, struct record *r);
 
-/* Bytes of the filter's map: a bit per process, then slots. */
-size_t sampler_filter_bytes(uint32_t nbits);
+/* The one that is kept, if it is of this kind, or a new one; NULL: there can
+ * be none. Nobody is denied, and no thread followed. */
+struct sampler_filter *
+filter_take(const struct sampler_ask *ask, const struct host *host);
 /* Maps the rings behind fd; without them there are no interpreted frames. */
-void python_map(struct sampler *s, int fd);
-void python_unmap(struct sampler *s);
+void python_map(struct sampler_filter *f, int fd);
+void python_unmap(struct sampler_filter *f);
 /* The stack taken with a sample, valid until the next call; NULL: none.
  *   Shape    samples of one CPU come in the order of time */
 const struct python_stack *

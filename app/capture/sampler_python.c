@@ -10,34 +10,28 @@
 
 #define NEAR_NS UINT64_C(200000)
 
-size_t
-sampler_filter_bytes(uint32_t nbits)
-{
-	return nbits / 8 + PYTHON_SLOTS * sizeof(struct python_slot);
-}
-
 void
-python_map(struct sampler *s, int fd)
+python_map(struct sampler_filter *f, int fd)
 {
-	struct sampler_python *p = &s->python;
+	struct sampler_python *p = &f->python;
 	void *map;
 
-	p->stacks = python_ring_stacks(s->ask.period_ns);
+	p->stacks = python_ring_stacks(f->period_ns);
 	p->ring = python_ring_bytes(p->stacks);
-	p->next = calloc(s->ask.ncpus, sizeof(*p->next));
+	p->next = calloc(f->ncpus, sizeof(*p->next));
 	if (!p->next)
 		return;
-	map = mmap(NULL, p->ring * s->ask.ncpus, PROT_READ, MAP_SHARED, fd, 0);
+	map = mmap(NULL, p->ring * f->ncpus, PROT_READ, MAP_SHARED, fd, 0);
 	p->rings = map == MAP_FAILED ? NULL : map;
 }
 
 void
-python_unmap(struct sampler *s)
+python_unmap(struct sampler_filter *f)
 {
-	struct sampler_python *p = &s->python;
+	struct sampler_python *p = &f->python;
 
 	if (p->rings)
-		munmap(p->rings, p->ring * s->ask.ncpus);
+		munmap(p->rings, p->ring * f->ncpus);
 	free(p->next);
 }
 
@@ -67,11 +61,11 @@ copy_stack(struct sampler_python *p, const struct python_stack *from,
 const struct python_stack *
 python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 {
-	struct sampler_python *p = &s->python;
+	struct sampler_python *p = s->filter ? &s->filter->python : NULL;
 	const struct python_stack *at;
 	uint64_t head, *next;
 
-	if (!p->rings || !p->used)
+	if (!p || !p->rings || !p->used)
 		return NULL;
 	next = &p->next[cpu];
 	head = __atomic_load_n(
@@ -94,13 +88,13 @@ python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 bool
 sampler_follows_python(const struct sampler *s)
 {
-	return s->python.rings != NULL;
+	return s->filter && s->filter->python.rings;
 }
 
 bool
 sampler_has_python(const struct sampler *s)
 {
-	return s->python.used;
+	return s->filter && s->filter->python.used;
 }
 
 bool
@@ -108,10 +102,10 @@ sampler_python_thread(struct sampler *s, const struct python_slot *slot)
 {
 	struct python_slot *to;
 
-	if (!s->python.rings)
+	if (!sampler_follows_python(s))
 		return false;
-	s->python.used = true;
-	to = s->python.slots + slot->tid % PYTHON_SLOTS;
+	s->filter->python.used = true;
+	to = s->filter->python.slots + slot->tid % PYTHON_SLOTS;
 	if (!memcmp(to, slot, sizeof(*to)))
 		return false;
 	__atomic_store_n(&to->tid, 0, __ATOMIC_RELEASE);

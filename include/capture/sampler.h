@@ -21,6 +21,10 @@
 
 struct sampler;
 
+/* Of a sampler that was closed. */
+struct sampler_filter;
+void sampler_filter_free(struct sampler_filter *f);
+
 struct sampler_ask {
 	uint64_t period_ns;
 	uint32_t ncpus; /* configured */
@@ -28,6 +32,9 @@ struct sampler_ask {
 	size_t ring_bytes;   /* at most, of all CPUs */
 	const int32_t *pids; /* should all processes be refused */
 	uint32_t npids;
+	/* Where the filter is left at the end, for the next sampler of this
+	 * period: it is spared 10 ms of the kernel's. NULL: nowhere */
+	struct sampler_filter **kept;
 };
 
 /* The rings hold the samples of this long, if ring_bytes lets them, with

@@ -162,6 +162,43 @@ TEST(a_denied_process_is_not_sampled_until_it_passes)
 }
 END
 
+TEST(a_filter_serves_the_next_sampler_as_a_new_one)
+{
+	struct sampler_filter *kept = NULL, *first;
+	struct sampler_ask ask = {
+		.period_ns = rate_period_ns(1000),
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 8192,
+		.ring_bytes = (size_t)4 << 20,
+		.kept = &kept,
+	};
+	struct sampler *s;
+	struct seen seen;
+	int rc = sampler_open(&here, &ask, &s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	sampler_deny(s, (uint32_t)getpid());
+	sampler_close(s);
+	if (!kept)
+		SKIP("this kernel or user has no BPF filter");
+	first = kept;
+	ck_assert_int_eq(sampler_open(&here, &ask, &s), 0);
+	ck_assert_ptr_null(kept);
+	burn(100 * NS_PER_MS);
+	seen = drain(s);
+	sampler_close(s);
+	ck_assert_uint_gt(seen.samples, 25); /* denied no longer */
+	ck_assert_ptr_eq(kept, first);
+	ask.period_ns *= 2;
+	ck_assert_int_eq(sampler_open(&here, &ask, &s), 0);
+	ck_assert_ptr_eq(kept, first); /* of another period */
+	sampler_close(s);
+	sampler_filter_free(kept);
+}
+END
+
 TEST(deeper_dumps_miss_and_double_nothing)
 {
 	struct sampler *s;
@@ -390,6 +427,7 @@ END
 
 	SUITE("sampler", work_is_sampled_with_registers_and_stack,
               a_denied_process_is_not_sampled_until_it_passes,
+              a_filter_serves_the_next_sampler_as_a_new_one,
               deeper_dumps_miss_and_double_nothing,
               deeper_dumps_than_the_rings_hold_are_refused,
               what_is_lost_is_told_to_the_last, fewer_samples_weigh_more,

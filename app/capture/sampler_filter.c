@@ -1,0 +1,88 @@
+/*
+ * The in-kernel filter, from one sampler to the next: before a kernel runs its
+ * program it goes through all of it, which takes 10 ms and more.
+ */
+#include "base/file.h"
+#include "sampler_private.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* A bit per process, then slots. */
+static size_t
+map_bytes(uint32_t nbits)
+{
+	return nbits / 8 + PYTHON_SLOTS * sizeof(struct python_slot);
+}
+
+void
+sampler_filter_free(struct sampler_filter *f)
+{
+	if (!f)
+		return;
+	python_unmap(f);
+	if (f->denied)
+		munmap(f->denied, map_bytes(f->ndenied));
+	close_ptr(&f->prog_fd);
+	free(f);
+}
+
+DEFINE_CLEANUP(struct sampler_filter *, sampler_filter_free)
+
+static struct sampler_filter *
+map_filter(const struct sampler_ask *ask, uint32_t nbits, int *fds, size_t nfds)
+{
+	CLEANUP(sampler_filter_free_ptr)
+	struct sampler_filter *f = calloc(1, sizeof(*f));
+	void *p;
+
+	if (!f)
+		return NULL;
+	f->prog_fd = TAKE_FD(fds[1]);
+	p = mmap(NULL, map_bytes(nbits), PROT_READ | PROT_WRITE, MAP_SHARED,
+	         fds[0], 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	f->period_ns = ask->period_ns;
+	f->ncpus = ask->ncpus;
+	f->ndenied = nbits;
+	f->denied = p;
+	f->python.slots = (void *)(f->denied + nbits / 8);
+	if (nfds > 2)
+		python_map(f, fds[2]);
+	return TAKE(f);
+}
+
+static struct sampler_filter *
+new_filter(const struct sampler_ask *ask, const struct host *host)
+{
+	struct host_ask question = {
+		.op = HOST_FILTER,
+		.period_ns = ask->period_ns,
+		.cpu = ask->ncpus,
+	};
+	struct sampler_filter *f = NULL;
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+
+	if (host->ask(host->arg, &question, &reply, fds, &nfds))
+		return NULL;
+	if (!reply.error && nfds >= 2)
+		f = map_filter(ask, reply.value, fds, nfds);
+	for (size_t i = 0; i < nfds; i++)
+		close_ptr(&fds[i]);
+	return f;
+}
+
+struct sampler_filter *
+filter_take(const struct sampler_ask *ask, const struct host *host)
+{
+	struct sampler_filter *f = ask->kept ? *ask->kept : NULL;
+
+	if (!f || f->period_ns != ask->period_ns || f->ncpus != ask->ncpus)
+		return new_filter(ask, host);
+	memset(f->denied, 0, map_bytes(f->ndenied));
+	f->python.used = false;
+	return TAKE(*ask->kept);
+}

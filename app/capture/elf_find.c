@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define MAX_DYNAMIC 256 /* rows of a dynamic section; linkers write 40 */
+
 const struct elf_segment *
 elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)
 {
@@ -17,18 +19,19 @@ bool
 elf_is_program(const struct elf_image *e)
 {
 	const struct elf_segment *s = elf_segment(e, PT_DYNAMIC, 0);
-	Elf64_Dyn d;
+	Elf64_Dyn rows[MAX_DYNAMIC];
+	size_t n;
 
 	if (e->type != ET_DYN)
 		return e->type == ET_EXEC;
-	for (uint64_t at = 0; s && at + sizeof(d) <= s->filesz;
-	     at += sizeof(d)) {
-		if (elf_read(e, s->offset + at, &d, sizeof(d)) ||
-		    d.d_tag == DT_NULL)
-			return false;
-		if (d.d_tag == DT_FLAGS_1)
-			return d.d_un.d_val & DF_1_PIE;
-	}
+	n = !s ? 0 : s->filesz / sizeof(*rows);
+	if (n > MAX_DYNAMIC)
+		n = MAX_DYNAMIC;
+	if (!n || elf_read(e, s->offset, rows, n * sizeof(*rows)))
+		return false;
+	for (size_t i = 0; i < n && rows[i].d_tag != DT_NULL; i++)
+		if (rows[i].d_tag == DT_FLAGS_1)
+			return rows[i].d_un.d_val & DF_1_PIE;
 	return false;
 }
 

@@ -15,6 +15,7 @@
 
 /* Modules of the kernel come and go: how old its symbols may be. */
 #define KERNEL_AGE_NS (3600 * NS_PER_S)
+#define LOOK_AGAIN_NS (10 * (uint64_t)NS_PER_S)
 
 struct namer *
 namer_new(const struct modules *modules, const struct host *host,
@@ -203,7 +204,18 @@ jit_name(struct namer *n, struct namer_module *of, uint64_t addr,
 	return 1;
 }
 
-/* A debug file may have come to the host since the mapping was seen. */
+/* A debug file may have come to the host since the mapping was seen, if that
+ * was not just now; and who fetches them is to hear of all. */
+static struct elf_image *
+look_again(const struct namer *n, const struct module *m)
+{
+	uint64_t age = (uint64_t)clock_mono_ns() - m->looked_ns;
+
+	return age > LOOK_AGAIN_NS || n->host->debugs
+	               ? debug_file_of_host(n->host, m->elf)
+	               : NULL;
+}
+
 static int
 add_image(struct namer *n, uint32_t module)
 {
@@ -213,7 +225,7 @@ add_image(struct namer *n, uint32_t module)
 	int rc;
 
 	if (!debug)
-		debug = of->debug = debug_file_of_host(n->host, m->elf);
+		debug = of->debug = look_again(n, m);
 	else
 		host_debug_note(n->host, m->elf->build_id,
 		                m->elf->build_id_size, HOST_DEBUG_USED);

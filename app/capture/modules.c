@@ -1,7 +1,7 @@
 #include "capture/modules.h"
 
+#include "base/clock.h"
 #include "capture/jitdump.h"
-
 #include "debug_file.h"
 
 #include <errno.h>
@@ -341,8 +341,8 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 	struct stat st;
 
 	m->elf = elf;
-	if (elf->fd >= 0)
-		m->debug = debug_file_of_host(host, elf);
+	m->debug = debug_file_of_host(host, elf);
+	m->looked_ns = (uint64_t)clock_mono_ns();
 	if (elf->fd >= 0 && !m->debug)
 		m->debug = debug_file_of_target(host, pid, m->path, elf);
 	if (elf->fd >= 0 && !fstat(elf->fd, &st))

@@ -43,6 +43,7 @@ struct module {
 	struct timespec changed;     /* of the file when opened */
 	struct elf_image *elf;       /* NULL: not read */
 	struct elf_image *debug;     /* its separate debug file, or NULL */
+	uint64_t looked_ns;          /* for debug; CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: it has none */
 	struct python_image *python; /* NULL: it is no interpreter */
 };

@@ -66,6 +66,13 @@ fd_write_all(int fd, const void *p, size_t n)
 	return 0;
 }
 
+void
+fd_start_writing(int fd)
+{
+	/* Not so everywhere: then the sync has it all to do. */
+	(void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 static int
 write_synced(int dir_fd, const char *name, mode_t mode, const void *p, size_t n)
 {

@@ -122,6 +122,7 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 		return;
 	}
 	job->start_ms = capture_start_ms(job->capture);
+	analyser_prepare_fork(a);
 }
 
 /* A snapshot, or buckets: a finisher does it all, and waits where need be. */
@@ -412,21 +413,22 @@ reap(struct analyser *a)
  */
 
 /* Rings are emptied in time, and the end of a capture is not slept over. */
-static int
-wait_ms(const struct analyser *a)
+static struct timespec
+patience(const struct analyser *a)
 {
-	uint64_t wait = recorder_patience_ms(a->captures), left;
+	uint64_t wait = recorder_patience_ms(a->captures) * (uint64_t)NS_PER_MS;
 
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		const struct capture *c = a->jobs[i].capture;
+		uint64_t left = wait;
 
-		if (!c)
-			continue;
-		left = capture_duration_ns(c) - capture_elapsed_ns(c);
-		if (left / (uint64_t)NS_PER_MS < wait)
-			wait = left / (uint64_t)NS_PER_MS + 1;
+		if (c)
+			left = capture_duration_ns(c) - capture_elapsed_ns(c);
+		if (left < wait) /* over: others are still written to */
+			wait = left ? left : (uint64_t)NS_PER_MS;
 	}
-	return (int)wait;
+	return (struct timespec){(time_t)(wait / (uint64_t)NS_PER_S),
+	                         (long)(wait % (uint64_t)NS_PER_S)};
 }
 
 static int
@@ -435,8 +437,9 @@ wait_for_work(struct analyser *a)
 	struct pollfd fds[MAX_POLL] = {{a->socket, POLLIN, 0},
 	                               {a->signals, POLLIN, 0}};
 	size_t n = recorder_poll(a->captures, fds + 2, MAX_POLL - 2);
+	const struct timespec wait = patience(a);
 
-	if (poll(fds, 2 + n, n ? wait_ms(a) : -1) < 0)
+	if (ppoll(fds, 2 + n, n ? &wait : NULL, NULL) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents)
 		reap(a);
@@ -526,6 +529,7 @@ analyser_run(const struct conf *conf, int ask, int socket, int blame_fd)
 	a->conf = conf;
 	a->ask = ask;
 	a->socket = socket;
+	a->channel = -1;
 	rc = prepare(a, blame_fd);
 	/* The process ends with this call, and with it all that it holds. */
 	return rc ? rc : work(a);

@@ -40,6 +40,7 @@ struct analyser {
 	int socket; /* to the scheduler */
 	int signals;
 	struct blame *blame;
+	int channel; /* to the opener, for the next child; -1: none yet */
 	struct host host;
 	struct recorder *captures;
 	struct symbols_cache *symbols;
@@ -76,6 +77,8 @@ typedef bool
 analyser_work(const struct analyser *a, const struct host *host, void *arg);
 MUST_CHECK int
 analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out);
+/* Does now what need not be waited for when it forks next. */
+void analyser_prepare_fork(struct analyser *a);
 /*
  * Forks a child that writes the profile to fd and says DONE.
  *   Owns     fd stays the caller's

@@ -24,7 +24,11 @@ write_profile(const struct profile *p, int fd)
 	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_PROFILE);
 	int rc = pprof_encode(p, &bytes);
 
-	return rc ? rc : fd_write_all(fd, bytes.p, bytes.len);
+	if (!rc)
+		rc = fd_write_all(fd, bytes.p, bytes.len);
+	if (!rc)
+		fd_start_writing(fd);
+	return rc;
 }
 
 /* Whether there is one now: it is not worth the profile. */
@@ -33,8 +37,11 @@ write_timeline(const struct timeline *t, int fd)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_TIMELINE);
 
-	return t && !timeline_encode(t, &bytes) &&
-	       !fd_write_all(fd, bytes.p, bytes.len);
+	if (!t || timeline_encode(t, &bytes) ||
+	    fd_write_all(fd, bytes.p, bytes.len))
+		return false;
+	fd_start_writing(fd);
+	return true;
 }
 
 static int
@@ -206,14 +213,28 @@ news_of(struct analyser *a, pid_t child)
 	return NULL;
 }
 
+static int
+open_channel(struct analyser *a)
+{
+	struct host_ask ask = {.op = HOST_CHANNEL};
+
+	return a->channel < 0 ? host_fd(&a->host, &ask, &a->channel) : 0;
+}
+
+void
+analyser_prepare_fork(struct analyser *a)
+{
+	if (open_channel(a))
+		log_debug("no channel ahead of time");
+}
+
 int
 analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out)
 {
-	struct host_ask ask = {.op = HOST_CHANNEL};
-	CLEANUP_FD int channel = -1;
 	CLEANUP_FD int news = memfd_create("stoker-symbols", MFD_CLOEXEC);
 	struct analyser_news *slot = news_of(a, 0);
-	int rc = news < 0 ? -errno : host_fd(&a->host, &ask, &channel);
+	int rc = news < 0 ? -errno : open_channel(a);
+	CLEANUP_FD int channel = TAKE_FD(a->channel);
 	pid_t pid;
 
 	if (rc)

@@ -22,6 +22,7 @@ static const int allowed[] = {
 	SCMP_SYS(fstat),
 	SCMP_SYS(newfstatat), /* how glibc spells fstat */
 	SCMP_SYS(ftruncate),
+	SCMP_SYS(sync_file_range),
 	SCMP_SYS(fcntl),
 	SCMP_SYS(ioctl),
 	SCMP_SYS(memfd_create),
@@ -74,24 +75,15 @@ static const int refused[] = {
 
 /* What libcurl, its TLS and the resolver's threads ask for beside. */
 static const int network[] = {
-	SCMP_SYS(connect),
-	SCMP_SYS(getsockname),
-	SCMP_SYS(getpeername),
-	SCMP_SYS(getsockopt),
-	SCMP_SYS(setsockopt),
-	SCMP_SYS(sendto),
-	SCMP_SYS(recvfrom),
-	SCMP_SYS(sendmmsg),
-	SCMP_SYS(shutdown),
-	SCMP_SYS(socketpair),
-	SCMP_SYS(pipe2),
-	SCMP_SYS(clock_getres),
-	SCMP_SYS(sched_yield),
-	SCMP_SYS(uname),
-	SCMP_SYS(gettimeofday),
-	SCMP_SYS(time),
-	SCMP_SYS(membarrier),
-	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(connect),      SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),  SCMP_SYS(getsockopt),
+	SCMP_SYS(setsockopt),   SCMP_SYS(sendto),
+	SCMP_SYS(recvfrom),     SCMP_SYS(sendmmsg),
+	SCMP_SYS(shutdown),     SCMP_SYS(socketpair),
+	SCMP_SYS(pipe2),        SCMP_SYS(clock_getres),
+	SCMP_SYS(sched_yield),  SCMP_SYS(uname),
+	SCMP_SYS(gettimeofday), SCMP_SYS(time),
+	SCMP_SYS(membarrier),   SCMP_SYS(sched_getaffinity),
 };
 
 static int

@@ -17,6 +17,8 @@ MUST_CHECK int fd_read_all(int fd, struct buf *out);
 MUST_CHECK int file_read(int dir_fd, const char *path, struct buf *out);
 /* Writes all n bytes or fails with -errno. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n);
+/* Has what was written go to the disk already, for a sync that follows. */
+void fd_start_writing(int fd);
 /*
  * Replaces dir_fd/name: temporary file, fsync, rename, fsync of the
  * directory. After a crash the name holds all of the old or all of the new.

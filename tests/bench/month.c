@@ -1,46 +1,70 @@
 /*
- * Fills a store as 30 days of continuous profiling would leave it: windows as
- * captured of the last two hours, minutes of seven days, hours and days of
- * all of it, each rolled up as the worker does. Profiles are drawn from a pool
- * of stacks per service, few of which are hot.
+ * Fills a store with what continuous profiling has left of a month.
  *
- *	month STORE_DIR TENANT SERVICES
+ *	month STORE_DIR TENANT SERVICES PROFILE...
  *
- * Services are bench0, bench1, ... Prints one line: windows, bytes, samples.
+ * Services bench0, bench1, ... go on, for 30 days, as one of the recorded
+ * programs each, at 19 Hz, on a hundredth of a CPU to a whole one, more by day
+ * than by night. What the worker would have left is made level by level, by
+ * the functions that the worker makes it with: windows of 10 s of the last
+ * two hours, minutes of seven days, and hours and days of all 30, in files as
+ * the worker's. What is made of windows that are there is what they add up
+ * to; what is made of windows that are gone by now is drawn as a whole, which
+ * is the same draw (lib/draw.h).
+ *
+ * Prints one line: windows, bytes, samples; what a rollup holds counts once.
  */
+#include "lib/draw.h"
+
 #include "base/clock.h"
+#include "base/file.h"
+#include "profile/merge.h"
 #include "profile/pprof.h"
 #include "store/service.h"
 #include "store/window.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#define VARIANTS 4 /* different profiles of one level */
-#define POOL     8000
-#define DEPTH    20
-#define SHARED   15
-#define RATE     19
-#define HOST     "bench"
+#define HOST         "bench"
+#define RATE         19
+#define PERIOD_NS    (NS_PER_S / RATE)
+#define CAPTURED_MS  (10 * MS_PER_S)
+#define DAY_MS       (86400 * (int64_t)MS_PER_S)
+#define MAX_BYTES    ((size_t)256 << 20)
+#define MAX_SERVICES 500
+#define MAKERS       2
+#define COMMIT_EVERY 60 /* files */
 
-/* Distinct stacks of one profile: what a busy service showed at 19 Hz. */
-static const unsigned stacks_of[WINDOW_LEVELS] = {40, 120, 1000, 4000};
-static const int64_t kept_ms[WINDOW_LEVELS] = {
-	2 * 3600 * MS_PER_S, INT64_C(7) * 86400 * MS_PER_S,
-	INT64_C(30) * 86400 * MS_PER_S, INT64_C(30) * 86400 * MS_PER_S};
+static const int64_t kept_ms[WINDOW_LEVELS] = {DAY_MS / 12, 7 * DAY_MS,
+                                               30 * DAY_MS, 30 * DAY_MS};
+/* CPUs that a service has busy on average. */
+static const double loads[] = {0.3, 0.05, 0.5, 0.1, 1, 0.02, 0.2, 0.7, 0.01};
 
-struct made {
-	struct buf file;
-	int64_t samples;
+struct service_of {
+	struct profile *recorded;
+	struct draw draw;
+	double load;
+	char name[32], series[ID_MAX];
 };
 
 struct bench {
-	struct store *s;
-	struct segment segment;
-	struct made made[WINDOW_LEVELS][VARIANTS];
+	const char *dir, *tenant;
+	struct store s;
 	int64_t end_ms, windows, bytes, samples;
-	char series[ID_MAX];
+	struct service_of *services;
+	size_t n;
+};
+
+/* What a maker tells of a window; its bytes come behind. */
+struct made {
+	struct window_ask ask;
+	size_t n;
 };
 
 static void
@@ -52,155 +76,234 @@ must(int rc, const char *what)
 	exit(1);
 }
 
-static uint32_t
-frame(struct profile *p, uint32_t mapping, unsigned service, unsigned number)
+static int64_t
+span_of(enum window_level level)
 {
-	struct function f = {0};
-	struct line line = {.line = number % 500};
-	uint32_t location;
-	char name[96];
+	return level ? window_span_ms(level) : CAPTURED_MS;
+}
 
-	snprintf(name, sizeof(name), "shop%u::%s::step_%u(int, char const*)",
-	         service, number % 2 ? "cart" : "stock", number);
-	must(profile_cstring(p, name, &f.name), "name");
-	must(profile_cstring(p, number % 2 ? "cart.cc" : "stock.cc", &f.file),
-	     "file");
-	must(profile_function(p, &f, &line.function), "function");
-	must(profile_location(p, mapping, 0x1000 + 16ull * number, &line, 1,
-	                      &location),
-	     "location");
-	return location;
+/* When the first window of a level begins that is still there. */
+static int64_t
+first_of(const struct bench *b, enum window_level level)
+{
+	enum window_level parent = level < WINDOW_DAY ? level + 1 : WINDOW_DAY;
+
+	return window_floor(parent, b->end_ms - kept_ms[level]);
+}
+
+/* --- makers --------------------------------------------------------------- */
+
+static int64_t
+samples_of(struct service_of *v, int64_t start_ms, int64_t span_ms)
+{
+	double middle = (double)(start_ms + span_ms / 2) / (double)DAY_MS;
+	double day = 1 - 0.8 * cos(2 * M_PI * middle);
+
+	return draw_poisson(&v->draw, RATE * v->load * day *
+	                                      (double)(span_ms / MS_PER_S));
 }
 
 static void
-add_stack(struct profile *p, uint32_t mapping, unsigned service, unsigned i,
-          int64_t weight)
+draw_window(struct service_of *v, struct made *m, struct buf *out)
 {
-	uint32_t stack[DEPTH];
-	int64_t values[] = {weight, weight * (NS_PER_S / RATE)};
-	unsigned prefix = i;
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int64_t span = m->ask.end_ms - m->ask.start_ms;
 
-	for (unsigned k = 0; k < SHARED; k++, prefix /= 3)
-		stack[DEPTH - 1 - k] =
-			frame(p, mapping, service, k * 8 + prefix % 3);
-	for (unsigned k = 0; k < DEPTH - SHARED; k++)
-		stack[k] = frame(p, mapping, service,
-		                 200 + (i * 7 + k * 13) % 1500);
-	must(profile_sample(p, stack, DEPTH, NULL, 0, values), "sample");
+	m->ask.duration_ms = span;
+	m->ask.windows = span / CAPTURED_MS;
+	must(draw_profile(&v->draw, samples_of(v, m->ask.start_ms, span),
+	                  PERIOD_NS, &p),
+	     "draw");
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		m->ask.sample_count += p->values[(size_t)i * p->ntypes];
+	m->ask.value = m->ask.sample_count * PERIOD_NS;
+	p->time_ns = m->ask.start_ms * NS_PER_MS;
+	p->duration_ns = span * NS_PER_MS;
+	must(pprof_encode(p, out), "encode");
 }
 
 static void
-make(unsigned service, enum window_level level, unsigned variant,
-     struct made *out)
+add_child(struct store *s, const struct window *w, struct merge *sum,
+          struct made *m)
 {
-	CLEANUP_PROFILE struct profile *p = profile_new();
-	struct mapping m = {.start = 0x1000, .limit = 0x1000000};
-	unsigned n = stacks_of[level];
-	uint32_t mapping;
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
-	must(p ? 0 : -ENOMEM, "profile");
-	must(profile_type(p, "samples", "count"), "type");
-	must(profile_type(p, "cpu", "nanoseconds"), "type");
-	must(profile_cstring(p, "/usr/bin/shop", &m.file), "file");
-	must(profile_mapping(p, &m, &mapping), "mapping");
-	out->samples = 0;
-	for (unsigned i = 0; i < n; i++) {
-		/* half are the hot ones, half come and go */
-		unsigned which = i < n / 2 ? i
-		                           : (i * 31 + variant * 997) % POOL;
-		int64_t weight = 1 + n / (i + 1);
+	m->ask.duration_ms += w->duration_ms;
+	m->ask.windows += w->windows;
+	m->ask.sample_count += w->sample_count;
+	m->ask.value += w->value;
+	must(window_read(s, w, &bytes), "read");
+	must(merge_add_file(sum, bytes.p, bytes.len, MAX_BYTES, &why), "merge");
+}
 
-		add_stack(p, mapping, service, which, weight);
-		out->samples += weight;
+static void
+sum_windows(struct store *s, const struct window_list *children, struct made *m,
+            struct buf *out)
+{
+	CLEANUP_MERGE struct merge *sum = NULL;
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	must(merge_new(MAX_BYTES, &sum), "merge");
+	for (size_t i = 0; i < children->n; i++)
+		add_child(s, &children->items[i], sum, m);
+	must(merge_end(sum, &p), "merge");
+	must(pprof_encode(p, out), "encode");
+}
+
+static void
+children_of(struct store *s, struct service_of *v, enum window_level level,
+            int64_t start_ms, struct window_list *out)
+{
+	struct ripe r = {v->series, start_ms};
+
+	if (level > WINDOW_CAPTURED)
+		must(window_children(s, &r, level, out), "children");
+}
+
+static void
+make_window(struct store *s, struct service_of *v, enum window_level level,
+            int64_t start_ms, int to)
+{
+	CLEANUP_WINDOWS struct window_list children = {0};
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
+	struct made m = {.ask = {.level = level,
+	                         .start_ms = start_ms,
+	                         .end_ms = start_ms + span_of(level)}};
+
+	children_of(s, v, level, start_ms, &children);
+	if (children.n)
+		sum_windows(s, &children, &m, &bytes);
+	else
+		draw_window(v, &m, &bytes);
+	m.n = bytes.len;
+	must(fd_write_all(to, &m, sizeof(m)), "write");
+	must(fd_write_all(to, bytes.p, bytes.len), "write");
+}
+
+/* Makes every MAKERS-th service's windows of a level, in order of time. */
+static void
+be_maker(struct bench *b, enum window_level level, size_t which, int to)
+{
+	CLEANUP_STORE struct store s = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int64_t span = span_of(level);
+
+	must(store_open(b->dir, false, &s, &why), b->dir);
+	must(fd_write_all(to, "", 1), "write");
+	for (int64_t t = first_of(b, level); t + span <= b->end_ms; t += span)
+		for (size_t i = which; i < b->n; i += MAKERS)
+			make_window(&s, &b->services[i], level, t, to);
+}
+
+static void
+read_all(int fd, void *to, size_t n)
+{
+	for (char *p = to; n;) {
+		ssize_t got = read(fd, p, n);
+
+		must(got <= 0 ? -EPIPE : 0, "a maker");
+		p += got;
+		n -= (size_t)got;
 	}
-	p->period = NS_PER_S / RATE;
-	out->file = BUF_INIT(BUF_MAX_REPLY);
-	must(pprof_encode(p, &out->file), "encode");
 }
 
-/* Bytes of a window, in the segment; *w is filled. */
-static void
-append(struct bench *b, enum window_level level, int64_t start_ms,
-       int64_t span_ms, struct window_ask *w)
+/* Returns when it has opened the store, for which nobody may write. */
+static int
+start_maker(struct bench *b, enum window_level level, size_t which)
 {
-	const struct made *m = &b->made[level][(start_ms / span_ms) % VARIANTS];
+	int ends[2];
+	pid_t pid;
+	char open;
 
-	*w = (struct window_ask){
-		.series = b->series,
-		.level = level,
-		.start_ms = start_ms,
-		.end_ms = start_ms + span_ms,
-		.duration_ms = span_ms,
-		.windows = span_ms / 10000,
-		.sample_count = m->samples,
-		.value = m->samples * (NS_PER_S / RATE),
-	};
-	must(segment_append(&b->segment, m->file.p, m->file.len, w), "append");
+	must(pipe2(ends, O_CLOEXEC) ? -errno : 0, "pipe");
+	/* each level is another draw */
+	for (size_t i = which; i < b->n; i += MAKERS)
+		b->services[i].draw.seed += level * 0x100000001;
+	pid = fork();
+	must(pid < 0 ? -errno : 0, "fork");
+	if (!pid) {
+		close(ends[0]);
+		be_maker(b, level, which, ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	read_all(ends[0], &open, 1);
+	return ends[0];
+}
+
+/* --- the store ------------------------------------------------------------ */
+
+/* Takes a window from its maker. */
+static void
+store_window(struct bench *b, struct service_of *v, struct segment *g, int fd)
+{
+	CLEANUP_WINDOWS struct window_list children = {0};
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
+	struct made m;
+	char *p;
+
+	read_all(fd, &m, sizeof(m));
+	p = buf_reserve(&bytes, m.n + 1);
+	must(p ? 0 : -ENOMEM, "memory");
+	read_all(fd, p, m.n);
+	m.ask.series = v->series;
+	must(segment_append(g, p, m.n, &m.ask), "append");
+	children_of(&b->s, v, m.ask.level, m.ask.start_ms, &children);
+	must(children.n ? window_rollup(&b->s, g, &m.ask, &children)
+	                : window_commit(&b->s, g, &m.ask, 1, NULL),
+	     "commit");
 	b->windows++;
-	b->bytes += (int64_t)m->file.len;
-	b->samples += m->samples;
+	b->bytes += (int64_t)m.n;
+	if (!children.n)
+		b->samples += m.ask.sample_count;
+}
+
+/* A minute of windows as captured is one file, and what one batch of rollups
+ * is, which a moment of all services is. */
+static bool
+begins_file(enum window_level level, int64_t t)
+{
+	return level || t == window_floor(WINDOW_MINUTE, t);
 }
 
 static void
-roll(struct bench *b, enum window_level level, int64_t start_ms)
+fill_level(struct bench *b, enum window_level level)
 {
-	CLEANUP_WINDOWS struct window_list l = {0};
-	struct ripe r = {b->series, start_ms};
-	struct window_ask w;
+	struct segment g = SEGMENT_INIT;
+	int64_t span = span_of(level), files = 0;
+	int fds[MAKERS];
 
-	must(window_children(b->s, &r, level, &l), "children");
-	append(b, level, start_ms, window_span_ms(level), &w);
-	if (l.n)
-		must(window_rollup(b->s, &b->segment, &w, &l), "rollup");
-	else /* retention has taken them */
-		must(window_commit(b->s, &b->segment, &w, 1, NULL), "commit");
-}
-
-static void
-fill_service(struct bench *b, const char *tenant, unsigned service)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "bench%u", service);
-	must(series_of(b->s, tenant, name, "cpu", HOST, "{}", b->series),
-	     "series");
-	must(segment_create(b->s, HOST, &b->segment), "segment");
-	for (enum window_level l = 0; l < WINDOW_LEVELS; l++)
-		for (unsigned v = 0; v < VARIANTS; v++)
-			make(service, l, v, &b->made[l][v]);
-	must(store_begin(b->s), "begin");
-	for (enum window_level l = 0; l < WINDOW_LEVELS; l++) {
-		int64_t span = l ? window_span_ms(l) : 10000;
-		int64_t t = b->end_ms - kept_ms[l];
-
-		t -= l ? t % span : t % window_span_ms(WINDOW_MINUTE);
-		for (; t + span <= b->end_ms; t += span) {
-			struct window_ask w;
-
-			if (l) {
-				roll(b, l, t);
-				continue;
-			}
-			append(b, l, t, span, &w);
-			must(window_commit(b->s, &b->segment, &w, 1, NULL),
-			     "commit");
+	for (size_t i = 0; i < MAKERS; i++)
+		fds[i] = start_maker(b, level, i);
+	must(store_begin(&b->s), "begin");
+	for (int64_t t = first_of(b, level); t + span <= b->end_ms; t += span) {
+		if (begins_file(level, t)) {
+			segment_close(&g);
+			must(segment_create(&b->s, HOST, &g), "segment");
+			if (++files % COMMIT_EVERY == 0)
+				must(store_commit(&b->s) ?: store_begin(&b->s),
+				     "commit");
 		}
+		for (size_t i = 0; i < b->n; i++)
+			store_window(b, &b->services[i], &g, fds[i % MAKERS]);
 	}
-	must(segment_sync(&b->segment), "sync");
-	must(store_commit(b->s), "commit");
-	segment_close(&b->segment);
-	for (enum window_level l = 0; l < WINDOW_LEVELS; l++)
-		for (unsigned v = 0; v < VARIANTS; v++)
-			buf_done(&b->made[l][v].file);
+	must(store_commit(&b->s), "commit");
+	segment_close(&g);
+	for (size_t i = 0; i < MAKERS; i++) {
+		close(fds[i]);
+		wait(NULL);
+	}
 }
 
+/* --- services ------------------------------------------------------------- */
+
 static void
-add_service(struct store *s, const char *tenant, unsigned service)
+add_service(struct bench *b, struct service_of *v)
 {
-	char name[32];
-	struct service v = {
-		.tenant = (char *)tenant,
-		.name = name,
+	struct service s = {
+		.tenant = (char *)b->tenant,
+		.name = v->name,
 		.kind = "native",
 		.host = "",
 		.match_kind = "",
@@ -211,31 +314,58 @@ add_service(struct store *s, const char *tenant, unsigned service)
 		.labels = "{}",
 		.description = "",
 	};
-	int rc;
+	int rc = service_add(&b->s, &s);
 
-	snprintf(name, sizeof(name), "bench%u", service);
-	rc = service_add(s, &v);
 	must(rc == -EEXIST ? 0 : rc, "service");
+	must(series_of(&b->s, b->tenant, v->name, "cpu", HOST, "{}", v->series),
+	     "series");
+}
+
+static void
+begin_service(struct bench *b, size_t i, const char *path)
+{
+	struct service_of *v = &b->services[i];
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	snprintf(v->name, sizeof(v->name), "bench%zu", i);
+	v->load = loads[i % ARRAY_LEN(loads)];
+	must(file_read(AT_FDCWD, path, &bytes), path);
+	must(pprof_decode(bytes.p, bytes.len, MAX_BYTES, &p, &why), path);
+	must(draw_longer(p, i, &v->recorded), path);
+	must(draw_init(&v->draw, v->recorded, i << 8), path);
+	add_service(b, v);
 }
 
 int
 main(int argc, char **argv)
 {
-	CLEANUP_STORE struct store s = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	struct bench b = {.s = &s, .end_ms = clock_wall_ms()};
-	unsigned n;
+	struct bench b = {.end_ms = clock_wall_ms()};
+	int n = argc < 5 ? 0 : atoi(argv[3]);
 
-	if (argc != 4) {
-		fputs("usage: month STORE_DIR TENANT SERVICES\n", stderr);
+	if (n <= 0 || n > MAX_SERVICES) {
+		fputs("usage: month STORE_DIR TENANT SERVICES PROFILE...\n",
+		      stderr);
 		return 2;
 	}
-	must(store_open(argv[1], false, &s, &why), argv[1]);
-	n = (unsigned)atoi(argv[3]);
-	for (unsigned i = 0; i < n; i++) {
-		add_service(&s, argv[2], i);
-		fill_service(&b, argv[2], i);
+	b.dir = argv[1];
+	b.tenant = argv[2];
+	b.n = (size_t)n;
+	b.services = calloc(b.n, sizeof(*b.services));
+	must(b.services ? 0 : -ENOMEM, "services");
+	must(store_open(b.dir, false, &b.s, &why), b.dir);
+	for (size_t i = 0; i < b.n; i++)
+		begin_service(&b, i, argv[4 + i % (size_t)(argc - 4)]);
+	for (enum window_level l = 0; l < WINDOW_LEVELS; l++)
+		fill_level(&b, l);
+	for (size_t i = 0; i < b.n; i++) {
+		draw_done(&b.services[i].draw);
+		profile_free(b.services[i].recorded);
 	}
+	free(b.services);
+	store_close(&b.s);
 	printf("%lld %lld %lld\n", (long long)b.windows, (long long)b.bytes,
 	       (long long)b.samples);
 	return 0;

@@ -56,6 +56,7 @@ range_path(const struct cli *c, const char *rest, const char *type,
 	query_add(out, "from", o->from);
 	query_add(out, "to", o->to);
 	query_add(out, "host", o->host);
+	query_add(out, "origin", o->origin);
 	for (size_t i = 0; i < o->label.n && !rc; i++)
 		rc = add_label(out, o->label.p[i]);
 	return rc;

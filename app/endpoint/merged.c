@@ -15,7 +15,14 @@
 #define MAX_GAPS  100
 #define GAP_MS    1000 /* shorter ones are between any two windows */
 #define MAX_LINK  ((size_t)16 << 10)
-#define MAX_PAIRS (6 + 16) /* of a link: rows of params.def, and labels */
+#define MAX_PAIRS (7 + 16)      /* of a link: rows of params.def, and labels */
+#define TRUNCATED "[truncated]" /* finish_names.c */
+#define NOTICE_BOTH                                                   \
+	"windows of workers and pushed ones are added up: what both " \
+	"saw counts twice"
+#define NOTICE_LEFT_OUT                                               \
+	"pushed windows are left out, since a worker captured some: " \
+	"origin=pushed shows them, origin=all adds them"
 /* New windows may join a range at any time: ask again, by ETag. */
 #define CACHE "private, no-cache"
 
@@ -62,7 +69,7 @@ put_series(struct buf *out, const struct range *r)
 		const struct series *s = &r->series.items[i];
 		int64_t covered = 0;
 
-		if (!r->plans[i].n)
+		if (!r->plans[i].n || (r->left_out && range_is_pushed(s)))
 			continue;
 		for (size_t k = 0; k < r->plans[i].n; k++)
 			covered += r->plans[i].items[k].duration_ms;
@@ -93,6 +100,7 @@ link_pairs(struct call *c, const struct range *r, char times[2][24],
 	q[n++] = (struct query_pair){"to", times[1]};
 	if (*r->host)
 		q[n++] = (struct query_pair){"host", r->host};
+	q[n++] = (struct query_pair){"origin", r->origin};
 	for (size_t i = 0; i < c->req->nquery && n < MAX_PAIRS; i++)
 		if (!strncmp(c->req->query[i].name, "label.", 6))
 			q[n++] = c->req->query[i];
@@ -137,6 +145,45 @@ put_links(struct buf *out, const char *url)
 
 /* --- the summary ---------------------------------------------------------- */
 
+/* What of a range was taken. */
+static void
+put_origin(struct buf *out, const struct range *r)
+{
+	bool captured = false, pushed = false;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct series *s = r->parts[i].series;
+
+		captured |= s && !range_is_pushed(s);
+		pushed |= s && range_is_pushed(s);
+	}
+	json_put_text(out, "source", r->sessions.n ? "sessions" : "windows");
+	json_put_text(out, "origin",
+	              captured && pushed ? "all"
+	              : captured         ? "captured"
+	              : pushed           ? "pushed"
+	                                 : "");
+	json_put_int(out, "leftOut", (int64_t)r->left_out);
+	json_open(out, "notices", '[');
+	if (captured && pushed)
+		json_put_text(out, NULL, NOTICE_BOTH);
+	if (r->left_out)
+		json_put_text(out, NULL, NOTICE_LEFT_OUT);
+	json_close(out, ']');
+}
+
+/* Samples whose stack a full call tree had no room for. */
+static int64_t
+truncated(const struct tree *t)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (!strcmp(tree_name(t, t->name[i], NULL), TRUNCATED))
+			n += t->samples[i];
+	return n;
+}
+
 static void
 put_totals(struct buf *out, const struct range *r, const struct tree *t)
 {
@@ -148,7 +195,7 @@ put_totals(struct buf *out, const struct range *r, const struct tree *t)
 		windows += r->parts[i].windows;
 	json_put_text(out, "service", r->service);
 	json_put_text(out, "profileType", r->type);
-	json_put_text(out, "source", r->sessions.n ? "sessions" : "windows");
+	put_origin(out, r);
 	json_put_text(out, "aggregation",
 	              type_is_gauge(r->type) ? "mean" : "sum");
 	json_put_time(out, "from", r->from_ms);
@@ -158,6 +205,7 @@ put_totals(struct buf *out, const struct range *r, const struct tree *t)
 	json_put_int(out, "profiles", (int64_t)r->n);
 	json_put_int(out, "windows", windows);
 	json_put_int(out, "sampleCount", t->total_samples);
+	json_put_int(out, "truncatedSamples", truncated(t));
 	json_put_int(out, "total", t->total[0]);
 	json_put_text(out, "unit",
 	              strings_get(p->strings, p->types[t->type].unit, NULL));
@@ -263,6 +311,7 @@ merge_get(struct call *c)
 	const struct format *f = wanted(c);
 	struct session shown;
 
+	r.origin = param_text(c, P_MergeProfiles_origin);
 	if (range_check(c, &r) || range_plan(c, &r))
 		return -1;
 	shown = shown_as(&r);

@@ -28,6 +28,8 @@ static const char *const source_words[] = {"auto", "outside", "endpoint", NULL};
 static const char *const status_words[] = {"running", "completed", "failed",
                                            NULL};
 static const char *const origin_words[] = {"capture", "upload", "samply", NULL};
+static const char *const windows_words[] = {"auto", "captured", "pushed", "all",
+                                            NULL};
 static const char *const role_words[] = {"viewer", "operator", "admin", NULL};
 
 const char *const *
@@ -56,6 +58,8 @@ param_words(enum param_type type)
 		return status_words;
 	case PT_ORIGIN:
 		return origin_words;
+	case PT_WINDOWS:
+		return windows_words;
 	case PT_ROLE:
 		return role_words;
 	default:

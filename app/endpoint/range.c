@@ -58,6 +58,33 @@ range_labels_match(const struct call *c, enum param labels, const char *json)
 	return true;
 }
 
+bool
+range_is_pushed(const struct series *s)
+{
+	return !strcmp(s->host, WINDOW_PUSHED);
+}
+
+static bool
+asks_for(const struct range *r, const char *origin)
+{
+	return r->origin && !strcmp(r->origin, origin);
+}
+
+static bool
+wants(const struct call *c, const struct range *r, const struct series *s)
+{
+	return !asks_for(r, range_is_pushed(s) ? "captured" : "pushed") &&
+	       range_labels_match(c, r->labels, s->labels);
+}
+
+static int
+too_many_series(struct call *c, const struct range *r)
+{
+	detail_text(c, "service", r->service);
+	detail_int(c, "maxSeries", RANGE_MAX_SERIES);
+	return fail(c, TooManySeries, r->service, RANGE_MAX_SERIES);
+}
+
 int
 range_series(struct call *c, struct range *r)
 {
@@ -71,17 +98,17 @@ range_series(struct call *c, struct range *r)
 	size_t n = 0;
 
 	if (rc)
-		return fail_store(c, rc);
+		return rc == -E2BIG ? too_many_series(c, r) : fail_store(c, rc);
 	for (size_t i = 0; i < r->series.n; i++) {
 		struct series *s = &r->series.items[i];
 
-		if (range_labels_match(c, r->labels, s->labels))
+		if (wants(c, r, s))
 			r->series.items[n++] = *s;
 		else
 			series_done(s);
 	}
 	r->series.n = n;
-	return 0;
+	return n > RANGE_MAX_SERIES ? too_many_series(c, r) : 0;
 }
 
 /* --- what is too much ----------------------------------------------------- */
@@ -148,6 +175,22 @@ add_window(struct range *r, const struct series *s, const struct window *w)
 	};
 }
 
+/* Both would count twice what both saw. */
+static void
+leave_pushed_out(struct range *r)
+{
+	size_t n = 0;
+	bool captured = false;
+
+	for (size_t i = 0; i < r->n; i++)
+		captured |= !range_is_pushed(r->parts[i].series);
+	for (size_t i = 0; i < r->n; i++)
+		if (!captured || !range_is_pushed(r->parts[i].series))
+			r->parts[n++] = r->parts[i];
+	r->left_out = r->n - n;
+	r->n = n;
+}
+
 /* Too many windows in one series: how far back half of them reaches. */
 static int
 halve(struct call *c, const struct range *r, const char *series)
@@ -188,6 +231,8 @@ plan_windows(struct call *c, struct range *r)
 		for (size_t k = 0; k < r->plans[i].n; k++)
 			add_window(r, s, &r->plans[i].items[k]);
 	}
+	if (asks_for(r, "auto"))
+		leave_pushed_out(r);
 	return 0;
 }
 
@@ -324,5 +369,7 @@ range_trend(struct call *c, struct range *r, enum window_level level)
 	}
 	if (rc == -E2BIG)
 		return fail(c, RangeTooDear);
+	if (!rc && asks_for(r, "auto"))
+		leave_pushed_out(r);
 	return rc ? fail_store(c, rc) : 0;
 }

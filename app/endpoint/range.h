@@ -13,6 +13,7 @@
 #include "store/window.h"
 
 #define RANGE_MAX_PARTS  WINDOW_PLAN_MAX
+#define RANGE_MAX_SERIES 500
 #define RANGE_MAX_STORED ((int64_t)96 << 20) /* bytes, as stored */
 #define RANGE_MAX_MERGED ((size_t)512 << 20) /* bytes in memory */
 #define RANGE_MAX_NS     (20 * NS_PER_S)     /* nginx waits for 30 s */
@@ -30,19 +31,20 @@ struct part {
 
 struct range {
 	const char *service, *type, *host;
-	enum param labels; /* row of label.K=V */
+	const char *origin; /* a word of PT_WINDOWS; NULL: all */
+	enum param labels;  /* row of label.K=V */
 	int64_t from_ms, to_ms;
 	struct series_list series;
 	struct window_list *plans; /* by series */
 	struct session_list sessions;
 	struct part *parts; /* in order of time */
-	size_t n;
+	size_t n, left_out; /* parts: taken, and pushed ones that were not */
 	double covered_ms;
 };
 #define CLEANUP_RANGE CLEANUP(range_done)
 void range_done(struct range *r);
 
-/* Where an operation's rows are. */
+/* Where an operation's rows are, but for origin. */
 #define RANGE_OF(c, op)                                        \
 	((struct range){                                       \
 		.service = param_text((c), P_##op##_service),  \
@@ -57,8 +59,10 @@ void range_done(struct range *r);
  * Each answers 0, or -1 with the reply.
  *
  * range_check: from is not after to, and there is such a service.
- * range_series: those that the filters let through.
- * range_plan: parts that add up to the range; none is an error.
+ * range_series: those that the filters let through, at most RANGE_MAX_SERIES.
+ * range_plan: parts that add up to the range; none is an error. A worker and
+ * clients that push see the same work: one of them is taken, if not told
+ * otherwise.
  * range_trend: windows no coarser than a level, where these are kept; may be
  * none, and may reach past both ends.
  * range_merge: all of them as one profile. A gauge is averaged over time: its
@@ -72,6 +76,8 @@ range_trend(struct call *c, struct range *r, enum window_level level);
 MUST_CHECK int
 range_merge(struct call *c, struct range *r, struct profile **out);
 
+/* Of series of pushes, not of a worker. */
+bool range_is_pushed(const struct series *s);
 /* Whether an object of labels has all of label.K=V. */
 bool
 range_labels_match(const struct call *c, enum param labels, const char *json);

@@ -253,6 +253,7 @@ series_get(struct call *c)
 	};
 	int rc;
 
+	t.range.origin = param_text(c, P_GetSeries_origin);
 	if (range_check(c, &t.range) || lay_out(c, &t) ||
 	    range_trend(c, &t.range, level_of(t.step_ms)) ||
 	    (*t.function && range_check_size(c, t.range.parts, t.range.n)) ||

@@ -61,6 +61,35 @@ series_of(struct store *s, const char *tenant, const char *service,
 	              : find(s, tenant, service, type_name, host, labels, out);
 }
 
+static int
+check_number(struct store *s, const char *tenant, const char *service,
+             int64_t most)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_SERIES_COUNT,
+	                  ARGS(V(tenant), V(service), V(WINDOW_PUSHED)), &rows)
+	                 ?: db_next(&rows);
+
+	if (rc < 0)
+		return rc;
+	return db_col_int(&rows, 0) < most ? 0 : -EDQUOT;
+}
+
+int
+series_of_pushed(struct store *s, const char *tenant, const char *service,
+                 const char *type_name, const char *labels, int64_t most,
+                 char out[static ID_MAX])
+{
+	int rc =
+		find(s, tenant, service, type_name, WINDOW_PUSHED, labels, out);
+
+	if (rc == -ENOENT)
+		rc = check_number(s, tenant, service, most)
+		             ?: series_of(s, tenant, service, type_name,
+		                          WINDOW_PUSHED, labels, out);
+	return rc;
+}
+
 int
 series_list(struct store *s, const struct series_filter *f,
             struct series_list *out)
@@ -69,11 +98,15 @@ series_list(struct store *s, const struct series_filter *f,
 	void *items = NULL;
 	int rc = row_all(s->db, &type, &items, &l.n, SQL_SERIES_LIST,
 	                 ARGS(V(f->tenant), V(f->service), V(f->type),
-	                      V(f->host), V(STORE_PAGE_MAX)));
+	                      V(f->host), V(WINDOW_MAX_SERIES + 1)));
 
 	if (rc)
 		return rc;
 	l.items = items;
+	if (l.n > WINDOW_MAX_SERIES) {
+		series_list_done(&l);
+		return -E2BIG;
+	}
 	*out = l;
 	return 0;
 }

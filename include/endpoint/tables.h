@@ -104,6 +104,7 @@ enum param_type {
 	PT_OBJECT,
 	PT_STATUS,
 	PT_ORIGIN,
+	PT_WINDOWS,
 	PT_TAGS,
 	PT_FUNCTIONS,
 };

@@ -85,6 +85,15 @@ MUST_CHECK int
 series_of(struct store *s, const char *tenant, const char *service,
           const char *type, const char *host, const char *labels,
           char out[static ID_MAX]);
+/*
+ * The same of WINDOW_PUSHED, whose labels are a client's: a service has at
+ * most so many such series, of all types.
+ *   Errors   -EDQUOT
+ */
+MUST_CHECK int
+series_of_pushed(struct store *s, const char *tenant, const char *service,
+                 const char *type, const char *labels, int64_t most,
+                 char out[static ID_MAX]);
 
 struct segment {
 	int fd;
@@ -169,7 +178,8 @@ struct series_filter {
 	const char *service, *type, *host; /* "": any */
 };
 
-/* In order of creation, at most STORE_PAGE_MAX. */
+/* In order of creation; -E2BIG past WINDOW_MAX_SERIES. */
+#define WINDOW_MAX_SERIES 20000
 MUST_CHECK int series_list(struct store *s, const struct series_filter *f,
                            struct series_list *out);
 /* By the id of a window; both outputs, or none. -ENOENT. */

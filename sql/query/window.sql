@@ -59,6 +59,10 @@ SELECT $1, tenant, name, $2, $3, $4, now_ms()
 FROM service WHERE tenant = $5 AND name = $6
 ON CONFLICT DO NOTHING;
 
+-- name: series_count
+SELECT COUNT(*) FROM series
+WHERE tenant = $1 AND service = $2 AND host = $3;
+
 -- name: series_list
 SELECT id, tenant, service, type, host, labels, created_ms FROM series
 WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)

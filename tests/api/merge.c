@@ -235,6 +235,94 @@ TEST(labels_and_host_choose_series)
 }
 END
 
+	/* A worker saw 10, a client that pushes 5 of them. */
+	static void
+	put_both(struct test_api *a)
+{
+	put(a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main 10\n");
+	put(a,
+	    (struct test_window){
+		    .host = WINDOW_PUSHED, .start_ms = T0, .span_ms = 10 * S},
+	    "main 5\n");
+}
+
+TEST(what_a_worker_saw_is_not_counted_again_as_it_was_pushed)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one = {0}, all = {0}, pushed = {0};
+
+	put_both(&a);
+	one = merge(&a, "cpu", T0, T0 + H, "");
+	ck_assert_double_eq(number(&one, "sampleCount"), 10);
+	ck_assert_double_eq(number(&one, "leftOut"), 1);
+	ck_assert_str_eq(reply_text(&one, "origin"), "captured");
+	ck_assert_uint_eq(json_array_size(json_object_get(one.json, "series")),
+	                  1);
+	ck_assert_uint_eq(json_array_size(json_object_get(one.json, "notices")),
+	                  1);
+	pushed = merge(&a, "cpu", T0, T0 + H, "&origin=pushed");
+	ck_assert_double_eq(number(&pushed, "sampleCount"), 5);
+	all = merge(&a, "cpu", T0, T0 + H, "&origin=all");
+	ck_assert_double_eq(number(&all, "sampleCount"), 15);
+	ck_assert_str_eq(reply_text(&all, "origin"), "all");
+	ck_assert_uint_eq(json_array_size(json_object_get(all.json, "notices")),
+	                  1);
+}
+END
+
+TEST(pushes_stand_where_no_worker_captured)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put_both(&a);
+	put(&a,
+	    (struct test_window){.host = WINDOW_PUSHED,
+	                         .start_ms = T0 + DAY,
+	                         .span_ms = 10 * S},
+	    "main 7\n");
+	r = merge(&a, "cpu", T0 + DAY, T0 + DAY + H, "");
+	ck_assert_double_eq(number(&r, "sampleCount"), 7);
+	ck_assert_double_eq(number(&r, "leftOut"), 0);
+	ck_assert_str_eq(reply_text(&r, "origin"), "pushed");
+}
+END
+
+TEST(samples_without_a_stack_are_told)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f 30\n[truncated] 12\n");
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	ck_assert_double_eq(number(&r, "sampleCount"), 42);
+	ck_assert_double_eq(number(&r, "truncatedSamples"), 12);
+}
+END
+
+TEST(a_range_of_too_many_series_is_refused)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, some = {0};
+	char labels[64];
+
+	for (int i = 0; i <= 500; i++) {
+		snprintf(labels, sizeof(labels), "{\"n\":\"%d\"}", i);
+		put(&a,
+		    (struct test_window){.labels = labels,
+		                         .start_ms = T0,
+		                         .span_ms = 10 * S},
+		    "main 1\n");
+	}
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	assert_error(&r, 400, "TooManySeries");
+	some = merge(&a, "cpu", T0, T0 + H, "&label.n=500");
+	ck_assert_double_eq(number(&some, "sampleCount"), 1);
+}
+END
+
 TEST(labels_are_bounded)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -416,6 +504,10 @@ END
               gauges_of_hosts_at_once_add_up,
               rollups_of_a_gauge_are_means_as_well,
               rollups_add_up_to_what_they_are_made_of,
+              what_a_worker_saw_is_not_counted_again_as_it_was_pushed,
+              pushes_stand_where_no_worker_captured,
+              samples_without_a_stack_are_told,
+              a_range_of_too_many_series_is_refused,
               labels_and_host_choose_series, labels_are_bounded,
               a_range_is_checked, sessions_stand_in_where_there_is_no_window,
               a_merged_range_is_a_pprof_file,

@@ -313,6 +313,7 @@ store_types(struct call *c, struct push *p, struct profile *made)
 		.tenant = c->caller.tenant,
 		.service = p->app,
 		.labels = labels,
+		.max_series = c->env->conf->upload_max_series,
 	};
 	int64_t length;
 	int rc = labels ? add_types(p, made, &w) : -ENOMEM;
@@ -327,7 +328,11 @@ store_types(struct call *c, struct push *p, struct profile *made)
 	if (rc)
 		return rc < 0 ? -1 : 0;
 	rc = pushes_store(&c->env->pushes, &c->env->store, &w);
-	return rc ? fail_store(c, rc) : 0;
+	if (rc != -EDQUOT)
+		return rc ? fail_store(c, rc) : 0;
+	detail_text(c, "service", p->app);
+	detail_int(c, "maxSeries", w.max_series);
+	return fail(c, TooManyPushedSeries, p->app);
 }
 
 /* The only type of formats whose values have no name. */

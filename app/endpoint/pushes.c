@@ -78,8 +78,8 @@ append(struct pushes *p, struct store *s, const struct push_windows *w,
        const struct push_window *of, char series[static ID_MAX],
        struct window_ask *out)
 {
-	int rc = series_of(s, w->tenant, w->service, of->type, WINDOW_PUSHED,
-	                   w->labels, series);
+	int rc = series_of_pushed(s, w->tenant, w->service, of->type, w->labels,
+	                          w->max_series, series);
 
 	*out = (struct window_ask){
 		.series = series,

@@ -24,6 +24,7 @@ void pushes_done(struct pushes *p);
 struct push_windows {
 	const char *tenant, *service;
 	const char *labels; /* JSON object */
+	int64_t max_series; /* that the service may have of pushes */
 	int64_t start_ms, end_ms;
 	struct push_window {
 		const char *type;
@@ -44,7 +45,7 @@ MUST_CHECK int
 push_add(struct push_windows *w, const char *type, const struct profile *p);
 /*
  * Stores all windows or none: when it returns, they are on disk.
- *   Errors   -ENOENT when there is no such service
+ *   Errors   -ENOENT when there is no such service; -EDQUOT past max_series
  */
 MUST_CHECK int
 pushes_store(struct pushes *p, struct store *s, const struct push_windows *w);

@@ -374,6 +374,21 @@ TEST(what_is_not_taken_is_refused)
 }
 END
 
+TEST(labels_of_pushes_are_bounded)
+{
+	CLEANUP_API struct test_api a =
+		test_api(1, "[upload]\nmax_series = 1\n");
+	CLEANUP_REPLY struct client_reply first = {0}, other = {0}, again = {0};
+
+	first = push(&a, PUSH, "", "a 1\n", 4);
+	other = push(&a, "/ingest?name=shop%7Brequest%3D1%7D", "", "a 1\n", 4);
+	again = push(&a, PUSH, "", "b 1\n", 4);
+	ck_assert_int_eq(first.status, 200);
+	assert_error(&other, 422, "TooManyPushedSeries");
+	ck_assert_int_eq(again.status, 200);
+}
+END
+
 TEST(services_are_made_only_where_configured)
 {
 	CLEANUP_API struct test_api a =
@@ -449,5 +464,6 @@ END
                       a_service_whose_name_ends_so_keeps_it,
                       what_is_not_taken_is_refused,
                       services_are_made_only_where_configured,
+                      labels_of_pushes_are_bounded,
                       a_key_may_come_as_basic_password_on_ingest_alone,
                       the_tenant_may_come_as_scope_org_id)

@@ -1,12 +1,12 @@
 /*
  * Fills a store with what continuous profiling has left of a month.
  *
- *	month STORE_DIR TENANT SERVICES PROFILE...
+ *	month STORE_DIR TENANT END_MS SERVICES PROFILE...
  *
- * Services bench0, bench1, ... go on, for 30 days, as one of the recorded
- * programs each, at 19 Hz, on a hundredth of a CPU to a whole one, more by day
- * than by night. What the worker would have left is made level by level, by
- * the functions that the worker makes it with: windows of 10 s of the last
+ * Services bench0, bench1, ... go on, for 30 days before END_MS, as one of the
+ *recorded programs each, at 19 Hz, on a hundredth of a CPU to a whole one, more
+ *by day than by night. What the worker would have left is made level by level,
+ *by the functions that the worker makes it with: windows of 10 s of the last
  * two hours, minutes of seven days, and hours and days of all 30, in files as
  * the worker's. What is made of windows that are there is what they add up
  * to; what is made of windows that are gone by now is drawn as a whole, which
@@ -342,22 +342,24 @@ int
 main(int argc, char **argv)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	struct bench b = {.end_ms = clock_wall_ms()};
-	int n = argc < 5 ? 0 : atoi(argv[3]);
+	struct bench b = {0};
+	int n = argc < 6 ? 0 : atoi(argv[4]);
 
 	if (n <= 0 || n > MAX_SERVICES) {
-		fputs("usage: month STORE_DIR TENANT SERVICES PROFILE...\n",
+		fputs("usage: month STORE_DIR TENANT END_MS SERVICES "
+		      "PROFILE...\n",
 		      stderr);
 		return 2;
 	}
 	b.dir = argv[1];
 	b.tenant = argv[2];
+	b.end_ms = atoll(argv[3]);
 	b.n = (size_t)n;
 	b.services = calloc(b.n, sizeof(*b.services));
 	must(b.services ? 0 : -ENOMEM, "services");
 	must(store_open(b.dir, false, &b.s, &why), b.dir);
 	for (size_t i = 0; i < b.n; i++)
-		begin_service(&b, i, argv[4 + i % (size_t)(argc - 4)]);
+		begin_service(&b, i, argv[5 + i % (size_t)(argc - 5)]);
 	for (enum window_level l = 0; l < WINDOW_LEVELS; l++)
 		fill_level(&b, l);
 	for (size_t i = 0; i < b.n; i++) {

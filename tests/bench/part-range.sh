@@ -1,45 +1,122 @@
 # What a range of time costs: GET merge as flame graph, of a store that 30 days
-# of 20 services have filled.
+# of 20 services have filled, each of which is a program that was recorded.
 
-range_ms() { # from, n: sorted ms of n requests of different services
-  local i
-  for ((i = 0; i < $2; i++)); do
-    api GET "$P/merge?service=bench$((i % of))&profileType=cpu&from=$1&format=html" \
-      -o /dev/null -w '%{http_code} %{time_total}\n'
-  done | awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }' | sort -g
+# --- programs at work, until they are killed; each tells its pids ------------
+at_work() { "$@" >/dev/null 2>&1 </dev/null & worker_pid=$!; }
+work_cc1() {
+  awk 'BEGIN { for (i = 0; i < 6000; i++) printf "int f%d(int *a, int n)\n" \
+    "{ int s = %d; for (int i = 0; i < n; i++) { if (a[i] %% %d == 0) s += a[i] * %d; else\n" \
+    "switch (a[i] & 7) { case 1: s ^= i; break; case 3: s -= a[(i * %d) %% n]; break;\n" \
+    "default: s += n / (i + 1); } } return s; }\n", i, i, i + 2, i * 3, i + 1 }' >"$made/big.c"
+  at_work gcc -O2 -c "$made/big.c" -o "$made/big.o"
+  wait_for 10 pgrep -P $worker_pid cc1
+  pids=$(pgrep -P $worker_pid cc1)
+}
+work_perl() {
+  at_work perl -e 'my %h; while (1) {
+    my @w = map { join "", map { chr(97 + rand 26) } 1 .. 5 } 1 .. 2000;
+    $h{$_}++ for @w; my @s = sort { $h{$a} <=> $h{$b} || $a cmp $b } keys %h;
+    my $t = join " ", @w; my @m = $t =~ /(\b[a-f]\w+[x-z]\b)/g;
+    $t =~ s/([aeiou])/uc $1/ge; %h = () if keys %h > 50000;
+    my %l = map { $_ => sprintf "%s %d", $_, length } @m, @s; }'
+}
+work_python3() {
+  at_work python3 -c 'import json, re, random, collections
+docs = [{"id": i, "tags": [str(random.random()) for _ in range(5)]} for i in range(2000)]
+while True:
+    d = json.loads(json.dumps(docs, indent=1))
+    collections.Counter(w for x in d for w in re.findall(r"\d+", x["tags"][0]))
+    sorted(d, key=lambda x: x["tags"][1])'
+}
+work_sqlite3() {
+  {
+    echo "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT, c REAL);
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+      INSERT INTO t SELECT i, hex(randomblob(8)), abs(random()) % 1000 / 3.0 FROM n;"
+    for ((i = 0; i < 2000; i++)); do
+      echo "SELECT count(*), avg(c) FROM t WHERE b LIKE '%$i%' GROUP BY substr(b, 1, 2) ORDER BY 2;
+        UPDATE t SET c = c + 1 WHERE a % 7 = $((i % 7));
+        SELECT json_group_array(b) FROM (SELECT b FROM t ORDER BY c LIMIT 5000);"
+    done
+  } >"$made/work.sql"
+  sqlite3 :memory: <"$made/work.sql" >/dev/null 2>&1 &
+  worker_pid=$!
+}
+work_xz() {
+  xz -c </dev/urandom >/dev/null 2>&1 &
+  worker_pid=$!
+}
+work_api() { # Stoker itself
+  at_work wrk -t 1 -c 16 -d 60 -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:$PORT/api/v1/services"
+  pids=$(pgrep -f "^$STATE/bin/stoker-api" | paste -sd,)
+}
+
+# Two at a time, one for each CPU of a small machine.
+record() { # program
+  command -v "$1" >/dev/null || [ "$1" = cc1 ] || [ "$1" = api ] || return 0
+  local worker_pid pids=
+  "work_$1"
+  "$B/stoker-worker" --config /dev/null --once "${pids:-$worker_pid}" --seconds 5 --rate 4999 \
+    --out "$made/$1.pb.gz" >"$made/$1.log" 2>&1 || cat "$made/$1.log" >&2
+  kill -KILL ${pids:+$([ "$1" = api ] || echo "$pids")} "$worker_pid" 2>/dev/null
+  wait "$worker_pid" 2>/dev/null
+}
+record_all() {
+  local pair first
+  for pair in "cc1 sqlite3" "python3 perl" "xz api"; do
+    record "${pair% *}" &
+    first=$!
+    record "${pair#* }" &
+    wait "$first" $!
+  done
+}
+
+# --- requests ---------------------------------------------------------------
+ask_range() { # service, ms: what one request took
+  api GET "$P/merge?service=bench$1&profileType=cpu&from=$((end - $2))&to=$end&format=html" \
+    --compressed -o /dev/null -w '%{http_code} %{time_total}\n' |
+    awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }'
 }
 rank() { awk -v q="$1" '{ v[NR] = $1 } END { i = int(NR * q + 0.999); print v[i < 1 ? 1 : i] }'; }
 # Leaves nothing of the store in the page cache.
 forget() {
-  local f
-  sync
-  for f in "$STATE"/data/segments/* "$STATE"/data/stoker.db*; do
-    dd if="$f" iflag=nocache count=0 status=none
-  done
+  echo 3 2>/dev/null >/proc/sys/vm/drop_caches && return
+  find "$STATE/data" -type f -exec dd if={} iflag=nocache count=0 status=none \;
 }
 
-ranges="range_hour_ms range_day_ms range_month_ms"
-if wanted $ranges range_hour_cold_ms range_day_cold_ms range_month_cold_ms range_hour_p99_ms \
-  range_day_p99_ms range_month_p99_ms window_bytes_per_sample service_day_mb month_seed_s; then
+names=
+for range in hour 6h day week month; do
+  names+=" range_${range}_ms range_${range}_p99_ms range_${range}_cold_ms range_${range}_cold_p99_ms"
+done
+if wanted $names window_bytes_per_sample service_day_mb month_seed_s; then
   of=${RANGE_SERVICES:-20}
   e2e_start
   kill "$(<"$STATE/pid/worker")" # its retention knows another clock than ours
   wait_for 20 process_gone "$(<"$STATE/pid/worker")"
   install -m 755 "$B/tests/bench/month" "$STATE/bin/"
+  made=$STATE/made
+  mkdir "$made"
+  record_all
+  chmod -R a+rX "$made"
+  # The end of a day has most hours, minutes and windows that no coarser
+  # rollup holds yet.
+  end=$((($(date +%s) / 86400 * 86400 - 73) * 1000))
   began=$(date +%s%3N)
-  read -r windows bytes samples <<<"$(as_user "$STATE/bin/month" "$STATE/data" 550e8400 "$of")"
+  read -r windows bytes samples <<<"$(as_user "$STATE/bin/month" "$STATE/data" 550e8400 $end "$of" "$made"/*.pb.gz)"
   [ -n "${samples:-}" ] || { echo "bench: no month could be made" >&2; exit 1; }
   row month_seed_s "$(awk "BEGIN { print ($(date +%s%3N) - $began) / 1000 }")" s - - - 1
   row window_bytes_per_sample "$(awk "BEGIN { printf \"%.2f\", $bytes / $samples }")" bytes - - - "$windows"
   row service_day_mb "$(awk "BEGIN { printf \"%.2f\", $bytes / $of / 30 / 1048576 }")" MiB - - - "$windows"
-  for range in hour:1h day:1d month:30d; do
-    name=range_${range%:*}
-    forget
-    range_ms "now-${range#*:}" "$of" >"$STATE/cold"
-    range_ms "now-${range#*:}" $((ROUNDS * 20)) >"$STATE/warm"
-    row "${name}_cold_ms" "$(rank 0.5 <"$STATE/cold")" ms - - - "$of"
+  sync
+  for range in hour:3600 6h:21600 day:86400 week:604800 month:2592000; do
+    name=range_${range%:*} ms=${range#*:}000
+    for ((i = 0; i < of; i++)); do forget; ask_range "$i" "$ms"; done | sort -g >"$STATE/cold"
+    for ((i = 0; i < of + ROUNDS * 20; i++)); do ask_range $((i % of)) "$ms"; done |
+      tail -n +$((of + 1)) | sort -g >"$STATE/warm"
     row "${name}_ms" "$(rank 0.5 <"$STATE/warm")" ms - - - $((ROUNDS * 20))
     row "${name}_p99_ms" "$(rank 0.99 <"$STATE/warm")" ms - - - $((ROUNDS * 20))
+    row "${name}_cold_ms" "$(rank 0.5 <"$STATE/cold")" ms - - - "$of"
+    row "${name}_cold_p99_ms" "$(rank 0.99 <"$STATE/cold")" ms - - - "$of"
   done
   e2e_stop
   trap - EXIT

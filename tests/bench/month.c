@@ -119,7 +119,8 @@ draw_window(struct service_of *v, struct made *m, struct buf *out)
 	m->ask.value = m->ask.sample_count * PERIOD_NS;
 	p->time_ns = m->ask.start_ms * NS_PER_MS;
 	p->duration_ns = span * NS_PER_MS;
-	must(pprof_encode(p, out), "encode");
+	if (p->nsamples) /* of nothing there are no bytes, as in the worker */
+		must(pprof_encode(p, out), "encode");
 }
 
 static void
@@ -133,6 +134,8 @@ add_child(struct store *s, const struct window *w, struct merge *sum,
 	m->ask.windows += w->windows;
 	m->ask.sample_count += w->sample_count;
 	m->ask.value += w->value;
+	if (!w->length)
+		return;
 	must(window_read(s, w, &bytes), "read");
 	must(merge_add_file(sum, bytes.p, bytes.len, MAX_BYTES, &why), "merge");
 }
@@ -147,6 +150,8 @@ sum_windows(struct store *s, const struct window_list *children, struct made *m,
 	must(merge_new(MAX_BYTES, &sum), "merge");
 	for (size_t i = 0; i < children->n; i++)
 		add_child(s, &children->items[i], sum, m);
+	if (!m->ask.sample_count)
+		return;
 	must(merge_end(sum, &p), "merge");
 	must(pprof_encode(p, out), "encode");
 }

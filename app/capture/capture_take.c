@@ -204,6 +204,7 @@ drain(struct recorder *c, struct rate *rate, uint64_t now)
 	int64_t cpu, n = __builtin_popcountll(slots);
 
 	c->stack.topups = PROCS_TOPUPS;
+	c->stack.topups_end_ns = (uint64_t)clock_mono_ns() + PROCS_TOPUP_NS;
 	sampler_drain(rate->sampler, until, take_record, rate);
 	if (any_ended(c, rate, until))
 		sampler_tell_lost(rate->sampler, until, take_record, rate);

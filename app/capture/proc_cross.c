@@ -42,9 +42,8 @@ process_cross(struct process *proc, struct proc_stack *out, uint64_t *pcs,
 	const void *stack;
 	size_t len, more;
 
-	if (!at || *n >= max || !out->topups || proc->unreadable)
+	if (!at || *n >= max || !process_may_read(proc, out))
 		return;
-	out->topups--;
 	len = read_up(proc, at, &batch, &stack);
 	if (!len ||
 	    unwind_on(proc->unwinder, stack, len, pcs + *n, max - *n, &more) !=

@@ -5,6 +5,8 @@
 
 #define PROC_MAX_GOROUTINE ((uint32_t)32 << 10) /* bytes read of its stack */
 
+/* Takes one of the reads that are left; false: there is none. */
+bool process_may_read(const struct process *proc, struct proc_stack *out);
 /*
  * Walks a stack again whose dump was too short, with more of it read from
  * memory, until its root is found or nothing more is to be had.

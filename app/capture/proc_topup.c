@@ -3,6 +3,7 @@
  * moved on, but its outer frames mostly still stand; the last bytes of the
  * dump must be found as they were.
  */
+#include "base/clock.h"
 #include "base/file.h"
 #include "capture/event.h"
 #include "proc_private.h"
@@ -35,6 +36,16 @@ read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t len)
 	return n > 0 ? (size_t)n : 0;
 }
 
+bool
+process_may_read(const struct process *proc, struct proc_stack *out)
+{
+	if (!out->topups || proc->unreadable ||
+	    (uint64_t)clock_mono_ns() >= out->topups_end_ns)
+		return false;
+	out->topups--;
+	return true;
+}
+
 void
 process_top_up(struct process *proc, const struct record *r,
                struct proc_stack *out, uint64_t *pcs, size_t max, size_t *n)
@@ -43,9 +54,7 @@ process_top_up(struct process *proc, const struct record *r,
 	size_t len = r->sample.stack_len, more;
 
 	memcpy(out->whole, r->sample.stack, len);
-	while (out->end == UNWIND_TRUNCATED && out->topups &&
-	       !proc->unreadable) {
-		out->topups--;
+	while (out->end == UNWIND_TRUNCATED && process_may_read(proc, out)) {
 		more = read_on(proc, sp, out->whole, len);
 		if (!more)
 			return;

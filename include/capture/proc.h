@@ -98,7 +98,10 @@ void procs_apply(struct procs *p, const struct record *r);
 /* NULL when it is not followed; then it is denied at the sampler. */
 struct process *procs_of_sample(struct procs *p, uint32_t pid);
 
-#define PROCS_TOPUPS    64 /* between two drains: each is a question */
+/* Reads of stacks in one drain: each is a question that has to be waited for,
+ * where others want the CPU for ms, while the rings fill. */
+#define PROCS_TOPUPS    64
+#define PROCS_TOPUP_NS  UINT64_C(20000000)    /* for so long */
 #define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
 
 enum python_had {
@@ -109,10 +112,11 @@ enum python_had {
 
 struct proc_stack {
 	size_t n;
-	enum unwind_end end; /* of the user part */
-	bool cut;            /* the dump was too short */
-	bool topped_up;      /* but memory had the rest */
-	unsigned topups;     /* left until the next drain */
+	enum unwind_end end;    /* of the user part */
+	bool cut;               /* the dump was too short */
+	bool topped_up;         /* but memory had the rest */
+	unsigned topups;        /* left until the next drain, */
+	uint64_t topups_end_ns; /* and when they end; CLOCK_MONOTONIC */
 	enum python_had python;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */

@@ -2,7 +2,8 @@
  * Speedscope's own format: one sampled profile, a row for each stack.
  *
  * Frames are the tree's names in their order. Weights can't be negative
- * there: such stacks, of deltas, are left out.
+ * there: such stacks, of deltas, are left out. "counts" is ours: how many
+ * samples a row stands for, which others pass over and we read again.
  * Source: file-format-schema.json of speedscope 1.22,
  * FileFormat.SampledProfile.
  */
@@ -58,8 +59,8 @@ unit_of(const struct tree *t)
  * below the root; samples without a stack stand under the root's own. */
 static int
 each_stack(const struct tree *t, struct buf *out,
-           void (*row)(struct buf *out, const uint32_t *path, uint32_t n,
-                       int64_t self))
+           void (*row)(struct buf *out, const struct tree *t, uint32_t node,
+                       const uint32_t *path, uint32_t n))
 {
 	uint32_t deepest = 0;
 	CLEANUP_FREE uint32_t *path = NULL;
@@ -74,15 +75,16 @@ each_stack(const struct tree *t, struct buf *out,
 
 		path[d] = t->name[i];
 		if (t->self[i] > 0)
-			row(out, d ? path + 1 : path, d ? d : 1, t->self[i]);
+			row(out, t, i, d ? path + 1 : path, d ? d : 1);
 	}
 	return buf_err(out);
 }
 
 static void
-put_path(struct buf *out, const uint32_t *path, uint32_t n, int64_t self)
+put_path(struct buf *out, const struct tree *t, uint32_t node,
+         const uint32_t *path, uint32_t n)
 {
-	(void)self;
+	(void)t, (void)node;
 	if (out->p[out->len - 1] != '[')
 		buf_putc(out, ',');
 	for (uint32_t i = 0; i < n; i++) {
@@ -93,13 +95,27 @@ put_path(struct buf *out, const uint32_t *path, uint32_t n, int64_t self)
 }
 
 static void
-put_weight(struct buf *out, const uint32_t *path, uint32_t n, int64_t self)
+put_number(struct buf *out, int64_t v)
 {
-	(void)path;
-	(void)n;
 	if (out->p[out->len - 1] != '[')
 		buf_putc(out, ',');
-	buf_int(out, self);
+	buf_int(out, v);
+}
+
+static void
+put_weight(struct buf *out, const struct tree *t, uint32_t node,
+           const uint32_t *path, uint32_t n)
+{
+	(void)path, (void)n;
+	put_number(out, t->self[node]);
+}
+
+static void
+put_count(struct buf *out, const struct tree *t, uint32_t node,
+          const uint32_t *path, uint32_t n)
+{
+	(void)path, (void)n;
+	put_number(out, t->samples[node] > 0 ? t->samples[node] : 0);
 }
 
 static int64_t
@@ -130,6 +146,10 @@ put_profile(const struct tree *t, const struct export_meta *meta,
 	json_open(out, "weights", '[');
 	if (!r)
 		r = each_stack(t, out, put_weight);
+	json_close(out, ']');
+	json_open(out, "counts", '[');
+	if (!r)
+		r = each_stack(t, out, put_count);
 	json_close(out, ']');
 	json_close(out, '}');
 	return r;

@@ -4,7 +4,8 @@
  * side by side, wherever in the object they stand.
  *
  * All profiles of a file become one; of several, each sample bears the name
- * of its own as label "thread".
+ * of its own as label "thread". A list "counts", as we write it, says how many
+ * samples each row stands for; else it is one.
  * Source: file-format-schema.json of speedscope 1.22.
  */
 #include "base/json_scan.h"
@@ -12,6 +13,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 struct reader {
@@ -26,7 +28,7 @@ struct reader {
 
 /* Where the parts of a profile are; first token still to be read. */
 struct parts {
-	struct json_scan samples, weights, events;
+	struct json_scan samples, weights, counts, events;
 	char name[256], unit[16];
 };
 
@@ -169,9 +171,25 @@ reverse(uint32_t *v, uint32_t n)
 }
 
 static int
-sample(struct reader *d, double value)
+sample(struct reader *d, int64_t count, double value)
 {
-	return import_sample(&d->im, &d->thread, d->thread.str != 0, 1, value);
+	return import_sample(&d->im, &d->thread, d->thread.str != 0, count,
+	                     value);
+}
+
+/* How many samples the next row is of. */
+static int
+read_count(struct reader *d, struct json_scan *c, int64_t *out)
+{
+	*out = 1;
+	if (!c->p)
+		return 0;
+	if (json_scan_next(c) != JSON_NUMBER)
+		return import_bad(&d->im, "a sample has no count");
+	if (!(c->number >= 0 && c->number < 0x1p53))
+		return import_bad(&d->im, "a count is out of range");
+	*out = llround(c->number);
+	return 0;
 }
 
 /* One stack, root first. */
@@ -198,16 +216,21 @@ read_sampled(struct reader *d, struct parts *p)
 {
 	struct json_scan *s = &p->samples, *w = &p->weights;
 	enum json_token k;
+	int64_t count = 1;
 	int r = 0;
 
-	if (json_scan_next(s) != JSON_ARRAY || json_scan_next(w) != JSON_ARRAY)
+	if (json_scan_next(s) != JSON_ARRAY ||
+	    json_scan_next(w) != JSON_ARRAY ||
+	    (p->counts.p && json_scan_next(&p->counts) != JSON_ARRAY))
 		return broken(d);
 	while (!r && (k = json_scan_next(s)) == JSON_ARRAY) {
 		r = read_stack(d, s);
 		if (!r && json_scan_next(w) != JSON_NUMBER)
 			return import_bad(&d->im, "a sample has no weight");
 		if (!r)
-			r = sample(d, w->number);
+			r = read_count(d, &p->counts, &count);
+		if (!r)
+			r = sample(d, count, w->number);
 	}
 	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
 }
@@ -278,7 +301,7 @@ pass_time(struct reader *d, const uint32_t *path, uint32_t depth, double span)
 	for (uint32_t i = 0; i < depth; i++)
 		d->im.stack[i] = path[depth - 1 - i];
 	d->im.depth = depth;
-	return sample(d, span);
+	return sample(d, 1, span);
 }
 
 static int
@@ -307,8 +330,9 @@ read_evented(struct reader *d, struct parts *p)
 static bool
 profile_member(struct reader *d, struct json_scan *s, struct parts *p)
 {
-	static const char *const names[] = {"samples", "weights", "events"};
-	struct json_scan *const lists[] = {&p->samples, &p->weights,
+	static const char *const names[] = {"samples", "weights", "counts",
+	                                    "events"};
+	struct json_scan *const lists[] = {&p->samples, &p->weights, &p->counts,
 	                                   &p->events};
 	bool name = !strcmp(buf_str(&d->text), "name");
 	bool unit = !strcmp(buf_str(&d->text), "unit");

@@ -238,7 +238,7 @@ TEST(speedscope_has_a_row_for_each_stack)
 		"\"ai-service \\u003ccpu>\",\"unit\":\"nanoseconds\","
 		"\"startValue\":0,\"endValue\":30000000,"
 		"\"samples\":[[2],[2,3]],"
-		"\"weights\":[10000000,20000000]}]}");
+		"\"weights\":[10000000,20000000],\"counts\":[1,2]}]}");
 }
 END
 

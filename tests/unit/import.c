@@ -129,6 +129,8 @@ TEST(speedscope_is_read_wherever_its_parts_stand)
 	       "main 1\nmain;wé😀 1\nmain;wé😀;wé😀 1\n");
 	expect("speedscope.evented", "cpu", 0, 0,
 	       "speedscope 11 count\na 8\na;b 2\nb 1\n");
+	expect("speedscope.counts", "cpu", 0, 0,
+	       "speedscope 5000000 nanoseconds\na 30\na;b 20\n");
 	expect("speedscope.sampled", "memory", 0, -EBADMSG,
 	       "its values have a unit that this profile type does not have");
 }
@@ -154,6 +156,7 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 		{"speedscope.dangling",
 	         "its values have a unit that this profile type does not have"},
 		{"speedscope.nesting", "its events are not nested"},
+		{"speedscope.uncounted", "a sample has no count"},
 		{"speedscope.negative", "a sample has a negative value"},
 		{"json.deep", "it is not a speedscope file"},
 		{"json.escapes", "it is not a speedscope file"},

@@ -1,6 +1,7 @@
 /* stoker continuous: services that are profiled all the time. */
 #include "session.h"
 
+#include "labels.h"
 #include "profile.h"
 #include "table.h"
 
@@ -51,12 +52,8 @@ set_types(json_t *settings, const char *words)
 static int
 set_options(json_t *settings, const struct options *o)
 {
-	if (o->rate >= 0)
-		json_object_set_new(settings, "sampleRate",
-		                    json_integer(o->rate));
-	if (o->retention_days >= 0)
-		json_object_set_new(settings, "retentionDays",
-		                    json_integer(o->retention_days));
+	number_set(settings, "sampleRate", o->rate);
+	number_set(settings, "retentionDays", o->retention_days);
 	return o->types ? set_types(settings, o->types) : LEAVE_OK;
 }
 

@@ -22,3 +22,10 @@ labels_set(json_t *object, const struct words *labels)
 		json_object_set(object, "labels", all);
 	return LEAVE_OK;
 }
+
+void
+number_set(json_t *object, const char *key, int64_t v)
+{
+	if (v >= 0)
+		json_object_set_new(object, key, json_integer(v));
+}

@@ -1,4 +1,4 @@
-/* --label K=V as a JSON object. */
+/* Options as members of a JSON object. */
 #pragma once
 
 #include "base/json.h"
@@ -9,3 +9,5 @@
  *   Errors   an exit status, told to the user
  */
 MUST_CHECK int labels_set(json_t *object, const struct words *labels);
+/* Sets a member when its option was given: is not negative. */
+void number_set(json_t *object, const char *key, int64_t v);

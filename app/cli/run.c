@@ -52,13 +52,9 @@ make_body(const struct cli *c, json_t **out)
 	                 o->type ? o->type : "cpu");
 	if (!body)
 		return failed("an argument is not UTF-8");
-	if (o->seconds >= 0)
-		json_object_set_new(body, "durationSeconds",
-		                    json_integer(o->seconds));
-	if (o->rate >= 0)
-		json_object_set_new(body, "sampleRate", json_integer(o->rate));
-	if (o->ordinal >= 0)
-		json_object_set_new(body, "ordinal", json_integer(o->ordinal));
+	number_set(body, "durationSeconds", o->seconds);
+	number_set(body, "sampleRate", o->rate);
+	number_set(body, "ordinal", o->ordinal);
 	rc = labels_set(body, &o->label);
 	if (!rc)
 		*out = TAKE(body);

@@ -1,6 +1,7 @@
 /* stoker trigger: values of a service that start captures. */
 #include "session.h"
 
+#include "labels.h"
 #include "table.h"
 
 #include <string.h>
@@ -81,12 +82,8 @@ make_capture(const struct options *o)
 	if (o->type)
 		json_object_set_new(capture, "profileType",
 		                    json_string(o->type));
-	if (o->seconds >= 0)
-		json_object_set_new(capture, "durationSeconds",
-		                    json_integer(o->seconds));
-	if (o->rate >= 0)
-		json_object_set_new(capture, "sampleRate",
-		                    json_integer(o->rate));
+	number_set(capture, "durationSeconds", o->seconds);
+	number_set(capture, "sampleRate", o->rate);
 	return capture;
 }
 
@@ -107,9 +104,7 @@ cmd_trigger_add(struct cli *c)
 	                 o->webhook ? o->webhook : "");
 	if (!body)
 		return failed("an argument is not UTF-8");
-	if (o->cooldown >= 0)
-		json_object_set_new(body, "cooldownSeconds",
-		                    json_integer(o->cooldown));
+	number_set(body, "cooldownSeconds", o->cooldown);
 	triggers_path(&path, c->operands[0]);
 	rc = ask(c, "POST", buf_str(&path), body, &r);
 	if (rc || c->opt.json)

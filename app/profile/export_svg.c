@@ -42,8 +42,9 @@ forbidden(const unsigned char *s, size_t len)
 	return len == 0 || (*s < ' ' && *s != '\t' && *s != '\n');
 }
 
-void
-svg_text(struct buf *out, const char *s, size_t n, size_t most)
+/* Up to most characters of s as text of an XML document. */
+static void
+put_text(struct buf *out, const char *s, size_t n, size_t most)
 {
 	const unsigned char *p = (const unsigned char *)s, *end = p + n;
 
@@ -116,7 +117,7 @@ put_head(const struct picture *g, const struct export_meta *meta)
 	         "<text x=\"%d\" y=\"24\" style=\"font-size:16px\">",
 	         WIDTH + 2 * MARGIN, height, WIDTH + 2 * MARGIN, height,
 	         MARGIN);
-	svg_text(g->out, meta->title, strlen(meta->title), 120);
+	put_text(g->out, meta->title, strlen(meta->title), 120);
 	buf_puts(g->out, "</text>\n");
 }
 
@@ -128,10 +129,10 @@ put_tooltip(const struct picture *g, uint32_t node, const char *name, size_t n)
 	const char *package = tree_package(t, t->name[node], &np);
 
 	buf_puts(g->out, "<g><title>");
-	svg_text(g->out, name, n, MAX_NAME);
+	put_text(g->out, name, n, MAX_NAME);
 	if (np) {
 		buf_puts(g->out, " [");
-		svg_text(g->out, package, np, MAX_NAME);
+		put_text(g->out, package, np, MAX_NAME);
 		buf_putc(g->out, ']');
 	}
 	buf_puts(g->out, "\n");
@@ -165,7 +166,7 @@ put_box(const struct picture *g, uint32_t node, double x)
 	if (fits >= LABEL_LEAST) {
 		buf_addf(g->out, "<text x=\"%.2f\" y=\"%u\">", x + 3,
 		         g->head + g->t->depth[node] * ROW + 12);
-		svg_text(g->out, name, n, n > fits ? fits - 2 : fits);
+		put_text(g->out, name, n, n > fits ? fits - 2 : fits);
 		buf_puts(g->out, n > fits ? "..</text>" : "</text>");
 	}
 	buf_puts(g->out, "</g>\n");

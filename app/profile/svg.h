@@ -25,8 +25,6 @@ struct svg {
 
 MUST_CHECK int
 svg_write(const struct svg *s, const struct export_meta *meta, struct buf *out);
-/* Appends up to most characters of s as text of an XML document. */
-void svg_text(struct buf *out, const char *s, size_t n, size_t most);
 /* Unit of the values of a tree. */
 static inline const char *
 svg_unit(const struct tree *t)

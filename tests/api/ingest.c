@@ -1,6 +1,7 @@
 /* What Pyroscope's clients push, through a real pool. */
 #include "endpoint/pushes.h"
 #include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/test.h"
 #include "profile/pprof.h"
 #include "store/session.h"
@@ -12,20 +13,6 @@
 #define PUSH \
 	"/ingest?name=shop%7Bregion%3Deu%7D&from=1768464000&until=1768464010"
 #define FORM "multipart/form-data; boundary=8a7b"
-
-static struct client_reply
-push(struct test_api *a, const char *path, const char *type, const void *body,
-     size_t n)
-{
-	return ask(a, (struct ask){
-			      .key = KEY_OPERATOR,
-			      .method = "POST",
-			      .path = path,
-			      .type = type,
-			      .body = body,
-			      .body_len = n,
-		      });
-}
 
 /* A pprof file with these value types, one sample. */
 static void
@@ -88,17 +75,6 @@ stored_types(struct test_api *a, char out[static 256])
 		strcat(strcat(out, i ? " " : ""), l.items[i].type);
 }
 
-static size_t
-sessions_stored(struct test_api *a)
-{
-	CLEANUP_SESSIONS struct session_list l = {0};
-	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0, ""};
-
-	ck_assert_int_eq(
-		session_list(&a->store.s, &f, (struct page){50, ""}, &l), 0);
-	return l.n;
-}
-
 static bool
 has_all(const char *words, const char *const *want, size_t n)
 {
@@ -112,7 +88,7 @@ TEST(a_push_of_folded_stacks_is_a_window_of_its_application)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
-		push(&a, PUSH "&sampleRate=100", "", "main;work 3\n", 12);
+		api_send(&a, PUSH "&sampleRate=100", "", "main;work 3\n", 12);
 	CLEANUP_SERIES_LIST struct series_list l = {0};
 	CLEANUP_WINDOWS struct window_list w = {0};
 
@@ -142,7 +118,7 @@ TEST(pushes_of_one_application_are_one_series_in_one_file)
 
 	for (int i = 0; i < 5; i++) {
 		CLEANUP_REPLY struct client_reply r =
-			push(&a, PUSH, "", "main;work 3\n", 12);
+			api_send(&a, PUSH, "", "main;work 3\n", 12);
 
 		ck_assert_int_eq(r.status, 200);
 	}
@@ -165,7 +141,7 @@ TEST(a_process_that_is_killed_has_lost_no_push)
 
 	for (int i = 0; i < 3; i++) {
 		CLEANUP_REPLY struct client_reply r =
-			push(&a, PUSH, "", "main;work 3\n", 12);
+			api_send(&a, PUSH, "", "main;work 3\n", 12);
 
 		ck_assert_int_eq(r.status, 200);
 		test_api_restart(&a, 0);
@@ -195,7 +171,7 @@ TEST(negative_values_are_kept)
 	ck_assert_int_eq(
 		profile_sample(p, NULL, 0, NULL, 0, (int64_t[]){-2, -4096}), 0);
 	ck_assert_int_eq(pprof_encode(p, &file), 0);
-	r = push(&a, PUSH "&format=pprof", "", file.p, file.len);
+	r = api_send(&a, PUSH "&format=pprof", "", file.p, file.len);
 	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
 	l = series_stored(&a, "memory");
 	ck_assert_uint_eq(l.n, 1);
@@ -226,7 +202,7 @@ TEST(values_past_all_measure_are_refused)
 		ck_assert_int_eq(
 			profile_sample(p, NULL, 0, NULL, 0, &rows[i].bytes), 0);
 		ck_assert_int_eq(pprof_encode(p, &file), 0);
-		r = push(&a, PUSH "&format=pprof", "", file.p, file.len);
+		r = api_send(&a, PUSH "&format=pprof", "", file.p, file.len);
 		ck_assert_int_eq(r.status, rows[i].status);
 	}
 }
@@ -245,7 +221,7 @@ TEST(a_push_of_several_value_types_is_a_window_of_each)
 
 	put_profile(heap, 4, &file);
 	put_form(&file, "{}", &form);
-	r = push(&a, PUSH "&spyName=gospy", FORM, form.p, form.len);
+	r = api_send(&a, PUSH "&spyName=gospy", FORM, form.p, form.len);
 	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
 	stored_types(&a, types);
 	ck_assert_msg(has_all(types, want, 2), "%s", types);
@@ -269,7 +245,7 @@ TEST(lock_waits_are_told_from_others_by_their_display_names)
 
 		put_profile(waits, 2, &file);
 		put_form(&file, configs[i], &form);
-		r = push(&a, PUSH, FORM, form.p, form.len);
+		r = api_send(&a, PUSH, FORM, form.p, form.len);
 		ck_assert_int_eq(r.status, 200);
 		stored_types(&a, types);
 		ck_assert_uint_eq(strlen(types), strlen(want[i]));
@@ -290,7 +266,7 @@ TEST(a_type_at_the_end_of_a_name_is_no_part_of_it)
 		CLEANUP_REPLY struct client_reply r = {0};
 
 		snprintf(path, sizeof(path), "/ingest?name=shop.%s", ends[i]);
-		r = push(&a, path, "", "main;work 3\n", 12);
+		r = api_send(&a, path, "", "main;work 3\n", 12);
 		ck_assert_msg(r.status == 200, "%s: %s", ends[i],
 		              buf_str(&r.body));
 	}
@@ -316,7 +292,7 @@ TEST(a_service_whose_name_ends_so_keeps_it)
 	                     .body = "{\"name\":\"shop.wall\"}",
 	                     .body_len = strlen("{\"name\":\"shop.wall\"}")});
 	CLEANUP_REPLY struct client_reply r =
-		push(&a, "/ingest?name=shop.wall", "", "main;work 3\n", 12);
+		api_send(&a, "/ingest?name=shop.wall", "", "main;work 3\n", 12);
 	char types[256];
 
 	ck_assert_int_eq(made.status, 201);
@@ -364,8 +340,8 @@ TEST(what_is_not_taken_is_refused)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_REPLY struct client_reply r =
-			push(&a, rows[i].path, rows[i].type, rows[i].body,
-		             strlen(rows[i].body));
+			api_send(&a, rows[i].path, rows[i].type, rows[i].body,
+		                 strlen(rows[i].body));
 
 		assert_error(&r, rows[i].status, rows[i].code);
 	}
@@ -393,7 +369,8 @@ TEST(services_are_made_only_where_configured)
 {
 	CLEANUP_API struct test_api a =
 		test_api(1, "[upload]\ncreate_services = 0\n");
-	CLEANUP_REPLY struct client_reply r = push(&a, PUSH, "", "a 1\n", 4);
+	CLEANUP_REPLY struct client_reply r =
+		api_send(&a, PUSH, "", "a 1\n", 4);
 
 	assert_error(&r, 404, "UnknownService");
 }

@@ -1,5 +1,6 @@
 /* Profiles that others took, through a real pool. */
 #include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/test.h"
 #include "profile/export.h"
 #include "profile/gzip.h"
@@ -11,20 +12,6 @@
 #define SESSIONS        "/api/v1/profiling/sessions"
 #define UPLOAD_AS(type) SESSIONS "?service=" TEST_SERVICE "&type=" type
 #define DATA            "tests/data/fuzz/import/"
-
-static struct client_reply
-upload(struct test_api *a, const char *path, const char *type, const void *body,
-       size_t n)
-{
-	return ask(a, (struct ask){
-			      .key = KEY_OPERATOR,
-			      .method = "POST",
-			      .path = path,
-			      .type = type,
-			      .body = body,
-			      .body_len = n,
-		      });
-}
 
 static size_t
 load(const char *name, char out[static 65536])
@@ -41,27 +28,14 @@ load(const char *name, char out[static 65536])
 	return n;
 }
 
-/* Sessions in the store, whatever their state. */
-static size_t
-stored(struct test_api *a)
-{
-	CLEANUP_SESSIONS struct session_list l = {0};
-	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0, ""};
-
-	ck_assert_int_eq(session_list(&a->store.s, &f,
-	                              (struct page){STORE_PAGE_MAX, ""}, &l),
-	                 0);
-	return l.n;
-}
-
 TEST(an_upload_is_a_completed_profile_at_once)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0}, graph = {0};
 	char path[256];
 
-	r = upload(&a, UPLOAD_AS("cpu") "&sampleRate=100&durationSeconds=7",
-	           "text/plain", "main;work 3\nmain 1\n", 19);
+	r = api_send(&a, UPLOAD_AS("cpu") "&sampleRate=100&durationSeconds=7",
+	             "text/plain", "main;work 3\nmain 1\n", 19);
 	ck_assert_msg(r.status == 201, "%s", buf_str(&r.body));
 	ck_assert_str_eq(reply_text(&r, "status"), "completed");
 	ck_assert_str_eq(reply_text(&r, "phase"), "done");
@@ -90,13 +64,13 @@ TEST(every_input_format_is_taken)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		size_t n = load(files[i], body);
 		CLEANUP_REPLY struct client_reply r =
-			upload(&a, UPLOAD_AS("cpu"), "application/octet-stream",
-		               body, n);
+			api_send(&a, UPLOAD_AS("cpu"),
+		                 "application/octet-stream", body, n);
 
 		ck_assert_msg(r.status == 201, "%s: %s", files[i],
 		              buf_str(&r.body));
 	}
-	ck_assert_uint_eq(stored(&a), ARRAY_LEN(files));
+	ck_assert_uint_eq(sessions_stored(&a), ARRAY_LEN(files));
 }
 END
 
@@ -113,7 +87,7 @@ TEST(the_times_of_an_upload_are_the_profiles)
 	p->time_ns = INT64_C(1768464000123456789);
 	p->duration_ns = INT64_C(5000000000);
 	ck_assert_int_eq(pprof_encode(p, &file), 0);
-	r = upload(&a, UPLOAD_AS("cpu"), "", file.p, file.len);
+	r = api_send(&a, UPLOAD_AS("cpu"), "", file.p, file.len);
 	ck_assert_str_eq(reply_text(&r, "startedAt"),
 	                 "2026-01-15T08:00:00.123Z");
 	ck_assert_str_eq(reply_text(&r, "completedAt"),
@@ -145,13 +119,13 @@ TEST(what_is_no_profile_is_refused_and_nothing_is_stored)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		size_t n = load(rows[i].file, body);
 		CLEANUP_REPLY struct client_reply r =
-			upload(&a, UPLOAD_AS("cpu"), rows[i].type, body, n);
+			api_send(&a, UPLOAD_AS("cpu"), rows[i].type, body, n);
 
 		ck_assert_msg(r.status == rows[i].status, "%s: %s",
 		              rows[i].file, buf_str(&r.body));
 		assert_error(&r, rows[i].status, rows[i].code);
 	}
-	ck_assert_uint_eq(stored(&a), 0);
+	ck_assert_uint_eq(sessions_stored(&a), 0);
 }
 END
 
@@ -165,8 +139,8 @@ TEST(an_upload_past_max_bytes_is_413)
 	memcpy(body + 1022, " 1\n", 3);
 	for (int past = 0; past < 2; past++) {
 		CLEANUP_REPLY struct client_reply r =
-			upload(&a, UPLOAD_AS("cpu"), "", body + 1 - past,
-		               1024 + (size_t)past);
+			api_send(&a, UPLOAD_AS("cpu"), "", body + 1 - past,
+		                 1024 + (size_t)past);
 
 		if (past)
 			assert_error(&r, 413, "PayloadTooLarge");
@@ -179,8 +153,8 @@ END
 TEST(an_upload_for_no_service_is_404)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r =
-		upload(&a, SESSIONS "?service=nobody&type=cpu", "", "a 1\n", 4);
+	CLEANUP_REPLY struct client_reply r = api_send(
+		&a, SESSIONS "?service=nobody&type=cpu", "", "a 1\n", 4);
 
 	assert_error(&r, 404, "UnknownService");
 }
@@ -191,12 +165,13 @@ TEST(without_a_query_a_capture_is_started)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0}, bad = {0};
 
-	r = upload(&a, SESSIONS, "application/json",
-	           "{\"service\":\"" TEST_SERVICE "\",\"profileType\":\"cpu\"}",
-	           strlen("{\"service\":\"" TEST_SERVICE
-	                  "\",\"profileType\":\"cpu\"}"));
+	r = api_send(&a, SESSIONS, "application/json",
+	             "{\"service\":\"" TEST_SERVICE
+	             "\",\"profileType\":\"cpu\"}",
+	             strlen("{\"service\":\"" TEST_SERVICE
+	                    "\",\"profileType\":\"cpu\"}"));
 	ck_assert_int_eq(r.status, 202);
-	bad = upload(&a, SESSIONS "?type=cpu", "", "a 1\n", 4);
+	bad = api_send(&a, SESSIONS "?type=cpu", "", "a 1\n", 4);
 	assert_error(&bad, 400, "InvalidParameter");
 	ck_assert_str_eq(reply_detail(&bad, "parameter"), "service");
 }
@@ -226,7 +201,7 @@ TEST(an_upload_sent_twice_with_one_key_is_stored_once)
 			snprintf(first, sizeof(first), "%s",
 			         reply_text(&r, "id"));
 	}
-	ck_assert_uint_eq(stored(&a), 1);
+	ck_assert_uint_eq(sessions_stored(&a), 1);
 }
 END
 
@@ -308,11 +283,11 @@ TEST(hostile_uploads_take_bounded_memory)
 
 		put_hostile(which, &text);
 		ck_assert_int_eq(gzip_deflate(text.p, text.len, &file), 0);
-		r = upload(&a, UPLOAD_AS("cpu"), "", file.p, file.len);
+		r = api_send(&a, UPLOAD_AS("cpu"), "", file.p, file.len);
 		ck_assert_msg(r.status == 413 || r.status == 400, "%d: %d",
 		              which, r.status);
 	}
-	ck_assert_uint_eq(stored(&a), 0);
+	ck_assert_uint_eq(sessions_stored(&a), 0);
 	/* body, inflated, rows, and room to grow */
 	ck_assert_int_lt(peak_kib(a.pids[0]) - before, (8 + 2 * 32 + 2 * 64)
 	                                                       << 10);

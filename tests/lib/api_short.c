@@ -1,5 +1,7 @@
 #include "lib/api_short.h"
 
+#include "store/session.h"
+
 #include "lib/folded.h"
 #include "lib/stacks.h"
 
@@ -79,4 +81,30 @@ size_t
 length_of(const struct client_reply *r, const char *list)
 {
 	return json_array_size(json_object_get(r->json, list));
+}
+
+struct client_reply
+api_send(struct test_api *a, const char *path, const char *type,
+         const void *body, size_t n)
+{
+	return ask(a, (struct ask){
+			      .key = KEY_OPERATOR,
+			      .method = "POST",
+			      .path = path,
+			      .type = type,
+			      .body = body,
+			      .body_len = n,
+		      });
+}
+
+size_t
+sessions_stored(struct test_api *a)
+{
+	CLEANUP_SESSIONS struct session_list l = {0};
+	const struct session_filter f = {TEST_TENANT, "", "", "", 0, 0, ""};
+
+	ck_assert_int_eq(session_list(&a->store.s, &f,
+	                              (struct page){STORE_PAGE_MAX, ""}, &l),
+	                 0);
+	return l.n;
 }

@@ -1,4 +1,4 @@
-/* Asking the API in few words: what the tests of family A have in common. */
+/* Asking the API in few words: what its tests have in common. */
 #pragma once
 
 #include "lib/api.h"
@@ -23,3 +23,8 @@ int64_t number_of(const json_t *j, const char *key);
 const char *text_of(const json_t *j, const char *key);
 const json_t *item_of(const struct client_reply *r, const char *list, size_t i);
 size_t length_of(const struct client_reply *r, const char *list);
+/* Posts bytes of any type as an operator. */
+struct client_reply api_send(struct test_api *a, const char *path,
+                             const char *type, const void *body, size_t n);
+/* Sessions in the store, whatever their state. */
+size_t sessions_stored(struct test_api *a);

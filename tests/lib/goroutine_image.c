@@ -233,16 +233,16 @@ answer(void *arg, const struct host_ask *ask, struct host_reply *reply,
 }
 
 int
-image_play(struct image *m, struct profile **out)
+image_walk(const struct image *m, const struct host *host, int32_t pid,
+           struct profile **out)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new();
 	CLEANUP_ELF struct elf_image *elf = NULL;
 	CLEANUP_FREE struct modules *modules = calloc(1, sizeof(*modules));
 	char path[] = "/image";
 	struct module module = {.path = path};
-	struct host host = {.ask = answer, .arg = m};
-	struct goroutines_ask ask = {.host = &host,
-	                             .pid = 1,
+	struct goroutines_ask ask = {.host = host,
+	                             .pid = pid,
 	                             .modules = modules,
 	                             .module = MODULE_FIRST,
 	                             .bias = m->head.bias};
@@ -261,4 +261,12 @@ image_play(struct image *m, struct profile **out)
 	if (!rc)
 		*out = TAKE(p);
 	return rc;
+}
+
+int
+image_play(struct image *m, struct profile **out)
+{
+	const struct host host = {.ask = answer, .arg = m};
+
+	return image_walk(m, &host, 1, out);
 }

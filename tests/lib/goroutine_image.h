@@ -37,5 +37,9 @@ void image_done(struct image *m);
  *   Errors   -ENOMEM */
 MUST_CHECK int
 image_add(struct image *m, uint64_t addr, const void *p, size_t n);
+/* Reads goroutines of the program that m has the ELF file of, as a host tells
+ * of the process; as goroutines_add(). */
+MUST_CHECK int image_walk(const struct image *m, const struct host *host,
+                          int32_t pid, struct profile **out);
 /* Reads its goroutines; as goroutines_add(). */
 MUST_CHECK int image_play(struct image *m, struct profile **out);

@@ -86,28 +86,10 @@ record(void *arg, const struct host_ask *ask, struct host_reply *reply,
 static int
 take(struct image *m, int32_t pid)
 {
-	CLEANUP_PROFILE struct profile *p = profile_new();
-	CLEANUP_ELF struct elf_image *elf = NULL;
-	CLEANUP_FREE struct modules *modules = calloc(1, sizeof(*modules));
-	char path[] = "/image";
-	struct module module = {.path = path};
-	struct host host = {.ask = record, .arg = m};
-	struct goroutines_ask ask = {.host = &host,
-	                             .pid = pid,
-	                             .modules = modules,
-	                             .module = MODULE_FIRST,
-	                             .bias = m->head.bias};
-	struct quality q = {0};
-	int rc = p && modules ? profile_type(p, "goroutine", "count") : -ENOMEM;
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct host host = {.ask = record, .arg = m};
 
-	if (!rc)
-		rc = elf_open_memory(m->elf, m->head.elf_bytes, &elf);
-	if (rc)
-		return rc;
-	module.elf = elf;
-	modules->rows[MODULE_FIRST] = &module;
-	modules->n = MODULE_FIRST + 1;
-	return goroutines_add(&ask, p, &q);
+	return image_walk(m, &host, pid, &p);
 }
 
 static int

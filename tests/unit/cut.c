@@ -4,34 +4,16 @@
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/modules.h"
+#include "lib/here.h"
 #include "lib/test.h"
 
 #include "../../app/capture/capture_private.h"
-#include "../../app/worker/opener.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-
-static int
-ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
-         int fds[HOST_MAX_FDS], size_t *nfds)
-{
-	struct answer out;
-
-	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
-	*reply = out.reply;
-	memcpy(fds, out.fds, sizeof(out.fds));
-	*nfds = out.nfds;
-	return 0;
-}
-
-static char no_folder[] = "";
-static struct conf conf = {.worker_debug_dir = no_folder,
-                           .symbols_debuginfod = no_folder};
-static const struct host here = {.ask = ask_here, .arg = &conf};
 
 struct fixture {
 	uint32_t blamed;

@@ -5,6 +5,7 @@
 #include "capture/memory.h"
 
 #include "capture/ranges.h"
+#include "lib/here.h"
 #include "lib/test.h"
 
 #include "../../app/worker/opener.h"
@@ -20,29 +21,23 @@ static unsigned questions, ranges;
 static struct memory_spare spare;
 
 static int
-ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
-         int fds[HOST_MAX_FDS], size_t *nfds)
+ask_counted(void *arg, const struct host_ask *ask, struct host_reply *reply,
+            int fds[HOST_MAX_FDS], size_t *nfds)
 {
-	struct answer out;
-
 	questions++;
 	ranges += ask->count;
-	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
-	*reply = out.reply;
-	memcpy(fds, out.fds, sizeof(out.fds));
-	*nfds = out.nfds;
-	return 0;
+	return host_ask_here(arg, ask, reply, fds, nfds);
 }
 
 static struct conf conf;
-static const struct host here = {.ask = ask_here, .arg = &conf};
+static const struct host counted = {.ask = ask_counted, .arg = &conf};
 
 static struct memory
 mine(void)
 {
 	questions = ranges = 0;
 	spare.n = 0;
-	return (struct memory){&here, getpid(), &spare};
+	return (struct memory){&counted, getpid(), &spare};
 }
 
 /* Pages that count upwards, the last of which can't be read. */

@@ -7,31 +7,14 @@
 #include "capture/quality.h"
 #include "capture/rate.h"
 #include "capture/ring.h"
+#include "lib/here.h"
 #include "lib/test.h"
 
 #include "../../app/capture/sampler_private.h"
-#include "../../app/worker/opener.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
-
-/* Asks the opener's handlers without a socket between. */
-static int
-ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
-         int fds[HOST_MAX_FDS], size_t *nfds)
-{
-	struct answer out;
-
-	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
-	*reply = out.reply;
-	memcpy(fds, out.fds, sizeof(out.fds));
-	*nfds = out.nfds;
-	return 0;
-}
-
-static struct conf conf = {0};
-static const struct host here = {.ask = ask_here, .arg = &conf};
 
 #define PERIOD rate_period_ns(1000)
 
@@ -359,8 +342,8 @@ TEST(only_elf_leaves_the_opener)
 		ck_assert_int_lt(host_fd(&here, &ask, &fd), 0);
 	}
 	ask.op = HOST_MEMORY;
-	ask.address = (uintptr_t)&conf;
-	ask.size = sizeof(conf);
+	ask.address = (uintptr_t)paths;
+	ask.size = sizeof(paths);
 	ck_assert_int_eq(host_fd(&here, &ask, &fd), -ENOEXEC);
 	ask.op = HOST_EXE;
 	ck_assert_int_eq(host_fd(&here, &ask, &fd), 0);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "lib/corpus.h"
+#include "lib/here.h"
 #include "lib/test.h"
 
 #include "../../app/capture/snapshot_thread.h"
@@ -160,25 +161,7 @@ END
          * -------------------------------------------------------------
          */
 
-	static int
-	ask_here(void *arg, const struct host_ask *ask,
-                 struct host_reply *reply, int fds[HOST_MAX_FDS], size_t *nfds)
-{
-	struct answer out;
-
-	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
-	*reply = out.reply;
-	memcpy(fds, out.fds, sizeof(out.fds));
-	*nfds = out.nfds;
-	return 0;
-}
-
-static char no_directory[] = "";
-static struct conf conf = {.worker_debug_dir = no_directory,
-                           .symbols_debuginfod = no_directory};
-static const struct host here = {.ask = ask_here, .arg = &conf};
-
-struct target {
+	struct target {
 	pid_t pid;
 	FILE *in, *out;
 };

@@ -356,9 +356,10 @@ TEST(labels_of_pushes_are_bounded)
 		test_api(1, "[upload]\nmax_series = 1\n");
 	CLEANUP_REPLY struct client_reply first = {0}, other = {0}, again = {0};
 
-	first = push(&a, PUSH, "", "a 1\n", 4);
-	other = push(&a, "/ingest?name=shop%7Brequest%3D1%7D", "", "a 1\n", 4);
-	again = push(&a, PUSH, "", "b 1\n", 4);
+	first = api_send(&a, PUSH, "", "a 1\n", 4);
+	other = api_send(&a, "/ingest?name=shop%7Brequest%3D1%7D", "", "a 1\n",
+	                 4);
+	again = api_send(&a, PUSH, "", "b 1\n", 4);
 	ck_assert_int_eq(first.status, 200);
 	assert_error(&other, 422, "TooManyPushedSeries");
 	ck_assert_int_eq(again.status, 200);

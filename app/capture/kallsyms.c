@@ -32,6 +32,12 @@ rank_of(char type, uint8_t *out)
 	return true;
 }
 
+/* System calls without arguments have one body for programs of 32 and of 64
+ * bits: those of 64 are meant, nearly always.
+ *   Source   Linux arch/x86/include/asm/syscall_wrapper.h */
+#define OTHER_ABI  "__ia32_"
+#define RANK_OTHER 8
+
 static bool
 parse_line(char *line, struct symtab_row *out)
 {
@@ -42,6 +48,8 @@ parse_line(char *line, struct symtab_row *out)
 		return false;
 	out->name = p + 2;
 	p[2 + strcspn(p + 2, " \t\r")] = '\0'; /* "[module]" follows */
+	if (!strncmp(out->name, OTHER_ABI, strlen(OTHER_ABI)))
+		out->rank += RANK_OTHER;
 	return out->name[0] != '\0';
 }
 

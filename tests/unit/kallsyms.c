@@ -22,6 +22,8 @@ static const char KERNEL[] = "ffffffff81000000 T _stext\n"
 			     "ffffffff81000100 t start_here\n"
 			     "ffffffff81000100 W alias_of_it\n"
 			     "ffffffff81000200 D a_variable\n"
+			     "ffffffff81000090 T __ia32_sys_getppid\n"
+			     "ffffffff81000090 T __x64_sys_getppid\n"
 			     "not a line\n"
 			     "ffffffff81000300 T\n"
 			     "ffffffffc0000000 t ext4_read\t[ext4]\n"
@@ -45,6 +47,7 @@ TEST(kernel_functions_are_found_by_address)
 		{0xffffffff8100007f, "_stext"},
 		{0xffffffff81000080, "out_of_order"},
 		{0xffffffff81000100, "start_here"},
+		{0xffffffff81000090, "__x64_sys_getppid"},
 		{0xffffffff81000210, "start_here"},
 		{0xffffffffc0000010, "ext4_read"},
 	};

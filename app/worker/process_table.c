@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define FILE_MAX ((size_t)16 << 10) /* of stat, status, cgroup */
+#define PIDS_MAX (PROC_MAX * sizeof(int32_t))
 
 static void
 proc_done(struct proc *p)
@@ -133,25 +134,64 @@ read_rest(const struct proc_table *t, struct proc *p, struct buf *text,
 	return rc ? rc : read_exe(t, p);
 }
 
+static bool
+is_young(const struct proc *p, int64_t now_ns)
+{
+	return now_ns - p->seen_ns < PROC_YOUNG_NS;
+}
+
+/* Whether what was read of it still holds. */
+static bool
+is_same(const struct proc *old, const struct proc *now, int64_t now_ns)
+{
+	int64_t fresh_ns = is_young(old, now_ns) ? PROC_CALM_NS : PROC_FRESH_NS;
+
+	return old->start_time == now->start_time &&
+	       !strcmp(old->comm, now->comm) &&
+	       now_ns - old->read_ns < fresh_ns;
+}
+
+static void
+take_over(struct proc *p, struct proc *old)
+{
+	*p = *old;
+	*old = (struct proc){.pid = p->pid};
+}
+
+static int
+read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
+{
+	int rc = read_proc(t, p->pid, "stat", text);
+
+	return rc ? rc
+	          : proc_parse_stat(buf_str(text), p->comm, &p->start_time);
+}
+
 /* Fills p anew, or from what the last scan knew. */
 static int
 look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 {
 	struct proc *old = find(t, p->pid);
-	int rc = read_proc(t, p->pid, "stat", text);
+	int rc;
 
-	if (!rc)
-		rc = proc_parse_stat(buf_str(text), p->comm, &p->start_time);
-	if (rc)
-		return rc;
-	if (old && old->exe && old->start_time == p->start_time &&
-	    !strcmp(old->comm, p->comm) &&
-	    now_ns - old->read_ns < PROC_FRESH_NS) {
-		*p = *old;
-		*old = (struct proc){.pid = p->pid};
+	if (old && !old->exe)
+		old = NULL;
+	if (old && !is_young(old, now_ns) &&
+	    now_ns - old->looked_ns < PROC_CALM_NS) {
+		take_over(p, old);
 		return 0;
 	}
-	return read_rest(t, p, text, now_ns);
+	rc = read_stat(t, p, text);
+	if (rc)
+		return rc;
+	p->seen_ns = old && old->start_time == p->start_time ? old->seen_ns
+	                                                     : now_ns;
+	if (old && is_same(old, p, now_ns))
+		take_over(p, old);
+	else
+		rc = read_rest(t, p, text, now_ns);
+	p->looked_ns = now_ns;
+	return rc;
 }
 
 /* The next process of the directory; 0 at its end. */
@@ -177,31 +217,90 @@ close_dir(DIR **d)
 		closedir(*d);
 }
 
-int
-proc_table_scan(struct proc_table *t, int64_t now_ns)
+/*
+ * Threads that there are, and the last pid; "" when they can't be had.
+ *   Source   proc(5), /proc/loadavg
+ */
+static void
+read_tasks(const struct proc_table *t, char out[static PROC_TASKS])
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
-	struct proc *items = calloc(PROC_MAX, sizeof(*items));
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int rc = file_read(t->proc_fd, "loadavg", &text);
+	const char *slash = rc ? NULL : strchr(buf_str(&text), '/');
+
+	snprintf(out, PROC_TASKS, "%s", slash ? slash + 1 : "");
+}
+
+static bool
+is_current(const struct proc_table *t, const char *tasks, int64_t now_ns)
+{
+	return *tasks && !strcmp(tasks, t->tasks) && !t->young &&
+	       now_ns - t->scanned_ns < PROC_CALM_NS;
+}
+
+/* The pids that there are now. */
+static int
+read_pids(const struct proc_table *t, struct buf *out)
+{
 	CLEANUP(close_dir) DIR *d = NULL;
 	CLEANUP_FD int fd =
 		openat(t->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int32_t pid;
+
+	if (fd < 0 || !(d = fdopendir(fd)))
+		return -errno;
+	fd = -1; /* the stream's */
+	while (out->len < PIDS_MAX && (pid = next_pid(d)))
+		buf_add(out, &pid, sizeof(pid));
+	return buf_err(out);
+}
+
+static void
+look_at_all(struct proc_table *t, const struct buf *pids, struct proc *items,
+            int64_t now_ns)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
 	size_t n = 0;
 
-	if (!items || fd < 0 || !(d = fdopendir(fd))) {
-		free(items);
-		return -errno;
-	}
-	fd = -1; /* the stream's */
-	while (n < PROC_MAX && (items[n].pid = next_pid(d))) {
-		/* gone between the directory and its files: no process */
-		if (look(t, &items[n], &text, now_ns))
-			proc_done(&items[n]);
-		else
-			n++;
+	t->young = false;
+	for (size_t at = 0; at < pids->len; at += sizeof(items->pid)) {
+		struct proc *p = &items[n];
+
+		memcpy(&p->pid, pids->p + at, sizeof(p->pid));
+		if (look(t, p, &text, now_ns)) {
+			/* gone between the directory and its files */
+			proc_done(p);
+			continue;
+		}
+		/* those of the kernel stay what they are */
+		t->young |= *p->cmdline && is_young(p, now_ns);
+		n++;
 	}
 	qsort(items, n, sizeof(*items), by_pid);
-	proc_table_done(t);
+	free_all(t->items, t->n);
 	t->items = items;
 	t->n = n;
-	return 0;
+}
+
+int
+proc_table_scan(struct proc_table *t, int64_t now_ns)
+{
+	CLEANUP_BUF struct buf pids = BUF_INIT(PIDS_MAX + 1);
+	char tasks[PROC_TASKS];
+	struct proc *items;
+	int rc;
+
+	read_tasks(t, tasks);
+	if (is_current(t, tasks, now_ns))
+		return 0;
+	rc = read_pids(t, &pids);
+	if (rc)
+		return rc;
+	items = calloc(pids.len / sizeof(int32_t) + 1, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	look_at_all(t, &pids, items, now_ns);
+	memcpy(t->tasks, tasks, sizeof(t->tasks));
+	t->scanned_ns = now_ns;
+	return 1;
 }

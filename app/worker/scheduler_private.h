@@ -35,7 +35,8 @@ struct scheduler {
 	int signal_fd;       /* SIGTERM, SIGINT */
 	int64_t version;     /* of the data, as last seen */
 	int64_t scanned_ns;  /* when processes were last looked at */
-	int64_t scan_ns;    /* how long to wait after it, for what it cost */
+	bool unmatched;      /* they or the services are new since */
+	int64_t scan_ns;     /* how long to wait after it, for what it cost */
 	int64_t stop_by_ns;  /* 0: not stopping */
 };
 

@@ -9,7 +9,7 @@
 #define SCAN_NS INT64_C(1000000000)
 /* On a host with very many processes looking at them costs: at most this
  * part of a CPU. */
-#define SCAN_SHARE 1000
+#define SCAN_SHARE 2000
 
 int
 scheduler_event(struct scheduler *s)
@@ -94,12 +94,17 @@ scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 	if (!s->targets.n || (s->scanned_ns && now_ns - s->scanned_ns < age_ns))
 		return 0;
 	rc = proc_table_scan(&s->procs, now_ns);
-	if (rc)
+	if (rc < 0)
 		return rc;
+	s->unmatched |= rc > 0;
 	s->scanned_ns = now_ns;
+	if (s->unmatched) {
+		targets_match(&s->targets, s->conf, &s->procs);
+		rc = targets_publish(&s->targets, &s->store, &s->procs);
+		s->unmatched = rc != 0;
+	}
 	s->scan_ns = (clock_cpu_ns() - cpu_ns) * SCAN_SHARE;
-	targets_match(&s->targets, s->conf, &s->procs);
-	return targets_publish(&s->targets, &s->store, &s->procs);
+	return rc;
 }
 
 /* What others have written since: services, and wishes to cancel. */
@@ -122,7 +127,8 @@ follow(struct scheduler *s, int64_t now_ns)
 		return rc;
 	s->version = version;
 	s->captures.hurry = true;
-	return stamp == s->targets.stamp ? 0 : scheduler_scan(s, now_ns, 0);
+	s->unmatched |= stamp != s->targets.stamp;
+	return s->unmatched ? scheduler_scan(s, now_ns, 0) : 0;
 }
 
 static int

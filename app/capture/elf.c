@@ -190,6 +190,7 @@ read_headers(struct elf_image *e)
 	r = read_segments(e, &h);
 	if (r)
 		return r;
+	e->is_program = elf_read_is_program(e);
 	/* Section headers are a convenience: segments are what is loaded. */
 	if (h.e_shoff && h.e_shentsize == sizeof(Elf64_Shdr)) {
 		r = read_sections(e, &h);

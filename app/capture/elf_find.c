@@ -1,4 +1,4 @@
-#include "capture/elf.h"
+#include "elf_private.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -16,7 +16,7 @@ elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)
 }
 
 bool
-elf_is_program(const struct elf_image *e)
+elf_read_is_program(const struct elf_image *e)
 {
 	const struct elf_segment *s = elf_segment(e, PT_DYNAMIC, 0);
 	Elf64_Dyn rows[MAX_DYNAMIC];

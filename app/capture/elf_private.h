@@ -11,3 +11,5 @@
  *   Errors   -ENOMEM; an image without one is no error
  */
 MUST_CHECK int elf_read_build_id(struct elf_image *e);
+/* What is_program is set to. */
+bool elf_read_is_program(const struct elf_image *e);

@@ -45,6 +45,9 @@ struct elf_image {
 	uint64_t size;    /* bytes */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	uint16_t type;    /* ET_EXEC, ET_DYN, ... */
+	/* Not a library: linked to one place, or marked DF_1_PIE by its
+	 * linker. */
+	bool is_program;
 	uint32_t nsegments, nsections;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
 	struct elf_section *sections; /* NULL without section headers */
@@ -104,9 +107,6 @@ MUST_CHECK int elf_bias(const struct elf_image *e, uint64_t start,
 
 const struct elf_segment *
 elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip);
-/* Whether it is a program, not a library: linked to one place, or marked
- * DF_1_PIE by its linker. */
-bool elf_is_program(const struct elf_image *e);
 /* By name, or by SHT_* type; NULL when there is none. A section whose bytes
  * are not in the file (SHT_NOBITS) is never found. */
 const struct elf_section *

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#define FIRST_ROWS 1024u /* a power of two; slots are twice as many */
+#define FIRST_ROWS 64u /* a power of two; slots are twice as many */
 
 static uint32_t *
 slot_of(const struct pairs *p, uint32_t a, uint64_t b)

@@ -74,6 +74,7 @@ disconnect(struct sqlite_link *link)
 {
 	for (int i = 0; i < SQL_COUNT; i++)
 		sqlite3_finalize(link->stmts[i]);
+	sqlite3_finalize(link->version);
 	sqlite3_close(link->conn);
 	*link = (struct sqlite_link){0};
 }
@@ -209,14 +210,16 @@ db_rollback(struct db *db)
 int64_t
 db_data_version(struct db *db)
 {
-	sqlite3_stmt *stmt = NULL;
+	sqlite3_stmt **stmt = &db->link.version;
 	int64_t version = -1;
 
-	if (sqlite3_prepare_v2(db->link.conn, "PRAGMA data_version", -1, &stmt,
-	                       NULL) == SQLITE_OK &&
-	    sqlite3_step(stmt) == SQLITE_ROW)
-		version = sqlite3_column_int64(stmt, 0);
-	sqlite3_finalize(stmt);
+	if (!*stmt && sqlite3_prepare_v3(db->link.conn, "PRAGMA data_version",
+	                                 -1, SQLITE_PREPARE_PERSISTENT, stmt,
+	                                 NULL) != SQLITE_OK)
+		return -1;
+	if (sqlite3_step(*stmt) == SQLITE_ROW)
+		version = sqlite3_column_int64(*stmt, 0);
+	sqlite3_reset(*stmt);
 	return version;
 }
 

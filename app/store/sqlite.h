@@ -10,6 +10,7 @@
 struct sqlite_link {
 	sqlite3 *conn;
 	sqlite3_stmt *stmts[SQL_COUNT]; /* prepared at first use */
+	sqlite3_stmt *version;          /* likewise, of db_data_version */
 	dev_t dev;
 	ino_t ino;
 };

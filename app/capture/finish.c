@@ -49,7 +49,10 @@ capture_namer(const struct capture *any, const struct host *host,
 {
 	struct namer *n = namer_new(any->modules, host, symbols);
 
-	if (n && (any->window || !capture_ended(any)))
+	if (!n)
+		return NULL;
+	n->patient = any->window;
+	if (any->window || !capture_ended(any))
 		n->java_age_ns = JAVA_MAP_AGE_NS;
 	return n;
 }
@@ -70,7 +73,7 @@ find_program(const struct finisher *f)
 
 		if (!m || !m->elf || places->rows[i].a < MODULE_FIRST)
 			continue;
-		if (elf_is_program(m->elf))
+		if (m->elf->is_program)
 			return i;
 		if (!file)
 			file = i;

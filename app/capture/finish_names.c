@@ -16,6 +16,8 @@
 /* Modules of the kernel come and go: how old its symbols may be. */
 #define KERNEL_AGE_NS (3600 * NS_PER_S)
 #define LOOK_AGAIN_NS (10 * (uint64_t)NS_PER_S)
+/* Before a patient one asks again for a debug file that was not there. */
+#define UNDEBUGGED_NS (60 * NS_PER_S)
 
 struct namer *
 namer_new(const struct modules *modules, const struct host *host,
@@ -204,16 +206,30 @@ jit_name(struct namer *n, struct namer_module *of, uint64_t addr,
 	return 1;
 }
 
+static bool
+has_had_none(const struct namer *n, uint32_t module, int64_t now_ns)
+{
+	int64_t none_ns = n->modules->undebugged_ns[module];
+
+	return n->patient && none_ns && now_ns - none_ns < UNDEBUGGED_NS;
+}
+
 /* A debug file may have come to the host since the mapping was seen, if that
  * was not just now; and who fetches them is to hear of all. */
 static struct elf_image *
-look_again(const struct namer *n, const struct module *m)
+look_again(const struct namer *n, uint32_t module)
 {
-	uint64_t age = (uint64_t)clock_mono_ns() - m->looked_ns;
+	const struct module *m = n->modules->rows[module];
+	int64_t now_ns = clock_mono_ns();
+	uint64_t age = (uint64_t)now_ns - m->looked_ns;
+	struct elf_image *debug;
 
-	return age > LOOK_AGAIN_NS || n->host->debugs
-	               ? debug_file_of_host(n->host, m->elf)
-	               : NULL;
+	if ((age <= LOOK_AGAIN_NS && !n->host->debugs) ||
+	    has_had_none(n, module, now_ns))
+		return NULL;
+	debug = debug_file_of_host(n->host, m->elf);
+	n->modules->undebugged_ns[module] = debug ? 0 : now_ns;
+	return debug;
 }
 
 static int
@@ -225,7 +241,7 @@ add_image(struct namer *n, uint32_t module)
 	int rc;
 
 	if (!debug)
-		debug = of->debug = look_again(n, m);
+		debug = of->debug = look_again(n, module);
 	else
 		host_debug_note(n->host, m->elf->build_id,
 		                m->elf->build_id_size, HOST_DEBUG_USED);

@@ -18,6 +18,7 @@ struct namer {
 	const struct host *host;
 	struct quality *quality; /* modules and notes are counted there: of
 	                            the capture at hand */
+	bool patient;            /* a debug file may be late by a minute */
 	struct symbols_cache *cache;
 	struct symbolizer *symbolizer;
 	struct symtab kernel;

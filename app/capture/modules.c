@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 
-#define FIRST_PAGE 4096
+#define FIRST_PAGE       4096
+#define UNDEBUGGED_BYTES (MODULES_MAX * sizeof(int64_t))
 
 static void
 module_free(struct module *m)
@@ -32,6 +34,8 @@ modules_free(struct modules *m)
 	for (uint32_t i = 0; i < m->n; i++)
 		module_free(m->rows[i]);
 	python_codes_free(m->python);
+	if (m->undebugged_ns)
+		munmap(m->undebugged_ns, UNDEBUGGED_BYTES);
 	free(m);
 }
 DEFINE_CLEANUP(struct modules *, modules_free)
@@ -100,8 +104,21 @@ append(struct modules *m, const struct map_seen *seen, int32_t pid,
 	if (!row)
 		return -ENOMEM;
 	m->rows[at] = row;
+	m->undebugged_ns[at] = 0;
 	m->n += at == m->n;
 	*out = at;
+	return 0;
+}
+
+static int
+map_undebugged(int64_t **out)
+{
+	void *p = mmap(NULL, UNDEBUGGED_BYTES, PROT_READ | PROT_WRITE,
+	               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*out = p;
 	return 0;
 }
 
@@ -116,17 +133,19 @@ modules_new(const struct host *host, struct modules **out)
 	};
 	CLEANUP(modules_free_ptr) struct modules *m = calloc(1, sizeof(*m));
 	uint32_t index;
+	int rc;
 
 	if (!m)
 		return -ENOMEM;
 	m->host = host;
 	m->python = python_codes_new();
-	if (!m->python)
+	rc = map_undebugged(&m->undebugged_ns);
+	if (rc || !m->python)
 		return -ENOMEM;
 	for (unsigned i = 0; i < MODULE_FIRST; i++) {
 		struct map_seen seen = {.path = names[i]};
-		int rc = append(m, &seen, 0, &index);
 
+		rc = append(m, &seen, 0, &index);
 		if (rc)
 			return rc;
 	}

@@ -111,7 +111,8 @@ int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
  * What names the places of captures of one recorder: those that end together
  * share one, and with it the files that they have in common. Uses its own
  * host, since it may run in a child beside others that ask. What it works
- * out of files is added to symbols.
+ * out of files is added to symbols. Windows come again and again: a debug
+ * file that is not there is looked for once a minute, not for each.
  *
  *   Owns     host and symbols are borrowed; NULL: out of memory
  */

@@ -53,6 +53,9 @@ struct modules {
 	struct module *rows[MODULES_MAX]; /* NULL: swept */
 	uint32_t n;
 	struct python_codes *python; /* functions that were seen */
+	/* By module, 0: never. When whoever named its functions found no
+	 * debug file of it: children tell each other, so this is shared. */
+	int64_t *undebugged_ns;
 };
 
 MUST_CHECK int modules_new(const struct host *host, struct modules **out);

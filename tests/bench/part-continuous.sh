@@ -10,7 +10,8 @@ ticks() {
     sed 's/.*) //' | awk '{ n += $12 + $13 + $14 + $15 } END { print n }'
 }
 
-if wanted continuous_cpu_pct continuous_rss_mb continuous_bytes_per_sample continuous_us_per_sample; then
+if wanted continuous_cpu_pct continuous_cpu_64cpus_pct continuous_rss_mb \
+  continuous_bytes_per_sample continuous_us_per_sample; then
   e2e_start demo
   # Together they keep the machine busy.
   for ((i = 1; i <= PROGRAMS; i++)); do cp "$STATE/bin/demo" "$STATE/bin/demo$i"; done
@@ -37,7 +38,9 @@ if wanted continuous_cpu_pct continuous_rss_mb continuous_bytes_per_sample conti
   samples=$(stored "SELECT SUM(sample_count) FROM profile_window WHERE level = 0 AND start_ms >= $begun - 1000")
   bytes=$(stored "SELECT SUM(length) FROM profile_window WHERE level = 0 AND start_ms >= $begun - 1000")
   row continuous_cpu_pct "$(awk "BEGIN { printf \"%.2f\", $spent / $(getconf CLK_TCK) * 1e9 / $wall * 100 }")" % - - - $SERVICES
-  row continuous_us_per_sample "$(awk "BEGIN { printf \"%.0f\", $spent / $(getconf CLK_TCK) * 1e6 / $samples }")" us - - - "$samples"
+  us=$(awk "BEGIN { print $spent / $(getconf CLK_TCK) * 1e6 / $samples }")
+  row continuous_us_per_sample "$(printf %.0f "$us")" us - - - "$samples"
+  row continuous_cpu_64cpus_pct "$(awk "BEGIN { printf \"%.1f\", $us * 64 * 19 / 1e4 }")" % - - - "$samples"
   row continuous_bytes_per_sample "$(awk "BEGIN { printf \"%.0f\", $bytes / $samples }")" B - - - "$samples"
   row continuous_rss_mb "$(rss_mb $pids)" MiB - - - $SERVICES
   e2e_stop

@@ -45,13 +45,15 @@ kept_row() { # row, pipe|spin, rate
 }
 
 if wanted switch_throughput_99hz spin_throughput_99hz spin_throughput_999hz \
-  spin_direct_99hz spin_direct_999hz sample_cost_us; then
+  spin_direct_99hz spin_direct_999hz sample_cost_us continuous_loss_pct \
+  continuous_loss_64cpus_pct; then
   overhead=$(mktemp -d /var/tmp/stoker-overhead-XXXXXX)
   trap 'rm -rf "$overhead"' EXIT
   kept_row switch_throughput_99hz pipe 99
   kept_row spin_direct_99hz spin 99
   kept_row spin_direct_999hz spin 999
-  if wanted sample_cost_us spin_throughput_99hz spin_throughput_999hz; then
+  if wanted sample_cost_us spin_throughput_99hz spin_throughput_999hz \
+    continuous_loss_pct continuous_loss_64cpus_pct; then
     kept spin 4999 none >"$overhead/cost"
     cost=$(awk '{ print (1 - $1) / 4999 * 1e6 }' "$overhead/cost" | median)
     row sample_cost_us "$cost" us - - - "$ROUNDS"
@@ -59,6 +61,9 @@ if wanted switch_throughput_99hz spin_throughput_99hz spin_throughput_999hz \
       row "spin_throughput_${rate}hz" \
         "$(awk "BEGIN { print 1 - $cost * $rate / 1e6 }")" ratio - - - "$ROUNDS"
     done
+    loss=$(awk "BEGIN { print $cost * 19 / 1e4 }") # percent of each CPU
+    row continuous_loss_pct "$loss" % - - - "$ROUNDS"
+    row continuous_loss_64cpus_pct "$(awk "BEGIN { print $loss * 64 }")" % - - - "$ROUNDS"
   fi
   rm -rf "$overhead"
   trap - EXIT

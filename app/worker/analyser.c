@@ -84,6 +84,10 @@ analyser_fail(const struct analyser *a, const struct analyser_job *job,
 		.start_ms = job->start_ms,
 	};
 
+	/* The opener has died, and takes all others along: the next worker
+	 * has the job, to run it again. */
+	if (sys_error == -EPIPE || sys_error == -ECONNRESET)
+		return;
 	memcpy(done.id, job->id, sizeof(done.id));
 	if (msg_send(a->socket, &done, sizeof(done), NULL, 0))
 		log_debug("nobody hears that %s failed", job->id);

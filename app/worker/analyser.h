@@ -104,7 +104,8 @@ analyser_read_buckets(const struct analyser_job *job, const struct host *host,
                       int *sys_error);
 /* What recorder_start and snapshot_profile fail with. */
 enum capture_error analyser_error(int rc);
-/* DONE without a profile; the scheduler being gone is noticed elsewhere. */
+/* DONE without a profile, unless it is the opener that is gone; the scheduler
+ * being gone is noticed elsewhere. */
 void analyser_fail(const struct analyser *a, const struct analyser_job *job,
                    bool checkpoint, enum capture_error error, int sys_error);
 /* Samples without an end, or takes in more processes of what it samples. */

@@ -130,8 +130,13 @@ read_rest(const struct proc_table *t, struct proc *p, struct buf *text,
 		rc = read_cmdline(t, p);
 	if (!rc)
 		rc = read_unit(t, p, text);
-	p->read_ns = now_ns;
-	return rc ? rc : read_exe(t, p);
+	if (!rc)
+		rc = read_exe(t, p);
+	if (rc)
+		return rc;
+	/* what can't be had now is tried again */
+	p->read_ns = *p->cmdline && !*p->exe ? now_ns - PROC_FRESH_NS : now_ns;
+	return 0;
 }
 
 static bool

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "lib/test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +56,15 @@ exe_link(void *arg, int32_t pid, char *out)
 	(void)pid;
 	strcpy(out, "/usr/bin/it");
 	return 0;
+}
+
+static int
+no_exe_link(void *arg, int32_t pid, char *out)
+{
+	(void)arg;
+	(void)pid;
+	(void)out;
+	return -EACCES;
 }
 
 static void
@@ -170,6 +180,21 @@ TEST(a_program_that_starts_itself_anew_is_read_again)
 }
 END
 
+TEST(a_program_whose_path_can_not_be_had_is_asked_for_again)
+{
+	struct host h;
+
+	host_init(&h);
+	h.table.exe_link = no_exe_link;
+	(void)name_at(&h, START, 1);
+	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "");
+	h.table.exe_link = exe_link;
+	(void)name_at(&h, START + NS_PER_S, 1);
+	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "/usr/bin/it");
+	host_done(&h);
+}
+END
+
 TEST(without_a_count_of_tasks_every_scan_looks)
 {
 	int64_t old = START + PROC_YOUNG_NS;
@@ -189,4 +214,5 @@ END
               while_no_pid_is_given_out_old_processes_are_not_looked_at,
               a_pid_given_out_or_taken_back_has_all_looked_for,
               a_program_that_starts_itself_anew_is_read_again,
+              a_program_whose_path_can_not_be_had_is_asked_for_again,
               without_a_count_of_tasks_every_scan_looks)

@@ -15,9 +15,10 @@ struct recorder {
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
 	struct sampler_filter *filter; /* of no sampler now; or NULL */
-	bool hurry;              /* something of the last drain can't wait */
-	uint64_t known_ns;       /* from when on it is known what can */
-	int64_t cpu_ns;          /* of ours that captures were charged for */
+	bool hurry;           /* something of the last drain can't wait */
+	uint64_t known_ns;    /* from when on it is known what can */
+	uint32_t stacks, cut; /* of the last drain; too deep for their dump */
+	int64_t cpu_ns;       /* of ours that captures were charged for */
 	struct proc_stack stack; /* of the sample at hand */
 };
 

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+/* One cut stack in so many is no reason to drain more often. */
+#define CUT_SHARE 100
+
 static const struct place truncated_place = {MODULE_TRUNCATED, 0};
 
 void
@@ -114,7 +117,9 @@ take_sample(struct rate *rate, const struct record *r)
 	rate->adapt.samples++;
 	rate->adapt.stacks += r->sample.has_user;
 	rate->adapt.cut += is_cut(rate, r, &all->stack);
-	all->hurry |= all->stack.cut || all->stack.python == PYTHON_MISSED;
+	all->stacks++;
+	all->cut += all->stack.cut;
+	all->hurry |= all->stack.python == PYTHON_MISSED;
 	while (watchers)
 		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
 }
@@ -246,12 +251,14 @@ recorder_drain(struct recorder *c)
 	uint64_t now = (uint64_t)clock_mono_ns();
 
 	c->hurry = false;
+	c->stacks = c->cut = 0;
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
 		if (!c->rates[i])
 			continue;
 		drain(c, c->rates[i], now);
 		adapt(c, c->rates[i], now);
 	}
+	c->hurry |= c->cut * CUT_SHARE > c->stacks;
 }
 
 unsigned

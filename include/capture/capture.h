@@ -26,7 +26,7 @@
 #define CAPTURES_MAX          64
 #define CAPTURES_MAX_SAMPLERS 8                /* different rates at once */
 #define CAPTURES_DRAIN_MS     100              /* between two drains, */
-#define CAPTURES_CALM_MS      500              /* and when there is no hurry */
+#define CAPTURES_CALM_MS      700              /* and when there is no hurry */
 #define CAPTURE_ENDLESS       (UINT64_MAX / 4) /* ns */
 
 struct recorder;
@@ -97,7 +97,7 @@ size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);
 /* Takes in all there is. */
 void recorder_drain(struct recorder *c);
 /* How long the next drain may wait, if no ring is half full before: less where
- * processes come and go, or memory is to be read that a sample points to. */
+ * processes come and go, or memory is to be read that many samples point to. */
 unsigned recorder_patience_ms(const struct recorder *c);
 
 /* All its samples are in. */

@@ -10,7 +10,8 @@
  *
  * where RECORDING is TIMELINE PROFILE, and WORK what it did per second of
  * CPU time, in any unit. power prints what was found and the bound in
- * percent, and the function's share before and after.
+ * percent, the threads, and the function's share before and after. THREADS 0:
+ * as few as the bound takes to reach 99 %.
  *
  * A recording of one thread at 990 Hz is cut into stretches of 5 s of its CPU
  * time. A capture of 60 s at 99 Hz is drawn from it: for each 5 s of a thread
@@ -38,6 +39,7 @@
 #define ROUNDS        1000
 #define FOUND_ROUNDS  200
 #define MAX_THREADS   64
+#define ENOUGH        0.99 /* of the bound */
 #define MAX_SAMPLES   (SECONDS * RATE * MAX_THREADS)
 /* A recording is a draw itself: one with fewer shows changes that nobody
  * made. */
@@ -426,20 +428,34 @@ bound(const struct recording *base, const struct recording *now,
 	return normal((q - p) / error - z);
 }
 
+static unsigned
+threads_for(const struct recording *base, const struct recording *now,
+            const char *function)
+{
+	unsigned threads = 1;
+
+	while (threads < MAX_THREADS &&
+	       bound(base, now, function, threads) < ENOUGH)
+		threads++;
+	return threads;
+}
+
 static void
 power(const struct recording *base, const struct recording *now,
       const char *function, unsigned threads)
 {
 	int found = 0;
 
+	if (!threads)
+		threads = threads_for(base, now, function);
 	for (int i = 0; i < FOUND_ROUNDS; i++) {
 		struct capture a = drawn(base, threads);
 		struct capture b = drawn(now, threads);
 
 		found += regressed(&a, &b, function);
 	}
-	printf("%.1f %.1f %.2f %.2f\n", 100.0 * found / FOUND_ROUNDS,
-	       100 * bound(base, now, function, threads),
+	printf("%.1f %.1f %u %.2f %.2f\n", 100.0 * found / FOUND_ROUNDS,
+	       100 * bound(base, now, function, threads), threads,
 	       100 * share(base, function), 100 * share(now, function));
 }
 
@@ -452,8 +468,8 @@ main(int argc, char **argv)
 	if (!strcmp(what, "power") && (argc == 8 || argc == 10)) {
 		int threads = atoi(argv[3]);
 
-		if (threads < 1 || threads > MAX_THREADS)
-			die("THREADS is 1 to 64");
+		if (threads < 0 || threads > MAX_THREADS)
+			die("THREADS is 0 to 64");
 		load(argv + 4, &base);
 		load(argv + 6, &now);
 		base.work = argc > 8 ? atof(argv[8]) : 0;

@@ -2,6 +2,7 @@
 
 #include "base/json_out.h"
 #include "row.h"
+#include "store/audit.h"
 #include "store/job.h"
 
 #include <errno.h>
@@ -198,6 +199,29 @@ enqueue(struct store *s, const struct trigger *t, const char *host,
 	return rc == -EEXIST ? 0 : rc;
 }
 
+/* Who asked for the capture is the rule. */
+static int
+note(struct store *s, const struct trigger *t, double value,
+     const char *session)
+{
+	CLEANUP_BUF struct buf detail = BUF_INIT(BUF_MAX_SMALL);
+	struct audit a = {
+		.tenant = t->tenant,
+		.actor = t->id,
+		.action = (char *)"FireTrigger",
+		.target = (char *)session,
+		.request_id = (char *)"",
+	};
+
+	json_open(&detail, NULL, '{');
+	json_put_text(&detail, "service", t->service);
+	json_put_text(&detail, "trigger", t->name);
+	json_put_real(&detail, "value", value);
+	json_close(&detail, '}');
+	a.detail = (char *)buf_str(&detail);
+	return buf_err(&detail) ?: audit_add(s, &a);
+}
+
 static int
 fire(struct store *s, const struct trigger *t, const char *host, double value,
      char out[static ID_MAX])
@@ -213,7 +237,9 @@ fire(struct store *s, const struct trigger *t, const char *host, double value,
 	id_new(FIRING_PREFIX, id);
 	n = db_run(s->db, SQL_FIRING_INSERT,
 	           ARGS(V(id), V(host), V(session), V(t->id)));
-	if (n < 0)
+	if (n >= 0)
+		n = note(s, t, value, session);
+	if (n)
 		return n;
 	memcpy(out, session, ID_MAX);
 	return 0;

@@ -2,6 +2,7 @@
 #include "store/trigger.h"
 
 #include "lib/store.h"
+#include "store/audit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,6 +78,26 @@ TEST(firing_enqueues_a_capture_that_names_it)
 	ck_assert_str_eq(after.session, id);
 	ck_assert(after.value > 123 && after.value < 124);
 	ck_assert_str_eq(after.sent, "none");
+}
+END
+
+TEST(firing_leaves_a_line_of_who_had_what_profiled)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	CLEANUP_AUDITS struct audit_list l = {0};
+	char id[ID_MAX];
+
+	put(&ts.s, "", 60000, &t);
+	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
+	ck_assert_int_eq(fire(&ts.s, &t, id), -EAGAIN);
+	ck_assert_int_eq(
+		audit_list(&ts.s, TEST_TENANT, (struct page){10, ""}, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].actor, t.id);
+	ck_assert_str_eq(l.items[0].action, "FireTrigger");
+	ck_assert_str_eq(l.items[0].target, id);
+	ck_assert_ptr_nonnull(strstr(l.items[0].detail, "\"trigger\":\"fat\""));
 }
 END
 
@@ -205,6 +226,7 @@ TEST(old_firings_go_and_the_last_stays)
 END
 
 	SUITE("trigger", firing_enqueues_a_capture_that_names_it,
+              firing_leaves_a_line_of_who_had_what_profiled,
               within_its_cooldown_it_does_not_fire,
               one_that_was_disabled_or_removed_does_not_fire,
               a_capture_that_runs_already_is_joined,

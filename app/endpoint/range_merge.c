@@ -1,5 +1,6 @@
 /* The parts of a range as one profile. */
 #include "range.h"
+#include "range_ahead.h"
 
 #include "base/clock.h"
 #include "kinds.h"
@@ -88,14 +89,14 @@ divisor(const struct range *r, bool alike)
 }
 
 static int
-add_part(struct call *c, const struct part *p, int64_t weight, struct merge *m,
-         struct buf *why)
+add_next(struct ahead *a, int64_t weight, struct merge *m, struct buf *why)
 {
 	CLEANUP_PROFILE struct profile *one = NULL;
-	int rc = part_profile(c, p, &one, why);
+	int rc = ahead_take(a, &one, why);
 
-	if (!rc)
-		rc = profile_scale(one, weight, 1);
+	if (rc || !one)
+		return rc;
+	rc = profile_scale(one, weight, 1);
 	return rc ? rc : merge_add(m, one);
 }
 
@@ -103,18 +104,15 @@ static int
 add_all(struct call *c, const struct range *r, bool weighted, struct merge *m,
         struct buf *why)
 {
+	CLEANUP_AHEAD struct ahead *a = NULL;
 	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
-	int rc = 0;
+	int rc = ahead_new(c, r->parts, r->n, &a);
 
 	for (size_t i = 0; i < r->n && !rc; i++) {
-		const struct part *p = &r->parts[i];
+		int64_t weight = weighted ? weight_of(&r->parts[i]) : 1;
 
-		if (part_is_empty(p))
-			continue;
-		rc = clock_mono_ns() > end
-		             ? -ETIME
-		             : add_part(c, p, weighted ? weight_of(p) : 1, m,
-		                        why);
+		rc = clock_mono_ns() > end ? -ETIME
+		                           : add_next(a, weight, m, why);
 	}
 	return rc;
 }

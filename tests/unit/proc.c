@@ -240,8 +240,10 @@ TEST(this_process_is_in_the_real_one)
 {
 	struct fake f = {.links = 0};
 
-	f.t = (struct proc_table){open("/proc", O_RDONLY | O_DIRECTORY),
-	                          count_link, &f, NULL, 0};
+	f.t = (struct proc_table){.proc_fd = open("/proc",
+	                                          O_RDONLY | O_DIRECTORY),
+	                          .exe_link = count_link,
+	                          .arg = &f};
 	ck_assert_int_eq(proc_table_scan(&f.t, 0), 0);
 	ck_assert_ptr_nonnull(proc_table_find(&f.t, getpid()));
 	ck_assert_uint_eq(proc_table_find(&f.t, getpid())->uid, getuid());

@@ -59,7 +59,7 @@ struct takes {
 	void (*stored)(void *arg, const struct take *v);
 	struct take *items;
 	size_t n;
-	size_t left_out; /* beyond TAKES_MAX */
+	struct left_out left; /* types of services beyond TAKES_MAX */
 };
 
 void takes_done(struct takes *t);

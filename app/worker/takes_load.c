@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/log.h"
+#include "left_out.h"
 #include "store/allow.h"
 #include "store/continuous.h"
 #include "store/source.h"
@@ -43,6 +43,7 @@ void
 takes_done(struct takes *t)
 {
 	free_takes(t->items, t->n);
+	left_out_done(&t->left);
 	t->items = NULL;
 	t->n = 0;
 }
@@ -131,10 +132,9 @@ add(struct takes *t, const struct targets *targets, const struct service *s,
 		return 0; /* watched, or told by the API, or elsewhere */
 	if (url && !is_ours(t, s))
 		return 0;
-	if (*n == TAKES_MAX) {
-		t->left_out++;
-		return 0;
-	}
+	if (*n == TAKES_MAX)
+		return left_out_add(&t->left, s->tenant, s->name,
+		                    types[type].name);
 	return fill(t, s, type, url, &items[(*n)++]);
 }
 
@@ -160,24 +160,22 @@ takes_load(struct takes *t, const struct targets *targets)
 {
 	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
 	struct take *items = calloc(TAKES_MAX, sizeof(*items));
-	size_t n = 0, left_out = t->left_out;
+	size_t n = 0;
 	int rc = items ? continuous_list(t->windows->store, "", &l) : -ENOMEM;
 
-	t->left_out = 0;
+	left_out_begin(&t->left);
 	for (size_t i = 0; i < l.n && !rc; i++)
 		rc = add_row(t, targets, &l.items[i], items, &n);
-	if (t->left_out > left_out)
-		log_warn("%zu types of services are not profiled all the "
-		         "time: one worker takes %d",
-		         t->left_out, TAKES_MAX);
 	/* what was not taken over is not wanted any more */
 	for (size_t i = 0; i < t->n; i++)
 		if (t->items[i].service)
 			take_tell(t, &t->items[i], CAPTURE_OK);
-	takes_done(t);
+	free_takes(t->items, t->n);
 	t->items = items;
 	t->n = n;
+	if (!rc)
+		left_out_end(&t->left, t->windows);
 	t->windows->others = n;
-	t->windows->others_left_out = t->left_out;
+	t->windows->others_left_out = t->left.n;
 	return rc;
 }

@@ -27,8 +27,7 @@ windows_describe(const struct windows *w, struct buf *out)
 	json_put_int(out, "windowSeconds", w->conf->continuous_window);
 	json_put_int(out, "watched", (int64_t)w->n);
 	json_put_int(out, "taken", (int64_t)w->others);
-	json_put_int(out, "leftOut",
-	             (int64_t)(w->left_out + w->others_left_out));
+	json_put_int(out, "leftOut", (int64_t)(w->left.n + w->others_left_out));
 	json_put_int(out, "stored", w->counts.stored);
 	json_put_int(out, "dropped", w->counts.dropped);
 	json_put_int(out, "widened", w->counts.widened);

@@ -36,6 +36,18 @@ struct watch {
 	enum capture_error error;      /* that it last ended with */
 };
 
+/* See left_out.h. */
+struct left_one {
+	char *tenant, *service;
+	const char *type;
+	bool is_left;
+	enum capture_error told;
+};
+struct left_out {
+	struct left_one *items;
+	size_t named, n; /* of all n */
+};
+
 enum windows_state {
 	WINDOWS_IDLE, /* nothing is to be profiled */
 	WINDOWS_RUNNING,
@@ -60,8 +72,8 @@ struct windows {
 	int events;   /* to the opener, borrowed */
 	struct watch *items;
 	size_t n;
-	size_t left_out; /* services beyond WINDOWS_MAX */
-	size_t others;   /* of other types, see takes.h */
+	struct left_out left; /* services beyond WINDOWS_MAX */
+	size_t others;        /* of other types, see takes.h */
 	size_t others_left_out;
 	int others_rc; /* why the store did not take them */
 	struct windows_counts counts;

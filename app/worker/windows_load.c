@@ -1,6 +1,6 @@
 /* Which services are watched: rows of continuous that this host serves. */
 #include "base/json.h"
-#include "base/log.h"
+#include "left_out.h"
 #include "store/allow.h"
 #include "store/source.h"
 #include "windows_private.h"
@@ -28,6 +28,7 @@ void
 windows_done(struct windows *w)
 {
 	free_watches(w->items, w->n);
+	left_out_done(&w->left);
 	segment_close(&w->segment);
 	close_ptr(&w->data);
 	close_ptr(&w->rows);
@@ -101,7 +102,7 @@ add(struct windows *w, const struct continuous *c, const struct service *s,
 /* One whose profiles come from an endpoint is not watched. */
 static int
 add_row(struct windows *w, const struct continuous *c, struct watch *items,
-        size_t *n, size_t *left_out)
+        size_t *n)
 {
 	CLEANUP_SERVICE struct service s = {0};
 	int rc = service_get(w->store, c->tenant, c->service, &s);
@@ -112,29 +113,23 @@ add_row(struct windows *w, const struct continuous *c, struct watch *items,
 		return 0;
 	if (*n < WINDOWS_MAX)
 		return add(w, c, &s, &items[(*n)++]);
-	(*left_out)++;
-	return 0;
+	return left_out_add(&w->left, c->tenant, c->service, "cpu");
 }
 
 static int
 add_all(struct windows *w, const struct targets *targets,
         const struct continuous_list *l, struct watch *items, size_t *n)
 {
-	size_t left_out = 0;
 	int rc = 0;
 
+	left_out_begin(&w->left);
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		const struct continuous *c = &l->items[i];
 
 		if (windows_wants(c, "cpu") &&
 		    targets_find(targets, c->tenant, c->service))
-			rc = add_row(w, c, items, n, &left_out);
+			rc = add_row(w, c, items, n);
 	}
-	if (left_out && left_out != w->left_out)
-		log_warn("%zu services are not profiled all the time: one "
-		         "worker takes %d",
-		         left_out, WINDOWS_MAX);
-	w->left_out = left_out;
 	return rc;
 }
 
@@ -157,5 +152,7 @@ windows_load(struct windows *w, const struct targets *targets)
 	free_watches(w->items, w->n);
 	w->items = items;
 	w->n = n;
+	if (!rc)
+		left_out_end(&w->left, w);
 	return rc;
 }

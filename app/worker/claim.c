@@ -6,6 +6,7 @@
 #include "store/source.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,19 +55,37 @@ may(const struct scheduler *s, const struct job *j,
 	       set;
 }
 
+static bool
+all_run(const int32_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (kill(pids[i], 0) && errno == ESRCH)
+			return false;
+	return true;
+}
+
+static size_t
+find_processes(struct scheduler *s, const struct job *j, int64_t now_ns,
+               int64_t age_ns, int32_t pids[static WORKER_MAX_PIDS])
+{
+	int rc = scheduler_scan(s, now_ns, age_ns);
+
+	if (rc)
+		log_warn("processes: %s", strerror(-rc));
+	return targets_pids(&s->targets, j->tenant, j->service, j->ordinal,
+	                    pids, WORKER_MAX_PIDS);
+}
+
 static int
 start(struct scheduler *s, struct job *j, const struct service *service,
       int64_t now_ns)
 {
 	int32_t pids[WORKER_MAX_PIDS];
 	const char *code, *text;
-	size_t n;
-	int rc = scheduler_scan(s, now_ns, FRESH_NS);
+	size_t n = find_processes(s, j, now_ns, FRESH_NS, pids);
 
-	if (rc)
-		log_warn("processes: %s", strerror(-rc));
-	n = targets_pids(&s->targets, j->tenant, j->service, j->ordinal, pids,
-	                 WORKER_MAX_PIDS);
+	if (!n || !all_run(pids, n)) /* it may just have been restarted */
+		n = find_processes(s, j, now_ns, 0, pids);
 	code = objection(j, n, &text);
 	if (code)
 		return capture_refuse(&s->store, j, code, text);

@@ -266,13 +266,14 @@ takes_fetcher_gone(struct takes *t, int64_t now_ns)
 /* --- time ------------------------------------------------------------------
  */
 
-/* A time that was missed by a whole period is not made up for. */
+/* Turns that were missed are not made up for: they are gaps. */
 static void
-next_time(struct take *v, int64_t now_ns)
+next_time(struct takes *t, struct take *v, int64_t now_ns)
 {
-	v->next_ns += v->period_ns;
-	if (v->next_ns <= now_ns)
-		v->next_ns = now_ns + v->period_ns;
+	int64_t missed = (now_ns - v->next_ns) / v->period_ns;
+
+	t->windows->counts.gaps += missed;
+	v->next_ns += (missed + 1) * v->period_ns;
 }
 
 static void
@@ -282,7 +283,7 @@ begin(struct takes *t, struct take *v, const struct targets *targets,
 	enum capture_error e = CAPTURE_OK;
 	int rc = 0;
 
-	next_time(v, now_ns);
+	next_time(t, v, now_ns);
 	id_new("take-", v->id);
 	v->deadline_ns = now_ns + seconds_of(v) * NS_PER_S +
 	                 t->captures->finish_ns + LATE_NS;

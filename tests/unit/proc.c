@@ -190,34 +190,16 @@ TEST(a_scan_finds_processes_and_forgets_the_gone)
 	fake_init(&f);
 	process(&f, 7, "seven", "/bin/seven");
 	process(&f, 30, "thirty", "/bin/thirty");
-	ck_assert_int_eq(proc_table_scan(&f.t, 0), 0);
+	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
 	ck_assert_uint_eq(f.t.n, 2);
 	ck_assert_str_eq(proc_table_find(&f.t, 7)->exe, "/bin/p7");
 	ck_assert_str_eq(proc_table_find(&f.t, 7)->unit, "a.service");
 	ck_assert_uint_eq(proc_table_find(&f.t, 7)->uid, 5);
 	snprintf(path, sizeof(path), "%s/7", f.dir);
 	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-	ck_assert_int_eq(proc_table_scan(&f.t, 1), 0);
+	ck_assert_int_eq(proc_table_scan(&f.t, 1), 1);
 	ck_assert_ptr_null(proc_table_find(&f.t, 7));
 	ck_assert_ptr_nonnull(proc_table_find(&f.t, 30));
-}
-END
-
-TEST(what_is_known_is_read_again_only_when_renamed_or_old)
-{
-	CLEANUP_FAKE struct fake f;
-
-	fake_init(&f);
-	process(&f, 7, "sh", "sh");
-	ck_assert_int_eq(proc_table_scan(&f.t, 0), 0);
-	ck_assert_int_eq(proc_table_scan(&f.t, PROC_FRESH_NS - 1), 0);
-	ck_assert_int_eq(f.links, 1);
-	process(&f, 7, "java", "java -jar");
-	ck_assert_int_eq(proc_table_scan(&f.t, PROC_FRESH_NS - 1), 0);
-	ck_assert_int_eq(f.links, 2);
-	ck_assert_str_eq(proc_table_find(&f.t, 7)->cmdline, "java -jar");
-	ck_assert_int_eq(proc_table_scan(&f.t, 2 * PROC_FRESH_NS), 0);
-	ck_assert_int_eq(f.links, 3);
 }
 END
 
@@ -230,7 +212,7 @@ TEST(a_long_command_line_is_cut)
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	process(&f, 7, "x", text);
-	ck_assert_int_eq(proc_table_scan(&f.t, 0), 0);
+	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
 	ck_assert_uint_eq(strlen(proc_table_find(&f.t, 7)->cmdline),
 	                  PROC_CMDLINE_MAX - 1);
 }
@@ -244,7 +226,7 @@ TEST(this_process_is_in_the_real_one)
 	                                          O_RDONLY | O_DIRECTORY),
 	                          .exe_link = count_link,
 	                          .arg = &f};
-	ck_assert_int_eq(proc_table_scan(&f.t, 0), 0);
+	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
 	ck_assert_ptr_nonnull(proc_table_find(&f.t, getpid()));
 	ck_assert_uint_eq(proc_table_find(&f.t, getpid())->uid, getuid());
 	proc_table_done(&f.t);
@@ -257,5 +239,4 @@ END
               the_unit_is_the_first_service_or_scope_of_systemds_path,
               command_lines_are_joined_and_harmless, the_real_user_is_read,
               a_scan_finds_processes_and_forgets_the_gone,
-              what_is_known_is_read_again_only_when_renamed_or_old,
               a_long_command_line_is_cut, this_process_is_in_the_real_one)

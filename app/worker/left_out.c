@@ -1,9 +1,12 @@
 #include "left_out.h"
 
+#include "takes.h"
 #include "windows_private.h"
 
 #include <errno.h>
 #include <string.h>
+
+_Static_assert(WINDOWS_MAX == 50 && TAKES_MAX == 512, "LEFT_OUT's text");
 
 static void
 one_done(struct left_one *o)

@@ -1,5 +1,7 @@
 #include "lib/draw.h"
 
+#include "lib/random.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -7,22 +9,11 @@
 /* From there on a normal distribution is as good. */
 #define MANY 50
 
-/* Numbers of a fixed seed. Source: splitmix64, Sebastiano Vigna. */
-static uint64_t
-next(struct draw *d)
-{
-	uint64_t z = (d->seed += UINT64_C(0x9E3779B97F4A7C15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-	return z ^ (z >> 31);
-}
-
 /* Above 0, up to 1. */
 static double
 uniform(struct draw *d)
 {
-	return (double)((next(d) >> 11) + 1) * 0x1p-53;
+	return (double)((random_next(&d->seed) >> 11) + 1) * 0x1p-53;
 }
 
 int64_t
@@ -121,7 +112,7 @@ count(struct draw *d, int64_t n)
 		return;
 	}
 	for (; n > 0; n--) {
-		uint32_t i = (uint32_t)(next(d) % stacks);
+		uint32_t i = (uint32_t)(random_next(&d->seed) % stacks);
 
 		d->counts[uniform(d) <= d->keep[i] ? i : d->alias[i]]++;
 	}
@@ -312,10 +303,12 @@ cross(struct copy *c, struct draw *d, const struct places *x,
 {
 	const struct profile *p = c->from;
 	uint32_t stack[PROFILE_MAX_FRAMES];
-	uint32_t place = s->stack0 + (uint32_t)(next(d) % s->nstack);
+	uint32_t place = s->stack0 +
+	                 (uint32_t)(random_next(&d->seed) % s->nstack);
 	uint32_t l = p->stack[place];
 	uint32_t other =
-		x->at[x->first[l] + next(d) % (x->first[l + 1] - x->first[l])];
+		x->at[x->first[l] +
+	              random_next(&d->seed) % (x->first[l + 1] - x->first[l])];
 	uint32_t leaf = p->samples[x->sample[other]].stack0;
 	uint32_t in = other + 1 - leaf, out = s->stack0 + s->nstack - place - 1;
 

@@ -1,6 +1,7 @@
 /* The statistics of compare.h: claims about many simulated comparisons. */
 #include "profile/compare.h"
 #include "lib/folded.h"
+#include "lib/random.h"
 #include "lib/test.h"
 
 #include <math.h>
@@ -9,18 +10,12 @@
 #define FUNCTIONS 60
 #define ROUNDS    1000
 
-/* Numbers of a fixed seed: a test that fails, fails again.
- * Source: splitmix64, Sebastiano Vigna. */
 static uint64_t seed;
 
 static double
 draw(void)
 {
-	uint64_t z = (seed += UINT64_C(0x9E3779B97F4A7C15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+	return (double)(random_next(&seed) >> 11) * 0x1p-53;
 }
 
 struct program {

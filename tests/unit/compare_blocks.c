@@ -1,6 +1,7 @@
 /* What comparisons make of captures whose time is known: claims about many
  * simulated ones. */
 #include "lib/folded.h"
+#include "lib/random.h"
 #include "lib/test.h"
 #include "profile/blocks.h"
 #include "profile/compare.h"
@@ -12,18 +13,12 @@
 #define ROUNDS    200
 #define MINUTE    5940 /* samples of a thread at 99 Hz */
 
-/* Numbers of a fixed seed: a test that fails, fails again.
- * Source: splitmix64, Sebastiano Vigna. */
 static uint64_t seed;
 
 static double
 draw(void)
 {
-	uint64_t z = (seed += UINT64_C(0x9E3779B97F4A7C15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+	return (double)(random_next(&seed) >> 11) * 0x1p-53;
 }
 
 enum kind {

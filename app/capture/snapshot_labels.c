@@ -1,5 +1,7 @@
 #include "snapshot_labels.h"
 
+#include "snapshot_creator.h"
+
 #include <string.h>
 
 #define NEAR     8 /* frames between a futex and what it's part of */
@@ -17,12 +19,6 @@ static const struct {
 #define SNAPSHOT_FUTEX(part, reason) {part, reason},
 #include "capture/snapshot.def"
 #undef SNAPSHOT_FUTEX
-};
-
-static const char *const starters[] = {
-#define SNAPSHOT_STARTER(name) name,
-#include "capture/snapshot.def"
-#undef SNAPSHOT_STARTER
 };
 
 /* --- what functions tell ---------------------------------------------------
@@ -49,34 +45,6 @@ futex_reason(const struct profile *p, const uint32_t *stack, uint32_t n)
 					return futexes[f].reason;
 	}
 	return "futex";
-}
-
-static bool
-is_starter(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(starters); i++) {
-		const char *dots = strstr(starters[i], "...");
-
-		if (dots ? !strncmp(name, starters[i],
-		                    (size_t)(dots - starters[i]))
-		         : !strcmp(name, starters[i]))
-			return true;
-	}
-	return false;
-}
-
-/* The outermost function that is not there to start threads. */
-static const char *
-creator(const struct profile *p, const uint32_t *stack, uint32_t n)
-{
-	while (n-- > 0) {
-		const struct location *at = &p->locations[stack[n]];
-
-		for (uint32_t k = at->nlines; k-- > 0;)
-			if (!is_starter(line_name(p, at, k)))
-				return line_name(p, at, k);
-	}
-	return "";
 }
 
 /* --- texts -----------------------------------------------------------------
@@ -146,7 +114,8 @@ snapshot_labels(struct profile *p, const struct snapshot_batch *b, size_t i,
 	put_target(b, t, &texts[SNAPSHOT_TARGET]);
 	buf_puts(&texts[SNAPSHOT_THREAD], t->name);
 	if (whole)
-		buf_puts(&texts[SNAPSHOT_CREATOR], creator(p, stack, n));
+		buf_puts(&texts[SNAPSHOT_CREATOR],
+		         snapshot_creator(p, stack, n));
 	for (size_t k = 0; k < SNAPSHOT_LABELS; k++) {
 		struct label l = {0};
 

@@ -74,6 +74,22 @@ check a_session_does_not_differ_from_itself holds '.growthCount == 0 and .newSta
 check the_client_shows_suspects grep -q 'growing.*leak' <(stoker_cli analysis "$two")
 check the_client_shows_a_diff grep -q '^growth: 170$' <(stoker_cli diff "$one" "$two")
 
+# --- threads of programs without a name, with the C library inside or not
+creator() { # name, how it is linked
+  local whole=$STATE/$1.whole bare=$STATE/bin/$1 id
+  gcc -O2 -g "$2" -o "$whole" tests/targets/grow.c -lpthread &&
+    strip -o "$bare" "$whole" && mkfifo "$STATE/$1.in" "$STATE/$1.out" || return 1
+  "$bare" 9 <"$STATE/$1.in" >"$STATE/$1.out" &
+  exec {in}>"$STATE/$1.in" {out}<"$STATE/$1.out"
+  read -r _ <&"$out"
+  service "$1" "$bare" || return 1
+  id=$(capture "$1" goroutine 1)
+  equal "$(api GET "$A/sessions/$id/analysis" | jq -r '.blockedGoroutines[0] | .count, .createdBy' | xargs)" \
+    "9 $1+0x$(nm "$whole" | awk '$3 == "begin" { sub(/^0+/, ""); print $1 }')"
+}
+check they_are_told_by_where_their_function_begins creator stripped -pie
+check as_are_those_of_a_static_program creator static -static-pie
+
 # --- baselines
 background demo "$STATE/bin/demo"
 service demo "$STATE/bin/demo" || exit 1

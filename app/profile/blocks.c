@@ -112,11 +112,14 @@ fill(struct cut *c)
 	struct blocks *b = c->b;
 	uint64_t at = 0;
 
+	b->norder = b->ntime = BLOCKS;
+	for (unsigned i = 0; i < BLOCKS; i++)
+		b->length[i] = 1;
 	for (uint32_t i = 0; i < c->line->nsamples; i++) {
 		const struct timeline_sample *s = &c->line->samples[i];
 		uint64_t order = at * BLOCKS / b->samples;
 		uint64_t time = s->time_us * BLOCKS / c->end_us;
-		float weight = (float)(s->weight_ns ?: 1);
+		double weight = (double)(s->weight_ns ?: 1);
 
 		if (!counts(c, s))
 			continue;

@@ -67,13 +67,32 @@ costs(struct comparison *c, double before, double after)
 	c->delta = 100 * (after / before - 1);
 }
 
+/* Relative variance of after by before. What captures differ by is estimated
+ * once for both sides. */
+static struct compare_spread
+error_of(const struct comparison *c)
+{
+	double v = c->base_total.dispersion / c->base_samples;
+	double w = c->now_total.dispersion / c->now_samples;
+	double freedom =
+		stat_welch(v, c->base_total.freedom, w, c->now_total.freedom);
+	double between = c->by == COMPARE_BY_WORK ? 0
+	                                          : 2 * c->between.dispersion;
+
+	if (!(between > 0))
+		return (struct compare_spread){v + w, freedom};
+	return (struct compare_spread){
+		v + w + between,
+		stat_welch(v + w, freedom, between, c->between.freedom),
+	};
+}
+
 static void
 overall(struct comparison *c, const struct compare_side *base,
         const struct compare_side *now)
 {
-	struct compare_spread v = compare_spread_total(c, base),
-			      w = compare_spread_total(c, now);
-	double before, after, step, freedom;
+	struct compare_spread error;
+	double before, after, step;
 
 	if (c->base_per <= 0 || c->now_per <= 0)
 		return;
@@ -83,10 +102,8 @@ overall(struct comparison *c, const struct compare_side *base,
 	    c->now_samples <= 0)
 		return;
 	costs(c, before, after);
-	v.dispersion /= c->base_samples;
-	w.dispersion /= c->now_samples;
-	freedom = stat_welch(v.dispersion, v.freedom, w.dispersion, w.freedom);
-	step = stat_t_at(Z_95, freedom) * sqrt(v.dispersion + w.dispersion);
+	error = error_of(c);
+	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
 	c->low = 100 * (after / before * exp(-step) - 1);
 	c->high = 100 * (after / before * exp(step) - 1);
 }
@@ -156,7 +173,7 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 	compare_spread(c, base, now, scratch);
 	c->captures = 1;
 	if (base->nothers)
-		rc = compare_others(c, base);
+		rc = compare_others(c, base, gauge);
 	if (rc)
 		return rc;
 	overall(c, base, now);

@@ -1,5 +1,6 @@
 #include "compare_others.h"
 
+#include "base/clock.h"
 #include "compare_math.h"
 
 #include <errno.h>
@@ -116,8 +117,55 @@ raise_to(struct compare_spread *s, double own, double all, double captures)
 	s->dispersion = seen;
 }
 
+/* --- totals --------------------------------------------------------------- */
+
+/* What a capture cost per second; 0: not known. */
+static double
+pace_of(const struct tree *t, double seconds, bool gauge)
+{
+	double per = gauge ? 1 : seconds;
+
+	return per > 0 && t->total[0] > 0 ? (double)t->total[0] / per : 0;
+}
+
+/*
+ * What totals differ by beyond what is expected within each capture, which is
+ * taken for the base's: one random effect.
+ *   Source   analysis of variance; Searle, Casella and McCulloch, Variance
+ *            Components, 3.6, 1992
+ */
+static void
+spread_totals(struct comparison *c, const struct compare_side *base, bool gauge)
+{
+	double sum = 0, squares = 0, within;
+	size_t n = 0;
+
+	for (size_t i = 0; i <= base->nothers; i++) {
+		const struct tree *t = i ? base->others[i - 1] : base->tree;
+		double seconds = i ? (double)t->profile->duration_ns /
+		                                 (double)NS_PER_S
+		                   : base->seconds;
+		double pace = pace_of(t, seconds, gauge);
+
+		if (!(pace > 0))
+			continue;
+		sum += log(pace);
+		squares += log(pace) * log(pace);
+		n++;
+	}
+	if (n < 2 || !(c->base_samples > 0))
+		return;
+	within = c->base_total.dispersion / c->base_samples;
+	squares = (squares - sum * sum / (double)n) / (double)(n - 1);
+	c->between = (struct compare_spread){
+		fmax(squares - within, 0),
+		(double)(n - 1),
+	};
+}
+
 int
-compare_others(struct comparison *c, const struct compare_side *base)
+compare_others(struct comparison *c, const struct compare_side *base,
+               bool gauge)
 {
 	CLEANUP(columns_done) struct columns columns = {0};
 	CLEANUP_FREE double *seen = calloc(c->n + 1, sizeof(*seen));
@@ -146,5 +194,6 @@ compare_others(struct comparison *c, const struct compare_side *base)
 		raise_to(&f->now.pace, seen[i], all, captures);
 	}
 	c->captures = columns.n;
+	spread_totals(c, base, gauge);
 	return 0;
 }

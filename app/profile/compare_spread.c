@@ -14,36 +14,62 @@
 /* Neighbours that resemble each other by more than this, by the root of the
  * number of blocks, are parts of one phase. One deviation is 1. */
 #define NEIGHBOURS_ALIKE 0.3
-#define BLOCKS_LEAST     4
 
 /* Two ways to look at one row of blocks. */
 enum view { SHARE, PACE };
 
-/* How far blocks are off what their part of the whole would be. */
-struct stray {
-	double squares, neighbours; /* sums */
-	double sum, whole;
+/* One side, whose blocks are joined by so many each. */
+struct sight {
+	const struct blocks *b;
+	double samples, whole; /* of the side; of all its blocks */
+	bool is_base;
+	unsigned each[PACE + 1];
 };
 
-/* all NULL: of equal parts. */
-static struct stray
-stray(const float *x, const float *all, unsigned n)
+/* How far blocks are off what their part of the whole would be: sums. */
+struct stray {
+	double sum, whole; /* of the row; of the sizes of blocks */
+	double squares;    /* the variance of sum, if sizes are what they are */
+	double scaled, neighbours; /* by the sizes of blocks */
+};
+
+static const double *
+sizes(const struct blocks *b, enum view view, unsigned *n)
 {
-	const unsigned each = BLOCKS / n;
+	*n = view == SHARE ? b->norder : b->ntime;
+	return view == SHARE ? b->rows[0].order : b->length;
+}
+
+/*
+ * A block's square is off what it would be by the part that the block has in
+ * the sum that it is held against.
+ *
+ *   Source   variance of a ratio; Cochran, Sampling Techniques, 2.11 and
+ *            6.4. Unequal blocks: Bell and McCaffrey, Survey Methodology 28,
+ *            2002; equal ones have n - 1 for n
+ */
+static struct stray
+stray(const double *x, const double *size, unsigned n, unsigned each)
+{
 	struct stray s = {0};
 	double before = 0;
 
-	for (unsigned i = 0; i < BLOCKS; i++) {
-		s.sum += (double)x[i];
-		s.whole += all ? (double)all[i] : 1;
+	for (unsigned i = 0; i < n; i++) {
+		s.sum += x[i];
+		s.whole += size[i];
 	}
-	for (unsigned b = 0; b < n; b++) {
-		double off = 0;
+	for (unsigned b = 0; b < n; b += each) {
+		double off = 0, part = 0;
 
-		for (unsigned i = b * each; i < (b + 1) * each; i++)
-			off += (double)x[i] -
-			       s.sum / s.whole * (all ? (double)all[i] : 1);
-		s.squares += off * off;
+		for (unsigned i = b; i < n && i < b + each; i++) {
+			off += x[i] - s.sum / s.whole * size[i];
+			part += size[i] / s.whole;
+		}
+		if (!(part > 0) || part >= 1)
+			continue;
+		s.squares += off * off / (1 - part);
+		off /= sqrt(part);
+		s.scaled += off * off;
 		s.neighbours += off * before;
 		before = off;
 	}
@@ -53,120 +79,141 @@ stray(const float *x, const float *all, unsigned n)
 /* Of a row in one view; *unit times squares is by what independent samples
  * have. 0: the row says nothing. */
 static struct stray
-look(const struct blocks *b, const struct block_row *r, enum view view,
-     unsigned n, double *unit)
+look(const struct sight *of, const struct block_row *r, enum view view,
+     double *unit)
 {
-	const float *all = b->rows[0].order;
-	struct stray s = view == SHARE ? stray(r->order, all, n)
-	                               : stray(r->time, NULL, n);
-	double whole = 0;
+	unsigned n;
+	const double *size = sizes(of->b, view, &n);
+	struct stray s = stray(view == SHARE ? r->order : r->time, size, n,
+	                       of->each[view]);
 
-	for (unsigned i = 0; i < BLOCKS; i++)
-		whole += (double)all[i];
-	*unit = view == PACE      ? b->samples / (s.sum * whole)
-	        : s.sum < s.whole ? b->samples / (s.sum * (whole - s.sum))
-	                          : 0;
+	*unit = view == PACE ? of->samples / (s.sum * of->whole)
+	        : s.sum < of->whole
+	                ? of->samples / (s.sum * (of->whole - s.sum))
+	                : 0;
 	if (!(s.sum > 0))
 		*unit = 0;
 	return s;
 }
 
+static struct sight
+sight_of(const struct comparison *c, const struct compare_side *side,
+         bool is_base)
+{
+	struct sight of = {
+		.b = side->blocks,
+		.samples = side->blocks->samples,
+		.is_base = is_base,
+		.each = {1, 1},
+	};
+
+	if (!side->blocks->samples)
+		of.samples = is_base ? c->base_samples : c->now_samples;
+	for (unsigned i = 0; i < of.b->norder; i++)
+		of.whole += of.b->rows[0].order[i];
+	return of;
+}
+
+static double
+freedom(const struct sight *of, enum view view, unsigned each)
+{
+	unsigned n;
+	const double *size = sizes(of->b, view, &n);
+
+	return blocks_freedom(size, n, each);
+}
+
+static unsigned
+joined(const struct sight *of, enum view view)
+{
+	unsigned n;
+
+	(void)sizes(of->b, view, &n);
+	return (n + of->each[view] - 1) / of->each[view];
+}
+
 /* --- how long blocks must be ---------------------------------------------- */
 
 static const struct block_row *
-row_of(const struct compare_side *side, const struct compare_cost *cost)
+row_of(const struct sight *of, const struct compare_cost *cost)
 {
-	return cost->samples > 0 ? blocks_of(side->blocks, cost->name) : NULL;
+	return cost->samples > 0 ? blocks_of(of->b, cost->name) : NULL;
 }
 
-static void
-resemble(const struct comparison *c, const struct compare_side *side,
-         bool is_base, enum view view, unsigned n, struct stray *sum)
+static struct stray
+resemble(const struct comparison *c, const struct sight *of, enum view view)
 {
+	struct stray sum = {0};
+
 	for (size_t i = 0; i < c->n; i++) {
-		const struct compare_cost *cost =
-			is_base ? &c->functions[i].base : &c->functions[i].now;
-		const struct block_row *r = row_of(side, cost);
+		const struct compare_function *f = &c->functions[i];
+		const struct compare_cost *cost = of->is_base ? &f->base
+		                                              : &f->now;
+		const struct block_row *r = row_of(of, cost);
 		struct stray s;
 		double unit;
 
 		if (!r || cost->samples < DISPERSION_SAMPLES)
 			continue;
-		s = look(side->blocks, r, view, n, &unit);
-		sum->squares += s.squares * unit;
-		sum->neighbours += s.neighbours * unit;
+		s = look(of, r, view, &unit);
+		sum.scaled += s.scaled * unit;
+		sum.neighbours += s.neighbours * unit;
 	}
+	return sum;
 }
 
 /*
- * As many blocks as have nothing to do with their neighbours.
+ * Joins blocks until they have nothing to do with their neighbours, or are
+ * too few. Each side by itself: blocks of a minute and of an hour are not of
+ * one length.
  *
  *   Source   doubling of batches until they pass a test of independence;
  *            Fishman and Yarberry, INFORMS J. Computing 9, 1997
  */
-static unsigned
-blocks_apart(const struct comparison *c, const struct compare_side *base,
-             const struct compare_side *now, enum view view)
+static void
+join(const struct comparison *c, struct sight *of, enum view view)
 {
-	unsigned n = BLOCKS;
+	unsigned *each = &of->each[view];
 
-	for (; n > BLOCKS_LEAST; n /= 2) {
-		struct stray sum = {0};
+	while (freedom(of, view, 2 * *each) >= BLOCKS_FREEDOM) {
+		struct stray sum = resemble(c, of, view);
 
-		resemble(c, base, true, view, n, &sum);
-		resemble(c, now, false, view, n, &sum);
-		if (!(sum.squares > 0) ||
-		    sum.neighbours / sum.squares <= NEIGHBOURS_ALIKE / sqrt(n))
+		if (!(sum.scaled > 0) ||
+		    sum.neighbours / sum.scaled <=
+		            NEIGHBOURS_ALIKE / sqrt(joined(of, view)))
 			break;
+		*each *= 2;
 	}
-	return n;
 }
 
 /* --- what they tell ------------------------------------------------------- */
 
 static struct compare_spread
-spread_of(const struct blocks *b, const struct block_row *r, enum view view,
-          unsigned n)
+spread_of(const struct sight *of, const struct block_row *r, enum view view)
 {
 	double unit;
-	struct stray s = look(b, r, view, n, &unit);
+	struct stray s = look(of, r, view, &unit);
 
 	return (struct compare_spread){
-		s.squares * unit * n / (n - 1),
-		n - 1,
+		s.squares * unit,
+		fmax(freedom(of, view, of->each[view]), 1),
 	};
 }
 
 /* Regular code has less than independent samples; none is trusted with it,
  * since the next capture may begin at another point of its period. */
 static void
-measure(const struct comparison *c, const struct compare_side *side,
-        struct compare_cost *cost)
+measure(const struct sight *of, struct compare_cost *cost)
 {
-	const struct block_row *r = row_of(side, cost);
+	const struct block_row *r = row_of(of, cost);
 
 	if (!r)
 		return;
-	cost->share = spread_of(side->blocks, r, SHARE, c->blocks);
+	cost->share = spread_of(of, r, SHARE);
 	cost->share.dispersion = fmax(cost->share.dispersion, 1);
-	cost->pace = spread_of(side->blocks, r, PACE, c->blocks_pace);
+	cost->pace = spread_of(of, r, PACE);
 	cost->pace.dispersion =
 		fmax(cost->pace.dispersion, 1 - cost->pct / 100);
-}
-
-struct compare_spread
-compare_spread_total(const struct comparison *c,
-                     const struct compare_side *side)
-{
-	const struct blocks *b = side->blocks;
-	struct compare_spread s = {c->dispersion, STAT_EXACT};
-	double n = (double)side->tree->total_samples;
-
-	if (c->method == COMPARE_FROM_BLOCKS)
-		s = spread_of(b, &b->rows[0], PACE, c->blocks_pace);
-	/* a sample may fall on either side of a capture's end */
-	s.dispersion = fmax(s.dispersion, n > 0 ? 1 / n : 0);
-	return s;
 }
 
 /* --- what functions tell of each other ------------------------------------ */
@@ -267,23 +314,49 @@ overall(const struct comparison *c)
 	return weights > 0 ? sum / weights : 1;
 }
 
+static unsigned
+fewer(const struct sight *a, const struct sight *b, enum view view)
+{
+	unsigned n = joined(a, view), m = joined(b, view);
+
+	return n < m ? n : m;
+}
+
 static void
 spread_by_blocks(struct comparison *c, const struct compare_side *base,
                  const struct compare_side *now)
 {
+	struct sight a = sight_of(c, base, true), b = sight_of(c, now, false);
+	struct sight *of[] = {&a, &b};
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+		join(c, of[i], SHARE);
+		join(c, of[i], PACE);
+	}
 	c->method = COMPARE_FROM_BLOCKS;
-	c->blocks = blocks_apart(c, base, now, SHARE);
-	c->blocks_pace = blocks_apart(c, base, now, PACE);
+	c->blocks = fewer(&a, &b, SHARE);
+	c->blocks_pace = fewer(&a, &b, PACE);
+	c->base_total = spread_of(&a, &base->blocks->rows[0], PACE);
+	c->now_total = spread_of(&b, &now->blocks->rows[0], PACE);
 	spread_evenly(c, 1);
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
 
-		measure(c, base, &f->base);
-		measure(c, now, &f->now);
+		measure(&a, &f->base);
+		measure(&b, &f->now);
 		take_over(&f->base, &f->now);
 		take_over(&f->now, &f->base);
 	}
 	c->dispersion = overall(c);
+}
+
+/* A sample may fall on either side of a capture's end. */
+static void
+floor_total(struct compare_spread *s, const struct compare_side *side)
+{
+	double n = (double)side->tree->total_samples;
+
+	s->dispersion = fmax(s->dispersion, n > 0 ? 1 / n : 0);
 }
 
 void
@@ -292,9 +365,13 @@ compare_spread(struct comparison *c, const struct compare_side *base,
 {
 	if (base->blocks && now->blocks) {
 		spread_by_blocks(c, base, now);
-		return;
+	} else {
+		c->method = COMPARE_FROM_FUNCTIONS;
+		c->dispersion = seen_between(c, scratch);
+		c->base_total = c->now_total =
+			(struct compare_spread){c->dispersion, STAT_EXACT};
+		spread_evenly(c, c->dispersion);
 	}
-	c->method = COMPARE_FROM_FUNCTIONS;
-	c->dispersion = seen_between(c, scratch);
-	spread_evenly(c, c->dispersion);
+	floor_total(&c->base_total, base);
+	floor_total(&c->now_total, now);
 }

@@ -3,11 +3,7 @@
 
 #include "profile/compare.h"
 
-/* Fills dispersion, method and blocks of c, and share and pace of every cost;
- * scratch has room for all functions. */
+/* Fills dispersion, method, blocks and totals of c, and share and pace of
+ * every cost; scratch has room for all functions. */
 void compare_spread(struct comparison *c, const struct compare_side *base,
                     const struct compare_side *now, double *scratch);
-/* The variance of what all functions together cost per second, by its
- * square. */
-struct compare_spread compare_spread_total(const struct comparison *c,
-                                           const struct compare_side *side);

@@ -15,17 +15,22 @@
  * phase of a program fills many in a row. How much that matters is measured:
  *
  * - Where both sides have blocks (blocks.h), each function's variance is that
- *   of its own shares over BLOCKS parts of the capture, and the tail is
- *   Student's t. Where neighbouring parts resemble each other, phases are
- *   longer than they: parts are joined by twos until they no longer do, down
- *   to 4. No function is trusted with less variance than independent samples
- *   have.
+ *   of its own shares over up to BLOCKS parts: of a capture's timeline, or of
+ *   a range, which is made of windows. The tail is Student's t; parts may
+ *   differ in size, and have the fewer degrees of freedom for it. Where
+ *   neighbouring parts of a side resemble each other, phases are longer than
+ *   they: parts are joined by twos until they no longer do, down to 4. No
+ *   function is trusted with less variance than independent samples have.
  * - Where the base has others, captures of the same program that nothing
  *   changed between, each function's variance is raised to what they differ
- *   by: its own few captures weighed with what all functions tell.
- * - Without blocks, as windows and uploads are, the functions common to both
- *   sides tell: when half of them move beyond what independent samples would,
- *   the ratio of the median z squared to its expectation scales all of them
+ *   by: its own few captures weighed with what all functions tell. The
+ *   interval of the overall delta is widened by what their costs per second
+ *   differ by beyond what is expected within each; how much work their time
+ *   held is not known, so that an interval per unit of work is not.
+ * - Without blocks, as single windows and uploads are, the functions common to
+ *   both sides tell: when half of them move beyond what independent samples
+ * would, the ratio of the median z squared to its expectation scales all of
+ * them
  *   ("genomic control", Devlin and Roeder, Biometrics 55, 1999), between
  *   COMPARE_DISPERSION_LEAST and _MAX. They are held against each other, not
  *   against the total, which a change of one function moves for all. Where
@@ -33,7 +38,8 @@
  *
  * What one capture can't know is how one hour differs from the next: phases
  * longer than a quarter of it, other requests, neighbours that use the caches
- * of its machine. Others of the base can.
+ * of its machine. Others of the base can. A range of a day knows what hours
+ * differ by, but not what days do.
  *
  * Measured on captures drawn from recordings (tests/bench): a program that
  * does the same all the time, perl, and xz, whose phases last for seconds,
@@ -81,7 +87,8 @@ struct compare_side {
 	double work;    /* done in that time, in any unit; 0: unknown */
 	const struct blocks *blocks; /* of the tree; NULL: not known */
 	/* of the base: other captures of what it is one of, which tell how
-	 * captures differ when nothing changed */
+	 * captures differ when nothing changed; their profiles' duration_ns is
+	 * what they cost per second by */
 	const struct tree *const *others;
 	size_t nothers;
 };
@@ -140,9 +147,12 @@ struct comparison {
 	double base_per, now_per; /* seconds or work; 1 of a gauge; 0: not
 	                             known */
 	double dispersion;        /* of shares, all functions together */
-	double delta, low, high;  /* cost per second, or unit of work:
-	                             percent, and its 95 % confidence
-	                             interval; 0 when unknown */
+	/* of all that a side costs per second; and what captures of the base
+	 * differ by in that, as a variance by its square */
+	struct compare_spread base_total, now_total, between;
+	double delta, low, high; /* cost per second, or unit of work:
+	                            percent, and its 95 % confidence
+	                            interval; 0 when unknown */
 	enum compare_verdict verdict;
 };
 

@@ -1,0 +1,143 @@
+/* Which parts of a range make which blocks. */
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/blocks.h"
+
+#include <errno.h>
+
+#define WINDOW_MS INT64_C(10000)
+#define MAX_PARTS 200
+
+static struct blocks_part parts[MAX_PARTS];
+
+/* Parts of hosts that begin when they like; the first is of so many windows,
+ * the others of one. */
+static size_t
+list(int nparts, int hosts, int first)
+{
+	int64_t at = 0;
+	size_t n = 0;
+
+	for (int i = 0; i < nparts; i++) {
+		int windows = i ? 1 : first;
+		int64_t end = at + windows * WINDOW_MS;
+
+		for (int h = 0; h < hosts; h++)
+			parts[n++] = (struct blocks_part){
+				.start_ms = at + h * 10,
+				.end_ms = end + h * 10,
+				.seconds = (double)(end - at) / 1000,
+				.samples = windows * 190.0,
+			};
+		at = end;
+	}
+	return n;
+}
+
+static const struct {
+	const char *name;
+	int parts, hosts, first; /* windows in the first part; others have 1 */
+	unsigned blocks;         /* 0: none */
+} cuts[] = {
+	{"one", 1, 1, 1, 0},
+	{"three", 3, 1, 1, 0},
+	{"four", 4, 1, 1, 4},
+	{"32", 32, 1, 1, 32},
+	{"33: pairs", 33, 1, 1, 17},
+	{"64: pairs", 64, 1, 1, 32},
+	{"an hour and four windows", 5, 1, 360, 0},
+	{"hosts at one time", 1, 100, 1, 0},
+	{"hosts at four times", 4, 40, 1, 4},
+};
+
+TEST(blocks_are_as_many_as_parts_allow)
+{
+	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	CLEANUP_BLOCKS struct blocks *b = NULL;
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 10\n");
+	CLEANUP_TREE struct tree *t = NULL;
+	size_t n;
+	int rc;
+
+	n = list(cuts[_i].parts, cuts[_i].hosts, cuts[_i].first);
+	rc = blocks_sum_new(parts, n, &s);
+	if (!cuts[_i].blocks) {
+		ck_assert_int_eq(rc, -ENODATA);
+		return;
+	}
+	ck_assert_int_eq(rc, 0);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(blocks_sum_add(s, i, p, 1), 0);
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(blocks_sum_end(s, t, &b), 0);
+	ck_assert_uint_eq(b->norder, cuts[_i].blocks);
+	ck_assert_uint_eq(b->ntime, cuts[_i].blocks);
+}
+END
+
+/* Only what was read tells how much a part weighs. */
+TEST(parts_of_which_one_turns_out_to_be_all_make_no_blocks)
+{
+	size_t n = list(10, 1, 1);
+	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 1000\n");
+	CLEANUP_TREE struct tree *t = NULL;
+	struct blocks *b = NULL;
+
+	ck_assert_int_eq(blocks_sum_new(parts, n, &s), 0);
+	ck_assert_int_eq(blocks_sum_add(s, 3, p, 1), 0);
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(blocks_sum_end(s, t, &b), -ENODATA);
+	ck_assert_ptr_null(b);
+}
+END
+
+TEST(unequal_blocks_have_fewer_degrees_of_freedom)
+{
+	double same[BLOCKS], size[BLOCKS];
+
+	for (int i = 0; i < BLOCKS; i++)
+		same[i] = size[i] = 7;
+	size[0] = 7 * 31;
+	for (unsigned n = 2; n <= BLOCKS; n++)
+		ck_assert_double_eq_tol(blocks_freedom(same, n, 1), n - 1,
+		                        1e-9);
+	ck_assert_double_eq_tol(blocks_freedom(same, BLOCKS, 8), 3, 1e-9);
+	/* half of it in one */
+	ck_assert_double_lt(blocks_freedom(size, BLOCKS, 1), 4);
+	ck_assert_double_eq(blocks_freedom(same, 1, 1), 0);
+}
+END
+
+/* A rollup beside what follows it is worth little more than one. */
+TEST(parts_are_worth_as_many_as_would_be_equal)
+{
+	size_t n = list(20, 1, 1);
+
+	ck_assert_double_eq_tol(blocks_worth(parts, n), 20, 1e-9);
+	n = list(20, 1, 360);
+	ck_assert_double_lt(blocks_worth(parts, n), 1.2);
+	n = list(4, 30, 1);
+	ck_assert_double_eq_tol(blocks_worth(parts, n), 4, 0.1);
+	ck_assert_double_eq(blocks_worth(parts, 0), 0);
+}
+END
+
+Suite *
+suite(void)
+{
+	const TTest *const once[] = {
+		parts_of_which_one_turns_out_to_be_all_make_no_blocks,
+		unequal_blocks_have_fewer_degrees_of_freedom,
+		parts_are_worth_as_many_as_would_be_equal,
+	};
+	Suite *s = suite_create("blocks_parts");
+	TCase *c = tcase_create("blocks_parts");
+
+	for (size_t i = 0; i < ARRAY_LEN(once); i++)
+		tcase_add_test(c, once[i]);
+	tcase_add_loop_test(c, blocks_are_as_many_as_parts_allow, 0,
+	                    ARRAY_LEN(cuts));
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,45 +1,14 @@
 #include "capture/buckets.h"
 
 #include "base/clock.h"
-#include "bucket_rows.h"
-#include "capture/proc.h"
+#include "buckets_private.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define MAX_RATE (INT64_C(1) << 62)
 
-/* What is counted when it was us who turned it on. */
-#define BLOCK_CYCLES 20000 /* some 10 us; shorter ones by chance */
-#define MUTEX_ONE_OF 5
-
-/* A process that is looked at. */
-struct looked {
-	struct process *proc;
-	uint32_t module; /* its program */
-	struct memory mem;
-	struct gobin *bin;
-	struct go_profiles at;
-	int64_t rate;
-	struct go_buckets before;
-	bool gone;
-};
-
-struct buckets {
-	const struct host *host;
-	enum buckets_type type;
-	bool turn_on;
-	uint32_t turned_on; /* processes */
-	struct modules *modules;
-	struct memory_spare spare;
-	struct looked *rows;
-	uint32_t n;
-	int64_t start_ms;
-	int64_t start_ns;
-	uint64_t start_cycles;
-};
-
-static void
+void
 looked_done(struct looked *v)
 {
 	process_free(v->proc);
@@ -63,8 +32,8 @@ buckets_free(struct buckets *b)
 /* --- the first look --------------------------------------------------------
  */
 
-static enum go_list
-list_of(enum buckets_type type)
+enum go_list
+buckets_list(enum buckets_type type)
 {
 	static const enum go_list lists[] = {
 		[BUCKETS_MEMORY] = GO_LIST_MEMORY,
@@ -111,7 +80,7 @@ find_program(struct buckets *b, struct looked *v)
 static int
 read_rate(const struct buckets *b, struct looked *v)
 {
-	int rc = memory_copy(&v->mem, rate_of(&v->at, list_of(b->type)),
+	int rc = memory_copy(&v->mem, rate_of(&v->at, buckets_list(b->type)),
 	                     &v->rate, sizeof(v->rate));
 
 	if (rc)
@@ -122,13 +91,13 @@ read_rate(const struct buckets *b, struct looked *v)
 }
 
 /* After the first look: there was nothing, and what comes now counts. */
-static int
-turn_on(struct buckets *b, struct looked *v)
+int
+buckets_turn_on(struct buckets *b, struct looked *v)
 {
 	struct host_ask ask = {
 		.op = HOST_RATE,
 		.pid = (int32_t)v->proc->pid,
-		.address = rate_of(&v->at, list_of(b->type)),
+		.address = rate_of(&v->at, buckets_list(b->type)),
 		.period_ns = b->type == BUCKETS_BLOCK ? BLOCK_CYCLES
 	                                              : MUTEX_ONE_OF,
 	};
@@ -142,11 +111,10 @@ turn_on(struct buckets *b, struct looked *v)
 	return 0;
 }
 
-static int
-look(struct buckets *b, struct looked *v, int32_t pid)
+int
+buckets_look(struct buckets *b, struct looked *v, int32_t pid)
 {
 	uint32_t threads;
-	bool off;
 	int rc;
 
 	v->proc = calloc(1, sizeof(*v->proc));
@@ -159,18 +127,26 @@ look(struct buckets *b, struct looked *v, int32_t pid)
 		rc = find_program(b, v);
 	if (!rc)
 		rc = read_rate(b, v);
-	off = rc == -ENODATA && b->turn_on;
-	if (off)
-		rc = 0;
-	if (!rc && b->type != BUCKETS_MEMORY)
-		rc = go_buckets_read(&v->at, list_of(b->type), &v->before);
-	if (!rc && off)
-		rc = turn_on(b, v);
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 
-static bool
-is_fatal(int rc)
+static int
+look(struct buckets *b, struct looked *v, int32_t pid)
+{
+	int rc = buckets_look(b, v, pid);
+	bool off = rc == -ENODATA && b->turn_on;
+
+	if (off)
+		rc = 0;
+	if (!rc && b->type != BUCKETS_MEMORY)
+		rc = go_buckets_read(&v->at, buckets_list(b->type), &v->before);
+	if (!rc && off)
+		rc = buckets_turn_on(b, v);
+	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+}
+
+bool
+buckets_is_fatal(int rc)
 {
 	return rc == -ENOMEM || rc == -E2BIG;
 }
@@ -192,7 +168,7 @@ look_at_all(struct buckets *b, const struct buckets_ask *ask)
 		}
 		looked_done(v);
 		*v = (struct looked){0};
-		if (is_fatal(rc))
+		if (buckets_is_fatal(rc))
 			return rc;
 		if (rc != -ESRCH)
 			last = rc;
@@ -229,15 +205,9 @@ buckets_open(const struct host *host, const struct buckets_ask *ask,
 /* --- the second ------------------------------------------------------------
  */
 
-struct second {
-	struct buckets *b;
-	struct go_elapsed elapsed;
-	struct profile *p;
-	struct quality *q;
-};
-
-static int
-add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
+int
+buckets_add_rows(const struct second *s, struct looked *v,
+                 const struct go_buckets *now)
 {
 	CLEANUP_FREE struct go_runtime *r = calloc(1, sizeof(*r));
 	CLEANUP(bucket_rows_done)
@@ -269,9 +239,9 @@ static int
 look_again(const struct second *s, struct looked *v)
 {
 	CLEANUP(go_buckets_done) struct go_buckets now = {0};
-	int rc = go_buckets_read(&v->at, list_of(s->b->type), &now);
+	int rc = go_buckets_read(&v->at, buckets_list(s->b->type), &now);
 
-	return rc ? rc : add_rows(s, v, &now);
+	return rc ? rc : buckets_add_rows(s, v, &now);
 }
 
 static int
@@ -282,7 +252,7 @@ look_at_all_again(const struct second *s)
 	for (uint32_t i = 0; i < s->b->n; i++) {
 		int rc = look_again(s, &s->b->rows[i]);
 
-		if (is_fatal(rc))
+		if (buckets_is_fatal(rc))
 			return rc;
 		if (rc)
 			last = rc;
@@ -291,13 +261,13 @@ look_at_all_again(const struct second *s)
 	return s->q->processes ? 0 : last;
 }
 
-static int
-add_header(struct profile *p, const struct buckets *b, uint64_t elapsed_ns)
+int
+buckets_header(const struct second *s, int64_t start_ms, int64_t rate)
 {
-	p->time_ns = b->start_ms * NS_PER_MS;
-	if (b->type != BUCKETS_MEMORY)
-		p->duration_ns = (int64_t)elapsed_ns;
-	return bucket_rows_header(p, b->type, b->rows[0].rate);
+	s->p->time_ns = start_ms * NS_PER_MS;
+	if (s->b->type != BUCKETS_MEMORY)
+		s->p->duration_ns = (int64_t)s->elapsed.ns;
+	return bucket_rows_header(s->p, s->b->type, rate);
 }
 
 int
@@ -313,7 +283,7 @@ buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
 	s.elapsed.now = bucket_cycles();
 	s.elapsed.cycles = s.elapsed.now - b->start_cycles;
 	s.elapsed.ns = (uint64_t)(clock_mono_ns() - b->start_ns);
-	rc = add_header(p, b, s.elapsed.ns);
+	rc = buckets_header(&s, b->start_ms, b->rows[0].rate);
 	if (!rc)
 		rc = look_at_all_again(&s);
 	if (rc)

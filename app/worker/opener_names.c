@@ -98,20 +98,23 @@ static int
 read_use(int32_t pid, struct host_usage *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	uint64_t ticks, pages;
-	char path[64];
+	char path[64], comm[PROC_COMM_MAX];
+	uint64_t ticks, pages, began, hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	rc = file_read(AT_FDCWD, path, &text);
 	if (!rc)
 		rc = proc_parse_usage(buf_str(&text), &ticks, &pages);
+	if (!rc)
+		rc = proc_parse_stat(buf_str(&text), comm, &began);
 	if (rc)
 		return rc;
 	*out = (struct host_usage){
 		.pid = pid,
 		.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE),
-		.cpu_us = ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK),
+		.cpu_us = ticks * 1000000 / hz,
+		.began_ns = began * (1000000000 / hz),
 	};
 	return 0;
 }

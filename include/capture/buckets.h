@@ -22,6 +22,16 @@
  * of 10 us or more, shorter ones by chance, and one of five for mutexes. That
  * costs the program some, so its owner must have agreed.
  *
+ * Whoever wants one window after the other keeps what a look found, a
+ * reading, and gives it to the next (app/capture/bucket_reading.h):
+ *
+ *	buckets_nobody(type, 0, &reading)	no process runs as yet
+ *	buckets_grown(host, &ask, reading.p, reading.len, &next, &profile,
+ *		      &quality)			since then
+ *
+ * Every event is in one window, also of a process that began between two
+ * readings. What one counted between its last reading and its end is lost.
+ *
  * As in Go's own profiles, stacks of memory begin at the program's function:
  * what the runtime calls to allocate is left out where there is anything else.
  */
@@ -47,7 +57,11 @@ struct buckets_ask {
 	bool turn_on; /* what the program does not count, if the host lets us */
 	const int32_t *pids;
 	uint32_t npids;
+	uint32_t known_ms; /* how long ago these were all; of buckets_grown() */
 };
+
+/* Of a reading: some 250000 stacks, where a large program has thousands. */
+#define READING_MAX_BYTES ((size_t)8 << 20)
 
 struct buckets;
 
@@ -74,3 +88,21 @@ DEFINE_CLEANUP(struct buckets *, buckets_free)
  */
 MUST_CHECK int buckets_finish(struct buckets *b, struct profile **out,
                               struct quality *quality);
+/*
+ * Looks once, and tells what came since the last reading.
+ *
+ *   Shape    last[n], n 0: there is none; *next is empty, READING_MAX_BYTES
+ *            and more may go in; of BUCKETS_ALLOC, _BLOCK, _MUTEX. No
+ *            process at all is fine
+ *            quality->processes: those that the profile is of; 0: of none
+ *            was known what it counted before, and there is no window
+ *   Owns     *out is the caller's; profile_free() it
+ *   Errors   as above, and -EFBIG the reading would be too large; outputs
+ *            but *next untouched
+ */
+MUST_CHECK int
+buckets_grown(const struct host *host, const struct buckets_ask *ask,
+              const void *last, size_t n, struct buf *next,
+              struct profile **out, struct quality *quality);
+/* The reading of a moment at which no process runs. */
+void buckets_nobody(enum buckets_type type, uint32_t known_ms, struct buf *out);

@@ -61,7 +61,9 @@ struct host_thread {
 /* What a process has used so far. */
 struct host_usage {
 	uint64_t rss_bytes;
-	uint64_t cpu_us; /* user and system, of all its threads */
+	uint64_t cpu_us;   /* user and system, of all its threads */
+	uint64_t began_ns; /* CLOCK_BOOTTIME, a clock tick exact; exec(2)
+	                    * leaves it */
 	int32_t pid;
 	int32_t reserved;
 };

@@ -1,0 +1,68 @@
+/* What the two ways of reading buckets share: one look after the other, and
+ * each compared to what the last one left. */
+#pragma once
+
+#include "bucket_rows.h"
+#include "capture/proc.h"
+
+/* What is counted when it was us who turned it on. */
+#define BLOCK_CYCLES 20000 /* some 10 us; shorter ones by chance */
+#define MUTEX_ONE_OF 5
+
+/* A process that is looked at. */
+struct looked {
+	struct process *proc;
+	uint32_t module; /* its program */
+	struct memory mem;
+	struct gobin *bin;
+	struct go_profiles at;
+	int64_t rate;
+	struct go_buckets before;
+};
+
+struct buckets {
+	const struct host *host;
+	enum buckets_type type;
+	bool turn_on;
+	uint32_t turned_on; /* processes */
+	struct modules *modules;
+	struct memory_spare spare;
+	struct looked *rows;
+	uint32_t n;
+	int64_t start_ms;
+	int64_t start_ns;
+	uint64_t start_cycles;
+};
+
+void looked_done(struct looked *v);
+#define CLEANUP_LOOKED CLEANUP(looked_done)
+
+/*
+ * Finds the program of a process, and where it keeps what is asked for.
+ *
+ *   Shape    *v is {0}; looked_done() it, also on failure. b's modules are
+ *            there
+ *   Errors   of buckets_open(); -ENODATA: all the same it can be read, and
+ *            the rate is 0
+ */
+MUST_CHECK int buckets_look(struct buckets *b, struct looked *v, int32_t pid);
+enum go_list buckets_list(enum buckets_type type);
+/* Has what a program does not count be counted; after it was read. */
+MUST_CHECK int buckets_turn_on(struct buckets *b, struct looked *v);
+/* One process was had of no use to the others: whether all fail with it. */
+bool buckets_is_fatal(int rc);
+
+/* The later look. */
+struct second {
+	struct buckets *b;
+	struct go_elapsed elapsed;
+	struct profile *p;
+	struct quality *q;
+};
+
+/* Adds what a process has now beyond v->before. */
+MUST_CHECK int buckets_add_rows(const struct second *s, struct looked *v,
+                                const struct go_buckets *now);
+/* Sets type, time and duration of the profile. */
+MUST_CHECK int
+buckets_header(const struct second *s, int64_t start_ms, int64_t rate);

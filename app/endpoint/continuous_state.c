@@ -19,7 +19,7 @@ static const struct {
 	{"dropped", "windows_dropped_total", "counter",
          "Windows made and not kept."},
 	{"widened", "windows_widened_total", "counter",
-         "Cuts that came late: their windows are wider."},
+         "Windows that are wider than asked: cut late, or a turn failed."},
 	{"refused", "windows_refused_total", "counter",
          "Windows not made because the disk is nearly full."},
 	{"gaps", "gaps_total", "counter",

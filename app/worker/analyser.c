@@ -140,6 +140,7 @@ start_finisher(struct analyser *a, const struct msg_start *m,
 	job->kind = m->kind;
 	job->of = m->of;
 	job->set = m->set;
+	job->known_ms = m->known_ms;
 	job->duration_ms = m->duration_ms;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));
@@ -177,7 +178,8 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 	}
 	*job = none;
 	job->out_fd = TAKE_FD(fds[0]);
-	job->timeline_fd = TAKE_FD(fds[1]);
+	*(m->kind == WORKER_GROWTH ? &job->in_fd : &job->timeline_fd) =
+		TAKE_FD(fds[1]);
 	if (m->kind != WORKER_CPU)
 		start_finisher(a, m, job);
 	else

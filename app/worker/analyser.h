@@ -12,7 +12,7 @@ struct analyser_job {
 	char id[ID_MAX];         /* "": unused */
 	struct capture *capture; /* NULL once a finisher has it */
 	int out_fd;
-	int in_fd;          /* a stored profile that is to be named; or -1 */
+	int in_fd; /* a stored profile that is to be named, or a reading; -1 */
 	int timeline_fd;    /* -1: no timeline is wanted */
 	pid_t finisher;     /* 0: none yet */
 	pid_t checkpointer; /* 0: none now */
@@ -21,7 +21,7 @@ struct analyser_job {
 	int body_fd; /* what was fetched; -1: nothing was */
 	struct msg_pull pull;
 	/* Of one whose finisher is all there is: what it was asked for. */
-	uint32_t kind, of, set;
+	uint32_t kind, of, set, known_ms;
 	uint64_t duration_ms;
 	int stop_fd; /* an eventfd that ends it; -1: it has no time to pass */
 	uint32_t npids;
@@ -102,6 +102,11 @@ MUST_CHECK enum capture_error
 analyser_read_buckets(const struct analyser_job *job, const struct host *host,
                       struct profile **out, struct quality *quality,
                       int *sys_error);
+/* The same since their last reading, and the reading for the next. */
+MUST_CHECK enum capture_error
+analyser_read_growth(const struct analyser_job *job, const struct host *host,
+                     struct profile **out, struct quality *quality, int *next,
+                     int *sys_error);
 /* What recorder_start and snapshot_profile fail with. */
 enum capture_error analyser_error(int rc);
 /* DONE without a profile, unless it is the opener that is gone; the scheduler

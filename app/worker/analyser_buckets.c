@@ -2,16 +2,22 @@
 #include "analyser.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "capture/buckets.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/mman.h>
+
+_Static_assert(READING_MAX_BYTES == (size_t)8 << 20, "READING_LARGE's text");
 
 static enum capture_error
 error_of(int rc, uint32_t type)
 {
 	if (rc == -EPROTO)
 		return CAPTURE_GO_COUNTS;
+	if (rc == -EFBIG)
+		return CAPTURE_READING_LARGE;
 	if (rc != -ENODATA)
 		return analyser_error(rc);
 	return type <= BUCKETS_ALLOC ? CAPTURE_GO_NO_MEMORY
@@ -42,7 +48,7 @@ analyser_read_buckets(const struct analyser_job *job, const struct host *host,
 {
 	CLEANUP_BUCKETS struct buckets *b = NULL;
 	const struct buckets_ask ask = {job->of, job->set == 1, job->pids,
-	                                job->npids};
+	                                job->npids, 0};
 	bool stopped = false;
 	int rc = job->of < BUCKETS_TYPES ? buckets_open(host, &ask, &b)
 	                                 : -EINVAL;
@@ -57,4 +63,48 @@ analyser_read_buckets(const struct analyser_job *job, const struct host *host,
 	if (stopped)
 		quality->notes |= QUALITY_NOTE_OF(STOPPED);
 	return CAPTURE_OK;
+}
+
+/* --- windows side by side --------------------------------------------------
+ */
+
+static int
+read_last(int fd, struct buf *out)
+{
+	if (fd < 0)
+		return 0;
+	return lseek(fd, 0, SEEK_SET) ? -errno : fd_read_all(fd, out);
+}
+
+static int
+write_next(const struct buf *next, int *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-reading", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : fd_write_all(fd, next->p, next->len);
+
+	if (!rc)
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+enum capture_error
+analyser_read_growth(const struct analyser_job *job, const struct host *host,
+                     struct profile **out, struct quality *quality, int *next,
+                     int *sys_error)
+{
+	CLEANUP_BUF struct buf last = BUF_INIT(READING_MAX_BYTES + 1);
+	CLEANUP_BUF struct buf now = BUF_INIT(READING_MAX_BYTES * 2);
+	const struct buckets_ask ask = {job->of, job->set == 1, job->pids,
+	                                job->npids, job->known_ms};
+	int rc = job->of < BUCKETS_TYPES && job->of != BUCKETS_MEMORY
+	                 ? read_last(job->in_fd, &last)
+	                 : -EINVAL;
+
+	if (!rc)
+		rc = buckets_grown(host, &ask, last.p, last.len, &now, out,
+		                   quality);
+	if (!rc)
+		rc = write_next(&now, next);
+	*sys_error = rc;
+	return rc ? error_of(rc, job->of) : CAPTURE_OK;
 }

@@ -65,13 +65,15 @@ write_summary(const struct profile *p, int *out)
 
 static int
 tell_done(const struct analyser *a, const struct analyser_job *job,
-          struct msg_done *done, int summary)
+          struct msg_done *done, int summary, int reading)
 {
+	int fds[] = {summary, reading};
+
 	done->type = MSG_DONE;
-	done->start_ms = job->start_ms;
 	done->quality.worker_cpu_ns += clock_cpu_ns(); /* since the fork */
 	memcpy(done->id, job->id, sizeof(done->id));
-	return msg_send(a->socket, done, sizeof(*done), &summary, 1);
+	return msg_send(a->socket, done, sizeof(*done), fds,
+	                reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
 /* One of ours, but what lies on disk for years is not believed either. */
@@ -107,7 +109,7 @@ name_capture(const struct analyser *a, const struct analyser_job *job,
 static enum capture_error
 make_profile(const struct analyser *a, const struct analyser_job *job,
              const struct host *host, struct profile **out,
-             struct quality *quality, struct timeline **timeline,
+             struct quality *quality, struct timeline **timeline, int *reading,
              int *sys_error)
 {
 	struct snapshot_ask ask = {
@@ -119,6 +121,9 @@ make_profile(const struct analyser *a, const struct analyser_job *job,
 	if (job->kind == WORKER_BUCKETS)
 		return analyser_read_buckets(job, host, out, quality,
 		                             sys_error);
+	if (job->kind == WORKER_GROWTH)
+		return analyser_read_growth(job, host, out, quality, reading,
+		                            sys_error);
 	if (job->in_fd >= 0) {
 		*sys_error = rc = rename_stored(a, job, host, out, quality);
 		return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
@@ -137,10 +142,12 @@ finish(const struct analyser *a, const struct analyser_job *job,
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TIMELINE struct timeline *t = NULL;
-	CLEANUP_FD int summary = -1;
-	struct msg_done done = {.checkpoint = checkpoint};
+	CLEANUP_FD int summary = -1, reading = -1;
+	struct msg_done done = {.checkpoint = checkpoint,
+	                        .start_ms = job->start_ms};
 	enum capture_error e = make_profile(a, job, host, &p, &done.quality,
-	                                    checkpoint ? NULL : &t, sys_error);
+	                                    checkpoint ? NULL : &t, &reading,
+	                                    sys_error);
 	int rc;
 
 	if (e)
@@ -151,8 +158,10 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	*sys_error = rc = write_summary(p, &summary);
 	done.timeline = write_timeline(t, job->timeline_fd);
 	done.value = analyser_total(p);
+	if (job->kind == WORKER_GROWTH)
+		done.start_ms = p->time_ns / NS_PER_MS;
 	if (!rc)
-		*sys_error = rc = tell_done(a, job, &done, summary);
+		*sys_error = rc = tell_done(a, job, &done, summary, reading);
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
 

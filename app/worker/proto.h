@@ -33,7 +33,8 @@
  *	    + 1 descriptor, where the profile goes, and a second when a
  *	    timeline is wanted: empty, seekable, writable; the analyser owns
  *	    what it got. Answered by PROGRESS about once a second, of
- *	    WORKER_CPU only, and one DONE.
+ *	    WORKER_CPU only, and one DONE. The second of WORKER_GROWTH is the
+ *	    last reading, if there is one (capture/buckets.h).
  *	STOP
  *	    ends it now; DONE follows as if its time were over, with what was
  *	    sampled (note STOPPED in its quality).
@@ -64,7 +65,8 @@
  *	DONE
  *	    error = 0: + 1 descriptor, a memfd with the JSON array
  *	    topFunctions (whole, offset 0). The profile is complete in the
- *	    descriptor of START, not yet fsynced. error > 0: an enum
+ *	    descriptor of START, not yet fsynced. Of WORKER_GROWTH a second
+ *	    descriptor: the reading for the next. error > 0: an enum
  *	    capture_error, no descriptor, sys_error may tell more.
  *	DEBUG
  *	    which debug files a profile had use for, where [symbols]
@@ -120,8 +122,15 @@ enum msg_type {
 	MSG_DEBUG,
 };
 
-/* What to capture: a SNAPSHOT has no rate and no duration, BUCKETS no rate. */
-enum worker_kind { WORKER_CPU, WORKER_SNAPSHOT, WORKER_BUCKETS, WORKER_KINDS };
+/* What to capture: a SNAPSHOT has no rate and no duration, BUCKETS no rate,
+ * GROWTH, of buckets since their last reading, neither. */
+enum worker_kind {
+	WORKER_CPU,
+	WORKER_SNAPSHOT,
+	WORKER_BUCKETS,
+	WORKER_GROWTH,
+	WORKER_KINDS
+};
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
 
 /* What takes profiles of a type; WORKER_KINDS: nothing does. *of, whose
@@ -161,9 +170,10 @@ struct msg_start {
 	char id[ID_MAX];
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
-	uint32_t of;   /* enum snapshot_of, or buckets_type of BUCKETS */
+	uint32_t of;   /* enum snapshot_of, or buckets_type */
 	uint32_t set;  /* 1: WORKER_MAY_SET was said of these */
-	uint32_t reserved;
+	/* How long ago these were all there were; of GROWTH. */
+	uint32_t known_ms;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

@@ -46,6 +46,7 @@ scheduler_connect(struct scheduler *s)
 		.windows = &s->windows,
 		.want_fetcher = scheduler_want_fetcher,
 		.stored = take_stored,
+		.scanned_ns = &s->scanned_ns,
 		.arg = s,
 	};
 	s->rollup.asker = (struct rollup_asker){s, functions, share};

@@ -164,7 +164,7 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	else if (n == sizeof(*debug) && debug->type == MSG_DEBUG)
 		debuginfod_take(&s->debuginfod, debug);
 	else if (n == sizeof(*done) && done->type == MSG_DONE &&
-	         !takes_done_one(&s->takes, done, now_ns))
+	         !takes_done_one(&s->takes, done, fds, now_ns))
 		(void)windows_failed(&s->windows, done, now_ns);
 }
 

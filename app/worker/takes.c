@@ -1,6 +1,7 @@
 #include "takes_private.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "fetch.h"
 #include "pull.h"
 #include "store/session.h"
@@ -11,9 +12,6 @@
 
 /* For an answer, beyond the time that it takes. */
 #define LATE_NS (120 * NS_PER_S)
-/* Before another try of what is not going to work soon. */
-#define RETRY_NS (10 * 60 * NS_PER_S)
-
 static size_t
 count(const struct takes *t, enum take_state state)
 {
@@ -50,19 +48,28 @@ static bool
 is_lasting(enum capture_error e)
 {
 	return e == CAPTURE_FINISH_DIED || e == CAPTURE_FINISH_CPU ||
+	       e == CAPTURE_READING_LARGE ||
 	       !strcmp(capture_error_code(e), "Unsupported") ||
 	       !strcmp(capture_error_code(e), "PermissionDenied");
+}
+
+/* Windows that are not made: what is kept of it will be in the next one. */
+static void
+missed(const struct takes *t, const struct take *v, int64_t n)
+{
+	*(v->reading < 0 ? &t->windows->counts.gaps
+	                 : &t->windows->counts.widened) += n;
 }
 
 static void
 fail(struct takes *t, struct take *v, enum capture_error e, int64_t now_ns)
 {
 	take_rest(v);
-	t->windows->counts.gaps++;
+	missed(t, v, 1);
 	if (e != CAPTURE_NO_PROCESS) /* as ever when it does not run */
 		take_tell(t, v, e);
 	if (is_lasting(e))
-		v->next_ns = now_ns + RETRY_NS;
+		v->next_ns = now_ns + TAKES_RETRY_NS;
 }
 
 static void
@@ -112,23 +119,46 @@ static bool
 is_sound(const struct msg_done *m)
 {
 	return m->quality.duration_ms >= 0 && m->quality.kept >= 0 &&
-	       m->value >= 0 && m->start_ms > 0 &&
+	       m->value >= 0 && m->start_ms > 0 && m->quality.processes >= 0 &&
 	       m->start_ms < INT64_MAX / 2 &&
 	       m->quality.duration_ms < INT64_MAX / 2;
 }
 
+static enum capture_error
+error_of(const struct msg_done *m)
+{
+	if (!m->error)
+		return is_sound(m) ? CAPTURE_OK : CAPTURE_INTERNAL;
+	return m->error < CAPTURE_ERRORS ? m->error : CAPTURE_INTERNAL;
+}
+
+/* Nothing was known of any process: now there is, and no window as yet. */
+static void
+first_reading(struct takes *t, struct take *v, bool had)
+{
+	take_rest(v);
+	t->windows->counts.gaps += had;
+	take_tell(t, v, CAPTURE_OK);
+}
+
 bool
-takes_done_one(struct takes *t, const struct msg_done *m, int64_t now_ns)
+takes_done_one(struct takes *t, const struct msg_done *m, int fds[static 2],
+               int64_t now_ns)
 {
 	struct take *v = memchr(m->id, '\0', ID_MAX) ? find(t, m->id) : NULL;
+	bool had = v && v->reading >= 0;
+	enum capture_error e = error_of(m);
 
 	if (!v || v->state != TAKE_MAKING)
 		return v != NULL;
-	if (m->error || !is_sound(m)) {
-		fail(t, v,
-		     m->error && m->error < CAPTURE_ERRORS ? m->error
-		                                           : CAPTURE_INTERNAL,
-		     now_ns);
+	if (!e && v->grows)
+		e = take_reading(t, v, TAKE_FD(fds[1]), now_ns);
+	if (e) {
+		fail(t, v, e, now_ns);
+		return true;
+	}
+	if (v->grows && !m->quality.processes) {
+		first_reading(t, v, had);
 		return true;
 	}
 	v->state = TAKE_MADE;
@@ -185,7 +215,8 @@ make_of_body(struct takes *t, struct take *v)
 }
 
 static int
-look(struct takes *t, struct take *v, const struct targets *targets)
+look(struct takes *t, struct take *v, const struct targets *targets,
+     int64_t now_ns)
 {
 	struct msg_start m = captures_ask(
 		v->type, targets_of(targets, v->tenant, v->service), 0,
@@ -193,16 +224,22 @@ look(struct takes *t, struct take *v, const struct targets *targets)
 	size_t n = targets_pids(targets, v->tenant, v->service,
 	                        SESSION_ALL_ORDINALS, m.pids, WORKER_MAX_PIDS);
 	int rc = n ? open_profile(v) : -ESRCH;
+	int fds[] = {v->fd, v->reading};
 
 	if (!rc && v->java)
 		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
 		                m.duration_ms, m.pids, n);
 	if (rc)
 		return rc;
+	if (v->grows) {
+		m.kind = WORKER_GROWTH;
+		m.known_ms = take_known_ms(t, now_ns);
+	}
 	m.npids = (uint32_t)n;
 	memcpy(m.id, v->id, sizeof(m.id));
 	v->state = TAKE_MAKING;
-	return msg_send(t->captures->analyser, &m, sizeof(m), &v->fd, 1);
+	return msg_send(t->captures->analyser, &m, sizeof(m), fds,
+	                v->reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
 static enum capture_error
@@ -266,14 +303,28 @@ takes_fetcher_gone(struct takes *t, int64_t now_ns)
 /* --- time ------------------------------------------------------------------
  */
 
-/* Turns that were missed are not made up for: they are gaps. */
+/* Turns that were missed are not made up for. */
 static void
 next_time(struct takes *t, struct take *v, int64_t now_ns)
 {
-	int64_t missed = (now_ns - v->next_ns) / v->period_ns;
+	int64_t over = (now_ns - v->next_ns) / v->period_ns;
 
-	t->windows->counts.gaps += missed;
-	v->next_ns += (missed + 1) * v->period_ns;
+	if (!v->next_ns) {
+		v->next_ns = take_first_time(v, now_ns);
+		return;
+	}
+	missed(t, v, over);
+	v->next_ns += (over + 1) * v->period_ns;
+}
+
+/* That it does not run is no gap. */
+static void
+nobody(struct takes *t, struct take *v, int64_t now_ns)
+{
+	take_rest(v);
+	if (v->grows && take_nobody(t, v, now_ns))
+		log_debug("%s: what it counts at first is not told",
+		          v->service);
 }
 
 static void
@@ -284,15 +335,16 @@ begin(struct takes *t, struct take *v, const struct targets *targets,
 	int rc = 0;
 
 	next_time(t, v, now_ns);
+	take_forget_old(t, v, now_ns);
 	id_new("take-", v->id);
 	v->deadline_ns = now_ns + seconds_of(v) * NS_PER_S +
 	                 t->captures->finish_ns + LATE_NS;
 	if (v->url)
 		e = fetch(t, v);
 	else
-		rc = look(t, v, targets);
+		rc = look(t, v, targets, now_ns);
 	if (rc == -ESRCH)
-		take_rest(v); /* it does not run: no gap */
+		nobody(t, v, now_ns);
 	else if (e || rc)
 		fail(t, v, e ? e : CAPTURE_ANALYSER_DIED, now_ns);
 }

@@ -7,10 +7,13 @@
  *	clock ─ takes_step ─ START or FETCH, PULL ─> DONE ─> window
  *
  * A gauge (memory, goroutine) is looked at once in a while; of a counter
- * (alloc, block, mutex) each window is what it grew by meanwhile, and the
- * next begins where it ended. Captures on demand go first: nothing is begun
- * while as many run as may. What can't be taken is told in the store when
- * that changes, not each time.
+ * (alloc, block, mutex) each window is what it grew by meanwhile. An endpoint
+ * takes that time to answer. From outside a counter is read in a moment, the
+ * reading is kept, and the next window is what came since: one ends where the
+ * next begins, and a turn that is late or fails makes it wider, not a gap.
+ * A first reading tells of no window. Captures on demand go first: nothing is
+ * begun while as many run as may. What can't be taken is told in the store
+ * when that changes, not each time.
  */
 #pragma once
 
@@ -21,6 +24,8 @@
 #define TAKES_MAX 512 /* types of services on one host */
 /* Of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
 #define TAKES_MAKING 6
+/* Of all readings; each is less than READING_MAX_BYTES. */
+#define TAKES_READINGS_BYTES ((int64_t)256 << 20)
 
 enum take_state {
 	TAKE_IDLE,
@@ -38,7 +43,11 @@ struct take {
 	bool java; /* WORKER_MAY_ASK is to be said */
 	char series[ID_MAX];
 	bool gauge;
-	int64_t period_ns, next_ns;
+	bool grows;  /* a counter that is read from outside */
+	int reading; /* the last one (capture/buckets.h); -1: there is none */
+	int64_t reading_bytes, read_ns;
+	int64_t period_ns;
+	int64_t next_ns;     /* 0: at once, then at its own second */
 	int64_t deadline_ns; /* of the one under way */
 	enum take_state state;
 	uint64_t fetch;  /* id */
@@ -55,6 +64,7 @@ struct takes {
 	/* Has a fetcher run; 0 or -errno. */
 	int (*want_fetcher)(void *arg);
 	void *arg;
+	const int64_t *scanned_ns; /* when targets were last looked up */
 	/* Of one whose window is stored; NULL: nobody asks. */
 	void (*stored)(void *arg, const struct take *v);
 	struct take *items;
@@ -67,8 +77,10 @@ void takes_done(struct takes *t);
 MUST_CHECK int takes_load(struct takes *t, const struct targets *targets);
 /* Stores what was made, begins what is due. */
 void takes_step(struct takes *t, const struct targets *targets, int64_t now_ns);
-/* A DONE and its profile's total; false: it is about none of these. */
-bool takes_done_one(struct takes *t, const struct msg_done *m, int64_t now_ns);
+/* A DONE; takes the reading among its descriptors. False: it is about none of
+ * these. */
+bool takes_done_one(struct takes *t, const struct msg_done *m,
+                    int fds[static 2], int64_t now_ns);
 /* An answer of the fetcher, whose body is taken; false: as above. */
 bool takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
                    int64_t now_ns);

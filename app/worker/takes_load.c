@@ -25,10 +25,11 @@ static void
 take_done(struct take *v)
 {
 	take_rest(v);
+	take_forget(v);
 	free(v->tenant);
 	free(v->service);
 	free(v->url);
-	*v = (struct take){.fd = -1};
+	*v = NO_TAKE;
 }
 
 static void
@@ -69,14 +70,13 @@ same(struct takes *t, const struct take *v)
 	return NULL;
 }
 
-/* Each has its own second of the period, on every host and start. */
-static int64_t
-first_time(const struct take *v)
+int64_t
+take_first_time(const struct take *v, int64_t now_ns)
 {
 	uint64_t h = hash_pair(hash_bytes(v->service, strlen(v->service)),
 	                       hash_bytes(v->type, strlen(v->type)));
 
-	return clock_mono_ns() + (int64_t)(h % (uint64_t)v->period_ns);
+	return now_ns + (int64_t)(h % (uint64_t)v->period_ns);
 }
 
 /* Who asks an endpoint must be one worker only. */
@@ -94,9 +94,12 @@ fill(struct takes *t, const struct service *s, size_t type, const char *url,
      struct take *out)
 {
 	const struct conf *conf = t->windows->conf;
-	struct take v = {.type = types[type].name, .fd = -1}, *old;
+	struct take v = NO_TAKE, *old;
 
+	*out = NO_TAKE;
+	v.type = types[type].name;
 	v.gauge = types[type].kind == GAUGE;
+	v.grows = !v.gauge && !url;
 	v.period_ns = (v.gauge ? conf->continuous_gauges
 	                       : conf->continuous_counters) *
 	              NS_PER_S;
@@ -111,9 +114,9 @@ fill(struct takes *t, const struct service *s, size_t type, const char *url,
 	if (old) {
 		take_done(&v);
 		v = *old;
-		*old = (struct take){.fd = -1};
-	} else {
-		v.next_ns = first_time(&v);
+		*old = NO_TAKE;
+	} else if (!v.grows) {
+		v.next_ns = take_first_time(&v, clock_mono_ns());
 	}
 	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	*out = v;

@@ -59,7 +59,7 @@ enum windows_state {
 struct windows_counts {
 	int64_t stored;
 	int64_t dropped; /* made, and not kept */
-	int64_t widened; /* cut late, because the store took none */
+	int64_t widened; /* wider than asked: cut late, or a turn failed */
 	int64_t refused; /* not made, because the disk was full */
 	int64_t gaps;    /* not made, for another reason */
 };

@@ -1,0 +1,137 @@
+#!/bin/bash
+# Allocations, blocking and mutexes of Go programs, read from outside all the
+# time: more of them than are read at once, side by side, every event in one
+# window.
+: "${GO:=1.24}"
+: "${B:=build}"
+WORKER_CONF='
+[continuous]
+counters = 1s
+'
+PROGRAMS=5 # of three types each: more than are read at once
+. "$(dirname "$0")/../lib/e2e.sh"
+mkdir -p "$B/targets"
+if ! tests/lib/go build "$GO" "$B/targets/counts-$GO" tests/targets/go/counts 2>"$B/counters.why"; then
+  echo "skip counters: no Go $GO: $(tail -n 1 "$B/counters.why")"
+  exit 0
+fi
+e2e_start
+install -m 755 "$B/targets/counts-$GO" "$STATE/bin/go1"
+for ((i = 2; i <= PROGRAMS; i++)); do ln "$STATE/bin/go1" "$STATE/bin/go$i"; done
+mkfifo "$STATE/never" "$STATE/orders" "$STATE/answers"
+exec {never}<>"$STATE/never" {orders}<>"$STATE/orders" {answers}<>"$STATE/answers"
+
+db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
+continuous() { # service, more members
+  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"service\":\"$1\",\"profileTypes\":[\"alloc\",\"block\",\"mutex\"]${2:-}}"
+}
+host() { api GET "$P/continuous/go1" | jq ".hosts[0].$1"; }
+
+# --- the first program does as it is told, the others wait -------------------------
+hear() { read -r -t 60 heard <&"$answers"; }
+say() { echo "$@" >&"$orders" && hear; }
+run_first() {
+  "$STATE/bin/go1" block mutex <&"$orders" >&"$answers" 2>"$STATE/log/go1.log" &
+  first=$!
+  hear && [ "$heard" = ready ]
+}
+end_first() { kill -KILL "$first" && wait "$first" 2>/dev/null; }
+go_service() {
+  api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
+    -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}"
+}
+run_first
+for ((i = 2; i <= PROGRAMS; i++)); do
+  "$STATE/bin/go$i" block mutex <&"$never" >/dev/null 2>&1 &
+done
+for ((i = 1; i <= PROGRAMS; i++)); do
+  go_service "go$i"
+  wait_for 20 seen "go$i"
+  continuous "go$i"
+done
+
+of='FROM profile_window w JOIN series s ON s.id = w.series WHERE w.level = 0'
+fewest() { # windows of the series that has the fewest since then; 0: of none
+  db "SELECT CASE WHEN COUNT(*) < 3 * $PROGRAMS THEN 0 ELSE MIN(n) END
+      FROM (SELECT COUNT(*) AS n $of AND w.start_ms >= ${1:-0} GROUP BY s.id)"
+}
+all_have() { [ "$(fewest "${2:-0}")" -ge "$1" ]; }
+# Where a window does not begin as the one before it ends, to a clock's digit.
+holes() {
+  db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
+        OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of)
+      WHERE hole < -3 OR hole > 3"
+}
+check every_counter_has_windows wait_for 60 all_have 4
+check windows_lie_side_by_side equal "$(holes)" 0
+check no_gap_is_told equal "$(host gaps)" 0
+covers_all() { # service, type: what the API says of the time of its windows
+  local from to
+  IFS='|' read -r from to <<<"$(db "SELECT MIN(w.start_ms), MAX(w.start_ms) $of
+    AND s.service = '$1' AND s.type = '$2'")"
+  api GET "$P/merge?service=$1&profileType=$2&from=$from&to=$to&top=0" |
+    jq -e "(.coveredSeconds - ($to - $from) / 1000 | fabs) < 0.1" ||
+    { echo "$from to $to"; return 1; }
+}
+check all_of_the_time_is_covered covers_all go2 alloc
+
+# --- every event is in one window ------------------------------------------------------
+events() { db "SELECT COALESCE(SUM(w.sample_count), 0) $of AND s.service = 'go1' AND s.type = '$1'"; }
+at_least() { [ "$(events "$1")" -ge "$2" ]; } # type, events
+row_of() { "$B/tests/counts" "$1" | awk -v f=" main.$2 " 'index($0, f) { n += $1 } END { print n + 0 }'; }
+told() { # type, function: how often in all windows
+  db "SELECT w.segment || ' ' || w.start || ' ' || w.length $of
+      AND s.service = 'go1' AND s.type = '$1' AND w.length > 0" |
+    while read -r segment start length; do
+      dd if="$STATE/data/segments/$segment.seg" iflag=skip_bytes,count_bytes \
+        skip="$start" count="$length" of="$STATE/window.pb.gz" status=none
+      row_of "$STATE/window.pb.gz" "$2"
+    done | awk '{ n += $1 } END { print n + 0 }'
+}
+own() { say write "$1" "$STATE/own" && row_of "$STATE/own" "$2"; }
+for row in block:block mutex:contend; do
+  type=${row%:*} does=${row#*:}
+  say "$does" 40
+  want=$(own "$type" "$does")
+  check "${type}_events_come_into_windows" wait_for 30 at_least "$type" "$want"
+  check "each_${type}_event_is_in_one_window" equal "$(told "$type" "$does") $((want > 20))" "$want 1"
+done
+
+# --- a program that is started anew --------------------------------------------------------
+# What it does at once counts, though nobody had read it before.
+before=$(told block block)
+end_first
+run_first
+say block 40
+want=$((before + $(own block block)))
+anew() { [ "$(told block block)" -ge "$want" ]; }
+check what_a_new_process_counted_comes_into_windows wait_for 30 anew
+check and_once equal "$(told block block)" "$want"
+check other_services_are_not_interrupted equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
+  OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0
+
+# --- the analyser dies ------------------------------------------------------------------------
+last() { db "SELECT MAX(w.end_ms) $of"; }
+at=$(last)
+kill -KILL "$(pgrep -P "$(<"$STATE/pid/worker")" | tail -n 1)"
+check windows_go_on_after_the_analyser_s_death wait_for 60 all_have 2 "$at"
+check its_death_leaves_no_hole equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
+  OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0
+
+# --- the worker dies ------------------------------------------------------------------------------
+kill -KILL "$(<"$STATE/pid/worker")"
+wait_for 10 process_gone "$(<"$STATE/pid/worker")"
+say block 40
+at=$(last)
+worker_start
+check windows_go_on_after_the_worker_s_death wait_for 60 all_have 2 "$at"
+# What was counted while nobody looked is in no window: that is the hole.
+check what_was_counted_meanwhile_is_in_none equal "$(told block block)" "$want"
+check each_series_has_a_hole_there equal "$(db "SELECT COUNT(*) FROM (SELECT s.id, w.start_ms, LAG(w.end_ms)
+  OVER (PARTITION BY s.id ORDER BY w.start_ms) AS e $of) WHERE e <= $at AND start_ms > e + 3 AND start_ms >= $at")" $((3 * PROGRAMS))
+
+# --- it ends -----------------------------------------------------------------------------------------
+for ((i = 1; i <= PROGRAMS; i++)); do continuous "go$i" ',"enabled":false'; done
+none() { [ "$(host taken)" -eq 0 ]; }
+check disabled_means_nothing_is_read wait_for 20 none

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "endpoint/call.h"
-#include "profile/profile.h"
+#include "profile/packed.h"
 #include "store/blob.h"
 #include "store/coverage.h"
 #include "store/session.h"
@@ -86,6 +86,8 @@ int range_nothing(struct call *c, const struct range *r);
 /* A window during which nothing was sampled has no bytes. */
 bool part_is_empty(const struct part *p);
 /* The profile of one that is not; -errno, one line in *why. */
+MUST_CHECK int part_packed(struct call *c, const struct part *p,
+                           struct packed *out, struct buf *why);
 MUST_CHECK int part_profile(struct call *c, const struct part *p,
                             struct profile **out, struct buf *why);
 /* What answers for a part that can't be read; always -1. */

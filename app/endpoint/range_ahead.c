@@ -14,7 +14,7 @@
 struct slot {
 	bool made;
 	int rc;
-	struct profile *profile;
+	struct packed packed;
 	struct buf why;
 };
 
@@ -55,11 +55,11 @@ begin(struct ahead *a)
 
 /* Parts without samples have no profile. */
 static int
-make(const struct ahead *a, size_t i, struct profile **out, struct buf *why)
+make(const struct ahead *a, size_t i, struct packed *out, struct buf *why)
 {
 	return part_is_empty(&a->parts[i])
 	               ? 0
-	               : part_profile(a->call, &a->parts[i], out, why);
+	               : part_packed(a->call, &a->parts[i], out, why);
 }
 
 static void *
@@ -73,7 +73,7 @@ run(void *arg)
 		struct slot s = {.made = true, .why = BUF_INIT(WHY_MAX)};
 
 		pthread_mutex_unlock(&a->lock);
-		s.rc = make(a, i, &s.profile, &s.why);
+		s.rc = make(a, i, &s.packed, &s.why);
 		pthread_mutex_lock(&a->lock);
 		a->slots[i % SLOTS] = s;
 		pthread_cond_broadcast(&a->changed);
@@ -130,7 +130,7 @@ ahead_free(struct ahead *a)
 	for (size_t i = 0; i < a->nthreads; i++)
 		pthread_join(a->threads[i], NULL);
 	for (size_t i = 0; i < SLOTS; i++) {
-		profile_free(a->slots[i].profile);
+		packed_done(&a->slots[i].packed);
 		buf_done(&a->slots[i].why);
 	}
 	pthread_cond_destroy(&a->changed);
@@ -157,7 +157,7 @@ wait_for(struct ahead *a)
 }
 
 int
-ahead_take(struct ahead *a, struct profile **out, struct buf *why)
+ahead_take(struct ahead *a, struct packed *out, struct buf *why)
 {
 	struct slot s;
 
@@ -167,6 +167,6 @@ ahead_take(struct ahead *a, struct profile **out, struct buf *why)
 	buf_puts(why, buf_str(&s.why));
 	buf_done(&s.why);
 	if (!s.rc)
-		*out = s.profile;
+		*out = s.packed;
 	return s.rc;
 }

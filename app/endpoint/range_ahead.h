@@ -22,8 +22,7 @@ void ahead_free(struct ahead *a);
 DEFINE_CLEANUP(struct ahead *, ahead_free)
 #define CLEANUP_AHEAD CLEANUP(ahead_free_ptr)
 /*
- * The profile of the next part, in their order.
- *   Errors   as part_profile()
+ * The profile of the next part, in their order; none of one that is empty.
+ *   Errors   as part_packed()
  */
-MUST_CHECK int
-ahead_take(struct ahead *a, struct profile **out, struct buf *why);
+MUST_CHECK int ahead_take(struct ahead *a, struct packed *out, struct buf *why);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "kinds.h"
 #include "profile/merge.h"
-#include "profile/pprof.h"
 #include "profile/scale.h"
 #include "windows.h"
 
@@ -24,8 +23,8 @@ part_is_empty(const struct part *p)
 }
 
 int
-part_profile(struct call *c, const struct part *p, struct profile **out,
-             struct buf *why)
+part_packed(struct call *c, const struct part *p, struct packed *out,
+            struct buf *why)
 {
 	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
 	struct store *s = &c->env->store;
@@ -33,8 +32,18 @@ part_profile(struct call *c, const struct part *p, struct profile **out,
 	                   : blob_read(s, &p->blob, &stored);
 
 	return rc ? rc
-	          : pprof_decode(stored.p, stored.len, STORED_MAX_RAW, out,
-	                         why);
+	          : packed_decode(stored.p, stored.len, STORED_MAX_RAW, out,
+	                          why);
+}
+
+int
+part_profile(struct call *c, const struct part *p, struct profile **out,
+             struct buf *why)
+{
+	CLEANUP_PACKED struct packed k = {0};
+
+	return part_packed(c, p, &k, why)
+	               ?: packed_profile(&k, STORED_MAX_RAW, out);
 }
 
 int
@@ -91,13 +100,13 @@ divisor(const struct range *r, bool alike)
 static int
 add_next(struct ahead *a, int64_t weight, struct merge *m, struct buf *why)
 {
-	CLEANUP_PROFILE struct profile *one = NULL;
+	CLEANUP_PACKED struct packed one = {0};
 	int rc = ahead_take(a, &one, why);
 
-	if (rc || !one)
+	if (rc || !one.p)
 		return rc;
-	rc = profile_scale(one, weight, 1);
-	return rc ? rc : merge_add(m, one);
+	rc = profile_scale(one.p, weight, 1);
+	return rc ? rc : merge_add_packed(m, &one);
 }
 
 static int

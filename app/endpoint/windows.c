@@ -2,7 +2,7 @@
 
 #include "kinds.h"
 #include "load.h"
-#include "profile/pprof.h"
+#include "profile/packed.h"
 #include "profile/scale.h"
 #include "profile/summary.h"
 
@@ -135,13 +135,15 @@ window_profile(struct call *c, const char *id, struct profile **out,
 	CLEANUP_WINDOW struct window w = {0};
 	CLEANUP_SERIES struct series of = {0};
 	CLEANUP_BUF struct buf stored = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
+	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
 	struct store *store = &c->env->store;
 	int rc = window_get(store, c->caller.tenant, id, &w, &of)
 	                 ?: (w.length ? 0 : -ENOENT)
 	                 ?: window_read(store, &w, &stored)
-	                 ?: pprof_decode(stored.p, stored.len, STORED_MAX_RAW,
-	                                 &p, why);
+	                 ?: packed_decode(stored.p, stored.len, STORED_MAX_RAW,
+	                                  &k, why)
+	                 ?: packed_profile(&k, STORED_MAX_RAW, &p);
 
 	if (!rc && type_is_gauge(of.type) && w.windows > 1)
 		rc = profile_scale(p, 1, w.windows);

@@ -1,32 +1,12 @@
-#include "profile/merge.h"
+#include "merge_private.h"
 
 #include "base/hash.h"
 #include "base/id.h"
-#include "profile/pprof.h"
-#include "table.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define PAGE UINT64_C(4096)
-
-struct merge {
-	struct profile *p;
-	size_t max_bytes;
-	bool begun;
-	uint64_t key;
-	struct label label;    /* of all that is added; key 0: none */
-	struct table mappings; /* of p, by what a file is the same by */
-};
-
-/* From rows of the input to rows of the merged profile. */
-struct input_rows {
-	struct merge *m;
-	const struct profile *p;
-	uint32_t *strings; /* id + 1; 0: not looked for yet */
-	uint32_t *mappings, *functions, *locations;
-	uint64_t *shift; /* by mapping: added to its addresses */
-};
 
 int
 merge_new(size_t max_bytes, struct merge **out)
@@ -38,7 +18,7 @@ merge_new(size_t max_bytes, struct merge **out)
 	m->max_bytes = max_bytes;
 	random_bytes(&m->key, sizeof(m->key));
 	m->p = profile_new();
-	if (!m->p)
+	if (!m->p || nodes_init(&m->nodes))
 		return -ENOMEM;
 	*out = TAKE(m);
 	return 0;
@@ -50,6 +30,8 @@ merge_free(struct merge *m)
 	if (!m)
 		return;
 	profile_free(m->p);
+	nodes_done(&m->nodes);
+	free(m->rows.items);
 	table_done(&m->mappings);
 	free(m);
 }
@@ -74,6 +56,7 @@ rows_done(struct input_rows *r)
 	free(r->mappings);
 	free(r->functions);
 	free(r->locations);
+	free(r->nodes);
 	free(r->shift);
 }
 
@@ -87,16 +70,16 @@ rows_init(struct input_rows *r)
 	r->mappings = calloc((size_t)p->nmappings + 1, sizeof(*r->mappings));
 	r->functions = calloc((size_t)p->nfunctions + 1, sizeof(*r->functions));
 	r->locations = calloc((size_t)p->nlocations + 1, sizeof(*r->locations));
+	r->nodes = calloc((size_t)r->packed->nnodes + 1, sizeof(*r->nodes));
 	r->shift = calloc((size_t)p->nmappings + 1, sizeof(*r->shift));
 	return r->strings && r->mappings && r->functions && r->locations &&
-	                       r->shift
+	                       r->nodes && r->shift
 	               ? 0
 	               : -ENOMEM;
 }
 
-/* The same text in the merged profile. */
-static int
-text(struct input_rows *r, uint32_t id, uint32_t *out)
+int
+merge_text(struct input_rows *r, uint32_t id, uint32_t *out)
 {
 	uint32_t *known = &r->strings[id];
 	int rc;
@@ -128,17 +111,17 @@ add_types(struct input_rows *r)
 			to, strings_get(p->strings, p->types[i].type, NULL),
 			strings_get(p->strings, p->types[i].unit, NULL));
 	if (!rc)
-		rc = text(r, p->default_type, &to->default_type);
+		rc = merge_text(r, p->default_type, &to->default_type);
 	if (!rc)
-		rc = text(r, p->drop_frames, &to->drop_frames);
+		rc = merge_text(r, p->drop_frames, &to->drop_frames);
 	if (!rc)
-		rc = text(r, p->keep_frames, &to->keep_frames);
+		rc = merge_text(r, p->keep_frames, &to->keep_frames);
 	if (!rc)
-		rc = text(r, p->doc_url, &to->doc_url);
+		rc = merge_text(r, p->doc_url, &to->doc_url);
 	if (!rc)
-		rc = text(r, p->period_type.type, &to->period_type.type);
+		rc = merge_text(r, p->period_type.type, &to->period_type.type);
 	if (!rc)
-		rc = text(r, p->period_type.unit, &to->period_type.unit);
+		rc = merge_text(r, p->period_type.unit, &to->period_type.unit);
 	to->time_ns = p->time_ns;
 	return rc;
 }
@@ -174,7 +157,7 @@ add_comments(struct input_rows *r)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < p->ncomments && !rc; i++) {
-		rc = text(r, p->comments[i], &id);
+		rc = merge_text(r, p->comments[i], &id);
 		if (!rc && !has_comment(r->m->p, id))
 			rc = profile_comment(
 				r->m->p,
@@ -207,7 +190,7 @@ add_head(struct input_rows *r)
 
 /* --- rows ----------------------------------------------------------------- */
 
-struct wanted {
+struct wanted_file {
 	const struct profile *p;
 	const struct mapping *m;
 };
@@ -228,7 +211,7 @@ name_of(const struct mapping *m)
 static bool
 same_file(const void *key, uint32_t row)
 {
-	const struct wanted *w = key;
+	const struct wanted_file *w = key;
 	const struct mapping *m = &w->p->mappings[row];
 
 	return name_of(m) == name_of(w->m) && m->offset == w->m->offset &&
@@ -240,7 +223,7 @@ find_mapping(struct merge *m, const struct mapping *row, uint32_t *out)
 {
 	uint64_t words[] = {name_of(row), row->offset, size_of(row)};
 	uint64_t hash = hash_keyed(m->key, words, sizeof(words));
-	struct wanted w = {m->p, row};
+	struct wanted_file w = {m->p, row};
 	uint32_t at = table_find(&m->mappings, hash, same_file, &w);
 	int rc;
 
@@ -265,9 +248,9 @@ add_mappings(struct input_rows *r)
 	for (uint32_t i = 0; i < r->p->nmappings && !rc; i++) {
 		struct mapping row = r->p->mappings[i], *found;
 
-		rc = text(r, row.file, &row.file);
+		rc = merge_text(r, row.file, &row.file);
 		if (!rc)
-			rc = text(r, row.build_id, &row.build_id);
+			rc = merge_text(r, row.build_id, &row.build_id);
 		if (!rc)
 			rc = find_mapping(r->m, &row, &r->mappings[i]);
 		if (rc)
@@ -290,11 +273,11 @@ add_functions(struct input_rows *r)
 	for (uint32_t i = 0; i < r->p->nfunctions && !rc; i++) {
 		struct function row = r->p->functions[i];
 
-		rc = text(r, row.name, &row.name);
+		rc = merge_text(r, row.name, &row.name);
 		if (!rc)
-			rc = text(r, row.system_name, &row.system_name);
+			rc = merge_text(r, row.system_name, &row.system_name);
 		if (!rc)
-			rc = text(r, row.file, &row.file);
+			rc = merge_text(r, row.file, &row.file);
 		if (!rc)
 			rc = profile_function(r->m->p, &row, &r->functions[i]);
 	}
@@ -325,68 +308,11 @@ add_location(struct input_rows *r, uint32_t at)
 	return rc;
 }
 
-static int
-add_sample(struct input_rows *r, uint32_t at)
-{
-	const struct sample *s = &r->p->samples[at];
-	uint32_t stack[PROFILE_MAX_FRAMES];
-	struct label labels[PROFILE_MAX_LABELS + 1];
-	uint32_t n = s->nlabels;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < s->nstack; i++)
-		stack[i] = r->locations[r->p->stack[s->stack0 + i]];
-	for (uint32_t i = 0; i < s->nlabels && !rc; i++) {
-		labels[i] = r->p->labels[s->label0 + i];
-		rc = text(r, labels[i].key, &labels[i].key);
-		if (!rc)
-			rc = text(r, labels[i].str, &labels[i].str);
-		if (!rc)
-			rc = text(r, labels[i].unit, &labels[i].unit);
-	}
-	if (r->m->label.key)
-		labels[n++] = r->m->label;
-	return rc ? rc
-	          : profile_sample(r->m->p, stack, s->nstack, labels, n,
-	                           &r->p->values[(size_t)at * r->p->ntypes]);
-}
-
-/* What the merged rows take, their hashes included. */
-static size_t
-memory(const struct profile *p)
-{
-	return (size_t)p->nsamples * (sizeof(*p->samples) + 16 +
-	                              p->ntypes * sizeof(*p->values)) +
-	       (size_t)p->nstack * sizeof(*p->stack) +
-	       (size_t)p->nlabels * sizeof(*p->labels) +
-	       (size_t)p->nlines * sizeof(*p->lines) +
-	       (size_t)p->nlocations * (sizeof(*p->locations) + 16) +
-	       (size_t)p->nfunctions * (sizeof(*p->functions) + 16) +
-	       (size_t)strings_count(p->strings) * 64;
-}
-
-#define CHECK_EVERY 4096 /* samples between two looks at the memory */
-
-static int
-add_samples(struct input_rows *r)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < r->p->nsamples && !rc; i++) {
-		rc = add_sample(r, i);
-		if (!rc && i % CHECK_EVERY == 0 &&
-		    memory(r->m->p) > r->m->max_bytes)
-			rc = -E2BIG;
-	}
-	if (!rc && memory(r->m->p) > r->m->max_bytes)
-		rc = -E2BIG;
-	return rc;
-}
-
 int
-merge_add(struct merge *m, const struct profile *p)
+merge_add_packed(struct merge *m, const struct packed *k)
 {
-	CLEANUP(rows_done) struct input_rows r = {.m = m, .p = p};
+	CLEANUP(rows_done)
+	struct input_rows r = {.m = m, .p = k->p, .packed = k};
 	int rc = rows_init(&r);
 
 	if (!rc)
@@ -395,34 +321,51 @@ merge_add(struct merge *m, const struct profile *p)
 		rc = add_mappings(&r);
 	if (!rc)
 		rc = add_functions(&r);
-	for (uint32_t i = 0; i < p->nlocations && !rc; i++)
+	for (uint32_t i = 0; i < k->p->nlocations && !rc; i++)
 		rc = add_location(&r, i);
-	return rc ? rc : add_samples(&r);
+	return rc ? rc : merge_stacks(&r);
+}
+
+int
+merge_add(struct merge *m, const struct profile *p)
+{
+	return merge_add_packed(m, &(struct packed){.p = (struct profile *)p});
 }
 
 int
 merge_add_file(struct merge *m, const void *p, size_t n, size_t max_raw,
                struct buf *why)
 {
-	CLEANUP_PROFILE struct profile *made = NULL;
-	int rc = pprof_decode(p, n, max_raw, &made, why);
+	CLEANUP_PACKED struct packed made = {0};
+	int rc = packed_decode(p, n, max_raw, &made, why);
 
-	return rc ? rc : merge_add(m, made);
+	return rc ? rc : merge_add_packed(m, &made);
 }
 
 int
+merge_encode(const struct merge *m, struct buf *out)
+{
+	const struct packed k = {m->p, m->nodes.items, m->nodes.n};
+
+	return m->begun ? packed_encode(&k, out) : -ENODATA;
+}
+
+/* What is left of the bytes is for the stacks. */
+int
 merge_end(struct merge *m, struct profile **out)
 {
-	struct profile *next;
+	struct packed k = {m->p, m->nodes.items, m->nodes.n};
+	size_t taken = m->begun ? merge_memory(m) : 0;
+	int rc = m->begun ? 0 : -ENODATA;
 
-	if (!m->begun)
-		return -ENODATA;
-	next = profile_new();
-	if (!next)
-		return -ENOMEM;
-	*out = m->p;
-	m->p = next;
+	if (!rc && taken > m->max_bytes)
+		rc = -E2BIG;
+	if (!rc)
+		rc = packed_profile(&k, m->max_bytes - taken, out);
+	if (rc)
+		return rc;
+	m->p = NULL;
+	m->nodes.items = NULL;
 	m->begun = false;
-	table_done(&m->mappings);
 	return 0;
 }

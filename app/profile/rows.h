@@ -7,6 +7,7 @@
 struct profile_index {
 	uint64_t key; /* of the hashes */
 	struct table mappings, functions, locations, samples;
+	uint32_t next_location; /* behind the one found or added last */
 	struct {
 		uint32_t mappings, functions, lines, locations, samples, stack,
 			values, labels, comments;
@@ -37,3 +38,5 @@ struct wanted {
 	const uint32_t *stack;
 	const struct label *labels;
 };
+/* Adds values to a sample; -EOVERFLOW, the sample as before. */
+MUST_CHECK int rows_sum(struct profile *p, uint32_t at, const int64_t *values);

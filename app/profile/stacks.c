@@ -75,11 +75,20 @@ profile_location(struct profile *p, uint32_t mapping, uint64_t address,
 	assert(mapping == PROFILE_NONE || mapping < p->nmappings);
 	if (nlines > PROFILE_MAX_LINES)
 		return -E2BIG;
-	hash = location_hash(p->index->key, &l, lines);
-	at = table_find(&p->index->locations, hash, same_location, &w);
-	if (at == TABLE_NONE)
-		return location_add(p, l, lines, hash, out);
+	/* profiles of one program have much in the same order */
+	at = p->index->next_location;
+	if (at >= p->nlocations || !same_location(&w, at)) {
+		hash = location_hash(p->index->key, &l, lines);
+		at = table_find(&p->index->locations, hash, same_location, &w);
+	}
+	if (at == TABLE_NONE) {
+		int r = location_add(p, l, lines, hash, &at);
+
+		if (r)
+			return r;
+	}
 	*out = at;
+	p->index->next_location = at + 1;
 	return 0;
 }
 
@@ -119,8 +128,8 @@ sample_hash(uint64_t key, const struct wanted *w, const struct sample *s)
 	return h;
 }
 
-static int
-sample_sum(struct profile *p, uint32_t at, const int64_t *values)
+int
+rows_sum(struct profile *p, uint32_t at, const int64_t *values)
 {
 	int64_t *to = &p->values[(size_t)at * p->ntypes];
 	int64_t sum[PROFILE_MAX_TYPES];
@@ -159,10 +168,8 @@ sample_add(struct profile *p, const struct wanted *w, struct sample s,
 		return r;
 	s.stack0 = p->nstack;
 	s.label0 = p->nlabels;
-	for (uint32_t i = 0; i < s.nstack; i++) {
-		assert(w->stack[i] < p->nlocations);
+	for (uint32_t i = 0; i < s.nstack; i++)
 		p->stack[p->nstack++] = w->stack[i];
-	}
 	for (uint32_t i = 0; i < s.nlabels; i++)
 		p->labels[p->nlabels++] = w->labels[i];
 	for (uint32_t i = 0; i < p->ntypes; i++)
@@ -191,7 +198,7 @@ profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
 		at = p->nsamples;
 		r = sample_add(p, &w, s, values, hash);
 	} else {
-		r = sample_sum(p, at, values);
+		r = rows_sum(p, at, values);
 	}
 	if (!r)
 		*out = at;

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "profile/merge.h"
-#include "profile/pprof.h"
 #include "profile/tree.h"
 #include "store/window.h"
 
@@ -92,14 +91,18 @@ share_of(const struct tree *t, const struct top_entry *top, uint32_t n,
 	return 0;
 }
 
+/* Of what was merged, which it takes. */
 static int
-tell_shares(const struct profile *p, const struct functions *f, double *out)
+tell_shares(struct merge *m, const struct functions *f, double *out)
 {
+	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_FREE struct top_entry *top = NULL;
 	uint32_t n = 0;
-	int rc = f->n ? tree_new(p, profile_type_index(p, NULL), &t) : -ENODATA;
+	int rc = f->n ? merge_end(m, &p) : -ENODATA;
 
+	if (!rc)
+		rc = tree_new(p, profile_type_index(p, NULL), &t);
 	if (!rc)
 		rc = t->total[0] > 0 ? tree_top(t, 0, &top, &n) : -ENODATA;
 	for (size_t i = 0; i < f->n && !rc; i++)
@@ -112,16 +115,13 @@ sum_group(struct input *in, uint32_t group, struct buf *out, double *shares)
 {
 	struct functions functions = {.n = 0};
 	CLEANUP_MERGE struct merge *m = NULL;
-	CLEANUP_PROFILE struct profile *p = NULL;
 	int rc = merge_new(MAX_RAW, &m);
 
 	if (!rc)
 		rc = add_group(in, group, m, &functions);
 	if (!rc)
-		rc = merge_end(m, &p);
-	if (!rc)
-		rc = tell_shares(p, &functions, shares);
-	return rc ? rc : pprof_encode(p, out);
+		rc = merge_encode(m, out);
+	return rc ? rc : tell_shares(m, &functions, shares);
 }
 
 static int

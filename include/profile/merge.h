@@ -3,7 +3,7 @@
  *
  *	merge_new(max_bytes, &m)
  *	merge_add(m, p), or merge_add_file(m, file, n, ...)	each input
- *	merge_end(m, &p)
+ *	merge_end(m, &p), or merge_encode(m, &file)
  *
  * One input is in memory at a time. A file of code is the same when its
  * build-id is (its path, where there is none), and offset and size: stacks of
@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "profile/profile.h"
+#include "profile/packed.h"
 
 struct merge;
 
@@ -38,12 +38,15 @@ MUST_CHECK int merge_label(struct merge *m, const char *key, const char *value);
  *            merged is then of no use: some of p may be in it
  */
 MUST_CHECK int merge_add(struct merge *m, const struct profile *p);
-/* The same for a pprof file: max_raw as in pprof_decode(), -EBADMSG. */
+MUST_CHECK int merge_add_packed(struct merge *m, const struct packed *k);
+/* The same for a file: as packed_decode(). */
 MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
                               size_t max_raw, struct buf *why);
+/* Appends what was merged as a packed file; -ENODATA, as packed_encode(). */
+MUST_CHECK int merge_encode(const struct merge *m, struct buf *out);
 /*
- * Hands over what was merged; m is empty after.
+ * Hands over what was merged; m can only be freed then.
  *   Owns     *out is the caller's; profile_free() it
- *   Errors   -ENODATA nothing was added
+ *   Errors   -ENODATA nothing was added; -E2BIG past max_bytes; -ENOMEM
  */
 MUST_CHECK int merge_end(struct merge *m, struct profile **out);

@@ -1,14 +1,15 @@
 /*
  * Windows: what continuous profiling stores, and its rollups.
  *
- * A window is a profile (pprof, gzipped) of one series: one type of one
- * service, on one host, under the same labels. Those of level 0 are as
- * captured. All windows of a level that begin within a minute, an hour or a
- * day (UTC) add up to one rollup of the next level, which becomes their
- * parent; they stay beside it until retention takes them. A time range is
- * read from the coarsest windows inside it, and no sample twice: a window is
- * left out exactly when its parent is taken. A rollup holds sums, of gauges
- * too: their average is the sum over the number of windows.
+ * A window is a profile of one series: one type of one service, on one host,
+ * under the same labels. Those of level 0 are as captured, in pprof. All
+ * windows of a level that begin within a minute, an hour or a day (UTC) add up
+ * to one rollup of the next level, which becomes their parent; they stay
+ * beside it until retention takes them. A time range is read from the coarsest
+ * windows inside it, and no sample twice: a window is left out exactly when
+ * its parent is taken. A rollup holds sums, of gauges too: their average is
+ * the sum over the number of windows. It is packed (profile/packed.h), as it
+ * is there to be added up.
  *
  * Bytes are appended to segments, files below segments/ that many series
  * share. A segment grows first (segment_append, segment_sync), then one

@@ -103,6 +103,21 @@ samples_of(struct service_of *v, int64_t start_ms, int64_t span_ms)
 	                                      (double)(span_ms / MS_PER_S));
 }
 
+/* Rollups are packed. */
+static void
+encode(const struct profile *p, enum window_level level, struct buf *out)
+{
+	CLEANUP_MERGE struct merge *sum = NULL;
+
+	if (level == WINDOW_CAPTURED) {
+		must(pprof_encode(p, out), "encode");
+		return;
+	}
+	must(merge_new(MAX_BYTES, &sum), "merge");
+	must(merge_add(sum, p), "merge");
+	must(merge_encode(sum, out), "encode");
+}
+
 static void
 draw_window(struct service_of *v, struct made *m, struct buf *out)
 {
@@ -120,7 +135,7 @@ draw_window(struct service_of *v, struct made *m, struct buf *out)
 	p->time_ns = m->ask.start_ms * NS_PER_MS;
 	p->duration_ns = span * NS_PER_MS;
 	if (p->nsamples) /* of nothing there are no bytes, as in the worker */
-		must(pprof_encode(p, out), "encode");
+		encode(p, m->ask.level, out);
 }
 
 static void
@@ -145,15 +160,13 @@ sum_windows(struct store *s, const struct window_list *children, struct made *m,
             struct buf *out)
 {
 	CLEANUP_MERGE struct merge *sum = NULL;
-	CLEANUP_PROFILE struct profile *p = NULL;
 
 	must(merge_new(MAX_BYTES, &sum), "merge");
 	for (size_t i = 0; i < children->n; i++)
 		add_child(s, &children->items[i], sum, m);
 	if (!m->ask.sample_count)
 		return;
-	must(merge_end(sum, &p), "merge");
-	must(pprof_encode(p, out), "encode");
+	must(merge_encode(sum, out), "encode");
 }
 
 static void

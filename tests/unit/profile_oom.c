@@ -9,6 +9,7 @@
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/export.h"
+#include "profile/merge.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
 
@@ -146,6 +147,24 @@ decode(void *file)
 }
 
 static int
+pack(void *p)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PACKED struct packed k = {0};
+	CLEANUP_PROFILE struct profile *got = NULL;
+	int r = merge_new(BUF_MAX_REPLY, &m);
+
+	return r                         ?: merge_add(m, p)
+	                 ?: merge_encode(m, &file)
+	                 ?: packed_decode(file.p, file.len, BUF_MAX_SMALL, &k,
+	                                  &why)
+	                 ?: merge_add_packed(m, &k)
+	                 ?: packed_profile(&k, BUF_MAX_SMALL, &got);
+}
+
+static int
 draw(void *p)
 {
 	static const struct export_meta meta = {
@@ -196,6 +215,16 @@ TEST(a_file_half_read_is_freed)
 }
 END
 
+TEST(a_sum_half_packed_is_freed)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;a 1\nmain;b 2\n");
+
+	if (!OWN_MALLOC)
+		SKIP("a sanitizer owns malloc");
+	check_all_failures(pack, p);
+}
+END
+
 TEST(a_tree_half_drawn_is_freed)
 {
 	CLEANUP_PROFILE struct profile *p =
@@ -239,5 +268,5 @@ END
 
 	SUITE("profile_oom", a_profile_half_built_is_freed,
               a_file_half_written_is_freed, a_file_half_read_is_freed,
-              a_tree_half_drawn_is_freed,
+              a_sum_half_packed_is_freed, a_tree_half_drawn_is_freed,
               a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)

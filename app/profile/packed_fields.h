@@ -1,0 +1,31 @@
+/* What both ends of a packed file agree on. */
+#pragma once
+
+#include "profile/packed.h"
+
+/* How many rows there are of each kind, which the file begins with. */
+enum packed_count {
+	PACKED_STRINGS,
+	PACKED_TYPES,
+	PACKED_COMMENTS,
+	PACKED_MAPPINGS,
+	PACKED_FUNCTIONS,
+	PACKED_LOCATIONS,
+	PACKED_LINES,
+	PACKED_NODES,
+	PACKED_SAMPLES,
+	PACKED_LABELS,
+	PACKED_COUNTS
+};
+
+/* Small numbers of either sign are small. Source: protobuf's sint64. */
+static inline uint64_t
+packed_zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+static inline int64_t
+packed_unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}

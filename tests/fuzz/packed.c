@@ -1,0 +1,65 @@
+/*
+ * Packed files, as a disk or a stranger may have changed them: decoded, added
+ * up, drawn, written and read again. The input is what is inside the gzip
+ * member, whose checksum nobody hits by chance.
+ */
+#include "profile/export.h"
+#include "profile/gzip.h"
+#include "profile/merge.h"
+
+#include <assert.h>
+
+#define MAX_BYTES ((size_t)1 << 20)
+#define MAX_VIEW  ((size_t)16 << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void
+draw(struct packed *k)
+{
+	static const struct export_meta meta = {
+		.title = "t", .id = "i", .service = "s", .type = "cpu"};
+	CLEANUP_BUF struct buf out = BUF_INIT(MAX_VIEW);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+
+	if (!packed_profile(k, MAX_VIEW, &p) && !tree_new(p, 0, &t))
+		(void)!format_find("folded")->write(t, &meta, &out);
+}
+
+/* Written and read again, it adds no row. */
+static void
+add_up(const struct packed *k)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_VIEW);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PACKED struct packed again = {0};
+
+	assert(!merge_new(MAX_VIEW, &m));
+	if (merge_add_packed(m, k) || merge_add_packed(m, k))
+		return;
+	assert(!merge_encode(m, &file));
+	assert(!packed_decode(file.p, file.len, MAX_VIEW, &again, &why));
+	assert(again.p->nsamples <= k->p->nsamples);
+	assert(again.p->nlocations <= k->p->nlocations);
+	assert(again.nnodes <= k->nnodes);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_VIEW);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PACKED struct packed k = {0};
+
+	buf_puts(&file, PACKED_MAGIC);
+	assert(!gzip_deflate(data, n, &file));
+	if (packed_decode(file.p, file.len, MAX_BYTES, &k, &why)) {
+		assert(!k.p && why.len);
+		return 0;
+	}
+	add_up(&k);
+	draw(&k);
+	return 0;
+}

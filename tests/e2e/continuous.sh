@@ -87,9 +87,9 @@ minute_is_whole() {
   local segment start length samples value
   IFS='|' read -r segment start length samples <<<"$(db "SELECT segment, start, length, sample_count
     FROM profile_window WHERE level = 1 AND length > 0 LIMIT 1")"
-  dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute.pb.gz" \
+  dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute" \
     iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
-  equal "$("$B/tests/folded" "$STATE/minute.pb.gz" | awk '{ n += $NF } END { print n }')" "$samples"
+  equal "$("$B/tests/folded" "$STATE/minute" | awk '{ n += $NF } END { print n }')" "$samples"
 }
 check the_bytes_of_a_minute_hold_its_samples minute_is_whole
 

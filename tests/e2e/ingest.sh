@@ -52,9 +52,9 @@ minute_is_whole() {
     FROM profile_window w JOIN series s ON s.id = w.series
     WHERE s.service = 'cart' AND level = 1")"
   [ -n "$samples" ] || return
-  dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute.pb.gz" \
+  dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute" \
     iflag=skip_bytes,count_bytes skip="$at" count="$length" status=none
-  equal "$("$B/tests/folded" "$STATE/minute.pb.gz" | awk '{ n += $NF } END { print n }')" "$samples"
+  equal "$("$B/tests/folded" "$STATE/minute" | awk '{ n += $NF } END { print n }')" "$samples"
 }
 check the_bytes_of_the_minute_hold_its_samples minute_is_whole
 

@@ -1,12 +1,12 @@
 /*
- * Decodes a pprof file, for scripts: one line per stack, root first, then
- * the number of samples. Reads by the library, not by the worker.
+ * Decodes a pprof file, or a packed one, for scripts: one line per stack, root
+ * first, then the number of samples. Reads by the library, not by the worker.
  *
  *	folded FILE
  */
 #include "base/file.h"
 #include "profile/export.h"
-#include "profile/pprof.h"
+#include "profile/packed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,7 @@ print_folded(const char *path, struct buf *why)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
 	CLEANUP_BUF struct buf text = BUF_INIT(MAX_BYTES);
+	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
 	struct export_meta meta = {.type = "cpu"};
@@ -27,7 +28,8 @@ print_folded(const char *path, struct buf *why)
 	int rc = file_read(AT_FDCWD, path, &bytes);
 
 	if (!rc)
-		rc = pprof_decode(bytes.p, bytes.len, MAX_BYTES, &p, why);
+		rc = packed_decode(bytes.p, bytes.len, MAX_BYTES, &k, why)
+		             ?: packed_profile(&k, MAX_BYTES, &p);
 	if (!rc)
 		type = profile_type_index(p, "samples");
 	if (!rc && type == PROFILE_NONE)

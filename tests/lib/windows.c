@@ -15,6 +15,21 @@ total_of(const struct profile *p, uint32_t type)
 	return sum;
 }
 
+/* As the worker does: rollups are packed. */
+static void
+encode(const struct profile *p, enum window_level level, struct buf *out)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+
+	if (level == WINDOW_CAPTURED) {
+		ck_assert_int_eq(pprof_encode(p, out), 0);
+		return;
+	}
+	ck_assert_int_eq(merge_new(BUF_MAX_REPLY, &m), 0);
+	ck_assert_int_eq(merge_add(m, p), 0);
+	ck_assert_int_eq(merge_encode(m, out), 0);
+}
+
 static void
 append(struct segment *g, const struct profile *p, struct window_ask *w)
 {
@@ -23,7 +38,7 @@ append(struct segment *g, const struct profile *p, struct window_ask *w)
 	w->sample_count = total_of(p, 0);
 	w->value = total_of(p, profile_type_index(p, NULL));
 	if (p->nsamples) /* else the row alone tells of it */
-		ck_assert_int_eq(pprof_encode(p, &file), 0);
+		encode(p, w->level, &file);
 	ck_assert_int_eq(segment_append(g, file.p, file.len, w), 0);
 	ck_assert_int_eq(segment_sync(g), 0);
 }

@@ -122,7 +122,8 @@ query_int(const struct request *r, const char *name)
 }
 
 /* What a link of each route is signed for: all that decides whose data it
- * shows. */
+ * shows; its whole query where one of them is absent, since others then say
+ * what it shows. */
 static const struct {
 	enum op op;
 	const char *kind;
@@ -148,6 +149,15 @@ parameter(const struct call *c, enum param p)
 	return v ? v : "";
 }
 
+static bool
+names_all(const struct call *c, const enum param *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!*parameter(c, p[i]))
+			return false;
+	return n > 0;
+}
+
 /* Sets the claim's kind and subject, which is written to text. */
 static void
 claim_of(const struct call *c, struct buf *text, struct link_claim *out)
@@ -158,8 +168,10 @@ claim_of(const struct call *c, struct buf *text, struct link_claim *out)
 		if (signed_for[i].op != c->route->op)
 			continue;
 		out->kind = signed_for[i].kind;
-		if (!signed_for[i].n)
+		if (!names_all(c, signed_for[i].params, signed_for[i].n)) {
 			link_subject(&query, text);
+			continue;
+		}
 		for (size_t k = 0; k < signed_for[i].n; k++)
 			buf_addf(text, "%s%s", k ? "\n" : "",
 			         parameter(c, signed_for[i].params[k]));

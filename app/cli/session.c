@@ -275,6 +275,39 @@ changes_show(struct buf *out, const json_t *rows, int64_t limit)
 	ROWS_SHOW(out, "functions", change_columns, rows, limit);
 }
 
+/* A profile's id, or a range FROM/TO; which of them. */
+static bool
+side_query(struct buf *path, const char *operand, const char *const names[3])
+{
+	CLEANUP_BUF struct buf from = BUF_INIT(BUF_MAX_SMALL);
+	const char *slash = strchr(operand, '/');
+
+	if (!slash) {
+		query_add(path, names[0], operand);
+		return false;
+	}
+	buf_add(&from, operand, (size_t)(slash - operand));
+	query_add(path, names[1], buf_str(&from));
+	query_add(path, names[2], slash + 1);
+	return true;
+}
+
+static void
+sides_query(struct cli *c, struct buf *path)
+{
+	static const char *const base[] = {"baseProfileId", "baseFrom",
+	                                   "baseTo"};
+	static const char *const now[] = {"comparisonProfileId",
+	                                  "comparisonFrom", "comparisonTo"};
+	bool both = side_query(path, c->operands[0], base);
+
+	both &= side_query(path, c->operands[1], now);
+	query_add(path, "service", c->opt.service);
+	query_add(path, "profileType",
+	          c->opt.type || !both ? c->opt.type : "cpu");
+	query_add(path, "host", c->opt.host);
+}
+
 int
 cmd_compare(struct cli *c)
 {
@@ -285,8 +318,7 @@ cmd_compare(struct cli *c)
 	int rc;
 
 	buf_puts(&path, PROFILES "/compare");
-	query_add(&path, "baseProfileId", c->operands[0]);
-	query_add(&path, "comparisonProfileId", c->operands[1]);
+	sides_query(c, &path);
 	work_query(c, &path);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc || c->opt.json)

@@ -1,6 +1,7 @@
-/* GET compare: two profiles, function by function. */
+/* GET compare: two profiles, or ranges, function by function. */
 #include "compare_json.h"
-#include "load.h"
+
+static const struct compared_sides sides = COMPARED_SIDES(CompareProfiles);
 
 static int
 answer(struct call *c, const struct compared *x)
@@ -15,7 +16,7 @@ answer(struct call *c, const struct compared *x)
 	json_put_int(out, "unchanged",
 	             (int64_t)(r->n - r->nregressions - r->nimprovements));
 	compared_put_verdict(out, r);
-	if (compared_put_links(c, out, x->base.id, x->now.id))
+	if (compared_put_range_links(c, out, &sides, x))
 		return -1;
 	return answer_end(c);
 }
@@ -30,10 +31,7 @@ compare_get(struct call *c)
 	};
 	CLEANUP_COMPARED struct compared x = {0};
 
-	if (compared_ask(c, &ask, &x) ||
-	    load_completed(c, P_CompareProfiles_baseProfileId, NULL, &x.base) ||
-	    load_completed(c, P_CompareProfiles_comparisonProfileId,
-	                   x.base.type, &x.now) ||
+	if (compared_ask(c, &ask, &x) || compared_load(c, &sides, &x) ||
 	    compared_run(c, &x))
 		return -1;
 	return answer(c, &x);

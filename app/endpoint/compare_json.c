@@ -4,6 +4,7 @@
 #include "kinds.h"
 #include "load.h"
 #include "profile_json.h"
+#include "windows.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,6 +23,7 @@ compared_done(struct compared *x)
 		blocks_free(x->blocks[i]);
 		tree_free(x->trees[i]);
 		profile_free(x->profiles[i]);
+		range_done(&x->ranges[i]);
 	}
 	for (size_t i = 0; i < x->nothers; i++) {
 		tree_free(x->others[i]);
@@ -60,17 +62,32 @@ compared_ask(struct call *c, const struct compared_params *p,
 	                  compare_bys[x->by]);
 }
 
-/* A capture without a timeline, or with too short a one, is compared without.
- */
-static void
-find_blocks(struct call *c, const struct session *s, struct compared *x,
-            size_t side)
+static struct blocks *
+blocks_of_session(struct call *c, const struct session *s, const struct tree *t)
 {
-	CLEANUP_TIMELINE struct timeline *t = load_timeline(c, s);
+	CLEANUP_TIMELINE struct timeline *line = load_timeline(c, s);
+	struct blocks *b = NULL;
 
-	if (!t || blocks_new(x->trees[side], t, &x->blocks[side]))
-		x->blocks[side] = NULL;
-	x->sides[side].blocks = x->blocks[side];
+	return line && !blocks_new(t, line, &b) ? b : NULL;
+}
+
+/* A capture without a timeline, or with too short a one, is compared without;
+ * so is what it is compared with. */
+static void
+find_blocks(struct call *c, struct compared *x)
+{
+	const struct session *of[] = {&x->base, &x->now};
+
+	for (size_t i = 0; i < ARRAY_LEN(of) && (!i || x->blocks[0]); i++) {
+		const struct tree *t = x->trees[i];
+
+		x->blocks[i] = x->ranges[i].n
+		                       ? range_blocks(c, &x->ranges[i], t)
+		               : window_is(of[i]->id)
+		                       ? window_blocks(c, of[i]->id, t)
+		                       : blocks_of_session(c, of[i], t);
+		x->sides[i].blocks = x->blocks[i];
+	}
 }
 
 int
@@ -91,24 +108,34 @@ compared_other(struct call *c, struct compared *x, const char *session)
 	return 0;
 }
 
+static int
+load_side(struct call *c, const struct session *s, struct compared *x, size_t i)
+{
+	struct range *r = &x->ranges[i];
+	int rc = r->n ? range_merge(c, r, &x->profiles[i])
+	              : load_profile(c, s, &x->profiles[i]);
+
+	if (rc)
+		return -1;
+	rc = tree_new(x->profiles[i], profile_type_index(x->profiles[i], NULL),
+	              &x->trees[i]);
+	if (rc)
+		return fail_store(c, rc);
+	x->sides[i].tree = x->trees[i];
+	x->sides[i].seconds = seconds_of(s, x->profiles[i]);
+	return 0;
+}
+
 int
 compared_run(struct call *c, struct compared *x)
 {
-	const struct session *sessions[] = {&x->base, &x->now};
+	int64_t end_ns = clock_mono_ns() + RANGE_MAX_NS;
 	int rc;
 
-	for (size_t i = 0; i < ARRAY_LEN(x->sides); i++) {
-		if (load_profile(c, sessions[i], &x->profiles[i]))
-			return -1;
-		rc = tree_new(x->profiles[i],
-		              profile_type_index(x->profiles[i], NULL),
-		              &x->trees[i]);
-		if (rc)
-			return fail_store(c, rc);
-		x->sides[i].tree = x->trees[i];
-		x->sides[i].seconds = seconds_of(sessions[i], x->profiles[i]);
-		find_blocks(c, sessions[i], x, i);
-	}
+	x->ranges[0].end_ns = x->ranges[1].end_ns = end_ns;
+	if (load_side(c, &x->base, x, 0) || load_side(c, &x->now, x, 1))
+		return -1;
+	find_blocks(c, x);
 	x->sides[0].others = (const struct tree *const *)x->others;
 	x->sides[0].nothers = x->nothers;
 	rc = compare_new(&x->sides[0], &x->sides[1], compared_is_gauge(x),

@@ -3,17 +3,19 @@
 
 #include "endpoint/call.h"
 #include "profile/compare.h"
-#include "store/session.h"
+#include "range.h"
 
 /* More captures of the base's kind than that tell little more. */
 #define COMPARED_OTHERS 8
 
-/* Two sessions being compared; zeroed at first, compared_done() at the end. */
+/* Two profiles being compared; zeroed at first, compared_done() at the end. */
 struct compared {
+	/* of a range: what it is called, of what, and when */
 	struct session base, now;
+	struct range ranges[2]; /* without parts: it is a session */
 	struct profile *profiles[2];
 	struct tree *trees[2];
-	struct blocks *blocks[2];     /* NULL: no timeline tells of them */
+	struct blocks *blocks[2];     /* NULL: nothing tells of them */
 	struct compare_side sides[2]; /* of the trees; work: as asked for */
 	enum compare_by by;
 	struct profile *other_profiles[COMPARED_OTHERS];
@@ -34,6 +36,32 @@ struct compared_params {
  */
 MUST_CHECK int compared_ask(struct call *c, const struct compared_params *p,
                             struct compared *x);
+/* Parameters that say what is compared. */
+struct compared_ids {
+	enum param id, from, to;
+};
+struct compared_sides {
+	struct compared_ids sides[2]; /* base, now */
+	enum param service, type, host, label, origin;
+};
+/* The rows of an operation that has them. */
+#define COMPARED_SIDES(op)                                                   \
+	{                                                                    \
+		.sides = {{P_##op##_baseProfileId, P_##op##_baseFrom,        \
+		           P_##op##_baseTo},                                 \
+		          {P_##op##_comparisonProfileId,                     \
+		           P_##op##_comparisonFrom, P_##op##_comparisonTo}}, \
+		.service = P_##op##_service, .type = P_##op##_profileType,   \
+		.host = P_##op##_host, .label = P_##op##_label,              \
+		.origin = P_##op##_origin,                                   \
+	}
+/*
+ * Finds both sides: completed sessions and windows, or parts of ranges, all
+ * of one type.
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int compared_load(struct call *c, const struct compared_sides *p,
+                             struct compared *x);
 /*
  * Loads the profiles of x->base and x->now, which are of one type, and
  * compares them.
@@ -56,6 +84,10 @@ bool compared_is_gauge(const struct compared *x);
  */
 MUST_CHECK int compared_put_links(struct call *c, struct buf *out,
                                   const char *base, const char *now);
+/* The same of what compared_load() found, ranges among it. */
+MUST_CHECK int compared_put_range_links(struct call *c, struct buf *out,
+                                        const struct compared_sides *p,
+                                        const struct compared *x);
 /* Writes the list of those with this change, or that decided the verdict. */
 void
 compared_put_changes(struct buf *out, const char *key,

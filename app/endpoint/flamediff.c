@@ -1,7 +1,6 @@
-/* GET diff: two profiles as one differential flame graph. */
+/* GET diff: two profiles, or ranges, as one differential flame graph. */
 #include "accept.h"
 #include "compare_json.h"
-#include "load.h"
 #include "view.h"
 
 #include "base/hash.h"
@@ -73,9 +72,11 @@ render(struct call *c, const struct compared *x, const struct diff_format *f)
 static bool
 known(struct call *c, const struct compared *x, const struct diff_format *f)
 {
-	char text[2 * ID_MAX + 64];
-	int n = snprintf(text, sizeof(text), "%s %s %s %s", x->base.id,
-	                 x->now.id,
+	char text[2 * ID_MAX + 96];
+	int n = snprintf(text, sizeof(text), "%s %s %llx %llx %s %s",
+	                 x->base.id, x->now.id,
+	                 (unsigned long long)range_hash(&x->ranges[0]),
+	                 (unsigned long long)range_hash(&x->ranges[1]),
 	                 param_text(c, P_GetDiffFlameGraph_normalize),
 	                 param_text(c, P_GetDiffFlameGraph_shape));
 
@@ -87,14 +88,13 @@ known(struct call *c, const struct compared *x, const struct diff_format *f)
 int
 flamediff_get(struct call *c)
 {
+	static const struct compared_sides sides =
+		COMPARED_SIDES(GetDiffFlameGraph);
 	CLEANUP_COMPARED struct compared x = {0};
 	const struct diff_format *f = format_of(c);
 	const struct format *as = format_find(f->name);
 
-	if (load_completed(c, P_GetDiffFlameGraph_baseProfileId, NULL,
-	                   &x.base) ||
-	    load_completed(c, P_GetDiffFlameGraph_comparisonProfileId,
-	                   x.base.type, &x.now))
+	if (compared_load(c, &sides, &x))
 		return -1;
 	view_headers(c, P_GetDiffFlameGraph_format, VIEW_CACHE);
 	reply_header(c->reply, "Content-Disposition",

@@ -1,7 +1,6 @@
 /* GET merge: all profiles of a range of time as one. */
 #include "accept.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "kinds.h"
 #include "profile/summary.h"
 #include "profile_json.h"
@@ -260,25 +259,10 @@ wanted(struct call *c)
 	return f;
 }
 
-/* What the reply depends on. */
-static uint64_t
-hash_of(const struct range *r)
-{
-	uint64_t h = r->n;
-
-	for (size_t i = 0; i < r->n; i++) {
-		const char *id = r->parts[i].window ? r->parts[i].window->id
-		                                    : r->parts[i].blob.id;
-
-		h = hash_pair(h, hash_bytes(id, strlen(id)));
-	}
-	return h;
-}
-
 static bool
 is_known(struct call *c, const struct range *r, const struct format *f)
 {
-	unsigned long long parts = hash_of(r);
+	unsigned long long parts = range_hash(r);
 
 	if (f)
 		return answer_etag(c, "%016llx-%s-%s", parts, f->name,

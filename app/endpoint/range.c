@@ -1,6 +1,7 @@
 #include "range.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "kinds.h"
 #include "profile/pprof.h"
 #include "store/history.h"
@@ -157,13 +158,13 @@ room(struct range *r, size_t more)
 	return 0;
 }
 
-static void
-add_window(struct range *r, const struct series *s, const struct window *w)
+struct part
+part_of_window(const struct series *s, const struct window *w)
 {
 	int64_t end = w->end_ms > w->start_ms ? w->end_ms : w->start_ms + 1;
 
 	/* what took no time, a snapshot, still covers its moment */
-	r->parts[r->n++] = (struct part){
+	return (struct part){
 		.span = {w->start_ms, end,
 	                 w->duration_ms > 0 ? w->duration_ms : 1},
 		.windows = w->windows > 0 ? w->windows : 1,
@@ -229,7 +230,8 @@ plan_windows(struct call *c, struct range *r)
 		if (rc)
 			return fail_store(c, rc);
 		for (size_t k = 0; k < r->plans[i].n; k++)
-			add_window(r, s, &r->plans[i].items[k]);
+			r->parts[r->n++] =
+				part_of_window(s, &r->plans[i].items[k]);
 	}
 	if (asks_for(r, "auto"))
 		leave_pushed_out(r);
@@ -297,6 +299,13 @@ by_time(const void *a, const void *b)
 	       (x->span.start_ms < y->span.start_ms);
 }
 
+void
+parts_sort(struct part *parts, size_t n)
+{
+	if (n)
+		qsort(parts, n, sizeof(*parts), by_time);
+}
+
 int
 range_nothing(struct call *c, const struct range *r)
 {
@@ -339,11 +348,25 @@ range_plan(struct call *c, struct range *r)
 		return -1;
 	if (!r->n)
 		return range_nothing(c, r);
-	qsort(r->parts, r->n, sizeof(*r->parts), by_time);
+	parts_sort(r->parts, r->n);
 	if (range_check_size(c, r->parts, r->n))
 		return -1;
 	rc = cover(r);
 	return rc ? fail_store(c, rc) : 0;
+}
+
+uint64_t
+range_hash(const struct range *r)
+{
+	uint64_t h = r->n;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const char *id = r->parts[i].window ? r->parts[i].window->id
+		                                    : r->parts[i].blob.id;
+
+		h = hash_pair(h, hash_bytes(id, strlen(id)));
+	}
+	return h;
 }
 
 int
@@ -365,7 +388,7 @@ range_trend(struct call *c, struct range *r, enum window_level level)
 		if (!rc)
 			rc = room(r, l->n);
 		for (size_t k = 0; k < l->n && !rc; k++)
-			add_window(r, s, &l->items[k]);
+			r->parts[r->n++] = part_of_window(s, &l->items[k]);
 	}
 	if (rc == -E2BIG)
 		return fail(c, RangeTooDear);

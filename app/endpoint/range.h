@@ -6,6 +6,7 @@
 #pragma once
 
 #include "endpoint/call.h"
+#include "profile/blocks.h"
 #include "profile/packed.h"
 #include "store/blob.h"
 #include "store/coverage.h"
@@ -40,6 +41,8 @@ struct range {
 	struct part *parts; /* in order of time */
 	size_t n, left_out; /* parts: taken, and pushed ones that were not */
 	double covered_ms;
+	int64_t end_ns; /* when range_merge() gives up; 0: RANGE_MAX_NS from
+	                   when it begins */
 };
 #define CLEANUP_RANGE CLEANUP(range_done)
 void range_done(struct range *r);
@@ -76,6 +79,18 @@ range_trend(struct call *c, struct range *r, enum window_level level);
 MUST_CHECK int
 range_merge(struct call *c, struct range *r, struct profile **out);
 
+/* Names the parts that a plan has taken. */
+uint64_t range_hash(const struct range *r);
+/*
+ * What parts of a range differ by: of its own, or of finer windows where
+ * these are few. t: of the profile that they add up to. NULL: too few parts,
+ * or too much to read.
+ */
+struct blocks *
+range_blocks(struct call *c, const struct range *r, const struct tree *t);
+/* The same of a rollup, by its id; NULL for a window as captured. */
+struct blocks *
+window_blocks(struct call *c, const char *id, const struct tree *t);
 /* Of series of pushes, not of a worker. */
 bool range_is_pushed(const struct series *s);
 /* Whether an object of labels has all of label.K=V. */
@@ -83,6 +98,10 @@ bool
 range_labels_match(const struct call *c, enum param labels, const char *json);
 /* The answer where there is no profile; always -1. */
 int range_nothing(struct call *c, const struct range *r);
+/* Borrows both. */
+struct part part_of_window(const struct series *s, const struct window *w);
+/* In order of time. */
+void parts_sort(struct part *parts, size_t n);
 /* A window during which nothing was sampled has no bytes. */
 bool part_is_empty(const struct part *p);
 /* The profile of one that is not; -errno, one line in *why. */

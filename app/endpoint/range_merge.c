@@ -114,7 +114,7 @@ add_all(struct call *c, const struct range *r, bool weighted, struct merge *m,
         struct buf *why)
 {
 	CLEANUP_AHEAD struct ahead *a = NULL;
-	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
+	int64_t end = r->end_ns ? r->end_ns : clock_mono_ns() + RANGE_MAX_NS;
 	int rc = ahead_new(c, r->parts, r->n, &a);
 
 	for (size_t i = 0; i < r->n && !rc; i++) {

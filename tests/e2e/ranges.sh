@@ -18,7 +18,7 @@ continuous() { # JSON members
 Q="service=demo&profileType=cpu"
 
 continuous ''
-check windows_are_stored wait_for 40 more_than 5
+check windows_are_stored wait_for 60 more_than 9
 # From here on the range is over: no window joins it.
 to=$(db 'SELECT MAX(start_ms) FROM profile_window WHERE level = 0')
 range="$Q&from=now-1h&to=$to"
@@ -40,6 +40,22 @@ points=$(api GET "$P/history/series?$range&step=1m")
 check a_trend_adds_up_to_the_merge test \
   "$(jq -n --argjson p "$points" --argjson m "$merged" \
     '([$p.points[].value // 0] | add) as $s | ($s - $m.total) / $m.total | fabs < 0.2')" = true
+
+# A range is its own replicate: its windows are the blocks.
+from_ms=$(db 'SELECT MIN(start_ms) FROM profile_window WHERE level = 0')
+same=$(api GET "$P/compare?$Q&baseFrom=$from_ms&baseTo=$to&comparisonFrom=$from_ms&comparisonTo=$to")
+variance() { jq -r '.test.variance' <<<"$1"; }
+check ranges_are_compared_by_blocks equal "$(variance "$same")" blocks
+check a_range_and_itself_do_not_differ equal \
+  "$(jq -c '[.verdict, .overallDelta, .test.blocks >= 4]' <<<"$same")" '["ok",0,true]'
+check their_diff_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .links.diff <<<"$same")")"
+id=$(api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"demo","profileType":"cpu","durationSeconds":2,"sampleRate":999}' | jq -r .id)
+completed() { [ "$(api GET "$P/$id?wait=20" | jq -r .status)" = completed ]; }
+check a_capture_beside_continuous_profiling_completes wait_for 60 completed
+check a_capture_is_held_against_a_range_by_blocks_of_both equal \
+  "$(variance "$(api GET "$P/compare?baseFrom=$from_ms&baseTo=$to&comparisonProfileId=$id")")" blocks
+check the_command_compares_ranges grep -q '^verdict: ok' <<<"$(STOKER_URL=http://127.0.0.1:$PORT STOKER_TOKEN=$TOKEN "$B/stoker" compare "$from_ms/$to" "$from_ms/$to" --service demo 2>&1)"
 
 win=$(api GET "$P/history?service=demo&resolution=captured&limit=1" | jq -r '.items[0].id')
 check windows_are_listed grep -q '^win-' <<<"$win"

@@ -36,6 +36,14 @@ good_text(const struct param_row *p, const char *profile)
 	}
 }
 
+/* What a good query has: a profile that may be left out is for something
+ * else in its place. */
+static bool
+is_asked(const struct param_row *p)
+{
+	return p->required || p->type == PT_PROFILE;
+}
+
 /* The route's path with its parameters filled in. */
 static void
 path_of(const struct route *r, const char *profile, struct buf *out)
@@ -65,7 +73,7 @@ query_of(const struct route *r, const char *profile,
 	for (size_t i = 0; i < P_COUNT; i++) {
 		const struct param_row *p = &params[i];
 
-		if (p->op != r->op || p->in != IN_QUERY || !p->required ||
+		if (p->op != r->op || p->in != IN_QUERY || !is_asked(p) ||
 		    p == bad)
 			continue;
 		buf_addf(out, "%s%s=%s", mark, p->name, good_text(p, profile));

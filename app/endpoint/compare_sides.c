@@ -1,0 +1,219 @@
+/* The two sides of a comparison: profiles by their ids, or ranges of time. */
+#include "compare_json.h"
+#include "load.h"
+
+#include "base/clock.h"
+#include "profile_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_PAIRS 32 /* of a link: rows of params.def, and labels */
+#define MAX_LINK  ((size_t)16 << 10)
+
+static const char *
+or_text(struct call *c, enum param p, const char *other)
+{
+	return param_given(c, p) || !other ? param_text(c, p) : other;
+}
+
+/* Each side is an id or a range, and not both: a link is signed for what it
+ * shows. */
+static int
+check_side(struct call *c, const struct compared_ids *side, bool *is_range)
+{
+	CLEANUP_BUF struct buf expected = BUF_INIT(BUF_MAX_SMALL);
+	bool ranged = param_given(c, side->from) || param_given(c, side->to);
+
+	*is_range = param_given(c, side->from);
+	if (param_given(c, side->id) != ranged && *is_range == ranged)
+		return 0;
+	buf_addf(&expected, "a profile's id, or a range from %s on",
+	         params[side->from].name);
+	return fail_param(c, params[side->id].name, buf_str(&expected),
+	                  param_text(c, side->id));
+}
+
+/* What the ids are of is what the ranges are of. */
+static int
+load_ids(struct call *c, const struct compared_sides *p,
+         const bool is_range[static 2], struct compared *x)
+{
+	struct session *to[] = {&x->base, &x->now};
+	const char *type = param_given(c, p->type) ? param_text(c, p->type)
+	                                           : NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(to); i++) {
+		if (is_range[i])
+			continue;
+		if (load_completed(c, p->sides[i].id, type, to[i]))
+			return -1;
+		type = to[i]->type;
+	}
+	return 0;
+}
+
+static int
+plan(struct call *c, const struct compared_sides *p, size_t i,
+     const struct session *other, struct compared *x)
+{
+	struct range *r = &x->ranges[i];
+	char to[RFC3339_LEN];
+
+	*r = (struct range){
+		.service = or_text(c, p->service, other->service),
+		.type = or_text(c, p->type, other->type),
+		.host = param_text(c, p->host),
+		.labels = p->label,
+		.origin = param_text(c, p->origin),
+		.from_ms = param_int(c, p->sides[i].from),
+		.to_ms = param_int(c, p->sides[i].to),
+	};
+	if (!*r->service)
+		return fail_param(c, params[p->service].name,
+		                  "a service, where both sides are ranges", "");
+	if (!*r->type)
+		return fail_param(c, params[p->type].name,
+		                  "a profile type, where both sides are ranges",
+		                  "");
+	if (r->from_ms > r->to_ms) {
+		clock_format(r->to_ms, to);
+		return fail_param(c, params[p->sides[i].from].name,
+		                  "a time not after the range's end", to);
+	}
+	return range_check(c, r) || range_plan(c, r) ? -1 : 0;
+}
+
+/* A range as replies and views call it. Source: ISO 8601, 4.4.2: interval */
+static int
+name_range(const struct range *r, struct session *out)
+{
+	char from[RFC3339_LEN], to[RFC3339_LEN], name[2 * RFC3339_LEN];
+
+	clock_format(r->from_ms, from);
+	clock_format(r->to_ms, to);
+	snprintf(name, sizeof(name), "%s/%s", from, to);
+	out->id = strdup(name);
+	out->service = strdup(r->service);
+	out->type = strdup(r->type);
+	out->started_ms = r->parts[0].span.start_ms;
+	out->duration_ms = (int64_t)r->covered_ms;
+	return out->id && out->service && out->type ? 0 : -ENOMEM;
+}
+
+int
+compared_load(struct call *c, const struct compared_sides *p,
+              struct compared *x)
+{
+	struct session *of[] = {&x->base, &x->now};
+	bool is_range[2];
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++)
+		if (check_side(c, &p->sides[i], &is_range[i]))
+			return -1;
+	if (load_ids(c, p, is_range, x))
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+		if (!is_range[i])
+			continue;
+		if (plan(c, p, i, is_range[!i] ? &(struct session){0} : of[!i],
+		         x))
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(of); i++)
+		if (is_range[i] && name_range(&x->ranges[i], of[i]))
+			return fail_store(c, -ENOMEM);
+	return 0;
+}
+
+/* --- links ---------------------------------------------------------------- */
+
+static void
+add_pair(struct link_query *q, struct query_pair *pairs, const char *name,
+         const char *value)
+{
+	if (q->n < MAX_PAIRS && *value)
+		pairs[q->n++] = (struct query_pair){name, value};
+}
+
+/* What GetDiffFlameGraph is asked for the same. */
+static void
+fill_query(struct call *c, const struct compared_sides *p,
+           const struct compared *x, char times[4][24],
+           struct query_pair pairs[MAX_PAIRS], struct link_query *q)
+{
+	const struct range *r = NULL;
+
+	q->q = pairs;
+	for (size_t i = 0; i < ARRAY_LEN(x->ranges); i++) {
+		const struct compared_ids *side = &p->sides[i];
+
+		if (!x->ranges[i].n) {
+			add_pair(q, pairs, params[side->id].name,
+			         param_text(c, side->id));
+			continue;
+		}
+		r = &x->ranges[i];
+		snprintf(times[2 * i], 24, "%lld", (long long)r->from_ms);
+		snprintf(times[2 * i + 1], 24, "%lld", (long long)r->to_ms);
+		add_pair(q, pairs, params[side->from].name, times[2 * i]);
+		add_pair(q, pairs, params[side->to].name, times[2 * i + 1]);
+	}
+	if (!r)
+		return;
+	add_pair(q, pairs, "service", r->service);
+	add_pair(q, pairs, "profileType", r->type);
+	add_pair(q, pairs, "host", r->host);
+	add_pair(q, pairs, "origin", r->origin);
+	for (size_t i = 0; i < c->req->nquery; i++)
+		if (!strncmp(c->req->query[i].name, "label.", 6))
+			add_pair(q, pairs, c->req->query[i].name,
+			         c->req->query[i].value);
+}
+
+static int
+make_link(struct call *c, const struct compared_sides *p,
+          const struct compared *x, struct buf *out)
+{
+	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
+	CLEANUP_BUF struct buf url = BUF_INIT(MAX_LINK);
+	const struct conf *conf = c->env->conf;
+	struct query_pair pairs[MAX_PAIRS];
+	char times[4][24];
+	struct link_query q = {0};
+	struct link_page page = {
+		.claim = {.kind = "diff", .tenant = c->caller.tenant},
+	};
+
+	fill_query(c, p, x, times, pairs, &q);
+	link_subject(&q, &subject);
+	buf_addf(&url, "%s" PROFILE_PATH "diff?", conf->api_public_url);
+	link_put_query(&q, &url);
+	if (buf_err(&subject) || buf_err(&url))
+		return -E2BIG;
+	page.claim.subject = buf_str(&subject);
+	page.url = buf_str(&url);
+	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
+	                 conf->api_link_ttl, out);
+}
+
+int
+compared_put_range_links(struct call *c, struct buf *out,
+                         const struct compared_sides *p,
+                         const struct compared *x)
+{
+	CLEANUP_BUF struct buf link = BUF_INIT(MAX_LINK);
+	int rc;
+
+	/* a link to two ids is signed for these alone: see auth.c */
+	if (!x->ranges[0].n && !x->ranges[1].n)
+		return compared_put_links(c, out, x->base.id, x->now.id);
+	rc = make_link(c, p, x, &link);
+	if (rc)
+		return fail_store(c, rc);
+	json_open(out, "links", '{');
+	json_put_text(out, "diff", buf_str(&link));
+	json_close(out, '}');
+	return 0;
+}

@@ -173,15 +173,16 @@ sum(struct call *c, const struct part *parts, size_t n, bool gauge,
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		CLEANUP_BUF struct buf why = BUF_INIT(1024);
-		CLEANUP_PROFILE struct profile *p = NULL;
+		CLEANUP_PACKED struct packed one = {0};
 
 		if (part_is_empty(&parts[i]))
 			continue;
 		rc = clock_mono_ns() > end
 		             ? -1
-		             : part_profile(c, &parts[i], &p, &why);
+		             : part_packed(c, &parts[i], &one, &why);
 		if (!rc)
-			rc = blocks_sum_add(s, i, p, each_of(&parts[i], gauge));
+			rc = blocks_sum_add(s, i, &one,
+			                    each_of(&parts[i], gauge));
 	}
 	return rc;
 }

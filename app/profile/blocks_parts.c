@@ -303,9 +303,10 @@ add_cost(struct blocks *b, uint32_t row, struct place at, double cost)
 }
 
 int
-blocks_sum_add(struct blocks_sum *s, size_t part, const struct profile *p,
+blocks_sum_add(struct blocks_sum *s, size_t part, const struct packed *k,
                double each)
 {
+	const struct profile *p = k->p;
 	CLEANUP_FREE uint32_t *row =
 		calloc((size_t)p->nlocations + 1, sizeof(*row));
 	uint32_t type = profile_type_index(p, NULL);
@@ -316,19 +317,16 @@ blocks_sum_add(struct blocks_sum *s, size_t part, const struct profile *p,
 	if (type == PROFILE_NONE)
 		return -EINVAL;
 	for (uint32_t i = 0; i < p->nsamples; i++) {
-		const struct sample *stack = &p->samples[i];
 		int64_t value = p->values[(size_t)i * p->ntypes + type];
-		uint32_t leaf, *at = &s->none;
+		uint32_t leaf = packed_leaf(k, &p->samples[i]), *at = &s->none;
 
 		if (!value)
 			continue;
-		if (stack->nstack) {
-			leaf = p->stack[stack->stack0];
+		if (leaf != PROFILE_NONE)
 			at = &row[leaf];
-			rc = *at ? 0 : row_of(s, p, leaf, at);
-		} else if (!*at) {
-			rc = row_new(s, at);
-		}
+		if (!*at)
+			rc = leaf == PROFILE_NONE ? row_new(s, at)
+			                          : row_of(s, p, leaf, at);
 		if (rc)
 			return rc;
 		add_cost(s->b, *at, s->places[part], each * (double)value);

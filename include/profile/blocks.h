@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "profile/packed.h"
 #include "profile/timeline.h"
 #include "profile/tree.h"
 
@@ -110,7 +111,7 @@ DEFINE_CLEANUP(struct blocks_sum *, blocks_sum_free)
  *   Errors   -E2BIG past BLOCKS_ROWS, -EINVAL no value type, -ENOMEM
  */
 MUST_CHECK int blocks_sum_add(struct blocks_sum *s, size_t part,
-                              const struct profile *p, double each);
+                              const struct packed *k, double each);
 /*
  * Hands over what was added, by the names of a tree. s is of no use after.
  *   Errors   as blocks_sum_new(), by what the blocks turned out to hold

@@ -67,7 +67,8 @@ TEST(blocks_are_as_many_as_parts_allow)
 	}
 	ck_assert_int_eq(rc, 0);
 	for (size_t i = 0; i < n; i++)
-		ck_assert_int_eq(blocks_sum_add(s, i, p, 1), 0);
+		ck_assert_int_eq(
+			blocks_sum_add(s, i, &(struct packed){.p = p}, 1), 0);
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
 	ck_assert_int_eq(blocks_sum_end(s, t, &b), 0);
 	ck_assert_uint_eq(b->norder, cuts[_i].blocks);
@@ -85,7 +86,7 @@ TEST(parts_of_which_one_turns_out_to_be_all_make_no_blocks)
 	struct blocks *b = NULL;
 
 	ck_assert_int_eq(blocks_sum_new(parts, n, &s), 0);
-	ck_assert_int_eq(blocks_sum_add(s, 3, p, 1), 0);
+	ck_assert_int_eq(blocks_sum_add(s, 3, &(struct packed){.p = p}, 1), 0);
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
 	ck_assert_int_eq(blocks_sum_end(s, t, &b), -ENODATA);
 	ck_assert_ptr_null(b);
@@ -123,8 +124,8 @@ TEST(parts_are_worth_as_many_as_would_be_equal)
 }
 END
 
-Suite *
-suite(void)
+	Suite *
+	suite(void)
 {
 	const TTest *const once[] = {
 		parts_of_which_one_turns_out_to_be_all_make_no_blocks,

@@ -193,7 +193,9 @@ run(const struct service *s, const struct cutting *cut)
 		int windows = cut->windows[(int)i / cut->hosts];
 		CLEANUP_PROFILE struct profile *p = part_of(&c, at, windows);
 
-		rc = merge_add(m, p) ?: blocks_sum_add(sum, i, p, 1);
+		rc = merge_add(m, p)
+		             ?: blocks_sum_add(sum, i, &(struct packed){.p = p},
+		                               1);
 		at += ((int)i + 1) % cut->hosts ? 0 : windows;
 	}
 	rc = rc ?: merge_end(m, &r.p) ?: tree_new(r.p, 1, &r.t);
@@ -512,8 +514,8 @@ TEST(blocks_hold_what_the_tree_does)
 }
 END
 
-Suite *
-suite(void)
+	Suite *
+	suite(void)
 {
 	const TTest *const once[] = {
 		a_range_and_a_capture_are_compared_by_blocks_of_both,

@@ -107,8 +107,6 @@ bool part_is_empty(const struct part *p);
 /* The profile of one that is not; -errno, one line in *why. */
 MUST_CHECK int part_packed(struct call *c, const struct part *p,
                            struct packed *out, struct buf *why);
-MUST_CHECK int part_profile(struct call *c, const struct part *p,
-                            struct profile **out, struct buf *why);
 /* What answers for a part that can't be read; always -1. */
 int part_damaged(struct call *c, int rc, const struct buf *why);
 /* Refuses parts [0, n) that are too many or too big together: the newest

@@ -37,16 +37,6 @@ part_packed(struct call *c, const struct part *p, struct packed *out,
 }
 
 int
-part_profile(struct call *c, const struct part *p, struct profile **out,
-             struct buf *why)
-{
-	CLEANUP_PACKED struct packed k = {0};
-
-	return part_packed(c, p, &k, why)
-	               ?: packed_profile(&k, STORED_MAX_RAW, out);
-}
-
-int
 part_damaged(struct call *c, int rc, const struct buf *why)
 {
 	if (rc == -EINVAL)

@@ -3,6 +3,7 @@
 #include "kinds.h"
 #include "profile/function.h"
 #include "range.h"
+#include "range_ahead.h"
 #include "store/history.h"
 #include "windows.h"
 
@@ -90,26 +91,25 @@ level_of(int64_t step_ms)
 
 /* --- windows into steps --------------------------------------------------- */
 
+/* Of all functions, its row tells; of one, its profile, the next of ahead. */
 static int
-cost_of(struct call *c, const struct trend *t, const struct part *p,
+cost_of(const struct trend *t, const struct part *p, struct ahead *a,
         struct function_cost *out, struct buf *why)
 {
-	CLEANUP_PROFILE struct profile *profile = NULL;
+	CLEANUP_PACKED struct packed k = {0};
 	int rc;
 
-	if (!*t->function) {
+	if (!a) {
 		*out = (struct function_cost){p->value, p->value, p->samples,
 		                              p->value, p->samples};
 		return 0;
 	}
-	if (part_is_empty(p)) {
+	rc = ahead_take(a, &k, why);
+	if (!rc && !k.p)
 		*out = (struct function_cost){0};
-		return 0;
-	}
-	rc = part_profile(c, p, &profile, why);
-	return rc ? rc
-	          : function_cost(profile, profile_type_index(profile, NULL),
-	                          t->function, out);
+	return rc || !k.p ? rc
+	                  : function_cost(&k, profile_type_index(k.p, NULL),
+	                                  t->function, out);
 }
 
 /* A window's cost goes to the steps it lies in, by time; of a gauge, its mean
@@ -148,15 +148,18 @@ spread(struct trend *t, const struct part *p, const struct function_cost *cost)
 static int
 spread_all(struct call *c, struct trend *t)
 {
+	CLEANUP_AHEAD struct ahead *a = NULL;
 	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
 	struct range *r = &t->range;
 
+	if (*t->function && ahead_new(c, r->parts, r->n, &a))
+		return fail_store(c, -ENOMEM);
 	for (size_t i = 0; i < r->n; i++) {
 		CLEANUP_BUF struct buf why = BUF_INIT(1024);
 		struct function_cost cost;
 		int rc = clock_mono_ns() > end
 		                 ? -ETIME
-		                 : cost_of(c, t, &r->parts[i], &cost, &why);
+		                 : cost_of(t, &r->parts[i], a, &cost, &why);
 
 		if (rc)
 			return part_damaged(c, rc, &why);

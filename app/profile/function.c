@@ -3,12 +3,23 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bits of a location: the function is in it, and is its innermost frame. */
+/* Bits of a location, or of a node's stack: the function is in it, and is its
+ * innermost frame. */
 enum { IN = 1, LEAF = 2 };
 
 static bool
-is_named(const struct profile *p, uint32_t location, uint32_t line,
-         const char *name)
+is_named(const struct profile *p, uint32_t function, const char *name)
+{
+	const struct function *f = &p->functions[function];
+	uint32_t id = f->name ? f->name : f->system_name;
+
+	return id && !strcmp(strings_get(p->strings, id, NULL), name);
+}
+
+/* One that has no function, or one without a name. */
+static bool
+is_called(const struct profile *p, uint32_t location, uint32_t line,
+          const char *name)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
@@ -16,13 +27,49 @@ is_named(const struct profile *p, uint32_t location, uint32_t line,
 	return !strcmp(buf_str(&text), name);
 }
 
-static void
-mark(const struct profile *p, const char *name, unsigned char *marks)
+static bool
+is_nameless(const struct profile *p, const struct location *l, uint32_t line)
 {
-	for (uint32_t i = 0; i < p->nlocations; i++)
+	const struct function *f =
+		line < l->nlines
+			? &p->functions[p->lines[l->line0 + line].function]
+			: NULL;
+
+	return !f || (!f->name && !f->system_name);
+}
+
+/* By location, behind room for one mark of each function. */
+static unsigned char *
+marks_new(const struct profile *p, const char *name)
+{
+	unsigned char *all =
+		calloc(1, (size_t)p->nlocations + p->nfunctions + 1);
+	unsigned char *named = all ? all + p->nlocations : NULL;
+
+	for (uint32_t i = 0; all && i < p->nfunctions; i++)
+		named[i] = is_named(p, i, name);
+	for (uint32_t i = 0; all && i < p->nlocations; i++) {
+		const struct location *l = &p->locations[i];
+
 		for (uint32_t k = 0; k < profile_frames(p, i); k++)
-			if (is_named(p, i, k, name))
-				marks[i] |= k ? IN : IN | LEAF;
+			if (is_nameless(p, l, k)
+			            ? is_called(p, i, k, name)
+			            : named[p->lines[l->line0 + k].function])
+				all[i] |= k ? IN : IN | LEAF;
+	}
+	return all;
+}
+
+/* By node: what the function is to its stack. */
+static unsigned char *
+node_marks_new(const struct packed *k, const unsigned char *marks)
+{
+	unsigned char *all = calloc(1, (size_t)k->nnodes + 1);
+
+	for (uint32_t i = 1; all && i < k->nnodes; i++)
+		all[i] = (all[k->nodes[i].parent] & IN) |
+		         marks[k->nodes[i].location];
+	return all;
 }
 
 static int
@@ -42,39 +89,40 @@ add(struct function_cost *c, int64_t value, int64_t samples, unsigned marks)
 
 /* What the function is to a sample's stack. */
 static unsigned
-marks_of(const struct profile *p, const struct sample *s,
-         const unsigned char *marks)
+marks_of(const struct packed *k, const struct sample *s,
+         const unsigned char *marks, const unsigned char *node_marks)
 {
-	unsigned found = 0;
+	const uint32_t *stack = k->p->stack + s->stack0;
+	unsigned found;
 
-	for (uint32_t i = 0; i < s->nstack; i++) {
-		unsigned m = marks[p->stack[s->stack0 + i]];
-
-		found |= m & IN;
-		if (!i)
-			found |= m & LEAF;
-	}
+	if (k->nodes)
+		return node_marks[*stack];
+	found = s->nstack ? marks[*stack] : 0;
+	for (uint32_t i = 1; i < s->nstack; i++)
+		found |= marks[stack[i]] & IN;
 	return found;
 }
 
 int
-function_cost(const struct profile *p, uint32_t type, const char *name,
+function_cost(const struct packed *k, uint32_t type, const char *name,
               struct function_cost *out)
 {
-	CLEANUP_FREE unsigned char *marks =
-		calloc(1, (size_t)p->nlocations + 1);
+	const struct profile *p = k->p;
+	CLEANUP_FREE unsigned char *marks = marks_new(p, name);
+	CLEANUP_FREE unsigned char *node_marks =
+		marks ? node_marks_new(k, marks) : NULL;
 	struct function_cost c = {0};
 	int rc = 0;
 
-	if (!marks)
+	if (!node_marks)
 		return -ENOMEM;
 	if (type >= p->ntypes)
 		return -EINVAL;
-	mark(p, name, marks);
 	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
 		const int64_t *v = &p->values[(size_t)i * p->ntypes];
 
-		rc = add(&c, v[type], v[0], marks_of(p, &p->samples[i], marks));
+		rc = add(&c, v[type], v[0],
+		         marks_of(k, &p->samples[i], marks, node_marks));
 	}
 	if (!rc)
 		*out = c;

@@ -1,7 +1,7 @@
 /* What one function costs, without a tree of all of them. */
 #pragma once
 
-#include "profile/profile.h"
+#include "profile/packed.h"
 
 struct function_cost {
 	int64_t self, total; /* recursion counted once */
@@ -15,5 +15,5 @@ struct function_cost {
  *
  *   Errors   -ENOMEM, -EINVAL no such type, -EOVERFLOW; *out untouched
  */
-MUST_CHECK int function_cost(const struct profile *p, uint32_t type,
+MUST_CHECK int function_cost(const struct packed *k, uint32_t type,
                              const char *name, struct function_cost *out);

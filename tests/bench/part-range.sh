@@ -77,6 +77,15 @@ ask_range() { # service, ms: what one request took
     --compressed -o /dev/null -w '%{http_code} %{time_total}\n' |
     awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }'
 }
+top_function() { # service
+  api GET "$P/merge?service=bench$1&profileType=cpu&from=$((end - 86400000))&to=$end" |
+    jq -r '.topFunctions[0].funcName'
+}
+ask_trend() { # service, ms: as ask_range, of its costliest function
+  api GET "$P/history/series?service=bench$1&profileType=cpu&from=$((end - $2))&to=$end" \
+    -G --data-urlencode "function=${tops[$1]}" -o /dev/null -w '%{http_code} %{time_total}\n' |
+    awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }'
+}
 rank() { awk -v q="$1" '{ v[NR] = $1 } END { i = int(NR * q + 0.999); print v[i < 1 ? 1 : i] }'; }
 # Leaves nothing of the store in the page cache.
 forget() {
@@ -88,6 +97,7 @@ names=
 for range in hour 6h day week month; do
   names+=" range_${range}_ms range_${range}_p99_ms range_${range}_cold_ms range_${range}_cold_p99_ms"
 done
+for range in hour day month; do names+=" trend_${range}_ms trend_${range}_p99_ms"; done
 if wanted $names window_bytes_per_sample service_day_mb month_seed_s; then
   of=${RANGE_SERVICES:-20}
   e2e_start
@@ -117,6 +127,15 @@ if wanted $names window_bytes_per_sample service_day_mb month_seed_s; then
     row "${name}_p99_ms" "$(rank 0.99 <"$STATE/warm")" ms - - - $((ROUNDS * 20))
     row "${name}_cold_ms" "$(rank 0.5 <"$STATE/cold")" ms - - - "$of"
     row "${name}_cold_p99_ms" "$(rank 0.99 <"$STATE/cold")" ms - - - "$of"
+  done
+  tops=()
+  for ((i = 0; i < of; i++)); do tops+=("$(top_function "$i")"); done
+  for range in hour:3600 day:86400 month:2592000; do
+    name=trend_${range%:*} ms=${range#*:}000
+    for ((i = 0; i < of + ROUNDS * 20; i++)); do ask_trend $((i % of)) "$ms"; done |
+      tail -n +$((of + 1)) | sort -g >"$STATE/warm"
+    row "${name}_ms" "$(rank 0.5 <"$STATE/warm")" ms - - - $((ROUNDS * 20))
+    row "${name}_p99_ms" "$(rank 0.99 <"$STATE/warm")" ms - - - $((ROUNDS * 20))
   done
   e2e_stop
   trap - EXIT

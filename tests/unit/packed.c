@@ -21,6 +21,17 @@ pack(const struct profile *p, struct buf *out)
 	ck_assert_int_eq(merge_encode(m, out), 0);
 }
 
+static struct packed
+decoded(const struct buf *file)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct packed k = {0};
+
+	ck_assert_int_eq(packed_decode(file->p, file->len, MAX_BYTES, &k, &why),
+	                 0);
+	return k;
+}
+
 static struct profile *
 merged(const struct buf *file, const struct profile *p)
 {
@@ -114,13 +125,11 @@ TEST(a_sample_without_a_stack_stays_one)
 	CLEANUP_PROFILE struct profile *got = NULL;
 	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	const int64_t v[] = {3, 30};
 
 	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
 	pack(p, &file);
-	ck_assert_int_eq(packed_decode(file.p, file.len, MAX_BYTES, &k, &why),
-	                 0);
+	k = decoded(&file);
 	ck_assert_uint_eq(k.nnodes, 3);
 	ck_assert_uint_eq(packed_leaf(&k, &k.p->samples[0]), PROFILE_NONE);
 	ck_assert_uint_ne(packed_leaf(&k, &k.p->samples[1]), PROFILE_NONE);
@@ -137,11 +146,9 @@ TEST(a_pprof_file_is_taken_as_it_is)
 	CLEANUP_PROFILE struct profile *got = NULL;
 	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
 	ck_assert_int_eq(pprof_encode(p, &file), 0);
-	ck_assert_int_eq(packed_decode(file.p, file.len, MAX_BYTES, &k, &why),
-	                 0);
+	k = decoded(&file);
 	ck_assert_ptr_null(k.nodes);
 	ck_assert_uint_eq(packed_leaf(&k, &k.p->samples[0]), k.p->stack[0]);
 	ck_assert_int_eq(packed_profile(&k, 0, &got), 0);
@@ -156,11 +163,9 @@ TEST(stacks_written_out_are_bounded)
 	CLEANUP_PROFILE struct profile *got = NULL;
 	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
 	pack(p, &file);
-	ck_assert_int_eq(packed_decode(file.p, file.len, MAX_BYTES, &k, &why),
-	                 0);
+	k = decoded(&file);
 	ck_assert_int_eq(packed_profile(&k, 6 * sizeof(uint32_t) - 1, &got),
 	                 -E2BIG);
 	ck_assert_int_eq(packed_profile(&k, 6 * sizeof(uint32_t), &got), 0);
@@ -226,14 +231,12 @@ TEST(what_can_not_be_is_refused)
 							       "\x01\0\x02";
 	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		check_refused(rows[i].raw, rows[i].n, MAX_BYTES, -EBADMSG);
 	buf_puts(&file, PACKED_MAGIC);
 	ck_assert_int_eq(gzip_deflate(good, sizeof(good) - 1, &file), 0);
-	ck_assert_int_eq(packed_decode(file.p, file.len, MAX_BYTES, &k, &why),
-	                 0);
+	k = decoded(&file);
 	ck_assert_int_eq(k.p->values[0], 1);
 	check_refused(good, sizeof(good) - 1, sizeof(good) - 2, -E2BIG);
 }

@@ -90,6 +90,20 @@ read_rate(const struct buckets *b, struct looked *v)
 	return v->rate > 0 ? 0 : -ENODATA;
 }
 
+static int64_t
+our_rate(const struct buckets *b)
+{
+	return b->type == BUCKETS_BLOCK ? BLOCK_CYCLES : MUTEX_ONE_OF;
+}
+
+static uint32_t
+keep_of(const struct buckets *b)
+{
+	return !b->keep_on                ? HOST_KEEP_NOT
+	       : b->type == BUCKETS_BLOCK ? HOST_KEEP_BLOCK
+	                                  : HOST_KEEP_MUTEX;
+}
+
 /* After the first look: there was nothing, and what comes now counts. */
 int
 buckets_turn_on(struct buckets *b, struct looked *v)
@@ -98,17 +112,24 @@ buckets_turn_on(struct buckets *b, struct looked *v)
 		.op = HOST_RATE,
 		.pid = (int32_t)v->proc->pid,
 		.address = rate_of(&v->at, buckets_list(b->type)),
-		.period_ns = b->type == BUCKETS_BLOCK ? BLOCK_CYCLES
-	                                              : MUTEX_ONE_OF,
+		.period_ns = (uint64_t)our_rate(b),
+		.count = keep_of(b),
 	};
 	uint32_t none;
 	int rc = host_value(b->host, &ask, &none);
 
 	if (rc) /* it may not be: then there is nothing to be had */
 		return rc == -EPERM ? -ENODATA : rc;
-	v->rate = (int64_t)ask.period_ns;
+	v->rate = our_rate(b);
 	b->turned_on++;
 	return 0;
+}
+
+void
+buckets_stay_on(struct buckets *b, struct looked *v)
+{
+	if (b->turn_on && v->rate == our_rate(b) && buckets_turn_on(b, v))
+		return; /* the program set it: nobody takes it back */
 }
 
 int
@@ -142,6 +163,8 @@ look(struct buckets *b, struct looked *v, int32_t pid)
 		rc = go_buckets_read(&v->at, buckets_list(b->type), &v->before);
 	if (!rc && off)
 		rc = buckets_turn_on(b, v);
+	else if (!rc)
+		buckets_stay_on(b, v);
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 

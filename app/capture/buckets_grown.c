@@ -81,6 +81,10 @@ read_one(struct grown *g, struct looked *v, const struct reading_part *part,
 	int32_t pid = (int32_t)v->proc->pid;
 	int rc = go_buckets_read(&v->at, buckets_list(g->b.type), &now);
 
+	if (!rc && v->rate <= 0)
+		rc = buckets_turn_on(&g->b, v);
+	else if (!rc)
+		buckets_stay_on(&g->b, v);
 	if (!rc && !g->s.p->ntypes)
 		rc = buckets_header(&g->s, g->b.start_ms, v->rate);
 	if (!rc && (part->process || is_new(g, began_ns)))
@@ -102,7 +106,7 @@ look(struct grown *g, int32_t pid)
 	if (g->last)
 		part = reading_find(g->last, pid, began_ns);
 	rc = buckets_look(&g->b, &v, pid);
-	if (!rc)
+	if (!rc || (rc == -ENODATA && g->b.turn_on))
 		rc = read_one(g, &v, &part, began_ns);
 	if (rc && rc != -ESRCH && !buckets_is_fatal(rc) && part.process)
 		kept = reading_keep(g->next, &part);
@@ -168,9 +172,13 @@ buckets_grown(const struct host *host, const struct buckets_ask *ask,
 	CLEANUP_PROFILE struct profile *p = profile_new();
 	struct quality q = {0};
 	CLEANUP(grown_done)
-	struct grown g = {.b = {.host = host, .type = ask->type},
-	                  .ask = ask,
-	                  .next = next};
+	struct grown g = {
+		.b = {.host = host,
+	              .type = ask->type,
+	              .turn_on = ask->turn_on && ask->type != BUCKETS_ALLOC,
+	              .keep_on = true},
+		.ask = ask,
+		.next = next};
 	int rc = p ? 0 : -ENOMEM;
 
 	g.s = (struct second){.b = &g.b, .p = p, .q = &q};
@@ -192,6 +200,8 @@ buckets_grown(const struct host *host, const struct buckets_ask *ask,
 		return rc;
 	count_ends(&g);
 	q.duration_ms = p->duration_ns / NS_PER_MS;
+	if (g.b.turned_on)
+		q.notes |= QUALITY_NOTE_OF(TURNED_ON);
 	*quality = q;
 	*out = TAKE(p);
 	return 0;

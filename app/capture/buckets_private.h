@@ -23,8 +23,8 @@ struct looked {
 struct buckets {
 	const struct host *host;
 	enum buckets_type type;
-	bool turn_on;
-	uint32_t turned_on; /* processes */
+	bool turn_on, keep_on; /* keep: for windows, until told otherwise */
+	uint32_t turned_on;    /* processes */
 	struct modules *modules;
 	struct memory_spare spare;
 	struct looked *rows;
@@ -49,6 +49,8 @@ MUST_CHECK int buckets_look(struct buckets *b, struct looked *v, int32_t pid);
 enum go_list buckets_list(enum buckets_type type);
 /* Has what a program does not count be counted; after it was read. */
 MUST_CHECK int buckets_turn_on(struct buckets *b, struct looked *v);
+/* Has what was turned on for another be so for us, too. */
+void buckets_stay_on(struct buckets *b, struct looked *v);
 /* One process was had of no use to the others: whether all fail with it. */
 bool buckets_is_fatal(int rc);
 

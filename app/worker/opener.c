@@ -310,7 +310,7 @@ turn(struct opener *o)
 
 	for (size_t i = 0; i < n; i++)
 		fds[2 + i] = (struct pollfd){o->clients[i], POLLIN, 0};
-	if (poll(fds, 2 + n, -1) < 0)
+	if (poll(fds, 2 + n, rates_wait(&o->rates, &o->grants)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[0].revents)
 		take_signal(o);
@@ -319,7 +319,7 @@ turn(struct opener *o)
 	for (size_t i = n; i--;) { /* backwards: the last takes a gap */
 		if (!fds[2 + i].revents || serve(o, o->clients[i]))
 			continue;
-		rates_leave(&o->rates, o->clients[i]);
+		rates_leave(&o->rates, &o->grants, o->clients[i]);
 		close(o->clients[i]);
 		o->clients[i] = o->clients[--o->nclients];
 	}

@@ -30,6 +30,13 @@ is_same(const struct grant *a, const struct grant *b)
 	       a->what == b->what;
 }
 
+static bool
+is_kept(const struct grant *g)
+{
+	return g->what == WORKER_MAY_KEEP_BLOCK ||
+	       g->what == WORKER_MAY_KEEP_MUTEX;
+}
+
 static void
 put(struct grants *g, const struct grant *new)
 {
@@ -39,7 +46,7 @@ put(struct grants *g, const struct grant *new)
 		struct grant *row = &g->rows[i];
 
 		if (is_same(row, new)) {
-			if (row->until_ns < new->until_ns)
+			if (row->until_ns < new->until_ns || is_kept(new))
 				row->until_ns = new->until_ns;
 			return;
 		}
@@ -62,6 +69,8 @@ grants_add(struct grants *g, const struct msg_may *m)
 		struct grant row = {proc_start_time(m->pids[i]), until,
 		                    m->pids[i], m->what};
 
+		if (is_kept(&row)) /* said again in time, or ended */
+			row.until_ns -= SLACK_NS;
 		if (row.start_time)
 			put(g, &row);
 	}

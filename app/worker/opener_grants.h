@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* What fifty services with twenty processes each take up. */
-#define GRANTS_MAX 1024
+/* What fifty services with twenty processes each take up, of every kind. */
+#define GRANTS_MAX 4096
 
 struct grant {
 	uint64_t start_time; /* of the process, ticks since boot */

@@ -1,5 +1,6 @@
 #include "opener_rates.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -121,6 +122,7 @@ forget(struct rates *r, size_t i)
 {
 	take_back(&r->rows[i]);
 	r->rows[i] = (struct rate){0};
+	r->kept[i] = 0;
 	if (note(r, i))
 		log_warn("the journal of rates can't be written");
 }
@@ -178,48 +180,134 @@ rates_done(struct rates *r)
 /* --- clients ---------------------------------------------------------------
  */
 
-static struct rate *
-unused_row(struct rates *r)
+static size_t
+unused_row(const struct rates *r)
 {
-	for (size_t i = 0; i < RATES_MAX; i++)
-		if (!r->rows[i].pid)
-			return &r->rows[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < RATES_MAX && r->rows[i].pid)
+		i++;
+	return i;
+}
+
+static size_t
+row_of(const struct rates *r, const struct host_ask *ask, uint64_t start)
+{
+	size_t i = 0;
+
+	while (i < RATES_MAX &&
+	       (r->rows[i].pid != ask->pid || r->rows[i].start_time != start ||
+	        r->rows[i].address != ask->address))
+		i++;
+	return i;
+}
+
+/* One more who wants what is written already. */
+static int
+join(struct rates *r, size_t i, int owner, uint32_t keep)
+{
+	if (!keep && r->rows[i].owner >= 0)
+		return -EALREADY;
+	if (keep)
+		r->kept[i] = keep;
+	else
+		r->rows[i].owner = owner;
+	return 0;
+}
+
+static int
+write_first(struct rates *r, size_t i, const struct host_ask *ask)
+{
+	uint64_t now, value = ask->period_ns;
+	int rc = i < RATES_MAX ? word_at(ask->pid, ask->address, &now, false)
+	                       : -EBUSY;
+
+	if (rc || now)
+		return rc ? rc : -EALREADY;
+	r->rows[i] = (struct rate){.start_time = proc_start_time(ask->pid),
+	                           .address = ask->address,
+	                           .value = value,
+	                           .pid = ask->pid,
+	                           .owner = -1};
+	memcpy(r->rows[i].boot_id, r->boot_id, sizeof(r->boot_id));
+	rc = note(r, i);
+	if (!rc)
+		rc = word_at(ask->pid, ask->address, &value, true);
+	if (rc)
+		forget(r, i);
+	return rc;
 }
 
 int
 rates_write(struct rates *r, const struct grants *granted, int owner,
             const struct host_ask *ask)
 {
-	uint64_t start = proc_start_time(ask->pid), now, value = ask->period_ns;
-	struct rate *row = unused_row(r);
-	int rc;
+	static const uint32_t kept_by[] = {
+		[HOST_KEEP_NOT] = 0,
+		[HOST_KEEP_BLOCK] = WORKER_MAY_KEEP_BLOCK,
+		[HOST_KEEP_MUTEX] = WORKER_MAY_KEEP_MUTEX,
+	};
+	uint64_t start = proc_start_time(ask->pid);
+	uint32_t keep = ask->count < ARRAY_LEN(kept_by) ? kept_by[ask->count]
+	                                                : 0;
+	size_t i = row_of(r, ask, start);
+	int rc = 0;
 
 	if (r->journal < 0 ||
-	    !grants_has(granted, WORKER_MAY_SET, ask->pid, start))
+	    !grants_has(granted, keep ? keep : WORKER_MAY_SET, ask->pid, start))
 		return -EPERM;
-	if (!value || value > RATES_MAX_RATE || ask->address % sizeof(value) ||
+	if (!ask->period_ns || ask->period_ns > RATES_MAX_RATE ||
+	    ask->address % sizeof(uint64_t) ||
 	    !is_variable(ask->pid, ask->address))
 		return -EINVAL;
-	rc = row ? word_at(ask->pid, ask->address, &now, false) : -EBUSY;
-	if (rc || now)
-		return rc ? rc : -EALREADY;
-	*row = (struct rate){start, ask->address, value, ask->pid, owner, ""};
-	memcpy(row->boot_id, r->boot_id, sizeof(row->boot_id));
-	rc = note(r, (size_t)(row - r->rows));
-	if (!rc)
-		rc = word_at(ask->pid, ask->address, &value, true);
-	if (rc)
-		forget(r, (size_t)(row - r->rows));
-	else
-		log_info("process %d: profile turned on for a while", ask->pid);
-	return rc;
+	if (i == RATES_MAX) {
+		i = unused_row(r);
+		rc = write_first(r, i, ask);
+		if (!rc)
+			log_info("process %d: profile turned on for %s",
+			         ask->pid, keep ? "windows" : "a while");
+	}
+	return rc ? rc : join(r, i, owner, keep);
+}
+
+static void
+leave(struct rates *r, const struct grants *granted, size_t i)
+{
+	const struct rate *row = &r->rows[i];
+
+	if (row->owner < 0 &&
+	    !(r->kept[i] &&
+	      grants_has(granted, r->kept[i], row->pid, row->start_time)))
+		forget(r, i);
 }
 
 void
-rates_leave(struct rates *r, int owner)
+rates_leave(struct rates *r, const struct grants *granted, int owner)
 {
 	for (size_t i = 0; i < RATES_MAX; i++)
-		if (r->rows[i].pid && r->rows[i].owner == owner)
-			forget(r, i);
+		if (r->rows[i].pid && r->rows[i].owner == owner) {
+			r->rows[i].owner = -1;
+			leave(r, granted, i);
+		}
+}
+
+void
+rates_lapse(struct rates *r, const struct grants *granted)
+{
+	r->lapsed_ns = clock_mono_ns();
+	for (size_t i = 0; i < RATES_MAX; i++)
+		if (r->rows[i].pid)
+			leave(r, granted, i);
+}
+
+int
+rates_wait(struct rates *r, const struct grants *granted)
+{
+	size_t i = 0;
+
+	if (clock_mono_ns() - r->lapsed_ns >= NS_PER_S)
+		rates_lapse(r, granted);
+	while (i < RATES_MAX && !r->kept[i])
+		i++;
+	return i < RATES_MAX ? (int)MS_PER_S : -1;
 }

@@ -4,7 +4,8 @@
  *
  * Only where the scheduler granted it (opener_grants.h). What is written is a
  * rate, over a 0, into a variable of the program itself, and is taken back when
- * whoever wished for it is gone, however it went. A journal in the store's
+ * whoever wished for it is gone, however it went, or, where it is kept for
+ * windows side by side, when that grant ends. A journal in the store's
  * folder lets the next opener do that when this one is killed: until it starts,
  * the program stays as it is. Who can't have the journal writes nothing.
  */
@@ -15,7 +16,7 @@
 #include "capture/host.h"
 #include "opener_grants.h"
 
-#define RATES_MAX      64
+#define RATES_MAX      512
 #define RATES_JOURNAL  "go-rates"
 #define RATES_MAX_RATE (UINT64_C(1) << 32)
 #define RATES_BOOT_ID  40
@@ -25,7 +26,7 @@ struct rate {
 	uint64_t start_time; /* of the process, ticks since boot */
 	uint64_t address, value;
 	int32_t pid;   /* 0: unused */
-	int32_t owner; /* descriptor of who wished for it */
+	int32_t owner; /* descriptor of who wished for it; -1: is gone */
 	char boot_id[RATES_BOOT_ID];
 };
 
@@ -33,6 +34,8 @@ struct rates {
 	int journal; /* -1: nothing may be written */
 	char boot_id[RATES_BOOT_ID];
 	struct rate rows[RATES_MAX];
+	uint32_t kept[RATES_MAX]; /* the grant it hangs on, too; 0: none */
+	int64_t lapsed_ns;        /* when that was last looked at */
 };
 
 /* Takes the journal, and takes back what is in it. */
@@ -42,10 +45,15 @@ void rates_done(struct rates *r);
 /*
  * Writes what a client asks for with HOST_RATE.
  *   Errors   -EPERM nobody allowed it, or there is no journal; -EINVAL no
- *            rate, or no variable of the program; -EALREADY there is one;
+ *            rate, or no variable of the program; -EALREADY there is one
+ *            that is not ours;
  *            -EBUSY as many as can be are written; -errno
  */
 MUST_CHECK int rates_write(struct rates *r, const struct grants *granted,
                            int owner, const struct host_ask *ask);
-/* The client is gone: what it wished for is taken back. */
-void rates_leave(struct rates *r, int owner);
+/* The client is gone: what it wished for is taken back, unless it is kept. */
+void rates_leave(struct rates *r, const struct grants *granted, int owner);
+/* Takes back what was kept and is not granted any more. */
+void rates_lapse(struct rates *r, const struct grants *granted);
+/* The same once in a second; ms until then, or -1: nothing is kept. */
+int rates_wait(struct rates *r, const struct grants *granted);

@@ -153,6 +153,9 @@ struct msg_fetcher {
 enum worker_may {
 	WORKER_MAY_SET = 1, /* have a Go runtime keep a profile meanwhile */
 	WORKER_MAY_ASK = 2, /* ask a JVM for the names of its code */
+	/* SET for so long, whoever asked for it; for 0 ms: not any more. */
+	WORKER_MAY_KEEP_BLOCK = 4,
+	WORKER_MAY_KEEP_MUTEX = 8,
 };
 
 struct msg_may {
@@ -171,7 +174,7 @@ struct msg_start {
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
 	uint32_t of;   /* enum snapshot_of, or buckets_type */
-	uint32_t set;  /* 1: WORKER_MAY_SET was said of these */
+	uint32_t set;  /* 1: WORKER_MAY_SET was said of these, or KEEP */
 	/* How long ago these were all there were; of GROWTH. */
 	uint32_t known_ms;
 	uint32_t npids;

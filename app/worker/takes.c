@@ -229,10 +229,13 @@ look(struct takes *t, struct take *v, const struct targets *targets,
 	if (!rc && v->java)
 		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
 		                m.duration_ms, m.pids, n);
+	if (!rc && v->keep)
+		rc = take_keep(t, v, targets);
 	if (rc)
 		return rc;
 	if (v->grows) {
 		m.kind = WORKER_GROWTH;
+		m.set = v->keep != 0;
 		m.known_ms = take_known_ms(t, now_ns);
 	}
 	m.npids = (uint32_t)n;
@@ -406,6 +409,8 @@ takes_step(struct takes *t, const struct targets *targets, int64_t now_ns)
 	if (t->captures->analyser < 0)
 		return;
 	go_on(t, now_ns);
-	if (t->windows->state == WINDOWS_RUNNING)
-		begin_due(t, targets, now_ns);
+	if (t->windows->state != WINDOWS_RUNNING)
+		return;
+	takes_keep(t, targets, now_ns);
+	begin_due(t, targets, now_ns);
 }

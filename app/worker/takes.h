@@ -43,7 +43,10 @@ struct take {
 	bool java; /* WORKER_MAY_ASK is to be said */
 	char series[ID_MAX];
 	bool gauge;
-	bool grows;  /* a counter that is read from outside */
+	bool grows; /* a counter that is read from outside */
+	/* WORKER_MAY_KEEP_…, where its program is to be made to count; or 0. */
+	uint32_t keep;
+	struct msg_may *kept; /* said of its processes last; NULL: nothing */
 	int reading; /* the last one (capture/buckets.h); -1: there is none */
 	int64_t reading_bytes, read_ns;
 	int64_t period_ns;
@@ -69,6 +72,7 @@ struct takes {
 	void (*stored)(void *arg, const struct take *v);
 	struct take *items;
 	size_t n;
+	int64_t kept_ns;      /* when all that is kept on was last said */
 	struct left_out left; /* types of services beyond TAKES_MAX */
 };
 

@@ -26,6 +26,7 @@ take_done(struct take *v)
 {
 	take_rest(v);
 	take_forget(v);
+	free(v->kept);
 	free(v->tenant);
 	free(v->service);
 	free(v->url);
@@ -89,6 +90,17 @@ is_ours(const struct takes *t, const struct service *s)
 	       !strcmp(host, t->windows->host);
 }
 
+/* What its program is to be made to count, as its service allows. */
+static uint32_t
+keep_of(const struct take *v, const struct service *s)
+{
+	if (!v->grows || !allow_has(s, ALLOW_GO_PROFILE_RATES))
+		return 0;
+	return !strcmp(v->type, "block")   ? WORKER_MAY_KEEP_BLOCK
+	       : !strcmp(v->type, "mutex") ? WORKER_MAY_KEEP_MUTEX
+	                                   : 0;
+}
+
 static int
 fill(struct takes *t, const struct service *s, size_t type, const char *url,
      struct take *out)
@@ -119,6 +131,9 @@ fill(struct takes *t, const struct service *s, size_t type, const char *url,
 		v.next_ns = take_first_time(&v, clock_mono_ns());
 	}
 	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
+	v.keep = keep_of(&v, s);
+	if (!v.keep)
+		take_keep_end(t, &v);
 	*out = v;
 	return windows_series(t->windows, s, v.type, out->series);
 }
@@ -171,8 +186,10 @@ takes_load(struct takes *t, const struct targets *targets)
 		rc = add_row(t, targets, &l.items[i], items, &n);
 	/* what was not taken over is not wanted any more */
 	for (size_t i = 0; i < t->n; i++)
-		if (t->items[i].service)
+		if (t->items[i].service) {
 			take_tell(t, &t->items[i], CAPTURE_OK);
+			take_keep_end(t, &t->items[i]);
+		}
 	free_takes(t->items, t->n);
 	t->items = items;
 	t->n = n;

@@ -15,6 +15,17 @@ void take_tell(struct takes *t, struct take *v, enum capture_error e);
 /* Each has its own second of the period, on every host and start. */
 int64_t take_first_time(const struct take *v, int64_t now_ns);
 
+/* --- what is kept on ---------------------------------------------------------
+ */
+
+/* Says which processes are to count what v is of, for a while. */
+MUST_CHECK int
+take_keep(struct takes *t, struct take *v, const struct targets *targets);
+/* Says that they need not any more. */
+void take_keep_end(struct takes *t, struct take *v);
+/* Says it again, of all of which it was said. */
+void takes_keep(struct takes *t, const struct targets *targets, int64_t now_ns);
+
 /* --- readings --------------------------------------------------------------
  */
 

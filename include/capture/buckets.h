@@ -18,9 +18,10 @@
  * in cycles, whose rate is measured meanwhile.
  *
  * Of block and mutex events a program counts none unless it asks for it. With
- * turn_on it is made to, by HOST_RATE, until the host's asker is gone: events
- * of 10 us or more, shorter ones by chance, and one of five for mutexes. That
- * costs the program some, so its owner must have agreed.
+ * turn_on it is made to, by HOST_RATE, until the host's asker is gone, or for
+ * as long as its windows are wanted: events of 10 us or more, shorter ones by
+ * chance, and one of five for mutexes. That costs the program some, so its
+ * owner must have agreed.
  *
  * Whoever wants one window after the other keeps what a look found, a
  * reading, and gives it to the next (app/capture/bucket_reading.h):

@@ -70,6 +70,13 @@ struct host_usage {
 
 #define HOST_MAX_USAGE 64 /* in one answer */
 
+/* count of RATE: for how long. */
+enum host_keep {
+	HOST_KEEP_NOT,   /* until the asker is gone */
+	HOST_KEEP_BLOCK, /* while blocking is profiled all the time, */
+	HOST_KEEP_MUTEX, /* or mutexes */
+};
+
 struct host_reply {
 	int32_t error; /* 0 or -errno */
 	uint32_t value;

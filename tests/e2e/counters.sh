@@ -31,8 +31,8 @@ host() { api GET "$P/continuous/go1" | jq ".hosts[0].$1"; }
 # --- the first program does as it is told, the others wait -------------------------
 hear() { read -r -t 60 heard <&"$answers"; }
 say() { echo "$@" >&"$orders" && hear; }
-run_first() {
-  "$STATE/bin/go1" block mutex <&"$orders" >&"$answers" 2>"$STATE/log/go1.log" &
+run_first() { # arguments
+  "$STATE/bin/go1" "$@" <&"$orders" >&"$answers" 2>"$STATE/log/go1.log" &
   first=$!
   hear && [ "$heard" = ready ]
 }
@@ -41,13 +41,17 @@ go_service() {
   api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
     -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}"
 }
-run_first
+set_allow() { # JSON, of the first
+  api PUT /api/v1/services/go1 -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/go1\"},\"allow\":$1}"
+}
+run_first block mutex
 for ((i = 2; i <= PROGRAMS; i++)); do
   "$STATE/bin/go$i" block mutex <&"$never" >/dev/null 2>&1 &
 done
 for ((i = 1; i <= PROGRAMS; i++)); do
   go_service "go$i"
-  wait_for 20 seen "go$i"
+  wait_for 90 seen "go$i"
   continuous "go$i"
 done
 
@@ -63,7 +67,7 @@ holes() {
         OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of)
       WHERE hole < -3 OR hole > 3"
 }
-check every_counter_has_windows wait_for 60 all_have 4
+check every_counter_has_windows wait_for 90 all_have 4
 check windows_lie_side_by_side equal "$(holes)" 0
 check no_gap_is_told equal "$(host gaps)" 0
 covers_all() { # service, type: what the API says of the time of its windows
@@ -94,7 +98,7 @@ for row in block:block mutex:contend; do
   type=${row%:*} does=${row#*:}
   say "$does" 40
   want=$(own "$type" "$does")
-  check "${type}_events_come_into_windows" wait_for 30 at_least "$type" "$want"
+  check "${type}_events_come_into_windows" wait_for 90 at_least "$type" "$want"
   check "each_${type}_event_is_in_one_window" equal "$(told "$type" "$does") $((want > 20))" "$want 1"
 done
 
@@ -102,11 +106,11 @@ done
 # What it does at once counts, though nobody had read it before.
 before=$(told block block)
 end_first
-run_first
+run_first block mutex
 say block 40
 want=$((before + $(own block block)))
 anew() { [ "$(told block block)" -ge "$want" ]; }
-check what_a_new_process_counted_comes_into_windows wait_for 30 anew
+check what_a_new_process_counted_comes_into_windows wait_for 90 anew
 check and_once equal "$(told block block)" "$want"
 check other_services_are_not_interrupted equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0
@@ -115,23 +119,64 @@ check other_services_are_not_interrupted equal "$(db "SELECT COUNT(*) FROM (SELE
 last() { db "SELECT MAX(w.end_ms) $of"; }
 at=$(last)
 kill -KILL "$(pgrep -P "$(<"$STATE/pid/worker")" | tail -n 1)"
-check windows_go_on_after_the_analyser_s_death wait_for 60 all_have 2 "$at"
+check windows_go_on_after_the_analyser_s_death wait_for 90 all_have 2 "$at"
 check its_death_leaves_no_hole equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0
 
+# --- a program that counts nothing is made to, for as long as windows are wanted ------------
+rate() { say gc 0 && awk '{ print $3 }' <<<"$heard"; } # of mutexes
+is_rate() { [ "$(rate)" = "$1" ]; }
+end_first
+run_first
+disabled() { api GET "$P/continuous/go1" | jq -e '.failing[] | select(.profileType == "mutex") | .error_code == "ProfilingDisabled"'; }
+check unasked_it_is_left_alone wait_for 90 disabled
+check and_that_is_told equal "$(rate)" 0
+set_allow '{"goProfileRates":true}'
+check where_it_is_allowed_it_is_turned_on wait_for 90 is_rate 5
+before=$(events mutex)
+say contend 200
+check what_it_counts_comes_into_windows wait_for 90 at_least mutex $((before + 50))
+id=$(api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"go1","profileType":"mutex","durationSeconds":1}' | jq -r .id)
+check a_capture_meanwhile_completes equal "$(finished "$id" | jq -r .status)" completed
+windows_of() { db "SELECT COUNT(*) $of AND s.service = 'go1' AND s.type = 'mutex' AND w.start_ms > $1"; }
+some_after() { [ "$(windows_of "$1")" -ge 2 ]; }
+check windows_go_on_after_it wait_for 90 some_after "$(last)"
+check and_it_stays_on is_rate 5
+
 # --- the worker dies ------------------------------------------------------------------------------
 kill -KILL "$(<"$STATE/pid/worker")"
-wait_for 10 process_gone "$(<"$STATE/pid/worker")"
-say block 40
-at=$(last)
+wait_for 90 process_gone "$(<"$STATE/pid/worker")"
+before=$(told mutex contend) at=$(last)
+check a_killed_worker_leaves_it_on is_rate 5
+say contend 200
 worker_start
-check windows_go_on_after_the_worker_s_death wait_for 60 all_have 2 "$at"
+check windows_go_on_after_the_worker_s_death wait_for 90 all_have 2 "$at"
 # What was counted while nobody looked is in no window: that is the hole.
-check what_was_counted_meanwhile_is_in_none equal "$(told block block)" "$want"
+check what_was_counted_meanwhile_is_in_none equal "$(told mutex contend)" "$before"
 check each_series_has_a_hole_there equal "$(db "SELECT COUNT(*) FROM (SELECT s.id, w.start_ms, LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS e $of) WHERE e <= $at AND start_ms > e + 3 AND start_ms >= $at")" $((3 * PROGRAMS))
+check the_next_worker_turned_it_on_again is_rate 5
+set_allow '{}'
+check not_allowed_any_more_it_is_taken_back wait_for 90 is_rate 0
+set_allow '{"goProfileRates":true}'
+check allowed_again_it_is_turned_on wait_for 90 is_rate 5
+continuous go1 ',"enabled":false'
+check not_wanted_any_more_it_is_taken_back wait_for 90 is_rate 0
+continuous go1
+check wanted_again_it_is_turned_on wait_for 90 is_rate 5
+api DELETE /api/v1/services/go1 -o /dev/null
+check of_a_deleted_service_it_is_taken_back wait_for 90 is_rate 0
+go_service go1
+set_allow '{"goProfileRates":true}'
+continuous go1
+check a_new_service_turns_it_on wait_for 90 is_rate 5
+kill -TERM "$(<"$STATE/pid/worker")"
+wait_for 90 process_gone "$(<"$STATE/pid/worker")"
+check a_worker_that_ends_takes_it_back equal "$(rate)" 0
+worker_start
 
 # --- it ends -----------------------------------------------------------------------------------------
 for ((i = 1; i <= PROGRAMS; i++)); do continuous "go$i" ',"enabled":false'; done
 none() { [ "$(host taken)" -eq 0 ]; }
-check disabled_means_nothing_is_read wait_for 20 none
+check disabled_means_nothing_is_read wait_for 90 none

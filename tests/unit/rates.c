@@ -82,6 +82,26 @@ write_at(struct rig *r, uint64_t address, uint64_t value)
 	return rates_write(&r->rates, &r->grants, CLIENT, &ask);
 }
 
+static int
+keep_at(struct rig *r, uint64_t address, uint32_t keep)
+{
+	struct host_ask ask = {.op = HOST_RATE,
+	                       .pid = r->child,
+	                       .address = address,
+	                       .period_ns = 5,
+	                       .count = keep};
+
+	return rates_write(&r->rates, &r->grants, CLIENT, &ask);
+}
+
+static void
+may(struct rig *r, enum worker_may what, uint64_t duration_ms)
+{
+	struct msg_may m = {MSG_MAY, 1, duration_ms, what, 0, {r->child}};
+
+	grants_add(&r->grants, &m);
+}
+
 static uint64_t
 child_word(const struct rig *r, void *at, uint64_t *set)
 {
@@ -149,7 +169,7 @@ TEST(what_the_program_set_itself_stays)
 	ck_assert_uint_eq(child_word(&r, &rate_set, NULL), 3);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
 	child_word(&r, &rate_unset, &own); /* meanwhile */
-	rates_leave(&r.rates, CLIENT);
+	rates_leave(&r.rates, &r.grants, CLIENT);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 9);
 }
 END
@@ -162,9 +182,9 @@ TEST(a_rate_is_taken_back_when_its_client_is_gone)
 	grant(&r);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
-	rates_leave(&r.rates, CLIENT + 1);
+	rates_leave(&r.rates, &r.grants, CLIENT + 1);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
-	rates_leave(&r.rates, CLIENT);
+	rates_leave(&r.rates, &r.grants, CLIENT);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 0);
 }
 END
@@ -203,9 +223,119 @@ TEST(a_journal_of_nonsense_is_passed_over)
 }
 END
 
+#define LONG_MS 600000
+
+TEST(a_rate_that_is_kept_outlives_its_client)
+{
+	CLEANUP_RIG struct rig r;
+	uintptr_t at = (uintptr_t)&rate_unset;
+
+	rig_init(&r);
+	grant(&r);
+	ck_assert_int_eq(keep_at(&r, at, HOST_KEEP_BLOCK), -EPERM);
+	may(&r, WORKER_MAY_KEEP_BLOCK, LONG_MS);
+	ck_assert_int_eq(keep_at(&r, at, HOST_KEEP_MUTEX), -EPERM);
+	ck_assert_int_eq(keep_at(&r, at, HOST_KEEP_BLOCK), 0);
+	ck_assert_int_eq(keep_at(&r, at, HOST_KEEP_BLOCK), 0); /* again */
+	rates_leave(&r.rates, &r.grants, CLIENT);
+	rates_lapse(&r.rates, &r.grants);
+	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
+	ck_assert_int_ge(rates_wait(&r.rates, &r.grants), 0);
+
+	may(&r, WORKER_MAY_KEEP_MUTEX, 0); /* of another */
+	rates_lapse(&r.rates, &r.grants);
+	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
+	may(&r, WORKER_MAY_KEEP_BLOCK, 0);
+	rates_lapse(&r.rates, &r.grants);
+	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 0);
+	ck_assert_int_eq(rates_wait(&r.rates, &r.grants), -1);
+}
+END
+
+/* Nobody lives who could say that it is over. */
+TEST(what_is_not_said_again_lapses)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	may(&r, WORKER_MAY_KEEP_MUTEX, LONG_MS);
+	ck_assert_int_eq(keep_at(&r, (uintptr_t)&rate_unset, HOST_KEEP_MUTEX),
+	                 0);
+	for (size_t i = 0; i < GRANTS_MAX; i++)
+		r.grants.rows[i].until_ns = 0;
+	rates_lapse(&r.rates, &r.grants);
+	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 0);
+}
+END
+
+	/* Who of two wanted it first, and whose wish ends first. */
+	static const struct {
+	bool client_first, client_ends_first;
+} both[] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
+TEST(a_rate_stays_while_either_wants_it)
+{
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		CLEANUP_RIG struct rig r;
+		uintptr_t at = (uintptr_t)&rate_unset;
+
+		rig_init(&r);
+		grant(&r);
+		may(&r, WORKER_MAY_KEEP_BLOCK, LONG_MS);
+		for (int k = 0; k < 2; k++)
+			ck_assert_int_eq(
+				(k == 0) == both[i].client_first
+					? write_at(&r, at, 5)
+					: keep_at(&r, at, HOST_KEEP_BLOCK),
+				0);
+		for (int k = 0; k < 2; k++) {
+			ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
+			if ((k == 0) == both[i].client_ends_first)
+				rates_leave(&r.rates, &r.grants, CLIENT);
+			else
+				may(&r, WORKER_MAY_KEEP_BLOCK, 0);
+			rates_lapse(&r.rates, &r.grants);
+		}
+		ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 0);
+	}
+}
+END
+
+TEST(what_the_program_set_itself_is_not_kept)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	may(&r, WORKER_MAY_KEEP_BLOCK, LONG_MS);
+	ck_assert_int_eq(keep_at(&r, (uintptr_t)&rate_set, HOST_KEEP_BLOCK),
+	                 -EALREADY);
+	may(&r, WORKER_MAY_KEEP_BLOCK, 0);
+	rates_lapse(&r.rates, &r.grants);
+	ck_assert_uint_eq(child_word(&r, &rate_set, NULL), 3);
+}
+END
+
+TEST(the_next_opener_takes_back_what_was_kept)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	may(&r, WORKER_MAY_KEEP_BLOCK, LONG_MS);
+	ck_assert_int_eq(keep_at(&r, (uintptr_t)&rate_unset, HOST_KEEP_BLOCK),
+	                 0);
+	die(&r.rates);
+	rates_open(&r.rates, &r.conf);
+	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 0);
+}
+END
+
 	SUITE("rates", without_a_grant_nothing_is_written,
               rates_go_into_variables_of_the_program_only,
               what_the_program_set_itself_stays,
               a_rate_is_taken_back_when_its_client_is_gone,
               the_next_opener_takes_back_what_a_killed_one_left,
-              a_journal_of_nonsense_is_passed_over)
+              a_journal_of_nonsense_is_passed_over,
+              a_rate_that_is_kept_outlives_its_client,
+              what_is_not_said_again_lapses, a_rate_stays_while_either_wants_it,
+              what_the_program_set_itself_is_not_kept,
+              the_next_opener_takes_back_what_was_kept)

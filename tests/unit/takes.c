@@ -22,7 +22,7 @@ struct rig {
 	struct windows windows;
 	struct targets targets;
 	struct takes t;
-	int analyser;
+	int analyser, opener;
 	int64_t now_ns;
 	struct msg_start heard;
 	int profile, reading; /* of the last START; -1 */
@@ -51,10 +51,22 @@ enable(struct rig *r, const char *types)
 }
 
 static void
+allow(struct rig *r, const char *what)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	ck_assert_int_eq(service_get(&r->store.s, TEST_TENANT, "go", &v), 0);
+	free(v.allow);
+	v.allow = strdup(what);
+	ck_assert_int_eq(service_replace(&r->store.s, &v), 0);
+	ck_assert_int_eq(takes_load(&r->t, &r->targets), 0);
+}
+
+static void
 rig_init(struct rig *r, const char *types)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int pair[2];
+	int pair[2], events[2];
 
 	*r = (struct rig){.store = test_store(),
 	                  .windows = WINDOWS_INIT,
@@ -64,6 +76,10 @@ rig_init(struct rig *r, const char *types)
 	ck_assert_int_eq(conf_parse("test", "", &r->conf, &why), 0);
 	ck_assert_int_eq(msg_pair(pair), 0);
 	ck_assert_int_eq(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(msg_pair(events), 0);
+	ck_assert_int_eq(fcntl(events[0], F_SETFL, O_NONBLOCK), 0);
+	r->opener = events[0];
+	r->windows.events = events[1];
 	r->analyser = pair[0];
 	r->captures = (struct captures){.store = &r->store.s,
 	                                .conf = &r->conf,
@@ -93,6 +109,8 @@ rig_done(struct rig *r)
 {
 	forget_heard(r);
 	takes_done(&r->t);
+	close(r->windows.events);
+	close(r->opener);
 	windows_done(&r->windows);
 	targets_done(&r->targets);
 	captures_done(&r->captures);
@@ -389,6 +407,74 @@ TEST(what_is_not_wanted_any_more_is_forgotten)
 }
 END
 
+	/* What the opener is told: "block 1000 30000" of the last, or "". */
+	static const char *
+	told(struct rig *r)
+{
+	static char out[64];
+	struct msg_may m;
+
+	out[0] = '\0';
+	while (msg_recv(r->opener, &m, sizeof(m), NULL, NULL) == sizeof(m))
+		snprintf(out, sizeof(out), "%s %d %d",
+		         m.what == WORKER_MAY_KEEP_BLOCK   ? "block"
+		         : m.what == WORKER_MAY_KEEP_MUTEX ? "mutex"
+		                                           : "other",
+		         m.npids ? m.pids[0] : 0, (int)m.duration_ms);
+	return out;
+}
+
+TEST(what_may_be_turned_on_is_kept_on_until_it_is_not_wanted)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "[\"block\"]");
+	read_first(&r, 'a');
+	ck_assert_str_eq(told(&r), ""); /* it may not be */
+	ck_assert_uint_eq(r.heard.set, 0);
+	allow(&r, "{\"goProfileRates\":true}");
+	ck_assert(turn(&r, PERIOD_NS));
+	ck_assert_uint_eq(r.heard.set, 1);
+	ck_assert_str_eq(told(&r), "block 1000 30000");
+	run(&r, 1001); /* another process, while a turn is under way */
+	ck_assert(!turn(&r, 15 * NS_PER_S));
+	ck_assert_str_eq(told(&r), "block 1001 30000");
+	ck_assert(!turn(&r, NS_PER_S));
+	ck_assert_str_eq(told(&r), "");
+	allow(&r, "{}");
+	ck_assert_str_eq(told(&r), "block 1001 0");
+	ck_assert(!turn(&r, 15 * NS_PER_S));
+	ck_assert_str_eq(told(&r), "");
+}
+END
+
+TEST(what_is_kept_on_ends_with_its_windows)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "[\"mutex\"]");
+	allow(&r, "{\"goProfileRates\":true}");
+	read_first(&r, 'a');
+	ck_assert_str_eq(told(&r), "mutex 1000 30000");
+	ck_assert_int_eq(service_delete(&r.store.s, TEST_TENANT, "go"), 0);
+	ck_assert_int_eq(targets_load(&r.targets, &r.store.s), 0);
+	ck_assert_int_eq(takes_load(&r.t, &r.targets), 0);
+	ck_assert_str_eq(told(&r), "mutex 1000 0");
+}
+END
+
+TEST(nothing_is_kept_on_for_allocations)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "[\"alloc\"]");
+	allow(&r, "{\"goProfileRates\":true}");
+	read_first(&r, 'a');
+	ck_assert_str_eq(told(&r), "");
+	ck_assert_uint_eq(r.heard.set, 0);
+}
+END
+
 	SUITE("takes", a_counter_is_read_at_once_and_then_compared,
               nothing_is_held_between_readings,
               a_turn_that_fails_makes_a_wider_window_and_no_gap,
@@ -398,4 +484,7 @@ END
               a_service_that_does_not_run_has_a_reading_of_nobody,
               processes_that_nobody_knew_are_a_gap,
               a_reading_that_is_too_large_is_told, all_readings_have_a_ceiling,
-              what_is_not_wanted_any_more_is_forgotten)
+              what_is_not_wanted_any_more_is_forgotten,
+              what_may_be_turned_on_is_kept_on_until_it_is_not_wanted,
+              what_is_kept_on_ends_with_its_windows,
+              nothing_is_kept_on_for_allocations)

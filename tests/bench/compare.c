@@ -6,6 +6,7 @@
  *	compare drawn RECORDING
  *	compare neighbours RECORDING
  *	compare others N RECORDING
+ *	compare ranges ALIKE RECORDING
  *	compare power FUNCTION THREADS RECORDING RECORDING [WORK WORK]
  *
  * where RECORDING is TIMELINE PROFILE, and WORK what it did per second of
@@ -22,6 +23,8 @@
 #include "profile/compare.h"
 #include "base/file.h"
 #include "lib/folded.h"
+#include "lib/random.h"
+#include "profile/merge.h"
 #include "profile/pprof.h"
 
 #include <fcntl.h>
@@ -46,6 +49,12 @@
 #define LEAST_STRETCHES 12
 #define MAX_STRETCHES   1024
 #define MAX_OTHERS      8
+#define WINDOWS         60 /* of a range */
+#define WINDOW_S        10
+#define WINDOW_RATE     19
+#define WINDOW_THIN     (RATE * THIN / WINDOW_RATE)
+#define WINDOW_EACH     (STRETCH_S * WINDOW_RATE) /* samples of a stretch */
+#define RANGE_ROUNDS    500
 
 struct recording {
 	struct timeline *t;
@@ -71,17 +80,13 @@ struct side {
 	struct blocks *blocks;
 };
 
-/* Numbers of a fixed seed: a run over one recording tells the same twice.
- * Source: splitmix64, Sebastiano Vigna. */
+/* A run over one recording tells the same twice. */
 static uint64_t
 draw(void)
 {
 	static uint64_t seed = 1;
-	uint64_t z = (seed += UINT64_C(0x9E3779B97F4A7C15));
 
-	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-	return z ^ (z >> 31);
+	return random_next(&seed);
 }
 
 static void
@@ -262,6 +267,99 @@ regressed(const struct capture *base, const struct capture *now,
           const char *function)
 {
 	return regressed_among(base, now, function, NULL, 0);
+}
+
+/* --- ranges --------------------------------------------------------------- */
+
+static struct profile *
+window_of(const struct recording *r, const uint32_t stretches[2])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_FREE uint32_t *row =
+		calloc(strings_count(r->p->strings), sizeof(*row));
+	uint32_t room[2 * WINDOW_EACH];
+	struct capture c = {r, room, 0, WINDOW_S};
+
+	if (!row)
+		die("out of memory");
+	for (int i = 0; i < 2; i++) {
+		const uint32_t *from = r->function + stretches[i] * STRETCH +
+		                       draw() % WINDOW_THIN;
+
+		for (int k = 0; k < WINDOW_EACH; k++)
+			c.function[c.n++] = from[(size_t)k * WINDOW_THIN];
+	}
+	fold(&c, row, &text);
+	return profile_of(buf_str(&text));
+}
+
+static void
+range_of(const struct recording *r, unsigned alike, struct side *out)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	CLEANUP_BLOCKS_SUM struct blocks_sum *sum = NULL;
+	struct blocks_part parts[WINDOWS];
+	uint32_t stretches[2] = {0};
+	int rc;
+
+	for (int i = 0; i < WINDOWS; i++)
+		parts[i] = (struct blocks_part){
+			.start_ms = i * WINDOW_S * INT64_C(1000),
+			.end_ms = (i + 1) * WINDOW_S * INT64_C(1000),
+			.seconds = WINDOW_S,
+			.samples = 2 * WINDOW_EACH,
+		};
+	*out = (struct side){0};
+	rc = merge_new(MAX_BYTES, &m) ?: blocks_sum_new(parts, WINDOWS, &sum);
+	for (unsigned i = 0; i < WINDOWS && !rc; i++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+
+		for (int k = 0; k < 2 && i % alike == 0; k++)
+			stretches[k] = (uint32_t)(draw() % r->nstretches);
+		p = window_of(r, stretches);
+		rc = merge_add(m, p)
+		             ?: blocks_sum_add(sum, i, &(struct packed){.p = p},
+		                               1);
+	}
+	if (rc || merge_end(m, &out->p) || tree_new(out->p, 1, &out->t) ||
+	    blocks_sum_end(sum, out->t, &out->blocks))
+		die("a range can't be made");
+}
+
+static bool
+ranges_differ(const struct side *a, const struct side *b, bool blocks)
+{
+	CLEANUP_COMPARISON struct comparison *c = NULL;
+	const struct side *of[] = {a, b};
+	struct compare_side sides[2];
+
+	for (int i = 0; i < 2; i++)
+		sides[i] = (struct compare_side){
+			.tree = of[i]->t,
+			.seconds = WINDOWS * WINDOW_S,
+			.blocks = blocks ? of[i]->blocks : NULL,
+		};
+	if (compare_new(&sides[0], &sides[1], false, COMPARE_BY_SHARE, &c))
+		die("out of memory");
+	return c->nregressions > 0;
+}
+
+static void
+ranges(const struct recording *r, unsigned alike)
+{
+	int with = 0, without = 0;
+
+	for (int i = 0; i < RANGE_ROUNDS; i++) {
+		CLEANUP(side_done) struct side a = {0};
+		CLEANUP(side_done) struct side b = {0};
+
+		range_of(r, alike, &a);
+		range_of(r, alike, &b);
+		with += ranges_differ(&a, &b, true);
+		without += ranges_differ(&a, &b, false);
+	}
+	printf("%.2f %.2f\n", 100.0 * with / RANGE_ROUNDS,
+	       100.0 * without / RANGE_ROUNDS);
 }
 
 /* --- figures -------------------------------------------------------------- */
@@ -477,13 +575,16 @@ main(int argc, char **argv)
 		power(&base, &now, argv[2], (unsigned)threads);
 		return 0;
 	}
-	if (!strcmp(what, "others") && argc == 5) {
+	if ((!strcmp(what, "ranges") || !strcmp(what, "others")) && argc == 5) {
 		int n = atoi(argv[2]);
 
-		if (n < 1 || n > MAX_OTHERS)
-			die("N is 1 to 8");
+		if (n < 1 || n > (*what == 'r' ? WINDOWS : MAX_OTHERS))
+			die("N is 1 to 8, ALIKE 1 to 60");
 		load(argv + 3, &base);
-		printf("%.2f\n", among(&base, (unsigned)n));
+		if (*what == 'r')
+			ranges(&base, (unsigned)n);
+		else
+			printf("%.2f\n", among(&base, (unsigned)n));
 		return 0;
 	}
 	if (argc != 4)

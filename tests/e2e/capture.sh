@@ -30,14 +30,16 @@ samples() { # name [pattern]
   grep -E -- "${2:-}" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}'
 }
 
-# Within 3 points; where others left so little of the CPUs that there are fewer
-# than 1000 samples, as much further as chance then goes.
+# Within 3 points; where others left so little of the CPUs that four standard
+# errors of so few samples are more, within these.
 share_is_true() { # name, function, truth in percent
   local got all
   got=$(samples "$1" "(^|;)$2[; ]") all=$(samples "$1")
   echo "$2: $got of $all, $3 %"
   [ "$all" -ge 100 ] && awk "BEGIN {
-    d = 100 * $got / $all - $3; far = 3 * ($all < 1000 ? sqrt(1000 / $all) : 1)
+    d = 100 * $got / $all - $3
+    p = $3 / 100; chance = 400 * sqrt(p * (1 - p) / $all)
+    far = chance > 3 ? chance : 3
     exit !(d <= far && d >= -far)}"
 }
 

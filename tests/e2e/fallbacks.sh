@@ -62,12 +62,14 @@ refused() { # name, capabilities, pid
 says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
 says_not() { ! grep -e "$2" "$tmp/$1.txt"; }
 
-# Within 3 points, or as much further as chance goes with so few samples.
+# Within 3 points, or as much further as chance goes with so few samples: four
+# standard errors, one of which is 1.6 points for 1000 samples and a half.
 share_is_true() { # name, function, truth in percent
   awk -v want="$3" -v re="(^|;)$2[; ]" '{ all += $NF }
     $0 ~ re { got += $NF }
     END { print got, all; d = 100 * got / all - want
-          far = 3 * (all < 1000 ? sqrt(1000 / all) : 1)
+          p = want / 100; chance = 400 * sqrt(p * (1 - p) / (all ? all : 1))
+          far = chance > 3 ? chance : 3
           exit !(all >= 100 && d <= far && d >= -far) }' "$tmp/$1.folded"
 }
 

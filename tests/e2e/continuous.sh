@@ -1,6 +1,8 @@
 #!/bin/bash
 # Continuous profiling: windows one after the other, over deaths and restarts
 # of the worker, in a store that stays small.
+#
+# Waits: beside others.
 . "$(dirname "$0")/../lib/e2e.sh"
 WORKER_CONF='
 [continuous]
@@ -22,7 +24,7 @@ check continuous_profiling_is_asked_for equal "$(continuous '' | jq -r .enabled)
 check windows_are_stored wait_for 20 more_than 3
 # Windows of one worker lie side by side, to the millisecond.
 gaps() {
-  db "SELECT COUNT(*) FROM (SELECT start_ms - LAG(end_ms) OVER (ORDER BY start_ms) AS gap
+  db "SELECT COUNT(*) FROM (SELECT start_ms - LAG(end_ms) OVER (PARTITION BY series ORDER BY start_ms) AS gap
       FROM profile_window WHERE level = 0) WHERE gap > 3 OR gap < -3"
 }
 check windows_leave_no_gap equal "$(gaps)" 0
@@ -42,13 +44,22 @@ first() {
 }
 check a_window_is_a_profile grep -q server::work <<<"$(first)"
 
+# --- many services share one sampler ------------------------------------------
+for i in 1 2 3; do
+  service "also$i" "$STATE/bin/demo"
+  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+    -d "{\"service\":\"also$i\",\"sampleRate\":99}"
+done
+series() { [ "$(db 'SELECT COUNT(DISTINCT series) FROM profile_window')" -ge "$1" ]; }
+check every_service_has_windows wait_for 30 series 4
+
 # --- the worker dies --------------------------------------------------------
 n=$(windows)
 kill -KILL "$(<"$STATE/pid/worker")"
 wait_for 10 process_gone "$(<"$STATE/pid/worker")"
 check what_was_stored_stays test "$(windows)" -ge "$n"
 worker_start
-check windows_go_on_after_a_death wait_for 30 more_than $((n + 3))
+check windows_go_on_after_a_death wait_for 30 more_than $((n + 12))
 check the_gap_is_told test "$(gaps)" -ge 1
 
 # Orderly: what was sampled until then is a window.
@@ -59,15 +70,6 @@ wait_for 20 process_gone "$(<"$STATE/pid/worker")"
 end=$(db 'SELECT MAX(end_ms) FROM profile_window')
 check a_worker_that_stops_stores_what_it_has test $((stopped - end)) -lt 1500
 worker_start
-
-# --- many services share one sampler ------------------------------------------
-for i in 1 2 3; do
-  service "also$i" "$STATE/bin/demo"
-  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"service\":\"also$i\",\"sampleRate\":99}"
-done
-series() { [ "$(db 'SELECT COUNT(DISTINCT series) FROM profile_window')" -ge "$1" ]; }
-check every_service_has_windows wait_for 30 series 4
 
 # --- minutes -----------------------------------------------------------------------
 # What began in a minute that is over for half a minute is one window of it:

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Continuous profiling of what is not sampled: goroutines and threads from
 # outside, the types of net/http/pprof from its pages.
+#
+# Waits: beside others.
 : "${GO:=1.24}"
 : "${B:=build}"
 WORKER_CONF='
@@ -41,7 +43,7 @@ newest() { # service, type: its folded stacks
 }
 
 # --- a native service: its threads -------------------------------------------
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 3 5
 service demo "$STATE/bin/demo"
 continuous demo '["goroutine","memory"]' >/dev/null
 check threads_are_looked_at_again_and_again wait_for 30 has demo goroutine 3

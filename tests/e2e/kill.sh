@@ -1,6 +1,8 @@
 #!/bin/bash
 # kill -9 of any process at any moment: nothing accepted is lost, no profile
 # is half there.
+#
+# Waits: beside others.
 . "$(dirname "$0")/../lib/e2e.sh"
 SERVICES=6
 e2e_start

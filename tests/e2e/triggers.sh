@@ -1,6 +1,8 @@
 #!/bin/bash
 # Triggers: memory that grows, threads that become more and a function that
 # takes CPU time start captures; whoever listens gets the link, once.
+#
+# Waits: beside others.
 : "${B:=build}"
 WORKER_CONF='
 [continuous]
@@ -54,6 +56,16 @@ holds() { of "$1" "$2" | jq -e "$3" >/dev/null || { of "$1" "$2"; return 1; }; }
 started_by() { # trigger name: number of captures
   api GET /api/v1/profiling/sessions | jq "[.items[] | select(.labels.trigger == \"$1\")] | length"
 }
+
+# --- a function's share of a minute, which passes meanwhile, and CPU time
+background demo "$STATE/bin/demo" 2 15
+service demo "$STATE/bin/demo"
+api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' \
+  -d '{"service":"demo","sampleRate":99}'
+busy=$(trigger demo '{"trigger":"busy","when":{"cpu":{"percent":1}},"capture":{"durationSeconds":1}}')
+share=$(trigger demo '{"trigger":"handle","when":{"cpuShare":{"function":"server::handle","percent":30}},
+  "capture":{"durationSeconds":1}}')
+idle=$(trigger demo '{"trigger":"rest","when":{"cpuShare":{"function":"server::nothing","percent":0.1}}}')
 
 # --- memory
 mkfifo "$tmp/swell"
@@ -129,15 +141,7 @@ check threads_that_become_more_fire wait_for 30 holds grow "$more" '.lastFiredAt
 check the_capture_is_of_threads equal \
   "$(finished "$(of grow "$more" | jq -r .lastProfileId)" | jq -r '.status + .profileType')" completedgoroutine
 
-# --- a function's share of a minute, and CPU time
-background demo "$STATE/bin/demo"
-service demo "$STATE/bin/demo"
-api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' \
-  -d '{"service":"demo","sampleRate":99}'
-busy=$(trigger demo '{"trigger":"busy","when":{"cpu":{"percent":1}},"capture":{"durationSeconds":1}}')
-share=$(trigger demo '{"trigger":"handle","when":{"cpuShare":{"function":"server::handle","percent":30}},
-  "capture":{"durationSeconds":1}}')
-idle=$(trigger demo '{"trigger":"rest","when":{"cpuShare":{"function":"server::nothing","percent":0.1}}}')
+# --- the function's share, and CPU time
 check cpu_time_fires wait_for 30 holds demo "$busy" '.lastFiredAt != null and .lastValue >= 1'
 check a_share_of_cpu_time_fires wait_for 200 holds demo "$share" \
   '.lastFiredAt != null and .lastValue >= 30 and .lastValue <= 100'

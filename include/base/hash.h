@@ -33,7 +33,8 @@ hash_bytes(const void *p, size_t n)
 		h = hash_pair(h, w);
 	}
 	w = 0;
-	memcpy(&w, s, n);
+	if (n)
+		memcpy(&w, s, n);
 	return hash_pair(h, w);
 }
 

@@ -2,7 +2,7 @@
 # Continuous profiling: windows one after the other, over deaths and restarts
 # of the worker, in a store that stays small.
 #
-# Waits: beside others.
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 WORKER_CONF='
 [continuous]

@@ -2,7 +2,7 @@
 # Continuous profiling of what is not sampled: goroutines and threads from
 # outside, the types of net/http/pprof from its pages.
 #
-# Waits: beside others.
+# Beside others: it waits for events.
 : "${GO:=1.24}"
 : "${B:=build}"
 WORKER_CONF='

@@ -232,6 +232,7 @@ case ${1-} in
 --api) through_the_api ;;
 *)
   tests/lib/go fetch 2>/dev/null
-  { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --api; } | xargs -P 2 -L 1 "$0"
+  # they wait for their programs more than they work
+  { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --api; } | xargs -P 4 -L 1 "$0"
   ;;
 esac

@@ -68,7 +68,7 @@ one() { # version, kind
   read -r _ <"$tmp/$name.out"
   check "${name}_is_captured" "$B/stoker-worker" --once $pid --seconds 3 \
     --rate 400 --out "$tmp/$name.pb.gz"
-  "$B/stoker-worker" --once $pid --seconds 1 --out "$tmp/short.pb.gz" >"$tmp/$name.txt" 2>&1
+  "$B/stoker-worker" --once $pid --seconds 1 --out "$tmp/$name.short.pb.gz" >"$tmp/$name.txt" 2>&1
   kill $pid
   wait $pid 2>/dev/null
   check "${name}_has_its_shares" known_shares "$tmp/$name.pb.gz"
@@ -76,7 +76,7 @@ one() { # version, kind
   check "${name}_shows_inlined_calls" inlined "$tmp/$name.pb.gz"
   check "${name}_functions_have_their_package" with_package "$tmp/$name.txt"
   [ -n "$root" ] || return
-  check "${name}_has_the_same_top_in_go_tool_pprof" same_top "$tmp/short.pb.gz" "$tmp/$name.txt"
+  check "${name}_has_the_same_top_in_go_tool_pprof" same_top "$tmp/$name.short.pb.gz" "$tmp/$name.txt"
   check "${name}_is_the_main_program_for_go_tool_pprof" main_program "$tmp/$name.pb.gz" "$program"
   check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
 }
@@ -105,8 +105,15 @@ c_code() { # version
 }
 
 export GOCACHE=$(mkdir -p "$B/go" && cd "$B/go" && pwd)/cache GOENV=off GOTOOLCHAIN=local GOPROXY=off
-root=$(tests/lib/go root $reader) || { root=; echo "skip go_cpu: no go$reader to read our files with"; }
-for version in 1.19 1.27; do
-  for kind in plain stripped pie cgo; do one $version $kind; done
-  c_code $version
-done
+root=$(tests/lib/go root $reader) || root=
+case ${1-} in
+--one) one "$2" "$3" ;;
+--calls) c_code "$2" ;;
+*)
+  [ -n "$root" ] || echo "skip go_cpu: no go$reader to read our files with"
+  for version in 1.19 1.27; do
+    printf -- "--one $version %s\n" plain stripped pie cgo
+    echo "--calls $version"
+  done | xargs -P 2 -L 1 "$0"
+  ;;
+esac

@@ -2,7 +2,7 @@
 # kill -9 of any process at any moment: nothing accepted is lost, no profile
 # is half there.
 #
-# Waits: beside others.
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 SERVICES=6
 e2e_start

@@ -2,7 +2,7 @@
 # Triggers: memory that grows, threads that become more and a function that
 # takes CPU time start captures; whoever listens gets the link, once.
 #
-# Waits: beside others.
+# Beside others: it waits for events.
 : "${B:=build}"
 WORKER_CONF='
 [continuous]

@@ -3,6 +3,8 @@
 # any of their instructions, are exactly those that the program made: as this
 # machine reads them, and as an aarch64 build of the unwinder does. Its worker
 # is built, too.
+#
+# Beside others: programs are built and compared.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"

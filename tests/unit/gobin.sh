@@ -1,6 +1,8 @@
 #!/bin/bash
 # What is read of Go programs is what Go's own tools, binutils and DWARF say:
 # every version in the suites, stripped, without section headers, as PIE, with cgo.
+#
+# Beside others: programs are built and compared.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"

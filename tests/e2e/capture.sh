@@ -100,7 +100,7 @@ check since_memory_had_the_rest [ $(($(quality deeper stacksToppedUp) * 2)) -ge 
 # Where a CPU has nothing else to do than what is sampled, at a rate that fills
 # the rings with 64 MB of stack a second.
 deep_on_every_cpu() {
-  local cpu pids= code
+  local cpu pids= code worst=0 ms late_pids=() late_fds=()
   for ((cpu = 0; cpu < $(nproc); cpu++)); do
     target "deep$cpu" "$B/targets/recurse" 8 48 || return
     pids+=,$pid
@@ -110,14 +110,14 @@ deep_on_every_cpu() {
   once busy "${pids#,}" --seconds 4 --rate 1000
   code=$?
   kill -TERM "${late_pids[@]}"
+  for fd in "${late_fds[@]}"; do
+    read -r ms <&"$fd" && [ "$ms" -gt "$worst" ] && worst=$ms
+  done
+  echo "$worst" >"$tmp/late"
   return $code
 }
-late_pids=() late_fds=()
 check stacks_of_48_KiB_are_captured_on_every_cpu_at_1000_hertz deep_on_every_cpu
-worst=0
-for late_fd in "${late_fds[@]}"; do
-  read -r ms <&"$late_fd" && [ "$ms" -gt "$worst" ] && worst=$ms
-done
+worst=$(<"$tmp/late")
 # Rings as small as a user's 8 MB of locked memory makes them are half full of
 # such stacks after 32 ms: a worker that then gets no CPU as long loses some.
 unhindered() { # name, command...

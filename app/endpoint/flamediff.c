@@ -96,7 +96,9 @@ flamediff_get(struct call *c)
 
 	if (compared_load(c, &sides, &x))
 		return -1;
-	view_headers(c, P_GetDiffFlameGraph_format, VIEW_CACHE);
+	view_headers(c, P_GetDiffFlameGraph_format,
+	             x.ranges[0].n || x.ranges[1].n ? VIEW_CACHE_RANGE
+	                                            : VIEW_CACHE);
 	reply_header(c->reply, "Content-Disposition",
 	             "%s; filename=\"%s-%s-diff.%s\"", view_disposition(as),
 	             x.now.service, x.now.type, as->extension);

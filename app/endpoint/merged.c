@@ -22,8 +22,6 @@
 #define NOTICE_LEFT_OUT                                               \
 	"pushed windows are left out, since a worker captured some: " \
 	"origin=pushed shows them, origin=all adds them"
-/* New windows may join a range at any time: ask again, by ETag. */
-#define CACHE "private, no-cache"
 
 /* --- what it is made of --------------------------------------------------- */
 
@@ -299,7 +297,7 @@ merge_get(struct call *c)
 	if (range_check(c, &r) || range_plan(c, &r))
 		return -1;
 	shown = shown_as(&r);
-	view_headers(c, P_MergeProfiles_format, CACHE);
+	view_headers(c, P_MergeProfiles_format, VIEW_CACHE_RANGE);
 	if (f)
 		reply_header(c->reply, "Content-Disposition",
 		             "%s; filename=\"%s-%s-merge.%s\"",

@@ -20,6 +20,8 @@ MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
                             const struct format *f, const struct blob *b);
 /* Profiles never change; a link does after an hour. */
 #define VIEW_CACHE "private, max-age=3600"
+/* New windows may join a range at any time: ask again, by ETag. */
+#define VIEW_CACHE_RANGE "private, no-cache"
 /* Headers of a view; format is the parameter that may name it, cache the
  * Cache-Control. */
 void view_headers(struct call *c, enum param format, const char *cache);

@@ -18,6 +18,14 @@
 #define DIFF    API_PROFILES "/diff?"
 #define RANGES  "service=" TEST_SERVICE "&profileType="
 
+#define HOUR_0 "baseFrom=2024-10-04T00:00:00Z&baseTo=2024-10-04T01:00:00Z"
+#define HOUR_1                                \
+	"comparisonFrom=2024-10-04T01:00:00Z" \
+	"&comparisonTo=2024-10-04T02:00:00Z"
+#define HOUR_9                                \
+	"comparisonFrom=2024-10-04T09:00:00Z" \
+	"&comparisonTo=2024-10-04T10:00:00Z"
+
 /* Windows of an hour, that differ by what comes and goes in one function. */
 static void
 put_hour(struct test_api *a, int hour, const char *host, int slow)
@@ -336,15 +344,38 @@ TEST(a_link_to_two_profiles_opens_no_range)
 }
 END
 
-/* --- errors --------------------------------------------------------------- */
+/* A window that comes late changes it. */
+TEST(a_diff_of_ranges_is_asked_for_again)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, same = {0}, more = {0};
+	CLEANUP_PROFILE struct profile *p = profile_of("main;late 100\n");
+	struct ask q = {.key = KEY_VIEWER};
+	char etag[128], id[ID_MAX];
 
-#define HOUR_0 "baseFrom=2024-10-04T00:00:00Z&baseTo=2024-10-04T01:00:00Z"
-#define HOUR_1                                \
-	"comparisonFrom=2024-10-04T01:00:00Z" \
-	"&comparisonTo=2024-10-04T02:00:00Z"
-#define HOUR_9                                \
-	"comparisonFrom=2024-10-04T09:00:00Z" \
-	"&comparisonTo=2024-10-04T10:00:00Z"
+	put_hour(&a, 0, NULL, 0);
+	put_hour(&a, 1, NULL, 0);
+	q.path = DIFF HOUR_0 "&" HOUR_1 "&" RANGES "cpu&format=svg";
+	r = ask(&a, q);
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_str_eq(client_header(&r, "Cache-Control"),
+	                 "private, no-cache");
+	snprintf(etag, sizeof(etag), "%s", client_header(&r, "ETag"));
+	q.if_none_match = etag;
+	same = ask(&a, q);
+	ck_assert_int_eq(same.status, 304);
+	test_window(&a.store.s,
+	            &(struct test_window){.start_ms = T0 + H + STEP / 2,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+	more = ask(&a, q);
+	ck_assert_int_eq(more.status, 200);
+}
+END
+
+	/* --- errors
+           --------------------------------------------------------------- */
 
 	static const struct {
 	const char *query;
@@ -418,6 +449,7 @@ END
 		a_profile_is_held_against_a_range_of_its_service,
 		the_diff_of_ranges_opens_as_it_was_signed,
 		a_link_to_two_profiles_opens_no_range,
+		a_diff_of_ranges_is_asked_for_again,
 		sides_are_an_id_or_a_range,
 		a_profile_of_another_type_than_ranges_is_refused,
 	};

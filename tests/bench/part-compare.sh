@@ -55,28 +55,31 @@ alarms() { # row, comparisons, what is compared...
 }
 
 # Ranges of windows against themselves: by blocks of these, and without.
-range_alarms() { # row, windows that are alike
+range_alarms() { # row, windows that are alike, recording
   local with without
   wanted "$1" || return 0
-  read -r with without < <("$compare" ranges "$2" $(recording base)) || return 0
+  read -r with without < <("$compare" ranges "$2" $(recording "$3")) || return 0
   row "$1" "$with" % without_blocks "$without" - 500
 }
 
-if wanted compare_false_alarms compare_false_alarms_neighbours compare_false_alarms_among_3 compare_false_alarms_ranges compare_false_alarms_minutes compare_dispersion $(sed 's/^/compare_power_/; s/ .*//' <<<"$COMPARE_POWER"); then
+if wanted compare_false_alarms compare_false_alarms_neighbours compare_false_alarms_among_3 compare_false_alarms_ranges compare_false_alarms_phases compare_false_alarms_minutes compare_dispersion $(sed 's/^/compare_power_/; s/ .*//' <<<"$COMPARE_POWER"); then
   : "${RECORD_S:=120}"
   compare=$B/tests/bench/compare
   e2e_start slower
   slowed=$(while read -r figure f _; do
     wanted "compare_power_$figure" && echo "$f"
   done <<<"$COMPARE_POWER" | sort -u)
-  record_all base $slowed
+  phases=
+  wanted compare_false_alarms_phases compare_false_alarms_minutes && phases=phases
+  record_all base $phases $slowed
   dispersion=$("$compare" dispersion $(recording base)) &&
     row compare_dispersion "$dispersion" 1 - - - 1
   alarms compare_false_alarms 1000 drawn
   alarms compare_false_alarms_neighbours "$((RECORD_S / 5 * (RECORD_S / 5 - 1) / 2))" neighbours
   alarms compare_false_alarms_among_3 1000 others 2
-  range_alarms compare_false_alarms_ranges 1
-  range_alarms compare_false_alarms_minutes 6
+  range_alarms compare_false_alarms_ranges 1 base
+  range_alarms compare_false_alarms_phases 1 phases
+  range_alarms compare_false_alarms_minutes 6 phases
   while read -r figure f threads by; do
     wanted "compare_power_$figure" || continue
     work=

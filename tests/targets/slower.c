@@ -1,14 +1,17 @@
 /*
- * A steady service of ten functions, one of which can be made slower.
+ * A steady service of ten functions, one of which can be made slower; or one
+ * with phases.
  *
- *	slower SECONDS [FUNCTION PERCENT]
+ *	slower SECONDS [FUNCTION PERCENT | phases]
  *
  * Functions are half, share_30, share_10 and seven that share the last tenth.
  * Each call picks one by those odds; most take about 0.1 ms, one of 20 four
- * times as long.
+ * times as long. In phases, of some seconds each, every other call is of one
+ * of the eight rarest.
  * Prints "ready" at the start, and at the end how many calls it made per
  * second of CPU time: "work 12345.6".
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +25,11 @@
 #define CHECK     64 /* calls between two looks at the clock */
 
 /* The same work each, so that odds of calls are shares of time. */
-#define FUNCTIONS(F)                                                           \
-	F(half, 500)                                                           \
-	F(share_30, 300)                                                       \
-	F(share_10, 100) F(a, 10) F(b, 10) F(c, 10) F(d, 10) F(e, 20) F(f, 20) \
-		F(g, 20)
+#define FUNCTIONS(F)     \
+	F(half, 500)     \
+	F(share_30, 300) \
+	F(share_10, 100) \
+	F(a, 10) F(b, 10) F(c, 10) F(d, 10) F(e, 20) F(f, 20) F(g, 20)
 
 #define WORK(name, odds)                                          \
 	NOINLINE uint64_t name(uint64_t x, uint64_t rounds)       \
@@ -50,6 +53,10 @@ static struct {
 };
 #define N (sizeof(functions) / sizeof(functions[0]))
 
+#define RAREST 2         /* first of them, in the table */
+#define PHASE  4         /* seconds, on average */
+static size_t phase = N; /* function of the phase; N: there are none */
+
 static uint64_t state;
 
 /* Source: splitmix64, Sebastiano Vigna. */
@@ -72,15 +79,31 @@ call(uint64_t x)
 
 	for (; at >= functions[i].odds; i++)
 		at -= functions[i].odds;
+	if (phase < N && draw() % 2)
+		i = phase;
 	if (draw() % LONG_ONE == 0)
 		rounds *= LONG_SIZE;
 	return functions[i].work(x, rounds * functions[i].percent / 100);
+}
+
+/* Once a second. */
+static void
+turn(void)
+{
+	static time_t last;
+
+	if (time(NULL) == last)
+		return;
+	last = time(NULL);
+	if (phase == N || draw() % PHASE == 0)
+		phase = RAREST + draw() % (N - RAREST);
 }
 
 int
 main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
+	bool phases = argc > 2 && !strcmp(argv[2], "phases");
 	volatile uint64_t x = 1;
 	double calls = 0;
 
@@ -90,9 +113,12 @@ main(int argc, char **argv)
 	state = (uint64_t)time(NULL) ^ (uint64_t)(uintptr_t)&end;
 	puts("ready");
 	fflush(stdout);
-	for (; time(NULL) < end; calls += CHECK)
+	for (; time(NULL) < end; calls += CHECK) {
+		if (phases)
+			turn();
 		for (int i = 0; i < CHECK; i++)
 			x = call(x);
+	}
 	printf("work %.1f\n", calls * CLOCKS_PER_SEC / (double)clock());
 	return 0;
 }

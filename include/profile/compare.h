@@ -46,7 +46,9 @@
  * differ from themselves in 1 to 2 % of comparisons. Stretches of 5 s as they
  * lie on a machine that others keep busy do so in 6, 38 and 28 %: use of its
  * caches comes and goes, and so does input. With two others of the base it is
- * 2, 4 and 3 %, with four 1 %.
+ * 2, 4 and 3 %, with four 1 %. Ranges of ten minutes of a service with phases
+ * of seconds do so in 1 %, and in 24 % without blocks; where phases last for a
+ * minute in 3 %, and in 56 %.
  *
  * A sample of memory weighs as many bytes as the sampler's period: counts of
  * objects are scaled ones, and too sure of themselves.

@@ -121,13 +121,15 @@ stop(struct scheduler *s)
 	log_info("stopping, %zu captures run", s->captures.n);
 	s->stop_by_ns = clock_mono_ns() + STOP_NS;
 	captures_wind_up(&s->captures);
+	takes_wind_up(&s->takes, clock_mono_ns());
 	windows_wind_up(&s->windows, clock_mono_ns());
 }
 
 static bool
 is_over(const struct scheduler *s, int64_t now_ns)
 {
-	return s->stop_by_ns && ((!s->captures.n && !s->windows.cut_ns) ||
+	return s->stop_by_ns && ((!s->captures.n && !s->windows.cut_ns &&
+	                          !takes_wait(&s->takes)) ||
 	                         now_ns > s->stop_by_ns);
 }
 

@@ -236,6 +236,8 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		       symbolizing_step(&s->captures.symbolizing, &s->store,
 		                        s->self.host, s->captures.analyser,
 		                        now_ns, s->captures.finish_ns));
+	} else {
+		takes_step(&s->takes, &s->targets, now_ns);
 	}
 	retention_step(&s->retention, &s->store, s->conf, now_ns);
 }

@@ -68,7 +68,7 @@ fail(struct takes *t, struct take *v, enum capture_error e, int64_t now_ns)
 	missed(t, v, 1);
 	if (e != CAPTURE_NO_PROCESS) /* as ever when it does not run */
 		take_tell(t, v, e);
-	if (is_lasting(e))
+	if (is_lasting(e) && !t->ends)
 		v->next_ns = now_ns + TAKES_RETRY_NS;
 }
 
@@ -312,6 +312,10 @@ next_time(struct takes *t, struct take *v, int64_t now_ns)
 {
 	int64_t over = (now_ns - v->next_ns) / v->period_ns;
 
+	if (t->ends) {
+		v->next_ns = INT64_MAX;
+		return;
+	}
 	if (!v->next_ns) {
 		v->next_ns = take_first_time(v, now_ns);
 		return;
@@ -409,8 +413,32 @@ takes_step(struct takes *t, const struct targets *targets, int64_t now_ns)
 	if (t->captures->analyser < 0)
 		return;
 	go_on(t, now_ns);
-	if (t->windows->state != WINDOWS_RUNNING)
+	if (t->windows->state != WINDOWS_RUNNING && !t->ends)
 		return;
 	takes_keep(t, targets, now_ns);
 	begin_due(t, targets, now_ns);
+}
+
+void
+takes_wind_up(struct takes *t, int64_t now_ns)
+{
+	bool last = t->windows->state == WINDOWS_RUNNING;
+
+	t->ends = true;
+	for (size_t i = 0; i < t->n; i++)
+		t->items[i].next_ns =
+			last && t->items[i].reading >= 0 ? now_ns : INT64_MAX;
+}
+
+bool
+takes_wait(const struct takes *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct take *v = &t->items[i];
+
+		if (v->state == TAKE_MAKING || v->state == TAKE_MADE ||
+		    (v->state == TAKE_IDLE && v->next_ns != INT64_MAX))
+			return true;
+	}
+	return false;
 }

@@ -73,6 +73,7 @@ struct takes {
 	struct take *items;
 	size_t n;
 	int64_t kept_ns;      /* when all that is kept on was last said */
+	bool ends;            /* nothing begins any more but last readings */
 	struct left_out left; /* types of services beyond TAKES_MAX */
 };
 
@@ -88,6 +89,10 @@ bool takes_done_one(struct takes *t, const struct msg_done *m,
 /* An answer of the fetcher, whose body is taken; false: as above. */
 bool takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
                    int64_t now_ns);
+/* The worker stops: what counters have grown by is read for the last time,
+ * which takes until takes_wait() is false. */
+void takes_wind_up(struct takes *t, int64_t now_ns);
+bool takes_wait(const struct takes *t);
 /* What they were doing is lost. */
 void takes_analyser_gone(struct takes *t, int64_t now_ns);
 void takes_fetcher_gone(struct takes *t, int64_t now_ns);

@@ -2,6 +2,8 @@
 # Allocations, blocking and mutexes of Go programs, read from outside all the
 # time: more of them than are read at once, side by side, every event in one
 # window.
+#
+# Waits: beside others.
 : "${GO:=1.24}"
 : "${B:=build}"
 WORKER_CONF='
@@ -171,9 +173,15 @@ go_service go1
 set_allow '{"goProfileRates":true}'
 continuous go1
 check a_new_service_turns_it_on wait_for 90 is_rate 5
+block_windows() { [ "$(db "SELECT COUNT(*) $of AND s.service = 'go1' AND s.type = 'block'")" -gt 0 ]; }
+check and_has_windows wait_for 90 block_windows
+want=$(($(told block block) - $(own block block)))
+say block 40
+want=$((want + $(own block block)))
 kill -TERM "$(<"$STATE/pid/worker")"
 wait_for 90 process_gone "$(<"$STATE/pid/worker")"
 check a_worker_that_ends_takes_it_back equal "$(rate)" 0
+check and_stores_what_was_counted_until_then equal "$(told block block) $((want >= 20))" "$want 1"
 worker_start
 
 # --- it ends -----------------------------------------------------------------------------------------

@@ -463,6 +463,40 @@ TEST(what_is_kept_on_ends_with_its_windows)
 }
 END
 
+TEST(a_worker_that_stops_reads_once_more)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "[\"alloc\",\"goroutine\"]");
+	read_first(&r, 'a');
+	takes_wind_up(&r.t, r.now_ns);
+	ck_assert(takes_wait(&r.t));
+	r.windows.state = WINDOWS_IDLE;
+	ck_assert(turn(&r, 1));
+	ck_assert_int_eq(reading(&r), 'a');
+	ck_assert(takes_wait(&r.t));
+	done(&r, 1, 'b', 100);
+	ck_assert(takes_wait(&r.t)); /* it is not stored as yet */
+	ck_assert(!turn(&r, 1));
+	ck_assert(!takes_wait(&r.t));
+	counts_are(&r, 1, 0, 0);
+	ck_assert(!turn(&r, 10 * PERIOD_NS));
+}
+END
+
+TEST(one_that_rests_stops_at_once)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "[\"alloc\"]");
+	read_first(&r, 'a');
+	r.windows.state = WINDOWS_REFUSED;
+	takes_wind_up(&r.t, r.now_ns);
+	ck_assert(!takes_wait(&r.t));
+	ck_assert(!turn(&r, PERIOD_NS));
+}
+END
+
 TEST(nothing_is_kept_on_for_allocations)
 {
 	CLEANUP_RIG struct rig r;
@@ -487,4 +521,5 @@ END
               what_is_not_wanted_any_more_is_forgotten,
               what_may_be_turned_on_is_kept_on_until_it_is_not_wanted,
               what_is_kept_on_ends_with_its_windows,
-              nothing_is_kept_on_for_allocations)
+              nothing_is_kept_on_for_allocations,
+              a_worker_that_stops_reads_once_more, one_that_rests_stops_at_once)

@@ -12,7 +12,7 @@
  *   Shape    stack[n]: locations in p, leaf first, whole. Of a program with
  *            neither names nor a library, one that is linked statically and
  *            stripped, the two outermost are passed over: right for threads
- *            of glibc and musl; the main one has a third there in glibc
+ *            of glibc, whose main one has a third there
  *   Returns  a text of p; "" when there is no such function
  */
 const char *

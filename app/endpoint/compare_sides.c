@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define MAX_PAIRS 32 /* of a link: rows of params.def, and labels */
-#define MAX_LINK  ((size_t)16 << 10)
 
 static const char *
 or_text(struct call *c, enum param p, const char *other)
@@ -172,44 +171,22 @@ fill_query(struct call *c, const struct compared_sides *p,
 			         c->req->query[i].value);
 }
 
-static int
-make_link(struct call *c, const struct compared_sides *p,
-          const struct compared *x, struct buf *out)
-{
-	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
-	CLEANUP_BUF struct buf url = BUF_INIT(MAX_LINK);
-	const struct conf *conf = c->env->conf;
-	struct query_pair pairs[MAX_PAIRS];
-	char times[4][24];
-	struct link_query q = {0};
-	struct link_page page = {
-		.claim = {.kind = "diff", .tenant = c->caller.tenant},
-	};
-
-	fill_query(c, p, x, times, pairs, &q);
-	link_subject(&q, &subject);
-	buf_addf(&url, "%s" PROFILE_PATH "diff?", conf->api_public_url);
-	link_put_query(&q, &url);
-	if (buf_err(&subject) || buf_err(&url))
-		return -E2BIG;
-	page.claim.subject = buf_str(&subject);
-	page.url = buf_str(&url);
-	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
-	                 conf->api_link_ttl, out);
-}
-
 int
 compared_put_range_links(struct call *c, struct buf *out,
                          const struct compared_sides *p,
                          const struct compared *x)
 {
-	CLEANUP_BUF struct buf link = BUF_INIT(MAX_LINK);
+	CLEANUP_BUF struct buf link = BUF_INIT(RANGE_MAX_LINK);
+	struct query_pair pairs[MAX_PAIRS];
+	char times[4][24];
+	struct link_query q = {0};
 	int rc;
 
 	/* a link to two ids is signed for these alone: see auth.c */
 	if (!x->ranges[0].n && !x->ranges[1].n)
 		return compared_put_links(c, out, x->base.id, x->now.id);
-	rc = make_link(c, p, x, &link);
+	fill_query(c, p, x, times, pairs, &q);
+	rc = range_link(c, "diff", &q, &link);
 	if (rc)
 		return fail_store(c, rc);
 	json_open(out, "links", '{');

@@ -12,8 +12,7 @@
 #include <string.h>
 
 #define MAX_GAPS  100
-#define GAP_MS    1000 /* shorter ones are between any two windows */
-#define MAX_LINK  ((size_t)16 << 10)
+#define GAP_MS    1000          /* shorter ones are between any two windows */
 #define MAX_PAIRS (7 + 16)      /* of a link: rows of params.def, and labels */
 #define TRUNCATED "[truncated]" /* finish_names.c */
 #define NOTICE_BOTH                                                   \
@@ -107,25 +106,11 @@ link_pairs(struct call *c, const struct range *r, char times[2][24],
 static int
 make_link(struct call *c, const struct range *r, struct buf *out)
 {
-	const struct conf *conf = c->env->conf;
 	struct query_pair q[MAX_PAIRS];
 	char times[2][24];
-	struct link_query query = {q, link_pairs(c, r, times, q)};
-	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
-	CLEANUP_BUF struct buf url = BUF_INIT(MAX_LINK);
-	struct link_page page = {
-		.claim = {.kind = "merge", .tenant = c->caller.tenant},
-	};
+	const struct link_query query = {q, link_pairs(c, r, times, q)};
 
-	link_subject(&query, &subject);
-	buf_addf(&url, "%s" PROFILE_PATH "merge?", conf->api_public_url);
-	link_put_query(&query, &url);
-	if (buf_err(&subject) || buf_err(&url))
-		return -E2BIG;
-	page.claim.subject = buf_str(&subject);
-	page.url = buf_str(&url);
-	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
-	                 conf->api_link_ttl, out);
+	return range_link(c, "merge", &query, out);
 }
 
 static void
@@ -217,7 +202,7 @@ answer_summary(struct call *c, const struct range *r, const struct profile *p)
 {
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_BUF struct buf top = BUF_INIT(BUF_MAX_REPLY);
-	CLEANUP_BUF struct buf url = BUF_INIT(MAX_LINK);
+	CLEANUP_BUF struct buf url = BUF_INIT(RANGE_MAX_LINK);
 	struct gaps gaps = {0};
 	struct buf *out;
 	int rc = tree_new(p, profile_type_index(p, NULL), &t)

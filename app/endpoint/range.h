@@ -6,6 +6,7 @@
 #pragma once
 
 #include "endpoint/call.h"
+#include "endpoint/links.h"
 #include "profile/blocks.h"
 #include "profile/packed.h"
 #include "store/blob.h"
@@ -15,9 +16,9 @@
 
 #define RANGE_MAX_PARTS  WINDOW_PLAN_MAX
 #define RANGE_MAX_SERIES 500
-#define RANGE_MAX_STORED ((int64_t)96 << 20) /* bytes, as stored */
-#define RANGE_MAX_MERGED ((size_t)512 << 20) /* bytes in memory */
-#define RANGE_MAX_NS     (20 * NS_PER_S)     /* nginx waits for 30 s */
+#define RANGE_MAX_STORED ((int64_t)256 << 20) /* bytes, as stored */
+#define RANGE_MAX_MERGED ((size_t)512 << 20)  /* bytes in memory */
+#define RANGE_MAX_NS     (20 * NS_PER_S)      /* nginx waits for 30 s */
 
 /* A window, or a session. */
 struct part {
@@ -91,6 +92,13 @@ range_blocks(struct call *c, const struct range *r, const struct tree *t);
 /* The same of a rollup, by its id; NULL for a window as captured. */
 struct blocks *
 window_blocks(struct call *c, const char *id, const struct tree *t);
+#define RANGE_MAX_LINK ((size_t)16 << 10)
+/*
+ * Appends a signed link to the page of a range, "merge" or "diff", whose whole
+ * query decides what it shows; -E2BIG past RANGE_MAX_LINK, -errno.
+ */
+MUST_CHECK int range_link(struct call *c, const char *page,
+                          const struct link_query *q, struct buf *out);
 /* Of series of pushes, not of a worker. */
 bool range_is_pushed(const struct series *s);
 /* Whether an object of labels has all of label.K=V. */

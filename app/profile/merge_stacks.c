@@ -87,11 +87,11 @@ put_sample(struct merge *m, uint32_t node, const struct label *labels,
 	int rc;
 
 	if (n)
-		return profile_sample(m->p, &node, 1, labels, n, values);
+		return rows_sample(m->p, &node, 1, labels, n, values, &made);
 	rc = row_of(m, node, &row);
 	if (rc || *row)
 		return rc ?: rows_sum(m->p, *row - 1, values);
-	rc = profile_sample_row(m->p, &node, 1, NULL, 0, values, &made);
+	rc = rows_sample(m->p, &node, 1, NULL, 0, values, &made);
 	if (!rc)
 		*row = made + 1;
 	return rc;

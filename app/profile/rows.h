@@ -40,3 +40,8 @@ struct wanted {
 };
 /* Adds values to a sample; -EOVERFLOW, the sample as before. */
 MUST_CHECK int rows_sum(struct profile *p, uint32_t at, const int64_t *values);
+/* profile_sample_row() of a packed profile: stack is nodes. */
+MUST_CHECK int
+rows_sample(struct profile *p, const uint32_t *stack, uint32_t nstack,
+            const struct label *labels, uint32_t nlabels, const int64_t *values,
+            uint32_t *out);

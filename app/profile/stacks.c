@@ -180,9 +180,9 @@ sample_add(struct profile *p, const struct wanted *w, struct sample s,
 }
 
 int
-profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
-                   const struct label *labels, uint32_t nlabels,
-                   const int64_t *values, uint32_t *out)
+rows_sample(struct profile *p, const uint32_t *stack, uint32_t nstack,
+            const struct label *labels, uint32_t nlabels, const int64_t *values,
+            uint32_t *out)
 {
 	struct sample s = {.nstack = nstack, .nlabels = nlabels};
 	struct wanted w = {.p = p, .row = &s, .stack = stack, .labels = labels};
@@ -203,6 +203,16 @@ profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
 	if (!r)
 		*out = at;
 	return r;
+}
+
+int
+profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
+                   const struct label *labels, uint32_t nlabels,
+                   const int64_t *values, uint32_t *out)
+{
+	for (uint32_t i = 0; i < nstack; i++)
+		assert(stack[i] < p->nlocations);
+	return rows_sample(p, stack, nstack, labels, nlabels, values, out);
 }
 
 int

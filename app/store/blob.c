@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "blob_private.h"
 #include "digest.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #define BLOB_PREFIX "blob-"
 #define SUFFIX      ".pb.gz"
 #define FILE_MODE   0640
-#define FOLDER_MODE 02770 /* group and its inheritance, as of the parent */
 #define FOLDER_LEN  2
 
 bool
@@ -38,25 +38,6 @@ blob_abort(struct blob_writer *w)
 	w->fd = -1;
 }
 
-/* Its folder, made when it is the first there. */
-static int
-open_folder(int dir_fd, const char *folder, int *out)
-{
-	int fd;
-
-	if (!mkdirat(dir_fd, folder, 0770)) {
-		if (fchmodat(dir_fd, folder, FOLDER_MODE, 0) || fsync(dir_fd))
-			return -errno;
-	} else if (errno != EEXIST)
-		return -errno;
-	fd = openat(dir_fd, folder,
-	            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*out = fd;
-	return 0;
-}
-
 /* An empty file whose name outlives a crash. */
 static int
 place(struct blob_writer *w)
@@ -64,7 +45,7 @@ place(struct blob_writer *w)
 	const char *name = w->blob.name;
 	char folder[FOLDER_LEN + 1] = {name[0], name[1], '\0'};
 	CLEANUP_FD int fd = -1;
-	int rc = open_folder(w->dir_fd, folder, &fd);
+	int rc = folder_make(w->dir_fd, folder, &fd);
 
 	if (rc)
 		return rc;

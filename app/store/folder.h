@@ -1,4 +1,4 @@
-/* Folders that upkeep walks. */
+/* The store's folders: made, walked and swept. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -9,6 +9,17 @@
 
 #define CLEANUP_FOLDER CLEANUP(folder_close)
 
+/*
+ * Opens the folder dir_fd/name and makes it first where it is absent.
+ *
+ * The group may write there, whatever the umask: the API stores what the
+ * worker deletes. The setgid bit is inherited from dir_fd and never set here,
+ * since RestrictSUIDSGID= of the API's unit refuses a chmod that names it.
+ *
+ *   Owns     *out is the caller's
+ *   Errors   -errno; a folder whose mode cannot be set is removed again
+ */
+MUST_CHECK int folder_make(int dir_fd, const char *name, int *out);
 /* name below dir_fd, never a link; *out is the caller's. */
 MUST_CHECK int folder_open(int dir_fd, const char *name, DIR **out);
 void folder_close(DIR **d);

@@ -1,42 +1,27 @@
 #include "store/store.h"
 
+#include "folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define FOLDER_MODE 02770 /* what the API uploads, the worker unlinks */
 #define STORE_INIT                                   \
 	{                                            \
 		.profiles_fd = -1, .segments_fd = -1 \
 	}
 
 static int
-open_folder(int dir_fd, const char *name, int *out)
-{
-	int fd;
-
-	if (!mkdirat(dir_fd, name, 0770))
-		(void)fchmodat(dir_fd, name, FOLDER_MODE, 0);
-	else if (errno != EEXIST)
-		return -errno;
-	fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*out = fd;
-	return 0;
-}
-
-static int
 open_folders(struct store *s)
 {
-	CLEANUP_FD int fd = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FD int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	return open_folder(fd, "profiles", &s->profiles_fd)
-	               ?: open_folder(fd, "segments", &s->segments_fd);
+	return folder_make(fd, "profiles", &s->profiles_fd)
+	               ?: folder_make(fd, "segments", &s->segments_fd);
 }
 
 int

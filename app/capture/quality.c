@@ -1,7 +1,8 @@
 #include "capture/quality.h"
 
-#include "base/json.h"
+#include "base/json_out.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -22,14 +23,20 @@ static const struct {
 #undef QUALITY
 };
 
-static const char *const notes[] = {
-#define QUALITY_NOTE(bit, text) text,
+enum weight { HINT, POOR };
+
+static const struct {
+	enum weight weight;
+	enum check check;
+	const char *text;
+} notes[] = {
+#define QUALITY_NOTE(bit, weight, check, text) {weight, check, text},
 #include "capture/quality.def"
 #undef QUALITY_NOTE
 };
 
 static void
-note_if(struct quality *q, uint32_t note, bool when)
+note_if(struct quality *q, uint64_t note, bool when)
 {
 	if (when)
 		q->notes |= note;
@@ -50,6 +57,11 @@ quality_conclude(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(PYTHON), q->python_missed > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept < FEW);
+	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
+	        q->modules > 0 && q->modules_unread == q->modules);
+	note_if(q, QUALITY_NOTE_OF(NO_NAMES),
+	        q->frames > 0 && !q->symbolized &&
+	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
 }
 
 static int64_t
@@ -65,43 +77,110 @@ put_value(const struct quality *q, size_t row, struct buf *out)
 	int64_t v = value(q, row);
 
 	if (rows[row].unit == COUNT)
-		buf_int(out, v);
+		json_put_int(out, rows[row].json, v);
 	else
-		buf_addf(out, "%.3f", (double)v / 1000);
+		json_put_real(out, rows[row].json, (double)v / 1000);
+}
+
+static bool
+is_poor(const struct quality *q)
+{
+	for (unsigned i = 0; i < QUALITY_NOTES; i++)
+		if (q->notes >> i & 1 && notes[i].weight == POOR)
+			return true;
+	return false;
+}
+
+static const char *
+verdict_of(bool poor)
+{
+	return poor ? "poor" : "good";
+}
+
+static void
+put_note(unsigned i, const struct finding *findings, struct buf *out)
+{
+	const struct finding *f = findings && notes[i].check < CHECKS
+	                                  ? &findings[notes[i].check]
+	                                  : NULL;
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	if (f && f->verdict != FINE)
+		buf_addf(&text, "%s: %s", f->found, f->fix);
+	json_put_text(out, NULL, text.len ? buf_str(&text) : notes[i].text);
+}
+
+static void
+put_notes(const char *key, const struct quality *q,
+          const struct finding *findings, enum weight weight, struct buf *out)
+{
+	json_open(out, key, '[');
+	for (unsigned i = 0; i < QUALITY_NOTES; i++)
+		if (q->notes >> i & 1 && notes[i].weight == weight)
+			put_note(i, findings, out);
+	json_close(out, ']');
 }
 
 void
-quality_json(const struct quality *q, struct buf *out)
+quality_json(const struct quality *q, const struct finding *findings,
+             struct buf *out)
 {
-	const char *comma = "";
-
-	buf_addf(out, "{\"source\":\"%s\",",
-	         q->source == QUALITY_ENDPOINT ? "endpoint" : "outside");
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		buf_addf(out, "\"%s\":", rows[i].json);
+	json_open(out, NULL, '{');
+	json_put_text(out, "verdict", verdict_of(is_poor(q)));
+	json_put_text(out, "source",
+	              q->source == QUALITY_ENDPOINT ? "endpoint" : "outside");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		put_value(q, i, out);
-		buf_putc(out, ',');
-	}
-	buf_puts(out, "\"notes\":[");
-	for (unsigned i = 0; i < QUALITY_NOTES; i++) {
-		if (!(q->notes >> i & 1))
+	put_notes("reasons", q, findings, POOR, out);
+	put_notes("notes", q, findings, HINT, out);
+	json_close(out, '}');
+}
+
+/* Takes a text out of a list of texts. */
+static void
+remove_text(json_t *list, const char *text)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(list, i, v)
+	{
+		if (strcmp(json_string_value(v) ? json_string_value(v) : "",
+		           text))
 			continue;
-		buf_puts(out, comma);
-		json_escape(out, notes[i], strlen(notes[i]));
-		comma = ",";
+		json_array_remove(list, i);
+		return;
 	}
-	buf_puts(out, "]}");
+}
+
+int
+quality_named(json_t *report, int64_t frames, int64_t named)
+{
+	json_t *reasons = json_object_get(report, "reasons");
+
+	if (named)
+		remove_text(reasons, notes[QUALITY_BIT_NO_NAMES].text);
+	if (json_object_set_new(report, "frames", json_integer(frames)) ||
+	    json_object_set_new(report, "framesNamed", json_integer(named)) ||
+	    json_object_set_new(
+		    report, "verdict",
+		    json_string(verdict_of(json_array_size(reasons) > 0))))
+		return -ENOMEM;
+	return 0;
 }
 
 void
 quality_text(const struct quality *q, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		buf_addf(out, "  %-16s ", rows[i].json);
-		put_value(q, i, out);
-		buf_putc(out, '\n');
+		if (rows[i].unit == COUNT)
+			buf_addf(out, "  %-16s %lld\n", rows[i].json,
+			         (long long)value(q, i));
+		else
+			buf_addf(out, "  %-16s %.3f\n", rows[i].json,
+			         (double)value(q, i) / 1000);
 	}
 	for (unsigned i = 0; i < QUALITY_NOTES; i++)
 		if (q->notes >> i & 1)
-			buf_addf(out, "  note: %s\n", notes[i]);
+			buf_addf(out, "  note: %s\n", notes[i].text);
 }

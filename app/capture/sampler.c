@@ -214,7 +214,7 @@ sampler_ring_bytes(const struct sampler *s)
 	return sum;
 }
 
-uint32_t
+uint64_t
 sampler_notes(const struct sampler *s)
 {
 	return s->notes;

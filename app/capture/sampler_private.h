@@ -52,7 +52,7 @@ struct sampler {
 	uint64_t changed_ns;
 	struct sampler_filter *filter;     /* NULL: it has none */
 	uint64_t lost_recorded, lost_told; /* records' sum; handed on */
-	uint32_t notes;
+	uint64_t notes;
 };
 
 /*

@@ -3,23 +3,15 @@
 #include "base/file.h"
 #include "table.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-const struct check doctor_checks[] = {
-#define CHECK(function, name) {name, check_##function},
+const struct probe doctor_probes[] = {
+#define PROBE(function, where, name) {name, where, probe_##function},
 #include "doctor.def"
-#undef CHECK
+#undef PROBE
 };
-const size_t doctor_nchecks = ARRAY_LEN(doctor_checks);
-
-static const char *const verdicts[] = {
-	[FINE] = "ok",
-	[WARNING] = "warning",
-	[BROKEN] = "broken",
-	[SKIPPED] = "skipped",
-};
+const size_t doctor_nprobes = ARRAY_LEN(doctor_probes);
 
 void
 found(struct doctor *d, const char *fmt, ...)
@@ -54,43 +46,49 @@ doctor_read(const struct doctor *d, const char *path, struct buf *out)
 	return file_read(d->root, below_root(path), out);
 }
 
-int
-doctor_number(const struct doctor *d, const char *path, long *out)
+void
+doctor_add(json_t *out, const char *name, const char *verdict,
+           const char *found, const char *fix)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	int rc = doctor_read(d, path, &text);
-	char *end;
-	long v;
+	json_array_append_new(out, json_pack("{ss ss so so}", "check", name,
+	                                     "verdict", verdict, "found",
+	                                     json_text(found), "fix",
+	                                     json_text(fix)));
+}
 
-	if (rc)
-		return rc;
-	errno = 0;
-	v = strtol(buf_str(&text), &end, 10);
-	if (errno || end == buf_str(&text))
-		return -EINVAL;
-	*out = v;
-	return 0;
+bool
+doctor_is_remote(const char *url)
+{
+	static const char *const here[] = {"127.", "localhost", "[::1]"};
+	const char *host = strstr(url, "://");
+
+	host = host ? host + strlen("://") : url;
+	for (size_t i = 0; i < ARRAY_LEN(here); i++)
+		if (!strncmp(host, here[i], strlen(here[i])))
+			return false;
+	return true;
 }
 
 void
 doctor_run(struct doctor *d, json_t *out)
 {
-	doctor_find_worker(d);
-	for (size_t i = 0; i < doctor_nchecks; i++) {
+	if (!d->remote)
+		doctor_find_worker(d);
+	for (size_t i = 0; i < doctor_nprobes; i++) {
+		const struct probe *p = &doctor_probes[i];
 		enum verdict v;
 
+		if (d->remote && p->where == HOST)
+			continue;
 		buf_clear(&d->found);
 		buf_clear(&d->fix);
-		v = doctor_checks[i].run(d);
+		v = p->run(d);
 		if (v == SKIPPED && !d->found.len)
 			buf_puts(&d->found, "out of reach");
-		json_array_append_new(
-			out,
-			json_pack("{ss ss so so}", "check",
-		                  doctor_checks[i].name, "verdict", verdicts[v],
-		                  "found", json_text(buf_str(&d->found)), "fix",
-		                  json_text(buf_str(&d->fix))));
+		doctor_add(out, p->name, verdict_word(v), buf_str(&d->found),
+		           buf_str(&d->fix));
 	}
+	doctor_ask_server(d, out);
 }
 
 static const char *
@@ -108,7 +106,7 @@ doctor_show(const json_t *list, struct buf *out)
 
 	json_array_foreach(list, i, row)
 	{
-		if (!strcmp(text_of(row, "verdict"), verdicts[BROKEN]))
+		if (!strcmp(text_of(row, "verdict"), verdict_word(BROKEN)))
 			whole = false;
 		buf_addf(out, "%-8s %-20s ", text_of(row, "verdict"),
 		         text_of(row, "check"));
@@ -150,6 +148,7 @@ cmd_doctor(struct cli *c)
 
 	d.conf_read = !settings_load(&c->opt, &d.conf, &why);
 	strncat(d.conf_why, buf_str(&why), sizeof(d.conf_why) - 1);
+	d.remote = doctor_is_remote(c->http.server);
 	if (!d.conf_read && conf_load(NULL, &d.conf, &out))
 		return failed("%s", buf_str(&out));
 	doctor_run(&d, list);

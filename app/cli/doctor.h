@@ -1,16 +1,16 @@
 /*
  * stoker doctor: every precondition, and the line that repairs it.
  *
- * A check says what it found, and when that will not do, the exact line a
+ * A probe says what it found, and when that will not do, the exact line a
  * root shell takes. All paths are looked up below one directory, so that
- * tests can show it any machine.
+ * tests can show doctor any machine. The API and the workers try by
+ * themselves what they need; doctor shows their findings.
  */
 #pragma once
 
+#include "base/finding.h"
 #include "cli.h"
 #include "settings.h"
-
-enum verdict { FINE, WARNING, BROKEN, SKIPPED };
 
 struct doctor {
 	struct cli *cli;
@@ -19,33 +19,42 @@ struct doctor {
 	struct conf conf;
 	bool conf_read;
 	char conf_why[256];
-	/* of doctor_find_worker(), 0: none runs */
-	pid_t worker;
-	uint64_t worker_caps;
-	pid_t fetcher; /* the same */
-	struct buf found, fix; /* of the check that runs */
+	bool remote;           /* the server is another host */
+	pid_t worker, fetcher; /* of doctor_find_worker(); 0: none runs */
+	struct buf found, fix; /* of the probe that runs */
 };
 
-struct check {
+enum doctor_where { HOST, ANYWHERE };
+
+struct probe {
 	const char *name;
+	enum doctor_where where;
 	enum verdict (*run)(struct doctor *d);
 };
-extern const struct check doctor_checks[];
-extern const size_t doctor_nchecks;
+extern const struct probe doctor_probes[];
+extern const size_t doctor_nprobes;
 
-#define CHECK(function, name) enum verdict check_##function(struct doctor *d);
+#define PROBE(function, where, name) \
+	enum verdict probe_##function(struct doctor *d);
 #include "doctor.def"
-#undef CHECK
+#undef PROBE
 
 /* Says what was found, and the line that repairs it. */
 void found(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 void fix(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 
-/* Looks for the worker's processes: of them, the one with the most
- * capabilities. */
+/* Looks for a process of the worker, and for its fetcher. */
 void doctor_find_worker(struct doctor *d);
-/* Runs every check into *out: a list of {check, verdict, found, fix}. */
+/* True when the URL names another host than this one. */
+bool doctor_is_remote(const char *url);
+/* Runs every probe into *out, a list of {check, verdict, found, fix}, and
+ * adds the findings that the server publishes. */
 void doctor_run(struct doctor *d, json_t *out);
+/* Adds a row to such a list. */
+void doctor_add(json_t *out, const char *name, const char *verdict,
+                const char *found, const char *fix);
+/* Adds what the API and the workers found out about themselves. */
+void doctor_ask_server(struct doctor *d, json_t *out);
 /* The list as people read it; true when nothing is broken. */
 bool doctor_show(const json_t *list, struct buf *out);
 
@@ -55,8 +64,5 @@ bool doctor_show(const json_t *list, struct buf *out);
  */
 MUST_CHECK int
 doctor_read(const struct doctor *d, const char *path, struct buf *out);
-/* A whole number in such a file. */
-MUST_CHECK int
-doctor_number(const struct doctor *d, const char *path, long *out);
 /* path without its leading slash: what the *at() calls take. */
 const char *below_root(const char *path);

@@ -18,7 +18,7 @@
 
 /* Others may not look into it: the store holds tokens and symbol names. */
 enum verdict
-check_store(struct doctor *d)
+probe_store(struct doctor *d)
 {
 	const char *dir = d->conf.store_dir;
 	struct stat st;
@@ -47,7 +47,7 @@ unreachable(struct doctor *d, const char *path, int err)
 }
 
 enum verdict
-check_database(struct doctor *d)
+probe_database(struct doctor *d)
 {
 	char path[4096 + 16];
 	struct stat st;
@@ -75,7 +75,7 @@ check_database(struct doctor *d)
 }
 
 enum verdict
-check_disk(struct doctor *d)
+probe_disk(struct doctor *d)
 {
 	CLEANUP_FD int fd = openat(d->root, below_root(d->conf.store_dir),
 	                           O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -95,7 +95,7 @@ check_disk(struct doctor *d)
 }
 
 enum verdict
-check_socket(struct doctor *d)
+probe_socket(struct doctor *d)
 {
 	char path[256];
 	struct stat st;
@@ -154,7 +154,7 @@ clocks_agree(const struct reply *r)
 }
 
 enum verdict
-check_server(struct doctor *d)
+probe_server(struct doctor *d)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 
@@ -179,7 +179,7 @@ check_server(struct doctor *d)
 }
 
 enum verdict
-check_ready(struct doctor *d)
+probe_ready(struct doctor *d)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 
@@ -195,7 +195,7 @@ check_ready(struct doctor *d)
 }
 
 enum verdict
-check_token(struct doctor *d)
+probe_token(struct doctor *d)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 
@@ -221,7 +221,7 @@ check_token(struct doctor *d)
 }
 
 enum verdict
-check_workers(struct doctor *d)
+probe_workers(struct doctor *d)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	const json_t *w;
@@ -243,8 +243,74 @@ check_workers(struct doctor *d)
 	if (alive)
 		return FINE;
 	found(d, "no worker has reported lately");
-	fix(d, "systemctl restart stoker-worker");
+	fix(d, "systemctl restart stoker-worker, on the host whose services "
+	       "are profiled");
 	return BROKEN;
+}
+
+static const char *
+text_of(const json_t *row, const char *key)
+{
+	const char *s = json_string_value(json_object_get(row, key));
+
+	return s ? s : "";
+}
+
+/* A finding as a row of doctor's; the host is named where there are several. */
+static void
+add_finding(json_t *out, const json_t *row, bool several)
+{
+	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
+	const char *host = text_of(row, "host");
+
+	buf_addf(&name, "%s %s", text_of(row, "part"), text_of(row, "check"));
+	if (several && *host)
+		buf_addf(&said, "%s: ", host);
+	buf_puts(&said, text_of(row, "found"));
+	doctor_add(out, buf_str(&name), text_of(row, "verdict"), buf_str(&said),
+	           text_of(row, "fix"));
+}
+
+static bool
+has_several_hosts(const json_t *items)
+{
+	const char *first = "";
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(items, i, row)
+	{
+		const char *host = text_of(row, "host");
+
+		if (*first && *host && strcmp(first, host) != 0)
+			return true;
+		if (*host)
+			first = host;
+	}
+	return false;
+}
+
+void
+doctor_ask_server(struct doctor *d, json_t *out)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	const json_t *items, *row;
+	size_t i;
+
+	if (!d->cli->http.token) {
+		doctor_add(out, "worker and API", verdict_word(SKIPPED),
+		           "what they tried is told to callers with a token "
+		           "only",
+		           "stoker setup");
+		return;
+	}
+	buf_clear(&d->found);
+	if (get(d, "/api/v1/checks", &r) || r.status != 200)
+		return; /* the rows about the server and the token say why */
+	items = json_object_get(r.json, "items");
+	json_array_foreach(items, i, row)
+		add_finding(out, row, has_several_hosts(items));
 }
 
 /* Whether anything is fetched on this installation, as far as can be seen. */
@@ -294,7 +360,7 @@ has_no_network(const struct doctor *d)
 }
 
 enum verdict
-check_fetcher(struct doctor *d)
+probe_fetcher(struct doctor *d)
 {
 	if (!needs_fetcher(d) || !d->worker) {
 		buf_clear(&d->found);

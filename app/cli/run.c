@@ -184,6 +184,7 @@ show_result(const struct cli *c, const json_t *result)
 	}
 	if (!done)
 		return show_failure(result);
+	reasons_show(&out, result);
 	top_show(&out, result, c->opt.limit, screen_width(STDOUT_FILENO));
 	quality_show(&out, result);
 	buf_puts(&out, "\nprofile:     ");

@@ -84,14 +84,35 @@ static const struct {
 	{"unwindFailed", "broken"},
 };
 
+static void
+show_each(struct buf *out, const char *before, const json_t *texts)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach(texts, i, text)
+	{
+		buf_puts(out, before);
+		value_show(out, text);
+		buf_putc(out, '\n');
+	}
+}
+
+void
+reasons_show(struct buf *out, const json_t *result)
+{
+	show_each(out, "POOR RESULT: ",
+	          json_object_get(json_object_get(result, "quality"),
+	                          "reasons"));
+}
+
 void
 quality_show(struct buf *out, const json_t *result)
 {
-	const json_t *quality = json_object_get(result, "quality"), *note;
+	const json_t *quality = json_object_get(result, "quality");
 	const char *between = "quality: ";
-	size_t i;
 
-	for (i = 0; i < ARRAY_LEN(glance); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(glance); i++) {
 		const json_t *v = json_object_get(quality, glance[i].key);
 
 		if (!json_is_integer(v))
@@ -102,10 +123,5 @@ quality_show(struct buf *out, const json_t *result)
 	}
 	if (*between == ',')
 		buf_putc(out, '\n');
-	json_array_foreach(json_object_get(quality, "notes"), i, note)
-	{
-		buf_puts(out, "note: ");
-		value_show(out, note);
-		buf_putc(out, '\n');
-	}
+	show_each(out, "note: ", json_object_get(quality, "notes"));
 }

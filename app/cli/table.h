@@ -56,3 +56,6 @@ top_show(struct buf *out, const json_t *result, int64_t limit, size_t width);
 /* Its quality report at a glance, then its notes, a line each; nothing when
  * there is none. */
 void quality_show(struct buf *out, const json_t *result);
+/* Why a result must not be taken for a true one, a line each; nothing of one
+ * that is good. */
+void reasons_show(struct buf *out, const json_t *result);

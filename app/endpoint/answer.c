@@ -155,12 +155,17 @@ fail_param(struct call *c, const char *name, const char *expected,
 int
 fail_store(struct call *c, int rc)
 {
-	buf_addf(&c->reply->cause, "%s: %s", strerror(-rc),
-	         db_why(c->env->store.db));
+	const char *why = db_why(c->env->store.db);
+
+	buf_addf(&c->reply->cause, "%s%s%s", strerror(-rc), *why ? ": " : "",
+	         why);
 	switch (rc) {
+	case -EACCES:
 	case -EBUSY:
+	case -EDQUOT:
 	case -EIO:
 	case -ENOSPC:
+	case -EPERM:
 	case -EROFS:
 	case -EBADMSG:
 		counters_store_error(c->env->counters);

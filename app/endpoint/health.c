@@ -1,4 +1,5 @@
 /* /healthz, /readyz and /metrics: what runs this asks here. */
+#include "checks.h"
 #include "continuous_state.h"
 #include "endpoint/call.h"
 #include "store/job.h"
@@ -26,22 +27,61 @@ count_alive(const struct worker_list *list)
 	return n;
 }
 
+/* The check that keeps every live worker from capturing; NULL when one of the
+ * workers can, or none lives. */
+static const char *
+blocked_by(const struct worker_list *list)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; i < list->n; i++) {
+		CLEANUP_JSON json_t *findings =
+			checks_of_worker(&list->items[i]);
+
+		if (!list->items[i].alive)
+			continue;
+		name = checks_block(findings);
+		if (!name)
+			return NULL;
+	}
+	return name;
+}
+
+/* Details name the part that is missing; /api/v1/checks has the whole. */
+static int
+not_ready(struct call *c, const char *store, const char *worker,
+          const char *text)
+{
+	detail_text(c, "store", store);
+	detail_text(c, "worker", worker);
+	return fail_retry(c, 1, NotReady, text);
+}
+
 int
 readiness_get(struct call *c)
 {
 	CLEANUP_WORKERS struct worker_list list = {0};
+	const struct finding *own = checks_own(c);
 	int rc = worker_list(&c->env->store, &list);
-	int64_t alive = count_alive(&list);
+	const char *blocked;
 	struct buf *out;
 
-	if (rc || !alive) {
-		detail_text(c, "store", rc ? "can't be read" : "ok");
-		detail_text(c, "worker", rc ? "unknown" : "none is alive");
-		buf_addf(&c->reply->cause, "%s", rc ? strerror(-rc) : "");
-		return fail_retry(c, 1, NotReady,
-		                  rc ? "the store can't be read"
-		                     : "no worker is alive");
+	if (rc) {
+		buf_addf(&c->reply->cause, "%s", strerror(-rc));
+		return not_ready(c, "can't be read", "unknown",
+		                 "the store can't be read");
 	}
+	if (own->verdict == BROKEN)
+		return not_ready(c, own->found, "unknown",
+		                 "the API can't write to the store");
+	if (!count_alive(&list))
+		return not_ready(c, "ok", "none is alive",
+		                 "no worker is alive");
+	blocked = blocked_by(&list);
+	if (blocked)
+		return not_ready(c, "ok", blocked,
+		                 "no worker is able to capture: stoker doctor "
+		                 "tells why");
 	out = answer_json(c);
 	json_put_text(out, "status", "ready");
 	json_put_text(out, "store", "ok");

@@ -88,15 +88,13 @@ void
 captures_fail(struct captures *c, struct capture *v, enum capture_error error,
               int sys_error)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *text = capture_error_text(error);
 	int rc;
 
-	buf_puts(&text, capture_error_text(error));
-	if (sys_error)
-		buf_addf(&text, " (%s)", strerror(-sys_error));
-	log_warn("%s: %s", v->ref.session, buf_str(&text));
-	rc = capture_refuse(c->store, &v->job, capture_error_code(error),
-	                    buf_str(&text));
+	c->failed = true;
+	log_warn("%s: %s%s%s", v->ref.session, text, sys_error ? ": " : "",
+	         sys_error ? strerror(-sys_error) : "");
+	rc = capture_refuse(c->store, &v->job, capture_error_code(error), text);
 	if (rc && rc != -ESTALE)
 		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
 	captures_drop(c, v);
@@ -172,23 +170,25 @@ captures_cancelled(struct captures *c, struct capture *v)
 	captures_drop(c, v);
 }
 
-struct capture *
-captures_add(struct captures *c, struct job *job, int64_t now_ns)
+int
+captures_add(struct captures *c, struct job *job, int64_t now_ns,
+             struct capture **out)
 {
 	struct capture *v = capture_new(c, job, now_ns);
 	int rc;
 
 	if (!v)
-		return NULL;
+		return -ENOMEM;
 	if (c->n == WORKER_MAX_CAPTURES) {
 		capture_free(v);
-		return NULL;
+		return -EMFILE;
 	}
 	c->items[c->n++] = v;
 	rc = blob_create(c->store, BLOB_PPROF, &v->profile);
 	if (rc)
 		captures_fail(c, v, CAPTURE_WRITE, rc);
-	return rc ? NULL : v;
+	*out = rc ? NULL : v;
+	return 0;
 }
 
 int
@@ -200,14 +200,14 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
 
 	if (npids > WORKER_MAX_PIDS)
 		return -E2BIG;
-	v = captures_add(c, job, now_ns);
-	if (!v)
-		return -ENOMEM;
+	rc = captures_add(c, job, now_ns, &v);
+	if (rc || !v)
+		return rc;
 	v->started_ns = now_ns;
 	rc = send_start(c, v, of, set, pids, npids);
 	if (rc)
 		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
-	return rc;
+	return 0;
 }
 
 void

@@ -57,8 +57,10 @@ struct captures {
 	int fetcher;         /* socket; -1: none is wanted yet, or it died */
 	uint64_t last_fetch; /* id */
 	int64_t lease_ms, finish_ns;
+	const struct finding *findings; /* the worker's, or NULL */
 	int64_t renewed_ns; /* when leases were last renewed */
 	bool hurry;         /* somebody may have asked to cancel: look soon */
+	bool failed;        /* a capture has, since the scheduler last looked */
 	struct symbolizing symbolizing;
 	size_t max, n;
 	struct capture *items[WORKER_MAX_CAPTURES];
@@ -71,7 +73,8 @@ void captures_done(struct captures *c);
  *   Shape    of: whose stacks, when it asks for a snapshot; set:
  *            WORKER_MAY_SET was said of these processes
  *   Owns     *job is taken, also on failure
- *   Errors   -errno; the job has then failed, or will be taken over
+ *   Errors   -errno when the job will be taken over; a capture that fails
+ *            at once is no error, since its job and the log say why
  */
 MUST_CHECK int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,

@@ -11,10 +11,14 @@ MUST_CHECK int captures_tell(struct captures *c, const struct capture *v,
                              enum msg_type type, int fd);
 /* Ends it now, once. */
 void captures_stop(struct captures *c, struct capture *v);
-/* A new one with a blob to write to; NULL: its job has failed, or will be
- * taken over. Takes *job. */
-struct capture *
-captures_add(struct captures *c, struct job *job, int64_t now_ns);
+/*
+ * Adds a capture with a blob to write to.
+ *   Owns     *job is taken, also on failure
+ *   Errors   -ENOMEM, -EMFILE: the job will be taken over; *out becomes NULL
+ *            when the capture failed at once, which its job then says
+ */
+MUST_CHECK int captures_add(struct captures *c, struct job *job, int64_t now_ns,
+                            struct capture **out);
 /* Ends one that was cancelled before there was anything to keep. */
 void captures_cancelled(struct captures *c, struct capture *v);
 /* --- of one that is pulled: captures_pull.c ------------------------------- */
@@ -25,7 +29,7 @@ void captures_pull_stop(struct captures *c, struct capture *v);
 /* True when it was stopped, and nothing more comes. */
 bool captures_pull_ended(const struct capture *v);
 /* What there is to say of its quality beside. */
-uint32_t captures_pull_notes(const struct capture *v);
+uint64_t captures_pull_notes(const struct capture *v);
 /* True when this DONE is not the end. */
 bool captures_pull_done(struct captures *c, struct capture *v,
                         const struct msg_done *done, int top_fd);

@@ -22,7 +22,7 @@ struct pull {
 	int64_t asked_ns, asked_ms;
 	int64_t took_ms;
 	bool leaks;     /* the service opted into having them marked */
-	uint32_t notes; /* for its quality */
+	uint64_t notes; /* for its quality */
 	int scratch;    /* what the second step writes into; -1: at the first */
 	struct msg_done first; /* what the first step gave */
 	int first_top;
@@ -121,9 +121,9 @@ captures_pull(struct captures *c, struct job *job, const struct service *of,
 
 	if (first == PULL_STEPS)
 		return -EINVAL;
-	v = p ? captures_add(c, job, now_ns) : NULL;
-	if (!v)
-		return -ENOMEM;
+	rc = p ? captures_add(c, job, now_ns, &v) : -ENOMEM;
+	if (rc || !v)
+		return rc;
 	p->scratch = p->first_top = -1;
 	p->leaks = allow_has(of, ALLOW_GOROUTINE_LEAK);
 	snprintf(p->base, sizeof(p->base), "%s", of->pprof_url);
@@ -135,7 +135,7 @@ captures_pull(struct captures *c, struct job *job, const struct service *of,
 		              rc == -EPIPE ? CAPTURE_FETCH_DIED
 		                           : CAPTURE_FETCH_URL,
 		              0);
-	return rc;
+	return 0;
 }
 
 void
@@ -334,7 +334,7 @@ fetch_second(struct captures *c, struct capture *v, enum pull_step step,
 	return v->pull->first_top >= 0 && !fetch(c, v, step);
 }
 
-uint32_t
+uint64_t
 captures_pull_notes(const struct capture *v)
 {
 	return v->pull ? v->pull->notes : 0;

@@ -29,12 +29,12 @@ captures_read_top(int fd, struct buf *out)
 
 /* Strings of the result are in top and quality. */
 static int
-read_result(const struct msg_done *done, int top_fd, struct buf *top,
-            struct buf *quality, struct session_result *out)
+read_result(const struct captures *c, const struct msg_done *done, int top_fd,
+            struct buf *top, struct buf *quality, struct session_result *out)
 {
 	int rc = captures_read_top(top_fd, top);
 
-	quality_json(&done->quality, quality);
+	quality_json(&done->quality, c->findings, quality);
 	if (!rc)
 		rc = buf_err(quality);
 	if (rc)
@@ -148,7 +148,7 @@ captures_take(struct captures *c, struct capture *v,
 		return;
 	noted.quality.notes |= captures_pull_notes(v);
 	if (!done->error)
-		rc = read_result(&noted, top_fd, &top, &quality, &result);
+		rc = read_result(c, &noted, top_fd, &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))
 		blob_abort(&v->checkpoint);
 	else if (done->checkpoint)

@@ -169,7 +169,7 @@ debuginfod_ask(struct debuginfod *d, int fetcher, uint64_t id, int64_t now_ns)
 /* --- answers ---------------------------------------------------------------
  */
 
-enum verdict { KEPT, NO, FAILED };
+enum kept { KEPT, NO, FAILED };
 
 static bool
 is_elf(int fd, uint64_t bytes)
@@ -182,7 +182,7 @@ is_elf(int fd, uint64_t bytes)
 	       !memcmp(start, "\177ELF", sizeof(start));
 }
 
-static enum verdict
+static enum kept
 keep(struct debuginfod *d, const struct fetch_answer *a)
 {
 	int rc;
@@ -200,7 +200,7 @@ keep(struct debuginfod *d, const struct fetch_answer *a)
 	return rc ? FAILED : KEPT;
 }
 
-static enum verdict
+static enum kept
 judge(struct debuginfod *d, const struct fetch_answer *a)
 {
 	if (a->error == FETCH_TOO_LARGE) {
@@ -235,7 +235,7 @@ let_rest(struct debuginfod *d, const struct fetch_answer *a, int64_t now_ns)
 static void
 take(struct debuginfod *d, const struct fetch_answer *a, int64_t now_ns)
 {
-	enum verdict v = judge(d, a);
+	enum kept v = judge(d, a);
 
 	if (v == KEPT) {
 		next(d);

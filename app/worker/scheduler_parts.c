@@ -36,6 +36,13 @@ void
 scheduler_connect(struct scheduler *s)
 {
 	s->captures.store = s->windows.store = s->rollup.store = &s->store;
+	s->selftest = (struct selftest){
+		.conf = s->conf,
+		.store = &s->store,
+		.host = worker_host(&s->io.ask),
+		.proc_fd = &s->procs.proc_fd,
+	};
+	s->captures.findings = s->selftest.findings;
 	s->captures.other = scheduler_other;
 	s->captures.other_fetched = scheduler_other_fetched;
 	s->captures.other_arg = s;

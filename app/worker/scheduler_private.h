@@ -8,6 +8,7 @@
 #include "retention.h"
 #include "rollup.h"
 #include "scheduler.h"
+#include "selftest.h"
 #include "takes.h"
 #include "targets.h"
 #include "triggers.h"
@@ -19,6 +20,7 @@ struct scheduler {
 	struct worker_sockets io;
 	struct store store;
 	struct worker_self self;
+	struct selftest selftest;
 	struct captures captures;
 	struct targets targets;
 	struct proc_table procs;

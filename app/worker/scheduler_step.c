@@ -201,6 +201,7 @@ beat(struct scheduler *s, int64_t now_ns)
 #undef PROFILE_TYPE
 	json_close(&text, ']');
 	json_put_raw(&text, "continuous", buf_str(&state), "{}");
+	selftest_json(&s->selftest, &text);
 	json_close(&text, '}');
 	return buf_err(&text) ? buf_err(&text)
 	                      : worker_beat(&s->self, &s->store, buf_str(&text),
@@ -216,6 +217,10 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		report("store", rc);
 		return;
 	}
+	if (s->captures.failed) /* the cause may be one of the checks */
+		s->selftest.next_ns = 0;
+	s->captures.failed = false;
+	report("self-test", selftest_step(&s->selftest, now_ns));
 	report("heartbeat", beat(s, now_ns));
 	report("services", follow(s, now_ns));
 	report("processes",

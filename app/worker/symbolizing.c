@@ -89,12 +89,8 @@ new_quality(const struct symbolizing *y, const struct msg_done *done,
 
 	if (!json_is_object(j))
 		return -EBADMSG;
-	if (json_object_set_new(j, "frames",
-	                        json_integer(done->quality.frames)) ||
-	    json_object_set_new(j, "framesNamed",
-	                        json_integer(done->quality.symbolized)))
-		return -ENOMEM;
-	return json_write(j, out);
+	return quality_named(j, done->quality.frames, done->quality.symbolized)
+	               ?: json_write(j, out);
 }
 
 static int

@@ -3,15 +3,16 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "base/finding.h"
+#include "base/json.h"
 
 enum quality_note {
-#define QUALITY_NOTE(bit, text) QUALITY_BIT_##bit,
+#define QUALITY_NOTE(bit, weight, check, text) QUALITY_BIT_##bit,
 #include "capture/quality.def"
 #undef QUALITY_NOTE
 	QUALITY_NOTES
 };
-#define QUALITY_NOTE_OF(bit) (UINT32_C(1) << QUALITY_BIT_##bit)
+#define QUALITY_NOTE_OF(bit) (UINT64_C(1) << QUALITY_BIT_##bit)
 
 /* Who took it: "source" of the report. */
 enum quality_source { QUALITY_OUTSIDE, QUALITY_ENDPOINT };
@@ -20,13 +21,27 @@ struct quality {
 #define QUALITY(field, unit, json, doc) int64_t field;
 #include "capture/quality.def"
 #undef QUALITY
-	uint32_t notes;  /* QUALITY_NOTE_OF() bits */
+	uint64_t notes;  /* QUALITY_NOTE_OF() bits */
 	uint32_t source; /* enum quality_source */
+	uint32_t reserved;
 };
 
 /* Sets what follows from the numbers: achieved rate and notes. */
 void quality_conclude(struct quality *q);
-/* {"source":"…", "askedRate":…, …, "notes":["…"]} */
-void quality_json(const struct quality *q, struct buf *out);
+/*
+ * Writes {"verdict", "source", "askedRate", …, "reasons", "notes"}: verdict is
+ * "poor" when there are reasons not to take the profile for a true one, else
+ * "good".
+ *
+ *   Shape    findings[CHECKS] of the worker, or NULL when it has none: a note
+ *            that a failed check explains is told in the words of its finding
+ */
+void quality_json(const struct quality *q, const struct finding *findings,
+                  struct buf *out);
+/*
+ * Corrects such a report after its profile was symbolized again.
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int quality_named(json_t *report, int64_t frames, int64_t named);
 /* "  name  number" lines and notes, for a terminal. */
 void quality_text(const struct quality *q, struct buf *out);

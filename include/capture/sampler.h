@@ -108,4 +108,4 @@ const struct sampler_ask *sampler_asked(const struct sampler *s);
 /* What the rings take. */
 size_t sampler_ring_bytes(const struct sampler *s);
 /* QUALITY_NOTE_OF bits that hold for all its captures. */
-uint32_t sampler_notes(const struct sampler *s);
+uint64_t sampler_notes(const struct sampler *s);

@@ -33,6 +33,8 @@ struct env {
 	struct counters *counters;
 	struct link_keys links;
 	struct pushes pushes;
+	struct finding store_finding; /* see checks.h */
+	int64_t store_tried_ns;       /* 0: not yet */
 };
 
 /* Who calls; tenant is the one this request is about. */

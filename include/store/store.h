@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/conf.h"
+#include "base/finding.h"
 #include "base/id.h"
 #include "store/db.h"
 
@@ -46,6 +47,15 @@ MUST_CHECK int store_commit(struct store *s);
 void store_rollback(struct store *s);
 /* Commits when rc is 0, else rolls back; the result of both. */
 MUST_CHECK int store_end(struct store *s, int rc);
+/*
+ * Tries what storing a profile takes: a folder, a file and its new name in
+ * each directory, and the right to write to the database.
+ *
+ *   Units    min_free: bytes; less than that free is worth a warning
+ *   Shape    *out says how it went, and never names a path or an errno
+ *   Errors   -errno behind a BROKEN finding, for the log
+ */
+int store_try(struct store *s, int64_t min_free, struct finding *out);
 /* The database's clock. */
 MUST_CHECK int store_now(struct store *s, int64_t *out_ms);
 

@@ -3,12 +3,14 @@
 #include "base/json.h"
 #include "lib/test.h"
 
+#include <inttypes.h>
+
 static json_t *
 json_of(const struct quality *q)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-	quality_json(q, &text);
+	quality_json(q, NULL, &text);
 	return json_loadb(text.p, text.len, 0, NULL);
 }
 
@@ -27,10 +29,12 @@ END
 
 TEST(every_note_is_told)
 {
-	const struct quality q = {.notes = (1u << QUALITY_NOTES) - 1};
+	const struct quality q = {.notes = (UINT64_C(1) << QUALITY_NOTES) - 1};
 	CLEANUP_JSON json_t *j = json_of(&q);
 
-	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")),
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")) +
+	                          json_array_size(
+					  json_object_get(j, "reasons")),
 	                  QUALITY_NOTES);
 }
 END
@@ -39,7 +43,7 @@ TEST(a_poor_profile_says_so)
 {
 	static const struct {
 		struct quality q;
-		uint32_t notes;
+		uint64_t notes;
 	} rows[] = {
 		{{.kept = 100}, 0},
 		{{.kept = 99}, QUALITY_NOTE_OF(FEW_SAMPLES)},
@@ -48,15 +52,65 @@ TEST(a_poor_profile_says_so)
 		{{.kept = 900, .truncated = 45}, 0},
 		{{.kept = 900, .truncated = 46}, QUALITY_NOTE_OF(TRUNCATED)},
 		{{.kept = 900, .dropped = 1}, QUALITY_NOTE_OF(TREE_FULL)},
+		{{.kept = 900, .modules = 2, .modules_unread = 1}, 0},
+		{{.kept = 900, .modules = 2, .modules_unread = 2},
+	         QUALITY_NOTE_OF(NOTHING_READ)},
+		{{.kept = 900, .frames = 7, .symbolized = 1}, 0},
+		{{.kept = 900, .frames = 7}, QUALITY_NOTE_OF(NO_NAMES)},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct quality q = rows[i].q;
 
 		quality_conclude(&q);
-		ck_assert_msg(q.notes == rows[i].notes, "row %zu: %x", i,
+		ck_assert_msg(q.notes == rows[i].notes, "row %zu: %" PRIx64, i,
 		              q.notes);
 	}
+}
+END
+
+TEST(a_note_that_a_failed_check_explains_is_told_in_its_words)
+{
+	const struct quality q = {.notes = QUALITY_NOTE_OF(NO_KALLSYMS)};
+	struct finding findings[CHECKS] = {0};
+
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		quality_json(&q, findings, &text);
+		ck_assert_int_eq(!!strstr(buf_str(&text), "hidden: unhide it"),
+		                 i);
+		finding_set(&findings[CHECK_KERNEL_NAMES], WARNING, "unhide it",
+		            "hidden");
+	}
+}
+END
+
+TEST(names_that_came_later_make_a_poor_profile_good)
+{
+	const struct quality q = {.notes = QUALITY_NOTE_OF(NO_NAMES)};
+	CLEANUP_JSON json_t *j = json_of(&q);
+
+	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
+	                 "poor");
+	ck_assert_int_eq(quality_named(j, 7, 0), 0);
+	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
+	                 "poor");
+	ck_assert_int_eq(quality_named(j, 7, 5), 0);
+	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
+	                 "good");
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "reasons")), 0);
+}
+END
+
+TEST(files_that_are_closed_make_a_profile_poor_whatever_has_a_name)
+{
+	const struct quality q = {.notes = QUALITY_NOTE_OF(NOTHING_READ)};
+	CLEANUP_JSON json_t *j = json_of(&q);
+
+	ck_assert_int_eq(quality_named(j, 7, 5), 0);
+	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
+	                 "poor");
 }
 END
 
@@ -83,4 +137,7 @@ END
 
 	SUITE("quality", rates_are_shown_per_second, every_note_is_told,
               a_poor_profile_says_so,
+              a_note_that_a_failed_check_explains_is_told_in_its_words,
+              names_that_came_later_make_a_poor_profile_good,
+              files_that_are_closed_make_a_profile_poor_whatever_has_a_name,
               lost_samples_and_longer_periods_lower_the_achieved_rate)

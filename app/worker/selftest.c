@@ -1,0 +1,505 @@
+#include "selftest.h"
+
+#include "base/file.h"
+#include "base/json_out.h"
+#include "base/log.h"
+#include "capture/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define TRY_PERIOD_NS   UINT64_C(10101010)
+#define TRY_STACK       UINT32_C(16384)
+#define TRY_CPUS        64    /* CPUs, one of which must be online */
+#define KALLSYMS_SAMPLE 16384 /* bytes; hundreds of symbols */
+#define INIT_PID        1
+
+#define UNIT "systemctl edit stoker-worker"
+#define SYSCTL(name, level)                                               \
+	"echo " name "=" level " >/etc/sysctl.d/60-stoker-local.conf && " \
+	"sysctl --system"
+#define CAP(n) (UINT64_C(1) << (n))
+
+/* The settings of this host that tell one cause of a failure from another. */
+struct facts {
+	long paranoid, ptrace_scope, kptr;
+	uint64_t caps; /* in effect in the opener */
+	bool is_root;  /* the opener is */
+};
+
+struct trial {
+	const struct selftest *of;
+	const struct host *host;
+	struct facts facts;
+};
+
+static long
+number_of(int proc_fd, const char *path, long missing)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(32);
+
+	if (file_read(proc_fd, path, &text))
+		return missing;
+	return strtol(buf_str(&text), NULL, 10);
+}
+
+/* The opener is the parent of this process. */
+static void
+read_opener(int proc_fd, struct facts *f)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *caps, *uid;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/status", (int)getppid());
+	if (file_read(proc_fd, path, &text))
+		return;
+	caps = strstr(buf_str(&text), "\nCapEff:");
+	uid = strstr(buf_str(&text), "\nUid:");
+	if (caps)
+		f->caps = strtoull(caps + strlen("\nCapEff:"), NULL, 16);
+	f->is_root = uid && !strtol(uid + strlen("\nUid:"), NULL, 10);
+}
+
+static struct facts
+read_facts(int proc_fd)
+{
+	struct facts f = {
+		.paranoid =
+			number_of(proc_fd, "sys/kernel/perf_event_paranoid", 2),
+		.ptrace_scope =
+			number_of(proc_fd, "sys/kernel/yama/ptrace_scope", 0),
+		.kptr = number_of(proc_fd, "sys/kernel/kptr_restrict", 0),
+	};
+
+	read_opener(proc_fd, &f);
+	return f;
+}
+
+/* CAP_SYS_ADMIN held these rights before they had capabilities of their own:
+ * capabilities(7). */
+static bool
+lacks(const struct trial *t, int cap)
+{
+	uint64_t any = CAP(cap);
+
+	if (cap != CAP_SYS_PTRACE)
+		any |= CAP(CAP_SYS_ADMIN);
+	return !(t->facts.caps & any);
+}
+
+/* A capability that the unit grants is missing: the fix is the same for each
+ * of them. */
+static void
+lacks_capability(const struct trial *t, const char *name, const char *effect,
+                 struct finding *out)
+{
+	char fix[FINDING_TEXT];
+
+	snprintf(fix, sizeof(fix),
+	         "start the worker as root by its unit, whose "
+	         "CapabilityBoundingSet= must name %s (systemctl cat "
+	         "stoker-worker)",
+	         name);
+	finding_set(out, t->facts.is_root ? BROKEN : WARNING, fix,
+	            "the worker lacks %s: %s", name, effect);
+}
+
+/* --- events -----------------------------------------------------------------
+ */
+
+static int
+ask_event(const struct trial *t, struct host_ask ask)
+{
+	CLEANUP_FD int fd = -1;
+	int rc = -ENODEV;
+
+	ask.period_ns = TRY_PERIOD_NS;
+	ask.stack_bytes = TRY_STACK;
+	for (ask.cpu = 0; ask.cpu < TRY_CPUS && rc == -ENODEV; ask.cpu++)
+		rc = host_fd(t->host, &ask, &fd);
+	return rc;
+}
+
+static void
+events_refused(const struct trial *t, int rc, struct finding *out)
+{
+	static const struct host_ask own = {.op = HOST_TASK_EVENT};
+	struct host_ask task = own;
+
+	task.pid = getpid();
+	if (rc == -EPERM && !ask_event(t, task))
+		lacks_capability(t, "CAP_PERFMON",
+		                 "processes of one user are sampled, without "
+		                 "their time in the kernel",
+		                 out);
+	else if (rc == -EPERM)
+		lacks_capability(t, "CAP_PERFMON", "nothing can be sampled",
+		                 out);
+	else if (rc == -EACCES && t->facts.paranoid > 2)
+		finding_set(
+			out, BROKEN,
+			SYSCTL("kernel.perf_event_paranoid",
+		               "2") "; or install -D "
+				    "/usr/share/stoker/worker-sys-admin.conf "
+				    "/etc/systemd/system/"
+		                    "stoker-worker.service.d/"
+				    "sys-admin.conf && systemctl daemon-reload "
+		                    "&& "
+				    "systemctl restart stoker-worker",
+			"kernel.perf_event_paranoid=%ld refuses "
+			"CAP_PERFMON: nothing can be sampled",
+			t->facts.paranoid);
+	else if (rc == -EACCES)
+		finding_set(out, BROKEN,
+		            "cat /sys/kernel/security/lockdown; boot with "
+		            "lockdown=integrity or none, or allow perf_event "
+		            "in the policy of the security module",
+		            "a security module, or lockdown, refuses perf "
+		            "events: nothing can be sampled");
+	else if (rc == -ENOSYS)
+		finding_set(out, BROKEN,
+		            UNIT ": [Service] SystemCallFilter="
+		                 "perf_event_open; in a container, a seccomp "
+		                 "profile that allows it",
+		            "a system call filter refuses perf_event_open: "
+		            "nothing can be sampled");
+	else
+		finding_set(out, BROKEN,
+		            "boot a kernel with CONFIG_PERF_EVENTS=y",
+		            "this kernel has no cpu-clock events with copies "
+		            "of registers and stacks");
+}
+
+static int
+try_events(const struct trial *t, struct finding *out)
+{
+	struct host_ask event = {.op = HOST_EVENT};
+	struct host_ask ring = {.op = HOST_RING, .pid = EVENT_ALL};
+	int rc = ask_event(t, event) ?: ask_event(t, ring);
+
+	if (rc && rc != -EPIPE)
+		events_refused(t, rc, out);
+	else
+		finding_set(out, FINE, NULL,
+		            "every process of this host can be sampled "
+		            "(kernel.perf_event_paranoid=%ld)",
+		            t->facts.paranoid);
+	return rc;
+}
+
+static int
+try_filter(const struct trial *t, struct finding *out)
+{
+	struct host_ask ask = {.op = HOST_FILTER,
+	                       .period_ns = TRY_PERIOD_NS,
+	                       .cpu = (uint32_t)sysconf(_SC_NPROCESSORS_CONF)};
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+	int rc = t->host->ask(t->host->arg, &ask, &reply, fds, &nfds);
+
+	for (size_t i = 0; i < nfds && !rc; i++)
+		close(fds[i]);
+	if (!rc)
+		rc = reply.error;
+	if (!rc)
+		finding_set(out, FINE, NULL,
+		            "samples of other processes are dropped in the "
+		            "kernel");
+	else if (rc == -EXDEV)
+		finding_set(out, WARNING,
+		            "run the worker in the host's PID namespace",
+		            "the worker runs in a PID namespace, where "
+		            "samples cannot be filtered in the kernel: they "
+		            "cost more, and Python functions are not shown");
+	else if (lacks(t, CAP_BPF))
+		lacks_capability(t, "CAP_BPF",
+		                 "samples cost more, and Python functions "
+		                 "are not shown",
+		                 out);
+	else
+		finding_set(out, WARNING,
+		            UNIT ": [Service] SystemCallFilter=bpf; or boot "
+		                 "a kernel with CONFIG_BPF_SYSCALL=y and "
+		                 "without lockdown=confidentiality",
+		            "BPF is refused: samples cost more, and Python "
+		            "functions are not shown");
+	return rc;
+}
+
+/* --- files and memory -------------------------------------------------------
+ */
+
+static int
+open_own_program(const struct trial *t)
+{
+	struct host_ask link = {.op = HOST_EXE_LINK, .pid = getpid()};
+	struct host_ask file = {.op = HOST_FILE, .pid = getpid()};
+	CLEANUP_FD int fd = -1;
+	struct host_reply reply;
+	int rc = host_answer(t->host, &link, &reply);
+
+	if (rc)
+		return rc;
+	memcpy(file.path, reply.text, sizeof(file.path));
+	file.path[strcspn(file.path, " ")] = '\0'; /* before "(deleted)" */
+	rc = host_fd(t->host, &file, &fd);
+	return rc == -ENOENT ? 0 : rc; /* replaced by an upgrade */
+}
+
+static int
+open_program_of_init(const struct trial *t)
+{
+	struct host_ask ask = {.op = HOST_EXE, .pid = INIT_PID};
+	CLEANUP_FD int fd = -1;
+
+	return host_fd(t->host, &ask, &fd);
+}
+
+static int
+try_files(const struct trial *t, struct finding *out)
+{
+	int rc = open_own_program(t);
+	int other = rc ? rc : open_program_of_init(t);
+
+	if (rc == -ENOSYS)
+		finding_set(out, BROKEN,
+		            UNIT ": [Service] RestrictSUIDSGID=no; then "
+		                 "systemctl restart stoker-worker",
+		            "openat2 is refused, by RestrictSUIDSGID=yes of "
+		            "the unit, a container's filter or a kernel "
+		            "before 5.6: no program can be read, so that "
+		            "functions have no names and stacks break off");
+	else if (rc)
+		finding_set(out, BROKEN,
+		            "systemctl cat stoker-worker: compare the unit "
+		            "with the one that was installed",
+		            "the programs of other processes cannot be "
+		            "opened: functions have no names and stacks break "
+		            "off");
+	else if (!other)
+		finding_set(out, FINE, NULL,
+		            "programs of other users' processes can be "
+		            "opened");
+	else if (lacks(t, CAP_SYS_PTRACE))
+		lacks_capability(t, "CAP_SYS_PTRACE",
+		                 "only programs of its own user's processes "
+		                 "can be opened",
+		                 out);
+	else
+		finding_set(out, BROKEN,
+		            "systemctl cat stoker-worker: ProtectProc= and "
+		            "ProcSubset= must not be set; look for a security "
+		            "module that denies it (dmesg)",
+		            "the programs of other users' processes cannot be "
+		            "opened");
+	return rc ? rc : other;
+}
+
+/* Address 0 is mapped in no process: whoever may read there is told that the
+ * address is bad, and nothing of the process is read. */
+static int
+try_memory(const struct trial *t, struct finding *out)
+{
+	struct host_ask ask = {
+		.op = HOST_MEMORY, .pid = INIT_PID, .size = sizeof(uint64_t)};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(t->host, &ask, &fd);
+
+	if (rc == -EFAULT || rc == -ENOEXEC)
+		rc = 0;
+	if (!rc)
+		finding_set(out, FINE, NULL,
+		            "memory of other users' processes can be read");
+	else if (t->facts.ptrace_scope > 2)
+		finding_set(out, BROKEN,
+		            "echo kernel.yama.ptrace_scope=2 "
+		            ">/etc/sysctl.d/60-stoker-ptrace.conf, remove what "
+		            "sets 3, and reboot: 3 cannot be lowered before",
+		            "kernel.yama.ptrace_scope=%ld lets nobody read "
+		            "other processes: no goroutines, threads, memory "
+		            "profiles or deep stacks",
+		            t->facts.ptrace_scope);
+	else if (lacks(t, CAP_SYS_PTRACE))
+		lacks_capability(t, "CAP_SYS_PTRACE",
+		                 "only memory of its own user's processes can "
+		                 "be read",
+		                 out);
+	else
+		finding_set(out, BROKEN,
+		            UNIT ": [Service] SystemCallFilter="
+		                 "process_vm_readv ptrace; look for a "
+		                 "security module that denies it (dmesg)",
+		            "the memory of other processes cannot be read: no "
+		            "goroutines, threads, memory profiles or deep "
+		            "stacks");
+	return rc;
+}
+
+/* --- kernel names -----------------------------------------------------------
+ */
+
+/* True when one of the first symbols has an address that is not zero: some
+ * kernels begin with symbols at zero even for those who may know. */
+static bool
+has_addresses(int fd)
+{
+	char text[KALLSYMS_SAMPLE + 1];
+	ssize_t n = read(fd, text, KALLSYMS_SAMPLE);
+	const char *line = text;
+
+	text[n > 0 ? n : 0] = '\0';
+	while (*line) {
+		if (strspn(line, "0") < strspn(line, "0123456789abcdef"))
+			return true;
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return false;
+}
+
+static int
+try_kernel_names(const struct trial *t, struct finding *out)
+{
+	struct host_ask ask = {.op = HOST_KALLSYMS};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(t->host, &ask, &fd);
+	char first;
+
+	if (!rc && has_addresses(fd)) {
+		finding_set(out, FINE, NULL,
+		            "functions of the kernel have "
+		            "names (kernel.kptr_restrict=%ld)",
+		            t->facts.kptr);
+		return 0;
+	}
+	if (!rc && pread(fd, &first, 1, 0) == 1) {
+		if (t->facts.kptr > 1)
+			finding_set(out, WARNING,
+			            SYSCTL("kernel.kptr_restrict", "1"),
+			            "kernel.kptr_restrict=%ld hides the "
+			            "kernel's addresses: its functions have "
+			            "no names",
+			            t->facts.kptr);
+		else if (lacks(t, CAP_SYSLOG))
+			finding_set(out, WARNING,
+			            "start the worker as root by its unit, "
+			            "whose CapabilityBoundingSet= must name "
+			            "CAP_SYSLOG",
+			            "the worker lacks CAP_SYSLOG: functions "
+			            "of the kernel have no names");
+		else
+			finding_set(out, WARNING,
+			            "cat /sys/kernel/security/lockdown; boot "
+			            "without lockdown=confidentiality",
+			            "the kernel hides its addresses: its "
+			            "functions have no names");
+		return -EACCES;
+	}
+	finding_set(out, WARNING,
+	            UNIT ": [Service] ProtectKernelTunables=no and "
+	                 "ProtectKernelLogs=no; then systemctl restart "
+	                 "stoker-worker",
+	            "/proc/kallsyms is hidden from the worker: functions of "
+	            "the kernel have no names");
+	return rc ? rc : -ENODATA;
+}
+
+/* --- the worker's own process -----------------------------------------------
+ */
+
+/* The kernel charges rings to RLIMIT_MEMLOCK: perf_event_open(2). */
+static int
+try_rings(const struct trial *t, struct finding *out)
+{
+	int64_t want = t->of->conf->worker_ring_bytes;
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &r))
+		return -errno;
+	if (r.rlim_cur == RLIM_INFINITY || (int64_t)r.rlim_cur >= want) {
+		finding_set(out, FINE, NULL, "as much as ring_bytes asks for");
+		return 0;
+	}
+	finding_set(out, WARNING,
+	            UNIT ": [Service] LimitMEMLOCK=infinity; or ulimit -l "
+	                 "unlimited before the worker starts",
+	            "%lld bytes may be locked and ring_bytes is %lld: the "
+	            "sample rings are smaller, and may lose samples",
+	            (long long)r.rlim_cur, (long long)want);
+	return -ENOMEM;
+}
+
+static int
+try_store(const struct trial *t, struct finding *out)
+{
+	return store_try(t->of->store, t->of->conf->continuous_min_free, out);
+}
+
+static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
+	[CHECK_EVENTS] = try_events,
+	[CHECK_FILTER] = try_filter,
+	[CHECK_FILES] = try_files,
+	[CHECK_MEMORY] = try_memory,
+	[CHECK_KERNEL_NAMES] = try_kernel_names,
+	[CHECK_RINGS] = try_rings,
+	[CHECK_STORE] = try_store,
+};
+
+/* A finding is logged when its verdict changes. */
+static int
+run(struct selftest *t, const struct trial *trial, enum check c)
+{
+	struct finding now = {0}, *before = &t->findings[c];
+	int rc = tries[c](trial, &now);
+
+	if (rc == -EPIPE)
+		return rc;
+	if (now.verdict != before->verdict && now.verdict != FINE)
+		log_warn("%s: %s%s%s", check_name(c), now.found, rc ? ": " : "",
+		         rc ? strerror(-rc) : "");
+	else if (now.verdict != before->verdict)
+		log_info("%s: %s", check_name(c), now.found);
+	*before = now;
+	return 0;
+}
+
+int
+selftest_step(struct selftest *t, int64_t now_ns)
+{
+	struct trial trial = {.of = t, .host = &t->host};
+	int64_t wait = SELFTEST_NS;
+	int rc = 0;
+
+	if (now_ns < t->next_ns)
+		return 0;
+	trial.facts = read_facts(*t->proc_fd);
+	for (int c = 0; c < CHECKS && !rc; c++) {
+		if (!tries[c])
+			continue;
+		rc = run(t, &trial, c);
+		if (t->findings[c].verdict != FINE)
+			wait = SELFTEST_AGAIN_NS;
+	}
+	t->next_ns = now_ns + wait;
+	return rc;
+}
+
+void
+selftest_json(const struct selftest *t, struct buf *out)
+{
+	json_open(out, "checks", '[');
+	for (int c = 0; c < CHECKS; c++) {
+		if (!tries[c])
+			continue;
+		json_open(out, NULL, '{');
+		finding_json(&t->findings[c], c, out);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}

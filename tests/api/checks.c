@@ -1,0 +1,182 @@
+/* Claims about GET /api/v1/checks and /readyz: a part that cannot work says
+ * so, with the line that mends it. */
+#include "base/finding.h"
+#include "base/json_out.h"
+#include "lib/api_short.h"
+#include "store/worker.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EVENTS_FIX "mend the events"
+
+/* A heartbeat of a worker that found this. */
+static void
+beat(struct test_api *a, const char *host, enum check c, enum verdict v)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct finding f = {0};
+	struct worker w = {
+		.host = (char *)host,
+		.boot_id = (char *)"boot",
+		.version = (char *)"1",
+		.pid = 1,
+	};
+
+	finding_set(&f, v, v == FINE ? NULL : EVENTS_FIX, "it was tried");
+	json_open(&text, NULL, '{');
+	json_open(&text, "checks", '[');
+	json_open(&text, NULL, '{');
+	finding_json(&f, c, &text);
+	json_close(&text, '}');
+	json_close(&text, ']');
+	json_close(&text, '}');
+	w.capabilities = (char *)buf_str(&text);
+	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+}
+
+static int
+readiness(struct test_api *a)
+{
+	CLEANUP_REPLY struct client_reply r =
+		ask(a, (struct ask){.path = "/readyz"});
+
+	if (r.status != 200)
+		assert_error(&r, 503, "NotReady");
+	return r.status;
+}
+
+TEST(what_the_api_and_each_worker_found_is_listed_with_its_repair)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const json_t *own, *of_worker;
+
+	beat(&a, TEST_HOST, CHECK_EVENTS, BROKEN);
+	r = api_get(&a, "/api/v1/checks");
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(length_of(&r, "items"), 2);
+	own = item_of(&r, "items", 0);
+	of_worker = item_of(&r, "items", 1);
+	ck_assert_str_eq(text_of(own, "part"), "api");
+	ck_assert_str_eq(text_of(own, "verdict"), "ok");
+	ck_assert_str_eq(text_of(of_worker, "host"), TEST_HOST);
+	ck_assert_str_eq(text_of(of_worker, "check"), "events");
+	ck_assert_str_eq(text_of(of_worker, "verdict"), "broken");
+	ck_assert_str_eq(text_of(of_worker, "fix"), EVENTS_FIX);
+}
+END
+
+TEST(a_worker_that_published_nothing_is_passed_over)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = api_get(&a, "/api/v1/checks");
+
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(length_of(&r, "items"), 1);
+	ck_assert_int_eq(readiness(&a), 200);
+}
+END
+
+TEST(no_worker_that_can_capture_is_not_ready)
+{
+	static const struct {
+		enum check check;
+		enum verdict verdict;
+		int status;
+	} rows[] = {
+		{CHECK_EVENTS, FINE, 200},    {CHECK_EVENTS, WARNING, 200},
+		{CHECK_EVENTS, BROKEN, 503},  {CHECK_FILES, BROKEN, 503},
+		{CHECK_STORE, BROKEN, 503},   {CHECK_MEMORY, BROKEN, 200},
+		{CHECK_FILTER, WARNING, 200},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		beat(&a, TEST_HOST, rows[i].check, rows[i].verdict);
+		ck_assert_msg(readiness(&a) == rows[i].status, "row %zu", i);
+	}
+}
+END
+
+TEST(one_worker_that_can_capture_is_enough)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	beat(&a, TEST_HOST, CHECK_EVENTS, BROKEN);
+	ck_assert_int_eq(readiness(&a), 503);
+	beat(&a, "host2", CHECK_EVENTS, FINE);
+	ck_assert_int_eq(readiness(&a), 200);
+}
+END
+
+TEST(the_check_in_the_way_is_named_without_a_token)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	beat(&a, TEST_HOST, CHECK_FILES, BROKEN);
+	r = ask(&a, (struct ask){.path = "/readyz"});
+	ck_assert_str_eq(reply_detail(&r, "worker"), "files");
+	ck_assert_ptr_null(strstr(buf_str(&r.body), EVENTS_FIX));
+}
+END
+
+/* A file stands where the process would make its folder: root is refused by
+ * no mode. */
+TEST(a_store_that_the_api_cannot_write_is_not_ready)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_FD int fd = -1;
+	char name[32];
+
+	snprintf(name, sizeof(name), ".try-%d", (int)a.pids[0]);
+	fd = openat(a.store.s.profiles_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC,
+	            0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(readiness(&a), 503);
+	r = api_get(&a, "/api/v1/checks");
+	ck_assert_str_eq(text_of(item_of(&r, "items", 0), "verdict"), "broken");
+	ck_assert_ptr_null(strstr(buf_str(&r.body), a.store.dir));
+}
+END
+
+TEST(what_a_worker_writes_there_breaks_no_reply)
+{
+	static const char *const texts[] = {
+		"[]",
+		"{\"checks\": 3}",
+		"{\"checks\": [3, null, {}, {\"part\": 1, \"found\": []}]}",
+		"{\"checks\": [",
+		"x",
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct worker w = {
+			.host = (char *)TEST_HOST,
+			.boot_id = (char *)"boot",
+			.version = (char *)"1",
+			.capabilities = (char *)texts[i],
+			.pid = 1,
+		};
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		ck_assert_int_eq(worker_heartbeat(&a.store.s, &w, 600000), 0);
+		ck_assert_int_eq(readiness(&a), 200);
+		r = api_get(&a, "/api/v1/checks");
+		ck_assert_msg(r.status == 200, "%s: %d", texts[i], r.status);
+	}
+}
+END
+
+	SUITE("checks",
+              what_the_api_and_each_worker_found_is_listed_with_its_repair,
+              a_worker_that_published_nothing_is_passed_over,
+              no_worker_that_can_capture_is_not_ready,
+              one_worker_that_can_capture_is_enough,
+              the_check_in_the_way_is_named_without_a_token,
+              a_store_that_the_api_cannot_write_is_not_ready,
+              what_a_worker_writes_there_breaks_no_reply)

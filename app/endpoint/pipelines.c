@@ -41,18 +41,20 @@ find_pipeline(struct call *c, const char *name, struct service *out)
 /* --- start ---------------------------------------------------------------- */
 
 static int
-check_running(struct call *c, const char *name, int64_t ordinal)
+check_running(struct call *c, const struct service *service, const char *host,
+              int64_t ordinal)
 {
 	enum start_running running;
+	int rc = start_running(c, service, host, ordinal, &running);
 
-	if (start_running(c, name, ordinal, &running))
-		return -1;
+	if (rc)
+		return rc;
 	if (running == START_RUNS)
 		return 0;
 	if (running == START_NO_SUCH_ORDINAL)
-		return start_no_ordinal(c, name, ordinal);
-	detail_text(c, "pipeline_name", name);
-	return fail_retry(c, 5, PipelineUnavailable, name);
+		return start_no_ordinal(c, service->name, ordinal);
+	detail_text(c, "pipeline_name", service->name);
+	return fail_retry(c, 5, PipelineUnavailable, service->name);
 }
 
 static int
@@ -101,11 +103,14 @@ samply_post(struct call *c)
 		.labels = "{}",
 		.created_by = c->caller.id,
 	};
+	int rc;
 
 	if (find_pipeline(c, ask.service, &service) ||
-	    start_find_host(c, &service, &host) ||
-	    check_running(c, ask.service, ask.ordinal))
+	    start_find_host(c, &service, &host))
 		return -1;
+	rc = check_running(c, &service, host, ask.ordinal);
+	if (rc)
+		return rc < 0 ? -1 : 0;
 	return start(c, &ask, host);
 }
 
@@ -330,7 +335,8 @@ heap_get(struct call *c)
 	if (find_pipeline(c, name, &service) ||
 	    start_check_type(c, "memory", &service) ||
 	    start_find_host(c, &service, &host) ||
-	    check_running(c, name, param_int(c, P_GetHeapProfile_ordinal)) ||
+	    check_running(c, &service, host,
+	                  param_int(c, P_GetHeapProfile_ordinal)) ||
 	    take_heap(c, &service, host, id))
 		return -1;
 	rc = session_get(&c->env->store, service.tenant, id, &s);

@@ -18,27 +18,29 @@ find_service(struct call *c, const char *name, struct service *out)
 }
 
 static int
-check_running(struct call *c, const char *name, int64_t ordinal)
+check_running(struct call *c, const struct service *service, const char *host,
+              int64_t ordinal)
 {
 	enum start_running running;
+	int rc = start_running(c, service, host, ordinal, &running);
 
-	if (start_running(c, name, ordinal, &running))
-		return -1;
+	if (rc)
+		return rc;
 	if (running == START_NO_SUCH_ORDINAL)
-		return start_no_ordinal(c, name, ordinal);
+		return start_no_ordinal(c, service->name, ordinal);
 	if (running == START_RUNS)
 		return 0;
-	detail_text(c, "service", name);
-	return fail_retry(c, 5, ServiceNotRunning, name);
+	detail_text(c, "service", service->name);
+	return fail_retry(c, 5, ServiceNotRunning, service->name);
 }
 
 /* An endpoint is one process, whether the worker sees it or not. */
 static int
-check_target(struct call *c, const struct service *service,
+check_target(struct call *c, const struct service *service, const char *host,
              const struct session_ask *ask)
 {
 	if (source_of(service, ask->type) == SOURCE_OUTSIDE)
-		return check_running(c, ask->service, ask->ordinal);
+		return check_running(c, service, host, ask->ordinal);
 	return ask->ordinal <= 0
 	               ? 0
 	               : start_no_ordinal(c, ask->service, ask->ordinal);
@@ -92,6 +94,7 @@ profile_start(struct call *c)
 		.rate = param_int(c, P_StartProfile_sampleRate),
 		.created_by = c->caller.id,
 	};
+	int rc;
 
 	if (param_given(c, P_StartProfile_ordinal))
 		ask.ordinal = param_int(c, P_StartProfile_ordinal);
@@ -100,8 +103,10 @@ profile_start(struct call *c)
 	ask.labels = given ? buf_str(&labels) : "{}";
 	if (find_service(c, ask.service, &service) ||
 	    start_find_host(c, &service, &host) ||
-	    start_check_type(c, ask.type, &service) ||
-	    check_target(c, &service, &ask))
+	    start_check_type(c, ask.type, &service))
 		return -1;
+	rc = check_target(c, &service, host, &ask);
+	if (rc)
+		return rc < 0 ? -1 : 0;
 	return enqueue_and_answer(c, &ask, host);
 }

@@ -1,13 +1,18 @@
 #include "start.h"
 
 #include "audits.h"
+#include "base/clock.h"
 #include "store/job.h"
 #include "store/source.h"
 #include "store/worker.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* A worker looks within milliseconds, unless the host is very busy. */
+#define LOOK_WAIT_NS INT64_C(3000000000)
 
 int
 start_check_type(struct call *c, const char *type,
@@ -50,15 +55,15 @@ has_ordinal(const struct process_list *list, int64_t ordinal)
 	return false;
 }
 
-int
-start_running(struct call *c, const char *service, int64_t ordinal,
-              enum start_running *out)
+static int
+read_running(struct call *c, const char *service, int64_t ordinal,
+             enum start_running *out)
 {
 	CLEANUP(process_list_done) struct process_list list = {0};
 	int rc = process_list(&c->env->store, c->caller.tenant, service, &list);
 
 	if (rc)
-		return fail_store(c, rc);
+		return rc;
 	if (!list.n)
 		*out = START_NOTHING_RUNS;
 	else if (ordinal == SESSION_ALL_ORDINALS || has_ordinal(&list, ordinal))
@@ -66,6 +71,77 @@ start_running(struct call *c, const char *service, int64_t ordinal,
 	else
 		*out = START_NO_SUCH_ORDINAL;
 	return 0;
+}
+
+/* Whether the worker has looked since: 0, or -EAGAIN. */
+static int
+has_looked(struct call *c, const char *host, int64_t asked_ms,
+           int64_t *out_looked_ms)
+{
+	int64_t wanted;
+	int rc = worker_look(&c->env->store, host, &wanted, out_looked_ms);
+
+	return rc ? rc : *out_looked_ms < asked_ms ? -EAGAIN : 0;
+}
+
+/* Asks the worker to look at the processes, and waits. -ETIMEDOUT when it
+ * does not do so in time, or too many others wait already. */
+static int
+await_look(struct call *c, const char *host, int64_t *out_looked_ms)
+{
+	int64_t deadline = clock_mono_ns() + LOOK_WAIT_NS, asked;
+	CLEANUP_WATCH struct watch w = {.fd = -1};
+	int rc = watch_open(&c->env->store, &w)
+	                 ?: worker_look_ask(&c->env->store, host, &asked)
+	                 ?: has_looked(c, host, asked, out_looked_ms);
+
+	if (rc != -EAGAIN)
+		return rc;
+	if (!counters_wait_begin(c->env->counters))
+		return -ETIMEDOUT;
+	while (rc == -EAGAIN)
+		rc = watch_wait(&w, c->req, deadline)
+		             ?: has_looked(c, host, asked, out_looked_ms);
+	counters_wait_end(c->env->counters);
+	return rc;
+}
+
+static void
+tell_match(struct call *c, const struct service *service, int64_t looked_ms)
+{
+	CLEANUP_BUF struct buf match = BUF_INIT(BUF_MAX_SMALL);
+	char time[RFC3339_LEN];
+
+	if (*service->match_kind)
+		buf_addf(&match, "%s=%s", service->match_kind,
+		         service->match_value);
+	detail_text(c, "match", buf_str(&match));
+	clock_format(looked_ms, time);
+	detail_text(c, "lookedAt", time);
+}
+
+int
+start_running(struct call *c, const struct service *service, const char *host,
+              int64_t ordinal, enum start_running *out)
+{
+	int64_t looked_ms = 0;
+	int rc = read_running(c, service->name, ordinal, out);
+
+	if (rc)
+		return fail_store(c, rc);
+	if (*out == START_RUNS)
+		return 0;
+	call_pause(c); /* the worker could not answer while this one writes */
+	rc = await_look(c, host, &looked_ms);
+	if (!rc)
+		rc = read_running(c, service->name, ordinal, out);
+	if (rc == -ETIMEDOUT || rc == -ECANCELED)
+		*out = START_RUNS;
+	else if (rc)
+		return fail_store(c, rc);
+	else if (*out != START_RUNS)
+		tell_match(c, service, looked_ms);
+	return call_begin(c);
 }
 
 int

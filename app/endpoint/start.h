@@ -14,14 +14,23 @@ MUST_CHECK int start_check_type(struct call *c, const char *type,
 MUST_CHECK int
 start_find_host(struct call *c, const struct service *service, char **out);
 
-/* What runs of a service. */
+/* The processes of a service. */
 enum start_running {
-	START_RUNS,
+	START_RUNS, /* or the worker could not be asked in time: it decides */
 	START_NOTHING_RUNS,
 	START_NO_SUCH_ORDINAL,
 };
-MUST_CHECK int start_running(struct call *c, const char *service,
-                             int64_t ordinal, enum start_running *out);
+/*
+ * Tells what runs of a service. Where the process table has nothing, the
+ * host's worker looks anew and is waited for: a program that has just been
+ * started, or just been registered, is no error.
+ *
+ *   Errors   0; 1 where the reply is one from before, as call_begin() says;
+ *            -1 with the reply. Details of an error that follows are set.
+ */
+MUST_CHECK int
+start_running(struct call *c, const struct service *service, const char *host,
+              int64_t ordinal, enum start_running *out);
 /* UnknownOrdinal; always -1. */
 int start_no_ordinal(struct call *c, const char *service, int64_t ordinal);
 /*

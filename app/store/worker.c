@@ -83,6 +83,44 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 	return n < 0 ? n : 0;
 }
 
+/* The columns of a single row, whole numbers; -ENOENT when there is none. */
+static int
+row_of(struct store *s, enum sql sql, const char *host, int64_t *out[], int n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, sql, ARGS(V(host)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	for (int i = 0; i < n; i++)
+		*out[i] = db_col_int(&rows, i);
+	return 0;
+}
+
+int
+worker_look_ask(struct store *s, const char *host, int64_t *out_ms)
+{
+	return row_of(s, SQL_WORKER_LOOK_ASK, host, (int64_t *[]){out_ms}, 1);
+}
+
+int
+worker_look(struct store *s, const char *host, int64_t *out_wanted_ms,
+            int64_t *out_looked_ms)
+{
+	return row_of(s, SQL_WORKER_LOOK, host,
+	              (int64_t *[]){out_wanted_ms, out_looked_ms}, 2);
+}
+
+int
+worker_looked(struct store *s, const char *host, int64_t at_ms)
+{
+	int n = db_run(s->db, SQL_WORKER_LOOKED, ARGS(V(at_ms), V(host)));
+
+	return n < 0 ? n : 0;
+}
+
 static int
 stop(struct store *s, const char *host)
 {

@@ -145,7 +145,7 @@ serve(struct scheduler *s)
 		[WAKE] = {s->wake_fd, POLLIN, 0},
 		[SIGNALS] = {s->signal_fd, POLLIN, 0},
 	};
-	bool hurry = s->captures.hurry && s->captures.n;
+	bool hurry = (s->captures.hurry && s->captures.n) || s->look_wanted;
 
 	if (poll(p, SOURCES, hurry ? HURRY_MS : TICK_MS) < 0)
 		return errno == EINTR ? 0 : -errno;

@@ -2,11 +2,13 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "scheduler_private.h"
+#include "store/worker.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define SCAN_NS INT64_C(1000000000)
+#define LOOK_NS INT64_C(100000000)
 /* On a host with very many processes looking at them costs: at most this
  * part of a CPU. */
 #define SCAN_SHARE 2000
@@ -107,6 +109,32 @@ scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 	return rc;
 }
 
+/*
+ * Answers a start that found no process of its service. Looking costs, and
+ * any operator may ask: LOOK_NS is the least time between two answers.
+ */
+static int
+look_if_wanted(struct scheduler *s, int64_t now_ns)
+{
+	int64_t wanted, looked, at;
+	int rc;
+
+	if (!s->look_wanted || now_ns - s->look_ns < LOOK_NS)
+		return 0;
+	rc = worker_look(&s->store, s->self.host, &wanted, &looked);
+	if (rc || wanted <= looked) {
+		s->look_wanted = false;
+		return rc == -ENOENT ? 0 : rc;
+	}
+	rc = store_now(&s->store, &at) ?: scheduler_scan(s, now_ns, 0);
+	if (!rc)
+		rc = worker_looked(&s->store, s->self.host, at);
+	if (!rc)
+		s->look_wanted = false;
+	s->look_ns = now_ns;
+	return rc;
+}
+
 /* What others have written since: services, and wishes to cancel. */
 static int
 follow(struct scheduler *s, int64_t now_ns)
@@ -127,6 +155,7 @@ follow(struct scheduler *s, int64_t now_ns)
 		return rc;
 	s->version = version;
 	s->captures.hurry = true;
+	s->look_wanted = true;
 	s->unmatched |= stamp != s->targets.stamp;
 	return s->unmatched ? scheduler_scan(s, now_ns, 0) : 0;
 }
@@ -223,6 +252,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	report("self-test", selftest_step(&s->selftest, now_ns));
 	report("heartbeat", beat(s, now_ns));
 	report("services", follow(s, now_ns));
+	report("processes asked for", look_if_wanted(s, now_ns));
 	report("processes",
 	       scheduler_scan(s, now_ns,
 	                      s->scan_ns > SCAN_NS ? s->scan_ns : SCAN_NS));

@@ -121,6 +121,16 @@ call_begin(struct call *c)
 	return c->begin ? c->begin(c) : 0;
 }
 
+/* Ends what was begun, so that others can write meanwhile: the handler
+ * calls call_begin() again before it stores anything. */
+static inline void
+call_pause(struct call *c)
+{
+	if (c->begun)
+		store_rollback(&c->env->store);
+	c->begun = false;
+}
+
 /* --- answers ------------------------------------------------------------- */
 
 /* Starts the route's success reply, a JSON object: write its members. */

@@ -39,6 +39,16 @@ MUST_CHECK int worker_list(struct store *s, struct worker_list *out);
  */
 MUST_CHECK int
 worker_for(struct store *s, const char *service_host, char **out);
+/*
+ * Asks a host's worker to look at the processes anew.
+ *   Units    *out_ms: a look that began then or later answers the question
+ *   Errors   -ENOENT when there is no such worker
+ */
+MUST_CHECK int
+worker_look_ask(struct store *s, const char *host, int64_t *out_ms);
+/* When a look was last asked for, and when the last one began; 0: never. */
+MUST_CHECK int worker_look(struct store *s, const char *host,
+                           int64_t *out_wanted_ms, int64_t *out_looked_ms);
 /* What its host's live worker matches now, by ordinal. */
 MUST_CHECK int process_list(struct store *s, const char *tenant,
                             const char *service, struct process_list *out);
@@ -50,6 +60,8 @@ MUST_CHECK int
 worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms);
 /* Says that it stops: not alive from now on, and its processes unseen. */
 MUST_CHECK int worker_stop(struct store *s, const char *host);
+/* Says that the rows of process are those of a look that began then. */
+MUST_CHECK int worker_looked(struct store *s, const char *host, int64_t at_ms);
 /* Every row of a host, by tenant, service and ordinal. */
 MUST_CHECK int
 process_list_host(struct store *s, const char *host, struct process_list *out);

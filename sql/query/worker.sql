@@ -24,6 +24,16 @@ SELECT host FROM worker
 WHERE alive_until_ms > now_ms() AND ($1 = '' OR host = $1)
 ORDER BY host LIMIT 2;
 
+-- name: worker_look_ask
+UPDATE worker SET look_wanted_ms = now_ms() WHERE host = $1
+RETURNING look_wanted_ms;
+
+-- name: worker_look
+SELECT look_wanted_ms, looked_ms FROM worker WHERE host = $1;
+
+-- name: worker_looked
+UPDATE worker SET looked_ms = $1 WHERE host = $2;
+
 -- name: worker_stop
 UPDATE worker SET alive_until_ms = 0 WHERE host = $1;
 

@@ -178,12 +178,9 @@ END
 TEST(a_pipeline_that_does_not_run_is_503)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	const struct process p = {.host = (char *)TEST_HOST,
-	                          .tenant = (char *)TEST_TENANT,
-	                          .service = (char *)TEST_SERVICE};
 	CLEANUP_REPLY struct client_reply r = {0};
 
-	ck_assert_int_eq(process_remove(&a.store.s, &p), 0);
+	test_sees_nothing(&a);
 	r = send(&a, "POST", SAMPLY);
 	assert_error(&r, 503, "PipelineUnavailable");
 	ck_assert_str_eq(client_header(&r, "Retry-After"), "5");

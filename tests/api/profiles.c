@@ -1,12 +1,13 @@
 /* The contract of family B: the seeds' requests, and what they lead to. */
 #include "base/file.h"
 #include "base/json.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "store/service.h"
 #include "store/worker.h"
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define START_BODY(service, type) \
 	"{\"service\":\"" service "\",\"profileType\":\"" type "\"}"
@@ -144,27 +145,92 @@ TEST(without_a_process_start_is_503)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0};
-	const struct process p = {
-		.host = TEST_HOST,
-		.tenant = TEST_TENANT,
-		.service = TEST_SERVICE,
-		.boot_id = "boot",
-		.pid = 77,
-	};
 
-	ck_assert_int_eq(process_remove(&a.store.s, &p), 0);
+	test_sees_nothing(&a);
 	r = start(&a, START_BODY(TEST_SERVICE, "cpu"));
 	assert_error(&r, 503, "ServiceNotRunning");
+	ck_assert_str_eq(reply_detail(&r, "match"), "exe=/bin/true");
+	ck_assert_uint_eq(strlen(reply_detail(&r, "lookedAt")), 24);
+	ck_assert_uint_eq(sessions_stored(&a), 0);
+}
+END
+
+static const struct process seen = {
+	.host = TEST_HOST,
+	.tenant = TEST_TENANT,
+	.service = TEST_SERVICE,
+	.boot_id = "boot",
+	.argv0 = "",
+	.cmdline = "",
+	.pid = 78,
+};
+
+/* The worker's part: it looks once it is asked to, and sees a process. */
+static pid_t
+begin_looking(struct test_api *a)
+{
+	int64_t wanted = 0, looked = 0;
+	pid_t pid = fork();
+	struct store s;
+
+	if (pid)
+		return pid;
+	s = test_store_again(&a->store, true);
+	while (wanted <= looked)
+		ck_assert_int_eq(worker_look(&s, TEST_HOST, &wanted, &looked),
+		                 0);
+	ck_assert_int_eq(process_put(&s, &seen), 0);
+	ck_assert_int_eq(worker_looked(&s, TEST_HOST, wanted), 0);
+	_exit(0);
+}
+
+static void
+expect_start_after_look(struct ask q)
+{
+	CLEANUP_API struct test_api a = test_api(4, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	pid_t looker;
+
+	ck_assert_int_eq(process_remove(&a.store.s, &seen), 0);
+	looker = begin_looking(&a);
+	r = ask(&a, q);
+	ck_assert_int_eq(r.status, 202);
+	ck_assert_int_eq(waitpid(looker, NULL, 0), looker);
+	ck_assert_uint_eq(sessions_stored(&a), 1);
+}
+
+TEST(a_process_that_the_worker_has_yet_to_see_is_waited_for)
+{
+	struct ask q = {.key = KEY_OPERATOR,
+	                .method = "POST",
+	                .path = API_PROFILES "/start",
+	                .body = START_BODY(TEST_SERVICE, "cpu")};
+
+	expect_start_after_look(q);
+	q.idempotency = "once"; /* holds the store's lock around the call */
+	expect_start_after_look(q);
+}
+END
+
+TEST(where_nobody_can_wait_the_worker_decides)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(process_remove(&a.store.s, &seen), 0);
+	r = start(&a, START_BODY(TEST_SERVICE, "cpu"));
+	ck_assert_int_eq(r.status, 202);
 }
 END
 
 TEST(an_ordinal_that_is_not_there_is_404)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r =
-		start(&a, "{\"service\":\"" TEST_SERVICE
-	                  "\",\"profileType\":\"cpu\",\"ordinal\":3}");
+	CLEANUP_REPLY struct client_reply r = {0};
 
+	test_looks(&a);
+	r = start(&a, "{\"service\":\"" TEST_SERVICE
+	              "\",\"profileType\":\"cpu\",\"ordinal\":3}");
 	assert_error(&r, 404, "UnknownOrdinal");
 }
 END
@@ -525,6 +591,8 @@ END
 		goroutines_can_be_asked_of_services_of_every_kind,
 		without_a_live_worker_start_is_503,
 		without_a_process_start_is_503,
+		a_process_that_the_worker_has_yet_to_see_is_waited_for,
+		where_nobody_can_wait_the_worker_decides,
 		an_ordinal_that_is_not_there_is_404,
 		unknown_fields_and_parameters_are_ignored_and_named,
 		one_parameter_twice_is_refused,

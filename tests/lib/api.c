@@ -127,6 +127,25 @@ test_api(int n, const char *extra)
 }
 
 void
+test_looks(struct test_api *a)
+{
+	ck_assert_int_eq(worker_looked(&a->store.s, TEST_HOST,
+	                               clock_wall_ms() + 3600 * MS_PER_S),
+	                 0);
+}
+
+void
+test_sees_nothing(struct test_api *a)
+{
+	const struct process p = {.host = TEST_HOST,
+	                          .tenant = TEST_TENANT,
+	                          .service = TEST_SERVICE};
+
+	ck_assert_int_eq(process_remove(&a->store.s, &p), 0);
+	test_looks(a);
+}
+
+void
 test_api_done(struct test_api *a)
 {
 	close(a->listener);

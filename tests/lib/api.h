@@ -62,6 +62,11 @@ const char *reply_detail(const struct client_reply *r, const char *name);
 /* Fails unless the reply is this error. */
 void assert_error(const struct client_reply *r, int status, const char *code);
 
+/* Has the worker say, from now on, that it has just looked at the processes:
+ * the rows of the store are all there are. */
+void test_looks(struct test_api *a);
+/* The same, and that it has seen no process of svc. */
+void test_sees_nothing(struct test_api *a);
 /* A profile of svc that has been taken: its id. */
 void test_profile(struct test_api *a, char id[static ID_MAX]);
 /* One of svc that was uploaded, at its own time if it has one: its id. */

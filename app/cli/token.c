@@ -123,10 +123,9 @@ open_store(const struct options *o, struct store *out)
 	if (rc)
 		return failed("%s: %s", dir, strerror(-rc));
 	rc = store_open(dir, false, out, &why);
-	if (rc)
-		return failed("%s: %s", dir,
-		              why.len ? buf_str(&why) : strerror(-rc));
-	return LEAVE_OK;
+	if (rc && why.len)
+		return failed("%s", buf_str(&why));
+	return rc ? failed("%s: %s", dir, strerror(-rc)) : LEAVE_OK;
 }
 
 static json_t *

@@ -15,6 +15,8 @@
 #define JITTER_NS     250000
 #define WAL_KEEP      "67108864" /* bytes of WAL kept after a checkpoint */
 #define DB_MODE       0660
+#define SHARED_FIRST  0x40000002 /* os.h of SQLite */
+#define SHARED_SIZE   510
 
 /*
  * Waits 50 to 300 us, at random: with SQLite's own fixed delays one of
@@ -59,8 +61,8 @@ create_file(const char *path)
 }
 
 /* Turning WAL on and migrating are one process's work at a time. */
-static int
-lock_setup(const char *path, int *out_fd)
+int
+sqlite_lock_setup(const char *path, int *out_fd)
 {
 	char name[PATH_MAX];
 	CLEANUP_FD int fd = -1;
@@ -82,12 +84,12 @@ lock_setup(const char *path, int *out_fd)
 static int
 configure(struct db *db, sqlite3 *conn)
 {
-	static const char settings[] = "PRAGMA journal_mode = WAL;"
-				       "PRAGMA synchronous = FULL;"
-				       "PRAGMA foreign_keys = ON;"
-				       "PRAGMA mmap_size = 0;"
-				       "PRAGMA trusted_schema = OFF;"
-				       "PRAGMA journal_size_limit = " WAL_KEEP;
+	static const char reading[] = "PRAGMA foreign_keys = ON;"
+				      "PRAGMA mmap_size = 0;"
+				      "PRAGMA trusted_schema = OFF;";
+	static const char writing[] = "PRAGMA journal_mode = WAL;"
+				      "PRAGMA synchronous = FULL;"
+				      "PRAGMA journal_size_limit = " WAL_KEEP;
 	const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS;
 
 	sqlite3_extended_result_codes(conn, 1);
@@ -101,14 +103,18 @@ configure(struct db *db, sqlite3 *conn)
 	                  !db->checkpoints, NULL);
 	return sqlite3_create_function_v2(conn, "now_ms", 0, flags, db, now_ms,
 	                                  NULL, NULL, NULL)
-	               ?: sqlite3_exec(conn, settings, NULL, NULL, NULL);
+	               ?: sqlite3_exec(conn, reading, NULL, NULL, NULL)
+	               ?: db->look ? SQLITE_OK
+	                           : sqlite3_exec(conn, writing, NULL, NULL,
+	                                          NULL);
 }
 
 static int
 open_conn(struct db *db)
 {
-	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
-	                  SQLITE_OPEN_NOFOLLOW;
+	const int flags =
+		(db->look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+		SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
 	int code = sqlite3_open_v2(db->path, &db->link.conn, flags, NULL);
 
 	if (code == SQLITE_OK)
@@ -121,10 +127,10 @@ sqlite_connect(struct db *db)
 {
 	CLEANUP_FD int setup = -1;
 	struct stat st;
-	int rc = lock_setup(db->path, &setup);
+	int rc = db->look ? 0
+	                  : sqlite_lock_setup(db->path, &setup)
+	                            ?: create_file(db->path);
 
-	if (!rc)
-		rc = create_file(db->path);
 	if (!rc && stat(db->path, &st))
 		rc = -errno;
 	if (!rc)
@@ -133,5 +139,20 @@ sqlite_connect(struct db *db)
 		return rc;
 	db->link.dev = st.st_dev;
 	db->link.ino = st.st_ino;
+	return 0;
+}
+
+int
+sqlite_in_use(const char *path, pid_t *out)
+{
+	struct flock l = {.l_type = F_WRLCK,
+	                  .l_whence = SEEK_SET,
+	                  .l_start = SHARED_FIRST,
+	                  .l_len = SHARED_SIZE};
+	CLEANUP_FD int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fcntl(fd, F_GETLK, &l))
+		return -errno;
+	*out = l.l_type == F_UNLCK ? 0 : l.l_pid > 0 ? l.l_pid : -1;
 	return 0;
 }

@@ -17,8 +17,8 @@ ask(struct db *db, enum sql sql, int64_t *out, int n)
 }
 
 /* 0, 0 for a new database. */
-static int
-schema_version(struct db *db, int64_t *out_version, int64_t *out_compatible)
+int
+db_schema(struct db *db, struct db_schema *out)
 {
 	int64_t exists = 0, v[2] = {0, 0};
 	int rc = ask(db, SQL_SCHEMA_EXISTS, &exists, 1);
@@ -27,8 +27,7 @@ schema_version(struct db *db, int64_t *out_version, int64_t *out_compatible)
 		rc = ask(db, SQL_SCHEMA_VERSION, v, 2);
 	if (rc)
 		return rc;
-	*out_version = v[0];
-	*out_compatible = v[1];
+	*out = (struct db_schema){v[0], v[1]};
 	return 0;
 }
 
@@ -44,23 +43,36 @@ apply(struct db *db, int version)
 	return rc < 0 ? rc : 0;
 }
 
+/* The schema, unless a later release has put it out of this one's reach. */
+static int
+usable_schema(struct db *db, struct db_schema *out, struct buf *why)
+{
+	struct db_schema schema = {0};
+	int rc = db_schema(db, &schema);
+
+	if (!rc && schema.compatible > SQL_VERSION) {
+		buf_addf(why,
+		         "%s was changed by a newer release of Stoker: it has "
+		         "schema %lld, and Stoker " STOKER_VERSION
+		         " knows schema %d; install the newer release again, "
+		         "or restore a backup made before the upgrade (stoker "
+		         "restore)",
+		         db->path, (long long)schema.version, SQL_VERSION);
+		rc = -EPROTONOSUPPORT;
+	}
+	if (!rc)
+		*out = schema;
+	return rc;
+}
+
 static int
 upgrade(struct db *db, struct buf *why)
 {
-	int64_t version = 0, compatible = 0;
-	int rc = schema_version(db, &version, &compatible);
+	struct db_schema schema = {0};
+	int rc = usable_schema(db, &schema, why);
 
-	if (!rc && compatible > SQL_VERSION) {
-		buf_addf(why,
-		         "%s has schema %lld, which works with schema %lld and "
-		         "later; this release has schema %d: install a newer "
-		         "one, or restore a backup",
-		         db->path, (long long)version, (long long)compatible,
-		         SQL_VERSION);
-		return -EPROTONOSUPPORT;
-	}
-	for (; !rc && version < SQL_VERSION; version++)
-		rc = apply(db, (int)version);
+	for (; !rc && schema.version < SQL_VERSION; schema.version++)
+		rc = apply(db, (int)schema.version);
 	return rc;
 }
 
@@ -75,6 +87,21 @@ sqlite_migrate(struct db *db, struct buf *why)
 			db_rollback(db);
 		else
 			rc = db_commit(db);
+	}
+	if (rc && !why->len)
+		buf_addf(why, "%s: %s", db->path, db->why);
+	return rc;
+}
+
+int
+sqlite_look(struct db *db, struct buf *why)
+{
+	struct db_schema schema = {0};
+	int rc = usable_schema(db, &schema, why);
+
+	if (!rc && !schema.version) {
+		buf_addf(why, "%s is not a database of Stoker", db->path);
+		rc = -EMEDIUMTYPE;
 	}
 	if (rc && !why->len)
 		buf_addf(why, "%s: %s", db->path, db->why);

@@ -87,7 +87,9 @@ connect_and_migrate(struct db *db, struct buf *why)
 	if (rc)
 		buf_addf(why, "%s: %s", db->path,
 		         *db->why ? db->why : strerror(-rc));
-	return rc ?: sqlite_migrate(db, why);
+	if (rc)
+		return rc;
+	return db->look ? sqlite_look(db, why) : sqlite_migrate(db, why);
 }
 
 void
@@ -115,6 +117,7 @@ db_open(const struct db_options *o, struct db **out, struct buf *why)
 	if (!db || !(db->path = strdup(o->path)))
 		return -ENOMEM;
 	db->checkpoints = o->checkpoints;
+	db->look = o->look;
 	db->jitter = (uint32_t)getpid();
 	rc = connect_and_migrate(db, why);
 	if (rc)

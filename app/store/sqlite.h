@@ -18,7 +18,7 @@ struct sqlite_link {
 struct db {
 	struct sqlite_link link;
 	char *path;
-	bool checkpoints;
+	bool checkpoints, look;
 	int depth;   /* of nested transactions */
 	bool doomed; /* an inner one was rolled back */
 	int64_t busy_since_ns;
@@ -40,5 +40,21 @@ MUST_CHECK int sqlite_do(struct db *db, const char *text);
 void sqlite_announce(struct db *db);
 /* Brings the schema up to date; one line in *why when it refuses. */
 MUST_CHECK int sqlite_migrate(struct db *db, struct buf *why);
+/* Refuses a schema that this release can't use; changes nothing. */
+MUST_CHECK int sqlite_look(struct db *db, struct buf *why);
 /* Fills the empty db->link: a connection with every setting in place. */
 MUST_CHECK int sqlite_connect(struct db *db);
+/*
+ * Holds off every process that is about to open the database at path, until
+ * *out_fd is closed.
+ */
+MUST_CHECK int sqlite_lock_setup(const char *path, int *out_fd);
+/*
+ * Whether a process has the database at path open; our own connections are
+ * not seen, and would lose their locks.
+ *   Shape    *out its pid, -1 when it is of another PID namespace, 0: nobody
+ *   Source   https://sqlite.org/lockingv3.html, os.h of SQLite 3.40.1: a
+ *            connection to a database in WAL mode has a shared lock on these
+ *            bytes from its first transaction until it is closed
+ */
+MUST_CHECK int sqlite_in_use(const char *path, pid_t *out);

@@ -81,6 +81,9 @@ struct db_rows {
 struct db_options {
 	const char *path;
 	bool checkpoints; /* the worker: the only one that may */
+	/* Reads a database as it is, which is neither made nor migrated. Waits
+	 * for nobody, and no writer waits for this connection. */
+	bool look;
 };
 
 /*
@@ -88,7 +91,8 @@ struct db_options {
  *
  *   Owns     *out is the caller's; db_close() it
  *   Errors   -errno, -EPROTONOSUPPORT when a later release has changed the
- *            schema beyond what this one can use; one line in *why
+ *            schema beyond what this one can use, -EMEDIUMTYPE when it is to
+ *            be looked at and is no database of ours; one line in *why
  */
 MUST_CHECK int
 db_open(const struct db_options *o, struct db **out, struct buf *why);
@@ -120,6 +124,30 @@ void db_finish(struct db_rows *rows);
 const char *db_col_text(const struct db_rows *rows, int column);
 int64_t db_col_int(const struct db_rows *rows, int column);
 double db_col_real(const struct db_rows *rows, int column);
+
+/* The newest migration that was applied, and the oldest release, by its
+ * newest migration, that still works on the result. */
+struct db_schema {
+	int64_t version, compatible;
+};
+MUST_CHECK int db_schema(struct db *db, struct db_schema *out);
+/*
+ * Writes the database, as it is at one moment, to the empty file at path. No
+ * writer waits for this: it is one read transaction. (SQLite's backup API,
+ * called for some pages at a time, starts anew with each commit of another
+ * process, and so never ends beside a busy writer.) The copy is compact,
+ * needs no WAL, and is not synced.
+ *   Errors   -errno, what was written is of no use
+ */
+MUST_CHECK int db_copy(struct db *db, const char *path);
+/*
+ * Examines every page and index, then every foreign key; calls found with a
+ * line for each damage, at most DB_DAMAGES_MAX of either sort.
+ */
+#define DB_DAMAGES_MAX 100
+enum db_damage { DB_DAMAGE_PAGE, DB_DAMAGE_KEY };
+typedef void db_found(void *arg, enum db_damage kind, const char *line);
+MUST_CHECK int db_examine(struct db *db, db_found *found, void *arg);
 
 /* Changes when another connection has committed; never by our own writes. */
 int64_t db_data_version(struct db *db);

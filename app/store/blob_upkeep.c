@@ -65,19 +65,28 @@ blob_reap(struct store *s)
 
 /* --- orphans -------------------------------------------------------------- */
 
+struct sweep {
+	struct store *s;
+	int64_t orphan_ms;
+	int n;
+};
+
+static int
+sweep_folder(void *arg, const char *name)
+{
+	struct sweep *w = arg;
+
+	return folder_sweep(w->s->db, w->s->profiles_fd, name, SQL_BLOB_KNOWN,
+	                    w->orphan_ms, &w->n);
+}
+
 int
 blob_sweep(struct store *s, int64_t orphan_ms)
 {
-	CLEANUP_FOLDER DIR *d = NULL;
-	const struct dirent *e;
-	int n = 0, rc = folder_open(s->profiles_fd, ".", &d);
+	struct sweep w = {s, orphan_ms, 0};
+	int rc = folder_each(s->profiles_fd, sweep_folder, &w);
 
-	while (!rc && (e = readdir(d))) {
-		if (e->d_name[0] != '.')
-			rc = folder_sweep(s->db, s->profiles_fd, e->d_name,
-			                  SQL_BLOB_KNOWN, orphan_ms, &n);
-	}
-	return rc ? rc : n;
+	return rc ? rc : w.n;
 }
 
 /* --- retention ------------------------------------------------------------ */

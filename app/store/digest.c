@@ -54,27 +54,43 @@ free_context(EVP_MD_CTX **c)
 }
 
 int
-digest_file(int fd, int64_t n, char out[static DIGEST_CHARS])
+digest_piece(int fd, int64_t start, int64_t n, digest_sink *sink, void *arg,
+             char out[static DIGEST_CHARS])
 {
 	CLEANUP(free_context) EVP_MD_CTX *c = EVP_MD_CTX_new();
 	CLEANUP_FREE unsigned char *step = malloc(STEP);
 	unsigned char sum[EVP_MAX_MD_SIZE];
-	int64_t at = 0;
 
 	if (!c || !step || !EVP_DigestInit_ex(c, EVP_sha256(), NULL))
 		return -ENOMEM;
-	while (at < n) {
-		ssize_t got = pread(fd, step, STEP, at);
+	while (n > 0) {
+		size_t want = n < (int64_t)STEP ? (size_t)n : STEP;
+		ssize_t got = pread(fd, step, want, start);
+		int rc;
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			return got ? -errno : -EBADMSG;
 		EVP_DigestUpdate(c, step, (size_t)got);
-		at += got;
+		rc = sink ? sink(arg, step, (size_t)got, start) : 0;
+		if (rc)
+			return rc;
+		start += got;
+		n -= got;
 	}
-	if (at != n || !EVP_DigestFinal_ex(c, sum, NULL))
-		return -EBADMSG;
+	if (!EVP_DigestFinal_ex(c, sum, NULL))
+		return -ENOMEM;
 	hex_encode(sum, 32, out);
 	return 0;
+}
+
+int
+digest_file(int fd, int64_t n, char out[static DIGEST_CHARS])
+{
+	char past;
+
+	return digest_piece(fd, 0, n, NULL, NULL, out)
+	               ?: pread(fd, &past, 1, n) ? -EBADMSG
+	                                         : 0;
 }

@@ -8,8 +8,16 @@
 #define DIGEST_CHARS 65 /* with its NUL */
 
 MUST_CHECK int digest(const void *p, size_t n, char out[static DIGEST_CHARS]);
-/* Of a file from its start, wherever its offset is. */
+/* Of a file of n bytes, wherever its offset is; -EBADMSG for another length. */
 MUST_CHECK int digest_file(int fd, int64_t n, char out[static DIGEST_CHARS]);
+/*
+ * Of n bytes of a file; each piece that was read is given to sink, which may
+ * be NULL, with its offset.
+ *   Errors   -EBADMSG when the file ends before, what sink returns, -errno
+ */
+typedef int digest_sink(void *arg, const void *p, size_t n, int64_t at);
+MUST_CHECK int digest_piece(int fd, int64_t start, int64_t n, digest_sink *sink,
+                            void *arg, char out[static DIGEST_CHARS]);
 /* Bytes as hexadecimal text, and back (-EINVAL). */
 void hex_encode(const unsigned char *p, size_t n, char *out);
 MUST_CHECK int hex_decode(const char *text, unsigned char *out, size_t n);

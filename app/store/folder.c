@@ -96,21 +96,54 @@ is_known(struct db *db, enum sql known, const char *file)
 }
 
 int
-folder_sweep(struct db *db, int dir_fd, const char *name, enum sql known,
-             int64_t orphan_ms, int *n)
+folder_each(int dir_fd, folder_entry *fn, void *arg)
 {
 	CLEANUP_FOLDER DIR *d = NULL;
 	const struct dirent *e;
-	int rc = folder_open(dir_fd, name, &d);
+	int rc = folder_open(dir_fd, ".", &d);
 
-	while (!rc && (e = readdir(d))) {
+	while (!rc && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			rc = fn(arg, e->d_name);
+	return rc;
+}
+
+static bool
+is_hidden(const char *name)
+{
+	return name[0] == '.' && name[1];
+}
+
+int
+folder_orphans(struct db *db, int dir_fd, const char *name, enum sql known,
+               int64_t orphan_ms, folder_found *found, void *arg)
+{
+	CLEANUP_FOLDER DIR *d = NULL;
+	const struct dirent *e;
+	int rc = is_hidden(name) ? 0 : folder_open(dir_fd, name, &d);
+
+	while (!rc && d && (e = readdir(d))) {
 		if (e->d_name[0] == '.' ||
 		    !is_old(dirfd(d), e->d_name, orphan_ms))
 			continue;
 		rc = is_known(db, known, e->d_name);
-		if (!rc && !unlinkat(dirfd(d), e->d_name, 0))
-			++*n;
-		rc = rc < 0 ? rc : 0;
+		rc = rc < 0 ? rc : rc ? 0 : found(arg, dirfd(d), e->d_name);
 	}
 	return rc == -ENOTDIR ? 0 : rc;
+}
+
+static int
+sweep_one(void *arg, int dir_fd, const char *file)
+{
+	int *n = arg;
+
+	*n += !unlinkat(dir_fd, file, 0);
+	return 0;
+}
+
+int
+folder_sweep(struct db *db, int dir_fd, const char *name, enum sql known,
+             int64_t orphan_ms, int *n)
+{
+	return folder_orphans(db, dir_fd, name, known, orphan_ms, sweep_one, n);
 }

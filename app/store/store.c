@@ -24,26 +24,41 @@ open_folders(struct store *s)
 	               ?: folder_make(fd, "segments", &s->segments_fd);
 }
 
+static int
+open_db(const char *dir, struct db_options o, struct db **out, struct buf *why)
+{
+	CLEANUP_FREE char *path = NULL;
+
+	if (asprintf(&path, "%s/" STORE_DB, dir) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	o.path = path;
+	return db_open(&o, out, why);
+}
+
+int
+store_look(const char *dir, struct db **out, struct buf *why)
+{
+	return open_db(dir, (struct db_options){.look = true}, out, why);
+}
+
 int
 store_open(const char *dir, bool worker, struct store *out, struct buf *why)
 {
 	CLEANUP_STORE struct store s = STORE_INIT;
-	CLEANUP_FREE char *path = NULL;
-	struct db_options o = {.checkpoints = worker};
 	int rc;
 
 	s.dir = strdup(dir);
-	if (!s.dir || asprintf(&path, "%s/stoker.db", dir) < 0) {
-		path = NULL;
+	if (!s.dir)
 		return -ENOMEM;
-	}
 	rc = open_folders(&s);
 	if (rc) {
 		buf_addf(why, "%s: %s", dir, strerror(-rc));
 		return rc;
 	}
-	o.path = path;
-	rc = db_open(&o, &s.db, why);
+	rc = open_db(dir, (struct db_options){.checkpoints = worker}, &s.db,
+	             why);
 	if (rc)
 		return rc;
 	*out = s;

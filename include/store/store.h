@@ -17,6 +17,7 @@
 #include "base/id.h"
 #include "store/db.h"
 
+#define STORE_DB         "stoker.db"
 #define STORE_TENANT_MAX 64 /* with its NUL, as the next */
 #define STORE_NAME_MAX   64
 #define STORE_PAGE_MAX   500 /* most rows of one list call */
@@ -39,6 +40,8 @@ struct store {
 MUST_CHECK int
 store_open(const char *dir, bool worker, struct store *out, struct buf *why);
 void store_close(struct store *s);
+/* Opens only its database, and only to look (db.h); db_close() it. */
+MUST_CHECK int store_look(const char *dir, struct db **out, struct buf *why);
 /* Call between requests: follows a database file that was replaced. */
 MUST_CHECK int store_refresh(struct store *s);
 

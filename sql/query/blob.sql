@@ -25,6 +25,14 @@ DELETE FROM blob WHERE id = $1;
 -- name: blob_known
 SELECT 1 FROM blob WHERE id = $1;
 
+-- name: blob_live
+SELECT 1 FROM blob WHERE id = $1 AND deleted_ms = 0;
+
+-- Columns of struct extent, in its order.
+-- name: blob_after
+SELECT id, session, name, checksum, 0, length FROM blob
+WHERE deleted_ms = 0 AND id > $1 ORDER BY id LIMIT 500;
+
 -- name: blob_usage
 SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)
 FROM blob WHERE deleted_ms = 0;

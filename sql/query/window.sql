@@ -82,6 +82,21 @@ ON CONFLICT (id) DO UPDATE SET length = excluded.length;
 -- name: segment_known
 SELECT 1 FROM segment WHERE id = $1;
 
+-- name: segment_used
+SELECT 1 FROM profile_window WHERE segment = $1 LIMIT 1;
+
+-- name: segment_after
+SELECT segment FROM profile_window WHERE segment > $1
+ORDER BY segment LIMIT 1;
+
+-- Columns of struct extent, in its order.
+-- name: window_of_segment
+SELECT id, segment, segment || '.seg', checksum, start, length
+FROM profile_window WHERE segment = $1 ORDER BY start;
+
+-- name: window_live
+SELECT 1 FROM profile_window WHERE id = $1;
+
 -- name: segment_unused
 SELECT id FROM segment g
 WHERE created_ms <= now_ms() - CAST($1 AS BIGINT)

@@ -12,10 +12,9 @@ open_store(const char *dir, bool worker, struct store *out)
 	ck_assert_msg(!rc, "%s", buf_str(&why));
 }
 
-struct test_store
-test_store(void)
+void
+test_store_in(const char *dir, struct store *out)
 {
-	struct test_store t = {.dir = "/tmp/stoker-test.XXXXXX"};
 	struct service v = {TEST_TENANT,
 	                    TEST_SERVICE,
 	                    "auto",
@@ -30,9 +29,17 @@ test_store(void)
 	                    0,
 	                    0};
 
+	open_store(dir, true, out);
+	ck_assert_int_eq(service_add(out, &v), 0);
+}
+
+struct test_store
+test_store(void)
+{
+	struct test_store t = {.dir = "/tmp/stoker-test.XXXXXX"};
+
 	ck_assert_ptr_nonnull(mkdtemp(t.dir));
-	open_store(t.dir, true, &t.s);
-	ck_assert_int_eq(service_add(&t.s, &v), 0);
+	test_store_in(t.dir, &t.s);
 	return t;
 }
 
@@ -44,10 +51,16 @@ remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 }
 
 void
+test_remove(const char *path)
+{
+	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+void
 test_store_done(struct test_store *t)
 {
 	store_close(&t->s);
-	nftw(t->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	test_remove(t->dir);
 }
 
 struct store

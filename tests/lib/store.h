@@ -20,6 +20,10 @@ struct test_store {
 
 struct test_store test_store(void);
 void test_store_done(struct test_store *t);
+/* A store with that service in a directory that is there. */
+void test_store_in(const char *dir, struct store *out);
+/* Removes a file or directory, with all that is in it. */
+void test_remove(const char *path);
 /* Another connection to it: store_close() it. */
 struct store test_store_again(const struct test_store *t, bool worker);
 

@@ -1,0 +1,41 @@
+/*
+ * Verifying a store or a backup: the database's pages and references, then
+ * the bytes of every row, by length and checksum, and in a store the files
+ * that have no row.
+ *
+ * A store may be in use meanwhile. Bytes that a writer is about to name, and
+ * rows that are deleted while they are looked at, are no flaws.
+ */
+#pragma once
+
+#include "store/backup.h"
+
+enum flaw_kind {
+#define FLAW(kind, name, store, backup) FLAW_##kind,
+#include "store/flaws.def"
+#undef FLAW
+	FLAW_KINDS
+};
+
+struct flaw {
+	enum flaw_kind kind;
+	const char *where; /* a file below the directory, and whose it is */
+	const char *what;
+};
+
+const char *flaw_name(enum flaw_kind kind);
+/* A line that says what mends such a flaw. */
+const char *flaw_fix(enum flaw_kind kind, bool in_backup);
+
+/*
+ * Calls found with each flaw; *out counts what the store has.
+ *
+ *   Errors   as db_open() when there is nothing that could be verified, one
+ *            line in *why
+ */
+typedef void verify_found(void *arg, const struct flaw *f);
+MUST_CHECK int store_verify(const char *dir, verify_found *found, void *arg,
+                            struct backup *out, struct buf *why);
+/* Verifies a backup; -ENOMEDIUM when there is none in dir. */
+MUST_CHECK int backup_verify(const char *dir, verify_found *found, void *arg,
+                             struct backup *out, struct buf *why);

@@ -1,0 +1,25 @@
+/*
+ * The system calls and allocations of the code under test, which a test that
+ * links this may watch and fail: they are ours in such a program, over those
+ * of libc.
+ */
+#pragma once
+
+/*
+ * Called before each: open, openat, pread, pwrite, write, sendfile, fsync,
+ * syncfs, ftruncate, fchmod, mkdir, mkdirat, unlinkat, rename, renameat,
+ * renameat2 and, but for sanitizers, malloc. Returns 0 for the call to go on,
+ * else the errno that it fails with. Calls of the hook are not watched.
+ *
+ *   Shape    path: the last one among the call's arguments, or ""
+ */
+typedef int fault_hook(void *arg, const char *call, const char *path);
+void fault_watch(fault_hook *hook, void *arg);
+void fault_rest(void);
+
+/* Whether malloc is watched. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAULT_MALLOC 0
+#else
+#define FAULT_MALLOC 1
+#endif

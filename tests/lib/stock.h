@@ -1,0 +1,68 @@
+/*
+ * A store with something in it, and directories for its backups and for
+ * stores made of them, gone after the test.
+ */
+#pragma once
+
+#include "lib/store.h"
+#include "store/verify.h"
+
+#define STOCK_PROFILES 3
+#define STOCK_WINDOWS  4 /* in one segment, STOCK_WINDOW bytes each */
+#define STOCK_WINDOW   20000
+
+struct stock {
+	struct test_store t;
+	char root[64];
+	char backup[96];   /* below root, absent */
+	char restored[96]; /* the same */
+	char profile[STOCK_PROFILES][ID_MAX];
+};
+#define CLEANUP_STOCK CLEANUP(stock_done)
+
+struct stock stock(void);
+void stock_done(struct stock *k);
+
+/* Removes everything below root whose name begins so. */
+void stock_clear(const struct stock *k, const char *prefix);
+/* Stores a completed session with these bytes. */
+void stock_profile(struct store *s, const char *text, char id[static ID_MAX]);
+/* Stores windows of 2024 in a segment of their own; their ids. */
+void stock_windows(struct store *s, char ids[STOCK_WINDOWS][ID_MAX]);
+/* Makes a backup, which must go well. */
+struct backup_report stock_backup(const struct stock *k);
+/* Makes a backup that must fail with this code and words. */
+void stock_no_backup(const char *store, const char *dir, int expected,
+                     const char *words);
+/* Counts files and folders below a folder whose names have this in them. */
+int stock_count(const char *dir, const char *part);
+/* How a restore went. */
+struct stock_restored {
+	int rc;
+	struct backup backup;
+	char why[512], aside[256];
+};
+struct stock_restored
+stock_try(const struct stock *k, const char *to, bool replace);
+/* Restores, which must go well, or must fail with this code and words. */
+struct stock_restored
+stock_restore(const struct stock *k, const char *to, bool replace);
+void stock_refuse(const struct stock *k, const char *to, bool replace,
+                  int expected, const char *words);
+/* Finds the file of a profile, and its folder, below a store. */
+void stock_file(const struct stock *k, int i, char folder[static 64],
+                char file[static 128]);
+/* Counts flaws, all of which must be of this kind. */
+int64_t stock_flaws(const char *dir, bool in_backup, enum flaw_kind kind);
+/* Verifies a store or backup that must be whole. */
+void stock_whole(const char *dir, bool in_backup);
+/* Reads the bytes of a session's profile; "" when there is none. */
+void stock_read(struct store *s, const char *session, struct buf *out);
+/* "DIR/name", in a buffer that the next call takes. */
+const char *stock_path(const char *dir, const char *name);
+/* Runs SQL as an administrator with sqlite3(1) would, without foreign keys. */
+void stock_sql(const char *database, const char *sql);
+/* Finds the database of the backup; stock_agree() has the manifest agree with
+ * a changed one. The buffer is that of stock_path(). */
+const char *stock_database(const struct stock *k);
+void stock_agree(const struct stock *k);

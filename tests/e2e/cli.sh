@@ -10,19 +10,6 @@ allow = 127.0.0.1
 e2e_start demo
 background demo "$STATE/bin/demo"
 
-says() { # text, command: its output, both streams, holds the text
-  local text=$1 out
-  shift
-  out=$("$@" 2>&1) || :
-  [[ $out == *"$text"* ]] || { echo "expected '$text' in: $out"; return 1; }
-}
-leaves() { # status, command
-  local want=$1 got
-  shift
-  "$@" >/dev/null 2>&1
-  got=$?
-  [ $got -eq "$want" ] || { echo "left with $got, expected $want"; return 1; }
-}
 json() { # jq filter, command: true of its standard output
   local filter=$1
   shift

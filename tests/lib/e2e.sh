@@ -60,6 +60,20 @@ check() {
   fi
 }
 
+says() { # text, command: its output, both streams, holds the text
+  local text=$1 out
+  shift
+  out=$("$@" 2>&1) || :
+  [[ $out == *"$text"* ]] || { echo "expected '$text' in: $out"; return 1; }
+}
+leaves() { # status, command
+  local want=$1 got out
+  shift
+  out=$("$@" 2>&1)
+  got=$?
+  [ $got -eq "$want" ] || { echo "left with $got, expected $want: $out"; return 1; }
+}
+
 equal() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }
 
 # Adds a service matched by executable and waits until the worker sees it.

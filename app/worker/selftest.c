@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "capture/event.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -17,6 +18,7 @@
 #define TRY_CPUS        64    /* CPUs, one of which must be online */
 #define KALLSYMS_SAMPLE 16384 /* bytes; hundreds of symbols */
 #define INIT_PID        1
+#define TRY_PROCESSES   64 /* that may refuse before all are held to */
 
 #define UNIT "systemctl edit stoker-worker"
 #define SYSCTL(name, level)                                               \
@@ -147,9 +149,9 @@ events_refused(const struct trial *t, int rc, struct finding *out)
 		               "2") "; or install -D "
 				    "/usr/share/stoker/worker-sys-admin.conf "
 				    "/etc/systemd/system/"
-		                    "stoker-worker.service.d/"
+				    "stoker-worker.service.d/"
 				    "sys-admin.conf && systemctl daemon-reload "
-		                    "&& "
+				    "&& "
 				    "systemctl restart stoker-worker",
 			"kernel.perf_event_paranoid=%ld refuses "
 			"CAP_PERFMON: nothing can be sampled",
@@ -253,19 +255,72 @@ open_own_program(const struct trial *t)
 }
 
 static int
-open_program_of_init(const struct trial *t)
+ask_of(const struct trial *t, const struct host_ask *about, int32_t pid)
 {
-	struct host_ask ask = {.op = HOST_EXE, .pid = INIT_PID};
+	struct host_ask ask = *about;
 	CLEANUP_FD int fd = -1;
+	int rc;
 
-	return host_fd(t->host, &ask, &fd);
+	ask.pid = pid;
+	rc = host_fd(t->host, &ask, &fd);
+	/* the address that HOST_MEMORY is asked for is mapped nowhere */
+	return rc == -EFAULT || rc == -ENOEXEC ? 0 : rc;
+}
+
+static void
+close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* The answer of the first process that does not refuse, else why. */
+static int
+ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
+{
+	CLEANUP(close_dir) DIR *d = NULL;
+	CLEANUP_FD int fd = openat(*t->of->proc_fd, ".",
+	                           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct dirent *e;
+	int rc, tries = TRY_PROCESSES;
+
+	if (fd < 0 || !(d = fdopendir(fd)))
+		return why;
+	fd = -1; /* the stream's */
+	while (tries && (e = readdir(d))) {
+		int32_t pid = (int32_t)strtol(e->d_name, NULL, 10);
+
+		if (pid <= INIT_PID || pid == getpid() || pid == getppid())
+			continue;
+		rc = ask_of(t, ask, pid);
+		if (!rc)
+			return 0;
+		tries -= rc == -EACCES || rc == -EPERM;
+	}
+	return why;
+}
+
+/*
+ * Asks about the first process, which every host has. In a container that may
+ * be one of outside, which nobody inside may look at: then any other will do,
+ * unless a capability is missing by which the worker's own could be looked at.
+ */
+static int
+ask_of_another(const struct trial *t, const struct host_ask *ask)
+{
+	int rc = ask_of(t, ask, INIT_PID);
+
+	return (rc == -EACCES || rc == -EPERM) && !lacks(t, CAP_SYS_PTRACE)
+	               ? ask_of_any(t, ask, rc)
+	               : rc;
 }
 
 static int
 try_files(const struct trial *t, struct finding *out)
 {
+	const struct host_ask exe = {.op = HOST_EXE};
 	int rc = open_own_program(t);
-	int other = rc ? rc : open_program_of_init(t);
+	int other = rc ? rc : ask_of_another(t, &exe);
 
 	if (rc == -ENOSYS)
 		finding_set(out, BROKEN,
@@ -306,13 +361,10 @@ try_files(const struct trial *t, struct finding *out)
 static int
 try_memory(const struct trial *t, struct finding *out)
 {
-	struct host_ask ask = {
-		.op = HOST_MEMORY, .pid = INIT_PID, .size = sizeof(uint64_t)};
-	CLEANUP_FD int fd = -1;
-	int rc = host_fd(t->host, &ask, &fd);
+	const struct host_ask ask = {.op = HOST_MEMORY,
+	                             .size = sizeof(uint64_t)};
+	int rc = ask_of_another(t, &ask);
 
-	if (rc == -EFAULT || rc == -ENOEXEC)
-		rc = 0;
 	if (!rc)
 		finding_set(out, FINE, NULL,
 		            "memory of other users' processes can be read");

@@ -238,6 +238,23 @@ TEST(programs_of_other_users_need_their_own_right)
 }
 END
 
+TEST(a_first_process_that_is_out_of_reach_speaks_for_no_other)
+{
+	RIG(r);
+	char dir[96];
+
+	snprintf(dir, sizeof(dir), "%s/%d", r.store.dir, (int)getpid() + 1);
+	ck_assert_int_eq(mkdir(dir, 0700), 0);
+	r.opener.rc_init = -EACCES;
+	expect(&r, CHECK_FILES, FINE, "");
+	r.opener.rc[HOST_EXE] = -EACCES;
+	expect(&r, CHECK_FILES, BROKEN, "ProtectProc=");
+	r.opener.rc[HOST_EXE] = 0;
+	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "0");
+	expect(&r, CHECK_FILES, BROKEN, "CAP_SYS_PTRACE");
+}
+END
+
 TEST(a_program_that_an_upgrade_replaced_is_no_finding)
 {
 	RIG(r);
@@ -307,6 +324,7 @@ END
               a_cpu_that_is_offline_is_no_refusal,
               a_filter_that_is_refused_costs_more_and_breaks_nothing,
               programs_of_other_users_need_their_own_right,
+              a_first_process_that_is_out_of_reach_speaks_for_no_other,
               a_program_that_an_upgrade_replaced_is_no_finding,
               memory_that_nobody_may_read_names_the_setting,
               kernel_names_that_are_hidden_name_what_hides_them,

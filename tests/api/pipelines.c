@@ -148,9 +148,10 @@ END
 TEST(an_ordinal_that_does_not_run_is_404)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r =
-		send(&a, "POST", SAMPLY "?ordinal=7");
+	CLEANUP_REPLY struct client_reply r = {0};
 
+	test_looks(&a);
+	r = send(&a, "POST", SAMPLY "?ordinal=7");
 	assert_error(&r, 404, "UnknownOrdinal");
 }
 END

@@ -39,7 +39,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
 .PHONY: all run stop check check-built toolchains unit bench asan tsan aarch64 \
-	fuzz tidy format install clean deps size
+	fuzz tidy format install uninstall deb clean deps
 all: $(PROGRAMS)
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -185,7 +185,9 @@ run: deps
 stop:
 	@STATE=$(STATE) conf/run/down
 install: all
-	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) VERSION=$(VERSION) conf/install
+	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) conf/install
+uninstall:
+	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) conf/install remove
 clean:
 	rm -rf $(B)
 

@@ -17,14 +17,17 @@ check() { # name, command: its output tells what is wrong
     echo "not ok $name: ${out//$'\n'/ | }"
   fi
 }
-install_to() { # destination, prefix
-  make --no-print-directory B="$B" install DESTDIR="$1" PREFIX="$2"
+install_to() { # destination, prefix, names of another distribution
+  local to=$1 prefix=$2
+  shift 2
+  make --no-print-directory B="$B" install DESTDIR="$to" PREFIX="$prefix" "$@"
 }
 
 expected() {
   cat <<'LIST'
 644 /etc/nginx/sites-available/stoker
 644 /etc/stoker/stoker.conf
+644 /etc/sysctl.d/30-stoker.conf
 755 /usr/bin/stoker
 644 /usr/lib/systemd/system/stoker-api.service
 644 /usr/lib/systemd/system/stoker-api.socket
@@ -41,7 +44,6 @@ expected() {
 644 /usr/share/man/man5/stoker.conf.5
 644 /usr/share/man/man8/stoker-api.8
 644 /usr/share/man/man8/stoker-worker.8
-644 /usr/share/stoker/api-socket.conf
 644 /usr/share/stoker/nginx/fastcgi.conf
 644 /usr/share/stoker/nginx/http.conf
 644 /usr/share/stoker/nginx/site.conf
@@ -100,13 +102,30 @@ another_prefix_reaches_the_units() {
     grep -q 'include /usr/local/share/stoker/nginx/http.conf' \
       "$temp/local/etc/nginx/sites-available/stoker"
 }
+another_distribution_has_its_own_names() {
+  install_to "$temp/other" /usr UNITDIR=/lib/systemd/system NGINX_GROUP=nginx \
+    SITE=/etc/nginx/conf.d/stoker.conf >/dev/null || return 1
+  grep -q '^SocketGroup=nginx$' "$temp/other/lib/systemd/system/stoker-api.socket" &&
+    grep -q 'u:nginx:x' "$temp/other/usr/lib/tmpfiles.d/stoker.conf" &&
+    [ -e "$temp/other/etc/nginx/conf.d/stoker.conf" ] || return 1
+  ! grep -rn www-data "$temp/other"
+}
+uninstall_leaves_configuration_only() {
+  make --no-print-directory B="$B" uninstall DESTDIR="$1" PREFIX="$2" || return 1
+  diff <(cd "$1" && find etc usr ! -type d | sort) - <<'LIST'
+etc/nginx/sites-available/stoker
+etc/stoker/stoker.conf
+etc/sysctl.d/30-stoker.conf
+LIST
+}
+no_folder_of_stokers_is_left() { ! find "$1/usr" -name '*stoker*' | grep .; }
 # The pool's own words: what it would start, with the programs in reach.
 the_pool_follows_the_configuration() {
   local said
   printf '[api]\npool = 7\nrun_dir = /run/elsewhere\n' >"$temp/stoker.conf"
-  sed "s|^exec .*spawn-fcgi|echo|; s|^exec|echo|" "$to/usr/libexec/stoker/pool" >"$temp/pool"
+  sed "s|^exec|echo|" "$to/usr/libexec/stoker/pool" >"$temp/pool"
   said=$(PATH=$to/usr/bin:$PATH sh "$temp/pool" "$temp/stoker.conf" </dev/null) || return 1
-  [[ $said == *"-s /run/elsewhere/api.sock -M 0660 -- /usr/bin/multiwatch --forks=7 "* ]] ||
+  [[ $said == "spawn-fcgi -n -s /run/elsewhere/api.sock -M 0660 -- /"*"/multiwatch --forks=7 "* ]] ||
     { echo "$said"; return 1; }
 }
 
@@ -120,4 +139,8 @@ check the_configuration_is_read configuration_is_read
 check the_pool_follows_the_configuration the_pool_follows_the_configuration
 check what_the_administrator_changed_stays what_the_administrator_changed_stays
 check another_prefix_reaches_the_units another_prefix_reaches_the_units
+check another_distribution_has_its_own_names another_distribution_has_its_own_names
 check nginx_takes_the_site nginx_takes_the_site
+check uninstall_leaves_configuration_only uninstall_leaves_configuration_only "$to" /usr
+check uninstall_of_another_prefix_does_so_too uninstall_leaves_configuration_only "$temp/local" /usr/local
+check no_folder_of_stokers_is_left no_folder_of_stokers_is_left "$to"

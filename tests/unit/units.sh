@@ -40,8 +40,6 @@ units_are_clean() {
     stoker-api.service stoker-api.socket stoker-worker.service
 }
 drop_ins_are_clean() {
-  install -D -m 644 "$root/usr/share/stoker/api-socket.conf" \
-    "$root/etc/systemd/system/stoker-api.service.d/socket.conf"
   install -D -m 644 "$root/usr/share/stoker/worker-sys-admin.conf" \
     "$root/etc/systemd/system/stoker-worker.service.d/sys-admin.conf"
   install -D -m 644 "$root/usr/share/stoker/worker-network.conf" \
@@ -64,6 +62,11 @@ folders_are_made() {
     [ "$(stat -c %a "$root/run/stoker")" = 2750 ] &&
     [ "$(stat -c %g "$root/run/stoker")" = 33 ] &&
     [ "$(stat -c %a "$root/var/lib/stoker/profiles" | tail -c 5)" = 2770 ]
+}
+# What the API makes there is the worker's, too: no mask takes the group's w.
+folders_made_later_are_the_groups() {
+  (umask 007 && mkdir "$root/var/lib/stoker/profiles/ab") &&
+    [ "$(stat -c %a "$root/var/lib/stoker/profiles/ab")" = 2770 ]
 }
 conf_is_current() {
   awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def |
@@ -93,14 +96,16 @@ errors_of_nginx_are_the_apis() {
 
 check units_are_clean units_are_clean
 check drop_ins_are_clean drop_ins_are_clean
-check the_api_unit_is_sandboxed exposed_at_most 5 "$api"
-check the_worker_unit_is_sandboxed exposed_at_most 26 "$worker"
+check the_api_unit_is_sandboxed exposed_at_most 3 "$api"
+check the_worker_unit_is_sandboxed exposed_at_most 30 "$worker"
 if [ "$(id -u)" -eq 0 ]; then
   check users_are_made users_are_made
   check folders_are_made folders_are_made
+  check folders_made_later_are_the_groups folders_made_later_are_the_groups
 else
   echo "skip users_are_made: needs root"
   echo "skip folders_are_made: needs root"
+  echo "skip folders_made_later_are_the_groups: needs root"
 fi
 check the_shipped_configuration_has_every_key conf_is_current
 check every_key_is_in_the_page every_key_is_in_the_page

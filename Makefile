@@ -13,7 +13,7 @@ PREFIX ?= /usr
 PORT   ?= 8088
 STATE  ?= $(B)/run
 
-VERSION  := 0.1.0
+VERSION  := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' conf/debian/changelog)
 Q        := $(if $(V),,@)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wvla -Wformat=2 -Wundef $(if $(CI),-Werror)
@@ -39,7 +39,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
 .PHONY: all run stop check check-built toolchains unit bench asan tsan aarch64 \
-	fuzz tidy format install uninstall deb clean deps
+	fuzz tidy format install uninstall deb deb-built clean deps
 all: $(PROGRAMS)
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -188,6 +188,18 @@ install: all
 	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) conf/install
 uninstall:
 	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) conf/install remove
+# conf/debian becomes debian/ of a tree below the build folder.
+DEB = $(B)/deb/stoker_$(VERSION)_$(shell dpkg --print-architecture).deb
+deb: deps
+	@conf/packages/install deb
+	@$(MAKE) --no-print-directory deb-built
+deb-built: $(DEB)
+$(DEB): $(PROGRAMS) $(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)/tree
+	$(Q)cp -r conf/debian $(@D)/tree
+	$(Q)cd $(@D)/tree && MAKEFLAGS= SOURCE=$(CURDIR) B=$(abspath $(B)) \
+		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
+	@echo "  $@"
 clean:
 	rm -rf $(B)
 

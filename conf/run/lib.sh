@@ -103,7 +103,7 @@ api_start() {
   [ "$(id -u)" -ne 0 ] || as=(-u "$RUN_USER" -g "$RUN_GROUP")
   background api spawn-fcgi -n -s "$STATE/run/api.sock" -M 0660 "${as[@]}" -- \
     /usr/bin/multiwatch --forks="${POOL:-4}" --retry=50 --timeout=1000 \
-    --signal=TERM -- "$STATE/bin/stoker-api" --config "$STATE/stoker.conf"
+    -- "$STATE/bin/stoker-api" --config "$STATE/stoker.conf"
 }
 
 background() { # name, command...

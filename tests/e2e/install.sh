@@ -3,20 +3,12 @@
 # runs from there.
 set -u
 cd "$(dirname "$0")/../.."
+. tests/lib/check.sh
 : "${B:=build}"
 temp=$(mktemp -d /tmp/stoker-install-XXXXXX)
 trap 'rm -rf "$temp"' EXIT
 to=$temp/to
 
-check() { # name, command: its output tells what is wrong
-  local name=$1 out
-  shift
-  if out=$("$@" 2>&1); then
-    echo "ok $name"
-  else
-    echo "not ok $name: ${out//$'\n'/ | }"
-  fi
-}
 install_to() { # destination, prefix, names of another distribution
   local to=$1 prefix=$2
   shift 2

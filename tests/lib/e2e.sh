@@ -4,11 +4,12 @@
 #	. tests/lib/e2e.sh
 #	e2e_start [TARGET...]	also copies these targets beside the programs
 #	api GET /path [curl args...]
-#	check NAME command...	ok or not ok, with what the command printed
+#	check, equal, says, leaves	as in check.sh
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 : "${B:=build}"
 . conf/run/lib.sh
+. tests/lib/check.sh
 
 # Below those that the kernel gives to outgoing connections: one of these may
 # come to life between the look and the bind.
@@ -49,32 +50,6 @@ api() { # method, path, curl arguments
 }
 
 status_of() { api "$@" -o /dev/null -w '%{http_code}'; }
-
-check() {
-  local name=$1 out
-  shift
-  if out=$("$@" 2>&1); then
-    echo "ok $name"
-  else
-    echo "not ok $name: ${out//$'\n'/ | }"
-  fi
-}
-
-says() { # text, command: its output, both streams, holds the text
-  local text=$1 out
-  shift
-  out=$("$@" 2>&1) || :
-  [[ $out == *"$text"* ]] || { echo "expected '$text' in: $out"; return 1; }
-}
-leaves() { # status, command
-  local want=$1 got out
-  shift
-  out=$("$@" 2>&1)
-  got=$?
-  [ $got -eq "$want" ] || { echo "left with $got, expected $want: $out"; return 1; }
-}
-
-equal() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }
 
 # Adds a service matched by executable and waits until the worker sees it.
 service() { # name, executable

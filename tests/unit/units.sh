@@ -3,19 +3,11 @@
 # configuration. Looked at in a root of its own; nothing is started.
 set -u
 cd "$(dirname "$0")/../.."
+. tests/lib/check.sh
 temp=$(mktemp -d /tmp/stoker-units-XXXXXX)
 trap 'rm -rf "$temp"' EXIT
 root=$temp/root
 
-check() { # name, command: its output tells what is wrong
-  local name=$1 out
-  shift
-  if out=$("$@" 2>&1); then
-    echo "ok $name"
-  else
-    echo "not ok $name: ${out//$'\n'/ | }"
-  fi
-}
 silent() { # command: any word on standard error is a failure, whatever it returns
   local said
   said=$("$@" 2>&1 >/dev/null) && [ -z "$said" ] || { echo "$said"; return 1; }

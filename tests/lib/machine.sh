@@ -1,0 +1,111 @@
+# A throw-away machine with systemd as its init, for what only an installed
+# Stoker can show. Needs root and systemd-nspawn.
+#
+#	. tests/lib/machine.sh
+#	machine_start			boots one and waits until it is up
+#	in_machine COMMAND...		runs there as root; standard input goes along
+#	machine_put MODE FILE... FOLDER	copies files into one of its folders
+#	machine_sysctl NAME VALUE	what /proc/sys shows there, and only there
+#	machine_reboot			the same machine, its files as they were
+#	machine_stop			ends it; happens at exit, too
+#
+# The machine's files are an overlay, in memory, of this host's root: programs
+# and packages of the host are there, nothing that happens lasts. The network
+# is the machine's own, with a loopback only; the kernel is the host's.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+: "${B:=build}"
+. conf/run/lib.sh
+. tests/lib/check.sh
+
+MACHINE=     # pid of machine_boot
+MACHINE_AT=  # folder on the host
+machines=0
+
+machine_start() {
+  machine_stop
+  MACHINE_AT=$(mktemp -d /var/tmp/stoker-machine-XXXXXX)
+  machines=$((machines + 1))
+  trap machine_stop EXIT
+  trap 'exit 1' INT TERM
+  machine_kernel
+  mkdir "$MACHINE_AT/files"
+  setpriv --pdeathsig KILL unshare --mount --propagation private \
+    tests/lib/machine_boot "$MACHINE_AT/files" "stoker-$$-$machines" \
+    </dev/null >"$MACHINE_AT/console" 2>&1 &
+  MACHINE=$!
+  machine_wait
+}
+
+# Levels above 2 refuse what the worker may do elsewhere, and the kernel has
+# one level for all machines.
+machine_kernel() {
+  local file=/proc/sys/kernel/perf_event_paranoid level
+  read -r level <"$file"
+  [ "$level" -gt 2 ] || return 0
+  echo "$level" >"$MACHINE_AT/paranoid"
+  echo 2 >"$file"
+}
+
+# Of a process that has one: nspawn of machine_boot, the init of nspawn.
+child_of() { # pid
+  local children
+  children=$(<"/proc/$1/task/$1/children") && [ -n "$children" ] &&
+    echo "${children%% *}"
+} 2>/dev/null
+
+machine_leader() {
+  local leader
+  leader=$(child_of "$(child_of "$MACHINE")") &&
+    [ "$(<"/proc/$leader/comm")" = systemd ] && echo "$leader"
+} 2>/dev/null
+
+in_machine() {
+  nsenter --target "$(machine_leader)" --all env -C /root -i HOME=/root \
+    LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+machine_is_up() {
+  local state
+  state=$(in_machine systemctl is-system-running </dev/null 2>/dev/null)
+  [ "$state" = running ] || [ "$state" = degraded ]
+}
+
+machine_wait() {
+  wait_for 60 machine_is_up || fail "no machine: $(tail -n 5 "$MACHINE_AT/console")"
+}
+
+machine_put() { # mode, files, folder
+  local mode=$1 folder=${*: -1}
+  shift
+  install -D -m "$mode" -t "/proc/$(machine_leader)/root$folder" "${@:1:$#-1}"
+}
+
+machine_sysctl() { # name, value
+  local file=/run/sysctl-$1
+  in_machine sh -c "umount '/proc/sys/${1//.//}' 2>/dev/null
+    echo '$2' >'$file' && mount --bind '$file' '/proc/sys/${1//.//}'"
+}
+
+machine_reboot() {
+  local before
+  before=$(machine_leader)
+  in_machine systemctl reboot
+  wait_for 60 process_gone "$before"
+  machine_wait
+}
+
+machine_stop() {
+  local leader
+  [ -n "$MACHINE_AT" ] || return 0
+  if [ -n "$MACHINE" ]; then
+    leader=$(machine_leader) && in_machine systemctl poweroff --force 2>/dev/null
+    wait_for 10 process_gone "$MACHINE" || kill -KILL "$MACHINE" $leader
+    wait "$MACHINE" 2>/dev/null
+    MACHINE=
+  fi
+  [ ! -s "$MACHINE_AT/paranoid" ] ||
+    cat "$MACHINE_AT/paranoid" >/proc/sys/kernel/perf_event_paranoid
+  rm -rf "$MACHINE_AT"
+  MACHINE_AT=
+}

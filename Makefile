@@ -178,7 +178,7 @@ format:
 
 # --- use --------------------------------------------------------------------
 deps:
-	@conf/packages/install build run $(if $(filter check bench,$(MAKECMDGOALS)),check)
+	@conf/packages/install build run $(if $(filter check bench,$(MAKECMDGOALS)),check deb)
 run: deps
 	@$(MAKE) --no-print-directory all $(TARGETS)
 	@B=$(B) STATE=$(STATE) PORT=$(PORT) DETACH=$(DETACH) conf/run/up

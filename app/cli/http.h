@@ -69,3 +69,7 @@ void query_add(struct buf *path, const char *key, const char *value);
  */
 MUST_CHECK int token_find(const char *token, const char *token_file, char **out,
                           struct buf *why);
+/* Appends the folder of this user where TOKEN_FILE is looked for; nothing
+ * where the environment names none. */
+#define TOKEN_FILE "token"
+void token_home(struct buf *out);

@@ -2,17 +2,12 @@
 #include "cli.h"
 
 #include "base/clock.h"
-#include "become.h"
-#include "settings.h"
-#include "store/audit.h"
-#include "store/token.h"
+#include "key.h"
 #include "table.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#define TENANT_DEFAULT "default"
 
 /* A tenant is a name as the API takes it: "*" would open all of them. */
 static int
@@ -81,53 +76,6 @@ check_ask(const struct options *o, struct token_ask *ask)
 	return usage_error("--role takes viewer, operator or admin");
 }
 
-static int
-create_in(struct store *s, const struct token_ask *ask, char id[static ID_MAX],
-          char key[static TOKEN_KEY_MAX])
-{
-	struct audit line = {
-		.tenant = (char *)ask->default_tenant,
-		.actor = (char *)"stoker token create",
-		.action = (char *)"CreateToken",
-		.request_id = (char *)"",
-		.detail = (char *)"{}",
-	};
-	int rc = store_begin(s);
-
-	if (rc)
-		return rc;
-	rc = token_create(s, ask, id, key);
-	line.target = id;
-	if (!rc)
-		rc = audit_add(s, &line);
-	if (!rc)
-		rc = store_commit(s);
-	if (rc)
-		store_rollback(s);
-	return rc;
-}
-
-/* The store of this host, opened as its owner. */
-static int
-open_store(const struct options *o, struct store *out)
-{
-	CLEANUP(conf_done) struct conf conf = {0};
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	const char *dir;
-	int rc;
-
-	if (settings_load(o, &conf, &why))
-		return failed("%s", buf_str(&why));
-	dir = conf.store_dir;
-	rc = become_owner(dir);
-	if (rc)
-		return failed("%s: %s", dir, strerror(-rc));
-	rc = store_open(dir, false, out, &why);
-	if (rc && why.len)
-		return failed("%s", buf_str(&why));
-	return rc ? failed("%s: %s", dir, strerror(-rc)) : LEAVE_OK;
-}
-
 static json_t *
 list_of(const char *words)
 {
@@ -182,12 +130,12 @@ cmd_token_create(struct cli *c)
 	if (!rc)
 		rc = split_tenants(c->opt.tenant, &tenants, &first);
 	if (!rc)
-		rc = open_store(&c->opt, &store);
+		rc = key_store(&c->opt, &store);
 	if (rc)
 		return rc;
 	want.tenants = tenants;
 	want.default_tenant = first;
-	rc = create_in(&store, &want, id, key);
+	rc = key_make(&store, &want, "stoker token create", id, key);
 	if (rc)
 		return failed("the store: %s", strerror(-rc));
 	return show_token(c, &want, id, key);

@@ -28,19 +28,29 @@ from_file(const char *path, char **out, struct buf *why)
 	return *out ? 0 : -ENOMEM;
 }
 
+void
+token_home(struct buf *out)
+{
+	const char *config = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+
+	if (config && *config)
+		buf_addf(out, "%s/stoker", config);
+	else if (home && *home)
+		buf_addf(out, "%s/.config/stoker", home);
+}
+
 /* The file of the user's configuration; its absence is no error. */
 static int
 from_home(char **out, struct buf *why)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	const char *config = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
 
-	if (config && *config)
-		buf_addf(&path, "%s/stoker/token", config);
-	else if (home)
-		buf_addf(&path, "%s/.config/stoker/token", home);
-	if (!path.len || access(buf_str(&path), F_OK))
+	token_home(&path);
+	if (!path.len)
+		return 0;
+	buf_puts(&path, "/" TOKEN_FILE);
+	if (access(buf_str(&path), F_OK))
 		return 0;
 	return from_file(buf_str(&path), out, why);
 }

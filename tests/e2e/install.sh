@@ -29,9 +29,11 @@ expected() {
 755 /usr/libexec/stoker/pool
 755 /usr/sbin/stoker-api
 755 /usr/sbin/stoker-worker
+644 /usr/share/bash-completion/completions/stoker
 644 /usr/share/doc/stoker/examples/services.d/go-service.json
 644 /usr/share/doc/stoker/examples/services.d/nginx.json
 644 /usr/share/doc/stoker/examples/services.d/postgresql.json
+644 /usr/share/fish/vendor_completions.d/stoker.fish
 644 /usr/share/man/man1/stoker.1
 644 /usr/share/man/man5/stoker.conf.5
 644 /usr/share/man/man8/stoker-api.8
@@ -48,6 +50,7 @@ expected() {
 644 /usr/share/stoker/web/docs/try.js
 644 /usr/share/stoker/worker-network.conf
 644 /usr/share/stoker/worker-sys-admin.conf
+644 /usr/share/zsh/site-functions/_stoker
 LIST
 }
 everything_is_there() {

@@ -1,0 +1,312 @@
+/*
+ * stoker completion: what may stand where in a command line, by the rows of
+ * commands.def and options.def. The scripts of the shells only ask.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char script_bash[] =
+	"# Completes stoker's commands: source it, or put it into a folder of\n"
+	"# bash-completion.\n"
+	"_stoker()\n"
+	"{\n"
+	"	local found\n"
+	"	COMPREPLY=()\n"
+	"	if ! found=$(stoker completion bash -- \\\n"
+	"		\"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null); then\n"
+	"		compopt -o default\n"
+	"	elif [ -n \"$found\" ]; then\n"
+	"		mapfile -t COMPREPLY <<<\"$found\"\n"
+	"	fi\n"
+	"}\n"
+	"complete -F _stoker stoker\n";
+
+static const char script_zsh[] =
+	"#compdef stoker\n"
+	"# Completes stoker's commands: source it after compinit, or put it "
+	"as\n"
+	"# _stoker into a folder of $fpath.\n"
+	"_stoker()\n"
+	"{\n"
+	"	local text\n"
+	"	local -a found\n"
+	"	text=$(stoker completion zsh -- \"${(@)words[2,CURRENT]}\" \\\n"
+	"		2>/dev/null) || { _files; return }\n"
+	"	[[ -n $text ]] || return 1\n"
+	"	found=(\"${(@f)text}\")\n"
+	"	_describe stoker found\n"
+	"}\n"
+	"if [[ $funcstack[1] == _stoker ]]; then\n"
+	"	_stoker \"$@\"\n"
+	"else\n"
+	"	compdef _stoker stoker\n"
+	"fi\n";
+
+static const char script_fish[] =
+	"# Completes stoker's commands: source it, or put it into a folder of\n"
+	"# $fish_complete_path.\n"
+	"function __stoker_found\n"
+	"	set -l words (commandline -opc) (commandline -ct)\n"
+	"	stoker completion fish -- $words[2..-1] 2>/dev/null\n"
+	"	or __fish_complete_path (commandline -ct)\n"
+	"end\n"
+	"complete -c stoker -f -a '(__stoker_found)'\n";
+
+enum shell { BASH, ZSH, FISH };
+
+static const struct {
+	const char *name, *script;
+} shells[] = {
+	[BASH] = {"bash", script_bash},
+	[ZSH] = {"zsh", script_zsh},
+	[FISH] = {"fish", script_fish},
+};
+
+/* What a usage line calls a word, and the words that it stands for. */
+static const struct {
+	const char *name, *word, *doc;
+} values[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) \
+	{"TYPE", #name, doc}, {"TYPE,...", #name, doc},
+#include "types.def"
+#undef PROFILE_TYPE
+#define FORMAT(name, type, extension, doc) {"FORMAT", #name, doc},
+#include "formats.def"
+#undef FORMAT
+#define KEY(section, key, type, def, min, max, doc) \
+	{"KEY", #section "." #key, doc},
+#include "config.def"
+#undef KEY
+	{"SHELL", "bash", ""},
+	{"SHELL", "zsh", ""},
+	{"SHELL", "fish", ""},
+};
+
+struct completion {
+	enum shell shell;
+	const char *const *words; /* the last is being written, maybe empty */
+	size_t n;
+	const char *operands[OPERANDS_MAX]; /* of those before */
+	size_t noperands;
+	bool only_operands; /* "--" was among them */
+	struct buf out;
+};
+
+static const char *
+last(const struct completion *c)
+{
+	return c->words[c->n - 1];
+}
+
+/* The first sentence of doc, after what ends the word. */
+static void
+put_doc(struct completion *c, const char *doc)
+{
+	const char *end = strstr(doc, ". ");
+	size_t n = end ? (size_t)(end - doc) : strlen(doc);
+
+	if (n && doc[n - 1] == '.')
+		n--;
+	if (c->shell == BASH || !n)
+		return;
+	buf_putc(&c->out, c->shell == ZSH ? ':' : '\t');
+	buf_add(&c->out, doc, n);
+}
+
+static void
+offer(struct completion *c, const char *word, size_t n, const char *doc)
+{
+	size_t begun = strlen(last(c));
+
+	if (begun > n || strncmp(word, last(c), begun))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (c->shell == ZSH && word[i] == ':')
+			buf_putc(&c->out, '\\');
+		buf_putc(&c->out, word[i]);
+	}
+	put_doc(c, doc);
+	buf_putc(&c->out, '\n');
+}
+
+/* What an argument called so may be; LEAVE_FAILED for a file. */
+static int
+offer_values(struct completion *c, const char *name)
+{
+	static const char *const files[] = {"FILE", "FILE...", "DIR", "PATH"};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (!strcmp(files[i], name))
+			return LEAVE_FAILED;
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (!strcmp(values[i].name, name))
+			offer(c, values[i].word, strlen(values[i].word),
+			      values[i].doc);
+	return LEAVE_OK;
+}
+
+static void
+offer_options(struct completion *c, const struct command *cmd)
+{
+	for (size_t i = 0; i < option_count; i++) {
+		struct option_row o = option_row(i);
+
+		if (o.global || (cmd && usage_names(cmd->usage, o.name)))
+			offer(c, o.name, strlen(o.name), o.doc);
+	}
+}
+
+/* What follows the words in a command's name; NULL where they differ. */
+static const char *
+name_after(const char *name, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strcspn(name, " ");
+
+		if (strlen(words[i]) != len || strncmp(name, words[i], len) ||
+		    !name[len])
+			return NULL;
+		name += len + 1;
+	}
+	return name;
+}
+
+/* The next word of each command that begins so; a group of commands has one
+ * word for all, and no line that tells what it does. */
+static void
+offer_commands(struct completion *c, const char *const *words, size_t n)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < command_count; i++) {
+		const char *next = name_after(commands[i].name, words, n);
+		size_t len = next ? strcspn(next, " ") : 0;
+
+		if (!next || !strncmp(before, next, len + 1))
+			continue;
+		offer(c, next, len, next[len] ? "" : commands[i].doc);
+		before = next;
+	}
+}
+
+/*
+ * The name of a command's operand in its usage line, without brackets;
+ * operands that may be repeated end in "..." and stand for all that follow.
+ */
+static void
+operand_name(const char *usage, size_t index, struct buf *out)
+{
+	size_t n;
+
+	for (; *usage; usage += n + strspn(usage + n, " ")) {
+		bool optional = !strncmp(usage, "[--", 3);
+
+		n = strcspn(usage, " ");
+		if (optional) {
+			n = strcspn(usage, "]");
+			n += strcspn(usage + n, " ");
+		} else if (!strncmp(usage, "--", 2)) {
+			n += strspn(usage + n, " ");
+			n += strcspn(usage + n, " ");
+		} else if (!index ||
+		           (n > 3 && !strncmp(usage + n - 3, "...", 3))) {
+			buf_add(out, usage + (*usage == '['),
+			        n - 2 * (*usage == '['));
+			return;
+		} else {
+			index--;
+		}
+	}
+}
+
+static int
+offer_operand(struct completion *c, const struct command *cmd, size_t used)
+{
+	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+
+	if (cmd->run == cmd_help) {
+		offer_commands(c, c->operands + used, c->noperands - used);
+		return LEAVE_OK;
+	}
+	operand_name(cmd->usage, c->noperands - used, &name);
+	return offer_values(c, buf_str(&name));
+}
+
+/* The argument of an option, or "" for an option that has none. */
+static const char *
+argument_of(const char *word)
+{
+	for (size_t i = 0; i < option_count; i++) {
+		struct option_row o = option_row(i);
+
+		if (!strcmp(o.name, word))
+			return o.arg;
+	}
+	return "";
+}
+
+/* Sorts the words before the last one; the name of the option's argument
+ * that the last one is, or NULL. */
+static const char *
+read_words(struct completion *c)
+{
+	for (size_t i = 0; i + 1 < c->n; i++) {
+		const char *word = c->words[i];
+
+		if (c->only_operands || word[0] != '-' || !word[1]) {
+			c->operands[c->noperands++] = word;
+		} else if (!strcmp(word, "--")) {
+			c->only_operands = true;
+		} else if (*argument_of(word) && ++i + 1 == c->n) {
+			return argument_of(word);
+		}
+	}
+	return NULL;
+}
+
+static int
+complete(struct completion *c)
+{
+	const char *argument = read_words(c);
+	const struct command *cmd;
+	size_t used;
+
+	if (argument)
+		return offer_values(c, argument);
+	cmd = command_find(c->operands, c->noperands, &used);
+	if (!c->only_operands && last(c)[0] == '-')
+		offer_options(c, cmd);
+	else if (cmd)
+		return offer_operand(c, cmd, used);
+	else
+		offer_commands(c, c->operands, c->noperands);
+	return LEAVE_OK;
+}
+
+int
+cmd_completion(struct cli *c)
+{
+	struct completion ask = {
+		.words = c->operands + 1,
+		.n = c->noperands - 1,
+		.out = BUF_INIT(BUF_MAX_SMALL),
+	};
+	size_t i = 0;
+	int rc = LEAVE_OK;
+
+	while (i < ARRAY_LEN(shells) && strcmp(shells[i].name, c->operands[0]))
+		i++;
+	if (i == ARRAY_LEN(shells))
+		return usage_error("completion takes bash, zsh or fish");
+	ask.shell = (enum shell)i;
+	if (ask.n)
+		rc = complete(&ask);
+	else
+		buf_puts(&ask.out, shells[i].script);
+	if (!rc)
+		rc = print(&ask.out);
+	buf_done(&ask.out);
+	return rc;
+}

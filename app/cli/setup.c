@@ -1,0 +1,287 @@
+/*
+ * stoker setup: the first API key, where the command line finds it.
+ *
+ * Root reads and writes its own key file, a child that has become the store's
+ * owner for good reads the store, which that user may have filled.
+ */
+#include "cli.h"
+
+#include "base/file.h"
+#include "key.h"
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define KEY_NAME "setup"
+
+/* Where the key is kept. */
+struct place {
+	struct buf path; /* of the file */
+	int dir;         /* its folder, locked */
+	char *key;       /* what is there; NULL: nothing */
+};
+
+/* What the child says of the store. */
+struct found {
+	enum { MADE, KNOWN, UNKNOWN, ANOTHER } what;
+	char id[ID_MAX];           /* not for UNKNOWN */
+	char role[STORE_NAME_MAX]; /* of the same */
+	char key[TOKEN_KEY_MAX];   /* of MADE */
+};
+
+static void
+place_done(struct place *p)
+{
+	buf_done(&p->path);
+	close_ptr(&p->dir);
+	free(p->key);
+}
+
+/* Makes a folder and those above it, for this user alone. */
+static int
+make_folders(char *path)
+{
+	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return -errno;
+		*p = '/';
+	}
+	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+static int
+place_open(struct place *p)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	token_home(&p->path);
+	if (!p->path.len)
+		return failed("HOME is not set: nowhere to keep a key");
+	rc = buf_err(&p->path) ? buf_err(&p->path) : make_folders(p->path.p);
+	if (rc)
+		return failed("%s: %s", buf_str(&p->path), strerror(-rc));
+	p->dir = open(p->path.p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->dir < 0 || faccessat(p->dir, ".", W_OK, 0) ||
+	    flock(p->dir, LOCK_EX))
+		return failed("%s: %s", p->path.p, strerror(errno));
+	buf_puts(&p->path, "/" TOKEN_FILE);
+	if (faccessat(p->dir, TOKEN_FILE, F_OK, 0))
+		return LEAVE_OK;
+	if (token_find(NULL, buf_str(&p->path), &p->key, &why))
+		return failed("%s", buf_str(&why));
+	return LEAVE_OK;
+}
+
+static bool
+is_admins(const struct token *t, int64_t now_ms)
+{
+	return !strcmp(t->role, "admin") && !t->revoked_ms &&
+	       (!t->expires_ms || t->expires_ms > now_ms);
+}
+
+static void
+found_token(const struct token *t, struct found *out)
+{
+	snprintf(out->id, sizeof(out->id), "%s", t->id);
+	snprintf(out->role, sizeof(out->role), "%s", t->role);
+}
+
+/* -ENOENT where the store has no admin's key. */
+static int
+find_admin(struct store *s, struct found *out)
+{
+	CLEANUP_FREE char *cursor = strdup("");
+	int64_t now_ms;
+	int rc = cursor ? store_now(s, &now_ms) : -ENOMEM;
+
+	while (!rc && cursor) {
+		CLEANUP_TOKENS struct token_list list = {0};
+		struct page page = {.limit = STORE_PAGE_MAX, .cursor = cursor};
+
+		rc = token_list(s, page, &list);
+		for (size_t i = 0; !rc && i < list.n; i++)
+			if (is_admins(&list.items[i], now_ms)) {
+				found_token(&list.items[i], out);
+				return 0;
+			}
+		free(cursor);
+		cursor = TAKE(list.next);
+	}
+	return rc ? rc : -ENOENT;
+}
+
+static int
+find_key(struct store *s, const char *key, struct found *out)
+{
+	CLEANUP_TOKEN struct token t = {0};
+	int rc = token_check(s, key, &t);
+
+	out->what = KNOWN;
+	if (!rc)
+		found_token(&t, out);
+	if (rc != -ENOENT && rc != -EKEYEXPIRED && rc != -EKEYREVOKED)
+		return rc;
+	out->what = UNKNOWN;
+	return 0;
+}
+
+static int
+make_key(struct store *s, struct found *out)
+{
+	const struct token_ask ask = {
+		.name = KEY_NAME,
+		.role = "admin",
+		.tenants = TENANT_DEFAULT,
+		.default_tenant = TENANT_DEFAULT,
+	};
+	int rc = find_admin(s, out);
+
+	out->what = ANOTHER;
+	if (rc != -ENOENT)
+		return rc;
+	out->what = MADE;
+	snprintf(out->role, sizeof(out->role), "%s", ask.role);
+	return key_make(s, &ask, "stoker setup", out->id, out->key);
+}
+
+/* The child: its exit status. */
+static int
+look_into_store(const struct options *o, const char *key, int to)
+{
+	CLEANUP_STORE struct store s = {.profiles_fd = -1, .segments_fd = -1};
+	struct found f = {0};
+	int rc = key_store(o, &s);
+
+	if (rc)
+		return rc;
+	rc = key ? find_key(&s, key, &f) : make_key(&s, &f);
+	if (rc)
+		return failed("the store: %s", strerror(-rc));
+	rc = fd_write_all(to, &f, sizeof(f));
+	return rc ? failed("%s", strerror(-rc)) : LEAVE_OK;
+}
+
+static int
+ask_store(const struct options *o, const char *key, struct found *out)
+{
+	CLEANUP_BUF struct buf said = BUF_INIT(sizeof(*out));
+	CLEANUP_FD int from = -1, to = -1;
+	int ends[2], status, rc;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return failed("%s", strerror(errno));
+	from = ends[0];
+	to = ends[1];
+	child = fork();
+	if (child < 0)
+		return failed("%s", strerror(errno));
+	if (!child)
+		_exit(look_into_store(o, key, to));
+	close_ptr(&to);
+	to = -1;
+	rc = fd_read_all(from, &said);
+	if (waitpid(child, &status, 0) < 0 || rc || !WIFEXITED(status))
+		return failed("the store could not be read");
+	if (WEXITSTATUS(status) || said.len != sizeof(*out))
+		return WEXITSTATUS(status) ? WEXITSTATUS(status) : LEAVE_FAILED;
+	memcpy(out, said.p, sizeof(*out));
+	return LEAVE_OK;
+}
+
+/* A key that could not be kept is shown: nobody else can. */
+static int
+keep(const struct place *p, const struct found *f)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	buf_addf(&line, "%s\n", f->key);
+	rc = buf_err(&line);
+	if (!rc)
+		rc = file_replace(p->dir, TOKEN_FILE, 0600, line.p, line.len);
+	if (!rc)
+		return LEAVE_OK;
+	fprintf(stderr, "stoker: %s: %s; keep this key yourself:\n",
+	        buf_str(&p->path), strerror(-rc));
+	puts(f->key);
+	return LEAVE_FAILED;
+}
+
+static int
+show(const struct cli *c, const struct place *p, const struct found *f,
+     const char *url)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = NULL;
+
+	if (c->opt.json) {
+		j = json_pack("{ss ss ss sb ss}", "id", f->id, "role", f->role,
+		              "file", buf_str(&p->path), "made",
+		              f->what == MADE, "url", url);
+		return j ? print_json(j) : failed("a name is not UTF-8");
+	}
+	buf_addf(&out, "%s %s, role %s, kept in %s\n",
+	         f->what == MADE ? "Made the key" : "There is a key already:",
+	         f->id, f->role, buf_str(&p->path));
+	buf_addf(&out,
+	         "Stoker answers at %s; every call can be tried at %s/docs/\n",
+	         url, url);
+	buf_puts(&out, "\n"
+	               "  stoker doctor                                 "
+	               "# does this machine lack anything?\n"
+	               "  stoker service add web --unit nginx.service   "
+	               "# a service to profile\n"
+	               "  stoker run web --seconds 10 --wait            "
+	               "# its hottest functions, a flame graph\n");
+	return print(&out);
+}
+
+static int
+refuse(const struct place *p, const struct found *f)
+{
+	const char *path = buf_str(&p->path);
+
+	if (f->what == UNKNOWN)
+		return failed(
+			"the key in %s does not open this store\n"
+			"  to make a new one: mv %s %s.old && stoker setup",
+			path, path, path);
+	return failed(
+		"this store has an admin's key, %s, and %s does not "
+		"exist\n"
+		"  for one more: stoker token create NAME --role admin >%s",
+		f->id, path, path);
+}
+
+int
+cmd_setup(struct cli *c)
+{
+	CLEANUP(place_done)
+	struct place place = {.path = BUF_INIT(BUF_MAX_SMALL), .dir = -1};
+	CLEANUP(conf_done) struct conf conf = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct found found;
+	int rc;
+
+	if (settings_load(&c->opt, &conf, &why))
+		return failed("%s", buf_str(&why));
+	rc = place_open(&place);
+	if (!rc)
+		rc = ask_store(&c->opt, place.key, &found);
+	if (rc)
+		return rc;
+	if (found.what == UNKNOWN || found.what == ANOTHER)
+		return refuse(&place, &found);
+	if (found.what == MADE && keep(&place, &found))
+		return LEAVE_FAILED;
+	return show(c, &place, &found, conf.api_public_url);
+}

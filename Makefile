@@ -135,7 +135,7 @@ $(B)/targets/%: tests/targets/%.cc
 
 check: deps
 	@$(MAKE) --no-print-directory check-built
-check-built: toolchains all $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
+check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 		$(addprefix $(B)/tests/,folded timeline goroutines gobin counts \
 		windows walk)
 	@B=$(B) tests/run
@@ -189,7 +189,7 @@ install: all
 uninstall:
 	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) conf/install remove
 # conf/debian becomes debian/ of a tree below the build folder.
-DEB = $(B)/deb/stoker_$(VERSION)_$(shell dpkg --print-architecture).deb
+DEB = $(B)/deb/stoker_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
 deb: deps
 	@conf/packages/install deb
 	@$(MAKE) --no-print-directory deb-built

@@ -90,7 +90,7 @@ machine_sysctl() { # name, value
 machine_reboot() {
   local before
   before=$(machine_leader)
-  in_machine systemctl reboot
+  in_machine systemctl reboot 2>/dev/null # its connection ends with it
   wait_for 60 process_gone "$before"
   machine_wait
 }

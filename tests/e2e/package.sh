@@ -1,0 +1,57 @@
+#!/bin/bash
+# The Debian package as a file: what Debian's own checker says of it, and that
+# its lists agree with ours.
+# Beside others: nothing is timed.
+set -u
+cd "$(dirname "$0")/../.."
+. tests/lib/check.sh
+: "${B:=build}"
+deb=$(ls "$B"/deb/stoker_*.deb)
+temp=$(mktemp -d /tmp/stoker-package-XXXXXX)
+trap 'rm -rf "$temp"' EXIT
+dpkg-deb -R "$deb" "$temp/package"
+
+lintian_is_silent() {
+  local said
+  said=$(lintian --allow-root --fail-on none "$deb" 2>&1)
+  [ -z "$said" ] || { echo "$said"; return 1; }
+}
+# What the package is built from on a machine of Debian's, beside compilers
+# and make, which every such machine has.
+build_dependencies_are_those_of_make_deps() {
+  diff <(sed -n '/^Build-Depends:/,/^[^ ]/s/^ \([a-z0-9.+-]*\),\{0,1\}$/\1/p' conf/debian/control |
+    grep -v '^dh-') <(grep -vxE 'gcc|g\+\+|make' conf/packages/build.txt | sort)
+}
+# And what it needs to run is what make run installs.
+dependencies_hold() {
+  local package depends
+  depends=$(dpkg-deb -f "$deb" Depends)
+  for package in $(grep -vx curl conf/packages/run.txt); do
+    grep -qw -- "$package" <<<"$depends" || { echo "$package is not in $depends"; return 1; }
+  done
+}
+version() { "$temp/package/usr/$1" --version | grep -o '[0-9][0-9.]*$'; }
+the_programs_are_of_its_version() {
+  local program
+  for program in bin/stoker sbin/stoker-api sbin/stoker-worker; do
+    equal "$(version $program)" "$(dpkg-deb -f "$deb" Version)" || return 1
+  done
+}
+everything_below_etc_is_a_conffile() {
+  diff <(cd "$temp/package" && find etc -type f | sed 's|^|/|' | sort) \
+    <(sort "$temp/package/DEBIAN/conffiles")
+}
+scripts_are_clean() {
+  local script
+  for script in postinst prerm postrm; do
+    sh -n "$temp/package/DEBIAN/$script" || return 1
+  done
+}
+check lintian_is_silent lintian_is_silent
+check build_dependencies_are_those_of_make_deps build_dependencies_are_those_of_make_deps
+check dependencies_hold_what_make_run_installs dependencies_hold
+check the_programs_are_of_its_version the_programs_are_of_its_version
+check everything_below_etc_is_a_conffile everything_below_etc_is_a_conffile
+check its_scripts_are_shell scripts_are_clean
+check its_copyright_tells_the_license_of_the_kernels_program \
+  grep -q 'Dual MIT/GPL' "$temp/package/usr/share/doc/stoker/copyright"

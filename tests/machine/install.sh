@@ -1,0 +1,235 @@
+#!/bin/bash
+# The package on a machine with systemd: what it installs works as the units
+# run it, survives restarts and upgrades without a failed request, and leaves
+# nothing behind.
+. "$(dirname "$0")/../lib/machine.sh"
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip machine/install: needs root"
+  exit 0
+fi
+deb=$(ls "$B"/deb/stoker_*.deb)
+api=/api/v1
+level=/proc/sys/kernel/perf_event_paranoid
+
+get() { in_machine curl -sS -H "Authorization: Bearer $token" "http://127.0.0.1:8088$1" "${@:2}"; }
+cli() { in_machine stoker "$@"; }
+json() { # filter, command
+  local filter=$1 out
+  shift
+  out=$("$@" 2>&1) || { echo "$out"; return 1; }
+  jq -e "$filter" >/dev/null <<<"$out" || { echo "$out"; return 1; }
+}
+says() { # text, command
+  local text=$1 out
+  shift
+  out=$("$@" 2>&1)
+  grep -qF -- "$text" <<<"$out" || { echo "$out"; return 1; }
+}
+active() { [ "$(in_machine systemctl is-active "$@" | sort -u)" = active ]; }
+healthy() { in_machine curl -fsS -o /dev/null http://127.0.0.1:8088/readyz; }
+install_deb() { in_machine dpkg -i "/root/$(basename "$1")" </dev/null; }
+own_units='stoker-api.socket stoker-api.service stoker-worker.service'
+main_pid() { in_machine systemctl show -P MainPID "$1"; }
+
+# --- first installation -----------------------------------------------------
+files() {
+  in_machine find /etc /usr/bin /usr/sbin /usr/lib /usr/libexec /usr/share /var/lib /var/log \
+    /run ! -path '*/journal/*' | sort
+}
+machine_start
+machine_put 644 "$deb" /root
+machine_put 644 tests/machine/load.py tests/machine/sandbox.py /usr/local/lib
+machine_put 755 "$B/targets/shares" /usr/local/bin
+machine_sysctl kernel.perf_event_paranoid 3
+files >"$MACHINE_AT/before"
+
+check the_package_installs_without_a_question install_deb "$deb"
+check its_units_run active $own_units
+check its_units_start_with_the_machine in_machine systemctl is-enabled -q $own_units
+check its_site_answers_on_port_8088 wait_for 20 healthy
+check sampling_is_allowed_as_its_sysctl_file_says equal "$(in_machine cat $level)" 2
+said=$(cli setup)
+check setup_makes_a_key grep -q '^Made the key tok-' <<<"$said"
+token=$(in_machine cat /root/.config/stoker/token)
+key_works() { equal "$(get $api/services -o /dev/null -w '%{http_code}')" 200; }
+check that_works_through_nginx key_works
+check the_pages_are_served equal "$(get /docs/ -o /dev/null -w '%{http_code}')" 200
+check doctor_finds_nothing_broken json 'all(.[]; .verdict != "broken")' cli --json doctor
+
+# --- captures, as users have services ---------------------------------------
+unit() { in_machine sh -c "cat >/etc/systemd/system/$1.service && systemctl start $1"; }
+unit burn <<'UNIT'
+[Service]
+DynamicUser=yes
+ExecStart=/usr/local/bin/shares 600 1
+UNIT
+in_machine sh -c 'install -o nobody -m 500 /usr/local/bin/shares /opt/closed'
+unit closed <<'UNIT'
+[Service]
+User=nobody
+ExecStart=/opt/closed 600 1
+UNIT
+unit walled <<'UNIT'
+[Service]
+DynamicUser=yes
+PrivateTmp=yes
+TemporaryFileSystem=/opt
+BindReadOnlyPaths=/usr/local/bin/shares:/opt/app/inside
+ExecStart=/opt/app/inside 600 1
+UNIT
+unit copy <<'UNIT'
+[Service]
+User=nobody
+ExecStart=/usr/bin/dd if=/dev/zero of=/dev/null bs=64k
+UNIT
+captures=()
+for name in burn closed walled copy; do
+  cli service add $name --unit $name.service >/dev/null
+  cli --json run $name --seconds 4 --rate 999 --wait >"$MACHINE_AT/$name" 2>"$MACHINE_AT/$name.err" &
+  captures+=($!)
+done
+wait "${captures[@]}"
+share() { # service, function, percent
+  jq -e --arg f "$2" --argjson p "$3" 'any(.topFunctions[];
+    .funcName == $f and (.cumulativePct - $p | fabs) < 6)' "$MACHINE_AT/$1" >/dev/null ||
+    { jq -c '[.status, .note, .topFunctions[:4]]' "$MACHINE_AT/$1"; cat "$MACHINE_AT/$1.err"; return 1; }
+}
+declare -A of=([burn]=a_dynamic_users_service [closed]=a_program_only_its_user_may_read
+  [walled]=a_program_in_a_mount_namespace_of_its_own)
+for name in burn closed walled; do
+  check "${of[$name]}_spends_half_in_one_function" share $name share_half 50
+  check "${of[$name]}_spends_three_tenths_in_the_next" share $name share_three_tenths 30
+  check "${of[$name]}_has_all_its_files_read" jq -e '.quality.modulesUnread == 0' "$MACHINE_AT/$name"
+done
+check functions_of_the_kernel_have_names jq -e 'any(.topFunctions[];
+  .package == "[kernel.kallsyms]" and .funcName == "vfs_read")' "$MACHINE_AT/copy"
+in_machine systemctl stop burn closed walled copy
+
+link=$(jq -r '.flameGraphUrl // .flamegraphUrl' "$MACHINE_AT/burn")
+check its_flame_graph_comes_through_nginx says share_half in_machine curl -sS "$link"
+upload() { printf 'main;work 70\nmain;rest 30\n' | cli upload burn - 2>&1; }
+check an_upload_is_stored says 'sess-' upload
+# nginx reads the file itself, as its own user.
+in_machine sed -i 's/^#accel_bytes.*/accel_bytes = 1/' /etc/stoker/stoker.conf
+in_machine systemctl reload stoker-api
+sent_by_nginx() {
+  local link
+  link=$(jq -r .links.pprof "$MACHINE_AT/burn")
+  in_machine curl -sS -D /root/head -o /root/body "$link" && in_machine gzip -t /root/body &&
+    in_machine grep -qi '^accept-ranges: bytes' /root/head ||
+    { in_machine cat /root/head; return 1; }
+}
+check nginx_sends_a_big_profile_by_itself wait_for 10 sent_by_nginx
+
+# --- sandboxes --------------------------------------------------------------
+in_machine touch /tmp/of-the-host
+roots() {
+  in_machine sh -c 'umask 007; python3 /usr/local/lib/sandbox.py root' >"$MACHINE_AT/root"
+  grep -q '^ok' "$MACHINE_AT/root" && ! grep '^not ok' "$MACHINE_AT/root"
+}
+check root_can_do_what_sandboxes_refuse roots
+probe() { # api or worker: a unit like it that runs sandbox.py
+  in_machine sh -c "sed -E 's|^ExecStart=.*|ExecStart=/usr/bin/python3 /usr/local/lib/sandbox.py $1|
+      /^(ExecReload|ExecStop|Restart|Sockets|Requires|After|StandardInput)/d
+      s|^Type=.*|Type=oneshot|; s|^StandardOutput=.*|StandardOutput=file:/root/said|' \
+      /lib/systemd/system/stoker-$1.service >/run/systemd/system/probe-$1.service
+    systemctl daemon-reload; rm -f /root/said
+    systemctl start probe-$1; rm /run/systemd/system/probe-$1.service"
+  in_machine cat /root/said || echo "not ok the_sandbox_of_the_$1_is_tried"
+}
+probe api
+probe worker
+scored() { in_machine systemd-analyze security --no-pager --threshold="$1" "$2"; }
+check the_api_is_exposed_by_0.3_at_most scored 3 stoker-api
+check the_worker_is_exposed_by_3.0_at_most scored 30 stoker-worker
+
+# --- nothing fails while the pool comes and goes ----------------------------
+no_request_fails() { # command
+  local out
+  in_machine systemd-run -q --unit=load -p StandardOutput=file:/root/load \
+    python3 /usr/local/lib/load.py 8088 /root/.config/stoker/token
+  wait_for 10 in_machine grep -q ready /root/load
+  "$@" || return 1
+  in_machine systemctl stop load
+  out=$(in_machine cat /root/load)
+  echo "$out"
+  grep -q "requests, 0 failed" <<<"$out"
+}
+restarts_and_reloads() {
+  in_machine sh -ec 'for i in $(seq 50); do
+    systemctl restart stoker-api; systemctl reload stoker-api; done'
+}
+kills() {
+  local n pid
+  for n in 1 2 3; do
+    pid=$(main_pid stoker-api)
+    in_machine kill -KILL "$pid"
+    wait_for 10 replaced "$pid" || return 1
+  done
+}
+replaced() { # pid
+  active stoker-api && [ "$(main_pid stoker-api)" != "$1" ]
+}
+check no_request_fails_in_100_restarts_and_reloads no_request_fails restarts_and_reloads
+check no_request_fails_when_multiwatch_is_killed no_request_fails kills
+mistake() {
+  in_machine sh -c 'echo "nonsense = 1" >>/etc/stoker/stoker.conf
+    systemctl reload stoker-api 2>/dev/null && exit 1
+    sed -i "/^nonsense/d" /etc/stoker/stoker.conf'
+}
+check a_mistake_in_the_configuration_fails_the_reload_only no_request_fails mistake
+
+# --- remove, purge ----------------------------------------------------------
+check remove_stops_and_keeps_the_data in_machine sh -c 'dpkg --remove stoker >/dev/null &&
+  test -e /var/lib/stoker/stoker.db && ! systemctl is-active -q stoker-api.socket && nginx -t -q'
+check reinstalling_brings_everything_back install_deb "$deb"
+check with_its_site_and_keys wait_for 20 key_works
+check purge_asks_nothing in_machine sh -c 'dpkg --purge stoker </dev/null'
+nothing_is_left() {
+  files | diff "$MACHINE_AT/before" - | grep '^[<>]' |
+    grep -vE ' (/etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|/etc/\.pwd\.lock|/var/(lib|log)/(dpkg|private|apt)|/var/log/dpkg\.log|/etc/systemd/system/(burn|closed|walled|copy)\.service|/run/(sysctl|systemd|log)/?.*|/var/lib/private)' |
+    grep . && return 1
+  in_machine systemctl list-unit-files 'stoker*' --no-legend | grep . && return 1
+  ! in_machine pgrep -u stoker,stoker-worker
+}
+check purge_leaves_no_file_unit_or_process nothing_is_left
+check and_puts_the_sysctl_back equal "$(in_machine cat $level)" 3
+
+# --- upgrade ----------------------------------------------------------------
+# The same package with a lower version and a unit that tells them apart.
+older=$MACHINE_AT/stoker_0.0.1.deb
+dpkg-deb -R "$deb" "$MACHINE_AT/older"
+sed -i 's/^Version: .*/Version: 0.0.1/' "$MACHINE_AT/older/DEBIAN/control"
+sed -i 's/^MemoryMax=1G/MemoryMax=512M/' "$MACHINE_AT/older/lib/systemd/system/stoker-api.service"
+dpkg-deb -Znone --root-owner-group -b "$MACHINE_AT/older" "$older" >/dev/null
+machine_put 644 "$older" /root
+in_machine systemd-run -q --unit=taken python3 -m http.server 8088 --bind 127.0.0.1
+wait_for 10 in_machine curl -sS -o /dev/null http://127.0.0.1:8088/
+check a_port_that_is_taken_is_told says 'port 8088 is in use' install_deb "$older"
+check and_the_site_is_not_enabled in_machine test ! -e /etc/nginx/sites-enabled/stoker
+in_machine systemctl stop taken
+in_machine sh -c 'ln -s ../sites-available/stoker /etc/nginx/sites-enabled/ && systemctl reload nginx
+  echo "# mine" >>/etc/stoker/stoker.conf
+  systemctl start burn'
+check setup_tells_of_a_key_of_the_store_before says 'does not open this store' cli setup
+in_machine rm /root/.config/stoker/token
+cli setup >/dev/null
+token=$(in_machine cat /root/.config/stoker/token)
+wait_for 20 healthy
+cli service add burn --unit burn.service >/dev/null
+capture=$(cli run burn --seconds 12 2>/dev/null)
+running() { json '.phase == "capturing"' get "/api/v1/observability/profiling/$capture"; }
+wait_for 10 running
+check an_upgrade_fails_no_request no_request_fails install_deb "$deb"
+check it_runs_the_new_unit equal "$(in_machine systemctl show -P MemoryMax stoker-api)" 1073741824
+check it_runs_the_new_programs equal \
+  "$(in_machine sh -c 'ls -l /proc/[0-9]*/exe 2>/dev/null | grep "stoker.*(deleted)"')" ""
+check what_the_administrator_changed_is_kept in_machine grep -q '^# mine' /etc/stoker/stoker.conf
+kept() { json '.status == "completed" and .sampleCount > 0' get "/api/v1/observability/profiling/$capture"; }
+check a_capture_under_way_is_kept wait_for 20 kept
+in_machine rm /etc/nginx/sites-enabled/stoker
+install_deb "$deb" >/dev/null 2>&1
+check a_site_that_was_disabled_stays_so in_machine test ! -e /etc/nginx/sites-enabled/stoker
+in_machine ln -s ../sites-available/stoker /etc/nginx/sites-enabled/
+machine_reboot
+check everything_is_up_after_a_reboot wait_for 20 healthy

@@ -5,6 +5,8 @@
 #	machine_start			boots one and waits until it is up
 #	in_machine COMMAND...		runs there as root; standard input goes along
 #	machine_put MODE FILE... FOLDER	copies files into one of its folders
+#	machine_files			those that are its own: made, changed or deleted
+#				there since it was booted
 #	machine_sysctl NAME VALUE	what /proc/sys shows there, and only there
 #	machine_reboot			the same machine, its files as they were
 #	machine_stop			ends it; happens at exit, too
@@ -79,6 +81,15 @@ machine_put() { # mode, files, folder
   local mode=$1 folder=${*: -1}
   shift
   install -D -m "$mode" -t "/proc/$(machine_leader)/root$folder" "${@:1:$#-1}"
+}
+
+# A folder of the host's is there too once something in it has changed.
+machine_files() {
+  (
+    cd "/proc/$MACHINE/root$MACHINE_AT/files/upper" || exit 1
+    find . -type d | while read -r folder; do [ -d "/$folder" ] || echo "$folder"; done
+    find . ! -type d
+  ) | sed 's|^\.||' | sort
 }
 
 machine_sysctl() { # name, value

@@ -168,18 +168,33 @@ replaced() { # pid
 }
 check no_request_fails_in_100_restarts_and_reloads no_request_fails restarts_and_reloads
 check no_request_fails_when_multiwatch_is_killed no_request_fails kills
+# Each takes most of a second, and nginx never sends a POST again.
+uploads_succeed() { # command
+  in_machine sh -c 'rm -f /root/enough
+    awk "BEGIN { for (i = 0; i < 150000; i++) print \"main;f\" i % 9973 \";g\" i, i + 1 }" >/root/big
+    for client in 1 2; do
+      while [ ! -e /root/enough ]; do stoker upload burn /root/big >/dev/null; done &
+    done
+    wait' >"$MACHINE_AT/uploads" 2>&1 &
+  local uploading=$!
+  "$@" || return 1
+  in_machine touch /root/enough
+  wait $uploading
+  ! grep . "$MACHINE_AT/uploads"
+}
 mistake() {
   in_machine sh -c 'echo "nonsense = 1" >>/etc/stoker/stoker.conf
     systemctl reload stoker-api 2>/dev/null && exit 1
     sed -i "/^nonsense/d" /etc/stoker/stoker.conf'
 }
+check uploads_under_way_are_stored_when_multiwatch_is_killed uploads_succeed kills
 check a_mistake_in_the_configuration_fails_the_reload_only no_request_fails mistake
 
 # --- remove, purge ----------------------------------------------------------
 check remove_stops_and_keeps_the_data in_machine sh -c 'dpkg --remove stoker >/dev/null &&
   test -e /var/lib/stoker/stoker.db && ! systemctl is-active -q stoker-api.socket && nginx -t -q'
 check reinstalling_brings_everything_back install_deb "$deb"
-check with_its_site_and_keys wait_for 20 key_works
+check reinstalling_brings_back_its_site_and_keys wait_for 20 key_works
 check purge_asks_nothing in_machine sh -c 'dpkg --purge stoker </dev/null'
 # The journal, what dpkg and systemd note of what was there, backups of the list
 # of users, and what this script itself made are not the package's.

@@ -212,8 +212,9 @@ operand_name(const char *usage, size_t index, struct buf *out)
 			n += strcspn(usage + n, " ");
 		} else if (!index ||
 		           (n > 3 && !strncmp(usage + n - 3, "...", 3))) {
-			buf_add(out, usage + (*usage == '['),
-			        n - 2 * (*usage == '['));
+			size_t bracket = *usage == '[';
+
+			buf_add(out, usage + bracket, n - 2 * bracket);
 			return;
 		} else {
 			index--;

@@ -23,16 +23,16 @@
 /* Where the key is kept. */
 struct place {
 	struct buf path; /* of the file */
-	int dir;         /* its folder, locked */
-	char *key;       /* what is there; NULL: nothing */
+	int dir;         /* the file's folder, locked */
+	char *key;       /* the file's; NULL where there is no file */
 };
 
 /* What the child says of the store. */
 struct found {
 	enum { MADE, KNOWN, UNKNOWN, ANOTHER } what;
 	char id[ID_MAX];           /* not for UNKNOWN */
-	char role[STORE_NAME_MAX]; /* of the same */
-	char key[TOKEN_KEY_MAX];   /* of MADE */
+	char role[STORE_NAME_MAX]; /* not for UNKNOWN */
+	char key[TOKEN_KEY_MAX];   /* for MADE only */
 };
 
 static void
@@ -169,6 +169,20 @@ look_into_store(const struct options *o, const char *key, int to)
 	return rc ? failed("%s", strerror(-rc)) : LEAVE_OK;
 }
 
+/* The child has read what other users may have written. */
+static bool
+is_sound(const struct found *f)
+{
+	if (!memchr(f->id, 0, sizeof(f->id)) ||
+	    !memchr(f->role, 0, sizeof(f->role)) ||
+	    !memchr(f->key, 0, sizeof(f->key)))
+		return false;
+	return (f->what == UNKNOWN || id_valid(TOKEN_PREFIX, f->id)) &&
+	       (f->what != KNOWN || id_valid("", f->role)) &&
+	       (f->what != MADE || id_valid(TOKEN_KEY_PREFIX, f->key)) &&
+	       f->what <= ANOTHER;
+}
+
 static int
 ask_store(const struct options *o, const char *key, struct found *out)
 {
@@ -194,7 +208,8 @@ ask_store(const struct options *o, const char *key, struct found *out)
 	if (WEXITSTATUS(status) || said.len != sizeof(*out))
 		return WEXITSTATUS(status) ? WEXITSTATUS(status) : LEAVE_FAILED;
 	memcpy(out, said.p, sizeof(*out));
-	return LEAVE_OK;
+	return is_sound(out) ? LEAVE_OK
+	                     : failed("the store gave a token that is none");
 }
 
 /* A key that could not be kept is shown: nobody else can. */
@@ -269,7 +284,7 @@ cmd_setup(struct cli *c)
 	struct place place = {.path = BUF_INIT(BUF_MAX_SMALL), .dir = -1};
 	CLEANUP(conf_done) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	struct found found;
+	struct found found = {0};
 	int rc;
 
 	if (settings_load(&c->opt, &conf, &why))

@@ -4,6 +4,7 @@
 set -u
 . "$(dirname "$0")/../lib/e2e.sh"
 STATE=$(mktemp -d /var/tmp/stoker-setup-XXXXXX)
+chmod 755 "$STATE"
 trap 'rm -rf "$STATE"' EXIT
 PORT=8088
 stack_folder

@@ -20,7 +20,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . conf/run/lib.sh
 . tests/lib/check.sh
 
-MACHINE=     # pid of machine_boot
+MACHINE=     # pid of what machine_boot is the child of
 MACHINE_AT=  # folder on the host
 machines=0
 
@@ -32,11 +32,36 @@ machine_start() {
   trap 'exit 1' INT TERM
   machine_kernel
   mkdir "$MACHINE_AT/files"
-  setpriv --pdeathsig KILL unshare --mount --propagation private \
-    tests/lib/machine_boot "$MACHINE_AT/files" "stoker-$$-$machines" \
-    </dev/null >"$MACHINE_AT/console" 2>&1 &
+  machine_run "stoker-$$-$machines" </dev/null >"$MACHINE_AT/console" 2>&1 &
   MACHINE=$!
   machine_wait
+}
+
+# In control groups of its own: the systemd of one machine must not meet the
+# processes of another's. It dies with this script, however that ends.
+machine_run() { # name
+  local group
+  for group in $(machine_groups); do
+    mkdir "$group/$1" && echo $BASHPID >"$group/$1/cgroup.procs"
+  done
+  exec setpriv --pdeathsig KILL unshare --mount --propagation private \
+    --pid --fork --kill-child --mount-proc \
+    tests/lib/machine_boot "$MACHINE_AT/files" "$1"
+}
+
+# Where systemd looks for control groups: cgroup2, and the hierarchy named
+# systemd of the first version.
+machine_groups() {
+  local line at
+  while IFS= read -r line; do
+    case $line in
+    0::*) at=/sys/fs/cgroup/unified ;;
+    *:name=systemd:*) at=/sys/fs/cgroup/systemd ;;
+    *) continue ;;
+    esac
+    [ -d $at ] || at=/sys/fs/cgroup
+    echo "$at${line##*:}"
+  done </proc/self/cgroup
 }
 
 # Levels above 2 refuse what the worker may do elsewhere, and the kernel has
@@ -49,7 +74,7 @@ machine_kernel() {
   echo 2 >"$file"
 }
 
-# Of a process that has one: nspawn of machine_boot, the init of nspawn.
+# Of a process that has one.
 child_of() { # pid
   local children
   children=$(<"/proc/$1/task/$1/children") && [ -n "$children" ] &&
@@ -58,12 +83,14 @@ child_of() { # pid
 
 machine_leader() {
   local leader
-  leader=$(child_of "$(child_of "$MACHINE")") &&
+  # unshare, machine_boot, nspawn, init
+  leader=$(child_of "$(child_of "$(child_of "$MACHINE")")") &&
     [ "$(<"/proc/$leader/comm")" = systemd ] && echo "$leader"
 } 2>/dev/null
 
+# In a session of its own: a signal to its process group stays there.
 in_machine() {
-  nsenter --target "$(machine_leader)" --all env -C /root -i HOME=/root \
+  setsid --wait nsenter --target "$(machine_leader)" --all env -C /root -i HOME=/root \
     LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 
@@ -107,12 +134,15 @@ machine_reboot() {
 }
 
 machine_stop() {
-  local leader
+  local group
   [ -n "$MACHINE_AT" ] || return 0
   if [ -n "$MACHINE" ]; then
-    leader=$(machine_leader) && in_machine systemctl poweroff --force 2>/dev/null
-    wait_for 10 process_gone "$MACHINE" || kill -KILL "$MACHINE" $leader
+    in_machine systemctl poweroff --force </dev/null 2>/dev/null
+    wait_for 10 process_gone "$MACHINE" || kill -KILL "$MACHINE"
     wait "$MACHINE" 2>/dev/null
+    for group in $(machine_groups); do
+      find "$group/stoker-$$-$machines" -depth -type d -exec rmdir {} + 2>/dev/null
+    done
     MACHINE=
   fi
   [ ! -s "$MACHINE_AT/paranoid" ] ||

@@ -160,11 +160,16 @@ kills() {
   for n in 1 2 3; do
     pid=$(main_pid stoker-api)
     in_machine kill -KILL "$pid"
-    wait_for 10 replaced "$pid" || return 1
+    wait_for 20 replaced "$pid" || { echo "no new pool"; return 1; }
   done
 }
+# By another multiwatch, with all its processes, and with none left of before.
 replaced() { # pid
-  active stoker-api && [ "$(main_pid stoker-api)" != "$1" ]
+  local now
+  now=$(main_pid stoker-api)
+  [ "$now" -gt 1 ] && [ "$now" != "$1" ] &&
+    [ "$(in_machine pgrep -c -x stoker-api -P "$now")" = 4 ] &&
+    [ "$(in_machine pgrep -c -x stoker-api)" = 4 ]
 }
 check no_request_fails_in_100_restarts_and_reloads no_request_fails restarts_and_reloads
 check no_request_fails_when_multiwatch_is_killed no_request_fails kills

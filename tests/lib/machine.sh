@@ -133,16 +133,22 @@ machine_reboot() {
   machine_wait
 }
 
+# A group is busy for a moment after its last process.
+machine_groups_gone() { # name
+  local group gone=0
+  for group in $(machine_groups); do
+    [ ! -d "$group/$1" ] || find "$group/$1" -depth -type d -exec rmdir {} + || gone=1
+  done
+  return $gone
+}
+
 machine_stop() {
-  local group
   [ -n "$MACHINE_AT" ] || return 0
   if [ -n "$MACHINE" ]; then
     in_machine systemctl poweroff --force </dev/null 2>/dev/null
     wait_for 10 process_gone "$MACHINE" || kill -KILL "$MACHINE"
     wait "$MACHINE" 2>/dev/null
-    for group in $(machine_groups); do
-      find "$group/stoker-$$-$machines" -depth -type d -exec rmdir {} + 2>/dev/null
-    done
+    wait_for 5 machine_groups_gone "stoker-$$-$machines"
     MACHINE=
   fi
   [ ! -s "$MACHINE_AT/paranoid" ] ||

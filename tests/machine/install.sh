@@ -19,12 +19,6 @@ json() { # filter, command
   out=$("$@" 2>&1) || { echo "$out"; return 1; }
   jq -e "$filter" >/dev/null <<<"$out" || { echo "$out"; return 1; }
 }
-says() { # text, command
-  local text=$1 out
-  shift
-  out=$("$@" 2>&1)
-  grep -qF -- "$text" <<<"$out" || { echo "$out"; return 1; }
-}
 active() { [ "$(in_machine systemctl is-active "$@" | sort -u)" = active ]; }
 healthy() { in_machine curl -fsS -o /dev/null http://127.0.0.1:8088/readyz; }
 install_deb() { in_machine dpkg -i "/root/$(basename "$1")" </dev/null; }
@@ -194,6 +188,15 @@ mistake() {
 }
 check uploads_under_way_are_stored_when_multiwatch_is_killed uploads_succeed kills
 check a_mistake_in_the_configuration_fails_the_reload_only no_request_fails mistake
+
+stopped() {
+  in_machine systemctl stop stoker-api.socket &&
+    equal "$(get /healthz -o /dev/null -w '%{http_code}')" 502 &&
+    equal "$(in_machine pgrep -c stoker-api)" 0
+}
+check stopping_the_socket_stops_the_api stopped
+in_machine systemctl start stoker-api
+check starting_the_api_brings_both_back wait_for 20 healthy
 
 # --- remove, purge ----------------------------------------------------------
 check remove_stops_and_keeps_the_data in_machine sh -c 'dpkg --remove stoker >/dev/null &&

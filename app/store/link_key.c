@@ -29,11 +29,11 @@ load(struct store *s, struct link_key *out, enum sql sql,
 }
 
 static int
-make(struct store *s, struct link_key *out)
+make(struct store *s)
 {
 	char secret[2 * LINK_SECRET_BYTES + 1];
 	struct link_key k;
-	int rc = load(s, out, SQL_LINK_KEY_NEWEST, NO_ARGS);
+	int rc = link_key_current(s, &k);
 
 	if (rc != -ENOENT) /* another process was first */
 		return rc;
@@ -41,21 +41,24 @@ make(struct store *s, struct link_key *out)
 	random_bytes(k.secret, sizeof(k.secret));
 	hex_encode(k.secret, sizeof(k.secret), secret);
 	rc = db_run(s->db, SQL_LINK_KEY_INSERT, ARGS(V(k.id), V(secret)));
-	if (rc < 0)
-		return rc;
-	*out = k;
-	return 0;
+	return rc < 0 ? rc : 0;
+}
+
+int
+link_key_make(struct store *s)
+{
+	struct link_key k;
+	int rc = link_key_current(s, &k);
+
+	if (rc == -ENOENT)
+		rc = store_begin(s) ?: store_end(s, make(s));
+	return rc;
 }
 
 int
 link_key_current(struct store *s, struct link_key *out)
 {
-	int rc = load(s, out, SQL_LINK_KEY_NEWEST, NO_ARGS);
-
-	if (rc != -ENOENT)
-		return rc;
-	rc = store_begin(s);
-	return rc ? rc : store_end(s, make(s, out));
+	return load(s, out, SQL_LINK_KEY_NEWEST, NO_ARGS);
 }
 
 int

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler_private.h"
+#include "store/link_key.h"
 #include "store/worker.h"
 #include "wake.h"
 
@@ -67,7 +68,8 @@ prepare(struct scheduler *s, struct buf *why)
 	int rc = worker_self_init(s->conf, &s->self, why);
 
 	if (!rc)
-		rc = store_open(s->conf->store_dir, true, &s->store, why);
+		rc = store_open(s->conf->store_dir, true, &s->store, why)
+		             ?: link_key_make(&s->store);
 	if (rc)
 		return rc;
 	s->targets.host = s->windows.host = s->rollup.host = s->self.host;

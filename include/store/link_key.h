@@ -10,7 +10,12 @@ struct link_key {
 	unsigned char secret[LINK_SECRET_BYTES];
 };
 
-/* The newest key; made when there is none. */
+/*
+ * Makes a key in a store that has none. Every program that signs links calls
+ * this when it starts, so that a request that only reads never writes.
+ */
+MUST_CHECK int link_key_make(struct store *s);
+/* The newest key; -ENOENT. */
 MUST_CHECK int link_key_current(struct store *s, struct link_key *out);
 /* The key of a link's signature; -ENOENT. */
 MUST_CHECK int

@@ -23,6 +23,7 @@ make(struct test_store *t, struct link_keys *k, int64_t now_ms, char *out)
 		.url = "http://x/sess-a",
 	};
 
+	ck_assert_int_eq(link_key_make(&t->s), 0);
 	ck_assert_int_eq(link_make(&t->s, k, &page, now_ms, TTL_S, &b), 0);
 	memcpy(out, b.p, b.len + 1);
 }

@@ -167,6 +167,9 @@ TEST(every_process_signs_with_one_key)
 	CLEANUP_STORE struct store other = test_store_again(&t, false);
 	struct link_key a, b, c;
 
+	ck_assert_int_eq(link_key_current(&t.s, &a), -ENOENT);
+	ck_assert_int_eq(link_key_make(&t.s), 0);
+	ck_assert_int_eq(link_key_make(&other), 0);
 	ck_assert_int_eq(link_key_current(&t.s, &a), 0);
 	ck_assert_int_eq(link_key_current(&other, &b), 0);
 	ck_assert_int_eq(link_key_get(&other, a.id, &c), 0);

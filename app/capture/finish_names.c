@@ -152,7 +152,6 @@ open_jitdump(const struct namer *n, int32_t pid)
 		    !jitdump_new(read_at, &fd, &dump))
 			return dump;
 		close_ptr(&fd);
-		fd = -1;
 	}
 	return NULL;
 }

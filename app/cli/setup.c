@@ -201,7 +201,6 @@ ask_store(const struct options *o, const char *key, struct found *out)
 	if (!child)
 		_exit(look_into_store(o, key, to));
 	close_ptr(&to);
-	to = -1;
 	rc = fd_read_all(from, &said);
 	if (waitpid(child, &status, 0) < 0 || rc || !WIFEXITED(status))
 		return failed("the store could not be read");

@@ -34,8 +34,7 @@ blob_abort(struct blob_writer *w)
 	if (w->fd < 0)
 		return;
 	unlinkat(w->dir_fd, w->blob.name, 0);
-	close(w->fd);
-	w->fd = -1;
+	close_ptr(&w->fd);
 }
 
 /* An empty file whose name outlives a crash. */
@@ -99,8 +98,7 @@ blob_seal(struct blob_writer *w, struct blob *out)
 		blob_abort(w);
 		return rc;
 	}
-	close(w->fd);
-	w->fd = -1;
+	close_ptr(&w->fd);
 	*out = b;
 	return 0;
 }

@@ -75,7 +75,6 @@ extent_place_close(struct extent_place *p)
 {
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
 		close_ptr(&p->fds[i]);
-		p->fds[i] = -1;
 	}
 }
 
@@ -405,7 +404,6 @@ end_segment(struct trim *t)
 	int rc = t->fd >= 0 && ftruncate(t->fd, t->end) ? -errno : 0;
 
 	close_ptr(&t->fd);
-	t->fd = -1;
 	t->end = 0;
 	return rc;
 }

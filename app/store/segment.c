@@ -45,9 +45,7 @@ segment_create(struct store *s, const char *host, struct segment *out)
 void
 segment_close(struct segment *g)
 {
-	if (g->fd >= 0)
-		close(g->fd);
-	g->fd = -1;
+	close_ptr(&g->fd);
 }
 
 static int

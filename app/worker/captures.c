@@ -28,7 +28,6 @@ captures_done(struct captures *c)
 		symbolizing_forget(&c->symbolizing);
 	close_ptr(&c->analyser);
 	close_ptr(&c->fetcher);
-	c->analyser = c->fetcher = -1;
 }
 
 struct capture *
@@ -213,9 +212,7 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
 void
 captures_lost(struct captures *c, const char *blamed)
 {
-	if (c->analyser >= 0)
-		close(c->analyser);
-	c->analyser = -1;
+	close_ptr(&c->analyser);
 	while (c->n) {
 		struct capture *v = c->items[0];
 		int rc;

@@ -301,7 +301,6 @@ captures_fetcher_gone(struct captures *c)
 	const struct fetch_answer died = {.error = FETCH_DIED};
 
 	close_ptr(&c->fetcher);
-	c->fetcher = -1;
 	for (size_t i = c->n; i-- > 0;)
 		if (c->items[i]->pull && c->items[i]->pull->fetch)
 			take_answer(c, c->items[i], &died, -1);

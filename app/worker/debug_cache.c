@@ -132,7 +132,6 @@ void
 debug_cache_close(struct debug_cache *c)
 {
 	close_ptr(&c->dir);
-	c->dir = -1;
 }
 
 /* --- one of them -----------------------------------------------------------

@@ -28,7 +28,6 @@ drop_file(struct debuginfod *d)
 		return;
 	debug_cache_drop(&d->cache, d->temp);
 	close_ptr(&d->file);
-	d->file = -1;
 }
 
 void
@@ -191,7 +190,6 @@ keep(struct debuginfod *d, const struct fetch_answer *a)
 		return NO;
 	rc = debug_cache_keep(&d->cache, d->temp, d->file, d->queue[0]);
 	close_ptr(&d->file);
-	d->file = -1;
 	if (rc)
 		log_warn("debuginfod: %s", strerror(-rc));
 	else

@@ -100,9 +100,7 @@ worker_self_init(const struct conf *conf, struct worker_self *out,
 void
 worker_self_done(struct worker_self *w)
 {
-	if (w->lock_fd >= 0)
-		close(w->lock_fd);
-	w->lock_fd = -1;
+	close_ptr(&w->lock_fd);
 }
 
 int

@@ -174,7 +174,6 @@ rates_done(struct rates *r)
 		if (r->rows[i].pid)
 			forget(r, i);
 	close_ptr(&r->journal);
-	r->journal = -1;
 }
 
 /* --- clients ---------------------------------------------------------------

@@ -82,9 +82,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	takes_analyser_gone(&s->takes, clock_mono_ns());
 	captures_lost(&s->captures, blamed);
 	symbolizing_drop(&s->captures.symbolizing, &s->store, s->self.host);
-	if (s->blame_fd >= 0)
-		close(s->blame_fd);
-	s->blame_fd = -1;
+	close_ptr(&s->blame_fd);
 }
 
 int

@@ -26,7 +26,6 @@ void
 take_rest(struct take *v)
 {
 	close_ptr(&v->fd);
-	v->fd = -1;
 	v->state = TAKE_IDLE;
 	v->fetch = 0;
 	v->id[0] = '\0';

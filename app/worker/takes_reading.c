@@ -15,7 +15,6 @@ void
 take_forget(struct take *v)
 {
 	close_ptr(&v->reading);
-	v->reading = -1;
 	v->reading_bytes = 0;
 }
 

@@ -180,7 +180,6 @@ windows_store(struct windows *w, int64_t now_ns)
 	}
 	close_ptr(&w->data);
 	close_ptr(&w->rows);
-	w->data = w->rows = -1;
 	return 0;
 }
 

@@ -40,17 +40,21 @@
 		fn(*p);                   \
 	}
 
+/* Frees what *p points to, p being a pointer's address, and sets *p to NULL. */
 static inline void
 free_ptr(void *p)
 {
 	free(*(void **)p);
+	*(void **)p = NULL;
 }
 
+/* Closes *fd unless it is negative, and sets *fd to -1. */
 static inline void
 close_ptr(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+	*fd = -1;
 }
 
 #define CLEANUP_FREE CLEANUP(free_ptr)

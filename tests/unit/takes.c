@@ -101,7 +101,6 @@ forget_heard(struct rig *r)
 {
 	close_ptr(&r->profile);
 	close_ptr(&r->reading);
-	r->profile = r->reading = -1;
 }
 
 static void

@@ -72,7 +72,7 @@ static const struct {
 	{"TYPE", #name, doc}, {"TYPE,...", #name, doc},
 #include "types.def"
 #undef PROFILE_TYPE
-#define FORMAT(name, type, extension, doc) {"FORMAT", #name, doc},
+#define FORMAT(name, type, extension, use, doc) {"FORMAT", #name, doc},
 #include "formats.def"
 #undef FORMAT
 #define KEY(section, key, type, def, min, max, doc) \

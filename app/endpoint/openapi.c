@@ -211,9 +211,9 @@ static void
 put_views(struct buf *b)
 {
 	json_open(b, "content", '{');
-#define FORMAT(name, content_type, extension, doc) \
-	json_open(b, content_type, '{');           \
-	json_put_text(b, "x-format", #name);       \
+#define FORMAT(name, content_type, extension, use, doc) \
+	json_open(b, content_type, '{');                \
+	json_put_text(b, "x-format", #name);            \
 	json_close(b, '}');
 #include "formats.def"
 #undef FORMAT
@@ -243,7 +243,7 @@ put_merged(struct buf *b)
 	json_open(b, "application/json", '{');
 	put_ref(b, "schema", "MergedProfile");
 	json_close(b, '}');
-#define FORMAT(name, content_type, extension, doc)           \
+#define FORMAT(name, content_type, extension, use, doc)      \
 	if (strcmp(content_type, "application/json") != 0) { \
 		json_open(b, content_type, '{');             \
 		json_put_text(b, "x-format", #name);         \

@@ -12,7 +12,7 @@ static const char *const type_words[] = {
 	NULL,
 };
 static const char *const view_words[] = {
-#define FORMAT(name, content_type, extension, doc) #name,
+#define FORMAT(name, content_type, extension, use, doc) #name,
 #include "formats.def"
 #undef FORMAT
 	NULL,

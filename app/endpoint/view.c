@@ -30,7 +30,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 {
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_TIMELINE struct timeline *timeline =
-		!strcmp(f->name, "firefox") ? load_timeline(c, s) : NULL;
+		f->use == FORMAT_TIMED ? load_timeline(c, s) : NULL;
 	char title[2 * STORE_NAME_MAX];
 	const struct export_meta meta = {
 		.title = title,
@@ -81,7 +81,7 @@ view_render(struct call *c, const struct session *s, const struct format *f,
 	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
 	int rc;
 
-	if (!strcmp(f->name, BLOB_PPROF))
+	if (f->use == FORMAT_STORED)
 		return send_stored(c, b);
 	rc = blob_read(&c->env->store, b, &stored);
 	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, &stored);
@@ -117,10 +117,7 @@ view_headers(struct call *c, enum param format, const char *cache)
 const char *
 view_disposition(const struct format *f)
 {
-	return !strcmp(f->name, "html") || !strcmp(f->name, "svg") ||
-	                       !strcmp(f->name, "json")
-	               ? "inline"
-	               : "attachment";
+	return f->use == FORMAT_SHOWN ? "inline" : "attachment";
 }
 
 void
@@ -128,5 +125,5 @@ view_begin(struct call *c, const struct format *f)
 {
 	c->reply->status = c->route->status;
 	c->reply->content_type = f->content_type;
-	c->reply->is_json = !strcmp(f->name, "json");
+	c->reply->is_json = !strcmp(f->content_type, "application/json");
 }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#define FORMAT(name, content_type, extension, doc) \
-	{#name, content_type, extension, doc, export_##name},
+#define FORMAT(name, content_type, extension, use, doc) \
+	{#name, content_type, extension, FORMAT_##use, doc, export_##name},
 const struct format formats[] = {
 #include "formats.def"
 };

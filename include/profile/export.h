@@ -19,10 +19,14 @@ struct export_meta {
 	const struct timeline *timeline; /* of the same capture, or NULL */
 };
 
+/* How a format is used: see formats.def. */
+enum format_use { FORMAT_SHOWN, FORMAT_SAVED, FORMAT_TIMED, FORMAT_STORED };
+
 struct format {
 	const char *name;         /* value of ?format= */
 	const char *content_type; /* with charset */
 	const char *extension;
+	enum format_use use;
 	const char *doc;
 	/* Appends; -ENOMEM or -E2BIG, and out is poisoned. */
 	int (*write)(const struct tree *t, const struct export_meta *meta,

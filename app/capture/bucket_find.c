@@ -82,8 +82,9 @@ variables(struct finder *f, size_t function, enum go_use use,
 	operands(f, function, use, a->noptrdata, a->enoptrbss, out);
 }
 
-static int
-find_variable(struct finder *f, size_t row, uint64_t before, uint64_t *out)
+/* 0: it could not be made out. */
+static uint64_t
+find_variable(struct finder *f, size_t row, uint64_t before)
 {
 	struct go_operands o, other = {.at = {before}, .n = 1};
 
@@ -91,10 +92,7 @@ find_variable(struct finder *f, size_t row, uint64_t before, uint64_t *out)
 	if (rows[row].how == SHARED)
 		variables(f, FIRST_ROW + 2 * row + 1, rows[row].use[1], &other);
 	go_operands_keep(&o, &other, rows[row].how == SHARED);
-	if (o.n != 1)
-		return -EPROTO;
-	*out = o.at[0];
-	return 0;
+	return o.n == 1 ? o.at[0] : 0;
 }
 
 /*
@@ -102,7 +100,7 @@ find_variable(struct finder *f, size_t row, uint64_t before, uint64_t *out)
  * memory, mutex, block, in this order. The table of all buckets, which it
  * takes from its place and puts there, is the fourth variable with pointers.
  */
-static int
+static void
 find_lists(struct finder *f)
 {
 	const struct gobin_about *a = gobin_about(f->p->bin);
@@ -112,11 +110,10 @@ find_lists(struct finder *f)
 	operands(f, MAKER, GO_LOAD, a->bss, a->ebss, &table);
 	go_operands_keep(&o, &table, 0);
 	if (o.n != GO_LISTS || table.n != 1)
-		return -EPROTO;
+		return;
 	f->p->lists[GO_LIST_MEMORY] = o.at[0] + f->p->bias;
 	f->p->lists[GO_LIST_MUTEX] = o.at[1] + f->p->bias;
 	f->p->lists[GO_LIST_BLOCK] = o.at[2] + f->p->bias;
-	return 0;
 }
 
 int
@@ -130,18 +127,17 @@ go_profiles_find(struct go_profiles *p)
 	CLEANUP(finder_done)
 	struct finder f = {.p = p, .code = malloc(MAX_CODE)};
 	uint64_t vaddr = 0;
-	int rc = f.code ? 0 : -ENOMEM;
 
 	p->minor = gobin_about(p->bin)->minor;
 	if (p->elf->machine != EM_X86_64 || p->minor < FIRST_GO)
 		return -EPROTO;
-	if (rc)
-		return rc;
+	if (!f.code)
+		return -ENOMEM;
 	find_functions(&f);
-	rc = find_lists(&f);
-	for (size_t i = 0; i < ROWS && !rc; i++) {
-		rc = find_variable(&f, i, vaddr, &vaddr);
-		*out[i] = vaddr + p->bias;
+	find_lists(&f);
+	for (size_t i = 0; i < ROWS; i++) {
+		vaddr = find_variable(&f, i, vaddr);
+		*out[i] = vaddr ? vaddr + p->bias : 0;
 	}
-	return rc;
+	return 0;
 }

@@ -25,9 +25,11 @@ struct go_profiles {
 };
 
 /*
- * Finds them.
+ * Finds them. A program whose profile is off can be told so though the rest is
+ * not made out: each address that is not found is 0.
  *
  *   Shape    mem, bin, elf, bias are set, the rest is filled in
- *   Errors   -EPROTO a runtime that keeps them in another way; -ENOMEM
+ *   Errors   -EPROTO another machine's, or a version of Go that is too old;
+ *            -ENOMEM
  */
 MUST_CHECK int go_profiles_find(struct go_profiles *p);

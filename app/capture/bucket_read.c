@@ -251,13 +251,14 @@ static int
 read_stable(struct reader *r)
 {
 	uint32_t after;
-	int rc = read_cycle(r, &r->cycle);
+	int rc = r->list == GO_LIST_MEMORY ? read_cycle(r, &r->cycle) : 0;
 
 	for (unsigned i = 0; i < TRIES && !rc; i++) {
 		clear(r->out);
 		rc = walk(r);
-		if (!rc)
-			rc = read_cycle(r, &after);
+		if (rc || r->list != GO_LIST_MEMORY)
+			break;
+		rc = read_cycle(r, &after);
 		if (rc || after == r->cycle)
 			break;
 		r->cycle = after;
@@ -280,8 +281,12 @@ go_buckets_read(const struct go_profiles *p, enum go_list list,
 		.out = out,
 		.windows = calloc(WINDOWS, sizeof(struct window)),
 	};
-	int rc = r.windows ? read_stable(&r) : -ENOMEM;
+	int rc = r.windows ? 0 : -ENOMEM;
 
+	if (!p->lists[list] || (memory && !p->cycle))
+		return -EPROTO;
+	if (!rc)
+		rc = read_stable(&r);
 	if (!rc && memory)
 		publish(out);
 	return rc;

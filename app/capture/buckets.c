@@ -80,8 +80,9 @@ find_program(struct buckets *b, struct looked *v)
 static int
 read_rate(const struct buckets *b, struct looked *v)
 {
-	int rc = memory_copy(&v->mem, rate_of(&v->at, buckets_list(b->type)),
-	                     &v->rate, sizeof(v->rate));
+	uint64_t at = rate_of(&v->at, buckets_list(b->type));
+	int rc = at ? memory_copy(&v->mem, at, &v->rate, sizeof(v->rate))
+	            : -EPROTO;
 
 	if (rc)
 		return rc == -EFAULT ? -EPROTO : rc;
@@ -174,6 +175,29 @@ buckets_is_fatal(int rc)
 	return rc == -ENOMEM || rc == -E2BIG;
 }
 
+static int
+rank(int rc)
+{
+	switch (rc) {
+	case -ESRCH:
+		return 0;
+	case -ENOEXEC:
+		return 1;
+	case -EPROTO:
+		return 3;
+	case -ENODATA:
+		return 4;
+	default:
+		return 2;
+	}
+}
+
+int
+buckets_telling(int last, int rc)
+{
+	return rank(rc) >= rank(last) ? rc : last;
+}
+
 /* What can't be had of one process is not missed while others have it. */
 static int
 look_at_all(struct buckets *b, const struct buckets_ask *ask)
@@ -193,8 +217,7 @@ look_at_all(struct buckets *b, const struct buckets_ask *ask)
 		*v = (struct looked){0};
 		if (buckets_is_fatal(rc))
 			return rc;
-		if (rc != -ESRCH)
-			last = rc;
+		last = buckets_telling(last, rc);
 	}
 	return b->n ? 0 : last;
 }

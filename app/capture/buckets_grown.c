@@ -128,8 +128,8 @@ look_at_all(struct grown *g)
 
 		if (buckets_is_fatal(rc) || rc == -EFBIG)
 			return rc;
-		if (rc && rc != -ESRCH)
-			last = rc;
+		if (rc)
+			last = buckets_telling(last, rc);
 		had += !rc;
 	}
 	return had ? 0 : last;

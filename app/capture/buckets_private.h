@@ -53,6 +53,9 @@ MUST_CHECK int buckets_turn_on(struct buckets *b, struct looked *v);
 void buckets_stay_on(struct buckets *b, struct looked *v);
 /* One process was had of no use to the others: whether all fail with it. */
 bool buckets_is_fatal(int rc);
+/* Which of two processes' errors tells more: that a Go program's profile is
+ * off, say, rather than that a shell beside it is no Go program. */
+int buckets_telling(int last, int rc);
 
 /* The later look. */
 struct second {

@@ -12,11 +12,11 @@ static const struct {
 #undef SOURCE
 };
 
+/* Of kind auto it is the worker that finds out, in the process. */
 static bool
-is_go(const struct service *s)
+may_be_go(const struct service *s)
 {
-	return !strcmp(s->kind, "go") ||
-	       (!strcmp(s->kind, "auto") && *s->pprof_url);
+	return strcmp(s->kind, "native") != 0;
 }
 
 static bool
@@ -33,8 +33,7 @@ fits(const struct service *s, size_t row)
 	if (!endpoint && !*s->match_kind && *s->pprof_url &&
 	    !strcmp(s->source, "auto"))
 		return false;
-	return !strcmp(rows[row].kind, "any") ||
-	       !strcmp(rows[row].kind, is_go(s) ? "go" : "native");
+	return !strcmp(rows[row].kind, "any") || may_be_go(s);
 }
 
 enum source
@@ -52,8 +51,8 @@ source_missing(const struct service *s, const char *type)
 	struct service with = *s;
 
 	with.kind = (char *)"go";
-	if (!strcmp(s->kind, "auto") && source_of(&with, type))
-		return "kind go or a pprofUrl";
+	if (!may_be_go(s) && source_of(&with, type))
+		return "kind auto or go, or a pprofUrl";
 	with = *s;
 	with.pprof_url = (char *)"http://localhost/";
 	if (!*s->pprof_url && source_of(&with, type))

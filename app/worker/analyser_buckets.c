@@ -14,6 +14,8 @@ _Static_assert(READING_MAX_BYTES == (size_t)8 << 20, "READING_LARGE's text");
 static enum capture_error
 error_of(int rc, uint32_t type)
 {
+	if (!rc)
+		return CAPTURE_OK;
 	if (rc == -EPROTO)
 		return CAPTURE_GO_COUNTS;
 	if (rc == -EFBIG)
@@ -22,6 +24,16 @@ error_of(int rc, uint32_t type)
 		return analyser_error(rc);
 	return type <= BUCKETS_ALLOC ? CAPTURE_GO_NO_MEMORY
 	                             : CAPTURE_GO_NO_EVENTS;
+}
+
+/* Every other error says all there is to say: strerror(3) would confuse. */
+static enum capture_error
+failure(int rc, uint32_t type, int *sys_error)
+{
+	enum capture_error e = error_of(rc, type);
+
+	*sys_error = e == CAPTURE_INTERNAL ? rc : 0;
+	return e;
 }
 
 /* True when it was stopped before its time. */
@@ -57,12 +69,9 @@ analyser_read_buckets(const struct analyser_job *job, const struct host *host,
 		stopped = pass_time(job);
 	if (!rc)
 		rc = buckets_finish(b, out, quality);
-	*sys_error = rc;
-	if (rc)
-		return error_of(rc, job->of);
-	if (stopped)
+	if (!rc && stopped)
 		quality->notes |= QUALITY_NOTE_OF(STOPPED);
-	return CAPTURE_OK;
+	return failure(rc, job->of, sys_error);
 }
 
 /* --- windows side by side --------------------------------------------------
@@ -105,6 +114,5 @@ analyser_read_growth(const struct analyser_job *job, const struct host *host,
 		                   quality);
 	if (!rc)
 		rc = write_next(&now, next);
-	*sys_error = rc;
-	return rc ? error_of(rc, job->of) : CAPTURE_OK;
+	return failure(rc, job->of, sys_error);
 }

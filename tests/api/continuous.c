@@ -111,14 +111,15 @@ END
 TEST(a_type_that_no_engine_takes_is_told)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r = set(&a, KEY_ADMIN,
-	                                          "{\"service\":\"" TEST_SERVICE
-	                                          "\",\"profileTypes\":"
-	                                          "[\"cpu\",\"block\"]}");
-	CLEANUP_JSON json_t *expected = json_pack("[{s:s, s:s}]", "profileType",
-	                                          "block", "missing",
-	                                          "kind go or a pprofUrl");
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_JSON json_t *expected =
+		json_pack("[{s:s, s:s}]", "profileType", "block", "missing",
+	                  "kind auto or go, or a pprofUrl");
 
+	test_kind(&a, "native");
+	r = set(&a, KEY_ADMIN,
+	        "{\"service\":\"" TEST_SERVICE
+	        "\",\"profileTypes\":[\"cpu\",\"block\"]}");
 	ck_assert(json_equal(expected, json_object_get(r.json, "unsupported")));
 }
 END

@@ -99,12 +99,24 @@ TEST(types_without_an_engine_are_501_and_say_what_is_missing)
 		START_BODY(TEST_SERVICE, "mutex"),
 	};
 
+	test_kind(&a, "native");
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
 		CLEANUP_REPLY struct client_reply r = start(&a, bodies[i]);
 
 		assert_error(&r, 501, "ProfileTypeUnsupported");
 		ck_assert_str_ne(reply_detail(&r, "missing"), "");
 	}
+}
+END
+
+/* It may run a Go program: who looks at the process will know. */
+TEST(memory_can_be_asked_of_a_service_of_no_declared_kind)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		start(&a, START_BODY(TEST_SERVICE, "memory"));
+
+	ck_assert_int_eq(r.status, 202);
 }
 END
 
@@ -115,14 +127,8 @@ TEST(goroutines_can_be_asked_of_services_of_every_kind)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		CLEANUP_API struct test_api a = test_api(1, "");
 		CLEANUP_REPLY struct client_reply r = {0};
-		CLEANUP_SERVICE struct service service = {0};
 
-		ck_assert_int_eq(service_get(&a.store.s, TEST_TENANT,
-		                             TEST_SERVICE, &service),
-		                 0);
-		free(service.kind);
-		service.kind = strdup(kinds[i]);
-		ck_assert_int_eq(service_replace(&a.store.s, &service), 0);
+		test_kind(&a, kinds[i]);
 		r = start(&a, START_BODY(TEST_SERVICE, "goroutine"));
 		ck_assert_int_eq(r.status, 202);
 	}
@@ -155,14 +161,14 @@ TEST(without_a_process_start_is_503)
 }
 END
 
-static const struct process seen = {
-	.host = TEST_HOST,
-	.tenant = TEST_TENANT,
-	.service = TEST_SERVICE,
-	.boot_id = "boot",
-	.argv0 = "",
-	.cmdline = "",
-	.pid = 78,
+	static const struct process seen = {
+		.host = TEST_HOST,
+		.tenant = TEST_TENANT,
+		.service = TEST_SERVICE,
+		.boot_id = "boot",
+		.argv0 = "",
+		.cmdline = "",
+		.pid = 78,
 };
 
 /* The worker's part: it looks once it is asked to, and sees a process. */
@@ -588,6 +594,7 @@ END
 		a_second_capture_of_the_service_and_type_is_409_and_names_the_first,
 		a_capture_of_no_service_is_404,
 		types_without_an_engine_are_501_and_say_what_is_missing,
+		memory_can_be_asked_of_a_service_of_no_declared_kind,
 		goroutines_can_be_asked_of_services_of_every_kind,
 		without_a_live_worker_start_is_503,
 		without_a_process_start_is_503,

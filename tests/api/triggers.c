@@ -134,9 +134,10 @@ END
 TEST(a_type_that_no_engine_takes_is_501)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r =
-		make(&a, "t", RSS ",\"capture\":{\"profileType\":\"block\"}");
+	CLEANUP_REPLY struct client_reply r = {0};
 
+	test_kind(&a, "native");
+	r = make(&a, "t", RSS ",\"capture\":{\"profileType\":\"block\"}");
 	assert_error(&r, 501, "ProfileTypeUnsupported");
 }
 END

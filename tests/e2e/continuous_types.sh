@@ -44,21 +44,29 @@ newest() { # service, type: its folded stacks
 
 # --- a native service: its threads -------------------------------------------
 background demo "$STATE/bin/demo" 3 5
-service demo "$STATE/bin/demo"
+stoker_cli service add demo --kind native --exe "$STATE/bin/demo" >/dev/null
+wait_for 10 seen demo
 continuous demo '["goroutine","memory"]' >/dev/null
 check threads_are_looked_at_again_and_again wait_for 30 has demo goroutine 3
 check a_look_at_threads_is_a_profile grep -q . <<<"$(newest demo goroutine)"
 check a_look_counts_threads equal \
   "$(windows demo goroutine 'AND w.value <> w.sample_count')" 0
 check a_type_without_an_engine_is_told holds demo \
-  '.unsupported == [{"profileType": "memory", "missing": "kind go or a pprofUrl"}]'
+  '.unsupported == [{"profileType": "memory", "missing": "kind auto or go, or a pprofUrl"}]'
 check what_can_be_taken_does_not_fail holds demo '.failing == []'
 stored() { holds demo '.hosts[0] | .state == "running" and .stored > 0 and .taken == 1 and .watched == 0'; }
 check the_state_of_the_host_is_told wait_for 20 stored
 check metrics_count_windows grep -Eq '^stoker_continuous_windows_stored_total\{host="[^"]+"\} [1-9]' \
   <(api GET /metrics)
 check workers_tell_it_too grep -q '"state": *"running"' <(api GET /api/v1/workers | jq .)
-check no_line_each_time equal "$(grep -c memory "$STATE/log/worker.log")" 0
+check no_line_each_time equal "$(grep -c "memory profiles" "$STATE/log/worker.log")" 0
+
+# --- nobody said what it is, and it is no Go program ----------------------------
+service undeclared "$STATE/bin/demo"
+continuous undeclared '["memory"]' >/dev/null
+no_go() { holds undeclared '.failing[0] | .profileType == "memory" and .error_code == "Unsupported"'; }
+check a_program_that_is_no_go_program_is_told wait_for 20 no_go
+api DELETE $P/continuous/undeclared -o /dev/null
 
 # --- an endpoint that is not there ---------------------------------------------
 port=$(free_port)

@@ -133,7 +133,7 @@ one() { # version
     build "$v" "$kind" "$p" 2>"$tmp/why"
     case $? in
     0) ;;
-    69) echo "skip go_counts: go$v: $(tail -n 1 "$tmp/why")"; return ;;
+    69) echo "skip go_counts: go$v: $(tail -n 1 "$tmp/why")"; return 1 ;;
     *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
     esac
     run_program "$p" block mutex || { echo "not ok ${name}_starts"; continue; }
@@ -148,6 +148,45 @@ one() { # version
     check "${name}_a_program_without_block_events_is_told" is_off block SetBlockProfileRate
     end_program
   done
+}
+
+# Most programs import no profiler, and the linker drops what nothing calls.
+lean() { # version
+  local v=$1 tag p name
+  for tag in none own pages; do
+    name=go${v} p=$B/go/bin/lean-$v-$tag
+    tests/lib/go build "$v" "$p" tests/targets/go/lean -tags $tag 2>"$tmp/why" ||
+      { echo "not ok ${name}_lean_$tag builds: $(tail -n 1 "$tmp/why")"; continue; }
+    run_program "$p" && say keep 30 || { echo "not ok ${name}_lean_$tag starts"; continue; }
+    case $tag in
+    none)
+      check "${name}_block_events_of_a_program_without_pprof_are_told_to_be_off" \
+        is_off block SetBlockProfileRate
+      for type in memory alloc; do
+        check "${name}_${type}_of_a_program_without_pprof_is_told_to_be_off" is_off_by_import $type
+      done ;;
+    own)
+      check "${name}_memory_is_read_where_nothing_calls_runtime_GC" same_lean_memory
+      check "${name}_allocations_are_read_where_nothing_calls_runtime_GC" lean_allocations ;;
+    pages) check "${name}_importing_net_http_pprof_turns_memory_on" capture memory ;;
+    esac
+    end_program
+  done
+}
+# The reason names the import that helps, and no text of errno(3).
+is_off_by_import() { # type
+  is_off "$1" 'import _ "net/http/pprof"' && ! grep -q 'No data available' "$tmp/err"
+}
+same_lean_memory() {
+  capture memory && say write "$tmp/own" || return 1
+  rows "$tmp/profile" >"$tmp/ours"
+  rows "$tmp/own" >"$tmp/theirs"
+  grep -q ' main.keep ' "$tmp/theirs" && diff "$tmp/ours" "$tmp/theirs" | head -n 4
+  [ "${PIPESTATUS[0]}" -eq 0 ]
+}
+lean_allocations() {
+  during alloc keep 100 && row_of "$tmp/profile" keep |
+    awk '{ print } END { exit !($1 > 70 && $1 < 130) }'
 }
 
 through_the_api() {
@@ -228,7 +267,7 @@ tmp=$(mktemp -d /var/tmp/stoker-counts-XXXXXX)
 trap 'end_program; rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM
 case ${1-} in
---one) one "$2" ;;
+--one) if one "$2"; then lean "$2"; fi ;;
 --api) through_the_api ;;
 *)
   tests/lib/go fetch 2>/dev/null

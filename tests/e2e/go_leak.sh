@@ -85,6 +85,21 @@ healthy() { # service
   done
 }
 
+# Everything there is to see of a Go service, of which nobody said that it is one.
+every_type() { # executable
+  local type id result
+  background undeclared "$1" # as make run starts it
+  stoker_cli service add undeclared --exe "$1" >/dev/null && wait_for 10 seen undeclared
+  for type in cpu memory alloc block mutex goroutine; do
+    id=$(api POST $P/start -H 'Content-Type: application/json' \
+      -d "{\"service\":\"undeclared\",\"profileType\":\"$type\",\"durationSeconds\":5}" |
+      jq -r '.id // error')
+    result=$(finished "$id")
+    check "${type}_of_the_demo_has_samples" holds '.status == "completed" and .sampleCount > 0' "$result"
+  done
+  kill "$(<"$STATE/pid/undeclared")"
+}
+
 versions=$(tests/lib/go versions)
 for version in ${versions%% *} ${versions##* }; do
   program=$B/go/bin/demo-$version name=go$version
@@ -104,4 +119,5 @@ for version in ${versions%% *} ${versions##* }; do
   name=go$version
   run_service "$name" && wait_for 20 seen "$name" && leaks "$name"
   end_service
+  [ "$version" != "${versions%% *}" ] || every_type "$STATE/bin/$name"
 done

@@ -146,6 +146,19 @@ test_sees_nothing(struct test_api *a)
 }
 
 void
+test_kind(struct test_api *a, const char *kind)
+{
+	CLEANUP_SERVICE struct service service = {0};
+
+	ck_assert_int_eq(
+		service_get(&a->store.s, TEST_TENANT, TEST_SERVICE, &service),
+		0);
+	free(service.kind);
+	service.kind = strdup(kind);
+	ck_assert_int_eq(service_replace(&a->store.s, &service), 0);
+}
+
+void
 test_api_done(struct test_api *a)
 {
 	close(a->listener);

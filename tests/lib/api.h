@@ -67,6 +67,8 @@ void assert_error(const struct client_reply *r, int status, const char *code);
 void test_looks(struct test_api *a);
 /* The same, and that it has seen no process of svc. */
 void test_sees_nothing(struct test_api *a);
+/* Makes svc one of that kind; it is of kind auto at first. */
+void test_kind(struct test_api *a, const char *kind);
 /* A profile of svc that has been taken: its id. */
 void test_profile(struct test_api *a, char id[static ID_MAX]);
 /* One of svc that was uploaded, at its own time if it has one: its id. */

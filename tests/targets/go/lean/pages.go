@@ -1,0 +1,5 @@
+//go:build pages
+
+package main
+
+import _ "net/http/pprof"

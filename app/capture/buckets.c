@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_RATE (INT64_C(1) << 62)
+#define MAX_RATE  (INT64_C(1) << 62)
+#define MAX_NAMED 64 /* processes whose programs a profile names */
 
 void
 looked_done(struct looked *v)
@@ -217,6 +218,7 @@ look_at_all(struct buckets *b, const struct buckets_ask *ask)
 		*v = (struct looked){0};
 		if (buckets_is_fatal(rc))
 			return rc;
+		b->unread += rc != -ESRCH;
 		last = buckets_telling(last, rc);
 	}
 	return b->n ? 0 : last;
@@ -281,12 +283,27 @@ buckets_add_rows(const struct second *s, struct looked *v,
 	return bucket_rows_add(&rows, &v->before, now);
 }
 
+/* Says in the profile whose it is: "process 42: /usr/bin/server". */
+static int
+add_name(const struct second *s, const struct looked *v)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(HOST_MAX_PATH + 32);
+
+	if (s->p->ncomments >= MAX_NAMED)
+		return 0;
+	buf_addf(&text, "process %u: %s", v->proc->pid,
+	         s->b->modules->rows[v->module]->path);
+	return buf_err(&text) ? 0 : profile_comment(s->p, buf_str(&text));
+}
+
 static int
 look_again(const struct second *s, struct looked *v)
 {
 	CLEANUP(go_buckets_done) struct go_buckets now = {0};
 	int rc = go_buckets_read(&v->at, buckets_list(s->b->type), &now);
 
+	if (!rc)
+		rc = add_name(s, v);
 	return rc ? rc : buckets_add_rows(s, v, &now);
 }
 
@@ -303,7 +320,9 @@ look_at_all_again(const struct second *s)
 		if (rc)
 			last = rc;
 		s->q->processes += !rc;
+		s->q->processes_unread += rc && rc != -ESRCH;
 	}
+	s->q->processes_unread += s->b->unread;
 	return s->q->processes ? 0 : last;
 }
 
@@ -337,6 +356,8 @@ buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
 	q.duration_ms = p->duration_ns / NS_PER_MS;
 	if (b->turned_on)
 		q.notes |= QUALITY_NOTE_OF(TURNED_ON);
+	if (!q.kept)
+		q.notes |= QUALITY_NOTE_OF(NOTHING_COUNTED);
 	*quality = q;
 	*out = TAKE(p);
 	return 0;

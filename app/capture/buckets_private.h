@@ -25,6 +25,7 @@ struct buckets {
 	enum buckets_type type;
 	bool turn_on, keep_on; /* keep: for windows, until told otherwise */
 	uint32_t turned_on;    /* processes */
+	uint32_t unread;       /* the same: they could not be looked at */
 	struct modules *modules;
 	struct memory_spare spare;
 	struct looked *rows;

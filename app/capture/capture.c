@@ -35,6 +35,7 @@ capture_free(struct capture *c)
 		return;
 	trie_done(&c->trie);
 	tape_free(c->tape);
+	buf_done(&c->began);
 	free(c);
 }
 
@@ -181,13 +182,13 @@ watch_all(struct capture *c, const struct host *host,
 		int rc = procs_watch(c->rate->procs, (uint32_t)ask->pids[i],
 		                     UINT64_C(1) << c->slot);
 
-		if (!rc && ++watched)
-			capture_tape_names(c, host, ask->pids[i]);
-		else if (rc == -EACCES || rc == -EPERM)
+		watched += !rc;
+		if (rc == -EACCES || rc == -EPERM)
 			last = -EXDEV;
-		else if (rc != -ESRCH)
+		else if (rc && rc != -ESRCH)
 			return rc;
 	}
+	capture_began_with(c, host, ask->pids, watched ? ask->npids : 0);
 	return watched ? 0 : last;
 }
 
@@ -202,6 +203,7 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 	if (!c)
 		return -ENOMEM;
 	c->slot = ask->slot;
+	c->began = BUF_INIT(CAPTURE_MAX_BEGAN);
 	c->quality.asked_rate = (int64_t)ask->rate * 1000;
 	c->quality.run_rate = rate_millihertz(period);
 	rc = trie_init(&c->trie, all->conf.max_nodes);

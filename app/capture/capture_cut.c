@@ -13,10 +13,22 @@ capture_watch(struct recorder *c, struct capture *one, int32_t pid)
 	uint64_t bit = UINT64_C(1) << one->slot;
 	int rc;
 
+	if (procs_follows(one->rate->procs, (uint32_t)pid, bit))
+		return 0;
 	recorder_blame(c, one->slot);
 	rc = procs_watch(one->rate->procs, (uint32_t)pid, bit);
+	if (!rc)
+		rc = sampler_add(one->rate->sampler, c->host, pid);
+	if (!rc)
+		capture_began_with(one, c->host, &pid, 1);
 	recorder_blame(c, CAPTURES_MAX);
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+}
+
+void
+capture_leave(struct capture *one, int32_t pid)
+{
+	procs_drop(one->rate->procs, (uint32_t)pid, UINT64_C(1) << one->slot);
 }
 
 /* What the next window starts with. */
@@ -53,6 +65,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	*cut = *one;
 	cut->end_ns = until;
 	cut->tape = NULL;
+	cut->began = (struct buf)BUF_INIT(0);
 	cut->window = true;
 	one->trie = fresh;
 	restart(one, until,

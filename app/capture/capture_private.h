@@ -7,6 +7,9 @@
 
 struct rate;
 
+/* Bytes told of processes at their begin, of 4096. */
+#define CAPTURE_MAX_BEGAN (4096 * sizeof(struct host_usage))
+
 struct recorder {
 	const struct host *host;
 	struct recorder_conf conf;
@@ -52,6 +55,7 @@ struct capture {
 	uint32_t alive; /* processes */
 	bool window;    /* cut out of one that goes on */
 	struct quality quality;
+	struct buf began;    /* struct host_usage each: capture_usage.c */
 	struct tape *tape;   /* NULL: it keeps no timeline */
 	uint64_t counted_ns; /* when its processes' use was last read */
 };
@@ -72,6 +76,13 @@ next_slot(uint64_t *watchers)
 	return slot;
 }
 
+/* Processes that it follows from now on: what they have used until then. Their
+ * threads get names in its timeline. */
+void capture_began_with(struct capture *c, const struct host *host,
+                        const int32_t *pids, size_t n);
+/* CPU time that those of its processes that live have used since, as the
+ * kernel counts it; children that ended are not in it. */
+int64_t capture_used_ns(const struct capture *c, const struct host *host);
 /* Puts on the captures' tapes what happened to a process. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);
 /* Asks what the threads of a process are called that it has already. */

@@ -38,6 +38,10 @@ rate_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
 			c->quality.exits++;
 			c->alive -= c->alive > 0;
 			break;
+		case PROC_LEFT:
+			c->quality.processes -= c->quality.processes > 0;
+			c->alive -= c->alive > 0;
+			break;
 		case PROC_FULL:
 			c->quality.notes |= QUALITY_NOTE_OF(PROCS_FULL);
 			break;
@@ -203,14 +207,27 @@ settled(const struct recorder *c, struct rate *rate, uint64_t now)
 }
 
 static void
+take_until(struct recorder *c, struct rate *rate, uint64_t until)
+{
+	c->stack.topups = PROCS_TOPUPS;
+	c->stack.topups_end_ns = (uint64_t)clock_mono_ns() + PROCS_TOPUP_NS;
+	sampler_drain(rate->sampler, until, take_record, rate);
+}
+
+void
+recorder_catch_up(struct recorder *c, struct capture *one)
+{
+	take_until(c, one->rate, (uint64_t)clock_mono_ns());
+	recorder_blame(c, CAPTURES_MAX);
+}
+
+static void
 drain(struct recorder *c, struct rate *rate, uint64_t now)
 {
 	uint64_t until = settled(c, rate, now), slots = rate->slots;
 	int64_t cpu, n = __builtin_popcountll(slots);
 
-	c->stack.topups = PROCS_TOPUPS;
-	c->stack.topups_end_ns = (uint64_t)clock_mono_ns() + PROCS_TOPUP_NS;
-	sampler_drain(rate->sampler, until, take_record, rate);
+	take_until(c, rate, until);
 	if (any_ended(c, rate, until))
 		sampler_tell_lost(rate->sampler, until, take_record, rate);
 	c->hurry |= sampler_has_python(rate->sampler);

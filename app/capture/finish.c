@@ -220,6 +220,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
+	if (!q.kept && !c->window)
+		q.used_ms = capture_used_ns(c, namer->host) / NS_PER_MS;
 	add_timeline(&f, timeline);
 	quality_conclude(&q);
 	*quality = q;

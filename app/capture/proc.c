@@ -134,6 +134,31 @@ procs_forget_gone(struct procs *p, uint64_t before_ns)
 	}
 }
 
+bool
+procs_follows(struct procs *p, uint32_t pid, uint64_t watcher)
+{
+	const struct process *proc = *place_of(p, pid);
+
+	return proc && proc->watchers & watcher;
+}
+
+void
+procs_drop(struct procs *p, uint32_t pid, uint64_t watcher)
+{
+	struct process *proc = *place_of(p, pid);
+	struct proc_news news = {.event = PROC_LEFT, .pid = pid, .tid = pid};
+
+	if (!proc || !(proc->watchers & watcher))
+		return;
+	proc->watchers &= ~watcher;
+	if (!proc->gone_ns)
+		p->seen(p->arg, watcher, &news);
+	if (proc->watchers)
+		return;
+	sampler_deny(p->sampler, pid);
+	forget(p, pid);
+}
+
 void
 procs_leave(struct procs *p, uint64_t watcher)
 {

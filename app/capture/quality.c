@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define FEW  100
+#define IDLE 5  /* samples that are expected: none of so many is no chance */
 #define MANY 20 /* one in so many */
 
 enum unit { COUNT, MILLI };
@@ -35,11 +36,51 @@ static const struct {
 #undef QUALITY_NOTE
 };
 
+static const struct {
+	unsigned note;
+	size_t offset;
+} numbers[] = {
+#define QUALITY_NOTE_NUMBER(bit, field) \
+	{QUALITY_BIT_##bit, offsetof(struct quality, field)},
+#include "capture/quality.def"
+#undef QUALITY_NOTE_NUMBER
+};
+
 static void
 note_if(struct quality *q, uint64_t note, bool when)
 {
 	if (when)
 		q->notes |= note;
+}
+
+/* Samples of a CPU capture that were to be expected, by the kernel's count. */
+static double
+expected(const struct quality *q)
+{
+	return (double)q->used_ms / 1000 * (double)q->run_rate / 1000;
+}
+
+/* Why a CPU capture has no samples at all. */
+static void
+conclude_empty(struct quality *q)
+{
+	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
+
+	note_if(q, QUALITY_NOTE_OF(ENDED_UNSEEN), gone);
+	note_if(q, QUALITY_NOTE_OF(IDLE), !gone && expected(q) < IDLE);
+	note_if(q, QUALITY_NOTE_OF(UNSAMPLED), !gone && expected(q) >= IDLE);
+}
+
+void
+quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
+             int64_t too_many)
+{
+	q->other_unit = other_unit;
+	q->out_of_scope = out_of_scope;
+	q->too_many = too_many;
+	note_if(q, QUALITY_NOTE_OF(OTHER_UNIT), other_unit > 0);
+	note_if(q, QUALITY_NOTE_OF(OUT_OF_SCOPE), out_of_scope > 0);
+	note_if(q, QUALITY_NOTE_OF(TOO_MANY), too_many > 0);
 }
 
 void
@@ -56,19 +97,26 @@ quality_conclude(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(PYTHON), q->python_missed > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
-	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept < FEW);
+	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
 	        q->modules > 0 && q->modules_unread == q->modules);
 	note_if(q, QUALITY_NOTE_OF(NO_NAMES),
 	        q->frames > 0 && !q->symbolized &&
 	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
+	if (!q->kept)
+		conclude_empty(q);
+}
+
+static int64_t
+field(const struct quality *q, size_t offset)
+{
+	return *(const int64_t *)(const void *)((const char *)q + offset);
 }
 
 static int64_t
 value(const struct quality *q, size_t row)
 {
-	return *(const int64_t *)(const void *)((const char *)q +
-	                                        rows[row].offset);
+	return field(q, rows[row].offset);
 }
 
 static void
@@ -98,16 +146,30 @@ verdict_of(bool poor)
 }
 
 static void
-put_note(unsigned i, const struct finding *findings, struct buf *out)
+add_number(const struct quality *q, unsigned note, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i].note == note)
+			buf_addf(out, ": %lld",
+			         (long long)field(q, numbers[i].offset));
+}
+
+static void
+put_note(const struct quality *q, unsigned i, const struct finding *findings,
+         struct buf *out)
 {
 	const struct finding *f = findings && notes[i].check < CHECKS
 	                                  ? &findings[notes[i].check]
 	                                  : NULL;
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-	if (f && f->verdict != FINE)
+	if (f && f->verdict != FINE) {
 		buf_addf(&text, "%s: %s", f->found, f->fix);
-	json_put_text(out, NULL, text.len ? buf_str(&text) : notes[i].text);
+	} else {
+		buf_puts(&text, notes[i].text);
+		add_number(q, i, &text);
+	}
+	json_put_text(out, NULL, buf_str(&text));
 }
 
 static void
@@ -117,7 +179,7 @@ put_notes(const char *key, const struct quality *q,
 	json_open(out, key, '[');
 	for (unsigned i = 0; i < QUALITY_NOTES; i++)
 		if (q->notes >> i & 1 && notes[i].weight == weight)
-			put_note(i, findings, out);
+			put_note(q, i, findings, out);
 	json_close(out, ']');
 }
 
@@ -180,7 +242,11 @@ quality_text(const struct quality *q, struct buf *out)
 			buf_addf(out, "  %-16s %.3f\n", rows[i].json,
 			         (double)value(q, i) / 1000);
 	}
-	for (unsigned i = 0; i < QUALITY_NOTES; i++)
-		if (q->notes >> i & 1)
-			buf_addf(out, "  note: %s\n", notes[i].text);
+	for (unsigned i = 0; i < QUALITY_NOTES; i++) {
+		if (!(q->notes >> i & 1))
+			continue;
+		buf_addf(out, "  note: %s", notes[i].text);
+		add_number(q, i, out);
+		buf_putc(out, '\n');
+	}
 }

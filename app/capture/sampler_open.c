@@ -264,6 +264,12 @@ open_process(struct sampler *s, const struct host *host, int32_t pid)
 	return rc;
 }
 
+int
+sampler_add(struct sampler *s, const struct host *host, int32_t pid)
+{
+	return s->shared ? 0 : open_process(s, host, pid);
+}
+
 static int
 open_tasks(struct sampler *s, const struct host *host)
 {

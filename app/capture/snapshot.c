@@ -355,6 +355,24 @@ add_program(struct snapshot *s, const struct process *proc)
 	return finish_mapping(s->modules, s->profile, at, &mapping);
 }
 
+/* A shell beside a Go program is not missed: others have goroutines. */
+static int
+add_all(struct snapshot *s, enum snapshot_of of)
+{
+	int last = -ESRCH;
+
+	for (uint32_t i = 0; i < s->nprocs; i++) {
+		int rc = add_stacks(s, of, s->procs[i]);
+
+		if (rc && rc != -ENOEXEC && rc != -EPROTO)
+			return rc;
+		s->quality->processes_unread += rc != 0;
+		s->quality->processes -= rc != 0;
+		last = rc ? rc : last;
+	}
+	return s->quality->kept ? 0 : last;
+}
+
 static int
 fill(struct snapshot *s, const struct snapshot_ask *ask)
 {
@@ -370,9 +388,7 @@ fill(struct snapshot *s, const struct snapshot_ask *ask)
 	if (!s->namer)
 		return -ENOMEM;
 	s->namer->quality = s->quality;
-	for (uint32_t i = 0; i < s->nprocs && !rc; i++)
-		rc = add_stacks(s, ask->of, s->procs[i]);
-	return rc ? rc : s->quality->kept ? 0 : -ESRCH;
+	return add_all(s, ask->of);
 }
 
 int

@@ -283,6 +283,28 @@ take_symbolize(struct analyser *a, const struct msg_capture *m,
 	}
 }
 
+void
+analyser_follow(struct analyser *a, const struct msg_start *m)
+{
+	struct analyser_job *job = analyser_job(a, m->id);
+
+	if (!job || !job->capture || m->npids > WORKER_MAX_PIDS)
+		return;
+	recorder_catch_up(a->captures, job->capture);
+	for (uint32_t i = 0; i < m->npids; i++) {
+		int rc = 0;
+
+		if (m->type == MSG_LEAVE)
+			capture_leave(job->capture, m->pids[i]);
+		else
+			rc = capture_watch(a->captures, job->capture,
+			                   m->pids[i]);
+		if (rc && rc != -ESRCH)
+			log_debug("%s: process %d: %s", job->id, m->pids[i],
+			          strerror(-rc));
+	}
+}
+
 static int
 take_message(struct analyser *a)
 {
@@ -303,6 +325,10 @@ take_message(struct analyser *a)
 	else if (n == sizeof(m.start) && m.type == MSG_WATCH &&
 	         id_fits(m.start.id))
 		analyser_watch(a, &m.start);
+	else if (n == sizeof(m.start) &&
+	         (m.type == MSG_FOLLOW || m.type == MSG_LEAVE) &&
+	         id_fits(m.start.id))
+		analyser_follow(a, &m.start);
 	else if (n == sizeof(m.pull) && m.type == MSG_PULL)
 		take_pull(a, &m.pull, fds);
 	else if (n == sizeof(m.capture) && m.type == MSG_ROLLUP)

@@ -113,8 +113,10 @@ enum capture_error analyser_error(int rc);
  * being gone is noticed elsewhere. */
 void analyser_fail(const struct analyser *a, const struct analyser_job *job,
                    bool checkpoint, enum capture_error error, int sys_error);
-/* Samples without an end, or takes in more processes of what it samples. */
+/* Samples without an end. */
 void analyser_watch(struct analyser *a, const struct msg_start *m);
+/* FOLLOW and LEAVE, unless what they are about has ended. */
+void analyser_follow(struct analyser *a, const struct msg_start *m);
 /* Cuts all watches; a child writes their windows. */
 void analyser_cut(struct analyser *a);
 /* Has a child add up what input holds, which is a's from now on. */

@@ -15,8 +15,8 @@
 
 #define MAX_WINDOW ((size_t)16 << 20)
 
-static void
-start(struct analyser *a, const struct msg_start *m)
+void
+analyser_watch(struct analyser *a, const struct msg_start *m)
 {
 	struct analyser_job *job = analyser_job(a, "");
 	struct analyser_job none = ANALYSER_NO_JOB;
@@ -29,6 +29,8 @@ start(struct analyser *a, const struct msg_start *m)
 	int rc;
 
 	memcpy(none.id, m->id, ID_MAX);
+	if (m->npids > WORKER_MAX_PIDS || analyser_job(a, m->id))
+		return;
 	if (!job) {
 		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
 		return;
@@ -42,26 +44,6 @@ start(struct analyser *a, const struct msg_start *m)
 	}
 	none.watch = true;
 	*job = none;
-}
-
-void
-analyser_watch(struct analyser *a, const struct msg_start *m)
-{
-	struct analyser_job *job = analyser_job(a, m->id);
-
-	if (m->npids > WORKER_MAX_PIDS)
-		return;
-	if (!job) {
-		start(a, m);
-		return;
-	}
-	for (uint32_t i = 0; i < m->npids && job->watch; i++) {
-		int rc = capture_watch(a->captures, job->capture, m->pids[i]);
-
-		if (rc && rc != -ESRCH)
-			log_debug("%s: process %d: %s", job->id, m->pids[i],
-			          strerror(-rc));
-	}
 }
 
 /* --- in the child --------------------------------------------------------- */

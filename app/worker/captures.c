@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "following.h"
 
 #include <errno.h>
 #include <string.h>
@@ -116,7 +117,7 @@ captures_ask(const char *type, enum snapshot_of of, int64_t rate,
 
 static int
 send_start(struct captures *c, struct capture *v, enum snapshot_of of, bool set,
-           const int32_t *pids, size_t npids)
+           const struct followed *now)
 {
 	struct msg_start m = captures_ask(v->job.type, of, v->job.asked_rate,
 	                                  v->job.asked_seconds);
@@ -124,9 +125,11 @@ send_start(struct captures *c, struct capture *v, enum snapshot_of of, bool set,
 
 	v->kind = m.kind;
 	m.set = set;
-	m.npids = (uint32_t)npids;
+	m.npids = now->n;
 	memcpy(m.id, v->ref.session, sizeof(m.id));
-	memcpy(m.pids, pids, npids * sizeof(*pids));
+	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
+	v->stamp = now->stamp;
+	v->left = now->left;
 	if (m.kind == WORKER_CPU &&
 	    blob_create(c->store, BLOB_TIMELINE, &v->timeline))
 		log_warn("%s: no file for its timeline", v->ref.session);
@@ -192,21 +195,55 @@ captures_add(struct captures *c, struct job *job, int64_t now_ns,
 
 int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               bool set, const int32_t *pids, size_t npids, int64_t now_ns)
+               bool set, const struct followed *now, int64_t now_ns)
 {
 	struct capture *v;
-	int rc;
+	int rc = captures_add(c, job, now_ns, &v);
 
-	if (npids > WORKER_MAX_PIDS)
-		return -E2BIG;
-	rc = captures_add(c, job, now_ns, &v);
 	if (rc || !v)
 		return rc;
 	v->started_ns = now_ns;
-	rc = send_start(c, v, of, set, pids, npids);
+	rc = send_start(c, v, of, set, now);
 	if (rc)
 		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
 	return 0;
+}
+
+static void
+note_most(struct followed_left *most, const struct followed_left *now)
+{
+	if (most->other_unit < now->other_unit)
+		most->other_unit = now->other_unit;
+	if (most->out_of_scope < now->out_of_scope)
+		most->out_of_scope = now->out_of_scope;
+	if (most->too_many < now->too_many)
+		most->too_many = now->too_many;
+}
+
+static void
+follow(struct captures *c, struct capture *v, const struct targets *targets)
+{
+	struct following f = {v->job.tenant, v->job.service, v->ref.session,
+	                      v->job.ordinal, v->stamp};
+	struct followed now;
+
+	targets_followed(targets, v->job.tenant, v->job.service, v->job.ordinal,
+	                 &now);
+	note_most(&v->left, &now.left);
+	if (following_tell(&f, c->analyser, targets, &now))
+		log_debug("%s: the analyser takes no messages", v->ref.session);
+	v->stamp = f.stamp;
+}
+
+void
+captures_follow(struct captures *c, const struct targets *targets)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct capture *v = c->items[i];
+
+		if (!v->pull && v->kind == WORKER_CPU && !v->stopping)
+			follow(c, v, targets);
+	}
 }
 
 void

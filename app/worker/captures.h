@@ -12,6 +12,7 @@
 #include "proto.h"
 #include "store/job.h"
 #include "symbolizing.h"
+#include "targets.h"
 
 #define CHECKPOINT_NS INT64_C(10000000000) /* between two of one capture */
 #define RENEW_NS      INT64_C(1000000000)  /* between two of one lease */
@@ -34,6 +35,8 @@ struct capture {
 	bool cancelled;    /* on request: what there is is kept */
 	bool stopping;     /* STOP was sent */
 	struct pull *pull; /* NULL: an engine of the analyser takes it */
+	uint64_t stamp;    /* of whom the analyser was told last */
+	struct followed_left left; /* the most that there were of each */
 };
 
 struct fetch_answer;
@@ -58,9 +61,9 @@ struct captures {
 	uint64_t last_fetch; /* id */
 	int64_t lease_ms, finish_ns;
 	const struct finding *findings; /* the worker's, or NULL */
-	int64_t renewed_ns; /* when leases were last renewed */
-	bool hurry;         /* somebody may have asked to cancel: look soon */
-	bool failed;        /* a capture has, since the scheduler last looked */
+	int64_t renewed_ns;             /* when leases were last renewed */
+	bool hurry;  /* somebody may have asked to cancel: look soon */
+	bool failed; /* a capture has, since the scheduler last looked */
 	struct symbolizing symbolizing;
 	size_t max, n;
 	struct capture *items[WORKER_MAX_CAPTURES];
@@ -78,7 +81,9 @@ void captures_done(struct captures *c);
  */
 MUST_CHECK int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               bool set, const int32_t *pids, size_t npids, int64_t now_ns);
+               bool set, const struct followed *now, int64_t now_ns);
+/* Has those that sample follow whom the last look at the processes found. */
+void captures_follow(struct captures *c, const struct targets *targets);
 /*
  * The same for one that is fetched from net/http/pprof pages; there is a
  * fetcher.

@@ -147,6 +147,8 @@ captures_take(struct captures *c, struct capture *v,
 	if (v->pull && captures_pull_done(c, v, done, top_fd))
 		return;
 	noted.quality.notes |= captures_pull_notes(v);
+	quality_left(&noted.quality, v->left.other_unit, v->left.out_of_scope,
+	             v->left.too_many);
 	if (!done->error)
 		rc = read_result(c, &noted, top_fd, &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))

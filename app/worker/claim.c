@@ -15,7 +15,8 @@
 
 /* Code and reason, when a job can't become a capture; NULL when it can. */
 static const char *
-objection(const struct job *j, size_t npids, const char **out_text)
+objection(const struct job *j, const struct followed *now,
+          const char **out_text)
 {
 	uint32_t of;
 
@@ -28,11 +29,15 @@ objection(const struct job *j, size_t npids, const char **out_text)
 		*out_text = capture_error_text(CAPTURE_BAD_START);
 		return capture_error_code(CAPTURE_BAD_START);
 	}
-	if (!npids && j->ordinal != SESSION_ALL_ORDINALS) {
+	if (!now->n && j->ordinal != SESSION_ALL_ORDINALS) {
 		*out_text = "no process has this ordinal now";
 		return "UnknownOrdinal";
 	}
-	if (!npids) {
+	if (!now->n && now->left.refused) {
+		*out_text = capture_error_text(CAPTURE_OUT_OF_SCOPE);
+		return capture_error_code(CAPTURE_OUT_OF_SCOPE);
+	}
+	if (!now->n) {
 		*out_text = "no process of the service is running";
 		return "ServiceNotRunning";
 	}
@@ -42,7 +47,7 @@ objection(const struct job *j, size_t npids, const char **out_text)
 /* Tells the opener what the service allows; true: it may write rates. */
 static bool
 may(const struct scheduler *s, const struct job *j,
-    const struct service *service, const int32_t *pids, size_t n)
+    const struct service *service, const struct followed *now)
 {
 	uint32_t of;
 	bool set = worker_kind(j->type, &of) == WORKER_BUCKETS;
@@ -51,50 +56,50 @@ may(const struct scheduler *s, const struct job *j,
 	               set ? ALLOW_GO_PROFILE_RATES : ALLOW_JAVA_PERF_MAP))
 		return false;
 	return !worker_may(s->io.events, set ? WORKER_MAY_SET : WORKER_MAY_ASK,
-	                   (uint64_t)(j->asked_seconds * MS_PER_S), pids, n) &&
+	                   (uint64_t)(j->asked_seconds * MS_PER_S), now->pids,
+	                   now->n) &&
 	       set;
 }
 
 static bool
-all_run(const int32_t *pids, size_t n)
+all_run(const struct followed *now)
 {
-	for (size_t i = 0; i < n; i++)
-		if (kill(pids[i], 0) && errno == ESRCH)
+	for (size_t i = 0; i < now->n; i++)
+		if (kill(now->pids[i], 0) && errno == ESRCH)
 			return false;
 	return true;
 }
 
-static size_t
+static void
 find_processes(struct scheduler *s, const struct job *j, int64_t now_ns,
-               int64_t age_ns, int32_t pids[static WORKER_MAX_PIDS])
+               int64_t age_ns, struct followed *out)
 {
 	int rc = scheduler_scan(s, now_ns, age_ns);
 
 	if (rc)
 		log_warn("processes: %s", strerror(-rc));
-	return targets_pids(&s->targets, j->tenant, j->service, j->ordinal,
-	                    pids, WORKER_MAX_PIDS);
+	targets_followed(&s->targets, j->tenant, j->service, j->ordinal, out);
 }
 
 static int
 start(struct scheduler *s, struct job *j, const struct service *service,
       int64_t now_ns)
 {
-	int32_t pids[WORKER_MAX_PIDS];
+	struct followed now;
 	const char *code, *text;
-	size_t n = find_processes(s, j, now_ns, FRESH_NS, pids);
 
-	if (!n || !all_run(pids, n)) /* it may just have been restarted */
-		n = find_processes(s, j, now_ns, 0, pids);
-	code = objection(j, n, &text);
+	find_processes(s, j, now_ns, FRESH_NS, &now);
+	if (!now.n || !all_run(&now)) /* it may just have been restarted */
+		find_processes(s, j, now_ns, 0, &now);
+	code = objection(j, &now, &text);
 	if (code)
 		return capture_refuse(&s->store, j, code, text);
-	log_info("%s: %s of %s, %lld s at %lld Hz, %zu processes", j->session,
+	log_info("%s: %s of %s, %lld s at %lld Hz, %u processes", j->session,
 	         j->type, j->service, (long long)j->asked_seconds,
-	         (long long)j->asked_rate, n);
+	         (long long)j->asked_rate, now.n);
 	return captures_start(&s->captures, j,
 	                      targets_of(&s->targets, j->tenant, j->service),
-	                      may(s, j, service, pids, n), pids, n, now_ns);
+	                      may(s, j, service, &now), &now, now_ns);
 }
 
 /* The opener answers at once. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Fields of /proc/PID/stat, as proc(5) counts them. */
-enum { NAME = 2, UTIME = 14, STIME, START_TIME = 22, RSS = 24 };
+enum { NAME = 2, PARENT = 4, UTIME = 14, STIME, START_TIME = 22, RSS = 24 };
 
 /* The number in a field behind the name; close is where that ends. */
 static bool
@@ -51,6 +51,18 @@ proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
 	snprintf(comm, PROC_COMM_MAX, "%.*s", (int)(close - open - 1),
 	         open + 1);
 	*out_start = start;
+	return 0;
+}
+
+int
+proc_parse_parent(const char *text, int32_t *out)
+{
+	const char *close = strrchr(text, ')');
+	uint64_t parent;
+
+	if (!close || !stat_field(close, PARENT, &parent) || parent > INT32_MAX)
+		return -EINVAL;
+	*out = (int32_t)parent;
 	return 0;
 }
 

@@ -25,6 +25,12 @@ MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
  */
 MUST_CHECK int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
+/*
+ * The same file: the parent's number, 0 for a process without one.
+ *   Errors   -EINVAL
+ *   Source   proc(5), field 4
+ */
+MUST_CHECK int proc_parse_parent(const char *text, int32_t *out);
 /* /proc/PID/status: the real user id; -EINVAL. */
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
 /*

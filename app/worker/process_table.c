@@ -149,7 +149,10 @@ is_young(const struct proc *p, int64_t now_ns)
 static bool
 is_same(const struct proc *old, const struct proc *now, int64_t now_ns)
 {
-	int64_t fresh_ns = is_young(old, now_ns) ? PROC_CALM_NS : PROC_FRESH_NS;
+	int64_t age_ns = now_ns - old->seen_ns;
+	int64_t fresh_ns = age_ns < PROC_NEW_NS     ? 0
+	                   : age_ns < PROC_YOUNG_NS ? PROC_CALM_NS
+	                                            : PROC_FRESH_NS;
 
 	return old->start_time == now->start_time &&
 	       !strcmp(old->comm, now->comm) &&
@@ -168,8 +171,9 @@ read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 {
 	int rc = read_proc(t, p->pid, "stat", text);
 
-	return rc ? rc
-	          : proc_parse_stat(buf_str(text), p->comm, &p->start_time);
+	if (!rc)
+		rc = proc_parse_stat(buf_str(text), p->comm, &p->start_time);
+	return rc ? rc : proc_parse_parent(buf_str(text), &p->parent);
 }
 
 /* Fills p anew, or from what the last scan knew. */
@@ -177,6 +181,7 @@ static int
 look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 {
 	struct proc *old = find(t, p->pid);
+	int32_t parent;
 	int rc;
 
 	if (old && !old->exe)
@@ -191,10 +196,12 @@ look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 		return rc;
 	p->seen_ns = old && old->start_time == p->start_time ? old->seen_ns
 	                                                     : now_ns;
+	parent = p->parent;
 	if (old && is_same(old, p, now_ns))
 		take_over(p, old);
 	else
 		rc = read_rest(t, p, text, now_ns);
+	p->parent = parent; /* it becomes another when the parent ends */
 	p->looked_ns = now_ns;
 	return rc;
 }

@@ -5,10 +5,11 @@
  * happens unless the kernel gives out a pid or takes one back: while it has
  * not, and no process is young, a scan reads one small file in all. Else it
  * reads the directory, one small file of each that is new or young, and of
- * each every PROC_CALM_NS. The rest is read when a process is new or has a new
- * name, and again, because a program that starts itself anew keeps pid, start
- * time and name: every PROC_CALM_NS of the young, every PROC_FRESH_NS of the
- * others.
+ * each every PROC_CALM_NS. The rest is read when a process has a new name, and
+ * again, because a program that starts itself anew keeps pid, start time and
+ * name: in its first PROC_NEW_NS with each scan, since a child belongs to its
+ * parent's unit and user until both have been changed, then every PROC_CALM_NS
+ * while it is young, and every PROC_FRESH_NS later.
  */
 #pragma once
 
@@ -18,13 +19,15 @@
 #include <sys/types.h>
 
 #define PROC_MAX      32768                /* processes that are looked at */
-#define PROC_YOUNG_NS INT64_C(30000000000) /* since it was first seen */
+#define PROC_NEW_NS   INT64_C(2000000000)  /* since it was first seen */
+#define PROC_YOUNG_NS INT64_C(30000000000) /* the same */
 #define PROC_CALM_NS  INT64_C(10000000000)
 #define PROC_FRESH_NS INT64_C(60000000000)
 #define PROC_TASKS    32
 
 struct proc {
 	int32_t pid;
+	int32_t parent; /* as of the last look at its name */
 	uint32_t uid;
 	uint64_t start_time;
 	char comm[PROC_COMM_MAX];

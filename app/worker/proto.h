@@ -49,8 +49,14 @@
  *	    + 2 descriptors, where the profile goes and what was fetched
  *	    (pull.h): a finisher reads it. Answered by DONE.
  *	WATCH
- *	    samples without an end; again with the same id: more processes.
- *	    No answer but DONE when it can't. STOP ends it, without an answer.
+ *	    samples without an end. No answer but DONE when it can't. STOP ends
+ *	    it, without an answer.
+ *	FOLLOW
+ *	    these processes are sampled, too, by the capture or watch that has
+ *	    the id, from now on. No answer.
+ *	LEAVE
+ *	    these are not sampled any more: they began as children of processes
+ *	    that are, and turned out to be none of the service. No answer.
  *	ROLLUP
  *	    + 1 descriptor, a memfd: profiles that are to be added up, each
  *	    with a struct rollup_piece before it, those of one group side by
@@ -87,9 +93,9 @@
 #include "capture/host.h"
 #include "capture/quality.h"
 
-#define WORKER_MAX_CAPTURES 64 /* that one analyser runs at once */
-#define WORKER_MAX_PIDS     256
-#define WORKER_TOP          50 /* entries of topFunctions */
+#define WORKER_MAX_CAPTURES 64   /* that one analyser runs at once */
+#define WORKER_MAX_PIDS     1024 /* that one is told to begin with */
+#define WORKER_TOP          50   /* entries of topFunctions */
 
 enum capture_error {
 	CAPTURE_OK,
@@ -113,6 +119,8 @@ enum msg_type {
 	MSG_WANT_FETCHER,
 	MSG_FETCHER,
 	MSG_WATCH,
+	MSG_FOLLOW,
+	MSG_LEAVE,
 	MSG_CUT,
 	MSG_WINDOWS,
 	MSG_PULL,
@@ -166,7 +174,8 @@ struct msg_may {
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-/* START, and WATCH, which has no duration and no kind but WORKER_CPU. */
+/* START, and WATCH, which has no duration and no kind but WORKER_CPU; FOLLOW
+ * and LEAVE, which have an id and pids alone. */
 struct msg_start {
 	uint32_t type;
 	uint32_t rate; /* asked, samples per second of CPU time */

@@ -124,7 +124,7 @@ stop(struct scheduler *s)
 	s->stop_by_ns = clock_mono_ns() + STOP_NS;
 	captures_wind_up(&s->captures);
 	takes_wind_up(&s->takes, clock_mono_ns());
-	windows_wind_up(&s->windows, clock_mono_ns());
+	windows_wind_up(&s->windows, &s->targets, clock_mono_ns());
 }
 
 static bool

@@ -40,7 +40,7 @@ struct scheduler {
 	bool unmatched;      /* they or the services are new since */
 	bool look_wanted;    /* somebody asks what runs now */
 	int64_t look_ns;     /* when such a question was last answered */
-	int64_t scan_ns;     /* how long to wait after it, for what it cost */
+	int64_t cost_ns;     /* CPU time that it took */
 	int64_t stop_by_ns;  /* 0: not stopping */
 };
 

@@ -10,8 +10,10 @@
 #define SCAN_NS INT64_C(1000000000)
 #define LOOK_NS INT64_C(100000000)
 /* On a host with very many processes looking at them costs: at most this
- * part of a CPU. */
-#define SCAN_SHARE 2000
+ * part of a CPU, and more of it while somebody waits for a capture, whose
+ * service may be restarted. */
+#define SCAN_SHARE         2000
+#define SCAN_SHARE_WAITING 100
 
 int
 scheduler_event(struct scheduler *s)
@@ -99,11 +101,12 @@ scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 	s->unmatched |= rc > 0;
 	s->scanned_ns = now_ns;
 	if (s->unmatched) {
-		targets_match(&s->targets, s->conf, &s->procs);
-		rc = targets_publish(&s->targets, &s->store, &s->procs);
+		rc = targets_match(&s->targets, s->conf, &s->procs);
+		if (!rc)
+			rc = targets_publish(&s->targets, &s->store, &s->procs);
 		s->unmatched = rc != 0;
 	}
-	s->scan_ns = (clock_cpu_ns() - cpu_ns) * SCAN_SHARE;
+	s->cost_ns = clock_cpu_ns() - cpu_ns;
 	return rc;
 }
 
@@ -235,6 +238,15 @@ beat(struct scheduler *s, int64_t now_ns)
 	                                    now_ns);
 }
 
+static int64_t
+scan_age_ns(const struct scheduler *s)
+{
+	int64_t age_ns = s->cost_ns *
+	                 (s->captures.n ? SCAN_SHARE_WAITING : SCAN_SHARE);
+
+	return age_ns > SCAN_NS ? age_ns : SCAN_NS;
+}
+
 void
 scheduler_step(struct scheduler *s, int64_t now_ns)
 {
@@ -251,9 +263,8 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	report("heartbeat", beat(s, now_ns));
 	report("services", follow(s, now_ns));
 	report("processes asked for", look_if_wanted(s, now_ns));
-	report("processes",
-	       scheduler_scan(s, now_ns,
-	                      s->scan_ns > SCAN_NS ? s->scan_ns : SCAN_NS));
+	report("processes", scheduler_scan(s, now_ns, scan_age_ns(s)));
+	captures_follow(&s->captures, &s->targets);
 	report("leases", captures_tick(&s->captures, now_ns));
 	if (!s->stop_by_ns) {
 		report("queue", scheduler_claim(s, now_ns));

@@ -220,14 +220,17 @@ look(struct takes *t, struct take *v, const struct targets *targets,
 	struct msg_start m = captures_ask(
 		v->type, targets_of(targets, v->tenant, v->service), 0,
 		seconds_of(v));
-	size_t n = targets_pids(targets, v->tenant, v->service,
-	                        SESSION_ALL_ORDINALS, m.pids, WORKER_MAX_PIDS);
-	int rc = n ? open_profile(v) : -ESRCH;
-	int fds[] = {v->fd, v->reading};
+	struct followed now;
+	int rc, fds[] = {-1, v->reading};
+
+	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
+	                 &now);
+	rc = now.n ? open_profile(v) : -ESRCH;
+	fds[0] = v->fd;
 
 	if (!rc && v->java)
 		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
-		                m.duration_ms, m.pids, n);
+		                m.duration_ms, now.pids, now.n);
 	if (!rc && v->keep)
 		rc = take_keep(t, v, targets);
 	if (rc)
@@ -237,7 +240,8 @@ look(struct takes *t, struct take *v, const struct targets *targets,
 		m.set = v->keep != 0;
 		m.known_ms = take_known_ms(t, now_ns);
 	}
-	m.npids = (uint32_t)n;
+	m.npids = now.n;
+	memcpy(m.pids, now.pids, now.n * sizeof(*m.pids));
 	memcpy(m.id, v->id, sizeof(m.id));
 	v->state = TAKE_MAKING;
 	return msg_send(t->captures->analyser, &m, sizeof(m), fds,

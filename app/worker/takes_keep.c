@@ -5,6 +5,7 @@
 #include "takes_private.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Until it is over unless it is said again, and between saying it: where
  * nobody can say that it is over, it is soon. */
@@ -14,14 +15,17 @@
 int
 take_keep(struct takes *t, struct take *v, const struct targets *targets)
 {
+	struct followed now;
+
 	if (!v->kept)
 		v->kept = calloc(1, sizeof(*v->kept));
 	if (!v->kept)
 		return -ENOMEM;
+	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
+	                 &now);
 	v->kept->what = v->keep;
-	v->kept->npids = (uint32_t)targets_pids(targets, v->tenant, v->service,
-	                                        SESSION_ALL_ORDINALS,
-	                                        v->kept->pids, WORKER_MAX_PIDS);
+	v->kept->npids = now.n;
+	memcpy(v->kept->pids, now.pids, now.n * sizeof(*now.pids));
 	return worker_may(t->windows->events, v->keep, KEEP_MS, v->kept->pids,
 	                  v->kept->npids);
 }

@@ -1,7 +1,6 @@
-#include "targets.h"
+#include "targets_private.h"
 
 #include "base/hash.h"
-#include "store/session.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +10,7 @@ target_done(struct target *t)
 {
 	free(t->tenant);
 	free(t->service);
+	free(t->members);
 	if (t->valid)
 		match_done(&t->match);
 }
@@ -78,6 +78,21 @@ keep_slots(struct target *t, const struct targets *before)
 		memcpy(t->shown, old->shown, sizeof(t->shown));
 }
 
+/* Until they are looked for anew, the members are those that there were. */
+static void
+keep_members(struct target *t, const struct targets *before)
+{
+	struct target *old = targets_find(before, t->tenant, t->service);
+
+	if (!old)
+		return;
+	t->members = TAKE(old->members);
+	t->nmembers = old->nmembers;
+	t->unslotted = old->unslotted;
+	t->refused = old->refused;
+	t->stamp = old->stamp;
+}
+
 static uint64_t
 stamp_of(const struct service_list *l)
 {
@@ -114,6 +129,8 @@ targets_load(struct targets *t, struct store *s)
 		free_targets(items, l.n);
 		return rc;
 	}
+	for (size_t i = 0; i < l.n; i++)
+		keep_members(&items[i], t);
 	targets_done(t);
 	t->items = items;
 	t->n = l.n;
@@ -141,25 +158,32 @@ is_in_slot(const struct target *t, const struct proc *p)
 	return false;
 }
 
-static bool
-belongs(const struct target *t, const struct conf_scope *scope,
-        const struct proc *p)
+static enum matched
+judge(const struct look *l, const struct proc *p)
 {
-	return match_process(&t->match, p) && match_scope(scope, p);
+	if (!l->target->valid || !match_process(&l->target->match, p))
+		return MATCHED_NOT;
+	return match_scope(l->scope, p) ? MATCHED_OURS : MATCHED_REFUSED;
+}
+
+static enum matched
+matched_of(const struct look *l, const struct proc *p)
+{
+	return l->matched[p - l->family->procs->items];
 }
 
 /* Frees the slots of those that are gone, or became something else. */
 static void
-clear_slots(struct target *t, const struct conf_scope *scope,
-            const struct proc_table *procs)
+clear_slots(const struct look *l)
 {
 	for (int i = 0; i < TARGET_SLOTS; i++) {
-		struct slot *s = &t->now[i];
-		const struct proc *p = s->pid ? proc_table_find(procs, s->pid)
-		                              : NULL;
+		struct slot *s = &l->target->now[i];
+		const struct proc *p =
+			s->pid ? proc_table_find(l->family->procs, s->pid)
+			       : NULL;
 
-		if (t->valid && p && p->start_time == s->start_time &&
-		    belongs(t, scope, p))
+		if (p && p->start_time == s->start_time &&
+		    matched_of(l, p) == MATCHED_OURS)
 			*s = slot_of(p);
 		else
 			*s = (struct slot){0};
@@ -167,52 +191,68 @@ clear_slots(struct target *t, const struct conf_scope *scope,
 }
 
 static const struct proc *
-oldest_new(const struct target *t, const struct conf_scope *scope,
-           const struct proc_table *procs)
+oldest_new(const struct look *l)
 {
+	const struct proc_table *procs = l->family->procs;
 	const struct proc *best = NULL;
 
 	for (size_t i = 0; i < procs->n; i++) {
 		const struct proc *p = &procs->items[i];
 
 		/* by pid already: the lower of two of one tick wins */
-		if ((!best || p->start_time < best->start_time) &&
-		    belongs(t, scope, p) && !is_in_slot(t, p))
+		if (l->matched[i] == MATCHED_OURS &&
+		    (!best || p->start_time < best->start_time) &&
+		    !is_in_slot(l->target, p))
 			best = p;
 	}
 	return best;
 }
 
 static void
-fill_slots(struct target *t, const struct conf_scope *scope,
-           const struct proc_table *procs)
+fill_slots(const struct look *l)
 {
 	const struct proc *p;
 
 	for (int i = 0; i < TARGET_SLOTS; i++) {
-		if (t->now[i].pid)
+		if (l->target->now[i].pid)
 			continue;
-		p = oldest_new(t, scope, procs);
+		p = oldest_new(l);
 		if (!p)
 			return;
-		t->now[i] = slot_of(p);
+		l->target->now[i] = slot_of(p);
 	}
 }
 
-void
+static int
+look_for(const struct look *l)
+{
+	const struct proc_table *procs = l->family->procs;
+
+	if (l->target->valid)
+		match_refresh(&l->target->match);
+	for (size_t i = 0; i < procs->n; i++)
+		l->matched[i] = (uint8_t)judge(l, &procs->items[i]);
+	clear_slots(l);
+	fill_slots(l);
+	return target_members(l);
+}
+
+int
 targets_match(struct targets *t, const struct conf *conf,
               const struct proc_table *procs)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		struct target *v = &t->items[i];
-		const struct conf_scope *scope = conf_scope(conf, v->tenant);
+	CLEANUP_FREE uint8_t *matched = malloc(procs->n + 1);
+	CLEANUP_FAMILY struct family f = {0};
+	int rc = matched ? family_init(procs, &f) : -ENOMEM;
 
-		if (v->valid)
-			match_refresh(&v->match);
-		clear_slots(v, scope, procs);
-		if (v->valid)
-			fill_slots(v, scope, procs);
+	for (size_t i = 0; i < t->n && !rc; i++) {
+		struct target *v = &t->items[i];
+		const struct look l = {v, conf_scope(conf, v->tenant), &f,
+		                       matched};
+
+		rc = look_for(&l);
 	}
+	return rc;
 }
 
 enum snapshot_of
@@ -221,18 +261,4 @@ targets_of(const struct targets *t, const char *tenant, const char *service)
 	const struct target *v = targets_find(t, tenant, service);
 
 	return v ? v->of : SNAPSHOT_ANY;
-}
-
-size_t
-targets_pids(const struct targets *t, const char *tenant, const char *service,
-             int64_t ordinal, int32_t *out, size_t max)
-{
-	const struct target *v = targets_find(t, tenant, service);
-	size_t n = 0;
-
-	for (int i = 0; v && i < TARGET_SLOTS && n < max; i++)
-		if (v->now[i].pid &&
-		    (ordinal == SESSION_ALL_ORDINALS || ordinal == i))
-			out[n++] = v->now[i].pid;
-	return n;
 }

@@ -170,14 +170,14 @@ look(struct triggers *t, struct rule *r, int64_t now_ns)
 	struct rule_usage *now = calloc(WORKER_MAX_PIDS, sizeof(*now));
 	int64_t elapsed_ns = now_ns - r->seen_ns;
 	uint64_t ticks = 0, pages = 0, more;
-	int32_t pids[WORKER_MAX_PIDS];
-	size_t n = 0, npids = targets_pids(t->targets, r->row.tenant,
-	                                   r->row.service, SESSION_ALL_ORDINALS,
-	                                   pids, WORKER_MAX_PIDS);
+	struct followed f;
 	bool first = !r->seen_ns;
+	size_t n = 0;
 
-	for (size_t i = 0; now && i < npids; i++) {
-		if (!usage_of(t, pids[i], &now[n], &more))
+	targets_followed(t->targets, r->row.tenant, r->row.service,
+	                 SESSION_ALL_ORDINALS, &f);
+	for (size_t i = 0; now && i < f.n; i++) {
+		if (!usage_of(t, f.pids[i], &now[n], &more))
 			continue;
 		pages += more;
 		ticks += used(r, &now[n++]);

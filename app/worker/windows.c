@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "base/log.h"
+#include "following.h"
 #include "store/session.h"
 
 #include <errno.h>
@@ -60,9 +61,9 @@ tell(const struct windows *w, enum msg_type type, const char *id)
 void
 windows_unwatch(const struct windows *w, struct watch *v)
 {
-	if (v->ntold && tell(w, MSG_STOP, v->id))
+	if (v->stamp && tell(w, MSG_STOP, v->id))
 		log_debug("%s: nobody to stop", v->id);
-	v->ntold = 0;
+	v->stamp = 0;
 }
 
 void
@@ -71,46 +72,57 @@ windows_analyser(struct windows *w, int socket)
 	w->analyser = socket;
 	w->cut_ns = 0;
 	for (size_t i = 0; i < w->n; i++)
-		w->items[i].ntold = 0;
+		w->items[i].stamp = 0;
 }
 
-static bool
-has(const int32_t *pids, size_t n, int32_t pid)
+static void
+watch(const struct windows *w, struct watch *v, const struct followed *now)
 {
-	for (size_t i = 0; i < n; i++)
-		if (pids[i] == pid)
-			return true;
-	return false;
+	struct msg_start m = {.type = MSG_WATCH,
+	                      .kind = WORKER_CPU,
+	                      .rate = (uint32_t)v->rate,
+	                      .npids = now->n};
+
+	memcpy(m.id, v->id, sizeof(m.id));
+	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
+	/* else it is gone, or comes to it later */
+	if (!msg_send(w->analyser, &m, sizeof(m), NULL, 0))
+		v->stamp = now->stamp;
 }
 
-/* Whether there are processes that it was not told of. */
-static bool
-has_new(const struct watch *v, const int32_t *pids, size_t n)
+/* Windows have no report of their own: what is missing of them is logged. */
+static void
+tell_left(struct watch *v, const struct followed *now)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!has(v->told, v->ntold, pids[i]))
-			return true;
-	return false;
+	bool any = now->left.other_unit || now->left.out_of_scope ||
+	           now->left.too_many;
+
+	if (any == v->left)
+		return;
+	v->left = any;
+	log_info("%s: left out are %u descendants in other units, %u outside "
+	         "of the tenant's scope and %u beyond what is followed",
+	         v->service, now->left.other_unit, now->left.out_of_scope,
+	         now->left.too_many);
 }
 
 static void
 follow(const struct windows *w, struct watch *v, const struct targets *targets,
        int64_t now_ns)
 {
-	struct msg_start m = {.type = MSG_WATCH,
-	                      .kind = WORKER_CPU,
-	                      .rate = (uint32_t)v->rate};
-	size_t n = targets_pids(targets, v->tenant, v->service,
-	                        SESSION_ALL_ORDINALS, m.pids, WORKER_MAX_PIDS);
+	struct following f = {v->tenant, v->service, v->id,
+	                      SESSION_ALL_ORDINALS, v->stamp};
+	struct followed now;
 
-	if (now_ns < v->retry_ns || !has_new(v, m.pids, n))
+	if (now_ns < v->retry_ns)
 		return;
-	memcpy(m.id, v->id, sizeof(m.id));
-	m.npids = (uint32_t)n;
-	if (msg_send(w->analyser, &m, sizeof(m), NULL, 0))
-		return; /* it is gone, or comes to it later */
-	memcpy(v->told, m.pids, n * sizeof(*m.pids));
-	v->ntold = n;
+	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
+	                 &now);
+	tell_left(v, &now);
+	if (!v->stamp && now.n)
+		watch(w, v, &now);
+	else if (v->stamp && !following_tell(&f, w->analyser, targets, &now))
+		v->stamp = f.stamp;
 }
 
 void
@@ -161,7 +173,7 @@ windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
 		                           : CAPTURE_INTERNAL);
 		w->counts.gaps++;
 	}
-	v->ntold = 0;
+	v->stamp = 0;
 	v->retry_ns = now_ns +
 	              (m->error == CAPTURE_NO_PROCESS ? NS_PER_S : RETRY_NS);
 	return true;
@@ -201,26 +213,30 @@ refuse(struct windows *w, int64_t now_ns)
 
 /* What is cut now gets its names next. */
 static void
-may_ask(const struct windows *w)
+may_ask(const struct windows *w, const struct targets *targets)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		const struct watch *v = &w->items[i];
+		struct followed now;
 
-		if (v->java && v->ntold &&
-		    worker_may(w->events, WORKER_MAY_ASK, 0, v->told, v->ntold))
+		if (!v->java || !v->stamp)
+			continue;
+		targets_followed(targets, v->tenant, v->service,
+		                 SESSION_ALL_ORDINALS, &now);
+		if (worker_may(w->events, WORKER_MAY_ASK, 0, now.pids, now.n))
 			log_debug("%s: the opener takes no messages",
 			          v->service);
 	}
 }
 
 static void
-cut(struct windows *w, int64_t now_ns)
+cut(struct windows *w, const struct targets *targets, int64_t now_ns)
 {
 	int64_t window_ns = w->conf->continuous_window * NS_PER_S;
 
 	if (!w->n || now_ns < w->next_ns || w->cut_ns)
 		return;
-	may_ask(w);
+	may_ask(w, targets);
 	if (tell(w, MSG_CUT, ""))
 		return;
 	w->cut_ns = now_ns;
@@ -241,7 +257,7 @@ watch_all(struct windows *w, const struct targets *targets, int64_t now_ns)
 		follow(w, &w->items[i], targets, now_ns);
 	if (w->cut_ns && now_ns - w->cut_ns > OVERDUE_NS)
 		w->cut_ns = 0;
-	cut(w, now_ns);
+	cut(w, targets, now_ns);
 }
 
 void
@@ -262,11 +278,12 @@ windows_step(struct windows *w, const struct targets *targets, int64_t now_ns)
 }
 
 void
-windows_wind_up(struct windows *w, int64_t now_ns)
+windows_wind_up(struct windows *w, const struct targets *targets,
+                int64_t now_ns)
 {
 	if (w->state == WINDOWS_RUNNING) {
 		w->next_ns = now_ns;
-		cut(w, now_ns);
+		cut(w, targets, now_ns);
 	}
 	w->state = WINDOWS_IDLE;
 }

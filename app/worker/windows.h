@@ -29,11 +29,12 @@ struct watch {
 	char *tenant, *service;
 	char series[ID_MAX];
 	int64_t rate;
-	bool java;                     /* WORKER_MAY_ASK is to be said */
-	int32_t told[WORKER_MAX_PIDS]; /* processes that the analyser has */
-	size_t ntold;                  /* 0: it knows nothing of this watch */
-	int64_t retry_ns;              /* it refused: not before */
-	enum capture_error error;      /* that it last ended with */
+	bool java;                /* WORKER_MAY_ASK is to be said */
+	uint64_t stamp;           /* of struct following; 0: the analyser
+	                           * knows nothing of this watch */
+	bool left;                /* some of its processes are left out */
+	int64_t retry_ns;         /* it refused: not before */
+	enum capture_error error; /* that it last ended with */
 };
 
 /* See left_out.h. */
@@ -105,7 +106,8 @@ void windows_take(struct windows *w, const struct msg_windows *m, int data,
 bool
 windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns);
 /* Cuts for the last time: the answer is due while cut_ns says so. */
-void windows_wind_up(struct windows *w, int64_t now_ns);
+void windows_wind_up(struct windows *w, const struct targets *targets,
+                     int64_t now_ns);
 /*
  * Logs, and says in the store, that a type of a service fails with e or is
  * taken again, when that is not what was told last.

@@ -72,11 +72,18 @@ MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
 /* Ends it at the next drain. */
 void capture_stop(struct capture *c);
 /*
+ * Takes in all records that there are. Processes are found by others, faster
+ * than records are read: before capture_watch() or capture_leave() of some.
+ */
+void recorder_catch_up(struct recorder *c, struct capture *one);
+/*
  * Follows one more process from now on; one it follows already stays.
  *   Errors   as recorder_start
  */
 MUST_CHECK int
 capture_watch(struct recorder *c, struct capture *one, int32_t pid);
+/* Follows a process no longer; one that it does not follow stays so. */
+void capture_leave(struct capture *one, int32_t pid);
 /*
  * What was sampled since the start, or since the last cut: a capture that
  * has ended, for capture_profile(). The one that was cut goes on, empty.

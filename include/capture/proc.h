@@ -26,6 +26,7 @@ enum proc_event {
 	PROC_NAME, /* of a thread */
 	PROC_EXEC,
 	PROC_EXIT, /* with its first thread */
+	PROC_LEFT, /* it lives, and is not followed any more */
 	PROC_FULL, /* one more that was not followed: PROCS_MAX */
 };
 struct proc_news {
@@ -83,6 +84,11 @@ void procs_free(struct procs *p);
  *   Errors   -ESRCH it is gone, -EACCES, -EPERM not ours to see, -ENOMEM
  */
 MUST_CHECK int procs_watch(struct procs *p, uint32_t pid, uint64_t watcher);
+/* Whether a watcher follows a process. */
+bool procs_follows(struct procs *p, uint32_t pid, uint64_t watcher);
+/* Ends it for one process, if the watcher follows it; what it has started
+ * stays. */
+void procs_drop(struct procs *p, uint32_t pid, uint64_t watcher);
 /* The processes of a watcher, up to max of them; how many. */
 size_t
 procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max);

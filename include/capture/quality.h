@@ -26,8 +26,12 @@ struct quality {
 	uint32_t reserved;
 };
 
-/* Sets what follows from the numbers: achieved rate and notes. */
+/* Sets what follows from the numbers: achieved rate and notes. Of a profile
+ * without samples: why, by TARGET_GONE and used_ms. */
 void quality_conclude(struct quality *q);
+/* Sets how many processes of the service were left out, with their notes. */
+void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
+                  int64_t too_many);
 /*
  * Writes {"verdict", "source", "askedRate", …, "reasons", "notes"}: verdict is
  * "poor" when there are reasons not to take the profile for a true one, else

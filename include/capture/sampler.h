@@ -74,6 +74,14 @@ void sampler_stop(struct sampler *s);
 /* Closing perf events can take a few hundred ms. */
 void sampler_close(struct sampler *s);
 
+/*
+ * Samples one more process, which descends from none of those that were asked
+ * for; nothing to do where all are sampled.
+ *   Errors   as sampler_open; -EMFILE more threads than there is room for
+ */
+MUST_CHECK int
+sampler_add(struct sampler *s, const struct host *host, int32_t pid);
+
 /* Descriptors that become readable when a ring is half full.
  *   Shape    writes up to max; tells how many */
 size_t sampler_poll(const struct sampler *s, struct pollfd *out, size_t max);

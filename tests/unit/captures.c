@@ -41,7 +41,7 @@ static void
 rig_init(struct rig *r, int64_t seconds)
 {
 	struct session_ask ask = test_ask();
-	int32_t pid = getpid();
+	const struct followed now = {.n = 1, .pids = {getpid()}};
 	struct job j;
 	int pair[2];
 
@@ -57,9 +57,9 @@ rig_init(struct rig *r, int64_t seconds)
 	ask.seconds = seconds;
 	ck_assert_int_eq(job_enqueue(&r->store.s, &ask, TEST_HOST, r->id), 0);
 	test_claim(&r->store.s, &j);
-	ck_assert_int_eq(captures_start(&r->c, &j, SNAPSHOT_ANY, false, &pid, 1,
-	                                r->now_ns),
-	                 0);
+	ck_assert_int_eq(
+		captures_start(&r->c, &j, SNAPSHOT_ANY, false, &now, r->now_ns),
+		0);
 	close(hear(r, MSG_START));
 }
 

@@ -84,7 +84,7 @@ start_analyser(struct rig *r)
 }
 
 static struct rig
-rig(void)
+rig(const char *uids)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_FREE char *text = NULL;
@@ -94,8 +94,8 @@ rig(void)
 	ck_assert_int_gt(asprintf(&text,
 	                          "[store]\ndir = %s\n"
 	                          "[worker]\nhost = " TEST_HOST "\n"
-	                          "[scope." TEST_TENANT "]\nuids = *\n",
-	                          r.store.dir),
+	                          "[scope." TEST_TENANT "]\nuids = %s\n",
+	                          r.store.dir, uids),
 	                 0);
 	ck_assert_msg(!conf_parse("test", text, &r.conf, &why), "%s",
 	              buf_str(&why));
@@ -230,7 +230,7 @@ wait_for_end(struct rig *r, const char *id, char out[static 64])
 
 TEST(a_job_becomes_a_capture_and_its_profile_is_stored)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	CLEANUP_SESSION struct session v = {0};
 	CLEANUP_BUF struct buf text = BUF_INIT(100);
 	char id[ID_MAX], code[64];
@@ -244,8 +244,9 @@ TEST(a_job_becomes_a_capture_and_its_profile_is_stored)
 	ck_assert_uint_eq(m.start.kind, WORKER_CPU);
 	ck_assert_uint_eq(m.start.rate, 100);
 	ck_assert_uint_eq(m.start.duration_ms, 5000);
-	ck_assert_uint_eq(m.start.npids, 1);
+	ck_assert_uint_eq(m.start.npids, 2); /* with its child */
 	ck_assert_int_eq(m.start.pids[0], getpid());
+	ck_assert_int_eq(m.start.pids[1], r.scheduler);
 	ck_assert_int_eq(write(fd, "profile", 7), 7);
 	close(fd);
 	say_done(&r, id, "[{\"funcName\":\"main\"}]", 0);
@@ -263,9 +264,73 @@ TEST(a_job_becomes_a_capture_and_its_profile_is_stored)
 }
 END
 
+	static bool
+	has(const struct msg_start *m, int32_t pid)
+{
+	for (uint32_t i = 0; i < m->npids; i++)
+		if (m->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Waits until it is told to be another user, then to end. */
+static pid_t
+start_child(int orders[static 2])
+{
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(orders), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		char order;
+
+		close(orders[1]);
+		if (read(orders[0], &order, 1) == 1 && !setuid(65534) &&
+		    read(orders[0], &order, 1) >= 0)
+			_exit(0);
+		_exit(1);
+	}
+	close(orders[0]);
+	return pid;
+}
+
+TEST(a_child_that_starts_meanwhile_is_followed_and_left_when_out_of_scope)
+{
+	CLEANUP_RIG struct rig r = rig("0");
+	CLEANUP_SESSION struct session v = {0};
+	char id[ID_MAX], code[64], *left;
+	int orders[2], status;
+	union heard m;
+	pid_t child;
+
+	if (getuid())
+		SKIP("only root can become another user");
+	ask_for(&r, "self", "cpu", 60, id);
+	close(hear(&r, MSG_START, &m));
+	child = start_child(orders);
+	hear(&r, MSG_FOLLOW, &m);
+	ck_assert_str_eq(m.start.id, id);
+	ck_assert(has(&m.start, child) && has(&m.start, getpid()));
+	ck_assert_int_eq(write(orders[1], "u", 1), 1);
+	hear(&r, MSG_FOLLOW, &m);
+	ck_assert(!has(&m.start, child));
+	hear(&r, MSG_LEAVE, &m);
+	ck_assert_str_eq(m.start.id, id);
+	ck_assert(m.start.npids == 1 && m.start.pids[0] == child);
+	close(orders[1]);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	say_done(&r, id, "[]", 0);
+	wait_for_end(&r, id, code);
+	ck_assert_int_eq(session_get(&r.store.s, TEST_TENANT, id, &v), 0);
+	left = strstr(v.quality, "\"descendantsOutOfScope\":1");
+	ck_assert_msg(left != NULL, "%s", v.quality);
+}
+END
+
 TEST(a_goroutine_job_becomes_a_snapshot)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	char id[ID_MAX], code[64];
 	union heard m;
 
@@ -291,7 +356,7 @@ END
 
 TEST(a_job_that_no_capture_can_do_fails_with_the_reason)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		char id[ID_MAX], code[64];
@@ -305,7 +370,7 @@ END
 
 TEST(processes_are_published_for_the_api)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	CLEANUP_PROCESSES struct process_list l = {0};
 	char id[ID_MAX];
 	union heard m;
@@ -322,7 +387,7 @@ END
 
 TEST(cancelling_stops_a_capture_and_keeps_what_there_is)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	char id[ID_MAX], code[64];
 	union heard m;
 	struct blob b;
@@ -353,7 +418,7 @@ END
 
 TEST(an_end_that_is_bad_or_makes_no_sense_fails_the_capture)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 
 	for (size_t i = 0; i < ARRAY_LEN(bad_ends); i++) {
 		char id[ID_MAX], code[64];
@@ -370,7 +435,7 @@ END
 
 TEST(messages_that_make_no_sense_are_passed_over)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	struct msg_progress progress = {.type = MSG_PROGRESS};
 	char id[ID_MAX], code[64];
 	union heard m;
@@ -390,7 +455,7 @@ END
 
 TEST(a_dead_analyser_fails_the_capture_it_worked_on_and_no_other)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	char guilty[ID_MAX], other[ID_MAX], code[64];
 	struct blame b = {.current = 3};
 	union heard m;
@@ -423,7 +488,7 @@ END
 
 TEST(a_killed_scheduler_is_followed_by_one_that_runs_its_job_again)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	char id[ID_MAX], code[64];
 	union heard m;
 
@@ -444,7 +509,7 @@ END
 
 TEST(a_told_scheduler_gives_short_captures_back_and_is_gone)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	CLEANUP_SESSION struct session v = {0};
 	char *none = NULL, id[ID_MAX];
 	union heard m;
@@ -460,7 +525,7 @@ END
 
 TEST(a_told_scheduler_ends_long_captures_with_what_there_is)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	CLEANUP_SESSION struct session v = {0};
 	char id[ID_MAX];
 	union heard m;
@@ -478,7 +543,7 @@ END
 
 TEST(a_second_worker_of_a_host_is_refused)
 {
-	CLEANUP_RIG struct rig r = rig();
+	CLEANUP_RIG struct rig r = rig("*");
 	struct rig second = r;
 	char id[ID_MAX];
 	union heard m;
@@ -491,6 +556,7 @@ TEST(a_second_worker_of_a_host_is_refused)
 END
 
 	SUITE("scheduler", a_job_becomes_a_capture_and_its_profile_is_stored,
+              a_child_that_starts_meanwhile_is_followed_and_left_when_out_of_scope,
               a_goroutine_job_becomes_a_snapshot,
               a_job_that_no_capture_can_do_fails_with_the_reason,
               processes_are_published_for_the_api,

@@ -148,7 +148,13 @@ turn(struct rig *r, int64_t ns)
 static void
 run(struct rig *r, int32_t pid)
 {
-	targets_find(&r->targets, TEST_TENANT, "go")->now[0].pid = pid;
+	struct target *v = targets_find(&r->targets, TEST_TENANT, "go");
+
+	free(v->members);
+	v->members = calloc(1, sizeof(*v->members));
+	v->members[0].pid = pid;
+	v->nmembers = pid != 0;
+	v->stamp = (uint64_t)pid + 1;
 }
 
 /* The answer to what was heard: its reading is so many bytes of one kind. */

@@ -1,6 +1,7 @@
 #include "../../app/worker/targets.h"
 
 #include "lib/store.h"
+#include "store/session.h"
 #include "store/worker.h"
 
 #include <errno.h>
@@ -171,8 +172,8 @@ host_init(struct rig *h)
 	                   .capabilities = "{}"};
 
 	*h = (struct rig){.store = test_store(),
-	                   .conf = {.scopes = &everything, .nscopes = 1},
-	                   .targets = {.host = TEST_HOST, .boot_id = "boot"}};
+	                  .conf = {.scopes = &everything, .nscopes = 1},
+	                  .targets = {.host = TEST_HOST, .boot_id = "boot"}};
 	ck_assert_int_eq(worker_heartbeat(&h->store.s, &w, TEST_LEASE_MS), 0);
 	ck_assert_int_eq(targets_load(&h->targets, &h->store.s), 0);
 	h->table = (struct proc_table){.items = h->procs};
@@ -197,7 +198,8 @@ see(struct rig *h, size_t n, const int32_t *pids, const uint64_t *starts)
 		                            .argv0 = "true",
 		                            .unit = ""};
 	h->table.n = n;
-	targets_match(&h->targets, &h->conf, &h->table);
+	h->table.items = h->procs;
+	ck_assert_int_eq(targets_match(&h->targets, &h->conf, &h->table), 0);
 	ck_assert_int_eq(targets_publish(&h->targets, &h->store.s, &h->table),
 	                 0);
 }
@@ -327,41 +329,250 @@ TEST(a_deleted_service_is_published_as_nothing)
 }
 END
 
+	/* Whom captures of svc, or of an ordinal, are of. */
+	static struct followed
+	followed(const struct rig *h, int64_t ordinal)
+{
+	struct followed f;
+
+	targets_followed(&h->targets, TEST_TENANT, TEST_SERVICE, ordinal, &f);
+	return f;
+}
+
 TEST(a_tenant_without_a_scope_sees_nothing)
 {
 	CLEANUP_HOST struct rig h;
-	int32_t pids[4];
 
 	host_init(&h);
 	SEE(&h, LIST(10), LIST(1));
-	ck_assert_uint_eq(targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE,
-	                               SESSION_ALL_ORDINALS, pids, 4),
-	                  1);
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).n, 1);
 	h.conf.nscopes = 0;
 	SEE(&h, LIST(10), LIST(1));
-	ck_assert_uint_eq(targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE,
-	                               SESSION_ALL_ORDINALS, pids, 4),
-	                  0);
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).n, 0);
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).left.refused, 1);
 }
 END
 
 TEST(an_ordinal_picks_one_process)
 {
 	CLEANUP_HOST struct rig h;
-	int32_t pids[4];
 
 	host_init(&h);
 	SEE(&h, LIST(10, 11), LIST(1, 2));
-	ck_assert_uint_eq(
-		targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE, 1, pids, 4),
-		1);
-	ck_assert_int_eq(pids[0], 11);
-	ck_assert_uint_eq(
-		targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE, 2, pids, 4),
-		0);
-	ck_assert_uint_eq(targets_pids(&h.targets, TEST_TENANT, TEST_SERVICE,
-	                               SESSION_ALL_ORDINALS, pids, 1),
+	ck_assert_uint_eq(followed(&h, 1).n, 1);
+	ck_assert_int_eq(followed(&h, 1).pids[0], 11);
+	ck_assert_uint_eq(followed(&h, 2).n, 0);
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).n, 2);
+}
+END
+
+	/* --- what descends from them
+           ---------------------------------------------------------------- */
+
+	struct relative {
+	int32_t pid, parent;
+	uint64_t start;
+	const char *exe, *unit;
+};
+#define SVC   "/bin/true" /* matches svc */
+#define OTHER "/bin/other"
+
+static void
+meet(struct rig *h, struct proc *procs, const struct relative *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		procs[i] = (struct proc){.pid = rows[i].pid,
+		                         .parent = rows[i].parent,
+		                         .start_time = rows[i].start,
+		                         .exe = (char *)rows[i].exe,
+		                         .cmdline = (char *)rows[i].exe,
+		                         .argv0 = (char *)rows[i].exe,
+		                         .unit = (char *)rows[i].unit};
+	h->table.items = procs;
+	h->table.n = n;
+	ck_assert_int_eq(targets_match(&h->targets, &h->conf, &h->table), 0);
+}
+#define MEET(h, ...)                                                         \
+	meet(h,                                                              \
+	     (struct proc[ARRAY_LEN(((struct relative[]){__VA_ARGS__}))]){}, \
+	     (const struct relative[]){__VA_ARGS__},                         \
+	     ARRAY_LEN(((struct relative[]){__VA_ARGS__})))
+
+static void
+expect_followed(const struct rig *h, int64_t ordinal, size_t n,
+                const int32_t *pids)
+{
+	struct followed f = followed(h, ordinal);
+
+	ck_assert_uint_eq(f.n, n);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(f.pids[i], pids[i]);
+}
+#define EXPECT_FOLLOWED(h, ordinal, pids)                           \
+	expect_followed(h, ordinal, ARRAY_LEN(((int32_t[]){pids})), \
+	                (const int32_t[]){pids})
+
+TEST(what_descends_from_a_match_is_followed_with_it)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	MEET(&h, {5, 1, 1, OTHER, ""}, {10, 5, 1, SVC, ""},
+	     {11, 10, 2, OTHER, ""}, {12, 11, 3, OTHER, ""},
+	     {13, 10, 3, OTHER, ""}, {20, 5, 9, OTHER, ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10, 11, 12, 13));
+	EXPECT_FOLLOWED(&h, 0, LIST(10, 11, 12, 13));
+}
+END
+
+TEST(a_descendant_that_matches_has_an_ordinal_of_its_own)
+{
+	CLEANUP_HOST struct rig h;
+	int32_t strangers[4];
+	size_t at = 0;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 2, SVC, ""},
+	     {12, 11, 3, OTHER, ""}, {13, 10, 4, OTHER, ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10, 11, 13, 12));
+	EXPECT_FOLLOWED(&h, 0, LIST(10, 13));
+	EXPECT_FOLLOWED(&h, 1, LIST(11, 12));
+	ck_assert_uint_eq(targets_strangers(&h.targets, TEST_TENANT,
+	                                    TEST_SERVICE, 0, &at, strangers, 4),
+	                  2);
+	ck_assert_int_eq(strangers[0], 11);
+	ck_assert_int_eq(strangers[1], 12);
+}
+END
+
+TEST(a_descendant_in_another_unit_is_left_out_and_counted)
+{
+	CLEANUP_HOST struct rig h;
+	int32_t strangers[4];
+	size_t at = 0;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, "a.service"}, {11, 10, 2, OTHER, "b.scope"},
+	     {12, 11, 3, OTHER, "b.scope"}, {13, 11, 3, OTHER, "a.service"},
+	     {14, 10, 3, OTHER, ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10, 13));
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).left.other_unit,
+	                  3);
+	ck_assert_uint_eq(targets_strangers(&h.targets, TEST_TENANT,
+	                                    TEST_SERVICE, SESSION_ALL_ORDINALS,
+	                                    &at, strangers, 2),
+	                  2);
+	ck_assert_int_eq(strangers[0], 11);
+	ck_assert_uint_eq(targets_strangers(&h.targets, TEST_TENANT,
+	                                    TEST_SERVICE, SESSION_ALL_ORDINALS,
+	                                    &at, strangers, 2),
 	                  1);
+	ck_assert_int_eq(strangers[0], 14);
+}
+END
+
+TEST(a_descendant_outside_of_the_scope_is_left_out_and_counted)
+{
+	CLEANUP_HOST struct rig h;
+	struct conf_scope narrow = {TEST_TENANT, NULL, SVC, NULL};
+
+	host_init(&h);
+	h.conf.scopes = &narrow;
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 2, OTHER, ""},
+	     {12, 11, 3, OTHER, ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10));
+	ck_assert_uint_eq(followed(&h, 0).left.out_of_scope, 2);
+	ck_assert_uint_eq(followed(&h, 0).left.other_unit, 0);
+}
+END
+
+/* The parent ended, and its number was given to a descendant of svc. */
+TEST(a_parent_is_never_younger_than_its_child)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 8, OTHER, ""},
+	     {12, 11, 3, OTHER, ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10, 11));
+}
+END
+
+TEST(parents_in_a_circle_end_the_walk)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	MEET(&h, {10, 11, 1, SVC, ""}, {11, 12, 1, OTHER, ""},
+	     {12, 10, 1, OTHER, ""}, {13, 13, 1, OTHER, ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10, 12, 11));
+}
+END
+
+TEST(a_child_that_has_ended_is_not_counted)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, "a.service"}, {11, 10, 2, "", ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10));
+	ck_assert_uint_eq(followed(&h, 0).left.other_unit, 0);
+}
+END
+
+TEST(the_stamp_changes_with_whom_a_capture_is_of)
+{
+	CLEANUP_HOST struct rig h;
+	uint64_t one, two;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 2, OTHER, ""});
+	one = followed(&h, 0).stamp;
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 2, OTHER, ""},
+	     {99, 1, 2, OTHER, ""});
+	ck_assert(followed(&h, 0).stamp == one);
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 3, OTHER, ""});
+	two = followed(&h, 0).stamp;
+	ck_assert(two != one); /* its number, another process */
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 3, OTHER, "a.service"});
+	ck_assert(followed(&h, 0).stamp != two);
+}
+END
+
+TEST(services_that_are_read_again_keep_their_members)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 2, OTHER, ""});
+	ck_assert_int_eq(targets_load(&h.targets, &h.store.s), 0);
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10, 11));
+}
+END
+
+#define MANY (WORKER_MAX_PIDS + 20)
+
+TEST(more_than_are_followed_are_counted)
+{
+	CLEANUP_HOST struct rig h;
+	static struct relative rows[MANY];
+	static struct proc procs[MANY];
+
+	host_init(&h);
+	for (int i = 0; i < MANY; i++)
+		rows[i] = (struct relative){i + 10, i ? 10 : 1, (uint64_t)i,
+		                            i ? OTHER : SVC, ""};
+	meet(&h, procs, rows, MANY);
+	ck_assert_uint_eq(followed(&h, 0).n, WORKER_MAX_PIDS);
+	ck_assert_uint_eq(followed(&h, 0).left.too_many, 20);
+	for (int i = 0; i < MANY; i++)
+		rows[i].exe = SVC;
+	for (int i = 0; i < MANY; i++)
+		rows[i].parent = 1;
+	meet(&h, procs, rows, MANY);
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).n, TARGET_SLOTS);
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).left.too_many,
+	                  MANY - TARGET_SLOTS);
 }
 END
 
@@ -378,4 +589,14 @@ END
               a_service_made_anew_shows_its_processes_again,
               a_deleted_service_is_published_as_nothing,
               a_tenant_without_a_scope_sees_nothing,
-              an_ordinal_picks_one_process)
+              an_ordinal_picks_one_process,
+              what_descends_from_a_match_is_followed_with_it,
+              a_descendant_that_matches_has_an_ordinal_of_its_own,
+              a_descendant_in_another_unit_is_left_out_and_counted,
+              a_descendant_outside_of_the_scope_is_left_out_and_counted,
+              a_parent_is_never_younger_than_its_child,
+              parents_in_a_circle_end_the_walk,
+              a_child_that_has_ended_is_not_counted,
+              the_stamp_changes_with_whom_a_capture_is_of,
+              services_that_are_read_again_keep_their_members,
+              more_than_are_followed_are_counted)

@@ -1,0 +1,253 @@
+#!/bin/bash
+# What a service's processes start is captured with them, from before the
+# capture and while it runs: servers, compilers and shells as Debian ships them,
+# matched by their first process, beside perf on the whole machine.
+. tests/lib/e2e.sh
+e2e_start shares threads
+tmp=$(mktemp -d /var/tmp/stoker-trees-XXXXXX)
+chmod 755 "$tmp"
+trap 'trees_stop; e2e_stop' EXIT
+trees_stop() {
+  [ ! -s "$tmp/nginx.pid" ] || kill "$(<"$tmp/nginx.pid")"
+  [ ! -d "$tmp/pg" ] || postgres_run pg_ctl -D pg/data -m immediate stop
+  rm -rf "$tmp"
+} >/dev/null 2>&1
+
+by_pid() { # service, pid
+  echo "$2" >"$tmp/$1.pid"
+  stoker_cli service add "$1" --pid-file "$tmp/$1.pid" >/dev/null && wait_for 10 seen "$1"
+}
+blob() { # id, kind: the path of its file
+  sqlite3 "$STATE/data/stoker.db" \
+    "SELECT '$STATE/data/profiles/' || name FROM blob
+     WHERE session = '$1' AND kind = '$2' AND deleted_ms = 0"
+}
+take() { # service, seconds: $id, $result
+  id=$(start "$1" "$2")
+  result=$(finished "$id")
+}
+field() { jq -r "$1" <<<"$result"; }
+holds() { jq -e "$1" <<<"$result" >/dev/null || { echo "not $1: $(jq -c '{status, error, quality, sampleCount}' <<<"$result")"; return 1; }; }
+
+# --- beside perf ---------------------------------------------------------------
+# Both watch the same seconds; of perf's samples of the whole machine those count
+# whose process is, or descends from, the service's. A row is NAME and samples.
+family() { # pid: with all that descends from it now
+  local child
+  echo "$1"
+  for child in $(pgrep -P "$1"); do family "$child"; done
+}
+perf_rows() { # service; function, else program
+  perf script -i "$tmp/$1.data" --show-task-events -F comm,pid,tid,time,event,ip,sym 2>/dev/null |
+    awk -v family="$(cat "$tmp/$1.family")" -v by="$2" -v from="$began" -v to="$ended" '
+      BEGIN { n = split(family, pids); for (i = 1; i <= n; i++) ours[pids[i]] = 1 }
+      match($0, /PERF_RECORD_FORK\([0-9]+:[0-9]+\):\([0-9]+:/) {
+        split(substr($0, RSTART, RLENGTH), part, /[(:)]+/)
+        if (part[4] in ours) ours[part[2]] = 1 }
+      / PERF_RECORD_/ { next }
+      match($0, /[0-9]+\/[0-9]+ +[0-9.]+: /) {
+        pid = at = substr($0, RSTART); sub(/\/.*/, "", pid)
+        sub(/^[^ ]+ +/, "", at)
+        if (at + 0 < from || at + 0 >= to) next
+        comm = substr($0, 1, RSTART - 1); gsub(/^ +| +$/, "", comm)
+        sub(/.*: +[0-9a-f]+ /, "")
+        if (pid in ours) rows[by == "function" ? $0 : comm]++ }
+      END { for (row in rows) print rows[row], row }' |
+    awk '{ n = $1; $1 = ""; print substr($0, 2) "\t" n }'
+}
+our_rows() { # id, function or program
+  [ "$2" = function ] || { our_programs "$1"; return; }
+  "$B/tests/folded" "$(blob "$1" pprof)" |
+    awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n }
+         END { for (f in self) print f "\t" self[f] }'
+}
+our_programs() { # id
+  "$B/tests/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)" |
+    awk '$1 == "thread" { name[$3] = $NF } $1 == "sample" { n[name[$3]]++ }
+         END { for (p in n) print p "\t" n[p] }'
+}
+# As many samples, and of the functions that both name the same share, as far as
+# chance goes: two draws of n samples differ by four deviations in one of 16000.
+agree() { # service, function or program
+  our_rows "$id" "$2" >"$tmp/ours"
+  perf_rows "$1" "$2" >"$tmp/theirs"
+  awk -F'\t' 'NR == FNR { ours[$1] = $2; n += $2; next } { theirs[$1] = $2; m += $2 }
+    END { if (n < 100 || m < 100) { print "samples:", n, m; exit 1 }
+      r = n / m; printf "samples: %d, perf %d; ", n, m; bad = r < 0.85 || r > 1.15
+      for (f in theirs) {
+        a = ours[f] / n; b = theirs[f] / m; p = (a + b) / 2
+        if (theirs[f] < 0.03 * m || f ~ /unknown/ || !(f in ours)) continue
+        shown++; printf "%s %.1f%% %.1f%%; ", f, 100 * a, 100 * b
+        d = a - b; d = d < 0 ? -d : d
+        bad += d > 0.01 + 4 * sqrt(p * (1 - p) * (1 / n + 1 / m)) }
+      print ""; exit bad || !shown }' "$tmp/ours" "$tmp/theirs"
+}
+beside_perf() { # service, first pid
+  perf record -q --no-buildid -e cpu-clock -F 99 -k CLOCK_REALTIME -a -o "$tmp/$1.data" \
+    -- sleep 1000 2>"$tmp/perf.err" &
+  local perf=$!
+  wait_for 10 pgrep -x -P $perf sleep # then it records
+  family "$2" >"$tmp/$1.family"
+  take "$1" 6
+  kill -INT $perf
+  wait $perf 2>/dev/null
+  tests/lib/perf_data "$tmp/$1.data"
+  began=$(date -d "$(field .startedAt)" +%s.%N)
+  ended=$(awk -v a="$began" -v ms="$(field .quality.durationMs)" 'BEGIN { printf "%.3f", a + ms / 1000 }')
+}
+
+# --- nginx, by the pid file of its master ----------------------------------------
+port=$(free_port)
+cat >"$tmp/nginx.conf" <<EOF
+pid $tmp/nginx.pid;
+error_log $tmp/nginx.log;
+worker_processes 2;
+events {}
+http { access_log off; keepalive_requests 100000000; server { listen 127.0.0.1:$port; root $tmp/web; } }
+EOF
+mkdir "$tmp/web"
+head -c 2000 /dev/zero >"$tmp/web/file"
+chmod -R a+rX "$tmp/web"
+nginx -e "$tmp/nginx.log" -c "$tmp/nginx.conf"
+wait_for 10 test -s "$tmp/nginx.pid"
+for i in 1 2; do background ask$i curl -s "http://127.0.0.1:$port/file?[1-100000000]" -o /dev/null; done
+by_pid nginx "$(<"$tmp/nginx.pid")"
+beside_perf nginx "$(<"$tmp/nginx.pid")"
+check nginx_by_its_master_has_its_workers holds '.quality.processes == 3'
+check nginx_has_the_shares_of_perf agree nginx function
+kill "$(<"$STATE/pid/ask1")" "$(<"$STATE/pid/ask2")"
+take nginx 2
+check an_idle_service_is_told_to_be_idle holds '.sampleCount == 0 and .quality.verdict == "good"
+  and (.quality.notes | any(test("processes were idle")))'
+kill "$(<"$tmp/nginx.pid")"
+
+# --- PostgreSQL, by its postmaster -----------------------------------------------
+pgbin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
+pgas=()
+if [ "$(id -u)" -eq 0 ]; then # a server refuses to run as root
+  pguser=$(id -un postgres 2>/dev/null || echo nobody)
+  pgas=(setpriv "--reuid=$pguser" "--regid=$(id -gn "$pguser")" --clear-groups)
+fi
+postgres_run() { (cd "$tmp" && "${pgas[@]}" env -i PATH="$pgbin:$PATH" LC_ALL=C.UTF-8 "$@"); }
+mkdir "$tmp/pg"
+[ ${#pgas[@]} -eq 0 ] || chown "$pguser" "$tmp/pg"
+postgres_run initdb -D pg/data -U stoker -A trust --no-sync >/dev/null
+postgres_run pg_ctl -D pg/data -w -l pg/log \
+  -o "-c listen_addresses='' -c unix_socket_directories='$tmp/pg' -c max_parallel_workers_per_gather=0" start >/dev/null
+query() {
+  postgres_run psql -X -q -h "$tmp/pg" -U stoker -d postgres -c \
+    'SELECT count(*) FROM generate_series(1, 1000000000) g WHERE hashtext(g::text) % 7 = 3' >/dev/null 2>&1
+}
+query & query &
+postmaster=$(head -n 1 "$tmp/pg/data/postmaster.pid")
+by_pid postgres "$postmaster"
+beside_perf postgres "$postmaster"
+check postgresql_by_its_postmaster_has_its_backends holds '.quality.processes >= 7'
+check postgresql_has_the_shares_of_perf agree postgres function
+snapshot=$(api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"postgres","profileType":"goroutine"}' | jq -r '.id // error')
+result=$(finished "$snapshot")
+check a_snapshot_has_the_threads_of_all_of_them holds '.sampleCount >= 7 and .quality.processes >= 7'
+postgres_run pg_ctl -D pg/data -m immediate stop >/dev/null
+rm -rf "$tmp/pg"
+
+# --- make, by its own pid: its compilers live for fractions of a second -----------
+{
+  echo '#include <stdlib.h>'
+  for i in {1..40}; do
+    echo "int f$i(int a) { int b[64], n = 0; for (int i = 0; i < 64; i++) b[i] = a * i % $((i + 1));
+      for (int i = 0; i < 64; i++) n += b[i] > a ? b[i] : rand(); return n; }"
+  done
+} >"$tmp/many.c"
+cat >"$tmp/Makefile" <<EOF
+all: \$(addprefix $tmp/o/,\$(shell seq 5000))
+$tmp/o/%: $tmp/many.c
+	gcc -O2 -c -o \$@ \$<
+EOF
+mkdir "$tmp/o"
+make -s -j2 -f "$tmp/Makefile" 2>/dev/null &
+compile=$!
+by_pid make $compile
+beside_perf make $compile
+check make_has_its_compilers holds '.quality.execs > 20 and .sampleCount > 100'
+check make_has_the_shares_of_perf agree make program
+kill $compile 2>/dev/null
+wait $compile 2>/dev/null
+
+# --- a shell whose child is busy ---------------------------------------------------
+sh -c "$STATE/bin/shares 300 3 & echo \$! >$tmp/child; wait" >/dev/null &
+shell=$!
+wait_for 10 test -s "$tmp/child"
+by_pid shell $shell
+take shell 3
+check a_busy_child_of_a_shell_is_captured holds '.sampleCount > 50 and .quality.processes == 2
+  and (.topFunctions | any(.funcName | test("share_|burn")))'
+kill "$(<"$tmp/child")"
+
+# --- while a capture runs -----------------------------------------------------------
+instance() { "$STATE/bin/shares" 300 3 >/dev/null & echo $! >"$tmp/changing.pid"; }
+instance
+by_pid changing "$(<"$tmp/changing.pid")"
+id=$(start changing 10)
+runs() { api GET "$P/$id" | jq -e '.phase == "capturing" and .progress > 0.1'; }
+wait_for 10 runs
+kill "$(<"$tmp/changing.pid")"
+instance
+result=$(finished "$id")
+# Samples of those threads, or of processes that these are of.
+samples_of() { # pid
+  "$B/tests/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)" |
+    awk -v pid="$1" '$1 == "thread" && $2 == pid { ours[$3] = 1 }
+      $1 == "sample" && $3 in ours { n++ } END { print n + 0 }'
+}
+more_than() { echo "$1"; [ "$1" -gt "$2" ]; }
+check a_restarted_service_goes_on_being_captured more_than "$(samples_of "$(<"$tmp/changing.pid")")" 50
+check both_processes_of_a_restarted_service_are_told holds '.quality.exits == 1 and .quality.processes == 2'
+kill "$(<"$tmp/changing.pid")"
+
+install -m 755 "$STATE/bin/shares" "$STATE/bin/twice"
+background one "$STATE/bin/twice" 300 3
+service twice "$STATE/bin/twice"
+id=$(start twice 10)
+wait_for 10 runs
+background two "$STATE/bin/twice" 300 3
+result=$(finished "$id")
+check a_second_instance_is_captured_with_the_first more_than "$(samples_of "$(<"$STATE/pid/two")")" 50
+check each_ordinal_has_its_own equal "$(api GET /api/v1/services/twice/processes | jq -c '[.items[].ordinal]')" '[0,1]'
+kill "$(<"$STATE/pid/one")" "$(<"$STATE/pid/two")"
+
+# --- a child in another unit is none of the service's --------------------------------
+for root in /sys/fs/cgroup/systemd /sys/fs/cgroup; do
+  unit=$root/stoker-trees-$$.scope
+  mkdir "$unit" 2>/dev/null && [ -e "$unit/cgroup.procs" ] && break
+  rmdir "$unit" 2>/dev/null
+  unit=
+done
+if [ -z "$unit" ]; then
+  echo "skip trees: no control group can be made here"
+else
+  rm -f "$tmp/child"
+  sh -c "$STATE/bin/shares 300 3 & echo \$! >$tmp/child; wait" >/dev/null &
+  parent=$!
+  wait_for 10 test -s "$tmp/child"
+  cat "$tmp/child" >"$unit/cgroup.procs"
+  by_pid parent $parent
+  take parent 2
+  check a_child_in_another_unit_is_left_out holds '.sampleCount == 0 and .quality.processes == 1
+    and .quality.descendantsOtherUnit == 1 and (.quality.notes | any(test("other systemd units: 1$")))'
+  kill "$(<"$tmp/child")"
+  # Forked while the capture runs, and moved then, as systemd does.
+  sh -c "read -r _; $STATE/bin/shares 300 3 & echo \$! >$unit/cgroup.procs; wait" \
+    < <(wait_for 20 test -e "$tmp/go"; echo) >/dev/null &
+  by_pid mover $!
+  id=$(start mover 8)
+  wait_for 10 runs
+  touch "$tmp/go"
+  result=$(finished "$id")
+  check a_child_that_moves_to_another_unit_is_told holds '.quality.descendantsOtherUnit == 1'
+  late=$("$B/tests/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)" |
+    awk '$1 == "sample" && $2 > 5500000' | wc -l)
+  check a_child_that_moved_to_another_unit_is_not_sampled_any_more equal "$late" 0
+  kill $(<"$unit/cgroup.procs")
+  wait_for 10 rmdir "$unit"
+fi

@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_RATE  (INT64_C(1) << 62)
+#define TICK_NS   UINT64_C(10000000) /* that the begin of a process is exact */
 #define MAX_NAMED 64 /* processes whose programs a profile names */
 
 void
@@ -153,15 +155,31 @@ buckets_look(struct buckets *b, struct looked *v, int32_t pid)
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 
+int
+buckets_began(const struct buckets *b, int32_t pid, uint64_t *out)
+{
+	struct host_ask ask = {.op = HOST_USAGE, .count = 1, .list = {pid}};
+	CLEANUP_FREE struct host_reply *reply = malloc(sizeof(*reply));
+	int rc = reply ? host_answer(b->host, &ask, reply) : -ENOMEM;
+
+	if (rc)
+		return rc;
+	if (reply->value != 1 || reply->usage[0].pid != pid)
+		return -ESRCH;
+	*out = reply->usage[0].began_ns;
+	return 0;
+}
+
+/* counts_all: what it has counted so far belongs to the profile, too. */
 static int
-look(struct buckets *b, struct looked *v, int32_t pid)
+look(struct buckets *b, struct looked *v, int32_t pid, bool counts_all)
 {
 	int rc = buckets_look(b, v, pid);
 	bool off = rc == -ENODATA && b->turn_on;
 
 	if (off)
 		rc = 0;
-	if (!rc && b->type != BUCKETS_MEMORY)
+	if (!rc && b->type != BUCKETS_MEMORY && !counts_all)
 		rc = go_buckets_read(&v->at, buckets_list(b->type), &v->before);
 	if (!rc && off)
 		rc = buckets_turn_on(b, v);
@@ -207,7 +225,7 @@ look_at_all(struct buckets *b, const struct buckets_ask *ask)
 
 	for (uint32_t i = 0; i < ask->npids; i++) {
 		struct looked *v = &b->rows[b->n];
-		int rc = look(b, v, ask->pids[i]);
+		int rc = look(b, v, ask->pids[i], false);
 
 		if (!rc) {
 			b->n++;
@@ -224,6 +242,54 @@ look_at_all(struct buckets *b, const struct buckets_ask *ask)
 	return b->n ? 0 : last;
 }
 
+static bool
+is_looked_at(const struct buckets *b, int32_t pid)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		if (b->rows[i].proc->pid == (uint32_t)pid)
+			return true;
+	return false;
+}
+
+static int
+join(struct buckets *b, struct looked *v, int32_t pid)
+{
+	uint64_t began_ns;
+	int rc = buckets_began(b, pid, &began_ns);
+
+	return rc ? rc : look(b, v, pid, began_ns + TICK_NS >= b->boot_ns);
+}
+
+int
+buckets_join(struct buckets *b, const int32_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n && b->n < b->room; i++) {
+		struct looked *v = &b->rows[b->n];
+		int rc = is_looked_at(b, pids[i]) ? -EEXIST
+		                                  : join(b, v, pids[i]);
+
+		if (!rc) {
+			b->n++;
+			v->mem.spare = &b->spare;
+			continue;
+		}
+		looked_done(v);
+		*v = (struct looked){0};
+		if (buckets_is_fatal(rc))
+			return rc;
+	}
+	return 0;
+}
+
+static uint64_t
+boot_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)(t.tv_sec * NS_PER_S + t.tv_nsec);
+}
+
 int
 buckets_open(const struct host *host, const struct buckets_ask *ask,
              struct buckets **out)
@@ -236,10 +302,12 @@ buckets_open(const struct host *host, const struct buckets_ask *ask,
 	b->host = host;
 	b->type = ask->type;
 	b->turn_on = ask->turn_on && ask->type > BUCKETS_ALLOC;
-	b->rows = calloc(ask->npids + 1, sizeof(*b->rows));
+	b->room = ask->npids + BUCKETS_MAX_JOINED;
+	b->rows = calloc(b->room, sizeof(*b->rows));
 	if (!b->rows)
 		return -ENOMEM;
 	rc = modules_new(host, &b->modules);
+	b->boot_ns = boot_ns();
 	b->start_ms = clock_wall_ms();
 	b->start_ns = clock_mono_ns();
 	b->start_cycles = bucket_cycles();

@@ -34,21 +34,6 @@ buckets_nobody(enum buckets_type type, uint32_t known_ms, struct buf *out)
 /* --- one process -----------------------------------------------------------
  */
 
-static int
-began(const struct grown *g, int32_t pid, uint64_t *out)
-{
-	struct host_ask ask = {.op = HOST_USAGE, .count = 1, .list = {pid}};
-	CLEANUP_FREE struct host_reply *reply = malloc(sizeof(*reply));
-	int rc = reply ? host_answer(g->b.host, &ask, reply) : -ENOMEM;
-
-	if (rc)
-		return rc;
-	if (reply->value != 1 || reply->usage[0].pid != pid)
-		return -ESRCH;
-	*out = reply->usage[0].began_ns;
-	return 0;
-}
-
 /* Whether all that a process has counted came since the last reading. */
 static bool
 is_new(const struct grown *g, uint64_t began_ns)
@@ -99,7 +84,7 @@ look(struct grown *g, int32_t pid)
 	CLEANUP_LOOKED struct looked v = {0};
 	struct reading_part part = {NULL, NULL};
 	uint64_t began_ns;
-	int rc = began(g, pid, &began_ns), kept = 0;
+	int rc = buckets_began(&g->b, pid, &began_ns), kept = 0;
 
 	if (rc)
 		return rc;

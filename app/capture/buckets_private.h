@@ -29,7 +29,8 @@ struct buckets {
 	struct modules *modules;
 	struct memory_spare spare;
 	struct looked *rows;
-	uint32_t n;
+	uint32_t n, room;
+	uint64_t boot_ns; /* of the first look; CLOCK_BOOTTIME */
 	int64_t start_ms;
 	int64_t start_ns;
 	uint64_t start_cycles;
@@ -47,6 +48,9 @@ void looked_done(struct looked *v);
  *            the rate is 0
  */
 MUST_CHECK int buckets_look(struct buckets *b, struct looked *v, int32_t pid);
+/* When a process began, as struct host_usage tells; -ESRCH, -ENOMEM. */
+MUST_CHECK int
+buckets_began(const struct buckets *b, int32_t pid, uint64_t *out);
 enum go_list buckets_list(enum buckets_type type);
 /* Has what a program does not count be counted; after it was read. */
 MUST_CHECK int buckets_turn_on(struct buckets *b, struct looked *v);

@@ -67,7 +67,8 @@ clear(struct analyser_job *job)
 	close_ptr(&job->out_fd);
 	close_ptr(&job->timeline_fd);
 	close_ptr(&job->body_fd);
-	close_ptr(&job->stop_fd);
+	close_ptr(&job->event_fd);
+	close_ptr(&job->joined_fd);
 	close_ptr(&job->in_fd);
 	*job = (struct analyser_job)ANALYSER_NO_JOB;
 }
@@ -145,8 +146,9 @@ start_finisher(struct analyser *a, const struct msg_start *m,
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));
 	if (m->kind == WORKER_BUCKETS) {
-		job->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		rc = job->stop_fd < 0 ? -errno : 0;
+		job->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		job->joined_fd = memfd_create("stoker-joined", MFD_CLOEXEC);
+		rc = job->event_fd < 0 || job->joined_fd < 0 ? -errno : 0;
 	}
 	if (!rc)
 		rc = analyser_fork_finisher(a, job, job->out_fd, false,
@@ -236,6 +238,26 @@ unwatch(struct analyser *a, struct analyser_job *job)
 }
 
 static void
+tell_finisher(const struct analyser_job *job, uint64_t what)
+{
+	if (job->event_fd >= 0 && eventfd_write(job->event_fd, what))
+		log_debug("%s is told no more", job->id);
+}
+
+static void
+tell_joined(const struct analyser_job *job, const int32_t *pids, size_t n)
+{
+	size_t size = n * sizeof(*pids);
+
+	if (job->joined_fd < 0)
+		return;
+	if (pwrite(job->joined_fd, pids, size, 0) != (ssize_t)size ||
+	    ftruncate(job->joined_fd, (off_t)size))
+		log_debug("%s: processes that joined are not told", job->id);
+	tell_finisher(job, 1);
+}
+
+static void
 take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 {
 	struct analyser_job *job = id_fits(m->id) ? analyser_job(a, m->id)
@@ -251,9 +273,8 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 		unwatch(a, job);
 	else if (m->type == MSG_STOP && job->capture)
 		capture_stop(job->capture);
-	else if (m->type == MSG_STOP && job->stop_fd >= 0 &&
-	         eventfd_write(job->stop_fd, 1))
-		log_debug("%s is stopped already", job->id);
+	else if (m->type == MSG_STOP)
+		tell_finisher(job, ANALYSER_STOP);
 }
 
 /* The id is of a session that is not captured now. */
@@ -288,7 +309,11 @@ analyser_follow(struct analyser *a, const struct msg_start *m)
 {
 	struct analyser_job *job = analyser_job(a, m->id);
 
-	if (!job || !job->capture || m->npids > WORKER_MAX_PIDS)
+	if (!job || m->npids > WORKER_MAX_PIDS)
+		return;
+	if (m->type == MSG_FOLLOW)
+		tell_joined(job, m->pids, m->npids);
+	if (!job->capture)
 		return;
 	recorder_catch_up(a->captures, job->capture);
 	for (uint32_t i = 0; i < m->npids; i++) {

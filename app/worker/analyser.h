@@ -23,15 +23,20 @@ struct analyser_job {
 	/* Of one whose finisher is all there is: what it was asked for. */
 	uint32_t kind, of, set, known_ms;
 	uint64_t duration_ms;
-	int stop_fd; /* an eventfd that ends it; -1: it has no time to pass */
+	/* What its finisher, while that passes time, waits for: an eventfd
+	 * that ANALYSER_STOP is added to when it is to end, and 1 when the
+	 * other, a memfd, has other processes, int32_t each. -1: it has no
+	 * time to pass */
+	int event_fd, joined_fd;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
+#define ANALYSER_STOP (UINT64_C(1) << 32)
 #define ANALYSER_NO_JOB                                                      \
 	{                                                                    \
 		.out_fd = -1, .timeline_fd = -1, .body_fd = -1, .in_fd = -1, \
-		.stop_fd = -1                                                \
+		.event_fd = -1, .joined_fd = -1                              \
 	}
 
 struct analyser {

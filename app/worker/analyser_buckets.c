@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 
 _Static_assert(READING_MAX_BYTES == (size_t)8 << 20, "READING_LARGE's text");
@@ -36,21 +37,35 @@ failure(int rc, uint32_t type, int *sys_error)
 	return e;
 }
 
-/* True when it was stopped before its time. */
-static bool
-pass_time(const struct analyser_job *job)
+/* Takes in those who have joined the service, as they were told of last. */
+static int
+take_joined(const struct analyser_job *job, struct buckets *b)
 {
-	struct pollfd stop = {job->stop_fd, POLLIN, 0};
+	int32_t pids[WORKER_MAX_PIDS];
+	ssize_t n = pread(job->joined_fd, pids, sizeof(pids), 0);
+
+	return n > 0 ? buckets_join(b, pids, (size_t)n / sizeof(*pids)) : 0;
+}
+
+/* Whether it was stopped before its time, in *stopped. */
+static int
+pass_time(const struct analyser_job *job, struct buckets *b, bool *stopped)
+{
+	struct pollfd event = {job->event_fd, POLLIN, 0};
 	int64_t end = clock_mono_ns() + (int64_t)job->duration_ms * NS_PER_MS;
 	int64_t left;
+	eventfd_t told = 0;
 	int rc = 0;
 
-	while (rc <= 0 && (left = end - clock_mono_ns()) > 0) {
-		rc = poll(&stop, 1, (int)(left / NS_PER_MS) + 1);
-		if (rc < 0 && errno != EINTR)
-			break;
+	while (!rc && told < ANALYSER_STOP &&
+	       (left = end - clock_mono_ns()) > 0) {
+		if (poll(&event, 1, (int)(left / NS_PER_MS) + 1) > 0 &&
+		    !eventfd_read(job->event_fd, &told))
+			rc = take_joined(job, b);
 	}
-	return rc > 0;
+	*stopped = told >= ANALYSER_STOP;
+	/* some ran no Go program as yet when they were told of */
+	return rc ? rc : take_joined(job, b);
 }
 
 enum capture_error
@@ -66,7 +81,7 @@ analyser_read_buckets(const struct analyser_job *job, const struct host *host,
 	                                 : -EINVAL;
 
 	if (!rc && job->of != BUCKETS_MEMORY)
-		stopped = pass_time(job);
+		rc = pass_time(job, b, &stopped);
 	if (!rc)
 		rc = buckets_finish(b, out, quality);
 	if (!rc && stopped)

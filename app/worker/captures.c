@@ -115,8 +115,20 @@ captures_ask(const char *type, enum snapshot_of of, int64_t rate,
 	return m;
 }
 
+/* Says what the opener may do to the processes while the capture runs. */
 static int
-send_start(struct captures *c, struct capture *v, enum snapshot_of of, bool set,
+say_may(const struct captures *c, const struct capture *v,
+        const struct followed *now, int64_t now_ns)
+{
+	int64_t ms = v->job.asked_seconds * MS_PER_S -
+	             (now_ns - v->started_ns) / NS_PER_MS;
+
+	return worker_may(c->events, v->may, ms > 0 ? (uint64_t)ms : 0,
+	                  now->pids, now->n);
+}
+
+static int
+send_start(struct captures *c, struct capture *v, enum snapshot_of of,
            const struct followed *now)
 {
 	struct msg_start m = captures_ask(v->job.type, of, v->job.asked_rate,
@@ -124,7 +136,7 @@ send_start(struct captures *c, struct capture *v, enum snapshot_of of, bool set,
 	int fds[] = {v->profile.fd, -1};
 
 	v->kind = m.kind;
-	m.set = set;
+	m.set = v->may == WORKER_MAY_SET;
 	m.npids = now->n;
 	memcpy(m.id, v->ref.session, sizeof(m.id));
 	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
@@ -195,7 +207,7 @@ captures_add(struct captures *c, struct job *job, int64_t now_ns,
 
 int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               bool set, const struct followed *now, int64_t now_ns)
+               uint32_t may, const struct followed *now, int64_t now_ns)
 {
 	struct capture *v;
 	int rc = captures_add(c, job, now_ns, &v);
@@ -203,7 +215,10 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
 	if (rc || !v)
 		return rc;
 	v->started_ns = now_ns;
-	rc = send_start(c, v, of, set, now);
+	v->may = may;
+	if (may && say_may(c, v, now, now_ns))
+		v->may = 0;
+	rc = send_start(c, v, of, now);
 	if (rc)
 		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
 	return 0;
@@ -221,7 +236,8 @@ note_most(struct followed_left *most, const struct followed_left *now)
 }
 
 static void
-follow(struct captures *c, struct capture *v, const struct targets *targets)
+follow(struct captures *c, struct capture *v, const struct targets *targets,
+       int64_t now_ns)
 {
 	struct following f = {v->job.tenant, v->job.service, v->ref.session,
 	                      v->job.ordinal, v->stamp};
@@ -230,19 +246,22 @@ follow(struct captures *c, struct capture *v, const struct targets *targets)
 	targets_followed(targets, v->job.tenant, v->job.service, v->job.ordinal,
 	                 &now);
 	note_most(&v->left, &now.left);
+	if (v->may && now.stamp != v->stamp && say_may(c, v, &now, now_ns))
+		log_debug("%s: the opener takes no messages", v->ref.session);
 	if (following_tell(&f, c->analyser, targets, &now))
 		log_debug("%s: the analyser takes no messages", v->ref.session);
 	v->stamp = f.stamp;
 }
 
 void
-captures_follow(struct captures *c, const struct targets *targets)
+captures_follow(struct captures *c, const struct targets *targets,
+                int64_t now_ns)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct capture *v = c->items[i];
 
-		if (!v->pull && v->kind == WORKER_CPU && !v->stopping)
-			follow(c, v, targets);
+		if (!v->pull && v->kind != WORKER_SNAPSHOT && !v->stopping)
+			follow(c, v, targets, now_ns);
 	}
 }
 

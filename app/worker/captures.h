@@ -35,6 +35,7 @@ struct capture {
 	bool cancelled;    /* on request: what there is is kept */
 	bool stopping;     /* STOP was sent */
 	struct pull *pull; /* NULL: an engine of the analyser takes it */
+	uint32_t may;      /* enum worker_may; 0: nothing */
 	uint64_t stamp;    /* of whom the analyser was told last */
 	struct followed_left left; /* the most that there were of each */
 };
@@ -57,6 +58,7 @@ struct captures {
 	void *other_arg;
 	const struct conf *conf;
 	int analyser;        /* socket; -1: none yet */
+	int events;          /* to the opener, borrowed */
 	int fetcher;         /* socket; -1: none is wanted yet, or it died */
 	uint64_t last_fetch; /* id */
 	int64_t lease_ms, finish_ns;
@@ -73,17 +75,18 @@ void captures_done(struct captures *c);
 /*
  * Starts what a job asks for.
  *
- *   Shape    of: whose stacks, when it asks for a snapshot; set:
- *            WORKER_MAY_SET was said of these processes
+ *   Shape    of: whose stacks, when it asks for a snapshot; may: enum
+ *            worker_may, or 0: what the opener may do to these processes
  *   Owns     *job is taken, also on failure
  *   Errors   -errno when the job will be taken over; a capture that fails
  *            at once is no error, since its job and the log say why
  */
 MUST_CHECK int
 captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               bool set, const struct followed *now, int64_t now_ns);
+               uint32_t may, const struct followed *now, int64_t now_ns);
 /* Has those that sample follow whom the last look at the processes found. */
-void captures_follow(struct captures *c, const struct targets *targets);
+void captures_follow(struct captures *c, const struct targets *targets,
+                     int64_t now_ns);
 /*
  * The same for one that is fetched from net/http/pprof pages; there is a
  * fetcher.

@@ -44,21 +44,17 @@ objection(const struct job *j, const struct followed *now,
 	return NULL;
 }
 
-/* Tells the opener what the service allows; true: it may write rates. */
-static bool
-may(const struct scheduler *s, const struct job *j,
-    const struct service *service, const struct followed *now)
+/* What the service allows the opener to do for such a capture; 0: nothing. */
+static uint32_t
+may(const struct job *j, const struct service *service)
 {
 	uint32_t of;
 	bool set = worker_kind(j->type, &of) == WORKER_BUCKETS;
 
 	if (!allow_has(service,
 	               set ? ALLOW_GO_PROFILE_RATES : ALLOW_JAVA_PERF_MAP))
-		return false;
-	return !worker_may(s->io.events, set ? WORKER_MAY_SET : WORKER_MAY_ASK,
-	                   (uint64_t)(j->asked_seconds * MS_PER_S), now->pids,
-	                   now->n) &&
-	       set;
+		return 0;
+	return set ? WORKER_MAY_SET : WORKER_MAY_ASK;
 }
 
 static bool
@@ -99,7 +95,7 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	         (long long)j->asked_rate, now.n);
 	return captures_start(&s->captures, j,
 	                      targets_of(&s->targets, j->tenant, j->service),
-	                      may(s, j, service, &now), &now, now_ns);
+	                      may(j, service), &now, now_ns);
 }
 
 /* The opener answers at once. */

@@ -47,7 +47,7 @@ scheduler_connect(struct scheduler *s)
 	s->captures.other_fetched = scheduler_other_fetched;
 	s->captures.other_arg = s;
 	s->windows.conf = s->conf;
-	s->windows.events = s->io.events;
+	s->windows.events = s->captures.events = s->io.events;
 	s->takes = (struct takes){
 		.captures = &s->captures,
 		.windows = &s->windows,

@@ -264,7 +264,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	report("services", follow(s, now_ns));
 	report("processes asked for", look_if_wanted(s, now_ns));
 	report("processes", scheduler_scan(s, now_ns, scan_age_ns(s)));
-	captures_follow(&s->captures, &s->targets);
+	captures_follow(&s->captures, &s->targets, now_ns);
 	report("leases", captures_tick(&s->captures, now_ns));
 	if (!s->stop_by_ns) {
 		report("queue", scheduler_claim(s, now_ns));

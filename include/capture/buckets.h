@@ -82,6 +82,17 @@ void buckets_free(struct buckets *b);
 DEFINE_CLEANUP(struct buckets *, buckets_free)
 #define CLEANUP_BUCKETS CLEANUP(buckets_free_ptr)
 /*
+ * Takes in processes that have joined the service since: of those that began
+ * after the first look all counts. One that runs no Go program as yet is passed
+ * over, and may be told of again.
+ *
+ *   Shape    at most BUCKETS_MAX_JOINED are taken in; those that are already
+ *            stay as they are
+ *   Errors   -ENOMEM, -E2BIG
+ */
+#define BUCKETS_MAX_JOINED 256
+MUST_CHECK int buckets_join(struct buckets *b, const int32_t *pids, size_t n);
+/*
  * Looks again, and tells the difference.
  *
  *   Owns     *out is the caller's; profile_free() it

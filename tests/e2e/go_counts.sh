@@ -220,7 +220,20 @@ alloc allocate_200 main.allocate
 block block_40 main.block
 mutex contend_40 main.contend
 ROWS
+  # One that is restarted counts from its start on.
+  id=$(api POST $P/start -H 'Content-Type: application/json' \
+    -d '{"service":"counts","profileType":"alloc","durationSeconds":10}' | jq -r '.id // error')
+  wait_for 5 under_way
+  end_program
+  run_program "$STATE/bin/counts" && say allocate 200
+  result=$(finished "$id")
+  api GET "$P/$id/flamegraph?format=pprof" -o "$tmp/profile"
+  check a_program_that_is_restarted_is_told equal "$(jq .quality.processes <<<"$result")" 1
+  check what_a_restarted_program_allocates_is_told among 160 240 $(row_of "$tmp/profile" allocate)
   take memory ''
+  api GET "$P/$id/flamegraph?format=pprof" -o "$tmp/profile"
+  check a_memory_profile_names_the_process_that_was_read \
+    grep -aq "process $pid: $STATE/bin/counts" <(gunzip <"$tmp/profile")
   check memory_of_a_go_service_completes equal "$(jq -r .status <<<"$result")" completed
   check heap_profile_of_a_go_service_is_a_profile equal "$(api GET \
     '/v0/pipelines/counts/heap_profile' -o "$tmp/heap.pb.gz" -w '%{http_code}')" 200
@@ -229,6 +242,7 @@ ROWS
   turned_on "$p"
 }
 
+among() { echo "$*"; [ "${3-0}" -gt "$1" ] && [ "$3" -lt "$2" ]; }
 set_allow() { # JSON
   api PUT /api/v1/services/counts -H 'Content-Type: application/json' -o /dev/null -w '%{http_code}' \
     -d "{\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/counts\"},\"allow\":$1}"

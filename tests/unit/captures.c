@@ -58,8 +58,7 @@ rig_init(struct rig *r, int64_t seconds)
 	ck_assert_int_eq(job_enqueue(&r->store.s, &ask, TEST_HOST, r->id), 0);
 	test_claim(&r->store.s, &j);
 	ck_assert_int_eq(
-		captures_start(&r->c, &j, SNAPSHOT_ANY, false, &now, r->now_ns),
-		0);
+		captures_start(&r->c, &j, SNAPSHOT_ANY, 0, &now, r->now_ns), 0);
 	close(hear(r, MSG_START));
 }
 

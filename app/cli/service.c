@@ -68,6 +68,25 @@ service_of(const struct cli *c, json_t **out)
 	return rc;
 }
 
+/* What captures are of beside the rows, and what they are not of. */
+static void
+show_captured(struct buf *out, const json_t *captured)
+{
+	static const struct column columns[] = {
+		{"HOST", "host", LEFT, PLAIN},
+		{"CAPTURED", "processes", RIGHT, PLAIN},
+		{"OTHER UNIT", "descendantsOtherUnit", RIGHT, PLAIN},
+		{"OUT OF SCOPE", "descendantsOutOfScope", RIGHT, PLAIN},
+		{"TOO MANY", "processesTooMany", RIGHT, PLAIN},
+	};
+
+	if (!json_array_size(captured))
+		return;
+	buf_putc(out, '\n');
+	table_show(out, columns, ARRAY_LEN(columns), captured,
+	           screen_width(STDOUT_FILENO));
+}
+
 static int
 show_service(const struct cli *c, const struct reply *r)
 {
@@ -77,18 +96,21 @@ show_service(const struct cli *c, const struct reply *r)
 		{"HOST", "host", LEFT, PLAIN},
 		{"COMMAND", "command", LEFT, PLAIN},
 	};
-	CLEANUP_JSON json_t *processes = NULL;
+	CLEANUP_JSON json_t *processes = NULL, *captured = NULL;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 
 	if (c->opt.json)
 		return print_json(r->json);
 	processes = json_incref(json_object_get(r->json, "processes"));
 	json_object_del(r->json, "processes");
+	captured = json_incref(json_object_get(r->json, "captured"));
+	json_object_del(r->json, "captured");
 	object_show(&out, r->json);
 	if (processes) {
 		buf_putc(&out, '\n');
 		table_show(&out, columns, ARRAY_LEN(columns), processes,
 		           screen_width(STDOUT_FILENO));
+		show_captured(&out, captured);
 	}
 	return print(&out);
 }
@@ -121,7 +143,7 @@ cmd_service_list(struct cli *c)
 	return list_show(c, SERVICES, columns, ARRAY_LEN(columns));
 }
 
-/* Adds what matches now under "processes". */
+/* Adds what matches now under "processes", and whom captures are of. */
 static int
 add_processes(struct cli *c, const char *path, json_t *service)
 {
@@ -131,10 +153,12 @@ add_processes(struct cli *c, const char *path, json_t *service)
 
 	buf_addf(&at, "%s/processes", path);
 	rc = ask(c, "GET", buf_str(&at), NULL, &r);
-	if (!rc)
-		json_object_set(service, "processes",
-		                json_object_get(r.json, "items"));
-	return rc;
+	if (rc)
+		return rc;
+	json_object_set(service, "processes", json_object_get(r.json, "items"));
+	json_object_set(service, "captured",
+	                json_object_get(r.json, "captured"));
+	return 0;
 }
 
 int

@@ -31,6 +31,8 @@ check_running(struct call *c, const struct service *service, const char *host,
 	if (running == START_RUNS)
 		return 0;
 	detail_text(c, "service", service->name);
+	if (running == START_OUT_OF_SCOPE)
+		return fail(c, ScopeForbidden, "process");
 	return fail_retry(c, 5, ServiceNotRunning, service->name);
 }
 

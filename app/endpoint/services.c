@@ -132,11 +132,31 @@ put_process(struct buf *out, const struct process *p, bool whole)
 	json_close(out, '}');
 }
 
+static void
+put_trees(struct buf *out, const struct process_tree_list *trees)
+{
+	json_open(out, "captured", '[');
+	for (size_t i = 0; i < trees->n; i++) {
+		const struct process_tree *t = &trees->items[i];
+
+		json_open(out, NULL, '{');
+		json_put_text(out, "host", t->host);
+		json_put_int(out, "processes", t->followed);
+		json_put_int(out, "descendantsOtherUnit", t->other_unit);
+		json_put_int(out, "descendantsOutOfScope", t->out_of_scope);
+		json_put_int(out, "processesTooMany", t->too_many);
+		json_put_int(out, "matchesOutOfScope", t->refused);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
 int
 processes_get(struct call *c)
 {
 	CLEANUP_SERVICE struct service s = {0};
 	CLEANUP_PROCESSES struct process_list list = {0};
+	CLEANUP_TREES struct process_tree_list trees = {0};
 	const char *name = param_text(c, P_ListProcesses_name);
 	struct store *store = &c->env->store;
 	struct buf *out;
@@ -146,9 +166,13 @@ processes_get(struct call *c)
 		return unknown(c, name);
 	if (!rc)
 		rc = process_list(store, c->caller.tenant, name, &list);
+	if (!rc)
+		rc = process_tree_list(store, c->caller.tenant, name, &trees);
 	if (rc)
 		return fail_store(c, rc);
-	out = page_begin(c);
+	out = answer_json(c);
+	put_trees(out, &trees);
+	json_open(out, "items", '[');
 	for (size_t i = 0; i < list.n; i++)
 		put_process(out, &list.items[i], c->caller.who > WHO_VIEWER);
 	return page_end(c, NULL);

@@ -120,6 +120,24 @@ tell_match(struct call *c, const struct service *service, int64_t looked_ms)
 	detail_text(c, "lookedAt", time);
 }
 
+/* Where nothing is known to run: what matches may be out of reach. */
+static int
+read_refused(struct call *c, const char *service, enum start_running *out)
+{
+	CLEANUP_TREES struct process_tree_list list = {0};
+	int64_t refused = 0;
+	int rc = process_tree_list(&c->env->store, c->caller.tenant, service,
+	                           &list);
+
+	for (size_t i = 0; i < list.n; i++)
+		refused += list.items[i].refused;
+	if (rc || !refused)
+		return rc;
+	detail_int(c, "matchesOutOfScope", refused);
+	*out = START_OUT_OF_SCOPE;
+	return 0;
+}
+
 int
 start_running(struct call *c, const struct service *service, const char *host,
               int64_t ordinal, enum start_running *out)
@@ -135,6 +153,8 @@ start_running(struct call *c, const struct service *service, const char *host,
 	rc = await_look(c, host, &looked_ms);
 	if (!rc)
 		rc = read_running(c, service->name, ordinal, out);
+	if (!rc && *out == START_NOTHING_RUNS)
+		rc = read_refused(c, service->name, out);
 	if (rc == -ETIMEDOUT || rc == -ECANCELED)
 		*out = START_RUNS;
 	else if (rc)

@@ -18,6 +18,7 @@ start_find_host(struct call *c, const struct service *service, char **out);
 enum start_running {
 	START_RUNS, /* or the worker could not be asked in time: it decides */
 	START_NOTHING_RUNS,
+	START_OUT_OF_SCOPE, /* what runs is not the tenant's to profile */
 	START_NO_SUCH_ORDINAL,
 };
 /*

@@ -23,6 +23,18 @@ static const struct row_field process_fields[] = {
 };
 static const struct row_type process_type = ROW_TYPE(process, process_fields);
 
+static const struct row_field tree_fields[] = {
+	ROW_FIELD(process_tree, host),
+	ROW_FIELD(process_tree, tenant),
+	ROW_FIELD(process_tree, service),
+	ROW_FIELD(process_tree, followed),
+	ROW_FIELD(process_tree, other_unit),
+	ROW_FIELD(process_tree, out_of_scope),
+	ROW_FIELD(process_tree, too_many),
+	ROW_FIELD(process_tree, refused),
+};
+static const struct row_type tree_type = ROW_TYPE(process_tree, tree_fields);
+
 void
 worker_list_done(struct worker_list *l)
 {
@@ -35,6 +47,13 @@ process_list_done(struct process_list *l)
 {
 	row_free_all(&process_type, l->items, l->n);
 	*l = (struct process_list){0};
+}
+
+void
+process_tree_list_done(struct process_tree_list *l)
+{
+	row_free_all(&tree_type, l->items, l->n);
+	*l = (struct process_tree_list){0};
 }
 
 int
@@ -127,6 +146,8 @@ stop(struct store *s, const char *host)
 	int n = db_run(s->db, SQL_PROCESS_REMOVE_HOST, ARGS(V(host)));
 
 	if (n >= 0)
+		n = db_run(s->db, SQL_PROCESS_TREE_REMOVE_HOST, ARGS(V(host)));
+	if (n >= 0)
 		n = db_run(s->db, SQL_WORKER_STOP, ARGS(V(host)));
 	return n < 0 ? n : 0;
 }
@@ -185,6 +206,41 @@ process_remove(struct store *s, const struct process *p)
 	int n = db_run(
 		s->db, SQL_PROCESS_REMOVE,
 		ARGS(V(p->tenant), V(p->service), V(p->host), V(p->ordinal)));
+
+	return n < 0 ? n : 0;
+}
+
+int
+process_tree_list(struct store *s, const char *tenant, const char *service,
+                  struct process_tree_list *out)
+{
+	struct process_tree_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &tree_type, &items, &l.n, SQL_PROCESS_TREE_LIST,
+	                 ARGS(V(tenant), V(service)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+process_tree_put(struct store *s, const struct process_tree *t)
+{
+	int n = db_run(s->db, SQL_PROCESS_TREE_PUT,
+	               ARGS(V(t->host), V(t->tenant), V(t->service),
+	                    V(t->followed), V(t->other_unit),
+	                    V(t->out_of_scope), V(t->too_many), V(t->refused)));
+
+	return n < 0 ? n : 0;
+}
+
+int
+process_tree_forget(struct store *s, const char *host)
+{
+	int n = db_run(s->db, SQL_PROCESS_TREE_REMOVE_HOST, ARGS(V(host)));
 
 	return n < 0 ? n : 0;
 }

@@ -100,10 +100,11 @@ scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 		return rc;
 	s->unmatched |= rc > 0;
 	s->scanned_ns = now_ns;
-	if (s->unmatched) {
+	if (s->unmatched || s->targets.waits) {
 		rc = targets_match(&s->targets, s->conf, &s->procs);
 		if (!rc)
-			rc = targets_publish(&s->targets, &s->store, &s->procs);
+			rc = targets_publish(&s->targets, &s->store, &s->procs,
+			                     now_ns);
 		s->unmatched = rc != 0;
 	}
 	s->cost_ns = clock_cpu_ns() - cpu_ns;

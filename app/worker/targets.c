@@ -91,6 +91,11 @@ keep_members(struct target *t, const struct targets *before)
 	t->unslotted = old->unslotted;
 	t->refused = old->refused;
 	t->stamp = old->stamp;
+	if (t->created_ms != old->created_ms)
+		return;
+	t->stamp_shown = old->stamp_shown;
+	t->refused_shown = old->refused_shown;
+	t->shown_ns = old->shown_ns;
 }
 
 static uint64_t

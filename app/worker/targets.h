@@ -46,6 +46,9 @@ struct target {
 	uint32_t unslotted; /* match, and are neither in a slot nor a member */
 	uint32_t refused;   /* match, and lie outside of the tenant's scope */
 	uint64_t stamp;     /* changes with all of these */
+	uint64_t stamp_shown; /* the one that the database has */
+	uint32_t refused_shown;
+	int64_t shown_ns; /* when that was written */
 };
 
 /* How many processes are not captured with a service. */
@@ -68,6 +71,7 @@ struct targets {
 	struct target *items; /* by tenant and service */
 	uint64_t stamp;       /* changes with the services */
 	size_t n;
+	bool waits; /* something is not to be published as yet */
 };
 
 void targets_done(struct targets *t);
@@ -83,9 +87,13 @@ MUST_CHECK int targets_restore(struct targets *t, struct store *s);
  */
 MUST_CHECK int targets_match(struct targets *t, const struct conf *conf,
                              const struct proc_table *procs);
-/* Writes what changed since the last time. */
+/*
+ * Writes what changed since the last time. How many processes are captured may
+ * change with each look, and is written every TARGETS_SHOW_NS: t->waits then.
+ */
+#define TARGETS_SHOW_NS INT64_C(10000000000)
 MUST_CHECK int targets_publish(struct targets *t, struct store *s,
-                               const struct proc_table *procs);
+                               const struct proc_table *procs, int64_t now_ns);
 /* Whose stacks a snapshot of it is to have. */
 enum snapshot_of
 targets_of(const struct targets *t, const char *tenant, const char *service);

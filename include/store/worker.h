@@ -26,6 +26,21 @@ struct process_list {
 };
 #define CLEANUP_PROCESSES CLEANUP(process_list_done)
 
+/* Whom captures of a service are of, on one host, and how many are not. */
+struct process_tree {
+	char *host, *tenant, *service;
+	int64_t followed; /* processes: what matches, with its descendants */
+	int64_t other_unit, out_of_scope; /* descendants that are left out */
+	int64_t too_many; /* processes that are, for there are others */
+	int64_t refused;  /* match, and lie outside of the tenant's scope */
+};
+struct process_tree_list {
+	struct process_tree *items;
+	size_t n;
+};
+#define CLEANUP_TREES CLEANUP(process_tree_list_done)
+
+void process_tree_list_done(struct process_tree_list *l);
 void worker_list_done(struct worker_list *l);
 void process_list_done(struct process_list *l);
 
@@ -53,6 +68,11 @@ MUST_CHECK int worker_look(struct store *s, const char *host,
 MUST_CHECK int process_list(struct store *s, const char *tenant,
                             const char *service, struct process_list *out);
 
+/* The same of their descendants, a row per host. */
+MUST_CHECK int
+process_tree_list(struct store *s, const char *tenant, const char *service,
+                  struct process_tree_list *out);
+
 /* --- the worker's side --------------------------------------------------- */
 
 /* Says that this worker starts, or, with the same pid, still lives. */
@@ -67,3 +87,7 @@ MUST_CHECK int
 process_list_host(struct store *s, const char *host, struct process_list *out);
 MUST_CHECK int process_put(struct store *s, const struct process *p);
 MUST_CHECK int process_remove(struct store *s, const struct process *p);
+/* Errors: -EEXIST when there is no such service any more. */
+MUST_CHECK int process_tree_put(struct store *s, const struct process_tree *t);
+/* Forgets those of a host: a worker that starts knows nothing as yet. */
+MUST_CHECK int process_tree_forget(struct store *s, const char *host);

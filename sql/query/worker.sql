@@ -1,4 +1,5 @@
--- Columns of struct worker and struct process, in their order.
+-- Columns of struct worker, struct process and struct process_tree, in their
+-- order.
 
 -- name: worker_put
 INSERT INTO worker (host, boot_id, version, pid, capabilities,
@@ -64,3 +65,22 @@ ORDER BY p.ordinal, p.host;
 SELECT host, tenant, service, boot_id, argv0, cmdline, ordinal, pid,
        start_time, seen_ms
 FROM process WHERE host = $1 ORDER BY tenant, service, ordinal;
+
+-- name: process_tree_put
+INSERT INTO process_tree (host, tenant, service, followed, other_unit,
+                          out_of_scope, too_many, refused)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (tenant, service, host) DO UPDATE SET
+  followed = excluded.followed, other_unit = excluded.other_unit,
+  out_of_scope = excluded.out_of_scope, too_many = excluded.too_many,
+  refused = excluded.refused;
+
+-- name: process_tree_remove_host
+DELETE FROM process_tree WHERE host = $1;
+
+-- name: process_tree_list
+SELECT t.host, t.tenant, t.service, t.followed, t.other_unit, t.out_of_scope,
+       t.too_many, t.refused
+FROM process_tree t JOIN worker w ON w.host = t.host
+WHERE t.tenant = $1 AND t.service = $2 AND w.alive_until_ms > now_ms()
+ORDER BY t.host;

@@ -147,6 +147,26 @@ TEST(without_a_live_worker_start_is_503)
 }
 END
 
+TEST(processes_outside_of_the_scope_are_403)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const struct process_tree tree = {.host = TEST_HOST,
+	                                  .tenant = TEST_TENANT,
+	                                  .service = TEST_SERVICE,
+	                                  .refused = 3};
+
+	test_sees_nothing(&a);
+	ck_assert_int_eq(process_tree_put(&a.store.s, &tree), 0);
+	r = start(&a, START_BODY(TEST_SERVICE, "cpu"));
+	assert_error(&r, 403, "ScopeForbidden");
+	ck_assert_int_eq(json_integer_value(json_object_get(
+				 json_object_get(r.json, "details"),
+				 "matchesOutOfScope")),
+	                 3);
+}
+END
+
 TEST(without_a_process_start_is_503)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -597,6 +617,7 @@ END
 		memory_can_be_asked_of_a_service_of_no_declared_kind,
 		goroutines_can_be_asked_of_services_of_every_kind,
 		without_a_live_worker_start_is_503,
+		processes_outside_of_the_scope_are_403,
 		without_a_process_start_is_503,
 		a_process_that_the_worker_has_yet_to_see_is_waited_for,
 		where_nobody_can_wait_the_worker_decides,

@@ -160,6 +160,7 @@ struct rig {
 	struct targets targets;
 	struct proc procs[4];
 	struct proc_table table;
+	int64_t now_ns;
 };
 #define CLEANUP_HOST CLEANUP(host_done)
 
@@ -200,7 +201,8 @@ see(struct rig *h, size_t n, const int32_t *pids, const uint64_t *starts)
 	h->table.n = n;
 	h->table.items = h->procs;
 	ck_assert_int_eq(targets_match(&h->targets, &h->conf, &h->table), 0);
-	ck_assert_int_eq(targets_publish(&h->targets, &h->store.s, &h->table),
+	ck_assert_int_eq(targets_publish(&h->targets, &h->store.s, &h->table,
+	                                 h->now_ns),
 	                 0);
 }
 
@@ -539,6 +541,56 @@ TEST(the_stamp_changes_with_whom_a_capture_is_of)
 }
 END
 
+static struct process_tree
+published(struct rig *h)
+{
+	CLEANUP_TREES struct process_tree_list l = {0};
+	struct process_tree row = {.host = NULL};
+
+	ck_assert_int_eq(targets_publish(&h->targets, &h->store.s, &h->table,
+	                                 h->now_ns),
+	                 0);
+	ck_assert_int_eq(process_tree_list(&h->store.s, TEST_TENANT,
+	                                   TEST_SERVICE, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 1);
+	row.followed = l.items[0].followed;
+	row.other_unit = l.items[0].other_unit;
+	row.refused = l.items[0].refused;
+	return row;
+}
+
+TEST(how_many_are_captured_is_published_now_and_then)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, "a.service"}, {11, 10, 2, OTHER, "b.scope"});
+	ck_assert_int_eq(published(&h).followed, 1);
+	ck_assert_int_eq(published(&h).other_unit, 1);
+	MEET(&h, {10, 1, 1, SVC, "a.service"}, {11, 10, 2, OTHER, "a.service"});
+	h.now_ns += TARGETS_SHOW_NS - 1;
+	ck_assert_int_eq(published(&h).followed, 1);
+	ck_assert(h.targets.waits);
+	h.now_ns++;
+	ck_assert_int_eq(published(&h).followed, 2);
+	ck_assert(!h.targets.waits);
+}
+END
+
+TEST(that_nothing_may_be_profiled_is_published_at_once)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, ""});
+	ck_assert_int_eq(published(&h).refused, 0);
+	h.conf.nscopes = 0;
+	MEET(&h, {10, 1, 1, SVC, ""});
+	ck_assert_int_eq(published(&h).refused, 1);
+}
+END
+
 TEST(services_that_are_read_again_keep_their_members)
 {
 	CLEANUP_HOST struct rig h;
@@ -598,5 +650,7 @@ END
               parents_in_a_circle_end_the_walk,
               a_child_that_has_ended_is_not_counted,
               the_stamp_changes_with_whom_a_capture_is_of,
+              how_many_are_captured_is_published_now_and_then,
+              that_nothing_may_be_profiled_is_published_at_once,
               services_that_are_read_again_keep_their_members,
               more_than_are_followed_are_counted)

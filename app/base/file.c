@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define READ_STEP ((size_t)64 << 10)
@@ -46,6 +47,19 @@ file_read(int dir_fd, const char *path, struct buf *out)
 	if (fd < 0)
 		return -errno;
 	return fd_read_all(fd, out);
+}
+
+char *
+file_absolute(const char *path)
+{
+	CLEANUP_FREE char *dir = *path == '/' ? NULL : getcwd(NULL, 0);
+	char *all = NULL;
+
+	if (*path == '/')
+		return strdup(path);
+	if (!dir || asprintf(&all, "%s/%s", dir, path) < 0)
+		return NULL;
+	return all;
 }
 
 int

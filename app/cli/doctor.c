@@ -133,11 +133,12 @@ doctor_done(struct doctor *d)
 int
 cmd_doctor(struct cli *c)
 {
+	CLEANUP_FREE char *conf_file = file_absolute(settings_file(&c->opt));
 	CLEANUP(doctor_done)
 	struct doctor d = {
 		.cli = c,
 		.root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		.conf_file = settings_file(&c->opt),
+		.conf_file = conf_file ? conf_file : settings_file(&c->opt),
 		.found = BUF_INIT(BUF_MAX_SMALL),
 		.fix = BUF_INIT(BUF_MAX_SMALL),
 	};

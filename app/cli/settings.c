@@ -1,5 +1,6 @@
 #include "settings.h"
 
+#include "base/file.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ settings_load(const struct options *o, struct conf *out, struct buf *why)
 	if (rc)
 		return rc;
 	if (o->state) {
-		char *dir = strdup(o->state);
+		char *dir = file_absolute(o->state);
 
 		if (!dir) {
 			conf_done(&c);

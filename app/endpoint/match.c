@@ -1,6 +1,7 @@
 #include "match.h"
 
 #include "base/pattern.h"
+#include "base/unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +42,9 @@ static const struct {
 	bool (*ok)(const char *value);
 	const char *expected;
 } rules[] = {
-	{"unit", unit_ok, "a unit's full name, as nginx.service"},
+	{"unit", unit_ok,
+         "a unit's full name, as nginx.service, app@1.service, or app@.service "
+         "for every instance"},
 	{"exe", path_ok, "the absolute path of an executable"},
 	{"pidFile", path_ok, "the absolute path of a pid file"},
 	{"cmdline", pattern_ok,
@@ -98,7 +101,7 @@ match_in_scope(const struct match_rule *m, const struct conf_scope *scope)
 	if (!scope)
 		return false;
 	if (!strcmp(m->kind, "unit"))
-		return conf_list_has(scope->units, m->value);
+		return scope->units && unit_list_means(scope->units, m->value);
 	if (!strcmp(m->kind, "exe"))
 		return below_prefix(scope->exe, m->value);
 	return true;

@@ -1,16 +1,14 @@
 #include "match.h"
 
-#include "base/file.h"
 #include "base/pattern.h"
+#include "base/unit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define PID_FILE_MAX 64
-#define DELETED      " (deleted)" /* after the path of a replaced program */
+#define DELETED " (deleted)" /* after the path of a replaced program */
 
 static int
 kind_of(const char *kind)
@@ -57,50 +55,44 @@ match_done(struct match *m)
 	if (m->kind == MATCH_CMDLINE)
 		regfree(&m->re);
 	free(m->value);
+	free(m->resolved);
+	free(m->before);
 	*m = (struct match){0};
 }
 
-/* Any file may be named: a fifo must not block, a device not be touched. */
-static int
-open_regular(const char *path)
+/* The kernel tells the file that a program was started from: without links. */
+static void
+resolve(struct match *m)
 {
-	CLEANUP_FD int fd =
-		open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
+	char *now = realpath(m->value, NULL);
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -1;
-	return TAKE_FD(fd);
+	if (!now || (m->resolved && !strcmp(now, m->resolved))) {
+		free(now);
+		return;
+	}
+	free(m->before);
+	m->before = m->resolved;
+	m->resolved = now;
 }
 
 void
-match_refresh(struct match *m)
+match_keep(struct match *m, struct match *old)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(PID_FILE_MAX);
-	CLEANUP_FD int fd = -1;
-	char *end;
-	long pid;
-
-	if (m->kind != MATCH_PIDFILE)
+	if (m->kind != MATCH_EXE || old->kind != MATCH_EXE ||
+	    strcmp(m->value, old->value) != 0)
 		return;
-	m->pid = 0;
-	fd = open_regular(m->value);
-	if (fd < 0 || fd_read_all(fd, &text))
-		return;
-	pid = strtol(buf_str(&text), &end, 10);
-	if (end != buf_str(&text) && pid > 0 && pid <= INT32_MAX &&
-	    strspn(end, " \t\r\n") == strlen(end))
-		m->pid = (int32_t)pid;
+	m->resolved = TAKE(old->resolved);
+	m->before = TAKE(old->before);
 }
 
-static bool
-is_unit(const char *wanted, const char *unit)
+void
+match_refresh(struct match *m, const struct match_reader *reader)
 {
-	size_t n = strlen(wanted);
-
-	return !strcmp(wanted, unit) ||
-	       (!strchr(wanted, '.') && !strncmp(wanted, unit, n) &&
-	        !strcmp(unit + n, ".service"));
+	if (m->kind == MATCH_EXE)
+		resolve(m);
+	if (m->kind == MATCH_PIDFILE &&
+	    reader->pid_file(reader->arg, m->value, &m->pid))
+		m->pid = 0;
 }
 
 static size_t
@@ -111,16 +103,23 @@ exe_len(const char *exe)
 	return n > k && !strcmp(exe + n - k, DELETED) ? n - k : n;
 }
 
-bool
-match_process(const struct match *m, const struct proc *p)
+static bool
+is_exe(const char *path, const struct proc *p)
 {
 	size_t n = exe_len(p->exe);
 
+	return path && strlen(path) == n && !memcmp(path, p->exe, n);
+}
+
+bool
+match_process(const struct match *m, const struct proc *p)
+{
 	switch (m->kind) {
 	case MATCH_UNIT:
-		return is_unit(m->value, p->unit);
+		return unit_means(m->value, p->unit);
 	case MATCH_EXE:
-		return strlen(m->value) == n && !memcmp(m->value, p->exe, n);
+		return is_exe(m->value, p) || is_exe(m->resolved, p) ||
+		       is_exe(m->before, p);
 	case MATCH_PIDFILE:
 		return m->pid == p->pid;
 	case MATCH_CMDLINE:
@@ -157,7 +156,7 @@ match_scope(const struct conf_scope *scope, const struct proc *p)
 		return false;
 	snprintf(uid, sizeof(uid), "%u", p->uid);
 	return (scope->units && *p->unit &&
-	        conf_list_has(scope->units, p->unit)) ||
+	        unit_list_means(scope->units, p->unit)) ||
 	       (scope->uids && conf_list_has(scope->uids, uid)) ||
 	       (scope->exe && *p->exe && is_below(scope->exe, p->exe));
 }

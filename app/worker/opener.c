@@ -27,7 +27,7 @@ struct opener {
 	struct rates rates;
 	struct java java;
 	int signals;
-	int events; /* to it */
+	int ask, events; /* to it */
 	int clients[OPENER_MAX_CLIENTS];
 	size_t nclients;
 	uint32_t generation;
@@ -103,6 +103,7 @@ start_asker(struct opener *o)
 		rc = add_client(o, ask[0]);
 	if (rc)
 		return rc;
+	o->ask = ask[0];
 	o->events = events[0];
 	o->asker = fork();
 	if (o->asker < 0)
@@ -238,7 +239,10 @@ answer(struct opener *o, int client, const struct host_ask *ask, int in)
 {
 	struct answer out;
 
-	opener_answer(o->conf, ask, in, &out);
+	if (ask->op == HOST_PID_FILE && client != o->ask)
+		out = (struct answer){.reply = {.error = -EPERM}};
+	else
+		opener_answer(o->conf, ask, in, &out);
 	if (ask->op == HOST_RATE)
 		out.reply.error =
 			rates_write(&o->rates, &o->grants, client, ask);

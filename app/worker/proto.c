@@ -96,6 +96,23 @@ worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH])
 	return rc;
 }
 
+int
+worker_pid_file(int sock, const char *path, int32_t *out)
+{
+	struct host_ask ask = {.op = HOST_PID_FILE};
+	struct host host = worker_host(&sock);
+	uint32_t pid;
+	int rc;
+
+	if (strlen(path) >= sizeof(ask.path))
+		return -ENAMETOOLONG;
+	memcpy(ask.path, path, strlen(path) + 1);
+	rc = host_value(&host, &ask, &pid);
+	if (!rc)
+		*out = (int32_t)pid;
+	return rc;
+}
+
 static int
 ask_over_socket(void *arg, const struct host_ask *ask, struct host_reply *reply,
                 int fds[HOST_MAX_FDS], size_t *nfds)

@@ -304,5 +304,7 @@ MUST_CHECK int worker_may(int events, enum worker_may what,
                           uint64_t duration_ms, const int32_t *pids, size_t n);
 /* Where /proc/PID/exe points; -errno. */
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
+/* The number that a pid file of this host begins with; -errno. */
+MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);
 /* A host (capture/host.h) behind *sock, which must outlive it. */
 struct host worker_host(int *sock);

@@ -24,6 +24,14 @@ exe_link(void *arg, int32_t pid, char *out)
 }
 
 static int
+pid_file(void *arg, const char *path, int32_t *out)
+{
+	const struct scheduler *s = arg;
+
+	return worker_pid_file(s->io.ask, path, out);
+}
+
+static int
 open_signals(int *out)
 {
 	sigset_t set;
@@ -177,6 +185,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	                     .lease_ms = conf->worker_lease * MS_PER_S,
 	                     .finish_ns = conf->worker_finish_cpu * NS_PER_S},
 		.procs = {.proc_fd = -1, .exe_link = exe_link},
+		.targets = {.reader = {.pid_file = pid_file}},
 		.windows = WINDOWS_INIT,
 		.rollup = ROLLUP_INIT,
 		.debuginfod = DEBUGINFOD_INIT,
@@ -186,7 +195,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	};
 	int rc;
 
-	s.procs.arg = &s;
+	s.procs.arg = s.targets.reader.arg = &s;
 	scheduler_connect(&s);
 	s.captures.max = (size_t)conf->worker_max_captures;
 	if (s.captures.max > WORKER_MAX_CAPTURES)

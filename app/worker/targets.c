@@ -86,6 +86,8 @@ keep_members(struct target *t, const struct targets *before)
 
 	if (!old)
 		return;
+	if (t->valid && old->valid)
+		match_keep(&t->match, &old->match);
 	t->members = TAKE(old->members);
 	t->nmembers = old->nmembers;
 	t->unslotted = old->unslotted;
@@ -234,7 +236,7 @@ look_for(const struct look *l)
 	const struct proc_table *procs = l->family->procs;
 
 	if (l->target->valid)
-		match_refresh(&l->target->match);
+		match_refresh(&l->target->match, l->reader);
 	for (size_t i = 0; i < procs->n; i++)
 		l->matched[i] = (uint8_t)judge(l, &procs->items[i]);
 	clear_slots(l);
@@ -252,8 +254,8 @@ targets_match(struct targets *t, const struct conf *conf,
 
 	for (size_t i = 0; i < t->n && !rc; i++) {
 		struct target *v = &t->items[i];
-		const struct look l = {v, conf_scope(conf, v->tenant), &f,
-		                       matched};
+		const struct look l = {v, conf_scope(conf, v->tenant),
+		                       &t->reader, &f, matched};
 
 		rc = look_for(&l);
 	}

@@ -68,6 +68,7 @@ struct followed {
 
 struct targets {
 	const char *host, *boot_id;
+	struct match_reader reader;
 	struct target *items; /* by tenant and service */
 	uint64_t stamp;       /* changes with the services */
 	size_t n;

@@ -10,6 +10,7 @@ enum matched { MATCHED_NOT, MATCHED_OURS, MATCHED_REFUSED };
 struct look {
 	struct target *target;
 	const struct conf_scope *scope;
+	const struct match_reader *reader;
 	struct family *family;
 	uint8_t *matched; /* enum matched, by row of the family's processes */
 };

@@ -15,6 +15,9 @@
 MUST_CHECK int fd_read_all(int fd, struct buf *out);
 /* The same for a path relative to dir_fd (AT_FDCWD). */
 MUST_CHECK int file_read(int dir_fd, const char *path, struct buf *out);
+/* The path from "/" on of one that may count from the working directory; NULL
+ * with errno. free() it. */
+char *file_absolute(const char *path);
 /* Writes all n bytes or fails with -errno. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n);
 /* Has what was written go to the disk already, for a sync that follows. */

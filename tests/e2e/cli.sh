@@ -137,6 +137,8 @@ check and_works_no_more says '(Unauthorized)' stoker_cli --token "$(jq -r .key <
 
 broken() { stoker_cli --json doctor --config "$STATE/stoker.conf" | jq -r '.[] | select(.verdict == "broken") | .check + ": " + .found'; }
 check doctor_finds_nothing_broken equal "$(broken)" ""
+in_its_folder() { (cd "$STATE" && stoker_cli --json doctor --config stoker.conf | jq -r '.[0].found'); }
+check doctor_takes_a_path_from_where_it_runs equal "$(in_its_folder)" "$STATE/stoker.conf"
 check and_says_so_by_its_status leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
 process_stop worker
 check doctor_finds_a_dead_worker leaves 1 stoker_cli doctor --config "$STATE/stoker.conf"

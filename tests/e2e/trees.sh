@@ -3,13 +3,14 @@
 # capture and while it runs: servers, compilers and shells as Debian ships them,
 # matched by their first process, beside perf on the whole machine.
 . tests/lib/e2e.sh
+. tests/lib/pg.sh
 e2e_start shares threads
 tmp=$(mktemp -d /var/tmp/stoker-trees-XXXXXX)
 chmod 755 "$tmp"
 trap 'trees_stop; e2e_stop' EXIT
 trees_stop() {
   [ ! -s "$tmp/nginx.pid" ] || kill "$(<"$tmp/nginx.pid")"
-  [ ! -d "$tmp/pg" ] || postgres_run pg_ctl -D pg/data -m immediate stop
+  pg_stop
   rm -rf "$tmp"
 } >/dev/null 2>&1
 
@@ -122,24 +123,12 @@ check an_idle_service_is_told_to_be_idle holds '.sampleCount == 0 and .quality.v
 kill "$(<"$tmp/nginx.pid")"
 
 # --- PostgreSQL, by its postmaster -----------------------------------------------
-pgbin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
-pgas=()
-if [ "$(id -u)" -eq 0 ]; then # a server refuses to run as root
-  pguser=$(id -un postgres 2>/dev/null || echo nobody)
-  pgas=(setpriv "--reuid=$pguser" "--regid=$(id -gn "$pguser")" --clear-groups)
-fi
-postgres_run() { (cd "$tmp" && "${pgas[@]}" env -i PATH="$pgbin:$PATH" LC_ALL=C.UTF-8 "$@"); }
-mkdir "$tmp/pg"
-[ ${#pgas[@]} -eq 0 ] || chown "$pguser" "$tmp/pg"
-postgres_run initdb -D pg/data -U stoker -A trust --no-sync >/dev/null
-postgres_run pg_ctl -D pg/data -w -l pg/log \
-  -o "-c listen_addresses='' -c unix_socket_directories='$tmp/pg' -c max_parallel_workers_per_gather=0" start >/dev/null
+pg_start "$tmp"
 query() {
-  postgres_run psql -X -q -h "$tmp/pg" -U stoker -d postgres -c \
+  pg_run psql -X -q -h "$tmp/pg" -U stoker -d postgres -c \
     'SELECT count(*) FROM generate_series(1, 1000000000) g WHERE hashtext(g::text) % 7 = 3' >/dev/null 2>&1
 }
 query & query &
-postmaster=$(head -n 1 "$tmp/pg/data/postmaster.pid")
 by_pid postgres "$postmaster"
 beside_perf postgres "$postmaster"
 check postgresql_by_its_postmaster_has_its_backends holds '.quality.processes >= 7'
@@ -148,8 +137,7 @@ snapshot=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"postgres","profileType":"goroutine"}' | jq -r '.id // error')
 result=$(finished "$snapshot")
 check a_snapshot_has_the_threads_of_all_of_them holds '.sampleCount >= 7 and .quality.processes >= 7'
-postgres_run pg_ctl -D pg/data -m immediate stop >/dev/null
-rm -rf "$tmp/pg"
+pg_stop
 
 # --- make, by its own pid: its compilers live for fractions of a second -----------
 {
@@ -235,6 +223,9 @@ else
   take parent 2
   check a_child_in_another_unit_is_left_out holds '.sampleCount == 0 and .quality.processes == 1
     and .quality.descendantsOtherUnit == 1 and (.quality.notes | any(test("other systemd units: 1$")))'
+  listed() { api GET /api/v1/services/parent/processes |
+    jq -e '.captured[0] | .processes == 1 and .descendantsOtherUnit == 1'; }
+  check the_list_of_processes_tells_whom_captures_are_of wait_for 15 listed
   kill "$(<"$tmp/child")"
   # Forked while the capture runs, and moved then, as systemd does.
   sh -c "read -r _; $STATE/bin/shares 300 3 & echo \$! >$unit/cgroup.procs; wait" \

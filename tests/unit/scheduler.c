@@ -137,7 +137,7 @@ union heard {
 };
 
 /* Answers what is asked of the opener: nothing can be had but the names of
- * programs. */
+ * programs, and this process where a pid file is to be read. */
 static void
 answer(struct rig *r)
 {
@@ -150,6 +150,9 @@ answer(struct rig *r)
 	if (ask.op == HOST_EXE_LINK) {
 		reply.error = 0;
 		strcpy(reply.text, "/usr/bin/any");
+	} else if (ask.op == HOST_PID_FILE) {
+		reply.error = 0;
+		reply.value = (uint32_t)getpid();
 	}
 	ck_assert_int_eq(msg_send(r->ask, &reply, sizeof(reply), NULL, 0), 0);
 }

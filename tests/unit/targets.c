@@ -21,10 +21,11 @@ static const struct {
 	const char *kind, *value;
 	bool expected;
 } matches[] = {
-	{"unit", "nginx.service", true},  {"unit", "nginx", true},
-	{"unit", "nginx.socket", false},  {"unit", "ngin", false},
-	{"exe", "/usr/sbin/nginx", true}, {"exe", "/usr/sbin/ngin", false},
-	{"exe", "/usr/sbin", false},      {"cmdline", "^nginx: worker", true},
+	{"unit", "nginx.service", true},   {"unit", "nginx", true},
+	{"unit", "nginx.socket", false},   {"unit", "ngin", false},
+	{"exe", "/usr/sbin/nginx", true},  {"exe", "/usr/sbin/ngin", false},
+	{"unit", "nginx@.service", false}, {"unit", "nginx", true},
+	{"exe", "/usr/sbin", false},       {"cmdline", "^nginx: worker", true},
 	{"cmdline", "^worker", false},
 };
 
@@ -73,44 +74,76 @@ TEST(a_match_that_makes_no_sense_is_refused)
 }
 END
 
-	static const struct {
-	const char *text;
-	int32_t pid;
-} pid_files[] = {
-	{"42\n", 42},
-	{"42", 42},
-	{" 42 \r\n", 42},
-	{"", 0},
-	{"0\n", 0},
-	{"-1\n", 0},
-	{"x\n", 0},
-	{"42 43\n", 0},
-	{"4294967296\n", 0},
-	{"1111111111111111111111111111111111111111111111111111111111111111111",
-         0},
-};
-
-TEST(pid_files_hold_one_pid_or_none)
+	static int
+	pid_file(void *arg, const char *path, int32_t *out)
 {
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	char path[128];
+	ck_assert_str_eq(path, "/run/web.pid");
+	*out = 10;
+	return *(int *)arg;
+}
+
+TEST(a_pid_file_that_cannot_be_read_matches_nothing)
+{
+	int rc = 0;
+	const struct match_reader reader = {pid_file, &rc};
 	struct match m;
 
-	snprintf(path, sizeof(path), "%s/pid", t.dir);
-	ck_assert_int_eq(match_init("pidFile", path, &m), 0);
-	for (size_t i = 0; i < ARRAY_LEN(pid_files); i++) {
-		FILE *f = fopen(path, "w");
+	ck_assert_int_eq(match_init("pidFile", "/run/web.pid", &m), 0);
+	ck_assert(!match_process(&m, &web));
+	match_refresh(&m, &reader);
+	ck_assert(match_process(&m, &web));
+	rc = -ENOENT;
+	match_refresh(&m, &reader);
+	ck_assert(!match_process(&m, &web));
+	match_done(&m);
+}
+END
 
-		fputs(pid_files[i].text, f);
-		fclose(f);
-		match_refresh(&m);
-		ck_assert_msg(m.pid == pid_files[i].pid, "%s: %d",
-		              pid_files[i].text, m.pid);
+	static void
+	point(const char *dir, const char *to)
+{
+	char target[128], link[128];
+
+	snprintf(target, sizeof(target), "%s/%s", dir, to);
+	snprintf(link, sizeof(link), "%s/current", dir);
+	close(open(target, O_WRONLY | O_CREAT, 0700));
+	unlink(link);
+	ck_assert_int_eq(symlink(to, link), 0);
+}
+
+/* Who runs what the link named before is still there after an upgrade. */
+TEST(an_executable_by_a_link_is_the_one_it_leads_to_or_led_to)
+{
+	static const struct {
+		const char *to;
+		bool one, two, three;
+	} rows[] = {
+		{"one", true, false, false},
+		{"two", true, true, false},
+		{"three", false, true, true},
+	};
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char exe[128];
+	struct proc p = {.exe = exe, .unit = ""};
+	struct match m, next;
+
+	snprintf(exe, sizeof(exe), "%s/current", t.dir);
+	ck_assert_int_eq(match_init("exe", exe, &m), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		point(t.dir, rows[i].to);
+		match_refresh(&m, NULL);
+		match_refresh(&m, NULL); /* nothing new */
+		ck_assert_int_eq(match_init("exe", m.value, &next), 0);
+		match_keep(&next, &m); /* services are read again */
+		match_done(&m);
+		m = next;
+		snprintf(exe, sizeof(exe), "%s/one", t.dir);
+		ck_assert(match_process(&m, &p) == rows[i].one);
+		snprintf(exe, sizeof(exe), "%s/two", t.dir);
+		ck_assert(match_process(&m, &p) == rows[i].two);
+		snprintf(exe, sizeof(exe), "%s/three (deleted)", t.dir);
+		ck_assert(match_process(&m, &p) == rows[i].three);
 	}
-	ck_assert_int_eq(unlink(path), 0);
-	ck_assert_int_eq(mkfifo(path, 0600), 0); /* must not block */
-	match_refresh(&m);
-	ck_assert_int_eq(m.pid, 0);
 	match_done(&m);
 }
 END
@@ -133,6 +166,7 @@ END
 	{NULL, NULL, "33", true},
 	{NULL, NULL, "3 333", false},
 	{"a.service", "/opt", "33", true},
+	{"nginx@.service", NULL, NULL, false},
 };
 
 TEST(a_scope_is_what_its_lists_name_and_none_is_nothing)
@@ -201,9 +235,9 @@ see(struct rig *h, size_t n, const int32_t *pids, const uint64_t *starts)
 	h->table.n = n;
 	h->table.items = h->procs;
 	ck_assert_int_eq(targets_match(&h->targets, &h->conf, &h->table), 0);
-	ck_assert_int_eq(targets_publish(&h->targets, &h->store.s, &h->table,
-	                                 h->now_ns),
-	                 0);
+	ck_assert_int_eq(
+		targets_publish(&h->targets, &h->store.s, &h->table, h->now_ns),
+		0);
 }
 
 static void
@@ -541,18 +575,18 @@ TEST(the_stamp_changes_with_whom_a_capture_is_of)
 }
 END
 
-static struct process_tree
-published(struct rig *h)
+	static struct process_tree
+	published(struct rig *h)
 {
 	CLEANUP_TREES struct process_tree_list l = {0};
 	struct process_tree row = {.host = NULL};
 
-	ck_assert_int_eq(targets_publish(&h->targets, &h->store.s, &h->table,
-	                                 h->now_ns),
-	                 0);
-	ck_assert_int_eq(process_tree_list(&h->store.s, TEST_TENANT,
-	                                   TEST_SERVICE, &l),
-	                 0);
+	ck_assert_int_eq(
+		targets_publish(&h->targets, &h->store.s, &h->table, h->now_ns),
+		0);
+	ck_assert_int_eq(
+		process_tree_list(&h->store.s, TEST_TENANT, TEST_SERVICE, &l),
+		0);
 	ck_assert_uint_eq(l.n, 1);
 	row.followed = l.items[0].followed;
 	row.other_unit = l.items[0].other_unit;
@@ -631,7 +665,8 @@ END
 	SUITE("targets", a_match_means_what_it_says,
               a_replaced_program_is_still_the_same,
               a_match_that_makes_no_sense_is_refused,
-              pid_files_hold_one_pid_or_none,
+              a_pid_file_that_cannot_be_read_matches_nothing,
+              an_executable_by_a_link_is_the_one_it_leads_to_or_led_to,
               a_scope_is_what_its_lists_name_and_none_is_nothing,
               ordinals_are_first_given_in_order_of_start,
               an_ordinal_stays_with_its_process_and_is_reused_after_it,

@@ -1,0 +1,133 @@
+/*
+ * Pid files, of which many are for their owner's eyes only. A path is what
+ * somebody typed, and whose folders it leads through is anybody's choice: links
+ * count where root or this user made them, what is opened is a regular file,
+ * and all that is told of it is the number that it begins with.
+ */
+#include "opener.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_LINKS 8
+#define MAX_START 64 /* bytes that are looked at */
+
+struct walk {
+	int at; /* O_PATH: how far it came */
+	unsigned links;
+	char rest[HOST_MAX_PATH]; /* of the path */
+};
+
+static void
+walk_done(struct walk *w)
+{
+	close_ptr(&w->at);
+}
+
+/* Goes on from root, or from where it is, by what the link says. */
+static int
+follow(struct walk *w, int link)
+{
+	char to[HOST_MAX_PATH], all[HOST_MAX_PATH];
+	ssize_t n = readlinkat(link, "", to, sizeof(to) - 1);
+	struct stat st;
+
+	if (n < 0 || fstat(link, &st))
+		return -errno;
+	if ((st.st_uid && st.st_uid != geteuid()) || ++w->links > MAX_LINKS)
+		return -ELOOP;
+	to[n] = '\0';
+	if (snprintf(all, sizeof(all), "%s/%s", to, w->rest) >=
+	    (int)sizeof(all))
+		return -ENAMETOOLONG;
+	memcpy(w->rest, all, sizeof(all));
+	if (*to != '/')
+		return 0;
+	close(w->at);
+	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return w->at < 0 ? -errno : 0;
+}
+
+/* Takes the next name off the path; false: there is none. */
+static bool
+next_name(struct walk *w, char out[static NAME_MAX + 1])
+{
+	const char *p = w->rest + strspn(w->rest, "/");
+	size_t n = strcspn(p, "/");
+
+	if (!n || n > NAME_MAX)
+		return false;
+	memcpy(out, p, n);
+	out[n] = '\0';
+	memmove(w->rest, p + n, strlen(p + n) + 1);
+	return true;
+}
+
+static int
+walk(struct walk *w, const char *path)
+{
+	char name[NAME_MAX + 1];
+	int rc = 0;
+
+	memcpy(w->rest, path, strlen(path) + 1);
+	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	while (!rc && next_name(w, name)) {
+		CLEANUP_FD int next =
+			openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (next < 0 || fstat(next, &st))
+			return -errno;
+		if (S_ISLNK(st.st_mode)) {
+			rc = follow(w, next);
+			continue;
+		}
+		close(w->at);
+		w->at = TAKE_FD(next);
+	}
+	return rc;
+}
+
+/* Text may follow, as PostgreSQL writes some, but not right behind it. */
+static int
+number_of(const char *text, uint32_t *out)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	if (end == text || pid <= 0 || pid > INT32_MAX ||
+	    (*end && !isspace((unsigned char)*end)))
+		return -ENODATA;
+	*out = (uint32_t)pid;
+	return 0;
+}
+
+int
+read_pid_file(const struct conf *conf, const struct host_ask *ask,
+              struct answer *out)
+{
+	CLEANUP(walk_done) struct walk w = {.at = -1};
+	char path[64], text[MAX_START + 1];
+	CLEANUP_FD int fd = -1;
+	struct stat st;
+	ssize_t n;
+	int rc = *ask->path == '/' ? walk(&w, ask->path) : -EINVAL;
+
+	(void)conf;
+	if (rc)
+		return rc;
+	if (fstat(w.at, &st) || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w.at);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	n = fd < 0 ? -1 : pread(fd, text, MAX_START, 0);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return number_of(text, &out->reply.value);
+}

@@ -1,0 +1,64 @@
+#!/bin/bash
+# Beside others: it waits for events.
+#
+# Services are known by what their owners know of them: the name that they start
+# a program by, the pid file that it writes, the template of their units.
+. tests/lib/e2e.sh
+. tests/lib/pg.sh
+tmp=$(mktemp -d /var/tmp/stoker-matching-XXXXXX)
+chmod 755 "$tmp"
+e2e_start
+trap 'pg_stop; rm -rf "$tmp"; e2e_stop' EXIT
+
+pids() { api GET "/api/v1/services/$1/processes" | jq -c '[.items[].pid] | sort'; }
+matches() { equal "$(pids "$1")" "$2"; }
+sorted() { printf '%s\n' "$@" | sort -n | paste -sd, | sed 's/.*/[&]/'; }
+
+# --- a program by the link that it is started by ---------------------------------
+install -m 755 "$(readlink -f /usr/bin/sleep)" "$tmp/one"
+cp "$tmp/one" "$tmp/two"
+ln -s one "$tmp/current"
+background one "$tmp/current" 1000
+one=$(<"$STATE/pid/one")
+stoker_cli service add linked --exe "$tmp/current" >/dev/null
+check a_program_is_known_by_a_link_to_it wait_for 10 matches linked "[$one]"
+ln -sfn two "$tmp/current"
+background two "$tmp/current" 1000
+two=$(<"$STATE/pid/two")
+background awk awk 'BEGIN { while ((getline line < "/dev/zero") >= 0) ; }'
+stoker_cli service add awk --exe /usr/bin/awk >/dev/null
+check an_alternative_of_debian_is_known_by_its_name \
+  wait_for 10 matches awk "[$(<"$STATE/pid/awk")]"
+check what_runs_from_before_an_upgrade_is_still_known \
+  wait_for 10 matches linked "$(sorted "$one" "$two")"
+
+# --- a pid file that is nobody else's to read, with more than a pid in it --------
+pg_start "$tmp"
+stoker_cli service add postgres --pid-file "$pg_data/postmaster.pid" >/dev/null
+check a_pid_file_is_read_that_only_its_owner_may wait_for 10 matches postgres "[$postmaster]"
+check the_user_of_the_worker_may_not eval '! as_user test -r "$pg_data/postmaster.pid"'
+check it_is_more_than_a_pid [ "$(wc -l <"$pg_data/postmaster.pid")" -gt 1 ]
+
+# --- instances of a template -----------------------------------------------------
+groups=
+for root in /sys/fs/cgroup/systemd /sys/fs/cgroup; do
+  mkdir "$root/stoker-$$@1.service" 2>/dev/null &&
+    [ -e "$root/stoker-$$@1.service/cgroup.procs" ] && groups=$root && break
+done
+if [ -z "$groups" ]; then
+  echo "skip matching: no control group can be made here"
+else
+  mkdir "$groups/stoker-$$@2.service"
+  for i in 1 2; do
+    background "instance$i" sleep 1000
+    cat "$STATE/pid/instance$i" >"$groups/stoker-$$@$i.service/cgroup.procs"
+  done
+  first=$(<"$STATE/pid/instance1") second=$(<"$STATE/pid/instance2")
+  stoker_cli service add both --unit "stoker-$$@.service" >/dev/null
+  stoker_cli service add first --unit "stoker-$$@1.service" >/dev/null
+  check a_template_means_all_of_its_instances wait_for 10 matches both "$(sorted "$first" "$second")"
+  check an_instance_means_itself wait_for 10 matches first "[$first]"
+  kill "$first" "$second"
+  wait_for 10 rmdir "$groups/stoker-$$@1.service"
+  wait_for 10 rmdir "$groups/stoker-$$@2.service"
+fi

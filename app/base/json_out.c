@@ -67,6 +67,15 @@ json_put_real(struct buf *b, const char *key, double v)
 }
 
 void
+json_put_known(struct buf *b, const char *key, double v, bool known)
+{
+	if (known)
+		json_put_real(b, key, v);
+	else
+		json_put_null(b, key);
+}
+
+void
 json_put_bool(struct buf *b, const char *key, bool v)
 {
 	put_key(b, key);

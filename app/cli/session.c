@@ -261,11 +261,18 @@ delta_show(struct buf *out, const json_t *j)
 	const json_t *test = json_object_get(j, "test");
 	bool work = !strcmp(json_member(test, "normalize"), "work");
 
-	buf_addf(out, "cost per %s: %+.1f %% (95 %%: %+.1f to %+.1f)\n",
-	         work ? "unit of work" : "second",
-	         json_number_value(json_object_get(j, "overallDelta")),
-	         json_number_value(json_object_get(j, "overallDeltaLow")),
-	         json_number_value(json_object_get(j, "overallDeltaHigh")));
+	if (json_is_null(json_object_get(j, "overallDelta")))
+		buf_addf(out, "cost per %s: unknown (a profile has no %s)\n",
+		         work ? "unit of work" : "second",
+		         work ? "samples" : "samples or no duration");
+	else
+		buf_addf(out, "cost per %s: %+.1f %% (95 %%: %+.1f to %+.1f)\n",
+		         work ? "unit of work" : "second",
+		         json_number_value(json_object_get(j, "overallDelta")),
+		         json_number_value(
+				 json_object_get(j, "overallDeltaLow")),
+		         json_number_value(
+				 json_object_get(j, "overallDeltaHigh")));
 	test_show(out, test);
 }
 

@@ -144,7 +144,8 @@ compared_run(struct call *c, struct compared *x)
 }
 
 static void
-put_function(struct buf *out, const struct compare_function *f)
+put_function(struct buf *out, const struct comparison *c,
+             const struct compare_function *f)
 {
 	json_open(out, NULL, '{');
 	json_put_text(out, "funcName", f->name);
@@ -156,9 +157,9 @@ put_function(struct buf *out, const struct compare_function *f)
 	json_put_real(out, "comparisonCumulativePct", f->now.cumulative_pct);
 	json_put_int(out, "baseValue", f->base.self);
 	json_put_int(out, "comparisonValue", f->now.self);
-	json_put_real(out, "basePerSecond", f->base.rate);
-	json_put_real(out, "comparisonPerSecond", f->now.rate);
-	json_put_real(out, "costDeltaPct", f->cost);
+	json_put_known(out, "basePerSecond", f->base.rate, c->base_timed);
+	json_put_known(out, "comparisonPerSecond", f->now.rate, c->now_timed);
+	json_put_known(out, "costDeltaPct", f->cost, c->known);
 	json_put_real(out, "dispersion",
 	              fmax(f->base.share.dispersion, f->now.share.dispersion));
 	json_put_real(out, "pValue", f->p);
@@ -172,7 +173,7 @@ compared_put_changes(struct buf *out, const char *key,
 	json_open(out, key, '[');
 	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++)
 		if (c->functions[i].change == change)
-			put_function(out, &c->functions[i]);
+			put_function(out, c, &c->functions[i]);
 	json_close(out, ']');
 }
 
@@ -183,7 +184,7 @@ compared_put_deciding(struct buf *out, const char *key,
 	json_open(out, key, '[');
 	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++)
 		if (compare_decides(c, &c->functions[i]))
-			put_function(out, &c->functions[i]);
+			put_function(out, c, &c->functions[i]);
 	json_close(out, ']');
 }
 
@@ -260,9 +261,9 @@ put_test(struct buf *out, const struct comparison *c)
 void
 compared_put_verdict(struct buf *out, const struct comparison *c)
 {
-	json_put_real(out, "overallDelta", c->delta);
-	json_put_real(out, "overallDeltaLow", c->low);
-	json_put_real(out, "overallDeltaHigh", c->high);
+	json_put_known(out, "overallDelta", c->delta, c->known);
+	json_put_known(out, "overallDeltaLow", c->low, c->known);
+	json_put_known(out, "overallDeltaHigh", c->high, c->known);
 	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
 	json_put_bool(out, "insufficientData",
 	              c->verdict == COMPARE_INSUFFICIENT);

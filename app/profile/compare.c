@@ -106,6 +106,7 @@ overall(struct comparison *c, const struct compare_side *base,
 	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
 	c->low = 100 * (after / before * exp(-step) - 1);
 	c->high = 100 * (after / before * exp(step) - 1);
+	c->known = true;
 }
 
 bool
@@ -142,6 +143,8 @@ choose(struct comparison *c, const struct compare_side *base,
 {
 	bool worked = by == COMPARE_BY_WORK && base->work > 0 && now->work > 0;
 
+	c->base_timed = gauge || base->seconds > 0;
+	c->now_timed = gauge || now->seconds > 0;
 	c->base_per = worked ? base->work : gauge ? 1 : base->seconds;
 	c->now_per = worked ? now->work : gauge ? 1 : now->seconds;
 	c->by = by;

@@ -66,9 +66,9 @@ static void
 put_statistics(struct buf *out, const struct comparison *c)
 {
 	json_put_real(out, "dispersion", c->dispersion);
-	json_put_real(out, "overallDelta", c->delta);
-	json_put_real(out, "overallDeltaLow", c->low);
-	json_put_real(out, "overallDeltaHigh", c->high);
+	json_put_known(out, "overallDelta", c->delta, c->known);
+	json_put_known(out, "overallDeltaLow", c->low, c->known);
+	json_put_known(out, "overallDeltaHigh", c->high, c->known);
 	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
 }
 

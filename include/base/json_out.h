@@ -28,6 +28,8 @@ void json_put_text(struct buf *b, const char *key, const char *s);
 void json_put_int(struct buf *b, const char *key, int64_t v);
 /* Finite or 0; at most 6 digits after the point, trailing zeros dropped. */
 void json_put_real(struct buf *b, const char *key, double v);
+/* The same, or null where the number is not known. */
+void json_put_known(struct buf *b, const char *key, double v, bool known);
 void json_put_bool(struct buf *b, const char *key, bool v);
 void json_put_null(struct buf *b, const char *key);
 /* RFC 3339; epoch milliseconds. */

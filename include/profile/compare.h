@@ -122,7 +122,7 @@ struct compare_function {
 	struct compare_cost base, now;
 	double delta; /* of pct, points */
 	double cost;  /* what it costs more per second, or unit of work, in
-	                 percent of all that the base costs; 0 when unknown */
+	                 percent of all that the base costs; 0 unless known */
 	double p;     /* 1: not tested */
 	enum compare_change change;
 };
@@ -152,9 +152,11 @@ struct comparison {
 	/* of all that a side costs per second; and what captures of the base
 	 * differ by in that, as a variance by its square */
 	struct compare_spread base_total, now_total, between;
-	double delta, low, high; /* cost per second, or unit of work:
-	                            percent, and its 95 % confidence
-	                            interval; 0 when unknown */
+	double delta, low, high;    /* cost per second, or unit of work:
+	                               percent, and its 95 % confidence
+	                               interval; 0 unless known */
+	bool known;                 /* these, and each function's cost */
+	bool base_timed, now_timed; /* rates are known; of a gauge always */
 	enum compare_verdict verdict;
 };
 

@@ -252,6 +252,40 @@ TEST(a_comparison_lists_what_changed_and_counts_the_rest)
 }
 END
 
+static bool
+is_null(const json_t *j, const char *key)
+{
+	return json_is_null(json_object_get(j, key));
+}
+
+/* Folded stacks say nothing of time, unless whoever uploads them does. */
+TEST(cost_is_unknown_where_a_side_has_no_duration)
+{
+	static const char stacks[] = "main;f 1000\nmain;g 3000\n";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply up = {0}, r = {0};
+	char now[ID_MAX];
+	const json_t *f;
+
+	up = api_send(&a,
+	              "/api/v1/profiling/sessions?service=" TEST_SERVICE
+	              "&type=cpu&sampleRate=100",
+	              "text/plain", stacks, strlen(stacks));
+	api_upload_cpu(&a, "main;f 2000\nmain;g 2000\n", now);
+	r = api_getf(&a,
+	             API_PROFILES
+	             "/compare?baseProfileId=%s&comparisonProfileId=%s",
+	             reply_text(&up, "id"), now);
+	ck_assert(is_null(r.json, "overallDelta"));
+	ck_assert(is_null(r.json, "overallDeltaLow"));
+	ck_assert(is_null(r.json, "overallDeltaHigh"));
+	f = item_of(&r, "regressions", 0);
+	ck_assert(is_null(f, "costDeltaPct"));
+	ck_assert(is_null(f, "basePerSecond"));
+	ck_assert_double_eq_tol(real_of(f, "comparisonPerSecond"), 2e9, 1);
+}
+END
+
 /* f was made slower by half and takes all CPU that is left: g does less. */
 TEST(by_work_a_comparison_lists_what_changed_alone)
 {
@@ -447,6 +481,7 @@ END
 		the_same_key_makes_one_baseline,
 		a_check_gives_its_verdict_and_who_decided_it,
 		a_comparison_lists_what_changed_and_counts_the_rest,
+		cost_is_unknown_where_a_side_has_no_duration,
 		by_work_a_comparison_lists_what_changed_alone,
 		baselines_of_one_label_tell_what_captures_differ_by,
 		work_is_counted_on_both_sides_or_not_at_all,

@@ -114,6 +114,10 @@ upload() { # folded stacks
   api POST "$A/sessions?service=demo&type=cpu&sampleRate=100&durationSeconds=20" \
     -H 'Content-Type: text/plain' --data-binary "$1" | jq -r '.sessionId // error'
 }
+untimed() { # folded stacks
+  api POST "$A/sessions?service=demo&type=cpu&sampleRate=100" \
+    -H 'Content-Type: text/plain' --data-binary "$1" | jq -r '.sessionId // error'
+}
 good=$(upload $'main;f 1000\nmain;g 1000\n')
 stoker_cli baseline add good "$good" --tag ci >/dev/null
 check it_tells_how_it_was_tested grep -q '^tested: work, variance guessed$' \
@@ -123,6 +127,8 @@ check slower_it_fails leaves 1 stoker_cli check --baseline good --session "$(upl
 check and_names_the_function grep -q ' f$' "$STATE/said"
 check faster_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 100\nmain;g 1000\n')"
 check too_little_to_tell_is_2 leaves 2 stoker_cli check --baseline good --session "$(upload $'main;f 9\n')"
+check where_no_time_is_told_its_cost_is_unknown grep -q '^cost per second: unknown' \
+  <(stoker_cli check --baseline good --session "$(untimed $'main;f 2000\nmain;g 1000\n')")
 check a_command_line_in_error_is_neither leaves 64 stoker_cli check --baseline good
 check no_such_baseline_is_2 leaves 2 stoker_cli check --baseline none --session "$good"
 check a_baseline_is_listed grep -q 'good$' <(stoker_cli baseline list --service demo)

@@ -65,6 +65,13 @@
     ['a_frame_tells_both_values_and_the_change', () => same(
       tree.describe(node('scan'))[0],
       'Total 800.00 ms/s → 1.60 s/s: +800.00 ms/s (+100.0%)')],
+    ['cost_is_unknown_where_no_duration_is', () => same(
+      tree.constructor.facts({ base: { total: 2e9, durationMs: 0 },
+        total: 3e9, durationMs: 1000, unit: 'nanoseconds',
+        overallDelta: null, overallDeltaLow: null, overallDeltaHigh: null,
+        verdict: 'ok' }),
+      [['Base', '2.00 s'], ['Comparison', '3.00 s in 1.00 s'],
+        ['Cost per second', 'unknown'], ['Verdict', 'ok']])],
     ['legend_names_every_colour_and_how_it_is_compared', () => same(
       [...$('legend').children].map(li => li.textContent),
       ['costs less', 'within chance', 'costs more', 'new', 'gone',

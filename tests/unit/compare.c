@@ -96,7 +96,8 @@ compared_done(struct compared *x)
 #define CLEANUP_COMPARED CLEANUP(compared_done)
 
 static struct compared
-compare(struct profile *base, struct profile *now, double s, double s2)
+compare_as(struct profile *base, struct profile *now, double s, double s2,
+           bool gauge)
 {
 	struct compared x = {.p = {base, now}};
 	struct compare_side side[2] = {{.seconds = s}, {.seconds = s2}};
@@ -105,8 +106,16 @@ compare(struct profile *base, struct profile *now, double s, double s2)
 		ck_assert_int_eq(tree_new(x.p[i], 1, &x.t[i]), 0);
 		side[i].tree = x.t[i];
 	}
-	ck_assert_int_eq(compare_new(&side[0], &side[1], false, COMPARE_BY_SHARE, &x.c), 0);
+	ck_assert_int_eq(compare_new(&side[0], &side[1], gauge,
+	                             COMPARE_BY_SHARE, &x.c),
+	                 0);
 	return x;
+}
+
+static struct compared
+compare(struct profile *base, struct profile *now, double s, double s2)
+{
+	return compare_as(base, now, s, s2, false);
 }
 
 static struct compared
@@ -278,6 +287,34 @@ TEST(an_empty_profile_is_insufficient)
 }
 END
 
+TEST(what_has_no_duration_is_not_taken_for_unchanged)
+{
+	/* seconds of both sides; what is known then */
+	static const struct {
+		double s, s2;
+		bool gauge, known, base_timed, now_timed;
+	} times[] = {
+		{1, 1, false, true, true, true},
+		{0, 1, false, false, false, true},
+		{1, 0, false, false, true, false},
+		{0, 0, false, false, false, false},
+		{0, 0, true, true, true, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		CLEANUP_COMPARED struct compared x = compare_as(
+			profile_of("main;f 1000\n"),
+			profile_of("main;f 5000\n"), times[i].s, times[i].s2,
+			times[i].gauge);
+
+		ck_assert_msg(x.c->known == times[i].known, "row %zu", i);
+		ck_assert(x.c->base_timed == times[i].base_timed);
+		ck_assert(x.c->now_timed == times[i].now_timed);
+		ck_assert((x.c->delta != 0) == times[i].known);
+	}
+}
+END
+
 	static const struct {
 	const char *base, *now;
 	double s, s2;
@@ -386,6 +423,7 @@ END
 		what_is_listed_keeps_the_promises_of_the_header,
 		too_few_samples_on_either_side_are_insufficient,
 		an_empty_profile_is_insufficient,
+		what_has_no_duration_is_not_taken_for_unchanged,
 		overall_delta_is_percent_of_cost_per_second,
 		recursion_counts_once_in_cumulative_shares,
 		memory_is_counted_in_samples_of_its_period,

@@ -166,11 +166,12 @@
     }
 
     static facts(doc) {
-      const side = d => `${quantity(d.total, doc.unit)} in ` +
-        quantity(d.durationMs * 1e6, 'nanoseconds');
+      const side = d => quantity(d.total, doc.unit) + (d.durationMs
+        ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '');
       const percents = v => signed(v.toFixed(1)) + '%';
       return [['Base', side(doc.base)], ['Comparison', side(doc)],
-        ['Cost per second', `${percents(doc.overallDelta)} (` +
+        ['Cost per second', doc.overallDelta === null ? 'unknown' :
+          `${percents(doc.overallDelta)} (` +
           `${percents(doc.overallDeltaLow)} to ` +
           `${percents(doc.overallDeltaHigh)})`],
         ['Verdict', doc.verdict]];

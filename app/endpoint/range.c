@@ -241,6 +241,9 @@ plan_windows(struct call *c, struct range *r)
 static int
 add_session(struct call *c, struct range *r, const struct session *s)
 {
+	/* a snapshot, which takes no time, covers its moment */
+	int64_t ms = s->duration_ms || !type_is_gauge(r->type) ? s->duration_ms
+	                                                       : 1;
 	struct blob b;
 	int rc;
 
@@ -251,8 +254,7 @@ add_session(struct call *c, struct range *r, const struct session *s)
 	if (rc)
 		return rc == -ENOENT ? 0 : rc; /* its bytes are gone */
 	r->parts[r->n++] = (struct part){
-		.span = {s->started_ms, s->started_ms + s->duration_ms,
-	                 s->duration_ms},
+		.span = {s->started_ms, s->started_ms + ms, ms},
 		.windows = 1,
 		.samples = s->sample_count,
 		.length = b.length,
@@ -392,7 +394,9 @@ range_trend(struct call *c, struct range *r, enum window_level level)
 	}
 	if (rc == -E2BIG)
 		return fail(c, RangeTooDear);
-	if (!rc && asks_for(r, "auto"))
+	if (rc)
+		return fail_store(c, rc);
+	if (asks_for(r, "auto"))
 		leave_pushed_out(r);
-	return rc ? fail_store(c, rc) : 0;
+	return r->n ? 0 : plan_sessions(c, r);
 }

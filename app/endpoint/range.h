@@ -67,8 +67,8 @@ void range_done(struct range *r);
  * range_plan: parts that add up to the range; none is an error. A worker and
  * clients that push see the same work: one of them is taken, if not told
  * otherwise.
- * range_trend: windows no coarser than a level, where these are kept; may be
- * none, and may reach past both ends.
+ * range_trend: windows no coarser than a level, where these are kept; they may
+ * reach past both ends. Without any, sessions; without these, nothing.
  * range_merge: all of them as one profile. A gauge is averaged over time: its
  * mean while it was covered, of all series together.
  */

@@ -18,6 +18,7 @@
 struct point {
 	double value, self, all, samples;
 	double covered_ms;
+	bool there; /* something was captured in it, however long that took */
 };
 
 struct trend {
@@ -91,25 +92,40 @@ level_of(int64_t step_ms)
 
 /* --- windows into steps --------------------------------------------------- */
 
-/* Of all functions, its row tells; of one, its profile, the next of ahead. */
+static struct function_cost
+cost_of_all(int64_t value, int64_t samples)
+{
+	return (struct function_cost){value, value, samples, value, samples};
+}
+
+/* The row of a window tells what all functions cost. The row of a session does
+ * not, nor does any row what one function costs: the profile does. */
+static bool
+needs_profiles(const struct trend *t)
+{
+	return *t->function || (t->range.n && t->range.parts[0].session);
+}
+
+/* The profile is the next of ahead, where there is one. */
 static int
 cost_of(const struct trend *t, const struct part *p, struct ahead *a,
         struct function_cost *out, struct buf *why)
 {
 	CLEANUP_PACKED struct packed k = {0};
-	int rc;
+	struct function_cost cost = {0};
+	int rc = a ? ahead_take(a, &k, why) : 0;
 
 	if (!a) {
-		*out = (struct function_cost){p->value, p->value, p->samples,
-		                              p->value, p->samples};
-		return 0;
+		cost = cost_of_all(p->value, p->samples);
+	} else if (!rc && k.p) {
+		rc = function_cost(&k, profile_type_index(k.p, NULL),
+		                   t->function, &cost);
+		if (!*t->function)
+			cost = cost_of_all(cost.all, cost.all_samples);
 	}
-	rc = ahead_take(a, &k, why);
-	if (!rc && !k.p)
-		*out = (struct function_cost){0};
-	return rc || !k.p ? rc
-	                  : function_cost(&k, profile_type_index(k.p, NULL),
-	                                  t->function, out);
+	if (!rc)
+		*out = cost;
+	return rc;
 }
 
 /* A window's cost goes to the steps it lies in, by time; of a gauge, its mean
@@ -140,6 +156,7 @@ spread(struct trend *t, const struct part *p, const struct function_cost *cost)
 		t->points[i].self += weight * (double)cost->self;
 		t->points[i].all += weight * (double)cost->all;
 		t->points[i].samples += weight * (double)cost->samples;
+		t->points[i].there = true;
 		if (p->span.end_ms <= to)
 			break;
 	}
@@ -152,7 +169,7 @@ spread_all(struct call *c, struct trend *t)
 	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
 	struct range *r = &t->range;
 
-	if (*t->function && ahead_new(c, r->parts, r->n, &a))
+	if (needs_profiles(t) && ahead_new(c, r->parts, r->n, &a))
 		return fail_store(c, -ENOMEM);
 	for (size_t i = 0; i < r->n; i++) {
 		CLEANUP_BUF struct buf why = BUF_INIT(1024);
@@ -198,29 +215,20 @@ cover(struct trend *t)
 /* --- the reply ------------------------------------------------------------ */
 
 static void
-put_or_null(struct buf *out, const char *key, double v, bool there)
-{
-	if (there)
-		json_put_real(out, key, v);
-	else
-		json_put_null(out, key);
-}
-
-static void
 put_point(struct buf *out, const struct trend *t, size_t i)
 {
 	const struct point *p = &t->points[i];
 	double seconds = p->covered_ms / (double)MS_PER_S;
-	bool there = p->covered_ms > 0;
+	bool timed = p->covered_ms > 0 && !t->gauge;
 
 	json_open(out, NULL, '{');
 	json_put_time(out, "t", t->range.from_ms + (int64_t)i * t->step_ms);
-	put_or_null(out, "value", p->value, there);
-	put_or_null(out, "self", p->self, there);
-	put_or_null(out, "rate", p->value / seconds, there && !t->gauge);
-	put_or_null(out, "share", p->value / p->all, there && p->all > 0);
+	json_put_known(out, "value", p->value, p->there);
+	json_put_known(out, "self", p->self, p->there);
+	json_put_known(out, "rate", p->value / seconds, p->there && timed);
+	json_put_known(out, "share", p->value / p->all, p->there && p->all > 0);
 	json_put_real(out, "coveredSeconds", seconds);
-	put_or_null(out, "samples", p->samples, there);
+	json_put_known(out, "samples", p->samples, p->there);
 	json_close(out, '}');
 }
 
@@ -259,7 +267,8 @@ series_get(struct call *c)
 	t.range.origin = param_text(c, P_GetSeries_origin);
 	if (range_check(c, &t.range) || lay_out(c, &t) ||
 	    range_trend(c, &t.range, level_of(t.step_ms)) ||
-	    (*t.function && range_check_size(c, t.range.parts, t.range.n)) ||
+	    (needs_profiles(&t) &&
+	     range_check_size(c, t.range.parts, t.range.n)) ||
 	    spread_all(c, &t))
 		return -1;
 	rc = cover(&t);

@@ -41,8 +41,9 @@ get(struct test_api *a, const char *fmt, ...)
 	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
 }
 
-#define HISTORY API_PROFILES "/history?service=" TEST_SERVICE
-#define SERIES  API_PROFILES "/history/series?service=" TEST_SERVICE
+#define HISTORY  API_PROFILES "/history?service=" TEST_SERVICE
+#define SERIES   API_PROFILES "/history/series?service=" TEST_SERVICE
+#define SESSIONS "/api/v1/profiling/sessions?service=" TEST_SERVICE
 
 static const json_t *
 item(const struct client_reply *r, const char *list, size_t i)
@@ -283,6 +284,82 @@ TEST(a_trend_of_a_gauge_is_its_mean)
 }
 END
 
+/* Of a capture of five seconds, as test_upload() makes them. */
+TEST(a_trend_of_a_range_without_windows_is_of_sessions)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 3\nmain 1\n");
+	CLEANUP_REPLY struct client_reply all = {0}, f = {0}, window = {0};
+	char id[ID_MAX];
+
+	p->time_ns = (T0 + 70 * S) * NS_PER_MS;
+	test_upload(&a, p, "cpu", id);
+	all = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m",
+	          (long long)T0, (long long)(T0 + 180 * S));
+	f = get(&a,
+	        SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m"
+	               "&function=f",
+	        (long long)T0, (long long)(T0 + 180 * S));
+	ck_assert_double_eq(at(&all, 0, "value"), -1);
+	ck_assert_double_eq(at(&all, 1, "value"), 4e7);
+	ck_assert_double_eq_tol(at(&all, 1, "rate"), 4e7 / 5.001, 1);
+	ck_assert_double_eq(at(&all, 1, "samples"), 4);
+	ck_assert_double_eq(at(&f, 1, "value"), 3e7);
+	ck_assert_double_eq(at(&f, 1, "share"), 0.75);
+
+	/* a worker that watched meanwhile saw that capture's work, too */
+	put(&a, T0 + 120 * S, "main 9\n", id);
+	window = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m",
+	             (long long)T0, (long long)(T0 + 180 * S));
+	ck_assert_double_eq(at(&window, 1, "value"), -1);
+	ck_assert_double_eq(at(&window, 2, "value"), 9e7);
+}
+END
+
+/* The point that has a value, of all that a reply has. */
+static size_t
+only(const struct client_reply *r)
+{
+	size_t found = 0, n = 0;
+
+	for (size_t i = 0; i < count(r, "points"); i++)
+		if (at(r, i, "value") >= 0) {
+			found = i;
+			n++;
+		}
+	ck_assert_uint_eq(n, 1);
+	return found;
+}
+
+TEST(a_session_of_unknown_duration_has_a_value_and_no_rate)
+{
+	static const char stacks[] = "main;f 4\n";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply up = {0}, gauge = {0}, cpu = {0},
+					  memory = {0};
+
+	up = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	                          .method = "POST",
+	                          .path = SESSIONS "&type=cpu&sampleRate=100",
+	                          .type = "text/plain",
+	                          .body = stacks});
+	gauge = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	                             .method = "POST",
+	                             .path = SESSIONS "&type=memory",
+	                             .type = "text/plain",
+	                             .body = stacks});
+	ck_assert_int_eq(up.status, 201);
+	ck_assert_int_eq(gauge.status, 201);
+	cpu = get(&a, SERIES "&profileType=cpu&from=now-1d&to=now%%2B1d"
+	                     "&step=30d");
+	memory = get(&a, SERIES "&profileType=memory&from=now-1d&to=now%%2B1d"
+	                        "&step=30d");
+	ck_assert_double_eq(at(&cpu, only(&cpu), "value"), 4e7);
+	ck_assert_double_eq(at(&cpu, only(&cpu), "rate"), -1);
+	ck_assert_double_eq(at(&memory, only(&memory), "value"), 4);
+}
+END
+
 TEST(a_trend_has_so_many_points_and_no_more)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -348,6 +425,8 @@ END
               labels_choose_sessions_and_windows,
               a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
               a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
+              a_trend_of_a_range_without_windows_is_of_sessions,
+              a_session_of_unknown_duration_has_a_value_and_no_rate,
               a_trend_has_so_many_points_and_no_more,
               a_pinned_window_outlives_its_time,
               a_pinned_session_outlives_its_time)

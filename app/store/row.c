@@ -52,12 +52,24 @@ row_done(const struct row_type *t, void *row)
 	memset(row, 0, t->size);
 }
 
+static int
+check_columns(const struct db_rows *rows, const struct row_type *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const char *name = db_col_name(rows, (int)i);
+
+		if (!name || strcmp(name, t->fields[i].name) != 0)
+			return -EPROTO;
+	}
+	return db_col_name(rows, (int)t->n) ? -EPROTO : 0;
+}
+
 int
 row_one(struct db *db, const struct row_type *t, void *out, enum sql sql,
         const struct db_value *v, size_t n)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(db, sql, v, n, &rows);
+	int rc = db_query(db, sql, v, n, &rows) ?: check_columns(&rows, t);
 
 	if (!rc)
 		rc = db_next(&rows);
@@ -89,7 +101,7 @@ row_all(struct db *db, const struct row_type *t, void **out_items,
 	CLEANUP_ROWS struct db_rows rows = {0};
 	size_t n = 0, cap = 0;
 	void *items = NULL;
-	int rc = db_query(db, sql, v, nv, &rows);
+	int rc = db_query(db, sql, v, nv, &rows) ?: check_columns(&rows, t);
 
 	while (!rc && (rc = db_next(&rows)) > 0) {
 		rc = grow(t, &items, n, &cap);

@@ -1,6 +1,7 @@
 /*
  * Rows into structs: a table of fields, in the order of a query's columns,
- * loads, lists and frees every struct of the store.
+ * loads, lists and frees every struct of the store. A column is called as its
+ * field is; a statement whose columns are not those of the table is refused.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <stddef.h>
 
 struct row_field {
+	const char *name;
 	enum { ROW_TEXT, ROW_INT, ROW_REAL } kind; /* char *, int64_t, double */
 	size_t offset;
 };
@@ -20,9 +22,9 @@ struct row_type {
 	size_t n;
 };
 
-#define ROW_FIELD(T, field)                                         \
-	{                                                           \
-		_Generic(((struct T *)0)->field,                  \
+#define ROW_FIELD(T, field)                                 \
+	{                                                   \
+#field, _Generic(((struct T *)0)->field,                  \
 	 char *: ROW_TEXT, int64_t: ROW_INT, double: ROW_REAL), \
 	 offsetof(struct T, field) \
 	}
@@ -37,10 +39,11 @@ row_load(const struct db_rows *rows, const struct row_type *t, void *out);
 /* Frees its strings and zeroes it. */
 void row_done(const struct row_type *t, void *row);
 
-/* One row; -ENOENT when there is none. */
+/* One row; -ENOENT when there is none, -EPROTO for other columns. */
 MUST_CHECK int row_one(struct db *db, const struct row_type *t, void *out,
                        enum sql sql, const struct db_value *v, size_t n);
-/* All rows, as an array in *out_items: the statement bounds them. */
+/* All rows, as an array in *out_items: the statement bounds them. -EPROTO for
+ * other columns. */
 MUST_CHECK int
 row_all(struct db *db, const struct row_type *t, void **out_items,
         size_t *out_n, enum sql sql, const struct db_value *v, size_t n);

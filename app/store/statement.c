@@ -104,6 +104,12 @@ db_col_text(const struct db_rows *rows, int column)
 	return s ? (const char *)s : "";
 }
 
+const char *
+db_col_name(const struct db_rows *rows, int column)
+{
+	return sqlite3_column_name(rows->stmt, column);
+}
+
 int64_t
 db_col_int(const struct db_rows *rows, int column)
 {

@@ -124,6 +124,8 @@ void db_finish(struct db_rows *rows);
 const char *db_col_text(const struct db_rows *rows, int column);
 int64_t db_col_int(const struct db_rows *rows, int column);
 double db_col_real(const struct db_rows *rows, int column);
+/* The column's name; NULL when the statement has no such column. */
+const char *db_col_name(const struct db_rows *rows, int column);
 
 /* The newest migration that was applied, and the oldest release, by its
  * newest migration, that still works on the result. */

@@ -30,7 +30,7 @@ SELECT 1 FROM blob WHERE id = $1 AND deleted_ms = 0;
 
 -- Columns of struct extent, in its order.
 -- name: blob_after
-SELECT id, session, name, checksum, 0, length FROM blob
+SELECT id, session AS owner, name, checksum, 0 AS start, length FROM blob
 WHERE deleted_ms = 0 AND id > $1 ORDER BY id LIMIT 500;
 
 -- name: blob_usage

@@ -31,7 +31,7 @@ RETURNING session;
 
 -- Columns of struct job, in its order.
 -- name: job_get
-SELECT s.id, s.tenant, s.service, s.type, j.attempt, s.ordinal,
+SELECT s.id AS session, s.tenant, s.service, s.type, j.attempt, s.ordinal,
        s.asked_seconds, s.asked_rate, j.cancel_requested
 FROM job j JOIN session s ON s.id = j.session WHERE j.session = $1;
 

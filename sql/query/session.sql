@@ -81,14 +81,14 @@ SELECT status FROM session WHERE id = $1 AND tenant = $2;
 
 -- Of those that hold bytes, and that no baseline holds.
 -- name: session_oldest
-SELECT s.id, s.tenant, b.length
+SELECT s.id, s.tenant, b.length AS bytes
 FROM blob b JOIN session s ON s.id = b.session
 WHERE b.deleted_ms = 0 AND s.status <> 'running' AND s.pinned = 0
   AND NOT EXISTS (SELECT 1 FROM baseline h WHERE h.session = s.id)
 ORDER BY b.created_ms LIMIT 1;
 
 -- name: session_expired
-SELECT id, tenant, 0 FROM session
+SELECT id, tenant, 0 AS bytes FROM session
 WHERE created_ms < now_ms() - CAST($1 AS BIGINT) AND status <> 'running'
   AND pinned = 0
   AND NOT EXISTS (SELECT 1 FROM baseline h WHERE h.session = session.id)

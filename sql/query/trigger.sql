@@ -59,9 +59,10 @@ SELECT $1, id, $2, $3, webhook, value, threshold, fired_ms,
 FROM trigger_rule WHERE id = $4;
 
 -- name: firing_due
-SELECT f.id, r.name, r.tenant, r.service, r.kind, r.function, f.url, f.value,
+SELECT f.id, r.name AS trigger, r.tenant, r.service, r.kind, r.function,
+       f.url, f.value,
        f.threshold, f.fired_ms, f.tries, f.session,
-       COALESCE(s.status, 'deleted')
+       COALESCE(s.status, 'deleted') AS status
 FROM trigger_firing f JOIN trigger_rule r ON r.id = f.rule
   LEFT JOIN session s ON s.id = f.session
 WHERE f.state = 'waiting' AND f.host = $1 AND f.next_ms <= now_ms()

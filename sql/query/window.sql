@@ -86,12 +86,13 @@ SELECT 1 FROM segment WHERE id = $1;
 SELECT 1 FROM profile_window WHERE segment = $1 LIMIT 1;
 
 -- name: segment_after
-SELECT segment FROM profile_window WHERE segment > $1
+SELECT segment AS id FROM profile_window WHERE segment > $1
 ORDER BY segment LIMIT 1;
 
 -- Columns of struct extent, in its order.
 -- name: window_of_segment
-SELECT id, segment, segment || '.seg', checksum, start, length
+SELECT id, segment AS owner, segment || '.seg' AS name, checksum, start,
+       length
 FROM profile_window WHERE segment = $1 ORDER BY start;
 
 -- name: window_live
@@ -155,7 +156,7 @@ WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
 -- name: window_ripe
-SELECT w.series, MIN(w.start_ms)
+SELECT w.series, MIN(w.start_ms) AS start_ms
 FROM profile_window w JOIN series s ON s.id = w.series
 WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = ''
   AND s.host IN ($3, $4)

@@ -17,7 +17,8 @@ ON CONFLICT (host) DO UPDATE SET
 
 -- name: worker_list
 SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
-       alive_until_ms, CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END
+       alive_until_ms,
+       CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END AS alive
 FROM worker ORDER BY host;
 
 -- name: worker_alive

@@ -1,6 +1,8 @@
+#include "../../app/store/row.h"
 #include "../../app/store/sqlite.h"
 
 #include "lib/store.h"
+#include "store/link_key.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -291,6 +293,35 @@ TEST(frequent_statements_neither_scan_nor_sort)
 }
 END
 
+struct key_row {
+	char *id, *secret;
+};
+
+TEST(a_statement_with_other_columns_is_refused)
+{
+	static const struct row_field good[] = {ROW_FIELD(key_row, id),
+		                                ROW_FIELD(key_row, secret)},
+				      swapped[] = {ROW_FIELD(key_row, secret),
+		                                   ROW_FIELD(key_row, id)};
+	static const struct row_type types[] = {
+		ROW_TYPE(key_row, good),
+		ROW_TYPE(key_row, swapped),
+		{sizeof(struct key_row), good, 1},
+	};
+	static const int expected[] = {0, -EPROTO, -EPROTO};
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct key_row row = {0};
+
+	ck_assert_int_eq(link_key_make(&t.s), 0);
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		ck_assert_int_eq(row_one(t.s.db, &types[i], &row,
+			                 SQL_LINK_KEY_NEWEST, NO_ARGS),
+			         expected[i]);
+		row_done(&types[i], &row);
+	}
+}
+END
+
 	SUITE("db", files_are_the_groups_whatever_the_umask,
               a_migrated_database_is_left_as_it_is,
               a_newer_schema_opens_only_if_it_says_so,
@@ -303,4 +334,5 @@ END
               data_version_shows_the_commits_of_others_only,
               only_the_worker_moves_the_wal,
               every_statement_prepares_with_its_parameters,
-              frequent_statements_neither_scan_nor_sort)
+              frequent_statements_neither_scan_nor_sort,
+              a_statement_with_other_columns_is_refused)

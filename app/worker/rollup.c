@@ -94,7 +94,7 @@ write_functions(struct rollup *r, struct batch *b, const struct ripe *due,
 	int rc = 0;
 
 	if (b->level != WINDOW_MINUTE || !r->asker.functions ||
-	    due->start_ms < clock_wall_ms() - NEWS_MS)
+	    due->start_ms < r->wall_ms - NEWS_MS)
 		return 0;
 	g->nfunctions =
 		r->asker.functions(r->asker.arg, due->series, names, g->asked);
@@ -132,8 +132,7 @@ static int
 fill(struct rollup *r, struct batch *b, int fd, int64_t *bytes)
 {
 	CLEANUP_RIPE struct ripe_list due = {0};
-	int64_t before = clock_wall_ms() - LAG_MS;
-	int rc = window_ripe(r->store, r->host, b->level, before,
+	int rc = window_ripe(r->store, r->host, b->level, r->wall_ms - LAG_MS,
 	                     ROLLUP_MAX_GROUPS, &due);
 
 	if (rc)
@@ -182,10 +181,11 @@ roll(struct rollup *r, enum window_level level, int64_t now_ns)
 }
 
 void
-rollup_step(struct rollup *r, int64_t now_ns)
+rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms)
 {
 	int rc = -ENOENT;
 
+	r->wall_ms = wall_ms;
 	if (r->sent_ns && now_ns - r->sent_ns > OVERDUE_NS)
 		forget(r);
 	if (r->analyser < 0 || r->sent_ns || now_ns < r->next_ns)

@@ -24,6 +24,7 @@ struct rollup {
 	const char *host;
 	int analyser; /* socket, borrowed; -1: none yet */
 	int64_t next_ns;
+	int64_t wall_ms; /* at the last step */
 	int64_t sent_ns; /* 0: no answer is due */
 	struct batch *batch;
 };
@@ -36,7 +37,7 @@ void rollup_done(struct rollup *r);
 /* Another analyser, or -1: what the last one was given is lost. */
 void rollup_analyser(struct rollup *r, int socket);
 /* Looks for what is due, now and then, and has it summed. */
-void rollup_step(struct rollup *r, int64_t now_ns);
+void rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms);
 /* An answer to ROLLUP. Owns both descriptors, or -1. */
 void
 rollup_take(struct rollup *r, const struct msg_rolled *m, int data, int rows);

@@ -271,7 +271,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		report("queue", scheduler_claim(s, now_ns));
 		takes_step(&s->takes, &s->targets, now_ns);
 		windows_step(&s->windows, &s->targets, now_ns);
-		rollup_step(&s->rollup, now_ns);
+		rollup_step(&s->rollup, now_ns, clock_wall_ms());
 		report("debug files", fetch_debug_files(s, now_ns));
 		triggers_step(&s->triggers, now_ns);
 		s->webhooks.waits |= s->triggers.fired;

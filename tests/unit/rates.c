@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CLIENT 7 /* its descriptor, by which it is known */
+#define CLIENT  7 /* its descriptor, by which it is known */
+#define LONG_MS 600000
 
 static uint64_t rate_unset;
 static uint64_t rate_set = 3;
@@ -129,6 +130,44 @@ TEST(without_a_grant_nothing_is_written)
 }
 END
 
+TEST(a_grant_is_of_one_process_and_one_thing)
+{
+	CLEANUP_RIG struct rig r;
+	uint64_t start, other;
+
+	rig_init(&r);
+	may(&r, WORKER_MAY_SET, LONG_MS);
+	start = proc_start_time(r.child);
+	other = proc_start_time(getpid());
+	ck_assert(grants_has(&r.grants, WORKER_MAY_SET, r.child, start));
+	/* a later process of the same number */
+	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, r.child, start + 1));
+	/* another one that began in the same tick */
+	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, getpid(), start));
+	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, getpid(), other));
+	ck_assert(
+		!grants_has(&r.grants, WORKER_MAY_KEEP_BLOCK, r.child, start));
+}
+END
+
+/* Grants of processes side by side do not end each other. */
+TEST(a_grant_of_a_number_used_again_is_another)
+{
+	CLEANUP_RIG struct rig r;
+	uint64_t start;
+
+	rig_init(&r);
+	may(&r, WORKER_MAY_KEEP_BLOCK, LONG_MS);
+	start = proc_start_time(r.child);
+	r.grants.rows[0].start_time--; /* as if of the process before it */
+	may(&r, WORKER_MAY_KEEP_BLOCK, 0);
+	ck_assert(grants_has(&r.grants, WORKER_MAY_KEEP_BLOCK, r.child,
+	                     start - 1));
+	ck_assert(
+		!grants_has(&r.grants, WORKER_MAY_KEEP_BLOCK, r.child, start));
+}
+END
+
 TEST(rates_go_into_variables_of_the_program_only)
 {
 	CLEANUP_RIG struct rig r;
@@ -207,6 +246,25 @@ TEST(the_next_opener_takes_back_what_a_killed_one_left)
 }
 END
 
+/* The journal names a process that has ended; its number is used again. */
+TEST(the_next_opener_leaves_a_later_process_as_it_is)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	grant(&r);
+	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
+	r.rates.rows[0].start_time--;
+	ck_assert_int_eq(pwrite(r.rates.journal, &r.rates.rows[0],
+	                        sizeof(r.rates.rows[0]), 0),
+	                 sizeof(r.rates.rows[0]));
+	die(&r.rates);
+	rates_open(&r.rates, &r.conf);
+	ck_assert_int_ge(r.rates.journal, 0);
+	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
+}
+END
+
 TEST(a_journal_of_nonsense_is_passed_over)
 {
 	CLEANUP_RIG struct rig r;
@@ -222,8 +280,6 @@ TEST(a_journal_of_nonsense_is_passed_over)
 	ck_assert_int_eq(lseek(r.rates.journal, 0, SEEK_END), 0);
 }
 END
-
-#define LONG_MS 600000
 
 TEST(a_rate_that_is_kept_outlives_its_client)
 {
@@ -330,10 +386,13 @@ TEST(the_next_opener_takes_back_what_was_kept)
 END
 
 	SUITE("rates", without_a_grant_nothing_is_written,
+              a_grant_is_of_one_process_and_one_thing,
+              a_grant_of_a_number_used_again_is_another,
               rates_go_into_variables_of_the_program_only,
               what_the_program_set_itself_stays,
               a_rate_is_taken_back_when_its_client_is_gone,
               the_next_opener_takes_back_what_a_killed_one_left,
+              the_next_opener_leaves_a_later_process_as_it_is,
               a_journal_of_nonsense_is_passed_over,
               a_rate_that_is_kept_outlives_its_client,
               what_is_not_said_again_lapses, a_rate_stays_while_either_wants_it,

@@ -94,6 +94,28 @@ TEST(old_and_surplus_profiles_go_with_their_bytes)
 }
 END
 
+TEST(a_profile_is_kept_for_as_many_seconds_as_told)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = limits(INT64_MAX, 1000);
+	struct session_result result = test_result();
+	struct session_ask ask = test_ask();
+	struct retention r = {0};
+	struct blob b;
+	char id[ID_MAX];
+
+	ask.origin = SESSION_UPLOAD;
+	test_blob(&t.s, "12345", &b);
+	ck_assert_int_eq(session_upload(&t.s, &ask, &result, &b, id), 0);
+	db_skew_clock(t.s.db, 900 * MS_PER_S);
+	retention_step(&r, &t.s, &conf, 0);
+	ck_assert_int_eq(faccessat(t.s.profiles_fd, b.name, F_OK, 0), 0);
+	db_skew_clock(t.s.db, 1001 * MS_PER_S);
+	retention_step(&r, &t.s, &conf, LATER_NS);
+	ck_assert_int_eq(faccessat(t.s.profiles_fd, b.name, F_OK, 0), -1);
+}
+END
+
 TEST(jobs_of_silent_workers_are_given_up_one_lease_later)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -118,4 +140,5 @@ END
 	SUITE("retention", a_long_wal_is_moved_before_its_time,
               the_wal_does_not_grow_once_it_was_moved,
               old_and_surplus_profiles_go_with_their_bytes,
+              a_profile_is_kept_for_as_many_seconds_as_told,
               jobs_of_silent_workers_are_given_up_one_lease_later)

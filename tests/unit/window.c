@@ -1,6 +1,7 @@
 #include "store/window.h"
 #include "store/continuous.h"
 
+#include "base/clock.h"
 #include "lib/store.h"
 
 #include <errno.h>
@@ -338,6 +339,34 @@ TEST(retention_takes_what_rollups_hold_and_what_is_past_its_days)
 }
 END
 
+TEST(windows_of_a_service_are_kept_for_as_many_days_as_it_says)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+	struct window_keep keep = {.all_ms = DAY};
+	int64_t now = clock_wall_ms();
+	char types[] = "[\"cpu\"]", by[] = "tok-x";
+	struct continuous c = {
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.types = types,
+		.created_by = by,
+		.retention_days = 7,
+	};
+
+	ck_assert_int_eq(continuous_put(&f.t.s, &c), 0);
+	capture(&f, now - 7 * DAY - HOUR, SECOND, 1);
+	capture(&f, now - 7 * DAY + HOUR, SECOND, 1);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 1);
+	ck_assert_int_eq(window_plan(&f.t.s, f.series, 0, now, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].start_ms, now - 7 * DAY + HOUR);
+	ck_assert_int_eq(continuous_delete(&f.t.s, TEST_TENANT, TEST_SERVICE),
+	                 0);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 1);
+}
+END
+
 TEST(pinned_windows_stay)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -474,6 +503,37 @@ TEST(continuous_is_created_replaced_and_deleted)
 }
 END
 
+static void
+put_problem(struct store *s, const char *host, const char *code)
+{
+	const struct continuous_problem p = {
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.type = (char *)"cpu",
+		.host = (char *)host,
+		.code = (char *)code,
+		.message = (char *)"why",
+	};
+
+	ck_assert_int_eq(continuous_problem_put(s, &p), 0);
+}
+
+TEST(a_problem_that_ends_on_one_host_stays_on_another)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_CONTINUOUS_PROBLEMS struct continuous_problem_list l = {0};
+
+	put_problem(&t.s, "one", "Denied");
+	put_problem(&t.s, "two", "Denied");
+	put_problem(&t.s, "one", "");
+	ck_assert_int_eq(continuous_problem_list(&t.s, TEST_TENANT,
+	                                         TEST_SERVICE, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].host, "two");
+}
+END
+
 	SUITE("window", a_series_is_made_once,
               bytes_of_a_window_are_read_back_and_proven,
               a_row_names_no_file_but_a_segment,
@@ -484,7 +544,9 @@ END
               pushed_windows_ripen_on_any_host,
               a_rollup_of_yesterdays_news_is_stale,
               retention_takes_what_rollups_hold_and_what_is_past_its_days,
+              windows_of_a_service_are_kept_for_as_many_days_as_it_says,
               pinned_windows_stay, the_oldest_go_until_the_rest_fits,
               a_deleted_service_gives_its_bytes_back_at_once,
               a_file_that_no_transaction_names_goes_when_it_is_old,
-              continuous_is_created_replaced_and_deleted)
+              continuous_is_created_replaced_and_deleted,
+              a_problem_that_ends_on_one_host_stays_on_another)

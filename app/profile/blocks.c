@@ -1,5 +1,7 @@
 #include "profile/blocks.h"
 
+#include "blocks_nodes.h"
+
 #include <errno.h>
 
 struct cut {
@@ -64,7 +66,7 @@ add_row(struct cut *c, uint32_t sample)
 	if (c->row[sample])
 		return 0;
 	rc = name_of(c, sample, &name);
-	if (rc || name >= b->nnames)
+	if (rc || name >= b->nrow)
 		return rc ? rc : -EBADMSG;
 	if (!b->row[name]) {
 		if (b->nrows >= BLOCKS_ROWS)
@@ -76,20 +78,19 @@ add_row(struct cut *c, uint32_t sample)
 }
 
 static int
-find_rows(struct cut *c)
+add_rows(struct cut *c)
 {
-	for (uint32_t i = 0; i < c->line->nsamples; i++) {
-		const struct timeline_sample *s = &c->line->samples[i];
-		int rc = 0;
+	int rc = 0;
 
-		if (!counts(c, s))
-			continue;
-		c->b->samples++;
-		rc = add_row(c, s->sample);
-		if (rc)
-			return rc;
-	}
-	return c->b->samples < BLOCKS_SAMPLES ? -ENODATA : 0;
+	c->b->nrows = 1;
+	c->b->nrow = strings_count(c->t->names);
+	c->b->row = calloc(c->b->nrow, sizeof(*c->b->row));
+	if (!c->b->row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->line->nsamples && !rc; i++)
+		if (counts(c, &c->line->samples[i]))
+			rc = add_row(c, c->line->samples[i].sample);
+	return rc;
 }
 
 /* Until when samples were kept: a block after that would look idle. */
@@ -131,32 +132,66 @@ fill(struct cut *c)
 	}
 }
 
+static int
+cut_begin(struct cut *c, const struct tree *t, const struct timeline *line)
+{
+	int rc = timeline_fits(line, t->profile);
+
+	*c = (struct cut){.t = t, .line = line, .end_us = end_of(line)};
+	if (rc)
+		return rc;
+	c->b = calloc(1, sizeof(*c->b));
+	c->row = calloc((size_t)t->profile->nsamples + 1, sizeof(*c->row));
+	if (!c->b || !c->row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < line->nsamples; i++)
+		c->b->samples += counts(c, &line->samples[i]);
+	return c->b->samples < BLOCKS_SAMPLES ? -ENODATA : 0;
+}
+
+/* Once it is known which samples are in which of so many rows. */
+static int
+cut_up(struct cut *c)
+{
+	c->b->rows = calloc(c->b->nrows, sizeof(*c->b->rows));
+	if (!c->b->rows)
+		return -ENOMEM;
+	fill(c);
+	return 0;
+}
+
 int
 blocks_new(const struct tree *t, const struct timeline *line,
            struct blocks **out)
 {
-	CLEANUP(cut_done)
-	struct cut c = {.t = t, .line = line, .end_us = end_of(line)};
-	int rc = timeline_fits(line, t->profile);
+	CLEANUP(cut_done) struct cut c = {0};
+	int rc = cut_begin(&c, t, line) ?: add_rows(&c) ?: cut_up(&c);
+
+	if (!rc)
+		*out = TAKE(c.b);
+	return rc;
+}
+
+int
+blocks_new_nodes(const struct tree *t, const struct timeline *line,
+                 struct blocks **out)
+{
+	CLEANUP(cut_done) struct cut c = {0};
+	CLEANUP(block_nodes_done) struct block_nodes nodes = {0};
+	const struct packed k = {.p = (struct profile *)t->profile};
+	int rc = cut_begin(&c, t, line)
+	                 ?: block_nodes_init(t, &nodes)
+	                 ?: block_nodes_place(&nodes, &k, c.row);
 
 	if (rc)
 		return rc;
-	c.b = calloc(1, sizeof(*c.b));
-	c.row = calloc((size_t)t->profile->nsamples + 1, sizeof(*c.row));
-	if (!c.b || !c.row)
-		return -ENOMEM;
-	c.b->nrows = 1;
-	c.b->nnames = strings_count(t->names);
-	c.b->row = calloc(c.b->nnames, sizeof(*c.b->row));
-	if (!c.b->row)
-		return -ENOMEM;
-	rc = find_rows(&c);
+	c.b->nrows = nodes.n;
+	c.b->nrow = t->n;
+	c.b->row = TAKE(nodes.row);
+	rc = cut_up(&c);
 	if (rc)
 		return rc;
-	c.b->rows = calloc(c.b->nrows, sizeof(*c.b->rows));
-	if (!c.b->rows)
-		return -ENOMEM;
-	fill(&c);
+	block_nodes_add_up(&nodes, c.b->rows);
 	*out = TAKE(c.b);
 	return 0;
 }

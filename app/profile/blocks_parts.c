@@ -7,6 +7,8 @@
  */
 #include "profile/blocks.h"
 
+#include "blocks_nodes.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +25,8 @@ struct blocks_sum {
 	struct strings *names;
 	uint32_t *row; /* by name: of b->rows; 0: it has none */
 	uint32_t row_cap, rows_cap;
-	uint32_t none; /* row of samples without a stack */
+	uint32_t none;            /* row of samples without a stack */
+	struct block_nodes nodes; /* t NULL: rows are of functions */
 };
 
 /* What is summed over neighbours until it is a block. */
@@ -188,9 +191,9 @@ place_all(struct blocks_sum *s, const struct stretches *all, size_t nparts)
 	return 0;
 }
 
-int
-blocks_sum_new(const struct blocks_part *parts, size_t n,
-               struct blocks_sum **out)
+/* Without rows. */
+static int
+sum_begin(const struct blocks_part *parts, size_t n, struct blocks_sum **out)
 {
 	CLEANUP(stretches_done) struct stretches all = {0};
 	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
@@ -207,13 +210,45 @@ blocks_sum_new(const struct blocks_part *parts, size_t n,
 	if (!s->b || !s->places || !s->names)
 		return -ENOMEM;
 	rc = place_all(s, &all, n);
+	if (!rc)
+		*out = TAKE(s);
+	return rc;
+}
+
+static int
+sum_rows(struct blocks_sum *s, uint32_t n)
+{
+	s->b->rows = calloc(n, sizeof(*s->b->rows));
+	s->rows_cap = n;
+	return s->b->rows ? 0 : -ENOMEM;
+}
+
+int
+blocks_sum_new(const struct blocks_part *parts, size_t n,
+               struct blocks_sum **out)
+{
+	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	int rc = sum_begin(parts, n, &s) ?: sum_rows(s, ROWS_FIRST);
+
 	if (rc)
 		return rc;
-	s->b->rows = calloc(ROWS_FIRST, sizeof(*s->b->rows));
-	if (!s->b->rows)
-		return -ENOMEM;
-	s->rows_cap = ROWS_FIRST;
 	s->b->nrows = 1;
+	*out = TAKE(s);
+	return 0;
+}
+
+int
+blocks_sum_new_nodes(const struct blocks_part *parts, size_t n,
+                     const struct tree *t, struct blocks_sum **out)
+{
+	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	int rc = sum_begin(parts, n, &s)
+	                 ?: block_nodes_init(t, &s->nodes)
+	                 ?: sum_rows(s, s->nodes.n);
+
+	if (rc)
+		return rc;
+	s->b->nrows = s->nodes.n;
 	*out = TAKE(s);
 	return 0;
 }
@@ -227,6 +262,7 @@ blocks_sum_free(struct blocks_sum *s)
 	free(s->places);
 	strings_free(s->names);
 	free(s->row);
+	block_nodes_done(&s->nodes);
 	free(s);
 }
 
@@ -302,36 +338,55 @@ add_cost(struct blocks *b, uint32_t row, struct place at, double cost)
 	b->rows[row].time[at.time] += cost;
 }
 
+/* By sample, its row; 0 of those that are of no value. */
+static int
+rows_of_functions(struct blocks_sum *s, const struct packed *k, uint32_t type,
+                  uint32_t *row)
+{
+	const struct profile *p = k->p;
+	CLEANUP_FREE uint32_t *known =
+		calloc((size_t)p->nlocations + 1, sizeof(*known));
+	int rc = known ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
+		uint32_t leaf = packed_leaf(k, &p->samples[i]), *at = &s->none;
+
+		if (!p->values[(size_t)i * p->ntypes + type])
+			continue;
+		if (leaf != PROFILE_NONE)
+			at = &known[leaf];
+		if (!*at)
+			rc = leaf == PROFILE_NONE ? row_new(s, at)
+			                          : row_of(s, p, leaf, at);
+		row[i] = *at;
+	}
+	return rc;
+}
+
 int
 blocks_sum_add(struct blocks_sum *s, size_t part, const struct packed *k,
                double each)
 {
 	const struct profile *p = k->p;
 	CLEANUP_FREE uint32_t *row =
-		calloc((size_t)p->nlocations + 1, sizeof(*row));
+		calloc((size_t)p->nsamples + 1, sizeof(*row));
 	uint32_t type = profile_type_index(p, NULL);
-	int rc = 0;
+	int rc;
 
 	if (!row)
 		return -ENOMEM;
 	if (type == PROFILE_NONE)
 		return -EINVAL;
-	for (uint32_t i = 0; i < p->nsamples; i++) {
+	rc = s->nodes.t ? block_nodes_place(&s->nodes, k, row)
+	                : rows_of_functions(s, k, type, row);
+	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
 		int64_t value = p->values[(size_t)i * p->ntypes + type];
-		uint32_t leaf = packed_leaf(k, &p->samples[i]), *at = &s->none;
 
-		if (!value)
-			continue;
-		if (leaf != PROFILE_NONE)
-			at = &row[leaf];
-		if (!*at)
-			rc = leaf == PROFILE_NONE ? row_new(s, at)
-			                          : row_of(s, p, leaf, at);
-		if (rc)
-			return rc;
-		add_cost(s->b, *at, s->places[part], each * (double)value);
+		if (value)
+			add_cost(s->b, row[i], s->places[part],
+			         each * (double)value);
 	}
-	return 0;
+	return rc;
 }
 
 /* --- what was added ------------------------------------------------------- */
@@ -342,8 +397,8 @@ name_rows(struct blocks_sum *s, const struct tree *t)
 	struct blocks *b = s->b;
 	uint32_t n = strings_count(s->names);
 
-	b->nnames = strings_count(t->names);
-	b->row = calloc(b->nnames, sizeof(*b->row));
+	b->nrow = strings_count(t->names);
+	b->row = calloc(b->nrow, sizeof(*b->row));
 	if (!b->row)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n && i < s->row_cap; i++) {
@@ -355,7 +410,7 @@ name_rows(struct blocks_sum *s, const struct tree *t)
 		if (rc)
 			return rc;
 		/* what a rollup had no room for has no name in the tree */
-		if (name < b->nnames && s->row[i])
+		if (name < b->nrow && s->row[i])
 			b->row[name] = s->row[i];
 	}
 	if (s->none)
@@ -363,15 +418,26 @@ name_rows(struct blocks_sum *s, const struct tree *t)
 	return 0;
 }
 
+static void
+nodes_end(struct blocks_sum *s)
+{
+	block_nodes_add_up(&s->nodes, s->b->rows);
+	s->b->nrow = s->nodes.t->n;
+	s->b->row = TAKE(s->nodes.row);
+}
+
 int
 blocks_sum_end(struct blocks_sum *s, const struct tree *t, struct blocks **out)
 {
 	struct blocks *b = s->b;
-	int rc;
+	int rc = 0;
 
 	if (blocks_freedom(b->rows[0].order, b->norder, 1) < BLOCKS_FREEDOM)
 		return -ENODATA;
-	rc = name_rows(s, t);
+	if (s->nodes.t)
+		nodes_end(s);
+	else
+		rc = name_rows(s, t);
 	if (rc)
 		return rc;
 	*out = TAKE(s->b);

@@ -1,6 +1,6 @@
 /*
  * How a capture's own time tells what chance makes of it: the cost of each
- * function over up to BLOCKS stretches of it.
+ * function, or of each node of its tree, over up to BLOCKS stretches of it.
  *
  * A total has no variance of its own; what its parts differ by does. Parts of
  * equal numbers of samples say how the shares of functions vary, parts of
@@ -27,15 +27,15 @@
  * some for their being not, tell next to nothing. */
 #define BLOCKS_FREEDOM 2.5
 
-/* Own cost of a function, in any unit. */
+/* Own cost of a function, or total of a node, in any unit. */
 struct block_row {
 	double order[BLOCKS]; /* of about equal numbers of samples */
 	double time[BLOCKS];  /* of about equal time */
 };
 
 struct blocks {
-	uint32_t *row;    /* by name of the tree: of rows; 0: it has none */
-	uint32_t nnames;  /* that the tree had */
+	uint32_t *row;    /* by name or node of the tree: of rows; 0: none */
+	uint32_t nrow;    /* names or nodes that the tree had */
 	uint32_t nrows;   /* at least 1 */
 	uint32_t samples; /* counted; 0: all of the tree's */
 	unsigned norder, ntime;
@@ -53,15 +53,22 @@ struct blocks {
  */
 MUST_CHECK int blocks_new(const struct tree *t, const struct timeline *line,
                           struct blocks **out);
+/*
+ * Cuts up the totals of the tree's nodes instead. Small nodes have no row.
+ *   Errors   as blocks_new(), and -ENODATA where the tree is empty
+ */
+MUST_CHECK int
+blocks_new_nodes(const struct tree *t, const struct timeline *line,
+                 struct blocks **out);
 void blocks_free(struct blocks *b);
 DEFINE_CLEANUP(struct blocks *, blocks_free)
 #define CLEANUP_BLOCKS CLEANUP(blocks_free_ptr)
 
-/* NULL for a function without own cost in them. */
+/* The row of a name, or of a node; NULL when there is none. */
 static inline const struct block_row *
 blocks_of(const struct blocks *b, uint32_t name)
 {
-	uint32_t row = name < b->nnames ? b->row[name] : 0;
+	uint32_t row = name < b->nrow ? b->row[name] : 0;
 
 	return row ? &b->rows[row] : NULL;
 }
@@ -100,11 +107,17 @@ struct blocks_sum;
  */
 MUST_CHECK int blocks_sum_new(const struct blocks_part *parts, size_t n,
                               struct blocks_sum **out);
+/* The same of the nodes of a tree, which must outlive the sum; -ENODATA also
+ * where the tree is empty. */
+MUST_CHECK int
+blocks_sum_new_nodes(const struct blocks_part *parts, size_t n,
+                     const struct tree *t, struct blocks_sum **out);
 void blocks_sum_free(struct blocks_sum *s);
 DEFINE_CLEANUP(struct blocks_sum *, blocks_sum_free)
 #define CLEANUP_BLOCKS_SUM CLEANUP(blocks_sum_free_ptr)
 /*
- * Adds the default value type of a part's profile, by the innermost function.
+ * Adds the default value type of a part's profile, by the innermost function
+ * or by nodes.
  *
  *   Units    each is what its values are weighed by: of sums 1, of a gauge
  *            the time that it stands for
@@ -113,7 +126,8 @@ DEFINE_CLEANUP(struct blocks_sum *, blocks_sum_free)
 MUST_CHECK int blocks_sum_add(struct blocks_sum *s, size_t part,
                               const struct packed *k, double each);
 /*
- * Hands over what was added, by the names of a tree. s is of no use after.
+ * Hands over what was added, by the names of a tree or by its nodes. s is of
+ * no use after.
  *   Errors   as blocks_sum_new(), by what the blocks turned out to hold
  */
 MUST_CHECK int

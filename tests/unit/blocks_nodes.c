@@ -1,0 +1,173 @@
+/* Blocks of nodes hold what the tree says, whatever they were read from. */
+#include "lib/any_profile.h"
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/blocks.h"
+#include "profile/merge.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define MAX_BYTES ((size_t)16 << 20)
+#define PARTS     8
+#define SEEDS     200
+
+static struct packed
+packed(const struct profile *p)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct packed k = {0};
+
+	ck_assert_int_eq(merge_new(MAX_BYTES, &m), 0);
+	ck_assert_int_eq(merge_add(m, p), 0);
+	ck_assert_int_eq(merge_encode(m, &file), 0);
+	ck_assert_int_eq(packed_decode(file.p, file.len, MAX_BYTES, &k, &why),
+	                 0);
+	return k;
+}
+
+/* Of as many equal parts, read as they are. */
+static struct blocks *
+blocks_of_parts(const struct tree *t, const struct packed *k)
+{
+	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	struct blocks_part parts[PARTS];
+	struct blocks *b = NULL;
+
+	for (int i = 0; i < PARTS; i++)
+		parts[i] = (struct blocks_part){
+			.start_ms = i * 1000,
+			.end_ms = (i + 1) * 1000,
+			.seconds = 1,
+			.samples = 100,
+		};
+	ck_assert_int_eq(blocks_sum_new_nodes(parts, PARTS, t, &s), 0);
+	for (size_t i = 0; i < PARTS; i++)
+		ck_assert_int_eq(blocks_sum_add(s, i, k, 1), 0);
+	ck_assert_int_eq(blocks_sum_end(s, t, &b), 0);
+	return b;
+}
+
+/* Each row is the total of its node, times what was read of it. */
+static uint32_t
+check_totals(const struct tree *t, const struct blocks *b, double times)
+{
+	uint32_t rows = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct block_row *r = blocks_of(b, i);
+		double want = (double)t->total[i] * times, order = 0, time = 0;
+
+		for (unsigned k = 0; r && k < BLOCKS; k++) {
+			order += r->order[k];
+			time += r->time[k];
+		}
+		if (!r)
+			continue;
+		ck_assert_double_eq_tol(order, want, 1e-9 * want);
+		ck_assert_double_eq_tol(time, want, 1e-9 * want);
+		rows++;
+	}
+	return rows;
+}
+
+TEST(parts_hold_the_totals_of_nodes_packed_or_not)
+{
+	int tried = 0;
+
+	for (unsigned seed = 0; seed < SEEDS; seed++) {
+		CLEANUP_PROFILE struct profile *any = any_profile(seed);
+		CLEANUP_PROFILE struct profile *p = NULL;
+		CLEANUP_TREE struct tree *t = NULL;
+		CLEANUP_PACKED struct packed k = {0};
+		CLEANUP_BLOCKS struct blocks *one = NULL;
+		CLEANUP_BLOCKS struct blocks *two = NULL;
+
+		for (uint32_t i = 0; i < any->nsamples * any->ntypes; i++)
+			any->values[i] = (any->values[i] & 0xffff) + 1;
+		if (!any->nsamples || !any->ntypes)
+			continue;
+		k = packed(any);
+		ck_assert_int_eq(packed_profile(&k, MAX_BYTES, &p), 0);
+		k = packed(any);
+		ck_assert_int_eq(tree_new(p, profile_type_index(p, NULL), &t),
+		                 0);
+		one = blocks_of_parts(t, &k);
+		two = blocks_of_parts(t, &(struct packed){.p = p});
+		ck_assert_uint_ge(check_totals(t, one, PARTS), 1);
+		ck_assert_uint_eq(check_totals(t, one, PARTS),
+		                  check_totals(t, two, PARTS));
+		tried++;
+	}
+	ck_assert_int_ge(tried, SEEDS / 2);
+}
+END
+
+TEST(a_timeline_holds_the_totals_of_nodes)
+{
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("m;a;b 300\nm;a 20\nm;c 80\n");
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_TIMELINE struct timeline *line = timeline_new();
+	CLEANUP_BLOCKS struct blocks *b = NULL;
+	int rc = tree_new(p, 1, &t)
+	                 ?: timeline_thread(line, &(struct timeline_thread){0});
+
+	line->duration_us = 400;
+	for (uint32_t i = 0; i < 400 && !rc; i++)
+		rc = timeline_sample(line,
+		                     &(struct timeline_sample){
+					     .time_us = i,
+					     .weight_ns = FOLDED_PERIOD_NS,
+					     .sample = i < 300   ? 0
+		                                       : i < 320 ? 1
+		                                                 : 2,
+				     });
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(blocks_new_nodes(t, line, &b), 0);
+	ck_assert_uint_eq(check_totals(t, b, 1), t->n);
+	/* a came first: the last block has none of it */
+	ck_assert_double_gt(blocks_of(b, 2)->time[0], 0);
+	ck_assert_double_eq(blocks_of(b, 2)->time[BLOCKS - 1], 0);
+}
+END
+
+TEST(small_nodes_have_no_row_and_count_for_what_is_above_them)
+{
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("m;a;b 1\nm;a;c 20000\nm;d;e 1\n");
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BLOCKS struct blocks *b = NULL;
+
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	b = blocks_of_parts(t, &(struct packed){.p = p});
+	/* all, m, a and c; not b, d and e */
+	ck_assert_uint_eq(check_totals(t, b, PARTS), 4);
+	ck_assert_ptr_null(blocks_of(b, t->n));
+}
+END
+
+TEST(an_empty_tree_has_no_blocks)
+{
+	static const struct blocks_part parts[4] = {
+		{0, 1000, 1, 100},
+		{1000, 2000, 1, 100},
+		{2000, 3000, 1, 100},
+		{3000, 4000, 1, 100},
+	};
+	CLEANUP_PROFILE struct profile *p = profile_of("");
+	CLEANUP_TREE struct tree *t = NULL;
+	struct blocks_sum *s = NULL;
+
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(blocks_sum_new_nodes(parts, 4, t, &s), -ENODATA);
+	ck_assert_ptr_null(s);
+}
+END
+
+	SUITE("blocks_nodes", parts_hold_the_totals_of_nodes_packed_or_not,
+              a_timeline_holds_the_totals_of_nodes,
+              small_nodes_have_no_row_and_count_for_what_is_above_them,
+              an_empty_tree_has_no_blocks)

@@ -259,15 +259,16 @@ void
 delta_show(struct buf *out, const json_t *j)
 {
 	const json_t *test = json_object_get(j, "test");
-	bool work = !strcmp(json_member(test, "normalize"), "work");
+	const char *by = json_member(test, "normalize");
+	const char *per = !strcmp(by, "work")   ? " per unit of work"
+	                  : !strcmp(by, "none") ? ""
+	                                        : " per second";
 
 	if (json_is_null(json_object_get(j, "overallDelta")))
-		buf_addf(out, "cost per %s: unknown (a profile has no %s)\n",
-		         work ? "unit of work" : "second",
-		         work ? "samples" : "samples or no duration");
+		buf_addf(out, "cost%s: unknown (a profile has no samples%s)\n",
+		         per, *per && by[0] != 'w' ? " or no duration" : "");
 	else
-		buf_addf(out, "cost per %s: %+.1f %% (95 %%: %+.1f to %+.1f)\n",
-		         work ? "unit of work" : "second",
+		buf_addf(out, "cost%s: %+.1f %% (95 %%: %+.1f to %+.1f)\n", per,
 		         json_number_value(json_object_get(j, "overallDelta")),
 		         json_number_value(
 				 json_object_get(j, "overallDeltaLow")),

@@ -1,7 +1,6 @@
 /* GET check: whether a session costs more than a baseline. */
 #include "compare_json.h"
 #include "load.h"
-#include "store/baseline.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,46 +19,9 @@ answer(struct call *c, const struct baseline *b, const struct compared *x)
 	json_put_int(out, "regressions", (int64_t)r->nregressions);
 	json_put_int(out, "improvements", (int64_t)r->nimprovements);
 	compared_put_verdict(out, r);
-	if (compared_put_links(c, out, x->base.id, x->now.id))
+	if (compared_put_links(c, out, x->base.id, x->now.id, x))
 		return -1;
 	return answer_end(c);
-}
-
-/* A session may be several baselines. */
-static bool
-is_told(const struct baseline_list *list, size_t n, const struct compared *x)
-{
-	const char *id = list->items[n].session;
-
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(list->items[i].session, id))
-			return true;
-	return !strcmp(x->base.id, id) || !strcmp(x->now.id, id);
-}
-
-/* Baselines of the same label are captures of the same program: what they
- * differ by is no regression. */
-static int
-find_others(struct call *c, const struct baseline *b, struct compared *x)
-{
-	CLEANUP_BASELINES struct baseline_list list = {0};
-	const struct baseline_filter same = {
-		.tenant = b->tenant,
-		.service = b->service,
-		.type = b->type,
-		.label = b->label,
-		.tag = "",
-	};
-	int rc = baseline_list(&c->env->store, &same,
-	                       (struct page){COMPARED_OTHERS + 1, ""}, &list);
-
-	if (rc)
-		return fail_store(c, rc);
-	for (size_t i = 0; i < list.n; i++)
-		if (!is_told(&list, i, x) &&
-		    compared_other(c, x, list.items[i].session))
-			return -1;
-	return 0;
 }
 
 int
@@ -93,7 +55,7 @@ check_get(struct call *c)
 	if (strcmp(x.base.service, x.now.service) != 0)
 		warn_client(c, "the baseline is of service '%s', not '%s'",
 		            x.base.service, x.now.service);
-	if (find_others(c, &b, &x) || compared_run(c, &x))
+	if (compared_others(c, &b, &x) || compared_run(c, &x))
 		return -1;
 	return answer(c, &b, &x);
 }

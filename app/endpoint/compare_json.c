@@ -21,6 +21,7 @@ compared_done(struct compared *x)
 	comparison_free(x->c);
 	for (size_t i = 0; i < ARRAY_LEN(x->trees); i++) {
 		blocks_free(x->blocks[i]);
+		blocks_free(x->nodes[i]);
 		tree_free(x->trees[i]);
 		profile_free(x->profiles[i]);
 		range_done(&x->ranges[i]);
@@ -63,35 +64,50 @@ compared_ask(struct call *c, const struct compared_params *p,
 }
 
 static struct blocks *
-blocks_of_session(struct call *c, const struct session *s, const struct tree *t)
+blocks_of_session(struct call *c, const struct session *s, const struct tree *t,
+                  bool nodes)
 {
 	CLEANUP_TIMELINE struct timeline *line = load_timeline(c, s);
 	struct blocks *b = NULL;
 
-	return line && !blocks_new(t, line, &b) ? b : NULL;
+	if (!line)
+		return NULL;
+	return (nodes ? blocks_new_nodes : blocks_new)(t, line, &b) ? NULL : b;
 }
 
 /* A capture without a timeline, or with too short a one, is compared without;
  * so is what it is compared with. */
 static void
-find_blocks(struct call *c, struct compared *x)
+find_blocks(struct call *c, const struct compared *x, bool nodes,
+            struct blocks *out[static 2])
 {
 	const struct session *of[] = {&x->base, &x->now};
 
-	for (size_t i = 0; i < ARRAY_LEN(of) && (!i || x->blocks[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(of) && (!i || out[0]); i++) {
 		const struct tree *t = x->trees[i];
 
-		x->blocks[i] = x->ranges[i].n
-		                       ? range_blocks(c, &x->ranges[i], t)
-		               : window_is(of[i]->id)
-		                       ? window_blocks(c, of[i]->id, t)
-		                       : blocks_of_session(c, of[i], t);
-		x->sides[i].blocks = x->blocks[i];
+		out[i] = x->ranges[i].n
+		                 ? range_blocks(c, &x->ranges[i], t, nodes)
+		         : window_is(of[i]->id)
+		                 ? window_blocks(c, of[i]->id, t, nodes)
+		                 : blocks_of_session(c, of[i], t, nodes);
 	}
 }
 
-int
-compared_other(struct call *c, struct compared *x, const char *session)
+/* Where nothing is listed, no node is sure. */
+void
+compared_nodes(struct call *c, struct compared *x)
+{
+	if (x->c->method != COMPARE_FROM_BLOCKS ||
+	    x->c->nregressions + x->c->nimprovements == 0)
+		return;
+	find_blocks(c, x, true, x->nodes);
+	x->sides[0].nodes = x->nodes[0];
+	x->sides[1].nodes = x->nodes[1];
+}
+
+static int
+add_other(struct call *c, struct compared *x, const char *session)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	int rc;
@@ -105,6 +121,42 @@ compared_other(struct call *c, struct compared *x, const char *session)
 	if (rc)
 		return fail_store(c, rc);
 	x->other_profiles[x->nothers++] = TAKE(p);
+	return 0;
+}
+
+/* A session may be several baselines. */
+static bool
+is_told(const struct baseline_list *list, size_t n, const struct compared *x)
+{
+	const char *id = list->items[n].session;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(list->items[i].session, id))
+			return true;
+	return !strcmp(x->base.id, id) || !strcmp(x->now.id, id);
+}
+
+int
+compared_others(struct call *c, const struct baseline *b, struct compared *x)
+{
+	CLEANUP_BASELINES struct baseline_list list = {0};
+	const struct baseline_filter same = {
+		.tenant = b->tenant,
+		.service = b->service,
+		.type = b->type,
+		.label = b->label,
+		.tag = "",
+	};
+	int rc = baseline_list(&c->env->store, &same,
+	                       (struct page){COMPARED_OTHERS + 1, ""}, &list);
+
+	if (rc)
+		return fail_store(c, rc);
+	for (size_t i = 0; i < list.n; i++)
+		if (!is_told(&list, i, x) &&
+		    add_other(c, x, list.items[i].session))
+			return -1;
+	x->baseline = b->id;
 	return 0;
 }
 
@@ -135,7 +187,9 @@ compared_run(struct call *c, struct compared *x)
 	x->ranges[0].end_ns = x->ranges[1].end_ns = end_ns;
 	if (load_side(c, &x->base, x, 0) || load_side(c, &x->now, x, 1))
 		return -1;
-	find_blocks(c, x);
+	find_blocks(c, x, false, x->blocks);
+	x->sides[0].blocks = x->blocks[0];
+	x->sides[1].blocks = x->blocks[1];
 	x->sides[0].others = (const struct tree *const *)x->others;
 	x->sides[0].nothers = x->nothers;
 	rc = compare_new(&x->sides[0], &x->sides[1], compared_is_gauge(x),
@@ -186,41 +240,6 @@ compared_put_deciding(struct buf *out, const char *key,
 		if (compare_decides(c, &c->functions[i]))
 			put_function(out, c, &c->functions[i]);
 	json_close(out, ']');
-}
-
-static int
-diff_link(struct call *c, const char *base, const char *now, struct buf *out)
-{
-	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
-	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
-	const struct conf *conf = c->env->conf;
-	struct link_page page = {.claim = {.kind = "diff"}};
-
-	buf_addf(&url,
-	         "%s" PROFILE_PATH
-	         "diff?baseProfileId=%s&comparisonProfileId=%s",
-	         conf->api_public_url, base, now);
-	buf_addf(&subject, "%s\n%s", base, now);
-	page.url = buf_str(&url);
-	page.claim.subject = buf_str(&subject);
-	page.claim.tenant = c->caller.tenant;
-	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
-	                 conf->api_link_ttl, out);
-}
-
-int
-compared_put_links(struct call *c, struct buf *out, const char *base,
-                   const char *now)
-{
-	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
-	int rc = diff_link(c, base, now, &link);
-
-	if (rc)
-		return fail_store(c, rc);
-	json_open(out, "links", '{');
-	json_put_text(out, "diff", buf_str(&link));
-	json_close(out, '}');
-	return 0;
 }
 
 static const char *

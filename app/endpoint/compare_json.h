@@ -4,6 +4,7 @@
 #include "endpoint/call.h"
 #include "profile/compare.h"
 #include "range.h"
+#include "store/baseline.h"
 
 /* More captures of the base's kind than that tell little more. */
 #define COMPARED_OTHERS 8
@@ -16,11 +17,13 @@ struct compared {
 	struct profile *profiles[2];
 	struct tree *trees[2];
 	struct blocks *blocks[2];     /* NULL: nothing tells of them */
+	struct blocks *nodes[2];      /* compared_nodes() */
 	struct compare_side sides[2]; /* of the trees; work: as asked for */
 	enum compare_by by;
 	struct profile *other_profiles[COMPARED_OTHERS];
 	struct tree *others[COMPARED_OTHERS];
 	size_t nothers;
+	const char *baseline; /* whose label the others are of; NULL: none */
 	struct comparison *c;
 };
 #define CLEANUP_COMPARED CLEANUP(compared_done)
@@ -69,21 +72,27 @@ MUST_CHECK int compared_load(struct call *c, const struct compared_sides *p,
  */
 MUST_CHECK int compared_run(struct call *c, struct compared *x);
 /*
- * Adds another capture of the base, before compared_run(); one that is not
- * kept any more, or of other value types, is left out.
+ * Adds other captures of the base, before compared_run(): the baselines of
+ * the same label. One that is not kept any more is left out.
+ *   Shape    b must outlive x
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int
-compared_other(struct call *c, struct compared *x, const char *session);
+compared_others(struct call *c, const struct baseline *b, struct compared *x);
+/* After compared_run(): what a differential flame graph needs to tell which
+ * nodes changed. */
+void compared_nodes(struct call *c, struct compared *x);
 /* True when they are of what there is, not of what is spent. */
 bool compared_is_gauge(const struct compared *x);
 /*
  * Writes links: the differential flame graph of two sessions of one type,
- * which opens as it is.
+ * which opens as it is. Where they were compared (x, else NULL), it is by the
+ * same normalization.
  *   Errors   0, or -1 with the reply
  */
-MUST_CHECK int compared_put_links(struct call *c, struct buf *out,
-                                  const char *base, const char *now);
+MUST_CHECK int
+compared_put_links(struct call *c, struct buf *out, const char *base,
+                   const char *now, const struct compared *x);
 /* The same of what compared_load() found, ranges among it. */
 MUST_CHECK int compared_put_range_links(struct call *c, struct buf *out,
                                         const struct compared_sides *p,

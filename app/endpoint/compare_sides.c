@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_PAIRS 32 /* of a link: rows of params.def, and labels */
+#define MAX_PAIRS 40 /* of a link: rows of params.def, and labels */
 
 static const char *
 or_text(struct call *c, enum param p, const char *other)
@@ -128,47 +128,127 @@ compared_load(struct call *c, const struct compared_sides *p,
 
 /* --- links ---------------------------------------------------------------- */
 
+/* What GetDiffFlameGraph is asked. */
+struct diff_query {
+	struct query_pair pairs[MAX_PAIRS];
+	size_t n;
+	char times[4][24], work[2][24];
+};
+
 static void
-add_pair(struct link_query *q, struct query_pair *pairs, const char *name,
-         const char *value)
+add_pair(struct diff_query *q, const char *name, const char *value)
 {
 	if (q->n < MAX_PAIRS && *value)
-		pairs[q->n++] = (struct query_pair){name, value};
+		q->pairs[q->n++] = (struct query_pair){name, value};
 }
 
-/* What GetDiffFlameGraph is asked for the same. */
+/* The normalization, where it is not the usual one, and what chance makes of
+ * captures: the picture then agrees with the comparison. */
 static void
-fill_query(struct call *c, const struct compared_sides *p,
-           const struct compared *x, char times[4][24],
-           struct query_pair pairs[MAX_PAIRS], struct link_query *q)
+add_test(struct diff_query *q, const struct compared *x)
+{
+	enum compare_by by = x->c->by;
+
+	if (x->baseline)
+		add_pair(q, "baselineId", x->baseline);
+	if (by != COMPARE_BY_SHARE)
+		add_pair(q, "normalize", compare_bys[by]);
+	if (by != COMPARE_BY_WORK)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(q->work); i++)
+		snprintf(q->work[i], sizeof(q->work[i]), "%.0f",
+		         x->sides[i].work);
+	add_pair(q, "baseWork", q->work[0]);
+	add_pair(q, "comparisonWork", q->work[1]);
+}
+
+static void
+add_range(struct diff_query *q, const struct compared_ids *side,
+          const struct range *r, char times[2][24])
+{
+	snprintf(times[0], 24, "%lld", (long long)r->from_ms);
+	snprintf(times[1], 24, "%lld", (long long)r->to_ms);
+	add_pair(q, params[side->from].name, times[0]);
+	add_pair(q, params[side->to].name, times[1]);
+}
+
+static void
+add_sides(struct call *c, const struct compared_sides *p,
+          const struct compared *x, struct diff_query *q)
 {
 	const struct range *r = NULL;
 
-	q->q = pairs;
 	for (size_t i = 0; i < ARRAY_LEN(x->ranges); i++) {
 		const struct compared_ids *side = &p->sides[i];
 
 		if (!x->ranges[i].n) {
-			add_pair(q, pairs, params[side->id].name,
+			add_pair(q, params[side->id].name,
 			         param_text(c, side->id));
 			continue;
 		}
 		r = &x->ranges[i];
-		snprintf(times[2 * i], 24, "%lld", (long long)r->from_ms);
-		snprintf(times[2 * i + 1], 24, "%lld", (long long)r->to_ms);
-		add_pair(q, pairs, params[side->from].name, times[2 * i]);
-		add_pair(q, pairs, params[side->to].name, times[2 * i + 1]);
+		add_range(q, side, r, &q->times[2 * i]);
 	}
 	if (!r)
 		return;
-	add_pair(q, pairs, "service", r->service);
-	add_pair(q, pairs, "profileType", r->type);
-	add_pair(q, pairs, "host", r->host);
-	add_pair(q, pairs, "origin", r->origin);
+	add_pair(q, "service", r->service);
+	add_pair(q, "profileType", r->type);
+	add_pair(q, "host", r->host);
+	add_pair(q, "origin", r->origin);
 	for (size_t i = 0; i < c->req->nquery; i++)
 		if (!strncmp(c->req->query[i].name, "label.", 6))
-			add_pair(q, pairs, c->req->query[i].name,
+			add_pair(q, c->req->query[i].name,
 			         c->req->query[i].value);
+}
+
+static int
+put_link(struct call *c, struct buf *out, int rc, const struct buf *link)
+{
+	if (rc)
+		return fail_store(c, rc);
+	json_open(out, "links", '{');
+	json_put_text(out, "diff", buf_str(link));
+	json_close(out, '}');
+	return 0;
+}
+
+/* A link to two ids is signed for these alone: see auth.c. */
+static int
+link_ids(struct call *c, const char *base, const char *now,
+         const struct link_query *q, struct buf *out)
+{
+	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
+	const struct conf *conf = c->env->conf;
+	struct link_page page = {.claim = {.kind = "diff"}};
+
+	buf_addf(&url, "%s" PROFILE_PATH "diff?", conf->api_public_url);
+	link_put_query(q, &url);
+	buf_addf(&subject, "%s\n%s", base, now);
+	if (buf_err(&url) || buf_err(&subject))
+		return -E2BIG;
+	page.url = buf_str(&url);
+	page.claim.subject = buf_str(&subject);
+	page.claim.tenant = c->caller.tenant;
+	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
+	                 conf->api_link_ttl, out);
+}
+
+int
+compared_put_links(struct call *c, struct buf *out, const char *base,
+                   const char *now, const struct compared *x)
+{
+	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
+	struct diff_query q = {0};
+
+	add_pair(&q, "baseProfileId", base);
+	add_pair(&q, "comparisonProfileId", now);
+	if (x)
+		add_test(&q, x);
+	return put_link(c, out,
+	                link_ids(c, base, now,
+	                         &(struct link_query){q.pairs, q.n}, &link),
+	                &link);
 }
 
 int
@@ -177,20 +257,14 @@ compared_put_range_links(struct call *c, struct buf *out,
                          const struct compared *x)
 {
 	CLEANUP_BUF struct buf link = BUF_INIT(RANGE_MAX_LINK);
-	struct query_pair pairs[MAX_PAIRS];
-	char times[4][24];
-	struct link_query q = {0};
-	int rc;
+	struct diff_query q = {0};
 
-	/* a link to two ids is signed for these alone: see auth.c */
 	if (!x->ranges[0].n && !x->ranges[1].n)
-		return compared_put_links(c, out, x->base.id, x->now.id);
-	fill_query(c, p, x, times, pairs, &q);
-	rc = range_link(c, "diff", &q, &link);
-	if (rc)
-		return fail_store(c, rc);
-	json_open(out, "links", '{');
-	json_put_text(out, "diff", buf_str(&link));
-	json_close(out, '}');
-	return 0;
+		return compared_put_links(c, out, x->base.id, x->now.id, x);
+	add_sides(c, p, x, &q);
+	add_test(&q, x);
+	return put_link(c, out,
+	                range_link(c, "diff",
+	                           &(struct link_query){q.pairs, q.n}, &link),
+	                &link);
 }

@@ -96,7 +96,7 @@ answer(struct call *c, const struct groups *g)
 		json_put_int(out, names[k], totals[k]);
 	json_close(out, '}');
 	if (compared_put_links(c, out, param_text(c, P_DiffSessions_baseId),
-	                       param_text(c, P_DiffSessions_compareId)))
+	                       param_text(c, P_DiffSessions_compareId), NULL))
 		return -1;
 	return answer_end(c);
 }

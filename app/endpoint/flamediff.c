@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "profile/diff.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +49,6 @@ static int
 render(struct call *c, const struct compared *x, const struct diff_format *f)
 {
 	CLEANUP_DIFF struct diff *d = NULL;
-	int by = compared_is_gauge(x) ? DIFF_NONE : DIFF_RATE;
 	char title[2 * STORE_NAME_MAX + 2 * ID_MAX];
 	const struct diff_meta meta = {
 		.base = meta_of(&x->base, title),
@@ -59,30 +59,65 @@ render(struct call *c, const struct compared *x, const struct diff_format *f)
 	};
 	int rc;
 
-	by = choice(c, P_GetDiffFlameGraph_normalize, diff_bys, by);
 	snprintf(title, sizeof(title), "%s %s, %s against %s", x->now.service,
 	         x->now.type, x->now.id, x->base.id);
-	rc = diff_new(&x->sides[0], &x->sides[1], (enum diff_by)by, &d);
+	rc = diff_new(&x->sides[0], &x->sides[1], x->c, &d);
 	if (!rc)
 		rc = f->write(d, &meta, &c->reply->body);
 	return rc ? fail_store(c, rc) : 0;
 }
 
+/* What else decides what the picture shows. */
+static const enum param shown_by[] = {
+	P_GetDiffFlameGraph_normalize,
+	P_GetDiffFlameGraph_shape,
+	P_GetDiffFlameGraph_baseWork,
+	P_GetDiffFlameGraph_comparisonWork,
+};
+
 /* True when the client has what this request would make. */
 static bool
 known(struct call *c, const struct compared *x, const struct diff_format *f)
 {
-	char text[2 * ID_MAX + 96];
-	int n = snprintf(text, sizeof(text), "%s %s %llx %llx %s %s",
-	                 x->base.id, x->now.id,
-	                 (unsigned long long)range_hash(&x->ranges[0]),
-	                 (unsigned long long)range_hash(&x->ranges[1]),
-	                 param_text(c, P_GetDiffFlameGraph_normalize),
-	                 param_text(c, P_GetDiffFlameGraph_shape));
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-	return answer_etag(c, "%016llx-%s-%s",
-	                   (unsigned long long)hash_bytes(text, (size_t)n),
+	buf_addf(&text, "%s %s %llx %llx", x->base.id, x->now.id,
+	         (unsigned long long)range_hash(&x->ranges[0]),
+	         (unsigned long long)range_hash(&x->ranges[1]));
+	for (size_t i = 0; i < ARRAY_LEN(shown_by); i++) {
+		const char *v = request_query(c->req, params[shown_by[i]].name);
+
+		buf_addf(&text, " %s", v ? v : "");
+	}
+	return !buf_err(&text) &&
+	       answer_etag(c, "%016llx-%s-%s",
+	                   (unsigned long long)hash_bytes(text.p, text.len),
 	                   f->name, STOKER_VERSION);
+}
+
+/* The test is that of CheckBaseline, whose links come here. */
+static int
+find_others(struct call *c, struct compared *x)
+{
+	const char *id = param_text(c, P_GetDiffFlameGraph_baselineId);
+	CLEANUP_BASELINE struct baseline b = {0};
+	int rc;
+
+	if (!param_given(c, P_GetDiffFlameGraph_baselineId))
+		return 0;
+	rc = baseline_get(&c->env->store, c->caller.tenant, id, &b);
+	if (rc == -ENOENT) {
+		detail_text(c, "baselineId", id);
+		return fail(c, UnknownBaseline, id);
+	}
+	if (rc)
+		return fail_store(c, rc);
+	if (strcmp(b.session, x->base.id) != 0)
+		return fail_param(c, "baselineId",
+		                  "a baseline whose session is the base", id);
+	rc = compared_others(c, &b, x);
+	x->baseline = NULL; /* b goes */
+	return rc;
 }
 
 int
@@ -90,22 +125,30 @@ flamediff_get(struct call *c)
 {
 	static const struct compared_sides sides =
 		COMPARED_SIDES(GetDiffFlameGraph);
+	static const struct compared_params ask = {
+		P_GetDiffFlameGraph_normalize,
+		P_GetDiffFlameGraph_baseWork,
+		P_GetDiffFlameGraph_comparisonWork,
+	};
 	CLEANUP_COMPARED struct compared x = {0};
 	const struct diff_format *f = format_of(c);
 	const struct format *as = format_find(f->name);
+	bool again; /* windows, or others of the label, may have come */
 
-	if (compared_load(c, &sides, &x))
+	if (compared_ask(c, &ask, &x) || compared_load(c, &sides, &x))
 		return -1;
+	again = x.ranges[0].n || x.ranges[1].n ||
+	        param_given(c, P_GetDiffFlameGraph_baselineId);
 	view_headers(c, P_GetDiffFlameGraph_format,
-	             x.ranges[0].n || x.ranges[1].n ? VIEW_CACHE_RANGE
-	                                            : VIEW_CACHE);
+	             again ? VIEW_CACHE_RANGE : VIEW_CACHE);
 	reply_header(c->reply, "Content-Disposition",
 	             "%s; filename=\"%s-%s-diff.%s\"", view_disposition(as),
 	             x.now.service, x.now.type, as->extension);
-	if (known(c, &x, f))
+	if (!param_given(c, P_GetDiffFlameGraph_baselineId) && known(c, &x, f))
 		return answer_empty(c, 304);
-	if (compared_run(c, &x))
+	if (find_others(c, &x) || compared_run(c, &x))
 		return -1;
+	compared_nodes(c, &x);
 	view_begin(c, as);
 	return render(c, &x, f);
 }

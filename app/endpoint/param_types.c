@@ -44,8 +44,6 @@ param_words(enum param_type type)
 		return view_words;
 	case PT_DIFF:
 		return diff_words;
-	case PT_NORMALIZE:
-		return diff_bys;
 	case PT_MEASURE:
 		return compare_bys;
 	case PT_SHAPE:

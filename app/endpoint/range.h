@@ -84,14 +84,14 @@ range_merge(struct call *c, struct range *r, struct profile **out);
 uint64_t range_hash(const struct range *r);
 /*
  * What parts of a range differ by: of its own, or of finer windows where
- * these are few. t: of the profile that they add up to. NULL: too few parts,
- * or too much to read.
+ * these are few. t: of the profile that they add up to. By its functions, or
+ * by its nodes. NULL: too few parts, or too much to read.
  */
-struct blocks *
-range_blocks(struct call *c, const struct range *r, const struct tree *t);
+struct blocks *range_blocks(struct call *c, const struct range *r,
+                            const struct tree *t, bool nodes);
 /* The same of a rollup, by its id; NULL for a window as captured. */
 struct blocks *
-window_blocks(struct call *c, const char *id, const struct tree *t);
+window_blocks(struct call *c, const char *id, const struct tree *t, bool nodes);
 #define RANGE_MAX_LINK ((size_t)16 << 10)
 /*
  * Appends a signed link to the page of a range, "merge" or "diff", whose whole

@@ -189,20 +189,23 @@ sum(struct call *c, const struct part *parts, size_t n, bool gauge,
 
 static struct blocks *
 make(struct call *c, const struct part *parts, size_t n, bool gauge,
-     const struct tree *t)
+     const struct tree *t, bool nodes)
 {
 	CLEANUP_FREE struct blocks_part *of = outline(parts, n);
 	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
 	struct blocks *b = NULL;
 
-	if (!of || blocks_sum_new(of, n, &s) || sum(c, parts, n, gauge, s) ||
-	    blocks_sum_end(s, t, &b))
+	if (!of ||
+	    (nodes ? blocks_sum_new_nodes(of, n, t, &s)
+	           : blocks_sum_new(of, n, &s)) ||
+	    sum(c, parts, n, gauge, s) || blocks_sum_end(s, t, &b))
 		return NULL;
 	return b;
 }
 
 struct blocks *
-range_blocks(struct call *c, const struct range *r, const struct tree *t)
+range_blocks(struct call *c, const struct range *r, const struct tree *t,
+             bool nodes)
 {
 	CLEANUP_FINER struct finer days = {0};
 	CLEANUP_FINER struct finer hours = {0};
@@ -226,11 +229,11 @@ range_blocks(struct call *c, const struct range *r, const struct tree *t)
 		parts = f->parts;
 		n = f->n;
 	}
-	return make(c, parts, n, type_is_gauge(r->type), t);
+	return make(c, parts, n, type_is_gauge(r->type), t, nodes);
 }
 
 struct blocks *
-window_blocks(struct call *c, const char *id, const struct tree *t)
+window_blocks(struct call *c, const char *id, const struct tree *t, bool nodes)
 {
 	CLEANUP_WINDOW struct window w = {0};
 	CLEANUP_SERIES struct series of = {0};
@@ -242,5 +245,5 @@ window_blocks(struct call *c, const char *id, const struct tree *t)
 		return NULL;
 	part = part_of_window(&of, &w);
 	r.type = of.type;
-	return range_blocks(c, &r, t);
+	return range_blocks(c, &r, t, nodes);
 }

@@ -12,7 +12,7 @@
 
 #define Z_95 1.959964
 
-const char *const compare_bys[] = {"share", "rate", "work", NULL};
+const char *const compare_bys[] = {"share", "rate", "work", "none", NULL};
 const char *const compare_methods[] = {
 	[COMPARE_FROM_FUNCTIONS] = "functions",
 	[COMPARE_FROM_BLOCKS] = "blocks",
@@ -52,21 +52,6 @@ by_change(const void *a, const void *b, void *of)
 	return strcmp(x->name, y->name);
 }
 
-/* Cost per second or unit of work, function by function and overall. */
-static void
-costs(struct comparison *c, double before, double after)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		struct compare_function *f = &c->functions[i];
-
-		f->cost = 100 *
-		          ((double)f->now.self / c->now_per -
-		           (double)f->base.self / c->base_per) /
-		          before;
-	}
-	c->delta = 100 * (after / before - 1);
-}
-
 /* Relative variance of after by before. What captures differ by is estimated
  * once for both sides. */
 static struct compare_spread
@@ -101,7 +86,8 @@ overall(struct comparison *c, const struct compare_side *base,
 	if (before <= 0 || after <= 0 || c->base_samples <= 0 ||
 	    c->now_samples <= 0)
 		return;
-	costs(c, before, after);
+	c->delta = 100 * (after / before - 1);
+	compare_costs(c, before);
 	error = error_of(c);
 	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
 	c->low = 100 * (after / before * exp(-step) - 1);
@@ -142,12 +128,13 @@ choose(struct comparison *c, const struct compare_side *base,
        const struct compare_side *now, bool gauge, enum compare_by by)
 {
 	bool worked = by == COMPARE_BY_WORK && base->work > 0 && now->work > 0;
+	bool as_is = gauge || by == COMPARE_BY_NONE;
 
-	c->base_timed = gauge || base->seconds > 0;
-	c->now_timed = gauge || now->seconds > 0;
-	c->base_per = worked ? base->work : gauge ? 1 : base->seconds;
-	c->now_per = worked ? now->work : gauge ? 1 : now->seconds;
-	c->by = by;
+	c->base_timed = as_is || base->seconds > 0;
+	c->now_timed = as_is || now->seconds > 0;
+	c->base_per = worked ? base->work : as_is ? 1 : base->seconds;
+	c->now_per = worked ? now->work : as_is ? 1 : now->seconds;
+	c->by = gauge && by == COMPARE_BY_RATE ? COMPARE_BY_NONE : by;
 	if ((by == COMPARE_BY_WORK && !worked) || c->base_per <= 0 ||
 	    c->now_per <= 0)
 		c->by = COMPARE_BY_SHARE;

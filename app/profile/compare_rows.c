@@ -37,8 +37,9 @@ percent(int64_t part, int64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static struct compare_cost
-cost_of(const struct compare_side *side, const struct top_entry *e, bool gauge)
+struct compare_cost
+compare_cost(const struct compare_side *side, const struct top_entry *e,
+             bool gauge)
 {
 	const struct tree *t = side->tree;
 	double per = gauge ? 1 : side->seconds;
@@ -106,7 +107,8 @@ add_side(struct rows *r, const struct compare_side *side,
 		if (rc)
 			return rc;
 		f = row_of(r, side->tree, top[i].name);
-		*(is_base ? &f->base : &f->now) = cost_of(side, &top[i], gauge);
+		*(is_base ? &f->base : &f->now) =
+			compare_cost(side, &top[i], gauge);
 	}
 	return 0;
 }
@@ -141,4 +143,17 @@ compare_rows(struct comparison *c, const struct compare_side *base,
 	c->now_samples = samples_of(now->tree, now->tree->total_samples,
 	                            now->tree->total[0]);
 	return rc;
+}
+
+void
+compare_costs(struct comparison *c, double before)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct compare_function *f = &c->functions[i];
+
+		f->cost = 100 *
+		          ((double)f->now.self / c->now_per -
+		           (double)f->base.self / c->base_per) /
+		          before;
+	}
 }

@@ -272,8 +272,8 @@ seen_between(const struct comparison *c, double *scratch)
 
 /* --- all of it ------------------------------------------------------------ */
 
-static void
-spread_evenly(struct comparison *c, double dispersion)
+void
+compare_spread_evenly(struct comparison *c, double dispersion)
 {
 	const struct compare_spread s = {dispersion, STAT_EXACT};
 
@@ -285,11 +285,12 @@ spread_evenly(struct comparison *c, double dispersion)
 	}
 }
 
-/* A function is as restless where it was not seen as where it was. */
+/* A function is as restless where it was not seen, or too small to be
+ * measured, as where it was. */
 static void
 take_over(struct compare_cost *to, const struct compare_cost *from)
 {
-	if (to->samples > 0 || from->samples <= 0)
+	if (to->share.freedom > 0)
 		return;
 	to->share = from->share;
 	to->pace = from->pace;
@@ -338,7 +339,7 @@ spread_by_blocks(struct comparison *c, const struct compare_side *base,
 	c->blocks_pace = fewer(&a, &b, PACE);
 	c->base_total = spread_of(&a, &base->blocks->rows[0], PACE);
 	c->now_total = spread_of(&b, &now->blocks->rows[0], PACE);
-	spread_evenly(c, 1);
+	compare_spread_evenly(c, 1);
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
 
@@ -370,7 +371,7 @@ compare_spread(struct comparison *c, const struct compare_side *base,
 		c->dispersion = seen_between(c, scratch);
 		c->base_total = c->now_total =
 			(struct compare_spread){c->dispersion, STAT_EXACT};
-		spread_evenly(c, c->dispersion);
+		compare_spread_evenly(c, c->dispersion);
 	}
 	floor_total(&c->base_total, base);
 	floor_total(&c->now_total, now);

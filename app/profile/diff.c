@@ -5,15 +5,12 @@
  */
 #include "profile/diff.h"
 
+#include "diff_sure.h"
 #include "tree_layout.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
-#define NODE_NONE UINT32_MAX
-
-const char *const diff_bys[] = {"rate", "share", "none", NULL};
 const char *const diff_shapes[] = {"after", "before", "both", NULL};
 
 enum { BASE, NOW, SIDES };
@@ -23,6 +20,7 @@ struct zip {
 	const struct tree *from[SIDES];
 	uint32_t *names[SIDES]; /* by name of a side: id in the diff's + 1 */
 	uint32_t cap;           /* of packages by name */
+	struct diff_origin from_nodes;
 };
 
 void
@@ -34,6 +32,7 @@ diff_free(struct diff *d)
 	free(d->base_self);
 	free(d->base_total);
 	free(d->base_samples);
+	free(d->sure);
 	free(d);
 }
 
@@ -43,6 +42,8 @@ zip_done(struct zip *z)
 	diff_free(z->d);
 	free(z->names[BASE]);
 	free(z->names[NOW]);
+	free(z->from_nodes.base);
+	free(z->from_nodes.now);
 }
 
 static int
@@ -78,8 +79,12 @@ zip_init(struct zip *z)
 	d->base_self = calloc(n, sizeof(*d->base_self));
 	d->base_total = calloc(n, sizeof(*d->base_total));
 	d->base_samples = calloc(n, sizeof(*d->base_samples));
+	d->sure = calloc(n, sizeof(*d->sure));
 	d->tree = calloc(1, sizeof(*d->tree));
-	if (!d->tree || !d->base_self || !d->base_total || !d->base_samples)
+	z->from_nodes.base = calloc(n, sizeof(*z->from_nodes.base));
+	z->from_nodes.now = calloc(n, sizeof(*z->from_nodes.now));
+	if (!d->tree || !d->base_self || !d->base_total || !d->base_samples ||
+	    !d->sure || !z->from_nodes.base || !z->from_nodes.now)
 		return -ENOMEM;
 	d->tree->profile = now->profile;
 	d->tree->type = now->type;
@@ -118,23 +123,25 @@ name_in(struct zip *z, int side, uint32_t name, uint32_t *out)
 	return 0;
 }
 
-/* Adds a node that either or both sides have, the others being NODE_NONE. */
+/* Adds a node that either or both sides have, the others being DIFF_NONE. */
 static int
 put(struct zip *z, uint32_t base, uint32_t now)
 {
-	int side = now == NODE_NONE ? BASE : NOW;
+	int side = now == DIFF_NONE ? BASE : NOW;
 	uint32_t from = side == NOW ? now : base;
 	struct diff *d = z->d;
 	struct tree *t = d->tree;
 	uint32_t at = t->n++;
 
 	t->depth[at] = z->from[side]->depth[from];
-	if (now != NODE_NONE) {
+	z->from_nodes.base[at] = base;
+	z->from_nodes.now[at] = now;
+	if (now != DIFF_NONE) {
 		t->self[at] = d->now->self[now];
 		t->total[at] = d->now->total[now];
 		t->samples[at] = d->now->samples[now];
 	}
-	if (base != NODE_NONE) {
+	if (base != DIFF_NONE) {
 		d->base_self[at] = d->base->self[base];
 		d->base_total[at] = d->base->total[base];
 		d->base_samples[at] = d->base->samples[base];
@@ -168,8 +175,8 @@ zip(struct zip *z)
 
 	while (i < z->from[BASE]->n || j < z->from[NOW]->n) {
 		int first = order(z, i, j);
-		int rc = put(z, first <= 0 ? i : NODE_NONE,
-		             first >= 0 ? j : NODE_NONE);
+		int rc = put(z, first <= 0 ? i : DIFF_NONE,
+		             first >= 0 ? j : DIFF_NONE);
 
 		if (rc)
 			return rc;
@@ -193,25 +200,20 @@ find_ends(struct tree *t)
 }
 
 static void
-normalize(struct diff *d, enum diff_by by, double base_s, double now_s)
+normalize(struct diff *d, const struct comparison *c)
 {
 	double base = (double)d->base->total[0], now = (double)d->now->total[0];
+	bool shares = c->by == COMPARE_BY_SHARE;
 
-	d->scale = 1;
-	d->by = DIFF_NONE;
-	if (by == DIFF_SHARE && base > 0 && now > 0) {
-		d->scale = now / base;
-		d->by = by;
-	}
-	if (by == DIFF_RATE && base_s > 0 && now_s > 0) {
-		d->scale = now_s / base_s;
-		d->by = by;
-	}
+	d->by = c->by;
+	d->scale = !shares               ? c->now_per / c->base_per
+	           : base > 0 && now > 0 ? now / base
+	                                 : 1;
 }
 
 int
 diff_new(const struct compare_side *base, const struct compare_side *now,
-         enum diff_by by, struct diff **out)
+         const struct comparison *c, struct diff **out)
 {
 	CLEANUP(zip_done)
 	struct zip z = {.from = {base->tree, now->tree}};
@@ -222,28 +224,10 @@ diff_new(const struct compare_side *base, const struct compare_side *now,
 	if (rc)
 		return rc;
 	find_ends(z.d->tree);
-	normalize(z.d, by, base->seconds, now->seconds);
+	normalize(z.d, c);
+	rc = diff_sure(z.d, &z.from_nodes, base, now, c);
+	if (rc)
+		return rc;
 	*out = TAKE(z.d);
 	return 0;
-}
-
-/* Value of one sample of a side, on the comparison's scale. */
-static double
-sample_value(const struct tree *t)
-{
-	return t->total_samples > 0
-	               ? (double)t->total[0] / (double)t->total_samples
-	               : 0;
-}
-
-double
-diff_z(const struct diff *d, uint32_t node, double dispersion)
-{
-	double variance = fabs((double)d->tree->total[node]) *
-	                          fabs(sample_value(d->now)) +
-	                  fabs(diff_base(d, node)) * d->scale *
-	                          fabs(sample_value(d->base));
-
-	return variance > 0 ? diff_delta(d, node) / sqrt(dispersion * variance)
-	                    : 0;
 }

@@ -3,9 +3,6 @@
 
 #include "profile/diff.h"
 
-/* Changes that chance makes of nothing in one of 20. */
-#define DIFF_SURE 1.96
-
 enum diff_kind { DIFF_SAME, DIFF_MORE, DIFF_LESS, DIFF_NEW, DIFF_GONE };
 
 struct diff_mark {
@@ -14,8 +11,7 @@ struct diff_mark {
 };
 
 /*
- * A new or gone node is called so whatever its size, and drawn the paler the
- * more likely it is chance: one sample against none is no news.
+ * A new or gone node is called so whatever its size, and is pale unless the
+ * change is sure: one sample against none is no news.
  */
-struct diff_mark
-diff_mark(const struct diff *d, uint32_t node, double dispersion);
+struct diff_mark diff_mark(const struct diff *d, uint32_t node);

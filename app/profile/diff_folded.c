@@ -20,7 +20,7 @@ sample_scale(const struct diff *d)
 	double base = (double)d->base->total[0] * d->scale;
 	double now = (double)d->now->total[0];
 
-	if (d->by == DIFF_NONE || base <= 0 || now <= 0 ||
+	if (d->by == COMPARE_BY_NONE || base <= 0 || now <= 0 ||
 	    d->base->total_samples <= 0)
 		return d->scale;
 	return (double)d->now->total_samples * (base / now) /

@@ -3,11 +3,11 @@
  * the comparison's, baseSelf and baseTotals the base's, parallel to them.
  *
  * Values of the base are as captured; times baseScale they are held against
- * the comparison's, as normalize says: rate, share or none. base tells what
- * else the head does of the comparison. changes lists the functions that
+ * the comparison's, as normalize says: share, rate, work or none. base tells
+ * what else the head does of the comparison. changes lists the functions that
  * moved by more than chance, name being an index into names; moved: their
- * cost per second did as their share. z of a change is divided by the root
- * of dispersion. shape: which widths to begin with.
+ * cost per second did as well. sure lists the nodes that changed by more than
+ * chance, in ascending order. shape: which widths to begin with.
  */
 #include "diff_formats.h"
 #include "json_tree.h"
@@ -63,9 +63,24 @@ put_changes(struct buf *out, const struct diff *d, const struct comparison *c)
 }
 
 static void
+put_sure(struct buf *out, const struct diff *d)
+{
+	const char *comma = "";
+
+	buf_puts(out, ",\"sure\":[");
+	for (uint32_t i = 0; i < d->tree->n && !buf_err(out); i++) {
+		if (!d->sure[i])
+			continue;
+		buf_puts(out, comma);
+		buf_int(out, i);
+		comma = ",";
+	}
+	buf_putc(out, ']');
+}
+
+static void
 put_statistics(struct buf *out, const struct comparison *c)
 {
-	json_put_real(out, "dispersion", c->dispersion);
 	json_put_known(out, "overallDelta", c->delta, c->known);
 	json_put_known(out, "overallDeltaLow", c->low, c->known);
 	json_put_known(out, "overallDeltaHigh", c->high, c->known);
@@ -85,11 +100,12 @@ diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 	buf_putc(out, ',');
 	json_tree_column(out, "baseTotals", d->base_total, t->n);
 	put_base(d, &meta->base, out);
-	json_put_text(out, "normalize", diff_bys[d->by]);
+	json_put_text(out, "normalize", compare_bys[d->by]);
 	buf_addf(out, ",\"baseScale\":%.12g", d->scale);
 	json_put_text(out, "shape", diff_shapes[meta->shape]);
 	put_statistics(out, meta->c);
 	put_changes(out, d, meta->c);
+	put_sure(out, d);
 	buf_putc(out, '}');
 	return buf_err(out);
 }

@@ -42,7 +42,7 @@ static struct svg_color
 color(const struct svg *s, uint32_t node)
 {
 	const struct picture *p = s->arg;
-	struct diff_mark m = diff_mark(p->d, node, p->meta->c->dispersion);
+	struct diff_mark m = diff_mark(p->d, node);
 	struct svg_color a = palette[DIFF_SAME].color,
 			 b = palette[m.kind].color;
 
@@ -78,7 +78,7 @@ describe(const struct svg *s, uint32_t node, struct buf *out)
 		buf_addf(out, " (%+.1f %%)", 100 * delta / before);
 	else
 		buf_addf(out, " (%s)", before > 0 ? "gone" : "new");
-	if (fabs(diff_z(d, node, p->meta->c->dispersion)) < DIFF_SURE)
+	if (!d->sure[node])
 		buf_puts(out, ", may be chance");
 }
 
@@ -88,9 +88,10 @@ legend(const struct svg *s, int x, int y, struct buf *out)
 	static const enum diff_kind order[] = {DIFF_LESS, DIFF_SAME, DIFF_MORE,
 	                                       DIFF_NEW, DIFF_GONE};
 	static const char *const made[] = {
-		[DIFF_RATE] = "per second",
-		[DIFF_SHARE] = "as shares of the total",
-		[DIFF_NONE] = "as captured",
+		[COMPARE_BY_SHARE] = "as shares of the total",
+		[COMPARE_BY_RATE] = "per second",
+		[COMPARE_BY_WORK] = "per unit of work",
+		[COMPARE_BY_NONE] = "as captured",
 	};
 	static const char *const widths[] = {
 		[DIFF_AFTER] = "the comparison",

@@ -93,7 +93,6 @@ enum param_type {
 	PT_TYPE,
 	PT_VIEW,
 	PT_DIFF,
-	PT_NORMALIZE,
 	PT_MEASURE,
 	PT_SHAPE,
 	PT_KIND,

@@ -72,8 +72,9 @@
 /* What is held equal when cost is compared. Words of ?normalize= there. */
 enum compare_by {
 	COMPARE_BY_SHARE, /* the total */
-	COMPARE_BY_RATE,  /* time; of a gauge: nothing */
+	COMPARE_BY_RATE,  /* time; a gauge, which spends none, is _BY_NONE */
 	COMPARE_BY_WORK,  /* work done */
+	COMPARE_BY_NONE,  /* nothing: values as captured */
 };
 extern const char *const compare_bys[]; /* NULL at the end */
 
@@ -88,6 +89,8 @@ struct compare_side {
 	double seconds; /* captured; 0: unknown */
 	double work;    /* done in that time, in any unit; 0: unknown */
 	const struct blocks *blocks; /* of the tree; NULL: not known */
+	const struct blocks *nodes;  /* of its nodes; only diff.h asks for them,
+	                                once a function is listed */
 	/* of the base: other captures of what it is one of, which tell how
 	 * captures differ when nothing changed; their profiles' duration_ns is
 	 * what they cost per second by */
@@ -146,8 +149,8 @@ struct comparison {
 	unsigned blocks, blocks_pace; /* after joining; 0: not measured */
 	size_t captures;              /* of the base and its others */
 	double base_samples, now_samples;
-	double base_per, now_per; /* seconds or work; 1 of a gauge; 0: not
-	                             known */
+	double base_per, now_per; /* seconds or work; 1: neither counts; 0:
+	                             not known */
 	double dispersion;        /* of shares, all functions together */
 	/* of all that a side costs per second; and what captures of the base
 	 * differ by in that, as a variance by its square */

@@ -7,6 +7,17 @@
  * captured; what they are held against the comparison's by is base * scale,
  * which says what the base would have cost in the comparison's stead.
  *
+ * Function by function, the two are compared by compare.h. Its list decides
+ * what the picture may show for certain: a node is sure to have changed when
+ *
+ * - its total passes the test that functions pass, by the same normalization,
+ *   with a variance measured in the same blocks, among all nodes that are
+ *   large enough to have moved by COMPARE_POINTS, and
+ * - it has below it, or is, a listed function that moved the same way.
+ *
+ * Where no function is listed, no node is sure. A chain of nodes with the same
+ * totals is one test, since it is one question.
+ *
  * Source: Gregg, "Differential Flame Graphs", 2014: the shape is that of the
  * new profile.
  */
@@ -15,37 +26,33 @@
 #include "profile/compare.h"
 #include "profile/export.h"
 
-/* What two sides are made equal in. Words of ?normalize=, in this order. */
-enum diff_by {
-	DIFF_RATE,  /* cost per second; where a duration is unknown: nothing */
-	DIFF_SHARE, /* shares of the total */
-	DIFF_NONE,  /* nothing: values as captured */
-};
 /* Whose values are the widths. Words of ?shape=, in this order. */
 enum diff_shape {
 	DIFF_AFTER,  /* the comparison's: what is gone has no width */
 	DIFF_BEFORE, /* the base's: what is new has none */
 	DIFF_BOTH,   /* both added up */
 };
-extern const char *const diff_bys[], *const diff_shapes[]; /* NULL at the end */
+extern const char *const diff_shapes[]; /* NULL at the end */
 
 struct diff {
 	const struct tree *base, *now; /* borrowed */
 	struct tree *tree;             /* of both; values of now */
 	int64_t *base_self, *base_total, *base_samples; /* by its nodes */
-	enum diff_by by;                                /* what came of it */
+	bool *sure;         /* by its nodes: they changed by more than chance */
+	enum compare_by by; /* that of the comparison */
 	double scale;
 };
 
 /*
  * Zips the trees of one value type into one, children still by name.
  *
+ *   Shape    c: of the same sides
  *   Owns     *out is the caller's; diff_free() it, before the sides
  *   Errors   -ENOMEM, -E2BIG as strings_add(); *out untouched
  */
 MUST_CHECK int
 diff_new(const struct compare_side *base, const struct compare_side *now,
-         enum diff_by by, struct diff **out);
+         const struct comparison *c, struct diff **out);
 void diff_free(struct diff *d);
 DEFINE_CLEANUP(struct diff *, diff_free)
 #define CLEANUP_DIFF CLEANUP(diff_free_ptr)
@@ -62,13 +69,6 @@ diff_delta(const struct diff *d, uint32_t node)
 {
 	return (double)d->tree->total[node] - diff_base(d, node);
 }
-
-/*
- * The change of a node in standard deviations of what chance makes of such
- * counts, `dispersion` times the variance of a Poisson process. Below 2 it
- * may well be nothing.
- */
-double diff_z(const struct diff *d, uint32_t node, double dispersion);
 
 /* --- views ---------------------------------------------------------------- */
 

@@ -309,9 +309,9 @@ TEST(by_work_a_comparison_lists_what_changed_alone)
 	ck_assert_uint_eq(length_of(&shares, "improvements"), 1);
 	ck_assert_uint_eq(length_of(&work, "improvements"), 0);
 	ck_assert_uint_eq(length_of(&work, "regressions"), 1);
-	ck_assert_double_eq_tol(real_of(item_of(&work, "regressions", 0),
-	                                "costDeltaPct"),
-	                        25, 1e-6);
+	ck_assert_double_eq_tol(
+		real_of(item_of(&work, "regressions", 0), "costDeltaPct"), 25,
+		1e-6);
 	ck_assert_double_eq_tol(real_of(work.json, "overallDelta"), 25, 1e-6);
 	test = json_object_get(work.json, "test");
 	ck_assert_str_eq(text_of(test, "normalize"), "work");
@@ -348,16 +348,15 @@ TEST(baselines_of_one_label_tell_what_captures_differ_by)
 		again = make(&a, base, "");
 		snprintf(id, sizeof(id), "%s", reply_text(&made, "baselineId"));
 		if (!i)
-			first = api_getf(&a, A "/baselines/%s/check?sessionId=%s",
+			first = api_getf(&a,
+			                 A "/baselines/%s/check?sessionId=%s",
 			                 id, now);
 	}
 	among = api_getf(&a, A "/baselines/%s/check?sessionId=%s", id, now);
-	ck_assert_int_eq(number_of(json_object_get(first.json, "test"),
-	                           "captures"),
-	                 1);
-	ck_assert_int_eq(number_of(json_object_get(among.json, "test"),
-	                           "captures"),
-	                 3);
+	ck_assert_int_eq(
+		number_of(json_object_get(first.json, "test"), "captures"), 1);
+	ck_assert_int_eq(
+		number_of(json_object_get(among.json, "test"), "captures"), 3);
 	alone = api_getf(&a,
 	                 API_PROFILES
 	                 "/compare?baseProfileId=%s&comparisonProfileId=%s",
@@ -422,9 +421,8 @@ TEST(a_comparison_links_to_its_flame_graph_which_opens_without_a_token)
 	} cases[] = {
 		{"", "text/html; charset=utf-8", "\"baseTotals\""},
 		{"&format=svg&shape=both", "image/svg+xml", "both added up"},
-		{"&format=json&normalize=share", "application/json",
-	         "\"normalize\":\"share\""},
-		{"&format=folded", "text/plain; charset=utf-8",
+		{"&format=json", "application/json", "\"normalize\":\"share\""},
+		{"&format=folded&normalize=none", "text/plain; charset=utf-8",
 	         "main;f 1000 2000\nmain;g 3000 0\nmain;h 0 3000\n"},
 		{"&format=pprof", "application/octet-stream", ""},
 	};
@@ -446,6 +444,97 @@ TEST(a_comparison_links_to_its_flame_graph_which_opens_without_a_token)
 						     &r, "ETag")});
 		ck_assert_int_eq(again.status, 304);
 	}
+}
+END
+
+	/* GET of an operation on two profiles. */
+	static struct client_reply
+	get_pair(struct test_api *a, const char *what, const char *base,
+                 const char *now, const char *rest)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path),
+	         API_PROFILES "/%s?baseProfileId=%s&comparisonProfileId=%s%s",
+	         what, base, now, rest);
+	return api_get(a, path);
+}
+
+/* The differential flame graph behind a reply's link. */
+static struct client_reply
+linked_diff(struct test_api *a, const struct client_reply *r)
+{
+	char path[1200];
+
+	snprintf(path, sizeof(path), "%s&format=json",
+	         text_of(json_object_get(r->json, "links"), "diff") +
+	                 strlen("http://stoker.test"));
+	return ask(a, (struct ask){.path = path});
+}
+
+TEST(a_diff_is_tested_as_the_comparison_that_links_to_it)
+{
+	static const char *const by[] = {
+		"",
+		"&normalize=share",
+		"&normalize=rate",
+		"&normalize=none",
+		"&baseWork=50000&comparisonWork=40000",
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char base[ID_MAX], now[ID_MAX];
+
+	api_upload_cpu(&a, "main;f 5000\nmain;g 5000\n", base);
+	api_upload_cpu(&a, "main;f 6000\nmain;g 4000\n", now);
+	for (size_t i = 0; i < ARRAY_LEN(by); i++) {
+		CLEANUP_REPLY struct client_reply r = {0}, diff = {0};
+
+		r = get_pair(&a, "compare", base, now, by[i]);
+		diff = linked_diff(&a, &r);
+		ck_assert_int_eq(diff.status, 200);
+		ck_assert_str_eq(
+			reply_text(&diff, "normalize"),
+			text_of(json_object_get(r.json, "test"), "normalize"));
+		ck_assert_str_eq(reply_text(&diff, "verdict"),
+		                 reply_text(&r, "verdict"));
+		ck_assert_uint_eq(length_of(&diff, "changes"),
+		                  length_of(&r, "regressions") +
+		                          length_of(&r, "improvements"));
+	}
+}
+END
+
+/* Hours of one version differ by as much as these two sessions do. */
+TEST(a_diff_behind_a_check_knows_the_other_baselines)
+{
+	static const char *const hours[] = {
+		"main;f 1300\nmain;g 1700\nmain;h 900\n",
+		"main;f 800\nmain;g 2100\nmain;h 1100\n",
+		"main;f 1000\nmain;g 1900\nmain;h 1000\n",
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made = {0}, check = {0};
+	CLEANUP_REPLY struct client_reply diff = {0}, alone = {0}, bad = {0};
+	char base[ID_MAX], now[ID_MAX], rest[64];
+
+	api_upload_cpu(&a, "main;f 1200\nmain;g 1750\nmain;h 950\n", now);
+	for (size_t i = 0; i < ARRAY_LEN(hours); i++) {
+		client_reply_done(&made);
+		api_upload_cpu(&a, hours[i], base);
+		made = make(&a, base, "");
+	}
+	check = api_getf(&a, A "/baselines/%s/check?sessionId=%s",
+	                 reply_text(&made, "baselineId"), now);
+	ck_assert_str_eq(reply_text(&check, "verdict"), "ok");
+	diff = linked_diff(&a, &check);
+	ck_assert_str_eq(reply_text(&diff, "verdict"), "ok");
+	ck_assert_uint_eq(length_of(&diff, "sure"), 0);
+	alone = get_pair(&a, "diff", base, now, "&format=json");
+	ck_assert_uint_ge(length_of(&alone, "sure"), 1);
+	snprintf(rest, sizeof(rest), "&baselineId=%s",
+	         reply_text(&made, "baselineId"));
+	bad = get_pair(&a, "diff", now, base, rest);
+	assert_error(&bad, 400, "InvalidParameter");
 }
 END
 
@@ -486,4 +575,6 @@ END
 		baselines_of_one_label_tell_what_captures_differ_by,
 		work_is_counted_on_both_sides_or_not_at_all,
 		a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
+		a_diff_is_tested_as_the_comparison_that_links_to_it,
+		a_diff_behind_a_check_knows_the_other_baselines,
 		a_link_to_a_diff_is_of_those_two_profiles_alone)

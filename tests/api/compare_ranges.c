@@ -374,6 +374,72 @@ TEST(a_diff_of_ranges_is_asked_for_again)
 }
 END
 
+	/* Windows of an hour whose two handlers share a function: which of them
+         * calls it is what comes and goes. */
+	static void
+	put_handlers(struct test_api *a, int hour, int most, int slow)
+{
+	uint64_t seed = (uint64_t)hour + 1;
+
+	for (int i = 0; i < WINDOWS; i++) {
+		int get = (int)(random_next(&seed) % (uint64_t)most);
+		char text[128], id[ID_MAX];
+		CLEANUP_PROFILE struct profile *p = NULL;
+
+		snprintf(text, sizeof(text),
+		         "main;get;work %d\nmain;put;work %d\n"
+		         "main;job;work %d\nmain;idle 200\n",
+		         10 + get, 110 - get, 100 + slow);
+		p = profile_of(text);
+		test_window(&a->store.s,
+		            &(struct test_window){
+				    .start_ms = T0 + hour * H + i * STEP,
+				    .span_ms = 10 * S,
+				    .profile = p,
+			    },
+		            id);
+	}
+}
+
+/* Names of the nodes that a diff of hours calls sure. */
+static void
+sure_of(const struct client_reply *r, struct buf *out)
+{
+	const json_t *names = json_object_get(r->json, "names"), *i;
+	const json_t *name = json_object_get(r->json, "name");
+	size_t k;
+
+	ck_assert_int_eq(r->status, 200);
+	json_array_foreach(json_object_get(r->json, "sure"), k, i)
+	{
+		size_t node = (size_t)json_integer_value(i);
+		size_t at =
+			(size_t)json_integer_value(json_array_get(name, node));
+
+		buf_addf(out, "%s ",
+		         json_string_value(json_array_get(names, at)));
+	}
+}
+
+TEST(nodes_of_a_diff_of_ranges_are_tested_by_blocks_of_their_windows)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply slower = {0}, same = {0};
+	CLEANUP_BUF struct buf of_slower = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf of_same = BUF_INIT(BUF_MAX_SMALL);
+
+	put_handlers(&a, 0, 100, 0);
+	put_handlers(&a, 1, 70, 40);
+	put_handlers(&a, 9, 100, 0);
+	slower = get(&a, DIFF HOUR_0 "&" HOUR_1 "&" RANGES "cpu&format=json");
+	sure_of(&slower, &of_slower);
+	ck_assert_str_eq(buf_str(&of_slower), "idle job work ");
+	same = get(&a, DIFF HOUR_0 "&" HOUR_9 "&" RANGES "cpu&format=json");
+	sure_of(&same, &of_same);
+	ck_assert_str_eq(buf_str(&of_same), "");
+}
+END
+
 	/* --- errors
            --------------------------------------------------------------- */
 
@@ -450,6 +516,7 @@ END
 		the_diff_of_ranges_opens_as_it_was_signed,
 		a_link_to_two_profiles_opens_no_range,
 		a_diff_of_ranges_is_asked_for_again,
+		nodes_of_a_diff_of_ranges_are_tested_by_blocks_of_their_windows,
 		sides_are_an_id_or_a_range,
 		a_profile_of_another_type_than_ranges_is_refused,
 	};

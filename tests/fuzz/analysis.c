@@ -35,12 +35,13 @@ diff(const struct compare_side *side, const struct comparison *c)
 	const struct diff_meta meta = {one, one, c, DIFF_BOTH};
 	CLEANUP_DIFF struct diff *d = NULL;
 
-	if (diff_new(side, side, DIFF_SHARE, &d))
+	if (diff_new(side, side, c, &d))
 		return;
 	assert(d->tree->n == side->tree->n);
 	for (uint32_t i = 0; i < d->tree->n; i++) {
 		assert(d->tree->total[i] == d->base_total[i]);
 		assert(d->tree->end[i] == side->tree->end[i]);
+		assert(!d->sure[i]);
 	}
 	for (size_t i = 0; i < ndiff_formats; i++) {
 		CLEANUP_BUF struct buf out = BUF_INIT(MAX_BYTES);
@@ -49,9 +50,18 @@ diff(const struct compare_side *side, const struct comparison *c)
 	}
 }
 
+/* As if all functions had moved: nodes are then tested, too. */
+static void
+list_all(struct comparison *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		c->functions[i].change = COMPARE_REGRESSION;
+	c->nregressions = c->n;
+}
+
 /* Cut up as if each row had been sampled so many times in turn. */
 static struct blocks *
-cut(const struct tree *t)
+cut(const struct tree *t, bool nodes)
 {
 	CLEANUP_TIMELINE struct timeline *line = timeline_new();
 	struct blocks *b = NULL;
@@ -66,7 +76,7 @@ cut(const struct tree *t)
 					  .weight_ns = i,
 					  .sample = i % t->profile->nsamples}))
 			return NULL;
-	return blocks_new(t, line, &b) ? NULL : b;
+	return (nodes ? blocks_new_nodes : blocks_new)(t, line, &b) ? NULL : b;
 }
 
 /* A profile does not differ from itself, whatever it holds. */
@@ -75,21 +85,23 @@ compare(const struct profile *p, uint32_t type)
 {
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_BLOCKS struct blocks *b = NULL;
+	CLEANUP_BLOCKS struct blocks *nodes = NULL;
 
 	if (tree_new(p, type, &t))
 		return;
-	b = cut(t);
+	b = cut(t, false);
+	nodes = cut(t, true);
 	const struct tree *const others[] = {t, t};
-	const struct compare_side side = {t, 1, 2, b, others, 2};
+	const struct compare_side side = {t, 1, 2, b, nodes, others, 2};
 
-	for (int by = COMPARE_BY_SHARE; by <= COMPARE_BY_WORK; by++) {
+	for (int by = COMPARE_BY_SHARE; by <= COMPARE_BY_NONE; by++) {
 		CLEANUP_COMPARISON struct comparison *c = NULL;
 
 		if (compare_new(&side, &side, false, (enum compare_by)by, &c))
 			return;
 		assert(c->nregressions + c->nimprovements == 0);
-		if (by == COMPARE_BY_SHARE)
-			diff(&side, c);
+		list_all(c);
+		diff(&side, c);
 	}
 }
 

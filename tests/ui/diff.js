@@ -5,8 +5,7 @@
   const node = name => [...tree.name].findIndex((n, i) =>
     tree.nameOf(i) === name);
   const kind = name => {
-    const i = node(name);
-    return tree.changeOf(tree.total[i], tree.baseTotal[i]);
+    return tree.changeOf(node(name));
   };
   const fill = name => flame.fills.node(node(name));
   const cells = () => [...document.querySelectorAll('#rows tr')].map(tr =>

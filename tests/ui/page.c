@@ -39,8 +39,8 @@ write_diff(const struct diff_format *f, const struct tree *base,
 	CLEANUP_COMPARISON struct comparison *c = NULL;
 	CLEANUP_DIFF struct diff *d = NULL;
 
-	if (compare_new(&sides[0], &sides[1], false, COMPARE_BY_SHARE, &c) ||
-	    diff_new(&sides[0], &sides[1], DIFF_RATE, &d))
+	if (compare_new(&sides[0], &sides[1], false, COMPARE_BY_RATE, &c) ||
+	    diff_new(&sides[0], &sides[1], c, &d))
 		return 1;
 	return f->write(d, &(struct diff_meta){meta, meta, c, DIFF_AFTER}, out);
 }

@@ -32,21 +32,25 @@ pair_done(struct pair *x)
 #define CLEANUP_PAIR CLEANUP(pair_done)
 
 static struct pair
-pair_s(const char *base, const char *now, enum diff_by by, double s, double s2)
+pair_s(const char *base, const char *now, enum compare_by by, double s,
+       double s2)
 {
 	struct pair x = {.p = {profile_of(base), profile_of(now)}};
 
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(tree_new(x.p[i], CPU, &x.t[i]), 0);
-	x.side[0] = (struct compare_side){.tree = x.t[0], .seconds = s};
-	x.side[1] = (struct compare_side){.tree = x.t[1], .seconds = s2};
-	ck_assert_int_eq(compare_new(&x.side[0], &x.side[1], false, COMPARE_BY_SHARE, &x.c), 0);
-	ck_assert_int_eq(diff_new(&x.side[0], &x.side[1], by, &x.d), 0);
+	x.side[0] =
+		(struct compare_side){.tree = x.t[0], .seconds = s, .work = s};
+	x.side[1] = (struct compare_side){
+		.tree = x.t[1], .seconds = s2, .work = 3 * s2};
+	ck_assert_int_eq(compare_new(&x.side[0], &x.side[1], false, by, &x.c),
+	                 0);
+	ck_assert_int_eq(diff_new(&x.side[0], &x.side[1], x.c, &x.d), 0);
 	return x;
 }
 
 static struct pair
-pair(const char *base, const char *now, enum diff_by by)
+pair(const char *base, const char *now, enum compare_by by)
 {
 	return pair_s(base, now, by, 10, 10);
 }
@@ -106,7 +110,7 @@ static const struct {
 TEST(nodes_are_those_of_either_side_in_the_order_of_names)
 {
 	CLEANUP_PAIR struct pair x =
-		pair(zips[_i].base, zips[_i].now, DIFF_NONE);
+		pair(zips[_i].base, zips[_i].now, COMPARE_BY_NONE);
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
 
 	tell(x.d, &b);
@@ -119,7 +123,7 @@ TEST(each_side_is_kept_whole)
 {
 	const char *base = "m;a;x 3\nm;a;y 4\nm;b 5\nn 6\n";
 	const char *now = "m;a;y 40\nm;a;z 7\nm;c;d;e 1\n";
-	CLEANUP_PAIR struct pair x = pair(base, now, DIFF_NONE);
+	CLEANUP_PAIR struct pair x = pair(base, now, COMPARE_BY_NONE);
 	const struct tree *t = x.d->tree;
 	uint32_t i = 0, k = 0;
 
@@ -147,19 +151,20 @@ TEST(each_side_is_kept_whole)
 END
 
 	static const struct {
-	enum diff_by by;
+	enum compare_by by;
 	double s, s2, scale;
-	enum diff_by made;
+	enum compare_by made;
 } scales[] = {
-	{DIFF_NONE, 10, 20, 1, DIFF_NONE},
-	{DIFF_RATE, 10, 20, 2, DIFF_RATE},
-	{DIFF_SHARE, 10, 20, 3, DIFF_SHARE},
-	/* of unknown duration: nothing to go by */
-	{DIFF_RATE, 0, 20, 1, DIFF_NONE},
-	{DIFF_RATE, 10, 0, 1, DIFF_NONE},
+	{COMPARE_BY_NONE, 10, 20, 1, COMPARE_BY_NONE},
+	{COMPARE_BY_RATE, 10, 20, 2, COMPARE_BY_RATE},
+	{COMPARE_BY_SHARE, 10, 20, 3, COMPARE_BY_SHARE},
+	{COMPARE_BY_WORK, 10, 20, 6, COMPARE_BY_WORK},
+	/* of unknown duration: shares are all there is */
+	{COMPARE_BY_RATE, 0, 20, 3, COMPARE_BY_SHARE},
+	{COMPARE_BY_RATE, 10, 0, 3, COMPARE_BY_SHARE},
 };
 
-TEST(sides_are_made_equal_by_time_or_by_total)
+TEST(sides_are_made_equal_as_the_comparison_makes_them)
 {
 	CLEANUP_PAIR struct pair x = pair_s("f 100\n", "f 300\n", scales[_i].by,
 	                                    scales[_i].s, scales[_i].s2);
@@ -169,19 +174,78 @@ TEST(sides_are_made_equal_by_time_or_by_total)
 }
 END
 
-TEST(one_sample_against_none_is_no_more_than_chance)
+	/* --- what is sure
+           ---------------------------------------------------------- */
+
+	/* Names of the nodes that are sure, in order. */
+	static void
+	tell_sure(const struct diff *d, struct buf *out)
+{
+	for (uint32_t i = 0; i < d->tree->n; i++)
+		if (d->sure[i])
+			buf_addf(out, "%s ",
+			         tree_name(d->tree, d->tree->name[i], NULL));
+}
+
+static const struct {
+	const char *base, *now, *sure;
+	enum compare_by by;
+} cases[] = {
+	/* f's callers as far up as its cost is most of theirs */
+	{"m;a;f 1000\nm;b;g 9000\n", "m;a;f 2000\nm;b;g 8000\n", "a f b g ",
+         COMPARE_BY_SHARE},
+	/* per second, g costs what it did, and all of it costs more */
+	{"m;a;f 1000\nm;b;g 9000\n", "m;a;f 3000\nm;b;g 9000\n", "all m a f ",
+         COMPARE_BY_RATE},
+	/* one sample against none, and many */
+	{"m;f 1000\n", "m;f 1000\nm;h 1\n", "", COMPARE_BY_SHARE},
+	{"m;f 1000\n", "m;f 1000\nm;h 500\n", "f h ", COMPARE_BY_SHARE},
+	{"m;f 1000\nm;h 500\n", "m;f 1000\n", "f h ", COMPARE_BY_SHARE},
+	/* more of f in one place and as much less in another: it is not
+           listed */
+	{"m;a;f 1000\nm;b;f 1000\nm;g 8000\n",
+         "m;a;f 1500\nm;b;f 500\nm;g 8000\n", "", COMPARE_BY_SHARE},
+	/* f is listed, but not for what it did in b */
+	{"m;a;f 1000\nm;b;f 1000\nm;g 8000\n",
+         "m;a;f 3000\nm;b;f 500\nm;g 6500\n", "a f g ", COMPARE_BY_SHARE},
+	/* half a percent of all cost at least, however sure */
+	{"m;f 10000\nm;g 990000\n", "m;f 14000\nm;g 986000\n", "",
+         COMPARE_BY_SHARE},
+	{"m;f 10000\nm;g 990000\n", "m;f 16000\nm;g 984000\n", "f g ",
+         COMPARE_BY_SHARE},
+	/* too few samples to tell anything */
+	{"m;f 80\n", "m;f 20\nm;g 60\n", "", COMPARE_BY_SHARE},
+};
+
+TEST(nodes_are_sure_where_listed_functions_moved)
 {
 	CLEANUP_PAIR struct pair x =
-		pair("f 1000\ng 1000\n", "f 1000\ng 1500\nh 1\n", DIFF_NONE);
-	const struct tree *t = x.d->tree;
+		pair(cases[_i].base, cases[_i].now, cases[_i].by);
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
 
-	for (uint32_t i = 1; i < t->n; i++) {
-		const char *name = tree_name(t, t->name[i], NULL);
-		double z = fabs(diff_z(x.d, i, 2));
+	tell_sure(x.d, &b);
+	ck_assert_str_eq(buf_str(&b), cases[_i].sure);
+}
+END
 
-		ck_assert(*name == 'g' ? z > 5 : z < 1.96);
+/* A hundred functions of one node, each a little slower: the node's total is
+ * far beyond chance, but there is nothing that a list could name. */
+TEST(without_a_listed_function_no_node_is_sure)
+{
+	CLEANUP_BUF struct buf base = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf now = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+
+	for (int i = 0; i < 100; i++) {
+		buf_addf(&base, "m;slow;f%d 500\nm;rest;g%d 500\n", i, i);
+		buf_addf(&now, "m;slow;f%d 600\nm;rest;g%d 400\n", i, i);
 	}
-	ck_assert_double_lt(diff_z(x.d, 0, 1), diff_z(x.d, 0, 0.5));
+	CLEANUP_PAIR struct pair x =
+		pair(buf_str(&base), buf_str(&now), COMPARE_BY_SHARE);
+
+	ck_assert_uint_eq(x.c->nregressions + x.c->nimprovements, 0);
+	tell_sure(x.d, &b);
+	ck_assert_str_eq(buf_str(&b), "");
 }
 END
 
@@ -195,7 +259,7 @@ TEST(every_format_writes_any_two_profiles_and_respects_the_ceiling)
 
 	for (size_t i = 0; i < ndiff_formats * 9; i++) {
 		CLEANUP_PAIR struct pair x =
-			pair(texts[i % 3], texts[i / 3 % 3], DIFF_SHARE);
+			pair(texts[i % 3], texts[i / 3 % 3], COMPARE_BY_SHARE);
 		CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
 		CLEANUP_BUF struct buf less = BUF_INIT(0);
 		const char *name = diff_formats[i / 9].name;
@@ -212,8 +276,8 @@ END
 
 TEST(folded_has_both_counts_the_base_in_the_comparisons_stead)
 {
-	CLEANUP_PAIR struct pair x =
-		pair_s("m;a 10\nm;b 5\n", "m;a 40\nm;c 3\n", DIFF_RATE, 10, 20);
+	CLEANUP_PAIR struct pair x = pair_s(
+		"m;a 10\nm;b 5\n", "m;a 40\nm;c 3\n", COMPARE_BY_RATE, 10, 20);
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
 
 	ck_assert_int_eq(write_as(&x, "folded", &b), 0);
@@ -224,11 +288,11 @@ END
 TEST(json_has_columns_of_both_and_what_moved)
 {
 	CLEANUP_PAIR struct pair x = pair_s("m;a 1000\nm;b 1000\n",
-	                                    "m;a 2000\nm;b 1000\n", DIFF_RATE,
-	                                    10, 5);
+	                                    "m;a 2000\nm;b 1000\n",
+	                                    COMPARE_BY_SHARE, 10, 5);
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = NULL;
-	const json_t *change;
+	const json_t *change, *sure;
 
 	ck_assert_int_eq(write_as(&x, "json", &b), 0);
 	ck_assert_ptr_null(strchr(buf_str(&b), '<'));
@@ -240,22 +304,26 @@ TEST(json_has_columns_of_both_and_what_moved)
 	     *key; key++)
 		ck_assert_uint_eq(json_array_size(json_object_get(j, *key)), 4);
 	ck_assert_double_eq_tol(
-		json_number_value(json_object_get(j, "baseScale")), 0.5, 1e-9);
+		json_number_value(json_object_get(j, "baseScale")), 1.5, 1e-9);
 	ck_assert_str_eq(json_string_value(json_object_get(j, "normalize")),
-	                 "rate");
+	                 "share");
 	/* a has two thirds of what was half; b's part fell, its cost rose */
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "changes")), 2);
 	change = json_array_get(json_object_get(j, "changes"), 0);
 	ck_assert(json_is_true(json_object_get(change, "moved")));
 	change = json_array_get(json_object_get(j, "changes"), 1);
 	ck_assert(json_is_false(json_object_get(change, "moved")));
+	sure = json_object_get(j, "sure");
+	ck_assert_uint_eq(json_array_size(sure), 2);
+	ck_assert_int_eq(json_integer_value(json_array_get(sure, 0)), 2);
+	ck_assert_int_eq(json_integer_value(json_array_get(sure, 1)), 3);
 }
 END
 
 TEST(pprof_is_the_comparison_less_the_base_which_is_labelled)
 {
-	CLEANUP_PAIR struct pair x =
-		pair_s("m;a 10\nm;b 5\n", "m;a 40\nm;c 3\n", DIFF_RATE, 10, 20);
+	CLEANUP_PAIR struct pair x = pair_s(
+		"m;a 10\nm;b 5\n", "m;a 40\nm;c 3\n", COMPARE_BY_RATE, 10, 20);
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf why = BUF_INIT(100);
 	CLEANUP_PROFILE struct profile *p = NULL;
@@ -308,8 +376,9 @@ static const struct {
 /* Boxes of the two kinds have a colour of their own; so has the legend. */
 TEST(svg_draws_what_its_shape_has)
 {
-	CLEANUP_PAIR struct pair x =
-		pair("m;a 500\nm;old 500\n", "m;a 500\nm;new 500\n", DIFF_NONE);
+	CLEANUP_PAIR struct pair x = pair("m;a 500\nm;old 500\n",
+	                                  "m;a 500\nm;new 500\n",
+	                                  COMPARE_BY_NONE);
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
 	struct diff_meta meta = meta_of(&x);
 
@@ -332,9 +401,12 @@ END
 		c, nodes_are_those_of_either_side_in_the_order_of_names, 0,
 		ARRAY_LEN(zips));
 	tcase_add_test(c, each_side_is_kept_whole);
-	tcase_add_loop_test(c, sides_are_made_equal_by_time_or_by_total, 0,
-	                    ARRAY_LEN(scales));
-	tcase_add_test(c, one_sample_against_none_is_no_more_than_chance);
+	tcase_add_loop_test(c,
+	                    sides_are_made_equal_as_the_comparison_makes_them,
+	                    0, ARRAY_LEN(scales));
+	tcase_add_loop_test(c, nodes_are_sure_where_listed_functions_moved, 0,
+	                    ARRAY_LEN(cases));
+	tcase_add_test(c, without_a_listed_function_no_node_is_sure);
 	tcase_add_test(
 		c,
 		every_format_writes_any_two_profiles_and_respects_the_ceiling);

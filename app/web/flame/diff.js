@@ -1,14 +1,15 @@
 /*
  * The tree of two profiles: values of the comparison, and those of the base
- * on its scale beside them. Widths are either's, or both added up. Pure, as
- * model.js is; formulas are those of app/profile/diff_color.c.
+ * on its scale beside them. Widths are either's, or both added up. Which
+ * nodes and functions changed by more than chance is told by the document:
+ * nothing is tested here. Pure, as model.js is; colours are those of
+ * app/profile/diff_color.c.
  */
 (() => {
   const { Tree, quantity, percent } = stoker;
 
-  /* Changes that chance makes of nothing in one of 20. */
-  const SURE = 1.96;
-  const PALE = 0.35; /* of a change just beyond chance, or new within it */
+  const PALE = 0.25; /* of a new or gone node that may be chance */
+  const LEAST = 0.5; /* of the smallest change that is sure */
 
   const signed = text => (text[0] === '-' ? '\u2212' + text.slice(1)
     : '+' + text);
@@ -36,16 +37,12 @@
       this.seconds = doc.durationMs / 1000;
       this.baseTotal = scaled(doc.baseTotals, scale);
       this.baseSelf = scaled(doc.baseSelf, scale);
-      this.spread = {
-        now: doc.dispersion * this.perSample(doc),
-        base: doc.dispersion * this.perSample(base) * scale,
-      };
+      this.sure = new Uint8Array(this.n);
+      for (const i of doc.sure) this.sure[i] = 1;
       this.changes = new Map(doc.changes.map(c => [c.name, c]));
       this.firstShape = this.total[0] > 0 ? doc.shape : 'before';
       this.setShape(this.firstShape);
     }
-
-    perSample({ total, totalSamples: n }) { return n > 0 ? total / n : 0; }
 
     setShape(shape) {
       const { total, baseTotal } = this;
@@ -54,25 +51,20 @@
       this.place();
     }
 
-    /* A change in standard deviations of what chance makes of its counts. */
-    z(now, base) {
-      const { spread } = this;
-      const variance = Math.abs(now * spread.now) +
-        Math.abs(base * spread.base);
-      return variance > 0 ? (now - base) / Math.sqrt(variance) : 0;
+    /* What the colour of such a change tells. */
+    change(now, base, sure) {
+      if (base === 0 && now !== 0)
+        return { kind: 'new', strength: sure ? 1 : PALE };
+      if (now === 0 && base !== 0)
+        return { kind: 'gone', strength: sure ? 1 : PALE };
+      if (!sure || base <= 0 || now <= 0) return { kind: 'same', strength: 0 };
+      const steps = Math.min(Math.abs(Math.log2(now / base)), 1);
+      return { kind: now > base ? 'more' : 'less',
+        strength: LEAST + (1 - LEAST) * steps };
     }
 
-    changeOf(now, base) {
-      const sure = Math.abs(this.z(now, base)) >= SURE;
-      if (base === 0 && now !== 0)
-        return { kind: 'new', strength: sure ? 1 : PALE, sure };
-      if (now === 0 && base !== 0)
-        return { kind: 'gone', strength: sure ? 1 : PALE, sure };
-      if (!sure || base <= 0 || now <= 0)
-        return { kind: 'same', strength: 0, sure: false };
-      const steps = Math.min(Math.abs(Math.log2(now / base)), 1);
-      return { kind: now > base ? 'more' : 'less', sure,
-        strength: PALE + (1 - PALE) * steps };
+    changeOf(i) {
+      return this.change(this.total[i], this.baseTotal[i], this.sure[i]);
     }
 
     colors(read) {
@@ -82,8 +74,9 @@
       const of = ({ kind, strength }) =>
         mix(palette.same, palette[kind], strength);
       const names = new Map(this.top(this.view(0)).map(row =>
-        [row.name, of(this.changeOf(row.now, row.base))]));
-      return { node: i => of(this.changeOf(this.total[i], this.baseTotal[i])),
+        [row.name, of(this.change(row.now, row.base,
+          this.changes.has(row.name)))]));
+      return { node: i => of(this.changeOf(i)),
         name: i => names.get(i) };
     }
 
@@ -107,16 +100,16 @@
         : signed((100 * (now / base - 1)).toFixed(1)) + '%';
     }
 
-    line(what, now, base) {
+    line(what, now, base, note) {
       if (now === 0 && base === 0) return `${what} none on either side`;
-      const chance = this.changeOf(now, base).sure ? '' : ', may be chance';
       return `${what} ${this.amount(base)} → ${this.amount(now)}: ` +
-        `${this.delta(now, base)} (${this.relative(now, base)}${chance})`;
+        `${this.delta(now, base)} (${this.relative(now, base)}${note})`;
     }
 
     describe(i) {
-      return [this.line('Total', this.total[i], this.baseTotal[i]),
-        this.line('Self', this.self[i], this.baseSelf[i])];
+      return [this.line('Total', this.total[i], this.baseTotal[i],
+        this.sure[i] ? '' : ', may be chance'),
+      this.line('Self', this.self[i], this.baseSelf[i], '')];
     }
 
     brief(i) {
@@ -142,16 +135,9 @@
       return key === 'change' ? Math.abs(row.now - row.base) : row[key];
     }
 
-    /* The test is of shares: a function may have less of one because others
-     * cost more. Per second that is no change. */
-    changeOfShare(name) {
-      const change = this.changes.get(name);
-      return change && (this.by === 'share' || change.moved) ? change : null;
-    }
-
     /* A mark before the change of those that moved by more than chance. */
     numbers(row) {
-      const { now, base } = row, change = this.changeOfShare(row.name);
+      const { now, base } = row, change = this.changes.get(row.name);
       const most = Math.max(this.all, this.baseTotal[0]);
       const side = (v, of) => ({ text: percent(v, of), title: this.amount(v),
         meter: 100 * v / most + '%' });
@@ -179,7 +165,7 @@
 
     static legend(doc) {
       const made = { rate: 'per second', share: 'as shares of the total',
-        none: 'as captured' };
+        work: 'per unit of work', none: 'as captured' };
       return [['less', 'costs less'], ['same', 'within chance'],
         ['more', 'costs more'], ['new', 'new'], ['gone', 'gone'],
         ['', `Compared ${made[doc.normalize]}. ▲ ▼ more than chance`]];

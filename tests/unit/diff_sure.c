@@ -1,0 +1,345 @@
+/* Which nodes of a differential flame graph are sure: claims about many
+ * simulated captures. */
+#include "lib/folded.h"
+#include "lib/random.h"
+#include "lib/test.h"
+#include "profile/diff.h"
+
+#include <string.h>
+
+#define STACKS 64
+#define PAIRS  100
+#define MINUTE 5940 /* samples of a thread at 99 Hz */
+
+static uint64_t seed;
+
+static double
+draw(void)
+{
+	return (double)(random_next(&seed) >> 11) * 0x1p-53;
+}
+
+/*
+ * A service that handles two kinds of request by turns: half of its time is
+ * spent in the same functions, called by a handler of either kind.
+ */
+struct service {
+	char stack[STACKS][64];
+	double share[STACKS];
+	int kind[STACKS]; /* 0: of both */
+	int n;
+	double phase; /* mean samples of one kind in a row; 0: mixed */
+	double work;
+};
+
+static void
+add(struct service *s, const char *handler, const char *function, double share,
+    int kind)
+{
+	snprintf(s->stack[s->n], sizeof(s->stack[0]), "main;serve;%s;%s",
+	         handler, function);
+	s->share[s->n] = share;
+	s->kind[s->n++] = kind;
+}
+
+static struct service
+service(double phase)
+{
+	static const char *const shared[] = {"parse", "hash", "copy", "alloc",
+	                                     "free"};
+	struct service s = {.phase = phase, .work = 1e6};
+
+	for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
+		add(&s, "get", shared[i], 0.05, 1);
+		add(&s, "put", shared[i], 0.05, 2);
+	}
+	add(&s, "get", "encode", 0.02, 1);
+	add(&s, "put", "encode", 0.02, 2);
+	add(&s, "log", "encode", 0.06, 0);
+	add(&s, "page", "render", 0.30, 0);
+	for (int i = 0; i < 16; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%d", i);
+		add(&s, "rest", name, 0.10 / 16, 0);
+	}
+	return s;
+}
+
+/* Makes one function slower, of a service that uses all of the CPU. */
+static struct service
+slower(struct service s, const char *function, double times)
+{
+	double sum = 0;
+
+	for (int i = 0; i < s.n; i++) {
+		if (!strcmp(strrchr(s.stack[i], ';') + 1, function))
+			s.share[i] *= times;
+		sum += s.share[i];
+	}
+	for (int i = 0; i < s.n; i++)
+		s.share[i] /= sum;
+	s.work /= sum;
+	return s;
+}
+
+static int
+pick(const struct service *s)
+{
+	double at = draw();
+
+	for (int i = 0; i < s->n; i++)
+		if ((at -= s->share[i]) < 0)
+			return i;
+	return s->n - 1;
+}
+
+/* A stack of another kind of request than this is the same one's of this
+ * kind: the two come in pairs. */
+static int
+next(const struct service *s, int *now)
+{
+	int at = pick(s);
+
+	if (!s->phase || !s->kind[at])
+		return at;
+	if (draw() * s->phase < 1)
+		*now = 3 - *now;
+	return s->kind[at] == *now ? at : s->kind[at] == 1 ? at + 1 : at - 1;
+}
+
+struct capture {
+	struct profile *p;
+	struct tree *t;
+	struct timeline *line;
+	struct blocks *blocks, *nodes;
+	double work;
+};
+
+static void
+capture_done(struct capture *c)
+{
+	blocks_free(c->nodes);
+	blocks_free(c->blocks);
+	timeline_free(c->line);
+	tree_free(c->t);
+	profile_free(c->p);
+}
+#define CLEANUP_CAPTURE CLEANUP(capture_done)
+
+/* A minute of so many samples. */
+static struct capture
+run(const struct service *s, int samples)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct capture c = {.line = timeline_new(), .work = s->work};
+	int count[STACKS] = {0}, now = 1 + (draw() < 0.5), rc;
+
+	rc = timeline_thread(c.line, &(struct timeline_thread){0});
+	c.line->duration_us = 60000000;
+	for (int i = 0; i < samples && !rc; i++) {
+		struct timeline_sample one = {
+			.time_us = c.line->duration_us * (uint64_t)i /
+		                   (uint64_t)samples,
+			.weight_ns = FOLDED_PERIOD_NS,
+			.sample = (uint32_t)next(s, &now)};
+
+		count[one.sample]++;
+		rc = timeline_sample(c.line, &one);
+	}
+	ck_assert_int_eq(rc, 0);
+	/* a row for each stack, so that rows are stacks */
+	for (int i = 0; i < s->n; i++)
+		buf_addf(&text, "%s %d\n", s->stack[i],
+		         count[i] ? count[i] : 1);
+	c.p = profile_of(buf_str(&text));
+	for (uint32_t i = 0; i < c.p->nsamples; i++)
+		if (!count[i])
+			memset(&c.p->values[(size_t)i * c.p->ntypes], 0,
+			       c.p->ntypes * sizeof(*c.p->values));
+	ck_assert_int_eq(tree_new(c.p, 1, &c.t), 0);
+	ck_assert_int_eq(blocks_new(c.t, c.line, &c.blocks), 0);
+	ck_assert_int_eq(blocks_new_nodes(c.t, c.line, &c.nodes), 0);
+	return c;
+}
+
+/* A diff, and what it borrows from. */
+struct pair {
+	struct capture base, now;
+	struct comparison *c;
+	struct diff *d;
+};
+
+static void
+pair_done(struct pair *x)
+{
+	diff_free(x->d);
+	comparison_free(x->c);
+	capture_done(&x->base);
+	capture_done(&x->now);
+}
+#define CLEANUP_PAIR CLEANUP(pair_done)
+
+static struct pair
+pair(const struct service *base, const struct service *now, int samples,
+     enum compare_by by)
+{
+	struct pair x = {.base = run(base, samples), .now = run(now, samples)};
+	const struct capture *of[] = {&x.base, &x.now};
+	struct compare_side side[2];
+
+	for (int i = 0; i < 2; i++)
+		side[i] = (struct compare_side){
+			.tree = of[i]->t,
+			.seconds = 60,
+			.work = of[i]->work,
+			.blocks = of[i]->blocks,
+			.nodes = of[i]->nodes,
+		};
+	ck_assert_int_eq(compare_new(&side[0], &side[1], false, by, &x.c), 0);
+	ck_assert_int_eq(diff_new(&side[0], &side[1], x.c, &x.d), 0);
+	return x;
+}
+
+static bool
+is_sure(const struct diff *d, const char *name)
+{
+	for (uint32_t i = 0; i < d->tree->n; i++)
+		if (d->sure[i] &&
+		    !strcmp(tree_name(d->tree, d->tree->name[i], NULL), name))
+			return true;
+	return false;
+}
+
+static bool
+is_listed(const struct comparison *c, const char *name)
+{
+	for (size_t i = 0; i < c->nregressions; i++)
+		if (!strcmp(c->functions[i].name, name))
+			return true;
+	return false;
+}
+
+static int
+count_sure(const struct diff *d)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < d->tree->n; i++)
+		n += d->sure[i];
+	return n;
+}
+
+static const struct {
+	const char *name;
+	double phase;
+	int samples;
+	enum compare_by by;
+} steady[] = {
+	{"mixed", 0, MINUTE, COMPARE_BY_SHARE},
+	{"mixed, four threads", 0, 4 * MINUTE, COMPARE_BY_SHARE},
+	{"mixed, by rate", 0, MINUTE, COMPARE_BY_RATE},
+	{"phases of half a second", 50, MINUTE, COMPARE_BY_SHARE},
+	{"phases of 3 s", 300, MINUTE, COMPARE_BY_SHARE},
+};
+
+TEST(of_100_pairs_of_a_steady_service_at_most_5_have_a_sure_node)
+{
+	struct service s = service(steady[_i].phase);
+	int wrong = 0;
+
+	seed = 1 + (uint64_t)_i;
+	for (int i = 0; i < PAIRS; i++) {
+		CLEANUP_PAIR struct pair x =
+			pair(&s, &s, steady[_i].samples, steady[_i].by);
+		int n = count_sure(x.d);
+
+		wrong += n > 0;
+		if (!x.c->nregressions && !x.c->nimprovements)
+			ck_assert_int_eq(n, 0);
+	}
+	printf("%s: %d of %d have a sure node\n", steady[_i].name, wrong,
+	       PAIRS);
+	ck_assert_int_le(wrong, 5);
+}
+END
+
+	static const struct {
+	const char *name, *function;
+	double times;
+	int samples;
+	enum compare_by by;
+} found[] = {
+	{"a third of the time, 6 threads", "render", 1.1, 6 * MINUTE,
+         COMPARE_BY_SHARE},
+	{"a third of the time, 2 threads", "render", 1.1, 2 * MINUTE,
+         COMPARE_BY_SHARE},
+	{"a third of the time, by work", "render", 1.1, 2 * MINUTE,
+         COMPARE_BY_WORK},
+};
+
+/* page does nothing but call render. */
+TEST(a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed)
+{
+	struct service base = service(0);
+	struct service now = slower(base, found[_i].function, found[_i].times);
+	int listed = 0, sure = 0;
+
+	seed = 20 + (uint64_t)_i;
+	for (int i = 0; i < PAIRS; i++) {
+		CLEANUP_PAIR struct pair x =
+			pair(&base, &now, found[_i].samples, found[_i].by);
+
+		listed += is_listed(x.c, found[_i].function);
+		sure += is_sure(x.d, "page");
+	}
+	printf("%s: listed in %d of %d, its caller sure in %d\n",
+	       found[_i].name, listed, PAIRS, sure);
+	ck_assert_int_ge(listed, 20);
+	ck_assert_int_ge(10 * sure, 8 * listed);
+}
+END
+
+/* Handlers whose phases are longer at one time than at another change by
+ * chance, though the functions that they share do not. */
+TEST(what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed)
+{
+	struct service base = service(300);
+	struct service now = slower(base, "encode", 1.3);
+	int listed = 0, wrong = 0;
+
+	seed = 40;
+	for (int i = 0; i < PAIRS; i++) {
+		CLEANUP_PAIR struct pair x =
+			pair(&base, &now, MINUTE, COMPARE_BY_WORK);
+
+		listed += is_listed(x.c, "encode");
+		wrong += is_sure(x.d, "get") || is_sure(x.d, "put");
+	}
+	printf("encode is listed in %d of %d, get or put sure in %d\n", listed,
+	       PAIRS, wrong);
+	ck_assert_int_ge(listed, PAIRS * 9 / 10);
+	ck_assert_int_le(wrong, PAIRS / 10);
+}
+END
+
+	Suite *
+	suite(void)
+{
+	Suite *s = suite_create("diff_sure");
+	TCase *c = tcase_create("diff_sure");
+
+	tcase_set_timeout(c, 240);
+	tcase_add_loop_test(
+		c, of_100_pairs_of_a_steady_service_at_most_5_have_a_sure_node,
+		0, ARRAY_LEN(steady));
+	tcase_add_loop_test(
+		c,
+		a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed,
+		0, ARRAY_LEN(found));
+	tcase_add_test(
+		c,
+		what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed);
+	suite_add_tcase(s, c);
+	return s;
+}

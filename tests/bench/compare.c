@@ -1,6 +1,7 @@
 /*
- * How often comparisons of real captures are wrong, and how often they find
- * what changed. One figure per run, on stdout: see README.md.
+ * How often comparisons of real captures, and their differential flame
+ * graphs, are wrong, and how often they find what changed. One line of
+ * figures per run, on stdout: see README.md.
  *
  *	compare dispersion RECORDING
  *	compare drawn RECORDING
@@ -10,9 +11,11 @@
  *	compare power FUNCTION THREADS RECORDING RECORDING [WORK WORK]
  *
  * where RECORDING is TIMELINE PROFILE, and WORK what it did per second of
- * CPU time, in any unit. power prints what was found and the bound in
- * percent, the threads, and the function's share before and after. THREADS 0:
- * as few as the bound takes to reach 99 %.
+ * CPU time, in any unit. drawn prints in what percent a function is listed,
+ * and a node is sure. power prints in what percent the function was listed,
+ * and a node of it was sure, the bound in percent, the threads, and the
+ * function's share before and after. THREADS 0: as few as the bound takes to
+ * reach 99 %.
  *
  * A recording of one thread at 990 Hz is cut into stretches of 5 s of its CPU
  * time. A capture of 60 s at 99 Hz is drawn from it: for each 5 s of a thread
@@ -20,10 +23,10 @@
  * a random one on. That is what a sampler ten times slower would have seen of
  * a minute made of such stretches; phases up to their length are kept.
  */
-#include "profile/compare.h"
 #include "base/file.h"
 #include "lib/folded.h"
 #include "lib/random.h"
+#include "profile/diff.h"
 #include "profile/merge.h"
 #include "profile/pprof.h"
 
@@ -59,15 +62,15 @@
 struct recording {
 	struct timeline *t;
 	struct profile *p;
-	uint32_t *function; /* by sample of t: string of its innermost */
+	uint32_t *function; /* by row of p: string of its innermost */
 	uint32_t nstretches;
 	double work; /* per second of CPU time; 0: not known */
 };
 
-/* Samples in order of time: strings of functions of one recording. */
+/* Samples in order of time: rows of one recording's profile. */
 struct capture {
 	const struct recording *from;
-	uint32_t *function;
+	uint32_t *row;
 	uint32_t n;
 	double seconds;
 };
@@ -77,7 +80,12 @@ struct side {
 	struct profile *p;
 	struct tree *t;
 	struct timeline *line;
-	struct blocks *blocks;
+	struct blocks *blocks, *nodes;
+};
+
+/* Rounds in which a function was listed, and in which a node was sure. */
+struct found {
+	int listed, sure;
 };
 
 /* A run over one recording tells the same twice. */
@@ -110,15 +118,14 @@ load(char **paths, struct recording *r)
 	    timeline_fits(r->t, r->p))
 		die("the recording can't be read");
 	r->nstretches = r->t->nsamples / STRETCH;
-	r->function = calloc(r->t->nsamples + 1, sizeof(*r->function));
+	r->function = calloc(r->p->nsamples + 1, sizeof(*r->function));
 	if (!r->function)
 		die("out of memory");
 	if (r->nstretches < LEAST_STRETCHES || r->nstretches > MAX_STRETCHES)
 		die("the recording is too short, or too long");
-	for (uint32_t i = 0; i < r->t->nsamples; i++) {
+	for (uint32_t i = 0; i < r->p->nsamples; i++) {
 		CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
-		const struct timeline_sample *s = &r->t->samples[i];
-		uint32_t leaf = r->p->stack[r->p->samples[s->sample].stack0];
+		uint32_t leaf = r->p->stack[r->p->samples[i].stack0];
 
 		profile_frame_name(r->p, leaf, 0, &name);
 		if (strings_add(r->p->strings, buf_str(&name), name.len,
@@ -138,6 +145,12 @@ capture_new(const struct recording *r, double seconds)
 	return (struct capture){r, room[turn++ % 2], 0, seconds};
 }
 
+static void
+add_sample(struct capture *c, uint32_t sample)
+{
+	c->row[c->n++] = c->from->t->samples[sample].sample;
+}
+
 /* A capture of so many busy threads, whose samples fall at one time. */
 static struct capture
 drawn(const struct recording *r, unsigned threads)
@@ -145,15 +158,14 @@ drawn(const struct recording *r, unsigned threads)
 	struct capture c = capture_new(r, SECONDS);
 
 	for (unsigned s = 0; s < SECONDS / STRETCH_S; s++) {
-		const uint32_t *from[MAX_THREADS];
+		uint32_t from[MAX_THREADS];
 
 		for (unsigned i = 0; i < threads; i++)
-			from[i] = r->function +
-			          draw() % r->nstretches * STRETCH +
-			          draw() % THIN;
+			from[i] = (uint32_t)(draw() % r->nstretches * STRETCH +
+			                     draw() % THIN);
 		for (unsigned k = 0; k < STRETCH; k += THIN)
 			for (unsigned i = 0; i < threads; i++)
-				c.function[c.n++] = from[i][k];
+				add_sample(&c, from[i] + k);
 	}
 	return c;
 }
@@ -164,39 +176,67 @@ stretch(const struct recording *r, uint32_t i)
 {
 	struct capture c = capture_new(r, STRETCH_S);
 
-	for (; c.n < STRETCH; c.n++)
-		c.function[c.n] = r->function[i * STRETCH + c.n];
+	while (c.n < STRETCH)
+		add_sample(&c, i * STRETCH + c.n);
 	return c;
 }
 
 static void
 side_done(struct side *s)
 {
+	blocks_free(s->nodes);
 	blocks_free(s->blocks);
 	timeline_free(s->line);
 	tree_free(s->t);
 	profile_free(s->p);
 }
 
-/* Rows of a profile by string of a function; each is a line of its text. */
+/* A stack as folded text has it, in which ';' parts frames. */
+static void
+put_stack(const struct profile *p, uint32_t row, struct buf *out)
+{
+	const struct sample *s = &p->samples[row];
+
+	for (uint32_t i = s->nstack; i-- > 0;) {
+		uint32_t location = p->stack[s->stack0 + i];
+
+		for (uint32_t line = profile_frames(p, location); line-- > 0;) {
+			CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+
+			profile_frame_name(p, location, line, &name);
+			for (size_t k = 0; k < name.len; k++)
+				buf_putc(out, strchr(";@", buf_str(&name)[k])
+				                      ? '_'
+				                      : buf_str(&name)[k]);
+			buf_putc(out, i || line ? ';' : ' ');
+		}
+	}
+}
+
+/* Rows of the capture's profile by those of the recording; each is a stack,
+ * and a line of the text. Rows of one stack are one. */
 static void
 fold(const struct capture *c, uint32_t *row, struct buf *text)
 {
-	uint32_t nstrings = strings_count(c->from->p->strings), n = 0;
-	uint32_t *count = calloc(nstrings, sizeof(*count));
+	const struct profile *p = c->from->p;
+	CLEANUP_FREE uint32_t *count = calloc(p->nsamples, sizeof(*count));
+	CLEANUP_STRINGS struct strings *stacks = strings_new();
 
-	if (!count)
+	if (!count || !stacks)
 		die("out of memory");
 	for (uint32_t i = 0; i < c->n; i++)
-		count[c->function[i]]++;
-	for (uint32_t i = 0; i < nstrings; i++) {
+		count[c->row[i]]++;
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		CLEANUP_BUF struct buf stack = BUF_INIT(BUF_MAX_REPLY);
+
 		if (!count[i])
 			continue;
-		row[i] = n++;
-		buf_addf(text, "%s %u\n",
-		         strings_get(c->from->p->strings, i, NULL), count[i]);
+		put_stack(p, i, &stack);
+		if (strings_add(stacks, buf_str(&stack), stack.len, &row[i]))
+			die("out of memory");
+		row[i]--; /* 0 is the empty string */
+		buf_addf(text, "%s%u\n", buf_str(&stack), count[i]);
 	}
-	free(count);
 	if (buf_err(text))
 		die("too many functions");
 }
@@ -205,15 +245,14 @@ static void
 side_of(const struct capture *c, struct side *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
-	CLEANUP_FREE uint32_t *row =
-		calloc(strings_count(c->from->p->strings), sizeof(*row));
+	CLEANUP_FREE uint32_t *row = calloc(c->from->p->nsamples, sizeof(*row));
 	int rc;
 
 	if (!row)
 		die("out of memory");
 	fold(c, row, &text);
-	*out = (struct side){profile_of(buf_str(&text)), NULL, timeline_new(),
-	                     NULL};
+	*out = (struct side){.p = profile_of(buf_str(&text)),
+	                     .line = timeline_new()};
 	out->line->duration_us = (uint64_t)(c->seconds * 1e6);
 	rc = timeline_thread(out->line, &(struct timeline_thread){0});
 	for (uint32_t i = 0; !rc && i < c->n; i++)
@@ -222,51 +261,73 @@ side_of(const struct capture *c, struct side *out)
 			&(struct timeline_sample){
 				.time_us = out->line->duration_us * i / c->n,
 				.weight_ns = FOLDED_PERIOD_NS,
-				.sample = row[c->function[i]],
+				.sample = row[c->row[i]],
 			});
 	if (rc || tree_new(out->p, 1, &out->t) ||
-	    blocks_new(out->t, out->line, &out->blocks))
+	    blocks_new(out->t, out->line, &out->blocks) ||
+	    blocks_new_nodes(out->t, out->line, &out->nodes))
 		die("a capture can't be made");
 }
 
-/* Regressions listed, of all functions or of one. */
+/* A node that costs more for certain, of any function or of one. */
 static bool
-regressed_among(const struct capture *base, const struct capture *now,
-                const char *function, const struct tree *const *others,
-                size_t nothers)
+has_sure(const struct diff *d, const char *function)
+{
+	const struct tree *t = d->tree;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (d->sure[i] && diff_delta(d, i) > 0 &&
+		    (!function ||
+		     !strcmp(tree_name(t, t->name[i], NULL), function)))
+			return true;
+	return false;
+}
+
+/* Counts regressions listed, and nodes that are sure to cost more, of all
+ * functions or of one. */
+static void
+compare_among(const struct capture *base, const struct capture *now,
+              const char *function, const struct tree *const *others,
+              size_t nothers, struct found *found)
 {
 	CLEANUP(side_done) struct side a = {0};
 	CLEANUP(side_done) struct side b = {0};
 	CLEANUP_COMPARISON struct comparison *c = NULL;
-	bool found = false;
+	CLEANUP_DIFF struct diff *d = NULL;
+	struct compare_side sides[2];
+	bool listed = false;
 
 	side_of(base, &a);
 	side_of(now, &b);
-	if (compare_new(&(struct compare_side){.tree = a.t,
-	                                       .seconds = base->seconds,
-	                                       .work = base->from->work,
-	                                       .blocks = a.blocks,
-	                                       .others = others,
-	                                       .nothers = nothers},
-	                &(struct compare_side){.tree = b.t,
-	                                       .seconds = now->seconds,
-	                                       .work = now->from->work,
-	                                       .blocks = b.blocks},
-	                false,
+	sides[0] = (struct compare_side){.tree = a.t,
+	                                 .seconds = base->seconds,
+	                                 .work = base->from->work,
+	                                 .blocks = a.blocks,
+	                                 .nodes = a.nodes,
+	                                 .others = others,
+	                                 .nothers = nothers};
+	sides[1] = (struct compare_side){.tree = b.t,
+	                                 .seconds = now->seconds,
+	                                 .work = now->from->work,
+	                                 .blocks = b.blocks,
+	                                 .nodes = b.nodes};
+	if (compare_new(&sides[0], &sides[1], false,
 	                base->from->work > 0 ? COMPARE_BY_WORK
 	                                     : COMPARE_BY_SHARE,
-	                &c))
+	                &c) ||
+	    diff_new(&sides[0], &sides[1], c, &d))
 		die("out of memory");
 	for (size_t i = 0; i < c->nregressions; i++)
-		found |= !function || !strcmp(c->functions[i].name, function);
-	return found;
+		listed |= !function || !strcmp(c->functions[i].name, function);
+	found->listed += listed;
+	found->sure += has_sure(d, function);
 }
 
-static bool
-regressed(const struct capture *base, const struct capture *now,
-          const char *function)
+static void
+compare(const struct capture *base, const struct capture *now,
+        const char *function, struct found *found)
 {
-	return regressed_among(base, now, function, NULL, 0);
+	compare_among(base, now, function, NULL, 0, found);
 }
 
 /* --- ranges --------------------------------------------------------------- */
@@ -275,19 +336,18 @@ static struct profile *
 window_of(const struct recording *r, const uint32_t stretches[2])
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
-	CLEANUP_FREE uint32_t *row =
-		calloc(strings_count(r->p->strings), sizeof(*row));
+	CLEANUP_FREE uint32_t *row = calloc(r->p->nsamples, sizeof(*row));
 	uint32_t room[2 * WINDOW_EACH];
 	struct capture c = {r, room, 0, WINDOW_S};
 
 	if (!row)
 		die("out of memory");
 	for (int i = 0; i < 2; i++) {
-		const uint32_t *from = r->function + stretches[i] * STRETCH +
-		                       draw() % WINDOW_THIN;
+		uint32_t from = (uint32_t)(stretches[i] * STRETCH +
+		                           draw() % WINDOW_THIN);
 
-		for (int k = 0; k < WINDOW_EACH; k++)
-			c.function[c.n++] = from[(size_t)k * WINDOW_THIN];
+		for (uint32_t k = 0; k < WINDOW_EACH; k++)
+			add_sample(&c, from + k * WINDOW_THIN);
 	}
 	fold(&c, row, &text);
 	return profile_of(buf_str(&text));
@@ -364,18 +424,20 @@ ranges(const struct recording *r, unsigned alike)
 
 /* --- figures -------------------------------------------------------------- */
 
-/* Percentage of comparisons with itself that list a regression. */
-static double
+/* Percentage of comparisons with itself that list a regression, or call a
+ * node sure. */
+static void
 drawn_alarms(const struct recording *r)
 {
-	int wrong = 0;
+	struct found found = {0};
 
 	for (int i = 0; i < ROUNDS; i++) {
 		struct capture base = drawn(r, 1), now = drawn(r, 1);
 
-		wrong += regressed(&base, &now, NULL);
+		compare(&base, &now, NULL, &found);
 	}
-	return 100.0 * wrong / ROUNDS;
+	printf("%.2f %.2f\n", 100.0 * found.listed / ROUNDS,
+	       100.0 * found.sure / ROUNDS);
 }
 
 /* The same of stretches as they were recorded, nothing drawn nor thinned:
@@ -383,23 +445,24 @@ drawn_alarms(const struct recording *r)
 static double
 neighbours(const struct recording *r)
 {
-	int wrong = 0, pairs = 0;
+	struct found found = {0};
+	int pairs = 0;
 
 	for (uint32_t i = 0; i < r->nstretches; i++)
 		for (uint32_t k = i + 1; k < r->nstretches; k++, pairs++) {
 			struct capture base = stretch(r, i);
 			struct capture now = stretch(r, k);
 
-			wrong += regressed(&base, &now, NULL);
+			compare(&base, &now, NULL, &found);
 		}
-	return 100.0 * wrong / pairs;
+	return 100.0 * found.listed / pairs;
 }
 
 /* The same, each against one of n others, all drawn from the rest. */
 static double
 among(const struct recording *r, unsigned n)
 {
-	int wrong = 0;
+	struct found found = {0};
 
 	for (int round = 0; round < ROUNDS; round++) {
 		struct side side[MAX_OTHERS] = {0};
@@ -421,11 +484,11 @@ among(const struct recording *r, unsigned n)
 		}
 		base = stretch(r, at[0]);
 		now = stretch(r, at[1]);
-		wrong += regressed_among(&base, &now, NULL, trees, n);
+		compare_among(&base, &now, NULL, trees, n, &found);
 		for (unsigned i = 0; i < n; i++)
 			side_done(&side[i]);
 	}
-	return 100.0 * wrong / ROUNDS;
+	return 100.0 * found.listed / ROUNDS;
 }
 
 static uint32_t
@@ -434,7 +497,7 @@ count_in(const struct capture *c, uint32_t function, uint32_t thin)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < c->n; i += thin)
-		n += c->function[i] == function;
+		n += c->from->function[c->row[i]] == function;
 	return n;
 }
 
@@ -476,7 +539,9 @@ share(const struct recording *r, const char *function)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < r->t->nsamples; i++)
-		n += !strcmp(strings_get(r->p->strings, r->function[i], NULL),
+		n += !strcmp(strings_get(r->p->strings,
+		                         r->function[r->t->samples[i].sample],
+		                         NULL),
 		             function);
 	return (double)n / r->t->nsamples;
 }
@@ -542,7 +607,7 @@ static void
 power(const struct recording *base, const struct recording *now,
       const char *function, unsigned threads)
 {
-	int found = 0;
+	struct found found = {0};
 
 	if (!threads)
 		threads = threads_for(base, now, function);
@@ -550,9 +615,11 @@ power(const struct recording *base, const struct recording *now,
 		struct capture a = drawn(base, threads);
 		struct capture b = drawn(now, threads);
 
-		found += regressed(&a, &b, function);
+		compare(&a, &b, function, &found);
 	}
-	printf("%.1f %.1f %u %.2f %.2f\n", 100.0 * found / FOUND_ROUNDS,
+	printf("%.1f %.1f %.1f %u %.2f %.2f\n",
+	       100.0 * found.listed / FOUND_ROUNDS,
+	       100.0 * found.sure / FOUND_ROUNDS,
 	       100 * bound(base, now, function, threads), threads,
 	       100 * share(base, function), 100 * share(now, function));
 }
@@ -590,9 +657,11 @@ main(int argc, char **argv)
 	if (argc != 4)
 		die("usage: see the head of compare.c");
 	load(argv + 2, &base);
-	printf("%.2f\n", !strcmp(what, "drawn") ? drawn_alarms(&base)
-	                 : !strcmp(what, "neighbours")
-	                         ? neighbours(&base)
-	                         : dispersion(&base, NULL));
+	if (!strcmp(what, "drawn"))
+		drawn_alarms(&base);
+	else
+		printf("%.2f\n", !strcmp(what, "neighbours")
+		                         ? neighbours(&base)
+		                         : dispersion(&base, NULL));
 	return 0;
 }

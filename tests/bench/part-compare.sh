@@ -54,6 +54,15 @@ alarms() { # row, comparisons, what is compared...
   percent=$("$compare" "$@" $(recording base)) && row "$name" "$percent" % goal 5 - "$n"
 }
 
+# Comparisons, and the differential flame graphs of the same pairs.
+drawn_alarms() {
+  local listed sure
+  wanted compare_false_alarms diff_false_alarms || return 0
+  read -r listed sure < <("$compare" drawn $(recording base)) || return 0
+  row compare_false_alarms "$listed" % goal 5 - 1000
+  row diff_false_alarms "$sure" % goal 5 - 1000
+}
+
 # Ranges of windows against themselves: by blocks of these, and without.
 range_alarms() { # row, windows that are alike, recording
   local with without
@@ -62,30 +71,31 @@ range_alarms() { # row, windows that are alike, recording
   row "$1" "$with" % without_blocks "$without" - 500
 }
 
-if wanted compare_false_alarms compare_false_alarms_neighbours compare_false_alarms_among_3 compare_false_alarms_ranges compare_false_alarms_phases compare_false_alarms_minutes compare_dispersion $(sed 's/^/compare_power_/; s/ .*//' <<<"$COMPARE_POWER"); then
+if wanted compare_false_alarms diff_false_alarms compare_false_alarms_neighbours compare_false_alarms_among_3 compare_false_alarms_ranges compare_false_alarms_phases compare_false_alarms_minutes compare_dispersion $(sed 's/ .*//; s/.*/compare_power_& diff_power_&/' <<<"$COMPARE_POWER"); then
   : "${RECORD_S:=120}"
   compare=$B/tests/bench/compare
   e2e_start slower
   slowed=$(while read -r figure f _; do
-    wanted "compare_power_$figure" && echo "$f"
+    wanted "compare_power_$figure" "diff_power_$figure" && echo "$f"
   done <<<"$COMPARE_POWER" | sort -u)
   phases=
   wanted compare_false_alarms_phases compare_false_alarms_minutes && phases=phases
   record_all base $phases $slowed
   dispersion=$("$compare" dispersion $(recording base)) &&
     row compare_dispersion "$dispersion" 1 - - - 1
-  alarms compare_false_alarms 1000 drawn
+  drawn_alarms
   alarms compare_false_alarms_neighbours "$((RECORD_S / 5 * (RECORD_S / 5 - 1) / 2))" neighbours
   alarms compare_false_alarms_among_3 1000 others 2
   range_alarms compare_false_alarms_ranges 1 base
   range_alarms compare_false_alarms_phases 1 phases
   range_alarms compare_false_alarms_minutes 6 phases
   while read -r figure f threads by; do
-    wanted "compare_power_$figure" || continue
+    wanted "compare_power_$figure" "diff_power_$figure" || continue
     work=
     [ "$by" = work ] && work="$(work_of base) $(work_of "$f")"
-    read -r found bound threads _ < <("$compare" power "$f" "$threads" $(recording base) $(recording "$f") $work) || continue
+    read -r found sure bound threads _ < <("$compare" power "$f" "$threads" $(recording base) $(recording "$f") $work) || continue
     row "compare_power_$figure" "$found" % "bound,${threads}_threads" "$bound" "$(awk "BEGIN { print $found / $bound }")" 200
+    row "diff_power_$figure" "$sure" % listed "$found" "$(awk "BEGIN { print $sure / $found }")" 200
   done <<<"$COMPARE_POWER"
   e2e_stop
   trap - EXIT

@@ -42,6 +42,7 @@ meta_of(const struct session *s, const char *title)
 		.type = s->type,
 		.time_ms = s->started_ms,
 		.duration_ms = s->duration_ms,
+		.quality = s->quality,
 	};
 }
 

@@ -127,9 +127,9 @@ put_links(struct buf *out, const char *url)
 
 /* --- the summary ---------------------------------------------------------- */
 
-/* What of a range was taken. */
-static void
-put_origin(struct buf *out, const struct range *r)
+/* Whose windows were taken: "all", "captured" or "pushed"; "": sessions. */
+static const char *
+origin_of(const struct range *r)
 {
 	bool captured = false, pushed = false;
 
@@ -139,19 +139,31 @@ put_origin(struct buf *out, const struct range *r)
 		captured |= s && !range_is_pushed(s);
 		pushed |= s && range_is_pushed(s);
 	}
-	json_put_text(out, "source", r->sessions.n ? "sessions" : "windows");
-	json_put_text(out, "origin",
-	              captured && pushed ? "all"
-	              : captured         ? "captured"
-	              : pushed           ? "pushed"
-	                                 : "");
-	json_put_int(out, "leftOut", (int64_t)r->left_out);
-	json_open(out, "notices", '[');
-	if (captured && pushed)
+	return captured && pushed ? "all"
+	       : captured         ? "captured"
+	       : pushed           ? "pushed"
+	                          : "";
+}
+
+static void
+put_notices(struct buf *out, const char *key, const struct range *r)
+{
+	json_open(out, key, '[');
+	if (!strcmp(origin_of(r), "all"))
 		json_put_text(out, NULL, NOTICE_BOTH);
 	if (r->left_out)
 		json_put_text(out, NULL, NOTICE_LEFT_OUT);
 	json_close(out, ']');
+}
+
+/* What of a range was taken. */
+static void
+put_origin(struct buf *out, const struct range *r)
+{
+	json_put_text(out, "source", r->sessions.n ? "sessions" : "windows");
+	json_put_text(out, "origin", origin_of(r));
+	json_put_int(out, "leftOut", (int64_t)r->left_out);
+	put_notices(out, "notices", r);
 }
 
 /* Samples whose stack a full call tree had no room for. */
@@ -257,16 +269,20 @@ is_known(struct call *c, const struct range *r, const struct format *f)
 		STOKER_VERSION);
 }
 
-/* A range as views know what they show. */
+/* A range as views know what they show; its report is written to quality. */
 static struct session
-shown_as(const struct range *r)
+shown_as(const struct range *r, struct buf *quality)
 {
+	json_open(quality, NULL, '{');
+	put_notices(quality, "notes", r);
+	json_close(quality, '}');
 	return (struct session){
 		.id = "merge",
 		.service = (char *)r->service,
 		.type = (char *)r->type,
 		.started_ms = r->parts[0].span.start_ms,
 		.duration_ms = (int64_t)r->covered_ms,
+		.quality = (char *)buf_str(quality),
 	};
 }
 
@@ -275,13 +291,14 @@ merge_get(struct call *c)
 {
 	CLEANUP_RANGE struct range r = RANGE_OF(c, MergeProfiles);
 	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	const struct format *f = wanted(c);
 	struct session shown;
 
 	r.origin = param_text(c, P_MergeProfiles_origin);
 	if (range_check(c, &r) || range_plan(c, &r))
 		return -1;
-	shown = shown_as(&r);
+	shown = shown_as(&r, &quality);
 	view_headers(c, P_MergeProfiles_format, VIEW_CACHE_RANGE);
 	if (f)
 		reply_header(c->reply, "Content-Disposition",

@@ -39,6 +39,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		.type = s->type,
 		.time_ms = s->started_ms,
 		.duration_ms = s->duration_ms,
+		.quality = s->quality,
 		.timeline = timeline,
 	};
 	int rc = tree_new(p, profile_type_index(p, NULL), &t);

@@ -19,7 +19,7 @@ struct zip {
 	struct diff *d;
 	const struct tree *from[SIDES];
 	uint32_t *names[SIDES]; /* by name of a side: id in the diff's + 1 */
-	uint32_t cap;           /* of packages by name */
+	uint32_t cap;           /* of homes by name */
 	struct diff_origin from_nodes;
 };
 
@@ -51,15 +51,16 @@ names_new(struct zip *z, struct tree *t)
 {
 	t->names = strings_new();
 	t->packages = strings_new();
+	t->files = strings_new();
 	for (int i = 0; i < SIDES; i++) {
 		uint32_t n = strings_count(z->from[i]->names);
 
 		z->names[i] = calloc((size_t)n + 1, sizeof(*z->names[i]));
 		z->cap += n + 1;
 	}
-	t->package = calloc(z->cap, sizeof(*t->package));
-	return t->names && t->packages && t->package && z->names[BASE] &&
-	                       z->names[NOW]
+	t->home = calloc(z->cap, sizeof(*t->home));
+	return t->names && t->packages && t->files && t->home &&
+	                       z->names[BASE] && z->names[NOW]
 	               ? 0
 	               : -ENOMEM;
 }
@@ -93,8 +94,21 @@ zip_init(struct zip *z)
 	return rc ? rc : names_new(z, d->tree);
 }
 
-/* The diff's id of a side's name; its package is that of where it was seen
- * first. */
+/* Where a function is from is told by the side that it was seen on first. */
+static int
+copy_home(const struct tree *from, uint32_t name, struct tree *to, uint32_t as)
+{
+	const struct tree_home *home = &from->home[name];
+	size_t n, m;
+	const char *package = strings_get(from->packages, home->package, &n);
+	const char *file = strings_get(from->files, home->file, &m);
+
+	to->home[as].line = home->line;
+	return strings_add(to->packages, package, n, &to->home[as].package)
+	               ?: strings_add(to->files, file, m, &to->home[as].file);
+}
+
+/* The diff's id of a side's name. */
 static int
 name_in(struct zip *z, int side, uint32_t name, uint32_t *out)
 {
@@ -110,11 +124,8 @@ name_in(struct zip *z, int side, uint32_t name, uint32_t *out)
 		rc = strings_add(t->names, text, n, known);
 		if (rc)
 			return rc;
-		if (strings_count(t->names) > count) {
-			text = tree_package(z->from[side], name, &n);
-			rc = strings_add(t->packages, text, n,
-			                 &t->package[*known]);
-		}
+		if (strings_count(t->names) > count)
+			rc = copy_home(z->from[side], name, t, *known);
 		++*known;
 		if (rc)
 			return rc;

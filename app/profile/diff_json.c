@@ -31,6 +31,7 @@ put_base(const struct diff *d, const struct export_meta *base, struct buf *out)
 	json_put_int(out, "durationMs", base->duration_ms);
 	json_put_int(out, "total", d->base->total[0]);
 	json_put_int(out, "totalSamples", d->base->total_samples);
+	json_tree_quality(out, base->quality);
 	json_close(out, '}');
 }
 
@@ -79,6 +80,15 @@ put_sure(struct buf *out, const struct diff *d)
 }
 
 static void
+put_formats(struct buf *out)
+{
+	json_open(out, "formats", '{');
+	for (size_t i = 0; i < ndiff_formats; i++)
+		json_put_text(out, diff_formats[i].name, diff_formats[i].doc);
+	json_close(out, '}');
+}
+
+static void
 put_statistics(struct buf *out, const struct comparison *c)
 {
 	json_put_known(out, "overallDelta", c->delta, c->known);
@@ -99,6 +109,7 @@ diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 	json_tree_column(out, "baseSelf", d->base_self, t->n);
 	buf_putc(out, ',');
 	json_tree_column(out, "baseTotals", d->base_total, t->n);
+	json_tree_quality(out, meta->now.quality);
 	put_base(d, &meta->base, out);
 	json_put_text(out, "normalize", compare_bys[d->by]);
 	buf_addf(out, ",\"baseScale\":%.12g", d->scale);
@@ -106,6 +117,7 @@ diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 	put_statistics(out, meta->c);
 	put_changes(out, d, meta->c);
 	put_sure(out, d);
+	put_formats(out);
 	buf_putc(out, '}');
 	return buf_err(out);
 }

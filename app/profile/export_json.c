@@ -3,13 +3,18 @@
  *
  * names and packages are parallel, name[i] is an index into both, depth of
  * the root is 0, and the subtree of a node is the run of deeper ones behind
- * it. '<' is escaped, so that the document may stand inside <script>.
+ * it. file and line are parallel to names, too, file being an index into
+ * files, whose first is ""; both are empty where nothing is known. quality is
+ * the profile's report on itself. formats tells what else there is of it, each
+ * with what it is. '<' is escaped, so that the document may stand inside
+ * <script>.
  */
 #include "exports.h"
 #include "json_tree.h"
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/json_out.h"
 
 #include <string.h>
 
@@ -52,12 +57,29 @@ json_tree_head(const struct tree *t, const struct export_meta *meta,
 	put_number(out, "totalSamples", t->total_samples);
 }
 
+/* In JSON, '<' stands in texts only. */
+void
+json_tree_quality(struct buf *out, const char *report)
+{
+	buf_puts(out, ",\"quality\":");
+	if (!report || !*report)
+		report = "{}";
+	while (*report) {
+		size_t n = strcspn(report, "<");
+
+		buf_add(out, report, n);
+		report += n;
+		if (*report)
+			buf_puts(out, "\\u003c");
+		report += *report != '\0';
+	}
+}
+
 static void
 put_texts(struct buf *out, const char *key, const struct tree *t,
+          uint32_t count,
           const char *(*text)(const struct tree *, uint32_t, size_t *))
 {
-	uint32_t count = strings_count(t->names);
-
 	buf_addf(out, "\"%s\":[", key);
 	for (uint32_t i = 0; i < count && !buf_err(out); i++) {
 		size_t n;
@@ -94,16 +116,53 @@ json_tree_column(struct buf *out, const char *key, const int64_t *v, uint32_t n)
 	buf_putc(out, ']');
 }
 
+static const char *
+file_text(const struct tree *t, uint32_t file, size_t *n)
+{
+	return strings_get(t->files, file, n);
+}
+
+/* A column of what is known of each name. */
+static void
+put_homes(struct buf *out, const char *key, const struct tree *t, size_t field)
+{
+	uint32_t n = strings_count(t->files) > 1 ? strings_count(t->names) : 0;
+
+	buf_addf(out, "\"%s\":[", key);
+	for (uint32_t i = 0; i < n && !buf_err(out); i++) {
+		const char *home = (const char *)&t->home[i];
+
+		if (i)
+			buf_putc(out, ',');
+		buf_int(out, *(const uint32_t *)(const void *)(home + field));
+	}
+	buf_puts(out, "],");
+}
+
 void
 json_tree_columns(const struct tree *t, struct buf *out)
 {
-	put_texts(out, "names", t, tree_name);
-	put_texts(out, "packages", t, tree_package);
+	uint32_t count = strings_count(t->names);
+
+	put_texts(out, "names", t, count, tree_name);
+	put_texts(out, "packages", t, count, tree_package);
+	put_texts(out, "files", t, strings_count(t->files), file_text);
+	put_homes(out, "file", t, offsetof(struct tree_home, file));
+	put_homes(out, "line", t, offsetof(struct tree_home, line));
 	put_column32(out, "depth", t->depth, t->n);
 	put_column32(out, "name", t->name, t->n);
 	json_tree_column(out, "self", t->self, t->n);
 	buf_putc(out, ',');
 	json_tree_column(out, "totals", t->total, t->n);
+}
+
+static void
+put_formats(struct buf *out)
+{
+	json_open(out, "formats", '{');
+	for (size_t i = 0; i < nformats; i++)
+		json_put_text(out, formats[i].name, formats[i].doc);
+	json_close(out, '}');
 }
 
 int
@@ -113,6 +172,8 @@ export_json(const struct tree *t, const struct export_meta *meta,
 	buf_putc(out, '{');
 	json_tree_head(t, meta, out);
 	json_tree_columns(t, out);
+	json_tree_quality(out, meta->quality);
+	put_formats(out);
 	buf_putc(out, '}');
 	return buf_err(out);
 }

@@ -33,9 +33,10 @@ tree_free(struct tree *t)
 	free(t->self);
 	free(t->total);
 	free(t->samples);
-	free(t->package);
+	free(t->home);
 	strings_free(t->names);
 	strings_free(t->packages);
+	strings_free(t->files);
 	free(t);
 }
 

@@ -14,10 +14,12 @@ tree_names_init(struct tree_names *c, const struct profile *p, struct tree *t)
 	*c = (struct tree_names){.p = p, .t = t};
 	t->names = strings_new();
 	t->packages = strings_new();
+	t->files = strings_new();
 	c->by_string = calloc(nstrings, sizeof(*c->by_string));
 	c->by_location =
 		calloc((size_t)p->nlocations + 1, sizeof(*c->by_location));
-	if (!t->names || !t->packages || !c->by_string || !c->by_location)
+	if (!t->names || !t->packages || !t->files || !c->by_string ||
+	    !c->by_location)
 		return -ENOMEM;
 	return tree_names_add(c, "", 0, &none);
 }
@@ -30,20 +32,20 @@ tree_names_done(struct tree_names *c)
 }
 
 static int
-packages_room(struct tree_names *c, uint32_t name)
+homes_room(struct tree_names *c, uint32_t name)
 {
 	uint32_t cap = c->cap ? c->cap : 256;
-	uint32_t *p;
+	struct tree_home *p;
 
 	if (name < c->cap)
 		return 0;
 	while (cap <= name)
 		cap *= 2;
-	p = realloc(c->t->package, cap * sizeof(*p));
+	p = reallocarray(c->t->home, cap, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	memset(p + c->cap, 0, (cap - c->cap) * sizeof(*p));
-	c->t->package = p;
+	c->t->home = p;
 	c->cap = cap;
 	return 0;
 }
@@ -55,7 +57,7 @@ tree_names_add(struct tree_names *c, const char *text, size_t n, uint32_t *out)
 	int r = strings_add(c->t->names, text, n, &id);
 
 	if (!r)
-		r = packages_room(c, id);
+		r = homes_room(c, id);
 	if (!r)
 		*out = id;
 	return r;
@@ -72,7 +74,27 @@ set_package(struct tree_names *c, uint32_t name, uint32_t location,
 		text = profile_module(c->p, location);
 		n = strlen(text);
 	}
-	return strings_add(c->t->packages, text, n, &c->t->package[name]);
+	return strings_add(c->t->packages, text, n, &c->t->home[name].package);
+}
+
+static uint32_t
+clamp_line(int64_t line)
+{
+	return line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
+}
+
+static int
+set_source(struct tree_names *c, uint32_t name, const struct function *f,
+           const struct line *line)
+{
+	struct tree_home *home = &c->t->home[name];
+	size_t n;
+	const char *file = strings_get(c->p->strings, f->file, &n);
+
+	if (!n)
+		return 0;
+	home->line = clamp_line(f->start_line ? f->start_line : line->line);
+	return strings_add(c->t->files, file, n, &home->file);
 }
 
 /* Both called once for each name: every sample that follows finds it in
@@ -96,9 +118,10 @@ add_address(struct tree_names *c, uint32_t location, uint32_t line)
 }
 
 static int
-add_function(struct tree_names *c, uint32_t location, const struct function *f,
+add_function(struct tree_names *c, uint32_t location, const struct line *line,
              uint32_t string)
 {
+	const struct function *f = &c->p->functions[line->function];
 	size_t n;
 	const char *text = strings_get(c->p->strings, string, &n);
 	const char *file = strings_get(c->p->strings, f->file, NULL);
@@ -107,6 +130,8 @@ add_function(struct tree_names *c, uint32_t location, const struct function *f,
 
 	if (!r)
 		r = set_package(c, id, location, file);
+	if (!r)
+		r = set_source(c, id, f, line);
 	if (!r)
 		c->by_string[string] = id;
 	return r;
@@ -117,17 +142,20 @@ tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
                  uint32_t *out)
 {
 	const struct location *l = &c->p->locations[location];
-	const struct function *f = NULL;
+	const struct line *at = NULL;
 	uint32_t string = 0, *known;
 	int r = 0;
 
 	if (line < l->nlines) {
-		f = &c->p->functions[c->p->lines[l->line0 + line].function];
+		const struct function *f;
+
+		at = &c->p->lines[l->line0 + line];
+		f = &c->p->functions[at->function];
 		string = f->name ? f->name : f->system_name;
 	}
 	known = string ? &c->by_string[string] : &c->by_location[location];
 	if (!*known)
-		r = string ? add_function(c, location, f, string)
+		r = string ? add_function(c, location, at, string)
 		           : add_address(c, location, line);
 	if (!r)
 		*out = *known;

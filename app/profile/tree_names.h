@@ -8,10 +8,10 @@ struct tree_names {
 	struct tree *t;
 	uint32_t *by_string;   /* string of the profile -> name, or 0 */
 	uint32_t *by_location; /* for frames without a function's name */
-	uint32_t cap;          /* of t->package */
+	uint32_t cap;          /* of t->home */
 };
 
-/* Fills t->names and t->packages with "" alone; -ENOMEM. */
+/* Fills names, packages and files of t with "" alone; -ENOMEM. */
 MUST_CHECK int
 tree_names_init(struct tree_names *c, const struct profile *p, struct tree *t);
 void tree_names_done(struct tree_names *c);

@@ -16,6 +16,7 @@ struct export_meta {
 	const char *service; /* all NUL-terminated, any bytes */
 	const char *type;    /* row of types.def */
 	int64_t time_ms, duration_ms;
+	const char *quality; /* its report on itself, JSON; NULL or "": none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
 };
 

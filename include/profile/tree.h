@@ -15,6 +15,14 @@
 #define TREE_MAX_NODES  (1u << 22)
 #define TREE_MAX_FRAMES (1u << 27) /* of all samples together: bounds time */
 
+/* Where a function is from, as it was first seen. */
+struct tree_home {
+	uint32_t package; /* id in packages: see tree_package() */
+	uint32_t file;    /* id in files: its source; 0: unknown */
+	uint32_t line;    /* where it starts in that, or the first that was
+	                     seen of it; 0: unknown */
+};
+
 struct tree {
 	const struct profile *profile; /* borrowed: must outlive the tree */
 	uint32_t type;                 /* value type counted */
@@ -26,9 +34,9 @@ struct tree {
 	int64_t *samples;              /* self, in samples */
 	int64_t total_samples;
 
-	struct strings *names;    /* functions, or module+0xoff */
-	struct strings *packages; /* see tree_package() */
-	uint32_t *package;        /* by id in names: id in packages */
+	struct strings *names; /* functions, or module+0xoff */
+	struct strings *packages, *files;
+	struct tree_home *home; /* by id in names */
 };
 
 /*
@@ -61,7 +69,7 @@ tree_name(const struct tree *t, uint32_t name, size_t *n)
 static inline const char *
 tree_package(const struct tree *t, uint32_t name, size_t *n)
 {
-	return strings_get(t->packages, t->package[name], n);
+	return strings_get(t->packages, t->home[name].package, n);
 }
 
 /* One function over the whole tree. */

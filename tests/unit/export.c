@@ -1,4 +1,5 @@
 #include "profile/export.h"
+#include "base/json.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/pprof.h"
@@ -121,6 +122,7 @@ TEST(json_is_the_tree_as_columns)
 
 	ck_assert_int_eq(write_as("json", "main;w@/lib/w.so 2\nmain 1\n", &b),
 	                 0);
+	*strstr(buf_str(&b), ",\"formats\"") = '\0';
 	ck_assert_str_eq(
 		buf_str(&b),
 		"{\"version\":1,\"id\":\"sess-abc\","
@@ -131,9 +133,11 @@ TEST(json_is_the_tree_as_columns)
 		"\"durationMs\":5000,\"total\":30000000,\"totalSamples\":3,"
 		"\"names\":[\"\",\"all\",\"main\",\"w\"],"
 		"\"packages\":[\"\",\"\",\"app\",\"w.so\"],"
+		"\"files\":[\"\"],\"file\":[],\"line\":[],"
 		"\"depth\":[0,1,2],\"name\":[1,2,3],"
 		"\"self\":[0,10000000,20000000],"
-		"\"totals\":[30000000,30000000,20000000]}");
+		"\"totals\":[30000000,30000000,20000000],"
+		"\"quality\":{}");
 }
 END
 
@@ -280,7 +284,43 @@ TEST(dot_of_hostile_names_keeps_its_quotes)
 }
 END
 
+/* A report may name modules of the target. */
+TEST(json_tells_sources_quality_and_what_other_formats_there_are)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;work 1\n");
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_JSON json_t *j = NULL;
+	struct export_meta of = meta;
+	const json_t *report;
+
+	of.quality = "{\"verdict\":\"poor\",\"reasons\":[\"</script><b>\"]}";
+	for (uint32_t i = 0; i < p->nfunctions; i++)
+		ck_assert_int_eq(profile_cstring(p, "/src/shop/work.c",
+		                                 &p->functions[i].file),
+		                 0);
+	/* the lowest line that is known of one, and where the other starts */
+	p->lines[0].line = 17;
+	p->functions[1].start_line = 40;
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(format_find("json")->write(t, &of, &b), 0);
+	ck_assert_ptr_null(strchr(buf_str(&b), '<'));
+	j = json_loads(buf_str(&b), 0, NULL);
+	ck_assert_ptr_nonnull(j);
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&b), "\"files\":[\"\",\"/src/shop/work.c\"],"
+			     "\"file\":[0,0,1,1],\"line\":[0,0,40,17],"));
+	report = json_object_get(j, "quality");
+	ck_assert_str_eq(json_string_value(json_array_get(
+				 json_object_get(report, "reasons"), 0)),
+	                 "</script><b>");
+	ck_assert_uint_eq(json_object_size(json_object_get(j, "formats")),
+	                  nformats);
+}
+END
+
 	SUITE("export", formats_are_found_by_name_only,
+              json_tells_sources_quality_and_what_other_formats_there_are,
               every_format_writes_any_profile_and_respects_the_ceiling,
               folded_is_root_first_in_samples,
               folded_survives_what_separates_frames_and_lines,

@@ -47,8 +47,9 @@ all: $(PROGRAMS)
 # --- generated: SQL and files carried inside the programs -----------------
 SQL := $(sort $(wildcard sql/migrate/*.sql)) $(sort $(wildcard sql/query/*.sql))
 GEN_store   := $(B)/gen/store/sql.o
-GEN_profile := $(patsubst app/web/%,$(B)/gen/web/%.o,\
-	       $(wildcard app/web/flame/*.*))
+web_objects  = $(patsubst app/web/%,$(B)/gen/web/%.o,$(wildcard app/web/$1))
+GEN_profile := $(call web_objects,flame/*.*)
+GEN_endpoint := $(call web_objects,refused/*.*)
 
 $(B)/gen/store/sql.h $(B)/gen/store/sql.c &: app/store/sql.awk $(SQL)
 	@mkdir -p $(@D)

@@ -18,6 +18,7 @@ caller_clear(struct caller *c)
 static int
 unauthorized(struct call *c, const char *why)
 {
+	detail_text(c, "reason", why);
 	(void)fail(c, Unauthorized, why);
 	reply_header(c->reply, "WWW-Authenticate", "Bearer realm=\"stoker\"");
 	return -1;
@@ -79,7 +80,11 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 	const char *token = c->req->authorization, *why = "";
 
 	if (!*token)
-		return unauthorized(c, "none was sent");
+		return unauthorized(
+			c,
+			c->route->who == WHO_LINK
+				? "neither a token nor a signed link was sent"
+				: "none was sent");
 	if (c->route->op == OP_IngestProfile &&
 	    !strncasecmp(token, "Basic ", 6))
 		return check_basic(c, token + 6);

@@ -1,6 +1,7 @@
 #include "api/dispatch.h"
 
 #include "api/router.h"
+#include "endpoint/refusal.h"
 #include "idempotent.h"
 
 #include <errno.h>
@@ -127,6 +128,7 @@ finish(struct call *c)
 	struct reply *r = c->reply;
 
 	add_warnings(r);
+	refusal_page(c);
 	end_line(r);
 	if (!buf_err(&r->body) && !buf_err(&r->headers))
 		return;

@@ -214,7 +214,7 @@ put_link(struct call *c, struct buf *out, int rc, const struct buf *link)
 
 /* A link to two ids is signed for these alone: see auth.c. */
 static int
-link_ids(struct call *c, const char *base, const char *now,
+link_ids(struct call *c, const char *base, const char *now, bool pinned,
          const struct link_query *q, struct buf *out)
 {
 	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
@@ -231,7 +231,7 @@ link_ids(struct call *c, const char *base, const char *now,
 	page.claim.subject = buf_str(&subject);
 	page.claim.tenant = c->caller.tenant;
 	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
-	                 conf->api_link_ttl, out);
+	                 link_ttl(conf->api_link_ttl, pinned), out);
 }
 
 int
@@ -247,6 +247,7 @@ compared_put_links(struct call *c, struct buf *out, const char *base,
 		add_test(&q, x);
 	return put_link(c, out,
 	                link_ids(c, base, now,
+	                         x && x->base.pinned && x->now.pinned,
 	                         &(struct link_query){q.pairs, q.n}, &link),
 	                &link);
 }

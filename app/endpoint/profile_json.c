@@ -90,9 +90,10 @@ profile_put(struct call *c, struct buf *out, const struct session *s,
 {
 	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
 	const struct conf *conf = c->env->conf;
-	int rc = link_flamegraph(&c->env->store, &c->env->links,
-	                         conf->api_public_url, s->tenant, s->id,
-	                         clock_wall_ms(), conf->api_link_ttl, &link);
+	int rc = link_flamegraph(
+		&c->env->store, &c->env->links, conf->api_public_url, s->tenant,
+		s->id, clock_wall_ms(), link_ttl(conf->api_link_ttl, s->pinned),
+		&link);
 
 	if (rc)
 		return fail_store(c, rc);

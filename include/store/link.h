@@ -13,9 +13,13 @@
 
 #include "store/link_key.h"
 
+#include <stdbool.h>
+
 #define LINK_MAX           1024
 #define LINK_SUBJECT_MAX   ((size_t)8 << 10)
 #define LINK_SIGNATURE_LEN 64
+/* How long a link to what is pinned works, if not for longer. */
+#define LINK_PINNED_S INT64_C(31536000)
 /* A key is asked of the store again after this. */
 #define LINK_KEY_MS 60000
 
@@ -46,6 +50,13 @@ struct link_page {
 MUST_CHECK int
 link_make(struct store *s, struct link_keys *k, const struct link_page *page,
           int64_t now_ms, int64_t ttl_s, struct buf *out);
+/* What ttl_s of a page is, by the setting and by whether it shows nothing but
+ * what is pinned. */
+static inline int64_t
+link_ttl(int64_t setting_s, bool pinned)
+{
+	return pinned && setting_s < LINK_PINNED_S ? LINK_PINNED_S : setting_s;
+}
 /* 0 when the signature is good at now_ms; -EACCES, -EKEYEXPIRED, -errno. */
 MUST_CHECK int
 link_check(struct store *s, struct link_keys *k, const struct link_claim *claim,

@@ -1,4 +1,5 @@
 /* The contract of family B: the seeds' requests, and what they lead to. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "lib/api_short.h"
@@ -565,6 +566,121 @@ TEST(a_link_opens_nothing_but_its_graph)
 }
 END
 
+#define BROWSER \
+	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+	static const struct {
+	const char *accept;
+	bool html;
+} asked_by[] = {
+	{BROWSER, true},
+	{"*/*", false},
+	{"", false},
+	{"application/json", false},
+	{"application/json, text/html;q=0.5", false},
+};
+
+TEST(a_link_that_does_not_work_answers_a_browser_with_a_page)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char link[1024];
+
+	link_of(&a, link);
+	*strchr(link, '?') = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(asked_by); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			ask(&a, (struct ask){.path = link,
+		                             .accept = asked_by[i].accept});
+
+		if (!asked_by[i].html) {
+			assert_error(&r, 401, "Unauthorized");
+			ck_assert_str_eq(reply_detail(&r, "reason"),
+			                 "neither a token nor a signed link "
+			                 "was sent");
+			continue;
+		}
+		ck_assert_int_eq(r.status, 401);
+		ck_assert_str_eq(client_header(&r, "Content-Type"),
+		                 "text/html; charset=utf-8");
+		ck_assert_str_eq(client_header(&r, "Vary"), "Accept");
+		ck_assert_ptr_nonnull(
+			strstr(buf_str(&r.body), "This link does not work"));
+		ck_assert_ptr_nonnull(
+			strstr(buf_str(&r.body),
+		               "Neither a token nor a signed link was sent."));
+		ck_assert_ptr_nonnull(
+			strstr(buf_str(&r.body), "<code>stoker top sess-"));
+		ck_assert_ptr_null(strstr(buf_str(&r.body), "<!--"));
+	}
+}
+END
+
+TEST(a_browser_is_told_why_a_profile_is_not_there)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply running = {0}, gone = {0};
+	CLEANUP_REPLY struct client_reply page = {0}, other = {0};
+	const struct job_ref ref = test_capture(&a);
+	char link[1024];
+
+	running = get(&a, ref.session, "");
+	snprintf(link, sizeof(link), "%s",
+	         reply_text(&running, "flameGraphUrl") +
+	                 strlen("http://stoker.test"));
+	page = ask(&a, (struct ask){.path = link, .accept = BROWSER});
+	ck_assert_int_eq(page.status, 409);
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&page.body), "The capture is still running"));
+	ck_assert_ptr_nonnull(client_header(&page, "Refresh"));
+	gone = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                            .path = API_PROFILES
+	                            "/sess-aaaaaaaaaaaaaaaaaaaa/flamegraph",
+	                            .accept = BROWSER});
+	ck_assert_int_eq(gone.status, 404);
+	ck_assert_ptr_nonnull(strstr(buf_str(&gone.body),
+	                             "This profile is not here any more"));
+	/* nobody opens other operations by a link */
+	other = ask(&a, (struct ask){.path = API_PROFILES
+	                             "/sess-aaaaaaaaaaaaaaaaaaaa",
+	                             .accept = BROWSER});
+	assert_error(&other, 401, "Unauthorized");
+}
+END
+
+	/* Seconds from now until a link ends. */
+	static double
+	link_lasts(const struct client_reply *r)
+{
+	const char *expires =
+		strstr(reply_text(r, "flameGraphUrl"), "&expires=");
+
+	ck_assert_ptr_nonnull(expires);
+	return (double)(atoll(expires + strlen("&expires=")) -
+	                clock_wall_ms() / 1000);
+}
+
+TEST(a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply first = {0}, pin = {0}, then = {0};
+	const double day = 86400;
+	char id[ID_MAX], path[128];
+
+	test_profile(&a, id);
+	first = get(&a, id, "");
+	ck_assert_double_ge(link_lasts(&first), 7 * day - 5);
+	ck_assert_double_le(link_lasts(&first), 7 * day + 3600);
+	snprintf(path, sizeof(path), API_PROFILES "/%s/pin", id);
+	pin = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	                           .method = "POST",
+	                           .path = path});
+	ck_assert_int_le(pin.status, 299);
+	then = get(&a, id, "");
+	ck_assert_double_ge(link_lasts(&then), 365 * day - 5);
+	ck_assert_double_le(link_lasts(&then), 365 * day + 3600);
+}
+END
+
 TEST(each_request_is_one_line_of_json_in_the_log)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -636,6 +752,9 @@ END
 		a_page_may_run_its_script_and_nothing_else,
 		a_profile_past_accel_bytes_is_left_to_nginx,
 		a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,
+		a_link_that_does_not_work_answers_a_browser_with_a_page,
+		a_browser_is_told_why_a_profile_is_not_there,
+		a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year,
 		a_link_opens_nothing_but_its_graph,
 		each_request_is_one_line_of_json_in_the_log,
 		no_signature_or_key_is_logged)

@@ -11,10 +11,11 @@
 
 extern const char web_page_html[], web_page_css[];
 extern const char web_text_js[], web_model_js[], web_flame_js[], web_table_js[],
-	web_diff_js[], web_page_js[];
+	web_diff_js[], web_sandwich_js[], web_about_js[], web_page_js[];
 extern const uint64_t web_page_html_len, web_page_css_len;
 extern const uint64_t web_text_js_len, web_model_js_len, web_flame_js_len,
-	web_table_js_len, web_diff_js_len, web_page_js_len;
+	web_table_js_len, web_diff_js_len, web_sandwich_js_len,
+	web_about_js_len, web_page_js_len;
 
 /* Fills one place of the page. */
 struct hole {
@@ -41,6 +42,8 @@ put_js(page_data *data, const void *arg, struct buf *out)
 	buf_add(out, web_flame_js, web_flame_js_len);
 	buf_add(out, web_table_js, web_table_js_len);
 	buf_add(out, web_diff_js, web_diff_js_len);
+	buf_add(out, web_sandwich_js, web_sandwich_js_len);
+	buf_add(out, web_about_js, web_about_js_len);
 	buf_add(out, web_page_js, web_page_js_len);
 }
 

@@ -62,7 +62,7 @@
         [false, true, '#shape=before', true, false, '']);
     }],
     ['a_frame_tells_both_values_and_the_change', () => same(
-      tree.describe(node('scan'))[0],
+      tree.describe(node('scan'), tree.view(0))[0],
       'Total 800.00 ms/s → 1.60 s/s: +800.00 ms/s (+100.0%)')],
     ['cost_is_unknown_where_no_duration_is', () => same(
       tree.constructor.facts({ base: { total: 2e9, durationMs: 0 },

@@ -1,7 +1,7 @@
 /* Drives the page as a person does; the tree is that of small.json. */
 (() => {
-  const { Tree, flame, tree, matcher, packageColor, percent, quantity,
-    shorten } = stoker;
+  const { Tree, callees, callers, flame, tree, matcher, packageColor, percent,
+    quantity, shorten } = stoker;
   const $ = id => document.getElementById(id);
   const tests = [], test = (name, body) => tests.push([name, body]);
   const at = i => tree.nameOf(i);
@@ -144,6 +144,28 @@
     same([...$('facts').querySelectorAll('dd')].map(d => d.textContent),
       ['2026-01-15 08:00:00 UTC', '5.00 s', '100', '1.00 s']);
   });
+  test('a_poor_profile_says_so_first_with_its_reasons_and_notes', () => {
+    const part = $('quality');
+    same([part.hidden, part.className, part.querySelector('strong').textContent,
+      [...part.querySelectorAll('li')].map(li => li.textContent)],
+    [false, 'poor', 'This profile is poor: do not rely on it.',
+      ['none of it could be read: <b>x</b>', 'records were lost']]);
+    const [top, below] = [part, $('canvas')].map(e =>
+      e.getBoundingClientRect().top);
+    same([top < below, part.querySelectorAll('b').length], [true, 0]);
+  });
+  test('a_saved_page_offers_what_it_can_make_and_no_dead_link', () =>
+    same([...$('formats').querySelectorAll('a, button')].map(e =>
+      e.tagName + ' ' + e.textContent), ['BUTTON JSON', 'BUTTON PNG']));
+  test('e_opens_the_formats_and_escape_closes_them', () => {
+    press('e');
+    same([$('export').open, document.activeElement.textContent],
+      [true, 'JSON']);
+    press('Escape', document.activeElement);
+    same([$('export').open, document.activeElement.tagName],
+      [false, 'SUMMARY']);
+    $('canvas').focus();
+  });
   test('first_paint_is_timed', () => {
     const { paintMs } = document.body.dataset; /* 0.0 in virtual time */
     if (!/^\d+\.\d$/.test(paintMs)) throw new Error(paintMs);
@@ -168,6 +190,18 @@
   });
   test('table_is_of_the_view', () =>
     same(names().sort(), ['work', 'leaf', 'a/b&c;d', tree.names[9]].sort()));
+  test('its_percentages_are_of_the_view', () => {
+    const row = rows().find(r => r[2] === 'leaf');
+    same([row.slice(0, 2), $('top-title').textContent], [['50.0%', '50.0%'],
+      'Top functions of this view, in percent of it']);
+    same($('rows').querySelector('td').title, '250.00 ms (25.0%) of all');
+  });
+  test('a_frame_tells_its_part_of_the_view_too', () => {
+    flame.choose(6);
+    flame.on.choose(6);
+    same($('numbers').textContent, 'libwork.so · Total 250.00 ms (25.0%), ' +
+      '50.0% of the view, about 25 samples · Self 250.00 ms (25.0%)');
+  });
   test('reset_shows_everything', () => {
     $('reset').click();
     same([flame.view.first, location.hash, $('reset').disabled],
@@ -186,6 +220,17 @@
       ['parse<std::string>(char const*)', 'libparse.so',
         'Total 300.00 ms (30.0%), about 30 samples',
         'Self 300.00 ms (30.0%)']);
+  });
+  test('a_frame_tells_where_it_is_written_if_that_is_known', () => {
+    mouse('pointermove', 3);
+    same($('tip').children[1].textContent, 'shop · /src/shop/work.c:40');
+    flame.on.choose(3);
+    same($('numbers').textContent.slice(0, 27), 'shop · /src/shop/work.c:40 ');
+  });
+  test('narrow_frames_are_one_neutral_block', () => {
+    const bar = flame.rows[2].find(b => b.count > 1);
+    same([bar.node, bar.count, flame.fill(bar) && flame.context.fillStyle],
+      [8, 3, flame.colors.narrow]);
   });
   test('tooltip_of_a_narrow_bar_lists_the_heaviest_first', () => {
     mouse('pointermove', 8);
@@ -292,13 +337,59 @@
     same([hash().get('fn'), flame.marks], [null, null]);
   });
   test('root_goes_to_the_bottom_and_back', () => {
-    $('flip').click();
+    $('flame').click();
     same([hash().get('view'), flame.top(0) + 19 === flame.full],
       ['flame', true]);
     press('ArrowUp');
     same(flame.chosen, 1);
-    $('flip').click();
-    same(flame.top(0), 0);
+    $('icicle').click();
+    same([flame.top(0), hash().get('view')], [0, null]);
+  });
+  test('callers_of_a_function_are_merged_from_it_outwards', () => {
+    const up = callers(tree, tree.names.indexOf('leaf'));
+    same([...up.name].map((n, i) => [up.depth[i], up.names[n], up.total[i]]), [
+      [0, 'leaf', 349e6], [1, 'main', 99e6], [1, 'work', 25e7],
+      [2, 'a/b&c;d', 25e7], [3, 'work', 25e7], [4, 'main', 25e7]]);
+  });
+  test('callees_of_a_recursive_function_count_from_its_outermost_frame', () => {
+    const down = callees(tree, tree.names.indexOf('work'));
+    same([...down.name].map((n, i) => [down.depth[i], down.names[n],
+      down.total[i], down.self[i]]), [[0, 'work', 6e8, 1e8],
+      [1, 'a/b&c;d', 5e8, 0], [2, 'work', 5e8, 2e8],
+      [3, down.names[9], 5e7, 5e7], [3, 'leaf', 25e7, 25e7]]);
+  });
+  test('s_shows_the_chosen_function_between_both', () => {
+    flame.on.choose(6);
+    press('s');
+    const [up, down] = stoker.sandwich().panes;
+    same([hash().get('view'), hash().get('fn'), $('scroll').hidden,
+      $('sandwich').getAttribute('aria-pressed'), up.tree.n, down.tree.n],
+    ['sandwich', 'leaf', true, 'true', 6, 1]);
+    same([$('callers-title').textContent, $('numbers').textContent],
+      ['Callers of leaf', 'libwork.so · Total 349.00 ms (34.9%), about 35 ' +
+        'samples · Self 349.00 ms (34.9%)']);
+    if (!(up.width > 100 && up.height > 50)) throw new Error(up.height);
+  });
+  test('a_caller_becomes_the_middle_and_back_leads_here', async () => {
+    const [up] = stoker.sandwich().panes;
+    up.on.choose(3);
+    up.on.zoom(up.tree.view(3));
+    same([hash().get('fn'), up.tree.nameOf(0), rows().find(r =>
+      r[2] === 'a/b&c;d').length], ['a/b&c;d', 'a/b&c;d', 4]);
+    history.back();
+    await once(window, 'hashchange');
+    same([hash().get('fn'), up.tree.nameOf(0)], ['leaf', 'leaf']);
+  });
+  test('search_marks_callers_and_callees_too', () => {
+    type('main');
+    same([stoker.sandwich().panes[0].marks.frames, $('matched').textContent],
+      [2, '100.0% matched · 1.00 s · 1 frame']);
+    type('');
+  });
+  test('escape_leaves_it_for_the_whole', () => {
+    press('Escape', document.body);
+    same([$('scroll').hidden, $('sandwich-panes').hidden, location.hash,
+      flame.width > 100], [false, true, '', true]);
   });
   test('t_hides_the_table', () => {
     press('t');
@@ -325,15 +416,29 @@
     same([flame.view.first, flame.marks, flame.rootBelow, names().length],
       [0, null, false, 9]);
   });
-  test('without_a_clipboard_the_name_is_left_selected', async () => {
-    press('Home');
-    const said = new Promise(done => new MutationObserver(done)
-      .observe($('live'), { childList: true }));
-    press('c');
-    await said;
-    if (!/^Copied|^Selected/.test($('live').textContent))
-      throw new Error($('live').textContent);
+  /* Copied, or left for the reader to copy: what is asked for is said. */
+  const copied = key => new Promise(done => {
+    const look = () => {
+      const said = $('toast').textContent;
+      if (!said && !$('by-hand').open) return;
+      seen.disconnect();
+      done([said, $('by-hand').open && $('by-hand-text').value]);
+      $('toast').textContent = '';
+      $('by-hand').close();
+    };
+    const seen = new MutationObserver(look);
+    for (const e of [$('toast'), $('by-hand')])
+      seen.observe(e, { childList: true, attributes: true });
+    press(key);
   });
+  for (const [key, what, text] of [['c', 'Name', 'work'],
+    ['C', 'Stack', 'main\nwork\na/b&c;d\nwork']])
+    test(`${key}_copies_the_${what.toLowerCase()}_and_is_seen_to`, async () => {
+      flame.on.choose(5);
+      const [said, byHand] = await copied(key);
+      if (said !== what + ' copied' && byHand !== text)
+        throw new Error(`${said} ${byHand}`);
+    });
 
   run(tests);
 })();

@@ -28,7 +28,7 @@ page() {
     }
     /STOKER-JS/ {
       print "<script>"
-      split("text model flame table diff page", part, " ")
+      split("text model flame table diff sandwich about page", part, " ")
       for (i = 1; i in part; i++) put(web part[i] ".js")
       print "</script><script>"
       put("run.js")

@@ -65,6 +65,14 @@ BEGIN {
   column("names", label, names)
   printf ","
   column("packages", pkg, names)
+  printf ",\"files\":[\"\",\"/src/shop/cart.cc\"],"
+  for (k = 0; k < names; k++) {
+    file[k] = k % 2
+    line[k] = k % 2 ? 10 * k : 0
+  }
+  column("file", file, names)
+  printf ","
+  column("line", line, names)
   printf ","
   column("depth", depth, count)
   printf ","
@@ -74,5 +82,5 @@ BEGIN {
   column("self", self, count)
   printf ","
   column("totals", total, count)
-  print "}"
+  print ",\"quality\":{},\"formats\":{\"svg\":\"A picture\"}}"
 }

@@ -44,7 +44,14 @@
       this.setShape(this.firstShape);
     }
 
+    derive(columns) {
+      const tree = super.derive(columns);
+      tree.setShape(this.shape);
+      return tree;
+    }
+
     setShape(shape) {
+      this.shape = shape;
       const { total, baseTotal } = this;
       this.width = shape === 'after' ? total : shape === 'before' ? baseTotal
         : total.map((v, i) => v + baseTotal[i]);
@@ -106,10 +113,13 @@
         `${this.delta(now, base)} (${this.relative(now, base)}${note})`;
     }
 
-    describe(i) {
-      return [this.line('Total', this.total[i], this.baseTotal[i],
+    describe(i, view) {
+      const lines = [this.line('Total', this.total[i], this.baseTotal[i],
         this.sure[i] ? '' : ', may be chance'),
       this.line('Self', this.self[i], this.baseSelf[i], '')];
+      if (this.isWithin(i, view))
+        lines.push(`${percent(this.width[i], view.width)} of the view`);
+      return lines;
     }
 
     brief(i) {
@@ -131,19 +141,29 @@
       return [...rows.values()];
     }
 
+    /* What the comparison and the base have of a view. */
+    sums({ first, end }) {
+      let now = 0, base = 0;
+      for (let i = first; i < end; i = this.end[i]) {
+        now += this.total[i];
+        base += this.baseTotal[i];
+      }
+      return [now, base];
+    }
+
     rank(row, key) {
       return key === 'change' ? Math.abs(row.now - row.base) : row[key];
     }
 
     /* A mark before the change of those that moved by more than chance. */
-    numbers(row) {
+    numbers(row, view) {
       const { now, base } = row, change = this.changes.get(row.name);
-      const most = Math.max(this.all, this.baseTotal[0]);
+      const [all, allBase] = this.sums(view), most = Math.max(all, allBase);
       const side = (v, of) => ({ text: percent(v, of), title: this.amount(v),
         meter: 100 * v / most + '%' });
       const mark = !change ? '' : change.deltaPct > 0 ? '▲ ' : '▼ ';
       const text = now === 0 && base === 0 ? '' : this.relative(now, base);
-      return [side(base, this.baseTotal[0]), side(now, this.all), {
+      return [side(base, allBase), side(now, all), {
         text: mark + text, meter: '0%',
         title: this.delta(now, base) + (change
           ? `, p = ${change.pValue.toPrecision(2)}`
@@ -155,12 +175,14 @@
       const side = d => quantity(d.total, doc.unit) + (d.durationMs
         ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '');
       const percents = v => signed(v.toFixed(1)) + '%';
-      return [['Base', side(doc.base)], ['Comparison', side(doc)],
-        ['Cost per second', doc.overallDelta === null ? 'unknown' :
-          `${percents(doc.overallDelta)} (` +
-          `${percents(doc.overallDeltaLow)} to ` +
-          `${percents(doc.overallDeltaHigh)})`],
-        ['Verdict', doc.verdict]];
+      const { overallDelta: delta, overallDeltaLow: low,
+        overallDeltaHigh: high } = doc;
+      const cost = { work: 'Cost per unit of work', none: 'Cost' };
+      return [['Verdict', doc.verdict], ['Base', side(doc.base)],
+        ['Comparison', side(doc)],
+        [cost[doc.normalize] || 'Cost per second',
+          delta === null ? 'unknown' : low === high ? percents(delta)
+            : `${percents(delta)} (${percents(low)} to ${percents(high)})`]];
     }
 
     static legend(doc) {

@@ -14,7 +14,7 @@
   const FONT = '12px ui-monospace, "DejaVu Sans Mono", ' +
     'Menlo, Consolas, monospace';
   const COLORS = ['back', 'ink', 'plain', 'hit', 'hit-ink', 'miss',
-    'miss-ink', 'narrow', 'hatch', 'edge'];
+    'miss-ink', 'narrow', 'edge'];
 
   function element(tag, text, attributes = {}) {
     const e = document.createElement(tag);
@@ -51,8 +51,17 @@
       this.colors = {};
       for (const name of COLORS) this.colors[name] = read(name);
       this.fills = this.tree.colors(read);
-      this.hatch = null;
       this.draw();
+    }
+
+    /* Shows all of another tree. */
+    setTree(tree) {
+      this.tree = tree;
+      this.view = tree.view(0);
+      this.chosen = 0;
+      this.readTheme();
+      this.layout();
+      this.reveal(0);
     }
 
     /* Lays out and paints again if there is more or less room than before. */
@@ -137,10 +146,6 @@
       c.globalAlpha = bar.above && !this.marks ? 0.6 : 1;
       const ink = this.fill(bar);
       c.fillRect(x, y, drawn, ROW - 1);
-      if (bar.count > 1 && ink === this.colors.ink) {
-        c.fillStyle = this.hatching();
-        c.fillRect(x, y, drawn, ROW - 1);
-      }
       c.globalAlpha = 1;
       if (bar.count === 1) this.label(bar, y, ink);
       const chosen = this.isChosen(bar);
@@ -187,20 +192,6 @@
         ROW - 1 - line);
     }
 
-    hatching() {
-      if (this.hatch) return this.hatch;
-      const tile = document.createElement('canvas');
-      tile.width = tile.height = 6;
-      const c = tile.getContext('2d');
-      c.strokeStyle = this.colors.hatch;
-      for (const x of [-6, 0, 6]) {
-        c.moveTo(x - 1, 7);
-        c.lineTo(x + 7, -1);
-      }
-      c.stroke();
-      return this.hatch = this.context.createPattern(tile, 'repeat');
-    }
-
     barAt(x, y) {
       const inGraph = y + this.scroll.scrollTop;
       const row = this.rows[Math.floor(
@@ -233,8 +224,9 @@
 
     nodeTip(node) {
       const { tree, view } = this;
+      const where = [tree.packageOf(node), tree.sourceOf(tree.name[node])];
       return [element('b', tree.nameOf(node)),
-        element('div', tree.packageOf(node), { class: 'quiet' }),
+        element('div', where.filter(Boolean).join(' · '), { class: 'quiet' }),
         ...tree.describe(node, view).map(line => element('div', line))];
     }
 

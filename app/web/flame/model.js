@@ -18,6 +18,8 @@
       this.samples = doc.totalSamples;
       this.names = doc.names.map(visible);
       this.packages = doc.packages.map(visible);
+      this.files = doc.files.map(visible);
+      this.starts = { file: doc.file, line: doc.line }; /* by name */
       this.n = doc.depth.length;
       this.depth = Int32Array.from(doc.depth);
       this.name = Int32Array.from(doc.name);
@@ -47,19 +49,37 @@
       }
     }
 
+    /* Another tree of the same profile, such as that of a function's callers:
+     * depth, name, self and total, in preorder. Shares are of the profile. */
+    derive(columns) {
+      const tree = Object.assign(Object.create(Object.getPrototypeOf(this)),
+        this, columns);
+      tree.n = tree.depth.length;
+      tree.width = tree.total;
+      tree.place();
+      return tree;
+    }
+
     nameOf(i) { return this.names[this.name[i]]; }
     packageOf(i) { return this.packages[this.name[i]]; }
+
+    /* Where a function is written, "" where that is not known. */
+    sourceOf(name) {
+      const file = this.files[this.starts.file[name] || 0];
+      const line = this.starts.line[name];
+      return file && line ? `${file}:${line}` : file;
+    }
 
     /* Columns of the table, and whether they are sorted downwards at first;
      * the numbers of a row, in that order: text, its meter, what it is. */
     static columns = { self: true, total: true, name: false, package: false };
     static sort = 'self';
 
-    numbers(row) {
+    numbers(row, view) {
       return [row.self, row.total].map(v => {
-        const text = percent(v, this.all);
+        const text = percent(v, view.width);
         return { text, meter: text.replace('<', ''),
-          title: quantity(v, this.unit) };
+          title: this.share(v) + (view.first > 0 ? ' of all' : '') };
       });
     }
 
@@ -82,10 +102,15 @@
       const about = type !== 'cpu' || all <= 0 ? ''
         : `, about ${Math.round(total[i] / all * samples)
           .toLocaleString('en')} samples`;
-      const ofView = view.first > 0 && i >= view.first && i < view.end
+      const ofView = this.isWithin(i, view)
         ? `, ${percent(total[i], view.width)} of the view` : '';
       return [`Total ${this.share(total[i])}${ofView}${about}`,
         `Self ${this.share(self[i])}`];
+    }
+
+    /* Whether it has a share in a view that is not all there is. */
+    isWithin(i, view) {
+      return view.first > 0 && i >= view.first && i < view.end;
     }
 
     /* What is looked at: siblings from first up to the one before end. */

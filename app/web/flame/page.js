@@ -1,41 +1,63 @@
 /*
  * The page around the canvas. What one sees is one state: a view, a query, a
- * highlighted function, a direction, an order, the table. Every change goes
+ * highlighted function, a drawing, an order, the table. Every change goes
  * through set(), which redraws what depends on it and writes the state into
  * the fragment of the address, so that a link shows the same again.
  */
 (() => {
-  const { Tree, DiffTree, Flame, Table, element, matcher, quantity, percent, shorten } =
-    stoker;
+  const { Tree, DiffTree, Flame, Table, Sandwich, element, matcher, quantity,
+    percent, shorten, facts, showQuality, showFormats } = stoker;
   const $ = id => document.getElementById(id);
-  let doc, tree, flame, table, state, marks = null;
+  const DRAWINGS = ['icicle', 'flame', 'sandwich'];
+  const TOAST_MS = 2500;
+  let doc, tree, flame, sandwich, table, state, marks = null;
+  let chosen; /* { node, flame } */
 
   function set(change, keep = 'replaceState') {
     const old = state;
     state = { ...old, ...change };
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
     if (differs('shape')) reshape();
-    if (differs('query', 'fn')) drawMarks();
-    if (differs('below')) flame.setRootBelow(state.below);
-    if (differs('view')) {
-      drawCrumbs();
-      flame.show(state.view);
-    }
+    if (differs('drawing')) redraw();
+    if (differs('query', 'fn', 'drawing')) drawMarks();
+    if (differs('view')) flame.show(state.view);
+    if (inSandwich() && differs('fn', 'drawing', 'shape')) center();
+    if (differs('view', 'fn', 'drawing')) drawCrumbs();
     drawTools();
     if (state.table) table.show(state);
     if (keep) remember(keep);
   }
 
+  const inSandwich = () => state.drawing === 'sandwich';
   const zoom = view => set({ view }, 'pushState');
-  const reset = () => set({ view: tree.view(0), query: '', fn: '' },
-    'pushState');
-  const highlight = name => set({ fn: name === state.fn ? '' : name });
   const order = column => set(column === state.sort
     ? { reversed: !state.reversed } : { sort: column, reversed: false });
+  const around = name => set({ drawing: 'sandwich', fn: name }, 'pushState');
+
+  function highlight(name) {
+    if (inSandwich()) around(name);
+    else set({ fn: name === state.fn ? '' : name });
+  }
+
+  function reset() {
+    set({ view: tree.view(0), query: '', fn: '',
+      drawing: inSandwich() ? 'icicle' : state.drawing }, 'pushState');
+  }
 
   function zoomOut() {
     const up = tree.parent[state.view.first];
-    if (up >= 0) zoom(tree.view(up));
+    if (inSandwich()) set({ drawing: 'icicle' }, 'pushState');
+    else if (up >= 0) zoom(tree.view(up));
+  }
+
+  /* The function that is chosen or highlighted, else the most expensive. */
+  function toSandwich() {
+    const { node, flame: on } = chosen;
+    if (node > 0) return around(on.tree.nameOf(node));
+    if (state.fn) return around(state.fn);
+    const [top] = tree.sortTop(tree.top(state.view), tree.constructor.sort,
+      true);
+    if (top) around(tree.names[top.name]);
   }
 
   /* --- the address ------------------------------------------------------- */
@@ -46,7 +68,7 @@
     if (view.last !== view.first) q.set('to', tree.nameOf(view.last));
     if (state.query) q.set('q', state.query);
     if (state.fn) q.set('fn', state.fn);
-    if (state.below) q.set('view', 'flame');
+    if (state.drawing !== 'icicle') q.set('view', state.drawing);
     if (state.shape !== tree.firstShape) q.set('shape', state.shape);
     if (state.sort !== tree.constructor.sort || state.reversed)
       q.set('sort', (state.reversed ? '-' : '') + state.sort);
@@ -63,12 +85,14 @@
   function recall() {
     const q = new URLSearchParams(location.hash.slice(1));
     const first = tree.find(q.getAll('z')), sort = q.get('sort') || '';
-    const column = sort.replace('-', '');
+    const column = sort.replace('-', ''), fn = q.get('fn') || '';
+    const drawing = q.get('view');
     return {
       view: q.has('to') ? tree.range(first, q.get('to')) : tree.view(first),
-      query: (q.get('q') || '').slice(0, 400),
-      fn: q.get('fn') || '',
-      below: q.get('view') === 'flame',
+      query: (q.get('q') || '').slice(0, 400), fn,
+      drawing: !DRAWINGS.includes(drawing) ||
+        drawing === 'sandwich' && !tree.names.includes(fn) ? 'icicle'
+        : drawing,
       shape: Object.hasOwn(DiffTree.shapes, q.get('shape')) && doc.base
         ? q.get('shape') : tree.firstShape,
       sort: Object.hasOwn(tree.constructor.columns, column) ? column
@@ -80,21 +104,14 @@
 
   /* --- parts -------------------------------------------------------------- */
 
-  function drawFacts() {
+  function drawAbout() {
     $('service').textContent = doc.service || doc.title || 'Profile';
     $('type').textContent = doc.type;
     document.title = `${doc.title || doc.service} · Stoker`;
-    const started = String(doc.startedAt).replace('T', ' ')
-      .replace(/(\.\d+)?Z$/, ' UTC');
-    const facts = doc.base ? DiffTree.facts(doc) : [['Started', started],
-      ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
-      ['Samples', Number(doc.totalSamples).toLocaleString('en')],
-      ['Total', quantity(doc.total, doc.unit)]];
-    $('facts').replaceChildren(...facts.map(([name, value]) => {
-      const group = element('div', '');
-      group.append(element('dt', name), element('dd', value));
-      return group;
-    }));
+    $('facts').replaceChildren(...facts(doc, DiffTree.facts));
+    showQuality($('quality'), doc);
+    showFormats($('formats'), doc, $('data'),
+      () => (inSandwich() ? $('callees') : $('scroll')).firstElementChild);
   }
 
   /* --- two profiles ------------------------------------------------------- */
@@ -109,17 +126,18 @@
   }
 
   function nextShape() {
-    if (!doc.base) return;
-    const all = Object.keys(DiffTree.shapes);
-    set({ shape: all[(all.indexOf(state.shape) + 1) % all.length] });
+    const shapes = Object.keys(DiffTree.shapes);
+    if (doc.base)
+      set({ shape: shapes[(shapes.indexOf(state.shape) + 1) % shapes.length] });
   }
 
   function beginDiff() {
     document.body.classList.add('diff');
     $('legend').hidden = $('shape').hidden = false;
-    $('legend').replaceChildren(...DiffTree.legend(doc).map(([kind, what]) => {
-      const item = element('li', what);
-      if (kind) item.prepend(element('i', '', { class: kind }));
+    $('legend').replaceChildren(...DiffTree.legend(doc).map(([kind, text]) => {
+      const item = element('li', '');
+      if (kind) item.append(element('i', '', { class: kind }));
+      item.append(text);
       return item;
     }));
     const head = document.querySelector('#top thead tr');
@@ -132,30 +150,60 @@
     $('shape').addEventListener('click', nextShape);
   }
 
+  /* --- the picture -------------------------------------------------------- */
+
+  function redraw() {
+    const { drawing } = state;
+    $('scroll').hidden = inSandwich();
+    $('sandwich-panes').hidden = !inSandwich();
+    if (!inSandwich()) {
+      flame.resize();
+      flame.setRootBelow(drawing === 'flame');
+      if (chosen.flame !== flame) choose(flame.chosen);
+    } else if (!sandwich) {
+      sandwich = new Sandwich({ callers: pane('callers'),
+        callees: pane('callees') }, tree, { choose, center: around });
+    }
+  }
+
+  function center() {
+    const name = tree.names.indexOf(state.fn), text = shorten(state.fn, 60);
+    sandwich.show(name, searched());
+    $('callers-title').textContent = `Callers of ${text}`;
+    $('callees-title').textContent = `Callees of ${text}`;
+    choose(0, sandwich.panes[1]);
+  }
+
   /* The root, the last few callers, and what is zoomed into. */
   function drawCrumbs() {
     const { first, last } = state.view, nodes = [], items = [];
     for (let i = first; i >= 0; i = tree.parent[i]) nodes.unshift(i);
     if (last !== first) nodes.pop();
     const skipped = nodes.length > 5 ? nodes.splice(1, nodes.length - 4) : [];
-    for (const i of nodes) {
+    for (const i of inSandwich() ? [] : nodes) {
       const name = tree.nameOf(i), item = element('li', '');
       item.append(element('button', shorten(name, 32),
         { type: 'button', title: name }));
       item.firstChild.addEventListener('click', () => zoom(tree.view(i)));
       items.push(item);
     }
-    if (skipped.length > 0) items.splice(1, 0, element('li', '…'));
-    if (last !== first) items.push(element('li', 'narrow frames'));
+    if (skipped.length > 0 && items.length > 0)
+      items.splice(1, 0, element('li', '…'));
+    if (inSandwich()) items.push(element('li', 'callers and callees'));
+    else if (last !== first) items.push(element('li', 'narrow frames'));
     items[items.length - 1].setAttribute('aria-current', 'location');
     $('crumbs').replaceChildren(...items);
   }
 
+  const searched = () => state.query ? matcher(state.query).test : null;
+
   function drawMarks() {
-    const { query, fn } = state, typed = matcher(query);
+    const { query } = state, fn = inSandwich() ? '' : state.fn;
+    const typed = matcher(query);
     marks = fn ? tree.mark(s => s === fn)
       : query ? tree.mark(typed.test) : null;
     flame.setMarks(marks);
+    if (sandwich) sandwich.mark(searched());
     const error = !fn && query && typed.error;
     const found = !marks ? '' : marks.frames === 0 ? 'No match'
       : `${percent(marks.total, tree.all)} matched · ` +
@@ -169,50 +217,78 @@
   }
 
   function drawTools() {
-    const { view, query, fn, below, table } = state;
-    $('flip').setAttribute('aria-pressed', below);
-    $('aside').setAttribute('aria-pressed', table);
-    $('top').hidden = !table;
+    const { view, query, fn, drawing } = state;
+    for (const name of DRAWINGS)
+      $(name).setAttribute('aria-pressed', name === drawing);
+    $('aside').setAttribute('aria-pressed', state.table);
+    $('top').hidden = !state.table;
     $('reset').disabled = view.first === 0 && !query && !fn;
   }
 
   /* --- one frame ---------------------------------------------------------- */
 
-  function choose(node) {
-    const numbers = tree.describe(node, state.view).join(' · ');
-    flame.choose(node);
-    $('chosen').textContent = $('chosen').title = tree.nameOf(node);
-    $('numbers').textContent = [tree.packageOf(node), numbers]
+  function choose(node, on = flame) {
+    const { tree: of, view } = on;
+    const lines = of.describe(node, view).join(' · ');
+    chosen = { node, flame: on };
+    on.choose(node);
+    $('chosen').textContent = $('chosen').title = of.nameOf(node);
+    const source = of.sourceOf(of.name[node]);
+    $('numbers').textContent = [of.packageOf(node), source, lines]
       .filter(Boolean).join(' · ');
-    $('copy').hidden = false;
-    say(`${tree.nameOf(node)}. ${numbers}`);
+    $('numbers').title = source;
+    say(`${of.nameOf(node)}. ${lines}`);
   }
 
   const say = text => { $('live').textContent = text; };
 
-  /* The clipboard is refused to sandboxed and plain-http pages: then the name
-   * is left selected for the reader to copy. */
-  async function copy() {
+  function toast(text) {
+    clearTimeout(toast.timer);
+    $('toast').textContent = text;
+    toast.timer = setTimeout(() => { $('toast').textContent = ''; }, TOAST_MS);
+  }
+
+  /* The clipboard is refused to sandboxed and plain-http pages; a selection
+   * can still be copied there. Failing both, the reader copies it by hand. */
+  async function copy(text, what) {
     try {
-      await navigator.clipboard.writeText($('chosen').textContent);
-      say('Copied');
+      await navigator.clipboard.writeText(text);
+      return toast(`${what} copied`);
     } catch (e) {
-      getSelection().selectAllChildren($('chosen'));
-      say(document.execCommand('copy') ? 'Copied' : 'Selected, not copied');
+      const area = element('textarea', text, { class: 'unseen' });
+      const before = document.activeElement;
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand('copy');
+      area.remove();
+      before.focus();
+      if (done) return toast(`${what} copied`);
     }
+    $('by-hand-text').value = text;
+    $('by-hand').showModal();
+    $('by-hand-text').select();
+  }
+
+  const copyName = () => copy(chosen.flame.tree.nameOf(chosen.node), 'Name');
+
+  function copyStack() {
+    const { node, flame: on } = chosen;
+    const names = on === flame ? tree.path(node) : sandwich.stack(node, on);
+    copy(names.join('\n'), 'Stack');
   }
 
   function nextMatch(step) {
-    const { first, end } = state.view, n = end - first;
-    for (let k = 1; marks && k <= n; k++) {
-      const i = first + ((flame.chosen - first + step * k) % n + n) % n;
-      if (marks.before[i + 1] > marks.before[i]) return choose(i);
+    const on = inSandwich() ? chosen.flame : flame;
+    const { tree: of, view: { first, end }, marks: found } = on;
+    const n = end - first;
+    for (let k = 1; found && k <= n; k++) {
+      const i = first + ((on.chosen - first + step * k) % n + n) % n;
+      if (i > 0 && found.names[of.name[i]]) return choose(i, on);
     }
   }
 
   /* --- keys, theme, start ------------------------------------------------- */
 
-  const toggle = key => set({ [key]: !state[key] });
   const KEYS = {
     Escape: reset,
     Backspace: zoomOut,
@@ -220,25 +296,38 @@
     '?': () => $('keys').showModal(),
     n: () => nextMatch(1),
     N: () => nextMatch(-1),
-    c: copy,
-    v: () => toggle('below'),
+    c: copyName,
+    C: copyStack,
+    s: toSandwich,
+    v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
     w: nextShape,
-    t: () => toggle('table'),
+    t: () => set({ table: !state.table }),
+    e: () => {
+      $('export').open = true;
+      $('formats').querySelector('a, button').focus();
+    },
     d: () => setTheme(!isDark(), true),
   };
 
   function onKey(e) {
-    if (e.ctrlKey || e.altKey || e.metaKey || $('keys').open) return;
+    if (e.ctrlKey || e.altKey || e.metaKey || document.querySelector(
+      'dialog[open]')) return;
+    if (e.key === 'Escape' && $('export').open) return closeExport(true);
     if (e.target === $('search')) {
       if (e.key === 'Enter') nextMatch(e.shiftKey ? -1 : 1);
       if (e.key !== 'Escape') return;
       e.preventDefault();
-      $('canvas').focus();
+      chosen.flame.canvas.focus();
       return set({ query: '' });
     }
     if (!KEYS[e.key]) return;
     e.preventDefault();
     KEYS[e.key]();
+  }
+
+  function closeExport(focus) {
+    $('export').open = false;
+    if (focus) $('export').firstElementChild.focus();
   }
 
   const system = matchMedia('(prefers-color-scheme: dark)');
@@ -249,6 +338,7 @@
     document.documentElement.dataset.theme = dark ? 'dark' : 'light';
     $('theme').setAttribute('aria-pressed', dark);
     if (flame) flame.readTheme();
+    if (sandwich) sandwich.readTheme();
     if (flame && state.table) table.show(state);
     try {
       if (keep) localStorage.setItem('stoker-theme', dark ? 'dark' : 'light');
@@ -275,13 +365,21 @@
 
   function listen() {
     const on = (id, event, action) => $(id).addEventListener(event, action);
-    on('search', 'input', () => set({ query: $('search').value, fn: '' }));
+    on('search', 'input', () => set({ query: $('search').value,
+      fn: inSandwich() ? state.fn : '' }));
     on('reset', 'click', reset);
-    on('flip', 'click', KEYS.v);
+    on('icicle', 'click', () => set({ drawing: 'icicle' }));
+    on('flame', 'click', () => set({ drawing: 'flame' }));
+    on('sandwich', 'click', toSandwich);
+    on('center', 'click', toSandwich);
     on('aside', 'click', KEYS.t);
     on('help', 'click', KEYS['?']);
-    on('copy', 'click', copy);
+    on('copy', 'click', copyName);
+    on('copy-stack', 'click', copyStack);
     document.addEventListener('keydown', onKey);
+    document.addEventListener('click', e => {
+      if (!$('export').contains(e.target)) closeExport(false);
+    });
     window.addEventListener('hashchange', () => set(recall(), ''));
   }
 
@@ -293,9 +391,12 @@
     }
   }
 
+  const pane = id => ({ scroll: $(id), canvas: $(id).firstElementChild,
+    spacer: $(id).lastElementChild, tip: $('tip') });
+
   function begin() {
     doc = readData();
-    if (doc) drawFacts();
+    if (doc) drawAbout();
     const why = emptiness();
     document.body.classList.toggle('empty', Boolean(why));
     $('notice').textContent = why;
@@ -303,21 +404,22 @@
     if (why) return;
     tree = doc.base ? new DiffTree(doc) : new Tree(doc);
     if (doc.base) beginDiff();
-    flame = new Flame({ scroll: $('scroll'), canvas: $('canvas'),
-      spacer: $('spacer'), tip: $('tip') }, tree, { choose, zoom });
+    flame = new Flame(pane('scroll'), tree, { choose, zoom });
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
       heads: [...document.querySelectorAll('#top th')],
       colorOf: name => flame.fills.name(name),
     }, tree, { highlight, order });
     state = {};
+    chosen = { node: 0, flame };
     flame.resize();
     set(recall(), '');
-    choose(state.view.first);
+    if (!inSandwich()) choose(state.view.first);
     flame.paint();
     listen();
     stoker.flame = flame;
     stoker.tree = tree;
+    stoker.sandwich = () => sandwich;
     /* From the start of navigation until the first picture is handed over. */
     document.body.dataset.paintMs = performance.now().toFixed(1);
   }

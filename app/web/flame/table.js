@@ -47,7 +47,8 @@
       this.more.hidden = left === 0;
       this.more.textContent = `Show more of ${left.toLocaleString('en')}`;
       this.title.textContent =
-        'Top functions' + (state.view.first > 0 ? ' of this view' : '');
+        'Top functions' + (state.view.first > 0
+          ? ' of this view, in percent of it' : '');
       for (const th of this.heads)
         th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
           : down ? 'descending' : 'ascending');
@@ -56,7 +57,8 @@
     row(row) {
       const { tree } = this, tr = element('tr', '');
       const pkg = tree.packages[row.name];
-      tr.append(...tree.numbers(row).map(this.number), this.name(row),
+      tr.append(...tree.numbers(row, this.state.view).map(this.number),
+        this.name(row),
         element('td', pkg, { title: pkg }));
       return tr;
     }
@@ -69,9 +71,10 @@
 
     name(row) {
       const name = this.tree.names[row.name], td = element('td', '');
-      const dot = element('i', '');
+      const dot = element('i', ''), source = this.tree.sourceOf(row.name);
       const button = element('button', shorten(name, this.fits), {
-        type: 'button', title: name, 'aria-label': name,
+        type: 'button', title: source ? `${name}\n${source}` : name,
+        'aria-label': name,
         'aria-pressed': name === this.state.fn });
       button.addEventListener('click', () => this.on.highlight(name));
       dot.style.background = this.colorOf(row.name);

@@ -1,0 +1,125 @@
+/*
+ * What the page tells about the profile itself: what it is of, how good it
+ * is, until when its link works, and what else there is of it. Texts of the
+ * document may come from a target: they are only ever set as text.
+ */
+(() => {
+  const { element, quantity, visible } = stoker;
+
+  /* Where the server serves this page; a saved file, and a copy on another
+   * server, has no other formats to link to. */
+  const SERVED = /\/profiling\/(.+\/flamegraph|merge|diff)$/;
+  const INLINE = ['svg', 'json'];
+  const NAMES = { svg: 'SVG', json: 'JSON', dot: 'DOT', pprof: 'pprof',
+    folded: 'Folded stacks', speedscope: 'Speedscope',
+    firefox: 'Firefox Profiler' };
+
+  const utc = text => text.replace('T', ' ').replace(/(:\d\d)?(\.\d+)?Z$/,
+    (all, seconds = '') => seconds + ' UTC');
+  const isServed = () => /^https?:$/.test(location.protocol) &&
+    SERVED.test(location.pathname);
+
+  /* --- facts -------------------------------------------------------------- */
+
+  /* Until when the link that led here works; '' without one. */
+  function expiry() {
+    const q = new URLSearchParams(location.search);
+    const at = q.has('signature') ? Number(q.get('expires')) : 0;
+    return at > 0 && at < 253402300800
+      ? utc(new Date(at * 1000).toISOString().slice(0, 16) + 'Z') : '';
+  }
+
+  function facts(doc, ofDiff) {
+    const rows = doc.base ? ofDiff(doc) : [
+      ['Started', utc(String(doc.startedAt))],
+      ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
+      ['Samples', Number(doc.totalSamples).toLocaleString('en')],
+      ['Total', quantity(doc.total, doc.unit)]];
+    if (doc.quality.verdict === 'good') rows.push(['Quality', 'good']);
+    if (expiry()) rows.push(['This link works until', expiry()]);
+    return rows.map(([name, value]) => {
+      const group = element('div', '');
+      group.append(element('dt', name), element('dd', value));
+      return group;
+    });
+  }
+
+  /* --- quality ------------------------------------------------------------ */
+
+  function list(texts) {
+    const ul = element('ul', '');
+    ul.append(...texts.map(text => element('li', visible(String(text)))));
+    return ul;
+  }
+
+  /* One side's report, [] when there is nothing to say. */
+  function report(quality, whose) {
+    const { verdict, reasons = [], notes = [] } = quality, parts = [];
+    if (verdict === 'poor') {
+      parts.push(element('strong', `${whose} is poor: do not rely on it.`));
+      if (reasons.length > 0) parts.push(list(reasons));
+    }
+    if (notes.length > 0) {
+      const more = element('details', '');
+      more.append(element('summary', notes.length === 1
+        ? `${whose}: a note on its quality`
+        : `${whose}: ${notes.length} notes on its quality`), list(notes));
+      parts.push(more);
+    }
+    return parts;
+  }
+
+  function showQuality(section, doc) {
+    const sides = doc.base
+      ? [[doc.base.quality, 'The base'], [doc.quality, 'The comparison']]
+      : [[doc.quality, 'This profile']];
+    const parts = sides.flatMap(([quality, whose]) => report(quality, whose));
+    section.classList.toggle('poor',
+      sides.some(([quality]) => quality.verdict === 'poor'));
+    section.replaceChildren(...parts);
+    section.hidden = parts.length === 0;
+  }
+
+  /* --- other formats ------------------------------------------------------ */
+
+  function link(format, title) {
+    const url = new URL(location.href);
+    url.searchParams.set('format', format);
+    url.hash = '';
+    const a = element('a', NAMES[format] || format, { href: url.href, title });
+    if (INLINE.includes(format)) {
+      a.target = '_blank';
+      a.rel = 'noopener';
+    }
+    return a;
+  }
+
+  /* A file that the page makes by itself. */
+  function maker(text, title, extension, make) {
+    const button = element('button', text, { type: 'button', title });
+    button.addEventListener('click', async () => {
+      const a = element('a', '', { download: 'flame-graph.' + extension,
+        href: URL.createObjectURL(await make()) });
+      a.click();
+    });
+    return button;
+  }
+
+  function showFormats(ul, doc, data, canvas) {
+    const formats = Object.entries(doc.formats)
+      .filter(([name]) => name !== 'html');
+    const items = isServed()
+      ? formats.map(([name, title]) => link(name, title))
+      : [maker('JSON', 'The data of this page', 'json',
+        () => new Blob([data.textContent], { type: 'application/json' }))];
+    items.push(maker('PNG', 'The picture as it is seen', 'png',
+      () => new Promise(done => canvas().toBlob(done))));
+    ul.replaceChildren(...items.map(item => {
+      const li = element('li', '');
+      li.append(item);
+      return li;
+    }));
+  }
+
+  Object.assign(stoker, { facts, showQuality, showFormats });
+})();

@@ -1,0 +1,159 @@
+/*
+ * A function between its callers and its callees: the stacks that lead to it
+ * merged from it outwards, and those that it leads to, merged below it. What a
+ * recursive function does counts from its outermost frame.
+ *
+ *   on.choose(node, flame)   on.center(name of a function)
+ */
+(() => {
+  const { Flame } = stoker;
+
+  /* Nodes being merged; 0 is the function itself. */
+  class Merge {
+    constructor(tree, name) {
+      this.tree = tree;
+      this.parent = [-1];
+      this.name = [name];
+      this.sums = []; /* by column, by node */
+      this.moved = [0];
+      this.columns = [tree.self, tree.total];
+      if (tree.baseTotal) this.columns.push(tree.baseSelf, tree.baseTotal);
+      this.sums = this.columns.map(() => [0]);
+      this.children = new Map();
+    }
+
+    child(at, name) {
+      const key = at * this.tree.names.length + name;
+      let node = this.children.get(key);
+      if (node !== undefined) return node;
+      this.children.set(key, node = this.name.length);
+      this.parent.push(at);
+      this.name.push(name);
+      this.moved.push(0);
+      for (const sum of this.sums) sum.push(0);
+      return node;
+    }
+
+    /* Adds what node i has; callers have no self of their own. */
+    add(at, i, withSelf) {
+      const { tree, sums, columns } = this;
+      for (let k = 0; k < columns.length; k++)
+        if (withSelf || k % 2) sums[k][at] += columns[k][i];
+      if (tree.sure && tree.sure[i])
+        this.moved[at] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
+    }
+
+    /* Indexes in preorder, children by name as everywhere. */
+    order() {
+      const { name, parent } = this, { names } = this.tree;
+      const below = name.map(() => []), out = [], open = [0];
+      for (let i = 1; i < name.length; i++) below[parent[i]].push(i);
+      while (open.length > 0) {
+        const i = open.pop();
+        out.push(i);
+        below[i].sort((a, b) => names[name[a]] < names[name[b]] ? 1 : -1);
+        for (const c of below[i]) open.push(c);
+      }
+      return out;
+    }
+
+    /* A merged node is sure where a node in it is that moved the same way. */
+    isSure(i) {
+      const [, now, , base] = this.sums.map(sum => sum[i]);
+      return (now > base && this.moved[i] & 1 ||
+        now < base && this.moved[i] & 2) ? 1 : 0;
+    }
+
+    end() {
+      const { tree, parent } = this, order = this.order();
+      const depth = new Int32Array(parent.length);
+      const column = k => Float64Array.from(order, i => this.sums[k][i]);
+      for (const i of order) depth[i] = i ? depth[parent[i]] + 1 : 0;
+      const columns = {
+        depth: Int32Array.from(order, i => depth[i]),
+        name: Int32Array.from(order, i => this.name[i]),
+        self: column(0), total: column(1),
+      };
+      if (tree.baseTotal) Object.assign(columns, {
+        baseSelf: column(2), baseTotal: column(3),
+        sure: Uint8Array.from(order, i => this.isSure(i)),
+      });
+      return tree.derive(columns);
+    }
+  }
+
+  /* Frames of a function that no other frame of it called. */
+  function outermost(tree, name) {
+    const found = [];
+    for (let i = 1; i < tree.n; i++) {
+      if (tree.name[i] !== name) continue;
+      found.push(i);
+      i = tree.end[i] - 1;
+    }
+    return found;
+  }
+
+  function callees(tree, name) {
+    const merge = new Merge(tree, name), at = new Int32Array(tree.n);
+    for (const top of outermost(tree, name)) {
+      merge.add(0, top, true);
+      at[top] = 0;
+      for (let i = top + 1; i < tree.end[top]; i++) {
+        at[i] = merge.child(at[tree.parent[i]], tree.name[i]);
+        merge.add(at[i], i, true);
+      }
+    }
+    return merge.end();
+  }
+
+  function callers(tree, name) {
+    const merge = new Merge(tree, name);
+    for (const i of outermost(tree, name)) {
+      let at = 0;
+      merge.add(0, i, false);
+      for (let p = tree.parent[i]; p > 0; p = tree.parent[p]) {
+        at = merge.child(at, tree.name[p]);
+        merge.add(at, i, false);
+      }
+    }
+    return merge.end();
+  }
+
+  /* The two pictures, callers above. */
+  class Sandwich {
+    constructor(parts, tree, on) {
+      Object.assign(this, { tree, on });
+      this.panes = [parts.callers, parts.callees].map((pane, k) =>
+        new Flame(pane, tree, {
+          choose: node => on.choose(node, this.panes[k]),
+          zoom: () => on.center(
+            this.panes[k].tree.nameOf(this.panes[k].chosen)),
+        }));
+      this.panes[0].rootBelow = true;
+    }
+
+    /* The function, by its index in names; test marks what was searched. */
+    show(name, test) {
+      [callers, callees].forEach((merge, k) => {
+        this.panes[k].resize();
+        this.panes[k].setTree(merge(this.tree, name));
+      });
+      this.mark(test);
+    }
+
+    mark(test) {
+      for (const pane of this.panes)
+        pane.setMarks(test ? pane.tree.mark(test) : null);
+    }
+
+    readTheme() { for (const pane of this.panes) pane.readTheme(); }
+
+    /* Names from the outermost caller to the frame, or to its callee. */
+    stack(node, pane) {
+      const path = [pane.tree.nameOf(0), ...pane.tree.path(node)];
+      return pane === this.panes[0] ? path.reverse() : path;
+    }
+  }
+
+  Object.assign(stoker, { Sandwich, callers, callees });
+})();

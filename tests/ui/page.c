@@ -19,6 +19,8 @@ static const struct export_meta meta = {
 	.type = "cpu",
 	.time_ms = INT64_C(1768464000123),
 	.duration_ms = 5000,
+	.quality = "{\"verdict\":\"poor\",\"reasons\":[\"no function has a "
+		   "name\"],\"notes\":[\"records were lost\"]}",
 };
 
 static struct profile *
@@ -34,8 +36,8 @@ static int
 write_diff(const struct diff_format *f, const struct tree *base,
            const struct tree *now, struct buf *out)
 {
-	const struct compare_side sides[] = {
-		{.tree = base, .seconds = 5}, {.tree = now, .seconds = 5}};
+	const struct compare_side sides[] = {{.tree = base, .seconds = 5},
+	                                     {.tree = now, .seconds = 5}};
 	CLEANUP_COMPARISON struct comparison *c = NULL;
 	CLEANUP_DIFF struct diff *d = NULL;
 

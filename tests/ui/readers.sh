@@ -24,9 +24,8 @@ for format in speedscope folded dot svg pprof firefox; do
 done
 
 # --- speedscope: the page takes a file as base64 in a script beside it -------
+tests/lib/npm >/dev/null
 speedscope=$B/npm/node_modules/speedscope/dist/release/index.html
-[ -e "$speedscope" ] || npm install --silent --no-audit --no-fund \
-  --prefix "$B/npm" speedscope@1.25.0 >"$tmp/npm.log" 2>&1
 open_in_speedscope() { # file, name: the DOM in $tmp/dom
   echo "speedscope.loadFileFromBase64('$2', '$(base64 -w0 "$1")')" >"$tmp/load.js"
   timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
@@ -56,8 +55,6 @@ fi
 
 # --- Firefox Profiler: its command line, which is its front end's own code ----
 firefox=$B/npm/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js
-[ -e "$firefox" ] || npm install --silent --no-audit --no-fund \
-  --prefix "$B/npm" @firefox-devtools/profiler-cli@0.10.0 >>"$tmp/npm.log" 2>&1
 profiler() { HOME=$tmp timeout 60 node "$firefox" "$@"; }
 # Its daemon has half a second to start, which a busy machine may not grant.
 profiler_loads() { # file

@@ -8,6 +8,29 @@
 (() => {
   const { Flame } = stoker;
 
+  /* Numbers below n, by what key() has for them; equal ones as they come. */
+  function bucketed(n, key) {
+    const keys = Int32Array.from({ length: n }, (_, i) => key(i));
+    const start = new Int32Array(keys.reduce((a, b) => Math.max(a, b), 0) + 2);
+    for (const k of keys) start[k + 1]++;
+    for (let k = 1; k < start.length; k++) start[k] += start[k - 1];
+    const out = new Int32Array(n);
+    for (let i = 0; i < n; i++) out[start[keys[i]]++] = i;
+    return out;
+  }
+
+  /* The place of each name among all in order of their text. */
+  const known = new WeakMap();
+  function ranks(names) {
+    if (known.has(names)) return known.get(names);
+    const rank = new Int32Array(names.length);
+    [...names.keys()]
+      .sort((a, b) => names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : 0)
+      .forEach((name, place) => { rank[name] = place; });
+    known.set(names, rank);
+    return rank;
+  }
+
   /* Nodes being merged; 0 is the function itself. */
   class Merge {
     constructor(tree, name) {
@@ -43,16 +66,24 @@
         this.moved[at] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
     }
 
-    /* Indexes in preorder, children by name as everywhere. */
+    /* Indexes in preorder, children by name as everywhere: sorted from the
+     * last name to the first, and then put upon their parents in turn. */
     order() {
-      const { name, parent } = this, { names } = this.tree;
-      const below = name.map(() => []), out = [], open = [0];
-      for (let i = 1; i < name.length; i++) below[parent[i]].push(i);
-      while (open.length > 0) {
-        const i = open.pop();
+      const { name, parent } = this, rank = ranks(this.tree.names);
+      const next = new Int32Array(name.length).fill(-1), first = next.slice();
+      const byName = bucketed(name.length, i => rank[name[i]]);
+      for (let k = byName.length - 1; k >= 0; k--) {
+        const i = byName[k];
+        if (i === 0) continue;
+        next[i] = first[parent[i]];
+        first[parent[i]] = i;
+      }
+      const out = [];
+      for (let i = 0; i >= 0;) {
         out.push(i);
-        below[i].sort((a, b) => names[name[a]] < names[name[b]] ? 1 : -1);
-        for (const c of below[i]) open.push(c);
+        let to = first[i];
+        for (let up = i; to < 0 && up > 0; up = parent[up]) to = next[up];
+        i = to;
       }
       return out;
     }

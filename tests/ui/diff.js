@@ -69,8 +69,18 @@
         total: 3e9, durationMs: 1000, unit: 'nanoseconds',
         overallDelta: null, overallDeltaLow: null, overallDeltaHigh: null,
         verdict: 'ok' }),
-      [['Base', '2.00 s'], ['Comparison', '3.00 s in 1.00 s'],
-        ['Cost per second', 'unknown'], ['Verdict', 'ok']])],
+      [['Verdict', 'ok'], ['Base', '2.00 s'],
+        ['Comparison', '3.00 s in 1.00 s'], ['Cost per second', 'unknown']])],
+    ['callers_and_callees_are_of_both_and_the_function_is_what_its_list_says',
+      () => {
+        const { callers, callees } = stoker, at = tree.names.indexOf('scan');
+        const up = callers(tree, at), down = callees(tree, at);
+        const of = t => [...t.name].map((n, i) => [t.names[n],
+          t.total[i] / 1e7, t.baseTotal[i] / 1e7, t.sure[i]]);
+        same([of(up), of(down)], [[['scan', 800, 400, 1],
+          ['parse', 800, 400, 1], ['main', 800, 400, 1]],
+        [['scan', 800, 400, 1]]]);
+      }],
     ['legend_names_every_colour_and_how_it_is_compared', () => same(
       [...$('legend').children].map(li => li.textContent),
       ['costs less', 'within chance', 'costs more', 'new', 'gone',

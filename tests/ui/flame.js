@@ -282,6 +282,12 @@
     same([$('matched').textContent, hash().get('q')],
       ['69.9% matched · 699.00 ms · 4 frames', '^(work|leaf)$']);
   });
+  test('and_the_percent_of_a_view', () => {
+    flame.on.zoom(tree.view(4));
+    same($('matched').textContent,
+      '69.9% matched, 100.0% of the view · 699.00 ms · 4 frames');
+    flame.on.zoom(tree.view(0));
+  });
   test('search_filters_the_table', () =>
     same(names().sort(), ['leaf', 'work']));
   test('n_goes_from_match_to_match', () => {

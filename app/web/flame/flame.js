@@ -171,7 +171,8 @@
         return hit ? colors['hit-ink'] : colors['miss-ink'];
       }
       c.fillStyle = bar.count > 1 ? colors.narrow
-        : bar.node === 0 ? colors.plain : this.fills.node(bar.node);
+        : bar.node === 0 && !tree.sure ? colors.plain
+          : this.fills.node(bar.node);
       return colors.ink;
     }
 

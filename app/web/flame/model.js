@@ -223,6 +223,17 @@
       return { names, before, total, frames: before[this.n] };
     }
 
+    /* What is marked of a view, nested matches once. */
+    marked({ names }, { first, end }) {
+      let total = 0;
+      for (let i = first; i < end; i++) {
+        if (!names[this.name[i]] || i === 0) continue;
+        total += this.width[i];
+        i = this.end[i] - 1;
+      }
+      return total;
+    }
+
     /* Functions of a view; a recursive one counts its outermost frame. */
     top(view) {
       const rows = new Map();

@@ -19,8 +19,8 @@
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
     if (differs('shape')) reshape();
     if (differs('drawing')) redraw();
-    if (differs('query', 'fn', 'drawing')) drawMarks();
     if (differs('view')) flame.show(state.view);
+    if (differs('query', 'fn', 'drawing', 'view')) drawMarks();
     if (inSandwich() && differs('fn', 'drawing', 'shape')) center();
     if (differs('view', 'fn', 'drawing')) drawCrumbs();
     drawTools();
@@ -205,8 +205,11 @@
     flame.setMarks(marks);
     if (sandwich) sandwich.mark(searched());
     const error = !fn && query && typed.error;
+    const ofView = marks && state.view.first > 0 && !inSandwich() ? `, ${
+      percent(tree.marked(marks, state.view), state.view.width)} of the view`
+      : '';
     const found = !marks ? '' : marks.frames === 0 ? 'No match'
-      : `${percent(marks.total, tree.all)} matched · ` +
+      : `${percent(marks.total, tree.all)} matched${ofView} · ` +
         `${quantity(marks.total, tree.unit)} · ` +
         `${marks.frames.toLocaleString('en')} frame` +
         (marks.frames === 1 ? '' : 's');

@@ -88,8 +88,11 @@
       return out;
     }
 
-    /* A merged node is sure where a node in it is that moved the same way. */
+    /* A merged node is sure where a node in it is that moved the same way;
+     * the function itself is where it is listed, though no frame of it may
+     * show that alone. */
     isSure(i) {
+      if (i === 0 && this.tree.changes.has(this.name[0])) return 1;
       const [, now, , base] = this.sums.map(sum => sum[i]);
       return (now > base && this.moved[i] & 1 ||
         now < base && this.moved[i] & 2) ? 1 : 0;

@@ -8,7 +8,7 @@
 #include "capture/trie.h"
 #include "lib/folded.h"
 #include "lib/test.h"
-#include "profile/export.h"
+#include "profile/diff.h"
 #include "profile/merge.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
@@ -185,6 +185,51 @@ draw(void *p)
 	return r;
 }
 
+static bool tested; /* a node was, and is sure */
+
+/* Profiles of which one function costs more, cut into blocks by nodes. */
+static int
+side_of(struct profile *p, struct tree **t, struct blocks **nodes)
+{
+	CLEANUP_TIMELINE struct timeline *line = timeline_new();
+	int r = line ? tree_new(p, 1, t) : -ENOMEM;
+
+	if (!r)
+		r = timeline_thread(line, &(struct timeline_thread){0});
+	for (uint32_t i = 0; i < 2 * BLOCKS_SAMPLES && !r; i++)
+		r = timeline_sample(line, &(struct timeline_sample){
+						  .time_us = i,
+						  .weight_ns = 1,
+						  .sample = i % p->nsamples});
+	return r ?: blocks_new_nodes(*t, line, nodes);
+}
+
+static int
+differ(void *arg)
+{
+	struct profile *const *p = arg;
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_TREE struct tree *u = NULL;
+	CLEANUP_BLOCKS struct blocks *b = NULL;
+	CLEANUP_BLOCKS struct blocks *n = NULL;
+	CLEANUP_COMPARISON struct comparison *c = NULL;
+	CLEANUP_DIFF struct diff *d = NULL;
+	struct compare_side sides[2] = {{.seconds = 1}, {.seconds = 1}};
+	int r = side_of(p[0], &t, &b) ?: side_of(p[1], &u, &n);
+
+	sides[0].tree = t;
+	sides[1].tree = u;
+	sides[0].nodes = b;
+	sides[1].nodes = n;
+	if (!r)
+		r = compare_new(&sides[0], &sides[1], false, COMPARE_BY_SHARE,
+		                &c);
+	if (!r)
+		r = diff_new(&sides[0], &sides[1], c, &d);
+	tested = !r && d->sure[2];
+	return r;
+}
+
 TEST(a_profile_half_built_is_freed)
 {
 	if (!OWN_MALLOC)
@@ -237,6 +282,21 @@ TEST(a_tree_half_drawn_is_freed)
 }
 END
 
+TEST(a_diff_half_made_is_freed)
+{
+	CLEANUP_PROFILE struct profile *base =
+		profile_of("main;a 1000\nmain;b 1000\n");
+	CLEANUP_PROFILE struct profile *now =
+		profile_of("main;a 2000\nmain;b 1000\n");
+	struct profile *both[] = {base, now};
+
+	if (!OWN_MALLOC)
+		SKIP("a sanitizer owns malloc");
+	check_all_failures(differ, both);
+	ck_assert(tested);
+}
+END
+
 TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
 {
 	static const struct place overflow = {2, 0};
@@ -269,4 +329,5 @@ END
 	SUITE("profile_oom", a_profile_half_built_is_freed,
               a_file_half_written_is_freed, a_file_half_read_is_freed,
               a_sum_half_packed_is_freed, a_tree_half_drawn_is_freed,
+              a_diff_half_made_is_freed,
               a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)

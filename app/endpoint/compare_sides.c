@@ -128,7 +128,7 @@ compared_load(struct call *c, const struct compared_sides *p,
 
 /* --- links ---------------------------------------------------------------- */
 
-/* What GetDiffFlameGraph is asked. */
+/* The query of a link to GetDiffFlameGraph. */
 struct diff_query {
 	struct query_pair pairs[MAX_PAIRS];
 	size_t n;
@@ -142,8 +142,8 @@ add_pair(struct diff_query *q, const char *name, const char *value)
 		q->pairs[q->n++] = (struct query_pair){name, value};
 }
 
-/* The normalization, where it is not the usual one, and what chance makes of
- * captures: the picture then agrees with the comparison. */
+/* Parameters that decide the test, so that the picture agrees with the
+ * comparison that links to it. */
 static void
 add_test(struct diff_query *q, const struct compared *x)
 {

@@ -68,7 +68,7 @@ render(struct call *c, const struct compared *x, const struct diff_format *f)
 	return rc ? fail_store(c, rc) : 0;
 }
 
-/* What else decides what the picture shows. */
+/* Parameters that change the picture, beside those of its sides. */
 static const enum param shown_by[] = {
 	P_GetDiffFlameGraph_normalize,
 	P_GetDiffFlameGraph_shape,
@@ -96,7 +96,7 @@ known(struct call *c, const struct compared *x, const struct diff_format *f)
 	                   f->name, STOKER_VERSION);
 }
 
-/* The test is that of CheckBaseline, whose links come here. */
+/* A link from CheckBaseline names the baseline: its test is made again. */
 static int
 find_others(struct call *c, struct compared *x)
 {
@@ -134,7 +134,7 @@ flamediff_get(struct call *c)
 	CLEANUP_COMPARED struct compared x = {0};
 	const struct diff_format *f = format_of(c);
 	const struct format *as = format_find(f->name);
-	bool again; /* windows, or others of the label, may have come */
+	bool again; /* parts of it may have come since */
 
 	if (compared_ask(c, &ask, &x) || compared_load(c, &sides, &x))
 		return -1;

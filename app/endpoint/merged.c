@@ -156,7 +156,7 @@ put_notices(struct buf *out, const char *key, const struct range *r)
 	json_close(out, ']');
 }
 
-/* What of a range was taken. */
+/* Tells which windows of the range were taken, and which left out. */
 static void
 put_origin(struct buf *out, const struct range *r)
 {

@@ -13,7 +13,7 @@
 extern const char web_refused_html[];
 extern const uint64_t web_refused_html_len;
 
-/* In advice, '{' and '}' enclose what is typed, and '$' is the profile's id. */
+/* In advice, '{' and '}' enclose a command, and '$' is the profile's id. */
 static const struct {
 	enum error error;
 	const char *head, *advice;
@@ -82,7 +82,7 @@ put_reason(struct buf *out, const json_t *error)
 	buf_putc(out, '.');
 }
 
-/* What a mark of the page stands for. */
+/* Appends the text that replaces a mark of the page. */
 static void
 fill(struct call *c, const json_t *error, const char *mark, struct buf *out)
 {

@@ -8,7 +8,7 @@
 /* A node with less of all cost is too small to tell anything of. */
 #define LEAST_PART 1024
 #define MAX_ROWS   (1u << 14) /* the least part doubles until then */
-/* Of a place: the stack has left the rows behind. */
+/* This bit of a place says that the stack has left the rows behind. */
 #define BEYOND 0x80000000u
 
 void
@@ -41,7 +41,7 @@ same_child(const void *key, uint32_t row)
 	return of->above == w->above && w->n->t->name[of->node] == w->name;
 }
 
-/* What the smallest node with a row has. */
+/* The smallest total of a node that gets a row. */
 static int64_t
 choose_least(const struct tree *t)
 {

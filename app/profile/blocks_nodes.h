@@ -1,20 +1,22 @@
 /*
- * The nodes of a tree that blocks are made of, and which of them a stack
- * ends in. A stack that goes on below the smallest of them counts for that
- * one.
+ * The nodes of a tree that blocks are made of, and which of them a stack ends
+ * in. Where a stack goes on below them, the last of them on its way counts.
  */
 #pragma once
 
 #include "profile/blocks.h"
 #include "table.h"
 
+struct block_node {
+	uint32_t node;  /* of the tree */
+	uint32_t above; /* row of the node above; 0 of the root */
+};
+
 struct block_nodes {
 	const struct tree *t;
 	uint32_t *row; /* by node of the tree; 0: the node is too small */
 	uint32_t n;    /* rows, of which 0 is of all nodes together */
-	struct block_node {
-		uint32_t node, above; /* row of the node above; 0 of the root */
-	} * of;                       /* by row, in preorder */
+	struct block_node *of; /* by row, in preorder */
 	struct table children;
 	uint64_t key; /* of its hashes */
 };

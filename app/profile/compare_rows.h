@@ -3,7 +3,7 @@
 
 #include "profile/compare.h"
 
-/* What one function costs on a side. */
+/* The cost of one function on a side. */
 struct compare_cost compare_cost(const struct compare_side *side,
                                  const struct top_entry *e, bool gauge);
 /* Fills functions, n and both counts of samples; -ENOMEM. */

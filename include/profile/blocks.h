@@ -107,7 +107,7 @@ struct blocks_sum;
  */
 MUST_CHECK int blocks_sum_new(const struct blocks_part *parts, size_t n,
                               struct blocks_sum **out);
-/* The same of the nodes of a tree, which must outlive the sum; -ENODATA also
+/* Sums by the nodes of a tree, which must outlive the sum; -ENODATA also
  * where the tree is empty. */
 MUST_CHECK int
 blocks_sum_new_nodes(const struct blocks_part *parts, size_t n,

@@ -50,8 +50,7 @@ struct link_page {
 MUST_CHECK int
 link_make(struct store *s, struct link_keys *k, const struct link_page *page,
           int64_t now_ms, int64_t ttl_s, struct buf *out);
-/* What ttl_s of a page is, by the setting and by whether it shows nothing but
- * what is pinned. */
+/* A link's ttl_s: the setting's, or more where all that it shows is pinned. */
 static inline int64_t
 link_ttl(int64_t setting_s, bool pinned)
 {

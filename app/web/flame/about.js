@@ -1,7 +1,7 @@
 /*
- * What the page tells about the profile itself: what it is of, how good it
- * is, until when its link works, and what else there is of it. Texts of the
- * document may come from a target: they are only ever set as text.
+ * The profile itself, in words: its facts, its quality, until when the link to
+ * it works, and its other formats. Texts of the document may come from a
+ * target: the page only ever sets them as text.
  */
 (() => {
   const { element, quantity, visible } = stoker;

@@ -58,7 +58,7 @@
       this.place();
     }
 
-    /* What the colour of such a change tells. */
+    /* The colour of such a change. */
     change(now, base, sure) {
       if (base === 0 && now !== 0)
         return { kind: 'new', strength: sure ? 1 : PALE };
@@ -141,7 +141,7 @@
       return [...rows.values()];
     }
 
-    /* What the comparison and the base have of a view. */
+    /* Totals of a view, of the comparison and of the base. */
     sums({ first, end }) {
       let now = 0, base = 0;
       for (let i = first; i < end; i = this.end[i]) {

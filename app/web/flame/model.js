@@ -223,7 +223,7 @@
       return { names, before, total, frames: before[this.n] };
     }
 
-    /* What is marked of a view, nested matches once. */
+    /* The marked part of a view, nested matches once. */
     marked({ names }, { first, end }) {
       let total = 0;
       for (let i = first; i < end; i++) {

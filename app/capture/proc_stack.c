@@ -115,10 +115,9 @@ process_stack(struct process *proc, const struct record *r,
 	out->end = unwind(proc->unwinder, r->sample.regs, r->sample.stack,
 	                  r->sample.stack_len, pcs, ARRAY_LEN(pcs) - out->n,
 	                  &n);
-	out->cut = out->end == UNWIND_TRUNCATED && r->sample.stack_cut;
-	if (out->cut)
+	if (out->end == UNWIND_TRUNCATED)
 		process_top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
-	else if (out->end == UNWIND_SWITCHED)
+	if (out->end == UNWIND_SWITCHED)
 		process_cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	if (process_python(proc, r->sample.python, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);

@@ -48,8 +48,11 @@ struct process {
 	uint64_t gone_ns;  /* its first thread ended; 0: it lives */
 	struct maps maps;
 	const struct modules *modules;
-	struct unwinder *unwinder;     /* made for the first sample */
-	bool unreadable;               /* its memory is not for us */
+	struct unwinder *unwinder; /* made for the first sample */
+	bool unreadable;           /* its memory is not for us */
+	struct proc_futile {
+		uint64_t end, until_ns;
+	} futile[16]; /* short copies, by where they end: see proc_topup.c */
 	bool python_looked;            /* the next is what there is */
 	struct python_process *python; /* NULL: it runs none */
 	struct process *next;          /* of the same bucket */
@@ -119,8 +122,8 @@ enum python_had {
 struct proc_stack {
 	size_t n;
 	enum unwind_end end;    /* of the user part */
-	bool cut;               /* the dump was too short */
-	bool topped_up;         /* but memory had the rest */
+	bool cut;               /* more was wanted than its copy has, */
+	bool topped_up;         /* and memory had some of that */
 	unsigned topups;        /* left until the next drain, */
 	uint64_t topups_end_ns; /* and when they end; CLOCK_MONOTONIC */
 	enum python_had python;
@@ -129,8 +132,8 @@ struct proc_stack {
 };
 /*
  * Kernel frames, then user frames, of a sample of this process. Of a stack
- * that is deeper than its dump the rest is read from the process's memory,
- * if it still stands there as it was; topups counts down.
+ * that goes on above its copy the rest is read from the process's memory, if
+ * it still stands there as it was; topups counts down.
  */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);

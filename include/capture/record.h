@@ -43,7 +43,7 @@ struct record {
 			uint64_t regs[UNWIND_REGS];
 			const uint8_t *stack;
 			size_t stack_len;
-			bool stack_cut; /* there is more above */
+			bool stack_cut; /* at its full size: it may go on */
 			/* The sampler's to set: */
 			uint64_t weight_ns;
 			const struct python_stack *python; /* or NULL */

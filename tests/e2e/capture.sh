@@ -97,6 +97,22 @@ check they_are_whole_too deep_stacks_are_whole deeper
 check since_memory_had_the_rest [ $(($(quality deeper stacksToppedUp) * 2)) -ge \
   "$(quality deeper samplesKept)" ]
 
+# Arrays that were never written to leave holes in the kernel's copies, of which
+# those that are read first are found and filled.
+target hollow "$B/targets/hollow" 8
+check stacks_with_pages_not_in_memory_are_captured once hollow "$pid" --seconds 3 --rate 200
+hollow_stacks_are_whole() {
+  local got all
+  got=$(samples hollow '(^|;)hollow_start;hollow_outer;hollow_inner;')
+  all=$(samples hollow)
+  echo "$got of $all reach the start of their thread"
+  [ "$all" -ge 100 ] && [ $((got * 100)) -ge $((all * 98)) ]
+}
+check they_are_whole_as_well hollow_stacks_are_whole
+check reading_a_hole_fills_it [ $(($(quality hollow stacksToppedUp) * 2)) -lt \
+  "$(quality hollow samplesKept)" ]
+check and_is_no_reason_to_copy_more [ "$(quality hollow stackBytes)" = 16384 ]
+
 # Where a CPU has nothing else to do than what is sampled, at a rate that fills
 # the rings with 64 MB of stack a second.
 deep_on_every_cpu() {

@@ -194,8 +194,33 @@ TEST(the_opener_refuses_what_is_out_of_bounds)
 }
 END
 
+TEST(the_opener_bounds_the_sum_of_all_pieces)
+{
+	const uint32_t half = RANGES_MAX_BYTES / 2;
+	const struct {
+		uint32_t len;
+		int error;
+	} rows[] = {{half, 0}, {half + 1, -E2BIG}};
+	uint8_t *p = make_pages(2);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct host_ask ask = {
+			.op = HOST_RANGES, .pid = getpid(), .count = 2};
+		struct range pair[] = {{addr_of(p), half, 0},
+		                       {addr_of(p), rows[i].len, 0}};
+		CLEANUP_FD int fd = memfd_create("ask", MFD_CLOEXEC);
+		struct answer out;
+
+		ck_assert_int_eq(write(fd, pair, sizeof(pair)), sizeof(pair));
+		opener_answer(&conf, &ask, fd, &out);
+		ck_assert_int_eq(out.reply.error, rows[i].error);
+	}
+}
+END
+
 	SUITE("memory", pieces_come_back_in_any_order_and_may_overlap,
               neighbours_are_read_as_one,
               what_cannot_be_read_ends_its_piece_only,
               more_pieces_than_one_question_holds, copies_are_whole_or_fail,
-              the_opener_refuses_what_is_out_of_bounds)
+              the_opener_refuses_what_is_out_of_bounds,
+              the_opener_bounds_the_sum_of_all_pieces)

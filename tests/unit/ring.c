@@ -120,6 +120,19 @@ TEST(a_sample_is_read)
 }
 END
 
+TEST(a_stack_may_go_on_above_a_copy_of_full_size_alone)
+{
+	struct sample_record raw = sample();
+	struct record r;
+
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert(!r.sample.stack_cut);
+	raw.stack_filled = raw.stack_size;
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert(r.sample.stack_cut);
+}
+END
+
 TEST(a_sample_cut_anywhere_is_refused)
 {
 	struct sample_record whole = sample();
@@ -265,7 +278,9 @@ TEST(an_impossible_length_empties_the_ring)
 }
 END
 
-	SUITE("ring", a_sample_is_read, a_sample_cut_anywhere_is_refused,
+	SUITE("ring", a_sample_is_read,
+              a_stack_may_go_on_above_a_copy_of_full_size_alone,
+              a_sample_cut_anywhere_is_refused,
               lengths_that_do_not_fit_are_refused,
               a_name_without_its_end_is_refused,
               a_record_that_wraps_is_made_straight,

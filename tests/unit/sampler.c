@@ -309,6 +309,28 @@ TEST(fewer_samples_weigh_more)
 }
 END
 
+TEST(samples_from_before_the_rate_fell_weigh_as_before)
+{
+	struct seen seen = {.pid = (uint32_t)getpid()};
+	struct sampler *s;
+	int64_t start;
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	start = clock_cpu_ns();
+	burn(50 * NS_PER_MS);
+	sampler_stop(s);
+	ck_assert_int_eq(sampler_slow(s, 4 * PERIOD), 0);
+	sampler_drain(s, UINT64_MAX, look, &seen);
+	sampler_close(s);
+	ck_assert_uint_gt(seen.samples, 0);
+	ck_assert_uint_le(seen.samples, most(start, PERIOD));
+	ck_assert_uint_eq(seen.weight, seen.samples * PERIOD);
+}
+END
+
 TEST(children_are_told_of)
 {
 	struct sampler *s;
@@ -414,6 +436,7 @@ END
               deeper_dumps_miss_and_double_nothing,
               deeper_dumps_than_the_rings_hold_are_refused,
               what_is_lost_is_told_to_the_last, fewer_samples_weigh_more,
+              samples_from_before_the_rate_fell_weigh_as_before,
               children_are_told_of, only_elf_leaves_the_opener,
               a_stack_leaves_the_opener_above_what_is_known,
               nonsense_is_refused_by_the_opener)

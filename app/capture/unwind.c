@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #define CACHE_ROWS 1024      /* addresses of one space, 16 bytes each */
+#define RETURNS    128       /* addresses known to follow a call */
 #define FP_REACH   (1 << 20) /* largest frame of code without tables, bytes */
 #define PAST_END   (8 << 20) /* how far past the dump a stack may go on */
 #define HIGHEST    (UINT64_C(1) << 63) /* no user's code is above */
@@ -30,6 +31,7 @@ struct unwinder {
 	struct unwind_mapping here; /* the last that was found */
 	uint64_t other_stack;       /* of the last walk; 0 unknown */
 	struct known_rule cache[CACHE_ROWS];
+	uint64_t returns[RETURNS]; /* 0: empty */
 };
 
 /* --- what is at an address ---------------------------------------------- */
@@ -163,15 +165,6 @@ step_by_trampoline(struct walk *w, struct frame *f)
 	return STEP_DONE;
 }
 
-/* Without tables. */
-static int
-step_by_custom(struct walk *w, struct frame *f)
-{
-	int r = step_by_trampoline(w, f);
-
-	return r == STEP_DONE ? r : step_by_pointer(w, f);
-}
-
 /* Below a handler: the kernel saved all that the interrupted code had. */
 static int
 step_by_signal(struct walk *w, struct frame *f)
@@ -270,6 +263,66 @@ step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
 	return to.pc ? STEP_DONE : UNWIND_ROOT;
 }
 
+static bool
+is_return(struct walk *w, uint64_t pc)
+{
+	uint64_t *known = &w->u->returns[hash_u64(pc) % RETURNS], target;
+
+	if (!pc || *known == pc)
+		return pc;
+	if (!walk_follows_call(w, pc, &target))
+		return false;
+	*known = pc;
+	return true;
+}
+
+/*
+ * The caller as the code tells: CFA is so many words from a pointer, or the
+ * word there; the return address lies so many words from CFA, the last thing
+ * that is taken off the stack, or is in its register.
+ */
+static int
+step_by_code(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	const enum unwind_base base = rule.ra & (UNWIND_BASES - 1);
+	const bool of_fp = base == UNWIND_FROM_FP || base == UNWIND_AT_FP;
+	const bool by_word = base == UNWIND_AT_SP || base == UNWIND_AT_FP;
+	const bool in_lr = rule.ra & UNWIND_IN_LR;
+	uint64_t cfa = (of_fp ? f->fp : f->sp) +
+	               (uint64_t)(int64_t)rule.cfa_words * 8;
+	struct frame to = {.pc = f->lr};
+	uint64_t at;
+
+	if ((of_fp && !f->fp_known) || (in_lr && !f->lr_known))
+		return UNWIND_NO_INFO;
+	at = cfa;
+	if (by_word && !walk_word(w, at, &cfa))
+		return (int)walk_missing(w, at);
+	at = cfa + (uint64_t)(int64_t)rule.ra_words * 8;
+	if (!in_lr && !walk_word(w, at, &to.pc))
+		return (int)walk_missing(w, at);
+	to.pc &= w->arch->code_bits;
+	to.sp = by_word ? at + 8 : cfa;
+	if (to.sp < f->sp || (to.sp == f->sp && !f->interrupted) ||
+	    !is_return(w, to.pc))
+		return UNWIND_NO_INFO;
+	restore_pointer(w, f, rule, cfa, &to);
+	*f = to;
+	return STEP_DONE;
+}
+
+/* Without tables. */
+static int
+step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	int r = step_by_trampoline(w, f);
+
+	if (r != STEP_DONE && rule.cfa == CFA_CODE)
+		r = step_by_code(w, f, rule);
+	return r == STEP_DONE || r == UNWIND_TRUNCATED ? r
+	                                               : step_by_pointer(w, f);
+}
+
 static inline bool
 needs_pointer(struct unwind_rule rule)
 {
@@ -294,7 +347,8 @@ walk_step(struct walk *w, struct frame *f)
 		rule = (struct unwind_rule){.cfa = CFA_NONE};
 	switch (rule.cfa) {
 	case CFA_NONE:
-		return forget_others(w, step_by_custom(w, f));
+	case CFA_CODE:
+		return forget_others(w, step_by_custom(w, f, rule));
 	case CFA_ROOT:
 		return UNWIND_ROOT;
 	case CFA_SWITCH:
@@ -444,5 +498,6 @@ void
 unwinder_flush(struct unwinder *u)
 {
 	memset(u->cache, 0, sizeof(u->cache));
+	memset(u->returns, 0, sizeof(u->returns));
 	u->here = (struct unwind_mapping){0};
 }

@@ -64,6 +64,18 @@ stub(const uint32_t code[UNWIND_STUB_WORDS], struct unwind_rule *rule)
 	return true;
 }
 
+static bool
+is_call(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by)
+{
+	struct code_insn insn;
+
+	if (!code_aarch64(code + UNWIND_CALL_BYTES - 4, 4, &insn) ||
+	    insn.flow != CODE_CALL)
+		return false;
+	*by = insn.has_target ? insn.target : 0;
+	return true;
+}
+
 const struct unwind_arch unwind_aarch64 = {
 	.machine = EM_AARCH64,
 	.nregs = sizeof(sample_index),
@@ -83,5 +95,7 @@ const struct unwind_arch unwind_aarch64 = {
 	.signal_lr = REGS + 30 * 8,
 	.signal_sp = REGS + 31 * 8,
 	.signal_pc = REGS + 32 * 8,
+	.is_call = is_call,
 	.stub = stub,
+	.decode = code_aarch64,
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "capture/unwind.h"
+#include "code.h"
 #include "unwind_rule.h"
 
 #define UNWIND_CALL_BYTES  7 /* of the longest call instruction */
@@ -25,8 +26,13 @@ struct unwind_arch {
 	bool (*cfa_expression)(const uint8_t *p, size_t n,
 	                       struct unwind_rule *rule);
 	/* Whether code ends in a call; sets *by when it says how far from its
-	 * end. NULL: frames are laid out otherwise, nothing is searched. */
+	 * end. */
 	bool (*is_call)(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by);
+	/* A saved frame pointer lies where the frame pointer points to, below
+	 * the return address, at the upper end of the frame. */
+	bool fp_on_top;
+	/* Instructions, as code.h has them. */
+	bool (*decode)(const uint8_t *p, size_t n, struct code_insn *out);
 	/* The rule within code that linkers write without tables for it, on
 	 * the way into a function. NULL: they write tables. */
 	bool (*stub)(const uint32_t code[UNWIND_STUB_WORDS],

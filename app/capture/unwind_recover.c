@@ -34,9 +34,8 @@ find_function(struct walk *w, const struct frame *f, uint64_t *start)
 	return true;
 }
 
-/* Whether pc follows a call; *target is where to, 0 when it does not say. */
-static bool
-follows_call(struct walk *w, uint64_t pc, uint64_t *target)
+bool
+walk_follows_call(struct walk *w, uint64_t pc, uint64_t *target)
 {
 	uint8_t code[UNWIND_CALL_BYTES];
 	struct unwind_mapping m;
@@ -71,7 +70,7 @@ try(struct search *s, uint64_t at, struct frame *f)
 	uint64_t target;
 
 	if (!walk_word(s->w, at + 8, &to.pc) || !walk_word(s->w, at, &to.fp) ||
-	    !follows_call(s->w, to.pc, &target))
+	    !walk_follows_call(s->w, to.pc, &target))
 		return false;
 	if (s->direct ? target != s->function
 	              : s->tries++ >= TRIES || !reaches_root(s->w, to))
@@ -86,7 +85,7 @@ walk_recover(struct walk *w, struct frame *f)
 	uint64_t first = (f->sp + 7) & ~UINT64_C(7);
 	struct search s = {.w = w};
 
-	if (!w->arch->is_call || !find_function(w, f, &s.function))
+	if (!w->arch->fp_on_top || !find_function(w, f, &s.function))
 		return UNWIND_BAD;
 	for (int pass = 0; pass < 2; pass++) {
 		s.direct = pass == 0;

@@ -19,6 +19,7 @@ enum rule_cfa {
 	CFA_SIGNAL,  /* a signal's frame, laid out by the kernel */
 	CFA_SWITCH,  /* its caller is on another stack: Go's runtime */
 	CFA_ROOT,    /* the first frame: it has no caller */
+	CFA_CODE,    /* as the code tells: see step_by_code in unwind.c */
 	CFA_FULL,    /* interpret the row */
 };
 
@@ -27,6 +28,16 @@ enum rule_reg {
 	REG_AT_CFA,
 	REG_AT_FP,
 	REG_LOST, /* of the frame pointer: only the whole row knows */
+};
+
+/* Of CFA_CODE, in ra: CFA is that far from a pointer, or the word there. */
+enum unwind_base {
+	UNWIND_FROM_SP,
+	UNWIND_FROM_FP,
+	UNWIND_AT_SP,
+	UNWIND_AT_FP,
+	UNWIND_BASES,
+	UNWIND_IN_LR = 4, /* or'ed to it: nothing lies in memory */
 };
 
 struct unwind_rule {

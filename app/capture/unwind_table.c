@@ -1,6 +1,7 @@
 #include "unwind_table.h"
 
 #include "base/hash.h"
+#include "unwind_code.h"
 #include "unwind_go.h"
 #include "unwind_spans.h"
 
@@ -30,6 +31,8 @@ struct unwind_table {
 	struct unwind_part parts[2]; /* .eh_frame before .debug_frame */
 	struct spans spans;
 	struct remembered cache[UNWIND_TABLE_CACHE];
+	/* Of code without tables, whose rules are dear; NULL: it has none. */
+	struct remembered *code;
 };
 
 const struct unwind_arch *
@@ -59,6 +62,7 @@ unwind_table_free(struct unwind_table *t)
 	}
 	spans_done(&t->spans);
 	gobin_free(t->go);
+	free(t->code);
 	free(t);
 }
 
@@ -100,8 +104,6 @@ unwind_table_new_split(const struct elf_image *elf,
 		second = open_part(debug, true, &t->parts[1]);
 	if (first == -ENOMEM || second == -ENOMEM || go == -ENOMEM)
 		return -ENOMEM;
-	if (first && second && go)
-		return first;
 	*out = TAKE(t);
 	return 0;
 }
@@ -244,6 +246,25 @@ find_rule(struct unwind_table *t, struct unwind_part *p, uint64_t vaddr,
 	return true;
 }
 
+static struct unwind_rule
+find_code_rule(struct unwind_table *t, uint64_t vaddr)
+{
+	struct unwind_rule rule;
+	struct remembered *r = NULL;
+
+	if (!t->code)
+		t->code = calloc(UNWIND_CODE_CACHE, sizeof(*t->code));
+	if (t->code)
+		r = &t->code[hash_u64(vaddr) % UNWIND_CODE_CACHE];
+	if (r && r->key == vaddr && vaddr)
+		return r->rule;
+	if (!unwind_code_rule(t->elf, t->arch, vaddr, &rule))
+		rule = (struct unwind_rule){.cfa = CFA_NONE};
+	if (r)
+		*r = (struct remembered){vaddr, rule};
+	return rule;
+}
+
 /* A handler returns to the code that ends it, which may follow a function
  * that never returns: the call's last byte is that one's then. */
 static struct unwind_rule
@@ -260,7 +281,7 @@ find_any_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
 	if ((left == 1 || rule.cfa == CFA_FULL) &&
 	    is_signal_code(t, vaddr, returns))
 		rule = (struct unwind_rule){.cfa = CFA_SIGNAL};
-	return rule;
+	return rule.cfa == CFA_NONE ? find_code_rule(t, vaddr + returns) : rule;
 }
 
 struct unwind_rule

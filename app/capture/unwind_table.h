@@ -4,7 +4,8 @@
 #include "unwind_arch.h"
 #include "unwind_index.h"
 
-#define UNWIND_TABLE_CACHE 2048 /* addresses remembered per image */
+#define UNWIND_TABLE_CACHE 2048  /* addresses remembered per image */
+#define UNWIND_CODE_CACHE  16384 /* and of those without tables */
 
 /*
  * The rule of the instruction at vaddr. A function's rows are compiled when

@@ -43,6 +43,9 @@ walk_word(const struct walk *w, uint64_t addr, uint64_t *out)
 enum unwind_end walk_missing(const struct walk *w, uint64_t addr);
 /* The mapping of an address; false: none. */
 bool walk_mapping(struct walk *w, uint64_t addr, struct unwind_mapping *out);
+/* Whether the instruction before pc is a call, which can be told of images
+ * alone; *target is where to, 0 when it does not say. */
+bool walk_follows_call(struct walk *w, uint64_t pc, uint64_t *target);
 /* Steps to the caller: STEP_DONE, STEP_NEEDS_WHOLE, or how the walk ends. */
 int walk_step(struct walk *w, struct frame *f);
 

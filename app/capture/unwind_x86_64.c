@@ -46,23 +46,11 @@ plt_expression(const uint8_t *p, size_t n, struct unwind_rule *rule)
 	return true;
 }
 
-/* call rel32 is e8; calls through a register or memory are ff /2, of 2, 3, 6
- * or 7 bytes. Source: Intel SDM 2A, CALL. */
 static bool
 is_call(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by)
 {
-	static const uint8_t at[] = {0, 1, 4, 5};
-	int32_t distance;
-
-	if (code[2] == 0xe8) {
-		memcpy(&distance, code + 3, sizeof(distance));
-		*by = distance;
-		return true;
-	}
-	for (unsigned i = 0; i < sizeof(at); i++)
-		if (code[at[i]] == 0xff && (code[at[i] + 1] & 0x38) == 0x10)
-			return true;
-	return false;
+	return code_x86_64_call(code + UNWIND_CALL_BYTES, UNWIND_CALL_BYTES,
+	                        by) > 0;
 }
 
 const struct unwind_arch unwind_x86_64 = {
@@ -84,4 +72,6 @@ const struct unwind_arch unwind_x86_64 = {
 	.signal_pc = 168,
 	.cfa_expression = plt_expression,
 	.is_call = is_call,
+	.fp_on_top = true,
+	.decode = code_x86_64,
 };

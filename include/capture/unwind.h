@@ -4,8 +4,8 @@
  * A table holds what one image says about its frames and is shared by all
  * processes that map it; an unwinder belongs to one address space and caches
  * what it learnt there. Code that no table covers is stepped over as what
- * calls the interpreter, or by its frame pointer, where that leads somewhere
- * sensible. Every address, length
+ * calls the interpreter, or the way that its instructions return, or by its
+ * frame pointer, where that leads somewhere sensible. Every address, length
  * and rule is the target's, so nothing is believed unchecked.
  *
  * Tables are compiled as they are needed, function by function, into short
@@ -37,9 +37,10 @@ enum unwind_end {
  * the linker made none (static programs). What fills the gaps is Go's own
  * table in programs that have one, else .debug_frame.
  *
+ * An image without any, or with ones past UNWIND_MAX_TABLE, has its code.
+ *
  *   Owns     elf is borrowed as long as the table lives
- *   Errors   -ENODATA no usable tables (frame pointers are used then),
- *            -EIO, -E2BIG past UNWIND_MAX_TABLE, -ENOMEM; *out untouched
+ *   Errors   -ENODATA of another machine, -ENOMEM; *out untouched
  *   Source   Linux Standard Base 5, 10.6 (.eh_frame, .eh_frame_hdr);
  *            DWARF 5, 6.4
  */

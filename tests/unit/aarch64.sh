@@ -50,7 +50,7 @@ chains() {
 exact() { # walks
   chains "$1" | awk '
     BEGIN {
-      calls = " call_leaf call_large call_dynamic call_compare libc call_sort call_often "
+      calls = " call_leaf call_large call_bare call_dynamic call_compare libc call_sort call_often "
       known[1] = calls "main libc _start"
       known[2] = calls "call_handler call_restore libc call_signal main libc _start"
       known[3] = calls "call_thread libc"

@@ -106,11 +106,13 @@ compare(struct file *f, const char *path, uint64_t pc)
 	size_t n;
 
 	if (dwarf_cfi_addrframe(f->cfi, pc, &frame)) {
-		ck_assert_msg(rule.cfa == CFA_NONE || rule.cfa == CFA_SIGNAL,
+		ck_assert_msg(rule.cfa == CFA_NONE || rule.cfa == CFA_CODE ||
+		                      rule.cfa == CFA_SIGNAL,
 		              "%s: only we have a rule", at);
 		return;
 	}
-	ck_assert_msg(rule.cfa != CFA_NONE, "%s: no rule", at);
+	ck_assert_msg(rule.cfa != CFA_NONE && rule.cfa != CFA_CODE,
+	              "%s: no rule", at);
 	ra = register_of(frame, RA, &ra_at);
 	fp = register_of(frame, FP, &fp_at);
 	if (rule.cfa == CFA_FULL || rule.cfa == CFA_SIGNAL) {

@@ -186,6 +186,20 @@ assert_callers(struct run *r, const uint64_t *callers, size_t n)
 	assert_callers(r, (const uint64_t[]){__VA_ARGS__}, \
 	               sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
 
+/* Whether the walk takes that address of the code for the caller. */
+static bool
+ends_at(struct run *r, uint64_t caller)
+{
+	struct unwinder *u = unwinder_new_for(r->elf->machine, find, r);
+	enum unwind_end end = unwind(u, r->regs, r->stack, sizeof(r->stack),
+	                             r->pcs, MAX, &r->n);
+
+	unwinder_free(u);
+	unwind_table_free(r->table);
+	elf_free(r->elf);
+	return end == UNWIND_ROOT && r->n == 2 && r->pcs[1] == BIAS + caller;
+}
+
 #define TO_START (START + 1) /* addresses that calls return to */
 #define TO_F     (F + 5)     /* there rbp has to be known */
 #define TO_BASED (BASED + 1) /* and there rbx */
@@ -320,6 +334,146 @@ TEST(code_that_calls_an_interpreter_is_left_to_it)
 }
 END
 
+/* --- x86-64 code that no table describes ---------------------------------- */
+
+#define BARE     0x40                 /* where it is, */
+#define TO_LEAVE ((uint64_t)0x20 + 5) /* and other code, that uses rbp */
+
+	/* A call that returns to TO_START, one before leave and ret, and code.
+         */
+	static void
+	prepare_bare(struct run *r, const char *bytes, size_t n, uint64_t by)
+{
+	static uint8_t code[OUTSIDE];
+
+	memset(code, 0x90, sizeof(code));
+	code[TO_START - 5] = code[TO_LEAVE - 5] = 0xe8;
+	code[TO_LEAVE] = 0xc9;
+	code[TO_LEAVE + 1] = 0xc3;
+	memcpy(code + BARE, bytes, n);
+	prepare(r, &(struct frames_image){.machine = EM_X86_64,
+	                                  .section = ".debug_frame",
+	                                  .code = code,
+	                                  .code_size = sizeof(code),
+	                                  .frames = x86_frames,
+	                                  .frames_size = sizeof(x86_frames)});
+	r->regs[8] = BIAS + BARE + by;
+	r->regs[7] = STACK;
+	r->regs[6] = 1; /* rbp is of use to those alone that say so */
+}
+#define PREPARE_BARE(r, bytes, by) prepare_bare(r, bytes, sizeof(bytes) - 1, by)
+
+TEST(code_without_tables_is_left_the_way_it_returns)
+{
+	static const struct {
+		const char *label, *bytes;
+		size_t n;
+		uint8_t by;    /* into it */
+		uint8_t words; /* of stack below the return address */
+	} rows[] = {
+#define CODE(bytes) bytes, sizeof(bytes) - 1
+		{"leaf", CODE("\x31\xc0\xc3"), 0, 0},
+		{"ret", CODE("\x31\xc0\xc3"), 2, 0},
+		/* push %r12; 1: dec %eax; jg 1b; pop %r12; ret */
+		{"before a push", CODE("\x41\x54\xff\xc8\x7f\xfc\x41\x5c\xc3"),
+	         0, 0},
+		{"loop", CODE("\x41\x54\xff\xc8\x7f\xfc\x41\x5c\xc3"), 4, 1},
+		/* call .; add $40,%rsp; pop %rbx; ret */
+		{"callee", CODE("\xe8\0\0\0\0\x48\x83\xc4\x28\x5b\xc3"), 5, 6},
+		/* 1: test %al,%al; je 2f; jmp 1b; 2: pop %rbx; ret */
+		{"exit in the middle", CODE("\x84\xc0\x74\x02\xeb\xfa\x5b\xc3"),
+	         0, 1},
+		/* pop %rbx; jmp 1f; ud2; 1: ret */
+		{"tail call", CODE("\x5b\xeb\x02\x0f\x0b\xc3"), 0, 1},
+		/* jne 1f; ud2; 1: pop %rbx; ret */
+		{"trap", CODE("\x75\x02\x0f\x0b\x5b\xc3"), 0, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_bare(&r, rows[i].bytes, rows[i].n, rows[i].by);
+		r.stack[rows[i].words] = BIAS + TO_START;
+		ck_assert_msg(ends_at(&r, TO_START), "%s", rows[i].label);
+	}
+}
+END
+
+/* mov 16(%rsp),%rsp; pop %rbx; ret */
+TEST(code_that_aligned_the_stack_is_left_through_the_word_it_kept)
+{
+	struct run r;
+
+	PREPARE_BARE(&r, "\x48\x8b\x64\x24\x10\x5b\xc3", 0);
+	r.stack[2] = AT(7);
+	r.stack[8] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+/* leave; ret */
+TEST(code_with_a_frame_pointer_is_left_through_it)
+{
+	struct run r;
+
+	PREPARE_BARE(&r, "\xc9\xc3", 0);
+	r.regs[6] = AT(3);
+	r.stack[3] = AT(7);
+	r.stack[4] = BIAS + TO_LEAVE;
+	r.stack[8] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_LEAVE, TO_START);
+}
+END
+
+TEST(callers_of_code_without_tables_have_their_frame_pointer)
+{
+	static const struct {
+		const char *bytes;
+		uint64_t rbp, pushed;
+	} rows[] = {
+		{"\x48\x31\xc0\x5d\xc3", 1, AT(7)}, /* pop %rbp */
+		{"\x48\x31\xc0\x5b\xc3", AT(7), 1}, /* pop %rbx */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_bare(&r, rows[i].bytes, 5, 0);
+		r.regs[6] = rows[i].rbp;
+		r.stack[0] = rows[i].pushed;
+		r.stack[1] = BIAS + TO_LEAVE;
+		r.stack[8] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, TO_LEAVE, TO_START);
+	}
+}
+END
+
+/* push %rbp; mov %rsp,%rbp; pop %rbp; jmp 1f; 1: push %rbp; pop %rbp; ret */
+TEST(a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is)
+{
+	struct run r;
+
+	for (uint64_t by = 0; by < 8; by += 7) {
+		PREPARE_BARE(&r, "\x55\x48\x89\xe5\x5d\xeb\x00\x55\x5d\xc3",
+		             by);
+		r.regs[6] = AT(7);
+		r.stack[0] = BIAS + TO_LEAVE;
+		r.stack[8] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, TO_LEAVE, TO_START);
+	}
+}
+END
+
+TEST(an_address_that_follows_no_call_is_no_caller)
+{
+	struct run r;
+
+	PREPARE_BARE(&r, "\x31\xc0\xc3", 0);
+	r.stack[0] = BIAS + TO_START + 1;
+	ck_assert(!ends_at(&r, TO_START + 1));
+}
+END
+
 #define ARM_OUTSIDE 4096                   /* code without tables */
 #define SIGNED      (UINT64_C(0x2b) << 48) /* by pointer authentication */
 
@@ -444,6 +598,12 @@ END
               expressions_tell_the_frame_and_the_frame_pointer,
               a_frame_pointer_kept_in_another_register_is_found_there,
               code_that_calls_an_interpreter_is_left_to_it,
+              code_without_tables_is_left_the_way_it_returns,
+              code_that_aligned_the_stack_is_left_through_the_word_it_kept,
+              code_with_a_frame_pointer_is_left_through_it,
+              callers_of_code_without_tables_have_their_frame_pointer,
+              a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is,
+              an_address_that_follows_no_call_is_no_caller,
               aarch64_leaf_functions_have_their_caller_in_the_link_register,
               aarch64_return_addresses_are_stripped_of_their_signature,
               aarch64_addresses_may_be_signed_with_that_of_an_instruction,

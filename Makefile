@@ -106,7 +106,8 @@ $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines \
 		$(B)/tests/goroutine_image $(B)/tests/counts \
-		$(B)/tests/windows $(B)/tests/walk: $(B)/tests/%: \
+		$(B)/tests/windows $(B)/tests/walk $(B)/tests/symbols: \
+		$(B)/tests/%: \
 		$(B)/tests/lib/%_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)
@@ -138,12 +139,12 @@ check: deps
 	@$(MAKE) --no-print-directory check-built
 check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 		$(addprefix $(B)/tests/,folded timeline goroutines gobin counts \
-		windows walk)
+		windows walk symbols)
 	@B=$(B) tests/run
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch 2>/dev/null || :
-unit: $(B)/tests/gobin $(B)/tests/walk $(UNITS) $(FUZZERS) $(TARGETS)
+unit: $(B)/tests/gobin $(B)/tests/walk $(B)/tests/symbols $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit
 bench: deps
 	@conf/packages/install bench

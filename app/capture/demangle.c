@@ -38,13 +38,11 @@ is_mangled(const char *name)
 	       strnlen(name, DEMANGLE_MAX_INPUT + 1) <= DEMANGLE_MAX_INPUT;
 }
 
-bool
-demangle(const char *name, char out[DEMANGLE_MAX])
+static bool
+demangle_whole(const char *name, char out[DEMANGLE_MAX])
 {
 	struct sink s = {.out = out};
 
-	if (!is_mangled(name))
-		return false;
 	if (setjmp(s.full)) {
 		memcpy(out + DEMANGLE_MAX - 4, "...", 4);
 		return true;
@@ -53,4 +51,23 @@ demangle(const char *name, char out[DEMANGLE_MAX])
 		return true;
 	s.len = 0; /* a name that only looked like Rust */
 	return cplus_demangle_v3_callback(name, CXX_OPTIONS, take, &s) && s.len;
+}
+
+bool
+demangle(const char *name, char out[DEMANGLE_MAX])
+{
+	const char *version = strchrnul(name, '@');
+	char bare[DEMANGLE_MAX_INPUT + 1];
+	size_t n = (size_t)(version - name), room;
+
+	if (!is_mangled(name))
+		return false;
+	memcpy(bare, name, n);
+	bare[n] = '\0';
+	if (!demangle_whole(bare, out))
+		return false;
+	room = DEMANGLE_MAX - 1 - strlen(out);
+	if (strlen(version) <= room)
+		strcat(out, version);
+	return true;
 }

@@ -4,7 +4,8 @@
  * C++ functions are named without parameters, const, ref and clone suffixes,
  * but with all template arguments: "std::sort<int*>". Parameters rarely tell
  * overloads apart in a profile and drown the name in a flame graph; the
- * mangled name stays beside it. Rust loses its hash. Anything else, C names
+ * mangled name stays beside it. Rust loses its hash. What follows an "@"
+ * stays as it is ("f@plt"). Anything else, C names
  * among them ("f.constprop.0"), is its own readable name, as perf shows it.
  */
 #pragma once

@@ -6,7 +6,6 @@
 #include "debug_file.h"
 #include "java_map.h"
 #include "jit_names.h"
-#include "unwind_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -245,6 +244,8 @@ add_image(struct namer *n, uint32_t module)
 		host_debug_note(n->host, m->elf->build_id,
 		                m->elf->build_id_size, HOST_DEBUG_USED);
 	rc = symbolizer_add(n->symbolizer, module, m->elf, debug);
+	if (!rc)
+		symbolizer_frames(n->symbolizer, module, m->table);
 	if (!rc && debug)
 		of->shared = debug_file_shared(n->host, debug);
 	if (of->shared)
@@ -260,7 +261,7 @@ nameless_function(struct namer *n, struct place at, struct sym_frame *out)
 	const char *slash = strrchr(m->path, '/');
 	uint64_t start, offset, left;
 
-	if (!m->table || !unwind_table_function(m->table, at.vaddr, &start) ||
+	if (!symbolizer_function(n->symbolizer, at.module, at.vaddr, &start) ||
 	    !elf_offset_of(m->elf, start, &offset, &left))
 		return 0;
 	free(n->text);

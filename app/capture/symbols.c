@@ -1,6 +1,7 @@
 #include "capture/symbols.h"
 
 #include "capture/gobin.h"
+#include "code_runs.h"
 #include "demangle.h"
 #include "dwarf_file.h"
 #include "dwarf_index.h"
@@ -8,7 +9,9 @@
 #include "dwarf_unit.h"
 #include "symbols_answer.h"
 #include "symtab.h"
+#include "unwind_table.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,7 @@
 struct module {
 	const struct elf_image *elf, *debug; /* elf NULL: not there */
 	const struct elf_image *shared;
+	const struct unwind_table *table; /* NULL: nobody named it */
 	bool keyed, go_tried, ready;
 	struct gobin *go;         /* NULL: no Go program */
 	struct symbols_key key;   /* without kind and part */
@@ -33,6 +37,7 @@ struct symbolizer {
 	uint32_t n;
 	struct symbols_cache *cache;
 	struct demangle_cache *names;
+	struct code_runs *runs;
 };
 
 struct symbolizer *
@@ -44,7 +49,8 @@ symbolizer_new(struct symbols_cache *cache)
 		return NULL;
 	s->cache = cache;
 	s->names = demangle_cache_new();
-	return s->names ? TAKE(s) : NULL;
+	s->runs = code_runs_new();
+	return s->names && s->runs ? TAKE(s) : NULL;
 }
 
 void
@@ -57,6 +63,7 @@ symbolizer_free(struct symbolizer *s)
 		gobin_free(s->modules[i].go);
 	}
 	demangle_cache_free(s->names);
+	code_runs_free(s->runs);
 	free(s->modules);
 	free(s);
 }
@@ -105,6 +112,14 @@ symbolizer_share(struct symbolizer *s, uint32_t module,
 {
 	if (module < s->n && s->modules[module].elf)
 		s->modules[module].shared = shared;
+}
+
+void
+symbolizer_frames(struct symbolizer *s, uint32_t module,
+                  const struct unwind_table *table)
+{
+	if (module < s->n && s->modules[module].elf)
+		s->modules[module].table = table;
 }
 
 /* --- pieces ----------------------------------------------------------------
@@ -218,6 +233,86 @@ prepare(struct symbolizer *s, struct module *m)
 		m->units = (struct dwarf_index){0};
 }
 
+/* --- functions without names ------------------------------------------------
+ */
+
+static bool
+take_range(uint64_t from, uint64_t size, uint64_t vaddr, struct code_gap *out)
+{
+	if (vaddr - from >= size || from > UINT64_MAX - size)
+		return false;
+	*out = (struct code_gap){from, from + size};
+	return true;
+}
+
+/* The section of code around vaddr, or else the segment. */
+static bool
+find_code(const struct elf_image *e, uint64_t vaddr, struct code_gap *out)
+{
+	for (uint32_t i = 0; i < e->nsections; i++) {
+		const struct elf_section *s = &e->sections[i];
+
+		if (s->flags & SHF_EXECINSTR &&
+		    take_range(s->vaddr, s->size, vaddr, out))
+			return true;
+	}
+	for (uint32_t i = 0; i < e->nsegments; i++) {
+		const struct elf_segment *s = &e->segments[i];
+
+		if (s->type == PT_LOAD && s->flags & PF_X &&
+		    take_range(s->vaddr, s->filesz, vaddr, out))
+			return true;
+	}
+	return false;
+}
+
+/* Narrows it to what lies between symbols; one without a size begins it. */
+static void
+narrow(const struct symtab *t, uint64_t vaddr, struct code_gap *gap)
+{
+	const uint32_t above = symtab_above(t, vaddr);
+	const struct symbol *before = above ? &t->rows[above - 1] : NULL;
+	uint64_t begin = 0;
+
+	if (before)
+		begin = before->start + (before->open ? 0 : before->size);
+	if (begin > gap->begin && begin <= vaddr)
+		gap->begin = begin;
+	if (above < t->n && t->rows[above].start < gap->end)
+		gap->end = t->rows[above].start;
+}
+
+static bool
+find_function(struct symbolizer *s, const struct module *m, uint64_t vaddr,
+              uint64_t *start)
+{
+	struct code_gap gap;
+
+	if (m->table && unwind_table_function(m->table, vaddr, start))
+		return true;
+	if (!find_code(m->elf, vaddr, &gap))
+		return false;
+	narrow(&m->symtab, vaddr, &gap);
+	if (m->table)
+		unwind_table_gap(m->table, vaddr, &gap.begin, &gap.end);
+	*start = code_runs_find(s->runs, m->elf, gap, vaddr);
+	return true;
+}
+
+/* Of a symbol without a size the code says how far it reaches. */
+static const char *
+symbol_at(struct symbolizer *s, const struct module *m, uint64_t vaddr)
+{
+	const uint32_t above = symtab_above(&m->symtab, vaddr);
+	const struct symbol *row = above ? &m->symtab.rows[above - 1] : NULL;
+	uint64_t start;
+
+	if (row && row->open && find_function(s, m, vaddr, &start) &&
+	    start > row->start)
+		return NULL;
+	return symtab_lookup(&m->symtab, vaddr);
+}
+
 static size_t
 source_frames(struct symbolizer *s, struct module *m, uint64_t vaddr,
               struct dwarf_frame *out, size_t max)
@@ -287,7 +382,7 @@ other_frames(struct symbolizer *s, struct module *m, uint64_t vaddr,
 	if (!m->ready)
 		prepare(s, m);
 	n = source_frames(s, m, vaddr, found, MAX_INLINED);
-	symbol = symtab_lookup(&m->symtab, vaddr);
+	symbol = symbol_at(s, m, vaddr);
 	if (!n && symbol)
 		found[n++] = (struct dwarf_frame){.file = ""};
 	if (n && symbol)
@@ -356,4 +451,18 @@ symbolizer_lookup(struct symbolizer *s, uint32_t module, uint64_t vaddr,
 		n = max;
 	memcpy(out, found, n * sizeof(*out));
 	return n;
+}
+
+bool
+symbolizer_function(struct symbolizer *s, uint32_t module, uint64_t vaddr,
+                    uint64_t *start)
+{
+	struct module *m;
+
+	if (module >= s->n || !s->modules[module].elf)
+		return false;
+	m = &s->modules[module];
+	if (!m->ready)
+		prepare(s, m);
+	return find_function(s, m, vaddr, start);
 }

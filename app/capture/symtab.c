@@ -1,5 +1,7 @@
 #include "symtab.h"
 
+#include "plt.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ struct draft {
 	size_t n;
 	char *names[MAX_TABLES];
 	unsigned ntables;
+	struct plt plt;
 };
 
 static void
@@ -35,6 +38,7 @@ draft_done(struct draft *d)
 {
 	for (unsigned i = 0; i < d->ntables; i++)
 		free(d->names[i]);
+	plt_done(&d->plt);
 	free(d->rows);
 }
 
@@ -50,6 +54,8 @@ is_better(const struct symtab_row *a, const struct symtab_row *b)
 
 	if (!a->end != !b->end)
 		return a->end;
+	if (a->label != b->label)
+		return b->label;
 	if ((a->rank == STB_WEAK) != (b->rank == STB_WEAK))
 		return b->rank == STB_WEAK;
 	if ((a->rank == STB_GLOBAL) != (b->rank == STB_GLOBAL))
@@ -69,6 +75,14 @@ by_start(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
+static int
+by_place(const void *a, const void *b)
+{
+	const struct symtab_row *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
 static void
 keep_best(struct draft *d)
 {
@@ -85,8 +99,28 @@ keep_best(struct draft *d)
 	d->n = n;
 }
 
+/* A label within a function is none of its own: it is taken off. */
+static void
+drop_inner_labels(struct draft *d)
+{
+	uint64_t end = 0; /* of the functions before */
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct symtab_row *row = &d->rows[i];
+
+		if (row->label && row->start < end)
+			continue;
+		if (row->end > end)
+			end = row->end;
+		d->rows[n++] = *row;
+	}
+	d->n = n;
+}
+
 /* The symbols of one table, as the file has them. */
 struct table {
+	const struct elf_image *e;
 	const Elf64_Sym *syms;
 	size_t n;
 	const char *names;
@@ -94,14 +128,49 @@ struct table {
 };
 
 static bool
+is_named(const struct table *t, const Elf64_Sym *s)
+{
+	return s->st_shndx != SHN_UNDEF && s->st_value &&
+	       s->st_value < UINT64_MAX && s->st_name < t->names_size &&
+	       t->names[s->st_name];
+}
+
+static bool
 is_function(const struct table *t, const Elf64_Sym *s)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 
-	return (type == STT_FUNC || type == STT_GNU_IFUNC) &&
-	       s->st_shndx != SHN_UNDEF && s->st_value &&
-	       s->st_value < UINT64_MAX && s->st_name < t->names_size &&
-	       t->names[s->st_name];
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && is_named(t, s);
+}
+
+/* The section of code that a symbol is in, or NULL. */
+static const struct elf_section *
+code_of(const struct table *t, const Elf64_Sym *s)
+{
+	const struct elf_section *in;
+
+	if (s->st_shndx >= SHN_LORESERVE || s->st_shndx >= t->e->nsections)
+		return NULL;
+	in = &t->e->sections[s->st_shndx];
+	return in->flags & SHF_EXECINSTR && s->st_value >= in->vaddr &&
+	                       s->st_value - in->vaddr < in->size
+	               ? in
+	               : NULL;
+}
+
+/*
+ * What assemblers leave without a type may be a function. Not so the marks of
+ * aarch64 ($x, $d), nor labels that NASM's users call local (f.loop).
+ *   Source   "ELF for the Arm 64-bit Architecture", 5.5.4; NASM manual, 3.9
+ */
+static bool
+is_label(const struct table *t, const Elf64_Sym *s)
+{
+	const char *name = t->names + s->st_name;
+
+	return ELF64_ST_TYPE(s->st_info) == STT_NOTYPE && is_named(t, s) &&
+	       code_of(t, s) && name[0] != '$' &&
+	       (ELF64_ST_BIND(s->st_info) != STB_LOCAL || !strchr(name, '.'));
 }
 
 static uint64_t
@@ -120,7 +189,8 @@ add_rows(struct draft *d, const struct table *t)
 	size_t count = d->n;
 
 	for (size_t i = 0; i < t->n; i++)
-		count += is_function(t, &t->syms[i]);
+		count += is_function(t, &t->syms[i]) ||
+		         is_label(t, &t->syms[i]);
 	if (count == d->n)
 		return -ENODATA;
 	more = reallocarray(d->rows, count, sizeof(*more));
@@ -129,13 +199,17 @@ add_rows(struct draft *d, const struct table *t)
 	d->rows = more;
 	for (size_t i = 0; i < t->n; i++) {
 		const Elf64_Sym *s = &t->syms[i];
+		const struct elf_section *in = code_of(t, s);
+		bool label = is_label(t, s);
 
-		if (is_function(t, s))
+		if (label || is_function(t, s))
 			d->rows[d->n++] = (struct symtab_row){
 				.start = s->st_value,
 				.end = end_of(s),
+				.limit = in ? in->vaddr + in->size : 0,
 				.name = t->names + s->st_name,
 				.rank = ELF64_ST_BIND(s->st_info),
+				.label = label,
 			};
 	}
 	return 0;
@@ -155,7 +229,7 @@ add_table(struct draft *d, const struct elf_image *e,
 		             &names);
 	if (r)
 		return r;
-	t = (struct table){syms, (size_t)at->size / sizeof(Elf64_Sym), names,
+	t = (struct table){e, syms, (size_t)at->size / sizeof(Elf64_Sym), names,
 	                   (size_t)at->names_size};
 	r = add_rows(d, &t);
 	if (!r)
@@ -209,15 +283,65 @@ add_tables(struct draft *d, const struct elf_image *elf,
 	return more == -ENOMEM || !more ? more : r;
 }
 
+/* The function at an address: of those that are there by now. */
+static const char *
+name_at(const struct draft *d, uint64_t vaddr, size_t n)
+{
+	const struct symtab_row key = {.start = vaddr};
+	const struct symtab_row *row =
+		n && vaddr ? bsearch(&key, d->rows, n, sizeof(key), by_place)
+			   : NULL;
+
+	return row ? row->name : NULL;
+}
+
+/* Slots have no symbols: none is at their addresses. */
+static int
+add_slots(struct draft *d, const struct elf_image *e)
+{
+	const size_t before = d->n;
+	struct symtab_row *more;
+	int r = plt_read(e, &d->plt);
+
+	if (r)
+		return r;
+	more = reallocarray(d->rows, d->n + d->plt.n, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	d->rows = more;
+	for (size_t i = 0; i < d->plt.n; i++) {
+		const struct plt_slot *s = &d->plt.rows[i];
+		const char *name = s->name ?: name_at(d, s->chooser, before);
+
+		if (name)
+			d->rows[d->n++] = (struct symtab_row){
+				.start = s->start,
+				.end = s->end,
+				.name = name,
+				.slot = true,
+			};
+	}
+	return 0;
+}
+
 int
 symtab_build(const struct elf_image *elf, const struct elf_image *debug,
              struct buf *out)
 {
 	CLEANUP(draft_done) struct draft d = {0};
-	int r = add_tables(&d, elf, debug);
+	int r = add_tables(&d, elf, debug), slots;
 
-	if (r)
+	if (r == -ENOMEM)
 		return r;
+	if (d.n)
+		qsort(d.rows, d.n, sizeof(*d.rows), by_start);
+	keep_best(&d);
+	drop_inner_labels(&d);
+	slots = add_slots(&d, elf);
+	if (slots == -ENOMEM)
+		return slots;
+	if (!d.n)
+		return r ? r : -ENODATA;
 	qsort(d.rows, d.n, sizeof(*d.rows), by_start);
 	keep_best(&d);
 	return symtab_write(d.rows, d.n, out);

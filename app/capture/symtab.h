@@ -5,7 +5,9 @@
  * Of an image taken from the first table that exists: .symtab of the separate
  * debug file, .symtab, or the dynamic symbols (found without section
  * headers) with those of .gnu_debugdata. A name ends where its version begins
- * ("f" of "f@@GLIBC_2.17").
+ * ("f" of "f@@GLIBC_2.17"). Labels in code count as functions where they are
+ * not within one, and so do the slots of procedure linkage tables: "f@plt"
+ * leads to f.
  *
  * A piece is a head, rows, and names that end in NUL. Whoever opens one
  * trusts no offset in it.
@@ -19,9 +21,10 @@
 #define SYMTAB_MAX_NAMES ((size_t)1 << 29) /* bytes */
 
 struct symbol {
-	uint64_t start; /* vaddr */
-	uint32_t size;  /* bytes */
-	uint32_t name;  /* offset in names */
+	uint64_t start;     /* vaddr */
+	uint32_t size;      /* bytes */
+	uint32_t name : 31; /* offset in names */
+	uint32_t open : 1;  /* nobody said the size: it may be less */
 };
 
 /* A view of a piece; all zero: no function. */
@@ -46,14 +49,19 @@ MUST_CHECK int
 symtab_open(const struct symbols_piece *piece, struct symtab *out);
 /* The name of the function that holds vaddr, or NULL; never "". */
 const char *symtab_lookup(const struct symtab *t, uint64_t vaddr);
+/* The number of the first symbol that begins above vaddr. */
+uint32_t symtab_above(const struct symtab *t, uint64_t vaddr);
 
 /* --- for those who build one ----------------------------------------------
  */
 
 struct symtab_row {
-	uint64_t start, end; /* vaddr; end 0: up to the next */
+	uint64_t start, end; /* vaddr; end 0: up to the next, */
+	uint64_t limit;      /* but not past this; 0: nobody knows */
 	const char *name;
 	uint8_t rank; /* of its table's own; rows arrive in its order */
+	bool label;   /* nobody said that it is a function */
+	bool slot;    /* of a procedure linkage table: it is NAME@plt */
 };
 
 /*

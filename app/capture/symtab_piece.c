@@ -9,25 +9,48 @@ struct head {
 	uint32_t n, names_size;
 };
 
+static bool
+is_open(const struct symtab_row *row)
+{
+	return row->end <= row->start;
+}
+
 /* Hand-written assembly often has no sizes: such a function reaches to the
- * next one, the last of all by a page at most. */
+ * next one or the end of its section, at most. */
 static uint32_t
 size_of(const struct symtab_row *rows, size_t n, size_t i)
 {
-	uint64_t size = MAX_OPEN_END;
+	uint64_t end = rows[i].limit ?: rows[i].start + MAX_OPEN_END, size;
 
-	if (rows[i].end > rows[i].start)
-		size = rows[i].end - rows[i].start;
-	else if (i + 1 < n)
-		size = rows[i + 1].start - rows[i].start;
+	if (i + 1 < n && (rows[i + 1].start < end || !rows[i].limit))
+		end = rows[i + 1].start;
+	size = (is_open(&rows[i]) ? end : rows[i].end) - rows[i].start;
 	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 }
 
 /* A version is no part of the name: "f@@V" is f. */
 static size_t
-name_length(const char *name)
+name_length(const struct symtab_row *row)
 {
-	return name[0] ? 1 + strcspn(name + 1, "@") : 0;
+	return row->name[0] ? 1 + strcspn(row->name + 1, "@") : 0;
+}
+
+static const char slot_suffix[] = "@plt";
+
+/* With what is behind it, the NUL as well. */
+static size_t
+name_size(const struct symtab_row *row)
+{
+	return name_length(row) + (row->slot ? sizeof(slot_suffix) : 1);
+}
+
+static void
+write_name(const struct symtab_row *row, struct buf *out)
+{
+	buf_add(out, row->name, name_length(row));
+	if (row->slot)
+		buf_add(out, slot_suffix, sizeof(slot_suffix) - 1);
+	buf_putc(out, '\0');
 }
 
 int
@@ -39,7 +62,7 @@ symtab_write(const struct symtab_row *rows, size_t n, struct buf *out)
 	if (n > SYMTAB_MAX_ROWS)
 		return -E2BIG;
 	for (size_t i = 0; i < n; i++)
-		names += name_length(rows[i].name) + 1;
+		names += name_size(&rows[i]);
 	if (names > SYMTAB_MAX_NAMES)
 		return -E2BIG;
 	head.names_size = (uint32_t)names;
@@ -47,16 +70,18 @@ symtab_write(const struct symtab_row *rows, size_t n, struct buf *out)
 	buf_add(out, &head, sizeof(head));
 	names = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct symbol row = {rows[i].start, size_of(rows, n, i),
-		                     (uint32_t)names};
+		struct symbol row = {
+			.start = rows[i].start,
+			.size = size_of(rows, n, i),
+			.name = (uint32_t)names,
+			.open = is_open(&rows[i]),
+		};
 
 		buf_add(out, &row, sizeof(row));
-		names += name_length(rows[i].name) + 1;
+		names += name_size(&rows[i]);
 	}
-	for (size_t i = 0; i < n; i++) {
-		buf_add(out, rows[i].name, name_length(rows[i].name));
-		buf_putc(out, '\0');
-	}
+	for (size_t i = 0; i < n; i++)
+		write_name(&rows[i], out);
 	return buf_err(out);
 }
 
@@ -81,11 +106,10 @@ symtab_open(const struct symbols_piece *piece, struct symtab *out)
 	return 0;
 }
 
-const char *
-symtab_lookup(const struct symtab *t, uint64_t vaddr)
+uint32_t
+symtab_above(const struct symtab *t, uint64_t vaddr)
 {
 	uint32_t lo = 0, hi = t->n, mid;
-	const struct symbol *s;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
@@ -94,9 +118,18 @@ symtab_lookup(const struct symtab *t, uint64_t vaddr)
 		else
 			hi = mid;
 	}
-	if (!lo)
+	return lo;
+}
+
+const char *
+symtab_lookup(const struct symtab *t, uint64_t vaddr)
+{
+	uint32_t above = symtab_above(t, vaddr);
+	const struct symbol *s;
+
+	if (!above)
 		return NULL;
-	s = &t->rows[lo - 1];
+	s = &t->rows[above - 1];
 	if (vaddr - s->start >= s->size || s->name >= t->names_size ||
 	    !t->names[s->name])
 		return NULL;

@@ -342,3 +342,32 @@ unwind_table_function(const struct unwind_table *t, uint64_t vaddr,
 	}
 	return false;
 }
+
+static void
+narrow(const struct unwind_index *x, uint64_t vaddr, uint64_t *begin,
+       uint64_t *end)
+{
+	uint32_t row, next = 0;
+	struct cfi_entry e;
+	uint64_t above;
+
+	if (unwind_index_find(x, vaddr, &row)) {
+		next = row + 1;
+		if (!unwind_index_entry(x, row, &e) && e.end > *begin &&
+		    e.end <= vaddr)
+			*begin = e.end;
+	}
+	if (next == x->nrows)
+		return;
+	above = x->base + (uint64_t)(int64_t)unwind_index_row(x, next).function;
+	if (above > vaddr && above < *end)
+		*end = above;
+}
+
+void
+unwind_table_gap(const struct unwind_table *t, uint64_t vaddr, uint64_t *begin,
+                 uint64_t *end)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(t->parts); i++)
+		narrow(&t->parts[i].index, vaddr, begin, end);
+}

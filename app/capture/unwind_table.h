@@ -27,4 +27,8 @@ MUST_CHECK bool unwind_table_code(const struct unwind_table *t, uint64_t vaddr,
 /* Where the function around vaddr begins. False: nothing describes it. */
 MUST_CHECK bool unwind_table_function(const struct unwind_table *t,
                                       uint64_t vaddr, uint64_t *start);
+/* Narrows a gap around vaddr, of which no entry is, to what lies between the
+ * entries beside it. */
+void unwind_table_gap(const struct unwind_table *t, uint64_t vaddr,
+                      uint64_t *begin, uint64_t *end);
 const struct unwind_arch *unwind_table_arch(const struct unwind_table *t);

@@ -50,6 +50,20 @@ symbolizer_add(struct symbolizer *s, uint32_t module,
 void symbolizer_share(struct symbolizer *s, uint32_t module,
                       const struct elf_image *shared);
 /*
+ * Names the module's unwind table, which tells where functions lie that no
+ * symbol tells of. It is borrowed until symbolizer_free.
+ */
+struct unwind_table;
+void symbolizer_frames(struct symbolizer *s, uint32_t module,
+                       const struct unwind_table *table);
+/*
+ * Where the function around vaddr begins, whether it has a name or not: by the
+ * unwind table, or as its code looks.
+ *   Errors   false: it is in no code of the module
+ */
+MUST_CHECK bool symbolizer_function(struct symbolizer *s, uint32_t module,
+                                    uint64_t vaddr, uint64_t *start);
+/*
  * The functions running at one address.
  *
  *   Shape    out[max], innermost inlined function first, the function that

@@ -1,34 +1,10 @@
 #!/bin/bash
 # stoker-worker --once on programs whose truth is known.
 . tests/lib/e2e.sh
+. tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-capture-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-$jit.map' EXIT
 jit=none
-
-once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
-  local name=$1 pid=$2
-  shift 2
-  "$B/stoker-worker" --once "$pid" --out "$tmp/$name.pb.gz" "$@" \
-    >"$tmp/$name.txt" 2>"$tmp/$name.err" || { cat "$tmp/$name.err"; return 1; }
-  "$B/tests/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
-}
-
-# Starts a target and waits for its "ready"; its output goes on to a file.
-target() { # name, program, arguments: $pid
-  local name=$1 line
-  shift
-  mkfifo "$tmp/$name.fifo"
-  "$@" >"$tmp/$name.fifo" &
-  pid=$!
-  exec {fd}<"$tmp/$name.fifo"
-  read -r line <&"$fd"
-  [ "$line" = ready ]
-}
-
-# Samples, of all or of the stacks in which a pattern is found.
-samples() { # name [pattern]
-  grep -E -- "${2:-}" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}'
-}
 
 # Within 3 points; where others left so little of the CPUs that four standard
 # errors of so few samples are more, within these.
@@ -52,23 +28,7 @@ stacks_are_whole() { # name
   [ "$all" -gt 0 ] && [ $((got * 100)) -ge $((all * 98)) ]
 }
 
-has() { # name, pattern, at least so many samples
-  local n
-  n=$(samples "$1" "$2")
-  echo "$n samples of $2"
-  [ "$n" -ge "$3" ]
-}
-
-quality() { awk -v key="$2" '$1 == key {print $2}' "$tmp/$1.txt"; }
-
-if ! once probe $$ --seconds 1 >"$tmp/probe.out" 2>&1; then
-  if [ "$(id -u)" -ne 0 ]; then
-    echo "skip capture: $(tail -n 1 "$tmp/probe.out")"
-    exit 0
-  fi
-  echo "not ok a_capture_is_possible: $(tail -n 1 "$tmp/probe.out")"
-  exit 1
-fi
+can_capture capture || exit
 
 target shares "$B/targets/shares" 7 3
 shares_fd=$fd

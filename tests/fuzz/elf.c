@@ -16,6 +16,7 @@ look_up(struct symbolizer *s, uint64_t vaddr)
 {
 	struct sym_frame f[16];
 	size_t n = symbolizer_lookup(s, 0, vaddr, f, 16);
+	uint64_t start;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!*f[i].name || !*f[i].system_name)
@@ -23,6 +24,8 @@ look_up(struct symbolizer *s, uint64_t vaddr)
 		sink += strlen(f[i].name) + strlen(f[i].system_name) +
 		        strlen(f[i].file);
 	}
+	if (symbolizer_function(s, 0, vaddr, &start) && start > vaddr)
+		abort();
 }
 
 static void

@@ -14,6 +14,7 @@ static const struct {
 	{"_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()"},
 	{"_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f"},
 	{"_Z3foov.constprop.0", "foo"},
+	{"_Z3foov@plt", "foo@plt"},
 	{"_ZN4core3fmt5Write9write_str17h0123456789abcdefE",
          "core::fmt::Write::write_str"},
 	{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},

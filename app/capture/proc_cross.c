@@ -1,6 +1,7 @@
 /*
- * Stacks that Go's runtime switched: C code and the runtime's own work run
- * apart from the goroutine that asked for it, which waits meanwhile.
+ * Stacks that were left for another one. C code and the work of Go's runtime
+ * run apart from the goroutine that asked for them, and handlers of signals on
+ * stacks of their own: what they left waits meanwhile.
  */
 #include "capture/memory.h"
 #include "proc_private.h"
@@ -14,7 +15,7 @@ read_up(struct process *proc, uint64_t addr, struct memory_batch *batch,
 {
 	struct memory m = {.host = proc->modules->host,
 	                   .pid = (int32_t)proc->pid};
-	struct memory_piece p = {.addr = addr, .len = PROC_MAX_GOROUTINE};
+	struct memory_piece p = {.addr = addr, .len = PROC_MAX_OTHER};
 	int rc = memory_read(&m, &p, 1, batch);
 
 	if (rc == -EPERM || rc == -EACCES)

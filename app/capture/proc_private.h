@@ -3,7 +3,7 @@
 
 #include "capture/proc.h"
 
-#define PROC_MAX_GOROUTINE ((uint32_t)32 << 10) /* bytes read of its stack */
+#define PROC_MAX_OTHER ((uint32_t)64 << 10) /* bytes read of another stack */
 
 /* Takes one of the reads that are left; false: there is none. */
 bool process_may_read(const struct process *proc, struct proc_stack *out);
@@ -53,9 +53,10 @@ void python_rest(struct python_runs *runs, struct proc_stack *out);
 void process_forget_python(struct process *proc);
 
 /*
- * Adds the frames of the goroutine that a stack was switched from, read from
- * memory: out->end is then the goroutine's, else as it was. So much later
- * they may be those of a later call, when calls are short.
+ * Adds the frames of the stack that was left for another one, by a goroutine or
+ * for a signal's handler, read from memory: out->end is then that stack's, else
+ * as it was. So much later they may be those of a later call, when calls are
+ * short.
  *
  *   Shape    pcs[max] and *n as of the walk so far, which are added to
  */

@@ -138,6 +138,8 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
 	out->python = PYTHON_WITHOUT;
+	out->topups = 1; /* which another stack may take */
+	out->topups_end_ns = UINT64_MAX;
 	if (!proc->unwinder)
 		proc->unwinder = unwinder_new(find_mapping, proc);
 	if (!proc->unwinder)
@@ -147,6 +149,8 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	                   : unwind_blocked(proc->unwinder, t->pc, t->sp,
 	                                    t->stack, t->len, pcs,
 	                                    ARRAY_LEN(pcs), &n);
+	if (out->end == UNWIND_SWITCHED)
+		process_cross(proc, out, pcs, ARRAY_LEN(pcs), &n);
 	has = process_python_read(proc, t->tid, &python);
 	if (process_python(proc, has ? &python : NULL, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);

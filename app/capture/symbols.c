@@ -307,10 +307,14 @@ symbol_at(struct symbolizer *s, const struct module *m, uint64_t vaddr)
 	const struct symbol *row = above ? &m->symtab.rows[above - 1] : NULL;
 	uint64_t start;
 
-	if (row && row->open && find_function(s, m, vaddr, &start) &&
-	    start > row->start)
-		return NULL;
-	return symtab_lookup(&m->symtab, vaddr);
+	const char *name = NULL;
+
+	if (!row || !row->open || !find_function(s, m, vaddr, &start) ||
+	    start <= row->start)
+		name = symtab_lookup(&m->symtab, vaddr);
+	if (!name && m->table)
+		name = unwind_table_uncalled(m->table, vaddr);
+	return name;
 }
 
 static size_t

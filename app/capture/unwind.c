@@ -29,7 +29,10 @@ struct unwinder {
 	unwind_find *find;
 	void *find_arg;
 	struct unwind_mapping here; /* the last that was found */
-	uint64_t other_stack;       /* of the last walk; 0 unknown */
+	/* Where the last walk left its stack: to code that was interrupted, or
+	 * with sp at the frame pointer of who switched; sp is 0: unknown. */
+	struct frame other;
+	struct registers other_regs; /* of interrupted code */
 	struct known_rule cache[CACHE_ROWS];
 	uint64_t returns[RETURNS]; /* 0: empty */
 };
@@ -165,23 +168,60 @@ step_by_trampoline(struct walk *w, struct frame *f)
 	return STEP_DONE;
 }
 
+static bool
+saved_register(const struct walk *w, const struct frame *f, unsigned reg,
+               uint64_t *out)
+{
+	return walk_word(w, f->sp + w->arch->signal_regs[reg], out);
+}
+
+/* Whether the handler has a stack of its own, and the interrupted code is on
+ * another. */
+static bool
+leaves_stack(const struct walk *w, const struct frame *f, uint64_t sp)
+{
+	const uint64_t at = f->sp + w->arch->signal_stack;
+	uint64_t start, size;
+
+	if (sp <= f->sp)
+		return true;
+	/* struct sigaltstack: the flags are between */
+	return walk_word(w, at, &start) && walk_word(w, at + 16, &size) &&
+	       f->sp - start < size && sp - start >= size;
+}
+
+static void
+save_all(const struct walk *w, const struct frame *f, struct registers *out)
+{
+	out->known = 0;
+	for (unsigned i = 0; i < w->arch->nregs; i++)
+		if (saved_register(w, f, i, &out->value[i]))
+			out->known |= UINT64_C(1) << i;
+}
+
 /* Below a handler: the kernel saved all that the interrupted code had. */
 static int
 step_by_signal(struct walk *w, struct frame *f)
 {
 	const struct unwind_arch *a = w->arch;
 	struct frame to = {.fp_known = true, .interrupted = true};
+	bool leaves;
 
 	if (!walk_word(w, f->sp + a->signal_pc, &to.pc) ||
-	    !walk_word(w, f->sp + a->signal_sp, &to.sp) ||
-	    !walk_word(w, f->sp + a->signal_fp, &to.fp))
+	    !saved_register(w, f, a->sp, &to.sp) ||
+	    !saved_register(w, f, a->fp, &to.fp))
 		return (int)walk_missing(w, f->sp + a->signal_pc);
-	if (a->signal_lr)
-		to.lr_known = walk_word(w, f->sp + a->signal_lr, &to.lr);
-	if (to.sp <= f->sp)
-		return UNWIND_BAD;
+	if (a->index[a->ra] != a->pc_index)
+		to.lr_known = saved_register(w, f, a->ra, &to.lr);
+	if (!to.pc)
+		return UNWIND_ROOT;
+	leaves = leaves_stack(w, f, to.sp);
+	if (leaves || w->whole)
+		save_all(w, f, leaves ? &w->u->other_regs : w->whole);
 	*f = to;
-	return to.pc ? STEP_DONE : UNWIND_ROOT;
+	if (leaves)
+		w->u->other = to;
+	return leaves ? UNWIND_SWITCHED : STEP_DONE;
 }
 
 static inline int
@@ -349,13 +389,17 @@ walk_step(struct walk *w, struct frame *f)
 	case CFA_NONE:
 	case CFA_CODE:
 		return forget_others(w, step_by_custom(w, f, rule));
+	case CFA_CONTEXT:
+		w->uncalled = true;
+		return UNWIND_ROOT;
 	case CFA_ROOT:
 		return UNWIND_ROOT;
 	case CFA_SWITCH:
-		w->u->other_stack = f->fp_known ? f->fp : 0;
+		w->u->other = (struct frame){.sp = f->fp_known ? f->fp : 0};
 		return UNWIND_SWITCHED;
 	case CFA_SIGNAL:
-		return forget_others(w, step_by_signal(w, f));
+		w->uncalled = !f->interrupted;
+		return step_by_signal(w, f);
 	case CFA_GO:
 		return forget_others(w, step_by_rule(w, f, rule));
 	case CFA_FULL:
@@ -372,18 +416,24 @@ walk_step(struct walk *w, struct frame *f)
 /* --- the walk --------------------------------------------------------------
  */
 
+/* Where code was interrupted, or is returned to without a call, the byte at that
+ * address says what it is, not the one before. */
 static int
 walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 {
+	bool told = false;
 	int r;
 
 	pcs[0] = f.pc;
-	for (*n = 1; *n < max; pcs[(*n)++] = f.pc) {
+	for (*n = 1; *n < max && !told; pcs[(*n)++] = f.pc + f.interrupted) {
+		w->uncalled = false;
 		r = walk_step(w, &f);
-		if (r != STEP_DONE)
+		pcs[*n - 1] += w->uncalled;
+		told = r == UNWIND_SWITCHED && w->u->other.interrupted;
+		if (r != STEP_DONE && !told)
 			return r;
 	}
-	return UNWIND_MAX;
+	return told ? UNWIND_SWITCHED : UNWIND_MAX;
 }
 
 static struct frame
@@ -423,30 +473,51 @@ unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
 	return (enum unwind_end)walk_all(&w, first, pcs, max, n);
 }
 
+/* The first frame of the other stack; false: its memory is not there. */
+static bool
+other_frame(const struct walk *w, struct frame *out)
+{
+	const struct frame *o = &w->u->other;
+
+	*out = *o;
+	if (o->interrupted)
+		return true;
+	*out = (struct frame){.sp = o->sp + 16, .fp_known = true};
+	return walk_word(w, o->sp, &out->fp) &&
+	       walk_word(w, o->sp + 8, &out->pc);
+}
+
 enum unwind_end
 unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
           size_t max, size_t *n)
 {
-	uint64_t fp = u->other_stack;
 	struct walk w = {.u = u,
 	                 .arch = u->arch,
 	                 .stack = stack,
-	                 .start = fp,
+	                 .start = u->other.sp,
 	                 .len = len};
-	struct frame first = {.sp = fp + 16, .fp_known = true};
+	const bool told = u->other.interrupted; /* it was the last frame */
+	struct registers all = u->other_regs;
+	struct frame first;
 	int r;
 
 	*n = 0;
-	if (!walk_word(&w, fp, &first.fp) || !walk_word(&w, fp + 8, &first.pc))
+	if (!other_frame(&w, &first))
 		return UNWIND_TRUNCATED;
 	r = walk_all(&w, first, pcs, max, n);
+	if (r == STEP_NEEDS_WHOLE && told) {
+		w.whole = &all;
+		r = walk_all(&w, first, pcs, max, n);
+	}
+	if (told)
+		memmove(pcs, pcs + 1, --*n * sizeof(*pcs));
 	return r > UNWIND_MAX ? UNWIND_BAD : (enum unwind_end)r;
 }
 
 uint64_t
 unwind_other_stack(const struct unwinder *u)
 {
-	return u->other_stack;
+	return u->other.sp;
 }
 
 enum unwind_end

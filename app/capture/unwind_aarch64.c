@@ -1,6 +1,7 @@
 #include "unwind_arch.h"
 
 #include <elf.h>
+#include <string.h>
 
 /* Samples have x0 to x30, sp, pc in DWARF's order; Source: Linux
  * arch/arm64/include/uapi/asm/perf_regs.h; "DWARF for the Arm 64-bit
@@ -18,7 +19,27 @@ static const uint8_t sigreturn[] = {0x68, 0x11, 0x80, 0xd2,
 /* sp is at struct rt_sigframe: 128 bytes of siginfo, then the ucontext with
  * its sigcontext at 176; Source: Linux arch/arm64/kernel/signal.c and
  * include/uapi/asm/{sigcontext,ucontext}.h. */
-enum { SIGCONTEXT = 128 + 176, REGS = SIGCONTEXT + 8 };
+enum { UCONTEXT = 128, SIGCONTEXT = UCONTEXT + 176, REGS = SIGCONTEXT + 8 };
+#define FOUR_REGS(i) \
+	REGS + (i)*8, REGS + (i)*8 + 8, REGS + (i)*8 + 16, REGS + (i)*8 + 24
+static const uint16_t signal_regs[] = {
+	FOUR_REGS(0),  FOUR_REGS(4),  FOUR_REGS(8),  FOUR_REGS(12),
+	FOUR_REGS(16), FOUR_REGS(20), FOUR_REGS(24), FOUR_REGS(28),
+};
+
+/* mov x0, x19; cbnz x0, ...; b ...; with bti c or without.
+ *   Source   glibc 2.36, sysdeps/unix/sysv/linux/aarch64/setcontext.S */
+static bool
+begins_context(const uint8_t code[UNWIND_CONTEXT_BYTES])
+{
+	uint32_t w[3];
+
+	memcpy(w, code, sizeof(w));
+	if (w[0] == 0xd503245f)
+		return w[1] == 0xaa1303e0 && (w[2] & 0xff00001f) == 0xb5000000;
+	return w[0] == 0xaa1303e0 && (w[1] & 0xff00001f) == 0xb5000000 &&
+	       (w[2] & 0xfc000000) == 0x14000000;
+}
 
 /*
  * Slots of .plt, and what leads to functions that bl can't reach: x16 and x17
@@ -88,13 +109,12 @@ const struct unwind_arch unwind_aarch64 = {
          * are tags and the signature of pointer authentication. Source: Linux
          * Documentation/arm64/{memory,pointer-authentication}.rst */
 	.code_bits = (UINT64_C(1) << 48) - 1,
-	.signal_code = sigreturn,
-	.signal_code_size = sizeof(sigreturn),
-	.signal_code_second = 4,
-	.signal_fp = REGS + 29 * 8,
-	.signal_lr = REGS + 30 * 8,
-	.signal_sp = REGS + 31 * 8,
+	.enders = {{sigreturn, sizeof(sigreturn), 4}},
+	.ender_name = "__kernel_rt_sigreturn",
+	.signal_regs = signal_regs,
 	.signal_pc = REGS + 32 * 8,
+	.signal_stack = UCONTEXT + 16,
+	.begins_context = begins_context,
 	.is_call = is_call,
 	.stub = stub,
 	.decode = code_aarch64,

@@ -5,22 +5,33 @@
 #include "code.h"
 #include "unwind_rule.h"
 
-#define UNWIND_CALL_BYTES  7 /* of the longest call instruction */
-#define UNWIND_STUB_BEFORE 4 /* instructions before the one in question */
-#define UNWIND_STUB_WORDS  (UNWIND_STUB_BEFORE + 6)
+#define UNWIND_CALL_BYTES    7 /* of the longest call instruction */
+#define UNWIND_CONTEXT_BYTES 12
+#define UNWIND_ENDERS        2
+#define UNWIND_STUB_BEFORE   4 /* instructions before the one in question */
+#define UNWIND_STUB_WORDS    (UNWIND_STUB_BEFORE + 6)
 
 struct unwind_arch {
-	uint16_t machine;           /* EM_* */
-	uint8_t nregs;              /* DWARF columns with a sample index */
-	uint8_t sp, fp, ra;         /* DWARF columns */
-	uint8_t pc_index;           /* of the pc in a sample's registers */
-	const uint8_t *index;       /* of a column in them */
-	uint64_t code_bits;         /* of an address in a pointer to code */
-	const uint8_t *signal_code; /* instructions that end a handler: two */
-	uint8_t signal_code_size, signal_code_second; /* where it begins */
-	/* Where a signal's frame keeps registers, bytes above its sp. */
-	uint16_t signal_pc, signal_sp, signal_fp;
-	uint16_t signal_lr; /* 0: there is no such register */
+	uint16_t machine;     /* EM_* */
+	uint8_t nregs;        /* DWARF columns with a sample index */
+	uint8_t sp, fp, ra;   /* DWARF columns */
+	uint8_t pc_index;     /* of the pc in a sample's registers */
+	const uint8_t *index; /* of a column in them */
+	uint64_t code_bits;   /* of an address in a pointer to code */
+	/* Instructions that end a handler: two, the second a call of the
+	 * kernel. No size: there is no more. */
+	struct unwind_ender {
+		const uint8_t *code;
+		uint8_t size, second; /* bytes; where that begins */
+	} enders[UNWIND_ENDERS];
+	const char *ender_name;
+	/* Where a signal's frame keeps registers, by column, the pc and
+	 * struct sigaltstack, bytes above its sp. */
+	const uint16_t *signal_regs;
+	uint16_t signal_pc, signal_stack;
+	/* Whether code is what makecontext(3) has its function return to,
+	 * which nothing calls. */
+	bool (*begins_context)(const uint8_t code[UNWIND_CONTEXT_BYTES]);
 	/* Sets the CFA part of a rule for an expression that has a short form
 	 * here only; NULL: there is none. */
 	bool (*cfa_expression)(const uint8_t *p, size_t n,

@@ -3,9 +3,9 @@
 #include "code.h"
 
 #define MAX_STEPS   16384 /* instructions looked at: transforms are long */
-#define MAX_BRANCH  16   /* ways left for later */
-#define MAX_TARGETS 64   /* that are not gone to again */
-#define WINDOW      4096 /* bytes of code read at once */
+#define MAX_BRANCH  16    /* ways left for later */
+#define MAX_TARGETS 64    /* that are not gone to again */
+#define WINDOW      4096  /* bytes of code read at once */
 
 /* Beside those of rules. */
 enum { IN_LR = UNWIND_BASES, NOWHERE };

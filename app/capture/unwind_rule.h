@@ -19,6 +19,7 @@ enum rule_cfa {
 	CFA_SIGNAL,  /* a signal's frame, laid out by the kernel */
 	CFA_SWITCH,  /* its caller is on another stack: Go's runtime */
 	CFA_ROOT,    /* the first frame: it has no caller */
+	CFA_CONTEXT, /* the same, entered by returning to its begin */
 	CFA_CODE,    /* as the code tells: see step_by_code in unwind.c */
 	CFA_FULL,    /* interpret the row */
 };

@@ -182,27 +182,49 @@ unwind_table_code(const struct unwind_table *t, uint64_t vaddr, void *out,
 }
 
 static bool
-begins_signal_code(const struct unwind_table *t, uint64_t vaddr)
+begins_ender(const struct unwind_table *t, const struct unwind_ender *ender,
+             uint64_t vaddr)
 {
 	uint8_t code[16];
-	size_t n = t->arch->signal_code_size;
 
-	return unwind_table_code(t, vaddr, code, n) &&
-	       !memcmp(code, t->arch->signal_code, n);
+	return unwind_table_code(t, vaddr, code, ender->size) &&
+	       !memcmp(code, ender->code, ender->size);
 }
 
 /* A handler returns to its begin; an interrupt can come upon it later, and
  * the kernel is seen to be called from its end. */
 static bool
-is_signal_code(const struct unwind_table *t, uint64_t vaddr, bool returns)
+is_ender(const struct unwind_table *t, uint64_t vaddr, bool returns)
 {
-	const struct unwind_arch *a = t->arch;
+	for (unsigned i = 0; i < UNWIND_ENDERS; i++) {
+		const struct unwind_ender *e = &t->arch->enders[i];
 
-	if (returns)
-		return begins_signal_code(t, vaddr + 1);
-	return begins_signal_code(t, vaddr) ||
-	       begins_signal_code(t, vaddr - a->signal_code_second) ||
-	       begins_signal_code(t, vaddr - a->signal_code_size);
+		if (!e->size)
+			break;
+		if (begins_ender(t, e, vaddr + returns))
+			return true;
+		if (!returns && (begins_ender(t, e, vaddr - e->second) ||
+		                 begins_ender(t, e, vaddr - e->size)))
+			return true;
+	}
+	return false;
+}
+
+static bool
+begins_context(const struct unwind_table *t, uint64_t vaddr)
+{
+	uint8_t code[UNWIND_CONTEXT_BYTES];
+
+	return unwind_table_code(t, vaddr, code, sizeof(code)) &&
+	       t->arch->begins_context(code);
+}
+
+const char *
+unwind_table_uncalled(const struct unwind_table *t, uint64_t vaddr)
+{
+	if (is_ender(t, vaddr, false))
+		return t->arch->ender_name;
+	return begins_context(t, vaddr) ? "__start_context" : NULL;
 }
 
 static bool
@@ -278,9 +300,10 @@ find_any_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
 	    !find_rule(t, &t->parts[1], vaddr, &rule, &left) &&
 	    !find_stub(t, vaddr, returns, &rule))
 		left = 1;
-	if ((left == 1 || rule.cfa == CFA_FULL) &&
-	    is_signal_code(t, vaddr, returns))
+	if ((left == 1 || rule.cfa == CFA_FULL) && is_ender(t, vaddr, returns))
 		rule = (struct unwind_rule){.cfa = CFA_SIGNAL};
+	else if (left == 1 && returns && begins_context(t, vaddr + 1))
+		rule = (struct unwind_rule){.cfa = CFA_CONTEXT};
 	return rule.cfa == CFA_NONE ? find_code_rule(t, vaddr + returns) : rule;
 }
 

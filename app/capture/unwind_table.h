@@ -24,6 +24,10 @@ MUST_CHECK int unwind_table_row(const struct unwind_table *t, uint64_t vaddr,
 /* Bytes of code. False: not in the image. */
 MUST_CHECK bool unwind_table_code(const struct unwind_table *t, uint64_t vaddr,
                                   void *out, size_t n);
+/* The name of code that nothing calls, but that is returned to, at its begin:
+ * what ends handlers and contexts. Few have a symbol for it. NULL: it is other
+ * code. */
+const char *unwind_table_uncalled(const struct unwind_table *t, uint64_t vaddr);
 /* Where the function around vaddr begins. False: nothing describes it. */
 MUST_CHECK bool unwind_table_function(const struct unwind_table *t,
                                       uint64_t vaddr, uint64_t *start);

@@ -10,6 +10,7 @@ struct walk {
 	uint64_t start; /* address of stack[0] */
 	size_t len;
 	struct registers *whole; /* NULL: just those of struct frame */
+	bool uncalled; /* the frame at hand is returned to at its begin */
 };
 
 struct frame {

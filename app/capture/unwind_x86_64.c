@@ -2,6 +2,7 @@
 
 #include <dwarf.h>
 #include <elf.h>
+#include <string.h>
 
 /* PERF_REG_X86_* of asm/perf_regs.h, which other hosts don't have, by DWARF
  * number; Source: x86-64 psABI, figure 3.36. */
@@ -18,9 +19,39 @@ static const uint8_t sample_index[] = {
 	8,                              /* rip */
 };
 
-/* mov $__NR_rt_sigreturn, %rax; syscall: some libcs have no tables for it. */
+/* mov $__NR_rt_sigreturn, %rax or %eax; syscall: some libcs have no tables for
+ * it, and most no symbol. */
 static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
                                     0x00, 0x00, 0x0f, 0x05};
+static const uint8_t short_sigreturn[] = {0xb8, 0x0f, 0x00, 0x00,
+                                          0x00, 0x0f, 0x05};
+
+/* sp is at the ucontext in a signal's frame; Source: Linux
+ * arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64. */
+static const uint16_t signal_regs[] = {
+	144, 136, 152, 128, 112, 104, 120, 160, /* rax to rsp, as above */
+	40,  48,  56,  64,  72,  80,  88,  96,  /* r8 to r15 */
+	168,                                    /* rip */
+};
+
+/*
+ * mov %rbx, %rsp, and then mov (%rsp), %rdi or a look whether there is a shadow
+ * stack: a function of glibc's without a name in stripped ones.
+ *   Source   glibc 2.36, sysdeps/unix/sysv/linux/x86_64/__start_context.S
+ */
+static bool
+begins_context(const uint8_t code[UNWIND_CONTEXT_BYTES])
+{
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const uint8_t start[] = {0x48, 0x89, 0xdc, 0x48,
+	                                0x8b, 0x3c, 0x24};
+	static const uint8_t shadow[] = {0x48, 0x89, 0xdc, 0x64, 0xf7};
+
+	if (!memcmp(code, endbr, sizeof(endbr)))
+		code += sizeof(endbr);
+	return !memcmp(code, start, sizeof(start)) ||
+	       !memcmp(code, shadow, sizeof(shadow));
+}
 
 /*
  * What linkers write for .plt: the second of the two pushes is 10 or 11 bytes
@@ -62,14 +93,13 @@ const struct unwind_arch unwind_x86_64 = {
 	.pc_index = 8,
 	.index = sample_index,
 	.code_bits = ~UINT64_C(0),
-	.signal_code = sigreturn,
-	.signal_code_size = sizeof(sigreturn),
-	.signal_code_second = 7,
-	/* sp is at the ucontext then; Source: Linux
-         * arch/x86/include/uapi/asm/sigcontext.h, struct sigcontext_64 */
-	.signal_fp = 120,
-	.signal_sp = 160,
+	.enders = {{sigreturn, sizeof(sigreturn), 7},
+                   {short_sigreturn, sizeof(short_sigreturn), 5}},
+	.ender_name = "__restore_rt",
+	.signal_regs = signal_regs,
 	.signal_pc = 168,
+	.signal_stack = 16,
+	.begins_context = begins_context,
 	.cfa_expression = plt_expression,
 	.is_call = is_call,
 	.fp_on_top = true,

@@ -28,7 +28,8 @@ enum unwind_end {
 	UNWIND_TRUNCATED, /* the dump ends before the stack does */
 	UNWIND_NO_INFO,   /* code that no table describes, no frame pointer */
 	UNWIND_BAD,       /* rules or contents that can't be true */
-	UNWIND_SWITCHED,  /* the caller is on another stack */
+	UNWIND_SWITCHED,  /* the caller, or what was interrupted, is on another
+	                   * stack */
 	UNWIND_MAX,       /* max frames were found */
 };
 
@@ -88,18 +89,21 @@ void unwinder_flush(struct unwinder *u);
  *   Shape    regs[] indexed by PERF_REG_*; stack[len]: memory from the
  *            stack pointer upwards; pcs[max], max > 0: innermost
  *            first, pcs[0] is the sampled address, the others are return
- *            addresses as they stand (see symbolizer_lookup); *n is set
- *            however the walk ends
+ *            addresses as they stand (see symbolizer_lookup), or one byte
+ *            behind where it goes on without a call: below a handler; *n is
+ *            set however the walk ends
  */
 MUST_CHECK enum unwind_end
 unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
        size_t len, uint64_t *pcs, size_t max, size_t *n);
 
 /*
- * Walks on where a walk ended with UNWIND_SWITCHED: Go's runtime and C code
+ * Walks on where a walk ended with UNWIND_SWITCHED. Go's runtime and C code
  * that Go calls run on stacks of their own, and leave the frame pointer at
- * the goroutine's frame that called them. Frames of that very function are
- * not among them, for it is known only by where it returns to.
+ * the goroutine's frame that called them; frames of that very function are
+ * not among them, for it is known only by where it returns to. A signal's
+ * handler may have a stack of its own as well; what it interrupted is the last
+ * frame of the first walk.
  *
  *   Shape    stack[len]: memory from unwind_other_stack() upwards, as long
  *            after the sample as it may have been read: only an UNWIND_ROOT

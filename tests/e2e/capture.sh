@@ -73,6 +73,37 @@ check reading_a_hole_fills_it [ $(($(quality hollow stacksToppedUp) * 2)) -lt \
   "$(quality hollow samplesKept)" ]
 check and_is_no_reason_to_copy_more [ "$(quality hollow stackBytes)" = 16384 ]
 
+# Handlers, on the stack of what they interrupt or on their own, and contexts.
+nearly_all() { # name, pattern
+  local got all
+  got=$(samples "$1" "$2") all=$(samples "$1")
+  echo "$got of $all have $2"
+  [ "$all" -ge 50 ] && [ $((got * 100)) -ge $((all * 95)) ]
+}
+whole() { # name
+  local got all
+  got=$(quality "$1" stacksComplete) all=$(quality "$1" samplesKept)
+  echo "$got of $all"
+  [ "$all" -ge 50 ] && [ $((got * 100)) -ge $((all * 95)) ]
+}
+above=';detour_handler;detour_way;detour_work[; ]'
+for way in signal altstack context; do
+  target "$way" "$B/targets/detour" $way 6
+  check "a_detour_by_${way}_is_captured" once "$way" "$pid" --seconds 2 --rate 200
+  check "${way}_stacks_are_whole" whole "$way"
+done
+check a_handler_is_called_by_what_it_interrupted \
+  nearly_all signal ";main;interrupt;detour_waits;__restore_rt$above"
+check also_from_a_stack_of_its_own \
+  nearly_all altstack ";main;interrupt;detour_waits;__restore_rt$above"
+check a_context_begins_where_its_function_returns_to \
+  nearly_all context '^__start_context;detour_context;detour_way;detour_work[; ]'
+
+target idle "$B/targets/detour" idle 6
+check a_handler_that_waits_is_read once idle "$pid" --type goroutine
+check it_waits_on_its_own_stack_above_the_other \
+  has idle ';main;interrupt;detour_waits;__restore_rt;detour_handler;detour_way;' 1
+
 # Where a CPU has nothing else to do than what is sampled, at a rate that fills
 # the rings with 64 MB of stack a second.
 deep_on_every_cpu() {

@@ -200,6 +200,10 @@ ends_at(struct run *r, uint64_t caller)
 	return end == UNWIND_ROOT && r->n == 2 && r->pcs[1] == BIAS + caller;
 }
 
+/* An address that no call returns to: where a walk tells of it, it is the next.
+ */
+#define IN(at) ((at) + 1)
+
 #define TO_START (START + 1) /* addresses that calls return to */
 #define TO_F     (F + 5)     /* there rbp has to be known */
 #define TO_BASED (BASED + 1) /* and there rbx */
@@ -474,6 +478,133 @@ TEST(an_address_that_follows_no_call_is_no_caller)
 }
 END
 
+	/* --- x86-64: what is returned to without a call
+           ---------------------------- */
+
+	/* Words of a signal's frame, from the ucontext on. */
+	enum { ALT_STACK = 2,
+	       ALT_SIZE = 4,
+	       RBP = 15,
+	       RBX = 16,
+	       RSP = 20,
+	       RIP = 21 };
+
+static const struct {
+	const char *bytes;
+	size_t n, call;
+} enders[] = {
+	{CODE("\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), 7},
+	{CODE("\xb8\x0f\0\0\0\x0f\x05"), 5},
+};
+
+TEST(what_ends_handlers_is_known_by_its_code)
+{
+	struct run r;
+
+	for (size_t i = 0; i < sizeof(enders) / sizeof(*enders); i++) {
+		const uint64_t places[] = {0, enders[i].call, enders[i].n};
+
+		for (int at = 0; at < 3; at++) { /* interrupted there */
+			prepare_bare(&r, enders[i].bytes, enders[i].n,
+			             places[at]);
+			r.stack[RIP] = BIAS + SAVES;
+			r.stack[RSP] = AT(90);
+			r.stack[91] = BIAS + TO_START;
+			ASSERT_CALLERS(&r, IN(SAVES), TO_START);
+		}
+		prepare_bare(&r, enders[i].bytes, enders[i].n, 0);
+		r.regs[8] = BIAS + F; /* or from a handler */
+		r.stack[0] = BIAS + BARE;
+		r.stack[1 + RIP] = BIAS + SAVES;
+		r.stack[1 + RSP] = AT(90);
+		r.stack[91] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, IN(BARE), IN(SAVES), TO_START);
+	}
+}
+END
+
+/* BASED needs rbx, which struct sigcontext has. */
+TEST(interrupted_code_has_all_its_registers)
+{
+	struct run r;
+
+	prepare_bare(&r, enders[0].bytes, enders[0].n, 0);
+	r.stack[RIP] = BIAS + BASED;
+	r.stack[RSP] = AT(40);
+	r.stack[RBX] = AT(60);
+	r.stack[61] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, IN(BASED), TO_START);
+}
+END
+
+	/* Where the handler's stack lies, and the other one, of interrupted
+           code. */
+	static const struct {
+	const char *label;
+	uint64_t start, size, other;
+} stacks[] = {
+	{"above, and told", STACK, WORDS * 8, STACK + (UINT64_C(1) << 32)},
+	{"close above, and told", STACK, WORDS * 8, STACK + (2 << 20)},
+	{"below, and told", STACK, WORDS * 8, STACK - (UINT64_C(1) << 32)},
+	{"below, and not told", 0, 0, STACK - (UINT64_C(1) << 32)},
+};
+
+TEST(a_handler_on_its_own_stack_is_below_what_it_interrupted)
+{
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
+		uint64_t other[8] = {[3] = BIAS + TO_START}, pcs[MAX];
+		struct unwinder *u;
+		struct run r;
+		size_t n;
+
+		prepare_bare(&r, enders[0].bytes, enders[0].n, 0);
+		r.stack[ALT_STACK] = stacks[i].start;
+		r.stack[ALT_SIZE] = stacks[i].size;
+		r.stack[RIP] = BIAS + BASED;
+		r.stack[RBX] = stacks[i].other + 16;
+		r.stack[RSP] = stacks[i].other;
+		u = unwinder_new_for(EM_X86_64, find, &r);
+		ck_assert_msg(unwind(u, r.regs, r.stack, sizeof(r.stack), r.pcs,
+		                     MAX, &r.n) == UNWIND_SWITCHED,
+		              "%s", stacks[i].label);
+		ck_assert_uint_eq(r.n, 2);
+		ck_assert_uint_eq(r.pcs[1], BIAS + IN(BASED));
+		ck_assert_uint_eq(unwind_other_stack(u), stacks[i].other);
+		ck_assert_int_eq(
+			unwind_on(u, other, sizeof(other), pcs, MAX, &n),
+			UNWIND_ROOT);
+		ck_assert_uint_eq(n, 1);
+		ck_assert_uint_eq(pcs[0], BIAS + TO_START);
+		unwinder_free(u);
+		unwind_table_free(r.table);
+		elf_free(r.elf);
+	}
+}
+END
+
+TEST(what_makecontext_returns_to_is_the_first_frame)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+	} rows[] = {
+		{CODE("\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74\x08")},
+		{CODE("\xf3\x0f\x1e\xfa\x48\x89\xdc\x48\x8b\x3c\x24\x48")},
+		{CODE("\x48\x89\xdc\x64\xf7\x04\x25\x48\0\0\0\x02")},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_bare(&r, rows[i].bytes, rows[i].n, 0);
+		r.regs[8] = BIAS + F;
+		r.stack[0] = BIAS + BARE;
+		r.stack[1] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, IN(BARE));
+	}
+}
+END
+
 #define ARM_OUTSIDE 4096                   /* code without tables */
 #define SIGNED      (UINT64_C(0x2b) << 48) /* by pointer authentication */
 
@@ -568,7 +699,7 @@ TEST(aarch64_interrupts_within_the_end_of_a_handler_are_in_its_frame)
 		r.stack[REGS + 30] = BIAS + ARM_OUTSIDE;
 		r.stack[REGS + 31] = AT(90);
 		r.stack[REGS + 32] = BIAS;
-		ASSERT_CALLERS(&r, 0, ARM_OUTSIDE);
+		ASSERT_CALLERS(&r, IN(0), ARM_OUTSIDE);
 	}
 }
 END
@@ -585,7 +716,34 @@ TEST(aarch64_signal_frames_are_known_by_the_code_they_return_to)
 	r.stack[REGS + 30] = BIAS + ARM_OUTSIDE;
 	r.stack[REGS + 31] = AT(90);
 	r.stack[REGS + 32] = BIAS;
-	ASSERT_CALLERS(&r, ARM_SIZE, 0, ARM_OUTSIDE);
+	ASSERT_CALLERS(&r, IN(ARM_SIZE), IN(0), ARM_OUTSIDE);
+}
+END
+
+/* mov x0, x19; cbnz x0, …; b … */
+TEST(aarch64_contexts_begin_where_their_function_returns_to)
+{
+	static const uint32_t start[] = {0xaa1303e0, 0xb5fff9c0, 0x17fff579};
+	static const uint32_t marked[] = {0xd503245f, 0xaa1303e0, 0xb5fff9c0};
+	static const uint32_t *const rows[] = {start, marked};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint8_t bytes[ARM_SIZE + sizeof(start)] = {0};
+		struct run r;
+
+		memcpy(bytes + ARM_SIZE, rows[i], sizeof(start));
+		prepare(&r, &(struct frames_image){
+				    .machine = EM_AARCH64,
+				    .section = ".debug_frame",
+				    .code = bytes,
+				    .code_size = sizeof(bytes),
+				    .frames = arm_frames,
+				    .frames_size = sizeof(arm_frames)});
+		r.regs[32] = BIAS;
+		r.regs[31] = STACK;
+		r.regs[30] = BIAS + ARM_SIZE;
+		ASSERT_CALLERS(&r, IN(ARM_SIZE));
+	}
 }
 END
 
@@ -604,6 +762,11 @@ END
               callers_of_code_without_tables_have_their_frame_pointer,
               a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is,
               an_address_that_follows_no_call_is_no_caller,
+              what_ends_handlers_is_known_by_its_code,
+              interrupted_code_has_all_its_registers,
+              a_handler_on_its_own_stack_is_below_what_it_interrupted,
+              what_makecontext_returns_to_is_the_first_frame,
+              aarch64_contexts_begin_where_their_function_returns_to,
               aarch64_leaf_functions_have_their_caller_in_the_link_register,
               aarch64_return_addresses_are_stripped_of_their_signature,
               aarch64_addresses_may_be_signed_with_that_of_an_instruction,

@@ -187,6 +187,7 @@ read_headers(struct elf_image *e)
 		return -ENOEXEC;
 	e->machine = h.e_machine;
 	e->type = h.e_type;
+	e->entry = h.e_entry;
 	r = read_segments(e, &h);
 	if (r)
 		return r;

@@ -5,11 +5,12 @@
 
 #include <elf.h>
 
-#define CACHE_ROWS 1024      /* addresses of one space, 16 bytes each */
-#define RETURNS    128       /* addresses known to follow a call */
-#define FP_REACH   (1 << 20) /* largest frame of code without tables, bytes */
-#define PAST_END   (8 << 20) /* how far past the dump a stack may go on */
-#define HIGHEST    (UINT64_C(1) << 63) /* no user's code is above */
+#define CACHE_ROWS  1024      /* addresses of one space, 16 bytes each */
+#define RETURNS     128       /* addresses known to follow a call */
+#define FP_REACH    (1 << 20) /* largest frame of code without tables, bytes */
+#define BEGIN_WORDS 48        /* of stack between two first frames */
+#define PAST_END    (8 << 20) /* how far past the dump a stack may go on */
+#define HIGHEST     (UINT64_C(1) << 63) /* no user's code is above */
 
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
@@ -351,6 +352,42 @@ step_by_code(struct walk *w, struct frame *f, struct unwind_rule rule)
 	return STEP_DONE;
 }
 
+/* The first frame of a program or thread. */
+static bool
+is_begin(struct walk *w, uint64_t pc)
+{
+	struct unwind_mapping m;
+
+	return walk_mapping(w, pc - 1, &m) && m.table &&
+	       unwind_table_begins(m.table, pc - m.bias);
+}
+
+/*
+ * The caller in libcs without tables (musl), where it is the first frame or the
+ * second: a function that leads to main calls exit() after that, which never
+ * returns, so that its code does not tell how large its frame is.
+ */
+static int
+step_to_begin(struct walk *w, struct frame *f)
+{
+	struct frame to = {.pc = 0};
+	uint64_t at = f->sp, word;
+
+	for (unsigned i = 0; i < BEGIN_WORDS; i++, at += 8) {
+		if (!walk_word(w, at, &word) || !is_return(w, word))
+			continue;
+		if (!to.pc)
+			to = (struct frame){.pc = word, .sp = at + 8};
+		if (is_begin(w, word)) {
+			*f = to;
+			return STEP_DONE;
+		}
+		if (to.pc != word)
+			break;
+	}
+	return UNWIND_NO_INFO;
+}
+
 /* Without tables. */
 static int
 step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
@@ -359,8 +396,11 @@ step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
 
 	if (r != STEP_DONE && rule.cfa == CFA_CODE)
 		r = step_by_code(w, f, rule);
-	return r == STEP_DONE || r == UNWIND_TRUNCATED ? r
-	                                               : step_by_pointer(w, f);
+	if (r != STEP_DONE && r != UNWIND_TRUNCATED)
+		r = step_by_pointer(w, f);
+	if (r != UNWIND_NO_INFO || f->interrupted)
+		return r;
+	return is_begin(w, f->pc) ? UNWIND_ROOT : step_to_begin(w, f);
 }
 
 static inline bool
@@ -416,8 +456,8 @@ walk_step(struct walk *w, struct frame *f)
 /* --- the walk --------------------------------------------------------------
  */
 
-/* Where code was interrupted, or is returned to without a call, the byte at that
- * address says what it is, not the one before. */
+/* Where code was interrupted, or is returned to without a call, the byte at
+ * that address says what it is, not the one before. */
 static int
 walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 {

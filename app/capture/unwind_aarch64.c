@@ -30,7 +30,7 @@ static const uint16_t signal_regs[] = {
 /* mov x0, x19; cbnz x0, ...; b ...; with bti c or without.
  *   Source   glibc 2.36, sysdeps/unix/sysv/linux/aarch64/setcontext.S */
 static bool
-begins_context(const uint8_t code[UNWIND_CONTEXT_BYTES])
+begins_context(const uint8_t code[UNWIND_CODE_BYTES])
 {
 	uint32_t w[3];
 
@@ -85,6 +85,16 @@ stub(const uint32_t code[UNWIND_STUB_WORDS], struct unwind_rule *rule)
 	return true;
 }
 
+/* mov x8, #__NR_exit; svc #0
+ *   Source   musl 1.2.3, src/thread/aarch64/clone.s */
+static bool
+ends_thread(const uint8_t code[UNWIND_CODE_BYTES])
+{
+	static const uint32_t end[] = {0xd2800ba8, 0xd4000001};
+
+	return !memcmp(code, end, sizeof(end));
+}
+
 static bool
 is_call(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by)
 {
@@ -115,6 +125,7 @@ const struct unwind_arch unwind_aarch64 = {
 	.signal_pc = REGS + 32 * 8,
 	.signal_stack = UCONTEXT + 16,
 	.begins_context = begins_context,
+	.ends_thread = ends_thread,
 	.is_call = is_call,
 	.stub = stub,
 	.decode = code_aarch64,

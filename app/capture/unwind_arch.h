@@ -5,11 +5,11 @@
 #include "code.h"
 #include "unwind_rule.h"
 
-#define UNWIND_CALL_BYTES    7 /* of the longest call instruction */
-#define UNWIND_CONTEXT_BYTES 12
-#define UNWIND_ENDERS        2
-#define UNWIND_STUB_BEFORE   4 /* instructions before the one in question */
-#define UNWIND_STUB_WORDS    (UNWIND_STUB_BEFORE + 6)
+#define UNWIND_CALL_BYTES  7 /* of the longest call instruction */
+#define UNWIND_CODE_BYTES  12
+#define UNWIND_ENDERS      2
+#define UNWIND_STUB_BEFORE 4 /* instructions before the one in question */
+#define UNWIND_STUB_WORDS  (UNWIND_STUB_BEFORE + 6)
 
 struct unwind_arch {
 	uint16_t machine;     /* EM_* */
@@ -31,7 +31,10 @@ struct unwind_arch {
 	uint16_t signal_pc, signal_stack;
 	/* Whether code is what makecontext(3) has its function return to,
 	 * which nothing calls. */
-	bool (*begins_context)(const uint8_t code[UNWIND_CONTEXT_BYTES]);
+	bool (*begins_context)(const uint8_t code[UNWIND_CODE_BYTES]);
+	/* Whether code is what a thread's first function returns to, in libcs
+	 * without tables: it ends the thread. */
+	bool (*ends_thread)(const uint8_t code[UNWIND_CODE_BYTES]);
 	/* Sets the CFA part of a rule for an expression that has a short form
 	 * here only; NULL: there is none. */
 	bool (*cfa_expression)(const uint8_t *p, size_t n,

@@ -8,6 +8,8 @@
 #include <elf.h>
 #include <errno.h>
 
+#define ENTRY_CODE 64 /* bytes, of what a program begins with */
+
 /* A function, compiled or not yet. */
 struct function {
 	uint32_t first, n; /* spans; n is 0: not yet */
@@ -106,6 +108,12 @@ unwind_table_new_split(const struct elf_image *elf,
 		return -ENOMEM;
 	*out = TAKE(t);
 	return 0;
+}
+
+bool
+unwind_table_has_frames(const struct unwind_table *t)
+{
+	return t->go || t->parts[0].index.nrows || t->parts[1].index.nrows;
 }
 
 const struct unwind_arch *
@@ -213,10 +221,21 @@ is_ender(const struct unwind_table *t, uint64_t vaddr, bool returns)
 static bool
 begins_context(const struct unwind_table *t, uint64_t vaddr)
 {
-	uint8_t code[UNWIND_CONTEXT_BYTES];
+	uint8_t code[UNWIND_CODE_BYTES];
 
 	return unwind_table_code(t, vaddr, code, sizeof(code)) &&
 	       t->arch->begins_context(code);
+}
+
+bool
+unwind_table_begins(const struct unwind_table *t, uint64_t vaddr)
+{
+	uint8_t code[UNWIND_CODE_BYTES];
+
+	if (t->elf->entry && vaddr - t->elf->entry < ENTRY_CODE)
+		return true;
+	return unwind_table_code(t, vaddr, code, sizeof(code)) &&
+	       t->arch->ends_thread(code);
 }
 
 const char *

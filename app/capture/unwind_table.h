@@ -24,6 +24,9 @@ MUST_CHECK int unwind_table_row(const struct unwind_table *t, uint64_t vaddr,
 /* Bytes of code. False: not in the image. */
 MUST_CHECK bool unwind_table_code(const struct unwind_table *t, uint64_t vaddr,
                                   void *out, size_t n);
+/* Whether a call that returns to vaddr is of the code that a program or a
+ * thread begins with. */
+bool unwind_table_begins(const struct unwind_table *t, uint64_t vaddr);
 /* The name of code that nothing calls, but that is returned to, at its begin:
  * what ends handlers and contexts. Few have a symbol for it. NULL: it is other
  * code. */

@@ -40,7 +40,7 @@ static const uint16_t signal_regs[] = {
  *   Source   glibc 2.36, sysdeps/unix/sysv/linux/x86_64/__start_context.S
  */
 static bool
-begins_context(const uint8_t code[UNWIND_CONTEXT_BYTES])
+begins_context(const uint8_t code[UNWIND_CODE_BYTES])
 {
 	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	static const uint8_t start[] = {0x48, 0x89, 0xdc, 0x48,
@@ -77,6 +77,17 @@ plt_expression(const uint8_t *p, size_t n, struct unwind_rule *rule)
 	return true;
 }
 
+/* mov %eax, %edi; xor %eax, %eax; mov $__NR_exit, %al; syscall; hlt
+ *   Source   musl 1.2.3, src/thread/x86_64/clone.s */
+static bool
+ends_thread(const uint8_t code[UNWIND_CODE_BYTES])
+{
+	static const uint8_t end[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0,
+	                              0x3c, 0x0f, 0x05, 0xf4};
+
+	return !memcmp(code, end, sizeof(end));
+}
+
 static bool
 is_call(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by)
 {
@@ -100,6 +111,7 @@ const struct unwind_arch unwind_x86_64 = {
 	.signal_pc = 168,
 	.signal_stack = 16,
 	.begins_context = begins_context,
+	.ends_thread = ends_thread,
 	.cfa_expression = plt_expression,
 	.is_call = is_call,
 	.fp_on_top = true,

@@ -45,6 +45,7 @@ struct elf_image {
 	uint64_t size;    /* bytes */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	uint16_t type;    /* ET_EXEC, ET_DYN, ... */
+	uint64_t entry;   /* vaddr where a program begins; 0 */
 	/* Not a library: linked to one place, or marked DF_1_PIE by its
 	 * linker. */
 	bool is_program;

@@ -53,6 +53,8 @@ MUST_CHECK int unwind_table_new_split(const struct elf_image *elf,
                                       const struct elf_image *debug,
                                       struct unwind_table **out);
 void unwind_table_free(struct unwind_table *t);
+/* Whether the image has any, of whichever kind, beside its code. */
+bool unwind_table_has_frames(const struct unwind_table *t);
 DEFINE_CLEANUP(struct unwind_table *, unwind_table_free)
 #define CLEANUP_UNWIND_TABLE CLEANUP(unwind_table_free_ptr)
 

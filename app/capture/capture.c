@@ -34,6 +34,7 @@ capture_free(struct capture *c)
 	if (!c)
 		return;
 	trie_done(&c->trie);
+	breaks_done(&c->breaks);
 	tape_free(c->tape);
 	buf_done(&c->began);
 	free(c);

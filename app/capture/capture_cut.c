@@ -66,6 +66,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	cut->end_ns = until;
 	cut->tape = NULL;
 	cut->began = (struct buf)BUF_INIT(0);
+	one->breaks = (struct breaks){0}; /* they are the other's now */
 	cut->window = true;
 	one->trie = fresh;
 	restart(one, until,

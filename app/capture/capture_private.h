@@ -1,6 +1,7 @@
 /* What the files of capture.h share. */
 #pragma once
 
+#include "breaks.h"
 #include "capture/capture.h"
 #include "capture/proc.h"
 #include "tape.h"
@@ -55,7 +56,8 @@ struct capture {
 	uint32_t alive; /* processes */
 	bool window;    /* cut out of one that goes on */
 	struct quality quality;
-	struct buf began;    /* struct host_usage each: capture_usage.c */
+	struct buf began; /* struct host_usage each: capture_usage.c */
+	struct breaks breaks;
 	struct tape *tape;   /* NULL: it keeps no timeline */
 	uint64_t counted_ns; /* when its processes' use was last read */
 };

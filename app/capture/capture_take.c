@@ -90,6 +90,7 @@ count_sample(struct capture *c, const struct record *r,
 	c->quality.python += stack->python == PYTHON_MERGED;
 	c->quality.python_missed += stack->python == PYTHON_MISSED;
 	count_end(&c->quality, stack->end);
+	breaks_count(&c->breaks, stack);
 }
 
 /* Too deep for its dump, and not just for dumps as they were before. */

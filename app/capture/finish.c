@@ -204,6 +204,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	q.cpu_ns = (int64_t)c->trie.weight;
 	q.stack_bytes = sampler_asked(c->rate->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->rate->sampler);
+	breaks_tell(&c->breaks, c->modules, &q);
 	if (!rc)
 		rc = add_header(&f, duration_of(c));
 	if (!rc)

@@ -93,6 +93,19 @@ mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
 	python_rest(runs, out);
 }
 
+/* Where it breaks off: an address that is no code's was no caller's. */
+static uint32_t
+last_module(const struct process *proc, const uint64_t *pcs, size_t n)
+{
+	const struct map *m = NULL;
+
+	while (n && !m) {
+		n--;
+		m = maps_find(&proc->maps, pcs[n] - (n > 0));
+	}
+	return m ? m->module : MODULE_UNKNOWN;
+}
+
 void
 process_stack(struct process *proc, const struct record *r,
               struct proc_stack *out)
@@ -103,9 +116,12 @@ process_stack(struct process *proc, const struct record *r,
 
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
+	out->last_module = MODULE_UNKNOWN;
 	out->python = PYTHON_WITHOUT;
 	out->cut = out->topped_up = false;
 	kernel_frames(r, out);
+	if (r->sample.no_user)
+		out->end = UNWIND_ROOT;
 	if (!r->sample.has_user)
 		return;
 	if (!proc->unwinder)
@@ -119,6 +135,8 @@ process_stack(struct process *proc, const struct record *r,
 		process_top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	if (out->end == UNWIND_SWITCHED)
 		process_cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
+	if (out->end != UNWIND_ROOT)
+		out->last_module = last_module(proc, pcs, n);
 	if (process_python(proc, r->sample.python, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);
 	else
@@ -138,6 +156,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
 	out->python = PYTHON_WITHOUT;
+	out->last_module = MODULE_UNKNOWN;
 	out->topups = 1; /* which another stack may take */
 	out->topups_end_ns = UINT64_MAX;
 	if (!proc->unwinder)
@@ -151,6 +170,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	                                    ARRAY_LEN(pcs), &n);
 	if (out->end == UNWIND_SWITCHED)
 		process_cross(proc, out, pcs, ARRAY_LEN(pcs), &n);
+	out->last_module = last_module(proc, pcs, n);
 	has = process_python_read(proc, t->tid, &python);
 	if (process_python(proc, has ? &python : NULL, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);

@@ -2,6 +2,7 @@
 
 #include "base/json_out.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -46,6 +47,12 @@ static const struct {
 #undef QUALITY_NOTE_NUMBER
 };
 
+static const char *const whys[] = {
+#define QUALITY_BREAK(why, text) text,
+#include "capture/quality.def"
+#undef QUALITY_BREAK
+};
+
 static void
 note_if(struct quality *q, uint64_t note, bool when)
 {
@@ -84,6 +91,16 @@ quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
 }
 
 void
+quality_conclude_stacks(struct quality *q)
+{
+	const int64_t broken = q->truncated + q->switched + q->unwind_failed;
+
+	note_if(q, QUALITY_NOTE_OF(BROKEN), broken > q->kept / 2);
+	note_if(q, QUALITY_NOTE_OF(SOME_BROKEN),
+	        broken > q->kept / MANY && broken <= q->kept / 2);
+}
+
+void
 quality_conclude(struct quality *q)
 {
 	double all = (double)(q->kept + q->lost);
@@ -95,6 +112,7 @@ quality_conclude(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(LOST), q->lost > 0);
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
 	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);
+	quality_conclude_stacks(q);
 	note_if(q, QUALITY_NOTE_OF(PYTHON), q->python_missed > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
@@ -145,6 +163,68 @@ verdict_of(bool poor)
 	return poor ? "poor" : "good";
 }
 
+/* --- where stacks break off ------------------------------------------------
+ */
+
+static uint32_t
+count_breaks(const struct quality *q)
+{
+	return q->nbreaks < QUALITY_MAX_BREAKS ? q->nbreaks
+	                                       : QUALITY_MAX_BREAKS;
+}
+
+static double
+percent(const struct quality *q, const struct quality_break *b)
+{
+	return q->kept ? 100 * (double)b->stacks / (double)q->kept : 0;
+}
+
+static const char *
+why_of(const struct quality_break *b)
+{
+	return b->why < QUALITY_BREAKS ? whys[b->why] : "";
+}
+
+static void
+put_breaks(const struct quality *q, struct buf *out)
+{
+	char module[sizeof(q->breaks[0].module) + 1] = {0};
+
+	json_open(out, "stackBreaks", '[');
+	for (uint32_t i = 0; i < count_breaks(q); i++) {
+		const struct quality_break *b = &q->breaks[i];
+
+		memcpy(module, b->module, sizeof(b->module));
+		json_open(out, NULL, '{');
+		json_put_text(out, "module", module);
+		json_put_int(out, "stacks", b->stacks);
+		json_put_real(out, "percent", percent(q, b));
+		json_put_text(out, "reason", why_of(b));
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+/* "…: 61 % in libx264.so.164, which has no unwind tables; …" */
+static void
+add_breaks(const struct quality *q, struct buf *out)
+{
+	for (uint32_t i = 0; i < count_breaks(q); i++) {
+		const struct quality_break *b = &q->breaks[i];
+		size_t n = strnlen(b->module, sizeof(b->module));
+
+		buf_addf(out, "%s %.0f %% in ", i ? ";" : ":", percent(q, b));
+		for (size_t at = 0; at < n; at++)
+			buf_putc(out, iscntrl((unsigned char)b->module[at])
+			                      ? '?'
+			                      : b->module[at]);
+		buf_addf(out, ", %s", why_of(b));
+	}
+}
+
+/* --- notes -----------------------------------------------------------------
+ */
+
 static void
 add_number(const struct quality *q, unsigned note, struct buf *out)
 {
@@ -155,21 +235,21 @@ add_number(const struct quality *q, unsigned note, struct buf *out)
 }
 
 static void
-put_note(const struct quality *q, unsigned i, const struct finding *findings,
+add_note(const struct quality *q, unsigned i, const struct finding *findings,
          struct buf *out)
 {
 	const struct finding *f = findings && notes[i].check < CHECKS
 	                                  ? &findings[notes[i].check]
 	                                  : NULL;
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 	if (f && f->verdict != FINE) {
-		buf_addf(&text, "%s: %s", f->found, f->fix);
+		buf_addf(out, "%s: %s", f->found, f->fix);
 	} else {
-		buf_puts(&text, notes[i].text);
-		add_number(q, i, &text);
+		buf_puts(out, notes[i].text);
+		add_number(q, i, out);
 	}
-	json_put_text(out, NULL, buf_str(&text));
+	if (i == QUALITY_BIT_BROKEN || i == QUALITY_BIT_SOME_BROKEN)
+		add_breaks(q, out);
 }
 
 static void
@@ -178,8 +258,12 @@ put_notes(const char *key, const struct quality *q,
 {
 	json_open(out, key, '[');
 	for (unsigned i = 0; i < QUALITY_NOTES; i++)
-		if (q->notes >> i & 1 && notes[i].weight == weight)
-			put_note(q, i, findings, out);
+		if (q->notes >> i & 1 && notes[i].weight == weight) {
+			CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+			add_note(q, i, findings, &text);
+			json_put_text(out, NULL, buf_str(&text));
+		}
 	json_close(out, ']');
 }
 
@@ -193,6 +277,7 @@ quality_json(const struct quality *q, const struct finding *findings,
 	              q->source == QUALITY_ENDPOINT ? "endpoint" : "outside");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		put_value(q, i, out);
+	put_breaks(q, out);
 	put_notes("reasons", q, findings, POOR, out);
 	put_notes("notes", q, findings, HINT, out);
 	json_close(out, '}');
@@ -242,11 +327,10 @@ quality_text(const struct quality *q, struct buf *out)
 			buf_addf(out, "  %-16s %.3f\n", rows[i].json,
 			         (double)value(q, i) / 1000);
 	}
-	for (unsigned i = 0; i < QUALITY_NOTES; i++) {
-		if (!(q->notes >> i & 1))
-			continue;
-		buf_addf(out, "  note: %s", notes[i].text);
-		add_number(q, i, out);
-		buf_putc(out, '\n');
-	}
+	for (unsigned i = 0; i < QUALITY_NOTES; i++)
+		if (q->notes >> i & 1) {
+			buf_puts(out, "  note: ");
+			add_note(q, i, NULL, out);
+			buf_putc(out, '\n');
+		}
 }

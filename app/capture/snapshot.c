@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "capture/proc.h"
+#include "breaks.h"
 #include "finish_rows.h"
 #include "goroutine_rows.h"
 #include "snapshot_labels.h"
@@ -20,6 +20,7 @@ struct snapshot {
 	uint32_t nprocs;
 	struct profile *profile;
 	struct quality *quality;
+	struct breaks breaks;
 	struct namer *namer;
 	struct pairs places;
 	struct known_place {
@@ -39,6 +40,7 @@ snapshot_done(struct snapshot *s)
 		process_free(s->procs[i]);
 	free(s->procs);
 	pairs_done(&s->places);
+	breaks_done(&s->breaks);
 	free(s->known);
 	free(s->stack);
 	modules_free(s->modules);
@@ -106,6 +108,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 
 	s->stack->n = 0;
 	s->stack->end = UNWIND_NO_INFO;
+	s->stack->last_module = MODULE_UNKNOWN;
 	s->stack->python = PYTHON_WITHOUT;
 	if (row->how == THREAD_STOPPED) {
 		thread_regs(&row->regs, regs);
@@ -203,6 +206,8 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 		                    &one);
 	if (!rc)
 		count(s->quality, snapshot_row(b, i), s->stack);
+	if (snapshot_row(b, i)->how != THREAD_UNREAD)
+		breaks_count(&s->breaks, s->stack);
 	return rc;
 }
 
@@ -411,6 +416,8 @@ snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
 	if (rc)
 		return rc;
 	q.duration_ms = s.profile->duration_ns / NS_PER_MS;
+	breaks_tell(&s.breaks, s.modules, &q);
+	quality_conclude_stacks(&q);
 	*quality = q;
 	*out = TAKE(s.profile);
 	return 0;

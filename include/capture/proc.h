@@ -122,6 +122,7 @@ enum python_had {
 struct proc_stack {
 	size_t n;
 	enum unwind_end end;    /* of the user part */
+	uint32_t last_module;   /* of its last known frame; not at its root */
 	bool cut;               /* more was wanted than its copy has, */
 	bool topped_up;         /* and memory had some of that */
 	unsigned topups;        /* left until the next drain, */

@@ -14,6 +14,22 @@ enum quality_note {
 };
 #define QUALITY_NOTE_OF(bit) (UINT64_C(1) << QUALITY_BIT_##bit)
 
+/* Why stacks break off in a module. */
+enum quality_why {
+#define QUALITY_BREAK(why, text) QUALITY_BREAK_##why,
+#include "capture/quality.def"
+#undef QUALITY_BREAK
+	QUALITY_BREAKS
+};
+#define QUALITY_MAX_BREAKS 4 /* modules that a report names */
+
+struct quality_break {
+	char module[64]; /* its file's name, NUL-terminated */
+	int64_t stacks;
+	uint32_t why; /* enum quality_why */
+	uint32_t reserved;
+};
+
 /* Who took it: "source" of the report. */
 enum quality_source { QUALITY_OUTSIDE, QUALITY_ENDPOINT };
 
@@ -23,7 +39,9 @@ struct quality {
 #undef QUALITY
 	uint64_t notes;  /* QUALITY_NOTE_OF() bits */
 	uint32_t source; /* enum quality_source */
-	uint32_t reserved;
+	uint32_t nbreaks;
+	/* Where most stacks break off, most first. */
+	struct quality_break breaks[QUALITY_MAX_BREAKS];
 };
 
 /* Sets what follows from the numbers: achieved rate and notes. Of a profile
@@ -32,10 +50,12 @@ void quality_conclude(struct quality *q);
 /* Sets how many processes of the service were left out, with their notes. */
 void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
                   int64_t too_many);
+/* Of these the notes about stacks alone: for what has no rate. */
+void quality_conclude_stacks(struct quality *q);
 /*
- * Writes {"verdict", "source", "askedRate", …, "reasons", "notes"}: verdict is
- * "poor" when there are reasons not to take the profile for a true one, else
- * "good".
+ * Writes {"verdict", "source", "askedRate", …, "stackBreaks", "reasons",
+ * "notes"}: verdict is "poor" when there are reasons not to take the profile
+ * for a true one, else "good". A report may come from who can't be trusted.
  *
  *   Shape    findings[CHECKS] of the worker, or NULL when it has none: a note
  *            that a failed check explains is told in the words of its finding

@@ -39,7 +39,9 @@ struct record {
 			uint64_t ip;
 			const uint8_t *chain; /* kernel part, unaligned u64 */
 			size_t nchain;
-			bool has_user; /* regs and stack are there */
+			bool no_user;  /* it has left, or never had one */
+			bool has_user; /* regs and stack are there: one of
+			                * 32 bits has none for us */
 			uint64_t regs[UNWIND_REGS];
 			const uint8_t *stack;
 			size_t stack_len;

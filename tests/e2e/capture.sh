@@ -104,6 +104,12 @@ check a_handler_that_waits_is_read once idle "$pid" --type goroutine
 check it_waits_on_its_own_stack_above_the_other \
   has idle ';main;interrupt;detour_waits;__restore_rt;detour_handler;detour_way;' 1
 
+# What can't be walked is told, with the place.
+target lost "$B/targets/lost" 6
+check code_without_a_way_out_is_captured once lost "$pid" --seconds 2 --rate 200
+check the_module_where_stacks_break_off_is_named grep -qE \
+  'note: most stacks break off .*: (9[0-9]|100) % in lost, ' "$tmp/lost.txt"
+
 # Where a CPU has nothing else to do than what is sampled, at a rate that fills
 # the rings with 64 MB of stack a second.
 deep_on_every_cpu() {

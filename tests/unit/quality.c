@@ -32,10 +32,10 @@ TEST(every_note_is_told)
 	const struct quality q = {.notes = (UINT64_C(1) << QUALITY_NOTES) - 1};
 	CLEANUP_JSON json_t *j = json_of(&q);
 
-	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")) +
-	                          json_array_size(
-					  json_object_get(j, "reasons")),
-	                  QUALITY_NOTES);
+	ck_assert_uint_eq(
+		json_array_size(json_object_get(j, "notes")) +
+			json_array_size(json_object_get(j, "reasons")),
+		QUALITY_NOTES);
 }
 END
 
@@ -50,7 +50,14 @@ TEST(a_poor_profile_says_so)
 		{{.kept = 900, .lost = 1}, QUALITY_NOTE_OF(LOST)},
 		{{.kept = 900, .throttled = 1}, QUALITY_NOTE_OF(THROTTLED)},
 		{{.kept = 900, .truncated = 45}, 0},
-		{{.kept = 900, .truncated = 46}, QUALITY_NOTE_OF(TRUNCATED)},
+		{{.kept = 900, .truncated = 46},
+	         QUALITY_NOTE_OF(TRUNCATED) | QUALITY_NOTE_OF(SOME_BROKEN)},
+		{{.kept = 900, .unwind_failed = 20, .switched = 25}, 0},
+		{{.kept = 900, .unwind_failed = 20, .switched = 26},
+	         QUALITY_NOTE_OF(SOME_BROKEN)},
+		{{.kept = 900, .unwind_failed = 450},
+	         QUALITY_NOTE_OF(SOME_BROKEN)},
+		{{.kept = 900, .unwind_failed = 451}, QUALITY_NOTE_OF(BROKEN)},
 		{{.kept = 900, .dropped = 1}, QUALITY_NOTE_OF(TREE_FULL)},
 		{{.kept = 900, .modules = 2, .modules_unread = 1}, 0},
 		{{.kept = 900, .modules = 2, .modules_unread = 2},

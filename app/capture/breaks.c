@@ -1,0 +1,118 @@
+#include "breaks.h"
+
+#include <string.h>
+
+#define FIRST_ROOM 64u
+
+void
+breaks_done(struct breaks *b)
+{
+	free(b->rows);
+	*b = (struct breaks){0};
+}
+
+static struct break_count *
+row_of(struct breaks *b, uint32_t module)
+{
+	uint32_t n = b->n ? b->n : FIRST_ROOM;
+	struct break_count *more;
+
+	if (module < b->n)
+		return &b->rows[module];
+	if (module >= MODULES_MAX)
+		return NULL;
+	while (n <= module)
+		n *= 2;
+	more = reallocarray(b->rows, n, sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + b->n, 0, (n - b->n) * sizeof(*more));
+	b->rows = more;
+	b->n = n;
+	return &b->rows[module];
+}
+
+void
+breaks_count(struct breaks *b, const struct proc_stack *stack)
+{
+	struct break_count *row;
+
+	if (stack->end == UNWIND_ROOT)
+		return;
+	row = row_of(b, stack->last_module);
+	if (!row)
+		return;
+	switch (stack->end) {
+	case UNWIND_TRUNCATED:
+	case UNWIND_MAX:
+		row->deep++;
+		break;
+	case UNWIND_SWITCHED:
+		row->switched++;
+		break;
+	case UNWIND_BAD:
+		row->wrong++;
+		break;
+	default:
+		row->bare++;
+		break;
+	}
+}
+
+static uint32_t
+sum(const struct break_count *c)
+{
+	return c->deep + c->switched + c->bare + c->wrong;
+}
+
+/* What holds for most of them. */
+static enum quality_why
+why(const struct break_count *c, uint32_t module, const struct module *m)
+{
+	if (c->deep * 2 > sum(c))
+		return QUALITY_BREAK_DEEP;
+	if (c->switched * 2 > sum(c))
+		return QUALITY_BREAK_SWITCHED;
+	if (module < MODULE_FIRST)
+		return QUALITY_BREAK_NOWHERE;
+	if (!m->elf)
+		return m->pid ? QUALITY_BREAK_GENERATED : QUALITY_BREAK_UNREAD;
+	if (!m->table || !unwind_table_has_frames(m->table))
+		return QUALITY_BREAK_NO_TABLES;
+	return c->wrong > c->bare ? QUALITY_BREAK_WRONG : QUALITY_BREAK_PARTLY;
+}
+
+/* The module of most stacks that are not told of yet, or b->n. */
+static uint32_t
+next(const struct breaks *b, const bool told[static MODULES_MAX])
+{
+	uint32_t most = b->n;
+
+	for (uint32_t i = 0; i < b->n; i++)
+		if (!told[i] && sum(&b->rows[i]) &&
+		    (most == b->n || sum(&b->rows[i]) > sum(&b->rows[most])))
+			most = i;
+	return most;
+}
+
+void
+breaks_tell(const struct breaks *b, const struct modules *modules,
+            struct quality *q)
+{
+	bool told[MODULES_MAX] = {false};
+	uint32_t i;
+
+	q->nbreaks = 0;
+	while (q->nbreaks < QUALITY_MAX_BREAKS && (i = next(b, told)) < b->n &&
+	       i < modules->n && modules->rows[i]) {
+		const struct module *m = modules->rows[i];
+		const char *slash = strrchr(m->path, '/');
+		struct quality_break *out = &q->breaks[q->nbreaks++];
+
+		told[i] = true;
+		*out = (struct quality_break){.stacks = sum(&b->rows[i]),
+		                              .why = why(&b->rows[i], i, m)};
+		strncpy(out->module, slash ? slash + 1 : m->path,
+		        sizeof(out->module) - 1);
+	}
+}

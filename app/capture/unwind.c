@@ -222,7 +222,7 @@ step_by_signal(struct walk *w, struct frame *f)
 	*f = to;
 	if (leaves)
 		w->u->other = to;
-	return leaves ? UNWIND_SWITCHED : STEP_DONE;
+	return leaves ? UNWIND_SWITCHED : STEP_INTERRUPTED;
 }
 
 static inline int
@@ -431,7 +431,7 @@ walk_step(struct walk *w, struct frame *f)
 		return forget_others(w, step_by_custom(w, f, rule));
 	case CFA_CONTEXT:
 		w->uncalled = true;
-		return UNWIND_ROOT;
+		return STEP_CONTEXT;
 	case CFA_ROOT:
 		return UNWIND_ROOT;
 	case CFA_SWITCH:
@@ -459,21 +459,38 @@ walk_step(struct walk *w, struct frame *f)
 /* Where code was interrupted, or is returned to without a call, the byte at
  * that address says what it is, not the one before. */
 static int
+add_uncalled(struct walk *w, const struct frame *f, int r, uint64_t *pcs,
+             size_t *n)
+{
+	bool told = r == UNWIND_SWITCHED && w->u->other.interrupted;
+
+	pcs[*n - 1] += w->uncalled;
+	w->uncalled = false;
+	if (told || r == STEP_INTERRUPTED)
+		pcs[(*n)++] = f->pc + 1;
+	if (r == STEP_CONTEXT)
+		return UNWIND_ROOT;
+	return r == STEP_INTERRUPTED ? STEP_DONE : r;
+}
+
+static inline int
 walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 {
-	bool told = false;
 	int r;
 
 	pcs[0] = f.pc;
-	for (*n = 1; *n < max && !told; pcs[(*n)++] = f.pc + f.interrupted) {
-		w->uncalled = false;
+	for (*n = 1; *n < max;) {
 		r = walk_step(w, &f);
-		pcs[*n - 1] += w->uncalled;
-		told = r == UNWIND_SWITCHED && w->u->other.interrupted;
-		if (r != STEP_DONE && !told)
+		if (r == STEP_DONE) {
+			pcs[(*n)++] = f.pc;
+			continue;
+		}
+		if (r >= UNWIND_SWITCHED)
+			r = add_uncalled(w, &f, r, pcs, n);
+		if (r != STEP_DONE)
 			return r;
 	}
-	return told ? UNWIND_SWITCHED : UNWIND_MAX;
+	return UNWIND_MAX;
 }
 
 static struct frame

@@ -57,9 +57,10 @@ reaches_root(const struct walk *w, struct frame f)
 	int r = STEP_DONE;
 
 	trial.whole = NULL; /* so it searches no further */
-	for (unsigned i = 0; r == STEP_DONE && i < MAX_TRIAL; i++)
+	for (unsigned i = 0;
+	     (r == STEP_DONE || r == STEP_INTERRUPTED) && i < MAX_TRIAL; i++)
 		r = walk_step(&trial, &f);
-	return r == UNWIND_ROOT;
+	return r == UNWIND_ROOT || r == STEP_CONTEXT;
 }
 
 /* Whether the frame pointer is at; then *f is the caller. */

@@ -10,7 +10,7 @@ struct walk {
 	uint64_t start; /* address of stack[0] */
 	size_t len;
 	struct registers *whole; /* NULL: just those of struct frame */
-	bool uncalled; /* the frame at hand is returned to at its begin */
+	bool uncalled; /* the frame stepped from is returned to at its begin */
 };
 
 struct frame {
@@ -27,7 +27,13 @@ struct registers {
 };
 
 /* What a step says beside how the walk ended (enum unwind_end). */
-enum { STEP_DONE = UNWIND_MAX + 1, STEP_NEEDS_WHOLE };
+enum {
+	STEP_DONE = UNWIND_MAX + 1,
+	STEP_INTERRUPTED, /* done as well: f was interrupted, and made no call
+	                   */
+	STEP_CONTEXT,     /* the root, which is returned to at its begin */
+	STEP_NEEDS_WHOLE
+};
 
 static inline bool
 walk_word(const struct walk *w, uint64_t addr, uint64_t *out)
@@ -47,7 +53,7 @@ bool walk_mapping(struct walk *w, uint64_t addr, struct unwind_mapping *out);
 /* Whether the instruction before pc is a call, which can be told of images
  * alone; *target is where to, 0 when it does not say. */
 bool walk_follows_call(struct walk *w, uint64_t pc, uint64_t *target);
-/* Steps to the caller: STEP_DONE, STEP_NEEDS_WHOLE, or how the walk ends. */
+/* Steps to the caller: one of the above, or how the walk ends. */
 int walk_step(struct walk *w, struct frame *f);
 
 /* The same by a whole row of a function's frame information, whose registers

@@ -172,5 +172,7 @@ walk_whole(struct walk *w, struct frame *f)
 		return UNWIND_BAD;
 	*f = to;
 	*w->whole = s.to;
-	return to.pc ? STEP_DONE : UNWIND_ROOT;
+	if (!to.pc)
+		return UNWIND_ROOT;
+	return to.interrupted ? STEP_INTERRUPTED : STEP_DONE;
 }

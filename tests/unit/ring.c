@@ -133,6 +133,22 @@ TEST(a_stack_may_go_on_above_a_copy_of_full_size_alone)
 }
 END
 
+TEST(a_thread_without_a_user_part_is_told_from_one_of_32_bits)
+{
+	struct sample_record raw = sample();
+	struct record r;
+
+	raw.abi = PERF_SAMPLE_REGS_ABI_NONE;
+	raw.regs[0] = 0; /* the stack's size is there then */
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert(r.sample.no_user && !r.sample.has_user);
+	raw = sample();
+	raw.abi = PERF_SAMPLE_REGS_ABI_32;
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert(!r.sample.no_user && !r.sample.has_user);
+}
+END
+
 TEST(a_sample_cut_anywhere_is_refused)
 {
 	struct sample_record whole = sample();
@@ -280,6 +296,7 @@ END
 
 	SUITE("ring", a_sample_is_read,
               a_stack_may_go_on_above_a_copy_of_full_size_alone,
+              a_thread_without_a_user_part_is_told_from_one_of_32_bits,
               a_sample_cut_anywhere_is_refused,
               lengths_that_do_not_fit_are_refused,
               a_name_without_its_end_is_refused,

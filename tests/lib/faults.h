@@ -17,8 +17,13 @@ typedef int fault_hook(void *arg, const char *call, const char *path);
 void fault_watch(fault_hook *hook, void *arg);
 void fault_rest(void);
 
-/* Whether malloc is watched. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Whether malloc is watched. GCC tells of a sanitizer by a macro, Clang 14 by
+ * __has_feature alone. */
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+	__has_feature(address_sanitizer)
 #define FAULT_MALLOC 0
 #else
 #define FAULT_MALLOC 1

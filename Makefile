@@ -18,16 +18,16 @@ Q        := $(if $(V),,@)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wvla -Wformat=2 -Wundef $(if $(CI),-Werror)
 CFLAGS   ?= -O2 -g
-CPPFLAGS += -D_GNU_SOURCE -DSTOKER_VERSION='"$(VERSION)"' -Iinclude -I$(B)/gen
+CPPFLAGS += -D_GNU_SOURCE -DSTOKER_VERSION='"$(VERSION)"' -Iinclude -Iapp -I$(B)/gen
 ALL_CFLAGS = -std=gnu17 -fno-omit-frame-pointer -fstack-protector-strong \
 	    $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
 ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
 
 # Directories in link order: each may use those to its right.
-API_DIRS    := api endpoint store profile base
+API_DIRS    := api endpoint range store profile base
 WORKER_DIRS := worker capture store profile base
 CLI_DIRS    := cli store profile base
-TEST_DIRS   := api endpoint worker capture cli store profile base
+TEST_DIRS   := api endpoint range worker capture cli store profile base
 LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
 	-lpthread -lm
@@ -35,7 +35,7 @@ RIVAL ?= -lunwind-x86_64 -lunwind
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
 
 objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
-	   $(wildcard app/$1/*.c))) $(GEN_$1)
+	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
 .PHONY: all run stop check check-built toolchains unit bench asan tsan aarch64 \
@@ -51,7 +51,7 @@ web_objects  = $(patsubst app/web/%,$(B)/gen/web/%.o,$(wildcard app/web/$1))
 GEN_profile := $(call web_objects,flame/*.*)
 GEN_endpoint := $(call web_objects,refused/*.*)
 
-$(B)/gen/store/sql.h $(B)/gen/store/sql.c &: app/store/sql.awk $(SQL)
+$(B)/gen/store/sql.h $(B)/gen/store/sql.c &: app/store/db/sql.awk $(SQL)
 	@mkdir -p $(@D)
 	$(Q)awk -v header=$(B)/gen/store/sql.h -v source=$(B)/gen/store/sql.c \
 		-f $< $(SQL)
@@ -82,7 +82,7 @@ $(PROGRAMS):
 
 # --- tests ------------------------------------------------------------------
 UNITS   := $(patsubst tests/%.c,$(B)/tests/%,\
-	   $(wildcard tests/unit/*.c tests/api/*.c))
+	   $(wildcard tests/unit/*/*.c tests/api/*.c))
 FUZZERS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
 TARGETS := $(patsubst tests/targets/%.c,$(B)/targets/%,\
 	   $(wildcard tests/targets/*.c)) \
@@ -90,6 +90,7 @@ TARGETS := $(patsubst tests/targets/%.c,$(B)/targets/%,\
 	   $(wildcard tests/targets/*.cc))
 TESTLIB := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/lib/*.c))
 UI      := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/ui/*.c))
+TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
 $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
@@ -104,13 +105,7 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVE
 	$(test_link)
 $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
-$(B)/tests/folded $(B)/tests/timeline $(B)/tests/goroutines \
-		$(B)/tests/goroutine_image $(B)/tests/counts \
-		$(B)/tests/windows $(B)/tests/walk $(B)/tests/symbols: \
-		$(B)/tests/%: \
-		$(B)/tests/lib/%_main.o $(TEST_ARCHIVES)
-	$(test_link)
-$(B)/tests/gobin: $(B)/tests/lib/gobin_main.o $(TEST_ARCHIVES)
+$(B)/tests/tools/%: $(B)/tests/tools/%.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
@@ -138,17 +133,16 @@ $(B)/targets/%: tests/targets/%.cc
 check: deps
 	@$(MAKE) --no-print-directory check-built
 check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
-		$(addprefix $(B)/tests/,folded timeline goroutines gobin counts \
-		windows walk symbols)
+		$(TOOLS)
 	@B=$(B) tests/run
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch 2>/dev/null || :
-unit: $(B)/tests/gobin $(B)/tests/walk $(B)/tests/symbols $(UNITS) $(FUZZERS) $(TARGETS)
+unit: $(TOOLS) $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit
 bench: deps
 	@conf/packages/install bench
-	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(B)/tests/folded
+	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(TOOLS)
 	@B=$(B) ONLY=$(ONLY) tests/bench/run
 asan tsan:
 	@$(MAKE) --no-print-directory B=$(B)/$@ CFLAGS="-O1 -g" unit EXTRA=$(\
@@ -169,7 +163,7 @@ aarch64:
 		TEST_DIRS="$(WORKER_DIRS)" \
 		TESTLIB="$(ARM_TESTLIB:%=$(ARM)/tests/lib/%.o)" \
 		$(ARM)/stoker-worker $(ARM_TESTS:%=$(ARM)/tests/%)
-ARM_TESTS   := walk unit/unwind_frames unit/ring
+ARM_TESTS   := tools/walk unit/capture/unwind_frames unit/capture/ring
 ARM_TESTLIB := test frames_image
 fuzz:
 	@tests/fuzz/run $(B)/fuzz

@@ -1,4 +1,4 @@
-#include "api/auth.h"
+#include "auth.h"
 
 #include "base/clock.h"
 #include "store/token.h"

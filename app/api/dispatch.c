@@ -1,6 +1,6 @@
-#include "api/dispatch.h"
+#include "dispatch.h"
 
-#include "api/router.h"
+#include "router.h"
 #include "endpoint/refusal.h"
 #include "idempotent.h"
 

@@ -1,4 +1,4 @@
-#include "api/jwt.h"
+#include "jwt.h"
 
 #include "base/file.h"
 #include "base/hash.h"

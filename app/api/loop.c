@@ -1,7 +1,7 @@
 #include "loop.h"
 
 #include "access_log.h"
-#include "api/dispatch.h"
+#include "dispatch.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "fcgi.h"

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "api/jwt.h"
+#include "jwt.h"
 #include "endpoint/call.h"
 
 /*

@@ -1,4 +1,4 @@
-#include "api/router.h"
+#include "router.h"
 
 #include <string.h>
 

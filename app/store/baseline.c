@@ -1,7 +1,7 @@
 #include "store/baseline.h"
 
-#include "cursor.h"
-#include "row.h"
+#include "store/db/cursor.h"
+#include "store/db/row.h"
 
 #include <errno.h>
 #include <stdio.h>

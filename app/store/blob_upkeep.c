@@ -1,6 +1,6 @@
-#include "blob_private.h"
-#include "folder.h"
-#include "row.h"
+#include "store/files/blob_private.h"
+#include "store/files/folder.h"
+#include "store/db/row.h"
 #include "store/session.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "store/history.h"
 
-#include "cursor.h"
-#include "window_private.h"
+#include "store/db/cursor.h"
+#include "store/windows/window_private.h"
 
 #include <errno.h>
 #include <string.h>

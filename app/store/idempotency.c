@@ -1,6 +1,6 @@
 #include "store/idempotency.h"
 
-#include "row.h"
+#include "store/db/row.h"
 
 static const struct row_field fields[] = {
 	ROW_FIELD(idempotency, fingerprint),

@@ -1,6 +1,6 @@
 #include "store/job.h"
 
-#include "row.h"
+#include "store/db/row.h"
 #include "session_private.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "store/link_key.h"
 
-#include "digest.h"
+#include "store/files/digest.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "store/service.h"
 
-#include "cursor.h"
-#include "row.h"
+#include "store/db/cursor.h"
+#include "store/db/row.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "store/session.h"
 
-#include "cursor.h"
-#include "row.h"
+#include "store/db/cursor.h"
+#include "store/db/row.h"
 #include "session_private.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 #include "store/token.h"
 
-#include "cursor.h"
-#include "digest.h"
-#include "row.h"
+#include "store/db/cursor.h"
+#include "store/files/digest.h"
+#include "store/db/row.h"
 
 #include <errno.h>
 #include <stdio.h>

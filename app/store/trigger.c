@@ -1,7 +1,7 @@
 #include "store/trigger.h"
 
 #include "base/json_out.h"
-#include "row.h"
+#include "store/db/row.h"
 #include "store/audit.h"
 #include "store/job.h"
 

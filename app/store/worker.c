@@ -1,6 +1,6 @@
 #include "store/worker.h"
 
-#include "row.h"
+#include "store/db/row.h"
 
 #include <errno.h>
 #include <string.h>

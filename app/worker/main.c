@@ -2,10 +2,10 @@
  * stoker-worker: captures profiles on this host.
  */
 #include "base/log.h"
-#include "capture/rate.h"
+#include "capture/recorder/rate.h"
 #include "once.h"
-#include "opener.h"
-#include "scheduler.h"
+#include "worker/opener/opener.h"
+#include "worker/scheduler/scheduler.h"
 
 #include <errno.h>
 #include <fcntl.h>

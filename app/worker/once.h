@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/conf.h"
-#include "proto.h"
+#include "worker/ipc/messages.h"
 
 #define ONCE_TOP 10
 

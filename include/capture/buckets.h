@@ -24,7 +24,7 @@
  * owner must have agreed.
  *
  * Whoever wants one window after the other keeps what a look found, a
- * reading, and gives it to the next (app/capture/bucket_reading.h):
+ * reading, and gives it to the next (app/capture/buckets/bucket_reading.h):
  *
  *	buckets_nobody(type, 0, &reading)	no process runs as yet
  *	buckets_grown(host, &ask, reading.p, reading.len, &next, &profile,

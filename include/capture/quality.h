@@ -8,7 +8,7 @@
 
 enum quality_note {
 #define QUALITY_NOTE(bit, weight, check, text) QUALITY_BIT_##bit,
-#include "capture/quality.def"
+#include "capture/host/quality.def"
 #undef QUALITY_NOTE
 	QUALITY_NOTES
 };
@@ -17,7 +17,7 @@ enum quality_note {
 /* Why stacks break off in a module. */
 enum quality_why {
 #define QUALITY_BREAK(why, text) QUALITY_BREAK_##why,
-#include "capture/quality.def"
+#include "capture/host/quality.def"
 #undef QUALITY_BREAK
 	QUALITY_BREAKS
 };
@@ -35,7 +35,7 @@ enum quality_source { QUALITY_OUTSIDE, QUALITY_ENDPOINT };
 
 struct quality {
 #define QUALITY(field, unit, json, doc) int64_t field;
-#include "capture/quality.def"
+#include "capture/host/quality.def"
 #undef QUALITY
 	uint64_t notes;  /* QUALITY_NOTE_OF() bits */
 	uint32_t source; /* enum quality_source */

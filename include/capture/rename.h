@@ -11,7 +11,7 @@
 
 #include "capture/host.h"
 #include "capture/quality.h"
-#include "capture/symbols_cache.h"
+#include "capture/symbols/symbols_cache.h"
 #include "profile/profile.h"
 
 /*

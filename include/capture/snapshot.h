@@ -27,7 +27,7 @@
 
 #include "capture/host.h"
 #include "capture/quality.h"
-#include "capture/symbols_cache.h"
+#include "capture/symbols/symbols_cache.h"
 #include "profile/profile.h"
 
 #define SNAPSHOT_STACK_BYTES ((uint32_t)16 << 10) /* deeper ones are reread */

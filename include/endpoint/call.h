@@ -19,9 +19,9 @@
 
 #include "base/json.h"
 #include "base/json_out.h"
-#include "endpoint/counters.h"
-#include "endpoint/links.h"
-#include "endpoint/pushes.h"
+#include "endpoint/call/counters.h"
+#include "endpoint/call/links.h"
+#include "endpoint/call/pushes.h"
 #include "endpoint/reply.h"
 #include "endpoint/request.h"
 #include "store/store.h"

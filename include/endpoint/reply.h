@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "endpoint/tables.h"
+#include "endpoint/call/tables.h"
 
 #define REPLY_MAX_HEADERS ((size_t)4 << 10)
 #define REPLY_ETAG_MAX    96

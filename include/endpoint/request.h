@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "endpoint/tables.h"
+#include "endpoint/call/tables.h"
 
 #define REQUEST_MAX_URI      8192
 #define REQUEST_MAX_SEGMENTS 16

@@ -16,11 +16,11 @@
  */
 #pragma once
 
-#include "profile/groups.h"
+#include "profile/analysis/groups.h"
 
 enum wait_class {
 #define WAIT_CLASS(id, name, blocked) WAIT_##id,
-#include "profile/analysis.def"
+#include "profile/analysis/analysis.def"
 #undef WAIT_CLASS
 	WAIT_CLASSES
 };

@@ -8,7 +8,7 @@
 
 enum goroutine_label {
 #define GOROUTINE_LABEL(id, key, doc) GOROUTINE_##id,
-#include "profile/goroutine.def"
+#include "profile/analysis/goroutine.def"
 #undef GOROUTINE_LABEL
 	GOROUTINE_LABELS
 };

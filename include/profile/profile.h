@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "profile/strings.h"
+#include "profile/model/strings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,7 +15,7 @@
 #include "base/conf.h"
 #include "base/finding.h"
 #include "base/id.h"
-#include "store/db.h"
+#include "store/db/db.h"
 
 #define STORE_DB         "stoker.db"
 #define STORE_TENANT_MAX 64 /* with its NUL, as the next */

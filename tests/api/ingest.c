@@ -1,5 +1,5 @@
 /* What Pyroscope's clients push, through a real pool. */
-#include "endpoint/pushes.h"
+#include "endpoint/call/pushes.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
 #include "lib/test.h"

@@ -1,5 +1,5 @@
 /* Claims about every row of schemas.def, and that openapi tells all rows. */
-#include "../../app/api/fcgi.h"
+#include "api/fcgi.h"
 #include "lib/api_rows.h"
 #include "lib/stacks.h"
 #include "store/baseline.h"

@@ -40,7 +40,7 @@ if wanted worker_rss_mb_100k_stacks; then
   done >"$stacks/rss"
   wait $worker
   kill $target 2>/dev/null
-  distinct=$("$B/tests/folded" "$stacks/profile" | wc -l)
+  distinct=$("$B/tests/tools/folded" "$stacks/profile" | wc -l)
   row worker_rss_mb_100k_stacks "$(sort -g "$stacks/rss" | tail -1)" MiB - - - "$distinct"
   rm -rf "$stacks"
   trap - EXIT

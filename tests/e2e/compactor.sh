@@ -9,7 +9,7 @@ WORKER_CONF='
 keep_windows = 7d
 '
 e2e_start
-install -m 755 "$B/tests/windows" "$STATE/bin/"
+install -m 755 "$B/tests/tools/windows" "$STATE/bin/"
 host=$(api GET /api/v1/workers | jq -r '.items[0].host')
 worker_kill() {
   kill -KILL "$(<"$STATE/pid/worker")" 2>/dev/null
@@ -71,7 +71,7 @@ bytes_hold_their_samples() {
   while IFS='|' read -r segment start length samples; do
     dd if="$STATE/data/segments/$segment.seg" of="$STATE/window.pb.gz" \
       iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
-    held=$("$B/tests/folded" "$STATE/window.pb.gz" | awk '{ n += $NF } END { print n }')
+    held=$("$B/tests/tools/folded" "$STATE/window.pb.gz" | awk '{ n += $NF } END { print n }')
     equal "$held" "$samples" || return 1
   done < <(db "SELECT segment, start, length, sample_count FROM profile_window
     WHERE level = 2 OR id IN (SELECT id FROM profile_window WHERE level = 1 LIMIT 40)")

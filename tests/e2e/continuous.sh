@@ -40,7 +40,7 @@ first() {
   read -r segment start length <<<"$row"
   dd if="$STATE/data/segments/$segment.seg" of="$STATE/window.pb.gz" \
     iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
-  "$B/tests/folded" "$STATE/window.pb.gz"
+  "$B/tests/tools/folded" "$STATE/window.pb.gz"
 }
 check a_window_is_a_profile grep -q server::work <<<"$(first)"
 
@@ -91,7 +91,7 @@ minute_is_whole() {
     FROM profile_window WHERE level = 1 AND length > 0 LIMIT 1")"
   dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute" \
     iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
-  equal "$("$B/tests/folded" "$STATE/minute" | awk '{ n += $NF } END { print n }')" "$samples"
+  equal "$("$B/tests/tools/folded" "$STATE/minute" | awk '{ n += $NF } END { print n }')" "$samples"
 }
 check the_bytes_of_a_minute_hold_its_samples minute_is_whole
 

@@ -39,7 +39,7 @@ newest() { # service, type: its folded stacks
     ORDER BY start_ms DESC LIMIT 1")"
   dd if="$STATE/data/segments/$segment.seg" of="$tmp/window.pb.gz" \
     iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
-  "$B/tests/folded" "$tmp/window.pb.gz"
+  "$B/tests/tools/folded" "$tmp/window.pb.gz"
 }
 
 # --- a native service: its threads -------------------------------------------

@@ -85,7 +85,7 @@ check all_of_the_time_is_covered covers_all go2 alloc
 # --- every event is in one window ------------------------------------------------------
 events() { db "SELECT COALESCE(SUM(w.sample_count), 0) $of AND s.service = 'go1' AND s.type = '$1'"; }
 at_least() { [ "$(events "$1")" -ge "$2" ]; } # type, events
-row_of() { "$B/tests/counts" "$1" | awk -v f=" main.$2 " 'index($0, f) { n += $1 } END { print n + 0 }'; }
+row_of() { "$B/tests/tools/counts" "$1" | awk -v f=" main.$2 " 'index($0, f) { n += $1 } END { print n + 0 }'; }
 told() { # type, function: how often in all windows
   db "SELECT w.segment || ' ' || w.start || ' ' || w.length $of
       AND s.service = 'go1' AND s.type = '$1' AND w.length > 0" |

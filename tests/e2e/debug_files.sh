@@ -13,7 +13,7 @@ END
 once() { # name, pid, seconds
   "$B/stoker-worker" --config "$tmp/conf" --once "$2" --seconds "$3" --rate 500 \
     --out "$tmp/$1.pb.gz" >"$tmp/$1.txt" 2>"$tmp/$1.err" || { cat "$tmp/$1.err"; return 1; }
-  "$B/tests/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
+  "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
 }
 capture() { # name, program with its arguments
   local name=$1 line pid fd

@@ -52,7 +52,7 @@ capture() { # name, capabilities, pid, arguments: $tmp/NAME.txt and .folded
   as_nobody "$caps" "$tmp/stoker-worker" --once "$pid" \
     --out "$tmp/$name.pb.gz" "$@" >"$tmp/$name.txt" 2>&1 ||
     { cat "$tmp/$name.txt"; return 1; }
-  "$B/tests/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
+  "$B/tests/tools/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
 }
 
 refused() { # name, capabilities, pid

@@ -41,7 +41,7 @@ capture() { # type, more arguments
 # Go files all functions of a name under one file: of init functions another's.
 # Buckets whose stacks read the same are one row of ours.
 rows() { # profile
-  "$B/tests/counts" "$1" | sed -E 's/\[go\.shape[^]]*\]/[...]/g
+  "$B/tests/tools/counts" "$1" | sed -E 's/\[go\.shape[^]]*\]/[...]/g
     s,(\.init(\.[0-9]+)?) [^ ]*/,\1 ,g; s,(\.init) [^ ]*:,\1 :,g' |
     awk '{ for (n = 1; $n ~ /^-?[0-9]+$/; n++) v[n] = $n
       key = $0; for (i = 1; i < n; i++) sub(/^-?[0-9]+ /, "", key)
@@ -237,7 +237,7 @@ ROWS
   check memory_of_a_go_service_completes equal "$(jq -r .status <<<"$result")" completed
   check heap_profile_of_a_go_service_is_a_profile equal "$(api GET \
     '/v0/pipelines/counts/heap_profile' -o "$tmp/heap.pb.gz" -w '%{http_code}')" 200
-  check heap_profile_has_the_program_s_functions grep main.keepLarge <("$B/tests/counts" "$tmp/heap.pb.gz")
+  check heap_profile_has_the_program_s_functions grep main.keepLarge <("$B/tests/tools/counts" "$tmp/heap.pb.gz")
   end_program
   turned_on "$p"
 }

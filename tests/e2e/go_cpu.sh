@@ -16,7 +16,7 @@ check() {
 
 # Percent of the samples whose stack holds a function that matches.
 share() { # profile, expression on "root;...;leaf"
-  "$B/tests/folded" "$1" | awk -v want="$2" '{ n = $NF; all += n
+  "$B/tests/tools/folded" "$1" | awk -v want="$2" '{ n = $NF; all += n
     sub(/ [0-9]+$/, ""); if ($0 ~ want) some += n }
     END { printf "%.1f\n", all ? 100 * some / all : 0 }'
 }

@@ -32,9 +32,9 @@ say() { echo "$@" >&"$in" && hear; }
 ours() { # pid, output
   "$B/stoker-worker" --config /dev/null --once "$1" --type goroutine \
     --out "$tmp/profile" >"$tmp/report" 2>"$tmp/err" &&
-    "$B/tests/goroutines" "$tmp/profile" >"$2"
+    "$B/tests/tools/goroutines" "$tmp/profile" >"$2"
 }
-theirs() { "$B/tests/goroutines" "$1" >"$2"; } # dump, output
+theirs() { "$B/tests/tools/goroutines" "$1" >"$2"; } # dump, output
 
 # How many goroutines said the same twice, and what of that we say otherwise.
 judge() { # before, ours, after
@@ -98,7 +98,7 @@ layout_is_that_of_dwarf() { # version, program
     print "runtime.g waitreason", $5 + 32 "\nruntime.g gopc", $8 - 16
     print "runtime.g waiting", $8 + 16 "\nruntime.g labels", $8 + 48
     print "runtime.g m 48\nruntime.g sched 56" }' \
-    app/capture/goroutine_layout.def >"$tmp/layout"
+    app/capture/goroutines/goroutine_layout.def >"$tmp/layout"
   while read -r type field _; do
     echo "echo $type $field"
     echo "printf \" %d\\n\", (long)&((struct '$type'*)0)->$field"

@@ -54,7 +54,7 @@ minute_is_whole() {
   [ -n "$samples" ] || return
   dd if="$STATE/data/segments/$segment.seg" of="$STATE/minute" \
     iflag=skip_bytes,count_bytes skip="$at" count="$length" status=none
-  equal "$("$B/tests/folded" "$STATE/minute" | awk '{ n += $NF } END { print n }')" "$samples"
+  equal "$("$B/tests/tools/folded" "$STATE/minute" | awk '{ n += $NF } END { print n }')" "$samples"
 }
 check the_bytes_of_the_minute_hold_its_samples minute_is_whole
 

@@ -22,7 +22,7 @@ with=() # what the worker runs below
 capture() { # name, arguments: $tmp/NAME.txt and .folded
   "${with[@]}" "$worker" --once "$pid" --seconds 3 --rate 999 --out "$tmp/$1.pb.gz" \
     "${@:2}" >"$tmp/$1.txt" 2>&1 || { cat "$tmp/$1.txt"; return 1; }
-  "$B/tests/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
+  "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
 }
 
 done_with() { # the target at hand

@@ -28,7 +28,7 @@ perf_top() {
 }
 
 our_top() {
-  "$B/tests/folded" "$tmp/$1.pb.gz" | awk '
+  "$B/tests/tools/folded" "$tmp/$1.pb.gz" | awk '
     {n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n}
     END {for (f in self) if (self[f] > most) {most = self[f]; top = f}
          print top}'

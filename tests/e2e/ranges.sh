@@ -34,7 +34,7 @@ folded_sum() { api GET "$P/merge?$range&format=folded" | awk '{ n += $NF } END {
 check views_hold_them_too equal "$(folded_sum)" "$(sum sample_count)"
 check the_link_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .flameGraphUrl <<<"$merged")")"
 api GET "$P/merge?$range&format=pprof" -o "$STATE/merged.pb.gz"
-check a_merge_is_a_pprof_file grep -q server::work <<<"$("$B/tests/folded" "$STATE/merged.pb.gz")"
+check a_merge_is_a_pprof_file grep -q server::work <<<"$("$B/tests/tools/folded" "$STATE/merged.pb.gz")"
 
 points=$(api GET "$P/history/series?$range&step=1m")
 check a_trend_adds_up_to_the_merge test \

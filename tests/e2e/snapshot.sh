@@ -15,7 +15,7 @@ stacks_of_gdb() {
 stacks_of_stoker() {
   "$B/stoker-worker" --config /dev/null --once "$1" --type goroutine \
     --out "$tmp/profile" >"$tmp/report" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
-  "$B/tests/folded" "$tmp/profile" | grep ';wait_' |
+  "$B/tests/tools/folded" "$tmp/profile" | grep ';wait_' |
     awk '{ n = $NF; sub(/ [0-9]+$/, ""); while (n--) print }' | sort
 }
 # From the thread's first function to the one that waits: what libc calls its

@@ -26,7 +26,7 @@ blob() {
     "SELECT '$STATE/data/profiles/' || name FROM blob
      WHERE session = '$1' AND kind = '$2' AND deleted_ms = 0"
 }
-lines() { "$B/tests/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)"; }
+lines() { "$B/tests/tools/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)"; }
 
 background bare "$bare" 60 2
 service bare "$bare" || exit 1

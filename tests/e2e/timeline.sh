@@ -13,7 +13,7 @@ capture() { # service, seconds
   local id
   id=$(start "$1" "$2") &&
     result=$(finished "$id") &&
-    line=$("$B/tests/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)")
+    line=$("$B/tests/tools/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)")
 }
 rows() { awk -v kind="$1" '$1 == kind' <<<"$line"; }
 

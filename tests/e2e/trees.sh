@@ -62,12 +62,12 @@ perf_rows() { # service; function, else program
 }
 our_rows() { # id, function or program
   [ "$2" = function ] || { our_programs "$1"; return; }
-  "$B/tests/folded" "$(blob "$1" pprof)" |
+  "$B/tests/tools/folded" "$(blob "$1" pprof)" |
     awk '{ n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n }
          END { for (f in self) print f "\t" self[f] }'
 }
 our_programs() { # id
-  "$B/tests/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)" |
+  "$B/tests/tools/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)" |
     awk '$1 == "thread" { name[$3] = $NF } $1 == "sample" { n[name[$3]]++ }
          END { for (p in n) print p "\t" n[p] }'
 }
@@ -204,7 +204,7 @@ instance
 result=$(finished "$id")
 # Samples of those threads, or of processes that these are of.
 samples_of() { # pid
-  "$B/tests/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)" |
+  "$B/tests/tools/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)" |
     awk -v pid="$1" '$1 == "thread" && $2 == pid { ours[$3] = 1 }
       $1 == "sample" && $3 in ours { n++ } END { print n + 0 }'
 }
@@ -256,7 +256,7 @@ else
   touch "$tmp/go"
   result=$(finished "$id")
   check a_child_that_moves_to_another_unit_is_told holds '.quality.descendantsOtherUnit == 1'
-  late=$("$B/tests/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)" |
+  late=$("$B/tests/tools/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)" |
     awk '$1 == "sample" && $2 > 5500000' | wc -l)
   check a_child_that_moved_to_another_unit_is_not_sampled_any_more equal "$late" 0
   kill $(<"$unit/cgroup.procs")

@@ -3,8 +3,8 @@
  * list, then what lies from BASE on: the list's head, the cycle, buckets.
  * The code that is searched for variables is the same bytes.
  */
-#include "../../app/capture/bucket_rows.h"
-#include "../../app/capture/go_code.h"
+#include "capture/buckets/bucket_rows.h"
+#include "capture/gobin/go_code.h"
 #include "lib/memory_image.h"
 
 #include <string.h>

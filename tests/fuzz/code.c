@@ -2,7 +2,7 @@
  * Machine code of an attacker's making: each instruction, and the ways out of
  * it. The first byte says of which machine.
  */
-#include "../../app/capture/unwind_code.h"
+#include "capture/unwind/unwind_code.h"
 
 #include "lib/frames_image.h"
 

@@ -4,9 +4,9 @@
  * section of call frame information behind one of flags; then an image is
  * made around it.
  */
-#include "../../app/capture/cfi.h"
+#include "capture/unwind/cfi.h"
 
-#include "capture/unwind.h"
+#include "capture/unwind/unwind.h"
 #include "lib/frames_image.h"
 
 #include <elf.h>

@@ -1,6 +1,6 @@
 /* An ELF image of an attacker's making: everything in it is looked at. */
-#include "../../app/capture/symtab.h"
-#include "capture/symbols.h"
+#include "capture/symbols/symtab.h"
+#include "capture/symbols/symbols.h"
 
 #include <stdint.h>
 #include <string.h>

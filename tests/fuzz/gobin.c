@@ -1,5 +1,5 @@
 /* Go programs of strangers: whole ELF images, and what their tables tell. */
-#include "capture/gobin.h"
+#include "capture/gobin/gobin.h"
 
 #include <stdint.h>
 #include <string.h>

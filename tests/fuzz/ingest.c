@@ -1,6 +1,6 @@
 /* What pushes carry beside their profile: forms and names. */
-#include "../../app/endpoint/ingest_name.h"
-#include "../../app/endpoint/multipart.h"
+#include "endpoint/ingest/ingest_name.h"
+#include "endpoint/call/multipart.h"
 #include "base/clock.h"
 
 #include <assert.h>

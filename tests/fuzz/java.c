@@ -1,5 +1,5 @@
 /* What is read of a process that may be a JVM, and what it answers. */
-#include "../../app/worker/java_text.h"
+#include "worker/opener/java_text.h"
 
 #include <stdlib.h>
 #include <string.h>

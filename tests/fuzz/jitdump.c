@@ -1,6 +1,6 @@
 /* A jitdump as its owner might have left it, and names made of it. */
-#include "capture/jitdump.h"
-#include "../../app/capture/jit_names.h"
+#include "capture/symbols/jitdump.h"
+#include "capture/symbols/jit_names.h"
 
 #include <stdint.h>
 #include <string.h>

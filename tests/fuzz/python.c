@@ -2,7 +2,7 @@
  * The memory of a process that says it is an interpreter: a minor version, a
  * stack of up to eight frames, then what lies from BASE on.
  */
-#include "capture/python.h"
+#include "capture/python/python.h"
 #include "lib/memory_image.h"
 
 #include <string.h>

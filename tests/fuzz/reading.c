@@ -2,9 +2,9 @@
  * What buckets held when they were last read: which type, how the buckets of
  * now differ from those made up here, then the reading.
  */
-#include "../../app/capture/bucket_reading.h"
+#include "capture/buckets/bucket_reading.h"
 
-#include "../../app/capture/bucket_rows.h"
+#include "capture/buckets/bucket_rows.h"
 
 #include <string.h>
 

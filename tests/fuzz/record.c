@@ -2,7 +2,7 @@
  * A perf ring's bytes: records one after the other, as the sampler reads
  * them.
  */
-#include "capture/record.h"
+#include "capture/host/record.h"
 
 #include <linux/perf_event.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Pieces of the symbols cache as a broken child might have left them. */
-#include "../../app/capture/dwarf_index.h"
-#include "../../app/capture/dwarf_unit.h"
-#include "../../app/capture/symtab.h"
+#include "capture/symbols/dwarf_index.h"
+#include "capture/symbols/dwarf_unit.h"
+#include "capture/symbols/symtab.h"
 
 #include <stdint.h>
 #include <string.h>

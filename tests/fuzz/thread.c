@@ -3,7 +3,7 @@
  * reads them: two lines of text of the thread's own making in part, then the
  * stack. A first byte says how the thread was read.
  */
-#include "../../app/capture/snapshot_thread.h"
+#include "capture/threads/snapshot_thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>

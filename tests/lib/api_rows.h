@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/json_out.h"
-#include "endpoint/tables.h"
+#include "endpoint/call/tables.h"
 #include "lib/api.h"
 
 #define EACH_ROUTE(r) \

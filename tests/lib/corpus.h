@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "capture/unwind.h"
+#include "capture/unwind/unwind.h"
 
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 /* ELF images made around call frame information, for tests and fuzzing. */
 #pragma once
 
-#include "capture/elf.h"
+#include "capture/elf/elf.h"
 
 struct frames_image {
 	uint16_t machine;

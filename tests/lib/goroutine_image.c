@@ -1,6 +1,6 @@
 #include "lib/goroutine_image.h"
 
-#include "../../app/capture/goroutine_rows.h"
+#include "capture/goroutines/goroutine_rows.h"
 
 #include "base/file.h"
 #include "capture/ranges.h"

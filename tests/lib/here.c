@@ -1,6 +1,6 @@
 #include "lib/here.h"
 
-#include "../../app/worker/opener.h"
+#include "worker/opener/opener.h"
 
 #include <string.h>
 

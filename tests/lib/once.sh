@@ -13,7 +13,7 @@ once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
   shift 2
   "$B/stoker-worker" --once "$pid" --out "$tmp/$name.pb.gz" "$@" \
     >"$tmp/$name.txt" 2>"$tmp/$name.err" || { cat "$tmp/$name.err"; return 1; }
-  "$B/tests/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
+  "$B/tests/tools/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
 }
 
 # Starts a target and waits for its "ready"; its output goes on to a file.

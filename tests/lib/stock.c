@@ -1,6 +1,6 @@
 #include "lib/stock.h"
 
-#include "../../app/store/digest.h"
+#include "store/files/digest.h"
 #include "base/json.h"
 #include "store/session.h"
 #include "store/window.h"

@@ -91,8 +91,8 @@ stacks() { # kind, compiler's options...
     echo "not ok aarch64_stacks_$kind: no samples"
     return
   fi
-  "$B/tests/walk" "$dir" >"$dir/here"
-  run "$arm/tests/walk" "$dir" >"$dir/there"
+  "$B/tests/tools/walk" "$dir" >"$dir/here"
+  run "$arm/tests/tools/walk" "$dir" >"$dir/there"
   result "stacks_$kind" exact "$dir/here"
   result "stacks_$kind"_on_aarch64 cmp "$dir/here" "$dir/there"
 }

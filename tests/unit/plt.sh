@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 }
 C
 
-ours() { "$B/tests/symbols" "$1" | awk '/@plt$/ {print $1, $3}' | sort; }
+ours() { "$B/tests/tools/symbols" "$1" | awk '/@plt$/ {print $1, $3}' | sort; }
 # The first slot has no name, nor has one whose function is chosen at run time.
 theirs() { # file, objdump
   "$2" -d "$1" | sed -nE 's/^0*([0-9a-f]+) <([^*@]+)(@[^@]*)?@plt>:$/\1 \2@plt/p' | sort
@@ -73,7 +73,7 @@ check also_in_static_programs chosen "$tmp/static"
 
 # None reaches into its neighbour.
 apart() {
-  "$B/tests/symbols" "$1" | awk '/@plt$/ {
+  "$B/tests/tools/symbols" "$1" | awk '/@plt$/ {
     if ($2 > 24 || $2 < 8) {print; bad = 1}; n++} END {exit bad || !n}'
 }
 check slots_are_as_large_as_they_are apart $lib/libsqlite3.so.0
@@ -81,7 +81,7 @@ check slots_are_as_large_as_they_are apart $lib/libsqlite3.so.0
 # _init is before .plt, and has no size.
 init_ends() {
   local end begins
-  end=$("$B/tests/symbols" "$1" | awk '$3 == "_init" {print $1, $2}')
+  end=$("$B/tests/tools/symbols" "$1" | awk '$3 == "_init" {print $1, $2}')
   begins=$(objdump -h "$1" | awk '$2 == ".init" {print $4, $3}')
   echo "_init: $end, .init: $begins"
   [ -n "$end" ] &&

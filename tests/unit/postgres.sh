@@ -26,7 +26,7 @@ not_ok() {
   exit 1
 }
 
-awk -v psql="$dir/all.sql" -f app/store/sql.awk \
+awk -v psql="$dir/all.sql" -f app/store/db/sql.awk \
   sql/migrate/*.sql sql/query/*.sql || not_ok postgres "sql.awk failed"
 run initdb -D data -U stoker -A trust -E UTF8 --no-sync >"$dir/log" 2>&1 &&
   run pg_ctl -D data -w -l server.log -o "-c listen_addresses='' \

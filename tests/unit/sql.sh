@@ -7,7 +7,7 @@ trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/query" "$dir/migrate"
 
 generate() {
-  awk -v header="$dir/sql.h" -v source="$dir/sql.c" -f app/store/sql.awk "$@" \
+  awk -v header="$dir/sql.h" -v source="$dir/sql.c" -f app/store/db/sql.awk "$@" \
     2>"$dir/why"
 }
 refuses() { # claim, words of the reason; the file on stdin

@@ -1,0 +1,17 @@
+/*
+ * Who calls: an API key, a JWT or a signed link; which tenant; strong
+ * enough or not.
+ */
+#pragma once
+
+#include "jwt.h"
+#include "endpoint/call.h"
+
+/*
+ * Fills c->caller.
+ *
+ *   Shape    keys is NULL where no JWKS is configured
+ *   Errors   0, or -1 with a 401 or 403 reply
+ */
+MUST_CHECK int auth_check(struct call *c, struct jwt_keys *keys);
+void caller_clear(struct caller *c);

@@ -1,0 +1,143 @@
+#include "goroutine_frames.h"
+
+#include "capture/naming/location.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+go_frames_done(struct go_frames *f)
+{
+	pairs_done(&f->known);
+	free(f->locations);
+}
+
+/* Where execution is that will go on at pc. Source: runtime/traceback.go,
+ * unwinder.symPC() */
+static uint64_t
+line_address(const struct go_runtime *r, uint64_t pc)
+{
+	uint64_t vaddr = (pc & ~GO_EXACT) - r->bias;
+	struct gobin_frame f;
+
+	if (pc & GO_EXACT)
+		return vaddr;
+	return gobin_frame(r->bin, vaddr, &f) && vaddr > f.entry ? vaddr - 1
+	                                                         : vaddr;
+}
+
+/* Source: runtime/traceback.go, showframe() and elideWrapperCalling() */
+static bool
+is_hidden(const struct gobin_line *line, uint8_t calls)
+{
+	if (line->func == GOBIN_GOEXIT)
+		return true;
+	return line->func == GOBIN_WRAPPER && calls != GOBIN_GOPANIC &&
+	       calls != GOBIN_SIGPANIC && calls != GOBIN_PANICWRAP;
+}
+
+static int
+add_function(struct profile *p, const struct gobin_line *line, uint32_t *out)
+{
+	struct function row = {.start_line = line->start_line};
+	int rc = profile_cstring(p, line->name, &row.name);
+
+	row.system_name = row.name;
+	if (!rc)
+		rc = profile_cstring(p, line->file, &row.file);
+	return rc ? rc : profile_function(p, &row, out);
+}
+
+static int
+add_location(struct go_frames *f, uint64_t pc, uint8_t calls,
+             struct go_location *out)
+{
+	uint64_t vaddr = line_address(f->r, pc);
+	struct gobin_line seen[GOBIN_MAX_LINES];
+	struct line lines[GOBIN_MAX_LINES];
+	size_t n = gobin_lines(f->r->bin, vaddr, seen, GOBIN_MAX_LINES);
+	uint32_t count = 0, mapping;
+	int rc = 0;
+
+	*out = (struct go_location){.row = PROFILE_NONE, .calls = calls};
+	for (size_t i = 0; i < n && !rc; i++) {
+		bool hidden = is_hidden(&seen[i], out->calls);
+
+		out->calls = seen[i].func;
+		if (hidden)
+			continue;
+		lines[count].line = seen[i].line;
+		rc = add_function(f->p, &seen[i], &lines[count++].function);
+	}
+	if (rc || !count)
+		return rc;
+	rc = finish_mapping(f->modules, f->p, (struct place){f->module, vaddr},
+	                    &mapping);
+	return rc ? rc
+	          : profile_location(f->p, mapping, vaddr, lines, count,
+	                             &out->row);
+}
+
+static int
+find_location(struct go_frames *f, uint64_t pc, uint8_t calls,
+              struct go_location *out)
+{
+	uint32_t before = f->known.n, i;
+	int rc = pairs_intern(&f->known, calls, pc, &i);
+
+	if (rc)
+		return rc;
+	if (i >= f->cap) {
+		uint32_t cap = f->cap ? 2 * f->cap : 1024;
+		void *p =
+			reallocarray(f->locations, cap, sizeof(*f->locations));
+
+		if (!p)
+			return -ENOMEM;
+		f->locations = p;
+		f->cap = cap;
+	}
+	if (i >= before)
+		rc = add_location(f, pc, calls, &f->locations[i]);
+	*out = f->locations[i];
+	return rc;
+}
+
+int
+go_frames_stack(struct go_frames *f, const uint64_t *pcs, uint32_t n,
+                uint32_t *out, uint32_t *nout)
+{
+	uint8_t calls = GOBIN_NORMAL;
+	int rc = 0;
+
+	*nout = 0;
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		struct go_location at;
+
+		rc = find_location(f, pcs[i], calls, &at);
+		calls = at.calls;
+		if (!rc && at.row != PROFILE_NONE)
+			out[(*nout)++] = at.row;
+	}
+	return rc;
+}
+
+int
+go_frames_creator(const struct go_frames *f, uint64_t gopc, uint32_t *name,
+                  uint32_t *place)
+{
+	struct gobin_line seen[GOBIN_MAX_LINES];
+	size_t n = gobin_lines(f->r->bin, line_address(f->r, gopc), seen,
+	                       GOBIN_MAX_LINES);
+	char text[GOBIN_MAX_NAME + 16];
+	int rc;
+
+	*name = *place = 0;
+	if (!n || !strncmp(seen[n - 1].name, "runtime.", strlen("runtime.")))
+		return 0;
+	/* As tracebacks say it: the function, and where in what is inlined. */
+	snprintf(text, sizeof(text), "%s:%u", seen[0].file, seen[0].line);
+	rc = profile_cstring(f->p, seen[n - 1].name, name);
+	return rc ? rc : profile_cstring(f->p, text, place);
+}

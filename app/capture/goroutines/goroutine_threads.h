@@ -1,0 +1,29 @@
+/* Threads that run goroutines: stopped to see where they are. */
+#pragma once
+
+#include "goroutine_walk.h"
+#include "capture/threads/snapshot_batch.h"
+
+struct go_read_stats;
+
+struct go_threads {
+	struct snapshot_batch batch;
+	size_t n; /* of its rows */
+};
+
+/*
+ * Looks at the threads that run any of g[n]. One that waits in the kernel is
+ * not stopped.
+ *
+ *   Shape    room: bytes of each stack
+ *   Owns     go_threads_done() it, also on failure
+ *   Errors   -EBADMSG, -ENOMEM, -errno; threads that are gone are none
+ */
+MUST_CHECK int go_threads_read(struct go_threads *t, const struct go_runtime *r,
+                               const struct go_g *g, size_t n, uint32_t room,
+                               struct go_read_stats *stats);
+void go_threads_done(struct go_threads *t);
+/* Where a thread was on the stack of this goroutine; false: none was, *out
+ * untouched. */
+bool go_threads_place(const struct go_threads *t, const struct go_g *g,
+                      struct go_place *out);

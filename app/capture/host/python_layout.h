@@ -1,0 +1,19 @@
+/*
+ * Where in struct _PyInterpreterFrame what is: for the kernel's program and
+ * for reading threads at rest.
+ *
+ *   Source   python_ring.h
+ */
+#pragma once
+
+#include "python_ring.h"
+
+#define PYTHON_FRAME_BYTES 72 /* of one that are looked at */
+
+/* Of 3.11 mark is is_entry; later it is owner. */
+static const struct python_layout_of {
+	int code, previous, instr, mark;
+} python_layouts[] = {
+	[PYTHON_3_11] = {32, 48, 56, 68},
+	[PYTHON_3_12] = {0, 8, 56, 70},
+};

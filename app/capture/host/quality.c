@@ -1,0 +1,336 @@
+#include "capture/quality.h"
+
+#include "base/json_out.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define FEW  100
+#define IDLE 5  /* samples that are expected: none of so many is no chance */
+#define MANY 20 /* one in so many */
+
+enum unit { COUNT, MILLI };
+
+static const struct {
+	const char *json, *doc;
+	enum unit unit;
+	size_t offset;
+} rows[] = {
+#define QUALITY(field, unit, json, doc) \
+	{json, doc, unit, offsetof(struct quality, field)},
+#include "quality.def"
+#undef QUALITY
+};
+
+enum weight { HINT, POOR };
+
+static const struct {
+	enum weight weight;
+	enum check check;
+	const char *text;
+} notes[] = {
+#define QUALITY_NOTE(bit, weight, check, text) {weight, check, text},
+#include "quality.def"
+#undef QUALITY_NOTE
+};
+
+static const struct {
+	unsigned note;
+	size_t offset;
+} numbers[] = {
+#define QUALITY_NOTE_NUMBER(bit, field) \
+	{QUALITY_BIT_##bit, offsetof(struct quality, field)},
+#include "quality.def"
+#undef QUALITY_NOTE_NUMBER
+};
+
+static const char *const whys[] = {
+#define QUALITY_BREAK(why, text) text,
+#include "quality.def"
+#undef QUALITY_BREAK
+};
+
+static void
+note_if(struct quality *q, uint64_t note, bool when)
+{
+	if (when)
+		q->notes |= note;
+}
+
+/* Samples of a CPU capture that were to be expected, by the kernel's count. */
+static double
+expected(const struct quality *q)
+{
+	return (double)q->used_ms / 1000 * (double)q->run_rate / 1000;
+}
+
+/* Why a CPU capture has no samples at all. */
+static void
+conclude_empty(struct quality *q)
+{
+	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
+
+	note_if(q, QUALITY_NOTE_OF(ENDED_UNSEEN), gone);
+	note_if(q, QUALITY_NOTE_OF(IDLE), !gone && expected(q) < IDLE);
+	note_if(q, QUALITY_NOTE_OF(UNSAMPLED), !gone && expected(q) >= IDLE);
+}
+
+void
+quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
+             int64_t too_many)
+{
+	q->other_unit = other_unit;
+	q->out_of_scope = out_of_scope;
+	q->too_many = too_many;
+	note_if(q, QUALITY_NOTE_OF(OTHER_UNIT), other_unit > 0);
+	note_if(q, QUALITY_NOTE_OF(OUT_OF_SCOPE), out_of_scope > 0);
+	note_if(q, QUALITY_NOTE_OF(TOO_MANY), too_many > 0);
+}
+
+void
+quality_conclude_stacks(struct quality *q)
+{
+	const int64_t broken = q->truncated + q->switched + q->unwind_failed;
+
+	note_if(q, QUALITY_NOTE_OF(BROKEN), broken > q->kept / 2);
+	note_if(q, QUALITY_NOTE_OF(SOME_BROKEN),
+	        broken > q->kept / MANY && broken <= q->kept / 2);
+}
+
+void
+quality_conclude(struct quality *q)
+{
+	double all = (double)(q->kept + q->lost);
+	double hz = q->cpu_ns ? (double)q->kept * 1e9 / (double)q->cpu_ns : 0;
+
+	/* A throttled CPU is silent until its next tick: rates only fall. */
+	q->achieved_rate = q->kept ? llround(1000 * hz * (double)q->kept / all)
+	                           : 0;
+	note_if(q, QUALITY_NOTE_OF(LOST), q->lost > 0);
+	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
+	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);
+	quality_conclude_stacks(q);
+	note_if(q, QUALITY_NOTE_OF(PYTHON), q->python_missed > q->kept / MANY);
+	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
+	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
+	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
+	        q->modules > 0 && q->modules_unread == q->modules);
+	note_if(q, QUALITY_NOTE_OF(NO_NAMES),
+	        q->frames > 0 && !q->symbolized &&
+	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
+	if (!q->kept)
+		conclude_empty(q);
+}
+
+static int64_t
+field(const struct quality *q, size_t offset)
+{
+	return *(const int64_t *)(const void *)((const char *)q + offset);
+}
+
+static int64_t
+value(const struct quality *q, size_t row)
+{
+	return field(q, rows[row].offset);
+}
+
+static void
+put_value(const struct quality *q, size_t row, struct buf *out)
+{
+	int64_t v = value(q, row);
+
+	if (rows[row].unit == COUNT)
+		json_put_int(out, rows[row].json, v);
+	else
+		json_put_real(out, rows[row].json, (double)v / 1000);
+}
+
+static bool
+is_poor(const struct quality *q)
+{
+	for (unsigned i = 0; i < QUALITY_NOTES; i++)
+		if (q->notes >> i & 1 && notes[i].weight == POOR)
+			return true;
+	return false;
+}
+
+static const char *
+verdict_of(bool poor)
+{
+	return poor ? "poor" : "good";
+}
+
+/* --- where stacks break off ------------------------------------------------
+ */
+
+static uint32_t
+count_breaks(const struct quality *q)
+{
+	return q->nbreaks < QUALITY_MAX_BREAKS ? q->nbreaks
+	                                       : QUALITY_MAX_BREAKS;
+}
+
+static double
+percent(const struct quality *q, const struct quality_break *b)
+{
+	return q->kept ? 100 * (double)b->stacks / (double)q->kept : 0;
+}
+
+static const char *
+why_of(const struct quality_break *b)
+{
+	return b->why < QUALITY_BREAKS ? whys[b->why] : "";
+}
+
+static void
+put_breaks(const struct quality *q, struct buf *out)
+{
+	char module[sizeof(q->breaks[0].module) + 1] = {0};
+
+	json_open(out, "stackBreaks", '[');
+	for (uint32_t i = 0; i < count_breaks(q); i++) {
+		const struct quality_break *b = &q->breaks[i];
+
+		memcpy(module, b->module, sizeof(b->module));
+		json_open(out, NULL, '{');
+		json_put_text(out, "module", module);
+		json_put_int(out, "stacks", b->stacks);
+		json_put_real(out, "percent", percent(q, b));
+		json_put_text(out, "reason", why_of(b));
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+/* "…: 61 % in libx264.so.164, which has no unwind tables; …" */
+static void
+add_breaks(const struct quality *q, struct buf *out)
+{
+	for (uint32_t i = 0; i < count_breaks(q); i++) {
+		const struct quality_break *b = &q->breaks[i];
+		size_t n = strnlen(b->module, sizeof(b->module));
+
+		buf_addf(out, "%s %.0f %% in ", i ? ";" : ":", percent(q, b));
+		for (size_t at = 0; at < n; at++)
+			buf_putc(out, iscntrl((unsigned char)b->module[at])
+			                      ? '?'
+			                      : b->module[at]);
+		buf_addf(out, ", %s", why_of(b));
+	}
+}
+
+/* --- notes -----------------------------------------------------------------
+ */
+
+static void
+add_number(const struct quality *q, unsigned note, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (numbers[i].note == note)
+			buf_addf(out, ": %lld",
+			         (long long)field(q, numbers[i].offset));
+}
+
+static void
+add_note(const struct quality *q, unsigned i, const struct finding *findings,
+         struct buf *out)
+{
+	const struct finding *f = findings && notes[i].check < CHECKS
+	                                  ? &findings[notes[i].check]
+	                                  : NULL;
+
+	if (f && f->verdict != FINE) {
+		buf_addf(out, "%s: %s", f->found, f->fix);
+	} else {
+		buf_puts(out, notes[i].text);
+		add_number(q, i, out);
+	}
+	if (i == QUALITY_BIT_BROKEN || i == QUALITY_BIT_SOME_BROKEN)
+		add_breaks(q, out);
+}
+
+static void
+put_notes(const char *key, const struct quality *q,
+          const struct finding *findings, enum weight weight, struct buf *out)
+{
+	json_open(out, key, '[');
+	for (unsigned i = 0; i < QUALITY_NOTES; i++)
+		if (q->notes >> i & 1 && notes[i].weight == weight) {
+			CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+			add_note(q, i, findings, &text);
+			json_put_text(out, NULL, buf_str(&text));
+		}
+	json_close(out, ']');
+}
+
+void
+quality_json(const struct quality *q, const struct finding *findings,
+             struct buf *out)
+{
+	json_open(out, NULL, '{');
+	json_put_text(out, "verdict", verdict_of(is_poor(q)));
+	json_put_text(out, "source",
+	              q->source == QUALITY_ENDPOINT ? "endpoint" : "outside");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		put_value(q, i, out);
+	put_breaks(q, out);
+	put_notes("reasons", q, findings, POOR, out);
+	put_notes("notes", q, findings, HINT, out);
+	json_close(out, '}');
+}
+
+/* Takes a text out of a list of texts. */
+static void
+remove_text(json_t *list, const char *text)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(list, i, v)
+	{
+		if (strcmp(json_string_value(v) ? json_string_value(v) : "",
+		           text))
+			continue;
+		json_array_remove(list, i);
+		return;
+	}
+}
+
+int
+quality_named(json_t *report, int64_t frames, int64_t named)
+{
+	json_t *reasons = json_object_get(report, "reasons");
+
+	if (named)
+		remove_text(reasons, notes[QUALITY_BIT_NO_NAMES].text);
+	if (json_object_set_new(report, "frames", json_integer(frames)) ||
+	    json_object_set_new(report, "framesNamed", json_integer(named)) ||
+	    json_object_set_new(
+		    report, "verdict",
+		    json_string(verdict_of(json_array_size(reasons) > 0))))
+		return -ENOMEM;
+	return 0;
+}
+
+void
+quality_text(const struct quality *q, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].unit == COUNT)
+			buf_addf(out, "  %-16s %lld\n", rows[i].json,
+			         (long long)value(q, i));
+		else
+			buf_addf(out, "  %-16s %.3f\n", rows[i].json,
+			         (double)value(q, i) / 1000);
+	}
+	for (unsigned i = 0; i < QUALITY_NOTES; i++)
+		if (q->notes >> i & 1) {
+			buf_puts(out, "  note: ");
+			add_note(q, i, NULL, out);
+			buf_putc(out, '\n');
+		}
+}

@@ -1,0 +1,79 @@
+/*
+ * One record of a perf ring, decoded.
+ *
+ * Only what events of event.h write is understood. The bytes come from the
+ * kernel, but lengths are checked all the same: texts in them are the
+ * target's, and recorded rings are replayed by tests.
+ *
+ * Source: perf_event_open(2), "MMAP layout"; linux/perf_event.h.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "python_ring.h"
+#include "capture/unwind/unwind.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RECORD_MAX_CHAIN 127 /* kernel.perf_event_max_stack */
+#define RECORD_BUILD_ID  20
+
+enum record_kind {
+	RECORD_OTHER,
+	RECORD_SAMPLE,
+	RECORD_FORK, /* of a process or thread */
+	RECORD_EXIT, /* of a thread */
+	RECORD_COMM,
+	RECORD_MMAP,
+	RECORD_LOST,
+	RECORD_THROTTLE,
+};
+
+struct record {
+	enum record_kind kind;
+	uint32_t pid, tid; /* pid: the process */
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	union {
+		struct {
+			uint64_t ip;
+			const uint8_t *chain; /* kernel part, unaligned u64 */
+			size_t nchain;
+			bool no_user;  /* it has left, or never had one */
+			bool has_user; /* regs and stack are there: one of
+			                * 32 bits has none for us */
+			uint64_t regs[UNWIND_REGS];
+			const uint8_t *stack;
+			size_t stack_len;
+			bool stack_cut; /* at its full size: it may go on */
+			/* The sampler's to set: */
+			uint64_t weight_ns;
+			const struct python_stack *python; /* or NULL */
+		} sample;
+		struct {
+			uint32_t ppid, ptid;
+		} fork;
+		struct {
+			bool exec;
+			const char *name;
+		} comm;
+		struct {
+			uint64_t start, len, offset, inode;
+			uint32_t major, minor; /* device; 0 with build_id */
+			uint32_t build_id_size;
+			uint8_t build_id[RECORD_BUILD_ID];
+			bool executable;
+			const char *path;
+		} mmap;
+		uint64_t lost;
+	};
+};
+
+/*
+ * Decodes one whole record.
+ *   Owns     *out points into p
+ *   Errors   -EBADMSG when lengths do not fit; *out undefined
+ */
+MUST_CHECK int record_parse(const void *p, size_t n, struct record *out);
+/* Its time alone; 0 when the record is too short to have one. */
+uint64_t record_time(const void *p, size_t n);

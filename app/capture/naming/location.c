@@ -1,0 +1,110 @@
+#include "location.h"
+
+#include <elf.h>
+
+#define MAX_INLINES     PROFILE_MAX_LINES
+#define MAX_KERNEL_TEXT ((uint64_t)64 << 20)
+#define KERNEL_PAGE     4096
+#define KERNEL_NAME     "[kernel.kallsyms]" /* what pprof tools know */
+
+static int
+hex_build_id(const struct module *m, struct profile *p, uint32_t *out)
+{
+	const uint8_t *id = m->elf ? m->elf->build_id : m->build_id;
+	uint32_t n = m->elf ? m->elf->build_id_size : m->build_id_size;
+	CLEANUP_BUF struct buf hex = BUF_INIT(2 * ELF_MAX_BUILD_ID + 1);
+
+	buf_hex(&hex, id, n);
+	return buf_err(&hex) ? buf_err(&hex)
+	                     : profile_cstring(p, buf_str(&hex), out);
+}
+
+/* Addresses are of the module, as if it were loaded where it is linked. */
+static void
+mapping_range(const struct module *m, uint64_t vaddr, struct mapping *out)
+{
+	out->limit = UINT64_MAX;
+	if (!m->elf)
+		return;
+	for (uint32_t i = 0; i < m->elf->nsegments; i++) {
+		const struct elf_segment *s = &m->elf->segments[i];
+
+		if (s->type != PT_LOAD || vaddr - s->vaddr >= s->memsz)
+			continue;
+		out->start = s->vaddr;
+		out->limit = s->vaddr + s->memsz;
+		out->offset = s->offset;
+		return;
+	}
+}
+
+int
+finish_mapping(const struct modules *modules, struct profile *p,
+               struct place at, uint32_t *out)
+{
+	const struct module *m = modules->rows[at.module];
+	const char *name = at.module == MODULE_KERNEL ? KERNEL_NAME : m->path;
+	struct mapping row = {.has_functions = true,
+	                      .has_files = true,
+	                      .has_lines = true,
+	                      .has_inlines = true};
+	int rc;
+
+	mapping_range(m, at.vaddr, &row);
+	rc = profile_cstring(p, name, &row.file);
+	if (!rc)
+		rc = hex_build_id(m, p, &row.build_id);
+	return rc ? rc : profile_mapping(p, &row, out);
+}
+
+static int
+add_function(struct profile *p, const struct sym_frame *sym, uint32_t *out)
+{
+	struct function row = {.start_line = sym->start_line};
+	int rc = profile_cstring(p, sym->name, &row.name);
+
+	if (!rc)
+		rc = profile_cstring(p, sym->system_name, &row.system_name);
+	if (!rc)
+		rc = profile_cstring(p, sym->file, &row.file);
+	return rc ? rc : profile_function(p, &row, out);
+}
+
+/*
+ * Where the kernel lies is random, and its secret: addresses are stored from
+ * the start of its text. Modules lie elsewhere, at pages as random: of theirs,
+ * and where the text's start is not known, the offset in the page is left.
+ */
+static uint64_t
+stored_address(const struct symtab *kernel, struct place at)
+{
+	if (at.module != MODULE_KERNEL)
+		return at.vaddr;
+	if (kernel->n && at.vaddr - kernel->rows[0].start < MAX_KERNEL_TEXT)
+		return at.vaddr - kernel->rows[0].start;
+	return at.vaddr % KERNEL_PAGE;
+}
+
+int
+finish_location(struct namer *n, struct profile *p, struct place at,
+                uint32_t *out, bool *named)
+{
+	struct sym_frame names[MAX_INLINES];
+	struct line lines[MAX_INLINES];
+	size_t count = namer_lookup(n, at, names, MAX_INLINES);
+	uint32_t mapping = PROFILE_NONE;
+	int rc = 0;
+
+	for (size_t i = 0; i < count && !rc; i++) {
+		lines[i].line = names[i].line;
+		rc = add_function(p, &names[i], &lines[i].function);
+	}
+	if (!rc)
+		rc = finish_mapping(n->modules, p, at, &mapping);
+	if (!rc)
+		rc = profile_location(p, mapping,
+		                      stored_address(&n->kernel, at), lines,
+		                      (uint32_t)count, out);
+	*named = count && *names[0].system_name;
+	return rc;
+}

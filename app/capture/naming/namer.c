@@ -1,0 +1,374 @@
+#include "namer.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "capture/symbols/kallsyms.h"
+#include "capture/symbols/debug_file.h"
+#include "capture/symbols/java_map.h"
+#include "capture/symbols/jit_names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Modules of the kernel come and go: how old its symbols may be. */
+#define KERNEL_AGE_NS (3600 * NS_PER_S)
+#define LOOK_AGAIN_NS (10 * (uint64_t)NS_PER_S)
+/* Before a patient one asks again for a debug file that was not there. */
+#define UNDEBUGGED_NS (60 * NS_PER_S)
+
+struct namer *
+namer_new(const struct modules *modules, const struct host *host,
+          struct symbols_cache *cache)
+{
+	CLEANUP_NAMER struct namer *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->modules = modules;
+	n->host = host;
+	n->cache = cache;
+	n->symbolizer = symbolizer_new(cache);
+	n->of = calloc(modules->n, sizeof(*n->of));
+	return n->symbolizer && n->of ? TAKE(n) : NULL;
+}
+
+void
+namer_free(struct namer *n)
+{
+	if (!n)
+		return;
+	symbolizer_free(n->symbolizer);
+	for (uint32_t i = 0; n->of && i < n->modules->n; i++) {
+		elf_free(n->of[i].debug);
+		elf_free(n->of[i].shared);
+		perfmap_free(n->of[i].perfmap);
+		jitdump_free(n->of[i].jitdump);
+	}
+	free(n->of);
+	free(n->text);
+	free(n);
+}
+
+static size_t
+one_name(const char *name, struct sym_frame *out)
+{
+	*out = (struct sym_frame){
+		.name = name, .system_name = name, .file = ""};
+	return 1;
+}
+
+/* --- kernel ----------------------------------------------------------------
+ */
+
+static int
+read_kernel(const struct host *host, struct buf *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(KALLSYMS_MAX_BYTES);
+	struct host_ask ask = {.op = HOST_KALLSYMS};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(host, &ask, &fd);
+
+	if (!rc)
+		rc = fd_read_all(fd, &text);
+	return rc ? rc : kallsyms_build(&text, out);
+}
+
+static int
+open_kernel(struct namer *n)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(SYMBOLS_MAX_PIECE);
+	struct symbols_key key = {
+		.kind = SYMBOLS_KERNEL,
+		.part = (uint64_t)(clock_mono_ns() / KERNEL_AGE_NS),
+	};
+	struct symbols_piece piece;
+	int rc = 0;
+
+	if (!symbols_cache_find(n->cache, &key, &piece)) {
+		rc = read_kernel(n->host, &bytes);
+		if (!rc)
+			rc = symbols_cache_add(n->cache, &key, &bytes, &piece);
+	}
+	return rc ? rc : symtab_open(&piece, &n->kernel);
+}
+
+static size_t
+kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
+{
+	struct namer_module *of = &n->of[MODULE_KERNEL];
+	const char *name;
+
+	if (!of->known && open_kernel(n))
+		n->quality->notes |= QUALITY_NOTE_OF(NO_KALLSYMS);
+	of->known = true;
+	name = symtab_lookup(&n->kernel, addr);
+	return name ? one_name(name, out) : 0;
+}
+
+/* --- programs and libraries ------------------------------------------------
+ */
+
+/* What a JIT compiler wrote of its code; NULL: none, or the target is gone. */
+static struct perfmap *
+open_perfmap(const struct host *host, int32_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(PERFMAP_MAX_BYTES);
+	struct host_ask ask = {.op = HOST_PERFMAP, .pid = pid};
+	struct perfmap *map = NULL;
+	CLEANUP_FD int fd = -1;
+
+	if (host_fd(host, &ask, &fd) || fd_read_all(fd, &text) ||
+	    perfmap_new(&text, &map))
+		return NULL;
+	return map;
+}
+
+static bool
+read_at(void *arg, uint64_t at, void *out, size_t n)
+{
+	return at <= INT64_MAX &&
+	       pread(*(const int *)arg, out, n, (off_t)at) == (ssize_t)n;
+}
+
+/* The dump that a process has mapped. */
+static struct jitdump *
+open_jitdump(const struct namer *n, int32_t pid)
+{
+	struct host_ask ask = {.op = HOST_JITDUMP, .pid = pid};
+	struct jitdump *dump = NULL;
+	CLEANUP_FD int fd = -1;
+
+	for (uint32_t i = MODULE_FIRST; i < n->modules->n; i++) {
+		const struct module *m = n->modules->rows[i];
+
+		if (!m || m->pid != pid || !jitdump_is_path(m->path) ||
+		    strlen(m->path) >= sizeof(ask.path))
+			continue;
+		strcpy(ask.path, m->path);
+		if (!host_fd(n->host, &ask, &fd) &&
+		    !jitdump_new(read_at, &fd, &dump))
+			return dump;
+		close_ptr(&fd);
+	}
+	return NULL;
+}
+
+/* A map that is not of this moment lacks what was compiled since. */
+static const char *
+map_name(const struct namer *n, struct namer_module *of, uint64_t addr)
+{
+	const char *name = of->perfmap ? perfmap_lookup(of->perfmap, addr)
+	                               : NULL;
+	int32_t pid = of->old_map;
+
+	if (name || !pid)
+		return name;
+	of->old_map = 0;
+	if (java_map_ask(n->host, pid, JAVA_MAP_LACK_NS))
+		return NULL;
+	perfmap_free(of->perfmap);
+	of->perfmap = open_perfmap(n->host, pid);
+	return map_name(n, of, addr);
+}
+
+static size_t
+jit_name(struct namer *n, struct namer_module *of, uint64_t addr,
+         struct sym_frame *out)
+{
+	struct jit_place at = {.file = NULL};
+	struct jit_name parts;
+
+	if (!of->jitdump || !jitdump_lookup(of->jitdump, addr, &at))
+		at.name = map_name(n, of, addr);
+	free(n->text);
+	n->text = at.name ? strdup(at.name) : NULL;
+	if (!n->text)
+		return 0;
+	jit_name_split(n->text, &parts);
+	*out = (struct sym_frame){
+		.name = parts.name,
+		.system_name = parts.name,
+		.file = parts.file,
+		.start_line = parts.line,
+	};
+	if (!at.file)
+		return 1;
+	/* V8 11 writes file names there that it has freed already. */
+	out->line = at.line;
+	if (!*parts.file)
+		out->file = at.file;
+	if (!parts.line)
+		out->start_line = at.start_line;
+	return 1;
+}
+
+static bool
+has_had_none(const struct namer *n, uint32_t module, int64_t now_ns)
+{
+	int64_t none_ns = n->modules->undebugged_ns[module];
+
+	return n->patient && none_ns && now_ns - none_ns < UNDEBUGGED_NS;
+}
+
+/* A debug file may have come to the host since the mapping was seen, if that
+ * was not just now; and who fetches them is to hear of all. */
+static struct elf_image *
+look_again(const struct namer *n, uint32_t module)
+{
+	const struct module *m = n->modules->rows[module];
+	int64_t now_ns = clock_mono_ns();
+	uint64_t age = (uint64_t)now_ns - m->looked_ns;
+	struct elf_image *debug;
+
+	if ((age <= LOOK_AGAIN_NS && !n->host->debugs) ||
+	    has_had_none(n, module, now_ns))
+		return NULL;
+	debug = debug_file_of_host(n->host, m->elf);
+	n->modules->undebugged_ns[module] = debug ? 0 : now_ns;
+	return debug;
+}
+
+static int
+add_image(struct namer *n, uint32_t module)
+{
+	const struct module *m = n->modules->rows[module];
+	struct namer_module *of = &n->of[module];
+	const struct elf_image *debug = m->debug;
+	int rc;
+
+	if (!debug)
+		debug = of->debug = look_again(n, module);
+	else
+		host_debug_note(n->host, m->elf->build_id,
+		                m->elf->build_id_size, HOST_DEBUG_USED);
+	rc = symbolizer_add(n->symbolizer, module, m->elf, debug);
+	if (!rc)
+		symbolizer_frames(n->symbolizer, module, m->table);
+	if (!rc && debug)
+		of->shared = debug_file_shared(n->host, debug);
+	if (of->shared)
+		symbolizer_share(n->symbolizer, module, of->shared);
+	return rc;
+}
+
+/* Its samples are one function's, though nobody knows its name. */
+static size_t
+nameless_function(struct namer *n, struct place at, struct sym_frame *out)
+{
+	const struct module *m = n->modules->rows[at.module];
+	const char *slash = strrchr(m->path, '/');
+	uint64_t start, offset, left;
+
+	if (!symbolizer_function(n->symbolizer, at.module, at.vaddr, &start) ||
+	    !elf_offset_of(m->elf, start, &offset, &left))
+		return 0;
+	free(n->text);
+	if (asprintf(&n->text, "%s+0x%" PRIx64, slash ? slash + 1 : m->path,
+	             offset) < 0)
+		n->text = NULL;
+	if (!n->text)
+		return 0;
+	*out = (struct sym_frame){
+		.name = n->text, .system_name = "", .file = ""};
+	return 1;
+}
+
+/* Of JVMs that don't answer in time one is waited for. */
+static void
+open_java(struct namer *n, int32_t pid, struct namer_module *of)
+{
+	int rc = n->java_stuck ? -EBUSY
+	                       : java_map_ask(n->host, pid, n->java_age_ns);
+	bool asked = !rc || rc == -EALREADY;
+
+	n->java = true;
+	n->java_stuck |= rc == -ETIMEDOUT;
+	of->perfmap = open_perfmap(n->host, pid);
+	of->old_map = rc == -EALREADY && n->java_age_ns ? pid : 0;
+	if (rc == -EPERM && !of->perfmap)
+		n->quality->notes |= QUALITY_NOTE_OF(JAVA_NAMES);
+	if (rc != -EPERM && (!asked || !of->perfmap))
+		n->quality->notes |= QUALITY_NOTE_OF(JAVA_SILENT);
+}
+
+/* Memory without a file: somebody compiles there, or has it only. */
+static bool
+open_jit(struct namer *n, int32_t pid, struct namer_module *of)
+{
+	of->jitdump = open_jitdump(n, pid);
+	if (!of->jitdump && java_map_is_jvm(n->host, pid))
+		open_java(n, pid, of);
+	else
+		of->perfmap = open_perfmap(n->host, pid);
+	return of->perfmap || of->jitdump;
+}
+
+static void
+open_module(struct namer *n, uint32_t module)
+{
+	const struct module *m = n->modules->rows[module];
+	struct namer_module *of = &n->of[module];
+	bool read = false;
+
+	of->known = true;
+	if (m->elf) {
+		read = !add_image(n, module);
+	} else if (m->pid) {
+		read = open_jit(n, m->pid, of);
+	}
+	n->quality->modules++;
+	n->quality->modules_unread += !read;
+}
+
+static size_t
+module_names(struct namer *n, struct place at, struct sym_frame *out,
+             size_t max)
+{
+	struct namer_module *of = &n->of[at.module];
+	size_t count;
+
+	if (!of->known)
+		open_module(n, at.module);
+	if (of->perfmap || of->jitdump)
+		return jit_name(n, of, at.vaddr, out);
+	count = symbolizer_lookup(n->symbolizer, at.module, at.vaddr, out, max);
+	return count ? count : nameless_function(n, at, out);
+}
+
+static size_t
+python_name(const struct python_codes *codes, uint64_t vaddr,
+            struct sym_frame *out)
+{
+	struct python_name name;
+
+	if (!python_code_name(codes, vaddr, &name))
+		return 0;
+	*out = (struct sym_frame){
+		.name = name.name,
+		.system_name = name.name,
+		.file = name.file,
+		.line = name.line,
+		.start_line = name.start_line,
+	};
+	return 1;
+}
+
+size_t
+namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
+             size_t max)
+{
+	switch (at.module) {
+	case MODULE_KERNEL:
+		return kernel_name(n, at.vaddr, out);
+	case MODULE_UNKNOWN:
+		return 0;
+	case MODULE_TRUNCATED:
+		return one_name("[truncated]", out);
+	case MODULE_PYTHON:
+		return python_name(n->modules->python, at.vaddr, out);
+	default:
+		return module_names(n, at, out, max);
+	}
+}

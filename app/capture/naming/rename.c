@@ -1,0 +1,264 @@
+#include "capture/rename.h"
+
+#include "capture/symbols/symbols.h"
+#include "capture/symbols/debug_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct renamer {
+	const struct host *host;
+	const struct profile *in;
+	struct profile *out;
+	struct symbolizer *symbolizer;
+	struct source {
+		struct elf_image *debug, *shared; /* NULL: there is none */
+		uint32_t row;                     /* of out's mappings */
+	} * sources;                              /* by mapping of in */
+	uint32_t *locations;                      /* rows of out, by in's */
+};
+
+static void
+renamer_done(struct renamer *r)
+{
+	symbolizer_free(r->symbolizer);
+	for (uint32_t i = 0; r->sources && i < r->in->nmappings; i++) {
+		elf_free(r->sources[i].debug);
+		elf_free(r->sources[i].shared);
+	}
+	free(r->sources);
+	free(r->locations);
+	profile_free(r->out);
+}
+
+static int
+renamer_init(struct renamer *r, struct symbols_cache *symbols)
+{
+	r->out = profile_new();
+	r->symbolizer = symbolizer_new(symbols);
+	r->sources = calloc(r->in->nmappings + 1, sizeof(*r->sources));
+	r->locations = calloc(r->in->nlocations + 1, sizeof(*r->locations));
+	return r->out && r->symbolizer && r->sources && r->locations ? 0
+	                                                             : -ENOMEM;
+}
+
+static int
+copy_string(struct renamer *r, uint32_t from, uint32_t *to)
+{
+	size_t n;
+	const char *s = strings_get(r->in->strings, from, &n);
+
+	return profile_string(r->out, s, n, to);
+}
+
+/* --- what there is now -----------------------------------------------------
+ */
+
+static uint32_t
+parse_build_id(const char *hex, uint8_t out[static HOST_BUILD_ID])
+{
+	uint32_t n = 0;
+	unsigned byte;
+
+	for (; hex[0] && hex[1]; hex += 2) {
+		if (n == HOST_BUILD_ID || !isxdigit((unsigned char)hex[0]) ||
+		    !isxdigit((unsigned char)hex[1]) ||
+		    sscanf(hex, "%2x", &byte) != 1)
+			return 0;
+		out[n++] = (uint8_t)byte;
+	}
+	return hex[0] ? 0 : n;
+}
+
+static void
+open_source(struct renamer *r, uint32_t mapping, struct quality *q)
+{
+	struct source *s = &r->sources[mapping];
+	uint8_t id[HOST_BUILD_ID];
+	size_t len;
+	uint32_t n = parse_build_id(
+		strings_get(r->in->strings, r->in->mappings[mapping].build_id,
+	                    &len),
+		id);
+
+	s->debug = n ? debug_file_of_build_id(r->host, id, n) : NULL;
+	if (!s->debug || mapping >= SYMBOLIZER_MAX_MODULES ||
+	    symbolizer_add(r->symbolizer, mapping, s->debug, NULL))
+		return;
+	q->modules++;
+	s->shared = debug_file_shared(r->host, s->debug);
+	if (s->shared)
+		symbolizer_share(r->symbolizer, mapping, s->shared);
+}
+
+/* --- rows ------------------------------------------------------------------
+ */
+
+static int
+copy_mapping(struct renamer *r, uint32_t i)
+{
+	struct mapping m = r->in->mappings[i];
+	int rc = copy_string(r, m.file, &m.file);
+
+	if (!rc)
+		rc = copy_string(r, m.build_id, &m.build_id);
+	return rc ? rc : profile_mapping(r->out, &m, &r->sources[i].row);
+}
+
+static int
+copy_line(struct renamer *r, const struct line *from, struct line *to)
+{
+	struct function f = r->in->functions[from->function];
+	int rc = copy_string(r, f.name, &f.name);
+
+	if (!rc)
+		rc = copy_string(r, f.system_name, &f.system_name);
+	if (!rc)
+		rc = copy_string(r, f.file, &f.file);
+	to->line = from->line;
+	return rc ? rc : profile_function(r->out, &f, &to->function);
+}
+
+static int
+make_line(struct renamer *r, const struct sym_frame *from, struct line *to)
+{
+	struct function f = {.start_line = from->start_line};
+	int rc = profile_cstring(r->out, from->name, &f.name);
+
+	if (!rc)
+		rc = profile_cstring(r->out, from->system_name, &f.system_name);
+	if (!rc)
+		rc = profile_cstring(r->out, from->file, &f.file);
+	to->line = from->line;
+	return rc ? rc : profile_function(r->out, &f, &to->function);
+}
+
+/* What is known now of the code there; 0: no more than before. */
+static size_t
+look_up(struct renamer *r, const struct location *l, struct sym_frame *out)
+{
+	if (l->mapping == PROFILE_NONE || !r->sources[l->mapping].debug)
+		return 0;
+	return symbolizer_lookup(r->symbolizer, l->mapping, l->address, out,
+	                         PROFILE_MAX_LINES);
+}
+
+static int
+add_location(struct renamer *r, uint32_t i)
+{
+	const struct location *l = &r->in->locations[i];
+	struct sym_frame found[PROFILE_MAX_LINES];
+	struct line lines[PROFILE_MAX_LINES];
+	size_t now = look_up(r, l, found), n = now ? now : l->nlines;
+	uint32_t mapping = PROFILE_NONE;
+	int rc = n > PROFILE_MAX_LINES ? -E2BIG : 0;
+
+	for (size_t k = 0; k < n && !rc; k++)
+		rc = now ? make_line(r, &found[k], &lines[k])
+		         : copy_line(r, &r->in->lines[l->line0 + k], &lines[k]);
+	if (l->mapping != PROFILE_NONE)
+		mapping = r->sources[l->mapping].row;
+	return rc ? rc
+	          : profile_location(r->out, mapping, l->address, lines,
+	                             (uint32_t)n, &r->locations[i]);
+}
+
+static int
+copy_labels(struct renamer *r, const struct sample *s, struct label *out)
+{
+	int rc = s->nlabels > PROFILE_MAX_LABELS ? -E2BIG : 0;
+
+	for (uint32_t i = 0; i < s->nlabels && !rc; i++) {
+		out[i] = r->in->labels[s->label0 + i];
+		rc = copy_string(r, out[i].key, &out[i].key);
+		if (!rc)
+			rc = copy_string(r, out[i].str, &out[i].str);
+		if (!rc)
+			rc = copy_string(r, out[i].unit, &out[i].unit);
+	}
+	return rc;
+}
+
+static bool
+is_named(const struct profile *p, uint32_t location)
+{
+	const struct location *l = &p->locations[location];
+
+	return l->nlines &&
+	       p->functions[p->lines[l->line0].function].system_name;
+}
+
+static int
+copy_sample(struct renamer *r, uint32_t i, struct quality *q)
+{
+	const struct sample *s = &r->in->samples[i];
+	const int64_t *values = &r->in->values[(size_t)i * r->in->ntypes];
+	struct label labels[PROFILE_MAX_LABELS];
+	uint32_t stack[PROFILE_MAX_FRAMES], row;
+	int rc = s->nstack > PROFILE_MAX_FRAMES ? -E2BIG
+	                                        : copy_labels(r, s, labels);
+
+	for (uint32_t k = 0; k < s->nstack && !rc; k++) {
+		stack[k] = r->locations[r->in->stack[s->stack0 + k]];
+		q->frames += r->in->ntypes ? values[0] : 0;
+		if (r->in->ntypes && is_named(r->out, stack[k]))
+			q->symbolized += values[0];
+	}
+	if (!rc)
+		rc = profile_sample_row(r->out, stack, s->nstack, labels,
+		                        s->nlabels, values, &row);
+	return rc || row == i ? rc : -EINVAL;
+}
+
+static int
+copy_header(struct renamer *r)
+{
+	const struct profile *in = r->in;
+	struct profile *out = r->out;
+	size_t len;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < in->ntypes && !rc; i++)
+		rc = profile_type(
+			out, strings_get(in->strings, in->types[i].type, &len),
+			strings_get(in->strings, in->types[i].unit, &len));
+	for (uint32_t i = 0; i < in->ncomments && !rc; i++)
+		rc = profile_comment(
+			out, strings_get(in->strings, in->comments[i], &len));
+	rc = rc ?: copy_string(r, in->default_type, &out->default_type);
+	rc = rc ?: copy_string(r, in->drop_frames, &out->drop_frames);
+	rc = rc ?: copy_string(r, in->keep_frames, &out->keep_frames);
+	rc = rc ?: copy_string(r, in->doc_url, &out->doc_url);
+	rc = rc ?: copy_string(r, in->period_type.type, &out->period_type.type);
+	rc = rc ?: copy_string(r, in->period_type.unit, &out->period_type.unit);
+	out->period = in->period;
+	out->time_ns = in->time_ns;
+	out->duration_ns = in->duration_ns;
+	return rc;
+}
+
+int
+rename_profile(const struct host *host, struct symbols_cache *symbols,
+               const struct profile *in, struct profile **out,
+               struct quality *quality)
+{
+	CLEANUP(renamer_done) struct renamer r = {.host = host, .in = in};
+	struct quality q = {0};
+	int rc = renamer_init(&r, symbols) ?: copy_header(&r);
+
+	for (uint32_t i = 0; i < in->nmappings && !rc; i++) {
+		open_source(&r, i, &q);
+		rc = copy_mapping(&r, i);
+	}
+	for (uint32_t i = 0; i < in->nlocations && !rc; i++)
+		rc = add_location(&r, i);
+	for (uint32_t i = 0; i < in->nsamples && !rc; i++)
+		rc = copy_sample(&r, i, &q);
+	if (rc)
+		return rc;
+	*quality = q;
+	*out = TAKE(r.out);
+	return 0;
+}

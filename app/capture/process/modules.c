@@ -1,0 +1,428 @@
+#include "modules.h"
+
+#include "base/clock.h"
+#include "capture/symbols/jitdump.h"
+#include "capture/symbols/debug_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+#define FIRST_PAGE       4096
+#define UNDEBUGGED_BYTES (MODULES_MAX * sizeof(int64_t))
+
+static void
+module_free(struct module *m)
+{
+	if (!m)
+		return;
+	unwind_table_free(m->table);
+	elf_free(m->elf);
+	free(m->python);
+	elf_free(m->debug);
+	free(m->path);
+	free(m);
+}
+DEFINE_CLEANUP(struct module *, module_free)
+
+void
+modules_free(struct modules *m)
+{
+	if (!m)
+		return;
+	for (uint32_t i = 0; i < m->n; i++)
+		module_free(m->rows[i]);
+	python_codes_free(m->python);
+	if (m->undebugged_ns)
+		munmap(m->undebugged_ns, UNDEBUGGED_BYTES);
+	free(m);
+}
+DEFINE_CLEANUP(struct modules *, modules_free)
+
+static bool
+is_file(const struct map_seen *seen)
+{
+	/* "//anon" is how perf names memory without a file. */
+	return seen->path[0] == '/' && seen->path[1] != '/';
+}
+
+/* Its path is known by the target's own number. */
+static bool
+is_jitdump(const struct map_seen *seen)
+{
+	return is_file(seen) && jitdump_is_path(seen->path);
+}
+
+static bool
+is_vdso(const struct map_seen *seen)
+{
+	return !strcmp(seen->path, "[vdso]");
+}
+
+/* Where a JIT compiler may have put code: its addresses mean nothing in
+ * another process. */
+static int32_t
+owner(const struct map_seen *seen, int32_t pid)
+{
+	return (is_file(seen) && !is_jitdump(seen)) || is_vdso(seen) ? 0 : pid;
+}
+
+static struct module *
+module_new(const struct map_seen *seen, int32_t pid)
+{
+	CLEANUP(module_free_ptr) struct module *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->path = strdup(seen->path);
+	if (!m->path)
+		return NULL;
+	m->pid = owner(seen, pid);
+	m->inode = seen->inode;
+	m->major = seen->major;
+	m->minor = seen->minor;
+	if (seen->build_id && seen->build_id_size <= HOST_BUILD_ID) {
+		m->build_id_size = seen->build_id_size;
+		memcpy(m->build_id, seen->build_id, seen->build_id_size);
+	}
+	return TAKE(m);
+}
+
+static int
+append(struct modules *m, const struct map_seen *seen, int32_t pid,
+       uint32_t *out)
+{
+	struct module *row;
+	uint32_t at = 0;
+
+	while (at < m->n && m->rows[at])
+		at++;
+	if (at == MODULES_MAX)
+		return -E2BIG;
+	row = module_new(seen, pid);
+	if (!row)
+		return -ENOMEM;
+	m->rows[at] = row;
+	m->undebugged_ns[at] = 0;
+	m->n += at == m->n;
+	*out = at;
+	return 0;
+}
+
+static int
+map_undebugged(int64_t **out)
+{
+	void *p = mmap(NULL, UNDEBUGGED_BYTES, PROT_READ | PROT_WRITE,
+	               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*out = p;
+	return 0;
+}
+
+int
+modules_new(const struct host *host, struct modules **out)
+{
+	static const char *const names[MODULE_FIRST] = {
+		[MODULE_KERNEL] = "[kernel]",
+		[MODULE_UNKNOWN] = "[unknown]",
+		[MODULE_TRUNCATED] = "[truncated]",
+		[MODULE_PYTHON] = "[python]",
+	};
+	CLEANUP(modules_free_ptr) struct modules *m = calloc(1, sizeof(*m));
+	uint32_t index;
+	int rc;
+
+	if (!m)
+		return -ENOMEM;
+	m->host = host;
+	m->python = python_codes_new();
+	rc = map_undebugged(&m->undebugged_ns);
+	if (rc || !m->python)
+		return -ENOMEM;
+	for (unsigned i = 0; i < MODULE_FIRST; i++) {
+		struct map_seen seen = {.path = names[i]};
+
+		rc = append(m, &seen, 0, &index);
+		if (rc)
+			return rc;
+	}
+	*out = TAKE(m);
+	return 0;
+}
+
+void
+modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX])
+{
+	for (uint32_t i = MODULE_FIRST; i < m->n; i++) {
+		if (in_use[i])
+			continue;
+		module_free(m->rows[i]);
+		m->rows[i] = NULL;
+	}
+}
+
+/* --- finding ---------------------------------------------------------------
+ */
+
+/* An inode says which file, its change time that it still is the same. */
+static bool
+unchanged(const struct module *m)
+{
+	struct stat st;
+
+	return !m->elf || m->elf->fd < 0 ||
+	       (!fstat(m->elf->fd, &st) &&
+	        st.st_ctim.tv_sec == m->changed.tv_sec &&
+	        st.st_ctim.tv_nsec == m->changed.tv_nsec);
+}
+
+static bool
+is_mapping_of(const struct module *m, const struct map_seen *seen, int32_t pid)
+{
+	if (seen->build_id && m->build_id_size)
+		return m->build_id_size == seen->build_id_size &&
+		       !memcmp(m->build_id, seen->build_id, m->build_id_size);
+	if (strcmp(m->path, seen->path) != 0)
+		return false;
+	if (!is_file(seen) || m->pid) /* there is one vdso */
+		return m->pid == owner(seen, pid);
+	return !seen->build_id && m->inode && m->inode == seen->inode &&
+	       m->major == seen->major && m->minor == seen->minor &&
+	       unchanged(m);
+}
+
+static bool
+find(const struct modules *m, const struct map_seen *seen, int32_t pid,
+     uint32_t *out)
+{
+	for (uint32_t i = MODULE_FIRST; i < m->n; i++) {
+		if (m->rows[i] && is_mapping_of(m->rows[i], seen, pid)) {
+			*out = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- opening ---------------------------------------------------------------
+ */
+
+static int
+read_memory(const struct host *host, int32_t pid, uint64_t addr, size_t size,
+            uint8_t *out, size_t *got)
+{
+	struct host_ask ask = {
+		.op = HOST_MEMORY,
+		.pid = pid,
+		.address = addr,
+		.size = (uint32_t)size,
+	};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(host, &ask, &fd);
+	ssize_t n;
+
+	if (rc)
+		return rc;
+	n = pread(fd, out, size, 0);
+	if (n <= 0)
+		return n ? -errno : -EIO;
+	*got = (size_t)n;
+	return 0;
+}
+
+/* The page that holds headers and build-id, in the file and in the target.
+ *   Errors   -ESTALE another file, or that the memory can't be read */
+static int
+same_first_page(const struct host *host, int32_t pid,
+                const struct map_seen *seen, const struct elf_image *elf)
+{
+	uint8_t mine[FIRST_PAGE], theirs[FIRST_PAGE];
+	uint64_t bias, vaddr;
+	size_t n;
+	int rc = elf_bias(elf, seen->start, seen->offset, &bias);
+
+	if (rc)
+		return rc;
+	if (!elf_vaddr_of(elf, 0, &vaddr))
+		return -ENOENT;
+	rc = read_memory(host, pid, bias + vaddr, FIRST_PAGE, theirs, &n);
+	if (rc)
+		return rc;
+	if (n > elf->size)
+		n = elf->size;
+	rc = elf_read(elf, 0, mine, n);
+	if (rc)
+		return rc;
+	return memcmp(mine, theirs, n) ? -ESTALE : 0;
+}
+
+static bool
+same_inode(const struct map_seen *seen, const struct elf_image *elf)
+{
+	struct stat st;
+
+	return seen->inode && !fstat(elf->fd, &st) &&
+	       st.st_ino == seen->inode && major(st.st_dev) == seen->major &&
+	       minor(st.st_dev) == seen->minor;
+}
+
+static bool
+is_the_mapped(const struct host *host, int32_t pid, const struct map_seen *seen,
+              const struct elf_image *elf)
+{
+	int rc;
+
+	if (seen->build_id)
+		return elf->build_id_size == seen->build_id_size &&
+		       !memcmp(elf->build_id, seen->build_id,
+		               seen->build_id_size);
+	rc = same_first_page(host, pid, seen, elf);
+	return !rc || (rc != -ESTALE && same_inode(seen, elf));
+}
+
+static int
+open_through(const struct host *host, enum host_op op, int32_t pid,
+             const struct map_seen *seen, struct elf_image **out)
+{
+	struct host_ask ask = {.op = op, .pid = pid};
+	CLEANUP_ELF struct elf_image *elf = NULL;
+	CLEANUP_FD int fd = -1;
+	int rc;
+
+	if (strlen(seen->path) >= sizeof(ask.path))
+		return -ENAMETOOLONG;
+	strcpy(ask.path, seen->path);
+	rc = host_fd(host, &ask, &fd);
+	if (!rc)
+		rc = elf_open_fd(fd, &elf);
+	if (rc)
+		return rc;
+	TAKE_FD(fd);
+	if (!is_the_mapped(host, pid, seen, elf))
+		return -ESTALE;
+	*out = TAKE(elf);
+	return 0;
+}
+
+static int
+open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
+          struct elf_image **out)
+{
+	CLEANUP_FREE uint8_t *copy = NULL;
+	size_t n = seen->end - seen->start;
+	int rc;
+
+	if (n > HOST_MAX_MEMORY)
+		return -E2BIG;
+	copy = malloc(n);
+	if (!copy)
+		return -ENOMEM;
+	rc = read_memory(host, pid, seen->start, n, copy, &n);
+	return rc ? rc : elf_open_memory(copy, n, out);
+}
+
+/* By its path; a program that was replaced on disk still by /proc/PID/exe. */
+static int
+open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
+           struct elf_image **out)
+{
+	int rc;
+
+	if (is_vdso(seen))
+		return open_vdso(host, pid, seen, out);
+	rc = open_through(host, HOST_FILE, pid, seen, out);
+	if (rc && rc != -ESRCH)
+		rc = open_through(host, HOST_EXE, pid, seen, out);
+	return rc;
+}
+
+/* By its file's name first: looking through symbols takes a while. */
+static void
+look_for_python(struct module *m)
+{
+	struct python_image image, *kept;
+
+	if (!strstr(m->path, "python") || python_image_read(m->elf, &image))
+		return;
+	kept = malloc(sizeof(*kept));
+	if (kept)
+		*kept = image;
+	m->python = kept;
+}
+
+static void
+keep_image(const struct host *host, int32_t pid, struct module *m,
+           struct elf_image *elf)
+{
+	struct stat st;
+
+	m->elf = elf;
+	m->debug = debug_file_of_host(host, elf);
+	m->looked_ns = (uint64_t)clock_mono_ns();
+	if (elf->fd >= 0 && !m->debug)
+		m->debug = debug_file_of_target(host, pid, m->path, elf);
+	if (elf->fd >= 0 && !fstat(elf->fd, &st))
+		m->changed = st.st_ctim;
+	if (unwind_table_new_split(elf, m->debug, &m->table))
+		m->table = NULL; /* frame pointers are followed then */
+	look_for_python(m);
+}
+
+static void
+try_open(const struct modules *all, struct module *m, const int32_t *pids,
+         size_t npids, const struct map_seen *seen)
+{
+	struct elf_image *elf = NULL;
+
+	if (m->elf || m->tries >= MODULES_MAX_TRIES ||
+	    (!is_file(seen) && !is_vdso(seen)))
+		return;
+	m->tries++;
+	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
+		if (!open_image(all->host, pids[i], seen, &elf)) {
+			keep_image(all->host, pids[i], m, elf);
+			return;
+		}
+	}
+}
+
+/* perf calls it "//anon", /proc/PID/maps nothing at all. */
+static bool
+is_nameless(const struct map_seen *seen)
+{
+	return !seen->path[0] || !strcmp(seen->path, "//anon");
+}
+
+static int
+row_of(struct modules *m, const struct map_seen *seen, int32_t pid,
+       uint32_t *out)
+{
+	struct map_seen named = *seen;
+
+	if (is_nameless(seen))
+		named.path = "[anon]";
+	return find(m, &named, pid, out) ? 0 : append(m, &named, pid, out);
+}
+
+int
+modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
+                const struct map_seen *seen, struct map *out)
+{
+	struct module *row;
+	uint64_t bias;
+	uint32_t index;
+	int rc = row_of(m, seen, pids[0], &index);
+
+	if (rc)
+		return rc;
+	row = m->rows[index];
+	try_open(m, row, pids, npids, seen);
+	/* Without an image an address counts from the start of the file. */
+	if (!row->elf || elf_bias(row->elf, seen->start, seen->offset, &bias))
+		bias = is_file(seen) ? seen->start - seen->offset : 0;
+	*out = (struct map){seen->start, seen->end, bias, index};
+	return 0;
+}

@@ -1,0 +1,362 @@
+#include "process.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "proc_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BUCKETS 4096u
+
+struct procs {
+	struct modules *modules;
+	struct sampler *sampler;
+	proc_seen *seen;
+	void *arg;
+	uint32_t n;
+	struct process *buckets[BUCKETS];
+};
+
+struct procs *
+procs_new(struct modules *modules, struct sampler *sampler, proc_seen *seen,
+          void *arg)
+{
+	struct procs *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->modules = modules;
+	p->sampler = sampler;
+	p->seen = seen;
+	p->arg = arg;
+	return p;
+}
+
+/* --- the table -------------------------------------------------------------
+ */
+
+static struct process **
+place_of(struct procs *p, uint32_t pid)
+{
+	struct process **at = &p->buckets[hash_u64(pid) % BUCKETS];
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	return at;
+}
+
+static void
+forget(struct procs *p, uint32_t pid)
+{
+	struct process **at = place_of(p, pid);
+	struct process *old = *at;
+
+	if (!old)
+		return;
+	*at = old->next;
+	process_free(old);
+	p->n--;
+}
+
+static int
+enter(struct procs *p, uint32_t pid, struct process **out)
+{
+	struct process **at = place_of(p, pid);
+
+	if (p->n >= PROCS_MAX)
+		return -E2BIG;
+	*at = calloc(1, sizeof(**at));
+	if (!*at)
+		return -ENOMEM;
+	(*at)->pid = pid;
+	(*at)->modules = p->modules;
+	p->n++;
+	sampler_pass(p->sampler, pid);
+	*out = *at;
+	return 0;
+}
+
+void
+procs_free(struct procs *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		while (p->buckets[i])
+			forget(p, p->buckets[i]->pid);
+	free(p);
+}
+
+struct process *
+procs_of_sample(struct procs *p, uint32_t pid)
+{
+	struct process *found = *place_of(p, pid);
+
+	if (!found)
+		sampler_deny(p->sampler, pid);
+	return found;
+}
+
+size_t
+procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (const struct process *q = p->buckets[i]; q && n < max;
+		     q = q->next)
+			if (q->watchers & watcher)
+				out[n++] = (int32_t)q->pid;
+	return n;
+}
+
+void
+procs_modules(const struct procs *p, bool in_use[static MODULES_MAX])
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (const struct process *q = p->buckets[i]; q; q = q->next)
+			for (uint32_t m = 0; m < q->maps.n; m++)
+				in_use[q->maps.rows[m].module] = true;
+}
+
+void
+procs_forget_gone(struct procs *p, uint64_t before_ns)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		struct process *next;
+
+		for (struct process *q = p->buckets[i]; q; q = next) {
+			next = q->next;
+			if (q->gone_ns && q->gone_ns < before_ns)
+				forget(p, q->pid);
+		}
+	}
+}
+
+bool
+procs_follows(struct procs *p, uint32_t pid, uint64_t watcher)
+{
+	const struct process *proc = *place_of(p, pid);
+
+	return proc && proc->watchers & watcher;
+}
+
+void
+procs_drop(struct procs *p, uint32_t pid, uint64_t watcher)
+{
+	struct process *proc = *place_of(p, pid);
+	struct proc_news news = {.event = PROC_LEFT, .pid = pid, .tid = pid};
+
+	if (!proc || !(proc->watchers & watcher))
+		return;
+	proc->watchers &= ~watcher;
+	if (!proc->gone_ns)
+		p->seen(p->arg, watcher, &news);
+	if (proc->watchers)
+		return;
+	sampler_deny(p->sampler, pid);
+	forget(p, pid);
+}
+
+void
+procs_leave(struct procs *p, uint64_t watcher)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		struct process *next;
+
+		for (struct process *q = p->buckets[i]; q; q = next) {
+			next = q->next;
+			q->watchers &= ~watcher;
+			if (q->watchers)
+				continue;
+			sampler_deny(p->sampler, q->pid);
+			forget(p, q->pid);
+		}
+	}
+}
+
+/* What was there before. */
+static void
+tell_old(struct procs *p, uint64_t watcher, uint32_t pid, uint32_t threads)
+{
+	struct proc_news news = {.event = PROC_NEW, .pid = pid, .tid = pid};
+
+	p->seen(p->arg, watcher, &news);
+	news.event = PROC_THREAD;
+	news.tid = 0;
+	while (threads-- > 1)
+		p->seen(p->arg, watcher, &news);
+}
+
+int
+procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
+{
+	struct process *proc = *place_of(p, pid);
+	uint32_t threads = 1;
+	int rc = proc ? 0 : enter(p, pid, &proc);
+
+	if (rc)
+		return rc;
+	if (proc->watchers & watcher)
+		return 0;
+	if (!proc->watchers) {
+		proc->parent = proc->origin = pid;
+		proc->since_ns = (uint64_t)clock_mono_ns();
+		rc = process_read_maps(proc, p->modules, &threads);
+	}
+	if (rc) {
+		forget(p, pid);
+		return rc;
+	}
+	if (!proc->watchers)
+		process_python_threads(proc, p->sampler);
+	proc->watchers |= watcher;
+	tell_old(p, watcher, pid, threads);
+	return 0;
+}
+
+/* --- records ---------------------------------------------------------------
+ */
+
+static void
+tell(struct procs *p, uint64_t watchers, enum proc_event e,
+     const struct record *r)
+{
+	struct proc_news news = {.event = e,
+	                         .pid = r->pid,
+	                         .tid = r->tid,
+	                         .time_ns = r->time_ns};
+
+	if (r->kind == RECORD_FORK) {
+		news.ppid = r->fork.ppid;
+		news.ptid = r->fork.ptid;
+	} else if (r->kind == RECORD_COMM) {
+		news.name = r->comm.name;
+	}
+	p->seen(p->arg, watchers, &news);
+}
+
+static void
+forked_process(struct procs *p, const struct record *r,
+               const struct process *parent)
+{
+	struct process *child;
+
+	forget(p, r->pid); /* the number is used again */
+	if (enter(p, r->pid, &child)) {
+		tell(p, parent->watchers, PROC_FULL, r);
+		return;
+	}
+	child->parent = parent->pid;
+	child->origin = parent->origin;
+	child->watchers = parent->watchers;
+	child->threads = 1;
+	if (maps_copy(&parent->maps, &child->maps))
+		maps_clear(&child->maps);
+	tell(p, child->watchers, PROC_NEW, r);
+}
+
+static void
+apply_fork(struct procs *p, const struct record *r)
+{
+	struct process *parent = *place_of(p, r->fork.ppid);
+
+	if (!parent) {
+		forget(p, r->pid);
+		sampler_deny(p->sampler, r->pid);
+	} else if (r->pid == r->fork.ppid) {
+		parent->threads++;
+		tell(p, parent->watchers, PROC_THREAD, r);
+	} else {
+		forked_process(p, r, parent);
+	}
+}
+
+static void
+apply_exit(struct procs *p, const struct record *r)
+{
+	struct process *proc = *place_of(p, r->pid);
+
+	if (!proc) {
+		if (r->pid == r->tid) /* so the number's next owner is heard */
+			sampler_pass(p->sampler, r->pid);
+		return;
+	}
+	tell(p, proc->watchers, r->pid == r->tid ? PROC_EXIT : PROC_THREAD_EXIT,
+	     r);
+	if (r->pid == r->tid)
+		proc->gone_ns = r->time_ns;
+	/* How many threads an origin had at first is not known: it stays. */
+	if (proc->origin != proc->pid && !--proc->threads)
+		forget(p, r->pid);
+}
+
+static void
+apply_comm(struct procs *p, const struct record *r)
+{
+	struct process *proc = *place_of(p, r->pid);
+
+	if (!proc)
+		return;
+	tell(p, proc->watchers, r->comm.exec ? PROC_EXEC : PROC_NAME, r);
+	if (!r->comm.exec)
+		return;
+	maps_clear(&proc->maps);
+	process_forget_python(proc);
+	if (proc->unwinder)
+		unwinder_flush(proc->unwinder);
+}
+
+static void
+apply_mmap(struct procs *p, const struct record *r)
+{
+	struct process *proc = *place_of(p, r->pid);
+	struct map_seen seen = {
+		.start = r->mmap.start,
+		.end = r->mmap.start + r->mmap.len,
+		.offset = r->mmap.offset,
+		.inode = r->mmap.inode,
+		.major = r->mmap.major,
+		.minor = r->mmap.minor,
+		.build_id = r->mmap.build_id_size ? r->mmap.build_id : NULL,
+		.build_id_size = r->mmap.build_id_size,
+		.path = r->mmap.path,
+	};
+
+	if (proc && r->mmap.executable)
+		process_learn(proc, p->modules, &seen);
+}
+
+/* Records wait in rings for a while: that a process was forked, or ran its
+ * program, may be told when it has long been found as it is. */
+static bool
+is_known(struct procs *p, const struct record *r)
+{
+	const struct process *proc = *place_of(p, r->pid);
+
+	return proc && r->time_ns < proc->since_ns;
+}
+
+void
+procs_apply(struct procs *p, const struct record *r)
+{
+	if (is_known(p, r))
+		return;
+	switch (r->kind) {
+	case RECORD_FORK:
+		apply_fork(p, r);
+		break;
+	case RECORD_EXIT:
+		apply_exit(p, r);
+		break;
+	case RECORD_COMM:
+		apply_comm(p, r);
+		break;
+	case RECORD_MMAP:
+		apply_mmap(p, r);
+		break;
+	default:
+		break;
+	}
+}

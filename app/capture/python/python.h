@@ -1,0 +1,106 @@
+/*
+ * Functions written in Python, of processes that run CPython 3.11 to 3.13.
+ *
+ * An image that is the interpreter says where its runtime lies; a process's
+ * threads are looked up there once each, then the kernel follows their frames
+ * (python_ring.h). A frame names a code object, which is read when first
+ * seen, and again from time to time, for another may have come in its place.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "capture/elf/elf.h"
+#include "capture/host/memory.h"
+#include "capture/host/python_ring.h"
+#include "capture/trie.h"
+
+#define PYTHON_MAX_CODES   (1u << 17)
+#define PYTHON_MAX_BYTES   ((size_t)128 << 20) /* of names and lines */
+#define PYTHON_MAX_THREADS 16384 /* of a process, looked through */
+
+/* Addresses in an image that is an interpreter. */
+struct python_image {
+	uint32_t minor;                /* 11 to 13 */
+	uint64_t runtime;              /* _PyRuntime */
+	uint64_t code, str, bytes;     /* type objects */
+	uint64_t eval_start, eval_end; /* the function that interprets */
+};
+
+/*
+ *   Errors   -ENOENT it is none, or of another version; -EIO, -ENOMEM
+ */
+MUST_CHECK int
+python_image_read(const struct elf_image *elf, struct python_image *out);
+
+/* The threads of a process that run Python. */
+struct python_threads {
+	struct python_thread {
+		uint64_t native; /* its number in its own pid namespace */
+		uint64_t head;   /* see struct python_slot */
+	} * rows;
+	uint32_t n, cap;
+	uint32_t layout; /* enum python_layout */
+	uint64_t hop;
+};
+
+/*
+ * Lists them anew.
+ *
+ *   Shape    bias: of the image in the process; out starts as {0}
+ *   Owns     python_threads_done() it
+ *   Errors   -ENOENT none yet, -EBADMSG the runtime is not laid out as
+ *            expected, those of memory_copy()
+ */
+MUST_CHECK int
+python_threads_read(const struct memory *m, const struct python_image *image,
+                    uint64_t bias, struct python_threads *out);
+void python_threads_done(struct python_threads *t);
+/* False: none of them; *out lacks tid and key. */
+bool python_threads_find(const struct python_threads *t, uint64_t native,
+                         struct python_slot *out);
+
+/*
+ * Follows the frames of a thread that stands still; out->key and tid are left.
+ *
+ *   Errors   those of memory_copy()
+ */
+MUST_CHECK int
+python_stack_read(const struct memory *m, const struct python_slot *slot,
+                  struct python_stack *out);
+
+/* --- code objects ----------------------------------------------------------
+ */
+
+struct python_codes;
+
+struct python_codes *python_codes_new(void); /* NULL: no memory */
+void python_codes_free(struct python_codes *c);
+
+/* What code objects a frame may be of. */
+struct python_space {
+	const struct memory *memory;
+	const struct python_image *image;
+	uint64_t bias;
+	uint64_t now_ns;
+};
+
+/*
+ * The places of a stack's frames, to be named by python_code_name().
+ *
+ *   Shape    out[s->n]; a frame that stands for no function, as the one C
+ *            calls the interpreter with, has vaddr PYTHON_NO_PLACE
+ *   Errors   -ESTALE a frame is of something else than code, -E2BIG too many
+ *            code objects, those of memory_read()
+ */
+MUST_CHECK int
+python_places(struct python_codes *c, const struct python_space *space,
+              const struct python_stack *s, uint64_t *out);
+#define PYTHON_NO_PLACE UINT64_MAX
+
+struct python_name {
+	const char *name, *file; /* live as long as the codes */
+	uint32_t line, start_line;
+};
+/* False when there is no such place. */
+bool python_code_name(const struct python_codes *c, uint64_t vaddr,
+                      struct python_name *out);

@@ -1,0 +1,76 @@
+/*
+ * What a capture's processes use by the kernel's own count: who has no samples
+ * wants to know whether there was anything to sample.
+ */
+#include "base/clock.h"
+#include "recorder_private.h"
+
+#include <string.h>
+
+#define MAX_PROCESSES (CAPTURE_MAX_BEGAN / sizeof(struct host_usage))
+
+/* Asks HOST_MAX_USAGE at a time. */
+static void
+read_usage(const struct host *host, const int32_t *pids, size_t n,
+           struct buf *out)
+{
+	while (n) {
+		struct host_ask ask = {.op = HOST_USAGE};
+		struct host_reply reply;
+
+		ask.count = n < HOST_MAX_USAGE ? (uint32_t)n : HOST_MAX_USAGE;
+		memcpy(ask.list, pids, ask.count * sizeof(*pids));
+		if (host_answer(host, &ask, &reply))
+			return;
+		if (reply.value <= ask.count)
+			buf_add(out, reply.usage,
+			        reply.value * sizeof(*reply.usage));
+		pids += ask.count;
+		n -= ask.count;
+	}
+}
+
+void
+capture_began_with(struct capture *c, const struct host *host,
+                   const int32_t *pids, size_t n)
+{
+	if (c->end_ns - c->start_ns == CAPTURE_ENDLESS)
+		return; /* its windows without samples are not stored */
+	read_usage(host, pids, n, &c->began);
+	for (size_t i = 0; i < n; i++)
+		capture_tape_names(c, host, pids[i]);
+}
+
+static uint64_t
+used_before(const struct capture *c, int32_t pid)
+{
+	const struct host_usage *rows = (const void *)c->began.p;
+
+	for (size_t i = 0; i < c->began.len / sizeof(*rows); i++)
+		if (rows[i].pid == pid)
+			return rows[i].cpu_us;
+	return 0; /* it was started meanwhile */
+}
+
+int64_t
+capture_used_ns(const struct capture *c, const struct host *host)
+{
+	CLEANUP_BUF struct buf now = BUF_INIT(CAPTURE_MAX_BEGAN);
+	CLEANUP_FREE int32_t *pids = calloc(MAX_PROCESSES, sizeof(*pids));
+	const struct host_usage *rows;
+	uint64_t us = 0;
+	size_t n;
+
+	if (!pids)
+		return 0;
+	n = procs_list(c->rate->procs, UINT64_C(1) << c->slot, pids,
+	               MAX_PROCESSES);
+	read_usage(host, pids, n, &now);
+	rows = (const void *)now.p;
+	for (size_t i = 0; i < now.len / sizeof(*rows); i++) {
+		uint64_t before = used_before(c, rows[i].pid);
+
+		us += rows[i].cpu_us > before ? rows[i].cpu_us - before : 0;
+	}
+	return (int64_t)us * NS_PER_US;
+}

@@ -1,0 +1,76 @@
+/*
+ * What a running sampler learns from what it has sampled.
+ *
+ * Where more than 1 % of the stacks are deeper than their dump, dumps grow;
+ * they cost about 2 us each at 16 KiB, 8 us at 64 KiB. Where the analyser
+ * can't keep up, or the kernel throttles, the period doubles: samples then
+ * stand for twice the time, which is told, where lost ones would be missing
+ * from the busiest moments.
+ */
+#include "base/clock.h"
+#include "capture/event.h"
+#include "recorder_private.h"
+
+#include <errno.h>
+
+#define STACKS_WINDOW 200
+#define MAX_CUT       (STACKS_WINDOW / 100)
+#define WINDOW_NS     ((uint64_t)NS_PER_S)
+#define MAX_CPU_SHARE 4   /* one in so many of a CPU, */
+#define MAX_COSTLY    2   /* for so many windows on end */
+#define MAX_LOSS      100 /* one in so many samples */
+#define SLOWEST_NS    ((uint64_t)NS_PER_S / 25)
+
+static uint32_t
+deeper(uint32_t bytes)
+{
+	return bytes * 2 < EVENT_MAX_STACK ? bytes * 2 : EVENT_MAX_STACK;
+}
+
+static bool
+want_deeper(struct adapt *a, uint32_t bytes)
+{
+	bool want = a->cut > MAX_CUT && bytes < EVENT_MAX_STACK && !a->no_room;
+
+	if (want || a->stacks >= STACKS_WINDOW)
+		a->stacks = a->cut = 0;
+	return want;
+}
+
+/* Reading a new program's tables is dear too, but does not last. */
+static bool
+stays_costly(struct adapt *a)
+{
+	bool costly = a->cpu_ns > WINDOW_NS / MAX_CPU_SHARE;
+
+	a->costly = costly ? a->costly + 1 : 0;
+	return a->costly >= MAX_COSTLY;
+}
+
+static bool
+want_slower(struct adapt *a, uint64_t now_ns, uint64_t period_ns)
+{
+	bool want;
+
+	if (now_ns - a->since_ns < WINDOW_NS)
+		return false;
+	want = stays_costly(a) || a->throttled ||
+	       a->lost * MAX_LOSS > a->samples + a->lost;
+	a->since_ns = now_ns;
+	a->cpu_ns = a->samples = a->lost = a->throttled = 0;
+	return want && period_ns * 2 <= SLOWEST_NS;
+}
+
+bool
+rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns)
+{
+	const struct sampler_ask *ask = sampler_asked(rate->sampler);
+	struct adapt *a = &rate->adapt;
+	bool slower = want_slower(a, now_ns, ask->period_ns) &&
+	              !sampler_slow(rate->sampler, ask->period_ns * 2);
+
+	if (want_deeper(a, ask->stack_bytes) &&
+	    sampler_deepen(rate->sampler, host, deeper(ask->stack_bytes)))
+		a->no_room = true;
+	return slower;
+}

@@ -1,0 +1,288 @@
+/* What samplers tell: samples into tries, and what became of processes. */
+#include "base/clock.h"
+#include "recorder_private.h"
+
+#include <errno.h>
+
+/* One cut stack in so many is no reason to drain more often. */
+#define CUT_SHARE 100
+
+static const struct place truncated_place = {MODULE_TRUNCATED, 0};
+
+void
+rate_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
+{
+	const struct rate *rate = arg;
+
+	rate->all->hurry = true;
+	while (watchers) {
+		struct capture *c = rate->all->slots[next_slot(&watchers)];
+
+		capture_tape_news(c, news);
+		switch (news->event) {
+		case PROC_NEW:
+			c->quality.processes++;
+			c->quality.threads++;
+			c->alive++;
+			break;
+		case PROC_THREAD:
+			c->quality.threads++;
+			break;
+		case PROC_THREAD_EXIT:
+		case PROC_NAME:
+			break;
+		case PROC_EXEC:
+			c->quality.execs++;
+			break;
+		case PROC_EXIT:
+			c->quality.exits++;
+			c->alive -= c->alive > 0;
+			break;
+		case PROC_LEFT:
+			c->quality.processes -= c->quality.processes > 0;
+			c->alive -= c->alive > 0;
+			break;
+		case PROC_FULL:
+			c->quality.notes |= QUALITY_NOTE_OF(PROCS_FULL);
+			break;
+		}
+	}
+}
+
+static void
+count_end(struct quality *q, enum unwind_end end)
+{
+	switch (end) {
+	case UNWIND_ROOT:
+		q->reached_root++;
+		break;
+	case UNWIND_TRUNCATED:
+	case UNWIND_MAX:
+		q->truncated++;
+		break;
+	case UNWIND_SWITCHED:
+		q->switched++;
+		break;
+	case UNWIND_NO_INFO:
+	case UNWIND_BAD:
+		q->unwind_failed++;
+		break;
+	}
+}
+
+static void
+count_sample(struct capture *c, const struct record *r,
+             const struct proc_stack *stack)
+{
+	uint32_t node;
+
+	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
+		return;
+	if (trie_count(&c->trie, stack->places, stack->n, truncated_place,
+	               r->sample.weight_ns, &node)) {
+		c->quality.lost++;
+		return;
+	}
+	tape_sample(c->tape, r->pid, r->tid, r->time_ns, node,
+	            r->sample.weight_ns);
+	c->quality.kept++;
+	c->quality.topped_up += stack->topped_up;
+	c->quality.python += stack->python == PYTHON_MERGED;
+	c->quality.python_missed += stack->python == PYTHON_MISSED;
+	count_end(&c->quality, stack->end);
+	breaks_count(&c->breaks, stack);
+}
+
+/* Too deep for its dump, and not just for dumps as they were before. */
+static bool
+is_cut(const struct rate *rate, const struct record *r,
+       const struct proc_stack *stack)
+{
+	uint32_t room = sampler_asked(rate->sampler)->stack_bytes & ~7u;
+
+	return stack->cut && r->sample.stack_len >= room;
+}
+
+static void
+take_sample(struct rate *rate, const struct record *r)
+{
+	struct recorder *all = rate->all;
+	struct process *proc = procs_of_sample(rate->procs, r->pid);
+	uint64_t watchers;
+
+	if (!proc || !proc->watchers)
+		return;
+	watchers = proc->watchers;
+	recorder_blame(all, (uint32_t)__builtin_ctzll(watchers));
+	process_stack(proc, r, &all->stack);
+	if (!all->stack.n)
+		return;
+	if (all->stack.python == PYTHON_MISSED)
+		process_python_thread(proc, rate->sampler, r->tid);
+	rate->adapt.samples++;
+	rate->adapt.stacks += r->sample.has_user;
+	rate->adapt.cut += is_cut(rate, r, &all->stack);
+	all->stacks++;
+	all->cut += all->stack.cut;
+	all->hurry |= all->stack.python == PYTHON_MISSED;
+	while (watchers)
+		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
+}
+
+static void
+count_loss(struct rate *rate, const struct record *r)
+{
+	const bool lost = r->kind == RECORD_LOST;
+	const struct timeline_event gap = {
+		.kind = lost ? TIMELINE_LOST : TIMELINE_THROTTLED,
+		.value = lost ? r->lost : 0,
+	};
+	uint64_t slots = rate->slots;
+
+	if (lost)
+		rate->adapt.lost += r->lost;
+	else
+		rate->adapt.throttled++;
+	while (slots) {
+		struct capture *c = rate->all->slots[next_slot(&slots)];
+
+		if (lost)
+			c->quality.lost += (int64_t)r->lost;
+		else
+			c->quality.throttled++;
+		tape_event(c->tape, r->time_ns, &gap);
+	}
+}
+
+static void
+take_record(void *arg, const struct record *r)
+{
+	struct rate *rate = arg;
+
+	switch (r->kind) {
+	case RECORD_SAMPLE:
+		take_sample(rate, r);
+		break;
+	case RECORD_LOST:
+	case RECORD_THROTTLE:
+		count_loss(rate, r);
+		break;
+	default:
+		procs_apply(rate->procs, r);
+		break;
+	}
+}
+
+/* A capture's time is over: who asks it next finds it ended. */
+static bool
+any_ended(const struct recorder *c, const struct rate *rate, uint64_t until)
+{
+	uint64_t slots = rate->slots;
+
+	while (slots)
+		if (c->slots[next_slot(&slots)]->end_ns <= until)
+			return true;
+	return false;
+}
+
+/* Nobody samples at this rate any more. */
+static bool
+is_over(const struct recorder *c, const struct rate *rate, uint64_t now)
+{
+	uint64_t slots = rate->slots;
+
+	while (slots)
+		if (c->slots[next_slot(&slots)]->end_ns > now)
+			return false;
+	return true;
+}
+
+/* Where nothing is written any more, nothing is waited for. */
+static uint64_t
+settled(const struct recorder *c, struct rate *rate, uint64_t now)
+{
+	if (!is_over(c, rate, now))
+		return now - SAMPLER_SLACK_NS;
+	sampler_stop(rate->sampler);
+	return now;
+}
+
+static void
+take_until(struct recorder *c, struct rate *rate, uint64_t until)
+{
+	c->stack.topups = PROCS_TOPUPS;
+	c->stack.topups_end_ns = (uint64_t)clock_mono_ns() + PROCS_TOPUP_NS;
+	sampler_drain(rate->sampler, until, take_record, rate);
+}
+
+void
+recorder_catch_up(struct recorder *c, struct capture *one)
+{
+	take_until(c, one->rate, (uint64_t)clock_mono_ns());
+	recorder_blame(c, CAPTURES_MAX);
+}
+
+static void
+drain(struct recorder *c, struct rate *rate, uint64_t now)
+{
+	uint64_t until = settled(c, rate, now), slots = rate->slots;
+	int64_t cpu, n = __builtin_popcountll(slots);
+
+	take_until(c, rate, until);
+	if (any_ended(c, rate, until))
+		sampler_tell_lost(rate->sampler, until, take_record, rate);
+	c->hurry |= sampler_has_python(rate->sampler);
+	recorder_blame(c, CAPTURES_MAX);
+	cpu = recorder_cpu_spent(c);
+	rate->adapt.cpu_ns += (uint64_t)cpu;
+	while (slots) {
+		struct capture *one = c->slots[next_slot(&slots)];
+
+		one->quality.worker_cpu_ns += cpu / n;
+		if (until > one->drained_ns) /* else it has just begun */
+			one->drained_ns = until;
+		capture_tape_counters(one, c->host, until);
+	}
+}
+
+static void
+adapt(struct recorder *c, struct rate *rate, uint64_t now)
+{
+	bool slower = rate_adapt(rate, c->host, now);
+	const struct timeline_event lowered = {
+		.kind = TIMELINE_LOWERED,
+		.value = sampler_asked(rate->sampler)->period_ns,
+	};
+	uint64_t slots = rate->slots;
+
+	while (slots && slower) {
+		struct capture *one = c->slots[next_slot(&slots)];
+
+		one->quality.notes |= QUALITY_NOTE_OF(LOWERED);
+		tape_event(one->tape, one->drained_ns, &lowered);
+	}
+}
+
+void
+recorder_drain(struct recorder *c)
+{
+	uint64_t now = (uint64_t)clock_mono_ns();
+
+	c->hurry = false;
+	c->stacks = c->cut = 0;
+	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
+		if (!c->rates[i])
+			continue;
+		drain(c, c->rates[i], now);
+		adapt(c, c->rates[i], now);
+	}
+	c->hurry |= c->cut * CUT_SHARE > c->stacks;
+}
+
+unsigned
+recorder_patience_ms(const struct recorder *c)
+{
+	bool hurry = c->hurry || (uint64_t)clock_mono_ns() < c->known_ns;
+
+	return hurry ? CAPTURES_DRAIN_MS : CAPTURES_CALM_MS;
+}

@@ -1,0 +1,100 @@
+/* What the files of capture.h share. */
+#pragma once
+
+#include "capture/process/breaks.h"
+#include "capture/recorder.h"
+#include "capture/process/process.h"
+#include "tape.h"
+
+struct rate;
+
+/* Bytes told of processes at their begin, of 4096. */
+#define CAPTURE_MAX_BEGAN (4096 * sizeof(struct host_usage))
+
+struct recorder {
+	const struct host *host;
+	struct recorder_conf conf;
+	struct modules *modules; /* NULL while no capture runs */
+	struct rate *rates[CAPTURES_MAX_SAMPLERS];
+	struct capture *slots[CAPTURES_MAX];
+	size_t ring_left;
+	struct sampler_filter *filter; /* of no sampler now; or NULL */
+	bool hurry;           /* something of the last drain can't wait */
+	uint64_t known_ns;    /* from when on it is known what can */
+	uint32_t stacks, cut; /* of the last drain; too deep for their dump */
+	int64_t cpu_ns;       /* of ours that captures were charged for */
+	struct proc_stack stack; /* of the sample at hand */
+};
+
+/* What was seen since the last decision: see capture_adapt.c. */
+struct adapt {
+	uint32_t stacks, cut; /* user stacks; too deep for their dump */
+	uint32_t costly;      /* windows on end */
+	bool no_room;         /* for deeper dumps */
+	uint64_t since_ns, cpu_ns, samples, lost, throttled;
+};
+
+/* One rate: a sampler, its processes, and the captures that share them. */
+struct rate {
+	struct recorder *all;
+	struct sampler *sampler;
+	struct procs *procs;
+	uint64_t period_ns;
+	size_t ring_bytes;
+	uint64_t slots; /* of its captures, as bits */
+	struct adapt adapt;
+};
+
+struct capture {
+	uint32_t slot;
+	struct rate *rate;
+	struct modules *modules;
+	struct trie trie;
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t drained_ns;       /* samples up to here are in */
+	int64_t start_ms;
+	uint32_t alive; /* processes */
+	bool window;    /* cut out of one that goes on */
+	struct quality quality;
+	struct buf began; /* struct host_usage each: capture_usage.c */
+	struct breaks breaks;
+	struct tape *tape;   /* NULL: it keeps no timeline */
+	uint64_t counted_ns; /* when its processes' use was last read */
+};
+
+/* Says whose data is worked on from now on: a slot, or CAPTURES_MAX. */
+void recorder_blame(const struct recorder *c, uint32_t slot);
+/* What was worked since this was last asked. */
+int64_t recorder_cpu_spent(struct recorder *c);
+/* Told of the processes that a rate follows. */
+proc_seen rate_proc_seen;
+/* The slot of the first watcher, taken off the set. */
+static inline uint32_t
+next_slot(uint64_t *watchers)
+{
+	uint32_t slot = (uint32_t)__builtin_ctzll(*watchers);
+
+	*watchers &= *watchers - 1;
+	return slot;
+}
+
+/* Processes that it follows from now on: what they have used until then. Their
+ * threads get names in its timeline. */
+void capture_began_with(struct capture *c, const struct host *host,
+                        const int32_t *pids, size_t n);
+/* CPU time that those of its processes that live have used since, as the
+ * kernel counts it; children that ended are not in it. */
+int64_t capture_used_ns(const struct capture *c, const struct host *host);
+/* Puts on the captures' tapes what happened to a process. */
+void capture_tape_news(struct capture *c, const struct proc_news *news);
+/* Asks what the threads of a process are called that it has already. */
+void
+capture_tape_names(struct capture *c, const struct host *host, int32_t pid);
+/* Reads, when it is time, what its processes use. */
+void capture_tape_counters(struct capture *c, const struct host *host,
+                           uint64_t now_ns);
+/*
+ * Lets a sampler copy more of each stack, or sample less often, when what was
+ * seen asks for it; true: less often from now on. Call it after a drain.
+ */
+bool rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns);

@@ -1,0 +1,231 @@
+/*
+ * The end of a capture: places get names, the tree becomes a profile.
+ */
+#include "base/clock.h"
+#include "recorder_private.h"
+#include "capture/naming/location.h"
+#include "capture/symbols/java_map.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define JAVA_MANY 5 /* one stack in so many */
+
+struct finisher {
+	const struct capture *capture;
+	struct profile *profile;
+	struct quality *quality;
+	struct namer *namer;
+	uint32_t *locations; /* by place */
+	bool *named;         /* by place */
+	uint32_t *rows;      /* by node: its sample */
+};
+
+static void
+finisher_done(struct finisher *f)
+{
+	free(f->locations);
+	free(f->named);
+	free(f->rows);
+	profile_free(f->profile);
+}
+
+static int
+finisher_init(struct finisher *f)
+{
+	uint32_t places = f->capture->trie.places.n;
+	uint32_t nodes = f->capture->trie.nodes.n;
+
+	f->profile = profile_new();
+	f->locations = calloc(places + 1, sizeof(*f->locations));
+	f->named = calloc(places + 1, sizeof(*f->named));
+	f->rows = calloc(nodes, sizeof(*f->rows));
+	return f->profile && f->locations && f->named && f->rows ? 0 : -ENOMEM;
+}
+
+struct namer *
+capture_namer(const struct capture *any, const struct host *host,
+              struct symbols_cache *symbols)
+{
+	struct namer *n = namer_new(any->modules, host, symbols);
+
+	if (!n)
+		return NULL;
+	n->patient = any->window;
+	if (any->window || !capture_ended(any))
+		n->java_age_ns = JAVA_MAP_AGE_NS;
+	return n;
+}
+
+/* --- rows of the profile ---------------------------------------------------
+ */
+
+/* The first place of a program, else of any file, else none: 0. */
+static uint32_t
+find_program(const struct finisher *f)
+{
+	const struct pairs *places = &f->capture->trie.places;
+	uint32_t file = 0;
+
+	for (uint32_t i = 0; i < places->n; i++) {
+		const struct module *m =
+			f->namer->modules->rows[places->rows[i].a];
+
+		if (!m || !m->elf || places->rows[i].a < MODULE_FIRST)
+			continue;
+		if (m->elf->is_program)
+			return i;
+		if (!file)
+			file = i;
+	}
+	return file;
+}
+
+/* Readers take the first mapping for the main program. */
+static int
+add_program(struct finisher *f)
+{
+	const struct pairs *places = &f->capture->trie.places;
+	uint32_t i = find_program(f), mapping;
+
+	if (!places->n)
+		return 0;
+	return finish_mapping(
+		f->namer->modules, f->profile,
+		(struct place){places->rows[i].a, places->rows[i].b}, &mapping);
+}
+
+static int
+add_locations(struct finisher *f)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < f->capture->trie.places.n && !rc; i++) {
+		const struct pair *row = &f->capture->trie.places.rows[i];
+
+		rc = finish_location(f->namer, f->profile,
+		                     (struct place){row->a, row->b},
+		                     &f->locations[i], &f->named[i]);
+	}
+	return rc;
+}
+
+static int
+add_sample(struct finisher *f, uint32_t node)
+{
+	const struct trie *t = &f->capture->trie;
+	int64_t count = t->counts[node].samples;
+	int64_t values[] = {count, (int64_t)t->counts[node].weight};
+	uint32_t stack[PROFILE_MAX_FRAMES];
+	uint32_t n = 0;
+
+	for (uint32_t at = node; at != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
+	     at = t->nodes.rows[at].a) {
+		uint32_t place = (uint32_t)t->nodes.rows[at].b;
+
+		stack[n++] = f->locations[place];
+		f->quality->frames += count;
+		f->quality->symbolized += f->named[place] ? count : 0;
+	}
+	return profile_sample_row(f->profile, stack, n, NULL, 0, values,
+	                          &f->rows[node]);
+}
+
+static int
+add_samples(struct finisher *f)
+{
+	const struct trie *t = &f->capture->trie;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < t->counts_cap && i < t->nodes.n && !rc; i++)
+		if (t->counts[i].samples)
+			rc = add_sample(f, i);
+	return rc;
+}
+
+static int
+add_header(struct finisher *f, uint64_t duration_ns)
+{
+	struct profile *p = f->profile;
+	int rc = profile_type(p, "samples", "count");
+
+	if (!rc)
+		rc = profile_type(p, "cpu", "nanoseconds");
+	if (!rc)
+		rc = profile_cstring(p, "cpu", &p->default_type);
+	if (!rc)
+		rc = profile_cstring(p, "cpu", &p->period_type.type);
+	if (!rc)
+		rc = profile_cstring(p, "nanoseconds", &p->period_type.unit);
+	p->period = (int64_t)f->capture->rate->period_ns;
+	p->time_ns = f->capture->start_ms * NS_PER_MS;
+	p->duration_ns = (int64_t)duration_ns;
+	return rc;
+}
+
+/* A checkpoint is taken before the end. */
+static uint64_t
+duration_of(const struct capture *c)
+{
+	uint64_t until = c->drained_ns < c->end_ns ? c->drained_ns : c->end_ns;
+
+	return until - c->start_ns;
+}
+
+/* A timeline is not worth a profile: without memory for it, there is none. */
+static void
+add_timeline(const struct finisher *f, struct timeline **out)
+{
+	const struct capture *c = f->capture;
+	struct timeline *t;
+
+	if (!out || !c->tape || tape_timeline(c->tape, f->rows, &t))
+		return;
+	t->start_ns = c->start_ms * NS_PER_MS;
+	t->duration_us = duration_of(c) / (uint64_t)NS_PER_US;
+	t->period_ns = c->rate->period_ns;
+	t->cpus = c->rate->all->conf.ncpus;
+	*out = t;
+}
+
+int
+capture_profile(const struct capture *c, struct namer *namer,
+                struct profile **out, struct quality *quality,
+                struct timeline **timeline)
+{
+	struct quality q = c->quality;
+	CLEANUP(finisher_done)
+	struct finisher f = {.capture = c, .namer = namer, .quality = &q};
+	int rc = finisher_init(&f);
+
+	namer->quality = &q;
+	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
+	q.dropped = (int64_t)c->trie.folded;
+	q.cpu_ns = (int64_t)c->trie.weight;
+	q.stack_bytes = sampler_asked(c->rate->sampler)->stack_bytes;
+	q.notes |= sampler_notes(c->rate->sampler);
+	breaks_tell(&c->breaks, c->modules, &q);
+	if (!rc)
+		rc = add_header(&f, duration_of(c));
+	if (!rc)
+		rc = add_program(&f);
+	if (!rc)
+		rc = add_locations(&f);
+	if (!rc)
+		rc = add_samples(&f);
+	if (rc)
+		return rc;
+	if (namer->java && q.unwind_failed > q.kept / JAVA_MANY)
+		q.notes |= QUALITY_NOTE_OF(JAVA_FRAMES);
+	if (!c->alive)
+		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
+	if (c->tape && c->tape->full)
+		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
+	if (!q.kept && !c->window)
+		q.used_ms = capture_used_ns(c, namer->host) / NS_PER_MS;
+	add_timeline(&f, timeline);
+	quality_conclude(&q);
+	*quality = q;
+	*out = TAKE(f.profile);
+	return 0;
+}

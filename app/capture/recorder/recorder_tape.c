@@ -1,0 +1,131 @@
+/*
+ * What a capture's timeline is told of beside samples: lives and names of
+ * threads, and what processes use.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "recorder_private.h"
+
+#include <string.h>
+
+#define COUNTERS_NS UINT64_C(250000000) /* between two readings */
+#define NAMES_MAX   ((size_t)1 << 20)   /* bytes of one process's */
+
+static void
+tell_event(struct capture *c, const struct proc_news *news,
+           enum timeline_event_kind kind, uint64_t value)
+{
+	struct timeline_event e = {.kind = kind,
+	                           .pid = news->pid,
+	                           .tid = news->tid,
+	                           .value = value};
+
+	if (news->name)
+		memcpy(e.name, news->name,
+		       strnlen(news->name, sizeof(e.name) - 1));
+	tape_event(c->tape, news->time_ns, &e);
+}
+
+static void
+tell_birth(struct capture *c, const struct proc_news *news)
+{
+	if (!news->time_ns)
+		return; /* named by capture_tape_names, or by its samples */
+	tape_born(c->tape, news->pid, news->tid, news->time_ns, news->ppid,
+	          news->ptid);
+	if (news->event == PROC_NEW)
+		tell_event(c, news, TIMELINE_FORK, news->ppid);
+}
+
+static void
+tell_name(struct capture *c, const struct proc_news *news)
+{
+	tape_named(c->tape, news->pid, news->tid, news->name, HOST_COMM_MAX);
+	if (news->event == PROC_EXEC)
+		tell_event(c, news, TIMELINE_EXEC, 0);
+}
+
+static void
+tell_death(struct capture *c, const struct proc_news *news)
+{
+	tape_died(c->tape, news->pid, news->tid, news->time_ns);
+	if (news->event == PROC_EXIT)
+		tell_event(c, news, TIMELINE_EXIT, 0);
+}
+
+void
+capture_tape_news(struct capture *c, const struct proc_news *news)
+{
+	if (!c->tape || news->time_ns >= c->end_ns)
+		return;
+	switch (news->event) {
+	case PROC_NEW:
+	case PROC_THREAD:
+		tell_birth(c, news);
+		break;
+	case PROC_NAME:
+	case PROC_EXEC:
+		tell_name(c, news);
+		break;
+	case PROC_THREAD_EXIT:
+	case PROC_EXIT:
+		tell_death(c, news);
+		break;
+	case PROC_LEFT:
+	case PROC_FULL:
+		break;
+	}
+}
+
+/* Those that can't be had are done without: names are for looking at. */
+void
+capture_tape_names(struct capture *c, const struct host *host, int32_t pid)
+{
+	CLEANUP_BUF struct buf rows = BUF_INIT(NAMES_MAX);
+	const struct host_ask ask = {.op = HOST_NAMES, .pid = pid};
+	const struct host_thread *row;
+	CLEANUP_FD int fd = -1;
+
+	if (!c->tape || host_fd(host, &ask, &fd) || fd_read_all(fd, &rows))
+		return;
+	row = (const struct host_thread *)rows.p;
+	for (size_t i = 0; i < rows.len / sizeof(*row); i++)
+		tape_named(c->tape, (uint32_t)pid, (uint32_t)row[i].tid,
+		           row[i].name, sizeof(row[i].name));
+}
+
+static void
+read_counters(struct capture *c, const struct host *host,
+              const struct host_ask *ask)
+{
+	struct host_reply reply;
+
+	if (host_answer(host, ask, &reply))
+		return;
+	for (uint32_t i = 0; i < reply.value && i < HOST_MAX_USAGE; i++) {
+		const struct host_usage *row = &reply.usage[i];
+		struct timeline_counter counter = {
+			.rss_bytes = row->rss_bytes,
+			.cpu_us = row->cpu_us,
+			.pid = (uint32_t)row->pid,
+		};
+
+		tape_counter(c->tape, c->counted_ns, &counter);
+	}
+}
+
+void
+capture_tape_counters(struct capture *c, const struct host *host,
+                      uint64_t now_ns)
+{
+	struct host_ask ask = {.op = HOST_USAGE};
+
+	if (!c->tape || now_ns - c->counted_ns < COUNTERS_NS ||
+	    now_ns >= c->end_ns)
+		return;
+	c->counted_ns = now_ns;
+	ask.count = (uint32_t)procs_list(c->rate->procs, UINT64_C(1) << c->slot,
+	                                 ask.list, HOST_MAX_USAGE);
+	if (ask.count)
+		read_counters(c, host, &ask);
+}

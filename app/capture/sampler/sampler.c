@@ -1,0 +1,227 @@
+#include "sampler.h"
+
+#include "base/clock.h"
+#include "sampler_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+DEFINE_CLEANUP(struct sampler *, sampler_close)
+
+/* Of what samples now, and of the owners of rings, which tell of lives. */
+static int
+each_fd(const struct sampler *s, unsigned long request)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (ioctl(s->streams[i].ring.fd, request, 0))
+			return -errno;
+	for (uint32_t i = s->first; i < s->nevents; i++)
+		if (ioctl(s->events[i], request, 0))
+			return -errno;
+	return 0;
+}
+
+int
+sampler_open(const struct host *host, const struct sampler_ask *ask,
+             struct sampler **out)
+{
+	CLEANUP(sampler_close_ptr) struct sampler *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->ask = *ask;
+	if (!ask->ncpus || ask->ncpus > SAMPLER_MAX_CPUS)
+		return -EINVAL;
+	s->filter = filter_take(ask, host);
+	s->before_ns = ask->period_ns;
+	rc = sampler_open_all(s, host);
+	if (!rc)
+		rc = each_fd(s, PERF_EVENT_IOC_ENABLE);
+	if (rc)
+		return rc;
+	s->ask.pids = NULL; /* the caller's */
+	s->ask.npids = 0;
+	*out = TAKE(s);
+	return 0;
+}
+
+void
+sampler_stop(struct sampler *s)
+{
+	/* Nothing can be done for one that does not stop: it is closed. */
+	(void)!each_fd(s, PERF_EVENT_IOC_DISABLE);
+}
+
+size_t
+sampler_poll(const struct sampler *s, struct pollfd *out, size_t max)
+{
+	size_t n = s->n < max ? s->n : max;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct pollfd){s->streams[i].ring.fd, POLLIN, 0};
+	return n;
+}
+
+static void
+peek(struct stream *st)
+{
+	st->next_ns = UINT64_MAX;
+	if (ring_peek(&st->ring, &st->next, &st->next_size))
+		st->next_ns = record_time(st->next, st->next_size);
+}
+
+/* The stream of the oldest record, if that is older than until_ns. */
+static struct stream *
+oldest(const struct sampler *s, uint64_t until_ns)
+{
+	struct stream *best = NULL;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->streams[i].next_ns >= until_ns)
+			continue;
+		best = &s->streams[i];
+		until_ns = best->next_ns;
+	}
+	return best;
+}
+
+static void
+add_to_sample(struct sampler *s, uint32_t cpu, struct record *r)
+{
+	r->sample.weight_ns = r->time_ns < s->changed_ns ? s->before_ns
+	                                                 : s->ask.period_ns;
+	r->sample.python = python_of_sample(s, cpu, r);
+}
+
+static void
+hand_on(struct sampler *s, struct stream *st, sampler_sink *sink, void *arg)
+{
+	struct record r;
+
+	ring_fetch_ahead(&st->ring, st->next_size);
+	if (!record_parse(st->next, st->next_size, &r)) {
+		if (r.kind == RECORD_SAMPLE)
+			add_to_sample(s, st->cpu, &r);
+		if (r.kind != RECORD_LOST || sampler_count_lost(s, &r))
+			sink(arg, &r);
+	}
+	ring_next(&st->ring, st->next_size);
+	peek(st);
+}
+
+void
+sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
+              void *arg)
+{
+	struct stream *st;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		ring_look(&s->streams[i].ring);
+		peek(&s->streams[i]);
+	}
+	while ((st = oldest(s, until_ns)))
+		hand_on(s, st, sink, arg);
+}
+
+/* On each CPU one stops and the next starts: nothing counts twice, and a
+ * part of one period is all that may be missed. */
+static int
+take_over(struct sampler *s, uint32_t fresh)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (ioctl(s->events[s->first + i], PERF_EVENT_IOC_DISABLE, 0) ||
+		    ioctl(s->events[fresh + i], PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	s->first = fresh;
+	return 0;
+}
+
+int
+sampler_deepen(struct sampler *s, const struct host *host, uint32_t stack_bytes)
+{
+	const uint32_t before = s->ask.stack_bytes, fresh = s->nevents;
+	int rc;
+
+	if (!s->shared)
+		return -EOPNOTSUPP;
+	if (!sampler_is_roomy(s, stack_bytes))
+		return -ENOBUFS;
+	s->ask.stack_bytes = stack_bytes;
+	rc = sampler_open_events(s, host);
+	if (rc) {
+		s->ask.stack_bytes = before;
+		return rc;
+	}
+	return take_over(s, fresh);
+}
+
+int
+sampler_slow(struct sampler *s, uint64_t period_ns)
+{
+	if (!s->shared)
+		return -EOPNOTSUPP;
+	s->changed_ns = (uint64_t)clock_mono_ns();
+	s->before_ns = s->ask.period_ns;
+	for (uint32_t i = s->first; i < s->nevents; i++)
+		if (ioctl(s->events[i], PERF_EVENT_IOC_PERIOD, &period_ns))
+			return -errno;
+	s->ask.period_ns = period_ns;
+	return 0;
+}
+
+/* The kernel reads the byte while we write it: whole bytes, nobody else
+ * writes. */
+static void
+set_denied(struct sampler *s, uint32_t pid, bool denied)
+{
+	const struct sampler_filter *f = s->filter;
+	uint8_t byte, bit = (uint8_t)(1u << pid % 8);
+
+	if (!f || pid >= f->ndenied)
+		return;
+	byte = f->denied[pid / 8];
+	byte = denied ? byte | bit : byte & (uint8_t)~bit;
+	__atomic_store_n(&f->denied[pid / 8], byte, __ATOMIC_RELAXED);
+}
+
+void
+sampler_deny(struct sampler *s, uint32_t pid)
+{
+	set_denied(s, pid, true);
+}
+
+void
+sampler_pass(struct sampler *s, uint32_t pid)
+{
+	set_denied(s, pid, false);
+}
+
+const struct sampler_ask *
+sampler_asked(const struct sampler *s)
+{
+	return &s->ask;
+}
+
+size_t
+sampler_ring_bytes(const struct sampler *s)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		sum += s->streams[i].ring.size;
+	return sum;
+}
+
+uint64_t
+sampler_notes(const struct sampler *s)
+{
+	return s->notes;
+}
+
+bool
+sampler_shared(const struct sampler *s)
+{
+	return s->shared;
+}

@@ -1,0 +1,424 @@
+#include "capture/snapshot.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "capture/process/breaks.h"
+#include "capture/naming/location.h"
+#include "capture/goroutines/goroutine_rows.h"
+#include "snapshot_labels.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_PLACES TRIE_MAX_NODES
+#define MAX_TASKS  ((size_t)64 << 10) /* bytes of thread numbers */
+
+struct snapshot {
+	const struct host *host;
+	struct modules *modules;
+	struct process **procs;
+	uint32_t nprocs;
+	struct profile *profile;
+	struct quality *quality;
+	struct breaks breaks;
+	struct namer *namer;
+	struct pairs places;
+	struct known_place {
+		uint32_t location;
+		bool named;
+	} * known; /* by place */
+	uint32_t known_cap;
+	struct symbols_cache *symbols;
+	struct proc_stack *stack; /* of the thread at hand */
+};
+
+static void
+snapshot_done(struct snapshot *s)
+{
+	namer_free(s->namer);
+	for (uint32_t i = 0; i < s->nprocs; i++)
+		process_free(s->procs[i]);
+	free(s->procs);
+	pairs_done(&s->places);
+	breaks_done(&s->breaks);
+	free(s->known);
+	free(s->stack);
+	modules_free(s->modules);
+	profile_free(s->profile);
+}
+
+/* --- processes -------------------------------------------------------------
+ */
+
+static int
+add_process(struct snapshot *s, int32_t pid)
+{
+	CLEANUP(process_free_ptr)
+	struct process *proc = calloc(1, sizeof(*proc));
+	uint32_t threads;
+	int rc;
+
+	if (!proc)
+		return -ENOMEM;
+	proc->pid = proc->parent = proc->origin = (uint32_t)pid;
+	proc->modules = s->modules;
+	rc = process_read_maps(proc, s->modules, &threads);
+	if (rc)
+		return rc;
+	s->procs[s->nprocs++] = TAKE(proc);
+	return 0;
+}
+
+static int
+add_processes(struct snapshot *s, const struct snapshot_ask *ask)
+{
+	int last = -ESRCH;
+
+	s->procs = calloc(ask->npids, sizeof(struct process *));
+	if (!s->procs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ask->npids; i++) {
+		int rc = add_process(s, ask->pids[i]);
+
+		if (rc == -EACCES || rc == -EPERM)
+			last = -EXDEV;
+		else if (rc && rc != -ESRCH)
+			return rc;
+	}
+	s->quality->processes = s->nprocs;
+	return s->nprocs ? 0 : last;
+}
+
+/* --- stacks ----------------------------------------------------------------
+ */
+
+static void
+walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
+     size_t i)
+{
+	const struct thread_row *row = snapshot_row(b, i);
+	uint64_t regs[UNWIND_REGS];
+	struct proc_thread t = {
+		.tid = (uint32_t)row->tid,
+		.pc = b->seen[i].pc,
+		.sp = b->seen[i].sp,
+		.stack = snapshot_stack(b, i),
+		.len = row->stack_bytes < b->room ? row->stack_bytes : b->room,
+	};
+
+	s->stack->n = 0;
+	s->stack->end = UNWIND_NO_INFO;
+	s->stack->last_module = MODULE_UNKNOWN;
+	s->stack->python = PYTHON_WITHOUT;
+	if (row->how == THREAD_STOPPED) {
+		thread_regs(&row->regs, regs);
+		t.regs = regs;
+	}
+	if (t.pc || t.regs)
+		process_thread_stack(proc, &t, s->stack);
+}
+
+static int
+place_location(struct snapshot *s, struct place at, struct known_place *out)
+{
+	uint32_t before = s->places.n, place;
+	int rc = pairs_intern(&s->places, at.module, at.vaddr, &place);
+
+	if (rc)
+		return rc;
+	if (place >= s->known_cap) {
+		uint32_t cap = s->known_cap ? 2 * s->known_cap : 256;
+		void *p = reallocarray(s->known, cap, sizeof(*s->known));
+
+		if (!p)
+			return -ENOMEM;
+		s->known = p;
+		s->known_cap = cap;
+	}
+	if (s->places.n > before)
+		rc = finish_location(s->namer, s->profile, at,
+		                     &s->known[place].location,
+		                     &s->known[place].named);
+	*out = s->known[place];
+	return rc;
+}
+
+static int
+locate(struct snapshot *s, uint32_t stack[PROFILE_MAX_FRAMES], uint32_t *n)
+{
+	int rc = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < s->stack->n && *n < PROFILE_MAX_FRAMES; i++) {
+		struct known_place k;
+
+		rc = place_location(s, s->stack->places[i], &k);
+		if (rc)
+			return rc;
+		stack[(*n)++] = k.location;
+		s->quality->frames++;
+		s->quality->symbolized += k.named;
+	}
+	return rc;
+}
+
+/* --- threads ---------------------------------------------------------------
+ */
+
+static void
+count(struct quality *q, const struct thread_row *row,
+      const struct proc_stack *stack)
+{
+	enum unwind_end end = stack->end;
+
+	q->kept++;
+	q->threads++;
+	q->stopped += row->how == THREAD_STOPPED;
+	q->stopped_ns += (int64_t)row->stop_ns;
+	q->python += stack->python == PYTHON_MERGED;
+	q->python_missed += stack->python == PYTHON_MISSED;
+	if (row->how == THREAD_UNREAD)
+		q->unread++;
+	else if (end == UNWIND_ROOT)
+		q->reached_root++;
+	else if (end == UNWIND_TRUNCATED || end == UNWIND_MAX)
+		q->truncated++;
+	else if (end == UNWIND_SWITCHED)
+		q->switched++;
+	else
+		q->unwind_failed++;
+}
+
+static int
+add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
+{
+	static const int64_t one = 1;
+	uint32_t stack[PROFILE_MAX_FRAMES], n, nlabels;
+	struct label labels[SNAPSHOT_LABELS];
+	int rc = locate(s, stack, &n);
+
+	if (!rc)
+		rc = snapshot_labels(s->profile, b, i, stack, n,
+		                     s->stack->end == UNWIND_ROOT, labels,
+		                     &nlabels);
+	if (!rc)
+		rc = profile_sample(s->profile, stack, n, labels, nlabels,
+		                    &one);
+	if (!rc)
+		count(s->quality, snapshot_row(b, i), s->stack);
+	if (snapshot_row(b, i)->how != THREAD_UNREAD)
+		breaks_count(&s->breaks, s->stack);
+	return rc;
+}
+
+/* Adds the threads of a batch, but those whose stacks are deeper than was
+ * read to deep, unless that is NULL. */
+static int
+add_batch(struct snapshot *s, struct process *proc,
+          const struct snapshot_batch *b, struct buf *deep)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < b->n && !rc; i++) {
+		const struct thread_row *row = snapshot_row(b, i);
+
+		if (row->how == THREAD_GONE)
+			continue;
+		walk(s, proc, b, i);
+		if (s->stack->end == UNWIND_TRUNCATED && deep)
+			buf_add(deep, &row->tid, sizeof(row->tid));
+		else
+			rc = add_thread(s, b, i);
+	}
+	return rc;
+}
+
+static int
+read_batch(struct snapshot *s, struct process *proc, const int32_t *tids,
+           size_t n, uint32_t room, struct buf *deep)
+{
+	CLEANUP(snapshot_batch_done) struct snapshot_batch b = {0};
+	int64_t start = clock_mono_ns();
+	int rc = snapshot_batch_read(s->host, (int32_t)proc->pid, tids, n, room,
+	                             &b);
+
+	s->profile->duration_ns += clock_mono_ns() - start;
+	if (rc) /* a process that ended has no threads */
+		return rc == -ESRCH ? 0 : rc;
+	return add_batch(s, proc, &b, deep);
+}
+
+static int
+read_threads(struct snapshot *s, struct process *proc, const struct buf *tids,
+             uint32_t room, struct buf *deep)
+{
+	const int32_t *tid = (const void *)tids->p;
+	size_t left = tids->len / sizeof(*tid), most = THREADS_MAX_BYTES / room;
+	int rc = 0;
+
+	if (most > HOST_MAX_LIST)
+		most = HOST_MAX_LIST;
+	while (left && !rc) {
+		size_t n = left < most ? left : most;
+
+		rc = read_batch(s, proc, tid, n, room, deep);
+		tid += n;
+		left -= n;
+	}
+	return rc;
+}
+
+static int
+list_threads(const struct host *host, int32_t pid, struct buf *out)
+{
+	struct host_ask ask = {.op = HOST_TASKS, .pid = pid};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(host, &ask, &fd);
+
+	if (!rc && lseek(fd, 0, SEEK_SET))
+		rc = -errno;
+	return rc ? rc : fd_read_all(fd, out);
+}
+
+static int
+add_threads(struct snapshot *s, struct process *proc)
+{
+	CLEANUP_BUF struct buf tids = BUF_INIT(MAX_TASKS);
+	CLEANUP_BUF struct buf deep = BUF_INIT(MAX_TASKS);
+	int rc = list_threads(s->host, (int32_t)proc->pid, &tids);
+
+	if (rc)
+		return rc == -ESRCH ? 0 : rc;
+	rc = read_threads(s, proc, &tids, SNAPSHOT_STACK_BYTES, &deep);
+	if (!rc)
+		rc = buf_err(&deep);
+	return rc ? rc : read_threads(s, proc, &deep, THREADS_MAX_STACK, NULL);
+}
+
+/* --- goroutines ------------------------------------------------------------
+ */
+
+static int
+add_goroutines(struct snapshot *s, const struct process *proc)
+{
+	const struct map *map = process_program(proc);
+	struct goroutines_ask ask = {
+		.host = s->host,
+		.pid = (int32_t)proc->pid,
+		.modules = s->modules,
+	};
+	int rc;
+
+	if (!map)
+		return -ENOEXEC;
+	ask.module = map->module;
+	ask.bias = map->bias;
+	rc = goroutines_add(&ask, s->profile, s->quality);
+	return rc == -ESRCH ? 0 : rc; /* one that ended has none */
+}
+
+static int
+add_stacks(struct snapshot *s, enum snapshot_of of, struct process *proc)
+{
+	int rc = of == SNAPSHOT_THREADS ? -ENOEXEC : add_goroutines(s, proc);
+
+	if (rc == -ENOEXEC && of != SNAPSHOT_GOROUTINES)
+		rc = add_threads(s, proc);
+	return rc;
+}
+
+/* --- the whole -------------------------------------------------------------
+ */
+
+static int
+add_header(struct profile *p)
+{
+	int rc = profile_type(p, "goroutine", "count");
+
+	if (!rc)
+		rc = profile_cstring(p, "goroutine", &p->default_type);
+	if (!rc)
+		rc = profile_cstring(p, "goroutine", &p->period_type.type);
+	if (!rc)
+		rc = profile_cstring(p, "count", &p->period_type.unit);
+	p->period = 1;
+	p->time_ns = clock_wall_ms() * NS_PER_MS;
+	return rc;
+}
+
+/* Readers take the first mapping for the main program. */
+static int
+add_program(struct snapshot *s, const struct process *proc)
+{
+	const struct map *map = process_program(proc);
+	struct place at = {.vaddr = 0};
+	uint32_t mapping;
+
+	if (!map)
+		return 0;
+	at = (struct place){map->module, map->start - map->bias};
+	return finish_mapping(s->modules, s->profile, at, &mapping);
+}
+
+/* A shell beside a Go program is not missed: others have goroutines. */
+static int
+add_all(struct snapshot *s, enum snapshot_of of)
+{
+	int last = -ESRCH;
+
+	for (uint32_t i = 0; i < s->nprocs; i++) {
+		int rc = add_stacks(s, of, s->procs[i]);
+
+		if (rc && rc != -ENOEXEC && rc != -EPROTO)
+			return rc;
+		s->quality->processes_unread += rc != 0;
+		s->quality->processes -= rc != 0;
+		last = rc ? rc : last;
+	}
+	return s->quality->kept ? 0 : last;
+}
+
+static int
+fill(struct snapshot *s, const struct snapshot_ask *ask)
+{
+	int rc = add_processes(s, ask);
+
+	if (!rc)
+		rc = add_header(s->profile);
+	if (!rc)
+		rc = add_program(s, s->procs[0]);
+	if (rc)
+		return rc;
+	s->namer = namer_new(s->modules, s->host, s->symbols);
+	if (!s->namer)
+		return -ENOMEM;
+	s->namer->quality = s->quality;
+	return add_all(s, ask->of);
+}
+
+int
+snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
+                 struct symbols_cache *symbols, struct profile **out,
+                 struct quality *quality)
+{
+	struct quality q = {0};
+	CLEANUP(snapshot_done)
+	struct snapshot s = {.host = host,
+	                     .symbols = symbols,
+	                     .quality = &q,
+	                     .profile = profile_new(),
+	                     .stack = calloc(1, sizeof(*s.stack)),
+	                     .places = {.max = MAX_PLACES}};
+	int rc = s.profile && s.stack ? modules_new(host, &s.modules) : -ENOMEM;
+
+	if (!rc)
+		rc = fill(&s, ask);
+	if (rc)
+		return rc;
+	q.duration_ms = s.profile->duration_ns / NS_PER_MS;
+	breaks_tell(&s.breaks, s.modules, &q);
+	quality_conclude_stacks(&q);
+	*quality = q;
+	*out = TAKE(s.profile);
+	return 0;
+}

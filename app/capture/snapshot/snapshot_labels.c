@@ -1,0 +1,131 @@
+#include "snapshot_labels.h"
+
+#include "snapshot_creator.h"
+
+#include <string.h>
+
+#define NEAR     8 /* frames between a futex and what it's part of */
+#define MAX_TEXT ((size_t)8 << 10)
+
+static const char *const keys[] = {
+#define SNAPSHOT_LABEL(id, key, doc) key,
+#include "snapshot.def"
+#undef SNAPSHOT_LABEL
+};
+
+static const struct {
+	const char *part, *reason;
+} futexes[] = {
+#define SNAPSHOT_FUTEX(part, reason) {part, reason},
+#include "snapshot.def"
+#undef SNAPSHOT_FUTEX
+};
+
+/* --- what functions tell ---------------------------------------------------
+ */
+
+static const char *
+line_name(const struct profile *p, const struct location *at, uint32_t line)
+{
+	const struct line *l = &p->lines[at->line0 + line];
+
+	return strings_get(p->strings, p->functions[l->function].name, NULL);
+}
+
+static const char *
+futex_reason(const struct profile *p, const uint32_t *stack, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && i < NEAR; i++) {
+		const struct location *at = &p->locations[stack[i]];
+
+		for (uint32_t k = 0; k < at->nlines; k++)
+			for (size_t f = 0; f < ARRAY_LEN(futexes); f++)
+				if (strstr(line_name(p, at, k),
+				           futexes[f].part))
+					return futexes[f].reason;
+	}
+	return "futex";
+}
+
+/* --- texts -----------------------------------------------------------------
+ */
+
+static void
+put_reason(const struct profile *p, const struct snapshot_batch *b, size_t i,
+           const uint32_t *stack, uint32_t n, struct buf *out)
+{
+	const struct thread_seen *t = &b->seen[i];
+
+	if (t->state == 'T' || t->state == 't') {
+		buf_puts(out, "stopped");
+	} else if (!t->reason) {
+		buf_puts(out, t->call);
+	} else if (t->target == TARGET_FUTEX) {
+		buf_puts(out, futex_reason(p, stack, n));
+	} else {
+		const char *kind =
+			t->target == TARGET_DESCRIPTOR
+				? thread_link_kind(snapshot_link(b, t->fds[0]))
+				: "";
+
+		buf_addf(out, "%s%s%s", t->reason, *kind ? " " : "", kind);
+	}
+}
+
+static void
+put_call(const struct thread_row *row, const struct thread_seen *t,
+         struct buf *out)
+{
+	buf_puts(out, t->call);
+	if (row->how == THREAD_BLOCKED && row->wchan[0] &&
+	    strcmp(row->wchan, "0") != 0)
+		buf_addf(out, "%s%s", t->call[0] ? ", " : "", row->wchan);
+}
+
+static void
+put_target(const struct snapshot_batch *b, const struct thread_seen *t,
+           struct buf *out)
+{
+	if (t->target == TARGET_FUTEX)
+		buf_addf(out, "0x%lx", (unsigned long)t->args[0]);
+	for (size_t i = 0; i < t->nfds; i++) {
+		const char *link = snapshot_link(b, t->fds[i]);
+
+		buf_addf(out, "%s%d%s%s", i ? ", " : "", t->fds[i],
+		         *link ? " " : "", link);
+	}
+}
+
+int
+snapshot_labels(struct profile *p, const struct snapshot_batch *b, size_t i,
+                const uint32_t *stack, uint32_t n, bool whole,
+                struct label out[SNAPSHOT_LABELS], uint32_t *nout)
+{
+	const struct thread_seen *t = &b->seen[i];
+	struct buf texts[SNAPSHOT_LABELS];
+	int rc = 0;
+
+	*nout = 0;
+	for (size_t k = 0; k < SNAPSHOT_LABELS; k++)
+		texts[k] = BUF_INIT(MAX_TEXT);
+	buf_puts(&texts[SNAPSHOT_STATE], thread_state(t));
+	put_reason(p, b, i, stack, n, &texts[SNAPSHOT_REASON]);
+	put_call(snapshot_row(b, i), t, &texts[SNAPSHOT_CALL]);
+	put_target(b, t, &texts[SNAPSHOT_TARGET]);
+	buf_puts(&texts[SNAPSHOT_THREAD], t->name);
+	if (whole)
+		buf_puts(&texts[SNAPSHOT_CREATOR],
+		         snapshot_creator(p, stack, n));
+	for (size_t k = 0; k < SNAPSHOT_LABELS; k++) {
+		struct label l = {0};
+
+		if (!rc)
+			rc = profile_cstring(p, keys[k], &l.key);
+		if (!rc)
+			rc = profile_cstring(p, buf_str(&texts[k]), &l.str);
+		if (!rc && l.str)
+			out[(*nout)++] = l;
+		buf_done(&texts[k]);
+	}
+	return rc;
+}

@@ -1,0 +1,24 @@
+/* What a snapshot says of a thread beside its stack. */
+#pragma once
+
+#include "profile/profile.h"
+#include "capture/threads/snapshot_batch.h"
+
+enum snapshot_label {
+#define SNAPSHOT_LABEL(id, key, doc) SNAPSHOT_##id,
+#include "snapshot.def"
+#undef SNAPSHOT_LABEL
+	SNAPSHOT_LABELS
+};
+
+/*
+ * Works them out; those of which nothing is known are left out.
+ *
+ *   Shape    stack[n]: its locations in p, leaf first; whole: it reaches the
+ *            thread's start; *nout is set
+ *   Errors   of profile_string()
+ */
+MUST_CHECK int
+snapshot_labels(struct profile *p, const struct snapshot_batch *b, size_t i,
+                const uint32_t *stack, uint32_t n, bool whole,
+                struct label out[SNAPSHOT_LABELS], uint32_t *nout);

@@ -1,0 +1,86 @@
+/*
+ * The functions of one image, or of the kernel, sorted by address: a piece of
+ * the symbols cache.
+ *
+ * Of an image taken from the first table that exists: .symtab of the separate
+ * debug file, .symtab, or the dynamic symbols (found without section
+ * headers) with those of .gnu_debugdata. A name ends where its version begins
+ * ("f" of "f@@GLIBC_2.17"). Labels in code count as functions where they are
+ * not within one, and so do the slots of procedure linkage tables: "f@plt"
+ * leads to f.
+ *
+ * A piece is a head, rows, and names that end in NUL. Whoever opens one
+ * trusts no offset in it.
+ */
+#pragma once
+
+#include "capture/elf/elf.h"
+#include "symbols_cache.h"
+
+#define SYMTAB_MAX_ROWS  (1u << 22)
+#define SYMTAB_MAX_NAMES ((size_t)1 << 29) /* bytes */
+
+struct symbol {
+	uint64_t start;     /* vaddr */
+	uint32_t size;      /* bytes */
+	uint32_t name : 31; /* offset in names */
+	uint32_t open : 1;  /* nobody said the size: it may be less */
+};
+
+/* A view of a piece; all zero: no function. */
+struct symtab {
+	const struct symbol *rows; /* ascending, one per start */
+	uint32_t n;
+	const char *names;
+	uint32_t names_size;
+};
+
+/*
+ * Reads the functions of elf, or of debug, its separate debug file or NULL.
+ *   Errors   -ENODATA no function, -EIO, -E2BIG, -ENOMEM; *out untouched
+ */
+MUST_CHECK int symtab_build(const struct elf_image *elf,
+                            const struct elf_image *debug, struct buf *out);
+/*
+ *   Owns     *out points into piece
+ *   Errors   -EBADMSG not such a piece; *out untouched
+ */
+MUST_CHECK int
+symtab_open(const struct symbols_piece *piece, struct symtab *out);
+/* The name of the function that holds vaddr, or NULL; never "". */
+const char *symtab_lookup(const struct symtab *t, uint64_t vaddr);
+/* The number of the first symbol that begins above vaddr. */
+uint32_t symtab_above(const struct symtab *t, uint64_t vaddr);
+
+/* --- for those who build one ----------------------------------------------
+ */
+
+struct symtab_row {
+	uint64_t start, end; /* vaddr; end 0: up to the next, */
+	uint64_t limit;      /* but not past this; 0: nobody knows */
+	const char *name;
+	uint8_t rank; /* of its table's own; rows arrive in its order */
+	bool label;   /* nobody said that it is a function */
+	bool slot;    /* of a procedure linkage table: it is NAME@plt */
+};
+
+/*
+ * Writes rows as a piece.
+ *   Shape    rows ascending by start, one per start
+ *   Errors   -E2BIG past SYMTAB_MAX_ROWS or NAMES; the poison of out
+ */
+MUST_CHECK int
+symtab_write(const struct symtab_row *rows, size_t n, struct buf *out);
+
+/* Where a table of symbols and its names lie in the file, in bytes. */
+struct symtab_place {
+	uint64_t symbols, size, names, names_size;
+};
+/*
+ * The dynamic symbols by way of PT_DYNAMIC.
+ *   Errors   -ENOENT; *out untouched
+ *   Source   gABI 5, Dynamic Section, Hash Table; glibc's elf/dl-lookup.c
+ *            for DT_GNU_HASH
+ */
+MUST_CHECK int
+symtab_dynamic(const struct elf_image *e, struct symtab_place *out);

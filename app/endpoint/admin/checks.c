@@ -1,0 +1,107 @@
+#include "checks.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "endpoint/call/page.h"
+
+#include <string.h>
+
+const struct finding *
+checks_own(struct call *c)
+{
+	struct env *e = c->env;
+	int64_t now = clock_mono_ns();
+	enum verdict before = e->store_finding.verdict;
+	int rc;
+
+	if (e->store_tried_ns && now - e->store_tried_ns < CHECKS_AGE_NS)
+		return &e->store_finding;
+	e->store_tried_ns = now;
+	rc = store_try(&e->store, e->conf->continuous_min_free,
+	               &e->store_finding);
+	if (e->store_finding.verdict != before)
+		log_warn("store: %s%s%s", e->store_finding.found,
+		         rc ? ": " : "", rc ? strerror(-rc) : "");
+	return &e->store_finding;
+}
+
+json_t *
+checks_of_worker(const struct worker *w)
+{
+	CLEANUP_JSON json_t *all = json_loads(w->capabilities, 0, NULL);
+
+	return w->alive ? json_incref(json_object_get(all, "checks")) : NULL;
+}
+
+static const char *
+text_of(const json_t *finding, const char *key)
+{
+	const char *s = json_string_value(json_object_get(finding, key));
+
+	return s ? s : "";
+}
+
+const char *
+checks_block(const json_t *findings)
+{
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(findings, i, f)
+	{
+		enum check c =
+			check_find(text_of(f, "part"), text_of(f, "check"));
+
+		if (!strcmp(text_of(f, "verdict"), verdict_word(BROKEN)) &&
+		    check_needed(c))
+			return check_name(c);
+	}
+	return NULL;
+}
+
+static void
+put_worker(struct buf *out, const struct worker *w)
+{
+	static const char *const keys[] = {"part", "check", "verdict", "found",
+	                                   "fix"};
+	CLEANUP_JSON json_t *findings = checks_of_worker(w);
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(findings, i, f)
+	{
+		json_open(out, NULL, '{');
+		json_put_text(out, "host", w->host);
+		for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+			json_put_text(out, keys[k], text_of(f, keys[k]));
+		json_put_time(out, "publishedAt", w->heartbeat_ms);
+		json_close(out, '}');
+	}
+}
+
+static void
+put_own(struct buf *out, const struct finding *f)
+{
+	json_open(out, NULL, '{');
+	json_put_text(out, "host", "");
+	finding_json(f, CHECK_API_STORE, out);
+	json_put_time(out, "publishedAt", clock_wall_ms());
+	json_close(out, '}');
+}
+
+int
+checks_get(struct call *c)
+{
+	CLEANUP_WORKERS struct worker_list list = {0};
+	const struct finding *own = checks_own(c);
+	int rc = worker_list(&c->env->store, &list);
+	struct buf *out;
+
+	if (rc)
+		return fail_store(c, rc);
+	out = page_begin(c);
+	put_own(out, own);
+	for (size_t i = 0; i < list.n; i++)
+		put_worker(out, &list.items[i]);
+	return page_end(c, NULL);
+}

@@ -1,0 +1,192 @@
+/* /continuous: what is profiled all the time. */
+#include "store/continuous.h"
+
+#include "endpoint/call/audits.h"
+#include "continuous_state.h"
+#include "endpoint/call/page.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int
+unknown(struct call *c, const char *service)
+{
+	detail_text(c, "service", service);
+	return fail(c, UnknownService, service);
+}
+
+/* -errno: the store failed. */
+static int
+put_continuous(struct call *c, const struct continuous_view *view,
+               const struct continuous *v, struct buf *out)
+{
+	json_put_text(out, "service", v->service);
+	json_put_raw(out, "profileTypes", v->types, "[]");
+	json_put_int(out, "sampleRate", v->sample_rate);
+	json_put_int(out, "retentionDays", v->retention_days);
+	json_put_bool(out, "enabled", v->enabled);
+	json_put_time(out, "createdAt", v->created_ms);
+	json_put_time(out, "updatedAt", v->updated_ms);
+	return continuous_view_put(&c->env->store, view, v, out);
+}
+
+static int
+answer_continuous(struct call *c, const char *service)
+{
+	CLEANUP_CONTINUOUS struct continuous v = {0};
+	CLEANUP_CONTINUOUS_VIEW struct continuous_view view = {0};
+	struct store *store = &c->env->store;
+	const char *tenant = c->caller.tenant;
+	int rc = continuous_get(store, tenant, service, &v)
+	                 ?: continuous_view(store, tenant, service, &view);
+
+	if (!rc)
+		rc = put_continuous(c, &view, &v, answer_json(c));
+	if (rc)
+		return rc == -ENOENT ? unknown(c, service) : fail_store(c, rc);
+	return answer_end(c);
+}
+
+static bool
+has_type(const json_t *list, size_t before, const char *type)
+{
+	for (size_t i = 0; i < before; i++)
+		if (!strcmp(json_string_value(json_array_get(list, i)), type))
+			return true;
+	return false;
+}
+
+static bool
+is_type(const char *s)
+{
+	const char *const *words = param_words(PT_TYPE);
+
+	while (*words && strcmp(*words, s))
+		words++;
+	return *words;
+}
+
+/* The types as a JSON array, each once. */
+static int
+read_types(struct call *c, struct buf *out)
+{
+	const json_t *list = param_json(c, P_SetContinuous_profileTypes);
+	size_t i;
+	json_t *v;
+
+	json_open(out, NULL, '[');
+	if (!list)
+		json_put_text(out, NULL, "cpu");
+	json_array_foreach(list, i, v)
+	{
+		const char *type = json_string_value(v);
+
+		if (!is_type(type))
+			return fail_param(c, "profileTypes",
+			                  "a list of cpu, memory, alloc, "
+			                  "block, mutex, goroutine",
+			                  type);
+		if (!has_type(list, i, type))
+			json_put_text(out, NULL, type);
+	}
+	json_close(out, ']');
+	return buf_err(out) ? fail_store(c, buf_err(out)) : 0;
+}
+
+static int
+put(struct call *c, const struct continuous *v)
+{
+	CLEANUP_BUF struct buf detail = BUF_INIT(BUF_MAX_SMALL);
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	json_open(&detail, NULL, '{');
+	json_put_raw(&detail, "profileTypes", v->types, "[]");
+	json_put_bool(&detail, "enabled", v->enabled);
+	json_close(&detail, '}');
+	rc = continuous_put(store, v)
+	             ?: audit_note(c, v->service, buf_str(&detail));
+	return store_end(store, rc);
+}
+
+int
+continuous_post(struct call *c)
+{
+	CLEANUP_BUF struct buf types = BUF_INIT(1024);
+	CLEANUP_FREE char *json = NULL;
+	const char *service = param_text(c, P_SetContinuous_service);
+	struct continuous v = {
+		.tenant = c->caller.tenant,
+		.service = (char *)service,
+		.created_by = c->caller.id,
+		.sample_rate = param_int(c, P_SetContinuous_sampleRate),
+		.retention_days = param_int(c, P_SetContinuous_retentionDays),
+		.enabled = !param_given(c, P_SetContinuous_enabled) ||
+	                   param_int(c, P_SetContinuous_enabled),
+	};
+	int rc;
+
+	if (read_types(c, &types))
+		return -1;
+	rc = buf_take(&types, &json, NULL);
+	v.types = json;
+	if (!rc)
+		rc = put(c, &v);
+	if (rc)
+		return rc == -ENOENT ? unknown(c, service) : fail_store(c, rc);
+	return answer_continuous(c, service);
+}
+
+int
+continuous_list_get(struct call *c)
+{
+	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	CLEANUP_CONTINUOUS_VIEW struct continuous_view view = {0};
+	struct store *store = &c->env->store;
+	const char *tenant = c->caller.tenant;
+	struct buf *out;
+	int rc = continuous_list(store, tenant, &l)
+	                 ?: continuous_view(store, tenant, "", &view);
+
+	if (rc)
+		return fail_store(c, rc);
+	out = page_begin(c);
+	for (size_t i = 0; i < l.n && !rc; i++) {
+		json_open(out, NULL, '{');
+		rc = put_continuous(c, &view, &l.items[i], out);
+		json_close(out, '}');
+	}
+	return rc ? fail_store(c, rc) : page_end(c, NULL);
+}
+
+int
+continuous_one_get(struct call *c)
+{
+	return answer_continuous(c, param_text(c, P_GetContinuous_service));
+}
+
+static int
+delete_noted(struct call *c, const char *service)
+{
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = continuous_delete(store, c->caller.tenant, service)
+	             ?: audit_note(c, service, "{}");
+	return store_end(store, rc);
+}
+
+int
+continuous_remove(struct call *c)
+{
+	const char *service = param_text(c, P_DeleteContinuous_service);
+	int rc = delete_noted(c, service);
+
+	if (rc)
+		return rc == -ENOENT ? unknown(c, service) : fail_store(c, rc);
+	return answer_empty(c, c->route->status);
+}

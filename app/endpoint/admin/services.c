@@ -1,0 +1,179 @@
+/* /api/v1/services and what stands below it. */
+#include "endpoint/call/audits.h"
+#include "endpoint/call/page.h"
+#include "service_fields.h"
+#include "store/worker.h"
+
+#include <errno.h>
+
+#define SERVICES_PATH "/api/v1/services/"
+
+static int
+unknown(struct call *c, const char *name)
+{
+	detail_text(c, "service", name);
+	return fail(c, UnknownService, name);
+}
+
+/* Answers with the service as the store has it. */
+static int
+answer_service(struct call *c, const char *name)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	struct buf *out;
+	int rc = service_get(&c->env->store, c->caller.tenant, name, &s);
+
+	if (rc)
+		return rc == -ENOENT ? unknown(c, name) : fail_store(c, rc);
+	out = answer_json(c);
+	service_put(out, &s);
+	return answer_end(c);
+}
+
+int
+service_list_get(struct call *c)
+{
+	CLEANUP_SERVICES struct service_list list = {0};
+	struct page page = PAGE_OF(c, ListServices);
+	struct buf *out;
+	int rc = service_list(&c->env->store, c->caller.tenant, page, &list);
+
+	if (rc)
+		return page_fail(c, rc, page.cursor);
+	out = page_begin(c);
+	for (size_t i = 0; i < list.n; i++) {
+		json_open(out, NULL, '{');
+		service_put(out, &list.items[i]);
+		json_close(out, '}');
+	}
+	return page_end(c, list.next);
+}
+
+int
+service_one_get(struct call *c)
+{
+	return answer_service(c, param_text(c, P_GetService_name));
+}
+
+/* Runs one change of a service and its audit line together. */
+static int
+change(struct call *c, const char *name, const struct service *s,
+       int (*write)(struct store *, const struct service *))
+{
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = write ? write(store, s)
+	           : service_delete(store, c->caller.tenant, name);
+	if (!rc)
+		rc = audit_note(c, name, "{}");
+	return store_end(store, rc);
+}
+
+int
+service_post(struct call *c)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	const struct service_rows rows = SERVICE_ROWS(CreateService);
+	const char *name = param_text(c, P_CreateService_name);
+	int rc;
+
+	if (service_read(c, name, &rows, &s))
+		return -1;
+	rc = change(c, name, &s, service_add);
+	if (rc == -EEXIST) {
+		detail_text(c, "service", name);
+		return fail(c, ServiceExists, name);
+	}
+	if (rc)
+		return fail_store(c, rc);
+	reply_header(c->reply, "Location", SERVICES_PATH "%s", name);
+	return answer_service(c, name);
+}
+
+int
+service_replace_put(struct call *c)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	const struct service_rows rows = SERVICE_ROWS(ReplaceService);
+	const char *name = param_text(c, P_ReplaceService_name);
+	int rc;
+
+	if (service_read(c, name, &rows, &s))
+		return -1;
+	rc = change(c, name, &s, service_replace);
+	if (rc)
+		return rc == -ENOENT ? unknown(c, name) : fail_store(c, rc);
+	return answer_service(c, name);
+}
+
+int
+service_remove(struct call *c)
+{
+	const char *name = param_text(c, P_DeleteService_name);
+	int rc = change(c, name, NULL, NULL);
+
+	if (rc)
+		return rc == -ENOENT ? unknown(c, name) : fail_store(c, rc);
+	return answer_empty(c, c->route->status);
+}
+
+static void
+put_process(struct buf *out, const struct process *p, bool whole)
+{
+	json_open(out, NULL, '{');
+	json_put_int(out, "ordinal", p->ordinal);
+	json_put_text(out, "host", p->host);
+	json_put_int(out, "pid", p->pid);
+	json_put_text(out, "command", whole ? p->cmdline : p->argv0);
+	json_put_time(out, "seenAt", p->seen_ms);
+	json_close(out, '}');
+}
+
+static void
+put_trees(struct buf *out, const struct process_tree_list *trees)
+{
+	json_open(out, "captured", '[');
+	for (size_t i = 0; i < trees->n; i++) {
+		const struct process_tree *t = &trees->items[i];
+
+		json_open(out, NULL, '{');
+		json_put_text(out, "host", t->host);
+		json_put_int(out, "processes", t->followed);
+		json_put_int(out, "descendantsOtherUnit", t->other_unit);
+		json_put_int(out, "descendantsOutOfScope", t->out_of_scope);
+		json_put_int(out, "processesTooMany", t->too_many);
+		json_put_int(out, "matchesOutOfScope", t->refused);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+int
+processes_get(struct call *c)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	CLEANUP_PROCESSES struct process_list list = {0};
+	CLEANUP_TREES struct process_tree_list trees = {0};
+	const char *name = param_text(c, P_ListProcesses_name);
+	struct store *store = &c->env->store;
+	struct buf *out;
+	int rc = service_get(store, c->caller.tenant, name, &s);
+
+	if (rc == -ENOENT)
+		return unknown(c, name);
+	if (!rc)
+		rc = process_list(store, c->caller.tenant, name, &list);
+	if (!rc)
+		rc = process_tree_list(store, c->caller.tenant, name, &trees);
+	if (rc)
+		return fail_store(c, rc);
+	out = answer_json(c);
+	put_trees(out, &trees);
+	json_open(out, "items", '[');
+	for (size_t i = 0; i < list.n; i++)
+		put_process(out, &list.items[i], c->caller.who > WHO_VIEWER);
+	return page_end(c, NULL);
+}

@@ -1,0 +1,203 @@
+/* /api/v1/tokens: API keys, which are shown once. */
+#include "endpoint/call/audits.h"
+#include "base/clock.h"
+#include "endpoint/call/page.h"
+#include "store/token.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A token is seen and revoked by admins who hold all its tenants. */
+static bool
+holds_all(const struct call *c, const char *tenants)
+{
+	while (*tenants) {
+		char word[STORE_TENANT_MAX];
+		size_t n = strcspn(tenants, " ");
+
+		if (n >= sizeof(word))
+			return false;
+		memcpy(word, tenants, n);
+		word[n] = '\0';
+		if (!conf_list_has(c->caller.tenants, word))
+			return false;
+		tenants += n + strspn(tenants + n, " ");
+	}
+	return true;
+}
+
+/* The default first, then the others. */
+static void
+put_tenants(struct buf *out, const char *first, const char *all)
+{
+	json_open(out, "tenants", '[');
+	json_put_text(out, NULL, first);
+	while (*all) {
+		size_t n = strcspn(all, " ");
+
+		if (n != strlen(first) || strncmp(all, first, n)) {
+			buf_putc(out, ',');
+			json_escape(out, all, n);
+		}
+		all += n + strspn(all + n, " ");
+	}
+	json_close(out, ']');
+}
+
+static void
+put_time_or_null(struct buf *out, const char *key, int64_t ms)
+{
+	if (ms)
+		json_put_time(out, key, ms);
+	else
+		json_put_null(out, key);
+}
+
+static void
+put_token(struct buf *out, const struct token *t)
+{
+	json_open(out, NULL, '{');
+	json_put_text(out, "id", t->id);
+	json_put_text(out, "name", t->name);
+	json_put_text(out, "role", t->role);
+	put_tenants(out, t->default_tenant, t->tenants);
+	json_put_time(out, "createdAt", t->created_ms);
+	put_time_or_null(out, "expiresAt", t->expires_ms);
+	put_time_or_null(out, "revokedAt", t->revoked_ms);
+	put_time_or_null(out, "lastUsedAt", t->last_used_ms);
+	json_close(out, '}');
+}
+
+int
+token_list_get(struct call *c)
+{
+	CLEANUP(token_list_done) struct token_list list = {0};
+	struct page page = PAGE_OF(c, ListTokens);
+	struct buf *out;
+	int rc = token_list(&c->env->store, page, &list);
+
+	if (rc)
+		return page_fail(c, rc, page.cursor);
+	out = page_begin(c);
+	for (size_t i = 0; i < list.n; i++)
+		if (holds_all(c, list.items[i].tenants))
+			put_token(out, &list.items[i]);
+	return page_end(c, list.next);
+}
+
+static int
+read_tenants(struct call *c, struct buf *out)
+{
+	const json_t *list = param_json(c, P_CreateToken_tenants);
+	size_t i;
+	json_t *v;
+
+	if (!list)
+		buf_puts(out, c->caller.tenant);
+	json_array_foreach(list, i, v)
+	{
+		const char *tenant = json_string_value(v);
+
+		buf_puts(out, i ? " " : "");
+		buf_puts(out, tenant);
+		if (conf_list_has(c->caller.tenants, tenant))
+			continue;
+		detail_text(c, "tenant", tenant);
+		return fail(c, TenantForbidden, tenant);
+	}
+	return buf_err(out) ? fail_store(c, buf_err(out)) : 0;
+}
+
+static int
+create(struct call *c, const struct token_ask *ask, char id[static ID_MAX],
+       char key[static TOKEN_KEY_MAX])
+{
+	CLEANUP_BUF struct buf detail = BUF_INIT(BUF_MAX_SMALL);
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	json_open(&detail, NULL, '{');
+	json_put_text(&detail, "name", ask->name);
+	json_put_text(&detail, "role", ask->role);
+	json_put_text(&detail, "tenants", ask->tenants);
+	json_close(&detail, '}');
+	rc = token_create(store, ask, id, key);
+	if (!rc)
+		rc = audit_note(c, id, buf_str(&detail));
+	return store_end(store, rc);
+}
+
+static int
+answer_key(struct call *c, const struct token_ask *ask, const char *id,
+           const char *key)
+{
+	struct buf *out = answer_json(c);
+
+	json_put_text(out, "id", id);
+	json_put_text(out, "name", ask->name);
+	json_put_text(out, "role", ask->role);
+	put_tenants(out, ask->default_tenant, ask->tenants);
+	put_time_or_null(out, "expiresAt", ask->expires_ms);
+	json_put_text(out, "key", key);
+	reply_header(c->reply, "Cache-Control", "no-store");
+	return answer_end(c);
+}
+
+int
+token_post(struct call *c)
+{
+	CLEANUP_BUF struct buf tenants = BUF_INIT(BUF_MAX_SMALL);
+	char id[ID_MAX], key[TOKEN_KEY_MAX], first[STORE_TENANT_MAX];
+	struct token_ask ask = {
+		.name = param_text(c, P_CreateToken_name),
+		.role = param_text(c, P_CreateToken_role),
+		.default_tenant = first,
+		.expires_ms = param_int(c, P_CreateToken_expiresAt),
+	};
+	int rc;
+
+	if (param_given(c, P_CreateToken_expiresAt) &&
+	    ask.expires_ms <= clock_wall_ms())
+		return fail_param(c, "expiresAt", "a time to come", "the past");
+	if (read_tenants(c, &tenants))
+		return -1;
+	ask.tenants = buf_str(&tenants);
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(ask.tenants, " "),
+	         ask.tenants);
+	rc = create(c, &ask, id, key);
+	return rc ? fail_store(c, rc) : answer_key(c, &ask, id, key);
+}
+
+static int
+revoke_token(struct call *c, const char *id)
+{
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = token_revoke(store, id);
+	if (!rc)
+		rc = audit_note(c, id, "{}");
+	return store_end(store, rc);
+}
+
+int
+token_remove(struct call *c)
+{
+	CLEANUP_TOKEN struct token t = {0};
+	const char *id = param_text(c, P_RevokeToken_tokenId);
+	int rc = token_get(&c->env->store, id, &t);
+
+	if (!rc && !holds_all(c, t.tenants))
+		rc = -ENOENT;
+	if (!rc)
+		rc = revoke_token(c, id);
+	if (rc == -ENOENT) {
+		detail_text(c, "tokenId", id);
+		return fail(c, UnknownToken, id);
+	}
+	return rc ? fail_store(c, rc) : answer_empty(c, c->route->status);
+}

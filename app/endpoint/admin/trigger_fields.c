@@ -1,0 +1,247 @@
+#include "trigger_fields.h"
+
+#include "base/url.h"
+#include "endpoint/profile/start.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FUNCTION_MAX 1000
+#define MINIMUM_MAX  1000000000
+/* Of a capture that does not say. */
+#define SECONDS 30
+#define RATE    100
+
+static const struct {
+	const char *text, *number;
+	double lowest, highest;
+	const char *count;
+} members[] = {
+#define TRIGGER(kind, text, number, lowest, highest, count, doc) \
+	{text, number, lowest, highest, count},
+#include "triggers.def"
+#undef TRIGGER
+};
+
+/* --- reading --- */
+
+static int
+read_function(struct call *c, enum trigger_kind kind, const json_t *of,
+              struct trigger *out)
+{
+	const char *text =
+		json_string_value(json_object_get(of, members[kind].text));
+
+	out->function = (char *)"";
+	if (!*members[kind].text)
+		return 0;
+	if (!text || !*text || strlen(text) > FUNCTION_MAX)
+		return fail_value(
+			c, "when",
+			"a function, by the name that topFunctions has", of);
+	out->function = (char *)text;
+	return 0;
+}
+
+static int
+read_minimum(struct call *c, enum trigger_kind kind, const json_t *of,
+             struct trigger *out)
+{
+	const json_t *v = *members[kind].count
+	                          ? json_object_get(of, members[kind].count)
+	                          : NULL;
+
+	if (v && (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	          json_integer_value(v) > MINIMUM_MAX))
+		return fail_value(c, "when",
+		                  "min: an integer from 0 to 1000000000", of);
+	out->minimum = json_integer_value(v);
+	return 0;
+}
+
+/* {"rss": {"bytes": 1e9}} */
+static int
+read_when(struct call *c, const json_t *when, struct trigger *out)
+{
+	void *at = json_object_iter((json_t *)when);
+	const char *name = at ? json_object_iter_key(at) : "";
+	const json_t *of = at ? json_object_iter_value(at) : NULL;
+	enum trigger_kind kind = trigger_kind_of(name);
+	const json_t *number;
+	double v;
+
+	if (kind == TRIGGER_KINDS || json_object_size(when) != 1)
+		return fail_value(
+			c, "when",
+			"exactly one of cpuShare, goroutineGrowth, rss, cpu",
+			when);
+	number = json_object_get(of, members[kind].number);
+	v = json_number_value(number);
+	if (!json_is_number(number) || v < members[kind].lowest ||
+	    v > members[kind].highest) {
+		char expected[128];
+
+		snprintf(expected, sizeof(expected),
+		         "%s: {\"%s\": a number from %g to %g}", name,
+		         members[kind].number, members[kind].lowest,
+		         members[kind].highest);
+		return fail_value(c, "when", expected, of);
+	}
+	out->kind = (char *)trigger_kind_name(kind);
+	out->threshold = v;
+	return read_function(c, kind, of, out) ? -1
+	                                       : read_minimum(c, kind, of, out);
+}
+
+static bool
+read_int(const json_t *capture, const char *name, int64_t most, int64_t or_else,
+         int64_t *out)
+{
+	const json_t *v = json_object_get(capture, name);
+
+	*out = v ? json_integer_value(v) : or_else;
+	return (!v || json_is_integer(v)) && *out >= 1 && *out <= most;
+}
+
+static const char *
+type_of(const json_t *capture)
+{
+	const json_t *v = json_object_get(capture, "profileType");
+	const char *const *words = param_words(PT_TYPE);
+
+	if (!v)
+		return "cpu";
+	while (*words && (!json_is_string(v) ||
+	                  strcmp(*words, json_string_value(v)) != 0))
+		words++;
+	return *words;
+}
+
+static int
+read_capture(struct call *c, const json_t *capture, struct trigger *out)
+{
+	out->type = (char *)type_of(capture);
+	if (!out->type)
+		return fail_value(c, "capture", "a profileType that there is",
+		                  capture);
+	if (!read_int(capture, "durationSeconds", 3600, SECONDS,
+	              &out->seconds) ||
+	    !read_int(capture, "sampleRate", 10000, RATE, &out->rate))
+		return fail_value(c, "capture",
+		                  "durationSeconds from 1 to 3600, sampleRate "
+		                  "from 1 to 10000",
+		                  capture);
+	return 0;
+}
+
+static int
+check_service(struct call *c, const struct trigger *t)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	int rc = service_get(&c->env->store, t->tenant, t->service, &s);
+
+	if (!rc)
+		return start_check_type(c, t->type, &s);
+	if (rc != -ENOENT)
+		return fail_store(c, rc);
+	detail_text(c, "service", t->service);
+	return fail(c, UnknownService, t->service);
+}
+
+/* One that the worker may call. */
+static int
+check_webhook(struct call *c, const char *text)
+{
+	char own[CONF_HOST_MAX] = "";
+	struct url u;
+
+	if (!*text)
+		return 0;
+	if (url_parse(text, &u))
+		return fail_param(c, "webhook", "an http or https address",
+		                  text);
+	if (conf_host(c->env->conf, own))
+		own[0] = '\0';
+	if (url_allowed(c->env->conf->webhook_allow, &u, own))
+		return 0;
+	detail_text(c, "parameter", "webhook");
+	detail_text(c, "host", u.host);
+	return fail(c, WebhookForbidden, u.host);
+}
+
+int
+trigger_read(struct call *c, const struct trigger_rows *rows,
+             struct trigger *out)
+{
+	struct trigger t = {
+		.tenant = c->caller.tenant,
+		.service = (char *)param_text(c, rows->service),
+		.name = (char *)param_text(c, rows->name),
+		.webhook = (char *)param_text(c, rows->webhook),
+		.cooldown_ms = param_int(c, rows->cooldown) * 1000,
+		.enabled = !param_given(c, rows->enabled) ||
+	                   param_int(c, rows->enabled),
+		.created_by = c->caller.id,
+	};
+
+	if (read_when(c, param_json(c, rows->when), &t) ||
+	    read_capture(c, param_json(c, rows->capture), &t) ||
+	    check_webhook(c, t.webhook) || check_service(c, &t))
+		return -1;
+	*out = t;
+	return 0;
+}
+
+/* --- writing --- */
+
+static void
+put_when(struct buf *out, const struct trigger *t)
+{
+	enum trigger_kind kind = trigger_kind_of(t->kind);
+
+	json_open(out, "when", '{');
+	if (kind < TRIGGER_KINDS) { /* else a later release's */
+		json_open(out, t->kind, '{');
+		if (*members[kind].text)
+			json_put_text(out, members[kind].text, t->function);
+		json_put_real(out, members[kind].number, t->threshold);
+		if (*members[kind].count)
+			json_put_int(out, members[kind].count, t->minimum);
+		json_close(out, '}');
+	}
+	json_close(out, '}');
+}
+
+static void
+put_time(struct buf *out, const char *name, int64_t ms)
+{
+	if (ms)
+		json_put_time(out, name, ms);
+	else
+		json_put_null(out, name);
+}
+
+void
+trigger_put(struct buf *out, const struct trigger *t, bool whole)
+{
+	json_put_text(out, "id", t->id);
+	json_put_text(out, "trigger", t->name);
+	json_put_text(out, "service", t->service);
+	put_when(out, t);
+	json_open(out, "capture", '{');
+	json_put_text(out, "profileType", t->type);
+	json_put_int(out, "durationSeconds", t->seconds);
+	json_put_int(out, "sampleRate", t->rate);
+	json_close(out, '}');
+	json_put_text(out, "webhook", whole ? t->webhook : "");
+	json_put_int(out, "cooldownSeconds", t->cooldown_ms / 1000);
+	json_put_bool(out, "enabled", t->enabled);
+	json_put_time(out, "createdAt", t->created_ms);
+	json_put_time(out, "updatedAt", t->updated_ms);
+	json_put_real(out, "lastValue", t->value);
+	put_time(out, "lastValueAt", t->value_ms);
+	put_time(out, "lastFiredAt", t->fired_ms);
+	json_put_text(out, "lastProfileId", t->session);
+	json_put_text(out, "webhookState", t->sent);
+}

@@ -1,0 +1,160 @@
+/* /api/v1/services/{name}/triggers: what starts a capture by itself. */
+#include "endpoint/call/audits.h"
+#include "endpoint/call/page.h"
+#include "store/service.h"
+#include "trigger_fields.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int
+unknown(struct call *c, const char *id)
+{
+	detail_text(c, "triggerId", id);
+	return fail(c, UnknownTrigger, id);
+}
+
+static int
+unknown_service(struct call *c, const char *service)
+{
+	detail_text(c, "service", service);
+	return fail(c, UnknownService, service);
+}
+
+static bool
+sees_all(const struct call *c)
+{
+	return c->caller.who > WHO_VIEWER;
+}
+
+static int
+answer_trigger(struct call *c, const char *service, const char *id)
+{
+	CLEANUP_TRIGGER struct trigger t = {0};
+	struct buf *out;
+	int rc = trigger_get(&c->env->store, c->caller.tenant, service, id, &t);
+
+	if (rc)
+		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+	out = answer_json(c);
+	trigger_put(out, &t, sees_all(c));
+	return answer_end(c);
+}
+
+int
+triggers_get(struct call *c)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	CLEANUP_TRIGGERS struct trigger_list l = {0};
+	const char *service = param_text(c, P_ListTriggers_name);
+	struct store *store = &c->env->store;
+	struct buf *out;
+	int rc = service_get(store, c->caller.tenant, service, &s);
+
+	if (rc == -ENOENT)
+		return unknown_service(c, service);
+	if (!rc)
+		rc = trigger_list(store, c->caller.tenant, service, &l);
+	if (rc)
+		return fail_store(c, rc);
+	out = page_begin(c);
+	for (size_t i = 0; i < l.n; i++) {
+		json_open(out, NULL, '{');
+		trigger_put(out, &l.items[i], sees_all(c));
+		json_close(out, '}');
+	}
+	return page_end(c, NULL);
+}
+
+int
+trigger_one_get(struct call *c)
+{
+	return answer_trigger(c, param_text(c, P_GetTrigger_name),
+	                      param_text(c, P_GetTrigger_triggerId));
+}
+
+/* A change and its audit line, together. */
+static int
+change(struct call *c, const struct trigger *t, char id[static ID_MAX])
+{
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = t->id ? trigger_replace(store, t) : trigger_add(store, t, id);
+	if (!rc)
+		rc = audit_note(c, id, "{}");
+	return store_end(store, rc);
+}
+
+static int
+fail_change(struct call *c, const struct trigger *t, int rc)
+{
+	if (rc == -ENOENT)
+		return t->id ? unknown(c, t->id)
+		             : unknown_service(c, t->service);
+	if (rc == -EEXIST) {
+		detail_text(c, "trigger", t->name);
+		return fail(c, TriggerExists, t->name);
+	}
+	if (rc == -EDQUOT) {
+		detail_int(c, "limit", TRIGGER_MAX);
+		return fail(c, TooManyTriggers, t->service);
+	}
+	return fail_store(c, rc);
+}
+
+int
+trigger_post(struct call *c)
+{
+	const struct trigger_rows rows = TRIGGER_ROWS(CreateTrigger);
+	struct trigger t;
+	char id[ID_MAX];
+	int rc;
+
+	if (trigger_read(c, &rows, &t))
+		return -1;
+	rc = change(c, &t, id);
+	if (rc)
+		return fail_change(c, &t, rc);
+	reply_header(c->reply, "Location", "/api/v1/services/%s/triggers/%s",
+	             t.service, id);
+	return answer_trigger(c, t.service, id);
+}
+
+int
+trigger_replace_put(struct call *c)
+{
+	const struct trigger_rows rows = TRIGGER_ROWS(ReplaceTrigger);
+	const char *given = param_text(c, P_ReplaceTrigger_triggerId);
+	struct trigger t;
+	char id[ID_MAX];
+	int rc;
+
+	if (trigger_read(c, &rows, &t))
+		return -1;
+	snprintf(id, sizeof(id), "%s", given);
+	t.id = id;
+	rc = change(c, &t, id);
+	return rc ? fail_change(c, &t, rc) : answer_trigger(c, t.service, id);
+}
+
+int
+trigger_delete(struct call *c)
+{
+	const char *service = param_text(c, P_DeleteTrigger_name);
+	const char *id = param_text(c, P_DeleteTrigger_triggerId);
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return fail_store(c, rc);
+	rc = trigger_remove(store, c->caller.tenant, service, id);
+	if (!rc)
+		rc = audit_note(c, id, "{}");
+	rc = store_end(store, rc);
+	if (rc)
+		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+	return answer_empty(c, c->route->status);
+}

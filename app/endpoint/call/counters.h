@@ -1,0 +1,50 @@
+/*
+ * What the pool shares: request counters, and tickets that let at most half
+ * of it wait. Both live in one file in [api] run_dir that every process maps.
+ *
+ * A process owns a slot by an open-file-description lock on its byte of the
+ * file; the kernel drops it when the process is gone, so a killed process is
+ * neither counted as busy nor keeps its ticket. The file is named after the
+ * layout: a release with other routes starts a new one.
+ * Source: fcntl(2), "Open file description locks".
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "tables.h"
+
+#include <stdbool.h>
+
+#define COUNTERS_MAX_SLOTS 512 /* two pools: a reload overlaps */
+#define COUNTERS_CLASSES   5   /* 1xx..5xx */
+
+/* Upper bounds of the latency histogram in microseconds. */
+#define COUNTERS_BOUNDS                                                \
+	{                                                              \
+		100, 250, 500, 1000, 2500, 5000, 10000, 50000, 250000, \
+			1000000, 5000000, 25000000                     \
+	}
+#define COUNTERS_NBOUNDS 12
+
+struct counters;
+
+/*
+ * Maps the file in dir, made when there is none.
+ *   Owns     *out is the caller's; counters_close() it
+ *   Errors   -errno
+ */
+MUST_CHECK int counters_open(const char *dir, int pool, struct counters **out);
+void counters_close(struct counters *c);
+
+/* Marks this process as busy, or not. */
+void counters_busy(struct counters *c, bool busy);
+/* op OP_COUNT: the path was of no route. */
+void counters_request(struct counters *c, enum op op, int status, int64_t us);
+void counters_store_error(struct counters *c);
+
+/* Takes one of pool / 2 tickets; false when none is free. */
+bool counters_wait_begin(struct counters *c);
+void counters_wait_end(struct counters *c);
+
+/* Appends all of them as Prometheus text. */
+void counters_write(struct counters *c, struct buf *out);

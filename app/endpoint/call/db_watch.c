@@ -1,0 +1,68 @@
+#include "db_watch.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+
+void
+watch_close(struct watch *w)
+{
+	close_ptr(&w->fd);
+}
+
+int
+watch_open(const struct store *s, struct watch *out)
+{
+	CLEANUP_WATCH struct watch w = {
+		.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
+	};
+	char path[4096];
+
+	if (w.fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "%s/stoker.db", s->dir);
+	if (inotify_add_watch(w.fd, path, IN_ATTRIB) < 0)
+		return -errno;
+	out->fd = TAKE_FD(w.fd);
+	return 0;
+}
+
+static void
+drain(int fd)
+{
+	char events[4096];
+
+	while (read(fd, events, sizeof(events)) > 0)
+		;
+}
+
+int
+watch_wait(const struct watch *w, const struct request *r, int64_t deadline_ns)
+{
+	struct pollfd fds[] = {
+		{.fd = w->fd, .events = POLLIN},
+		{.fd = r->stop_fd, .events = POLLIN},
+		{.fd = r->peer_fd, .events = POLLRDHUP},
+	};
+	int64_t left = deadline_ns - clock_mono_ns();
+	struct timespec t = {
+		.tv_sec = left / NS_PER_S,
+		.tv_nsec = left % NS_PER_S,
+	};
+	int n;
+
+	if (left <= 0)
+		return -ETIMEDOUT;
+	n = ppoll(fds, ARRAY_LEN(fds), &t, NULL);
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (n == 0)
+		return -ETIMEDOUT;
+	if (fds[1].revents || fds[2].revents)
+		return -ECANCELED;
+	drain(w->fd);
+	return 0;
+}

@@ -1,0 +1,110 @@
+/* What the types of params.def mean: their words, and how to say so. */
+#include "tables.h"
+
+#include "profile/diff.h"
+
+static const char *const resolution_words[] = {
+	"auto", "captured", "minute", "hour", "day", "none", NULL};
+static const char *const type_words[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) #name,
+#include "types.def"
+#undef PROFILE_TYPE
+	NULL,
+};
+static const char *const view_words[] = {
+#define FORMAT(name, content_type, extension, use, doc) #name,
+#include "formats.def"
+#undef FORMAT
+	NULL,
+};
+static const char *const diff_words[] = {
+#define DIFF_FORMAT(name, doc) #name,
+#include "diff_formats.def"
+#undef DIFF_FORMAT
+	NULL,
+};
+static const char *const kind_words[] = {"auto", "native", "go", NULL};
+static const char *const source_words[] = {"auto", "outside", "endpoint", NULL};
+static const char *const status_words[] = {"running", "completed", "failed",
+                                           NULL};
+static const char *const origin_words[] = {"capture", "upload", "samply", NULL};
+static const char *const windows_words[] = {"auto", "captured", "pushed", "all",
+                                            NULL};
+static const char *const role_words[] = {"viewer", "operator", "admin", NULL};
+
+const char *const *
+param_words(enum param_type type)
+{
+	switch (type) {
+	case PT_RESOLUTION:
+		return resolution_words;
+	case PT_TYPE:
+		return type_words;
+	case PT_VIEW:
+		return view_words;
+	case PT_DIFF:
+		return diff_words;
+	case PT_MEASURE:
+		return compare_bys;
+	case PT_SHAPE:
+		return diff_shapes;
+	case PT_KIND:
+		return kind_words;
+	case PT_SOURCE:
+		return source_words;
+	case PT_STATUS:
+		return status_words;
+	case PT_ORIGIN:
+		return origin_words;
+	case PT_WINDOWS:
+		return windows_words;
+	case PT_ROLE:
+		return role_words;
+	default:
+		return NULL;
+	}
+}
+
+static const char *const kinds[] = {
+	[PT_TEXT] = "a text of %lld to %lld bytes without control characters",
+	[PT_INT] = "an integer from %lld to %lld",
+	[PT_BOOL] = "true or false",
+	[PT_TIME] = "a time like 2026-01-15T08:00:00Z, now-1h, or a number "
+		    "of s, ms, us or ns since 1970",
+	[PT_SPAN] = "a span of time like 15s, 5m, 6h, 7d or 2w, %lld to %lld "
+		    "ms",
+	[PT_MATCHES] = "%lld to %lld of NAME.KEY=VALUE, a key of 1 to 63 "
+		       "bytes and a value of at most 200",
+	[PT_NAME] = "a name of letters, digits, '.', '_' and '-', %lld to %lld "
+		    "characters, a letter or digit at both ends",
+	[PT_PROFILE] = "a profile identifier",
+	[PT_TOKEN] = "a token identifier",
+	[PT_SESSION] = "a session identifier",
+	[PT_BASELINE] = "a baseline identifier",
+	[PT_TRIGGER] = "a trigger identifier",
+	[PT_WORDS] = "a list of %lld to %lld names",
+	[PT_LABELS] = "an object of texts, %lld to %lld members",
+	[PT_TAGS] = "a list of %lld to %lld texts of 1 to 63 bytes",
+	[PT_FUNCTIONS] = "a list of %lld to %lld topFunctions entries",
+	[PT_OBJECT] = "an object of %lld to %lld members",
+};
+
+void
+param_expects(const struct param_row *p, struct buf *out)
+{
+	const char *const *words = param_words(p->type);
+
+	if (!words) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		buf_addf(out, kinds[p->type], (long long)p->min,
+		         (long long)p->max);
+#pragma GCC diagnostic pop
+		return;
+	}
+	buf_puts(out, "one of ");
+	for (size_t i = 0; words[i]; i++) {
+		buf_puts(out, i ? ", " : "");
+		buf_puts(out, words[i]);
+	}
+}

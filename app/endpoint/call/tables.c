@@ -1,0 +1,77 @@
+#include "tables.h"
+
+#include <string.h>
+
+const char *const method_names[] = {"GET", "HEAD",   "POST",
+                                    "PUT", "DELETE", "OTHER"};
+
+static const char *const who_names[] = {
+	[WHO_VIEWER] = "viewer",
+	[WHO_OPERATOR] = "operator",
+	[WHO_ADMIN] = "admin",
+};
+
+const struct route routes[OP_COUNT] = {
+#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+	{METHOD_##method,                                                   \
+	 path,                                                              \
+	 handler,                                                           \
+	 WHO_##who,                                                         \
+	 (body) == UPLOAD ? 0 : (body),                                     \
+	 (body) == UPLOAD,                                                  \
+	 OP_##op,                                                           \
+	 #op,                                                               \
+	 status,                                                            \
+	 #reply,                                                            \
+	 summary},
+#include "routes.def"
+#undef ROUTE
+};
+
+#define REQUIRED true
+#define OPTIONAL false
+const struct param_row params[P_COUNT] = {
+#define PARAM(op, in, name, type, need, min, max, def, doc) \
+	{OP_##op, IN_##in, #name, PT_##type, need, min, max, def, doc},
+#include "params.def"
+#undef PARAM
+};
+
+const struct schema_row schemas[] = {
+#define SCHEMA(name, doc) {#name, doc},
+#define FIELD(schema, name, type, of, doc)
+#include "schemas.def"
+#undef SCHEMA
+#undef FIELD
+};
+const size_t nschemas = ARRAY_LEN(schemas);
+
+const struct field_row fields[] = {
+#define SCHEMA(name, doc)
+#define FIELD(schema, name, type, of, doc) {#schema, #name, #type, #of, doc},
+#include "schemas.def"
+#undef SCHEMA
+#undef FIELD
+};
+const size_t nfields = ARRAY_LEN(fields);
+
+const struct error_row errors[E_COUNT] = {
+#define ERROR(code, status, message) {#code, status, message},
+#include "errors.def"
+#undef ERROR
+};
+
+const char *
+who_name(enum who who)
+{
+	return who_names[who] ? who_names[who] : "";
+}
+
+enum who
+who_parse(const char *role)
+{
+	for (enum who w = WHO_VIEWER; w <= WHO_ADMIN; w++)
+		if (!strcmp(role, who_names[w]))
+			return w;
+	return WHO_ANYONE;
+}

@@ -1,0 +1,107 @@
+/* Comparisons, as replies show them. */
+#pragma once
+
+#include "endpoint/call.h"
+#include "profile/compare.h"
+#include "range/range.h"
+#include "store/baseline.h"
+
+/* More captures of the base's kind than that tell little more. */
+#define COMPARED_OTHERS 8
+
+/* Two profiles being compared; zeroed at first, compared_done() at the end. */
+struct compared {
+	/* of a range: what it is called, of what, and when */
+	struct session base, now;
+	struct range ranges[2]; /* without parts: it is a session */
+	struct profile *profiles[2];
+	struct tree *trees[2];
+	struct blocks *blocks[2];     /* NULL: nothing tells of them */
+	struct blocks *nodes[2];      /* compared_nodes() */
+	struct compare_side sides[2]; /* of the trees; work: as asked for */
+	enum compare_by by;
+	struct profile *other_profiles[COMPARED_OTHERS];
+	struct tree *others[COMPARED_OTHERS];
+	size_t nothers;
+	const char *baseline; /* whose label the others are of; NULL: none */
+	struct comparison *c;
+};
+#define CLEANUP_COMPARED CLEANUP(compared_done)
+
+void compared_done(struct compared *x);
+/* Parameters that say what is tested. */
+struct compared_params {
+	enum param normalize, base_work, now_work;
+};
+/*
+ * Reads them into x.
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int compared_ask(struct call *c, const struct compared_params *p,
+                            struct compared *x);
+/* Parameters that say what is compared. */
+struct compared_ids {
+	enum param id, from, to;
+};
+struct compared_sides {
+	struct compared_ids sides[2]; /* base, now */
+	enum param service, type, host, label, origin;
+};
+/* The rows of an operation that has them. */
+#define COMPARED_SIDES(op)                                                   \
+	{                                                                    \
+		.sides = {{P_##op##_baseProfileId, P_##op##_baseFrom,        \
+		           P_##op##_baseTo},                                 \
+		          {P_##op##_comparisonProfileId,                     \
+		           P_##op##_comparisonFrom, P_##op##_comparisonTo}}, \
+		.service = P_##op##_service, .type = P_##op##_profileType,   \
+		.host = P_##op##_host, .label = P_##op##_label,              \
+		.origin = P_##op##_origin,                                   \
+	}
+/*
+ * Finds both sides: completed sessions and windows, or parts of ranges, all
+ * of one type.
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int compared_load(struct call *c, const struct compared_sides *p,
+                             struct compared *x);
+/*
+ * Loads the profiles of x->base and x->now, which are of one type, and
+ * compares them.
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int compared_run(struct call *c, struct compared *x);
+/*
+ * Adds other captures of the base, before compared_run(): the baselines of
+ * the same label. One that is not kept any more is left out.
+ *   Shape    b must outlive x
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int
+compared_others(struct call *c, const struct baseline *b, struct compared *x);
+/* After compared_run(): what a differential flame graph needs to tell which
+ * nodes changed. */
+void compared_nodes(struct call *c, struct compared *x);
+/* True when they are of what there is, not of what is spent. */
+bool compared_is_gauge(const struct compared *x);
+/*
+ * Writes links: the differential flame graph of two sessions of one type,
+ * which opens as it is. Where they were compared (x, else NULL), it is by the
+ * same normalization.
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int
+compared_put_links(struct call *c, struct buf *out, const char *base,
+                   const char *now, const struct compared *x);
+/* The same of what compared_load() found, ranges among it. */
+MUST_CHECK int compared_put_range_links(struct call *c, struct buf *out,
+                                        const struct compared_sides *p,
+                                        const struct compared *x);
+/* Writes the list of those with this change, or that decided the verdict. */
+void
+compared_put_changes(struct buf *out, const char *key,
+                     const struct comparison *c, enum compare_change change);
+void compared_put_deciding(struct buf *out, const char *key,
+                           const struct comparison *c);
+/* Writes verdict, overall delta and how it was judged. */
+void compared_put_verdict(struct buf *out, const struct comparison *c);

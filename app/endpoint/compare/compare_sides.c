@@ -1,0 +1,271 @@
+/* The two sides of a comparison: profiles by their ids, or ranges of time. */
+#include "compare_json.h"
+#include "endpoint/profile/load.h"
+
+#include "base/clock.h"
+#include "endpoint/profile/profile_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_PAIRS 40 /* of a link: rows of params.def, and labels */
+
+static const char *
+or_text(struct call *c, enum param p, const char *other)
+{
+	return param_given(c, p) || !other ? param_text(c, p) : other;
+}
+
+/* Each side is an id or a range, and not both: a link is signed for what it
+ * shows. */
+static int
+check_side(struct call *c, const struct compared_ids *side, bool *is_range)
+{
+	CLEANUP_BUF struct buf expected = BUF_INIT(BUF_MAX_SMALL);
+	bool ranged = param_given(c, side->from) || param_given(c, side->to);
+
+	*is_range = param_given(c, side->from);
+	if (param_given(c, side->id) != ranged && *is_range == ranged)
+		return 0;
+	buf_addf(&expected, "a profile's id, or a range from %s on",
+	         params[side->from].name);
+	return fail_param(c, params[side->id].name, buf_str(&expected),
+	                  param_text(c, side->id));
+}
+
+/* What the ids are of is what the ranges are of. */
+static int
+load_ids(struct call *c, const struct compared_sides *p,
+         const bool is_range[static 2], struct compared *x)
+{
+	struct session *to[] = {&x->base, &x->now};
+	const char *type = param_given(c, p->type) ? param_text(c, p->type)
+	                                           : NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(to); i++) {
+		if (is_range[i])
+			continue;
+		if (load_completed(c, p->sides[i].id, type, to[i]))
+			return -1;
+		type = to[i]->type;
+	}
+	return 0;
+}
+
+static int
+plan(struct call *c, const struct compared_sides *p, size_t i,
+     const struct session *other, struct compared *x)
+{
+	struct range *r = &x->ranges[i];
+	char to[RFC3339_LEN];
+
+	*r = (struct range){
+		.service = or_text(c, p->service, other->service),
+		.type = or_text(c, p->type, other->type),
+		.host = param_text(c, p->host),
+		.labels = p->label,
+		.origin = param_text(c, p->origin),
+		.from_ms = param_int(c, p->sides[i].from),
+		.to_ms = param_int(c, p->sides[i].to),
+	};
+	if (!*r->service)
+		return fail_param(c, params[p->service].name,
+		                  "a service, where both sides are ranges", "");
+	if (!*r->type)
+		return fail_param(c, params[p->type].name,
+		                  "a profile type, where both sides are ranges",
+		                  "");
+	if (r->from_ms > r->to_ms) {
+		clock_format(r->to_ms, to);
+		return fail_param(c, params[p->sides[i].from].name,
+		                  "a time not after the range's end", to);
+	}
+	return range_check(c, r) || range_plan(c, r) ? -1 : 0;
+}
+
+/* A range as replies and views call it. Source: ISO 8601, 4.4.2: interval */
+static int
+name_range(const struct range *r, struct session *out)
+{
+	char from[RFC3339_LEN], to[RFC3339_LEN], name[2 * RFC3339_LEN];
+
+	clock_format(r->from_ms, from);
+	clock_format(r->to_ms, to);
+	snprintf(name, sizeof(name), "%s/%s", from, to);
+	out->id = strdup(name);
+	out->service = strdup(r->service);
+	out->type = strdup(r->type);
+	out->started_ms = r->parts[0].span.start_ms;
+	out->duration_ms = (int64_t)r->covered_ms;
+	return out->id && out->service && out->type ? 0 : -ENOMEM;
+}
+
+int
+compared_load(struct call *c, const struct compared_sides *p,
+              struct compared *x)
+{
+	struct session *of[] = {&x->base, &x->now};
+	bool is_range[2];
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++)
+		if (check_side(c, &p->sides[i], &is_range[i]))
+			return -1;
+	if (load_ids(c, p, is_range, x))
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+		if (!is_range[i])
+			continue;
+		if (plan(c, p, i, is_range[!i] ? &(struct session){0} : of[!i],
+		         x))
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(of); i++)
+		if (is_range[i] && name_range(&x->ranges[i], of[i]))
+			return fail_store(c, -ENOMEM);
+	return 0;
+}
+
+/* --- links ---------------------------------------------------------------- */
+
+/* The query of a link to GetDiffFlameGraph. */
+struct diff_query {
+	struct query_pair pairs[MAX_PAIRS];
+	size_t n;
+	char times[4][24], work[2][24];
+};
+
+static void
+add_pair(struct diff_query *q, const char *name, const char *value)
+{
+	if (q->n < MAX_PAIRS && *value)
+		q->pairs[q->n++] = (struct query_pair){name, value};
+}
+
+/* Parameters that decide the test, so that the picture agrees with the
+ * comparison that links to it. */
+static void
+add_test(struct diff_query *q, const struct compared *x)
+{
+	enum compare_by by = x->c->by;
+
+	if (x->baseline)
+		add_pair(q, "baselineId", x->baseline);
+	if (by != COMPARE_BY_SHARE)
+		add_pair(q, "normalize", compare_bys[by]);
+	if (by != COMPARE_BY_WORK)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(q->work); i++)
+		snprintf(q->work[i], sizeof(q->work[i]), "%.0f",
+		         x->sides[i].work);
+	add_pair(q, "baseWork", q->work[0]);
+	add_pair(q, "comparisonWork", q->work[1]);
+}
+
+static void
+add_range(struct diff_query *q, const struct compared_ids *side,
+          const struct range *r, char times[2][24])
+{
+	snprintf(times[0], 24, "%lld", (long long)r->from_ms);
+	snprintf(times[1], 24, "%lld", (long long)r->to_ms);
+	add_pair(q, params[side->from].name, times[0]);
+	add_pair(q, params[side->to].name, times[1]);
+}
+
+static void
+add_sides(struct call *c, const struct compared_sides *p,
+          const struct compared *x, struct diff_query *q)
+{
+	const struct range *r = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(x->ranges); i++) {
+		const struct compared_ids *side = &p->sides[i];
+
+		if (!x->ranges[i].n) {
+			add_pair(q, params[side->id].name,
+			         param_text(c, side->id));
+			continue;
+		}
+		r = &x->ranges[i];
+		add_range(q, side, r, &q->times[2 * i]);
+	}
+	if (!r)
+		return;
+	add_pair(q, "service", r->service);
+	add_pair(q, "profileType", r->type);
+	add_pair(q, "host", r->host);
+	add_pair(q, "origin", r->origin);
+	for (size_t i = 0; i < c->req->nquery; i++)
+		if (!strncmp(c->req->query[i].name, "label.", 6))
+			add_pair(q, c->req->query[i].name,
+			         c->req->query[i].value);
+}
+
+static int
+put_link(struct call *c, struct buf *out, int rc, const struct buf *link)
+{
+	if (rc)
+		return fail_store(c, rc);
+	json_open(out, "links", '{');
+	json_put_text(out, "diff", buf_str(link));
+	json_close(out, '}');
+	return 0;
+}
+
+/* A link to two ids is signed for these alone: see auth.c. */
+static int
+link_ids(struct call *c, const char *base, const char *now, bool pinned,
+         const struct link_query *q, struct buf *out)
+{
+	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
+	const struct conf *conf = c->env->conf;
+	struct link_page page = {.claim = {.kind = "diff"}};
+
+	buf_addf(&url, "%s" PROFILE_PATH "diff?", conf->api_public_url);
+	link_put_query(q, &url);
+	buf_addf(&subject, "%s\n%s", base, now);
+	if (buf_err(&url) || buf_err(&subject))
+		return -E2BIG;
+	page.url = buf_str(&url);
+	page.claim.subject = buf_str(&subject);
+	page.claim.tenant = c->caller.tenant;
+	return link_make(&c->env->store, &c->env->links, &page, clock_wall_ms(),
+	                 link_ttl(conf->api_link_ttl, pinned), out);
+}
+
+int
+compared_put_links(struct call *c, struct buf *out, const char *base,
+                   const char *now, const struct compared *x)
+{
+	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
+	struct diff_query q = {0};
+
+	add_pair(&q, "baseProfileId", base);
+	add_pair(&q, "comparisonProfileId", now);
+	if (x)
+		add_test(&q, x);
+	return put_link(c, out,
+	                link_ids(c, base, now,
+	                         x && x->base.pinned && x->now.pinned,
+	                         &(struct link_query){q.pairs, q.n}, &link),
+	                &link);
+}
+
+int
+compared_put_range_links(struct call *c, struct buf *out,
+                         const struct compared_sides *p,
+                         const struct compared *x)
+{
+	CLEANUP_BUF struct buf link = BUF_INIT(RANGE_MAX_LINK);
+	struct diff_query q = {0};
+
+	if (!x->ranges[0].n && !x->ranges[1].n)
+		return compared_put_links(c, out, x->base.id, x->now.id, x);
+	add_sides(c, p, x, &q);
+	add_test(&q, x);
+	return put_link(c, out,
+	                range_link(c, "diff",
+	                           &(struct link_query){q.pairs, q.n}, &link),
+	                &link);
+}

@@ -1,0 +1,155 @@
+/* GET diff: two profiles, or ranges, as one differential flame graph. */
+#include "endpoint/call/accept.h"
+#include "compare_json.h"
+#include "endpoint/profile/view.h"
+
+#include "base/hash.h"
+#include "profile/diff.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A word's place in its list; or_else when the parameter is absent. */
+static int
+choice(const struct call *c, enum param p, const char *const *words,
+       int or_else)
+{
+	for (int i = 0; param_given(c, p) && words[i]; i++)
+		if (!strcmp(words[i], param_text(c, p)))
+			return i;
+	return or_else;
+}
+
+static const struct diff_format *
+format_of(const struct call *c)
+{
+	const char *name = param_given(c, P_GetDiffFlameGraph_format)
+	                           ? param_text(c, P_GetDiffFlameGraph_format)
+	                           : accept_format(c->req->accept)->name;
+	const struct diff_format *f = diff_format_find(name);
+
+	return f ? f : &diff_formats[0];
+}
+
+static struct export_meta
+meta_of(const struct session *s, const char *title)
+{
+	return (struct export_meta){
+		.title = title,
+		.id = s->id,
+		.service = s->service,
+		.type = s->type,
+		.time_ms = s->started_ms,
+		.duration_ms = s->duration_ms,
+		.quality = s->quality,
+	};
+}
+
+static int
+render(struct call *c, const struct compared *x, const struct diff_format *f)
+{
+	CLEANUP_DIFF struct diff *d = NULL;
+	char title[2 * STORE_NAME_MAX + 2 * ID_MAX];
+	const struct diff_meta meta = {
+		.base = meta_of(&x->base, title),
+		.now = meta_of(&x->now, title),
+		.c = x->c,
+		.shape = (enum diff_shape)choice(c, P_GetDiffFlameGraph_shape,
+	                                         diff_shapes, DIFF_AFTER),
+	};
+	int rc;
+
+	snprintf(title, sizeof(title), "%s %s, %s against %s", x->now.service,
+	         x->now.type, x->now.id, x->base.id);
+	rc = diff_new(&x->sides[0], &x->sides[1], x->c, &d);
+	if (!rc)
+		rc = f->write(d, &meta, &c->reply->body);
+	return rc ? fail_store(c, rc) : 0;
+}
+
+/* Parameters that change the picture, beside those of its sides. */
+static const enum param shown_by[] = {
+	P_GetDiffFlameGraph_normalize,
+	P_GetDiffFlameGraph_shape,
+	P_GetDiffFlameGraph_baseWork,
+	P_GetDiffFlameGraph_comparisonWork,
+};
+
+/* True when the client has what this request would make. */
+static bool
+known(struct call *c, const struct compared *x, const struct diff_format *f)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&text, "%s %s %llx %llx", x->base.id, x->now.id,
+	         (unsigned long long)range_hash(&x->ranges[0]),
+	         (unsigned long long)range_hash(&x->ranges[1]));
+	for (size_t i = 0; i < ARRAY_LEN(shown_by); i++) {
+		const char *v = request_query(c->req, params[shown_by[i]].name);
+
+		buf_addf(&text, " %s", v ? v : "");
+	}
+	return !buf_err(&text) &&
+	       answer_etag(c, "%016llx-%s-%s",
+	                   (unsigned long long)hash_bytes(text.p, text.len),
+	                   f->name, STOKER_VERSION);
+}
+
+/* A link from CheckBaseline names the baseline: its test is made again. */
+static int
+find_others(struct call *c, struct compared *x)
+{
+	const char *id = param_text(c, P_GetDiffFlameGraph_baselineId);
+	CLEANUP_BASELINE struct baseline b = {0};
+	int rc;
+
+	if (!param_given(c, P_GetDiffFlameGraph_baselineId))
+		return 0;
+	rc = baseline_get(&c->env->store, c->caller.tenant, id, &b);
+	if (rc == -ENOENT) {
+		detail_text(c, "baselineId", id);
+		return fail(c, UnknownBaseline, id);
+	}
+	if (rc)
+		return fail_store(c, rc);
+	if (strcmp(b.session, x->base.id) != 0)
+		return fail_param(c, "baselineId",
+		                  "a baseline whose session is the base", id);
+	rc = compared_others(c, &b, x);
+	x->baseline = NULL; /* b goes */
+	return rc;
+}
+
+int
+flamediff_get(struct call *c)
+{
+	static const struct compared_sides sides =
+		COMPARED_SIDES(GetDiffFlameGraph);
+	static const struct compared_params ask = {
+		P_GetDiffFlameGraph_normalize,
+		P_GetDiffFlameGraph_baseWork,
+		P_GetDiffFlameGraph_comparisonWork,
+	};
+	CLEANUP_COMPARED struct compared x = {0};
+	const struct diff_format *f = format_of(c);
+	const struct format *as = format_find(f->name);
+	bool again; /* parts of it may have come since */
+
+	if (compared_ask(c, &ask, &x) || compared_load(c, &sides, &x))
+		return -1;
+	again = x.ranges[0].n || x.ranges[1].n ||
+	        param_given(c, P_GetDiffFlameGraph_baselineId);
+	view_headers(c, P_GetDiffFlameGraph_format,
+	             again ? VIEW_CACHE_RANGE : VIEW_CACHE);
+	reply_header(c->reply, "Content-Disposition",
+	             "%s; filename=\"%s-%s-diff.%s\"", view_disposition(as),
+	             x.now.service, x.now.type, as->extension);
+	if (!param_given(c, P_GetDiffFlameGraph_baselineId) && known(c, &x, f))
+		return answer_empty(c, 304);
+	if (find_others(c, &x) || compared_run(c, &x))
+		return -1;
+	compared_nodes(c, &x);
+	view_begin(c, as);
+	return render(c, &x, f);
+}

@@ -1,0 +1,194 @@
+#include "store_upload.h"
+
+#include "endpoint/call/audits.h"
+#include "base/clock.h"
+#include "profile/pprof.h"
+#include "profile/summary.h"
+#include "store/blob.h"
+#include "store/session.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define MAX_FILE   ((size_t)256 << 20)
+#define MAX_AHEAD  (INT64_C(86400) * MS_PER_S) /* of our clock */
+#define NS_PER_MS  INT64_C(1000000)
+#define MAX_LENGTH (INT64_C(31) * 86400 * MS_PER_S)
+
+struct import_limits
+taken_limits(const struct conf *conf)
+{
+	return (struct import_limits){
+		.raw_bytes = (size_t)conf->upload_max_raw_bytes,
+		.memory = (size_t)conf->upload_max_memory,
+		.ratio = (uint32_t)conf->upload_max_ratio,
+		.strings = (uint32_t)conf->upload_max_strings,
+		.samples = (uint32_t)conf->upload_max_samples,
+	};
+}
+
+static int
+unknown_format(struct call *c)
+{
+	CLEANUP_BUF struct buf known = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&known, "a profile (");
+	for (size_t i = 0; i < ninputs; i++)
+		buf_addf(&known, "%s%s", i ? ", " : "", inputs[i].name);
+	buf_puts(&known, ")");
+	detail_text(c, "contentType", c->req->content_type);
+	return fail(c, UnsupportedMediaType, buf_str(&known));
+}
+
+int
+taken_refuse(struct call *c, int rc, const char *why)
+{
+	switch (rc) {
+	case -EBADMSG:
+		detail_text(c, "reason", why);
+		return fail(c, InvalidProfile, why);
+	case -E2BIG:
+	case -EOVERFLOW:
+		detail_text(c, "reason", why);
+		return fail(c, PayloadTooLarge);
+	case -EPROTONOSUPPORT:
+		return unknown_format(c);
+	default:
+		buf_addf(&c->reply->cause, "upload: %s: %s", why,
+		         strerror(-rc));
+		return fail(c, InternalError);
+	}
+}
+
+/* What is derived from a profile and stored beside it. */
+struct derived {
+	struct buf file, top, quality;
+	int64_t samples;
+};
+
+static void
+derived_done(struct derived *d)
+{
+	buf_done(&d->file);
+	buf_done(&d->top);
+	buf_done(&d->quality);
+}
+
+static void
+put_quality(const struct taken *t, struct derived *d)
+{
+	struct buf *b = &d->quality;
+
+	json_open(b, NULL, '{');
+	json_put_text(b, "source", "upload");
+	json_put_text(b, "format", t->format);
+	json_put_int(b, "samplesKept", d->samples);
+	json_open(b, "notes", '[');
+	if (d->samples < 100)
+		json_put_text(b, NULL,
+		              "fewer than 100 samples: shares are rough");
+	json_close(b, ']');
+	json_close(b, '}');
+}
+
+static int
+derive(const struct taken *t, const struct profile *p, struct derived *d)
+{
+	CLEANUP_TREE struct tree *tree = NULL;
+	int r = tree_new(p, profile_type_index(p, NULL), &tree);
+
+	if (!r)
+		r = summary_top(tree, SUMMARY_FUNCTIONS, &d->top);
+	if (r)
+		return r;
+	d->samples = tree->total_samples;
+	put_quality(t, d);
+	return pprof_encode(p, &d->file);
+}
+
+/* Of a profile whose period is time: how often it was sampled. */
+static double
+rate_of(const struct taken *t, const struct profile *p)
+{
+	const char *unit = strings_get(p->strings, p->period_type.unit, NULL);
+
+	if (t->rate > 0 || p->period <= 0 || strcmp(unit, "nanoseconds"))
+		return t->rate;
+	return 1e9 / (double)p->period;
+}
+
+void
+taken_times(const struct taken *t, const struct profile *p, int64_t *start_ms,
+            int64_t *length_ms)
+{
+	int64_t start = t->started_ms ? t->started_ms : p->time_ns / NS_PER_MS;
+	int64_t length = p->duration_ns > 0 ? p->duration_ns / NS_PER_MS
+	                                    : t->duration_ms;
+
+	*length_ms = length < 0 || length > MAX_LENGTH ? 0 : length;
+	*start_ms = start <= 0 || start > clock_wall_ms() + MAX_AHEAD ? 0
+	                                                              : start;
+}
+
+static int
+store_session(struct call *c, const struct session_ask *ask,
+              const struct session_result *result, const struct derived *d,
+              char out[static ID_MAX])
+{
+	struct store *s = &c->env->store;
+	struct blob blob;
+	int rc = blob_put(s, BLOB_PPROF, d->file.p, d->file.len, &blob);
+
+	if (rc)
+		return rc;
+	rc = store_begin(s);
+	if (!rc) {
+		rc = session_upload(s, ask, result, &blob, out);
+		if (!rc)
+			rc = audit_note(c, out, "{\"uploaded\":true}");
+		rc = store_end(s, rc);
+	}
+	if (rc)
+		blob_discard(s, &blob);
+	return rc;
+}
+
+int
+taken_store(struct call *c, const struct taken *t, const struct profile *p,
+            char out[static ID_MAX])
+{
+	CLEANUP(derived_done)
+	struct derived d = {BUF_INIT(MAX_FILE), BUF_INIT(MAX_FILE),
+	                    BUF_INIT(BUF_MAX_SMALL), 0};
+	struct session_result result = {.rate = rate_of(t, p)};
+	struct session_ask ask = {
+		.tenant = c->caller.tenant,
+		.service = t->service,
+		.type = t->type,
+		.origin = SESSION_UPLOAD,
+		.ordinal = SESSION_ALL_ORDINALS,
+		.labels = "{}",
+		.created_by = c->caller.id,
+	};
+	int rc = derive(t, p, &d);
+
+	if (rc)
+		return taken_refuse(c, rc, "it does not add up");
+	taken_times(t, p, &ask.started_ms, &result.duration_ms);
+	if (ask.started_ms)
+		ask.completed_ms = ask.started_ms + result.duration_ms;
+	ask.seconds = result.duration_ms / MS_PER_S;
+	ask.rate = llround(result.rate);
+	result.sample_count = d.samples;
+	result.top_functions = buf_str(&d.top);
+	result.quality = buf_str(&d.quality);
+	rc = call_begin(c);
+	if (rc)
+		return rc;
+	rc = store_session(c, &ask, &result, &d, out);
+	if (rc != -ENOENT)
+		return rc ? fail_store(c, rc) : 0;
+	detail_text(c, "service", t->service);
+	return fail(c, UnknownService, t->service);
+}

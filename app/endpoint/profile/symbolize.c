@@ -1,0 +1,87 @@
+/* Naming the functions of a stored profile anew. */
+#include "store/symbolize.h"
+
+#include "endpoint/call/audits.h"
+#include "profile_json.h"
+#include "store/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int
+unknown(struct call *c, const char *id)
+{
+	detail_text(c, "profileId", id);
+	return fail(c, UnknownProfile, id);
+}
+
+static int
+answer(struct call *c, const char *id)
+{
+	CLEANUP_SYMBOLIZE struct symbolize y = {0};
+	struct buf *out;
+	int rc = symbolize_get(&c->env->store, c->caller.tenant, id, &y);
+
+	if (rc)
+		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+	reply_header(c->reply, "Location", PROFILE_PATH "%s/symbolize", id);
+	out = answer_json(c);
+	json_put_text(out, "profileId", y.session);
+	json_put_text(out, "state", y.state);
+	json_put_text(out, "error", y.error);
+	json_put_time(out, "askedAt", y.asked_ms);
+	json_put_time(out, "endedAt", y.ended_ms);
+	json_put_raw(out, "quality", y.quality, "{}");
+	return answer_end(c);
+}
+
+/* 0 when a worker can do it, or -1 with the reply. */
+static int
+check(struct call *c, const char *id)
+{
+	CLEANUP_SESSION struct session s = {0};
+	int rc = session_get(&c->env->store, c->caller.tenant, id, &s);
+
+	if (rc)
+		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+	if (!strcmp(s.status, SESSION_RUNNING))
+		return fail(c, SessionNotCompleted);
+	if (!*s.host)
+		return fail(c, NotCaptured);
+	if (!s.has_profile)
+		return fail(c, ProfileNotKept);
+	return 0;
+}
+
+static int
+ask(struct call *c, const char *id)
+{
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = symbolize_ask(store, c->caller.tenant, id)
+	             ?: audit_note(c, id, "{}");
+	return store_end(store, rc);
+}
+
+int
+profile_symbolize(struct call *c)
+{
+	const char *id = param_text(c, P_SymbolizeProfile_profileId);
+	int rc = check(c, id);
+
+	if (rc)
+		return rc;
+	rc = ask(c, id);
+	if (rc)
+		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+	return answer(c, id);
+}
+
+int
+profile_symbolize_get(struct call *c)
+{
+	return answer(c, param_text(c, P_GetSymbolization_profileId));
+}

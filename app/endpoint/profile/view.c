@@ -1,0 +1,130 @@
+#include "view.h"
+
+#include "load.h"
+#include "profile/gzip.h"
+#include "profile/pprof.h"
+#include "window_session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The page is opened by anyone who got its link, and holds names from
+ * programs: it may run its own script and nothing else. */
+#define CSP                                                           \
+	"sandbox allow-scripts allow-downloads allow-popups; "        \
+	"default-src 'none'; script-src 'unsafe-inline'; "            \
+	"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \
+	"form-action 'none'"
+
+static int
+damaged(struct call *c, int rc, const char *why)
+{
+	buf_addf(&c->reply->cause, "stored profile: %s (%s)", why,
+	         strerror(-rc));
+	return fail(c, InternalError);
+}
+
+int
+view_profile(struct call *c, const struct session *s, const struct format *f,
+             const struct profile *p)
+{
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_TIMELINE struct timeline *timeline =
+		f->use == FORMAT_TIMED ? load_timeline(c, s) : NULL;
+	char title[2 * STORE_NAME_MAX];
+	const struct export_meta meta = {
+		.title = title,
+		.id = s->id,
+		.service = s->service,
+		.type = s->type,
+		.time_ms = s->started_ms,
+		.duration_ms = s->duration_ms,
+		.quality = s->quality,
+		.timeline = timeline,
+	};
+	int rc = tree_new(p, profile_type_index(p, NULL), &t);
+
+	snprintf(title, sizeof(title), "%s %s", s->service, s->type);
+	if (!rc)
+		rc = f->write(t, &meta, &c->reply->body);
+	return rc ? damaged(c, rc, s->id) : 0;
+}
+
+static int
+write_view(struct call *c, const struct session *s, const struct format *f,
+           const struct buf *stored)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	int rc = pprof_decode(stored->p, stored->len, STORED_MAX_RAW, &p, &why);
+
+	return rc ? damaged(c, rc, buf_str(&why)) : view_profile(c, s, f, p);
+}
+
+/* The stored file itself, sent by nginx when it is big. */
+static int
+send_stored(struct call *c, const struct blob *b)
+{
+	if (b->length > c->env->conf->api_accel_bytes) {
+		reply_header(c->reply, "X-Accel-Redirect", "/_profiles/%s",
+		             b->name);
+		return 0;
+	}
+	int rc = blob_read(&c->env->store, b, &c->reply->body);
+
+	return rc ? damaged(c, rc, b->id) : 0;
+}
+
+int
+view_render(struct call *c, const struct session *s, const struct format *f,
+            const struct blob *b)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	int rc;
+
+	if (f->use == FORMAT_STORED)
+		return send_stored(c, b);
+	rc = blob_read(&c->env->store, b, &stored);
+	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, &stored);
+}
+
+int
+view_gzipped(struct call *c, const struct session *s, const struct format *f,
+             const struct blob *b)
+{
+	CLEANUP_BUF struct buf raw = {0};
+	struct buf *body = &c->reply->body;
+	int rc = view_render(c, s, f, b);
+
+	if (rc)
+		return rc;
+	raw = *body;
+	*body = BUF_INIT(raw.max);
+	rc = gzip_deflate(raw.p, raw.len, body);
+	return rc ? fail_store(c, rc) : 0;
+}
+
+void
+view_headers(struct call *c, enum param format, const char *cache)
+{
+	reply_header(c->reply, "Access-Control-Allow-Origin", "*");
+	reply_header(c->reply, "Cache-Control", "%s", cache);
+	reply_header(c->reply, "Content-Security-Policy", "%s", CSP);
+	reply_header(c->reply, "Referrer-Policy", "no-referrer");
+	if (!param_given(c, format))
+		reply_header(c->reply, "Vary", "Accept");
+}
+
+const char *
+view_disposition(const struct format *f)
+{
+	return f->use == FORMAT_SHOWN ? "inline" : "attachment";
+}
+
+void
+view_begin(struct call *c, const struct format *f)
+{
+	c->reply->status = c->route->status;
+	c->reply->content_type = f->content_type;
+	c->reply->is_json = !strcmp(f->content_type, "application/json");
+}

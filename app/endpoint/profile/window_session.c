@@ -1,0 +1,178 @@
+#include "window_session.h"
+
+#include "profile/model/types.h"
+#include "load.h"
+#include "profile/packed.h"
+#include "profile/scale.h"
+#include "profile/summary.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *const resolutions[WINDOW_LEVELS] = {
+	[WINDOW_CAPTURED] = "captured",
+	[WINDOW_MINUTE] = "minute",
+	[WINDOW_HOUR] = "hour",
+	[WINDOW_DAY] = "day",
+};
+
+bool
+window_is(const char *id)
+{
+	return id_valid(WINDOW_PREFIX, id);
+}
+
+static const char *
+resolution_of(const struct window *w)
+{
+	return w->level >= 0 && w->level < WINDOW_LEVELS ? resolutions[w->level]
+	                                                 : "";
+}
+
+static void
+put_quality(struct buf *out, const struct window *w)
+{
+	int64_t span = w->end_ms - w->start_ms;
+
+	json_open(out, NULL, '{');
+	json_put_text(out, "resolution", resolution_of(w));
+	json_put_int(out, "windows", w->windows);
+	json_put_int(out, "spanMs", span);
+	json_put_int(out, "durationMs", w->duration_ms);
+	json_put_real(out, "coveredPct",
+	              span > 0 ? 100.0 * (double)w->duration_ms / (double)span
+	                       : 100);
+	json_close(out, '}');
+}
+
+static void
+put_labels(struct buf *out, const struct series *of)
+{
+	size_t n = strlen(of->labels);
+
+	/* what the series says, and where it was */
+	buf_add(out, of->labels, n > 1 ? n - 1 : 0);
+	buf_puts(out, n > 2 ? "," : n ? "" : "{");
+	json_put_text(out, "host", of->host);
+	json_close(out, '}');
+}
+
+static int
+fill(char **out, const char *text)
+{
+	*out = strdup(text);
+	return *out ? 0 : -ENOMEM;
+}
+
+static int
+fill_texts(const struct window *w, const struct series *of, struct session *out)
+{
+	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf labels = BUF_INIT(BUF_MAX_SMALL);
+
+	put_quality(&quality, w);
+	put_labels(&labels, of);
+	return buf_err(&quality)
+	               ?: buf_err(&labels)
+	               ?: fill(&out->id, w->id)
+	               ?: fill(&out->tenant, of->tenant)
+	               ?: fill(&out->service, of->service)
+	               ?: fill(&out->type, of->type)
+	               ?: fill(&out->origin, SESSION_WINDOW)
+	               ?: fill(&out->status, SESSION_COMPLETED)
+	               ?: fill(&out->labels, buf_str(&labels))
+	               ?: fill(&out->created_by, "")
+	               ?: fill(&out->top_functions, "[]")
+	               ?: fill(&out->quality, buf_str(&quality))
+	               ?: fill(&out->phase, "done")
+	               ?: fill(&out->error_code, "")
+	               ?: fill(&out->error_message, "")
+	               ?: fill(&out->host, of->host);
+}
+
+int
+window_session(const struct window *w, const struct series *of,
+               struct session *out)
+{
+	CLEANUP_SESSION struct session s = {
+		.ordinal = SESSION_ALL_ORDINALS,
+		.asked_seconds = (w->end_ms - w->start_ms) / 1000,
+		.created_ms = w->start_ms,
+		.started_ms = w->start_ms,
+		.completed_ms = w->end_ms,
+		.duration_ms = w->duration_ms,
+		.sample_count = w->sample_count,
+		.has_profile = 1,
+		.pinned = w->pinned,
+		.progress = 1,
+	};
+	int rc = fill_texts(w, of, &s);
+
+	if (w->duration_ms > 0)
+		s.rate = (double)w->sample_count * 1000 /
+		         (double)w->duration_ms;
+	if (rc)
+		return rc;
+	*out = s;
+	s = (struct session){0};
+	return 0;
+}
+
+int
+window_find(struct call *c, const char *id, struct session *out)
+{
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series of = {0};
+	int rc = window_get(&c->env->store, c->caller.tenant, id, &w, &of);
+
+	return rc ? rc : window_session(&w, &of, out);
+}
+
+int
+window_profile(struct call *c, const char *id, struct profile **out,
+               struct buf *why)
+{
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series of = {0};
+	CLEANUP_BUF struct buf stored = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
+	CLEANUP_PACKED struct packed k = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct store *store = &c->env->store;
+	int rc = window_get(store, c->caller.tenant, id, &w, &of)
+	                 ?: (w.length ? 0 : -ENOENT)
+	                 ?: window_read(store, &w, &stored)
+	                 ?: packed_decode(stored.p, stored.len, STORED_MAX_RAW,
+	                                  &k, why)
+	                 ?: packed_profile(&k, STORED_MAX_RAW, &p);
+
+	if (!rc && type_is_gauge(of.type) && w.windows > 1)
+		rc = profile_scale(p, 1, w.windows);
+	if (!rc)
+		*out = TAKE(p);
+	return rc;
+}
+
+int
+window_top(struct call *c, int64_t top, struct session *s)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BUF struct buf list = BUF_INIT(BUF_MAX_REPLY);
+	char *text;
+	int rc;
+
+	if (!top)
+		return 0;
+	if (load_profile(c, s, &p))
+		return -1;
+	rc = tree_new(p, profile_type_index(p, NULL), &t)
+	             ?: summary_top(t,
+	                            top < 0 ? SUMMARY_FUNCTIONS : (uint32_t)top,
+	                            &list)
+	             ?: buf_take(&list, &text, NULL);
+	if (rc)
+		return fail_store(c, rc);
+	free(s->top_functions);
+	s->top_functions = text;
+	return 0;
+}

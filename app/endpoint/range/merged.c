@@ -1,0 +1,316 @@
+/* GET merge: all profiles of a range of time as one. */
+#include "endpoint/call/accept.h"
+#include "base/clock.h"
+#include "profile/model/types.h"
+#include "profile/summary.h"
+#include "endpoint/profile/profile_json.h"
+#include "range/range.h"
+#include "endpoint/profile/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_GAPS  100
+#define GAP_MS    1000          /* shorter ones are between any two windows */
+#define MAX_PAIRS (7 + 16)      /* of a link: rows of params.def, and labels */
+#define TRUNCATED "[truncated]" /* finish_names.c */
+#define NOTICE_BOTH                                                   \
+	"windows of workers and pushed ones are added up: what both " \
+	"saw counts twice"
+#define NOTICE_LEFT_OUT                                               \
+	"pushed windows are left out, since a worker captured some: " \
+	"origin=pushed shows them, origin=all adds them"
+
+/* --- what it is made of --------------------------------------------------- */
+
+struct gaps {
+	struct gap items[MAX_GAPS];
+	size_t n; /* all of them */
+};
+
+static int
+find_gaps(const struct range *r, struct gaps *out)
+{
+	CLEANUP_FREE struct span *spans = calloc(r->n + 1, sizeof(*spans));
+	const struct gap all = {r->from_ms, r->to_ms};
+
+	if (!spans)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n; i++)
+		spans[i] = r->parts[i].span;
+	return coverage_gaps(spans, r->n, &all, GAP_MS, out->items, MAX_GAPS,
+	                     &out->n);
+}
+
+static void
+put_gaps(struct buf *out, const struct gaps *gaps)
+{
+	json_put_int(out, "gapCount", (int64_t)gaps->n);
+	json_open(out, "gaps", '[');
+	for (size_t i = 0; i < gaps->n && i < MAX_GAPS; i++) {
+		json_open(out, NULL, '{');
+		json_put_time(out, "from", gaps->items[i].from_ms);
+		json_put_time(out, "to", gaps->items[i].to_ms);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+static void
+put_series(struct buf *out, const struct range *r)
+{
+	json_open(out, "series", '[');
+	for (size_t i = 0; i < r->series.n; i++) {
+		const struct series *s = &r->series.items[i];
+		int64_t covered = 0;
+
+		if (!r->plans[i].n || (r->left_out && range_is_pushed(s)))
+			continue;
+		for (size_t k = 0; k < r->plans[i].n; k++)
+			covered += r->plans[i].items[k].duration_ms;
+		json_open(out, NULL, '{');
+		json_put_text(out, "host", s->host);
+		json_put_raw(out, "labels", s->labels, "{}");
+		json_put_int(out, "profiles", (int64_t)r->plans[i].n);
+		json_put_real(out, "coveredSeconds",
+		              (double)covered / (double)MS_PER_S);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+/* --- links ---------------------------------------------------------------- */
+
+static size_t
+link_pairs(struct call *c, const struct range *r, char times[2][24],
+           struct query_pair *q)
+{
+	size_t n = 0;
+
+	snprintf(times[0], 24, "%lld", (long long)r->from_ms);
+	snprintf(times[1], 24, "%lld", (long long)r->to_ms);
+	q[n++] = (struct query_pair){"service", r->service};
+	q[n++] = (struct query_pair){"profileType", r->type};
+	q[n++] = (struct query_pair){"from", times[0]};
+	q[n++] = (struct query_pair){"to", times[1]};
+	if (*r->host)
+		q[n++] = (struct query_pair){"host", r->host};
+	q[n++] = (struct query_pair){"origin", r->origin};
+	for (size_t i = 0; i < c->req->nquery && n < MAX_PAIRS; i++)
+		if (!strncmp(c->req->query[i].name, "label.", 6))
+			q[n++] = c->req->query[i];
+	return n;
+}
+
+static int
+make_link(struct call *c, const struct range *r, struct buf *out)
+{
+	struct query_pair q[MAX_PAIRS];
+	char times[2][24];
+	const struct link_query query = {q, link_pairs(c, r, times, q)};
+
+	return range_link(c, "merge", &query, out);
+}
+
+static void
+put_links(struct buf *out, const char *url)
+{
+	json_put_text(out, "flameGraphUrl", url);
+	json_open(out, "links", '{');
+	json_put_text(out, "self", url);
+	buf_addf(out, ",\"flamegraph\":\"%s&format=html\"", url);
+	buf_addf(out, ",\"pprof\":\"%s&format=pprof\"", url);
+	buf_addf(out, ",\"folded\":\"%s&format=folded\"", url);
+	json_close(out, '}');
+}
+
+/* --- the summary ---------------------------------------------------------- */
+
+/* Whose windows were taken: "all", "captured" or "pushed"; "": sessions. */
+static const char *
+origin_of(const struct range *r)
+{
+	bool captured = false, pushed = false;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct series *s = r->parts[i].series;
+
+		captured |= s && !range_is_pushed(s);
+		pushed |= s && range_is_pushed(s);
+	}
+	return captured && pushed ? "all"
+	       : captured         ? "captured"
+	       : pushed           ? "pushed"
+	                          : "";
+}
+
+static void
+put_notices(struct buf *out, const char *key, const struct range *r)
+{
+	json_open(out, key, '[');
+	if (!strcmp(origin_of(r), "all"))
+		json_put_text(out, NULL, NOTICE_BOTH);
+	if (r->left_out)
+		json_put_text(out, NULL, NOTICE_LEFT_OUT);
+	json_close(out, ']');
+}
+
+/* Tells which windows of the range were taken, and which left out. */
+static void
+put_origin(struct buf *out, const struct range *r)
+{
+	json_put_text(out, "source", r->sessions.n ? "sessions" : "windows");
+	json_put_text(out, "origin", origin_of(r));
+	json_put_int(out, "leftOut", (int64_t)r->left_out);
+	put_notices(out, "notices", r);
+}
+
+/* Samples whose stack a full call tree had no room for. */
+static int64_t
+truncated(const struct tree *t)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (!strcmp(tree_name(t, t->name[i], NULL), TRUNCATED))
+			n += t->samples[i];
+	return n;
+}
+
+static void
+put_totals(struct buf *out, const struct range *r, const struct tree *t)
+{
+	const struct profile *p = t->profile;
+	double seconds = r->covered_ms / (double)MS_PER_S;
+	int64_t windows = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		windows += r->parts[i].windows;
+	json_put_text(out, "service", r->service);
+	json_put_text(out, "profileType", r->type);
+	put_origin(out, r);
+	json_put_text(out, "aggregation",
+	              type_is_gauge(r->type) ? "mean" : "sum");
+	json_put_time(out, "from", r->from_ms);
+	json_put_time(out, "to", r->to_ms);
+	json_put_time(out, "firstAt", r->parts[0].span.start_ms);
+	json_put_real(out, "coveredSeconds", seconds);
+	json_put_int(out, "profiles", (int64_t)r->n);
+	json_put_int(out, "windows", windows);
+	json_put_int(out, "sampleCount", t->total_samples);
+	json_put_int(out, "truncatedSamples", truncated(t));
+	json_put_int(out, "total", t->total[0]);
+	json_put_text(out, "unit",
+	              strings_get(p->strings, p->types[t->type].unit, NULL));
+	json_put_real(out, "totalPerSecond",
+	              type_is_gauge(r->type) || seconds <= 0
+	                      ? 0
+	                      : (double)t->total[0] / seconds);
+}
+
+static int
+answer_summary(struct call *c, const struct range *r, const struct profile *p)
+{
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BUF struct buf top = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf url = BUF_INIT(RANGE_MAX_LINK);
+	struct gaps gaps = {0};
+	struct buf *out;
+	int rc = tree_new(p, profile_type_index(p, NULL), &t)
+	                 ?: find_gaps(r, &gaps);
+
+	if (!rc)
+		rc = summary_top(t, (uint32_t)param_int(c, P_MergeProfiles_top),
+		                 &top);
+	if (!rc)
+		rc = make_link(c, r, &url);
+	if (rc)
+		return fail_store(c, rc);
+	out = answer_json(c);
+	put_totals(out, r, t);
+	put_series(out, r);
+	put_gaps(out, &gaps);
+	json_put_raw(out, "topFunctions", buf_str(&top), "[]");
+	put_links(out, buf_str(&url));
+	return answer_end(c);
+}
+
+/* --- the reply ------------------------------------------------------------ */
+
+/* NULL: the summary. Browsers name text/html, curl nothing. */
+static const struct format *
+wanted(struct call *c)
+{
+	const char *accept = c->req->accept;
+	const struct format *f;
+
+	if (param_given(c, P_MergeProfiles_format))
+		return format_find(param_text(c, P_MergeProfiles_format));
+	f = accept_format(accept);
+	if (!*accept || accept_quality(accept, "application/json") >=
+	                        accept_quality(accept, f->content_type))
+		return NULL;
+	return f;
+}
+
+static bool
+is_known(struct call *c, const struct range *r, const struct format *f)
+{
+	unsigned long long parts = range_hash(r);
+
+	if (f)
+		return answer_etag(c, "%016llx-%s-%s", parts, f->name,
+		                   STOKER_VERSION);
+	return answer_etag(
+		c, "%016llx-%llx-%llx-%llx-%s", parts,
+		(unsigned long long)r->from_ms, (unsigned long long)r->to_ms,
+		(unsigned long long)param_int(c, P_MergeProfiles_top),
+		STOKER_VERSION);
+}
+
+/* A range as views know what they show; its report is written to quality. */
+static struct session
+shown_as(const struct range *r, struct buf *quality)
+{
+	json_open(quality, NULL, '{');
+	put_notices(quality, "notes", r);
+	json_close(quality, '}');
+	return (struct session){
+		.id = "merge",
+		.service = (char *)r->service,
+		.type = (char *)r->type,
+		.started_ms = r->parts[0].span.start_ms,
+		.duration_ms = (int64_t)r->covered_ms,
+		.quality = (char *)buf_str(quality),
+	};
+}
+
+int
+merge_get(struct call *c)
+{
+	CLEANUP_RANGE struct range r = RANGE_OF(c, MergeProfiles);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
+	const struct format *f = wanted(c);
+	struct session shown;
+
+	r.origin = param_text(c, P_MergeProfiles_origin);
+	if (range_check(c, &r) || range_plan(c, &r))
+		return -1;
+	shown = shown_as(&r, &quality);
+	view_headers(c, P_MergeProfiles_format, VIEW_CACHE_RANGE);
+	if (f)
+		reply_header(c->reply, "Content-Disposition",
+		             "%s; filename=\"%s-%s-merge.%s\"",
+		             view_disposition(f), r.service, r.type,
+		             f->extension);
+	if (is_known(c, &r, f))
+		return answer_empty(c, 304);
+	if (range_merge(c, &r, &p))
+		return -1;
+	if (!f)
+		return answer_summary(c, &r, p);
+	view_begin(c, f);
+	return view_profile(c, &shown, f, p);
+}

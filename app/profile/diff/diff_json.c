@@ -1,0 +1,123 @@
+/*
+ * The columns of export_json.c, of both profiles: those named as there are
+ * the comparison's, baseSelf and baseTotals the base's, parallel to them.
+ *
+ * Values of the base are as captured; times baseScale they are held against
+ * the comparison's, as normalize says: share, rate, work or none. base tells
+ * what else the head does of the comparison. changes lists the functions that
+ * moved by more than chance, name being an index into names; moved: their
+ * cost per second did as well. sure lists the nodes that changed by more than
+ * chance, in ascending order. shape: which widths to begin with.
+ */
+#include "diff_formats.h"
+#include "profile/export/json_tree.h"
+
+#include "base/clock.h"
+#include "base/json_out.h"
+
+#include <string.h>
+
+static void
+put_base(const struct diff *d, const struct export_meta *base, struct buf *out)
+{
+	char started[RFC3339_LEN];
+
+	clock_format(base->time_ms, started);
+	json_open(out, "base", '{');
+	json_put_text(out, "id", base->id);
+	json_put_text(out, "title", base->title);
+	json_put_text(out, "service", base->service);
+	json_put_text(out, "startedAt", started);
+	json_put_int(out, "durationMs", base->duration_ms);
+	json_put_int(out, "total", d->base->total[0]);
+	json_put_int(out, "totalSamples", d->base->total_samples);
+	json_tree_quality(out, base->quality);
+	json_close(out, '}');
+}
+
+static void
+put_change(struct buf *out, const struct diff *d, const struct comparison *c,
+           const struct compare_function *f)
+{
+	uint32_t name;
+	int rc = strings_add(d->tree->names, f->name, strlen(f->name), &name);
+
+	if (rc) {
+		out->err = rc;
+		return;
+	}
+	json_open(out, NULL, '{');
+	json_put_int(out, "name", name);
+	json_put_real(out, "deltaPct", f->delta);
+	json_put_real(out, "pValue", f->p);
+	json_put_bool(out, "moved", compare_moved(c, f));
+	json_close(out, '}');
+}
+
+static void
+put_changes(struct buf *out, const struct diff *d, const struct comparison *c)
+{
+	json_open(out, "changes", '[');
+	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++)
+		put_change(out, d, c, &c->functions[i]);
+	json_close(out, ']');
+}
+
+static void
+put_sure(struct buf *out, const struct diff *d)
+{
+	const char *comma = "";
+
+	buf_puts(out, ",\"sure\":[");
+	for (uint32_t i = 0; i < d->tree->n && !buf_err(out); i++) {
+		if (!d->sure[i])
+			continue;
+		buf_puts(out, comma);
+		buf_int(out, i);
+		comma = ",";
+	}
+	buf_putc(out, ']');
+}
+
+static void
+put_formats(struct buf *out)
+{
+	json_open(out, "formats", '{');
+	for (size_t i = 0; i < ndiff_formats; i++)
+		json_put_text(out, diff_formats[i].name, diff_formats[i].doc);
+	json_close(out, '}');
+}
+
+static void
+put_statistics(struct buf *out, const struct comparison *c)
+{
+	json_put_known(out, "overallDelta", c->delta, c->known);
+	json_put_known(out, "overallDeltaLow", c->low, c->known);
+	json_put_known(out, "overallDeltaHigh", c->high, c->known);
+	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
+}
+
+int
+diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
+{
+	const struct tree *t = d->tree;
+
+	buf_putc(out, '{');
+	json_tree_head(t, &meta->now, out);
+	json_tree_columns(t, out);
+	buf_putc(out, ',');
+	json_tree_column(out, "baseSelf", d->base_self, t->n);
+	buf_putc(out, ',');
+	json_tree_column(out, "baseTotals", d->base_total, t->n);
+	json_tree_quality(out, meta->now.quality);
+	put_base(d, &meta->base, out);
+	json_put_text(out, "normalize", compare_bys[d->by]);
+	buf_addf(out, ",\"baseScale\":%.12g", d->scale);
+	json_put_text(out, "shape", diff_shapes[meta->shape]);
+	put_statistics(out, meta->c);
+	put_changes(out, d, meta->c);
+	put_sure(out, d);
+	put_formats(out);
+	buf_putc(out, '}');
+	return buf_err(out);
+}

@@ -1,0 +1,172 @@
+#include "ahead.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define MAX_THREADS 2
+#define SLOTS       4 /* parts that are made, or being made */
+/* As stored, of all slots: what decoded profiles take is some ten times it. */
+#define SLOTS_BYTES ((int64_t)4 << 20)
+#define WHY_MAX     1024
+
+struct slot {
+	bool made;
+	int rc;
+	struct packed packed;
+	struct buf why;
+};
+
+struct ahead {
+	struct call *call; /* threads read files of its store */
+	const struct part *parts;
+	size_t n;
+	pthread_t threads[MAX_THREADS];
+	size_t nthreads;
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	size_t next, taken; /* part to begin, part to be taken */
+	bool stop;
+	struct slot slots[SLOTS]; /* of parts from taken on, by number */
+};
+
+/* Under the lock. */
+static bool
+has_room(const struct ahead *a)
+{
+	int64_t bytes = a->parts[a->next].length;
+
+	for (size_t i = a->taken; i < a->next; i++)
+		bytes += a->parts[i].length;
+	return a->next == a->taken ||
+	       (a->next - a->taken < SLOTS && bytes <= SLOTS_BYTES);
+}
+
+/* The next part to make; n: there is none. Under the lock. */
+static size_t
+begin(struct ahead *a)
+{
+	while (!a->stop && a->next < a->n && !has_room(a))
+		pthread_cond_wait(&a->changed, &a->lock);
+	return a->stop || a->next == a->n ? a->n : a->next++;
+}
+
+/* Parts without samples have no profile. */
+static int
+make(const struct ahead *a, size_t i, struct packed *out, struct buf *why)
+{
+	return part_is_empty(&a->parts[i])
+	               ? 0
+	               : part_packed(a->call, &a->parts[i], out, why);
+}
+
+static void *
+run(void *arg)
+{
+	struct ahead *a = arg;
+	size_t i;
+
+	pthread_mutex_lock(&a->lock);
+	while ((i = begin(a)) < a->n) {
+		struct slot s = {.made = true, .why = BUF_INIT(WHY_MAX)};
+
+		pthread_mutex_unlock(&a->lock);
+		s.rc = make(a, i, &s.packed, &s.why);
+		pthread_mutex_lock(&a->lock);
+		a->slots[i % SLOTS] = s;
+		pthread_cond_broadcast(&a->changed);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/* Signals are for the thread that serves. One thread that can't be started,
+ * or both, is no failure. */
+static void
+start(struct ahead *a)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	sigset_t all, before;
+
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before))
+		return;
+	while (a->nthreads < MAX_THREADS && a->nthreads + 1 < a->n &&
+	       cpus > 1 &&
+	       !pthread_create(&a->threads[a->nthreads], NULL, run, a))
+		a->nthreads++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int
+ahead_new(struct call *c, const struct part *parts, size_t n,
+          struct ahead **out)
+{
+	struct ahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->call = c;
+	a->parts = parts;
+	a->n = n;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->changed, NULL);
+	start(a);
+	*out = a;
+	return 0;
+}
+
+void
+ahead_free(struct ahead *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_broadcast(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	for (size_t i = 0; i < a->nthreads; i++)
+		pthread_join(a->threads[i], NULL);
+	for (size_t i = 0; i < SLOTS; i++) {
+		packed_done(&a->slots[i].packed);
+		buf_done(&a->slots[i].why);
+	}
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* Waits for the part to be made, and frees its slot. */
+static struct slot
+wait_for(struct ahead *a)
+{
+	struct slot *of, s;
+
+	pthread_mutex_lock(&a->lock);
+	of = &a->slots[a->taken % SLOTS];
+	while (!of->made)
+		pthread_cond_wait(&a->changed, &a->lock);
+	s = *of;
+	*of = (struct slot){0};
+	a->taken++;
+	pthread_cond_broadcast(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	return s;
+}
+
+int
+ahead_take(struct ahead *a, struct packed *out, struct buf *why)
+{
+	struct slot s;
+
+	if (!a->nthreads)
+		return make(a, a->taken++, out, why);
+	s = wait_for(a);
+	buf_puts(why, buf_str(&s.why));
+	buf_done(&s.why);
+	if (!s.rc)
+		*out = s.packed;
+	return s.rc;
+}

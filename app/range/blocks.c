@@ -1,0 +1,249 @@
+/*
+ * What the parts of a range differ by, read from parts that are short enough
+ * to tell. A plan takes the coarsest windows: a day may be one part. For
+ * blocks, those that it was made of are read instead, where they are still
+ * kept.
+ */
+#include "range/range.h"
+
+#include "base/clock.h"
+#include "profile/model/types.h"
+
+#include <string.h>
+
+/* Parts are split until they are worth so many equal ones. */
+#define WORTH 16
+/* What reading them may take, beside the range itself. */
+#define MAX_STORED ((int64_t)24 << 20) /* bytes, as stored */
+#define MAX_NS     (4 * NS_PER_S)
+
+/* Parts, and the windows that they point to beside a range's own. */
+struct finer {
+	struct part *parts;
+	size_t n, cap;
+	struct window_list *lists;
+	size_t nlists;
+};
+
+static void
+finer_done(struct finer *f)
+{
+	for (size_t i = 0; i < f->nlists; i++)
+		window_list_done(&f->lists[i]);
+	free(f->lists);
+	free(f->parts);
+}
+#define CLEANUP_FINER CLEANUP(finer_done)
+
+static int
+add_part(struct finer *f, const struct part *p)
+{
+	if (f->n == f->cap) {
+		size_t cap = f->cap ? 2 * f->cap : 64;
+		struct part *parts =
+			reallocarray(f->parts, cap, sizeof(*parts));
+
+		if (!parts)
+			return -1;
+		f->parts = parts;
+		f->cap = cap;
+	}
+	f->parts[f->n++] = *p;
+	return 0;
+}
+
+/* The windows that a rollup was made of; -1: some are gone. */
+static int
+children_of(struct call *c, const struct window *w, struct window_list *out)
+{
+	int64_t from = window_floor((enum window_level)w->level, w->start_ms);
+	int64_t to = from + window_span_ms((enum window_level)w->level);
+	int64_t windows = 0;
+	size_t n = 0;
+
+	if (window_between(&c->env->store, w->series,
+	                   (enum window_level)(w->level - 1), from, to, out))
+		return -1;
+	for (size_t i = 0; i < out->n; i++) {
+		struct window *one = &out->items[i];
+
+		if (strcmp(one->parent, w->id) != 0) {
+			window_done(one); /* it came too late */
+			continue;
+		}
+		windows += one->windows > 0 ? one->windows : 1;
+		out->items[n++] = *one;
+	}
+	out->n = n;
+	return windows == w->windows ? 0 : -1;
+}
+
+static int
+add_children(struct call *c, struct finer *f, const struct part *p)
+{
+	struct window_list *l = &f->lists[f->nlists];
+	struct window_list none = {0};
+
+	if (children_of(c, p->window, l)) {
+		window_list_done(l);
+		*l = none;
+		return add_part(f, p);
+	}
+	f->nlists++;
+	for (size_t i = 0; i < l->n; i++) {
+		struct part one = part_of_window(p->series, &l->items[i]);
+
+		if (add_part(f, &one))
+			return -1;
+	}
+	return 0;
+}
+
+/* The same parts, those of a level split. */
+static int
+split(struct call *c, const struct part *parts, size_t n,
+      enum window_level level, struct finer *out)
+{
+	int rc = 0;
+
+	out->lists = calloc(n + 1, sizeof(*out->lists));
+	if (!out->lists)
+		return -1;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = parts[i].window && parts[i].window->level == level
+		             ? add_children(c, out, &parts[i])
+		             : add_part(out, &parts[i]);
+	if (!rc)
+		parts_sort(out->parts, out->n);
+	return rc;
+}
+
+static bool
+is_too_much(const struct finer *f)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		bytes += f->parts[i].length;
+	return bytes > MAX_STORED || f->n > RANGE_MAX_PARTS;
+}
+
+/* --- their blocks --------------------------------------------------------- */
+
+/* What is known of parts before they are read; NULL: out of memory. */
+static struct blocks_part *
+outline(const struct part *parts, size_t n)
+{
+	struct blocks_part *out = calloc(n + 1, sizeof(*out));
+
+	for (size_t i = 0; out && i < n; i++) {
+		const struct span *s = &parts[i].span;
+
+		out[i] = (struct blocks_part){
+			.start_ms = s->start_ms,
+			.end_ms = s->end_ms,
+			.seconds = (double)s->covered_ms / (double)MS_PER_S,
+			.samples = (double)parts[i].samples,
+		};
+	}
+	return out;
+}
+
+static bool
+is_worth(const struct part *parts, size_t n)
+{
+	CLEANUP_FREE struct blocks_part *of = outline(parts, n);
+
+	return of && blocks_worth(of, n) >= WORTH;
+}
+
+/* Of a gauge, a window counts for as long as it stands. */
+static double
+each_of(const struct part *p, bool gauge)
+{
+	return gauge ? (double)p->span.covered_ms / (double)p->windows : 1;
+}
+
+static int
+sum(struct call *c, const struct part *parts, size_t n, bool gauge,
+    struct blocks_sum *s)
+{
+	int64_t end = clock_mono_ns() + MAX_NS;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(1024);
+		CLEANUP_PACKED struct packed one = {0};
+
+		if (part_is_empty(&parts[i]))
+			continue;
+		rc = clock_mono_ns() > end
+		             ? -1
+		             : part_packed(c, &parts[i], &one, &why);
+		if (!rc)
+			rc = blocks_sum_add(s, i, &one,
+			                    each_of(&parts[i], gauge));
+	}
+	return rc;
+}
+
+static struct blocks *
+make(struct call *c, const struct part *parts, size_t n, bool gauge,
+     const struct tree *t, bool nodes)
+{
+	CLEANUP_FREE struct blocks_part *of = outline(parts, n);
+	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	struct blocks *b = NULL;
+
+	if (!of ||
+	    (nodes ? blocks_sum_new_nodes(of, n, t, &s)
+	           : blocks_sum_new(of, n, &s)) ||
+	    sum(c, parts, n, gauge, s) || blocks_sum_end(s, t, &b))
+		return NULL;
+	return b;
+}
+
+struct blocks *
+range_blocks(struct call *c, const struct range *r, const struct tree *t,
+             bool nodes)
+{
+	CLEANUP_FINER struct finer days = {0};
+	CLEANUP_FINER struct finer hours = {0};
+	CLEANUP_FINER struct finer minutes = {0};
+	struct finer *by_level[WINDOW_LEVELS] = {
+		[WINDOW_DAY] = &days,
+		[WINDOW_HOUR] = &hours,
+		[WINDOW_MINUTE] = &minutes,
+	};
+	const struct part *parts = r->parts;
+	size_t n = r->n;
+
+	for (int level = WINDOW_DAY;
+	     level > WINDOW_CAPTURED && !is_worth(parts, n); level--) {
+		struct finer *f = by_level[level];
+
+		if (split(c, parts, n, (enum window_level)level, f))
+			return NULL;
+		if (is_too_much(f))
+			break;
+		parts = f->parts;
+		n = f->n;
+	}
+	return make(c, parts, n, type_is_gauge(r->type), t, nodes);
+}
+
+struct blocks *
+window_blocks(struct call *c, const char *id, const struct tree *t, bool nodes)
+{
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series of = {0};
+	struct part part;
+	struct range r = {.parts = &part, .n = 1};
+
+	if (window_get(&c->env->store, c->caller.tenant, id, &w, &of) ||
+	    w.level == WINDOW_CAPTURED)
+		return NULL;
+	part = part_of_window(&of, &w);
+	r.type = of.type;
+	return range_blocks(c, &r, t, nodes);
+}

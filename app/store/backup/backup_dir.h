@@ -1,0 +1,49 @@
+/* The directory of a backup, and its manifest. */
+#pragma once
+
+#include "store/files/digest.h"
+#include "extent.h"
+#include "store/backup.h"
+
+#define BACKUP_DB_PREFIX   "stoker-"
+#define BACKUP_DB_SUFFIX   ".db"
+#define BACKUP_DB_NAME_MAX (ID_MAX + sizeof(BACKUP_DB_SUFFIX))
+
+struct manifest {
+	struct backup backup;
+	char database[BACKUP_DB_NAME_MAX]; /* file, with its SHA-256 */
+	char checksum[DIGEST_CHARS];
+};
+
+struct backup_dir {
+	const char *path; /* borrowed */
+	int fd;
+	int lock_fd;
+	bool has_manifest;
+	struct manifest manifest;
+};
+#define BACKUP_DIR_INIT                 \
+	{                               \
+		.fd = -1, .lock_fd = -1 \
+	}
+#define CLEANUP_BACKUP_DIR CLEANUP(backup_dir_close)
+
+/* Opens a directory to make a backup of store_dir in: errors as
+ * backup_make(). Nobody else is let in until it is closed. */
+MUST_CHECK int backup_dir_make(const char *path, const char *store_dir,
+                               struct backup_dir *out, struct buf *why);
+/* Opens a directory that holds a backup: -ENOMEDIUM, -EBUSY, -errno. No
+ * backup is made there until it is closed. */
+MUST_CHECK int
+backup_dir_open(const char *path, struct backup_dir *out, struct buf *why);
+void backup_dir_close(struct backup_dir *d);
+/* Opens the database of a manifest, to look at. */
+MUST_CHECK int
+backup_dir_db(const struct backup_dir *d, const struct manifest *m,
+              struct db **out, struct buf *why);
+/* Makes m the manifest, on disk when this returns; -errno. */
+MUST_CHECK int
+backup_dir_commit(struct backup_dir *d, const struct manifest *m);
+/* Removes databases and temporary files that the manifest does not name;
+ * adds their number to *out. */
+MUST_CHECK int backup_dir_trim(const struct backup_dir *d, int64_t *out);

@@ -1,0 +1,50 @@
+/*
+ * Rows into structs: a table of fields, in the order of a query's columns,
+ * loads, lists and frees every struct of the store. A column is called as its
+ * field is; a statement whose columns are not those of the table is refused.
+ */
+#pragma once
+
+#include "db.h"
+#include "store/store.h"
+
+#include <stddef.h>
+
+struct row_field {
+	const char *name;
+	enum { ROW_TEXT, ROW_INT, ROW_REAL } kind; /* char *, int64_t, double */
+	size_t offset;
+};
+
+struct row_type {
+	size_t size;
+	const struct row_field *fields;
+	size_t n;
+};
+
+#define ROW_FIELD(T, field)                                 \
+	{                                                   \
+#field, _Generic(((struct T *)0)->field,                  \
+	 char *: ROW_TEXT, int64_t: ROW_INT, double: ROW_REAL), \
+	 offsetof(struct T, field) \
+	}
+#define ROW_TYPE(T, table)                                \
+	{                                                 \
+		sizeof(struct T), table, ARRAY_LEN(table) \
+	}
+
+/* The current row as a struct; *out is filled, or untouched on failure. */
+MUST_CHECK int
+row_load(const struct db_rows *rows, const struct row_type *t, void *out);
+/* Frees its strings and zeroes it. */
+void row_done(const struct row_type *t, void *row);
+
+/* One row; -ENOENT when there is none, -EPROTO for other columns. */
+MUST_CHECK int row_one(struct db *db, const struct row_type *t, void *out,
+                       enum sql sql, const struct db_value *v, size_t n);
+/* All rows, as an array in *out_items: the statement bounds them. -EPROTO for
+ * other columns. */
+MUST_CHECK int
+row_all(struct db *db, const struct row_type *t, void **out_items,
+        size_t *out_n, enum sql sql, const struct db_value *v, size_t n);
+void row_free_all(const struct row_type *t, void *items, size_t n);

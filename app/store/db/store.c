@@ -1,0 +1,126 @@
+#include "store/store.h"
+
+#include "store/files/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STORE_INIT                                   \
+	{                                            \
+		.profiles_fd = -1, .segments_fd = -1 \
+	}
+
+static int
+open_folders(struct store *s)
+{
+	CLEANUP_FD int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return folder_make(fd, "profiles", &s->profiles_fd)
+	               ?: folder_make(fd, "segments", &s->segments_fd);
+}
+
+static int
+open_db(const char *dir, struct db_options o, struct db **out, struct buf *why)
+{
+	CLEANUP_FREE char *path = NULL;
+
+	if (asprintf(&path, "%s/" STORE_DB, dir) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	o.path = path;
+	return db_open(&o, out, why);
+}
+
+int
+store_look(const char *dir, struct db **out, struct buf *why)
+{
+	return open_db(dir, (struct db_options){.look = true}, out, why);
+}
+
+int
+store_open(const char *dir, bool worker, struct store *out, struct buf *why)
+{
+	CLEANUP_STORE struct store s = STORE_INIT;
+	int rc;
+
+	s.dir = strdup(dir);
+	if (!s.dir)
+		return -ENOMEM;
+	rc = open_folders(&s);
+	if (rc) {
+		buf_addf(why, "%s: %s", dir, strerror(-rc));
+		return rc;
+	}
+	rc = open_db(dir, (struct db_options){.checkpoints = worker}, &s.db,
+	             why);
+	if (rc)
+		return rc;
+	*out = s;
+	s = (struct store)STORE_INIT;
+	return 0;
+}
+
+void
+store_close(struct store *s)
+{
+	db_close(s->db);
+	if (s->dir) {
+		close_ptr(&s->profiles_fd);
+		close_ptr(&s->segments_fd);
+	}
+	free(s->dir);
+	*s = (struct store)STORE_INIT;
+}
+
+int
+store_refresh(struct store *s)
+{
+	return db_refresh(s->db);
+}
+
+int
+store_begin(struct store *s)
+{
+	return db_begin(s->db);
+}
+
+int
+store_commit(struct store *s)
+{
+	return db_commit(s->db);
+}
+
+void
+store_rollback(struct store *s)
+{
+	db_rollback(s->db);
+}
+
+int
+store_end(struct store *s, int rc)
+{
+	if (!rc)
+		return db_commit(s->db);
+	db_rollback(s->db);
+	return rc;
+}
+
+int
+store_now(struct store *s, int64_t *out_ms)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_NOW, NO_ARGS, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc < 0)
+		return rc;
+	*out_ms = db_col_int(&rows, 0);
+	return 0;
+}

@@ -1,0 +1,138 @@
+#include "store/continuous.h"
+
+#include "store/db/row.h"
+
+#include <errno.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(continuous, tenant),
+	ROW_FIELD(continuous, service),
+	ROW_FIELD(continuous, types),
+	ROW_FIELD(continuous, created_by),
+	ROW_FIELD(continuous, sample_rate),
+	ROW_FIELD(continuous, retention_days),
+	ROW_FIELD(continuous, enabled),
+	ROW_FIELD(continuous, created_ms),
+	ROW_FIELD(continuous, updated_ms),
+};
+static const struct row_type type = ROW_TYPE(continuous, fields);
+
+void
+continuous_done(struct continuous *c)
+{
+	row_done(&type, c);
+}
+
+void
+continuous_list_done(struct continuous_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	*l = (struct continuous_list){0};
+}
+
+int
+continuous_put(struct store *s, const struct continuous *c)
+{
+	int n = db_run(s->db, SQL_CONTINUOUS_PUT,
+	               ARGS(V(c->types), V(c->sample_rate),
+	                    V(c->retention_days), V(c->enabled),
+	                    V(c->created_by), V(c->tenant), V(c->service)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+continuous_get(struct store *s, const char *tenant, const char *service,
+               struct continuous *out)
+{
+	return row_one(s->db, &type, out, SQL_CONTINUOUS_GET,
+	               ARGS(V(tenant), V(service)));
+}
+
+int
+continuous_list(struct store *s, const char *tenant,
+                struct continuous_list *out)
+{
+	struct continuous_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &l.n, SQL_CONTINUOUS_LIST,
+	                 ARGS(V(tenant)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+continuous_delete(struct store *s, const char *tenant, const char *service)
+{
+	int n = db_run(s->db, SQL_CONTINUOUS_DELETE,
+	               ARGS(V(tenant), V(service)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+/* --- what can't be taken -------------------------------------------------- */
+
+static const struct row_field problem_fields[] = {
+	ROW_FIELD(continuous_problem, tenant),
+	ROW_FIELD(continuous_problem, service),
+	ROW_FIELD(continuous_problem, type),
+	ROW_FIELD(continuous_problem, host),
+	ROW_FIELD(continuous_problem, code),
+	ROW_FIELD(continuous_problem, message),
+	ROW_FIELD(continuous_problem, since_ms),
+};
+static const struct row_type problem_type =
+	ROW_TYPE(continuous_problem, problem_fields);
+
+void
+continuous_problem_list_done(struct continuous_problem_list *l)
+{
+	row_free_all(&problem_type, l->items, l->n);
+	*l = (struct continuous_problem_list){0};
+}
+
+int
+continuous_problem_list(struct store *s, const char *tenant,
+                        const char *service,
+                        struct continuous_problem_list *out)
+{
+	struct continuous_problem_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &problem_type, &items, &l.n, SQL_PROBLEM_LIST,
+	                 ARGS(V(tenant), V(service)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+continuous_problem_put(struct store *s, const struct continuous_problem *p)
+{
+	int n;
+
+	if (!*p->code) {
+		n = db_run(s->db, SQL_PROBLEM_CLEAR,
+		           ARGS(V(p->tenant), V(p->service), V(p->type),
+		                V(p->host)));
+		return n < 0 ? n : 0;
+	}
+	n = db_run(s->db, SQL_PROBLEM_PUT,
+	           ARGS(V(p->type), V(p->host), V(p->code), V(p->message),
+	                V(p->tenant), V(p->service)));
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+continuous_problem_forget(struct store *s, const char *host)
+{
+	int n = db_run(s->db, SQL_PROBLEM_CLEAR_HOST, ARGS(V(host)));
+
+	return n < 0 ? n : 0;
+}

@@ -1,0 +1,134 @@
+#include "store/files/digest.h"
+#include "window_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MODE 0640
+
+static_assert(WINDOW_CHECKSUM == DIGEST_CHARS, "one checksum");
+
+int
+segment_name(const char *id, char out[static SEGMENT_NAME])
+{
+	if (strlen(id) >= ID_MAX || !id_valid(SEGMENT_PREFIX, id))
+		return -EBADMSG;
+	snprintf(out, SEGMENT_NAME, "%s" SEGMENT_SUFFIX, id);
+	return 0;
+}
+
+int
+segment_create(struct store *s, const char *host, struct segment *out)
+{
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	char name[SEGMENT_NAME];
+	int rc;
+
+	id_new(SEGMENT_PREFIX, g.id);
+	rc = segment_name(g.id, name);
+	if (rc)
+		return rc;
+	g.host = host;
+	g.fd = openat(s->segments_fd, name,
+	              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+	if (g.fd < 0 || fsync(s->segments_fd))
+		return -errno;
+	*out = g;
+	g.fd = -1;
+	return 0;
+}
+
+void
+segment_close(struct segment *g)
+{
+	close_ptr(&g->fd);
+}
+
+static int
+write_at(int fd, const char *p, size_t n, int64_t start)
+{
+	while (n) {
+		ssize_t done = pwrite(fd, p, n, start);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		p += done;
+		start += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+int
+segment_append(struct segment *g, const void *p, size_t n, struct window_ask *w)
+{
+	char checksum[DIGEST_CHARS];
+	int rc;
+
+	if (n > (size_t)WINDOW_MAX_BYTES)
+		return -EFBIG;
+	rc = digest(p, n, checksum) ?: write_at(g->fd, p, n, g->length);
+	if (rc)
+		return rc;
+	memcpy(w->checksum, checksum, sizeof(checksum));
+	w->start = g->length;
+	w->length = (int64_t)n;
+	g->length += (int64_t)n;
+	return 0;
+}
+
+int
+segment_sync(struct segment *g)
+{
+	return fdatasync(g->fd) ? -errno : 0;
+}
+
+static int
+read_at(int fd, int64_t start, int64_t length, struct buf *out)
+{
+	char *p = buf_reserve(out, (size_t)length);
+	ssize_t n;
+
+	if (!p)
+		return buf_err(out);
+	for (int64_t done = 0; done < length; done += n) {
+		n = pread(fd, p + done, (size_t)(length - done), start + done);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n <= 0)
+			return n ? -errno : -EBADMSG;
+	}
+	out->len += (size_t)length;
+	return 0;
+}
+
+int
+window_read(struct store *s, const struct window *w, struct buf *out)
+{
+	char name[SEGMENT_NAME], checksum[DIGEST_CHARS];
+	CLEANUP_FD int fd = -1;
+	size_t from = out->len;
+	int rc = segment_name(w->segment, name);
+
+	if (rc)
+		return rc;
+	if (w->start < 0 || w->length < 0 || w->length > WINDOW_MAX_BYTES)
+		return -EBADMSG;
+	fd = openat(s->segments_fd, name,
+	            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = read_at(fd, w->start, w->length, out)
+	             ?: digest(out->p + from, (size_t)w->length, checksum);
+	if (!rc && strcmp(checksum, w->checksum))
+		rc = -EBADMSG;
+	if (rc)
+		out->len = from;
+	return rc;
+}

@@ -1,0 +1,213 @@
+#include "store/files/folder.h"
+#include "window_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+int
+window_pin(struct store *s, const char *tenant, const char *id, bool pinned)
+{
+	int n = db_run(s->db, SQL_WINDOW_PIN,
+	               ARGS(V((int64_t)pinned), V(id), V(tenant)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
+window_usage(struct store *s, int64_t *out_bytes, int64_t *out_n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_WINDOW_USAGE, NO_ARGS, &rows)
+	                 ?: db_next(&rows);
+
+	if (rc < 0)
+		return rc;
+	*out_bytes = db_col_int(&rows, 0);
+	*out_n = db_col_int(&rows, 1);
+	return 0;
+}
+
+/* --- deleting ------------------------------------------------------------- */
+
+struct named {
+	char *id;
+};
+static const struct row_field named_fields[] = {ROW_FIELD(named, id)};
+static const struct row_type named_type = ROW_TYPE(named, named_fields);
+
+static int
+delete_named(struct store *s, const struct named *w, size_t n)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		rc = db_run(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(w[i].id)));
+		if (rc >= 0)
+			rc = db_run(s->db, SQL_WINDOW_DELETE, ARGS(V(w[i].id)));
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* Deletes what a statement names; the number of them. */
+static int
+delete_by(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
+{
+	void *items = NULL;
+	size_t n = 0;
+	int rc = row_all(s->db, &named_type, &items, &n, sql, v, nv);
+
+	if (rc)
+		return rc;
+	if (n)
+		rc = store_begin(s) ?: store_end(s, delete_named(s, items, n));
+	row_free_all(&named_type, items, n);
+	return rc ? rc : (int)n;
+}
+
+int
+window_expire(struct store *s, const struct window_keep *keep)
+{
+	/* a service may have days of its own where others have no end */
+	int64_t all_ms = keep->all_ms ? keep->all_ms : INT64_MAX / 2;
+	int n = delete_by(s, SQL_WINDOW_EXPIRED, ARGS(V(all_ms)));
+
+	for (int level = 0; level < WINDOW_LEVELS && n >= 0; level++) {
+		int more = 0;
+
+		if (keep->level_ms[level])
+			more = delete_by(
+				s, SQL_WINDOW_FADED,
+				ARGS(V(level), V(keep->level_ms[level])));
+		n = more < 0 ? more : n + more;
+	}
+	return n;
+}
+
+int
+window_shrink(struct store *s, int64_t max_bytes)
+{
+	int64_t bytes, n;
+	int rc = window_usage(s, &bytes, &n);
+
+	if (rc || bytes <= max_bytes)
+		return rc;
+	return delete_by(s, SQL_WINDOW_OLDEST, ARGS(V(bytes - max_bytes)));
+}
+
+/* --- giving bytes back ---------------------------------------------------- */
+
+struct hole {
+	char *segment;
+	int64_t start, length;
+};
+static const struct row_field hole_fields[] = {
+	ROW_FIELD(hole, segment),
+	ROW_FIELD(hole, start),
+	ROW_FIELD(hole, length),
+};
+static const struct row_type hole_type = ROW_TYPE(hole, hole_fields);
+
+/* A file system that can't make holes keeps the bytes until the file goes. */
+static void
+punch(struct store *s, const struct hole *h)
+{
+	char name[SEGMENT_NAME];
+	CLEANUP_FD int fd = -1;
+
+	if (segment_name(h->segment, name) || h->length <= 0)
+		return;
+	fd = openat(s->segments_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		(void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		                 h->start, h->length);
+}
+
+static int
+forget_holes(struct store *s, const struct hole *h, size_t n)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc >= 0; i++)
+		rc = db_run(s->db, SQL_HOLE_FORGET,
+		            ARGS(V(h[i].segment), V(h[i].start)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
+reap_holes(struct store *s)
+{
+	void *items = NULL;
+	size_t n = 0;
+	int rc = row_all(s->db, &hole_type, &items, &n, SQL_HOLE_NEXT, NO_ARGS);
+	const struct hole *holes = items;
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		punch(s, &holes[i]);
+	if (n)
+		rc = store_begin(s) ?: store_end(s, forget_holes(s, holes, n));
+	row_free_all(&hole_type, items, n);
+	return rc ? rc : (int)n;
+}
+
+static int
+forget(struct store *s, const char *id)
+{
+	int rc = db_run(s->db, SQL_SEGMENT_FORGET_HOLES, ARGS(V(id)));
+
+	if (rc >= 0)
+		rc = db_run(s->db, SQL_SEGMENT_FORGET, ARGS(V(id)));
+	return rc < 0 ? rc : 0;
+}
+
+/* The file first: a row without a file is found again, not the reverse. */
+static int
+remove_segments(struct store *s, const struct named *g, size_t n)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		char name[SEGMENT_NAME];
+
+		if (!segment_name(g[i].id, name) &&
+		    unlinkat(s->segments_fd, name, 0) && errno != ENOENT)
+			return -errno;
+		rc = forget(s, g[i].id);
+	}
+	return rc;
+}
+
+static int
+reap_segments(struct store *s, int64_t orphan_ms)
+{
+	void *items = NULL;
+	size_t n = 0;
+	int rc = row_all(s->db, &named_type, &items, &n, SQL_SEGMENT_UNUSED,
+	                 ARGS(V(orphan_ms)));
+
+	if (rc)
+		return rc;
+	if (n)
+		rc = store_begin(s)
+		             ?: store_end(s, remove_segments(s, items, n));
+	row_free_all(&named_type, items, n);
+	return rc ? rc : (int)n;
+}
+
+int
+window_reap(struct store *s, int64_t orphan_ms)
+{
+	int holes = reap_holes(s), files, orphans = 0, rc;
+
+	if (holes < 0)
+		return holes;
+	files = reap_segments(s, orphan_ms);
+	if (files < 0)
+		return files;
+	rc = folder_sweep(s->db, s->segments_fd, ".", SQL_SEGMENT_KNOWN,
+	                  orphan_ms, &orphans);
+	return rc ? rc : holes + files + orphans;
+}

@@ -1,0 +1,593 @@
+#include "analyser.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "capture/trie.h"
+#include "worker/ipc/pull_pages.h"
+#include "worker/ipc/sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#define PROGRESS_NS NS_PER_S
+#define TREES_SHARE 2 /* one in so many bytes of memory is for trees */
+#define MAX_POLL    (2 + CAPTURES_MAX_SAMPLERS * 256)
+
+_Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
+
+enum capture_error
+analyser_error(int rc)
+{
+	switch (rc) {
+	case -EPERM:
+		return CAPTURE_PERF_CAPABILITY;
+	case -EACCES:
+		return CAPTURE_PERF_PARANOID;
+	case -EXDEV:
+		return CAPTURE_PTRACE_CAPABILITY;
+	case -ENOEXEC:
+		return CAPTURE_NOT_GO;
+	case -EPROTO:
+		return CAPTURE_GO_UNKNOWN;
+	case -ESRCH:
+		return CAPTURE_NO_PROCESS;
+	case -EBUSY:
+		return CAPTURE_BUSY;
+	case -ENOMEM:
+		return CAPTURE_NO_MEMORY;
+	case -ENOSYS:
+		return CAPTURE_PERF_FILTERED;
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -EINVAL:
+		return CAPTURE_PERF_UNSUPPORTED;
+	default:
+		return CAPTURE_INTERNAL;
+	}
+}
+
+struct analyser_job *
+analyser_job(struct analyser *a, const char *id)
+{
+	for (unsigned i = 0; i < CAPTURES_MAX; i++)
+		if (!strcmp(a->jobs[i].id, id))
+			return &a->jobs[i];
+	return NULL;
+}
+
+/* Closes what it has: unused from now on. */
+static void
+clear(struct analyser_job *job)
+{
+	close_ptr(&job->out_fd);
+	close_ptr(&job->timeline_fd);
+	close_ptr(&job->body_fd);
+	close_ptr(&job->event_fd);
+	close_ptr(&job->joined_fd);
+	close_ptr(&job->in_fd);
+	*job = (struct analyser_job)ANALYSER_NO_JOB;
+}
+
+void
+analyser_fail(const struct analyser *a, const struct analyser_job *job,
+              bool checkpoint, enum capture_error error, int sys_error)
+{
+	struct msg_done done = {
+		.type = MSG_DONE,
+		.checkpoint = checkpoint,
+		.error = error,
+		.sys_error = sys_error,
+		.start_ms = job->start_ms,
+	};
+
+	/* The opener has died, and takes all others along: the next worker
+	 * has the job, to run it again. */
+	if (sys_error == -EPIPE || sys_error == -ECONNRESET)
+		return;
+	memcpy(done.id, job->id, sizeof(done.id));
+	if (msg_send(a->socket, &done, sizeof(done), NULL, 0))
+		log_debug("nobody hears that %s failed", job->id);
+}
+
+/* --- what the scheduler says -----------------------------------------------
+ */
+
+static bool
+id_fits(const char id[static ID_MAX])
+{
+	return id[0] && memchr(id, '\0', ID_MAX);
+}
+
+static void
+start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
+{
+	struct capture_ask ask = {
+		.slot = (uint32_t)(job - a->jobs),
+		.rate = m->rate,
+		.duration_ns = m->duration_ms * (uint64_t)NS_PER_MS,
+		.pids = m->pids,
+		.npids = m->npids,
+		.timeline_bytes =
+			job->timeline_fd < 0
+				? 0
+				: (size_t)a->conf->worker_timeline_bytes,
+	};
+	int rc;
+
+	memcpy(a->blame->ids[ask.slot], m->id, ID_MAX);
+	rc = recorder_start(a->captures, &ask, &job->capture);
+	if (rc) {
+		analyser_fail(a, job, false, analyser_error(rc), rc);
+		clear(job);
+		return;
+	}
+	job->start_ms = capture_start_ms(job->capture);
+	analyser_prepare_fork(a);
+}
+
+/* A snapshot, or buckets: a finisher does it all, and waits where need be. */
+static void
+start_finisher(struct analyser *a, const struct msg_start *m,
+               struct analyser_job *job)
+{
+	int rc = 0;
+
+	job->start_ms = clock_wall_ms();
+	job->kind = m->kind;
+	job->of = m->of;
+	job->set = m->set;
+	job->known_ms = m->known_ms;
+	job->duration_ms = m->duration_ms;
+	job->npids = m->npids;
+	memcpy(job->pids, m->pids, sizeof(job->pids));
+	if (m->kind == WORKER_BUCKETS) {
+		job->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		job->joined_fd = memfd_create("stoker-joined", MFD_CLOEXEC);
+		rc = job->event_fd < 0 || job->joined_fd < 0 ? -errno : 0;
+	}
+	if (!rc)
+		rc = analyser_fork_finisher(a, job, job->out_fd, false,
+		                            &job->finisher);
+	if (rc) {
+		analyser_fail(a, job, false, analyser_error(rc), rc);
+		clear(job);
+	}
+}
+
+static void
+take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
+{
+	struct analyser_job none = ANALYSER_NO_JOB, *job;
+
+	if (!id_fits(m->id))
+		return;
+	memcpy(none.id, m->id, ID_MAX);
+	if (fds[0] < 0 || m->npids > WORKER_MAX_PIDS ||
+	    m->duration_ms > UINT64_MAX / 2 / (uint64_t)NS_PER_MS ||
+	    analyser_job(a, m->id)) {
+		analyser_fail(a, &none, false, CAPTURE_BAD_START, 0);
+		return;
+	}
+	job = analyser_job(a, "");
+	if (!job) {
+		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
+		return;
+	}
+	*job = none;
+	job->out_fd = TAKE_FD(fds[0]);
+	*(m->kind == WORKER_GROWTH ? &job->in_fd : &job->timeline_fd) =
+		TAKE_FD(fds[1]);
+	if (m->kind != WORKER_CPU)
+		start_finisher(a, m, job);
+	else
+		start(a, m, job);
+}
+
+/* One whose first step has just ended may come again: it has another slot. */
+static void
+take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
+{
+	struct analyser_job none = ANALYSER_NO_JOB, *job = analyser_job(a, "");
+	int rc;
+
+	if (!id_fits(m->id))
+		return;
+	memcpy(none.id, m->id, ID_MAX);
+	if (!job || fds[0] < 0 || fds[1] < 0 || m->step >= PULL_STEPS) {
+		analyser_fail(a, &none, false,
+		              job ? CAPTURE_BAD_START : CAPTURE_BUSY, 0);
+		return;
+	}
+	*job = none;
+	job->out_fd = TAKE_FD(fds[0]);
+	job->body_fd = TAKE_FD(fds[1]);
+	job->pull = *m;
+	job->start_ms = m->start_ms;
+	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	if (rc) {
+		analyser_fail(a, job, false, analyser_error(rc), rc);
+		clear(job);
+	}
+}
+
+static void
+take_checkpoint(struct analyser *a, struct analyser_job *job, int fd)
+{
+	int rc = -EBUSY; /* the one before still writes */
+
+	if (!job->capture)
+		return; /* DONE is on its way */
+	if (!job->checkpointer)
+		rc = fd < 0 ? -EBADF
+		            : analyser_fork_finisher(a, job, fd, true,
+		                                     &job->checkpointer);
+	if (rc)
+		analyser_fail(a, job, true, CAPTURE_INTERNAL, rc);
+}
+
+static void
+unwatch(struct analyser *a, struct analyser_job *job)
+{
+	recorder_remove(a->captures, TAKE(job->capture));
+	clear(job);
+}
+
+static void
+tell_finisher(const struct analyser_job *job, uint64_t what)
+{
+	if (job->event_fd >= 0 && eventfd_write(job->event_fd, what))
+		log_debug("%s is told no more", job->id);
+}
+
+static void
+tell_joined(const struct analyser_job *job, const int32_t *pids, size_t n)
+{
+	size_t size = n * sizeof(*pids);
+
+	if (job->joined_fd < 0)
+		return;
+	if (pwrite(job->joined_fd, pids, size, 0) != (ssize_t)size ||
+	    ftruncate(job->joined_fd, (off_t)size))
+		log_debug("%s: processes that joined are not told", job->id);
+	tell_finisher(job, 1);
+}
+
+static void
+take_capture(struct analyser *a, const struct msg_capture *m, int fd)
+{
+	struct analyser_job *job = id_fits(m->id) ? analyser_job(a, m->id)
+	                                          : NULL;
+
+	if (m->type == MSG_CUT)
+		analyser_cut(a);
+	if (!job)
+		return;
+	if (m->type == MSG_CHECKPOINT)
+		take_checkpoint(a, job, fd);
+	else if (m->type == MSG_STOP && job->watch)
+		unwatch(a, job);
+	else if (m->type == MSG_STOP && job->capture)
+		capture_stop(job->capture);
+	else if (m->type == MSG_STOP)
+		tell_finisher(job, ANALYSER_STOP);
+}
+
+/* The id is of a session that is not captured now. */
+static void
+take_symbolize(struct analyser *a, const struct msg_capture *m,
+               int fds[static 2])
+{
+	struct analyser_job none = ANALYSER_NO_JOB;
+	struct analyser_job *job = analyser_job(a, "");
+	int rc;
+
+	if (!id_fits(m->id))
+		return;
+	memcpy(none.id, m->id, ID_MAX);
+	if (!job || fds[1] < 0 || analyser_job(a, m->id)) {
+		analyser_fail(a, &none, false,
+		              job ? CAPTURE_BAD_START : CAPTURE_BUSY, 0);
+		return;
+	}
+	*job = none;
+	job->out_fd = TAKE_FD(fds[0]);
+	job->in_fd = TAKE_FD(fds[1]);
+	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	if (rc) {
+		analyser_fail(a, job, false, CAPTURE_INTERNAL, rc);
+		clear(job);
+	}
+}
+
+void
+analyser_follow(struct analyser *a, const struct msg_start *m)
+{
+	struct analyser_job *job = analyser_job(a, m->id);
+
+	if (!job || m->npids > WORKER_MAX_PIDS)
+		return;
+	if (m->type == MSG_FOLLOW)
+		tell_joined(job, m->pids, m->npids);
+	if (!job->capture)
+		return;
+	recorder_catch_up(a->captures, job->capture);
+	for (uint32_t i = 0; i < m->npids; i++) {
+		int rc = 0;
+
+		if (m->type == MSG_LEAVE)
+			capture_leave(job->capture, m->pids[i]);
+		else
+			rc = capture_watch(a->captures, job->capture,
+			                   m->pids[i]);
+		if (rc && rc != -ESRCH)
+			log_debug("%s: process %d: %s", job->id, m->pids[i],
+			          strerror(-rc));
+	}
+}
+
+static int
+take_message(struct analyser *a)
+{
+	union {
+		uint32_t type;
+		struct msg_start start;
+		struct msg_capture capture;
+		struct msg_pull pull;
+	} m;
+	int fds[] = {-1, -1};
+	size_t nfds = ARRAY_LEN(fds);
+	ssize_t n = msg_recv(a->socket, &m, sizeof(m), fds, &nfds);
+
+	if (n <= 0)
+		return n ? (int)n : -EPIPE;
+	if (n == sizeof(m.start) && m.type == MSG_START)
+		take_start(a, &m.start, fds);
+	else if (n == sizeof(m.start) && m.type == MSG_WATCH &&
+	         id_fits(m.start.id))
+		analyser_watch(a, &m.start);
+	else if (n == sizeof(m.start) &&
+	         (m.type == MSG_FOLLOW || m.type == MSG_LEAVE) &&
+	         id_fits(m.start.id))
+		analyser_follow(a, &m.start);
+	else if (n == sizeof(m.pull) && m.type == MSG_PULL)
+		take_pull(a, &m.pull, fds);
+	else if (n == sizeof(m.capture) && m.type == MSG_ROLLUP)
+		analyser_rollup(a, TAKE_FD(fds[0]));
+	else if (n == sizeof(m.capture) && m.type == MSG_SYMBOLIZE)
+		take_symbolize(a, &m.capture, fds);
+	else if (n == sizeof(m.capture))
+		take_capture(a, &m.capture, fds[0]);
+	close_ptr(&fds[0]);
+	close_ptr(&fds[1]);
+	return 0;
+}
+
+/* --- what ends -------------------------------------------------------------
+ */
+
+static void
+tell_progress(const struct analyser *a, const struct analyser_job *job,
+              enum worker_phase phase)
+{
+	struct msg_progress m = {
+		.type = MSG_PROGRESS,
+		.phase = phase,
+		.samples = capture_samples(job->capture),
+		.elapsed_ms = capture_elapsed_ns(job->capture) /
+	                      (uint64_t)NS_PER_MS,
+		.duration_ms = capture_duration_ns(job->capture) /
+	                       (uint64_t)NS_PER_MS,
+	};
+
+	memcpy(m.id, job->id, sizeof(m.id));
+	if (msg_send(a->socket, &m, sizeof(m), NULL, 0))
+		log_debug("nobody hears of %s", job->id);
+}
+
+static void
+finish(struct analyser *a, struct analyser_job *job)
+{
+	int rc = analyser_fork_finisher(a, job, job->out_fd, false,
+	                                &job->finisher);
+
+	tell_progress(a, job, WORKER_FINISHING);
+	if (rc)
+		analyser_fail(a, job, false,
+		              rc == -ENOMEM ? CAPTURE_NO_MEMORY
+		                            : CAPTURE_INTERNAL,
+		              rc);
+	recorder_remove(a->captures, TAKE(job->capture));
+	if (rc)
+		clear(job);
+}
+
+static void
+look_at_jobs(struct analyser *a)
+{
+	int64_t now = clock_mono_ns();
+	bool tell = now - a->told_ns >= PROGRESS_NS;
+
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		struct analyser_job *job = &a->jobs[i];
+
+		if (!job->capture || job->watch)
+			continue;
+		if (capture_ended(job->capture))
+			finish(a, job);
+		else if (tell)
+			tell_progress(a, job, WORKER_CAPTURING);
+	}
+	if (tell)
+		a->told_ns = now;
+}
+
+/* A finisher that could speak has said DONE and left with 0. */
+static void
+finisher_ended(struct analyser *a, pid_t pid, int status)
+{
+	bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	bool cpu = WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU;
+	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
+
+	analyser_learn(a, pid, good);
+	if (analyser_cut_ended(a, pid, good) ||
+	    analyser_rollup_ended(a, pid, good))
+		return;
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		struct analyser_job *job = &a->jobs[i];
+
+		if (job->checkpointer == pid) {
+			if (!good)
+				analyser_fail(a, job, true, e, 0);
+			job->checkpointer = 0;
+		} else if (job->finisher == pid) {
+			if (!good)
+				analyser_fail(a, job, false, e, 0);
+			clear(job);
+		}
+	}
+}
+
+static void
+reap(struct analyser *a)
+{
+	struct signalfd_siginfo si;
+	pid_t pid;
+	int status;
+
+	if (read(a->signals, &si, sizeof(si)) < 0)
+		return;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		finisher_ended(a, pid, status);
+}
+
+/* --- the process -----------------------------------------------------------
+ */
+
+/* Rings are emptied in time, and the end of a capture is not slept over. */
+static struct timespec
+patience(const struct analyser *a)
+{
+	uint64_t wait = recorder_patience_ms(a->captures) * (uint64_t)NS_PER_MS;
+
+	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+		const struct capture *c = a->jobs[i].capture;
+		uint64_t left = wait;
+
+		if (c)
+			left = capture_duration_ns(c) - capture_elapsed_ns(c);
+		if (left < wait) /* over: others are still written to */
+			wait = left ? left : (uint64_t)NS_PER_MS;
+	}
+	return (struct timespec){(time_t)(wait / (uint64_t)NS_PER_S),
+	                         (long)(wait % (uint64_t)NS_PER_S)};
+}
+
+static int
+wait_for_work(struct analyser *a)
+{
+	struct pollfd fds[MAX_POLL] = {{a->socket, POLLIN, 0},
+	                               {a->signals, POLLIN, 0}};
+	size_t n = recorder_poll(a->captures, fds + 2, MAX_POLL - 2);
+	const struct timespec wait = patience(a);
+
+	if (ppoll(fds, 2 + n, n ? &wait : NULL, NULL) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[1].revents)
+		reap(a);
+	return fds[0].revents ? take_message(a) : 0;
+}
+
+static int
+work(struct analyser *a)
+{
+	int rc;
+
+	do {
+		rc = wait_for_work(a);
+		recorder_drain(a->captures);
+		look_at_jobs(a);
+	} while (!rc);
+	return rc;
+}
+
+static int
+open_signals(int *out)
+{
+	sigset_t set;
+
+	signal(SIGINT, SIG_IGN); /* of a terminal: the scheduler decides */
+	signal(SIGTERM, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_SETMASK, &set, NULL))
+		return -errno;
+	*out = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *out < 0 ? -errno : 0;
+}
+
+/* Of each tree, when as many as may run at once are full. */
+static uint32_t
+max_nodes(const struct conf *conf)
+{
+	int64_t fair = conf->worker_memory / TREES_SHARE /
+	               conf->worker_max_captures / TRIE_NODE_BYTES;
+	uint32_t n = 1;
+
+	while (n * 2 <= fair && n * 2 <= conf->worker_tree_nodes)
+		n *= 2;
+	return n;
+}
+
+static int
+prepare(struct analyser *a, int blame_fd)
+{
+	struct recorder_conf conf = {
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = (uint32_t)a->conf->worker_stack_bytes,
+		.ring_bytes = (size_t)a->conf->worker_ring_bytes,
+		.max_nodes = max_nodes(a->conf),
+	};
+	int rc = open_signals(&a->signals);
+
+	if (rc)
+		return rc;
+	a->blame = mmap(NULL, sizeof(*a->blame), PROT_READ | PROT_WRITE,
+	                MAP_SHARED, blame_fd, 0);
+	if (a->blame == MAP_FAILED)
+		return -errno;
+	close(blame_fd);
+	conf.blame = &a->blame->current;
+	a->host = worker_host(&a->ask);
+	a->symbols = symbols_cache_new((size_t)a->conf->worker_symbol_cache);
+	if (!a->symbols)
+		return -ENOMEM;
+	for (unsigned i = 0; i < CAPTURES_MAX; i++)
+		a->jobs[i] = (struct analyser_job)ANALYSER_NO_JOB;
+	a->cut.data = a->cut.rows = -1;
+	a->rollup.input = a->rollup.data = a->rollup.rows = -1;
+	rc = recorder_new(&a->host, &conf, &a->captures);
+	return rc ? rc : sandbox_enter(a->conf->worker_memory);
+}
+
+int
+analyser_run(const struct conf *conf, int ask, int socket, int blame_fd)
+{
+	struct analyser *a = calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a)
+		return -ENOMEM;
+	a->conf = conf;
+	a->ask = ask;
+	a->socket = socket;
+	a->channel = -1;
+	rc = prepare(a, blame_fd);
+	/* The process ends with this call, and with it all that it holds. */
+	return rc ? rc : work(a);
+}

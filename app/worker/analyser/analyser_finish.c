@@ -1,0 +1,285 @@
+#include "analyser.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "capture/rename.h"
+#include "capture/snapshot.h"
+#include "profile/pprof.h"
+#include "profile/summary.h"
+#include "worker/ipc/sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#define MAX_PROFILE  ((size_t)256 << 20)
+#define MAX_TIMELINE ((size_t)64 << 20)
+
+static int
+write_profile(const struct profile *p, int fd)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_PROFILE);
+	int rc = pprof_encode(p, &bytes);
+
+	if (!rc)
+		rc = fd_write_all(fd, bytes.p, bytes.len);
+	if (!rc)
+		fd_start_writing(fd);
+	return rc;
+}
+
+/* Whether there is one now: it is not worth the profile. */
+static bool
+write_timeline(const struct timeline *t, int fd)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_TIMELINE);
+
+	if (!t || timeline_encode(t, &bytes) ||
+	    fd_write_all(fd, bytes.p, bytes.len))
+		return false;
+	fd_start_writing(fd);
+	return true;
+}
+
+static int
+write_summary(const struct profile *p, int *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_FD int fd = memfd_create("stoker-summary", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : 0;
+
+	if (!rc)
+		rc = tree_new(p, profile_type_index(p, NULL), &t);
+	if (!rc)
+		rc = summary_top(t, SUMMARY_FUNCTIONS, &text);
+	if (!rc)
+		rc = fd_write_all(fd, text.p, text.len);
+	if (!rc)
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+static int
+tell_done(const struct analyser *a, const struct analyser_job *job,
+          struct msg_done *done, int summary, int reading)
+{
+	int fds[] = {summary, reading};
+
+	done->type = MSG_DONE;
+	done->quality.worker_cpu_ns += clock_cpu_ns(); /* since the fork */
+	memcpy(done->id, job->id, sizeof(done->id));
+	return msg_send(a->socket, done, sizeof(*done), fds,
+	                reading < 0 ? 1 : ARRAY_LEN(fds));
+}
+
+/* One of ours, but what lies on disk for years is not believed either. */
+static int
+rename_stored(const struct analyser *a, const struct analyser_job *job,
+              const struct host *host, struct profile **out,
+              struct quality *quality)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_PROFILE);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *in = NULL;
+	int rc = lseek(job->in_fd, 0, SEEK_SET) ? -errno : 0;
+
+	if (!rc)
+		rc = fd_read_all(job->in_fd, &bytes);
+	if (!rc)
+		rc = pprof_decode(bytes.p, bytes.len, MAX_PROFILE, &in, &why);
+	return rc ? rc : rename_profile(host, a->symbols, in, out, quality);
+}
+
+static int
+name_capture(const struct analyser *a, const struct analyser_job *job,
+             const struct host *host, struct profile **out,
+             struct quality *quality, struct timeline **timeline)
+{
+	CLEANUP_NAMER struct namer *n =
+		capture_namer(job->capture, host, a->symbols);
+
+	return n ? capture_profile(job->capture, n, out, quality, timeline)
+	         : -ENOMEM;
+}
+
+static enum capture_error
+make_profile(const struct analyser *a, const struct analyser_job *job,
+             const struct host *host, struct profile **out,
+             struct quality *quality, struct timeline **timeline, int *reading,
+             int *sys_error)
+{
+	struct snapshot_ask ask = {
+		.of = job->of, .pids = job->pids, .npids = job->npids};
+	int rc;
+
+	if (job->body_fd >= 0)
+		return analyser_read_pull(job, out, quality, sys_error);
+	if (job->kind == WORKER_BUCKETS)
+		return analyser_read_buckets(job, host, out, quality,
+		                             sys_error);
+	if (job->kind == WORKER_GROWTH)
+		return analyser_read_growth(job, host, out, quality, reading,
+		                            sys_error);
+	if (job->in_fd >= 0) {
+		*sys_error = rc = rename_stored(a, job, host, out, quality);
+		return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
+	}
+	if (job->capture)
+		rc = name_capture(a, job, host, out, quality, timeline);
+	else
+		rc = snapshot_profile(host, &ask, a->symbols, out, quality);
+	*sys_error = rc;
+	return rc ? analyser_error(rc) : CAPTURE_OK;
+}
+
+static enum capture_error
+finish(const struct analyser *a, const struct analyser_job *job,
+       const struct host *host, int fd, bool checkpoint, int *sys_error)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TIMELINE struct timeline *t = NULL;
+	CLEANUP_FD int summary = -1, reading = -1;
+	struct msg_done done = {.checkpoint = checkpoint,
+	                        .start_ms = job->start_ms};
+	enum capture_error e = make_profile(a, job, host, &p, &done.quality,
+	                                    checkpoint ? NULL : &t, &reading,
+	                                    sys_error);
+	int rc;
+
+	if (e)
+		return e;
+	*sys_error = rc = write_profile(p, fd);
+	if (rc)
+		return CAPTURE_WRITE;
+	*sys_error = rc = write_summary(p, &summary);
+	done.timeline = write_timeline(t, job->timeline_fd);
+	done.value = analyser_total(p);
+	if (job->kind == WORKER_GROWTH)
+		done.start_ms = p->time_ns / NS_PER_MS;
+	if (!rc)
+		*sys_error = rc = tell_done(a, job, &done, summary, reading);
+	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
+}
+
+struct finisher {
+	const struct analyser_job *job;
+	int fd;
+	bool checkpoint;
+};
+
+static bool
+be_finisher(const struct analyser *a, const struct host *host, void *arg)
+{
+	const struct finisher *f = arg;
+	int sys_error;
+	enum capture_error e =
+		finish(a, f->job, host, f->fd, f->checkpoint, &sys_error);
+
+	if (e)
+		analyser_fail(a, f->job, f->checkpoint, e, sys_error);
+	return !e;
+}
+
+/* Nobody waits for this: the scheduler being gone is noticed elsewhere. */
+static void
+tell_debugs(const struct analyser *a, const struct host_debugs *debugs)
+{
+	struct msg_debug m = {.type = MSG_DEBUG, .debugs = *debugs};
+
+	if (debugs->n && msg_send(a->socket, &m, sizeof(m), NULL, 0))
+		log_debug("nobody hears of debug files");
+}
+
+/* In the child: a crash or endless DWARF costs what it works on only. */
+static void
+be_child(const struct analyser *a, int channel, int news, analyser_work *work,
+         void *arg)
+{
+	struct host_debugs debugs = {.n = 0};
+	struct host host = worker_host(&channel);
+
+	if (*a->conf->symbols_debuginfod)
+		host.debugs = &debugs;
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (sandbox_limit_cpu(a->conf->worker_finish_cpu))
+		_exit(1);
+	if (work(a, &host, arg) && symbols_cache_tell(a->symbols, news))
+		log_debug("symbols are not kept");
+	tell_debugs(a, &debugs);
+	_exit(0);
+}
+
+static struct analyser_news *
+news_of(struct analyser *a, pid_t child)
+{
+	for (size_t i = 0; i < ARRAY_LEN(a->news); i++)
+		if (a->news[i].pid == child)
+			return &a->news[i];
+	return NULL;
+}
+
+static int
+open_channel(struct analyser *a)
+{
+	struct host_ask ask = {.op = HOST_CHANNEL};
+
+	return a->channel < 0 ? host_fd(&a->host, &ask, &a->channel) : 0;
+}
+
+void
+analyser_prepare_fork(struct analyser *a)
+{
+	if (open_channel(a))
+		log_debug("no channel ahead of time");
+}
+
+int
+analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out)
+{
+	CLEANUP_FD int news = memfd_create("stoker-symbols", MFD_CLOEXEC);
+	struct analyser_news *slot = news_of(a, 0);
+	int rc = news < 0 ? -errno : open_channel(a);
+	CLEANUP_FD int channel = TAKE_FD(a->channel);
+	pid_t pid;
+
+	if (rc)
+		return rc;
+	if (!slot)
+		return -EBUSY;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		be_child(a, channel, news, work, arg);
+	*slot = (struct analyser_news){pid, TAKE_FD(news)};
+	*out = pid;
+	return 0;
+}
+
+int
+analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
+                       int fd, bool checkpoint, pid_t *out)
+{
+	struct finisher f = {job, fd, checkpoint};
+
+	return analyser_fork(a, be_finisher, &f, out);
+}
+
+void
+analyser_learn(struct analyser *a, pid_t child, bool good)
+{
+	struct analyser_news *slot = news_of(a, child);
+	int rc;
+
+	if (!slot)
+		return;
+	rc = good ? symbols_cache_learn(a->symbols, slot->fd) : 0;
+	if (rc)
+		log_debug("symbols are not kept: %s", strerror(-rc));
+	close(slot->fd);
+	*slot = (struct analyser_news){0};
+}

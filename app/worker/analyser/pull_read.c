@@ -1,0 +1,273 @@
+#include "worker/ipc/pull_pages.h"
+
+#include "base/clock.h"
+#include "profile/godump.h"
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_RAW ((size_t)256 << 20)
+#define PAGES   "/debug/pprof"
+
+enum form { PPROF, DUMP, LEAKED };
+enum { NOW, TIMED };
+
+static const struct {
+	const char *type, *page;
+	bool timed;
+	enum form form;
+} steps[] = {
+#define PULL(step, type, page, time, form) {#type, page, time, form},
+#include "worker/ipc/pull.def"
+#undef PULL
+};
+
+static const struct {
+	uint32_t status;
+	const char *begin;
+	enum capture_error error;
+} refusals[] = {
+#define PULL_REFUSAL(status, begin, error) {status, begin, CAPTURE_##error},
+#include "worker/ipc/pull.def"
+#undef PULL_REFUSAL
+};
+
+/* The sample type that each type of profile is looked at by. */
+static const struct {
+	const char *type, *sample;
+} samples[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, sample},
+#include "types.def"
+#undef PROFILE_TYPE
+};
+
+/* --- asking ----------------------------------------------------------------
+ */
+
+enum pull_step
+pull_first(const char *type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		if (!strcmp(steps[i].type, type))
+			return (enum pull_step)i;
+	return PULL_STEPS;
+}
+
+bool
+pull_adds(enum pull_step step)
+{
+	return steps[step].form == LEAKED;
+}
+
+bool
+pull_is_timed(enum pull_step step)
+{
+	return steps[step].timed;
+}
+
+int
+pull_url(const char *base, enum pull_step step, int64_t seconds,
+         char out[static URL_MAX + 1])
+{
+	char query[32] = "";
+	struct url u;
+	size_t n = strlen(base);
+	int wrote;
+
+	if (url_parse(base, &u))
+		return -EINVAL;
+	while (n && base[n - 1] == '/' && base + n > u.path)
+		n--;
+	if (steps[step].timed)
+		snprintf(query, sizeof(query), "?seconds=%lld",
+		         (long long)seconds);
+	wrote = snprintf(out, URL_MAX + 1, "%.*s%s/%s%s", (int)n, base,
+	                 base + n > u.path ? "" : PAGES, steps[step].page,
+	                 query);
+	return wrote > URL_MAX ? -E2BIG : 0;
+}
+
+/* --- what an answer is -----------------------------------------------------
+ */
+
+static enum capture_error
+refusal(const struct pull_answer *a)
+{
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		size_t n = strlen(refusals[i].begin);
+
+		if (refusals[i].status == a->status && a->n >= n &&
+		    !memcmp(a->p, refusals[i].begin, n))
+			return refusals[i].error;
+	}
+	return CAPTURE_PULL_STATUS;
+}
+
+static enum capture_error
+read_error(int rc)
+{
+	return rc == -ENOMEM  ? CAPTURE_NO_MEMORY
+	       : rc == -E2BIG ? CAPTURE_FETCH_TOO_LARGE
+	                      : CAPTURE_PULL_NOT_PPROF;
+}
+
+static enum capture_error
+read_dump(const struct pull_answer *a, struct profile **out, struct quality *q)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct godump_seen seen;
+	int rc = godump_parse(a->p, a->n, out, &seen, &why);
+
+	if (rc)
+		return read_error(rc);
+	q->threads = (int64_t)seen.goroutines;
+	q->truncated = (int64_t)seen.elided;
+	q->unread = (int64_t)seen.unavailable;
+	if (seen.truncated)
+		q->notes |= QUALITY_NOTE_OF(DUMP_CUT);
+	return CAPTURE_OK;
+}
+
+static int
+read_leaked(const struct pull_answer *a, struct profile **out, struct buf *why)
+{
+	CLEANUP_PROFILE struct profile *all = NULL, *leaked = NULL;
+	int rc = pprof_decode(a->p, a->n, MAX_RAW, &leaked, why);
+
+	if (!rc)
+		rc = pprof_decode(a->all, a->all_n, MAX_RAW, &all, why);
+	return rc ? rc : pull_mark_leaked(all, leaked, out);
+}
+
+/* --- making it ours --------------------------------------------------------
+ */
+
+static const char *
+string(const struct profile *p, uint32_t id)
+{
+	return strings_get(p->strings, id, NULL);
+}
+
+/* What is allocated meanwhile is a counter; what is in use, which the same
+ * page tells as a difference, is not. */
+static void
+keep_allocated(struct profile *p)
+{
+	uint32_t keep[PROFILE_MAX_TYPES], n = 0;
+	int64_t *to = p->values;
+
+	for (uint32_t k = 0; k < p->ntypes; k++)
+		if (!strncmp(string(p, p->types[k].type), "alloc_", 6))
+			keep[n++] = k;
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		for (uint32_t k = 0; k < n; k++)
+			*to++ = p->values[(size_t)i * p->ntypes + keep[k]];
+	for (uint32_t k = 0; k < n; k++)
+		p->types[k] = p->types[keep[k]];
+	p->ntypes = n;
+}
+
+/* Sum of one column; what would leave its type is left out. */
+static int64_t
+sum(const struct profile *p, uint32_t type)
+{
+	int64_t all = 0, more;
+
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		if (!__builtin_add_overflow(
+			    all, p->values[(size_t)i * p->ntypes + type],
+			    &more))
+			all = more;
+	return all;
+}
+
+/* The column that counts events beside the one that is shown. */
+static uint32_t
+count_of(const struct profile *p, uint32_t shown)
+{
+	if (shown && strcmp(string(p, p->types[shown].unit), "count") != 0 &&
+	    !strcmp(string(p, p->types[shown - 1].unit), "count"))
+		return shown - 1;
+	return shown;
+}
+
+static void
+count_frames(const struct profile *p, struct quality *q)
+{
+	for (uint32_t i = 0; i < p->nstack; i++) {
+		uint32_t n = profile_frames(p, p->stack[i]);
+
+		q->frames += n;
+		if (p->locations[p->stack[i]].nlines)
+			q->symbolized += n;
+	}
+}
+
+static void
+judge(const struct pull_answer *a, const struct profile *p, uint32_t shown,
+      struct quality *q)
+{
+	q->source = QUALITY_ENDPOINT;
+	q->kept = sum(p, count_of(p, shown));
+	q->duration_ms = p->duration_ns / NS_PER_MS;
+	q->processes = 1;
+	count_frames(p, q);
+	if (a->step == PULL_STEP_CPU) {
+		q->cpu_ns = sum(p, shown);
+		if (p->period > 0)
+			q->run_rate = q->asked_rate = 1000 * NS_PER_S /
+			                              p->period;
+		quality_conclude(q);
+	}
+	if (!p->nsamples &&
+	    (a->step == PULL_STEP_BLOCK || a->step == PULL_STEP_MUTEX))
+		q->notes |= QUALITY_NOTE_OF(NOT_KEPT);
+}
+
+static uint32_t
+shown_type(const struct profile *p, const char *type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++)
+		if (!strcmp(samples[i].type, type))
+			return profile_type_index(p, samples[i].sample);
+	return PROFILE_NONE;
+}
+
+enum capture_error
+pull_read(const struct pull_answer *a, struct profile **out,
+          struct quality *quality)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q = {0};
+	enum capture_error e = CAPTURE_OK;
+	uint32_t shown;
+	int rc = 0;
+
+	if (a->status != 200)
+		return refusal(a);
+	if (steps[a->step].form == DUMP)
+		e = read_dump(a, &p, &q);
+	else if (steps[a->step].form == LEAKED)
+		rc = read_leaked(a, &p, &why);
+	else
+		rc = pprof_decode(a->p, a->n, MAX_RAW, &p, &why);
+	if (e || rc)
+		return e ? e : read_error(rc);
+	if (a->step == PULL_STEP_ALLOC)
+		keep_allocated(p);
+	shown = shown_type(p, steps[a->step].type);
+	if (shown == PROFILE_NONE)
+		return CAPTURE_PULL_OTHER;
+	p->default_type = p->types[shown].type;
+	if (p->time_ns <= 0)
+		p->time_ns = a->start_ms * NS_PER_MS;
+	if (p->duration_ns <= 0 && steps[a->step].timed)
+		p->duration_ns = a->elapsed_ms * NS_PER_MS;
+	judge(a, p, shown, &q);
+	*quality = q;
+	*out = TAKE(p);
+	return CAPTURE_OK;
+}

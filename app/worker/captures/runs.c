@@ -1,0 +1,303 @@
+#include "runs_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "worker/targets/following.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+capture_free(struct capture *v)
+{
+	if (!v)
+		return;
+	job_done(&v->job);
+	blob_abort(&v->profile);
+	blob_abort(&v->timeline);
+	blob_abort(&v->checkpoint);
+	captures_pull_free(v->pull);
+	free(v);
+}
+
+void
+captures_done(struct captures *c)
+{
+	while (c->n)
+		captures_drop(c, c->items[0]);
+	if (c->symbolizing.asked.session)
+		symbolizing_forget(&c->symbolizing);
+	close_ptr(&c->analyser);
+	close_ptr(&c->fetcher);
+}
+
+struct capture *
+captures_find(struct captures *c, const char *id)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->items[i]->ref.session, id))
+			return c->items[i];
+	return NULL;
+}
+
+void
+captures_drop(struct captures *c, struct capture *v)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->items[i] != v)
+			continue;
+		c->items[i] = c->items[--c->n];
+		capture_free(v);
+		return;
+	}
+}
+
+int
+captures_tell(struct captures *c, const struct capture *v, enum msg_type type,
+              int fd)
+{
+	struct msg_capture m = {.type = type};
+
+	memcpy(m.id, v->ref.session, sizeof(m.id));
+	return msg_send(c->analyser, &m, sizeof(m), &fd, fd >= 0);
+}
+
+void
+captures_stop(struct captures *c, struct capture *v)
+{
+	if (v->stopping)
+		return;
+	v->stopping = true;
+	if (v->pull)
+		captures_pull_stop(c, v);
+	else if (captures_tell(c, v, MSG_STOP, -1))
+		log_warn("%s: the analyser takes no messages", v->ref.session);
+}
+
+int
+capture_refuse(struct store *s, const struct job *job, const char *code,
+               const char *text)
+{
+	struct job_end end = {"failed", code, text, NULL, NULL, NULL};
+	struct job_ref ref = job_ref(job);
+
+	return job_finish(s, &ref, &end);
+}
+
+void
+captures_fail(struct captures *c, struct capture *v, enum capture_error error,
+              int sys_error)
+{
+	const char *text = capture_error_text(error);
+	int rc;
+
+	c->failed = true;
+	log_warn("%s: %s%s%s", v->ref.session, text, sys_error ? ": " : "",
+	         sys_error ? strerror(-sys_error) : "");
+	rc = capture_refuse(c->store, &v->job, capture_error_code(error), text);
+	if (rc && rc != -ESTALE)
+		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
+	captures_drop(c, v);
+}
+
+struct msg_start
+captures_ask(const char *type, enum snapshot_of of, int64_t rate,
+             int64_t seconds)
+{
+	struct msg_start m = {
+		.type = MSG_START,
+		.of = of,
+		.rate = (uint32_t)rate,
+		.duration_ms = (uint64_t)(seconds * MS_PER_S),
+	};
+
+	m.kind = worker_kind(type, &m.of);
+	return m;
+}
+
+/* Says what the opener may do to the processes while the capture runs. */
+static int
+say_may(const struct captures *c, const struct capture *v,
+        const struct followed *now, int64_t now_ns)
+{
+	int64_t ms = v->job.asked_seconds * MS_PER_S -
+	             (now_ns - v->started_ns) / NS_PER_MS;
+
+	return worker_may(c->events, v->may, ms > 0 ? (uint64_t)ms : 0,
+	                  now->pids, now->n);
+}
+
+static int
+send_start(struct captures *c, struct capture *v, enum snapshot_of of,
+           const struct followed *now)
+{
+	struct msg_start m = captures_ask(v->job.type, of, v->job.asked_rate,
+	                                  v->job.asked_seconds);
+	int fds[] = {v->profile.fd, -1};
+
+	v->kind = m.kind;
+	m.set = v->may == WORKER_MAY_SET;
+	m.npids = now->n;
+	memcpy(m.id, v->ref.session, sizeof(m.id));
+	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
+	v->stamp = now->stamp;
+	v->left = now->left;
+	if (m.kind == WORKER_CPU &&
+	    blob_create(c->store, BLOB_TIMELINE, &v->timeline))
+		log_warn("%s: no file for its timeline", v->ref.session);
+	fds[1] = v->timeline.fd;
+	return msg_send(c->analyser, &m, sizeof(m), fds,
+	                v->timeline.fd < 0 ? 1 : ARRAY_LEN(fds));
+}
+
+/* Owns *job from the start: what fails later frees it. */
+static struct capture *
+capture_new(struct captures *c, struct job *job, int64_t now_ns)
+{
+	struct capture *v = calloc(1, sizeof(*v));
+
+	if (!v) {
+		job_done(job);
+		return NULL;
+	}
+	v->profile = v->timeline = v->checkpoint =
+		(struct blob_writer)BLOB_WRITER_INIT;
+	v->ref = job_ref(job);
+	v->job = *job;
+	*job = (struct job){0};
+	v->phase = "capturing";
+	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
+	v->deadline_ns = now_ns + v->job.asked_seconds * NS_PER_S +
+	                 c->finish_ns + OVERDUE_NS;
+	return v;
+}
+
+void
+captures_cancelled(struct captures *c, struct capture *v)
+{
+	struct job_end end = {"cancelled", "Cancelled", "cancelled on request",
+	                      NULL,        NULL,        NULL};
+	int rc = job_finish(c->store, &v->ref, &end);
+
+	if (rc && rc != -ESTALE)
+		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
+	captures_drop(c, v);
+}
+
+int
+captures_add(struct captures *c, struct job *job, int64_t now_ns,
+             struct capture **out)
+{
+	struct capture *v = capture_new(c, job, now_ns);
+	int rc;
+
+	if (!v)
+		return -ENOMEM;
+	if (c->n == WORKER_MAX_CAPTURES) {
+		capture_free(v);
+		return -EMFILE;
+	}
+	c->items[c->n++] = v;
+	rc = blob_create(c->store, BLOB_PPROF, &v->profile);
+	if (rc)
+		captures_fail(c, v, CAPTURE_WRITE, rc);
+	*out = rc ? NULL : v;
+	return 0;
+}
+
+int
+captures_start(struct captures *c, struct job *job, enum snapshot_of of,
+               uint32_t may, const struct followed *now, int64_t now_ns)
+{
+	struct capture *v;
+	int rc = captures_add(c, job, now_ns, &v);
+
+	if (rc || !v)
+		return rc;
+	v->started_ns = now_ns;
+	v->may = may;
+	if (may && say_may(c, v, now, now_ns))
+		v->may = 0;
+	rc = send_start(c, v, of, now);
+	if (rc)
+		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
+	return 0;
+}
+
+static void
+note_most(struct followed_left *most, const struct followed_left *now)
+{
+	if (most->other_unit < now->other_unit)
+		most->other_unit = now->other_unit;
+	if (most->out_of_scope < now->out_of_scope)
+		most->out_of_scope = now->out_of_scope;
+	if (most->too_many < now->too_many)
+		most->too_many = now->too_many;
+}
+
+static void
+follow(struct captures *c, struct capture *v, const struct targets *targets,
+       int64_t now_ns)
+{
+	struct following f = {v->job.tenant, v->job.service, v->ref.session,
+	                      v->job.ordinal, v->stamp};
+	struct followed now;
+
+	targets_followed(targets, v->job.tenant, v->job.service, v->job.ordinal,
+	                 &now);
+	note_most(&v->left, &now.left);
+	if (v->may && now.stamp != v->stamp && say_may(c, v, &now, now_ns))
+		log_debug("%s: the opener takes no messages", v->ref.session);
+	if (following_tell(&f, c->analyser, targets, &now))
+		log_debug("%s: the analyser takes no messages", v->ref.session);
+	v->stamp = f.stamp;
+}
+
+void
+captures_follow(struct captures *c, const struct targets *targets,
+                int64_t now_ns)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct capture *v = c->items[i];
+
+		if (!v->pull && v->kind != WORKER_SNAPSHOT && !v->stopping)
+			follow(c, v, targets, now_ns);
+	}
+}
+
+void
+captures_lost(struct captures *c, const char *blamed)
+{
+	close_ptr(&c->analyser);
+	while (c->n) {
+		struct capture *v = c->items[0];
+		int rc;
+
+		if (!strcmp(v->ref.session, blamed)) {
+			captures_fail(c, v, CAPTURE_ANALYSER_DIED, 0);
+			continue;
+		}
+		rc = job_abandon(c->store, &v->job);
+		if (rc && rc != -ESTALE)
+			log_err("%s: not stored: %s", v->ref.session,
+			        strerror(-rc));
+		captures_drop(c, v);
+	}
+}
+
+void
+captures_wind_up(struct captures *c)
+{
+	for (size_t i = c->n; i-- > 0;) {
+		struct capture *v = c->items[i];
+
+		captures_stop(c, v);
+		if (v->cancelled ||
+		    (!v->pull && v->job.asked_seconds > JOB_RERUN_SECONDS))
+			continue;
+		/* if it fails, the next worker takes the job over */
+		if (job_requeue(c->store, &v->ref))
+			log_warn("%s: left to the next worker", v->ref.session);
+		captures_drop(c, v);
+	}
+}

@@ -1,0 +1,182 @@
+#include "runs_private.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FINISH_TRIES 3 /* each waits for the lock as long as db.h says */
+
+int
+captures_read_top(int fd, struct buf *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(TOP_MAX);
+	CLEANUP_JSON json_t *j = NULL;
+	int rc = fd < 0 ? -EBADMSG : 0;
+
+	if (!rc && lseek(fd, 0, SEEK_SET))
+		rc = -EBADMSG;
+	if (!rc)
+		rc = fd_read_all(fd, &text);
+	if (rc)
+		return rc;
+	j = json_loadb(buf_str(&text), text.len, 0, NULL);
+	return json_is_array(j) ? json_write(j, out) : -EBADMSG;
+}
+
+/* Strings of the result are in top and quality. */
+static int
+read_result(const struct captures *c, const struct msg_done *done, int top_fd,
+            struct buf *top, struct buf *quality, struct session_result *out)
+{
+	int rc = captures_read_top(top_fd, top);
+
+	quality_json(&done->quality, c->findings, quality);
+	if (!rc)
+		rc = buf_err(quality);
+	if (rc)
+		return rc;
+	*out = (struct session_result){
+		.duration_ms = done->quality.duration_ms,
+		.age_ms = clock_wall_ms() - done->start_ms,
+		.sample_count = done->quality.kept,
+		.rate = (double)done->quality.achieved_rate / 1000,
+		.top_functions = buf_str(top),
+		.quality = buf_str(quality),
+	};
+	return 0;
+}
+
+static int
+finish(struct captures *c, const struct capture *v,
+       const struct session_result *result, const struct blob *blob,
+       const struct blob *timeline)
+{
+	struct job_end done = {"done", "", "", result, blob, timeline};
+	struct job_end cancelled = {
+		"cancelled",
+		"Cancelled",
+		"cancelled on request; what was sampled until then is kept",
+		result,
+		blob,
+		timeline};
+	int rc = -EBUSY;
+
+	for (int i = 0; i < FINISH_TRIES && rc == -EBUSY; i++)
+		rc = job_finish(c->store, &v->ref,
+		                v->cancelled ? &cancelled : &done);
+	return rc;
+}
+
+/* One that can't be kept is a pity, too. */
+static const struct blob *
+seal_timeline(struct capture *v, bool written, struct blob *out)
+{
+	int rc;
+
+	if (!written || v->timeline.fd < 0)
+		return NULL;
+	rc = blob_seal(&v->timeline, out);
+	if (rc)
+		log_warn("%s: timeline: %s", v->ref.session, strerror(-rc));
+	return rc ? NULL : out;
+}
+
+static void
+take_profile(struct captures *c, struct capture *v,
+             const struct session_result *result, bool has_timeline)
+{
+	struct blob blob, second;
+	const struct blob *timeline;
+	int rc = blob_seal(&v->profile, &blob);
+
+	if (rc) {
+		captures_fail(c, v, CAPTURE_WRITE, rc);
+		return;
+	}
+	timeline = seal_timeline(v, has_timeline, &second);
+	rc = finish(c, v, result, &blob, timeline);
+	if (rc) {
+		blob_discard(c->store, &blob);
+		if (timeline)
+			blob_discard(c->store, timeline);
+		log_warn("%s: %s", v->ref.session,
+		         rc == -ESTALE ? "given up meanwhile" : strerror(-rc));
+	} else {
+		log_info("%s: %lld samples", v->ref.session,
+		         (long long)result->sample_count);
+	}
+	captures_drop(c, v);
+}
+
+/* One that can't be kept is a pity, not a failure of the capture. */
+static void
+take_checkpoint(struct captures *c, struct capture *v,
+                const struct session_result *result)
+{
+	struct blob blob;
+	int rc;
+
+	if (v->checkpoint.fd < 0)
+		return;
+	rc = blob_seal(&v->checkpoint, &blob);
+	if (rc) {
+		log_warn("%s: checkpoint: %s", v->ref.session, strerror(-rc));
+		return;
+	}
+	rc = job_checkpoint(c->store, &v->ref, result, &blob);
+	if (rc) {
+		blob_discard(c->store, &blob);
+		log_warn("%s: checkpoint: %s", v->ref.session, strerror(-rc));
+	}
+}
+
+void
+captures_take(struct captures *c, struct capture *v,
+              const struct msg_done *done, int top_fd)
+{
+	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
+	struct session_result result;
+	struct msg_done noted = *done;
+	int rc = 0;
+
+	if (v->pull && captures_pull_done(c, v, done, top_fd))
+		return;
+	noted.quality.notes |= captures_pull_notes(v);
+	quality_left(&noted.quality, v->left.other_unit, v->left.out_of_scope,
+	             v->left.too_many);
+	if (!done->error)
+		rc = read_result(c, &noted, top_fd, &top, &quality, &result);
+	if (done->checkpoint && (done->error || rc))
+		blob_abort(&v->checkpoint);
+	else if (done->checkpoint)
+		take_checkpoint(c, v, &result);
+	else if (done->error || rc)
+		captures_fail(c, v, rc ? CAPTURE_INTERNAL : done->error,
+		              rc ? rc : done->sys_error);
+	else
+		take_profile(c, v, &result, done->timeline);
+}
+
+void
+captures_checkpoint(struct captures *c, struct capture *v, int64_t now_ns)
+{
+	int rc;
+
+	if (v->pull || v->kind != WORKER_CPU ||
+	    v->job.asked_seconds <= JOB_RERUN_SECONDS || v->stopping ||
+	    now_ns < v->checkpoint_ns || v->checkpoint.fd >= 0)
+		return;
+	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
+	rc = blob_create(c->store, BLOB_PPROF, &v->checkpoint);
+	if (!rc)
+		rc = captures_tell(c, v, MSG_CHECKPOINT, v->checkpoint.fd);
+	if (rc) {
+		blob_abort(&v->checkpoint);
+		log_warn("%s: checkpoint: %s", v->ref.session, strerror(-rc));
+	}
+}

@@ -1,0 +1,447 @@
+#include "periodic_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "worker/ipc/fetch.h"
+#include "worker/ipc/pull_pages.h"
+#include "store/session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* For an answer, beyond the time that it takes. */
+#define LATE_NS (120 * NS_PER_S)
+static size_t
+count(const struct takes *t, enum take_state state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->items[i].state == state;
+	return n;
+}
+
+void
+take_rest(struct take *v)
+{
+	close_ptr(&v->fd);
+	v->state = TAKE_IDLE;
+	v->fetch = 0;
+	v->id[0] = '\0';
+}
+
+/* --- what comes of one ---------------------------------------------------- */
+
+void
+take_tell(struct takes *t, struct take *v, enum capture_error e)
+{
+	windows_tell(t->windows,
+	             &(struct continuous_problem){.tenant = v->tenant,
+	                                          .service = v->service,
+	                                          .type = (char *)v->type},
+	             &v->error, e);
+}
+
+static bool
+is_lasting(enum capture_error e)
+{
+	return e == CAPTURE_FINISH_DIED || e == CAPTURE_FINISH_CPU ||
+	       e == CAPTURE_READING_LARGE ||
+	       !strcmp(capture_error_code(e), "Unsupported") ||
+	       !strcmp(capture_error_code(e), "PermissionDenied");
+}
+
+/* Windows that are not made: what is kept of it will be in the next one. */
+static void
+missed(const struct takes *t, const struct take *v, int64_t n)
+{
+	*(v->reading < 0 ? &t->windows->counts.gaps
+	                 : &t->windows->counts.widened) += n;
+}
+
+static void
+fail(struct takes *t, struct take *v, enum capture_error e, int64_t now_ns)
+{
+	take_rest(v);
+	missed(t, v, 1);
+	if (e != CAPTURE_NO_PROCESS) /* as ever when it does not run */
+		take_tell(t, v, e);
+	if (is_lasting(e) && !t->ends)
+		v->next_ns = now_ns + TAKES_RETRY_NS;
+}
+
+static void
+stored(struct takes *t, struct take *v)
+{
+	take_rest(v);
+	take_tell(t, v, CAPTURE_OK);
+	if (t->stored)
+		t->stored(t->arg, v);
+}
+
+/* All that is made goes into one transaction. */
+static int
+store_made(struct takes *t, int64_t now_ns)
+{
+	struct window_ask asks[TAKES_MAKING];
+	struct take *of[TAKES_MAKING];
+	int fds[TAKES_MAKING], rc;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n && n < TAKES_MAKING; i++) {
+		struct take *v = &t->items[i];
+
+		if (v->state != TAKE_MADE)
+			continue;
+		of[n] = v;
+		asks[n] = v->made;
+		asks[n].series = v->series;
+		fds[n++] = v->fd;
+	}
+	rc = n ? windows_add(t->windows, asks, fds, n, now_ns) : 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		stored(t, of[i]);
+	return rc;
+}
+
+static struct take *
+find(struct takes *t, const char *id)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->items[i].id[0] && !strcmp(t->items[i].id, id))
+			return &t->items[i];
+	return NULL;
+}
+
+static bool
+is_sound(const struct msg_done *m)
+{
+	return m->quality.duration_ms >= 0 && m->quality.kept >= 0 &&
+	       m->value >= 0 && m->start_ms > 0 && m->quality.processes >= 0 &&
+	       m->start_ms < INT64_MAX / 2 &&
+	       m->quality.duration_ms < INT64_MAX / 2;
+}
+
+static enum capture_error
+error_of(const struct msg_done *m)
+{
+	if (!m->error)
+		return is_sound(m) ? CAPTURE_OK : CAPTURE_INTERNAL;
+	return m->error < CAPTURE_ERRORS ? m->error : CAPTURE_INTERNAL;
+}
+
+/* Nothing was known of any process: now there is, and no window as yet. */
+static void
+first_reading(struct takes *t, struct take *v, bool had)
+{
+	take_rest(v);
+	t->windows->counts.gaps += had;
+	take_tell(t, v, CAPTURE_OK);
+}
+
+bool
+takes_done_one(struct takes *t, const struct msg_done *m, int fds[static 2],
+               int64_t now_ns)
+{
+	struct take *v = memchr(m->id, '\0', ID_MAX) ? find(t, m->id) : NULL;
+	bool had = v && v->reading >= 0;
+	enum capture_error e = error_of(m);
+
+	if (!v || v->state != TAKE_MAKING)
+		return v != NULL;
+	if (!e && v->grows)
+		e = take_reading(t, v, TAKE_FD(fds[1]), now_ns);
+	if (e) {
+		fail(t, v, e, now_ns);
+		return true;
+	}
+	if (v->grows && !m->quality.processes) {
+		first_reading(t, v, had);
+		return true;
+	}
+	v->state = TAKE_MADE;
+	v->made = (struct window_ask){
+		.level = WINDOW_CAPTURED,
+		.start_ms = m->start_ms,
+		.end_ms = m->start_ms + m->quality.duration_ms,
+		.duration_ms = m->quality.duration_ms,
+		.windows = 1,
+		.sample_count = m->quality.kept,
+		.value = m->value,
+	};
+	return true;
+}
+
+/* --- making one ----------------------------------------------------------- */
+
+static int64_t
+seconds_of(const struct take *v)
+{
+	return v->gauge ? 1 : v->period_ns / NS_PER_S;
+}
+
+static int
+open_profile(struct take *v)
+{
+	int fd = memfd_create("stoker-take", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close_ptr(&v->fd);
+	v->fd = fd;
+	return 0;
+}
+
+static int
+make_of_body(struct takes *t, struct take *v)
+{
+	struct msg_pull m = {
+		.type = MSG_PULL,
+		.step = pull_first(v->type),
+		.status = v->status,
+		.start_ms = v->asked_ms,
+		.elapsed_ms = (clock_mono_ns() - v->asked_ns) / NS_PER_MS,
+	};
+	CLEANUP_FD int body = TAKE_FD(v->fd);
+	int rc = open_profile(v);
+	int fds[] = {v->fd, body};
+
+	memcpy(m.id, v->id, sizeof(m.id));
+	return rc ? rc
+	          : msg_send(t->captures->analyser, &m, sizeof(m), fds,
+	                     ARRAY_LEN(fds));
+}
+
+static int
+look(struct takes *t, struct take *v, const struct targets *targets,
+     int64_t now_ns)
+{
+	struct msg_start m = captures_ask(
+		v->type, targets_of(targets, v->tenant, v->service), 0,
+		seconds_of(v));
+	struct followed now;
+	int rc, fds[] = {-1, v->reading};
+
+	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
+	                 &now);
+	rc = now.n ? open_profile(v) : -ESRCH;
+	fds[0] = v->fd;
+
+	if (!rc && v->java)
+		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
+		                m.duration_ms, now.pids, now.n);
+	if (!rc && v->keep)
+		rc = take_keep(t, v, targets);
+	if (rc)
+		return rc;
+	if (v->grows) {
+		m.kind = WORKER_GROWTH;
+		m.set = v->keep != 0;
+		m.known_ms = take_known_ms(t, now_ns);
+	}
+	m.npids = now.n;
+	memcpy(m.pids, now.pids, now.n * sizeof(*m.pids));
+	memcpy(m.id, v->id, sizeof(m.id));
+	v->state = TAKE_MAKING;
+	return msg_send(t->captures->analyser, &m, sizeof(m), fds,
+	                v->reading < 0 ? 1 : ARRAY_LEN(fds));
+}
+
+static enum capture_error
+fetch(struct takes *t, struct take *v)
+{
+	struct fetch_ask ask;
+
+	if (captures_fetch_ask(t->captures, v->url, pull_first(v->type),
+	                       seconds_of(v), &ask))
+		return CAPTURE_FETCH_URL;
+	if (t->want_fetcher(t->arg) ||
+	    msg_send(t->captures->fetcher, &ask, sizeof(ask), NULL, 0))
+		return CAPTURE_FETCH_DIED;
+	v->state = TAKE_FETCHING;
+	v->fetch = ask.id;
+	v->asked_ms = clock_wall_ms();
+	v->asked_ns = clock_mono_ns();
+	return CAPTURE_OK;
+}
+
+bool
+takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
+              int64_t now_ns)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct take *v = &t->items[i];
+
+		if (v->state != TAKE_FETCHING || v->fetch != a->id)
+			continue;
+		if (a->error || *body < 0) {
+			fail(t, v,
+			     captures_fetch_error(a->error ? a->error
+			                                   : FETCH_INTERNAL),
+			     now_ns);
+			return true;
+		}
+		v->state = TAKE_FETCHED;
+		v->status = a->status;
+		v->fd = TAKE_FD(*body);
+		return true;
+	}
+	return false;
+}
+
+void
+takes_analyser_gone(struct takes *t, int64_t now_ns)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->items[i].state == TAKE_MAKING)
+			fail(t, &t->items[i], CAPTURE_ANALYSER_DIED, now_ns);
+}
+
+void
+takes_fetcher_gone(struct takes *t, int64_t now_ns)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->items[i].state == TAKE_FETCHING)
+			fail(t, &t->items[i], CAPTURE_FETCH_DIED, now_ns);
+}
+
+/* --- time ------------------------------------------------------------------
+ */
+
+/* Turns that were missed are not made up for. */
+static void
+next_time(struct takes *t, struct take *v, int64_t now_ns)
+{
+	int64_t over = (now_ns - v->next_ns) / v->period_ns;
+
+	if (t->ends) {
+		v->next_ns = INT64_MAX;
+		return;
+	}
+	if (!v->next_ns) {
+		v->next_ns = take_first_time(v, now_ns);
+		return;
+	}
+	missed(t, v, over);
+	v->next_ns += (over + 1) * v->period_ns;
+}
+
+/* That it does not run is no gap. */
+static void
+nobody(struct takes *t, struct take *v, int64_t now_ns)
+{
+	take_rest(v);
+	if (v->grows && take_nobody(t, v, now_ns))
+		log_debug("%s: what it counts at first is not told",
+		          v->service);
+}
+
+static void
+begin(struct takes *t, struct take *v, const struct targets *targets,
+      int64_t now_ns)
+{
+	enum capture_error e = CAPTURE_OK;
+	int rc = 0;
+
+	next_time(t, v, now_ns);
+	take_forget_old(t, v, now_ns);
+	id_new("take-", v->id);
+	v->deadline_ns = now_ns + seconds_of(v) * NS_PER_S +
+	                 t->captures->finish_ns + LATE_NS;
+	if (v->url)
+		e = fetch(t, v);
+	else
+		rc = look(t, v, targets, now_ns);
+	if (rc == -ESRCH)
+		nobody(t, v, now_ns);
+	else if (e || rc)
+		fail(t, v, e ? e : CAPTURE_ANALYSER_DIED, now_ns);
+}
+
+/* The one that is due longest and may begin. */
+static struct take *
+due(struct takes *t, int64_t now_ns)
+{
+	size_t making = count(t, TAKE_MAKING);
+	struct take *best = NULL;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct take *v = &t->items[i];
+
+		if (v->state == TAKE_IDLE && v->next_ns <= now_ns &&
+		    (v->url || making < TAKES_MAKING) &&
+		    (!best || v->next_ns < best->next_ns))
+			best = v;
+	}
+	return best;
+}
+
+static void
+begin_due(struct takes *t, const struct targets *targets, int64_t now_ns)
+{
+	size_t most = (size_t)t->windows->conf->continuous_at_once;
+	struct take *v;
+
+	while (t->captures->n < t->captures->max &&
+	       t->n - count(t, TAKE_IDLE) < most && (v = due(t, now_ns)))
+		begin(t, v, targets, now_ns);
+}
+
+static void
+go_on(struct takes *t, int64_t now_ns)
+{
+	size_t making = count(t, TAKE_MAKING);
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct take *v = &t->items[i];
+
+		if (v->state == TAKE_FETCHED && making < TAKES_MAKING) {
+			making++;
+			v->state = TAKE_MAKING;
+			if (make_of_body(t, v))
+				fail(t, v, CAPTURE_ANALYSER_DIED, now_ns);
+		} else if ((v->state == TAKE_MAKING ||
+		            v->state == TAKE_FETCHING) &&
+		           now_ns > v->deadline_ns) {
+			fail(t, v, CAPTURE_INTERNAL, now_ns);
+		}
+	}
+}
+
+void
+takes_step(struct takes *t, const struct targets *targets, int64_t now_ns)
+{
+	t->windows->others_rc = store_made(t, now_ns);
+	if (t->captures->analyser < 0)
+		return;
+	go_on(t, now_ns);
+	if (t->windows->state != WINDOWS_RUNNING && !t->ends)
+		return;
+	takes_keep(t, targets, now_ns);
+	begin_due(t, targets, now_ns);
+}
+
+void
+takes_wind_up(struct takes *t, int64_t now_ns)
+{
+	bool last = t->windows->state == WINDOWS_RUNNING;
+
+	t->ends = true;
+	for (size_t i = 0; i < t->n; i++)
+		t->items[i].next_ns =
+			last && t->items[i].reading >= 0 ? now_ns : INT64_MAX;
+}
+
+bool
+takes_wait(const struct takes *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct take *v = &t->items[i];
+
+		if (v->state == TAKE_MAKING || v->state == TAKE_MADE ||
+		    (v->state == TAKE_IDLE && v->next_ns != INT64_MAX))
+			return true;
+	}
+	return false;
+}

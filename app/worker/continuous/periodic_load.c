@@ -1,0 +1,201 @@
+/* Which types of which services are taken. */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "left_out.h"
+#include "store/allow.h"
+#include "store/continuous.h"
+#include "store/source.h"
+#include "store/worker.h"
+#include "periodic_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	enum { COUNTER, GAUGE } kind;
+} types[] = {
+#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, kind},
+#include "types.def"
+#undef PROFILE_TYPE
+};
+
+static void
+take_done(struct take *v)
+{
+	take_rest(v);
+	take_forget(v);
+	free(v->kept);
+	free(v->tenant);
+	free(v->service);
+	free(v->url);
+	*v = NO_TAKE;
+}
+
+static void
+free_takes(struct take *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		take_done(&items[i]);
+	free(items);
+}
+
+void
+takes_done(struct takes *t)
+{
+	free_takes(t->items, t->n);
+	left_out_done(&t->left);
+	t->items = NULL;
+	t->n = 0;
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static struct take *
+same(struct takes *t, const struct take *v)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct take *old = &t->items[i];
+
+		if (old->type == v->type &&
+		    same_text(old->service, v->service) &&
+		    same_text(old->tenant, v->tenant) &&
+		    same_text(old->url, v->url))
+			return old;
+	}
+	return NULL;
+}
+
+int64_t
+take_first_time(const struct take *v, int64_t now_ns)
+{
+	uint64_t h = hash_pair(hash_bytes(v->service, strlen(v->service)),
+	                       hash_bytes(v->type, strlen(v->type)));
+
+	return now_ns + (int64_t)(h % (uint64_t)v->period_ns);
+}
+
+/* Who asks an endpoint must be one worker only. */
+static bool
+is_ours(const struct takes *t, const struct service *s)
+{
+	CLEANUP_FREE char *host = NULL;
+
+	return !worker_for(t->windows->store, s->host, &host) &&
+	       !strcmp(host, t->windows->host);
+}
+
+/* What its program is to be made to count, as its service allows. */
+static uint32_t
+keep_of(const struct take *v, const struct service *s)
+{
+	if (!v->grows || !allow_has(s, ALLOW_GO_PROFILE_RATES))
+		return 0;
+	return !strcmp(v->type, "block")   ? WORKER_MAY_KEEP_BLOCK
+	       : !strcmp(v->type, "mutex") ? WORKER_MAY_KEEP_MUTEX
+	                                   : 0;
+}
+
+static int
+fill(struct takes *t, const struct service *s, size_t type, const char *url,
+     struct take *out)
+{
+	const struct conf *conf = t->windows->conf;
+	struct take v = NO_TAKE, *old;
+
+	*out = NO_TAKE;
+	v.type = types[type].name;
+	v.gauge = types[type].kind == GAUGE;
+	v.grows = !v.gauge && !url;
+	v.period_ns = (v.gauge ? conf->continuous_gauges
+	                       : conf->continuous_counters) *
+	              NS_PER_S;
+	v.tenant = strdup(s->tenant);
+	v.service = strdup(s->name);
+	v.url = url ? strdup(url) : NULL;
+	if (!v.tenant || !v.service || (url && !v.url)) {
+		take_done(&v);
+		return -ENOMEM;
+	}
+	old = same(t, &v);
+	if (old) {
+		take_done(&v);
+		v = *old;
+		*old = NO_TAKE;
+	} else if (!v.grows) {
+		v.next_ns = take_first_time(&v, clock_mono_ns());
+	}
+	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
+	v.keep = keep_of(&v, s);
+	if (!v.keep)
+		take_keep_end(t, &v);
+	*out = v;
+	return windows_series(t->windows, s, v.type, out->series);
+}
+
+static int
+add(struct takes *t, const struct targets *targets, const struct service *s,
+    size_t type, struct take *items, size_t *n)
+{
+	enum source source = source_of(s, types[type].name);
+	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
+
+	if (!source || (!url && (!strcmp(types[type].name, "cpu") ||
+	                         !targets_find(targets, s->tenant, s->name))))
+		return 0; /* watched, or told by the API, or elsewhere */
+	if (url && !is_ours(t, s))
+		return 0;
+	if (*n == TAKES_MAX)
+		return left_out_add(&t->left, s->tenant, s->name,
+		                    types[type].name);
+	return fill(t, s, type, url, &items[(*n)++]);
+}
+
+static int
+add_row(struct takes *t, const struct targets *targets,
+        const struct continuous *c, struct take *items, size_t *n)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	int rc = c->enabled ? service_get(t->windows->store, c->tenant,
+	                                  c->service, &s)
+	                    : -ENOENT;
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	for (size_t i = 0; i < ARRAY_LEN(types) && !rc; i++)
+		if (windows_wants(c, types[i].name))
+			rc = add(t, targets, &s, i, items, n);
+	return rc;
+}
+
+int
+takes_load(struct takes *t, const struct targets *targets)
+{
+	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	struct take *items = calloc(TAKES_MAX, sizeof(*items));
+	size_t n = 0;
+	int rc = items ? continuous_list(t->windows->store, "", &l) : -ENOMEM;
+
+	left_out_begin(&t->left);
+	for (size_t i = 0; i < l.n && !rc; i++)
+		rc = add_row(t, targets, &l.items[i], items, &n);
+	/* what was not taken over is not wanted any more */
+	for (size_t i = 0; i < t->n; i++)
+		if (t->items[i].service) {
+			take_tell(t, &t->items[i], CAPTURE_OK);
+			take_keep_end(t, &t->items[i]);
+		}
+	free_takes(t->items, t->n);
+	t->items = items;
+	t->n = n;
+	if (!rc)
+		left_out_end(&t->left, t->windows);
+	t->windows->others = n;
+	t->windows->others_left_out = t->left.n;
+	return rc;
+}

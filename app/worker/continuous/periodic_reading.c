@@ -1,0 +1,85 @@
+/* What counters were when they were last read from outside. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "capture/buckets.h"
+#include "periodic_private.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+_Static_assert(TAKES_READINGS_BYTES == (int64_t)256 << 20,
+               "READING_LARGE's text");
+
+void
+take_forget(struct take *v)
+{
+	close_ptr(&v->reading);
+	v->reading_bytes = 0;
+}
+
+void
+take_forget_old(struct takes *t, struct take *v, int64_t now_ns)
+{
+	int64_t age = now_ns - v->read_ns;
+
+	if (v->reading < 0 || age <= TAKES_RETRY_NS + 2 * v->period_ns)
+		return;
+	t->windows->counts.gaps += age / v->period_ns;
+	take_forget(v);
+}
+
+static int64_t
+bytes_of_all(const struct takes *t)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->items[i].reading_bytes;
+	return n;
+}
+
+enum capture_error
+take_reading(struct takes *t, struct take *v, int fd, int64_t now_ns)
+{
+	CLEANUP_FD int new = fd;
+	struct stat st;
+
+	take_forget(v);
+	if (new < 0 || fstat(new, &st) || st.st_size <= 0)
+		return CAPTURE_INTERNAL;
+	if (st.st_size > (off_t)READING_MAX_BYTES ||
+	    bytes_of_all(t) + st.st_size > TAKES_READINGS_BYTES)
+		return CAPTURE_READING_LARGE;
+	v->reading = TAKE_FD(new);
+	v->reading_bytes = st.st_size;
+	v->read_ns = now_ns;
+	return CAPTURE_OK;
+}
+
+uint32_t
+take_known_ms(const struct takes *t, int64_t now_ns)
+{
+	int64_t ms = (now_ns - *t->scanned_ns) / NS_PER_MS;
+
+	return ms < 0 ? 0 : ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
+}
+
+int
+take_nobody(struct takes *t, struct take *v, int64_t now_ns)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_FD int fd = memfd_create("stoker-reading", MFD_CLOEXEC);
+	uint32_t of;
+	int rc = fd < 0 ? -errno : 0;
+
+	(void)worker_kind(v->type, &of);
+	buckets_nobody((enum buckets_type)of, take_known_ms(t, now_ns), &bytes);
+	if (!rc)
+		rc = buf_err(&bytes);
+	if (!rc)
+		rc = fd_write_all(fd, bytes.p, bytes.len);
+	if (rc)
+		return rc;
+	return take_reading(t, v, TAKE_FD(fd), now_ns) ? -ENOMEM : 0;
+}

@@ -1,0 +1,135 @@
+/*
+ * Continuous profiling on this host: one watch per service that is profiled
+ * all the time, cut into windows together, stored together.
+ *
+ *	continuous rows ─ windows_load ─> watches ─ WATCH ─> analyser
+ *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take
+ *	    ─> segment, profile_window rows
+ *
+ * Windows that can't be stored are kept and tried again, and none are cut
+ * meanwhile: what comes after is one wider window. Where the disk is nearly
+ * full nothing is sampled until there is room. A gap, of whatever cause, is
+ * where no window covers the time.
+ */
+#pragma once
+
+#include "base/conf.h"
+#include "worker/ipc/messages.h"
+#include "store/continuous.h"
+#include "store/service.h"
+#include "store/window.h"
+#include "worker/targets/targets.h"
+
+/* Of WORKER_MAX_CAPTURES; the rest is for captures on demand, and for what
+ * takes.h makes. */
+#define WINDOWS_MAX 50
+
+struct watch {
+	char id[ID_MAX];
+	char *tenant, *service;
+	char series[ID_MAX];
+	int64_t rate;
+	bool java;                /* WORKER_MAY_ASK is to be said */
+	uint64_t stamp;           /* of struct following; 0: the analyser
+	                           * knows nothing of this watch */
+	bool left;                /* some of its processes are left out */
+	int64_t retry_ns;         /* it refused: not before */
+	enum capture_error error; /* that it last ended with */
+};
+
+/* See left_out.h. */
+struct left_one {
+	char *tenant, *service;
+	const char *type;
+	bool is_left;
+	enum capture_error told;
+};
+struct left_out {
+	struct left_one *items;
+	size_t named, n; /* of all n */
+};
+
+enum windows_state {
+	WINDOWS_IDLE, /* nothing is to be profiled */
+	WINDOWS_RUNNING,
+	WINDOWS_BEHIND,  /* the store takes no windows now */
+	WINDOWS_REFUSED, /* the disk is nearly full */
+};
+
+/* Since this worker started. */
+struct windows_counts {
+	int64_t stored;
+	int64_t dropped; /* made, and not kept */
+	int64_t widened; /* wider than asked: cut late, or a turn failed */
+	int64_t refused; /* not made, because the disk was full */
+	int64_t gaps;    /* not made, for another reason */
+};
+
+struct windows {
+	struct store *store;
+	const struct conf *conf;
+	const char *host;
+	int analyser; /* socket, borrowed; -1: none yet */
+	int events;   /* to the opener, borrowed */
+	struct watch *items;
+	size_t n;
+	struct left_out left; /* services beyond WINDOWS_MAX */
+	size_t others;        /* of other types, see takes.h */
+	size_t others_left_out;
+	int others_rc; /* why the store did not take them */
+	struct windows_counts counts;
+	struct segment segment;
+	int64_t segment_ns; /* when it was begun */
+	int64_t next_ns;    /* when to cut next */
+	int64_t cut_ns;     /* when CUT was sent; 0: no answer is due */
+	int data, rows;     /* windows that wait to be stored, or -1 */
+	enum windows_state state;
+};
+#define WINDOWS_INIT                                                 \
+	{                                                            \
+		.analyser = -1, .segment = SEGMENT_INIT, .data = -1, \
+		.rows = -1                                           \
+	}
+
+void windows_done(struct windows *w);
+/* Reads what is wanted. Watches that stay are not interrupted. */
+MUST_CHECK int windows_load(struct windows *w, const struct targets *targets);
+/* Another analyser; it knows of no watch. -1: it is gone. */
+void windows_analyser(struct windows *w, int socket);
+/* Tells of new processes, cuts when it is time, stores what waits. */
+void
+windows_step(struct windows *w, const struct targets *targets, int64_t now_ns);
+/* An answer to CUT. Owns both descriptors, or -1. */
+void windows_take(struct windows *w, const struct msg_windows *m, int data,
+                  int rows, int64_t now_ns);
+/* A DONE that names a watch; false: it does not. */
+bool
+windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns);
+/* Cuts for the last time: the answer is due while cut_ns says so. */
+void windows_wind_up(struct windows *w, const struct targets *targets,
+                     int64_t now_ns);
+/*
+ * Logs, and says in the store, that a type of a service fails with e or is
+ * taken again, when that is not what was told last.
+ *   Shape    p: tenant, service and type
+ */
+void windows_tell(struct windows *w, const struct continuous_problem *p,
+                  enum capture_error *told, enum capture_error e);
+/* Appends state and counts as a JSON object. */
+void windows_describe(const struct windows *w, struct buf *out);
+
+/* --- for takes.h -----------------------------------------------------------
+ */
+
+/* True when it is enabled and has that type. */
+bool windows_wants(const struct continuous *c, const char *type);
+/* The series of what is taken now: labels may have changed. */
+MUST_CHECK int windows_series(struct windows *w, const struct service *s,
+                              const char *type, char out[static ID_MAX]);
+/*
+ * Stores profiles as windows, all or none; those of a series that was
+ * deleted meanwhile are dropped.
+ *   Shape    fds[i]: the whole profile of asks[i]; at most WINDOWS_MAX
+ */
+MUST_CHECK int windows_add(struct windows *w, struct window_ask *asks,
+                           const int *fds, size_t n, int64_t now_ns);

@@ -1,0 +1,158 @@
+/* Which services are watched: rows of continuous that this host serves. */
+#include "base/json.h"
+#include "left_out.h"
+#include "store/allow.h"
+#include "store/source.h"
+#include "watches_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void
+watch_done(struct watch *v)
+{
+	free(v->tenant);
+	free(v->service);
+	*v = (struct watch){0};
+}
+
+static void
+free_watches(struct watch *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		watch_done(&items[i]);
+	free(items);
+}
+
+void
+windows_done(struct windows *w)
+{
+	free_watches(w->items, w->n);
+	left_out_done(&w->left);
+	segment_close(&w->segment);
+	close_ptr(&w->data);
+	close_ptr(&w->rows);
+	*w = (struct windows)WINDOWS_INIT;
+}
+
+bool
+windows_wants(const struct continuous *c, const char *type)
+{
+	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(types, i, v) if (json_is_string(v) &&
+	                                    !strcmp(json_string_value(v),
+	                                            type)) return c->enabled;
+	return false;
+}
+
+int
+windows_series(struct windows *w, const struct service *s, const char *type,
+               char out[static ID_MAX])
+{
+	CLEANUP_JSON json_t *labels = json_loads(s->labels, 0, NULL);
+	CLEANUP_FREE char *text =
+		labels ? json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT)
+		       : strdup("{}");
+
+	return text ? series_of(w->store, s->tenant, s->name, type, w->host,
+	                        text, out)
+	            : -ENOMEM;
+}
+
+static struct watch *
+same(struct windows *w, const struct continuous *c)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct watch *v = &w->items[i];
+
+		if (v->service && v->rate == c->sample_rate &&
+		    !strcmp(v->service, c->service) &&
+		    !strcmp(v->tenant, c->tenant))
+			return v;
+	}
+	return NULL;
+}
+
+static int
+add(struct windows *w, const struct continuous *c, const struct service *s,
+    struct watch *out)
+{
+	struct watch *old = same(w, c);
+	int rc;
+
+	if (old) {
+		*out = *old;
+		*old = (struct watch){0};
+	} else {
+		id_new("watch-", out->id);
+		out->rate = c->sample_rate;
+		out->tenant = strdup(c->tenant);
+		out->service = strdup(c->service);
+	}
+	out->java = allow_has(s, ALLOW_JAVA_PERF_MAP);
+	rc = out->tenant && out->service
+	             ? windows_series(w, s, "cpu", out->series)
+	             : -ENOMEM;
+	return rc;
+}
+
+/* One whose profiles come from an endpoint is not watched. */
+static int
+add_row(struct windows *w, const struct continuous *c, struct watch *items,
+        size_t *n)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	int rc = service_get(w->store, c->tenant, c->service, &s);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	if (source_of(&s, "cpu") != SOURCE_OUTSIDE)
+		return 0;
+	if (*n < WINDOWS_MAX)
+		return add(w, c, &s, &items[(*n)++]);
+	return left_out_add(&w->left, c->tenant, c->service, "cpu");
+}
+
+static int
+add_all(struct windows *w, const struct targets *targets,
+        const struct continuous_list *l, struct watch *items, size_t *n)
+{
+	int rc = 0;
+
+	left_out_begin(&w->left);
+	for (size_t i = 0; i < l->n && !rc; i++) {
+		const struct continuous *c = &l->items[i];
+
+		if (windows_wants(c, "cpu") &&
+		    targets_find(targets, c->tenant, c->service))
+			rc = add_row(w, c, items, n);
+	}
+	return rc;
+}
+
+int
+windows_load(struct windows *w, const struct targets *targets)
+{
+	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	struct watch *items = calloc(WINDOWS_MAX, sizeof(*items));
+	size_t n = 0;
+	int rc = items ? continuous_list(w->store, "", &l) : -ENOMEM;
+
+	if (!rc)
+		rc = add_all(w, targets, &l, items, &n);
+	/* what was not taken over is not wanted any more */
+	for (size_t i = 0; i < w->n; i++)
+		if (w->items[i].service) {
+			windows_tell_watch(w, &w->items[i], CAPTURE_OK);
+			windows_unwatch(w, &w->items[i]);
+		}
+	free_watches(w->items, w->n);
+	w->items = items;
+	w->n = n;
+	if (!rc)
+		left_out_end(&w->left, w);
+	return rc;
+}

@@ -1,0 +1,216 @@
+#include "base/file.h"
+#include "base/log.h"
+#include "fetcher_private.h"
+#include "worker/ipc/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#define MAX_CA  ((size_t)8 << 20)
+#define WAIT_MS 60000 /* libcurl wakes earlier for its own timers */
+
+static const char *const texts[] = {
+	"",
+#define FETCH_ERROR(code, text) text,
+#include "worker/ipc/fetch.def"
+#undef FETCH_ERROR
+};
+
+const char *
+fetch_error_text(enum fetch_error e)
+{
+	return e < FETCH_ERRORS ? texts[e] : texts[FETCH_INTERNAL];
+}
+
+/* --- answers ---------------------------------------------------------------
+ */
+
+static void
+say(const struct fetcher *f, const struct fetch_answer *a, int fd)
+{
+	if (msg_send(f->socket, a, sizeof(*a), &fd, fd >= 0))
+		log_debug("nobody hears what was fetched");
+}
+
+static void
+refuse(const struct fetcher *f, uint64_t id, enum fetch_error e)
+{
+	struct fetch_answer a = {.type = MSG_FETCHED, .error = e, .id = id};
+
+	say(f, &a, -1);
+}
+
+static struct transfer **
+slot_of(struct fetcher *f, const struct transfer *t)
+{
+	for (size_t i = 0; i < FETCH_MAX; i++)
+		if (f->transfers[i] == t)
+			return &f->transfers[i];
+	return NULL;
+}
+
+static void
+drop(struct fetcher *f, struct transfer *t)
+{
+	curl_multi_remove_handle(f->multi, t->easy);
+	*slot_of(f, t) = NULL;
+	transfer_free(t);
+}
+
+static void
+end(struct fetcher *f, struct transfer *t, CURLcode code)
+{
+	enum fetch_error e = transfer_result(t, code);
+	long status = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	t->answer.error = e;
+	t->answer.status = (uint32_t)status;
+	if (e)
+		log_debug("fetch: %s (%s)", fetch_error_text(e),
+		          curl_easy_strerror(code));
+	say(f, &t->answer, e ? -1 : t->out);
+	drop(f, t);
+}
+
+static void
+take_ended(struct fetcher *f)
+{
+	const CURLMsg *m;
+	int left;
+
+	while ((m = curl_multi_info_read(f->multi, &left))) {
+		CURLcode code = m->data.result;
+		struct transfer *t = NULL;
+
+		if (m->msg == CURLMSG_DONE &&
+		    !curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &t))
+			end(f, t, code);
+	}
+}
+
+/* --- questions -------------------------------------------------------------
+ */
+
+static void
+start(struct fetcher *f, const struct fetch_ask *ask, int *in)
+{
+	struct transfer **slot = slot_of(f, NULL), *t = NULL;
+	enum fetch_error e = slot ? transfer_new(f, ask, TAKE_FD(*in), &t)
+	                          : FETCH_BUSY;
+
+	if (!e && curl_multi_add_handle(f->multi, t->easy)) {
+		transfer_free(t);
+		e = FETCH_INTERNAL;
+	}
+	if (e)
+		refuse(f, ask->id, e);
+	else
+		*slot = t;
+}
+
+static void
+cancel(struct fetcher *f, uint64_t id)
+{
+	for (size_t i = 0; i < FETCH_MAX; i++)
+		if (f->transfers[i] && f->transfers[i]->answer.id == id)
+			drop(f, f->transfers[i]);
+}
+
+static int
+take_message(struct fetcher *f)
+{
+	union {
+		uint32_t type;
+		struct fetch_ask ask;
+		struct fetch_cancel cancel;
+	} m;
+	CLEANUP_FD int fd = -1;
+	size_t nfds = 1;
+	ssize_t n = msg_recv(f->socket, &m, sizeof(m), &fd, &nfds);
+
+	if (n <= 0)
+		return n ? (int)n : -EPIPE;
+	if (!nfds)
+		fd = -1;
+	if (n == sizeof(m.ask) && m.type == MSG_FETCH)
+		start(f, &m.ask, &fd);
+	else if (n == sizeof(m.cancel) && m.type == MSG_FETCH_CANCEL)
+		cancel(f, m.cancel.id);
+	return 0;
+}
+
+/* --- the process -----------------------------------------------------------
+ */
+
+static int
+turn(struct fetcher *f)
+{
+	struct curl_waitfd asked = {f->socket, CURL_WAIT_POLLIN, 0};
+	int running;
+
+	if (curl_multi_perform(f->multi, &running))
+		return -EIO;
+	take_ended(f);
+	if (curl_multi_poll(f->multi, &asked, 1, WAIT_MS, NULL))
+		return -EIO;
+	return asked.revents ? take_message(f) : 0;
+}
+
+/* Without them every https server is refused, which the log then explains. */
+static void
+read_certificates(struct fetcher *f)
+{
+	int rc = file_read(AT_FDCWD, f->conf->fetch_ca_file, &f->ca);
+
+	if (rc) {
+		log_warn("%s: %s: no https", f->conf->fetch_ca_file,
+		         strerror(-rc));
+		buf_clear(&f->ca);
+	}
+}
+
+static int
+enter_sandbox(void)
+{
+	int rc = sandbox_enter_network(FETCHER_MEMORY);
+
+	if (rc > 0)
+		log_warn("this kernel has no Landlock: hosts are reached by "
+		         "address only");
+	return rc < 0 ? rc : 0;
+}
+
+static int
+prepare(struct fetcher *f)
+{
+	signal(SIGINT, SIG_IGN); /* of a terminal: the scheduler decides */
+	signal(SIGTERM, SIG_IGN);
+	read_certificates(f);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT))
+		return -ENOMEM;
+	f->multi = curl_multi_init();
+	if (!f->multi)
+		return -ENOMEM;
+	return enter_sandbox();
+}
+
+int
+fetcher_run(const struct conf *conf, const char *own, int socket)
+{
+	struct fetcher f = {
+		.conf = conf,
+		.own = own,
+		.socket = socket,
+		.ca = BUF_INIT(MAX_CA),
+	};
+	int rc = prepare(&f);
+
+	/* The process ends with this call, and with it all that it holds. */
+	while (!rc)
+		rc = turn(&f);
+	return rc;
+}

@@ -1,0 +1,308 @@
+#include "base/file.h"
+#include "worker/debuginfod/debuginfod.h"
+#include "fetcher_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+static const struct {
+	const char *name;
+	size_t offset, size;
+} told[] = {
+#define FETCH_HEADER(field, name, size) \
+	{name, offsetof(struct fetch_answer, field), size},
+#include "worker/ipc/fetch.def"
+#undef FETCH_HEADER
+};
+
+void
+transfer_free(struct transfer *t)
+{
+	if (!t)
+		return;
+	if (!t->given)
+		t->fetcher->held -= t->answer.bytes;
+	curl_easy_cleanup(t->easy);
+	curl_slist_free_all(t->headers);
+	close_ptr(&t->in);
+	close_ptr(&t->out);
+	free(t);
+}
+DEFINE_CLEANUP(struct transfer *, transfer_free)
+
+/* --- what libcurl asks -----------------------------------------------------
+ */
+
+static curl_socket_t
+open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	struct transfer *t = arg;
+
+	(void)purpose;
+	if (!fetch_address_ok(&a->addr, a->addrlen, t->local)) {
+		t->denied = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static size_t
+take_body(char *p, size_t one, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+	uint64_t bytes = (uint64_t)one * n;
+
+	uint64_t held = t->given ? 0 : t->fetcher->held;
+
+	if (bytes > t->max_bytes - t->answer.bytes ||
+	    bytes > FETCHER_MAX_HELD - held) {
+		t->too_large = true;
+		return 0;
+	}
+	if (fd_write_all(t->out, p, bytes))
+		return 0;
+	t->answer.bytes += bytes;
+	if (!t->given)
+		t->fetcher->held += bytes;
+	return bytes;
+}
+
+static size_t
+give_body(char *p, size_t one, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+	ssize_t got = pread(t->in, p, one * n, t->sent);
+
+	if (got < 0)
+		return CURL_READFUNC_ABORT;
+	t->sent += got;
+	return (size_t)got;
+}
+
+/* "Name: value\r\n"; what is too long for its place is left out. */
+static size_t
+take_header(char *p, size_t one, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+	size_t all = one * n;
+	const char *colon = memchr(p, ':', all), *value, *end = p + all;
+
+	if (!colon)
+		return all;
+	for (value = colon + 1; value < end && *value == ' ';)
+		value++;
+	while (end > value && (end[-1] == '\n' || end[-1] == '\r'))
+		end--;
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		char *to = (char *)&t->answer + told[i].offset;
+		size_t len = (size_t)(colon - p);
+
+		if (len == strlen(told[i].name) &&
+		    !strncasecmp(p, told[i].name, len) &&
+		    (size_t)(end - value) < told[i].size) {
+			memcpy(to, value, (size_t)(end - value));
+			to[end - value] = '\0';
+		}
+	}
+	return all;
+}
+
+/* --- what is asked of libcurl ----------------------------------------------
+ */
+
+static int
+add_headers(struct transfer *t, const struct fetch_ask *ask)
+{
+	const char *p = ask->headers;
+
+	while (*p) {
+		size_t n = strcspn(p, "\n");
+		CLEANUP_FREE char *line = strndup(p, n);
+		struct curl_slist *more =
+			line ? curl_slist_append(t->headers, line) : NULL;
+
+		if (!more)
+			return -ENOMEM;
+		t->headers = more;
+		p += n + (p[n] == '\n');
+	}
+	return 0;
+}
+
+#define SET(option, value)                                              \
+	do {                                                            \
+		if (curl_easy_setopt(t->easy, CURLOPT_##option, value)) \
+			return -EINVAL;                                 \
+	} while (0)
+
+static int
+set_limits(struct transfer *t, const struct fetch_ask *ask)
+{
+	SET(PROTOCOLS_STR, "http,https");
+	SET(FOLLOWLOCATION, 0L);
+	SET(PROXY, "");
+	SET(NOPROXY, "*");
+	SET(NOSIGNAL, 1L);
+	SET(FORBID_REUSE, 1L);
+	SET(DNS_CACHE_TIMEOUT, 0L);
+	SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	SET(CONNECTTIMEOUT_MS, (long)ask->connect_ms);
+	SET(TIMEOUT_MS, (long)ask->total_ms);
+	SET(MAXFILESIZE_LARGE, (curl_off_t)ask->max_bytes);
+	SET(OPENSOCKETFUNCTION, open_socket);
+	SET(OPENSOCKETDATA, t);
+	return 0;
+}
+
+static int
+set_tls(struct transfer *t)
+{
+	struct curl_blob ca = {t->fetcher->ca.p, t->fetcher->ca.len,
+	                       CURL_BLOB_NOCOPY};
+
+	SET(SSL_VERIFYPEER, 1L);
+	SET(SSL_VERIFYHOST, 2L);
+	SET(CAPATH, NULL);
+	if (ca.len)
+		SET(CAINFO_BLOB, &ca);
+	return 0;
+}
+
+static int
+set_body(struct transfer *t, const struct fetch_ask *ask)
+{
+	struct stat st;
+
+	if (ask->method != FETCH_POST)
+		return 0;
+	if (t->in < 0 || fstat(t->in, &st))
+		return -EBADF;
+	SET(POST, 1L);
+	SET(POSTFIELDSIZE_LARGE, (curl_off_t)st.st_size);
+	SET(READFUNCTION, give_body);
+	SET(READDATA, t);
+	return 0;
+}
+
+static int
+set_all(struct transfer *t, const struct fetch_ask *ask)
+{
+	int rc = add_headers(t, ask);
+
+	if (rc)
+		return rc;
+	SET(URL, ask->url);
+	SET(PRIVATE, t);
+	SET(USERAGENT, "stoker/" STOKER_VERSION);
+	SET(HTTPHEADER, t->headers);
+	SET(WRITEFUNCTION, take_body);
+	SET(WRITEDATA, t);
+	SET(HEADERFUNCTION, take_header);
+	SET(HEADERDATA, t);
+	rc = set_limits(t, ask);
+	if (!rc)
+		rc = set_tls(t);
+	return rc ? rc : set_body(t, ask);
+}
+
+/* --- one transfer ----------------------------------------------------------
+ */
+
+static bool
+is_allowed(const struct fetcher *f, const struct fetch_ask *ask,
+           const struct url *u)
+{
+	switch (ask->purpose) {
+	case FETCH_PPROF:
+		return url_allowed(f->conf->fetch_allow, u, f->own);
+	case FETCH_DEBUGINFOD:
+		return debuginfod_allows(f->conf->symbols_debuginfod, ask->url);
+	case FETCH_WEBHOOK:
+		return url_allowed(f->conf->webhook_allow, u, f->own);
+	default:
+		return false;
+	}
+}
+
+static enum fetch_error
+check(struct transfer *t, const struct fetch_ask *ask)
+{
+	const struct fetcher *f = t->fetcher;
+	struct url u;
+
+	if (!memchr(ask->url, '\0', sizeof(ask->url)) ||
+	    !memchr(ask->headers, '\0', sizeof(ask->headers)) ||
+	    url_parse(ask->url, &u))
+		return FETCH_URL;
+	if (!is_allowed(f, ask, &u))
+		return FETCH_HOST;
+	t->local = url_is_local(&u) || !strcasecmp(u.host, f->own);
+	return FETCH_OK;
+}
+
+enum fetch_error
+transfer_new(struct fetcher *f, const struct fetch_ask *ask, int in,
+             struct transfer **out)
+{
+	CLEANUP(transfer_free_ptr) struct transfer *t = calloc(1, sizeof(*t));
+	enum fetch_error e;
+
+	if (!t) {
+		close_ptr(&in);
+		return FETCH_INTERNAL;
+	}
+	t->fetcher = f;
+	t->given = in >= 0 && ask->method == FETCH_GET;
+	t->in = t->given ? -1 : in;
+	t->max_bytes = ask->max_bytes;
+	t->answer.type = MSG_FETCHED;
+	t->answer.id = ask->id;
+	t->out = t->given ? in : memfd_create("stoker-fetched", MFD_CLOEXEC);
+	t->easy = curl_easy_init();
+	e = check(t, ask);
+	if (!e && (t->out < 0 || !t->easy || set_all(t, ask)))
+		e = FETCH_INTERNAL;
+	if (!e)
+		*out = TAKE(t);
+	return e;
+}
+
+static const struct {
+	CURLcode code;
+	enum fetch_error error;
+} results[] = {
+	{CURLE_OK, FETCH_OK},
+	{CURLE_COULDNT_RESOLVE_HOST, FETCH_RESOLVE},
+	{CURLE_COULDNT_CONNECT, FETCH_CONNECT},
+	{CURLE_OPERATION_TIMEDOUT, FETCH_TIMEOUT},
+	{CURLE_PARTIAL_FILE, FETCH_TRUNCATED},
+	{CURLE_GOT_NOTHING, FETCH_TRUNCATED},
+	{CURLE_RECV_ERROR, FETCH_TRUNCATED},
+	{CURLE_SEND_ERROR, FETCH_TRUNCATED},
+	{CURLE_FILESIZE_EXCEEDED, FETCH_TOO_LARGE},
+	{CURLE_SSL_CONNECT_ERROR, FETCH_TLS},
+	{CURLE_PEER_FAILED_VERIFICATION, FETCH_TLS},
+	{CURLE_SSL_CACERT_BADFILE, FETCH_TLS},
+	{CURLE_SSL_CERTPROBLEM, FETCH_TLS},
+	{CURLE_SSL_CIPHER, FETCH_TLS},
+	{CURLE_SSL_ISSUER_ERROR, FETCH_TLS},
+	{CURLE_WEIRD_SERVER_REPLY, FETCH_PROTOCOL},
+	{CURLE_UNSUPPORTED_PROTOCOL, FETCH_PROTOCOL},
+	{CURLE_BAD_CONTENT_ENCODING, FETCH_PROTOCOL},
+};
+
+enum fetch_error
+transfer_result(const struct transfer *t, CURLcode code)
+{
+	if (t->too_large)
+		return FETCH_TOO_LARGE;
+	if (code == CURLE_COULDNT_CONNECT && t->denied)
+		return FETCH_ADDRESS;
+	for (size_t i = 0; i < ARRAY_LEN(results); i++)
+		if (results[i].code == code)
+			return results[i].error;
+	return FETCH_INTERNAL;
+}

@@ -1,0 +1,127 @@
+#include "messages.h"
+
+#include "capture/buckets.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct {
+	const char *code, *text;
+} errors[] = {
+	{"", ""},
+#define CAPTURE_ERROR(code, name, text) {name, text},
+#include "capture_error.def"
+#undef CAPTURE_ERROR
+};
+
+const char *
+capture_error_code(enum capture_error e)
+{
+	return e < CAPTURE_ERRORS ? errors[e].code : "CaptureFailed";
+}
+
+const char *
+capture_error_text(enum capture_error e)
+{
+	return e < CAPTURE_ERRORS ? errors[e].text : "unknown error";
+}
+
+enum worker_kind
+worker_kind(const char *type, uint32_t *of)
+{
+	enum buckets_type buckets = buckets_type(type);
+
+	if (!strcmp(type, "cpu"))
+		return WORKER_CPU;
+	if (!strcmp(type, "goroutine"))
+		return WORKER_SNAPSHOT;
+	if (buckets == BUCKETS_TYPES)
+		return WORKER_KINDS;
+	*of = buckets;
+	return WORKER_BUCKETS;
+}
+
+int
+worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
+           int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	size_t came = HOST_MAX_FDS;
+	ssize_t n;
+	int rc = msg_send(sock, ask, sizeof(*ask), fds, *nfds);
+
+	if (rc)
+		return rc;
+	n = msg_recv(sock, reply, sizeof(*reply), fds, &came);
+	if (n < 0)
+		return (int)n;
+	if (n == 0)
+		return -EPIPE;
+	*nfds = came;
+	reply->text[HOST_MAX_PATH - 1] = '\0';
+	return n == sizeof(*reply) ? 0 : -EBADMSG;
+}
+
+int
+worker_may(int events, enum worker_may what, uint64_t duration_ms,
+           const int32_t *pids, size_t n)
+{
+	struct msg_may m = {
+		.type = MSG_MAY,
+		.npids = (uint32_t)n,
+		.duration_ms = duration_ms,
+		.what = what,
+	};
+
+	if (n > WORKER_MAX_PIDS)
+		return -E2BIG;
+	memcpy(m.pids, pids, n * sizeof(*pids));
+	return msg_send(events, &m, sizeof(m), NULL, 0);
+}
+
+int
+worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH])
+{
+	struct host_ask ask = {.op = HOST_EXE_LINK, .pid = pid};
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+	int rc = worker_ask(sock, &ask, &reply, fds, &nfds);
+
+	for (size_t i = 0; i < nfds; i++)
+		close(fds[i]);
+	if (!rc)
+		rc = reply.error;
+	if (!rc)
+		memcpy(out, reply.text, HOST_MAX_PATH);
+	return rc;
+}
+
+int
+worker_pid_file(int sock, const char *path, int32_t *out)
+{
+	struct host_ask ask = {.op = HOST_PID_FILE};
+	struct host host = worker_host(&sock);
+	uint32_t pid;
+	int rc;
+
+	if (strlen(path) >= sizeof(ask.path))
+		return -ENAMETOOLONG;
+	memcpy(ask.path, path, strlen(path) + 1);
+	rc = host_value(&host, &ask, &pid);
+	if (!rc)
+		*out = (int32_t)pid;
+	return rc;
+}
+
+static int
+ask_over_socket(void *arg, const struct host_ask *ask, struct host_reply *reply,
+                int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	return worker_ask(*(const int *)arg, ask, reply, fds, nfds);
+}
+
+struct host
+worker_host(int *sock)
+{
+	return (struct host){.ask = ask_over_socket, .arg = sock};
+}

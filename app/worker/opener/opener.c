@@ -1,0 +1,380 @@
+#include "opener.h"
+
+#include "worker/analyser/analyser.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "opener_fetcher.h"
+#include "opener_grants.h"
+#include "opener_java.h"
+#include "opener_rates.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+struct opener {
+	const struct conf *conf;
+	const struct opener_client *client;
+	struct identity who;
+	pid_t self, analyser;
+	pid_t asker; /* the client's process */
+	struct fetcher_child fetcher;
+	struct grants grants;
+	struct rates rates;
+	struct java java;
+	int signals;
+	int ask, events; /* to it */
+	int clients[OPENER_MAX_CLIENTS];
+	size_t nclients;
+	uint32_t generation;
+	unsigned restarts; /* since window_ns */
+	int64_t window_ns;
+	bool done;
+	int status; /* to leave with */
+};
+
+static int
+add_client(struct opener *o, int fd)
+{
+	if (o->nclients == OPENER_MAX_CLIENTS)
+		return -EMFILE;
+	o->clients[o->nclients++] = fd;
+	return 0;
+}
+
+static void
+default_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* --- children --------------------------------------------------------------
+ */
+
+/* A child never returns from here. */
+static void
+be_client(const struct opener *o, int ask, int events)
+{
+	struct worker_sockets sockets = {ask, events};
+	int keep[] = {ask, events, o->client->keep_fd};
+	int rc;
+
+	privilege_close_but(keep, ARRAY_LEN(keep));
+	default_signals();
+	rc = privilege_drop(&o->who, o->self);
+	if (rc)
+		log_err("cannot drop privileges: %s", strerror(-rc));
+	else
+		rc = o->client->run(o->client->arg, o->conf, &sockets);
+	_exit(rc ? 1 : 0);
+}
+
+static void
+be_analyser(const struct opener *o, int ask, int socket, int blame)
+{
+	int keep[] = {ask, socket, blame};
+	int rc;
+
+	privilege_close_but(keep, ARRAY_LEN(keep));
+	rc = privilege_drop(&o->who, o->self);
+	if (!rc)
+		rc = analyser_run(o->conf, ask, socket, blame);
+	if (rc && rc != -EPIPE)
+		log_err("analyser: %s", strerror(-rc));
+	_exit(rc && rc != -EPIPE ? 1 : 0);
+}
+
+static int
+start_asker(struct opener *o)
+{
+	int ask[2], events[2];
+	int rc = msg_pair(ask);
+
+	if (!rc)
+		rc = msg_pair(events);
+	if (!rc)
+		rc = add_client(o, ask[0]);
+	if (rc)
+		return rc;
+	o->ask = ask[0];
+	o->events = events[0];
+	o->asker = fork();
+	if (o->asker < 0)
+		return -errno;
+	if (o->asker == 0)
+		be_client(o, ask[1], events[1]);
+	close(ask[1]);
+	close(events[1]);
+	return 0;
+}
+
+static int
+open_blame(int *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-blame", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, sizeof(struct blame)))
+		return -errno;
+	*out = TAKE_FD(fd);
+	return 0;
+}
+
+/* Tells who asks of the new analyser. */
+static int
+announce(const struct opener *o, int socket, int blame)
+{
+	struct msg_analyser m = {.type = MSG_ANALYSER,
+	                         .pid = o->analyser,
+	                         .generation = o->generation};
+	int fds[] = {socket, blame};
+
+	return msg_send(o->events, &m, sizeof(m), fds, ARRAY_LEN(fds));
+}
+
+static int
+start_analyser(struct opener *o)
+{
+	int ask[2] = {-1, -1}, socket[2] = {-1, -1};
+	CLEANUP_FD int blame = -1;
+	int rc = open_blame(&blame);
+
+	if (!rc)
+		rc = msg_pair(ask);
+	if (!rc)
+		rc = msg_pair(socket);
+	if (!rc)
+		rc = add_client(o, ask[0]);
+	if (rc)
+		return rc;
+	o->generation++;
+	o->analyser = fork();
+	if (o->analyser < 0)
+		return -errno;
+	if (o->analyser == 0)
+		be_analyser(o, ask[1], socket[1], blame);
+	close(ask[1]);
+	close(socket[1]);
+	rc = announce(o, socket[0], blame);
+	close(socket[0]);
+	return rc;
+}
+
+/* One that dies again and again is worse than none. */
+static bool
+may_restart(struct opener *o)
+{
+	int64_t now = clock_mono_ns();
+
+	if (now - o->window_ns > 60 * NS_PER_S) {
+		o->window_ns = now;
+		o->restarts = 0;
+	}
+	return ++o->restarts <= OPENER_MAX_RESTARTS;
+}
+
+static void
+analyser_died(struct opener *o, int status)
+{
+	int rc = -ECHILD;
+
+	/* It leaves when nobody asks any more: the asker is ending too. */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	if (WIFSIGNALED(status))
+		log_err("analyser died: %s", strsignal(WTERMSIG(status)));
+	if (may_restart(o))
+		rc = start_analyser(o);
+	if (rc) {
+		log_err("no analyser: %s", strerror(-rc));
+		o->done = true;
+		o->status = 1;
+	}
+}
+
+static void
+reap(struct opener *o)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == o->asker) {
+			o->done = true;
+			o->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+		} else if (pid == o->analyser && !o->done) {
+			analyser_died(o, status);
+		} else if (pid == o->fetcher.pid) {
+			fetcher_child_died(&o->fetcher, status);
+		} else {
+			java_child_ended(&o->java, pid);
+		}
+	}
+}
+
+/* --- serving ---------------------------------------------------------------
+ */
+
+static void
+take_signal(struct opener *o)
+{
+	struct signalfd_siginfo si;
+
+	if (read(o->signals, &si, sizeof(si)) != sizeof(si))
+		return;
+	if (si.ssi_signo == SIGCHLD)
+		reap(o);
+	else
+		kill(o->asker, SIGTERM);
+}
+
+static void
+answer(struct opener *o, int client, const struct host_ask *ask, int in)
+{
+	struct answer out;
+
+	if (ask->op == HOST_PID_FILE && client != o->ask)
+		out = (struct answer){.reply = {.error = -EPERM}};
+	else
+		opener_answer(o->conf, ask, in, &out);
+	if (ask->op == HOST_RATE)
+		out.reply.error =
+			rates_write(&o->rates, &o->grants, client, ask);
+	if (ask->op == HOST_JAVA)
+		out.reply.error = java_ask(&o->java, &o->grants, ask, &out);
+	/* Of a channel the second end is ours. */
+	if (ask->op == HOST_CHANNEL && out.nfds == 2 &&
+	    !add_client(o, out.fds[1]))
+		out.nfds = 1;
+	if (msg_send(client, &out.reply, sizeof(out.reply), out.fds, out.nfds))
+		log_debug("a client is gone before its answer");
+	for (size_t i = 0; i < out.nfds; i++)
+		close(out.fds[i]);
+}
+
+/* False when the client is gone. */
+static bool
+serve(struct opener *o, int client)
+{
+	struct host_ask ask;
+	CLEANUP_FD int in = -1;
+	size_t nfds = 1;
+	ssize_t n = msg_recv(client, &ask, sizeof(ask), &in, &nfds);
+
+	if (n < 0) /* then what came is closed */
+		in = -1;
+	if (n == sizeof(ask))
+		answer(o, client, &ask, in);
+	return n == sizeof(ask);
+}
+
+/* Of the one who asks for captures; when that ends, so does the worker. */
+static void
+take_wish(struct opener *o)
+{
+	union {
+		uint32_t type;
+		struct msg_fetcher fetcher;
+		struct msg_may may;
+	} m;
+	ssize_t n = msg_recv(o->events, &m, sizeof(m), NULL, NULL);
+
+	if (n <= 0 && n != -EMSGSIZE)
+		close(TAKE_FD(o->events));
+	else if (n == sizeof(m.fetcher) && m.type == MSG_WANT_FETCHER)
+		fetcher_child_start(&o->fetcher, o->conf, &o->who, o->events);
+	else if (n == sizeof(m.may) && m.type == MSG_MAY)
+		grants_add(&o->grants, &m.may);
+}
+
+/* All there are: what a client asks for next may rest on one of them. */
+static void
+take_wishes(struct opener *o)
+{
+	struct pollfd p;
+
+	do {
+		take_wish(o);
+		p = (struct pollfd){o->events, POLLIN, 0};
+	} while (poll(&p, 1, 0) > 0);
+}
+
+static int
+turn(struct opener *o)
+{
+	struct pollfd fds[2 + OPENER_MAX_CLIENTS] = {{o->signals, POLLIN, 0},
+	                                             {o->events, POLLIN, 0}};
+	size_t n = o->nclients;
+
+	for (size_t i = 0; i < n; i++)
+		fds[2 + i] = (struct pollfd){o->clients[i], POLLIN, 0};
+	if (poll(fds, 2 + n, rates_wait(&o->rates, &o->grants)) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[0].revents)
+		take_signal(o);
+	if (fds[1].revents)
+		take_wishes(o);
+	for (size_t i = n; i--;) { /* backwards: the last takes a gap */
+		if (!fds[2 + i].revents || serve(o, o->clients[i]))
+			continue;
+		rates_leave(&o->rates, &o->grants, o->clients[i]);
+		close(o->clients[i]);
+		o->clients[i] = o->clients[--o->nclients];
+	}
+	return 0;
+}
+
+static int
+open_signals(struct opener *o)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_SETMASK, &set, NULL))
+		return -errno;
+	o->signals = signalfd(-1, &set, SFD_CLOEXEC);
+	return o->signals < 0 ? -errno : 0;
+}
+
+static int
+prepare(struct opener *o)
+{
+	int rc = privilege_identity(o->conf->worker_user, &o->who);
+
+	if (rc < 0)
+		return rc;
+	if (rc)
+		log_warn("no user %s: using nobody", o->conf->worker_user);
+	privilege_raise_limits();
+	rates_open(&o->rates, o->conf); /* while the folder can be written */
+	rc = privilege_keep();
+	if (!rc)
+		rc = open_signals(o);
+	if (!rc)
+		rc = start_asker(o);
+	return rc ? rc : start_analyser(o);
+}
+
+int
+opener_run(const struct conf *conf, const struct opener_client *client)
+{
+	struct opener o = {
+		.conf = conf, .client = client, .self = getpid(), .status = 1};
+	int rc = prepare(&o);
+
+	while (!rc && !o.done)
+		rc = turn(&o);
+	rates_done(&o.rates);
+	if (rc)
+		log_err("%s", strerror(-rc));
+	return rc ? 1 : o.status;
+}

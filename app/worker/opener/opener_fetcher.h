@@ -1,0 +1,15 @@
+/* The opener's care for the fetcher: there when wanted, else not. */
+#pragma once
+
+#include "base/conf.h"
+#include "worker/ipc/privilege.h"
+
+struct fetcher_child {
+	pid_t pid; /* 0: none */
+};
+
+/* Ends one that runs, starts another, and answers to events (proto.h). */
+void fetcher_child_start(struct fetcher_child *c, const struct conf *conf,
+                         const struct identity *who, int events);
+/* Its process was waited for. */
+void fetcher_child_died(struct fetcher_child *c, int status);

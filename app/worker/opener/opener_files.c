@@ -1,0 +1,470 @@
+/*
+ * Answers that hand out what belongs to a target: its files and memory.
+ */
+#include "base/file.h"
+#include "worker/debuginfod/debug_cache.h"
+#include "opener.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define DWZ ".dwz/" /* below the directory of debug files */
+
+static const char elf_magic[4] = {'\177', 'E', 'L', 'F'};
+
+static int
+open_how(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+	int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens for reading what place (O_PATH) names, if that is a regular file of
+ * sane size: opening a device or a pipe could already do something. */
+static int
+reopen_regular(int place, int *out)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(place, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size > HOST_MAX_FILE)
+		return -EFBIG;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	*out = fd;
+	return 0;
+}
+
+static int
+starts_as_elf(int fd)
+{
+	char start[sizeof(elf_magic)];
+
+	if (pread(fd, start, sizeof(start), 0) != sizeof(start) ||
+	    memcmp(start, elf_magic, sizeof(start)) != 0)
+		return -ENOEXEC;
+	return 0;
+}
+
+static int
+give_elf(int place, struct answer *out)
+{
+	CLEANUP_FD int fd = -1;
+	int rc = reopen_regular(place, &fd);
+
+	if (!rc)
+		rc = starts_as_elf(fd);
+	if (!rc)
+		out->fds[out->nfds++] = TAKE_FD(fd);
+	return rc;
+}
+
+static int
+open_root(int32_t pid)
+{
+	char path[64];
+
+	if (pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return open_how(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+}
+
+static int
+open_in(int root, const char *path)
+{
+	return open_how(root, path, O_PATH,
+	                RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+/* /proc/PID/maps tells paths from our root: in a chroot they begin with what
+ * that is called here. Takes it out of path; false: it isn't there. */
+static bool
+take_out_root(int32_t pid, char path[static HOST_MAX_PATH])
+{
+	char link[64], root[HOST_MAX_PATH];
+	ssize_t n;
+	char *at;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", pid);
+	n = readlink(link, root, sizeof(root) - 1);
+	if (n < 2) /* "/" */
+		return false;
+	root[n] = '\0';
+	at = strstr(path, root);
+	if (!at || at[n] != '/')
+		return false;
+	memmove(at, at + n, strlen(at + n) + 1);
+	return true;
+}
+
+int
+open_file(const struct conf *conf, const struct host_ask *ask,
+          struct answer *out)
+{
+	CLEANUP_FD int root = open_root(ask->pid);
+	CLEANUP_FD int place = -1;
+	char path[HOST_MAX_PATH];
+
+	(void)conf;
+	if (root < 0)
+		return root == -ENOENT ? -ESRCH : root;
+	memcpy(path, ask->path, sizeof(path));
+	place = open_in(root, path);
+	if (place == -ENOENT && take_out_root(ask->pid, path))
+		place = open_in(root, path);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+int
+open_exe(const struct conf *conf, const struct host_ask *ask,
+         struct answer *out)
+{
+	char path[64];
+	CLEANUP_FD int place = -1;
+
+	(void)conf;
+	if (ask->pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
+	place = open_how(AT_FDCWD, path, O_PATH, 0);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+/* The name is an image's choice: it leads nowhere else. Whoever asks compares
+ * the build-id. */
+static int
+open_shared(const struct conf *conf, const char *path, struct answer *out)
+{
+	CLEANUP_FD int dir = open_how(AT_FDCWD, conf->worker_debug_dir,
+	                              O_PATH | O_DIRECTORY, 0);
+	CLEANUP_FD int place = -1;
+
+	if (dir < 0)
+		return dir;
+	if (strncmp(path, DWZ, strlen(DWZ)) != 0)
+		return -EINVAL;
+	place = open_how(dir, path, O_PATH,
+	                 RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+/* Of the host, which is trusted: distributions use absolute links there. */
+static int
+open_kept(const struct conf *conf, const struct host_ask *ask,
+          struct answer *out)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(HOST_MAX_PATH);
+	CLEANUP_FD int place = -1;
+
+	if (!*conf->worker_debug_dir)
+		return -ENOENT;
+	buf_addf(&path, "%s/.build-id/", conf->worker_debug_dir);
+	buf_hex(&path, ask->build_id, 1);
+	buf_putc(&path, '/');
+	buf_hex(&path, ask->build_id + 1, ask->size - 1);
+	buf_puts(&path, ".debug");
+	if (buf_err(&path))
+		return buf_err(&path);
+	place = open_how(AT_FDCWD, buf_str(&path), O_PATH,
+	                 RESOLVE_NO_MAGICLINKS);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+/* The user of the scheduler writes there: it could be led astray. */
+static int
+open_fetched(const struct conf *conf, const struct host_ask *ask,
+             struct answer *out)
+{
+	const char *own = conf->symbols_cache_dir;
+	CLEANUP_FD int dir = open_how(AT_FDCWD, *own ? own : conf->store_dir,
+	                              O_PATH | O_DIRECTORY, 0);
+	char path[sizeof(DEBUG_CACHE_BELOW) + DEBUG_CACHE_NAME];
+	char name[DEBUG_CACHE_NAME];
+	CLEANUP_FD int place = -1;
+
+	if (dir < 0)
+		return dir;
+	debug_cache_name(ask->build_id, ask->size, name);
+	snprintf(path, sizeof(path), "%s%s", *own ? "" : DEBUG_CACHE_BELOW "/",
+	         name);
+	place = open_how(dir, path, O_PATH,
+	                 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+	return place < 0 ? place : give_elf(place, out);
+}
+
+int
+open_debug(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	int rc;
+
+	if (ask->size < 2 || ask->size > HOST_BUILD_ID)
+		return -EINVAL;
+	if (*ask->path)
+		return open_shared(conf, ask->path, out);
+	rc = open_kept(conf, ask, out);
+	if (rc && *conf->symbols_debuginfod)
+		rc = open_fetched(conf, ask, out);
+	return rc;
+}
+
+/* --- perf maps -------------------------------------------------------------
+ */
+
+/* The process's number in its own pid namespace: the last of NSpid. */
+static int
+inner_pid(int32_t pid, int32_t *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+	char *at, *end;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	rc = file_read(AT_FDCWD, path, &text);
+	if (rc)
+		return rc;
+	at = strstr(text.p, "\nNSpid:");
+	if (!at)
+		return -ENODATA;
+	at += strlen("\nNSpid:");
+	end = at + strcspn(at, "\n");
+	*end = '\0';
+	*out = (int32_t)strtol(strrchr(at, '\t') + 1, NULL, 10);
+	return *out > 0 ? 0 : -ENODATA;
+}
+
+int
+read_inner(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	int32_t inner;
+	int rc = ask->pid > 0 ? inner_pid(ask->pid, &inner) : -EINVAL;
+
+	(void)conf;
+	if (!rc)
+		out->reply.value = (uint32_t)inner;
+	return rc;
+}
+
+/* Anyone may write to /tmp: only the target's own file is believed. */
+static int
+same_owner(int32_t pid, int place)
+{
+	char path[64];
+	struct stat process, file;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (stat(path, &process) || fstat(place, &file))
+		return -errno;
+	return process.st_uid == file.st_uid ? 0 : -EACCES;
+}
+
+/* A file that the target wrote for profilers, by a path in its own root. */
+static int
+give_own(int32_t pid, int root, const char *path, struct answer *out)
+{
+	CLEANUP_FD int place = open_how(root, path, O_PATH | O_NOFOLLOW,
+	                                RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+	int fd = -1, rc = place < 0 ? place : same_owner(pid, place);
+
+	if (!rc)
+		rc = reopen_regular(place, &fd);
+	if (!rc)
+		out->fds[out->nfds++] = fd;
+	return rc;
+}
+
+int
+open_perfmap(const struct conf *conf, const struct host_ask *ask,
+             struct answer *out)
+{
+	CLEANUP_FD int root = open_root(ask->pid);
+	char path[64];
+	int32_t inner;
+	int rc;
+
+	(void)conf;
+	if (root < 0)
+		return root == -ENOENT ? -ESRCH : root;
+	rc = inner_pid(ask->pid, &inner);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", inner);
+	return give_own(ask->pid, root, path, out);
+}
+
+/* Its name tells whose it is, its start what. */
+int
+open_jitdump(const struct conf *conf, const struct host_ask *ask,
+             struct answer *out)
+{
+	static const char magic[4] = {'D', 'T', 'i', 'J'};
+	CLEANUP_FD int root = open_root(ask->pid);
+	const char *name = strrchr(ask->path, '/');
+	char want[64], start[sizeof(magic)];
+	int32_t inner;
+	int rc;
+
+	(void)conf;
+	if (root < 0)
+		return root == -ENOENT ? -ESRCH : root;
+	rc = inner_pid(ask->pid, &inner);
+	if (rc)
+		return rc;
+	snprintf(want, sizeof(want), "/jit-%d.dump", inner);
+	if (!name || strcmp(name, want) != 0)
+		return -EINVAL;
+	rc = give_own(ask->pid, root, ask->path, out);
+	if (rc ||
+	    (pread(out->fds[0], start, sizeof(start), 0) == sizeof(start) &&
+	     !memcmp(start, magic, sizeof(magic))))
+		return rc;
+	close(out->fds[0]);
+	out->nfds = 0;
+	return -ENOEXEC;
+}
+
+/* --- memory ----------------------------------------------------------------
+ */
+
+static int
+to_memfd(const void *p, size_t n, int *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-memory", MFD_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, p, n);
+	if (!rc)
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+/* What could be read of size bytes at address. */
+static int
+copy_memory(int32_t pid, uint64_t address, size_t size, char **out, size_t *n)
+{
+	CLEANUP_FREE char *copy = NULL;
+	struct iovec from = {(void *)(uintptr_t)address, size};
+	struct iovec to;
+	ssize_t got;
+
+	if (pid <= 0 || !size || size > HOST_MAX_MEMORY)
+		return -EINVAL;
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+	to = (struct iovec){copy, size};
+	got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	if (got < 0)
+		return -errno;
+	*n = (size_t)got;
+	*out = TAKE(copy);
+	return 0;
+}
+
+static int
+give_memory(const char *p, size_t n, struct answer *out)
+{
+	int fd = -1;
+	int rc = to_memfd(p, n, &fd);
+
+	if (!rc)
+		out->fds[out->nfds++] = fd;
+	return rc;
+}
+
+int
+read_memory(const struct conf *conf, const struct host_ask *ask,
+            struct answer *out)
+{
+	CLEANUP_FREE char *copy = NULL;
+	size_t n = 0;
+	int rc = copy_memory(ask->pid, ask->address, ask->size, &copy, &n);
+
+	(void)conf;
+	if (rc)
+		return rc;
+	if (n < sizeof(elf_magic) ||
+	    memcmp(copy, elf_magic, sizeof(elf_magic)) != 0)
+		return -ENOEXEC;
+	return give_memory(copy, n, out);
+}
+
+/* The overlap tells that the stack is still the one that was sampled, and
+ * keeps whoever asks from memory that it has not seen the neighbour of. */
+int
+read_stack(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	const size_t overlap = sizeof(ask->expect);
+	CLEANUP_FREE char *copy = NULL;
+	size_t n = 0;
+	int rc;
+
+	(void)conf;
+	if (!ask->size || ask->size > HOST_MAX_MEMORY - overlap)
+		return -EINVAL;
+	rc = copy_memory(ask->pid, ask->address - overlap, ask->size + overlap,
+	                 &copy, &n);
+	if (rc)
+		return rc;
+	if (n <= overlap || memcmp(copy, ask->expect, overlap) != 0)
+		return -ESTALE;
+	return give_memory(copy + overlap, n - overlap, out);
+}
+
+/* --- threads ---------------------------------------------------------------
+ */
+
+static int
+read_tasks(int32_t pid, struct buf *out)
+{
+	const struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((entry = readdir(dir))) {
+		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0) /* but . and .. */
+			buf_add(out, &tid, sizeof(tid));
+	}
+	closedir(dir);
+	return buf_err(out);
+}
+
+int
+list_tasks(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	CLEANUP_BUF struct buf tids = BUF_INIT(BUF_MAX_SMALL);
+	int rc = ask->pid > 0 ? read_tasks(ask->pid, &tids) : -EINVAL;
+
+	(void)conf;
+	return rc ? rc : give_memory(tids.p, tids.len, out);
+}

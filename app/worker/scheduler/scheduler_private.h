@@ -1,0 +1,66 @@
+/* What the scheduler's files share. */
+#pragma once
+
+#include "worker/captures/runs.h"
+#include "worker/debuginfod/debuginfod.h"
+#include "heartbeat.h"
+#include "worker/targets/process_table.h"
+#include "retention.h"
+#include "worker/continuous/rollup.h"
+#include "scheduler.h"
+#include "selftest.h"
+#include "worker/continuous/periodic.h"
+#include "worker/targets/targets.h"
+#include "worker/triggers/triggers.h"
+#include "worker/triggers/webhooks.h"
+#include "worker/continuous/watches.h"
+
+struct scheduler {
+	const struct conf *conf;
+	struct worker_sockets io;
+	struct store store;
+	struct worker_self self;
+	struct selftest selftest;
+	struct captures captures;
+	struct targets targets;
+	struct proc_table procs;
+	struct retention retention;
+	struct windows windows;
+	struct takes takes;
+	struct triggers triggers;
+	struct webhooks webhooks;
+	struct rollup rollup;
+	struct debuginfod debuginfod;
+	int blame_fd;        /* of the analyser that runs; -1: none */
+	bool fetcher_wanted; /* MSG_FETCHER is on its way */
+	int wake_fd;         /* the database was written to */
+	int signal_fd;       /* SIGTERM, SIGINT */
+	int64_t version;     /* of the data, as last seen */
+	int64_t scanned_ns;  /* when processes were last looked at */
+	bool unmatched;      /* they or the services are new since */
+	bool look_wanted;    /* somebody asks what runs now */
+	int64_t look_ns;     /* when such a question was last answered */
+	int64_t cost_ns;     /* CPU time that it took */
+	int64_t stop_by_ns;  /* 0: not stopping */
+};
+
+/* Takes one message of the opener; -EPIPE when it is gone. */
+MUST_CHECK int scheduler_event(struct scheduler *s);
+/* The analyser is gone: its captures with it. */
+void scheduler_analyser_gone(struct scheduler *s);
+/* Looks at the processes unless that was less than age_ns ago. */
+MUST_CHECK int
+scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns);
+/* Starts what waits, as far as there is room. */
+MUST_CHECK int scheduler_claim(struct scheduler *s, int64_t now_ns);
+/* What the analyser, and the fetcher, say that is about no capture. */
+captures_other scheduler_other;
+captures_other_fetched scheduler_other_fetched;
+/* Has a fetcher run: asks for one, and waits. arg: the scheduler. */
+MUST_CHECK int scheduler_want_fetcher(void *arg);
+/* Has the parts know each other. */
+void scheduler_connect(struct scheduler *s);
+/* The fetcher is gone: what it was asked for fails. */
+void scheduler_fetcher_gone(struct scheduler *s);
+/* Everything that is due. */
+void scheduler_step(struct scheduler *s, int64_t now_ns);

@@ -1,0 +1,181 @@
+/* Rules of whole libraries against what libdw reads from them. */
+#include "capture/unwind/unwind_table.h"
+
+#include "lib/test.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PCS  20000 /* of each file */
+#define STEP 37    /* bytes between them: a prime, so all kinds are met */
+
+enum { FP = 6, SP = 7, RA = 16 }; /* x86-64 psABI, figure 3.36 */
+
+struct file {
+	int fd;
+	Elf *libelf;
+	Dwarf_CFI *cfi; /* libdw's */
+	struct elf_image *elf;
+	struct unwind_table *table; /* ours */
+	uint32_t compared, whole;   /* addresses; only as whole rows */
+};
+
+static bool
+open_file(const char *path, struct file *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0)
+		return false;
+	elf_version(EV_CURRENT);
+	f->libelf = elf_begin(f->fd, ELF_C_READ, NULL);
+	f->cfi = dwarf_getcfi_elf(f->libelf);
+	ck_assert_ptr_nonnull(f->cfi);
+	ck_assert_int_eq(elf_open_fd(dup(f->fd), &f->elf), 0);
+	ck_assert_int_eq(unwind_table_new(f->elf, &f->table), 0);
+	return true;
+}
+
+static void
+close_file(struct file *f)
+{
+	unwind_table_free(f->table);
+	elf_free(f->elf);
+	dwarf_cfi_end(f->cfi);
+	elf_end(f->libelf);
+	close(f->fd);
+}
+
+static const char *
+where(const char *path, uint64_t pc)
+{
+	static char text[256];
+
+	snprintf(text, sizeof(text), "%s at %#lx", path, pc);
+	return text;
+}
+
+/* *offset: of the slot from the CFA. */
+static enum rule_reg
+register_of(Dwarf_Frame *frame, int reg, int64_t *offset)
+{
+	Dwarf_Op mem[3], *ops;
+	size_t n;
+
+	*offset = 0;
+	if (dwarf_frame_register(frame, reg, mem, &ops, &n))
+		return REG_LOST;
+	if (!n)
+		return REG_SAME; /* or undefined, the same to us */
+	if (ops[0].atom != DW_OP_call_frame_cfa || n > 2)
+		return REG_LOST;
+	if (n == 2 && ops[1].atom != DW_OP_plus_uconst)
+		return REG_LOST;
+	*offset = n == 2 ? (int64_t)ops[1].number : 0;
+	return REG_AT_CFA;
+}
+
+static void
+compare_cfa(struct unwind_rule rule, const Dwarf_Op *op, size_t n,
+            const char *at)
+{
+	ck_assert_msg((rule.cfa == CFA_SP || rule.cfa == CFA_FP) ==
+	                      (n == 1 && op->atom == DW_OP_bregx),
+	              "%s: %zu operations", at, n);
+	if (n != 1)
+		return; /* an expression, of which the short forms are known */
+	ck_assert_msg(op->number == (rule.cfa == CFA_SP ? SP : FP),
+	              "%s: CFA from register %lu", at, op->number);
+	ck_assert_msg((int64_t)op->number2 == rule.cfa_words * 8,
+	              "%s: CFA at %d, not %ld", at, rule.cfa_words * 8,
+	              (long)op->number2);
+}
+
+static void
+compare(struct file *f, const char *path, uint64_t pc)
+{
+	struct unwind_rule rule = unwind_table_rule(f->table, pc, false);
+	const char *at = where(path, pc);
+	enum rule_reg ra, fp;
+	int64_t ra_at, fp_at;
+	Dwarf_Frame *frame = NULL;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (dwarf_cfi_addrframe(f->cfi, pc, &frame)) {
+		ck_assert_msg(rule.cfa == CFA_NONE || rule.cfa == CFA_CODE ||
+		                      rule.cfa == CFA_SIGNAL,
+		              "%s: only we have a rule", at);
+		return;
+	}
+	ck_assert_msg(rule.cfa != CFA_NONE && rule.cfa != CFA_CODE,
+	              "%s: no rule", at);
+	ra = register_of(frame, RA, &ra_at);
+	fp = register_of(frame, FP, &fp_at);
+	if (rule.cfa == CFA_FULL || rule.cfa == CFA_SIGNAL) {
+		f->whole++;
+	} else if (rule.cfa == CFA_ROOT) {
+		ck_assert_msg(ra == REG_SAME, "%s: not the first frame", at);
+	} else {
+		ck_assert_int_eq(dwarf_frame_cfa(frame, &ops, &n), 0);
+		compare_cfa(rule, ops, n, at);
+		ck_assert_msg(ra == REG_AT_CFA && ra_at == rule.ra_words * 8,
+		              "%s: return address at %ld", at, (long)ra_at);
+		ck_assert_msg(rule.fp != REG_AT_CFA ||
+		                      (fp == REG_AT_CFA &&
+		                       fp_at == rule.fp_words * 8),
+		              "%s: frame pointer at %ld", at, (long)fp_at);
+		ck_assert_msg(rule.fp != REG_SAME || fp == REG_SAME,
+		              "%s: frame pointer not the same", at);
+	}
+	f->compared++;
+	free(frame);
+}
+
+static void
+compare_section(struct file *f, const char *path, const char *name)
+{
+	const struct elf_section *s = elf_section(f->elf, name);
+	uint64_t step = STEP;
+
+	if (!s)
+		return;
+	if (s->size / PCS > step) /* all of it, spread */
+		step = s->size / PCS | 1;
+	for (uint64_t at = 0; at < s->size; at += step)
+		compare(f, path, s->vaddr + at);
+}
+
+TEST(rules_of_system_libraries_are_those_that_libdw_reads)
+{
+	static const char *const paths[] = {
+		"/lib64/ld-linux-x86-64.so.2",
+		"/lib/x86_64-linux-gnu/libc.so.6",
+		"/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/lib/x86_64-linux-gnu/libsqlite3.so.0",
+		"/lib/x86_64-linux-gnu/libcrypto.so.3",
+		"/proc/self/exe",
+	};
+	uint32_t compared = 0, whole = 0;
+	struct file f;
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		if (!open_file(paths[i], &f))
+			continue;
+		compare_section(&f, paths[i], ".text");
+		compare_section(&f, paths[i], ".plt");
+		compared += f.compared;
+		whole += f.whole;
+		close_file(&f);
+	}
+	ck_assert_uint_gt(compared, PCS);
+	/* The short form is what makes walks fast: it has to be the rule. */
+	ck_assert_msg(whole * 100 < compared, "%u of %u rows have none", whole,
+	              compared);
+}
+END
+
+	SUITE("cfi_libdw", rules_of_system_libraries_are_those_that_libdw_reads)

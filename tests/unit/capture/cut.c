@@ -1,0 +1,301 @@
+/*
+ * Captures that are cut into windows, on this kernel.
+ */
+#include "base/clock.h"
+#include "capture/recorder.h"
+#include "capture/process/modules.h"
+#include "lib/here.h"
+#include "lib/test.h"
+
+#include "capture/recorder/recorder_private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+struct fixture {
+	uint32_t blamed;
+	struct recorder *recorder;
+	struct capture *capture;
+	struct symbols_cache *symbols;
+};
+#define CLEANUP_FIXTURE CLEANUP(fixture_done)
+
+static void
+fixture_done(struct fixture *f)
+{
+	recorder_free(f->recorder);
+	symbols_cache_free(f->symbols);
+}
+
+/* False where this user may not sample. */
+static bool
+start_on(struct fixture *f, int32_t pid)
+{
+	const struct recorder_conf rc = {
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 8192,
+		.ring_bytes = (size_t)8 << 20,
+		.max_nodes = 1 << 16,
+		.blame = &f->blamed,
+	};
+	const struct capture_ask ask = {
+		.rate = 999,
+		.duration_ns = CAPTURE_ENDLESS,
+		.pids = &pid,
+		.npids = 1,
+	};
+	int err;
+
+	f->symbols = symbols_cache_new((size_t)16 << 20);
+	ck_assert_ptr_nonnull(f->symbols);
+	ck_assert_int_eq(recorder_new(&here, &rc, &f->recorder), 0);
+	err = recorder_start(f->recorder, &ask, &f->capture);
+	ck_assert(!err || err == -EPERM || err == -EACCES);
+	return !err;
+}
+
+static bool
+start(struct fixture *f)
+{
+	return start_on(f, getpid());
+}
+
+static void
+burn(int64_t ns)
+{
+	for (int64_t end = clock_cpu_ns() + ns; clock_cpu_ns() < end;)
+		;
+}
+
+/* Works, however long it takes on a CPU that is not always there, until so
+ * many more samples are in. */
+#define SOME 30
+static void
+work(struct fixture *f)
+{
+	uint64_t enough = capture_samples(f->capture) + SOME;
+
+	while (capture_samples(f->capture) < enough) {
+		burn(10 * NS_PER_MS);
+		recorder_drain(f->recorder);
+	}
+}
+
+static struct quality
+window(struct fixture *f, struct profile **out)
+{
+	CLEANUP_NAMER struct namer *namer = NULL;
+	struct capture *cut;
+	struct quality q;
+
+	ck_assert_int_eq(capture_cut(f->recorder, f->capture, &cut), 0);
+	ck_assert(capture_ended(cut));
+	namer = capture_namer(cut, &here, f->symbols);
+	ck_assert_ptr_nonnull(namer);
+	ck_assert_int_eq(capture_profile(cut, namer, out, &q, NULL), 0);
+	capture_free(cut);
+	return q;
+}
+
+TEST(windows_follow_each_other_without_a_gap)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	int64_t end_ns = 0;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	for (int i = 0; i < 3; i++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+		struct quality q;
+
+		work(&f);
+		q = window(&f, &p);
+		ck_assert_int_ge(q.kept, SOME);
+		ck_assert_int_ge(q.cpu_ns, SOME * NS_PER_MS);
+		ck_assert_int_ge(q.duration_ms, SOME / 2);
+		ck_assert_int_eq(q.processes, 1);
+		if (i) /* epoch times are cut to milliseconds */
+			ck_assert_int_le(llabs(p->time_ns - end_ns),
+			                 3 * NS_PER_MS);
+		end_ns = p->time_ns + p->duration_ns;
+	}
+}
+END
+
+/* What is drained is some milliseconds old: older than a new capture is. */
+TEST(a_cut_right_after_the_start_keeps_the_time)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+	int64_t before = clock_wall_ms(), after;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	recorder_drain(f.recorder);
+	q = window(&f, &p);
+	after = clock_wall_ms();
+	ck_assert_int_ge(q.duration_ms, 0);
+	ck_assert_int_le(q.duration_ms, after - before);
+	ck_assert_int_ge(capture_start_ms(f.capture), before);
+	ck_assert_int_le(capture_start_ms(f.capture), after);
+}
+END
+
+TEST(a_window_without_work_has_time_but_no_samples)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL, *empty = NULL;
+	struct quality q;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	work(&f);
+	q = window(&f, &p);
+	q = window(&f, &empty);
+	ck_assert_int_eq(q.kept, 0);
+	ck_assert_uint_eq(empty->nsamples, 0);
+}
+END
+
+	/* A program that waits until this closes its pipe, and then works on
+         * until it is killed. */
+	static pid_t
+	child(int *to)
+{
+	int down[2], up[2];
+	pid_t pid;
+	char c = 0;
+
+	ck_assert_int_eq(pipe(down) | pipe(up), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test may fail */
+		close(down[1]);
+		if (write(up[1], "r", 1) != 1 || read(down[0], &c, 1) < 0)
+			_exit(1);
+		for (;;)
+			burn(NS_PER_S);
+	}
+	close(down[0]);
+	close(up[1]);
+	ck_assert_int_eq(read(up[0], &c, 1), 1);
+	close(up[0]);
+	*to = down[1];
+	return pid;
+}
+
+static void
+end(pid_t pid)
+{
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+TEST(a_process_is_taken_in_while_it_runs)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+	int to;
+	pid_t pid = child(&to);
+
+	if (!start(&f)) {
+		end(pid);
+		SKIP("this user may not sample");
+	}
+	ck_assert_int_eq(capture_watch(f.recorder, f.capture, pid), 0);
+	ck_assert_int_eq(capture_watch(f.recorder, f.capture, pid), 0);
+	close(to);
+	work(&f);
+	end(pid);
+	while (!f.capture->quality.exits)
+		recorder_drain(f.recorder);
+	q = window(&f, &p);
+	ck_assert_int_eq(q.processes, 2);
+	ck_assert_int_eq(q.exits, 1);
+}
+END
+
+/* Its fork, by a process that nobody follows, is still in a ring. */
+TEST(a_process_that_has_just_begun_is_followed)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int to[2];
+	pid_t idle = child(&to[0]), busy;
+	struct quality q;
+
+	if (!start_on(&f, idle)) {
+		end(idle);
+		SKIP("this user may not sample");
+	}
+	busy = child(&to[1]);
+	ck_assert_int_eq(capture_watch(f.recorder, f.capture, busy), 0);
+	close(to[1]);
+	while (capture_samples(f.capture) < SOME)
+		recorder_drain(f.recorder);
+	end(busy);
+	q = window(&f, &p);
+	close(to[0]);
+	end(idle);
+	ck_assert_int_ge(q.kept, SOME);
+}
+END
+
+TEST(modules_in_use_stay_and_others_go)
+{
+	struct modules *m;
+	bool in_use[MODULES_MAX] = {false};
+	int32_t pid = getpid();
+	struct map_seen a = {.start = 0x1000, .end = 0x2000, .path = "[a]"},
+			b = {.start = 0x3000, .end = 0x4000, .path = "[b]"};
+	struct map one, two, again;
+
+	ck_assert_int_eq(modules_new(&here, &m), 0);
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &a, &one), 0);
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &b, &two), 0);
+	in_use[two.module] = true;
+	modules_sweep(m, in_use);
+	ck_assert_ptr_null(m->rows[one.module]);
+	ck_assert_str_eq(m->rows[two.module]->path, "[b]");
+	ck_assert_str_eq(m->rows[MODULE_KERNEL]->path, "[kernel]");
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &b, &again), 0);
+	ck_assert_uint_eq(again.module, two.module);
+	ck_assert_int_eq(modules_resolve(m, &pid, 1, &a, &again), 0);
+	ck_assert_uint_eq(again.module, one.module);
+	modules_free(m);
+}
+END
+
+TEST(tidying_takes_nothing_that_samples_need)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	work(&f);
+	recorder_tidy(f.recorder);
+	q = window(&f, &p);
+	ck_assert_int_gt(q.symbolized, q.frames / 2);
+	recorder_tidy(f.recorder);
+	work(&f);
+	profile_free(TAKE(p));
+	q = window(&f, &p);
+	ck_assert_int_gt(q.symbolized, q.frames / 2);
+}
+END
+
+	SUITE("cut", windows_follow_each_other_without_a_gap,
+              a_cut_right_after_the_start_keeps_the_time,
+              a_window_without_work_has_time_but_no_samples,
+              a_process_is_taken_in_while_it_runs,
+              a_process_that_has_just_begun_is_followed,
+              modules_in_use_stay_and_others_go,
+              tidying_takes_nothing_that_samples_need)

@@ -1,0 +1,242 @@
+#include "worker/targets/process_table.h"
+
+#include "base/cleanup.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define AFTER " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21"
+
+static const struct {
+	const char *text, *comm;
+	int expected;
+} stats[] = {
+	{"1 (init)" AFTER, "init", 0},
+	{"1 (a) R (b)" AFTER, "a) R (b", 0},
+	{"1 ()" AFTER, "", 0},
+	{"1 (x) S 1 2", "", -EINVAL},
+	{"1 x" AFTER, "", -EINVAL},
+	{")(", "", -EINVAL},
+	{"", "", -EINVAL},
+};
+
+TEST(stat_lines_are_read_around_any_name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(stats); i++) {
+		char comm[PROC_COMM_MAX];
+		uint64_t start;
+		int rc = proc_parse_stat(stats[i].text, comm, &start);
+
+		ck_assert_msg(rc == stats[i].expected, "%s", stats[i].text);
+		if (rc)
+			continue;
+		ck_assert_str_eq(comm, stats[i].comm);
+		ck_assert_uint_eq(start, 777);
+	}
+}
+END
+
+TEST(usage_is_read_past_names_of_all_kinds)
+{
+	uint64_t ticks = 1, pages = 1;
+
+	ck_assert_int_eq(
+		proc_parse_usage("7 (a) 1 (b) S 4 5 6 7 8 9 10 11 12 13 140 15 "
+	                         "16 17 18 19 20 21 22 23 240 25",
+	                         &ticks, &pages),
+		0);
+	ck_assert_uint_eq(ticks, 155);
+	ck_assert_uint_eq(pages, 240);
+	ck_assert_int_eq(proc_parse_usage("7 (a) S 4", &ticks, &pages),
+	                 -EINVAL);
+	ck_assert_int_eq(proc_parse_usage("", &ticks, &pages), -EINVAL);
+	ck_assert_uint_eq(pages, 240);
+}
+END
+
+	static const struct {
+	const char *text, *unit;
+} cgroups[] = {
+	{"0::/system.slice/nginx.service\n", "nginx.service"},
+	{"0::/system.slice/system-x.slice/x@1.service/sub\n", "x@1.service"},
+	{"12:cpu:/a.service\n1:name=systemd:/system.slice/b.service\n",
+         "b.service"},
+	/* a user's own manager may call anything nginx.service */
+	{"0::/user.slice/user-1.slice/user@1.service/app.slice/nginx.service\n",
+         "user@1.service"},
+	{"0::/user.slice/user-1.slice/session-3.scope\n", "session-3.scope"},
+	{"0::/system.slice/_cpu.service\n", "cpu.service"},
+	{"0::/\n", ""},
+	{"0::/.service\n", ""},
+	{"4:memory:/x.service\n", ""},
+	{"0::/system.slice/nginx.service", "nginx.service"},
+	{"nonsense\n::::\n", ""},
+	{"", ""},
+};
+
+TEST(the_unit_is_the_first_service_or_scope_of_systemds_path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(cgroups); i++) {
+		char unit[PROC_UNIT_MAX];
+
+		proc_parse_unit(cgroups[i].text, unit);
+		ck_assert_str_eq(unit, cgroups[i].unit);
+	}
+}
+END
+
+TEST(command_lines_are_joined_and_harmless)
+{
+	char text[] = "a\0b c\0\n\033[1m\0\0", empty[] = "\0";
+
+	proc_join_cmdline(text, sizeof(text) - 1);
+	ck_assert_str_eq(text, "a b c   [1m");
+	proc_join_cmdline(empty, 1);
+	ck_assert_str_eq(empty, "");
+}
+END
+
+TEST(the_real_user_is_read)
+{
+	uint32_t uid;
+
+	ck_assert_int_eq(proc_parse_uid("Name:\tx\nUid:\t33\t0\t0\t0\n", &uid),
+	                 0);
+	ck_assert_uint_eq(uid, 33);
+	ck_assert_int_eq(proc_parse_uid("Name:\tUid: 33\n", &uid), -EINVAL);
+}
+END
+
+	/* --- a /proc of our own
+           ------------------------------------------------------ */
+
+	struct fake {
+	char dir[64];
+	int links; /* that were asked for */
+	struct proc_table t;
+};
+#define CLEANUP_FAKE CLEANUP(fake_done)
+
+static int
+remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st, (void)flag, (void)ftw;
+	return remove(path);
+}
+
+static void
+fake_done(struct fake *f)
+{
+	proc_table_done(&f->t);
+	close(f->t.proc_fd);
+	nftw(f->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static int
+count_link(void *arg, int32_t pid, char *out)
+{
+	struct fake *f = arg;
+
+	f->links++;
+	sprintf(out, "/bin/p%d", pid);
+	return 0;
+}
+
+static void
+fake_init(struct fake *f)
+{
+	*f = (struct fake){.dir = "/tmp/stoker-proc.XXXXXX"};
+	ck_assert_ptr_nonnull(mkdtemp(f->dir));
+	f->t.proc_fd = open(f->dir, O_RDONLY | O_DIRECTORY);
+	f->t.exe_link = count_link;
+	f->t.arg = f;
+}
+
+static void
+put(const struct fake *f, int pid, const char *file, const char *text, size_t n)
+{
+	char path[128];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%d/%s", f->dir, pid, file);
+	ck_assert_ptr_nonnull(out = fopen(path, "w"));
+	ck_assert_uint_eq(fwrite(text, 1, n, out), n);
+	fclose(out);
+}
+
+static void
+process(const struct fake *f, int pid, const char *comm, const char *cmdline)
+{
+	char stat[256], path[128];
+
+	snprintf(path, sizeof(path), "%s/%d", f->dir, pid);
+	(void)mkdir(path, 0700);
+	snprintf(stat, sizeof(stat), "%d (%s)" AFTER, pid, comm);
+	put(f, pid, "stat", stat, strlen(stat));
+	put(f, pid, "status", "Name:\nUid:\t5\t5\t5\t5\n", 19);
+	put(f, pid, "cgroup", "0::/a.service\n", 14);
+	put(f, pid, "cmdline", cmdline, strlen(cmdline) + 1);
+}
+
+TEST(a_scan_finds_processes_and_forgets_the_gone)
+{
+	CLEANUP_FAKE struct fake f;
+	char path[128];
+
+	fake_init(&f);
+	process(&f, 7, "seven", "/bin/seven");
+	process(&f, 30, "thirty", "/bin/thirty");
+	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
+	ck_assert_uint_eq(f.t.n, 2);
+	ck_assert_str_eq(proc_table_find(&f.t, 7)->exe, "/bin/p7");
+	ck_assert_str_eq(proc_table_find(&f.t, 7)->unit, "a.service");
+	ck_assert_uint_eq(proc_table_find(&f.t, 7)->uid, 5);
+	snprintf(path, sizeof(path), "%s/7", f.dir);
+	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	ck_assert_int_eq(proc_table_scan(&f.t, 1), 1);
+	ck_assert_ptr_null(proc_table_find(&f.t, 7));
+	ck_assert_ptr_nonnull(proc_table_find(&f.t, 30));
+}
+END
+
+TEST(a_long_command_line_is_cut)
+{
+	CLEANUP_FAKE struct fake f;
+	char text[2 * PROC_CMDLINE_MAX];
+
+	fake_init(&f);
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	process(&f, 7, "x", text);
+	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
+	ck_assert_uint_eq(strlen(proc_table_find(&f.t, 7)->cmdline),
+	                  PROC_CMDLINE_MAX - 1);
+}
+END
+
+TEST(this_process_is_in_the_real_one)
+{
+	struct fake f = {.links = 0};
+
+	f.t = (struct proc_table){.proc_fd = open("/proc",
+	                                          O_RDONLY | O_DIRECTORY),
+	                          .exe_link = count_link,
+	                          .arg = &f};
+	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
+	ck_assert_ptr_nonnull(proc_table_find(&f.t, getpid()));
+	ck_assert_uint_eq(proc_table_find(&f.t, getpid())->uid, getuid());
+	proc_table_done(&f.t);
+	close(f.t.proc_fd);
+}
+END
+
+	SUITE("proc", stat_lines_are_read_around_any_name,
+              usage_is_read_past_names_of_all_kinds,
+              the_unit_is_the_first_service_or_scope_of_systemds_path,
+              command_lines_are_joined_and_harmless, the_real_user_is_read,
+              a_scan_finds_processes_and_forgets_the_gone,
+              a_long_command_line_is_cut, this_process_is_in_the_real_one)

@@ -1,0 +1,248 @@
+/* Stacks of this process, of which less was copied than there is. */
+#include "capture/process/process.h"
+
+#include "base/clock.h"
+#include "lib/here.h"
+#include "lib/test.h"
+
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define PAGE     4096u
+#define HOLE     (4 * PAGE)
+#define COPY     (64 << 10)
+
+static struct {
+	struct host host; /* asks this machine, and counts */
+	struct modules *modules;
+	struct process proc;
+	struct proc_stack stack;
+	uint8_t copy[COPY];
+	unsigned asked; /* for more of a stack */
+	int refuse;     /* what to answer then; 0: the truth */
+} the;
+
+static int
+ask(void *arg, const struct host_ask *ask, struct host_reply *reply,
+    int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	if (ask->op != HOST_STACK)
+		return host_ask_here(arg, ask, reply, fds, nfds);
+	the.asked++;
+	if (!the.refuse)
+		return host_ask_here(arg, ask, reply, fds, nfds);
+	*reply = (struct host_reply){.error = the.refuse};
+	*nfds = 0;
+	return 0;
+}
+
+/* Without the stack that is to be walked: it is the caller's. */
+static void
+start(void)
+{
+	uint32_t threads;
+
+	memset(&the, 0, sizeof(the));
+	the.host = (struct host){.ask = ask, .arg = here.arg};
+	ck_assert_int_eq(modules_new(&the.host, &the.modules), 0);
+	the.proc.pid = the.proc.parent = the.proc.origin = (uint32_t)getpid();
+	the.proc.modules = the.modules;
+	ck_assert_int_eq(process_read_maps(&the.proc, the.modules, &threads),
+	                 0);
+}
+
+static bool
+is_present(uint64_t addr)
+{
+	unsigned char in = 0;
+
+	ck_assert_int_eq(
+		mincore((void *)(addr & ~(uint64_t)(PAGE - 1)), PAGE, &in), 0);
+	return in & 1;
+}
+
+static struct record
+sample_of(const ucontext_t *uc, size_t len)
+{
+	const greg_t *g = uc->uc_mcontext.gregs;
+	struct record r = {.kind = RECORD_SAMPLE,
+	                   .time_ns = (uint64_t)clock_mono_ns()};
+
+	r.sample.has_user = true;
+	r.sample.regs[PERF_REG_X86_BX] = (uint64_t)g[REG_RBX];
+	r.sample.regs[PERF_REG_X86_BP] = (uint64_t)g[REG_RBP];
+	r.sample.regs[PERF_REG_X86_SP] = (uint64_t)g[REG_RSP];
+	r.sample.regs[PERF_REG_X86_IP] = (uint64_t)g[REG_RIP];
+	r.sample.regs[PERF_REG_X86_R12] = (uint64_t)g[REG_R12];
+	r.sample.regs[PERF_REG_X86_R13] = (uint64_t)g[REG_R13];
+	r.sample.regs[PERF_REG_X86_R14] = (uint64_t)g[REG_R14];
+	r.sample.regs[PERF_REG_X86_R15] = (uint64_t)g[REG_R15];
+	r.sample.stack = the.copy;
+	r.sample.stack_len = len;
+	memcpy(the.copy, (const void *)g[REG_RSP], len);
+	return r;
+}
+
+static void
+walk(const struct record *r)
+{
+	the.stack.topups = PROCS_TOPUPS;
+	the.stack.topups_end_ns = UINT64_MAX;
+	process_stack(&the.proc, r, &the.stack);
+}
+
+/* How much the kernel copies: up to the first page that is not there. */
+static size_t
+up_to_hole(const ucontext_t *uc)
+{
+	uint64_t sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP], at;
+
+	for (at = (sp | (PAGE - 1)) + 1; is_present(at); at += PAGE)
+		ck_assert_uint_lt(at - sp, COPY - PAGE);
+	return at - sp;
+}
+
+/* --- claims, each below a hole in the stack of a thread of its own -------- */
+
+static NOINLINE void
+read_on(void)
+{
+	ucontext_t uc;
+	struct record r;
+	size_t len;
+
+	getcontext(&uc);
+	len = up_to_hole(&uc);
+	r = sample_of(&uc, len);
+	walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	ck_assert(the.stack.topped_up);
+	ck_assert_uint_ge(the.stack.n, 4);
+	ck_assert_uint_eq(the.asked, 1);
+	ck_assert(is_present(r.sample.regs[PERF_REG_X86_SP] + len));
+}
+
+/* Of so few bytes nobody can tell whether they are still as they were. */
+static NOINLINE void
+fill_close_hole(void)
+{
+	ucontext_t uc;
+	struct record r;
+	uint64_t hole;
+
+	getcontext(&uc);
+	hole = (uint64_t)uc.uc_mcontext.gregs[REG_RSP] + up_to_hole(&uc);
+	/* as if the sample had been taken close below it, and there were
+	 * something below that */
+	*(volatile char *)(hole - 65) = 1;
+	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)(hole - 64);
+	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)(hole + 64);
+	r = sample_of(&uc, 64);
+	walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_TRUNCATED);
+	ck_assert(!the.stack.topped_up);
+	ck_assert(is_present(hole));
+}
+
+static NOINLINE void
+give_up(void)
+{
+	ucontext_t uc;
+	struct record r;
+
+	the.refuse = -EFAULT;
+	getcontext(&uc);
+	r = sample_of(&uc, up_to_hole(&uc));
+	for (int i = 0; i < 3; i++)
+		walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_TRUNCATED);
+	ck_assert_uint_eq(the.asked, 1);
+	r.time_ns += (uint64_t)NS_PER_S;
+	walk(&r);
+	ck_assert_uint_eq(the.asked, 2);
+}
+
+static NOINLINE void
+try_always(void)
+{
+	ucontext_t uc;
+	struct record r;
+
+	the.refuse = -ESTALE;
+	getcontext(&uc);
+	r = sample_of(&uc, up_to_hole(&uc));
+	r.sample.stack_cut = true;
+	for (unsigned i = 1; i <= 3; i++) {
+		walk(&r);
+		ck_assert(the.stack.cut);
+		ck_assert_uint_eq(the.asked, i);
+	}
+}
+
+static NOINLINE void
+below_hole(void (*claim)(void))
+{
+	volatile char room[HOLE];
+
+	__asm__ volatile("" : : "r"(room) : "memory");
+	claim();
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+
+static void *
+in_thread(void *claim)
+{
+	below_hole((void (*)(void))claim);
+	__asm__ volatile("" ::: "memory"); /* no tail call */
+	return NULL;
+}
+
+static void
+prove(void (*claim)(void))
+{
+	pthread_t thread;
+
+	start();
+	ck_assert_int_eq(
+		pthread_create(&thread, NULL, in_thread, (void *)claim), 0);
+	pthread_join(thread, NULL);
+	unwinder_free(the.proc.unwinder);
+	maps_done(&the.proc.maps);
+	modules_free(the.modules);
+}
+
+TEST(a_copy_that_ends_at_a_page_not_in_memory_is_read_on_and_fills_it)
+{
+	prove(read_on);
+}
+END
+
+TEST(a_hole_close_above_the_stack_pointer_is_filled_for_later_copies)
+{
+	prove(fill_close_hole);
+}
+END
+
+TEST(an_end_that_cannot_be_read_on_is_left_alone_for_a_second)
+{
+	prove(give_up);
+}
+END
+
+TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
+{
+	prove(try_always);
+}
+END
+
+	SUITE("proc_stack",
+              a_copy_that_ends_at_a_page_not_in_memory_is_read_on_and_fills_it,
+              a_hole_close_above_the_stack_pointer_is_filled_for_later_copies,
+              an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
+              a_copy_of_full_size_is_read_on_whatever_came_of_the_last)

@@ -1,0 +1,272 @@
+/*
+ * What is read of an interpreter, of memory made up as CPython lays it out.
+ */
+#include "capture/python/python.h"
+
+#include "capture/python/python_object.h"
+#include "lib/memory_image.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BASE     UINT64_C(0x7f0000000000)
+#define CODE     (BASE + 0x1000)
+#define NAME     (BASE + 0x2000)
+#define FILENAME (BASE + 0x2800)
+#define LINES    (BASE + 0x3000)
+#define RUNTIME  0x8000
+#define THREAD   (BASE + 0x9000)
+
+/* Type objects: their addresses are all that counts. */
+static const struct python_image interpreter = {
+	.minor = 11,
+	.runtime = RUNTIME,
+	.code = 0x100,
+	.str = 0x200,
+	.bytes = 0x300,
+};
+
+static struct {
+	struct memory_image image;
+	uint8_t bytes[0x10000];
+	struct host host;
+	struct memory memory;
+	struct python_image image_of;
+	struct python_space space;
+} m;
+
+static void
+put(uint64_t addr, uint64_t value)
+{
+	memcpy(m.bytes + (addr - BASE), &value, sizeof(value));
+}
+
+static void
+put_string(uint64_t addr, const char *text, uint32_t minor)
+{
+	size_t at = addr - BASE + (minor == 11 ? 48 : 40);
+
+	put(addr + 8, BASE + interpreter.str);
+	put(addr + 16, strlen(text));
+	put(addr + 32, 1 << 2 | 1 << 5 | 1 << 6); /* kind, compact, ascii */
+	memcpy(m.bytes + at, text, strlen(text));
+}
+
+/* Three entries, each of one instruction: lines 10, 12, and none. */
+static const uint8_t lines[] = {
+	0x80 | 10 << 3, 1, 2, 0x80 | 12 << 3, 1, 2, 0x80 | 15 << 3,
+};
+
+static void
+put_code(uint32_t minor)
+{
+	put(CODE + 8, BASE + interpreter.code);
+	put(CODE + 16, 4);
+	put(CODE + (minor == 11 ? 72 : 68), 10);
+	put(CODE + 112, FILENAME);
+	put(CODE + 128, NAME);
+	put(CODE + 136, LINES);
+	put(LINES + 8, BASE + interpreter.bytes);
+	put(LINES + 16, sizeof(lines));
+	memcpy(m.bytes + (LINES - BASE) + 32, lines, sizeof(lines));
+	put_string(NAME, "Item.each", minor);
+	put_string(FILENAME, "/srv/item.py", minor);
+}
+
+static void
+setup(uint32_t minor)
+{
+	memset(&m, 0, sizeof(m));
+	m.image = (struct memory_image){BASE, m.bytes, sizeof(m.bytes)};
+	m.host = memory_image_host(&m.image);
+	m.memory = (struct memory){.host = &m.host, .pid = 1};
+	m.image_of = interpreter;
+	m.image_of.minor = minor;
+	m.space = (struct python_space){&m.memory, &m.image_of, BASE, 1};
+	put_code(minor);
+}
+
+static uint64_t
+first_instruction(uint32_t minor)
+{
+	return CODE + (minor == 11 ? 184 : minor == 12 ? 192 : 200);
+}
+
+static struct python_stack
+stack_at(uint64_t instr)
+{
+	return (struct python_stack){.n = 1, .frames = {{CODE, instr, 0}}};
+}
+
+static void
+codes_free(struct python_codes **c)
+{
+	python_codes_free(*c);
+}
+#define CODES()             \
+	CLEANUP(codes_free) \
+	struct python_codes *c = python_codes_new()
+
+TEST(a_frame_has_its_functions_name_file_and_line)
+{
+	for (uint32_t minor = 11; minor <= 13; minor++) {
+		struct python_stack s;
+		struct python_name name;
+		uint64_t place;
+		CODES();
+
+		setup(minor);
+		s = stack_at(first_instruction(minor) + 2);
+		ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
+		ck_assert(python_code_name(c, place, &name));
+		ck_assert_str_eq(name.name, "Item.each");
+		ck_assert_str_eq(name.file, "/srv/item.py");
+		ck_assert_uint_eq(name.start_line, 10);
+		ck_assert_uint_eq(name.line, 12);
+	}
+}
+END
+
+TEST(before_its_first_instruction_a_frame_is_at_the_first)
+{
+	struct python_stack s = stack_at(first_instruction(11) - 2);
+	struct python_name name;
+	uint64_t place;
+	CODES();
+
+	setup(11);
+	ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
+	ck_assert(python_code_name(c, place, &name));
+	ck_assert_uint_eq(name.line, 10);
+}
+END
+
+TEST(what_is_no_code_is_refused)
+{
+	static const struct {
+		uint64_t at, value;
+	} wrong[] = {
+		{CODE + 8, BASE + 0x101},     /* its type */
+		{CODE + 128, BASE + 0xfff0},  /* a name out of memory */
+		{CODE + 112, CODE},           /* a file that is no str */
+		{CODE + 136, NAME},           /* lines that are no bytes */
+		{LINES + 16, UINT32_MAX},     /* too many */
+		{NAME + 32, 7 << 2 | 1 << 5}, /* characters of 7 bytes */
+		{CODE + 16, 1},               /* the frame is behind its end */
+	};
+	struct python_stack s = stack_at(first_instruction(11) + 2);
+	uint64_t place;
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		CODES();
+
+		setup(11);
+		put(wrong[i].at, wrong[i].value);
+		ck_assert_int_eq(python_places(c, &m.space, &s, &place),
+		                 -ESTALE);
+	}
+}
+END
+
+TEST(another_function_at_the_same_address_is_noticed_after_a_second)
+{
+	struct python_stack s = stack_at(first_instruction(11));
+	struct python_name name;
+	uint64_t before, after;
+	CODES();
+
+	setup(11);
+	ck_assert_int_eq(python_places(c, &m.space, &s, &before), 0);
+	put(CODE + 128, FILENAME);
+	ck_assert_int_eq(python_places(c, &m.space, &s, &after), 0);
+	ck_assert_uint_eq(before, after);
+	m.space.now_ns += UINT64_C(1000000000);
+	ck_assert_int_eq(python_places(c, &m.space, &s, &after), 0);
+	ck_assert(python_code_name(c, before, &name));
+	ck_assert_str_eq(name.name, "Item.each");
+	ck_assert(python_code_name(c, after, &name));
+	ck_assert_str_eq(name.name, "/srv/item.py");
+}
+END
+
+TEST(a_frame_of_the_interpreter_itself_is_no_place)
+{
+	struct python_stack s = stack_at(0);
+	uint64_t place = 0;
+	CODES();
+
+	setup(12);
+	s.frames[0] = (struct python_frame){BASE, 0, 3};
+	ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
+	ck_assert(place == PYTHON_NO_PLACE);
+}
+END
+
+TEST(text_beyond_ascii_becomes_utf8)
+{
+	static const uint16_t text[] = {0xe9, 0x20ac, 0xd800, 1};
+	CLEANUP_BUF struct buf out = BUF_INIT(64);
+
+	setup(12);
+	put(NAME + 16, ARRAY_LEN(text));
+	put(NAME + 32, 2 << 2 | 1 << 5);
+	memcpy(m.bytes + (NAME - BASE) + 56, text, sizeof(text));
+	ck_assert_int_eq(python_string(m.bytes + (NAME - BASE), 64, 12, &out),
+	                 0);
+	ck_assert_str_eq(buf_str(&out), "\xc3\xa9\xe2\x82\xac\xef\xbf\xbd?");
+}
+END
+
+TEST(threads_are_found_by_their_numbers)
+{
+	CLEANUP(python_threads_done) struct python_threads t = {0};
+	struct python_slot slot;
+
+	setup(11);
+	put(BASE + RUNTIME + 40, BASE + 0xa000);
+	put(BASE + 0xa000 + 16, THREAD);
+	put(THREAD + 8, THREAD + 0x200);
+	put(THREAD + 160, 77);
+	put(THREAD + 0x200 + 160, 78);
+	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
+	                 0);
+	ck_assert(python_threads_find(&t, 78, &slot));
+	ck_assert_uint_eq(slot.head, THREAD + 0x200 + 56);
+	ck_assert_uint_eq(slot.layout, PYTHON_3_11);
+	ck_assert(!python_threads_find(&t, 79, &slot));
+}
+END
+
+TEST(a_list_without_end_is_left)
+{
+	CLEANUP(python_threads_done) struct python_threads t = {0};
+
+	setup(11);
+	put(BASE + RUNTIME + 40, BASE + 0xa000);
+	put(BASE + 0xa000 + 16, THREAD);
+	put(THREAD + 8, THREAD);
+	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
+	                 0);
+	ck_assert_uint_eq(t.n, PYTHON_MAX_THREADS);
+}
+END
+
+TEST(a_runtime_that_does_not_tell_its_layout_is_refused)
+{
+	CLEANUP(python_threads_done) struct python_threads t = {0};
+
+	setup(13);
+	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
+	                 -EBADMSG);
+}
+END
+
+	SUITE("python", a_frame_has_its_functions_name_file_and_line,
+              before_its_first_instruction_a_frame_is_at_the_first,
+              what_is_no_code_is_refused,
+              another_function_at_the_same_address_is_noticed_after_a_second,
+              a_frame_of_the_interpreter_itself_is_no_place,
+              text_beyond_ascii_becomes_utf8,
+              threads_are_found_by_their_numbers, a_list_without_end_is_left,
+              a_runtime_that_does_not_tell_its_layout_is_refused)

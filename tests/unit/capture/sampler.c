@@ -1,0 +1,442 @@
+/*
+ * The sampler against this kernel: rings, records, the filter.
+ */
+#include "capture/sampler/sampler.h"
+
+#include "base/clock.h"
+#include "capture/quality.h"
+#include "capture/recorder/rate.h"
+#include "capture/sampler/ring.h"
+#include "lib/here.h"
+#include "lib/test.h"
+
+#include "capture/sampler/sampler_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define PERIOD rate_period_ns(1000)
+
+static int
+open_sampler(struct sampler **out)
+{
+	struct sampler_ask ask = {
+		.period_ns = PERIOD,
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 8192,
+		.ring_bytes = (size_t)4 << 20,
+	};
+
+	return sampler_open(&here, &ask, out);
+}
+
+static void
+burn(int64_t ns)
+{
+	for (int64_t end = clock_cpu_ns() + ns; clock_cpu_ns() < end;)
+		;
+}
+
+struct seen {
+	uint32_t pid; /* whose */
+	uint64_t samples, weight, whole, forks, exits, backwards;
+	uint64_t all, lost; /* of all processes */
+	uint64_t last_ns;
+};
+
+static void
+look(void *arg, const struct record *r)
+{
+	struct seen *s = arg;
+
+	/* Of lives the time is taken first, and a sample may come between. */
+	if (r->kind == RECORD_SAMPLE) {
+		s->backwards += r->time_ns < s->last_ns;
+		s->last_ns = r->time_ns;
+	}
+	s->all += r->kind == RECORD_SAMPLE;
+	if (r->kind == RECORD_LOST)
+		s->lost += r->lost;
+	if (r->kind == RECORD_FORK && r->fork.ppid == s->pid)
+		s->forks++;
+	if (r->kind == RECORD_EXIT && r->fork.ppid == s->pid)
+		s->exits++;
+	if (r->kind != RECORD_SAMPLE || r->pid != s->pid)
+		return;
+	s->samples++;
+	s->weight += r->sample.weight_ns;
+	s->whole += r->sample.has_user && r->sample.stack_len >= 256;
+}
+
+static struct seen
+drain(struct sampler *s)
+{
+	struct seen seen = {.pid = (uint32_t)getpid()};
+
+	sampler_drain(s, UINT64_MAX, look, &seen);
+	return seen;
+}
+
+/* Works, however long it takes on a CPU that is not always there, until so
+ * many samples of it have come in. */
+static struct seen
+work_for(struct sampler *s, uint64_t samples)
+{
+	struct seen all = {.pid = (uint32_t)getpid()};
+
+	while (all.samples < samples) {
+		burn(10 * NS_PER_MS);
+		all.last_ns = 0; /* in the order of time is what is drained */
+		sampler_drain(s, UINT64_MAX, look, &all);
+	}
+	return all;
+}
+
+/* What can have been sampled of the CPU time since then: none is doubled. */
+static uint64_t
+most(int64_t since_ns, uint64_t period)
+{
+	uint64_t n = (uint64_t)(clock_cpu_ns() - since_ns) / period;
+
+	return n + n / 4 + 10;
+}
+
+TEST(work_is_sampled_with_registers_and_stack)
+{
+	struct sampler *s;
+	struct seen seen;
+	int64_t start = clock_cpu_ns();
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	seen = work_for(s, 50);
+	sampler_close(s);
+	ck_assert_uint_le(seen.samples, most(start, PERIOD));
+	ck_assert_uint_eq(seen.whole, seen.samples);
+	ck_assert_uint_eq(seen.backwards, 0);
+}
+END
+
+TEST(a_denied_process_is_not_sampled_until_it_passes)
+{
+	struct sampler *s;
+	struct seen denied, passed;
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	if (sampler_notes(s) & QUALITY_NOTE_OF(NO_BPF)) {
+		sampler_close(s);
+		SKIP("this kernel or user has no BPF filter");
+	}
+	sampler_deny(s, (uint32_t)getpid());
+	drain(s);
+	burn(100 * NS_PER_MS);
+	denied = drain(s);
+	sampler_pass(s, (uint32_t)getpid());
+	passed = work_for(s, 25);
+	sampler_close(s);
+	ck_assert_uint_eq(denied.samples, 0);
+	ck_assert_uint_ge(passed.samples, 25);
+}
+END
+
+TEST(a_filter_serves_the_next_sampler_as_a_new_one)
+{
+	struct sampler_filter *kept = NULL, *first;
+	struct sampler_ask ask = {
+		.period_ns = rate_period_ns(1000),
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 8192,
+		.ring_bytes = (size_t)4 << 20,
+		.kept = &kept,
+	};
+	struct sampler *s;
+	struct seen seen;
+	int rc = sampler_open(&here, &ask, &s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	sampler_deny(s, (uint32_t)getpid());
+	sampler_close(s);
+	if (!kept)
+		SKIP("this kernel or user has no BPF filter");
+	first = kept;
+	ck_assert_int_eq(sampler_open(&here, &ask, &s), 0);
+	ck_assert_ptr_null(kept);
+	burn(100 * NS_PER_MS);
+	seen = drain(s);
+	sampler_close(s);
+	ck_assert_uint_gt(seen.samples, 25); /* denied no longer */
+	ck_assert_ptr_eq(kept, first);
+	ask.period_ns *= 2;
+	ck_assert_int_eq(sampler_open(&here, &ask, &s), 0);
+	ck_assert_ptr_eq(kept, first); /* of another period */
+	sampler_close(s);
+	sampler_filter_free(kept);
+}
+END
+
+TEST(deeper_dumps_miss_and_double_nothing)
+{
+	struct sampler *s;
+	struct seen before, after;
+	int64_t start = clock_cpu_ns();
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	before = work_for(s, 25);
+	rc = sampler_deepen(s, &here, 16384);
+	if (rc == -ENOBUFS) {
+		sampler_close(s);
+		SKIP("this user may not lock that much memory");
+	}
+	ck_assert_int_eq(rc, 0);
+	after = work_for(s, 25);
+	ck_assert_uint_le(before.samples + after.samples, most(start, PERIOD));
+	ck_assert_uint_eq(before.backwards + after.backwards, 0);
+	ck_assert_uint_eq(sampler_asked(s)->stack_bytes, 16384);
+	sampler_close(s);
+}
+END
+
+TEST(deeper_dumps_than_the_rings_hold_are_refused)
+{
+	struct sampler *s;
+	struct sampler_ask ask = {
+		.period_ns = PERIOD,
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = 2048,
+		.ring_bytes = RING_MIN_BYTES,
+	};
+	int rc = sampler_open(&here, &ask, &s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(sampler_deepen(s, &here, 4096), -ENOBUFS);
+	ck_assert_uint_eq(sampler_asked(s)->stack_bytes, 2048);
+	work_for(s, 5); /* it goes on */
+	sampler_close(s);
+}
+END
+
+	static int
+	open_of(size_t ring_bytes, uint32_t stack_bytes, struct sampler **out)
+{
+	struct sampler_ask ask = {
+		.period_ns = PERIOD,
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.stack_bytes = stack_bytes,
+		.ring_bytes = ring_bytes,
+	};
+
+	return sampler_open(&here, &ask, out);
+}
+
+/* What the kernel counted of all events of a sampler. */
+static uint64_t
+kernel_count(const struct sampler *s)
+{
+	uint64_t sum = 0, pair[2];
+
+	for (uint32_t i = 0; i < s->n + s->nevents; i++) {
+		int fd = i < s->n ? s->streams[i].ring.fd : s->events[i - s->n];
+
+		if (read(fd, pair, sizeof(pair)) != sizeof(pair))
+			return UINT64_MAX;
+		sum += pair[1];
+	}
+	return sum;
+}
+
+/* A ring that holds no second sample, and nobody who reads it: had all gone
+ * into a ring of its own, as beside it, nothing would be missing. */
+TEST(what_is_lost_is_told_to_the_last)
+{
+	struct seen seen = {0}, beside;
+	struct sampler *s, *roomy;
+	int rc = open_of(RING_MIN_BYTES, 65528, &s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(open_of((size_t)16 << 20, 1024, &roomy), 0);
+	beside = work_for(roomy, 100);
+	sampler_stop(roomy);
+	sampler_stop(s);
+	sampler_close(roomy);
+	if (kernel_count(s) == UINT64_MAX) {
+		sampler_close(s);
+		SKIP("this kernel does not count what was lost");
+	}
+	sampler_tell_lost(s, 1, look, &seen); /* and then the records of it */
+	sampler_drain(s, UINT64_MAX, look, &seen);
+	ck_assert_uint_eq(seen.lost, kernel_count(s));
+	ck_assert_uint_gt(seen.lost, seen.all);
+	sampler_tell_lost(s, 1, look, &seen);
+	ck_assert_uint_eq(seen.lost, kernel_count(s));
+	ck_assert_uint_ge(seen.all + seen.lost, beside.all * 9 / 10);
+	sampler_close(s);
+}
+END
+
+TEST(fewer_samples_weigh_more)
+{
+	struct sampler *s;
+	struct seen seen;
+	int rc = open_sampler(&s);
+	uint64_t slow = 4 * PERIOD;
+	int64_t start;
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(sampler_slow(s, slow), 0);
+	start = clock_cpu_ns();
+	drain(s); /* what was taken before */
+	seen = work_for(s, 25);
+	sampler_close(s);
+	ck_assert_uint_le(seen.samples, most(start, slow));
+	ck_assert_uint_eq(seen.weight, seen.samples * slow);
+}
+END
+
+TEST(samples_from_before_the_rate_fell_weigh_as_before)
+{
+	struct seen seen = {.pid = (uint32_t)getpid()};
+	struct sampler *s;
+	int64_t start;
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	start = clock_cpu_ns();
+	burn(50 * NS_PER_MS);
+	sampler_stop(s);
+	ck_assert_int_eq(sampler_slow(s, 4 * PERIOD), 0);
+	sampler_drain(s, UINT64_MAX, look, &seen);
+	sampler_close(s);
+	ck_assert_uint_gt(seen.samples, 0);
+	ck_assert_uint_le(seen.samples, most(start, PERIOD));
+	ck_assert_uint_eq(seen.weight, seen.samples * PERIOD);
+}
+END
+
+TEST(children_are_told_of)
+{
+	struct sampler *s;
+	struct seen seen;
+	int rc = open_sampler(&s);
+	pid_t pid;
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	seen = drain(s);
+	sampler_close(s);
+	ck_assert_uint_eq(seen.forks, 1);
+	ck_assert_uint_eq(seen.exits, 1);
+}
+END
+
+TEST(only_elf_leaves_the_opener)
+{
+	static const char *const paths[] = {"/etc/passwd", "/dev/null", "/tmp",
+	                                    "/no/such"};
+	struct host_ask ask = {.op = HOST_FILE, .pid = getpid()};
+	int fd = -1;
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		strcpy(ask.path, paths[i]);
+		ck_assert_int_lt(host_fd(&here, &ask, &fd), 0);
+	}
+	ask.op = HOST_MEMORY;
+	ask.address = (uintptr_t)paths;
+	ask.size = sizeof(paths);
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), -ENOEXEC);
+	ask.op = HOST_EXE;
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), 0);
+	close(fd);
+}
+END
+
+TEST(a_stack_leaves_the_opener_above_what_is_known)
+{
+	uint8_t stack[2 * HOST_EXPECT];
+	struct host_ask ask = {
+		.op = HOST_STACK,
+		.pid = getpid(),
+		.address = (uintptr_t)stack + HOST_EXPECT,
+		.size = HOST_EXPECT,
+	};
+	uint8_t got[HOST_EXPECT];
+	int fd = -1;
+
+	memset(stack, 1, HOST_EXPECT);
+	memset(stack + HOST_EXPECT, 2, HOST_EXPECT);
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), -ESTALE);
+	memset(ask.expect, 1, sizeof(ask.expect));
+	ck_assert_int_eq(host_fd(&here, &ask, &fd), 0);
+	ck_assert_int_eq(pread(fd, got, sizeof(got), 0), sizeof(got));
+	ck_assert_mem_eq(got, stack + HOST_EXPECT, sizeof(got));
+	close(fd);
+}
+END
+
+TEST(nonsense_is_refused_by_the_opener)
+{
+	static const struct host_ask asks[] = {
+		{.op = HOST_NONE},
+		{.op = HOST_OPS},
+		{.op = UINT32_MAX},
+		{.op = HOST_MAPS, .pid = 0},
+		{.op = HOST_MAPS, .pid = -1},
+		{.op = HOST_FILE, .pid = -1},
+		{.op = HOST_EXE, .pid = 0},
+		{.op = HOST_MEMORY, .pid = 1, .size = 0},
+		{.op = HOST_MEMORY, .pid = 1, .size = HOST_MAX_MEMORY + 1},
+		{.op = HOST_DEBUG, .size = HOST_BUILD_ID + 1},
+		{.op = HOST_EVENT, .period_ns = 1, .stack_bytes = 8192},
+		{.op = HOST_EVENT, .period_ns = 1000000, .stack_bytes = 65536},
+		{.op = HOST_RING, .pid = 1},
+		{.op = HOST_TASK_EVENT,
+	         .pid = -1,
+	         .period_ns = 1000000,
+	         .stack_bytes = 8192},
+		{.op = HOST_TASK_EVENT, .period_ns = 1000000},
+		{.op = HOST_TASKS, .pid = 0},
+		{.op = HOST_TASKS, .pid = -1},
+		{.op = HOST_STACK, .pid = 1, .size = 0},
+		{.op = HOST_STACK, .pid = 1, .size = HOST_MAX_MEMORY},
+	};
+	int fd = -1;
+
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++)
+		ck_assert_msg(host_fd(&here, &asks[i], &fd) == -EINVAL, "%zu",
+		              i);
+}
+END
+
+	SUITE("sampler", work_is_sampled_with_registers_and_stack,
+              a_denied_process_is_not_sampled_until_it_passes,
+              a_filter_serves_the_next_sampler_as_a_new_one,
+              deeper_dumps_miss_and_double_nothing,
+              deeper_dumps_than_the_rings_hold_are_refused,
+              what_is_lost_is_told_to_the_last, fewer_samples_weigh_more,
+              samples_from_before_the_rate_fell_weigh_as_before,
+              children_are_told_of, only_elf_leaves_the_opener,
+              a_stack_leaves_the_opener_above_what_is_known,
+              nonsense_is_refused_by_the_opener)

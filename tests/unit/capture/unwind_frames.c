@@ -1,0 +1,777 @@
+/*
+ * Kinds of frames that few programs have, each met at a known place: x86-64
+ * from assembly written for it, aarch64 as clang 14 compiles
+ *
+ *	long f(long x) { return g(x) + g(x + 1); }
+ *
+ * with -O1 -mbranch-protection=pac-ret.
+ */
+#include "capture/unwind/unwind.h"
+#include "lib/frames_image.h"
+#include "lib/test.h"
+
+#include <elf.h>
+#include <string.h>
+
+#define BIAS  UINT64_C(0x550000000000)
+#define STACK UINT64_C(0x7ffc00000000)
+#define AT(i) (STACK + 8 * (i)) /* address of a word of the stack */
+#define WORDS 100
+#define MAX   8
+
+/* .debug_frame of what follows, with the code from 0 on:
+ *	0x00 f      push %rbp; at 1 CFA is rsp+16; mov %rsp, %rbp; at 4 it is
+ *	            rbp+16; pop %rbp; at 5 it is rsp+8, rbp still at CFA-16; ret
+ *	0x06 plt    from 7 on the expression of a PLT
+ *	0x11 drap   at 0x12 CFA is *(rbp-8), rbp at *rbp
+ *	0x13 based  CFA is rbx+16
+ *	0x15 saves  CFA is rsp+16, rbx at CFA-16
+ *	0x17 start  the return address is undefined
+ *	0x19 deref  CFA is *(rsp+8)+8, rbp is *(rsp+16)-8
+ *	0x1b lost   rbp is in r12 */
+static const uint8_t x86_frames[] = {
+	0x14, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00, 0x01, 0x78,
+	0x10, 0x0c, 0x07, 0x08, 0x90, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x41, 0x0e, 0x10, 0x86, 0x02, 0x43, 0x0d, 0x06, 0x41, 0x0c, 0x07, 0x08,
+	0x00, 0x00, 0x00, 0x00, 0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x41, 0x0f, 0x0b, 0x77, 0x08, 0x80, 0x00, 0x3f,
+	0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22, 0x00, 0x00, 0x24, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x41, 0x0f, 0x03, 0x76,
+	0x78, 0x06, 0x10, 0x06, 0x02, 0x76, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x13, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x0c, 0x03, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x15, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0e, 0x10, 0x83, 0x02,
+	0x00, 0x00, 0x00, 0x00, 0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x17, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x07, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x19, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x0f, 0x05, 0x77, 0x08, 0x06, 0x23, 0x08, 0x16, 0x06, 0x05, 0x77, 0x10,
+	0x06, 0x38, 0x1c, 0x00, 0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x1b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x09, 0x06, 0x0c, 0x00, 0x00, 0x00, 0x00, 0x00,
+};
+enum {
+	F = 0,
+	PLT = 6,
+	DRAP = 0x11,
+	BASED = 0x13,
+	SAVES = 0x15,
+	START = 0x17,
+	DEREF = 0x19,
+	HAS_R12 = 0x1b
+};
+
+/* .debug_frame of f, at 0: from 16 on CFA is x29+32, x30 at CFA-24, x29 at
+ * CFA-32. */
+static const uint8_t arm_frames[] = {
+	0x14, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x04, 0x00, 0x08,
+	0x00, 0x01, 0x7c, 0x1e, 0x0c, 0x1f, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x24, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x38, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x44, 0x2d, 0x4c, 0x0c, 0x1d, 0x20, 0x93,
+	0x02, 0x94, 0x04, 0x9e, 0x06, 0x9d, 0x08, 0x00, 0x00,
+};
+#define ARM_SIGNED 49 /* DW_CFA_AARCH64_negate_ra_state */
+#define ARM_SIZE   0x38
+
+/* What follows f, without tables: what ends a handler, and a .plt as binutils
+ * 2.40 writes it for -z force-bti. */
+static const uint32_t arm_code[] = {
+	0xd2801168, /* mov x8, #139 */
+	0xd4000001, /* svc #0 */
+	0xd503201f, /* nop */
+	0xd503245f, /* bti c: the first slot, for those not bound yet */
+	0xa9bf7bf0, /* stp x16, x30, [sp, #-16]! */
+	0x90000090, /* adrp x16, 10000 */
+	0xf947fe11, /* ldr x17, [x16, #4088] */
+	0x913fe210, /* add x16, x16, #0xff8 */
+	0xd61f0220, /* br x17 */
+	0xd503201f, /* nop */
+	0xd503201f, /* nop */
+	0x90000090, /* adrp x16, 10000: a function's slot */
+	0xf9400211, /* ldr x17, [x16] */
+	0x91000210, /* add x16, x16, #0 */
+	0xd61f0220, /* br x17 */
+	0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000,
+};
+#define ARM_CODE(i) (ARM_SIZE + 4 * (i)) /* address of the ith */
+
+struct run {
+	struct unwind_mapping m;
+	struct elf_image *elf;
+	struct unwind_table *table;
+	uint64_t regs[UNWIND_REGS];
+	uint64_t stack[WORDS];
+	uint64_t pcs[MAX];
+	size_t n;
+};
+
+static bool
+find(void *arg, uint64_t addr, struct unwind_mapping *out)
+{
+	const struct run *r = arg;
+
+	if (addr < r->m.start || addr >= r->m.end)
+		return false;
+	*out = r->m;
+	return true;
+}
+
+static void
+prepare(struct run *r, const struct frames_image *what)
+{
+	*r = (struct run){.m = {.start = BIAS, .end = BIAS + 8192, BIAS}};
+	r->elf = frames_image(what);
+	ck_assert_int_eq(unwind_table_new(r->elf, &r->table), 0);
+	r->m.table = r->table;
+}
+
+static void
+prepare_x86(struct run *r, uint64_t pc)
+{
+	prepare(r, &(struct frames_image){.machine = EM_X86_64,
+	                                  .section = ".debug_frame",
+	                                  .frames = x86_frames,
+	                                  .frames_size = sizeof(x86_frames)});
+	r->regs[8] = BIAS + pc;
+	r->regs[7] = STACK;
+}
+
+static void
+prepare_arm_of(struct run *r, uint64_t pc, const uint8_t *frames)
+{
+	static uint8_t code[ARM_SIZE + sizeof(arm_code)];
+
+	memcpy(code + ARM_SIZE, arm_code, sizeof(arm_code));
+	prepare(r, &(struct frames_image){.machine = EM_AARCH64,
+	                                  .section = ".debug_frame",
+	                                  .code = code,
+	                                  .code_size = sizeof(code),
+	                                  .frames = frames,
+	                                  .frames_size = sizeof(arm_frames)});
+	r->regs[32] = BIAS + pc;
+	r->regs[31] = STACK;
+}
+
+static void
+prepare_arm(struct run *r, uint64_t pc)
+{
+	prepare_arm_of(r, pc, arm_frames);
+}
+
+/* The callers are at these addresses of the code, and the last is the root. */
+static void
+assert_callers(struct run *r, const uint64_t *callers, size_t n)
+{
+	struct unwinder *u = unwinder_new_for(r->elf->machine, find, r);
+	enum unwind_end end = unwind(u, r->regs, r->stack, sizeof(r->stack),
+	                             r->pcs, MAX, &r->n);
+
+	ck_assert_int_eq(end, UNWIND_ROOT);
+	ck_assert_uint_eq(r->n, n + 1);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_uint_eq(r->pcs[i + 1], BIAS + callers[i]);
+	unwinder_free(u);
+	unwind_table_free(r->table);
+	elf_free(r->elf);
+}
+#define ASSERT_CALLERS(r, ...)                             \
+	assert_callers(r, (const uint64_t[]){__VA_ARGS__}, \
+	               sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+
+/* Whether the walk takes that address of the code for the caller. */
+static bool
+ends_at(struct run *r, uint64_t caller)
+{
+	struct unwinder *u = unwinder_new_for(r->elf->machine, find, r);
+	enum unwind_end end = unwind(u, r->regs, r->stack, sizeof(r->stack),
+	                             r->pcs, MAX, &r->n);
+
+	unwinder_free(u);
+	unwind_table_free(r->table);
+	elf_free(r->elf);
+	return end == UNWIND_ROOT && r->n == 2 && r->pcs[1] == BIAS + caller;
+}
+
+/* An address that no call returns to: where a walk tells of it, it is the next.
+ */
+#define IN(at) ((at) + 1)
+
+#define TO_START (START + 1) /* addresses that calls return to */
+#define TO_F     (F + 5)     /* there rbp has to be known */
+#define TO_BASED (BASED + 1) /* and there rbx */
+
+TEST(a_return_address_on_top_of_the_stack_is_found)
+{
+	struct run r;
+
+	prepare_x86(&r, F);
+	r.stack[0] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+TEST(a_frame_pointer_leads_to_the_caller)
+{
+	struct run r;
+
+	prepare_x86(&r, F + 4);
+	r.regs[6] = AT(2);
+	r.stack[3] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+/* The rule in an epilogue still names the slot, which is below rsp then. */
+TEST(a_frame_pointer_that_was_popped_is_in_its_register)
+{
+	struct run r;
+
+	prepare_x86(&r, F + 5);
+	r.regs[6] = AT(4);
+	r.stack[0] = BIAS + TO_F;
+	r.stack[5] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+TEST(a_plt_slot_has_one_word_pushed_from_its_middle_on)
+{
+	struct run r;
+
+	prepare_x86(&r, PLT + 4);
+	r.stack[0] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+	prepare_x86(&r, PLT + 5); /* 11 bytes into 16 */
+	r.stack[1] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+TEST(a_realigned_stack_is_left_through_its_frame_pointer)
+{
+	struct run r;
+
+	prepare_x86(&r, DRAP + 1);
+	r.regs[6] = AT(2);
+	r.stack[1] = AT(5);
+	r.stack[2] = AT(8);
+	r.stack[4] = BIAS + TO_F;
+	r.stack[9] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+TEST(a_frame_based_on_another_register_is_walked_by_all_of_them)
+{
+	struct run r;
+
+	prepare_x86(&r, SAVES);
+	r.stack[0] = AT(4);
+	r.stack[1] = BIAS + TO_BASED;
+	r.stack[5] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_BASED, TO_START);
+}
+END
+
+TEST(expressions_tell_the_frame_and_the_frame_pointer)
+{
+	struct run r;
+
+	prepare_x86(&r, DEREF);
+	r.stack[1] = AT(4);
+	r.stack[2] = AT(7);
+	r.stack[4] = BIAS + TO_F;
+	r.stack[7] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+TEST(a_frame_pointer_kept_in_another_register_is_found_there)
+{
+	struct run r;
+
+	prepare_x86(&r, HAS_R12);
+	r.regs[20] = AT(3);
+	r.stack[0] = BIAS + TO_F;
+	r.stack[4] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+#define OUTSIDE 4096 /* code without tables */
+
+/* What CPython makes for -X perf: it has a word of padding, or the frame
+ * pointer, below where it returns to the interpreter. */
+TEST(code_that_calls_an_interpreter_is_left_to_it)
+{
+	const struct {
+		uint64_t fp, below, returns, above;
+	} rows[] = {
+		{AT(4), 7, TO_F, TO_START},     /* to 3.13 */
+		{AT(1), AT(4), TO_F, TO_START}, /* from 3.14 on */
+		{AT(4), 7, OUTSIDE + 8, TO_F},  /* by frame pointer */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_x86(&r, F);
+		r.m.caller_start = BIAS;
+		r.m.caller_end = BIAS + OUTSIDE;
+		r.regs[6] = rows[i].fp;
+		r.stack[0] = BIAS + OUTSIDE;
+		r.stack[1] = rows[i].below;
+		r.stack[2] = BIAS + rows[i].returns;
+		r.stack[4] = AT(7);
+		r.stack[5] = BIAS + rows[i].above;
+		r.stack[8] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, OUTSIDE, TO_F, TO_START);
+	}
+}
+END
+
+/* --- x86-64 code that no table describes ---------------------------------- */
+
+#define BARE     0x40                 /* where it is, */
+#define TO_LEAVE ((uint64_t)0x20 + 5) /* and other code, that uses rbp */
+
+	/* A call that returns to TO_START, one before leave and ret, and code.
+         */
+	static void
+	prepare_bare(struct run *r, const char *bytes, size_t n, uint64_t by)
+{
+	static uint8_t code[OUTSIDE];
+
+	memset(code, 0x90, sizeof(code));
+	code[TO_START - 5] = code[TO_LEAVE - 5] = 0xe8;
+	code[TO_LEAVE] = 0xc9;
+	code[TO_LEAVE + 1] = 0xc3;
+	memcpy(code + BARE, bytes, n);
+	prepare(r, &(struct frames_image){.machine = EM_X86_64,
+	                                  .section = ".debug_frame",
+	                                  .code = code,
+	                                  .code_size = sizeof(code),
+	                                  .frames = x86_frames,
+	                                  .frames_size = sizeof(x86_frames)});
+	r->regs[8] = BIAS + BARE + by;
+	r->regs[7] = STACK;
+	r->regs[6] = 1; /* rbp is of use to those alone that say so */
+}
+#define PREPARE_BARE(r, bytes, by) prepare_bare(r, bytes, sizeof(bytes) - 1, by)
+
+TEST(code_without_tables_is_left_the_way_it_returns)
+{
+	static const struct {
+		const char *label, *bytes;
+		size_t n;
+		uint8_t by;    /* into it */
+		uint8_t words; /* of stack below the return address */
+	} rows[] = {
+#define CODE(bytes) bytes, sizeof(bytes) - 1
+		{"leaf", CODE("\x31\xc0\xc3"), 0, 0},
+		{"ret", CODE("\x31\xc0\xc3"), 2, 0},
+		/* push %r12; 1: dec %eax; jg 1b; pop %r12; ret */
+		{"before a push", CODE("\x41\x54\xff\xc8\x7f\xfc\x41\x5c\xc3"),
+	         0, 0},
+		{"loop", CODE("\x41\x54\xff\xc8\x7f\xfc\x41\x5c\xc3"), 4, 1},
+		/* call .; add $40,%rsp; pop %rbx; ret */
+		{"callee", CODE("\xe8\0\0\0\0\x48\x83\xc4\x28\x5b\xc3"), 5, 6},
+		/* 1: test %al,%al; je 2f; jmp 1b; 2: pop %rbx; ret */
+		{"exit in the middle", CODE("\x84\xc0\x74\x02\xeb\xfa\x5b\xc3"),
+	         0, 1},
+		/* pop %rbx; jmp 1f; ud2; 1: ret */
+		{"tail call", CODE("\x5b\xeb\x02\x0f\x0b\xc3"), 0, 1},
+		/* jne 1f; ud2; 1: pop %rbx; ret */
+		{"trap", CODE("\x75\x02\x0f\x0b\x5b\xc3"), 0, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_bare(&r, rows[i].bytes, rows[i].n, rows[i].by);
+		r.stack[rows[i].words] = BIAS + TO_START;
+		ck_assert_msg(ends_at(&r, TO_START), "%s", rows[i].label);
+	}
+}
+END
+
+/* mov 16(%rsp),%rsp; pop %rbx; ret */
+TEST(code_that_aligned_the_stack_is_left_through_the_word_it_kept)
+{
+	struct run r;
+
+	PREPARE_BARE(&r, "\x48\x8b\x64\x24\x10\x5b\xc3", 0);
+	r.stack[2] = AT(7);
+	r.stack[8] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_START);
+}
+END
+
+/* leave; ret */
+TEST(code_with_a_frame_pointer_is_left_through_it)
+{
+	struct run r;
+
+	PREPARE_BARE(&r, "\xc9\xc3", 0);
+	r.regs[6] = AT(3);
+	r.stack[3] = AT(7);
+	r.stack[4] = BIAS + TO_LEAVE;
+	r.stack[8] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, TO_LEAVE, TO_START);
+}
+END
+
+TEST(callers_of_code_without_tables_have_their_frame_pointer)
+{
+	static const struct {
+		const char *bytes;
+		uint64_t rbp, pushed;
+	} rows[] = {
+		{"\x48\x31\xc0\x5d\xc3", 1, AT(7)}, /* pop %rbp */
+		{"\x48\x31\xc0\x5b\xc3", AT(7), 1}, /* pop %rbx */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_bare(&r, rows[i].bytes, 5, 0);
+		r.regs[6] = rows[i].rbp;
+		r.stack[0] = rows[i].pushed;
+		r.stack[1] = BIAS + TO_LEAVE;
+		r.stack[8] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, TO_LEAVE, TO_START);
+	}
+}
+END
+
+/* push %rbp; mov %rsp,%rbp; pop %rbp; jmp 1f; 1: push %rbp; pop %rbp; ret */
+TEST(a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is)
+{
+	struct run r;
+
+	for (uint64_t by = 0; by < 8; by += 7) {
+		PREPARE_BARE(&r, "\x55\x48\x89\xe5\x5d\xeb\x00\x55\x5d\xc3",
+		             by);
+		r.regs[6] = AT(7);
+		r.stack[0] = BIAS + TO_LEAVE;
+		r.stack[8] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, TO_LEAVE, TO_START);
+	}
+}
+END
+
+TEST(an_address_that_follows_no_call_is_no_caller)
+{
+	struct run r;
+
+	PREPARE_BARE(&r, "\x31\xc0\xc3", 0);
+	r.stack[0] = BIAS + TO_START + 1;
+	ck_assert(!ends_at(&r, TO_START + 1));
+}
+END
+
+	/* --- x86-64: what is returned to without a call
+           ---------------------------- */
+
+	/* Words of a signal's frame, from the ucontext on. */
+	enum { ALT_STACK = 2,
+	       ALT_SIZE = 4,
+	       RBP = 15,
+	       RBX = 16,
+	       RSP = 20,
+	       RIP = 21 };
+
+static const struct {
+	const char *bytes;
+	size_t n, call;
+} enders[] = {
+	{CODE("\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), 7},
+	{CODE("\xb8\x0f\0\0\0\x0f\x05"), 5},
+};
+
+TEST(what_ends_handlers_is_known_by_its_code)
+{
+	struct run r;
+
+	for (size_t i = 0; i < sizeof(enders) / sizeof(*enders); i++) {
+		const uint64_t places[] = {0, enders[i].call, enders[i].n};
+
+		for (int at = 0; at < 3; at++) { /* interrupted there */
+			prepare_bare(&r, enders[i].bytes, enders[i].n,
+			             places[at]);
+			r.stack[RIP] = BIAS + SAVES;
+			r.stack[RSP] = AT(90);
+			r.stack[91] = BIAS + TO_START;
+			ASSERT_CALLERS(&r, IN(SAVES), TO_START);
+		}
+		prepare_bare(&r, enders[i].bytes, enders[i].n, 0);
+		r.regs[8] = BIAS + F; /* or from a handler */
+		r.stack[0] = BIAS + BARE;
+		r.stack[1 + RIP] = BIAS + SAVES;
+		r.stack[1 + RSP] = AT(90);
+		r.stack[91] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, IN(BARE), IN(SAVES), TO_START);
+	}
+}
+END
+
+/* BASED needs rbx, which struct sigcontext has. */
+TEST(interrupted_code_has_all_its_registers)
+{
+	struct run r;
+
+	prepare_bare(&r, enders[0].bytes, enders[0].n, 0);
+	r.stack[RIP] = BIAS + BASED;
+	r.stack[RSP] = AT(40);
+	r.stack[RBX] = AT(60);
+	r.stack[61] = BIAS + TO_START;
+	ASSERT_CALLERS(&r, IN(BASED), TO_START);
+}
+END
+
+	/* Where the handler's stack lies, and the other one, of interrupted
+           code. */
+	static const struct {
+	const char *label;
+	uint64_t start, size, other;
+} stacks[] = {
+	{"above, and told", STACK, WORDS * 8, STACK + (UINT64_C(1) << 32)},
+	{"close above, and told", STACK, WORDS * 8, STACK + (2 << 20)},
+	{"below, and told", STACK, WORDS * 8, STACK - (UINT64_C(1) << 32)},
+	{"below, and not told", 0, 0, STACK - (UINT64_C(1) << 32)},
+};
+
+TEST(a_handler_on_its_own_stack_is_below_what_it_interrupted)
+{
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
+		uint64_t other[8] = {[3] = BIAS + TO_START}, pcs[MAX];
+		struct unwinder *u;
+		struct run r;
+		size_t n;
+
+		prepare_bare(&r, enders[0].bytes, enders[0].n, 0);
+		r.stack[ALT_STACK] = stacks[i].start;
+		r.stack[ALT_SIZE] = stacks[i].size;
+		r.stack[RIP] = BIAS + BASED;
+		r.stack[RBX] = stacks[i].other + 16;
+		r.stack[RSP] = stacks[i].other;
+		u = unwinder_new_for(EM_X86_64, find, &r);
+		ck_assert_msg(unwind(u, r.regs, r.stack, sizeof(r.stack), r.pcs,
+		                     MAX, &r.n) == UNWIND_SWITCHED,
+		              "%s", stacks[i].label);
+		ck_assert_uint_eq(r.n, 2);
+		ck_assert_uint_eq(r.pcs[1], BIAS + IN(BASED));
+		ck_assert_uint_eq(unwind_other_stack(u), stacks[i].other);
+		ck_assert_int_eq(
+			unwind_on(u, other, sizeof(other), pcs, MAX, &n),
+			UNWIND_ROOT);
+		ck_assert_uint_eq(n, 1);
+		ck_assert_uint_eq(pcs[0], BIAS + TO_START);
+		unwinder_free(u);
+		unwind_table_free(r.table);
+		elf_free(r.elf);
+	}
+}
+END
+
+TEST(what_makecontext_returns_to_is_the_first_frame)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+	} rows[] = {
+		{CODE("\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74\x08")},
+		{CODE("\xf3\x0f\x1e\xfa\x48\x89\xdc\x48\x8b\x3c\x24\x48")},
+		{CODE("\x48\x89\xdc\x64\xf7\x04\x25\x48\0\0\0\x02")},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_bare(&r, rows[i].bytes, rows[i].n, 0);
+		r.regs[8] = BIAS + F;
+		r.stack[0] = BIAS + BARE;
+		r.stack[1] = BIAS + TO_START;
+		ASSERT_CALLERS(&r, IN(BARE));
+	}
+}
+END
+
+#define ARM_OUTSIDE 4096                   /* code without tables */
+#define SIGNED      (UINT64_C(0x2b) << 48) /* by pointer authentication */
+
+TEST(aarch64_leaf_functions_have_their_caller_in_the_link_register)
+{
+	struct run r;
+
+	prepare_arm(&r, 0);
+	r.regs[30] = BIAS + ARM_OUTSIDE;
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+}
+END
+
+TEST(aarch64_return_addresses_are_stripped_of_their_signature)
+{
+	struct run r;
+
+	prepare_arm(&r, 0x14);
+	r.regs[29] = STACK;
+	r.stack[1] = SIGNED | (BIAS + ARM_OUTSIDE);
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+	prepare_arm(&r, 4);
+	r.regs[30] = SIGNED | (BIAS + ARM_OUTSIDE);
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+}
+END
+
+/* DW_CFA_AARCH64_negate_ra_state_with_pc, which newer compilers write. */
+TEST(aarch64_addresses_may_be_signed_with_that_of_an_instruction)
+{
+	uint8_t frames[sizeof(arm_frames)];
+	struct run r;
+
+	memcpy(frames, arm_frames, sizeof(frames));
+	ck_assert_uint_eq(frames[ARM_SIGNED], 0x2d);
+	frames[ARM_SIGNED] = 0x2c;
+	prepare_arm_of(&r, 0x14, frames);
+	r.regs[29] = STACK;
+	r.stack[1] = SIGNED | (BIAS + ARM_OUTSIDE);
+	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+}
+END
+
+TEST(aarch64_slots_of_a_plt_leave_their_caller_in_the_link_register)
+{
+	struct run r;
+
+	for (unsigned i = 11; i < 15; i++) {
+		prepare_arm(&r, ARM_CODE(i));
+		r.regs[30] = BIAS + ARM_OUTSIDE;
+		ASSERT_CALLERS(&r, ARM_OUTSIDE);
+	}
+}
+END
+
+TEST(aarch64_the_first_slot_of_a_plt_has_put_it_on_the_stack)
+{
+	struct run r;
+
+	for (unsigned i = 3; i < 9; i++) {
+		unsigned words = i < 5 ? 0 : 2;
+
+		prepare_arm(&r, ARM_CODE(i));
+		r.regs[30] = BIAS + 0x18;
+		r.regs[29] = AT(words); /* the caller's frame */
+		r.stack[words + 1] = BIAS + ARM_OUTSIDE;
+		ASSERT_CALLERS(&r, 0x18, ARM_OUTSIDE);
+	}
+}
+END
+
+TEST(aarch64_code_without_tables_is_walked_by_its_frame_records)
+{
+	struct run r;
+
+	prepare_arm(&r, ARM_OUTSIDE);
+	r.regs[29] = AT(2);
+	r.stack[2] = AT(6);
+	r.stack[3] = SIGNED | (BIAS + 0x18);
+	r.stack[7] = BIAS + ARM_OUTSIDE;
+	ASSERT_CALLERS(&r, 0x18, ARM_OUTSIDE);
+}
+END
+
+TEST(aarch64_interrupts_within_the_end_of_a_handler_are_in_its_frame)
+{
+	enum { REGS = (128 + 176 + 8) / 8 };
+	struct run r;
+
+	for (unsigned i = 0; i < 3; i++) {
+		prepare_arm(&r, ARM_CODE(i));
+		r.stack[REGS + 30] = BIAS + ARM_OUTSIDE;
+		r.stack[REGS + 31] = AT(90);
+		r.stack[REGS + 32] = BIAS;
+		ASSERT_CALLERS(&r, IN(0), ARM_OUTSIDE);
+	}
+}
+END
+
+/* The handler's frame is 4 words; siginfo and ucontext lie above it. */
+TEST(aarch64_signal_frames_are_known_by_the_code_they_return_to)
+{
+	enum { REGS = 4 + (128 + 176 + 8) / 8 };
+	struct run r;
+
+	prepare_arm(&r, 0x14);
+	r.regs[29] = STACK;
+	r.stack[1] = BIAS + ARM_SIZE;
+	r.stack[REGS + 30] = BIAS + ARM_OUTSIDE;
+	r.stack[REGS + 31] = AT(90);
+	r.stack[REGS + 32] = BIAS;
+	ASSERT_CALLERS(&r, IN(ARM_SIZE), IN(0), ARM_OUTSIDE);
+}
+END
+
+/* mov x0, x19; cbnz x0, …; b … */
+TEST(aarch64_contexts_begin_where_their_function_returns_to)
+{
+	static const uint32_t start[] = {0xaa1303e0, 0xb5fff9c0, 0x17fff579};
+	static const uint32_t marked[] = {0xd503245f, 0xaa1303e0, 0xb5fff9c0};
+	static const uint32_t *const rows[] = {start, marked};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint8_t bytes[ARM_SIZE + sizeof(start)] = {0};
+		struct run r;
+
+		memcpy(bytes + ARM_SIZE, rows[i], sizeof(start));
+		prepare(&r, &(struct frames_image){
+				    .machine = EM_AARCH64,
+				    .section = ".debug_frame",
+				    .code = bytes,
+				    .code_size = sizeof(bytes),
+				    .frames = arm_frames,
+				    .frames_size = sizeof(arm_frames)});
+		r.regs[32] = BIAS;
+		r.regs[31] = STACK;
+		r.regs[30] = BIAS + ARM_SIZE;
+		ASSERT_CALLERS(&r, IN(ARM_SIZE));
+	}
+}
+END
+
+	SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
+              a_frame_pointer_leads_to_the_caller,
+              a_frame_pointer_that_was_popped_is_in_its_register,
+              a_plt_slot_has_one_word_pushed_from_its_middle_on,
+              a_realigned_stack_is_left_through_its_frame_pointer,
+              a_frame_based_on_another_register_is_walked_by_all_of_them,
+              expressions_tell_the_frame_and_the_frame_pointer,
+              a_frame_pointer_kept_in_another_register_is_found_there,
+              code_that_calls_an_interpreter_is_left_to_it,
+              code_without_tables_is_left_the_way_it_returns,
+              code_that_aligned_the_stack_is_left_through_the_word_it_kept,
+              code_with_a_frame_pointer_is_left_through_it,
+              callers_of_code_without_tables_have_their_frame_pointer,
+              a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is,
+              an_address_that_follows_no_call_is_no_caller,
+              what_ends_handlers_is_known_by_its_code,
+              interrupted_code_has_all_its_registers,
+              a_handler_on_its_own_stack_is_below_what_it_interrupted,
+              what_makecontext_returns_to_is_the_first_frame,
+              aarch64_contexts_begin_where_their_function_returns_to,
+              aarch64_leaf_functions_have_their_caller_in_the_link_register,
+              aarch64_return_addresses_are_stripped_of_their_signature,
+              aarch64_addresses_may_be_signed_with_that_of_an_instruction,
+              aarch64_slots_of_a_plt_leave_their_caller_in_the_link_register,
+              aarch64_the_first_slot_of_a_plt_has_put_it_on_the_stack,
+              aarch64_code_without_tables_is_walked_by_its_frame_records,
+              aarch64_interrupts_within_the_end_of_a_handler_are_in_its_frame,
+              aarch64_signal_frames_are_known_by_the_code_they_return_to)

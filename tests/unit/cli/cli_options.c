@@ -1,0 +1,206 @@
+#include "cli/cli.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ARGS_MAX 80
+
+static struct options
+parsed(int *rc, struct buf *why, const char *line)
+{
+	static char copy[1024];
+	char *argv[ARGS_MAX] = {(char *)"stoker"};
+	struct options o = {0};
+	int argc = 1;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	*rc = options_parse(argc, argv, &o, why);
+	return o;
+}
+
+TEST(options_and_operands_mix)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+	struct options o = parsed(&rc, &why,
+	                          "run --seconds 5 web --wait --type=alloc "
+	                          "--label a=b --label c=d");
+
+	ck_assert_int_eq(rc, 0);
+	ck_assert_uint_eq(o.noperands, 2);
+	ck_assert_str_eq(o.operands[1], "web");
+	ck_assert_int_eq(o.seconds, 5);
+	ck_assert(o.wait);
+	ck_assert_str_eq(o.type, "alloc");
+	ck_assert_uint_eq(o.label.n, 2);
+	ck_assert_str_eq(o.label.p[1], "c=d");
+	ck_assert_int_eq(o.rate, -1);
+	ck_assert_ptr_null(o.server);
+}
+END
+
+TEST(two_dashes_end_the_options)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+	struct options o = parsed(&rc, &why, "top -- --wait");
+
+	ck_assert_int_eq(rc, 0);
+	ck_assert(!o.wait);
+	ck_assert_str_eq(o.operands[1], "--wait");
+}
+END
+
+TEST(a_lone_dash_is_an_operand)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+	struct options o = parsed(&rc, &why, "service apply -");
+
+	ck_assert_int_eq(rc, 0);
+	ck_assert_str_eq(o.operands[2], "-");
+}
+END
+
+	static const struct {
+	const char *line, *why;
+} wrong[] = {
+	{"run --frob", "no such option: --frob"},
+	{"run --second 5", "no such option: --second"},
+	{"run --seconds", "--seconds needs a value: N"},
+	{"run --seconds five", "--seconds takes a whole number, not 'five'"},
+	{"run --seconds 5x", "--seconds takes a whole number, not '5x'"},
+	{"run --seconds -5", "--seconds takes a whole number, not '-5'"},
+	{"run --seconds 99999999999999999999",
+         "--seconds takes a whole number, not '99999999999999999999'"},
+	{"run --wait=yes", "--wait takes no value"},
+};
+
+TEST(a_wrong_option_is_named)
+{
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		int rc;
+
+		parsed(&rc, &why, wrong[i].line);
+		ck_assert_msg(rc == -EINVAL, "%s", wrong[i].line);
+		ck_assert_str_eq(buf_str(&why), wrong[i].why);
+	}
+}
+END
+
+TEST(lists_and_operands_have_ceilings)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	char *argv[2 * LIST_MAX + OPERANDS_MAX + 3] = {(char *)"stoker"};
+	struct options o;
+	int n = 1;
+
+	for (int i = 0; i < LIST_MAX; i++) {
+		argv[n++] = (char *)"--label";
+		argv[n++] = (char *)"a=b";
+	}
+	ck_assert_int_eq(options_parse(n, argv, &o, &why), 0);
+	argv[n++] = (char *)"--label=a=b";
+	ck_assert_int_eq(options_parse(n, argv, &o, &why), -EINVAL);
+	n = 1;
+	for (int i = 0; i < OPERANDS_MAX; i++)
+		argv[n++] = (char *)"x";
+	ck_assert_int_eq(options_parse(n, argv, &o, &why), 0);
+	argv[n++] = (char *)"x";
+	ck_assert_int_eq(options_parse(n, argv, &o, &why), -EINVAL);
+}
+END
+
+TEST(a_command_takes_only_options_that_its_usage_names)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+	struct options o = parsed(&rc, &why, "top x --limit 3 --json");
+
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(options_fit(&o, "ID [--limit N]", &why), 0);
+	ck_assert_int_eq(options_fit(&o, "ID [--limits N]", &why), -EINVAL);
+	ck_assert_str_eq(buf_str(&why),
+	                 "--limit does not go with this command");
+}
+END
+
+TEST(every_option_of_a_usage_is_a_row)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		const char *p = commands[i].usage;
+
+		for (; (p = strstr(p, "--")); p++) {
+			size_t n = strcspn(p, " ]"), row;
+
+			for (row = 0; row < option_count; row++) {
+				const char *name = option_row(row).name;
+
+				if (strlen(name) == n && !strncmp(name, p, n))
+					break;
+			}
+			ck_assert_msg(row < option_count, "%s: %.*s",
+			              commands[i].name, (int)n, p);
+			p += n - 1;
+		}
+	}
+}
+END
+
+TEST(every_own_option_goes_with_a_command)
+{
+	for (size_t row = 0; row < option_count; row++) {
+		bool used = option_row(row).global;
+
+		for (size_t i = 0; i < command_count; i++)
+			used |= usage_names(commands[i].usage,
+			                    option_row(row).name);
+		ck_assert_msg(used, "%s", option_row(row).name);
+	}
+}
+END
+
+	static const struct {
+	const char *words[3];
+	size_t n;
+	const char *command;
+	size_t used;
+} spoken[] = {
+	{{"run", "web"}, 2, "run", 1},
+	{{"token", "list"}, 2, "token list", 2},
+	{{"token", "list", "x"}, 3, "token list", 2},
+	{{"token"}, 1, NULL, 0},
+	{{"token", "frob"}, 2, NULL, 0},
+	{{"ru"}, 1, NULL, 0},
+	{{"runs"}, 1, NULL, 0},
+	{{""}, 1, NULL, 0},
+};
+
+TEST(commands_are_found_by_all_their_words)
+{
+	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
+		size_t used;
+		const struct command *c =
+			command_find(spoken[i].words, spoken[i].n, &used);
+
+		if (!spoken[i].command) {
+			ck_assert_ptr_null(c);
+			continue;
+		}
+		ck_assert_str_eq(c->name, spoken[i].command);
+		ck_assert_uint_eq(used, spoken[i].used);
+	}
+}
+END
+
+	SUITE("cli_options", options_and_operands_mix,
+              two_dashes_end_the_options, a_lone_dash_is_an_operand,
+              a_wrong_option_is_named, lists_and_operands_have_ceilings,
+              a_command_takes_only_options_that_its_usage_names,
+              every_option_of_a_usage_is_a_row,
+              every_own_option_goes_with_a_command,
+              commands_are_found_by_all_their_words)

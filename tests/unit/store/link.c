@@ -1,0 +1,184 @@
+#include "endpoint/call/links.h"
+#include "lib/store.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NOW_MS  INT64_C(1770000000000)
+#define HOUR_MS INT64_C(3600000)
+#define TTL_S   86400
+
+struct parts {
+	char tenant[64], key[ID_MAX], signature[80];
+	long long expires;
+};
+
+static void
+make(struct test_store *t, struct link_keys *k, int64_t now_ms, char *out)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
+
+	static const struct link_page page = {
+		.claim = {.kind = "flamegraph", "sess-a", .tenant = "t"},
+		.url = "http://x/sess-a",
+	};
+
+	ck_assert_int_eq(link_key_make(&t->s), 0);
+	ck_assert_int_eq(link_make(&t->s, k, &page, now_ms, TTL_S, &b), 0);
+	memcpy(out, b.p, b.len + 1);
+}
+
+static struct link_claim
+parse(const char *link, struct parts *p)
+{
+	ck_assert_int_eq(sscanf(strchr(link, '?'),
+	                        "?tenant=%63[^&]&key=%63[^&]&expires=%lld&"
+	                        "signature=%79s",
+	                        p->tenant, p->key, &p->expires, p->signature),
+	                 4);
+	return (struct link_claim){"flamegraph", "sess-a", p->tenant, p->key,
+	                           p->expires};
+}
+
+TEST(a_link_is_the_same_within_an_hour)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct link_keys k = {0};
+	int64_t hour_ms = NOW_MS / HOUR_MS * HOUR_MS;
+	char first[LINK_MAX], last[LINK_MAX], next[LINK_MAX];
+
+	make(&t, &k, hour_ms, first);
+	make(&t, &k, hour_ms + HOUR_MS - 1, last);
+	make(&t, &k, hour_ms + HOUR_MS, next);
+	ck_assert_str_eq(first, last);
+	ck_assert_str_ne(first, next);
+}
+END
+
+TEST(a_link_lives_its_time_and_not_much_longer)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct link_keys k = {0};
+	char link[LINK_MAX];
+	struct parts p;
+	struct link_claim c;
+
+	make(&t, &k, NOW_MS, link);
+	c = parse(link, &p);
+	ck_assert_int_eq(
+		link_check(&t.s, &k, &c, p.signature, NOW_MS + TTL_S * 1000),
+		0);
+	ck_assert_int_eq(link_check(&t.s, &k, &c, p.signature,
+	                            NOW_MS + TTL_S * 1000 + HOUR_MS + 1),
+	                 -EKEYEXPIRED);
+}
+END
+
+TEST(a_link_is_good_in_another_process)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct link_keys here = {0}, there = {0};
+	char link[LINK_MAX];
+	struct parts p;
+	struct link_claim c;
+
+	make(&t, &here, NOW_MS, link);
+	c = parse(link, &p);
+	ck_assert_int_eq(link_check(&t.s, &there, &c, p.signature, NOW_MS), 0);
+}
+END
+
+TEST(a_signature_is_for_one_page_tenant_profile_and_time)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct link_keys k = {0};
+	char link[LINK_MAX];
+	struct parts p;
+	struct link_claim c, bad[5];
+
+	make(&t, &k, NOW_MS, link);
+	c = parse(link, &p);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		bad[i] = c;
+	bad[0].tenant = "u";
+	bad[1].subject = "sess-b";
+	bad[2].expires_s++;
+	bad[3].key = "link-none";
+	bad[4].kind = "diff";
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		ck_assert_int_eq(
+			link_check(&t.s, &k, &bad[i], p.signature, NOW_MS),
+			-EACCES);
+	ck_assert_int_eq(link_check(&t.s, &k, &c, "", NOW_MS), -EACCES);
+	p.signature[63] ^= 1;
+	ck_assert_int_eq(link_check(&t.s, &k, &c, p.signature, NOW_MS),
+	                 -EACCES);
+}
+END
+
+#define Q(name, value)      \
+	{                   \
+		name, value \
+	}
+
+	static void
+	subject(const struct query_pair *q, size_t n, char out[static 200])
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(200);
+
+	link_subject(&(struct link_query){q, n}, &b);
+	snprintf(out, 200, "%s", buf_str(&b));
+}
+
+TEST(a_range_is_signed_in_any_order_and_format)
+{
+	static const struct query_pair made[] = {
+		Q("service", "svc"), Q("from", "1"), Q("label.team", "a b")};
+	static const struct query_pair asked[] = {
+		Q("label.team", "a b"), Q("service", "svc"), Q("from", "1"),
+		Q("tenant", "t"),       Q("expires", "7"),   Q("key", "k"),
+		Q("signature", "s"),    Q("format", "svg")};
+	char a[200], b[200];
+
+	subject(made, ARRAY_LEN(made), a);
+	subject(asked, ARRAY_LEN(asked), b);
+	ck_assert_str_eq(a, b);
+	ck_assert_str_ne(a, "");
+}
+END
+
+TEST(no_two_ranges_are_signed_alike)
+{
+	static const struct query_pair rows[][2] = {
+		{Q("a", "1"), Q("b", "2")},        {Q("a", "2"), Q("b", "1")},
+		{Q("a", "1;1:b=1:2"), Q("c", "")}, {Q("a", "1"), Q("b", "2;")},
+		{Q("a", "1"), Q("c", "2")},
+	};
+	char a[200], b[200];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (size_t j = 0; j < i; j++) {
+			subject(rows[i], 2, a);
+			subject(rows[j], 2, b);
+			ck_assert_str_ne(a, b);
+		}
+}
+END
+
+TEST(a_query_is_escaped_in_an_address)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
+	static const struct query_pair q[] = {Q("service", "svc"),
+	                                      Q("label.x", "a&b=\xc3\xa9")};
+
+	link_put_query(&(struct link_query){q, 2}, &b);
+	ck_assert_str_eq(buf_str(&b), "service=svc&label.x=a%26b%3D%C3%A9");
+}
+END
+
+	SUITE("link", a_range_is_signed_in_any_order_and_format,
+              no_two_ranges_are_signed_alike, a_query_is_escaped_in_an_address,
+              a_link_is_the_same_within_an_hour,
+              a_link_lives_its_time_and_not_much_longer,
+              a_link_is_good_in_another_process,
+              a_signature_is_for_one_page_tenant_profile_and_time)

@@ -1,0 +1,181 @@
+/* Pid files as the opener reads them, for whoever may not. */
+#include "worker/opener/opener.h"
+#include "base/file.h"
+#include "lib/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct rig {
+	struct test_store store; /* for its folder */
+	struct conf conf;
+};
+#define CLEANUP_RIG CLEANUP(rig_done)
+#define RIG(r)      CLEANUP_RIG struct rig r = {.store = test_store()}
+
+static void
+rig_done(struct rig *r)
+{
+	test_store_done(&r->store);
+}
+
+static void
+path_of(const struct rig *r, const char *name, char out[static 128])
+{
+	snprintf(out, 128, "%s/%s", r->store.dir, name);
+}
+
+static void
+put(const struct rig *r, const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	path_of(r, name, path);
+	ck_assert_ptr_nonnull(f = fopen(path, "w"));
+	fputs(text, f);
+	fclose(f);
+}
+
+static void
+put_link(const struct rig *r, const char *name, const char *to)
+{
+	char path[128];
+
+	path_of(r, name, path);
+	ck_assert_int_eq(symlink(to, path), 0);
+}
+
+/* The pid, or -errno. */
+static int64_t
+read_at(const struct rig *r, const char *path)
+{
+	struct host_ask ask = {.op = HOST_PID_FILE};
+	struct answer a;
+
+	strcpy(ask.path, path);
+	opener_answer(&r->conf, &ask, -1, &a);
+	ck_assert_uint_eq(a.nfds, 0);
+	return a.reply.error ? a.reply.error : (int64_t)a.reply.value;
+}
+
+static int64_t
+read_name(const struct rig *r, const char *name)
+{
+	char path[128];
+
+	path_of(r, name, path);
+	return read_at(r, path);
+}
+
+static const struct {
+	const char *text;
+	int64_t expected;
+} files[] = {
+	{"42\n", 42},
+	{"42", 42},
+	{" 42 \r\n", 42},
+	{"42\n/var/lib/postgresql/15/main\n1769000000\n5432\n", 42},
+	{"42 nginx\n", 42},
+	{"2147483647\n", 2147483647},
+	{"", -ENODATA},
+	{"0\n", -ENODATA},
+	{"-1\n", -ENODATA},
+	{"x\n", -ENODATA},
+	{"pid: 42\n", -ENODATA},
+	{"42x\n", -ENODATA},
+	{"2147483648\n", -ENODATA},
+	{"99999999999999999999999999999999\n", -ENODATA},
+	{"1111111111111111111111111111111111111111111111111111111111111111111",
+         -ENODATA},
+};
+
+TEST(a_pid_file_begins_with_a_pid)
+{
+	RIG(r);
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		put(&r, "pid", files[i].text);
+		ck_assert_msg(read_name(&r, "pid") == files[i].expected, "%s",
+		              files[i].text);
+	}
+}
+END
+
+TEST(what_is_no_regular_file_is_not_opened)
+{
+	RIG(r);
+	char path[128];
+
+	path_of(&r, "fifo", path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0); /* must not block */
+	ck_assert_int_eq(read_name(&r, "fifo"), -EINVAL);
+	ck_assert_int_eq(read_name(&r, ""), -EINVAL); /* a folder */
+	ck_assert_int_eq(read_at(&r, "/dev/zero"), -EINVAL);
+	ck_assert_int_eq(read_at(&r, "/"), -EINVAL);
+	ck_assert_int_eq(read_at(&r, "pid"), -EINVAL);
+	ck_assert_int_eq(read_at(&r, ""), -EINVAL);
+	ck_assert_int_eq(read_name(&r, "absent"), -ENOENT);
+}
+END
+
+TEST(own_links_are_followed_from_where_they_lie)
+{
+	RIG(r);
+	char path[128];
+
+	path_of(&r, "run", path);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	put(&r, "run/pid", "42\n");
+	path_of(&r, "run/pid", path);
+	put_link(&r, "absolute", path);
+	put_link(&r, "relative", "run/pid");
+	put_link(&r, "var", "./run");
+	put_link(&r, "run/up", "../run/pid");
+	ck_assert_int_eq(read_name(&r, "absolute"), 42);
+	ck_assert_int_eq(read_name(&r, "relative"), 42);
+	ck_assert_int_eq(read_name(&r, "var/pid"), 42);
+	ck_assert_int_eq(read_name(&r, "var//up"), 42);
+}
+END
+
+TEST(links_that_others_made_lead_nowhere)
+{
+	RIG(r);
+	char path[128];
+
+	if (getuid())
+		SKIP("only root can give a link away");
+	put(&r, "pid", "42\n");
+	put_link(&r, "link", "pid");
+	put_link(&r, "folder", ".");
+	ck_assert_int_eq(read_name(&r, "folder/link"), 42);
+	path_of(&r, "folder", path);
+	ck_assert_int_eq(lchown(path, 65534, 65534), 0);
+	ck_assert_int_eq(read_name(&r, "folder/pid"), -ELOOP);
+	path_of(&r, "link", path);
+	ck_assert_int_eq(lchown(path, 65534, 65534), 0);
+	ck_assert_int_eq(read_name(&r, "link"), -ELOOP);
+}
+END
+
+TEST(links_in_a_circle_end)
+{
+	RIG(r);
+
+	put_link(&r, "a", "b");
+	put_link(&r, "b", "a");
+	put_link(&r, "deeper", "deeper/x");
+	ck_assert_int_eq(read_name(&r, "a"), -ELOOP);
+	ck_assert_int_eq(read_name(&r, "deeper"), -ELOOP);
+}
+END
+
+	SUITE("pid_file", a_pid_file_begins_with_a_pid,
+              what_is_no_regular_file_is_not_opened,
+              own_links_are_followed_from_where_they_lie,
+              links_that_others_made_lead_nowhere, links_in_a_circle_end)

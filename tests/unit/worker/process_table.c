@@ -1,0 +1,218 @@
+#include "worker/targets/process_table.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PID   42
+#define START (1000 * NS_PER_S)
+
+/* A directory that looks like /proc, with one process in it. */
+struct host {
+	char dir[32];
+	struct proc_table table;
+};
+
+static void
+put(const struct host *h, const char *name, const char *text)
+{
+	CLEANUP_FD int fd = openat(h->table.proc_fd, name,
+	                           O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fd_write_all(fd, text, strlen(text)), 0);
+}
+
+static void
+put_name(const struct host *h, const char *name)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+	         "42 (%s) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0\n",
+	         name);
+	put(h, "42/stat", text);
+}
+
+static void
+put_tasks(const struct host *h, const char *tasks)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "0.00 0.01 0.05 %s\n", tasks);
+	put(h, "loadavg", text);
+}
+
+static int
+exe_link(void *arg, int32_t pid, char *out)
+{
+	(void)arg;
+	(void)pid;
+	strcpy(out, "/usr/bin/it");
+	return 0;
+}
+
+static int
+no_exe_link(void *arg, int32_t pid, char *out)
+{
+	(void)arg;
+	(void)pid;
+	(void)out;
+	return -EACCES;
+}
+
+static void
+host_init(struct host *h)
+{
+	*h = (struct host){.dir = "/tmp/stoker-proc-XXXXXX"};
+	ck_assert_ptr_nonnull(mkdtemp(h->dir));
+	h->table.exe_link = exe_link;
+	h->table.proc_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(h->table.proc_fd, 0);
+	ck_assert_int_eq(mkdirat(h->table.proc_fd, "42", 0700), 0);
+	put(h, "42/status", "Name:\tit\nUid:\t0\t0\t0\t0\n");
+	put(h, "42/cmdline", "it");
+	put(h, "42/cgroup", "0::/\n");
+	put_name(h, "it");
+	put_tasks(h, "1/100 42");
+}
+
+static void
+end_process(struct host *h)
+{
+	static const char *const files[] = {"42/stat", "42/status",
+	                                    "42/cmdline", "42/cgroup"};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		unlinkat(h->table.proc_fd, files[i], 0);
+	unlinkat(h->table.proc_fd, "42", AT_REMOVEDIR);
+}
+
+static void
+host_done(struct host *h)
+{
+	end_process(h);
+	unlinkat(h->table.proc_fd, "loadavg", 0);
+	close(h->table.proc_fd);
+	rmdir(h->dir);
+	proc_table_done(&h->table);
+}
+
+static const char *
+name_at(struct host *h, int64_t now_ns, int expected)
+{
+	const struct proc *p;
+
+	ck_assert_int_eq(proc_table_scan(&h->table, now_ns), expected);
+	p = proc_table_find(&h->table, PID);
+	return p ? p->comm : "";
+}
+
+TEST(a_young_process_that_becomes_another_is_seen_at_once)
+{
+	struct host h;
+
+	host_init(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	put_name(&h, "other");
+	ck_assert_str_eq(name_at(&h, START + NS_PER_S, 1), "other");
+	host_done(&h);
+}
+END
+
+TEST(while_no_pid_is_given_out_old_processes_are_not_looked_at)
+{
+	int64_t old = START + PROC_YOUNG_NS;
+	struct host h;
+
+	host_init(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	ck_assert_str_eq(name_at(&h, old, 1), "it");
+	put_name(&h, "other");
+	put_tasks(&h, "7/100 42"); /* as many threads, more of them work */
+	ck_assert_str_eq(name_at(&h, old + NS_PER_S, 0), "it");
+	ck_assert_str_eq(name_at(&h, old + PROC_CALM_NS - 1, 0), "it");
+	ck_assert_str_eq(name_at(&h, old + PROC_CALM_NS, 1), "other");
+	host_done(&h);
+}
+END
+
+TEST(a_pid_given_out_or_taken_back_has_all_looked_for)
+{
+	static const char *const tasks[] = {"1/100 43", "1/99 43"};
+	int64_t old = START + PROC_YOUNG_NS;
+	struct host h;
+
+	host_init(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	ck_assert_str_eq(name_at(&h, old, 1), "it");
+	put_tasks(&h, tasks[0]);
+	ck_assert_str_eq(name_at(&h, old + 1, 1), "it");
+	end_process(&h);
+	put_tasks(&h, tasks[1]);
+	ck_assert_str_eq(name_at(&h, old + 2, 1), "");
+	host_done(&h);
+}
+END
+
+TEST(a_program_that_starts_itself_anew_is_read_again)
+{
+	int64_t old = START + PROC_YOUNG_NS;
+	struct host h;
+
+	host_init(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	put(&h, "42/cmdline", "it again");
+	(void)name_at(&h, START + PROC_CALM_NS, 1);
+	ck_assert_str_eq(proc_table_find(&h.table, PID)->cmdline, "it again");
+	put(&h, "42/cmdline", "it once more");
+	for (int64_t at = old; at < old + PROC_FRESH_NS; at += PROC_CALM_NS)
+		(void)name_at(&h, at, 1);
+	ck_assert_str_eq(proc_table_find(&h.table, PID)->cmdline,
+	                 "it once more");
+	host_done(&h);
+}
+END
+
+TEST(a_program_whose_path_can_not_be_had_is_asked_for_again)
+{
+	struct host h;
+
+	host_init(&h);
+	h.table.exe_link = no_exe_link;
+	(void)name_at(&h, START, 1);
+	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "");
+	h.table.exe_link = exe_link;
+	(void)name_at(&h, START + NS_PER_S, 1);
+	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "/usr/bin/it");
+	host_done(&h);
+}
+END
+
+TEST(without_a_count_of_tasks_every_scan_looks)
+{
+	int64_t old = START + PROC_YOUNG_NS;
+	struct host h;
+
+	host_init(&h);
+	unlinkat(h.table.proc_fd, "loadavg", 0);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	ck_assert_str_eq(name_at(&h, old, 1), "it");
+	ck_assert_str_eq(name_at(&h, old + 1, 1), "it");
+	host_done(&h);
+}
+END
+
+	SUITE("process_table",
+              a_young_process_that_becomes_another_is_seen_at_once,
+              while_no_pid_is_given_out_old_processes_are_not_looked_at,
+              a_pid_given_out_or_taken_back_has_all_looked_for,
+              a_program_that_starts_itself_anew_is_read_again,
+              a_program_whose_path_can_not_be_had_is_asked_for_again,
+              without_a_count_of_tasks_every_scan_looks)

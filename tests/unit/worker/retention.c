@@ -1,0 +1,144 @@
+#include "worker/scheduler/retention.h"
+
+#include "base/clock.h"
+#include "lib/store.h"
+#include "store/idempotency.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int64_t
+size_of(const struct test_store *t, const char *file)
+{
+	char path[128];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", t->dir, file);
+	return stat(path, &st) ? -1 : st.st_size;
+}
+
+static struct conf
+limits(int64_t bytes, int64_t age_s)
+{
+	return (struct conf){.store_max_bytes = bytes,
+	                     .store_max_age = age_s,
+	                     .worker_lease = TEST_LEASE_MS / MS_PER_S};
+}
+
+static void
+fill_wal(struct test_store *t)
+{
+	CLEANUP_FREE char *body = calloc(1, 1 << 20);
+	struct idempotency_key k = {"t", "a", "k"};
+	struct idempotency v = {"", 200, "", body};
+
+	memset(body, 'x', (1 << 20) - 1);
+	for (int i = 0; size_of(t, "stoker.db-wal") <= WAL_MAX_BYTES; i++)
+		ck_assert_int_eq(idempotency_put(&t->s, &k, &v), 0);
+}
+
+TEST(a_long_wal_is_moved_before_its_time)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = limits(INT64_MAX, 1000);
+	struct retention r = {.soon_ns = 1000, .later_ns = 1000};
+
+	retention_step(&r, &t.s, &conf, 1);
+	ck_assert_int_lt(size_of(&t, "stoker.db"), 1 << 20);
+	fill_wal(&t);
+	retention_step(&r, &t.s, &conf, 2);
+	ck_assert_int_gt(size_of(&t, "stoker.db"), 1 << 20);
+}
+END
+
+TEST(the_wal_does_not_grow_once_it_was_moved)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = limits(INT64_MAX, 1000);
+	struct retention r = {0};
+	int64_t before;
+
+	fill_wal(&t);
+	before = size_of(&t, "stoker.db-wal");
+	for (int i = 0; i < 20; i++) {
+		char id[ID_MAX];
+
+		retention_step(&r, &t.s, &conf, 0);
+		test_enqueue(&t.s, i, id);
+	}
+	ck_assert_int_le(size_of(&t, "stoker.db-wal"), before);
+}
+END
+
+TEST(old_and_surplus_profiles_go_with_their_bytes)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = limits(9, 1000000);
+	struct session_result result = test_result();
+	struct session_ask ask = test_ask();
+	struct retention r = {0};
+	char id[2][ID_MAX];
+	struct blob b[2];
+
+	ask.origin = SESSION_UPLOAD;
+	for (int i = 0; i < 2; i++) {
+		db_skew_clock(t.s.db, i);
+		test_blob(&t.s, "12345", &b[i]);
+		ck_assert_int_eq(
+			session_upload(&t.s, &ask, &result, &b[i], id[i]), 0);
+	}
+	retention_step(&r, &t.s, &conf, 0);
+	ck_assert_int_eq(faccessat(t.s.profiles_fd, b[0].name, F_OK, 0), -1);
+	ck_assert_int_eq(faccessat(t.s.profiles_fd, b[1].name, F_OK, 0), 0);
+}
+END
+
+TEST(a_profile_is_kept_for_as_many_seconds_as_told)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = limits(INT64_MAX, 1000);
+	struct session_result result = test_result();
+	struct session_ask ask = test_ask();
+	struct retention r = {0};
+	struct blob b;
+	char id[ID_MAX];
+
+	ask.origin = SESSION_UPLOAD;
+	test_blob(&t.s, "12345", &b);
+	ck_assert_int_eq(session_upload(&t.s, &ask, &result, &b, id), 0);
+	db_skew_clock(t.s.db, 900 * MS_PER_S);
+	retention_step(&r, &t.s, &conf, 0);
+	ck_assert_int_eq(faccessat(t.s.profiles_fd, b.name, F_OK, 0), 0);
+	db_skew_clock(t.s.db, 1001 * MS_PER_S);
+	retention_step(&r, &t.s, &conf, LATER_NS);
+	ck_assert_int_eq(faccessat(t.s.profiles_fd, b.name, F_OK, 0), -1);
+}
+END
+
+TEST(jobs_of_silent_workers_are_given_up_one_lease_later)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = limits(INT64_MAX, 1000000);
+	CLEANUP_JOB struct job j = {0}, again = {0};
+	struct retention r = {0};
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	db_skew_clock(t.s.db, 2 * TEST_LEASE_MS - 1000);
+	retention_step(&r, &t.s, &conf, 0);
+	ck_assert_int_eq(job_claim(&t.s, TEST_HOST, TEST_LEASE_MS, &again),
+	                 -ENOENT);
+	db_skew_clock(t.s.db, 2 * TEST_LEASE_MS + 1000);
+	retention_step(&r, &t.s, &conf, SOON_NS);
+	test_claim(&t.s, &again);
+	ck_assert_int_eq(again.attempt, 2);
+}
+END
+
+	SUITE("retention", a_long_wal_is_moved_before_its_time,
+              the_wal_does_not_grow_once_it_was_moved,
+              old_and_surplus_profiles_go_with_their_bytes,
+              a_profile_is_kept_for_as_many_seconds_as_told,
+              jobs_of_silent_workers_are_given_up_one_lease_later)

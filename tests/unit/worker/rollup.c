@@ -1,0 +1,144 @@
+/* What the worker asks to be added up, and what it makes of the answer: the
+ * test plays the analyser, and the clock. */
+#include "worker/continuous/rollup.h"
+
+#include "base/clock.h"
+#include "lib/folded.h"
+#include "lib/windows.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define T0     (20000 * 24 * 60 * MINUTE)
+
+struct rig {
+	struct test_store store;
+	struct rollup r;
+	int analyser, step;
+};
+#define CLEANUP_RIG CLEANUP(rig_done)
+
+static void
+rig_init(struct rig *r)
+{
+	int pair[2];
+
+	*r = (struct rig){.store = test_store(), .r = ROLLUP_INIT};
+	ck_assert_int_eq(msg_pair(pair), 0);
+	r->analyser = pair[1];
+	r->r.store = &r->store.s;
+	r->r.host = TEST_HOST;
+	rollup_analyser(&r->r, pair[0]);
+}
+
+static void
+rig_done(struct rig *r)
+{
+	close(r->r.analyser);
+	close(r->analyser);
+	rollup_done(&r->r);
+	test_store_done(&r->store);
+}
+
+static void
+put(struct rig *r, int64_t start_ms, int64_t covered_ms, const char *folded)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(folded);
+	char id[ID_MAX];
+
+	test_window(&r->store.s,
+	            &(struct test_window){.start_ms = start_ms,
+	                                  .span_ms = 10 * SECOND,
+	                                  .covered_ms = covered_ms,
+	                                  .profile = p},
+	            id);
+}
+
+static void
+step(struct rig *r, int64_t wall_ms)
+{
+	rollup_step(&r->r, ++r->step * 60 * NS_PER_S, wall_ms);
+}
+
+/* Whether the analyser is asked to add up, and the file of it. */
+static bool
+is_asked(struct rig *r, int *out)
+{
+	struct msg_capture m;
+	size_t n = 1;
+	ssize_t got;
+
+	ck_assert_int_eq(fcntl(r->analyser, F_SETFL, O_NONBLOCK), 0);
+	got = msg_recv(r->analyser, &m, sizeof(m), out, &n);
+	return got == sizeof(m) && m.type == MSG_ROLLUP && n == 1;
+}
+
+/* Answers with a sum of one group, in these bytes. */
+static void
+answer(struct rig *r, const char *sum)
+{
+	const struct msg_rolled m = {.type = MSG_ROLLED};
+	struct rollup_row row = {.length = strlen(sum)};
+	int data = memfd_create("sums", MFD_CLOEXEC);
+	int rows = memfd_create("rows", MFD_CLOEXEC);
+
+	ck_assert_int_eq(pwrite(data, sum, strlen(sum), 0), strlen(sum));
+	ck_assert_int_eq(pwrite(rows, &row, sizeof(row), 0), sizeof(row));
+	rollup_take(&r->r, &m, data, rows);
+}
+
+TEST(a_minute_is_added_up_when_its_last_windows_had_time_to_come)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_FD int fd = -1;
+
+	rig_init(&r);
+	put(&r, T0, 10 * SECOND, "main 1\n");
+	step(&r, T0 + MINUTE + 30 * SECOND - 1);
+	ck_assert(!is_asked(&r, &fd));
+	step(&r, T0 + MINUTE + 30 * SECOND);
+	ck_assert(is_asked(&r, &fd));
+}
+END
+
+TEST(a_sum_covers_what_its_windows_cover)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_WINDOWS struct window_list l = {0};
+	CLEANUP_SERIES_LIST struct series_list of = {0};
+	CLEANUP_FD int fd = -1;
+
+	rig_init(&r);
+	put(&r, T0, 2 * SECOND, "main 1\n");
+	put(&r, T0 + 10 * SECOND, 3 * SECOND, "main 4\n");
+	step(&r, T0 + 2 * MINUTE);
+	ck_assert(is_asked(&r, &fd));
+	answer(&r, "sum");
+	ck_assert_int_eq(
+		series_list(&r.store.s,
+	                    &(struct series_filter){.tenant = TEST_TENANT,
+	                                            .service = "",
+	                                            .type = "",
+	                                            .host = ""},
+	                    &of),
+		0);
+	ck_assert_uint_eq(of.n, 1);
+	ck_assert_int_eq(window_between(&r.store.s, of.items[0].id,
+	                                WINDOW_MINUTE, T0, T0 + MINUTE, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].duration_ms, 5 * SECOND);
+	ck_assert_int_eq(l.items[0].end_ms, T0 + MINUTE);
+	ck_assert_int_eq(l.items[0].windows, 2);
+	ck_assert_int_eq(l.items[0].sample_count, 5);
+	ck_assert_int_eq(l.items[0].value, 5 * 10 * NS_PER_MS);
+}
+END
+
+	SUITE("rollup",
+              a_minute_is_added_up_when_its_last_windows_had_time_to_come,
+              a_sum_covers_what_its_windows_cover)

@@ -1,0 +1,332 @@
+/* The worker's tries, with an opener that answers as it is told to and a
+ * /proc that is made of a few files. */
+#include "worker/scheduler/selftest.h"
+#include "base/file.h"
+#include "lib/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ALL_CAPS  "000001ffffffffff"
+#define NO_CAPS   "0000000000000000"
+#define MANY      "0000000000000000 A zero\nffffffff81000000 T _text\n"
+#define HIDDEN    "0000000000000000 A zero\n0000000000000000 T _text\n"
+#define OTHER_PID 1
+
+struct opener {
+	int rc[HOST_OPS];     /* of each question */
+	int rc_init;          /* of EXE about the first process */
+	const char *kallsyms; /* NULL: an empty file */
+};
+
+static int
+ask_opener(void *arg, const struct host_ask *ask, struct host_reply *reply,
+           int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	const struct opener *o = arg;
+	const char *text = o->kallsyms ? o->kallsyms : "";
+
+	*reply = (struct host_reply){.error = o->rc[ask->op]};
+	*nfds = 0;
+	if (ask->op == HOST_EXE && ask->pid == OTHER_PID)
+		reply->error = o->rc_init;
+	if (ask->op == HOST_EXE_LINK)
+		strcpy(reply->text, "/usr/sbin/stoker-worker");
+	if (reply->error || ask->op == HOST_EXE_LINK)
+		return 0;
+	fds[0] = memfd_create("answer", MFD_CLOEXEC);
+	ck_assert_int_ge(fds[0], 0);
+	if (ask->op == HOST_KALLSYMS) {
+		ck_assert_int_eq(fd_write_all(fds[0], text, strlen(text)), 0);
+		lseek(fds[0], 0, SEEK_SET);
+	}
+	*nfds = 1;
+	return 0;
+}
+
+struct rig {
+	struct test_store store;
+	struct conf conf;
+	struct opener opener;
+	struct selftest t;
+	int proc_fd;
+};
+
+static void
+rig_done(struct rig *r)
+{
+	close(r->proc_fd);
+	conf_done(&r->conf);
+	test_store_done(&r->store);
+}
+
+static void
+put(const struct rig *r, const char *name, const char *text)
+{
+	CLEANUP_FD int fd = openat(r->proc_fd, name,
+	                           O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+	                           0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fd_write_all(fd, text, strlen(text)), 0);
+}
+
+/* What /proc tells of the kernel and of the opener. */
+static void
+host_is(const struct rig *r, const char *paranoid, const char *scope,
+        const char *kptr, const char *caps, const char *uid)
+{
+	char path[64], status[128];
+
+	put(r, "sys/kernel/perf_event_paranoid", paranoid);
+	put(r, "sys/kernel/yama/ptrace_scope", scope);
+	put(r, "sys/kernel/kptr_restrict", kptr);
+	snprintf(path, sizeof(path), "%d/status", (int)getppid());
+	snprintf(status, sizeof(status), "Name:\tx\nUid:\t%s\t0\nCapEff:\t%s\n",
+	         uid, caps);
+	put(r, path, status);
+}
+
+/* A host where everything works. */
+static void
+rig_init(struct rig *r)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	static const char *const folders[] = {"sys", "sys/kernel",
+	                                      "sys/kernel/yama"};
+	char dir[96];
+
+	*r = (struct rig){.store = test_store()};
+	ck_assert_int_eq(conf_load(NULL, &r->conf, &why), 0);
+	r->conf.continuous_min_free = 0;
+	r->conf.worker_ring_bytes = 1;
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		snprintf(dir, sizeof(dir), "%s/%s", r->store.dir, folders[i]);
+		ck_assert_int_eq(mkdir(dir, 0700), 0);
+	}
+	snprintf(dir, sizeof(dir), "%s/%d", r->store.dir, (int)getppid());
+	mkdir(dir, 0700);
+	r->proc_fd = open(r->store.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r->opener.kallsyms = MANY;
+	r->opener.rc[HOST_MEMORY] = -EFAULT;
+	host_is(r, "2\n", "1\n", "1\n", ALL_CAPS, "0");
+	r->t = (struct selftest){
+		.conf = &r->conf,
+		.store = &r->store.s,
+		.host = {.ask = ask_opener, .arg = &r->opener},
+		.proc_fd = &r->proc_fd,
+	};
+}
+#define RIG(r)                          \
+	CLEANUP(rig_done) struct rig r; \
+	rig_init(&r)
+
+static void
+expect(struct rig *r, enum check c, enum verdict v, const char *word)
+{
+	const struct finding *f = &r->t.findings[c];
+
+	r->t.next_ns = 0;
+	ck_assert_int_eq(selftest_step(&r->t, 1), 0);
+	ck_assert_msg(f->verdict == v, "%s: %s", verdict_word(f->verdict),
+	              f->found);
+	ck_assert_msg(strstr(f->found, word) || strstr(f->fix, word),
+	              "found '%s', fix '%s'", f->found, f->fix);
+	ck_assert_int_eq(!*f->fix, v == FINE);
+}
+
+TEST(a_host_where_everything_works_is_fine_and_is_left_in_peace)
+{
+	RIG(r);
+
+	for (int c = 0; c < CHECKS; c++)
+		if (!strcmp(check_part(c), "worker"))
+			expect(&r, c, FINE, "");
+	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_NS);
+}
+END
+
+TEST(what_fails_is_tried_again_with_each_heartbeat_until_it_works)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_FILE] = -ENOSYS;
+	expect(&r, CHECK_FILES, BROKEN, "RestrictSUIDSGID=no");
+	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_AGAIN_NS);
+	r.opener.rc[HOST_FILE] = 0;
+	ck_assert_int_eq(selftest_step(&r.t, SELFTEST_AGAIN_NS), 0);
+	ck_assert_int_eq(r.t.findings[CHECK_FILES].verdict, BROKEN);
+	ck_assert_int_eq(selftest_step(&r.t, 1 + SELFTEST_AGAIN_NS), 0);
+	ck_assert_int_eq(r.t.findings[CHECK_FILES].verdict, FINE);
+}
+END
+
+TEST(each_refusal_of_events_names_its_own_repair)
+{
+	static const struct {
+		int rc, task;
+		const char *paranoid, *caps, *uid;
+		enum verdict verdict;
+		const char *word;
+	} rows[] = {
+		{-EACCES, -EACCES, "3\n", ALL_CAPS, "0", BROKEN,
+	         "kernel.perf_event_paranoid=2"},
+		{-EACCES, -EACCES, "4\n", ALL_CAPS, "0", BROKEN,
+	         "worker-sys-admin.conf"},
+		{-EACCES, -EACCES, "2\n", ALL_CAPS, "0", BROKEN, "lockdown"},
+		{-EPERM, -EPERM, "2\n", NO_CAPS, "0", BROKEN, "CAP_PERFMON"},
+		{-EPERM, 0, "2\n", NO_CAPS, "1000", WARNING, "one user"},
+		{-ENOSYS, -ENOSYS, "2\n", ALL_CAPS, "0", BROKEN,
+	         "SystemCallFilter=perf_event_open"},
+		{-EINVAL, -EINVAL, "2\n", ALL_CAPS, "0", BROKEN,
+	         "CONFIG_PERF_EVENTS"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		RIG(r);
+
+		host_is(&r, rows[i].paranoid, "1\n", "1\n", rows[i].caps,
+		        rows[i].uid);
+		r.opener.rc[HOST_EVENT] = rows[i].rc;
+		r.opener.rc[HOST_TASK_EVENT] = rows[i].task;
+		expect(&r, CHECK_EVENTS, rows[i].verdict, rows[i].word);
+	}
+}
+END
+
+TEST(a_cpu_that_is_offline_is_no_refusal)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_EVENT] = -ENODEV;
+	expect(&r, CHECK_EVENTS, BROKEN, "");
+	r.opener.rc[HOST_EVENT] = 0;
+	expect(&r, CHECK_EVENTS, FINE, "");
+}
+END
+
+TEST(a_filter_that_is_refused_costs_more_and_breaks_nothing)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_FILTER] = -EPERM;
+	expect(&r, CHECK_FILTER, WARNING, "SystemCallFilter=bpf");
+	r.opener.rc[HOST_FILTER] = -EXDEV;
+	expect(&r, CHECK_FILTER, WARNING, "PID namespace");
+	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
+	r.opener.rc[HOST_FILTER] = -EPERM;
+	expect(&r, CHECK_FILTER, WARNING, "CAP_BPF");
+}
+END
+
+TEST(programs_of_other_users_need_their_own_right)
+{
+	RIG(r);
+
+	r.opener.rc_init = -EACCES;
+	expect(&r, CHECK_FILES, BROKEN, "ProtectProc=");
+	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "0");
+	expect(&r, CHECK_FILES, BROKEN, "CAP_SYS_PTRACE");
+	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
+	expect(&r, CHECK_FILES, WARNING, "CAP_SYS_PTRACE");
+}
+END
+
+TEST(a_first_process_that_is_out_of_reach_speaks_for_no_other)
+{
+	RIG(r);
+	char dir[96];
+
+	snprintf(dir, sizeof(dir), "%s/%d", r.store.dir, (int)getpid() + 1);
+	ck_assert_int_eq(mkdir(dir, 0700), 0);
+	r.opener.rc_init = -EACCES;
+	expect(&r, CHECK_FILES, FINE, "");
+	r.opener.rc[HOST_EXE] = -EACCES;
+	expect(&r, CHECK_FILES, BROKEN, "ProtectProc=");
+	r.opener.rc[HOST_EXE] = 0;
+	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "0");
+	expect(&r, CHECK_FILES, BROKEN, "CAP_SYS_PTRACE");
+}
+END
+
+TEST(a_program_that_an_upgrade_replaced_is_no_finding)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_FILE] = -ENOENT;
+	expect(&r, CHECK_FILES, FINE, "");
+}
+END
+
+TEST(memory_that_nobody_may_read_names_the_setting)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_MEMORY] = -EPERM;
+	expect(&r, CHECK_MEMORY, BROKEN, "SystemCallFilter=process_vm_readv");
+	host_is(&r, "2\n", "3\n", "1\n", ALL_CAPS, "0");
+	expect(&r, CHECK_MEMORY, BROKEN, "kernel.yama.ptrace_scope=2");
+	host_is(&r, "2\n", "2\n", "1\n", NO_CAPS, "0");
+	expect(&r, CHECK_MEMORY, BROKEN, "CAP_SYS_PTRACE");
+}
+END
+
+TEST(kernel_names_that_are_hidden_name_what_hides_them)
+{
+	RIG(r);
+
+	r.opener.kallsyms = HIDDEN;
+	expect(&r, CHECK_KERNEL_NAMES, WARNING, "lockdown");
+	host_is(&r, "2\n", "1\n", "2\n", ALL_CAPS, "0");
+	expect(&r, CHECK_KERNEL_NAMES, WARNING, "kernel.kptr_restrict=1");
+	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "0");
+	expect(&r, CHECK_KERNEL_NAMES, WARNING, "CAP_SYSLOG");
+	r.opener.kallsyms = NULL;
+	expect(&r, CHECK_KERNEL_NAMES, WARNING, "ProtectKernelTunables=no");
+	r.opener.rc[HOST_KALLSYMS] = -EACCES;
+	expect(&r, CHECK_KERNEL_NAMES, WARNING, "ProtectKernelTunables=no");
+}
+END
+
+TEST(rings_past_the_locked_memory_are_a_warning)
+{
+	RIG(r);
+	struct rlimit limit = {4096, 4096};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	r.conf.worker_ring_bytes = 4096;
+	expect(&r, CHECK_RINGS, FINE, "");
+	r.conf.worker_ring_bytes = 4097;
+	expect(&r, CHECK_RINGS, WARNING, "LimitMEMLOCK=infinity");
+}
+END
+
+TEST(an_opener_that_is_gone_is_no_finding)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_EVENT] = -EPIPE;
+	ck_assert_int_eq(selftest_step(&r.t, 1), -EPIPE);
+	ck_assert_int_eq(r.t.findings[CHECK_EVENTS].verdict, FINE);
+}
+END
+
+	SUITE("selftest",
+              a_host_where_everything_works_is_fine_and_is_left_in_peace,
+              what_fails_is_tried_again_with_each_heartbeat_until_it_works,
+              each_refusal_of_events_names_its_own_repair,
+              a_cpu_that_is_offline_is_no_refusal,
+              a_filter_that_is_refused_costs_more_and_breaks_nothing,
+              programs_of_other_users_need_their_own_right,
+              a_first_process_that_is_out_of_reach_speaks_for_no_other,
+              a_program_that_an_upgrade_replaced_is_no_finding,
+              memory_that_nobody_may_read_names_the_setting,
+              kernel_names_that_are_hidden_name_what_hides_them,
+              rings_past_the_locked_memory_are_a_warning,
+              an_opener_that_is_gone_is_no_finding)

@@ -1,6 +1,7 @@
-#include "store/files/blob_private.h"
-#include "store/files/folder.h"
+#include "base/folder.h"
 #include "store/db/row.h"
+#include "store/files/blob_private.h"
+#include "store/files/orphans.h"
 #include "store/session.h"
 
 #include <errno.h>
@@ -76,8 +77,8 @@ sweep_folder(void *arg, const char *name)
 {
 	struct sweep *w = arg;
 
-	return folder_sweep(w->s->db, w->s->profiles_fd, name, SQL_BLOB_KNOWN,
-	                    w->orphan_ms, &w->n);
+	return orphans_sweep(w->s->db, w->s->profiles_fd, name, SQL_BLOB_KNOWN,
+	                     w->orphan_ms, &w->n);
 }
 
 int

@@ -4,6 +4,9 @@
 #include "base/log.h"
 #include "capture/recorder/rate.h"
 #include "once.h"
+#include "worker/analyser/analyser.h"
+#include "worker/captures/runs.h"
+#include "worker/fetcher/fetcher.h"
 #include "worker/opener/opener.h"
 #include "worker/scheduler/scheduler.h"
 
@@ -69,7 +72,7 @@ parse_pids(const char *text, struct once *once)
 static int
 parse_type(const char *text, struct once *once)
 {
-	once->kind = worker_kind(text, &once->of);
+	once->kind = captures_kind(text, &once->of);
 	return once->kind == WORKER_KINDS ? -EINVAL : 0;
 }
 
@@ -158,7 +161,8 @@ load_conf(const char *path, struct conf *conf)
 static int
 run_once(const struct conf *conf, struct options *o)
 {
-	struct opener_client client = {once_run, &o->once, -1};
+	struct opener_children children = {once_run, &o->once, -1, analyser_run,
+	                                   fetcher_run};
 	CLEANUP_FD int fd =
 		open(o->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	int status;
@@ -167,8 +171,8 @@ run_once(const struct conf *conf, struct options *o)
 		log_err("%s: %s", o->out, strerror(errno));
 		return 1;
 	}
-	o->once.out_fd = client.keep_fd = fd;
-	status = opener_run(conf, &client);
+	o->once.out_fd = children.keep_fd = fd;
+	status = opener_run(conf, &children);
 	if (status)
 		unlink(o->out);
 	return status;
@@ -185,9 +189,10 @@ run_scheduler(void *arg, const struct conf *conf,
 static int
 serve(const struct conf *conf)
 {
-	struct opener_client client = {run_scheduler, NULL, -1};
+	struct opener_children children = {run_scheduler, NULL, -1,
+	                                   analyser_run, fetcher_run};
 
-	return opener_run(conf, &client);
+	return opener_run(conf, &children);
 }
 
 int

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "capture/host.h"
+#include "capture/naming/namer.h"
 #include "capture/quality.h"
 #include "capture/symbols/symbols_cache.h"
 #include "profile/timeline.h"
@@ -27,6 +28,9 @@
 #define CAPTURES_MAX_SAMPLERS 8                /* different rates at once */
 #define CAPTURES_DRAIN_MS     100              /* between two drains, */
 #define CAPTURES_CALM_MS      700              /* and when there is no hurry */
+/* Memory of one node of a capture's tree: a row and two slots for node and
+ * place each, and a count. */
+#define RECORDER_NODE_BYTES 64
 #define CAPTURE_ENDLESS       (UINT64_MAX / 4) /* ns */
 
 struct recorder;
@@ -123,12 +127,8 @@ int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
  *
  *   Owns     host and symbols are borrowed; NULL: out of memory
  */
-struct namer;
 struct namer *capture_namer(const struct capture *any, const struct host *host,
                             struct symbols_cache *symbols);
-void namer_free(struct namer *n);
-DEFINE_CLEANUP(struct namer *, namer_free)
-#define CLEANUP_NAMER CLEANUP(namer_free_ptr)
 /*
  * Names what was sampled and builds the profile.
  *

@@ -17,6 +17,7 @@
 #define BLOB_CHECKSUM_CHARS 65         /* SHA-256 in hexadecimal, and a NUL */
 #define BLOB_NAME_MAX       96
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)
+#define BLOB_MAX_RAW        ((size_t)512 << 20) /* of a profile, inflated */
 /* A file younger than this may be about to get its row. */
 #define BLOB_ORPHAN_MS INT64_C(900000)
 
@@ -66,10 +67,11 @@ MUST_CHECK int blob_of_session(struct store *s, const char *session,
  *   Owns     *out_fd is the caller's
  *   Errors   -ENOENT, -EBADMSG when the file has another length
  */
-MUST_CHECK int blob_open(struct store *s, const struct blob *b, int *out_fd);
+MUST_CHECK int
+blob_open(const struct store *s, const struct blob *b, int *out_fd);
 /* The whole of it, its checksum proven (-EBADMSG). */
 MUST_CHECK int
-blob_read(struct store *s, const struct blob *b, struct buf *out);
+blob_read(const struct store *s, const struct blob *b, struct buf *out);
 
 /* --- the worker's side --------------------------------------------------- */
 

@@ -4,12 +4,13 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/pairs.h"
 #include "bucket_find.h"
-#include "capture/trie.h"
 
-#define GO_MAX_BUCKETS      (1u << 20)
-#define GO_MAX_BUCKET_STACK 1024 /* pcs; runtime/mprof.go, maxProfStackDepth \
-	                          */
+#define GO_MAX_BUCKETS (1u << 20)
+#define GO_MAX_BUCKET_STACK                              \
+	1024 /* pcs; runtime/mprof.go, maxProfStackDepth \
+	      */
 
 struct go_bucket {
 	uint64_t size; /* bytes of each object */

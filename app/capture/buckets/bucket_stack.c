@@ -46,7 +46,7 @@ look(struct bucket_stacks *s, uint64_t pc, struct view *out)
 	uint32_t before = s->known.n, i;
 	int rc;
 
-	s->known.max = TRIE_MAX_NODES;
+	s->known.max = PAIRS_MAX;
 	rc = pairs_intern(&s->known, 0, pc, &i);
 	if (!rc && i == before)
 		rc = learn(s, pc);

@@ -12,8 +12,8 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/pairs.h"
 #include "capture/gobin/gobin.h"
-#include "capture/trie.h"
 
 struct bucket_stacks {
 	struct gobin *bin;

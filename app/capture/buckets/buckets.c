@@ -339,7 +339,7 @@ buckets_add_rows(const struct second *s, struct looked *v,
 	                   .modules = s->b->modules,
 	                   .module = v->module,
 	                   .p = s->p,
-	                   .known = {.max = TRIE_MAX_NODES}},
+	                   .known = {.max = PAIRS_MAX}},
 		.p = s->p,
 		.q = s->q,
 	};

@@ -1,8 +1,8 @@
 /* The frames of goroutines as locations of a profile. */
 #pragma once
 
+#include "base/pairs.h"
 #include "capture/process/modules.h"
-#include "capture/trie.h"
 #include "goroutine_walk.h"
 
 struct go_frames {

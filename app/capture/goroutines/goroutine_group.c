@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define MAX_STARTS  (1u << 16)
-#define MAX_NODES   TRIE_MAX_NODES
+#define MAX_NODES   PAIRS_MAX
 #define MAX_MEMBERS ((size_t)GO_MAX_GOROUTINES * sizeof(struct go_member))
 
 int

@@ -287,6 +287,6 @@ goroutines_add(const struct goroutines_ask *ask, struct profile *p,
 	                                 .modules = ask->modules,
 	                                 .module = ask->module,
 	                                 .p = p,
-	                                 .known = {.max = TRIE_MAX_NODES}};
+	                                 .known = {.max = PAIRS_MAX}};
 	return add_groups(&rows);
 }

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "capture/trie.h"
+#include "base/pairs.h"
 #include "goroutine_find.h"
 #include "profile/profile.h"
 

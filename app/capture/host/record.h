@@ -10,14 +10,15 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "capture/event.h"
 #include "python_ring.h"
-#include "capture/unwind/unwind.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define RECORD_MAX_CHAIN 127 /* kernel.perf_event_max_stack */
 #define RECORD_BUILD_ID  20
+#define RECORD_REGS      33 /* indexed as in asm/perf_regs.h */
 
 enum record_kind {
 	RECORD_OTHER,
@@ -42,7 +43,7 @@ struct record {
 			bool no_user;  /* it has left, or never had one */
 			bool has_user; /* regs and stack are there: one of
 			                * 32 bits has none for us */
-			uint64_t regs[UNWIND_REGS];
+			uint64_t regs[RECORD_REGS];
 			const uint8_t *stack;
 			size_t stack_len;
 			bool stack_cut; /* at its full size: it may go on */

@@ -4,13 +4,13 @@
  */
 #pragma once
 
-#include "capture/recorder.h"
-#include "capture/symbols/jitdump.h"
 #include "capture/process/modules.h"
-#include "capture/symbols/perfmap.h"
+#include "capture/process/place.h"
 #include "capture/quality.h"
+#include "capture/symbols/jitdump.h"
+#include "capture/symbols/perfmap.h"
 #include "capture/symbols/symbols.h"
-#include "capture/trie.h"
+#include "capture/symbols/symbols_cache.h"
 #include "capture/symbols/symtab.h"
 
 struct namer {
@@ -40,6 +40,9 @@ struct namer {
 /* Owns: all is borrowed; namer_free() it. NULL: out of memory */
 struct namer *namer_new(const struct modules *modules, const struct host *host,
                         struct symbols_cache *cache);
+void namer_free(struct namer *n);
+DEFINE_CLEANUP(struct namer *, namer_free)
+#define CLEANUP_NAMER CLEANUP(namer_free_ptr)
 /* As symbolizer_lookup: innermost first, 0 when nothing is known. A function
  * that has no name but an entry in the unwind tables is called by where it
  * begins in its file, "libc.so.6+0x2a3b0", and has system_name "".

@@ -9,11 +9,11 @@
  */
 #pragma once
 
-#include "maps.h"
-#include "modules.h"
 #include "capture/host/record.h"
 #include "capture/sampler/sampler.h"
-#include "capture/trie.h"
+#include "maps.h"
+#include "modules.h"
+#include "place.h"
 
 #define PROCS_MAX       65536
 #define PROCS_MAX_TEXT  ((size_t)16 << 20) /* /proc/PID/maps */

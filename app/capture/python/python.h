@@ -9,10 +9,10 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/pairs.h"
 #include "capture/elf/elf.h"
 #include "capture/host/memory.h"
 #include "capture/host/python_ring.h"
-#include "capture/trie.h"
 
 #define PYTHON_MAX_CODES   (1u << 17)
 #define PYTHON_MAX_BYTES   ((size_t)128 << 20) /* of names and lines */

@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "capture/trie.h"
 #include "profile/timeline.h"
+#include "trie.h"
 
 #include <stdbool.h>
 

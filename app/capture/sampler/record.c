@@ -1,5 +1,5 @@
-#include "capture/event.h"
 #include "capture/host/record.h"
+#include "capture/event.h"
 
 #include <errno.h>
 #include <string.h>
@@ -108,7 +108,7 @@ parse_regs(struct bytes *b, struct record *out)
 	out->sample.no_user = abi == PERF_SAMPLE_REGS_ABI_NONE;
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return true;
-	for (unsigned i = 0; i < UNWIND_REGS; i++) {
+	for (unsigned i = 0; i < RECORD_REGS; i++) {
 		if (!(EVENT_REGS >> i & 1))
 			continue;
 		if (!take(b, &value, sizeof(value)))

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_PLACES TRIE_MAX_NODES
+#define MAX_PLACES PAIRS_MAX
 #define MAX_TASKS  ((size_t)64 << 10) /* bytes of thread numbers */
 
 struct snapshot {

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "capture/trie.h"
+#include "base/pairs.h"
 
 #include <errno.h>
 #include <string.h>

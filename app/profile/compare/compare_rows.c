@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
-#include "profile/model/table.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Private to firefox_write(): the tables of one thread after the other. */
 #pragma once
 
+#include "base/table.h"
 #include "firefox.h"
-#include "profile/model/table.h"
 
 /* In the order of meta.categories. */
 enum firefox_category { FX_OTHER, FX_USER, FX_KERNEL, FX_BLOCKED };

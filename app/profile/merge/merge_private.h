@@ -4,8 +4,8 @@
 
 #include "profile/merge.h"
 
+#include "base/table.h"
 #include "nodes.h"
-#include "profile/model/table.h"
 
 struct merge {
 	struct profile *p; /* its stacks are of one entry: a node */

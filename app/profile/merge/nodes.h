@@ -1,8 +1,8 @@
 /* Stacks as a tree that grows: finds the node below another, or adds it. */
 #pragma once
 
+#include "base/table.h"
 #include "profile/packed.h"
-#include "profile/model/table.h"
 
 struct nodes {
 	struct packed_node *items; /* [0]: the root */

@@ -1,8 +1,8 @@
 /* Private to the builder: the memory and the hashes behind struct profile. */
 #pragma once
 
+#include "base/table.h"
 #include "profile/profile.h"
-#include "table.h"
 
 struct profile_index {
 	uint64_t key; /* of the hashes */

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
-#include "table.h"
+#include "base/table.h"
 
 #include <assert.h>
 #include <errno.h>

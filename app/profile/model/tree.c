@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
-#include "table.h"
+#include "base/table.h"
 #include "tree_layout.h"
 #include "tree_names.h"
 

@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/json.h"
-#include "store/files/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

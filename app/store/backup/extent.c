@@ -1,10 +1,11 @@
 #include "extent.h"
 
 #include "base/file.h"
+#include "base/folder.h"
+#include "store/db/row.h"
 #include "store/files/blob_private.h"
 #include "store/files/digest.h"
-#include "store/files/folder.h"
-#include "store/db/row.h"
+#include "store/files/orphans.h"
 #include "store/windows/window_private.h"
 
 #include <errno.h>
@@ -393,8 +394,8 @@ trim_profiles(void *arg, const char *folder)
 {
 	struct trim *t = arg;
 
-	return folder_sweep(t->db, t->place->fds[EXTENT_PROFILE], folder,
-	                    SQL_BLOB_LIVE, 0, &t->n);
+	return orphans_sweep(t->db, t->place->fds[EXTENT_PROFILE], folder,
+	                     SQL_BLOB_LIVE, 0, &t->n);
 }
 
 /* Bytes behind the last window of a segment were those of deleted windows. */
@@ -435,7 +436,7 @@ extent_trim(const struct extent_place *p, struct db *db, int64_t *out)
 {
 	struct trim t = {.place = p, .db = db, .fd = -1};
 	int rc = folder_each(p->fds[EXTENT_PROFILE], trim_profiles, &t)
-	                 ?: folder_sweep(db, p->fds[EXTENT_WINDOW], ".",
+	                 ?: orphans_sweep(db, p->fds[EXTENT_WINDOW], ".",
 	                                 SQL_SEGMENT_USED, 0, &t.n)
 	                 ?: extent_each(db, trim_window, &t);
 

@@ -10,7 +10,7 @@
 #include "backup_dir.h"
 
 #include "base/clock.h"
-#include "store/files/folder.h"
+#include "base/folder.h"
 #include "store/db/sqlite.h"
 #include "store/verify.h"
 

@@ -2,7 +2,8 @@
 
 #include "backup_dir.h"
 #include "base/clock.h"
-#include "store/files/folder.h"
+#include "base/folder.h"
+#include "store/files/orphans.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -145,8 +146,8 @@ find_orphans(struct verifying *v, enum extent_kind kind, const char *name,
              const char *folder, enum sql known)
 {
 	v->folder = folder;
-	return folder_orphans(v->db, v->place.fds[kind], name, known,
-	                      BLOB_ORPHAN_MS, report_orphan, v);
+	return orphans_each(v->db, v->place.fds[kind], name, known,
+	                    BLOB_ORPHAN_MS, report_orphan, v);
 }
 
 static int

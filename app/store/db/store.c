@@ -1,6 +1,6 @@
 #include "store/store.h"
 
-#include "store/files/folder.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

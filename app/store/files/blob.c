@@ -1,9 +1,9 @@
 #include "store/blob.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "blob_private.h"
 #include "digest.h"
-#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,7 +146,7 @@ blob_of_session(struct store *s, const char *session, const char *kind,
 }
 
 int
-blob_open(struct store *s, const struct blob *b, int *out_fd)
+blob_open(const struct store *s, const struct blob *b, int *out_fd)
 {
 	CLEANUP_FD int fd = -1;
 	struct stat st;
@@ -164,7 +164,7 @@ blob_open(struct store *s, const struct blob *b, int *out_fd)
 }
 
 int
-blob_read(struct store *s, const struct blob *b, struct buf *out)
+blob_read(const struct store *s, const struct blob *b, struct buf *out)
 {
 	char checksum[DIGEST_CHARS];
 	CLEANUP_FD int fd = -1;

@@ -1,7 +1,7 @@
 #include "store/store.h"
 
 #include "base/file.h"
-#include "folder.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

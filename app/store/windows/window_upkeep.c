@@ -1,4 +1,4 @@
-#include "store/files/folder.h"
+#include "store/files/orphans.h"
 #include "window_private.h"
 
 #include <errno.h>
@@ -207,7 +207,7 @@ window_reap(struct store *s, int64_t orphan_ms)
 	files = reap_segments(s, orphan_ms);
 	if (files < 0)
 		return files;
-	rc = folder_sweep(s->db, s->segments_fd, ".", SQL_SEGMENT_KNOWN,
-	                  orphan_ms, &orphans);
+	rc = orphans_sweep(s->db, s->segments_fd, ".", SQL_SEGMENT_KNOWN,
+	                   orphan_ms, &orphans);
 	return rc ? rc : holes + files + orphans;
 }

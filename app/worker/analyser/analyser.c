@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "capture/trie.h"
 #include "worker/ipc/pull_pages.h"
 #include "worker/ipc/sandbox.h"
 
@@ -536,7 +535,7 @@ static uint32_t
 max_nodes(const struct conf *conf)
 {
 	int64_t fair = conf->worker_memory / TREES_SHARE /
-	               conf->worker_max_captures / TRIE_NODE_BYTES;
+	               conf->worker_max_captures / RECORDER_NODE_BYTES;
 	uint32_t n = 1;
 
 	while (n * 2 <= fair && n * 2 <= conf->worker_tree_nodes)

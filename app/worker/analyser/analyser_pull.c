@@ -2,7 +2,7 @@
 #include "analyser.h"
 
 #include "base/file.h"
-#include "worker/ipc/pull_pages.h"
+#include "pull_read.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "profile/merge.h"
 #include "profile/tree.h"
-#include "store/window.h"
 
 #include <errno.h>
 #include <string.h>
@@ -132,7 +131,8 @@ write_sums(struct input *in, const struct analyser_rollup *r)
 	int rc = 0;
 
 	while (!rc && next_piece(in, &piece)) {
-		CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
+		CLEANUP_BUF struct buf sum =
+			BUF_INIT((size_t)WORKER_MAX_WINDOW);
 
 		memset(row.shares, 0, sizeof(row.shares));
 		row.group = piece.group;

@@ -1,6 +1,6 @@
 #include "profile/goroutine.h"
 #include "profile/merge.h"
-#include "worker/ipc/pull_pages.h"
+#include "pull_read.h"
 
 #include <errno.h>
 #include <string.h>

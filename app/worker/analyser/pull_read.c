@@ -1,4 +1,4 @@
-#include "worker/ipc/pull_pages.h"
+#include "pull_read.h"
 
 #include "base/clock.h"
 #include "profile/godump.h"
@@ -9,20 +9,6 @@
 #include <string.h>
 
 #define MAX_RAW ((size_t)256 << 20)
-#define PAGES   "/debug/pprof"
-
-enum form { PPROF, DUMP, LEAKED };
-enum { NOW, TIMED };
-
-static const struct {
-	const char *type, *page;
-	bool timed;
-	enum form form;
-} steps[] = {
-#define PULL(step, type, page, time, form) {#type, page, time, form},
-#include "worker/ipc/pull.def"
-#undef PULL
-};
 
 static const struct {
 	uint32_t status;
@@ -42,55 +28,6 @@ static const struct {
 #include "types.def"
 #undef PROFILE_TYPE
 };
-
-/* --- asking ----------------------------------------------------------------
- */
-
-enum pull_step
-pull_first(const char *type)
-{
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-		if (!strcmp(steps[i].type, type))
-			return (enum pull_step)i;
-	return PULL_STEPS;
-}
-
-bool
-pull_adds(enum pull_step step)
-{
-	return steps[step].form == LEAKED;
-}
-
-bool
-pull_is_timed(enum pull_step step)
-{
-	return steps[step].timed;
-}
-
-int
-pull_url(const char *base, enum pull_step step, int64_t seconds,
-         char out[static URL_MAX + 1])
-{
-	char query[32] = "";
-	struct url u;
-	size_t n = strlen(base);
-	int wrote;
-
-	if (url_parse(base, &u))
-		return -EINVAL;
-	while (n && base[n - 1] == '/' && base + n > u.path)
-		n--;
-	if (steps[step].timed)
-		snprintf(query, sizeof(query), "?seconds=%lld",
-		         (long long)seconds);
-	wrote = snprintf(out, URL_MAX + 1, "%.*s%s/%s%s", (int)n, base,
-	                 base + n > u.path ? "" : PAGES, steps[step].page,
-	                 query);
-	return wrote > URL_MAX ? -E2BIG : 0;
-}
-
-/* --- what an answer is -----------------------------------------------------
- */
 
 static enum capture_error
 refusal(const struct pull_answer *a)
@@ -248,9 +185,9 @@ pull_read(const struct pull_answer *a, struct profile **out,
 
 	if (a->status != 200)
 		return refusal(a);
-	if (steps[a->step].form == DUMP)
+	if (pull_form(a->step) == PULL_DUMP)
 		e = read_dump(a, &p, &q);
-	else if (steps[a->step].form == LEAKED)
+	else if (pull_form(a->step) == PULL_LEAKED)
 		rc = read_leaked(a, &p, &why);
 	else
 		rc = pprof_decode(a->p, a->n, MAX_RAW, &p, &why);
@@ -258,13 +195,13 @@ pull_read(const struct pull_answer *a, struct profile **out,
 		return e ? e : read_error(rc);
 	if (a->step == PULL_STEP_ALLOC)
 		keep_allocated(p);
-	shown = shown_type(p, steps[a->step].type);
+	shown = shown_type(p, pull_type(a->step));
 	if (shown == PROFILE_NONE)
 		return CAPTURE_PULL_OTHER;
 	p->default_type = p->types[shown].type;
 	if (p->time_ns <= 0)
 		p->time_ns = a->start_ms * NS_PER_MS;
-	if (p->duration_ns <= 0 && steps[a->step].timed)
+	if (p->duration_ns <= 0 && pull_is_timed(a->step))
 		p->duration_ns = a->elapsed_ms * NS_PER_MS;
 	judge(a, p, shown, &q);
 	*quality = q;

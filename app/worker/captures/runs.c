@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "capture/buckets.h"
 #include "worker/targets/following.h"
 
 #include <errno.h>
@@ -100,6 +101,21 @@ captures_fail(struct captures *c, struct capture *v, enum capture_error error,
 	captures_drop(c, v);
 }
 
+enum worker_kind
+captures_kind(const char *type, uint32_t *of)
+{
+	enum buckets_type buckets = buckets_type(type);
+
+	if (!strcmp(type, "cpu"))
+		return WORKER_CPU;
+	if (!strcmp(type, "goroutine"))
+		return WORKER_SNAPSHOT;
+	if (buckets == BUCKETS_TYPES)
+		return WORKER_KINDS;
+	*of = buckets;
+	return WORKER_BUCKETS;
+}
+
 struct msg_start
 captures_ask(const char *type, enum snapshot_of of, int64_t rate,
              int64_t seconds)
@@ -111,7 +127,7 @@ captures_ask(const char *type, enum snapshot_of of, int64_t rate,
 		.duration_ms = (uint64_t)(seconds * MS_PER_S),
 	};
 
-	m.kind = worker_kind(type, &m.of);
+	m.kind = captures_kind(type, &m.of);
 	return m;
 }
 

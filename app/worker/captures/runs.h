@@ -9,9 +9,9 @@
 
 #include "base/conf.h"
 #include "capture/snapshot.h"
-#include "worker/ipc/messages.h"
 #include "store/job.h"
 #include "symbolizing.h"
+#include "worker/ipc/messages.h"
 #include "worker/targets/targets.h"
 
 #define CHECKPOINT_NS INT64_C(10000000000) /* between two of one capture */
@@ -94,6 +94,9 @@ void captures_follow(struct captures *c, const struct targets *targets,
 MUST_CHECK int captures_pull(struct captures *c, struct job *job,
                              const struct service *of, int64_t now_ns);
 /* What the analyser is to do for a type of profile; all but id and pids. */
+/* The engine of a type of profile; WORKER_KINDS: there is none. *of, whose
+ * stacks a snapshot is of, becomes which buckets for WORKER_BUCKETS. */
+enum worker_kind captures_kind(const char *type, uint32_t *of);
 struct msg_start captures_ask(const char *type, enum snapshot_of of,
                               int64_t rate, int64_t seconds);
 /*

@@ -17,12 +17,12 @@
 #pragma once
 
 #include "debug_cache.h"
+#include "worker/ipc/debuginfod_url.h"
 #include "worker/ipc/fetch.h"
 #include "worker/ipc/messages.h"
 
-#define DEBUGINFOD_MAX_SERVERS 8
-#define DEBUGINFOD_MAX_QUEUE   256
-#define DEBUGINFOD_REST_NS     INT64_C(300000000000)
+#define DEBUGINFOD_MAX_QUEUE 256
+#define DEBUGINFOD_REST_NS   INT64_C(300000000000)
 
 struct debuginfod {
 	const struct conf *conf;
@@ -42,18 +42,6 @@ struct debuginfod {
 	{                                        \
 		.cache = {.dir = -1}, .file = -1 \
 	}
-
-/* One server of the list: its length, *at at its start; 0: there is none. */
-size_t debuginfod_server(const char *list, unsigned which, const char **at);
-/*
- * The address of one file.
- *   Shape    name: of debug_cache_name()
- *   Errors   -ENOENT no such server, -E2BIG
- */
-MUST_CHECK int debuginfod_url(const char *list, unsigned which,
-                              const char *name, char out[static URL_MAX + 1]);
-/* True when a URL is one of those that debuginfod_url() makes of the list. */
-bool debuginfod_allows(const char *list, const char *url);
 
 /* Nothing is done, and nothing fails, where no server is named. */
 void debuginfod_start(struct debuginfod *d, const struct conf *conf);

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #define MAX_CA  ((size_t)8 << 20)
 #define WAIT_MS 60000 /* libcurl wakes earlier for its own timers */
@@ -207,8 +208,10 @@ fetcher_run(const struct conf *conf, const char *own, int socket)
 		.socket = socket,
 		.ca = BUF_INIT(MAX_CA),
 	};
-	int rc = prepare(&f);
+	int rc;
 
+	prctl(PR_SET_NAME, FETCHER_NAME);
+	rc = prepare(&f);
 	/* The process ends with this call, and with it all that it holds. */
 	while (!rc)
 		rc = turn(&f);

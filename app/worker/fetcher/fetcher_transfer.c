@@ -1,6 +1,6 @@
 #include "base/file.h"
-#include "worker/debuginfod/debuginfod.h"
 #include "fetcher_private.h"
+#include "worker/ipc/debuginfod_url.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "worker/debuginfod/debuginfod.h"
+#include "debuginfod_url.h"
 
 #include <errno.h>
 #include <stdio.h>

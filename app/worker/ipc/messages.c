@@ -1,7 +1,5 @@
 #include "messages.h"
 
-#include "capture/buckets.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -24,21 +22,6 @@ const char *
 capture_error_text(enum capture_error e)
 {
 	return e < CAPTURE_ERRORS ? errors[e].text : "unknown error";
-}
-
-enum worker_kind
-worker_kind(const char *type, uint32_t *of)
-{
-	enum buckets_type buckets = buckets_type(type);
-
-	if (!strcmp(type, "cpu"))
-		return WORKER_CPU;
-	if (!strcmp(type, "goroutine"))
-		return WORKER_SNAPSHOT;
-	if (buckets == BUCKETS_TYPES)
-		return WORKER_KINDS;
-	*of = buckets;
-	return WORKER_BUCKETS;
 }
 
 int

@@ -95,6 +95,7 @@
 
 #define WORKER_MAX_CAPTURES 64   /* that one analyser runs at once */
 #define WORKER_MAX_PIDS     1024 /* that one is told to begin with */
+#define WORKER_MAX_WINDOW   ((size_t)64 << 20) /* bytes of a stored window */
 #define WORKER_TOP          50   /* entries of topFunctions */
 
 enum capture_error {
@@ -140,10 +141,6 @@ enum worker_kind {
 	WORKER_KINDS
 };
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
-
-/* What takes profiles of a type; WORKER_KINDS: nothing does. *of, whose
- * stacks a snapshot is of, becomes which buckets where it is BUCKETS. */
-enum worker_kind worker_kind(const char *type, uint32_t *of);
 
 struct msg_analyser {
 	uint32_t type;

@@ -1,6 +1,5 @@
 #include "opener.h"
 
-#include "worker/analyser/analyser.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "opener_fetcher.h"
@@ -18,7 +17,7 @@
 
 struct opener {
 	const struct conf *conf;
-	const struct opener_client *client;
+	const struct opener_children *children;
 	struct identity who;
 	pid_t self, analyser;
 	pid_t asker; /* the client's process */
@@ -63,7 +62,7 @@ static void
 be_client(const struct opener *o, int ask, int events)
 {
 	struct worker_sockets sockets = {ask, events};
-	int keep[] = {ask, events, o->client->keep_fd};
+	int keep[] = {ask, events, o->children->keep_fd};
 	int rc;
 
 	privilege_close_but(keep, ARRAY_LEN(keep));
@@ -72,7 +71,7 @@ be_client(const struct opener *o, int ask, int events)
 	if (rc)
 		log_err("cannot drop privileges: %s", strerror(-rc));
 	else
-		rc = o->client->run(o->client->arg, o->conf, &sockets);
+		rc = o->children->client(o->children->arg, o->conf, &sockets);
 	_exit(rc ? 1 : 0);
 }
 
@@ -85,7 +84,7 @@ be_analyser(const struct opener *o, int ask, int socket, int blame)
 	privilege_close_but(keep, ARRAY_LEN(keep));
 	rc = privilege_drop(&o->who, o->self);
 	if (!rc)
-		rc = analyser_run(o->conf, ask, socket, blame);
+		rc = o->children->analyser(o->conf, ask, socket, blame);
 	if (rc && rc != -EPIPE)
 		log_err("analyser: %s", strerror(-rc));
 	_exit(rc && rc != -EPIPE ? 1 : 0);
@@ -288,7 +287,8 @@ take_wish(struct opener *o)
 	if (n <= 0 && n != -EMSGSIZE)
 		close(TAKE_FD(o->events));
 	else if (n == sizeof(m.fetcher) && m.type == MSG_WANT_FETCHER)
-		fetcher_child_start(&o->fetcher, o->conf, &o->who, o->events);
+		fetcher_child_start(&o->fetcher, o->children->fetcher, o->conf,
+		                    &o->who, o->events);
 	else if (n == sizeof(m.may) && m.type == MSG_MAY)
 		grants_add(&o->grants, &m.may);
 }
@@ -365,10 +365,12 @@ prepare(struct opener *o)
 }
 
 int
-opener_run(const struct conf *conf, const struct opener_client *client)
+opener_run(const struct conf *conf, const struct opener_children *children)
 {
-	struct opener o = {
-		.conf = conf, .client = client, .self = getpid(), .status = 1};
+	struct opener o = {.conf = conf,
+	                   .children = children,
+	                   .self = getpid(),
+	                   .status = 1};
 	int rc = prepare(&o);
 
 	while (!rc && !o.done)

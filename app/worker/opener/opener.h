@@ -5,19 +5,28 @@
 #pragma once
 
 #include "base/conf.h"
-#include "worker/ipc/privilege.h"
+#include "opener_fetcher.h"
 #include "worker/ipc/messages.h"
+#include "worker/ipc/privilege.h"
 
 #define OPENER_MAX_CLIENTS  80 /* analyser, scheduler, finishers */
 #define OPENER_MAX_RESTARTS 20 /* of analysers within a minute */
 
-/* Who asks for captures: the scheduler, or --once in its stead. Runs in
- * a process of its own, without privileges; not 0 makes the worker fail. */
-struct opener_client {
-	int (*run)(void *arg, const struct conf *conf,
-	           const struct worker_sockets *sockets);
+/*
+ * What the opener's children run, each in a process of its own without
+ * privileges. The opener knows them by these functions only.
+ */
+struct opener_children {
+	/* The client asks for captures: the scheduler, or --once in its stead.
+	 * A result other than 0 makes the worker fail. */
+	int (*client)(void *arg, const struct conf *conf,
+	              const struct worker_sockets *sockets);
 	void *arg;
-	int keep_fd; /* one more descriptor that it needs, or -1 */
+	int keep_fd; /* one more descriptor that the client needs, or -1 */
+	/* analyser_run() and fetcher_run() */
+	int (*analyser)(const struct conf *conf, int ask, int socket,
+	                int blame_fd);
+	fetcher_child_run *fetcher;
 };
 
 /*
@@ -25,7 +34,7 @@ struct opener_client {
  * it as SIGTERM.
  *   Errors   the status to exit with
  */
-int opener_run(const struct conf *conf, const struct opener_client *client);
+int opener_run(const struct conf *conf, const struct opener_children *children);
 
 /* --- answers, one per row of host.def --------------------------------------
  */

@@ -1,7 +1,6 @@
 #include "opener_fetcher.h"
 
 #include "base/log.h"
-#include "worker/fetcher/fetcher.h"
 #include "worker/ipc/messages.h"
 
 #include <errno.h>
@@ -12,14 +11,13 @@
 
 /* Never returns. */
 static void
-be_fetcher(const struct conf *conf, const struct identity *who, pid_t parent,
-           int socket)
+be_fetcher(fetcher_child_run *run, const struct conf *conf,
+           const struct identity *who, pid_t parent, int socket)
 {
 	char own[CONF_HOST_MAX];
 	sigset_t none;
 	int rc;
 
-	prctl(PR_SET_NAME, FETCHER_NAME);
 	privilege_close_but(&socket, 1);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -27,14 +25,14 @@ be_fetcher(const struct conf *conf, const struct identity *who, pid_t parent,
 	if (!rc)
 		rc = conf_host(conf, own);
 	if (!rc)
-		rc = fetcher_run(conf, own, socket);
+		rc = run(conf, own, socket);
 	if (rc && rc != -EPIPE)
 		log_err("fetcher: %s", strerror(-rc));
 	_exit(rc && rc != -EPIPE ? 1 : 0);
 }
 
 static int
-start(struct fetcher_child *c, const struct conf *conf,
+start(struct fetcher_child *c, fetcher_child_run *run, const struct conf *conf,
       const struct identity *who, int *out)
 {
 	pid_t self = getpid();
@@ -45,7 +43,7 @@ start(struct fetcher_child *c, const struct conf *conf,
 		return rc;
 	c->pid = fork();
 	if (c->pid == 0)
-		be_fetcher(conf, who, self, pair[1]);
+		be_fetcher(run, conf, who, self, pair[1]);
 	rc = c->pid < 0 ? -errno : 0;
 	close(pair[1]);
 	if (rc) {
@@ -58,15 +56,16 @@ start(struct fetcher_child *c, const struct conf *conf,
 }
 
 void
-fetcher_child_start(struct fetcher_child *c, const struct conf *conf,
-                    const struct identity *who, int events)
+fetcher_child_start(struct fetcher_child *c, fetcher_child_run *run,
+                    const struct conf *conf, const struct identity *who,
+                    int events)
 {
 	struct msg_fetcher m = {.type = MSG_FETCHER};
 	CLEANUP_FD int socket = -1;
 
 	if (c->pid)
 		kill(c->pid, SIGKILL);
-	m.error = start(c, conf, who, &socket);
+	m.error = start(c, run, conf, who, &socket);
 	if (msg_send(events, &m, sizeof(m), &socket, socket >= 0))
 		log_debug("nobody hears of the fetcher");
 }

@@ -20,7 +20,7 @@ objection(const struct job *j, const struct followed *now,
 {
 	uint32_t of;
 
-	if (worker_kind(j->type, &of) == WORKER_KINDS) {
+	if (captures_kind(j->type, &of) == WORKER_KINDS) {
 		*out_text = "this worker does not capture such profiles";
 		return "ProfileTypeUnsupported";
 	}
@@ -49,7 +49,7 @@ static uint32_t
 may(const struct job *j, const struct service *service)
 {
 	uint32_t of;
-	bool set = worker_kind(j->type, &of) == WORKER_BUCKETS;
+	bool set = captures_kind(j->type, &of) == WORKER_BUCKETS;
 
 	if (!allow_has(service,
 	               set ? ALLOW_GO_PROFILE_RATES : ALLOW_JAVA_PERF_MAP))

@@ -1,4 +1,5 @@
-#include "capture/trie.h"
+#include "capture/recorder.h"
+#include "capture/recorder/trie.h"
 
 #include "lib/test.h"
 
@@ -157,7 +158,7 @@ TEST(a_hundred_thousand_stacks_stay_within_the_bytes_told)
 	ck_assert_uint_eq(t.folded, 0);
 	ck_assert_uint_eq(count_of_all(&t), 2 * MANY);
 	ck_assert_uint_eq(t.weight, 2 * MANY * 7);
-	ck_assert_uint_le(bytes_of(&t), TRIE_NODE_BYTES << 17);
+	ck_assert_uint_le(bytes_of(&t), RECORDER_NODE_BYTES << 17);
 }
 END
 

@@ -5,7 +5,7 @@
  * malloc and its kin are ours in this program, over glibc's own; sanitizers
  * bring theirs, so that there is nothing to test with.
  */
-#include "capture/trie.h"
+#include "capture/recorder/trie.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/diff.h"

@@ -1,5 +1,5 @@
 /* Answers of net/http/pprof pages, word by word as Go gives them. */
-#include "worker/ipc/pull_pages.h"
+#include "worker/analyser/pull_read.h"
 
 #include "lib/test.h"
 #include "profile/pprof.h"

@@ -1,11 +1,9 @@
-/* The store's folders: made, walked and swept. */
+/* Directories: made, opened and walked. */
 #pragma once
 
 #include "base/cleanup.h"
-#include "store/db/db.h"
 
 #include <dirent.h>
-#include <stdint.h>
 
 #define CLEANUP_FOLDER CLEANUP(folder_close)
 
@@ -26,17 +24,3 @@ void folder_close(DIR **d);
 /* Calls fn with each name in a folder until it returns other than 0. */
 typedef int folder_entry(void *arg, const char *name);
 MUST_CHECK int folder_each(int dir_fd, folder_entry *fn, void *arg);
-/*
- * Calls found with each orphan of a folder: a file whose writer died before
- * its first transaction, so old and unknown to a query that is asked for the
- * name up to its dot. Hidden folders, and files in a folder's place, have
- * none.
- *   Errors   what found returns, -errno
- */
-typedef int folder_found(void *arg, int dir_fd, const char *file);
-MUST_CHECK int
-folder_orphans(struct db *db, int dir_fd, const char *name, enum sql known,
-               int64_t orphan_ms, folder_found *found, void *arg);
-/* Removes them; adds their number to *n. */
-MUST_CHECK int folder_sweep(struct db *db, int dir_fd, const char *name,
-                            enum sql known, int64_t orphan_ms, int *n);

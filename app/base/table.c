@@ -1,4 +1,4 @@
-#include "table.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <string.h>

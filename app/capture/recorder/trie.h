@@ -7,31 +7,14 @@
  */
 #pragma once
 
-#include "base/cleanup.h"
+#include "base/pairs.h"
+#include "capture/process/place.h"
 
 #include <stdint.h>
 
 #define TRIE_ROOT      0u
-#define TRIE_MAX_NODES (1u << 22)
-/* A row and two slots for node and place each, and a count. */
-#define TRIE_NODE_BYTES 64
+#define TRIE_MAX_NODES PAIRS_MAX
 #define TRIE_PATH       128 /* outermost frames that are remembered */
-
-/* What a frame is: address in its module's own address space. */
-struct place {
-	uint32_t module;
-	uint64_t vaddr;
-};
-
-/* Interned pairs, numbered from 0 in order of first sight. */
-struct pairs {
-	struct pair {
-		uint32_t a;
-		uint64_t b;
-	} * rows;
-	uint32_t *slots; /* row + 1; 0 free */
-	uint32_t n, cap, max;
-};
 
 struct trie {
 	struct pairs places; /* module, vaddr */
@@ -51,15 +34,8 @@ struct trie {
 };
 
 /*
- *   Errors   -ENOMEM, -E2BIG past p->max; *out untouched
- */
-MUST_CHECK int
-pairs_intern(struct pairs *p, uint32_t a, uint64_t b, uint32_t *out);
-void pairs_done(struct pairs *p);
-
-/*
  * max_nodes bounds nodes and places alike, up to TRIE_MAX_NODES. A power of
- * two takes TRIE_NODE_BYTES each at most.
+ * two takes RECORDER_NODE_BYTES each at most.
  */
 MUST_CHECK int trie_init(struct trie *t, uint32_t max_nodes);
 void trie_done(struct trie *t);

@@ -19,8 +19,8 @@ struct slot {
 };
 
 struct ahead {
-	struct call *call; /* threads read files of its store */
-	const struct part *parts;
+	struct store files; /* without the database: threads read them */
+	const struct range_part *parts;
 	size_t n;
 	pthread_t threads[MAX_THREADS];
 	size_t nthreads;
@@ -57,9 +57,9 @@ begin(struct ahead *a)
 static int
 make(const struct ahead *a, size_t i, struct packed *out, struct buf *why)
 {
-	return part_is_empty(&a->parts[i])
+	return range_part_is_empty(&a->parts[i])
 	               ? 0
-	               : part_packed(a->call, &a->parts[i], out, why);
+	               : range_part_read(&a->files, &a->parts[i], out, why);
 }
 
 static void *
@@ -101,16 +101,15 @@ start(struct ahead *a)
 }
 
 int
-ahead_new(struct call *c, const struct part *parts, size_t n,
-          struct ahead **out)
+ahead_new(const struct range *r, struct ahead **out)
 {
 	struct ahead *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return -ENOMEM;
-	a->call = c;
-	a->parts = parts;
-	a->n = n;
+	a->files = range_files(r->store);
+	a->parts = r->parts;
+	a->n = r->n;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);
 	start(a);

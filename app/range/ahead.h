@@ -3,7 +3,7 @@
  * being added up: reading them, which is most of what a range costs, takes
  * other CPUs where there are.
  *
- *	ahead_new(c, parts, n, &a)
+ *	ahead_new(range, &a)
  *	ahead_take(a, &p, &why)		n times, or fewer
  *	ahead_free(a)
  */
@@ -13,16 +13,16 @@
 
 struct ahead;
 
-/* Parts are borrowed; without threads, they are made when they are taken.
+/* The range and its parts are borrowed; without threads, profiles are made when
+ * they are taken.
  *   Errors   -ENOMEM */
-MUST_CHECK int ahead_new(struct call *c, const struct part *parts, size_t n,
-                         struct ahead **out);
+MUST_CHECK int ahead_new(const struct range *r, struct ahead **out);
 /* Waits for those that are being made. */
 void ahead_free(struct ahead *a);
 DEFINE_CLEANUP(struct ahead *, ahead_free)
 #define CLEANUP_AHEAD CLEANUP(ahead_free_ptr)
 /*
  * The profile of the next part, in their order; none of one that is empty.
- *   Errors   as part_packed()
+ *   Errors   as range_part_read()
  */
 MUST_CHECK int ahead_take(struct ahead *a, struct packed *out, struct buf *why);

@@ -19,7 +19,7 @@
 
 /* Parts, and the windows that they point to beside a range's own. */
 struct finer {
-	struct part *parts;
+	struct range_part *parts;
 	size_t n, cap;
 	struct window_list *lists;
 	size_t nlists;
@@ -36,11 +36,11 @@ finer_done(struct finer *f)
 #define CLEANUP_FINER CLEANUP(finer_done)
 
 static int
-add_part(struct finer *f, const struct part *p)
+add_part(struct finer *f, const struct range_part *p)
 {
 	if (f->n == f->cap) {
 		size_t cap = f->cap ? 2 * f->cap : 64;
-		struct part *parts =
+		struct range_part *parts =
 			reallocarray(f->parts, cap, sizeof(*parts));
 
 		if (!parts)
@@ -54,15 +54,15 @@ add_part(struct finer *f, const struct part *p)
 
 /* The windows that a rollup was made of; -1: some are gone. */
 static int
-children_of(struct call *c, const struct window *w, struct window_list *out)
+children_of(struct store *s, const struct window *w, struct window_list *out)
 {
 	int64_t from = window_floor((enum window_level)w->level, w->start_ms);
 	int64_t to = from + window_span_ms((enum window_level)w->level);
 	int64_t windows = 0;
 	size_t n = 0;
 
-	if (window_between(&c->env->store, w->series,
-	                   (enum window_level)(w->level - 1), from, to, out))
+	if (window_between(s, w->series, (enum window_level)(w->level - 1),
+	                   from, to, out))
 		return -1;
 	for (size_t i = 0; i < out->n; i++) {
 		struct window *one = &out->items[i];
@@ -79,19 +79,19 @@ children_of(struct call *c, const struct window *w, struct window_list *out)
 }
 
 static int
-add_children(struct call *c, struct finer *f, const struct part *p)
+add_children(struct store *s, struct finer *f, const struct range_part *p)
 {
 	struct window_list *l = &f->lists[f->nlists];
 	struct window_list none = {0};
 
-	if (children_of(c, p->window, l)) {
+	if (children_of(s, p->window, l)) {
 		window_list_done(l);
 		*l = none;
 		return add_part(f, p);
 	}
 	f->nlists++;
 	for (size_t i = 0; i < l->n; i++) {
-		struct part one = part_of_window(p->series, &l->items[i]);
+		struct range_part one = range_part_of(p->series, &l->items[i]);
 
 		if (add_part(f, &one))
 			return -1;
@@ -101,7 +101,7 @@ add_children(struct call *c, struct finer *f, const struct part *p)
 
 /* The same parts, those of a level split. */
 static int
-split(struct call *c, const struct part *parts, size_t n,
+split(struct store *s, const struct range_part *parts, size_t n,
       enum window_level level, struct finer *out)
 {
 	int rc = 0;
@@ -111,10 +111,10 @@ split(struct call *c, const struct part *parts, size_t n,
 		return -1;
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = parts[i].window && parts[i].window->level == level
-		             ? add_children(c, out, &parts[i])
+		             ? add_children(s, out, &parts[i])
 		             : add_part(out, &parts[i]);
 	if (!rc)
-		parts_sort(out->parts, out->n);
+		range_parts_sort(out->parts, out->n);
 	return rc;
 }
 
@@ -132,7 +132,7 @@ is_too_much(const struct finer *f)
 
 /* What is known of parts before they are read; NULL: out of memory. */
 static struct blocks_part *
-outline(const struct part *parts, size_t n)
+outline(const struct range_part *parts, size_t n)
 {
 	struct blocks_part *out = calloc(n + 1, sizeof(*out));
 
@@ -150,7 +150,7 @@ outline(const struct part *parts, size_t n)
 }
 
 static bool
-is_worth(const struct part *parts, size_t n)
+is_worth(const struct range_part *parts, size_t n)
 {
 	CLEANUP_FREE struct blocks_part *of = outline(parts, n);
 
@@ -159,15 +159,16 @@ is_worth(const struct part *parts, size_t n)
 
 /* Of a gauge, a window counts for as long as it stands. */
 static double
-each_of(const struct part *p, bool gauge)
+each_of(const struct range_part *p, bool gauge)
 {
 	return gauge ? (double)p->span.covered_ms / (double)p->windows : 1;
 }
 
 static int
-sum(struct call *c, const struct part *parts, size_t n, bool gauge,
-    struct blocks_sum *s)
+sum(struct store *s, const struct range_part *parts, size_t n, bool gauge,
+    struct blocks_sum *of)
 {
+	const struct store files = range_files(s);
 	int64_t end = clock_mono_ns() + MAX_NS;
 	int rc = 0;
 
@@ -175,37 +176,36 @@ sum(struct call *c, const struct part *parts, size_t n, bool gauge,
 		CLEANUP_BUF struct buf why = BUF_INIT(1024);
 		CLEANUP_PACKED struct packed one = {0};
 
-		if (part_is_empty(&parts[i]))
+		if (range_part_is_empty(&parts[i]))
 			continue;
 		rc = clock_mono_ns() > end
 		             ? -1
-		             : part_packed(c, &parts[i], &one, &why);
+		             : range_part_read(&files, &parts[i], &one, &why);
 		if (!rc)
-			rc = blocks_sum_add(s, i, &one,
+			rc = blocks_sum_add(of, i, &one,
 			                    each_of(&parts[i], gauge));
 	}
 	return rc;
 }
 
 static struct blocks *
-make(struct call *c, const struct part *parts, size_t n, bool gauge,
+make(struct store *s, const struct range_part *parts, size_t n, bool gauge,
      const struct tree *t, bool nodes)
 {
 	CLEANUP_FREE struct blocks_part *of = outline(parts, n);
-	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	CLEANUP_BLOCKS_SUM struct blocks_sum *to = NULL;
 	struct blocks *b = NULL;
 
 	if (!of ||
-	    (nodes ? blocks_sum_new_nodes(of, n, t, &s)
-	           : blocks_sum_new(of, n, &s)) ||
-	    sum(c, parts, n, gauge, s) || blocks_sum_end(s, t, &b))
+	    (nodes ? blocks_sum_new_nodes(of, n, t, &to)
+	           : blocks_sum_new(of, n, &to)) ||
+	    sum(s, parts, n, gauge, to) || blocks_sum_end(to, t, &b))
 		return NULL;
 	return b;
 }
 
 struct blocks *
-range_blocks(struct call *c, const struct range *r, const struct tree *t,
-             bool nodes)
+range_blocks(const struct range *r, const struct tree *t, bool nodes)
 {
 	CLEANUP_FINER struct finer days = {0};
 	CLEANUP_FINER struct finer hours = {0};
@@ -215,35 +215,35 @@ range_blocks(struct call *c, const struct range *r, const struct tree *t,
 		[WINDOW_HOUR] = &hours,
 		[WINDOW_MINUTE] = &minutes,
 	};
-	const struct part *parts = r->parts;
+	const struct range_part *parts = r->parts;
 	size_t n = r->n;
 
 	for (int level = WINDOW_DAY;
 	     level > WINDOW_CAPTURED && !is_worth(parts, n); level--) {
 		struct finer *f = by_level[level];
 
-		if (split(c, parts, n, (enum window_level)level, f))
+		if (split(r->store, parts, n, (enum window_level)level, f))
 			return NULL;
 		if (is_too_much(f))
 			break;
 		parts = f->parts;
 		n = f->n;
 	}
-	return make(c, parts, n, type_is_gauge(r->type), t, nodes);
+	return make(r->store, parts, n, type_is_gauge(r->type), t, nodes);
 }
 
 struct blocks *
-window_blocks(struct call *c, const char *id, const struct tree *t, bool nodes)
+range_window_blocks(struct store *s, const char *tenant, const char *id,
+                    const struct tree *t, bool nodes)
 {
 	CLEANUP_WINDOW struct window w = {0};
 	CLEANUP_SERIES struct series of = {0};
-	struct part part;
-	struct range r = {.parts = &part, .n = 1};
+	struct range_part part;
+	struct range r = {.store = s, .parts = &part, .n = 1};
 
-	if (window_get(&c->env->store, c->caller.tenant, id, &w, &of) ||
-	    w.level == WINDOW_CAPTURED)
+	if (window_get(s, tenant, id, &w, &of) || w.level == WINDOW_CAPTURED)
 		return NULL;
-	part = part_of_window(&of, &w);
+	part = range_part_of(&of, &w);
 	r.type = of.type;
-	return range_blocks(c, &r, t, nodes);
+	return range_blocks(&r, t, nodes);
 }

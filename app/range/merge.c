@@ -1,12 +1,11 @@
 /* The parts of a range as one profile. */
-#include "range/range.h"
 #include "ahead.h"
+#include "range/range.h"
 
 #include "base/clock.h"
-#include "profile/model/types.h"
 #include "profile/merge.h"
+#include "profile/model/types.h"
 #include "profile/scale.h"
-#include "endpoint/profile/window_session.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,40 +16,35 @@
 #define WEIGHT_MS 100
 
 bool
-part_is_empty(const struct part *p)
+range_part_is_empty(const struct range_part *p)
 {
 	return p->window && !p->length;
 }
 
-int
-part_packed(struct call *c, const struct part *p, struct packed *out,
-            struct buf *why)
+struct store
+range_files(const struct store *s)
 {
-	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
-	struct store *s = &c->env->store;
-	int rc = p->window ? window_read(s, p->window, &stored)
-	                   : blob_read(s, &p->blob, &stored);
+	struct store files = *s;
 
-	return rc ? rc
-	          : packed_decode(stored.p, stored.len, STORED_MAX_RAW, out,
-	                          why);
+	files.db = NULL;
+	return files;
 }
 
 int
-part_damaged(struct call *c, int rc, const struct buf *why)
+range_part_read(const struct store *files, const struct range_part *p,
+                struct packed *out, struct buf *why)
 {
-	if (rc == -EINVAL)
-		return fail(c, ProfilesDiffer);
-	if (rc == -E2BIG || rc == -ETIME)
-		return fail(c, RangeTooDear);
-	buf_addf(&c->reply->cause, "profile of a range: %s (%s)", buf_str(why),
-	         strerror(-rc));
-	return fail(c, InternalError);
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	int rc = p->window ? window_read(files, p->window, &stored)
+	                   : blob_read(files, &p->blob, &stored);
+
+	return rc ? rc
+	          : packed_decode(stored.p, stored.len, BLOB_MAX_RAW, out, why);
 }
 
 /* For how long each of a part's windows stands. */
 static int64_t
-weight_of(const struct part *p)
+weight_of(const struct range_part *p)
 {
 	int64_t each = p->span.covered_ms / p->windows;
 
@@ -78,7 +72,7 @@ divisor(const struct range *r, bool alike)
 	double weights = 0, all_ms = 0, most;
 
 	for (size_t i = 0; i < r->n; i++) {
-		const struct part *p = &r->parts[i];
+		const struct range_part *p = &r->parts[i];
 
 		weights += (double)(p->windows * (alike ? 1 : weight_of(p)));
 		all_ms += (double)p->span.covered_ms;
@@ -100,12 +94,11 @@ add_next(struct ahead *a, int64_t weight, struct merge *m, struct buf *why)
 }
 
 static int
-add_all(struct call *c, const struct range *r, bool weighted, struct merge *m,
-        struct buf *why)
+add_all(const struct range *r, bool weighted, struct merge *m, struct buf *why)
 {
 	CLEANUP_AHEAD struct ahead *a = NULL;
 	int64_t end = r->end_ns ? r->end_ns : clock_mono_ns() + RANGE_MAX_NS;
-	int rc = ahead_new(c, r->parts, r->n, &a);
+	int rc = ahead_new(r, &a);
 
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		int64_t weight = weighted ? weight_of(&r->parts[i]) : 1;
@@ -117,24 +110,21 @@ add_all(struct call *c, const struct range *r, bool weighted, struct merge *m,
 }
 
 int
-range_merge(struct call *c, struct range *r, struct profile **out)
+range_merge(const struct range *r, struct profile **out, struct buf *why)
 {
 	CLEANUP_MERGE struct merge *m = NULL;
 	CLEANUP_PROFILE struct profile *p = NULL;
-	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	bool gauge = type_is_gauge(r->type), alike = weighs_alike(r);
 	int rc = merge_new(RANGE_MAX_MERGED, &m);
 
 	if (!rc)
-		rc = add_all(c, r, gauge && !alike, m, &why);
+		rc = add_all(r, gauge && !alike, m, why);
 	if (!rc)
 		rc = merge_end(m, &p);
 	if (!rc && gauge)
 		rc = profile_scale(p, 1, divisor(r, alike));
-	if (rc == -ENODATA)
-		return range_nothing(c, r);
 	if (rc)
-		return part_damaged(c, rc, &why);
+		return rc;
 	p->duration_ns = (int64_t)(r->covered_ms * (double)NS_PER_MS);
 	*out = TAKE(p);
 	return 0;

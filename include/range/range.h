@@ -2,11 +2,17 @@
  * A service's profiles of a range of time: what windows of continuous
  * profiling add up to it, each sample once; where the service has none, the
  * sessions that began in it.
+ *
+ *   Errors   of all functions here, beside those of the store:
+ *            -EUSERS more than RANGE_MAX_SERIES series
+ *            -EFBIG  more parts or bytes than one range may have: r->excess
+ *                    tells how many there are, and from when on they fit
+ *            -E2BIG, -ETIME too much memory or time
+ *            -EINVAL the profiles are not of one kind
+ *            -ENODATA nothing was captured
  */
 #pragma once
 
-#include "endpoint/call.h"
-#include "endpoint/call/links.h"
 #include "profile/blocks.h"
 #include "profile/packed.h"
 #include "store/blob.h"
@@ -16,12 +22,13 @@
 
 #define RANGE_MAX_PARTS  WINDOW_PLAN_MAX
 #define RANGE_MAX_SERIES 500
+#define RANGE_MAX_LABELS 16
 #define RANGE_MAX_STORED ((int64_t)256 << 20) /* bytes, as stored */
 #define RANGE_MAX_MERGED ((size_t)512 << 20)  /* bytes in memory */
 #define RANGE_MAX_NS     (20 * NS_PER_S)      /* nginx waits for 30 s */
 
 /* A window, or a session. */
-struct part {
+struct range_part {
 	struct span span;
 	int64_t windows; /* as captured, that it holds */
 	int64_t samples, value, length;
@@ -31,54 +38,58 @@ struct part {
 	struct blob blob; /* of the session */
 };
 
+struct range_label {
+	const char *key, *value;
+};
+
 struct range {
-	const char *service, *type, *host;
+	/* What is asked for; all is borrowed. */
+	struct store *store;
+	const char *tenant, *service, *type;
+	const char *host;   /* "": any */
 	const char *origin; /* a word of PT_WINDOWS; NULL: all */
-	enum param labels;  /* row of label.K=V */
+	struct range_label labels[RANGE_MAX_LABELS];
+	size_t nlabels;
 	int64_t from_ms, to_ms;
+	int64_t end_ns; /* when range_merge() gives up; 0: RANGE_MAX_NS from
+	                   when it begins */
+	/* What there is. */
 	struct series_list series;
 	struct window_list *plans; /* by series */
 	struct session_list sessions;
-	struct part *parts; /* in order of time */
-	size_t n, left_out; /* parts: taken, and pushed ones that were not */
+	struct range_part *parts; /* in order of time */
+	size_t n, left_out;       /* parts: taken, and pushed ones not taken */
 	double covered_ms;
-	int64_t end_ns; /* when range_merge() gives up; 0: RANGE_MAX_NS from
-	                   when it begins */
+	struct range_excess {
+		int64_t parts, bytes, fits_ms;
+	} excess;
 };
 #define CLEANUP_RANGE CLEANUP(range_done)
 void range_done(struct range *r);
 
-/* Where an operation's rows are, but for origin. */
-#define RANGE_OF(c, op)                                        \
-	((struct range){                                       \
-		.service = param_text((c), P_##op##_service),  \
-		.type = param_text((c), P_##op##_profileType), \
-		.host = param_text((c), P_##op##_host),        \
-		.labels = P_##op##_label,                      \
-		.from_ms = param_int((c), P_##op##_from),      \
-		.to_ms = param_int((c), P_##op##_to),          \
-	})
-
+/* Those that the filters let through, at most RANGE_MAX_SERIES. */
+MUST_CHECK int range_series(struct range *r);
 /*
- * Each answers 0, or -1 with the reply.
- *
- * range_check: from is not after to, and there is such a service.
- * range_series: those that the filters let through, at most RANGE_MAX_SERIES.
- * range_plan: parts that add up to the range; none is an error. A worker and
- * clients that push see the same work: one of them is taken, if not told
- * otherwise.
- * range_trend: windows no coarser than a level, where these are kept; they may
- * reach past both ends. Without any, sessions; without these, nothing.
- * range_merge: all of them as one profile. A gauge is averaged over time: its
- * mean while it was covered, of all series together.
+ * Finds the parts that add up to the range. A worker and clients that push see
+ * the same work: one of them is taken, if not told otherwise.
  */
-MUST_CHECK int range_check(struct call *c, const struct range *r);
-MUST_CHECK int range_series(struct call *c, struct range *r);
-MUST_CHECK int range_plan(struct call *c, struct range *r);
+MUST_CHECK int range_plan(struct range *r);
+/*
+ * Finds windows no coarser than a level, where these are kept; they may reach
+ * past both ends. Where there is no window, finds sessions; there may be none.
+ */
+MUST_CHECK int range_trend(struct range *r, enum window_level level);
+/*
+ * Adds up all parts. A gauge is averaged over time: its mean while it was
+ * covered, of all series together.
+ *
+ *   Owns     *out is the caller's; profile_free() it
+ *   Shape    *why: one line about a part that could not be read
+ */
 MUST_CHECK int
-range_trend(struct call *c, struct range *r, enum window_level level);
-MUST_CHECK int
-range_merge(struct call *c, struct range *r, struct profile **out);
+range_merge(const struct range *r, struct profile **out, struct buf *why);
+/* -EFBIG when its parts are too many or too big together. */
+MUST_CHECK int range_check_size(struct range *r);
 
 /* Names the parts that a plan has taken. */
 uint64_t range_hash(const struct range *r);
@@ -87,37 +98,29 @@ uint64_t range_hash(const struct range *r);
  * these are few. t: of the profile that they add up to. By its functions, or
  * by its nodes. NULL: too few parts, or too much to read.
  */
-struct blocks *range_blocks(struct call *c, const struct range *r,
-                            const struct tree *t, bool nodes);
+struct blocks *
+range_blocks(const struct range *r, const struct tree *t, bool nodes);
 /* The same of a rollup, by its id; NULL for a window as captured. */
 struct blocks *
-window_blocks(struct call *c, const char *id, const struct tree *t, bool nodes);
-#define RANGE_MAX_LINK ((size_t)16 << 10)
-/*
- * Appends a signed link to the page of a range, "merge" or "diff", whose whole
- * query decides what it shows; -E2BIG past RANGE_MAX_LINK, -errno.
- */
-MUST_CHECK int range_link(struct call *c, const char *page,
-                          const struct link_query *q, struct buf *out);
+range_window_blocks(struct store *s, const char *tenant, const char *id,
+                    const struct tree *t, bool nodes);
 /* Of series of pushes, not of a worker. */
 bool range_is_pushed(const struct series *s);
-/* Whether an object of labels has all of label.K=V. */
-bool
-range_labels_match(const struct call *c, enum param labels, const char *json);
-/* The answer where there is no profile; always -1. */
-int range_nothing(struct call *c, const struct range *r);
+/* Whether an object of labels has all that the range asks for. */
+bool range_labels_match(const struct range *r, const char *json);
 /* Borrows both. */
-struct part part_of_window(const struct series *s, const struct window *w);
+struct range_part range_part_of(const struct series *s, const struct window *w);
 /* In order of time. */
-void parts_sort(struct part *parts, size_t n);
+void range_parts_sort(struct range_part *parts, size_t n);
 /* A window during which nothing was sampled has no bytes. */
-bool part_is_empty(const struct part *p);
-/* The profile of one that is not; -errno, one line in *why. */
-MUST_CHECK int part_packed(struct call *c, const struct part *p,
-                           struct packed *out, struct buf *why);
-/* What answers for a part that can't be read; always -1. */
-int part_damaged(struct call *c, int rc, const struct buf *why);
-/* Refuses parts [0, n) that are too many or too big together: the newest
- * that fit are told. */
+bool range_part_is_empty(const struct range_part *p);
+/*
+ * Reads the profile of a part that is not empty. Only files are read, so that
+ * threads may do so: files is a store without its database.
+ *   Shape    *why: one line when it is damaged
+ */
 MUST_CHECK int
-range_check_size(struct call *c, const struct part *parts, size_t n);
+range_part_read(const struct store *files, const struct range_part *p,
+                struct packed *out, struct buf *why);
+/* The files of a store, for range_part_read(). */
+struct store range_files(const struct store *s);

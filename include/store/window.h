@@ -205,7 +205,7 @@ window_between(struct store *s, const char *series, enum window_level level,
  *   Errors   -ENOENT, -EBADMSG
  */
 MUST_CHECK int
-window_read(struct store *s, const struct window *w, struct buf *out);
+window_read(const struct store *s, const struct window *w, struct buf *out);
 
 /* --- upkeep --------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
 #include "compare_json.h"
 
 #include "base/clock.h"
-#include "profile/model/types.h"
 #include "endpoint/profile/load.h"
 #include "endpoint/profile/profile_json.h"
 #include "endpoint/profile/window_session.h"
+#include "profile/model/types.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,10 +86,11 @@ find_blocks(struct call *c, const struct compared *x, bool nodes,
 	for (size_t i = 0; i < ARRAY_LEN(of) && (!i || out[0]); i++) {
 		const struct tree *t = x->trees[i];
 
-		out[i] = x->ranges[i].n
-		                 ? range_blocks(c, &x->ranges[i], t, nodes)
+		out[i] = x->ranges[i].n ? range_blocks(&x->ranges[i], t, nodes)
 		         : window_is(of[i]->id)
-		                 ? window_blocks(c, of[i]->id, t, nodes)
+		                 ? range_window_blocks(&c->env->store,
+		                                       c->caller.tenant,
+		                                       of[i]->id, t, nodes)
 		                 : blocks_of_session(c, of[i], t, nodes);
 	}
 }
@@ -164,7 +165,7 @@ static int
 load_side(struct call *c, const struct session *s, struct compared *x, size_t i)
 {
 	struct range *r = &x->ranges[i];
-	int rc = r->n ? range_merge(c, r, &x->profiles[i])
+	int rc = r->n ? range_merged(c, r, &x->profiles[i])
 	              : load_profile(c, s, &x->profiles[i]);
 
 	if (rc)

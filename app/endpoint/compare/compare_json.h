@@ -3,7 +3,7 @@
 
 #include "endpoint/call.h"
 #include "profile/compare.h"
-#include "range/range.h"
+#include "endpoint/range/range_call.h"
 #include "store/baseline.h"
 
 /* More captures of the base's kind than that tell little more. */

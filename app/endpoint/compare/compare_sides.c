@@ -59,16 +59,14 @@ plan(struct call *c, const struct compared_sides *p, size_t i,
 {
 	struct range *r = &x->ranges[i];
 	char to[RFC3339_LEN];
+	int rc;
 
-	*r = (struct range){
-		.service = or_text(c, p->service, other->service),
-		.type = or_text(c, p->type, other->type),
-		.host = param_text(c, p->host),
-		.labels = p->label,
-		.origin = param_text(c, p->origin),
-		.from_ms = param_int(c, p->sides[i].from),
-		.to_ms = param_int(c, p->sides[i].to),
-	};
+	*r = range_asked(c, &(struct range_rows){p->service, p->type, p->host,
+	                                         p->label, p->sides[i].from,
+	                                         p->sides[i].to});
+	r->service = or_text(c, p->service, other->service);
+	r->type = or_text(c, p->type, other->type);
+	r->origin = param_text(c, p->origin);
 	if (!*r->service)
 		return fail_param(c, params[p->service].name,
 		                  "a service, where both sides are ranges", "");
@@ -81,7 +79,10 @@ plan(struct call *c, const struct compared_sides *p, size_t i,
 		return fail_param(c, params[p->sides[i].from].name,
 		                  "a time not after the range's end", to);
 	}
-	return range_check(c, r) || range_plan(c, r) ? -1 : 0;
+	if (range_check(c, r))
+		return -1;
+	rc = range_plan(r);
+	return rc ? range_fail(c, r, rc, NULL) : 0;
 }
 
 /* A range as replies and views call it. Source: ISO 8601, 4.4.2: interval */

@@ -67,8 +67,7 @@ decode(struct call *c, const struct blob *b, struct profile **out,
 	int rc = blob_read(&c->env->store, b, &stored);
 
 	return rc ? rc
-	          : pprof_decode(stored.p, stored.len, STORED_MAX_RAW, out,
-	                         why);
+	          : pprof_decode(stored.p, stored.len, BLOB_MAX_RAW, out, why);
 }
 
 int

@@ -56,7 +56,7 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
-	int rc = pprof_decode(stored->p, stored->len, STORED_MAX_RAW, &p, &why);
+	int rc = pprof_decode(stored->p, stored->len, BLOB_MAX_RAW, &p, &why);
 
 	return rc ? damaged(c, rc, buf_str(&why)) : view_profile(c, s, f, p);
 }

@@ -1,10 +1,11 @@
 #include "window_session.h"
 
-#include "profile/model/types.h"
 #include "load.h"
+#include "profile/model/types.h"
 #include "profile/packed.h"
 #include "profile/scale.h"
 #include "profile/summary.h"
+#include "store/blob.h"
 
 #include <errno.h>
 #include <string.h>
@@ -141,9 +142,9 @@ window_profile(struct call *c, const char *id, struct profile **out,
 	int rc = window_get(store, c->caller.tenant, id, &w, &of)
 	                 ?: (w.length ? 0 : -ENOENT)
 	                 ?: window_read(store, &w, &stored)
-	                 ?: packed_decode(stored.p, stored.len, STORED_MAX_RAW,
+	                 ?: packed_decode(stored.p, stored.len, BLOB_MAX_RAW,
 	                                  &k, why)
-	                 ?: packed_profile(&k, STORED_MAX_RAW, &p);
+	                 ?: packed_profile(&k, BLOB_MAX_RAW, &p);
 
 	if (!rc && type_is_gauge(of.type) && w.windows > 1)
 		rc = profile_scale(p, 1, w.windows);

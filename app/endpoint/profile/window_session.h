@@ -9,9 +9,6 @@
 #include "store/session.h"
 #include "store/window.h"
 
-/* Most bytes of a profile, inflated. */
-#define STORED_MAX_RAW ((size_t)512 << 20)
-
 bool window_is(const char *id);
 /*
  * What a window says of itself, as a session that is complete; its

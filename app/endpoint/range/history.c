@@ -3,8 +3,8 @@
 
 #include "endpoint/call/page.h"
 #include "endpoint/profile/profile_json.h"
-#include "range/range.h"
 #include "endpoint/profile/window_session.h"
+#include "range_call.h"
 
 #include <errno.h>
 #include <string.h>
@@ -79,7 +79,7 @@ newest_first(const void *a, const void *b)
 /* --- what there is -------------------------------------------------------- */
 
 static int
-add_sessions(struct call *c, struct history *h, const struct session_list *l)
+add_sessions(struct history *h, const struct session_list *l)
 {
 	int rc = 0;
 
@@ -87,7 +87,7 @@ add_sessions(struct call *c, struct history *h, const struct session_list *l)
 		const struct session *s = &l->items[i];
 
 		h->floor = (struct entry){.ms = s->started_ms, .id = s->id};
-		if (range_labels_match(c, h->range.labels, s->labels))
+		if (range_labels_match(&h->range, s->labels))
 			rc = add(h, &(struct entry){.ms = s->started_ms,
 			                            .id = s->id,
 			                            .session = s});
@@ -116,7 +116,7 @@ find_sessions(struct call *c, struct history *h)
 		if (rc)
 			return rc;
 		h->npages++;
-		rc = add_sessions(c, h, l);
+		rc = add_sessions(h, l);
 		h->more = l->next;
 		if (!l->next)
 			break;
@@ -184,8 +184,9 @@ find(struct call *c, struct history *h)
 		return page_fail(c, rc, h->page.cursor);
 	cut = h->more;
 	if (resolution != NONE) {
-		if (range_series(c, &h->range))
-			return -1;
+		rc = range_series(&h->range);
+		if (rc)
+			return range_fail(c, &h->range, rc, NULL);
 		rc = find_windows(c, h, levels[resolution]);
 	}
 	if (rc)
@@ -243,7 +244,7 @@ history_get(struct call *c)
 {
 	CLEANUP(history_done)
 	struct history h = {
-		.range = RANGE_OF(c, GetHistory),
+		.range = range_asked(c, RANGE_ROWS(GetHistory)),
 		.page = PAGE_OF(c, GetHistory),
 	};
 

@@ -1,11 +1,11 @@
 /* GET merge: all profiles of a range of time as one. */
-#include "endpoint/call/accept.h"
 #include "base/clock.h"
+#include "endpoint/call/accept.h"
+#include "endpoint/profile/profile_json.h"
+#include "endpoint/profile/view.h"
 #include "profile/model/types.h"
 #include "profile/summary.h"
-#include "endpoint/profile/profile_json.h"
-#include "range/range.h"
-#include "endpoint/profile/view.h"
+#include "range_call.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -289,15 +289,20 @@ shown_as(const struct range *r, struct buf *quality)
 int
 merge_get(struct call *c)
 {
-	CLEANUP_RANGE struct range r = RANGE_OF(c, MergeProfiles);
+	CLEANUP_RANGE struct range r =
+		range_asked(c, RANGE_ROWS(MergeProfiles));
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	const struct format *f = wanted(c);
 	struct session shown;
+	int rc;
 
 	r.origin = param_text(c, P_MergeProfiles_origin);
-	if (range_check(c, &r) || range_plan(c, &r))
+	if (range_check(c, &r))
 		return -1;
+	rc = range_plan(&r);
+	if (rc)
+		return range_fail(c, &r, rc, NULL);
 	shown = shown_as(&r, &quality);
 	view_headers(c, P_MergeProfiles_format, VIEW_CACHE_RANGE);
 	if (f)
@@ -307,7 +312,7 @@ merge_get(struct call *c)
 		             f->extension);
 	if (is_known(c, &r, f))
 		return answer_empty(c, 304);
-	if (range_merge(c, &r, &p))
+	if (range_merged(c, &r, &p))
 		return -1;
 	if (!f)
 		return answer_summary(c, &r, p);

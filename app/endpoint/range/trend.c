@@ -1,11 +1,10 @@
 /* GET history/series: what a type, or a function, costs over time. */
 #include "base/clock.h"
-#include "profile/model/types.h"
 #include "profile/function.h"
-#include "range/range.h"
+#include "profile/model/types.h"
 #include "range/ahead.h"
+#include "range_call.h"
 #include "store/history.h"
-#include "endpoint/profile/window_session.h"
 
 #include <errno.h>
 #include <math.h>
@@ -108,7 +107,7 @@ needs_profiles(const struct trend *t)
 
 /* The profile is the next of ahead, where there is one. */
 static int
-cost_of(const struct trend *t, const struct part *p, struct ahead *a,
+cost_of(const struct trend *t, const struct range_part *p, struct ahead *a,
         struct function_cost *out, struct buf *why)
 {
 	CLEANUP_PACKED struct packed k = {0};
@@ -131,7 +130,8 @@ cost_of(const struct trend *t, const struct part *p, struct ahead *a,
 /* A window's cost goes to the steps it lies in, by time; of a gauge, its mean
  * weighs as long as it was covered. */
 static void
-spread(struct trend *t, const struct part *p, const struct function_cost *cost)
+spread(struct trend *t, const struct range_part *p,
+       const struct function_cost *cost)
 {
 	int64_t span = p->span.end_ms - p->span.start_ms;
 	int64_t at = p->span.start_ms;
@@ -169,7 +169,7 @@ spread_all(struct call *c, struct trend *t)
 	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
 	struct range *r = &t->range;
 
-	if (needs_profiles(t) && ahead_new(c, r->parts, r->n, &a))
+	if (needs_profiles(t) && ahead_new(r, &a))
 		return fail_store(c, -ENOMEM);
 	for (size_t i = 0; i < r->n; i++) {
 		CLEANUP_BUF struct buf why = BUF_INIT(1024);
@@ -179,7 +179,7 @@ spread_all(struct call *c, struct trend *t)
 		                 : cost_of(t, &r->parts[i], a, &cost, &why);
 
 		if (rc)
-			return part_damaged(c, rc, &why);
+			return range_fail(c, r, rc, &why);
 		spread(t, &r->parts[i], &cost);
 	}
 	return 0;
@@ -258,18 +258,21 @@ series_get(struct call *c)
 {
 	CLEANUP(trend_done)
 	struct trend t = {
-		.range = RANGE_OF(c, GetSeries),
+		.range = range_asked(c, RANGE_ROWS(GetSeries)),
 		.function = param_text(c, P_GetSeries_function),
 		.gauge = type_is_gauge(param_text(c, P_GetSeries_profileType)),
 	};
 	int rc;
 
 	t.range.origin = param_text(c, P_GetSeries_origin);
-	if (range_check(c, &t.range) || lay_out(c, &t) ||
-	    range_trend(c, &t.range, level_of(t.step_ms)) ||
-	    (needs_profiles(&t) &&
-	     range_check_size(c, t.range.parts, t.range.n)) ||
-	    spread_all(c, &t))
+	if (range_check(c, &t.range) || lay_out(c, &t))
+		return -1;
+	rc = range_trend(&t.range, level_of(t.step_ms));
+	if (!rc && needs_profiles(&t))
+		rc = range_check_size(&t.range);
+	if (rc)
+		return range_fail(c, &t.range, rc, NULL);
+	if (spread_all(c, &t))
 		return -1;
 	rc = cover(&t);
 	return rc ? fail_store(c, rc) : answer(c, &t);

@@ -109,7 +109,7 @@ read_at(int fd, int64_t start, int64_t length, struct buf *out)
 }
 
 int
-window_read(struct store *s, const struct window *w, struct buf *out)
+window_read(const struct store *s, const struct window *w, struct buf *out)
 {
 	char name[SEGMENT_NAME], checksum[DIGEST_CHARS];
 	CLEANUP_FD int fd = -1;

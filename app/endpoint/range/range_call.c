@@ -1,0 +1,138 @@
+#include "range_call.h"
+
+#include "base/clock.h"
+#include "endpoint/profile/profile_json.h"
+#include "store/service.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct range
+range_asked(struct call *c, const struct range_rows *rows)
+{
+	struct range r = {
+		.store = &c->env->store,
+		.tenant = c->caller.tenant,
+		.service = param_text(c, rows->service),
+		.type = param_text(c, rows->type),
+		.host = param_text(c, rows->host),
+		.from_ms = param_int(c, rows->from),
+		.to_ms = param_int(c, rows->to),
+	};
+	struct query_pair q;
+
+	while (r.nlabels < RANGE_MAX_LABELS &&
+	       param_match(c, rows->label, r.nlabels, &q))
+		r.labels[r.nlabels++] = (struct range_label){q.name, q.value};
+	return r;
+}
+
+int
+range_check(struct call *c, const struct range *r)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	char to[RFC3339_LEN];
+	int rc;
+
+	if (r->from_ms > r->to_ms) {
+		clock_format(r->to_ms, to);
+		return fail_param(c, "from", "a time not after to", to);
+	}
+	rc = service_get(&c->env->store, c->caller.tenant, r->service, &s);
+	if (rc != -ENOENT)
+		return rc ? fail_store(c, rc) : 0;
+	detail_text(c, "service", r->service);
+	return fail(c, UnknownService, r->service);
+}
+
+static int
+too_many_series(struct call *c, const struct range *r)
+{
+	detail_text(c, "service", r->service);
+	detail_int(c, "maxSeries", RANGE_MAX_SERIES);
+	return fail(c, TooManySeries, r->service, RANGE_MAX_SERIES);
+}
+
+static int
+too_large(struct call *c, const struct range_excess *e)
+{
+	char fits[RFC3339_LEN];
+
+	clock_format(e->fits_ms, fits);
+	detail_int(c, "windows", e->parts);
+	detail_int(c, "bytes", e->bytes);
+	detail_int(c, "maxWindows", RANGE_MAX_PARTS);
+	detail_int(c, "maxBytes", RANGE_MAX_STORED);
+	detail_text(c, "fitsFrom", fits);
+	return fail(c, RangeTooLarge, fits);
+}
+
+static int
+nothing(struct call *c, const struct range *r)
+{
+	char from[RFC3339_LEN], to[RFC3339_LEN];
+
+	clock_format(r->from_ms, from);
+	clock_format(r->to_ms, to);
+	detail_text(c, "service", r->service);
+	detail_text(c, "profileType", r->type);
+	detail_text(c, "from", from);
+	detail_text(c, "to", to);
+	return fail(c, EmptyRange, r->type, r->service);
+}
+
+int
+range_fail(struct call *c, const struct range *r, int rc, const struct buf *why)
+{
+	switch (rc) {
+	case -EUSERS:
+		return too_many_series(c, r);
+	case -EFBIG:
+		return too_large(c, &r->excess);
+	case -ENODATA:
+		return nothing(c, r);
+	case -EINVAL:
+		return fail(c, ProfilesDiffer);
+	case -E2BIG:
+	case -ETIME:
+		return fail(c, RangeTooExpensive);
+	default:
+		break;
+	}
+	if (!why || !why->len)
+		return fail_store(c, rc);
+	buf_addf(&c->reply->cause, "profile of a range: %s (%s)", buf_str(why),
+	         strerror(-rc));
+	return fail(c, InternalError);
+}
+
+int
+range_merged(struct call *c, const struct range *r, struct profile **out)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	int rc = range_merge(r, out, &why);
+
+	return rc ? range_fail(c, r, rc, &why) : 0;
+}
+
+int
+range_link(struct call *c, const char *page, const struct link_query *q,
+           struct buf *out)
+{
+	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
+	CLEANUP_BUF struct buf url = BUF_INIT(RANGE_MAX_LINK);
+	const struct conf *conf = c->env->conf;
+	struct link_page of = {
+		.claim = {.kind = page, .tenant = c->caller.tenant},
+	};
+
+	link_subject(q, &subject);
+	buf_addf(&url, "%s" PROFILE_PATH "%s?", conf->api_public_url, page);
+	link_put_query(q, &url);
+	if (buf_err(&subject) || buf_err(&url))
+		return -E2BIG;
+	of.claim.subject = buf_str(&subject);
+	of.url = buf_str(&url);
+	return link_make(&c->env->store, &c->env->links, &of, clock_wall_ms(),
+	                 conf->api_link_ttl, out);
+}

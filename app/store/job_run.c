@@ -87,13 +87,13 @@ job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
 
 int
 job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
-             double progress, const char *phase, int64_t *out_cancel)
+             const struct job_state *now, int64_t *out_cancel)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	int64_t asked;
 	int rc = db_query(s->db, SQL_JOB_PROGRESS,
-	                  ARGS(V(lease_ms), V(progress), V(phase),
-	                       V(j->session), V(j->attempt)),
+	                  ARGS(V(lease_ms), V(now->progress), V(now->phase),
+	                       V(now->samples), V(j->session), V(j->attempt)),
 	                  &rows);
 
 	if (!rc)

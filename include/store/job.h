@@ -39,6 +39,13 @@ struct job_end {
 	const struct blob *timeline;            /* NULL: it has none */
 };
 
+/* How far a capture is. */
+struct job_state {
+	double progress; /* 0..1 */
+	const char *phase;
+	int64_t samples;
+};
+
 void job_done(struct job *j);
 struct job_ref job_ref(const struct job *j);
 
@@ -65,7 +72,7 @@ job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out);
 /* Renews the lease; *out_cancel is 1 when somebody asked to stop it. */
 MUST_CHECK int
 job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
-             double progress, const char *phase, int64_t *out_cancel);
+             const struct job_state *now, int64_t *out_cancel);
 /* Keeps what a running capture has so far, in place of what was kept. */
 MUST_CHECK int
 job_checkpoint(struct store *s, const struct job_ref *j,

@@ -12,7 +12,8 @@ SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
 -- name: job_claim
 UPDATE job
 SET state = 'running', attempt = attempt + 1, phase = 'capturing',
-    progress = 0, lease_until_ms = now_ms() + CAST($1 AS BIGINT)
+    progress = 0, samples = 0,
+    lease_until_ms = now_ms() + CAST($1 AS BIGINT)
 WHERE session = (SELECT session FROM job
                  WHERE host = $2 AND state = 'queued'
                  ORDER BY created_ms, session LIMIT 1)
@@ -22,7 +23,8 @@ RETURNING session;
 -- dialect: postgres
 UPDATE job
 SET state = 'running', attempt = attempt + 1, phase = 'capturing',
-    progress = 0, lease_until_ms = now_ms() + CAST($1 AS BIGINT)
+    progress = 0, samples = 0,
+    lease_until_ms = now_ms() + CAST($1 AS BIGINT)
 WHERE session = (SELECT session FROM job
                  WHERE host = $2 AND state = 'queued'
                  ORDER BY created_ms, session LIMIT 1
@@ -37,8 +39,9 @@ FROM job j JOIN session s ON s.id = j.session WHERE j.session = $1;
 
 -- name: job_progress
 UPDATE job
-SET lease_until_ms = now_ms() + CAST($1 AS BIGINT), progress = $2, phase = $3
-WHERE session = $4 AND attempt = $5 AND state = 'running'
+SET lease_until_ms = now_ms() + CAST($1 AS BIGINT), progress = $2, phase = $3,
+    samples = CAST($4 AS BIGINT)
+WHERE session = $5 AND attempt = $6 AND state = 'running'
 RETURNING cancel_requested;
 
 -- Changes nothing: locks the row, and tells whether the attempt still counts.
@@ -54,7 +57,8 @@ WHERE session = $4 AND attempt = $5 AND state = 'running';
 
 -- name: job_requeue
 UPDATE job
-SET state = 'queued', phase = 'queued', progress = 0, lease_until_ms = 0
+SET state = 'queued', phase = 'queued', progress = 0, samples = 0,
+    lease_until_ms = 0
 WHERE session = $1 AND attempt = $2 AND state = 'running';
 
 -- name: job_state

@@ -37,6 +37,7 @@ take_progress(struct captures *c, const struct msg_progress *m)
 	                ? (double)m->elapsed_ms / (double)m->duration_ms
 	                : 1;
 	v->progress = share * (1 - FINISH_SHARE);
+	v->samples = m->samples < INT32_MAX ? (int64_t)m->samples : INT32_MAX;
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
 }
 
@@ -90,6 +91,7 @@ time_passed(const struct capture *v)
 static int
 renew(struct captures *c, struct capture *v, bool *gone)
 {
+	struct job_state now;
 	int64_t cancel = 0;
 	int rc;
 
@@ -97,9 +99,8 @@ renew(struct captures *c, struct capture *v, bool *gone)
 		v->progress = captures_pull_progress(v);
 	else if (v->kind == WORKER_BUCKETS)
 		v->progress = time_passed(v);
-	rc = job_progress(c->store, &v->ref, c->lease_ms, v->progress, v->phase,
-	                  &cancel);
-
+	now = (struct job_state){v->progress, v->phase, v->samples};
+	rc = job_progress(c->store, &v->ref, c->lease_ms, &now, &cancel);
 	*gone = rc == -ESTALE;
 	if (rc)
 		return *gone ? 0 : rc;

@@ -29,7 +29,7 @@ struct capture {
 	struct blob_writer checkpoint; /* fd >= 0: one is under way */
 	int64_t deadline_ns, checkpoint_ns;
 	double progress;
-	int64_t started_ns;
+	int64_t samples, started_ns;
 	uint32_t kind; /* enum worker_kind, unless it is pulled */
 	const char *phase;
 	bool cancelled;    /* on request: what there is is kept */

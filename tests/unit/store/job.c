@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+static const struct job_state half = {0.5, "capturing", 50};
+
 static void
 expect(struct store *s, const char *id, const char *status, const char *phase)
 {
@@ -191,9 +193,8 @@ TEST(an_attempt_that_was_given_up_changes_nothing)
 	stale = job_ref(&old);
 	live = job_ref(&now);
 	test_blob(&t.s, "old", &b);
-	ck_assert_int_eq(
-		job_progress(&t.s, &stale, 1000, 0.5, "capturing", &cancel),
-		-ESTALE);
+	ck_assert_int_eq(job_progress(&t.s, &stale, 1000, &half, &cancel),
+	                 -ESTALE);
 	ck_assert_int_eq(job_checkpoint(&t.s, &stale, &r, &b), -ESTALE);
 	ck_assert_int_eq(job_finish(&t.s, &stale, &end), -ESTALE);
 	ck_assert_int_eq(job_requeue(&t.s, &stale), -ESTALE);
@@ -294,9 +295,8 @@ TEST(leases_run_out_by_the_databases_clock)
 	ref = job_ref(&j);
 	db_skew_clock(t.s.db, TEST_LEASE_MS - 2000);
 	ck_assert_int_eq(job_expire(&t.s, 0), 0);
-	ck_assert_int_eq(job_progress(&t.s, &ref, TEST_LEASE_MS, 0.5,
-	                              "capturing", &cancel),
-	                 0);
+	ck_assert_int_eq(
+		job_progress(&t.s, &ref, TEST_LEASE_MS, &half, &cancel), 0);
 	db_skew_clock(t.s.db, TEST_LEASE_MS + 2000);
 	ck_assert_int_eq(job_expire(&t.s, 0), 0); /* it was renewed */
 	db_skew_clock(t.s.db, 2 * TEST_LEASE_MS);
@@ -320,6 +320,27 @@ TEST(a_waiting_job_is_cancelled_at_once)
 }
 END
 
+TEST(a_running_session_has_the_samples_that_its_worker_last_told)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SESSION struct session running = {0}, waiting = {0};
+	CLEANUP_JOB struct job j = {0};
+	struct job_ref ref;
+	int64_t cancel;
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	ref = job_ref(&j);
+	ck_assert_int_eq(job_progress(&t.s, &ref, 1000, &half, &cancel), 0);
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &running), 0);
+	ck_assert_int_eq(running.sample_count, half.samples);
+	ck_assert_int_eq(job_requeue(&t.s, &ref), 0);
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &waiting), 0);
+	ck_assert_int_eq(waiting.sample_count, 0);
+}
+END
+
 TEST(a_running_job_learns_of_its_cancelling)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -331,13 +352,11 @@ TEST(a_running_job_learns_of_its_cancelling)
 	test_enqueue(&t.s, 0, id);
 	test_claim(&t.s, &j);
 	ref = job_ref(&j);
-	ck_assert_int_eq(
-		job_progress(&t.s, &ref, 1000, 0.1, "capturing", &cancel), 0);
+	ck_assert_int_eq(job_progress(&t.s, &ref, 1000, &half, &cancel), 0);
 	ck_assert_int_eq(cancel, 0);
 	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, id), 0);
 	expect(&t.s, id, SESSION_RUNNING, "capturing");
-	ck_assert_int_eq(
-		job_progress(&t.s, &ref, 1000, 0.2, "capturing", &cancel), 0);
+	ck_assert_int_eq(job_progress(&t.s, &ref, 1000, &half, &cancel), 0);
 	ck_assert_int_eq(cancel, 1);
 	ck_assert_int_eq(job_take_over(&t.s, TEST_HOST), 1);
 	expect(&t.s, id, SESSION_FAILED, "cancelled");
@@ -392,6 +411,7 @@ END
               what_a_checkpoint_saved_outlives_the_worker,
               leases_run_out_by_the_databases_clock,
               a_waiting_job_is_cancelled_at_once,
+              a_running_session_has_the_samples_that_its_worker_last_told,
               a_running_job_learns_of_its_cancelling,
               counts_are_of_waiting_and_running,
               a_store_call_that_fails_leaves_no_half_job)

@@ -103,6 +103,23 @@ service_list_host(struct store *s, const char *host, struct service_list *out)
 	return 0;
 }
 
+int
+service_contents(struct store *s, const char *tenant, const char *name,
+                 struct service_contents *out)
+{
+	static const struct row_field counts[] = {
+		ROW_FIELD(service_contents, sessions),
+		ROW_FIELD(service_contents, windows),
+		ROW_FIELD(service_contents, baselines),
+		ROW_FIELD(service_contents, triggers),
+		ROW_FIELD(service_contents, bytes),
+	};
+	static const struct row_type of = ROW_TYPE(service_contents, counts);
+
+	return row_one(s->db, &of, out, SQL_SERVICE_CONTENTS,
+	               ARGS(V(tenant), V(name)));
+}
+
 static int
 delete_all(struct store *s, const char *tenant, const char *name)
 {

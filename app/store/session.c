@@ -84,6 +84,22 @@ session_samply_good(struct store *s, const char *tenant, const char *service,
 	               ARGS(V(tenant), V(service), V(ordinal)));
 }
 
+int
+session_find(struct store *s, const char *tenant, const char *prefix,
+             struct session_list *out)
+{
+	struct session_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &l.n, SQL_SESSION_FIND,
+	                 ARGS(V(tenant), V(prefix), V(SESSION_FOUND_MAX)));
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
 /* What a list is in the order of. */
 enum order { MADE, BEGAN };
 

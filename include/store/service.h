@@ -17,6 +17,11 @@ struct service_list {
 };
 #define CLEANUP_SERVICES CLEANUP(service_list_done)
 
+/* What goes when a service is deleted. */
+struct service_contents {
+	int64_t sessions, windows, baselines, triggers, bytes;
+};
+
 void service_done(struct service *s);
 void service_list_done(struct service_list *l);
 
@@ -32,6 +37,9 @@ MUST_CHECK int service_list(struct store *s, const char *tenant,
 /* Of every tenant, that host's worker looks for: its own and host ''. */
 MUST_CHECK int
 service_list_host(struct store *s, const char *host, struct service_list *out);
+/* All zero of a service that does not exist. */
+MUST_CHECK int service_contents(struct store *s, const char *tenant,
+                                const char *name, struct service_contents *out);
 /* With its sessions, jobs and processes; blobs are left to the worker. */
 MUST_CHECK int
 service_delete(struct store *s, const char *tenant, const char *name);

@@ -85,6 +85,10 @@ MUST_CHECK int session_get(struct store *s, const char *tenant, const char *id,
 /* The completed one of the same service, type and processes before it. */
 MUST_CHECK int
 session_before(struct store *s, const struct session *of, struct session *out);
+/* Those whose id begins so: at most SESSION_FOUND_MAX, by id. */
+#define SESSION_FOUND_MAX 10
+MUST_CHECK int session_find(struct store *s, const char *tenant,
+                            const char *prefix, struct session_list *out);
 /* Newest first, by when they were made here. */
 MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
                             struct page page, struct session_list *out);

@@ -186,6 +186,10 @@ MUST_CHECK int series_list(struct store *s, const struct series_filter *f,
 /* By the id of a window; both outputs, or none. -ENOENT. */
 MUST_CHECK int window_get(struct store *s, const char *tenant, const char *id,
                           struct window *out, struct series *out_series);
+/* Those whose id begins so: at most WINDOW_FOUND_MAX, by id. */
+#define WINDOW_FOUND_MAX 10
+MUST_CHECK int window_find_ids(struct store *s, const char *tenant,
+                               const char *prefix, struct window_list *out);
 /*
  * What adds up to a range of one series: each sample once.
  *

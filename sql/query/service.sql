@@ -38,3 +38,21 @@ DELETE FROM service WHERE tenant = $1 AND name = $2;
 UPDATE blob SET deleted_ms = now_ms()
 WHERE deleted_ms = 0 AND session IN
   (SELECT id FROM session WHERE tenant = $1 AND service = $2);
+
+-- Columns of struct service_contents, in its order.
+-- name: service_contents
+SELECT
+  (SELECT COUNT(*) FROM session WHERE tenant = $1 AND service = $2)
+    AS sessions,
+  (SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series
+   WHERE s.tenant = $1 AND s.service = $2) AS windows,
+  (SELECT COUNT(*) FROM baseline WHERE tenant = $1 AND service = $2)
+    AS baselines,
+  (SELECT COUNT(*) FROM trigger_rule WHERE tenant = $1 AND service = $2)
+    AS triggers,
+  CAST((SELECT COALESCE(SUM(b.length), 0)
+        FROM blob b JOIN session p ON p.id = b.session
+        WHERE p.tenant = $1 AND p.service = $2 AND b.deleted_ms = 0) +
+       (SELECT COALESCE(SUM(w.length), 0)
+        FROM profile_window w JOIN series s ON s.id = w.series
+        WHERE s.tenant = $1 AND s.service = $2) AS BIGINT) AS bytes;

@@ -37,6 +37,19 @@ WHERE id = $3;
 -- name: session_get
 SELECT * FROM session_row WHERE id = $1 AND tenant = $2;
 
+-- Those whose id begins so. SQLite takes the index of ids, in its order, as
+-- the tenant is an expression.
+-- name: session_find
+SELECT * FROM session_row
+WHERE +tenant = $1 AND id BETWEEN $2 AND $2 || '{'
+ORDER BY id LIMIT CAST($3 AS BIGINT);
+
+-- name: session_find
+-- dialect: postgres
+SELECT * FROM session_row
+WHERE tenant = $1 AND starts_with(id, $2)
+ORDER BY id LIMIT CAST($3 AS BIGINT);
+
 -- name: session_list
 SELECT * FROM session_row
 WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)

@@ -143,6 +143,19 @@ UPDATE profile_window SET parent = $1 WHERE id = $2 AND parent = '';
 SELECT w.* FROM profile_window w JOIN series s ON s.id = w.series
 WHERE w.id = $1 AND s.tenant = $2;
 
+-- Those whose id begins so. SQLite keeps the order of a CROSS JOIN: the index
+-- of ids first.
+-- name: window_find
+SELECT w.* FROM profile_window w CROSS JOIN series s ON s.id = w.series
+WHERE w.id BETWEEN $1 AND $1 || '{' AND s.tenant = $2
+ORDER BY w.id LIMIT CAST($3 AS BIGINT);
+
+-- name: window_find
+-- dialect: postgres
+SELECT w.* FROM profile_window w JOIN series s ON s.id = w.series
+WHERE starts_with(w.id, $1) AND s.tenant = $2
+ORDER BY w.id LIMIT CAST($3 AS BIGINT);
+
 -- name: window_between
 SELECT * FROM profile_window
 WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4

@@ -55,6 +55,32 @@ service_one_get(struct call *c)
 	return answer_service(c, param_text(c, P_GetService_name));
 }
 
+int
+service_contents_get(struct call *c)
+{
+	const char *name = param_text(c, P_GetServiceContents_name);
+	CLEANUP_SERVICE struct service s = {0};
+	struct store *store = &c->env->store;
+	struct service_contents held;
+	struct buf *out;
+	int rc = service_get(store, c->caller.tenant, name, &s);
+
+	if (rc == -ENOENT)
+		return unknown(c, name);
+	if (!rc)
+		rc = service_contents(store, c->caller.tenant, name, &held);
+	if (rc)
+		return fail_store(c, rc);
+	out = answer_json(c);
+	json_put_text(out, "service", name);
+	json_put_int(out, "sessions", held.sessions);
+	json_put_int(out, "windows", held.windows);
+	json_put_int(out, "baselines", held.baselines);
+	json_put_int(out, "triggers", held.triggers);
+	json_put_int(out, "bytes", held.bytes);
+	return answer_end(c);
+}
+
 /* Runs one change of a service and its audit line together. */
 static int
 change(struct call *c, const char *name, const struct service *s,

@@ -74,6 +74,15 @@ window_between(struct store *s, const char *series, enum window_level level,
 	                   out);
 }
 
+int
+window_find_ids(struct store *s, const char *tenant, const char *prefix,
+                struct window_list *out)
+{
+	return window_rows(s, SQL_WINDOW_FIND,
+	                   ARGS(V(prefix), V(tenant), V(WINDOW_FOUND_MAX)),
+	                   out);
+}
+
 /* --- writing -------------------------------------------------------------- */
 
 static int

@@ -1,8 +1,12 @@
 /* What every command does: talk to the server, print, complain. */
 #include "cli.h"
 
+#include "near.h"
 #include "table.h"
+#include "text.h"
+#include "when.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,22 +83,159 @@ need_token(const struct cli *c)
 	return c->token_why ? failed("%s", c->token_why) : LEAVE_OK;
 }
 
-/* An error as people read it, or as JSON. */
+/* Whom the questions and answers of a terminal reach. */
+static bool
+is_attended(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+int
+confirm(const struct cli *c, const char *fmt, ...)
+{
+	char answer[16];
+	va_list ap;
+
+	if (c->opt.yes || !is_attended())
+		return LEAVE_OK;
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs(" [y/N] ", stderr);
+	if (fgets(answer, sizeof(answer), stdin) &&
+	    tolower((unsigned char)answer[0]) == 'y')
+		return LEAVE_OK;
+	return failed("nothing was done");
+}
+
+int
+query_time(const struct cli *c, const char *option, const char *key,
+           const char *text, struct buf *path)
+{
+	CLEANUP_BUF struct buf time = BUF_INIT(BUF_MAX_SMALL);
+
+	if (!text)
+		return LEAVE_OK;
+	if (when_read(text, WHEN_PAST, c->screen.now_ms, &time))
+		return usage_error("%s takes " WHEN_EXPECTED ", not '%s'",
+		                   option, text);
+	query_add(path, key, buf_str(&time));
+	return LEAVE_OK;
+}
+
+json_t *
+ask_quietly(struct cli *c, const char *path)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc = http_call(&c->http, "GET", path, NULL, &r, &why);
+
+	return rc || r.status != 200 ? NULL : TAKE(r.json);
+}
+
+/* --- errors --------------------------------------------------------------- */
+
+static bool
+is_error(const struct reply *r, const char *code)
+{
+	return !strcmp(json_member(r->json, "error_code"), code);
+}
+
+/* Which of the words that the server takes was meant: "one of cpu, memory". */
 static void
-tell_error(const struct cli *c, const struct reply *r)
+suggest_word(const json_t *details, struct buf *out)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_FREE char *words = NULL;
+	const char *expected = json_member(details, "expected");
+	struct near near;
+	char *rest;
+
+	if (strncmp(expected, "one of ", 7) != 0 ||
+	    !(words = strdup(expected + 7)))
+		return;
+	value_bare(&got, json_object_get(details, "got"));
+	near = NEAR(buf_str(&got));
+	for (char *w = strtok_r(words, ", ", &rest); w;
+	     w = strtok_r(NULL, ", ", &rest))
+		near_try(&near, w);
+	near_show(&near, out);
+}
+
+/* Which service was meant. */
+static void
+suggest_service(struct cli *c, const char *name, struct buf *out)
+{
+	CLEANUP_JSON json_t *list =
+		ask_quietly(c, "/api/v1/services?limit=500");
+	struct near near = NEAR(name);
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(list, "items"), i, item)
+		near_try(&near, json_member(item, "name"));
+	near_show(&near, out);
+	if (!near.best)
+		buf_puts(out, "\n  stoker service list shows all of them");
+}
+
+/* An error of a parameter that an option was given for names the option. */
+static bool
+tell_option(const struct cli *c, const struct reply *r)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *details = json_object_get(r->json, "details");
+	const char *option =
+		option_of(&c->opt, json_member(details, "parameter"));
+
+	if (!is_error(r, "InvalidParameter") || !option)
+		return false;
+	buf_addf(&line, "%s takes ", option);
+	safe_puts(&line, json_member(details, "expected"));
+	buf_puts(&line, ", not '");
+	value_bare(&line, json_object_get(details, "got"));
+	buf_puts(&line, "' (InvalidParameter)");
+	suggest_word(details, &line);
+	failed("%s", buf_str(&line));
+	return true;
+}
+
+static void
+tell_hints(struct cli *c, const struct reply *r)
+{
+	CLEANUP_BUF struct buf hint = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *details = json_object_get(r->json, "details");
+
+	if (is_error(r, "UnknownService"))
+		suggest_service(c, json_member(details, "service"), &hint);
+	if (is_error(r, "ProfileInProgress")) {
+		buf_puts(&hint, "\n  stoker remove ");
+		safe_puts(&hint, json_member(details, "profileId"));
+		buf_puts(&hint, " cancels it");
+	}
+	if (r->status == 401 && !c->http.token)
+		buf_puts(&hint,
+		         "\n  stoker setup, as root on the server's host, "
+		         "makes a token; --token-file FILE names one");
+	if (hint.len)
+		fprintf(stderr, "%s\n", buf_str(&hint) + 1);
+}
+
+int
+tell_reply(struct cli *c, const struct reply *r)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 	if (c->opt.json && r->json) {
 		print_json(r->json);
-		return;
+		return LEAVE_FAILED;
 	}
-	error_show(&text, r->status, r->json, r->retry_after);
-	fputs(buf_str(&text), stderr);
-	if (r->status == 401 && !c->http.token)
-		fputs("  give a token: --token-file FILE or $STOKER_TOKEN; "
-		      "stoker token create makes one\n",
-		      stderr);
+	if (!tell_option(c, r)) {
+		error_show(&text, r->status, r->json, r->retry_after);
+		fputs(buf_str(&text), stderr);
+		tell_hints(c, r);
+	}
+	return LEAVE_FAILED;
 }
 
 /* What the server ignored. */
@@ -123,7 +264,8 @@ judge(struct cli *c, int rc, const struct reply *r, const struct buf *why,
 	if (rc == -EINTR)
 		return LEAVE_INTERRUPTED;
 	if (rc == -EHOSTUNREACH) {
-		failed("%s\n  stoker doctor tells what is missing",
+		failed("%s\n  stoker doctor, on the server's host, tells "
+		       "what is missing",
 		       buf_str(why));
 		return LEAVE_UNREACHED;
 	}
@@ -133,8 +275,7 @@ judge(struct cli *c, int rc, const struct reply *r, const struct buf *why,
 		tell_warnings(c, r);
 	if ((r->status >= 200 && r->status < 300) || r->status == may_be)
 		return LEAVE_OK;
-	tell_error(c, r);
-	return LEAVE_FAILED;
+	return tell_reply(c, r);
 }
 
 static int
@@ -162,6 +303,13 @@ ask_maybe(struct cli *c, const char *method, const char *path,
           const json_t *body, struct reply *out)
 {
 	return ask_json(c, method, path, body, out, 404);
+}
+
+int
+ask_early(struct cli *c, const char *method, const char *path,
+          const json_t *body, struct reply *out)
+{
+	return ask_json(c, method, path, body, out, 503);
 }
 
 int

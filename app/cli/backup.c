@@ -8,6 +8,7 @@
 #include "store/backup.h"
 #include "store/verify.h"
 #include "table.h"
+#include "text.h"
 
 #include <errno.h>
 #include <inttypes.h>

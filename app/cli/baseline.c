@@ -1,13 +1,14 @@
 /* stoker baseline, check: profiles that later ones are held against. */
 #include "session.h"
 
-#include "base/id.h"
+#include "named.h"
 #include "table.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BASELINES FAMILY "/baselines"
+#define BASELINES PROFILING "/baselines"
 
 int
 cmd_baseline_add(struct cli *c)
@@ -16,18 +17,21 @@ cmd_baseline_add(struct cli *c)
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_JSON json_t *body = NULL;
 	CLEANUP_JSON json_t *tags = json_array();
-	int rc = ask_session(c, c->operands[1], &session);
+	char id[ID_MAX];
+	int rc = profile_named(c, c->operands[1], type_asked(c), id);
 
+	if (!rc)
+		rc = ask_session(c, id, &session);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < c->opt.tag.n; i++)
 		if (json_array_append_new(tags, json_string(c->opt.tag.p[i])))
 			return failed("a tag is not UTF-8");
 	body = json_pack(
-		"{ss ss ss ss sO}", "label", c->operands[0], "sessionId",
-		c->operands[1], "profileType",
-		json_member(session.json, "profileType"), "description",
-		c->opt.description ? c->opt.description : "", "tags", tags);
+		"{ss ss ss ss sO}", "label", c->operands[0], "sessionId", id,
+		"profileType", json_member(session.json, "profileType"),
+		"description", c->opt.description ? c->opt.description : "",
+		"tags", tags);
 	if (!body)
 		return failed("an argument is not UTF-8");
 	rc = ask(c, "POST", BASELINES, body, &r);
@@ -40,11 +44,10 @@ int
 cmd_baseline_list(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"ID", "baselineId", LEFT, PLAIN},
-		{"CREATED", "createdAt", LEFT, PLAIN},
+		{"ID", "baselineId", LEFT, ID},
+		{"CREATED", "createdAt", LEFT, TIME},
 		{"TYPE", "profileType", LEFT, PLAIN},
-		{"LATEST", "isLatest", LEFT, PLAIN},
-		{"SERVICE", "service", LEFT, PLAIN},
+		{"SERVICE", "service", LEFT, MIDDLE},
 		{"TAGS", "tags", LEFT, PLAIN},
 		{"LABEL", "baselineLabel", LEFT, PLAIN},
 	};
@@ -55,14 +58,28 @@ cmd_baseline_list(struct cli *c)
 	return list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
 }
 
+static const struct kind_named kind = {
+	.what = "baseline",
+	.prefix = "bl-",
+	.id = "baselineId",
+	.name = "baselineLabel",
+	.newest = true,
+};
+
 int
 cmd_baseline_remove(struct cli *c)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	int rc;
+	CLEANUP_JSON json_t *items = NULL;
+	const json_t *item;
+	int rc = list_ask(c, BASELINES, &items);
 
-	family_path(&path, "/baselines", c->operands[0]);
+	if (!rc)
+		rc = item_named(items, &kind, c->operands[0], &item);
+	if (rc)
+		return rc;
+	family_path(&path, "/baselines", json_member(item, "baselineId"));
 	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
 	return rc ? rc : print_done(c, c->operands[0], "removed");
 }
@@ -97,17 +114,17 @@ find_label(struct cli *c, const char *label, const json_t *session,
 }
 
 static int
-find_baseline(struct cli *c, char id[static ID_MAX])
+find_baseline(struct cli *c, const char *session, char id[static ID_MAX])
 {
-	CLEANUP_REPLY struct reply session = REPLY_INIT;
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	int rc;
 
 	if (id_valid("bl-", c->opt.baseline)) {
 		snprintf(id, ID_MAX, "%s", c->opt.baseline);
 		return LEAVE_OK;
 	}
-	rc = ask_session(c, c->opt.session, &session);
-	return rc ? rc : find_label(c, c->opt.baseline, session.json, id);
+	rc = ask_session(c, session, &r);
+	return rc ? rc : find_label(c, c->opt.baseline, r.json, id);
 }
 
 static int
@@ -117,7 +134,7 @@ show_check(const struct cli *c, const json_t *j)
 
 	if (c->opt.json)
 		return print_json(j);
-	safe_puts(&out, json_member(j, "verdict"));
+	verdict_show(&out, json_member(j, "verdict"), &c->screen);
 	buf_puts(&out, ": ");
 	safe_puts(&out, json_member(j, "sessionId"));
 	buf_puts(&out, " against ");
@@ -126,7 +143,8 @@ show_check(const struct cli *c, const json_t *j)
 	safe_puts(&out, json_member(j, "baseSessionId"));
 	buf_puts(&out, ")\n");
 	delta_show(&out, j);
-	changes_show(&out, json_object_get(j, "functions"), c->opt.limit);
+	changes_show(&out, "functions", json_object_get(j, "functions"),
+	             c->opt.limit, &c->screen);
 	diff_link_show(&out, j);
 	return print(&out);
 }
@@ -154,14 +172,16 @@ check(struct cli *c)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	char id[ID_MAX];
-	int rc = find_baseline(c, id);
+	char session[ID_MAX], id[ID_MAX];
+	int rc = profile_named(c, c->opt.session, type_asked(c), session);
 
+	if (!rc)
+		rc = find_baseline(c, session, id);
 	if (rc)
 		return rc == LEAVE_FAILED ? LEAVE_UNJUDGED : rc;
 	family_path(&path, "/baselines", id);
 	buf_puts(&path, "/check");
-	query_add(&path, "sessionId", c->opt.session);
+	query_add(&path, "sessionId", session);
 	work_query(c, &path);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (!rc)

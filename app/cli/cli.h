@@ -8,6 +8,7 @@
 
 #include "http.h"
 #include "options.h"
+#include "screen.h"
 
 struct column;
 
@@ -19,17 +20,26 @@ enum leave {
 
 struct cli {
 	struct options opt;
+	struct screen screen;        /* standard output's */
 	const char *const *operands; /* those after the command's words */
 	size_t noperands;
 	struct http http;
 	const char *token_why; /* why the token could not be read, or NULL */
 };
 
+enum part {
+#define PART(part, title) PART_##part,
+#include "commands.def"
+#undef PART
+	PARTS
+};
+
 struct command {
+	enum part part;
 	const char *name, *usage;
 	int (*run)(struct cli *c);
 	size_t least, most;
-	const char *doc;
+	const char *doc, *example;
 };
 extern const struct command commands[];
 extern const size_t command_count;
@@ -39,10 +49,24 @@ extern const size_t command_count;
 const struct command *
 command_find(const char *const *words, size_t n, size_t *out_used);
 
-/* True for the first word of commands of two, as "service". */
-bool command_group(const char *word);
+/* The purpose of all commands of two words that begin with this one, such as
+ * "service"; NULL for any other word. */
+const char *command_family(const char *word);
+/* Bytes of the first sentence of a row's doc. */
+size_t sentence_length(const char *doc);
+/* Says that no command is called as the operands are; LEAVE_USAGE. */
+int unknown_command(const struct cli *c);
 
-#define COMMAND(name, usage, handler, least, most, doc) \
+/* How a PROFILE is named on the command line: named.h. */
+#define PROFILE_DOC                                                          \
+	"A PROFILE is an id, or as much of its beginning as no other has; "  \
+	"@last, the newest profile; @last~1, the one before it; "            \
+	"@last:SERVICE, the newest of a service; or the name of a service: " \
+	"its newest complete profile of --type, or of the type that the "    \
+	"command is for. That is goroutine for analysis and diff, and cpu "  \
+	"for others; remove takes no name of a service."
+
+#define COMMAND(part, name, usage, handler, least, most, doc, example) \
 	int handler(struct cli *c);
 #include "commands.def"
 #undef COMMAND
@@ -61,12 +85,19 @@ int failed(const char *fmt, ...) PRINTF(1, 2);
  */
 MUST_CHECK int ask(struct cli *c, const char *method, const char *path,
                    const json_t *body, struct reply *out);
-/* The same of what need not be there: a reply of 404 is LEAVE_OK, too. */
+/* As ask(), for what need not be there: a reply of 404 is LEAVE_OK, too. */
 MUST_CHECK int ask_maybe(struct cli *c, const char *method, const char *path,
                          const json_t *body, struct reply *out);
-/* The same, a POST of bytes that are not JSON. */
+/* As ask(), for what may not be ready: a reply of 503 is LEAVE_OK, too. */
+MUST_CHECK int ask_early(struct cli *c, const char *method, const char *path,
+                         const json_t *body, struct reply *out);
+/* As ask(), a POST of bytes that are not JSON. */
 MUST_CHECK int ask_send(struct cli *c, const char *path,
                         const struct content *body, struct reply *out);
+/* Tells the user of an error reply; the exit status. */
+int tell_reply(struct cli *c, const struct reply *r);
+/* A GET whose failure is nobody's concern: what it answered, or NULL. */
+json_t *ask_quietly(struct cli *c, const char *path);
 
 /* Prints a buffer; LEAVE_FAILED when it was poisoned or output failed. */
 int print(const struct buf *b);
@@ -77,12 +108,28 @@ int print_done(const struct cli *c, const char *name, const char *what);
 /* LEAVE_OK unless a token was named and can't be read: that is told. ask()
  * asks for itself. */
 MUST_CHECK int need_token(const struct cli *c);
-/* Columns of the terminal behind fd; 0: it is none. */
-size_t screen_width(int fd);
+/*
+ * Asks the user before something is done that cannot be undone. Where nobody
+ * sits at a terminal, or --yes was given, nothing is asked.
+ *   Errors   LEAVE_FAILED unless the answer is yes
+ */
+MUST_CHECK int confirm(const struct cli *c, const char *fmt, ...) PRINTF(2, 3);
+/* Appends ?key=TIME, a time that --option, or an operand, was given as.
+ *   Errors   an exit status, told to the user */
+MUST_CHECK int query_time(const struct cli *c, const char *option,
+                          const char *key, const char *text, struct buf *path);
+
+/* --- lists, page after page ----------------------------------------------- */
+
+/* All items of a list, its path with a query or without, up to --limit.
+ *   Owns     *out is the caller's */
+MUST_CHECK int list_ask(struct cli *c, const char *path, json_t **out);
+/* Items as a table, or as JSON. */
+MUST_CHECK int items_show(const struct cli *c, const json_t *items,
+                          const struct column *columns, size_t n);
 /* A list that the API gives whole, as a table or JSON. */
 MUST_CHECK int whole_list_show(struct cli *c, const char *path,
                                const struct column *columns, size_t n);
-/* Every page of a list, its path with a query or without, up to --limit, as a
- * table or JSON. */
+/* list_ask() and items_show(). */
 MUST_CHECK int list_show(struct cli *c, const char *path,
                          const struct column *columns, size_t n);

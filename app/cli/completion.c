@@ -54,6 +54,8 @@ static const char script_fish[] =
 	"end\n"
 	"complete -c stoker -f -a '(__stoker_found)'\n";
 
+#define WORD_MAX 32
+
 enum shell { BASH, ZSH, FISH };
 
 static const struct {
@@ -104,8 +106,7 @@ last(const struct completion *c)
 static void
 put_doc(struct completion *c, const char *doc)
 {
-	const char *end = strstr(doc, ". ");
-	size_t n = end ? (size_t)(end - doc) : strlen(doc);
+	size_t n = sentence_length(doc);
 
 	if (n && doc[n - 1] == '.')
 		n--;
@@ -173,8 +174,19 @@ name_after(const char *name, const char *const *words, size_t n)
 	return name;
 }
 
-/* The next word of each command that begins so; a group of commands has one
- * word for all, and no line that tells what it does. */
+/* The purpose of a command, or of its family when more words follow. */
+static const char *
+doc_of(const struct command *cmd, bool more)
+{
+	char word[WORD_MAX];
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(cmd->name, " "),
+	         cmd->name);
+	return more ? command_family(word) : cmd->doc;
+}
+
+/* The next word of each command that begins so, a word of several commands
+ * once. */
 static void
 offer_commands(struct completion *c, const char *const *words, size_t n)
 {
@@ -186,7 +198,7 @@ offer_commands(struct completion *c, const char *const *words, size_t n)
 
 		if (!next || !strncmp(before, next, len + 1))
 			continue;
-		offer(c, next, len, next[len] ? "" : commands[i].doc);
+		offer(c, next, len, doc_of(&commands[i], next[len]));
 		before = next;
 	}
 }

@@ -4,6 +4,7 @@
 #include "labels.h"
 #include "profile.h"
 #include "table.h"
+#include "text.h"
 
 #include <string.h>
 
@@ -57,14 +58,145 @@ set_options(json_t *settings, const struct options *o)
 	return o->types ? set_types(settings, o->types) : LEAVE_OK;
 }
 
+/* --- show ----------------------------------------------------------------- */
+
+static json_int_t
+number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+/* A sentence on lines of its own; the text may hold names of other users. */
+static void
+say(struct buf *out, const struct screen *s, const struct buf *text)
+{
+	CLEANUP_BUF struct buf safe = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_puts(&safe, buf_str(text));
+	text_wrap(out, buf_str(&safe), 0, 2, s->width);
+	buf_putc(out, '\n');
+}
+
+static void
+say_settings(struct buf *out, const struct screen *s, const json_t *j)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&text, json_member(j, "service"));
+	if (!json_is_true(json_object_get(j, "enabled"))) {
+		buf_puts(&text, " is not profiled all the time.");
+		say(out, s, &text);
+		buf_clear(&text);
+		buf_puts(&text, "When it is turned on again: ");
+	} else {
+		buf_puts(&text, " is profiled all the time: ");
+	}
+	value_show(&text, json_object_get(j, "profileTypes"));
+	buf_addf(&text,
+	         "; CPU at %" JSON_INTEGER_FORMAT " samples per second; kept "
+	         "for %" JSON_INTEGER_FORMAT " days.",
+	         number(j, "sampleRate"), number(j, "retentionDays"));
+	say(out, s, &text);
+}
+
+static const char *
+state_text(const char *state)
+{
+	static const struct {
+		const char *state, *text;
+	} rows[] = {
+		{"behind", "the store takes no windows"},
+		{"refused", "no windows are made, because the disk is nearly "
+	                    "full"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!strcmp(rows[i].state, state))
+			return rows[i].text;
+	return state;
+}
+
+static void
+say_host(struct buf *out, const struct screen *s, const json_t *host)
+{
+	static const struct {
+		const char *key, *text;
+	} counts[] = {
+		{"dropped", "made but not kept"},
+		{"widened", "longer than asked"},
+		{"refused", "not made because the disk is nearly full"},
+		{"gaps", "not made for another reason"},
+	};
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&text,
+	         "Worker of %s: %s. Windows of all services since it started, "
+	         "of %" JSON_INTEGER_FORMAT " s each: %" JSON_INTEGER_FORMAT
+	         " stored",
+	         json_member(host, "host"),
+	         state_text(json_member(host, "state")),
+	         number(host, "windowSeconds"), number(host, "stored"));
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+		if (number(host, counts[i].key))
+			buf_addf(&text, ", %" JSON_INTEGER_FORMAT " %s",
+			         number(host, counts[i].key), counts[i].text);
+	buf_putc(&text, '.');
+	if (number(host, "leftOut"))
+		buf_addf(&text,
+		         " %" JSON_INTEGER_FORMAT
+		         " services are left out: there are too many.",
+		         number(host, "leftOut"));
+	say(out, s, &text);
+}
+
+static void
+say_missing(struct buf *out, const struct screen *s, const json_t *one)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&text, "%s is not taken: it needs %s",
+	         json_member(one, "profileType"), json_member(one, "missing"));
+	say(out, s, &text);
+}
+
+static void
+say_failing(struct buf *out, const struct screen *s, const json_t *one)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&text, "%s fails on %s since ",
+	         json_member(one, "profileType"), json_member(one, "host"));
+	screen_time(s, json_member(one, "since"), &text);
+	buf_addf(&text, ": %s (%s)", json_member(one, "message"),
+	         json_member(one, "error_code"));
+	say(out, s, &text);
+}
+
 static int
 show(const struct cli *c, const json_t *j)
 {
+	static const struct {
+		const char *key;
+		void (*say)(struct buf *out, const struct screen *s,
+		            const json_t *one);
+	} lists[] = {
+		{"hosts", say_host},
+		{"unsupported", say_missing},
+		{"failing", say_failing},
+	};
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	const json_t *one;
+	size_t k;
 
 	if (c->opt.json)
 		return print_json(j);
-	object_show(&out, j);
+	say_settings(&out, &c->screen, j);
+	if (!json_array_size(json_object_get(j, "hosts")))
+		buf_puts(&out, "No worker of the service is alive.\n");
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		json_array_foreach(json_object_get(j, lists[i].key), k, one)
+			lists[i]
+				.say(&out, &c->screen, one);
 	return print(&out);
 }
 
@@ -100,7 +232,7 @@ int
 cmd_continuous_list(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"SERVICE", "service", LEFT, PLAIN},
+		{"SERVICE", "service", LEFT, MIDDLE},
 		{"ENABLED", "enabled", LEFT, PLAIN},
 		{"RATE", "sampleRate", RIGHT, PLAIN},
 		{"DAYS", "retentionDays", RIGHT, PLAIN},

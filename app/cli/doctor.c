@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "table.h"
+#include "text.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -91,14 +92,49 @@ doctor_run(struct doctor *d, json_t *out)
 	doctor_ask_server(d, out);
 }
 
-static const char *
-text_of(const json_t *row, const char *key)
+#define FOUND_COLUMN 9 /* where long findings go on */
+
+static enum style
+verdict_style(const char *verdict)
 {
-	return json_string_value(json_object_get(row, key));
+	return !strcmp(verdict, verdict_word(BROKEN))    ? STYLE_BAD
+	       : !strcmp(verdict, verdict_word(WARNING)) ? STYLE_WARNING
+	                                                 : STYLE_GOOD;
+}
+
+/* The text in lines below each other, those after the first indented. */
+static void
+put_wrapped(struct buf *out, const char *text, size_t at, size_t width)
+{
+	CLEANUP_BUF struct buf safe = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_puts(&safe, text);
+	text_wrap(out, buf_str(&safe), at, FOUND_COLUMN, width);
+	buf_putc(out, '\n');
+}
+
+static void
+put_row(struct buf *out, const json_t *row, const struct screen *s)
+{
+	const char *verdict = json_member(row, "verdict"),
+		   *check = json_member(row, "check"),
+		   *repair = json_member(row, "fix");
+	size_t begin = FOUND_COLUMN + text_columns(check) + 2;
+
+	screen_puts(s, verdict_style(verdict), verdict, out);
+	text_pad(out, FOUND_COLUMN - text_columns(verdict));
+	safe_puts(out, check);
+	buf_puts(out, ": ");
+	put_wrapped(out, json_member(row, "found"), begin, s->width);
+	if (!*repair)
+		return;
+	text_pad(out, FOUND_COLUMN);
+	buf_puts(out, "fix: ");
+	put_wrapped(out, repair, FOUND_COLUMN + strlen("fix: "), s->width);
 }
 
 bool
-doctor_show(const json_t *list, struct buf *out)
+doctor_show(const json_t *list, const struct screen *s, struct buf *out)
 {
 	const json_t *row;
 	bool whole = true;
@@ -106,17 +142,9 @@ doctor_show(const json_t *list, struct buf *out)
 
 	json_array_foreach(list, i, row)
 	{
-		if (!strcmp(text_of(row, "verdict"), verdict_word(BROKEN)))
+		if (!strcmp(json_member(row, "verdict"), verdict_word(BROKEN)))
 			whole = false;
-		buf_addf(out, "%-8s %-20s ", text_of(row, "verdict"),
-		         text_of(row, "check"));
-		safe_puts(out, text_of(row, "found"));
-		buf_putc(out, '\n');
-		if (*text_of(row, "fix")) {
-			buf_puts(out, "         fix: ");
-			safe_puts(out, text_of(row, "fix"));
-			buf_putc(out, '\n');
-		}
+		put_row(out, row, s);
 	}
 	return whole;
 }
@@ -153,7 +181,7 @@ cmd_doctor(struct cli *c)
 	if (!d.conf_read && conf_load(NULL, &d.conf, &out))
 		return failed("%s", buf_str(&out));
 	doctor_run(&d, list);
-	whole = doctor_show(list, &out);
+	whole = doctor_show(list, &c->screen, &out);
 	if (c->opt.json ? print_json(list) : print(&out))
 		return LEAVE_FAILED;
 	return whole ? LEAVE_OK : LEAVE_FAILED;

@@ -56,7 +56,7 @@ void doctor_add(json_t *out, const char *name, const char *verdict,
 /* Adds what the API and the workers found out about themselves. */
 void doctor_ask_server(struct doctor *d, json_t *out);
 /* The list as people read it; true when nothing is broken. */
-bool doctor_show(const json_t *list, struct buf *out);
+bool doctor_show(const json_t *list, const struct screen *s, struct buf *out);
 
 /*
  * A file of the machine below d->root, NUL-terminated.

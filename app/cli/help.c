@@ -1,17 +1,34 @@
 /* Help, from the same rows that dispatch. */
 #include "cli.h"
 
+#include "near.h"
+
 #include <string.h>
 
-#define WRAP 78
+#define WRAP        78
+#define NAME_COLUMN 15 /* where a list of commands says what they do */
 
 const struct command commands[] = {
-#define COMMAND(name, usage, handler, least, most, doc) \
-	{name, usage, handler, least, most, doc},
+#define COMMAND(part, name, usage, handler, least, most, doc, example) \
+	{PART_##part, name, usage, handler, least, most, doc, example},
 #include "commands.def"
 #undef COMMAND
 };
 const size_t command_count = ARRAY_LEN(commands);
+
+static const char *const part_titles[PARTS] = {
+#define PART(part, title) [PART_##part] = title,
+#include "commands.def"
+#undef PART
+};
+
+static const struct {
+	const char *word, *doc;
+} families[] = {
+#define FAMILY(word, doc) {word, doc},
+#include "commands.def"
+#undef FAMILY
+};
 
 /* Words that the command's name and the given words share, all of the name
  * or none. */
@@ -41,21 +58,21 @@ command_find(const char *const *words, size_t n, size_t *out_used)
 	return NULL;
 }
 
+const char *
+command_family(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(families); i++)
+		if (!strcmp(families[i].word, word))
+			return families[i].doc;
+	return NULL;
+}
+
 static bool
-in_group(const struct command *cmd, const char *word)
+in_family(const struct command *cmd, const char *word)
 {
 	size_t n = strlen(word);
 
 	return !strncmp(cmd->name, word, n) && cmd->name[n] == ' ';
-}
-
-bool
-command_group(const char *word)
-{
-	for (size_t i = 0; i < command_count; i++)
-		if (in_group(&commands[i], word))
-			return true;
-	return false;
 }
 
 /* The next piece that stays on one line: a word, or a short [--option N]. */
@@ -108,6 +125,12 @@ show_options(struct buf *out, const char *usage)
 }
 
 static void
+show_example(struct buf *out, const struct command *cmd)
+{
+	buf_addf(out, "  stoker %s\n", cmd->example);
+}
+
+static void
 show_command(struct buf *out, const struct command *cmd)
 {
 	buf_puts(out, "usage: stoker ");
@@ -115,34 +138,159 @@ show_command(struct buf *out, const struct command *cmd)
 	wrap(out, cmd->usage, 15 + strlen(cmd->name));
 	buf_putc(out, '\n');
 	wrap(out, cmd->doc, 0);
+	if (usage_names(cmd->usage, "PROFILE")) {
+		buf_putc(out, '\n');
+		wrap(out, PROFILE_DOC, 0);
+	}
+	buf_puts(out, "\nExample:\n");
+	show_example(out, cmd);
 	buf_putc(out, '\n');
 	show_options(out, cmd->usage);
 	buf_puts(out, "\nOptions of every command: stoker help\n");
 }
 
-/* A line per command, or only those of a group. */
-static void
-show_commands(struct buf *out, const char *group)
+size_t
+sentence_length(const char *doc)
 {
+	const char *end = strstr(doc, ". ");
+
+	return end ? (size_t)(end - doc) + 1 : strlen(doc);
+}
+
+static void
+show_line(struct buf *out, const char *name, const char *doc)
+{
+	CLEANUP_BUF struct buf first = BUF_INIT(BUF_MAX_SMALL);
+	size_t column = strlen(name) > NAME_COLUMN - 3 ? strlen(name) + 3
+	                                               : NAME_COLUMN;
+
+	buf_add(&first, doc, sentence_length(doc));
+	buf_addf(out, "  %-*s", (int)column - 2, name);
+	wrap(out, buf_str(&first), column);
+}
+
+/* "Register services, show and remove them: add, list, show." */
+static void
+show_family_line(struct buf *out, const char *word, const char *doc)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *between = ": ";
+
+	buf_add(&text, doc, strlen(doc) - 1);
 	for (size_t i = 0; i < command_count; i++) {
-		if (group && !in_group(&commands[i], group))
+		if (!in_family(&commands[i], word))
 			continue;
-		buf_addf(out, "  %-15s ", commands[i].name);
-		wrap(out, commands[i].doc, 18);
+		buf_addf(&text, "%s%s", between,
+		         strchr(commands[i].name, ' ') + 1);
+		between = ", ";
 	}
+	buf_putc(&text, '.');
+	show_line(out, word, buf_str(&text));
+}
+
+/* The first word of a command of two words, or NULL. */
+static const char *
+family_word(const struct command *cmd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(families); i++)
+		if (in_family(cmd, families[i].word))
+			return families[i].word;
+	return NULL;
+}
+
+static void
+show_part(struct buf *out, enum part part)
+{
+	const char *before = NULL;
+
+	buf_addf(out, "\n%s\n", part_titles[part]);
+	for (size_t i = 0; i < command_count; i++) {
+		const struct command *cmd = &commands[i];
+		const char *word = family_word(cmd);
+
+		if (cmd->part != part)
+			continue;
+		if (!word)
+			show_line(out, cmd->name, cmd->doc);
+		else if (word != before)
+			show_family_line(out, word, command_family(word));
+		before = word;
+	}
+}
+
+static void
+show_family(struct buf *out, const char *word)
+{
+	buf_addf(out, "%s\n\n", command_family(word));
+	for (size_t i = 0; i < command_count; i++)
+		if (in_family(&commands[i], word))
+			show_line(out, commands[i].name, commands[i].doc);
+	buf_puts(out, "\nExamples:\n");
+	for (size_t i = 0; i < command_count; i++)
+		if (in_family(&commands[i], word))
+			show_example(out, &commands[i]);
+	buf_addf(out, "\nOne of them: stoker help %s COMMAND\n", word);
 }
 
 static void
 show_all(struct buf *out)
 {
-	buf_puts(out, "usage: stoker COMMAND [options]\n\n");
-	show_commands(out, NULL);
-	buf_puts(out, "\nOptions of every command:\n");
+	buf_puts(out, "usage: stoker COMMAND [options]\n");
+	for (enum part p = 0; p < PARTS; p++)
+		show_part(out, p);
+	buf_puts(out, "\nOne of them: stoker help COMMAND\n"
+	              "\nOptions of every command:\n");
 	show_options(out, NULL);
 	buf_puts(out, "\nExit status:\n");
 #define LEAVE(name, status, doc) buf_addf(out, "  %3d  %s\n", status, doc);
 #include "exits.def"
 #undef LEAVE
+}
+
+static void
+suggest_first(const char *word, struct buf *out)
+{
+	struct near near = NEAR(word);
+
+	for (size_t i = 0; i < ARRAY_LEN(families); i++)
+		near_try(&near, families[i].word);
+	for (size_t i = 0; i < command_count; i++)
+		if (!family_word(&commands[i]))
+			near_try(&near, commands[i].name);
+	near_show(&near, out);
+}
+
+static void
+suggest_second(const char *family, const char *word, struct buf *out)
+{
+	CLEANUP_BUF struct buf both = BUF_INIT(BUF_MAX_SMALL);
+	struct near near;
+
+	buf_addf(&both, "%s %s", family, word);
+	near = NEAR(buf_str(&both));
+	for (size_t i = 0; i < command_count; i++)
+		if (in_family(&commands[i], family))
+			near_try(&near, commands[i].name);
+	near_show(&near, out);
+}
+
+int
+unknown_command(const struct cli *c)
+{
+	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
+	const char *word = c->operands[0];
+
+	if (!command_family(word)) {
+		suggest_first(word, &near);
+		return usage_error("no such command: %s%s\n  stoker help", word,
+		                   buf_str(&near));
+	}
+	if (c->noperands < 2)
+		return usage_error("%s needs one more word\n  stoker help %s",
+		                   word, word);
+	suggest_second(word, c->operands[1], &near);
+	return usage_error("no such command: %s %s%s\n  stoker help %s", word,
+	                   c->operands[1], buf_str(&near), word);
 }
 
 int
@@ -156,10 +304,10 @@ cmd_help(struct cli *c)
 		cmd = command_find(c->operands, c->noperands, &used);
 	if (cmd)
 		show_command(&out, cmd);
-	else if (c->noperands && command_group(c->operands[0]))
-		show_commands(&out, c->operands[0]);
+	else if (c->noperands == 1 && command_family(c->operands[0]))
+		show_family(&out, c->operands[0]);
 	else if (c->noperands)
-		return usage_error("no such command: %s", c->operands[0]);
+		return unknown_command(c);
 	else
 		show_all(&out);
 	return print(&out);

@@ -13,6 +13,8 @@ http_done(struct http *h)
 {
 	if (h->curl)
 		curl_easy_cleanup(h->curl);
+	if (h->multi)
+		curl_multi_cleanup(h->multi);
 	free(h->token);
 	*h = (struct http){0};
 }
@@ -171,6 +173,41 @@ free_headers(struct curl_slist **list)
 	curl_slist_free_all(*list);
 }
 
+static CURLcode
+result_of(CURLM *multi, CURLMcode failed)
+{
+	const struct CURLMsg *m;
+	int left;
+
+	if (failed)
+		return failed == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY
+		                                     : CURLE_FAILED_INIT;
+	m = curl_multi_info_read(multi, &left);
+	return m ? m->data.result : CURLE_ABORTED_BY_CALLBACK;
+}
+
+/* Unlike curl_easy_perform(), which calls back once a second, this one has a
+ * tick that can move a progress bar. */
+static CURLcode
+perform(struct http *h)
+{
+	int running = 1;
+	CURLMcode rc = curl_multi_add_handle(h->multi, h->curl);
+	CURLcode code;
+
+	while (!rc && running) {
+		rc = curl_multi_perform(h->multi, &running);
+		if (!rc && running)
+			rc = curl_multi_poll(h->multi, NULL, 0, HTTP_TICK_MS,
+			                     NULL);
+		if (h->tick)
+			h->tick(h->tick_arg);
+	}
+	code = result_of(h->multi, rc);
+	curl_multi_remove_handle(h->multi, h->curl);
+	return code;
+}
+
 int
 http_send(struct http *h, const char *method, const char *path,
           const struct content *body, struct reply *out, struct buf *why)
@@ -181,7 +218,8 @@ http_send(struct http *h, const char *method, const char *path,
 	CURLcode code;
 	int rc;
 
-	if (!h->curl && !(h->curl = curl_easy_init()))
+	if ((!h->curl && !(h->curl = curl_easy_init())) ||
+	    (!h->multi && !(h->multi = curl_multi_init())))
 		return -ENOMEM;
 	buf_addf(&url, "%.*s%s", (int)without_slash(h->server), h->server,
 	         path);
@@ -197,7 +235,7 @@ http_send(struct http *h, const char *method, const char *path,
 		curl_easy_setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE,
 		                 (curl_off_t)body->n);
 	}
-	code = curl_easy_perform(h->curl);
+	code = perform(h);
 	if (code)
 		return failure(h, code, said, &out->body, why);
 	read_headers(h->curl, out);

@@ -10,14 +10,18 @@
 #include <signal.h>
 
 #define HTTP_TOKEN_MAX 16384
+#define HTTP_TICK_MS   100
 
 struct http {
-	void *curl;
+	void *curl, *multi;
 	const char *server; /* borrowed */
 	const char *tenant; /* borrowed; NULL: the token's default */
 	char *token;        /* owned; NULL: none */
 	/* When set, ends a call with -EINTR once it is not 0. */
 	const volatile sig_atomic_t *stop;
+	/* When set, called every HTTP_TICK_MS while a reply is waited for. */
+	void (*tick)(void *arg);
+	void *tick_arg;
 };
 
 struct reply {

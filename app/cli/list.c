@@ -4,20 +4,8 @@
 #include "table.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define PAGE 500 /* what the API gives at most */
-
-size_t
-screen_width(int fd)
-{
-	struct winsize w;
-
-	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &w) || !w.ws_col)
-		return 0;
-	return w.ws_col;
-}
 
 /* Appends one page; *cursor becomes the next, or NULL after the last. */
 static int
@@ -45,7 +33,29 @@ add_page(struct cli *c, const char *path, size_t want, json_t *items,
 	return LEAVE_OK;
 }
 
-static int
+int
+list_ask(struct cli *c, const char *path, json_t **out)
+{
+	CLEANUP_JSON json_t *items = json_array();
+	CLEANUP_FREE char *cursor = NULL;
+	size_t limit = c->opt.limit < 0 ? SIZE_MAX : (size_t)c->opt.limit;
+	size_t had;
+
+	do {
+		int rc;
+
+		had = json_array_size(items);
+		if (had >= limit)
+			break;
+		rc = add_page(c, path, limit - had, items, &cursor);
+		if (rc)
+			return rc;
+	} while (cursor && json_array_size(items) > had);
+	*out = TAKE(items);
+	return LEAVE_OK;
+}
+
+int
 items_show(const struct cli *c, const json_t *items,
            const struct column *columns, size_t n)
 {
@@ -53,7 +63,12 @@ items_show(const struct cli *c, const json_t *items,
 
 	if (c->opt.json)
 		return print_json(items);
-	table_show(&out, columns, n, items, screen_width(STDOUT_FILENO));
+	if (!json_array_size(items))
+		buf_puts(&out, "none\n");
+	else if (c->screen.width)
+		table_show_used(&out, columns, n, items, &c->screen);
+	else /* programs count columns */
+		table_show(&out, columns, n, items, &c->screen);
 	return print(&out);
 }
 
@@ -72,20 +87,8 @@ int
 list_show(struct cli *c, const char *path, const struct column *columns,
           size_t n)
 {
-	CLEANUP_JSON json_t *items = json_array();
-	CLEANUP_FREE char *cursor = NULL;
-	size_t limit = c->opt.limit < 0 ? SIZE_MAX : (size_t)c->opt.limit;
-	size_t had;
+	CLEANUP_JSON json_t *items = NULL;
+	int rc = list_ask(c, path, &items);
 
-	do {
-		int rc;
-
-		had = json_array_size(items);
-		if (had >= limit)
-			break;
-		rc = add_page(c, path, limit - had, items, &cursor);
-		if (rc)
-			return rc;
-	} while (cursor && json_array_size(items) > had);
-	return items_show(c, items, columns, n);
+	return rc ? rc : items_show(c, items, columns, n);
 }

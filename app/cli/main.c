@@ -4,7 +4,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
 #define SERVER_DEFAULT "http://127.0.0.1:8088"
 
@@ -25,18 +25,6 @@ run(struct cli *c, const struct command *cmd, struct buf *why)
 }
 
 static int
-unknown(const struct cli *c)
-{
-	const char *word = c->operands[0];
-	const char *second = c->noperands > 1 ? c->operands[1] : NULL;
-
-	if (!command_group(word))
-		return usage_error("no such command: %s\n  stoker help", word);
-	return usage_error("no such command: %s%s%s\n  stoker help %s", word,
-	                   second ? " " : "", second ? second : "", word);
-}
-
-static int
 dispatch(struct cli *c, struct buf *why)
 {
 	const struct command *cmd;
@@ -47,6 +35,7 @@ dispatch(struct cli *c, struct buf *why)
 	                 : server && *server ? server
 	                                     : SERVER_DEFAULT;
 	c->http.tenant = c->opt.tenant;
+	screen_of(STDOUT_FILENO, c->opt.wide, &c->screen);
 	c->operands = c->opt.operands;
 	c->noperands = c->opt.noperands;
 	if (c->opt.help)
@@ -57,7 +46,7 @@ dispatch(struct cli *c, struct buf *why)
 	}
 	cmd = command_find(c->operands, c->noperands, &used);
 	if (!cmd)
-		return unknown(c);
+		return unknown_command(c);
 	c->operands += used;
 	c->noperands -= used;
 	return run(c, cmd, why);

@@ -1,5 +1,8 @@
 #include "options.h"
 
+#include "base/clock.h"
+#include "near.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
@@ -7,32 +10,40 @@
 
 #define NAME_MAX_ 32
 
-enum kind { TEXT, NUMBER, FLAG, LIST };
+enum kind { TEXT, NUMBER, SECONDS, DAYS, FLAG, LIST };
 enum scope { GLOBAL, OWN };
 
 static const struct {
 	const char *field;
-	const char *arg, *doc;
+	const char *arg, *doc, *params;
 	enum kind kind;
 	enum scope scope;
 	size_t offset;
 } rows[] = {
-#define OPTION(field, scope, kind, arg, doc) \
-	{#field, arg, doc, kind, scope, offsetof(struct options, field)},
+#define OPTION(field, scope, kind, arg, doc, params) \
+	{#field,                                     \
+	 arg,                                        \
+	 doc,                                        \
+	 params,                                     \
+	 kind,                                       \
+	 scope,                                      \
+	 offsetof(struct options, field)},
 #include "options.def"
 #undef OPTION
 };
 const size_t option_count = ARRAY_LEN(rows);
 
 static const struct options nothing = {
-#define ABSENT_TEXT   NULL
-#define ABSENT_NUMBER (-1)
-#define ABSENT_FLAG   false
+#define ABSENT_TEXT    NULL
+#define ABSENT_NUMBER  (-1)
+#define ABSENT_SECONDS (-1)
+#define ABSENT_DAYS    (-1)
+#define ABSENT_FLAG    false
 #define ABSENT_LIST    \
 	{              \
 		.n = 0 \
 	}
-#define OPTION(field, scope, kind, arg, doc) .field = ABSENT_##kind,
+#define OPTION(field, scope, kind, arg, doc, params) .field = ABSENT_##kind,
 #include "options.def"
 #undef OPTION
 };
@@ -59,6 +70,7 @@ option_row(size_t i)
 		.name = name_of(i),
 		.arg = rows[i].arg,
 		.doc = rows[i].doc,
+		.parameters = rows[i].params,
 		.global = rows[i].scope == GLOBAL,
 	};
 }
@@ -94,11 +106,49 @@ set_number(const char *text, int64_t *out)
 	return 0;
 }
 
+/* A span as a whole number of units; one without a letter counts them. */
+static int
+set_span(const char *text, int64_t unit_ms, int64_t *out)
+{
+	int64_t ms;
+
+	if (!set_number(text, out))
+		return 0;
+	if (clock_read_span(text, &ms) || ms % unit_ms)
+		return -EINVAL;
+	*out = ms / unit_ms;
+	return 0;
+}
+
+static int
+set_count(enum kind kind, const char *text, int64_t *out)
+{
+	if (kind == NUMBER)
+		return set_number(text, out);
+	return set_span(text, kind == DAYS ? 86400 * MS_PER_S : MS_PER_S, out);
+}
+
+static const char *
+count_expected(enum kind kind)
+{
+	return kind == SECONDS ? "a time such as 10s, 2m or 1h"
+	       : kind == DAYS  ? "a number of days such as 30, 30d or 12w"
+	                       : "a whole number";
+}
+
+static int
+add_word(struct words *list, const char *word)
+{
+	if (list->n == LIST_MAX)
+		return -E2BIG;
+	list->p[list->n++] = word;
+	return 0;
+}
+
 static int
 set(struct options *o, int row, const char *value, struct buf *why)
 {
 	void *at = (char *)o + rows[row].offset;
-	struct words *list = at;
 
 	switch (rows[row].kind) {
 	case FLAG:
@@ -108,19 +158,34 @@ set(struct options *o, int row, const char *value, struct buf *why)
 		*(const char **)at = value;
 		return 0;
 	case LIST:
-		if (list->n == LIST_MAX) {
-			buf_addf(why, "more than %d times %s", LIST_MAX,
-			         name_of((size_t)row));
-			return -EINVAL;
-		}
-		list->p[list->n++] = value;
-		return 0;
-	case NUMBER:
-		if (!set_number(value, at))
+		if (!add_word(at, value))
 			return 0;
-		buf_addf(why, "%s takes a whole number, not '%s'",
-		         name_of((size_t)row), value);
+		buf_addf(why, "more than %d times %s", LIST_MAX,
+		         name_of((size_t)row));
+		return -EINVAL;
+	case NUMBER:
+	case SECONDS:
+	case DAYS:
+		if (!set_count(rows[row].kind, value, at))
+			return 0;
+		buf_addf(why, "%s takes %s, not '%s'", name_of((size_t)row),
+		         count_expected(rows[row].kind), value);
 	}
+	return -EINVAL;
+}
+
+static int
+unknown_option(const char *word, struct buf *why)
+{
+	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+	struct near near;
+
+	buf_add(&name, word, strcspn(word, "="));
+	near = NEAR(buf_str(&name));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		near_try(&near, name_of(i));
+	buf_addf(why, "no such option: %s", word);
+	near_show(&near, why);
 	return -EINVAL;
 }
 
@@ -130,10 +195,8 @@ take_option(struct options *o, char *const argv[], int *i, struct buf *why)
 	const char *value;
 	int row = find(argv[*i], &value);
 
-	if (row < 0) {
-		buf_addf(why, "no such option: %s", argv[*i]);
-		return -EINVAL;
-	}
+	if (row < 0)
+		return unknown_option(argv[*i], why);
 	if (rows[row].kind == FLAG && value) {
 		buf_addf(why, "%s takes no value", name_of((size_t)row));
 		return -EINVAL;
@@ -196,6 +259,8 @@ given(const struct options *o, size_t row)
 	case LIST:
 		return ((const struct words *)at)->n > 0;
 	case NUMBER:
+	case SECONDS:
+	case DAYS:
 		return *(const int64_t *)at >= 0;
 	}
 	return false;
@@ -212,4 +277,25 @@ options_fit(const struct options *o, const char *usage, struct buf *why)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* True when word is one of a list that is separated by blanks. */
+static bool
+has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; n && (p = strstr(p, word)); p += n)
+		if ((p == list || p[-1] == ' ') && (!p[n] || p[n] == ' '))
+			return true;
+	return false;
+}
+
+const char *
+option_of(const struct options *o, const char *parameter)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (has_word(rows[i].params, parameter) && given(o, i))
+			return name_of(i);
+	return NULL;
 }

@@ -20,11 +20,13 @@ struct words {
 
 /* Borrowed from argv. Absent: NULL, -1, false, n = 0. */
 struct options {
-#define OPTION_TEXT                          const char *
-#define OPTION_NUMBER                        int64_t
-#define OPTION_FLAG                          bool
-#define OPTION_LIST                          struct words
-#define OPTION(field, scope, kind, arg, doc) OPTION_##kind field;
+#define OPTION_TEXT                                  const char *
+#define OPTION_NUMBER                                int64_t
+#define OPTION_SECONDS                               int64_t
+#define OPTION_DAYS                                  int64_t
+#define OPTION_FLAG                                  bool
+#define OPTION_LIST                                  struct words
+#define OPTION(field, scope, kind, arg, doc, params) OPTION_##kind field;
 #include "options.def"
 #undef OPTION
 	const char *operands[OPERANDS_MAX];
@@ -35,10 +37,15 @@ struct options {
 struct option_row {
 	const char *name; /* "--token-file" */
 	const char *arg, *doc;
+	const char *parameters; /* of the API, separated by blanks */
 	bool global;
 };
 extern const size_t option_count;
 struct option_row option_row(size_t i);
+
+/* The name of the option that was given for a parameter of the API; NULL when
+ * none was. */
+const char *option_of(const struct options *o, const char *parameter);
 
 /*
  * Reads argv[1] on.

@@ -1,14 +1,18 @@
-/* stoker top, get, pin, remove: profiles that exist. */
+/* stoker top, get, pin, remove, open: profiles that exist. */
 #include "cli.h"
 
 #include "base/file.h"
+#include "named.h"
 #include "profile.h"
 #include "table.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 void
 profile_path(struct buf *out, const char *id)
@@ -19,7 +23,7 @@ profile_path(struct buf *out, const char *id)
 
 /* A profile that is not there yet, or never will be, has no top functions. */
 static int
-check_ended(const struct cli *c, const json_t *result)
+check_ended(const char *id, const json_t *result)
 {
 	const char *status = "", *phase = "", *message = "";
 	double progress = 0;
@@ -28,31 +32,42 @@ check_ended(const struct cli *c, const json_t *result)
 	                  "status", &status, "phase", &phase, "progress",
 	                  &progress, "error", "message", &message);
 	if (!strcmp(status, "running"))
-		return failed("%s is still running: %s, %.0f %%",
-		              c->operands[0], phase, progress * 100);
+		return failed("%s is still running: %s, %.0f %%", id, phase,
+		              progress * 100);
 	if (*message && !strcmp(status, "failed"))
-		return failed("%s failed: %s", c->operands[0], message);
+		return failed("%s failed: %s", id, message);
 	return LEAVE_OK;
+}
+
+static int
+ask_profile(struct cli *c, char id[static ID_MAX], struct reply *out)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc = profile_named(c, c->operands[0], type_asked(c), id);
+
+	if (rc)
+		return rc;
+	profile_path(&path, id);
+	return ask(c, "GET", buf_str(&path), NULL, out);
 }
 
 int
 cmd_top(struct cli *c)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
-	int rc;
+	char id[ID_MAX];
+	int rc = ask_profile(c, id, &r);
 
-	profile_path(&path, c->operands[0]);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
 	if (c->opt.json)
 		return print_json(json_object_get(r.json, "topFunctions"));
-	rc = check_ended(c, r.json);
+	rc = check_ended(id, r.json);
 	if (rc && !json_array_size(json_object_get(r.json, "topFunctions")))
 		return rc;
-	top_show(&out, r.json, c->opt.limit, screen_width(STDOUT_FILENO));
+	reasons_show(&out, r.json, &c->screen);
+	top_show(&out, r.json, c->opt.limit, &c->screen);
 	return print(&out);
 }
 
@@ -103,44 +118,141 @@ int
 cmd_get(struct cli *c)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	char id[ID_MAX];
+	int rc = profile_named(c, c->operands[0], type_asked(c), id);
 
-	profile_path(&path, c->operands[0]);
+	if (rc)
+		return rc;
+	profile_path(&path, id);
 	buf_puts(&path, "/flamegraph");
 	return profile_fetch(c, buf_str(&path));
 }
 
 /* A call about a profile, and what became of it then. */
 static int
-change(struct cli *c, const char *method, const char *rest, const char *what)
+change(struct cli *c, const char *id, const char *method, const char *rest,
+       const char *what)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
-	profile_path(&path, c->operands[0]);
+	profile_path(&path, id);
 	buf_puts(&path, rest);
 	rc = ask(c, method, buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
 	if (r.status == 202)
 		what = "cancelled";
-	return print_done(c, c->operands[0], what);
+	return print_done(c, id, what);
+}
+
+static int
+pin(struct cli *c, const char *method, const char *what)
+{
+	char id[ID_MAX];
+	int rc = profile_named(c, c->operands[0], "cpu", id);
+
+	return rc ? rc : change(c, id, method, "/pin", what);
 }
 
 int
 cmd_pin(struct cli *c)
 {
-	return change(c, "POST", "/pin", "pinned");
+	return pin(c, "POST", "pinned");
 }
 
 int
 cmd_unpin(struct cli *c)
 {
-	return change(c, "DELETE", "/pin", "unpinned");
+	return pin(c, "DELETE", "unpinned");
+}
+
+/* What runs is cancelled and keeps what it has: nothing is lost. */
+static int
+confirm_remove(struct cli *c, const char *id)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	if (c->opt.yes)
+		return LEAVE_OK;
+	profile_path(&path, id);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc || !strcmp(json_member(r.json, "status"), "running"))
+		return rc;
+	return confirm(c, "Delete %s, a %s profile of %s?", id,
+	               json_member(r.json, "profileType"),
+	               json_member(r.json, "service"));
 }
 
 int
 cmd_remove(struct cli *c)
 {
-	return change(c, "DELETE", "", "removed");
+	char id[ID_MAX];
+	int rc = profile_named(c, c->operands[0], NULL, id);
+
+	if (!rc)
+		rc = confirm_remove(c, id);
+	return rc ? rc : change(c, id, "DELETE", "", "removed");
+}
+
+/* --- open ----------------------------------------------------------------- */
+
+/* A link of the server's that a browser may be given. */
+static bool
+is_link(const char *url)
+{
+	return !strncmp(url, "http://", 7) || !strncmp(url, "https://", 8);
+}
+
+static bool
+has_display(void)
+{
+	const char *x = getenv("DISPLAY"), *wayland = getenv("WAYLAND_DISPLAY");
+
+	return (x && *x) || (wayland && *wayland);
+}
+
+/* The desktop's own choice of a browser; that there is none is no failure,
+ * since the link was printed. */
+static void
+start_browser(const char *url)
+{
+	char *argv[] = {(char *)"xdg-open", (char *)url, NULL};
+	posix_spawn_file_actions_t quiet;
+	pid_t pid;
+
+	if (posix_spawn_file_actions_init(&quiet))
+		return;
+	if (!posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO,
+	                                      "/dev/null", O_WRONLY, 0) &&
+	    !posix_spawnp(&pid, argv[0], &quiet, NULL, argv, environ))
+		waitpid(pid, NULL, 0);
+	posix_spawn_file_actions_destroy(&quiet);
+}
+
+int
+cmd_open(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	char id[ID_MAX];
+	const char *url;
+	int rc = ask_profile(c, id, &r);
+
+	if (rc)
+		return rc;
+	url = json_member(r.json, "flameGraphUrl");
+	if (!is_link(url))
+		return failed("the server gave no link");
+	if (c->opt.json)
+		return print_json(json_object_get(r.json, "links"));
+	safe_puts(&out, url);
+	buf_putc(&out, '\n');
+	rc = print(&out);
+	if (!rc && has_display())
+		start_browser(url);
+	return rc;
 }

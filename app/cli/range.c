@@ -4,6 +4,7 @@
 #include "profile.h"
 #include "profile/quantity.h"
 #include "table.h"
+#include "text.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,8 +45,7 @@ add_label(struct buf *path, const char *word)
 
 /* The path of a range, with all that its options say. */
 static int
-range_path(const struct cli *c, const char *rest, const char *type,
-           struct buf *out)
+range_path(struct cli *c, const char *rest, const char *type, struct buf *out)
 {
 	const struct options *o = &c->opt;
 	int rc = LEAVE_OK;
@@ -53,10 +53,11 @@ range_path(const struct cli *c, const char *rest, const char *type,
 	buf_addf(out, PROFILES "%s", rest);
 	query_add(out, "service", c->operands[0]);
 	query_add(out, "profileType", o->type ? o->type : type);
-	query_add(out, "from", o->from);
-	query_add(out, "to", o->to);
 	query_add(out, "host", o->host);
 	query_add(out, "origin", o->origin);
+	rc = query_time(c, "--from", "from", o->from, out);
+	if (!rc)
+		rc = query_time(c, "--to", "to", o->to, out);
 	for (size_t i = 0; i < o->label.n && !rc; i++)
 		rc = add_label(out, o->label.p[i]);
 	return rc;
@@ -66,20 +67,24 @@ int
 cmd_history(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"ID", "id", LEFT, PLAIN},
-		{"STARTED", "startedAt", LEFT, PLAIN},
+		{"ID", "id", LEFT, ID},
+		{"STARTED", "startedAt", LEFT, TIME},
 		{"SECONDS", "durationSeconds", RIGHT, PLAIN},
 		{"TYPE", "profileType", LEFT, PLAIN},
-		{"STATUS", "status", LEFT, PLAIN},
-		{"PINNED", "pinned", LEFT, PLAIN},
-		{"SAMPLES", "sampleCount", RIGHT, PLAIN},
+		{"RESULT", "result", LEFT, PLAIN},
 		{"LABELS", "labels", LEFT, PLAIN},
 	};
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *items = NULL;
 	int rc = range_path(c, "/history", NULL, &path);
 
-	return rc ? rc
-	          : list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
+	if (!rc)
+		rc = list_ask(c, buf_str(&path), &items);
+	if (rc)
+		return rc;
+	if (!c->opt.json)
+		results_put(items);
+	return items_show(c, items, columns, ARRAY_LEN(columns));
 }
 
 /* --- series --- */
@@ -147,7 +152,7 @@ int
 cmd_series(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"TIME", "t", LEFT, PLAIN},
+		{"TIME", "t", LEFT, TIME},
 		{"COVERED S", "coveredSeconds", RIGHT, PERCENT},
 		{"COST", "valueText", RIGHT, PLAIN},
 		{"PER SECOND", "rateText", RIGHT, PLAIN},
@@ -168,31 +173,50 @@ cmd_series(struct cli *c)
 		return rc ? rc : print_json(r.json);
 	put_texts(r.json);
 	table_show(&out, columns, ARRAY_LEN(columns),
-	           json_object_get(r.json, "points"),
-	           screen_width(STDOUT_FILENO));
+	           json_object_get(r.json, "points"), &c->screen);
 	return print(&out);
 }
 
 /* --- merge --- */
 
 static void
-summary_show(struct buf *out, const json_t *j)
+put_title(struct buf *out, const char *title)
 {
-	static const char *const members[] = {"from", "to", "source",
-	                                      "aggregation", "sampleCount"};
+	buf_addf(out, "%-13s", title);
+}
 
+static void
+put_range(struct buf *out, const json_t *j, const struct screen *s)
+{
+	int gaps = (int)json_integer_value(json_object_get(j, "gapCount"));
+
+	put_title(out, "range:");
+	screen_time(s, json_member(j, "from"), out);
+	buf_puts(out, " to ");
+	screen_time(s, json_member(j, "to"), out);
+	buf_addf(out, ", %.1f s covered",
+	         json_number_value(json_object_get(j, "coveredSeconds")));
+	if (gaps)
+		buf_addf(out, ", %d gap%s", gaps, gaps == 1 ? "" : "s");
 	buf_putc(out, '\n');
-	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
-		buf_addf(out, "%s: ", members[i]);
-		value_show(out, json_object_get(j, members[i]));
-		buf_putc(out, '\n');
-	}
-	buf_puts(out, "total: ");
+}
+
+static void
+summary_show(struct buf *out, const json_t *j, const struct screen *s)
+{
+	buf_putc(out, '\n');
+	put_range(out, j, s);
+	put_title(out, "made of:");
+	safe_puts(out, json_member(j, "source"));
+	buf_addf(out, ", %" JSON_INTEGER_FORMAT " samples\n",
+	         json_integer_value(json_object_get(j, "sampleCount")));
+	put_title(out, !strcmp(json_member(j, "aggregation"), "mean")
+	                       ? "mean:"
+	                       : "total:");
 	quantity(out, json_integer_value(json_object_get(j, "total")),
 	         unit_of(json_member(j, "profileType")));
-	buf_addf(out, "\ncovered: %.1f s, gaps: %d\nflame graph: ",
-	         json_number_value(json_object_get(j, "coveredSeconds")),
-	         (int)json_integer_value(json_object_get(j, "gapCount")));
+	buf_putc(out, '\n');
+	put_title(out, "flame graph:");
 	safe_puts(out, json_member(j, "flameGraphUrl"));
 	buf_putc(out, '\n');
 }
@@ -206,8 +230,8 @@ show_merged(struct cli *c, const char *path)
 
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
-	top_show(&out, r.json, c->opt.limit, screen_width(STDOUT_FILENO));
-	summary_show(&out, r.json);
+	top_show(&out, r.json, c->opt.limit, &c->screen);
+	summary_show(&out, r.json, &c->screen);
 	return print(&out);
 }
 

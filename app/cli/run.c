@@ -4,8 +4,12 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "labels.h"
+#include "named.h"
 #include "profile.h"
+#include "progress.h"
+#include "session.h"
 #include "table.h"
+#include "text.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,11 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The server holds each question this long, so that a bar moves. */
+/* The server holds each question this long, so that samples are counted. */
 #define WAIT_S 1
-/* A server that can't hold it is asked again this much later. */
+/* A server that can't hold a question is asked again this much later. */
 #define PAUSE_MS  500
-#define BAR_WIDTH 78
+#define LINE_MOST 78
+#define ABSENT_S  30 /* a service without a process is waited for */
+#define ASKED_S   60 /* the API's default */
 
 static volatile sig_atomic_t interrupted;
 
@@ -49,7 +55,7 @@ make_body(const struct cli *c, json_t **out)
 	int rc;
 
 	body = json_pack("{ss ss}", "service", c->operands[0], "profileType",
-	                 o->type ? o->type : "cpu");
+	                 type_asked(c));
 	if (!body)
 		return failed("an argument is not UTF-8");
 	number_set(body, "durationSeconds", o->seconds);
@@ -61,121 +67,266 @@ make_body(const struct cli *c, json_t **out)
 	return rc;
 }
 
-static const char *
-text_of(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
+/* --- progress ------------------------------------------------------------- */
 
-	return s ? s : "";
-}
-
-/* Redraws the bar, or says a new phase on a line of its own. */
-static void
-show_progress(const struct cli *c, const json_t *result, char phase[static 32])
-{
-	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	double done = json_number_value(json_object_get(result, "progress"));
-	CLEANUP_BUF struct buf now = BUF_INIT(BUF_MAX_SMALL);
-
-	safe_puts(&now, text_of(result, "phase"));
-	if (c->opt.json)
-		return;
-	if (isatty(STDERR_FILENO)) {
-		buf_putc(&out, '\r');
-		bar_show(&out, buf_str(&now), done, BAR_WIDTH);
-	} else if (strncmp(phase, buf_str(&now), 31)) {
-		buf_addf(&out, "%s\n", buf_str(&now));
-		snprintf(phase, 32, "%s", buf_str(&now));
-	}
-	fputs(buf_str(&out), stderr);
-}
+struct watch {
+	struct cli *cli;
+	char id[ID_MAX];
+	json_t *result;   /* as last told by the server */
+	int64_t began_ns; /* when the capture was seen to run; 0: not yet */
+	char phase[32];   /* that was last told, off a terminal */
+	size_t drawn;     /* columns of the line, on a terminal */
+};
 
 static void
-end_progress(const struct cli *c)
+watch_done(struct watch *w)
 {
-	if (!c->opt.json && isatty(STDERR_FILENO))
-		fputc('\n', stderr);
+	json_decref(w->result);
+}
+
+/* Columns of a progress line; 0: lines are not redrawn. */
+static size_t
+line_width(const struct cli *c)
+{
+	struct screen s;
+
+	screen_of(STDERR_FILENO, false, &s);
+	if (c->opt.json || !isatty(STDERR_FILENO))
+		return 0;
+	return s.width && s.width <= LINE_MOST ? s.width - 1 : LINE_MOST;
 }
 
 static bool
-running(const json_t *result)
+is_running(const json_t *result)
 {
-	return !strcmp(text_of(result, "status"), "running");
+	return !strcmp(json_member(result, "status"), "running");
 }
 
-/* One question for the result; LEAVE_OK with the answer in *result. */
+static bool
+is_capturing(const json_t *result)
+{
+	return is_running(result) &&
+	       strcmp(json_member(result, "phase"), "queued") != 0;
+}
+
+/* A snapshot is taken as fast as it can be. */
+static double
+seconds_asked(const struct cli *c)
+{
+	if (!strcmp(type_asked(c), "goroutine"))
+		return 0;
+	return c->opt.seconds < 0 ? ASKED_S : (double)c->opt.seconds;
+}
+
+static struct progress
+progress_of(struct watch *w)
+{
+	struct progress p = {
+		.phase = json_member(w->result, "phase"),
+		.seconds = -1,
+		.of = seconds_asked(w->cli),
+		.samples = json_integer_value(
+			json_object_get(w->result, "sampleCount")),
+	};
+
+	if (!is_capturing(w->result))
+		return p;
+	if (!w->began_ns)
+		w->began_ns = clock_mono_ns();
+	p.seconds = (double)(clock_mono_ns() - w->began_ns) / NS_PER_S;
+	if (p.of > 0 && p.seconds > p.of)
+		p.seconds = p.of;
+	return p;
+}
+
+static void
+draw(struct watch *w, const char *line)
+{
+	fprintf(stderr, "\r%s", line);
+	fflush(stderr);
+	w->drawn = text_columns(line);
+}
+
+/* Redraws the line; off a terminal, a new phase is a line of its own. */
+static void
+show_progress(void *arg)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	struct watch *w = arg;
+	size_t width = line_width(w->cli);
+	struct progress p = progress_of(w);
+
+	if (width) {
+		progress_show(&out, &p, width);
+		draw(w, buf_str(&out));
+	} else if (!w->cli->opt.json && strncmp(w->phase, p.phase, 31)) {
+		safe_puts(&out, p.phase);
+		fprintf(stderr, "%s\n", buf_str(&out));
+		snprintf(w->phase, sizeof(w->phase), "%s", p.phase);
+	}
+}
+
+/* The line goes: what follows says more. */
+static void
+clear_progress(struct watch *w)
+{
+	if (w->drawn)
+		fprintf(stderr, "\r%*s\r", (int)w->drawn, "");
+	w->drawn = 0;
+}
+
+/* --- waiting -------------------------------------------------------------- */
+
+/* A pause in which the line keeps moving. */
+static void
+pause_ms(struct watch *w, int ms)
+{
+	for (; ms > 0 && !interrupted; ms -= HTTP_TICK_MS) {
+		poll(NULL, 0, HTTP_TICK_MS);
+		show_progress(w);
+	}
+}
+
+/* One question for the result. */
 static int
-ask_result(struct cli *c, const char *id, json_t **result)
+ask_result(struct watch *w)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int64_t start = clock_mono_ns();
 	int rc;
 
-	profile_path(&path, id);
+	profile_path(&path, w->id);
 	buf_addf(&path, "?wait=%d", WAIT_S);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	rc = ask(w->cli, "GET", buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
-	json_decref(*result);
-	*result = TAKE(r.json);
-	if (running(*result) && !interrupted &&
+	json_decref(w->result);
+	w->result = TAKE(r.json);
+	if (is_running(w->result) &&
 	    clock_mono_ns() - start < PAUSE_MS * NS_PER_MS)
-		poll(NULL, 0, PAUSE_MS);
+		pause_ms(w, PAUSE_MS);
 	return LEAVE_OK;
 }
 
 static int
-cancel(struct cli *c, const char *id)
+cancel(struct watch *w)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
-	c->http.stop = NULL;
-	profile_path(&path, id);
-	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
-	if (!rc)
-		fprintf(stderr, "stoker: cancelled %s\n", id);
+	w->cli->http.stop = NULL;
+	profile_path(&path, w->id);
+	rc = ask(w->cli, "DELETE", buf_str(&path), NULL, &r);
+	if (rc)
+		return LEAVE_INTERRUPTED;
+	fprintf(stderr, "stoker: cancelled %s\n", w->id);
+	if (is_capturing(w->result))
+		fprintf(stderr, "  stoker top %s shows what was sampled\n",
+		        w->id);
 	return LEAVE_INTERRUPTED;
 }
 
 static int
-follow(struct cli *c, const char *id, json_t **result)
+follow(struct watch *w)
 {
-	char phase[32] = "";
+	struct http *http = &w->cli->http;
 	int rc = LEAVE_OK;
 
-	show_progress(c, *result, phase);
-	while (!rc && running(*result) && !interrupted) {
-		rc = ask_result(c, id, result);
-		show_progress(c, *result, phase);
+	http->tick = show_progress;
+	http->tick_arg = w;
+	while (!rc && is_running(w->result) && !interrupted) {
+		show_progress(w);
+		rc = ask_result(w);
 	}
-	end_progress(c);
-	return interrupted && running(*result) ? cancel(c, id) : rc;
+	http->tick = NULL;
+	clear_progress(w);
+	return interrupted && is_running(w->result) ? cancel(w) : rc;
 }
+
+static bool
+is_absent(const struct reply *r)
+{
+	return !strcmp(json_member(r->json, "error_code"), "ServiceNotRunning");
+}
+
+/* Asks for the start until a process of the service is there, for a while. */
+static int
+start_patiently(struct cli *c, const json_t *body, struct reply *out)
+{
+	int64_t end_ns = clock_mono_ns() + ABSENT_S * NS_PER_S;
+	bool told = false;
+
+	for (;;) {
+		CLEANUP_REPLY struct reply r = REPLY_INIT;
+		int rc = ask_early(c, "POST", PROFILES "/start", body, &r);
+
+		if (rc || r.status != 503) {
+			*out = r;
+			r = (struct reply)REPLY_INIT;
+			return rc;
+		}
+		if (interrupted)
+			return LEAVE_INTERRUPTED;
+		if (!is_absent(&r) || clock_mono_ns() > end_ns)
+			return tell_reply(c, &r);
+		if (!told && !c->opt.json)
+			fprintf(stderr,
+			        "stoker: no process of %s runs yet; waiting "
+			        "for one up to %d s\n",
+			        c->operands[0], ABSENT_S);
+		told = true;
+		poll(NULL, 0, PAUSE_MS);
+	}
+}
+
+/* --- result --------------------------------------------------------------- */
 
 static int
 show_failure(const json_t *result)
 {
 	const json_t *e = json_object_get(result, "error");
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	const char *message = json_member(e, "message");
 
-	safe_puts(&out, *text_of(e, "message") ? text_of(e, "message")
-	                                       : "the profile failed");
-	if (*text_of(e, "error_code")) {
+	safe_puts(&out, *message ? message : "the profile failed");
+	if (*json_member(e, "error_code")) {
 		buf_puts(&out, " (");
-		safe_puts(&out, text_of(e, "error_code"));
+		safe_puts(&out, json_member(e, "error_code"));
 		buf_putc(&out, ')');
 	}
 	return failed("%s", buf_str(&out));
 }
 
 static int
-show_result(const struct cli *c, const json_t *result)
+show_links(const json_t *result)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&out, "\nprofile:     ");
+	safe_puts(&out, json_member(result, "id"));
+	buf_puts(&out, "\nflame graph: ");
+	safe_puts(&out, json_member(result, "flameGraphUrl"));
+	buf_putc(&out, '\n');
+	return print(&out);
+}
+
+static int
+show_functions(const struct cli *c, const json_t *result)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
-	bool done = !strcmp(text_of(result, "status"), "completed");
+
+	reasons_show(&out, result, &c->screen);
+	top_show(&out, result, c->opt.limit, &c->screen);
+	quality_show(&out, result, &c->screen);
+	return print(&out);
+}
+
+static int
+show_result(struct cli *c, const json_t *result)
+{
+	bool done = !strcmp(json_member(result, "status"), "completed");
 	int rc;
 
 	if (c->opt.json) {
@@ -184,15 +335,9 @@ show_result(const struct cli *c, const json_t *result)
 	}
 	if (!done)
 		return show_failure(result);
-	reasons_show(&out, result);
-	top_show(&out, result, c->opt.limit, screen_width(STDOUT_FILENO));
-	quality_show(&out, result);
-	buf_puts(&out, "\nprofile:     ");
-	safe_puts(&out, text_of(result, "id"));
-	buf_puts(&out, "\nflame graph: ");
-	safe_puts(&out, text_of(result, "flameGraphUrl"));
-	buf_putc(&out, '\n');
-	return print(&out);
+	rc = strcmp(type_asked(c), "goroutine") ? show_functions(c, result)
+	                                        : analysis_show(c, result);
+	return rc ? rc : show_links(result);
 }
 
 /* Without --wait: what was started, and how to go on. */
@@ -211,25 +356,25 @@ int
 cmd_run(struct cli *c)
 {
 	CLEANUP_JSON json_t *body = NULL;
-	CLEANUP_JSON json_t *result = NULL;
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	char id[ID_MAX];
+	CLEANUP(watch_done) struct watch w = {.cli = c};
 	int rc = make_body(c, &body);
 
 	if (rc)
 		return rc;
 	if (c->opt.wait)
 		catch_interrupts();
-	rc = ask(c, "POST", PROFILES "/start", body, &r);
+	rc = c->opt.wait ? start_patiently(c, body, &r)
+	                 : ask(c, "POST", PROFILES "/start", body, &r);
 	if (rc)
 		return rc;
-	snprintf(id, sizeof(id), "%s", text_of(r.json, "id"));
-	if (!id_valid("sess-", id))
+	snprintf(w.id, sizeof(w.id), "%s", json_member(r.json, "id"));
+	if (!id_valid("sess-", w.id))
 		return failed("the server named no profile");
 	if (!c->opt.wait)
-		return show_start(c, r.json, id);
-	result = TAKE(r.json);
+		return show_start(c, r.json, w.id);
+	w.result = TAKE(r.json);
 	c->http.stop = &interrupted;
-	rc = follow(c, id, &result);
-	return rc ? rc : show_result(c, result);
+	rc = follow(&w);
+	return rc ? rc : show_result(c, w.result);
 }

@@ -3,7 +3,9 @@
 
 #include "base/file.h"
 #include "labels.h"
+#include "profile/quantity.h"
 #include "table.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,23 +70,77 @@ service_of(const struct cli *c, json_t **out)
 	return rc;
 }
 
-/* What captures are of beside the rows, and what they are not of. */
+/* --- show ----------------------------------------------------------------- */
+
 static void
-show_captured(struct buf *out, const json_t *captured)
+members_show(struct buf *out, const json_t *service, const struct screen *s)
 {
-	static const struct column columns[] = {
-		{"HOST", "host", LEFT, PLAIN},
-		{"CAPTURED", "processes", RIGHT, PLAIN},
-		{"OTHER UNIT", "descendantsOtherUnit", RIGHT, PLAIN},
-		{"OUT OF SCOPE", "descendantsOutOfScope", RIGHT, PLAIN},
-		{"TOO MANY", "processesTooMany", RIGHT, PLAIN},
+	static const struct {
+		const char *name, *key;
+	} members[] = {
+		{"name", "name"},
+		{"match", "match"},
+		{"kind", "kind"},
+		{"host", "host"},
+		{"source", "source"},
+		{"pprof pages", "pprofUrl"},
+		{"labels", "labels"},
+		{"allow", "allow"},
+		{"description", "description"},
 	};
 
-	if (!json_array_size(captured))
-		return;
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		member_show(out, members[i].name,
+		            json_object_get(service, members[i].key), s);
+	buf_puts(out, "added:       ");
+	screen_time(s, json_member(service, "createdAt"), out);
 	buf_putc(out, '\n');
-	table_show(out, columns, ARRAY_LEN(columns), captured,
-	           screen_width(STDOUT_FILENO));
+}
+
+/* Whom captures are of on a host, and whom not, in a sentence. */
+static void
+captured_show(struct buf *out, const json_t *host, const struct screen *s)
+{
+	static const struct {
+		const char *key, *text;
+	} left_out[] = {
+		{"descendantsOtherUnit", "descendants in other units"},
+		{"descendantsOutOfScope", "descendants outside of the scope"},
+		{"matchesOutOfScope", "that match outside of the scope"},
+		{"processesTooMany", "more than can be followed"},
+	};
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *between = "; left out: ";
+
+	buf_puts(&text, "Captures on ");
+	safe_puts(&text, json_member(host, "host"));
+	buf_addf(&text, " are of %" JSON_INTEGER_FORMAT " processes",
+	         json_integer_value(json_object_get(host, "processes")));
+	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
+		json_int_t n = json_integer_value(
+			json_object_get(host, left_out[i].key));
+
+		if (!n)
+			continue;
+		buf_addf(&text, "%s%" JSON_INTEGER_FORMAT " %s", between, n,
+		         left_out[i].text);
+		between = ", ";
+	}
+	text_wrap(out, buf_str(&text), 0, 2, s->width);
+	buf_puts(out, ".\n");
+}
+
+static void
+all_captured_show(struct buf *out, const json_t *hosts, const struct screen *s)
+{
+	const json_t *host;
+	size_t i;
+
+	json_array_foreach(hosts, i, host)
+	{
+		buf_puts(out, i ? "" : "\n");
+		captured_show(out, host, s);
+	}
 }
 
 static int
@@ -94,24 +150,23 @@ show_service(const struct cli *c, const struct reply *r)
 		{"ORDINAL", "ordinal", RIGHT, PLAIN},
 		{"PID", "pid", RIGHT, PLAIN},
 		{"HOST", "host", LEFT, PLAIN},
-		{"COMMAND", "command", LEFT, PLAIN},
+		{"COMMAND", "command", LEFT, MIDDLE},
 	};
-	CLEANUP_JSON json_t *processes = NULL, *captured = NULL;
+	const json_t *processes = json_object_get(r->json, "processes");
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 
 	if (c->opt.json)
 		return print_json(r->json);
-	processes = json_incref(json_object_get(r->json, "processes"));
-	json_object_del(r->json, "processes");
-	captured = json_incref(json_object_get(r->json, "captured"));
-	json_object_del(r->json, "captured");
-	object_show(&out, r->json);
-	if (processes) {
+	members_show(&out, r->json, &c->screen);
+	if (processes && !json_array_size(processes))
+		buf_puts(&out, "\nNo process of it runs now.\n");
+	if (json_array_size(processes)) {
 		buf_putc(&out, '\n');
 		table_show(&out, columns, ARRAY_LEN(columns), processes,
-		           screen_width(STDOUT_FILENO));
-		show_captured(&out, captured);
+		           &c->screen);
 	}
+	all_captured_show(&out, json_object_get(r->json, "captured"),
+	                  &c->screen);
 	return print(&out);
 }
 
@@ -136,7 +191,7 @@ cmd_service_list(struct cli *c)
 		{"NAME", "name", LEFT, PLAIN},
 		{"KIND", "kind", LEFT, PLAIN},
 		{"HOST", "host", LEFT, PLAIN},
-		{"MATCH", "match", LEFT, PLAIN},
+		{"MATCH", "match", LEFT, MIDDLE},
 		{"DESCRIPTION", "description", LEFT, PLAIN},
 	};
 
@@ -175,17 +230,77 @@ cmd_service_show(struct cli *c)
 	return rc ? rc : show_service(c, &r);
 }
 
+/* --- remove --------------------------------------------------------------- */
+
+/* "3 profiles, 1 baseline"; nothing of a service that has none. */
+static void
+put_contents(struct buf *out, const json_t *contents)
+{
+	static const struct {
+		const char *key, *one;
+	} kinds[] = {
+		{"sessions", "profile"},
+		{"windows", "window"},
+		{"baselines", "baseline"},
+		{"triggers", "trigger"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		json_int_t n = json_integer_value(
+			json_object_get(contents, kinds[i].key));
+
+		if (n)
+			buf_addf(out, "%s%" JSON_INTEGER_FORMAT " %s%s",
+			         out->len ? ", " : "", n, kinds[i].one,
+			         n == 1 ? "" : "s");
+	}
+}
+
+static void
+put_removed(struct buf *out, const json_t *contents)
+{
+	CLEANUP_BUF struct buf held = BUF_INIT(BUF_MAX_SMALL);
+	json_int_t bytes =
+		json_integer_value(json_object_get(contents, "bytes"));
+
+	put_contents(&held, contents);
+	if (!held.len)
+		return;
+	buf_addf(out, " with %s", buf_str(&held));
+	if (!bytes)
+		return;
+	buf_puts(out, " (");
+	quantity(out, bytes, "bytes");
+	buf_putc(out, ')');
+}
+
 int
 cmd_service_remove(struct cli *c)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct reply contents = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf with = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = c->operands[0];
 	int rc;
 
-	service_path(&path, c->operands[0]);
-	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
-	return rc ? rc : print_done(c, c->operands[0], "removed");
+	service_path(&path, name);
+	buf_addf(&at, "%s/contents", buf_str(&path));
+	rc = ask(c, "GET", buf_str(&at), NULL, &contents);
+	put_removed(&with, contents.json);
+	if (!rc)
+		rc = confirm(c, "Delete service %s%s?", name, buf_str(&with));
+	if (!rc)
+		rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
+	if (rc)
+		return rc;
+	buf_clear(&at);
+	buf_addf(&at, "removed%s", buf_str(&with));
+	return print_done(c, name, c->opt.json ? "removed" : buf_str(&at));
 }
+
+/* --- apply ---------------------------------------------------------------- */
 
 /* The name is in the path of a PUT, and no field of its body. */
 static int

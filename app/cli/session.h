@@ -3,9 +3,9 @@
 
 #include "cli.h"
 
-#define FAMILY "/api/v1/profiling"
+#define PROFILING "/api/v1/profiling"
 
-/* Appends FAMILY and the rest, then one more segment. */
+/* Appends PROFILING and the rest, then one more segment. */
 void family_path(struct buf *out, const char *rest, const char *id);
 /* Appends ?service=&profileType= as the options say. */
 void filter_path(const struct cli *c, struct buf *out);
@@ -15,13 +15,20 @@ void filter_path(const struct cli *c, struct buf *out);
  *   Errors   as ask()
  */
 MUST_CHECK int ask_session(struct cli *c, const char *id, struct reply *out);
-/* A member as text, "" when it is none. */
-const char *json_member(const json_t *j, const char *key);
+/* Sets "result" of each profile of a list, as people read it: "331 samples",
+ * "capturing, 45 %", "failed: no process is running". */
+void results_put(json_t *profiles);
 /* Appends what a comparison is asked to test, as the options say. */
 void work_query(const struct cli *c, struct buf *path);
+/* What a comparison came to, in its colour. */
+void verdict_show(struct buf *out, const char *verdict, const struct screen *s);
 /* "cost per second: +12.3 % (95 %: +3.0 to +22.0)", and how it was tested */
 void delta_show(struct buf *out, const json_t *comparison);
 /* The link to the flame graph of two profiles, where the reply has it. */
 void diff_link_show(struct buf *out, const json_t *reply);
 /* Functions of a comparison: at most limit, all when that is negative. */
-void changes_show(struct buf *out, const json_t *rows, int64_t limit);
+void changes_show(struct buf *out, const char *title, const json_t *rows,
+                  int64_t limit, const struct screen *s);
+/* What the goroutines or threads of a session do.
+ *   Errors   an exit status, told to the user */
+MUST_CHECK int analysis_show(struct cli *c, const json_t *session);

@@ -1,21 +1,15 @@
 /* Replies of the API as people read them. */
 #include "table.h"
 
+#include "text.h"
+
 #include <string.h>
-
-static const char *
-text_of(const json_t *object, const char *key)
-{
-	const char *s = json_string_value(json_object_get(object, key));
-
-	return s ? s : "";
-}
 
 void
 error_show(struct buf *out, long status, const json_t *reply, long retry_after)
 {
 	const json_t *details = json_object_get(reply, "details");
-	const char *message = text_of(reply, "message"), *key;
+	const char *message = json_member(reply, "message"), *key;
 	json_t *v;
 
 	buf_puts(out, "stoker: ");
@@ -23,9 +17,9 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after)
 		safe_puts(out, message);
 	else
 		buf_puts(out, "the server did not answer as its API says");
-	if (*text_of(reply, "error_code")) {
+	if (*json_member(reply, "error_code")) {
 		buf_puts(out, " (");
-		safe_puts(out, text_of(reply, "error_code"));
+		safe_puts(out, json_member(reply, "error_code"));
 		buf_puts(out, ")\n");
 	} else {
 		buf_addf(out, " (HTTP %ld)\n", status);
@@ -53,7 +47,8 @@ static const struct column top_columns[] = {
 };
 
 void
-top_show(struct buf *out, const json_t *result, int64_t limit, size_t width)
+top_show(struct buf *out, const json_t *result, int64_t limit,
+         const struct screen *s)
 {
 	CLEANUP_JSON json_t *rows = json_array();
 	const json_t *all = json_object_get(result, "topFunctions");
@@ -67,8 +62,7 @@ top_show(struct buf *out, const json_t *result, int64_t limit, size_t width)
 		json_array_append(rows, row);
 	}
 	if (json_array_size(rows))
-		table_show(out, top_columns, ARRAY_LEN(top_columns), rows,
-		           width);
+		table_show(out, top_columns, ARRAY_LEN(top_columns), rows, s);
 	else
 		buf_puts(out, "no samples\n");
 }
@@ -84,30 +78,37 @@ static const struct {
 	{"unwindFailed", "broken"},
 };
 
+/* "title: text", a line or more each. */
 static void
-show_each(struct buf *out, const char *before, const json_t *texts)
+show_each(struct buf *out, const char *title, const json_t *texts,
+          const struct screen *s)
 {
+	size_t indent = strlen(title) + 2, i;
 	const json_t *text;
-	size_t i;
 
 	json_array_foreach(texts, i, text)
 	{
-		buf_puts(out, before);
-		value_show(out, text);
+		CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+
+		value_show(&line, text);
+		screen_puts(s, STYLE_WARNING, title, out);
+		buf_puts(out, ": ");
+		text_wrap(out, buf_str(&line), indent, indent, s->width);
 		buf_putc(out, '\n');
 	}
 }
 
 void
-reasons_show(struct buf *out, const json_t *result)
+reasons_show(struct buf *out, const json_t *result, const struct screen *s)
 {
-	show_each(out, "POOR RESULT: ",
-	          json_object_get(json_object_get(result, "quality"),
-	                          "reasons"));
+	show_each(
+		out, "POOR RESULT",
+		json_object_get(json_object_get(result, "quality"), "reasons"),
+		s);
 }
 
 void
-quality_show(struct buf *out, const json_t *result)
+quality_show(struct buf *out, const json_t *result, const struct screen *s)
 {
 	const json_t *quality = json_object_get(result, "quality");
 	const char *between = "quality: ";
@@ -123,5 +124,5 @@ quality_show(struct buf *out, const json_t *result)
 	}
 	if (*between == ',')
 		buf_putc(out, '\n');
-	show_each(out, "note: ", json_object_get(quality, "notes"));
+	show_each(out, "note", json_object_get(quality, "notes"), s);
 }

@@ -1,6 +1,7 @@
 /* stoker symbolize: names for a profile whose debug files came later. */
 #include "cli.h"
 
+#include "named.h"
 #include "profile.h"
 #include "table.h"
 
@@ -37,7 +38,7 @@ follow(struct cli *c, const char *path, json_t **result)
 }
 
 static int
-show(const struct cli *c, const json_t *result)
+show(const struct cli *c, const char *id, const json_t *result)
 {
 	const char *state = "", *error = "";
 	json_int_t named = 0, frames = 0;
@@ -48,7 +49,7 @@ show(const struct cli *c, const json_t *result)
 	                  &state, "error", &error, "quality", "framesNamed",
 	                  &named, "frames", &frames);
 	if (!strcmp(state, "failed"))
-		return failed("%s: %s", c->operands[0], error);
+		return failed("%s: %s", id, error);
 	printf("%lld of %lld frames have names\n", (long long)named,
 	       (long long)frames);
 	return LEAVE_OK;
@@ -60,14 +61,17 @@ cmd_symbolize(struct cli *c)
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *result = NULL;
-	int rc;
+	char id[ID_MAX];
+	int rc = profile_named(c, c->operands[0], "cpu", id);
 
-	profile_path(&path, c->operands[0]);
+	if (rc)
+		return rc;
+	profile_path(&path, id);
 	buf_puts(&path, "/symbolize");
 	rc = ask(c, "POST", buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
 	result = TAKE(r.json);
 	rc = follow(c, buf_str(&path), &result);
-	return rc ? rc : show(c, result);
+	return rc ? rc : show(c, id, result);
 }

@@ -3,7 +3,10 @@
 
 #include "base/clock.h"
 #include "key.h"
+#include "named.h"
 #include "table.h"
+#include "text.h"
+#include "when.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,15 +64,31 @@ split_tenants(const char *given, char **out_all, char **out_first)
 }
 
 static int
+read_expiry(const char *text, int64_t *out_ms)
+{
+	CLEANUP_BUF struct buf time = BUF_INIT(BUF_MAX_SMALL);
+	int64_t now_ms = clock_wall_ms(), ms;
+	int rc = when_read(text, WHEN_FUTURE, now_ms, &time);
+
+	if (!rc)
+		rc = clock_read(buf_str(&time), now_ms, &ms);
+	if (rc || ms <= now_ms)
+		return -EINVAL;
+	*out_ms = ms;
+	return 0;
+}
+
+static int
 check_ask(const struct options *o, struct token_ask *ask)
 {
 	static const char *const roles[] = {"viewer", "operator", "admin"};
 
 	ask->role = o->role ? o->role : roles[0];
 	ask->expires_ms = 0;
-	if (o->expires && clock_parse(o->expires, &ask->expires_ms))
-		return usage_error("--expires takes a time such as "
-		                   "2027-01-31T00:00:00Z");
+	if (o->expires && read_expiry(o->expires, &ask->expires_ms))
+		return usage_error("--expires takes a time to come, such as "
+		                   "90d or 2027-01-31, not '%s'",
+		                   o->expires);
 	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
 		if (!strcmp(roles[i], ask->role))
 			return LEAVE_OK;
@@ -145,28 +164,63 @@ int
 cmd_token_list(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"ID", "id", LEFT, PLAIN},
-		{"NAME", "name", LEFT, PLAIN},
+		{"ID", "id", LEFT, ID},
+		{"NAME", "name", LEFT, MIDDLE},
 		{"ROLE", "role", LEFT, PLAIN},
-		{"CREATED", "createdAt", LEFT, PLAIN},
-		{"EXPIRES", "expiresAt", LEFT, PLAIN},
-		{"REVOKED", "revokedAt", LEFT, PLAIN},
-		{"LAST USED", "lastUsedAt", LEFT, PLAIN},
+		{"CREATED", "createdAt", LEFT, TIME},
+		{"EXPIRES", "expiresAt", LEFT, TIME},
+		{"REVOKED", "revokedAt", LEFT, TIME},
+		{"LAST USED", "lastUsedAt", LEFT, TIME},
 		{"TENANTS", "tenants", LEFT, PLAIN},
 	};
 
 	return list_show(c, "/api/v1/tokens", columns, ARRAY_LEN(columns));
 }
 
+/* Leaves only those that still open anything. */
+static void
+drop_revoked(json_t *tokens)
+{
+	for (size_t i = json_array_size(tokens); i--;)
+		if (*json_member(json_array_get(tokens, i), "revokedAt"))
+			json_array_remove(tokens, i);
+}
+
+static int
+confirm_revoke(const struct cli *c, const json_t *token)
+{
+	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_puts(&name, json_member(token, "name"));
+	return confirm(c, "Revoke %s, the key '%s'? Whoever uses it is refused",
+	               json_member(token, "id"), buf_str(&name));
+}
+
 int
 cmd_token_revoke(struct cli *c)
 {
+	static const struct kind_named kind = {
+		.what = "API key",
+		.prefix = TOKEN_PREFIX,
+		.id = "id",
+		.name = "name",
+	};
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	int rc;
+	CLEANUP_JSON json_t *items = NULL;
+	const json_t *token;
+	int rc = list_ask(c, "/api/v1/tokens", &items);
 
+	if (rc)
+		return rc;
+	drop_revoked(items);
+	rc = item_named(items, &kind, c->operands[0], &token);
+	if (!rc)
+		rc = confirm_revoke(c, token);
+	if (rc)
+		return rc;
 	buf_puts(&path, "/api/v1/tokens/");
-	url_escape(&path, c->operands[0]);
+	url_escape(&path, json_member(token, "id"));
 	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
 	return rc ? rc : print_done(c, c->operands[0], "revoked");
 }

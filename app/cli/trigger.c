@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "labels.h"
+#include "named.h"
 #include "table.h"
 
 #include <string.h>
@@ -116,12 +117,12 @@ int
 cmd_trigger_list(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"ID", "id", LEFT, PLAIN},
-		{"NAME", "trigger", LEFT, PLAIN},
+		{"ID", "id", LEFT, ID},
+		{"NAME", "trigger", LEFT, MIDDLE},
 		{"TYPE", "capture.profileType", LEFT, PLAIN},
 		{"LAST VALUE", "lastValue", RIGHT, PLAIN},
-		{"FIRED", "lastFiredAt", LEFT, PLAIN},
-		{"PROFILE", "lastProfileId", LEFT, PLAIN},
+		{"FIRED", "lastFiredAt", LEFT, TIME},
+		{"PROFILE", "lastProfileId", LEFT, ID},
 		{"WEBHOOK", "webhookState", LEFT, PLAIN},
 		{"WHEN", "when", LEFT, PLAIN},
 	};
@@ -131,36 +132,30 @@ cmd_trigger_list(struct cli *c)
 	return whole_list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
 }
 
-/* The id of the trigger of that name, or the word itself: an id. */
-static const char *
-id_of(const json_t *items, const char *word)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(items, i, item)
-	{
-		if (!strcmp(json_member(item, "trigger"), word))
-			return json_member(item, "id");
-	}
-	return word;
-}
-
 int
 cmd_trigger_remove(struct cli *c)
 {
+	static const struct kind_named kind = {
+		.what = "trigger",
+		.prefix = "trg-",
+		.id = "id",
+		.name = "trigger",
+	};
 	CLEANUP_REPLY struct reply list = REPLY_INIT;
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *item;
 	int rc;
 
 	triggers_path(&path, c->operands[0]);
 	rc = ask(c, "GET", buf_str(&path), NULL, &list);
+	if (!rc)
+		rc = item_named(json_object_get(list.json, "items"), &kind,
+		                c->operands[1], &item);
 	if (rc)
 		return rc;
 	buf_putc(&path, '/');
-	url_escape(&path,
-	           id_of(json_object_get(list.json, "items"), c->operands[1]));
+	url_escape(&path, json_member(item, "id"));
 	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
 	return rc ? rc : print_done(c, c->operands[1], "removed");
 }

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "base/file.h"
+#include "table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ cmd_upload(struct cli *c)
 
 	if (rc)
 		return rc;
-	buf_puts(&path, FAMILY "/sessions");
+	buf_puts(&path, PROFILING "/sessions");
 	query_add(&path, "service", c->operands[0]);
 	query_add(&path, "type", c->opt.type ? c->opt.type : "cpu");
 	query_number(&path, "sampleRate", c->opt.rate);

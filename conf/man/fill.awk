@@ -29,12 +29,28 @@ function dashed(field) {
 	return field
 }
 
-function commands(n,   i) {
-	for (i = 1; i <= n; i++) {
-		print ".It Sy " plain(row[i, 1]) \
-			(row[i, 2] == "" ? "" : " No " plain(row[i, 2]))
-		print prose(row[i, 6])
+# Commands in parts that have a title each.
+function commands(file,   n, parts, p, i, name, title) {
+	parts = rows(file, "PART")
+	for (p = 1; p <= parts; p++) {
+		name[p] = row[p, 1]
+		title[p] = row[p, 2]
 	}
+	n = rows(file, "COMMAND")
+	for (p = 1; p <= parts; p++) {
+		print ".Ss " plain(title[p]) "\n.Bl -tag -width Ds"
+		for (i = 1; i <= n; i++)
+			if (row[i, 1] == name[p])
+				command(i)
+		print ".El"
+	}
+}
+
+function command(i) {
+	print ".It Sy " plain(row[i, 2]) \
+		(row[i, 3] == "" ? "" : " No " plain(row[i, 3]))
+	print prose(row[i, 7])
+	print ".Pp\n.Dl stoker " plain(row[i, 8])
 }
 
 function options(n, scope,   i) {
@@ -69,7 +85,7 @@ function keys(n,   i, section) {
 
 $1 == ".\\\"" && $2 == "rows" {
 	if ($3 == "commands")
-		commands(rows($4, "COMMAND"))
+		commands($4)
 	else if ($3 == "options")
 		options(rows($4, "OPTION"), $5)
 	else if ($3 == "exits")

@@ -65,7 +65,7 @@ check what_is_not_told_stays json '.retentionDays == 90 and .sampleRate == 99' s
 check an_unknown_type_is_refused says '(InvalidParameter)' stoker_cli continuous on demo --types cpu,frob
 check continuous_of_no_service_is_told says '(UnknownService)' stoker_cli continuous on none
 check continuous_is_listed says 'cpu, goroutine' stoker_cli continuous list
-check continuous_is_shown says 'retentionDays: 90' stoker_cli continuous show demo
+check continuous_is_shown says 'kept for 90 days' stoker_cli continuous show demo
 check no_trigger_warns_of_a_parameter equal "$(stoker_cli trigger list demo 2>&1 >/dev/null)" ""
 merged() { json '.source == "windows" and .sampleCount > 0' stoker_cli --json merge demo; }
 check windows_become_one_profile wait_for 60 merged
@@ -98,7 +98,7 @@ check trigger_list says 'cpuShare (function=std::operator==, percent=20)' stoker
 check a_number_is_a_number leaves 64 stoker_cli trigger add demo big rss bytes=lots
 check a_trigger_without_a_threshold_is_told says 'percent' stoker_cli trigger add demo busy cpu ratio=2
 check trigger_remove_by_name says 'hot: removed' stoker_cli trigger remove demo hot
-check no_such_trigger says '(UnknownTrigger)' stoker_cli trigger remove demo hot
+check no_such_trigger says "no trigger is called 'hot'" stoker_cli trigger remove demo hot
 
 check an_unknown_service_is_told says '(UnknownService)' stoker_cli run none
 check and_fails leaves 1 stoker_cli run none

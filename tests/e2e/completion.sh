@@ -60,6 +60,6 @@ check zsh_completes_the_value_of_an_option has goroutine in_zsh 'run web --type 
 every_command_is_offered() {
   local first
   diff <(stoker completion bash -- '' | sort) \
-    <(sed -n 's/^COMMAND("\([a-z]*\).*/\1/p' app/cli/commands.def | sort -u)
+    <(sed -n 's/^COMMAND([A-Z]*, *"\([a-z]*\).*/\1/p' app/cli/commands.def | sort -u)
 }
 check every_command_is_offered every_command_is_offered

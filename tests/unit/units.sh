@@ -73,7 +73,7 @@ every_key_is_in_the_page() {
 }
 every_command_is_in_the_page() {
   local name page=$root/usr/share/man/man1/stoker.1
-  sed -n 's/^COMMAND("\([a-z ]*\)",.*/\1/p' app/cli/commands.def | while read -r name; do
+  sed -n 's/^COMMAND([A-Z]*, *"\([a-z ]*\)",.*/\1/p' app/cli/commands.def | while read -r name; do
     grep -qE "^\.It Sy $name( No|\$)" "$page" || { echo "$name is not in stoker.1"; return 1; }
   done
 }

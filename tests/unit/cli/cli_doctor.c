@@ -348,6 +348,7 @@ TEST(every_broken_check_names_a_repair)
 	MACHINE(m);
 	CLEANUP_JSON json_t *list = json_array();
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	const struct screen screen = {.width = 0};
 	const json_t *row;
 	size_t i;
 
@@ -367,7 +368,7 @@ TEST(every_broken_check_names_a_repair)
 		if (!strcmp(verdict, "ok"))
 			ck_assert_msg(!*repair, "%s: %s", name, repair);
 	}
-	ck_assert(!doctor_show(list, &out));
+	ck_assert(!doctor_show(list, &screen, &out));
 	ck_assert_ptr_nonnull(strstr(buf_str(&out), "fix: "));
 }
 END

@@ -68,14 +68,22 @@ END
 	static const struct {
 	const char *line, *why;
 } wrong[] = {
-	{"run --frob", "no such option: --frob"},
-	{"run --second 5", "no such option: --second"},
-	{"run --seconds", "--seconds needs a value: N"},
-	{"run --seconds five", "--seconds takes a whole number, not 'five'"},
-	{"run --seconds 5x", "--seconds takes a whole number, not '5x'"},
-	{"run --seconds -5", "--seconds takes a whole number, not '-5'"},
-	{"run --seconds 99999999999999999999",
-         "--seconds takes a whole number, not '99999999999999999999'"},
+	{"run --frobnicate", "no such option: --frobnicate"},
+	{"run --second 5",
+         "no such option: --second\n  did you mean --seconds?"},
+	{"run --seconds", "--seconds needs a value: SPAN"},
+	{"run --seconds five",
+         "--seconds takes a time such as 10s, 2m or 1h, not 'five'"},
+	{"run --seconds 5x",
+         "--seconds takes a time such as 10s, 2m or 1h, not '5x'"},
+	{"run --seconds -5",
+         "--seconds takes a time such as 10s, 2m or 1h, not '-5'"},
+	{"run --rate 10s", "--rate takes a whole number, not '10s'"},
+	{"run --rate 99999999999999999999",
+         "--rate takes a whole number, not '99999999999999999999'"},
+	{"continuous --retention-days 36h",
+         "--retention-days takes a number of days such as 30, 30d or 12w, "
+         "not '36h'"},
 	{"run --wait=yes", "--wait takes no value"},
 };
 
@@ -89,6 +97,46 @@ TEST(a_wrong_option_is_named)
 		ck_assert_msg(rc == -EINVAL, "%s", wrong[i].line);
 		ck_assert_str_eq(buf_str(&why), wrong[i].why);
 	}
+}
+END
+
+	static const struct {
+	const char *line;
+	int64_t seconds, days;
+} spans[] = {
+	{"run --seconds 10", 10, -1},
+	{"run --seconds 10s", 10, -1},
+	{"run --seconds 2m", 120, -1},
+	{"run --seconds 1h", 3600, -1},
+	{"run --retention-days 90", -1, 90},
+	{"run --retention-days 90d", -1, 90},
+	{"run --retention-days 12w", -1, 84},
+};
+
+TEST(a_number_of_seconds_or_days_may_have_a_unit)
+{
+	for (size_t i = 0; i < ARRAY_LEN(spans); i++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		int rc;
+		struct options o = parsed(&rc, &why, spans[i].line);
+
+		ck_assert_msg(!rc, "%s: %s", spans[i].line, buf_str(&why));
+		ck_assert_int_eq(o.seconds, spans[i].seconds);
+		ck_assert_int_eq(o.retention_days, spans[i].days);
+	}
+}
+END
+
+TEST(a_parameter_of_the_api_has_the_option_that_was_given)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+	struct options o = parsed(&rc, &why, "run --seconds 5 --unit web");
+
+	ck_assert_str_eq(option_of(&o, "durationSeconds"), "--seconds");
+	ck_assert_str_eq(option_of(&o, "match"), "--unit");
+	ck_assert_ptr_null(option_of(&o, "sampleRate"));
+	ck_assert_ptr_null(option_of(&o, ""));
 }
 END
 
@@ -151,6 +199,45 @@ TEST(every_option_of_a_usage_is_a_row)
 }
 END
 
+TEST(every_command_of_two_words_has_a_family)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		const char *blank = strchr(commands[i].name, ' ');
+		char word[32];
+
+		if (!blank)
+			continue;
+		snprintf(word, sizeof(word), "%.*s",
+		         (int)(blank - commands[i].name), commands[i].name);
+		ck_assert_msg(command_family(word) != NULL, "%s", word);
+	}
+}
+END
+
+TEST(every_example_is_of_its_command_and_fits_it)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		char line[256];
+		struct options o;
+		size_t used;
+		int rc;
+
+		snprintf(line, sizeof(line), "%.*s",
+		         (int)strcspn(commands[i].example, "#>|"),
+		         commands[i].example);
+		o = parsed(&rc, &why, line);
+		ck_assert_msg(!rc, "%s: %s", line, buf_str(&why));
+		ck_assert_ptr_eq(command_find(o.operands, o.noperands, &used),
+		                 &commands[i]);
+		ck_assert_msg(!options_fit(&o, commands[i].usage, &why),
+		              "%s: %s", line, buf_str(&why));
+		ck_assert_uint_ge(o.noperands - used, commands[i].least);
+		ck_assert_uint_le(o.noperands - used, commands[i].most);
+	}
+}
+END
+
 TEST(every_own_option_goes_with_a_command)
 {
 	for (size_t row = 0; row < option_count; row++) {
@@ -199,8 +286,13 @@ END
 
 	SUITE("cli_options", options_and_operands_mix,
               two_dashes_end_the_options, a_lone_dash_is_an_operand,
-              a_wrong_option_is_named, lists_and_operands_have_ceilings,
+              a_wrong_option_is_named,
+              a_number_of_seconds_or_days_may_have_a_unit,
+              a_parameter_of_the_api_has_the_option_that_was_given,
+              lists_and_operands_have_ceilings,
               a_command_takes_only_options_that_its_usage_names,
               every_option_of_a_usage_is_a_row,
+              every_command_of_two_words_has_a_family,
+              every_example_is_of_its_command_and_fits_it,
               every_own_option_goes_with_a_command,
               commands_are_found_by_all_their_words)

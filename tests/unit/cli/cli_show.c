@@ -1,7 +1,17 @@
 #include "cli/table.h"
+#include "cli/progress.h"
+#include "cli/text.h"
 #include "lib/test.h"
 
 #include <string.h>
+
+static const struct screen pipe_ = {0};
+
+static struct screen
+wide(size_t columns)
+{
+	return (struct screen){.width = columns};
+}
 
 static json_t *
 json_of(const char *text)
@@ -26,7 +36,7 @@ TEST(top_functions_line_up)
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = json_of(recorded);
 
-	top_show(&out, j, -1, 0);
+	top_show(&out, j, -1, &pipe_);
 	ck_assert_str_eq(
 		buf_str(&out),
 		"SELF %  TOTAL %  SAMPLES  PACKAGE         FUNCTION\n"
@@ -36,18 +46,19 @@ TEST(top_functions_line_up)
 }
 END
 
-TEST(a_narrow_screen_cuts_the_last_column_only)
+TEST(a_narrow_screen_leaves_the_functions_name)
 {
+	struct screen screen = wide(52);
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = json_of(recorded);
 
-	top_show(&out, j, 1, 52);
+	top_show(&out, j, 1, &screen);
 	ck_assert_ptr_nonnull(
-		strstr(buf_str(&out), "demo     model::m~(float*)\n"));
+		strstr(buf_str(&out), "demo     model::matmul(…)\n"));
 	for (const char *p = buf_str(&out); *p;) {
 		size_t n = strcspn(p, "\n");
 
-		ck_assert_uint_le(n, 52);
+		ck_assert_uint_le(n, 52 + strlen(ELLIPSIS) - 1);
 		p += n + (p[n] == '\n');
 	}
 }
@@ -55,6 +66,7 @@ END
 
 TEST(a_long_column_of_text_gives_way_to_the_last)
 {
+	struct screen screen = wide(80);
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = json_of(
 		"{\"topFunctions\":[{\"selfPct\":1,\"cumulativePct\":1,"
@@ -63,66 +75,10 @@ TEST(a_long_column_of_text_gives_way_to_the_last)
 		"\"funcName\":\"std::map<int, int>::find_if_it_is_there\""
 		"}]}");
 
-	top_show(&out, j, 1, 80);
+	top_show(&out, j, 1, &screen);
 	ck_assert_str_eq(strchr(buf_str(&out), '\n') + 1,
-	                 "   1.0      1.0  12345678901234567890  examp~kage  "
-	                 "std::map<int, ~if_it_is_there\n");
-}
-END
-
-	static json_t *
-	stack_of(size_t n)
-{
-	json_t *frames = json_array();
-
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(frames, json_sprintf("f%zu", i));
-	return json_pack("[{so}]", "a", frames);
-}
-
-TEST(a_deep_stack_keeps_its_leaf_and_its_root)
-{
-	static const struct column columns[] = {{"A", "a", LEFT, STACK}};
-	static const struct {
-		size_t depth;
-		const char *shown;
-	} rows[] = {
-		{1, "A\nf0\n"},
-		{12, "A\nf0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11\n"},
-		{13, "A\nf0, f1, f2, f3, f4, f5, f6, f7, f8, (2 more), f11, "
-	             "f12\n"},
-		{100000, "A\nf0, f1, f2, f3, f4, f5, f6, f7, f8, (99989 more), "
-	                 "f99998, f99999\n"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-		CLEANUP_JSON json_t *j = stack_of(rows[i].depth);
-
-		table_show(&out, columns, 1, j, 0);
-		ck_assert_str_eq(buf_str(&out), rows[i].shown);
-	}
-}
-END
-
-TEST(a_long_name_in_a_stack_is_cut_in_its_middle)
-{
-	static const struct column columns[] = {{"A", "a", LEFT, STACK}};
-	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_JSON json_t *j = json_array();
-	char name[CELL_MAX * 2];
-
-	memset(name, 'x', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	name[0] = 'a';
-	name[sizeof(name) - 2] = 'z';
-	json_array_append_new(j, json_pack("{s[ss]}", "a", name, "main"));
-	table_show(&out, columns, 1, j, 0);
-	ck_assert_uint_eq(strlen(buf_str(&out)),
-	                  strlen("A\n, main\n") + STACK_NAME);
-	ck_assert_ptr_nonnull(strstr(buf_str(&out), "A\nax"));
-	ck_assert_ptr_nonnull(strstr(buf_str(&out), "x~x"));
-	ck_assert_ptr_nonnull(strstr(buf_str(&out), "xz, main\n"));
+	                 "   1.0      1.0  12345678901234567890  …/package  "
+	                 "…::find_if_it_is_there\n");
 }
 END
 
@@ -137,10 +93,10 @@ TEST(columns_that_nothing_is_in_can_be_left_out)
 	CLEANUP_JSON json_t *j = json_of("[{\"a\":\"x\",\"b\":\"\",\"c\":0},"
 	                                 "{\"a\":\"y\",\"c\":1}]");
 
-	table_show_used(&out, columns, 3, j, 0);
+	table_show_used(&out, columns, 3, j, &pipe_);
 	ck_assert_str_eq(buf_str(&out), "A  C\nx  0\ny  1\n");
 	buf_clear(&out);
-	table_show_used(&out, columns + 1, 1, j, 0);
+	table_show_used(&out, columns + 1, 1, j, &pipe_);
 	ck_assert_str_eq(buf_str(&out), "");
 }
 END
@@ -154,7 +110,7 @@ TEST(an_empty_last_cell_leaves_no_blanks)
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = json_of("[{\"a\":\"x\",\"b\":\"\"}]");
 
-	table_show(&out, columns, 2, j, 0);
+	table_show(&out, columns, 2, j, &pipe_);
 	ck_assert_str_eq(buf_str(&out), "A  B\nx\n");
 }
 END
@@ -164,7 +120,7 @@ TEST(a_limit_shows_so_many)
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = json_of(recorded);
 
-	top_show(&out, j, 1, 0);
+	top_show(&out, j, 1, &pipe_);
 	ck_assert_ptr_null(strstr(buf_str(&out), "std::sort"));
 }
 END
@@ -178,7 +134,7 @@ TEST(without_a_limit_a_screenful_is_shown)
 
 	for (int i = 0; i < TOP_ROWS + 1; i++)
 		json_array_append_new(rows, json_pack("{ss}", "funcName", "f"));
-	top_show(&out, j, -1, 0);
+	top_show(&out, j, -1, &pipe_);
 	for (const char *p = buf_str(&out); (p = strchr(p, '\n')); p++)
 		lines++;
 	ck_assert_uint_eq(lines, TOP_ROWS + 1);
@@ -190,7 +146,7 @@ TEST(nothing_to_show_is_said)
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = json_of("{\"topFunctions\":[]}");
 
-	top_show(&out, j, -1, 0);
+	top_show(&out, j, -1, &pipe_);
 	ck_assert_str_eq(buf_str(&out), "no samples\n");
 }
 END
@@ -200,7 +156,7 @@ TEST(quality_is_told_at_a_glance)
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = json_of(recorded);
 
-	quality_show(&out, j);
+	quality_show(&out, j, &pipe_);
 	ck_assert_str_eq(buf_str(&out),
 	                 "quality: 1000 samples, 2 lost, 998 stacks complete\n"
 	                 "note: records were lost\n");
@@ -218,7 +174,7 @@ TEST(characters_count_not_bytes)
 		json_of("[{\"a\":\"\\u00e4\\u00f6\",\"b\":\"x\"},"
 	                "{\"a\":\"abc\",\"b\":\"y\"}]");
 
-	table_show(&out, columns, 2, j, 0);
+	table_show(&out, columns, 2, j, &pipe_);
 	ck_assert_str_eq(buf_str(&out), "A    B\n"
 	                                "\xc3\xa4\xc3\xb6   x\n"
 	                                "abc  y\n");
@@ -259,43 +215,51 @@ TEST(a_cell_past_its_ceiling_says_so)
 	memset(name, 'x', CELL_MAX + 1);
 	name[CELL_MAX + 1] = '\0';
 	json_array_append_new(rows, json_pack("{ss}", "a", name));
-	table_show(&out, columns, 1, rows, 0);
+	table_show(&out, columns, 1, rows, &pipe_);
 	free(name);
 	ck_assert_str_eq(buf_str(&out), "A\n(too long)\n");
 }
 END
 
 	static const struct {
-	double progress;
-	const char *bar;
-} bars[] = {
-	{0, "capturing    [>         ]   0 % "},
-	{0.5, "capturing    [=====>    ]  50 % "},
-	{1, "capturing    [==========] 100 % "},
-	{-3, "capturing    [>         ]   0 % "},
-	{7, "capturing    [==========] 100 % "},
+	struct progress p;
+	const char *line;
+} lines[] = {
+	{{"queued", -1, 10, 0},
+         "queued                                                      "},
+	{{"capturing", 0, 10, 0},
+         "capturing: 0.0 of 10 s                      [>             ]"},
+	{{"capturing", 5, 10, 331},
+         "capturing: 5.0 of 10 s, 331 samples         [=======>      ]"},
+	{{"symbolizing", 10, 10, 990},
+         "symbolizing: 10.0 of 10 s, 990 samples      [==============]"},
+	{{"capturing", 0.3, 0, 0},
+         "capturing: 0.3 s                                            "},
 };
 
-TEST(the_bar_fills_and_stays_within_its_ends)
+TEST(progress_is_told_in_seconds_and_samples)
 {
-	for (size_t i = 0; i < ARRAY_LEN(bars); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 
-		bar_show(&out, "capturing", bars[i].progress, 0);
-		ck_assert_str_eq(buf_str(&out), bars[i].bar);
+		progress_show(&out, &lines[i].p, 60);
+		ck_assert_str_eq(buf_str(&out), lines[i].line);
 	}
 }
 END
 
-TEST(a_phase_of_any_length_keeps_the_bar_in_place)
+TEST(a_line_of_progress_is_as_wide_as_asked)
 {
-	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf other = BUF_INIT(BUF_MAX_SMALL);
+	static const size_t widths[] = {5, 43, 44, 55, 56, 57, 120};
+	struct progress p = {"a\033phase of more than twelve", 3, 10, 12345};
 
-	bar_show(&out, "a phase of more than twelve", 0.3, 60);
-	bar_show(&other, "done", 0.3, 60);
-	ck_assert_uint_eq(out.len, other.len);
-	ck_assert_uint_le(out.len, 60);
+	for (size_t i = 0; i < ARRAY_LEN(widths); i++) {
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+		progress_show(&out, &p, widths[i]);
+		ck_assert_uint_eq(text_columns(buf_str(&out)), widths[i]);
+		ck_assert_ptr_null(strchr(buf_str(&out), '\033'));
+	}
 }
 END
 
@@ -328,30 +292,59 @@ TEST(an_error_that_is_not_ours_is_told_by_its_status)
 }
 END
 
-TEST(an_object_leaves_out_what_is_empty)
+TEST(a_member_that_is_empty_is_left_out)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_JSON json_t *j = json_of(
-		"{\"name\":\"web\",\"host\":\"\",\"labels\":{},\"gone\":null,"
-		"\"match\":{\"unit\":\"web.service\"},\"items\":[]}");
+	CLEANUP_JSON json_t *j =
+		json_of("{\"host\":\"\",\"labels\":{},\"gone\":null,"
+	                "\"match\":{\"unit\":\"web.service\"},\"items\":[]}");
+	const char *key;
+	json_t *v;
 
-	object_show(&out, j);
-	ck_assert_str_eq(buf_str(&out), "name: web\nmatch: unit=web.service\n");
+	json_object_foreach(j, key, v) member_show(&out, key, v, &pipe_);
+	ck_assert_str_eq(buf_str(&out), "match:       unit=web.service\n");
+}
+END
+
+TEST(a_long_reason_goes_on_below_its_beginning)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	struct screen screen = wide(40);
+	CLEANUP_JSON json_t *j = json_of(
+		"{\"quality\":{\"reasons\":[\"only 12 samples were taken in "
+		"sixty seconds\"]}}");
+
+	reasons_show(&out, j, &screen);
+	ck_assert_str_eq(buf_str(&out),
+	                 "POOR RESULT: only 12 samples were taken\n"
+	                 "             in sixty seconds\n");
+}
+END
+
+TEST(colours_change_no_letter)
+{
+	static const struct column columns[] = {{"A", "a", LEFT, PLAIN}};
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_of("[{\"a\":\"x\"}]");
+	struct screen screen = {.colours = true};
+
+	table_show(&out, columns, 1, j, &screen);
+	ck_assert_str_eq(buf_str(&out), "\033[1mA\033[0m\nx\n");
 }
 END
 
 	SUITE("cli_show", top_functions_line_up,
-              a_narrow_screen_cuts_the_last_column_only,
+              a_narrow_screen_leaves_the_functions_name,
               a_long_column_of_text_gives_way_to_the_last,
-              a_deep_stack_keeps_its_leaf_and_its_root,
-              a_long_name_in_a_stack_is_cut_in_its_middle,
               columns_that_nothing_is_in_can_be_left_out,
               an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
               without_a_limit_a_screenful_is_shown, nothing_to_show_is_said,
               quality_is_told_at_a_glance, characters_count_not_bytes,
               names_can_not_drive_the_terminal, a_cell_past_its_ceiling_says_so,
-              the_bar_fills_and_stays_within_its_ends,
-              a_phase_of_any_length_keeps_the_bar_in_place,
+              progress_is_told_in_seconds_and_samples,
+              a_line_of_progress_is_as_wide_as_asked,
               an_error_shows_its_words_code_and_details,
               an_error_that_is_not_ours_is_told_by_its_status,
-              an_object_leaves_out_what_is_empty)
+              a_member_that_is_empty_is_left_out,
+              a_long_reason_goes_on_below_its_beginning,
+              colours_change_no_letter)

@@ -1,0 +1,107 @@
+#include "text.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Bytes of a character's UTF-8 after its first are no columns of their own. */
+static bool
+starts_character(char c)
+{
+	return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+size_t
+text_columns(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += starts_character(*s);
+	return n;
+}
+
+void
+safe_puts(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
+
+		/* C0, DEL, and C1 (U+0080..U+009F, 0xC2 0x80..0x9F) */
+		if (c == 0xC2 && next >= 0x80 && next < 0xA0)
+			s++;
+		buf_putc(out, iscntrl(c) || (c == 0xC2 && next >= 0x80 &&
+		                             next < 0xA0)
+		                      ? '?'
+		                      : (char)c);
+	}
+}
+
+void
+text_pad(struct buf *out, size_t n)
+{
+	while (n--)
+		buf_putc(out, ' ');
+}
+
+/* Appends n columns of s, from column `from` on. */
+static void
+put_slice(struct buf *out, const char *s, size_t from, size_t n)
+{
+	size_t at = 0;
+
+	for (; *s; s++) {
+		at += starts_character(*s);
+		if (at > from && at <= from + n)
+			buf_putc(out, *s);
+	}
+}
+
+void
+text_cut(struct buf *out, const char *s, size_t width, size_t tail)
+{
+	size_t all = text_columns(s);
+
+	if (all <= width) {
+		buf_puts(out, s);
+		return;
+	}
+	put_slice(out, s, 0, width - 1 - tail);
+	buf_puts(out, ELLIPSIS);
+	put_slice(out, s, all - tail, tail);
+}
+
+static size_t
+columns_of_word(const char *s, size_t bytes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		n += starts_character(s[i]);
+	return n;
+}
+
+void
+text_wrap(struct buf *out, const char *s, size_t at, size_t indent,
+          size_t width)
+{
+	bool first = true;
+
+	for (size_t n; *s; s += n + strspn(s + n, " ")) {
+		size_t columns;
+
+		n = strcspn(s, " ");
+		columns = columns_of_word(s, n);
+		if (!first && width && at + 1 + columns > width) {
+			buf_putc(out, '\n');
+			text_pad(out, indent);
+			at = indent;
+		} else if (!first) {
+			buf_putc(out, ' ');
+			at++;
+		}
+		buf_add(out, s, n);
+		at += columns;
+		first = false;
+	}
+}

@@ -136,6 +136,14 @@ stack_token() {
     fail "no token could be made"
 }
 
+# Makes the file that a shell sources to work with this installation.
+stack_env() {
+  cat >"$STATE/env" <<EOF
+export STOKER_URL=http://127.0.0.1:$PORT STOKER_TOKEN_FILE=$STATE/token
+export PATH=$STATE/bin:\$PATH
+EOF
+}
+
 stack_ready() { curl -fsS -o /dev/null "http://127.0.0.1:$PORT/readyz"; }
 
 stack_start() {
@@ -144,6 +152,7 @@ stack_start() {
   stack_programs
   stack_conf
   stack_token
+  stack_env
   worker_start
   api_start
   nginx_start || fail "nginx did not start: see $STATE/log/stoker-error.log"

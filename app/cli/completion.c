@@ -2,7 +2,10 @@
  * stoker completion: what may stand where in a command line, by the rows of
  * commands.def and options.def. The scripts of the shells only ask.
  */
-#include "cli.h"
+#include "session.h"
+
+#include "table.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +89,22 @@ static const struct {
 	{"SHELL", "fish", ""},
 };
 
+/* Names that only the server knows. */
+static const struct {
+	const char *name, *path, *item, *doc; /* members of an item */
+} lists[] = {
+	{"SERVICE", "/api/v1/services?limit=500", "name", "description"},
+	{"PROFILE", PROFILING "/sessions?limit=50", "id", "service"},
+	{"BASE", PROFILING "/sessions?limit=50", "id", "service"},
+	{"PROFILE", "/api/v1/services?limit=500", "name", "description"},
+	{"BASE", "/api/v1/services?limit=500", "name", "description"},
+	{"BASELINE", PROFILING "/baselines?limit=100", "baselineLabel",
+         "service"},
+	{"TOKEN", "/api/v1/tokens?limit=500", "name", "role"},
+};
+
 struct completion {
+	struct cli *cli;
 	enum shell shell;
 	const char *const *words; /* the last is being written, maybe empty */
 	size_t n;
@@ -132,6 +150,25 @@ offer(struct completion *c, const char *word, size_t n, const char *doc)
 	buf_putc(&c->out, '\n');
 }
 
+/* Offers what the server knows; nothing where it does not answer. */
+static void
+offer_listed(struct completion *c, size_t row)
+{
+	CLEANUP_JSON json_t *list = ask_quietly(c->cli, lists[row].path);
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(list, "items"), i, item)
+	{
+		CLEANUP_BUF struct buf word = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf doc = BUF_INIT(BUF_MAX_SMALL);
+
+		safe_puts(&word, json_member(item, lists[row].item));
+		safe_puts(&doc, json_member(item, lists[row].doc));
+		offer(c, buf_str(&word), word.len, buf_str(&doc));
+	}
+}
+
 /* What an argument called so may be; LEAVE_FAILED for a file. */
 static int
 offer_values(struct completion *c, const char *name)
@@ -145,6 +182,11 @@ offer_values(struct completion *c, const char *name)
 		if (!strcmp(values[i].name, name))
 			offer(c, values[i].word, strlen(values[i].word),
 			      values[i].doc);
+	if (!strcmp(name, "PROFILE") || !strcmp(name, "BASE"))
+		offer(c, "@last", strlen("@last"), "The newest profile");
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (!strcmp(lists[i].name, name))
+			offer_listed(c, i);
 	return LEAVE_OK;
 }
 
@@ -302,6 +344,7 @@ int
 cmd_completion(struct cli *c)
 {
 	struct completion ask = {
+		.cli = c,
 		.words = c->operands + 1,
 		.n = c->noperands - 1,
 		.out = BUF_INIT(BUF_MAX_SMALL),

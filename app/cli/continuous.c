@@ -242,6 +242,24 @@ cmd_continuous_list(struct cli *c)
 	return whole_list_show(c, CONTINUOUS, columns, ARRAY_LEN(columns));
 }
 
+/* LEAVE_FAILED in any case: the service may be none, too. */
+static int
+tell_not_on(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = c->operands[0];
+	int rc;
+
+	buf_puts(&path, "/api/v1/services/");
+	url_escape(&path, name);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	return rc ? rc
+	          : failed("%s is not profiled all the time\n"
+	                   "  stoker continuous on %s begins",
+	                   name, name);
+}
+
 int
 cmd_continuous_show(struct cli *c)
 {
@@ -251,6 +269,8 @@ cmd_continuous_show(struct cli *c)
 
 	buf_puts(&path, CONTINUOUS "/");
 	url_escape(&path, c->operands[0]);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	rc = ask_maybe(c, "GET", buf_str(&path), NULL, &r);
+	if (!rc && r.status == 404)
+		return tell_not_on(c);
 	return rc ? rc : show(c, r.json);
 }

@@ -158,11 +158,9 @@ sentence_length(const char *doc)
 }
 
 static void
-show_line(struct buf *out, const char *name, const char *doc)
+show_line(struct buf *out, const char *name, const char *doc, size_t column)
 {
 	CLEANUP_BUF struct buf first = BUF_INIT(BUF_MAX_SMALL);
-	size_t column = strlen(name) > NAME_COLUMN - 3 ? strlen(name) + 3
-	                                               : NAME_COLUMN;
 
 	buf_add(&first, doc, sentence_length(doc));
 	buf_addf(out, "  %-*s", (int)column - 2, name);
@@ -185,7 +183,7 @@ show_family_line(struct buf *out, const char *word, const char *doc)
 		between = ", ";
 	}
 	buf_putc(&text, '.');
-	show_line(out, word, buf_str(&text));
+	show_line(out, word, buf_str(&text), NAME_COLUMN);
 }
 
 /* The first word of a command of two words, or NULL. */
@@ -211,7 +209,7 @@ show_part(struct buf *out, enum part part)
 		if (cmd->part != part)
 			continue;
 		if (!word)
-			show_line(out, cmd->name, cmd->doc);
+			show_line(out, cmd->name, cmd->doc, NAME_COLUMN);
 		else if (word != before)
 			show_family_line(out, word, command_family(word));
 		before = word;
@@ -221,10 +219,17 @@ show_part(struct buf *out, enum part part)
 static void
 show_family(struct buf *out, const char *word)
 {
+	size_t widest = 0;
+
+	for (size_t i = 0; i < command_count; i++)
+		if (in_family(&commands[i], word) &&
+		    strlen(commands[i].name) > widest)
+			widest = strlen(commands[i].name);
 	buf_addf(out, "%s\n\n", command_family(word));
 	for (size_t i = 0; i < command_count; i++)
 		if (in_family(&commands[i], word))
-			show_line(out, commands[i].name, commands[i].doc);
+			show_line(out, commands[i].name, commands[i].doc,
+			          widest + 5);
 	buf_puts(out, "\nExamples:\n");
 	for (size_t i = 0; i < command_count; i++)
 		if (in_family(&commands[i], word))
@@ -242,7 +247,9 @@ show_all(struct buf *out)
 	              "\nOptions of every command:\n");
 	show_options(out, NULL);
 	buf_puts(out, "\nExit status:\n");
-#define LEAVE(name, status, doc) buf_addf(out, "  %3d  %s\n", status, doc);
+#define LEAVE(name, status, doc)          \
+	buf_addf(out, "  %3d  ", status); \
+	wrap(out, doc, 7);
 #include "exits.def"
 #undef LEAVE
 }

@@ -51,9 +51,19 @@ take(const struct cli *c, const char *word, const json_t *p,
 /* --- ids ------------------------------------------------------------------ */
 
 static bool
+begins_id(const char *word, const char *prefix)
+{
+	static const char random[] = "abcdefghijklmnopqrstuvwxyz234567";
+	size_t n = strlen(prefix);
+
+	return !strncmp(word, prefix, n) && !word[n + strspn(word + n, random)];
+}
+
+/* An id, or the beginning of one: the prefix alone is the least. */
+static bool
 is_id(const char *word)
 {
-	return id_valid("sess-", word) || id_valid("win-", word);
+	return begins_id(word, "sess-") || begins_id(word, "win-");
 }
 
 static bool

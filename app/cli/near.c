@@ -47,6 +47,8 @@ near_try(struct near *n, const char *candidate)
 	if (!length || length > LENGTH_MAX || strlen(candidate) > LENGTH_MAX)
 		return;
 	d = distance(n->word, candidate);
+	if (!d) /* it was written so: something else is wrong */
+		return;
 	if (length > 1 && !strncmp(n->word, candidate, length))
 		d = 1; /* the rest is missing */
 	if (d > (length < 4 ? 1 : length / 3) || (n->best && d >= n->distance))

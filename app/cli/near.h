@@ -16,7 +16,7 @@ struct near {
 };
 #define NEAR(text) ((struct near){.word = (text)})
 
-/* Takes note of a word that could be meant. */
+/* Takes note of a word that could be meant; the very word is none. */
 void near_try(struct near *n, const char *candidate);
 /* Appends "\n  did you mean WORD?"; nothing where no word is like it. */
 void near_show(const struct near *n, struct buf *out);

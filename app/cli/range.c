@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BAR_COLUMNS 30
+#define BAR_COLUMNS 22 /* what a line of 80 has left */
 
 /* Of each profile type, what it counts. */
 static const struct {
@@ -71,6 +71,7 @@ cmd_history(struct cli *c)
 		{"STARTED", "startedAt", LEFT, TIME},
 		{"SECONDS", "durationSeconds", RIGHT, PLAIN},
 		{"TYPE", "profileType", LEFT, PLAIN},
+		{"SAMPLES", "sampleCount", RIGHT, PLAIN},
 		{"RESULT", "result", LEFT, PLAIN},
 		{"LABELS", "labels", LEFT, PLAIN},
 	};
@@ -148,6 +149,25 @@ put_texts(json_t *trend)
 	}
 }
 
+static bool
+is_covered(const json_t *point)
+{
+	return json_number_value(json_object_get(point, "coveredSeconds")) > 0;
+}
+
+/* Leaves out the points before the first that is covered, and after the
+ * last. */
+static void
+trim_points(json_t *points)
+{
+	while (json_array_size(points) &&
+	       !is_covered(json_array_get(points, 0)))
+		json_array_remove(points, 0);
+	while (json_array_size(points) &&
+	       !is_covered(json_array_get(points, json_array_size(points) - 1)))
+		json_array_remove(points, json_array_size(points) - 1);
+}
+
 int
 cmd_series(struct cli *c)
 {
@@ -162,6 +182,7 @@ cmd_series(struct cli *c)
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	json_t *points;
 	int rc = range_path(c, "/history/series", "cpu", &path);
 
 	if (rc)
@@ -171,9 +192,14 @@ cmd_series(struct cli *c)
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
+	points = json_object_get(r.json, "points");
+	trim_points(points);
+	if (!json_array_size(points))
+		return failed("%s has no profile of that time\n"
+		              "  stoker continuous on %s makes some all the time",
+		              c->operands[0], c->operands[0]);
 	put_texts(r.json);
-	table_show(&out, columns, ARRAY_LEN(columns),
-	           json_object_get(r.json, "points"), &c->screen);
+	table_show(&out, columns, ARRAY_LEN(columns), points, &c->screen);
 	return print(&out);
 }
 

@@ -319,7 +319,7 @@ show_functions(const struct cli *c, const json_t *result)
 
 	reasons_show(&out, result, &c->screen);
 	top_show(&out, result, c->opt.limit, &c->screen);
-	quality_show(&out, result, &c->screen);
+	quality_show(&out, result);
 	return print(&out);
 }
 

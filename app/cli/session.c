@@ -35,25 +35,36 @@ put_result(const json_t *p, struct buf *out)
 		   *phase = json_member(p, "phase");
 	const json_t *quality = json_object_get(p, "quality");
 
-	if (!strcmp(status, "running")) {
+	if (!strcmp(status, "running"))
 		buf_addf(out, "%s, %.0f %%", phase,
 		         100 * json_number_value(
 				       json_object_get(p, "progress")));
-		return;
-	}
-	if (!strcmp(status, "failed") && strcmp(phase, "cancelled") != 0) {
+	else if (!strcmp(phase, "cancelled"))
+		buf_puts(out, "cancelled");
+	else if (!strcmp(status, "failed"))
 		buf_addf(out, "failed: %s",
 		         json_member(json_object_get(p, "error"), "message"));
-		return;
-	}
-	if (!strcmp(phase, "cancelled"))
-		buf_puts(out, "cancelled, ");
-	value_show(out, json_object_get(p, "sampleCount"));
-	buf_puts(out, " samples");
-	if (!strcmp(json_member(quality, "verdict"), "poor"))
-		buf_puts(out, ", poor");
+	else if (!strcmp(json_member(quality, "verdict"), "poor"))
+		buf_puts(out, "poor");
+	else
+		buf_puts(out, "complete");
 	if (json_is_true(json_object_get(p, "pinned")))
 		buf_puts(out, ", pinned");
+}
+
+/* Labels that the server keeps for itself begin with two underscores. */
+static void
+hide_labels(json_t *labels)
+{
+	const char *key;
+	json_t *v;
+	void *next;
+
+	json_object_foreach_safe(labels, next, key, v)
+	{
+		if (!strncmp(key, "__", 2))
+			json_object_del(labels, key);
+	}
 }
 
 void
@@ -66,6 +77,7 @@ results_put(json_t *profiles)
 	{
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
+		hide_labels(json_object_get(p, "labels"));
 		put_result(p, &text);
 		json_object_set_new(p, "result", json_text(buf_str(&text)));
 	}
@@ -79,6 +91,7 @@ cmd_sessions(struct cli *c)
 		{"STARTED", "startedAt", LEFT, TIME},
 		{"TYPE", "profileType", LEFT, PLAIN},
 		{"SERVICE", "service", LEFT, MIDDLE},
+		{"SAMPLES", "sampleCount", RIGHT, PLAIN},
 		{"RESULT", "result", LEFT, PLAIN},
 	};
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);

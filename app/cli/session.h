@@ -15,8 +15,9 @@ void filter_path(const struct cli *c, struct buf *out);
  *   Errors   as ask()
  */
 MUST_CHECK int ask_session(struct cli *c, const char *id, struct reply *out);
-/* Sets "result" of each profile of a list, as people read it: "331 samples",
- * "capturing, 45 %", "failed: no process is running". */
+/* Sets "result" of each profile of a list, as people read it: "complete",
+ * "capturing, 45 %", "failed: no process is running"; hides labels that are
+ * not for people. */
 void results_put(json_t *profiles);
 /* Appends what a comparison is asked to test, as the options say. */
 void work_query(const struct cli *c, struct buf *path);

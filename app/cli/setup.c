@@ -254,7 +254,7 @@ show(const struct cli *c, const struct place *p, const struct found *f,
 	               "# does this machine lack anything?\n"
 	               "  stoker service add web --unit nginx.service   "
 	               "# a service to profile\n"
-	               "  stoker run web --seconds 10 --wait            "
+	               "  stoker run web --seconds 10s --wait           "
 	               "# its hottest functions, a flame graph\n");
 	return print(&out);
 }

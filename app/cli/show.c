@@ -101,14 +101,14 @@ show_each(struct buf *out, const char *title, const json_t *texts,
 void
 reasons_show(struct buf *out, const json_t *result, const struct screen *s)
 {
-	show_each(
-		out, "POOR RESULT",
-		json_object_get(json_object_get(result, "quality"), "reasons"),
-		s);
+	const json_t *quality = json_object_get(result, "quality");
+
+	show_each(out, "POOR RESULT", json_object_get(quality, "reasons"), s);
+	show_each(out, "note", json_object_get(quality, "notes"), s);
 }
 
 void
-quality_show(struct buf *out, const json_t *result, const struct screen *s)
+quality_show(struct buf *out, const json_t *result)
 {
 	const json_t *quality = json_object_get(result, "quality");
 	const char *between = "quality: ";
@@ -124,5 +124,4 @@ quality_show(struct buf *out, const json_t *result, const struct screen *s)
 	}
 	if (*between == ',')
 		buf_putc(out, '\n');
-	show_each(out, "note", json_object_get(quality, "notes"), s);
 }

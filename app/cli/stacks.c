@@ -182,20 +182,21 @@ put_counts(const json_t *stack, struct buf *out)
 		         json_integer_value(json_object_get(stack, "count")));
 }
 
-/* "#1 8 waiting: channel send, created by main.main" */
+/* "#1: 8 waiting (channel send), created by main.main" */
 static void
 put_title(size_t number, const json_t *stack, struct buf *out)
 {
 	const char *reason = json_member(stack, "waitReason"),
 		   *creator = json_member(stack, "createdBy");
 
-	buf_addf(out, "#%zu ", number);
+	buf_addf(out, "#%zu: ", number);
 	put_counts(stack, out);
 	buf_putc(out, ' ');
 	safe_puts(out, json_member(stack, "state"));
 	if (*reason) {
-		buf_puts(out, ": ");
+		buf_puts(out, " (");
 		safe_puts(out, reason);
+		buf_putc(out, ')');
 	}
 	if (*creator) {
 		buf_puts(out, ", created by ");

@@ -48,11 +48,9 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after);
 /* The top functions of a ProfileResult, at most limit (< 0: TOP_ROWS). */
 void top_show(struct buf *out, const json_t *result, int64_t limit,
               const struct screen *s);
-/* Its quality report at a glance, then its notes, a line each; nothing when
- * there is none. */
-void
-quality_show(struct buf *out, const json_t *result, const struct screen *s);
-/* Why a result must not be taken for a true one, a line each; nothing of one
- * that is good. */
+/* Its quality report at a glance, in a line; nothing when there is none. */
+void quality_show(struct buf *out, const json_t *result);
+/* Why a result must not be taken for a true one, and what else its reader
+ * should know before: a line each, nothing of one that is good. */
 void
 reasons_show(struct buf *out, const json_t *result, const struct screen *s);

@@ -192,8 +192,8 @@ confirm_revoke(const struct cli *c, const json_t *token)
 	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
 
 	safe_puts(&name, json_member(token, "name"));
-	return confirm(c, "Revoke %s, the key '%s'? Whoever uses it is refused",
-	               json_member(token, "id"), buf_str(&name));
+	return confirm(c, "Revoke the key '%s' (%s)?", buf_str(&name),
+	               json_member(token, "id"));
 }
 
 int

@@ -188,6 +188,41 @@ TEST(command_lines_are_hidden_from_viewers)
 }
 END
 
+TEST(what_goes_with_a_service_is_counted)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	{
+		CLEANUP_REPLY struct client_reply r = ask(
+			&a,
+			(struct ask){.key = KEY_VIEWER,
+		                     .path = "/api/v1/services/" TEST_SERVICE
+		                             "/contents"});
+
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(r.json, "sessions")),
+			1);
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(r.json, "windows")),
+			0);
+		ck_assert_int_gt(
+			json_integer_value(json_object_get(r.json, "bytes")),
+			0);
+	}
+	{
+		CLEANUP_REPLY struct client_reply r =
+			ask(&a, (struct ask){.key = KEY_VIEWER,
+		                             .path = "/api/v1/services/none"
+		                                     "/contents"});
+
+		assert_error(&r, 404, "UnknownService");
+	}
+}
+END
+
 TEST(pages_of_services_lead_to_each_other)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -481,6 +516,7 @@ END
                       a_name_that_is_taken_is_409,
                       the_same_name_in_another_tenant_is_free,
                       put_replaces_every_field,
+                      what_goes_with_a_service_is_counted,
                       a_match_is_one_rule_within_the_scope_of_its_tenant,
                       a_tenant_without_a_scope_may_match_nothing,
                       command_lines_are_hidden_from_viewers,

@@ -681,6 +681,57 @@ TEST(a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year)
 }
 END
 
+	static struct client_reply
+	find(struct test_api *a, enum api_key key, const char *id, size_t n)
+{
+	char path[ID_MAX + 64];
+
+	snprintf(path, sizeof(path), API_PROFILES "/find?id=%.*s", (int)n, id);
+	return ask(a, (struct ask){.key = key, .path = path});
+}
+
+static size_t
+count_found(const struct client_reply *r)
+{
+	ck_assert_int_eq(r->status, 200);
+	return json_array_size(json_object_get(r->json, "items"));
+}
+
+TEST(the_beginning_of_an_id_finds_its_profiles)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char one[ID_MAX], two[ID_MAX];
+	size_t same = 0;
+
+	test_profile(&a, one);
+	test_profile(&a, two);
+	while (one[same] == two[same])
+		same++;
+	{
+		CLEANUP_REPLY struct client_reply r =
+			find(&a, KEY_VIEWER, one, same + 1);
+		const json_t *item =
+			json_array_get(json_object_get(r.json, "items"), 0);
+
+		ck_assert_uint_eq(count_found(&r), 1);
+		ck_assert_str_eq(json_string_value(json_object_get(item, "id")),
+		                 one);
+	}
+	{
+		CLEANUP_REPLY struct client_reply r =
+			find(&a, KEY_VIEWER, one, same);
+
+		ck_assert_uint_eq(count_found(&r), 2);
+	}
+	{
+		CLEANUP_REPLY struct client_reply r =
+			find(&a, KEY_OTHER, one, same);
+
+		ck_assert_uint_eq(count_found(&r), 0);
+	}
+}
+END
+
 TEST(each_request_is_one_line_of_json_in_the_log)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -756,5 +807,6 @@ END
 		a_browser_is_told_why_a_profile_is_not_there,
 		a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year,
 		a_link_opens_nothing_but_its_graph,
+		the_beginning_of_an_id_finds_its_profiles,
 		each_request_is_one_line_of_json_in_the_log,
 		no_signature_or_key_is_logged)

@@ -16,6 +16,13 @@ json() { # jq filter, command: true of its standard output
   "$@" | jq -e "$filter" >/dev/null
 }
 
+shows() { # regular expression, command
+  local want=$1 out
+  shift
+  out=$("$@" 2>&1) || :
+  grep -qE -- "$want" <<<"$out" || { echo "expected '$want' in: $out"; return 1; }
+}
+
 check a_service_is_added leaves 0 stoker_cli service add demo --exe "$STATE/bin/demo" --label team=core
 check a_second_time_it_exists says '(ServiceExists)' stoker_cli service add demo --exe "$STATE/bin/demo"
 check it_is_listed json 'any(.[]; .name == "demo" and .labels.team == "core")' stoker_cli --json service list
@@ -33,7 +40,7 @@ check without_a_bar no_bar
 id=$(sed -n 's/^profile: *//p' "$STATE/out")
 check top_shows_it_again says 'model::matmul' stoker_cli top "$id"
 check top_as_json json '.[0].selfPct > 0' stoker_cli --json top "$id"
-check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | wc -l)" 2
+check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | grep -vc '^note: ')" 2
 check get_writes_a_file leaves 0 stoker_cli get "$id" --output "$STATE/demo.pb.gz"
 check that_is_gzip gzip -t "$STATE/demo.pb.gz"
 check get_folded says 'model::matmul' stoker_cli get "$id" --format folded
@@ -58,6 +65,79 @@ interrupted() {
   equal "$(finished "$id" | jq -r .phase)" cancelled
 }
 check an_interrupt_cancels_the_capture interrupted
+
+# --- how profiles are named
+check the_beginning_of_an_id_is_enough says 'model::matmul' stoker_cli top "${id:0:14}"
+check one_that_several_have_names_them shows "^  sess-.*: cpu of demo" stoker_cli top sess-
+check the_newest says '@last is sess-' stoker_cli top @last
+check the_newest_of_a_service says "@last:demo is sess-" stoker_cli top @last:demo
+check the_one_before says "@last~1 is sess-" stoker_cli top @last~1
+check a_service_stands_for_its_newest_complete_profile shows "demo is sess-.*: cpu of demo" stoker_cli top demo
+check of_the_type_asked_for says "'demo' has no complete memory profile" stoker_cli top demo --type memory
+check there_may_be_none_so_old says 'not as many profiles' stoker_cli top @last~99
+check open_prints_the_link_that_opens_the_graph leaves 0 curl -fsS -o /dev/null "$(stoker_cli open @last~1 2>/dev/null)"
+check a_word_that_is_nothing_is_told says '(UnknownService)' stoker_cli top frobnicate
+check remove_takes_no_name_of_a_service leaves 64 stoker_cli remove demo
+
+# --- what was meant
+check a_command_that_is_nearly_right says 'did you mean sessions?' stoker_cli session
+check a_service_that_is_nearly_right says 'did you mean demo?' stoker_cli run dmeo
+check a_type_that_is_nearly_right says 'did you mean goroutine?' stoker_cli run demo --type gorutine
+check an_error_names_the_option shows '^stoker: --rate takes .*(InvalidParameter)' stoker_cli run demo --rate 1000000
+check version_tells_all_three equal "$(stoker_cli version | cut -d' ' -f1 | paste -sd' ')" 'stoker server worker'
+
+# --- on a terminal of 80 columns
+terminal() { # command...: what it shows there, in plain letters
+  script -qec "stty cols 80; $(printf '%q ' "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "$@")" /dev/null
+}
+plain() { sed 's/\x1b\[[0-9;]*m//g; s/\r$//'; }
+within() { # columns, command...
+  local most=$1 long
+  shift
+  long=$(terminal "$@" | plain | grep -v 'http://' | sed 's/.*\r//' | LC_ALL=C.UTF-8 awk -v n="$most" 'length > n')
+  equal "$long" ""
+}
+check sessions_fit_80_columns within 80 sessions
+check functions_fit_80_columns within 80 top @last~1
+check help_fits_80_columns within 80 help
+check doctor_fits_80_columns within 80 doctor --config "$STATE/stoker.conf"
+check ids_are_whole_on_a_terminal says "$id" terminal sessions
+times() { terminal sessions | plain | grep -qE '^sess-[a-z2-7]+ +[0-9]{2}:[0-9]{2}:[0-9]{2} '; }
+check times_are_short_on_a_terminal times
+check and_whole_in_a_pipe shows '^sess-[a-z2-7]* *[0-9-]*T[0-9:.]*Z ' stoker_cli sessions
+check titles_are_bold_on_a_terminal shows $'\033\\[1mID' terminal sessions
+no_colours() { ! NO_COLOR=1 terminal sessions | grep -q $'\033'; }
+check but_not_with_NO_COLOR no_colours
+moves() { [ "$(TERM=xterm terminal run demo --seconds 2 --wait | grep -oE 'capturing: [0-9.]+ of 2 s' | sort -u | wc -l)" -ge 10 ]; }
+check progress_moves_ten_times_a_second moves
+check an_empty_list_says_none equal "$(stoker_cli baseline list)" none
+
+# --- goroutines and threads
+stoker_cli run demo --type goroutine --wait >"$STATE/out" 2>/dev/null
+run_and_analysis_agree() {
+  diff <(sed '/^profile:/,$d' "$STATE/out" | sed '$d') <(stoker_cli analysis demo 2>/dev/null)
+}
+check run_prints_what_analysis_prints run_and_analysis_agree
+check callers_are_below_each_other grep -q '^    server::wait_for_work' "$STATE/out"
+check diff_of_samples_sends_to_compare says 'stoker compare @last~1 @last~2' stoker_cli diff @last~1 @last~2
+
+# --- a service that starts later
+late() {
+  stoker_cli service add late --exe "$STATE/bin/late" >/dev/null || return 1
+  stoker_cli run late --seconds 1 --wait >"$STATE/out" 2>"$STATE/err" &
+  local pid=$!
+  wait_for 20 grep -q 'no process of late runs yet' "$STATE/err" || return 1
+  install -m 755 "$STATE/bin/demo" "$STATE/bin/late"
+  background late "$STATE/bin/late"
+  wait $pid && grep -q 'model::matmul' "$STATE/out"
+}
+check run_waits_for_a_service_that_starts_later late
+process_stop late
+asked() { script -qec "$(printf '%q ' "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "${@:2}")" /dev/null <<<"$1"; }
+check removing_a_service_asks_on_a_terminal says 'Delete service late with 1 profile ' asked n service remove late
+check no_is_no says 'nothing was done' asked n service remove late
+check the_service_is_still_there leaves 0 stoker_cli service show late
+check with_yes_it_goes says 'late: removed with 1 profile' stoker_cli service remove late --yes
 
 check continuous_is_turned_on json '.enabled and .profileTypes == ["cpu", "goroutine"] and .sampleRate == 99' \
   stoker_cli --json continuous on demo --types cpu,goroutine --rate 99

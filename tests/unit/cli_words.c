@@ -209,14 +209,14 @@ TEST(callers_of_a_stack_above_are_counted_not_repeated)
 
 	stacks_show(&k, list, 10, &out);
 	ck_assert_str_eq(buf_str(&out),
-	                 "#1 8 waiting: mutex, created by begin\n"
+	                 "#1: 8 waiting (mutex), created by begin\n"
 	                 "    lock   lock.c:3\n"
 	                 "    serve  serve.c:4\n"
 	                 "    a\n"
 	                 "    b\n"
 	                 "    c\n"
 	                 "\n"
-	                 "#2 1 before, 3 now running\n"
+	                 "#2: 1 before, 3 now running\n"
 	                 "    read\n"
 	                 "    ... 3 callers as of #1\n");
 }

@@ -1,0 +1,86 @@
+#!/bin/bash
+# README.md as a newcomer follows it: each command of its sections but Install
+# runs as it is written there, in one checkout, and does what is said of it.
+# Alone: profiles are taken.
+set -u
+cd "$(dirname "$0")/../.."
+. tests/lib/check.sh
+. tests/lib/e2e.sh
+STATE=$(mktemp -d /var/tmp/stoker-e2e-XXXXXX)
+PORT=$(free_port)
+chmod 755 "$STATE"
+trap e2e_stop EXIT
+trap 'exit 1' INT TERM
+shell=$STATE/shell # what the newcomer's shell has sourced
+: >"$shell"
+mkdir "$STATE/there"
+
+# Commands are indented; what they print is fenced.
+commands_of() { # title of a section
+  awk -v title="## $1" '/^## / { on = $0 == title } on && sub(/^    /, "")' README.md |
+    sed 's/ *#.*//'
+}
+
+# One line of the README, in what stands for the newcomer's shell.
+follow() { # command
+  case $1 in
+  apt-get*) return 0 ;; # what .ci/run does first
+  "make run") DETACH=1 STATE=$STATE PORT=$PORT B=$B make run >"$STATE/out" 2>&1 || { cat "$STATE/out"; return 1; } ;;
+  ". "*) echo "${1//build\/run/$STATE}" >>"$shell" ;;
+  *) (cd "$STATE/there" && . "$shell" && eval "$1" </dev/null) >"$STATE/out" 2>&1 ;;
+  esac
+}
+works() { follow "$1" || { echo "left with $?:"; cat "$STATE/out"; return 1; }; }
+prints() { grep -q -- "$1" "$STATE/out" || { cat "$STATE/out"; return 1; }; }
+
+section() {
+  local line
+  while read -r line; do
+    case $line in
+    "stoker check "*) # what it exits with is its answer
+      check "$line" judged "$line"
+      ;;
+    *) check "$line" works "$line" ;;
+    esac
+    told "$line"
+  done < <(commands_of "$1")
+}
+judged() {
+  follow "$1"
+  [ $? -le 2 ] && prints 'against v1.2.0'
+}
+
+# What the README says of a command.
+told() {
+  case $1 in
+  "make run") check make_run_shows_the_hottest_functions prints 'model::matmul' ;;
+  *"--seconds 10s --wait") check run_shows_the_hottest_functions prints 'model::matmul' ;;
+  *"--type goroutine --wait") check run_shows_what_each_thread_waits_for prints 'waiting (condition variable)' ;;
+  "stoker open "*) check the_link_opens_the_flame_graph leaves 0 curl -fsS -o /dev/null "$(grep ^http "$STATE/out")" ;;
+  "stoker get "*) check the_file_is_a_profile gzip -t "$STATE/there/web.pb.gz" ;;
+  "stoker compare "*) check compare_gives_a_verdict prints '^verdict: ' ;;
+  "stoker continuous "*) check it_is_profiled_all_the_time prints 'is profiled all the time: cpu, goroutine; CPU at 19' ;;
+  "stoker history "*) check history_has_the_profiles prints '^sess-' ;;
+  esac
+}
+
+section "Try it"
+section Compare
+section "All the time"
+
+check a_newcomer_reads_it_in_minutes [ "$(wc -w <README.md)" -lt 900 ]
+check its_picture_is_light [ "$(stat -c %s conf/readme/flame.png)" -lt 150000 ]
+links() { # every file that it names is there
+  local file
+  for file in $(grep -oE '\]\([^)h][^)]*\)' README.md | tr -d '])(') $(grep -oE '`(tests|conf|include)/[^` ]*`' README.md | tr -d '`'); do
+    [ -e "$file" ] || { echo "$file is not there"; return 1; }
+  done
+}
+check what_it_names_is_there links
+commands_have_a_manual() {
+  local word
+  for word in $(grep -oE '`?stoker [a-z]+' README.md | awk '{ print $2 }' | sort -u); do
+    "$B/stoker" help "$word" >/dev/null || return 1
+  done
+}
+check every_command_in_it_is_one commands_have_a_manual

@@ -61,10 +61,11 @@ int unknown_command(const struct cli *c);
 #define PROFILE_DOC                                                          \
 	"A PROFILE is an id, or as much of its beginning as no other has; "  \
 	"@last, the newest profile; @last~1, the one before it; "            \
-	"@last:SERVICE, the newest of a service; or the name of a service: " \
-	"its newest complete profile of --type, or of the type that the "    \
-	"command is for. That is goroutine for analysis and diff, and cpu "  \
-	"for others; remove takes no name of a service."
+	"@last:SERVICE, the newest of a service, with --type of that type; " \
+	"or the name of a service: its newest complete profile of --type, "  \
+	"or of the type that the command is for. That is goroutine for "     \
+	"analysis and diff, and cpu for others; remove takes no name of a "  \
+	"service."
 
 #define COMMAND(part, name, usage, handler, least, most, doc, example) \
 	int handler(struct cli *c);

@@ -4,9 +4,27 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define SERVER_DEFAULT "http://127.0.0.1:8088"
+
+/* Says which operands a command takes: what stands before its options. */
+static int
+operands_error(const struct command *cmd)
+{
+	const char *options = strstr(cmd->usage, "--");
+	size_t n = options ? (size_t)(options - cmd->usage)
+	                   : strlen(cmd->usage);
+
+	while (n && strchr(" [", cmd->usage[n - 1]))
+		n--;
+	if (!n)
+		return usage_error("%s takes no operands\n  stoker help %s",
+		                   cmd->name, cmd->name);
+	return usage_error("%s takes %.*s\n  stoker help %s", cmd->name, (int)n,
+	                   cmd->usage, cmd->name);
+}
 
 static int
 run(struct cli *c, const struct command *cmd, struct buf *why)
@@ -15,8 +33,7 @@ run(struct cli *c, const struct command *cmd, struct buf *why)
 		return usage_error("%s\n  stoker help %s", buf_str(why),
 		                   cmd->name);
 	if (c->noperands < cmd->least || c->noperands > cmd->most)
-		return usage_error("usage: stoker %s %s", cmd->name,
-		                   cmd->usage);
+		return operands_error(cmd);
 	/* Only those that talk to the server miss one: `token create` may be
 	 * what fills the file. */
 	if (token_find(c->opt.token, c->opt.token_file, &c->http.token, why))

@@ -175,6 +175,7 @@ by_age(struct cli *c, const char *word, char out[static ID_MAX])
 		                   word, LAST_MOST);
 	buf_puts(&path, PROFILING "/sessions");
 	query_add(&path, "service", service);
+	query_add(&path, "profileType", c->opt.type);
 	rc = ask_newest(c, &path, nth, &p);
 	if (rc)
 		return rc;

@@ -8,6 +8,8 @@
  *	@last~N, @last~N:SERVICE	the Nth before that
  *	SERVICE			the newest complete one of that service, of a
  *				type that is asked for
+ *
+ * With --type, @last counts only profiles of that type.
  */
 #pragma once
 

@@ -111,11 +111,12 @@ captured_show(struct buf *out, const json_t *host, const struct screen *s)
 	};
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	const char *between = "; left out: ";
+	json_int_t all = json_integer_value(json_object_get(host, "processes"));
 
 	buf_puts(&text, "Captures on ");
 	safe_puts(&text, json_member(host, "host"));
-	buf_addf(&text, " are of %" JSON_INTEGER_FORMAT " processes",
-	         json_integer_value(json_object_get(host, "processes")));
+	buf_addf(&text, " are of %" JSON_INTEGER_FORMAT " process%s", all,
+	         all == 1 ? "" : "es");
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
 		json_int_t n = json_integer_value(
 			json_object_get(host, left_out[i].key));

@@ -89,7 +89,7 @@ wait_for 10 under_way
 first=$(fetcher)
 check the_fetcher_is_a_process_of_its_own [ -n "$first" ]
 # Of several installations on a machine doctor tells of one.
-check doctor_finds_it grep -Eq 'fetcher .*pid [0-9]' <(stoker_cli doctor --config "$STATE/stoker.conf" 2>&1)
+check doctor_finds_it grep -Eq 'fetcher: .*pid [0-9]' <(stoker_cli doctor --config "$STATE/stoker.conf" 2>&1)
 kill -KILL "$first"
 check its_pull_fails_and_says_why holds "$(finished "$id")" \
   '.status == "failed" and (.error.message | contains("process that fetches died"))'

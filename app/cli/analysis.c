@@ -194,10 +194,14 @@ deltas_show(struct buf *out, const struct cli *c, const json_t *j)
 static int
 refuse_sampled(const struct cli *c, const json_t *base)
 {
-	return failed("%s is a %s profile, whose stacks differ by chance\n"
+	CLEANUP_BUF struct buf type = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_puts(&type, json_member(base, "profileType"));
+	return failed("%s is a profile of type %s, whose stacks differ by "
+	              "chance\n"
 	              "  stoker compare %s %s shows what changed",
-	              json_member(base, "id"), json_member(base, "profileType"),
-	              c->operands[0], c->operands[1]);
+	              c->operands[0], buf_str(&type), c->operands[0],
+	              c->operands[1]);
 }
 
 static int

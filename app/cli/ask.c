@@ -93,15 +93,18 @@ is_attended(void)
 int
 confirm(const struct cli *c, const char *fmt, ...)
 {
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf safe = BUF_INIT(BUF_MAX_SMALL);
 	char answer[16];
 	va_list ap;
 
 	if (c->opt.yes || !is_attended())
 		return LEAVE_OK;
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	buf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	fputs(" [y/N] ", stderr);
+	safe_puts(&safe, buf_str(&text));
+	fprintf(stderr, "%s [y/N] ", buf_str(&safe));
 	if (fgets(answer, sizeof(answer), stdin) &&
 	    tolower((unsigned char)answer[0]) == 'y')
 		return LEAVE_OK;

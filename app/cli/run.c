@@ -267,8 +267,10 @@ start_patiently(struct cli *c, const json_t *body, struct reply *out)
 			r = (struct reply)REPLY_INIT;
 			return rc;
 		}
-		if (interrupted)
+		if (interrupted) {
+			failed("nothing was started");
 			return LEAVE_INTERRUPTED;
+		}
 		if (!is_absent(&r) || clock_mono_ns() > end_ns)
 			return tell_reply(c, &r);
 		if (!told && !c->opt.json)

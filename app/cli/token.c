@@ -189,11 +189,8 @@ drop_revoked(json_t *tokens)
 static int
 confirm_revoke(const struct cli *c, const json_t *token)
 {
-	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
-
-	safe_puts(&name, json_member(token, "name"));
-	return confirm(c, "Revoke the key '%s' (%s)?", buf_str(&name),
-	               json_member(token, "id"));
+	return confirm(c, "Revoke the key '%s' (%s)?",
+	               json_member(token, "name"), json_member(token, "id"));
 }
 
 int

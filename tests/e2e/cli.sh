@@ -86,6 +86,10 @@ check a_type_that_is_nearly_right says 'did you mean goroutine?' stoker_cli run 
 check an_error_names_the_option shows '^stoker: --rate takes .*(InvalidParameter)' stoker_cli run demo --rate 1000000
 check version_tells_all_three equal "$(stoker_cli version | cut -d' ' -f1 | paste -sd' ')" 'stoker server worker'
 
+check shells_complete_services equal "$(stoker_cli completion bash -- run de)" demo
+check and_profiles says "$id" stoker_cli completion bash -- top sess-
+check and_say_of_which_service_they_are says "$id"$'\tdemo' stoker_cli completion fish -- top sess-
+
 # --- on a terminal of 80 columns
 terminal() { # command...: what it shows there, in plain letters
   script -qec "stty cols 80; $(printf '%q ' "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "$@")" /dev/null
@@ -94,7 +98,7 @@ plain() { sed 's/\x1b\[[0-9;]*m//g; s/\r$//'; }
 within() { # columns, command...
   local most=$1 long
   shift
-  long=$(terminal "$@" | plain | grep -v 'http://' | sed 's/.*\r//' | LC_ALL=C.UTF-8 awk -v n="$most" 'length > n')
+  long=$(terminal "$@" | plain | grep -v 'http://' | sed 's/.*\r//; s/…/_/g' | awk -v n="$most" 'length > n')
   equal "$long" ""
 }
 check sessions_fit_80_columns within 80 sessions

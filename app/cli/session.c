@@ -46,10 +46,10 @@ put_result(const json_t *p, struct buf *out)
 		         json_member(json_object_get(p, "error"), "message"));
 	else if (!strcmp(json_member(quality, "verdict"), "poor"))
 		buf_puts(out, "poor");
-	else
+	else if (!json_is_true(json_object_get(p, "pinned")))
 		buf_puts(out, "complete");
 	if (json_is_true(json_object_get(p, "pinned")))
-		buf_puts(out, ", pinned");
+		buf_addf(out, "%spinned", out->len ? ", " : "");
 }
 
 /* Labels that the server keeps for itself begin with two underscores. */

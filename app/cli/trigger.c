@@ -113,23 +113,55 @@ cmd_trigger_add(struct cli *c)
 	return print_done(c, c->operands[1], json_member(r.json, "id"));
 }
 
+/* Sets what is shown of a trigger beside what the API says. */
+static void
+put_texts(json_t *trigger)
+{
+	const json_t *last = json_object_get(trigger, "lastValue");
+	double v = json_number_value(last);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&text, "%.*f", v < 1000 ? 1 : 0, v);
+	if (json_is_number(last))
+		json_object_set_new(trigger, "value",
+		                    json_text(buf_str(&text)));
+	if (!strcmp(json_member(trigger, "webhookState"), "none"))
+		json_object_del(trigger, "webhookState");
+}
+
 int
 cmd_trigger_list(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"ID", "id", LEFT, ID},
 		{"NAME", "trigger", LEFT, MIDDLE},
-		{"TYPE", "capture.profileType", LEFT, PLAIN},
-		{"LAST VALUE", "lastValue", RIGHT, PLAIN},
+		{"WHEN", "when", LEFT, MIDDLE},
+		{"VALUE", "value", RIGHT, PLAIN},
 		{"FIRED", "lastFiredAt", LEFT, TIME},
-		{"PROFILE", "lastProfileId", LEFT, ID},
 		{"WEBHOOK", "webhookState", LEFT, PLAIN},
-		{"WHEN", "when", LEFT, PLAIN},
+		{"PROFILE", "lastProfileId", LEFT, ID},
+		/* not on a terminal */
+		{"TYPE", "capture.profileType", LEFT, PLAIN},
+		{"ID", "id", LEFT, ID},
 	};
+	const size_t more = 2;
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	json_t *items, *trigger;
+	size_t i;
+	int rc;
 
 	triggers_path(&path, c->operands[0]);
-	return whole_list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc)
+		return rc;
+	items = json_object_get(r.json, "items");
+	json_array_foreach(items, i, trigger)
+	{
+		if (!c->opt.json)
+			put_texts(trigger);
+	}
+	return items_show(c, items, columns,
+	                  ARRAY_LEN(columns) - (c->screen.width ? more : 0));
 }
 
 int

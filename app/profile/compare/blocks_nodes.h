@@ -5,7 +5,7 @@
 #pragma once
 
 #include "profile/blocks.h"
-#include "profile/model/table.h"
+#include "base/table.h"
 
 struct block_node {
 	uint32_t node;  /* of the tree */

@@ -3,7 +3,7 @@
  * it: registers and the stack from sp upwards, in the middle of a leaf
  * function and wherever a timer happens to interrupt.
  *
- *	calls DIR	writes DIR/maps, DIR/samples (lib/walk_main.c)
+ *	calls DIR	writes DIR/maps, DIR/samples (tests/tools/walk.c)
  *
  * main calls call_sort three ways: itself, below a signal handler that ends
  * in code of this program, as musl's do, and in a thread.

@@ -1,7 +1,7 @@
 /* GET find: profiles by the beginning of their identifier. */
-#include "page.h"
+#include "endpoint/call/page.h"
 #include "profile_json.h"
-#include "windows.h"
+#include "window_session.h"
 
 #include <errno.h>
 

@@ -1,10 +1,10 @@
 /* Words of the command line: names cut, times read, words that were meant. */
-#include "../../app/cli/name.h"
-#include "../../app/cli/near.h"
-#include "../../app/cli/screen.h"
-#include "../../app/cli/stacks.h"
-#include "../../app/cli/text.h"
-#include "../../app/cli/when.h"
+#include "cli/name.h"
+#include "cli/near.h"
+#include "cli/screen.h"
+#include "cli/stacks.h"
+#include "cli/text.h"
+#include "cli/when.h"
 #include "base/clock.h"
 #include "lib/test.h"
 

@@ -137,7 +137,7 @@ check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 	@B=$(B) tests/run
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
-	@B=$(B) tests/lib/go fetch 2>/dev/null || :
+	@B=$(B) tests/lib/go fetch || :
 unit: $(TOOLS) $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run unit
 bench: deps

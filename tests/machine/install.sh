@@ -3,27 +3,13 @@
 # run it, survives restarts and upgrades without a failed request, and leaves
 # nothing behind.
 . "$(dirname "$0")/../lib/machine.sh"
+. tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then
   echo "skip machine/install: needs root"
   exit 0
 fi
-deb=$(ls "$B"/deb/stoker_*.deb)
-api=/api/v1
+deb=$(package_file)
 level=/proc/sys/kernel/perf_event_paranoid
-
-get() { in_machine curl -sS -H "Authorization: Bearer $token" "http://127.0.0.1:8088$1" "${@:2}"; }
-cli() { in_machine stoker "$@"; }
-json() { # filter, command
-  local filter=$1 out
-  shift
-  out=$("$@" 2>&1) || { echo "$out"; return 1; }
-  jq -e "$filter" >/dev/null <<<"$out" || { echo "$out"; return 1; }
-}
-active() { [ "$(in_machine systemctl is-active "$@" | sort -u)" = active ]; }
-healthy() { in_machine curl -fsS -o /dev/null http://127.0.0.1:8088/readyz; }
-install_deb() { in_machine dpkg -i "/root/$(basename "$1")" </dev/null; }
-own_units='stoker-api.socket stoker-api.service stoker-worker.service'
-main_pid() { in_machine systemctl show -P MainPID "$1"; }
 
 # --- first installation -----------------------------------------------------
 machine_start
@@ -33,21 +19,20 @@ machine_put 755 "$B/targets/shares" /usr/local/bin
 machine_sysctl kernel.perf_event_paranoid 3
 machine_files >"$MACHINE_AT/before"
 
-check the_package_installs_without_a_question install_deb "$deb"
+check the_package_installs_without_a_question package_install "$deb"
 check its_units_run active $own_units
 check its_units_start_with_the_machine in_machine systemctl is-enabled -q $own_units
 check its_site_answers_on_port_8088 wait_for 20 healthy
 check sampling_is_allowed_as_its_sysctl_file_says equal "$(in_machine cat $level)" 2
 said=$(cli setup)
 check setup_makes_a_key grep -q '^Made the key tok-' <<<"$said"
-token=$(in_machine cat /root/.config/stoker/token)
-key_works() { equal "$(get $api/services -o /dev/null -w '%{http_code}')" 200; }
+TOKEN=$(in_machine cat /root/.config/stoker/token)
+key_works() { equal "$(status_of $api/services)" 200; }
 check that_works_through_nginx key_works
-check the_pages_are_served equal "$(get /docs/ -o /dev/null -w '%{http_code}')" 200
-check doctor_finds_nothing_broken json 'all(.[]; .verdict != "broken")' cli --json doctor
+check the_pages_are_served equal "$(status_of /docs/)" 200
+check doctor_finds_nothing_broken doctor_is_content
 
 # --- captures, as users have services ---------------------------------------
-unit() { in_machine sh -c "cat >/etc/systemd/system/$1.service && systemctl start $1"; }
 unit burn <<'UNIT'
 [Service]
 DynamicUser=yes
@@ -191,7 +176,7 @@ check a_mistake_in_the_configuration_fails_the_reload_only no_request_fails mist
 
 stopped() {
   in_machine systemctl stop stoker-api.socket &&
-    equal "$(get /healthz -o /dev/null -w '%{http_code}')" 502 &&
+    equal "$(status_of /healthz)" 502 &&
     equal "$(in_machine pgrep -c stoker-api)" 0
 }
 check stopping_the_socket_stops_the_api stopped
@@ -201,7 +186,7 @@ check starting_the_api_brings_both_back wait_for 20 healthy
 # --- remove, purge ----------------------------------------------------------
 check remove_stops_and_keeps_the_data in_machine sh -c 'dpkg --remove stoker >/dev/null &&
   test -e /var/lib/stoker/stoker.db && ! systemctl is-active -q stoker-api.socket && nginx -t -q'
-check reinstalling_brings_everything_back install_deb "$deb"
+check reinstalling_brings_everything_back package_install "$deb"
 check reinstalling_brings_back_its_site_and_keys wait_for 20 key_works
 check purge_asks_nothing in_machine sh -c 'dpkg --purge stoker </dev/null'
 # The journal, what dpkg and systemd note of what was there, backups of the list
@@ -228,7 +213,7 @@ machine_put 644 "$older" /root
 in_machine systemd-run -q --unit=taken python3 -m http.server 8088 --bind 127.0.0.1
 wait_for 10 in_machine curl -sS -o /dev/null http://127.0.0.1:8088/
 in_machine sh -c 'echo kernel.perf_event_paranoid = 3 >/etc/sysctl.d/90-local.conf'
-check a_port_that_is_taken_is_told says 'port 8088 is in use' install_deb "$older"
+check a_port_that_is_taken_is_told says 'port 8088 is in use' package_install "$older"
 check and_the_site_is_not_enabled in_machine test ! -e /etc/nginx/sites-enabled/stoker
 check an_administrators_later_sysctl_file_wins equal "$(in_machine cat $level)" 3
 in_machine systemctl stop taken
@@ -238,21 +223,21 @@ in_machine sh -c 'ln -s ../sites-available/stoker /etc/nginx/sites-enabled/ && s
 check setup_tells_of_a_key_of_the_store_before says 'does not open this store' cli setup
 in_machine rm /root/.config/stoker/token
 cli setup >/dev/null
-token=$(in_machine cat /root/.config/stoker/token)
+TOKEN=$(in_machine cat /root/.config/stoker/token)
 wait_for 20 healthy
 cli service add burn --unit burn.service >/dev/null
 capture=$(cli run burn --seconds 12 2>/dev/null)
-running() { json '.phase == "capturing"' get "/api/v1/observability/profiling/$capture"; }
+running() { json '.phase == "capturing"' get "$profiling/$capture"; }
 wait_for 10 running
-check an_upgrade_fails_no_request no_request_fails install_deb "$deb"
+check an_upgrade_fails_no_request no_request_fails package_install "$deb"
 check it_runs_the_new_unit equal "$(in_machine systemctl show -P MemoryMax stoker-api)" 1073741824
 check it_runs_the_new_programs equal \
   "$(in_machine sh -c 'ls -l /proc/[0-9]*/exe 2>/dev/null | grep "stoker.*(deleted)"')" ""
 check what_the_administrator_changed_is_kept in_machine grep -q '^# mine' /etc/stoker/stoker.conf
-kept() { json '.status == "completed" and .sampleCount > 0' get "/api/v1/observability/profiling/$capture"; }
+kept() { json '.status == "completed" and .sampleCount > 0' get "$profiling/$capture"; }
 check a_capture_under_way_is_kept wait_for 20 kept
 in_machine rm /etc/nginx/sites-enabled/stoker
-install_deb "$deb" >/dev/null 2>&1
+package_install "$deb" >/dev/null 2>&1
 check a_site_that_was_disabled_stays_so in_machine test ! -e /etc/nginx/sites-enabled/stoker
 in_machine ln -s ../sites-available/stoker /etc/nginx/sites-enabled/
 machine_reboot

@@ -1,0 +1,87 @@
+# Stoker's package on a machine: installing it and using it there. Source it
+# after machine.sh or vm.sh.
+#
+#	package_installed		installs it and makes the first key, TOKEN
+#	package_install FILE.deb	one that is in the machine's /root
+#	cli, get PATH			the command line; curl through nginx
+#	json FILTER COMMAND...		what it prints makes jq's filter true
+#	unit NAME <UNIT			a service of systemd there
+#	drop_in UNIT NAME <SETTINGS	changes one, and restarts it
+#	known SERVICE [OPTION...]	registers it; a process of it is seen
+#	take SERVICE [OPTION...]	a capture: its ProfileResult is printed
+#	finished ID			the ProfileResult, once there is one
+#	doctor_says VERDICT CHECK TEXT	with the line that mends it
+api=/api/v1
+profiling=$api/observability/profiling
+own_units='stoker-api.socket stoker-api.service stoker-worker.service'
+TOKEN=
+
+package_file() { ls "$B"/deb/stoker_*.deb; }
+package_install() { in_machine dpkg -i "/root/$(basename "$1")" </dev/null; }
+package_installed() {
+  machine_put 644 "$(package_file)" /root
+  package_install "$(package_file)" >"$MACHINE_AT/dpkg" 2>&1 ||
+    fail "the package: $(tail -n 5 "$MACHINE_AT/dpkg")"
+  in_machine stoker setup >/dev/null || fail "no key"
+  TOKEN=$(in_machine cat /root/.config/stoker/token)
+  wait_for 60 healthy || fail "not ready: $(get /readyz)"
+}
+
+cli() { in_machine stoker "$@"; }
+get() { # path, curl arguments
+  in_machine curl -sS -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:8088$1" "${@:2}"
+}
+status_of() { get "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
+status_is() { equal "$(status_of "$1" "${@:3}")" "$2"; } # path, status, curl arguments
+healthy() { in_machine curl -fsS -o /dev/null http://127.0.0.1:8088/readyz; }
+active() { [ "$(in_machine systemctl is-active "$@" | sort -u)" = active ]; }
+main_pid() { in_machine systemctl show -P MainPID "$1"; }
+json() { # filter, command
+  local filter=$1 out
+  shift
+  out=$("$@" 2>&1) || { echo "$out"; return 1; }
+  jq -e "$filter" >/dev/null <<<"$out" || { echo "$out"; return 1; }
+}
+
+unit() {
+  in_machine sh -c "cat >/etc/systemd/system/$1.service && systemctl daemon-reload &&
+    systemctl restart $1"
+}
+drop_in() { # unit, name
+  in_machine sh -c "mkdir -p /etc/systemd/system/$1.service.d && cat >/etc/systemd/system/$1.service.d/$2.conf &&
+    systemctl daemon-reload && systemctl restart $1"
+}
+
+known() { # service, options of service add
+  cli service add "$@" >/dev/null && wait_for 30 seen "$1" ||
+    { echo "no process of $1 is seen"; return 1; }
+}
+seen() { json '.items | length > 0' get "$api/services/$1/processes"; }
+begin() { cli run "$@"; } # service, options: prints its id
+take() { cli --json run "$@" --wait; }
+phase_is() { json ".phase == \"$2\"" get "$profiling/$1"; }
+finished() { # id
+  local result
+  for _ in 1 2 3 4 5 6; do
+    result=$(get "$profiling/$1?wait=20")
+    [ "$(jq -r .status <<<"$result" 2>/dev/null)" = running ] || break
+  done
+  printf '%s' "$result"
+}
+# A function's share of what a profile counts, with what it calls, in percent.
+share_near() { # id, function, percent, how near
+  local top
+  top=$(cli --json top "$1" --limit 1000) || { echo "$top"; return 1; }
+  jq -e --arg f "$2" --argjson p "$3" --argjson near "$4" \
+    'any(.[]; .funcName == $f and (.cumulativePct - $p | fabs) <= $near)' <<<"$top" >/dev/null ||
+    { jq -c '.[:8][] | [.funcName, .cumulativePct]' <<<"$top"; return 1; }
+}
+
+doctor_says() { # verdict, check, text
+  local out
+  out=$(cli --json doctor 2>&1)
+  jq -e --arg v "$1" --arg c "$2" --arg t "$3" 'any(.[]; .verdict == $v and
+    (.check | contains($c)) and (.found + " fix: " + .fix | contains($t)))' <<<"$out" >/dev/null ||
+    { echo "expected '$1 $2: $3' in: $(jq -c '.[] | select(.verdict != "ok")' <<<"$out")"; return 1; }
+}
+doctor_is_content() { json 'all(.[]; .verdict != "broken")' cli --json doctor; }

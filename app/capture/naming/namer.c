@@ -305,6 +305,14 @@ open_jit(struct namer *n, int32_t pid, struct namer_module *of)
 	return of->perfmap || of->jitdump;
 }
 
+/* The kernel maps the vdso into every process: reading its code takes no file,
+ * and says nothing about whether files can be read. */
+static bool
+is_of_the_kernel(const struct module *m)
+{
+	return !strcmp(m->path, "[vdso]");
+}
+
 static void
 open_module(struct namer *n, uint32_t module)
 {
@@ -318,6 +326,8 @@ open_module(struct namer *n, uint32_t module)
 	} else if (m->pid) {
 		read = open_jit(n, m->pid, of);
 	}
+	if (is_of_the_kernel(m))
+		return;
 	n->quality->modules++;
 	n->quality->modules_unread += !read;
 }

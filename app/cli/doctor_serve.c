@@ -1,6 +1,7 @@
 /* doctor: the store, the socket, and what answers over HTTP. */
 #include "doctor.h"
 
+#include "store/store.h"
 #include "table.h"
 
 #include <errno.h>
@@ -46,6 +47,35 @@ unreachable(struct doctor *d, const char *path, int err)
 	return SKIPPED;
 }
 
+/* The API and the worker refuse to start on what this reports. Below another
+ * root than this machine's the database is not opened. */
+static enum verdict
+look_into_database(struct doctor *d, const char *path, const struct stat *seen)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct db *db = NULL;
+	struct stat here;
+	int rc;
+
+	if (stat(path, &here) || here.st_ino != seen->st_ino ||
+	    here.st_dev != seen->st_dev)
+		return FINE;
+	rc = store_look(d->conf.store_dir, &db, &why);
+	db_close(db);
+	if (!rc || rc == -EACCES)
+		return FINE;
+	if (rc == -EPROTONOSUPPORT) {
+		found(d, ": changed by a newer release of Stoker");
+		fix(d, "install the newer release again, or restore a backup "
+		       "made before the upgrade (stoker restore)");
+	} else {
+		found(d, ": not readable as a database of Stoker");
+		fix(d, "stoker verify tells what is damaged, and what mends "
+		       "it");
+	}
+	return BROKEN;
+}
+
 enum verdict
 probe_database(struct doctor *d)
 {
@@ -68,7 +98,7 @@ probe_database(struct doctor *d)
 		return BROKEN;
 	}
 	if (st.st_uid)
-		return FINE;
+		return look_into_database(d, path, &st);
 	found(d, ": root's, closed to the API");
 	fix(d, "chown --reference=%s %s*", d->conf.store_dir, path);
 	return geteuid() ? BROKEN : WARNING;
@@ -122,15 +152,22 @@ probe_socket(struct doctor *d)
 	return BROKEN;
 }
 
-/* One GET; the reply, or what is wrong in d->found. */
+/* One GET; the reply, or what is wrong in d->found. A server whose pool does
+ * not answer is asked once: each question would wait for nginx to give up. */
 static int
 get(struct doctor *d, const char *path, struct reply *r)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int rc = http_call(&d->cli->http, "GET", path, NULL, r, &why);
+	int rc;
 
+	if (d->silent) {
+		found(d, "the server does not answer");
+		return -EHOSTDOWN;
+	}
+	rc = http_call(&d->cli->http, "GET", path, NULL, r, &why);
 	if (rc)
 		found(d, "%s", why.len ? buf_str(&why) : strerror(-rc));
+	d->silent = rc || r->status == 502 || r->status == 504;
 	return rc;
 }
 
@@ -158,6 +195,7 @@ probe_server(struct doctor *d)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 
+	d->silent = false;
 	if (get(d, "/healthz", &r)) {
 		fix(d, "ln -sf ../sites-available/stoker "
 		       "/etc/nginx/sites-enabled/ && systemctl reload nginx, "
@@ -362,7 +400,7 @@ has_no_network(const struct doctor *d)
 enum verdict
 probe_fetcher(struct doctor *d)
 {
-	if (!needs_fetcher(d) || !d->worker) {
+	if (!d->worker || !needs_fetcher(d)) {
 		buf_clear(&d->found);
 		found(d, "%s",
 		      d->worker ? "nothing is fetched" : "no worker runs");

@@ -314,6 +314,8 @@ add_goroutines(struct snapshot *s, const struct process *proc)
 	ask.module = map->module;
 	ask.bias = map->bias;
 	rc = goroutines_add(&ask, s->profile, s->quality);
+	if (rc == -EACCES || rc == -EPERM)
+		return -EXDEV;
 	return rc == -ESRCH ? 0 : rc; /* one that ended has none */
 }
 
@@ -416,6 +418,8 @@ snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
 	if (rc)
 		return rc;
 	q.duration_ms = s.profile->duration_ns / NS_PER_MS;
+	if (q.unread > q.kept / 2)
+		q.notes |= QUALITY_NOTE_OF(NO_STACKS);
 	breaks_tell(&s.breaks, s.modules, &q);
 	quality_conclude_stacks(&q);
 	*quality = q;

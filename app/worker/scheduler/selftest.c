@@ -21,9 +21,13 @@
 #define TRY_PROCESSES   64 /* that may refuse before all are held to */
 
 #define UNIT "systemctl edit stoker-worker"
-#define SYSCTL(name, level)                                               \
-	"echo " name "=" level " >/etc/sysctl.d/60-stoker-local.conf && " \
-	"sysctl --system"
+/* Of the files that set a value, the one whose name sorts last counts. */
+#define SYSCTL(setting, then) \
+	"echo " setting " >>/etc/sysctl.d/zz-stoker.conf && " then
+#define SYS_ADMIN                                                        \
+	"install -D /usr/share/stoker/worker-sys-admin.conf "            \
+	"/etc/systemd/system/stoker-worker.service.d/sys-admin.conf && " \
+	"systemctl daemon-reload && systemctl restart stoker-worker"
 #define CAP(n) (UINT64_C(1) << (n))
 
 /* The settings of this host that tell one cause of a failure from another. */
@@ -143,19 +147,12 @@ events_refused(const struct trial *t, int rc, struct finding *out)
 		lacks_capability(t, "CAP_PERFMON", "nothing can be sampled",
 		                 out);
 	else if (rc == -EACCES && t->facts.paranoid > 2)
-		finding_set(
-			out, BROKEN,
-			SYSCTL("kernel.perf_event_paranoid",
-		               "2") "; or install -D "
-				    "/usr/share/stoker/worker-sys-admin.conf "
-				    "/etc/systemd/system/"
-				    "stoker-worker.service.d/"
-				    "sys-admin.conf && systemctl daemon-reload "
-				    "&& "
-				    "systemctl restart stoker-worker",
-			"kernel.perf_event_paranoid=%ld refuses "
-			"CAP_PERFMON: nothing can be sampled",
-			t->facts.paranoid);
+		finding_set(out, BROKEN,
+		            SYSCTL("kernel.perf_event_paranoid=2",
+		                   "sysctl --system; or " SYS_ADMIN),
+		            "kernel.perf_event_paranoid=%ld refuses "
+		            "CAP_PERFMON: nothing can be sampled",
+		            t->facts.paranoid);
 	else if (rc == -EACCES)
 		finding_set(out, BROKEN,
 		            "cat /sys/kernel/security/lockdown; boot with "
@@ -367,15 +364,16 @@ try_memory(const struct trial *t, struct finding *out)
 
 	if (!rc)
 		finding_set(out, FINE, NULL,
-		            "memory of other users' processes can be read");
+		            "memory of other users' processes can be read "
+		            "(kernel.yama.ptrace_scope=%ld)",
+		            t->facts.ptrace_scope);
 	else if (t->facts.ptrace_scope > 2)
 		finding_set(out, BROKEN,
-		            "echo kernel.yama.ptrace_scope=2 "
-		            ">/etc/sysctl.d/60-stoker-ptrace.conf, remove what "
-		            "sets 3, and reboot: 3 cannot be lowered before",
+		            SYSCTL("kernel.yama.ptrace_scope=2",
+		                   "reboot; a running system cannot lower it"),
 		            "kernel.yama.ptrace_scope=%ld lets nobody read "
-		            "other processes: no goroutines, threads, memory "
-		            "profiles or deep stacks",
+		            "other processes: no goroutines, threads, Python "
+		            "functions, memory profiles or deep stacks",
 		            t->facts.ptrace_scope);
 	else if (lacks(t, CAP_SYS_PTRACE))
 		lacks_capability(t, "CAP_SYS_PTRACE",
@@ -433,7 +431,8 @@ try_kernel_names(const struct trial *t, struct finding *out)
 	if (!rc && pread(fd, &first, 1, 0) == 1) {
 		if (t->facts.kptr > 1)
 			finding_set(out, WARNING,
-			            SYSCTL("kernel.kptr_restrict", "1"),
+			            SYSCTL("kernel.kptr_restrict=1",
+			                   "sysctl --system"),
 			            "kernel.kptr_restrict=%ld hides the "
 			            "kernel's addresses: its functions have "
 			            "no names",

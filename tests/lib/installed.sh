@@ -4,6 +4,7 @@
 #	package_installed		installs it and makes the first key, TOKEN
 #	package_install FILE.deb	one that is in the machine's /root
 #	cli, get PATH			the command line; curl through nginx
+#	within SECONDS COMMAND...	waits for its success; prints its last words
 #	json FILTER COMMAND...		what it prints makes jq's filter true
 #	unit NAME <UNIT			a service of systemd there
 #	drop_in UNIT NAME <SETTINGS	changes one, and restarts it
@@ -31,6 +32,7 @@ cli() { in_machine stoker "$@"; }
 get() { # path, curl arguments
   in_machine curl -sS -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:8088$1" "${@:2}"
 }
+within() { wait_for "$@" || { shift && "$@"; }; }
 status_of() { get "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
 status_is() { equal "$(status_of "$1" "${@:3}")" "$2"; } # path, status, curl arguments
 healthy() { in_machine curl -fsS -o /dev/null http://127.0.0.1:8088/readyz; }

@@ -92,7 +92,7 @@ windows_of() { # service, type, function
 }
 while read -r service type function; do
   check "windows_of_${type}_of_${service}_name_its_functions" \
-    wait_for 30 windows_of "$service" "$type" "$function"
+    within 30 windows_of "$service" "$type" "$function"
 done <<'ROWS'
 burn cpu share_half
 waiting goroutine wait_cond
@@ -115,7 +115,7 @@ push() {
     -H 'Content-Type: text/plain' --data-binary @- -o /dev/null -w '%{http_code}'
 }
 check a_push_is_taken equal "$(push)" 200
-check and_is_a_window wait_for 10 windows_of shop cpu pushed
+check and_is_a_window within 10 windows_of shop cpu pushed
 for format in html svg json folded speedscope firefox dot pprof; do
   check "a_capture_comes_as_$format" \
     equal "$(status_of "$profiling/$(jq -r .id "$MACHINE_AT/burn.cpu")/flamegraph?format=$format")" 200
@@ -130,10 +130,10 @@ RestrictSUIDSGID=yes
 SETTINGS
 fix='fix: systemctl edit stoker-worker: [Service] RestrictSUIDSGID=no'
 check doctor_names_a_setting_that_closes_files \
-  wait_for 20 doctor_says broken 'worker files' "$fix"
-check and_the_service_is_not_ready wait_for 10 status_is /readyz 503
+  within 20 doctor_says broken 'worker files' "$fix"
+check and_the_service_is_not_ready within 10 status_is /readyz 503
 take burn --seconds 2 --rate 199 >"$MACHINE_AT/blind" 2>&1
 check a_capture_then_is_poor_and_says_why jq -e '.quality.verdict == "poor" and
   any(.quality.reasons[]; contains("RestrictSUIDSGID=no"))' "$MACHINE_AT/blind"
 drop_in stoker-worker files </dev/null
-check without_it_everything_is_back wait_for 20 doctor_is_content
+check without_it_everything_is_back within 20 doctor_is_content

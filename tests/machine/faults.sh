@@ -1,0 +1,231 @@
+#!/bin/bash
+# What goes wrong on a machine in use: parts are killed, the disk fills up,
+# the store is replaced. Nothing that was accepted is lost, all is up again by
+# itself, and what it lacks is told with the line that mends it.
+#
+# Beside others: it waits for events.
+. "$(dirname "$0")/../lib/machine.sh"
+. tests/lib/installed.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip machine/faults: needs root"
+  exit 0
+fi
+GO=1.24
+tests/lib/go build $GO "$B/go/bin/machine-pages" tests/targets/go/pages 2>"$B/go.why" || {
+  echo "skip machine/faults: no Go $GO: $(tail -n 1 "$B/go.why")"
+  exit 0
+}
+
+machine_start
+machine_put 755 "$B"/targets/shares "$B"/go/bin/machine-pages /usr/local/bin
+package_installed
+# The disk of this machine is small.
+in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 1s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf
+  install -D /usr/share/stoker/worker-network.conf /etc/systemd/system/stoker-worker.service.d/network.conf
+  systemctl daemon-reload && systemctl restart stoker-worker'
+for name in burn work; do
+  unit $name <<UNIT
+[Service]
+DynamicUser=yes
+ExecStart=/usr/local/bin/shares 600 1
+UNIT
+  known $name --unit $name.service
+done
+unit pages <<'UNIT'
+[Service]
+DynamicUser=yes
+RuntimeDirectory=pages
+ExecStart=/usr/local/bin/machine-pages /run/pages/address
+UNIT
+wait_for 20 in_machine test -s /run/pages/address
+known pages --unit pages.service --pprof-url "http://localhost:$(in_machine sed 's/.*://' /run/pages/address)" --source endpoint
+cli continuous on work --types cpu,goroutine >/dev/null
+
+# --- parts are killed under load ------------------------------------------------
+# What was accepted is written down once it was answered.
+in_machine sh -c 'rm -f /root/enough /root/ids; touch /root/ids
+  awk "BEGIN { for (i = 0; i < 20000; i++) print \"main;f\" i % 997 \";g\" i, i + 1 }" >/root/some'
+load() { # command that prints an id
+  in_machine sh -c "while [ ! -e /root/enough ]; do id=\$($1 2>/dev/null | grep -o 'sess-[a-z0-9]*') &&
+    echo \$id >>/root/ids || sleep 0.1; done" </dev/null >/dev/null 2>&1 &
+  loads+=($!)
+}
+loads=()
+load 'stoker run burn --seconds 1'
+load 'stoker run pages --type goroutine'
+load 'stoker upload burn /root/some'
+accepted() { in_machine cat /root/ids | wc -l; }
+some_more() { [ "$(accepted)" -ge "$1" ]; }
+
+child() { # pattern of /proc/PID/limits, 0 if it matches
+  local pid
+  for pid in $(in_machine pgrep -P "$(main_pid stoker-worker)" -x stoker-worker); do
+    in_machine grep -q '^Max address space *unlimited' "/proc/$pid/limits"
+    [ $? -ne "$1" ] || { echo "$pid"; return; }
+  done
+  return 1
+}
+victim() { # part
+  case $1 in
+  opener) main_pid stoker-worker ;;
+  scheduler) child 0 ;;
+  analyser) child 1 ;;
+  finisher) in_machine pgrep -P "$(child 1)" | head -n 1 ;;
+  fetcher) in_machine pgrep -x stoker-fetcher ;;
+  api) in_machine pgrep -x stoker-api | shuf -n 1 ;;
+  multiwatch) main_pid stoker-api ;;
+  nginx) in_machine pgrep -P "$(main_pid nginx)" | shuf -n 1 ;;
+  esac
+}
+kill_it() { # part: sets killed; a finisher may have ended before
+  killed=$(victim "$1") && [ "${killed:-0}" -gt 1 ] && in_machine kill -KILL "$killed"
+}
+whole() { # part, pid of before
+  local now
+  [ "$1" != finisher ] || { healthy; return; }
+  now=$(victim "$1") && [ -n "$now" ] && [ "$now" != "$2" ] && healthy &&
+    [ "$(in_machine pgrep -c -x stoker-api)" = 4 ]
+}
+killed=
+is_back() { # part
+  local began took
+  wait_for 20 kill_it "$1" || { echo "no $1 to kill"; return 1; }
+  began=$SECONDS
+  wait_for 30 whole "$1" "$killed" || { echo "no $1 instead of $killed"; get /readyz; return 1; }
+  took=$((SECONDS - began))
+  echo "$took" >>"$MACHINE_AT/took"
+}
+wait_for 30 some_more 5
+for part in $(printf '%s\n' opener scheduler analyser finisher fetcher api multiwatch nginx | shuf); do
+  check "the_${part}_is_killed_and_another_is_there_by_itself" is_back "$part"
+  wait_for 60 some_more $(($(accepted) + 2))
+done
+in_machine touch /root/enough
+wait "${loads[@]}"
+ends_of_all() {
+  in_machine sh -c "while read id; do
+      curl -sS -H 'Authorization: Bearer $TOKEN' \"http://127.0.0.1:8088$profiling/\$id?wait=20\"
+    done </root/ids" | jq -r '[.id, .status, .error.error_code] | join(" ")' >"$MACHINE_AT/ends"
+}
+ends_of_all
+check what_was_accepted_meanwhile_has_an_end equal \
+  "$(grep -cE ' (completed|failed) ' "$MACHINE_AT/ends")" "$(accepted)"
+check none_failed_but_for_the_death_of_a_part equal \
+  "$(grep -vE ' (completed |failed (WorkerDied|CaptureFailed|EndpointFailed)$)' "$MACHINE_AT/ends")" ""
+check the_store_is_whole leaves 0 cli verify
+check doctor_finds_nothing_broken within 20 doctor_is_content
+echo "# $(accepted) accepted, $(grep -c ' failed ' "$MACHINE_AT/ends") failed; back after $(
+  sort -n "$MACHINE_AT/took" | tail -1) s at most"
+
+# --- the worker is stopped in a capture -----------------------------------------
+id=$(begin burn --seconds 60 2>/dev/null)
+wait_for 30 json '.progress > 0.02' get "$profiling/$id"
+in_machine systemctl restart stoker-worker
+check a_capture_is_kept_as_far_as_it_was_when_the_worker_is_stopped \
+  json '.status == "completed" and .sampleCount > 0 and .durationSeconds < 60' finished "$id"
+
+# --- the disk is full -------------------------------------------------------------
+in_machine sh -ec 'systemctl stop stoker-api.socket stoker-worker
+  mv /var/lib/stoker /var/lib/stoker.all
+  mkdir /var/lib/stoker
+  mount -t tmpfs -o size=64m store /var/lib/stoker
+  cp -aT /var/lib/stoker.all /var/lib/stoker
+  systemctl start stoker-api stoker-worker'
+check a_small_disk_does wait_for 30 healthy
+pids() { main_pid stoker-api; main_pid stoker-worker; }
+before=$(pids)
+# Again and again, since what was freed meanwhile is room.
+fill() {
+  in_machine sh -c '! dd if=/dev/zero of=/var/lib/stoker/fill bs=4k oflag=append conv=notrunc 2>/dev/null'
+}
+full() { fill && "$@"; } # command that is to find it full
+check doctor_says_that_the_disk_is_full_and_what_to_do \
+  within 40 full doctor_says broken 'worker store' 'make room there'
+check and_so_does_the_api within 40 full doctor_says broken 'api store' 'make room there'
+check it_is_not_ready within 20 full status_is /readyz 503
+check and_says_why within 20 full says 'is full' get /readyz
+check an_upload_is_refused_clearly within 10 full says "the store can't be used now" cli upload burn /root/some
+# Its row may fit still: it must not be lost then.
+asked=$(fill; cli run burn --seconds 1 2>&1)
+in_machine rm /var/lib/stoker/fill
+check with_room_it_is_ready_again within 30 healthy
+check doctor_is_content_again within 30 doctor_is_content
+refused_or_ended() {
+  local id
+  id=$(grep -o 'sess-[a-z0-9]*' <<<"$asked" | head -n 1)
+  [ -n "$id" ] || { says "the store can't be used now" echo "$asked"; return; }
+  json '.status != "running"' finished "$id"
+}
+check a_capture_that_was_asked_for_was_refused_or_has_an_end refused_or_ended
+check captures_are_taken_again within 30 json '.status == "completed"' take burn --seconds 1
+windows() { json '.source == "windows" and .sampleCount > 0' cli --json merge work --from now-4s; }
+check so_are_windows within 30 windows
+check nothing_was_restarted equal "$(pids)" "$before"
+check no_row_or_profile_is_damaged leaves 0 cli verify
+in_machine sh -ec 'systemctl stop stoker-api.socket stoker-worker
+  cp -aT /var/lib/stoker /var/lib/stoker.all
+  umount /var/lib/stoker; rmdir /var/lib/stoker
+  mv /var/lib/stoker.all /var/lib/stoker
+  systemctl start stoker-api stoker-worker'
+wait_for 30 healthy
+
+# --- backups by the manual's timer, and restoring one ------------------------------
+manual() { mandoc -T ascii conf/man/stoker.1 | col -bx; }
+unit_of_manual() { # file
+  manual | awk -v file="# /etc/systemd/system/$1" '
+    index($0, file) { on = 1; next }
+    on && NF == 0 { exit }
+    on { sub(/^ +/, ""); print }' |
+    in_machine tee "/etc/systemd/system/$1" >/dev/null
+}
+command_of_manual() { # text in it
+  manual | sed -n "s/^ *# \(.*$1.*\)/\1/p" | head -n 1
+}
+unit_of_manual stoker-backup.service
+unit_of_manual stoker-backup.timer
+# Tonight is too late for a test.
+in_machine sh -c 'mkdir /etc/systemd/system/stoker-backup.timer.d
+  printf "[Timer]\nOnActiveSec=1\n" >/etc/systemd/system/stoker-backup.timer.d/now.conf
+  rm -f /root/enough /root/ids; touch /root/ids'
+loads=()
+load 'stoker run burn --seconds 1'
+load 'stoker upload burn /root/some'
+wait_for 30 some_more 3
+kept=$(in_machine head -n 1 /root/ids)
+in_machine sh -c "$(command_of_manual 'enable --now stoker-backup.timer')" 2>/dev/null
+backed_up() {
+  in_machine test -s /var/backups/stoker/manifest.json &&
+    [ "$(in_machine systemctl show -P ActiveState stoker-backup.service)" = inactive ]
+}
+check the_manuals_timer_makes_a_backup_under_load wait_for 60 backed_up
+in_machine touch /root/enough
+wait "${loads[@]}"
+check which_is_whole leaves 0 cli verify /var/backups/stoker
+later=$(cli upload burn /root/some 2>&1 | grep -o 'sess-[a-z0-9]*')
+restored() {
+  local line
+  for line in 'systemctl stop stoker-api.socket' 'stoker restore' 'systemctl start stoker-api'; do
+    in_machine sh -c "$(command_of_manual "$line")" || return 1
+  done
+  wait_for 30 healthy
+}
+check it_is_restored_by_the_manuals_commands restored
+check what_was_before_it_is_there wait_for 20 status_is "$profiling/$kept" 200
+check what_came_after_it_is_not status_is "$profiling/$later" 404
+check the_restored_store_is_whole leaves 0 cli verify
+check and_takes_captures within 30 json '.status == "completed"' take burn --seconds 1
+check doctor_is_content_with_it within 20 doctor_is_content
+
+# --- an older release on a newer schema ---------------------------------------------
+in_machine sh -c "systemctl stop stoker-api.socket stoker-worker
+  sqlite3 /var/lib/stoker/stoker.db \"INSERT INTO migration VALUES (99, 99, 'later', 0)\"
+  systemctl start stoker-api stoker-worker" 2>/dev/null
+says_so() { # unit
+  in_machine journalctl -q --no-pager -u "$1" --since -60s |
+    grep -q 'install the newer release again, or restore a backup'
+}
+check the_worker_refuses_a_newer_store_and_says_what_to_do wait_for 30 says_so stoker-worker
+check so_does_the_api wait_for 30 says_so stoker-api
+check so_does_doctor doctor_says broken database 'install the newer release again'
+check a_restore_mends_it restored
+check captures_are_taken_after_that within 30 json '.status == "completed"' take burn --seconds 1

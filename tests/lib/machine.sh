@@ -11,9 +11,10 @@
 #	machine_reboot			the same machine, its files as they were
 #	machine_stop			ends it; happens at exit, too
 #
-# The machine's files are an overlay, in memory, of this host's root: programs
-# and packages of the host are there, nothing that happens lasts. The network
-# is the machine's own, with a loopback only; the kernel is the host's.
+# The machine's files are an overlay, in memory, of this host's root, or of the
+# directory MACHINE_ROOT: programs and packages of the host are there, nothing
+# that happens lasts. The network is the machine's own, with a loopback only;
+# the kernel is the host's.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 : "${B:=build}"
@@ -46,7 +47,7 @@ machine_run() { # name
   done
   exec setpriv --pdeathsig KILL unshare --mount --propagation private \
     --pid --fork --kill-child --mount-proc \
-    tests/lib/machine_boot "$MACHINE_AT/files" "$1"
+    tests/lib/machine_boot "$MACHINE_AT/files" "$1" "${MACHINE_ROOT:-/}"
 }
 
 # Where systemd looks for control groups: cgroup2, and the hierarchy named

@@ -1,0 +1,97 @@
+#!/bin/bash
+# README's commands for installing, as they stand there, each with the seconds
+# that it takes.
+#
+#	MACHINE_ROOT=DIR tests/machine/readme.sh
+#
+# DIR holds a bare Debian 12 instead of this host's root; apt then uses the
+# host's network, and everything is built from nothing.
+#
+# Beside others: it waits for events.
+. "$(dirname "$0")/../lib/machine.sh"
+. tests/lib/installed.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip machine/readme: needs root"
+  exit 0
+fi
+
+# The indented block below "## Install" that holds a text, without comments.
+block() { # text
+  awk -v text="$1" '
+    function shown() { if (index(block, text)) printf "%s", block; block = "" }
+    /^## / { on = $0 == "## Install" }
+    on && /^    / { sub(/^    /, ""); sub(/ +# .*/, ""); block = block $0 "\n"; next }
+    on { shown() }
+    END { shown() }' README.md
+}
+checkout=$PWD
+if [ "${MACHINE_ROOT:-/}" != / ]; then checkout=/root/stoker; fi
+new_machine() {
+  machine_start
+  [ "$checkout" = "$PWD" ] || git ls-files -z | tar -cz --null -T - |
+    in_machine sh -c "mkdir -p '$checkout' && tar -xzC '$checkout' --no-same-owner"
+}
+# Commands that may fetch packages have the host's network, where there is none
+# to be had inside.
+inside() {
+  case "$checkout $1" in
+  /root/stoker\ *apt-get* | /root/stoker\ make*)
+    setsid --wait nsenter --target "$(machine_leader)" --mount --uts --ipc --pid --cgroup \
+      env -C "$checkout" -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
+      sh -c "$1" ;;
+  *) in_machine sh -c "cd '$checkout' && $1" ;;
+  esac
+}
+total=0
+line_works() { # command
+  local out began=$SECONDS
+  if ! out=$(inside "$1" </dev/null 2>&1); then
+    echo "${out: -600}"
+    return 1
+  fi
+  echo "$((SECONDS - began))" >"$MACHINE_AT/took"
+}
+all_lines() { # text of the block
+  local line
+  while IFS= read -r line; do
+    check "it_works:_${line// /_}" line_works "$line"
+    echo "# $(<"$MACHINE_AT/took") s: $line"
+    total=$((total + $(<"$MACHINE_AT/took")))
+  done <<<"$1"
+}
+
+# --- Debian ------------------------------------------------------------------------
+new_machine
+[ "$checkout" = "$PWD" ] || check make_can_be_had line_works 'apt-get update && apt-get install -y make'
+lines=$(block 'make deb')
+all_lines "$lines"
+check the_package_is_installed says 'install ok installed' in_machine dpkg -s stoker
+check its_units_run active $own_units
+check its_site_answers wait_for 20 healthy
+TOKEN=$(in_machine cat /root/.config/stoker/token)
+check the_key_is_kept_for_its_user_alone equal "$(in_machine stat -c %a /root/.config/stoker/token)" 600
+check and_works status_is $api/services 200
+check doctor_finds_nothing_broken doctor_is_content
+echo "# $total s from a checkout to a service that is ready"
+
+# --- backups -------------------------------------------------------------------------
+backups=$(block 'stoker backup')
+all_lines "$(grep -v restore <<<"$backups")"
+in_machine sh -c 'systemctl stop stoker-api.socket stoker-worker && find /var/lib/stoker -mindepth 1 -delete'
+all_lines "$(grep restore <<<"$backups")"
+in_machine systemctl start stoker-api stoker-worker
+check the_key_works_in_the_restored_store wait_for 20 status_is $api/services 200
+
+# --- without the package ----------------------------------------------------------------
+if [ "$checkout" = "$PWD" ]; then
+  new_machine
+  check make_install_works line_works 'make && make install'
+  # A machine may set nothing of the host's kernel.
+  lines=$(block 'systemd-sysusers')
+  all_lines "${lines/ && sysctl --system/}"
+  check its_units_run_too active $own_units
+  in_machine stoker setup >/dev/null
+  TOKEN=$(in_machine cat /root/.config/stoker/token)
+  check it_is_ready wait_for 30 healthy
+  check doctor_finds_nothing_broken_there doctor_is_content
+fi

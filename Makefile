@@ -134,7 +134,7 @@ check: deps
 	@$(MAKE) --no-print-directory check-built
 check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 		$(TOOLS)
-	@B=$(B) tests/run
+	@B=$(B) tests/lib/rooted tests/run
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch || :

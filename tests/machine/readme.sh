@@ -43,13 +43,13 @@ inside() {
   esac
 }
 total=0
+# apt-get asks whether to go on, as it asks its user.
 line_works() { # command
-  local out began=$SECONDS
-  if ! out=$(inside "$1" </dev/null 2>&1); then
-    echo "${out: -600}"
-    return 1
-  fi
+  local out began=$SECONDS code=0
+  out=$(inside "$1" < <(yes) 2>&1) || code=$?
   echo "$((SECONDS - began))" >"$MACHINE_AT/took"
+  [ $code -eq 0 ] || tail -c 600 <<<"$out"
+  return $code
 }
 all_lines() { # text of the block
   local line

@@ -3,7 +3,10 @@
 #include "recorder_private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+/* Further from where it should be, the clock has been set. */
+#define CLOCK_SET_MS INT64_C(1000)
 /* A thread may outlive the first one of its process. */
 #define GONE_NS (60 * (uint64_t)NS_PER_S)
 
@@ -50,6 +53,19 @@ restart(struct capture *one, uint64_t now_ns, int64_t now_ms)
 	};
 }
 
+/* Windows join without a gap, unless the clock was set meanwhile: those that
+ * follow then lie where it is now. */
+static int64_t
+next_start_ms(const struct capture *cut, uint64_t until_ns)
+{
+	int64_t joins = cut->start_ms +
+	                (int64_t)((until_ns - cut->start_ns) / NS_PER_MS);
+	int64_t now = clock_wall_ms() -
+	              (clock_mono_ns() - (int64_t)until_ns) / NS_PER_MS;
+
+	return llabs(now - joins) < CLOCK_SET_MS ? joins : now;
+}
+
 int
 capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 {
@@ -69,8 +85,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	one->breaks = (struct breaks){0}; /* they are the other's now */
 	cut->window = true;
 	one->trie = fresh;
-	restart(one, until,
-	        cut->start_ms + (int64_t)((until - cut->start_ns) / NS_PER_MS));
+	restart(one, until, next_start_ms(cut, until));
 	*out = TAKE(cut);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -73,6 +74,26 @@ trim(struct store *s, const struct conf *conf)
 	report("old firings of triggers", firing_prune(s, AUDIT_MS));
 }
 
+/* Leases run by the database's clock: when that is set, all of them may seem
+ * to have run out, until their workers have renewed them. */
+static int
+expire(struct retention *r, struct store *s, const struct conf *conf,
+       int64_t now_ns)
+{
+	int64_t clock_ms, offset_ms;
+	int rc = store_now(s, &clock_ms);
+
+	if (rc)
+		return rc;
+	offset_ms = clock_ms - now_ns / NS_PER_MS;
+	if (llabs(offset_ms - r->offset_ms) > MS_PER_S)
+		r->leases_ns = now_ns + conf->worker_lease * NS_PER_S;
+	r->offset_ms = offset_ms;
+	if (now_ns < r->leases_ns)
+		return 0;
+	return job_expire(s, conf->worker_lease * MS_PER_S);
+}
+
 void
 retention_step(struct retention *r, struct store *s, const struct conf *conf,
                int64_t now_ns)
@@ -83,8 +104,7 @@ retention_step(struct retention *r, struct store *s, const struct conf *conf,
 	}
 	if (now_ns >= r->soon_ns || is_wal_long(s)) {
 		r->soon_ns = now_ns + SOON_NS;
-		report("jobs of silent workers",
-		       job_expire(s, conf->worker_lease * MS_PER_S));
+		report("jobs of silent workers", expire(r, s, conf, now_ns));
 		report("profiles removed", blob_reap(s));
 		move_wal(s);
 	}

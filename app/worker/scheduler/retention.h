@@ -11,6 +11,8 @@
 
 struct retention {
 	int64_t soon_ns, later_ns; /* when each is due */
+	int64_t leases_ns;         /* since when leases count */
+	int64_t offset_ms;         /* of the database's clock */
 };
 
 /* Does what is due; logs what fails and tries again next time. */

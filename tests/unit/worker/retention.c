@@ -116,24 +116,63 @@ TEST(a_profile_is_kept_for_as_many_seconds_as_told)
 }
 END
 
+	/* Both clocks have gone on by so much; the database's was set by
+           another. */
+	static void
+	step_at(struct test_store *t, struct retention *r, int64_t ms,
+                int64_t set_ms)
+{
+	struct conf conf = limits(INT64_MAX, 1000000);
+
+	conf.worker_lease = TEST_LEASE_MS / MS_PER_S;
+	db_skew_clock(t->s.db, ms + set_ms);
+	retention_step(r, &t->s, &conf, ms * NS_PER_MS);
+}
+
+static void
+expect_given_up(struct test_store *t, bool given_up)
+{
+	CLEANUP_JOB struct job again = {0};
+	int rc = job_claim(&t->s, TEST_HOST, TEST_LEASE_MS, &again);
+
+	ck_assert_int_eq(rc, given_up ? 0 : -ENOENT);
+	ck_assert(!given_up || again.attempt == 2);
+}
+
 TEST(jobs_of_silent_workers_are_given_up_one_lease_later)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = limits(INT64_MAX, 1000000);
-	CLEANUP_JOB struct job j = {0}, again = {0};
+	CLEANUP_JOB struct job j = {0};
 	struct retention r = {0};
 	char id[ID_MAX];
 
 	test_enqueue(&t.s, 0, id);
 	test_claim(&t.s, &j);
-	db_skew_clock(t.s.db, 2 * TEST_LEASE_MS - 1000);
-	retention_step(&r, &t.s, &conf, 0);
-	ck_assert_int_eq(job_claim(&t.s, TEST_HOST, TEST_LEASE_MS, &again),
-	                 -ENOENT);
-	db_skew_clock(t.s.db, 2 * TEST_LEASE_MS + 1000);
-	retention_step(&r, &t.s, &conf, SOON_NS);
-	test_claim(&t.s, &again);
-	ck_assert_int_eq(again.attempt, 2);
+	step_at(&t, &r, 0, 0);
+	step_at(&t, &r, 2 * TEST_LEASE_MS - 1000, 0);
+	expect_given_up(&t, false);
+	step_at(&t, &r, 4 * TEST_LEASE_MS, 0);
+	expect_given_up(&t, true);
+}
+END
+
+TEST(leases_are_renewed_after_the_clock_was_set_before_they_run_out)
+{
+	enum { HOUR_MS = 3600000 };
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	struct retention r = {0};
+	char id[ID_MAX];
+	const int64_t start = 10 * TEST_LEASE_MS;
+
+	step_at(&t, &r, 0, 0);
+	step_at(&t, &r, start, 0);
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	step_at(&t, &r, start + TEST_LEASE_MS, HOUR_MS);
+	expect_given_up(&t, false);
+	step_at(&t, &r, start + 3 * TEST_LEASE_MS, HOUR_MS);
+	expect_given_up(&t, true);
 }
 END
 
@@ -141,4 +180,5 @@ END
               the_wal_does_not_grow_once_it_was_moved,
               old_and_surplus_profiles_go_with_their_bytes,
               a_profile_is_kept_for_as_many_seconds_as_told,
-              jobs_of_silent_workers_are_given_up_one_lease_later)
+              jobs_of_silent_workers_are_given_up_one_lease_later,
+              leases_are_renewed_after_the_clock_was_set_before_they_run_out)

@@ -77,6 +77,30 @@ check its_scripts_are_scripts equal "$(type_of /docs/docs.js)" '200 text/javascr
 check what_is_not_there_is_an_error_of_the_api is 404 NotFound http://x/docs/none
 check pages_are_read_only is 405 MethodNotAllowed -X POST http://x/docs/
 
+# A process of the API that dies in the middle of a reply: FastCGI's record of
+# 50 bytes out of 1000, and then nothing.
+cat >"$temp/dies.py" <<'PY'
+import os, socket, struct, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(30)
+s.bind(sys.argv[1] + ".new")
+os.chmod(sys.argv[1] + ".new", 0o666)
+s.listen()
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+c = s.accept()[0]
+c.recv(65536)
+head = b"Content-Type: text/plain\r\nContent-Length: 1000\r\n\r\n"
+c.sendall(struct.pack(">BBHHBB", 1, 6, 1, len(head) + 50, 0, 0) + head + 50 * b"x")
+PY
+cut_off() { # curl tells: 18, less than the Content-Length came
+  python3 "$temp/dies.py" "$temp/api.sock" >/dev/null 2>&1 &
+  until [ -S "$temp/api.sock" ]; do read -rt 0.05 <> <(:) || :; done
+  ask -o /dev/null http://x/api
+  equal $? 18
+}
+check a_reply_that_was_cut_is_not_taken_for_whole cut_off
+rm -f "$temp/api.sock"
+
 flood() {
   local i
   for ((i = 0; i < 220; i++)); do echo "url = http://x/api"; echo "output = /dev/null"; done >"$temp/flood"

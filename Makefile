@@ -38,7 +38,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all run stop check check-built toolchains unit bench asan tsan aarch64 \
+.PHONY: all run stop check check-built check-vm toolchains unit bench asan tsan aarch64 \
 	fuzz tidy format install uninstall deb deb-built clean deps
 all: $(PROGRAMS)
 .DELETE_ON_ERROR:
@@ -135,6 +135,12 @@ check: deps
 check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 		$(TOOLS)
 	@B=$(B) tests/lib/rooted tests/run
+# The package on Debian's own kernels, in virtual machines: tests/vm/run.
+check-vm: deps
+	@conf/packages/install check deb vm
+	@$(MAKE) --no-print-directory all deb-built $(B)/tests/windows \
+		$(addprefix $(B)/targets/,shares threads)
+	@B=$(B) tests/vm/run $(KERNELS)
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch || :

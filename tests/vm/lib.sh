@@ -1,0 +1,50 @@
+# A virtual machine with the package and services of each kind, for the
+# scripts here. Source it with the folder of an image (tests/vm/image) as the
+# first argument.
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/vm.sh"
+. tests/lib/installed.sh
+machine_start "$1"
+machine_put 755 "$B"/targets/{shares,threads} "$B/tests/windows" "$B/go/bin/machine-pages" /usr/local/bin
+machine_put 644 tests/targets/shares.py /usr/local/lib
+echo "# Linux $(in_machine uname -r)"
+in_machine sysctl -q -w kernel.perf_event_paranoid=3
+# Where nothing runs as fast as it should, a worker is silent for longer.
+package_installed
+in_machine sh -c 'sed -i "s/^\[worker\]/&\nlease = 60s/; s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf'
+
+service_of() { # name, command, a setting
+  unit "$1" <<UNIT
+[Service]
+DynamicUser=yes
+ExecStart=$2
+${3-}
+[Install]
+WantedBy=multi-user.target
+UNIT
+  in_machine systemctl -q enable "$1"
+}
+service_of burn "/usr/local/bin/shares 1000000 2"
+service_of python "/usr/bin/python3 /usr/local/lib/shares.py 1000000"
+service_of waiting "/bin/sh -c 'sleep infinity | /usr/local/bin/threads 24'"
+service_of pages "/usr/local/bin/machine-pages /run/pages/address" RuntimeDirectory=pages
+for name in burn python pages; do known $name --unit $name.service; done
+known waiting --exe /usr/local/bin/threads
+
+captured() { take "$@" --rate 99 >"$MACHINE_AT/captured" 2>&1; } # service, options
+is() { jq -e "$1" "$MACHINE_AT/captured" >/dev/null || { cat "$MACHINE_AT/captured"; return 1; }; }
+good() { # service, type, function
+  captured "$1" --type "$2" --seconds 3
+  is ".status == \"completed\" and .quality.verdict == \"good\" and
+    any(.topFunctions[]; .funcName == \"$3\")"
+}
+all_good() { good burn cpu share_half && good waiting goroutine wait_cond && good pages goroutine main.leak; }
+python_is_good() { good python cpu share_60 && is '.quality.stacksPython > .quality.samplesKept / 2'; }
+
+# What the worker tries when it starts is known with its first sign of life.
+alive() { json 'any(.items[]; .alive)' get $api/workers; }
+anew() {
+  in_machine sh -c 'systemctl daemon-reload; systemctl restart stoker-worker'
+  wait_for 120 alive
+}
+setting() { machine_sysctl "$1" "$2" && anew; } # name, value
+anew

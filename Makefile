@@ -138,7 +138,7 @@ check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 # The package on Debian's own kernels, in virtual machines: tests/vm/run.
 check-vm: deps
 	@conf/packages/install check deb vm
-	@$(MAKE) --no-print-directory all deb-built $(B)/tests/windows \
+	@$(MAKE) --no-print-directory all deb-built $(B)/tests/tools/windows \
 		$(addprefix $(B)/targets/,shares threads)
 	@B=$(B) tests/vm/run $(KERNELS)
 # Takes a network more than a CPU: unpacked while the rest is compiled.

@@ -28,7 +28,7 @@ packed(const struct profile *p)
 	return k;
 }
 
-/* Of as many equal parts, read as they are. */
+/* Blocks of a profile that is each of PARTS equal parts, read packed. */
 static struct blocks *
 blocks_of_parts(const struct tree *t, const struct packed *k)
 {

@@ -8,8 +8,8 @@ machine_put 755 "$B"/targets/{shares,threads} "$B/tests/tools/windows" "$B/go/bi
 machine_put 644 tests/targets/shares.py /usr/local/lib
 echo "# Linux $(in_machine uname -r)"
 in_machine sysctl -q -w kernel.perf_event_paranoid=3
-# Where nothing runs as fast as it should, a worker is silent for longer.
 package_installed
+# Where nothing runs as fast as it should, a worker is silent for longer.
 in_machine sh -c 'sed -i "s/^\[worker\]/&\nlease = 60s/; s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf'
 
 service_of() { # name, command, a setting
@@ -27,7 +27,8 @@ service_of burn "/usr/local/bin/shares 1000000 2"
 service_of python "/usr/bin/python3 /usr/local/lib/shares.py 1000000"
 service_of waiting "/bin/sh -c 'sleep infinity | /usr/local/bin/threads 24'"
 service_of pages "/usr/local/bin/machine-pages /run/pages/address" RuntimeDirectory=pages
-for name in burn python pages; do known $name --unit $name.service; done
+for name in burn python; do known $name --unit $name.service; done
+known pages --unit pages.service --kind go
 known waiting --exe /usr/local/bin/threads
 
 captured() { take "$@" --rate 99 >"$MACHINE_AT/captured" 2>&1; } # service, options

@@ -25,7 +25,7 @@ run() { # what is linked to the unpacked libraries
 }
 passes() { # unit test
   local out
-  if out=$(run "$arm/tests/unit/$1" 2>&1); then
+  if out=$(run "$arm/tests/unit/capture/$1" 2>&1); then
     echo "ok aarch64_$1"
   else
     echo "not ok aarch64_$1: ${out//$'\n'/ | }"

@@ -55,6 +55,9 @@ void tree_free(struct tree *t);
 DEFINE_CLEANUP(struct tree *, tree_free)
 #define CLEANUP_TREE CLEANUP(tree_free_ptr)
 
+/* Allocates columns of n nodes in t, which has none yet; -ENOMEM. */
+MUST_CHECK int tree_columns(struct tree *t, size_t n);
+
 /* Text of an id in names; n may be NULL. */
 static inline const char *
 tree_name(const struct tree *t, uint32_t name, size_t *n)

@@ -6,7 +6,6 @@
 #include "profile/diff.h"
 
 #include "diff_sure.h"
-#include "profile/model/tree_layout.h"
 
 #include <errno.h>
 #include <string.h>

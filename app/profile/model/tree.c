@@ -3,11 +3,354 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/table.h"
-#include "tree_layout.h"
-#include "tree_names.h"
+#include "package.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Names of the frames of a profile in its tree, each found once. */
+struct tree_names {
+	const struct profile *p;
+	struct tree *t;
+	uint32_t *by_string;   /* string of the profile -> name, or 0 */
+	uint32_t *by_location; /* for frames without a function's name */
+	uint32_t cap;          /* of t->home */
+};
+
+/* Nodes lie in the order in which samples made them: a parent comes before its
+ * children. */
+struct node {
+	uint32_t parent, name;
+	int64_t self, samples;
+	/* the rest is tree_lay_out()'s: */
+	int64_t total;
+	uint32_t size;         /* nodes below and itself */
+	uint32_t depth, place; /* in preorder */
+	uint32_t next;         /* free place for a child */
+};
+
+static int
+homes_room(struct tree_names *c, uint32_t name)
+{
+	uint32_t cap = c->cap ? c->cap : 256;
+	struct tree_home *p;
+
+	if (name < c->cap)
+		return 0;
+	while (cap <= name)
+		cap *= 2;
+	p = reallocarray(c->t->home, cap, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	memset(p + c->cap, 0, (cap - c->cap) * sizeof(*p));
+	c->t->home = p;
+	c->cap = cap;
+	return 0;
+}
+
+/* The id in t->names of text; its package is "" when it is new. */
+static int
+tree_names_add(struct tree_names *c, const char *text, size_t n, uint32_t *out)
+{
+	uint32_t id;
+	int r = strings_add(c->t->names, text, n, &id);
+
+	if (!r)
+		r = homes_room(c, id);
+	if (!r)
+		*out = id;
+	return r;
+}
+
+/* Fills names, packages and files of t with "" alone; -ENOMEM. */
+static int
+tree_names_init(struct tree_names *c, const struct profile *p, struct tree *t)
+{
+	size_t nstrings = strings_count(p->strings);
+	uint32_t none;
+
+	*c = (struct tree_names){.p = p, .t = t};
+	t->names = strings_new();
+	t->packages = strings_new();
+	t->files = strings_new();
+	c->by_string = calloc(nstrings, sizeof(*c->by_string));
+	c->by_location =
+		calloc((size_t)p->nlocations + 1, sizeof(*c->by_location));
+	if (!t->names || !t->packages || !t->files || !c->by_string ||
+	    !c->by_location)
+		return -ENOMEM;
+	return tree_names_add(c, "", 0, &none);
+}
+
+static void
+tree_names_done(struct tree_names *c)
+{
+	free(c->by_string);
+	free(c->by_location);
+}
+
+static int
+set_package(struct tree_names *c, uint32_t name, uint32_t location,
+            const char *file)
+{
+	const char *text = tree_name(c->t, name, NULL);
+	size_t n = package_len(text, file);
+
+	if (!n) {
+		text = profile_module(c->p, location);
+		n = strlen(text);
+	}
+	return strings_add(c->t->packages, text, n, &c->t->home[name].package);
+}
+
+static uint32_t
+clamp_line(int64_t line)
+{
+	return line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
+}
+
+static int
+set_source(struct tree_names *c, uint32_t name, const struct function *f,
+           const struct line *line)
+{
+	struct tree_home *home = &c->t->home[name];
+	size_t n;
+	const char *file = strings_get(c->p->strings, f->file, &n);
+
+	if (!n)
+		return 0;
+	home->line = clamp_line(f->start_line ? f->start_line : line->line);
+	return strings_add(c->t->files, file, n, &home->file);
+}
+
+/* Both called once for each name: every sample that follows finds it in
+ * by_string or by_location. */
+static int
+add_address(struct tree_names *c, uint32_t location, uint32_t line)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	uint32_t id;
+	int r;
+
+	profile_frame_name(c->p, location, line, &b);
+	r = buf_err(&b);
+	if (!r)
+		r = tree_names_add(c, buf_str(&b), b.len, &id);
+	if (!r)
+		r = set_package(c, id, location, "");
+	if (!r)
+		c->by_location[location] = id;
+	return r;
+}
+
+static int
+add_function(struct tree_names *c, uint32_t location, const struct line *line,
+             uint32_t string)
+{
+	const struct function *f = &c->p->functions[line->function];
+	size_t n;
+	const char *text = strings_get(c->p->strings, string, &n);
+	const char *file = strings_get(c->p->strings, f->file, NULL);
+	uint32_t id;
+	int r = tree_names_add(c, text, n, &id);
+
+	if (!r)
+		r = set_package(c, id, location, file);
+	if (!r)
+		r = set_source(c, id, f, line);
+	if (!r)
+		c->by_string[string] = id;
+	return r;
+}
+
+/* The id in t->names of one frame. */
+static int
+tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
+                 uint32_t *out)
+{
+	const struct location *l = &c->p->locations[location];
+	const struct line *at = NULL;
+	uint32_t string = 0, *known;
+	int r = 0;
+
+	if (line < l->nlines) {
+		const struct function *f;
+
+		at = &c->p->lines[l->line0 + line];
+		f = &c->p->functions[at->function];
+		string = f->name ? f->name : f->system_name;
+	}
+	known = string ? &c->by_string[string] : &c->by_location[location];
+	if (!*known)
+		r = string ? add_function(c, location, at, string)
+		           : add_address(c, location, line);
+	if (!r)
+		*out = *known;
+	return r;
+}
+
+/*
+ * The nodes, to become columns in preorder. Because a parent comes before its
+ * children, each step is one loop: totals and sizes are summed from the last
+ * node to the first, places are given from the first to the last.
+ */
+struct layout {
+	struct node *nodes;
+	uint32_t n;
+};
+
+static void
+sum_up(struct layout *l)
+{
+	for (uint32_t i = l->n; i-- > 0;) {
+		struct node *n = &l->nodes[i];
+
+		n->total += n->self;
+		n->size++;
+		if (i == 0)
+			break;
+		l->nodes[n->parent].total += n->total;
+		l->nodes[n->parent].size += n->size;
+	}
+}
+
+static int
+by_text(const void *a, const void *b, void *names)
+{
+	size_t n, m;
+	const char *s = strings_get(names, *(const uint32_t *)a, &n);
+	const char *t = strings_get(names, *(const uint32_t *)b, &m);
+	int r = memcmp(s, t, n < m ? n : m);
+
+	return r ? r : (n > m) - (n < m);
+}
+
+/* Place of each name among all names in order of their text. */
+static int
+rank_names(struct strings *names, uint32_t **out)
+{
+	uint32_t n = strings_count(names);
+	CLEANUP_FREE uint32_t *sorted = calloc(n, sizeof(*sorted));
+	uint32_t *rank = calloc(n, sizeof(*rank));
+
+	*out = rank;
+	if (!sorted || !rank)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = i;
+	qsort_r(sorted, n, sizeof(*sorted), by_text, names);
+	for (uint32_t i = 0; i < n; i++)
+		rank[sorted[i]] = i;
+	return 0;
+}
+
+/* Bucket of a node: its name's rank in one pass, its parent in the other. */
+static uint32_t
+bucket(const struct layout *l, const uint32_t *rank, uint32_t node)
+{
+	return rank ? rank[l->nodes[node].name] : l->nodes[node].parent;
+}
+
+/* One pass of a radix sort: from in to out, stable, by buckets below n. */
+static int
+sort_pass(const struct layout *l, const uint32_t *rank, uint32_t n,
+          const uint32_t *in, uint32_t *out)
+{
+	CLEANUP_FREE uint32_t *start = calloc((size_t)n + 1, sizeof(*start));
+
+	if (!start)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->n; i++)
+		start[bucket(l, rank, i) + 1]++;
+	for (uint32_t i = 0; i < n; i++)
+		start[i + 1] += start[i];
+	for (uint32_t i = 0; i < l->n; i++)
+		out[start[bucket(l, rank, in[i])]++] = in[i];
+	return 0;
+}
+
+/* All nodes, by parent and then by name; the root, its own parent, may stand
+ * anywhere among its children. */
+static int
+sort_nodes(const struct layout *l, struct strings *names, uint32_t *order)
+{
+	CLEANUP_FREE uint32_t *rank = NULL;
+	CLEANUP_FREE uint32_t *by_name = calloc(l->n, sizeof(*by_name));
+	int r = rank_names(names, &rank);
+
+	if (r || !by_name)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->n; i++)
+		order[i] = i;
+	r = sort_pass(l, rank, strings_count(names), order, by_name);
+	return r ? r : sort_pass(l, NULL, l->n, by_name, order);
+}
+
+static void
+place_nodes(struct layout *l, const uint32_t *order)
+{
+	l->nodes[0].next = 1;
+	for (uint32_t i = 0; i < l->n; i++) {
+		struct node *n = &l->nodes[order[i]];
+		struct node *parent = &l->nodes[n->parent];
+
+		if (n == parent)
+			continue;
+		n->place = parent->next;
+		n->next = n->place + 1;
+		n->depth = parent->depth + 1;
+		parent->next += n->size;
+	}
+}
+
+int
+tree_columns(struct tree *t, size_t n)
+{
+	t->depth = calloc(n, sizeof(*t->depth));
+	t->end = calloc(n, sizeof(*t->end));
+	t->name = calloc(n, sizeof(*t->name));
+	t->self = calloc(n, sizeof(*t->self));
+	t->total = calloc(n, sizeof(*t->total));
+	t->samples = calloc(n, sizeof(*t->samples));
+	return t->depth && t->end && t->name && t->self && t->total &&
+	                       t->samples
+	               ? 0
+	               : -ENOMEM;
+}
+
+static void
+write_columns(const struct layout *l, struct tree *t)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		const struct node *n = &l->nodes[i];
+
+		t->depth[n->place] = n->depth;
+		t->end[n->place] = n->place + n->size;
+		t->name[n->place] = n->name;
+		t->self[n->place] = n->self;
+		t->total[n->place] = n->total;
+		t->samples[n->place] = n->samples;
+	}
+}
+
+/* Fills the columns of t; -ENOMEM. */
+static int
+tree_lay_out(struct tree *t, struct node *nodes, uint32_t n)
+{
+	CLEANUP_FREE uint32_t *order = calloc(n, sizeof(*order));
+	struct layout l = {nodes, n};
+	int r = order ? sort_nodes(&l, t->names, order) : -ENOMEM;
+
+	if (!r)
+		r = tree_columns(t, n);
+	if (r)
+		return r;
+	t->n = n;
+	sum_up(&l);
+	place_nodes(&l, order);
+	write_columns(&l, t);
+	return 0;
+}
 
 struct build {
 	const struct profile *p;

@@ -29,15 +29,6 @@ MUST_CHECK int rows_room(void *rows, uint32_t *cap, uint64_t used,
 	rows_room(&(p)->field, &(p)->index->cap.field, used, more, \
 	          sizeof(*(p)->field))
 
-/* What is looked for: a row, or the parts of one, and the profile it may be
- * in. */
-struct wanted {
-	const struct profile *p;
-	const void *row;
-	const struct line *lines;
-	const uint32_t *stack;
-	const struct label *labels;
-};
 /* Adds values to a sample; -EOVERFLOW, the sample as before. */
 MUST_CHECK int rows_sum(struct profile *p, uint32_t at, const int64_t *values);
 /* profile_sample_row() of a packed profile: stack is nodes. */

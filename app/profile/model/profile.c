@@ -1,10 +1,48 @@
 #include "profile/profile.h"
 
+#include "base/hash.h"
+#include "base/id.h"
 #include "build.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
+
+#define FIRST_ROWS 16
+
+/* A row that is looked for, or the parts of one, and the profile it may be
+ * in. */
+struct wanted {
+	const struct profile *p;
+	const void *row;
+	const struct line *lines;
+	const uint32_t *stack;
+	const struct label *labels;
+};
+
+struct profile_index *
+profile_index_new(void)
+{
+	struct profile_index *x = calloc(1, sizeof(*x));
+
+	if (x)
+		random_bytes(&x->key, sizeof(x->key));
+	return x;
+}
+
+void
+profile_index_free(struct profile_index *x)
+{
+	if (!x)
+		return;
+	table_done(&x->mappings);
+	table_done(&x->functions);
+	table_done(&x->locations);
+	table_done(&x->samples);
+	free(x);
+}
 
 struct profile *
 profile_new(void)
@@ -46,6 +84,357 @@ profile_free(struct profile *p)
 	else
 		free_rows(p);
 	free(p);
+}
+
+int
+rows_room(void *rows, uint32_t *cap, uint64_t used, uint64_t more,
+          size_t row_size)
+{
+	uint64_t want = *cap ? *cap : FIRST_ROWS;
+	void *p;
+
+	if (used + more > PROFILE_MAX_ROWS)
+		return -E2BIG;
+	if (used + more <= *cap)
+		return 0;
+	while (want < used + more)
+		want *= 2;
+	memcpy(&p, rows, sizeof(p));
+	p = realloc(p, want * row_size);
+	if (!p)
+		return -ENOMEM;
+	memcpy(rows, &p, sizeof(p));
+	*cap = (uint32_t)want;
+	return 0;
+}
+
+int
+profile_string(struct profile *p, const char *s, size_t n, uint32_t *out)
+{
+	return strings_add(p->strings, s, n, out);
+}
+
+int
+profile_cstring(struct profile *p, const char *s, uint32_t *out)
+{
+	return strings_add(p->strings, s, strlen(s), out);
+}
+
+int
+profile_type(struct profile *p, const char *type, const char *unit)
+{
+	struct value_type t;
+	int r;
+
+	assert(p->nsamples == 0);
+	if (p->ntypes >= PROFILE_MAX_TYPES)
+		return -E2BIG;
+	r = profile_cstring(p, type, &t.type);
+	if (!r)
+		r = profile_cstring(p, unit, &t.unit);
+	if (!r)
+		p->types[p->ntypes++] = t;
+	return r;
+}
+
+int
+profile_comment(struct profile *p, const char *text)
+{
+	uint32_t id;
+	int r = ROOM(p, comments, p->ncomments, 1);
+
+	if (!r)
+		r = profile_cstring(p, text, &id);
+	if (!r)
+		p->comments[p->ncomments++] = id;
+	return r;
+}
+
+static bool
+same_mapping(const void *key, uint32_t row)
+{
+	const struct wanted *w = key;
+	const struct mapping *a = w->row, *b = &w->p->mappings[row];
+
+	return a->start == b->start && a->limit == b->limit &&
+	       a->offset == b->offset && a->file == b->file &&
+	       a->build_id == b->build_id;
+}
+
+int
+profile_mapping(struct profile *p, const struct mapping *m, uint32_t *out)
+{
+	uint64_t words[] = {m->start, m->limit, m->offset, m->file,
+	                    m->build_id};
+	uint64_t hash = hash_keyed(p->index->key, words, sizeof(words));
+	struct wanted w = {.p = p, .row = m};
+	uint32_t at = table_find(&p->index->mappings, hash, same_mapping, &w);
+	int r;
+
+	if (at == TABLE_NONE) {
+		r = ROOM(p, mappings, p->nmappings, 1);
+		if (!r)
+			r = table_room(&p->index->mappings);
+		if (r)
+			return r;
+		at = p->nmappings++;
+		p->mappings[at] = *m;
+		table_put(&p->index->mappings, hash, at);
+	}
+	*out = at;
+	return 0;
+}
+
+static bool
+same_function(const void *key, uint32_t row)
+{
+	const struct wanted *w = key;
+	const struct function *a = w->row, *b = &w->p->functions[row];
+
+	return a->name == b->name && a->system_name == b->system_name &&
+	       a->file == b->file;
+}
+
+int
+profile_function(struct profile *p, const struct function *f, uint32_t *out)
+{
+	uint64_t words[] = {f->name, f->system_name, f->file};
+	uint64_t hash = hash_keyed(p->index->key, words, sizeof(words));
+	struct wanted w = {.p = p, .row = f};
+	uint32_t at = table_find(&p->index->functions, hash, same_function, &w);
+	int r;
+
+	if (at == TABLE_NONE) {
+		r = ROOM(p, functions, p->nfunctions, 1);
+		if (!r)
+			r = table_room(&p->index->functions);
+		if (r)
+			return r;
+		at = p->nfunctions++;
+		p->functions[at] = *f;
+		table_put(&p->index->functions, hash, at);
+	}
+	*out = at;
+	return 0;
+}
+
+static bool
+same_location(const void *key, uint32_t row)
+{
+	const struct wanted *w = key;
+	const struct location *a = w->row, *b = &w->p->locations[row];
+
+	if (a->mapping != b->mapping || a->address != b->address ||
+	    a->nlines != b->nlines)
+		return false;
+	for (uint32_t i = 0; i < a->nlines; i++) {
+		const struct line *l = &w->p->lines[b->line0 + i];
+
+		if (w->lines[i].function != l->function ||
+		    w->lines[i].line != l->line)
+			return false;
+	}
+	return true;
+}
+
+static uint64_t
+location_hash(uint64_t key, const struct location *l, const struct line *lines)
+{
+	uint64_t words[] = {l->mapping, l->address, l->nlines};
+	uint64_t h = hash_keyed(key, words, sizeof(words));
+
+	for (uint32_t i = 0; i < l->nlines; i++) {
+		uint64_t line[] = {h, lines[i].function,
+		                   (uint64_t)lines[i].line};
+
+		h = hash_keyed(key, line, sizeof(line));
+	}
+	return h;
+}
+
+static int
+location_add(struct profile *p, struct location l, const struct line *lines,
+             uint64_t hash, uint32_t *out)
+{
+	int r = ROOM(p, locations, p->nlocations, 1);
+
+	if (!r)
+		r = ROOM(p, lines, p->nlines, l.nlines);
+	if (!r)
+		r = table_room(&p->index->locations);
+	if (r)
+		return r;
+	l.line0 = p->nlines;
+	for (uint32_t i = 0; i < l.nlines; i++)
+		p->lines[p->nlines++] = lines[i];
+	p->locations[p->nlocations] = l;
+	table_put(&p->index->locations, hash, p->nlocations);
+	*out = p->nlocations++;
+	return 0;
+}
+
+int
+profile_location(struct profile *p, uint32_t mapping, uint64_t address,
+                 const struct line *lines, uint32_t nlines, uint32_t *out)
+{
+	struct location l = {
+		.mapping = mapping, .address = address, .nlines = nlines};
+	struct wanted w = {.p = p, .row = &l, .lines = lines};
+	uint64_t hash;
+	uint32_t at;
+
+	assert(mapping == PROFILE_NONE || mapping < p->nmappings);
+	if (nlines > PROFILE_MAX_LINES)
+		return -E2BIG;
+	/* profiles of one program have much in the same order */
+	at = p->index->next_location;
+	if (at >= p->nlocations || !same_location(&w, at)) {
+		hash = location_hash(p->index->key, &l, lines);
+		at = table_find(&p->index->locations, hash, same_location, &w);
+	}
+	if (at == TABLE_NONE) {
+		int r = location_add(p, l, lines, hash, &at);
+
+		if (r)
+			return r;
+	}
+	*out = at;
+	p->index->next_location = at + 1;
+	return 0;
+}
+
+static bool
+same_sample(const void *key, uint32_t row)
+{
+	const struct wanted *w = key;
+	const struct sample *a = w->row, *b = &w->p->samples[row];
+
+	if (a->nstack != b->nstack || a->nlabels != b->nlabels)
+		return false;
+	for (uint32_t i = 0; i < a->nstack; i++)
+		if (w->stack[i] != w->p->stack[b->stack0 + i])
+			return false;
+	for (uint32_t i = 0; i < a->nlabels; i++) {
+		const struct label *l = &w->p->labels[b->label0 + i];
+
+		if (w->labels[i].key != l->key || w->labels[i].str != l->str ||
+		    w->labels[i].num != l->num || w->labels[i].unit != l->unit)
+			return false;
+	}
+	return true;
+}
+
+static uint64_t
+sample_hash(uint64_t key, const struct wanted *w, const struct sample *s)
+{
+	uint64_t h = hash_keyed(key, w->stack, s->nstack * sizeof(*w->stack));
+
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		const struct label *l = &w->labels[i];
+		uint64_t words[] = {h, l->key, l->str, (uint64_t)l->num,
+		                    l->unit};
+
+		h = hash_keyed(key, words, sizeof(words));
+	}
+	return h;
+}
+
+int
+rows_sum(struct profile *p, uint32_t at, const int64_t *values)
+{
+	int64_t *to = &p->values[(size_t)at * p->ntypes];
+	int64_t sum[PROFILE_MAX_TYPES];
+
+	for (uint32_t i = 0; i < p->ntypes; i++)
+		if (__builtin_add_overflow(to[i], values[i], &sum[i]))
+			return -EOVERFLOW;
+	memcpy(to, sum, p->ntypes * sizeof(*to));
+	return 0;
+}
+
+static int
+sample_room(struct profile *p, const struct sample *s)
+{
+	int r = ROOM(p, samples, p->nsamples, 1);
+
+	if (!r)
+		r = ROOM(p, values, (uint64_t)p->nsamples * p->ntypes,
+		         p->ntypes);
+	if (!r)
+		r = ROOM(p, stack, p->nstack, s->nstack);
+	if (!r)
+		r = ROOM(p, labels, p->nlabels, s->nlabels);
+	if (!r)
+		r = table_room(&p->index->samples);
+	return r;
+}
+
+static int
+sample_add(struct profile *p, const struct wanted *w, struct sample s,
+           const int64_t *values, uint64_t hash)
+{
+	int r = sample_room(p, &s);
+
+	if (r)
+		return r;
+	s.stack0 = p->nstack;
+	s.label0 = p->nlabels;
+	for (uint32_t i = 0; i < s.nstack; i++)
+		p->stack[p->nstack++] = w->stack[i];
+	for (uint32_t i = 0; i < s.nlabels; i++)
+		p->labels[p->nlabels++] = w->labels[i];
+	for (uint32_t i = 0; i < p->ntypes; i++)
+		p->values[(size_t)p->nsamples * p->ntypes + i] = values[i];
+	p->samples[p->nsamples] = s;
+	table_put(&p->index->samples, hash, p->nsamples++);
+	return 0;
+}
+
+int
+rows_sample(struct profile *p, const uint32_t *stack, uint32_t nstack,
+            const struct label *labels, uint32_t nlabels, const int64_t *values,
+            uint32_t *out)
+{
+	struct sample s = {.nstack = nstack, .nlabels = nlabels};
+	struct wanted w = {.p = p, .row = &s, .stack = stack, .labels = labels};
+	uint64_t hash;
+	uint32_t at;
+	int r;
+
+	if (nstack > PROFILE_MAX_FRAMES || nlabels > PROFILE_MAX_LABELS)
+		return -E2BIG;
+	hash = sample_hash(p->index->key, &w, &s);
+	at = table_find(&p->index->samples, hash, same_sample, &w);
+	if (at == TABLE_NONE) {
+		at = p->nsamples;
+		r = sample_add(p, &w, s, values, hash);
+	} else {
+		r = rows_sum(p, at, values);
+	}
+	if (!r)
+		*out = at;
+	return r;
+}
+
+int
+profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
+                   const struct label *labels, uint32_t nlabels,
+                   const int64_t *values, uint32_t *out)
+{
+	for (uint32_t i = 0; i < nstack; i++)
+		assert(stack[i] < p->nlocations);
+	return rows_sample(p, stack, nstack, labels, nlabels, values, out);
+}
+
+int
+profile_sample(struct profile *p, const uint32_t *stack, uint32_t nstack,
+               const struct label *labels, uint32_t nlabels,
+               const int64_t *values)
+{
+	uint32_t row;
+
+	return profile_sample_row(p, stack, nstack, labels, nlabels, values,
+	                          &row);
 }
 
 uint32_t

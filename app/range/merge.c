@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "profile/merge.h"
 #include "profile/model/types.h"
-#include "profile/scale.h"
 
 #include <errno.h>
 #include <math.h>

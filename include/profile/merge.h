@@ -50,3 +50,11 @@ MUST_CHECK int merge_encode(const struct merge *m, struct buf *out);
  *   Errors   -ENODATA nothing was added; -E2BIG past max_bytes; -ENOMEM
  */
 MUST_CHECK int merge_end(struct merge *m, struct profile **out);
+
+/*
+ * Multiplies every value of a profile by mul / div, rounded to the nearest:
+ * sums of a gauge become means.
+ *   Shape    mul and div above 0
+ *   Errors   -EOVERFLOW: values are then of no use
+ */
+MUST_CHECK int profile_scale(struct profile *p, int64_t mul, int64_t div);

@@ -3,7 +3,7 @@
 #include "load.h"
 #include "profile/model/types.h"
 #include "profile/packed.h"
-#include "profile/scale.h"
+#include "profile/merge.h"
 #include "profile/summary.h"
 #include "store/blob.h"
 

@@ -13,8 +13,8 @@
 
 struct decode {
 	struct wire file;
-	bool ours; /* nobody reads the file after this */
-	const struct wire *where; /* see pprof_count.h */
+	bool ours;                /* nobody reads the file after this */
+	const struct wire *where; /* by field number: see pprof_decode.c */
 	struct profile *p;
 	uint32_t *strings; /* place in the file's table -> id */
 	uint32_t nstrings;
@@ -36,8 +36,3 @@ int pprof_location(struct decode *d, struct wire w);
 int pprof_sample(struct decode *d, struct wire w);
 /* Takes a field of the file itself that is no row. */
 int pprof_scalar(struct decode *d, const struct wire_field *f);
-
-/* For the calls above: the reason for a refusal, and a string by its place in
- * the file's table. */
-int pprof_bad(struct decode *d, const char *why);
-int pprof_text(struct decode *d, const struct wire_field *f, uint32_t *out);

@@ -1,9 +1,23 @@
-#include "analysis_private.h"
+#include "profile/analysis.h"
 
 #include "base/clock.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* A stack in any state and at any line, then and now. */
+struct history {
+	uint32_t stack; /* the same for groups of the same stack */
+	int64_t before, now;
+	double known, survived; /* the base's goroutines whose numbers are
+	                           told, and those that are still there */
+};
+
+/* When the garbage collector came by, as goroutines' ages tell. */
+struct wait_ages {
+	int64_t *s; /* ascending */
+	uint32_t n;
+};
 
 const char *const wait_class_names[WAIT_CLASSES] = {
 #define WAIT_CLASS(id, name, blocked) name,
@@ -36,7 +50,8 @@ static const char *const skips[] = {
 #undef SITE_SKIP
 };
 
-bool
+/* True when name is the row, or begins as one that ends with "...". */
+static bool
 analysis_matches(const char *row, const char *name)
 {
 	size_t n = strlen(row);
@@ -94,6 +109,407 @@ site_of(const struct groups *g, const struct group *x)
 			return i;
 	}
 	return x->nframes;
+}
+
+/*
+ * Ages of goroutines tell of those that have none.
+ *
+ * The runtime notes that a goroutine waits when the garbage collector comes
+ * by, and forgets it when the goroutine goes on. So an age b anywhere in the
+ * profile says that it collected then, and whoever is younger, or has no age,
+ * has begun to wait after that.
+ * Source: markroot() of runtime/mgcmark.go, Go 1.19 to 1.27.
+ */
+
+/* A collection that is younger may not have come by everywhere yet. */
+#define COLLECTED_S 1
+
+static int
+by_age(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * Of the second profile.
+ *   Owns     wait_ages_done() it
+ *   Errors   -ENOMEM
+ */
+static int
+wait_ages_init(const struct groups *g, struct wait_ages *out)
+{
+	struct wait_ages ages = {.s = calloc(g->n + 1, sizeof(*ages.s))};
+
+	if (!ages.s)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < g->n; i++)
+		if (g->items[i].age_s >= COLLECTED_S)
+			ages.s[ages.n++] = g->items[i].age_s;
+	if (ages.n)
+		qsort(ages.s, ages.n, sizeof(*ages.s), by_age);
+	*out = ages;
+	return 0;
+}
+
+static void
+wait_ages_done(struct wait_ages *ages)
+{
+	free(ages->s);
+	*ages = (struct wait_ages){0};
+}
+
+/* True when it is certain that nobody of x waits for as long as limit_s. */
+static bool
+wait_ages_below(const struct wait_ages *ages, const struct group *x,
+                int64_t limit_s)
+{
+	uint32_t low = 0, high = ages->n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (ages->s[mid] <= x->age_s)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < ages->n && ages->s[low] < limit_s; /* whole seconds */
+}
+
+#define CLASS(id) (1u << WAIT_##id)
+#define ANY_CLASS ((1u << WAIT_CLASSES) - 1)
+#define CERTAIN   LEAK_CERTAIN
+#define LIKELY    LEAK_LIKELY
+#define SUSPECT   LEAK_SUSPECT
+const struct leak_rule leak_rules[] = {
+#define LEAK_RULE(id, name, severity, classes, needs, why, source) \
+	{name, severity, classes, needs, why, source},
+#include "analysis.def"
+#undef LEAK_RULE
+};
+const size_t leak_nrules = ARRAY_LEN(leak_rules);
+
+const char *const leak_severities[] = {
+	[LEAK_CERTAIN] = "certain",
+	[LEAK_LIKELY] = "likely",
+	[LEAK_SUSPECT] = "suspect",
+};
+
+/* --- then and now --- */
+
+static int
+by_group(const void *a, const void *b)
+{
+	const struct group_member *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* The first of sorted m[n] that is of the group and does not end before. */
+static uint32_t
+first_from(const struct group_member *m, uint32_t n,
+           const struct group_member *want)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		bool before = m[mid].group != want->group
+		                      ? m[mid].group < want->group
+		                      : m[mid].last < want->first;
+
+		if (before)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* How many of a member's goroutines still stand at their stack. */
+static double
+survivors_of(const struct groups *g, const struct group_member *want)
+{
+	const struct group_member *m = g->members[1];
+	double all = (double)(want->last - want->first) + 1, n = 0;
+
+	for (uint32_t i = first_from(m, g->nmembers[1], want);
+	     i < g->nmembers[1] && m[i].group == want->group &&
+	     m[i].first <= want->last && n < all;
+	     i++) {
+		uint64_t from = m[i].first > want->first ? m[i].first
+		                                         : want->first;
+		uint64_t to = m[i].last < want->last ? m[i].last : want->last;
+
+		n += to >= from ? (double)(to - from) + 1 : 0;
+	}
+	return n < all ? n : all;
+}
+
+/* Counts the base's goroutines that have a number, and those that stay. */
+static void
+count_survivors(const struct groups *g, struct history *by_stack)
+{
+	for (uint32_t i = 0; i < g->nmembers[0]; i++) {
+		const struct group_member *m = &g->members[0][i];
+		struct history *h = &by_stack[m->group];
+
+		h->known += (double)(m->last - m->first) + 1;
+		h->survived += survivors_of(g, m);
+	}
+}
+
+static int
+stacks_of(const struct profile *p, const struct profile *base,
+          struct groups **out)
+{
+	CLEANUP_GROUPS struct groups *g = NULL;
+	int rc = groups_new(GROUP_BY_STACK, &g);
+
+	if (!rc)
+		rc = groups_add(g, p, 1);
+	if (!rc && base)
+		rc = groups_add(g, base, 0);
+	if (rc)
+		return rc;
+	if (g->nmembers[1])
+		qsort(g->members[1], g->nmembers[1], sizeof(**g->members),
+		      by_group);
+	*out = TAKE(g);
+	return 0;
+}
+
+/*
+ * Of every group of a; fills a->base_count.
+ *   Owns     *out is the caller's; free() it
+ */
+static int
+analysis_history(struct analysis *a, const struct profile *p,
+                 const struct profile *base, struct history **out)
+{
+	CLEANUP_GROUPS struct groups *stacks = NULL;
+	CLEANUP_FREE struct history *by_stack = NULL;
+	CLEANUP_FREE struct history *h = NULL;
+	int rc = stacks_of(p, base, &stacks);
+	uint32_t at;
+
+	if (rc)
+		return rc;
+	by_stack = calloc(stacks->n + 1, sizeof(*by_stack));
+	h = calloc(a->groups->n + 1, sizeof(*h));
+	if (!by_stack || !h)
+		return -ENOMEM;
+	if (stacks->nmembers[1]) /* else it can't be told */
+		count_survivors(stacks, by_stack);
+	for (uint32_t i = 0; !rc && i < a->groups->n; i++) {
+		rc = groups_find(stacks, a->groups, &a->groups->items[i], &at);
+		if (rc)
+			break;
+		h[i] = by_stack[at];
+		h[i].stack = at;
+		h[i].before = stacks->items[at].count[0];
+		h[i].now = stacks->items[at].count[1];
+	}
+	a->base_count = stacks->total[0];
+	if (!rc)
+		*out = TAKE(h);
+	return rc;
+}
+
+/* --- rules --- */
+
+/* True when a word of the list names it: "net.Dial", or "grpc.*". */
+static bool
+analysis_allowed(const char *allow, const char *name)
+{
+	for (size_t n; *allow; allow += n) {
+		allow += strspn(allow, " ");
+		n = strcspn(allow, " ");
+		if (!n)
+			break;
+		if (allow[n - 1] == '*' ? !strncmp(allow, name, n - 1)
+		                        : !strncmp(allow, name, n) && !name[n])
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_allowed(const struct analysis *a, const struct group *x, const char *allow)
+{
+	const struct groups *g = a->groups;
+
+	for (uint32_t i = 0; i < x->nframes; i++)
+		if (analysis_allowed(
+			    allow, groups_text(g, group_frames(g, x)[i].name)))
+			return true;
+	return analysis_allowed(allow, groups_text(g, x->creator));
+}
+
+/* What the rules look at. */
+struct judged {
+	const struct analysis *a;
+	const struct leak_limits *l;
+	const int64_t *crowds; /* by string: how many block in that function */
+	struct wait_ages ages;
+};
+
+/*
+ * How long one must have waited at a stack that the base does not have: load
+ * that came between the two is as new, but goes on soon.
+ */
+static int64_t
+stay_s(const struct judged *j)
+{
+	int64_t half = j->a->between_s / 2;
+	int64_t stay = half < j->l->age_s ? half : j->l->age_s;
+
+	return stay > 1 ? stay : 1;
+}
+
+static bool
+has_grown(const struct judged *j, const struct group *x,
+          const struct history *h)
+{
+	int64_t more = h->now - h->before;
+
+	if (!j->a->has_base)
+		return false;
+	if (!h->before)
+		return more >= j->l->group && x->age_s >= stay_s(j);
+	return more >= j->l->growth &&
+	       (double)more * 100 >=
+	               (double)h->before * (double)j->l->growth_percent;
+}
+
+/* Not those who went on in the meantime and came back to the same stack. */
+static bool
+has_survived(const struct judged *j, const struct group *x,
+             const struct history *h)
+{
+	if (h->before && wait_ages_below(&j->ages, x, j->a->between_s))
+		return false;
+	return h->survived * 100 >= h->known * (double)j->l->survivors_percent;
+}
+
+static uint32_t
+site_name(const struct analysis *a, uint32_t i)
+{
+	const struct group *x = &a->groups->items[i];
+
+	return a->sites[i] < x->nframes
+	               ? group_frames(a->groups, x)[a->sites[i]].name
+	               : 0;
+}
+
+static bool
+is_main(const struct groups *g, const struct group *x)
+{
+	const struct group_frame *f = group_frames(g, x);
+
+	return x->nframes &&
+	       !strcmp(groups_text(g, f[x->nframes - 1].name), "main.main");
+}
+
+static bool
+breaks(const struct judged *j, uint32_t i, const struct history *h,
+       const struct leak_rule *r)
+{
+	const struct group *x = &j->a->groups->items[i];
+	const struct leak_limits *l = j->l;
+
+	if (!(r->classes & 1u << j->a->classes[i]))
+		return false;
+	if (r->severity != LEAK_CERTAIN && is_allowed(j->a, x, l->allow))
+		return false;
+	return (!(r->needs & NEED_LEAKED) || x->leaked) &&
+	       (!(r->needs & NEED_STARTED) || !is_main(j->a->groups, x)) &&
+	       (!(r->needs & NEED_SIZE) ||
+	        (h->now >= l->group &&
+	         (double)h->now * 100 >=
+	                 (double)j->a->count * (double)l->share_percent)) &&
+	       (!(r->needs & NEED_AGE) || x->age_s >= l->age_s) &&
+	       (!(r->needs & NEED_GROWTH) || has_grown(j, x, h)) &&
+	       (!(r->needs & NEED_SURVIVORS) || has_survived(j, x, h)) &&
+	       (!(r->needs & NEED_CROWD) ||
+	        j->crowds[site_name(j->a, i)] >= l->crowd);
+}
+
+static const struct leak_rule *
+broken_rule(const struct judged *j, uint32_t i, const struct history *h)
+{
+	for (size_t k = 0; k < leak_nrules; k++)
+		if (breaks(j, i, h, &leak_rules[k]))
+			return &leak_rules[k];
+	return NULL;
+}
+
+static void
+count_crowds(const struct analysis *a, int64_t *crowds)
+{
+	const unsigned waits = CLASS(CHANNEL) | CLASS(SYNC);
+
+	for (uint32_t i = 0; i < a->groups->n; i++)
+		if (waits & 1u << a->classes[i])
+			crowds[site_name(a, i)] += a->groups->items[i].count[1];
+	crowds[0] = 0; /* those without a place are no crowd */
+}
+
+static int
+by_severity(const void *a, const void *b)
+{
+	const struct leak_suspect *x = a, *y = b;
+
+	if (x->rule->severity != y->rule->severity)
+		return x->rule->severity < y->rule->severity ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+/* The largest group of each stack speaks for it. */
+static int
+collect(struct analysis *a, const struct judged *j, const struct history *h)
+{
+	CLEANUP_FREE bool *told = calloc(a->groups->n + 1, sizeof(*told));
+
+	a->suspects = calloc(a->groups->n + 1, sizeof(*a->suspects));
+	if (!told || !a->suspects)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < a->groups->n; i++) {
+		/* stacks of now come first, each of one group at least */
+		bool *once = &told[h[i].stack];
+		const struct leak_rule *r = *once ? NULL
+		                                  : broken_rule(j, i, &h[i]);
+
+		if (!r)
+			continue;
+		*once = true;
+		a->suspects[a->nsuspects++] =
+			(struct leak_suspect){i, r, h[i].now, h[i].before};
+	}
+	if (a->nsuspects)
+		qsort(a->suspects, a->nsuspects, sizeof(*a->suspects),
+		      by_severity);
+	return 0;
+}
+
+/* Fills suspects. */
+static int
+analysis_suspects(struct analysis *a, const struct history *h,
+                  const struct leak_limits *limits)
+{
+	CLEANUP_FREE int64_t *crowds =
+		calloc(strings_count(a->groups->strings), sizeof(*crowds));
+	CLEANUP(wait_ages_done) struct wait_ages ages = {0};
+	int rc = crowds ? wait_ages_init(a->groups, &ages) : -ENOMEM;
+
+	if (rc)
+		return rc;
+	count_crowds(a, crowds);
+	return collect(a, &(struct judged){a, limits, crowds, ages}, h);
 }
 
 static int

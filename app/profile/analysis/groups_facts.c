@@ -1,5 +1,5 @@
 /* What a sample says of itself: its labels, or else its leaf frames. */
-#include "groups_read.h"
+#include "groups_facts.h"
 
 #include "base/clock.h"
 #include "profile/goroutine.h"

@@ -16,7 +16,7 @@ struct groups_reader {
 	uint8_t *keys; /* by string: which label it names, see label_key() */
 };
 
-/* What one sample says of itself. */
+/* A sample's own words: its labels, or else its leaf frames. */
 struct group_facts {
 	uint32_t state, reason, raw, creator; /* strings of the groups */
 	bool leaked;
@@ -25,16 +25,7 @@ struct group_facts {
 	const char *ids; /* "7,9-12" of the profile, or NULL */
 };
 
-MUST_CHECK int groups_reader_init(struct groups_reader *r, struct groups *g,
-                                  const struct profile *p);
-void groups_reader_done(struct groups_reader *r);
-/* Appends the frames that are shown to g->frames, past nframes.
- *   Errors   -ENOMEM, -E2BIG */
-MUST_CHECK int groups_read_frames(struct groups_reader *r,
-                                  const struct sample *s, uint32_t *out_n);
-/* The frames are not looked at when labels tell. */
+/* Reads a sample's labels, and its frames only where labels do not tell. */
 MUST_CHECK int
 groups_read_facts(struct groups_reader *r, const struct sample *s,
                   struct group_facts *out);
-/* Makes room for n frames past nframes. */
-MUST_CHECK int groups_room(struct groups *g, uint64_t n);

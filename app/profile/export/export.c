@@ -1,5 +1,7 @@
 #include "exports.h"
 
+#include "profile/pprof.h"
+
 #include <string.h>
 
 #define FORMAT(name, content_type, extension, use, doc) \
@@ -18,4 +20,12 @@ format_find(const char *name)
 		if (strcmp(formats[i].name, name) == 0)
 			return &formats[i];
 	return NULL;
+}
+
+int
+export_pprof(const struct tree *t, const struct export_meta *meta,
+             struct buf *out)
+{
+	(void)meta;
+	return pprof_encode(t->profile, out);
 }

@@ -1,9 +1,337 @@
+#include "firefox.h"
+
 #include "base/json_out.h"
-#include "firefox_document.h"
+#include "exports.h"
+#include "firefox_thread.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#define FX_MARKER "StokerEvent" /* the only row of meta.markerSchema */
+
+/* Rows of one process, each with the index of the next; FX_NONE ends them. */
+struct chain {
+	uint32_t first, last;
+};
+
+struct process {
+	uint32_t pid, thread; /* its first */
+	struct chain events, counters;
+};
+
+/* The document: values that all of its threads share. */
+struct document {
+	struct fx x;
+	const struct firefox_meta *meta;
+	const struct timeline *t;  /* or NULL */
+	uint32_t type;             /* value that weighs */
+	double scale;              /* from a value to a weight */
+	struct process *processes; /* by pid */
+	uint32_t nprocesses;
+	uint32_t *next_event, *next_counter;
+};
+
+/* Markers of one thread, written in a pass for each column. */
+struct markers {
+	const struct timeline_event **rows;
+	uint32_t n;
+};
+
+#define GECKO_VERSION 29 /* of the raw format; not looked at */
+#define UUID_BYTES    16
+
+/* --- meta ----------------------------------------------------------------- */
+
+static void
+put_categories(struct buf *b)
+{
+	static const char *const rows[][2] = {
+		{"Other", "grey"},
+		{"User", "yellow"},
+		{"Kernel", "orange"},
+		{"Blocked", "blue"},
+	};
+
+	json_open(b, "categories", '[');
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_open(b, NULL, '{');
+		json_put_text(b, "name", rows[i][0]);
+		json_put_text(b, "color", rows[i][1]);
+		json_open(b, "subcategories", '[');
+		json_put_text(b, NULL, "Other");
+		json_close(b, ']');
+		json_close(b, '}');
+	}
+	json_close(b, ']');
+}
+
+static void
+put_marker_schema(struct buf *b)
+{
+	buf_puts(b, ",\"markerSchema\":[{\"name\":\"" FX_MARKER "\","
+	            "\"chartLabel\":\"{marker.data.text}\","
+	            "\"tooltipLabel\":\"{marker.name}\","
+	            "\"tableLabel\":\"{marker.data.text}\","
+	            "\"display\":[\"marker-chart\",\"marker-table\","
+	            "\"timeline-overview\"],"
+	            "\"fields\":[{\"key\":\"text\",\"label\":\"Details\","
+	            "\"format\":\"string\"}]}]");
+}
+
+/* Milliseconds between samples; 1 where nothing is known. */
+static double
+interval(const struct document *d)
+{
+	const struct profile *p = d->x.p;
+	const char *unit = strings_get(p->strings, p->period_type.unit, NULL);
+
+	if (d->t && d->t->period_ns)
+		return (double)d->t->period_ns / 1e6;
+	return p->period > 0 && !strcmp(unit, "nanoseconds")
+	               ? (double)p->period / 1e6
+	               : 1;
+}
+
+static double
+start_ms(const struct document *d)
+{
+	return d->t ? (double)d->t->start_ns / 1e6 : (double)d->meta->time_ms;
+}
+
+static void
+put_meta(const struct document *d)
+{
+	struct buf *b = d->x.out;
+
+	json_open(b, "meta", '{');
+	json_put_real(b, "interval", interval(d));
+	json_put_real(b, "startTime", start_ms(d));
+	json_put_int(b, "processType", 0);
+	json_put_text(b, "product", d->meta->product);
+	json_put_text(b, "importedFrom", "Stoker " STOKER_VERSION);
+	if (*d->meta->oscpu)
+		json_put_text(b, "oscpu", d->meta->oscpu);
+	if (d->meta->cpus)
+		json_put_int(b, "logicalCPUs", d->meta->cpus);
+	json_put_int(b, "stackwalk", 1);
+	json_put_bool(b, "debug", false);
+	json_put_int(b, "version", GECKO_VERSION);
+	json_put_int(b, "preprocessedProfileVersion", FIREFOX_VERSION);
+	json_put_bool(b, "symbolicated", true);
+	json_put_bool(b, "usesOnlyOneStackType", true);
+	json_put_bool(b, "doesNotUseFrameImplementation", true);
+	json_put_bool(b, "sourceCodeIsNotOnSearchfox", true);
+	buf_puts(b, ",\"extensions\":{\"length\":0,\"baseURL\":[],\"id\":[],"
+	            "\"name\":[]},\"sampleUnits\":{\"time\":\"ms\","
+	            "\"eventDelay\":\"ms\",\"threadCPUDelta\":\"µs\"}");
+	put_categories(b);
+	put_marker_schema(b);
+	json_close(b, '}');
+}
+
+/* --- libs ----------------------------------------------------------------- */
+
+/* Breakpad's id: the first bytes of the build-id as a GUID, whose first
+ * three parts are little-endian, and an age of 0. */
+static void
+breakpad_id(const char *build_id, size_t n, char out[static 34])
+{
+	static const uint8_t order[UUID_BYTES] = {3, 2, 1,  0,  5,  4,  7,  6,
+	                                          8, 9, 10, 11, 12, 13, 14, 15};
+
+	memset(out, '0', 33);
+	out[33] = '\0';
+	for (size_t i = 0; i < UUID_BYTES; i++)
+		for (size_t k = 0; k < 2; k++) {
+			size_t from = 2 * order[i] + k;
+			char c = from < n ? build_id[from] : '0';
+
+			out[2 * i + k] = c >= 'a' && c <= 'f'
+			                         ? (char)(c - 'a' + 'A')
+			                         : c;
+		}
+}
+
+static void
+put_lib(const struct profile *p, const struct mapping *m, struct buf *b)
+{
+	const char *path = strings_get(p->strings, m->file, NULL);
+	const char *slash = strrchr(path, '/'), *id;
+	char breakpad[34];
+	size_t n;
+
+	id = strings_get(p->strings, m->build_id, &n);
+	breakpad_id(id, n, breakpad);
+	json_open(b, NULL, '{');
+	json_put_text(b, "name", slash ? slash + 1 : path);
+	json_put_text(b, "path", path);
+	json_put_text(b, "debugName", slash ? slash + 1 : path);
+	json_put_text(b, "debugPath", path);
+	json_put_text(b, "breakpadId", breakpad);
+	if (n)
+		json_put_text(b, "codeId", id);
+	else
+		json_put_null(b, "codeId");
+	json_put_null(b, "arch");
+	json_close(b, '}');
+}
+
+static void
+put_libs(const struct document *d)
+{
+	const struct profile *p = d->x.p;
+
+	json_open(d->x.out, "libs", '[');
+	for (uint32_t i = 0; i < p->nmappings; i++)
+		put_lib(p, &p->mappings[i], d->x.out);
+	json_close(d->x.out, ']');
+}
+
+/* --- markers -------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *text; /* its format: one number */
+} events[TIMELINE_EVENT_KINDS] = {
+	[TIMELINE_FORK] = {"Fork", "born of process %llu"},
+	[TIMELINE_EXEC] = {"Exec", ""},
+	[TIMELINE_EXIT] = {"Exit", "process ended"},
+	[TIMELINE_LOST] = {"Samples lost", "%llu records"},
+	[TIMELINE_THROTTLED] = {"Throttled", "the kernel paused sampling"},
+	[TIMELINE_LOWERED] = {"Rate lowered", "to a period of %llu ns"},
+	[TIMELINE_FULL] = {"Recording full", "samples end here"},
+};
+
+static void
+put_marker_data(struct buf *b, const struct timeline_event *e)
+{
+	char text[TIMELINE_NAME_MAX + 64];
+
+	if (e->kind == TIMELINE_EXEC)
+		snprintf(text, sizeof(text), "%.*s", TIMELINE_NAME_MAX,
+		         e->name);
+	else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(text, sizeof(text), events[e->kind].text,
+		         (unsigned long long)e->value);
+#pragma GCC diagnostic pop
+	json_open(b, NULL, '{');
+	json_put_text(b, "type", FX_MARKER);
+	json_put_text(b, "text", text);
+	json_close(b, '}');
+}
+
+static int
+put_markers(struct document *d, const struct markers *m)
+{
+	struct buf *b = d->x.out;
+	int r = 0;
+
+	json_open(b, "markers", '{');
+	json_put_int(b, "length", m->n);
+	json_open(b, "name", '[');
+	for (uint32_t i = 0; i < m->n && !r; i++) {
+		const char *name = events[m->rows[i]->kind].name;
+		uint32_t id = 0;
+
+		r = fx_string(&d->x, name, strlen(name), &id);
+		json_put_int(b, NULL, id);
+	}
+	json_close(b, ']');
+	json_open(b, "data", '[');
+	for (uint32_t i = 0; i < m->n; i++)
+		put_marker_data(b, m->rows[i]);
+	json_close(b, ']');
+	json_open(b, "startTime", '[');
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_real(b, NULL, (double)m->rows[i]->time_us / 1e3);
+	json_close(b, ']');
+	json_open(b, "endTime", '[');
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_null(b, NULL);
+	json_close(b, ']');
+	json_open(b, "phase", '[');
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_int(b, NULL, 0); /* an instant */
+	json_close(b, ']');
+	json_open(b, "category", '[');
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_int(b, NULL, FX_OTHER);
+	json_close(b, ']');
+	json_close(b, '}');
+	return r;
+}
+
+/* --- counters ------------------------------------------------------------- */
+
+enum counted { RSS, CPU };
+
+static double
+counted(const struct timeline_counter *c, enum counted what)
+{
+	return what == RSS ? (double)c->rss_bytes : (double)c->cpu_us;
+}
+
+/* Each count is since the one before, and the first begins at none. */
+static void
+put_counter_samples(struct document *d, uint32_t from, enum counted what)
+{
+	const struct timeline *t = d->t;
+	struct buf *b = d->x.out;
+	double last = what == RSS ? 0 : counted(&t->counters[from], what);
+	uint32_t n = 0;
+
+	json_open(b, "samples", '{');
+	json_open(b, "time", '[');
+	for (uint32_t i = from; i != FX_NONE; i = d->next_counter[i], n++)
+		json_put_real(b, NULL, (double)t->counters[i].time_us / 1e3);
+	json_close(b, ']');
+	json_open(b, "count", '[');
+	for (uint32_t i = from; i != FX_NONE; i = d->next_counter[i]) {
+		json_put_real(b, NULL, counted(&t->counters[i], what) - last);
+		last = counted(&t->counters[i], what);
+	}
+	json_close(b, ']');
+	json_put_int(b, "length", n);
+	json_close(b, '}');
+}
+
+static void
+put_counter(struct document *d, const struct process *p, enum counted what)
+{
+	static const char *const names[][3] = {
+		[RSS] = {"RSS", "Memory", "Resident memory"},
+		[CPU] = {"processCPU", "CPU", "CPU time of the process, µs"},
+	};
+	struct buf *b = d->x.out;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", p->pid);
+	json_open(b, NULL, '{');
+	json_put_text(b, "name", names[what][0]);
+	json_put_text(b, "category", names[what][1]);
+	json_put_text(b, "description", names[what][2]);
+	json_put_text(b, "pid", text);
+	json_put_int(b, "mainThreadIndex", p->thread);
+	put_counter_samples(d, p->counters.first, what);
+	json_close(b, '}');
+}
+
+static void
+put_counters(struct document *d)
+{
+	json_open(d->x.out, "counters", '[');
+	for (uint32_t i = 0; i < d->nprocesses; i++) {
+		const struct process *p = &d->processes[i];
+
+		if (p->counters.first == FX_NONE)
+			continue;
+		put_counter(d, p, RSS);
+		put_counter(d, p, CPU);
+	}
+	json_close(d->x.out, ']');
+}
 
 static void
 markers_done(struct markers *m)
@@ -62,7 +390,7 @@ put_thread(struct document *d, const struct timeline_thread *t,
 	put_thread_head(d, t, process);
 	r = fx_thread(&d->x, s, n, d->t != NULL);
 	if (!r)
-		r = fx_put_markers(d, m);
+		r = put_markers(d, m);
 	json_close(d->x.out, '}');
 	return r ? r : buf_err(d->x.out);
 }
@@ -338,11 +666,11 @@ put_document(struct document *d)
 	int r;
 
 	json_open(b, NULL, '{');
-	fx_put_meta(d);
-	fx_put_libs(d);
+	put_meta(d);
+	put_libs(d);
 	json_open(b, "pages", '[');
 	json_close(b, ']');
-	fx_put_counters(d);
+	put_counters(d);
 	json_open(b, "threads", '[');
 	r = d->t ? put_threads_of(d) : put_only_thread(d);
 	json_close(b, ']');
@@ -381,4 +709,20 @@ firefox_write(const struct profile *p, uint32_t type,
 	if (r && !buf_err(out))
 		out->err = r;
 	return buf_err(out);
+}
+
+int
+export_firefox(const struct tree *t, const struct export_meta *meta,
+               struct buf *out)
+{
+	const struct firefox_meta m = {
+		.product = meta->title,
+		.process = meta->service,
+		.oscpu = "Linux",
+		.time_ms = meta->time_ms,
+		.duration_ms = meta->duration_ms,
+		.cpus = meta->timeline ? (int)meta->timeline->cpus : 0,
+	};
+
+	return firefox_write(t->profile, t->type, meta->timeline, &m, out);
 }

@@ -54,13 +54,3 @@ MUST_CHECK int fx_string(struct fx *x, const char *s, size_t n, uint32_t *out);
 /* Writes samples and tables of one thread: members of its object. */
 MUST_CHECK int
 fx_thread(struct fx *x, const struct fx_sample *s, uint32_t n, bool cpu);
-
-/* Keys of frames: that of "[blocked]"; its function's, which may stand for a
- * location without one; its mapping, or PROFILE_NONE. */
-uint32_t fx_blocked(const struct fx *x);
-uint32_t fx_func_key(const struct fx *x, uint32_t frame);
-uint32_t fx_mapping(const struct fx *x, uint32_t frame);
-/* What fx_thread() writes, in its order. */
-void fx_put_samples(struct fx *x, const struct fx_sample *s, uint32_t n,
-                    const uint32_t *stacks, bool cpu);
-MUST_CHECK int fx_put_tables(struct fx *x);

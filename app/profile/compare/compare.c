@@ -1,14 +1,300 @@
-#include "profile/compare.h"
+#include "compare_steps.h"
 
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/table.h"
 #include "compare_math.h"
-#include "compare_others.h"
-#include "compare_rows.h"
 #include "compare_spread.h"
-#include "compare_test.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+/* Value of one sample where samples are no rows of their own: memory. 0: the
+ * tree counts them. Source: runtime.MemProfileRate; period of pprof files. */
+static double
+sample_weight(const struct tree *t)
+{
+	const struct profile *p = t->profile;
+	const char *unit =
+		strings_get(p->strings, p->types[t->type].unit, NULL);
+	const char *period = strings_get(p->strings, p->period_type.unit, NULL);
+
+	return strcmp(unit, "bytes") || strcmp(period, "bytes") ||
+	                       p->period <= 1
+	               ? 0
+	               : (double)p->period;
+}
+
+static double
+samples_of(const struct tree *t, int64_t samples, int64_t value)
+{
+	double weight = sample_weight(t);
+
+	return weight > 0 ? (double)value / weight : (double)samples;
+}
+
+static double
+percent(int64_t part, int64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+struct compare_cost
+compare_cost(const struct compare_side *side, const struct top_entry *e,
+             bool gauge)
+{
+	const struct tree *t = side->tree;
+	double per = gauge ? 1 : side->seconds;
+
+	return (struct compare_cost){
+		.self = e->self,
+		.total = e->total,
+		.samples = samples_of(t, e->samples, e->self),
+		.pct = percent(e->self, t->total[0]),
+		.cumulative_pct = percent(e->total, t->total[0]),
+		.rate = per > 0 ? (double)e->self / per : 0,
+		.name = e->name,
+	};
+}
+
+struct rows {
+	struct comparison *c;
+	struct table by_name;
+	uint64_t key;
+};
+
+struct wanted {
+	const struct comparison *c;
+	const char *name;
+};
+
+static bool
+same_name(const void *key, uint32_t row)
+{
+	const struct wanted *w = key;
+
+	return !strcmp(w->c->functions[row].name, w->name);
+}
+
+/* The row of a function, added when it is new; room is there. */
+static struct compare_function *
+row_of(struct rows *r, const struct tree *t, uint32_t name)
+{
+	size_t len;
+	const char *text = tree_name(t, name, &len);
+	uint64_t hash = hash_keyed(r->key, text, len);
+	struct wanted w = {r->c, text};
+	uint32_t at = table_find(&r->by_name, hash, same_name, &w);
+
+	if (at != TABLE_NONE)
+		return &r->c->functions[at];
+	at = (uint32_t)r->c->n++;
+	table_put(&r->by_name, hash, at);
+	r->c->functions[at] = (struct compare_function){
+		.name = text,
+		.package = tree_package(t, name, NULL),
+		.p = 1,
+	};
+	return &r->c->functions[at];
+}
+
+static int
+add_side(struct rows *r, const struct compare_side *side,
+         const struct top_entry *top, uint32_t n, bool gauge, bool is_base)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct compare_function *f;
+		int rc = table_room(&r->by_name);
+
+		if (rc)
+			return rc;
+		f = row_of(r, side->tree, top[i].name);
+		*(is_base ? &f->base : &f->now) =
+			compare_cost(side, &top[i], gauge);
+	}
+	return 0;
+}
+
+/* Fills functions, n and both counts of samples; -ENOMEM. */
+static int
+compare_rows(struct comparison *c, const struct compare_side *base,
+             const struct compare_side *now, bool gauge)
+{
+	CLEANUP_FREE struct top_entry *a = NULL;
+	CLEANUP_FREE struct top_entry *b = NULL;
+	struct rows r = {.c = c};
+	uint32_t na, nb;
+	int rc = tree_top(base->tree, 0, &a, &na);
+
+	if (!rc)
+		rc = tree_top(now->tree, 0, &b, &nb);
+	if (rc)
+		return rc;
+	c->functions = calloc((size_t)na + nb + 1, sizeof(*c->functions));
+	if (!c->functions)
+		return -ENOMEM;
+	random_bytes(&r.key, sizeof(r.key));
+	rc = add_side(&r, base, a, na, gauge, true);
+	if (!rc)
+		rc = add_side(&r, now, b, nb, gauge, false);
+	table_done(&r.by_name);
+	for (size_t i = 0; i < c->n; i++)
+		c->functions[i].delta = c->functions[i].now.pct -
+		                        c->functions[i].base.pct;
+	c->base_samples = samples_of(base->tree, base->tree->total_samples,
+	                             base->tree->total[0]);
+	c->now_samples = samples_of(now->tree, now->tree->total_samples,
+	                            now->tree->total[0]);
+	return rc;
+}
+
+void
+compare_costs(struct comparison *c, double before)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct compare_function *f = &c->functions[i];
+
+		f->cost = 100 *
+		          ((double)f->now.self / c->now_per -
+		           (double)f->base.self / c->base_per) /
+		          before;
+	}
+}
+
+/* Functions with fewer samples in both together are not tested: no result
+ * could be significant, and each would cost the others some. */
+#define TEST_LEAST 10
+/* One-sided level of "costs more per second as well". */
+#define COSTS 0.05
+
+struct result {
+	double t, freedom;
+};
+
+/* A gap between two estimates, of variances v and w. */
+static struct result
+gap_of(double gap, double correction, double v, struct compare_spread base,
+       double w, struct compare_spread now)
+{
+	double error;
+
+	v *= base.dispersion;
+	w *= now.dispersion;
+	error = sqrt(v + w);
+	if (!(error > 0) || fabs(gap) <= correction)
+		return (struct result){0, STAT_EXACT};
+	return (struct result){
+		(gap > 0 ? gap - correction : gap + correction) / error,
+		stat_welch(v, base.freedom, w, now.freedom),
+	};
+}
+
+/* Two proportions, pooled, with Yates' correction. Blocks measure shares of
+ * cost, which samples need not have equal parts of. */
+static struct result
+by_share(const struct comparison *c, const struct compare_function *f)
+{
+	double n = c->base_samples, m = c->now_samples;
+	bool measured = c->method == COMPARE_FROM_BLOCKS;
+	double p = measured ? f->base.pct / 100 : f->base.samples / n;
+	double q = measured ? f->now.pct / 100 : f->now.samples / m;
+	double pooled = (p * n + q * m) / (n + m);
+	double each = pooled * (1 - pooled);
+
+	return gap_of(q - p, 0.5 * (1 / n + 1 / m), each / n, f->base.share,
+	              each / m, f->now.share);
+}
+
+/* Two rates, pooled: as many samples per second or unit of work. */
+static struct result
+by_pace(const struct comparison *c, const struct compare_function *f)
+{
+	double x = f->base.samples, y = f->now.samples;
+	double n = c->base_per, m = c->now_per;
+	double base, now, each;
+
+	if (n <= 0 || m <= 0 || x + y <= 0)
+		return (struct result){0, STAT_EXACT};
+	/* samples of a side stand for as much as its own, whatever its rate */
+	base = (double)f->base.self / n;
+	now = (double)f->now.self / m;
+	each = (base * n + now * m) / (n + m);
+	return gap_of(now - base, 0,
+	              x > 0 ? each * (double)f->base.self / x / n
+	                    : each * (double)f->now.self / y / n,
+	              f->base.pace,
+	              y > 0 ? each * (double)f->now.self / y / m
+	                    : each * (double)f->base.self / x / m,
+	              f->now.pace);
+}
+
+bool
+compare_moved(const struct comparison *c, const struct compare_function *f)
+{
+	struct result r;
+
+	if (f->base.self <= 0 || f->now.self <= 0 || c->base_per <= 0 ||
+	    c->now_per <= 0)
+		return true; /* new, gone, or of unknown duration */
+	r = by_pace(c, f);
+	return (f->change == COMPARE_REGRESSION ? r.t > 0 : r.t < 0) &&
+	       stat_two_sided(r.t, r.freedom) < 2 * COSTS;
+}
+
+/* How far a function moved, in percent of all cost. */
+static double
+compare_size(const struct comparison *c, const struct compare_function *f)
+{
+	return c->by == COMPARE_BY_SHARE ? f->delta : f->cost;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Fills p of all functions, and those tested into scratch. */
+static size_t
+test_each(struct comparison *c, double *scratch)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct compare_function *f = &c->functions[i];
+		struct result r;
+
+		if (f->base.samples + f->now.samples < TEST_LEAST)
+			continue;
+		r = c->by == COMPARE_BY_SHARE ? by_share(c, f) : by_pace(c, f);
+		f->p = stat_two_sided(r.t, r.freedom);
+		scratch[n++] = f->p;
+	}
+	return n;
+}
+
+void
+compare_test(struct comparison *c, double *scratch)
+{
+	size_t n = c->ntested = test_each(c, scratch);
+	double threshold;
+
+	qsort(scratch, n, sizeof(*scratch), by_value);
+	threshold = stat_threshold(scratch, n, n, COMPARE_FDR);
+	for (size_t i = 0; i < c->n; i++) {
+		struct compare_function *f = &c->functions[i];
+		double size = compare_size(c, f);
+
+		if (f->p > threshold || fabs(size) < COMPARE_POINTS)
+			continue;
+		f->change = size > 0 ? COMPARE_REGRESSION : COMPARE_IMPROVEMENT;
+		c->nregressions += size > 0;
+		c->nimprovements += size < 0;
+	}
+}
 
 #define Z_95 1.959964
 

@@ -1,4 +1,5 @@
-/* What chance makes of counts: the variance of each function's. */
+/* How much chance moves counts: the variance of each function's, within a
+ * capture and from capture to capture. */
 #pragma once
 
 #include "profile/compare.h"
@@ -9,3 +10,11 @@ void compare_spread_evenly(struct comparison *c, double dispersion);
  * every cost; scratch has room for all functions. */
 void compare_spread(struct comparison *c, const struct compare_side *base,
                     const struct compare_side *now, double *scratch);
+
+/*
+ * Raises the spreads of functions to what the base and its others differ by,
+ * and tells what their totals do.
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int compare_others(struct comparison *c,
+                              const struct compare_side *base, bool gauge);

@@ -4,9 +4,8 @@
  */
 #include "diff_sure.h"
 
-#include "profile/compare/compare_rows.h"
 #include "profile/compare/compare_spread.h"
-#include "profile/compare/compare_test.h"
+#include "profile/compare/compare_steps.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,10 +10,11 @@
  * chance, in ascending order. shape: which widths to begin with.
  */
 #include "diff_formats.h"
-#include "profile/export/json_tree.h"
 
 #include "base/clock.h"
 #include "base/json_out.h"
+#include "profile/export/json_tree.h"
+#include "profile/export/page_html.h"
 
 #include <string.h>
 
@@ -83,8 +84,9 @@ static void
 put_formats(struct buf *out)
 {
 	json_open(out, "formats", '{');
-	for (size_t i = 0; i < ndiff_formats; i++)
-		json_put_text(out, diff_formats[i].name, diff_formats[i].doc);
+#define DIFF_FORMAT(name, doc) json_put_text(out, #name, doc);
+#include "diff_formats.def"
+#undef DIFF_FORMAT
 	json_close(out, '}');
 }
 
@@ -120,4 +122,27 @@ diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 	put_formats(out);
 	buf_putc(out, '}');
 	return buf_err(out);
+}
+
+/* The page shows two profiles when its data has them. */
+struct both {
+	const struct diff *d;
+	const struct diff_meta *meta;
+};
+
+static void
+put_both(const void *arg, struct buf *out)
+{
+	const struct both *both = arg;
+
+	/* a failure poisons out, which page_html() looks at */
+	(void)!diff_json(both->d, both->meta, out);
+}
+
+int
+diff_html(const struct diff *d, const struct diff_meta *meta, struct buf *out)
+{
+	struct both both = {d, meta};
+
+	return page_html(put_both, &both, out);
 }

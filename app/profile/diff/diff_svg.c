@@ -4,13 +4,49 @@
  * difference between red and green, too.
  * Source: Okabe and Ito, "Color Universal Design", 2008.
  */
-#include "diff_color.h"
 #include "diff_formats.h"
-#include "profile/quantity.h"
+
+#include "profile/diff.h"
 #include "profile/export/svg.h"
+#include "profile/quantity.h"
 
 #include <math.h>
 #include <string.h>
+
+/* The colour of a node tells which way it went, and how far. */
+enum diff_kind { DIFF_SAME, DIFF_MORE, DIFF_LESS, DIFF_NEW, DIFF_GONE };
+
+struct diff_mark {
+	enum diff_kind kind;
+	double strength; /* 0..1: of its colour */
+};
+
+#define PALE  0.25 /* of a new or gone node that may be chance */
+#define LEAST 0.5  /* of the smallest change that is sure */
+#define FULL  1.0  /* doublings, or halvings, that have the full colour */
+
+/*
+ * A new or gone node is called so whatever its size, and is pale unless the
+ * change is sure: one sample against none is no news.
+ */
+static struct diff_mark
+diff_mark(const struct diff *d, uint32_t node)
+{
+	double before = diff_base(d, node);
+	double after = (double)d->tree->total[node];
+	bool sure = d->sure[node];
+	double steps;
+
+	if (before == 0 && after != 0)
+		return (struct diff_mark){DIFF_NEW, sure ? 1 : PALE};
+	if (after == 0 && before != 0)
+		return (struct diff_mark){DIFF_GONE, sure ? 1 : PALE};
+	if (!sure || before <= 0 || after <= 0)
+		return (struct diff_mark){DIFF_SAME, 0};
+	steps = fmin(fabs(log2(after / before)) / FULL, 1);
+	return (struct diff_mark){after > before ? DIFF_MORE : DIFF_LESS,
+	                          LEAST + (1 - LEAST) * steps};
+}
 
 #define LEGEND_HEIGHT 22
 #define SWATCH        12

@@ -160,8 +160,10 @@ static void
 put_formats(struct buf *out)
 {
 	json_open(out, "formats", '{');
-	for (size_t i = 0; i < nformats; i++)
-		json_put_text(out, formats[i].name, formats[i].doc);
+#define FORMAT(name, content_type, extension, use, doc) \
+	json_put_text(out, #name, doc);
+#include "formats.def"
+#undef FORMAT
 	json_close(out, '}');
 }
 

@@ -1,5 +1,7 @@
 #include "store/link.h"
 
+#include "store/files/digest.h"
+
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -7,14 +9,73 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HOUR_S 3600
+#define LINK_KEY_PREFIX "key-"
+#define HOUR_S          3600
+
+static int
+load(struct store *s, struct link_key *out, enum sql sql,
+     const struct db_value *v, size_t n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	struct link_key k;
+	int rc = db_query(s->db, sql, v, n, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	if (!id_valid(LINK_KEY_PREFIX, db_col_text(&rows, 0)) ||
+	    hex_decode(db_col_text(&rows, 1), k.secret, sizeof(k.secret)))
+		return -EBADMSG;
+	snprintf(k.id, sizeof(k.id), "%s", db_col_text(&rows, 0));
+	*out = k;
+	return 0;
+}
+
+int
+link_key_current(struct store *s, struct link_key *out)
+{
+	return load(s, out, SQL_LINK_KEY_NEWEST, NO_ARGS);
+}
+
+static int
+make(struct store *s)
+{
+	char secret[2 * LINK_SECRET_BYTES + 1];
+	struct link_key k;
+	int rc = link_key_current(s, &k);
+
+	if (rc != -ENOENT) /* another process was first */
+		return rc;
+	id_new(LINK_KEY_PREFIX, k.id);
+	random_bytes(k.secret, sizeof(k.secret));
+	hex_encode(k.secret, sizeof(k.secret), secret);
+	rc = db_run(s->db, SQL_LINK_KEY_INSERT, ARGS(V(k.id), V(secret)));
+	return rc < 0 ? rc : 0;
+}
+
+int
+link_key_make(struct store *s)
+{
+	struct link_key k;
+	int rc = link_key_current(s, &k);
+
+	if (rc == -ENOENT)
+		rc = store_begin(s) ?: store_end(s, make(s));
+	return rc;
+}
+
+int
+link_key_get(struct store *s, const char *id, struct link_key *out)
+{
+	return load(s, out, SQL_LINK_KEY_GET, ARGS(V(id)));
+}
 
 int
 link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
           const struct link_claim *claim,
           char out[static LINK_SIGNATURE_LEN + 1])
 {
-	static const char digits[] = "0123456789abcdef";
 	unsigned char mac[EVP_MAX_MD_SIZE];
 	unsigned int len = sizeof(mac);
 	char text[STORE_TENANT_MAX + LINK_SUBJECT_MAX + 64];
@@ -27,11 +88,7 @@ link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
 	if (!HMAC(EVP_sha256(), secret, LINK_SECRET_BYTES,
 	          (unsigned char *)text, (size_t)n, mac, &len))
 		return -EIO;
-	for (unsigned int i = 0; i < len; i++) {
-		out[2 * i] = digits[mac[i] >> 4];
-		out[2 * i + 1] = digits[mac[i] & 15];
-	}
-	out[2 * len] = '\0';
+	hex_encode(mac, len, out);
 	return 0;
 }
 

@@ -11,17 +11,24 @@
  */
 #pragma once
 
-#include "store/link_key.h"
+#include "store/store.h"
 
 #include <stdbool.h>
 
 #define LINK_MAX           1024
+#define LINK_SECRET_BYTES  32
 #define LINK_SUBJECT_MAX   ((size_t)8 << 10)
 #define LINK_SIGNATURE_LEN 64
 /* How long a link to what is pinned works, if not for longer. */
 #define LINK_PINNED_S INT64_C(31536000)
 /* A key is asked of the store again after this. */
 #define LINK_KEY_MS 60000
+
+/* A key that signs links: made once, kept in the store, shared by the pool. */
+struct link_key {
+	char id[ID_MAX];
+	unsigned char secret[LINK_SECRET_BYTES];
+};
 
 /* The newest key, remembered; zeroed: none yet. */
 struct link_keys {
@@ -72,3 +79,14 @@ MUST_CHECK int
 link_flamegraph(struct store *s, struct link_keys *k, const char *base,
                 const char *tenant, const char *id, int64_t now_ms,
                 int64_t ttl_s, struct buf *out);
+
+/*
+ * Makes a key in a store that has none. Every program that signs links calls
+ * this when it starts, so that a request that only reads never writes.
+ */
+MUST_CHECK int link_key_make(struct store *s);
+/* The newest key; -ENOENT. */
+MUST_CHECK int link_key_current(struct store *s, struct link_key *out);
+/* The key of a link's signature; -ENOENT. */
+MUST_CHECK int
+link_key_get(struct store *s, const char *id, struct link_key *out);

@@ -6,6 +6,7 @@
 #include "lib/stacks.h"
 #include "lib/windows.h"
 #include "store/blob.h"
+#include "store/db/db_test.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "store/baseline.h"
+#include "store/db/db_test.h"
 #include "store/session.h"
 
 #include <string.h>

@@ -158,8 +158,3 @@ int64_t db_data_version(struct db *db);
 MUST_CHECK int db_checkpoint(struct db *db);
 /* The last failure in the database's words: for logs, never for clients. */
 const char *db_why(const struct db *db);
-
-/* Tests: the nth statement from now fails with -EIO; 0: none does. */
-void db_fail_after(struct db *db, int n);
-/* Tests: moves this connection's clock, now_ms(). */
-void db_skew_clock(struct db *db, int64_t ms);

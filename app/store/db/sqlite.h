@@ -1,4 +1,5 @@
-/* What sqlite.c and its schema half share. */
+/* The connection behind db.h, and the file that SQLite keeps the database in.
+ */
 #pragma once
 
 #include "db.h"
@@ -30,20 +31,6 @@ struct db {
 
 /* -errno for a result code of SQLite; notes its words for db_why(). */
 int sqlite_errno(struct db *db, int code);
-/* Statements of the connection itself: BEGIN, PRAGMA, a migration. */
-MUST_CHECK int sqlite_do(struct db *db, const char *text);
-/*
- * Wakes who watches the file. SQLite's own last write comes before the
- * commit can be seen, and what makes it seen is no write: watching the WAL
- * alone, one looks too early.
- */
-void sqlite_announce(struct db *db);
-/* Brings the schema up to date; one line in *why when it refuses. */
-MUST_CHECK int sqlite_migrate(struct db *db, struct buf *why);
-/* Refuses a schema that this release can't use; changes nothing. */
-MUST_CHECK int sqlite_look(struct db *db, struct buf *why);
-/* Fills the empty db->link: a connection with every setting in place. */
-MUST_CHECK int sqlite_connect(struct db *db);
 /*
  * Holds off every process that is about to open the database at path, until
  * *out_fd is closed.

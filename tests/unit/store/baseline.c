@@ -1,5 +1,6 @@
 #include "store/baseline.h"
 #include "lib/store.h"
+#include "store/db/db_test.h"
 #include "store/session.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 #include "lib/store.h"
+#include "store/db/db_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

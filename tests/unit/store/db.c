@@ -2,7 +2,7 @@
 #include "store/db/sqlite.h"
 
 #include "lib/store.h"
-#include "store/link_key.h"
+#include "store/link.h"
 
 #include <errno.h>
 #include <fcntl.h>

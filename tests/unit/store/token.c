@@ -1,8 +1,9 @@
 #include "store/token.h"
 #include "lib/store.h"
 #include "store/audit.h"
+#include "store/db/db_test.h"
 #include "store/idempotency.h"
-#include "store/link_key.h"
+#include "store/link.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "lib/store.h"
 #include "store/audit.h"
+#include "store/db/db_test.h"
 
 #include <errno.h>
 #include <string.h>

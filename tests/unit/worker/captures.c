@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "lib/store.h"
+#include "store/db/db_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

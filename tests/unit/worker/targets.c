@@ -1,6 +1,7 @@
 #include "worker/targets/targets.h"
 
 #include "lib/store.h"
+#include "store/db/db_test.h"
 #include "store/session.h"
 #include "store/worker.h"
 

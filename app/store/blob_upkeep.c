@@ -1,6 +1,6 @@
 #include "base/folder.h"
+#include "store/blob.h"
 #include "store/db/row.h"
-#include "store/files/blob_private.h"
 #include "store/files/orphans.h"
 #include "store/session.h"
 

@@ -72,6 +72,8 @@ blob_open(const struct store *s, const struct blob *b, int *out_fd);
 /* The whole of it, its checksum proven (-EBADMSG). */
 MUST_CHECK int
 blob_read(const struct store *s, const struct blob *b, struct buf *out);
+/* True for what blob_create() makes: rows are not trusted with paths. */
+bool blob_name_valid(const char *name);
 
 /* --- the worker's side --------------------------------------------------- */
 

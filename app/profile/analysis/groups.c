@@ -1,9 +1,8 @@
 #include "groups.h"
 
-#include "groups_facts.h"
-
 #include "base/hash.h"
 #include "base/id.h"
+#include "groups_facts.h"
 #include "profile/model/build.h"
 
 #include <ctype.h>

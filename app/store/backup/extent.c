@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/folder.h"
+#include "store/blob.h"
 #include "store/db/row.h"
-#include "store/files/blob_private.h"
 #include "store/files/digest.h"
 #include "store/files/orphans.h"
 #include "store/windows/window_private.h"

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/folder.h"
-#include "blob_private.h"
 #include "digest.h"
 
 #include <errno.h>

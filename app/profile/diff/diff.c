@@ -5,7 +5,6 @@
  */
 #include "profile/diff.h"
 
-#include "diff_formats.h"
 #include "diff_sure.h"
 
 #include <errno.h>
@@ -241,21 +240,4 @@ diff_new(const struct compare_side *base, const struct compare_side *now,
 		return rc;
 	*out = TAKE(z.d);
 	return 0;
-}
-
-#define DIFF_FORMAT(name, doc) {#name, doc, diff_##name},
-const struct diff_format diff_formats[] = {
-#include "diff_formats.def"
-};
-#undef DIFF_FORMAT
-
-const size_t ndiff_formats = ARRAY_LEN(diff_formats);
-
-const struct diff_format *
-diff_format_find(const char *name)
-{
-	for (size_t i = 0; i < ndiff_formats; i++)
-		if (strcmp(diff_formats[i].name, name) == 0)
-			return &diff_formats[i];
-	return NULL;
 }

@@ -71,7 +71,8 @@ link_key_get(struct store *s, const char *id, struct link_key *out)
 	return load(s, out, SQL_LINK_KEY_GET, ARGS(V(id)));
 }
 
-int
+/* The signature itself: lower case hexadecimal. */
+static int
 link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
           const struct link_claim *claim,
           char out[static LINK_SIGNATURE_LEN + 1])

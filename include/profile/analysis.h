@@ -53,8 +53,6 @@ struct leak_rule {
 	unsigned classes, needs; /* bits: 1 << wait_class; enum leak_need */
 	const char *why, *source;
 };
-extern const struct leak_rule leak_rules[];
-extern const size_t leak_nrules;
 
 /* Thresholds: [analysis] of stoker.conf. */
 struct leak_limits {

@@ -67,10 +67,6 @@ link_ttl(int64_t setting_s, bool pinned)
 MUST_CHECK int
 link_check(struct store *s, struct link_keys *k, const struct link_claim *claim,
            const char *signature, int64_t now_ms);
-/* The signature itself: lower case hexadecimal. */
-MUST_CHECK int link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
-                         const struct link_claim *claim,
-                         char out[static LINK_SIGNATURE_LEN + 1]);
 /*
  * Appends the signed URL of a profile's flame graph.
  *   Shape    base: [api] public_url

@@ -183,13 +183,12 @@ wait_ages_below(const struct wait_ages *ages, const struct group *x,
 #define CERTAIN   LEAK_CERTAIN
 #define LIKELY    LEAK_LIKELY
 #define SUSPECT   LEAK_SUSPECT
-const struct leak_rule leak_rules[] = {
+static const struct leak_rule leak_rules[] = {
 #define LEAK_RULE(id, name, severity, classes, needs, why, source) \
 	{name, severity, classes, needs, why, source},
 #include "analysis.def"
 #undef LEAK_RULE
 };
-const size_t leak_nrules = ARRAY_LEN(leak_rules);
 
 const char *const leak_severities[] = {
 	[LEAK_CERTAIN] = "certain",
@@ -442,7 +441,7 @@ breaks(const struct judged *j, uint32_t i, const struct history *h,
 static const struct leak_rule *
 broken_rule(const struct judged *j, uint32_t i, const struct history *h)
 {
-	for (size_t k = 0; k < leak_nrules; k++)
+	for (size_t k = 0; k < ARRAY_LEN(leak_rules); k++)
 		if (breaks(j, i, h, &leak_rules[k]))
 			return &leak_rules[k];
 	return NULL;

@@ -14,7 +14,6 @@ struct profile_index {
 	} cap; /* rows there is memory for */
 };
 
-struct profile_index *profile_index_new(void);
 void profile_index_free(struct profile_index *index);
 
 /*

@@ -22,7 +22,7 @@ struct wanted {
 	const struct label *labels;
 };
 
-struct profile_index *
+static struct profile_index *
 profile_index_new(void)
 {
 	struct profile_index *x = calloc(1, sizeof(*x));

@@ -30,7 +30,7 @@ load_field(const struct db_rows *rows, int column, const struct row_field *f,
 	return 0;
 }
 
-int
+static int
 row_load(const struct db_rows *rows, const struct row_type *t, void *out)
 {
 	int rc = 0;

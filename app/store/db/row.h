@@ -33,9 +33,6 @@ struct row_type {
 		sizeof(struct T), table, ARRAY_LEN(table) \
 	}
 
-/* The current row as a struct; *out is filled, or untouched on failure. */
-MUST_CHECK int
-row_load(const struct db_rows *rows, const struct row_type *t, void *out);
 /* Frees its strings and zeroes it. */
 void row_done(const struct row_type *t, void *row);
 

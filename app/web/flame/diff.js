@@ -3,7 +3,7 @@
  * on its scale beside them. Widths are either's, or both added up. Which
  * nodes and functions changed by more than chance is told by the document:
  * nothing is tested here. Pure, as model.js is; colours are those of
- * app/profile/diff/diff_color.c.
+ * app/profile/diff/diff_svg.c.
  */
 (() => {
   const { Tree, quantity, percent } = stoker;

@@ -29,7 +29,7 @@ bool wait_class_blocked(enum wait_class c);
 /* The class of a group by its state, reason and what the runtime says. */
 enum wait_class wait_class_of(const struct groups *g, const struct group *x);
 
-/* What a rule asks of a group besides its class. */
+/* A rule asks these of a group besides its class. */
 enum leak_need {
 	NEED_LEAKED = 1,     /* the garbage collector found it unreachable */
 	NEED_SIZE = 2,       /* leak_group, and leak_share percent of all */

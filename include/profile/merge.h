@@ -39,7 +39,7 @@ MUST_CHECK int merge_label(struct merge *m, const char *key, const char *value);
  */
 MUST_CHECK int merge_add(struct merge *m, const struct profile *p);
 MUST_CHECK int merge_add_packed(struct merge *m, const struct packed *k);
-/* The same for a file: as packed_decode(). */
+/* Adds the profile in a file; the errors of packed_decode(), too. */
 MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
                               size_t max_raw, struct buf *why);
 /* Appends what was merged as a packed file; -ENODATA, as packed_encode(). */

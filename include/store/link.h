@@ -36,7 +36,7 @@ struct link_keys {
 	int64_t read_ms; /* 0: never */
 };
 
-/* What a link names. */
+/* A link names these. */
 struct link_claim {
 	const char *kind;    /* "flamegraph" */
 	const char *subject; /* the parameters of its kind, a line each */

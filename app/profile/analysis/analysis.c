@@ -133,7 +133,7 @@ by_age(const void *a, const void *b)
 }
 
 /*
- * Of the second profile.
+ * Collects the ages that the second profile tells.
  *   Owns     wait_ages_done() it
  *   Errors   -ENOMEM
  */
@@ -283,7 +283,7 @@ stacks_of(const struct profile *p, const struct profile *base,
 }
 
 /*
- * Of every group of a; fills a->base_count.
+ * Tells the history of every group of a; fills a->base_count.
  *   Owns     *out is the caller's; free() it
  */
 static int
@@ -349,7 +349,7 @@ is_allowed(const struct analysis *a, const struct group *x, const char *allow)
 	return analysis_allowed(allow, groups_text(g, x->creator));
 }
 
-/* What the rules look at. */
+/* Rules look at these figures of an analysis. */
 struct judged {
 	const struct analysis *a;
 	const struct leak_limits *l;

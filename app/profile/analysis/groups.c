@@ -149,7 +149,7 @@ read_frame(struct groups_reader *r, uint32_t location, uint32_t line,
 	return 0;
 }
 
-/* What tracebacks of Go leave out: runtime.gopark, not runtime.GC. */
+/* Tracebacks of Go leave such functions out: runtime.gopark, not runtime.GC. */
 static bool
 is_hidden(const char *name)
 {
@@ -335,7 +335,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Of "7,9-12", whatever stands there: it ends where it is something else. */
+/* Reads "7,9-12", up to where the text is something else. */
 static int
 add_members(struct groups *g, int side, const char *ids, uint32_t group)
 {
@@ -412,7 +412,7 @@ groups_add(struct groups *g, const struct profile *p, int side)
 	return rc;
 }
 
-/* The same text in another table of strings. */
+/* Copies a text from one table of strings to another. */
 static int
 carry(struct groups *g, const struct groups *other, uint32_t id, uint32_t *out)
 {

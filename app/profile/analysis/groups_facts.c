@@ -1,4 +1,4 @@
-/* What a sample says of itself: its labels, or else its leaf frames. */
+/* A sample says what it waits for in its labels, or else in its leaf frames. */
 #include "groups_facts.h"
 
 #include "base/clock.h"
@@ -122,7 +122,7 @@ wait_of(const char *name)
 	return NULL;
 }
 
-/* What the innermost frames tell. */
+/* Facts that the innermost frames tell. */
 struct told {
 	const char *raw, *lock;
 	bool parked, call;

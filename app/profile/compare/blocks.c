@@ -221,7 +221,7 @@ struct blocks_sum {
 	struct block_nodes nodes; /* t NULL: rows are of functions */
 };
 
-/* What is summed over neighbours until it is a block. */
+/* Neighbouring stretches are summed until they make a block. */
 struct stretch {
 	double seconds, samples;
 };
@@ -241,7 +241,7 @@ stretches_done(struct stretches *s)
 	free(s->items);
 }
 
-/* What is captured by several at once counts once. */
+/* Time that several parts captured at once counts once. */
 static double
 fresh_of(const struct blocks_part *p, int64_t *reach)
 {
@@ -500,7 +500,7 @@ names_room(struct blocks_sum *s, uint32_t name)
 	return 0;
 }
 
-/* Of the function at the inner end of a stack. */
+/* Finds the row of the function at the inner end of a stack. */
 static int
 row_of(struct blocks_sum *s, const struct profile *p, uint32_t location,
        uint32_t *out)

@@ -408,7 +408,7 @@ judge(const struct comparison *c)
 	return v;
 }
 
-/* What cost is divided by, and what is tested where that is not known. */
+/* Chooses what cost is divided by, and what is tested where that is unknown. */
 static void
 choose(struct comparison *c, const struct compare_side *base,
        const struct compare_side *now, bool gauge, enum compare_by by)

@@ -79,8 +79,8 @@ stray(const double *x, const double *size, unsigned n, unsigned each)
 	return s;
 }
 
-/* Of a row in one view; *unit times squares is by what independent samples
- * have. 0: the row says nothing. */
+/* Measures how a row strays in one view; *unit times squares is relative to
+ * independent samples. 0: the row says nothing. */
 static struct stray
 look(const struct sight *of, const struct block_row *r, enum view view,
      double *unit)
@@ -492,7 +492,7 @@ raise_to(struct compare_spread *s, double own, double all, double captures)
 
 /* --- totals --------------------------------------------------------------- */
 
-/* What a capture cost per second; 0: not known. */
+/* Cost of a capture per second; 0: not known. */
 static double
 pace_of(const struct tree *t, double seconds, bool gauge)
 {

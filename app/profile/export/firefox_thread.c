@@ -242,7 +242,7 @@ category_of(const struct fx *x, uint32_t frame)
 	return !strncmp(file, "[kernel", 7) ? FX_KERNEL : FX_USER;
 }
 
-/* What a column of frameTable holds for a frame; -1: null, but as address. */
+/* Value of a frame in a column of frameTable; -1: null, but as address. */
 static int64_t
 frame_value(const struct fx *x, int column, uint32_t frame)
 {

@@ -116,7 +116,7 @@ rows_init(struct input_rows *r)
 	               : -ENOMEM;
 }
 
-/* The same text in the merged profile; -ENOMEM, -E2BIG. */
+/* Finds a text of the input in the merged profile; -ENOMEM, -E2BIG. */
 static int
 merge_text(struct input_rows *r, uint32_t id, uint32_t *out)
 {
@@ -459,7 +459,7 @@ add_sample(struct input_rows *r, uint32_t at)
 	                       &r->p->values[(size_t)at * r->p->ntypes]);
 }
 
-/* What the merged rows take, their hashes included. */
+/* Bytes that the merged rows take, with their hashes. */
 static size_t
 merge_memory(const struct merge *m)
 {
@@ -544,7 +544,7 @@ merge_encode(const struct merge *m, struct buf *out)
 	return m->begun ? packed_encode(&k, out) : -ENODATA;
 }
 
-/* What is left of the bytes is for the stacks. */
+/* Bytes that rows have left of max_bytes are for the stacks. */
 int
 merge_end(struct merge *m, struct profile **out)
 {

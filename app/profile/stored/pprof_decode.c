@@ -409,7 +409,7 @@ read_strings(struct decode *d)
 	return -EBADMSG;
 }
 
-/* What the rows may not exceed; the reason, or NULL. */
+/* Tells why the rows exceed the limits; NULL when they do not. */
 static const char *
 too_much(const struct pprof_count *c, const struct pprof_limits *limits)
 {

@@ -1,11 +1,37 @@
 #include "store/job.h"
 
-#include "store/db/row.h"
 #include "session_private.h"
+#include "store/db/row.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(job, session),          ROW_FIELD(job, tenant),
+	ROW_FIELD(job, service),          ROW_FIELD(job, type),
+	ROW_FIELD(job, attempt),          ROW_FIELD(job, ordinal),
+	ROW_FIELD(job, asked_seconds),    ROW_FIELD(job, asked_rate),
+	ROW_FIELD(job, cancel_requested),
+};
+static const struct row_type type = ROW_TYPE(job, fields);
+
+void
+job_done(struct job *j)
+{
+	row_done(&type, j);
+}
+
+struct job_ref
+job_ref(const struct job *j)
+{
+	struct job_ref r = {.attempt = j->attempt};
+
+	snprintf(r.session, sizeof(r.session), "%s", j->session);
+	return r;
+}
+
+/* --- asking --------------------------------------------------------------- */
 
 /* The id of the capture that is in the way; -ENOENT: no such service. */
 static int
@@ -110,4 +136,199 @@ job_counts(struct store *s, int64_t *out_queued, int64_t *out_running)
 	*out_queued = db_col_int(&rows, 0);
 	*out_running = db_col_int(&rows, 1);
 	return 0;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+/* 0, or -ESTALE when the attempt no longer counts. */
+static int
+fenced(int changed)
+{
+	return changed < 0 ? changed : changed ? 0 : -ESTALE;
+}
+
+/* -ENOENT when nothing waits: seen without taking the write lock. */
+static int
+is_waiting(struct store *s, const char *host)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_JOB_WAITING, ARGS(V(host)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	return rc < 0 ? rc : rc ? 0 : -ENOENT;
+}
+
+static int
+claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	char id[ID_MAX];
+	int rc = db_query(s->db, SQL_JOB_CLAIM, ARGS(V(lease_ms), V(host)),
+	                  &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	snprintf(id, sizeof(id), "%s", db_col_text(&rows, 0));
+	db_finish(&rows);
+	rc = db_run(s->db, SQL_SESSION_STARTED, ARGS(V(id)));
+	if (rc < 0)
+		return rc;
+	return row_one(s->db, &type, out, SQL_JOB_GET, ARGS(V(id)));
+}
+
+int
+job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
+{
+	CLEANUP_JOB struct job j = {0};
+	int rc = is_waiting(s, host) ?: store_begin(s);
+
+	if (!rc)
+		rc = store_end(s, claim(s, host, lease_ms, &j));
+	if (rc)
+		return rc;
+	*out = j;
+	j = (struct job){0};
+	return 0;
+}
+
+int
+job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
+             const struct job_state *now, int64_t *out_cancel)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int64_t asked;
+	int rc = db_query(s->db, SQL_JOB_PROGRESS,
+	                  ARGS(V(lease_ms), V(now->progress), V(now->phase),
+	                       V(now->samples), V(j->session), V(j->attempt)),
+	                  &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ESTALE;
+	asked = db_col_int(&rows, 0);
+	rc = db_next(&rows); /* to the end: that commits it */
+	if (rc < 0)
+		return rc;
+	*out_cancel = asked;
+	return 0;
+}
+
+static int
+hold(struct store *s, const struct job_ref *j)
+{
+	return fenced(db_run(s->db, SQL_JOB_HOLD,
+	                     ARGS(V(j->attempt), V(j->session))));
+}
+
+static int
+checkpoint(struct store *s, const struct job_ref *j,
+           const struct session_result *result, const struct blob *blob)
+{
+	int rc = hold(s, j);
+
+	if (!rc)
+		rc = session_store_result(s, j->session, result);
+	return rc ? rc : session_store_blob(s, j->session, blob);
+}
+
+int
+job_checkpoint(struct store *s, const struct job_ref *j,
+               const struct session_result *result, const struct blob *blob)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, checkpoint(s, j, result, blob));
+}
+
+static int
+finish(struct store *s, const struct job_ref *j, const struct job_end *end)
+{
+	const char *status = strcmp(end->state, "done") ? SESSION_FAILED
+	                                                : SESSION_COMPLETED;
+	int rc = fenced(db_run(s->db, SQL_JOB_END,
+	                       ARGS(V(end->state), V(end->error_code),
+	                            V(end->error_message), V(j->session),
+	                            V(j->attempt))));
+
+	if (!rc && end->result)
+		rc = session_store_result(s, j->session, end->result);
+	if (!rc && end->blob)
+		rc = session_store_blob(s, j->session, end->blob);
+	if (!rc && end->timeline)
+		rc = session_store_blob(s, j->session, end->timeline);
+	return rc ? rc : session_end(s, j->session, status);
+}
+
+int
+job_finish(struct store *s, const struct job_ref *j, const struct job_end *end)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, finish(s, j, end));
+}
+
+int
+job_requeue(struct store *s, const struct job_ref *j)
+{
+	return fenced(db_run(s->db, SQL_JOB_REQUEUE,
+	                     ARGS(V(j->session), V(j->attempt))));
+}
+
+int
+job_abandon(struct store *s, const struct job *j)
+{
+	static const struct job_end died = {
+		"failed",
+		"WorkerDied",
+		"the worker stopped during the capture; what it had saved is "
+		"kept",
+		NULL,
+		NULL,
+		NULL};
+	static const struct job_end cancelled = {
+		"cancelled", "Cancelled", "cancelled on request",
+		NULL,        NULL,        NULL};
+	struct job_ref ref = job_ref(j);
+
+	if (j->cancel_requested)
+		return job_finish(s, &ref, &cancelled);
+	if (j->asked_seconds > JOB_RERUN_SECONDS ||
+	    j->attempt >= JOB_ATTEMPTS_MAX)
+		return job_finish(s, &ref, &died);
+	return job_requeue(s, &ref);
+}
+
+/* Every recovery takes a job out of what the statement finds. */
+static int
+recover_all(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
+{
+	int rc, n = 0;
+
+	for (;; n++) {
+		CLEANUP_JOB struct job j = {0};
+
+		rc = row_one(s->db, &type, &j, sql, v, nv);
+		if (rc)
+			break;
+		rc = job_abandon(s, &j);
+		if (rc && rc != -ESTALE)
+			break;
+	}
+	return rc == -ENOENT ? n : rc;
+}
+
+int
+job_take_over(struct store *s, const char *host)
+{
+	return recover_all(s, SQL_JOB_ORPHANED, ARGS(V(host)));
+}
+
+int
+job_expire(struct store *s, int64_t grace_ms)
+{
+	return recover_all(s, SQL_JOB_EXPIRED, ARGS(V(grace_ms)));
 }

@@ -1,7 +1,7 @@
 #include "store/symbolize.h"
 
-#include "store/db/row.h"
 #include "session_private.h"
+#include "store/db/row.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,8 +56,7 @@ symbolize_ask(struct store *s, const char *tenant, const char *session)
 	return rc ? rc : store_end(s, ask(s, tenant, session));
 }
 
-/* --- the worker's side -----------------------------------------------------
- */
+/* --- the worker's side ---------------------------------------------------- */
 
 static int
 oldest_waiting(struct store *s, const char *host, char out[static ID_MAX])

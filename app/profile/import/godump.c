@@ -20,8 +20,7 @@ next_line(struct text *rest, struct text *out)
 	return true;
 }
 
-/* --- frames ----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 static void
 add_location(struct dump *d, uint32_t location)
@@ -175,8 +174,7 @@ take_elided(struct dump *d)
 	return rc;
 }
 
-/* --- goroutines ------------------------------------------------------------
- */
+/* --- goroutines ----------------------------------------------------------- */
 
 static int
 end_goroutine(struct dump *d)

@@ -137,8 +137,7 @@ godump_head(struct text line, struct godump_head *out)
 	return true;
 }
 
-/* --- labels ----------------------------------------------------------------
- */
+/* --- labels --------------------------------------------------------------- */
 
 static int
 hex(char c)

@@ -1,8 +1,8 @@
 #include "store/token.h"
 
 #include "store/db/cursor.h"
-#include "store/files/digest.h"
 #include "store/db/row.h"
+#include "store/files/digest.h"
 
 #include <errno.h>
 #include <stdio.h>

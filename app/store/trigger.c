@@ -1,8 +1,8 @@
 #include "store/trigger.h"
 
 #include "base/json_out.h"
-#include "store/db/row.h"
 #include "store/audit.h"
+#include "store/db/row.h"
 #include "store/job.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "profile/blocks.h"
 #include "base/table.h"
+#include "profile/blocks.h"
 
 struct block_node {
 	uint32_t node;  /* of the tree */

@@ -1,7 +1,7 @@
 #include "profile/pprof.h"
 
-#include "profile/gzip.h"
 #include "pprof_fields.h"
+#include "profile/gzip.h"
 #include "wire.h"
 
 #define RAW_MAX ((size_t)1 << 30)

@@ -1,9 +1,9 @@
 /* The directory of a backup, and its manifest. */
 #pragma once
 
-#include "store/files/digest.h"
 #include "extent.h"
 #include "store/backup.h"
+#include "store/files/digest.h"
 
 #define BACKUP_DB_PREFIX   "stoker-"
 #define BACKUP_DB_SUFFIX   ".db"

@@ -1,13 +1,17 @@
 #include "elf.h"
 
-#include "elf_private.h"
-
 #include <elf.h>
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define MAX_STRTAB  ((size_t)16 << 20) /* names of sections, bytes */
+#define MAX_NOTES   ((size_t)64 << 10) /* one note segment, bytes */
+#define MAX_DYNAMIC 256 /* rows of a dynamic section; linkers write 40 */
+#define CRC_CHUNK   ((size_t)64 << 10)
 
 int
 elf_read(const struct elf_image *e, uint64_t offset, void *dst, size_t n)
@@ -54,6 +58,274 @@ elf_copy(const struct elf_image *e, uint64_t offset, uint64_t n, size_t max,
 	*out = TAKE(p);
 	return 0;
 }
+
+/* --- what lies where -------------------------------------------------------
+ */
+
+const struct elf_segment *
+elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)
+{
+	for (uint32_t i = 0; i < e->nsegments; i++)
+		if (e->segments[i].type == type && skip-- == 0)
+			return &e->segments[i];
+	return NULL;
+}
+
+static bool
+read_is_program(const struct elf_image *e)
+{
+	const struct elf_segment *s = elf_segment(e, PT_DYNAMIC, 0);
+	Elf64_Dyn rows[MAX_DYNAMIC];
+	size_t n;
+
+	if (e->type != ET_DYN)
+		return e->type == ET_EXEC;
+	n = !s ? 0 : s->filesz / sizeof(*rows);
+	if (n > MAX_DYNAMIC)
+		n = MAX_DYNAMIC;
+	if (!n || elf_read(e, s->offset, rows, n * sizeof(*rows)))
+		return false;
+	for (size_t i = 0; i < n && rows[i].d_tag != DT_NULL; i++)
+		if (rows[i].d_tag == DT_FLAGS_1)
+			return rows[i].d_un.d_val & DF_1_PIE;
+	return false;
+}
+
+static bool
+is_named(const struct elf_image *e, uint32_t i, const char *name)
+{
+	uint32_t at = e->section_names[i];
+
+	return at < e->strtab_size && strcmp(e->strtab + at, name) == 0;
+}
+
+const struct elf_section *
+elf_section(const struct elf_image *e, const char *name)
+{
+	for (uint32_t i = 0; i < e->nsections; i++)
+		if (e->sections[i].type != SHT_NOBITS && is_named(e, i, name))
+			return &e->sections[i];
+	return NULL;
+}
+
+const struct elf_section *
+elf_section_typed(const struct elf_image *e, uint32_t type)
+{
+	for (uint32_t i = 0; i < e->nsections; i++)
+		if (e->sections[i].type == type)
+			return &e->sections[i];
+	return NULL;
+}
+
+bool
+elf_offset_of(const struct elf_image *e, uint64_t vaddr, uint64_t *offset,
+              uint64_t *left)
+{
+	const struct elf_segment *s;
+	uint64_t delta, at, n;
+
+	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++) {
+		delta = vaddr - s->vaddr;
+		if (vaddr < s->vaddr || delta >= s->filesz)
+			continue;
+		at = s->offset + delta;
+		if (at < delta || at >= e->size)
+			continue;
+		n = s->filesz - delta;
+		*offset = at;
+		*left = n < e->size - at ? n : e->size - at;
+		return true;
+	}
+	return false;
+}
+
+bool
+elf_vaddr_of(const struct elf_image *e, uint64_t offset, uint64_t *vaddr)
+{
+	const struct elf_segment *s;
+
+	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++)
+		if (offset >= s->offset && offset - s->offset < s->filesz) {
+			*vaddr = s->vaddr + (offset - s->offset);
+			return true;
+		}
+	return false;
+}
+
+int
+elf_bias(const struct elf_image *e, uint64_t start, uint64_t offset,
+         uint64_t *bias)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first;
+	const struct elf_segment *s;
+
+	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++) {
+		first = s->offset & ~(page - 1);
+		if (!(s->flags & PF_X) || offset < first ||
+		    offset - first >= s->filesz + (s->offset - first))
+			continue;
+		*bias = start - offset + s->offset - s->vaddr;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* --- notes and links -------------------------------------------------------
+ */
+
+static size_t
+aligned4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+/* One pass over a block of notes; Source: gABI 5, Note Section. */
+static void
+scan_notes(struct elf_image *e, const char *p, size_t n)
+{
+	Elf64_Nhdr h;
+	size_t name, desc;
+
+	while (n >= sizeof(h) && !e->build_id_size) {
+		memcpy(&h, p, sizeof(h));
+		p += sizeof(h);
+		n -= sizeof(h);
+		name = aligned4(h.n_namesz);
+		desc = aligned4(h.n_descsz);
+		if (name > n || h.n_descsz > n - name)
+			return;
+		if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == 4 &&
+		    memcmp(p, ELF_NOTE_GNU, 4) == 0 &&
+		    h.n_descsz <= ELF_MAX_BUILD_ID) {
+			memcpy(e->build_id, p + name, h.n_descsz);
+			e->build_id_size = h.n_descsz;
+		}
+		if (desc > n - name)
+			return;
+		p += name + desc;
+		n -= name + desc;
+	}
+}
+
+static int
+scan_notes_at(struct elf_image *e, uint64_t offset, uint64_t size)
+{
+	CLEANUP_FREE void *p = NULL;
+	int r = elf_copy(e, offset, size, MAX_NOTES, &p);
+
+	if (!r)
+		scan_notes(e, p, (size_t)size);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Sections first: a separate debug file's segments describe bytes that only
+ * the stripped file has. */
+static int
+read_build_id(struct elf_image *e)
+{
+	const struct elf_segment *p;
+	const struct elf_section *s;
+	int r = 0;
+
+	for (uint32_t i = 0; i < e->nsections && !e->build_id_size && !r; i++) {
+		s = &e->sections[i];
+		if (s->type == SHT_NOTE)
+			r = scan_notes_at(e, s->offset, s->size);
+	}
+	for (uint32_t i = 0;
+	     !e->build_id_size && !r && (p = elf_segment(e, PT_NOTE, i)); i++)
+		r = scan_notes_at(e, p->offset, p->filesz);
+	return r;
+}
+
+int
+elf_debuglink(const struct elf_image *e, char name[ELF_MAX_NAME], uint32_t *crc)
+{
+	const struct elf_section *s = elf_section(e, ".gnu_debuglink");
+	char text[ELF_MAX_NAME + 4] = "";
+	size_t len, n;
+
+	if (!s)
+		return -ENOENT;
+	n = s->size < sizeof(text) ? (size_t)s->size : sizeof(text);
+	if (elf_read(e, s->offset, text, n))
+		return -EINVAL;
+	len = strnlen(text, n);
+	if (!len || len >= ELF_MAX_NAME || aligned4(len + 1) + 4 > n ||
+	    memchr(text, '/', len) || !strcmp(text, ".") || !strcmp(text, ".."))
+		return -EINVAL;
+	memcpy(crc, text + aligned4(len + 1), 4);
+	memcpy(name, text, len + 1);
+	return 0;
+}
+
+int
+elf_debugaltlink(const struct elf_image *e, struct elf_altlink *out)
+{
+	const struct elf_section *s = elf_section(e, ".gnu_debugaltlink");
+	char text[ELF_MAX_PATH + ELF_MAX_BUILD_ID];
+	size_t len;
+
+	if (!s)
+		return -ENOENT;
+	if (s->size > sizeof(text) || elf_read(e, s->offset, text, s->size))
+		return -EINVAL;
+	len = strnlen(text, s->size);
+	if (!len || len >= ELF_MAX_PATH || len + 1 >= s->size ||
+	    s->size - len - 1 > ELF_MAX_BUILD_ID)
+		return -EINVAL;
+	memcpy(out->name, text, len + 1);
+	out->build_id_size = (uint32_t)(s->size - len - 1);
+	memcpy(out->build_id, text + len + 1, out->build_id_size);
+	return 0;
+}
+
+static int
+file_crc(const struct elf_image *e, uint32_t *out)
+{
+	CLEANUP_FREE char *p = malloc(CRC_CHUNK);
+	uint32_t crc = 0;
+	uint64_t at = 0;
+	size_t n;
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	for (; at < e->size; at += n) {
+		n = e->size - at < CRC_CHUNK ? (size_t)(e->size - at)
+		                             : CRC_CHUNK;
+		r = elf_read(e, at, p, n);
+		if (r)
+			return r;
+		crc = libdeflate_crc32(crc, p, n);
+	}
+	*out = crc;
+	return 0;
+}
+
+int
+elf_debug_matches(const struct elf_image *e, const struct elf_image *debug)
+{
+	char name[ELF_MAX_NAME];
+	uint32_t want, have;
+	int r;
+
+	if (e->build_id_size)
+		return e->build_id_size == debug->build_id_size &&
+		                       !memcmp(e->build_id, debug->build_id,
+		                               e->build_id_size)
+		               ? 0
+		               : -ESTALE;
+	if (elf_debuglink(e, name, &want))
+		return -ESTALE;
+	r = file_crc(debug, &have);
+	if (r)
+		return r;
+	return have == want ? 0 : -ESTALE;
+}
+
+/* --- reading the headers ---------------------------------------------------
+ */
 
 static int
 check_header(const Elf64_Ehdr *h)
@@ -118,7 +390,7 @@ read_section_names(struct elf_image *e, uint32_t index)
 
 	if (index >= e->nsections || s->type != SHT_STRTAB)
 		return -ENOEXEC;
-	r = elf_copy(e, s->offset, s->size, ELF_MAX_STRTAB, &names);
+	r = elf_copy(e, s->offset, s->size, MAX_STRTAB, &names);
 	if (r)
 		return r;
 	e->strtab = names;
@@ -191,7 +463,7 @@ read_headers(struct elf_image *e)
 	r = read_segments(e, &h);
 	if (r)
 		return r;
-	e->is_program = elf_read_is_program(e);
+	e->is_program = read_is_program(e);
 	/* Section headers are a convenience: segments are what is loaded. */
 	if (h.e_shoff && h.e_shentsize == sizeof(Elf64_Shdr)) {
 		r = read_sections(e, &h);
@@ -200,7 +472,7 @@ read_headers(struct elf_image *e)
 		if (r)
 			forget_sections(e);
 	}
-	return elf_read_build_id(e);
+	return read_build_id(e);
 }
 
 int

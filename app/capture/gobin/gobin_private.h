@@ -1,4 +1,4 @@
-/* What the parts of the Go program reader share. */
+/* A Go program as its readers see it: its tables, and bytes of its image. */
 #pragma once
 
 #include "gobin.h"
@@ -45,17 +45,6 @@ struct gobin {
 
 /* --- finding ---------------------------------------------------------------
  */
-
-/* Errors: -ENOENT, -EBADMSG, -E2BIG, -EIO, -ENOMEM; *out untouched */
-MUST_CHECK int
-gobin_find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out);
-/* Fills version and minor; leaves them when the file does not say. */
-void gobin_find_version(const struct elf_image *elf, struct gobin_about *out);
-/* Fills the rest of about, and corrects a guessed minor.
- *   Errors   -ENOENT, -ENOMEM */
-MUST_CHECK int gobin_find_moduledata(struct gobin *g);
-
-const struct gobin_version *gobin_version_of(unsigned minor);
 
 /*
  * Calls seen for each aligned place in a loaded segment where the word is

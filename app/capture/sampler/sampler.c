@@ -64,6 +64,61 @@ sampler_poll(const struct sampler *s, struct pollfd *out, size_t max)
 	return n;
 }
 
+/* --- what is lost ----------------------------------------------------------
+ */
+
+/*
+ * The kernel counts what finds no room in a ring, and tells of it before the
+ * next record that does. Only who reads the events is told of what is lost
+ * after the last one.
+ *   Source   perf_event_open(2), PERF_RECORD_LOST; linux/perf_event.h,
+ *            PERF_FORMAT_LOST: Linux 6.0. Before, the end stays untold.
+ */
+struct counts {
+	uint64_t value, lost;
+};
+
+static uint64_t
+lost_of(int fd)
+{
+	struct counts c;
+
+	return read(fd, &c, sizeof(c)) == sizeof(c) ? c.lost : 0;
+}
+
+/* Takes off a record's count what was told already; false: nothing is new. */
+static bool
+count_lost(struct sampler *s, struct record *r)
+{
+	s->lost_recorded += r->lost;
+	if (s->lost_recorded <= s->lost_told)
+		return false;
+	r->lost = s->lost_recorded - s->lost_told;
+	s->lost_told = s->lost_recorded;
+	return true;
+}
+
+void
+sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
+                  void *arg)
+{
+	struct record r = {.kind = RECORD_LOST, .time_ns = time_ns};
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		all += lost_of(s->streams[i].ring.fd);
+	for (uint32_t i = 0; i < s->nevents; i++)
+		all += lost_of(s->events[i]);
+	if (all <= s->lost_told)
+		return;
+	r.lost = all - s->lost_told;
+	s->lost_told = all;
+	sink(arg, &r);
+}
+
+/* --- records ---------------------------------------------------------------
+ */
+
 static void
 peek(struct stream *st)
 {
@@ -104,7 +159,7 @@ hand_on(struct sampler *s, struct stream *st, sampler_sink *sink, void *arg)
 	if (!record_parse(st->next, st->next_size, &r)) {
 		if (r.kind == RECORD_SAMPLE)
 			add_to_sample(s, st->cpu, &r);
-		if (r.kind != RECORD_LOST || sampler_count_lost(s, &r))
+		if (r.kind != RECORD_LOST || count_lost(s, &r))
 			sink(arg, &r);
 	}
 	ring_next(&st->ring, st->next_size);
@@ -124,6 +179,9 @@ sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
 	while ((st = oldest(s, until_ns)))
 		hand_on(s, st, sink, arg);
 }
+
+/* --- while it samples ------------------------------------------------------
+ */
 
 /* On each CPU one stops and the next starts: nothing counts twice, and a
  * part of one period is all that may be missed. */

@@ -1,4 +1,4 @@
-/* What the files of sampler.h share. */
+/* A sampler as those see it who open it, filter for it and read for it. */
 #pragma once
 
 #include "ring.h"
@@ -65,10 +65,6 @@ MUST_CHECK int sampler_open_all(struct sampler *s, const struct host *host);
 MUST_CHECK int sampler_open_events(struct sampler *s, const struct host *host);
 /* The rings hold what so deep dumps take until they are surely read. */
 bool sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes);
-
-/* Takes off a record's count what was told already; false: it is nothing new.
- */
-bool sampler_count_lost(struct sampler *s, struct record *r);
 
 /* The one that is kept, if it is of this kind, or a new one; NULL: there can
  * be none. Nobody is denied, and no thread followed. */

@@ -7,8 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_TABLES   2 /* that make up one piece */
+#define MAX_DYNAMIC  ((size_t)64 << 10)
+#define CHAIN_STEP   1024 /* hash words read at once */
+#define MAX_OPEN_END 4096 /* bytes of a last function without a size */
+
+/* --- where a table is ------------------------------------------------------
+ */
+
+/* Where a table of symbols and its names lie in the file, in bytes. */
+struct table_place {
+	uint64_t symbols, size, names, names_size;
+};
+
 static int
-find_typed(const struct elf_image *e, uint32_t type, struct symtab_place *out)
+find_typed(const struct elf_image *e, uint32_t type, struct table_place *out)
 {
 	const struct elf_section *s = elf_section_typed(e, type), *names;
 
@@ -17,12 +30,280 @@ find_typed(const struct elf_image *e, uint32_t type, struct symtab_place *out)
 	names = &e->sections[s->link];
 	if (names->type != SHT_STRTAB)
 		return -ENOENT;
-	*out = (struct symtab_place){s->offset, s->size, names->offset,
-	                             names->size};
+	*out = (struct table_place){s->offset, s->size, names->offset,
+	                            names->size};
 	return 0;
 }
 
-#define MAX_TABLES 2 /* that make up one piece */
+struct dynamic {
+	uint64_t symtab, strtab, strsz, hash, gnu_hash; /* vaddr, bytes */
+};
+
+static int
+read_dynamic(const struct elf_image *e, struct dynamic *out)
+{
+	const struct elf_segment *p = elf_segment(e, PT_DYNAMIC, 0);
+	CLEANUP_FREE void *bytes = NULL;
+	const Elf64_Dyn *d;
+
+	if (!p || elf_copy(e, p->offset, p->filesz, MAX_DYNAMIC, &bytes))
+		return -ENOENT;
+	*out = (struct dynamic){0};
+	d = bytes;
+	for (size_t i = 0; i < p->filesz / sizeof(*d) && d[i].d_tag; i++)
+		switch (d[i].d_tag) {
+		case DT_SYMTAB:
+			out->symtab = d[i].d_un.d_ptr;
+			break;
+		case DT_STRTAB:
+			out->strtab = d[i].d_un.d_ptr;
+			break;
+		case DT_STRSZ:
+			out->strsz = d[i].d_un.d_val;
+			break;
+		case DT_HASH:
+			out->hash = d[i].d_un.d_ptr;
+			break;
+		case DT_GNU_HASH:
+			out->gnu_hash = d[i].d_un.d_ptr;
+			break;
+		}
+	return out->symtab && out->strtab ? 0 : -ENOENT;
+}
+
+static int
+read_words(const struct elf_image *e, uint64_t offset, uint32_t *out, size_t n)
+{
+	return elf_read(e, offset, out, n * sizeof(*out));
+}
+
+/* The chain of the last bucket ends at the last symbol. */
+static int
+chain_end(const struct elf_image *e, uint64_t chains, uint32_t first,
+          uint32_t last, uint64_t *count)
+{
+	uint32_t words[CHAIN_STEP], n;
+
+	for (; last < SYMTAB_MAX_ROWS; last += n) {
+		uint64_t at = chains + (uint64_t)(last - first) * 4;
+
+		n = CHAIN_STEP;
+		while (n && read_words(e, at, words, n))
+			n /= 2;
+		if (!n)
+			return -ENOENT;
+		for (uint32_t i = 0; i < n; i++)
+			if (words[i] & 1) {
+				*count = (uint64_t)last + i + 1;
+				return 0;
+			}
+	}
+	return -ENOENT;
+}
+
+static int
+count_gnu(const struct elf_image *e, uint64_t vaddr, uint64_t *count)
+{
+	struct {
+		uint32_t nbuckets, first, bloom, shift;
+	} h;
+	CLEANUP_FREE void *bytes = NULL;
+	const uint32_t *buckets;
+	uint64_t at, left, words;
+	uint32_t last = 0;
+
+	if (!elf_offset_of(e, vaddr, &at, &left) ||
+	    elf_read(e, at, &h, sizeof(h)))
+		return -ENOENT;
+	words = at + sizeof(h) + (uint64_t)h.bloom * 8;
+	if (elf_copy(e, words, (uint64_t)h.nbuckets * 4,
+	             (size_t)SYMTAB_MAX_ROWS * 4, &bytes))
+		return -ENOENT;
+	buckets = bytes;
+	for (uint32_t i = 0; i < h.nbuckets; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	if (last < h.first || !last)
+		return -ENOENT;
+	return chain_end(e, words + (uint64_t)h.nbuckets * 4, h.first, last,
+	                 count);
+}
+
+static int
+count_sysv(const struct elf_image *e, uint64_t vaddr, uint64_t *count)
+{
+	uint32_t h[2]; /* nbucket, nchain */
+	uint64_t at, left;
+
+	if (!elf_offset_of(e, vaddr, &at, &left) || read_words(e, at, h, 2))
+		return -ENOENT;
+	*count = h[1];
+	return 0;
+}
+
+/*
+ * The dynamic symbols by way of PT_DYNAMIC.
+ *   Errors   -ENOENT; *out untouched
+ *   Source   gABI 5, Dynamic Section, Hash Table; glibc's elf/dl-lookup.c
+ *            for DT_GNU_HASH
+ */
+static int
+find_dynamic(const struct elf_image *e, struct table_place *out)
+{
+	struct table_place at;
+	uint64_t left, count;
+	struct dynamic d;
+
+	if (read_dynamic(e, &d))
+		return -ENOENT;
+	if ((!d.hash || count_sysv(e, d.hash, &count)) &&
+	    (!d.gnu_hash || count_gnu(e, d.gnu_hash, &count)))
+		return -ENOENT;
+	if (!elf_offset_of(e, d.symtab, &at.symbols, &left) ||
+	    !elf_offset_of(e, d.strtab, &at.names, &left))
+		return -ENOENT;
+	at.size = count * sizeof(Elf64_Sym);
+	at.names_size = d.strsz < left ? d.strsz : left;
+	*out = at;
+	return 0;
+}
+
+/* --- a piece ---------------------------------------------------------------
+ */
+
+struct head {
+	uint32_t n, names_size;
+};
+
+static bool
+is_open(const struct symtab_row *row)
+{
+	return row->end <= row->start;
+}
+
+/* Hand-written assembly often has no sizes: such a function reaches to the
+ * next one or the end of its section, at most. */
+static uint32_t
+size_of(const struct symtab_row *rows, size_t n, size_t i)
+{
+	uint64_t end = rows[i].limit ?: rows[i].start + MAX_OPEN_END, size;
+
+	if (i + 1 < n && (rows[i + 1].start < end || !rows[i].limit))
+		end = rows[i + 1].start;
+	size = (is_open(&rows[i]) ? end : rows[i].end) - rows[i].start;
+	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
+
+/* A version is no part of the name: "f@@V" is f. */
+static size_t
+name_length(const struct symtab_row *row)
+{
+	return row->name[0] ? 1 + strcspn(row->name + 1, "@") : 0;
+}
+
+static const char slot_suffix[] = "@plt";
+
+/* With what is behind it, the NUL as well. */
+static size_t
+name_size(const struct symtab_row *row)
+{
+	return name_length(row) + (row->slot ? sizeof(slot_suffix) : 1);
+}
+
+static void
+write_name(const struct symtab_row *row, struct buf *out)
+{
+	buf_add(out, row->name, name_length(row));
+	if (row->slot)
+		buf_add(out, slot_suffix, sizeof(slot_suffix) - 1);
+	buf_putc(out, '\0');
+}
+
+int
+symtab_write(const struct symtab_row *rows, size_t n, struct buf *out)
+{
+	struct head head = {.n = (uint32_t)n};
+	size_t names = 0;
+
+	if (n > SYMTAB_MAX_ROWS)
+		return -E2BIG;
+	for (size_t i = 0; i < n; i++)
+		names += name_size(&rows[i]);
+	if (names > SYMTAB_MAX_NAMES)
+		return -E2BIG;
+	head.names_size = (uint32_t)names;
+	buf_reserve(out, sizeof(head) + n * sizeof(struct symbol) + names);
+	buf_add(out, &head, sizeof(head));
+	names = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct symbol row = {
+			.start = rows[i].start,
+			.size = size_of(rows, n, i),
+			.name = (uint32_t)names,
+			.open = is_open(&rows[i]),
+		};
+
+		buf_add(out, &row, sizeof(row));
+		names += name_size(&rows[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		write_name(&rows[i], out);
+	return buf_err(out);
+}
+
+int
+symtab_open(const struct symbols_piece *piece, struct symtab *out)
+{
+	const struct head *head = piece->p;
+	size_t left = piece->n, rows;
+	const char *names;
+
+	if (left < sizeof(*head))
+		return -EBADMSG;
+	left -= sizeof(*head);
+	rows = (size_t)head->n * sizeof(struct symbol);
+	if (left < rows || left - rows != head->names_size)
+		return -EBADMSG;
+	names = (const char *)piece->p + sizeof(*head) + rows;
+	if (head->names_size && names[head->names_size - 1])
+		return -EBADMSG;
+	*out = (struct symtab){(const struct symbol *)(head + 1), head->n,
+	                       names, head->names_size};
+	return 0;
+}
+
+uint32_t
+symtab_above(const struct symtab *t, uint64_t vaddr)
+{
+	uint32_t lo = 0, hi = t->n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (t->rows[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const char *
+symtab_lookup(const struct symtab *t, uint64_t vaddr)
+{
+	uint32_t above = symtab_above(t, vaddr);
+	const struct symbol *s;
+
+	if (!above)
+		return NULL;
+	s = &t->rows[above - 1];
+	if (vaddr - s->start >= s->size || s->name >= t->names_size ||
+	    !t->names[s->name])
+		return NULL;
+	return t->names + s->name;
+}
+
+/* --- rows of an image ------------------------------------------------------
+ */
 
 /* Rows of an image before they are written; names are the file's own. */
 struct draft {
@@ -217,7 +498,7 @@ add_rows(struct draft *d, const struct table *t)
 
 static int
 add_table(struct draft *d, const struct elf_image *e,
-          const struct symtab_place *at)
+          const struct table_place *at)
 {
 	CLEANUP_FREE void *syms = NULL, *names = NULL;
 	struct table t;
@@ -240,7 +521,7 @@ add_table(struct draft *d, const struct elf_image *e,
 static int
 add_symtab(struct draft *d, const struct elf_image *e)
 {
-	struct symtab_place at;
+	struct table_place at;
 
 	return find_typed(e, SHT_SYMTAB, &at) ? -ENODATA : add_table(d, e, &at);
 }
@@ -248,12 +529,12 @@ add_symtab(struct draft *d, const struct elf_image *e)
 static int
 add_dynamic(struct draft *d, const struct elf_image *e)
 {
-	struct symtab_place at;
+	struct table_place at;
 	int r = -ENODATA;
 
 	if (!find_typed(e, SHT_DYNSYM, &at))
 		r = add_table(d, e, &at);
-	if (r && r != -ENOMEM && !symtab_dynamic(e, &at))
+	if (r && r != -ENOMEM && !find_dynamic(e, &at))
 		r = add_table(d, e, &at);
 	return r;
 }

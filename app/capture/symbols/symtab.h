@@ -71,16 +71,3 @@ struct symtab_row {
  */
 MUST_CHECK int
 symtab_write(const struct symtab_row *rows, size_t n, struct buf *out);
-
-/* Where a table of symbols and its names lie in the file, in bytes. */
-struct symtab_place {
-	uint64_t symbols, size, names, names_size;
-};
-/*
- * The dynamic symbols by way of PT_DYNAMIC.
- *   Errors   -ENOENT; *out untouched
- *   Source   gABI 5, Dynamic Section, Hash Table; glibc's elf/dl-lookup.c
- *            for DT_GNU_HASH
- */
-MUST_CHECK int
-symtab_dynamic(const struct elf_image *e, struct symtab_place *out);

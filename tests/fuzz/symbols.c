@@ -1,5 +1,5 @@
 /* Pieces of the symbols cache as a broken child might have left them. */
-#include "capture/symbols/dwarf_index.h"
+#include "capture/symbols/dwarf_file.h"
 #include "capture/symbols/dwarf_unit.h"
 #include "capture/symbols/symtab.h"
 

@@ -9,11 +9,10 @@
  *	gobin FILE
  *	gobin FILE dwarf	the same from DWARF; no first line, no DELTA
  */
+#include "capture/gobin/gobin.h"
 #include "capture/symbols/dwarf_file.h"
-#include "capture/symbols/dwarf_index.h"
 #include "capture/symbols/dwarf_sections.h"
 #include "capture/symbols/dwarf_unit.h"
-#include "capture/gobin/gobin.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -225,6 +225,7 @@ find_version(const struct elf_image *elf, struct gobin_about *out)
 }
 /* --- runtime.moduledata: what the linker told the runtime ------------------
  */
+
 /* Words of moduledata that no version moved. */
 enum {
 	MD_HEADER = 0,
@@ -414,6 +415,7 @@ gobin_frame(struct gobin *g, uint64_t vaddr, struct gobin_frame *out)
 }
 /* --- functions by name: stripping leaves their names -----------------------
  */
+
 struct named {
 	struct gobin *g;
 	const char *const *names;

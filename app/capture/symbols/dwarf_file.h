@@ -27,3 +27,35 @@ MUST_CHECK int
 dwarf_file_open(const struct symbols_piece *sections,
                 const struct symbols_piece *shared, struct dwarf_file *out);
 void dwarf_file_done(struct dwarf_file *f);
+
+/* --- its units -------------------------------------------------------------
+ */
+
+/*
+ * An index tells which unit covers an address: a piece of the symbols cache.
+ *
+ * Units are found by the addresses they cover and indexed, by dwarf_unit.h,
+ * when first asked for: one walk over a unit's tree, then a binary search
+ * per address (the ready-made dwarf_getscopes walks the tree for each).
+ */
+#define DWARF_MAX_RANGES (1u << 22)
+
+struct dwarf_range {
+	uint64_t start, end; /* vaddr */
+	uint64_t unit;       /* offset of its entry in .debug_info */
+};
+
+/* A view of a piece; all zero: no unit. */
+struct dwarf_index {
+	const struct dwarf_range *ranges; /* ascending */
+	size_t n;
+};
+
+/* Errors: -E2BIG past DWARF_MAX_RANGES, the poison of out */
+MUST_CHECK int dwarf_index_build(Dwarf *dw, struct buf *out);
+/* Owns: *out points into piece. Errors: -EBADMSG; *out untouched */
+MUST_CHECK int
+dwarf_index_open(const struct symbols_piece *piece, struct dwarf_index *out);
+/* False when no unit covers vaddr. */
+MUST_CHECK bool dwarf_index_lookup(const struct dwarf_index *ix, uint64_t vaddr,
+                                   uint64_t *unit);

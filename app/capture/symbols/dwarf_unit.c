@@ -1,7 +1,5 @@
 #include "dwarf_unit.h"
 
-#include "dwarf_private.h"
-
 #include <errno.h>
 
 int

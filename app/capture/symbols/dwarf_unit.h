@@ -24,6 +24,11 @@ struct dwarf_frame {
 	uint32_t line, start_line; /* 0 unknown */
 };
 
+/* The beginning of a piece. */
+struct dwarf_unit_head {
+	uint32_t nscopes, nlines, names_size, zero;
+};
+
 /* A function or inlined call: one of the ranges it covers. */
 struct dwarf_scope {
 	uint64_t start, end; /* vaddr */

@@ -1,17 +1,85 @@
-#include "dwarf_map.h"
-#include "dwarf_private.h"
+#include "base/hash.h"
+#include "dwarf_unit.h"
 
 #include <dwarf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define FIRST_SLOTS 256 /* a power of two */
+
+/* --- a table of numbers ----------------------------------------------------
+ */
+
+/* Numbers by number, for as long as one unit is indexed. */
+struct numbers {
+	struct number_slot {
+		uint64_t key; /* 0: free */
+		uint32_t value;
+	} * slots;
+	uint32_t n, cap;
+};
+
+static void
+numbers_done(struct numbers *m)
+{
+	free(m->slots);
+}
+
+static struct number_slot *
+slot_of(struct number_slot *slots, uint32_t cap, uint64_t key)
+{
+	uint32_t i = (uint32_t)hash_u64(key) & (cap - 1);
+
+	while (slots[i].key && slots[i].key != key)
+		i = (i + 1) & (cap - 1);
+	return &slots[i];
+}
+
+static int
+grow(struct numbers *m)
+{
+	uint32_t cap = m->cap ? m->cap * 2 : FIRST_SLOTS;
+	struct number_slot *more = calloc(cap, sizeof(*more));
+
+	if (!more)
+		return -1;
+	for (uint32_t i = 0; i < m->cap; i++)
+		if (m->slots[i].key)
+			*slot_of(more, cap, m->slots[i].key) = m->slots[i];
+	free(m->slots);
+	m->slots = more;
+	m->cap = cap;
+	return 0;
+}
+
+/* The value of key (not 0), which is 0 when it is new; NULL: out of memory.
+ * Each value stays until the next call. */
+static uint32_t *
+numbers_at(struct numbers *m, uint64_t key)
+{
+	struct number_slot *s;
+
+	if (m->n >= m->cap / 2 && grow(m))
+		return NULL;
+	s = slot_of(m->slots, m->cap, key);
+	if (!s->key) {
+		s->key = key;
+		m->n++;
+	}
+	return &s->value;
+}
+
+/* --- the unit --------------------------------------------------------------
+ */
 
 /* A walk over the tree; a broken one can refer to itself, but no honest one
  * has more entries than its unit has bytes. */
 struct walk {
 	struct buf scopes, lines, names;
-	struct dwarf_map texts;   /* offset in names by address of a text */
-	struct dwarf_map origins; /* number of a scope, plus 1, by its entry */
-	uint64_t budget;          /* entries left */
+	struct numbers texts;   /* offset in names by address of a text */
+	struct numbers origins; /* number of a scope, plus 1, by its entry */
+	uint64_t budget;        /* entries left */
 	int err;
 };
 
@@ -21,8 +89,8 @@ walk_done(struct walk *w)
 	buf_done(&w->scopes);
 	buf_done(&w->lines);
 	buf_done(&w->names);
-	dwarf_map_done(&w->texts);
-	dwarf_map_done(&w->origins);
+	numbers_done(&w->texts);
+	numbers_done(&w->origins);
 }
 
 static uint32_t
@@ -45,7 +113,7 @@ add_text(struct walk *w, const char *s)
 
 	if (!s || !*s)
 		return 0;
-	at = dwarf_map_at(&w->texts, (uintptr_t)s);
+	at = numbers_at(&w->texts, (uintptr_t)s);
 	if (!at) {
 		w->err = -ENOMEM;
 		return 0;
@@ -99,7 +167,7 @@ describe(struct walk *w, Dwarf_Die *die, struct dwarf_scope *s)
 static void
 describe_once(struct walk *w, Dwarf_Die *die, struct dwarf_scope *s)
 {
-	uint32_t *known = dwarf_map_at(&w->origins, origin_of(die));
+	uint32_t *known = numbers_at(&w->origins, origin_of(die));
 	const struct dwarf_scope *like;
 
 	if (!known) {

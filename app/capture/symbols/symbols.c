@@ -1,15 +1,14 @@
 #include "symbols.h"
 
 #include "capture/gobin/gobin.h"
+#include "capture/unwind/unwind_table.h"
 #include "code_runs.h"
 #include "demangle.h"
 #include "dwarf_file.h"
-#include "dwarf_index.h"
 #include "dwarf_sections.h"
 #include "dwarf_unit.h"
 #include "symbols_answer.h"
 #include "symtab.h"
-#include "capture/unwind/unwind_table.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -349,7 +348,8 @@ fill(struct symbolizer *s, const struct dwarf_frame *from,
  * of what DWARF costs: a program's symbols are not even read for them.
  */
 static size_t
-go_frames(struct module *m, uint64_t vaddr, struct sym_frame *out, size_t max)
+frames_by_go(struct module *m, uint64_t vaddr, struct sym_frame *out,
+             size_t max)
 {
 	struct gobin_line found[MAX_INLINED];
 	size_t n;
@@ -401,7 +401,7 @@ static size_t
 look_up(struct symbolizer *s, struct module *m, uint64_t vaddr,
         struct sym_frame *out, size_t max)
 {
-	size_t n = go_frames(m, vaddr, out, max);
+	size_t n = frames_by_go(m, vaddr, out, max);
 
 	return n ? n : other_frames(s, m, vaddr, out, max);
 }

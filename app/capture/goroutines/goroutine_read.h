@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "goroutine_walk.h"
+#include "goroutine_frames.h"
 
 /* Who is told. */
 struct go_sink {

@@ -1,7 +1,7 @@
 /* Threads that run goroutines: stopped to see where they are. */
 #pragma once
 
-#include "goroutine_walk.h"
+#include "goroutine_frames.h"
 #include "capture/threads/snapshot_batch.h"
 
 struct go_read_stats;

@@ -1,7 +1,13 @@
+/*
+ * Buckets are read twice: one look after the other, or, for windows side by
+ * side, one look each, compared to the reading before.
+ */
 #include "capture/buckets.h"
 
 #include "base/clock.h"
-#include "buckets_private.h"
+#include "bucket_reading.h"
+#include "bucket_rows.h"
+#include "capture/process/process.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +17,42 @@
 #define TICK_NS   UINT64_C(10000000) /* that the begin of a process is exact */
 #define MAX_NAMED 64 /* processes whose programs a profile names */
 
-void
+/* From the begin of a process until it runs the program that it is known by:
+ * before that nobody could know it. */
+#define EXEC_NS (10 * NS_PER_S)
+
+/* What is counted when it was us who turned it on. */
+#define BLOCK_CYCLES 20000 /* some 10 us; shorter ones by chance */
+#define MUTEX_ONE_OF 5
+
+/* A process that is looked at. */
+struct looked {
+	struct process *proc;
+	uint32_t module; /* its program */
+	struct memory mem;
+	struct gobin *bin;
+	struct go_profiles at;
+	int64_t rate;
+	struct go_buckets before;
+};
+
+struct buckets {
+	const struct host *host;
+	enum buckets_type type;
+	bool turn_on, keep_on; /* keep: for windows, until told otherwise */
+	uint32_t turned_on;    /* processes */
+	uint32_t unread;       /* processes that could not be looked at */
+	struct modules *modules;
+	struct memory_spare spare;
+	struct looked *rows;
+	uint32_t n, room;
+	uint64_t boot_ns; /* of the first look; CLOCK_BOOTTIME */
+	int64_t start_ms;
+	int64_t start_ns;
+	uint64_t start_cycles;
+};
+
+static void
 looked_done(struct looked *v)
 {
 	process_free(v->proc);
@@ -35,8 +76,8 @@ buckets_free(struct buckets *b)
 /* --- the first look --------------------------------------------------------
  */
 
-enum go_list
-buckets_list(enum buckets_type type)
+static enum go_list
+list_of(enum buckets_type type)
 {
 	static const enum go_list lists[] = {
 		[BUCKETS_MEMORY] = GO_LIST_MEMORY,
@@ -83,7 +124,7 @@ find_program(struct buckets *b, struct looked *v)
 static int
 read_rate(const struct buckets *b, struct looked *v)
 {
-	uint64_t at = rate_of(&v->at, buckets_list(b->type));
+	uint64_t at = rate_of(&v->at, list_of(b->type));
 	int rc = at ? memory_copy(&v->mem, at, &v->rate, sizeof(v->rate))
 	            : -EPROTO;
 
@@ -108,14 +149,15 @@ keep_of(const struct buckets *b)
 	                                  : HOST_KEEP_MUTEX;
 }
 
-/* After the first look: there was nothing, and what comes now counts. */
-int
-buckets_turn_on(struct buckets *b, struct looked *v)
+/* Has what a program does not count be counted. It was read before: nothing was
+ * there, and what comes now counts. */
+static int
+turn_on(struct buckets *b, struct looked *v)
 {
 	struct host_ask ask = {
 		.op = HOST_RATE,
 		.pid = (int32_t)v->proc->pid,
-		.address = rate_of(&v->at, buckets_list(b->type)),
+		.address = rate_of(&v->at, list_of(b->type)),
 		.period_ns = (uint64_t)our_rate(b),
 		.count = keep_of(b),
 	};
@@ -129,15 +171,24 @@ buckets_turn_on(struct buckets *b, struct looked *v)
 	return 0;
 }
 
-void
-buckets_stay_on(struct buckets *b, struct looked *v)
+/* Has what was turned on for another be so for us, too. */
+static void
+stay_on(struct buckets *b, struct looked *v)
 {
-	if (b->turn_on && v->rate == our_rate(b) && buckets_turn_on(b, v))
+	if (b->turn_on && v->rate == our_rate(b) && turn_on(b, v))
 		return; /* the program set it: nobody takes it back */
 }
 
-int
-buckets_look(struct buckets *b, struct looked *v, int32_t pid)
+/*
+ * Finds the program of a process, and where it keeps what is asked for.
+ *
+ *   Shape    *v is {0}; looked_done() it, also on failure. b's modules are
+ *            there
+ *   Errors   of buckets_open(); -ENODATA: all the same it can be read, and
+ *            the rate is 0
+ */
+static int
+look_at_program(struct buckets *b, struct looked *v, int32_t pid)
 {
 	uint32_t threads;
 	int rc;
@@ -155,8 +206,10 @@ buckets_look(struct buckets *b, struct looked *v, int32_t pid)
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 
-int
-buckets_began(const struct buckets *b, int32_t pid, uint64_t *out)
+/* When a process began, as struct host_usage tells.
+ *   Errors   -ESRCH, -ENOMEM */
+static int
+began_at(const struct buckets *b, int32_t pid, uint64_t *out)
 {
 	struct host_ask ask = {.op = HOST_USAGE, .count = 1, .list = {pid}};
 	CLEANUP_FREE struct host_reply *reply = malloc(sizeof(*reply));
@@ -174,22 +227,23 @@ buckets_began(const struct buckets *b, int32_t pid, uint64_t *out)
 static int
 look(struct buckets *b, struct looked *v, int32_t pid, bool counts_all)
 {
-	int rc = buckets_look(b, v, pid);
+	int rc = look_at_program(b, v, pid);
 	bool off = rc == -ENODATA && b->turn_on;
 
 	if (off)
 		rc = 0;
 	if (!rc && b->type != BUCKETS_MEMORY && !counts_all)
-		rc = go_buckets_read(&v->at, buckets_list(b->type), &v->before);
+		rc = go_buckets_read(&v->at, list_of(b->type), &v->before);
 	if (!rc && off)
-		rc = buckets_turn_on(b, v);
+		rc = turn_on(b, v);
 	else if (!rc)
-		buckets_stay_on(b, v);
+		stay_on(b, v);
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 
-bool
-buckets_is_fatal(int rc)
+/* Whether the others fail with a process that failed so. */
+static bool
+is_fatal(int rc)
 {
 	return rc == -ENOMEM || rc == -E2BIG;
 }
@@ -211,8 +265,10 @@ rank(int rc)
 	}
 }
 
-int
-buckets_telling(int last, int rc)
+/* Which of two processes' errors tells more: that a Go program's profile is
+ * off, say, rather than that a shell beside it is no Go program. */
+static int
+telling(int last, int rc)
 {
 	return rank(rc) >= rank(last) ? rc : last;
 }
@@ -234,10 +290,10 @@ look_at_all(struct buckets *b, const struct buckets_ask *ask)
 		}
 		looked_done(v);
 		*v = (struct looked){0};
-		if (buckets_is_fatal(rc))
+		if (is_fatal(rc))
 			return rc;
 		b->unread += rc != -ESRCH;
-		last = buckets_telling(last, rc);
+		last = telling(last, rc);
 	}
 	return b->n ? 0 : last;
 }
@@ -255,7 +311,7 @@ static int
 join(struct buckets *b, struct looked *v, int32_t pid)
 {
 	uint64_t began_ns;
-	int rc = buckets_began(b, pid, &began_ns);
+	int rc = began_at(b, pid, &began_ns);
 
 	return rc ? rc : look(b, v, pid, began_ns + TICK_NS >= b->boot_ns);
 }
@@ -275,7 +331,7 @@ buckets_join(struct buckets *b, const int32_t *pids, size_t n)
 		}
 		looked_done(v);
 		*v = (struct looked){0};
-		if (buckets_is_fatal(rc))
+		if (is_fatal(rc))
 			return rc;
 	}
 	return 0;
@@ -321,9 +377,17 @@ buckets_open(const struct host *host, const struct buckets_ask *ask,
 /* --- the second ------------------------------------------------------------
  */
 
-int
-buckets_add_rows(const struct second *s, struct looked *v,
-                 const struct go_buckets *now)
+/* The later look. */
+struct second {
+	struct buckets *b;
+	struct go_elapsed elapsed;
+	struct profile *p;
+	struct quality *q;
+};
+
+/* Adds what a process has now beyond v->before. */
+static int
+add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
 {
 	CLEANUP_FREE struct go_runtime *r = calloc(1, sizeof(*r));
 	CLEANUP(bucket_rows_done)
@@ -368,11 +432,11 @@ static int
 look_again(const struct second *s, struct looked *v)
 {
 	CLEANUP(go_buckets_done) struct go_buckets now = {0};
-	int rc = go_buckets_read(&v->at, buckets_list(s->b->type), &now);
+	int rc = go_buckets_read(&v->at, list_of(s->b->type), &now);
 
 	if (!rc)
 		rc = add_name(s, v);
-	return rc ? rc : buckets_add_rows(s, v, &now);
+	return rc ? rc : add_rows(s, v, &now);
 }
 
 static int
@@ -383,7 +447,7 @@ look_at_all_again(const struct second *s)
 	for (uint32_t i = 0; i < s->b->n; i++) {
 		int rc = look_again(s, &s->b->rows[i]);
 
-		if (buckets_is_fatal(rc))
+		if (is_fatal(rc))
 			return rc;
 		if (rc)
 			last = rc;
@@ -394,8 +458,9 @@ look_at_all_again(const struct second *s)
 	return s->q->processes ? 0 : last;
 }
 
-int
-buckets_header(const struct second *s, int64_t start_ms, int64_t rate)
+/* Sets type, time and duration of the profile. */
+static int
+add_header(const struct second *s, int64_t start_ms, int64_t rate)
 {
 	s->p->time_ns = start_ms * NS_PER_MS;
 	if (s->b->type != BUCKETS_MEMORY)
@@ -416,7 +481,7 @@ buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
 	s.elapsed.now = bucket_cycles();
 	s.elapsed.cycles = s.elapsed.now - b->start_cycles;
 	s.elapsed.ns = (uint64_t)(clock_mono_ns() - b->start_ns);
-	rc = buckets_header(&s, b->start_ms, b->rows[0].rate);
+	rc = add_header(&s, b->start_ms, b->rows[0].rate);
 	if (!rc)
 		rc = look_at_all_again(&s);
 	if (rc)
@@ -426,6 +491,191 @@ buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
 		q.notes |= QUALITY_NOTE_OF(TURNED_ON);
 	if (!q.kept)
 		q.notes |= QUALITY_NOTE_OF(NOTHING_COUNTED);
+	*quality = q;
+	*out = TAKE(p);
+	return 0;
+}
+
+/* --- windows side by side --------------------------------------------------
+ */
+
+/* A window: one look, and the reading before. */
+struct grown {
+	struct buckets b;
+	const struct buckets_ask *ask;
+	const struct reading_head *last; /* NULL: there is none */
+	struct second s;
+	struct buf *next;
+};
+
+static void
+grown_done(struct grown *g)
+{
+	memory_spare_done(&g->b.spare);
+	modules_free(g->b.modules);
+}
+
+void
+buckets_nobody(enum buckets_type type, uint32_t known_ms, struct buf *out)
+{
+	reading_begin(out, type, known_ms);
+}
+
+/* --- one process of a window -----------------------------------------------
+ */
+
+/* Whether all that a process has counted came since the last reading. */
+static bool
+is_new(const struct grown *g, uint64_t began_ns)
+{
+	return g->last && (int64_t)began_ns + EXEC_NS >= g->last->known_ns;
+}
+
+/* Its rows beyond those of the last reading, if that can be told. */
+static int
+compare(struct grown *g, struct looked *v, const struct reading_part *part,
+        struct go_buckets *now)
+{
+	bool same = false;
+	int rc = part->process ? reading_compare(part, g->b.type, now,
+	                                         &v->before, &same)
+	                       : 0;
+
+	if (rc)
+		return rc;
+	g->s.q->execs += part->process && !same;
+	g->s.q->processes++;
+	return add_rows(&g->s, v, now);
+}
+
+static int
+read_one(struct grown *g, struct looked *v, const struct reading_part *part,
+         uint64_t began_ns)
+{
+	CLEANUP(go_buckets_done) struct go_buckets now = {0};
+	int32_t pid = (int32_t)v->proc->pid;
+	int rc = go_buckets_read(&v->at, list_of(g->b.type), &now);
+
+	if (!rc && v->rate <= 0)
+		rc = turn_on(&g->b, v);
+	else if (!rc)
+		stay_on(&g->b, v);
+	if (!rc && !g->s.p->ntypes)
+		rc = add_header(&g->s, g->b.start_ms, v->rate);
+	if (!rc && (part->process || is_new(g, began_ns)))
+		rc = compare(g, v, part, &now);
+	return rc ? rc : reading_add(g->next, pid, began_ns, &now);
+}
+
+/* One that can't be read now is compared to its last reading when it can. */
+static int
+grown_look(struct grown *g, int32_t pid)
+{
+	CLEANUP(looked_done) struct looked v = {0};
+	struct reading_part part = {NULL, NULL};
+	uint64_t began_ns;
+	int rc = began_at(&g->b, pid, &began_ns), kept = 0;
+
+	if (rc)
+		return rc;
+	if (g->last)
+		part = reading_find(g->last, pid, began_ns);
+	rc = look_at_program(&g->b, &v, pid);
+	if (!rc || (rc == -ENODATA && g->b.turn_on))
+		rc = read_one(g, &v, &part, began_ns);
+	if (rc && rc != -ESRCH && !is_fatal(rc) && part.process)
+		kept = reading_keep(g->next, &part);
+	return kept ? kept : rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+}
+
+/* --- all processes of a window ----------------------------------------------
+ */
+
+static int
+grown_look_at_all(struct grown *g)
+{
+	int last = g->ask->npids ? -ESRCH : 0;
+	uint32_t had = 0;
+
+	for (uint32_t i = 0; i < g->ask->npids; i++) {
+		int rc = grown_look(g, g->ask->pids[i]);
+
+		if (is_fatal(rc) || rc == -EFBIG)
+			return rc;
+		if (rc)
+			last = telling(last, rc);
+		had += !rc;
+	}
+	return had ? 0 : last;
+}
+
+static bool
+has(const struct reading_head *h, const struct reading_process *p)
+{
+	return reading_find(h, p->pid, p->began_ns).process != NULL;
+}
+
+static void
+count_ends(const struct grown *g)
+{
+	const struct reading_head *now = (const void *)g->next->p;
+
+	for (uint32_t i = 0; g->last && i < g->last->nprocesses; i++)
+		g->s.q->exits += !has(now, reading_part(g->last, i).process);
+}
+
+static void
+begin(struct grown *g)
+{
+	const struct reading_head *now = (const void *)g->next->p;
+	const struct reading_head *from = g->last ? g->last : now;
+
+	g->b.start_ms = from->wall_ms;
+	g->s.elapsed = (struct go_elapsed){
+		.cycles = now->cycles - from->cycles,
+		.ns = (uint64_t)(now->mono_ns - from->mono_ns),
+		.now = now->cycles,
+	};
+}
+
+int
+buckets_grown(const struct host *host, const struct buckets_ask *ask,
+              const void *last, size_t n, struct buf *next,
+              struct profile **out, struct quality *quality)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	struct quality q = {0};
+	CLEANUP(grown_done)
+	struct grown g = {
+		.b = {.host = host,
+	              .type = ask->type,
+	              .turn_on = ask->turn_on && ask->type != BUCKETS_ALLOC,
+	              .keep_on = true},
+		.ask = ask,
+		.next = next};
+	int rc = p ? 0 : -ENOMEM;
+
+	g.s = (struct second){.b = &g.b, .p = p, .q = &q};
+	if (!rc && n)
+		rc = reading_check(last, n, ask->type, &g.last);
+	if (!rc)
+		rc = modules_new(host, &g.b.modules);
+	if (rc)
+		return rc;
+	reading_begin(next, ask->type, ask->known_ms);
+	rc = buf_err(next);
+	if (rc)
+		return rc;
+	begin(&g);
+	rc = grown_look_at_all(&g);
+	if (!rc && !p->ntypes)
+		rc = add_header(&g.s, g.b.start_ms, 0);
+	if (rc)
+		return rc;
+	count_ends(&g);
+	q.duration_ms = p->duration_ns / NS_PER_MS;
+	if (g.b.turned_on)
+		q.notes |= QUALITY_NOTE_OF(TURNED_ON);
 	*quality = q;
 	*out = TAKE(p);
 	return 0;

@@ -1,7 +1,15 @@
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "capture/event.h"
-#include "proc_private.h"
+#include "capture/host/memory.h"
+#include "process_python.h"
 
+#include <errno.h>
 #include <string.h>
+
+#define FUTILE_NS ((uint64_t)NS_PER_S)
+#define MAX_OTHER ((uint32_t)64 << 10) /* bytes read of another stack */
 
 /* Frames above this have run on a kernel stack: of perf's marks, "the kernel
  * part follows" is the only one we ask for. */
@@ -106,6 +114,189 @@ last_module(const struct process *proc, const uint64_t *pcs, size_t n)
 	return m ? m->module : MODULE_UNKNOWN;
 }
 
+/* --- more of a stack -------------------------------------------------------
+ */
+
+/*
+ * Stacks of which more is needed than was copied with their sample. By the
+ * time a sample is read the thread has moved on, but its outer frames mostly
+ * still stand; the last bytes of the copy must be found as they were.
+ *
+ * The kernel's copy ends at its full size, or at the first page that is not in
+ * memory: an array that was never written to leaves such holes. Reading on
+ * brings the page into memory (as zeroes that are shared, for one that was
+ * never written to), so that later copies of this thread pass over it: a hole
+ * costs one read, even if that came too late for its own sample.
+ *   Source   Linux kernel/events/internal.h, DEFINE_OUTPUT_COPY;
+ *            process_vm_readv(2)
+ */
+
+/* Reads on above the len bytes of whole[]; 0 when there is no more. */
+static size_t
+read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t len)
+{
+	struct host_ask ask = {
+		.op = HOST_STACK,
+		.pid = (int32_t)proc->pid,
+		.address = sp + len,
+		.size = HOST_MAX_MEMORY - HOST_EXPECT,
+	};
+	const size_t known = len < HOST_EXPECT ? len : HOST_EXPECT;
+	const struct host *host = proc->modules->host;
+	CLEANUP_FD int fd = -1;
+	ssize_t n;
+	int rc;
+
+	if (len + ask.size > PROCS_MAX_TOPUP)
+		return 0;
+	/* A shorter copy can't be read on, but its hole is filled. */
+	memcpy(ask.expect + HOST_EXPECT - known, whole + len - known, known);
+	rc = host_fd(host, &ask, &fd);
+	if (rc == -EPERM || rc == -EACCES)
+		proc->unreadable = true;
+	n = rc ? 0 : pread(fd, whole + len, ask.size, 0);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Takes one of the reads that are left; false: there is none. */
+static bool
+may_read(const struct process *proc, struct proc_stack *out)
+{
+	if (!out->topups || proc->unreadable ||
+	    (uint64_t)clock_mono_ns() >= out->topups_end_ns)
+		return false;
+	out->topups--;
+	return true;
+}
+
+/* Where a short copy ends, which is the same for all copies of a thread that
+ * end there: what no read helped is not read again for a while. */
+static struct proc_futile *
+futile_of(struct process *proc, const struct record *r, uint64_t *end)
+{
+	*end = r->sample.regs[EVENT_SP] + r->sample.stack_len;
+	return &proc->futile[hash_u64(*end) % ARRAY_LEN(proc->futile)];
+}
+
+static bool
+is_futile(struct process *proc, const struct record *r)
+{
+	uint64_t end;
+	const struct proc_futile *f = futile_of(proc, r, &end);
+
+	return !r->sample.stack_cut && f->end == end &&
+	       r->time_ns < f->until_ns;
+}
+
+static void
+note_futile(struct process *proc, const struct record *r)
+{
+	uint64_t end;
+	struct proc_futile *f = futile_of(proc, r, &end);
+
+	if (!r->sample.stack_cut)
+		*f = (struct proc_futile){end, r->time_ns + FUTILE_NS};
+}
+
+/*
+ * Walks a stack again whose dump was too short, with more of it read from
+ * memory, until its root is found or nothing more is to be had.
+ *
+ *   Shape    pcs[max] and *n as of the walk so far; both are replaced when
+ *            more was found
+ */
+static void
+top_up(struct process *proc, const struct record *r, struct proc_stack *out,
+       uint64_t *pcs, size_t max, size_t *n)
+{
+	const uint64_t sp = r->sample.regs[EVENT_SP];
+	size_t len = r->sample.stack_len, more;
+
+	out->cut = !is_futile(proc, r);
+	if (!out->cut)
+		return;
+	memcpy(out->whole, r->sample.stack, len);
+	while (out->end == UNWIND_TRUNCATED && may_read(proc, out)) {
+		more = read_on(proc, sp, out->whole, len);
+		if (!more)
+			break;
+		len += more;
+		out->topped_up = true;
+		out->end = unwind(proc->unwinder, r->sample.regs, out->whole,
+		                  len, pcs, max, n);
+	}
+	if (out->end != UNWIND_ROOT)
+		note_futile(proc, r);
+}
+
+/* --- the other stack -------------------------------------------------------
+ */
+
+/*
+ * Stacks that were left for another one. C code and the work of Go's runtime
+ * run apart from the goroutine that asked for them, and handlers of signals on
+ * stacks of their own: what they left waits meanwhile.
+ */
+
+/* What stands from addr upwards; 0 bytes when it can't be had. */
+static size_t
+read_up(struct process *proc, uint64_t addr, struct memory_batch *batch,
+        const void **out)
+{
+	struct memory m = {.host = proc->modules->host,
+	                   .pid = (int32_t)proc->pid};
+	struct memory_piece p = {.addr = addr, .len = MAX_OTHER};
+	int rc = memory_read(&m, &p, 1, batch);
+
+	if (rc == -EPERM || rc == -EACCES)
+		proc->unreadable = true;
+	*out = p.p;
+	return rc ? 0 : p.got;
+}
+
+/* Whether all may be code: what was overwritten since leads anywhere. */
+static bool
+is_code(const struct process *proc, const uint64_t *pcs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!maps_find(&proc->maps, pcs[i] - 1))
+			return false;
+	return true;
+}
+
+/*
+ * Adds the frames of the stack that was left for another one, by a goroutine or
+ * for a signal's handler, read from memory: out->end is then that stack's, else
+ * as it was. So much later they may be those of a later call, when calls are
+ * short.
+ *
+ *   Shape    pcs[max] and *n as of the walk so far, which are added to
+ */
+static void
+cross(struct process *proc, struct proc_stack *out, uint64_t *pcs, size_t max,
+      size_t *n)
+{
+	CLEANUP(memory_batch_done) struct memory_batch batch = {0};
+	uint64_t at = unwind_other_stack(proc->unwinder);
+	const void *stack;
+	size_t len, more;
+
+	if (!at || *n >= max || !may_read(proc, out))
+		return;
+	len = read_up(proc, at, &batch, &stack);
+	if (!len ||
+	    unwind_on(proc->unwinder, stack, len, pcs + *n, max - *n, &more) !=
+	            UNWIND_ROOT ||
+	    !is_code(proc, pcs + *n, more))
+		return;
+	*n += more;
+	out->end = UNWIND_ROOT;
+	out->topped_up = true;
+}
+
+/* --- whole stacks ----------------------------------------------------------
+ */
+
 void
 process_stack(struct process *proc, const struct record *r,
               struct proc_stack *out)
@@ -132,9 +323,9 @@ process_stack(struct process *proc, const struct record *r,
 	                  r->sample.stack_len, pcs, ARRAY_LEN(pcs) - out->n,
 	                  &n);
 	if (out->end == UNWIND_TRUNCATED)
-		process_top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
+		top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	if (out->end == UNWIND_SWITCHED)
-		process_cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
+		cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	if (out->end != UNWIND_ROOT)
 		out->last_module = last_module(proc, pcs, n);
 	if (process_python(proc, r->sample.python, pcs, n, out, &runs))
@@ -169,7 +360,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	                                    t->stack, t->len, pcs,
 	                                    ARRAY_LEN(pcs), &n);
 	if (out->end == UNWIND_SWITCHED)
-		process_cross(proc, out, pcs, ARRAY_LEN(pcs), &n);
+		cross(proc, out, pcs, ARRAY_LEN(pcs), &n);
 	out->last_module = last_module(proc, pcs, n);
 	has = process_python_read(proc, t->tid, &python);
 	if (process_python(proc, has ? &python : NULL, pcs, n, out, &runs))

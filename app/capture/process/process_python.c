@@ -3,12 +3,13 @@
  * function from C runs a run of Python functions, which call one another
  * without another C frame: the run stands in the stack in its place.
  */
+#include "process_python.h"
+
 #include "base/clock.h"
-#include "proc_private.h"
 
 #define LIST_NS ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
 
-/* What of a process is an interpreter's. */
+/* A process as the interpreter that it runs. */
 struct python_process {
 	const struct python_image *image;
 	uint32_t module;

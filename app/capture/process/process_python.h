@@ -1,25 +1,7 @@
-/* What the parts of a stack share. */
+/* Interpreted frames, for the stacks that have some. */
 #pragma once
 
 #include "process.h"
-
-#define PROC_MAX_OTHER ((uint32_t)64 << 10) /* bytes read of another stack */
-
-/* Takes one of the reads that are left; false: there is none. */
-bool process_may_read(const struct process *proc, struct proc_stack *out);
-/*
- * Walks a stack again whose dump was too short, with more of it read from
- * memory, until its root is found or nothing more is to be had.
- *
- *   Shape    pcs[max] and *n as of the walk so far; both are replaced when
- *            more was found
- */
-void
-process_top_up(struct process *proc, const struct record *r,
-               struct proc_stack *out, uint64_t *pcs, size_t max, size_t *n);
-
-/* --- interpreted frames ----------------------------------------------------
- */
 
 struct python_runs {
 	uint32_t n, nplaces, at;
@@ -51,14 +33,3 @@ bool python_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
 void python_rest(struct python_runs *runs, struct proc_stack *out);
 /* Forgets that the process runs Python: it may not any more. */
 void process_forget_python(struct process *proc);
-
-/*
- * Adds the frames of the stack that was left for another one, by a goroutine or
- * for a signal's handler, read from memory: out->end is then that stack's, else
- * as it was. So much later they may be those of a later call, when calls are
- * short.
- *
- *   Shape    pcs[max] and *n as of the walk so far, which are added to
- */
-void process_cross(struct process *proc, struct proc_stack *out, uint64_t *pcs,
-                   size_t max, size_t *n);

@@ -5,12 +5,12 @@
 #include "recorder_private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-void
-recorder_blame(const struct recorder *c, uint32_t slot)
-{
-	__atomic_store_n(c->conf.blame, slot, __ATOMIC_RELAXED);
-}
+/* Further from where it should be, the clock has been set. */
+#define CLOCK_SET_MS INT64_C(1000)
+/* A thread may outlive the first one of its process. */
+#define GONE_NS (60 * (uint64_t)NS_PER_S)
 
 int
 recorder_new(const struct host *host, const struct recorder_conf *conf,
@@ -52,24 +52,14 @@ recorder_free(struct recorder *c)
 	free(c);
 }
 
-/* What was worked since this was last asked. */
-int64_t
-recorder_cpu_spent(struct recorder *c)
-{
-	int64_t before = c->cpu_ns;
-
-	c->cpu_ns = clock_cpu_ns();
-	return c->cpu_ns - before;
-}
-
 size_t
 recorder_poll(const struct recorder *c, struct pollfd *out, size_t max)
 {
 	size_t n = 0;
 
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++)
-		if (c->rates[i])
-			n += sampler_poll(c->rates[i]->sampler, out + n,
+		if (c->sources[i])
+			n += sampler_poll(c->sources[i]->sampler, out + n,
 			                  max - n);
 	return n;
 }
@@ -78,77 +68,77 @@ recorder_poll(const struct recorder *c, struct pollfd *out, size_t max)
  */
 
 static void
-rate_close(struct recorder *c, struct rate *rate)
+source_close(struct recorder *c, struct source *source)
 {
-	if (!rate)
+	if (!source)
 		return;
-	c->ring_left += rate->ring_bytes;
-	procs_free(rate->procs);
-	sampler_close(rate->sampler);
-	free(rate);
+	c->ring_left += source->ring_bytes;
+	procs_free(source->procs);
+	sampler_close(source->sampler);
+	free(source);
 }
 
 static int
-rate_new(struct recorder *c, uint64_t period_ns,
-         const struct capture_ask *asked, struct rate **out)
+source_new(struct recorder *c, uint64_t period_ns,
+           const struct capture_ask *asked, struct source **out)
 {
-	struct rate *rate = calloc(1, sizeof(*rate));
+	struct source *source = calloc(1, sizeof(*source));
 	struct sampler_ask ask = {
 		.period_ns = period_ns,
 		.ncpus = c->conf.ncpus,
 		.stack_bytes = c->conf.stack_bytes,
 		.ring_bytes = c->ring_left /
-	                      2, /* the rest is for other rates */
+	                      2, /* the rest is for other sources */
 		.pids = asked->pids,
 		.npids = asked->npids,
 		.kept = &c->filter,
 	};
 	int rc;
 
-	if (!rate)
+	if (!source)
 		return -ENOMEM;
-	rate->all = c;
-	rate->period_ns = period_ns;
-	rc = sampler_open(c->host, &ask, &rate->sampler);
+	source->all = c;
+	source->period_ns = period_ns;
+	rc = sampler_open(c->host, &ask, &source->sampler);
 	if (!rc) {
-		rate->procs = procs_new(c->modules, rate->sampler,
-		                        rate_proc_seen, rate);
-		rc = rate->procs ? 0 : -ENOMEM;
+		source->procs = procs_new(c->modules, source->sampler,
+		                          source_proc_seen, source);
+		rc = source->procs ? 0 : -ENOMEM;
 	}
 	if (rc) {
-		rate_close(c, rate);
+		source_close(c, source);
 		return rc;
 	}
 	/* RING_MIN_BYTES are had in any case. */
-	rate->ring_bytes = sampler_ring_bytes(rate->sampler);
-	if (rate->ring_bytes > c->ring_left)
-		rate->ring_bytes = c->ring_left;
-	c->ring_left -= rate->ring_bytes;
-	rate->adapt.since_ns = (uint64_t)clock_mono_ns();
-	*out = rate;
+	source->ring_bytes = sampler_ring_bytes(source->sampler);
+	if (source->ring_bytes > c->ring_left)
+		source->ring_bytes = c->ring_left;
+	c->ring_left -= source->ring_bytes;
+	source->adapt.since_ns = (uint64_t)clock_mono_ns();
+	*out = source;
 	return 0;
 }
 
-/* The running sampler of that period, or a new one. */
+/* The source that runs at that period, or a new one. */
 static int
-rate_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
-        struct rate **out)
+source_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
+          struct source **out)
 {
-	struct rate **unused = NULL;
+	struct source **unused = NULL;
 	int rc;
 
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
-		if (!c->rates[i]) {
-			unused = &c->rates[i];
-		} else if (c->rates[i]->period_ns == period_ns &&
-		           sampler_shared(c->rates[i]->sampler)) {
-			*out = c->rates[i];
+		if (!c->sources[i]) {
+			unused = &c->sources[i];
+		} else if (c->sources[i]->period_ns == period_ns &&
+		           sampler_shared(c->sources[i]->sampler)) {
+			*out = c->sources[i];
 			return 0;
 		}
 	}
 	if (!unused)
 		return -EBUSY;
-	rc = rate_new(c, period_ns, ask, unused);
+	rc = source_new(c, period_ns, ask, unused);
 	if (!rc)
 		*out = *unused;
 	return rc;
@@ -160,11 +150,11 @@ close_unused(struct recorder *c)
 	bool any = false;
 
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
-		if (c->rates[i] && !c->rates[i]->slots) {
-			rate_close(c, c->rates[i]);
-			c->rates[i] = NULL;
+		if (c->sources[i] && !c->sources[i]->slots) {
+			source_close(c, c->sources[i]);
+			c->sources[i] = NULL;
 		}
-		any |= c->rates[i] != NULL;
+		any |= c->sources[i] != NULL;
 	}
 	if (any)
 		return;
@@ -180,7 +170,7 @@ watch_all(struct capture *c, const struct host *host,
 	int last = -ESRCH;
 
 	for (uint32_t i = 0; i < ask->npids; i++) {
-		int rc = procs_watch(c->rate->procs, (uint32_t)ask->pids[i],
+		int rc = procs_watch(c->source->procs, (uint32_t)ask->pids[i],
 		                     UINT64_C(1) << c->slot);
 
 		watched += !rc;
@@ -209,11 +199,11 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 	c->quality.run_rate = rate_millihertz(period);
 	rc = trie_init(&c->trie, all->conf.max_nodes);
 	if (!rc)
-		rc = rate_of(all, period, ask, &c->rate);
+		rc = source_of(all, period, ask, &c->source);
 	if (rc)
 		return rc;
 	c->modules = all->modules;
-	if (sampler_asked(c->rate->sampler)->period_ns != period)
+	if (sampler_asked(c->source->sampler)->period_ns != period)
 		c->quality.notes |= QUALITY_NOTE_OF(LOWERED);
 	*out = TAKE(c);
 	return 0;
@@ -244,7 +234,7 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 		rc = capture_new(c, ask, &one);
 	if (!rc) {
 		c->slots[ask->slot] = one;
-		one->rate->slots |= UINT64_C(1) << ask->slot;
+		one->source->slots |= UINT64_C(1) << ask->slot;
 		set_time(one, ask->duration_ns);
 		c->known_ns = one->start_ns + NS_PER_S;
 		one->tape = tape_new(one->start_ns, ask->timeline_bytes);
@@ -268,8 +258,8 @@ recorder_remove(struct recorder *c, struct capture *gone)
 {
 	uint64_t bit = UINT64_C(1) << gone->slot;
 
-	procs_leave(gone->rate->procs, bit);
-	gone->rate->slots &= ~bit;
+	procs_leave(gone->source->procs, bit);
+	gone->source->slots &= ~bit;
 	c->slots[gone->slot] = NULL;
 	capture_free(gone);
 	close_unused(c);
@@ -316,4 +306,116 @@ int64_t
 capture_start_ms(const struct capture *c)
 {
 	return c->start_ms;
+}
+
+/* --- without an end: cut into windows, and kept from growing ---------------
+ */
+
+int
+capture_watch(struct recorder *c, struct capture *one, int32_t pid)
+{
+	uint64_t bit = UINT64_C(1) << one->slot;
+	int rc;
+
+	if (procs_follows(one->source->procs, (uint32_t)pid, bit))
+		return 0;
+	recorder_blame(c, one->slot);
+	rc = procs_watch(one->source->procs, (uint32_t)pid, bit);
+	if (!rc)
+		rc = sampler_add(one->source->sampler, c->host, pid);
+	if (!rc)
+		capture_began_with(one, c->host, &pid, 1);
+	recorder_blame(c, CAPTURES_MAX);
+	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+}
+
+void
+capture_leave(struct capture *one, int32_t pid)
+{
+	procs_drop(one->source->procs, (uint32_t)pid, UINT64_C(1) << one->slot);
+}
+
+/* Makes one what the next window starts with. */
+static void
+restart(struct capture *one, uint64_t now_ns, int64_t now_ms)
+{
+	const struct quality was = one->quality;
+	bool lowered = was.run_rate &&
+	               sampler_asked(one->source->sampler)->period_ns !=
+	                       one->source->period_ns;
+
+	one->start_ns = now_ns;
+	one->start_ms = now_ms;
+	one->quality = (struct quality){
+		.asked_rate = was.asked_rate,
+		.run_rate = was.run_rate,
+		.notes = lowered ? QUALITY_NOTE_OF(LOWERED) : 0,
+		.processes = one->alive,
+	};
+}
+
+/* Windows join without a gap, unless the clock was set meanwhile: those that
+ * follow then lie where it is now. */
+static int64_t
+next_start_ms(const struct capture *cut, uint64_t until_ns)
+{
+	int64_t joins = cut->start_ms +
+	                (int64_t)((until_ns - cut->start_ns) / NS_PER_MS);
+	int64_t now = clock_wall_ms() -
+	              (clock_mono_ns() - (int64_t)until_ns) / NS_PER_MS;
+
+	return llabs(now - joins) < CLOCK_SET_MS ? joins : now;
+}
+
+int
+capture_cut(struct recorder *c, struct capture *one, struct capture **out)
+{
+	CLEANUP(capture_free_ptr) struct capture *cut = malloc(sizeof(*cut));
+	uint64_t until = one->drained_ns;
+	struct trie fresh;
+	int rc = cut ? trie_init(&fresh, c->conf.max_nodes) : -ENOMEM;
+
+	if (rc) {
+		free(TAKE(cut));
+		return rc;
+	}
+	*cut = *one;
+	cut->end_ns = until;
+	cut->tape = NULL;
+	cut->began = (struct buf)BUF_INIT(0);
+	one->breaks = (struct breaks){0}; /* they are the other's now */
+	cut->window = true;
+	one->trie = fresh;
+	restart(one, until, next_start_ms(cut, until));
+	*out = TAKE(cut);
+	return 0;
+}
+
+static void
+mark_samples(const struct capture *one, bool in_use[static MODULES_MAX])
+{
+	const struct pairs *places = &one->trie.places;
+
+	for (uint32_t i = 0; i < places->n; i++)
+		in_use[places->rows[i].a] = true;
+}
+
+void
+recorder_tidy(struct recorder *c)
+{
+	uint64_t now = (uint64_t)clock_mono_ns();
+	bool in_use[MODULES_MAX] = {false};
+
+	if (!c->modules)
+		return;
+	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
+		if (!c->sources[i])
+			continue;
+		procs_forget_gone(c->sources[i]->procs, now - GONE_NS);
+		procs_modules(c->sources[i]->procs, in_use);
+	}
+	for (unsigned i = 0; i < CAPTURES_MAX; i++)
+		if (c->slots[i])
+			mark_samples(c->slots[i], in_use);
+	modules_sweep(c->modules, in_use);
 }

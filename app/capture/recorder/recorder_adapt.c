@@ -62,15 +62,15 @@ want_slower(struct adapt *a, uint64_t now_ns, uint64_t period_ns)
 }
 
 bool
-rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns)
+source_adapt(struct source *source, const struct host *host, uint64_t now_ns)
 {
-	const struct sampler_ask *ask = sampler_asked(rate->sampler);
-	struct adapt *a = &rate->adapt;
+	const struct sampler_ask *ask = sampler_asked(source->sampler);
+	struct adapt *a = &source->adapt;
 	bool slower = want_slower(a, now_ns, ask->period_ns) &&
-	              !sampler_slow(rate->sampler, ask->period_ns * 2);
+	              !sampler_slow(source->sampler, ask->period_ns * 2);
 
 	if (want_deeper(a, ask->stack_bytes) &&
-	    sampler_deepen(rate->sampler, host, deeper(ask->stack_bytes)))
+	    sampler_deepen(source->sampler, host, deeper(ask->stack_bytes)))
 		a->no_room = true;
 	return slower;
 }

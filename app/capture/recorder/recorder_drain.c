@@ -9,14 +9,35 @@
 
 static const struct place truncated_place = {MODULE_TRUNCATED, 0};
 
-void
-rate_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
-{
-	const struct rate *rate = arg;
+/* --- whom work is for ------------------------------------------------------
+ */
 
-	rate->all->hurry = true;
+void
+recorder_blame(const struct recorder *c, uint32_t slot)
+{
+	__atomic_store_n(c->conf.blame, slot, __ATOMIC_RELAXED);
+}
+
+int64_t
+recorder_cpu_spent(struct recorder *c)
+{
+	int64_t before = c->cpu_ns;
+
+	c->cpu_ns = clock_cpu_ns();
+	return c->cpu_ns - before;
+}
+
+/* --- records ---------------------------------------------------------------
+ */
+
+void
+source_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
+{
+	const struct source *source = arg;
+
+	source->all->hurry = true;
 	while (watchers) {
-		struct capture *c = rate->all->slots[next_slot(&watchers)];
+		struct capture *c = source->all->slots[next_slot(&watchers)];
 
 		capture_tape_news(c, news);
 		switch (news->event) {
@@ -95,19 +116,19 @@ count_sample(struct capture *c, const struct record *r,
 
 /* Too deep for its dump, and not just for dumps as they were before. */
 static bool
-is_cut(const struct rate *rate, const struct record *r,
+is_cut(const struct source *source, const struct record *r,
        const struct proc_stack *stack)
 {
-	uint32_t room = sampler_asked(rate->sampler)->stack_bytes & ~7u;
+	uint32_t room = sampler_asked(source->sampler)->stack_bytes & ~7u;
 
 	return stack->cut && r->sample.stack_len >= room;
 }
 
 static void
-take_sample(struct rate *rate, const struct record *r)
+take_sample(struct source *source, const struct record *r)
 {
-	struct recorder *all = rate->all;
-	struct process *proc = procs_of_sample(rate->procs, r->pid);
+	struct recorder *all = source->all;
+	struct process *proc = procs_of_sample(source->procs, r->pid);
 	uint64_t watchers;
 
 	if (!proc || !proc->watchers)
@@ -118,10 +139,10 @@ take_sample(struct rate *rate, const struct record *r)
 	if (!all->stack.n)
 		return;
 	if (all->stack.python == PYTHON_MISSED)
-		process_python_thread(proc, rate->sampler, r->tid);
-	rate->adapt.samples++;
-	rate->adapt.stacks += r->sample.has_user;
-	rate->adapt.cut += is_cut(rate, r, &all->stack);
+		process_python_thread(proc, source->sampler, r->tid);
+	source->adapt.samples++;
+	source->adapt.stacks += r->sample.has_user;
+	source->adapt.cut += is_cut(source, r, &all->stack);
 	all->stacks++;
 	all->cut += all->stack.cut;
 	all->hurry |= all->stack.python == PYTHON_MISSED;
@@ -130,21 +151,21 @@ take_sample(struct rate *rate, const struct record *r)
 }
 
 static void
-count_loss(struct rate *rate, const struct record *r)
+count_loss(struct source *source, const struct record *r)
 {
 	const bool lost = r->kind == RECORD_LOST;
 	const struct timeline_event gap = {
 		.kind = lost ? TIMELINE_LOST : TIMELINE_THROTTLED,
 		.value = lost ? r->lost : 0,
 	};
-	uint64_t slots = rate->slots;
+	uint64_t slots = source->slots;
 
 	if (lost)
-		rate->adapt.lost += r->lost;
+		source->adapt.lost += r->lost;
 	else
-		rate->adapt.throttled++;
+		source->adapt.throttled++;
 	while (slots) {
-		struct capture *c = rate->all->slots[next_slot(&slots)];
+		struct capture *c = source->all->slots[next_slot(&slots)];
 
 		if (lost)
 			c->quality.lost += (int64_t)r->lost;
@@ -157,27 +178,27 @@ count_loss(struct rate *rate, const struct record *r)
 static void
 take_record(void *arg, const struct record *r)
 {
-	struct rate *rate = arg;
+	struct source *source = arg;
 
 	switch (r->kind) {
 	case RECORD_SAMPLE:
-		take_sample(rate, r);
+		take_sample(source, r);
 		break;
 	case RECORD_LOST:
 	case RECORD_THROTTLE:
-		count_loss(rate, r);
+		count_loss(source, r);
 		break;
 	default:
-		procs_apply(rate->procs, r);
+		procs_apply(source->procs, r);
 		break;
 	}
 }
 
 /* A capture's time is over: who asks it next finds it ended. */
 static bool
-any_ended(const struct recorder *c, const struct rate *rate, uint64_t until)
+any_ended(const struct recorder *c, const struct source *source, uint64_t until)
 {
-	uint64_t slots = rate->slots;
+	uint64_t slots = source->slots;
 
 	while (slots)
 		if (c->slots[next_slot(&slots)]->end_ns <= until)
@@ -185,11 +206,11 @@ any_ended(const struct recorder *c, const struct rate *rate, uint64_t until)
 	return false;
 }
 
-/* Nobody samples at this rate any more. */
+/* Nobody samples from this source any more. */
 static bool
-is_over(const struct recorder *c, const struct rate *rate, uint64_t now)
+is_over(const struct recorder *c, const struct source *source, uint64_t now)
 {
-	uint64_t slots = rate->slots;
+	uint64_t slots = source->slots;
 
 	while (slots)
 		if (c->slots[next_slot(&slots)]->end_ns > now)
@@ -199,42 +220,42 @@ is_over(const struct recorder *c, const struct rate *rate, uint64_t now)
 
 /* Where nothing is written any more, nothing is waited for. */
 static uint64_t
-settled(const struct recorder *c, struct rate *rate, uint64_t now)
+settled(const struct recorder *c, struct source *source, uint64_t now)
 {
-	if (!is_over(c, rate, now))
+	if (!is_over(c, source, now))
 		return now - SAMPLER_SLACK_NS;
-	sampler_stop(rate->sampler);
+	sampler_stop(source->sampler);
 	return now;
 }
 
 static void
-take_until(struct recorder *c, struct rate *rate, uint64_t until)
+take_until(struct recorder *c, struct source *source, uint64_t until)
 {
 	c->stack.topups = PROCS_TOPUPS;
 	c->stack.topups_end_ns = (uint64_t)clock_mono_ns() + PROCS_TOPUP_NS;
-	sampler_drain(rate->sampler, until, take_record, rate);
+	sampler_drain(source->sampler, until, take_record, source);
 }
 
 void
 recorder_catch_up(struct recorder *c, struct capture *one)
 {
-	take_until(c, one->rate, (uint64_t)clock_mono_ns());
+	take_until(c, one->source, (uint64_t)clock_mono_ns());
 	recorder_blame(c, CAPTURES_MAX);
 }
 
 static void
-drain(struct recorder *c, struct rate *rate, uint64_t now)
+drain(struct recorder *c, struct source *source, uint64_t now)
 {
-	uint64_t until = settled(c, rate, now), slots = rate->slots;
+	uint64_t until = settled(c, source, now), slots = source->slots;
 	int64_t cpu, n = __builtin_popcountll(slots);
 
-	take_until(c, rate, until);
-	if (any_ended(c, rate, until))
-		sampler_tell_lost(rate->sampler, until, take_record, rate);
-	c->hurry |= sampler_has_python(rate->sampler);
+	take_until(c, source, until);
+	if (any_ended(c, source, until))
+		sampler_tell_lost(source->sampler, until, take_record, source);
+	c->hurry |= sampler_has_python(source->sampler);
 	recorder_blame(c, CAPTURES_MAX);
 	cpu = recorder_cpu_spent(c);
-	rate->adapt.cpu_ns += (uint64_t)cpu;
+	source->adapt.cpu_ns += (uint64_t)cpu;
 	while (slots) {
 		struct capture *one = c->slots[next_slot(&slots)];
 
@@ -246,14 +267,14 @@ drain(struct recorder *c, struct rate *rate, uint64_t now)
 }
 
 static void
-adapt(struct recorder *c, struct rate *rate, uint64_t now)
+adapt(struct recorder *c, struct source *source, uint64_t now)
 {
-	bool slower = rate_adapt(rate, c->host, now);
+	bool slower = source_adapt(source, c->host, now);
 	const struct timeline_event lowered = {
 		.kind = TIMELINE_LOWERED,
-		.value = sampler_asked(rate->sampler)->period_ns,
+		.value = sampler_asked(source->sampler)->period_ns,
 	};
-	uint64_t slots = rate->slots;
+	uint64_t slots = source->slots;
 
 	while (slots && slower) {
 		struct capture *one = c->slots[next_slot(&slots)];
@@ -271,10 +292,10 @@ recorder_drain(struct recorder *c)
 	c->hurry = false;
 	c->stacks = c->cut = 0;
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
-		if (!c->rates[i])
+		if (!c->sources[i])
 			continue;
-		drain(c, c->rates[i], now);
-		adapt(c, c->rates[i], now);
+		drain(c, c->sources[i], now);
+		adapt(c, c->sources[i], now);
 	}
 	c->hurry |= c->cut * CUT_SHARE > c->stacks;
 }

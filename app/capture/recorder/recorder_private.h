@@ -1,12 +1,12 @@
-/* What the files of capture.h share. */
+/* A recorder, its sources of samples, and a capture as a recorder sees it. */
 #pragma once
 
 #include "capture/process/breaks.h"
-#include "capture/recorder.h"
 #include "capture/process/process.h"
+#include "capture/recorder.h"
 #include "tape.h"
 
-struct rate;
+struct source;
 
 /* Bytes told of processes at their begin, of 4096. */
 #define CAPTURE_MAX_BEGAN (4096 * sizeof(struct host_usage))
@@ -15,7 +15,7 @@ struct recorder {
 	const struct host *host;
 	struct recorder_conf conf;
 	struct modules *modules; /* NULL while no capture runs */
-	struct rate *rates[CAPTURES_MAX_SAMPLERS];
+	struct source *sources[CAPTURES_MAX_SAMPLERS];
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
 	struct sampler_filter *filter; /* of no sampler now; or NULL */
@@ -26,7 +26,7 @@ struct recorder {
 	struct proc_stack stack; /* of the sample at hand */
 };
 
-/* What was seen since the last decision: see capture_adapt.c. */
+/* What was seen since the last decision: see recorder_adapt.c. */
 struct adapt {
 	uint32_t stacks, cut; /* user stacks; too deep for their dump */
 	uint32_t costly;      /* windows on end */
@@ -34,8 +34,9 @@ struct adapt {
 	uint64_t since_ns, cpu_ns, samples, lost, throttled;
 };
 
-/* One rate: a sampler, its processes, and the captures that share them. */
-struct rate {
+/* A source of samples: a sampler at one rate, its processes, and the captures
+ * that share them. */
+struct source {
 	struct recorder *all;
 	struct sampler *sampler;
 	struct procs *procs;
@@ -47,7 +48,7 @@ struct rate {
 
 struct capture {
 	uint32_t slot;
-	struct rate *rate;
+	struct source *source;
 	struct modules *modules;
 	struct trie trie;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
@@ -56,7 +57,7 @@ struct capture {
 	uint32_t alive; /* processes */
 	bool window;    /* cut out of one that goes on */
 	struct quality quality;
-	struct buf began; /* struct host_usage each: capture_usage.c */
+	struct buf began; /* struct host_usage each: recorder_usage.c */
 	struct breaks breaks;
 	struct tape *tape;   /* NULL: it keeps no timeline */
 	uint64_t counted_ns; /* when its processes' use was last read */
@@ -64,10 +65,10 @@ struct capture {
 
 /* Says whose data is worked on from now on: a slot, or CAPTURES_MAX. */
 void recorder_blame(const struct recorder *c, uint32_t slot);
-/* What was worked since this was last asked. */
+/* CPU time that was worked since this was last asked. */
 int64_t recorder_cpu_spent(struct recorder *c);
-/* Told of the processes that a rate follows. */
-proc_seen rate_proc_seen;
+/* Told of the processes that a source follows. */
+proc_seen source_proc_seen;
 /* The slot of the first watcher, taken off the set. */
 static inline uint32_t
 next_slot(uint64_t *watchers)
@@ -97,4 +98,5 @@ void capture_tape_counters(struct capture *c, const struct host *host,
  * Lets a sampler copy more of each stack, or sample less often, when what was
  * seen asks for it; true: less often from now on. Call it after a drain.
  */
-bool rate_adapt(struct rate *rate, const struct host *host, uint64_t now_ns);
+bool
+source_adapt(struct source *source, const struct host *host, uint64_t now_ns);

@@ -2,9 +2,9 @@
  * The end of a capture: places get names, the tree becomes a profile.
  */
 #include "base/clock.h"
-#include "recorder_private.h"
 #include "capture/naming/location.h"
 #include "capture/symbols/java_map.h"
+#include "recorder_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -157,7 +157,7 @@ add_header(struct finisher *f, uint64_t duration_ns)
 		rc = profile_cstring(p, "cpu", &p->period_type.type);
 	if (!rc)
 		rc = profile_cstring(p, "nanoseconds", &p->period_type.unit);
-	p->period = (int64_t)f->capture->rate->period_ns;
+	p->period = (int64_t)f->capture->source->period_ns;
 	p->time_ns = f->capture->start_ms * NS_PER_MS;
 	p->duration_ns = (int64_t)duration_ns;
 	return rc;
@@ -183,8 +183,8 @@ add_timeline(const struct finisher *f, struct timeline **out)
 		return;
 	t->start_ns = c->start_ms * NS_PER_MS;
 	t->duration_us = duration_of(c) / (uint64_t)NS_PER_US;
-	t->period_ns = c->rate->period_ns;
-	t->cpus = c->rate->all->conf.ncpus;
+	t->period_ns = c->source->period_ns;
+	t->cpus = c->source->all->conf.ncpus;
 	*out = t;
 }
 
@@ -202,8 +202,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
 	q.cpu_ns = (int64_t)c->trie.weight;
-	q.stack_bytes = sampler_asked(c->rate->sampler)->stack_bytes;
-	q.notes |= sampler_notes(c->rate->sampler);
+	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
+	q.notes |= sampler_notes(c->source->sampler);
 	breaks_tell(&c->breaks, c->modules, &q);
 	if (!rc)
 		rc = add_header(&f, duration_of(c));

@@ -124,8 +124,9 @@ capture_tape_counters(struct capture *c, const struct host *host,
 	    now_ns >= c->end_ns)
 		return;
 	c->counted_ns = now_ns;
-	ask.count = (uint32_t)procs_list(c->rate->procs, UINT64_C(1) << c->slot,
-	                                 ask.list, HOST_MAX_USAGE);
+	ask.count = (uint32_t)procs_list(c->source->procs,
+	                                 UINT64_C(1) << c->slot, ask.list,
+	                                 HOST_MAX_USAGE);
 	if (ask.count)
 		read_counters(c, host, &ask);
 }

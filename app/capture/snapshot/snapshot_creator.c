@@ -38,7 +38,7 @@ function_of(const struct profile *p, const struct location *at, uint32_t line)
 	return &p->functions[p->lines[at->line0 + line].function];
 }
 
-/* Such a function is called by its place: finish_names.h. */
+/* Such a function is called by its place: namer.h. */
 static bool
 is_nameless(const struct profile *p, const struct location *at)
 {

@@ -14,7 +14,7 @@
 #define MAX_GAPS  100
 #define GAP_MS    1000          /* shorter ones are between any two windows */
 #define MAX_PAIRS (7 + 16)      /* of a link: rows of params.def, and labels */
-#define TRUNCATED "[truncated]" /* finish_names.c */
+#define TRUNCATED "[truncated]" /* namer.c */
 #define NOTICE_BOTH                                                   \
 	"windows of workers and pushed ones are added up: what both " \
 	"saw counts twice"

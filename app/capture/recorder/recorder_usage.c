@@ -63,7 +63,7 @@ capture_used_ns(const struct capture *c, const struct host *host)
 
 	if (!pids)
 		return 0;
-	n = procs_list(c->rate->procs, UINT64_C(1) << c->slot, pids,
+	n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
 	               MAX_PROCESSES);
 	read_usage(host, pids, n, &now);
 	rows = (const void *)now.p;

@@ -34,22 +34,6 @@ find_function(struct walk *w, const struct frame *f, uint64_t *start)
 	return true;
 }
 
-bool
-walk_follows_call(struct walk *w, uint64_t pc, uint64_t *target)
-{
-	uint8_t code[UNWIND_CALL_BYTES];
-	struct unwind_mapping m;
-	int64_t by = 0;
-
-	if (pc < sizeof(code) || !walk_mapping(w, pc - 1, &m) || !m.table ||
-	    !unwind_table_code(m.table, pc - m.bias - sizeof(code), code,
-	                       sizeof(code)) ||
-	    !w->arch->is_call(code, &by))
-		return false;
-	*target = by ? pc + (uint64_t)by : 0;
-	return true;
-}
-
 static bool
 reaches_root(const struct walk *w, struct frame f)
 {

@@ -1,0 +1,389 @@
+/*
+ * One step of a walk, to the caller: by a rule of the image's tables, or, where
+ * there is none, by what its code or the stack tells.
+ */
+#include "base/hash.h"
+#include "unwind_walk.h"
+
+#define FP_REACH    (1 << 20) /* largest frame of code without tables, bytes */
+#define BEGIN_WORDS 48        /* of stack between two first frames */
+#define HIGHEST     (UINT64_C(1) << 63) /* no user's code is above */
+
+static bool
+find_rule(struct unwinder *u, uint64_t addr, bool returns,
+          struct unwind_rule *out)
+{
+	struct unwind_table *t;
+
+	if (!unwinder_enter(u, addr))
+		return false;
+	t = u->here.table;
+	*out = (struct unwind_rule){.cfa = CFA_NONE};
+	if (t && unwind_table_arch(t) == u->arch)
+		*out = unwind_table_rule(t, addr - u->here.bias, returns);
+	return true;
+}
+
+/*
+ * The rule that holds before the instruction at pc, or within the call that
+ * returns there. False when nothing executable is there: that may change, so
+ * it is not remembered.
+ */
+static inline bool
+rule_at(struct unwinder *u, uint64_t pc, bool returns, struct unwind_rule *out)
+{
+	uint64_t key = pc << 1 | returns;
+	struct known_rule *k = &u->cache[hash_u64(key) % UNWIND_CACHE];
+
+	if (!pc || pc >= HIGHEST)
+		return false;
+	if (k->key != key) {
+		if (!find_rule(u, pc - returns, returns, out))
+			return false;
+		*k = (struct known_rule){key, *out};
+	}
+	*out = k->rule;
+	return true;
+}
+
+/*
+ * The caller by frame pointer: code without tables (JIT, Go assembly) mostly
+ * keeps one. Believed if it points up the dump, not far, and at an address in
+ * executable memory.
+ *   Source   x86-64 psABI 3.4.1: the deepest frame's frame pointer is zero;
+ *            AAPCS64 6.4.6: the same, and the same record of two words
+ */
+static int
+step_by_pointer(struct walk *w, struct frame *f)
+{
+	struct unwind_rule rule;
+	uint64_t fp, ra;
+
+	if (!f->fp_known)
+		return UNWIND_NO_INFO;
+	/* An unknown leaf without frame pointer is no root. */
+	if (!f->fp)
+		return f->interrupted ? UNWIND_NO_INFO : UNWIND_ROOT;
+	if (f->fp % 8 || f->fp < f->sp || f->fp - f->sp > FP_REACH)
+		return UNWIND_NO_INFO;
+	if (!walk_word(w, f->fp, &fp) || !walk_word(w, f->fp + 8, &ra))
+		return walk_missing(w, f->fp + 8) == UNWIND_TRUNCATED
+		               ? UNWIND_TRUNCATED
+		               : UNWIND_NO_INFO;
+	ra &= w->arch->code_bits;
+	if (!ra)
+		return f->interrupted ? UNWIND_NO_INFO : UNWIND_ROOT;
+	if (!rule_at(w->u, ra, true, &rule))
+		return UNWIND_NO_INFO;
+	*f = (struct frame){
+		.pc = ra, .sp = f->fp + 16, .fp = fp, .fp_known = true};
+	return STEP_DONE;
+}
+
+/*
+ * The caller of a piece of code that an interpreter had made to call it: below
+ * its own two words, of which one may be the frame pointer, it returns there.
+ *   Source   CPython 3.12 to 3.14, Python/asm_trampoline.S
+ */
+static int
+step_by_trampoline(struct walk *w, struct frame *f)
+{
+	struct frame to = {.sp = f->sp + 16, .fp_known = f->fp_known};
+	struct unwind_mapping m;
+	uint64_t ra;
+
+	if (f->interrupted || !walk_mapping(w, f->pc - 1, &m) ||
+	    !walk_word(w, f->sp + 8, &ra))
+		return UNWIND_NO_INFO;
+	to.pc = ra & w->arch->code_bits;
+	if (to.pc < m.caller_start || to.pc >= m.caller_end)
+		return UNWIND_NO_INFO;
+	to.fp = f->fp;
+	if (f->fp_known && f->fp == f->sp)
+		to.fp_known = walk_word(w, f->sp, &to.fp);
+	*f = to;
+	return STEP_DONE;
+}
+
+static bool
+saved_register(const struct walk *w, const struct frame *f, unsigned reg,
+               uint64_t *out)
+{
+	return walk_word(w, f->sp + w->arch->signal_regs[reg], out);
+}
+
+/* Whether the handler has a stack of its own, and the interrupted code is on
+ * another. */
+static bool
+leaves_stack(const struct walk *w, const struct frame *f, uint64_t sp)
+{
+	const uint64_t at = f->sp + w->arch->signal_stack;
+	uint64_t start, size;
+
+	if (sp <= f->sp)
+		return true;
+	/* struct sigaltstack: the flags are between */
+	return walk_word(w, at, &start) && walk_word(w, at + 16, &size) &&
+	       f->sp - start < size && sp - start >= size;
+}
+
+static void
+save_all(const struct walk *w, const struct frame *f, struct registers *out)
+{
+	out->known = 0;
+	for (unsigned i = 0; i < w->arch->nregs; i++)
+		if (saved_register(w, f, i, &out->value[i]))
+			out->known |= UINT64_C(1) << i;
+}
+
+/* Below a handler: the kernel saved all that the interrupted code had. */
+static int
+step_by_signal(struct walk *w, struct frame *f)
+{
+	const struct unwind_arch *a = w->arch;
+	struct frame to = {.fp_known = true, .interrupted = true};
+	bool leaves;
+
+	if (!walk_word(w, f->sp + a->signal_pc, &to.pc) ||
+	    !saved_register(w, f, a->sp, &to.sp) ||
+	    !saved_register(w, f, a->fp, &to.fp))
+		return (int)walk_missing(w, f->sp + a->signal_pc);
+	if (a->index[a->ra] != a->pc_index)
+		to.lr_known = saved_register(w, f, a->ra, &to.lr);
+	if (!to.pc)
+		return UNWIND_ROOT;
+	leaves = leaves_stack(w, f, to.sp);
+	if (leaves || w->whole)
+		save_all(w, f, leaves ? &w->u->other_regs : w->whole);
+	*f = to;
+	if (leaves)
+		w->u->other = to;
+	return leaves ? UNWIND_SWITCHED : STEP_INTERRUPTED;
+}
+
+static inline int
+find_cfa(const struct walk *w, const struct frame *f, struct unwind_rule rule,
+         uint64_t *cfa)
+{
+	uint64_t offset = (uint64_t)(int64_t)rule.cfa_words * 8, at;
+
+	switch (rule.cfa) {
+	case CFA_SP:
+	case CFA_GO:
+		*cfa = f->sp + offset;
+		return STEP_DONE;
+	case CFA_FP:
+		*cfa = f->fp + offset;
+		return STEP_DONE;
+	case CFA_PLT:
+		*cfa = f->sp + 8 +
+		       ((f->pc & 15) >= (uint64_t)rule.cfa_words ? 8 : 0);
+		return STEP_DONE;
+	default:
+		at = (rule.cfa == CFA_AT_FP ? f->fp : f->sp) + offset;
+		if (!walk_word(w, at, cfa))
+			return (int)walk_missing(w, at);
+		*cfa += rule.cfa == CFA_AT_SP_8 ? 8 : 0;
+		return STEP_DONE;
+	}
+}
+
+/*
+ * The caller's frame pointer. A slot below the stack pointer has been popped
+ * already: epilogues are seldom described, and it's back in its register.
+ */
+static inline void
+restore_pointer(const struct walk *w, const struct frame *f,
+                struct unwind_rule rule, uint64_t cfa, struct frame *to)
+{
+	uint64_t at;
+
+	to->fp = f->fp;
+	to->fp_known = f->fp_known;
+	if (rule.fp == REG_SAME)
+		return;
+	at = (rule.fp == REG_AT_CFA ? cfa : f->fp) +
+	     (uint64_t)(int64_t)rule.fp_words * 8;
+	if (rule.fp == REG_LOST || (rule.fp == REG_AT_FP && !f->fp_known))
+		to->fp_known = false;
+	else if (walk_word(w, at, &to->fp))
+		to->fp_known = true;
+	else if (!f->interrupted || at >= f->sp)
+		to->fp_known = false;
+}
+
+static inline int
+step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	struct frame to = {0};
+	uint64_t cfa, at;
+	int r = find_cfa(w, f, rule, &cfa);
+
+	if (r != STEP_DONE)
+		return r;
+	/* A stack only ever shrinks on the way out: no loops. */
+	if (cfa < f->sp || (cfa == f->sp && !f->interrupted))
+		return UNWIND_BAD;
+	if (rule.ra == REG_AT_CFA) {
+		at = cfa + (uint64_t)(int64_t)rule.ra_words * 8;
+		if (!walk_word(w, at, &to.pc))
+			return (int)walk_missing(w, at);
+	} else if (f->lr_known) {
+		to.pc = f->lr;
+	} else {
+		return UNWIND_BAD;
+	}
+	to.pc &= w->arch->code_bits;
+	to.sp = cfa;
+	restore_pointer(w, f, rule, cfa, &to);
+	*f = to;
+	return to.pc ? STEP_DONE : UNWIND_ROOT;
+}
+
+static bool
+is_return(struct walk *w, uint64_t pc)
+{
+	uint64_t *known = &w->u->returns[hash_u64(pc) % UNWIND_RETURNS], target;
+
+	if (!pc || *known == pc)
+		return pc;
+	if (!walk_follows_call(w, pc, &target))
+		return false;
+	*known = pc;
+	return true;
+}
+
+/*
+ * The caller as the code tells: CFA is so many words from a pointer, or the
+ * word there; the return address lies so many words from CFA, the last thing
+ * that is taken off the stack, or is in its register.
+ */
+static int
+step_by_code(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	const enum unwind_base base = rule.ra & (UNWIND_BASES - 1);
+	const bool of_fp = base == UNWIND_FROM_FP || base == UNWIND_AT_FP;
+	const bool by_word = base == UNWIND_AT_SP || base == UNWIND_AT_FP;
+	const bool in_lr = rule.ra & UNWIND_IN_LR;
+	uint64_t cfa = (of_fp ? f->fp : f->sp) +
+	               (uint64_t)(int64_t)rule.cfa_words * 8;
+	struct frame to = {.pc = f->lr};
+	uint64_t at;
+
+	if ((of_fp && !f->fp_known) || (in_lr && !f->lr_known))
+		return UNWIND_NO_INFO;
+	at = cfa;
+	if (by_word && !walk_word(w, at, &cfa))
+		return (int)walk_missing(w, at);
+	at = cfa + (uint64_t)(int64_t)rule.ra_words * 8;
+	if (!in_lr && !walk_word(w, at, &to.pc))
+		return (int)walk_missing(w, at);
+	to.pc &= w->arch->code_bits;
+	to.sp = by_word ? at + 8 : cfa;
+	if (to.sp < f->sp || (to.sp == f->sp && !f->interrupted) ||
+	    !is_return(w, to.pc))
+		return UNWIND_NO_INFO;
+	restore_pointer(w, f, rule, cfa, &to);
+	*f = to;
+	return STEP_DONE;
+}
+
+/* The first frame of a program or thread. */
+static bool
+is_begin(struct walk *w, uint64_t pc)
+{
+	struct unwind_mapping m;
+
+	return walk_mapping(w, pc - 1, &m) && m.table &&
+	       unwind_table_begins(m.table, pc - m.bias);
+}
+
+/*
+ * The caller in libcs without tables (musl), where it is the first frame or the
+ * second: a function that leads to main calls exit() after that, which never
+ * returns, so that its code does not tell how large its frame is.
+ */
+static int
+step_to_begin(struct walk *w, struct frame *f)
+{
+	struct frame to = {.pc = 0};
+	uint64_t at = f->sp, word;
+
+	for (unsigned i = 0; i < BEGIN_WORDS; i++, at += 8) {
+		if (!walk_word(w, at, &word) || !is_return(w, word))
+			continue;
+		if (!to.pc)
+			to = (struct frame){.pc = word, .sp = at + 8};
+		if (is_begin(w, word)) {
+			*f = to;
+			return STEP_DONE;
+		}
+		if (to.pc != word)
+			break;
+	}
+	return UNWIND_NO_INFO;
+}
+
+/* Without tables. */
+static int
+step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	int r = step_by_trampoline(w, f);
+
+	if (r != STEP_DONE && rule.cfa == CFA_CODE)
+		r = step_by_code(w, f, rule);
+	if (r != STEP_DONE && r != UNWIND_TRUNCATED)
+		r = step_by_pointer(w, f);
+	if (r != UNWIND_NO_INFO || f->interrupted)
+		return r;
+	return is_begin(w, f->pc) ? UNWIND_ROOT : step_to_begin(w, f);
+}
+
+static inline bool
+needs_pointer(struct unwind_rule rule)
+{
+	return rule.cfa == CFA_FP || rule.cfa == CFA_AT_FP;
+}
+
+/* All registers but those of the frame are lost. */
+static int
+forget_others(struct walk *w, int r)
+{
+	if (w->whole)
+		w->whole->known = 0;
+	return r;
+}
+
+int
+walk_step(struct walk *w, struct frame *f)
+{
+	struct unwind_rule rule;
+
+	if (!rule_at(w->u, f->pc, !f->interrupted, &rule))
+		rule = (struct unwind_rule){.cfa = CFA_NONE};
+	switch (rule.cfa) {
+	case CFA_NONE:
+	case CFA_CODE:
+		return forget_others(w, step_by_custom(w, f, rule));
+	case CFA_CONTEXT:
+		w->uncalled = true;
+		return STEP_CONTEXT;
+	case CFA_ROOT:
+		return UNWIND_ROOT;
+	case CFA_SWITCH:
+		w->u->other = (struct frame){.sp = f->fp_known ? f->fp : 0};
+		return UNWIND_SWITCHED;
+	case CFA_SIGNAL:
+		w->uncalled = !f->interrupted;
+		return step_by_signal(w, f);
+	case CFA_GO:
+		return forget_others(w, step_by_rule(w, f, rule));
+	case CFA_FULL:
+		return w->whole ? walk_whole(w, f) : STEP_NEEDS_WHOLE;
+	default:
+		if (!needs_pointer(rule) || f->fp_known)
+			return w->whole ? walk_whole(w, f)
+			                : step_by_rule(w, f, rule);
+		return w->whole ? STEP_NEEDS_POINTER : STEP_NEEDS_WHOLE;
+	}
+}

@@ -52,7 +52,7 @@ struct process {
 	bool unreadable;           /* its memory is not for us */
 	struct proc_futile {
 		uint64_t end, until_ns;
-	} futile[16]; /* short copies, by where they end: see proc_topup.c */
+	} futile[16]; /* short copies, by where they end: see proc_stack.c */
 	bool python_looked;            /* the next is what there is */
 	struct python_process *python; /* NULL: it runs none */
 	struct process *next;          /* of the same bucket */

@@ -33,7 +33,7 @@ enum symbols_kind {
 	SYMBOLS_TABLE,    /* symtab.h */
 	SYMBOLS_SECTIONS, /* dwarf_sections.h */
 	SYMBOLS_SHARED,   /* the same, of the file that debug files share */
-	SYMBOLS_UNITS,    /* dwarf_index.h */
+	SYMBOLS_UNITS,    /* dwarf_file.h  */
 	SYMBOLS_UNIT,     /* dwarf_unit.h */
 	SYMBOLS_ANSWER,   /* symbols_answer.h */
 	SYMBOLS_KINDS

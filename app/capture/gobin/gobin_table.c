@@ -219,5 +219,6 @@ static const uint8_t func_ids[][GOBIN_WRAPPER + 1] = {
 enum gobin_func
 gobin_func_of(const struct gobin *g, uint8_t id)
 {
-	return id <= GOBIN_WRAPPER ? func_ids[g->version->ids][id] : GOBIN_NORMAL;
+	return id <= GOBIN_WRAPPER ? func_ids[g->version->ids][id]
+	                           : GOBIN_NORMAL;
 }

@@ -6,8 +6,7 @@
 #include "goroutine_group.h"
 
 #define GO_MAX_GOIDS   4096  /* bytes of a row's list of numbers */
-#define GO_MAX_TARGETS 16384 /* goroutines that are asked what they wait for \
-	                      */
+#define GO_MAX_TARGETS 16384 /* goroutines asked for a target */
 
 /* A channel as it was. */
 struct go_chan {

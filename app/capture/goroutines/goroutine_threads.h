@@ -1,8 +1,8 @@
 /* Threads that run goroutines: stopped to see where they are. */
 #pragma once
 
-#include "goroutine_frames.h"
 #include "capture/threads/snapshot_batch.h"
+#include "goroutine_frames.h"
 
 struct go_read_stats;
 

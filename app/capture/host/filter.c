@@ -1,6 +1,6 @@
 #include "base/file.h"
-#include "filter_python.h"
 #include "capture/event.h"
+#include "filter_python.h"
 
 #include <errno.h>
 #include <fcntl.h>

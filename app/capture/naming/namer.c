@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "capture/symbols/kallsyms.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/java_map.h"
 #include "capture/symbols/jit_names.h"
+#include "capture/symbols/kallsyms.h"
 
 #include <errno.h>
 #include <inttypes.h>

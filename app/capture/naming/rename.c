@@ -1,7 +1,7 @@
 #include "capture/rename.h"
 
-#include "capture/symbols/symbols.h"
 #include "capture/symbols/debug_file.h"
+#include "capture/symbols/symbols.h"
 
 #include <ctype.h>
 #include <errno.h>

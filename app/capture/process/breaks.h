@@ -4,9 +4,9 @@
  */
 #pragma once
 
+#include "capture/quality.h"
 #include "modules.h"
 #include "process.h"
-#include "capture/quality.h"
 
 struct breaks {
 	struct break_count {

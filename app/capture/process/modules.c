@@ -1,8 +1,8 @@
 #include "modules.h"
 
 #include "base/clock.h"
-#include "capture/symbols/jitdump.h"
 #include "capture/symbols/debug_file.h"
+#include "capture/symbols/jitdump.h"
 
 #include <errno.h>
 #include <string.h>

@@ -13,9 +13,9 @@
 
 #include "capture/elf/elf.h"
 #include "capture/host.h"
-#include "maps.h"
 #include "capture/python/python.h"
 #include "capture/unwind/unwind.h"
+#include "maps.h"
 
 #include <sys/stat.h>
 

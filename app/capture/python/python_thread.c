@@ -6,8 +6,8 @@
  *            pycore_interp.h, Include/cpython/pystate.h;
  *            3.13.0: pycore_runtime.h, struct _Py_DebugOffsets
  */
-#include "python.h"
 #include "capture/host/python_layout.h"
+#include "python.h"
 #include "python_object.h"
 
 #include <errno.h>

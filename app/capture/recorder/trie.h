@@ -14,7 +14,7 @@
 
 #define TRIE_ROOT      0u
 #define TRIE_MAX_NODES PAIRS_MAX
-#define TRIE_PATH       128 /* outermost frames that are remembered */
+#define TRIE_PATH      128 /* outermost frames that are remembered */
 
 struct trie {
 	struct pairs places; /* module, vaddr */

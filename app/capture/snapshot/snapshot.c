@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "capture/process/breaks.h"
-#include "capture/naming/location.h"
 #include "capture/goroutines/goroutine_rows.h"
+#include "capture/naming/location.h"
+#include "capture/process/breaks.h"
 #include "snapshot_labels.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* What a snapshot says of a thread beside its stack. */
 #pragma once
 
-#include "profile/profile.h"
 #include "capture/threads/snapshot_batch.h"
+#include "profile/profile.h"
 
 enum snapshot_label {
 #define SNAPSHOT_LABEL(id, key, doc) SNAPSHOT_##id,

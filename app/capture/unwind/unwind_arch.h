@@ -1,8 +1,8 @@
 /* What unwinding must know of an architecture: one row of facts each. */
 #pragma once
 
-#include "unwind.h"
 #include "code.h"
+#include "unwind.h"
 #include "unwind_rule.h"
 
 #define UNWIND_CALL_BYTES  7 /* of the longest call instruction */

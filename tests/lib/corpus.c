@@ -368,9 +368,13 @@ void
 corpus_target(const char *name, char out[], size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", out, size - 1);
+	bool above = false; /* the build's tests/ */
+	char *last;
 
 	out[n > 0 ? n : 0] = '\0';
-	for (int up = 0; up < 3 && strrchr(out, '/'); up++)
-		*strrchr(out, '/') = '\0';
+	while (!above && (last = strrchr(out, '/'))) {
+		above = !strcmp(last, "/tests");
+		*last = '\0';
+	}
 	snprintf(out + strlen(out), size - strlen(out), "/targets/%s", name);
 }

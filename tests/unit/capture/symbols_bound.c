@@ -4,6 +4,7 @@
  * its parent keeps what it learnt.
  */
 #include "capture/symbols/symbols.h"
+#include "lib/corpus.h"
 #include "lib/test.h"
 
 #include <elf.h>
@@ -30,18 +31,6 @@ struct world {
 
 /* --- programs --------------------------------------------------------------
  */
-
-static void
-target_path(char out[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 64);
-
-	ck_assert_int_gt(n, 0);
-	out[n] = '\0';
-	for (int up = 0; up < 3; up++)
-		*strrchr(out, '/') = '\0';
-	strcat(out, "/targets/deep");
-}
 
 static struct elf_image *
 open_image(const char *path)
@@ -180,7 +169,7 @@ make_programs(struct world *w)
 	CLEANUP_FREE void *bytes = NULL;
 	char path[PATH_MAX];
 
-	target_path(path);
+	corpus_target("deep", path, sizeof(path));
 	e = open_image(path);
 	strcpy(w->dir, "/var/tmp/stoker-bound-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(w->dir));

@@ -1,6 +1,7 @@
 /* A process that stopped itself deep in known calls, walked from outside. */
 #include "capture/unwind/unwind.h"
 #include "capture/symbols/symbols.h"
+#include "lib/corpus.h"
 #include "lib/test.h"
 
 #include <asm/perf_regs.h>
@@ -41,18 +42,6 @@ struct process {
 	char names[8192]; /* innermost first, one blank after each */
 };
 
-static void
-target_path(char out[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 64);
-
-	ck_assert_int_gt(n, 0);
-	out[n] = '\0';
-	for (int up = 0; up < 3; up++)
-		*strrchr(out, '/') = '\0';
-	strcat(out, "/targets/deep");
-}
-
 static pid_t
 start(const char *mode)
 {
@@ -60,7 +49,7 @@ start(const char *mode)
 	int status;
 	pid_t pid;
 
-	target_path(path);
+	corpus_target("deep", path, sizeof(path));
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {

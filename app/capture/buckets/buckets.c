@@ -21,7 +21,7 @@
  * before that nobody could know it. */
 #define EXEC_NS (10 * NS_PER_S)
 
-/* What is counted when it was us who turned it on. */
+/* A profile that we turned on counts at these rates. */
 #define BLOCK_CYCLES 20000 /* some 10 us; shorter ones by chance */
 #define MUTEX_ONE_OF 5
 
@@ -273,7 +273,7 @@ telling(int last, int rc)
 	return rank(rc) >= rank(last) ? rc : last;
 }
 
-/* What can't be had of one process is not missed while others have it. */
+/* A process that can't be read is not missed while others can. */
 static int
 look_at_all(struct buckets *b, const struct buckets_ask *ask)
 {

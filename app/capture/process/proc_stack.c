@@ -238,7 +238,7 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
  * stacks of their own: what they left waits meanwhile.
  */
 
-/* What stands from addr upwards; 0 bytes when it can't be had. */
+/* Reads the stack from addr upwards; 0 bytes when it can't be read. */
 static size_t
 read_up(struct process *proc, uint64_t addr, struct memory_batch *batch,
         const void **out)

@@ -262,7 +262,7 @@ procs_leave(struct procs *p, uint64_t watcher)
 	}
 }
 
-/* What was there before. */
+/* Tells of a process that was there before it was watched. */
 static void
 tell_old(struct procs *p, uint64_t watcher, uint32_t pid, uint32_t threads)
 {

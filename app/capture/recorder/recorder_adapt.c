@@ -1,5 +1,5 @@
 /*
- * What a running sampler learns from what it has sampled.
+ * A running sampler learns from the samples that it took.
  *
  * Where more than 1 % of the stacks are deeper than their dump, dumps grow;
  * they cost about 2 us each at 16 KiB, 8 us at 64 KiB. Where the analyser

@@ -1,4 +1,4 @@
-/* What samplers tell: samples into tries, and what became of processes. */
+/* Samplers are drained: samples go into tries, and processes are told of. */
 #include "base/clock.h"
 #include "recorder_private.h"
 

@@ -26,7 +26,7 @@ struct recorder {
 	struct proc_stack stack; /* of the sample at hand */
 };
 
-/* What was seen since the last decision: see recorder_adapt.c. */
+/* Counts since the last decision: see recorder_adapt.c. */
 struct adapt {
 	uint32_t stacks, cut; /* user stacks; too deep for their dump */
 	uint32_t costly;      /* windows on end */

@@ -1,6 +1,6 @@
 /*
- * What a capture's processes use by the kernel's own count: who has no samples
- * wants to know whether there was anything to sample.
+ * The kernel's own count tells what a capture's processes use: who has no
+ * samples wants to know whether there was anything to sample.
  */
 #include "base/clock.h"
 #include "recorder_private.h"

@@ -9,7 +9,8 @@
 
 DEFINE_CLEANUP(struct sampler *, sampler_close)
 
-/* Of what samples now, and of the owners of rings, which tell of lives. */
+/* Asks the events that sample now, and the owners of rings, which tell when
+ * processes begin and end. */
 static int
 each_fd(const struct sampler *s, unsigned long request)
 {

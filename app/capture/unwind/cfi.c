@@ -26,8 +26,8 @@ cfi_next(struct cursor *section, struct cursor *entry)
 	return true;
 }
 
-/* What the letters of an augmentation stand for; unknown ones end it, since
- * the length that comes first tells where the program begins. */
+/* Reads what the letters of an augmentation stand for; unknown ones end it,
+ * since the length that comes first tells where the program begins. */
 static void
 read_augmentation(struct cursor *c, const char *letters, struct cfi_cie *out)
 {

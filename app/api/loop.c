@@ -1,9 +1,8 @@
 #include "loop.h"
 
-#include "access_log.h"
-#include "dispatch.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "dispatch.h"
 #include "fcgi.h"
 
 #include <errno.h>
@@ -13,6 +12,46 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+
+#define LINE_MAX_BYTES ((size_t)8 << 10)
+
+static void
+put_line(struct buf *out, const struct call *c, int64_t us)
+{
+	const struct reply *r = c->reply;
+
+	json_open(out, NULL, '{');
+	json_put_time(out, "time", clock_wall_ms());
+	json_put_text(out, "requestId", c->req->id);
+	json_put_text(out, "method", method_names[c->req->method]);
+	json_put_text(out, "route", c->route ? c->route->path : "");
+	json_put_int(out, "status", r->status);
+	json_put_int(out, "us", us);
+	json_put_int(out, "bytes", (int64_t)r->body.len);
+	json_put_text(out, "tenant", c->caller.tenant);
+	json_put_text(out, "token", c->caller.id);
+	if (r->error)
+		json_put_text(out, "error", r->error);
+	if (r->cause.len)
+		json_put_text(out, "cause", buf_str(&r->cause));
+	json_close(out, '}');
+	buf_putc(out, '\n');
+}
+
+/*
+ * Writes one line of JSON per request on stderr. The line holds the route's
+ * pattern, not the target: a target may carry the signature of a link.
+ */
+static void
+access_log(const struct call *c, int64_t us)
+{
+	static struct buf line = BUF_INIT(LINE_MAX_BYTES);
+
+	buf_clear(&line);
+	put_line(&line, c, us);
+	if (!buf_err(&line) && write(STDERR_FILENO, line.p, line.len) < 0)
+		return; /* nowhere left to say it */
+}
 
 #define LISTENER   0
 #define KEPT_BYTES ((size_t)1 << 20) /* of a body's memory, for the next */

@@ -170,3 +170,26 @@ int fail_value(struct call *c, const char *name, const char *expected,
                const json_t *got);
 /* What a store call's -errno means to a client; the rest goes to the log. */
 int fail_store(struct call *c, int rc);
+
+/* --- lists: {"items":[...],"nextCursor":...} ------------------------------ */
+
+/* The page that the caller asked operation op for. */
+#define PAGE_OF(c, op)                                        \
+	((struct page){                                       \
+		.limit = (int)param_int((c), P_##op##_limit), \
+		.cursor = param_text((c), P_##op##_cursor),   \
+	})
+
+/* Starts the reply: write the items. */
+struct buf *page_begin(struct call *c);
+/* Ends the reply; next is NULL on the last page. */
+MUST_CHECK int page_end(struct call *c, const char *next);
+/* Answers for a failed list call: a bad cursor, or the store's trouble. */
+int page_fail(struct call *c, int rc, const char *cursor);
+
+/* --- the audit log -------------------------------------------------------- */
+
+/* Notes that the caller did this operation to target; detail is a JSON
+ * object. Call it in the change's transaction. */
+MUST_CHECK int
+audit_note(struct call *c, const char *target, const char *detail);

@@ -1,21 +1,6 @@
+/* GET of the audit log. */
 #include "store/audit.h"
-#include "endpoint/call/audits.h"
-#include "endpoint/call/page.h"
-
-int
-audit_note(struct call *c, const char *target, const char *detail)
-{
-	const struct audit a = {
-		.tenant = c->caller.tenant,
-		.actor = c->caller.id,
-		.action = (char *)c->route->name,
-		.target = (char *)target,
-		.request_id = (char *)c->req->id,
-		.detail = (char *)detail,
-	};
-
-	return audit_add(&c->env->store, &a);
-}
+#include "endpoint/call.h"
 
 static void
 put_entry(struct buf *out, const struct audit *a)

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "endpoint/call/page.h"
 
 #include <string.h>
 

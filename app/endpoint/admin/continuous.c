@@ -1,9 +1,7 @@
 /* /continuous: what is profiled all the time. */
 #include "store/continuous.h"
 
-#include "endpoint/call/audits.h"
 #include "continuous_state.h"
-#include "endpoint/call/page.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* /api/v1/tokens: API keys, which are shown once. */
-#include "endpoint/call/audits.h"
 #include "base/clock.h"
-#include "endpoint/call/page.h"
+#include "endpoint/call.h"
 #include "store/token.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
 /* /api/v1/services/{name}/triggers: what starts a capture by itself. */
-#include "endpoint/call/audits.h"
-#include "endpoint/call/page.h"
 #include "store/service.h"
 #include "trigger_fields.h"
 

@@ -1,4 +1,5 @@
 #include "endpoint/call.h"
+#include "store/audit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -173,4 +174,54 @@ fail_store(struct call *c, int rc)
 	default:
 		return fail(c, InternalError);
 	}
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+struct buf *
+page_begin(struct call *c)
+{
+	struct buf *out = answer_json(c);
+
+	json_open(out, "items", '[');
+	return out;
+}
+
+int
+page_end(struct call *c, const char *next)
+{
+	struct buf *out = &c->reply->body;
+
+	json_close(out, ']');
+	if (next)
+		json_put_text(out, "nextCursor", next);
+	else
+		json_put_null(out, "nextCursor");
+	return answer_end(c);
+}
+
+int
+page_fail(struct call *c, int rc, const char *cursor)
+{
+	if (rc == -EINVAL)
+		return fail_param(c, "cursor", "nextCursor of the page before",
+		                  cursor);
+	return fail_store(c, rc);
+}
+
+/* --- the audit log -------------------------------------------------------- */
+
+int
+audit_note(struct call *c, const char *target, const char *detail)
+{
+	const struct audit a = {
+		.tenant = c->caller.tenant,
+		.actor = c->caller.id,
+		.action = (char *)c->route->name,
+		.target = (char *)target,
+		.request_id = (char *)c->req->id,
+		.detail = (char *)detail,
+	};
+
+	return audit_add(&c->env->store, &a);
 }

@@ -1,8 +1,6 @@
 /* Baselines: made of sessions, listed, removed. */
-#include "endpoint/call/audits.h"
 #include "base/json.h"
 #include "endpoint/profile/load.h"
-#include "endpoint/call/page.h"
 #include "store/baseline.h"
 
 #include <errno.h>

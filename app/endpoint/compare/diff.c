@@ -1,7 +1,7 @@
 /* POST diff: two sessions, stack by stack. */
 #include "compare_json.h"
+#include "endpoint/profile/analysis.h"
 #include "endpoint/profile/load.h"
-#include "endpoint/profile/stack_json.h"
 
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,7 @@ put_stacks(struct buf *out, const struct groups *g, enum kind kind, int64_t top)
 		if (kind_of(x) != kind)
 			continue;
 		json_open(out, NULL, '{');
-		stack_put(out, g, x, x->count[kind != GONE]);
+		analysis_put_stack(out, g, x, x->count[kind != GONE]);
 		json_put_int(out, "baseCount", x->count[0]);
 		json_put_int(out, "compareCount", x->count[1]);
 		json_close(out, '}');

@@ -1,6 +1,6 @@
 /* GET diff: two profiles, or ranges, as one differential flame graph. */
-#include "endpoint/call/accept.h"
 #include "compare_json.h"
+#include "endpoint/call/accept.h"
 #include "endpoint/profile/view.h"
 
 #include "base/hash.h"

@@ -8,8 +8,8 @@
  * grafana/pyroscope-go.
  */
 #include "base/clock.h"
-#include "ingest_name.h"
 #include "endpoint/call/multipart.h"
+#include "ingest_name.h"
 #include "store/service.h"
 #include "store_upload.h"
 

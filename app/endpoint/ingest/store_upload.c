@@ -1,6 +1,5 @@
 #include "store_upload.h"
 
-#include "endpoint/call/audits.h"
 #include "base/clock.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"

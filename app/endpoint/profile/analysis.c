@@ -1,11 +1,40 @@
 /* GET of what a session's goroutines, or threads, do. */
+#include "analysis.h"
+
 #include "base/clock.h"
 #include "load.h"
-#include "stack_json.h"
 #include "store/baseline.h"
 
 #include <errno.h>
 #include <string.h>
+
+static void
+put_frames(struct buf *out, const struct groups *g, const struct group *x)
+{
+	const struct group_frame *f = group_frames(g, x);
+
+	json_open(out, "frames", '[');
+	for (uint32_t i = 0; i < x->nframes; i++)
+		json_put_text(out, NULL, groups_text(g, f[i].name));
+	json_close(out, ']');
+	json_put_text(out, "createdBy", groups_text(g, x->creator));
+	json_open(out, "locations", '[');
+	for (uint32_t i = 0; i < x->nframes; i++)
+		json_put_text(out, NULL, groups_text(g, f[i].at));
+	json_close(out, ']');
+}
+
+void
+analysis_put_stack(struct buf *out, const struct groups *g,
+                   const struct group *x, int64_t count)
+{
+	json_put_int(out, "count", count);
+	json_put_text(out, "state", groups_text(g, x->state));
+	json_put_text(out, "waitReason", groups_text(g, x->reason));
+	put_frames(out, g, x);
+	json_put_text(out, "waitReasonRaw", groups_text(g, x->raw));
+	json_put_text(out, "class", wait_class_names[wait_class_of(g, x)]);
+}
 
 /* What growth is counted from. */
 struct growth {
@@ -96,7 +125,7 @@ put_suspects(struct buf *out, const struct analysis *a)
 				? groups_text(g, group_frames(g, x)[site].name)
 				: "");
 		json_put_int(out, "baseCount", s->base_count);
-		stack_put(out, g, x, s->count);
+		analysis_put_stack(out, g, x, s->count);
 		json_close(out, '}');
 	}
 	json_close(out, ']');
@@ -113,7 +142,7 @@ put_stacks(struct buf *out, const char *key, const struct analysis *a,
 		if (blocked && !wait_class_blocked(a->classes[i]))
 			continue;
 		json_open(out, NULL, '{');
-		stack_put(out, a->groups, x, x->count[1]);
+		analysis_put_stack(out, a->groups, x, x->count[1]);
 		json_close(out, '}');
 		top--;
 	}

@@ -5,5 +5,5 @@
 #include "profile/analysis.h"
 
 /* Writes the members of a Stack into an open object. */
-void stack_put(struct buf *out, const struct groups *g, const struct group *x,
+void analysis_put_stack(struct buf *out, const struct groups *g, const struct group *x,
                int64_t count);

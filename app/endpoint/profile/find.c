@@ -1,5 +1,4 @@
 /* GET find: profiles by the beginning of their identifier. */
-#include "endpoint/call/page.h"
 #include "profile_json.h"
 #include "window_session.h"
 

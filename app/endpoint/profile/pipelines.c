@@ -4,9 +4,7 @@
  * Messages are those of the system that these paths come from: clients match
  * on them.
  */
-#include "endpoint/call/audits.h"
 #include "base/clock.h"
-#include "endpoint/call/page.h"
 #include "profile_json.h"
 #include "start.h"
 #include "store/job.h"

@@ -1,8 +1,10 @@
-/* GET and DELETE of one profile. */
-#include "endpoint/call/audits.h"
+/* GET of one profile or of all sessions, DELETE, and pins: profiles that stay.
+ */
 #include "load.h"
 #include "profile_json.h"
 #include "store/job.h"
+#include "store/session.h"
+#include "store/window.h"
 #include "window_session.h"
 
 #include <errno.h>
@@ -95,4 +97,76 @@ int
 session_remove(struct call *c)
 {
 	return delete_one(c, P_DeleteSession_sessionId);
+}
+
+int
+session_list_get(struct call *c)
+{
+	CLEANUP_SESSIONS struct session_list list = {0};
+	const struct session_filter filter = {
+		.tenant = c->caller.tenant,
+		.service = param_text(c, P_ListSessions_service),
+		.type = param_text(c, P_ListSessions_profileType),
+		.status = param_text(c, P_ListSessions_status),
+		.from_ms = param_int(c, P_ListSessions_from),
+		.origin = param_text(c, P_ListSessions_origin),
+		.to_ms = param_int(c, P_ListSessions_to),
+	};
+	struct page page = PAGE_OF(c, ListSessions);
+	int64_t top = param_int(c, P_ListSessions_top);
+	int rc = session_list(&c->env->store, &filter, page, &list);
+	struct buf *out;
+
+	if (rc)
+		return page_fail(c, rc, page.cursor);
+	out = page_begin(c);
+	for (size_t i = 0; i < list.n; i++) {
+		json_open(out, NULL, '{');
+		if (profile_put(c, out, &list.items[i], top))
+			return -1;
+		json_close(out, '}');
+	}
+	return page_end(c, list.next);
+}
+
+/* --- profiles that stay, however old they are ----------------------------- */
+
+static int
+pin_noted(struct call *c, const char *id, bool pinned)
+{
+	struct store *s = &c->env->store;
+	const char *tenant = c->caller.tenant;
+	int rc = store_begin(s);
+
+	if (rc)
+		return rc;
+	rc = window_is(id) ? window_pin(s, tenant, id, pinned)
+	                   : session_pin(s, tenant, id, pinned);
+	return store_end(s, rc ?: audit_note(c, id, "{}"));
+}
+
+static int
+pin(struct call *c, enum param which, bool pinned)
+{
+	CLEANUP_SESSION struct session s = {0};
+	int rc = pin_noted(c, param_text(c, which), pinned);
+
+	if (rc)
+		return rc == -ENOENT ? fail_unknown(c, which)
+		                     : fail_store(c, rc);
+	if (load_session(c, which, &s))
+		return -1;
+	return profile_answer(c, &s);
+}
+
+int
+pin_post(struct call *c)
+{
+	return pin(c, P_PinProfile_profileId, true);
+}
+
+int
+pin_delete(struct call *c)
+{
+	return pin(c, P_UnpinProfile_profileId, false);
 }

@@ -1,11 +1,10 @@
 #include "start.h"
 
-#include "endpoint/call/audits.h"
 #include "base/clock.h"
+#include "endpoint/call/db_watch.h"
 #include "store/job.h"
 #include "store/source.h"
 #include "store/worker.h"
-#include "endpoint/call/db_watch.h"
 
 #include <errno.h>
 #include <stdio.h>

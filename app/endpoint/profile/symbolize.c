@@ -1,7 +1,6 @@
 /* Naming the functions of a stored profile anew. */
 #include "store/symbolize.h"
 
-#include "endpoint/call/audits.h"
 #include "profile_json.h"
 #include "store/session.h"
 

@@ -1,7 +1,6 @@
 /* GET history: sessions and windows of a service, newest first. */
 #include "store/history.h"
 
-#include "endpoint/call/page.h"
 #include "endpoint/profile/profile_json.h"
 #include "endpoint/profile/window_session.h"
 #include "range_call.h"

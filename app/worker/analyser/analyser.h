@@ -95,23 +95,8 @@ analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
 void analyser_learn(struct analyser *a, pid_t child, bool good);
 /* The job of that id, or NULL; "": one that is unused. */
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
-/* Makes a profile of what was fetched. */
-MUST_CHECK enum capture_error
-analyser_read_pull(const struct analyser_job *job, struct profile **out,
-                   struct quality *quality, int *sys_error);
 /* Sum of the value that a profile is looked at by. */
 int64_t analyser_total(const struct profile *p);
-/* Makes a profile of what Go programs count of themselves, in the time it was
- * asked for or until it is stopped. */
-MUST_CHECK enum capture_error
-analyser_read_buckets(const struct analyser_job *job, const struct host *host,
-                      struct profile **out, struct quality *quality,
-                      int *sys_error);
-/* The same since their last reading, and the reading for the next. */
-MUST_CHECK enum capture_error
-analyser_read_growth(const struct analyser_job *job, const struct host *host,
-                     struct profile **out, struct quality *quality, int *next,
-                     int *sys_error);
 /* What recorder_start and snapshot_profile fail with. */
 enum capture_error analyser_error(int rc);
 /* DONE without a profile, unless it is the opener that is gone; the scheduler

@@ -1,22 +1,213 @@
+/* The finisher: a child of the analyser that makes one profile and ends. */
 #include "analyser.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/buckets.h"
 #include "capture/rename.h"
 #include "capture/snapshot.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
+#include "pull_read.h"
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #define MAX_PROFILE  ((size_t)256 << 20)
 #define MAX_TIMELINE ((size_t)64 << 20)
+
+/* --- what was pulled: a body becomes a profile ---------------------------- */
+
+/* A private mapping: the body is complete, and nobody writes to it any more. */
+static int
+map_body(int fd, const void **out, size_t *n)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st))
+		return -errno;
+	*out = "";
+	*n = (size_t)st.st_size;
+	if (!*n)
+		return 0;
+	p = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	*out = p;
+	return 0;
+}
+
+/* What an earlier step wrote; what this one gives takes its place. */
+static int
+take_out(int fd, struct buf *out)
+{
+	int rc = lseek(fd, 0, SEEK_SET) ? -errno : fd_read_all(fd, out);
+
+	if (!rc && (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET)))
+		rc = -errno;
+	return rc;
+}
+
+static enum capture_error
+read_pull(const struct analyser_job *job, struct profile **out,
+          struct quality *quality, int *sys_error)
+{
+	struct pull_answer a = {
+		.status = job->pull.status,
+		.step = job->pull.step,
+		.start_ms = job->pull.start_ms,
+		.elapsed_ms = job->pull.elapsed_ms,
+	};
+
+	CLEANUP_BUF struct buf all = BUF_INIT(MAX_PROFILE);
+	int rc = map_body(job->body_fd, &a.p, &a.n);
+
+	/* Stays mapped: the finisher ends after this. */
+	if (!rc && pull_adds(a.step))
+		rc = take_out(job->out_fd, &all);
+	a.all = all.p;
+	a.all_n = all.len;
+	*sys_error = rc;
+	return rc ? CAPTURE_INTERNAL : pull_read(&a, out, quality);
+}
+
+/* --- what Go programs count of themselves --------------------------------- */
+
+_Static_assert(READING_MAX_BYTES == (size_t)8 << 20, "READING_LARGE's text");
+
+static enum capture_error
+error_of(int rc, uint32_t type)
+{
+	if (!rc)
+		return CAPTURE_OK;
+	if (rc == -EPROTO)
+		return CAPTURE_GO_COUNTS;
+	if (rc == -EFBIG)
+		return CAPTURE_READING_LARGE;
+	if (rc != -ENODATA)
+		return analyser_error(rc);
+	return type <= BUCKETS_ALLOC ? CAPTURE_GO_NO_MEMORY
+	                             : CAPTURE_GO_NO_EVENTS;
+}
+
+/* Every other error says all there is to say: strerror(3) would confuse. */
+static enum capture_error
+failure(int rc, uint32_t type, int *sys_error)
+{
+	enum capture_error e = error_of(rc, type);
+
+	*sys_error = e == CAPTURE_INTERNAL ? rc : 0;
+	return e;
+}
+
+/* Takes in those who have joined the service, as they were told of last. */
+static int
+take_joined(const struct analyser_job *job, struct buckets *b)
+{
+	int32_t pids[WORKER_MAX_PIDS];
+	ssize_t n = pread(job->joined_fd, pids, sizeof(pids), 0);
+
+	return n > 0 ? buckets_join(b, pids, (size_t)n / sizeof(*pids)) : 0;
+}
+
+/* Whether it was stopped before its time, in *stopped. */
+static int
+pass_time(const struct analyser_job *job, struct buckets *b, bool *stopped)
+{
+	struct pollfd event = {job->event_fd, POLLIN, 0};
+	int64_t end = clock_mono_ns() + (int64_t)job->duration_ms * NS_PER_MS;
+	int64_t left;
+	eventfd_t told = 0;
+	int rc = 0;
+
+	while (!rc && told < ANALYSER_STOP &&
+	       (left = end - clock_mono_ns()) > 0) {
+		if (poll(&event, 1, (int)(left / NS_PER_MS) + 1) > 0 &&
+		    !eventfd_read(job->event_fd, &told))
+			rc = take_joined(job, b);
+	}
+	*stopped = told >= ANALYSER_STOP;
+	/* some ran no Go program as yet when they were told of */
+	return rc ? rc : take_joined(job, b);
+}
+
+/* Makes a profile of what Go programs count of themselves, in the time that
+ * was asked for or until the job is stopped. */
+static enum capture_error
+read_buckets(const struct analyser_job *job, const struct host *host,
+             struct profile **out, struct quality *quality, int *sys_error)
+{
+	CLEANUP_BUCKETS struct buckets *b = NULL;
+	const struct buckets_ask ask = {job->of, job->set == 1, job->pids,
+	                                job->npids, 0};
+	bool stopped = false;
+	int rc = job->of < BUCKETS_TYPES ? buckets_open(host, &ask, &b)
+	                                 : -EINVAL;
+
+	if (!rc && job->of != BUCKETS_MEMORY)
+		rc = pass_time(job, b, &stopped);
+	if (!rc)
+		rc = buckets_finish(b, out, quality);
+	if (!rc && stopped)
+		quality->notes |= QUALITY_NOTE_OF(STOPPED);
+	return failure(rc, job->of, sys_error);
+}
+
+/* --- windows side by side --------------------------------------------------
+ */
+
+static int
+read_last(int fd, struct buf *out)
+{
+	if (fd < 0)
+		return 0;
+	return lseek(fd, 0, SEEK_SET) ? -errno : fd_read_all(fd, out);
+}
+
+static int
+write_next(const struct buf *next, int *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-reading", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : fd_write_all(fd, next->p, next->len);
+
+	if (!rc)
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+/* Makes a profile of what they counted since their last reading, and the
+ * reading for the next. */
+static enum capture_error
+read_growth(const struct analyser_job *job, const struct host *host,
+            struct profile **out, struct quality *quality, int *next,
+            int *sys_error)
+{
+	CLEANUP_BUF struct buf last = BUF_INIT(READING_MAX_BYTES + 1);
+	CLEANUP_BUF struct buf now = BUF_INIT(READING_MAX_BYTES * 2);
+	const struct buckets_ask ask = {job->of, job->set == 1, job->pids,
+	                                job->npids, job->known_ms};
+	int rc = job->of < BUCKETS_TYPES && job->of != BUCKETS_MEMORY
+	                 ? read_last(job->in_fd, &last)
+	                 : -EINVAL;
+
+	if (!rc)
+		rc = buckets_grown(host, &ask, last.p, last.len, &now, out,
+		                   quality);
+	if (!rc)
+		rc = write_next(&now, next);
+	return failure(rc, job->of, sys_error);
+}
+
+/* --- writing what was made ------------------------------------------------ */
 
 static int
 write_profile(const struct profile *p, int fd)
@@ -117,13 +308,11 @@ make_profile(const struct analyser *a, const struct analyser_job *job,
 	int rc;
 
 	if (job->body_fd >= 0)
-		return analyser_read_pull(job, out, quality, sys_error);
+		return read_pull(job, out, quality, sys_error);
 	if (job->kind == WORKER_BUCKETS)
-		return analyser_read_buckets(job, host, out, quality,
-		                             sys_error);
+		return read_buckets(job, host, out, quality, sys_error);
 	if (job->kind == WORKER_GROWTH)
-		return analyser_read_growth(job, host, out, quality, reading,
-		                            sys_error);
+		return read_growth(job, host, out, quality, reading, sys_error);
 	if (job->in_fd >= 0) {
 		*sys_error = rc = rename_stored(a, job, host, out, quality);
 		return rc ? CAPTURE_INTERNAL : CAPTURE_OK;

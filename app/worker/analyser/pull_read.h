@@ -27,12 +27,3 @@ struct pull_answer {
 MUST_CHECK enum capture_error
 pull_read(const struct pull_answer *a, struct profile **out,
           struct quality *quality);
-/*
- * Marks in all those samples that leaked tells of: label "leaked".
- *
- *   Shape    both of Go's pages, taken one after the other; leaked is changed
- *   Owns     *out is the caller's
- *   Errors   -EINVAL no such profiles; as merge_add()
- */
-MUST_CHECK int pull_mark_leaked(const struct profile *all,
-                                struct profile *leaked, struct profile **out);

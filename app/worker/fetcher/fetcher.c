@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "base/log.h"
-#include "fetcher_private.h"
+#include "fetcher_transfer.h"
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>

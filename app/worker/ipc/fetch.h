@@ -78,7 +78,3 @@ struct fetch_cancel {
 	uint32_t reserved;
 	uint64_t id;
 };
-
-/* True when a connection to that address may be opened. local: the host is
- * this machine by name, which is the one way to its own addresses. */
-bool fetch_address_ok(const struct sockaddr *a, socklen_t n, bool local);

@@ -3,6 +3,7 @@
  * that misbehaves; and whom it may talk to.
  */
 #include "worker/fetcher/fetcher.h"
+#include "worker/fetcher/fetcher_transfer.h"
 
 #include "base/buf.h"
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* What the fetcher's files share. */
+/* One transfer of the fetcher: its checks, and libcurl's part of it. */
 #pragma once
 
 #include "base/buf.h"
@@ -42,3 +42,6 @@ transfer_new(struct fetcher *f, const struct fetch_ask *ask, int in,
              struct transfer **out);
 /* What its end means. */
 enum fetch_error transfer_result(const struct transfer *t, CURLcode code);
+/* True when a connection to that address may be opened. local: the host is
+ * this machine by name, which is the one way to its own addresses. */
+bool fetch_address_ok(const struct sockaddr *a, socklen_t n, bool local);

@@ -1,15 +1,160 @@
 #include "java_attach.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "java_socket.h"
+#include "java_text.h"
+#include "opener_grants.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
+
+/* --- looking at a process ------------------------------------------------- */
+
+#define MAX_TEXT ((size_t)16 << 20) /* of maps, a command line, environ */
+
+static int
+read_proc(int32_t pid, const char *name, struct buf *out)
+{
+	char path[128];
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	rc = file_read(AT_FDCWD, path, out);
+	return rc == -ENOENT ? -ESRCH : rc;
+}
+
+static int
+check_program(int32_t pid)
+{
+	CLEANUP_BUF struct buf maps = BUF_INIT(MAX_TEXT);
+	int rc = read_proc(pid, "maps", &maps);
+
+	if (rc)
+		return rc;
+	return java_is_hotspot(buf_str(&maps)) ? 0 : -ENOEXEC;
+}
+
+static bool
+refuses(int32_t pid, const char *name)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(MAX_TEXT);
+
+	return read_proc(pid, name, &text) || java_refuses(text.p, text.len);
+}
+
+/* The first thread of a name; 0: there is none. */
+static int32_t
+thread_named(int32_t pid, const char *name)
+{
+	const struct dirent *entry;
+	char path[64];
+	int32_t found = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		CLEANUP_BUF struct buf comm = BUF_INIT(BUF_MAX_SMALL);
+		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+
+		snprintf(path, sizeof(path), "task/%d/comm", tid);
+		if (tid > 0 && !read_proc(pid, path, &comm) &&
+		    !strncmp(buf_str(&comm), name, strlen(name)) &&
+		    buf_str(&comm)[strlen(name)] == '\n')
+			found = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static int
+read_status(int32_t pid, int32_t tid, struct java_status *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char name[64];
+	int rc;
+
+	snprintf(name, sizeof(name), "task/%d/status", tid);
+	rc = read_proc(pid, name, &text);
+	return rc ? rc : java_parse_status(buf_str(&text), out);
+}
+
+/*
+ * Whether SIGQUIT does no harm: HotSpot catches it. It goes to one thread of
+ * that program, never to the process: a child that has yet to run another
+ * program has no such thread, and one that ran another lost it.
+ */
+static int
+find_signal(int32_t pid, struct java_jvm *out)
+{
+	int32_t vm = thread_named(pid, JAVA_VM_THREAD);
+	struct java_status s;
+	int rc = vm ? read_status(pid, vm, &s) : 0;
+
+	if (rc || !vm)
+		return rc;
+	out->vm_tid = vm;
+	out->may_start = s.takes_quit && vm != pid &&
+	                 thread_named(pid, JAVA_SIGNALS) &&
+	                 !refuses(pid, "cmdline") && !refuses(pid, "environ");
+	return 0;
+}
+
+static int
+open_tmp(int32_t pid, int *out)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
+	};
+	CLEANUP_FD int root = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	*out = (int)syscall(SYS_openat2, root, "/tmp", &how, sizeof(how));
+	return *out < 0 ? -errno : 0;
+}
+
+int
+java_find(int32_t pid, struct java_jvm *out)
+{
+	uint64_t start = proc_start_time(pid);
+	struct java_status s;
+	int rc = start ? check_program(pid) : -ESRCH;
+
+	*out = (struct java_jvm){.pid = pid, .tmp = -1};
+	if (!rc)
+		rc = read_status(pid, pid, &s);
+	if (!rc && s.stopped)
+		rc = -EAGAIN;
+	if (!rc)
+		rc = find_signal(pid, out);
+	if (!rc)
+		rc = open_tmp(pid, &out->tmp);
+	if (!rc && proc_start_time(pid) != start)
+		rc = -ESRCH;
+	if (rc)
+		return rc;
+	out->inner = s.inner;
+	out->uid = s.uid;
+	out->gid = s.gid;
+	return 0;
+}
+
+/* --- asking the JVM ------------------------------------------------------- */
 
 struct attach {
 	const struct java_jvm *jvm;

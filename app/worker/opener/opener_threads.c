@@ -1,23 +1,170 @@
 /*
- * Threads of a target, read while they go on: a blocked thread's stack lies
- * still, and the kernel tells where it is. Those that run are left to
- * opener_stop.c.
+ * Answers about the threads of a target. Names, memory and CPU time are the
+ * kernel's own text, in which only a name is of the target's choice. Stacks
+ * are read while the target goes on: a blocked thread's stack lies still, and
+ * the kernel tells where it is. A thread that runs is stopped for as long as
+ * its registers and stack take to copy.
  */
-#include "opener_threads.h"
-
+#include "base/clock.h"
 #include "base/file.h"
+#include "capture/threads.h"
+#include "opener.h"
+#include "worker/ipc/proc_text.h"
 
+#include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
-#define TRIES 3 /* to find a thread at rest */
+#define NAMES_MAX ((size_t)1 << 20) /* bytes of one process's */
+
+/* A descriptor of b's bytes, to be read from their start. */
+static int
+give_rows(const struct buf *b, struct answer *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-rows", MFD_CLOEXEC);
+	int rc = buf_err(b);
+
+	if (!rc && fd < 0)
+		rc = -errno;
+	if (!rc)
+		rc = fd_write_all(fd, b->p, b->len);
+	if (!rc && lseek(fd, 0, SEEK_SET))
+		rc = -errno;
+	if (!rc)
+		out->fds[out->nfds++] = TAKE_FD(fd);
+	return rc;
+}
+
+/* --- names -----------------------------------------------------------------
+ */
+
+static int
+open_tasks(int32_t pid, DIR **out)
+{
+	char path[64];
+
+	if (pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	*out = opendir(path);
+	if (*out)
+		return 0;
+	return errno == ENOENT ? -ESRCH : -errno;
+}
+
+static bool
+read_name(int tasks, const char *tid, char out[static HOST_COMM_MAX])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+	size_t n;
+
+	snprintf(path, sizeof(path), "%.16s/comm", tid);
+	if (file_read(tasks, path, &text))
+		return false;
+	n = text.len ? text.len - 1 : 0; /* its newline */
+	if (n >= HOST_COMM_MAX)
+		n = HOST_COMM_MAX - 1;
+	memcpy(out, buf_str(&text), n);
+	return true;
+}
+
+int
+list_names(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	CLEANUP_BUF struct buf rows = BUF_INIT(NAMES_MAX);
+	const struct dirent *entry;
+	DIR *dir;
+	int rc = open_tasks(ask->pid, &dir);
+
+	(void)conf;
+	if (rc)
+		return rc;
+	while (!buf_err(&rows) && (entry = readdir(dir))) {
+		struct host_thread row = {
+			.tid = (int32_t)strtol(entry->d_name, NULL, 10)};
+
+		if (row.tid > 0 && /* but . and .. */
+		    read_name(dirfd(dir), entry->d_name, row.name))
+			buf_add(&rows, &row, sizeof(row));
+	}
+	closedir(dir);
+	return give_rows(&rows, out);
+}
+
+/* --- use -------------------------------------------------------------------
+ */
+
+static int
+read_use(int32_t pid, struct host_usage *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64], comm[PROC_COMM_MAX];
+	uint64_t ticks, pages, began, hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	rc = file_read(AT_FDCWD, path, &text);
+	if (!rc)
+		rc = proc_parse_usage(buf_str(&text), &ticks, &pages);
+	if (!rc)
+		rc = proc_parse_stat(buf_str(&text), comm, &began);
+	if (rc)
+		return rc;
+	*out = (struct host_usage){
+		.pid = pid,
+		.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE),
+		.cpu_us = ticks * 1000000 / hz,
+		.began_ns = began * (1000000000 / hz),
+	};
+	return 0;
+}
+
+int
+read_usage(const struct conf *conf, const struct host_ask *ask,
+           struct answer *out)
+{
+	uint32_t n = 0;
+
+	(void)conf;
+	if (ask->count > HOST_MAX_USAGE)
+		return -EINVAL;
+	for (uint32_t i = 0; i < ask->count; i++)
+		if (ask->list[i] > 0 &&
+		    !read_use(ask->list[i], &out->reply.usage[n]))
+			n++;
+	out->reply.value = n;
+	return 0;
+}
+
+#define TRIES        3      /* to find a thread at rest */
+#define STOP_WAIT_MS 50     /* for one thread to stop */
+#define STOP_SPIN_NS 100000 /* the first of it, without sleep */
+#define STOP_MAX_S   2      /* for all of a batch */
 
 /* --- a batch ---------------------------------------------------------------
  */
+
+/* A batch of threads that is being read. */
+struct thread_batch {
+	int32_t pid;
+	uint32_t count, room; /* threads; bytes of each one's stack */
+	int task;             /* its directory of threads */
+	int fd;               /* the file that is handed out: */
+	size_t size;
+	char *map;
+	struct thread_row *rows; /* map's start */
+};
 
 static void
 batch_done(struct thread_batch *b)
@@ -106,7 +253,8 @@ stack_pointer(const char *call)
 	return pc ? strtoull(sp, NULL, 16) : 0;
 }
 
-void
+/* Copies what can be read from sp upwards, up to room, into the row's place. */
+static void
 thread_copy_stack(const struct thread_batch *b, struct thread_row *row,
                   uint64_t sp)
 {
@@ -118,6 +266,136 @@ thread_copy_stack(const struct thread_batch *b, struct thread_row *row,
 
 	row->stack_bytes = n > 0 ? (uint32_t)n : 0;
 }
+
+/* --- threads that run ------------------------------------------------------
+ */
+
+#if defined(__x86_64__)
+#define STACK_POINTER(regs) ((regs)->rsp)
+#elif defined(__aarch64__)
+#define STACK_POINTER(regs) ((regs)->sp)
+#endif
+
+/*
+ * Waits until the thread has stopped, or ended. Asks again and again at
+ * first: it's there within microseconds, and if we slept then, it would have
+ * to stay until we get a CPU again.
+ *   Errors   -ETIMEDOUT, -ECHILD
+ */
+static int
+wait_stop(int32_t tid, int *status)
+{
+	struct timespec left = {0, STOP_WAIT_MS * NS_PER_MS};
+	int64_t until = clock_mono_ns() + STOP_SPIN_NS;
+	sigset_t child;
+	pid_t got;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	while ((got = waitpid(tid, status, __WALL | WNOHANG)) == 0)
+		if (clock_mono_ns() >= until &&
+		    sigtimedwait(&child, NULL, &left) < 0 && errno == EAGAIN)
+			return -ETIMEDOUT;
+	return got == tid ? 0 : -ECHILD;
+}
+
+/* A signal that was on its way to the thread goes on to it. */
+static long
+pending_signal(int status)
+{
+	return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+}
+
+static void
+copy_stopped(const struct thread_batch *b, struct thread_row *row)
+{
+	struct iovec io = {&row->regs, sizeof(row->regs)};
+
+	if (ptrace(PTRACE_GETREGSET, row->tid, NT_PRSTATUS, &io))
+		return;
+	thread_copy_stack(b, row, STACK_POINTER(&row->regs));
+	row->how = THREAD_STOPPED;
+}
+
+/*
+ * Stops, copies, lets go.
+ *   Errors   -ETIMEDOUT: it may stop any time yet, and then stays so until
+ *            we end
+ */
+static int
+stop_one(const struct thread_batch *b, struct thread_row *row)
+{
+	int64_t start;
+	int status, rc;
+
+	if (ptrace(PTRACE_SEIZE, row->tid, 0, 0))
+		return 0; /* gone, or somebody else's */
+	start = clock_mono_ns();
+	if (ptrace(PTRACE_INTERRUPT, row->tid, 0, 0))
+		return 0;
+	rc = wait_stop(row->tid, &status);
+	if (rc || !WIFSTOPPED(status))
+		return rc == -ETIMEDOUT ? rc : 0;
+	copy_stopped(b, row);
+	ptrace(PTRACE_DETACH, row->tid, 0, pending_signal(status));
+	row->stop_ns = (uint64_t)(clock_mono_ns() - start);
+	return 0;
+}
+
+static void
+stop_all(const struct thread_batch *b, pid_t parent)
+{
+	sigset_t child;
+	int rc = 0;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	signal(SIGALRM, SIG_DFL);
+	alarm(STOP_MAX_S);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		return;
+	for (uint32_t i = 0; i < b->count && !rc; i++)
+		if (b->rows[i].how == THREAD_UNREAD)
+			rc = stop_one(b, &b->rows[i]);
+}
+
+static bool
+any_unread(const struct thread_batch *b)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		if (b->rows[i].how == THREAD_UNREAD)
+			return true;
+	return false;
+}
+
+/*
+ * Stops the threads that are THREAD_UNREAD, one after another, each as long
+ * as its registers and stack take to copy. It's done by a child of ours that
+ * ends with it: the kernel lets go of what a tracer holds when it ends,
+ * however it ends, so no thread is left stopped or waiting to be.
+ *
+ *   Source   ptrace(2), PTRACE_SEIZE; PTRACE_O_EXITKILL is not set
+ */
+static void
+threads_stop(const struct thread_batch *b)
+{
+	pid_t self = getpid(), child;
+
+	if (!any_unread(b))
+		return;
+	child = fork();
+	if (child == 0) {
+		stop_all(b, self);
+		_exit(0);
+	}
+	/* Not for long: its alarm is set. */
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* --- threads at rest ------------------------------------------------------ */
 
 /* What changes whenever the thread runs: where it is, and how often it ran
  * (the kernel may be built without). */

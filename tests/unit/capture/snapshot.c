@@ -10,7 +10,7 @@
 #include "lib/test.h"
 
 #include "capture/threads/snapshot_thread.h"
-#include "worker/opener/opener_threads.h"
+#include "capture/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>

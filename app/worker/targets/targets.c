@@ -1,9 +1,23 @@
-#include "targets_private.h"
+#include "targets.h"
 
 #include "base/hash.h"
+#include "family.h"
+#include "store/session.h"
+#include "store/worker.h"
 
 #include <errno.h>
 #include <string.h>
+
+enum matched { MATCHED_NOT, MATCHED_OURS, MATCHED_REFUSED };
+
+/* What is to be found out about a service in one look at the processes. */
+struct look {
+	struct target *target;
+	const struct conf_scope *scope;
+	const struct match_reader *reader;
+	struct family *family;
+	uint8_t *matched; /* enum matched, by row of the family's processes */
+};
 
 static void
 target_done(struct target *t)
@@ -145,6 +159,153 @@ targets_load(struct targets *t, struct store *s)
 	return 0;
 }
 
+/* --- whom captures of a service are of ------------------------------------ */
+
+struct gathering {
+	const struct look *look;
+	const struct proc *ancestor; /* who has the ordinal */
+	int16_t ordinal;
+	struct member *members; /* room for all processes */
+	size_t n;
+	uint64_t stamp;
+};
+
+static void
+gathering_done(struct gathering *g)
+{
+	free(g->members);
+}
+
+/* What a zombie has lost, and a kernel thread never had. */
+static bool
+has_program(const struct proc *p)
+{
+	return *p->cmdline || *p->exe;
+}
+
+/* Where its program can't be told in the moment that it begins, or ends, it is
+ * judged by the next look. */
+static bool
+is_unclear(const struct proc *p)
+{
+	return !has_program(p) ||
+	       (!*p->exe && p->looked_ns - p->seen_ns < PROC_NEW_NS);
+}
+
+static void
+add(struct gathering *g, const struct proc *p, unsigned how)
+{
+	g->members[g->n++] = (struct member){p->pid, g->ordinal, how};
+	g->stamp = hash_pair(hash_pair(g->stamp, p->start_time),
+	                     (uint64_t)p->pid << 32 |
+	                             (uint64_t)g->ordinal << 8 | how);
+}
+
+static const struct proc *
+in_slot(const struct look *l, int ordinal)
+{
+	int32_t pid = l->target->now[ordinal].pid;
+
+	return pid ? proc_table_find(l->family->procs, pid) : NULL;
+}
+
+static bool
+has_ordinal(const struct target *t, const struct proc *p)
+{
+	for (int i = 0; i < TARGET_SLOTS; i++)
+		if (t->now[i].pid == p->pid)
+			return true;
+	return false;
+}
+
+/* Who has an ordinal is told of there, with what descends from it. */
+static bool
+take_descendant(void *arg, const struct proc *p)
+{
+	struct gathering *g = arg;
+
+	if (has_ordinal(g->look->target, p))
+		return false;
+	if (is_unclear(p))
+		return true;
+	add(g, p,
+	    strcmp(p->unit, g->ancestor->unit) ? MEMBER_OTHER_UNIT
+	    : !match_scope(g->look->scope, p)  ? MEMBER_OUT_OF_SCOPE
+	                                       : MEMBER_FOLLOWED);
+	return true;
+}
+
+static void
+gather(struct gathering *g)
+{
+	const struct look *l = g->look;
+
+	for (int16_t i = 0; i < TARGET_SLOTS; i++) {
+		const struct proc *p = in_slot(l, i);
+
+		g->ordinal = i;
+		if (p)
+			add(g, p, MEMBER_FOLLOWED);
+	}
+	for (int16_t i = 0; i < TARGET_SLOTS; i++) {
+		g->ancestor = in_slot(l, i);
+		g->ordinal = i;
+		if (g->ancestor)
+			family_walk(
+				l->family,
+				(size_t)(g->ancestor - l->family->procs->items),
+				take_descendant, g);
+	}
+}
+
+/* What matches and is not among the members. */
+static void
+count_others(const struct gathering *g)
+{
+	const struct look *l = g->look;
+
+	l->target->unslotted = l->target->refused = 0;
+	for (size_t i = 0; i < l->family->procs->n; i++) {
+		if (l->family->met[i] ||
+		    !has_program(&l->family->procs->items[i]))
+			continue;
+		l->target->unslotted += l->matched[i] == MATCHED_OURS;
+		l->target->refused += l->matched[i] == MATCHED_REFUSED;
+	}
+}
+
+/*
+ * Finds out who descends from the processes that have an ordinal.
+ *   Errors   -ENOMEM; the members stay as they were
+ */
+static int
+find_members(const struct look *l)
+{
+	CLEANUP(gathering_done)
+	struct gathering g = {
+		.look = l,
+		.members = malloc((l->family->procs->n + 1) *
+	                          sizeof(struct member)),
+		.stamp = 1,
+	};
+	struct target *t = l->target;
+	void *fitting;
+
+	if (!g.members)
+		return -ENOMEM;
+	family_clear(l->family);
+	gather(&g);
+	count_others(&g);
+	t->stamp = hash_pair(hash_pair(g.stamp, t->unslotted), t->refused) | 1;
+	fitting = realloc(g.members, (g.n + 1) * sizeof(struct member));
+	if (fitting)
+		g.members = fitting;
+	free(t->members);
+	t->members = TAKE(g.members);
+	t->nmembers = g.n;
+	return 0;
+}
+
 /* --- ordinals ----------------------------------------------------------------
  */
 
@@ -241,7 +402,7 @@ look_for(const struct look *l)
 		l->matched[i] = (uint8_t)judge(l, &procs->items[i]);
 	clear_slots(l);
 	fill_slots(l);
-	return target_members(l);
+	return find_members(l);
 }
 
 int
@@ -268,4 +429,215 @@ targets_of(const struct targets *t, const char *tenant, const char *service)
 	const struct target *v = targets_find(t, tenant, service);
 
 	return v ? v->of : SNAPSHOT_ANY;
+}
+
+/* --- whom a capture is of ---------------------------------------------------
+ */
+
+static bool
+is_of(const struct member *m, int64_t ordinal)
+{
+	return ordinal == SESSION_ALL_ORDINALS || ordinal == m->ordinal;
+}
+
+void
+targets_followed(const struct targets *t, const char *tenant,
+                 const char *service, int64_t ordinal, struct followed *out)
+{
+	const struct target *v = targets_find(t, tenant, service);
+
+	*out = (struct followed){.stamp = v ? v->stamp : 0};
+	for (size_t i = 0; v && i < v->nmembers; i++) {
+		const struct member *m = &v->members[i];
+
+		if (!is_of(m, ordinal))
+			continue;
+		out->left.other_unit += m->how == MEMBER_OTHER_UNIT;
+		out->left.out_of_scope += m->how == MEMBER_OUT_OF_SCOPE;
+		if (m->how != MEMBER_FOLLOWED)
+			continue;
+		if (out->n < WORKER_MAX_PIDS)
+			out->pids[out->n++] = m->pid;
+		else
+			out->left.too_many++;
+	}
+	if (v && ordinal == SESSION_ALL_ORDINALS) {
+		out->left.too_many += v->unslotted;
+		out->left.refused = v->refused;
+	}
+}
+
+size_t
+targets_strangers(const struct targets *t, const char *tenant,
+                  const char *service, int64_t ordinal, size_t *at,
+                  int32_t *out, size_t max)
+{
+	const struct target *v = targets_find(t, tenant, service);
+	size_t n = 0;
+
+	for (; v && *at < v->nmembers && n < max; ++*at) {
+		const struct member *m = &v->members[*at];
+
+		if (m->how != MEMBER_FOLLOWED || !is_of(m, ordinal))
+			out[n++] = m->pid;
+	}
+	return n;
+}
+
+/* --- what the database shows ---------------------------------------------- */
+
+int
+targets_restore(struct targets *t, struct store *s)
+{
+	CLEANUP_PROCESSES struct process_list l = {0};
+	int rc = process_tree_forget(s, t->host)
+	                 ?: process_list_host(s, t->host, &l);
+
+	for (size_t i = 0; i < l.n && !rc; i++) {
+		const struct process *p = &l.items[i];
+		struct target *v = targets_find(t, p->tenant, p->service);
+
+		if (!v || p->ordinal < 0 || p->ordinal >= TARGET_SLOTS) {
+			rc = process_remove(s, p);
+			continue;
+		}
+		v->shown[p->ordinal].pid = -1; /* never right: to be written */
+		if (!strcmp(p->boot_id, t->boot_id) && p->pid > 0 &&
+		    p->pid <= INT32_MAX)
+			v->now[p->ordinal] = (struct slot){
+				(int32_t)p->pid, (uint64_t)p->start_time, 0};
+	}
+	return rc;
+}
+
+static int
+publish_slot(const struct targets *t, const struct target *v, int i,
+             struct store *s, const struct proc_table *procs)
+{
+	const struct proc *p = proc_table_find(procs, v->now[i].pid);
+	struct process row = {
+		.host = (char *)t->host,
+		.tenant = v->tenant,
+		.service = v->service,
+		.boot_id = (char *)t->boot_id,
+		.ordinal = i,
+	};
+	int rc;
+
+	if (!p)
+		return process_remove(s, &row);
+	row.argv0 = p->argv0;
+	row.cmdline = p->cmdline;
+	row.pid = p->pid;
+	row.start_time = (int64_t)p->start_time;
+	rc = process_put(s, &row);
+	return rc == -EEXIST ? 0 : rc; /* its service is gone since */
+}
+
+static bool
+is_shown(const struct target *v, int i)
+{
+	const struct slot *a = &v->now[i], *b = &v->shown[i];
+
+	return a->pid == b->pid && a->start_time == b->start_time &&
+	       a->text == b->text;
+}
+
+static int
+publish_tree(const struct targets *t, const struct target *v, struct store *s)
+{
+	struct followed now;
+	struct process_tree row = {
+		.host = (char *)t->host,
+		.tenant = v->tenant,
+		.service = v->service,
+	};
+	int rc;
+
+	targets_followed(t, v->tenant, v->service, SESSION_ALL_ORDINALS, &now);
+	row.followed = now.n;
+	row.other_unit = now.left.other_unit;
+	row.out_of_scope = now.left.out_of_scope;
+	row.too_many = now.left.too_many;
+	row.refused = now.left.refused;
+	rc = process_tree_put(s, &row);
+	return rc == -EEXIST ? 0 : rc; /* its service is gone since */
+}
+
+static bool
+is_due(const struct target *v, int64_t now_ns)
+{
+	return v->stamp != v->stamp_shown &&
+	       (!v->stamp_shown || v->refused != v->refused_shown ||
+	        now_ns - v->shown_ns >= TARGETS_SHOW_NS);
+}
+
+static int
+publish_changes(const struct targets *t, const struct target *v,
+                struct store *s, const struct proc_table *procs, int64_t now_ns)
+{
+	int rc = 0;
+
+	for (int i = 0; i < TARGET_SLOTS && !rc; i++)
+		if (!is_shown(v, i))
+			rc = publish_slot(t, v, i, s, procs);
+	return !rc && is_due(v, now_ns) ? publish_tree(t, v, s) : rc;
+}
+
+static void
+note_shown(struct target *v, int64_t now_ns)
+{
+	memcpy(v->shown, v->now, sizeof(v->now));
+	if (!is_due(v, now_ns))
+		return;
+	v->stamp_shown = v->stamp;
+	v->refused_shown = v->refused;
+	v->shown_ns = now_ns;
+}
+
+static bool
+is_news(const struct target *v, int64_t now_ns)
+{
+	for (int i = 0; i < TARGET_SLOTS; i++)
+		if (!is_shown(v, i))
+			return true;
+	return is_due(v, now_ns);
+}
+
+static bool
+any_news(const struct targets *t, int64_t now_ns)
+{
+	for (size_t n = 0; n < t->n; n++)
+		if (is_news(&t->items[n], now_ns))
+			return true;
+	return false;
+}
+
+static int
+publish(struct targets *t, struct store *s, const struct proc_table *procs,
+        int64_t now_ns)
+{
+	int rc = store_begin(s);
+
+	if (rc)
+		return rc;
+	for (size_t n = 0; n < t->n && !rc; n++)
+		rc = publish_changes(t, &t->items[n], s, procs, now_ns);
+	return store_end(s, rc);
+}
+
+int
+targets_publish(struct targets *t, struct store *s,
+                const struct proc_table *procs, int64_t now_ns)
+{
+	int rc = any_news(t, now_ns) ? publish(t, s, procs, now_ns) : 0;
+
+	t->waits = false;
+	for (size_t n = 0; n < t->n && !rc; n++) {
+		struct target *v = &t->items[n];
+
+		note_shown(v, now_ns);
+		t->waits |= v->stamp != v->stamp_shown;
+	}
+	return rc;
 }

@@ -15,8 +15,8 @@
 
 #include "capture/snapshot.h"
 #include "match.h"
-#include "worker/ipc/messages.h"
 #include "store/store.h"
+#include "worker/ipc/messages.h"
 
 #define TARGET_SLOTS 256 /* processes of one service */
 

@@ -1,19 +1,19 @@
-/* What the scheduler's files share. */
+/* The scheduler's state, and what it does at each turn. */
 #pragma once
 
-#include "worker/captures/runs.h"
-#include "worker/debuginfod/debuginfod.h"
 #include "heartbeat.h"
-#include "worker/targets/process_table.h"
 #include "retention.h"
-#include "worker/continuous/rollup.h"
 #include "scheduler.h"
 #include "selftest.h"
+#include "worker/captures/runs.h"
 #include "worker/continuous/periodic.h"
+#include "worker/continuous/rollup.h"
+#include "worker/continuous/watches.h"
+#include "worker/debuginfod/debuginfod.h"
+#include "worker/targets/process_table.h"
 #include "worker/targets/targets.h"
 #include "worker/triggers/triggers.h"
 #include "worker/triggers/webhooks.h"
-#include "worker/continuous/watches.h"
 
 struct scheduler {
 	const struct conf *conf;
@@ -48,18 +48,11 @@ struct scheduler {
 MUST_CHECK int scheduler_event(struct scheduler *s);
 /* The analyser is gone: its captures with it. */
 void scheduler_analyser_gone(struct scheduler *s);
-/* Looks at the processes unless that was less than age_ns ago. */
-MUST_CHECK int
-scheduler_scan(struct scheduler *s, int64_t now_ns, int64_t age_ns);
-/* Starts what waits, as far as there is room. */
-MUST_CHECK int scheduler_claim(struct scheduler *s, int64_t now_ns);
 /* What the analyser, and the fetcher, say that is about no capture. */
 captures_other scheduler_other;
 captures_other_fetched scheduler_other_fetched;
 /* Has a fetcher run: asks for one, and waits. arg: the scheduler. */
 MUST_CHECK int scheduler_want_fetcher(void *arg);
-/* Has the parts know each other. */
-void scheduler_connect(struct scheduler *s);
 /* The fetcher is gone: what it was asked for fails. */
 void scheduler_fetcher_gone(struct scheduler *s);
 /* Everything that is due. */

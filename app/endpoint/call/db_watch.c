@@ -8,15 +8,15 @@
 #include <sys/inotify.h>
 
 void
-watch_close(struct watch *w)
+db_watch_close(struct db_watch *w)
 {
 	close_ptr(&w->fd);
 }
 
 int
-watch_open(const struct store *s, struct watch *out)
+db_watch_open(const struct store *s, struct db_watch *out)
 {
-	CLEANUP_WATCH struct watch w = {
+	CLEANUP_DB_WATCH struct db_watch w = {
 		.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
 	};
 	char path[4096];
@@ -40,7 +40,8 @@ drain(int fd)
 }
 
 int
-watch_wait(const struct watch *w, const struct request *r, int64_t deadline_ns)
+db_watch_wait(const struct db_watch *w, const struct request *r,
+              int64_t deadline_ns)
 {
 	struct pollfd fds[] = {
 		{.fd = w->fd, .events = POLLIN},

@@ -8,19 +8,19 @@
 #include "endpoint/call.h"
 
 /* fd is an inotify descriptor, -1 none. */
-struct watch {
+struct db_watch {
 	int fd;
 };
-#define CLEANUP_WATCH CLEANUP(watch_close)
+#define CLEANUP_DB_WATCH CLEANUP(db_watch_close)
 
 /* Open it before the read whose change is waited for. */
-MUST_CHECK int watch_open(const struct store *s, struct watch *out);
-void watch_close(struct watch *w);
+MUST_CHECK int db_watch_open(const struct store *s, struct db_watch *out);
+void db_watch_close(struct db_watch *w);
 /*
  * Waits for a commit.
  *   Units    deadline_ns as clock_mono_ns() counts
  *   Errors   -ETIMEDOUT past the deadline; -ECANCELED when this process is
  *            to stop or the client is gone; -errno
  */
-MUST_CHECK int
-watch_wait(const struct watch *w, const struct request *r, int64_t deadline_ns);
+MUST_CHECK int db_watch_wait(const struct db_watch *w, const struct request *r,
+                             int64_t deadline_ns);

@@ -19,17 +19,17 @@ profile_runs(const struct session *s)
 static void
 wait_ended(struct call *c, int64_t deadline_ns, struct session *s)
 {
-	CLEANUP_WATCH struct watch w = {.fd = -1};
+	CLEANUP_DB_WATCH struct db_watch w = {.fd = -1};
 	struct session now = {0};
 
-	if (watch_open(&c->env->store, &w))
+	if (db_watch_open(&c->env->store, &w))
 		return;
 	do {
 		if (session_get(&c->env->store, s->tenant, s->id, &now))
 			return;
 		session_done(s);
 		*s = now;
-	} while (profile_runs(s) && !watch_wait(&w, c->req, deadline_ns));
+	} while (profile_runs(s) && !db_watch_wait(&w, c->req, deadline_ns));
 }
 
 void

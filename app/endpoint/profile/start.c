@@ -89,8 +89,8 @@ static int
 await_look(struct call *c, const char *host, int64_t *out_looked_ms)
 {
 	int64_t deadline = clock_mono_ns() + LOOK_WAIT_NS, asked;
-	CLEANUP_WATCH struct watch w = {.fd = -1};
-	int rc = watch_open(&c->env->store, &w)
+	CLEANUP_DB_WATCH struct db_watch w = {.fd = -1};
+	int rc = db_watch_open(&c->env->store, &w)
 	                 ?: worker_look_ask(&c->env->store, host, &asked)
 	                 ?: has_looked(c, host, asked, out_looked_ms);
 
@@ -99,7 +99,7 @@ await_look(struct call *c, const char *host, int64_t *out_looked_ms)
 	if (!counters_wait_begin(c->env->counters))
 		return -ETIMEDOUT;
 	while (rc == -EAGAIN)
-		rc = watch_wait(&w, c->req, deadline)
+		rc = db_watch_wait(&w, c->req, deadline)
 		             ?: has_looked(c, host, asked, out_looked_ms);
 	counters_wait_end(c->env->counters);
 	return rc;

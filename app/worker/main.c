@@ -72,7 +72,7 @@ parse_pids(const char *text, struct once *once)
 static int
 parse_type(const char *text, struct once *once)
 {
-	once->kind = captures_kind(text, &once->of);
+	once->kind = runs_kind(text, &once->of);
 	return once->kind == WORKER_KINDS ? -EINVAL : 0;
 }
 

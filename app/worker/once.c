@@ -13,7 +13,7 @@
 
 static const char once_id[] = "once";
 
-struct run {
+struct once_run {
 	const struct once *once;
 	int events, signals;
 	int analyser; /* its capture socket; -1 before the first */
@@ -23,7 +23,7 @@ struct run {
 };
 
 static int
-fail(struct run *r, enum capture_error e, int sys_error)
+fail(struct once_run *r, enum capture_error e, int sys_error)
 {
 	log_err("%s%s%s", capture_error_text(e), sys_error ? ": " : "",
 	        sys_error ? strerror(-sys_error) : "");
@@ -88,7 +88,7 @@ report(const struct quality *q, int summary)
  */
 
 static int
-start(const struct run *r)
+start(const struct once_run *r)
 {
 	struct msg_start m = {
 		.type = MSG_START,
@@ -105,7 +105,7 @@ start(const struct run *r)
 }
 
 static int
-stop(const struct run *r)
+stop(const struct once_run *r)
 {
 	struct msg_capture m = {.type = MSG_STOP};
 
@@ -116,7 +116,7 @@ stop(const struct run *r)
 
 /* The second analyser is there because the first died over our capture. */
 static int
-take_event(struct run *r)
+take_event(struct once_run *r)
 {
 	struct msg_analyser m;
 	int fds[2] = {-1, -1};
@@ -135,7 +135,7 @@ take_event(struct run *r)
 }
 
 static void
-show_progress(const struct run *r, const struct msg_progress *m)
+show_progress(const struct once_run *r, const struct msg_progress *m)
 {
 	if (r->tty)
 		fprintf(stderr, "\r%5.1f of %.1f s, %lu samples\033[K%s",
@@ -146,7 +146,7 @@ show_progress(const struct run *r, const struct msg_progress *m)
 }
 
 static int
-take_answer(struct run *r)
+take_answer(struct once_run *r)
 {
 	union {
 		struct msg_progress progress;
@@ -171,7 +171,7 @@ take_answer(struct run *r)
 }
 
 static int
-take_signal(const struct run *r)
+take_signal(const struct once_run *r)
 {
 	struct signalfd_siginfo si;
 
@@ -181,7 +181,7 @@ take_signal(const struct run *r)
 }
 
 static int
-turn(struct run *r)
+turn(struct once_run *r)
 {
 	struct pollfd fds[] = {
 		{r->events, POLLIN, 0},
@@ -219,7 +219,7 @@ int
 once_run(void *arg, const struct conf *conf,
          const struct worker_sockets *sockets)
 {
-	struct run r = {
+	struct once_run r = {
 		.once = arg,
 		.events = sockets->events,
 		.analyser = -1,

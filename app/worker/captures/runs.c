@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void
-capture_free(struct capture *v)
+run_free(struct run *v)
 {
 	if (!v)
 		return;
@@ -16,23 +16,23 @@ capture_free(struct capture *v)
 	blob_abort(&v->profile);
 	blob_abort(&v->timeline);
 	blob_abort(&v->checkpoint);
-	captures_pull_free(v->pull);
+	runs_pull_free(v->pull);
 	free(v);
 }
 
 void
-captures_done(struct captures *c)
+runs_done(struct runs *c)
 {
 	while (c->n)
-		captures_drop(c, c->items[0]);
+		runs_drop(c, c->items[0]);
 	if (c->symbolizing.asked.session)
 		symbolizing_forget(&c->symbolizing);
 	close_ptr(&c->analyser);
 	close_ptr(&c->fetcher);
 }
 
-struct capture *
-captures_find(struct captures *c, const char *id)
+struct run *
+runs_find(struct runs *c, const char *id)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (!strcmp(c->items[i]->ref.session, id))
@@ -41,20 +41,19 @@ captures_find(struct captures *c, const char *id)
 }
 
 void
-captures_drop(struct captures *c, struct capture *v)
+runs_drop(struct runs *c, struct run *v)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->items[i] != v)
 			continue;
 		c->items[i] = c->items[--c->n];
-		capture_free(v);
+		run_free(v);
 		return;
 	}
 }
 
 int
-captures_tell(struct captures *c, const struct capture *v, enum msg_type type,
-              int fd)
+runs_tell(struct runs *c, const struct run *v, enum msg_type type, int fd)
 {
 	struct msg_capture m = {.type = type};
 
@@ -63,20 +62,20 @@ captures_tell(struct captures *c, const struct capture *v, enum msg_type type,
 }
 
 void
-captures_stop(struct captures *c, struct capture *v)
+runs_stop(struct runs *c, struct run *v)
 {
 	if (v->stopping)
 		return;
 	v->stopping = true;
 	if (v->pull)
-		captures_pull_stop(c, v);
-	else if (captures_tell(c, v, MSG_STOP, -1))
+		runs_pull_stop(c, v);
+	else if (runs_tell(c, v, MSG_STOP, -1))
 		log_warn("%s: the analyser takes no messages", v->ref.session);
 }
 
 int
-capture_refuse(struct store *s, const struct job *job, const char *code,
-               const char *text)
+run_refuse(struct store *s, const struct job *job, const char *code,
+           const char *text)
 {
 	struct job_end end = {"failed", code, text, NULL, NULL, NULL};
 	struct job_ref ref = job_ref(job);
@@ -85,8 +84,8 @@ capture_refuse(struct store *s, const struct job *job, const char *code,
 }
 
 void
-captures_fail(struct captures *c, struct capture *v, enum capture_error error,
-              int sys_error)
+runs_fail(struct runs *c, struct run *v, enum capture_error error,
+          int sys_error)
 {
 	const char *text = capture_error_text(error);
 	int rc;
@@ -94,14 +93,14 @@ captures_fail(struct captures *c, struct capture *v, enum capture_error error,
 	c->failed = true;
 	log_warn("%s: %s%s%s", v->ref.session, text, sys_error ? ": " : "",
 	         sys_error ? strerror(-sys_error) : "");
-	rc = capture_refuse(c->store, &v->job, capture_error_code(error), text);
+	rc = run_refuse(c->store, &v->job, capture_error_code(error), text);
 	if (rc && rc != -ESTALE)
 		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
-	captures_drop(c, v);
+	runs_drop(c, v);
 }
 
 enum worker_kind
-captures_kind(const char *type, uint32_t *of)
+runs_kind(const char *type, uint32_t *of)
 {
 	enum buckets_type buckets = buckets_type(type);
 
@@ -116,8 +115,7 @@ captures_kind(const char *type, uint32_t *of)
 }
 
 struct msg_start
-captures_ask(const char *type, enum snapshot_of of, int64_t rate,
-             int64_t seconds)
+runs_ask(const char *type, enum snapshot_of of, int64_t rate, int64_t seconds)
 {
 	struct msg_start m = {
 		.type = MSG_START,
@@ -126,14 +124,14 @@ captures_ask(const char *type, enum snapshot_of of, int64_t rate,
 		.duration_ms = (uint64_t)(seconds * MS_PER_S),
 	};
 
-	m.kind = captures_kind(type, &m.of);
+	m.kind = runs_kind(type, &m.of);
 	return m;
 }
 
 /* Says what the opener may do to the processes while the capture runs. */
 static int
-say_may(const struct captures *c, const struct capture *v,
-        const struct followed *now, int64_t now_ns)
+say_may(const struct runs *c, const struct run *v, const struct followed *now,
+        int64_t now_ns)
 {
 	int64_t ms = v->job.asked_seconds * MS_PER_S -
 	             (now_ns - v->started_ns) / NS_PER_MS;
@@ -143,11 +141,11 @@ say_may(const struct captures *c, const struct capture *v,
 }
 
 static int
-send_start(struct captures *c, struct capture *v, enum snapshot_of of,
+send_start(struct runs *c, struct run *v, enum snapshot_of of,
            const struct followed *now)
 {
-	struct msg_start m = captures_ask(v->job.type, of, v->job.asked_rate,
-	                                  v->job.asked_seconds);
+	struct msg_start m = runs_ask(v->job.type, of, v->job.asked_rate,
+	                              v->job.asked_seconds);
 	int fds[] = {v->profile.fd, -1};
 
 	v->kind = m.kind;
@@ -166,10 +164,10 @@ send_start(struct captures *c, struct capture *v, enum snapshot_of of,
 }
 
 /* Owns *job from the start: what fails later frees it. */
-static struct capture *
-capture_new(struct captures *c, struct job *job, int64_t now_ns)
+static struct run *
+run_new(struct runs *c, struct job *job, int64_t now_ns)
 {
-	struct capture *v = calloc(1, sizeof(*v));
+	struct run *v = calloc(1, sizeof(*v));
 
 	if (!v) {
 		job_done(job);
@@ -188,7 +186,7 @@ capture_new(struct captures *c, struct job *job, int64_t now_ns)
 }
 
 void
-captures_cancelled(struct captures *c, struct capture *v)
+runs_cancelled(struct runs *c, struct run *v)
 {
 	struct job_end end = {"cancelled", "Cancelled", "cancelled on request",
 	                      NULL,        NULL,        NULL};
@@ -196,36 +194,35 @@ captures_cancelled(struct captures *c, struct capture *v)
 
 	if (rc && rc != -ESTALE)
 		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
-	captures_drop(c, v);
+	runs_drop(c, v);
 }
 
 int
-captures_add(struct captures *c, struct job *job, int64_t now_ns,
-             struct capture **out)
+runs_add(struct runs *c, struct job *job, int64_t now_ns, struct run **out)
 {
-	struct capture *v = capture_new(c, job, now_ns);
+	struct run *v = run_new(c, job, now_ns);
 	int rc;
 
 	if (!v)
 		return -ENOMEM;
 	if (c->n == WORKER_MAX_CAPTURES) {
-		capture_free(v);
+		run_free(v);
 		return -EMFILE;
 	}
 	c->items[c->n++] = v;
 	rc = blob_create(c->store, BLOB_PPROF, &v->profile);
 	if (rc)
-		captures_fail(c, v, CAPTURE_WRITE, rc);
+		runs_fail(c, v, CAPTURE_WRITE, rc);
 	*out = rc ? NULL : v;
 	return 0;
 }
 
 int
-captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               uint32_t may, const struct followed *now, int64_t now_ns)
+runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
+           const struct followed *now, int64_t now_ns)
 {
-	struct capture *v;
-	int rc = captures_add(c, job, now_ns, &v);
+	struct run *v;
+	int rc = runs_add(c, job, now_ns, &v);
 
 	if (rc || !v)
 		return rc;
@@ -235,7 +232,7 @@ captures_start(struct captures *c, struct job *job, enum snapshot_of of,
 		v->may = 0;
 	rc = send_start(c, v, of, now);
 	if (rc)
-		captures_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
+		runs_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
 	return 0;
 }
 
@@ -251,7 +248,7 @@ note_most(struct followed_left *most, const struct followed_left *now)
 }
 
 static void
-follow(struct captures *c, struct capture *v, const struct targets *targets,
+follow(struct runs *c, struct run *v, const struct targets *targets,
        int64_t now_ns)
 {
 	struct following f = {v->job.tenant, v->job.service, v->ref.session,
@@ -269,11 +266,10 @@ follow(struct captures *c, struct capture *v, const struct targets *targets,
 }
 
 void
-captures_follow(struct captures *c, const struct targets *targets,
-                int64_t now_ns)
+runs_follow(struct runs *c, const struct targets *targets, int64_t now_ns)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		struct capture *v = c->items[i];
+		struct run *v = c->items[i];
 
 		if (!v->pull && v->kind != WORKER_SNAPSHOT && !v->stopping)
 			follow(c, v, targets, now_ns);
@@ -281,39 +277,39 @@ captures_follow(struct captures *c, const struct targets *targets,
 }
 
 void
-captures_lost(struct captures *c, const char *blamed)
+runs_lost(struct runs *c, const char *blamed)
 {
 	close_ptr(&c->analyser);
 	while (c->n) {
-		struct capture *v = c->items[0];
+		struct run *v = c->items[0];
 		int rc;
 
 		if (!strcmp(v->ref.session, blamed)) {
-			captures_fail(c, v, CAPTURE_ANALYSER_DIED, 0);
+			runs_fail(c, v, CAPTURE_ANALYSER_DIED, 0);
 			continue;
 		}
 		rc = job_abandon(c->store, &v->job);
 		if (rc && rc != -ESTALE)
 			log_err("%s: not stored: %s", v->ref.session,
 			        strerror(-rc));
-		captures_drop(c, v);
+		runs_drop(c, v);
 	}
 }
 
 void
-captures_wind_up(struct captures *c)
+runs_wind_up(struct runs *c)
 {
 	for (size_t i = c->n; i-- > 0;) {
-		struct capture *v = c->items[i];
+		struct run *v = c->items[i];
 
-		captures_stop(c, v);
+		runs_stop(c, v);
 		if (v->cancelled ||
 		    (!v->pull && v->job.asked_seconds > JOB_RERUN_SECONDS))
 			continue;
 		/* if it fails, the next worker takes the job over */
 		if (job_requeue(c->store, &v->ref))
 			log_warn("%s: left to the next worker", v->ref.session);
-		captures_drop(c, v);
+		runs_drop(c, v);
 	}
 }
 
@@ -338,10 +334,9 @@ is_terminated(const char id[ID_MAX])
 }
 
 static void
-take_progress(struct captures *c, const struct msg_progress *m)
+take_progress(struct runs *c, const struct msg_progress *m)
 {
-	struct capture *v = is_terminated(m->id) ? captures_find(c, m->id)
-	                                         : NULL;
+	struct run *v = is_terminated(m->id) ? runs_find(c, m->id) : NULL;
 	double share;
 
 	if (!v)
@@ -356,19 +351,18 @@ take_progress(struct captures *c, const struct msg_progress *m)
 
 /* False when it is not of a capture: given up meanwhile, or another's. */
 static bool
-take_done(struct captures *c, const struct msg_done *m, int top_fd)
+take_done(struct runs *c, const struct msg_done *m, int top_fd)
 {
-	struct capture *v = is_terminated(m->id) ? captures_find(c, m->id)
-	                                         : NULL;
+	struct run *v = is_terminated(m->id) ? runs_find(c, m->id) : NULL;
 
 	if (v)
-		captures_take(c, v, m, top_fd);
+		runs_take(c, v, m, top_fd);
 	return v || (is_terminated(m->id) &&
 	             symbolizing_take(&c->symbolizing, c->store, m, top_fd));
 }
 
 int
-captures_receive(struct captures *c)
+runs_receive(struct runs *c)
 {
 	int fds[] = {-1, -1};
 	size_t nfds = ARRAY_LEN(fds);
@@ -392,7 +386,7 @@ captures_receive(struct captures *c)
 
 /* Its finisher waits, and tells nothing meanwhile. */
 static double
-time_passed(const struct capture *v)
+time_passed(const struct run *v)
 {
 	double all = (double)(v->job.asked_seconds * NS_PER_S);
 	double share = (double)(clock_mono_ns() - v->started_ns) / all;
@@ -402,14 +396,14 @@ time_passed(const struct capture *v)
 
 /* Sets *gone when the attempt counts no longer. */
 static int
-renew(struct captures *c, struct capture *v, bool *gone)
+renew(struct runs *c, struct run *v, bool *gone)
 {
 	struct job_state now;
 	int64_t cancel = 0;
 	int rc;
 
 	if (v->pull)
-		v->progress = captures_pull_progress(v);
+		v->progress = runs_pull_progress(v);
 	else if (v->kind == WORKER_BUCKETS)
 		v->progress = time_passed(v);
 	now = (struct job_state){v->progress, v->phase, v->samples};
@@ -419,14 +413,14 @@ renew(struct captures *c, struct capture *v, bool *gone)
 		return *gone ? 0 : rc;
 	if (cancel && !v->cancelled) {
 		v->cancelled = true;
-		captures_stop(c, v);
+		runs_stop(c, v);
 	}
 	return 0;
 }
 
 /* All in one transaction: one sync for every capture. */
 static int
-renew_all(struct captures *c, bool gone[static WORKER_MAX_CAPTURES])
+renew_all(struct runs *c, bool gone[static WORKER_MAX_CAPTURES])
 {
 	int rc = store_begin(c->store);
 
@@ -438,24 +432,24 @@ renew_all(struct captures *c, bool gone[static WORKER_MAX_CAPTURES])
 }
 
 static void
-look_after(struct captures *c, struct capture *v, bool gone, int64_t now_ns)
+look_after(struct runs *c, struct run *v, bool gone, int64_t now_ns)
 {
 	if (gone) {
 		log_warn("%s: given up meanwhile", v->ref.session);
-		captures_stop(c, v);
-		captures_drop(c, v);
-	} else if (captures_pull_ended(v)) {
-		captures_cancelled(c, v);
+		runs_stop(c, v);
+		runs_drop(c, v);
+	} else if (runs_pull_ended(v)) {
+		runs_cancelled(c, v);
 	} else if (now_ns > v->deadline_ns) {
-		captures_stop(c, v);
-		captures_fail(c, v, CAPTURE_INTERNAL, -ETIMEDOUT);
+		runs_stop(c, v);
+		runs_fail(c, v, CAPTURE_INTERNAL, -ETIMEDOUT);
 	} else {
-		captures_checkpoint(c, v, now_ns);
+		runs_checkpoint(c, v, now_ns);
 	}
 }
 
 int
-captures_tick(struct captures *c, int64_t now_ns)
+runs_tick(struct runs *c, int64_t now_ns)
 {
 	bool gone[WORKER_MAX_CAPTURES] = {false};
 	int rc;

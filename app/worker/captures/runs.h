@@ -1,6 +1,6 @@
 /*
- * The captures that run: each belongs to one attempt at a job, writes into
- * one blob that is not named yet, and ends with one transaction.
+ * Runs: each is an attempt at a job's capture, writes into one blob that is
+ * not named yet, and ends with one transaction.
  *
  * The analyser that runs them reads what targets wrote, so everything it
  * says is checked: lengths, ids, JSON. It can fail captures, not the worker.
@@ -21,7 +21,7 @@
 #define OVERDUE_NS INT64_C(60000000000)
 #define TOP_MAX    ((size_t)1 << 20) /* bytes of topFunctions */
 
-struct capture {
+struct run {
 	struct job job;
 	struct job_ref ref;
 	struct blob_writer profile;
@@ -45,16 +45,15 @@ struct fetch_ask;
 struct service;
 /* Takes an answer of the fetcher that is about no capture, and its body. */
 typedef void
-captures_other_fetched(void *arg, const struct fetch_answer *a, int *body);
+runs_other_fetched(void *arg, const struct fetch_answer *a, int *body);
 /* Takes a message of the analyser that is about no capture; closes none of
  * the descriptors that it leaves in fds, -1 where there is none. */
-typedef void
-captures_other(void *arg, const void *m, size_t n, int fds[static 2]);
+typedef void runs_other(void *arg, const void *m, size_t n, int fds[static 2]);
 
-struct captures {
+struct runs {
 	struct store *store;
-	captures_other *other;                 /* NULL: dropped */
-	captures_other_fetched *other_fetched; /* NULL: dropped */
+	runs_other *other;                 /* NULL: dropped */
+	runs_other_fetched *other_fetched; /* NULL: dropped */
 	void *other_arg;
 	const struct conf *conf;
 	int analyser;        /* socket; -1: none yet */
@@ -68,10 +67,10 @@ struct captures {
 	bool failed; /* a capture has, since the scheduler last looked */
 	struct symbolizing symbolizing;
 	size_t max, n;
-	struct capture *items[WORKER_MAX_CAPTURES];
+	struct run *items[WORKER_MAX_CAPTURES];
 };
 
-void captures_done(struct captures *c);
+void runs_done(struct runs *c);
 /*
  * Starts what a job asks for.
  *
@@ -82,44 +81,42 @@ void captures_done(struct captures *c);
  *            at once is no error, since its job and the log say why
  */
 MUST_CHECK int
-captures_start(struct captures *c, struct job *job, enum snapshot_of of,
-               uint32_t may, const struct followed *now, int64_t now_ns);
+runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
+           const struct followed *now, int64_t now_ns);
 /* Has those that sample follow whom the last look at the processes found. */
-void captures_follow(struct captures *c, const struct targets *targets,
-                     int64_t now_ns);
+void runs_follow(struct runs *c, const struct targets *targets, int64_t now_ns);
 /*
  * The same for one that is fetched from net/http/pprof pages; there is a
  * fetcher.
  */
-MUST_CHECK int captures_pull(struct captures *c, struct job *job,
-                             const struct service *of, int64_t now_ns);
-/* What the analyser is to do for a type of profile; all but id and pids. */
+MUST_CHECK int runs_pull(struct runs *c, struct job *job,
+                         const struct service *of, int64_t now_ns);
 /* The engine of a type of profile; WORKER_KINDS: there is none. *of, whose
  * stacks a snapshot is of, becomes which buckets for WORKER_BUCKETS. */
-enum worker_kind captures_kind(const char *type, uint32_t *of);
-struct msg_start captures_ask(const char *type, enum snapshot_of of,
-                              int64_t rate, int64_t seconds);
+enum worker_kind runs_kind(const char *type, uint32_t *of);
+/* The message that asks the analyser for it; all but id and pids. */
+struct msg_start
+runs_ask(const char *type, enum snapshot_of of, int64_t rate, int64_t seconds);
 /*
  * The question for a page of net/http/pprof, with an id of its own.
  *   Errors   as pull_url()
  */
-MUST_CHECK int
-captures_fetch_ask(struct captures *c, const char *base, uint32_t step,
-                   int64_t seconds, struct fetch_ask *out);
+MUST_CHECK int runs_fetch_ask(struct runs *c, const char *base, uint32_t step,
+                              int64_t seconds, struct fetch_ask *out);
 /* Why a capture fails when its fetch did; of an enum fetch_error. */
-enum capture_error captures_fetch_error(uint32_t e);
+enum capture_error runs_fetch_error(uint32_t e);
 /* Takes one message of the fetcher; -EPIPE when it is gone. */
-MUST_CHECK int captures_fetched(struct captures *c);
+MUST_CHECK int runs_fetched(struct runs *c);
 /* The fetcher died: what it was asked for fails. */
-void captures_fetcher_gone(struct captures *c);
+void runs_fetcher_gone(struct runs *c);
 /* Takes one message of the analyser; -EPIPE when it is gone. */
-MUST_CHECK int captures_receive(struct captures *c);
+MUST_CHECK int runs_receive(struct runs *c);
 /* Renews leases, learns of cancelling, asks for checkpoints. */
-MUST_CHECK int captures_tick(struct captures *c, int64_t now_ns);
+MUST_CHECK int runs_tick(struct runs *c, int64_t now_ns);
 /* The analyser died; blamed is the capture it was working on, or "". */
-void captures_lost(struct captures *c, const char *blamed);
+void runs_lost(struct runs *c, const char *blamed);
 /* The worker stops: short captures go back to the queue, others end now. */
-void captures_wind_up(struct captures *c);
+void runs_wind_up(struct runs *c);
 /* Ends a job that never became a capture. */
-MUST_CHECK int capture_refuse(struct store *s, const struct job *job,
-                              const char *code, const char *text);
+MUST_CHECK int run_refuse(struct store *s, const struct job *job,
+                          const char *code, const char *text);

@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/allow.h"
 #include "worker/ipc/fetch.h"
 #include "worker/ipc/pull_pages.h"
-#include "store/allow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,13 +35,13 @@ static const enum capture_error of_fetch[FETCH_ERRORS] = {
 };
 
 enum capture_error
-captures_fetch_error(uint32_t e)
+runs_fetch_error(uint32_t e)
 {
 	return e < FETCH_ERRORS ? of_fetch[e] : CAPTURE_FETCH_INTERNAL;
 }
 
 void
-captures_pull_free(struct pull *p)
+runs_pull_free(struct pull *p)
 {
 	if (!p)
 		return;
@@ -51,7 +51,7 @@ captures_pull_free(struct pull *p)
 }
 
 double
-captures_pull_progress(const struct capture *v)
+runs_pull_progress(const struct run *v)
 {
 	int64_t all = v->job.asked_seconds * NS_PER_S;
 	int64_t done = clock_mono_ns() - v->pull->asked_ns;
@@ -65,8 +65,8 @@ captures_pull_progress(const struct capture *v)
  */
 
 int
-captures_fetch_ask(struct captures *c, const char *base, uint32_t step,
-                   int64_t seconds, struct fetch_ask *out)
+runs_fetch_ask(struct runs *c, const char *base, uint32_t step, int64_t seconds,
+               struct fetch_ask *out)
 {
 	const struct conf *conf = c->conf;
 	int64_t wait = conf->fetch_timeout;
@@ -91,11 +91,11 @@ captures_fetch_ask(struct captures *c, const char *base, uint32_t step,
 }
 
 static int
-fetch(struct captures *c, struct capture *v, enum pull_step step)
+fetch(struct runs *c, struct run *v, enum pull_step step)
 {
 	struct fetch_ask ask;
-	int rc = captures_fetch_ask(c, v->pull->base, step,
-	                            v->job.asked_seconds, &ask);
+	int rc = runs_fetch_ask(c, v->pull->base, step, v->job.asked_seconds,
+	                        &ask);
 
 	if (!rc)
 		rc = c->fetcher < 0
@@ -111,17 +111,17 @@ fetch(struct captures *c, struct capture *v, enum pull_step step)
 }
 
 int
-captures_pull(struct captures *c, struct job *job, const struct service *of,
-              int64_t now_ns)
+runs_pull(struct runs *c, struct job *job, const struct service *of,
+          int64_t now_ns)
 {
 	enum pull_step first = pull_first(job->type);
 	CLEANUP_FREE struct pull *p = calloc(1, sizeof(*p));
-	struct capture *v;
+	struct run *v;
 	int rc;
 
 	if (first == PULL_STEPS)
 		return -EINVAL;
-	rc = p ? captures_add(c, job, now_ns, &v) : -ENOMEM;
+	rc = p ? runs_add(c, job, now_ns, &v) : -ENOMEM;
 	if (rc || !v)
 		return rc;
 	p->scratch = p->first_top = -1;
@@ -131,15 +131,14 @@ captures_pull(struct captures *c, struct job *job, const struct service *of,
 	v->deadline_ns += c->conf->fetch_timeout * MAX_STEPS * NS_PER_S;
 	rc = fetch(c, v, first);
 	if (rc)
-		captures_fail(c, v,
-		              rc == -EPIPE ? CAPTURE_FETCH_DIED
-		                           : CAPTURE_FETCH_URL,
-		              0);
+		runs_fail(c, v,
+		          rc == -EPIPE ? CAPTURE_FETCH_DIED : CAPTURE_FETCH_URL,
+		          0);
 	return 0;
 }
 
 void
-captures_pull_stop(struct captures *c, struct capture *v)
+runs_pull_stop(struct runs *c, struct run *v)
 {
 	struct fetch_cancel m = {MSG_FETCH_CANCEL, 0, v->pull->fetch};
 
@@ -152,7 +151,7 @@ captures_pull_stop(struct captures *c, struct capture *v)
 }
 
 bool
-captures_pull_ended(const struct capture *v)
+runs_pull_ended(const struct run *v)
 {
 	return v->pull && v->stopping && v->pull->step == PULL_STEPS;
 }
@@ -179,7 +178,7 @@ copy_file(int from, int to)
 
 /* Where a second step writes to; what it adds to is there. */
 static int
-open_scratch(struct capture *v)
+open_scratch(struct run *v)
 {
 	struct pull *p = v->pull;
 
@@ -191,14 +190,14 @@ open_scratch(struct capture *v)
 }
 
 static bool
-is_second(const struct capture *v)
+is_second(const struct run *v)
 {
 	return v->pull->step != pull_first(v->job.type);
 }
 
 static int
-give_to_finisher(struct captures *c, struct capture *v,
-                 const struct fetch_answer *a, int body)
+give_to_finisher(struct runs *c, struct run *v, const struct fetch_answer *a,
+                 int body)
 {
 	struct pull *p = v->pull;
 	struct msg_pull m = {
@@ -221,19 +220,19 @@ give_to_finisher(struct captures *c, struct capture *v,
 }
 
 static void
-take_first(struct captures *c, struct capture *v)
+take_first(struct runs *c, struct run *v)
 {
 	struct msg_done done = v->pull->first;
 	CLEANUP_FD int top = TAKE_FD(v->pull->first_top);
 
 	v->pull->step = PULL_STEPS;
-	captures_take(c, v, &done, top);
+	runs_take(c, v, &done, top);
 }
 
 /* The second step came to nothing: leaks are done without, and then the first
  * one's profile is good. */
 static void
-give_up_second(struct captures *c, struct capture *v)
+give_up_second(struct runs *c, struct run *v)
 {
 	enum pull_step step = v->pull->step;
 
@@ -245,14 +244,14 @@ give_up_second(struct captures *c, struct capture *v)
 }
 
 static void
-take_answer(struct captures *c, struct capture *v, const struct fetch_answer *a,
+take_answer(struct runs *c, struct run *v, const struct fetch_answer *a,
             int body)
 {
 	enum capture_error e;
 	int rc = 0;
 
 	v->pull->fetch = 0;
-	e = captures_fetch_error(a->error);
+	e = runs_fetch_error(a->error);
 	if (!e && body < 0)
 		e = CAPTURE_FETCH_INTERNAL;
 	if (!e && (rc = give_to_finisher(c, v, a, body)))
@@ -260,11 +259,11 @@ take_answer(struct captures *c, struct capture *v, const struct fetch_answer *a,
 	if (e && is_second(v))
 		give_up_second(c, v);
 	else if (e)
-		captures_fail(c, v, e, rc);
+		runs_fail(c, v, e, rc);
 }
 
-static struct capture *
-fetched_for(struct captures *c, uint64_t id)
+static struct run *
+fetched_for(struct runs *c, uint64_t id)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (id && c->items[i]->pull && c->items[i]->pull->fetch == id)
@@ -273,12 +272,12 @@ fetched_for(struct captures *c, uint64_t id)
 }
 
 int
-captures_fetched(struct captures *c)
+runs_fetched(struct runs *c)
 {
 	CLEANUP_FD int body = -1;
 	size_t nfds = 1;
 	struct fetch_answer a;
-	struct capture *v;
+	struct run *v;
 	ssize_t n = msg_recv(c->fetcher, &a, sizeof(a), &body, &nfds);
 
 	if (n == 0 || n == -EPIPE || n == -ECONNRESET)
@@ -296,7 +295,7 @@ captures_fetched(struct captures *c)
 }
 
 void
-captures_fetcher_gone(struct captures *c)
+runs_fetcher_gone(struct runs *c)
 {
 	const struct fetch_answer died = {.error = FETCH_DIED};
 
@@ -311,7 +310,7 @@ captures_fetcher_gone(struct captures *c)
 
 /* Few goroutines: each is worth its state. PULL_STEPS: that was all. */
 static enum pull_step
-second_step(const struct captures *c, const struct capture *v,
+second_step(const struct runs *c, const struct run *v,
             const struct msg_done *done)
 {
 	bool few = done->quality.kept <= c->conf->fetch_goroutines;
@@ -325,7 +324,7 @@ second_step(const struct captures *c, const struct capture *v,
 }
 
 static bool
-fetch_second(struct captures *c, struct capture *v, enum pull_step step,
+fetch_second(struct runs *c, struct run *v, enum pull_step step,
              const struct msg_done *done, int top_fd)
 {
 	v->pull->first = *done;
@@ -334,14 +333,14 @@ fetch_second(struct captures *c, struct capture *v, enum pull_step step,
 }
 
 uint64_t
-captures_pull_notes(const struct capture *v)
+runs_pull_notes(const struct run *v)
 {
 	return v->pull ? v->pull->notes : 0;
 }
 
 bool
-captures_pull_done(struct captures *c, struct capture *v,
-                   const struct msg_done *done, int top_fd)
+runs_pull_done(struct runs *c, struct run *v, const struct msg_done *done,
+               int top_fd)
 {
 	enum pull_step next = second_step(c, v, done);
 	int rc;
@@ -357,6 +356,6 @@ captures_pull_done(struct captures *c, struct capture *v,
 	v->pull->step = PULL_STEPS;
 	rc = copy_file(v->pull->scratch, v->profile.fd);
 	if (rc)
-		captures_fail(c, v, CAPTURE_WRITE, rc);
+		runs_fail(c, v, CAPTURE_WRITE, rc);
 	return rc != 0;
 }

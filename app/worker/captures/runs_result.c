@@ -11,7 +11,7 @@
 #define FINISH_TRIES 3 /* each waits for the lock as long as db.h says */
 
 int
-captures_read_top(int fd, struct buf *out)
+runs_read_top(int fd, struct buf *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(TOP_MAX);
 	CLEANUP_JSON json_t *j = NULL;
@@ -29,10 +29,10 @@ captures_read_top(int fd, struct buf *out)
 
 /* Strings of the result are in top and quality. */
 static int
-read_result(const struct captures *c, const struct msg_done *done, int top_fd,
+read_result(const struct runs *c, const struct msg_done *done, int top_fd,
             struct buf *top, struct buf *quality, struct session_result *out)
 {
-	int rc = captures_read_top(top_fd, top);
+	int rc = runs_read_top(top_fd, top);
 
 	quality_json(&done->quality, c->findings, quality);
 	if (!rc)
@@ -51,9 +51,8 @@ read_result(const struct captures *c, const struct msg_done *done, int top_fd,
 }
 
 static int
-finish(struct captures *c, const struct capture *v,
-       const struct session_result *result, const struct blob *blob,
-       const struct blob *timeline)
+finish(struct runs *c, const struct run *v, const struct session_result *result,
+       const struct blob *blob, const struct blob *timeline)
 {
 	struct job_end done = {"done", "", "", result, blob, timeline};
 	struct job_end cancelled = {
@@ -73,7 +72,7 @@ finish(struct captures *c, const struct capture *v,
 
 /* One that can't be kept is a pity, too. */
 static const struct blob *
-seal_timeline(struct capture *v, bool written, struct blob *out)
+seal_timeline(struct run *v, bool written, struct blob *out)
 {
 	int rc;
 
@@ -86,15 +85,15 @@ seal_timeline(struct capture *v, bool written, struct blob *out)
 }
 
 static void
-take_profile(struct captures *c, struct capture *v,
-             const struct session_result *result, bool has_timeline)
+take_profile(struct runs *c, struct run *v, const struct session_result *result,
+             bool has_timeline)
 {
 	struct blob blob, second;
 	const struct blob *timeline;
 	int rc = blob_seal(&v->profile, &blob);
 
 	if (rc) {
-		captures_fail(c, v, CAPTURE_WRITE, rc);
+		runs_fail(c, v, CAPTURE_WRITE, rc);
 		return;
 	}
 	timeline = seal_timeline(v, has_timeline, &second);
@@ -109,12 +108,12 @@ take_profile(struct captures *c, struct capture *v,
 		log_info("%s: %lld samples", v->ref.session,
 		         (long long)result->sample_count);
 	}
-	captures_drop(c, v);
+	runs_drop(c, v);
 }
 
 /* One that can't be kept is a pity, not a failure of the capture. */
 static void
-take_checkpoint(struct captures *c, struct capture *v,
+take_checkpoint(struct runs *c, struct run *v,
                 const struct session_result *result)
 {
 	struct blob blob;
@@ -135,8 +134,8 @@ take_checkpoint(struct captures *c, struct capture *v,
 }
 
 void
-captures_take(struct captures *c, struct capture *v,
-              const struct msg_done *done, int top_fd)
+runs_take(struct runs *c, struct run *v, const struct msg_done *done,
+          int top_fd)
 {
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
@@ -144,9 +143,9 @@ captures_take(struct captures *c, struct capture *v,
 	struct msg_done noted = *done;
 	int rc = 0;
 
-	if (v->pull && captures_pull_done(c, v, done, top_fd))
+	if (v->pull && runs_pull_done(c, v, done, top_fd))
 		return;
-	noted.quality.notes |= captures_pull_notes(v);
+	noted.quality.notes |= runs_pull_notes(v);
 	quality_left(&noted.quality, v->left.other_unit, v->left.out_of_scope,
 	             v->left.too_many);
 	if (!done->error)
@@ -156,14 +155,14 @@ captures_take(struct captures *c, struct capture *v,
 	else if (done->checkpoint)
 		take_checkpoint(c, v, &result);
 	else if (done->error || rc)
-		captures_fail(c, v, rc ? CAPTURE_INTERNAL : done->error,
-		              rc ? rc : done->sys_error);
+		runs_fail(c, v, rc ? CAPTURE_INTERNAL : done->error,
+		          rc ? rc : done->sys_error);
 	else
 		take_profile(c, v, &result, done->timeline);
 }
 
 void
-captures_checkpoint(struct captures *c, struct capture *v, int64_t now_ns)
+runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns)
 {
 	int rc;
 
@@ -174,7 +173,7 @@ captures_checkpoint(struct captures *c, struct capture *v, int64_t now_ns)
 	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
 	rc = blob_create(c->store, BLOB_PPROF, &v->checkpoint);
 	if (!rc)
-		rc = captures_tell(c, v, MSG_CHECKPOINT, v->checkpoint.fd);
+		rc = runs_tell(c, v, MSG_CHECKPOINT, v->checkpoint.fd);
 	if (rc) {
 		blob_abort(&v->checkpoint);
 		log_warn("%s: checkpoint: %s", v->ref.session, strerror(-rc));

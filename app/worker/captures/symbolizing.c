@@ -100,7 +100,7 @@ finish(struct symbolizing *y, struct store *s, const struct msg_done *done,
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
 	struct blob blob;
-	int rc = captures_read_top(top_fd, &top);
+	int rc = runs_read_top(top_fd, &top);
 
 	if (!rc)
 		rc = new_quality(y, done, &quality);

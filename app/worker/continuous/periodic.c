@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/session.h"
 #include "worker/ipc/fetch.h"
 #include "worker/ipc/pull_pages.h"
-#include "store/session.h"
 
 #include <errno.h>
 #include <string.h>
@@ -209,7 +209,7 @@ make_of_body(struct takes *t, struct take *v)
 
 	memcpy(m.id, v->id, sizeof(m.id));
 	return rc ? rc
-	          : msg_send(t->captures->analyser, &m, sizeof(m), fds,
+	          : msg_send(t->runs->analyser, &m, sizeof(m), fds,
 	                     ARRAY_LEN(fds));
 }
 
@@ -217,9 +217,9 @@ static int
 look(struct takes *t, struct take *v, const struct targets *targets,
      int64_t now_ns)
 {
-	struct msg_start m = captures_ask(
-		v->type, targets_of(targets, v->tenant, v->service), 0,
-		seconds_of(v));
+	struct msg_start m =
+		runs_ask(v->type, targets_of(targets, v->tenant, v->service), 0,
+	                 seconds_of(v));
 	struct followed now;
 	int rc, fds[] = {-1, v->reading};
 
@@ -244,7 +244,7 @@ look(struct takes *t, struct take *v, const struct targets *targets,
 	memcpy(m.pids, now.pids, now.n * sizeof(*m.pids));
 	memcpy(m.id, v->id, sizeof(m.id));
 	v->state = TAKE_MAKING;
-	return msg_send(t->captures->analyser, &m, sizeof(m), fds,
+	return msg_send(t->runs->analyser, &m, sizeof(m), fds,
 	                v->reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
@@ -253,11 +253,11 @@ fetch(struct takes *t, struct take *v)
 {
 	struct fetch_ask ask;
 
-	if (captures_fetch_ask(t->captures, v->url, pull_first(v->type),
-	                       seconds_of(v), &ask))
+	if (runs_fetch_ask(t->runs, v->url, pull_first(v->type), seconds_of(v),
+	                   &ask))
 		return CAPTURE_FETCH_URL;
 	if (t->want_fetcher(t->arg) ||
-	    msg_send(t->captures->fetcher, &ask, sizeof(ask), NULL, 0))
+	    msg_send(t->runs->fetcher, &ask, sizeof(ask), NULL, 0))
 		return CAPTURE_FETCH_DIED;
 	v->state = TAKE_FETCHING;
 	v->fetch = ask.id;
@@ -277,8 +277,8 @@ takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
 			continue;
 		if (a->error || *body < 0) {
 			fail(t, v,
-			     captures_fetch_error(a->error ? a->error
-			                                   : FETCH_INTERNAL),
+			     runs_fetch_error(a->error ? a->error
+			                               : FETCH_INTERNAL),
 			     now_ns);
 			return true;
 		}
@@ -348,7 +348,7 @@ begin(struct takes *t, struct take *v, const struct targets *targets,
 	take_forget_old(t, v, now_ns);
 	id_new("take-", v->id);
 	v->deadline_ns = now_ns + seconds_of(v) * NS_PER_S +
-	                 t->captures->finish_ns + LATE_NS;
+	                 t->runs->finish_ns + LATE_NS;
 	if (v->url)
 		e = fetch(t, v);
 	else
@@ -383,8 +383,8 @@ begin_due(struct takes *t, const struct targets *targets, int64_t now_ns)
 	size_t most = (size_t)t->windows->conf->continuous_at_once;
 	struct take *v;
 
-	while (t->captures->n < t->captures->max &&
-	       t->n - count(t, TAKE_IDLE) < most && (v = due(t, now_ns)))
+	while (t->runs->n < t->runs->max && t->n - count(t, TAKE_IDLE) < most &&
+	       (v = due(t, now_ns)))
 		begin(t, v, targets, now_ns);
 }
 
@@ -413,7 +413,7 @@ void
 takes_step(struct takes *t, const struct targets *targets, int64_t now_ns)
 {
 	t->windows->others_rc = store_made(t, now_ns);
-	if (t->captures->analyser < 0)
+	if (t->runs->analyser < 0)
 		return;
 	go_on(t, now_ns);
 	if (t->windows->state != WINDOWS_RUNNING && !t->ends)

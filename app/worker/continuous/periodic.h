@@ -17,9 +17,9 @@
  */
 #pragma once
 
+#include "watches.h"
 #include "worker/captures/runs.h"
 #include "worker/targets/targets.h"
-#include "watches.h"
 
 #define TAKES_MAX 512 /* types of services on one host */
 /* Of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
@@ -62,7 +62,7 @@ struct take {
 };
 
 struct takes {
-	struct captures *captures;
+	struct runs *runs;
 	struct windows *windows;
 	/* Has a fetcher run; 0 or -errno. */
 	int (*want_fetcher)(void *arg);

@@ -76,7 +76,7 @@ take_nobody(struct takes *t, struct take *v, int64_t now_ns)
 	uint32_t of;
 	int rc = fd < 0 ? -errno : 0;
 
-	(void)captures_kind(v->type, &of);
+	(void)runs_kind(v->type, &of);
 	buckets_nobody((enum buckets_type)of, take_known_ms(t, now_ns), &bytes);
 	if (!rc)
 		rc = buf_err(&bytes);

@@ -48,21 +48,21 @@ share(void *arg, const char *id, double percent)
 static void
 connect_parts(struct scheduler *s)
 {
-	s->captures.store = s->windows.store = s->rollup.store = &s->store;
+	s->runs.store = s->windows.store = s->rollup.store = &s->store;
 	s->selftest = (struct selftest){
 		.conf = s->conf,
 		.store = &s->store,
 		.host = worker_host(&s->io.ask),
 		.proc_fd = &s->procs.proc_fd,
 	};
-	s->captures.findings = s->selftest.findings;
-	s->captures.other = scheduler_other;
-	s->captures.other_fetched = scheduler_other_fetched;
-	s->captures.other_arg = s;
+	s->runs.findings = s->selftest.findings;
+	s->runs.other = scheduler_other;
+	s->runs.other_fetched = scheduler_other_fetched;
+	s->runs.other_arg = s;
 	s->windows.conf = s->conf;
-	s->windows.events = s->captures.events = s->io.events;
+	s->windows.events = s->runs.events = s->io.events;
 	s->takes = (struct takes){
-		.captures = &s->captures,
+		.runs = &s->runs,
 		.windows = &s->windows,
 		.want_fetcher = scheduler_want_fetcher,
 		.stored = take_stored,
@@ -76,7 +76,7 @@ connect_parts(struct scheduler *s)
 		.proc_fd = &s->procs.proc_fd,
 	};
 	s->webhooks = (struct webhooks){
-		.captures = &s->captures,
+		.runs = &s->runs,
 		.want_fetcher = scheduler_want_fetcher,
 		.arg = s,
 		.waits = true,
@@ -177,7 +177,7 @@ close_all(struct scheduler *s)
 {
 	int fds[] = {s->blame_fd, s->wake_fd, s->signal_fd, s->procs.proc_fd};
 
-	captures_done(&s->captures);
+	runs_done(&s->runs);
 	triggers_done(&s->triggers);
 	takes_done(&s->takes);
 	windows_done(&s->windows);
@@ -201,9 +201,9 @@ stop(struct scheduler *s)
 		;
 	if (s->stop_by_ns)
 		return;
-	log_info("stopping, %zu captures run", s->captures.n);
+	log_info("stopping, %zu captures run", s->runs.n);
 	s->stop_by_ns = clock_mono_ns() + STOP_NS;
-	captures_wind_up(&s->captures);
+	runs_wind_up(&s->runs);
 	takes_wind_up(&s->takes, clock_mono_ns());
 	windows_wind_up(&s->windows, &s->targets, clock_mono_ns());
 }
@@ -211,9 +211,9 @@ stop(struct scheduler *s)
 static bool
 is_over(const struct scheduler *s, int64_t now_ns)
 {
-	return s->stop_by_ns && ((!s->captures.n && !s->windows.cut_ns &&
-	                          !takes_wait(&s->takes)) ||
-	                         now_ns > s->stop_by_ns);
+	return s->stop_by_ns &&
+	       ((!s->runs.n && !s->windows.cut_ns && !takes_wait(&s->takes)) ||
+	        now_ns > s->stop_by_ns);
 }
 
 /* Waits for the next thing; -EPIPE when the opener is gone. */
@@ -223,12 +223,12 @@ serve(struct scheduler *s)
 	enum { EVENTS, ANALYSER, FETCHER, WAKE, SIGNALS, SOURCES };
 	struct pollfd p[SOURCES] = {
 		[EVENTS] = {s->io.events, POLLIN, 0},
-		[ANALYSER] = {s->captures.analyser, POLLIN, 0},
-		[FETCHER] = {s->captures.fetcher, POLLIN, 0},
+		[ANALYSER] = {s->runs.analyser, POLLIN, 0},
+		[FETCHER] = {s->runs.fetcher, POLLIN, 0},
 		[WAKE] = {s->wake_fd, POLLIN, 0},
 		[SIGNALS] = {s->signal_fd, POLLIN, 0},
 	};
-	bool hurry = (s->captures.hurry && s->captures.n) || s->look_wanted;
+	bool hurry = (s->runs.hurry && s->runs.n) || s->look_wanted;
 
 	if (poll(p, SOURCES, hurry ? HURRY_MS : TICK_MS) < 0)
 		return errno == EINTR ? 0 : -errno;
@@ -236,9 +236,9 @@ serve(struct scheduler *s)
 		stop(s);
 	if (p[WAKE].revents)
 		(void)wake_drain(s->wake_fd);
-	if (p[FETCHER].revents && captures_fetched(&s->captures))
+	if (p[FETCHER].revents && runs_fetched(&s->runs))
 		scheduler_fetcher_gone(s);
-	if (p[ANALYSER].revents && captures_receive(&s->captures))
+	if (p[ANALYSER].revents && runs_receive(&s->runs))
 		scheduler_analyser_gone(s);
 	return p[EVENTS].revents ? scheduler_event(s) : 0;
 }
@@ -252,11 +252,11 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 		.io = *io,
 		.store = {.profiles_fd = -1},
 		.self = {.lock_fd = -1},
-		.captures = {.conf = conf,
-	                     .analyser = -1,
-	                     .fetcher = -1,
-	                     .lease_ms = conf->worker_lease * MS_PER_S,
-	                     .finish_ns = conf->worker_finish_cpu * NS_PER_S},
+		.runs = {.conf = conf,
+	                 .analyser = -1,
+	                 .fetcher = -1,
+	                 .lease_ms = conf->worker_lease * MS_PER_S,
+	                 .finish_ns = conf->worker_finish_cpu * NS_PER_S},
 		.procs = {.proc_fd = -1, .exe_link = exe_link},
 		.targets = {.reader = {.pid_file = pid_file}},
 		.windows = WINDOWS_INIT,
@@ -270,9 +270,9 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 
 	s.procs.arg = s.targets.reader.arg = &s;
 	connect_parts(&s);
-	s.captures.max = (size_t)conf->worker_max_captures;
-	if (s.captures.max > WORKER_MAX_CAPTURES)
-		s.captures.max = WORKER_MAX_CAPTURES;
+	s.runs.max = (size_t)conf->worker_max_captures;
+	if (s.runs.max > WORKER_MAX_CAPTURES)
+		s.runs.max = WORKER_MAX_CAPTURES;
 	rc = prepare(&s, &why);
 	if (rc)
 		log_err("%s", buf_str(&why));

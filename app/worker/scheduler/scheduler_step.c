@@ -39,13 +39,13 @@ scheduler_event(struct scheduler *s)
 
 	if (n == sizeof(m.fetcher) && m.type == MSG_FETCHER && nfds < 2) {
 		scheduler_fetcher_gone(s); /* the one before it */
-		s->captures.fetcher = nfds ? fds[0] : -1;
+		s->runs.fetcher = nfds ? fds[0] : -1;
 		s->fetcher_wanted = false;
 		return 0;
 	}
 	if (n == sizeof(m.analyser) && m.type == MSG_ANALYSER && nfds == 2) {
 		scheduler_analyser_gone(s); /* the one before it */
-		s->captures.analyser = fds[0];
+		s->runs.analyser = fds[0];
 		windows_analyser(&s->windows, fds[0]);
 		rollup_analyser(&s->rollup, fds[0]);
 		s->blame_fd = fds[1];
@@ -73,7 +73,7 @@ read_blame(int fd, char out[static ID_MAX])
 void
 scheduler_fetcher_gone(struct scheduler *s)
 {
-	captures_fetcher_gone(&s->captures);
+	runs_fetcher_gone(&s->runs);
 	takes_fetcher_gone(&s->takes, clock_mono_ns());
 	debuginfod_fetcher_gone(&s->debuginfod, clock_mono_ns());
 	webhooks_fetcher_gone(&s->webhooks);
@@ -84,7 +84,7 @@ scheduler_analyser_gone(struct scheduler *s)
 {
 	char blamed[ID_MAX];
 
-	if (s->captures.analyser < 0)
+	if (s->runs.analyser < 0)
 		return;
 	read_blame(s->blame_fd, blamed);
 	log_warn("the analyser is gone%s%s", *blamed ? ", working on " : "",
@@ -92,8 +92,8 @@ scheduler_analyser_gone(struct scheduler *s)
 	windows_analyser(&s->windows, -1);
 	rollup_analyser(&s->rollup, -1);
 	takes_analyser_gone(&s->takes, clock_mono_ns());
-	captures_lost(&s->captures, blamed);
-	symbolizing_drop(&s->captures.symbolizing, &s->store, s->self.host);
+	runs_lost(&s->runs, blamed);
+	symbolizing_drop(&s->runs.symbolizing, &s->store, s->self.host);
 	close_ptr(&s->blame_fd);
 }
 
@@ -131,7 +131,7 @@ objection(const struct job *j, const struct followed *now,
 {
 	uint32_t of;
 
-	if (captures_kind(j->type, &of) == WORKER_KINDS) {
+	if (runs_kind(j->type, &of) == WORKER_KINDS) {
 		*out_text = "this worker does not capture such profiles";
 		return "ProfileTypeUnsupported";
 	}
@@ -160,7 +160,7 @@ static uint32_t
 may(const struct job *j, const struct service *service)
 {
 	uint32_t of;
-	bool set = captures_kind(j->type, &of) == WORKER_BUCKETS;
+	bool set = runs_kind(j->type, &of) == WORKER_BUCKETS;
 
 	if (!allow_has(service,
 	               set ? ALLOW_GO_PROFILE_RATES : ALLOW_JAVA_PERF_MAP))
@@ -200,13 +200,13 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 		find_processes(s, j, now_ns, 0, &now);
 	code = objection(j, &now, &text);
 	if (code)
-		return capture_refuse(&s->store, j, code, text);
+		return run_refuse(&s->store, j, code, text);
 	log_info("%s: %s of %s, %lld s at %lld Hz, %u processes", j->session,
 	         j->type, j->service, (long long)j->asked_seconds,
 	         (long long)j->asked_rate, now.n);
-	return captures_start(&s->captures, j,
-	                      targets_of(&s->targets, j->tenant, j->service),
-	                      may(j, service), &now, now_ns);
+	return runs_start(&s->runs, j,
+	                  targets_of(&s->targets, j->tenant, j->service),
+	                  may(j, service), &now, now_ns);
 }
 
 /* The opener answers at once. */
@@ -217,13 +217,13 @@ scheduler_want_fetcher(void *arg)
 	struct msg_fetcher m = {.type = MSG_WANT_FETCHER};
 	int rc;
 
-	if (s->captures.fetcher >= 0)
+	if (s->runs.fetcher >= 0)
 		return 0;
 	s->fetcher_wanted = true;
 	rc = msg_send(s->io.events, &m, sizeof(m), NULL, 0);
 	while (!rc && s->fetcher_wanted)
 		rc = scheduler_event(s);
-	return rc ? rc : s->captures.fetcher < 0 ? -ECHILD : 0;
+	return rc ? rc : s->runs.fetcher < 0 ? -ECHILD : 0;
 }
 
 static int
@@ -234,13 +234,13 @@ pull(struct scheduler *s, struct job *j, const struct service *service,
 
 	if (rc) {
 		log_warn("no fetcher: %s", strerror(-rc));
-		return capture_refuse(&s->store, j,
-		                      capture_error_code(CAPTURE_FETCH_DIED),
-		                      capture_error_text(CAPTURE_FETCH_DIED));
+		return run_refuse(&s->store, j,
+		                  capture_error_code(CAPTURE_FETCH_DIED),
+		                  capture_error_text(CAPTURE_FETCH_DIED));
 	}
 	log_info("%s: %s of %s from its endpoint", j->session, j->type,
 	         j->service);
-	return captures_pull(&s->captures, j, service, now_ns);
+	return runs_pull(&s->runs, j, service, now_ns);
 }
 
 /* By the engine that its service and type ask for. */
@@ -261,7 +261,7 @@ start_any(struct scheduler *s, struct job *j, int64_t now_ns)
 static int
 claim(struct scheduler *s, int64_t now_ns)
 {
-	while (s->captures.n < s->captures.max && s->captures.analyser >= 0) {
+	while (s->runs.n < s->runs.max && s->runs.analyser >= 0) {
 		CLEANUP_JOB struct job j = {0};
 		int rc = job_claim(&s->store, s->self.host, s->self.lease_ms,
 		                   &j);
@@ -322,7 +322,7 @@ follow(struct scheduler *s, int64_t now_ns)
 	if (rc)
 		return rc;
 	s->version = version;
-	s->captures.hurry = true;
+	s->runs.hurry = true;
 	s->look_wanted = true;
 	s->unmatched |= stamp != s->targets.stamp;
 	return s->unmatched ? scan(s, now_ns, 0) : 0;
@@ -337,8 +337,8 @@ fetch_debug_files(struct scheduler *s, int64_t now_ns)
 		return 0;
 	rc = scheduler_want_fetcher(s);
 	if (!rc)
-		debuginfod_ask(&s->debuginfod, s->captures.fetcher,
-		               ++s->captures.last_fetch, now_ns);
+		debuginfod_ask(&s->debuginfod, s->runs.fetcher,
+		               ++s->runs.last_fetch, now_ns);
 	return rc;
 }
 
@@ -409,7 +409,7 @@ static int64_t
 scan_age_ns(const struct scheduler *s)
 {
 	int64_t age_ns = s->cost_ns *
-	                 (s->captures.n ? SCAN_SHARE_WAITING : SCAN_SHARE);
+	                 (s->runs.n ? SCAN_SHARE_WAITING : SCAN_SHARE);
 
 	return age_ns > SCAN_NS ? age_ns : SCAN_NS;
 }
@@ -423,16 +423,16 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		report("store", rc);
 		return;
 	}
-	if (s->captures.failed) /* the cause may be one of the checks */
+	if (s->runs.failed) /* the cause may be one of the checks */
 		s->selftest.next_ns = 0;
-	s->captures.failed = false;
+	s->runs.failed = false;
 	report("self-test", selftest_step(&s->selftest, now_ns));
 	report("heartbeat", beat(s, now_ns));
 	report("services", follow(s, now_ns));
 	report("processes asked for", look_if_wanted(s, now_ns));
 	report("processes", scan(s, now_ns, scan_age_ns(s)));
-	captures_follow(&s->captures, &s->targets, now_ns);
-	report("leases", captures_tick(&s->captures, now_ns));
+	runs_follow(&s->runs, &s->targets, now_ns);
+	report("leases", runs_tick(&s->runs, now_ns));
 	if (!s->stop_by_ns) {
 		report("queue", claim(s, now_ns));
 		takes_step(&s->takes, &s->targets, now_ns);
@@ -444,9 +444,9 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		s->triggers.fired = false;
 		webhooks_step(&s->webhooks, now_ns);
 		report("symbolizing",
-		       symbolizing_step(&s->captures.symbolizing, &s->store,
-		                        s->self.host, s->captures.analyser,
-		                        now_ns, s->captures.finish_ns));
+		       symbolizing_step(&s->runs.symbolizing, &s->store,
+		                        s->self.host, s->runs.analyser, now_ns,
+		                        s->runs.finish_ns));
 	} else {
 		takes_step(&s->takes, &s->targets, now_ns);
 	}

@@ -21,7 +21,7 @@ struct scheduler {
 	struct store store;
 	struct worker_self self;
 	struct selftest selftest;
-	struct captures captures;
+	struct runs runs;
 	struct targets targets;
 	struct proc_table procs;
 	struct retention retention;
@@ -49,8 +49,8 @@ MUST_CHECK int scheduler_event(struct scheduler *s);
 /* The analyser is gone: its captures with it. */
 void scheduler_analyser_gone(struct scheduler *s);
 /* What the analyser, and the fetcher, say that is about no capture. */
-captures_other scheduler_other;
-captures_other_fetched scheduler_other_fetched;
+runs_other scheduler_other;
+runs_other_fetched scheduler_other_fetched;
 /* Has a fetcher run: asks for one, and waits. arg: the scheduler. */
 MUST_CHECK int scheduler_want_fetcher(void *arg);
 /* The fetcher is gone: what it was asked for fails. */

@@ -21,8 +21,8 @@ static int
 write_body(struct webhooks *w, const struct firing *f, struct buf *out)
 {
 	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
-	const struct conf *conf = w->captures->conf;
-	int rc = link_flamegraph(w->captures->store, &w->links,
+	const struct conf *conf = w->runs->conf;
+	int rc = link_flamegraph(w->runs->store, &w->links,
 	                         conf->api_public_url, f->tenant, f->session,
 	                         clock_wall_ms(), conf->api_link_ttl, &link);
 
@@ -59,7 +59,7 @@ open_body(struct webhooks *w, const struct firing *f)
 static int
 post(struct webhooks *w, const struct firing *f, uint64_t id)
 {
-	const struct conf *conf = w->captures->conf;
+	const struct conf *conf = w->runs->conf;
 	struct fetch_ask ask = {
 		.type = MSG_FETCH,
 		.method = FETCH_POST,
@@ -81,7 +81,7 @@ post(struct webhooks *w, const struct firing *f, uint64_t id)
 		return body;
 	rc = w->want_fetcher(w->arg);
 	return rc ? rc
-	          : msg_send(w->captures->fetcher, &ask, sizeof(ask), &body, 1);
+	          : msg_send(w->runs->fetcher, &ask, sizeof(ask), &body, 1);
 }
 
 /* --- what came of it ------------------------------------------------------ */
@@ -89,7 +89,7 @@ post(struct webhooks *w, const struct firing *f, uint64_t id)
 static void
 ended(struct webhooks *w, struct webhook *v, bool good, const char *why)
 {
-	const struct conf *conf = w->captures->conf;
+	const struct conf *conf = w->runs->conf;
 	int64_t delay = conf->webhook_retry * MS_PER_S;
 	bool last = v->tries + 1 >= conf->webhook_tries;
 	int rc;
@@ -99,7 +99,7 @@ ended(struct webhooks *w, struct webhook *v, bool good, const char *why)
 	if (!good)
 		log_warn("webhook of %s: %s%s", v->firing, why,
 		         last ? "; it is given up" : "");
-	rc = firing_tried(w->captures->store, v->firing,
+	rc = firing_tried(w->runs->store, v->firing,
 	                  good   ? "sent"
 	                  : last ? "failed"
 	                         : "waiting",
@@ -162,7 +162,7 @@ static void
 send_due(struct webhooks *w)
 {
 	CLEANUP_FIRINGS struct firing_list l = {0};
-	int rc = firing_due(w->captures->store, w->host, WEBHOOKS_MAX, &l);
+	int rc = firing_due(w->runs->store, w->host, WEBHOOKS_MAX, &l);
 
 	for (size_t i = 0; i < l.n && !rc; i++) {
 		const struct firing *f = &l.items[i];
@@ -171,14 +171,14 @@ send_due(struct webhooks *w)
 
 		if (!v || is_under_way(w, f->id))
 			continue;
-		v->fetch = ++w->captures->last_fetch;
+		v->fetch = ++w->runs->last_fetch;
 		v->tries = f->tries;
 		snprintf(v->firing, sizeof(v->firing), "%s", f->id);
 		error = post(w, f, v->fetch);
 		if (error)
 			ended(w, v, false, strerror(-error));
 	}
-	if (rc || (rc = firing_waits(w->captures->store, w->host, &w->waits)))
+	if (rc || (rc = firing_waits(w->runs->store, w->host, &w->waits)))
 		log_warn("webhooks: %s", strerror(-rc));
 }
 

@@ -6,14 +6,14 @@
  */
 #pragma once
 
-#include "worker/captures/runs.h"
 #include "store/link.h"
 #include "store/trigger.h"
+#include "worker/captures/runs.h"
 
 #define WEBHOOKS_MAX 8 /* under way at once */
 
 struct webhooks {
-	struct captures *captures;
+	struct runs *runs;
 	const char *host;
 	/* Has a fetcher run; 0 or -errno. */
 	int (*want_fetcher)(void *arg);

@@ -11,7 +11,7 @@
 
 struct rig {
 	struct test_store store;
-	struct captures c;
+	struct runs c;
 	int analyser;
 	char id[ID_MAX];
 	int64_t now_ns;
@@ -50,23 +50,23 @@ rig_init(struct rig *r, int64_t seconds)
 	ck_assert_int_eq(msg_pair(pair), 0);
 	r->analyser = pair[0];
 	ck_assert_int_eq(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
-	r->c = (struct captures){.store = &r->store.s,
-	                         .analyser = pair[1],
-	                         .fetcher = -1,
-	                         .lease_ms = TEST_LEASE_MS,
-	                         .max = 8};
+	r->c = (struct runs){.store = &r->store.s,
+	                     .analyser = pair[1],
+	                     .fetcher = -1,
+	                     .lease_ms = TEST_LEASE_MS,
+	                     .max = 8};
 	ask.seconds = seconds;
 	ck_assert_int_eq(job_enqueue(&r->store.s, &ask, TEST_HOST, r->id), 0);
 	test_claim(&r->store.s, &j);
 	ck_assert_int_eq(
-		captures_start(&r->c, &j, SNAPSHOT_ANY, 0, &now, r->now_ns), 0);
+		runs_start(&r->c, &j, SNAPSHOT_ANY, 0, &now, r->now_ns), 0);
 	close(hear(r, MSG_START));
 }
 
 static void
 rig_done(struct rig *r)
 {
-	captures_done(&r->c);
+	runs_done(&r->c);
 	close(r->analyser);
 	test_store_done(&r->store);
 }
@@ -75,7 +75,7 @@ static void
 pass(struct rig *r, int64_t ns)
 {
 	r->now_ns += ns;
-	ck_assert_int_eq(captures_tick(&r->c, r->now_ns), 0);
+	ck_assert_int_eq(runs_tick(&r->c, r->now_ns), 0);
 }
 
 static bool
@@ -100,7 +100,7 @@ say_done(struct rig *r, uint32_t checkpoint, uint32_t error)
 	ck_assert_int_eq(write(fd, "[]", 2), 2);
 	ck_assert_int_eq(msg_send(r->analyser, &m, sizeof(m), &fd, 1), 0);
 	close(fd);
-	ck_assert_int_eq(captures_receive(&r->c), 0);
+	ck_assert_int_eq(runs_receive(&r->c), 0);
 }
 
 static void
@@ -132,7 +132,7 @@ TEST(long_captures_are_saved_every_while)
 	expect(&r, SESSION_RUNNING, 7, "");
 	pass(&r, CHECKPOINT_NS);
 	close(hear(&r, MSG_CHECKPOINT));
-	captures_lost(&r.c, "");
+	runs_lost(&r.c, "");
 	expect(&r, SESSION_FAILED, 7, "WorkerDied");
 	{
 		CLEANUP_BUF struct buf text = BUF_INIT(100);
@@ -196,7 +196,7 @@ TEST(progress_is_shown_and_bounded)
 		strcpy(m.id, r.id);
 		ck_assert_int_eq(msg_send(r.analyser, &m, sizeof(m), NULL, 0),
 		                 0);
-		ck_assert_int_eq(captures_receive(&r.c), 0);
+		ck_assert_int_eq(runs_receive(&r.c), 0);
 		pass(&r, RENEW_NS);
 		ck_assert_int_eq(session_get(&r.store.s, TEST_TENANT, r.id, &v),
 		                 0);
@@ -267,14 +267,14 @@ TEST(a_store_that_fails_for_a_moment_costs_no_capture)
 	rig_init(&r, 5);
 	db_fail_after(r.store.s.db, 1);
 	r.now_ns += RENEW_NS;
-	ck_assert_int_eq(captures_tick(&r.c, r.now_ns), -EIO);
+	ck_assert_int_eq(runs_tick(&r.c, r.now_ns), -EIO);
 	pass(&r, RENEW_NS);
 	say_done(&r, 0, 0);
 	expect(&r, SESSION_COMPLETED, 7, "");
 }
 END
 
-	SUITE("captures", long_captures_are_saved_every_while,
+	SUITE("runs", long_captures_are_saved_every_while,
               short_captures_are_not,
               a_checkpoint_that_failed_leaves_the_capture_running,
               progress_is_shown_and_bounded,

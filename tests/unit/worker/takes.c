@@ -18,7 +18,7 @@
 struct rig {
 	struct test_store store;
 	struct conf conf;
-	struct captures captures;
+	struct runs runs;
 	struct windows windows;
 	struct targets targets;
 	struct takes t;
@@ -81,16 +81,16 @@ rig_init(struct rig *r, const char *types)
 	r->opener = events[0];
 	r->windows.events = events[1];
 	r->analyser = pair[0];
-	r->captures = (struct captures){.store = &r->store.s,
-	                                .conf = &r->conf,
-	                                .analyser = pair[1],
-	                                .fetcher = -1,
-	                                .max = 8};
+	r->runs = (struct runs){.store = &r->store.s,
+	                        .conf = &r->conf,
+	                        .analyser = pair[1],
+	                        .fetcher = -1,
+	                        .max = 8};
 	r->windows.store = &r->store.s;
 	r->windows.conf = &r->conf;
 	r->windows.host = r->targets.host = TEST_HOST;
 	r->windows.state = WINDOWS_RUNNING;
-	r->t = (struct takes){.captures = &r->captures,
+	r->t = (struct takes){.runs = &r->runs,
 	                      .windows = &r->windows,
 	                      .scanned_ns = &r->now_ns};
 	enable(r, types);
@@ -112,7 +112,7 @@ rig_done(struct rig *r)
 	close(r->opener);
 	windows_done(&r->windows);
 	targets_done(&r->targets);
-	captures_done(&r->captures);
+	runs_done(&r->runs);
 	close(r->analyser);
 	conf_done(&r->conf);
 	test_store_done(&r->store);
@@ -284,9 +284,9 @@ TEST(turns_that_come_late_make_a_wider_window)
 
 	rig_init(&r, "[\"block\"]");
 	read_first(&r, 'a');
-	r.captures.max = 0; /* captures on demand go first */
+	r.runs.max = 0; /* captures on demand go first */
 	ck_assert(!turn(&r, 4 * PERIOD_NS));
-	r.captures.max = 8;
+	r.runs.max = 8;
 	ck_assert(turn(&r, 0));
 	ck_assert_int_eq(reading(&r), 'a');
 	ck_assert_int_eq(r.windows.counts.gaps, 0);

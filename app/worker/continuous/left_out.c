@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(WINDOWS_MAX == 50 && TAKES_MAX == 512, "LEFT_OUT's text");
+_Static_assert(WINDOWS_MAX == 50 && PERIODICS_MAX == 512, "LEFT_OUT's text");
 
 static void
 one_done(struct left_one *o)

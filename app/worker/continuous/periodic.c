@@ -13,7 +13,7 @@
 /* For an answer, beyond the time that it takes. */
 #define LATE_NS (120 * NS_PER_S)
 static size_t
-count(const struct takes *t, enum take_state state)
+count(const struct periodics *t, enum periodic_state state)
 {
 	size_t n = 0;
 
@@ -23,10 +23,10 @@ count(const struct takes *t, enum take_state state)
 }
 
 void
-take_rest(struct take *v)
+periodic_rest(struct periodic *v)
 {
 	close_ptr(&v->fd);
-	v->state = TAKE_IDLE;
+	v->state = PERIODIC_IDLE;
 	v->fetch = 0;
 	v->id[0] = '\0';
 }
@@ -34,7 +34,7 @@ take_rest(struct take *v)
 /* --- what comes of one ---------------------------------------------------- */
 
 void
-take_tell(struct takes *t, struct take *v, enum capture_error e)
+periodic_tell(struct periodics *t, struct periodic *v, enum capture_error e)
 {
 	windows_tell(t->windows,
 	             &(struct continuous_problem){.tenant = v->tenant,
@@ -54,45 +54,46 @@ is_lasting(enum capture_error e)
 
 /* Windows that are not made: what is kept of it will be in the next one. */
 static void
-missed(const struct takes *t, const struct take *v, int64_t n)
+missed(const struct periodics *t, const struct periodic *v, int64_t n)
 {
 	*(v->reading < 0 ? &t->windows->counts.gaps
 	                 : &t->windows->counts.widened) += n;
 }
 
 static void
-fail(struct takes *t, struct take *v, enum capture_error e, int64_t now_ns)
+fail(struct periodics *t, struct periodic *v, enum capture_error e,
+     int64_t now_ns)
 {
-	take_rest(v);
+	periodic_rest(v);
 	missed(t, v, 1);
 	if (e != CAPTURE_NO_PROCESS) /* as ever when it does not run */
-		take_tell(t, v, e);
+		periodic_tell(t, v, e);
 	if (is_lasting(e) && !t->ends)
-		v->next_ns = now_ns + TAKES_RETRY_NS;
+		v->next_ns = now_ns + PERIODICS_RETRY_NS;
 }
 
 static void
-stored(struct takes *t, struct take *v)
+stored(struct periodics *t, struct periodic *v)
 {
-	take_rest(v);
-	take_tell(t, v, CAPTURE_OK);
+	periodic_rest(v);
+	periodic_tell(t, v, CAPTURE_OK);
 	if (t->stored)
 		t->stored(t->arg, v);
 }
 
 /* All that is made goes into one transaction. */
 static int
-store_made(struct takes *t, int64_t now_ns)
+store_made(struct periodics *t, int64_t now_ns)
 {
-	struct window_ask asks[TAKES_MAKING];
-	struct take *of[TAKES_MAKING];
-	int fds[TAKES_MAKING], rc;
+	struct window_ask asks[PERIODICS_MAKING];
+	struct periodic *of[PERIODICS_MAKING];
+	int fds[PERIODICS_MAKING], rc;
 	size_t n = 0;
 
-	for (size_t i = 0; i < t->n && n < TAKES_MAKING; i++) {
-		struct take *v = &t->items[i];
+	for (size_t i = 0; i < t->n && n < PERIODICS_MAKING; i++) {
+		struct periodic *v = &t->items[i];
 
-		if (v->state != TAKE_MADE)
+		if (v->state != PERIODIC_MADE)
 			continue;
 		of[n] = v;
 		asks[n] = v->made;
@@ -105,8 +106,8 @@ store_made(struct takes *t, int64_t now_ns)
 	return rc;
 }
 
-static struct take *
-find(struct takes *t, const char *id)
+static struct periodic *
+find(struct periodics *t, const char *id)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (t->items[i].id[0] && !strcmp(t->items[i].id, id))
@@ -133,25 +134,26 @@ error_of(const struct msg_done *m)
 
 /* Nothing was known of any process: now there is, and no window as yet. */
 static void
-first_reading(struct takes *t, struct take *v, bool had)
+first_reading(struct periodics *t, struct periodic *v, bool had)
 {
-	take_rest(v);
+	periodic_rest(v);
 	t->windows->counts.gaps += had;
-	take_tell(t, v, CAPTURE_OK);
+	periodic_tell(t, v, CAPTURE_OK);
 }
 
 bool
-takes_done_one(struct takes *t, const struct msg_done *m, int fds[static 2],
-               int64_t now_ns)
+periodics_done_one(struct periodics *t, const struct msg_done *m,
+                   int fds[static 2], int64_t now_ns)
 {
-	struct take *v = memchr(m->id, '\0', ID_MAX) ? find(t, m->id) : NULL;
+	struct periodic *v = memchr(m->id, '\0', ID_MAX) ? find(t, m->id)
+	                                                 : NULL;
 	bool had = v && v->reading >= 0;
 	enum capture_error e = error_of(m);
 
-	if (!v || v->state != TAKE_MAKING)
+	if (!v || v->state != PERIODIC_MAKING)
 		return v != NULL;
 	if (!e && v->grows)
-		e = take_reading(t, v, TAKE_FD(fds[1]), now_ns);
+		e = periodic_reading(t, v, TAKE_FD(fds[1]), now_ns);
 	if (e) {
 		fail(t, v, e, now_ns);
 		return true;
@@ -160,7 +162,7 @@ takes_done_one(struct takes *t, const struct msg_done *m, int fds[static 2],
 		first_reading(t, v, had);
 		return true;
 	}
-	v->state = TAKE_MADE;
+	v->state = PERIODIC_MADE;
 	v->made = (struct window_ask){
 		.level = WINDOW_CAPTURED,
 		.start_ms = m->start_ms,
@@ -176,15 +178,15 @@ takes_done_one(struct takes *t, const struct msg_done *m, int fds[static 2],
 /* --- making one ----------------------------------------------------------- */
 
 static int64_t
-seconds_of(const struct take *v)
+seconds_of(const struct periodic *v)
 {
 	return v->gauge ? 1 : v->period_ns / NS_PER_S;
 }
 
 static int
-open_profile(struct take *v)
+open_profile(struct periodic *v)
 {
-	int fd = memfd_create("stoker-take", MFD_CLOEXEC);
+	int fd = memfd_create("stoker-periodic", MFD_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -194,7 +196,7 @@ open_profile(struct take *v)
 }
 
 static int
-make_of_body(struct takes *t, struct take *v)
+make_of_body(struct periodics *t, struct periodic *v)
 {
 	struct msg_pull m = {
 		.type = MSG_PULL,
@@ -214,7 +216,7 @@ make_of_body(struct takes *t, struct take *v)
 }
 
 static int
-look(struct takes *t, struct take *v, const struct targets *targets,
+look(struct periodics *t, struct periodic *v, const struct targets *targets,
      int64_t now_ns)
 {
 	struct msg_start m =
@@ -232,24 +234,24 @@ look(struct takes *t, struct take *v, const struct targets *targets,
 		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
 		                m.duration_ms, now.pids, now.n);
 	if (!rc && v->keep)
-		rc = take_keep(t, v, targets);
+		rc = periodic_keep(t, v, targets);
 	if (rc)
 		return rc;
 	if (v->grows) {
 		m.kind = WORKER_GROWTH;
 		m.set = v->keep != 0;
-		m.known_ms = take_known_ms(t, now_ns);
+		m.known_ms = periodic_known_ms(t, now_ns);
 	}
 	m.npids = now.n;
 	memcpy(m.pids, now.pids, now.n * sizeof(*m.pids));
 	memcpy(m.id, v->id, sizeof(m.id));
-	v->state = TAKE_MAKING;
+	v->state = PERIODIC_MAKING;
 	return msg_send(t->runs->analyser, &m, sizeof(m), fds,
 	                v->reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
 static enum capture_error
-fetch(struct takes *t, struct take *v)
+fetch(struct periodics *t, struct periodic *v)
 {
 	struct fetch_ask ask;
 
@@ -259,7 +261,7 @@ fetch(struct takes *t, struct take *v)
 	if (t->want_fetcher(t->arg) ||
 	    msg_send(t->runs->fetcher, &ask, sizeof(ask), NULL, 0))
 		return CAPTURE_FETCH_DIED;
-	v->state = TAKE_FETCHING;
+	v->state = PERIODIC_FETCHING;
 	v->fetch = ask.id;
 	v->asked_ms = clock_wall_ms();
 	v->asked_ns = clock_mono_ns();
@@ -267,13 +269,13 @@ fetch(struct takes *t, struct take *v)
 }
 
 bool
-takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
-              int64_t now_ns)
+periodics_fetched(struct periodics *t, const struct fetch_answer *a, int *body,
+                  int64_t now_ns)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		struct take *v = &t->items[i];
+		struct periodic *v = &t->items[i];
 
-		if (v->state != TAKE_FETCHING || v->fetch != a->id)
+		if (v->state != PERIODIC_FETCHING || v->fetch != a->id)
 			continue;
 		if (a->error || *body < 0) {
 			fail(t, v,
@@ -282,7 +284,7 @@ takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
 			     now_ns);
 			return true;
 		}
-		v->state = TAKE_FETCHED;
+		v->state = PERIODIC_FETCHED;
 		v->status = a->status;
 		v->fd = TAKE_FD(*body);
 		return true;
@@ -291,18 +293,18 @@ takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
 }
 
 void
-takes_analyser_gone(struct takes *t, int64_t now_ns)
+periodics_analyser_gone(struct periodics *t, int64_t now_ns)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->items[i].state == TAKE_MAKING)
+		if (t->items[i].state == PERIODIC_MAKING)
 			fail(t, &t->items[i], CAPTURE_ANALYSER_DIED, now_ns);
 }
 
 void
-takes_fetcher_gone(struct takes *t, int64_t now_ns)
+periodics_fetcher_gone(struct periodics *t, int64_t now_ns)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->items[i].state == TAKE_FETCHING)
+		if (t->items[i].state == PERIODIC_FETCHING)
 			fail(t, &t->items[i], CAPTURE_FETCH_DIED, now_ns);
 }
 
@@ -311,7 +313,7 @@ takes_fetcher_gone(struct takes *t, int64_t now_ns)
 
 /* Turns that were missed are not made up for. */
 static void
-next_time(struct takes *t, struct take *v, int64_t now_ns)
+next_time(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
 	int64_t over = (now_ns - v->next_ns) / v->period_ns;
 
@@ -320,7 +322,7 @@ next_time(struct takes *t, struct take *v, int64_t now_ns)
 		return;
 	}
 	if (!v->next_ns) {
-		v->next_ns = take_first_time(v, now_ns);
+		v->next_ns = periodic_first_time(v, now_ns);
 		return;
 	}
 	missed(t, v, over);
@@ -329,23 +331,23 @@ next_time(struct takes *t, struct take *v, int64_t now_ns)
 
 /* That it does not run is no gap. */
 static void
-nobody(struct takes *t, struct take *v, int64_t now_ns)
+nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
-	take_rest(v);
-	if (v->grows && take_nobody(t, v, now_ns))
+	periodic_rest(v);
+	if (v->grows && periodic_nobody(t, v, now_ns))
 		log_debug("%s: what it counts at first is not told",
 		          v->service);
 }
 
 static void
-begin(struct takes *t, struct take *v, const struct targets *targets,
+begin(struct periodics *t, struct periodic *v, const struct targets *targets,
       int64_t now_ns)
 {
 	enum capture_error e = CAPTURE_OK;
 	int rc = 0;
 
 	next_time(t, v, now_ns);
-	take_forget_old(t, v, now_ns);
+	periodic_forget_old(t, v, now_ns);
 	id_new("take-", v->id);
 	v->deadline_ns = now_ns + seconds_of(v) * NS_PER_S +
 	                 t->runs->finish_ns + LATE_NS;
@@ -360,17 +362,17 @@ begin(struct takes *t, struct take *v, const struct targets *targets,
 }
 
 /* The one that is due longest and may begin. */
-static struct take *
-due(struct takes *t, int64_t now_ns)
+static struct periodic *
+due(struct periodics *t, int64_t now_ns)
 {
-	size_t making = count(t, TAKE_MAKING);
-	struct take *best = NULL;
+	size_t making = count(t, PERIODIC_MAKING);
+	struct periodic *best = NULL;
 
 	for (size_t i = 0; i < t->n; i++) {
-		struct take *v = &t->items[i];
+		struct periodic *v = &t->items[i];
 
-		if (v->state == TAKE_IDLE && v->next_ns <= now_ns &&
-		    (v->url || making < TAKES_MAKING) &&
+		if (v->state == PERIODIC_IDLE && v->next_ns <= now_ns &&
+		    (v->url || making < PERIODICS_MAKING) &&
 		    (!best || v->next_ns < best->next_ns))
 			best = v;
 	}
@@ -378,31 +380,31 @@ due(struct takes *t, int64_t now_ns)
 }
 
 static void
-begin_due(struct takes *t, const struct targets *targets, int64_t now_ns)
+begin_due(struct periodics *t, const struct targets *targets, int64_t now_ns)
 {
 	size_t most = (size_t)t->windows->conf->continuous_at_once;
-	struct take *v;
+	struct periodic *v;
 
-	while (t->runs->n < t->runs->max && t->n - count(t, TAKE_IDLE) < most &&
-	       (v = due(t, now_ns)))
+	while (t->runs->n < t->runs->max &&
+	       t->n - count(t, PERIODIC_IDLE) < most && (v = due(t, now_ns)))
 		begin(t, v, targets, now_ns);
 }
 
 static void
-go_on(struct takes *t, int64_t now_ns)
+go_on(struct periodics *t, int64_t now_ns)
 {
-	size_t making = count(t, TAKE_MAKING);
+	size_t making = count(t, PERIODIC_MAKING);
 
 	for (size_t i = 0; i < t->n; i++) {
-		struct take *v = &t->items[i];
+		struct periodic *v = &t->items[i];
 
-		if (v->state == TAKE_FETCHED && making < TAKES_MAKING) {
+		if (v->state == PERIODIC_FETCHED && making < PERIODICS_MAKING) {
 			making++;
-			v->state = TAKE_MAKING;
+			v->state = PERIODIC_MAKING;
 			if (make_of_body(t, v))
 				fail(t, v, CAPTURE_ANALYSER_DIED, now_ns);
-		} else if ((v->state == TAKE_MAKING ||
-		            v->state == TAKE_FETCHING) &&
+		} else if ((v->state == PERIODIC_MAKING ||
+		            v->state == PERIODIC_FETCHING) &&
 		           now_ns > v->deadline_ns) {
 			fail(t, v, CAPTURE_INTERNAL, now_ns);
 		}
@@ -410,7 +412,8 @@ go_on(struct takes *t, int64_t now_ns)
 }
 
 void
-takes_step(struct takes *t, const struct targets *targets, int64_t now_ns)
+periodics_step(struct periodics *t, const struct targets *targets,
+               int64_t now_ns)
 {
 	t->windows->others_rc = store_made(t, now_ns);
 	if (t->runs->analyser < 0)
@@ -418,12 +421,12 @@ takes_step(struct takes *t, const struct targets *targets, int64_t now_ns)
 	go_on(t, now_ns);
 	if (t->windows->state != WINDOWS_RUNNING && !t->ends)
 		return;
-	takes_keep(t, targets, now_ns);
+	periodics_keep(t, targets, now_ns);
 	begin_due(t, targets, now_ns);
 }
 
 void
-takes_wind_up(struct takes *t, int64_t now_ns)
+periodics_wind_up(struct periodics *t, int64_t now_ns)
 {
 	bool last = t->windows->state == WINDOWS_RUNNING;
 
@@ -434,13 +437,13 @@ takes_wind_up(struct takes *t, int64_t now_ns)
 }
 
 bool
-takes_wait(const struct takes *t)
+periodics_wait(const struct periodics *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		const struct take *v = &t->items[i];
+		const struct periodic *v = &t->items[i];
 
-		if (v->state == TAKE_MAKING || v->state == TAKE_MADE ||
-		    (v->state == TAKE_IDLE && v->next_ns != INT64_MAX))
+		if (v->state == PERIODIC_MAKING || v->state == PERIODIC_MADE ||
+		    (v->state == PERIODIC_IDLE && v->next_ns != INT64_MAX))
 			return true;
 	}
 	return false;

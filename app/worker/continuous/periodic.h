@@ -3,8 +3,8 @@
  * taken at its own time of the minute, by the engine that a capture on demand
  * would use, and stored as a window.
  *
- *	continuous rows ─ takes_load ─> takes
- *	clock ─ takes_step ─ START or FETCH, PULL ─> DONE ─> window
+ *	continuous rows ─ periodics_load ─> periodics
+ *	clock ─ periodics_step ─ START or FETCH, PULL ─> DONE ─> window
  *
  * A gauge (memory, goroutine) is looked at once in a while; of a counter
  * (alloc, block, mutex) each window is what it grew by meanwhile. An endpoint
@@ -21,21 +21,21 @@
 #include "worker/captures/runs.h"
 #include "worker/targets/targets.h"
 
-#define TAKES_MAX 512 /* types of services on one host */
+#define PERIODICS_MAX 512 /* types of services on one host */
 /* Of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
-#define TAKES_MAKING 6
+#define PERIODICS_MAKING 6
 /* Of all readings; each is less than READING_MAX_BYTES. */
-#define TAKES_READINGS_BYTES ((int64_t)256 << 20)
+#define PERIODICS_READINGS_BYTES ((int64_t)256 << 20)
 
-enum take_state {
-	TAKE_IDLE,
-	TAKE_FETCHING, /* the fetcher has it */
-	TAKE_FETCHED,  /* fd: what came */
-	TAKE_MAKING,   /* the analyser has it; fd: where the profile goes */
-	TAKE_MADE,     /* fd: the profile, to be stored */
+enum periodic_state {
+	PERIODIC_IDLE,
+	PERIODIC_FETCHING, /* the fetcher has it */
+	PERIODIC_FETCHED,  /* fd: what came */
+	PERIODIC_MAKING,   /* the analyser has it; fd: where the profile goes */
+	PERIODIC_MADE,     /* fd: the profile, to be stored */
 };
 
-struct take {
+struct periodic {
 	char id[ID_MAX]; /* of the one under way */
 	char *tenant, *service;
 	const char *type;
@@ -52,7 +52,7 @@ struct take {
 	int64_t period_ns;
 	int64_t next_ns;     /* 0: at once, then at its own second */
 	int64_t deadline_ns; /* of the one under way */
-	enum take_state state;
+	enum periodic_state state;
 	uint64_t fetch;  /* id */
 	uint32_t status; /* of HTTP */
 	int64_t asked_ms, asked_ns;
@@ -61,7 +61,7 @@ struct take {
 	struct window_ask made;
 };
 
-struct takes {
+struct periodics {
 	struct runs *runs;
 	struct windows *windows;
 	/* Has a fetcher run; 0 or -errno. */
@@ -69,30 +69,32 @@ struct takes {
 	void *arg;
 	const int64_t *scanned_ns; /* when targets were last looked up */
 	/* Of one whose window is stored; NULL: nobody asks. */
-	void (*stored)(void *arg, const struct take *v);
-	struct take *items;
+	void (*stored)(void *arg, const struct periodic *v);
+	struct periodic *items;
 	size_t n;
 	int64_t kept_ns;      /* when all that is kept on was last said */
 	bool ends;            /* nothing begins any more but last readings */
-	struct left_out left; /* types of services beyond TAKES_MAX */
+	struct left_out left; /* types of services beyond PERIODICS_MAX */
 };
 
-void takes_done(struct takes *t);
+void periodics_done(struct periodics *t);
 /* Reads what is wanted; what is under way and stays wanted goes on. */
-MUST_CHECK int takes_load(struct takes *t, const struct targets *targets);
+MUST_CHECK int
+periodics_load(struct periodics *t, const struct targets *targets);
 /* Stores what was made, begins what is due. */
-void takes_step(struct takes *t, const struct targets *targets, int64_t now_ns);
+void periodics_step(struct periodics *t, const struct targets *targets,
+                    int64_t now_ns);
 /* A DONE; takes the reading among its descriptors. False: it is about none of
  * these. */
-bool takes_done_one(struct takes *t, const struct msg_done *m,
-                    int fds[static 2], int64_t now_ns);
+bool periodics_done_one(struct periodics *t, const struct msg_done *m,
+                        int fds[static 2], int64_t now_ns);
 /* An answer of the fetcher, whose body is taken; false: as above. */
-bool takes_fetched(struct takes *t, const struct fetch_answer *a, int *body,
-                   int64_t now_ns);
+bool periodics_fetched(struct periodics *t, const struct fetch_answer *a,
+                       int *body, int64_t now_ns);
 /* The worker stops: what counters have grown by is read for the last time,
- * which takes until takes_wait() is false. */
-void takes_wind_up(struct takes *t, int64_t now_ns);
-bool takes_wait(const struct takes *t);
+ * which takes until periodics_wait() is false. */
+void periodics_wind_up(struct periodics *t, int64_t now_ns);
+bool periodics_wait(const struct periodics *t);
 /* What they were doing is lost. */
-void takes_analyser_gone(struct takes *t, int64_t now_ns);
-void takes_fetcher_gone(struct takes *t, int64_t now_ns);
+void periodics_analyser_gone(struct periodics *t, int64_t now_ns);
+void periodics_fetcher_gone(struct periodics *t, int64_t now_ns);

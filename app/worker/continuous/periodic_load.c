@@ -3,11 +3,11 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "left_out.h"
+#include "periodic_private.h"
 #include "store/allow.h"
 #include "store/continuous.h"
 #include "store/source.h"
 #include "store/worker.h"
-#include "periodic_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,27 +22,27 @@ static const struct {
 };
 
 static void
-take_done(struct take *v)
+periodic_done(struct periodic *v)
 {
-	take_rest(v);
-	take_forget(v);
+	periodic_rest(v);
+	periodic_forget(v);
 	free(v->kept);
 	free(v->tenant);
 	free(v->service);
 	free(v->url);
-	*v = NO_TAKE;
+	*v = NO_PERIODIC;
 }
 
 static void
-free_takes(struct take *items, size_t n)
+free_takes(struct periodic *items, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		take_done(&items[i]);
+		periodic_done(&items[i]);
 	free(items);
 }
 
 void
-takes_done(struct takes *t)
+periodics_done(struct periodics *t)
 {
 	free_takes(t->items, t->n);
 	left_out_done(&t->left);
@@ -56,11 +56,11 @@ same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static struct take *
-same(struct takes *t, const struct take *v)
+static struct periodic *
+same(struct periodics *t, const struct periodic *v)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		struct take *old = &t->items[i];
+		struct periodic *old = &t->items[i];
 
 		if (old->type == v->type &&
 		    same_text(old->service, v->service) &&
@@ -72,7 +72,7 @@ same(struct takes *t, const struct take *v)
 }
 
 int64_t
-take_first_time(const struct take *v, int64_t now_ns)
+periodic_first_time(const struct periodic *v, int64_t now_ns)
 {
 	uint64_t h = hash_pair(hash_bytes(v->service, strlen(v->service)),
 	                       hash_bytes(v->type, strlen(v->type)));
@@ -82,7 +82,7 @@ take_first_time(const struct take *v, int64_t now_ns)
 
 /* Who asks an endpoint must be one worker only. */
 static bool
-is_ours(const struct takes *t, const struct service *s)
+is_ours(const struct periodics *t, const struct service *s)
 {
 	CLEANUP_FREE char *host = NULL;
 
@@ -92,7 +92,7 @@ is_ours(const struct takes *t, const struct service *s)
 
 /* What its program is to be made to count, as its service allows. */
 static uint32_t
-keep_of(const struct take *v, const struct service *s)
+keep_of(const struct periodic *v, const struct service *s)
 {
 	if (!v->grows || !allow_has(s, ALLOW_GO_PROFILE_RATES))
 		return 0;
@@ -102,13 +102,13 @@ keep_of(const struct take *v, const struct service *s)
 }
 
 static int
-fill(struct takes *t, const struct service *s, size_t type, const char *url,
-     struct take *out)
+fill(struct periodics *t, const struct service *s, size_t type, const char *url,
+     struct periodic *out)
 {
 	const struct conf *conf = t->windows->conf;
-	struct take v = NO_TAKE, *old;
+	struct periodic v = NO_PERIODIC, *old;
 
-	*out = NO_TAKE;
+	*out = NO_PERIODIC;
 	v.type = types[type].name;
 	v.gauge = types[type].kind == GAUGE;
 	v.grows = !v.gauge && !url;
@@ -119,28 +119,28 @@ fill(struct takes *t, const struct service *s, size_t type, const char *url,
 	v.service = strdup(s->name);
 	v.url = url ? strdup(url) : NULL;
 	if (!v.tenant || !v.service || (url && !v.url)) {
-		take_done(&v);
+		periodic_done(&v);
 		return -ENOMEM;
 	}
 	old = same(t, &v);
 	if (old) {
-		take_done(&v);
+		periodic_done(&v);
 		v = *old;
-		*old = NO_TAKE;
+		*old = NO_PERIODIC;
 	} else if (!v.grows) {
-		v.next_ns = take_first_time(&v, clock_mono_ns());
+		v.next_ns = periodic_first_time(&v, clock_mono_ns());
 	}
 	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	v.keep = keep_of(&v, s);
 	if (!v.keep)
-		take_keep_end(t, &v);
+		periodic_keep_end(t, &v);
 	*out = v;
 	return windows_series(t->windows, s, v.type, out->series);
 }
 
 static int
-add(struct takes *t, const struct targets *targets, const struct service *s,
-    size_t type, struct take *items, size_t *n)
+add(struct periodics *t, const struct targets *targets, const struct service *s,
+    size_t type, struct periodic *items, size_t *n)
 {
 	enum source source = source_of(s, types[type].name);
 	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
@@ -150,15 +150,15 @@ add(struct takes *t, const struct targets *targets, const struct service *s,
 		return 0; /* watched, or told by the API, or elsewhere */
 	if (url && !is_ours(t, s))
 		return 0;
-	if (*n == TAKES_MAX)
+	if (*n == PERIODICS_MAX)
 		return left_out_add(&t->left, s->tenant, s->name,
 		                    types[type].name);
 	return fill(t, s, type, url, &items[(*n)++]);
 }
 
 static int
-add_row(struct takes *t, const struct targets *targets,
-        const struct continuous *c, struct take *items, size_t *n)
+add_row(struct periodics *t, const struct targets *targets,
+        const struct continuous *c, struct periodic *items, size_t *n)
 {
 	CLEANUP_SERVICE struct service s = {0};
 	int rc = c->enabled ? service_get(t->windows->store, c->tenant,
@@ -174,10 +174,10 @@ add_row(struct takes *t, const struct targets *targets,
 }
 
 int
-takes_load(struct takes *t, const struct targets *targets)
+periodics_load(struct periodics *t, const struct targets *targets)
 {
 	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
-	struct take *items = calloc(TAKES_MAX, sizeof(*items));
+	struct periodic *items = calloc(PERIODICS_MAX, sizeof(*items));
 	size_t n = 0;
 	int rc = items ? continuous_list(t->windows->store, "", &l) : -ENOMEM;
 
@@ -187,8 +187,8 @@ takes_load(struct takes *t, const struct targets *targets)
 	/* what was not taken over is not wanted any more */
 	for (size_t i = 0; i < t->n; i++)
 		if (t->items[i].service) {
-			take_tell(t, &t->items[i], CAPTURE_OK);
-			take_keep_end(t, &t->items[i]);
+			periodic_tell(t, &t->items[i], CAPTURE_OK);
+			periodic_keep_end(t, &t->items[i]);
 		}
 	free_takes(t->items, t->n);
 	t->items = items;

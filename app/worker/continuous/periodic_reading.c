@@ -11,29 +11,29 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-_Static_assert(TAKES_READINGS_BYTES == (int64_t)256 << 20,
+_Static_assert(PERIODICS_READINGS_BYTES == (int64_t)256 << 20,
                "READING_LARGE's text");
 
 void
-take_forget(struct take *v)
+periodic_forget(struct periodic *v)
 {
 	close_ptr(&v->reading);
 	v->reading_bytes = 0;
 }
 
 void
-take_forget_old(struct takes *t, struct take *v, int64_t now_ns)
+periodic_forget_old(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
 	int64_t age = now_ns - v->read_ns;
 
-	if (v->reading < 0 || age <= TAKES_RETRY_NS + 2 * v->period_ns)
+	if (v->reading < 0 || age <= PERIODICS_RETRY_NS + 2 * v->period_ns)
 		return;
 	t->windows->counts.gaps += age / v->period_ns;
-	take_forget(v);
+	periodic_forget(v);
 }
 
 static int64_t
-bytes_of_all(const struct takes *t)
+bytes_of_all(const struct periodics *t)
 {
 	int64_t n = 0;
 
@@ -43,16 +43,17 @@ bytes_of_all(const struct takes *t)
 }
 
 enum capture_error
-take_reading(struct takes *t, struct take *v, int fd, int64_t now_ns)
+periodic_reading(struct periodics *t, struct periodic *v, int fd,
+                 int64_t now_ns)
 {
 	CLEANUP_FD int new = fd;
 	struct stat st;
 
-	take_forget(v);
+	periodic_forget(v);
 	if (new < 0 || fstat(new, &st) || st.st_size <= 0)
 		return CAPTURE_INTERNAL;
 	if (st.st_size > (off_t)READING_MAX_BYTES ||
-	    bytes_of_all(t) + st.st_size > TAKES_READINGS_BYTES)
+	    bytes_of_all(t) + st.st_size > PERIODICS_READINGS_BYTES)
 		return CAPTURE_READING_LARGE;
 	v->reading = TAKE_FD(new);
 	v->reading_bytes = st.st_size;
@@ -61,7 +62,7 @@ take_reading(struct takes *t, struct take *v, int fd, int64_t now_ns)
 }
 
 uint32_t
-take_known_ms(const struct takes *t, int64_t now_ns)
+periodic_known_ms(const struct periodics *t, int64_t now_ns)
 {
 	int64_t ms = (now_ns - *t->scanned_ns) / NS_PER_MS;
 
@@ -69,7 +70,7 @@ take_known_ms(const struct takes *t, int64_t now_ns)
 }
 
 int
-take_nobody(struct takes *t, struct take *v, int64_t now_ns)
+periodic_nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_FD int fd = memfd_create("stoker-reading", MFD_CLOEXEC);
@@ -77,14 +78,15 @@ take_nobody(struct takes *t, struct take *v, int64_t now_ns)
 	int rc = fd < 0 ? -errno : 0;
 
 	(void)runs_kind(v->type, &of);
-	buckets_nobody((enum buckets_type)of, take_known_ms(t, now_ns), &bytes);
+	buckets_nobody((enum buckets_type)of, periodic_known_ms(t, now_ns),
+	               &bytes);
 	if (!rc)
 		rc = buf_err(&bytes);
 	if (!rc)
 		rc = fd_write_all(fd, bytes.p, bytes.len);
 	if (rc)
 		return rc;
-	return take_reading(t, v, TAKE_FD(fd), now_ns) ? -ENOMEM : 0;
+	return periodic_reading(t, v, TAKE_FD(fd), now_ns) ? -ENOMEM : 0;
 }
 
 /* --- programs that are made to count for as long as their windows are wanted
@@ -96,7 +98,8 @@ take_nobody(struct takes *t, struct take *v, int64_t now_ns)
 #define AGAIN_NS (10 * NS_PER_S)
 
 int
-take_keep(struct takes *t, struct take *v, const struct targets *targets)
+periodic_keep(struct periodics *t, struct periodic *v,
+              const struct targets *targets)
 {
 	struct followed now;
 
@@ -114,7 +117,7 @@ take_keep(struct takes *t, struct take *v, const struct targets *targets)
 }
 
 void
-take_keep_end(struct takes *t, struct take *v)
+periodic_keep_end(struct periodics *t, struct periodic *v)
 {
 	if (v->kept && worker_may(t->windows->events, v->kept->what, 0,
 	                          v->kept->pids, v->kept->npids))
@@ -126,13 +129,14 @@ take_keep_end(struct takes *t, struct take *v)
 }
 
 void
-takes_keep(struct takes *t, const struct targets *targets, int64_t now_ns)
+periodics_keep(struct periodics *t, const struct targets *targets,
+               int64_t now_ns)
 {
 	if (now_ns - t->kept_ns < AGAIN_NS)
 		return;
 	t->kept_ns = now_ns;
 	for (size_t i = 0; i < t->n; i++)
-		if (t->items[i].kept && take_keep(t, &t->items[i], targets))
+		if (t->items[i].kept && periodic_keep(t, &t->items[i], targets))
 			log_debug("%s: the opener takes no messages",
 			          t->items[i].service);
 }

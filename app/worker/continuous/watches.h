@@ -14,14 +14,14 @@
 #pragma once
 
 #include "base/conf.h"
-#include "worker/ipc/messages.h"
 #include "store/continuous.h"
 #include "store/service.h"
 #include "store/window.h"
+#include "worker/ipc/messages.h"
 #include "worker/targets/targets.h"
 
 /* Of WORKER_MAX_CAPTURES; the rest is for captures on demand, and for what
- * takes.h makes. */
+ * periodic.h makes. */
 #define WINDOWS_MAX 50
 
 struct watch {
@@ -74,7 +74,7 @@ struct windows {
 	struct watch *items;
 	size_t n;
 	struct left_out left; /* services beyond WINDOWS_MAX */
-	size_t others;        /* of other types, see takes.h */
+	size_t others;        /* of other types, see periodic.h */
 	size_t others_left_out;
 	int others_rc; /* why the store did not take them */
 	struct windows_counts counts;
@@ -118,7 +118,8 @@ void windows_tell(struct windows *w, const struct continuous_problem *p,
 /* Appends state and counts as a JSON object. */
 void windows_describe(const struct windows *w, struct buf *out);
 
-/* --- for takes.h -----------------------------------------------------------
+/* --- for periodic.h
+ * -----------------------------------------------------------
  */
 
 /* True when it is enabled and has that type. */

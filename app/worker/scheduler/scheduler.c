@@ -17,7 +17,7 @@
 /* --- how the parts know each other ---------------------------------------- */
 
 static void
-take_stored(void *arg, const struct take *v)
+periodic_stored(void *arg, const struct periodic *v)
 {
 	struct scheduler *s = arg;
 
@@ -61,11 +61,11 @@ connect_parts(struct scheduler *s)
 	s->runs.other_arg = s;
 	s->windows.conf = s->conf;
 	s->windows.events = s->runs.events = s->io.events;
-	s->takes = (struct takes){
+	s->periodics = (struct periodics){
 		.runs = &s->runs,
 		.windows = &s->windows,
 		.want_fetcher = scheduler_want_fetcher,
-		.stored = take_stored,
+		.stored = periodic_stored,
 		.scanned_ns = &s->scanned_ns,
 		.arg = s,
 	};
@@ -179,7 +179,7 @@ close_all(struct scheduler *s)
 
 	runs_done(&s->runs);
 	triggers_done(&s->triggers);
-	takes_done(&s->takes);
+	periodics_done(&s->periodics);
 	windows_done(&s->windows);
 	rollup_done(&s->rollup);
 	debuginfod_done(&s->debuginfod);
@@ -204,16 +204,16 @@ stop(struct scheduler *s)
 	log_info("stopping, %zu captures run", s->runs.n);
 	s->stop_by_ns = clock_mono_ns() + STOP_NS;
 	runs_wind_up(&s->runs);
-	takes_wind_up(&s->takes, clock_mono_ns());
+	periodics_wind_up(&s->periodics, clock_mono_ns());
 	windows_wind_up(&s->windows, &s->targets, clock_mono_ns());
 }
 
 static bool
 is_over(const struct scheduler *s, int64_t now_ns)
 {
-	return s->stop_by_ns &&
-	       ((!s->runs.n && !s->windows.cut_ns && !takes_wait(&s->takes)) ||
-	        now_ns > s->stop_by_ns);
+	return s->stop_by_ns && ((!s->runs.n && !s->windows.cut_ns &&
+	                          !periodics_wait(&s->periodics)) ||
+	                         now_ns > s->stop_by_ns);
 }
 
 /* Waits for the next thing; -EPIPE when the opener is gone. */

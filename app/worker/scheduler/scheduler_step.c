@@ -74,7 +74,7 @@ void
 scheduler_fetcher_gone(struct scheduler *s)
 {
 	runs_fetcher_gone(&s->runs);
-	takes_fetcher_gone(&s->takes, clock_mono_ns());
+	periodics_fetcher_gone(&s->periodics, clock_mono_ns());
 	debuginfod_fetcher_gone(&s->debuginfod, clock_mono_ns());
 	webhooks_fetcher_gone(&s->webhooks);
 }
@@ -91,7 +91,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	         blamed);
 	windows_analyser(&s->windows, -1);
 	rollup_analyser(&s->rollup, -1);
-	takes_analyser_gone(&s->takes, clock_mono_ns());
+	periodics_analyser_gone(&s->periodics, clock_mono_ns());
 	runs_lost(&s->runs, blamed);
 	symbolizing_drop(&s->runs.symbolizing, &s->store, s->self.host);
 	close_ptr(&s->blame_fd);
@@ -317,7 +317,7 @@ follow(struct scheduler *s, int64_t now_ns)
 	if (rc)
 		return rc;
 	rc = windows_load(&s->windows, &s->targets)
-	             ?: takes_load(&s->takes, &s->targets)
+	             ?: periodics_load(&s->periodics, &s->targets)
 	             ?: triggers_load(&s->triggers, now_ns);
 	if (rc)
 		return rc;
@@ -361,7 +361,7 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	else if (n == sizeof(*debug) && debug->type == MSG_DEBUG)
 		debuginfod_take(&s->debuginfod, debug);
 	else if (n == sizeof(*done) && done->type == MSG_DONE &&
-	         !takes_done_one(&s->takes, done, fds, now_ns))
+	         !periodics_done_one(&s->periodics, done, fds, now_ns))
 		(void)windows_failed(&s->windows, done, now_ns);
 }
 
@@ -370,7 +370,7 @@ scheduler_other_fetched(void *arg, const struct fetch_answer *a, int *body)
 {
 	struct scheduler *s = arg;
 
-	if (!takes_fetched(&s->takes, a, body, clock_mono_ns()))
+	if (!periodics_fetched(&s->periodics, a, body, clock_mono_ns()))
 		(void)(webhooks_fetched(&s->webhooks, a) ||
 		       debuginfod_fetched(&s->debuginfod, a, clock_mono_ns()));
 }
@@ -435,7 +435,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	report("leases", runs_tick(&s->runs, now_ns));
 	if (!s->stop_by_ns) {
 		report("queue", claim(s, now_ns));
-		takes_step(&s->takes, &s->targets, now_ns);
+		periodics_step(&s->periodics, &s->targets, now_ns);
 		windows_step(&s->windows, &s->targets, now_ns);
 		rollup_step(&s->rollup, now_ns, clock_wall_ms());
 		report("debug files", fetch_debug_files(s, now_ns));
@@ -448,7 +448,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		                        s->self.host, s->runs.analyser, now_ns,
 		                        s->runs.finish_ns));
 	} else {
-		takes_step(&s->takes, &s->targets, now_ns);
+		periodics_step(&s->periodics, &s->targets, now_ns);
 	}
 	retention_step(&s->retention, &s->store, s->conf, now_ns);
 }

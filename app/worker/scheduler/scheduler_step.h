@@ -26,7 +26,7 @@ struct scheduler {
 	struct proc_table procs;
 	struct retention retention;
 	struct windows windows;
-	struct takes takes;
+	struct periodics periodics;
 	struct triggers triggers;
 	struct webhooks webhooks;
 	struct rollup rollup;

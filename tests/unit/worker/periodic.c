@@ -21,7 +21,7 @@ struct rig {
 	struct runs runs;
 	struct windows windows;
 	struct targets targets;
-	struct takes t;
+	struct periodics t;
 	int analyser, opener;
 	int64_t now_ns;
 	struct msg_start heard;
@@ -47,7 +47,7 @@ enable(struct rig *r, const char *types)
 	ck_assert_int_eq(service_add(&r->store.s, &v), 0);
 	ck_assert_int_eq(continuous_put(&r->store.s, &c), 0);
 	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);
-	ck_assert_int_eq(takes_load(&r->t, &r->targets), 0);
+	ck_assert_int_eq(periodics_load(&r->t, &r->targets), 0);
 }
 
 static void
@@ -59,7 +59,7 @@ allow(struct rig *r, const char *what)
 	free(v.allow);
 	v.allow = strdup(what);
 	ck_assert_int_eq(service_replace(&r->store.s, &v), 0);
-	ck_assert_int_eq(takes_load(&r->t, &r->targets), 0);
+	ck_assert_int_eq(periodics_load(&r->t, &r->targets), 0);
 }
 
 static void
@@ -90,9 +90,9 @@ rig_init(struct rig *r, const char *types)
 	r->windows.conf = &r->conf;
 	r->windows.host = r->targets.host = TEST_HOST;
 	r->windows.state = WINDOWS_RUNNING;
-	r->t = (struct takes){.runs = &r->runs,
-	                      .windows = &r->windows,
-	                      .scanned_ns = &r->now_ns};
+	r->t = (struct periodics){.runs = &r->runs,
+	                          .windows = &r->windows,
+	                          .scanned_ns = &r->now_ns};
 	enable(r, types);
 }
 
@@ -107,7 +107,7 @@ static void
 rig_done(struct rig *r)
 {
 	forget_heard(r);
-	takes_done(&r->t);
+	periodics_done(&r->t);
 	close(r->windows.events);
 	close(r->opener);
 	windows_done(&r->windows);
@@ -141,7 +141,7 @@ static bool
 turn(struct rig *r, int64_t ns)
 {
 	r->now_ns += ns;
-	takes_step(&r->t, &r->targets, r->now_ns);
+	periodics_step(&r->t, &r->targets, r->now_ns);
 	return hear(r);
 }
 
@@ -174,7 +174,7 @@ done(struct rig *r, int64_t processes, char fill, size_t bytes)
 	memcpy(m.id, r->heard.id, sizeof(m.id));
 	memset(p, fill, bytes);
 	ck_assert_int_eq(fd_write_all(fds[1], p, bytes), 0);
-	ck_assert(takes_done_one(&r->t, &m, fds, r->now_ns));
+	ck_assert(periodics_done_one(&r->t, &m, fds, r->now_ns));
 	ck_assert_int_eq(fds[1], -1); /* it has it */
 }
 
@@ -185,7 +185,7 @@ failed(struct rig *r, enum capture_error e)
 	int fds[] = {-1, -1};
 
 	memcpy(m.id, r->heard.id, sizeof(m.id));
-	ck_assert(takes_done_one(&r->t, &m, fds, r->now_ns));
+	ck_assert(periodics_done_one(&r->t, &m, fds, r->now_ns));
 }
 
 /* The byte that its reading begins with; 0: it came without. */
@@ -268,7 +268,7 @@ TEST(a_turn_that_fails_makes_a_wider_window_and_no_gap)
 	counts_are(&r, 0, 1, 0);
 	ck_assert(turn(&r, PERIOD_NS));
 	ck_assert_int_eq(reading(&r), 'a');
-	takes_analyser_gone(&r.t, r.now_ns);
+	periodics_analyser_gone(&r.t, r.now_ns);
 	counts_are(&r, 0, 2, 0);
 	ck_assert(turn(&r, PERIOD_NS));
 	ck_assert_int_eq(reading(&r), 'a');
@@ -387,7 +387,8 @@ TEST(all_readings_have_a_ceiling)
 	done(&r, 0, 'a', 100);
 	for (size_t i = 0; i < r.t.n; i++)
 		if (r.t.items[i].reading >= 0) /* as many others would have */
-			r.t.items[i].reading_bytes = TAKES_READINGS_BYTES - 50;
+			r.t.items[i].reading_bytes = PERIODICS_READINGS_BYTES -
+			                             50;
 	ck_assert(turn(&r, 0));
 	done(&r, 0, 'b', 50);
 	ck_assert_int_eq(r.windows.counts.gaps, 0);
@@ -403,10 +404,10 @@ TEST(what_is_not_wanted_any_more_is_forgotten)
 
 	rig_init(&r, "[\"alloc\"]");
 	read_first(&r, 'a');
-	ck_assert_int_eq(takes_load(&r.t, &r.targets), 0);
+	ck_assert_int_eq(periodics_load(&r.t, &r.targets), 0);
 	ck_assert_int_ge(r.t.items[0].reading, 0); /* that is no change */
 	ck_assert_int_eq(continuous_delete(&r.store.s, TEST_TENANT, "go"), 0);
-	ck_assert_int_eq(takes_load(&r.t, &r.targets), 0);
+	ck_assert_int_eq(periodics_load(&r.t, &r.targets), 0);
 	ck_assert_uint_eq(r.t.n, 0);
 	ck_assert(!turn(&r, PERIOD_NS));
 }
@@ -463,7 +464,7 @@ TEST(what_is_kept_on_ends_with_its_windows)
 	ck_assert_str_eq(told(&r), "mutex 1000 30000");
 	ck_assert_int_eq(service_delete(&r.store.s, TEST_TENANT, "go"), 0);
 	ck_assert_int_eq(targets_load(&r.targets, &r.store.s), 0);
-	ck_assert_int_eq(takes_load(&r.t, &r.targets), 0);
+	ck_assert_int_eq(periodics_load(&r.t, &r.targets), 0);
 	ck_assert_str_eq(told(&r), "mutex 1000 0");
 }
 END
@@ -474,16 +475,16 @@ TEST(a_worker_that_stops_reads_once_more)
 
 	rig_init(&r, "[\"alloc\",\"goroutine\"]");
 	read_first(&r, 'a');
-	takes_wind_up(&r.t, r.now_ns);
-	ck_assert(takes_wait(&r.t));
+	periodics_wind_up(&r.t, r.now_ns);
+	ck_assert(periodics_wait(&r.t));
 	r.windows.state = WINDOWS_IDLE;
 	ck_assert(turn(&r, 1));
 	ck_assert_int_eq(reading(&r), 'a');
-	ck_assert(takes_wait(&r.t));
+	ck_assert(periodics_wait(&r.t));
 	done(&r, 1, 'b', 100);
-	ck_assert(takes_wait(&r.t)); /* it is not stored as yet */
+	ck_assert(periodics_wait(&r.t)); /* it is not stored as yet */
 	ck_assert(!turn(&r, 1));
-	ck_assert(!takes_wait(&r.t));
+	ck_assert(!periodics_wait(&r.t));
 	counts_are(&r, 1, 0, 0);
 	ck_assert(!turn(&r, 10 * PERIOD_NS));
 }
@@ -496,8 +497,8 @@ TEST(one_that_rests_stops_at_once)
 	rig_init(&r, "[\"alloc\"]");
 	read_first(&r, 'a');
 	r.windows.state = WINDOWS_REFUSED;
-	takes_wind_up(&r.t, r.now_ns);
-	ck_assert(!takes_wait(&r.t));
+	periodics_wind_up(&r.t, r.now_ns);
+	ck_assert(!periodics_wait(&r.t));
 	ck_assert(!turn(&r, PERIOD_NS));
 }
 END
@@ -514,7 +515,7 @@ TEST(nothing_is_kept_on_for_allocations)
 }
 END
 
-	SUITE("takes", a_counter_is_read_at_once_and_then_compared,
+	SUITE("periodic", a_counter_is_read_at_once_and_then_compared,
               nothing_is_held_between_readings,
               a_turn_that_fails_makes_a_wider_window_and_no_gap,
               turns_that_come_late_make_a_wider_window,

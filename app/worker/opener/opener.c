@@ -20,7 +20,7 @@ struct opener {
 	const struct opener_children *children;
 	struct identity who;
 	pid_t self, analyser;
-	pid_t asker; /* the client's process */
+	pid_t scheduler; /* or --once in its stead */
 	struct fetcher_child fetcher;
 	struct grants grants;
 	struct rates rates;
@@ -59,7 +59,7 @@ default_signals(void)
 
 /* A child never returns from here. */
 static void
-be_client(const struct opener *o, int ask, int events)
+be_scheduler(const struct opener *o, int ask, int events)
 {
 	struct worker_sockets sockets = {ask, events};
 	int keep[] = {ask, events, o->children->keep_fd};
@@ -71,7 +71,8 @@ be_client(const struct opener *o, int ask, int events)
 	if (rc)
 		log_err("cannot drop privileges: %s", strerror(-rc));
 	else
-		rc = o->children->client(o->children->arg, o->conf, &sockets);
+		rc = o->children->scheduler(o->children->arg, o->conf,
+		                            &sockets);
 	_exit(rc ? 1 : 0);
 }
 
@@ -91,7 +92,7 @@ be_analyser(const struct opener *o, int ask, int socket, int blame)
 }
 
 static int
-start_asker(struct opener *o)
+start_scheduler(struct opener *o)
 {
 	int ask[2], events[2];
 	int rc = msg_pair(ask);
@@ -104,11 +105,11 @@ start_asker(struct opener *o)
 		return rc;
 	o->ask = ask[0];
 	o->events = events[0];
-	o->asker = fork();
-	if (o->asker < 0)
+	o->scheduler = fork();
+	if (o->scheduler < 0)
 		return -errno;
-	if (o->asker == 0)
-		be_client(o, ask[1], events[1]);
+	if (o->scheduler == 0)
+		be_scheduler(o, ask[1], events[1]);
 	close(ask[1]);
 	close(events[1]);
 	return 0;
@@ -125,7 +126,7 @@ open_blame(int *out)
 	return 0;
 }
 
-/* Tells who asks of the new analyser. */
+/* Announces the new analyser to the scheduler. */
 static int
 announce(const struct opener *o, int socket, int blame)
 {
@@ -183,7 +184,7 @@ analyser_died(struct opener *o, int status)
 {
 	int rc = -ECHILD;
 
-	/* It leaves when nobody asks any more: the asker is ending too. */
+	/* It leaves when nobody asks any more: the scheduler is ending too. */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
 	if (WIFSIGNALED(status))
@@ -204,7 +205,7 @@ reap(struct opener *o)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid == o->asker) {
+		if (pid == o->scheduler) {
 			o->done = true;
 			o->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 		} else if (pid == o->analyser && !o->done) {
@@ -230,7 +231,7 @@ take_signal(struct opener *o)
 	if (si.ssi_signo == SIGCHLD)
 		reap(o);
 	else
-		kill(o->asker, SIGTERM);
+		kill(o->scheduler, SIGTERM);
 }
 
 static void
@@ -273,7 +274,7 @@ serve(struct opener *o, int client)
 	return n == sizeof(ask);
 }
 
-/* Of the one who asks for captures; when that ends, so does the worker. */
+/* Takes a message of the scheduler; when that ends, so does the worker. */
 static void
 take_wish(struct opener *o)
 {
@@ -360,7 +361,7 @@ prepare(struct opener *o)
 	if (!rc)
 		rc = open_signals(o);
 	if (!rc)
-		rc = start_asker(o);
+		rc = start_scheduler(o);
 	return rc ? rc : start_analyser(o);
 }
 

@@ -17,12 +17,12 @@
  * privileges. The opener knows them by these functions only.
  */
 struct opener_children {
-	/* The client asks for captures: the scheduler, or --once in its stead.
+	/* The scheduler asks for captures; --once stands in its stead.
 	 * A result other than 0 makes the worker fail. */
-	int (*client)(void *arg, const struct conf *conf,
-	              const struct worker_sockets *sockets);
+	int (*scheduler)(void *arg, const struct conf *conf,
+	                 const struct worker_sockets *sockets);
 	void *arg;
-	int keep_fd; /* one more descriptor that the client needs, or -1 */
+	int keep_fd; /* one more descriptor that the scheduler needs, or -1 */
 	/* analyser_run() and fetcher_run() */
 	int (*analyser)(const struct conf *conf, int ask, int socket,
 	                int blame_fd);
@@ -30,7 +30,7 @@ struct opener_children {
 };
 
 /*
- * Runs until the client's process ends; SIGTERM and SIGINT are passed on to
+ * Runs until the scheduler's process ends; SIGTERM and SIGINT are passed on to
  * it as SIGTERM.
  *   Errors   the status to exit with
  */

@@ -8,9 +8,11 @@ int
 host_ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
               int fds[HOST_MAX_FDS], size_t *nfds)
 {
+	static struct opener o;
 	struct answer out;
 
-	opener_answer(arg, ask, *nfds ? fds[0] : -1, &out);
+	o.conf = arg;
+	opener_answer(&o, ask, o.ask, *nfds ? fds[0] : -1, &out);
 	*reply = out.reply;
 	memcpy(fds, out.fds, sizeof(out.fds));
 	*nfds = out.nfds;

@@ -69,9 +69,10 @@ record(void *arg, const struct host_ask *ask, struct host_reply *reply,
        int fds[HOST_MAX_FDS], size_t *nfds)
 {
 	int in = *nfds ? fds[0] : -1, rc = 0;
+	static struct opener o = {.conf = &conf};
 	struct answer out;
 
-	opener_answer(&conf, ask, in, &out);
+	opener_answer(&o, ask, o.ask, in, &out);
 	*reply = out.reply;
 	memcpy(fds, out.fds, sizeof(out.fds));
 	*nfds = out.nfds;

@@ -2,10 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "opener_fetcher.h"
-#include "opener_grants.h"
-#include "opener_java.h"
-#include "opener_rates.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,36 +10,6 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-
-struct opener {
-	const struct conf *conf;
-	const struct opener_children *children;
-	struct identity who;
-	pid_t self, analyser;
-	pid_t scheduler; /* or --once in its stead */
-	struct fetcher_child fetcher;
-	struct grants grants;
-	struct rates rates;
-	struct java java;
-	int signals;
-	int ask, events; /* to it */
-	int clients[OPENER_MAX_CLIENTS];
-	size_t nclients;
-	uint32_t generation;
-	unsigned restarts; /* since window_ns */
-	int64_t window_ns;
-	bool done;
-	int status; /* to leave with */
-};
-
-static int
-add_client(struct opener *o, int fd)
-{
-	if (o->nclients == OPENER_MAX_CLIENTS)
-		return -EMFILE;
-	o->clients[o->nclients++] = fd;
-	return 0;
-}
 
 static void
 default_signals(void)
@@ -100,7 +66,7 @@ start_scheduler(struct opener *o)
 	if (!rc)
 		rc = msg_pair(events);
 	if (!rc)
-		rc = add_client(o, ask[0]);
+		rc = opener_add_client(o, ask[0]);
 	if (rc)
 		return rc;
 	o->ask = ask[0];
@@ -150,7 +116,7 @@ start_analyser(struct opener *o)
 	if (!rc)
 		rc = msg_pair(socket);
 	if (!rc)
-		rc = add_client(o, ask[0]);
+		rc = opener_add_client(o, ask[0]);
 	if (rc)
 		return rc;
 	o->generation++;
@@ -239,19 +205,7 @@ answer(struct opener *o, int client, const struct host_ask *ask, int in)
 {
 	struct answer out;
 
-	if (ask->op == HOST_PID_FILE && client != o->ask)
-		out = (struct answer){.reply = {.error = -EPERM}};
-	else
-		opener_answer(o->conf, ask, in, &out);
-	if (ask->op == HOST_RATE)
-		out.reply.error =
-			rates_write(&o->rates, &o->grants, client, ask);
-	if (ask->op == HOST_JAVA)
-		out.reply.error = java_ask(&o->java, &o->grants, ask, &out);
-	/* Of a channel the second end is ours. */
-	if (ask->op == HOST_CHANNEL && out.nfds == 2 &&
-	    !add_client(o, out.fds[1]))
-		out.nfds = 1;
+	opener_answer(o, ask, client, in, &out);
 	if (msg_send(client, &out.reply, sizeof(out.reply), out.fds, out.nfds))
 		log_debug("a client is gone before its answer");
 	for (size_t i = 0; i < out.nfds; i++)

@@ -6,6 +6,9 @@
 
 #include "base/conf.h"
 #include "opener_fetcher.h"
+#include "opener_grants.h"
+#include "opener_java.h"
+#include "opener_rates.h"
 #include "worker/ipc/messages.h"
 #include "worker/ipc/privilege.h"
 
@@ -36,11 +39,33 @@ struct opener_children {
  */
 int opener_run(const struct conf *conf, const struct opener_children *children);
 
+struct opener {
+	const struct conf *conf;
+	const struct opener_children *children;
+	struct identity who;
+	pid_t self, analyser;
+	pid_t scheduler; /* or --once in its stead */
+	struct fetcher_child fetcher;
+	struct grants grants;
+	struct rates rates;
+	struct java java;
+	int signals;
+	int ask, events; /* to it */
+	int clients[OPENER_MAX_CLIENTS];
+	size_t nclients;
+	uint32_t generation;
+	unsigned restarts; /* since window_ns */
+	int64_t window_ns;
+	bool done;
+	int status; /* to leave with */
+};
+
 /* --- answers, one per row of host.def --------------------------------------
  */
 
 struct answer {
-	int in; /* what came with the question, or -1 */
+	int client; /* the socket that the question came by */
+	int in;     /* what came with the question, or -1 */
 	struct host_reply reply;
 	int fds[HOST_MAX_FDS];
 	size_t nfds;
@@ -52,12 +77,17 @@ struct answer {
  *   Shape    in: the descriptor that came with it, or -1
  *   Owns     in stays the caller's, out->fds[out->nfds] become it
  */
-void opener_answer(const struct conf *conf, const struct host_ask *ask, int in,
-                   struct answer *out);
+void opener_answer(struct opener *o, const struct host_ask *ask, int client,
+                   int in, struct answer *out);
+/*
+ * Adds a socket to those that questions come by.
+ *   Owns     fd becomes the opener's, unless it fails
+ *   Errors   -EMFILE as many as can be are there
+ */
+MUST_CHECK int opener_add_client(struct opener *o, int fd);
 /* Handlers return 0 or -errno and put descriptors into out. */
-#define HOST_OP(op, handler, doc)                          \
-	MUST_CHECK int handler(const struct conf *conf,    \
-	                       const struct host_ask *ask, \
+#define HOST_OP(op, handler, doc)                                            \
+	MUST_CHECK int handler(struct opener *o, const struct host_ask *ask, \
 	                       struct answer *out);
 #include "capture/host.def"
 #undef HOST_OP

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int (*const handlers[HOST_OPS])(const struct conf *,
-                                       const struct host_ask *,
+static int (*const handlers[HOST_OPS])(struct opener *, const struct host_ask *,
                                        struct answer *) = {
 #define HOST_OP(op, handler, doc) [HOST_##op] = handler,
 #include "capture/host.def"
@@ -22,19 +21,29 @@ give(struct answer *out, int fd)
 	out->fds[out->nfds++] = fd;
 }
 
+int
+opener_add_client(struct opener *o, int fd)
+{
+	if (o->nclients == OPENER_MAX_CLIENTS)
+		return -EMFILE;
+	o->clients[o->nclients++] = fd;
+	return 0;
+}
+
 void
-opener_answer(const struct conf *conf, const struct host_ask *ask, int in,
+opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
               struct answer *out)
 {
 	struct host_ask checked = *ask;
 
 	memset(out, 0, sizeof(*out));
+	out->client = client;
 	out->in = in;
 	checked.path[sizeof(checked.path) - 1] = '\0';
 	if (ask->op == HOST_NONE || ask->op >= HOST_OPS)
 		out->reply.error = -EINVAL;
 	else
-		out->reply.error = handlers[ask->op](conf, &checked, out);
+		out->reply.error = handlers[ask->op](o, &checked, out);
 }
 
 static int
@@ -53,42 +62,40 @@ give_event(const struct host_ask *ask, int32_t task, struct answer *out)
 }
 
 int
-open_event(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+open_event(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	(void)conf;
+	(void)o;
 	return give_event(ask, EVENT_ALL, out);
 }
 
 int
-open_task_event(const struct conf *conf, const struct host_ask *ask,
+open_task_event(struct opener *o, const struct host_ask *ask,
                 struct answer *out)
 {
-	(void)conf;
+	(void)o;
 	return ask->pid > 0 ? give_event(ask, ask->pid, out) : -EINVAL;
 }
 
 int
-open_ring_event(const struct conf *conf, const struct host_ask *ask,
+open_ring_event(struct opener *o, const struct host_ask *ask,
                 struct answer *out)
 {
 	int fd, rc = event_open_ring(ask->pid, ask->cpu, &fd);
 
-	(void)conf;
+	(void)o;
 	if (!rc)
 		give(out, fd);
 	return rc;
 }
 
 int
-open_filter(const struct conf *conf, const struct host_ask *ask,
-            struct answer *out)
+open_filter(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	const struct filter_ask want = {ask->period_ns, ask->cpu};
 	struct filter got;
 	int rc = filter_open(&want, &got);
 
-	(void)conf;
+	(void)o;
 	if (rc)
 		return rc;
 	out->reply.value = got.nbits;
@@ -100,19 +107,18 @@ open_filter(const struct conf *conf, const struct host_ask *ask,
 }
 
 int
-open_channel(const struct conf *conf, const struct host_ask *ask,
-             struct answer *out)
+open_channel(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	int pair[2];
 	int rc = msg_pair(pair);
 
-	(void)conf;
 	(void)ask;
-	if (!rc) { /* the second is ours: see opener.c */
-		give(out, pair[0]);
+	if (rc)
+		return rc;
+	give(out, pair[0]);
+	if (opener_add_client(o, pair[1])) /* then both are the asker's */
 		give(out, pair[1]);
-	}
-	return rc;
+	return 0;
 }
 
 /* name of /proc/PID, read only. */
@@ -132,25 +138,25 @@ open_proc(const struct host_ask *ask, const char *name, struct answer *out)
 	return 0;
 }
 
-/* Of whoever is no client: opener.c has the ledgers of what was granted and
- * done. */
 int
-refuse(const struct conf *conf, const struct host_ask *ask, struct answer *out)
+write_rate(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	(void)conf;
-	(void)ask;
-	(void)out;
-	return -EPERM;
+	return rates_write(&o->rates, &o->grants, out->client, ask);
 }
 
 int
-open_maps(const struct conf *conf, const struct host_ask *ask,
-          struct answer *out)
+ask_java(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	return java_ask(&o->java, &o->grants, ask, out);
+}
+
+int
+open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	char path[64];
 	struct stat st;
 
-	(void)conf;
+	(void)o;
 	/* A directory has a link per subdirectory, and two. */
 	snprintf(path, sizeof(path), "/proc/%d/task", ask->pid);
 	if (!stat(path, &st) && st.st_nlink > 2)
@@ -159,12 +165,11 @@ open_maps(const struct conf *conf, const struct host_ask *ask,
 }
 
 int
-open_kallsyms(const struct conf *conf, const struct host_ask *ask,
-              struct answer *out)
+open_kallsyms(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 
-	(void)conf;
+	(void)o;
 	(void)ask;
 	if (fd < 0)
 		return -errno;
@@ -173,13 +178,12 @@ open_kallsyms(const struct conf *conf, const struct host_ask *ask,
 }
 
 int
-read_exe_link(const struct conf *conf, const struct host_ask *ask,
-              struct answer *out)
+read_exe_link(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	char path[64];
 	ssize_t n;
 
-	(void)conf;
+	(void)o;
 	if (ask->pid <= 0)
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);

@@ -116,14 +116,13 @@ take_out_root(int32_t pid, char path[static HOST_MAX_PATH])
 }
 
 int
-open_file(const struct conf *conf, const struct host_ask *ask,
-          struct answer *out)
+open_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_FD int root = open_root(ask->pid);
 	CLEANUP_FD int place = -1;
 	char path[HOST_MAX_PATH];
 
-	(void)conf;
+	(void)o;
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
 	memcpy(path, ask->path, sizeof(path));
@@ -134,13 +133,12 @@ open_file(const struct conf *conf, const struct host_ask *ask,
 }
 
 int
-open_exe(const struct conf *conf, const struct host_ask *ask,
-         struct answer *out)
+open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	char path[64];
 	CLEANUP_FD int place = -1;
 
-	(void)conf;
+	(void)o;
 	if (ask->pid <= 0)
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
@@ -211,18 +209,17 @@ open_fetched(const struct conf *conf, const struct host_ask *ask,
 }
 
 int
-open_debug(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+open_debug(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	int rc;
 
 	if (ask->size < 2 || ask->size > HOST_BUILD_ID)
 		return -EINVAL;
 	if (*ask->path)
-		return open_shared(conf, ask->path, out);
-	rc = open_kept(conf, ask, out);
-	if (rc && *conf->symbols_debuginfod)
-		rc = open_fetched(conf, ask, out);
+		return open_shared(o->conf, ask->path, out);
+	rc = open_kept(o->conf, ask, out);
+	if (rc && *o->conf->symbols_debuginfod)
+		rc = open_fetched(o->conf, ask, out);
 	return rc;
 }
 
@@ -253,13 +250,12 @@ inner_pid(int32_t pid, int32_t *out)
 }
 
 int
-read_inner(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+read_inner(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	int32_t inner;
 	int rc = ask->pid > 0 ? inner_pid(ask->pid, &inner) : -EINVAL;
 
-	(void)conf;
+	(void)o;
 	if (!rc)
 		out->reply.value = (uint32_t)inner;
 	return rc;
@@ -294,15 +290,14 @@ give_own(int32_t pid, int root, const char *path, struct answer *out)
 }
 
 int
-open_perfmap(const struct conf *conf, const struct host_ask *ask,
-             struct answer *out)
+open_perfmap(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_FD int root = open_root(ask->pid);
 	char path[64];
 	int32_t inner;
 	int rc;
 
-	(void)conf;
+	(void)o;
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
 	rc = inner_pid(ask->pid, &inner);
@@ -314,8 +309,7 @@ open_perfmap(const struct conf *conf, const struct host_ask *ask,
 
 /* Its name tells whose it is, its start what. */
 int
-open_jitdump(const struct conf *conf, const struct host_ask *ask,
-             struct answer *out)
+open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	static const char magic[4] = {'D', 'T', 'i', 'J'};
 	CLEANUP_FD int root = open_root(ask->pid);
@@ -324,7 +318,7 @@ open_jitdump(const struct conf *conf, const struct host_ask *ask,
 	int32_t inner;
 	int rc;
 
-	(void)conf;
+	(void)o;
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
 	rc = inner_pid(ask->pid, &inner);
@@ -395,14 +389,13 @@ give_memory(const char *p, size_t n, struct answer *out)
 }
 
 int
-read_memory(const struct conf *conf, const struct host_ask *ask,
-            struct answer *out)
+read_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_FREE char *copy = NULL;
 	size_t n = 0;
 	int rc = copy_memory(ask->pid, ask->address, ask->size, &copy, &n);
 
-	(void)conf;
+	(void)o;
 	if (rc)
 		return rc;
 	if (n < sizeof(elf_magic) ||
@@ -414,15 +407,14 @@ read_memory(const struct conf *conf, const struct host_ask *ask,
 /* The overlap tells that the stack is still the one that was sampled, and
  * keeps whoever asks from memory that it has not seen the neighbour of. */
 int
-read_stack(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+read_stack(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	const size_t overlap = sizeof(ask->expect);
 	CLEANUP_FREE char *copy = NULL;
 	size_t n = 0;
 	int rc;
 
-	(void)conf;
+	(void)o;
 	if (!ask->size || ask->size > HOST_MAX_MEMORY - overlap)
 		return -EINVAL;
 	rc = copy_memory(ask->pid, ask->address - overlap, ask->size + overlap,
@@ -459,12 +451,11 @@ read_tasks(int32_t pid, struct buf *out)
 }
 
 int
-list_tasks(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+list_tasks(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf tids = BUF_INIT(BUF_MAX_SMALL);
 	int rc = ask->pid > 0 ? read_tasks(ask->pid, &tids) : -EINVAL;
 
-	(void)conf;
+	(void)o;
 	return rc ? rc : give_memory(tids.p, tids.len, out);
 }

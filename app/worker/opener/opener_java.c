@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "java_attach.h"
+#include "opener.h"
 
 #include <errno.h>
 #include <fcntl.h>

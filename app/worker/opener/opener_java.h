@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "opener.h"
+#include "capture/host.h"
 #include "opener_grants.h"
 
 #define JAVA_MAX_ASKED   256
@@ -18,6 +18,8 @@
 #define JAVA_LEAST_S     1 /* between two questions to one JVM */
 #define JAVA_WAIT_S      4 /* for one to answer */
 #define JAVA_KILL_S      6 /* until the child is killed, whatever it does */
+
+struct answer;
 
 struct java_asked {
 	uint64_t start_time; /* of the process, ticks since boot */

@@ -136,14 +136,13 @@ read_some(struct ranges *r)
 }
 
 int
-read_ranges(const struct conf *conf, const struct host_ask *ask,
-            struct answer *out)
+read_ranges(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP(ranges_done)
 	struct ranges r = {.pid = ask->pid, .n = ask->count, .file = out->in};
 	int rc;
 
-	(void)conf;
+	(void)o;
 	if (ask->pid <= 0 || !ask->count || ask->count > RANGES_MAX ||
 	    out->in < 0)
 		return -EINVAL;

@@ -79,15 +79,14 @@ read_name(int tasks, const char *tid, char out[static HOST_COMM_MAX])
 }
 
 int
-list_names(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf rows = BUF_INIT(NAMES_MAX);
 	const struct dirent *entry;
 	DIR *dir;
 	int rc = open_tasks(ask->pid, &dir);
 
-	(void)conf;
+	(void)o;
 	if (rc)
 		return rc;
 	while (!buf_err(&rows) && (entry = readdir(dir))) {
@@ -131,12 +130,11 @@ read_use(int32_t pid, struct host_usage *out)
 }
 
 int
-read_usage(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	uint32_t n = 0;
 
-	(void)conf;
+	(void)o;
 	if (ask->count > HOST_MAX_USAGE)
 		return -EINVAL;
 	for (uint32_t i = 0; i < ask->count; i++)
@@ -447,8 +445,7 @@ read_thread(const struct thread_batch *b, struct thread_row *row)
 }
 
 int
-read_threads(const struct conf *conf, const struct host_ask *ask,
-             struct answer *out)
+read_threads(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP(batch_done)
 	struct thread_batch b = {.pid = ask->pid,
@@ -458,7 +455,7 @@ read_threads(const struct conf *conf, const struct host_ask *ask,
 	                         .fd = -1};
 	int rc = batch_check(ask);
 
-	(void)conf;
+	(void)o;
 	if (rc)
 		return rc;
 	b.size = threads_stack_at(b.count, b.count, b.room);
@@ -479,15 +476,14 @@ read_threads(const struct conf *conf, const struct host_ask *ask,
  */
 
 int
-read_links(const struct conf *conf, const struct host_ask *ask,
-           struct answer *out)
+read_links(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	struct thread_link row;
 	char path[64];
 	CLEANUP_FD int fd = -1;
 	int rc = 0;
 
-	(void)conf;
+	(void)o;
 	if (ask->pid <= 0 || !ask->count || ask->count > HOST_MAX_LIST)
 		return -EINVAL;
 	fd = memfd_create("stoker-links", MFD_CLOEXEC);

@@ -1,5 +1,6 @@
 /* Asking a JVM: a child of this program passes for one, or nearly. */
 #include "worker/opener/java_attach.h"
+#include "worker/opener/opener.h"
 #include "worker/opener/java_text.h"
 #include "worker/opener/opener_java.h"
 #include "base/clock.h"

@@ -55,10 +55,12 @@ static int64_t
 read_at(const struct rig *r, const char *path)
 {
 	struct host_ask ask = {.op = HOST_PID_FILE};
+	static struct opener o;
 	struct answer a;
 
+	o.conf = &r->conf;
 	strcpy(ask.path, path);
-	opener_answer(&r->conf, &ask, -1, &a);
+	opener_answer(&o, &ask, o.ask, -1, &a);
 	ck_assert_uint_eq(a.nfds, 0);
 	return a.reply.error ? a.reply.error : (int64_t)a.reply.value;
 }

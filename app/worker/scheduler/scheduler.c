@@ -1,9 +1,7 @@
 #include "base/clock.h"
 #include "base/log.h"
-#include "scheduler_private.h"
-#include "store/link.h"
 #include "scheduler_step.h"
-#include "store/link_key.h"
+#include "store/link.h"
 #include "store/worker.h"
 #include "wake.h"
 

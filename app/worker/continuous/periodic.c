@@ -1,6 +1,7 @@
 #include "periodic_private.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "store/session.h"
 #include "worker/ipc/fetch.h"
@@ -310,6 +311,15 @@ periodics_fetcher_gone(struct periodics *t, int64_t now_ns)
 
 /* --- time ------------------------------------------------------------------
  */
+
+int64_t
+periodic_first_time(const struct periodic *v, int64_t now_ns)
+{
+	uint64_t h = hash_pair(hash_bytes(v->service, strlen(v->service)),
+	                       hash_bytes(v->type, strlen(v->type)));
+
+	return now_ns + (int64_t)(h % (uint64_t)v->period_ns);
+}
 
 /* Turns that were missed are not made up for. */
 static void

@@ -1,6 +1,5 @@
 /* Which types of which services are taken. */
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "left_out.h"
 #include "periodic_private.h"
@@ -69,15 +68,6 @@ same(struct periodics *t, const struct periodic *v)
 			return old;
 	}
 	return NULL;
-}
-
-int64_t
-periodic_first_time(const struct periodic *v, int64_t now_ns)
-{
-	uint64_t h = hash_pair(hash_bytes(v->service, strlen(v->service)),
-	                       hash_bytes(v->type, strlen(v->type)));
-
-	return now_ns + (int64_t)(h % (uint64_t)v->period_ns);
 }
 
 /* Who asks an endpoint must be one worker only. */

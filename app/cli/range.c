@@ -3,6 +3,7 @@
 
 #include "profile.h"
 #include "profile/quantity.h"
+#include "profile/types.h"
 #include "table.h"
 #include "text.h"
 
@@ -12,22 +13,12 @@
 
 #define BAR_COLUMNS 22 /* what a line of 80 has left */
 
-/* Of each profile type, what it counts. */
-static const struct {
-	const char *type, *unit;
-} units[] = {
-#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, unit},
-#include "types.def"
-#undef PROFILE_TYPE
-};
-
 static const char *
 unit_of(const char *type)
 {
-	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (!strcmp(units[i].type, type))
-			return units[i].unit;
-	return "";
+	const struct type *t = type_find(type);
+
+	return t ? t->unit : "";
 }
 
 static int
@@ -195,9 +186,10 @@ cmd_series(struct cli *c)
 	points = json_object_get(r.json, "points");
 	trim_points(points);
 	if (!json_array_size(points))
-		return failed("%s has no profile of that time\n"
-		              "  stoker continuous on %s makes some all the time",
-		              c->operands[0], c->operands[0]);
+		return failed(
+			"%s has no profile of that time\n"
+			"  stoker continuous on %s makes some all the time",
+			c->operands[0], c->operands[0]);
 	put_texts(r.json);
 	table_show(&out, columns, ARRAY_LEN(columns), points, &c->screen);
 	return print(&out);

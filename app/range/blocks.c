@@ -7,7 +7,7 @@
 #include "range/range.h"
 
 #include "base/clock.h"
-#include "profile/model/types.h"
+#include "profile/types.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "profile/merge.h"
-#include "profile/model/types.h"
+#include "profile/types.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "profile/model/types.h"
+#include "profile/types.h"
 #include "store/history.h"
 
 #include <errno.h>

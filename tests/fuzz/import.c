@@ -2,9 +2,9 @@
  * Uploads of strangers: every format, for every type; what is taken can be
  * drawn, written and read again.
  */
-#include "lib/same_profile.h"
 #include "profile/import.h"
 #include "base/json_scan.h"
+#include "lib/same_profile.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
 
@@ -13,7 +13,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static const char *const types[] = {
-#define PROFILE_TYPE(name, sample, unit, kind, doc) #name,
+#define PROFILE_TYPE(name, sample, unit, count, kind, engine, doc) #name,
 #include "types.def"
 #undef PROFILE_TYPE
 };

@@ -2,9 +2,13 @@
 #include "store/continuous.h"
 
 #include "continuous_state.h"
+#include "profile/types.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+#define TYPE_LIST 256
 
 static int
 unknown(struct call *c, const char *service)
@@ -54,14 +58,15 @@ has_type(const json_t *list, size_t before, const char *type)
 	return false;
 }
 
-static bool
-is_type(const char *s)
+static const char *
+type_list(char out[static TYPE_LIST])
 {
-	const char *const *words = param_words(PT_TYPE);
+	size_t n = (size_t)snprintf(out, TYPE_LIST, "a list of ");
 
-	while (*words && strcmp(*words, s))
-		words++;
-	return *words;
+	for (size_t i = 0; i < profile_ntypes && n < TYPE_LIST; i++)
+		n += (size_t)snprintf(out + n, TYPE_LIST - n, "%s%s",
+		                      i ? ", " : "", profile_types[i].name);
+	return out;
 }
 
 /* The types as a JSON array, each once. */
@@ -69,6 +74,7 @@ static int
 read_types(struct call *c, struct buf *out)
 {
 	const json_t *list = param_json(c, P_SetContinuous_profileTypes);
+	char words[TYPE_LIST];
 	size_t i;
 	json_t *v;
 
@@ -79,10 +85,8 @@ read_types(struct call *c, struct buf *out)
 	{
 		const char *type = json_string_value(v);
 
-		if (!is_type(type))
-			return fail_param(c, "profileTypes",
-			                  "a list of cpu, memory, alloc, "
-			                  "block, mutex, goroutine",
+		if (!type_find(type))
+			return fail_param(c, "profileTypes", type_list(words),
 			                  type);
 		if (!has_type(list, i, type))
 			json_put_text(out, NULL, type);

@@ -4,7 +4,7 @@
 #include "endpoint/profile/load.h"
 #include "endpoint/profile/profile_json.h"
 #include "endpoint/profile/window_session.h"
-#include "profile/model/types.h"
+#include "profile/types.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 #include "window_session.h"
 
 #include "load.h"
-#include "profile/model/types.h"
-#include "profile/packed.h"
 #include "profile/merge.h"
+#include "profile/packed.h"
 #include "profile/summary.h"
+#include "profile/types.h"
 #include "store/blob.h"
 
 #include <errno.h>

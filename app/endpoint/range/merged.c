@@ -3,8 +3,8 @@
 #include "endpoint/call/accept.h"
 #include "endpoint/profile/profile_json.h"
 #include "endpoint/profile/view.h"
-#include "profile/model/types.h"
 #include "profile/summary.h"
+#include "profile/types.h"
 #include "range_call.h"
 
 #include <errno.h>

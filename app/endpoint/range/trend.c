@@ -1,7 +1,7 @@
 /* GET history/series: what a type, or a function, costs over time. */
 #include "base/clock.h"
 #include "profile/function.h"
-#include "profile/model/types.h"
+#include "profile/types.h"
 #include "range/ahead.h"
 #include "range_call.h"
 #include "store/history.h"

@@ -1,26 +1,12 @@
 #include "import_build.h"
 
+#include "profile/types.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #define NS_PER_S 1e9
-
-/* What values of a type are counted in, and what counts their samples. */
-static const struct {
-	const char *type, *count, *sample, *unit;
-} types[] = {
-#define PROFILE_TYPE(name, sample, unit, kind, doc) \
-	{#name, COUNT_OF_##name, sample, unit},
-#define COUNT_OF_cpu       "samples"
-#define COUNT_OF_memory    NULL
-#define COUNT_OF_alloc     NULL
-#define COUNT_OF_block     "contentions"
-#define COUNT_OF_mutex     "contentions"
-#define COUNT_OF_goroutine NULL
-#include "types.def"
-#undef PROFILE_TYPE
-};
 
 static const struct {
 	const char *unit, *ours;
@@ -63,52 +49,48 @@ import_done(struct import *im)
 	profile_free(im->p);
 }
 
-static size_t
+static const struct type *
 row_of(const char *type)
 {
-	size_t i = 0;
+	const struct type *t = type_find(type);
 
-	while (i + 1 < ARRAY_LEN(types) && strcmp(types[i].type, type))
-		i++;
-	return i;
+	return t ? t : &profile_types[profile_ntypes - 1];
 }
 
 /* Plain numbers: samples of a CPU profile, whose time is known by the rate. */
 static int
-plain(struct import *im, size_t row)
+plain(struct import *im, const struct type *row)
 {
 	int r;
 
-	im->counts = im->plain = !strcmp(types[row].type, "cpu");
+	im->counts = im->plain = row->engine == TYPE_SAMPLER;
 	im->scale = 1;
 	if (!im->counts)
-		return profile_type(im->p, types[row].sample, types[row].unit);
-	r = profile_type(im->p, types[row].count, "count");
+		return profile_type(im->p, row->sample, row->unit);
+	r = profile_type(im->p, row->count, "count");
 	im->scale = im->ask->rate > 0 ? NS_PER_S / im->ask->rate : 0;
 	if (r || !im->scale)
 		return r;
-	return profile_type(im->p, types[row].sample, types[row].unit);
+	return profile_type(im->p, row->sample, row->unit);
 }
 
 int
 import_unit(struct import *im, const char *unit)
 {
-	size_t row = row_of(im->ask->type);
+	const struct type *row = row_of(im->ask->type);
 	int r = 0;
 
 	if (!*unit)
 		return plain(im, row);
 	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
 		if (strcmp(units[i].unit, unit) ||
-		    strcmp(units[i].ours, types[row].unit))
+		    strcmp(units[i].ours, row->unit))
 			continue;
 		im->scale = units[i].scale;
-		im->counts = types[row].count != NULL;
+		im->counts = *row->count;
 		if (im->counts)
-			r = profile_type(im->p, types[row].count, "count");
-		return r ? r
-		         : profile_type(im->p, types[row].sample,
-		                        types[row].unit);
+			r = profile_type(im->p, row->count, "count");
+		return r ? r : profile_type(im->p, row->sample, row->unit);
 	}
 	return import_bad(im, "its values have a unit that this profile type "
 	                      "does not have");
@@ -221,15 +203,16 @@ import_end(struct import *im, struct profile **out)
 uint32_t
 import_type_of(const struct profile *p, const char *type)
 {
-	size_t row = row_of(type);
-	uint32_t at = profile_type_index(p, types[row].sample);
+	const struct type *row = row_of(type);
+	uint32_t at = profile_type_index(p, row->sample);
 
 	for (uint32_t i = p->ntypes; at == PROFILE_NONE && i-- > 0;)
-		if (!strcmp(strings_get(p->strings, p->types[i].unit, NULL),
-		            types[row].unit))
+		if (!strcmp(strings_get(p->strings, p->types[i].unit,
+		                        NULL),
+		            row->unit))
 			at = i;
-	if (at == PROFILE_NONE && types[row].count)
-		at = profile_type_index(p, types[row].count);
+	if (at == PROFILE_NONE && row->count)
+		at = profile_type_index(p, row->count);
 	return at;
 }
 

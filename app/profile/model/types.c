@@ -1,23 +1,33 @@
-#include "types.h"
+#include "profile/types.h"
 
 #include "base/cleanup.h"
 
 #include <string.h>
 
-static const struct {
-	const char *type;
-	enum { GAUGE, COUNTER } kind;
-} kinds[] = {
-#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, kind},
+enum { COUNTER, GAUGE };
+
+const struct type profile_types[] = {
+#define PROFILE_TYPE(name, sample, unit, count, kind, engine, doc) \
+	{#name, sample, unit, count, kind == GAUGE, TYPE_##engine, doc},
 #include "types.def"
 #undef PROFILE_TYPE
 };
 
+const size_t profile_ntypes = ARRAY_LEN(profile_types);
+
+const struct type *
+type_find(const char *name)
+{
+	for (size_t i = 0; i < profile_ntypes; i++)
+		if (!strcmp(profile_types[i].name, name))
+			return &profile_types[i];
+	return NULL;
+}
+
 bool
 type_is_gauge(const char *type)
 {
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (!strcmp(kinds[i].type, type))
-			return kinds[i].kind == GAUGE;
-	return false;
+	const struct type *t = type_find(type);
+
+	return t && t->gauge;
 }

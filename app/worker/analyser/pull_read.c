@@ -5,6 +5,7 @@
 #include "profile/goroutine.h"
 #include "profile/merge.h"
 #include "profile/pprof.h"
+#include "profile/types.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -97,15 +98,6 @@ static const struct {
 #define PULL_REFUSAL(status, begin, error) {status, begin, CAPTURE_##error},
 #include "worker/ipc/pull.def"
 #undef PULL_REFUSAL
-};
-
-/* The sample type that each type of profile is looked at by. */
-static const struct {
-	const char *type, *sample;
-} samples[] = {
-#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, sample},
-#include "types.def"
-#undef PROFILE_TYPE
 };
 
 static enum capture_error
@@ -245,10 +237,9 @@ judge(const struct pull_answer *a, const struct profile *p, uint32_t shown,
 static uint32_t
 shown_type(const struct profile *p, const char *type)
 {
-	for (size_t i = 0; i < ARRAY_LEN(samples); i++)
-		if (!strcmp(samples[i].type, type))
-			return profile_type_index(p, samples[i].sample);
-	return PROFILE_NONE;
+	const struct type *t = type_find(type);
+
+	return t ? profile_type_index(p, t->sample) : PROFILE_NONE;
 }
 
 enum capture_error

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/buckets.h"
+#include "profile/types.h"
 #include "runs_private.h"
 #include "worker/targets/following.h"
 
@@ -102,16 +103,20 @@ runs_fail(struct runs *c, struct run *v, enum capture_error error,
 enum worker_kind
 runs_kind(const char *type, uint32_t *of)
 {
-	enum buckets_type buckets = buckets_type(type);
+	const struct type *t = type_find(type);
 
-	if (!strcmp(type, "cpu"))
-		return WORKER_CPU;
-	if (!strcmp(type, "goroutine"))
-		return WORKER_SNAPSHOT;
-	if (buckets == BUCKETS_TYPES)
+	if (!t)
 		return WORKER_KINDS;
-	*of = buckets;
-	return WORKER_BUCKETS;
+	switch (t->engine) {
+	case TYPE_SAMPLER:
+		return WORKER_CPU;
+	case TYPE_SNAPSHOT:
+		return WORKER_SNAPSHOT;
+	case TYPE_BUCKETS:
+		*of = buckets_type(type);
+		return WORKER_BUCKETS;
+	}
+	return WORKER_KINDS;
 }
 
 struct msg_start

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "left_out.h"
 #include "periodic_private.h"
+#include "profile/types.h"
 #include "store/allow.h"
 #include "store/continuous.h"
 #include "store/source.h"
@@ -10,15 +11,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-static const struct {
-	const char *name;
-	enum { COUNTER, GAUGE } kind;
-} types[] = {
-#define PROFILE_TYPE(name, sample, unit, kind, doc) {#name, kind},
-#include "types.def"
-#undef PROFILE_TYPE
-};
 
 static void
 periodic_done(struct periodic *v)
@@ -99,8 +91,8 @@ fill(struct periodics *t, const struct service *s, size_t type, const char *url,
 	struct periodic v = NO_PERIODIC, *old;
 
 	*out = NO_PERIODIC;
-	v.type = types[type].name;
-	v.gauge = types[type].kind == GAUGE;
+	v.type = profile_types[type].name;
+	v.gauge = profile_types[type].gauge;
 	v.grows = !v.gauge && !url;
 	v.period_ns = (v.gauge ? conf->continuous_gauges
 	                       : conf->continuous_counters) *
@@ -132,17 +124,17 @@ static int
 add(struct periodics *t, const struct targets *targets, const struct service *s,
     size_t type, struct periodic *items, size_t *n)
 {
-	enum source source = source_of(s, types[type].name);
+	enum source source = source_of(s, profile_types[type].name);
 	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
 
-	if (!source || (!url && (!strcmp(types[type].name, "cpu") ||
+	if (!source || (!url && (profile_types[type].engine == TYPE_SAMPLER ||
 	                         !targets_find(targets, s->tenant, s->name))))
 		return 0; /* watched, or told by the API, or elsewhere */
 	if (url && !is_ours(t, s))
 		return 0;
 	if (*n == PERIODICS_MAX)
 		return left_out_add(&t->left, s->tenant, s->name,
-		                    types[type].name);
+		                    profile_types[type].name);
 	return fill(t, s, type, url, &items[(*n)++]);
 }
 
@@ -157,8 +149,8 @@ add_row(struct periodics *t, const struct targets *targets,
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	for (size_t i = 0; i < ARRAY_LEN(types) && !rc; i++)
-		if (windows_wants(c, types[i].name))
+	for (size_t i = 0; i < profile_ntypes && !rc; i++)
+		if (windows_wants(c, profile_types[i].name))
 			rc = add(t, targets, &s, i, items, n);
 	return rc;
 }

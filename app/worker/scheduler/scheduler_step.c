@@ -4,6 +4,7 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "capture/recorder/rate.h"
+#include "profile/types.h"
 #include "store/allow.h"
 #include "store/source.h"
 #include "store/worker.h"
@@ -392,10 +393,8 @@ beat(struct scheduler *s, int64_t now_ns)
 	windows_describe(&s->windows, &state);
 	json_open(&text, NULL, '{');
 	json_open(&text, "profileTypes", '[');
-#define PROFILE_TYPE(name, sample, unit, kind, doc) \
-	json_put_text(&text, NULL, #name);
-#include "types.def"
-#undef PROFILE_TYPE
+	for (size_t i = 0; i < profile_ntypes; i++)
+		json_put_text(&text, NULL, profile_types[i].name);
 	json_close(&text, ']');
 	json_put_raw(&text, "continuous", buf_str(&state), "{}");
 	selftest_json(&s->selftest, &text);

@@ -72,6 +72,11 @@ claim every_row_is_needed "$(awk '
 ' - "$rooms" <<<"$all")"
 claim every_room_has_a_row "$(find app -name '*.[ch]' | sed 's|^app/||; s|/[^/]*$||' |
   sort -u | while read -r room; do grep -q "^$room:" "$rooms" || echo "$room"; done)"
+# The map lists each room, or all rooms of a folder as FOLDER/*.
+claim every_room_is_on_the_map "$(sed -n 's/^\([a-z][a-z/]*\):.*/\1/p' "$rooms" |
+  while read -r room; do
+    grep -qE "^($room|${room%/*}/\*)( |\$)" include/README || echo "$room"
+  done)"
 # A room may include rooms of the rows above its own only: there is no circle.
 claim rooms_include_only_rooms_above "$(awk '
   !/^[a-z]/ || /^(never|door) / { next }

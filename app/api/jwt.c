@@ -181,9 +181,9 @@ claim_has(const json_t *claim, const char *wanted)
 
 	if (json_is_string(claim))
 		return !strcmp(json_string_value(claim), wanted);
-	json_array_foreach(claim, i, v) if (json_is_string(v) &&
-	                                    !strcmp(json_string_value(v),
-	                                            wanted)) return true;
+	json_array_foreach(claim, i, v)
+		if (json_is_string(v) && !strcmp(json_string_value(v), wanted))
+			return true;
 	return false;
 }
 
@@ -230,8 +230,7 @@ read_tenants(const json_t *claim, struct caller *out)
 	if (!tenant_ok(first))
 		return false;
 	buf_puts(&words, json_string_value(first));
-	json_array_foreach(claim, i, v)
-	{
+	json_array_foreach(claim, i, v) {
 		if (!tenant_ok(v))
 			return false;
 		buf_putc(&words, ' ');

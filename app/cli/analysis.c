@@ -70,8 +70,7 @@ rules_show(struct buf *out, const json_t *suspects, const struct screen *s)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(suspects, i, one)
-	{
+	json_array_foreach(suspects, i, one) {
 		CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 
 		if (!strcmp(json_member(one, "rule"), before))
@@ -104,8 +103,7 @@ rest_show(struct buf *out, const json_t *analysis, int64_t limit)
 	const json_t *stack;
 	size_t i;
 
-	json_array_foreach(json_object_get(analysis, "topStacks"), i, stack)
-	{
+	json_array_foreach(json_object_get(analysis, "topStacks"), i, stack) {
 		if ((int64_t)i < limit)
 			rest -= json_integer_value(
 				json_object_get(stack, "count"));

@@ -250,8 +250,7 @@ tell_warnings(const struct cli *c, const struct reply *r)
 
 	if (c->opt.json)
 		return; /* they are in it */
-	json_array_foreach(list, i, warning)
-	{
+	json_array_foreach(list, i, warning) {
 		CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 
 		value_show(&line, warning);

@@ -113,8 +113,7 @@ changes_show(struct buf *out, const char *title, const json_t *all,
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(all, i, row)
-	{
+	json_array_foreach(all, i, row) {
 		if (limit >= 0 && (int64_t)i >= limit)
 			break;
 		json_array_append(rows, row);

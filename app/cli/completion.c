@@ -158,8 +158,7 @@ offer_listed(struct completion *c, size_t row)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(json_object_get(list, "items"), i, item)
-	{
+	json_array_foreach(json_object_get(list, "items"), i, item) {
 		CLEANUP_BUF struct buf word = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_BUF struct buf doc = BUF_INIT(BUF_MAX_SMALL);
 

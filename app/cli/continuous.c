@@ -195,8 +195,7 @@ show(const struct cli *c, const json_t *j)
 		buf_puts(&out, "No worker of the service is alive.\n");
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		json_array_foreach(json_object_get(j, lists[i].key), k, one)
-			lists[i]
-				.say(&out, &c->screen, one);
+			lists[i].say(&out, &c->screen, one);
 	return print(&out);
 }
 

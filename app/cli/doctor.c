@@ -140,8 +140,7 @@ doctor_show(const json_t *list, const struct screen *s, struct buf *out)
 	bool whole = true;
 	size_t i;
 
-	json_array_foreach(list, i, row)
-	{
+	json_array_foreach(list, i, row) {
 		if (!strcmp(json_member(row, "verdict"), verdict_word(BROKEN)))
 			whole = false;
 		put_row(out, row, s);

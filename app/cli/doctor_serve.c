@@ -271,8 +271,7 @@ probe_workers(struct doctor *d)
 		say_reply(d, &r);
 		return SKIPPED;
 	}
-	json_array_foreach(json_object_get(r.json, "items"), i, w)
-	{
+	json_array_foreach(json_object_get(r.json, "items"), i, w) {
 		if (!json_is_true(json_object_get(w, "alive")))
 			continue;
 		found(d, "%s", alive++ ? ", " : "");
@@ -317,8 +316,7 @@ has_several_hosts(const json_t *items)
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(items, i, row)
-	{
+	json_array_foreach(items, i, row) {
 		const char *host = text_of(row, "host");
 
 		if (*first && *host && strcmp(first, host) != 0)
@@ -363,8 +361,7 @@ needs_fetcher(struct doctor *d)
 		return true;
 	if (!d->cli->http.token || get(d, "/api/v1/services?limit=500", &r))
 		return false;
-	json_array_foreach(json_object_get(r.json, "items"), i, s)
-	{
+	json_array_foreach(json_object_get(r.json, "items"), i, s) {
 		const char *url =
 			json_string_value(json_object_get(s, "pprofUrl"));
 

@@ -81,8 +81,7 @@ ambiguous(const struct cli *c, const char *word, const json_t *found)
 	size_t i;
 
 	failed("%s is the beginning of several ids:", word);
-	json_array_foreach(found, i, p)
-	{
+	json_array_foreach(found, i, p) {
 		buf_clear(&list);
 		buf_clear(&safe);
 		put_profile(c, p, &list);
@@ -266,8 +265,7 @@ find_items(const json_t *items, const struct kind_named *k, const char *word)
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(items, i, item)
-	{
+	json_array_foreach(items, i, item) {
 		if (begins(json_member(item, k->id), word, k->prefix))
 			json_array_append(by_id, item);
 		else if (is_called(item, k, word))
@@ -298,8 +296,7 @@ several(const json_t *found, const struct kind_named *k, const char *word)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(found, i, item)
-	{
+	json_array_foreach(found, i, item) {
 		buf_puts(&ids, "\n  ");
 		safe_puts(&ids, json_member(item, k->id));
 		buf_puts(&ids, "  ");

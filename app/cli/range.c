@@ -126,8 +126,7 @@ put_texts(json_t *trend)
 
 	json_array_foreach(points, i, point)
 		most = fmax(most, height_of(point));
-	json_array_foreach(points, i, point)
-	{
+	json_array_foreach(points, i, point) {
 		json_t *share = json_object_get(point, "share");
 
 		if (json_is_number(share))

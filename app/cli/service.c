@@ -137,8 +137,7 @@ all_captured_show(struct buf *out, const json_t *hosts, const struct screen *s)
 	const json_t *host;
 	size_t i;
 
-	json_array_foreach(hosts, i, host)
-	{
+	json_array_foreach(hosts, i, host) {
 		buf_puts(out, i ? "" : "\n");
 		captured_show(out, host, s);
 	}
@@ -369,8 +368,7 @@ apply_file(struct cli *c, const char *file, json_t *done)
 
 	if (rc || !json_is_array(all))
 		return rc ? rc : apply_one(c, file, all, done);
-	json_array_foreach(all, i, service)
-	{
+	json_array_foreach(all, i, service) {
 		rc = apply_one(c, file, service, done);
 		if (rc)
 			return rc;

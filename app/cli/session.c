@@ -73,8 +73,7 @@ results_put(json_t *profiles)
 	json_t *p;
 	size_t i;
 
-	json_array_foreach(profiles, i, p)
-	{
+	json_array_foreach(profiles, i, p) {
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 		hide_labels(json_object_get(p, "labels"));

@@ -86,8 +86,7 @@ cmd_config(struct cli *c)
 		return usage_error("no such key: %s", want);
 	if (c->opt.json)
 		return print_json(want ? json_object_get(all, want) : all);
-	json_object_foreach(all, key, v)
-	{
+	json_object_foreach(all, key, v) {
 		if (want && strcmp(want, key))
 			continue;
 		if (!want)

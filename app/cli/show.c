@@ -24,8 +24,7 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after)
 	} else {
 		buf_addf(out, " (HTTP %ld)\n", status);
 	}
-	json_object_foreach((json_t *)details, key, v)
-	{
+	json_object_foreach((json_t *)details, key, v) {
 		if (json_is_string(v) && strstr(message, json_string_value(v)))
 			continue; /* said already */
 		buf_puts(out, "  ");
@@ -55,8 +54,7 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(all, i, row)
-	{
+	json_array_foreach(all, i, row) {
 		if ((int64_t)i >= (limit < 0 ? TOP_ROWS : limit))
 			break;
 		json_array_append(rows, row);
@@ -86,8 +84,7 @@ show_each(struct buf *out, const char *title, const json_t *texts,
 	size_t indent = strlen(title) + 2, i;
 	const json_t *text;
 
-	json_array_foreach(texts, i, text)
-	{
+	json_array_foreach(texts, i, text) {
 		CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 
 		value_show(&line, text);

@@ -43,8 +43,7 @@ most_shared(const struct stacks *k, const json_t *frames, size_t *most)
 	const json_t *stack;
 
 	*most = 0;
-	json_array_foreach(k->shown, i, stack)
-	{
+	json_array_foreach(k->shown, i, stack) {
 		size_t n = shared(json_object_get(stack, "frames"), frames);
 
 		if (n >= FOLD_LEAST && n > *most) {
@@ -227,8 +226,7 @@ stacks_show(struct stacks *k, const json_t *list, int64_t limit,
 
 	if (!k->shown)
 		k->shown = json_array();
-	json_array_foreach(list, i, stack)
-	{
+	json_array_foreach(list, i, stack) {
 		if ((int64_t)i >= limit)
 			return;
 		buf_puts(out, i ? "\n" : "");

@@ -18,8 +18,7 @@ members_show(struct buf *out, const json_t *object)
 	const char *key, *between = "";
 	json_t *v;
 
-	json_object_foreach((json_t *)object, key, v)
-	{
+	json_object_foreach((json_t *)object, key, v) {
 		buf_puts(out, between);
 		safe_puts(out, key);
 		buf_puts(out, json_is_object(v) ? " (" : "=");
@@ -39,8 +38,7 @@ value_show(struct buf *out, const json_t *v)
 	if (json_is_string(v)) {
 		safe_puts(out, json_string_value(v));
 	} else if (json_is_array(v)) {
-		json_array_foreach(v, i, item)
-		{
+		json_array_foreach(v, i, item) {
 			buf_puts(out, i ? ", " : "");
 			value_show(out, item);
 		}
@@ -212,8 +210,7 @@ measure(const struct column *columns, size_t n, const json_t *rows,
 
 	for (size_t i = 0; i < n; i++)
 		widths[i] = text_columns(columns[i].title);
-	json_array_foreach(rows, r, row)
-	{
+	json_array_foreach(rows, r, row) {
 		for (size_t i = 0; i < n; i++) {
 			size_t w;
 
@@ -260,8 +257,7 @@ table_show(struct buf *out, const struct column *columns, size_t n,
 	if (s->width)
 		fit(columns, widths, n, s->width);
 	put_titles(out, columns, widths, n, s);
-	json_array_foreach(rows, r, row)
-	{
+	json_array_foreach(rows, r, row) {
 		for (size_t i = 0; i < n; i++) {
 			cell_show(&cell, &columns[i], row, s);
 			put_cell(out, &columns[i], buf_str(&cell), widths[i],
@@ -279,8 +275,7 @@ is_used(const struct column *c, const json_t *rows, const struct screen *s)
 	const json_t *row;
 	size_t r;
 
-	json_array_foreach(rows, r, row)
-	{
+	json_array_foreach(rows, r, row) {
 		cell_show(&cell, c, row, s);
 		if (cell.len)
 			return true;

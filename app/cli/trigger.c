@@ -155,8 +155,7 @@ cmd_trigger_list(struct cli *c)
 	if (rc)
 		return rc;
 	items = json_object_get(r.json, "items");
-	json_array_foreach(items, i, trigger)
-	{
+	json_array_foreach(items, i, trigger) {
 		if (!c->opt.json)
 			put_texts(trigger);
 	}

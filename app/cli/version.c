@@ -32,7 +32,7 @@ put_workers(struct cli *c, struct buf *out)
 
 	json_array_foreach(json_object_get(list, "items"), i, worker)
 		put_release(out, "worker", json_member(worker, "version"),
-	                    json_member(worker, "host"));
+		            json_member(worker, "host"));
 }
 
 static int
@@ -48,8 +48,8 @@ version_json(struct cli *c, const json_t *health)
 		json_array_append_new(
 			workers,
 			json_pack("{sO sO}", "host",
-	                          json_object_get(worker, "host"), "version",
-	                          json_object_get(worker, "version")));
+		                  json_object_get(worker, "host"), "version",
+		                  json_object_get(worker, "version")));
 	all = json_pack("{ss so sO}", "client", STOKER_VERSION, "server",
 	                health ? json_incref(json_object_get(health, "version"))
 	                       : json_null(),

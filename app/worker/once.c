@@ -50,8 +50,7 @@ print_top(const json_t *top)
 	json_t *row;
 
 	printf("%7s %7s %8s  %s\n", "self%", "total%", "samples", "function");
-	json_array_foreach(top, i, row)
-	{
+	json_array_foreach(top, i, row) {
 		if (i == ONCE_TOP)
 			return;
 		printf("%7.2f %7.2f %8s  %s (%s)\n",

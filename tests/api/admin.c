@@ -39,8 +39,9 @@ TEST(a_service_comes_back_as_it_was_given)
 
 	ck_assert_int_eq(made.status, 201);
 	ck_assert_str_eq(client_header(&made, "Location"), SERVICES "/web.1");
-	json_object_foreach(given, key, v) ck_assert_msg(
-		json_equal(v, json_object_get(got.json, key)), "%s", key);
+	json_object_foreach(given, key, v)
+		ck_assert_msg(json_equal(v, json_object_get(got.json, key)),
+		              "%s", key);
 }
 END
 
@@ -114,7 +115,7 @@ TEST(put_replaces_every_field)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *match;
 	int status;
 } matches[] = {
@@ -367,9 +368,8 @@ TEST(changes_are_in_the_audit_log_with_who_and_request)
 }
 END
 
-	static struct client_reply
-	repeat(struct test_api *a, const char *path, const char *body,
-               enum api_key key)
+static struct client_reply
+repeat(struct test_api *a, const char *path, const char *body, enum api_key key)
 {
 	return ask(a, (struct ask){.key = key,
 	                           .method = "POST",
@@ -463,7 +463,7 @@ TEST(a_repeated_new_key_is_the_same_key_and_not_in_the_store)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *key;
 	int status;
 } idempotency_keys[] = {
@@ -511,27 +511,26 @@ TEST(an_idempotency_key_of_255_is_kept_and_one_more_refused)
 }
 END
 
-	SUITE_TIMEOUT("admin", 60, a_service_comes_back_as_it_was_given,
-                      an_opt_in_is_true_or_false_and_an_unknown_one_is_named,
-                      a_name_that_is_taken_is_409,
-                      the_same_name_in_another_tenant_is_free,
-                      put_replaces_every_field,
-                      what_goes_with_a_service_is_counted,
-                      a_match_is_one_rule_within_the_scope_of_its_tenant,
-                      a_tenant_without_a_scope_may_match_nothing,
-                      command_lines_are_hidden_from_viewers,
-                      pages_of_services_lead_to_each_other,
-                      a_new_key_works_until_it_is_revoked,
-                      keys_are_made_only_for_tenants_that_the_maker_holds,
-                      keys_of_other_tenants_are_not_listed,
-                      a_key_that_ends_in_the_past_is_refused,
-                      bearers_that_are_no_key_are_401,
-                      a_second_tenant_of_a_key_is_picked_by_header,
-                      changes_are_in_the_audit_log_with_who_and_request,
-                      a_repeated_post_gets_the_first_reply,
-                      another_request_under_a_used_key_is_422,
-                      a_request_that_failed_may_be_tried_again_under_its_key,
-                      keys_of_one_caller_say_nothing_to_another,
-                      an_idempotency_key_is_printable_ascii,
-                      an_idempotency_key_of_255_is_kept_and_one_more_refused,
-                      a_repeated_new_key_is_the_same_key_and_not_in_the_store)
+SUITE_TIMEOUT("admin", 60, a_service_comes_back_as_it_was_given,
+              an_opt_in_is_true_or_false_and_an_unknown_one_is_named,
+              a_name_that_is_taken_is_409,
+              the_same_name_in_another_tenant_is_free, put_replaces_every_field,
+              what_goes_with_a_service_is_counted,
+              a_match_is_one_rule_within_the_scope_of_its_tenant,
+              a_tenant_without_a_scope_may_match_nothing,
+              command_lines_are_hidden_from_viewers,
+              pages_of_services_lead_to_each_other,
+              a_new_key_works_until_it_is_revoked,
+              keys_are_made_only_for_tenants_that_the_maker_holds,
+              keys_of_other_tenants_are_not_listed,
+              a_key_that_ends_in_the_past_is_refused,
+              bearers_that_are_no_key_are_401,
+              a_second_tenant_of_a_key_is_picked_by_header,
+              changes_are_in_the_audit_log_with_who_and_request,
+              a_repeated_post_gets_the_first_reply,
+              another_request_under_a_used_key_is_422,
+              a_request_that_failed_may_be_tried_again_under_its_key,
+              keys_of_one_caller_say_nothing_to_another,
+              an_idempotency_key_is_printable_ascii,
+              an_idempotency_key_of_255_is_kept_and_one_more_refused,
+              a_repeated_new_key_is_the_same_key_and_not_in_the_store)

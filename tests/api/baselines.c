@@ -88,14 +88,14 @@ TEST(top_functions_that_are_given_are_kept_with_every_field)
 }
 END
 
-	static const char *const bad_functions[] = {
-		",\"topFunctions\":[7]",
-		",\"topFunctions\":\"nested\"",
-		",\"topFunctions\":[{\"funcName\":7}]",
-		",\"topFunctions\":[{\"selfPct\":\"12\"}]",
-		",\"topFunctions\":[{\"sampleCount\":1.5}]",
-		",\"tags\":[\"\"]",
-		",\"tags\":[\"a\\nb\"]",
+static const char *const bad_functions[] = {
+	",\"topFunctions\":[7]",
+	",\"topFunctions\":\"nested\"",
+	",\"topFunctions\":[{\"funcName\":7}]",
+	",\"topFunctions\":[{\"selfPct\":\"12\"}]",
+	",\"topFunctions\":[{\"sampleCount\":1.5}]",
+	",\"tags\":[\"\"]",
+	",\"tags\":[\"a\\nb\"]",
 };
 
 TEST(ill_formed_top_functions_and_tags_are_400)
@@ -179,9 +179,9 @@ TEST(the_same_key_makes_one_baseline)
 }
 END
 
-	/* --- compare and check --- */
+/* --- compare and check --- */
 
-	static const struct {
+static const struct {
 	const char *now, *verdict, *function;
 } checks[] = {
 	{"main;f 1000\nmain;g 1000\n", "ok", NULL},
@@ -394,11 +394,11 @@ TEST(work_is_counted_on_both_sides_or_not_at_all)
 }
 END
 
-	/* The link to the differential flame graph of two profiles, without its
-         * base.
-         */
-	static void
-	diff_link(struct test_api *a, char out[static 1024])
+/* The link to the differential flame graph of two profiles, without its
+ * base.
+ */
+static void
+diff_link(struct test_api *a, char out[static 1024])
 {
 	CLEANUP_REPLY struct client_reply r = {0};
 	char base[ID_MAX], now[ID_MAX];
@@ -447,10 +447,10 @@ TEST(a_comparison_links_to_its_flame_graph_which_opens_without_a_token)
 }
 END
 
-	/* GET of an operation on two profiles. */
-	static struct client_reply
-	get_pair(struct test_api *a, const char *what, const char *base,
-                 const char *now, const char *rest)
+/* GET of an operation on two profiles. */
+static struct client_reply
+get_pair(struct test_api *a, const char *what, const char *base,
+         const char *now, const char *rest)
 {
 	char path[512];
 
@@ -560,21 +560,20 @@ TEST(a_link_to_a_diff_is_of_those_two_profiles_alone)
 }
 END
 
-	SUITE_TIMEOUT(
-		"baselines", 60,
-		top_functions_that_are_not_given_are_those_of_the_session,
-		top_functions_that_are_given_are_kept_with_every_field,
-		ill_formed_top_functions_and_tags_are_400,
-		a_baseline_is_found_by_its_tag_and_keeps_its_session,
-		a_baseline_of_another_type_or_of_no_session_is_refused,
-		the_same_key_makes_one_baseline,
-		a_check_gives_its_verdict_and_who_decided_it,
-		a_comparison_lists_what_changed_and_counts_the_rest,
-		cost_is_unknown_where_a_side_has_no_duration,
-		by_work_a_comparison_lists_what_changed_alone,
-		baselines_of_one_label_tell_what_captures_differ_by,
-		work_is_counted_on_both_sides_or_not_at_all,
-		a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
-		a_diff_is_tested_as_the_comparison_that_links_to_it,
-		a_diff_behind_a_check_knows_the_other_baselines,
-		a_link_to_a_diff_is_of_those_two_profiles_alone)
+SUITE_TIMEOUT("baselines", 60,
+              top_functions_that_are_not_given_are_those_of_the_session,
+              top_functions_that_are_given_are_kept_with_every_field,
+              ill_formed_top_functions_and_tags_are_400,
+              a_baseline_is_found_by_its_tag_and_keeps_its_session,
+              a_baseline_of_another_type_or_of_no_session_is_refused,
+              the_same_key_makes_one_baseline,
+              a_check_gives_its_verdict_and_who_decided_it,
+              a_comparison_lists_what_changed_and_counts_the_rest,
+              cost_is_unknown_where_a_side_has_no_duration,
+              by_work_a_comparison_lists_what_changed_alone,
+              baselines_of_one_label_tell_what_captures_differ_by,
+              work_is_counted_on_both_sides_or_not_at_all,
+              a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
+              a_diff_is_tested_as_the_comparison_that_links_to_it,
+              a_diff_behind_a_check_knows_the_other_baselines,
+              a_link_to_a_diff_is_of_those_two_profiles_alone)

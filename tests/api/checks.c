@@ -172,11 +172,10 @@ TEST(what_a_worker_writes_there_breaks_no_reply)
 }
 END
 
-	SUITE("checks",
-              what_the_api_and_each_worker_found_is_listed_with_its_repair,
-              a_worker_that_published_nothing_is_passed_over,
-              no_worker_that_can_capture_is_not_ready,
-              one_worker_that_can_capture_is_enough,
-              the_check_in_the_way_is_named_without_a_token,
-              a_store_that_the_api_cannot_write_is_not_ready,
-              what_a_worker_writes_there_breaks_no_reply)
+SUITE("checks", what_the_api_and_each_worker_found_is_listed_with_its_repair,
+      a_worker_that_published_nothing_is_passed_over,
+      no_worker_that_can_capture_is_not_ready,
+      one_worker_that_can_capture_is_enough,
+      the_check_in_the_way_is_named_without_a_token,
+      a_store_that_the_api_cannot_write_is_not_ready,
+      what_a_worker_writes_there_breaks_no_reply)

@@ -273,12 +273,12 @@ TEST(a_profile_is_held_against_a_range_of_its_service)
 }
 END
 
-	/* --- links
-           ---------------------------------------------------------------- */
+/* --- links
+   ---------------------------------------------------------------- */
 
-	/* The part after the host. */
-	static const char *
-	path_of(const struct client_reply *r)
+/* The part after the host. */
+static const char *
+path_of(const struct client_reply *r)
 {
 	const char *url = json_string_value(
 		json_object_get(json_object_get(r->json, "links"), "diff"));
@@ -374,10 +374,10 @@ TEST(a_diff_of_ranges_is_asked_for_again)
 }
 END
 
-	/* Windows of an hour whose two handlers share a function: which of them
-         * calls it is what comes and goes. */
-	static void
-	put_handlers(struct test_api *a, int hour, int most, int slow)
+/* Windows of an hour whose two handlers share a function: which of them
+ * calls it is what comes and goes. */
+static void
+put_handlers(struct test_api *a, int hour, int most, int slow)
 {
 	uint64_t seed = (uint64_t)hour + 1;
 
@@ -410,8 +410,7 @@ sure_of(const struct client_reply *r, struct buf *out)
 	size_t k;
 
 	ck_assert_int_eq(r->status, 200);
-	json_array_foreach(json_object_get(r->json, "sure"), k, i)
-	{
+	json_array_foreach(json_object_get(r->json, "sure"), k, i) {
 		size_t node = (size_t)json_integer_value(i);
 		size_t at =
 			(size_t)json_integer_value(json_array_get(name, node));
@@ -440,10 +439,10 @@ TEST(nodes_of_a_diff_of_ranges_are_tested_by_blocks_of_their_windows)
 }
 END
 
-	/* --- errors
-           --------------------------------------------------------------- */
+/* --- errors
+   --------------------------------------------------------------- */
 
-	static const struct {
+static const struct {
 	const char *query;
 	int status;
 	const char *code, *parameter;
@@ -502,8 +501,8 @@ TEST(a_profile_of_another_type_than_ranges_is_refused)
 }
 END
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	const TTest *const tests[] = {
 		ranges_are_compared_by_blocks_of_their_windows,

@@ -124,8 +124,8 @@ TEST(a_type_that_no_engine_takes_is_told)
 }
 END
 
-	static void
-	put_problem(struct test_api *a, const char *tenant, const char *code)
+static void
+put_problem(struct test_api *a, const char *tenant, const char *code)
 {
 	struct continuous_problem p = {
 		.tenant = (char *)tenant,
@@ -164,8 +164,8 @@ TEST(what_a_worker_fails_to_take_is_told_until_it_does_not)
 }
 END
 
-	static void
-	beat(struct test_api *a, const char *capabilities)
+static void
+beat(struct test_api *a, const char *capabilities)
 {
 	struct worker w = {
 		.host = (char *)TEST_HOST,
@@ -230,11 +230,9 @@ TEST(what_is_deleted_is_gone)
 }
 END
 
-	SUITE("continuous", what_is_given_comes_back,
-              a_service_alone_is_cpu_at_19_hertz_and_enabled, post_replaces,
-              a_type_that_there_is_not_is_named,
-              a_type_that_no_engine_takes_is_told,
-              what_a_worker_fails_to_take_is_told_until_it_does_not,
-              the_state_of_each_host_is_told_and_measured,
-              an_unknown_service_is_404, only_admins_set_it,
-              what_is_deleted_is_gone)
+SUITE("continuous", what_is_given_comes_back,
+      a_service_alone_is_cpu_at_19_hertz_and_enabled, post_replaces,
+      a_type_that_there_is_not_is_named, a_type_that_no_engine_takes_is_told,
+      what_a_worker_fails_to_take_is_told_until_it_does_not,
+      the_state_of_each_host_is_told_and_measured, an_unknown_service_is_404,
+      only_admins_set_it, what_is_deleted_is_gone)

@@ -73,7 +73,7 @@ TEST(an_endpoint_is_one_process)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *fields;
 	int status;
 	const char *code;
@@ -116,8 +116,7 @@ TEST(a_pprof_url_is_one_that_configuration_lets_through)
 }
 END
 
-	SUITE_TIMEOUT(
-		"endpoints", 60,
-		an_endpoint_gives_every_type_of_a_service_that_nobody_sees,
-		an_endpoint_is_one_process,
-		a_pprof_url_is_one_that_configuration_lets_through)
+SUITE_TIMEOUT("endpoints", 60,
+              an_endpoint_gives_every_type_of_a_service_that_nobody_sees,
+              an_endpoint_is_one_process,
+              a_pprof_url_is_one_that_configuration_lets_through)

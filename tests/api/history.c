@@ -195,8 +195,8 @@ TEST(labels_choose_sessions_and_windows)
 }
 END
 
-	static double
-	at(const struct client_reply *r, size_t i, const char *name)
+static double
+at(const struct client_reply *r, size_t i, const char *name)
 {
 	const json_t *v = json_object_get(item(r, "points", i), name);
 
@@ -376,8 +376,8 @@ TEST(a_trend_has_so_many_points_and_no_more)
 }
 END
 
-	static void
-	pin(struct test_api *a, const char *method, const char *id, bool pinned)
+static void
+pin(struct test_api *a, const char *method, const char *id, bool pinned)
 {
 	CLEANUP_REPLY struct client_reply r = {0};
 	char path[128];
@@ -420,14 +420,12 @@ TEST(a_pinned_session_outlives_its_time)
 }
 END
 
-	SUITE("history", history_lists_sessions_and_windows_newest_first,
-              an_upload_is_where_its_own_time_is,
-              history_pages_hold_every_item_once, auto_lists_each_time_once,
-              labels_choose_sessions_and_windows,
-              a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
-              a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
-              a_trend_of_a_range_without_windows_is_of_sessions,
-              a_session_of_unknown_duration_has_a_value_and_no_rate,
-              a_trend_has_so_many_points_and_no_more,
-              a_pinned_window_outlives_its_time,
-              a_pinned_session_outlives_its_time)
+SUITE("history", history_lists_sessions_and_windows_newest_first,
+      an_upload_is_where_its_own_time_is, history_pages_hold_every_item_once,
+      auto_lists_each_time_once, labels_choose_sessions_and_windows,
+      a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
+      a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
+      a_trend_of_a_range_without_windows_is_of_sessions,
+      a_session_of_unknown_duration_has_a_value_and_no_rate,
+      a_trend_has_so_many_points_and_no_more, a_pinned_window_outlives_its_time,
+      a_pinned_session_outlives_its_time)

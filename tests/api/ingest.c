@@ -377,9 +377,9 @@ TEST(services_are_made_only_where_configured)
 }
 END
 
-	static struct client_reply
-	push_basic(struct test_api *a, const char *path,
-                   const char *user_password, const char *org)
+static struct client_reply
+push_basic(struct test_api *a, const char *path, const char *user_password,
+           const char *org)
 {
 	char text[512] = "Basic ";
 
@@ -430,18 +430,17 @@ TEST(the_tenant_may_come_as_scope_org_id)
 }
 END
 
-	SUITE_TIMEOUT("ingest", 60,
-                      a_push_of_folded_stacks_is_a_window_of_its_application,
-                      pushes_of_one_application_are_one_series_in_one_file,
-                      a_process_that_is_killed_has_lost_no_push,
-                      negative_values_are_kept,
-                      values_past_all_measure_are_refused,
-                      a_push_of_several_value_types_is_a_window_of_each,
-                      lock_waits_are_told_from_others_by_their_display_names,
-                      a_type_at_the_end_of_a_name_is_no_part_of_it,
-                      a_service_whose_name_ends_so_keeps_it,
-                      what_is_not_taken_is_refused,
-                      services_are_made_only_where_configured,
-                      labels_of_pushes_are_bounded,
-                      a_key_may_come_as_basic_password_on_ingest_alone,
-                      the_tenant_may_come_as_scope_org_id)
+SUITE_TIMEOUT("ingest", 60,
+              a_push_of_folded_stacks_is_a_window_of_its_application,
+              pushes_of_one_application_are_one_series_in_one_file,
+              a_process_that_is_killed_has_lost_no_push,
+              negative_values_are_kept, values_past_all_measure_are_refused,
+              a_push_of_several_value_types_is_a_window_of_each,
+              lock_waits_are_told_from_others_by_their_display_names,
+              a_type_at_the_end_of_a_name_is_no_part_of_it,
+              a_service_whose_name_ends_so_keeps_it,
+              what_is_not_taken_is_refused,
+              services_are_made_only_where_configured,
+              labels_of_pushes_are_bounded,
+              a_key_may_come_as_basic_password_on_ingest_alone,
+              the_tenant_may_come_as_scope_org_id)

@@ -100,12 +100,11 @@ TEST(windows_without_samples_cover_their_time)
 	    "main;f 60\n");
 	idle = merge(&a, "cpu", T0, T0 + 5 * S, "");
 	r = merge(&a, "cpu", T0, T0 + H, "");
-	series = ask(&a,
-	             (struct ask){.key = KEY_VIEWER,
-	                          .path = API_PROFILES
-	                          "/history/series?service=" TEST_SERVICE
-	                          "&profileType=cpu&function=f&step=1h"
-	                          "&from=1728000000000&to=1728003600000"});
+	series = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                              .path = API_PROFILES
+	                              "/history/series?service=" TEST_SERVICE
+	                              "&profileType=cpu&function=f&step=1h"
+	                              "&from=1728000000000&to=1728003600000"});
 	assert_error(&idle, 404, "EmptyRange");
 	ck_assert_double_eq(number(&r, "sampleCount"), 60);
 	ck_assert_double_eq(number(&r, "coveredSeconds"), 20);
@@ -235,9 +234,9 @@ TEST(labels_and_host_choose_series)
 }
 END
 
-	/* A worker saw 10, a client that pushes 5 of them. */
-	static void
-	put_both(struct test_api *a)
+/* A worker saw 10, a client that pushes 5 of them. */
+static void
+put_both(struct test_api *a)
 {
 	put(a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
 	    "main 10\n");
@@ -393,9 +392,9 @@ TEST(a_merged_range_is_a_pprof_file)
 }
 END
 
-	/* The path of a link, without the host. */
-	static struct client_reply
-	open_link(struct test_api *a, const char *url, const char *accept)
+/* The path of a link, without the host. */
+static struct client_reply
+open_link(struct test_api *a, const char *url, const char *accept)
 {
 	return ask(a, (struct ask){.path = strstr(url, "/api/"),
 	                           .accept = accept});
@@ -498,18 +497,16 @@ TEST(a_window_is_a_profile)
 }
 END
 
-	SUITE("merge", counters_are_summed_and_recursion_counts_once,
-              windows_without_samples_cover_their_time,
-              gauges_are_averaged_over_the_time_covered,
-              gauges_of_hosts_at_once_add_up,
-              rollups_of_a_gauge_are_means_as_well,
-              rollups_add_up_to_what_they_are_made_of,
-              what_a_worker_saw_is_not_counted_again_as_it_was_pushed,
-              pushes_stand_where_no_worker_captured,
-              samples_without_a_stack_are_told,
-              a_range_of_too_many_series_is_refused,
-              labels_and_host_choose_series, labels_are_bounded,
-              a_range_is_checked, sessions_stand_in_where_there_is_no_window,
-              a_merged_range_is_a_pprof_file,
-              a_link_to_a_range_opens_from_the_address_alone,
-              a_range_that_has_not_changed_is_304, a_window_is_a_profile)
+SUITE("merge", counters_are_summed_and_recursion_counts_once,
+      windows_without_samples_cover_their_time,
+      gauges_are_averaged_over_the_time_covered, gauges_of_hosts_at_once_add_up,
+      rollups_of_a_gauge_are_means_as_well,
+      rollups_add_up_to_what_they_are_made_of,
+      what_a_worker_saw_is_not_counted_again_as_it_was_pushed,
+      pushes_stand_where_no_worker_captured, samples_without_a_stack_are_told,
+      a_range_of_too_many_series_is_refused, labels_and_host_choose_series,
+      labels_are_bounded, a_range_is_checked,
+      sessions_stand_in_where_there_is_no_window,
+      a_merged_range_is_a_pprof_file,
+      a_link_to_a_range_opens_from_the_address_alone,
+      a_range_that_has_not_changed_is_304, a_window_is_a_profile)

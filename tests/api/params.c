@@ -33,10 +33,9 @@ TEST(every_required_field_is_missed_by_name)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_PARAM(p)
-	if (p->required && p->in != IN_PATH)
-		expect_refusal(&a, p, NULL);
+	EACH_PARAM(p)
+		if (p->required && p->in != IN_PATH)
+			expect_refusal(&a, p, NULL);
 }
 END
 
@@ -44,24 +43,22 @@ TEST(every_field_refuses_values_of_other_types)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_PARAM(p)
-		{
-			if (p->in != IN_BODY)
-				continue;
-			if (p->type != PT_BOOL)
-				expect_refusal(&a, p, "true");
-			expect_refusal(&a, p, "1.5");
-			if (p->type != PT_WORDS && p->type != PT_TAGS &&
-			    p->type != PT_FUNCTIONS)
-				expect_refusal(&a, p, "[]");
-			if (p->type == PT_TAGS || p->type == PT_FUNCTIONS)
-				expect_refusal(&a, p, "[7]");
-			if (p->type != PT_LABELS && p->type != PT_OBJECT)
-				expect_refusal(&a, p, "{}");
-			if (p->type != PT_TEXT)
-				expect_refusal(&a, p, "\"\\u0001\"");
-		}
+	EACH_PARAM(p) {
+		if (p->in != IN_BODY)
+			continue;
+		if (p->type != PT_BOOL)
+			expect_refusal(&a, p, "true");
+		expect_refusal(&a, p, "1.5");
+		if (p->type != PT_WORDS && p->type != PT_TAGS &&
+		    p->type != PT_FUNCTIONS)
+			expect_refusal(&a, p, "[]");
+		if (p->type == PT_TAGS || p->type == PT_FUNCTIONS)
+			expect_refusal(&a, p, "[7]");
+		if (p->type != PT_LABELS && p->type != PT_OBJECT)
+			expect_refusal(&a, p, "{}");
+		if (p->type != PT_TEXT)
+			expect_refusal(&a, p, "\"\\u0001\"");
+	}
 }
 END
 
@@ -70,21 +67,17 @@ TEST(every_integer_refuses_what_is_past_its_bounds)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	char text[32];
 
-	for
-		EACH_PARAM(p)
-		{
-			if (p->type != PT_INT)
-				continue;
-			snprintf(text, sizeof(text), "%lld",
-			         (long long)p->min - 1);
-			expect_refusal(&a, p, text);
-			snprintf(text, sizeof(text), "%lld",
-			         (long long)p->max + 1);
-			expect_refusal(&a, p, text);
-			expect_refusal(&a, p, "99999999999999999");
-			if (p->in == IN_QUERY)
-				expect_refusal(&a, p, "12x");
-		}
+	EACH_PARAM(p) {
+		if (p->type != PT_INT)
+			continue;
+		snprintf(text, sizeof(text), "%lld", (long long)p->min - 1);
+		expect_refusal(&a, p, text);
+		snprintf(text, sizeof(text), "%lld", (long long)p->max + 1);
+		expect_refusal(&a, p, text);
+		expect_refusal(&a, p, "99999999999999999");
+		if (p->in == IN_QUERY)
+			expect_refusal(&a, p, "12x");
+	}
 }
 END
 
@@ -92,21 +85,18 @@ TEST(every_text_refuses_what_is_past_its_length)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_PARAM(p)
-		{
-			CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-			const char *quote = p->in == IN_BODY ? "\"" : "";
+	EACH_PARAM(p) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		const char *quote = p->in == IN_BODY ? "\"" : "";
 
-			if ((p->type != PT_TEXT && p->type != PT_NAME) ||
-			    p->in == IN_PATH)
-				continue;
-			buf_addf(&text, "%s%0*d%s", quote, (int)p->max + 1, 7,
-			         quote);
-			expect_refusal(&a, p, buf_str(&text));
-			if (p->min > 0 && p->in == IN_BODY)
-				expect_refusal(&a, p, "\"\"");
-		}
+		if ((p->type != PT_TEXT && p->type != PT_NAME) ||
+		    p->in == IN_PATH)
+			continue;
+		buf_addf(&text, "%s%0*d%s", quote, (int)p->max + 1, 7, quote);
+		expect_refusal(&a, p, buf_str(&text));
+		if (p->min > 0 && p->in == IN_BODY)
+			expect_refusal(&a, p, "\"\"");
+	}
 }
 END
 
@@ -114,12 +104,11 @@ TEST(every_choice_refuses_other_words)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_PARAM(p)
-	if (param_words(p->type) && p->in == IN_BODY)
-		expect_refusal(&a, p, "\"CPU\"");
-	else if (param_words(p->type))
-		expect_refusal(&a, p, "exe");
+	EACH_PARAM(p)
+		if (param_words(p->type) && p->in == IN_BODY)
+			expect_refusal(&a, p, "\"CPU\"");
+		else if (param_words(p->type))
+			expect_refusal(&a, p, "exe");
 }
 END
 
@@ -129,34 +118,28 @@ TEST(every_ill_formed_name_in_a_path_is_404)
 	                                  "%zz",  "%C3", "..",  "a%00"};
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_PARAM(p)
-		{
-			for (size_t i = 0;
-			     p->in == IN_PATH && i < ARRAY_LEN(bad); i++) {
-				const struct route *r = &routes[p->op];
-				CLEANUP_GOOD struct good g =
-					good_ask(r, bad[i]);
-				CLEANUP_REPLY struct client_reply reply = {0};
-				CLEANUP_BUF struct buf path =
-					BUF_INIT(BUF_MAX_SMALL);
+	EACH_PARAM(p) {
+		for (size_t i = 0; p->in == IN_PATH && i < ARRAY_LEN(bad);
+		     i++) {
+			const struct route *r = &routes[p->op];
+			CLEANUP_GOOD struct good g = good_ask(r, bad[i]);
+			CLEANUP_REPLY struct client_reply reply = {0};
+			CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 
-				buf_addf(&path, "%.*s%s%s",
-				         (int)strcspn(r->path, "{"), r->path,
-				         bad[i], strchr(r->path, '}') + 1);
-				g.ask.path = buf_str(&path);
-				reply = ask(&a, g.ask);
-				ck_assert_msg(reply.status == 404, "%s: %s",
-				              buf_str(&path),
-				              buf_str(&reply.body));
-			}
+			buf_addf(&path, "%.*s%s%s", (int)strcspn(r->path, "{"),
+			         r->path, bad[i], strchr(r->path, '}') + 1);
+			g.ask.path = buf_str(&path);
+			reply = ask(&a, g.ask);
+			ck_assert_msg(reply.status == 404, "%s: %s",
+			              buf_str(&path), buf_str(&reply.body));
 		}
+	}
 }
 END
 
-	SUITE_TIMEOUT("params", 60, every_required_field_is_missed_by_name,
-                      every_field_refuses_values_of_other_types,
-                      every_integer_refuses_what_is_past_its_bounds,
-                      every_text_refuses_what_is_past_its_length,
-                      every_choice_refuses_other_words,
-                      every_ill_formed_name_in_a_path_is_404)
+SUITE_TIMEOUT("params", 60, every_required_field_is_missed_by_name,
+              every_field_refuses_values_of_other_types,
+              every_integer_refuses_what_is_past_its_bounds,
+              every_text_refuses_what_is_past_its_length,
+              every_choice_refuses_other_words,
+              every_ill_formed_name_in_a_path_is_404)

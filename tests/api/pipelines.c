@@ -80,8 +80,7 @@ TEST(the_seeds_example_of_an_unknown_name_is_answered_to_the_letter)
 }
 END
 
-	static const char *const bad_names[] = {"%25", "$",  "abc@",
-                                                "-",   "_-", "a."};
+static const char *const bad_names[] = {"%25", "$", "abc@", "-", "_-", "a."};
 
 TEST(an_ill_formed_name_is_an_unknown_one)
 {
@@ -156,9 +155,9 @@ TEST(an_ordinal_that_does_not_run_is_404)
 }
 END
 
-	static const char *const bad_queries[] = {
-		"?ordinal=x",      "?ordinal=-1",         "?duration_secs=0",
-		"?duration_secs=", "?duration_secs=3601", "?duration_secs=1.5",
+static const char *const bad_queries[] = {
+	"?ordinal=x",      "?ordinal=-1",         "?duration_secs=0",
+	"?duration_secs=", "?duration_secs=3601", "?duration_secs=1.5",
 };
 
 TEST(ill_formed_parameters_are_400_in_json)
@@ -218,8 +217,8 @@ TEST(latest_of_a_run_in_progress_is_204_with_retry_after)
 }
 END
 
-	static void
-	assert_profile(const struct client_reply *r)
+static void
+assert_profile(const struct client_reply *r)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_JSON json_t *j = NULL;
@@ -318,17 +317,15 @@ TEST(pipelines_are_listed_with_their_ordinals)
 }
 END
 
-	SUITE("pipelines", a_start_answers_202_with_the_run,
-              the_seeds_example_of_an_unknown_name_is_answered_to_the_letter,
-              an_ill_formed_name_is_an_unknown_one, one_run_at_a_time,
-              of_two_starts_at_once_one_is_taken,
-              a_capture_on_demand_is_not_in_the_way,
-              an_ordinal_that_does_not_run_is_404,
-              ill_formed_parameters_are_400_in_json,
-              a_pipeline_that_does_not_run_is_503,
-              without_a_profile_the_reply_says_how_to_get_one,
-              latest_of_a_run_in_progress_is_204_with_retry_after,
-              a_good_run_is_answered_as_a_gzipped_profile,
-              a_failed_run_alone_is_500,
-              a_later_failure_does_not_take_the_last_good_profile_away,
-              a_run_is_cancelled_once, pipelines_are_listed_with_their_ordinals)
+SUITE("pipelines", a_start_answers_202_with_the_run,
+      the_seeds_example_of_an_unknown_name_is_answered_to_the_letter,
+      an_ill_formed_name_is_an_unknown_one, one_run_at_a_time,
+      of_two_starts_at_once_one_is_taken, a_capture_on_demand_is_not_in_the_way,
+      an_ordinal_that_does_not_run_is_404,
+      ill_formed_parameters_are_400_in_json,
+      a_pipeline_that_does_not_run_is_503,
+      without_a_profile_the_reply_says_how_to_get_one,
+      latest_of_a_run_in_progress_is_204_with_retry_after,
+      a_good_run_is_answered_as_a_gzipped_profile, a_failed_run_alone_is_500,
+      a_later_failure_does_not_take_the_last_good_profile_away,
+      a_run_is_cancelled_once, pipelines_are_listed_with_their_ordinals)

@@ -63,9 +63,9 @@ TEST(each_signal_to_stop_ends_an_idle_process_well)
 }
 END
 
-	/* Two waits where one ticket is: returns the one that is held. */
-	static int
-	hold_one(struct test_api *a, const char *id)
+/* Two waits where one ticket is: returns the one that is held. */
+static int
+hold_one(struct test_api *a, const char *id)
 {
 	int fds[] = {begin_wait(a, id), begin_wait(a, id)};
 	struct pollfd p[] = {{fds[0], POLLIN, 0}, {fds[1], POLLIN, 0}};
@@ -251,12 +251,12 @@ TEST(metrics_count_over_the_pool_and_outlive_its_processes)
 }
 END
 
-	SUITE_TIMEOUT("pool", 60, each_signal_to_stop_ends_an_idle_process_well,
-                      a_signal_ends_a_wait_with_an_answer,
-                      at_most_half_of_the_pool_waits, a_pool_of_one_never_waits,
-                      a_killed_process_gives_its_ticket_back,
-                      a_client_that_leaves_ends_its_wait,
-                      a_request_cut_anywhere_is_dropped_and_the_next_one_served,
-                      a_body_shorter_than_its_length_is_dropped,
-                      a_database_put_in_place_of_the_old_one_is_followed,
-                      metrics_count_over_the_pool_and_outlive_its_processes)
+SUITE_TIMEOUT("pool", 60, each_signal_to_stop_ends_an_idle_process_well,
+              a_signal_ends_a_wait_with_an_answer,
+              at_most_half_of_the_pool_waits, a_pool_of_one_never_waits,
+              a_killed_process_gives_its_ticket_back,
+              a_client_that_leaves_ends_its_wait,
+              a_request_cut_anywhere_is_dropped_and_the_next_one_served,
+              a_body_shorter_than_its_length_is_dropped,
+              a_database_put_in_place_of_the_old_one_is_followed,
+              metrics_count_over_the_pool_and_outlive_its_processes)

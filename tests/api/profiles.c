@@ -182,14 +182,14 @@ TEST(without_a_process_start_is_503)
 }
 END
 
-	static const struct process seen = {
-		.host = TEST_HOST,
-		.tenant = TEST_TENANT,
-		.service = TEST_SERVICE,
-		.boot_id = "boot",
-		.argv0 = "",
-		.cmdline = "",
-		.pid = 78,
+static const struct process seen = {
+	.host = TEST_HOST,
+	.tenant = TEST_TENANT,
+	.service = TEST_SERVICE,
+	.boot_id = "boot",
+	.argv0 = "",
+	.cmdline = "",
+	.pid = 78,
 };
 
 /* The worker's part: it looks once it is asked to, and sees a process. */
@@ -499,12 +499,12 @@ TEST(a_profile_past_accel_bytes_is_left_to_nginx)
 }
 END
 
-	/* --- links
-           ------------------------------------------------------------------ */
+/* --- links
+   ------------------------------------------------------------------ */
 
-	/* The link of a completed profile without its base. */
-	static void
-	link_of(struct test_api *a, char out[static 1024])
+/* The link of a completed profile without its base. */
+static void
+link_of(struct test_api *a, char out[static 1024])
 {
 	CLEANUP_REPLY struct client_reply r = {0};
 	char id[ID_MAX];
@@ -569,7 +569,7 @@ END
 #define BROWSER \
 	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-	static const struct {
+static const struct {
 	const char *accept;
 	bool html;
 } asked_by[] = {
@@ -647,9 +647,9 @@ TEST(a_browser_is_told_why_a_profile_is_not_there)
 }
 END
 
-	/* Seconds from now until a link ends. */
-	static double
-	link_lasts(const struct client_reply *r)
+/* Seconds from now until a link ends. */
+static double
+link_lasts(const struct client_reply *r)
 {
 	const char *expires =
 		strstr(reply_text(r, "flameGraphUrl"), "&expires=");
@@ -681,8 +681,8 @@ TEST(a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year)
 }
 END
 
-	static struct client_reply
-	find(struct test_api *a, enum api_key key, const char *id, size_t n)
+static struct client_reply
+find(struct test_api *a, enum api_key key, const char *id, size_t n)
 {
 	char path[ID_MAX + 64];
 
@@ -776,37 +776,35 @@ TEST(no_signature_or_key_is_logged)
 }
 END
 
-	SUITE_TIMEOUT(
-		"profiles", 60, the_body_of_the_seed_starts_a_profile,
-		a_second_capture_of_the_service_and_type_is_409_and_names_the_first,
-		a_capture_of_no_service_is_404,
-		types_without_an_engine_are_501_and_say_what_is_missing,
-		memory_can_be_asked_of_a_service_of_no_declared_kind,
-		goroutines_can_be_asked_of_services_of_every_kind,
-		without_a_live_worker_start_is_503,
-		processes_outside_of_the_scope_are_403,
-		without_a_process_start_is_503,
-		a_process_that_the_worker_has_yet_to_see_is_waited_for,
-		where_nobody_can_wait_the_worker_decides,
-		an_ordinal_that_is_not_there_is_404,
-		unknown_fields_and_parameters_are_ignored_and_named,
-		one_parameter_twice_is_refused,
-		a_running_profile_says_when_to_ask_again,
-		a_completed_profile_has_its_result,
-		an_etag_sent_back_is_304_also_when_weakened,
-		a_wait_ends_when_the_profile_does,
-		a_cancelled_profile_answers_202_and_a_deleted_one_204,
-		a_flame_graph_comes_in_every_format,
-		a_folded_graph_holds_the_stacks,
-		a_flame_graph_of_a_running_capture_is_409,
-		a_flame_graph_of_a_failed_capture_is_409_and_says_why,
-		a_page_may_run_its_script_and_nothing_else,
-		a_profile_past_accel_bytes_is_left_to_nginx,
-		a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,
-		a_link_that_does_not_work_answers_a_browser_with_a_page,
-		a_browser_is_told_why_a_profile_is_not_there,
-		a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year,
-		a_link_opens_nothing_but_its_graph,
-		the_beginning_of_an_id_finds_its_profiles,
-		each_request_is_one_line_of_json_in_the_log,
-		no_signature_or_key_is_logged)
+SUITE_TIMEOUT(
+	"profiles", 60, the_body_of_the_seed_starts_a_profile,
+	a_second_capture_of_the_service_and_type_is_409_and_names_the_first,
+	a_capture_of_no_service_is_404,
+	types_without_an_engine_are_501_and_say_what_is_missing,
+	memory_can_be_asked_of_a_service_of_no_declared_kind,
+	goroutines_can_be_asked_of_services_of_every_kind,
+	without_a_live_worker_start_is_503,
+	processes_outside_of_the_scope_are_403, without_a_process_start_is_503,
+	a_process_that_the_worker_has_yet_to_see_is_waited_for,
+	where_nobody_can_wait_the_worker_decides,
+	an_ordinal_that_is_not_there_is_404,
+	unknown_fields_and_parameters_are_ignored_and_named,
+	one_parameter_twice_is_refused,
+	a_running_profile_says_when_to_ask_again,
+	a_completed_profile_has_its_result,
+	an_etag_sent_back_is_304_also_when_weakened,
+	a_wait_ends_when_the_profile_does,
+	a_cancelled_profile_answers_202_and_a_deleted_one_204,
+	a_flame_graph_comes_in_every_format, a_folded_graph_holds_the_stacks,
+	a_flame_graph_of_a_running_capture_is_409,
+	a_flame_graph_of_a_failed_capture_is_409_and_says_why,
+	a_page_may_run_its_script_and_nothing_else,
+	a_profile_past_accel_bytes_is_left_to_nginx,
+	a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,
+	a_link_that_does_not_work_answers_a_browser_with_a_page,
+	a_browser_is_told_why_a_profile_is_not_there,
+	a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year,
+	a_link_opens_nothing_but_its_graph,
+	the_beginning_of_an_id_finds_its_profiles,
+	each_request_is_one_line_of_json_in_the_log,
+	no_signature_or_key_is_logged)

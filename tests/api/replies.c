@@ -127,35 +127,31 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 	test_profile(&a, id);
 	make_analysed(&a, id, goroutines, baseline);
 	make_trigger(&a);
-	for
-		EACH_ROUTE(r)
-		{
-			CLEANUP_GOOD struct good g = good_ask(r, id);
-			CLEANUP_REPLY struct client_reply reply = {0};
-			bool text = !strcmp(r->reply, "TEXT") ||
-			            !strcmp(r->reply, "NOTHING") ||
-			            !strcmp(r->reply, "VIEWS") ||
-			            !strcmp(r->reply, "DIFFS") ||
-			            !strcmp(r->reply, "OPENAPI");
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, id);
+		CLEANUP_REPLY struct client_reply reply = {0};
+		bool text = !strcmp(r->reply, "TEXT") ||
+		            !strcmp(r->reply, "NOTHING") ||
+		            !strcmp(r->reply, "VIEWS") ||
+		            !strcmp(r->reply, "DIFFS") ||
+		            !strcmp(r->reply, "OPENAPI");
 
-			if (r->method == METHOD_DELETE)
-				continue; /* below: they end what the others
-				             need */
-			if (!strcmp(r->reply, "GZIP") ||
-			    !strcmp(r->reply, "PPROF"))
-				continue; /* need a run: pipelines.c */
-			reply = ask(&a, g.ask);
-			ck_assert_msg(reply.status == r->status, "%s: %s",
-			              r->name, buf_str(&reply.body));
-			if (!text)
-				assert_schema(strcmp(r->reply, "MERGED")
-				                      ? r->reply
-				                      : "MergedProfile",
-				              reply.json);
-			if (reply.status == 202 &&
-			    !strcmp(r->reply, "ProfileResult"))
-				cancel(&a, reply_text(&reply, "id"));
-		}
+		if (r->method == METHOD_DELETE)
+			continue; /* below: they end what the others
+			             need */
+		if (!strcmp(r->reply, "GZIP") || !strcmp(r->reply, "PPROF"))
+			continue; /* need a run: pipelines.c */
+		reply = ask(&a, g.ask);
+		ck_assert_msg(reply.status == r->status, "%s: %s", r->name,
+		              buf_str(&reply.body));
+		if (!text)
+			assert_schema(strcmp(r->reply, "MERGED")
+			                      ? r->reply
+			                      : "MergedProfile",
+			              reply.json);
+		if (reply.status == 202 && !strcmp(r->reply, "ProfileResult"))
+			cancel(&a, reply_text(&reply, "id"));
+	}
 }
 END
 
@@ -196,19 +192,19 @@ TEST(every_delete_answers_204_without_a_body)
 }
 END
 
-	/* --- description
-           ------------------------------------------------------------ */
+/* --- description
+   ------------------------------------------------------------ */
 
-	static const json_t *
-	named(const json_t *list, const char *name)
+static const json_t *
+named(const json_t *list, const char *name)
 {
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(
-		list, i,
-		v) if (!strcmp(json_string_value(json_object_get(v, "name")),
-	                       name)) return v;
+	json_array_foreach(list, i, v)
+		if (!strcmp(json_string_value(json_object_get(v, "name")),
+		            name))
+			return v;
 	return NULL;
 }
 
@@ -221,8 +217,7 @@ assert_media_types(json_t *content)
 		const char *key;
 		json_t *v;
 
-		json_object_foreach(json_object_iter_value(m), key, v)
-		{
+		json_object_foreach(json_object_iter_value(m), key, v) {
 			ck_assert_msg(!strcmp(key, "schema") ||
 			                      !strncmp(key, "x-", 2),
 			              "%s of %s", key, json_object_iter_key(m));
@@ -240,22 +235,19 @@ TEST(openapi_describes_every_route_and_every_parameter)
 	const json_t *paths = json_object_get(doc.json, "paths");
 
 	ck_assert_str_eq(reply_text(&doc, "openapi"), "3.1.0");
-	for
-		EACH_ROUTE(r)
-		{
-			const json_t *op =
-				json_object_get(json_object_get(paths, r->path),
-			                        lower[r->method]);
+	EACH_ROUTE(r) {
+		const json_t *op = json_object_get(
+			json_object_get(paths, r->path), lower[r->method]);
 
-			ck_assert_str_eq(json_string_value(json_object_get(
-						 op, "operationId")),
-			                 r->name);
-		for
-			EACH_PARAM(p)
-		if (p->op == r->op && p->in != IN_BODY)
-			ck_assert_ptr_nonnull(named(
-				json_object_get(op, "parameters"), p->name));
-		}
+		ck_assert_str_eq(
+			json_string_value(json_object_get(op, "operationId")),
+			r->name);
+		EACH_PARAM(p)
+			if (p->op == r->op && p->in != IN_BODY)
+				ck_assert_ptr_nonnull(
+					named(json_object_get(op, "parameters"),
+				              p->name));
+	}
 }
 END
 
@@ -356,9 +348,8 @@ END
 
 TEST(every_status_has_its_name)
 {
-	for
-		EACH_ROUTE(r)
-	ck_assert_str_ne(fcgi_reason(r->status), "Unknown");
+	EACH_ROUTE(r)
+		ck_assert_str_ne(fcgi_reason(r->status), "Unknown");
 	for (size_t i = 0; i < E_COUNT; i++)
 		ck_assert_msg(strcmp(fcgi_reason(errors[i].status), "Unknown"),
 		              "%d", errors[i].status);
@@ -375,12 +366,12 @@ TEST(the_name_follows_the_number)
 }
 END
 
-	SUITE_TIMEOUT("replies", 60,
-                      every_reply_has_the_fields_of_its_schema_and_no_others,
-                      every_delete_answers_204_without_a_body,
-                      openapi_describes_every_route_and_every_parameter,
-                      openapi_resolves_every_reference,
-                      openapi_media_types_have_no_foreign_field,
-                      openapi_puts_every_operation_into_a_group_of_its_own,
-                      openapi_tells_what_cancelling_answers,
-                      every_status_has_its_name, the_name_follows_the_number)
+SUITE_TIMEOUT("replies", 60,
+              every_reply_has_the_fields_of_its_schema_and_no_others,
+              every_delete_answers_204_without_a_body,
+              openapi_describes_every_route_and_every_parameter,
+              openapi_resolves_every_reference,
+              openapi_media_types_have_no_foreign_field,
+              openapi_puts_every_operation_into_a_group_of_its_own,
+              openapi_tells_what_cancelling_answers, every_status_has_its_name,
+              the_name_follows_the_number)

@@ -7,20 +7,18 @@ TEST(every_route_but_the_open_ones_asks_for_a_token)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
-			CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+		CLEANUP_REPLY struct client_reply reply = {0};
 
-			if (r->who == WHO_ANYONE)
-				continue;
-			g.ask.key = KEY_NONE;
-			reply = ask(&a, g.ask);
-			assert_error(&reply, 401, "Unauthorized");
-			ck_assert_ptr_nonnull(
-				client_header(&reply, "WWW-Authenticate"));
-		}
+		if (r->who == WHO_ANYONE)
+			continue;
+		g.ask.key = KEY_NONE;
+		reply = ask(&a, g.ask);
+		assert_error(&reply, 401, "Unauthorized");
+		ck_assert_ptr_nonnull(
+			client_header(&reply, "WWW-Authenticate"));
+	}
 }
 END
 
@@ -28,25 +26,21 @@ TEST(every_route_refuses_weaker_roles)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			for (enum api_key k = KEY_VIEWER; k < KEY_ADMIN; k++) {
-				CLEANUP_GOOD struct good g =
-					good_ask(r, "sess-x");
-				CLEANUP_REPLY struct client_reply reply = {0};
-				bool weak = r->who >
-				            WHO_VIEWER + k - KEY_VIEWER;
+	EACH_ROUTE(r) {
+		for (enum api_key k = KEY_VIEWER; k < KEY_ADMIN; k++) {
+			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+			CLEANUP_REPLY struct client_reply reply = {0};
+			bool weak = r->who > WHO_VIEWER + k - KEY_VIEWER;
 
-				if (!weak)
-					continue;
-				g.ask.key = k;
-				reply = ask(&a, g.ask);
-				assert_error(&reply, 403, "Forbidden");
-				ck_assert_str_eq(reply_detail(&reply, "needed"),
-				                 who_name(r->who));
-			}
+			if (!weak)
+				continue;
+			g.ask.key = k;
+			reply = ask(&a, g.ask);
+			assert_error(&reply, 403, "Forbidden");
+			ck_assert_str_eq(reply_detail(&reply, "needed"),
+			                 who_name(r->who));
 		}
+	}
 }
 END
 
@@ -54,18 +48,16 @@ TEST(every_route_refuses_tenants_that_the_token_does_not_hold)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
-			CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+		CLEANUP_REPLY struct client_reply reply = {0};
 
-			if (r->who == WHO_ANYONE)
-				continue;
-			g.ask.tenant = "strange";
-			reply = ask(&a, g.ask);
-			assert_error(&reply, 403, "TenantForbidden");
-		}
+		if (r->who == WHO_ANYONE)
+			continue;
+		g.ask.tenant = "strange";
+		reply = ask(&a, g.ask);
+		assert_error(&reply, 403, "TenantForbidden");
+	}
 }
 END
 
@@ -75,19 +67,17 @@ TEST(every_route_hides_what_belongs_to_another_tenant)
 	char id[ID_MAX];
 
 	test_profile(&a, id);
-	for
-		EACH_ROUTE(r)
-		{
-			CLEANUP_GOOD struct good g = good_ask(r, id);
-			CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, id);
+		CLEANUP_REPLY struct client_reply reply = {0};
 
-			if (!strchr(r->path, '{'))
-				continue;
-			g.ask.key = KEY_OTHER;
-			reply = ask(&a, g.ask);
-			ck_assert_msg(reply.status == 404, "%s: %d", r->name,
-			              reply.status);
-		}
+		if (!strchr(r->path, '{'))
+			continue;
+		g.ask.key = KEY_OTHER;
+		reply = ask(&a, g.ask);
+		ck_assert_msg(reply.status == 404, "%s: %d", r->name,
+		              reply.status);
+	}
 }
 END
 
@@ -95,25 +85,21 @@ TEST(every_route_with_a_body_bounds_it)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			for (int past = 0; past < 2 && r->max_body; past++) {
-				CLEANUP_GOOD struct good g =
-					good_ask(r, "sess-x");
-				CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		for (int past = 0; past < 2 && r->max_body; past++) {
+			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+			CLEANUP_REPLY struct client_reply reply = {0};
 
-				while (g.body.len < r->max_body + (size_t)past)
-					buf_putc(&g.body, ' ');
-				g.ask.body = buf_str(&g.body);
-				reply = ask(&a, g.ask);
-				if (past)
-					assert_error(&reply, 413,
-					             "PayloadTooLarge");
-				else
-					ck_assert_int_ne(reply.status, 413);
-			}
+			while (g.body.len < r->max_body + (size_t)past)
+				buf_putc(&g.body, ' ');
+			g.ask.body = buf_str(&g.body);
+			reply = ask(&a, g.ask);
+			if (past)
+				assert_error(&reply, 413, "PayloadTooLarge");
+			else
+				ck_assert_int_ne(reply.status, 413);
 		}
+	}
 }
 END
 
@@ -121,34 +107,28 @@ TEST(every_path_answers_other_methods_with_405_and_allow)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			for (int m = 0; m <= METHOD_OTHER; m++) {
-				CLEANUP_GOOD struct good g =
-					good_ask(r, "sess-x");
-				CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		for (int m = 0; m <= METHOD_OTHER; m++) {
+			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+			CLEANUP_REPLY struct client_reply reply = {0};
 
-				g.ask.method = m == METHOD_OTHER
-				                       ? "PATCH"
-				                       : method_names[m];
-				reply = ask(&a, g.ask);
-				if (m == METHOD_OTHER)
-					assert_error(&reply, 405,
-					             "MethodNotAllowed");
-				if (reply.status == 405) {
-					const char *allow =
-						client_header(&reply, "Allow");
+			g.ask.method = m == METHOD_OTHER ? "PATCH"
+			                                 : method_names[m];
+			reply = ask(&a, g.ask);
+			if (m == METHOD_OTHER)
+				assert_error(&reply, 405, "MethodNotAllowed");
+			if (reply.status == 405) {
+				const char *allow =
+					client_header(&reply, "Allow");
 
-					ck_assert(strstr(
-						allow,
-						method_names[r->method]));
-				} else {
-					ck_assert_ptr_null(
-						client_header(&reply, "Allow"));
-				}
+				ck_assert(
+					strstr(allow, method_names[r->method]));
+			} else {
+				ck_assert_ptr_null(
+					client_header(&reply, "Allow"));
 			}
 		}
+	}
 }
 END
 
@@ -159,21 +139,16 @@ TEST(every_route_with_a_body_wants_json)
 		"application/x-www-form-urlencoded"};
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			for (size_t i = 0; r->max_body && i < ARRAY_LEN(types);
-			     i++) {
-				CLEANUP_GOOD struct good g =
-					good_ask(r, "sess-x");
-				CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		for (size_t i = 0; r->max_body && i < ARRAY_LEN(types); i++) {
+			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+			CLEANUP_REPLY struct client_reply reply = {0};
 
-				g.ask.type = types[i];
-				reply = ask(&a, g.ask);
-				assert_error(&reply, 415,
-				             "UnsupportedMediaType");
-			}
+			g.ask.type = types[i];
+			reply = ask(&a, g.ask);
+			assert_error(&reply, 415, "UnsupportedMediaType");
 		}
+	}
 }
 END
 
@@ -181,20 +156,18 @@ TEST(every_route_with_a_body_tells_where_it_is_not_json)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
-			CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+		CLEANUP_REPLY struct client_reply reply = {0};
 
-			if (!r->max_body)
-				continue;
-			g.ask.body = "{\n\"a\": nope}";
-			reply = ask(&a, g.ask);
-			assert_error(&reply, 400, "InvalidJson");
-			ck_assert_str_eq(reply_detail(&reply, "line"), "2");
-			ck_assert_str_ne(reply_detail(&reply, "column"), "");
-		}
+		if (!r->max_body)
+			continue;
+		g.ask.body = "{\n\"a\": nope}";
+		reply = ask(&a, g.ask);
+		assert_error(&reply, 400, "InvalidJson");
+		ck_assert_str_eq(reply_detail(&reply, "line"), "2");
+		ck_assert_str_ne(reply_detail(&reply, "column"), "");
+	}
 }
 END
 
@@ -202,35 +175,32 @@ TEST(every_route_ignores_one_trailing_slash)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	for
-		EACH_ROUTE(r)
-		{
-			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
-			CLEANUP_REPLY struct client_reply reply = {0};
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+		CLEANUP_REPLY struct client_reply reply = {0};
 
-			if (r->who == WHO_ANYONE)
-				continue;
-			g.path.len = strcspn(buf_str(&g.path), "?");
-			g.path.p[g.path.len] = '\0';
-			buf_putc(&g.path, '/');
-			query_of(r, "sess-x", NULL, NULL, &g.path);
-			g.ask.path = buf_str(&g.path);
-			g.ask.key = KEY_NONE;
-			reply = ask(&a, g.ask);
-			assert_error(&reply, 401, "Unauthorized");
-		}
+		if (r->who == WHO_ANYONE)
+			continue;
+		g.path.len = strcspn(buf_str(&g.path), "?");
+		g.path.p[g.path.len] = '\0';
+		buf_putc(&g.path, '/');
+		query_of(r, "sess-x", NULL, NULL, &g.path);
+		g.ask.path = buf_str(&g.path);
+		g.ask.key = KEY_NONE;
+		reply = ask(&a, g.ask);
+		assert_error(&reply, 401, "Unauthorized");
+	}
 }
 END
 
-	/* Ranges that end now differ from one request to the next. */
-	static void
-	fix_range(const struct route *r, struct good *g)
+/* Ranges that end now differ from one request to the next. */
+static void
+fix_range(const struct route *r, struct good *g)
 {
-	for
-		EACH_PARAM(p)
-	if (p->op == r->op && p->type == PT_TIME && *p->def)
-		buf_addf(&g->path, "&%s=%s", p->name,
-		         strcmp(p->name, "from") ? "4102444800" : "0");
+	EACH_PARAM(p)
+		if (p->op == r->op && p->type == PT_TIME && *p->def)
+			buf_addf(&g->path, "&%s=%s", p->name,
+			         strcmp(p->name, "from") ? "4102444800" : "0");
 	g->ask.path = buf_str(&g->path);
 }
 
@@ -240,33 +210,30 @@ TEST(head_tells_what_get_would_without_its_body)
 	char id[ID_MAX];
 
 	test_profile(&a, id);
-	for
-		EACH_ROUTE(r)
-		{
-			CLEANUP_GOOD struct good g = good_ask(r, id);
-			CLEANUP_REPLY struct client_reply get = {0}, head = {0};
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, id);
+		CLEANUP_REPLY struct client_reply get = {0}, head = {0};
 
-			if (r->method != METHOD_GET || r->op == OP_GetMetrics)
-				continue;
-			fix_range(r, &g);
-			get = ask(&a, g.ask);
-			g.ask.method = "HEAD";
-			head = ask(&a, g.ask);
-			ck_assert_int_eq(head.status, get.status);
-			ck_assert_str_eq(head.head.p, get.head.p);
-			ck_assert_uint_eq(head.body.len, 0);
-		}
+		if (r->method != METHOD_GET || r->op == OP_GetMetrics)
+			continue;
+		fix_range(r, &g);
+		get = ask(&a, g.ask);
+		g.ask.method = "HEAD";
+		head = ask(&a, g.ask);
+		ck_assert_int_eq(head.status, get.status);
+		ck_assert_str_eq(head.head.p, get.head.p);
+		ck_assert_uint_eq(head.body.len, 0);
+	}
 }
 END
 
-	SUITE_TIMEOUT("rows", 60,
-                      every_route_but_the_open_ones_asks_for_a_token,
-                      every_route_refuses_weaker_roles,
-                      every_route_refuses_tenants_that_the_token_does_not_hold,
-                      every_route_hides_what_belongs_to_another_tenant,
-                      every_route_with_a_body_bounds_it,
-                      every_path_answers_other_methods_with_405_and_allow,
-                      every_route_with_a_body_wants_json,
-                      every_route_with_a_body_tells_where_it_is_not_json,
-                      every_route_ignores_one_trailing_slash,
-                      head_tells_what_get_would_without_its_body)
+SUITE_TIMEOUT("rows", 60, every_route_but_the_open_ones_asks_for_a_token,
+              every_route_refuses_weaker_roles,
+              every_route_refuses_tenants_that_the_token_does_not_hold,
+              every_route_hides_what_belongs_to_another_tenant,
+              every_route_with_a_body_bounds_it,
+              every_path_answers_other_methods_with_405_and_allow,
+              every_route_with_a_body_wants_json,
+              every_route_with_a_body_tells_where_it_is_not_json,
+              every_route_ignores_one_trailing_slash,
+              head_tells_what_get_would_without_its_body)

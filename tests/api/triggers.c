@@ -70,27 +70,27 @@ TEST(every_kind_comes_back_as_it_was_given)
 }
 END
 
-	static const char *const bad[] = {
-		"\"when\":{}",
-		"\"when\":{\"rss\":{\"bytes\":1},\"cpu\":{\"percent\":1}}",
-		"\"when\":{\"load\":{\"percent\":1}}",
-		"\"when\":{\"rss\":{}}",
-		"\"when\":{\"rss\":{\"bytes\":\"1\"}}",
-		"\"when\":{\"rss\":{\"bytes\":0.5}}",
-		"\"when\":{\"rss\":7}",
-		"\"when\":{\"cpuShare\":{\"percent\":5}}",
-		"\"when\":{\"cpuShare\":{\"function\":\"\",\"percent\":5}}",
-		"\"when\":{\"cpuShare\":{\"function\":\"f\",\"percent\":100.1}"
-		"}",
-		"\"when\":{\"goroutineGrowth\":{\"ratio\":0.9}}",
-		"\"when\":{\"goroutineGrowth\":{\"ratio\":2,\"min\":-1}}",
-		RSS ",\"capture\":{\"profileType\":\"wall\"}",
-		RSS ",\"capture\":{\"durationSeconds\":0}",
-		RSS ",\"capture\":{\"durationSeconds\":3601}",
-		RSS ",\"capture\":{\"sampleRate\":\"x\"}",
-		RSS ",\"webhook\":\"ftp://host/\"",
-		RSS ",\"webhook\":\"http://user@host/\"",
-		RSS ",\"cooldownSeconds\":0",
+static const char *const bad[] = {
+	"\"when\":{}",
+	"\"when\":{\"rss\":{\"bytes\":1},\"cpu\":{\"percent\":1}}",
+	"\"when\":{\"load\":{\"percent\":1}}",
+	"\"when\":{\"rss\":{}}",
+	"\"when\":{\"rss\":{\"bytes\":\"1\"}}",
+	"\"when\":{\"rss\":{\"bytes\":0.5}}",
+	"\"when\":{\"rss\":7}",
+	"\"when\":{\"cpuShare\":{\"percent\":5}}",
+	"\"when\":{\"cpuShare\":{\"function\":\"\",\"percent\":5}}",
+	"\"when\":{\"cpuShare\":{\"function\":\"f\",\"percent\":100.1}"
+	"}",
+	"\"when\":{\"goroutineGrowth\":{\"ratio\":0.9}}",
+	"\"when\":{\"goroutineGrowth\":{\"ratio\":2,\"min\":-1}}",
+	RSS ",\"capture\":{\"profileType\":\"wall\"}",
+	RSS ",\"capture\":{\"durationSeconds\":0}",
+	RSS ",\"capture\":{\"durationSeconds\":3601}",
+	RSS ",\"capture\":{\"sampleRate\":\"x\"}",
+	RSS ",\"webhook\":\"ftp://host/\"",
+	RSS ",\"webhook\":\"http://user@host/\"",
+	RSS ",\"cooldownSeconds\":0",
 };
 
 TEST(what_makes_no_sense_is_refused)
@@ -238,11 +238,10 @@ TEST(viewers_do_not_see_where_a_webhook_goes)
 }
 END
 
-	SUITE("triggers", every_kind_comes_back_as_it_was_given,
-              what_makes_no_sense_is_refused, what_was_given_is_shown,
-              a_type_that_no_engine_takes_is_501,
-              a_trigger_alone_captures_cpu_and_rests_ten_minutes,
-              a_name_is_taken_once, a_service_has_so_many_and_no_more,
-              put_replaces_and_delete_removes,
-              a_webhook_that_may_not_be_called_is_refused_at_once,
-              viewers_do_not_see_where_a_webhook_goes)
+SUITE("triggers", every_kind_comes_back_as_it_was_given,
+      what_makes_no_sense_is_refused, what_was_given_is_shown,
+      a_type_that_no_engine_takes_is_501,
+      a_trigger_alone_captures_cpu_and_rests_ten_minutes, a_name_is_taken_once,
+      a_service_has_so_many_and_no_more, put_replaces_and_delete_removes,
+      a_webhook_that_may_not_be_called_is_refused_at_once,
+      viewers_do_not_see_where_a_webhook_goes)

@@ -229,9 +229,9 @@ TEST(an_upload_with_a_key_is_read_before_the_store_is_locked)
 }
 END
 
-	/* KiB that a process has had at most. */
-	static long
-	peak_kib(pid_t pid)
+/* KiB that a process has had at most. */
+static long
+peak_kib(pid_t pid)
 {
 	char path[64], line[256];
 	long kib = 0;
@@ -294,13 +294,12 @@ TEST(hostile_uploads_take_bounded_memory)
 }
 END
 
-	SUITE_TIMEOUT("uploads", 60, an_upload_is_a_completed_profile_at_once,
-                      every_input_format_is_taken,
-                      the_times_of_an_upload_are_the_profiles,
-                      what_is_no_profile_is_refused_and_nothing_is_stored,
-                      an_upload_past_max_bytes_is_413,
-                      an_upload_for_no_service_is_404,
-                      without_a_query_a_capture_is_started,
-                      an_upload_sent_twice_with_one_key_is_stored_once,
-                      an_upload_with_a_key_is_read_before_the_store_is_locked,
-                      hostile_uploads_take_bounded_memory)
+SUITE_TIMEOUT("uploads", 60, an_upload_is_a_completed_profile_at_once,
+              every_input_format_is_taken,
+              the_times_of_an_upload_are_the_profiles,
+              what_is_no_profile_is_refused_and_nothing_is_stored,
+              an_upload_past_max_bytes_is_413, an_upload_for_no_service_is_404,
+              without_a_query_a_capture_is_started,
+              an_upload_sent_twice_with_one_key_is_stored_once,
+              an_upload_with_a_key_is_read_before_the_store_is_locked,
+              hostile_uploads_take_bounded_memory)

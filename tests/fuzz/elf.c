@@ -1,6 +1,6 @@
 /* An ELF image of an attacker's making: everything in it is looked at. */
-#include "capture/symbols/symtab.h"
 #include "capture/symbols/symbols.h"
+#include "capture/symbols/symtab.h"
 
 #include <stdint.h>
 #include <string.h>

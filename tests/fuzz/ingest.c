@@ -1,7 +1,7 @@
 /* What pushes carry beside their profile: forms and names. */
-#include "endpoint/ingest/ingest_name.h"
-#include "endpoint/call/multipart.h"
 #include "base/clock.h"
+#include "endpoint/call/multipart.h"
+#include "endpoint/ingest/ingest_name.h"
 
 #include <assert.h>
 #include <jansson.h>

@@ -8,9 +8,9 @@
 #include "lib/api.h"
 
 #define EACH_ROUTE(r) \
-	(const struct route *r = routes; r < routes + OP_COUNT; r++)
+	for (const struct route *r = routes; r < routes + OP_COUNT; r++)
 #define EACH_PARAM(p) \
-	(const struct param_row *p = params; p < params + P_COUNT; p++)
+	for (const struct param_row *p = params; p < params + P_COUNT; p++)
 
 /* What paths name that exists; NULL: nothing does. */
 extern const char *good_baseline, *good_goroutines, *good_trigger;

@@ -1,7 +1,7 @@
 #include "lib/stock.h"
 
-#include "store/files/digest.h"
 #include "base/json.h"
+#include "store/files/digest.h"
 #include "store/session.h"
 #include "store/window.h"
 

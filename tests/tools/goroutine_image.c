@@ -6,13 +6,13 @@
  * BIAS is 0, or where a position-independent program was loaded (hex). What
  * makes no difference to the result is written as zeros.
  */
-#include "capture/goroutines/goroutine_rows.h"
-#include "worker/opener/opener.h"
+#include "lib/goroutine_image.h"
 #include "base/file.h"
+#include "capture/goroutines/goroutine_rows.h"
 #include "capture/ranges.h"
 #include "capture/threads.h"
-#include "lib/goroutine_image.h"
 #include "profile/pprof.h"
+#include "worker/opener/opener.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
  *	symbols FILE
  *	symbols FILE ADDRESS...		where the functions around these begin
  */
-#include "capture/symbols/symtab.h"
 #include "capture/symbols/symbols.h"
+#include "capture/symbols/symtab.h"
 
 #include <err.h>
 #include <fcntl.h>

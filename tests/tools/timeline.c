@@ -10,9 +10,9 @@
  *	counter TIME_US PID RSS_BYTES CPU_US
  *	sample TIME_US TID WEIGHT_NS FUNCTION		the innermost
  */
+#include "profile/timeline.h"
 #include "base/file.h"
 #include "profile/pprof.h"
-#include "profile/timeline.h"
 
 #include <errno.h>
 #include <fcntl.h>

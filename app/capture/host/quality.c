@@ -290,8 +290,7 @@ remove_text(json_t *list, const char *text)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(list, i, v)
-	{
+	json_array_foreach(list, i, v) {
 		if (strcmp(json_string_value(v) ? json_string_value(v) : "",
 		           text))
 			continue;

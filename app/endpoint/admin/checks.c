@@ -46,8 +46,7 @@ checks_block(const json_t *findings)
 	json_t *f;
 	size_t i;
 
-	json_array_foreach(findings, i, f)
-	{
+	json_array_foreach(findings, i, f) {
 		enum check c =
 			check_find(text_of(f, "part"), text_of(f, "check"));
 
@@ -67,8 +66,7 @@ put_worker(struct buf *out, const struct worker *w)
 	json_t *f;
 	size_t i;
 
-	json_array_foreach(findings, i, f)
-	{
+	json_array_foreach(findings, i, f) {
 		json_open(out, NULL, '{');
 		json_put_text(out, "host", w->host);
 		for (size_t k = 0; k < ARRAY_LEN(keys); k++)

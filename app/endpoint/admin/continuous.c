@@ -81,8 +81,7 @@ read_types(struct call *c, struct buf *out)
 	json_open(out, NULL, '[');
 	if (!list)
 		json_put_text(out, NULL, "cpu");
-	json_array_foreach(list, i, v)
-	{
+	json_array_foreach(list, i, v) {
 		const char *type = json_string_value(v);
 
 		if (!type_find(type))

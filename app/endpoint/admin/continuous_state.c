@@ -80,8 +80,7 @@ put_unsupported(const struct continuous *c, const struct service *s,
 	json_t *type;
 
 	json_open(out, "unsupported", '[');
-	json_array_foreach(types, i, type)
-	{
+	json_array_foreach(types, i, type) {
 		const char *name = json_string_value(type);
 
 		if (!name || source_of(s, name))

@@ -91,8 +91,7 @@ check_allow(struct call *c, const struct service_rows *rows)
 	json_t *all = (json_t *)param_json(c, rows->allow), *value;
 	const char *key;
 
-	json_object_foreach(all, key, value)
-	{
+	json_object_foreach(all, key, value) {
 		if (!is_opt_in(key))
 			warn_client(c, "allow: this release has no opt-in %s",
 			            key);

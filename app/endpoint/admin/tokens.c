@@ -93,8 +93,7 @@ read_tenants(struct call *c, struct buf *out)
 
 	if (!list)
 		buf_puts(out, c->caller.tenant);
-	json_array_foreach(list, i, v)
-	{
+	json_array_foreach(list, i, v) {
 		const char *tenant = json_string_value(v);
 
 		buf_puts(out, i ? " " : "");

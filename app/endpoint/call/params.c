@@ -87,10 +87,10 @@ members_ok(const struct param_row *p, const json_t *j)
 		return false;
 	if (p->type != PT_LABELS)
 		return true;
-	json_object_foreach(
-		(json_t *)j, key,
-		v) if (!text_ok(key, 1, 63) || !json_is_string(v) ||
-	               !text_ok(json_string_value(v), 0, 200)) return false;
+	json_object_foreach((json_t *)j, key, v)
+		if (!text_ok(key, 1, 63) || !json_is_string(v) ||
+		    !text_ok(json_string_value(v), 0, 200))
+			return false;
 	return true;
 }
 
@@ -102,10 +102,10 @@ words_ok(const struct param_row *p, const json_t *j)
 
 	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
 		return false;
-	json_array_foreach(j, i,
-	                   v) if (!json_is_string(v) ||
-	                          !name_ok(json_string_value(v), 1,
-	                                   STORE_TENANT_MAX - 1)) return false;
+	json_array_foreach(j, i, v)
+		if (!json_is_string(v) ||
+		    !name_ok(json_string_value(v), 1, STORE_TENANT_MAX - 1))
+			return false;
 	return true;
 }
 
@@ -118,8 +118,7 @@ tags_ok(const struct param_row *p, const json_t *j)
 
 	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
 		return false;
-	json_array_foreach(j, i, v)
-	{
+	json_array_foreach(j, i, v) {
 		if (!json_is_string(v) ||
 		    !text_ok(json_string_value(v), 1, TAG_MAX) ||
 		    strchr(json_string_value(v), '\n'))
@@ -162,8 +161,7 @@ functions_ok(const struct param_row *p, const json_t *j)
 		return !strcmp(json_string_value(j), "(nested array)");
 	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
 		return false;
-	json_array_foreach(j, i, v)
-	{
+	json_array_foreach(j, i, v) {
 		if (!function_ok(v))
 			return false;
 	}
@@ -440,9 +438,10 @@ check_body(struct call *c)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach(c->body, key,
-	                    v) if (!is_known(c->route->op, IN_BODY, key))
-		warn_client(c, "unknown field '%.100s' is ignored", key);
+	json_object_foreach(c->body, key, v)
+		if (!is_known(c->route->op, IN_BODY, key))
+			warn_client(c, "unknown field '%.100s' is ignored",
+			            key);
 }
 
 int

@@ -142,8 +142,7 @@ write_functions(const json_t *given, const struct session *s, struct buf *out)
 		return;
 	}
 	json_open(out, NULL, '[');
-	json_array_foreach(given, i, entry)
-	{
+	json_array_foreach(given, i, entry) {
 		put_entry(out, entry);
 	}
 	json_close(out, ']');
@@ -155,8 +154,7 @@ write_tags(const json_t *given, struct buf *out)
 	const json_t *tag;
 	size_t i;
 
-	json_array_foreach(given, i, tag)
-	{
+	json_array_foreach(given, i, tag) {
 		baseline_tag(out, json_string_value(tag));
 	}
 }

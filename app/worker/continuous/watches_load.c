@@ -42,9 +42,9 @@ windows_wants(const struct continuous *c, const char *type)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(types, i, v) if (json_is_string(v) &&
-	                                    !strcmp(json_string_value(v),
-	                                            type)) return c->enabled;
+	json_array_foreach(types, i, v)
+		if (json_is_string(v) && !strcmp(json_string_value(v), type))
+			return c->enabled;
 	return false;
 }
 

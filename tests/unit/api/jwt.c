@@ -218,18 +218,18 @@ TEST(a_key_is_used_only_for_what_it_says)
 }
 END
 
-	static const char *const malformed[] = {
-		"",
-		".",
-		"..",
-		"a.b.c",
-		/* {"alg":"none"} */
-		"eyJhbGciOiJub25lIn0."
-		"eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0.",
-		"eyJhbGciOiJub25lIn0."
-		"eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0",
-		"eyJhbGciOiJIUzI1NiJ9..",
-		"eyJhbGciOiJIUzI1NiJ9.e30.AAAA",
+static const char *const malformed[] = {
+	"",
+	".",
+	"..",
+	"a.b.c",
+	/* {"alg":"none"} */
+	"eyJhbGciOiJub25lIn0."
+	"eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0.",
+	"eyJhbGciOiJub25lIn0."
+	"eyJleHAiOjE3NzAwMDAwNjAsInRlbmFudCI6InQxIn0",
+	"eyJhbGciOiJIUzI1NiJ9..",
+	"eyJhbGciOiJIUzI1NiJ9.e30.AAAA",
 };
 
 TEST(unsigned_and_broken_tokens_are_refused)
@@ -266,7 +266,7 @@ END
 #define TIMES "\"exp\":1770000060"
 #define WHO   "\"role\":\"viewer\",\"tenant\":\"t1\""
 
-	static const struct {
+static const struct {
 	const char *label, *claims;
 	int rc;
 } claims[] = {
@@ -386,12 +386,10 @@ TEST(a_replaced_file_changes_the_keys)
 }
 END
 
-	SUITE("jwt", each_algorithm_is_taken_with_its_key,
-              other_algorithms_are_refused,
-              a_key_that_is_not_in_the_file_is_refused,
-              a_public_key_is_no_shared_secret,
-              a_key_is_used_only_for_what_it_says,
-              unsigned_and_broken_tokens_are_refused,
-              every_changed_byte_breaks_the_signature, claims_are_checked,
-              claims_name_role_tenants_and_subject, long_subjects_stay_apart,
-              a_replaced_file_changes_the_keys)
+SUITE("jwt", each_algorithm_is_taken_with_its_key, other_algorithms_are_refused,
+      a_key_that_is_not_in_the_file_is_refused,
+      a_public_key_is_no_shared_secret, a_key_is_used_only_for_what_it_says,
+      unsigned_and_broken_tokens_are_refused,
+      every_changed_byte_breaks_the_signature, claims_are_checked,
+      claims_name_role_tenants_and_subject, long_subjects_stay_apart,
+      a_replaced_file_changes_the_keys)

@@ -35,10 +35,9 @@ TEST(an_altered_text_does_not_open)
 }
 END
 
-	static const char *const broken[] = {
-		"", "0", "zz", "00",
-		"00000000000000000000000000000000000000"
-		"00000000000000000"};
+static const char *const broken[] = {"", "0", "zz", "00",
+                                     "00000000000000000000000000000000000000"
+                                     "00000000000000000"};
 
 TEST(what_was_never_sealed_does_not_open)
 {
@@ -49,6 +48,5 @@ TEST(what_was_never_sealed_does_not_open)
 }
 END
 
-	SUITE("seal", what_is_sealed_opens_with_its_secret_alone,
-              an_altered_text_does_not_open,
-              what_was_never_sealed_does_not_open)
+SUITE("seal", what_is_sealed_opens_with_its_secret_alone,
+      an_altered_text_does_not_open, what_was_never_sealed_does_not_open)

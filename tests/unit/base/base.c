@@ -127,9 +127,8 @@ TEST(unexpected_descriptors_are_refused_and_closed)
 }
 END
 
-	SUITE("base", ids_are_random_and_valid,
-              hostile_text_is_escaped_for_json_and_script,
-              a_file_is_replaced_whole,
-              a_file_past_the_ceiling_is_refused_and_at_it_is_read,
-              messages_carry_descriptors_and_their_true_length,
-              unexpected_descriptors_are_refused_and_closed)
+SUITE("base", ids_are_random_and_valid,
+      hostile_text_is_escaped_for_json_and_script, a_file_is_replaced_whole,
+      a_file_past_the_ceiling_is_refused_and_at_it_is_read,
+      messages_carry_descriptors_and_their_true_length,
+      unexpected_descriptors_are_refused_and_closed)

@@ -41,7 +41,7 @@ END
 #define NOW INT64_C(1768464000123)
 #define H   INT64_C(3600000)
 
-	static const struct {
+static const struct {
 	const char *text;
 	int64_t ms;
 	int err;
@@ -151,8 +151,6 @@ TEST(times_out_of_range_are_clamped)
 }
 END
 
-	SUITE("clock", times_are_read_as_rfc_3339_says,
-              times_are_read_as_people_write_them,
-              spans_are_numbers_with_a_unit,
-              times_are_written_with_milliseconds,
-              times_out_of_range_are_clamped)
+SUITE("clock", times_are_read_as_rfc_3339_says,
+      times_are_read_as_people_write_them, spans_are_numbers_with_a_unit,
+      times_are_written_with_milliseconds, times_out_of_range_are_clamped)

@@ -37,7 +37,7 @@ TEST(suffixes_scale_values)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *text, *says;
 } refused[] = {
 	{"[store]\nmax_byte = 1G\n", "t.conf:2: unknown key 'max_byte'"},
@@ -114,9 +114,7 @@ TEST(a_missing_file_means_the_defaults)
 }
 END
 
-	SUITE("conf", defaults_stand_where_nothing_is_said,
-              suffixes_scale_values,
-              a_wrong_line_is_named_with_what_was_expected,
-              a_scope_lists_what_its_tenant_may_name,
-              every_default_is_within_its_own_bounds,
-              a_missing_file_means_the_defaults)
+SUITE("conf", defaults_stand_where_nothing_is_said, suffixes_scale_values,
+      a_wrong_line_is_named_with_what_was_expected,
+      a_scope_lists_what_its_tenant_may_name,
+      every_default_is_within_its_own_bounds, a_missing_file_means_the_defaults)

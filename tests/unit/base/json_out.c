@@ -28,7 +28,7 @@ TEST(commas_put_themselves)
 }
 END
 
-	static const struct {
+static const struct {
 	double v;
 	const char *text;
 } reals[] = {
@@ -57,4 +57,4 @@ TEST(reals_are_short_and_finite)
 }
 END
 
-	SUITE("json_out", commas_put_themselves, reals_are_short_and_finite)
+SUITE("json_out", commas_put_themselves, reals_are_short_and_finite)

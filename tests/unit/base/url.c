@@ -93,7 +93,7 @@ TEST(lengths_are_bounded)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *list, *url;
 	bool allowed;
 } lists[] = {
@@ -136,6 +136,6 @@ TEST(lists_let_their_hosts_through)
 }
 END
 
-	SUITE("url", addresses_are_taken_apart,
-              what_two_parsers_could_read_differently_is_refused,
-              lengths_are_bounded, lists_let_their_hosts_through)
+SUITE("url", addresses_are_taken_apart,
+      what_two_parsers_could_read_differently_is_refused, lengths_are_bounded,
+      lists_let_their_hosts_through)

@@ -136,9 +136,9 @@ TEST(the_reason_is_that_of_most_stacks)
 }
 END
 
-	/* What the report says; free() it. */
-	static char *
-	report(const struct quality *q)
+/* What the report says; free() it. */
+static char *
+report(const struct quality *q)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char *out = NULL;
@@ -194,8 +194,8 @@ TEST(a_report_of_whoever_takes_no_more_than_its_rows)
 }
 END
 
-	SUITE("breaks",
-              the_modules_where_most_stacks_break_off_are_told_with_the_reason,
-              the_reason_is_that_of_most_stacks,
-              most_stacks_broken_is_a_poor_profile_that_names_the_module,
-              a_report_of_whoever_takes_no_more_than_its_rows)
+SUITE("breaks",
+      the_modules_where_most_stacks_break_off_are_told_with_the_reason,
+      the_reason_is_that_of_most_stacks,
+      most_stacks_broken_is_a_poor_profile_that_names_the_module,
+      a_report_of_whoever_takes_no_more_than_its_rows)

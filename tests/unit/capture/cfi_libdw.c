@@ -178,4 +178,4 @@ TEST(rules_of_system_libraries_are_those_that_libdw_reads)
 }
 END
 
-	SUITE("cfi_libdw", rules_of_system_libraries_are_those_that_libdw_reads)
+SUITE("cfi_libdw", rules_of_system_libraries_are_those_that_libdw_reads)

@@ -193,11 +193,11 @@ TEST(an_instruction_cut_anywhere_is_none)
 }
 END
 
-	/* --- whole libraries
-         * -------------------------------------------------------
-         */
+/* --- whole libraries
+ * -------------------------------------------------------
+ */
 
-	struct file {
+struct file {
 	struct elf_image *elf;
 	struct unwind_table *table;
 	struct unwind_index frames;
@@ -281,7 +281,7 @@ TEST(instructions_of_libraries_end_where_their_functions_do)
 }
 END
 
-	struct count {
+struct count {
 	unsigned n, asked, same, other;
 };
 
@@ -333,8 +333,8 @@ TEST(the_way_out_of_code_is_that_of_its_tables)
 }
 END
 
-	SUITE("code",
-              an_instruction_tells_its_length_its_way_and_what_it_does_to_the_stack,
-              an_instruction_cut_anywhere_is_none,
-              instructions_of_libraries_end_where_their_functions_do,
-              the_way_out_of_code_is_that_of_its_tables)
+SUITE("code",
+      an_instruction_tells_its_length_its_way_and_what_it_does_to_the_stack,
+      an_instruction_cut_anywhere_is_none,
+      instructions_of_libraries_end_where_their_functions_do,
+      the_way_out_of_code_is_that_of_its_tables)

@@ -2,8 +2,8 @@
  * Captures that are cut into windows, on this kernel.
  */
 #include "base/clock.h"
-#include "capture/recorder.h"
 #include "capture/process/modules.h"
+#include "capture/recorder.h"
 #include "lib/here.h"
 #include "lib/test.h"
 
@@ -161,10 +161,10 @@ TEST(a_window_without_work_has_time_but_no_samples)
 }
 END
 
-	/* A program that waits until this closes its pipe, and then works on
-         * until it is killed. */
-	static pid_t
-	child(int *to)
+/* A program that waits until this closes its pipe, and then works on
+ * until it is killed. */
+static pid_t
+child(int *to)
 {
 	int down[2], up[2];
 	pid_t pid;
@@ -292,10 +292,10 @@ TEST(tidying_takes_nothing_that_samples_need)
 }
 END
 
-	SUITE("cut", windows_follow_each_other_without_a_gap,
-              a_cut_right_after_the_start_keeps_the_time,
-              a_window_without_work_has_time_but_no_samples,
-              a_process_is_taken_in_while_it_runs,
-              a_process_that_has_just_begun_is_followed,
-              modules_in_use_stay_and_others_go,
-              tidying_takes_nothing_that_samples_need)
+SUITE("cut", windows_follow_each_other_without_a_gap,
+      a_cut_right_after_the_start_keeps_the_time,
+      a_window_without_work_has_time_but_no_samples,
+      a_process_is_taken_in_while_it_runs,
+      a_process_that_has_just_begun_is_followed,
+      modules_in_use_stay_and_others_go,
+      tidying_takes_nothing_that_samples_need)

@@ -96,9 +96,9 @@ TEST(offsets_and_addresses_map_both_ways)
 }
 END
 
-	/* The loader's own answer for this program. */
-	static int
-	first_bias(struct dl_phdr_info *info, size_t size, void *out)
+/* The loader's own answer for this program. */
+static int
+first_bias(struct dl_phdr_info *info, size_t size, void *out)
 {
 	(void)size;
 	*(uint64_t *)out = info->dlpi_addr;
@@ -128,8 +128,8 @@ TEST(the_bias_of_a_mapping_is_the_loaders)
 }
 END
 
-	static bool
-	has_function(const struct elf_image *e, const char *name)
+static bool
+has_function(const struct elf_image *e, const char *name)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(SYMBOLS_MAX_PIECE);
 	struct symtab t;
@@ -171,10 +171,10 @@ TEST(without_section_headers_all_but_sections_is_found)
 }
 END
 
-	/* Puts more at the end of f as its .gnu_debugdata, in place of the
-         * debug link that stripping left; false: there is none. */
-	static bool
-	embed(struct file *f, const uint8_t *more, size_t n)
+/* Puts more at the end of f as its .gnu_debugdata, in place of the
+ * debug link that stripping left; false: there is none. */
+static bool
+embed(struct file *f, const uint8_t *more, size_t n)
 {
 	static const char old[] = ".gnu_debuglink";
 	Elf64_Shdr *s = (Elf64_Shdr *)(f->p + header(f)->e_shoff);
@@ -337,8 +337,8 @@ TEST(a_copy_is_bounded_and_terminated)
 }
 END
 
-	/* An image of nothing but a debug link. */
-	struct linked {
+/* An image of nothing but a debug link. */
+struct linked {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[3];
 	char names[28];
@@ -427,16 +427,14 @@ TEST(a_debug_file_matches_by_build_id_or_by_crc)
 }
 END
 
-	SUITE("elf", an_image_tells_its_segments_sections_and_build_id,
-              offsets_and_addresses_map_both_ways,
-              the_bias_of_a_mapping_is_the_loaders,
-              programs_are_told_from_libraries,
-              without_section_headers_all_but_sections_is_found,
-              functions_of_gnu_debugdata_join_the_dynamic_ones,
-              gnu_debugdata_that_is_no_xz_or_too_much_is_refused,
-              the_vdso_is_read_from_memory, what_is_no_elf_of_ours_is_refused,
-              a_directory_is_refused_and_stays_the_callers,
-              a_file_cut_short_under_us_is_an_error_not_a_signal,
-              a_copy_is_bounded_and_terminated,
-              a_debug_link_has_a_plain_name_and_a_crc,
-              a_debug_file_matches_by_build_id_or_by_crc)
+SUITE("elf", an_image_tells_its_segments_sections_and_build_id,
+      offsets_and_addresses_map_both_ways, the_bias_of_a_mapping_is_the_loaders,
+      programs_are_told_from_libraries,
+      without_section_headers_all_but_sections_is_found,
+      functions_of_gnu_debugdata_join_the_dynamic_ones,
+      gnu_debugdata_that_is_no_xz_or_too_much_is_refused,
+      the_vdso_is_read_from_memory, what_is_no_elf_of_ours_is_refused,
+      a_directory_is_refused_and_stays_the_callers,
+      a_file_cut_short_under_us_is_an_error_not_a_signal,
+      a_copy_is_bounded_and_terminated, a_debug_link_has_a_plain_name_and_a_crc,
+      a_debug_file_matches_by_build_id_or_by_crc)

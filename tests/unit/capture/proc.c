@@ -58,7 +58,7 @@ TEST(usage_is_read_past_names_of_all_kinds)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *text, *unit;
 } cgroups[] = {
 	{"0::/system.slice/nginx.service\n", "nginx.service"},
@@ -111,10 +111,10 @@ TEST(the_real_user_is_read)
 }
 END
 
-	/* --- a /proc of our own
-           ------------------------------------------------------ */
+/* --- a /proc of our own
+   ------------------------------------------------------ */
 
-	struct fake {
+struct fake {
 	char dir[64];
 	int links; /* that were asked for */
 	struct proc_table t;
@@ -222,10 +222,10 @@ TEST(this_process_is_in_the_real_one)
 {
 	struct fake f = {.links = 0};
 
-	f.t = (struct proc_table){.proc_fd = open("/proc",
-	                                          O_RDONLY | O_DIRECTORY),
-	                          .exe_link = count_link,
-	                          .arg = &f};
+	f.t = (struct proc_table){
+		.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY),
+		.exe_link = count_link,
+		.arg = &f};
 	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
 	ck_assert_ptr_nonnull(proc_table_find(&f.t, getpid()));
 	ck_assert_uint_eq(proc_table_find(&f.t, getpid())->uid, getuid());
@@ -234,9 +234,9 @@ TEST(this_process_is_in_the_real_one)
 }
 END
 
-	SUITE("proc", stat_lines_are_read_around_any_name,
-              usage_is_read_past_names_of_all_kinds,
-              the_unit_is_the_first_service_or_scope_of_systemds_path,
-              command_lines_are_joined_and_harmless, the_real_user_is_read,
-              a_scan_finds_processes_and_forgets_the_gone,
-              a_long_command_line_is_cut, this_process_is_in_the_real_one)
+SUITE("proc", stat_lines_are_read_around_any_name,
+      usage_is_read_past_names_of_all_kinds,
+      the_unit_is_the_first_service_or_scope_of_systemds_path,
+      command_lines_are_joined_and_harmless, the_real_user_is_read,
+      a_scan_finds_processes_and_forgets_the_gone, a_long_command_line_is_cut,
+      this_process_is_in_the_real_one)

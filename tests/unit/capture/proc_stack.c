@@ -241,8 +241,8 @@ TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
 }
 END
 
-	SUITE("proc_stack",
-              a_copy_that_ends_at_a_page_not_in_memory_is_read_on_and_fills_it,
-              a_hole_close_above_the_stack_pointer_is_filled_for_later_copies,
-              an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
-              a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
+SUITE("proc_stack",
+      a_copy_that_ends_at_a_page_not_in_memory_is_read_on_and_fills_it,
+      a_hole_close_above_the_stack_pointer_is_filled_for_later_copies,
+      an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
+      a_copy_of_full_size_is_read_on_whatever_came_of_the_last)

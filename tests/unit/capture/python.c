@@ -262,11 +262,11 @@ TEST(a_runtime_that_does_not_tell_its_layout_is_refused)
 }
 END
 
-	SUITE("python", a_frame_has_its_functions_name_file_and_line,
-              before_its_first_instruction_a_frame_is_at_the_first,
-              what_is_no_code_is_refused,
-              another_function_at_the_same_address_is_noticed_after_a_second,
-              a_frame_of_the_interpreter_itself_is_no_place,
-              text_beyond_ascii_becomes_utf8,
-              threads_are_found_by_their_numbers, a_list_without_end_is_left,
-              a_runtime_that_does_not_tell_its_layout_is_refused)
+SUITE("python", a_frame_has_its_functions_name_file_and_line,
+      before_its_first_instruction_a_frame_is_at_the_first,
+      what_is_no_code_is_refused,
+      another_function_at_the_same_address_is_noticed_after_a_second,
+      a_frame_of_the_interpreter_itself_is_no_place,
+      text_beyond_ascii_becomes_utf8, threads_are_found_by_their_numbers,
+      a_list_without_end_is_left,
+      a_runtime_that_does_not_tell_its_layout_is_refused)

@@ -142,9 +142,9 @@ TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 }
 END
 
-	SUITE("quality", rates_are_shown_per_second, every_note_is_told,
-              a_poor_profile_says_so,
-              a_note_that_a_failed_check_explains_is_told_in_its_words,
-              names_that_came_later_make_a_poor_profile_good,
-              files_that_are_closed_make_a_profile_poor_whatever_has_a_name,
-              lost_samples_and_longer_periods_lower_the_achieved_rate)
+SUITE("quality", rates_are_shown_per_second, every_note_is_told,
+      a_poor_profile_says_so,
+      a_note_that_a_failed_check_explains_is_told_in_its_words,
+      names_that_came_later_make_a_poor_profile_good,
+      files_that_are_closed_make_a_profile_poor_whatever_has_a_name,
+      lost_samples_and_longer_periods_lower_the_achieved_rate)

@@ -2,8 +2,8 @@
  * test makes up. */
 #include "capture/buckets/bucket_reading.h"
 
-#include "capture/buckets/bucket_rows.h"
 #include "base/clock.h"
+#include "capture/buckets/bucket_rows.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -278,8 +278,7 @@ TEST(a_bucket_that_is_there_twice_is_refused)
 {
 	CLEANUP_BUF struct buf r;
 	CLEANUP(go_buckets_done)
-	struct go_buckets now = buckets(some),
-			  before = {0};
+	struct go_buckets now = buckets(some), before = {0};
 	struct reading_part part;
 	bool same;
 
@@ -315,8 +314,8 @@ TEST(a_reading_has_a_ceiling)
 }
 END
 
-	SUITE("reading", what_came_since_a_reading_is_told,
-              a_count_that_went_backwards_is_made_up_for,
-              a_process_is_known_by_its_number_and_its_begin,
-              one_that_is_kept_is_as_it_was, what_is_no_reading_is_refused,
-              a_bucket_that_is_there_twice_is_refused, a_reading_has_a_ceiling)
+SUITE("reading", what_came_since_a_reading_is_told,
+      a_count_that_went_backwards_is_made_up_for,
+      a_process_is_known_by_its_number_and_its_begin,
+      one_that_is_kept_is_as_it_was, what_is_no_reading_is_refused,
+      a_bucket_that_is_there_twice_is_refused, a_reading_has_a_ceiling)

@@ -165,6 +165,6 @@ TEST(without_debug_files_a_profile_stays_as_it_is)
 }
 END
 
-	SUITE("rename", a_debug_file_of_the_build_id_names_functions,
-              one_of_another_build_id_does_not,
-              without_debug_files_a_profile_stays_as_it_is)
+SUITE("rename", a_debug_file_of_the_build_id_names_functions,
+      one_of_another_build_id_does_not,
+      without_debug_files_a_profile_stays_as_it_is)

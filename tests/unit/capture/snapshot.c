@@ -9,8 +9,8 @@
 #include "lib/here.h"
 #include "lib/test.h"
 
-#include "capture/threads/snapshot_thread.h"
 #include "capture/threads.h"
+#include "capture/threads/snapshot_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -157,11 +157,11 @@ TEST(polled_descriptors_are_read_within_the_stack)
 }
 END
 
-	/* --- a program
-         * -------------------------------------------------------------
-         */
+/* --- a program
+ * -------------------------------------------------------------
+ */
 
-	struct target {
+struct target {
 	pid_t pid;
 	FILE *in, *out;
 };
@@ -334,8 +334,8 @@ TEST(every_waiting_thread_is_told_and_none_is_stopped)
 }
 END
 
-	static int64_t
-	not_runnable_ns(struct target *t)
+static int64_t
+not_runnable_ns(struct target *t)
 {
 	char line[32];
 
@@ -434,9 +434,8 @@ TEST(a_process_that_is_gone_is_no_snapshot)
 }
 END
 
-	static int
-	ask_stacks(pid_t pid, uint32_t count, uint32_t size,
-                   struct thread_row *row)
+static int
+ask_stacks(pid_t pid, uint32_t count, uint32_t size, struct thread_row *row)
 {
 	struct host_ask ask = {
 		.op = HOST_STACKS,
@@ -502,9 +501,9 @@ TEST(a_thread_of_another_process_is_none_of_this_one)
 }
 END
 
-	/* The other of two threads. */
-	static int32_t
-	second_thread(pid_t pid)
+/* The other of two threads. */
+static int32_t
+second_thread(pid_t pid)
 {
 	struct host_ask ask = {.op = HOST_TASKS, .pid = pid};
 	int32_t tids[2] = {0, 0};
@@ -538,15 +537,15 @@ TEST(a_traced_thread_that_runs_is_told_without_a_stack)
 }
 END
 
-	SUITE("snapshot", a_thread_may_call_itself_what_it_likes,
-              the_line_of_a_system_call_is_read_whole_or_not_at_all,
-              calls_that_wait_are_told_from_others,
-              polled_descriptors_are_read_within_the_stack,
-              every_waiting_thread_is_told_and_none_is_stopped,
-              a_running_thread_is_stopped_and_goes_on,
-              the_time_told_covers_the_time_that_the_thread_stood_still,
-              threads_that_wake_all_the_time_are_read_whole,
-              a_process_that_is_gone_is_no_snapshot,
-              the_opener_reads_no_more_than_its_bounds,
-              a_thread_of_another_process_is_none_of_this_one,
-              a_traced_thread_that_runs_is_told_without_a_stack)
+SUITE("snapshot", a_thread_may_call_itself_what_it_likes,
+      the_line_of_a_system_call_is_read_whole_or_not_at_all,
+      calls_that_wait_are_told_from_others,
+      polled_descriptors_are_read_within_the_stack,
+      every_waiting_thread_is_told_and_none_is_stopped,
+      a_running_thread_is_stopped_and_goes_on,
+      the_time_told_covers_the_time_that_the_thread_stood_still,
+      threads_that_wake_all_the_time_are_read_whole,
+      a_process_that_is_gone_is_no_snapshot,
+      the_opener_reads_no_more_than_its_bounds,
+      a_thread_of_another_process_is_none_of_this_one,
+      a_traced_thread_that_runs_is_told_without_a_stack)

@@ -84,7 +84,8 @@ TEST(a_function_has_its_name_file_and_line)
 	ck_assert_uint_eq(symbolizer_lookup(s, 0, vaddr_of(around), f, 4), 1);
 	ck_assert_str_eq(f[0].name, "around");
 	ck_assert_str_eq(f[0].system_name, "around");
-	ck_assert_ptr_nonnull(strstr(f[0].file, "tests/unit/capture/symbols.c"));
+	ck_assert_ptr_nonnull(
+		strstr(f[0].file, "tests/unit/capture/symbols.c"));
 	ck_assert_int_ge((int)f[0].start_line, folded_line);
 	ck_assert_int_lt((int)f[0].start_line, around_line);
 	ck_assert_int_ge((int)f[0].line, (int)f[0].start_line);
@@ -120,9 +121,9 @@ TEST(no_more_frames_are_told_than_asked_for)
 }
 END
 
-	/* This program without its section headers: stripped bare. */
-	static struct elf_image *
-	open_stripped(const struct elf_image *whole)
+/* This program without its section headers: stripped bare. */
+static struct elf_image *
+open_stripped(const struct elf_image *whole)
 {
 	struct elf_image *e = NULL;
 	void *p = NULL;
@@ -190,9 +191,9 @@ TEST(unknown_modules_and_addresses_have_no_frames)
 }
 END
 
-	SUITE("symbols", a_function_has_its_name_file_and_line,
-              an_inlined_call_is_a_frame_with_the_line_it_was_called_from,
-              no_more_frames_are_told_than_asked_for,
-              a_separate_debug_file_names_a_stripped_programs_functions,
-              an_image_in_memory_is_symbolized_like_its_file,
-              unknown_modules_and_addresses_have_no_frames)
+SUITE("symbols", a_function_has_its_name_file_and_line,
+      an_inlined_call_is_a_frame_with_the_line_it_was_called_from,
+      no_more_frames_are_told_than_asked_for,
+      a_separate_debug_file_names_a_stripped_programs_functions,
+      an_image_in_memory_is_symbolized_like_its_file,
+      unknown_modules_and_addresses_have_no_frames)

@@ -175,15 +175,15 @@ TEST(labels_in_code_are_functions_where_they_are_in_none)
 }
 END
 
-	/* 0: dec %eax; 2: jg 0; 4: ret; 5: nop …; 16: je 21; 18: ret; 19: nop,
-         * nop; 21: ret; 22: nop …; 32: jmp 16; 34: nop …; 48: ret */
-	static const char code[] = "\xff\xc8\x7f\xfc\xc3\x90\x90\x90\x90\x90"
-                                   "\x90\x90\x90\x90\x90\x90"
-				   "\x74\x03\xc3\x90\x90\xc3\x90\x90\x90\x90"
-                                   "\x90\x90\x90\x90\x90\x90"
-				   "\xeb\xee\x90\x90\x90\x90\x90\x90\x90\x90"
-                                   "\x90\x90\x90\x90\x90\x90"
-				   "\xc3";
+/* 0: dec %eax; 2: jg 0; 4: ret; 5: nop …; 16: je 21; 18: ret; 19: nop,
+ * nop; 21: ret; 22: nop …; 32: jmp 16; 34: nop …; 48: ret */
+static const char code[] = "\xff\xc8\x7f\xfc\xc3\x90\x90\x90\x90\x90"
+			   "\x90\x90\x90\x90\x90\x90"
+			   "\x74\x03\xc3\x90\x90\xc3\x90\x90\x90\x90"
+			   "\x90\x90\x90\x90\x90\x90"
+			   "\xeb\xee\x90\x90\x90\x90\x90\x90\x90\x90"
+			   "\x90\x90\x90\x90\x90\x90"
+			   "\xc3";
 static const uint64_t begins[] = {0, 16, 32, 48};
 
 static uint64_t
@@ -255,8 +255,8 @@ TEST(code_between_symbols_has_a_beginning)
 }
 END
 
-	SUITE("symtab", of_several_names_people_see_the_best,
-              labels_in_code_are_functions_where_they_are_in_none,
-              functions_begin_behind_what_returns_or_jumps_away,
-              a_symbol_without_a_size_holds_no_more_than_its_code,
-              code_between_symbols_has_a_beginning)
+SUITE("symtab", of_several_names_people_see_the_best,
+      labels_in_code_are_functions_where_they_are_in_none,
+      functions_begin_behind_what_returns_or_jumps_away,
+      a_symbol_without_a_size_holds_no_more_than_its_code,
+      code_between_symbols_has_a_beginning)

@@ -90,9 +90,9 @@ TEST(a_number_used_again_is_another_thread)
 }
 END
 
-	/* What is used up is told once, and ends everything. */
-	static void
-	expect_full(const struct tape *t)
+/* What is used up is told once, and ends everything. */
+static void
+expect_full(const struct tape *t)
 {
 	const struct timeline *l = t->line;
 
@@ -158,10 +158,9 @@ TEST(without_a_tape_nothing_is_kept_and_nothing_fails)
 }
 END
 
-	SUITE("tape", samples_name_the_rows_that_their_nodes_became,
-              time_never_runs_back,
-              a_new_thread_has_its_makers_name_until_it_takes_its_own,
-              a_number_used_again_is_another_thread,
-              used_up_room_ends_the_timeline_and_says_so,
-              all_of_it_fits_into_its_room,
-              without_a_tape_nothing_is_kept_and_nothing_fails)
+SUITE("tape", samples_name_the_rows_that_their_nodes_became,
+      time_never_runs_back,
+      a_new_thread_has_its_makers_name_until_it_takes_its_own,
+      a_number_used_again_is_another_thread,
+      used_up_room_ends_the_timeline_and_says_so, all_of_it_fits_into_its_room,
+      without_a_tape_nothing_is_kept_and_nothing_fails)

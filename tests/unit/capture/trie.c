@@ -1,5 +1,5 @@
-#include "capture/recorder.h"
 #include "capture/recorder/trie.h"
+#include "capture/recorder.h"
 
 #include "lib/test.h"
 
@@ -133,8 +133,8 @@ END
 
 #define MANY UINT64_C(100000)
 
-	static size_t
-	bytes_of(const struct trie *t)
+static size_t
+bytes_of(const struct trie *t)
 {
 	return (t->nodes.cap + t->places.cap) *
 	               (sizeof(struct pair) + 2 * sizeof(uint32_t)) +
@@ -162,9 +162,9 @@ TEST(a_hundred_thousand_stacks_stay_within_the_bytes_told)
 }
 END
 
-	SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
-              stacks_share_what_they_have_in_common,
-              one_address_in_two_modules_is_two_places,
-              stacks_deeper_than_the_path_remembered_are_told_apart,
-              a_full_tree_folds_stacks_and_keeps_their_number,
-              a_hundred_thousand_stacks_stay_within_the_bytes_told)
+SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
+      stacks_share_what_they_have_in_common,
+      one_address_in_two_modules_is_two_places,
+      stacks_deeper_than_the_path_remembered_are_told_apart,
+      a_full_tree_folds_stacks_and_keeps_their_number,
+      a_hundred_thousand_stacks_stay_within_the_bytes_told)

@@ -343,10 +343,10 @@ END
 #define BARE     0x40                 /* where it is, */
 #define TO_LEAVE ((uint64_t)0x20 + 5) /* and other code, that uses rbp */
 
-	/* A call that returns to TO_START, one before leave and ret, and code.
-         */
-	static void
-	prepare_bare(struct run *r, const char *bytes, size_t n, uint64_t by)
+/* A call that returns to TO_START, one before leave and ret, and code.
+ */
+static void
+prepare_bare(struct run *r, const char *bytes, size_t n, uint64_t by)
 {
 	static uint8_t code[OUTSIDE];
 
@@ -478,16 +478,11 @@ TEST(an_address_that_follows_no_call_is_no_caller)
 }
 END
 
-	/* --- x86-64: what is returned to without a call
-           ---------------------------- */
+/* --- x86-64: what is returned to without a call
+   ---------------------------- */
 
-	/* Words of a signal's frame, from the ucontext on. */
-	enum { ALT_STACK = 2,
-	       ALT_SIZE = 4,
-	       RBP = 15,
-	       RBX = 16,
-	       RSP = 20,
-	       RIP = 21 };
+/* Words of a signal's frame, from the ucontext on. */
+enum { ALT_STACK = 2, ALT_SIZE = 4, RBP = 15, RBX = 16, RSP = 20, RIP = 21 };
 
 static const struct {
 	const char *bytes;
@@ -537,9 +532,9 @@ TEST(interrupted_code_has_all_its_registers)
 }
 END
 
-	/* Where the handler's stack lies, and the other one, of interrupted
-           code. */
-	static const struct {
+/* Where the handler's stack lies, and the other one, of interrupted
+   code. */
+static const struct {
 	const char *label;
 	uint64_t start, size, other;
 } stacks[] = {
@@ -747,31 +742,31 @@ TEST(aarch64_contexts_begin_where_their_function_returns_to)
 }
 END
 
-	SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
-              a_frame_pointer_leads_to_the_caller,
-              a_frame_pointer_that_was_popped_is_in_its_register,
-              a_plt_slot_has_one_word_pushed_from_its_middle_on,
-              a_realigned_stack_is_left_through_its_frame_pointer,
-              a_frame_based_on_another_register_is_walked_by_all_of_them,
-              expressions_tell_the_frame_and_the_frame_pointer,
-              a_frame_pointer_kept_in_another_register_is_found_there,
-              code_that_calls_an_interpreter_is_left_to_it,
-              code_without_tables_is_left_the_way_it_returns,
-              code_that_aligned_the_stack_is_left_through_the_word_it_kept,
-              code_with_a_frame_pointer_is_left_through_it,
-              callers_of_code_without_tables_have_their_frame_pointer,
-              a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is,
-              an_address_that_follows_no_call_is_no_caller,
-              what_ends_handlers_is_known_by_its_code,
-              interrupted_code_has_all_its_registers,
-              a_handler_on_its_own_stack_is_below_what_it_interrupted,
-              what_makecontext_returns_to_is_the_first_frame,
-              aarch64_contexts_begin_where_their_function_returns_to,
-              aarch64_leaf_functions_have_their_caller_in_the_link_register,
-              aarch64_return_addresses_are_stripped_of_their_signature,
-              aarch64_addresses_may_be_signed_with_that_of_an_instruction,
-              aarch64_slots_of_a_plt_leave_their_caller_in_the_link_register,
-              aarch64_the_first_slot_of_a_plt_has_put_it_on_the_stack,
-              aarch64_code_without_tables_is_walked_by_its_frame_records,
-              aarch64_interrupts_within_the_end_of_a_handler_are_in_its_frame,
-              aarch64_signal_frames_are_known_by_the_code_they_return_to)
+SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
+      a_frame_pointer_leads_to_the_caller,
+      a_frame_pointer_that_was_popped_is_in_its_register,
+      a_plt_slot_has_one_word_pushed_from_its_middle_on,
+      a_realigned_stack_is_left_through_its_frame_pointer,
+      a_frame_based_on_another_register_is_walked_by_all_of_them,
+      expressions_tell_the_frame_and_the_frame_pointer,
+      a_frame_pointer_kept_in_another_register_is_found_there,
+      code_that_calls_an_interpreter_is_left_to_it,
+      code_without_tables_is_left_the_way_it_returns,
+      code_that_aligned_the_stack_is_left_through_the_word_it_kept,
+      code_with_a_frame_pointer_is_left_through_it,
+      callers_of_code_without_tables_have_their_frame_pointer,
+      a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is,
+      an_address_that_follows_no_call_is_no_caller,
+      what_ends_handlers_is_known_by_its_code,
+      interrupted_code_has_all_its_registers,
+      a_handler_on_its_own_stack_is_below_what_it_interrupted,
+      what_makecontext_returns_to_is_the_first_frame,
+      aarch64_contexts_begin_where_their_function_returns_to,
+      aarch64_leaf_functions_have_their_caller_in_the_link_register,
+      aarch64_return_addresses_are_stripped_of_their_signature,
+      aarch64_addresses_may_be_signed_with_that_of_an_instruction,
+      aarch64_slots_of_a_plt_leave_their_caller_in_the_link_register,
+      aarch64_the_first_slot_of_a_plt_has_put_it_on_the_stack,
+      aarch64_code_without_tables_is_walked_by_its_frame_records,
+      aarch64_interrupts_within_the_end_of_a_handler_are_in_its_frame,
+      aarch64_signal_frames_are_known_by_the_code_they_return_to)

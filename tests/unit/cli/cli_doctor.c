@@ -1,6 +1,6 @@
 /* Doctor, shown machines that are made of a few files. */
-#include "cli/doctor.h"
 #include "base/file.h"
+#include "cli/doctor.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -160,8 +160,7 @@ TEST(of_a_server_elsewhere_only_what_it_tells_is_shown)
 
 	m.d.remote = true;
 	doctor_run(&m.d, list);
-	json_array_foreach(list, i, row)
-	{
+	json_array_foreach(list, i, row) {
 		const char *name =
 			json_string_value(json_object_get(row, "check"));
 
@@ -204,9 +203,8 @@ TEST(a_cache_directory_of_debug_files_that_is_missing_is_a_warning)
 }
 END
 
-	static void
-	make_network(const struct machine *m, const char *pid,
-                     const char *which)
+static void
+make_network(const struct machine *m, const char *pid, const char *which)
 {
 	char path[64];
 
@@ -281,8 +279,8 @@ TEST(so_is_the_database)
 }
 END
 
-	static void
-	make_socket(const struct machine *m, mode_t mode)
+static void
+make_socket(const struct machine *m, mode_t mode)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -354,8 +352,7 @@ TEST(every_broken_check_names_a_repair)
 
 	doctor_run(&m.d, list);
 	ck_assert_uint_ge(json_array_size(list), doctor_nprobes);
-	json_array_foreach(list, i, row)
-	{
+	json_array_foreach(list, i, row) {
 		const char *name, *verdict, *found, *repair;
 
 		ck_assert_int_eq(json_unpack((json_t *)row, "{ss ss ss ss}",
@@ -373,18 +370,15 @@ TEST(every_broken_check_names_a_repair)
 }
 END
 
-	SUITE("cli_doctor", any_process_of_the_worker_is_found_by_its_name,
-              no_worker_is_broken,
-              a_server_elsewhere_is_not_judged_by_this_host,
-              of_a_server_elsewhere_only_what_it_tells_is_shown,
-              a_cache_directory_of_debug_files_that_is_missing_is_a_warning,
-              a_worker_without_network_fetches_nothing,
-              certificates_that_cannot_be_read_are_a_warning,
-              a_missing_program_names_its_package,
-              the_store_is_closed_to_others, so_is_the_database,
-              the_socket_is_one_and_closed_to_others,
-              a_socket_for_nginx_alone_is_fine,
-              a_file_in_its_place_is_no_socket,
-              a_mistake_in_the_configuration_is_shown,
-              no_server_is_broken_and_what_hangs_on_it_skipped,
-              every_broken_check_names_a_repair)
+SUITE("cli_doctor", any_process_of_the_worker_is_found_by_its_name,
+      no_worker_is_broken, a_server_elsewhere_is_not_judged_by_this_host,
+      of_a_server_elsewhere_only_what_it_tells_is_shown,
+      a_cache_directory_of_debug_files_that_is_missing_is_a_warning,
+      a_worker_without_network_fetches_nothing,
+      certificates_that_cannot_be_read_are_a_warning,
+      a_missing_program_names_its_package, the_store_is_closed_to_others,
+      so_is_the_database, the_socket_is_one_and_closed_to_others,
+      a_socket_for_nginx_alone_is_fine, a_file_in_its_place_is_no_socket,
+      a_mistake_in_the_configuration_is_shown,
+      no_server_is_broken_and_what_hangs_on_it_skipped,
+      every_broken_check_names_a_repair)

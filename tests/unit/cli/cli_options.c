@@ -65,7 +65,7 @@ TEST(a_lone_dash_is_an_operand)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *line, *why;
 } wrong[] = {
 	{"run --frobnicate", "no such option: --frobnicate"},
@@ -100,7 +100,7 @@ TEST(a_wrong_option_is_named)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *line;
 	int64_t seconds, days;
 } spans[] = {
@@ -251,7 +251,7 @@ TEST(every_own_option_goes_with_a_command)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *words[3];
 	size_t n;
 	const char *command;
@@ -284,15 +284,13 @@ TEST(commands_are_found_by_all_their_words)
 }
 END
 
-	SUITE("cli_options", options_and_operands_mix,
-              two_dashes_end_the_options, a_lone_dash_is_an_operand,
-              a_wrong_option_is_named,
-              a_number_of_seconds_or_days_may_have_a_unit,
-              a_parameter_of_the_api_has_the_option_that_was_given,
-              lists_and_operands_have_ceilings,
-              a_command_takes_only_options_that_its_usage_names,
-              every_option_of_a_usage_is_a_row,
-              every_command_of_two_words_has_a_family,
-              every_example_is_of_its_command_and_fits_it,
-              every_own_option_goes_with_a_command,
-              commands_are_found_by_all_their_words)
+SUITE("cli_options", options_and_operands_mix, two_dashes_end_the_options,
+      a_lone_dash_is_an_operand, a_wrong_option_is_named,
+      a_number_of_seconds_or_days_may_have_a_unit,
+      a_parameter_of_the_api_has_the_option_that_was_given,
+      lists_and_operands_have_ceilings,
+      a_command_takes_only_options_that_its_usage_names,
+      every_option_of_a_usage_is_a_row, every_command_of_two_words_has_a_family,
+      every_example_is_of_its_command_and_fits_it,
+      every_own_option_goes_with_a_command,
+      commands_are_found_by_all_their_words)

@@ -1,5 +1,5 @@
-#include "cli/table.h"
 #include "cli/progress.h"
+#include "cli/table.h"
 #include "cli/text.h"
 #include "lib/test.h"
 
@@ -184,7 +184,7 @@ TEST(characters_count_not_bytes)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *hostile, *shown;
 } names[] = {
 	{"plain", "plain"},
@@ -224,7 +224,7 @@ TEST(a_cell_past_its_ceiling_says_so)
 }
 END
 
-	static const struct {
+static const struct {
 	struct progress p;
 	const char *line;
 } lines[] = {
@@ -304,7 +304,8 @@ TEST(a_member_that_is_empty_is_left_out)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach(j, key, v) member_show(&out, key, v, &pipe_);
+	json_object_foreach(j, key, v)
+		member_show(&out, key, v, &pipe_);
 	ck_assert_str_eq(buf_str(&out), "match:       unit=web.service\n");
 }
 END
@@ -336,18 +337,17 @@ TEST(colours_change_no_letter)
 }
 END
 
-	SUITE("cli_show", top_functions_line_up,
-              a_narrow_screen_leaves_the_functions_name,
-              a_long_column_of_text_gives_way_to_the_last,
-              columns_that_nothing_is_in_can_be_left_out,
-              an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
-              without_a_limit_a_screenful_is_shown, nothing_to_show_is_said,
-              quality_is_told_at_a_glance, characters_count_not_bytes,
-              names_can_not_drive_the_terminal, a_cell_past_its_ceiling_says_so,
-              progress_is_told_in_seconds_and_samples,
-              a_line_of_progress_is_as_wide_as_asked,
-              an_error_shows_its_words_code_and_details,
-              an_error_that_is_not_ours_is_told_by_its_status,
-              a_member_that_is_empty_is_left_out,
-              a_long_reason_goes_on_below_its_beginning,
-              colours_change_no_letter)
+SUITE("cli_show", top_functions_line_up,
+      a_narrow_screen_leaves_the_functions_name,
+      a_long_column_of_text_gives_way_to_the_last,
+      columns_that_nothing_is_in_can_be_left_out,
+      an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
+      without_a_limit_a_screenful_is_shown, nothing_to_show_is_said,
+      quality_is_told_at_a_glance, characters_count_not_bytes,
+      names_can_not_drive_the_terminal, a_cell_past_its_ceiling_says_so,
+      progress_is_told_in_seconds_and_samples,
+      a_line_of_progress_is_as_wide_as_asked,
+      an_error_shows_its_words_code_and_details,
+      an_error_that_is_not_ours_is_told_by_its_status,
+      a_member_that_is_empty_is_left_out,
+      a_long_reason_goes_on_below_its_beginning, colours_change_no_letter)

@@ -1,6 +1,6 @@
 /* Where the token of a call comes from, and how URLs are made. */
-#include "cli/http.h"
 #include "base/file.h"
+#include "cli/http.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -122,7 +122,7 @@ TEST(an_empty_file_holds_no_token)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *text, *escaped;
 } escapes[] = {
 	{"web-1.example_x~", "web-1.example_x~"},
@@ -143,6 +143,6 @@ TEST(a_name_stays_one_segment)
 }
 END
 
-	SUITE("cli_token", without_any_there_is_none, the_nearest_source_wins,
-              a_named_file_must_be_there, an_empty_file_holds_no_token,
-              a_name_stays_one_segment)
+SUITE("cli_token", without_any_there_is_none, the_nearest_source_wins,
+      a_named_file_must_be_there, an_empty_file_holds_no_token,
+      a_name_stays_one_segment)

@@ -1,11 +1,11 @@
 /* Words of the command line: names cut, times read, words that were meant. */
+#include "base/clock.h"
 #include "cli/name.h"
 #include "cli/near.h"
 #include "cli/screen.h"
 #include "cli/stacks.h"
 #include "cli/text.h"
 #include "cli/when.h"
-#include "base/clock.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -69,8 +69,8 @@ TEST(no_name_is_wider_than_its_column)
 }
 END
 
-	/* The 22nd of November 2026, 17:05:06 UTC. */
-	static const int64_t now_ms = INT64_C(1795367106) * MS_PER_S;
+/* The 22nd of November 2026, 17:05:06 UTC. */
+static const int64_t now_ms = INT64_C(1795367106) * MS_PER_S;
 
 static const struct {
 	const char *text;
@@ -124,7 +124,7 @@ TEST(what_is_no_time_is_refused)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *time, *shown;
 } shown[] = {
 	{"2026-11-22T14:03:22.123Z", "14:03:22"},
@@ -158,7 +158,7 @@ TEST(a_pipe_gets_times_as_the_api_has_them)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *word;
 	const char *candidates[3];
 	const char *meant;
@@ -191,14 +191,14 @@ TEST(text_is_wrapped_at_blanks_and_goes_on_indented)
 }
 END
 
-	/* Two stacks of one program, the second below the first's callers. */
-	static const char recorded[] =
-		"[{\"count\":8,\"state\":\"waiting\",\"waitReason\":\"mutex\","
-		"\"createdBy\":\"begin\",\"frames\":[\"lock\",\"serve\",\"a\","
-		"\"b\",\"c\"],\"locations\":[\"lock.c:3\",\"serve.c:4\",\"\","
-		"\"\",\"\"]},"
-		"{\"baseCount\":1,\"compareCount\":3,\"state\":\"running\","
-		"\"frames\":[\"read\",\"a\",\"b\",\"c\"],\"locations\":[]}]";
+/* Two stacks of one program, the second below the first's callers. */
+static const char recorded[] =
+	"[{\"count\":8,\"state\":\"waiting\",\"waitReason\":\"mutex\","
+	"\"createdBy\":\"begin\",\"frames\":[\"lock\",\"serve\",\"a\","
+	"\"b\",\"c\"],\"locations\":[\"lock.c:3\",\"serve.c:4\",\"\","
+	"\"\",\"\"]},"
+	"{\"baseCount\":1,\"compareCount\":3,\"state\":\"running\","
+	"\"frames\":[\"read\",\"a\",\"b\",\"c\"],\"locations\":[]}]";
 
 TEST(callers_of_a_stack_above_are_counted_not_repeated)
 {
@@ -241,12 +241,11 @@ TEST(a_deep_stack_keeps_its_leaf_and_its_root)
 }
 END
 
-	SUITE("cli_words", what_is_cut_from_a_name_is_what_tells_least,
-              no_name_is_wider_than_its_column,
-              times_are_read_as_people_write_them, what_is_no_time_is_refused,
-              a_terminal_shows_times_short,
-              a_pipe_gets_times_as_the_api_has_them,
-              a_word_that_is_nearly_right_is_found,
-              text_is_wrapped_at_blanks_and_goes_on_indented,
-              callers_of_a_stack_above_are_counted_not_repeated,
-              a_deep_stack_keeps_its_leaf_and_its_root)
+SUITE("cli_words", what_is_cut_from_a_name_is_what_tells_least,
+      no_name_is_wider_than_its_column, times_are_read_as_people_write_them,
+      what_is_no_time_is_refused, a_terminal_shows_times_short,
+      a_pipe_gets_times_as_the_api_has_them,
+      a_word_that_is_nearly_right_is_found,
+      text_is_wrapped_at_blanks_and_goes_on_indented,
+      callers_of_a_stack_above_are_counted_not_repeated,
+      a_deep_stack_keeps_its_leaf_and_its_root)

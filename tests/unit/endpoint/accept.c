@@ -32,4 +32,4 @@ TEST(the_format_liked_best_wins)
 }
 END
 
-	SUITE("accept", the_format_liked_best_wins)
+SUITE("accept", the_format_liked_best_wins)

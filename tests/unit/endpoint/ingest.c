@@ -1,5 +1,5 @@
-#include "endpoint/ingest/ingest_name.h"
 #include "endpoint/call/multipart.h"
+#include "endpoint/ingest/ingest_name.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -118,7 +118,7 @@ TEST(a_form_cut_short_is_refused)
 }
 END
 
-	SUITE("ingest", a_name_is_taken_apart, an_ill_formed_name_is_refused,
-              a_name_may_end_in_a_type,
+SUITE("ingest", a_name_is_taken_apart, an_ill_formed_name_is_refused,
+      a_name_may_end_in_a_type,
 
-              parts_are_found_by_their_field, a_form_cut_short_is_refused)
+      parts_are_found_by_their_field, a_form_cut_short_is_refused)

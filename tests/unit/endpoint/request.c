@@ -77,9 +77,9 @@ TEST(targets_are_split_then_decoded)
 }
 END
 
-	/* first, then `piece` n times. */
-	static int
-	repeated(const char *first, const char *piece, int n)
+/* first, then `piece` n times. */
+static int
+repeated(const char *first, const char *piece, int n)
 {
 	CLEANUP_BUF struct buf uri = BUF_INIT(BUF_MAX_SMALL);
 	struct request r;
@@ -110,5 +110,5 @@ TEST(methods_are_case_sensitive)
 }
 END
 
-	SUITE("request", targets_are_split_then_decoded, targets_are_bounded,
-              methods_are_case_sensitive)
+SUITE("request", targets_are_split_then_decoded, targets_are_bounded,
+      methods_are_case_sensitive)

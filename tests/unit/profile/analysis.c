@@ -121,7 +121,7 @@ TEST(goroutines_of_one_state_stack_and_creator_are_a_group)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *name, *shown;
 } names[] = {
 	{"main.F[go.shape.string]", "main.F[...]"},
@@ -170,7 +170,7 @@ TEST(frames_that_tracebacks_hide_are_left_out)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *labels, *reason;
 	enum wait_class class;
 } waits[] = {
@@ -215,7 +215,7 @@ TEST(reasons_are_words_and_have_a_class)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *frames, *state, *reason;
 	enum wait_class class;
 } leaves[] = {
@@ -251,7 +251,7 @@ TEST(without_labels_the_leaf_frames_tell)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *name, *base, *now;
 	const char *rule; /* NULL: no suspect */
 	enum leak_severity severity;
@@ -350,7 +350,7 @@ END
 #define IDLE    "1 " WAITS("select") ",goid=1|main.idle\n"
 #define SECONDS "000000000"
 
-	static const struct {
+static const struct {
 	const char *name, *base, *now;
 	int64_t between_s;
 	bool suspect;
@@ -470,10 +470,10 @@ TEST(a_dump_as_text_is_analysed_alike)
 }
 END
 
-	/* --- two profiles --- */
+/* --- two profiles --- */
 
-	static struct groups *
-	both(struct profile *base, struct profile *now)
+static struct groups *
+both(struct profile *base, struct profile *now)
 {
 	struct groups *g;
 
@@ -546,8 +546,8 @@ END
 
 #define LOOP(c, test, table) tcase_add_loop_test(c, test, 0, ARRAY_LEN(table))
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	const TTest *const once[] = {
 		goroutines_of_one_state_stack_and_creator_are_a_group,

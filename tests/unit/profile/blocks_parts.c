@@ -124,8 +124,8 @@ TEST(parts_are_worth_as_many_as_would_be_equal)
 }
 END
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	const TTest *const once[] = {
 		parts_of_which_one_turns_out_to_be_all_make_no_blocks,

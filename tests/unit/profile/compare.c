@@ -106,9 +106,9 @@ compare_as(struct profile *base, struct profile *now, double s, double s2,
 		ck_assert_int_eq(tree_new(x.p[i], 1, &x.t[i]), 0);
 		side[i].tree = x.t[i];
 	}
-	ck_assert_int_eq(compare_new(&side[0], &side[1], gauge,
-	                             COMPARE_BY_SHARE, &x.c),
-	                 0);
+	ck_assert_int_eq(
+		compare_new(&side[0], &side[1], gauge, COMPARE_BY_SHARE, &x.c),
+		0);
 	return x;
 }
 
@@ -171,7 +171,7 @@ TEST(nothing_changed_lists_a_regression_in_at_most_5_percent)
 }
 END
 
-	static const struct {
+static const struct {
 	double from, to;
 	int samples, least; /* of 200 */
 } effects[] = {
@@ -214,10 +214,11 @@ TEST(the_other_way_round_regressions_are_improvements)
 		struct profile *one = run(&a, 2000), *two = run(&b, 2000);
 		CLEANUP_COMPARED struct compared x = compare(one, two, 20, 20);
 		struct compare_side side[2] = {{.tree = x.t[1], .seconds = 20},
-			{.tree = x.t[0], .seconds = 20}};
+		                               {.tree = x.t[0], .seconds = 20}};
 		CLEANUP_COMPARISON struct comparison *back = NULL;
 
-		ck_assert_int_eq(compare_new(&side[0], &side[1], false, COMPARE_BY_SHARE, &back),
+		ck_assert_int_eq(compare_new(&side[0], &side[1], false,
+		                             COMPARE_BY_SHARE, &back),
 		                 0);
 		ck_assert_uint_eq(back->nregressions, x.c->nimprovements);
 		ck_assert_uint_eq(back->nimprovements, x.c->nregressions);
@@ -302,10 +303,10 @@ TEST(what_has_no_duration_is_not_taken_for_unchanged)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-		CLEANUP_COMPARED struct compared x = compare_as(
-			profile_of("main;f 1000\n"),
-			profile_of("main;f 5000\n"), times[i].s, times[i].s2,
-			times[i].gauge);
+		CLEANUP_COMPARED struct compared x =
+			compare_as(profile_of("main;f 1000\n"),
+		                   profile_of("main;f 5000\n"), times[i].s,
+		                   times[i].s2, times[i].gauge);
 
 		ck_assert_msg(x.c->known == times[i].known, "row %zu", i);
 		ck_assert(x.c->base_timed == times[i].base_timed);
@@ -315,7 +316,7 @@ TEST(what_has_no_duration_is_not_taken_for_unchanged)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *base, *now;
 	double s, s2;
 	enum compare_verdict verdict;
@@ -403,7 +404,8 @@ TEST(memory_is_counted_in_samples_of_its_period)
 	}
 	const struct compare_side side[2] = {{.tree = t[0]}, {.tree = t[1]}};
 
-	ck_assert_int_eq(compare_new(&side[0], &side[1], true, COMPARE_BY_SHARE, &c), 0);
+	ck_assert_int_eq(
+		compare_new(&side[0], &side[1], true, COMPARE_BY_SHARE, &c), 0);
 	ck_assert_double_lt(c->base_samples, 40);
 	ck_assert_int_eq(c->verdict, COMPARE_INSUFFICIENT);
 	ck_assert_double_eq_tol(c->delta, 100, 1e-9);
@@ -415,8 +417,8 @@ TEST(memory_is_counted_in_samples_of_its_period)
 }
 END
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	const TTest *const once[] = {
 		the_other_way_round_regressions_are_improvements,

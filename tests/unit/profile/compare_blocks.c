@@ -226,11 +226,11 @@ TEST(a_program_and_itself_differ_in_few_comparisons)
 }
 END
 
-	/* --- power
-           ---------------------------------------------------------------- */
+/* --- power
+   ---------------------------------------------------------------- */
 
-	static const double shares[] = {0.5,  0.3,  0.1,  0.02, 0.02,
-                                        0.02, 0.01, 0.01, 0.01, 0.01};
+static const double shares[] = {0.5,  0.3,  0.1,  0.02, 0.02,
+                                0.02, 0.01, 0.01, 0.01, 0.01};
 
 static struct program
 of_ten(void)
@@ -361,9 +361,9 @@ END
 
 #define OTHERS 3
 
-	/* Another hour: some functions cost up to a fifth more or less. */
-	static struct program
-	at_another_time(struct program p, double much)
+/* Another hour: some functions cost up to a fifth more or less. */
+static struct program
+at_another_time(struct program p, double much)
 {
 	double sum = 0;
 
@@ -525,8 +525,8 @@ TEST(one_side_without_blocks_is_compared_without)
 }
 END
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	const TTest *const once[] = {
 		by_work_only_what_changed_is_listed,

@@ -280,10 +280,10 @@ TEST(parts_tell_what_windows_differ_by)
 }
 END
 
-	/* --- power
-           ---------------------------------------------------------------- */
+/* --- power
+   ---------------------------------------------------------------- */
 
-	static const struct {
+static const struct {
 	const char *name;
 	double much, load;
 	int least; /* of ROUNDS / 2 */
@@ -314,12 +314,12 @@ TEST(what_changed_is_found_between_ranges)
 }
 END
 
-	/* --- ranges and captures
-           -------------------------------------------------- */
+/* --- ranges and captures
+   -------------------------------------------------- */
 
-	/* A capture of a minute whose samples are in order of time. */
-	static struct range
-	capture(int samples)
+/* A capture of a minute whose samples are in order of time. */
+static struct range
+capture(int samples)
 {
 	static struct course c;
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
@@ -379,12 +379,12 @@ TEST(a_range_and_a_capture_are_compared_by_blocks_of_both)
 }
 END
 
-	/* --- totals of captures
-           --------------------------------------------------- */
+/* --- totals of captures
+   --------------------------------------------------- */
 
-	/* A range whose every window has the load of its hour. */
-	static struct range
-	at_an_hour(double much)
+/* A range whose every window has the load of its hour. */
+static struct range
+at_an_hour(double much)
 {
 	struct cutting cut = equal(12, 1);
 	struct range r = run(&(struct service){.slower = 1}, &cut);
@@ -514,8 +514,8 @@ TEST(blocks_hold_what_the_tree_does)
 }
 END
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	const TTest *const once[] = {
 		a_range_and_a_capture_are_compared_by_blocks_of_both,

@@ -150,7 +150,7 @@ TEST(each_side_is_kept_whole)
 }
 END
 
-	static const struct {
+static const struct {
 	enum compare_by by;
 	double s, s2, scale;
 	enum compare_by made;
@@ -174,12 +174,12 @@ TEST(sides_are_made_equal_as_the_comparison_makes_them)
 }
 END
 
-	/* --- what is sure
-           ---------------------------------------------------------- */
+/* --- what is sure
+   ---------------------------------------------------------- */
 
-	/* Names of the nodes that are sure, in order. */
-	static void
-	tell_sure(const struct diff *d, struct buf *out)
+/* Names of the nodes that are sure, in order. */
+static void
+tell_sure(const struct diff *d, struct buf *out)
 {
 	for (uint32_t i = 0; i < d->tree->n; i++)
 		if (d->sure[i])
@@ -354,8 +354,8 @@ TEST(pprof_is_the_comparison_less_the_base_which_is_labelled)
 }
 END
 
-	static size_t
-	count(const char *text, const char *what)
+static size_t
+count(const char *text, const char *what)
 {
 	size_t n = 0;
 
@@ -391,8 +391,8 @@ TEST(svg_draws_what_its_shape_has)
 }
 END
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	Suite *s = suite_create("diff");
 	TCase *c = tcase_create("diff");

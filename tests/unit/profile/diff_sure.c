@@ -264,7 +264,7 @@ TEST(of_100_pairs_of_a_steady_service_at_most_5_have_a_sure_node)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *name, *function;
 	double times;
 	int samples;
@@ -323,8 +323,8 @@ TEST(what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed)
 }
 END
 
-	Suite *
-	suite(void)
+Suite *
+suite(void)
 {
 	Suite *s = suite_create("diff_sure");
 	TCase *c = tcase_create("diff_sure");

@@ -319,18 +319,18 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 }
 END
 
-	SUITE("export", formats_are_found_by_name_only,
-              json_tells_sources_quality_and_what_other_formats_there_are,
-              every_format_writes_any_profile_and_respects_the_ceiling,
-              folded_is_root_first_in_samples,
-              folded_survives_what_separates_frames_and_lines,
-              folded_keeps_samples_without_a_stack, json_is_the_tree_as_columns,
-              json_of_hostile_names_parses_and_stays_inside_script,
-              the_page_has_style_scripts_and_data_in_place,
-              an_svg_has_a_box_with_a_tooltip_for_each_node,
-              an_svg_of_hostile_names_holds_no_markup_of_theirs,
-              an_svg_leaves_out_what_is_too_narrow_among_many,
-              pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,
-              speedscope_leaves_out_what_shrank,
-              dot_counts_recursion_once_and_dots_what_it_leaves_out,
-              dot_of_hostile_names_keeps_its_quotes)
+SUITE("export", formats_are_found_by_name_only,
+      json_tells_sources_quality_and_what_other_formats_there_are,
+      every_format_writes_any_profile_and_respects_the_ceiling,
+      folded_is_root_first_in_samples,
+      folded_survives_what_separates_frames_and_lines,
+      folded_keeps_samples_without_a_stack, json_is_the_tree_as_columns,
+      json_of_hostile_names_parses_and_stays_inside_script,
+      the_page_has_style_scripts_and_data_in_place,
+      an_svg_has_a_box_with_a_tooltip_for_each_node,
+      an_svg_of_hostile_names_holds_no_markup_of_theirs,
+      an_svg_leaves_out_what_is_too_narrow_among_many,
+      pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,
+      speedscope_leaves_out_what_shrank,
+      dot_counts_recursion_once_and_dots_what_it_leaves_out,
+      dot_of_hostile_names_keeps_its_quotes)

@@ -60,8 +60,7 @@ check_table(json_t *thread, const char *table)
 	size_t n = (size_t)number(t, "length");
 	const char *key;
 
-	json_object_foreach(t, key, v)
-	{
+	json_object_foreach(t, key, v) {
 		if (json_is_array(v))
 			ck_assert_msg(json_array_size(v) == n, "%s.%s", table,
 			              key);
@@ -75,8 +74,7 @@ check_refers(json_t *thread, const char *column, const char *table)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(at(thread, column), i, v)
-	{
+	json_array_foreach(at(thread, column), i, v) {
 		if (json_is_null(v) || json_number_value(v) == -1)
 			continue;
 		ck_assert_msg(json_number_value(v) >= 0 &&
@@ -150,9 +148,9 @@ TEST(inlined_functions_share_address_and_symbol)
 }
 END
 
-	/* Two threads of process 7, one of 9; one sample waited. */
-	static struct timeline *
-	recorded(void)
+/* Two threads of process 7, one of 9; one sample waited. */
+static struct timeline *
+recorded(void)
 {
 	static const struct timeline_thread threads[] = {
 		{7, 7, TIMELINE_UNSEEN, TIMELINE_UNSEEN, "shop"},
@@ -304,10 +302,9 @@ TEST(hostile_names_stay_text)
 }
 END
 
-	SUITE("firefox", without_a_timeline_samples_fill_the_duration,
-              inlined_functions_share_address_and_symbol,
-              a_timeline_gives_threads_real_times_and_states,
-              a_timeline_gives_markers_and_counters,
-              every_process_has_its_name_markers_and_counters,
-              a_timeline_of_another_profile_is_left_aside,
-              hostile_names_stay_text)
+SUITE("firefox", without_a_timeline_samples_fill_the_duration,
+      inlined_functions_share_address_and_symbol,
+      a_timeline_gives_threads_real_times_and_states,
+      a_timeline_gives_markers_and_counters,
+      every_process_has_its_name_markers_and_counters,
+      a_timeline_of_another_profile_is_left_aside, hostile_names_stay_text)

@@ -193,7 +193,7 @@ END
 #define HEAD "goroutine 1 [running]:\n"
 #define MAIN "main.main()\n\t/src/main.go:10 +0x1d\n"
 
-	static const struct {
+static const struct {
 	const char *name, *text, *stack;
 } stacks[] = {
 	{"arguments", HEAD "main.(*T).M({0x1, 0x2?}, ...)\n\t/a.go:1 +0x1\n",
@@ -255,7 +255,7 @@ TEST(files_and_lines_are_kept)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *text, *by, *at, *parent;
 } creators[] = {
 	{HEAD MAIN "created by main.(*T).run in goroutine 17\n"
@@ -283,8 +283,8 @@ TEST(creators_are_told)
 }
 END
 
-	/* Before 1.21 a lock is told by its function. */
-	static const struct {
+/* Before 1.21 a lock is told by its function. */
+static const struct {
 	const char *function, *reason;
 } locks[] = {
 	{"sync.(*Mutex).lockSlow", "mutex"},
@@ -415,13 +415,11 @@ TEST(the_profile_is_of_goroutines)
 }
 END
 
-	SUITE("godump", every_release_s_header_is_understood,
-              what_is_no_header_is_none, stacks_are_those_of_the_text,
-              files_and_lines_are_kept, creators_are_told,
-              a_bare_semaphore_is_named_after_its_lock,
-              a_dump_within_other_output_is_found,
-              a_goroutine_that_is_cut_is_not_counted,
-              a_deep_stack_is_cut_at_the_profile_s_ceiling,
-              a_text_past_its_ceiling_is_refused,
-              own_labels_fit_in_what_is_left, its_labels_are_a_thread_s,
-              the_profile_is_of_goroutines)
+SUITE("godump", every_release_s_header_is_understood, what_is_no_header_is_none,
+      stacks_are_those_of_the_text, files_and_lines_are_kept, creators_are_told,
+      a_bare_semaphore_is_named_after_its_lock,
+      a_dump_within_other_output_is_found,
+      a_goroutine_that_is_cut_is_not_counted,
+      a_deep_stack_is_cut_at_the_profile_s_ceiling,
+      a_text_past_its_ceiling_is_refused, own_labels_fit_in_what_is_left,
+      its_labels_are_a_thread_s, the_profile_is_of_goroutines)

@@ -170,9 +170,9 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 }
 END
 
-	/* Copies of one text until it is longer than most. */
-	static void
-	repeat(struct buf *b, const char *text, size_t most)
+/* Copies of one text until it is longer than most. */
+static void
+repeat(struct buf *b, const char *text, size_t most)
 {
 	while (b->len <= most)
 		buf_puts(b, text);
@@ -301,17 +301,14 @@ TEST(a_negative_pprof_value_is_refused)
 }
 END
 
-	SUITE("import",
-              folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
-              folded_of_other_types_are_in_their_unit,
-              perf_script_is_read_with_its_periods_and_modules,
-              perf_script_keeps_the_threads_names,
-              speedscope_is_read_wherever_its_parts_stand,
-              goroutine_dumps_are_read_as_that_type_alone,
-              what_is_wrong_is_refused_with_a_reason,
-              what_is_too_big_is_refused_before_memory_is_spent,
-              names_and_stacks_are_counted,
-              a_bomb_of_text_is_refused_by_its_ratio,
-              the_content_type_narrows_down_what_it_may_be,
-              pprof_is_taken_by_its_value_type,
-              a_negative_pprof_value_is_refused)
+SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
+      folded_of_other_types_are_in_their_unit,
+      perf_script_is_read_with_its_periods_and_modules,
+      perf_script_keeps_the_threads_names,
+      speedscope_is_read_wherever_its_parts_stand,
+      goroutine_dumps_are_read_as_that_type_alone,
+      what_is_wrong_is_refused_with_a_reason,
+      what_is_too_big_is_refused_before_memory_is_spent,
+      names_and_stacks_are_counted, a_bomb_of_text_is_refused_by_its_ratio,
+      the_content_type_narrows_down_what_it_may_be,
+      pprof_is_taken_by_its_value_type, a_negative_pprof_value_is_refused)

@@ -77,9 +77,9 @@ TEST(one_input_comes_out_as_it_was)
 }
 END
 
-	/* One sample at an offset of a file that lies at start. */
-	static struct profile *
-	at_address(uint64_t start, const char *file, const char *build_id)
+/* One sample at an offset of a file that lies at start. */
+static struct profile *
+at_address(uint64_t start, const char *file, const char *build_id)
 {
 	struct profile *p = profile_new();
 	struct mapping m = {.start = start, .limit = start + 0x1800};
@@ -194,7 +194,7 @@ TEST(sums_and_memory_are_bounded)
 }
 END
 
-	SUITE("merge", equal_stacks_add_up, one_input_comes_out_as_it_was,
-              a_file_is_the_same_by_its_build_id_wherever_it_lies,
-              labels_keep_samples_apart, a_label_of_one_input_keeps_it_apart,
-              other_value_types_are_refused, sums_and_memory_are_bounded)
+SUITE("merge", equal_stacks_add_up, one_input_comes_out_as_it_was,
+      a_file_is_the_same_by_its_build_id_wherever_it_lies,
+      labels_keep_samples_apart, a_label_of_one_input_keeps_it_apart,
+      other_value_types_are_refused, sums_and_memory_are_bounded)

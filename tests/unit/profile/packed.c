@@ -173,8 +173,8 @@ TEST(stacks_written_out_are_bounded)
 }
 END
 
-	static void
-	check_refused(const char *raw, size_t n, size_t max, int err)
+static void
+check_refused(const char *raw, size_t n, size_t max, int err)
 {
 	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
@@ -270,8 +270,6 @@ TEST(a_changed_file_never_leaves_its_bounds)
 }
 END
 
-	SUITE("packed", no_row_of_any_sum_is_lost,
-              a_sample_without_a_stack_stays_one,
-              a_pprof_file_is_taken_as_it_is, stacks_written_out_are_bounded,
-              what_can_not_be_is_refused,
-              a_changed_file_never_leaves_its_bounds)
+SUITE("packed", no_row_of_any_sum_is_lost, a_sample_without_a_stack_stays_one,
+      a_pprof_file_is_taken_as_it_is, stacks_written_out_are_bounded,
+      what_can_not_be_is_refused, a_changed_file_never_leaves_its_bounds)

@@ -78,6 +78,6 @@ TEST(a_string_longer_than_a_chunk_is_kept)
 }
 END
 
-	SUITE("strings", id_0_is_the_empty_string, equal_text_has_equal_ids,
-              text_may_hold_nul_and_ends_with_one, text_never_moves,
-              a_string_longer_than_a_chunk_is_kept)
+SUITE("strings", id_0_is_the_empty_string, equal_text_has_equal_ids,
+      text_may_hold_nul_and_ends_with_one, text_never_moves,
+      a_string_longer_than_a_chunk_is_kept)

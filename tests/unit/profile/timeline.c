@@ -1,9 +1,9 @@
 #include "profile/timeline.h"
 
-#include "profile/gzip.h"
-#include "profile/stored/wire.h"
 #include "lib/folded.h"
 #include "lib/test.h"
+#include "profile/gzip.h"
+#include "profile/stored/wire.h"
 
 #include <errno.h>
 #include <string.h>
@@ -233,9 +233,8 @@ TEST(a_file_that_inflates_past_the_limit_is_refused)
 }
 END
 
-	SUITE("timeline", what_is_written_is_read, an_empty_timeline_is_one,
-              samples_are_rows_of_the_profile,
-              what_is_cut_short_is_refused_or_shorter,
-              columns_and_rows_must_make_sense, names_and_times_have_bounds,
-              more_threads_than_allowed_are_refused,
-              a_file_that_inflates_past_the_limit_is_refused)
+SUITE("timeline", what_is_written_is_read, an_empty_timeline_is_one,
+      samples_are_rows_of_the_profile, what_is_cut_short_is_refused_or_shorter,
+      columns_and_rows_must_make_sense, names_and_times_have_bounds,
+      more_threads_than_allowed_are_refused,
+      a_file_that_inflates_past_the_limit_is_refused)

@@ -188,12 +188,11 @@ TEST(a_package_is_the_go_path_else_the_module)
 }
 END
 
-	SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
-              the_subtree_of_a_node_ends_where_end_says,
-              inlined_functions_are_frames_of_their_own,
-              a_profile_without_samples_is_a_root,
-              a_type_that_is_not_there_is_invalid,
-              sums_that_could_leave_int64_are_refused,
-              samples_of_a_space_are_counted_in_its_objects,
-              a_stack_of_all_frames_inlined_is_deep_and_whole,
-              a_package_is_the_go_path_else_the_module)
+SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
+      the_subtree_of_a_node_ends_where_end_says,
+      inlined_functions_are_frames_of_their_own,
+      a_profile_without_samples_is_a_root, a_type_that_is_not_there_is_invalid,
+      sums_that_could_leave_int64_are_refused,
+      samples_of_a_space_are_counted_in_its_objects,
+      a_stack_of_all_frames_inlined_is_deep_and_whole,
+      a_package_is_the_go_path_else_the_module)

@@ -118,10 +118,10 @@ TEST(an_upload_in_progress_is_in_the_next_backup)
 }
 END
 
-	/* Deletes all windows but the pinned ones, and gives their bytes back.
-         */
-	static void
-	expire_windows(struct store *s)
+/* Deletes all windows but the pinned ones, and gives their bytes back.
+ */
+static void
+expire_windows(struct store *s)
 {
 	const struct window_keep keep = {.all_ms = 1};
 
@@ -163,9 +163,9 @@ TEST(what_is_deleted_leaves_the_backup)
 }
 END
 
-	/* Deletes when the copying reaches the bytes, and gives the bytes back
-         * at once, as a worker may. */
-	struct deleter {
+/* Deletes when the copying reaches the bytes, and gives the bytes back
+ * at once, as a worker may. */
+struct deleter {
 	struct stock *k;
 	int opened, deleted, most;
 };
@@ -205,8 +205,8 @@ TEST(a_profile_that_is_deleted_before_it_is_copied_is_not_in_the_backup)
 }
 END
 
-	static int
-	delete_windows(void *arg, const char *call, const char *path)
+static int
+delete_windows(void *arg, const char *call, const char *path)
 {
 	struct deleter *d = arg;
 
@@ -230,9 +230,9 @@ TEST(windows_that_are_deleted_before_they_are_copied_are_not_in_the_backup)
 }
 END
 
-	/* Windows come, and all but one go, after the database was copied. */
-	static int
-	change_windows(void *arg, const char *call, const char *path)
+/* Windows come, and all but one go, after the database was copied. */
+static int
+change_windows(void *arg, const char *call, const char *path)
 {
 	struct deleter *d = arg;
 	char ids[STOCK_WINDOWS][ID_MAX];
@@ -258,10 +258,10 @@ TEST(windows_that_come_and_go_meanwhile_are_there_or_not)
 }
 END
 
-	/* A profile comes before the database is copied, and goes after that.
-         */
-	static int
-	always_delete(void *arg, const char *call, const char *path)
+/* A profile comes before the database is copied, and goes after that.
+ */
+static int
+always_delete(void *arg, const char *call, const char *path)
 {
 	struct deleter *d = arg;
 	struct store *s = &d->k->t.s;
@@ -307,9 +307,8 @@ TEST(a_backup_that_never_catches_up_says_so)
 }
 END
 
-	static void
-	file_of(const struct stock *k, const char *session,
-                char out[static 512])
+static void
+file_of(const struct stock *k, const char *session, char out[static 512])
 {
 	struct store s = k->t.s;
 	struct blob b;
@@ -414,20 +413,18 @@ TEST(a_backup_changes_nothing_in_the_store)
 }
 END
 
-	SUITE("backup", a_backup_has_every_profile_and_window,
-              an_empty_store_has_a_backup,
-              the_next_backup_copies_only_what_is_new,
-              a_segment_that_grew_is_copied_from_where_it_ended,
-              an_upload_in_progress_is_in_the_next_backup,
-              what_is_deleted_leaves_the_backup,
-              a_profile_that_is_deleted_before_it_is_copied_is_not_in_the_backup,
-              windows_that_are_deleted_before_they_are_copied_are_not_in_the_backup,
-              windows_that_come_and_go_meanwhile_are_there_or_not,
-              a_backup_goes_on_for_twenty_rounds,
-              a_backup_that_never_catches_up_says_so,
-              a_damaged_profile_is_named_and_the_backup_before_stays,
-              a_backup_keeps_what_the_store_has_lost,
-              what_a_disk_has_changed_in_the_backup_is_copied_again,
-              a_name_that_no_blob_has_is_damage,
-              a_link_in_place_of_a_profile_is_damage,
-              a_backup_changes_nothing_in_the_store)
+SUITE("backup", a_backup_has_every_profile_and_window,
+      an_empty_store_has_a_backup, the_next_backup_copies_only_what_is_new,
+      a_segment_that_grew_is_copied_from_where_it_ended,
+      an_upload_in_progress_is_in_the_next_backup,
+      what_is_deleted_leaves_the_backup,
+      a_profile_that_is_deleted_before_it_is_copied_is_not_in_the_backup,
+      windows_that_are_deleted_before_they_are_copied_are_not_in_the_backup,
+      windows_that_come_and_go_meanwhile_are_there_or_not,
+      a_backup_goes_on_for_twenty_rounds,
+      a_backup_that_never_catches_up_says_so,
+      a_damaged_profile_is_named_and_the_backup_before_stays,
+      a_backup_keeps_what_the_store_has_lost,
+      what_a_disk_has_changed_in_the_backup_is_copied_again,
+      a_name_that_no_blob_has_is_damage, a_link_in_place_of_a_profile_is_damage,
+      a_backup_changes_nothing_in_the_store)

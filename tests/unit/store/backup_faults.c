@@ -212,8 +212,8 @@ TEST(a_backup_that_is_killed_leaves_the_one_before_or_the_new_one)
 }
 END
 
-	static int
-	restore(struct stock *k, struct buf *why)
+static int
+restore(struct stock *k, struct buf *why)
 {
 	const struct restore_ask ask = {.dir = k->backup,
 	                                .store_dir = k->restored,
@@ -265,9 +265,9 @@ TEST(a_restore_that_is_killed_leaves_no_store_or_a_whole_one)
 }
 END
 
-	/* Makes a store with one profile in the place of the restored one. */
-	static void
-	make_old_store(const struct stock *k)
+/* Makes a store with one profile in the place of the restored one. */
+static void
+make_old_store(const struct stock *k)
 {
 	CLEANUP_STORE struct store s = {.profiles_fd = -1};
 	char id[ID_MAX];
@@ -356,12 +356,11 @@ TEST(a_store_that_could_not_be_replaced_stays)
 }
 END
 
-	SUITE_TIMEOUT(
-		"backup_faults", 240,
-		whatever_fails_a_backup_is_the_new_one_or_the_one_before,
-		a_first_backup_that_fails_is_none,
-		a_backup_that_is_killed_leaves_the_one_before_or_the_new_one,
-		a_restore_that_fails_leaves_no_store_or_a_whole_one,
-		a_restore_that_is_killed_leaves_no_store_or_a_whole_one,
-		a_store_that_is_replaced_is_whole_before_and_kept_after,
-		a_store_that_could_not_be_replaced_stays)
+SUITE_TIMEOUT("backup_faults", 240,
+              whatever_fails_a_backup_is_the_new_one_or_the_one_before,
+              a_first_backup_that_fails_is_none,
+              a_backup_that_is_killed_leaves_the_one_before_or_the_new_one,
+              a_restore_that_fails_leaves_no_store_or_a_whole_one,
+              a_restore_that_is_killed_leaves_no_store_or_a_whole_one,
+              a_store_that_is_replaced_is_whole_before_and_kept_after,
+              a_store_that_could_not_be_replaced_stays)

@@ -68,17 +68,17 @@ TEST(changed_bytes_are_found_out)
 }
 END
 
-	static const char *const bad_names[] = {
-		"",
-		"../stoker.db",
-		"aa/../../x.pb.gz",
-		"/etc/passwd",
-		"aa/blob-a/b.pb.gz",
-		"aa/.pb.gz",
-		"AA/blob-abc.pb.gz",
-		"aaa/blob-abc.pb.gz",
-		"aa/blob-abc",
-		"aa/other-abc.pb.gz",
+static const char *const bad_names[] = {
+	"",
+	"../stoker.db",
+	"aa/../../x.pb.gz",
+	"/etc/passwd",
+	"aa/blob-a/b.pb.gz",
+	"aa/.pb.gz",
+	"AA/blob-abc.pb.gz",
+	"aaa/blob-abc.pb.gz",
+	"aa/blob-abc",
+	"aa/other-abc.pb.gz",
 };
 
 TEST(names_that_no_blob_has_are_never_opened)
@@ -221,13 +221,11 @@ TEST(a_read_or_write_that_fails_leaves_session_and_bytes_together)
 }
 END
 
-	SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
-              changed_bytes_are_found_out,
-              names_that_no_blob_has_are_never_opened,
-              a_link_in_place_of_a_blob_is_not_followed,
-              an_aborted_blob_leaves_nothing,
-              a_sealed_file_is_private_to_its_group,
-              sweeping_removes_orphans_and_keeps_the_rest,
-              a_deleted_sessions_bytes_go_when_the_worker_reaps,
-              age_and_bytes_are_capped_oldest_first, retention_spares_what_runs,
-              a_read_or_write_that_fails_leaves_session_and_bytes_together)
+SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
+      changed_bytes_are_found_out, names_that_no_blob_has_are_never_opened,
+      a_link_in_place_of_a_blob_is_not_followed, an_aborted_blob_leaves_nothing,
+      a_sealed_file_is_private_to_its_group,
+      sweeping_removes_orphans_and_keeps_the_rest,
+      a_deleted_sessions_bytes_go_when_the_worker_reaps,
+      age_and_bytes_are_capped_oldest_first, retention_spares_what_runs,
+      a_read_or_write_that_fails_leaves_session_and_bytes_together)

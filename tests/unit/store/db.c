@@ -67,8 +67,8 @@ TEST(a_migrated_database_is_left_as_it_is)
 }
 END
 
-	/* version in the table, oldest release it allows, what opening says */
-	static const struct {
+/* version in the table, oldest release it allows, what opening says */
+static const struct {
 	int version, compatible, expected;
 } schemas[] = {
 	{SQL_VERSION + 1, SQL_VERSION, 0},
@@ -228,10 +228,10 @@ TEST(only_the_worker_moves_the_wal)
 }
 END
 
-	/* Calls look with each line of a statement's plan. */
-	static void
-	explain(sqlite3 *c, const struct sql_query *q,
-                void (*look)(const struct sql_query *q, const char *line))
+/* Calls look with each line of a statement's plan. */
+static void
+explain(sqlite3 *c, const struct sql_query *q,
+        void (*look)(const struct sql_query *q, const char *line))
 {
 	CLEANUP_FREE char *text = NULL;
 	sqlite3_stmt *stmt = NULL;
@@ -263,15 +263,15 @@ TEST(every_statement_prepares_with_its_parameters)
 }
 END
 
-	/* What requests wait for, and what the worker asks every second. */
-	static const enum sql frequent[] = {
-		SQL_SESSION_GET,     SQL_SESSION_LIST,    SQL_SESSION_HISTORY,
-		SQL_SESSION_RUNNING, SQL_SESSION_EXPIRED, SQL_SESSION_OLDEST,
-		SQL_JOB_WAITING,     SQL_JOB_CLAIM,       SQL_JOB_PROGRESS,
-		SQL_JOB_ORPHANED,    SQL_TOKEN_BY_HASH,   SQL_IDEMPOTENCY_GET,
-		SQL_SERVICE_GET,     SQL_SERVICE_LIST,    SQL_AUDIT_LIST,
-		SQL_BLOB_OF_SESSION, SQL_BLOB_MARKED,     SQL_SESSION_FIND,
-		SQL_WINDOW_FIND,
+/* What requests wait for, and what the worker asks every second. */
+static const enum sql frequent[] = {
+	SQL_SESSION_GET,     SQL_SESSION_LIST,    SQL_SESSION_HISTORY,
+	SQL_SESSION_RUNNING, SQL_SESSION_EXPIRED, SQL_SESSION_OLDEST,
+	SQL_JOB_WAITING,     SQL_JOB_CLAIM,       SQL_JOB_PROGRESS,
+	SQL_JOB_ORPHANED,    SQL_TOKEN_BY_HASH,   SQL_IDEMPOTENCY_GET,
+	SQL_SERVICE_GET,     SQL_SERVICE_LIST,    SQL_AUDIT_LIST,
+	SQL_BLOB_OF_SESSION, SQL_BLOB_MARKED,     SQL_SESSION_FIND,
+	SQL_WINDOW_FIND,
 };
 
 static void
@@ -301,9 +301,9 @@ struct key_row {
 TEST(a_statement_with_other_columns_is_refused)
 {
 	static const struct row_field good[] = {ROW_FIELD(key_row, id),
-		                                ROW_FIELD(key_row, secret)},
+	                                        ROW_FIELD(key_row, secret)},
 				      swapped[] = {ROW_FIELD(key_row, secret),
-		                                   ROW_FIELD(key_row, id)};
+	                                           ROW_FIELD(key_row, id)};
 	static const struct row_type types[] = {
 		ROW_TYPE(key_row, good),
 		ROW_TYPE(key_row, swapped),
@@ -316,24 +316,24 @@ TEST(a_statement_with_other_columns_is_refused)
 	ck_assert_int_eq(link_key_make(&t.s), 0);
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		ck_assert_int_eq(row_one(t.s.db, &types[i], &row,
-			                 SQL_LINK_KEY_NEWEST, NO_ARGS),
-			         expected[i]);
+		                         SQL_LINK_KEY_NEWEST, NO_ARGS),
+		                 expected[i]);
 		row_done(&types[i], &row);
 	}
 }
 END
 
-	SUITE("db", files_are_the_groups_whatever_the_umask,
-              a_migrated_database_is_left_as_it_is,
-              a_newer_schema_opens_only_if_it_says_so,
-              a_file_that_is_no_database_is_refused,
-              processes_that_open_a_new_store_at_once_agree,
-              a_replaced_file_is_followed,
-              a_vanished_file_is_an_error_and_not_an_empty_store,
-              an_inner_rollback_dooms_the_outer_transaction,
-              a_lock_that_never_comes_is_busy_after_the_ceiling,
-              data_version_shows_the_commits_of_others_only,
-              only_the_worker_moves_the_wal,
-              every_statement_prepares_with_its_parameters,
-              frequent_statements_neither_scan_nor_sort,
-              a_statement_with_other_columns_is_refused)
+SUITE("db", files_are_the_groups_whatever_the_umask,
+      a_migrated_database_is_left_as_it_is,
+      a_newer_schema_opens_only_if_it_says_so,
+      a_file_that_is_no_database_is_refused,
+      processes_that_open_a_new_store_at_once_agree,
+      a_replaced_file_is_followed,
+      a_vanished_file_is_an_error_and_not_an_empty_store,
+      an_inner_rollback_dooms_the_outer_transaction,
+      a_lock_that_never_comes_is_busy_after_the_ceiling,
+      data_version_shows_the_commits_of_others_only,
+      only_the_worker_moves_the_wal,
+      every_statement_prepares_with_its_parameters,
+      frequent_statements_neither_scan_nor_sort,
+      a_statement_with_other_columns_is_refused)

@@ -129,7 +129,7 @@ END
 #define HOUR_MS INT64_C(3600000)
 #define SLOW_MS 60000 /* a machine on which this takes a minute */
 
-	static const struct {
+static const struct {
 	int64_t age_ms;
 	bool at_claim;
 } ages[] = {
@@ -206,8 +206,8 @@ TEST(an_attempt_that_was_given_up_changes_nothing)
 }
 END
 
-	/* seconds asked, attempts already made, then what is expected */
-	static const struct {
+/* seconds asked, attempts already made, then what is expected */
+static const struct {
 	int64_t seconds;
 	int deaths;
 	const char *status, *phase, *error;
@@ -399,20 +399,18 @@ TEST(a_store_call_that_fails_leaves_no_half_job)
 }
 END
 
-	SUITE("job", an_accepted_job_waits_for_its_host,
-              jobs_are_claimed_in_the_order_they_came,
-              a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id,
-              a_refusal_leaves_the_callers_transaction_alive,
-              a_job_of_an_unknown_service_is_refused,
-              finishing_stores_result_blob_and_state_together,
-              a_session_starts_when_its_sampling_began,
-              an_attempt_that_was_given_up_changes_nothing,
-              short_captures_run_again_and_long_ones_fail,
-              a_worker_takes_over_its_own_hosts_jobs_only,
-              what_a_checkpoint_saved_outlives_the_worker,
-              leases_run_out_by_the_databases_clock,
-              a_waiting_job_is_cancelled_at_once,
-              a_running_session_has_the_samples_that_its_worker_last_told,
-              a_running_job_learns_of_its_cancelling,
-              counts_are_of_waiting_and_running,
-              a_store_call_that_fails_leaves_no_half_job)
+SUITE("job", an_accepted_job_waits_for_its_host,
+      jobs_are_claimed_in_the_order_they_came,
+      a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id,
+      a_refusal_leaves_the_callers_transaction_alive,
+      a_job_of_an_unknown_service_is_refused,
+      finishing_stores_result_blob_and_state_together,
+      a_session_starts_when_its_sampling_began,
+      an_attempt_that_was_given_up_changes_nothing,
+      short_captures_run_again_and_long_ones_fail,
+      a_worker_takes_over_its_own_hosts_jobs_only,
+      what_a_checkpoint_saved_outlives_the_worker,
+      leases_run_out_by_the_databases_clock, a_waiting_job_is_cancelled_at_once,
+      a_running_session_has_the_samples_that_its_worker_last_told,
+      a_running_job_learns_of_its_cancelling, counts_are_of_waiting_and_running,
+      a_store_call_that_fails_leaves_no_half_job)

@@ -121,8 +121,8 @@ END
 		name, value \
 	}
 
-	static void
-	subject(const struct query_pair *q, size_t n, char out[static 200])
+static void
+subject(const struct query_pair *q, size_t n, char out[static 200])
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(200);
 
@@ -176,9 +176,9 @@ TEST(a_query_is_escaped_in_an_address)
 }
 END
 
-	SUITE("link", a_range_is_signed_in_any_order_and_format,
-              no_two_ranges_are_signed_alike, a_query_is_escaped_in_an_address,
-              a_link_is_the_same_within_an_hour,
-              a_link_lives_its_time_and_not_much_longer,
-              a_link_is_good_in_another_process,
-              a_signature_is_for_one_page_tenant_profile_and_time)
+SUITE("link", a_range_is_signed_in_any_order_and_format,
+      no_two_ranges_are_signed_alike, a_query_is_escaped_in_an_address,
+      a_link_is_the_same_within_an_hour,
+      a_link_lives_its_time_and_not_much_longer,
+      a_link_is_good_in_another_process,
+      a_signature_is_for_one_page_tenant_profile_and_time)

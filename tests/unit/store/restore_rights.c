@@ -60,9 +60,9 @@ TEST(root_restores_for_the_owner_of_the_store)
 }
 END
 
-	/* As systemd-tmpfiles gives nginx the right to read what is made there.
-         * Source: linux/posix_acl_xattr.h, acl(5) */
-	static const struct {
+/* As systemd-tmpfiles gives nginx the right to read what is made there.
+ * Source: linux/posix_acl_xattr.h, acl(5) */
+static const struct {
 	uint32_t version;
 	struct {
 		uint16_t tag, perm;
@@ -112,7 +112,7 @@ TEST(a_replaced_store_leaves_its_rights_to_the_next)
 }
 END
 
-	SUITE("restore_rights",
-              an_absent_store_is_made_for_its_group_whatever_the_umask,
-              root_restores_for_the_owner_of_the_store,
-              a_replaced_store_leaves_its_rights_to_the_next)
+SUITE("restore_rights",
+      an_absent_store_is_made_for_its_group_whatever_the_umask,
+      root_restores_for_the_owner_of_the_store,
+      a_replaced_store_leaves_its_rights_to_the_next)

@@ -54,17 +54,17 @@ TEST(a_page_that_ends_the_list_has_no_next)
 }
 END
 
-	static const char *const bad_cursors[] = {
-		"x",
-		"1",
-		"1.",
-		"-1.sess-a",
-		" 1.a",
-		"99999999999999999999.a",
-		"1.a/b",
-		"1."
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		"aaaaaa",
+static const char *const bad_cursors[] = {
+	"x",
+	"1",
+	"1.",
+	"-1.sess-a",
+	" 1.a",
+	"99999999999999999999.a",
+	"1.a/b",
+	"1."
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	"aaaaaa",
 };
 
 TEST(ill_formed_cursors_and_limits_are_refused)
@@ -86,9 +86,9 @@ TEST(ill_formed_cursors_and_limits_are_refused)
 }
 END
 
-	/* service, type, status, from and to (s after the first), how many of 5
-         */
-	static const struct {
+/* service, type, status, from and to (s after the first), how many of 5
+ */
+static const struct {
 	const char *service, *type, *status;
 	int from, to;
 	size_t expected;
@@ -179,10 +179,8 @@ TEST(an_upload_is_complete_from_the_start)
 }
 END
 
-	SUITE("session",
-              pages_follow_each_other_newest_first_without_gap_or_repeat,
-              a_page_that_ends_the_list_has_no_next,
-              ill_formed_cursors_and_limits_are_refused, filters_narrow,
-              another_tenants_session_is_absent,
-              a_running_session_is_not_deleted,
-              an_upload_is_complete_from_the_start)
+SUITE("session", pages_follow_each_other_newest_first_without_gap_or_repeat,
+      a_page_that_ends_the_list_has_no_next,
+      ill_formed_cursors_and_limits_are_refused, filters_narrow,
+      another_tenants_session_is_absent, a_running_session_is_not_deleted,
+      an_upload_is_complete_from_the_start)

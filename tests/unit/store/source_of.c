@@ -57,4 +57,4 @@ TEST(the_first_row_that_fits_is_taken)
 }
 END
 
-	SUITE("source_of", the_first_row_that_fits_is_taken)
+SUITE("source_of", the_first_row_that_fits_is_taken)

@@ -160,9 +160,9 @@ TEST(a_deleted_session_takes_its_row_along)
 }
 END
 
-	SUITE("symbolize", what_is_asked_is_claimed_once_by_its_host,
-              other_tenants_and_unknown_sessions_are_not_found,
-              the_new_profile_takes_the_old_ones_place,
-              a_worker_that_was_given_up_changes_nothing,
-              what_kills_workers_is_not_tried_for_ever,
-              a_deleted_session_takes_its_row_along)
+SUITE("symbolize", what_is_asked_is_claimed_once_by_its_host,
+      other_tenants_and_unknown_sessions_are_not_found,
+      the_new_profile_takes_the_old_ones_place,
+      a_worker_that_was_given_up_changes_nothing,
+      what_kills_workers_is_not_tried_for_ever,
+      a_deleted_session_takes_its_row_along)

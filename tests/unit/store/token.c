@@ -65,8 +65,8 @@ TEST(a_revoked_key_is_closed_once)
 }
 END
 
-	static int64_t
-	last_used(struct store *s, const char *id)
+static int64_t
+last_used(struct store *s, const char *id)
 {
 	CLEANUP_TOKEN struct token v = {0};
 
@@ -181,10 +181,9 @@ TEST(every_process_signs_with_one_key)
 }
 END
 
-	SUITE("token", a_key_opens_its_token_and_no_other_does,
-              a_key_expires_at_its_time, a_revoked_key_is_closed_once,
-              use_is_noted_at_most_once_a_minute,
-              tokens_are_listed_without_their_keys,
-              a_reply_is_kept_for_a_day_per_tenant_and_actor,
-              audit_lines_are_the_tenants_newest_first,
-              every_process_signs_with_one_key)
+SUITE("token", a_key_opens_its_token_and_no_other_does,
+      a_key_expires_at_its_time, a_revoked_key_is_closed_once,
+      use_is_noted_at_most_once_a_minute, tokens_are_listed_without_their_keys,
+      a_reply_is_kept_for_a_day_per_tenant_and_actor,
+      audit_lines_are_the_tenants_newest_first,
+      every_process_signs_with_one_key)

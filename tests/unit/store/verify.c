@@ -59,8 +59,8 @@ TEST(a_store_in_use_is_whole)
 }
 END
 
-	/* Changes to the file of a profile, and what is found then. */
-	static const struct {
+/* Changes to the file of a profile, and what is found then. */
+static const struct {
 	const char *name;
 	int length; /* of the file then; -1: removed */
 	const char *bytes;
@@ -137,8 +137,8 @@ TEST(harm_to_a_window_is_found_and_to_what_nobody_names_is_not)
 }
 END
 
-	static int
-	delete_all(void *arg, const char *call, const char *path)
+static int
+delete_all(void *arg, const char *call, const char *path)
 {
 	struct stock *k = arg;
 
@@ -171,8 +171,8 @@ TEST(what_waits_for_the_worker_to_remove_it_is_no_flaw)
 }
 END
 
-	/* Ages of a file without a row, and whether it is an orphan. */
-	static const struct {
+/* Ages of a file without a row, and whether it is an orphan. */
+static const struct {
 	int64_t age_ms;
 	int found;
 } ages[] = {
@@ -239,8 +239,8 @@ TEST(a_reference_to_a_row_that_is_gone_is_found)
 }
 END
 
-	/* Broken references, and how many of them are told. */
-	static const struct {
+/* Broken references, and how many of them are told. */
+static const struct {
 	int broken, told;
 } references[] = {
 	{DB_DAMAGES_MAX, DB_DAMAGES_MAX},
@@ -266,9 +266,9 @@ TEST(a_hundred_broken_references_are_told)
 }
 END
 
-	/* Overwrites the page of an index. */
-	static void
-	harm_page(const char *database)
+/* Overwrites the page of an index. */
+static void
+harm_page(const char *database)
 {
 	CLEANUP_FD int fd = open(database, O_RDWR);
 	struct stat st;
@@ -396,20 +396,19 @@ TEST(every_flaw_says_what_mends_it)
 }
 END
 
-	SUITE("verify", a_store_in_use_is_whole,
-              harm_to_a_profile_is_found_in_stores_and_in_backups,
-              harm_to_a_window_is_found_and_to_what_nobody_names_is_not,
-              what_is_deleted_while_it_is_looked_at_is_no_flaw,
-              what_waits_for_the_worker_to_remove_it_is_no_flaw,
-              a_file_without_a_row_is_an_orphan_when_it_is_old,
-              what_an_interrupted_backup_left_is_no_flaw,
-              a_reference_to_a_row_that_is_gone_is_found,
-              a_hundred_broken_references_are_told, a_damaged_page_is_found,
-              a_damaged_store_has_no_backup,
-              a_file_that_is_no_database_is_found,
-              another_program_s_database_is_refused,
-              a_newer_schema_is_refused_with_what_to_do,
-              a_store_that_is_not_there_cannot_be_verified,
-              the_database_of_a_backup_has_a_checksum_of_its_own,
-              a_directory_without_a_manifest_is_no_backup,
-              every_flaw_says_what_mends_it)
+SUITE("verify", a_store_in_use_is_whole,
+      harm_to_a_profile_is_found_in_stores_and_in_backups,
+      harm_to_a_window_is_found_and_to_what_nobody_names_is_not,
+      what_is_deleted_while_it_is_looked_at_is_no_flaw,
+      what_waits_for_the_worker_to_remove_it_is_no_flaw,
+      a_file_without_a_row_is_an_orphan_when_it_is_old,
+      what_an_interrupted_backup_left_is_no_flaw,
+      a_reference_to_a_row_that_is_gone_is_found,
+      a_hundred_broken_references_are_told, a_damaged_page_is_found,
+      a_damaged_store_has_no_backup, a_file_that_is_no_database_is_found,
+      another_program_s_database_is_refused,
+      a_newer_schema_is_refused_with_what_to_do,
+      a_store_that_is_not_there_cannot_be_verified,
+      the_database_of_a_backup_has_a_checksum_of_its_own,
+      a_directory_without_a_manifest_is_no_backup,
+      every_flaw_says_what_mends_it)

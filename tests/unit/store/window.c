@@ -401,8 +401,8 @@ TEST(the_oldest_go_until_the_rest_fits)
 }
 END
 
-	static int64_t
-	segment_blocks(const struct fixture *f, const char *segment)
+static int64_t
+segment_blocks(const struct fixture *f, const char *segment)
 {
 	char path[256];
 	struct stat st;
@@ -526,27 +526,26 @@ TEST(a_problem_that_ends_on_one_host_stays_on_another)
 	put_problem(&t.s, "one", "Denied");
 	put_problem(&t.s, "two", "Denied");
 	put_problem(&t.s, "one", "");
-	ck_assert_int_eq(continuous_problem_list(&t.s, TEST_TENANT,
-	                                         TEST_SERVICE, &l),
-	                 0);
+	ck_assert_int_eq(
+		continuous_problem_list(&t.s, TEST_TENANT, TEST_SERVICE, &l),
+		0);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_str_eq(l.items[0].host, "two");
 }
 END
 
-	SUITE("window", a_series_is_made_once,
-              bytes_of_a_window_are_read_back_and_proven,
-              a_row_names_no_file_but_a_segment,
-              windows_of_a_service_that_is_gone_are_left_out,
-              a_range_takes_the_coarsest_windows_and_each_sample_once,
-              what_is_not_rolled_up_yet_counts_as_well,
-              windows_before_their_time_are_not_ripe,
-              pushed_windows_ripen_on_any_host,
-              a_rollup_of_yesterdays_news_is_stale,
-              retention_takes_what_rollups_hold_and_what_is_past_its_days,
-              windows_of_a_service_are_kept_for_as_many_days_as_it_says,
-              pinned_windows_stay, the_oldest_go_until_the_rest_fits,
-              a_deleted_service_gives_its_bytes_back_at_once,
-              a_file_that_no_transaction_names_goes_when_it_is_old,
-              continuous_is_created_replaced_and_deleted,
-              a_problem_that_ends_on_one_host_stays_on_another)
+SUITE("window", a_series_is_made_once,
+      bytes_of_a_window_are_read_back_and_proven,
+      a_row_names_no_file_but_a_segment,
+      windows_of_a_service_that_is_gone_are_left_out,
+      a_range_takes_the_coarsest_windows_and_each_sample_once,
+      what_is_not_rolled_up_yet_counts_as_well,
+      windows_before_their_time_are_not_ripe, pushed_windows_ripen_on_any_host,
+      a_rollup_of_yesterdays_news_is_stale,
+      retention_takes_what_rollups_hold_and_what_is_past_its_days,
+      windows_of_a_service_are_kept_for_as_many_days_as_it_says,
+      pinned_windows_stay, the_oldest_go_until_the_rest_fits,
+      a_deleted_service_gives_its_bytes_back_at_once,
+      a_file_that_no_transaction_names_goes_when_it_is_old,
+      continuous_is_created_replaced_and_deleted,
+      a_problem_that_ends_on_one_host_stays_on_another)

@@ -1,10 +1,10 @@
 /* Asking a JVM: a child of this program passes for one, or nearly. */
-#include "worker/opener/java_attach.h"
-#include "worker/opener/opener.h"
-#include "worker/opener/java_text.h"
-#include "worker/opener/opener_java.h"
 #include "base/clock.h"
 #include "lib/test.h"
+#include "worker/opener/java_attach.h"
+#include "worker/opener/java_text.h"
+#include "worker/opener/opener.h"
+#include "worker/opener/opener_java.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -350,11 +350,11 @@ TEST(a_socket_that_nobody_listens_at_is_replaced)
 }
 END
 
-	/* --- the opener's side
-           ---------------------------------------------------- */
+/* --- the opener's side
+   ---------------------------------------------------- */
 
-	static int
-	ask(struct java *j, const struct grants *g, pid_t pid)
+static int
+ask(struct java *j, const struct grants *g, pid_t pid)
 {
 	struct host_ask question = {.op = HOST_JAVA,
 	                            .pid = pid,
@@ -483,13 +483,13 @@ TEST(an_option_refuses_for_the_program)
 }
 END
 
-	SUITE("java", a_jvm_is_asked, an_answer_may_be_anything,
-              who_is_no_hotspot_is_not_looked_at,
-              who_does_not_wait_for_sigquit_gets_none,
-              one_that_is_stopped_is_left_alone,
-              one_that_stops_meanwhile_is_not_waited_for,
-              a_socket_of_another_process_is_not_spoken_to,
-              a_socket_that_nobody_listens_at_is_replaced,
-              only_who_may_be_is_asked_and_not_again_and_again,
-              who_asks_is_told_what_went_wrong, a_status_is_read,
-              a_jvm_is_known_by_its_library, an_option_refuses_for_the_program)
+SUITE("java", a_jvm_is_asked, an_answer_may_be_anything,
+      who_is_no_hotspot_is_not_looked_at,
+      who_does_not_wait_for_sigquit_gets_none,
+      one_that_is_stopped_is_left_alone,
+      one_that_stops_meanwhile_is_not_waited_for,
+      a_socket_of_another_process_is_not_spoken_to,
+      a_socket_that_nobody_listens_at_is_replaced,
+      only_who_may_be_is_asked_and_not_again_and_again,
+      who_asks_is_told_what_went_wrong, a_status_is_read,
+      a_jvm_is_known_by_its_library, an_option_refuses_for_the_program)

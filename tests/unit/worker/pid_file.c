@@ -1,7 +1,7 @@
 /* Pid files as the opener reads them, for whoever may not. */
-#include "worker/opener/opener.h"
 #include "base/file.h"
 #include "lib/store.h"
+#include "worker/opener/opener.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,7 +177,7 @@ TEST(links_in_a_circle_end)
 }
 END
 
-	SUITE("pid_file", a_pid_file_begins_with_a_pid,
-              what_is_no_regular_file_is_not_opened,
-              own_links_are_followed_from_where_they_lie,
-              links_that_others_made_lead_nowhere, links_in_a_circle_end)
+SUITE("pid_file", a_pid_file_begins_with_a_pid,
+      what_is_no_regular_file_is_not_opened,
+      own_links_are_followed_from_where_they_lie,
+      links_that_others_made_lead_nowhere, links_in_a_circle_end)

@@ -52,11 +52,11 @@ TEST(an_address_that_is_none_or_too_long_is_refused)
 }
 END
 
-	/* --- refusals
-         * --------------------------------------------------------------
-         */
+/* --- refusals
+ * --------------------------------------------------------------
+ */
 
-	static const struct {
+static const struct {
 	uint32_t status;
 	const char *body, *code;
 } refusals[] = {
@@ -112,14 +112,14 @@ TEST(every_refusal_of_go_has_its_error)
 }
 END
 
-	/* --- profiles
-         * --------------------------------------------------------------
-         */
+/* --- profiles
+ * --------------------------------------------------------------
+ */
 
-	/* One sample of main.f with these values, as a file. */
-	static void
-	file_of(const char *const types[][2], uint32_t ntypes,
-                const int64_t *values, struct buf *out)
+/* One sample of main.f with these values, as a file. */
+static void
+file_of(const char *const types[][2], uint32_t ntypes, const int64_t *values,
+        struct buf *out)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new();
 	struct function f = {0};
@@ -244,11 +244,11 @@ TEST(a_dump_tells_the_state_of_each_goroutine)
 }
 END
 
-	/* A goroutine profile of functions f0, f1, …: so many of each, 0: none.
-         */
-	static void
-	goroutines_of(const char *type, const int64_t *counts, uint32_t n,
-                      struct buf *out)
+/* A goroutine profile of functions f0, f1, …: so many of each, 0: none.
+ */
+static void
+goroutines_of(const char *type, const int64_t *counts, uint32_t n,
+              struct buf *out)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new();
 
@@ -366,12 +366,12 @@ TEST(a_profile_that_the_program_does_not_keep_is_told)
 }
 END
 
-	SUITE("pull", pages_lie_below_the_address_of_the_service,
-              an_address_that_is_none_or_too_long_is_refused,
-              every_refusal_of_go_has_its_error, memory_is_what_is_in_use,
-              of_a_difference_only_what_was_allocated_is_kept,
-              a_profile_of_another_type_is_refused, half_a_profile_is_refused,
-              a_dump_tells_the_state_of_each_goroutine,
-              those_that_leaked_are_marked_and_counted_once,
-              what_is_no_page_of_leaks_marks_nothing,
-              a_profile_that_the_program_does_not_keep_is_told)
+SUITE("pull", pages_lie_below_the_address_of_the_service,
+      an_address_that_is_none_or_too_long_is_refused,
+      every_refusal_of_go_has_its_error, memory_is_what_is_in_use,
+      of_a_difference_only_what_was_allocated_is_kept,
+      a_profile_of_another_type_is_refused, half_a_profile_is_refused,
+      a_dump_tells_the_state_of_each_goroutine,
+      those_that_leaked_are_marked_and_counted_once,
+      what_is_no_page_of_leaks_marks_nothing,
+      a_profile_that_the_program_does_not_keep_is_told)

@@ -1,8 +1,8 @@
 /* What the opener writes into a program, and how it is taken back: the
  * program is a child of this one, with its variables. */
-#include "worker/opener/opener_rates.h"
 #include "base/file.h"
 #include "lib/test.h"
+#include "worker/opener/opener_rates.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -324,8 +324,8 @@ TEST(what_is_not_said_again_lapses)
 }
 END
 
-	/* Who of two wanted it first, and whose wish ends first. */
-	static const struct {
+/* Who of two wanted it first, and whose wish ends first. */
+static const struct {
 	bool client_first, client_ends_first;
 } both[] = {{false, false}, {false, true}, {true, false}, {true, true}};
 
@@ -385,16 +385,16 @@ TEST(the_next_opener_takes_back_what_was_kept)
 }
 END
 
-	SUITE("rates", without_a_grant_nothing_is_written,
-              a_grant_is_of_one_process_and_one_thing,
-              a_grant_of_a_number_used_again_is_another,
-              rates_go_into_variables_of_the_program_only,
-              what_the_program_set_itself_stays,
-              a_rate_is_taken_back_when_its_client_is_gone,
-              the_next_opener_takes_back_what_a_killed_one_left,
-              the_next_opener_leaves_a_later_process_as_it_is,
-              a_journal_of_nonsense_is_passed_over,
-              a_rate_that_is_kept_outlives_its_client,
-              what_is_not_said_again_lapses, a_rate_stays_while_either_wants_it,
-              what_the_program_set_itself_is_not_kept,
-              the_next_opener_takes_back_what_was_kept)
+SUITE("rates", without_a_grant_nothing_is_written,
+      a_grant_is_of_one_process_and_one_thing,
+      a_grant_of_a_number_used_again_is_another,
+      rates_go_into_variables_of_the_program_only,
+      what_the_program_set_itself_stays,
+      a_rate_is_taken_back_when_its_client_is_gone,
+      the_next_opener_takes_back_what_a_killed_one_left,
+      the_next_opener_leaves_a_later_process_as_it_is,
+      a_journal_of_nonsense_is_passed_over,
+      a_rate_that_is_kept_outlives_its_client, what_is_not_said_again_lapses,
+      a_rate_stays_while_either_wants_it,
+      what_the_program_set_itself_is_not_kept,
+      the_next_opener_takes_back_what_was_kept)

@@ -117,11 +117,10 @@ TEST(a_profile_is_kept_for_as_many_seconds_as_told)
 }
 END
 
-	/* Both clocks have gone on by so much; the database's was set by
-           another. */
-	static void
-	step_at(struct test_store *t, struct retention *r, int64_t ms,
-                int64_t set_ms)
+/* Both clocks have gone on by so much; the database's was set by
+   another. */
+static void
+step_at(struct test_store *t, struct retention *r, int64_t ms, int64_t set_ms)
 {
 	struct conf conf = limits(INT64_MAX, 1000000);
 
@@ -177,9 +176,9 @@ TEST(leases_are_renewed_after_the_clock_was_set_before_they_run_out)
 }
 END
 
-	SUITE("retention", a_long_wal_is_moved_before_its_time,
-              the_wal_does_not_grow_once_it_was_moved,
-              old_and_surplus_profiles_go_with_their_bytes,
-              a_profile_is_kept_for_as_many_seconds_as_told,
-              jobs_of_silent_workers_are_given_up_one_lease_later,
-              leases_are_renewed_after_the_clock_was_set_before_they_run_out)
+SUITE("retention", a_long_wal_is_moved_before_its_time,
+      the_wal_does_not_grow_once_it_was_moved,
+      old_and_surplus_profiles_go_with_their_bytes,
+      a_profile_is_kept_for_as_many_seconds_as_told,
+      jobs_of_silent_workers_are_given_up_one_lease_later,
+      leases_are_renewed_after_the_clock_was_set_before_they_run_out)

@@ -139,6 +139,5 @@ TEST(a_sum_covers_what_its_windows_cover)
 }
 END
 
-	SUITE("rollup",
-              a_minute_is_added_up_when_its_last_windows_had_time_to_come,
-              a_sum_covers_what_its_windows_cover)
+SUITE("rollup", a_minute_is_added_up_when_its_last_windows_had_time_to_come,
+      a_sum_covers_what_its_windows_cover)

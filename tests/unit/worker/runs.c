@@ -274,12 +274,11 @@ TEST(a_store_that_fails_for_a_moment_costs_no_capture)
 }
 END
 
-	SUITE("runs", long_captures_are_saved_every_while,
-              short_captures_are_not,
-              a_checkpoint_that_failed_leaves_the_capture_running,
-              progress_is_shown_and_bounded,
-              a_capture_that_was_given_up_is_stopped_and_stores_nothing,
-              a_result_for_a_session_deleted_meanwhile_leaves_no_file,
-              an_analyser_that_hangs_fails_the_capture,
-              leases_are_renewed_while_it_runs,
-              a_store_that_fails_for_a_moment_costs_no_capture)
+SUITE("runs", long_captures_are_saved_every_while, short_captures_are_not,
+      a_checkpoint_that_failed_leaves_the_capture_running,
+      progress_is_shown_and_bounded,
+      a_capture_that_was_given_up_is_stopped_and_stores_nothing,
+      a_result_for_a_session_deleted_meanwhile_leaves_no_file,
+      an_analyser_that_hangs_fails_the_capture,
+      leases_are_renewed_while_it_runs,
+      a_store_that_fails_for_a_moment_costs_no_capture)

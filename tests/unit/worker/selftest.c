@@ -317,16 +317,15 @@ TEST(an_opener_that_is_gone_is_no_finding)
 }
 END
 
-	SUITE("selftest",
-              a_host_where_everything_works_is_fine_and_is_left_in_peace,
-              what_fails_is_tried_again_with_each_heartbeat_until_it_works,
-              each_refusal_of_events_names_its_own_repair,
-              a_cpu_that_is_offline_is_no_refusal,
-              a_filter_that_is_refused_costs_more_and_breaks_nothing,
-              programs_of_other_users_need_their_own_right,
-              a_first_process_that_is_out_of_reach_speaks_for_no_other,
-              a_program_that_an_upgrade_replaced_is_no_finding,
-              memory_that_nobody_may_read_names_the_setting,
-              kernel_names_that_are_hidden_name_what_hides_them,
-              rings_past_the_locked_memory_are_a_warning,
-              an_opener_that_is_gone_is_no_finding)
+SUITE("selftest", a_host_where_everything_works_is_fine_and_is_left_in_peace,
+      what_fails_is_tried_again_with_each_heartbeat_until_it_works,
+      each_refusal_of_events_names_its_own_repair,
+      a_cpu_that_is_offline_is_no_refusal,
+      a_filter_that_is_refused_costs_more_and_breaks_nothing,
+      programs_of_other_users_need_their_own_right,
+      a_first_process_that_is_out_of_reach_speaks_for_no_other,
+      a_program_that_an_upgrade_replaced_is_no_finding,
+      memory_that_nobody_may_read_names_the_setting,
+      kernel_names_that_are_hidden_name_what_hides_them,
+      rings_past_the_locked_memory_are_a_warning,
+      an_opener_that_is_gone_is_no_finding)

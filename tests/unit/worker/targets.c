@@ -56,7 +56,7 @@ TEST(a_replaced_program_is_still_the_same)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *kind, *value;
 } senseless[] = {
 	{"", "x"},        {"pid", "1"},         {"exe", "nginx"},
@@ -75,8 +75,8 @@ TEST(a_match_that_makes_no_sense_is_refused)
 }
 END
 
-	static int
-	pid_file(void *arg, const char *path, int32_t *out)
+static int
+pid_file(void *arg, const char *path, int32_t *out)
 {
 	ck_assert_str_eq(path, "/run/web.pid");
 	*out = 10;
@@ -100,8 +100,8 @@ TEST(a_pid_file_that_cannot_be_read_matches_nothing)
 }
 END
 
-	static void
-	point(const char *dir, const char *to)
+static void
+point(const char *dir, const char *to)
 {
 	char target[128], link[128];
 
@@ -149,7 +149,7 @@ TEST(an_executable_by_a_link_is_the_one_it_leads_to_or_led_to)
 }
 END
 
-	static const struct {
+static const struct {
 	const char *units, *exe, *uids;
 	bool expected;
 } scopes[] = {
@@ -184,10 +184,10 @@ TEST(a_scope_is_what_its_lists_name_and_none_is_nothing)
 }
 END
 
-	/* --- ordinals
-           ---------------------------------------------------------------- */
+/* --- ordinals
+   ---------------------------------------------------------------- */
 
-	static struct conf_scope everything = {TEST_TENANT, NULL, "*", NULL};
+static struct conf_scope everything = {TEST_TENANT, NULL, "*", NULL};
 
 struct rig {
 	struct test_store store;
@@ -366,9 +366,9 @@ TEST(a_deleted_service_is_published_as_nothing)
 }
 END
 
-	/* Whom captures of svc, or of an ordinal, are of. */
-	static struct followed
-	followed(const struct rig *h, int64_t ordinal)
+/* Whom captures of svc, or of an ordinal, are of. */
+static struct followed
+followed(const struct rig *h, int64_t ordinal)
 {
 	struct followed f;
 
@@ -403,10 +403,10 @@ TEST(an_ordinal_picks_one_process)
 }
 END
 
-	/* --- what descends from them
-           ---------------------------------------------------------------- */
+/* --- what descends from them
+   ---------------------------------------------------------------- */
 
-	struct relative {
+struct relative {
 	int32_t pid, parent;
 	uint64_t start;
 	const char *exe, *unit;
@@ -576,8 +576,8 @@ TEST(the_stamp_changes_with_whom_a_capture_is_of)
 }
 END
 
-	static struct process_tree
-	published(struct rig *h)
+static struct process_tree
+published(struct rig *h)
 {
 	CLEANUP_TREES struct process_tree_list l = {0};
 	struct process_tree row = {.host = NULL};
@@ -663,30 +663,27 @@ TEST(more_than_are_followed_are_counted)
 }
 END
 
-	SUITE("targets", a_match_means_what_it_says,
-              a_replaced_program_is_still_the_same,
-              a_match_that_makes_no_sense_is_refused,
-              a_pid_file_that_cannot_be_read_matches_nothing,
-              an_executable_by_a_link_is_the_one_it_leads_to_or_led_to,
-              a_scope_is_what_its_lists_name_and_none_is_nothing,
-              ordinals_are_first_given_in_order_of_start,
-              an_ordinal_stays_with_its_process_and_is_reused_after_it,
-              a_pid_used_anew_is_another_process,
-              the_next_worker_keeps_the_ordinals,
-              after_a_boot_ordinals_start_over,
-              a_service_made_anew_shows_its_processes_again,
-              a_deleted_service_is_published_as_nothing,
-              a_tenant_without_a_scope_sees_nothing,
-              an_ordinal_picks_one_process,
-              what_descends_from_a_match_is_followed_with_it,
-              a_descendant_that_matches_has_an_ordinal_of_its_own,
-              a_descendant_in_another_unit_is_left_out_and_counted,
-              a_descendant_outside_of_the_scope_is_left_out_and_counted,
-              a_parent_is_never_younger_than_its_child,
-              parents_in_a_circle_end_the_walk,
-              a_child_that_has_ended_is_not_counted,
-              the_stamp_changes_with_whom_a_capture_is_of,
-              how_many_are_captured_is_published_now_and_then,
-              that_nothing_may_be_profiled_is_published_at_once,
-              services_that_are_read_again_keep_their_members,
-              more_than_are_followed_are_counted)
+SUITE("targets", a_match_means_what_it_says,
+      a_replaced_program_is_still_the_same,
+      a_match_that_makes_no_sense_is_refused,
+      a_pid_file_that_cannot_be_read_matches_nothing,
+      an_executable_by_a_link_is_the_one_it_leads_to_or_led_to,
+      a_scope_is_what_its_lists_name_and_none_is_nothing,
+      ordinals_are_first_given_in_order_of_start,
+      an_ordinal_stays_with_its_process_and_is_reused_after_it,
+      a_pid_used_anew_is_another_process, the_next_worker_keeps_the_ordinals,
+      after_a_boot_ordinals_start_over,
+      a_service_made_anew_shows_its_processes_again,
+      a_deleted_service_is_published_as_nothing,
+      a_tenant_without_a_scope_sees_nothing, an_ordinal_picks_one_process,
+      what_descends_from_a_match_is_followed_with_it,
+      a_descendant_that_matches_has_an_ordinal_of_its_own,
+      a_descendant_in_another_unit_is_left_out_and_counted,
+      a_descendant_outside_of_the_scope_is_left_out_and_counted,
+      a_parent_is_never_younger_than_its_child,
+      parents_in_a_circle_end_the_walk, a_child_that_has_ended_is_not_counted,
+      the_stamp_changes_with_whom_a_capture_is_of,
+      how_many_are_captured_is_published_now_and_then,
+      that_nothing_may_be_profiled_is_published_at_once,
+      services_that_are_read_again_keep_their_members,
+      more_than_are_followed_are_counted)

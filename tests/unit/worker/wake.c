@@ -33,9 +33,9 @@ TEST(other_files_wake_nobody)
 }
 END
 
-	/* Takes every job, with nothing to go by but the wakes. */
-	static void
-	claim_on_wakes(const struct test_store *t, int say)
+/* Takes every job, with nothing to go by but the wakes. */
+static void
+claim_on_wakes(const struct test_store *t, int say)
 {
 	struct store s = test_store_again(t, true);
 	int fd;
@@ -83,5 +83,5 @@ TEST(whoever_wakes_sees_what_woke_him)
 }
 END
 
-	SUITE_TIMEOUT("wake", 120, other_files_wake_nobody,
-                      whoever_wakes_sees_what_woke_him)
+SUITE_TIMEOUT("wake", 120, other_files_wake_nobody,
+              whoever_wakes_sees_what_woke_him)

@@ -144,7 +144,7 @@ check doctor_says_that_the_disk_is_full_and_what_to_do \
 check and_so_does_the_api within 40 full doctor_says broken 'api store' 'make room there'
 check it_is_not_ready within 20 full status_is /readyz 503
 check and_says_why within 20 full says 'is full' get /readyz
-check an_upload_is_refused_clearly within 10 full says "the store can't be used now" cli upload burn /root/some
+check an_upload_is_refused_clearly within 10 full says "the store is unavailable" cli upload burn /root/some
 # Its row may fit still: it must not be lost then.
 asked=$(fill; cli run burn --seconds 1 2>&1)
 in_machine rm /var/lib/stoker/fill
@@ -153,7 +153,7 @@ check doctor_is_content_again within 30 doctor_is_content
 refused_or_ended() {
   local id
   id=$(grep -o 'sess-[a-z0-9]*' <<<"$asked" | head -n 1)
-  [ -n "$id" ] || { says "the store can't be used now" echo "$asked"; return; }
+  [ -n "$id" ] || { says "the store is unavailable" echo "$asked"; return; }
   json '.status != "running"' finished "$id"
 }
 check a_capture_that_was_asked_for_was_refused_or_has_an_end refused_or_ended

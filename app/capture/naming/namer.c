@@ -275,7 +275,7 @@ nameless_function(struct namer *n, struct place at, struct sym_frame *out)
 	return 1;
 }
 
-/* Of JVMs that don't answer in time one is waited for. */
+/* Waits for at most one JVM; after a timeout no other is asked. */
 static void
 open_java(struct namer *n, int32_t pid, struct namer_module *of)
 {

@@ -18,7 +18,7 @@ struct recorder {
 	struct source *sources[CAPTURES_MAX_SAMPLERS];
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
-	struct sampler_filter *filter; /* of no sampler now; or NULL */
+	struct sampler_filter *filter; /* kept from the last sampler, or NULL */
 	bool hurry;           /* something of the last drain can't wait */
 	uint64_t known_ns;    /* from when on it is known what can */
 	uint32_t stacks, cut; /* of the last drain; too deep for their dump */

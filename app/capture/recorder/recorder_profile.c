@@ -172,7 +172,8 @@ duration_of(const struct capture *c)
 	return until - c->start_ns;
 }
 
-/* A timeline is not worth a profile: without memory for it, there is none. */
+/* If the timeline does not fit in memory, it is dropped and the profile kept.
+ */
 static void
 add_timeline(const struct finisher *f, struct timeline **out)
 {

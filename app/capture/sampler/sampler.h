@@ -105,7 +105,7 @@ void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
 /* Interpreted frames come with samples of threads that it is told of. */
 bool sampler_follows_python(const struct sampler *s);
-/* It was told of some: then drain it often, their rings are small. */
+/* True once a Python thread was added. Python rings are small: drain often. */
 bool sampler_has_python(const struct sampler *s);
 /* False: it was told so already, or can't follow. */
 bool sampler_python_thread(struct sampler *s, const struct python_slot *slot);

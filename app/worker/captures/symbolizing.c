@@ -71,7 +71,7 @@ symbolizing_step(struct symbolizing *y, struct store *s, const char *host,
 	rc = start(y, s, analyser);
 	if (rc)
 		fail(y, s,
-		     rc == -ENOENT ? "the profile's bytes are gone"
+		     rc == -ENOENT ? "the profile's data is no longer stored"
 		                   : capture_error_text(CAPTURE_INTERNAL));
 	return 0;
 }

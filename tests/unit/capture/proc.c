@@ -218,7 +218,7 @@ TEST(a_long_command_line_is_cut)
 }
 END
 
-TEST(this_process_is_in_the_real_one)
+TEST(the_process_table_lists_this_process)
 {
 	struct fake f = {.links = 0};
 
@@ -239,4 +239,4 @@ SUITE("proc", stat_lines_are_read_around_any_name,
       the_unit_is_the_first_service_or_scope_of_systemds_path,
       command_lines_are_joined_and_harmless, the_real_user_is_read,
       a_scan_finds_processes_and_forgets_the_gone, a_long_command_line_is_cut,
-      this_process_is_in_the_real_one)
+      the_process_table_lists_this_process)

@@ -201,7 +201,7 @@ static const struct {
 	{WAITS("chan receive") ",leaked=yes", "channel receive", WAIT_FOREVER},
 };
 
-TEST(reasons_are_words_and_have_a_class)
+TEST(every_wait_reason_has_a_name_and_a_class)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(1000);
 	CLEANUP_ANALYSIS struct analysis *a = NULL;
@@ -565,7 +565,7 @@ suite(void)
 	for (size_t i = 0; i < ARRAY_LEN(once); i++)
 		tcase_add_test(c, once[i]);
 	LOOP(c, type_arguments_are_three_dots, names);
-	LOOP(c, reasons_are_words_and_have_a_class, waits);
+	LOOP(c, every_wait_reason_has_a_name_and_a_class, waits);
 	LOOP(c, without_labels_the_leaf_frames_tell, leaves);
 	LOOP(c, leaks_are_told_by_the_rules, leaks);
 	LOOP(c, load_that_comes_and_goes_is_no_suspect, loads);

@@ -4,9 +4,8 @@
  *
  * Work and kept reply are one transaction, so a crash leaves both or
  * neither, and two requests with one key wait for each other; a profile is
- * read before it (call_begin()). Replies are
- * sealed before they are kept: one may hold a new API key, which the store
- * must not be able to tell.
+ * read before it (call_begin()). A request whose reply holds a new API key is
+ * refused when it has an Idempotency-Key, for replies are kept as they are.
  * Source: draft-ietf-httpapi-idempotency-key-header
  */
 #pragma once

@@ -153,7 +153,7 @@ put_params(struct buf *b, const struct route *r)
 		put_header_param(b, "X-Tenant-ID",
 		                 "One of the token's tenants; absent: its "
 		                 "default");
-	if (r->method == METHOD_POST)
+	if (route_takes_key(r))
 		put_header_param(b, "Idempotency-Key",
 		                 "The same key answers the same reply for "
 		                 "24 hours; another request under it is 422");

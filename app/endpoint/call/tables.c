@@ -75,3 +75,9 @@ who_parse(const char *role)
 			return w;
 	return WHO_ANYONE;
 }
+
+bool
+route_takes_key(const struct route *r)
+{
+	return r->method == METHOD_POST && strcmp(r->reply, "NewToken") != 0;
+}

@@ -62,6 +62,8 @@ struct route {
 };
 /* By enum op. */
 extern const struct route routes[OP_COUNT];
+/* True for a POST whose reply may be kept for who repeats the request. */
+bool route_takes_key(const struct route *r);
 
 #define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
 	int handler(struct call *c);

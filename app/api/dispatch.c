@@ -11,7 +11,7 @@ static int
 find_route(struct call *c)
 {
 	CLEANUP_BUF struct buf allow = BUF_INIT(256);
-	struct match m = route_find(c->req);
+	struct route_match m = route_find(c->req);
 
 	c->route = m.route;
 	/* What is uploaded names its service; a request to profile does so in
@@ -95,7 +95,7 @@ run(struct call *c, struct jwt_keys *keys)
 		return -1;
 	if (c->route->method == METHOD_POST && *c->req->idempotency_key)
 		return idempotent_run(c);
-	return c->route->handler(c);
+	return route_run(c);
 }
 
 /* The notes about what was ignored join the object that is the reply. */

@@ -1,5 +1,6 @@
 #include "idempotent.h"
 
+#include "router.h"
 #include "store/idempotency.h"
 
 #include <errno.h>
@@ -131,7 +132,7 @@ run_once(struct call *c)
 	c->begin = begin;
 	rc = c->route->upload ? 0 : begin(c);
 	if (!rc)
-		rc = c->route->handler(c);
+		rc = route_run(c);
 	if (rc < 0 || c->repeated)
 		return rc < 0 ? -1 : 0;
 	rc = fingerprint(c, print) ?: keep(c, &key, print);

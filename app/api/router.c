@@ -1,6 +1,21 @@
 #include "router.h"
 
+#include "endpoint/call/tables.h"
+
 #include <string.h>
+
+static int (*const handlers[OP_COUNT])(struct call *c) = {
+#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+	[OP_##op] = handler,
+#include "routes.def"
+#undef ROUTE
+};
+
+int
+route_run(struct call *c)
+{
+	return handlers[c->route->op](c);
+}
 
 #define NO_MATCH (-1)
 
@@ -36,10 +51,10 @@ serves(const struct route *route, enum method m)
 	       (route->method == METHOD_GET && m == METHOD_HEAD);
 }
 
-struct match
+struct route_match
 route_find(const struct request *r)
 {
-	struct match found = {0};
+	struct route_match found = {0};
 	int best = NO_MATCH;
 
 	for (size_t i = 0; i < OP_COUNT; i++) {
@@ -48,7 +63,7 @@ route_find(const struct request *r)
 		if (score == NO_MATCH || score < best)
 			continue;
 		if (score > best)
-			found = (struct match){0};
+			found = (struct route_match){0};
 		best = score;
 		found.allowed |= 1u << routes[i].method;
 		if (routes[i].method == METHOD_GET)

@@ -1,9 +1,10 @@
-/* Which operation a request is for. */
+/* Which operation a request is for, and what answers it. */
 #pragma once
 
+#include "endpoint/call.h"
 #include "endpoint/request.h"
 
-struct match {
+struct route_match {
 	const struct route *route; /* NULL: no such path, or wrong method */
 	unsigned allowed;          /* methods of the path, 1 << enum method */
 };
@@ -13,6 +14,8 @@ struct match {
  * with the leftmost literal segments counts, under every method: GET of
  * ".../start" is a wrong method, not a profile named "start".
  */
-struct match route_find(const struct request *r);
+struct route_match route_find(const struct request *r);
 /* Appends "GET, HEAD, POST" for a set of methods. */
 void route_allow(unsigned allowed, struct buf *out);
+/* Runs the handler of the call's route: 0 with a finished reply, else -1. */
+MUST_CHECK int route_run(struct call *c);

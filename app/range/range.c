@@ -346,3 +346,30 @@ range_trend(struct range *r, enum window_level level)
 		leave_pushed_out(r);
 	return r->n ? 0 : plan_sessions(r);
 }
+
+bool
+range_part_is_empty(const struct range_part *p)
+{
+	return p->window && !p->length;
+}
+
+struct store
+range_files(const struct store *s)
+{
+	struct store files = *s;
+
+	files.db = NULL;
+	return files;
+}
+
+int
+range_part_read(const struct store *files, const struct range_part *p,
+                struct packed *out, struct buf *why)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	int rc = p->window ? window_read(files, p->window, &stored)
+	                   : blob_read(files, &p->blob, &stored);
+
+	return rc ? rc
+	          : packed_decode(stored.p, stored.len, BLOB_MAX_RAW, out, why);
+}

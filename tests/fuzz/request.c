@@ -42,7 +42,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct request r = {0};
-	struct match m;
+	struct route_match m;
 	char *text = malloc(n + 1), *uri, *body;
 
 	memcpy(text, data, n);

@@ -12,18 +12,10 @@ static const char *const who_names[] = {
 };
 
 const struct route routes[OP_COUNT] = {
-#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
-	{METHOD_##method,                                                   \
-	 path,                                                              \
-	 handler,                                                           \
-	 WHO_##who,                                                         \
-	 (body) == UPLOAD ? 0 : (body),                                     \
-	 (body) == UPLOAD,                                                  \
-	 OP_##op,                                                           \
-	 #op,                                                               \
-	 status,                                                            \
-	 #reply,                                                            \
-	 summary},
+#define ROUTE(method, path, handler, who, body, op, status, reply, summary)   \
+	{METHOD_##method,  path,    WHO_##who, (body) == UPLOAD ? 0 : (body), \
+	 (body) == UPLOAD, OP_##op, #op,       status,                        \
+	 #reply,           summary},
 #include "routes.def"
 #undef ROUTE
 };

@@ -51,7 +51,6 @@ enum op {
 struct route {
 	enum method method;
 	const char *path; /* pattern: "/a/{b}" */
-	int (*handler)(struct call *c);
 	enum who who;
 	size_t max_body; /* bytes of JSON, 0: takes none */
 	bool upload;     /* the body is a profile */

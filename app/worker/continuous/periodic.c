@@ -358,7 +358,7 @@ begin(struct periodics *t, struct periodic *v, const struct targets *targets,
 
 	next_time(t, v, now_ns);
 	periodic_forget_old(t, v, now_ns);
-	id_new("take-", v->id);
+	id_new("periodic-", v->id);
 	v->deadline_ns = now_ns + seconds_of(v) * NS_PER_S +
 	                 t->runs->finish_ns + LATE_NS;
 	if (v->url)

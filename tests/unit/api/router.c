@@ -36,7 +36,7 @@ TEST(literal_segments_beat_parameters_under_every_method)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		CLEANUP_BUF struct buf allow = BUF_INIT(BUF_MAX_SMALL);
 		struct request r = {.method = request_method(cases[i].method)};
-		struct match m;
+		struct route_match m;
 
 		ck_assert_int_eq(request_target(&r, cases[i].uri), 0);
 		m = route_find(&r);

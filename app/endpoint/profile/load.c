@@ -1,6 +1,7 @@
 #include "load.h"
 
 #include "profile/pprof.h"
+#include "profile/summary.h"
 #include "profile_json.h"
 #include "store/blob.h"
 #include "window_session.h"
@@ -117,4 +118,29 @@ load_timeline(struct call *c, const struct session *s)
 	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
 		return NULL;
 	return t;
+}
+
+int
+load_top(struct call *c, int64_t top, struct session *s)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BUF struct buf list = BUF_INIT(BUF_MAX_REPLY);
+	char *text;
+	int rc;
+
+	if (!top)
+		return 0;
+	if (load_profile(c, s, &p))
+		return -1;
+	rc = tree_new(p, profile_type_index(p, NULL), &t)
+	             ?: summary_top(t,
+	                            top < 0 ? SUMMARY_FUNCTIONS : (uint32_t)top,
+	                            &list)
+	             ?: buf_take(&list, &text, NULL);
+	if (rc)
+		return fail_store(c, rc);
+	free(s->top_functions);
+	s->top_functions = text;
+	return 0;
 }

@@ -18,7 +18,7 @@ get_one(struct call *c, enum param id, int64_t wait)
 
 	if (rc)
 		return rc;
-	if (window_is(s.id) && window_top(c, -1, &s))
+	if (window_is(s.id) && load_top(c, -1, &s))
 		return -1;
 	if (wait && !window_is(s.id))
 		profile_wait(c, wait, &s);

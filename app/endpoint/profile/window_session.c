@@ -1,9 +1,7 @@
 #include "window_session.h"
 
-#include "load.h"
 #include "profile/merge.h"
 #include "profile/packed.h"
-#include "profile/summary.h"
 #include "profile/types.h"
 #include "store/blob.h"
 
@@ -151,29 +149,4 @@ window_profile(struct call *c, const char *id, struct profile **out,
 	if (!rc)
 		*out = TAKE(p);
 	return rc;
-}
-
-int
-window_top(struct call *c, int64_t top, struct session *s)
-{
-	CLEANUP_PROFILE struct profile *p = NULL;
-	CLEANUP_TREE struct tree *t = NULL;
-	CLEANUP_BUF struct buf list = BUF_INIT(BUF_MAX_REPLY);
-	char *text;
-	int rc;
-
-	if (!top)
-		return 0;
-	if (load_profile(c, s, &p))
-		return -1;
-	rc = tree_new(p, profile_type_index(p, NULL), &t)
-	             ?: summary_top(t,
-	                            top < 0 ? SUMMARY_FUNCTIONS : (uint32_t)top,
-	                            &list)
-	             ?: buf_take(&list, &text, NULL);
-	if (rc)
-		return fail_store(c, rc);
-	free(s->top_functions);
-	s->top_functions = text;
-	return 0;
 }

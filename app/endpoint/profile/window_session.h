@@ -26,5 +26,3 @@ MUST_CHECK int window_find(struct call *c, const char *id, struct session *out);
  */
 MUST_CHECK int window_profile(struct call *c, const char *id,
                               struct profile **out, struct buf *why);
-/* Fills topFunctions from the profile: 0, or -1 with the reply. */
-MUST_CHECK int window_top(struct call *c, int64_t top, struct session *s);

@@ -1,6 +1,7 @@
 /* GET history: sessions and windows of a service, newest first. */
 #include "store/history.h"
 
+#include "endpoint/profile/load.h"
 #include "endpoint/profile/profile_json.h"
 #include "endpoint/profile/window_session.h"
 #include "range_call.h"
@@ -211,7 +212,7 @@ put_entry(struct call *c, struct buf *out, const struct entry *e, int64_t top)
 	} else {
 		if (window_session(e->window, e->series, &s))
 			return fail_store(c, -ENOMEM);
-		rc = window_top(c, top, &s) ?: profile_put(c, out, &s, top);
+		rc = load_top(c, top, &s) ?: profile_put(c, out, &s, top);
 	}
 	json_close(out, '}');
 	return rc;

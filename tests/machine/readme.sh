@@ -25,10 +25,15 @@ block() { # text
     END { shown() }' README.md
 }
 checkout=$PWD
-if [ "${MACHINE_ROOT:-/}" != / ]; then checkout=/root/stoker; fi
+bare=
+if [ "${MACHINE_ROOT:-/}" != / ]; then bare=1 checkout=/root/stoker; fi
+# The machine has a /tmp of its own: a checkout below it is laid over elsewhere.
+case $bare$PWD in
+/tmp/*) checkout=/root/checkout && export MACHINE_OVERLAY="$PWD::$checkout" ;;
+esac
 new_machine() {
   machine_start
-  [ "$checkout" = "$PWD" ] || git ls-files -z | tar -cz --null -T - |
+  [ -z "$bare" ] || git ls-files -z | tar -cz --null -T - |
     in_machine sh -c "mkdir -p '$checkout' && tar -xzC '$checkout' --no-same-owner"
 }
 # Commands that may fetch packages have the host's network, where there is none
@@ -62,7 +67,7 @@ all_lines() { # text of the block
 
 # --- Debian ------------------------------------------------------------------------
 new_machine
-[ "$checkout" = "$PWD" ] || check make_can_be_had line_works 'apt-get update && apt-get install -y make'
+[ -z "$bare" ] || check make_can_be_had line_works 'apt-get update && apt-get install -y make'
 lines=$(block 'make deb')
 all_lines "$lines"
 check the_package_is_installed says 'install ok installed' in_machine dpkg -s stoker
@@ -83,7 +88,7 @@ in_machine systemctl start stoker-api stoker-worker
 check the_key_works_in_the_restored_store wait_for 20 status_is $api/services 200
 
 # --- without the package ----------------------------------------------------------------
-if [ "$checkout" = "$PWD" ]; then
+if [ -z "$bare" ]; then
   new_machine
   check make_install_works line_works 'make && make install'
   # A machine may set nothing of the host's kernel.

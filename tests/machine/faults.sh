@@ -70,15 +70,24 @@ victim() { # part
   opener) main_pid stoker-worker ;;
   scheduler) child 0 ;;
   analyser) child 1 ;;
-  finisher) in_machine pgrep -P "$(child 1)" | head -n 1 ;;
   fetcher) in_machine pgrep -x stoker-fetcher ;;
   api) in_machine pgrep -x stoker-api | shuf -n 1 ;;
   multiwatch) main_pid stoker-api ;;
   nginx) in_machine pgrep -P "$(main_pid nginx)" | shuf -n 1 ;;
   esac
 }
-kill_it() { # part: sets killed; a finisher may have ended before
-  killed=$(victim "$1") && [ "${killed:-0}" -gt 1 ] && in_machine kill -KILL "$killed"
+# A finisher lives for some milliseconds: the machine itself waits for one.
+kill_finisher() {
+  in_machine timeout 20 bash -c '
+    until read -r pid _ <"/proc/$0/task/$0/children"; [ "$pid" ] && kill -KILL "$pid"; do :; done
+    echo "$pid"' "$(child 1)"
+}
+kill_it() { # part: sets killed
+  if [ "$1" = finisher ]; then
+    killed=$(kill_finisher)
+  else
+    killed=$(victim "$1") && [ "${killed:-0}" -gt 1 ] && in_machine kill -KILL "$killed"
+  fi
 }
 whole() { # part, pid of before
   local now

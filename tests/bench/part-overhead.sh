@@ -35,8 +35,6 @@ kept() { # pipe|spin, rate, [none: no perf]
   done
 }
 
-column() { awk "{ print \$$1 }" "$2" | median; }
-
 kept_row() { # row, pipe|spin, rate
   wanted "$1" || return 0
   kept "$2" "$3" >"$overhead/kept"

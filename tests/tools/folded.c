@@ -1,8 +1,9 @@
 /*
- * Decodes a pprof file, or a packed one, for scripts: one line per stack, root
- * first, then the number of samples. Reads by the library, not by the worker.
+ * Decodes a pprof file, or a packed one, for scripts, by the library, not by
+ * the worker.
  *
- *	folded FILE
+ *	folded FILE		one line per stack, root first, and its samples
+ *	folded FILE modules	samples that end in a module, and its name
  */
 #include "base/file.h"
 #include "profile/export.h"
@@ -16,14 +17,37 @@
 #define MAX_BYTES ((size_t)256 << 20)
 
 static int
-print_folded(const char *path, struct buf *why)
+put_stacks(const struct profile *p, uint32_t type, struct buf *text)
+{
+	CLEANUP_TREE struct tree *t = NULL;
+	struct export_meta meta = {.type = "cpu"};
+
+	return tree_new(p, type, &t)
+	               ?: format_find("folded")->write(t, &meta, text);
+}
+
+/* A line per sample, which scripts add up. */
+static int
+put_modules(const struct profile *p, uint32_t type, struct buf *text)
+{
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		const struct sample *s = &p->samples[i];
+
+		if (s->nstack)
+			buf_addf(text, "%lld %s\n",
+			         (long long)p->values[i * p->ntypes + type],
+			         profile_module(p, p->stack[s->stack0]));
+	}
+	return buf_err(text);
+}
+
+static int
+print(const char *path, bool modules, struct buf *why)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
 	CLEANUP_BUF struct buf text = BUF_INIT(MAX_BYTES);
 	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
-	CLEANUP_TREE struct tree *t = NULL;
-	struct export_meta meta = {.type = "cpu"};
 	uint32_t type = PROFILE_NONE;
 	int rc = file_read(AT_FDCWD, path, &bytes);
 
@@ -35,9 +59,8 @@ print_folded(const char *path, struct buf *why)
 	if (!rc && type == PROFILE_NONE)
 		type = profile_type_index(p, NULL);
 	if (!rc)
-		rc = tree_new(p, type, &t);
-	if (!rc)
-		rc = format_find("folded")->write(t, &meta, &text);
+		rc = modules ? put_modules(p, type, &text)
+		             : put_stacks(p, type, &text);
 	return rc ? rc : fd_write_all(STDOUT_FILENO, text.p, text.len);
 }
 
@@ -45,7 +68,8 @@ int
 main(int argc, char **argv)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int rc = argc == 2 ? print_folded(argv[1], &why) : -EINVAL;
+	bool modules = argc == 3 && strcmp(argv[2], "modules") == 0;
+	int rc = argc == 2 || modules ? print(argv[1], modules, &why) : -EINVAL;
 
 	if (rc)
 		fprintf(stderr, "folded: %s: %s\n", strerror(-rc),

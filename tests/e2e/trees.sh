@@ -73,6 +73,11 @@ our_programs() { # id
 }
 # As many samples, and of the functions that both name the same share, as far as
 # chance goes: two draws of n samples differ by four deviations in one of 16000.
+# A log has the figures of a claim that holds, too.
+agrees() { # claim, service, function or program
+  check "$1" agree "$2" "$3"
+  sed "s/^/# $2: /" "$tmp/agreed"
+}
 agree() { # service, function or program
   our_rows "$id" "$2" >"$tmp/ours"
   perf_rows "$1" "$2" >"$tmp/theirs"
@@ -85,7 +90,9 @@ agree() { # service, function or program
         shown++; printf "%s %.1f%% %.1f%%; ", f, 100 * a, 100 * b
         d = a - b; d = d < 0 ? -d : d
         bad += d > 0.01 + 4 * sqrt(p * (1 - p) * (1 / n + 1 / m)) }
-      print ""; exit bad || !shown }' "$tmp/ours" "$tmp/theirs"
+      print ""; exit bad || !shown }' "$tmp/ours" "$tmp/theirs" |
+    tee "$tmp/agreed"
+  return "${PIPESTATUS[0]}"
 }
 # On a busy machine too little of the service runs in a few seconds.
 beside_perf() { # service, first pid
@@ -129,7 +136,7 @@ for i in 1 2; do background ask$i curl -s "http://127.0.0.1:$port/file?[1-100000
 by_pid nginx "$(<"$tmp/nginx.pid")"
 beside_perf nginx "$(<"$tmp/nginx.pid")"
 check nginx_by_its_master_has_its_workers holds '.quality.processes == 3'
-check nginx_has_the_shares_of_perf agree nginx function
+agrees nginx_has_the_shares_of_perf nginx function
 kill "$(<"$STATE/pid/ask1")" "$(<"$STATE/pid/ask2")"
 take nginx 2
 check an_idle_service_is_told_to_be_idle holds '.sampleCount == 0 and .quality.verdict == "good"
@@ -146,7 +153,7 @@ query & query &
 by_pid postgres "$postmaster"
 beside_perf postgres "$postmaster"
 check postgresql_by_its_postmaster_has_its_backends holds '.quality.processes >= 7'
-check postgresql_has_the_shares_of_perf agree postgres function
+agrees postgresql_has_the_shares_of_perf postgres function
 snapshot=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"postgres","profileType":"goroutine"}' | jq -r '.id // error')
 result=$(finished "$snapshot")
@@ -172,7 +179,7 @@ compile=$!
 by_pid make $compile
 beside_perf make $compile
 check make_has_its_compilers holds '.quality.execs > 20 and .sampleCount > 100'
-check make_has_the_shares_of_perf agree make program
+agrees make_has_the_shares_of_perf make program
 kill $compile 2>/dev/null
 wait $compile 2>/dev/null
 

@@ -131,31 +131,40 @@ last_module(const struct process *proc, const uint64_t *pcs, size_t n)
  *            process_vm_readv(2)
  */
 
-/* Reads on above the len bytes of whole[]; 0 when there is no more. */
-static size_t
-read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t len)
+/*
+ * Reads on above the *len bytes of whole[], which become more.
+ *   Errors   -ESTALE the thread has moved on, and the hole is filled; else
+ *            there is no more to be had
+ */
+static int
+read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t *len)
 {
 	struct host_ask ask = {
 		.op = HOST_STACK,
 		.pid = (int32_t)proc->pid,
-		.address = sp + len,
+		.address = sp + *len,
 		.size = HOST_MAX_MEMORY - HOST_EXPECT,
 	};
-	const size_t known = len < HOST_EXPECT ? len : HOST_EXPECT;
+	const size_t known = *len < HOST_EXPECT ? *len : HOST_EXPECT;
 	const struct host *host = proc->modules->host;
 	CLEANUP_FD int fd = -1;
 	ssize_t n;
 	int rc;
 
-	if (len + ask.size > PROCS_MAX_TOPUP)
-		return 0;
+	if (*len + ask.size > PROCS_MAX_TOPUP)
+		return -E2BIG;
 	/* A shorter copy can't be read on, but its hole is filled. */
-	memcpy(ask.expect + HOST_EXPECT - known, whole + len - known, known);
+	memcpy(ask.expect + HOST_EXPECT - known, whole + *len - known, known);
 	rc = host_fd(host, &ask, &fd);
 	if (rc == -EPERM || rc == -EACCES)
 		proc->unreadable = true;
-	n = rc ? 0 : pread(fd, whole + len, ask.size, 0);
-	return n > 0 ? (size_t)n : 0;
+	if (rc)
+		return rc;
+	n = pread(fd, whole + *len, ask.size, 0);
+	if (n <= 0)
+		return -ENODATA;
+	*len += (size_t)n;
+	return 0;
 }
 
 /* Takes one of the reads that are left; false: there is none. */
@@ -170,7 +179,9 @@ may_read(const struct process *proc, struct proc_stack *out)
 }
 
 /* Where a short copy ends, which is the same for all copies of a thread that
- * end there: what no read helped is not read again for a while. */
+ * end there: where nothing can be read, no read is tried for a while. A read
+ * that came too late, or that the walk breaks off after, filled the hole: it
+ * says nothing of the other samples that were taken before. */
 static struct proc_futile *
 futile_of(struct process *proc, const struct record *r, uint64_t *end)
 {
@@ -210,22 +221,22 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
        uint64_t *pcs, size_t max, size_t *n)
 {
 	const uint64_t sp = r->sample.regs[EVENT_SP];
-	size_t len = r->sample.stack_len, more;
+	size_t len = r->sample.stack_len;
+	int rc = 0;
 
 	out->cut = !is_futile(proc, r);
 	if (!out->cut)
 		return;
 	memcpy(out->whole, r->sample.stack, len);
 	while (out->end == UNWIND_TRUNCATED && may_read(proc, out)) {
-		more = read_on(proc, sp, out->whole, len);
-		if (!more)
+		rc = read_on(proc, sp, out->whole, &len);
+		if (rc)
 			break;
-		len += more;
 		out->topped_up = true;
 		out->end = unwind(proc->unwinder, r->sample.regs, out->whole,
 		                  len, pcs, max, n);
 	}
-	if (out->end != UNWIND_ROOT)
+	if (rc && rc != -ESTALE)
 		note_futile(proc, r);
 }
 

@@ -2,8 +2,8 @@
  * Answers that hand out what belongs to a target: its files and memory.
  */
 #include "base/file.h"
-#include "worker/debuginfod/debug_cache.h"
 #include "opener.h"
+#include "worker/debuginfod/debug_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -421,7 +421,9 @@ read_stack(struct opener *o, const struct host_ask *ask, struct answer *out)
 	                 &copy, &n);
 	if (rc)
 		return rc;
-	if (n <= overlap || memcmp(copy, ask->expect, overlap) != 0)
+	if (n <= overlap)
+		return -EFAULT;
+	if (memcmp(copy, ask->expect, overlap) != 0)
 		return -ESTALE;
 	return give_memory(copy + overlap, n - overlap, out);
 }

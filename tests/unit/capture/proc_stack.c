@@ -25,8 +25,23 @@ static struct {
 	struct proc_stack stack;
 	uint8_t copy[COPY];
 	unsigned asked; /* for more of a stack */
-	int refuse;     /* what to answer then; 0: the truth */
+	int refuse;     /* what to answer then; 0: the truth, */
+	bool spoil;     /* or bytes that lead nowhere */
 } the;
+
+static void
+give_nowhere(struct host_reply *reply, int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	uint8_t nowhere[2 * HOLE];
+	int fd = memfd_create("nowhere", MFD_CLOEXEC);
+
+	memset(nowhere, 0xee, sizeof(nowhere));
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, nowhere, sizeof(nowhere)), sizeof(nowhere));
+	*reply = (struct host_reply){0};
+	fds[0] = fd;
+	*nfds = 1;
+}
 
 static int
 ask(void *arg, const struct host_ask *ask, struct host_reply *reply,
@@ -35,6 +50,10 @@ ask(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	if (ask->op != HOST_STACK)
 		return host_ask_here(arg, ask, reply, fds, nfds);
 	the.asked++;
+	if (the.spoil) {
+		give_nowhere(reply, fds, nfds);
+		return 0;
+	}
 	if (!the.refuse)
 		return host_ask_here(arg, ask, reply, fds, nfds);
 	*reply = (struct host_reply){.error = the.refuse};
@@ -168,6 +187,35 @@ give_up(void)
 	ck_assert_uint_eq(the.asked, 2);
 }
 
+/* Before a sample that still stands as it was, in the same drain. */
+static NOINLINE void
+go_on(void)
+{
+	ucontext_t uc;
+	struct record r;
+	size_t len;
+
+	getcontext(&uc);
+	len = up_to_hole(&uc);
+	r = sample_of(&uc, len);
+	the.refuse = -ESTALE;
+	walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_TRUNCATED);
+	the.refuse = 0;
+	the.spoil = true;
+	walk(&r);
+	ck_assert_int_ne(the.stack.end, UNWIND_ROOT);
+	ck_assert(the.stack.topped_up);
+	the.spoil = false;
+	the.stack.topups = 0;
+	process_stack(&the.proc, &r, &the.stack);
+	ck_assert_int_eq(the.stack.end, UNWIND_TRUNCATED);
+	ck_assert_uint_eq(the.asked, 2);
+	walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	ck_assert_uint_eq(the.asked, 3);
+}
+
 static NOINLINE void
 try_always(void)
 {
@@ -235,6 +283,12 @@ TEST(an_end_that_cannot_be_read_on_is_left_alone_for_a_second)
 }
 END
 
+TEST(a_read_that_came_too_late_does_not_keep_later_ones_from_being_made)
+{
+	prove(go_on);
+}
+END
+
 TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
 {
 	prove(try_always);
@@ -245,4 +299,5 @@ SUITE("proc_stack",
       a_copy_that_ends_at_a_page_not_in_memory_is_read_on_and_fills_it,
       a_hole_close_above_the_stack_pointer_is_filled_for_later_copies,
       an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
+      a_read_that_came_too_late_does_not_keep_later_ones_from_being_made,
       a_copy_of_full_size_is_read_on_whatever_came_of_the_last)

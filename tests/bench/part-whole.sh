@@ -16,6 +16,13 @@ ffmpeg_endless() {
     -c:v libx264 -preset medium -t 600 -f null -
 }
 
+# The program runs, and those with threads have started some: perf would miss
+# what begins while it attaches itself.
+is_busy() { # program, pid
+  [ "$(<"/proc/$2/comm")" = "$1" ] || return
+  [ "$1" = cjpeg ] || [ "$(ls "/proc/$2/task" | wc -l)" -gt 1 ]
+}
+
 # Runs a program for as long as perf and a capture watch it: $whole/perf.data,
 # $whole/profile and $whole/report.
 watch_both() { # program, perf's arguments
@@ -23,6 +30,7 @@ watch_both() { # program, perf's arguments
   shift
   "${program}_endless" >/dev/null 2>&1 &
   target=$!
+  wait_for 10 is_busy "$program" $target
   perf record -q --no-buildid -e cpu-clock -F 99 "${@/PID/$target}" \
     -o "$whole/perf.data" -- sleep 10 2>/dev/null &
   perf=$!
@@ -47,7 +55,8 @@ whole_rounds() { # program
     theirs=$(perf script -i "$whole/perf.data" --no-inline -F comm,ip,sym 2>/dev/null |
       awk 'BEGIN { RS = "" }
         / (_start|__libc_start_main[^ ]*|start_thread|__?clone3?)(\n|$)/ { whole++ }
-        END { printf "%.1f", 100 * whole / NR }')
+        END { if (NR) printf "%.1f", 100 * whole / NR }')
+    [ -n "$theirs" ] || { echo "bench: no samples of perf's of $1" >&2; continue; }
     echo "$ours $theirs $n"
     sed -n "s/^ *note: \(.*break off\)/# $1: \1/p" "$whole/report" >&2
   done
@@ -69,11 +78,11 @@ whole_row() { # row, program
 # Samples that end in a module: percent of ours, of perf's.
 share_of() { # module, as perf names it
   "$B/tests/tools/folded" "$whole/profile" modules | awk -v of="$1" '
-    { n += $1 } $2 == of { inside += $1 } END { print 100 * inside / n }'
+    { n += $1 } $2 == of { inside += $1 } END { printf "%.1f\n", 100 * inside / n }'
   perf script -i "$whole/perf.data" -F pid,ip,sym,dso 2>/dev/null |
     awk -v pid="$(<"$whole/pid")" -v of="$1" '
       $1 == pid { n++; gsub(/.*\/|[()]/, "", $NF); inside += $NF == of }
-      END { print 100 * inside / n }'
+      END { printf "%.1f\n", 100 * inside / n }'
 }
 share_rounds() {
   local i

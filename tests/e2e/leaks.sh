@@ -92,7 +92,7 @@ check the_fetcher_is_a_process_of_its_own [ -n "$first" ]
 check doctor_finds_it grep -Eq 'fetcher: .*pid [0-9]' <(stoker_cli doctor --config "$STATE/stoker.conf" 2>&1)
 kill -KILL "$first"
 check its_pull_fails_and_says_why holds "$(finished "$id")" \
-  '.status == "failed" and (.error.message | contains("process that fetches died"))'
+  '.status == "failed" and (.error.message | contains("fetcher process died"))'
 check the_next_one_has_a_fetcher_of_its_own holds \
   "$(finished "$(begin leaks memory)")" '.status == "completed"'
 check which_is_another [ "$(fetcher)" != "$first" ]

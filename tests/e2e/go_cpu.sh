@@ -89,6 +89,14 @@ called_by_go() {
   echo "$whole of $all %"
   awk -v a="$all" -v w="$whole" 'BEGIN { exit !(a > 50 && w >= 0.95 * a) }'
 }
+# On a busy machine goroutines' stacks are read too late: three tries in all.
+called_from_go() { # pid, file
+  local try
+  for try in 1 2 3; do
+    "$B/stoker-worker" --once "$1" --seconds 2 --rate 100 --out "$2" && called_by_go "$2" && return
+  done
+  return 1
+}
 c_code() { # version
   local program=$B/go/bin/gocalls-$1 pid
   CGO_ENABLED=1 tests/lib/go build "$1" "$program" tests/targets/gocalls 2>"$tmp/why" ||
@@ -97,11 +105,10 @@ c_code() { # version
   "$program" >"$tmp/calls$1" &
   pid=$!
   read -r _ <"$tmp/calls$1"
-  check "go$1_c_code_is_captured" "$B/stoker-worker" --once $pid --seconds 2 \
-    --rate 100 --out "$tmp/calls$1.pb.gz"
+  check "go$1_c_code_is_shown_below_the_goroutine_that_calls_it" \
+    called_from_go $pid "$tmp/calls$1.pb.gz"
   kill $pid
   wait $pid 2>/dev/null
-  check "go$1_c_code_is_shown_below_the_goroutine_that_calls_it" called_by_go "$tmp/calls$1.pb.gz"
 }
 
 export GOCACHE=$(mkdir -p "$B/go" && cd "$B/go" && pwd)/cache GOENV=off GOTOOLCHAIN=local GOPROXY=off

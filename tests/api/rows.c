@@ -220,6 +220,14 @@ TEST(head_tells_what_get_would_without_its_body)
 		get = ask(&a, g.ask);
 		g.ask.method = "HEAD";
 		head = ask(&a, g.ask);
+		if (strcmp(head.head.p, get.head.p) != 0) {
+			/* Retry-After counts seconds: one may have ended. */
+			client_reply_done(&head);
+			head = ask(&a, g.ask);
+			g.ask.method = "GET";
+			client_reply_done(&get);
+			get = ask(&a, g.ask);
+		}
 		ck_assert_int_eq(head.status, get.status);
 		ck_assert_str_eq(head.head.p, get.head.p);
 		ck_assert_uint_eq(head.body.len, 0);

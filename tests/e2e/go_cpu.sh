@@ -14,6 +14,12 @@ check() {
   if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/ | }"; fi
 }
 
+end() { # pid: of a child
+  kill "$1"
+  wait "$1" 2>/dev/null
+  return 0
+}
+
 # Percent of the samples whose stack holds a function that matches.
 share() { # profile, expression on "root;...;leaf"
   "$B/tests/tools/folded" "$1" | awk -v want="$2" '{ n = $NF; all += n
@@ -69,13 +75,12 @@ one() { # version, kind
   check "${name}_is_captured" "$B/stoker-worker" --once $pid --seconds 3 \
     --rate 400 --out "$tmp/$name.pb.gz"
   "$B/stoker-worker" --once $pid --seconds 1 --out "$tmp/$name.short.pb.gz" >"$tmp/$name.txt" 2>&1
-  kill $pid
-  wait $pid 2>/dev/null
+  end $pid
   check "${name}_has_its_shares" known_shares "$tmp/$name.pb.gz"
   check "${name}_stacks_reach_the_goroutine_s_entry" whole_stacks "$tmp/$name.pb.gz"
   check "${name}_shows_inlined_calls" inlined "$tmp/$name.pb.gz"
   check "${name}_functions_have_their_package" with_package "$tmp/$name.txt"
-  [ -n "$root" ] || return
+  [ -n "$root" ] || return 0
   check "${name}_has_the_same_top_in_go_tool_pprof" same_top "$tmp/$name.short.pb.gz" "$tmp/$name.txt"
   check "${name}_is_the_main_program_for_go_tool_pprof" main_program "$tmp/$name.pb.gz" "$program"
   check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
@@ -107,8 +112,7 @@ c_code() { # version
   read -r _ <"$tmp/calls$1"
   check "go$1_c_code_is_shown_below_the_goroutine_that_calls_it" \
     called_from_go $pid "$tmp/calls$1.pb.gz"
-  kill $pid
-  wait $pid 2>/dev/null
+  end $pid
 }
 
 export GOCACHE=$(mkdir -p "$B/go" && cd "$B/go" && pwd)/cache GOENV=off GOTOOLCHAIN=local GOPROXY=off

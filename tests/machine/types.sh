@@ -103,9 +103,16 @@ gocounts alloc main.allocate
 gocounts block main.block
 gocounts mutex main.contend
 ROWS
-merged burn cpu
-check windows_have_the_shares_of_a_capture jq -e 'any(.topFunctions[];
-  .funcName == "share_half" and (.cumulativePct - 50 | fabs) < 8)' "$MACHINE_AT/merged"
+# Windows of 19 samples a second are few: within four standard errors.
+near_half() {
+  merged burn cpu && jq -e '(2 + 4 * 50 / (.sampleCount | sqrt)) as $by |
+    any(.topFunctions[]; .funcName == "share_half" and (.cumulativePct - 50 | fabs) < $by)' \
+    "$MACHINE_AT/merged" || {
+    jq -c '{sampleCount, topFunctions}' "$MACHINE_AT/merged"
+    return 1
+  }
+}
+check windows_have_the_shares_of_a_capture near_half
 
 # --- profiles from elsewhere ------------------------------------------------------
 upload() { printf 'main;work 70\nmain;rest 30\n' | cli --json upload burn -; }

@@ -66,14 +66,38 @@ check no_minute_is_there_twice equal "$(db "SELECT COUNT(*) FROM (SELECT 1 FROM 
   WHERE level > 0 GROUP BY series, level, start_ms HAVING COUNT(*) > 1)")" 0
 
 # Not only in the rows: the bytes of every hour hold its samples.
+window_bytes() { # segment, start, length
+  dd if="$STATE/data/segments/$1.seg" of="$STATE/window" \
+    iflag=skip_bytes,count_bytes skip="$2" count="$3" status=none
+}
 bytes_hold_their_samples() {
   local segment start length samples held
   while IFS='|' read -r segment start length samples; do
-    dd if="$STATE/data/segments/$segment.seg" of="$STATE/window.pb.gz" \
-      iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
-    held=$("$B/tests/tools/folded" "$STATE/window.pb.gz" | awk '{ n += $NF } END { print n }')
+    window_bytes "$segment" "$start" "$length"
+    held=$("$B/tests/tools/folded" "$STATE/window" | awk '{ n += $NF } END { print n }')
     equal "$held" "$samples" || return 1
   done < <(db "SELECT segment, start, length, sample_count FROM profile_window
     WHERE level = 2 OR id IN (SELECT id FROM profile_window WHERE level = 1 LIMIT 40)")
 }
 check bytes_hold_what_their_rows_say bytes_hold_their_samples
+
+# Whatever form a window or a rollup is stored in, another reader of pprof gets
+# all of it.
+reader=$(tests/lib/go root 1.24) || reader=
+pprof_holds_the_samples() { # level
+  local segment start length samples held
+  IFS='|' read -r segment start length samples < <(db "SELECT segment, start, length, sample_count
+    FROM profile_window WHERE level = $1 ORDER BY length DESC LIMIT 1")
+  window_bytes "$segment" "$start" "$length"
+  "$B/tests/tools/folded" "$STATE/window" pprof >"$STATE/window.pb.gz" &&
+    held=$(HOME=$STATE "$reader/bin/go" tool pprof -raw -sample_index=samples "$STATE/window.pb.gz" |
+      awk '/^Locations/ { exit } rows && /:/ { sub(/:.*/, ""); n += $1 } /^samples\/count/ { rows = 1 } END { print n }') &&
+    equal "$held" "$samples"
+}
+for level in 0 1 2; do
+  if [ -n "$reader" ]; then
+    check "what_is_stored_of_level_${level}_becomes_pprof" pprof_holds_the_samples $level
+  else
+    echo "skip compactor: no go1.24 to read level $level with"
+  fi
+done

@@ -4,10 +4,12 @@
  *
  *	folded FILE		one line per stack, root first, and its samples
  *	folded FILE modules	samples that end in a module, and its name
+ *	folded FILE pprof	a pprof file, for other readers
  */
 #include "base/file.h"
 #include "profile/export.h"
 #include "profile/packed.h"
+#include "profile/pprof.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +44,23 @@ put_modules(const struct profile *p, uint32_t type, struct buf *text)
 }
 
 static int
-print(const char *path, bool modules, struct buf *why)
+put_pprof(const struct profile *p, uint32_t type, struct buf *text)
+{
+	(void)type;
+	return pprof_encode(p, text);
+}
+
+static const struct form {
+	const char *name;
+	int (*put)(const struct profile *p, uint32_t type, struct buf *text);
+} forms[] = {
+	{"stacks", put_stacks},
+	{"modules", put_modules},
+	{"pprof", put_pprof},
+};
+
+static int
+print(const char *path, const struct form *form, struct buf *why)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
 	CLEANUP_BUF struct buf text = BUF_INIT(MAX_BYTES);
@@ -59,8 +77,7 @@ print(const char *path, bool modules, struct buf *why)
 	if (!rc && type == PROFILE_NONE)
 		type = profile_type_index(p, NULL);
 	if (!rc)
-		rc = modules ? put_modules(p, type, &text)
-		             : put_stacks(p, type, &text);
+		rc = form->put(p, type, &text);
 	return rc ? rc : fd_write_all(STDOUT_FILENO, text.p, text.len);
 }
 
@@ -68,9 +85,12 @@ int
 main(int argc, char **argv)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	bool modules = argc == 3 && strcmp(argv[2], "modules") == 0;
-	int rc = argc == 2 || modules ? print(argv[1], modules, &why) : -EINVAL;
+	const char *name = argc == 3 ? argv[2] : forms[0].name;
+	int rc = -EINVAL;
 
+	for (size_t i = 0; i < ARRAY_LEN(forms) && argc >= 2; i++)
+		if (!strcmp(forms[i].name, name))
+			rc = print(argv[1], &forms[i], &why);
 	if (rc)
 		fprintf(stderr, "folded: %s: %s\n", strerror(-rc),
 		        buf_str(&why));

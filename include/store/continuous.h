@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "store/store.h"
 
 struct continuous {
@@ -31,6 +32,18 @@ struct continuous_problem_list {
 };
 #define CLEANUP_CONTINUOUS_PROBLEMS CLEANUP(continuous_problem_list_done)
 
+/* How continuous profiling goes on a host: the rows of continuous_host.def. */
+enum continuous_host_state {
+#define HOST_STATE(id, name) CONTINUOUS_HOST_##id,
+#include "store/continuous_host.def"
+	CONTINUOUS_HOST_STATES
+};
+struct continuous_host {
+	enum continuous_host_state state;
+#define HOST_FIGURE(member, key, metric, kind, meaning) int64_t member;
+#include "store/continuous_host.def"
+};
+
 void continuous_done(struct continuous *c);
 void continuous_list_done(struct continuous_list *l);
 
@@ -43,6 +56,15 @@ MUST_CHECK int continuous_list(struct store *s, const char *tenant,
                                struct continuous_list *out);
 MUST_CHECK int
 continuous_delete(struct store *s, const char *tenant, const char *service);
+
+/* --- how it goes on a host: the worker publishes it ----------------------- */
+
+const char *continuous_host_state_name(enum continuous_host_state state);
+/* Appends all of it as members of a JSON object. */
+void continuous_host_put(const struct continuous_host *h, struct buf *out);
+/* The reverse, of what another release may have written: an unknown state is
+ * idle, and a figure that is missing is 0. */
+void continuous_host_read(const json_t *j, struct continuous_host *out);
 
 /* --- what can't be taken: the worker tells -------------------------------- */
 

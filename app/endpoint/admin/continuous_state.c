@@ -5,28 +5,20 @@
 #include <errno.h>
 #include <string.h>
 
-/* Numbers that a worker tells, and what they are called in metrics. */
-static const struct {
-	const char *name, *metric, *kind, *help;
-} numbers[] = {
-	{"windowSeconds", "window_seconds", "gauge",
-         "How long a window of CPU samples is."},
-	{"watched", "watched", "gauge", "Services whose CPU is sampled."},
-	{"taken", "taken", "gauge", "Other types of services that are taken."},
-	{"leftOut", "left_out", "gauge",
-         "Services beyond what one worker takes."},
-	{"stored", "windows_stored_total", "counter", "Windows stored."},
-	{"dropped", "windows_dropped_total", "counter",
-         "Windows made and not kept."},
-	{"widened", "windows_widened_total", "counter",
-         "Windows that are wider than asked: cut late, or a turn failed."},
-	{"refused", "windows_refused_total", "counter",
-         "Windows not made because the disk is nearly full."},
-	{"gaps", "gaps_total", "counter",
-         "Windows not made for another reason."},
+static const struct figure {
+	size_t at;
+	const char *metric, *kind, *help;
+} figures[] = {
+#define HOST_FIGURE(member, key, metric, kind, meaning) \
+	{offsetof(struct continuous_host, member), #metric, #kind, meaning},
+#include "store/continuous_host.def"
 };
 
-static const char *const states[] = {"idle", "running", "behind", "refused"};
+static long long
+figure_of(const struct continuous_host *h, const struct figure *f)
+{
+	return *(const int64_t *)((const char *)h + f->at);
+}
 
 void
 continuous_view_done(struct continuous_view *v)
@@ -51,21 +43,17 @@ continuous_view(struct store *s, const char *tenant, const char *service,
 	return 0;
 }
 
-json_t *
-continuous_of_worker(const struct worker *w)
+/* False where the worker is gone or publishes nothing. */
+static bool
+read_host(const struct worker *w, struct continuous_host *out)
 {
 	CLEANUP_JSON json_t *all = json_loads(w->capabilities, 0, NULL);
+	const json_t *j = json_object_get(all, "continuous");
 
-	return w->alive ? json_incref(json_object_get(all, "continuous"))
-	                : NULL;
-}
-
-static const char *
-state_of(const json_t *j)
-{
-	const char *state = json_string_value(json_object_get(j, "state"));
-
-	return state ? state : "";
+	if (!w->alive || !j)
+		return false;
+	continuous_host_read(j, out);
+	return true;
 }
 
 /* --- replies ---------------------------------------------------------------
@@ -115,29 +103,22 @@ put_failing(const struct continuous_view *v, const struct continuous *c,
 }
 
 static void
-put_host(const char *host, const json_t *j, struct buf *out)
-{
-	json_open(out, NULL, '{');
-	json_put_text(out, "host", host);
-	json_put_text(out, "state", state_of(j));
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		json_put_int(out, numbers[i].name,
-		             json_integer_value(
-				     json_object_get(j, numbers[i].name)));
-	json_close(out, '}');
-}
-
-static void
 put_hosts(const struct continuous_view *v, const struct service *s,
           struct buf *out)
 {
+	struct continuous_host h;
+
 	json_open(out, "hosts", '[');
 	for (size_t i = 0; i < v->workers.n; i++) {
 		const struct worker *w = &v->workers.items[i];
-		CLEANUP_JSON json_t *j = continuous_of_worker(w);
 
-		if (j && (!*s->host || !strcmp(s->host, w->host)))
-			put_host(w->host, j, out);
+		if ((*s->host && strcmp(s->host, w->host) != 0) ||
+		    !read_host(w, &h))
+			continue;
+		json_open(out, NULL, '{');
+		json_put_text(out, "host", w->host);
+		continuous_host_put(&h, out);
+		json_close(out, '}');
 	}
 	json_close(out, ']');
 }
@@ -161,49 +142,56 @@ continuous_view_put(struct store *s, const struct continuous_view *v,
  */
 
 static void
-write_states(const char *host, const json_t *j, struct buf *out)
+write_states(const char *host, const struct continuous_host *h, struct buf *out)
 {
-	for (size_t i = 0; i < ARRAY_LEN(states); i++)
+	for (size_t i = 0; i < CONTINUOUS_HOST_STATES; i++)
 		buf_addf(out,
 		         "stoker_continuous_state{host=\"%s\",state=\"%s\"} "
 		         "%d\n",
-		         host, states[i], !strcmp(states[i], state_of(j)));
+		         host, continuous_host_state_name(i), i == h->state);
 }
 
-/* row: of numbers; past them: the state. */
+/* f: NULL for the state. */
 static void
-write_metric(const struct worker_list *workers, size_t row, struct buf *out)
+write_metric(const struct worker_list *workers, const struct figure *f,
+             struct buf *out)
 {
+	struct continuous_host h;
+
 	for (size_t i = 0; i < workers->n; i++) {
 		const struct worker *w = &workers->items[i];
-		CLEANUP_JSON json_t *j = continuous_of_worker(w);
 
-		if (!j)
+		if (!read_host(w, &h))
 			continue;
-		if (row == ARRAY_LEN(numbers))
-			write_states(w->host, j, out);
+		if (!f)
+			write_states(w->host, &h, out);
 		else
 			buf_addf(out,
 			         "stoker_continuous_%s{host=\"%s\"} %lld\n",
-			         numbers[row].metric, w->host,
-			         (long long)json_integer_value(json_object_get(
-					 j, numbers[row].name)));
+			         f->metric, w->host, figure_of(&h, f));
 	}
+}
+
+static void
+write_head(const char *metric, const char *kind, const char *help,
+           struct buf *out)
+{
+	buf_addf(out,
+	         "# HELP stoker_continuous_%s %s.\n"
+	         "# TYPE stoker_continuous_%s %s\n",
+	         metric, help, metric, kind);
 }
 
 void
 continuous_metrics(const struct worker_list *workers, struct buf *out)
 {
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		buf_addf(out,
-		         "# HELP stoker_continuous_%s %s\n"
-		         "# TYPE stoker_continuous_%s %s\n",
-		         numbers[i].metric, numbers[i].help, numbers[i].metric,
-		         numbers[i].kind);
-		write_metric(workers, i, out);
+	for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+		const struct figure *f = &figures[i];
+
+		write_head(f->metric, f->kind, f->help, out);
+		write_metric(workers, f, out);
 	}
-	buf_puts(out, "# HELP stoker_continuous_state What continuous "
-	              "profiling does on a host.\n"
-	              "# TYPE stoker_continuous_state gauge\n");
-	write_metric(workers, ARRAY_LEN(numbers), out);
+	write_head("state", "gauge", "State of continuous profiling on a host",
+	           out);
+	write_metric(workers, NULL, out);
 }

@@ -23,7 +23,5 @@ continuous_view(struct store *s, const char *tenant, const char *service,
 MUST_CHECK int
 continuous_view_put(struct store *s, const struct continuous_view *v,
                     const struct continuous *c, struct buf *out);
-/* What a worker tells of it; NULL: nothing. */
-json_t *continuous_of_worker(const struct worker *w);
 /* Appends metrics of every live worker, as Prometheus text. */
 void continuous_metrics(const struct worker_list *workers, struct buf *out);

@@ -1,8 +1,10 @@
 #include "store/continuous.h"
 
+#include "base/json_out.h"
 #include "store/db/row.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const struct row_field fields[] = {
 	ROW_FIELD(continuous, tenant),
@@ -72,6 +74,42 @@ continuous_delete(struct store *s, const char *tenant, const char *service)
 	               ARGS(V(tenant), V(service)));
 
 	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+/* --- how it goes on a host ------------------------------------------------ */
+
+static const char *const host_states[] = {
+#define HOST_STATE(id, name) [CONTINUOUS_HOST_##id] = name,
+#include "store/continuous_host.def"
+};
+
+const char *
+continuous_host_state_name(enum continuous_host_state state)
+{
+	return host_states[state];
+}
+
+void
+continuous_host_put(const struct continuous_host *h, struct buf *out)
+{
+	json_put_text(out, "state", host_states[h->state]);
+#define HOST_FIGURE(member, key, metric, kind, meaning) \
+	json_put_int(out, #key, h->member);
+#include "store/continuous_host.def"
+}
+
+void
+continuous_host_read(const json_t *j, struct continuous_host *out)
+{
+	const char *state = json_string_value(json_object_get(j, "state"));
+
+	*out = (struct continuous_host){0};
+	for (size_t i = 0; i < CONTINUOUS_HOST_STATES && state; i++)
+		if (!strcmp(host_states[i], state))
+			out->state = i;
+#define HOST_FIGURE(member, key, metric, kind, meaning) \
+	out->member = json_integer_value(json_object_get(j, #key));
+#include "store/continuous_host.def"
 }
 
 /* --- what can't be taken -------------------------------------------------- */

@@ -429,7 +429,7 @@ periodics_step(struct periodics *t, const struct targets *targets,
 	if (t->runs->analyser < 0)
 		return;
 	go_on(t, now_ns);
-	if (t->windows->state != WINDOWS_RUNNING && !t->ends)
+	if (t->windows->state != CONTINUOUS_HOST_RUNNING && !t->ends)
 		return;
 	periodics_keep(t, targets, now_ns);
 	begin_due(t, targets, now_ns);
@@ -438,7 +438,7 @@ periodics_step(struct periodics *t, const struct targets *targets,
 void
 periodics_wind_up(struct periodics *t, int64_t now_ns)
 {
-	bool last = t->windows->state == WINDOWS_RUNNING;
+	bool last = t->windows->state == CONTINUOUS_HOST_RUNNING;
 
 	t->ends = true;
 	for (size_t i = 0; i < t->n; i++)

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "base/log.h"
-#include "worker/targets/following.h"
 #include "store/session.h"
+#include "worker/targets/following.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,27 +14,14 @@
 #define OVERDUE_NS (60 * NS_PER_S) /* for the answer to a cut */
 
 void
-windows_describe(const struct windows *w, struct buf *out)
+windows_describe(const struct windows *w, struct continuous_host *out)
 {
-	static const char *const names[] = {
-		[WINDOWS_IDLE] = "idle",
-		[WINDOWS_RUNNING] = "running",
-		[WINDOWS_BEHIND] = "behind",
-		[WINDOWS_REFUSED] = "refused",
-	};
-
-	json_open(out, NULL, '{');
-	json_put_text(out, "state", names[w->state]);
-	json_put_int(out, "windowSeconds", w->conf->continuous_window);
-	json_put_int(out, "watched", (int64_t)w->n);
-	json_put_int(out, "taken", (int64_t)w->others);
-	json_put_int(out, "leftOut", (int64_t)(w->left.n + w->others_left_out));
-	json_put_int(out, "stored", w->counts.stored);
-	json_put_int(out, "dropped", w->counts.dropped);
-	json_put_int(out, "widened", w->counts.widened);
-	json_put_int(out, "refused", w->counts.refused);
-	json_put_int(out, "gaps", w->counts.gaps);
-	json_close(out, '}');
+	*out = w->counts;
+	out->state = w->state;
+	out->window_seconds = w->conf->continuous_window;
+	out->watched = (int64_t)w->n;
+	out->taken = (int64_t)w->others;
+	out->left_out = (int64_t)(w->left.n + w->others_left_out);
 }
 
 struct watch *
@@ -195,7 +182,7 @@ is_full(const struct windows *w)
 static void
 refuse(struct windows *w, int64_t now_ns)
 {
-	if (w->state != WINDOWS_REFUSED) {
+	if (w->state != CONTINUOUS_HOST_REFUSED) {
 		log_warn("continuous profiling rests: less than %lld bytes "
 		         "of disk are free",
 		         (long long)w->conf->continuous_min_free);
@@ -204,7 +191,7 @@ refuse(struct windows *w, int64_t now_ns)
 	}
 	for (size_t i = 0; i < w->n; i++)
 		windows_unwatch(w, &w->items[i]);
-	w->state = WINDOWS_REFUSED;
+	w->state = CONTINUOUS_HOST_REFUSED;
 	if (now_ns < w->next_ns)
 		return;
 	w->next_ns = now_ns + w->conf->continuous_window * NS_PER_S;
@@ -250,9 +237,10 @@ cut(struct windows *w, const struct targets *targets, int64_t now_ns)
 static void
 watch_all(struct windows *w, const struct targets *targets, int64_t now_ns)
 {
-	if (w->state == WINDOWS_IDLE || w->state == WINDOWS_REFUSED)
+	if (w->state == CONTINUOUS_HOST_IDLE ||
+	    w->state == CONTINUOUS_HOST_REFUSED)
 		w->next_ns = now_ns + w->conf->continuous_window * NS_PER_S;
-	w->state = WINDOWS_RUNNING;
+	w->state = CONTINUOUS_HOST_RUNNING;
 	for (size_t i = 0; i < w->n; i++)
 		follow(w, &w->items[i], targets, now_ns);
 	if (w->cut_ns && now_ns - w->cut_ns > OVERDUE_NS)
@@ -265,12 +253,12 @@ windows_step(struct windows *w, const struct targets *targets, int64_t now_ns)
 {
 	int rc = windows_store(w, now_ns) ?: w->others_rc;
 
-	if (rc && w->state != WINDOWS_BEHIND)
+	if (rc && w->state != CONTINUOUS_HOST_BEHIND)
 		log_warn("windows wait to be stored: %s", strerror(-rc));
 	if (rc)
-		w->state = WINDOWS_BEHIND;
+		w->state = CONTINUOUS_HOST_BEHIND;
 	else if (!w->n && !w->others)
-		w->state = WINDOWS_IDLE;
+		w->state = CONTINUOUS_HOST_IDLE;
 	else if (!is_full(w))
 		watch_all(w, targets, now_ns);
 	else
@@ -281,9 +269,9 @@ void
 windows_wind_up(struct windows *w, const struct targets *targets,
                 int64_t now_ns)
 {
-	if (w->state == WINDOWS_RUNNING) {
+	if (w->state == CONTINUOUS_HOST_RUNNING) {
 		w->next_ns = now_ns;
 		cut(w, targets, now_ns);
 	}
-	w->state = WINDOWS_IDLE;
+	w->state = CONTINUOUS_HOST_IDLE;
 }

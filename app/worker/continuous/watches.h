@@ -49,22 +49,6 @@ struct left_out {
 	size_t named, n; /* of all n */
 };
 
-enum windows_state {
-	WINDOWS_IDLE, /* nothing is to be profiled */
-	WINDOWS_RUNNING,
-	WINDOWS_BEHIND,  /* the store takes no windows now */
-	WINDOWS_REFUSED, /* the disk is nearly full */
-};
-
-/* Since this worker started. */
-struct windows_counts {
-	int64_t stored;
-	int64_t dropped; /* made, and not kept */
-	int64_t widened; /* wider than asked: cut late, or a turn failed */
-	int64_t refused; /* not made, because the disk was full */
-	int64_t gaps;    /* not made, for another reason */
-};
-
 struct windows {
 	struct store *store;
 	const struct conf *conf;
@@ -76,14 +60,14 @@ struct windows {
 	struct left_out left; /* services beyond WINDOWS_MAX */
 	size_t others;        /* of other types, see periodic.h */
 	size_t others_left_out;
-	int others_rc; /* why the store did not take them */
-	struct windows_counts counts;
+	int others_rc;                 /* why the store did not take them */
+	struct continuous_host counts; /* of windows, since the start */
 	struct segment segment;
 	int64_t segment_ns; /* when it was begun */
 	int64_t next_ns;    /* when to cut next */
 	int64_t cut_ns;     /* when CUT was sent; 0: no answer is due */
 	int data, rows;     /* windows that wait to be stored, or -1 */
-	enum windows_state state;
+	enum continuous_host_state state;
 };
 #define WINDOWS_INIT                                                 \
 	{                                                            \
@@ -115,8 +99,8 @@ void windows_wind_up(struct windows *w, const struct targets *targets,
  */
 void windows_tell(struct windows *w, const struct continuous_problem *p,
                   enum capture_error *told, enum capture_error e);
-/* Appends state and counts as a JSON object. */
-void windows_describe(const struct windows *w, struct buf *out);
+/* The state and all figures, to be published. */
+void windows_describe(const struct windows *w, struct continuous_host *out);
 
 /* --- for periodic.h
  * -----------------------------------------------------------

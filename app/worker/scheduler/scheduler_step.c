@@ -388,15 +388,17 @@ static int
 beat(struct scheduler *s, int64_t now_ns)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf state = BUF_INIT(BUF_MAX_SMALL);
+	struct continuous_host host;
 
-	windows_describe(&s->windows, &state);
 	json_open(&text, NULL, '{');
 	json_open(&text, "profileTypes", '[');
 	for (size_t i = 0; i < profile_ntypes; i++)
 		json_put_text(&text, NULL, profile_types[i].name);
 	json_close(&text, ']');
-	json_put_raw(&text, "continuous", buf_str(&state), "{}");
+	windows_describe(&s->windows, &host);
+	json_open(&text, "continuous", '{');
+	continuous_host_put(&host, &text);
+	json_close(&text, '}');
 	selftest_json(&s->selftest, &text);
 	json_close(&text, '}');
 	return buf_err(&text) ? buf_err(&text)

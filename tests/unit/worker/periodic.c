@@ -89,7 +89,7 @@ rig_init(struct rig *r, const char *types)
 	r->windows.store = &r->store.s;
 	r->windows.conf = &r->conf;
 	r->windows.host = r->targets.host = TEST_HOST;
-	r->windows.state = WINDOWS_RUNNING;
+	r->windows.state = CONTINUOUS_HOST_RUNNING;
 	r->t = (struct periodics){.runs = &r->runs,
 	                          .windows = &r->windows,
 	                          .scanned_ns = &r->now_ns};
@@ -314,9 +314,9 @@ TEST(an_old_reading_is_forgotten_and_told)
 
 	rig_init(&r, "[\"alloc\"]");
 	read_first(&r, 'a');
-	r.windows.state = WINDOWS_REFUSED; /* the disk is full */
+	r.windows.state = CONTINUOUS_HOST_REFUSED; /* the disk is full */
 	ck_assert(!turn(&r, 3600 * NS_PER_S));
-	r.windows.state = WINDOWS_RUNNING;
+	r.windows.state = CONTINUOUS_HOST_RUNNING;
 	ck_assert(turn(&r, 0));
 	ck_assert_int_eq(r.reading, -1);
 	ck_assert_int_ge(r.windows.counts.gaps, 60);
@@ -477,7 +477,7 @@ TEST(a_worker_that_stops_reads_once_more)
 	read_first(&r, 'a');
 	periodics_wind_up(&r.t, r.now_ns);
 	ck_assert(periodics_wait(&r.t));
-	r.windows.state = WINDOWS_IDLE;
+	r.windows.state = CONTINUOUS_HOST_IDLE;
 	ck_assert(turn(&r, 1));
 	ck_assert_int_eq(reading(&r), 'a');
 	ck_assert(periodics_wait(&r.t));
@@ -496,7 +496,7 @@ TEST(one_that_rests_stops_at_once)
 
 	rig_init(&r, "[\"alloc\"]");
 	read_first(&r, 'a');
-	r.windows.state = WINDOWS_REFUSED;
+	r.windows.state = CONTINUOUS_HOST_REFUSED;
 	periodics_wind_up(&r.t, r.now_ns);
 	ck_assert(!periodics_wait(&r.t));
 	ck_assert(!turn(&r, PERIOD_NS));

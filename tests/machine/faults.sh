@@ -76,9 +76,10 @@ victim() { # part
   nginx) in_machine pgrep -P "$(main_pid nginx)" | shuf -n 1 ;;
   esac
 }
-# A finisher lives for some milliseconds: the machine itself waits for one.
+# A finisher lives for some milliseconds: the machine itself waits for one, of
+# the analyser of now, which may be gone soon if another part was just killed.
 kill_finisher() {
-  in_machine timeout 20 bash -c '
+  in_machine timeout 5 bash -c '
     until read -r pid _ <"/proc/$0/task/$0/children"; [ "$pid" ] && kill -KILL "$pid"; do :; done
     echo "$pid"' "$(child 1)"
 }
@@ -98,7 +99,7 @@ whole() { # part, pid of before
 killed=
 is_back() { # part
   local began took
-  wait_for 20 kill_it "$1" || { echo "no $1 to kill"; return 1; }
+  wait_for 60 kill_it "$1" || { echo "no $1 to kill"; return 1; }
   began=$SECONDS
   wait_for 30 whole "$1" "$killed" || { echo "no $1 instead of $killed"; get /readyz; return 1; }
   took=$((SECONDS - began))

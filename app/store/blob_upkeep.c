@@ -68,7 +68,6 @@ blob_reap(struct store *s)
 
 struct sweep {
 	struct store *s;
-	int64_t orphan_ms;
 	int n;
 };
 
@@ -78,13 +77,13 @@ sweep_folder(void *arg, const char *name)
 	struct sweep *w = arg;
 
 	return orphans_sweep(w->s->db, w->s->profiles_fd, name, SQL_BLOB_KNOWN,
-	                     w->orphan_ms, &w->n);
+	                     &w->n);
 }
 
 int
-blob_sweep(struct store *s, int64_t orphan_ms)
+blob_sweep(struct store *s)
 {
-	struct sweep w = {s, orphan_ms, 0};
+	struct sweep w = {s, 0};
 	int rc = folder_each(s->profiles_fd, sweep_folder, &w);
 
 	return rc ? rc : w.n;

@@ -3,8 +3,9 @@
  *
  * A file is complete before its row exists: its name is on disk before the
  * first byte is written, its bytes before the caller's transaction inserts
- * the row. Nobody looks at files without a row but blob_sweep(), which removes
- * them. Rows are marked as deleted by anyone; only the worker unlinks.
+ * the row. Its writer holds it open, and thereby locked, until then: a file
+ * without a row that no process has locked is an orphan, which blob_sweep()
+ * removes. Rows are marked as deleted by anyone; only the worker unlinks.
  */
 #pragma once
 
@@ -18,8 +19,6 @@
 #define BLOB_NAME_MAX       96
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)
 #define BLOB_MAX_RAW        ((size_t)512 << 20) /* of a profile, inflated */
-/* A file younger than this may be about to get its row. */
-#define BLOB_ORPHAN_MS INT64_C(900000)
 
 struct blob {
 	char id[ID_MAX];
@@ -33,9 +32,10 @@ struct blob {
 struct blob_writer {
 	int fd;
 	int dir_fd; /* the store's */
+	bool sealed;
 	struct blob blob;
 };
-#define CLEANUP_BLOB_WRITER CLEANUP(blob_abort)
+#define CLEANUP_BLOB_WRITER CLEANUP(blob_close)
 #define BLOB_WRITER_INIT               \
 	{                              \
 		.fd = -1, .dir_fd = -1 \
@@ -47,15 +47,15 @@ blob_create(struct store *s, const char *kind, struct blob_writer *out);
 /*
  * Makes what was written to fd last: hashed, synced. One sync, for somebody
  * waits for the row, which is to be inserted next (job_finish(),
- * session_upload()).
+ * session_upload()), before blob_close().
  *   Errors   -errno, -EFBIG past BLOB_MAX_BYTES; the file is gone
  */
 MUST_CHECK int blob_seal(struct blob_writer *w, struct blob *out);
-/* Removes the file; nothing after blob_seal(). */
-void blob_abort(struct blob_writer *w);
-/* All at once from memory. */
+/* Unlocks the file; removes it, unless it was sealed. */
+void blob_close(struct blob_writer *w);
+/* All at once from memory; blob_close() the writer once the row is there. */
 MUST_CHECK int blob_put(struct store *s, const char *kind, const void *p,
-                        size_t n, struct blob *out);
+                        size_t n, struct blob_writer *w, struct blob *out);
 /* Removes a sealed file whose row could not be inserted. */
 void blob_discard(struct store *s, const struct blob *b);
 
@@ -79,8 +79,8 @@ bool blob_name_valid(const char *name);
 
 /* Unlinks what is marked as deleted; the number removed. */
 MUST_CHECK int blob_reap(struct store *s);
-/* Removes old files without a row; the number removed. */
-MUST_CHECK int blob_sweep(struct store *s, int64_t orphan_ms);
+/* Removes orphans; the number removed. */
+MUST_CHECK int blob_sweep(struct store *s);
 /*
  * Deletes sessions that are older than max_age_ms, then the oldest until the
  * rest is within max_bytes; the number deleted. Running ones stay.

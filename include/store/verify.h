@@ -10,6 +10,9 @@
 
 #include "store/backup.h"
 
+/* A file that was written to so lately is not called an orphan. */
+#define VERIFY_YOUNG_MS INT64_C(900000)
+
 enum flaw_kind {
 #define FLAW(kind, name, store, backup) FLAW_##kind,
 #include "store/flaws.def"

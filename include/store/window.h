@@ -118,7 +118,7 @@ struct window_ask {
 	char checksum[WINDOW_CHECKSUM];
 };
 
-/* A new file, which no window refers to yet. */
+/* A new file, which no window refers to yet; it stays while it is open. */
 MUST_CHECK int
 segment_create(struct store *s, const char *host, struct segment *out);
 void segment_close(struct segment *g);
@@ -229,10 +229,9 @@ MUST_CHECK int window_expire(struct store *s, const struct window_keep *keep);
 /* Deletes the oldest windows, of whatever series, until the rest is within
  * max_bytes; the number deleted, at most a batch. */
 MUST_CHECK int window_shrink(struct store *s, int64_t max_bytes);
-/* Gives the bytes of deleted windows back; files that nobody refers to go.
- * Those younger than orphan_ms may be about to be referred to. The number of
- * holes and files. */
-MUST_CHECK int window_reap(struct store *s, int64_t orphan_ms);
+/* Gives the bytes of deleted windows back; files that no row refers to go,
+ * unless they are open as a segment. The number of holes and files. */
+MUST_CHECK int window_reap(struct store *s);
 /* Bytes and number of all windows. */
 MUST_CHECK int
 window_usage(struct store *s, int64_t *out_bytes, int64_t *out_n);

@@ -100,8 +100,7 @@ SELECT 1 FROM profile_window WHERE id = $1;
 
 -- name: segment_unused
 SELECT id FROM segment g
-WHERE created_ms <= now_ms() - CAST($1 AS BIGINT)
-  AND NOT EXISTS (SELECT 1 FROM profile_window w WHERE w.segment = g.id)
+WHERE NOT EXISTS (SELECT 1 FROM profile_window w WHERE w.segment = g.id)
 LIMIT 100;
 
 -- name: segment_forget

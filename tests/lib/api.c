@@ -333,6 +333,7 @@ test_capture_end(struct test_api *a, const struct job_ref *ref)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
 	struct session_result result = test_result();
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
 	struct blob blob;
 	const struct job_end end = {"done", "", "", &result, &blob, NULL};
 
@@ -340,9 +341,9 @@ test_capture_end(struct test_api *a, const struct job_ref *ref)
 		"[{\"funcName\":\"work\",\"package\":\"app\",\"selfPct\":12.5,"
 		"\"cumulativePct\":100,\"sampleCount\":\"2\"}]";
 	encode_profile(&bytes);
-	ck_assert_int_eq(
-		blob_put(&a->store.s, BLOB_PPROF, bytes.p, bytes.len, &blob),
-		0);
+	ck_assert_int_eq(blob_put(&a->store.s, BLOB_PPROF, bytes.p, bytes.len,
+	                          &w, &blob),
+	                 0);
 	ck_assert_int_eq(job_finish(&a->store.s, ref, &end), 0);
 }
 
@@ -362,6 +363,7 @@ test_upload(struct test_api *a, const struct profile *p, const char *type,
 	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_REPLY);
 	struct session_ask of = test_ask();
 	struct session_result result = test_result();
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
 	struct blob blob;
 
 	of.type = type;
@@ -369,9 +371,9 @@ test_upload(struct test_api *a, const struct profile *p, const char *type,
 	of.started_ms = of.completed_ms = p->time_ns / NS_PER_MS;
 	result.sample_count = p->nsamples;
 	ck_assert_int_eq(pprof_encode(p, &bytes), 0);
-	ck_assert_int_eq(
-		blob_put(&a->store.s, BLOB_PPROF, bytes.p, bytes.len, &blob),
-		0);
+	ck_assert_int_eq(blob_put(&a->store.s, BLOB_PPROF, bytes.p, bytes.len,
+	                          &w, &blob),
+	                 0);
 	ck_assert_int_eq(session_upload(&a->store.s, &of, &result, &blob, id),
 	                 0);
 }

@@ -120,5 +120,8 @@ test_claim(struct store *s, struct job *out)
 void
 test_blob(struct store *s, const char *text, struct blob *out)
 {
-	ck_assert_int_eq(blob_put(s, BLOB_PPROF, text, strlen(text), out), 0);
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+
+	ck_assert_int_eq(blob_put(s, BLOB_PPROF, text, strlen(text), &w, out),
+	                 0);
 }

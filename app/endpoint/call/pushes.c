@@ -6,8 +6,6 @@
 
 #include <errno.h>
 
-/* A file is left for another one well before window_reap() could take it for
- * one that nobody writes to. */
 #define SEGMENT_NS        (300 * NS_PER_S)
 #define SEGMENT_MAX_BYTES ((int64_t)256 << 20)
 

@@ -135,9 +135,10 @@ store_session(struct call *c, const struct session_ask *ask,
               const struct session_result *result, const struct derived *d,
               char out[static ID_MAX])
 {
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
 	struct store *s = &c->env->store;
 	struct blob blob;
-	int rc = blob_put(s, BLOB_PPROF, d->file.p, d->file.len, &blob);
+	int rc = blob_put(s, BLOB_PPROF, d->file.p, d->file.len, &w, &blob);
 
 	if (rc)
 		return rc;

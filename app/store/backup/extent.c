@@ -395,7 +395,7 @@ trim_profiles(void *arg, const char *folder)
 	struct trim *t = arg;
 
 	return orphans_sweep(t->db, t->place->fds[EXTENT_PROFILE], folder,
-	                     SQL_BLOB_LIVE, 0, &t->n);
+	                     SQL_BLOB_LIVE, &t->n);
 }
 
 /* Bytes behind the last window of a segment were those of deleted windows. */
@@ -437,7 +437,7 @@ extent_trim(const struct extent_place *p, struct db *db, int64_t *out)
 	struct trim t = {.place = p, .db = db, .fd = -1};
 	int rc = folder_each(p->fds[EXTENT_PROFILE], trim_profiles, &t)
 	                 ?: orphans_sweep(db, p->fds[EXTENT_WINDOW], ".",
-	                                 SQL_SEGMENT_USED, 0, &t.n)
+	                                 SQL_SEGMENT_USED, &t.n)
 	                 ?: extent_each(db, trim_window, &t);
 
 	rc = end_segment(&t) ?: rc;

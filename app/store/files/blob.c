@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "digest.h"
+#include "orphans.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #define SUFFIX      ".pb.gz"
 #define FILE_MODE   0640
 #define FOLDER_LEN  2
+#define NAME_TRIES  3
 
 bool
 blob_name_valid(const char *name)
@@ -28,11 +30,12 @@ blob_name_valid(const char *name)
 }
 
 void
-blob_abort(struct blob_writer *w)
+blob_close(struct blob_writer *w)
 {
 	if (w->fd < 0)
 		return;
-	unlinkat(w->dir_fd, w->blob.name, 0);
+	if (!w->sealed)
+		unlinkat(w->dir_fd, w->blob.name, 0);
 	close_ptr(&w->fd);
 }
 
@@ -49,13 +52,18 @@ place(struct blob_writer *w)
 		return rc;
 	w->fd = openat(w->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 	               FILE_MODE);
-	return w->fd < 0 || fsync(fd) ? -errno : 0;
+	if (w->fd < 0)
+		return -errno;
+	rc = orphans_lock(w->fd);
+	return rc ? rc : fsync(fd) ? -errno : 0;
 }
 
-int
-blob_create(struct store *s, const char *kind, struct blob_writer *out)
+/* A file with a name of its own; -EAGAIN: try another name. */
+static int
+create(struct store *s, const char *kind, struct blob_writer *out)
 {
-	struct blob_writer w = {.fd = -1, .dir_fd = s->profiles_fd};
+	CLEANUP_BLOB_WRITER struct blob_writer w = {.fd = -1,
+	                                            .dir_fd = s->profiles_fd};
 	struct blob *b = &w.blob;
 	int rc;
 
@@ -64,12 +72,21 @@ blob_create(struct store *s, const char *kind, struct blob_writer *out)
 	snprintf(b->name, sizeof(b->name), "%.*s/%s" SUFFIX, FOLDER_LEN,
 	         b->id + strlen(BLOB_PREFIX), b->id);
 	rc = place(&w);
-	if (rc) {
-		blob_abort(&w);
+	if (rc)
 		return rc;
-	}
 	*out = w;
+	w.fd = -1;
 	return 0;
+}
+
+int
+blob_create(struct store *s, const char *kind, struct blob_writer *out)
+{
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < NAME_TRIES && rc == -EAGAIN; i++)
+		rc = create(s, kind, out);
+	return rc;
 }
 
 static int
@@ -94,24 +111,30 @@ blob_seal(struct blob_writer *w, struct blob *out)
 	if (!rc && fsync(w->fd))
 		rc = -errno;
 	if (rc) {
-		blob_abort(w);
+		blob_close(w);
 		return rc;
 	}
-	close_ptr(&w->fd);
+	w->sealed = true;
 	*out = b;
 	return 0;
 }
 
 int
 blob_put(struct store *s, const char *kind, const void *p, size_t n,
-         struct blob *out)
+         struct blob_writer *w, struct blob *out)
 {
-	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
-	int rc = blob_create(s, kind, &w);
+	CLEANUP_BLOB_WRITER struct blob_writer new = BLOB_WRITER_INIT;
+	int rc = blob_create(s, kind, &new);
 
 	if (!rc)
-		rc = fd_write_all(w.fd, p, n);
-	return rc ? rc : blob_seal(&w, out);
+		rc = fd_write_all(new.fd, p, n);
+	if (!rc)
+		rc = blob_seal(&new, out);
+	if (rc)
+		return rc;
+	*w = new;
+	new.fd = -1;
+	return 0;
 }
 
 void

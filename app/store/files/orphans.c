@@ -1,6 +1,5 @@
 #include "orphans.h"
 
-#include "base/clock.h"
 #include "base/folder.h"
 #include "base/id.h"
 
@@ -8,19 +7,47 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
-/* A regular file that nobody has written to for so long. */
-static bool
-is_old(int dir_fd, const char *name, int64_t age_ms)
+static int
+lock(int fd)
+{
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return 0;
+	return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+}
+
+int
+orphans_lock(int fd)
 {
 	struct stat st;
+	int rc = lock(fd);
 
-	return !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISREG(st.st_mode) &&
-	       st.st_mtim.tv_sec * MS_PER_S + st.st_mtim.tv_nsec / NS_PER_MS +
-	                       age_ms <=
-	               clock_wall_ms();
+	if (rc)
+		return rc;
+	if (fstat(fd, &st))
+		return -errno;
+	return st.st_nlink ? 0 : -EAGAIN;
+}
+
+int
+orphans_open(int dir_fd, const char *file, int *out_fd)
+{
+	CLEANUP_FD int fd = openat(
+		dir_fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	int rc;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	rc = lock(fd);
+	if (rc)
+		return rc;
+	*out_fd = TAKE_FD(fd);
+	return 0;
 }
 
 /* 1, 0 or -errno. */
@@ -42,21 +69,30 @@ is_hidden(const char *name)
 	return name[0] == '.' && name[1];
 }
 
+/* The lock comes first: a row that the writer committed is then seen. */
+static int
+look_at(struct db *db, int dir_fd, const char *file, enum sql known,
+        orphans_found *found, void *arg)
+{
+	CLEANUP_FD int fd = -1;
+	int rc;
+
+	if (file[0] == '.' || orphans_open(dir_fd, file, &fd))
+		return 0;
+	rc = is_known(db, known, file);
+	return rc < 0 ? rc : rc ? 0 : found(arg, dir_fd, file);
+}
+
 int
 orphans_each(struct db *db, int dir_fd, const char *name, enum sql known,
-             int64_t orphan_ms, orphans_found *found, void *arg)
+             orphans_found *found, void *arg)
 {
 	CLEANUP_FOLDER DIR *d = NULL;
 	const struct dirent *e;
 	int rc = is_hidden(name) ? 0 : folder_open(dir_fd, name, &d);
 
-	while (!rc && d && (e = readdir(d))) {
-		if (e->d_name[0] == '.' ||
-		    !is_old(dirfd(d), e->d_name, orphan_ms))
-			continue;
-		rc = is_known(db, known, e->d_name);
-		rc = rc < 0 ? rc : rc ? 0 : found(arg, dirfd(d), e->d_name);
-	}
+	while (!rc && d && (e = readdir(d)))
+		rc = look_at(db, dirfd(d), e->d_name, known, found, arg);
 	return rc == -ENOTDIR ? 0 : rc;
 }
 
@@ -71,7 +107,7 @@ sweep_one(void *arg, int dir_fd, const char *file)
 
 int
 orphans_sweep(struct db *db, int dir_fd, const char *name, enum sql known,
-              int64_t orphan_ms, int *n)
+              int *n)
 {
-	return orphans_each(db, dir_fd, name, known, orphan_ms, sweep_one, n);
+	return orphans_each(db, dir_fd, name, known, sweep_one, n);
 }

@@ -3,19 +3,31 @@
 
 #include "store/db/db.h"
 
-#include <stdint.h>
+/*
+ * Locks a new file, which is no orphan while fd or a copy of it is open: its
+ * writer keeps it open until the row is committed. No clock is involved, since
+ * clocks are set.
+ *   Errors   -EAGAIN another process took the file for an orphan before it was
+ *            locked: make another one; -errno
+ */
+MUST_CHECK int orphans_lock(int fd);
+/*
+ * Opens and locks a file that no writer has locked.
+ *   Owns     *out_fd is the caller's; no writer comes back while it is open
+ *   Errors   -EAGAIN it has a writer, -EINVAL it is no regular file, -errno
+ */
+MUST_CHECK int orphans_open(int dir_fd, const char *file, int *out_fd);
 
 /*
  * Calls found with each orphan of a folder: a file whose writer died before
- * its first transaction, so old and unknown to a query that is asked for the
- * name up to its dot. Hidden folders, and files in a folder's place, have
- * none.
+ * its first transaction, so that no process has it locked and a query that is
+ * asked for the name up to its dot does not know it. Hidden folders, and files
+ * in a folder's place, have none.
  *   Errors   what found returns, -errno
  */
 typedef int orphans_found(void *arg, int dir_fd, const char *file);
-MUST_CHECK int
-orphans_each(struct db *db, int dir_fd, const char *name, enum sql known,
-             int64_t orphan_ms, orphans_found *found, void *arg);
+MUST_CHECK int orphans_each(struct db *db, int dir_fd, const char *name,
+                            enum sql known, orphans_found *found, void *arg);
 /* Removes these files; adds their number to *n. */
 MUST_CHECK int orphans_sweep(struct db *db, int dir_fd, const char *name,
-                             enum sql known, int64_t orphan_ms, int *n);
+                             enum sql known, int *n);

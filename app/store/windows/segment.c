@@ -1,4 +1,5 @@
 #include "store/files/digest.h"
+#include "store/files/orphans.h"
 #include "window_private.h"
 
 #include <assert.h>
@@ -8,7 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FILE_MODE 0640
+#define FILE_MODE  0640
+#define NAME_TRIES 3
 
 static_assert(WINDOW_CHECKSUM == DIGEST_CHARS, "one checksum");
 
@@ -21,8 +23,9 @@ segment_name(const char *id, char out[static SEGMENT_NAME])
 	return 0;
 }
 
-int
-segment_create(struct store *s, const char *host, struct segment *out)
+/* A file with a name of its own; -EAGAIN: try another name. */
+static int
+create(struct store *s, const char *host, struct segment *out)
 {
 	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
 	char name[SEGMENT_NAME];
@@ -35,11 +38,26 @@ segment_create(struct store *s, const char *host, struct segment *out)
 	g.host = host;
 	g.fd = openat(s->segments_fd, name,
 	              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
-	if (g.fd < 0 || fsync(s->segments_fd))
+	if (g.fd < 0)
 		return -errno;
+	rc = orphans_lock(g.fd);
+	if (!rc && fsync(s->segments_fd))
+		rc = -errno;
+	if (rc)
+		return rc;
 	*out = g;
 	g.fd = -1;
 	return 0;
+}
+
+int
+segment_create(struct store *s, const char *host, struct segment *out)
+{
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < NAME_TRIES && rc == -EAGAIN; i++)
+		rc = create(s, host, out);
+	return rc;
 }
 
 void

@@ -163,51 +163,76 @@ forget(struct store *s, const char *id)
 	return rc < 0 ? rc : 0;
 }
 
-/* The file first: a row without a file is found again, not the reverse. */
+/* 1, 0 or -errno. */
 static int
-remove_segments(struct store *s, const struct named *g, size_t n)
+is_used(struct store *s, const char *id)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_SEGMENT_USED, ARGS(V(id)), &rows);
+
+	return rc ? rc : db_next(&rows);
+}
+
+/* The file first: a row without a file is found again, not the reverse. One
+ * that is open, or was when its rows were read, may have got a window. */
+static int
+remove_segment(struct store *s, const char *id, int *n)
+{
+	char name[SEGMENT_NAME];
+	CLEANUP_FD int fd = -1;
+	int rc = segment_name(id, name)
+	                 ?: orphans_open(s->segments_fd, name, &fd);
+
+	if (rc == -EAGAIN)
+		return 0;
+	rc = is_used(s, id);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	if (fd >= 0 && unlinkat(s->segments_fd, name, 0))
+		return -errno;
+	++*n;
+	return forget(s, id);
+}
+
+static int
+remove_segments(struct store *s, const struct named *g, size_t n, int *removed)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < n && !rc; i++) {
-		char name[SEGMENT_NAME];
-
-		if (!segment_name(g[i].id, name) &&
-		    unlinkat(s->segments_fd, name, 0) && errno != ENOENT)
-			return -errno;
-		rc = forget(s, g[i].id);
-	}
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = remove_segment(s, g[i].id, removed);
 	return rc;
 }
 
 static int
-reap_segments(struct store *s, int64_t orphan_ms)
+reap_segments(struct store *s)
 {
 	void *items = NULL;
 	size_t n = 0;
-	int rc = row_all(s->db, &named_type, &items, &n, SQL_SEGMENT_UNUSED,
-	                 ARGS(V(orphan_ms)));
+	int removed = 0, rc = row_all(s->db, &named_type, &items, &n,
+	                              SQL_SEGMENT_UNUSED, NO_ARGS);
 
 	if (rc)
 		return rc;
 	if (n)
 		rc = store_begin(s)
-		             ?: store_end(s, remove_segments(s, items, n));
+		             ?: store_end(s, remove_segments(s, items, n,
+		                                             &removed));
 	row_free_all(&named_type, items, n);
-	return rc ? rc : (int)n;
+	return rc ? rc : removed;
 }
 
 int
-window_reap(struct store *s, int64_t orphan_ms)
+window_reap(struct store *s)
 {
 	int holes = reap_holes(s), files, orphans = 0, rc;
 
 	if (holes < 0)
 		return holes;
-	files = reap_segments(s, orphan_ms);
+	files = reap_segments(s);
 	if (files < 0)
 		return files;
 	rc = orphans_sweep(s->db, s->segments_fd, ".", SQL_SEGMENT_KNOWN,
-	                   orphan_ms, &orphans);
+	                   &orphans);
 	return rc ? rc : holes + files + orphans;
 }

@@ -14,9 +14,9 @@ run_free(struct run *v)
 	if (!v)
 		return;
 	job_done(&v->job);
-	blob_abort(&v->profile);
-	blob_abort(&v->timeline);
-	blob_abort(&v->checkpoint);
+	blob_close(&v->profile);
+	blob_close(&v->timeline);
+	blob_close(&v->checkpoint);
 	runs_pull_free(v->pull);
 	free(v);
 }

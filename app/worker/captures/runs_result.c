@@ -127,6 +127,7 @@ take_checkpoint(struct runs *c, struct run *v,
 		return;
 	}
 	rc = job_checkpoint(c->store, &v->ref, result, &blob);
+	blob_close(&v->checkpoint);
 	if (rc) {
 		blob_discard(c->store, &blob);
 		log_warn("%s: checkpoint: %s", v->ref.session, strerror(-rc));
@@ -151,7 +152,7 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	if (!done->error)
 		rc = read_result(c, &noted, top_fd, &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))
-		blob_abort(&v->checkpoint);
+		blob_close(&v->checkpoint);
 	else if (done->checkpoint)
 		take_checkpoint(c, v, &result);
 	else if (done->error || rc)
@@ -175,7 +176,7 @@ runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns)
 	if (!rc)
 		rc = runs_tell(c, v, MSG_CHECKPOINT, v->checkpoint.fd);
 	if (rc) {
-		blob_abort(&v->checkpoint);
+		blob_close(&v->checkpoint);
 		log_warn("%s: checkpoint: %s", v->ref.session, strerror(-rc));
 	}
 }

@@ -12,7 +12,7 @@ void
 symbolizing_forget(struct symbolizing *y)
 {
 	symbolize_done(&y->asked);
-	blob_abort(&y->profile);
+	blob_close(&y->profile);
 }
 
 static void

@@ -59,7 +59,7 @@ trim_windows(struct store *s, const struct conf *conf)
 	report("windows removed by age", window_expire(s, &keep));
 	report("windows removed by size",
 	       window_shrink(s, conf->continuous_max_bytes));
-	report("places of windows given back", window_reap(s, BLOB_ORPHAN_MS));
+	report("places of windows given back", window_reap(s));
 }
 
 static void

@@ -127,7 +127,7 @@ expire_windows(struct store *s)
 
 	while (window_expire(s, &keep))
 		;
-	ck_assert_int_ge(window_reap(s, 0), 0);
+	ck_assert_int_ge(window_reap(s), 0);
 }
 
 TEST(what_is_deleted_leaves_the_backup)

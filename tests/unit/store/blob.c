@@ -107,16 +107,16 @@ TEST(a_link_in_place_of_a_blob_is_not_followed)
 }
 END
 
-TEST(an_aborted_blob_leaves_nothing)
+TEST(a_blob_that_is_closed_unsealed_leaves_nothing)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	struct blob_writer w = BLOB_WRITER_INIT;
 
 	ck_assert_int_eq(blob_create(&t.s, BLOB_PPROF, &w), 0);
 	ck_assert(exists(&t.s, w.blob.name));
-	blob_abort(&w);
+	blob_close(&w);
 	ck_assert(!exists(&t.s, w.blob.name));
-	blob_abort(&w); /* again: harmless */
+	blob_close(&w); /* again: harmless */
 }
 END
 
@@ -142,12 +142,28 @@ TEST(sweeping_removes_orphans_and_keeps_the_rest)
 	upload_aged(&t.s, 0, "kept", &kept, id);
 	test_blob(&t.s, "orphan", &orphan);
 	ck_assert_int_eq(blob_create(&t.s, BLOB_PPROF, &half), 0);
-	ck_assert_int_eq(blob_sweep(&t.s, BLOB_ORPHAN_MS), 0); /* too young */
-	ck_assert_int_eq(blob_sweep(&t.s, 0), 2);
+	ck_assert_int_eq(blob_sweep(&t.s), 1);
 	ck_assert(exists(&t.s, kept.name));
 	ck_assert(!exists(&t.s, orphan.name));
+	ck_assert(exists(&t.s, half.blob.name));
+	close_ptr(&half.fd); /* its writer has died */
+	ck_assert_int_eq(blob_sweep(&t.s), 1);
 	ck_assert(!exists(&t.s, half.blob.name));
-	blob_abort(&half);
+}
+END
+
+TEST(a_blob_is_no_orphan_between_its_last_byte_and_its_row)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+	struct blob b;
+
+	ck_assert_int_eq(blob_put(&t.s, BLOB_PPROF, "x", 1, &w, &b), 0);
+	ck_assert_int_eq(blob_sweep(&t.s), 0);
+	ck_assert(exists(&t.s, b.name));
+	blob_close(&w);
+	ck_assert(exists(&t.s, b.name));
+	ck_assert_int_eq(blob_sweep(&t.s), 1);
 }
 END
 
@@ -223,9 +239,11 @@ END
 
 SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
       changed_bytes_are_found_out, names_that_no_blob_has_are_never_opened,
-      a_link_in_place_of_a_blob_is_not_followed, an_aborted_blob_leaves_nothing,
+      a_link_in_place_of_a_blob_is_not_followed,
+      a_blob_that_is_closed_unsealed_leaves_nothing,
       a_sealed_file_is_private_to_its_group,
       sweeping_removes_orphans_and_keeps_the_rest,
+      a_blob_is_no_orphan_between_its_last_byte_and_its_row,
       a_deleted_sessions_bytes_go_when_the_worker_reaps,
       age_and_bytes_are_capped_oldest_first, retention_spares_what_runs,
       a_read_or_write_that_fails_leaves_session_and_bytes_together)

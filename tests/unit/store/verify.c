@@ -177,8 +177,8 @@ static const struct {
 	int found;
 } ages[] = {
 	{0, 0},
-	{BLOB_ORPHAN_MS - 60000, 0},
-	{BLOB_ORPHAN_MS + 1000, 1},
+	{VERIFY_YOUNG_MS - 60000, 0},
+	{VERIFY_YOUNG_MS + 2000, 1},
 };
 
 static void
@@ -199,16 +199,31 @@ TEST(a_file_without_a_row_is_an_orphan_when_it_is_old)
 		CLEANUP_FD int fd = -1;
 		struct blob b;
 
-		test_blob(&k.t.s, "an upload in progress", &b);
+		test_blob(&k.t.s, "of an upload that was killed", &b);
 		fd = openat(k.t.s.profiles_fd, b.name, O_WRONLY);
 		age(fd, ages[i].age_ms);
 		ck_assert_int_eq(stock_flaws(k.t.dir, IN_STORE, FLAW_ORPHAN),
 		                 ages[i].found);
 		ck_assert_int_eq(segment_create(&k.t.s, TEST_HOST, &g), 0);
 		age(g.fd, ages[i].age_ms);
+		segment_close(&g);
 		ck_assert_int_eq(stock_flaws(k.t.dir, IN_STORE, FLAW_ORPHAN),
 		                 2 * ages[i].found);
 	}
+}
+END
+
+TEST(a_file_that_is_being_written_is_no_orphan_however_old)
+{
+	CLEANUP_STOCK struct stock k = stock();
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+
+	ck_assert_int_eq(blob_create(&k.t.s, BLOB_PPROF, &w), 0);
+	ck_assert_int_eq(segment_create(&k.t.s, TEST_HOST, &g), 0);
+	age(w.fd, 2 * VERIFY_YOUNG_MS);
+	age(g.fd, 2 * VERIFY_YOUNG_MS);
+	stock_whole(k.t.dir, IN_STORE);
 }
 END
 
@@ -220,7 +235,7 @@ TEST(what_an_interrupted_backup_left_is_no_flaw)
 	stock_backup(&k);
 	fd = open(stock_path(k.backup, "segments/seg-left.seg"),
 	          O_CREAT | O_WRONLY, 0600);
-	age(fd, 2 * BLOB_ORPHAN_MS);
+	age(fd, 2 * VERIFY_YOUNG_MS);
 	stock_whole(k.backup, IN_BACKUP);
 	ck_assert_int_eq(stock_backup(&k).removed, 2); /* and a database */
 	ck_assert_int_ne(
@@ -402,6 +417,7 @@ SUITE("verify", a_store_in_use_is_whole,
       what_is_deleted_while_it_is_looked_at_is_no_flaw,
       what_waits_for_the_worker_to_remove_it_is_no_flaw,
       a_file_without_a_row_is_an_orphan_when_it_is_old,
+      a_file_that_is_being_written_is_no_orphan_however_old,
       what_an_interrupted_backup_left_is_no_flaw,
       a_reference_to_a_row_that_is_gone_is_found,
       a_hundred_broken_references_are_told, a_damaged_page_is_found,

@@ -447,26 +447,47 @@ TEST(a_deleted_service_gives_its_bytes_back_at_once)
 	big(&f, series, segment);
 	before = segment_blocks(&f, segment);
 	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, "other"), 0);
-	ck_assert_int_eq(window_reap(&f.t.s, HOUR), 1);
+	ck_assert_int_eq(window_reap(&f.t.s), 1);
 	ck_assert_int_le(segment_blocks(&f, segment), before - 1024);
 	ck_assert_int_eq(samples(&f, T0, T0 + DAY, NULL), 1);
 	/* the file goes with its last window */
 	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, TEST_SERVICE), 0);
-	ck_assert_int_eq(window_reap(&f.t.s, 0), 2);
+	ck_assert_int_eq(window_reap(&f.t.s), 2);
 	ck_assert_int_eq(segment_blocks(&f, segment), -1);
-	ck_assert_int_eq(window_reap(&f.t.s, 0), 0);
+	ck_assert_int_eq(window_reap(&f.t.s), 0);
 }
 END
 
-TEST(a_file_that_no_transaction_names_goes_when_it_is_old)
+TEST(a_segment_without_windows_stays_while_it_is_open)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	struct window_ask w = ask(&f, WINDOW_CAPTURED, T0, SECOND, 1);
+	const struct window_keep keep = {.all_ms = 1};
+
+	ck_assert_int_eq(segment_create(&f.t.s, HOST, &g), 0);
+	ck_assert_int_eq(segment_append(&g, "x", 1, &w), 0);
+	ck_assert_int_eq(window_commit(&f.t.s, &g, &w, 1, NULL), 0);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 1);
+	ck_assert_int_eq(window_reap(&f.t.s), 1); /* the hole */
+	ck_assert_int_ge(segment_blocks(&f, g.id), 0);
+	ck_assert_int_eq(window_reap(&f.t.s), 0);
+	segment_close(&g);
+	ck_assert_int_eq(window_reap(&f.t.s), 1);
+	ck_assert_int_eq(segment_blocks(&f, g.id), -1);
+}
+END
+
+TEST(a_file_that_no_transaction_names_goes_when_nobody_writes_to_it)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
 
 	ck_assert_int_eq(segment_create(&f.t.s, HOST, &g), 0);
-	ck_assert_int_eq(window_reap(&f.t.s, HOUR), 0);
+	ck_assert_int_eq(window_reap(&f.t.s), 0);
 	ck_assert_int_eq(segment_blocks(&f, g.id), 0);
-	ck_assert_int_eq(window_reap(&f.t.s, 0), 1);
+	segment_close(&g);
+	ck_assert_int_eq(window_reap(&f.t.s), 1);
 	ck_assert_int_eq(segment_blocks(&f, g.id), -1);
 }
 END
@@ -546,6 +567,7 @@ SUITE("window", a_series_is_made_once,
       windows_of_a_service_are_kept_for_as_many_days_as_it_says,
       pinned_windows_stay, the_oldest_go_until_the_rest_fits,
       a_deleted_service_gives_its_bytes_back_at_once,
-      a_file_that_no_transaction_names_goes_when_it_is_old,
+      a_segment_without_windows_stays_while_it_is_open,
+      a_file_that_no_transaction_names_goes_when_nobody_writes_to_it,
       continuous_is_created_replaced_and_deleted,
       a_problem_that_ends_on_one_host_stays_on_another)

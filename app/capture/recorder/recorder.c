@@ -163,8 +163,7 @@ close_unused(struct recorder *c)
 }
 
 static int
-watch_all(struct capture *c, const struct host *host,
-          const struct capture_ask *ask)
+watch_all(struct capture *c, const struct capture_ask *ask)
 {
 	uint32_t watched = 0;
 	int last = -ESRCH;
@@ -179,7 +178,6 @@ watch_all(struct capture *c, const struct host *host,
 		else if (rc && rc != -ESRCH)
 			return rc;
 	}
-	capture_began_with(c, host, ask->pids, watched ? ask->npids : 0);
 	return watched ? 0 : last;
 }
 
@@ -215,6 +213,19 @@ set_time(struct capture *c, uint64_t duration_ns)
 	c->start_ms = clock_wall_ms();
 	c->start_ns = c->drained_ns = (uint64_t)clock_mono_ns();
 	c->end_ns = c->start_ns + duration_ns;
+	tape_begin(c->tape, c->start_ns);
+}
+
+/* Reading a program for the first time takes up to a second. Samples taken
+ * meanwhile are not the capture's: rings overflow, and no thread of an
+ * interpreter is followed yet. */
+static void
+begin(struct recorder *c, struct capture *one, const struct capture_ask *ask)
+{
+	recorder_pass_over(c, one->source);
+	set_time(one, ask->duration_ns);
+	c->known_ns = one->start_ns + NS_PER_S;
+	capture_began_with(one, c->host, ask->pids, ask->npids);
 }
 
 int
@@ -235,11 +246,12 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 	if (!rc) {
 		c->slots[ask->slot] = one;
 		one->source->slots |= UINT64_C(1) << ask->slot;
-		set_time(one, ask->duration_ns);
-		c->known_ns = one->start_ns + NS_PER_S;
+		one->start_ns = one->end_ns = CAPTURE_NOT_BEGUN;
 		one->tape = tape_new(one->start_ns, ask->timeline_bytes);
-		rc = watch_all(one, c->host, ask);
+		rc = watch_all(one, ask);
 	}
+	if (!rc)
+		begin(c, one, ask);
 	recorder_blame(c, CAPTURES_MAX);
 	if (!rc) {
 		one->quality.worker_cpu_ns += recorder_cpu_spent(c);

@@ -47,6 +47,19 @@ stays_costly(struct adapt *a)
 	return a->costly >= MAX_COSTLY;
 }
 
+static void
+start_window(struct adapt *a, uint64_t now_ns)
+{
+	a->since_ns = now_ns;
+	a->cpu_ns = a->samples = a->lost = a->throttled = 0;
+}
+
+void
+source_adapt_anew(struct source *source, uint64_t now_ns)
+{
+	start_window(&source->adapt, now_ns);
+}
+
 static bool
 want_slower(struct adapt *a, uint64_t now_ns, uint64_t period_ns)
 {
@@ -56,8 +69,7 @@ want_slower(struct adapt *a, uint64_t now_ns, uint64_t period_ns)
 		return false;
 	want = stays_costly(a) || a->throttled ||
 	       a->lost * MAX_LOSS > a->samples + a->lost;
-	a->since_ns = now_ns;
-	a->cpu_ns = a->samples = a->lost = a->throttled = 0;
+	start_window(a, now_ns);
 	return want && period_ns * 2 <= SLOWEST_NS;
 }
 

@@ -6,6 +6,8 @@
 
 /* One cut stack in so many is no reason to drain more often. */
 #define CUT_SHARE 100
+/* Drains before a capture begins. */
+#define MAX_PASSES 4
 
 static const struct place truncated_place = {MODULE_TRUNCATED, 0};
 
@@ -167,6 +169,8 @@ count_loss(struct source *source, const struct record *r)
 	while (slots) {
 		struct capture *c = source->all->slots[next_slot(&slots)];
 
+		if (r->time_ns < c->start_ns)
+			continue;
 		if (lost)
 			c->quality.lost += (int64_t)r->lost;
 		else
@@ -241,6 +245,23 @@ recorder_catch_up(struct recorder *c, struct capture *one)
 {
 	take_until(c, one->source, (uint64_t)clock_mono_ns());
 	recorder_blame(c, CAPTURES_MAX);
+}
+
+/* The first stacks take long, since tables are read for them: by then rings
+ * may be full again. */
+void
+recorder_pass_over(struct recorder *c, struct source *source)
+{
+	uint64_t now = (uint64_t)clock_mono_ns(), before;
+	int passes = 0;
+
+	do {
+		before = now;
+		take_until(c, source, now);
+		now = (uint64_t)clock_mono_ns();
+	} while (++passes < MAX_PASSES && now - before > SAMPLER_RING_NS / 2);
+	sampler_tell_lost(source->sampler, now, take_record, source);
+	source_adapt_anew(source, now);
 }
 
 static void

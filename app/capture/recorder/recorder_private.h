@@ -46,12 +46,14 @@ struct source {
 	struct adapt adapt;
 };
 
+#define CAPTURE_NOT_BEGUN UINT64_MAX
+
 struct capture {
 	uint32_t slot;
 	struct source *source;
 	struct modules *modules;
 	struct trie trie;
-	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, or CAPTURE_NOT_BEGUN */
 	uint64_t drained_ns;       /* samples up to here are in */
 	int64_t start_ms;
 	uint32_t alive; /* processes */
@@ -100,3 +102,7 @@ void capture_tape_counters(struct capture *c, const struct host *host,
  */
 bool
 source_adapt(struct source *source, const struct host *host, uint64_t now_ns);
+/* What was seen until now does not count. */
+void source_adapt_anew(struct source *source, uint64_t now_ns);
+/* Takes in all records that there are, for captures that have begun. */
+void recorder_pass_over(struct recorder *c, struct source *source);

@@ -189,6 +189,15 @@ add_timeline(const struct finisher *f, struct timeline **out)
 	*out = t;
 }
 
+/* What followed no thread of an interpreter had no time to be late. */
+static void
+explain_python(const struct sampler *s, struct quality *q)
+{
+	if (q->notes & QUALITY_NOTE_OF(PYTHON) && !sampler_follows_python(s))
+		q->notes ^= QUALITY_NOTE_OF(PYTHON) |
+		            QUALITY_NOTE_OF(PYTHON_BPF);
+}
+
 int
 capture_profile(const struct capture *c, struct namer *namer,
                 struct profile **out, struct quality *quality,
@@ -226,6 +235,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.used_ms = capture_used_ns(c, namer->host) / NS_PER_MS;
 	add_timeline(&f, timeline);
 	quality_conclude(&q);
+	explain_python(c->source->sampler, &q);
 	*quality = q;
 	*out = TAKE(f.profile);
 	return 0;

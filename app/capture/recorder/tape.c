@@ -45,6 +45,13 @@ tape_new(uint64_t start_ns, size_t max_bytes)
 }
 
 void
+tape_begin(struct tape *t, uint64_t start_ns)
+{
+	if (t)
+		t->start_ns = start_ns;
+}
+
+void
 tape_free(struct tape *t)
 {
 	if (!t)

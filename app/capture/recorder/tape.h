@@ -32,6 +32,8 @@ struct tape {
 
 /* Room for max_bytes in all; NULL: out of memory, or none is wanted (0). */
 struct tape *tape_new(uint64_t start_ns, size_t max_bytes);
+/* It starts later than was said. */
+void tape_begin(struct tape *t, uint64_t start_ns);
 void tape_free(struct tape *t);
 DEFINE_CLEANUP(struct tape *, tape_free)
 

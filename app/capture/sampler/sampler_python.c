@@ -1,14 +1,13 @@
 /*
  * Interpreted frames: which threads have them, and whose sample they belong
- * to. A stack is taken within microseconds of its sample, before or after
- * (since Linux 6.3), on the same CPU.
+ * to. A stack is taken in the same interrupt as its sample, before or after
+ * it (since Linux 6.3). Interrupts of one CPU are a period apart: the nearest
+ * stack of the thread, within half a period, is the sample's.
  */
 #include "sampler_private.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-#define NEAR_NS UINT64_C(200000)
 
 void
 python_map(struct sampler_filter *f, int fd)
@@ -58,12 +57,39 @@ copy_stack(struct sampler_python *p, const struct python_stack *from,
 	       to->turn == turn + 1;
 }
 
+static uint64_t
+distance(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? b_ns - a_ns : a_ns - b_ns;
+}
+
+/* Its turn, or head when there is none; stacks are in the order of time. */
+static uint64_t
+find_nearest(const struct sampler *s, uint32_t cpu, const struct record *r,
+             uint64_t from, uint64_t head)
+{
+	uint64_t best = s->ask.period_ns / 2, turn = head, d;
+
+	for (uint64_t i = from; i < head; i++) {
+		const struct python_stack *at =
+			stack_at(&s->filter->python, cpu, i);
+
+		d = distance(at->time_ns, r->time_ns);
+		if (at->time_ns > r->time_ns && d > best)
+			break;
+		if (at->tid != r->tid || d > best)
+			continue;
+		best = d;
+		turn = i;
+	}
+	return turn;
+}
+
 const struct python_stack *
 python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 {
 	struct sampler_python *p = s->filter ? &s->filter->python : NULL;
-	const struct python_stack *at;
-	uint64_t head, *next;
+	uint64_t head, turn, *next;
 
 	if (!p || !p->rings || !p->used)
 		return NULL;
@@ -73,16 +99,14 @@ python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 		__ATOMIC_ACQUIRE);
 	if (head - *next > p->stacks)
 		*next = head - p->stacks;
-	for (; *next < head; ++*next) {
-		at = stack_at(p, cpu, *next);
-		if (at->time_ns + NEAR_NS < r->time_ns)
-			continue;
-		if (at->time_ns > r->time_ns + NEAR_NS)
-			return NULL;
-		if (at->tid == r->tid)
-			return copy_stack(p, at, (*next)++) ? &p->found : NULL;
-	}
-	return NULL;
+	while (*next < head &&
+	       stack_at(p, cpu, *next)->time_ns + s->ask.period_ns < r->time_ns)
+		++*next; /* it is nobody's any more */
+	turn = find_nearest(s, cpu, r, *next, head);
+	if (turn == head)
+		return NULL;
+	*next = turn + 1;
+	return copy_stack(p, stack_at(p, cpu, turn), turn) ? &p->found : NULL;
 }
 
 bool

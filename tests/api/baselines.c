@@ -5,6 +5,7 @@
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "store/baseline.h"
+#include "store/service.h"
 #include "store/session.h"
 
 #include <string.h>
@@ -212,6 +213,78 @@ TEST(a_check_gives_its_verdict_and_who_decided_it)
 			ck_assert_str_eq(text_of(item_of(&r, "functions", 0),
 			                         "funcName"),
 			                 checks[i].function);
+	}
+}
+END
+
+/* The only warning of a reply; "" when there is none. */
+static const char *
+warned(const struct client_reply *r)
+{
+	const json_t *all = json_object_get(r->json, "warnings");
+
+	ck_assert_uint_le(json_array_size(all), 1);
+	return json_array_size(all) ? json_string_value(json_array_get(all, 0))
+	                            : "";
+}
+
+TEST(sides_that_were_hardly_meant_are_compared_with_a_warning)
+{
+	static const char stacks[] = "main;f 1000\nmain;g 1000\n";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply up = {0}, made = {0};
+	char base[ID_MAX], now[ID_MAX];
+
+	ck_assert_int_eq(service_add(&a.store.s,
+	                             &(struct service){
+					     .tenant = TEST_TENANT,
+					     .name = "pages",
+					     .kind = "native",
+					     .host = "",
+					     .match_kind = "",
+					     .match_value = "",
+					     .pprof_url = "",
+					     .source = "auto",
+					     .allow = "{}",
+					     .labels = "{}",
+					     .description = "",
+				     }),
+	                 0);
+	up = api_send(&a,
+	              "/api/v1/profiling/sessions?service=pages&type=cpu"
+	              "&sampleRate=100&durationSeconds=20",
+	              "text/plain", stacks, strlen(stacks));
+	ck_assert_int_eq(up.status, 201);
+	api_upload_cpu(&a, stacks, base);
+	api_upload_cpu(&a, stacks, now);
+	made = make(&a, base, "");
+	for (int i = 0; i < 3; i++) {
+		const char *const sides[] = {now, base, reply_text(&up, "id")};
+		static const char *const want[] = {
+			"",
+			"a profile is compared with itself",
+			"the base is of service '" TEST_SERVICE
+			"', not 'pages'",
+		};
+		CLEANUP_REPLY struct client_reply compared = {0};
+		CLEANUP_REPLY struct client_reply checked = {0};
+		CLEANUP_REPLY struct client_reply stacked = {0};
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+
+		compared = api_getf(&a,
+		                    API_PROFILES "/compare?baseProfileId=%s"
+		                                 "&comparisonProfileId=%s",
+		                    base, sides[i]);
+		checked = api_getf(&a, A "/baselines/%s/check?sessionId=%s",
+		                   reply_text(&made, "baselineId"), sides[i]);
+		buf_addf(&body,
+		         "{\"baseId\":\"%s\",\"compareId\":\"%s\","
+		         "\"type\":\"cpu\"}",
+		         base, sides[i]);
+		stacked = api_post(&a, A "/diff", buf_str(&body));
+		ck_assert_str_eq(warned(&compared), want[i]);
+		ck_assert_str_eq(warned(&checked), want[i]);
+		ck_assert_str_eq(warned(&stacked), want[i]);
 	}
 }
 END
@@ -568,6 +641,7 @@ SUITE_TIMEOUT("baselines", 60,
               a_baseline_of_another_type_or_of_no_session_is_refused,
               the_same_key_makes_one_baseline,
               a_check_gives_its_verdict_and_who_decided_it,
+              sides_that_were_hardly_meant_are_compared_with_a_warning,
               a_comparison_lists_what_changed_and_counts_the_rest,
               cost_is_unknown_where_a_side_has_no_duration,
               by_work_a_comparison_lists_what_changed_alone,

@@ -179,12 +179,30 @@ load_side(struct call *c, const struct session *s, struct compared *x, size_t i)
 	return 0;
 }
 
+void
+compared_question(struct call *c, const struct session *base,
+                  const struct session *now)
+{
+	const char *host = base->host ? base->host : "";
+	const char *other = now->host ? now->host : "";
+
+	if (strcmp(base->service, now->service) != 0)
+		warn_client(c, "the base is of service '%s', not '%s'",
+		            base->service, now->service);
+	else if (!strcmp(base->id, now->id))
+		warn_client(c, "a profile is compared with itself");
+	if (*host && *other && strcmp(host, other) != 0)
+		warn_client(c, "the base was captured on host '%s', not '%s'",
+		            host, other);
+}
+
 int
 compared_run(struct call *c, struct compared *x)
 {
 	int64_t end_ns = clock_mono_ns() + RANGE_MAX_NS;
 	int rc;
 
+	compared_question(c, &x->base, &x->now);
 	x->ranges[0].end_ns = x->ranges[1].end_ns = end_ns;
 	if (load_side(c, &x->base, x, 0) || load_side(c, &x->now, x, 1))
 		return -1;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "endpoint/call.h"
-#include "profile/compare.h"
 #include "endpoint/range/range_call.h"
+#include "profile/compare.h"
 #include "store/baseline.h"
 
 /* More captures of the base's kind than that tell little more. */
@@ -65,6 +65,10 @@ struct compared_sides {
  */
 MUST_CHECK int compared_load(struct call *c, const struct compared_sides *p,
                              struct compared *x);
+/* Warns of two sides that can be compared but were hardly meant to be: one
+ * profile twice, or profiles of two services or hosts. */
+void compared_question(struct call *c, const struct session *base,
+                       const struct session *now);
 /*
  * Loads the profiles of x->base and x->now, which are of one type, and
  * compares them.

@@ -103,14 +103,14 @@ answer(struct call *c, const struct groups *g)
 
 /* Counts a session's stacks on one side. */
 static int
-add_session(struct call *c, enum param p, int side, struct groups *g)
+add_session(struct call *c, enum param p, int side, struct groups *g,
+            struct session *s)
 {
-	CLEANUP_SESSION struct session s = {0};
 	CLEANUP_PROFILE struct profile *profile = NULL;
 	const char *type = param_text(c, P_DiffSessions_type);
 	int rc;
 
-	if (load_completed(c, p, type, &s) || load_profile(c, &s, &profile))
+	if (load_completed(c, p, type, s) || load_profile(c, s, &profile))
 		return -1;
 	rc = groups_add(g, profile, side);
 	return rc ? fail_store(c, rc) : 0;
@@ -120,14 +120,17 @@ int
 diff_post(struct call *c)
 {
 	CLEANUP_GROUPS struct groups *g = NULL;
+	CLEANUP_SESSION struct session base = {0};
+	CLEANUP_SESSION struct session now = {0};
 	int rc = groups_new(GROUP_BY_STACK, &g);
 
 	if (rc)
 		return fail_store(c, rc);
 	/* compare first: a stack of both is shown as it is there */
-	if (add_session(c, P_DiffSessions_compareId, 1, g) ||
-	    add_session(c, P_DiffSessions_baseId, 0, g))
+	if (add_session(c, P_DiffSessions_compareId, 1, g, &now) ||
+	    add_session(c, P_DiffSessions_baseId, 0, g, &base))
 		return -1;
+	compared_question(c, &base, &now);
 	if (g->n)
 		qsort(g->items, g->n, sizeof(*g->items), by_change);
 	return answer(c, g);

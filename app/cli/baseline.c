@@ -142,6 +142,7 @@ show_check(const struct cli *c, const json_t *j)
 	buf_puts(&out, " (");
 	safe_puts(&out, json_member(j, "baseSessionId"));
 	buf_puts(&out, ")\n");
+	reason_show(&out, j);
 	delta_show(&out, j);
 	changes_show(&out, "functions", json_object_get(j, "functions"),
 	             c->opt.limit, &c->screen);
@@ -159,6 +160,7 @@ status_of(const char *verdict)
 		{"ok", LEAVE_OK},
 		{"improved", LEAVE_OK},
 		{"regressed", LEAVE_FAILED},
+		{"costs-more", LEAVE_FAILED},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)

@@ -58,10 +58,10 @@ test_show(struct buf *out, const json_t *test)
 	buf_puts(out, "tested: ");
 	safe_puts(out, json_member(test, "normalize"));
 	if (parts)
-		buf_addf(out, ", variance measured over %" PRId64 " parts",
-		         parts);
+		buf_addf(out, ", noise measured over %" PRId64 " parts", parts);
 	else
-		buf_puts(out, ", variance guessed");
+		buf_puts(out, ", noise estimated from how all functions "
+		              "differ");
 	if (captures > 1)
 		buf_addf(out, " and %" PRId64 " captures of the base",
 		         captures);
@@ -100,9 +100,21 @@ verdict_show(struct buf *out, const char *verdict, const struct screen *s)
 	safe_puts(&text, verdict);
 	screen_puts(s,
 	            !strcmp(verdict, "regressed")           ? STYLE_BAD
+	            : !strcmp(verdict, "costs-more")        ? STYLE_BAD
 	            : !strcmp(verdict, "insufficient-data") ? STYLE_WARNING
 	                                                    : STYLE_GOOD,
 	            buf_str(&text), out);
+}
+
+void
+reason_show(struct buf *out, const json_t *comparison)
+{
+	const char *reason = json_member(comparison, "reason");
+
+	if (!*reason)
+		return; /* of a server before it had any */
+	safe_puts(out, reason);
+	buf_putc(out, '\n');
 }
 
 void
@@ -187,9 +199,8 @@ comparison_show(struct buf *out, const struct cli *c, const json_t *j)
 	buf_puts(out, "verdict: ");
 	verdict_show(out, json_member(j, "verdict"), &c->screen);
 	buf_putc(out, '\n');
+	reason_show(out, j);
 	delta_show(out, j);
-	if (!json_array_size(more) && !json_array_size(less))
-		buf_puts(out, "No function changed by more than chance.\n");
 	changes_show(out, "regressions", more, limit, &c->screen);
 	changes_show(out, "improvements", less, limit, &c->screen);
 	diff_link_show(out, j);

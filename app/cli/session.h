@@ -23,6 +23,8 @@ void results_put(json_t *profiles);
 void work_query(const struct cli *c, struct buf *path);
 /* What a comparison came to, in its colour. */
 void verdict_show(struct buf *out, const char *verdict, const struct screen *s);
+/* Writes why the verdict is what it is, a line of its own. */
+void reason_show(struct buf *out, const json_t *comparison);
 /* "cost per second: +12.3 % (95 %: +3.0 to +22.0)", and how it was tested */
 void delta_show(struct buf *out, const json_t *comparison);
 /* The link to the flame graph of two profiles, where the reply has it. */

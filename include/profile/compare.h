@@ -65,6 +65,7 @@
 #define COMPARE_POINTS           0.5 /* percent of all cost */
 #define COMPARE_FDR              0.05
 #define COMPARE_SAMPLES          100 /* fewer on either side tell nothing */
+#define COMPARE_TOTAL            5.0 /* percent that all cost may rise by */
 #define COMPARE_DISPERSION       2.0 /* where too few functions tell */
 #define COMPARE_DISPERSION_LEAST 1.2
 #define COMPARE_DISPERSION_MAX   20.0
@@ -132,11 +133,12 @@ struct compare_function {
 
 enum compare_verdict {
 	COMPARE_OK,
-	COMPARE_REGRESSED, /* a regression costs more per second as well */
-	COMPARE_IMPROVED,  /* none does, and an improvement costs less */
+	COMPARE_REGRESSED,  /* a regression costs more per second as well */
+	COMPARE_COSTS_MORE, /* none does, but all cost together rose */
+	COMPARE_IMPROVED,   /* neither, and an improvement costs less */
 	COMPARE_INSUFFICIENT,
 };
-/* "ok", "regressed", "improved", "insufficient-data" */
+/* "ok", "regressed", "costs-more", "improved", "insufficient-data" */
 extern const char *const compare_verdicts[];
 
 struct comparison {
@@ -159,6 +161,10 @@ struct comparison {
 	                               percent, and its 95 % confidence
 	                               interval; 0 unless known */
 	bool known;                 /* these, and each function's cost */
+	bool rose;                  /* by COMPARE_TOTAL percent or more, and by
+	                               more than chance explains */
+	bool as_is;                 /* time does not count: of a gauge, or
+	                               COMPARE_BY_NONE */
 	bool base_timed, now_timed; /* rates are known; of a gauge always */
 	enum compare_verdict verdict;
 };
@@ -185,3 +191,5 @@ compare_moved(const struct comparison *c, const struct compare_function *f);
 /* True for functions that decided the verdict. */
 bool
 compare_decides(const struct comparison *c, const struct compare_function *f);
+/* Writes a sentence that says why the verdict is what it is. */
+void compare_reason(const struct comparison *c, struct buf *out);

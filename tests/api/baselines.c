@@ -188,6 +188,7 @@ static const struct {
 	{"main;f 1000\nmain;g 1000\n", "ok", NULL},
 	{"main;f 2000\nmain;g 1000\n", "regressed", "f"},
 	{"main;f 200\nmain;g 1000\n", "improved", "f"},
+	{"main;f 1350\nmain;g 1350\n", "costs-more", NULL},
 	{"main;f 20\nmain;g 20\n", "insufficient-data", NULL},
 };
 
@@ -207,6 +208,7 @@ TEST(a_check_gives_its_verdict_and_who_decided_it)
 		             reply_text(&made, "baselineId"), now);
 		ck_assert_int_eq(r.status, 200);
 		ck_assert_str_eq(reply_text(&r, "verdict"), checks[i].verdict);
+		ck_assert_str_ne(reply_text(&r, "reason"), "");
 		ck_assert_uint_eq(length_of(&r, "functions"),
 		                  checks[i].function != NULL);
 		if (checks[i].function)

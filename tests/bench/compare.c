@@ -319,6 +319,7 @@ compare_among(const struct capture *base, const struct capture *now,
 		die("out of memory");
 	for (size_t i = 0; i < c->nregressions; i++)
 		listed |= !function || !strcmp(c->functions[i].name, function);
+	listed |= !function && c->verdict == COMPARE_COSTS_MORE;
 	found->listed += listed;
 	found->sure += has_sure(d, function);
 }
@@ -401,7 +402,7 @@ ranges_differ(const struct side *a, const struct side *b, bool blocks)
 		};
 	if (compare_new(&sides[0], &sides[1], false, COMPARE_BY_SHARE, &c))
 		die("out of memory");
-	return c->nregressions > 0;
+	return c->nregressions > 0 || c->verdict == COMPARE_COSTS_MORE;
 }
 
 static void

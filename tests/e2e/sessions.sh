@@ -120,13 +120,16 @@ untimed() { # folded stacks
 }
 good=$(upload $'main;f 1000\nmain;g 1000\n')
 stoker_cli baseline add good "$good" --tag ci >/dev/null
-check it_tells_how_it_was_tested grep -q '^tested: work, variance guessed$' \
+check it_tells_how_it_was_tested grep -q '^tested: work, noise estimated from how all functions differ$' \
   <(stoker_cli check --baseline good --session "$good" --base-work 7 --work 7)
 check as_before_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 1010\nmain;g 990\n')"
 check slower_it_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 2000\nmain;g 1000\n')"
 check and_names_the_function grep -q ' f$' "$STATE/said"
+check a_third_more_of_everything_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 1350\nmain;g 1350\n')"
+check and_says_that_no_function_accounts_for_it grep -q '^The total cost per second rose by 35.0 % .*no single function accounts for it' "$STATE/said"
 check faster_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 100\nmain;g 1000\n')"
 check too_little_to_tell_is_2 leaves 2 stoker_cli check --baseline good --session "$(upload $'main;f 9\n')"
+check and_says_how_many_samples_it_takes grep -q '^The base has 2000 samples and the comparison 9; each needs at least 100.$' "$STATE/said"
 check where_no_time_is_told_its_cost_is_unknown grep -q '^cost per second: unknown' \
   <(stoker_cli check --baseline good --session "$(untimed $'main;f 2000\nmain;g 1000\n')")
 check a_command_line_in_error_is_neither leaves 64 stoker_cli check --baseline good

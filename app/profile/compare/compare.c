@@ -297,6 +297,9 @@ compare_test(struct comparison *c, double *scratch)
 }
 
 #define Z_95 1.959964
+/* Beyond this lies 1 % of the normal distribution on one side: a test of the
+ * total beside those of functions adds no more than that to false alarms. */
+#define Z_ROSE 2.326348
 
 const char *const compare_bys[] = {"share", "rate", "work", "none", NULL};
 const char *const compare_methods[] = {
@@ -306,6 +309,7 @@ const char *const compare_methods[] = {
 const char *const compare_verdicts[] = {
 	[COMPARE_OK] = "ok",
 	[COMPARE_REGRESSED] = "regressed",
+	[COMPARE_COSTS_MORE] = "costs-more",
 	[COMPARE_IMPROVED] = "improved",
 	[COMPARE_INSUFFICIENT] = "insufficient-data",
 };
@@ -378,6 +382,10 @@ overall(struct comparison *c, const struct compare_side *base,
 	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
 	c->low = 100 * (after / before * exp(-step) - 1);
 	c->high = 100 * (after / before * exp(step) - 1);
+	/* when all functions cost more alike, no share of them moves */
+	c->rose = c->delta >= COMPARE_TOTAL &&
+	          log(after / before) > stat_t_at(Z_ROSE, error.freedom) *
+	                                        sqrt(error.dispersion);
 	c->known = true;
 }
 
@@ -396,16 +404,80 @@ compare_decides(const struct comparison *c, const struct compare_function *f)
 static enum compare_verdict
 judge(const struct comparison *c)
 {
-	enum compare_verdict v = COMPARE_OK;
+	enum compare_verdict v = c->rose ? COMPARE_COSTS_MORE : COMPARE_OK;
 
 	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++) {
 		if (!compare_moved(c, &c->functions[i]))
 			continue;
 		if (c->functions[i].change == COMPARE_REGRESSION)
 			return COMPARE_REGRESSED;
-		v = COMPARE_IMPROVED;
+		if (v == COMPARE_OK)
+			v = COMPARE_IMPROVED;
 	}
 	return v;
+}
+
+/* The number of functions that decided the verdict, and their verb. */
+static void
+put_deciding(const struct comparison *c, struct buf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++)
+		n += compare_decides(c, &c->functions[i]);
+	buf_addf(out, "%zu %s", n,
+	         n == 1 ? "function costs" : "functions cost");
+}
+
+void
+compare_reason(const struct comparison *c, struct buf *out)
+{
+	const char *per = c->by == COMPARE_BY_WORK ? " per unit of work"
+	                  : !c->known || c->as_is  ? ""
+	                                           : " per second";
+
+	switch (c->verdict) {
+	case COMPARE_OK:
+		buf_addf(out, "No function changed by more than chance "
+		              "explains");
+		if (c->known)
+			buf_addf(out,
+			         ", and the total cost%s did not certainly "
+			         "rise by %g %% or more.",
+			         per, COMPARE_TOTAL);
+		else
+			buf_puts(out, "; the total cost is not known.");
+		break;
+	case COMPARE_REGRESSED:
+		put_deciding(c, out);
+		buf_addf(out, " more%s than chance explains.", per);
+		break;
+	case COMPARE_COSTS_MORE:
+		buf_addf(out,
+		         "The total cost%s rose by %.1f %% (95 %% confidence "
+		         "interval: %.1f to %.1f %%), and no single function "
+		         "accounts for it%s.",
+		         per, c->delta, c->low, c->high,
+		         c->by == COMPARE_BY_WORK || c->as_is
+		                 ? ""
+		                 : ": the service did more work, or all of its "
+		                   "work costs more. Counts of the work done "
+		                   "would tell which");
+		break;
+	case COMPARE_IMPROVED:
+		put_deciding(c, out);
+		buf_addf(out,
+		         " less%s than chance explains, and none costs "
+		         "more.",
+		         per);
+		break;
+	case COMPARE_INSUFFICIENT:
+		buf_addf(out,
+		         "The base has %.0f samples and the comparison %.0f; "
+		         "each needs at least %d.",
+		         c->base_samples, c->now_samples, COMPARE_SAMPLES);
+		break;
+	}
 }
 
 /* Chooses what cost is divided by, and what is tested where that is unknown. */
@@ -416,6 +488,7 @@ choose(struct comparison *c, const struct compare_side *base,
 	bool worked = by == COMPARE_BY_WORK && base->work > 0 && now->work > 0;
 	bool as_is = gauge || by == COMPARE_BY_NONE;
 
+	c->as_is = as_is;
 	c->base_timed = as_is || base->seconds > 0;
 	c->now_timed = as_is || now->seconds > 0;
 	c->base_per = worked ? base->work : as_is ? 1 : base->seconds;

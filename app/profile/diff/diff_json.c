@@ -93,10 +93,14 @@ put_formats(struct buf *out)
 static void
 put_statistics(struct buf *out, const struct comparison *c)
 {
+	CLEANUP_BUF struct buf reason = BUF_INIT(BUF_MAX_SMALL);
+
+	compare_reason(c, &reason);
 	json_put_known(out, "overallDelta", c->delta, c->known);
 	json_put_known(out, "overallDeltaLow", c->low, c->known);
 	json_put_known(out, "overallDeltaHigh", c->high, c->known);
 	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
+	json_put_text(out, "reason", buf_str(&reason));
 }
 
 int

@@ -339,7 +339,67 @@ static const struct {
 	/* one that is gone */
 	{"m;g 1000\nm;f 500\n", "m;g 1000\n", 20, 20, COMPARE_IMPROVED, "f"},
 	{"m;g 1000\n", "m;g 1000\n", 20, 20, COMPARE_OK, NULL},
+	/* a third more of everything: no share moved */
+	{"m;f 1000\nm;g 1000\n", "m;f 1350\nm;g 1350\n", 20, 20,
+         COMPARE_COSTS_MORE, NULL},
+	/* a rise that is certain and small, one that is neither, a fall */
+	{"m;f 200000\nm;g 200000\n", "m;f 206000\nm;g 206000\n", 20, 20,
+         COMPARE_OK, NULL},
+	{"m;f 100\nm;g 100\n", "m;f 110\nm;g 110\n", 20, 20, COMPARE_OK, NULL},
+	{"m;f 1000\nm;g 1000\n", "m;f 700\nm;g 700\n", 20, 20, COMPARE_OK,
+         NULL},
 };
+
+/* What a person is told of a verdict, in full where it has figures. */
+static const struct {
+	const char *base, *now;
+	double s;
+	bool gauge;
+	const char *reason;
+} reasons[] = {
+	{"m;f 9000\n", "m;f 9000\n", 20, false,
+         "No function changed by more than chance explains, and the total "
+         "cost per second did not certainly rise by 5 % or more."},
+	{"m;f 9000\n", "m;f 9000\n", 0, false,
+         "No function changed by more than chance explains; the total cost "
+         "is not known."},
+	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, false,
+         "1 function costs more per second than chance explains."},
+	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, true,
+         "1 function costs more than chance explains."},
+	{"m;f 1000\nm;g 1000\nm;h 3000\n", "m;f 100\nm;g 100\nm;h 3000\n", 20,
+         false,
+         "2 functions cost less per second than chance explains, and none "
+         "costs more."},
+	{"m;f 20\nm;g 20\n", "m;f 2000\n", 20, false,
+         "The base has 40 samples and the comparison 2000; each needs at "
+         "least 100."},
+};
+
+TEST(a_reason_is_a_sentence_with_figures)
+{
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_COMPARED struct compared x = compare_as(
+		profile_of(reasons[_i].base), profile_of(reasons[_i].now),
+		reasons[_i].s, reasons[_i].s, reasons[_i].gauge);
+
+	compare_reason(x.c, &said);
+	ck_assert_str_eq(buf_str(&said), reasons[_i].reason);
+}
+END
+
+TEST(a_total_that_rose_is_told_with_its_interval)
+{
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_COMPARED struct compared x = compare_text(
+		"m;f 5000\nm;g 5000\n", "m;f 6750\nm;g 6750\n", 20, 20);
+
+	compare_reason(x.c, &said);
+	ck_assert_ptr_nonnull(strstr(buf_str(&said),
+	                             "The total cost per second rose by 35.0 % "
+	                             "(95 % confidence interval: "));
+}
+END
 
 TEST(verdicts_go_by_cost_per_second)
 {
@@ -429,6 +489,7 @@ suite(void)
 		overall_delta_is_percent_of_cost_per_second,
 		recursion_counts_once_in_cumulative_shares,
 		memory_is_counted_in_samples_of_its_period,
+		a_total_that_rose_is_told_with_its_interval,
 	};
 	Suite *s = suite_create("compare");
 	TCase *c = tcase_create("compare");
@@ -443,6 +504,8 @@ suite(void)
 	                    ARRAY_LEN(effects));
 	tcase_add_loop_test(c, verdicts_go_by_cost_per_second, 0,
 	                    ARRAY_LEN(verdicts));
+	tcase_add_loop_test(c, a_reason_is_a_sentence_with_figures, 0,
+	                    ARRAY_LEN(reasons));
 	suite_add_tcase(s, c);
 	return s;
 }

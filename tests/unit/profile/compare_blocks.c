@@ -441,7 +441,7 @@ END
 TEST(the_interval_of_the_total_holds_it_in_most_captures)
 {
 	struct program p = of_ten();
-	int outside = 0;
+	int outside = 0, costs_more = 0;
 
 	seed = 90;
 	p.idle = 0.5;
@@ -453,10 +453,13 @@ TEST(the_interval_of_the_total_holds_it_in_most_captures)
 
 		ck_assert(c->low <= c->delta && c->delta <= c->high);
 		outside += c->low > 0 || c->high < 0;
+		costs_more += c->verdict == COMPARE_COSTS_MORE;
 	}
-	printf("0 is outside of %d of %d intervals of 95 %%\n", outside,
-	       ROUNDS);
+	printf("0 is outside of %d of %d intervals of 95 %%; %d services cost "
+	       "more\n",
+	       outside, ROUNDS, costs_more);
 	ck_assert_int_le(outside, ROUNDS / 10);
+	ck_assert_int_le(costs_more, ROUNDS / 20);
 }
 END
 

@@ -65,12 +65,17 @@
       tree.describe(node('scan'), tree.view(0))[0],
       'Total 800.00 ms/s → 1.60 s/s: +800.00 ms/s (+100.0%)')],
     ['cost_is_unknown_where_no_duration_is', () => same(
-      tree.constructor.facts({ base: { total: 2e9, durationMs: 0 },
-        total: 3e9, durationMs: 1000, unit: 'nanoseconds',
+      tree.constructor.facts({
+        base: { total: 2e9, durationMs: 0, service: 'api',
+          startedAt: '2026-01-14T08:00:00.000Z' },
+        total: 3e9, durationMs: 1000, unit: 'nanoseconds', service: 'web',
+        startedAt: '2026-01-15T08:00:00.000Z',
         overallDelta: null, overallDeltaLow: null, overallDeltaHigh: null,
-        verdict: 'ok' }),
-      [['Verdict', 'ok'], ['Base', '2.00 s'],
-        ['Comparison', '3.00 s in 1.00 s'], ['Cost per second', 'unknown']])],
+        verdict: 'ok', reason: 'Nothing changed.' }),
+      [['Verdict', 'ok'], ['Why', 'Nothing changed.'],
+        ['Base', 'api, 2026-01-14 08:00:00 UTC, 2.00 s'],
+        ['Comparison', 'web, 2026-01-15 08:00:00 UTC, 3.00 s in 1.00 s'],
+        ['Cost per second', 'unknown']])],
     ['callers_and_callees_are_of_both_and_the_function_is_what_its_list_says',
       () => {
         const { callers, callees } = stoker, at = tree.names.indexOf('scan');

@@ -4,7 +4,7 @@
  * target: the page only ever sets them as text.
  */
 (() => {
-  const { element, quantity, visible } = stoker;
+  const { element, quantity, utc, visible } = stoker;
 
   /* Where the server serves this page; a saved file, and a copy on another
    * server, has no other formats to link to. */
@@ -14,8 +14,6 @@
     folded: 'Folded stacks', speedscope: 'Speedscope',
     firefox: 'Firefox Profiler' };
 
-  const utc = text => text.replace('T', ' ').replace(/(:\d\d)?(\.\d+)?Z$/,
-    (all, seconds = '') => seconds + ' UTC');
   const isServed = () => /^https?:$/.test(location.protocol) &&
     SERVED.test(location.pathname);
 

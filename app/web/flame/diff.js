@@ -6,7 +6,7 @@
  * app/profile/diff/diff_svg.c.
  */
 (() => {
-  const { Tree, quantity, percent } = stoker;
+  const { Tree, quantity, percent, utc } = stoker;
 
   const PALE = 0.25; /* of a new or gone node that may be chance */
   const LEAST = 0.5; /* of the smallest change that is sure */
@@ -172,13 +172,16 @@
     }
 
     static facts(doc) {
-      const side = d => quantity(d.total, doc.unit) + (d.durationMs
-        ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '');
+      const side = d => [d.service, utc(d.startedAt),
+        quantity(d.total, doc.unit) + (d.durationMs
+          ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '')]
+        .join(', ');
       const percents = v => signed(v.toFixed(1)) + '%';
       const { overallDelta: delta, overallDeltaLow: low,
         overallDeltaHigh: high } = doc;
       const cost = { work: 'Cost per unit of work', none: 'Cost' };
-      return [['Verdict', doc.verdict], ['Base', side(doc.base)],
+      return [['Verdict', doc.verdict], ['Why', doc.reason],
+        ['Base', side(doc.base)],
         ['Comparison', side(doc)],
         [cost[doc.normalize] || 'Cost per second',
           delta === null ? 'unknown' : low === high ? percents(delta)

@@ -115,6 +115,10 @@ const stoker = {};
     return oklch(light + shade, chroma, hash(pkg) % 360);
   }
 
-  Object.assign(stoker, { visible, matcher, quantity, percent, shorten,
+  /* A time in RFC 3339 as people read it, without its fraction. */
+  const utc = text => text.replace('T', ' ').replace(/(:\d\d)?(\.\d+)?Z$/,
+    (all, seconds = '') => seconds + ' UTC');
+
+  Object.assign(stoker, { visible, utc, matcher, quantity, percent, shorten,
     packageColor });
 })();

@@ -103,6 +103,8 @@ struct compare_side {
 struct compare_spread {
 	double dispersion;
 	double freedom; /* degrees; 0: not measured here */
+	double between; /* the part of dispersion that captures differ by; its
+	                   degrees of freedom are those of the comparison */
 };
 
 /* What a function costs on one side. */
@@ -150,6 +152,7 @@ struct comparison {
 	enum compare_method method;
 	unsigned blocks, blocks_pace; /* after joining; 0: not measured */
 	size_t captures;              /* of the base and its others */
+	double between_freedom;       /* of each function's spread.between */
 	double base_samples, now_samples;
 	double base_per, now_per; /* seconds or work; 1: neither counts; 0:
 	                             not known */

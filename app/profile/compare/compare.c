@@ -172,21 +172,24 @@ struct result {
 	double t, freedom;
 };
 
-/* A gap between two estimates, of variances v and w. */
+/* A gap between two estimates, of variances v and w. What captures differ by
+ * is one estimate for both sides: its degrees of freedom count once. */
 static struct result
-gap_of(double gap, double correction, double v, struct compare_spread base,
-       double w, struct compare_spread now)
+gap_of(const struct comparison *c, double gap, double correction, double v,
+       struct compare_spread base, double w, struct compare_spread now)
 {
-	double error;
+	double between = v * base.between + w * now.between, within;
 
-	v *= base.dispersion;
-	w *= now.dispersion;
-	error = sqrt(v + w);
-	if (!(error > 0) || fabs(gap) <= correction)
+	v *= base.dispersion - base.between;
+	w *= now.dispersion - now.between;
+	within = v + w;
+	if (!(within + between > 0) || fabs(gap) <= correction)
 		return (struct result){0, STAT_EXACT};
 	return (struct result){
-		(gap > 0 ? gap - correction : gap + correction) / error,
-		stat_welch(v, base.freedom, w, now.freedom),
+		(gap > 0 ? gap - correction : gap + correction) /
+			sqrt(within + between),
+		stat_welch(within, stat_welch(v, base.freedom, w, now.freedom),
+	                   between, c->between_freedom),
 	};
 }
 
@@ -202,7 +205,7 @@ by_share(const struct comparison *c, const struct compare_function *f)
 	double pooled = (p * n + q * m) / (n + m);
 	double each = pooled * (1 - pooled);
 
-	return gap_of(q - p, 0.5 * (1 / n + 1 / m), each / n, f->base.share,
+	return gap_of(c, q - p, 0.5 * (1 / n + 1 / m), each / n, f->base.share,
 	              each / m, f->now.share);
 }
 
@@ -220,7 +223,7 @@ by_pace(const struct comparison *c, const struct compare_function *f)
 	base = (double)f->base.self / n;
 	now = (double)f->now.self / m;
 	each = (base * n + now * m) / (n + m);
-	return gap_of(now - base, 0,
+	return gap_of(c, now - base, 0,
 	              x > 0 ? each * (double)f->base.self / x / n
 	                    : each * (double)f->now.self / y / n,
 	              f->base.pace,
@@ -349,16 +352,15 @@ error_of(const struct comparison *c)
 {
 	double v = c->base_total.dispersion / c->base_samples;
 	double w = c->now_total.dispersion / c->now_samples;
-	double freedom =
-		stat_welch(v, c->base_total.freedom, w, c->now_total.freedom);
 	double between = c->by == COMPARE_BY_WORK ? 0
 	                                          : 2 * c->between.dispersion;
+	double freedom =
+		stat_welch(v, c->base_total.freedom, w, c->now_total.freedom);
 
-	if (!(between > 0))
-		return (struct compare_spread){v + w, freedom};
 	return (struct compare_spread){
-		v + w + between,
-		stat_welch(v + w, freedom, between, c->between.freedom),
+		.dispersion = v + w + between,
+		.freedom =
+			stat_welch(v + w, freedom, between, c->between.freedom),
 	};
 }
 

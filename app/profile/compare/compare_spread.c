@@ -198,8 +198,8 @@ spread_of(const struct sight *of, const struct block_row *r, enum view view)
 	struct stray s = look(of, r, view, &unit);
 
 	return (struct compare_spread){
-		s.squares * unit,
-		fmax(freedom(of, view, of->each[view]), 1),
+		.dispersion = s.squares * unit,
+		.freedom = fmax(freedom(of, view, of->each[view]), 1),
 	};
 }
 
@@ -278,7 +278,7 @@ seen_between(const struct comparison *c, double *scratch)
 void
 compare_spread_evenly(struct comparison *c, double dispersion)
 {
-	const struct compare_spread s = {dispersion, STAT_EXACT};
+	const struct compare_spread s = {dispersion, STAT_EXACT, 0};
 
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
@@ -373,7 +373,7 @@ compare_spread(struct comparison *c, const struct compare_side *base,
 		c->method = COMPARE_FROM_FUNCTIONS;
 		c->dispersion = seen_between(c, scratch);
 		c->base_total = c->now_total =
-			(struct compare_spread){c->dispersion, STAT_EXACT};
+			(struct compare_spread){c->dispersion, STAT_EXACT, 0};
 		compare_spread_evenly(c, c->dispersion);
 	}
 	floor_total(&c->base_total, base);
@@ -479,15 +479,13 @@ between(const struct columns *c, const char *name, double *share, double *out)
 static void
 raise_to(struct compare_spread *s, double own, double all, double captures)
 {
-	double freedom = PRIOR + captures - 1, within = s->dispersion;
-	double seen = within * all;
+	double seen = s->dispersion * all;
 
 	if (own > 0)
-		seen = (PRIOR * seen + (captures - 1) * own) / freedom;
-	if (seen <= within)
-		return;
-	s->freedom = stat_welch(within, s->freedom, seen - within, freedom);
-	s->dispersion = seen;
+		seen = (PRIOR * seen + (captures - 1) * own) /
+		       (PRIOR + captures - 1);
+	s->between = fmax(seen - s->dispersion, 0);
+	s->dispersion += s->between;
 }
 
 /* --- totals --------------------------------------------------------------- */
@@ -531,8 +529,8 @@ spread_totals(struct comparison *c, const struct compare_side *base, bool gauge)
 	within = c->base_total.dispersion / c->base_samples;
 	squares = (squares - sum * sum / (double)n) / (double)(n - 1);
 	c->between = (struct compare_spread){
-		fmax(squares - within, 0),
-		(double)(n - 1),
+		.dispersion = fmax(squares - within, 0),
+		.freedom = (double)(n - 1),
 	};
 }
 
@@ -557,6 +555,7 @@ compare_others(struct comparison *c, const struct compare_side *base,
 	if (rc)
 		return rc;
 	captures = (double)columns.n;
+	c->between_freedom = PRIOR + captures - 1;
 	all = within > 0 ? fmax(sum / within, 1) : 1;
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];

@@ -89,18 +89,14 @@ void compared_nodes(struct call *c, struct compared *x);
 /* True when they are of what there is, not of what is spent. */
 bool compared_is_gauge(const struct compared *x);
 /*
- * Writes links: the differential flame graph of two sessions of one type,
- * which opens as it is. Where they were compared (x, else NULL), it is by the
- * same normalization.
+ * Writes links: the differential flame graph of two sessions, or of what
+ * compared_load() found, which opens as it is. Where they were compared (x,
+ * else NULL), it is by the same normalization.
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int
 compared_put_links(struct call *c, struct buf *out, const char *base,
                    const char *now, const struct compared *x);
-/* The same of what compared_load() found, ranges among it. */
-MUST_CHECK int compared_put_range_links(struct call *c, struct buf *out,
-                                        const struct compared_sides *p,
-                                        const struct compared *x);
 /* Writes the list of those with this change, or that decided the verdict. */
 void
 compared_put_changes(struct buf *out, const char *key,

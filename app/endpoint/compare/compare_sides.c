@@ -162,35 +162,25 @@ add_test(struct diff_query *q, const struct compared *x)
 	add_pair(q, "comparisonWork", q->work[1]);
 }
 
+/* One side: its id, or the ends of its range. */
 static void
-add_range(struct diff_query *q, const struct compared_ids *side,
-          const struct range *r, char times[2][24])
+add_side(struct diff_query *q, const struct compared_ids *names,
+         const struct range *r, const char *id, char times[2][24])
 {
+	if (!r->n) {
+		add_pair(q, params[names->id].name, id);
+		return;
+	}
 	snprintf(times[0], 24, "%lld", (long long)r->from_ms);
 	snprintf(times[1], 24, "%lld", (long long)r->to_ms);
-	add_pair(q, params[side->from].name, times[0]);
-	add_pair(q, params[side->to].name, times[1]);
+	add_pair(q, params[names->from].name, times[0]);
+	add_pair(q, params[names->to].name, times[1]);
 }
 
+/* What the windows of ranges are chosen by; both sides have that in common. */
 static void
-add_sides(struct call *c, const struct compared_sides *p,
-          const struct compared *x, struct diff_query *q)
+add_filters(struct diff_query *q, const struct call *c, const struct range *r)
 {
-	const struct range *r = NULL;
-
-	for (size_t i = 0; i < ARRAY_LEN(x->ranges); i++) {
-		const struct compared_ids *side = &p->sides[i];
-
-		if (!x->ranges[i].n) {
-			add_pair(q, params[side->id].name,
-			         param_text(c, side->id));
-			continue;
-		}
-		r = &x->ranges[i];
-		add_range(q, side, r, &q->times[2 * i]);
-	}
-	if (!r)
-		return;
 	add_pair(q, "service", r->service);
 	add_pair(q, "profileType", r->type);
 	add_pair(q, "host", r->host);
@@ -199,17 +189,6 @@ add_sides(struct call *c, const struct compared_sides *p,
 		if (!strncmp(c->req->query[i].name, "label.", 6))
 			add_pair(q, c->req->query[i].name,
 			         c->req->query[i].value);
-}
-
-static int
-put_link(struct call *c, struct buf *out, int rc, const struct buf *link)
-{
-	if (rc)
-		return fail_store(c, rc);
-	json_open(out, "links", '{');
-	json_put_text(out, "diff", buf_str(link));
-	json_close(out, '}');
-	return 0;
 }
 
 /* A link to two ids is signed for these alone: see auth.c. */
@@ -238,36 +217,35 @@ int
 compared_put_links(struct call *c, struct buf *out, const char *base,
                    const char *now, const struct compared *x)
 {
-	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
-	struct diff_query q = {0};
-
-	add_pair(&q, "baseProfileId", base);
-	add_pair(&q, "comparisonProfileId", now);
-	if (x)
-		add_test(&q, x);
-	return put_link(c, out,
-	                link_ids(c, base, now,
-	                         x && x->base.pinned && x->now.pinned,
-	                         &(struct link_query){q.pairs, q.n}, &link),
-	                &link);
-}
-
-int
-compared_put_range_links(struct call *c, struct buf *out,
-                         const struct compared_sides *p,
-                         const struct compared *x)
-{
+	static const struct compared_sides to =
+		COMPARED_SIDES(GetDiffFlameGraph);
+	static const struct compared none;
+	const char *const ids[] = {base, now};
+	const struct range *r = NULL;
 	CLEANUP_BUF struct buf link = BUF_INIT(RANGE_MAX_LINK);
 	struct diff_query q = {0};
+	int rc;
 
-	if (!x->ranges[0].n && !x->ranges[1].n)
-		return compared_put_links(c, out, x->base.id, x->now.id, x);
-	add_sides(c, p, x, &q);
-	add_test(&q, x);
-	return put_link(c, out,
-	                range_link(c, "diff",
-	                           &(struct link_query){q.pairs, q.n}, &link),
-	                &link);
+	x = x ? x : &none;
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		add_side(&q, &to.sides[i], &x->ranges[i], ids[i],
+		         &q.times[2 * i]);
+		r = x->ranges[i].n ? &x->ranges[i] : r;
+	}
+	if (r)
+		add_filters(&q, c, r);
+	if (x->c)
+		add_test(&q, x);
+	rc = r ? range_link(c, "diff", &(struct link_query){q.pairs, q.n},
+	                    &link)
+	       : link_ids(c, base, now, x->base.pinned && x->now.pinned,
+	                  &(struct link_query){q.pairs, q.n}, &link);
+	if (rc)
+		return fail_store(c, rc);
+	json_open(out, "links", '{');
+	json_put_text(out, "diff", buf_str(&link));
+	json_close(out, '}');
+	return 0;
 }
 
 /* --- GET compare ---------------------------------------------------------- */
@@ -287,7 +265,7 @@ answer(struct call *c, const struct compared *x)
 	json_put_int(out, "unchanged",
 	             (int64_t)(r->n - r->nregressions - r->nimprovements));
 	compared_put_verdict(out, r);
-	if (compared_put_range_links(c, out, &sides, x))
+	if (compared_put_links(c, out, x->base.id, x->now.id, x))
 		return -1;
 	return answer_end(c);
 }

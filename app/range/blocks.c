@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "profile/types.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Parts are split until they are worth so many equal ones. */
@@ -130,20 +131,25 @@ is_too_much(const struct finer *f)
 
 /* --- their blocks --------------------------------------------------------- */
 
-/* What is known of parts before they are read; NULL: out of memory. */
+/* What is known of parts before they are read; NULL: out of memory. Of a
+ * gauge, a window counts for as long as it stands. */
 static struct blocks_part *
-outline(const struct range_part *parts, size_t n)
+outline(const struct range_part *parts, size_t n, bool gauge)
 {
 	struct blocks_part *out = calloc(n + 1, sizeof(*out));
 
 	for (size_t i = 0; out && i < n; i++) {
-		const struct span *s = &parts[i].span;
+		const struct range_part *p = &parts[i];
 
 		out[i] = (struct blocks_part){
-			.start_ms = s->start_ms,
-			.end_ms = s->end_ms,
-			.seconds = (double)s->covered_ms / (double)MS_PER_S,
-			.samples = (double)parts[i].samples,
+			.start_ms = p->span.start_ms,
+			.end_ms = p->span.end_ms,
+			.seconds = (double)p->span.covered_ms /
+		                   (double)MS_PER_S,
+			.samples = (double)p->samples,
+			.each = gauge ? (double)p->span.covered_ms /
+		                                (double)p->windows
+		                      : 1,
 		};
 	}
 	return out;
@@ -152,60 +158,44 @@ outline(const struct range_part *parts, size_t n)
 static bool
 is_worth(const struct range_part *parts, size_t n)
 {
-	CLEANUP_FREE struct blocks_part *of = outline(parts, n);
+	CLEANUP_FREE struct blocks_part *of = outline(parts, n, false);
 
 	return of && blocks_worth(of, n) >= WORTH;
 }
 
-/* Of a gauge, a window counts for as long as it stands. */
-static double
-each_of(const struct range_part *p, bool gauge)
-{
-	return gauge ? (double)p->span.covered_ms / (double)p->windows : 1;
-}
+struct reading {
+	struct store files;
+	const struct range_part *parts;
+	int64_t end_ns;
+};
 
 static int
-sum(struct store *s, const struct range_part *parts, size_t n, bool gauge,
-    struct blocks_sum *of)
+read_part(void *arg, size_t i, struct packed *out)
 {
-	const struct store files = range_files(s);
-	int64_t end = clock_mono_ns() + MAX_NS;
-	int rc = 0;
+	const struct reading *r = arg;
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 
-	for (size_t i = 0; i < n && !rc; i++) {
-		CLEANUP_BUF struct buf why = BUF_INIT(1024);
-		CLEANUP_PACKED struct packed one = {0};
-
-		if (range_part_is_empty(&parts[i]))
-			continue;
-		rc = clock_mono_ns() > end
-		             ? -1
-		             : range_part_read(&files, &parts[i], &one, &why);
-		if (!rc)
-			rc = blocks_sum_add(of, i, &one,
-			                    each_of(&parts[i], gauge));
-	}
-	return rc;
+	if (range_part_is_empty(&r->parts[i]))
+		return 0;
+	return clock_mono_ns() > r->end_ns
+	               ? -ETIME
+	               : range_part_read(&r->files, &r->parts[i], out, &why);
 }
 
 static struct blocks *
 make(struct store *s, const struct range_part *parts, size_t n, bool gauge,
-     const struct tree *t, bool nodes)
+     const struct tree *t, enum blocks_what what)
 {
-	CLEANUP_FREE struct blocks_part *of = outline(parts, n);
-	CLEANUP_BLOCKS_SUM struct blocks_sum *to = NULL;
+	CLEANUP_FREE struct blocks_part *of = outline(parts, n, gauge);
+	struct reading r = {range_files(s), parts, clock_mono_ns() + MAX_NS};
+	const struct blocks_parts all = {of, n, read_part, &r};
 	struct blocks *b = NULL;
 
-	if (!of ||
-	    (nodes ? blocks_sum_new_nodes(of, n, t, &to)
-	           : blocks_sum_new(of, n, &to)) ||
-	    sum(s, parts, n, gauge, to) || blocks_sum_end(to, t, &b))
-		return NULL;
-	return b;
+	return of && !blocks_of_parts(t, &all, what, &b) ? b : NULL;
 }
 
 struct blocks *
-range_blocks(const struct range *r, const struct tree *t, bool nodes)
+range_blocks(const struct range *r, const struct tree *t, enum blocks_what what)
 {
 	CLEANUP_FINER struct finer days = {0};
 	CLEANUP_FINER struct finer hours = {0};
@@ -229,12 +219,12 @@ range_blocks(const struct range *r, const struct tree *t, bool nodes)
 		parts = f->parts;
 		n = f->n;
 	}
-	return make(r->store, parts, n, type_is_gauge(r->type), t, nodes);
+	return make(r->store, parts, n, type_is_gauge(r->type), t, what);
 }
 
 struct blocks *
 range_window_blocks(struct store *s, const char *tenant, const char *id,
-                    const struct tree *t, bool nodes)
+                    const struct tree *t, enum blocks_what what)
 {
 	CLEANUP_WINDOW struct window w = {0};
 	CLEANUP_SERIES struct series of = {0};
@@ -245,5 +235,5 @@ range_window_blocks(struct store *s, const char *tenant, const char *id,
 		return NULL;
 	part = range_part_of(&of, &w);
 	r.type = of.type;
-	return range_blocks(&r, t, nodes);
+	return range_blocks(&r, t, what);
 }

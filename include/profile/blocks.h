@@ -43,30 +43,28 @@ struct blocks {
 	struct block_row *rows; /* [0]: of all functions together */
 };
 
+/* What has rows: functions by what they cost themselves, or nodes of the tree
+ * by their totals. Nodes with a small part of all cost have none. */
+enum blocks_what { BLOCKS_OF_FUNCTIONS, BLOCKS_OF_NODES };
+
 /*
- * Cuts up the samples of one value type, by the innermost function.
+ * Cuts up the samples of one value type.
  *
  *   Owns     *out is the caller's; blocks_free() it. It keeps no pointers
- *   Errors   -ENODATA fewer than BLOCKS_SAMPLES, -EBADMSG the timeline is of
- *            another profile, -E2BIG past BLOCKS_ROWS, -ENOMEM; *out
- *            untouched
- */
-MUST_CHECK int blocks_new(const struct tree *t, const struct timeline *line,
-                          struct blocks **out);
-/*
- * Cuts up the totals of the tree's nodes instead. Small nodes have no row.
- *   Errors   as blocks_new(), and -ENODATA where the tree is empty
+ *   Errors   -ENODATA fewer than BLOCKS_SAMPLES, or nodes of an empty tree;
+ *            -EBADMSG the timeline is of another profile, -E2BIG past
+ *            BLOCKS_ROWS, -ENOMEM; *out untouched
  */
 MUST_CHECK int
-blocks_new_nodes(const struct tree *t, const struct timeline *line,
-                 struct blocks **out);
+blocks_of_timeline(const struct tree *t, const struct timeline *line,
+                   enum blocks_what what, struct blocks **out);
 void blocks_free(struct blocks *b);
 DEFINE_CLEANUP(struct blocks *, blocks_free)
 #define CLEANUP_BLOCKS CLEANUP(blocks_free_ptr)
 
 /* The row of a name, or of a node; NULL when there is none. */
 static inline const struct block_row *
-blocks_of(const struct blocks *b, uint32_t name)
+blocks_row(const struct blocks *b, uint32_t name)
 {
 	uint32_t row = name < b->nrow ? b->row[name] : 0;
 
@@ -75,11 +73,22 @@ blocks_of(const struct blocks *b, uint32_t name)
 
 /* --- of parts ------------------------------------------------------------- */
 
-/* What is known of a part of a range before it is read. */
+/* What is known of a part of a range before the part is read. */
 struct blocks_part {
 	int64_t start_ms, end_ms;
 	double seconds; /* captured within */
 	double samples; /* about: what blocks are made equal by */
+	double each;    /* what values are weighed by: of sums 1, of a gauge
+	                   the time that a value stands for */
+};
+
+struct blocks_parts {
+	const struct blocks_part *parts; /* in order of their starts */
+	size_t n;
+	/* Reads a part, in its turn: its default value type counts. The
+	 * profile is handed over; one that is left empty is skipped. */
+	int (*read)(void *arg, size_t part, struct packed *out);
+	void *arg;
 };
 
 /*
@@ -91,47 +100,15 @@ struct blocks_part {
 double blocks_worth(const struct blocks_part *parts, size_t n);
 
 /*
- * Adds parts up to blocks, one after the other:
+ * Adds up parts, which together are the tree's profile.
  *
- *	blocks_sum_new(parts, n, &s)
- *	blocks_sum_add(s, i, profile, each)	every part that has a profile
- *	blocks_sum_end(s, tree, &blocks)	tree: of all parts together
- */
-struct blocks_sum;
-
-/*
- * Tells which parts are which blocks; parts come in order of their starts and
- * are not kept.
- *   Errors   -ENODATA they are too few, or one outweighs the rest: they have
- *            less than BLOCKS_FREEDOM; -ENOMEM
- */
-MUST_CHECK int blocks_sum_new(const struct blocks_part *parts, size_t n,
-                              struct blocks_sum **out);
-/* Sums by the nodes of a tree, which must outlive the sum; -ENODATA also
- * where the tree is empty. */
-MUST_CHECK int
-blocks_sum_new_nodes(const struct blocks_part *parts, size_t n,
-                     const struct tree *t, struct blocks_sum **out);
-void blocks_sum_free(struct blocks_sum *s);
-DEFINE_CLEANUP(struct blocks_sum *, blocks_sum_free)
-#define CLEANUP_BLOCKS_SUM CLEANUP(blocks_sum_free_ptr)
-/*
- * Adds the default value type of a part's profile, by the innermost function
- * or by nodes.
- *
- *   Units    each is what its values are weighed by: of sums 1, of a gauge
- *            the time that it stands for
- *   Errors   -E2BIG past BLOCKS_ROWS, -EINVAL no value type, -ENOMEM
- */
-MUST_CHECK int blocks_sum_add(struct blocks_sum *s, size_t part,
-                              const struct packed *k, double each);
-/*
- * Hands over what was added, by the names of a tree or by its nodes. s is of
- * no use after.
- *   Errors   as blocks_sum_new(), by what the blocks turned out to hold
+ *   Errors   as blocks_of_timeline(), and those of read; -ENODATA there are
+ *            too few parts, or one outweighs the rest: they have less than
+ *            BLOCKS_FREEDOM; -EINVAL a part has no value type
  */
 MUST_CHECK int
-blocks_sum_end(struct blocks_sum *s, const struct tree *t, struct blocks **out);
+blocks_of_parts(const struct tree *t, const struct blocks_parts *of,
+                enum blocks_what what, struct blocks **out);
 
 /*
  * Degrees of freedom that n blocks of these sizes leave a variance, every

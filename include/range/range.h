@@ -95,15 +95,15 @@ MUST_CHECK int range_check_size(struct range *r);
 uint64_t range_hash(const struct range *r);
 /*
  * What parts of a range differ by: of its own, or of finer windows where
- * these are few. t: of the profile that they add up to. By its functions, or
- * by its nodes. NULL: too few parts, or too much to read.
+ * these are few. t: of the profile that they add up to. NULL: too few parts,
+ * or too much to read.
  */
-struct blocks *
-range_blocks(const struct range *r, const struct tree *t, bool nodes);
+struct blocks *range_blocks(const struct range *r, const struct tree *t,
+                            enum blocks_what what);
 /* The same of a rollup, by its id; NULL for a window as captured. */
 struct blocks *
 range_window_blocks(struct store *s, const char *tenant, const char *id,
-                    const struct tree *t, bool nodes);
+                    const struct tree *t, enum blocks_what what);
 /* Of series of pushes, not of a worker. */
 bool range_is_pushed(const struct series *s);
 /* Whether an object of labels has all that the range asks for. */

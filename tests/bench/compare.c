@@ -264,8 +264,9 @@ side_of(const struct capture *c, struct side *out)
 				.sample = row[c->row[i]],
 			});
 	if (rc || tree_new(out->p, 1, &out->t) ||
-	    blocks_new(out->t, out->line, &out->blocks) ||
-	    blocks_new_nodes(out->t, out->line, &out->nodes))
+	    blocks_of_timeline(out->t, out->line, BLOCKS_OF_FUNCTIONS,
+	                       &out->blocks) ||
+	    blocks_of_timeline(out->t, out->line, BLOCKS_OF_NODES, &out->nodes))
 		die("a capture can't be made");
 }
 
@@ -354,12 +355,23 @@ window_of(const struct recording *r, const uint32_t stretches[2])
 	return profile_of(buf_str(&text));
 }
 
+/* Hands the profile of a window over. */
+static int
+read_window(void *arg, size_t i, struct packed *out)
+{
+	struct profile **p = arg;
+
+	out->p = TAKE(p[i]);
+	return 0;
+}
+
 static void
 range_of(const struct recording *r, unsigned alike, struct side *out)
 {
 	CLEANUP_MERGE struct merge *m = NULL;
-	CLEANUP_BLOCKS_SUM struct blocks_sum *sum = NULL;
+	struct profile *p[WINDOWS] = {0};
 	struct blocks_part parts[WINDOWS];
+	const struct blocks_parts all = {parts, WINDOWS, read_window, p};
 	uint32_t stretches[2] = {0};
 	int rc;
 
@@ -369,21 +381,18 @@ range_of(const struct recording *r, unsigned alike, struct side *out)
 			.end_ms = (i + 1) * WINDOW_S * INT64_C(1000),
 			.seconds = WINDOW_S,
 			.samples = 2 * WINDOW_EACH,
+			.each = 1,
 		};
 	*out = (struct side){0};
-	rc = merge_new(MAX_BYTES, &m) ?: blocks_sum_new(parts, WINDOWS, &sum);
+	rc = merge_new(MAX_BYTES, &m);
 	for (unsigned i = 0; i < WINDOWS && !rc; i++) {
-		CLEANUP_PROFILE struct profile *p = NULL;
-
 		for (int k = 0; k < 2 && i % alike == 0; k++)
 			stretches[k] = (uint32_t)(draw() % r->nstretches);
-		p = window_of(r, stretches);
-		rc = merge_add(m, p)
-		             ?: blocks_sum_add(sum, i, &(struct packed){.p = p},
-		                               1);
+		p[i] = window_of(r, stretches);
+		rc = merge_add(m, p[i]);
 	}
 	if (rc || merge_end(m, &out->p) || tree_new(out->p, 1, &out->t) ||
-	    blocks_sum_end(sum, out->t, &out->blocks))
+	    blocks_of_parts(out->t, &all, BLOCKS_OF_FUNCTIONS, &out->blocks))
 		die("a range can't be made");
 }
 

@@ -61,7 +61,7 @@ list_all(struct comparison *c)
 
 /* Cut up as if each row had been sampled so many times in turn. */
 static struct blocks *
-cut(const struct tree *t, bool nodes)
+cut(const struct tree *t, enum blocks_what what)
 {
 	CLEANUP_TIMELINE struct timeline *line = timeline_new();
 	struct blocks *b = NULL;
@@ -76,7 +76,7 @@ cut(const struct tree *t, bool nodes)
 					  .weight_ns = i,
 					  .sample = i % t->profile->nsamples}))
 			return NULL;
-	return (nodes ? blocks_new_nodes : blocks_new)(t, line, &b) ? NULL : b;
+	return blocks_of_timeline(t, line, what, &b) ? NULL : b;
 }
 
 /* A profile does not differ from itself, whatever it holds. */
@@ -89,8 +89,8 @@ compare(const struct profile *p, uint32_t type)
 
 	if (tree_new(p, type, &t))
 		return;
-	b = cut(t, false);
-	nodes = cut(t, true);
+	b = cut(t, BLOCKS_OF_FUNCTIONS);
+	nodes = cut(t, BLOCKS_OF_NODES);
 	const struct tree *const others[] = {t, t};
 	const struct compare_side side = {t, 1, 2, b, nodes, others, 2};
 

@@ -65,20 +65,20 @@ compared_ask(struct call *c, const struct compared_params *p,
 
 static struct blocks *
 blocks_of_session(struct call *c, const struct session *s, const struct tree *t,
-                  bool nodes)
+                  enum blocks_what what)
 {
 	CLEANUP_TIMELINE struct timeline *line = load_timeline(c, s);
 	struct blocks *b = NULL;
 
 	if (!line)
 		return NULL;
-	return (nodes ? blocks_new_nodes : blocks_new)(t, line, &b) ? NULL : b;
+	return blocks_of_timeline(t, line, what, &b) ? NULL : b;
 }
 
 /* A capture without a timeline, or with too short a one, is compared without;
  * so is what it is compared with. */
 static void
-find_blocks(struct call *c, const struct compared *x, bool nodes,
+find_blocks(struct call *c, const struct compared *x, enum blocks_what what,
             struct blocks *out[static 2])
 {
 	const struct session *of[] = {&x->base, &x->now};
@@ -86,12 +86,12 @@ find_blocks(struct call *c, const struct compared *x, bool nodes,
 	for (size_t i = 0; i < ARRAY_LEN(of) && (!i || out[0]); i++) {
 		const struct tree *t = x->trees[i];
 
-		out[i] = x->ranges[i].n ? range_blocks(&x->ranges[i], t, nodes)
+		out[i] = x->ranges[i].n ? range_blocks(&x->ranges[i], t, what)
 		         : window_is(of[i]->id)
 		                 ? range_window_blocks(&c->env->store,
 		                                       c->caller.tenant,
-		                                       of[i]->id, t, nodes)
-		                 : blocks_of_session(c, of[i], t, nodes);
+		                                       of[i]->id, t, what)
+		                 : blocks_of_session(c, of[i], t, what);
 	}
 }
 
@@ -102,7 +102,7 @@ compared_nodes(struct call *c, struct compared *x)
 	if (x->c->method != COMPARE_FROM_BLOCKS ||
 	    x->c->nregressions + x->c->nimprovements == 0)
 		return;
-	find_blocks(c, x, true, x->nodes);
+	find_blocks(c, x, BLOCKS_OF_NODES, x->nodes);
 	x->sides[0].nodes = x->nodes[0];
 	x->sides[1].nodes = x->nodes[1];
 }
@@ -206,7 +206,7 @@ compared_run(struct call *c, struct compared *x)
 	x->ranges[0].end_ns = x->ranges[1].end_ns = end_ns;
 	if (load_side(c, &x->base, x, 0) || load_side(c, &x->now, x, 1))
 		return -1;
-	find_blocks(c, x, false, x->blocks);
+	find_blocks(c, x, BLOCKS_OF_FUNCTIONS, x->blocks);
 	x->sides[0].blocks = x->blocks[0];
 	x->sides[1].blocks = x->blocks[1];
 	x->sides[0].others = (const struct tree *const *)x->others;

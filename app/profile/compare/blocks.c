@@ -1,17 +1,17 @@
 #include "profile/blocks.h"
 
-#include "blocks_nodes.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <string.h>
 
-struct cut {
-	const struct tree *t;
-	const struct timeline *line;
-	uint32_t *row; /* by sample of the profile: of b->rows; 0: not known */
-	struct blocks *b;
-	uint64_t end_us;
-};
+/* A node with a smaller part of all cost tells nothing. */
+#define LEAST_PART 1024
+#define MAX_NODES  (1u << 14) /* the least part doubles until then */
+/* This bit of a row says that the stack has left the nodes with rows. */
+#define BEYOND 0x80000000u
 
 void
 blocks_free(struct blocks *b)
@@ -23,75 +23,355 @@ blocks_free(struct blocks *b)
 	free(b);
 }
 
+/* --- the rows of a tree --------------------------------------------------- */
+
+struct node_row {
+	uint32_t node;  /* of the tree */
+	uint32_t above; /* row of the node above; 0 of the root */
+};
+
+/* Numbers the rows of a tree, of which 0 is of all together. */
+struct rows {
+	const struct tree *t;
+	enum blocks_what what;
+	uint32_t *row; /* by name or by node; 0: none */
+	uint32_t nrow, n;
+	/* of nodes */
+	struct node_row *of; /* by row, in preorder */
+	struct table children;
+	uint64_t key; /* of its hashes */
+};
+
 static void
-cut_done(struct cut *c)
+rows_done(struct rows *r)
 {
-	free(c->row);
-	blocks_free(c->b);
+	free(r->row);
+	free(r->of);
+	table_done(&r->children);
 }
 
-static bool
-counts(const struct cut *c, const struct timeline_sample *s)
-{
-	const struct profile *p = c->t->profile;
-
-	return p->values[(size_t)s->sample * p->ntypes + c->t->type] != 0;
-}
-
-/* The innermost function of a row; the tree has its name. */
 static int
-name_of(const struct cut *c, uint32_t sample, uint32_t *out)
+number_functions(struct rows *r)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	const struct profile *p = c->t->profile;
-	const struct sample *s = &p->samples[sample];
+	const struct tree *t = r->t;
 
-	if (!s->nstack) {
-		*out = c->t->name[0];
-		return 0;
-	}
-	profile_frame_name(p, p->stack[s->stack0], 0, &text);
-	return buf_err(&text)
-	               ?: strings_add(c->t->names, buf_str(&text), text.len,
-	                              out);
-}
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t *row = &r->row[t->name[i]];
 
-/* Numbers the functions that samples are in. */
-static int
-add_row(struct cut *c, uint32_t sample)
-{
-	struct blocks *b = c->b;
-	uint32_t name;
-	int rc;
-
-	if (c->row[sample])
-		return 0;
-	rc = name_of(c, sample, &name);
-	if (rc || name >= b->nrow)
-		return rc ? rc : -EBADMSG;
-	if (!b->row[name]) {
-		if (b->nrows >= BLOCKS_ROWS)
+		if (*row || !(t->self[i] || t->samples[i]))
+			continue;
+		if (r->n == BLOCKS_ROWS)
 			return -E2BIG;
-		b->row[name] = b->nrows++;
+		*row = r->n++;
 	}
-	c->row[sample] = b->row[name];
 	return 0;
 }
 
+static uint64_t
+child_hash(const struct rows *r, uint32_t above, uint32_t name)
+{
+	uint64_t pair = (uint64_t)above << 32 | name;
+
+	return hash_fold(pair ^ r->key, r->key | 1);
+}
+
+struct child {
+	const struct rows *r;
+	uint32_t above, name;
+};
+
+static bool
+same_child(const void *key, uint32_t row)
+{
+	const struct child *c = key;
+	const struct node_row *of = &c->r->of[row];
+
+	return of->above == c->above && c->r->t->name[of->node] == c->name;
+}
+
+/* The smallest total of a node that gets a row. */
+static int64_t
+choose_least(const struct tree *t)
+{
+	int64_t least = t->total[0] / LEAST_PART + 1;
+
+	for (; least <= t->total[0] / 2; least *= 2) {
+		uint32_t n = 1;
+
+		for (uint32_t i = 0; i < t->n; i++)
+			n += t->total[i] >= least;
+		if (n <= MAX_NODES)
+			break;
+	}
+	return least;
+}
+
 static int
-add_rows(struct cut *c)
+add_node(struct rows *r, uint32_t node, uint32_t above)
+{
+	int rc = table_room(&r->children);
+
+	if (rc)
+		return rc;
+	r->of[r->n] = (struct node_row){node, above};
+	table_put(&r->children, child_hash(r, above, r->t->name[node]), r->n);
+	r->row[node] = r->n++;
+	return 0;
+}
+
+/* Numbers the big nodes. Where values are negative a big node may lie below
+ * a small one, which ends its stacks: such a node gets no row. */
+static int
+number_nodes(struct rows *r)
+{
+	const struct tree *t = r->t;
+	int64_t least = choose_least(t);
+	uint32_t last = 0; /* row */
+	int rc = 0;
+
+	if (t->total[0] <= 0)
+		return -ENODATA;
+	random_bytes(&r->key, sizeof(r->key));
+	r->of = calloc(MAX_NODES, sizeof(*r->of));
+	if (!r->of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n && r->n < MAX_NODES && !rc; i++) {
+		if (t->total[i] < least)
+			continue;
+		while (last && t->depth[r->of[last].node] >= t->depth[i])
+			last = r->of[last].above;
+		if (i && t->depth[i] != t->depth[r->of[last].node] + 1)
+			continue;
+		rc = add_node(r, i, last);
+		last = r->n - 1;
+	}
+	return rc;
+}
+
+static int
+rows_init(struct rows *r, const struct tree *t, enum blocks_what what)
+{
+	r->t = t;
+	r->what = what;
+	r->n = 1;
+	r->nrow = what == BLOCKS_OF_NODES ? t->n : strings_count(t->names);
+	r->row = calloc((size_t)r->nrow + 1, sizeof(*r->row));
+	if (!r->row)
+		return -ENOMEM;
+	return what == BLOCKS_OF_NODES ? number_nodes(r) : number_functions(r);
+}
+
+/* --- the row of a sample -------------------------------------------------- */
+
+/* Names of frames in the tree, looked up once for each location. */
+struct frames {
+	const struct rows *r;
+	const struct profile *p;
+	uint32_t *first; /* by location: of names, plus 1 */
+	uint32_t *names; /* outermost frame first */
+	uint32_t nnames, cap;
+};
+
+static void
+frames_done(struct frames *f)
+{
+	free(f->first);
+	free(f->names);
+}
+
+static int
+frames_room(struct frames *f, uint32_t more)
+{
+	uint32_t cap = f->cap ? f->cap : 256;
+	uint32_t *names;
+
+	if (more <= f->cap - f->nnames)
+		return 0;
+	while (cap - f->nnames < more)
+		cap *= 2;
+	names = reallocarray(f->names, cap, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	f->names = names;
+	f->cap = cap;
+	return 0;
+}
+
+/* Finds the names of a location's frames: *out of them, *n. */
+static int
+frames_of(struct frames *f, uint32_t location, const uint32_t **out,
+          uint32_t *n)
+{
+	uint32_t *first = &f->first[location];
+	int rc;
+
+	*n = profile_frames(f->p, location);
+	rc = *first ? 0 : frames_room(f, *n);
+	for (uint32_t line = *first ? 0 : *n; line-- > 0 && !rc;) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		profile_frame_name(f->p, location, line, &text);
+		rc = buf_err(&text)
+		             ?: strings_add(
+					f->r->t->names, buf_str(&text),
+					text.len,
+					&f->names[f->nnames + *n - 1 - line]);
+	}
+	if (rc)
+		return rc;
+	if (!*first) {
+		*first = f->nnames + 1;
+		f->nnames += *n;
+	}
+	*out = &f->names[*first - 1];
+	return 0;
+}
+
+/* A function's row; what a rollup had no room for has no name in the tree. */
+static int
+place_leaf(struct frames *f, uint32_t location, uint32_t *row)
+{
+	const uint32_t *names = f->r->t->name;
+	uint32_t n = 1;
+	int rc = location == PROFILE_NONE ? 0
+	                                  : frames_of(f, location, &names, &n);
+
+	if (!rc && n && names[n - 1] < f->r->nrow)
+		*row = f->r->row[names[n - 1]];
+	return rc;
+}
+
+/* From the row of a node to that one location further in. */
+static int
+step(struct frames *f, uint32_t location, uint32_t *at)
+{
+	const uint32_t *names;
+	uint32_t n;
+	int rc = *at & BEYOND ? 0 : frames_of(f, location, &names, &n);
+
+	for (uint32_t i = 0; !rc && !(*at & BEYOND) && i < n; i++) {
+		const struct child c = {f->r, *at, names[i]};
+		uint32_t row = table_find(&f->r->children,
+		                          child_hash(f->r, *at, names[i]),
+		                          same_child, &c);
+
+		*at = row == TABLE_NONE ? *at | BEYOND : row;
+	}
+	return rc;
+}
+
+/* Fills the row of each node of a packed profile. */
+static int
+place_nodes(struct frames *f, const struct packed *k, uint32_t *at)
 {
 	int rc = 0;
 
-	c->b->nrows = 1;
-	c->b->nrow = strings_count(c->t->names);
-	c->b->row = calloc(c->b->nrow, sizeof(*c->b->row));
-	if (!c->b->row)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < c->line->nsamples && !rc; i++)
-		if (counts(c, &c->line->samples[i]))
-			rc = add_row(c, c->line->samples[i].sample);
+	for (uint32_t i = 1; i < k->nnodes && !rc; i++) {
+		at[i] = at[k->nodes[i].parent];
+		rc = step(f, k->nodes[i].location, &at[i]);
+	}
 	return rc;
+}
+
+/* Finds the rows of the samples of k that have a value of a type. */
+static int
+place(const struct rows *r, const struct packed *k, uint32_t type,
+      uint32_t *row)
+{
+	const struct profile *p = k->p;
+	CLEANUP(frames_done) struct frames f = {.r = r, .p = p};
+	CLEANUP_FREE uint32_t *at = calloc(k->nnodes + 1, sizeof(*at));
+	bool packed = k->nodes && r->what == BLOCKS_OF_NODES;
+	int rc = 0;
+
+	f.first = calloc((size_t)p->nlocations + 1, sizeof(*f.first));
+	if (!f.first || !at)
+		return -ENOMEM;
+	at[0] = r->what == BLOCKS_OF_NODES ? r->row[0] : 0;
+	if (packed)
+		rc = place_nodes(&f, k, at);
+	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
+		const struct sample *s = &p->samples[i];
+
+		if (!p->values[(size_t)i * p->ntypes + type])
+			continue;
+		row[i] = packed ? at[p->stack[s->stack0]] : at[0];
+		if (r->what == BLOCKS_OF_FUNCTIONS)
+			rc = place_leaf(&f, packed_leaf(k, s), &row[i]);
+		for (uint32_t n = packed ? 0 : s->nstack;
+		     r->what == BLOCKS_OF_NODES && n-- > 0 && !rc;)
+			rc = step(&f, p->stack[s->stack0 + n], &row[i]);
+		row[i] &= ~BEYOND;
+	}
+	return rc;
+}
+
+/* --- costs of rows -------------------------------------------------------- */
+
+/* The blocks that a sample, or a part, lies in. */
+struct spot {
+	uint8_t order, time;
+};
+
+static void
+add_cost(struct blocks *b, uint32_t row, struct spot at, double cost)
+{
+	b->rows[0].order[at.order] += cost;
+	b->rows[0].time[at.time] += cost;
+	if (!row)
+		return;
+	b->rows[row].order[at.order] += cost;
+	b->rows[row].time[at.time] += cost;
+}
+
+/* Adds the costs of nodes to those above them. */
+static void
+add_up(const struct rows *r, struct block_row *rows)
+{
+	for (uint32_t i = r->n; i-- > 1;) {
+		struct block_row *to = &rows[r->of[i].above];
+
+		for (unsigned b = 0; r->of[i].above && b < BLOCKS; b++) {
+			to->order[b] += rows[i].order[b];
+			to->time[b] += rows[i].time[b];
+		}
+	}
+}
+
+static int
+blocks_begin(const struct rows *r, struct blocks *b)
+{
+	b->nrows = r->n;
+	b->rows = calloc(r->n, sizeof(*b->rows));
+	return b->rows ? 0 : -ENOMEM;
+}
+
+/* Hands over the numbers of rows, but of those that turned out empty. */
+static void
+blocks_end(struct rows *r, struct blocks *b)
+{
+	if (r->what == BLOCKS_OF_NODES)
+		add_up(r, b->rows);
+	b->nrow = r->nrow;
+	b->row = TAKE(r->row);
+	for (uint32_t i = 0; i < b->nrow; i++) {
+		const double *order = b->rows[b->row[i]].order;
+		double sum = 0;
+
+		for (unsigned k = 0; b->row[i] && k < BLOCKS; k++)
+			sum += order[k];
+		b->row[i] = sum > 0 ? b->row[i] : 0;
+	}
+}
+
+/* --- of a timeline -------------------------------------------------------- */
+
+static bool
+counts(const struct tree *t, const struct timeline_sample *s)
+{
+	const struct profile *p = t->profile;
+
+	return p->values[(size_t)s->sample * p->ntypes + t->type] != 0;
 }
 
 /* Until when samples were kept: a block after that would look idle. */
@@ -109,119 +389,60 @@ end_of(const struct timeline *t)
 }
 
 static void
-fill(struct cut *c)
+fill(struct blocks *b, const struct tree *t, const struct timeline *line,
+     const uint32_t *row)
 {
-	struct blocks *b = c->b;
-	uint64_t at = 0;
+	uint64_t end_us = end_of(line), at = 0;
 
 	b->norder = b->ntime = BLOCKS;
 	for (unsigned i = 0; i < BLOCKS; i++)
 		b->length[i] = 1;
-	for (uint32_t i = 0; i < c->line->nsamples; i++) {
-		const struct timeline_sample *s = &c->line->samples[i];
-		uint64_t order = at * BLOCKS / b->samples;
-		uint64_t time = s->time_us * BLOCKS / c->end_us;
-		double weight = (double)(s->weight_ns ?: 1);
+	for (uint32_t i = 0; i < line->nsamples; i++) {
+		const struct timeline_sample *s = &line->samples[i];
 
-		if (!counts(c, s))
+		if (!counts(t, s))
 			continue;
-		b->rows[0].order[order] += weight;
-		b->rows[0].time[time] += weight;
-		b->rows[c->row[s->sample]].order[order] += weight;
-		b->rows[c->row[s->sample]].time[time] += weight;
-		at++;
+		add_cost(b, row[s->sample],
+		         (struct spot){(uint8_t)(at++ * BLOCKS / b->samples),
+		                       (uint8_t)(s->time_us * BLOCKS / end_us)},
+		         (double)(s->weight_ns ?: 1));
 	}
 }
 
-static int
-cut_begin(struct cut *c, const struct tree *t, const struct timeline *line)
-{
-	int rc = timeline_fits(line, t->profile);
-
-	*c = (struct cut){.t = t, .line = line, .end_us = end_of(line)};
-	if (rc)
-		return rc;
-	c->b = calloc(1, sizeof(*c->b));
-	c->row = calloc((size_t)t->profile->nsamples + 1, sizeof(*c->row));
-	if (!c->b || !c->row)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < line->nsamples; i++)
-		c->b->samples += counts(c, &line->samples[i]);
-	return c->b->samples < BLOCKS_SAMPLES ? -ENODATA : 0;
-}
-
-/* Once it is known which samples are in which of so many rows. */
-static int
-cut_up(struct cut *c)
-{
-	c->b->rows = calloc(c->b->nrows, sizeof(*c->b->rows));
-	if (!c->b->rows)
-		return -ENOMEM;
-	fill(c);
-	return 0;
-}
-
 int
-blocks_new(const struct tree *t, const struct timeline *line,
-           struct blocks **out)
+blocks_of_timeline(const struct tree *t, const struct timeline *line,
+                   enum blocks_what what, struct blocks **out)
 {
-	CLEANUP(cut_done) struct cut c = {0};
-	int rc = cut_begin(&c, t, line) ?: add_rows(&c) ?: cut_up(&c);
-
-	if (!rc)
-		*out = TAKE(c.b);
-	return rc;
-}
-
-int
-blocks_new_nodes(const struct tree *t, const struct timeline *line,
-                 struct blocks **out)
-{
-	CLEANUP(cut_done) struct cut c = {0};
-	CLEANUP(block_nodes_done) struct block_nodes nodes = {0};
 	const struct packed k = {.p = (struct profile *)t->profile};
-	int rc = cut_begin(&c, t, line)
-	                 ?: block_nodes_init(t, &nodes)
-	                 ?: block_nodes_place(&nodes, &k, c.row);
+	CLEANUP(rows_done) struct rows r = {0};
+	CLEANUP_BLOCKS struct blocks *b = calloc(1, sizeof(*b));
+	CLEANUP_FREE uint32_t *row =
+		calloc((size_t)k.p->nsamples + 1, sizeof(*row));
+	int rc = b && row ? timeline_fits(line, k.p) : -ENOMEM;
 
 	if (rc)
 		return rc;
-	c.b->nrows = nodes.n;
-	c.b->nrow = t->n;
-	c.b->row = TAKE(nodes.row);
-	rc = cut_up(&c);
+	for (uint32_t i = 0; i < line->nsamples; i++)
+		b->samples += counts(t, &line->samples[i]);
+	if (b->samples < BLOCKS_SAMPLES)
+		return -ENODATA;
+	rc = rows_init(&r, t, what) ?: place(&r, &k, t->type, row)
+	                            ?: blocks_begin(&r, b);
 	if (rc)
 		return rc;
-	block_nodes_add_up(&nodes, c.b->rows);
-	*out = TAKE(c.b);
+	fill(b, t, line, row);
+	blocks_end(&r, b);
+	*out = TAKE(b);
 	return 0;
 }
 
-/* --- blocks of parts ------------------------------------------------------ */
+/* --- of parts ------------------------------------------------------------- */
 
 /*
  * A stretch is what lies at one time: parts from one on, until as much time
  * has passed as the longest of them takes. Blocks are runs of stretches, cut
  * twice as timelines are, by samples and by time.
  */
-#define ROWS_FIRST 256
-
-/* Blocks that a part is in. */
-struct place {
-	uint8_t order, time;
-};
-
-struct blocks_sum {
-	struct blocks *b;
-	struct place *places; /* by part */
-	struct strings *names;
-	uint32_t *row; /* by name: of b->rows; 0: it has none */
-	uint32_t row_cap, rows_cap;
-	uint32_t none;            /* row of samples without a stack */
-	struct block_nodes nodes; /* t NULL: rows are of functions */
-};
-
-/* Neighbouring stretches are summed until they make a block. */
 struct stretch {
 	double seconds, samples;
 };
@@ -324,8 +545,6 @@ blocks_freedom(const double *size, unsigned n, unsigned each)
 	return 1 / (squares + g * g - g_squares);
 }
 
-/* --- which part is which block -------------------------------------------- */
-
 static double
 size_of(const struct stretch *s, bool by_time)
 {
@@ -363,275 +582,73 @@ cut(const struct stretches *s, bool by_time, uint8_t *block, double *sizes)
 }
 
 static int
-place_all(struct blocks_sum *s, const struct stretches *all, size_t nparts)
+place_parts(struct blocks *b, const struct stretches *all, size_t nparts,
+            struct spot *spots)
 {
 	CLEANUP_FREE uint8_t *order = calloc(all->n, 1);
 	CLEANUP_FREE uint8_t *time = calloc(all->n, 1);
-	double samples[BLOCKS] = {0}, seconds[BLOCKS] = {0};
+	double samples[BLOCKS] = {0};
 
 	if (!order || !time)
 		return -ENOMEM;
-	s->b->norder = cut(all, false, order, samples);
-	s->b->ntime = cut(all, true, time, seconds);
-	if (blocks_freedom(samples, s->b->norder, 1) < BLOCKS_FREEDOM ||
-	    blocks_freedom(seconds, s->b->ntime, 1) < BLOCKS_FREEDOM)
+	b->norder = cut(all, false, order, samples);
+	b->ntime = cut(all, true, time, b->length);
+	if (blocks_freedom(samples, b->norder, 1) < BLOCKS_FREEDOM ||
+	    blocks_freedom(b->length, b->ntime, 1) < BLOCKS_FREEDOM)
 		return -ENODATA;
-	memcpy(s->b->length, seconds, sizeof(seconds));
 	for (size_t i = 0; i < nparts; i++)
-		s->places[i] =
-			(struct place){order[all->of[i]], time[all->of[i]]};
+		spots[i] = (struct spot){order[all->of[i]], time[all->of[i]]};
 	return 0;
 }
 
-/* Without rows. */
 static int
-sum_begin(const struct blocks_part *parts, size_t n, struct blocks_sum **out)
+add_part(const struct rows *r, const struct blocks_parts *of, size_t i,
+         struct spot at, struct blocks *b)
 {
-	CLEANUP(stretches_done) struct stretches all = {0};
-	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
-	int rc = n ? stretches_fill(&all, parts, n) : -ENODATA;
+	CLEANUP_PACKED struct packed k = {0};
+	CLEANUP_FREE uint32_t *row = NULL;
+	int rc = of->read(of->arg, i, &k);
+	uint32_t type;
 
-	if (rc)
+	if (rc || !k.p)
 		return rc;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	s->b = calloc(1, sizeof(*s->b));
-	s->places = calloc(n, sizeof(*s->places));
-	s->names = strings_new();
-	if (!s->b || !s->places || !s->names)
-		return -ENOMEM;
-	rc = place_all(s, &all, n);
-	if (!rc)
-		*out = TAKE(s);
-	return rc;
-}
-
-static int
-sum_rows(struct blocks_sum *s, uint32_t n)
-{
-	s->b->rows = calloc(n, sizeof(*s->b->rows));
-	s->rows_cap = n;
-	return s->b->rows ? 0 : -ENOMEM;
-}
-
-int
-blocks_sum_new(const struct blocks_part *parts, size_t n,
-               struct blocks_sum **out)
-{
-	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
-	int rc = sum_begin(parts, n, &s) ?: sum_rows(s, ROWS_FIRST);
-
-	if (rc)
-		return rc;
-	s->b->nrows = 1;
-	*out = TAKE(s);
-	return 0;
-}
-
-int
-blocks_sum_new_nodes(const struct blocks_part *parts, size_t n,
-                     const struct tree *t, struct blocks_sum **out)
-{
-	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
-	int rc = sum_begin(parts, n, &s)
-	                 ?: block_nodes_init(t, &s->nodes)
-	                 ?: sum_rows(s, s->nodes.n);
-
-	if (rc)
-		return rc;
-	s->b->nrows = s->nodes.n;
-	*out = TAKE(s);
-	return 0;
-}
-
-void
-blocks_sum_free(struct blocks_sum *s)
-{
-	if (!s)
-		return;
-	blocks_free(s->b);
-	free(s->places);
-	strings_free(s->names);
-	free(s->row);
-	block_nodes_done(&s->nodes);
-	free(s);
-}
-
-/* --- adding --------------------------------------------------------------- */
-
-static int
-row_new(struct blocks_sum *s, uint32_t *out)
-{
-	struct blocks *b = s->b;
-
-	if (b->nrows >= BLOCKS_ROWS)
-		return -E2BIG;
-	if (b->nrows == s->rows_cap) {
-		struct block_row *rows = reallocarray(
-			b->rows, (size_t)s->rows_cap * 2, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		memset(rows + s->rows_cap, 0, s->rows_cap * sizeof(*rows));
-		b->rows = rows;
-		s->rows_cap *= 2;
-	}
-	*out = b->nrows++;
-	return 0;
-}
-
-static int
-names_room(struct blocks_sum *s, uint32_t name)
-{
-	uint32_t cap = s->row_cap ? s->row_cap : ROWS_FIRST;
-	uint32_t *row;
-
-	if (name < s->row_cap)
-		return 0;
-	while (cap <= name)
-		cap *= 2;
-	row = reallocarray(s->row, cap, sizeof(*row));
-	if (!row)
-		return -ENOMEM;
-	memset(row + s->row_cap, 0, (cap - s->row_cap) * sizeof(*row));
-	s->row = row;
-	s->row_cap = cap;
-	return 0;
-}
-
-/* Finds the row of the function at the inner end of a stack. */
-static int
-row_of(struct blocks_sum *s, const struct profile *p, uint32_t location,
-       uint32_t *out)
-{
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	uint32_t name;
-	int rc;
-
-	profile_frame_name(p, location, 0, &text);
-	rc = buf_err(&text)
-	             ?: strings_add(s->names, buf_str(&text), text.len, &name);
-	if (!rc)
-		rc = names_room(s, name);
-	if (!rc && !s->row[name])
-		rc = row_new(s, &s->row[name]);
-	if (!rc)
-		*out = s->row[name];
-	return rc;
-}
-
-static void
-add_cost(struct blocks *b, uint32_t row, struct place at, double cost)
-{
-	b->rows[0].order[at.order] += cost;
-	b->rows[0].time[at.time] += cost;
-	b->rows[row].order[at.order] += cost;
-	b->rows[row].time[at.time] += cost;
-}
-
-/* By sample, its row; 0 of those that are of no value. */
-static int
-rows_of_functions(struct blocks_sum *s, const struct packed *k, uint32_t type,
-                  uint32_t *row)
-{
-	const struct profile *p = k->p;
-	CLEANUP_FREE uint32_t *known =
-		calloc((size_t)p->nlocations + 1, sizeof(*known));
-	int rc = known ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
-		uint32_t leaf = packed_leaf(k, &p->samples[i]), *at = &s->none;
-
-		if (!p->values[(size_t)i * p->ntypes + type])
-			continue;
-		if (leaf != PROFILE_NONE)
-			at = &known[leaf];
-		if (!*at)
-			rc = leaf == PROFILE_NONE ? row_new(s, at)
-			                          : row_of(s, p, leaf, at);
-		row[i] = *at;
-	}
-	return rc;
-}
-
-int
-blocks_sum_add(struct blocks_sum *s, size_t part, const struct packed *k,
-               double each)
-{
-	const struct profile *p = k->p;
-	CLEANUP_FREE uint32_t *row =
-		calloc((size_t)p->nsamples + 1, sizeof(*row));
-	uint32_t type = profile_type_index(p, NULL);
-	int rc;
-
-	if (!row)
-		return -ENOMEM;
+	type = profile_type_index(k.p, NULL);
 	if (type == PROFILE_NONE)
 		return -EINVAL;
-	rc = s->nodes.t ? block_nodes_place(&s->nodes, k, row)
-	                : rows_of_functions(s, k, type, row);
-	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
-		int64_t value = p->values[(size_t)i * p->ntypes + type];
+	row = calloc((size_t)k.p->nsamples + 1, sizeof(*row));
+	rc = row ? place(r, &k, type, row) : -ENOMEM;
+	for (uint32_t s = 0; s < k.p->nsamples && !rc; s++) {
+		int64_t value = k.p->values[(size_t)s * k.p->ntypes + type];
 
 		if (value)
-			add_cost(s->b, row[i], s->places[part],
-			         each * (double)value);
+			add_cost(b, row[s], at,
+			         of->parts[i].each * (double)value);
 	}
 	return rc;
 }
 
-/* --- what was added ------------------------------------------------------- */
-
-static int
-name_rows(struct blocks_sum *s, const struct tree *t)
-{
-	struct blocks *b = s->b;
-	uint32_t n = strings_count(s->names);
-
-	b->nrow = strings_count(t->names);
-	b->row = calloc(b->nrow, sizeof(*b->row));
-	if (!b->row)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n && i < s->row_cap; i++) {
-		uint32_t name;
-		size_t len;
-		const char *text = strings_get(s->names, i, &len);
-		int rc = strings_add(t->names, text, len, &name);
-
-		if (rc)
-			return rc;
-		/* what a rollup had no room for has no name in the tree */
-		if (name < b->nrow && s->row[i])
-			b->row[name] = s->row[i];
-	}
-	if (s->none)
-		b->row[t->name[0]] = s->none;
-	return 0;
-}
-
-static void
-nodes_end(struct blocks_sum *s)
-{
-	block_nodes_add_up(&s->nodes, s->b->rows);
-	s->b->nrow = s->nodes.t->n;
-	s->b->row = TAKE(s->nodes.row);
-}
-
 int
-blocks_sum_end(struct blocks_sum *s, const struct tree *t, struct blocks **out)
+blocks_of_parts(const struct tree *t, const struct blocks_parts *of,
+                enum blocks_what what, struct blocks **out)
 {
-	struct blocks *b = s->b;
-	int rc = 0;
+	CLEANUP(stretches_done) struct stretches all = {0};
+	CLEANUP(rows_done) struct rows r = {0};
+	CLEANUP_BLOCKS struct blocks *b = calloc(1, sizeof(*b));
+	CLEANUP_FREE struct spot *spots = calloc(of->n + 1, sizeof(*spots));
+	int rc = !b || !spots ? -ENOMEM
+	         : of->n      ? stretches_fill(&all, of->parts, of->n)
+	                      : -ENODATA;
 
-	if (blocks_freedom(b->rows[0].order, b->norder, 1) < BLOCKS_FREEDOM)
-		return -ENODATA;
-	if (s->nodes.t)
-		nodes_end(s);
-	else
-		rc = name_rows(s, t);
+	rc = rc ?: place_parts(b, &all, of->n, spots)
+	                 ?: rows_init(&r, t, what) ?: blocks_begin(&r, b);
+	for (size_t i = 0; i < of->n && !rc; i++)
+		rc = add_part(&r, of, i, spots[i], b);
 	if (rc)
 		return rc;
-	*out = TAKE(s->b);
+	/* only what was read tells how much a part weighs */
+	if (blocks_freedom(b->rows[0].order, b->norder, 1) < BLOCKS_FREEDOM)
+		return -ENODATA;
+	blocks_end(&r, b);
+	*out = TAKE(b);
 	return 0;
 }

@@ -140,7 +140,7 @@ joined(const struct sight *of, enum view view)
 static const struct block_row *
 row_of(const struct sight *of, const struct compare_cost *cost)
 {
-	return cost->samples > 0 ? blocks_of(of->b, cost->name) : NULL;
+	return cost->samples > 0 ? blocks_row(of->b, cost->name) : NULL;
 }
 
 static struct stray

@@ -28,13 +28,30 @@ packed(const struct profile *p)
 	return k;
 }
 
-/* Blocks of a profile that is each of PARTS equal parts, read packed. */
-static struct blocks *
-blocks_of_parts(const struct tree *t, const struct packed *k)
+/* A profile that is each of PARTS equal parts, read packed or not. */
+struct source {
+	const struct profile *p;
+	bool is_packed;
+};
+
+static int
+read_part(void *arg, size_t i, struct packed *out)
 {
-	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
+	const struct source *s = arg;
+	struct packed k = packed(s->p);
+
+	(void)i;
+	if (s->is_packed)
+		*out = k;
+	else
+		ck_assert_int_eq(packed_profile(&k, MAX_BYTES, &out->p), 0);
+	return 0;
+}
+
+static int
+blocks_of_source(const struct tree *t, struct source s, struct blocks **out)
+{
 	struct blocks_part parts[PARTS];
-	struct blocks *b = NULL;
 
 	for (int i = 0; i < PARTS; i++)
 		parts[i] = (struct blocks_part){
@@ -42,12 +59,11 @@ blocks_of_parts(const struct tree *t, const struct packed *k)
 			.end_ms = (i + 1) * 1000,
 			.seconds = 1,
 			.samples = 100,
+			.each = 1,
 		};
-	ck_assert_int_eq(blocks_sum_new_nodes(parts, PARTS, t, &s), 0);
-	for (size_t i = 0; i < PARTS; i++)
-		ck_assert_int_eq(blocks_sum_add(s, i, k, 1), 0);
-	ck_assert_int_eq(blocks_sum_end(s, t, &b), 0);
-	return b;
+	return blocks_of_parts(
+		t, &(struct blocks_parts){parts, PARTS, read_part, &s},
+		BLOCKS_OF_NODES, out);
 }
 
 /* Each row is the total of its node, times what was read of it. */
@@ -57,7 +73,7 @@ check_totals(const struct tree *t, const struct blocks *b, double times)
 	uint32_t rows = 0;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		const struct block_row *r = blocks_of(b, i);
+		const struct block_row *r = blocks_row(b, i);
 		double want = (double)t->total[i] * times, order = 0, time = 0;
 
 		for (unsigned k = 0; r && k < BLOCKS; k++) {
@@ -81,7 +97,7 @@ TEST(parts_hold_the_totals_of_nodes_packed_or_not)
 		CLEANUP_PROFILE struct profile *any = any_profile(seed);
 		CLEANUP_PROFILE struct profile *p = NULL;
 		CLEANUP_TREE struct tree *t = NULL;
-		CLEANUP_PACKED struct packed k = {0};
+		struct packed k;
 		CLEANUP_BLOCKS struct blocks *one = NULL;
 		CLEANUP_BLOCKS struct blocks *two = NULL;
 
@@ -91,11 +107,14 @@ TEST(parts_hold_the_totals_of_nodes_packed_or_not)
 			continue;
 		k = packed(any);
 		ck_assert_int_eq(packed_profile(&k, MAX_BYTES, &p), 0);
-		k = packed(any);
 		ck_assert_int_eq(tree_new(p, profile_type_index(p, NULL), &t),
 		                 0);
-		one = blocks_of_parts(t, &k);
-		two = blocks_of_parts(t, &(struct packed){.p = p});
+		ck_assert_int_eq(
+			blocks_of_source(t, (struct source){any, true}, &one),
+			0);
+		ck_assert_int_eq(
+			blocks_of_source(t, (struct source){any, false}, &two),
+			0);
 		ck_assert_uint_ge(check_totals(t, one, PARTS), 1);
 		ck_assert_uint_eq(check_totals(t, one, PARTS),
 		                  check_totals(t, two, PARTS));
@@ -126,11 +145,11 @@ TEST(a_timeline_holds_the_totals_of_nodes)
 		                                                 : 2,
 				     });
 	ck_assert_int_eq(rc, 0);
-	ck_assert_int_eq(blocks_new_nodes(t, line, &b), 0);
+	ck_assert_int_eq(blocks_of_timeline(t, line, BLOCKS_OF_NODES, &b), 0);
 	ck_assert_uint_eq(check_totals(t, b, 1), t->n);
 	/* a came first: the last block has none of it */
-	ck_assert_double_gt(blocks_of(b, 2)->time[0], 0);
-	ck_assert_double_eq(blocks_of(b, 2)->time[BLOCKS - 1], 0);
+	ck_assert_double_gt(blocks_row(b, 2)->time[0], 0);
+	ck_assert_double_eq(blocks_row(b, 2)->time[BLOCKS - 1], 0);
 }
 END
 
@@ -142,28 +161,23 @@ TEST(small_nodes_have_no_row_and_count_for_what_is_above_them)
 	CLEANUP_BLOCKS struct blocks *b = NULL;
 
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	b = blocks_of_parts(t, &(struct packed){.p = p});
+	ck_assert_int_eq(blocks_of_source(t, (struct source){p, false}, &b), 0);
 	/* all, m, a and c; not b, d and e */
 	ck_assert_uint_eq(check_totals(t, b, PARTS), 4);
-	ck_assert_ptr_null(blocks_of(b, t->n));
+	ck_assert_ptr_null(blocks_row(b, t->n));
 }
 END
 
 TEST(an_empty_tree_has_no_blocks)
 {
-	static const struct blocks_part parts[4] = {
-		{0, 1000, 1, 100},
-		{1000, 2000, 1, 100},
-		{2000, 3000, 1, 100},
-		{3000, 4000, 1, 100},
-	};
 	CLEANUP_PROFILE struct profile *p = profile_of("");
 	CLEANUP_TREE struct tree *t = NULL;
-	struct blocks_sum *s = NULL;
+	struct blocks *b = NULL;
 
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	ck_assert_int_eq(blocks_sum_new_nodes(parts, 4, t, &s), -ENODATA);
-	ck_assert_ptr_null(s);
+	ck_assert_int_eq(blocks_of_source(t, (struct source){p, false}, &b),
+	                 -ENODATA);
+	ck_assert_ptr_null(b);
 }
 END
 

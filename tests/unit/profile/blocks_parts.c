@@ -28,6 +28,7 @@ list(int nparts, int hosts, int first)
 				.end_ms = end + h * 10,
 				.seconds = (double)(end - at) / 1000,
 				.samples = windows * 190.0,
+				.each = 1,
 			};
 		at = end;
 	}
@@ -50,27 +51,39 @@ static const struct {
 	{"hosts at four times", 4, 40, 1, 4},
 };
 
+/* Parts alike; or that one alone, the others being empty. */
+static int
+read_part(void *arg, size_t i, struct packed *out)
+{
+	const size_t *only = arg;
+
+	if (!only || i == *only)
+		out->p = profile_of("main;f 1000\n");
+	return 0;
+}
+
+static int
+blocks_of_list(size_t n, size_t *only, struct blocks **out)
+{
+	const struct blocks_parts all = {parts, n, read_part, only};
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 1000\n");
+	CLEANUP_TREE struct tree *t = NULL;
+
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	return blocks_of_parts(t, &all, BLOCKS_OF_FUNCTIONS, out);
+}
+
 TEST(blocks_are_as_many_as_parts_allow)
 {
-	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
 	CLEANUP_BLOCKS struct blocks *b = NULL;
-	CLEANUP_PROFILE struct profile *p = profile_of("main;f 10\n");
-	CLEANUP_TREE struct tree *t = NULL;
-	size_t n;
-	int rc;
+	size_t n = list(cuts[_i].parts, cuts[_i].hosts, cuts[_i].first);
+	int rc = blocks_of_list(n, NULL, &b);
 
-	n = list(cuts[_i].parts, cuts[_i].hosts, cuts[_i].first);
-	rc = blocks_sum_new(parts, n, &s);
 	if (!cuts[_i].blocks) {
 		ck_assert_int_eq(rc, -ENODATA);
 		return;
 	}
 	ck_assert_int_eq(rc, 0);
-	for (size_t i = 0; i < n; i++)
-		ck_assert_int_eq(
-			blocks_sum_add(s, i, &(struct packed){.p = p}, 1), 0);
-	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	ck_assert_int_eq(blocks_sum_end(s, t, &b), 0);
 	ck_assert_uint_eq(b->norder, cuts[_i].blocks);
 	ck_assert_uint_eq(b->ntime, cuts[_i].blocks);
 }
@@ -79,16 +92,10 @@ END
 /* Only what was read tells how much a part weighs. */
 TEST(parts_of_which_one_turns_out_to_be_all_make_no_blocks)
 {
-	size_t n = list(10, 1, 1);
-	CLEANUP_BLOCKS_SUM struct blocks_sum *s = NULL;
-	CLEANUP_PROFILE struct profile *p = profile_of("main;f 1000\n");
-	CLEANUP_TREE struct tree *t = NULL;
+	size_t n = list(10, 1, 1), only = 3;
 	struct blocks *b = NULL;
 
-	ck_assert_int_eq(blocks_sum_new(parts, n, &s), 0);
-	ck_assert_int_eq(blocks_sum_add(s, 3, &(struct packed){.p = p}, 1), 0);
-	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	ck_assert_int_eq(blocks_sum_end(s, t, &b), -ENODATA);
+	ck_assert_int_eq(blocks_of_list(n, &only, &b), -ENODATA);
 	ck_assert_ptr_null(b);
 }
 END

@@ -148,7 +148,9 @@ run(const struct program *p, int samples)
 			memset(&c.p->values[(size_t)i * c.p->ntypes], 0,
 			       c.p->ntypes * sizeof(*c.p->values));
 	ck_assert_int_eq(tree_new(c.p, 1, &c.t), 0);
-	ck_assert_int_eq(blocks_new(c.t, c.line, &c.blocks), 0);
+	ck_assert_int_eq(
+		blocks_of_timeline(c.t, c.line, BLOCKS_OF_FUNCTIONS, &c.blocks),
+		0);
 	return c;
 }
 
@@ -491,7 +493,9 @@ TEST(too_few_samples_make_no_blocks)
 	struct blocks *none = NULL;
 
 	a.line->nsamples--;
-	ck_assert_int_eq(blocks_new(a.t, a.line, &none), -ENODATA);
+	ck_assert_int_eq(
+		blocks_of_timeline(a.t, a.line, BLOCKS_OF_FUNCTIONS, &none),
+		-ENODATA);
 	ck_assert_ptr_null(none);
 }
 END
@@ -505,7 +509,9 @@ TEST(a_timeline_of_another_profile_makes_no_blocks)
 	struct blocks *none = NULL;
 
 	a.line->samples[7].sample = a.p->nsamples;
-	ck_assert_int_eq(blocks_new(a.t, a.line, &none), -EBADMSG);
+	ck_assert_int_eq(
+		blocks_of_timeline(a.t, a.line, BLOCKS_OF_FUNCTIONS, &none),
+		-EBADMSG);
 }
 END
 

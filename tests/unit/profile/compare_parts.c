@@ -169,10 +169,21 @@ list_parts(const struct cutting *cut, struct blocks_part *out)
 				.end_ms = end + h * 100,
 				.seconds = (double)(end - at) / 1000,
 				.samples = cut->windows[i] * (double)WINDOW,
+				.each = 1,
 			};
 		at = end;
 	}
 	return n;
+}
+
+/* Hands the profile of a part over. */
+static int
+read_part(void *arg, size_t i, struct packed *out)
+{
+	struct profile **p = arg;
+
+	out->p = TAKE(p[i]);
+	return 0;
 }
 
 /* Parts of hosts at one time have its phase in common. */
@@ -181,25 +192,24 @@ run(const struct service *s, const struct cutting *cut)
 {
 	static struct course c;
 	static struct blocks_part parts[MAX_PARTS];
-	size_t n = list_parts(cut, parts);
-	CLEANUP_BLOCKS_SUM struct blocks_sum *sum = NULL;
+	struct profile *p[MAX_PARTS] = {0};
+	const struct blocks_parts all = {parts, list_parts(cut, parts),
+	                                 read_part, p};
 	CLEANUP_MERGE struct merge *m = NULL;
 	struct range r = {0};
 	int at = 0, rc;
 
 	course_of(s, windows_of(cut), &c);
-	rc = merge_new((size_t)1 << 26, &m) ?: blocks_sum_new(parts, n, &sum);
-	for (size_t i = 0; i < n && !rc; i++) {
+	rc = merge_new((size_t)1 << 26, &m);
+	for (size_t i = 0; i < all.n && !rc; i++) {
 		int windows = cut->windows[(int)i / cut->hosts];
-		CLEANUP_PROFILE struct profile *p = part_of(&c, at, windows);
 
-		rc = merge_add(m, p)
-		             ?: blocks_sum_add(sum, i, &(struct packed){.p = p},
-		                               1);
+		p[i] = part_of(&c, at, windows);
+		rc = merge_add(m, p[i]);
 		at += ((int)i + 1) % cut->hosts ? 0 : windows;
 	}
 	rc = rc ?: merge_end(m, &r.p) ?: tree_new(r.p, 1, &r.t);
-	rc = rc ?: blocks_sum_end(sum, r.t, &r.blocks);
+	rc = rc ?: blocks_of_parts(r.t, &all, BLOCKS_OF_FUNCTIONS, &r.blocks);
 	ck_assert_int_eq(rc, 0);
 	r.seconds = windows_of(cut) * (double)WINDOW_MS / 1000;
 	return r;
@@ -354,7 +364,7 @@ capture(int samples)
 		                                  .weight_ns = FOLDED_PERIOD_NS,
 		                                  .sample = f});
 	}
-	rc = rc ?: tree_new(r.p, 1, &r.t) ?: blocks_new(r.t, line, &r.blocks);
+	rc = rc ?: tree_new(r.p, 1, &r.t) ?: blocks_of_timeline(r.t, line, BLOCKS_OF_FUNCTIONS, &r.blocks);
 	ck_assert_int_eq(rc, 0);
 	return r;
 }
@@ -497,7 +507,7 @@ TEST(blocks_hold_what_the_tree_does)
 
 	ck_assert_int_eq(tree_top(r.t, 0, &top, &n), 0);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct block_row *row = blocks_of(r.blocks, top[i].name);
+		const struct block_row *row = blocks_row(r.blocks, top[i].name);
 		double a = 0, b = 0;
 
 		for (int k = 0; row && k < BLOCKS; k++) {

@@ -158,8 +158,11 @@ run(const struct service *s, int samples)
 			memset(&c.p->values[(size_t)i * c.p->ntypes], 0,
 			       c.p->ntypes * sizeof(*c.p->values));
 	ck_assert_int_eq(tree_new(c.p, 1, &c.t), 0);
-	ck_assert_int_eq(blocks_new(c.t, c.line, &c.blocks), 0);
-	ck_assert_int_eq(blocks_new_nodes(c.t, c.line, &c.nodes), 0);
+	ck_assert_int_eq(
+		blocks_of_timeline(c.t, c.line, BLOCKS_OF_FUNCTIONS, &c.blocks),
+		0);
+	ck_assert_int_eq(
+		blocks_of_timeline(c.t, c.line, BLOCKS_OF_NODES, &c.nodes), 0);
 	return c;
 }
 

@@ -201,7 +201,7 @@ side_of(struct profile *p, struct tree **t, struct blocks **nodes)
 						  .time_us = i,
 						  .weight_ns = 1,
 						  .sample = i % p->nsamples});
-	return r ?: blocks_new_nodes(*t, line, nodes);
+	return r ?: blocks_of_timeline(*t, line, BLOCKS_OF_NODES, nodes);
 }
 
 static int

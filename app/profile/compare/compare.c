@@ -3,8 +3,8 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/table.h"
-#include "compare_math.h"
-#include "compare_spread.h"
+#include "stat.h"
+#include "spread.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "diff_sure.h"
 
-#include "profile/compare/compare_spread.h"
+#include "profile/compare/spread.h"
 #include "profile/compare/compare_steps.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "compare_math.h"
+#include "stat.h"
 
 #include <math.h>
 #include <stdlib.h>

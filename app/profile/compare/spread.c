@@ -1,7 +1,7 @@
-#include "compare_spread.h"
+#include "spread.h"
 
 #include "base/clock.h"
-#include "compare_math.h"
+#include "stat.h"
 
 #include <errno.h>
 #include <math.h>

@@ -150,9 +150,9 @@ struct comparison {
 	size_t ntested;
 	enum compare_by by; /* what came of it */
 	enum compare_method method;
-	unsigned blocks, blocks_pace; /* after joining; 0: not measured */
-	size_t captures;              /* of the base and its others */
-	double between_freedom;       /* of each function's spread.between */
+	unsigned blocks;        /* after joining; 0: not measured */
+	size_t captures;        /* of the base and its others */
+	double between_freedom; /* of each function's spread.between */
 	double base_samples, now_samples;
 	double base_per, now_per; /* seconds or work; 1: neither counts; 0:
 	                             not known */
@@ -196,3 +196,19 @@ bool
 compare_decides(const struct comparison *c, const struct compare_function *f);
 /* Writes a sentence that says why the verdict is what it is. */
 void compare_reason(const struct comparison *c, struct buf *out);
+
+/* A node of a call tree on both sides: its total for self, and in place of a
+ * name its number in the side's tree, or COMPARE_NO_NODE. */
+#define COMPARE_NO_NODE UINT32_MAX
+struct compare_node {
+	struct top_entry base, now;
+};
+
+/*
+ * Tests nodes as c tested functions, by the sides' blocks of nodes.
+ *   Errors   -ENOMEM; out[n] untouched
+ */
+MUST_CHECK int
+compare_nodes(const struct comparison *c, const struct compare_side *base,
+              const struct compare_side *now, const struct compare_node *nodes,
+              size_t n, enum compare_change *out);

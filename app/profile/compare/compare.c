@@ -1,10 +1,7 @@
-#include "compare_steps.h"
+#include "profile/compare.h"
 
-#include "base/hash.h"
-#include "base/id.h"
-#include "base/table.h"
-#include "stat.h"
 #include "spread.h"
+#include "stat.h"
 
 #include <errno.h>
 #include <math.h>
@@ -40,9 +37,8 @@ percent(int64_t part, int64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-struct compare_cost
-compare_cost(const struct compare_side *side, const struct top_entry *e,
-             bool gauge)
+static struct compare_cost
+cost_of(const struct compare_side *side, const struct top_entry *e, bool gauge)
 {
 	const struct tree *t = side->tree;
 	double per = gauge ? 1 : side->seconds;
@@ -58,87 +54,68 @@ compare_cost(const struct compare_side *side, const struct top_entry *e,
 	};
 }
 
-struct rows {
-	struct comparison *c;
-	struct table by_name;
-	uint64_t key;
-};
-
-struct wanted {
-	const struct comparison *c;
-	const char *name;
-};
-
-static bool
-same_name(const void *key, uint32_t row)
+/* With its NUL no name is empty: the empty one has number 0. */
+int
+compare_row(struct strings *names, const struct tree *t, uint32_t name,
+            uint32_t *out)
 {
-	const struct wanted *w = key;
+	size_t n;
+	const char *text = tree_name(t, name, &n);
+	uint32_t number;
+	int rc = strings_add(names, text, n + 1, &number);
 
-	return !strcmp(w->c->functions[row].name, w->name);
+	if (!rc)
+		*out = number - 1;
+	return rc;
 }
 
-/* The row of a function, added when it is new; room is there. */
-static struct compare_function *
-row_of(struct rows *r, const struct tree *t, uint32_t name)
-{
-	size_t len;
-	const char *text = tree_name(t, name, &len);
-	uint64_t hash = hash_keyed(r->key, text, len);
-	struct wanted w = {r->c, text};
-	uint32_t at = table_find(&r->by_name, hash, same_name, &w);
-
-	if (at != TABLE_NONE)
-		return &r->c->functions[at];
-	at = (uint32_t)r->c->n++;
-	table_put(&r->by_name, hash, at);
-	r->c->functions[at] = (struct compare_function){
-		.name = text,
-		.package = tree_package(t, name, NULL),
-		.p = 1,
-	};
-	return &r->c->functions[at];
-}
-
+/* Fills the costs of a side; there is room for all functions of both. */
 static int
-add_side(struct rows *r, const struct compare_side *side,
-         const struct top_entry *top, uint32_t n, bool gauge, bool is_base)
+add_side(struct comparison *c, struct strings *names,
+         const struct compare_side *side, const struct top_entry *top,
+         uint32_t n, bool gauge, bool is_base)
 {
+	const struct tree *t = side->tree;
+	uint32_t row;
+
 	for (uint32_t i = 0; i < n; i++) {
 		struct compare_function *f;
-		int rc = table_room(&r->by_name);
+		int rc = compare_row(names, t, top[i].name, &row);
 
 		if (rc)
 			return rc;
-		f = row_of(r, side->tree, top[i].name);
-		*(is_base ? &f->base : &f->now) =
-			compare_cost(side, &top[i], gauge);
+		f = &c->functions[row];
+		if (row == c->n)
+			*f = (struct compare_function){
+				.name = tree_name(t, top[i].name, NULL),
+				.package = tree_package(t, top[i].name, NULL),
+				.p = 1,
+			};
+		c->n += row == c->n;
+		*(is_base ? &f->base : &f->now) = cost_of(side, &top[i], gauge);
 	}
 	return 0;
 }
 
-/* Fills functions, n and both counts of samples; -ENOMEM. */
+/* Fills functions, n and both counts of samples. */
 static int
-compare_rows(struct comparison *c, const struct compare_side *base,
-             const struct compare_side *now, bool gauge)
+find_functions(struct comparison *c, struct strings *names,
+               const struct compare_side *base, const struct compare_side *now,
+               bool gauge)
 {
 	CLEANUP_FREE struct top_entry *a = NULL;
 	CLEANUP_FREE struct top_entry *b = NULL;
-	struct rows r = {.c = c};
 	uint32_t na, nb;
-	int rc = tree_top(base->tree, 0, &a, &na);
+	int rc = tree_top(base->tree, 0, &a, &na)
+	                 ?: tree_top(now->tree, 0, &b, &nb);
 
-	if (!rc)
-		rc = tree_top(now->tree, 0, &b, &nb);
 	if (rc)
 		return rc;
 	c->functions = calloc((size_t)na + nb + 1, sizeof(*c->functions));
 	if (!c->functions)
 		return -ENOMEM;
-	random_bytes(&r.key, sizeof(r.key));
-	rc = add_side(&r, base, a, na, gauge, true);
-	if (!rc)
-		rc = add_side(&r, now, b, nb, gauge, false);
-	table_done(&r.by_name);
+	rc = add_side(c, names, base, a, na, gauge, true)
+	             ?: add_side(c, names, now, b, nb, gauge, false);
 	for (size_t i = 0; i < c->n; i++)
 		c->functions[i].delta = c->functions[i].now.pct -
 		                        c->functions[i].base.pct;
@@ -149,8 +126,8 @@ compare_rows(struct comparison *c, const struct compare_side *base,
 	return rc;
 }
 
-void
-compare_costs(struct comparison *c, double before)
+static void
+find_costs(struct comparison *c, double before)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
@@ -252,14 +229,6 @@ compare_size(const struct comparison *c, const struct compare_function *f)
 	return c->by == COMPARE_BY_SHARE ? f->delta : f->cost;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Fills p of all functions, and those tested into scratch. */
 static size_t
 test_each(struct comparison *c, double *scratch)
@@ -279,14 +248,12 @@ test_each(struct comparison *c, double *scratch)
 	return n;
 }
 
-void
-compare_test(struct comparison *c, double *scratch)
+static void
+test_all(struct comparison *c, double *scratch)
 {
 	size_t n = c->ntested = test_each(c, scratch);
-	double threshold;
+	double threshold = stat_threshold(scratch, n, COMPARE_FDR);
 
-	qsort(scratch, n, sizeof(*scratch), by_value);
-	threshold = stat_threshold(scratch, n, n, COMPARE_FDR);
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
 		double size = compare_size(c, f);
@@ -379,7 +346,7 @@ overall(struct comparison *c, const struct compare_side *base,
 	    c->now_samples <= 0)
 		return;
 	c->delta = 100 * (after / before - 1);
-	compare_costs(c, before);
+	find_costs(c, before);
 	error = error_of(c);
 	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
 	c->low = 100 * (after / before * exp(-step) - 1);
@@ -506,13 +473,12 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
             bool gauge, enum compare_by by, struct comparison **out)
 {
 	CLEANUP_COMPARISON struct comparison *c = calloc(1, sizeof(*c));
+	CLEANUP_STRINGS struct strings *names = strings_new();
 	CLEANUP_FREE double *scratch = NULL;
 	bool enough;
-	int rc;
+	int rc = c && names ? find_functions(c, names, base, now, gauge)
+	                    : -ENOMEM;
 
-	if (!c)
-		return -ENOMEM;
-	rc = compare_rows(c, base, now, gauge);
 	if (rc)
 		return rc;
 	scratch = calloc(c->n + 1, sizeof(*scratch));
@@ -524,14 +490,65 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 	compare_spread(c, base, now, scratch);
 	c->captures = 1;
 	if (base->nothers)
-		rc = compare_others(c, base, gauge);
+		rc = compare_others(c, names, base, gauge);
 	if (rc)
 		return rc;
 	overall(c, base, now);
 	if (enough)
-		compare_test(c, scratch);
+		test_all(c, scratch);
 	qsort_r(c->functions, c->n, sizeof(*c->functions), by_change, c);
 	c->verdict = enough ? judge(c) : COMPARE_INSUFFICIENT;
 	*out = TAKE(c);
 	return 0;
+}
+
+/* --- nodes of a call tree ------------------------------------------------- */
+
+/* The rows of a comparison like c, by nodes in place of functions. */
+static int
+test_nodes(struct comparison *of, const struct compare_side *base,
+           const struct compare_side *now)
+{
+	CLEANUP_FREE double *scratch = calloc(of->n + 1, sizeof(*scratch));
+	struct compare_side a = *base, b = *now;
+
+	if (!scratch)
+		return -ENOMEM;
+	a.blocks = a.nodes;
+	b.blocks = b.nodes;
+	if (a.blocks && b.blocks)
+		compare_spread(of, &a, &b, scratch);
+	else
+		compare_spread_evenly(of, of->dispersion);
+	if (of->by != COMPARE_BY_SHARE)
+		find_costs(of, (double)a.tree->total[0] / of->base_per);
+	test_all(of, scratch);
+	return 0;
+}
+
+int
+compare_nodes(const struct comparison *c, const struct compare_side *base,
+              const struct compare_side *now, const struct compare_node *nodes,
+              size_t n, enum compare_change *out)
+{
+	CLEANUP_FREE struct compare_function *rows =
+		calloc(n + 1, sizeof(*rows));
+	struct comparison of = *c;
+	int rc;
+
+	if (!rows)
+		return -ENOMEM;
+	of.functions = rows;
+	of.n = n;
+	of.nregressions = of.nimprovements = 0;
+	for (size_t i = 0; i < n; i++) {
+		rows[i].base = cost_of(base, &nodes[i].base, false);
+		rows[i].now = cost_of(now, &nodes[i].now, false);
+		rows[i].delta = rows[i].now.pct - rows[i].base.pct;
+		rows[i].p = 1;
+	}
+	rc = test_nodes(&of, base, now);
+	for (size_t i = 0; i < n && !rc; i++)
+		out[i] = rows[i].change;
+	return rc;
 }

@@ -18,30 +18,55 @@
  * number of blocks, are parts of one phase. One deviation is 1. */
 #define NEIGHBOURS_ALIKE 0.3
 
-/* Two ways to look at one row of blocks. */
-enum view { SHARE, PACE };
-
-/* One side, whose blocks are joined by so many each. */
-struct sight {
+/*
+ * One way to look at the blocks of a side: by order, they hold about as many
+ * samples each and tell how shares vary; by time, they are about as long and
+ * tell how much there was to do.
+ */
+struct lens {
 	const struct blocks *b;
+	const double *size;    /* of blocks */
+	unsigned n, each;      /* blocks; neighbours that are joined to one */
 	double samples, whole; /* of the side; of all its blocks */
-	bool is_base;
-	unsigned each[PACE + 1];
+	bool by_time, is_base;
 };
 
-/* How far blocks are off what their part of the whole would be: sums. */
-struct stray {
-	double sum, whole; /* of the row; of the sizes of blocks */
-	double squares;    /* the variance of sum, if sizes are what they are */
-	double scaled, neighbours; /* by the sizes of blocks */
-};
-
-static const double *
-sizes(const struct blocks *b, enum view view, unsigned *n)
+static struct lens
+lens_of(const struct comparison *c, const struct compare_side *side,
+        bool is_base, bool by_time)
 {
-	*n = view == SHARE ? b->norder : b->ntime;
-	return view == SHARE ? b->rows[0].order : b->length;
+	const struct blocks *b = side->blocks;
+	struct lens l = {
+		.b = b,
+		.size = by_time ? b->length : b->rows[0].order,
+		.n = by_time ? b->ntime : b->norder,
+		.each = 1,
+		.samples = b->samples ? b->samples
+	                   : is_base  ? c->base_samples
+	                              : c->now_samples,
+		.by_time = by_time,
+		.is_base = is_base,
+	};
+
+	for (unsigned i = 0; i < b->norder; i++)
+		l.whole += b->rows[0].order[i];
+	return l;
 }
+
+static unsigned
+joined(const struct lens *l)
+{
+	return (l->n + l->each - 1) / l->each;
+}
+
+/* How far blocks are off what their part of the whole would be, by what
+ * independent samples would be. */
+struct stray {
+	double variance;
+	/* sums over blocks, each by its size: of squares, and of products of
+	 * neighbours */
+	double squares, neighbours;
+};
 
 /*
  * A block's square is off what it would be by the part that the block has in
@@ -52,117 +77,67 @@ sizes(const struct blocks *b, enum view view, unsigned *n)
  *            2002; equal ones have n - 1 for n
  */
 static struct stray
-stray(const double *x, const double *size, unsigned n, unsigned each)
+look(const struct lens *l, const struct block_row *r)
 {
+	const double *x = l->by_time ? r->time : r->order;
+	double sum = 0, size = 0, before = 0, rest, unit;
 	struct stray s = {0};
-	double before = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		s.sum += x[i];
-		s.whole += size[i];
+	for (unsigned i = 0; i < l->n; i++) {
+		sum += x[i];
+		size += l->size[i];
 	}
-	for (unsigned b = 0; b < n; b += each) {
+	rest = l->by_time ? l->whole : l->whole - sum;
+	if (!(sum > 0) || !(rest > 0))
+		return s;
+	unit = l->samples / (sum * rest);
+	for (unsigned b = 0; b < l->n; b += l->each) {
 		double off = 0, part = 0;
 
-		for (unsigned i = b; i < n && i < b + each; i++) {
-			off += x[i] - s.sum / s.whole * size[i];
-			part += size[i] / s.whole;
+		for (unsigned i = b; i < l->n && i < b + l->each; i++) {
+			off += x[i] - sum / size * l->size[i];
+			part += l->size[i] / size;
 		}
 		if (!(part > 0) || part >= 1)
 			continue;
-		s.squares += off * off / (1 - part);
-		off /= sqrt(part);
-		s.scaled += off * off;
+		s.variance += off * off / (1 - part) * unit;
+		off *= sqrt(unit / part);
+		s.squares += off * off;
 		s.neighbours += off * before;
 		before = off;
 	}
 	return s;
 }
 
-/* Measures how a row strays in one view; *unit times squares is relative to
- * independent samples. 0: the row says nothing. */
-static struct stray
-look(const struct sight *of, const struct block_row *r, enum view view,
-     double *unit)
+static const struct block_row *
+row_of(const struct lens *l, const struct compare_cost *cost)
 {
-	unsigned n;
-	const double *size = sizes(of->b, view, &n);
-	struct stray s = stray(view == SHARE ? r->order : r->time, size, n,
-	                       of->each[view]);
-
-	*unit = view == PACE ? of->samples / (s.sum * of->whole)
-	        : s.sum < of->whole
-	                ? of->samples / (s.sum * (of->whole - s.sum))
-	                : 0;
-	if (!(s.sum > 0))
-		*unit = 0;
-	return s;
-}
-
-static struct sight
-sight_of(const struct comparison *c, const struct compare_side *side,
-         bool is_base)
-{
-	struct sight of = {
-		.b = side->blocks,
-		.samples = side->blocks->samples,
-		.is_base = is_base,
-		.each = {1, 1},
-	};
-
-	if (!side->blocks->samples)
-		of.samples = is_base ? c->base_samples : c->now_samples;
-	for (unsigned i = 0; i < of.b->norder; i++)
-		of.whole += of.b->rows[0].order[i];
-	return of;
-}
-
-static double
-freedom(const struct sight *of, enum view view, unsigned each)
-{
-	unsigned n;
-	const double *size = sizes(of->b, view, &n);
-
-	return blocks_freedom(size, n, each);
-}
-
-static unsigned
-joined(const struct sight *of, enum view view)
-{
-	unsigned n;
-
-	(void)sizes(of->b, view, &n);
-	return (n + of->each[view] - 1) / of->each[view];
+	return cost->samples > 0 ? blocks_row(l->b, cost->name) : NULL;
 }
 
 /* --- how long blocks must be ---------------------------------------------- */
 
-static const struct block_row *
-row_of(const struct sight *of, const struct compare_cost *cost)
+/* How much blocks resemble their neighbours, all functions together: the
+ * correlation, which is 0 where they have nothing to do with each other. */
+static double
+resemble(const struct comparison *c, const struct lens *l)
 {
-	return cost->samples > 0 ? blocks_row(of->b, cost->name) : NULL;
-}
-
-static struct stray
-resemble(const struct comparison *c, const struct sight *of, enum view view)
-{
-	struct stray sum = {0};
+	double squares = 0, neighbours = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct compare_function *f = &c->functions[i];
-		const struct compare_cost *cost = of->is_base ? &f->base
-		                                              : &f->now;
-		const struct block_row *r = row_of(of, cost);
+		const struct compare_cost *cost = l->is_base ? &f->base
+		                                             : &f->now;
+		const struct block_row *r = row_of(l, cost);
 		struct stray s;
-		double unit;
 
 		if (!r || cost->samples < DISPERSION_SAMPLES)
 			continue;
-		s = look(of, r, view, &unit);
-		sum.scaled += s.scaled * unit;
-		sum.neighbours += s.neighbours * unit;
+		s = look(l, r);
+		squares += s.squares;
+		neighbours += s.neighbours;
 	}
-	return sum;
+	return squares > 0 ? neighbours / squares : 0;
 }
 
 /*
@@ -174,49 +149,36 @@ resemble(const struct comparison *c, const struct sight *of, enum view view)
  *            Fishman and Yarberry, INFORMS J. Computing 9, 1997
  */
 static void
-join(const struct comparison *c, struct sight *of, enum view view)
+join(const struct comparison *c, struct lens *l)
 {
-	unsigned *each = &of->each[view];
-
-	while (freedom(of, view, 2 * *each) >= BLOCKS_FREEDOM) {
-		struct stray sum = resemble(c, of, view);
-
-		if (!(sum.scaled > 0) ||
-		    sum.neighbours / sum.scaled <=
-		            NEIGHBOURS_ALIKE / sqrt(joined(of, view)))
-			break;
-		*each *= 2;
-	}
+	while (blocks_freedom(l->size, l->n, 2 * l->each) >= BLOCKS_FREEDOM &&
+	       resemble(c, l) > NEIGHBOURS_ALIKE / sqrt(joined(l)))
+		l->each *= 2;
 }
 
 /* --- what they tell ------------------------------------------------------- */
 
 static struct compare_spread
-spread_of(const struct sight *of, const struct block_row *r, enum view view)
+spread_of(const struct lens *l, const struct block_row *r, double least)
 {
-	double unit;
-	struct stray s = look(of, r, view, &unit);
-
 	return (struct compare_spread){
-		.dispersion = s.squares * unit,
-		.freedom = fmax(freedom(of, view, of->each[view]), 1),
+		.dispersion = fmax(look(l, r).variance, least),
+		.freedom = fmax(blocks_freedom(l->size, l->n, l->each), 1),
 	};
 }
 
 /* Regular code has less than independent samples; none is trusted with it,
  * since the next capture may begin at another point of its period. */
 static void
-measure(const struct sight *of, struct compare_cost *cost)
+measure(const struct lens *share, const struct lens *pace,
+        struct compare_cost *cost)
 {
-	const struct block_row *r = row_of(of, cost);
+	const struct block_row *r = row_of(share, cost);
 
 	if (!r)
 		return;
-	cost->share = spread_of(of, r, SHARE);
-	cost->share.dispersion = fmax(cost->share.dispersion, 1);
-	cost->pace = spread_of(of, r, PACE);
-	cost->pace.dispersion =
-		fmax(cost->pace.dispersion, 1 - cost->pct / 100);
+	cost->share = spread_of(share, r, 1);
+	cost->pace = spread_of(pace, r, 1 - cost->pct / 100);
 }
 
 /* --- what functions tell of each other ------------------------------------ */
@@ -319,35 +281,34 @@ overall(const struct comparison *c)
 }
 
 static unsigned
-fewer(const struct sight *a, const struct sight *b, enum view view)
+fewer(const struct lens *a, const struct lens *b)
 {
-	unsigned n = joined(a, view), m = joined(b, view);
-
-	return n < m ? n : m;
+	return joined(a) < joined(b) ? joined(a) : joined(b);
 }
 
 static void
 spread_by_blocks(struct comparison *c, const struct compare_side *base,
                  const struct compare_side *now)
 {
-	struct sight a = sight_of(c, base, true), b = sight_of(c, now, false);
-	struct sight *of[] = {&a, &b};
+	struct lens share[] = {lens_of(c, base, true, false),
+	                       lens_of(c, now, false, false)};
+	struct lens pace[] = {lens_of(c, base, true, true),
+	                      lens_of(c, now, false, true)};
 
-	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
-		join(c, of[i], SHARE);
-		join(c, of[i], PACE);
+	for (size_t i = 0; i < ARRAY_LEN(share); i++) {
+		join(c, &share[i]);
+		join(c, &pace[i]);
 	}
 	c->method = COMPARE_FROM_BLOCKS;
-	c->blocks = fewer(&a, &b, SHARE);
-	c->blocks_pace = fewer(&a, &b, PACE);
-	c->base_total = spread_of(&a, &base->blocks->rows[0], PACE);
-	c->now_total = spread_of(&b, &now->blocks->rows[0], PACE);
+	c->blocks = fewer(&share[0], &share[1]);
+	c->base_total = spread_of(&pace[0], &base->blocks->rows[0], 0);
+	c->now_total = spread_of(&pace[1], &now->blocks->rows[0], 0);
 	compare_spread_evenly(c, 1);
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
 
-		measure(&a, &f->base);
-		measure(&b, &f->now);
+		measure(&share[0], &pace[0], &f->base);
+		measure(&share[1], &pace[1], &f->now);
 		take_over(&f->base, &f->now);
 		take_over(&f->now, &f->base);
 	}
@@ -380,6 +341,8 @@ compare_spread(struct comparison *c, const struct compare_side *base,
 	floor_total(&c->now_total, now);
 }
 
+/* --- from capture to capture ---------------------------------------------- */
+
 /* A function's own few captures are weighed with what all functions tell, as
  * if that were this many more of its own. Source: moderated variances; Smyth,
  * Stat. Appl. Genet. Mol. Biol. 3, 2004, who estimates it. */
@@ -387,91 +350,54 @@ compare_spread(struct comparison *c, const struct compare_side *base,
 /* Functions with fewer samples in all captures tell nothing. */
 #define LEAST 20
 
-/* Own cost by name of one tree. */
-struct column {
-	const struct tree *t;
-	double *self;
-	uint32_t nnames;
+/* Sums over captures of a function's share, weighed by their samples; then
+ * the variance of that share, by what independent samples have. */
+struct shares {
+	double sum, squares;
+	double share, seen; /* seen 0: it tells nothing */
 };
 
-struct columns {
-	struct column *of;
-	size_t n;
-};
-
-static void
-columns_done(struct columns *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		free(c->of[i].self);
-	free(c->of);
-}
-
 static int
-column_fill(struct column *c, const struct tree *t)
+add_capture(struct shares *of, struct comparison *c, struct strings *names,
+            const struct tree *t)
 {
-	c->t = t;
-	c->nnames = strings_count(t->names);
-	c->self = calloc(c->nnames, sizeof(*c->self));
-	if (!c->self)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->n; i++)
-		c->self[t->name[i]] += (double)t->self[i];
-	return 0;
-}
+	CLEANUP_FREE struct top_entry *top = NULL;
+	double samples = (double)t->total_samples, all = (double)t->total[0];
+	uint32_t n = 0, row;
+	int rc = tree_top(t, 0, &top, &n);
 
-static int
-columns_new(const struct compare_side *base, struct columns *out)
-{
-	int rc = 0;
+	for (uint32_t i = 0; i < n && all > 0 && !rc; i++) {
+		double p = (double)top[i].self / all;
 
-	out->of = calloc(base->nothers + 1, sizeof(*out->of));
-	if (!out->of)
-		return -ENOMEM;
-	for (; !rc && out->n <= base->nothers; out->n++)
-		rc = column_fill(&out->of[out->n],
-		                 out->n ? base->others[out->n - 1]
-		                        : base->tree);
-	return rc;
-}
-
-/* 0 where the tree has no such function. */
-static int
-share_in(const struct column *c, const char *name, double *out)
-{
-	double all = (double)c->t->total[0];
-	uint32_t id;
-	int rc = strings_add(c->t->names, name, strlen(name), &id);
-
-	if (!rc)
-		*out = id < c->nnames && all > 0 ? c->self[id] / all : 0;
-	return rc;
-}
-
-/* Variance of a function's share from capture to capture, by that of
- * independent samples; 0 when it tells nothing. */
-static int
-between(const struct columns *c, const char *name, double *share, double *out)
-{
-	double n = 0, sum = 0, squares = 0, p;
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < c->n; i++) {
-		double m = (double)c->of[i].t->total_samples;
-
-		rc = share_in(&c->of[i], name, &p);
-		if (rc)
-			return rc;
-		n += m;
-		sum += m * p;
-		squares += m * p * p;
+		rc = compare_row(names, t, top[i].name, &row);
+		if (rc || row >= c->n)
+			continue; /* neither side has the function */
+		of[row].sum += samples * p;
+		of[row].squares += samples * p * p;
 	}
-	p = n > 0 ? sum / n : 0;
-	*share = p;
-	*out = sum < LEAST || p >= 1 ? 0
-	                             : (squares - n * p * p) / (p * (1 - p)) /
-	                                       (double)(c->n - 1);
-	return 0;
+	return rc;
+}
+
+static int
+find_shares(struct shares *of, struct comparison *c, struct strings *names,
+            const struct compare_side *base)
+{
+	double samples = (double)base->tree->total_samples;
+	int rc = add_capture(of, c, names, base->tree);
+
+	for (size_t i = 0; i < base->nothers && !rc; i++) {
+		samples += (double)base->others[i]->total_samples;
+		rc = add_capture(of, c, names, base->others[i]);
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		double p = samples > 0 ? of[i].sum / samples : 0;
+
+		of[i].share = p;
+		if (of[i].sum >= LEAST && p < 1)
+			of[i].seen = (of[i].squares - samples * p * p) /
+			             (p * (1 - p)) / (double)base->nothers;
+	}
+	return rc;
 }
 
 /* Weighs what one function tells with what all do; never below what was
@@ -535,37 +461,34 @@ spread_totals(struct comparison *c, const struct compare_side *base, bool gauge)
 }
 
 int
-compare_others(struct comparison *c, const struct compare_side *base,
-               bool gauge)
+compare_others(struct comparison *c, struct strings *names,
+               const struct compare_side *base, bool gauge)
 {
-	CLEANUP(columns_done) struct columns columns = {0};
-	CLEANUP_FREE double *seen = calloc(c->n + 1, sizeof(*seen));
-	double within = 0, sum = 0, share, captures, all;
-	int rc = seen ? columns_new(base, &columns) : -ENOMEM;
+	CLEANUP_FREE struct shares *of = calloc(c->n + 1, sizeof(*of));
+	double within = 0, sum = 0, captures = (double)base->nothers + 1, all;
+	int rc = of ? find_shares(of, c, names, base) : -ENOMEM;
 
-	for (size_t i = 0; !rc && i < c->n; i++) {
-		const struct compare_function *f = &c->functions[i];
-
-		rc = between(&columns, f->name, &share, &seen[i]);
-		if (!(seen[i] > 0))
-			continue;
-		sum += share * (1 - share) * seen[i];
-		within += share * (1 - share) * f->base.share.dispersion;
-	}
 	if (rc)
 		return rc;
-	captures = (double)columns.n;
-	c->between_freedom = PRIOR + captures - 1;
+	for (size_t i = 0; i < c->n; i++) {
+		double each = of[i].share * (1 - of[i].share);
+
+		if (!(of[i].seen > 0))
+			continue;
+		sum += each * of[i].seen;
+		within += each * c->functions[i].base.share.dispersion;
+	}
 	all = within > 0 ? fmax(sum / within, 1) : 1;
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
 
-		raise_to(&f->base.share, seen[i], all, captures);
-		raise_to(&f->base.pace, seen[i], all, captures);
-		raise_to(&f->now.share, seen[i], all, captures);
-		raise_to(&f->now.pace, seen[i], all, captures);
+		raise_to(&f->base.share, of[i].seen, all, captures);
+		raise_to(&f->base.pace, of[i].seen, all, captures);
+		raise_to(&f->now.share, of[i].seen, all, captures);
+		raise_to(&f->now.pace, of[i].seen, all, captures);
 	}
-	c->captures = columns.n;
+	c->captures = base->nothers + 1;
+	c->between_freedom = PRIOR + captures - 1;
 	spread_totals(c, base, gauge);
 	return 0;
 }

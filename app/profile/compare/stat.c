@@ -56,10 +56,11 @@ stat_median(double *v, size_t n)
 }
 
 double
-stat_threshold(const double *sorted, size_t n, size_t m, double fdr)
+stat_threshold(double *p, size_t n, double fdr)
 {
+	qsort(p, n, sizeof(*p), by_size);
 	for (size_t i = n; i-- > 0;)
-		if (sorted[i] <= fdr * (double)(i + 1) / (double)m)
-			return sorted[i];
+		if (p[i] <= fdr * (double)(i + 1) / (double)n)
+			return p[i];
 	return -1;
 }

@@ -24,7 +24,8 @@ double stat_welch(double v, double v_freedom, double w, double w_freedom);
 /* Median; v is sorted in place, n > 0. */
 double stat_median(double *v, size_t n);
 /*
- * Benjamini and Hochberg: the largest p of sorted p[n] that may be called
- * significant among m tests at rate fdr; -1 when none may.
+ * Benjamini and Hochberg's step-up: the largest p that may be called
+ * significant among n tests when a share fdr of what is so called may be
+ * chance; -1 when none may. p is sorted in place.
  */
-double stat_threshold(const double *sorted, size_t n, size_t m, double fdr);
+double stat_threshold(double *p, size_t n, double fdr);

@@ -133,11 +133,12 @@ name_in(struct zip *z, int side, uint32_t name, uint32_t *out)
 	return 0;
 }
 
-/* Adds a node that either or both sides have, the others being DIFF_NONE. */
+/* Adds a node that either or both sides have, the others being COMPARE_NO_NODE.
+ */
 static int
 put(struct zip *z, uint32_t base, uint32_t now)
 {
-	int side = now == DIFF_NONE ? BASE : NOW;
+	int side = now == COMPARE_NO_NODE ? BASE : NOW;
 	uint32_t from = side == NOW ? now : base;
 	struct diff *d = z->d;
 	struct tree *t = d->tree;
@@ -146,12 +147,12 @@ put(struct zip *z, uint32_t base, uint32_t now)
 	t->depth[at] = z->from[side]->depth[from];
 	z->from_nodes.base[at] = base;
 	z->from_nodes.now[at] = now;
-	if (now != DIFF_NONE) {
+	if (now != COMPARE_NO_NODE) {
 		t->self[at] = d->now->self[now];
 		t->total[at] = d->now->total[now];
 		t->samples[at] = d->now->samples[now];
 	}
-	if (base != DIFF_NONE) {
+	if (base != COMPARE_NO_NODE) {
 		d->base_self[at] = d->base->self[base];
 		d->base_total[at] = d->base->total[base];
 		d->base_samples[at] = d->base->samples[base];
@@ -185,8 +186,8 @@ zip(struct zip *z)
 
 	while (i < z->from[BASE]->n || j < z->from[NOW]->n) {
 		int first = order(z, i, j);
-		int rc = put(z, first <= 0 ? i : DIFF_NONE,
-		             first >= 0 ? j : DIFF_NONE);
+		int rc = put(z, first <= 0 ? i : COMPARE_NO_NODE,
+		             first >= 0 ? j : COMPARE_NO_NODE);
 
 		if (rc)
 			return rc;

@@ -1,11 +1,4 @@
-/*
- * Nodes are compared as functions are: one row each of a comparison of their
- * own, whose costs are totals.
- */
 #include "diff_sure.h"
-
-#include "profile/compare/spread.h"
-#include "profile/compare/compare_steps.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,8 +15,9 @@ struct certainty {
 	uint32_t *parent;
 	uint8_t *moved;                      /* MOVED_ bits */
 	int64_t *base_samples, *now_samples; /* totals */
-	uint32_t *row; /* of the comparison, plus 1; 0: not tested */
-	struct comparison of;
+	uint32_t *test;                      /* number, plus 1; 0: not tested */
+	struct compare_node *tests;          /* the nodes of tests */
+	enum compare_change *change;         /* by test */
 };
 
 static void
@@ -33,8 +27,9 @@ certainty_done(struct certainty *n)
 	free(n->moved);
 	free(n->base_samples);
 	free(n->now_samples);
-	free(n->row);
-	free(n->of.functions);
+	free(n->test);
+	free(n->tests);
+	free(n->change);
 }
 
 static int
@@ -46,9 +41,11 @@ certainty_init(struct certainty *n)
 	n->moved = calloc(count, sizeof(*n->moved));
 	n->base_samples = calloc(count, sizeof(*n->base_samples));
 	n->now_samples = calloc(count, sizeof(*n->now_samples));
-	n->row = calloc(count, sizeof(*n->row));
+	n->test = calloc(count, sizeof(*n->test));
+	n->tests = calloc(count, sizeof(*n->tests));
+	n->change = calloc(count, sizeof(*n->change));
 	return n->parent && n->moved && n->base_samples && n->now_samples &&
-	                       n->row
+	                       n->test && n->tests && n->change
 	               ? 0
 	               : -ENOMEM;
 }
@@ -130,80 +127,29 @@ is_all_of_parent(const struct certainty *n, uint32_t node)
 	       d->base_total[node] == d->base_total[up];
 }
 
-static void
-number(struct certainty *n)
-{
-	for (uint32_t i = 0; i < n->d->tree->n; i++) {
-		if (is_large(n->d, i))
-			n->row[i] = is_all_of_parent(n, i)
-			                    ? n->row[n->parent[i]]
-			                    : (uint32_t)++n->of.n;
-	}
-}
-
-static struct compare_cost
-cost(const struct compare_side *side, uint32_t node, int64_t total,
-     int64_t samples)
-{
-	const struct top_entry e = {node, total, total, samples};
-
-	return node == DIFF_NONE ? (struct compare_cost){.name = node}
-	                         : compare_cost(side, &e, false);
-}
-
-static void
-fill(struct certainty *n)
-{
-	const struct diff *d = n->d;
-
-	for (uint32_t i = 0; i < d->tree->n; i++) {
-		struct compare_function *f;
-
-		if (!n->row[i] || is_all_of_parent(n, i))
-			continue;
-		f = &n->of.functions[n->row[i] - 1];
-		f->p = 1;
-		f->base = cost(n->base, n->from->base[i], d->base_total[i],
-		               n->base_samples[i]);
-		f->now = cost(n->now, n->from->now[i], d->tree->total[i],
-		              n->now_samples[i]);
-		f->delta = f->now.pct - f->base.pct;
-	}
-}
-
-static int
-test(struct certainty *n)
-{
-	struct compare_side base = *n->base, now = *n->now;
-	struct comparison *of = &n->of;
-	CLEANUP_FREE double *scratch = calloc(of->n + 1, sizeof(*scratch));
-
-	if (!scratch)
-		return -ENOMEM;
-	base.blocks = base.nodes;
-	now.blocks = now.nodes;
-	if (base.blocks && now.blocks)
-		compare_spread(of, &base, &now, scratch);
-	else
-		compare_spread_evenly(of, of->dispersion);
-	if (of->by != COMPARE_BY_SHARE)
-		compare_costs(of, (double)base.tree->total[0] / of->base_per);
-	compare_test(of, scratch);
-	return 0;
-}
-
 static int
 compare(struct certainty *n)
 {
-	n->of = *n->c;
-	n->of.n = n->of.nregressions = n->of.nimprovements = 0;
-	n->of.functions = NULL;
-	number(n);
-	n->of.functions = calloc(n->of.n + 1, sizeof(*n->of.functions));
-	if (!n->of.functions)
-		return -ENOMEM;
-	fill(n);
-	return test(n);
+	const struct diff *d = n->d;
+	size_t ntests = 0;
+
+	for (uint32_t i = 0; i < d->tree->n; i++) {
+		int64_t base = d->base_total[i], now = d->tree->total[i];
+
+		if (!is_large(d, i))
+			continue;
+		if (is_all_of_parent(n, i)) {
+			n->test[i] = n->test[n->parent[i]];
+			continue;
+		}
+		n->tests[ntests] = (struct compare_node){
+			{n->from->base[i], base, base, n->base_samples[i]},
+			{n->from->now[i], now, now, n->now_samples[i]},
+		};
+		n->test[i] = (uint32_t)++ntests;
+	}
+	return compare_nodes(n->c, n->base, n->now, n->tests, ntests,
+	                     n->change);
 }
 
 int
@@ -224,8 +170,7 @@ diff_sure(struct diff *d, const struct diff_origin *from,
 		return 0;
 	rc = certainty_init(&n) ?: add_up(&n) ?: compare(&n);
 	for (uint32_t i = 0; i < d->tree->n && !rc; i++)
-		d->sure[i] = n.row[i] &&
-		             n.moved[i] &
-		                     way[n.of.functions[n.row[i] - 1].change];
+		d->sure[i] = n.test[i] &&
+		             n.moved[i] & way[n.change[n.test[i] - 1]];
 	return rc;
 }

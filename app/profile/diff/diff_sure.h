@@ -3,9 +3,8 @@
 
 #include "profile/diff.h"
 
-#define DIFF_NONE UINT32_MAX
-
-/* Nodes of the sides that each node was made of; DIFF_NONE: it has none. */
+/* Nodes of the sides that each node was made of; COMPARE_NO_NODE: it has none.
+ */
 struct diff_origin {
 	uint32_t *base, *now;
 };

@@ -83,8 +83,7 @@ need_token(const struct cli *c)
 	return c->token_why ? failed("%s", c->token_why) : LEAVE_OK;
 }
 
-/* Whom the questions and answers of a terminal reach. */
-static bool
+bool
 is_attended(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
@@ -124,6 +123,17 @@ query_time(const struct cli *c, const char *option, const char *key,
 		                   option, text);
 	query_add(path, key, buf_str(&time));
 	return LEAVE_OK;
+}
+
+int
+need_service(struct cli *c, const char *name)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&path, "/api/v1/services/");
+	url_escape(&path, name);
+	return ask(c, "GET", buf_str(&path), NULL, &r);
 }
 
 json_t *
@@ -182,25 +192,50 @@ suggest_service(struct cli *c, const char *name, struct buf *out)
 		buf_puts(out, "\n  stoker service list shows all of them");
 }
 
-/* An error of a parameter that an option was given for names the option. */
+/* Which values an option takes, in the words that options are explained in:
+ * the server counts in seconds and days. */
+static void
+put_expected(const struct option_given *o, const char *expected,
+             struct buf *out)
+{
+	static const char range[] = "an integer from ";
+
+	if (o->count && !strncmp(expected, range, strlen(range)))
+		buf_addf(out, "%s, from %s%s%s", o->count,
+		         expected + strlen(range), *o->unit ? " " : "",
+		         o->unit);
+	else
+		safe_puts(out, expected);
+}
+
+/* The option whose value the server refused; false when the error is of
+ * none. */
 static bool
-tell_option(const struct cli *c, const struct reply *r)
+option_refused(const struct cli *c, const struct reply *r,
+               struct option_given *out)
+{
+	const json_t *details = json_object_get(r->json, "details");
+
+	return is_error(r, "InvalidParameter") &&
+	       option_of(&c->opt, json_member(details, "parameter"), out);
+}
+
+static void
+tell_option(const struct option_given *o, const struct reply *r)
 {
 	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 	const json_t *details = json_object_get(r->json, "details");
-	const char *option =
-		option_of(&c->opt, json_member(details, "parameter"));
 
-	if (!is_error(r, "InvalidParameter") || !option)
-		return false;
-	buf_addf(&line, "%s takes ", option);
-	safe_puts(&line, json_member(details, "expected"));
+	buf_addf(&line, "%s takes ", o->name);
+	put_expected(o, json_member(details, "expected"), &line);
 	buf_puts(&line, ", not '");
-	value_bare(&line, json_object_get(details, "got"));
+	if (o->value)
+		safe_puts(&line, o->value);
+	else
+		value_bare(&line, json_object_get(details, "got"));
 	buf_puts(&line, "' (InvalidParameter)");
 	suggest_word(details, &line);
-	failed("%s", buf_str(&line));
-	return true;
+	usage_error("%s", buf_str(&line));
 }
 
 static void
@@ -216,6 +251,9 @@ tell_hints(struct cli *c, const struct reply *r)
 		safe_puts(&hint, json_member(details, "profileId"));
 		buf_puts(&hint, " cancels it");
 	}
+	if (is_error(r, "SessionInUse"))
+		buf_puts(&hint, "\n  stoker baseline list names the baseline; "
+		                "remove that first");
 	if (r->status == 401 && !c->http.token)
 		buf_puts(&hint,
 		         "\n  stoker setup, as root on the server's host, "
@@ -228,17 +266,19 @@ int
 tell_reply(struct cli *c, const struct reply *r)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct option_given o;
+	bool refused = option_refused(c, r, &o);
 
 	if (c->opt.json && r->json) {
 		print_json(r->json);
-		return LEAVE_FAILED;
-	}
-	if (!tell_option(c, r)) {
+	} else if (refused) {
+		tell_option(&o, r);
+	} else {
 		error_show(&text, r->status, r->json, r->retry_after);
 		fputs(buf_str(&text), stderr);
 		tell_hints(c, r);
 	}
-	return LEAVE_FAILED;
+	return refused ? LEAVE_USAGE : LEAVE_FAILED;
 }
 
 /* What the server ignored. */

@@ -52,10 +52,13 @@ cmd_baseline_list(struct cli *c)
 		{"LABEL", "baselineLabel", LEFT, PLAIN},
 	};
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *items = NULL;
+	int rc;
 
 	buf_puts(&path, BASELINES);
 	filter_path(c, &path);
-	return list_show(c, buf_str(&path), columns, ARRAY_LEN(columns));
+	rc = list_of_service(c, buf_str(&path), &items);
+	return rc ? rc : items_show(c, items, columns, ARRAY_LEN(columns));
 }
 
 static const struct kind_named kind = {
@@ -77,6 +80,11 @@ cmd_baseline_remove(struct cli *c)
 
 	if (!rc)
 		rc = item_named(items, &kind, c->operands[0], &item);
+	if (!rc)
+		rc = confirm(c, "Remove the baseline '%s' (%s) of %s?",
+		             json_member(item, "baselineLabel"),
+		             json_member(item, "baselineId"),
+		             json_member(item, "service"));
 	if (rc)
 		return rc;
 	family_path(&path, "/baselines", json_member(item, "baselineId"));

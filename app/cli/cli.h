@@ -60,12 +60,13 @@ int unknown_command(const struct cli *c);
 /* How a PROFILE is named on the command line: named.h. */
 #define PROFILE_DOC                                                          \
 	"A PROFILE is an id, or as much of its beginning as no other has; "  \
-	"@last, the newest profile; @last~1, the one before it; "            \
+	"@last, the newest complete profile; @last~1, the one before it; "   \
 	"@last:SERVICE, the newest of a service, with --type of that type; " \
 	"or the name of a service: its newest complete profile of --type, "  \
 	"or of the type that the command is for. That is goroutine for "     \
-	"analysis and diff, and cpu for others; remove takes no name of a "  \
-	"service."
+	"analysis and diff, and cpu for others. remove takes no name of a "  \
+	"service, and @last is then the newest profile even if it failed "   \
+	"or still runs."
 
 #define COMMAND(part, name, usage, handler, least, most, doc, example) \
 	int handler(struct cli *c);
@@ -97,6 +98,9 @@ MUST_CHECK int ask_send(struct cli *c, const char *path,
                         const struct content *body, struct reply *out);
 /* Tells the user of an error reply; the exit status. */
 int tell_reply(struct cli *c, const struct reply *r);
+/* LEAVE_OK when there is a service of that name; else an exit status, told to
+ * the user with the name that was meant. */
+MUST_CHECK int need_service(struct cli *c, const char *name);
 /* A GET whose failure is nobody's concern: what it answered, or NULL. */
 json_t *ask_quietly(struct cli *c, const char *path);
 
@@ -109,6 +113,8 @@ int print_done(const struct cli *c, const char *name, const char *what);
 /* LEAVE_OK unless a token was named and can't be read: that is told. ask()
  * asks for itself. */
 MUST_CHECK int need_token(const struct cli *c);
+/* True when somebody sits at a terminal whom a question reaches. */
+bool is_attended(void);
 /*
  * Asks the user before something is done that cannot be undone. Where nobody
  * sits at a terminal, or --yes was given, nothing is asked.
@@ -125,6 +131,9 @@ MUST_CHECK int query_time(const struct cli *c, const char *option,
 /* All items of a list, its path with a query or without, up to --limit.
  *   Owns     *out is the caller's */
 MUST_CHECK int list_ask(struct cli *c, const char *path, json_t **out);
+/* As list_ask(), for what --service filters: an empty list of a service that
+ * does not exist is an error. */
+MUST_CHECK int list_of_service(struct cli *c, const char *path, json_t **out);
 /* Items as a table, or as JSON. */
 MUST_CHECK int items_show(const struct cli *c, const json_t *items,
                           const struct column *columns, size_t n);

@@ -25,9 +25,8 @@ diff_link_show(struct buf *out, const json_t *j)
 
 	if (!*url)
 		return; /* of a server before it had any */
-	buf_puts(out, "\ndifferential flame graph: ");
-	safe_puts(out, url);
 	buf_putc(out, '\n');
+	link_show(out, "differential flame graph", url);
 }
 
 static void

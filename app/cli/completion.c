@@ -192,11 +192,12 @@ offer_values(struct completion *c, const char *name)
 static void
 offer_options(struct completion *c, const struct command *cmd)
 {
-	for (size_t i = 0; i < option_count; i++) {
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		struct option_row o = option_row(i);
 
 		if (o.global || (cmd && usage_names(cmd->usage, o.name)))
-			offer(c, o.name, strlen(o.name), o.doc);
+			offer(c, o.name, strlen(o.name),
+			      option_doc(i, cmd ? cmd->name : ""));
 	}
 }
 
@@ -292,7 +293,7 @@ offer_operand(struct completion *c, const struct command *cmd, size_t used)
 static const char *
 argument_of(const char *word)
 {
-	for (size_t i = 0; i < option_count; i++) {
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		struct option_row o = option_row(i);
 
 		if (!strcmp(o.name, word))

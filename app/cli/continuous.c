@@ -245,14 +245,9 @@ cmd_continuous_list(struct cli *c)
 static int
 tell_not_on(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	const char *name = c->operands[0];
-	int rc;
+	int rc = need_service(c, name);
 
-	buf_puts(&path, "/api/v1/services/");
-	url_escape(&path, name);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	return rc ? rc
 	          : failed("%s is not profiled all the time\n"
 	                   "  stoker continuous on %s begins",

@@ -110,17 +110,19 @@ wrap(struct buf *out, const char *text, size_t column)
 	buf_putc(out, '\n');
 }
 
+/* The options of a command; NULL: those of every command. */
 static void
-show_options(struct buf *out, const char *usage)
+show_options(struct buf *out, const struct command *cmd)
 {
-	for (size_t i = 0; i < option_count; i++) {
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		struct option_row o = option_row(i);
 
-		if (usage ? o.global || !usage_names(usage, o.name) : !o.global)
+		if (cmd ? o.global || !usage_names(cmd->usage, o.name)
+		        : !o.global)
 			continue;
 		buf_addf(out, "  %s%s%s\n      ", o.name, *o.arg ? " " : "",
 		         o.arg);
-		wrap(out, o.doc, 6);
+		wrap(out, option_doc(i, cmd ? cmd->name : ""), 6);
 	}
 }
 
@@ -145,7 +147,7 @@ show_command(struct buf *out, const struct command *cmd)
 	buf_puts(out, "\nExample:\n");
 	show_example(out, cmd);
 	buf_putc(out, '\n');
-	show_options(out, cmd->usage);
+	show_options(out, cmd);
 	buf_puts(out, "\nOptions of every command: stoker help\n");
 }
 

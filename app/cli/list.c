@@ -56,6 +56,19 @@ list_ask(struct cli *c, const char *path, json_t **out)
 }
 
 int
+list_of_service(struct cli *c, const char *path, json_t **out)
+{
+	CLEANUP_JSON json_t *items = NULL;
+	int rc = list_ask(c, path, &items);
+
+	if (!rc && !json_array_size(items) && c->opt.service)
+		rc = need_service(c, c->opt.service);
+	if (!rc)
+		*out = TAKE(items);
+	return rc;
+}
+
+int
 items_show(const struct cli *c, const json_t *items,
            const struct column *columns, size_t n)
 {

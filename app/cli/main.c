@@ -69,6 +69,29 @@ dispatch(struct cli *c, struct buf *why)
 	return run(c, cmd, why);
 }
 
+/* Says what is wrong with the options, and which help explains them: that of
+ * the command which the words before the mistake name. */
+static int
+options_error(int argc, char **argv, const char *why)
+{
+	CLEANUP_BUF struct buf ignored = BUF_INIT(BUF_MAX_SMALL);
+	const struct command *cmd = NULL;
+	const char *name = "";
+	struct options o;
+	size_t used;
+
+	while (argc > 1 && options_parse(--argc, argv, &o, &ignored))
+		;
+	if (argc > 1)
+		cmd = command_find(o.operands, o.noperands, &used);
+	if (cmd)
+		name = cmd->name;
+	else if (argc > 1 && o.noperands && command_family(o.operands[0]))
+		name = o.operands[0];
+	return usage_error("%s\n  stoker help%s%s", why, *name ? " " : "",
+	                   name);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -77,7 +100,7 @@ main(int argc, char **argv)
 	int status;
 
 	if (options_parse(argc, argv, &c.opt, &why))
-		return usage_error("%s\n  stoker help", buf_str(&why));
+		return options_error(argc, argv, buf_str(&why));
 	if (c.opt.version) {
 		puts("stoker " STOKER_VERSION);
 		return LEAVE_OK;

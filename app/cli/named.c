@@ -159,10 +159,42 @@ read_last(const char *word, long *nth, const char **service)
 	return (!*end || (*service && **service)) && *nth <= LAST_MOST;
 }
 
+/* Why there are not as many profiles: the service may be none. */
 static int
-by_age(struct cli *c, const char *word, char out[static ID_MAX])
+explain_few(struct cli *c, const char *word, const char *service)
+{
+	int rc = service ? need_service(c, service) : LEAVE_OK;
+
+	return rc ? rc
+	          : failed("%s: there are not as many complete profiles\n"
+	                   "  stoker sessions lists those there are",
+	                   word);
+}
+
+/* Tells of a profile that is newer than the one taken, since that one is not
+ * complete. */
+static int
+tell_newer(struct cli *c, struct buf *path, const char *id)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *p = NULL;
+	int rc = c->opt.json ? LEAVE_OK : ask_newest(c, path, 0, &p);
+
+	if (rc || !p || !strcmp(json_member(p, "id"), id))
+		return rc;
+	put_profile(c, p, &text);
+	safe_puts(&line, buf_str(&text));
+	fprintf(stderr, "  newer, not complete: %s\n", buf_str(&line));
+	return LEAVE_OK;
+}
+
+/* complete: only profiles that are count. */
+static int
+by_age(struct cli *c, const char *word, bool complete, char out[static ID_MAX])
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf any = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *p = NULL;
 	const char *service;
 	long nth;
@@ -175,11 +207,16 @@ by_age(struct cli *c, const char *word, char out[static ID_MAX])
 	buf_puts(&path, PROFILING "/sessions");
 	query_add(&path, "service", service);
 	query_add(&path, "profileType", c->opt.type);
+	buf_puts(&any, buf_str(&path));
+	if (complete)
+		query_add(&path, "status", "completed");
 	rc = ask_newest(c, &path, nth, &p);
 	if (rc)
 		return rc;
-	return p ? take(c, word, p, out)
-	         : failed("%s: there are not as many profiles", word);
+	if (!p)
+		return explain_few(c, word, service);
+	rc = take(c, word, p, out);
+	return rc || nth ? rc : tell_newer(c, &any, out);
 }
 
 /* --- of a service --------------------------------------------------------- */
@@ -188,13 +225,8 @@ by_age(struct cli *c, const char *word, char out[static ID_MAX])
 static int
 explain_none(struct cli *c, const char *word, const char *type)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	int rc;
+	int rc = need_service(c, word);
 
-	buf_puts(&path, "/api/v1/services/");
-	url_escape(&path, word);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
 	return failed("'%s' has no complete %s profile\n"
@@ -232,7 +264,7 @@ profile_named(struct cli *c, const char *word, const char *type,
 		               ? usage_error("'%s' is no profile: only @last "
 		                             "begins with @",
 		                             word)
-		               : by_age(c, word, out);
+		               : by_age(c, word, type, out);
 	if (is_id(word))
 		return by_id(c, word, out);
 	if (!type)

@@ -4,7 +4,8 @@
  * A PROFILE is one of
  *
  *	sess-..., win-...	an id, or the beginning of just one
- *	@last, @last:SERVICE	the newest profile, of all or of a service
+ *	@last, @last:SERVICE	the newest complete profile, of all or of a
+ *				service
  *	@last~N, @last~N:SERVICE	the Nth before that
  *	SERVICE			the newest complete one of that service, of a
  *				type that is asked for
@@ -22,7 +23,8 @@
  * the user with what it stands for.
  *
  *   Shape    type: of the profile that a service's name stands for; NULL:
- *            names of services are refused
+ *            names of services are refused, and @last is the newest profile
+ *            even if it failed or still runs
  *   Errors   an exit status, told to the user
  */
 MUST_CHECK int profile_named(struct cli *c, const char *word, const char *type,

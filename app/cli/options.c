@@ -31,7 +31,14 @@ static const struct {
 #include "options.def"
 #undef OPTION
 };
-const size_t option_count = ARRAY_LEN(rows);
+
+static const struct {
+	const char *field, *command, *doc;
+} meanings[] = {
+#define MEANING(field, command, doc) {#field, command, doc},
+#include "options.def"
+#undef MEANING
+};
 
 static const struct options nothing = {
 #define ABSENT_TEXT    NULL
@@ -73,6 +80,16 @@ option_row(size_t i)
 		.parameters = rows[i].params,
 		.global = rows[i].scope == GLOBAL,
 	};
+}
+
+const char *
+option_doc(size_t i, const char *command)
+{
+	for (size_t m = 0; m < ARRAY_LEN(meanings); m++)
+		if (!strcmp(meanings[m].field, rows[i].field) &&
+		    !strcmp(meanings[m].command, command))
+			return meanings[m].doc;
+	return rows[i].doc;
 }
 
 /* The row of "--name" or "--name=value"; *value is what follows the '='. */
@@ -128,12 +145,14 @@ set_count(enum kind kind, const char *text, int64_t *out)
 	return set_span(text, kind == DAYS ? 86400 * MS_PER_S : MS_PER_S, out);
 }
 
+/* How the value of an option that counts is written; NULL for the others. */
 static const char *
 count_expected(enum kind kind)
 {
-	return kind == SECONDS ? "a time such as 10s, 2m or 1h"
-	       : kind == DAYS  ? "a number of days such as 30, 30d or 12w"
-	                       : "a whole number";
+	return kind == SECONDS  ? "a time such as 10s, 2m or 1h"
+	       : kind == DAYS   ? "a number of days such as 30, 30d or 12w"
+	       : kind == NUMBER ? "a whole number"
+	                        : NULL;
 }
 
 static int
@@ -206,6 +225,7 @@ take_option(struct options *o, char *const argv[], int *i, struct buf *why)
 		         rows[row].arg);
 		return -EINVAL;
 	}
+	o->typed[row] = value ? value : "";
 	return set(o, row, value, why);
 }
 
@@ -246,31 +266,11 @@ usage_names(const char *usage, const char *option)
 	return false;
 }
 
-static bool
-given(const struct options *o, size_t row)
-{
-	const void *at = (const char *)o + rows[row].offset;
-
-	switch (rows[row].kind) {
-	case FLAG:
-		return *(const bool *)at;
-	case TEXT:
-		return *(const char *const *)at;
-	case LIST:
-		return ((const struct words *)at)->n > 0;
-	case NUMBER:
-	case SECONDS:
-	case DAYS:
-		return *(const int64_t *)at >= 0;
-	}
-	return false;
-}
-
 int
 options_fit(const struct options *o, const char *usage, struct buf *why)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (rows[i].scope == GLOBAL || !given(o, i) ||
+		if (rows[i].scope == GLOBAL || !o->typed[i] ||
 		    usage_names(usage, name_of(i)))
 			continue;
 		buf_addf(why, "%s does not go with this command", name_of(i));
@@ -291,11 +291,22 @@ has_word(const char *list, const char *word)
 	return false;
 }
 
-const char *
-option_of(const struct options *o, const char *parameter)
+bool
+option_of(const struct options *o, const char *parameter,
+          struct option_given *out)
 {
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (has_word(rows[i].params, parameter) && given(o, i))
-			return name_of(i);
-	return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!has_word(rows[i].params, parameter) || !o->typed[i])
+			continue;
+		*out = (struct option_given){
+			.name = name_of(i),
+			.value = rows[i].kind == LIST ? NULL : o->typed[i],
+			.count = count_expected(rows[i].kind),
+			.unit = rows[i].kind == SECONDS ? "seconds"
+		                : rows[i].kind == DAYS  ? "days"
+		                                        : "",
+		};
+		return true;
+	}
+	return false;
 }

@@ -18,6 +18,13 @@ struct words {
 	size_t n;
 };
 
+enum {
+	OPTION_COUNT = 0
+#define OPTION(field, scope, kind, arg, doc, params) +1
+#include "options.def"
+#undef OPTION
+};
+
 /* Borrowed from argv. Absent: NULL, -1, false, n = 0. */
 struct options {
 #define OPTION_TEXT                                  const char *
@@ -29,6 +36,7 @@ struct options {
 #define OPTION(field, scope, kind, arg, doc, params) OPTION_##kind field;
 #include "options.def"
 #undef OPTION
+	const char *typed[OPTION_COUNT]; /* each value as it was written */
 	const char *operands[OPERANDS_MAX];
 	size_t noperands;
 };
@@ -40,12 +48,22 @@ struct option_row {
 	const char *parameters; /* of the API, separated by blanks */
 	bool global;
 };
-extern const size_t option_count;
 struct option_row option_row(size_t i);
 
-/* The name of the option that was given for a parameter of the API; NULL when
- * none was. */
-const char *option_of(const struct options *o, const char *parameter);
+/* The meaning of an option for a command, by its words, where the command has
+ * one of its own; else the meaning for all commands. */
+const char *option_doc(size_t i, const char *command);
+
+/* An option of the command line. */
+struct option_given {
+	const char *name;  /* "--seconds" */
+	const char *value; /* as written; NULL where there may be several */
+	const char *count; /* how a number is written; NULL for a text */
+	const char *unit;  /* that the API counts it in: "seconds", or "" */
+};
+/* The option that was given for a parameter of the API; false when none was. */
+bool option_of(const struct options *o, const char *parameter,
+               struct option_given *out);
 
 /*
  * Reads argv[1] on.

@@ -4,8 +4,10 @@
 #include "base/file.h"
 #include "named.h"
 #include "profile.h"
+#include "profile/quantity.h"
 #include "table.h"
 #include "text.h"
+#include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +53,40 @@ ask_profile(struct cli *c, char id[static ID_MAX], struct reply *out)
 	return ask(c, "GET", buf_str(&path), NULL, out);
 }
 
+json_t *
+profile_values(struct cli *c, json_t *result, const char *path)
+{
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *graph = NULL;
+
+	if (!values_wanted(json_member(result, "profileType")))
+		return NULL;
+	buf_puts(&at, path);
+	query_add(&at, "format", "json");
+	graph = ask_quietly(c, buf_str(&at));
+	return values_put(json_object_get(result, "topFunctions"), graph)
+	               ? TAKE(graph)
+	               : NULL;
+}
+
+void
+session_top(struct cli *c, json_t *result, struct buf *out)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *graph = NULL;
+
+	profile_path(&path, json_member(result, "id"));
+	buf_puts(&path, "/flamegraph");
+	graph = profile_values(c, result, buf_str(&path));
+	top_show(out, result, c->opt.limit, &c->screen);
+	if (!graph)
+		return;
+	buf_puts(out, "total: ");
+	quantity(out, json_integer_value(json_object_get(graph, "total")),
+	         json_member(graph, "unit"));
+	buf_putc(out, '\n');
+}
+
 int
 cmd_top(struct cli *c)
 {
@@ -67,7 +103,7 @@ cmd_top(struct cli *c)
 	if (rc && !json_array_size(json_object_get(r.json, "topFunctions")))
 		return rc;
 	reasons_show(&out, r.json, &c->screen);
-	top_show(&out, r.json, c->opt.limit, &c->screen);
+	session_top(c, r.json, &out);
 	return print(&out);
 }
 
@@ -94,13 +130,24 @@ write_file(const char *path, const struct buf *body)
 	return rc ? failed("%s: %s", path, strerror(-rc)) : LEAVE_OK;
 }
 
+/* --json asks for the format of that name. */
+static const char *
+format_of(const struct cli *c)
+{
+	return c->opt.format ? c->opt.format : c->opt.json ? "json" : "pprof";
+}
+
 int
 profile_fetch(struct cli *c, const char *path)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
-	const char *format = c->opt.format ? c->opt.format : "pprof";
+	const char *format = format_of(c);
 	int rc;
+
+	if (c->opt.json && strcmp(format, "json") != 0)
+		return usage_error("--json does not go with --format %s",
+		                   format);
 
 	if (!strcmp(format, "pprof") && !c->opt.output && isatty(STDOUT_FILENO))
 		return usage_error(
@@ -168,6 +215,17 @@ cmd_unpin(struct cli *c)
 	return pin(c, "DELETE", "unpinned");
 }
 
+/* What was pinned was meant to stay: nobody at a terminal can say otherwise
+ * but by --yes. */
+static int
+confirm_pinned(const struct cli *c, const char *id)
+{
+	return is_attended()
+	               ? confirm(c, "Delete %s, which is pinned?", id)
+	               : usage_error("%s is pinned: to delete it, add --yes",
+	                             id);
+}
+
 /* What runs is cancelled and keeps what it has: nothing is lost. */
 static int
 confirm_remove(struct cli *c, const char *id)
@@ -182,6 +240,8 @@ confirm_remove(struct cli *c, const char *id)
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc || !strcmp(json_member(r.json, "status"), "running"))
 		return rc;
+	if (json_is_true(json_object_get(r.json, "pinned")))
+		return confirm_pinned(c, id);
 	return confirm(c, "Delete %s, a %s profile of %s?", id,
 	               json_member(r.json, "profileType"),
 	               json_member(r.json, "service"));

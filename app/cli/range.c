@@ -75,7 +75,7 @@ cmd_history(struct cli *c)
 	if (rc)
 		return rc;
 	if (!c->opt.json)
-		results_put(items);
+		results_put(items, &c->screen);
 	return items_show(c, items, columns, ARRAY_LEN(columns));
 }
 
@@ -233,9 +233,7 @@ summary_show(struct buf *out, const json_t *j, const struct screen *s)
 	quantity(out, json_integer_value(json_object_get(j, "total")),
 	         unit_of(json_member(j, "profileType")));
 	buf_putc(out, '\n');
-	put_title(out, "flame graph:");
-	safe_puts(out, json_member(j, "flameGraphUrl"));
-	buf_putc(out, '\n');
+	link_show(out, "flame graph", json_member(j, "flameGraphUrl"));
 }
 
 static int
@@ -243,10 +241,12 @@ show_merged(struct cli *c, const char *path)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_JSON json_t *graph = NULL;
 	int rc = ask(c, "GET", path, NULL, &r);
 
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
+	graph = profile_values(c, r.json, path);
 	top_show(&out, r.json, c->opt.limit, &c->screen);
 	summary_show(&out, r.json, &c->screen);
 	return print(&out);

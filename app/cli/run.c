@@ -6,6 +6,7 @@
 #include "labels.h"
 #include "named.h"
 #include "profile.h"
+#include "profile/types.h"
 #include "progress.h"
 #include "session.h"
 #include "table.h"
@@ -103,19 +104,58 @@ is_running(const json_t *result)
 }
 
 static bool
-is_capturing(const json_t *result)
+has_begun(const json_t *result)
 {
-	return is_running(result) &&
-	       strcmp(json_member(result, "phase"), "queued") != 0;
+	return strcmp(json_member(result, "phase"), "queued") != 0;
 }
 
-/* A snapshot is taken as fast as it can be. */
+static bool
+is_capturing(const json_t *result)
+{
+	return is_running(result) && has_begun(result);
+}
+
+/* True once all samples are taken. */
+static bool
+is_captured(const json_t *result)
+{
+	return has_begun(result) &&
+	       strcmp(json_member(result, "status"), "failed") != 0 &&
+	       strcmp(json_member(result, "phase"), "capturing") != 0;
+}
+
+/* A gauge is read at once. */
 static double
 seconds_asked(const struct cli *c)
 {
-	if (!strcmp(type_asked(c), "goroutine"))
+	if (type_is_gauge(type_asked(c)))
 		return 0;
 	return c->opt.seconds < 0 ? ASKED_S : (double)c->opt.seconds;
+}
+
+static void
+warn_of_seconds(const struct cli *c)
+{
+	if (c->opt.seconds >= 0 && type_is_gauge(type_asked(c)))
+		fprintf(stderr,
+		        "stoker: warning: --seconds does nothing here: a %s "
+		        "profile is taken at once\n",
+		        type_asked(c));
+}
+
+/* The capture began before the answer that told of it first, and runs for as
+ * long as the server says at least. */
+static void
+note_begin(struct watch *w)
+{
+	double share =
+		json_number_value(json_object_get(w->result, "progress"));
+	int64_t began_ns =
+		clock_mono_ns() -
+		(int64_t)(share * seconds_asked(w->cli) * (double)NS_PER_S);
+
+	if (is_capturing(w->result) && (!w->began_ns || began_ns < w->began_ns))
+		w->began_ns = began_ns;
 }
 
 static struct progress
@@ -129,12 +169,9 @@ progress_of(struct watch *w)
 			json_object_get(w->result, "sampleCount")),
 	};
 
-	if (!is_capturing(w->result))
-		return p;
-	if (!w->began_ns)
-		w->began_ns = clock_mono_ns();
-	p.seconds = (double)(clock_mono_ns() - w->began_ns) / NS_PER_S;
-	if (p.of > 0 && p.seconds > p.of)
+	if (w->began_ns)
+		p.seconds = (double)(clock_mono_ns() - w->began_ns) / NS_PER_S;
+	if (p.of > 0 && (p.seconds > p.of || is_captured(w->result)))
 		p.seconds = p.of;
 	return p;
 }
@@ -166,10 +203,12 @@ show_progress(void *arg)
 	}
 }
 
-/* The line goes: what follows says more. */
+/* The line ends as what it came to, and goes: what follows says more. */
 static void
 clear_progress(struct watch *w)
 {
+	if (w->drawn)
+		show_progress(w);
 	if (w->drawn)
 		fprintf(stderr, "\r%*s\r", (int)w->drawn, "");
 	w->drawn = 0;
@@ -203,6 +242,7 @@ ask_result(struct watch *w)
 		return rc;
 	json_decref(w->result);
 	w->result = TAKE(r.json);
+	note_begin(w);
 	if (is_running(w->result) &&
 	    clock_mono_ns() - start < PAUSE_MS * NS_PER_MS)
 		pause_ms(w, PAUSE_MS);
@@ -306,27 +346,26 @@ show_links(const json_t *result)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 
-	buf_puts(&out, "\nprofile:     ");
+	buf_puts(&out, "\nprofile: ");
 	safe_puts(&out, json_member(result, "id"));
-	buf_puts(&out, "\nflame graph: ");
-	safe_puts(&out, json_member(result, "flameGraphUrl"));
 	buf_putc(&out, '\n');
+	link_show(&out, "flame graph", json_member(result, "flameGraphUrl"));
 	return print(&out);
 }
 
 static int
-show_functions(const struct cli *c, const json_t *result)
+show_functions(struct cli *c, json_t *result)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 
 	reasons_show(&out, result, &c->screen);
-	top_show(&out, result, c->opt.limit, &c->screen);
+	session_top(c, result, &out);
 	quality_show(&out, result);
 	return print(&out);
 }
 
 static int
-show_result(struct cli *c, const json_t *result)
+show_result(struct cli *c, json_t *result)
 {
 	bool done = !strcmp(json_member(result, "status"), "completed");
 	int rc;
@@ -364,6 +403,7 @@ cmd_run(struct cli *c)
 
 	if (rc)
 		return rc;
+	warn_of_seconds(c);
 	if (c->opt.wait)
 		catch_interrupts();
 	rc = c->opt.wait ? start_patiently(c, body, &r)

@@ -28,8 +28,14 @@ ask_session(struct cli *c, const char *id, struct reply *out)
 	return ask(c, "GET", buf_str(&path), NULL, out);
 }
 
+static const char *
+failure_of(const json_t *p)
+{
+	return json_member(json_object_get(p, "error"), "message");
+}
+
 static void
-put_result(const json_t *p, struct buf *out)
+put_result(const json_t *p, bool is_short, struct buf *out)
 {
 	const char *status = json_member(p, "status"),
 		   *phase = json_member(p, "phase");
@@ -42,8 +48,8 @@ put_result(const json_t *p, struct buf *out)
 	else if (!strcmp(phase, "cancelled"))
 		buf_puts(out, "cancelled");
 	else if (!strcmp(status, "failed"))
-		buf_addf(out, "failed: %s",
-		         json_member(json_object_get(p, "error"), "message"));
+		buf_addf(out, "failed%s%s", is_short ? "" : ": ",
+		         is_short ? "" : failure_of(p));
 	else if (!strcmp(json_member(quality, "verdict"), "poor"))
 		buf_puts(out, "poor");
 	else if (!json_is_true(json_object_get(p, "pinned")))
@@ -68,7 +74,7 @@ hide_labels(json_t *labels)
 }
 
 void
-results_put(json_t *profiles)
+results_put(json_t *profiles, const struct screen *s)
 {
 	json_t *p;
 	size_t i;
@@ -77,8 +83,11 @@ results_put(json_t *profiles)
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 		hide_labels(json_object_get(p, "labels"));
-		put_result(p, &text);
+		put_result(p, s->width, &text);
 		json_object_set_new(p, "result", json_text(buf_str(&text)));
+		if (s->width && !strncmp(buf_str(&text), "failed", 6))
+			json_object_set_new(p, TABLE_NOTE,
+			                    json_text(failure_of(p)));
 	}
 }
 
@@ -99,10 +108,10 @@ cmd_sessions(struct cli *c)
 
 	buf_puts(&path, PROFILING "/sessions");
 	filter_path(c, &path);
-	rc = list_ask(c, buf_str(&path), &items);
+	rc = list_of_service(c, buf_str(&path), &items);
 	if (rc)
 		return rc;
 	if (!c->opt.json)
-		results_put(items);
+		results_put(items, &c->screen);
 	return items_show(c, items, columns, ARRAY_LEN(columns));
 }

@@ -2,6 +2,7 @@
 #include "table.h"
 
 #include "text.h"
+#include "values.h"
 
 #include <string.h>
 
@@ -37,10 +38,28 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after)
 		buf_addf(out, "  try again in %ld s\n", retry_after);
 }
 
+void
+link_show(struct buf *out, const char *name, const char *url)
+{
+	buf_addf(out, "%s:\n", name);
+	safe_puts(out, url);
+	buf_putc(out, '\n');
+}
+
 static const struct column top_columns[] = {
 	{"SELF %", "selfPct", RIGHT, PERCENT},
 	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
 	{"SAMPLES", "sampleCount", RIGHT, PLAIN},
+	{"PACKAGE", "package", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, NAME},
+};
+
+static const struct column value_columns[] = {
+	{"SELF", VALUE_SELF, RIGHT, PLAIN},
+	{"SELF %", "selfPct", RIGHT, PERCENT},
+	{"TOTAL", VALUE_TOTAL, RIGHT, PLAIN},
+	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
+	{"COUNT", "sampleCount", RIGHT, PLAIN},
 	{"PACKAGE", "package", LEFT, NAME},
 	{"FUNCTION", "funcName", LEFT, NAME},
 };
@@ -59,22 +78,36 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 			break;
 		json_array_append(rows, row);
 	}
-	if (json_array_size(rows))
-		table_show(out, top_columns, ARRAY_LEN(top_columns), rows, s);
-	else
+	if (!json_array_size(rows))
 		buf_puts(out, "no samples\n");
+	else if (json_object_get(json_array_get(rows, 0), VALUE_SELF))
+		table_show(out, value_columns, ARRAY_LEN(value_columns), rows,
+		           s);
+	else
+		table_show(out, top_columns, ARRAY_LEN(top_columns), rows, s);
 }
 
 /* What a reader should see of a quality report at a glance. */
 static const struct {
 	const char *key, *what;
+	bool unwinding;
 } glance[] = {
-	{"samplesKept", "samples"},
-	{"samplesLost", "lost"},
-	{"stacksComplete", "stacks complete"},
-	{"stacksTruncated", "cut"},
-	{"unwindFailed", "broken"},
+	{"samplesKept", "samples", false},
+	{"samplesLost", "lost", false},
+	{"stacksComplete", "stacks complete", true},
+	{"stacksTruncated", "cut", true},
+	{"unwindFailed", "broken", true},
 };
+
+static bool
+was_unwound(const json_t *quality)
+{
+	for (size_t i = 0; i < ARRAY_LEN(glance); i++)
+		if (glance[i].unwinding &&
+		    json_integer_value(json_object_get(quality, glance[i].key)))
+			return true;
+	return false;
+}
 
 /* "title: text", a line or more each. */
 static void
@@ -109,11 +142,14 @@ quality_show(struct buf *out, const json_t *result)
 {
 	const json_t *quality = json_object_get(result, "quality");
 	const char *between = "quality: ";
+	bool unwound = was_unwound(quality);
 
+	if (values_wanted(json_member(result, "profileType")))
+		return; /* a program loses none of what it counts by itself */
 	for (size_t i = 0; i < ARRAY_LEN(glance); i++) {
 		const json_t *v = json_object_get(quality, glance[i].key);
 
-		if (!json_is_integer(v))
+		if (!json_is_integer(v) || (glance[i].unwinding && !unwound))
 			continue;
 		buf_addf(out, "%s%" JSON_INTEGER_FORMAT " %s", between,
 		         json_integer_value(v), glance[i].what);

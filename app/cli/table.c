@@ -9,6 +9,7 @@
 #define COLUMN_LEAST  10 /* a column of text shrinks to this */
 #define LAST_LEAST    36 /* the last one wants this much before others do */
 #define MEMBER_COLUMN 13 /* where the values of an object begin */
+#define NOTE_INDENT   4
 #define ID_LEAST      13 /* "sess-" and eight characters tell profiles apart */
 
 /* exe=/bin/web, or several with commas; rss (bytes=100). */
@@ -245,6 +246,19 @@ put_titles(struct buf *out, const struct column *columns, const size_t widths[],
 	buf_putc(out, '\n');
 }
 
+static void
+put_note(struct buf *out, const json_t *row, const struct screen *s)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_puts(&text, json_member(row, TABLE_NOTE));
+	if (!text.len)
+		return;
+	text_pad(out, NOTE_INDENT);
+	text_wrap(out, buf_str(&text), NOTE_INDENT, NOTE_INDENT, s->width);
+	buf_putc(out, '\n');
+}
+
 void
 table_show(struct buf *out, const struct column *columns, size_t n,
            const json_t *rows, const struct screen *s)
@@ -265,6 +279,7 @@ table_show(struct buf *out, const struct column *columns, size_t n,
 		}
 		trim(out);
 		buf_putc(out, '\n');
+		put_note(out, row, s);
 	}
 }
 

@@ -25,8 +25,10 @@ struct column {
 /*
  * Lines for the rows of a list of objects, columns as wide as they need be.
  * Where a line would exceed the screen the last column is cut, then other
- * texts; numbers never are.
+ * texts; numbers never are. A row's text of the name TABLE_NOTE stands below
+ * the row, as long as it is.
  */
+#define TABLE_NOTE "note"
 void table_show(struct buf *out, const struct column *columns, size_t n,
                 const json_t *rows, const struct screen *s);
 /* The same without the columns that have nothing in any row. */
@@ -42,13 +44,19 @@ const char *json_member(const json_t *j, const char *key);
 void member_show(struct buf *out, const char *name, const json_t *v,
                  const struct screen *s);
 
+/* "name:", and a link on a line of its own: links are longer than any line. */
+void link_show(struct buf *out, const char *name, const char *url);
+
 /* An error reply: "stoker: message (ErrorCode)" and a line per detail. */
 void
 error_show(struct buf *out, long status, const json_t *reply, long retry_after);
-/* The top functions of a ProfileResult, at most limit (< 0: TOP_ROWS). */
+/* The top functions of a ProfileResult, at most limit (< 0: TOP_ROWS), with
+ * their values where they have some: values.h. */
 void top_show(struct buf *out, const json_t *result, int64_t limit,
               const struct screen *s);
-/* Its quality report at a glance, in a line; nothing when there is none. */
+/* Its quality report at a glance, in a line; nothing when there is none. How
+ * stacks were unwound is left out where none was: a program that counts by
+ * itself tells its stacks. */
 void quality_show(struct buf *out, const json_t *result);
 /* Why a result must not be taken for a true one, and what else its reader
  * should know before: a line each, nothing of one that is good. */

@@ -183,6 +183,10 @@ cmd_trigger_remove(struct cli *c)
 	if (!rc)
 		rc = item_named(json_object_get(list.json, "items"), &kind,
 		                c->operands[1], &item);
+	if (!rc)
+		rc = confirm(c, "Remove the trigger '%s' (%s) of %s?",
+		             json_member(item, "trigger"),
+		             json_member(item, "id"), c->operands[0]);
 	if (rc)
 		return rc;
 	buf_putc(&path, '/');

@@ -53,14 +53,37 @@ function command(i) {
 	print ".Pp\n.Dl stoker " plain(row[i, 8])
 }
 
-function options(n, scope,   i) {
+# Options in general, and what they mean for the commands that differ.
+function options(file, scope,   i, k, n, own, field, whose, doc) {
+	own = rows(file, "MEANING")
+	for (k = 1; k <= own; k++) {
+		field[k] = row[k, 1]
+		whose[k] = row[k, 2]
+		doc[k] = row[k, 3]
+	}
+	n = rows(file, "OPTION")
 	for (i = 1; i <= n; i++) {
 		if (row[i, 2] != scope)
 			continue
 		print ".It Fl \\-" plain(dashed(row[i, 1])) \
 			(row[i, 4] == "" ? "" : " Ar " plain(row[i, 4]))
 		print prose(row[i, 5])
+		for (k = 1; k <= own; k++)
+			if (field[k] == row[i, 1])
+				print meaning(k, own, field, whose, doc)
 	}
+}
+
+# For the last of the commands that share a meaning, with those before it.
+function meaning(k, own, field, whose, doc,   j, names) {
+	for (j = 1; j <= own; j++) {
+		if (field[j] != field[k] || doc[j] != doc[k])
+			continue
+		if (j > k)
+			return ".\\\""
+		names = names (names == "" ? "" : " ,\n.Sy ") whose[j]
+	}
+	return ".Pp\nFor\n.Sy " plain(names) " :\n" prose(doc[k])
 }
 
 function exits(n,   i) {
@@ -87,7 +110,7 @@ $1 == ".\\\"" && $2 == "rows" {
 	if ($3 == "commands")
 		commands($4)
 	else if ($3 == "options")
-		options(rows($4, "OPTION"), $5)
+		options($4, $5)
 	else if ($3 == "exits")
 		exits(rows($4, "LEAVE"))
 	else if ($3 == "keys")

@@ -33,7 +33,8 @@ check its_processes_are_seen wait_for 10 processes
 stoker_cli run demo --seconds 1 --wait >"$STATE/out" 2>"$STATE/err"
 check run_ends_well equal $? 0
 check run_shows_the_top_functions grep -q 'model::matmul' "$STATE/out"
-check run_shows_the_link grep -Eq '^flame graph: http://.*/flamegraph\?' "$STATE/out"
+link_is_alone() { grep -A 1 '^flame graph:$' "$STATE/out" | grep -Eq '^http://[^ ]*/flamegraph\?[^ ]*$'; }
+check run_shows_the_link_on_a_line_of_its_own link_is_alone
 check progress_is_plain_lines_off_a_terminal grep -q '^capturing$' "$STATE/err"
 no_bar() { ! grep -q $'\r' "$STATE/err"; }
 check without_a_bar no_bar
@@ -49,6 +50,12 @@ check run_as_json json '.status == "completed"' stoker_cli --json run demo --sec
 id=$(stoker_cli run demo --seconds 1 2>/dev/null)
 check run_without_wait_prints_the_id_only equal "${id//[a-z2-7]/}" -
 check top_of_a_running_one_says_so says 'is still running' stoker_cli top "$id"
+newest_complete() { # no matter what was started since, which is told
+  local out
+  out=$(stoker_cli top @last:demo 2>&1 >/dev/null)
+  [[ $out == "@last:demo is sess-"* && $out == *"newer, not complete: $id:"* && $out != "@last:demo is $id"* ]] || { echo "$out"; return 1; }
+}
+check the_newest_is_the_newest_complete newest_complete
 check and_leaves_it_running equal "$(finished "$id" | jq -r .status)" completed
 
 interrupted() {
@@ -74,7 +81,7 @@ check the_newest_of_a_service says "@last:demo is sess-" stoker_cli top @last:de
 check the_one_before says "@last~1 is sess-" stoker_cli top @last~1
 check a_service_stands_for_its_newest_complete_profile shows "demo is sess-.*: cpu of demo" stoker_cli top demo
 check of_the_type_asked_for says "'demo' has no complete memory profile" stoker_cli top demo --type memory
-check there_may_be_none_so_old says 'not as many profiles' stoker_cli top @last~99
+check there_may_be_none_so_old says 'not as many complete profiles' stoker_cli top @last~99
 check open_prints_the_link_that_opens_the_graph leaves 0 curl -fsS -o /dev/null "$(stoker_cli open @last~1 2>/dev/null)"
 check a_word_that_is_nothing_is_told says '(UnknownService)' stoker_cli top frobnicate
 check remove_takes_no_name_of_a_service leaves 64 stoker_cli remove demo
@@ -84,6 +91,18 @@ check a_command_that_is_nearly_right says 'did you mean sessions?' stoker_cli se
 check a_service_that_is_nearly_right says 'did you mean demo?' stoker_cli run dmeo
 check a_type_that_is_nearly_right says 'did you mean goroutine?' stoker_cli run demo --type gorutine
 check an_error_names_the_option shows '^stoker: --rate takes .*(InvalidParameter)' stoker_cli run demo --rate 1000000
+for seconds in 0 5000 abc -1; do
+  check "a_span_of_${seconds}_is_told_in_the_words_of_any" shows "^stoker: --seconds takes a time such as 10s, 2m or 1h.* not '$seconds'" stoker_cli run demo --seconds "$seconds"
+  check "and_is_a_mistake_of_the_command_line" leaves 64 stoker_cli run demo --seconds "$seconds"
+done
+check what_was_typed_is_told shows "^stoker: --unit takes .* not 'nginx' " stoker_cli service add web --unit nginx
+check the_help_of_the_command_is_named says 'stoker help run' stoker_cli run demo --frob
+check seconds_of_what_is_read_at_once_are_warned_of says 'warning: --seconds does nothing here' stoker_cli run demo --type goroutine --seconds 5
+check a_list_of_no_service_says_which_was_meant says 'did you mean demo?' stoker_cli sessions --service dmeo
+check and_fails leaves 1 stoker_cli sessions --service dmeo
+check baselines_of_no_service_are_an_error leaves 1 stoker_cli baseline list --service dmeo
+check json_of_a_profile_is_its_graph json '.unit == "nanoseconds"' stoker_cli --json get demo
+check json_in_a_format_that_is_none_is_refused leaves 64 stoker_cli --json get demo --format pprof
 check version_tells_all_three equal "$(stoker_cli version | cut -d' ' -f1 | paste -sd' ')" 'stoker server worker'
 
 check shells_complete_services equal "$(stoker_cli completion bash -- run de)" demo
@@ -112,8 +131,15 @@ check and_whole_in_a_pipe shows '^sess-[a-z2-7]* *[0-9-]*T[0-9:.]*Z ' stoker_cli
 check titles_are_bold_on_a_terminal shows $'\033\\[1mID' terminal sessions
 no_colours() { ! NO_COLOR=1 terminal sessions | grep -q $'\033'; }
 check but_not_with_NO_COLOR no_colours
-moves() { [ "$(TERM=xterm terminal run demo --seconds 2 --wait | grep -oE 'capturing: [0-9.]+ of 2 s' | sort -u | wc -l)" -ge 10 ]; }
+TERM=xterm terminal run demo --seconds 2 --wait >"$STATE/drawn"
+moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 2 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
 check progress_moves_ten_times_a_second moves
+check and_ends_when_all_is_captured grep -qE 'done: 2\.0 of 2 s' "$STATE/drawn"
+stoker_cli run demo --type memory --wait >/dev/null 2>&1
+reason_is_whole() { terminal sessions --limit 1 | plain | tr -s '\n ' ' ' | grep -q 'no process of the service runs a Go program that can be read: .* packed'; }
+check the_reason_of_a_failure_is_whole_on_a_terminal reason_is_whole
+check and_fits_its_80_columns within 80 sessions --limit 1
+check in_a_pipe_it_stands_in_its_row shows '^sess-.* failed: no process of the service' stoker_cli sessions --limit 1
 check an_empty_list_says_none equal "$(stoker_cli baseline list)" none
 
 # --- goroutines and threads
@@ -154,7 +180,7 @@ check no_trigger_warns_of_a_parameter equal "$(stoker_cli trigger list demo 2>&1
 merged() { json '.source == "windows" and .sampleCount > 0' stoker_cli --json merge demo; }
 check windows_become_one_profile wait_for 60 merged
 check merge_shows_the_top_functions says 'model::matmul' stoker_cli merge demo
-check merge_shows_the_link says 'flame graph: http://' stoker_cli merge demo --from now-1d
+check merge_shows_the_link shows '^http://.*/merge' stoker_cli merge demo --from now-1d
 check merge_in_a_format says 'model::matmul' stoker_cli merge demo --format folded
 check merge_writes_a_file leaves 0 stoker_cli merge demo --output "$STATE/merged.pb.gz"
 check that_is_gzip_too gzip -t "$STATE/merged.pb.gz"
@@ -167,7 +193,15 @@ check series_of_a_function json '.function == "model::matmul"' stoker_cli --json
 check continuous_is_turned_off json '.enabled == false and .retentionDays == 90' stoker_cli --json continuous off demo
 
 check pin says "$id: pinned" stoker_cli pin "$id"
+check a_pinned_profile_is_not_removed_unasked says 'is pinned: to delete it, add --yes' stoker_cli remove "$id"
+check and_still_there leaves 0 stoker_cli top "$id"
+check on_a_terminal_it_is_asked_for says 'which is pinned?' asked n remove "$id"
 check unpin says "$id: unpinned" stoker_cli unpin "$id"
+stoker_cli baseline add kept "$id" >/dev/null
+check a_profile_of_a_baseline_says_what_holds_it says 'stoker baseline list' stoker_cli remove "$id" --yes
+check removing_a_baseline_asks_on_a_terminal says "Remove the baseline 'kept'" asked n baseline remove kept
+check it_stays_without_a_yes says kept stoker_cli baseline list
+check a_baseline_is_removed says 'kept: removed' stoker_cli baseline remove kept --yes
 printf 'main;work 70\nmain;rest 30\n' >"$STATE/made.folded"
 check upload says 'made.folded: sess-' stoker_cli upload demo "$STATE/made.folded"
 uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 100 | jq -e '.sampleCount == 70'; }
@@ -181,6 +215,7 @@ check trigger_add says 'hot: trg-' stoker_cli trigger add demo hot cpuShare 'fun
 check trigger_list says 'cpuShare (function=std::operator==, percent=20)' stoker_cli trigger list demo
 check a_number_is_a_number leaves 64 stoker_cli trigger add demo big rss bytes=lots
 check a_trigger_without_a_threshold_is_told says 'percent' stoker_cli trigger add demo busy cpu ratio=2
+check removing_a_trigger_asks_on_a_terminal says "Remove the trigger 'hot'" asked n trigger remove demo hot
 check trigger_remove_by_name says 'hot: removed' stoker_cli trigger remove demo hot
 check no_such_trigger says "no trigger is called 'hot'" stoker_cli trigger remove demo hot
 

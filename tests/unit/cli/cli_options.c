@@ -130,13 +130,61 @@ END
 TEST(a_parameter_of_the_api_has_the_option_that_was_given)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct option_given given = {.name = "untouched"};
 	int rc;
-	struct options o = parsed(&rc, &why, "run --seconds 5 --unit web");
+	struct options o =
+		parsed(&rc, &why, "run --seconds 2m --unit=web --label a=b");
 
-	ck_assert_str_eq(option_of(&o, "durationSeconds"), "--seconds");
-	ck_assert_str_eq(option_of(&o, "match"), "--unit");
-	ck_assert_ptr_null(option_of(&o, "sampleRate"));
-	ck_assert_ptr_null(option_of(&o, ""));
+	ck_assert(!option_of(&o, "sampleRate", &given));
+	ck_assert(!option_of(&o, "", &given));
+	ck_assert_str_eq(given.name, "untouched");
+	ck_assert(option_of(&o, "durationSeconds", &given));
+	ck_assert_str_eq(given.name, "--seconds");
+	ck_assert_str_eq(given.value, "2m");
+	ck_assert_str_eq(given.unit, "seconds");
+	ck_assert(option_of(&o, "match", &given));
+	ck_assert_str_eq(given.name, "--unit");
+	ck_assert_str_eq(given.value, "web");
+	ck_assert_ptr_null(given.count);
+	ck_assert(option_of(&o, "labels", &given));
+	ck_assert_ptr_null(given.value);
+}
+END
+
+/* Where an option says of what command it speaks, its help must show it. */
+TEST(every_meaning_is_of_an_option_that_its_command_takes)
+{
+	static const struct {
+		const char *option, *command;
+	} rows[] = {
+#define MEANING(field, command, doc) {#field, command},
+#include "cli/options.def"
+#undef MEANING
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t k = 0;
+		char name[40];
+
+		while (k < command_count &&
+		       strcmp(commands[k].name, rows[i].command) != 0)
+			k++;
+		snprintf(name, sizeof(name), "--%s", rows[i].option);
+		ck_assert_msg(k < command_count &&
+		                      usage_names(commands[k].usage, name),
+		              "%s of %s", rows[i].option, rows[i].command);
+	}
+}
+END
+
+TEST(an_option_means_what_its_command_makes_of_it)
+{
+	size_t row = 0;
+
+	while (strcmp(option_row(row).name, "--seconds") != 0)
+		row++;
+	ck_assert_str_eq(option_doc(row, "run"), option_row(row).doc);
+	ck_assert_str_ne(option_doc(row, "upload"), option_row(row).doc);
 }
 END
 
@@ -185,13 +233,13 @@ TEST(every_option_of_a_usage_is_a_row)
 		for (; (p = strstr(p, "--")); p++) {
 			size_t n = strcspn(p, " ]"), row;
 
-			for (row = 0; row < option_count; row++) {
+			for (row = 0; row < OPTION_COUNT; row++) {
 				const char *name = option_row(row).name;
 
 				if (strlen(name) == n && !strncmp(name, p, n))
 					break;
 			}
-			ck_assert_msg(row < option_count, "%s: %.*s",
+			ck_assert_msg(row < OPTION_COUNT, "%s: %.*s",
 			              commands[i].name, (int)n, p);
 			p += n - 1;
 		}
@@ -240,7 +288,7 @@ END
 
 TEST(every_own_option_goes_with_a_command)
 {
-	for (size_t row = 0; row < option_count; row++) {
+	for (size_t row = 0; row < OPTION_COUNT; row++) {
 		bool used = option_row(row).global;
 
 		for (size_t i = 0; i < command_count; i++)
@@ -288,6 +336,8 @@ SUITE("cli_options", options_and_operands_mix, two_dashes_end_the_options,
       a_lone_dash_is_an_operand, a_wrong_option_is_named,
       a_number_of_seconds_or_days_may_have_a_unit,
       a_parameter_of_the_api_has_the_option_that_was_given,
+      every_meaning_is_of_an_option_that_its_command_takes,
+      an_option_means_what_its_command_makes_of_it,
       lists_and_operands_have_ceilings,
       a_command_takes_only_options_that_its_usage_names,
       every_option_of_a_usage_is_a_row, every_command_of_two_words_has_a_family,

@@ -56,6 +56,7 @@ stack_folder() {
   fi
   chmod 755 "$STATE"
   mkdir -p "$STATE"/{bin,data,log,nginx,pid,run}
+  mkdir -p -m 700 "$STATE/worker"
   [ "$(id -u)" -ne 0 ] || chown "$RUN_USER:$RUN_GROUP" "$STATE/data" "$STATE/run"
   chmod 2770 "$STATE/data"
   chmod 2755 "$STATE/run"
@@ -84,6 +85,7 @@ pool = ${POOL:-4}
 ${API_CONF:-}
 [worker]
 user = $RUN_USER
+state_dir = $STATE/worker
 ${WORKER_CONF:-}
 [scope.$tenant]
 units = *

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #define MAX_MAPS ((size_t)16 << 20)
@@ -145,26 +146,68 @@ replay(struct rates *r)
 		log_warn("the journal of rates can't be emptied");
 }
 
+/*
+ * True when nobody but this user, root as a rule, can have written what fd is:
+ * the mode's bits for the group bound the entries of an access control list,
+ * too, and a file of two names may have been linked here by another user.
+ */
+static bool
+is_ours_alone(int fd, mode_t type)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (st.st_mode & S_IFMT) == type &&
+	       st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (type == S_IFDIR || st.st_nlink == 1);
+}
+
+/*
+ *   Errors   -EACCES others may have written there; -EWOULDBLOCK another worker
+ *            has it, and takes back its own; -errno
+ */
+static int
+open_journal(const char *state_dir, int *out)
+{
+	CLEANUP_FD int dir = open(state_dir, O_RDONLY | O_DIRECTORY |
+	                                             O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP_FD int fd = -1;
+
+	if (dir < 0)
+		return -errno;
+	if (!is_ours_alone(dir, S_IFDIR))
+		return -EACCES;
+	fd = openat(dir, RATES_JOURNAL,
+	            O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+	            0600);
+	if (fd < 0)
+		return -errno;
+	if (!is_ours_alone(fd, S_IFREG))
+		return -EACCES;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return -errno;
+	*out = TAKE_FD(fd);
+	return 0;
+}
+
 void
 rates_open(struct rates *r, const struct conf *conf)
 {
 	CLEANUP_BUF struct buf boot = BUF_INIT(128);
-	CLEANUP_FD int dir =
-		open(conf->store_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP_FD int fd = -1;
+	int rc;
 
 	*r = (struct rates){.journal = -1};
-	if (dir < 0 ||
-	    file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot))
+	if (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot))
 		return;
 	snprintf(r->boot_id, sizeof(r->boot_id), "%.36s", buf_str(&boot));
-	fd = openat(dir, RATES_JOURNAL,
-	            O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* Another worker of this store has it: it takes back its own. */
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
-		return;
-	r->journal = TAKE_FD(fd);
-	replay(r);
+	rc = open_journal(conf->worker_state_dir, &r->journal);
+	if (rc == -EACCES || rc == -ELOOP || rc == -ENOTDIR)
+		log_warn("%s: only a directory and a " RATES_JOURNAL
+		         " that are of the worker's user, and that nobody "
+		         "else may write to, are used: no profile of a Go "
+		         "program is turned on",
+		         conf->worker_state_dir);
+	if (!rc)
+		replay(r);
 }
 
 void

@@ -5,9 +5,13 @@
  * Only where the scheduler granted it (opener_grants.h). What is written is a
  * rate, over a 0, into a variable of the program itself, and is taken back when
  * whoever wished for it is gone, however it went, or, where it is kept for
- * windows side by side, when that grant ends. A journal in the store's
- * folder lets the next opener do that when this one is killed: until it starts,
- * the program stays as it is. Who can't have the journal writes nothing.
+ * windows side by side, when that grant ends. A journal lets the next
+ * opener do that when this one is killed: until it starts, the program stays as
+ * it is. Who can't have the journal writes nothing.
+ *
+ * The next opener does as the journal says, with all its capabilities, so the
+ * journal lies in a directory that nobody else may write to (state_dir of
+ * [worker]). The store's folder is the API's as well.
  */
 #pragma once
 

@@ -201,11 +201,11 @@ TEST(what_is_the_hosts_stays_in_place)
 
 	stock_backup(&k);
 	make_store(k.restored);
-	touch(stock_path(k.restored, "go-rates"));
+	touch(stock_path(k.restored, "worker-here.lock"));
 	ck_assert_int_eq(mkdir(stock_path(k.restored, "debuginfod"), 0750), 0);
 	touch(stock_path(k.restored, "debuginfod/aabb.debug"));
 	stock_restore(&k, k.restored, true);
-	ck_assert(is_there(k.restored, "go-rates"));
+	ck_assert(is_there(k.restored, "worker-here.lock"));
 	ck_assert(is_there(k.restored, "debuginfod/aabb.debug"));
 }
 END

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ rig_init(struct rig *r)
 {
 	*r = (struct rig){.dir = "/tmp/stoker-test.XXXXXX"};
 	ck_assert_ptr_nonnull(mkdtemp(r->dir));
-	r->conf.store_dir = r->dir;
+	r->conf.worker_state_dir = r->dir;
 	rates_open(&r->rates, &r->conf);
 	ck_assert_int_ge(r->rates.journal, 0);
 	r->child = fork();
@@ -265,6 +266,95 @@ TEST(the_next_opener_leaves_a_later_process_as_it_is)
 }
 END
 
+/* Everything that another user could have written a row by. */
+static void
+own_by_another(const char *dir, const char *path)
+{
+	(void)dir;
+	ck_assert_int_eq(chown(path, 65534, 65534), 0);
+}
+
+static void
+directory_of_another(const char *dir, const char *path)
+{
+	(void)path;
+	ck_assert_int_eq(chown(dir, 65534, 65534), 0);
+}
+
+static void
+open_to_all(const char *dir, const char *path)
+{
+	(void)dir;
+	ck_assert_int_eq(chmod(path, 0602), 0);
+}
+
+static void
+open_to_the_group(const char *dir, const char *path)
+{
+	(void)dir;
+	ck_assert_int_eq(chmod(path, 0620), 0);
+}
+
+static void
+directory_open_to_all(const char *dir, const char *path)
+{
+	(void)path;
+	ck_assert_int_eq(chmod(dir, 01777), 0);
+}
+
+static void
+linked_elsewhere(const char *dir, const char *path)
+{
+	char other[256];
+
+	snprintf(other, sizeof(other), "%s/other", dir);
+	ck_assert_int_eq(link(path, other), 0);
+}
+
+static void
+a_link_to_it(const char *dir, const char *path)
+{
+	char other[256];
+
+	snprintf(other, sizeof(other), "%s/other", dir);
+	ck_assert_int_eq(rename(path, other), 0);
+	ck_assert_int_eq(symlink(other, path), 0);
+}
+
+static const struct {
+	void (*change)(const char *dir, const char *path);
+	bool as_root;
+} forged[] = {
+	{own_by_another, true},    {directory_of_another, true},
+	{open_to_all, false},      {open_to_the_group, false},
+	{linked_elsewhere, false}, {directory_open_to_all, false},
+	{a_link_to_it, false},
+};
+
+TEST(a_journal_that_others_may_have_written_is_not_obeyed)
+{
+	for (size_t i = 0; i < ARRAY_LEN(forged); i++) {
+		CLEANUP_RIG struct rig r;
+		char path[128], other[256];
+
+		if (forged[i].as_root && geteuid() != 0)
+			continue;
+		rig_init(&r);
+		grant(&r);
+		ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
+		die(&r.rates);
+		snprintf(path, sizeof(path), "%s/" RATES_JOURNAL, r.dir);
+		snprintf(other, sizeof(other), "%s/other", r.dir);
+		forged[i].change(r.dir, path);
+		rates_open(&r.rates, &r.conf);
+		ck_assert_msg(r.rates.journal == -1, "row %zu", i);
+		ck_assert_msg(child_word(&r, &rate_unset, NULL) == 5, "row %zu",
+		              i);
+		unlink(other);
+	}
+}
+END
+
 TEST(a_journal_of_nonsense_is_passed_over)
 {
 	CLEANUP_RIG struct rig r;
@@ -393,6 +483,7 @@ SUITE("rates", without_a_grant_nothing_is_written,
       a_rate_is_taken_back_when_its_client_is_gone,
       the_next_opener_takes_back_what_a_killed_one_left,
       the_next_opener_leaves_a_later_process_as_it_is,
+      a_journal_that_others_may_have_written_is_not_obeyed,
       a_journal_of_nonsense_is_passed_over,
       a_rate_that_is_kept_outlives_its_client, what_is_not_said_again_lapses,
       a_rate_stays_while_either_wants_it,

@@ -1,0 +1,16 @@
+/* A program with a number of its own: it prints where that is and waits. */
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static volatile uint64_t word = 5;
+
+int
+main(void)
+{
+	printf("%lu\n", (unsigned long)(uintptr_t)&word);
+	fflush(stdout);
+	while (word)
+		pause();
+	return 0;
+}

@@ -89,6 +89,8 @@ report(const struct quality *q, int summary)
 static int
 start(const struct once_run *r)
 {
+	int rc = worker_may_look(r->events, once_id, r->once->pids,
+	                         r->once->npids);
 	struct msg_start m = {
 		.type = MSG_START,
 		.kind = r->once->kind,
@@ -100,7 +102,8 @@ start(const struct once_run *r)
 
 	memcpy(m.id, once_id, sizeof(once_id));
 	memcpy(m.pids, r->once->pids, sizeof(m.pids));
-	return msg_send(r->analyser, &m, sizeof(m), &r->once->out_fd, 1);
+	return rc ? rc
+	          : msg_send(r->analyser, &m, sizeof(m), &r->once->out_fd, 1);
 }
 
 static int

@@ -27,10 +27,19 @@
 
 enum host_op {
 	HOST_NONE,
-#define HOST_OP(op, handler, doc) HOST_##op,
+#define HOST_OP(op, handler, whose, doc) HOST_##op,
 #include "capture/host.def"
 #undef HOST_OP
 	HOST_OPS
+};
+
+/* Whom a question may be about. */
+enum host_whose {
+	HOST_OF_NOBODY,
+	HOST_OF_PROCESS,
+	HOST_OF_THREAD,
+	HOST_OF_LIST,
+	HOST_OF_SCHEDULER,
 };
 
 /* Unused fields are zero. Texts are NUL-terminated within their array. */

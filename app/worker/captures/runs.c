@@ -41,12 +41,25 @@ runs_find(struct runs *c, const char *id)
 	return NULL;
 }
 
+/* Says whom the analyser may look at for it: of nobody, when it has ended. */
+static void
+say_look(const struct runs *c, const struct run *v, const int32_t *pids,
+         size_t n)
+{
+	int rc = v->pull ? 0
+	                 : worker_may_look(c->events, v->ref.session, pids, n);
+
+	if (rc)
+		log_debug("%s: the opener takes no messages", v->ref.session);
+}
+
 void
 runs_drop(struct runs *c, struct run *v)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->items[i] != v)
 			continue;
+		say_look(c, v, NULL, 0);
 		c->items[i] = c->items[--c->n];
 		run_free(v);
 		return;
@@ -233,6 +246,7 @@ runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
 		return rc;
 	v->started_ns = now_ns;
 	v->may = may;
+	say_look(c, v, now->pids, now->n);
 	if (may && say_may(c, v, now, now_ns))
 		v->may = 0;
 	rc = send_start(c, v, of, now);
@@ -263,6 +277,8 @@ follow(struct runs *c, struct run *v, const struct targets *targets,
 	targets_followed(targets, v->job.tenant, v->job.service, v->job.ordinal,
 	                 &now);
 	note_most(&v->left, &now.left);
+	if (now.stamp != v->stamp)
+		say_look(c, v, now.pids, now.n);
 	if (v->may && now.stamp != v->stamp && say_may(c, v, &now, now_ns))
 		log_debug("%s: the opener takes no messages", v->ref.session);
 	if (following_tell(&f, c->analyser, targets, &now))

@@ -24,8 +24,11 @@ count(const struct periodics *t, enum periodic_state state)
 }
 
 void
-periodic_rest(struct periodic *v)
+periodic_rest(const struct periodics *t, struct periodic *v)
 {
+	if (v->id[0] && !v->url &&
+	    worker_may_look(t->windows->events, v->id, NULL, 0))
+		log_debug("%s: the opener takes no messages", v->service);
 	close_ptr(&v->fd);
 	v->state = PERIODIC_IDLE;
 	v->fetch = 0;
@@ -65,7 +68,7 @@ static void
 fail(struct periodics *t, struct periodic *v, enum capture_error e,
      int64_t now_ns)
 {
-	periodic_rest(v);
+	periodic_rest(t, v);
 	missed(t, v, 1);
 	if (e != CAPTURE_NO_PROCESS) /* as ever when it does not run */
 		periodic_tell(t, v, e);
@@ -76,7 +79,7 @@ fail(struct periodics *t, struct periodic *v, enum capture_error e,
 static void
 stored(struct periodics *t, struct periodic *v)
 {
-	periodic_rest(v);
+	periodic_rest(t, v);
 	periodic_tell(t, v, CAPTURE_OK);
 	if (t->stored)
 		t->stored(t->arg, v);
@@ -137,7 +140,7 @@ error_of(const struct msg_done *m)
 static void
 first_reading(struct periodics *t, struct periodic *v, bool had)
 {
-	periodic_rest(v);
+	periodic_rest(t, v);
 	t->windows->counts.gaps += had;
 	periodic_tell(t, v, CAPTURE_OK);
 }
@@ -231,6 +234,9 @@ look(struct periodics *t, struct periodic *v, const struct targets *targets,
 	rc = now.n ? open_profile(v) : -ESRCH;
 	fds[0] = v->fd;
 
+	if (!rc)
+		rc = worker_may_look(t->windows->events, v->id, now.pids,
+		                     now.n);
 	if (!rc && v->java)
 		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
 		                m.duration_ms, now.pids, now.n);
@@ -343,7 +349,7 @@ next_time(struct periodics *t, struct periodic *v, int64_t now_ns)
 static void
 nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
-	periodic_rest(v);
+	periodic_rest(t, v);
 	if (v->grows && periodic_nobody(t, v, now_ns))
 		log_debug("%s: what it counts at first is not told",
 		          v->service);

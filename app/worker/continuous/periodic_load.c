@@ -13,9 +13,9 @@
 #include <string.h>
 
 static void
-periodic_done(struct periodic *v)
+periodic_done(const struct periodics *t, struct periodic *v)
 {
-	periodic_rest(v);
+	periodic_rest(t, v);
 	periodic_forget(v);
 	free(v->kept);
 	free(v->tenant);
@@ -25,17 +25,17 @@ periodic_done(struct periodic *v)
 }
 
 static void
-free_takes(struct periodic *items, size_t n)
+free_takes(const struct periodics *t, struct periodic *items, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		periodic_done(&items[i]);
+		periodic_done(t, &items[i]);
 	free(items);
 }
 
 void
 periodics_done(struct periodics *t)
 {
-	free_takes(t->items, t->n);
+	free_takes(t, t->items, t->n);
 	left_out_done(&t->left);
 	t->items = NULL;
 	t->n = 0;
@@ -101,12 +101,12 @@ fill(struct periodics *t, const struct service *s, size_t type, const char *url,
 	v.service = strdup(s->name);
 	v.url = url ? strdup(url) : NULL;
 	if (!v.tenant || !v.service || (url && !v.url)) {
-		periodic_done(&v);
+		periodic_done(t, &v);
 		return -ENOMEM;
 	}
 	old = same(t, &v);
 	if (old) {
-		periodic_done(&v);
+		periodic_done(t, &v);
 		v = *old;
 		*old = NO_PERIODIC;
 	} else if (!v.grows) {
@@ -172,7 +172,7 @@ periodics_load(struct periodics *t, const struct targets *targets)
 			periodic_tell(t, &t->items[i], CAPTURE_OK);
 			periodic_keep_end(t, &t->items[i]);
 		}
-	free_takes(t->items, t->n);
+	free_takes(t, t->items, t->n);
 	t->items = items;
 	t->n = n;
 	if (!rc)

@@ -9,7 +9,7 @@
 #define NO_PERIODIC ((struct periodic){.fd = -1, .reading = -1})
 
 /* Back to idle, until the next time. */
-void periodic_rest(struct periodic *v);
+void periodic_rest(const struct periodics *t, struct periodic *v);
 /* Says in the store that it fails, or does no longer, when that is news. */
 void
 periodic_tell(struct periodics *t, struct periodic *v, enum capture_error e);

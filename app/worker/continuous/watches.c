@@ -45,9 +45,20 @@ tell(const struct windows *w, enum msg_type type, const char *id)
 	                       : msg_send(w->analyser, &m, sizeof(m), NULL, 0);
 }
 
+/* Says whom the analyser may look at for it: of nobody, when it has ended. */
+static int
+say_look(const struct windows *w, struct watch *v, const int32_t *pids,
+         size_t n)
+{
+	v->looked_at = n > 0;
+	return worker_may_look(w->events, v->id, pids, n);
+}
+
 void
 windows_unwatch(const struct windows *w, struct watch *v)
 {
+	if (v->looked_at && say_look(w, v, NULL, 0))
+		log_debug("%s: the opener takes no messages", v->service);
 	if (v->stamp && tell(w, MSG_STOP, v->id))
 		log_debug("%s: nobody to stop", v->id);
 	v->stamp = 0;
@@ -65,6 +76,7 @@ windows_analyser(struct windows *w, int socket)
 static void
 watch(const struct windows *w, struct watch *v, const struct followed *now)
 {
+	int rc = say_look(w, v, now->pids, now->n);
 	struct msg_start m = {.type = MSG_WATCH,
 	                      .kind = WORKER_CPU,
 	                      .rate = (uint32_t)v->rate,
@@ -73,7 +85,7 @@ watch(const struct windows *w, struct watch *v, const struct followed *now)
 	memcpy(m.id, v->id, sizeof(m.id));
 	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
 	/* else it is gone, or comes to it later */
-	if (!msg_send(w->analyser, &m, sizeof(m), NULL, 0))
+	if (!rc && !msg_send(w->analyser, &m, sizeof(m), NULL, 0))
 		v->stamp = now->stamp;
 }
 
@@ -100,6 +112,7 @@ follow(const struct windows *w, struct watch *v, const struct targets *targets,
 	struct following f = {v->tenant, v->service, v->id,
 	                      SESSION_ALL_ORDINALS, v->stamp};
 	struct followed now;
+	int rc = 0;
 
 	if (now_ns < v->retry_ns)
 		return;
@@ -108,8 +121,12 @@ follow(const struct windows *w, struct watch *v, const struct targets *targets,
 	tell_left(v, &now);
 	if (!v->stamp && now.n)
 		watch(w, v, &now);
-	else if (v->stamp && !following_tell(&f, w->analyser, targets, &now))
-		v->stamp = f.stamp;
+	else if (v->stamp) {
+		if (now.stamp && now.stamp != v->stamp)
+			rc = say_look(w, v, now.pids, now.n);
+		if (!rc && !following_tell(&f, w->analyser, targets, &now))
+			v->stamp = f.stamp;
+	}
 }
 
 void

@@ -32,6 +32,7 @@ struct watch {
 	bool java;                /* WORKER_MAY_ASK is to be said */
 	uint64_t stamp;           /* of struct following; 0: the analyser
 	                           * knows nothing of this watch */
+	bool looked_at;           /* WORKER_MAY_LOOK was said */
 	bool left;                /* some of its processes are left out */
 	int64_t retry_ns;         /* it refused: not before */
 	enum capture_error error; /* that it last ended with */

@@ -44,21 +44,39 @@ worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
 	return n == sizeof(*reply) ? 0 : -EBADMSG;
 }
 
+static int
+send_may(int events, struct msg_may *m, const int32_t *pids, size_t n)
+{
+	if (n > WORKER_MAX_PIDS)
+		return -E2BIG;
+	m->npids = (uint32_t)n;
+	if (n)
+		memcpy(m->pids, pids, n * sizeof(*pids));
+	return msg_send(events, m, MSG_MAY_BYTES(n), NULL, 0);
+}
+
 int
 worker_may(int events, enum worker_may what, uint64_t duration_ms,
            const int32_t *pids, size_t n)
 {
 	struct msg_may m = {
 		.type = MSG_MAY,
-		.npids = (uint32_t)n,
 		.duration_ms = duration_ms,
 		.what = what,
 	};
 
-	if (n > WORKER_MAX_PIDS)
-		return -E2BIG;
-	memcpy(m.pids, pids, n * sizeof(*pids));
-	return msg_send(events, &m, sizeof(m), NULL, 0);
+	return send_may(events, &m, pids, n);
+}
+
+int
+worker_may_look(int events, const char *id, const int32_t *pids, size_t n)
+{
+	struct msg_may m = {.type = MSG_MAY, .what = WORKER_MAY_LOOK};
+
+	if (strlen(id) >= sizeof(m.id))
+		return -ENAMETOOLONG;
+	memcpy(m.id, id, strlen(id) + 1);
+	return send_may(events, &m, pids, n);
 }
 
 int

@@ -25,8 +25,9 @@
  *    The scheduler asks there for a fetcher: MSG_WANT_FETCHER is answered by
  *    MSG_FETCHER, with the fetch socket, or with an error and none. One that
  *    ran before ends. A fetcher that died is not replaced until it is wanted.
- *    MSG_MAY tells what services allow the worker to do to their processes
- *    (opener_grants.h); it has no answer.
+ *    MSG_MAY tells which processes captures and watches are of, and what
+ *    services allow the worker to do to theirs (opener_grants.h); it has no
+ *    answer, and comes before the analyser hears of these processes.
  *
  * c: scheduler to analyser
  *	START
@@ -96,7 +97,7 @@
 #define WORKER_MAX_CAPTURES 64   /* that one analyser runs at once */
 #define WORKER_MAX_PIDS     1024 /* that one is told to begin with */
 #define WORKER_MAX_WINDOW   ((size_t)64 << 20) /* bytes of a stored window */
-#define WORKER_TOP          50   /* entries of topFunctions */
+#define WORKER_TOP          50                 /* entries of topFunctions */
 
 enum capture_error {
 	CAPTURE_OK,
@@ -161,6 +162,10 @@ enum worker_may {
 	/* SET for so long, whoever asked for it; for 0 ms: not any more. */
 	WORKER_MAY_KEEP_BLOCK = 4,
 	WORKER_MAY_KEEP_MUTEX = 8,
+	/* Read their memory, files and stacks (host.def) until the capture or
+	 * watch of this id says whose it is next: it names all of them at once,
+	 * and nobody when it has ended. */
+	WORKER_MAY_LOOK = 16,
 };
 
 struct msg_may {
@@ -168,8 +173,11 @@ struct msg_may {
 	uint64_t duration_ms;
 	uint32_t what; /* enum worker_may */
 	uint32_t reserved;
-	int32_t pids[WORKER_MAX_PIDS];
+	char id[ID_MAX];               /* of LOOK */
+	int32_t pids[WORKER_MAX_PIDS]; /* those past npids are not sent */
 };
+#define MSG_MAY_BYTES(npids) \
+	(offsetof(struct msg_may, pids) + (npids) * sizeof(int32_t))
 
 /* START, and WATCH, which has no duration and no kind but WORKER_CPU; FOLLOW
  * and LEAVE, which have an id and pids alone. */
@@ -299,6 +307,12 @@ worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
  */
 MUST_CHECK int worker_may(int events, enum worker_may what,
                           uint64_t duration_ms, const int32_t *pids, size_t n);
+/*
+ * The same of WORKER_MAY_LOOK, for as long as what has this id runs.
+ *   Shape    pids[n]: all that it is of; n = 0: it has ended
+ */
+MUST_CHECK int
+worker_may_look(int events, const char *id, const int32_t *pids, size_t n);
 /* Where /proc/PID/exe points; -errno. */
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
 /* The number that a pid file of this host begins with; -errno. */

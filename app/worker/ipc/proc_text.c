@@ -6,7 +6,15 @@
 #include <string.h>
 
 /* Fields of /proc/PID/stat, as proc(5) counts them. */
-enum { NAME = 2, PARENT = 4, UTIME = 14, STIME, START_TIME = 22, RSS = 24 };
+enum {
+	NAME = 2,
+	PARENT = 4,
+	SESSION = 6,
+	UTIME = 14,
+	STIME,
+	START_TIME = 22,
+	RSS = 24
+};
 
 /* The number in a field behind the name; close is where that ends. */
 static bool
@@ -64,6 +72,19 @@ proc_parse_parent(const char *text, int32_t *out)
 		return -EINVAL;
 	*out = (int32_t)parent;
 	return 0;
+}
+
+int
+proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session)
+{
+	const char *close = strrchr(text, ')');
+	uint64_t session;
+
+	if (!close || !stat_field(close, SESSION, &session) ||
+	    session > INT32_MAX)
+		return -EINVAL;
+	*out_session = (int32_t)session;
+	return proc_parse_parent(text, out_parent);
 }
 
 int

@@ -31,6 +31,13 @@ proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
  *   Source   proc(5), field 4
  */
 MUST_CHECK int proc_parse_parent(const char *text, int32_t *out);
+/*
+ * The same file: the parent's number, and that of who began its session; 0
+ * where that is outside of this process's PID namespace. Errors   -EINVAL
+ *   Source   proc(5), fields 4 and 6
+ */
+MUST_CHECK int
+proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
 /* /proc/PID/status: the real user id; -EINVAL. */
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
 /*

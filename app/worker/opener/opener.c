@@ -200,6 +200,40 @@ take_signal(struct opener *o)
 		kill(o->scheduler, SIGTERM);
 }
 
+/* Takes a message of the scheduler; when that ends, so does the worker. */
+static void
+take_wish(struct opener *o)
+{
+	union {
+		uint32_t type;
+		struct msg_fetcher fetcher;
+		struct msg_may may;
+	} m;
+	ssize_t n = msg_recv(o->events, &m, sizeof(m), NULL, NULL);
+
+	if (n <= 0 && n != -EMSGSIZE)
+		close(TAKE_FD(o->events));
+	else if (n == sizeof(m.fetcher) && m.type == MSG_WANT_FETCHER)
+		fetcher_child_start(&o->fetcher, o->children->fetcher, o->conf,
+		                    &o->who, o->events);
+	else if (m.type == MSG_MAY && n >= (ssize_t)MSG_MAY_BYTES(0) &&
+	         m.may.npids <= WORKER_MAX_PIDS &&
+	         n == (ssize_t)MSG_MAY_BYTES(m.may.npids))
+		grants_add(&o->grants, &m.may);
+}
+
+/* Takes all there are: what a client asks for next may rest on one of them. */
+static void
+take_wishes(struct opener *o)
+{
+	struct pollfd p = {o->events, POLLIN, 0};
+
+	while (poll(&p, 1, 0) > 0) {
+		take_wish(o);
+		p.fd = o->events;
+	}
+}
+
 static void
 answer(struct opener *o, int client, const struct host_ask *ask, int in)
 {
@@ -223,41 +257,11 @@ serve(struct opener *o, int client)
 
 	if (n < 0) /* then what came is closed */
 		in = -1;
-	if (n == sizeof(ask))
+	if (n == sizeof(ask)) {
+		take_wishes(o); /* which were said before it */
 		answer(o, client, &ask, in);
+	}
 	return n == sizeof(ask);
-}
-
-/* Takes a message of the scheduler; when that ends, so does the worker. */
-static void
-take_wish(struct opener *o)
-{
-	union {
-		uint32_t type;
-		struct msg_fetcher fetcher;
-		struct msg_may may;
-	} m;
-	ssize_t n = msg_recv(o->events, &m, sizeof(m), NULL, NULL);
-
-	if (n <= 0 && n != -EMSGSIZE)
-		close(TAKE_FD(o->events));
-	else if (n == sizeof(m.fetcher) && m.type == MSG_WANT_FETCHER)
-		fetcher_child_start(&o->fetcher, o->children->fetcher, o->conf,
-		                    &o->who, o->events);
-	else if (n == sizeof(m.may) && m.type == MSG_MAY)
-		grants_add(&o->grants, &m.may);
-}
-
-/* All there are: what a client asks for next may rest on one of them. */
-static void
-take_wishes(struct opener *o)
-{
-	struct pollfd p;
-
-	do {
-		take_wish(o);
-		p = (struct pollfd){o->events, POLLIN, 0};
-	} while (poll(&p, 1, 0) > 0);
 }
 
 static int

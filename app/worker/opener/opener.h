@@ -54,7 +54,9 @@ struct opener {
 	int clients[OPENER_MAX_CLIENTS];
 	size_t nclients;
 	uint32_t generation;
-	unsigned restarts; /* since window_ns */
+	uint64_t refused;   /* questions about processes of no capture */
+	int64_t refused_ns; /* when the last was logged; 0: none */
+	unsigned restarts;  /* since window_ns */
 	int64_t window_ns;
 	bool done;
 	int status; /* to leave with */
@@ -86,7 +88,7 @@ void opener_answer(struct opener *o, const struct host_ask *ask, int client,
  */
 MUST_CHECK int opener_add_client(struct opener *o, int fd);
 /* Handlers return 0 or -errno and put descriptors into out. */
-#define HOST_OP(op, handler, doc)                                            \
+#define HOST_OP(op, handler, whose, doc)                                     \
 	MUST_CHECK int handler(struct opener *o, const struct host_ask *ask, \
 	                       struct answer *out);
 #include "capture/host.def"

@@ -1,16 +1,30 @@
 #include "opener.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "capture/event.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#define REFUSED_NS (60 * NS_PER_S) /* between two lines about it */
+
 static int (*const handlers[HOST_OPS])(struct opener *, const struct host_ask *,
                                        struct answer *) = {
-#define HOST_OP(op, handler, doc) [HOST_##op] = handler,
+#define HOST_OP(op, handler, whose, doc) [HOST_##op] = handler,
+#include "capture/host.def"
+#undef HOST_OP
+};
+
+static const struct {
+	const char *name;
+	enum host_whose whose;
+} ops[HOST_OPS] = {
+#define HOST_OP(op, handler, whose, doc) [HOST_##op] = {#op, HOST_OF_##whose},
 #include "capture/host.def"
 #undef HOST_OP
 };
@@ -30,6 +44,61 @@ opener_add_client(struct opener *o, int fd)
 	return 0;
 }
 
+/* Leaves only processes in the list that may be asked about. */
+static void
+permit_list(struct opener *o, struct host_ask *ask)
+{
+	uint32_t n = 0;
+
+	if (ask->count > HOST_MAX_LIST)
+		return; /* which its handler refuses */
+	for (uint32_t i = 0; i < ask->count; i++)
+		if (!grants_look(&o->grants, ask->list[i]))
+			ask->list[n++] = ask->list[i];
+	ask->count = n;
+}
+
+/* Whether this client may ask about that process: the scheduler about any. */
+static int
+permit(struct opener *o, int client, struct host_ask *ask)
+{
+	if (client == o->ask)
+		return 0;
+	switch (ops[ask->op].whose) {
+	case HOST_OF_NOBODY:
+		return 0;
+	case HOST_OF_PROCESS:
+		return grants_look(&o->grants, ask->pid);
+	case HOST_OF_THREAD:
+		return grants_look_thread(&o->grants, ask->pid);
+	case HOST_OF_LIST:
+		permit_list(o, ask);
+		return 0;
+	case HOST_OF_SCHEDULER:
+		break;
+	}
+	return -EPERM;
+}
+
+/*
+ * An analyser that does as it should asks about a process that is not granted
+ * only by chance: where the capture has just ended, or the parents have. One
+ * that was taken over would ask again and again.
+ */
+static void
+note_refusal(struct opener *o, const struct host_ask *ask)
+{
+	int64_t now = clock_mono_ns();
+
+	o->refused++;
+	if (o->refused_ns && now - o->refused_ns < REFUSED_NS)
+		return;
+	o->refused_ns = now;
+	log_warn("a question of the analyser was refused: %s of process %d, "
+	         "which no capture names (%" PRIu64 " refused so far)",
+	         ops[ask->op].name, ask->pid, o->refused);
+}
+
 void
 opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
               struct answer *out)
@@ -43,6 +112,10 @@ opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
 	if (ask->op == HOST_NONE || ask->op >= HOST_OPS)
 		out->reply.error = -EINVAL;
 	else
+		out->reply.error = permit(o, client, &checked);
+	if (out->reply.error == -EPERM)
+		note_refusal(o, ask);
+	if (!out->reply.error)
 		out->reply.error = handlers[ask->op](o, &checked, out);
 }
 
@@ -80,9 +153,12 @@ int
 open_ring_event(struct opener *o, const struct host_ask *ask,
                 struct answer *out)
 {
-	int fd, rc = event_open_ring(ask->pid, ask->cpu, &fd);
+	int fd, rc;
 
 	(void)o;
+	if (ask->pid != EVENT_ALL && ask->pid != 0)
+		return -EINVAL;
+	rc = event_open_ring(ask->pid, ask->cpu, &fd);
 	if (!rc)
 		give(out, fd);
 	return rc;

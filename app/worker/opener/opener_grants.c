@@ -2,32 +2,97 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "worker/ipc/proc_text.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
-#define SLACK_NS (60 * NS_PER_S) /* beyond the time of a capture */
+#define SLACK_NS       (60 * NS_PER_S) /* beyond the time of a capture */
+#define MAX_GENERATION 64              /* steps up to who is granted */
+
+/* --- processes -------------------------------------------------------------
+ */
+
+struct kin {
+	uint64_t start_time;
+	int32_t parent, session;
+};
+
+/* The first thread's file, which tells as much of the process as the process's
+ * own and does not add up what all its threads used. */
+static int
+read_kin(int32_t pid, struct kin *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64], comm[PROC_COMM_MAX];
+	int rc;
+
+	if (pid <= 0)
+		return -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
+	rc = file_read(AT_FDCWD, path, &text);
+	if (rc)
+		return rc == -ENOENT ? -ESRCH : rc;
+	return proc_parse_stat(buf_str(&text), comm, &out->start_time)
+	               ?: proc_parse_kin(buf_str(&text), &out->parent,
+	                                 &out->session);
+}
 
 uint64_t
 proc_start_time(int32_t pid)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64], comm[PROC_COMM_MAX];
-	uint64_t start;
+	struct kin k;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (pid <= 0 || file_read(AT_FDCWD, path, &text) ||
-	    proc_parse_stat(buf_str(&text), comm, &start))
-		return 0;
-	return start;
+	return read_kin(pid, &k) ? 0 : k.start_time;
 }
+
+static bool
+read_unit(int32_t pid, char out[static PROC_UNIT_MAX])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (file_read(AT_FDCWD, path, &text))
+		return false;
+	proc_parse_unit(buf_str(&text), out);
+	return true;
+}
+
+static bool
+same_unit(int32_t a, int32_t b)
+{
+	char of_a[PROC_UNIT_MAX], of_b[PROC_UNIT_MAX];
+
+	return read_unit(a, of_a) && read_unit(b, of_b) && !strcmp(of_a, of_b);
+}
+
+static int32_t
+process_of_thread(int32_t tid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (tid <= 0 || file_read(AT_FDCWD, path, &text))
+		return 0;
+	at = strstr(buf_str(&text), "\nTgid:");
+	return at ? (int32_t)strtol(at + strlen("\nTgid:"), NULL, 10) : 0;
+}
+
+/* --- rows ------------------------------------------------------------------
+ */
 
 static bool
 is_same(const struct grant *a, const struct grant *b)
 {
 	return a->pid == b->pid && a->start_time == b->start_time &&
-	       a->what == b->what;
+	       a->what == b->what && a->of == b->of;
 }
 
 static bool
@@ -37,23 +102,101 @@ is_kept(const struct grant *g)
 	       g->what == WORKER_MAY_KEEP_MUTEX;
 }
 
+/* Index of the first row of a process, or where that would be. */
+static size_t
+first_of(const struct grants *g, int32_t pid)
+{
+	size_t from = 0, to = g->n;
+
+	while (from < to) {
+		size_t middle = (from + to) / 2;
+
+		if (g->rows[middle].pid < pid)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static void
+remove_row(struct grants *g, size_t i)
+{
+	memmove(&g->rows[i], &g->rows[i + 1],
+	        (--g->n - i) * sizeof(g->rows[0]));
+}
+
+/* Takes out the one that ends first, unless none has an end. */
+static bool
+make_room(struct grants *g)
+{
+	size_t first = 0;
+
+	if (g->n < GRANTS_MAX)
+		return true;
+	for (size_t i = 1; i < g->n; i++)
+		if (g->rows[i].until_ns < g->rows[first].until_ns)
+			first = i;
+	if (g->rows[first].until_ns == INT64_MAX) {
+		log_warn("captures and windows are of more than %d processes: "
+		         "the others are left out",
+		         GRANTS_MAX);
+		return false;
+	}
+	remove_row(g, first);
+	return true;
+}
+
 static void
 put(struct grants *g, const struct grant *new)
 {
-	struct grant *to = &g->rows[0];
+	size_t i;
 
-	for (size_t i = 0; i < GRANTS_MAX; i++) {
+	for (i = first_of(g, new->pid); i < g->n && g->rows[i].pid == new->pid;
+	     i++) {
 		struct grant *row = &g->rows[i];
 
-		if (is_same(row, new)) {
-			if (row->until_ns < new->until_ns || is_kept(new))
-				row->until_ns = new->until_ns;
-			return;
-		}
-		if (row->until_ns < to->until_ns)
-			to = row;
+		if (!is_same(row, new))
+			continue;
+		if (row->until_ns < new->until_ns || is_kept(new))
+			row->until_ns = new->until_ns;
+		return;
 	}
-	*to = *new;
+	if (!make_room(g))
+		return;
+	i = first_of(g, new->pid);
+	memmove(&g->rows[i + 1], &g->rows[i],
+	        (g->n++ - i) * sizeof(g->rows[0]));
+	g->rows[i] = *new;
+}
+
+/* Takes back what is said of one id. */
+static void
+end_looks(struct grants *g, uint64_t of)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (g->rows[i].what != WORKER_MAY_LOOK || g->rows[i].of != of)
+			g->rows[n++] = g->rows[i];
+	g->n = n;
+}
+
+static void
+add_looks(struct grants *g, const struct msg_may *m)
+{
+	size_t n = strnlen(m->id, sizeof(m->id));
+	struct grant row = {.of = hash_bytes(m->id, n),
+	                    .until_ns = INT64_MAX,
+	                    .what = WORKER_MAY_LOOK};
+
+	end_looks(g, row.of);
+	for (uint32_t i = 0; i < m->npids; i++) {
+		row.pid = m->pids[i];
+		row.start_time = proc_start_time(row.pid);
+		if (row.start_time)
+			put(g, &row);
+	}
 }
 
 void
@@ -64,10 +207,16 @@ grants_add(struct grants *g, const struct msg_may *m)
 	if (m->npids > WORKER_MAX_PIDS ||
 	    m->duration_ms > (uint64_t)INT64_MAX / 4 / (uint64_t)NS_PER_MS)
 		return;
+	if (m->what == WORKER_MAY_LOOK) {
+		add_looks(g, m);
+		return;
+	}
 	until += (int64_t)m->duration_ms * NS_PER_MS;
 	for (uint32_t i = 0; i < m->npids; i++) {
-		struct grant row = {proc_start_time(m->pids[i]), until,
-		                    m->pids[i], m->what};
+		struct grant row = {.start_time = proc_start_time(m->pids[i]),
+		                    .until_ns = until,
+		                    .pid = m->pids[i],
+		                    .what = m->what};
 
 		if (is_kept(&row)) /* said again in time, or ended */
 			row.until_ns -= SLACK_NS;
@@ -80,10 +229,93 @@ bool
 grants_has(const struct grants *g, enum worker_may what, int32_t pid,
            uint64_t start_time)
 {
-	struct grant want = {start_time, 0, pid, what};
-
-	for (size_t i = 0; i < GRANTS_MAX; i++)
-		if (start_time && is_same(&g->rows[i], &want))
+	for (size_t i = first_of(g, pid); i < g->n && g->rows[i].pid == pid;
+	     i++)
+		if (start_time && g->rows[i].start_time == start_time &&
+		    g->rows[i].what == what)
 			return g->rows[i].until_ns > clock_mono_ns();
 	return false;
+}
+
+/* --- descent ---------------------------------------------------------------
+ */
+
+static bool
+may_look(const struct grants *g, int32_t pid, const struct kin *k)
+{
+	return grants_has(g, WORKER_MAY_LOOK, pid, k->start_time);
+}
+
+/* Who descends from another process has begun after it: one that has not is
+ * somebody else's child by now, whose parent's number is used again. */
+static bool
+is_granted_elder(const struct grants *g, int32_t pid, const struct kin *child,
+                 struct kin *out)
+{
+	return !read_kin(pid, out) && out->start_time <= child->start_time &&
+	       may_look(g, pid, out);
+}
+
+/*
+ * The process that is granted and that another descends from; 0: none. All of a
+ * session descend from its leader, whose number nobody else gets while it
+ * lasts.
+ */
+static int32_t
+find_elder(const struct grants *g, int32_t pid, const struct kin *of,
+           struct kin *out)
+{
+	struct kin k = *of;
+	int32_t at = pid;
+
+	for (int i = 0; i < MAX_GENERATION && at > 0; i++) {
+		if (k.session != at && is_granted_elder(g, k.session, &k, out))
+			return k.session;
+		at = k.parent;
+		if (is_granted_elder(g, at, &k, out))
+			return at;
+		if (read_kin(at, out) || out->start_time > k.start_time)
+			return 0;
+		k = *out;
+	}
+	return 0;
+}
+
+static struct grant_heir *
+heir_of(struct grants *g, int32_t pid)
+{
+	return &g->heirs[hash_u64((uint64_t)pid) % GRANTS_HEIR];
+}
+
+int
+grants_look(struct grants *g, int32_t pid)
+{
+	struct grant_heir *heir = heir_of(g, pid);
+	struct kin k, elder;
+	int32_t of;
+	int rc = read_kin(pid, &k);
+
+	if (rc)
+		return rc;
+	if (may_look(g, pid, &k))
+		return 0;
+	if (heir->pid == pid && heir->start_time == k.start_time &&
+	    grants_has(g, WORKER_MAY_LOOK, heir->of, heir->of_start_time))
+		return 0;
+	of = find_elder(g, pid, &k, &elder);
+	if (!of || !same_unit(pid, of))
+		return -EPERM;
+	*heir = (struct grant_heir){.start_time = k.start_time,
+	                            .of_start_time = elder.start_time,
+	                            .pid = pid,
+	                            .of = of};
+	return 0;
+}
+
+int
+grants_look_thread(struct grants *g, int32_t tid)
+{
+	int32_t pid = process_of_thread(tid);
+
+	return pid ? grants_look(g, pid) : -ESRCH;
 }

@@ -117,8 +117,7 @@ read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	ssize_t n;
 	int rc;
 
-	if (out->client != o->ask) /* the scheduler alone follows such files */
-		return -EPERM;
+	(void)o;
 	rc = *ask->path == '/' ? walk(&w, ask->path) : -EINVAL;
 	if (rc)
 		return rc;

@@ -376,7 +376,10 @@ ask(struct java *j, const struct grants *g, pid_t pid)
 TEST(only_who_may_be_is_asked_and_not_again_and_again)
 {
 	CLEANUP_RIG struct rig r;
-	struct msg_may m = {MSG_MAY, 1, 1000, WORKER_MAY_SET, 0, {0}};
+	struct msg_may m = {.type = MSG_MAY,
+	                    .npids = 1,
+	                    .duration_ms = 1000,
+	                    .what = WORKER_MAY_SET};
 	static struct java j;
 	static struct grants g;
 
@@ -396,7 +399,10 @@ END
 TEST(who_asks_is_told_what_went_wrong)
 {
 	CLEANUP_RIG struct rig r;
-	struct msg_may m = {MSG_MAY, 1, 1000, WORKER_MAY_ASK, 0, {0}};
+	struct msg_may m = {.type = MSG_MAY,
+	                    .npids = 1,
+	                    .duration_ms = 1000,
+	                    .what = WORKER_MAY_ASK};
 	static struct java j;
 	static struct grants g;
 

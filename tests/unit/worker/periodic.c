@@ -421,12 +421,13 @@ told(struct rig *r)
 	struct msg_may m;
 
 	out[0] = '\0';
-	while (msg_recv(r->opener, &m, sizeof(m), NULL, NULL) == sizeof(m))
-		snprintf(out, sizeof(out), "%s %d %d",
-		         m.what == WORKER_MAY_KEEP_BLOCK   ? "block"
-		         : m.what == WORKER_MAY_KEEP_MUTEX ? "mutex"
-		                                           : "other",
-		         m.npids ? m.pids[0] : 0, (int)m.duration_ms);
+	while (msg_recv(r->opener, &m, sizeof(m), NULL, NULL) > 0)
+		if (m.what != WORKER_MAY_LOOK)
+			snprintf(out, sizeof(out), "%s %d %d",
+			         m.what == WORKER_MAY_KEEP_BLOCK   ? "block"
+			         : m.what == WORKER_MAY_KEEP_MUTEX ? "mutex"
+			                                           : "other",
+			         m.npids ? m.pids[0] : 0, (int)m.duration_ms);
 	return out;
 }
 

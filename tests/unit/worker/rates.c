@@ -60,7 +60,11 @@ rig_done(struct rig *r)
 static void
 grant(struct rig *r)
 {
-	struct msg_may m = {MSG_MAY, 1, 1000, WORKER_MAY_SET, 0, {r->child}};
+	struct msg_may m = {.type = MSG_MAY,
+	                    .npids = 1,
+	                    .duration_ms = 1000,
+	                    .what = WORKER_MAY_SET,
+	                    .pids = {r->child}};
 
 	grants_add(&r->grants, &m);
 }
@@ -99,7 +103,11 @@ keep_at(struct rig *r, uint64_t address, uint32_t keep)
 static void
 may(struct rig *r, enum worker_may what, uint64_t duration_ms)
 {
-	struct msg_may m = {MSG_MAY, 1, duration_ms, what, 0, {r->child}};
+	struct msg_may m = {.type = MSG_MAY,
+	                    .npids = 1,
+	                    .duration_ms = duration_ms,
+	                    .what = what,
+	                    .pids = {r->child}};
 
 	grants_add(&r->grants, &m);
 }

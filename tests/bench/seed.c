@@ -121,13 +121,14 @@ add_session(struct store *s, const char *tenant, const char *service,
 		.created_by = "bench",
 	};
 	struct session_result result = {.duration_ms = 60000, .rate = 99};
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
 	struct blob blob;
 	char id[ID_MAX];
 
 	must(tree_new(p, 1, &t), "tree");
 	must(summary_top(t, top, &functions), "top functions");
 	must(pprof_encode(p, &pprof), "encode");
-	must(blob_put(s, BLOB_PPROF, pprof.p, pprof.len, &blob), "blob");
+	must(blob_put(s, BLOB_PPROF, pprof.p, pprof.len, &w, &blob), "blob");
 	result.sample_count = t->samples[0];
 	result.top_functions = buf_str(&functions);
 	result.quality = "{}";

@@ -37,7 +37,7 @@ new_blob(struct test_store *t)
 {
 	struct blob b;
 
-	ck_assert_int_eq(blob_put(&t->s, BLOB_PPROF, "new", 3, &b), 0);
+	test_blob(&t->s, "new", &b);
 	return b;
 }
 

@@ -23,6 +23,15 @@ mends() { # check, which alternative
 check c_and_go_have_their_names all_good
 check functions_of_python_have_their_names python_is_good
 
+# --- what a Go program counts ---------------------------------------------------------
+service_of counts "/bin/sh -c 'while echo allocate 20; echo block 20; echo contend 20; do :; done | \
+/usr/local/bin/machine-counts block mutex'" StandardOutput=null
+known counts --exe /usr/local/bin/machine-counts --kind go
+for each in memory.main.keepLarge alloc.main.allocate block.main.block mutex.main.contend; do
+  check "${each%%.*}_of_go_has_its_names" good counts "${each%%.*}" "${each#*.}"
+done
+in_machine systemctl disable --now counts 2>/dev/null
+
 # --- kernel.perf_event_paranoid ---------------------------------------------------
 closed() { captured burn --seconds 3; is ".message // .error.message | contains(\"$1\")" ||
   says "$1" cat "$MACHINE_AT/captured"; }
@@ -41,18 +50,29 @@ in_machine rm -r /etc/systemd/system/stoker-worker.service.d
 setting kernel.perf_event_paranoid 2
 
 # --- kernel.kptr_restrict -----------------------------------------------------------
-kernel_named() { captured python --seconds 3; is 'any(.topFunctions[]; .package == "[kernel.kallsyms]")'; }
+service_of zeros "/bin/dd if=/dev/zero of=/dev/null bs=64k"
+known zeros --unit zeros.service
+kernel_named() { # how
+  captured zeros --seconds 3
+  is ".status == \"completed\" and ([.topFunctions[] | select(.package | startswith(\"[kernel\")) |
+    .funcName | test(\"^[A-Za-z_][A-Za-z0-9_.]*$\")] | $1)"
+}
+check kernel_functions_have_names_with_kptr_restrict_0 kernel_named 'any'
 setting kernel.kptr_restrict 1
-check kernel_functions_have_names_with_kptr_restrict_1 doctor_says ok 'worker kernel names' 'kptr_restrict=1'
+check doctor_is_content_with_kptr_restrict_1 doctor_says ok 'worker kernel names' 'kptr_restrict=1'
+check kernel_functions_have_names_with_it kernel_named 'any'
 setting kernel.kptr_restrict 2
 check doctor_warns_of_kptr_restrict_2 doctor_says warning 'worker kernel names' 'kernel.kptr_restrict=2 hides'
 captured burn --seconds 3
 check a_capture_with_it_says_so is '.status == "completed" and
   any(.quality.notes[]; contains("kernel.kptr_restrict=2 hides"))'
+check and_its_kernel_functions_have_no_names kernel_named 'any | not'
 check the_line_of_doctor_mends_it mends 'worker kernel names' 1
+check kernel_functions_have_names_again kernel_named 'any'
+in_machine systemctl disable --now zeros 2>/dev/null
 
 # --- kernel.yama.ptrace_scope, and a reboot in a capture ------------------------------
-for scope in 1 2; do
+for scope in 0 1 2; do
   setting kernel.yama.ptrace_scope $scope
   check "all_types_work_with_ptrace_scope_$scope" all_good
 done

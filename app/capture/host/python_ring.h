@@ -70,13 +70,14 @@ python_ring_bytes(uint32_t stacks)
 	return ((size_t)stacks + 1) * PYTHON_STACK;
 }
 
-/* Room for a quarter of a second, more than passes between drains. */
+/* Room for a second, or for what the sample rings hold at higher rates: a
+ * sample that waits there must find its stack. */
 static inline uint32_t
 python_ring_stacks(uint64_t period_ns)
 {
 	uint32_t n = 16;
 
-	while (n < PYTHON_MAX_STACKS && n * period_ns < UINT64_C(250000000))
+	while (n < PYTHON_MAX_STACKS && n * period_ns < UINT64_C(1000000000))
 		n *= 2;
 	return n;
 }

@@ -59,6 +59,8 @@ MUST_CHECK int store_end(struct store *s, int rc);
  *   Errors   -errno behind a BROKEN finding, for the log
  */
 int store_try(struct store *s, int64_t min_free, struct finding *out);
+/* Why the database refused a call last, for the log. */
+const char *store_why(const struct store *s);
 /* The database's clock. */
 MUST_CHECK int store_now(struct store *s, int64_t *out_ms);
 

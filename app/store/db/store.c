@@ -111,6 +111,12 @@ store_end(struct store *s, int rc)
 	return rc;
 }
 
+const char *
+store_why(const struct store *s)
+{
+	return db_why(s->db);
+}
+
 int
 store_now(struct store *s, int64_t *out_ms)
 {

@@ -16,6 +16,26 @@ struct found {
 	size_t n;
 };
 
+/* Said once: what failed is tried again with every step. */
+static void
+say(const struct windows *w, const char *what, const char *why)
+{
+	if (w->state != CONTINUOUS_HOST_BEHIND)
+		log_warn("windows: %s%s", what, why);
+}
+
+static int
+read_all(const struct windows *w, int fd, char *p, int64_t n, int64_t start)
+{
+	ssize_t got = pread(fd, p, (size_t)n, start);
+
+	if (got == n)
+		return 0;
+	say(w, "their bytes can't be read: ",
+	    got < 0 ? strerror(errno) : "they are too few");
+	return -EIO;
+}
+
 static int64_t
 size_of(int fd)
 {
@@ -49,11 +69,10 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 		w->counts.dropped++; /* no longer wanted */
 		return 0;
 	}
-	if (!p)
-		return -ENOMEM;
-	if (pread(w->data, p, (size_t)r->length, (off_t)r->offset) !=
-	    (ssize_t)r->length)
-		return -EIO;
+	rc = p ? read_all(w, w->data, p, (int64_t)r->length, (int64_t)r->offset)
+	       : -ENOMEM;
+	if (rc)
+		return rc;
 	windows_tell_watch(w, v, CAPTURE_OK);
 	*ask = (struct window_ask){
 		.series = v->series,
@@ -114,8 +133,10 @@ commit(struct windows *w, const struct window_ask *asks, size_t n)
 	size_t stored;
 	int rc = window_commit(w->store, &w->segment, asks, n, &stored);
 
-	if (rc)
+	if (rc) {
+		say(w, "the database: ", store_why(w->store));
 		return rc;
+	}
 	w->counts.stored += (int64_t)stored;
 	w->counts.dropped += (int64_t)(n - stored);
 	return 0;
@@ -127,14 +148,14 @@ append_file(struct windows *w, int fd, struct window_ask *ask)
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	int64_t size = size_of(fd);
 	char *p;
+	int rc;
 
 	if (size > WINDOW_MAX_BYTES)
 		size = 0; /* too much to keep: the window alone says so */
 	p = buf_reserve(&bytes, (size_t)size + 1);
-	if (!p)
-		return -ENOMEM;
-	if (pread(fd, p, (size_t)size, 0) != (ssize_t)size)
-		return -EIO;
+	rc = p ? read_all(w, fd, p, size, 0) : -ENOMEM;
+	if (rc)
+		return rc;
 	return segment_append(&w->segment, p, (size_t)size, ask);
 }
 

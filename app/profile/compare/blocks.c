@@ -163,81 +163,56 @@ rows_init(struct rows *r, const struct tree *t, enum blocks_what what)
 
 /* --- the row of a sample -------------------------------------------------- */
 
-/* Names of frames in the tree, looked up once for each location. */
+/* Names of a profile's frames in the tree, each looked up once. */
 struct frames {
 	const struct rows *r;
 	const struct profile *p;
-	uint32_t *first; /* by location: of names, plus 1 */
-	uint32_t *names; /* outermost frame first */
-	uint32_t nnames, cap;
+	uint32_t *by_string;   /* of the profile: name plus 1, or 0 */
+	uint32_t *by_location; /* of frames whose function has no name */
 };
 
 static void
 frames_done(struct frames *f)
 {
-	free(f->first);
-	free(f->names);
+	free(f->by_string);
+	free(f->by_location);
 }
 
 static int
-frames_room(struct frames *f, uint32_t more)
+name_of(struct frames *f, uint32_t location, uint32_t line, uint32_t *out)
 {
-	uint32_t cap = f->cap ? f->cap : 256;
-	uint32_t *names;
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const struct location *l = &f->p->locations[location];
+	uint32_t *known = &f->by_location[location];
+	int rc = 0;
 
-	if (more <= f->cap - f->nnames)
-		return 0;
-	while (cap - f->nnames < more)
-		cap *= 2;
-	names = reallocarray(f->names, cap, sizeof(*names));
-	if (!names)
-		return -ENOMEM;
-	f->names = names;
-	f->cap = cap;
-	return 0;
-}
+	if (line < l->nlines) {
+		const struct function *at =
+			&f->p->functions[f->p->lines[l->line0 + line].function];
 
-/* Finds the names of a location's frames: *out of them, *n. */
-static int
-frames_of(struct frames *f, uint32_t location, const uint32_t **out,
-          uint32_t *n)
-{
-	uint32_t *first = &f->first[location];
-	int rc;
-
-	*n = profile_frames(f->p, location);
-	rc = *first ? 0 : frames_room(f, *n);
-	for (uint32_t line = *first ? 0 : *n; line-- > 0 && !rc;) {
-		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-
+		if (at->name || at->system_name)
+			known = &f->by_string[at->name ?: at->system_name];
+	}
+	if (!*known) {
 		profile_frame_name(f->p, location, line, &text);
 		rc = buf_err(&text)
-		             ?: strings_add(
-					f->r->t->names, buf_str(&text),
-					text.len,
-					&f->names[f->nnames + *n - 1 - line]);
+		             ?: strings_add(f->r->t->names, buf_str(&text),
+		                            text.len, known);
+		*known += !rc;
 	}
-	if (rc)
-		return rc;
-	if (!*first) {
-		*first = f->nnames + 1;
-		f->nnames += *n;
-	}
-	*out = &f->names[*first - 1];
-	return 0;
+	*out = *known - 1;
+	return rc;
 }
 
 /* A function's row; what a rollup had no room for has no name in the tree. */
 static int
 place_leaf(struct frames *f, uint32_t location, uint32_t *row)
 {
-	const uint32_t *names = f->r->t->name;
-	uint32_t n = 1;
-	int rc = location == PROFILE_NONE ? 0
-	                                  : frames_of(f, location, &names, &n);
+	uint32_t name = f->r->t->name[0];
+	int rc = location == PROFILE_NONE ? 0 : name_of(f, location, 0, &name);
 
-	if (!rc && n && names[n - 1] < f->r->nrow)
-		*row = f->r->row[names[n - 1]];
+	if (!rc && name < f->r->nrow)
+		*row = f->r->row[name];
 	return rc;
 }
 
@@ -245,19 +220,22 @@ place_leaf(struct frames *f, uint32_t location, uint32_t *row)
 static int
 step(struct frames *f, uint32_t location, uint32_t *at)
 {
-	const uint32_t *names;
-	uint32_t n;
-	int rc = *at & BEYOND ? 0 : frames_of(f, location, &names, &n);
+	struct child c = {f->r, *at, 0};
+	uint32_t line = profile_frames(f->p, location);
 
-	for (uint32_t i = 0; !rc && !(*at & BEYOND) && i < n; i++) {
-		const struct child c = {f->r, *at, names[i]};
-		uint32_t row = table_find(&f->r->children,
-		                          child_hash(f->r, *at, names[i]),
-		                          same_child, &c);
+	while (line-- > 0 && !(*at & BEYOND)) {
+		int rc = name_of(f, location, line, &c.name);
+		uint32_t row;
 
+		if (rc)
+			return rc;
+		c.above = *at;
+		row = table_find(&f->r->children,
+		                 child_hash(f->r, c.above, c.name), same_child,
+		                 &c);
 		*at = row == TABLE_NONE ? *at | BEYOND : row;
 	}
-	return rc;
+	return 0;
 }
 
 /* Fills the row of each node of a packed profile. */
@@ -284,8 +262,9 @@ place(const struct rows *r, const struct packed *k, uint32_t type,
 	bool packed = k->nodes && r->what == BLOCKS_OF_NODES;
 	int rc = 0;
 
-	f.first = calloc((size_t)p->nlocations + 1, sizeof(*f.first));
-	if (!f.first || !at)
+	f.by_string = calloc(strings_count(p->strings), sizeof(uint32_t));
+	f.by_location = calloc((size_t)p->nlocations + 1, sizeof(uint32_t));
+	if (!f.by_string || !f.by_location || !at)
 		return -ENOMEM;
 	at[0] = r->what == BLOCKS_OF_NODES ? r->row[0] : 0;
 	if (packed)

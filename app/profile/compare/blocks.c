@@ -1,9 +1,5 @@
 #include "profile/blocks.h"
 
-#include "base/hash.h"
-#include "base/id.h"
-#include "base/table.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -26,8 +22,9 @@ blocks_free(struct blocks *b)
 /* --- the rows of a tree --------------------------------------------------- */
 
 struct node_row {
-	uint32_t node;  /* of the tree */
-	uint32_t above; /* row of the node above; 0 of the root */
+	uint32_t node;        /* of the tree */
+	uint32_t above;       /* row of the node above; 0 of the root */
+	uint32_t child, next; /* rows of a node below, and of one beside */
 };
 
 /* Numbers the rows of a tree, of which 0 is of all together. */
@@ -36,10 +33,7 @@ struct rows {
 	enum blocks_what what;
 	uint32_t *row; /* by name or by node; 0: none */
 	uint32_t nrow, n;
-	/* of nodes */
-	struct node_row *of; /* by row, in preorder */
-	struct table children;
-	uint64_t key; /* of its hashes */
+	struct node_row *of; /* by row, in preorder; NULL of functions */
 };
 
 static void
@@ -47,7 +41,6 @@ rows_done(struct rows *r)
 {
 	free(r->row);
 	free(r->of);
-	table_done(&r->children);
 }
 
 static int
@@ -67,28 +60,6 @@ number_functions(struct rows *r)
 	return 0;
 }
 
-static uint64_t
-child_hash(const struct rows *r, uint32_t above, uint32_t name)
-{
-	uint64_t pair = (uint64_t)above << 32 | name;
-
-	return hash_fold(pair ^ r->key, r->key | 1);
-}
-
-struct child {
-	const struct rows *r;
-	uint32_t above, name;
-};
-
-static bool
-same_child(const void *key, uint32_t row)
-{
-	const struct child *c = key;
-	const struct node_row *of = &c->r->of[row];
-
-	return of->above == c->above && c->r->t->name[of->node] == c->name;
-}
-
 /* The smallest total of a node that gets a row. */
 static int64_t
 choose_least(const struct tree *t)
@@ -106,17 +77,13 @@ choose_least(const struct tree *t)
 	return least;
 }
 
-static int
+static void
 add_node(struct rows *r, uint32_t node, uint32_t above)
 {
-	int rc = table_room(&r->children);
+	struct node_row *up = &r->of[above];
 
-	if (rc)
-		return rc;
-	r->of[r->n] = (struct node_row){node, above};
-	table_put(&r->children, child_hash(r, above, r->t->name[node]), r->n);
-	r->row[node] = r->n++;
-	return 0;
+	r->of[r->n] = (struct node_row){node, above, 0, up->child};
+	up->child = r->row[node] = r->n++;
 }
 
 /* Numbers the big nodes. Where values are negative a big node may lie below
@@ -127,25 +94,23 @@ number_nodes(struct rows *r)
 	const struct tree *t = r->t;
 	int64_t least = choose_least(t);
 	uint32_t last = 0; /* row */
-	int rc = 0;
 
 	if (t->total[0] <= 0)
 		return -ENODATA;
-	random_bytes(&r->key, sizeof(r->key));
 	r->of = calloc(MAX_NODES, sizeof(*r->of));
 	if (!r->of)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < t->n && r->n < MAX_NODES && !rc; i++) {
+	for (uint32_t i = 0; i < t->n && r->n < MAX_NODES; i++) {
 		if (t->total[i] < least)
 			continue;
 		while (last && t->depth[r->of[last].node] >= t->depth[i])
 			last = r->of[last].above;
 		if (i && t->depth[i] != t->depth[r->of[last].node] + 1)
 			continue;
-		rc = add_node(r, i, last);
+		add_node(r, i, last);
 		last = r->n - 1;
 	}
-	return rc;
+	return 0;
 }
 
 static int
@@ -216,24 +181,23 @@ place_leaf(struct frames *f, uint32_t location, uint32_t *row)
 	return rc;
 }
 
-/* From the row of a node to that one location further in. */
+/* From the row of a node to that one location further in. Big nodes are few
+ * below any one node, so that looking at each of them is no long search. */
 static int
 step(struct frames *f, uint32_t location, uint32_t *at)
 {
-	struct child c = {f->r, *at, 0};
-	uint32_t line = profile_frames(f->p, location);
+	const struct node_row *of = f->r->of;
+	uint32_t line = profile_frames(f->p, location), name;
 
 	while (line-- > 0 && !(*at & BEYOND)) {
-		int rc = name_of(f, location, line, &c.name);
-		uint32_t row;
+		uint32_t row = of[*at].child;
+		int rc = name_of(f, location, line, &name);
 
 		if (rc)
 			return rc;
-		c.above = *at;
-		row = table_find(&f->r->children,
-		                 child_hash(f->r, c.above, c.name), same_child,
-		                 &c);
-		*at = row == TABLE_NONE ? *at | BEYOND : row;
+		while (row && f->r->t->name[of[row].node] != name)
+			row = of[row].next;
+		*at = row ? row : *at | BEYOND;
 	}
 	return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * What the parts of a range differ by, read from parts that are short enough
- * to tell. A plan takes the coarsest windows: a day may be one part. For
- * blocks, those that it was made of are read instead, where they are still
- * kept.
+ * Reads blocks from parts of a range that are short enough to tell how the
+ * range differs from one time to the next. A plan takes the coarsest windows: a
+ * day may be one part. For blocks, those that it was made of are read instead,
+ * where they are still kept.
  */
 #include "range/range.h"
 
@@ -14,7 +14,7 @@
 
 /* Parts are split until they are worth so many equal ones. */
 #define WORTH 16
-/* What reading them may take, beside the range itself. */
+/* Limits of reading parts, beside those of the range itself. */
 #define MAX_STORED ((int64_t)24 << 20) /* bytes, as stored */
 #define MAX_NS     (4 * NS_PER_S)
 
@@ -100,7 +100,7 @@ add_children(struct store *s, struct finer *f, const struct range_part *p)
 	return 0;
 }
 
-/* The same parts, those of a level split. */
+/* Copies parts, those of a level split. */
 static int
 split(struct store *s, const struct range_part *parts, size_t n,
       enum window_level level, struct finer *out)
@@ -131,8 +131,8 @@ is_too_much(const struct finer *f)
 
 /* --- their blocks --------------------------------------------------------- */
 
-/* What is known of parts before they are read; NULL: out of memory. Of a
- * gauge, a window counts for as long as it stands. */
+/* Outlines parts before they are read; NULL: out of memory. A window of a
+ * gauge counts for as long as it stands. */
 static struct blocks_part *
 outline(const struct range_part *parts, size_t n, bool gauge)
 {

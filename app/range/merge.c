@@ -34,7 +34,7 @@ weighs_alike(const struct range *r)
 }
 
 /*
- * What the sum of weighted values is divided by to be a mean over the time
+ * The sum of weighted values is divided by this to be a mean over the time
  * that is covered: the weights of one series add up to its time, those of
  * series at once to that many times of it.
  */

@@ -1,16 +1,16 @@
 /*
- * How a capture's own time tells what chance makes of it: the cost of each
- * function, or of each node of its tree, over up to BLOCKS stretches of it.
+ * Cuts a capture, or a range, into blocks of time, so that its own time tells
+ * how much chance moves the cost of a function or of a node of its tree.
  *
- * A total has no variance of its own; what its parts differ by does. Parts of
- * equal numbers of samples say how the shares of functions vary, parts of
- * equal time how much there was to do.
+ * A sum has no variance that can be seen; the parts of the sum have. Blocks of
+ * equal numbers of samples tell how shares vary, blocks of equal time tell how
+ * much there was to do.
  *
- * A capture with a timeline is cut up as it lies. A range of continuous
- * profiling comes in parts of its own, windows and their rollups, which can't
- * be cut: neighbours are joined to blocks that are about as large as each
- * other. Profiles of one time, as of several hosts, are no independent ones,
- * since what comes in from outside comes to all of them: they are one stretch.
+ * The timeline of a capture can be cut anywhere. A range of continuous
+ * profiling comes in parts of its own, windows and their rollups, which cannot
+ * be cut: neighbours are joined to blocks of about one size. Profiles of the
+ * same time, as of several hosts, are not independent, since requests come to
+ * all of them alike: they are one stretch of time.
  *
  * Source: batch means; Law and Kelton, Simulation Modeling and Analysis, 9.5.
  */
@@ -36,15 +36,14 @@ struct block_row {
 struct blocks {
 	uint32_t *row;    /* by name or node of the tree: of rows; 0: none */
 	uint32_t nrow;    /* names or nodes that the tree had */
-	uint32_t nrows;   /* at least 1 */
 	uint32_t samples; /* counted; 0: all of the tree's */
 	unsigned norder, ntime;
 	double length[BLOCKS];  /* of the blocks of time, in any unit */
 	struct block_row *rows; /* [0]: of all functions together */
 };
 
-/* What has rows: functions by what they cost themselves, or nodes of the tree
- * by their totals. Nodes with a small part of all cost have none. */
+/* Rows are functions, by their own cost, or nodes of the tree, by their
+ * totals. A node with a small part of all cost has no row. */
 enum blocks_what { BLOCKS_OF_FUNCTIONS, BLOCKS_OF_NODES };
 
 /*
@@ -73,27 +72,27 @@ blocks_row(const struct blocks *b, uint32_t name)
 
 /* --- of parts ------------------------------------------------------------- */
 
-/* What is known of a part of a range before the part is read. */
+/* A part of a range, as far as it is known before it is read. */
 struct blocks_part {
 	int64_t start_ms, end_ms;
 	double seconds; /* captured within */
-	double samples; /* about: what blocks are made equal by */
-	double each;    /* what values are weighed by: of sums 1, of a gauge
-	                   the time that a value stands for */
+	double samples; /* about; blocks are made equal by this */
+	double each;    /* weight of a value: of a sum 1, of a gauge the time
+	                   that it stands for */
 };
 
 struct blocks_parts {
 	const struct blocks_part *parts; /* in order of their starts */
 	size_t n;
-	/* Reads a part, in its turn: its default value type counts. The
-	 * profile is handed over; one that is left empty is skipped. */
+	/* Hands over the profile of a part, whose default value type counts;
+	 * parts are read in order. A part that is left empty is skipped. */
 	int (*read)(void *arg, size_t part, struct packed *out);
 	void *arg;
 };
 
 /*
- * As how many parts of equal length they count, in order of their starts, at
- * one time but once: more of shorter ones are of use until this is BLOCKS.
+ * How many parts of equal length these are worth; parts at one time count
+ * once. Splitting parts is of use until this is BLOCKS.
  *
  *   Source   effective sample size; Kish, Survey Sampling, 8.2, 1965
  */
@@ -111,11 +110,11 @@ blocks_of_parts(const struct tree *t, const struct blocks_parts *of,
                 enum blocks_what what, struct blocks **out);
 
 /*
- * Degrees of freedom that n blocks of these sizes leave a variance, every
- * `each` neighbours joined to one: those of n - 1 where they are equal.
+ * Degrees of freedom of a variance that is estimated from n blocks of these
+ * sizes, every `each` neighbours joined to one: n - 1 where they are equal.
  *
- *   Source   Satterthwaite's, as Bell and McCaffrey have it for residuals,
- *            Survey Methodology 28, 2002, of blocks whose variance is
- *            proportional to their size
+ *   Source   Satterthwaite's formula for residuals; Bell and McCaffrey,
+ *            Survey Methodology 28, 2002: the variance of a block is taken
+ *            to be proportional to its size
  */
 double blocks_freedom(const double *size, unsigned n, unsigned each);

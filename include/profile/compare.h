@@ -1,57 +1,50 @@
 /*
- * Two profiles of one type, function by function: what costs more, what
- * costs less, and whether that is more than chance.
+ * Compares two profiles of one type, function by function: which functions
+ * cost more, which cost less, and whether that is more than chance.
  *
  * A function is listed when its cost moved by at least COMPARE_POINTS percent
- * of all cost, and a two-sided test stays below COMPARE_FDR after Benjamini
- * and Hochberg's step-up over all functions tested. What is tested is told by
- * enum compare_by: the share of the total by default, which needs nothing
- * else; cost per second; or cost per unit of work that the caller counted,
- * which is the one that means something of a service that uses all the CPU
- * it can get: there one function that costs more makes all others' shares
- * fall, and cost per second stays.
+ * of all cost and a two-sided test finds more than chance explains. Many
+ * functions are tested at once; Benjamini and Hochberg's step-up keeps the
+ * share of the listed ones that are chance below COMPARE_FDR. enum compare_by
+ * says what is tested. The share of the total, the default, needs nothing
+ * else. Cost per second suits a service that waits for work. Cost per unit of
+ * work, which the caller counts, suits a service that uses all the CPU that it
+ * can get: when one function there costs more, the shares of all others fall,
+ * and cost per second stays.
  *
- * Samples of one thread, taken at a fixed rate, are no independent draws: a
- * phase of a program fills many in a row. How much that matters is measured:
+ * When every function costs more alike, no share moves. The total is therefore
+ * tested as well, by cost per second or per unit of work: COMPARE_COSTS_MORE.
  *
- * - Where both sides have blocks (blocks.h), each function's variance is that
- *   of its own shares over up to BLOCKS parts: of a capture's timeline, or of
- *   a range, which is made of windows. The tail is Student's t; parts may
- *   differ in size, and have the fewer degrees of freedom for it. Where
- *   neighbouring parts of a side resemble each other, phases are longer than
- *   they: parts are joined by twos until they no longer do, down to 4. No
- *   function is trusted with less variance than independent samples have.
- * - Where the base has others, captures of the same program that nothing
- *   changed between, each function's variance is raised to what they differ
- *   by: its own few captures weighed with what all functions tell. The
- *   interval of the overall delta is widened by what their costs per second
- *   differ by beyond what is expected within each; how much work their time
- *   held is not known, so that an interval per unit of work is not.
- * - Without blocks, as single windows and uploads are, the functions common to
- *   both sides tell: when half of them move beyond what independent samples
- * would, the ratio of the median z squared to its expectation scales all of
- * them
- *   ("genomic control", Devlin and Roeder, Biometrics 55, 1999), between
- *   COMPARE_DISPERSION_LEAST and _MAX. They are held against each other, not
- *   against the total, which a change of one function moves for all. Where
- *   there are too few, it is COMPARE_DISPERSION.
+ * Samples of one thread at a fixed rate are no independent draws: one phase of
+ * a program fills many in a row, so that chance moves shares further than it
+ * would move coin tosses. How much further is the dispersion of a function,
+ * its variance divided by that of independent samples. It is measured:
  *
- * What one capture can't know is how one hour differs from the next: phases
- * longer than a quarter of it, other requests, neighbours that use the caches
- * of its machine. Others of the base can. A range of a day knows what hours
- * differ by, but not what days do.
+ * - Within a capture, where both sides have blocks (blocks.h): by what the
+ *   function's cost differs by over up to BLOCKS parts of the capture, or of a
+ *   range. Where neighbouring parts resemble each other, phases are longer
+ *   than parts: parts are joined by twos until they no longer do, down to 4.
+ *   Few parts, or unequal ones, make few degrees of freedom, and the tail of
+ *   the test, Student's t, heavier. No function is trusted with less variance
+ *   than independent samples have.
+ * - From capture to capture, where the base has others: captures of the same
+ *   program that nothing changed between. A function's own few captures are
+ *   weighed with what all functions differ by. The interval of the total is
+ *   widened likewise, but not per unit of work: how much work the time of the
+ *   others held is not known.
+ * - Without blocks, as of single windows and uploads, by the functions that
+ *   both sides have: most did not change, so the median of their squared z
+ *   divided by its expectation is one dispersion for all ("genomic control",
+ *   Devlin and Roeder, Biometrics 55, 1999), between COMPARE_DISPERSION_LEAST
+ *   and _MAX; COMPARE_DISPERSION where the functions are too few. They are held
+ *   against each other, not against the total, which one function moves.
  *
- * Measured on captures drawn from recordings (tests/bench): a program that
- * does the same all the time, perl, and xz, whose phases last for seconds,
- * differ from themselves in 1 to 2 % of comparisons. Stretches of 5 s as they
- * lie on a machine that others keep busy do so in 6, 38 and 28 %: use of its
- * caches comes and goes, and so does input. With two others of the base it is
- * 2, 4 and 3 %, with four 1 %. Ranges of ten minutes of a service with phases
- * of seconds do so in 1 %, and in 24 % without blocks; where phases last for a
- * minute in 3 %, and in 56 %.
+ * One capture cannot know how an hour differs from the next; others of the
+ * base can. A range of a day knows what hours differ by, but not what days do.
+ * tests/bench measures false alarms and power on recordings of real programs.
  *
- * A sample of memory weighs as many bytes as the sampler's period: counts of
- * objects are scaled ones, and too sure of themselves.
+ * A sample of memory stands for as many bytes as the sampler's period, so that
+ * counts of objects are estimates, and surer of themselves than they should be.
  *
  * Source: Benjamini and Hochberg, J. R. Statist. Soc. B 57, 1995; Yates,
  * Suppl. J. R. Statist. Soc. 1, 1934.
@@ -64,13 +57,13 @@
 
 #define COMPARE_POINTS           0.5 /* percent of all cost */
 #define COMPARE_FDR              0.05
-#define COMPARE_SAMPLES          100 /* fewer on either side tell nothing */
+#define COMPARE_SAMPLES          100 /* that each side needs */
 #define COMPARE_TOTAL            5.0 /* percent that all cost may rise by */
 #define COMPARE_DISPERSION       2.0 /* where too few functions tell */
 #define COMPARE_DISPERSION_LEAST 1.2
 #define COMPARE_DISPERSION_MAX   20.0
 
-/* What is held equal when cost is compared. Words of ?normalize= there. */
+/* The quantity that cost is divided by. Words of ?normalize=. */
 enum compare_by {
 	COMPARE_BY_SHARE, /* the total */
 	COMPARE_BY_RATE,  /* time; a gauge, which spends none, is _BY_NONE */
@@ -79,17 +72,17 @@ enum compare_by {
 };
 extern const char *const compare_bys[]; /* NULL at the end */
 
-/* Where variances come from. */
+/* The source of variances. */
 enum compare_method { COMPARE_FROM_FUNCTIONS, COMPARE_FROM_BLOCKS };
 /* "functions", "blocks" */
 extern const char *const compare_methods[];
 
-/* One side; what it points to must outlive the comparison. */
+/* One side; everything it points to must outlive the comparison. */
 struct compare_side {
 	const struct tree *tree;
 	double seconds; /* captured; 0: unknown */
 	double work;    /* done in that time, in any unit; 0: unknown */
-	const struct blocks *blocks; /* of the tree; NULL: not known */
+	const struct blocks *blocks; /* of functions; NULL: not known */
 	const struct blocks *nodes;  /* of its nodes; only diff.h asks for them,
 	                                once a function is listed */
 	/* of the base: other captures of what it is one of, which tell how
@@ -99,7 +92,7 @@ struct compare_side {
 	size_t nothers;
 };
 
-/* Of a count: its variance, by that of independent samples. */
+/* The variance of a count, divided by that of independent samples. */
 struct compare_spread {
 	double dispersion;
 	double freedom; /* degrees; 0: not measured here */
@@ -107,7 +100,7 @@ struct compare_spread {
 	                   degrees of freedom are those of the comparison */
 };
 
-/* What a function costs on one side. */
+/* The cost of a function on one side. */
 struct compare_cost {
 	int64_t self, total;        /* in the type's unit */
 	double samples;             /* self, as the test counts them */

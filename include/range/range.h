@@ -43,7 +43,7 @@ struct range_label {
 };
 
 struct range {
-	/* What is asked for; all is borrowed. */
+	/* The question; all is borrowed. */
 	struct store *store;
 	const char *tenant, *service, *type;
 	const char *host;   /* "": any */
@@ -53,7 +53,7 @@ struct range {
 	int64_t from_ms, to_ms;
 	int64_t end_ns; /* when range_merge() gives up; 0: RANGE_MAX_NS from
 	                   when it begins */
-	/* What there is. */
+	/* The answer. */
 	struct series_list series;
 	struct window_list *plans; /* by series */
 	struct session_list sessions;
@@ -94,17 +94,17 @@ MUST_CHECK int range_check_size(struct range *r);
 /* Names the parts that a plan has taken. */
 uint64_t range_hash(const struct range *r);
 /*
- * What parts of a range differ by: of its own, or of finer windows where
+ * Blocks of a range, made of its own parts, or of finer windows where
  * these are few. t: of the profile that they add up to. NULL: too few parts,
  * or too much to read.
  */
 struct blocks *range_blocks(const struct range *r, const struct tree *t,
                             enum blocks_what what);
-/* The same of a rollup, by its id; NULL for a window as captured. */
+/* Blocks of a rollup, by its id; NULL for a window as captured. */
 struct blocks *
 range_window_blocks(struct store *s, const char *tenant, const char *id,
                     const struct tree *t, enum blocks_what what);
-/* Of series of pushes, not of a worker. */
+/* True when a client pushes the series, not a worker. */
 bool range_is_pushed(const struct series *s);
 /* Whether an object of labels has all that the range asks for. */
 bool range_labels_match(const struct range *r, const char *json);

@@ -26,18 +26,13 @@ answer(struct call *c, const struct baseline *b, const struct compared *x)
 int
 check_get(struct call *c)
 {
-	static const struct compared_params ask = {
-		P_CheckBaseline_normalize,
-		P_CheckBaseline_baseWork,
-		P_CheckBaseline_comparisonWork,
-	};
 	CLEANUP_BASELINE struct baseline b = {0};
 	CLEANUP_COMPARED struct compared x = {0};
 	const char *id = param_text(c, P_CheckBaseline_baselineId);
 	struct store *store = &c->env->store;
 	int rc;
 
-	if (compared_ask(c, &ask, &x))
+	if (compared_ask(c, COMPARED_PARAMS(CheckBaseline), &x))
 		return -1;
 	rc = baseline_get(store, c->caller.tenant, id, &b);
 

@@ -29,10 +29,16 @@ struct compared {
 #define CLEANUP_COMPARED CLEANUP(compared_done)
 
 void compared_done(struct compared *x);
-/* Parameters that say what is tested. */
+/* Parameters that say what is tested: of an operation that has these rows. */
 struct compared_params {
 	enum param normalize, base_work, now_work;
 };
+#define COMPARED_PARAMS(op)               \
+	(&(const struct compared_params){ \
+		P_##op##_normalize,       \
+		P_##op##_baseWork,        \
+		P_##op##_comparisonWork,  \
+	})
 /*
  * Reads them into x.
  *   Errors   0, or -1 with the reply

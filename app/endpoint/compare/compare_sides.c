@@ -33,7 +33,7 @@ check_side(struct call *c, const struct compared_ids *side, bool *is_range)
 	                  param_text(c, side->id));
 }
 
-/* What the ids are of is what the ranges are of. */
+/* Loads the sides that are ids; ranges are of their service and type. */
 static int
 load_ids(struct call *c, const struct compared_sides *p,
          const bool is_range[static 2], struct compared *x)
@@ -177,7 +177,7 @@ add_side(struct diff_query *q, const struct compared_ids *names,
 	add_pair(q, params[names->to].name, times[1]);
 }
 
-/* What the windows of ranges are chosen by; both sides have that in common. */
+/* Ranges of both sides are chosen by the same filters. */
 static void
 add_filters(struct diff_query *q, const struct call *c, const struct range *r)
 {
@@ -273,15 +273,10 @@ answer(struct call *c, const struct compared *x)
 int
 compare_get(struct call *c)
 {
-	static const struct compared_params ask = {
-		P_CompareProfiles_normalize,
-		P_CompareProfiles_baseWork,
-		P_CompareProfiles_comparisonWork,
-	};
 	CLEANUP_COMPARED struct compared x = {0};
 
-	if (compared_ask(c, &ask, &x) || compared_load(c, &sides, &x) ||
-	    compared_run(c, &x))
+	if (compared_ask(c, COMPARED_PARAMS(CompareProfiles), &x) ||
+	    compared_load(c, &sides, &x) || compared_run(c, &x))
 		return -1;
 	return answer(c, &x);
 }

@@ -126,17 +126,13 @@ flamediff_get(struct call *c)
 {
 	static const struct compared_sides sides =
 		COMPARED_SIDES(GetDiffFlameGraph);
-	static const struct compared_params ask = {
-		P_GetDiffFlameGraph_normalize,
-		P_GetDiffFlameGraph_baseWork,
-		P_GetDiffFlameGraph_comparisonWork,
-	};
 	CLEANUP_COMPARED struct compared x = {0};
 	const struct diff_format *f = format_of(c);
 	const struct format *as = format_find(f->name);
 	bool again; /* parts of it may have come since */
 
-	if (compared_ask(c, &ask, &x) || compared_load(c, &sides, &x))
+	if (compared_ask(c, COMPARED_PARAMS(GetDiffFlameGraph), &x) ||
+	    compared_load(c, &sides, &x))
 		return -1;
 	again = x.ranges[0].n || x.ranges[1].n ||
 	        param_given(c, P_GetDiffFlameGraph_baselineId);

@@ -284,7 +284,6 @@ add_up(const struct rows *r, struct block_row *rows)
 static int
 blocks_begin(const struct rows *r, struct blocks *b)
 {
-	b->nrows = r->n;
 	b->rows = calloc(r->n, sizeof(*b->rows));
 	return b->rows ? 0 : -ENOMEM;
 }

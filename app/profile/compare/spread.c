@@ -426,8 +426,8 @@ pace_of(const struct tree *t, double seconds, bool gauge)
 }
 
 /*
- * What totals differ by beyond what is expected within each capture, which is
- * taken for the base's: one random effect.
+ * Estimates how far totals differ beyond what is expected within a capture,
+ * which is taken to be as for the base: one random effect.
  *   Source   analysis of variance; Searle, Casella and McCulloch, Variance
  *            Components, 3.6, 1992
  */

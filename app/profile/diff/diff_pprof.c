@@ -46,7 +46,7 @@ string_in(const struct profile *from, uint32_t id, struct profile *to,
 	return strings_add(to->strings, s, n, out);
 }
 
-/* Of the type of t alone, called as that of `like` is; values times scale. */
+/* Copies the type of t alone, named as that of `like`; values times scale. */
 static int
 one_type_init(struct one_type *o, const struct tree *t, const struct tree *like,
               double scale)

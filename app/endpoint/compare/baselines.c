@@ -1,7 +1,7 @@
 /* Baselines: made of sessions, listed, removed. */
 #include "base/json.h"
+#include "compare_json.h"
 #include "endpoint/profile/load.h"
-#include "store/baseline.h"
 
 #include <errno.h>
 #include <string.h>
@@ -44,21 +44,13 @@ put_baseline(struct buf *out, const struct baseline *b)
 }
 
 static int
-unknown(struct call *c, const char *id)
-{
-	detail_text(c, "baselineId", id);
-	return fail(c, UnknownBaseline, id);
-}
-
-static int
 answer_baseline(struct call *c, const char *id)
 {
 	CLEANUP_BASELINE struct baseline b = {0};
 	struct buf *out;
-	int rc = baseline_get(&c->env->store, c->caller.tenant, id, &b);
 
-	if (rc)
-		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+	if (compared_baseline(c, id, &b))
+		return -1;
 	out = answer_json(c);
 	put_baseline(out, &b);
 	return answer_end(c);
@@ -222,6 +214,6 @@ baseline_delete(struct call *c)
 		rc = audit_note(c, id, "{}");
 	rc = store_end(store, rc);
 	if (rc)
-		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+		return fail_baseline(c, rc, id);
 	return answer_empty(c, c->route->status);
 }

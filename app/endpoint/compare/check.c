@@ -2,8 +2,6 @@
 #include "compare_json.h"
 #include "endpoint/profile/load.h"
 
-#include <errno.h>
-
 static int
 answer(struct call *c, const struct baseline *b, const struct compared *x)
 {
@@ -29,19 +27,12 @@ check_get(struct call *c)
 	CLEANUP_BASELINE struct baseline b = {0};
 	CLEANUP_COMPARED struct compared x = {0};
 	const char *id = param_text(c, P_CheckBaseline_baselineId);
-	struct store *store = &c->env->store;
 	int rc;
 
-	if (compared_ask(c, COMPARED_PARAMS(CheckBaseline), &x))
+	if (compared_ask(c, COMPARED_PARAMS(CheckBaseline), &x) ||
+	    compared_baseline(c, id, &b))
 		return -1;
-	rc = baseline_get(store, c->caller.tenant, id, &b);
-
-	if (rc == -ENOENT) {
-		detail_text(c, "baselineId", id);
-		return fail(c, UnknownBaseline, id);
-	}
-	if (!rc)
-		rc = session_get(store, b.tenant, b.session, &x.base);
+	rc = session_get(&c->env->store, b.tenant, b.session, &x.base);
 	if (rc)
 		return fail_store(c, rc);
 	if (load_completed(c, P_CheckBaseline_sessionId, b.type, &x.now))

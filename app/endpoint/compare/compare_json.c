@@ -6,6 +6,7 @@
 #include "endpoint/profile/window_session.h"
 #include "profile/types.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -42,6 +43,33 @@ seconds_of(const struct session *s, const struct profile *p)
 }
 
 int
+fail_baseline(struct call *c, int rc, const char *id)
+{
+	if (rc != -ENOENT)
+		return fail_store(c, rc);
+	detail_text(c, "baselineId", id);
+	return fail(c, UnknownBaseline, id);
+}
+
+int
+compared_baseline(struct call *c, const char *id, struct baseline *out)
+{
+	int rc = baseline_get(&c->env->store, c->caller.tenant, id, out);
+
+	return rc ? fail_baseline(c, rc, id) : 0;
+}
+
+int
+compared_word(const struct call *c, enum param p, const char *const *words,
+              int or_else)
+{
+	for (int i = 0; param_given(c, p) && words[i]; i++)
+		if (!strcmp(words[i], param_text(c, p)))
+			return i;
+	return or_else;
+}
+
+int
 compared_ask(struct call *c, const struct compared_params *p,
              struct compared *x)
 {
@@ -52,10 +80,9 @@ compared_ask(struct call *c, const struct compared_params *p,
 		known &= param_given(c, work[i]);
 		x->sides[i].work = (double)param_int(c, work[i]);
 	}
-	x->by = known ? COMPARE_BY_WORK : COMPARE_BY_SHARE;
-	for (int i = 0; param_given(c, p->normalize) && compare_bys[i]; i++)
-		if (!strcmp(compare_bys[i], param_text(c, p->normalize)))
-			x->by = (enum compare_by)i;
+	x->by = (enum compare_by)compared_word(c, p->normalize, compare_bys,
+	                                       known ? COMPARE_BY_WORK
+	                                             : COMPARE_BY_SHARE);
 	if (known || x->by != COMPARE_BY_WORK)
 		return 0;
 	return fail_param(c, params[p->normalize].name,

@@ -29,6 +29,17 @@ struct compared {
 #define CLEANUP_COMPARED CLEANUP(compared_done)
 
 void compared_done(struct compared *x);
+/* Answers for a failed store call about a baseline. */
+int fail_baseline(struct call *c, int rc, const char *id);
+/*
+ * Gets the caller's baseline of that id.
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int
+compared_baseline(struct call *c, const char *id, struct baseline *out);
+/* The place of a parameter's word in a list; or_else where it is absent. */
+int compared_word(const struct call *c, enum param p, const char *const *words,
+                  int or_else);
 /* Parameters that say what is tested: of an operation that has these rows. */
 struct compared_params {
 	enum param normalize, base_work, now_work;

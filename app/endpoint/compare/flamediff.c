@@ -6,20 +6,8 @@
 #include "base/hash.h"
 #include "profile/diff.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A word's place in its list; or_else when the parameter is absent. */
-static int
-choice(const struct call *c, enum param p, const char *const *words,
-       int or_else)
-{
-	for (int i = 0; param_given(c, p) && words[i]; i++)
-		if (!strcmp(words[i], param_text(c, p)))
-			return i;
-	return or_else;
-}
 
 static const struct diff_format *
 format_of(const struct call *c)
@@ -55,8 +43,8 @@ render(struct call *c, const struct compared *x, const struct diff_format *f)
 		.base = meta_of(&x->base, title),
 		.now = meta_of(&x->now, title),
 		.c = x->c,
-		.shape = (enum diff_shape)choice(c, P_GetDiffFlameGraph_shape,
-	                                         diff_shapes, DIFF_AFTER),
+		.shape = (enum diff_shape)compared_word(
+			c, P_GetDiffFlameGraph_shape, diff_shapes, DIFF_AFTER),
 	};
 	int rc;
 
@@ -106,13 +94,8 @@ find_others(struct call *c, struct compared *x)
 
 	if (!param_given(c, P_GetDiffFlameGraph_baselineId))
 		return 0;
-	rc = baseline_get(&c->env->store, c->caller.tenant, id, &b);
-	if (rc == -ENOENT) {
-		detail_text(c, "baselineId", id);
-		return fail(c, UnknownBaseline, id);
-	}
-	if (rc)
-		return fail_store(c, rc);
+	if (compared_baseline(c, id, &b))
+		return -1;
 	if (strcmp(b.session, x->base.id) != 0)
 		return fail_param(c, "baselineId",
 		                  "a baseline whose session is the base", id);

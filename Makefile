@@ -1,4 +1,25 @@
-# Stoker. `make` builds, `make run` shows it, `make check` tests it.
+# Stoker. What `make help` prints:
+#
+## make            build the programs and their manuals, in build/
+## make run        build and start Stoker, with two programs to profile
+##     PORT=8088         where it answers, on 127.0.0.1
+##     STATE=build/run   the folder of its data and logs
+##     DETACH=1          in the background
+## make stop       end what runs in the background; STATE as above
+## make deb        build the Debian package, in build/deb/
+## make install    install, below DESTDIR; conf/install has all variables
+## make uninstall  remove what make install installed
+## make check      install what tests need, and run all of them
+## make check-vm   test the package on Debian's kernels, in virtual machines
+## make unit       run the unit tests
+## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
+## make fuzz       run the fuzzers
+## make bench      measure beside perf and others; ONLY=name,... for a part
+## make aarch64    build the worker for 64-bit ARM
+## make tidy       run clang-tidy; format: clang-format
+## make deps       install the packages that a build and make run need
+## make clean      remove build/
+#
 # Variants (asan, tsan, fuzz) build in folders of their own: B names it.
 
 # As many jobs as CPUs, unless the caller says.
@@ -34,13 +55,17 @@ LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 RIVAL ?= -lunwind-x86_64 -lunwind
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
 
+# conf/man/stoker.1 becomes man/man1/stoker.1, with the rows of tables in it.
+manual   = $(B)/man/man$(subst .,,$(suffix $1))/$(notdir $1)
+MANUALS := $(foreach p,$(wildcard conf/man/*.[1578]),$(call manual,$p))
+
 objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all run stop check check-built check-vm toolchains unit bench asan tsan aarch64 \
+.PHONY: all help run stop check check-built check-vm toolchains unit bench asan tsan aarch64 \
 	fuzz tidy format install uninstall deb deb-built clean deps
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(MANUALS)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -79,6 +104,14 @@ $(B)/stoker-worker: $(B)/app/worker/main.o $(call archives,$(WORKER_DIRS))
 $(PROGRAMS):
 	@echo "  $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+define page
+$(call manual,$1): $1 conf/man/rows.awk conf/man/fill.awk \
+		$(wildcard app/cli/*.def include/*.def)
+	@mkdir -p $$(@D)
+	$$(Q)awk -f conf/man/rows.awk -f conf/man/fill.awk $$< >$$@
+endef
+$(foreach p,$(wildcard conf/man/*.[1578]),$(eval $(call page,$p)))
 
 # --- tests ------------------------------------------------------------------
 UNITS   := $(patsubst tests/%.c,$(B)/tests/%,\
@@ -182,7 +215,7 @@ format:
 deps:
 	@conf/packages/install build run $(if $(filter check bench,$(MAKECMDGOALS)),check deb)
 run: deps
-	@$(MAKE) --no-print-directory all $(TARGETS)
+	@$(MAKE) -s --no-print-directory all $(TARGETS)
 	@B=$(B) STATE=$(STATE) PORT=$(PORT) DETACH=$(DETACH) conf/run/up
 stop:
 	@STATE=$(STATE) conf/run/down
@@ -204,5 +237,8 @@ $(DEB): $(PROGRAMS) $(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
 	@echo "  $@"
 clean:
 	rm -rf $(B)
+
+help:
+	@sed -n 's/^## //p' Makefile
 
 -include $(shell find $(B)/app $(B)/tests $(B)/gen -name '*.d' 2>/dev/null)

@@ -19,6 +19,16 @@ width_of(int fd)
 	return ioctl(fd, TIOCGWINSZ, &w) ? 0 : w.ws_col;
 }
 
+/* Lines for people that go to a file or another program. */
+static size_t
+width_asked(void)
+{
+	const char *columns = getenv("STOKER_COLUMNS");
+	long n = columns ? strtol(columns, NULL, 10) : 0;
+
+	return n > 0 ? (size_t)n : 0;
+}
+
 /* Source: https://no-color.org. */
 static bool
 wants_colours(void)
@@ -34,7 +44,9 @@ screen_of(int fd, bool wide, struct screen *out)
 	bool terminal = isatty(fd);
 
 	*out = (struct screen){
-		.width = terminal && !wide ? width_of(fd) : 0,
+		.width = wide       ? 0
+	                 : terminal ? width_of(fd)
+	                            : width_asked(),
 		.colours = terminal && wants_colours(),
 		.times = terminal && !wide,
 		.now_ms = clock_wall_ms(),

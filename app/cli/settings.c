@@ -11,21 +11,25 @@
 const char *
 settings_file(const struct options *o)
 {
-	return o->config ? o->config : CONFIG_DEFAULT;
+	const char *file = getenv("STOKER_CONFIG");
+
+	return o->config ? o->config : file && *file ? file : CONFIG_DEFAULT;
 }
 
 int
 settings_load(const struct options *o, struct conf *out, struct buf *why)
 {
+	const char *file = settings_file(o);
 	struct conf c;
 	int rc;
 
-	if (o->config && access(o->config, R_OK)) {
+	/* one that was named must be there */
+	if (strcmp(file, CONFIG_DEFAULT) != 0 && access(file, R_OK)) {
 		rc = -errno;
-		buf_addf(why, "%s: %s", o->config, strerror(-rc));
+		buf_addf(why, "%s: %s", file, strerror(-rc));
 		return rc;
 	}
-	rc = conf_load(settings_file(o), &c, why);
+	rc = conf_load(file, &c, why);
 	if (rc)
 		return rc;
 	if (o->state) {

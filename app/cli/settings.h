@@ -7,7 +7,7 @@
 #define CONFIG_DEFAULT "/etc/stoker/stoker.conf"
 
 /*
- * Reads --config or the default file, with --state over it.
+ * Reads --config, $STOKER_CONFIG or the default file, with --state over it.
  *   Owns     *out is the caller's; conf_done() it
  *   Errors   -errno with one line in *why; *out untouched
  */

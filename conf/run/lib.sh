@@ -70,6 +70,7 @@ stack_programs() {
     install -m 755 "$B/$p" "$STATE/bin/"
   done
   install -m 644 -Dt "$STATE/web/docs" app/web/docs/*
+  cp -r "$B/man" "$STATE/"
 }
 
 stack_conf() {
@@ -134,15 +135,17 @@ stoker_cli() {
 stack_token() {
   [ ! -s "$STATE/token" ] || return 0
   (umask 077 && as_user "$STATE/bin/stoker" token create admin --role admin \
-    --tenant "${TENANT:-550e8400}" --config "$STATE/stoker.conf" >"$STATE/token") ||
-    fail "no token could be made"
+    --tenant "${TENANT:-550e8400}" --config "$STATE/stoker.conf" \
+    >"$STATE/token" 2>"$STATE/log/token.log") ||
+    fail "no token could be made: $(<"$STATE/log/token.log")"
 }
 
 # Makes the file that a shell sources to work with this installation.
 stack_env() {
   cat >"$STATE/env" <<EOF
 export STOKER_URL=http://127.0.0.1:$PORT STOKER_TOKEN_FILE=$STATE/token
-export PATH=$STATE/bin:\$PATH
+export STOKER_CONFIG=$STATE/stoker.conf
+export PATH=$STATE/bin:\$PATH MANPATH=$STATE/man:\${MANPATH-}
 EOF
 }
 

@@ -26,7 +26,11 @@ follow() { # command
   case $1 in
   apt-get*) return 0 ;; # what .ci/run does first
   "make run") DETACH=1 STATE=$STATE PORT=$PORT B=$B make run >"$STATE/out" 2>&1 || { cat "$STATE/out"; return 1; } ;;
-  ". "*) echo "${1//build\/run/$STATE}" >>"$shell" ;;
+  ". "*)
+    echo "${1//build\/run/$STATE}" >>"$shell"
+    (. "$shell" && stoker --json doctor) >"$STATE/out"
+    return 0 # what it finds on this machine is for told to judge
+    ;;
   *) (cd "$STATE/there" && . "$shell" && eval "$1" </dev/null) >"$STATE/out" 2>&1 ;;
   esac
 }
@@ -50,10 +54,23 @@ judged() {
   [ $? -le 2 ] && prints 'against v1.2.0'
 }
 
+short_lines() { # but for links, and what a build prints
+  local long
+  long=$(sed -n '/^SELF %/,/^quality:/p' "$STATE/out" | sed 's/…/_/g' | awk 'length > 80')
+  [ -z "$long" ] || { echo "$long"; return 1; }
+}
+
 # What the README says of a command.
 told() {
   case $1 in
-  "make run") check make_run_shows_the_hottest_functions prints 'model::matmul' ;;
+  "make run")
+    check make_run_shows_the_hottest_functions prints 'model::matmul'
+    check its_lines_are_short_in_a_file short_lines
+    ;;
+  ". "*)
+    check doctor_judges_what_make_run_started prints "$STATE/data, mode"
+    check manuals_have_the_rows_of_their_tables grep -q 'It Sy run' "$STATE/man/man1/stoker.1"
+    ;;
   *"--seconds 10s --wait") check run_shows_the_hottest_functions prints 'model::matmul' ;;
   *"--type goroutine --wait") check run_shows_what_each_thread_waits_for prints 'waiting (condition variable)' ;;
   "stoker open "*) check the_link_opens_the_flame_graph leaves 0 curl -fsS -o /dev/null "$(grep ^http "$STATE/out")" ;;
@@ -69,6 +86,16 @@ section "Try it"
 section Compare
 section "All the time"
 
+# Every target but those that targets call.
+explained() {
+  local target help
+  help=$(make help) || return 1
+  for target in $(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
+    case $target in all | help | check-built | deb-built | toolchains) continue ;; esac
+    grep -qwF -- "$target" <<<"$help" || { echo "$target"; return 1; }
+  done
+}
+check make_help_names_every_target explained
 check a_newcomer_reads_it_in_minutes [ "$(wc -w <README.md)" -lt 900 ]
 check its_picture_is_light [ "$(stat -c %s conf/readme/flame.png)" -lt 150000 ]
 links() { # every file that it names is there

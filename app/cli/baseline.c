@@ -136,12 +136,14 @@ find_baseline(struct cli *c, const char *session, char id[static ID_MAX])
 }
 
 static int
-show_check(const struct cli *c, const json_t *j)
+show_check(struct cli *c, const json_t *j)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	struct cost cost;
 
 	if (c->opt.json)
 		return print_json(j);
+	cost = cost_of(c, j, json_member(j, "sessionId"));
 	verdict_show(&out, json_member(j, "verdict"), &c->screen);
 	buf_puts(&out, ": ");
 	safe_puts(&out, json_member(j, "sessionId"));
@@ -152,7 +154,7 @@ show_check(const struct cli *c, const json_t *j)
 	buf_puts(&out, ")\n");
 	reason_show(&out, j);
 	delta_show(&out, j);
-	changes_show(&out, "functions", json_object_get(j, "functions"),
+	changes_show(&out, "functions", json_object_get(j, "functions"), &cost,
 	             c->opt.limit, &c->screen);
 	diff_link_show(&out, j);
 	return print(&out);

@@ -3,20 +3,14 @@
 
 #include "named.h"
 #include "profile.h"
+#include "profile/types.h"
 #include "table.h"
 #include "text.h"
+#include "values.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
-
-static const struct column change_columns[] = {
-	{"BASE %", "basePct", RIGHT, PERCENT},
-	{"NOW %", "comparisonPct", RIGHT, PERCENT},
-	{"POINTS", "deltaPct", RIGHT, PERCENT},
-	{"P", "pValue", RIGHT, PLAIN},
-	{"PACKAGE", "package", LEFT, NAME},
-	{"FUNCTION", "funcName", LEFT, NAME},
-};
 
 void
 diff_link_show(struct buf *out, const json_t *j)
@@ -116,11 +110,116 @@ reason_show(struct buf *out, const json_t *comparison)
 	buf_putc(out, '\n');
 }
 
+/* --- functions ------------------------------------------------------------ */
+
+static const struct column share_columns[] = {
+	{"BASE %", "basePct", RIGHT, PERCENT},
+	{"NOW %", "comparisonPct", RIGHT, PERCENT},
+	{"POINTS", "deltaPct", RIGHT, PERCENT},
+	{"P", "pValue", RIGHT, PLAIN},
+	{"PACKAGE", "package", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, NAME},
+};
+
+#define COST_BASE   "baseText"
+#define COST_NOW    "nowText"
+#define COST_CHANGE "changeText"
+
+/* Costs that are not shares: shares beside them would be of another test. */
+static const struct way {
+	const char *by, *base_key, *now_key;
+	struct column columns[6];
+} ways[] = {
+#define COLUMNS(base, now)                                       \
+	{                                                        \
+		{base, COST_BASE, RIGHT, PLAIN},                 \
+			{now, COST_NOW, RIGHT, PLAIN},           \
+			{"CHANGE %", COST_CHANGE, RIGHT, PLAIN}, \
+			{"P", "pValue", RIGHT, PLAIN},           \
+			{"PACKAGE", "package", LEFT, NAME},      \
+			{"FUNCTION", "funcName", LEFT, NAME},    \
+	}
+	{"rate", "basePerSecond", "comparisonPerSecond",
+         COLUMNS("BASE/S", "NOW/S")},
+	{"work", "baseValue", "comparisonValue",
+         COLUMNS("BASE/WORK", "NOW/WORK")},
+	{"none", "baseValue", "comparisonValue", COLUMNS("BASE", "NOW")},
+#undef COLUMNS
+};
+
+static const struct way *
+way_of(const struct cost *cost)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+		if (!strcmp(ways[i].by, cost->by))
+			return &ways[i];
+	return NULL;
+}
+
+static double
+cost_at(const json_t *row, const char *key, const struct cost *cost,
+        int64_t work)
+{
+	double v = json_number_value(json_object_get(row, key));
+
+	return strcmp(cost->by, "work") || work < 1 ? v : v / (double)work;
+}
+
+static void
+put_costs(json_t *row, const struct way *way, const struct cost *cost)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	double base = cost_at(row, way->base_key, cost, cost->base_work);
+	double now = cost_at(row, way->now_key, cost, cost->work);
+
+	value_set(row, COST_BASE, llround(base), cost->unit);
+	value_set(row, COST_NOW, llround(now), cost->unit);
+	if (base > 0)
+		buf_addf(&text, "%+.1f", 100 * (now / base - 1));
+	else
+		buf_puts(&text, "new");
+	json_object_set_new(row, COST_CHANGE, json_text(buf_str(&text)));
+}
+
+/* The type of the profile that was judged, or of the ranges that were. */
+static const char *
+unit_compared(struct cli *c, const char *now)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *profile = NULL;
+	const struct type *t = NULL;
+
+	if (id_valid("", now)) {
+		profile_path(&path, now);
+		profile = ask_quietly(c, buf_str(&path));
+		t = type_find(json_member(profile, "profileType"));
+	}
+	if (!t)
+		t = type_find(type_asked(c));
+	return t ? t->unit : "";
+}
+
+struct cost
+cost_of(struct cli *c, const json_t *j, const char *now)
+{
+	struct cost cost = {
+		.by = json_member(json_object_get(j, "test"), "normalize"),
+		.unit = "",
+		.base_work = c->opt.base_work,
+		.work = c->opt.work,
+	};
+
+	if (way_of(&cost))
+		cost.unit = unit_compared(c, now);
+	return cost;
+}
+
 void
-changes_show(struct buf *out, const char *title, const json_t *all,
-             int64_t limit, const struct screen *s)
+changes_show(struct buf *out, const char *title, json_t *all,
+             const struct cost *cost, int64_t limit, const struct screen *s)
 {
 	CLEANUP_JSON json_t *rows = json_array();
+	const struct way *way = way_of(cost);
 	json_t *row;
 	size_t i;
 
@@ -128,11 +227,17 @@ changes_show(struct buf *out, const char *title, const json_t *all,
 		if (limit >= 0 && (int64_t)i >= limit)
 			break;
 		json_array_append(rows, row);
+		if (way)
+			put_costs(row, way, cost);
 	}
 	if (!json_array_size(rows))
 		return;
 	buf_addf(out, "\n%s\n", title);
-	table_show(out, change_columns, ARRAY_LEN(change_columns), rows, s);
+	if (way)
+		table_show(out, way->columns, ARRAY_LEN(way->columns), rows, s);
+	else
+		table_show(out, share_columns, ARRAY_LEN(share_columns), rows,
+		           s);
 }
 
 /* --- compare -------------------------------------------------------------- */
@@ -189,10 +294,11 @@ sides_query(struct cli *c, struct buf *path)
 }
 
 static void
-comparison_show(struct buf *out, const struct cli *c, const json_t *j)
+comparison_show(struct buf *out, struct cli *c, const json_t *j)
 {
-	const json_t *more = json_object_get(j, "regressions"),
-		     *less = json_object_get(j, "improvements");
+	json_t *more = json_object_get(j, "regressions"),
+	       *less = json_object_get(j, "improvements");
+	struct cost cost = cost_of(c, j, json_member(j, "comparisonProfile"));
 	int64_t limit = c->opt.limit < 0 ? TOP_ROWS : c->opt.limit;
 
 	buf_puts(out, "verdict: ");
@@ -200,8 +306,8 @@ comparison_show(struct buf *out, const struct cli *c, const json_t *j)
 	buf_putc(out, '\n');
 	reason_show(out, j);
 	delta_show(out, j);
-	changes_show(out, "regressions", more, limit, &c->screen);
-	changes_show(out, "improvements", less, limit, &c->screen);
+	changes_show(out, "regressions", more, &cost, limit, &c->screen);
+	changes_show(out, "improvements", less, &cost, limit, &c->screen);
 	diff_link_show(out, j);
 }
 

@@ -30,9 +30,22 @@ void reason_show(struct buf *out, const json_t *comparison);
 void delta_show(struct buf *out, const json_t *comparison);
 /* The link to the flame graph of two profiles, where the reply has it. */
 void diff_link_show(struct buf *out, const json_t *reply);
+/* What the functions of a comparison are shown by: what was tested. */
+struct cost {
+	const char *by;          /* "share", "rate", "work" or "none" */
+	const char *unit;        /* of values: "nanoseconds" */
+	int64_t base_work, work; /* where by is "work" */
+};
+/*
+ * What a comparison was tested by.
+ *   Shape    now: the profile that was judged, "" or a range of time when there
+ *            is none
+ */
+struct cost cost_of(struct cli *c, const json_t *comparison, const char *now);
 /* Functions of a comparison: at most limit, all when that is negative. */
-void changes_show(struct buf *out, const char *title, const json_t *rows,
-                  int64_t limit, const struct screen *s);
+void
+changes_show(struct buf *out, const char *title, json_t *rows,
+             const struct cost *cost, int64_t limit, const struct screen *s);
 /* What the goroutines or threads of a session do.
  *   Errors   an exit status, told to the user */
 MUST_CHECK int analysis_show(struct cli *c, const json_t *session);

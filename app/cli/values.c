@@ -70,8 +70,8 @@ is_called(const json_t *function, const json_t *graph, size_t i)
 	       json_equal(json_object_get(function, "package"), package);
 }
 
-static void
-set_value(json_t *function, const char *key, int64_t value, const char *unit)
+void
+value_set(json_t *object, const char *key, int64_t value, const char *unit)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
@@ -79,7 +79,7 @@ set_value(json_t *function, const char *key, int64_t value, const char *unit)
 		quantity(&text, value, unit);
 	else
 		buf_putc(&text, '0');
-	json_object_set_new(function, key, json_text(buf_str(&text)));
+	json_object_set_new(object, key, json_text(buf_str(&text)));
 }
 
 bool
@@ -98,9 +98,9 @@ values_put(json_t *functions, const json_t *graph)
 
 		while (k < n && !is_called(function, graph, k))
 			k++;
-		set_value(function, VALUE_SELF, k < n ? values[k].self : 0,
+		value_set(function, VALUE_SELF, k < n ? values[k].self : 0,
 		          unit);
-		set_value(function, VALUE_TOTAL, k < n ? values[k].total : 0,
+		value_set(function, VALUE_TOTAL, k < n ? values[k].total : 0,
 		          unit);
 	}
 	return true;

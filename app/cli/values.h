@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* Sets a member to a value as people read it: "2.50 MiB", "0". */
+void
+value_set(json_t *object, const char *key, int64_t value, const char *unit);
 /* Members that values_put() sets in each of the top functions. */
 #define VALUE_SELF  "selfText"
 #define VALUE_TOTAL "totalText"

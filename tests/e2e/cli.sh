@@ -23,6 +23,8 @@ shows() { # regular expression, command
   grep -qE -- "$want" <<<"$out" || { echo "expected '$want' in: $out"; return 1; }
 }
 
+lacks() { ! shows "$@" >/dev/null; }
+
 check a_service_is_added leaves 0 stoker_cli service add demo --exe "$STATE/bin/demo" --label team=core
 check a_second_time_it_exists says '(ServiceExists)' stoker_cli service add demo --exe "$STATE/bin/demo"
 check it_is_listed json 'any(.[]; .name == "demo" and .labels.team == "core")' stoker_cli --json service list
@@ -204,6 +206,12 @@ check it_stays_without_a_yes says kept stoker_cli baseline list
 check a_baseline_is_removed says 'kept: removed' stoker_cli baseline remove kept --yes
 printf 'main;work 70\nmain;rest 30\n' >"$STATE/made.folded"
 check upload says 'made.folded: sess-' stoker_cli upload demo "$STATE/made.folded"
+printf 'main;work 7000\nmain;rest 3000\n' | stoker_cli upload demo - --rate 100 --seconds 100 >/dev/null
+printf 'main;work 10500\nmain;rest 3000\n' | stoker_cli upload demo - --rate 100 --seconds 100 >/dev/null
+check a_comparison_shows_shares shows '70.0  +77.8  +7.8 .* work' stoker_cli compare @last~1 @last
+check one_by_rate_shows_cost_per_second shows '700.00 ms  +1.05 s +.50.0 .* work' stoker_cli compare @last~1 @last --normalize rate
+check and_no_share lacks 'BASE %' stoker_cli compare @last~1 @last --normalize rate
+check one_by_work_shows_cost_per_unit_of_it shows '7.00 s  +5.25 s  +-25.0 .* work' stoker_cli compare @last~1 @last --base-work 10 --work 20
 uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 100 | jq -e '.sampleCount == 70'; }
 check upload_of_standard_input uploaded
 check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stoker_cli upload demo "$STATE/stoker.conf"

@@ -251,6 +251,9 @@ tell_hints(struct cli *c, const struct reply *r)
 		safe_puts(&hint, json_member(details, "profileId"));
 		buf_puts(&hint, " cancels it");
 	}
+	if (is_error(r, "WrongProfileType") && !c->opt.type)
+		buf_puts(&hint, "\n  with --type, @last and the name of a "
+		                "service stand for profiles of that type");
 	if (is_error(r, "SessionInUse"))
 		buf_puts(&hint, "\n  stoker baseline list names the baseline; "
 		                "remove that first");

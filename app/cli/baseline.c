@@ -114,9 +114,10 @@ find_label(struct cli *c, const char *label, const json_t *session,
 		return rc;
 	first = json_array_get(json_object_get(r.json, "items"), 0);
 	if (!first)
-		return failed("no baseline '%s' of %s %s", label,
-		              json_member(session, "service"),
-		              json_member(session, "profileType"));
+		return failed("no baseline '%s' of %s profiles of %s\n"
+		              "  stoker baseline list shows those there are",
+		              label, json_member(session, "profileType"),
+		              json_member(session, "service"));
 	snprintf(id, ID_MAX, "%s", json_member(first, "baselineId"));
 	return LEAVE_OK;
 }

@@ -185,7 +185,7 @@ tell_newer(struct cli *c, struct buf *path, const char *id)
 		return rc;
 	put_profile(c, p, &text);
 	safe_puts(&line, buf_str(&text));
-	fprintf(stderr, "  newer, not complete: %s\n", buf_str(&line));
+	fprintf(stderr, "  newer: %s\n", buf_str(&line));
 	return LEAVE_OK;
 }
 

@@ -41,7 +41,9 @@ put_result(const json_t *p, bool is_short, struct buf *out)
 		   *phase = json_member(p, "phase");
 	const json_t *quality = json_object_get(p, "quality");
 
-	if (!strcmp(status, "running"))
+	if (!strcmp(status, "running") && is_short)
+		buf_puts(out, phase);
+	else if (!strcmp(status, "running"))
 		buf_addf(out, "%s, %.0f %%", phase,
 		         100 * json_number_value(
 				       json_object_get(p, "progress")));

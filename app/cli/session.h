@@ -17,8 +17,8 @@ void filter_path(const struct cli *c, struct buf *out);
 MUST_CHECK int ask_session(struct cli *c, const char *id, struct reply *out);
 /* Sets "result" of each profile of a list, as people read it: "complete",
  * "capturing, 45 %", "failed: no process is running"; hides labels that are
- * not for people. On a terminal, where the line is short, the reason of a
- * failure becomes the row's TABLE_NOTE. */
+ * not for people. On a terminal, where the line is short, a phase stands alone,
+ * and the reason of a failure becomes the row's TABLE_NOTE. */
 void results_put(json_t *profiles, const struct screen *s);
 /* Appends what a comparison is asked to test, as the options say. */
 void work_query(const struct cli *c, struct buf *path);

@@ -55,7 +55,7 @@ check top_of_a_running_one_says_so says 'is still running' stoker_cli top "$id"
 newest_complete() { # no matter what was started since, which is told
   local out
   out=$(stoker_cli top @last:demo 2>&1 >/dev/null)
-  [[ $out == "@last:demo is sess-"* && $out == *"newer, not complete: $id:"* && $out != "@last:demo is $id"* ]] || { echo "$out"; return 1; }
+  [[ $out == "@last:demo is sess-"* && $out == *"  newer: $id: "* && $out != "@last:demo is $id"* ]] || { echo "$out"; return 1; }
 }
 check the_newest_is_the_newest_complete newest_complete
 check and_leaves_it_running equal "$(finished "$id" | jq -r .status)" completed

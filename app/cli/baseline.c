@@ -10,6 +10,24 @@
 
 #define BASELINES PROFILING "/baselines"
 
+/* The new id, and a word on baselines that have the label already. */
+static int
+show_added(const struct cli *c, const json_t *baseline)
+{
+	CLEANUP_BUF struct buf what = BUF_INIT(BUF_MAX_SMALL);
+	json_int_t others =
+		json_integer_value(json_object_get(baseline, "othersOfLabel"));
+
+	buf_puts(&what, json_member(baseline, "baselineId"));
+	if (others)
+		buf_addf(&what,
+		         " (%" JSON_INTEGER_FORMAT " older baseline%s %s this "
+		         "label, which now names the new one)",
+		         others, others == 1 ? "" : "s",
+		         others == 1 ? "has" : "have");
+	return print_done(c, c->operands[0], buf_str(&what));
+}
+
 int
 cmd_baseline_add(struct cli *c)
 {
@@ -37,7 +55,7 @@ cmd_baseline_add(struct cli *c)
 	rc = ask(c, "POST", BASELINES, body, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
-	return print_done(c, c->operands[0], json_member(r.json, "baselineId"));
+	return show_added(c, r.json);
 }
 
 int

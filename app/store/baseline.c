@@ -118,6 +118,31 @@ baseline_remove(struct store *s, const char *tenant, const char *id)
 }
 
 int
+baseline_of_session(struct store *s, const char *tenant, const char *session,
+                    struct baseline *out)
+{
+	return row_one(s->db, &type, out, SQL_BASELINE_OF_SESSION,
+	               ARGS(V(tenant), V(session)));
+}
+
+int
+baseline_count_label(struct store *s, const struct baseline *b, int64_t *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(
+		s->db, SQL_BASELINE_LABEL_COUNT,
+		ARGS(V(b->tenant), V(b->service), V(b->type), V(b->label)),
+		&rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc < 0)
+		return rc;
+	*out = db_col_int(&rows, 0);
+	return 0;
+}
+
+int
 baseline_before(struct store *s, const struct baseline_of *of,
                 struct baseline *out)
 {

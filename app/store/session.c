@@ -1,8 +1,9 @@
 #include "store/session.h"
 
+#include "session_private.h"
+#include "store/baseline.h"
 #include "store/db/cursor.h"
 #include "store/db/row.h"
-#include "session_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -263,16 +264,16 @@ session_upload(struct store *s, const struct session_ask *ask,
 static int
 why_kept(struct store *s, const char *tenant, const char *id)
 {
-	CLEANUP_ROWS struct db_rows status = {0}, held = {0};
+	CLEANUP_BASELINE struct baseline holder = {0};
+	CLEANUP_ROWS struct db_rows status = {0};
 	int rc = db_query(s->db, SQL_SESSION_STATUS, ARGS(V(id), V(tenant)),
 	                  &status);
 
 	rc = rc ? rc : db_next(&status);
 	if (rc <= 0)
 		return rc ? rc : -ENOENT;
-	rc = db_query(s->db, SQL_BASELINE_OF_SESSION, ARGS(V(id)), &held);
-	rc = rc ? rc : db_next(&held);
-	return rc < 0 ? rc : rc ? -ETXTBSY : -EBUSY;
+	rc = baseline_of_session(s, tenant, id, &holder);
+	return rc == -ENOENT ? -EBUSY : rc ? rc : -ETXTBSY;
 }
 
 static int delete (struct store *s, const char *tenant, const char *id)

@@ -60,6 +60,12 @@ MUST_CHECK int baseline_list(struct store *s, const struct baseline_filter *f,
                              struct page page, struct baseline_list *out);
 MUST_CHECK int
 baseline_remove(struct store *s, const char *tenant, const char *id);
+/* The newest that holds a session; -ENOENT when none does. */
+MUST_CHECK int baseline_of_session(struct store *s, const char *tenant,
+                                   const char *session, struct baseline *out);
+/* How many baselines of its service and type have the label of this one. */
+MUST_CHECK int
+baseline_count_label(struct store *s, const struct baseline *b, int64_t *out);
 /* The newest made before a session, of the same processes; -ENOENT. */
 MUST_CHECK int baseline_before(struct store *s, const struct baseline_of *of,
                                struct baseline *out);

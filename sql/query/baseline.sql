@@ -33,8 +33,14 @@ ORDER BY b.created_ms DESC LIMIT 1;
 -- name: baseline_delete
 DELETE FROM baseline WHERE tenant = $1 AND id = $2;
 
+-- The newest of those that hold a session, which is why it stays.
 -- name: baseline_of_session
-SELECT id FROM baseline WHERE session = $1 LIMIT 1;
+SELECT * FROM baseline_row WHERE tenant = $1 AND session = $2
+ORDER BY created_ms DESC LIMIT 1;
+
+-- name: baseline_label_count
+SELECT COUNT(*) FROM baseline
+WHERE tenant = $1 AND service = $2 AND type = $3 AND label = $4;
 
 -- name: baseline_delete_service
 DELETE FROM baseline WHERE tenant = $1 AND service = $2;

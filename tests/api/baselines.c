@@ -135,10 +135,47 @@ TEST(a_baseline_is_found_by_its_tag_and_keeps_its_session)
 	         reply_text(&r, "baselineId"));
 	held = api_delete(&a, session);
 	assert_error(&held, 409, "SessionInUse");
+	ck_assert_str_eq(reply_detail(&held, "baselineId"),
+	                 reply_text(&r, "baselineId"));
+	ck_assert_str_eq(reply_detail(&held, "baselineLabel"),
+	                 "v1.2.0-release");
 	gone = api_delete(&a, baseline);
 	ck_assert_int_eq(gone.status, 204);
 	freed = api_delete(&a, session);
 	ck_assert_int_eq(freed.status, 204);
+}
+END
+
+TEST(a_label_that_others_have_says_of_how_many)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	for (int others = 0; others < 3; others++) {
+		CLEANUP_REPLY struct client_reply r = make(&a, id, "");
+
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_int_eq(number_of(r.json, "othersOfLabel"), others);
+	}
+}
+END
+
+TEST(a_profile_without_samples_makes_no_baseline)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, listed = {0};
+	CLEANUP_PROFILE struct profile *empty = profile_new();
+	char id[ID_MAX];
+
+	ck_assert_ptr_nonnull(empty);
+	ck_assert_int_eq(profile_type(empty, "cpu", "nanoseconds"), 0);
+	test_upload(&a, empty, "cpu", id);
+	r = make(&a, id, "");
+	assert_error(&r, 409, "ProfileEmpty");
+	ck_assert_str_eq(reply_detail(&r, "sessionId"), id);
+	listed = api_get(&a, A "/baselines");
+	ck_assert_uint_eq(length_of(&listed, "items"), 0);
 }
 END
 
@@ -640,6 +677,8 @@ SUITE_TIMEOUT("baselines", 60,
               top_functions_that_are_given_are_kept_with_every_field,
               ill_formed_top_functions_and_tags_are_400,
               a_baseline_is_found_by_its_tag_and_keeps_its_session,
+              a_label_that_others_have_says_of_how_many,
+              a_profile_without_samples_makes_no_baseline,
               a_baseline_of_another_type_or_of_no_session_is_refused,
               the_same_key_makes_one_baseline,
               a_check_gives_its_verdict_and_who_decided_it,

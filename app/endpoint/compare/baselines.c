@@ -28,9 +28,14 @@ put_tags(struct buf *out, const char *tags)
 	json_close(out, ']');
 }
 
-static void
-put_baseline(struct buf *out, const struct baseline *b)
+static int
+put_baseline(struct call *c, struct buf *out, const struct baseline *b)
 {
+	int64_t named;
+	int rc = baseline_count_label(&c->env->store, b, &named);
+
+	if (rc)
+		return fail_store(c, rc);
 	json_put_text(out, "baselineId", b->id);
 	json_put_text(out, "baselineLabel", b->label);
 	json_put_text(out, "profileType", b->type);
@@ -41,6 +46,8 @@ put_baseline(struct buf *out, const struct baseline *b)
 	json_put_bool(out, "isLatest", b->is_latest);
 	put_tags(out, b->tags);
 	json_put_text(out, "service", b->service);
+	json_put_int(out, "othersOfLabel", named - 1);
+	return 0;
 }
 
 static int
@@ -52,8 +59,7 @@ answer_baseline(struct call *c, const char *id)
 	if (compared_baseline(c, id, &b))
 		return -1;
 	out = answer_json(c);
-	put_baseline(out, &b);
-	return answer_end(c);
+	return put_baseline(c, out, &b) ? -1 : answer_end(c);
 }
 
 int
@@ -82,7 +88,8 @@ baseline_list_get(struct call *c)
 	out = page_begin(c);
 	for (size_t i = 0; i < list.n; i++) {
 		json_open(out, NULL, '{');
-		put_baseline(out, &list.items[i]);
+		if (put_baseline(c, out, &list.items[i]))
+			return -1;
 		json_close(out, '}');
 	}
 	return page_end(c, list.next);
@@ -185,6 +192,10 @@ baseline_post(struct call *c)
 	if (load_completed(c, which,
 	                   param_text(c, P_CreateBaseline_profileType), &s))
 		return -1;
+	if (!s.sample_count) {
+		detail_text(c, params[which].name, s.id);
+		return fail(c, ProfileEmpty);
+	}
 	write_functions(param_json(c, P_CreateBaseline_topFunctions), &s,
 	                &functions);
 	write_tags(param_json(c, P_CreateBaseline_tags), &tags);

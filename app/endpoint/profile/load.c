@@ -21,13 +21,6 @@ fail_unknown(struct call *c, enum param p)
 }
 
 int
-fail_in_use(struct call *c, enum param p)
-{
-	detail_text(c, params[p].name, param_text(c, p));
-	return fail(c, SessionInUse);
-}
-
-int
 load_session(struct call *c, enum param p, struct session *out)
 {
 	const char *id = param_text(c, p);

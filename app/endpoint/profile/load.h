@@ -29,7 +29,5 @@ void load_if_kept(struct call *c, const char *session, struct profile **out);
 struct timeline *load_timeline(struct call *c, const struct session *s);
 /* UnknownSession or UnknownProfile; always -1. */
 int fail_unknown(struct call *c, enum param p);
-/* SessionInUse; always -1. */
-int fail_in_use(struct call *c, enum param p);
 /* Fills topFunctions from the profile: 0, or -1 with the reply. */
 MUST_CHECK int load_top(struct call *c, int64_t top, struct session *s);

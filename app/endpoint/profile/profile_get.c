@@ -2,6 +2,7 @@
  */
 #include "load.h"
 #include "profile_json.h"
+#include "store/baseline.h"
 #include "store/job.h"
 #include "store/session.h"
 #include "store/window.h"
@@ -39,9 +40,20 @@ session_one_get(struct call *c)
 	               param_int(c, P_GetSession_wait));
 }
 
+/* SessionInUse, with the baseline that the caller would have to delete. */
+static int
+fail_in_use(struct call *c, enum param p, const struct baseline *holder)
+{
+	detail_text(c, params[p].name, holder->session);
+	detail_text(c, "baselineId", holder->id);
+	detail_text(c, "baselineLabel", holder->label);
+	return fail(c, SessionInUse, holder->label, holder->id);
+}
+
 /* Cancels what runs, deletes what does not: the status of the answer. */
 static int
-end_or_delete(struct call *c, const char *id, const struct session *s)
+end_or_delete(struct call *c, const char *id, const struct session *s,
+              struct baseline *out_holder)
 {
 	struct store *store = &c->env->store;
 	int rc, status = 202;
@@ -51,6 +63,9 @@ end_or_delete(struct call *c, const char *id, const struct session *s)
 		status = 204;
 		rc = session_delete(store, s->tenant, id);
 	}
+	if (rc == -ETXTBSY)
+		rc = baseline_of_session(store, s->tenant, id, out_holder)
+		             ?: -ETXTBSY;
 	if (!rc)
 		rc = audit_note(c, id,
 		                status == 202 ? "{\"cancelled\":true}" : "{}");
@@ -60,6 +75,7 @@ end_or_delete(struct call *c, const char *id, const struct session *s)
 static int
 delete_one(struct call *c, enum param which)
 {
+	CLEANUP_BASELINE struct baseline holder = {0};
 	CLEANUP_SESSION struct session s = {0};
 	const char *id = param_text(c, which);
 	struct store *store = &c->env->store;
@@ -74,12 +90,12 @@ delete_one(struct call *c, enum param which)
 	rc = store_begin(store);
 	if (rc)
 		return fail_store(c, rc);
-	status = end_or_delete(c, id, &s);
+	status = end_or_delete(c, id, &s, &holder);
 	rc = store_end(store, status < 0 ? status : 0);
 	if (rc == -ENOENT)
 		return fail_unknown(c, which);
 	if (rc == -ETXTBSY)
-		return fail_in_use(c, which);
+		return fail_in_use(c, which, &holder);
 	if (rc)
 		return fail_store(c, rc);
 	if (status == 202)

@@ -97,9 +97,24 @@ members_show(struct buf *out, const json_t *service, const struct screen *s)
 	buf_putc(out, '\n');
 }
 
+/* How many of the processes that match are on a host. */
+static json_int_t
+count_matches(const json_t *processes, const char *host)
+{
+	const json_t *p;
+	json_int_t n = 0;
+	size_t i;
+
+	json_array_foreach(processes, i, p) {
+		n += !strcmp(json_member(p, "host"), host);
+	}
+	return n;
+}
+
 /* Whom captures are of on a host, and whom not, in a sentence. */
 static void
-captured_show(struct buf *out, const json_t *host, const struct screen *s)
+captured_show(struct buf *out, const json_t *host, const json_t *processes,
+              const struct screen *s)
 {
 	static const struct {
 		const char *key, *text;
@@ -112,11 +127,21 @@ captured_show(struct buf *out, const json_t *host, const struct screen *s)
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	const char *between = "; left out: ";
 	json_int_t all = json_integer_value(json_object_get(host, "processes"));
+	json_int_t matches =
+		count_matches(processes, json_member(host, "host"));
 
 	buf_puts(&text, "Captures on ");
 	safe_puts(&text, json_member(host, "host"));
 	buf_addf(&text, " are of %" JSON_INTEGER_FORMAT " process%s", all,
 	         all == 1 ? "" : "es");
+	if (matches && all > matches)
+		buf_addf(&text,
+		         ": %" JSON_INTEGER_FORMAT
+		         " that match%s and %" JSON_INTEGER_FORMAT
+		         " that descend%s from %s",
+		         matches, matches == 1 ? "es" : "", all - matches,
+		         all - matches == 1 ? "s" : "",
+		         matches == 1 ? "it" : "them");
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
 		json_int_t n = json_integer_value(
 			json_object_get(host, left_out[i].key));
@@ -132,14 +157,15 @@ captured_show(struct buf *out, const json_t *host, const struct screen *s)
 }
 
 static void
-all_captured_show(struct buf *out, const json_t *hosts, const struct screen *s)
+all_captured_show(struct buf *out, const json_t *service,
+                  const struct screen *s)
 {
-	const json_t *host;
+	const json_t *processes = json_object_get(service, "processes"), *host;
 	size_t i;
 
-	json_array_foreach(hosts, i, host) {
+	json_array_foreach(json_object_get(service, "captured"), i, host) {
 		buf_puts(out, i ? "" : "\n");
-		captured_show(out, host, s);
+		captured_show(out, host, processes, s);
 	}
 }
 
@@ -159,14 +185,16 @@ show_service(const struct cli *c, const struct reply *r)
 		return print_json(r->json);
 	members_show(&out, r->json, &c->screen);
 	if (processes && !json_array_size(processes))
-		buf_puts(&out, "\nNo process of it runs now.\n");
+		buf_puts(&out, *json_member(r->json, "lookedAt")
+		                       ? "\nNo process of it runs now.\n"
+		                       : "\nNo process of it is known: no "
+		                         "worker has looked for one yet.\n");
 	if (json_array_size(processes)) {
 		buf_putc(&out, '\n');
 		table_show(&out, columns, ARRAY_LEN(columns), processes,
 		           &c->screen);
 	}
-	all_captured_show(&out, json_object_get(r->json, "captured"),
-	                  &c->screen);
+	all_captured_show(&out, r->json, &c->screen);
 	return print(&out);
 }
 
@@ -213,6 +241,8 @@ add_processes(struct cli *c, const char *path, json_t *service)
 	json_object_set(service, "processes", json_object_get(r.json, "items"));
 	json_object_set(service, "captured",
 	                json_object_get(r.json, "captured"));
+	json_object_set(service, "lookedAt",
+	                json_object_get(r.json, "lookedAt"));
 	return 0;
 }
 

@@ -239,6 +239,40 @@ TEST(a_process_that_the_worker_has_yet_to_see_is_waited_for)
 }
 END
 
+#define PROCESSES "/api/v1/services/" TEST_SERVICE "/processes"
+
+TEST(a_list_of_no_processes_is_of_a_look_after_the_question)
+{
+	CLEANUP_API struct test_api a = test_api(4, "");
+	CLEANUP_REPLY struct client_reply r = {0}, none = {0};
+	pid_t looker;
+
+	ck_assert_int_eq(process_remove(&a.store.s, &seen), 0);
+	looker = begin_looking(&a);
+	r = api_get(&a, PROCESSES);
+	ck_assert_int_eq(waitpid(looker, NULL, 0), looker);
+	ck_assert_uint_eq(length_of(&r, "items"), 1);
+	ck_assert_uint_eq(strlen(reply_text(&r, "lookedAt")), 24);
+	test_sees_nothing(&a);
+	none = api_get(&a, PROCESSES);
+	ck_assert_uint_eq(length_of(&none, "items"), 0);
+	ck_assert_uint_eq(strlen(reply_text(&none, "lookedAt")), 24);
+}
+END
+
+TEST(a_list_of_processes_that_nobody_looked_for_says_so)
+{
+	CLEANUP_API struct test_api a = test_api(1, ""); /* none may wait */
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(process_remove(&a.store.s, &seen), 0);
+	r = api_get(&a, PROCESSES);
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(length_of(&r, "items"), 0);
+	ck_assert(json_is_null(json_object_get(r.json, "lookedAt")));
+}
+END
+
 TEST(where_nobody_can_wait_the_worker_decides)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -786,6 +820,8 @@ SUITE_TIMEOUT(
 	without_a_live_worker_start_is_503,
 	processes_outside_of_the_scope_are_403, without_a_process_start_is_503,
 	a_process_that_the_worker_has_yet_to_see_is_waited_for,
+	a_list_of_no_processes_is_of_a_look_after_the_question,
+	a_list_of_processes_that_nobody_looked_for_says_so,
 	where_nobody_can_wait_the_worker_decides,
 	an_ordinal_that_is_not_there_is_404,
 	unknown_fields_and_parameters_are_ignored_and_named,

@@ -1,4 +1,5 @@
 /* /api/v1/services, what stands below it, and /api/v1/workers. */
+#include "endpoint/profile/start.h"
 #include "service_fields.h"
 #include "store/worker.h"
 
@@ -175,30 +176,72 @@ put_trees(struct buf *out, const struct process_tree_list *trees)
 	json_close(out, ']');
 }
 
+/* Processes of a service, and whom captures of it are of. */
+struct running {
+	struct process_list list;
+	struct process_tree_list trees;
+	int64_t looked_ms; /* 0: nobody was asked to look, or answered */
+};
+
+static void
+running_done(struct running *r)
+{
+	process_list_done(&r->list);
+	process_tree_list_done(&r->trees);
+}
+
+static int
+read_running(struct call *c, const char *service, struct running *r)
+{
+	struct store *store = &c->env->store;
+
+	running_done(r);
+	return process_list(store, c->caller.tenant, service, &r->list)
+	               ?: process_tree_list(store, c->caller.tenant, service,
+	                                    &r->trees);
+}
+
+/* Nothing known may mean that nobody has looked since the service was made. */
+static int
+look_again(struct call *c, const struct service *s, struct running *r)
+{
+	CLEANUP_FREE char *host = NULL;
+	int rc = worker_for(&c->env->store, s->host, &host)
+	                 ?: start_look(c, host, &r->looked_ms)
+	                 ?: read_running(c, s->name, r);
+
+	return rc == -EHOSTDOWN || rc == -ENOTUNIQ || rc == -ETIMEDOUT ||
+	                       rc == -ECANCELED
+	               ? 0
+	               : rc;
+}
+
 int
 processes_get(struct call *c)
 {
 	CLEANUP_SERVICE struct service s = {0};
-	CLEANUP_PROCESSES struct process_list list = {0};
-	CLEANUP_TREES struct process_tree_list trees = {0};
+	CLEANUP(running_done) struct running r = {0};
 	const char *name = param_text(c, P_ListProcesses_name);
-	struct store *store = &c->env->store;
 	struct buf *out;
-	int rc = service_get(store, c->caller.tenant, name, &s);
+	int rc = service_get(&c->env->store, c->caller.tenant, name, &s);
 
 	if (rc == -ENOENT)
 		return unknown(c, name);
 	if (!rc)
-		rc = process_list(store, c->caller.tenant, name, &list);
-	if (!rc)
-		rc = process_tree_list(store, c->caller.tenant, name, &trees);
+		rc = read_running(c, name, &r);
+	if (!rc && !r.list.n)
+		rc = look_again(c, &s, &r);
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);
-	put_trees(out, &trees);
+	if (r.looked_ms)
+		json_put_time(out, "lookedAt", r.looked_ms);
+	else
+		json_put_null(out, "lookedAt");
+	put_trees(out, &r.trees);
 	json_open(out, "items", '[');
-	for (size_t i = 0; i < list.n; i++)
-		put_process(out, &list.items[i], c->caller.who > WHO_VIEWER);
+	for (size_t i = 0; i < r.list.n; i++)
+		put_process(out, &r.list.items[i], c->caller.who > WHO_VIEWER);
 	return page_end(c, NULL);
 }
 

@@ -83,10 +83,8 @@ has_looked(struct call *c, const char *host, int64_t asked_ms,
 	return rc ? rc : *out_looked_ms < asked_ms ? -EAGAIN : 0;
 }
 
-/* Asks the worker to look at the processes, and waits. -ETIMEDOUT when it
- * does not do so in time, or too many others wait already. */
-static int
-await_look(struct call *c, const char *host, int64_t *out_looked_ms)
+int
+start_look(struct call *c, const char *host, int64_t *out_looked_ms)
 {
 	int64_t deadline = clock_mono_ns() + LOOK_WAIT_NS, asked;
 	CLEANUP_DB_WATCH struct db_watch w = {.fd = -1};
@@ -149,7 +147,7 @@ start_running(struct call *c, const struct service *service, const char *host,
 	if (*out == START_RUNS)
 		return 0;
 	call_pause(c); /* the worker could not answer while this one writes */
-	rc = await_look(c, host, &looked_ms);
+	rc = start_look(c, host, &looked_ms);
 	if (!rc)
 		rc = read_running(c, service->name, ordinal, out);
 	if (!rc && *out == START_NOTHING_RUNS)

@@ -32,6 +32,15 @@ enum start_running {
 MUST_CHECK int
 start_running(struct call *c, const struct service *service, const char *host,
               int64_t ordinal, enum start_running *out);
+/*
+ * Has the host's worker look at the processes, and waits. Nothing may be
+ * begun, or the worker could not answer.
+ *
+ *   Errors   -ETIMEDOUT: it did not look in time, or too many others wait;
+ *            -ECANCELED: the client is gone; others of the store's
+ */
+MUST_CHECK int
+start_look(struct call *c, const char *host, int64_t *out_looked_ms);
 /* UnknownOrdinal; always -1. */
 int start_no_ordinal(struct call *c, const char *service, int64_t ordinal);
 /*

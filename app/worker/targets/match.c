@@ -111,6 +111,39 @@ is_exe(const char *path, const struct proc *p)
 	return path && strlen(path) == n && !memcmp(path, p->exe, n);
 }
 
+/* Stoker's own programs, by the names that they are installed under. */
+static bool
+is_own(const struct proc *p)
+{
+	static const char *const names[] = {"stoker", "stoker-api",
+	                                    "stoker-worker"};
+	const char *slash = strrchr(p->exe, '/');
+	const char *name = slash ? slash + 1 : p->exe;
+	size_t n = exe_len(name);
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strlen(names[i]) == n && !memcmp(names[i], name, n))
+			return true;
+	return false;
+}
+
+/* True for a command that gives the pattern to stoker, such as the shell or
+ * the sudo around "stoker service add NAME --cmdline PATTERN". */
+static bool
+gives_pattern(const struct match *m, const struct proc *p)
+{
+	const char *option = strstr(p->cmdline, "--cmdline");
+
+	return option && strstr(option, m->value);
+}
+
+static bool
+is_cmdline(const struct match *m, const struct proc *p)
+{
+	return *p->cmdline && pattern_matches(&m->re, p->cmdline) &&
+	       !is_own(p) && !gives_pattern(m, p);
+}
+
 bool
 match_process(const struct match *m, const struct proc *p)
 {
@@ -123,7 +156,7 @@ match_process(const struct match *m, const struct proc *p)
 	case MATCH_PIDFILE:
 		return m->pid == p->pid;
 	case MATCH_CMDLINE:
-		return *p->cmdline && pattern_matches(&m->re, p->cmdline);
+		return is_cmdline(m, p);
 	}
 	return false;
 }

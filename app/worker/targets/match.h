@@ -43,6 +43,8 @@ void match_keep(struct match *m, struct match *old);
 /* Reads the pid file, or follows the links of an executable's path, again;
  * nothing for other kinds. */
 void match_refresh(struct match *m, const struct match_reader *reader);
+/* A command line means no program of Stoker's own, and no command that only
+ * hands the pattern to one. */
 bool match_process(const struct match *m, const struct proc *p);
 /*
  * True when a process is within a tenant's scope: its unit or its user is

@@ -44,6 +44,42 @@ TEST(a_match_means_what_it_says)
 }
 END
 
+TEST(a_command_line_does_not_mean_stoker_or_who_tells_it_the_pattern)
+{
+	static const struct {
+		const char *exe, *cmdline;
+		bool expected;
+	} rows[] = {
+		{"/opt/shop/shopd", "shopd --port 80", true},
+		{"/usr/bin/python3", "python3 -m shopd", true},
+		{"/usr/bin/stoker-exporter", "stoker-exporter shopd", true},
+		{"/opt/shop/shopd", "shopd --cmdline none", true},
+		{"", "shopd", true},
+		{"/usr/bin/stoker", "stoker service show shopd", false},
+		{"/usr/bin/stoker (deleted)", "stoker run shopd", false},
+		{"/usr/sbin/stoker-api", "stoker-api shopd", false},
+		{"/usr/sbin/stoker-worker", "stoker-worker shopd", false},
+		{"/bin/dash", "sh -c stoker service add s --cmdline shopd",
+	         false},
+		{"/usr/bin/sudo", "sudo stoker service add s --cmdline=shopd",
+	         false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct proc p = {.pid = 10,
+		                       .exe = (char *)rows[i].exe,
+		                       .cmdline = (char *)rows[i].cmdline,
+		                       .unit = (char *)""};
+		struct match m;
+
+		ck_assert_int_eq(match_init("cmdline", "shopd", &m), 0);
+		ck_assert_msg(match_process(&m, &p) == rows[i].expected, "%s",
+		              rows[i].cmdline);
+		match_done(&m);
+	}
+}
+END
+
 TEST(a_replaced_program_is_still_the_same)
 {
 	struct proc p = web;
@@ -664,6 +700,7 @@ TEST(more_than_are_followed_are_counted)
 END
 
 SUITE("targets", a_match_means_what_it_says,
+      a_command_line_does_not_mean_stoker_or_who_tells_it_the_pattern,
       a_replaced_program_is_still_the_same,
       a_match_that_makes_no_sense_is_refused,
       a_pid_file_that_cannot_be_read_matches_nothing,

@@ -74,7 +74,7 @@ struct host_usage {
 	uint64_t began_ns; /* CLOCK_BOOTTIME, a clock tick exact; exec(2)
 	                    * leaves it */
 	int32_t pid;
-	int32_t reserved;
+	int32_t halted; /* 1: stopped by a signal or a debugger */
 };
 
 #define HOST_MAX_USAGE 64 /* in one answer */

@@ -139,8 +139,14 @@ check nginx_by_its_master_has_its_workers holds '.quality.processes == 3'
 agrees nginx_has_the_shares_of_perf nginx function
 kill "$(<"$STATE/pid/ask1")" "$(<"$STATE/pid/ask2")"
 take nginx 2
-check an_idle_service_is_told_to_be_idle holds '.sampleCount == 0 and .quality.verdict == "good"
-  and (.quality.notes | any(test("processes were idle")))'
+check an_idle_service_is_told_to_be_idle holds '.sampleCount == 0 and .quality.verdict == "poor"
+  and (.quality.reasons | any(test("processes were idle")))'
+stopped=("$(<"$tmp/nginx.pid")" $(pgrep -P "$(<"$tmp/nginx.pid")"))
+kill -STOP "${stopped[@]}"
+take nginx 1
+check a_stopped_service_is_told_to_be_stopped holds '.sampleCount == 0 and .quality.verdict == "poor"
+  and (.quality.reasons | any(test("processes are stopped")))'
+kill -CONT "${stopped[@]}"
 kill "$(<"$tmp/nginx.pid")"
 
 # --- PostgreSQL, by its postmaster -----------------------------------------------

@@ -72,9 +72,11 @@ static void
 conclude_empty(struct quality *q)
 {
 	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
+	bool halted = q->notes & QUALITY_NOTE_OF(HALTED);
 
 	note_if(q, QUALITY_NOTE_OF(ENDED_UNSEEN), gone);
-	note_if(q, QUALITY_NOTE_OF(IDLE), !gone && expected(q) < IDLE);
+	note_if(q, QUALITY_NOTE_OF(IDLE),
+	        !gone && !halted && expected(q) < IDLE);
 	note_if(q, QUALITY_NOTE_OF(UNSAMPLED), !gone && expected(q) >= IDLE);
 }
 
@@ -120,6 +122,9 @@ quality_conclude(struct quality *q)
 	        q->modules > 0 && q->modules_unread == q->modules);
 	note_if(q, QUALITY_NOTE_OF(NO_NAMES),
 	        q->frames > 0 && !q->symbolized &&
+	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
+	note_if(q, QUALITY_NOTE_OF(FEW_NAMES),
+	        q->symbolized && q->symbolized < q->frames / 2 &&
 	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
 	if (!q->kept)
 		conclude_empty(q);
@@ -306,6 +311,9 @@ quality_named(json_t *report, int64_t frames, int64_t named)
 
 	if (named)
 		remove_text(reasons, notes[QUALITY_BIT_NO_NAMES].text);
+	if (named >= frames / 2)
+		remove_text(json_object_get(report, "notes"),
+		            notes[QUALITY_BIT_FEW_NAMES].text);
 	if (json_object_set_new(report, "frames", json_integer(frames)) ||
 	    json_object_set_new(report, "framesNamed", json_integer(named)) ||
 	    json_object_set_new(

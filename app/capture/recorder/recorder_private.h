@@ -85,9 +85,11 @@ next_slot(uint64_t *watchers)
  * threads get names in its timeline. */
 void capture_began_with(struct capture *c, const struct host *host,
                         const int32_t *pids, size_t n);
-/* CPU time that those of its processes that live have used since, as the
- * kernel counts it; children that ended are not in it. */
-int64_t capture_used_ns(const struct capture *c, const struct host *host);
+/* Tells in q the CPU time that those of its processes that live have used
+ * since, as the kernel counts it, without children that ended; and whether all
+ * of them are stopped now. */
+void capture_use(const struct capture *c, const struct host *host,
+                 struct quality *q);
 /* Puts on the captures' tapes what happened to a process. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);
 /* Asks what the threads of a process are called that it has already. */

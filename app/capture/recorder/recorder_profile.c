@@ -232,7 +232,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
 	if (!q.kept && !c->window)
-		q.used_ms = capture_used_ns(c, namer->host) / NS_PER_MS;
+		capture_use(c, namer->host, &q);
 	add_timeline(&f, timeline);
 	quality_conclude(&q);
 	explain_python(c->source->sampler, &q);

@@ -52,25 +52,30 @@ used_before(const struct capture *c, int32_t pid)
 	return 0; /* it was started meanwhile */
 }
 
-int64_t
-capture_used_ns(const struct capture *c, const struct host *host)
+void
+capture_use(const struct capture *c, const struct host *host, struct quality *q)
 {
 	CLEANUP_BUF struct buf now = BUF_INIT(CAPTURE_MAX_BEGAN);
 	CLEANUP_FREE int32_t *pids = calloc(MAX_PROCESSES, sizeof(*pids));
 	const struct host_usage *rows;
 	uint64_t us = 0;
+	bool all_halted;
 	size_t n;
 
 	if (!pids)
-		return 0;
+		return;
 	n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
 	               MAX_PROCESSES);
 	read_usage(host, pids, n, &now);
 	rows = (const void *)now.p;
+	all_halted = now.len > 0;
 	for (size_t i = 0; i < now.len / sizeof(*rows); i++) {
 		uint64_t before = used_before(c, rows[i].pid);
 
 		us += rows[i].cpu_us > before ? rows[i].cpu_us - before : 0;
+		all_halted &= rows[i].halted != 0;
 	}
-	return (int64_t)us * NS_PER_US;
+	q->used_ms = (int64_t)us / (NS_PER_MS / NS_PER_US);
+	if (all_halted)
+		q->notes |= QUALITY_NOTE_OF(HALTED);
 }

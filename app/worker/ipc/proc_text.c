@@ -47,6 +47,14 @@ proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages)
 	return 0;
 }
 
+bool
+proc_is_halted(const char *text)
+{
+	const char *close = strrchr(text, ')');
+
+	return close && close[1] == ' ' && (close[2] == 'T' || close[2] == 't');
+}
+
 int
 proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
 {

@@ -25,6 +25,8 @@ MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
  */
 MUST_CHECK int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
+/* The same file: true for a process that a signal or a debugger stopped. */
+bool proc_is_halted(const char *text);
 /*
  * The same file: the parent's number, 0 for a process without one.
  *   Errors   -EINVAL

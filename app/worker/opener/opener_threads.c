@@ -125,6 +125,7 @@ read_use(int32_t pid, struct host_usage *out)
 		.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE),
 		.cpu_us = ticks * 1000000 / hz,
 		.began_ns = began * (1000000000 / hz),
+		.halted = proc_is_halted(buf_str(&text)),
 	};
 	return 0;
 }

@@ -78,6 +78,16 @@ static const struct {
 	{"", ""},
 };
 
+TEST(a_stopped_process_is_told_from_one_that_calls_itself_so)
+{
+	ck_assert(proc_is_halted("7 (a) T 4"));
+	ck_assert(proc_is_halted("7 () S) t 4"));
+	ck_assert(!proc_is_halted("7 () T) S 4"));
+	ck_assert(!proc_is_halted("7 (a)"));
+	ck_assert(!proc_is_halted(""));
+}
+END
+
 TEST(the_unit_is_the_first_service_or_scope_of_systemds_path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cgroups); i++) {
@@ -236,6 +246,7 @@ END
 
 SUITE("proc", stat_lines_are_read_around_any_name,
       usage_is_read_past_names_of_all_kinds,
+      a_stopped_process_is_told_from_one_that_calls_itself_so,
       the_unit_is_the_first_service_or_scope_of_systemds_path,
       command_lines_are_joined_and_harmless, the_real_user_is_read,
       a_scan_finds_processes_and_forgets_the_gone, a_long_command_line_is_cut,

@@ -62,7 +62,9 @@ TEST(a_poor_profile_says_so)
 		{{.kept = 900, .modules = 2, .modules_unread = 1}, 0},
 		{{.kept = 900, .modules = 2, .modules_unread = 2},
 	         QUALITY_NOTE_OF(NOTHING_READ)},
-		{{.kept = 900, .frames = 7, .symbolized = 1}, 0},
+		{{.kept = 900, .frames = 900, .symbolized = 450}, 0},
+		{{.kept = 900, .frames = 900, .symbolized = 449},
+	         QUALITY_NOTE_OF(FEW_NAMES)},
 		{{.kept = 900, .frames = 7}, QUALITY_NOTE_OF(NO_NAMES)},
 	};
 
@@ -73,6 +75,48 @@ TEST(a_poor_profile_says_so)
 		ck_assert_msg(q.notes == rows[i].notes, "row %zu: %" PRIx64, i,
 		              q.notes);
 	}
+}
+END
+
+TEST(a_profile_without_samples_is_poor_and_says_why)
+{
+	static const struct {
+		struct quality q;
+		uint64_t why;
+	} rows[] = {
+		{{.used_ms = 10, .run_rate = 99000}, QUALITY_NOTE_OF(IDLE)},
+		{{.used_ms = 1000, .run_rate = 99000},
+	         QUALITY_NOTE_OF(UNSAMPLED)},
+		{{.notes = QUALITY_NOTE_OF(HALTED), .run_rate = 99000},
+	         QUALITY_NOTE_OF(HALTED)},
+		{{.notes = QUALITY_NOTE_OF(TARGET_GONE), .run_rate = 99000},
+	         QUALITY_NOTE_OF(TARGET_GONE) | QUALITY_NOTE_OF(ENDED_UNSEEN)},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct quality q = rows[i].q;
+		CLEANUP_JSON json_t *j = NULL;
+
+		quality_conclude(&q);
+		ck_assert_msg(q.notes == rows[i].why, "row %zu: %" PRIx64, i,
+		              q.notes);
+		j = json_of(&q);
+		ck_assert_str_eq(
+			json_string_value(json_object_get(j, "verdict")),
+			"poor");
+	}
+}
+END
+
+TEST(names_that_came_later_take_their_hint_away)
+{
+	const struct quality q = {.notes = QUALITY_NOTE_OF(FEW_NAMES)};
+	CLEANUP_JSON json_t *j = json_of(&q);
+
+	ck_assert_int_eq(quality_named(j, 10, 4), 0);
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 1);
+	ck_assert_int_eq(quality_named(j, 10, 5), 0);
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 0);
 }
 END
 
@@ -143,7 +187,8 @@ TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 END
 
 SUITE("quality", rates_are_shown_per_second, every_note_is_told,
-      a_poor_profile_says_so,
+      a_poor_profile_says_so, a_profile_without_samples_is_poor_and_says_why,
+      names_that_came_later_take_their_hint_away,
       a_note_that_a_failed_check_explains_is_told_in_its_words,
       names_that_came_later_make_a_poor_profile_good,
       files_that_are_closed_make_a_profile_poor_whatever_has_a_name,

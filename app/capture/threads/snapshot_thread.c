@@ -108,6 +108,10 @@ thread_see(const struct thread_row *row, const void *stack,
 	if (row->how != THREAD_BLOCKED)
 		return;
 	read_call(row->call, out);
+	/* its state is read after its stack, and may be that of a thread which
+	 * has woken since: a thread that runs has no such line */
+	if (out->sp && (out->state == 'R' || out->state == '?'))
+		out->state = 'S';
 	name_call(out);
 	if (out->target == TARGET_POLLED)
 		read_polled(row, stack, out);

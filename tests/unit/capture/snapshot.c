@@ -64,6 +64,20 @@ TEST(a_thread_may_call_itself_what_it_likes)
 }
 END
 
+TEST(a_thread_that_woke_after_its_stack_was_copied_waits)
+{
+	struct thread_row row =
+		blocked("7 (a) R 1", "35 1 2 3 4 5 6 0xa0 0xb0");
+	struct thread_seen t;
+
+	thread_see(&row, NULL, &t);
+	ck_assert_str_eq(thread_state(&t), "waiting");
+	row = blocked("7 (a) R 1", "running");
+	thread_see(&row, NULL, &t);
+	ck_assert_str_eq(thread_state(&t), "running");
+}
+END
+
 TEST(the_line_of_a_system_call_is_read_whole_or_not_at_all)
 {
 	static const struct {
@@ -100,7 +114,7 @@ TEST(calls_that_wait_are_told_from_others)
 		const char *says;
 	} rows[] = {
 		{SYS_futex, 'S', "waiting"}, {SYS_read, 'S', "waiting"},
-		{SYS_fsync, 'D', "syscall"}, {SYS_futex, 'R', "running"},
+		{SYS_fsync, 'D', "syscall"}, {SYS_futex, 'R', "waiting"},
 		{SYS_fsync, 'T', "syscall"},
 	};
 
@@ -538,6 +552,7 @@ TEST(a_traced_thread_that_runs_is_told_without_a_stack)
 END
 
 SUITE("snapshot", a_thread_may_call_itself_what_it_likes,
+      a_thread_that_woke_after_its_stack_was_copied_waits,
       the_line_of_a_system_call_is_read_whole_or_not_at_all,
       calls_that_wait_are_told_from_others,
       polled_descriptors_are_read_within_the_stack,

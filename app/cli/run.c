@@ -24,6 +24,7 @@
 #define PAUSE_MS  500
 #define LINE_MOST 78
 #define ABSENT_S  30 /* a service without a process is waited for */
+#define ABSENT    "ServiceNotRunning"
 #define ASKED_S   60 /* the API's default */
 
 static volatile sig_atomic_t interrupted;
@@ -288,16 +289,32 @@ follow(struct watch *w)
 static bool
 is_absent(const struct reply *r)
 {
-	return !strcmp(json_member(r->json, "error_code"), "ServiceNotRunning");
+	return !strcmp(json_member(r->json, "error_code"), ABSENT);
+}
+
+/* A start, and the wait for a process of its service. */
+struct patience {
+	int64_t end_ns;
+	bool told;
+};
+
+static void
+wait_for_process(const struct cli *c, struct patience *p)
+{
+	if (!p->told && !c->opt.json)
+		fprintf(stderr,
+		        "stoker: no process of %s runs yet; waiting for one up "
+		        "to %d s\n",
+		        c->operands[0], ABSENT_S);
+	p->told = true;
+	poll(NULL, 0, PAUSE_MS);
 }
 
 /* Asks for the start until a process of the service is there, for a while. */
 static int
-start_patiently(struct cli *c, const json_t *body, struct reply *out)
+start_patiently(struct cli *c, const json_t *body, struct patience *p,
+                struct reply *out)
 {
-	int64_t end_ns = clock_mono_ns() + ABSENT_S * NS_PER_S;
-	bool told = false;
-
 	for (;;) {
 		CLEANUP_REPLY struct reply r = REPLY_INIT;
 		int rc = ask_early(c, "POST", PROFILES "/start", body, &r);
@@ -311,15 +328,9 @@ start_patiently(struct cli *c, const json_t *body, struct reply *out)
 			failed("nothing was started");
 			return LEAVE_INTERRUPTED;
 		}
-		if (!is_absent(&r) || clock_mono_ns() > end_ns)
+		if (!is_absent(&r) || clock_mono_ns() > p->end_ns)
 			return tell_reply(c, &r);
-		if (!told && !c->opt.json)
-			fprintf(stderr,
-			        "stoker: no process of %s runs yet; waiting "
-			        "for one up to %d s\n",
-			        c->operands[0], ABSENT_S);
-		told = true;
-		poll(NULL, 0, PAUSE_MS);
+		wait_for_process(c, p);
 	}
 }
 
@@ -393,30 +404,70 @@ show_start(const struct cli *c, const json_t *result, const char *id)
 	return LEAVE_OK;
 }
 
+static int
+read_id(const struct reply *r, char id[static ID_MAX])
+{
+	snprintf(id, ID_MAX, "%s", json_member(r->json, "id"));
+	return id_valid("sess-", id) ? LEAVE_OK
+	                             : failed("the server named no profile");
+}
+
+static int
+run(struct cli *c, const json_t *body)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	char id[ID_MAX];
+	int rc = ask(c, "POST", PROFILES "/start", body, &r);
+
+	if (!rc)
+		rc = read_id(&r, id);
+	return rc ? rc : show_start(c, r.json, id);
+}
+
+/* True when the processes that the server knew had ended as it began. */
+static bool
+has_missed(const struct watch *w, const struct patience *p)
+{
+	const json_t *error = json_object_get(w->result, "error");
+
+	return !strcmp(json_member(error, "error_code"), ABSENT) &&
+	       clock_mono_ns() < p->end_ns;
+}
+
+static int
+run_and_wait(struct cli *c, const json_t *body)
+{
+	struct patience p = {.end_ns = clock_mono_ns() + ABSENT_S * NS_PER_S};
+	int rc;
+
+	catch_interrupts();
+	for (;;) {
+		CLEANUP_REPLY struct reply r = REPLY_INIT;
+		CLEANUP(watch_done) struct watch w = {.cli = c};
+
+		c->http.stop = NULL;
+		rc = start_patiently(c, body, &p, &r);
+		if (!rc)
+			rc = read_id(&r, w.id);
+		if (rc)
+			return rc;
+		w.result = TAKE(r.json);
+		c->http.stop = &interrupted;
+		rc = follow(&w);
+		if (rc || !has_missed(&w, &p))
+			return rc ? rc : show_result(c, w.result);
+		wait_for_process(c, &p);
+	}
+}
+
 int
 cmd_run(struct cli *c)
 {
 	CLEANUP_JSON json_t *body = NULL;
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	CLEANUP(watch_done) struct watch w = {.cli = c};
 	int rc = make_body(c, &body);
 
 	if (rc)
 		return rc;
 	warn_of_seconds(c);
-	if (c->opt.wait)
-		catch_interrupts();
-	rc = c->opt.wait ? start_patiently(c, body, &r)
-	                 : ask(c, "POST", PROFILES "/start", body, &r);
-	if (rc)
-		return rc;
-	snprintf(w.id, sizeof(w.id), "%s", json_member(r.json, "id"));
-	if (!id_valid("sess-", w.id))
-		return failed("the server named no profile");
-	if (!c->opt.wait)
-		return show_start(c, r.json, w.id);
-	w.result = TAKE(r.json);
-	c->http.stop = &interrupted;
-	rc = follow(&w);
-	return rc ? rc : show_result(c, w.result);
+	return c->opt.wait ? run_and_wait(c, body) : run(c, body);
 }

@@ -150,8 +150,8 @@ objection(const struct job *j, const struct followed *now,
 		return capture_error_code(CAPTURE_OUT_OF_SCOPE);
 	}
 	if (!now->n) {
-		*out_text = "no process of the service is running";
-		return "ServiceNotRunning";
+		*out_text = capture_error_text(CAPTURE_NO_PROCESS);
+		return capture_error_code(CAPTURE_NO_PROCESS);
 	}
 	return NULL;
 }

@@ -32,27 +32,32 @@ title_show(struct buf *out, const struct screen *s, const char *title)
 	buf_putc(out, '\n');
 }
 
-/* A snapshot of threads counts those, of a Go program there are none. */
-static const char *
-counted_in(const json_t *session)
+/* "3 threads", "1 more goroutine": a snapshot of threads counts those, of a Go
+ * program there are none. */
+static void
+count_show(struct buf *out, const json_t *count, const char *more,
+           const json_t *session)
 {
 	const json_t *quality = json_object_get(session, "quality");
+	json_int_t n = json_integer_value(count);
 
-	return json_integer_value(json_object_get(quality, "threads"))
-	               ? "threads"
-	               : "goroutines";
+	buf_addf(out, "%" JSON_INTEGER_FORMAT " %s%s%s", n, more,
+	         json_integer_value(json_object_get(quality, "threads"))
+	                 ? "thread"
+	                 : "goroutine",
+	         n == 1 ? "" : "s");
 }
 
 /* --- analysis ------------------------------------------------------------- */
 
 /* "26 goroutines, 1.30 times those of sess-..." */
 static void
-growth_show(struct buf *out, const json_t *analysis, const char *counted)
+growth_show(struct buf *out, const json_t *analysis, const json_t *session)
 {
 	const char *base = json_member(analysis, "growthBase");
 
-	value_show(out, json_object_get(analysis, "goroutineCount"));
-	buf_addf(out, " %s", counted);
+	count_show(out, json_object_get(analysis, "goroutineCount"), "",
+	           session);
 	if (strcmp(base, "none") != 0) {
 		buf_addf(out, ", %.2f times those of ",
 		         json_number_value(json_object_get(
@@ -123,7 +128,7 @@ whole_show(struct buf *out, const struct cli *c, const json_t *session,
 	int64_t limit = stack_limit(c);
 
 	reasons_show(out, session, &c->screen);
-	growth_show(out, analysis, counted_in(session));
+	growth_show(out, analysis, session);
 	suspects_show(out, json_object_get(analysis, "leakSuspects"),
 	              &c->screen);
 	buf_putc(out, '\n');
@@ -236,8 +241,9 @@ cmd_diff(struct cli *c)
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
 	buf_puts(&out, "growth: ");
-	value_show(&out, json_object_get(r.json, "growthCount"));
-	buf_addf(&out, " more %s\n", counted_in(session.json));
+	count_show(&out, json_object_get(r.json, "growthCount"), "more ",
+	           session.json);
+	buf_putc(&out, '\n');
 	deltas_show(&out, c, r.json);
 	diff_link_show(&out, r.json);
 	return print(&out);

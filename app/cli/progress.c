@@ -19,7 +19,8 @@ put_text(struct buf *out, const struct progress *p)
 		buf_addf(out, "of %.0f ", p->of);
 	buf_puts(out, "s");
 	if (p->samples > 0)
-		buf_addf(out, ", %" PRId64 " samples", p->samples);
+		buf_addf(out, ", %" PRId64 " sample%s", p->samples,
+		         p->samples == 1 ? "" : "s");
 }
 
 static void

@@ -64,6 +64,13 @@ static const struct column value_columns[] = {
 	{"FUNCTION", "funcName", LEFT, NAME},
 };
 
+static bool
+is_caller_only(const json_t *row)
+{
+	return json_number_value(json_object_get(row, "selfPct")) == 0 &&
+	       !strcmp(json_member(row, "sampleCount"), "0");
+}
+
 void
 top_show(struct buf *out, const json_t *result, int64_t limit,
          const struct screen *s)
@@ -73,8 +80,10 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 	json_t *row;
 	size_t i;
 
+	/* by self: those at the end that only call others are no answer */
 	json_array_foreach(all, i, row) {
-		if ((int64_t)i >= (limit < 0 ? TOP_ROWS : limit))
+		if ((int64_t)i >= (limit < 0 ? TOP_ROWS : limit) ||
+		    is_caller_only(row))
 			break;
 		json_array_append(rows, row);
 	}

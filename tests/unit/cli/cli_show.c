@@ -142,6 +142,22 @@ TEST(without_a_limit_a_screenful_is_shown)
 }
 END
 
+TEST(functions_that_only_call_others_are_left_out)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_of(
+		"{\"topFunctions\":["
+		"{\"funcName\":\"rare\",\"package\":\"app\",\"selfPct\":0,"
+		"\"cumulativePct\":0,\"sampleCount\":\"1\"},"
+		"{\"funcName\":\"<module>\",\"package\":\"app\",\"selfPct\":0,"
+		"\"cumulativePct\":100,\"sampleCount\":\"0\"}]}");
+
+	top_show(&out, j, -1, &pipe_);
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "rare"));
+	ck_assert_ptr_null(strstr(buf_str(&out), "<module>"));
+}
+END
+
 TEST(nothing_to_show_is_said)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -441,7 +457,8 @@ SUITE("cli_show", top_functions_line_up,
       a_long_column_of_text_gives_way_to_the_last,
       columns_that_nothing_is_in_can_be_left_out,
       an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
-      without_a_limit_a_screenful_is_shown, nothing_to_show_is_said,
+      without_a_limit_a_screenful_is_shown,
+      functions_that_only_call_others_are_left_out, nothing_to_show_is_said,
       memory_has_bytes_beside_its_shares,
       values_of_what_is_no_graph_are_left_out,
       a_graph_that_does_not_fit_together_does_no_harm,

@@ -49,7 +49,7 @@ check that_is_gzip gzip -t "$STATE/demo.pb.gz"
 check get_folded says 'model::matmul' stoker_cli get "$id" --format folded
 check an_unknown_format_is_refused says '(InvalidParameter)' stoker_cli get "$id" --format bmp
 check run_as_json json '.status == "completed"' stoker_cli --json run demo --seconds 1 --wait
-id=$(stoker_cli run demo --seconds 1 2>/dev/null)
+id=$(stoker_cli run demo --seconds 4 2>/dev/null)
 check run_without_wait_prints_the_id_only equal "${id//[a-z2-7]/}" -
 check top_of_a_running_one_says_so says 'is still running' stoker_cli top "$id"
 newest_complete() { # no matter what was started since, which is told
@@ -133,10 +133,10 @@ check and_whole_in_a_pipe shows '^sess-[a-z2-7]* *[0-9-]*T[0-9:.]*Z ' stoker_cli
 check titles_are_bold_on_a_terminal shows $'\033\\[1mID' terminal sessions
 no_colours() { ! NO_COLOR=1 terminal sessions | grep -q $'\033'; }
 check but_not_with_NO_COLOR no_colours
-TERM=xterm terminal run demo --seconds 2 --wait >"$STATE/drawn"
-moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 2 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
+TERM=xterm terminal run demo --seconds 3 --wait >"$STATE/drawn"
+moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 3 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
 check progress_moves_ten_times_a_second moves
-check and_ends_when_all_is_captured grep -qE 'done: 2\.0 of 2 s' "$STATE/drawn"
+check and_ends_when_all_is_captured grep -qE 'done: 3\.0 of 3 s' "$STATE/drawn"
 stoker_cli run demo --type memory --wait >/dev/null 2>&1
 reason_is_whole() { terminal sessions --limit 1 | plain | tr -s '\n ' ' ' | grep -q 'no process of the service runs a Go program that can be read: .* packed'; }
 check the_reason_of_a_failure_is_whole_on_a_terminal reason_is_whole

@@ -203,7 +203,7 @@ TEST(memory_has_bytes_beside_its_shares)
 		"{\"funcName\":\"work\",\"package\":\"app\",\"selfPct\":25,"
 		"\"cumulativePct\":50,\"sampleCount\":\"2\"},"
 		"{\"funcName\":\"main\",\"package\":\"app\",\"selfPct\":0,"
-		"\"cumulativePct\":100,\"sampleCount\":\"0\"}]}");
+		"\"cumulativePct\":100,\"sampleCount\":\"1\"}]}");
 
 	ck_assert(values_put(json_object_get(j, "topFunctions"), g));
 	top_show(&out, j, -1, &pipe_);
@@ -213,7 +213,7 @@ TEST(memory_has_bytes_beside_its_shares)
 		"FUNCTION\n"
 		"2.00 KiB    50.0  2.00 KiB     50.0      7  lib      rank\n"
 		"1.00 KiB    25.0  2.00 KiB     50.0      2  app      work\n"
-		"       0     0.0  4.00 KiB    100.0      0  app      main\n");
+		"       0     0.0  4.00 KiB    100.0      1  app      main\n");
 }
 END
 

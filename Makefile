@@ -49,10 +49,12 @@ API_DIRS    := api endpoint range store profile base
 WORKER_DIRS := worker capture store profile base
 CLI_DIRS    := cli store profile base
 TEST_DIRS   := api endpoint range worker capture cli store profile base
+# Of the machine that is compiled for: x86_64, aarch64.
+MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
+	-lunwind-$(MACHINE) \
 	-lpthread -lm
-RIVAL ?= -lunwind-x86_64 -lunwind
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
 
 # conf/man/stoker.1 becomes man/man1/stoker.1, with the rows of tables in it.
@@ -132,7 +134,7 @@ $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
 $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RIVAL) -lcheck -lsubunit -lrt $(LIBS)
+test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LIBS)
 TEST_ARCHIVES = $(B)/libtest.a $(call archives,$(TEST_DIRS))
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
@@ -196,7 +198,7 @@ aarch64:
 	@ARCH=arm64 B=$(ARM) conf/packages/unpack bookworm $(ARM)/root \
 		$$(cat conf/packages/aarch64.txt)
 	@$(MAKE) --no-print-directory B=$(ARM) CC=aarch64-linux-gnu-gcc \
-		CFLAGS=-O2 LIBS="$(filter-out -lfcgi -lrhonabwy,$(LIBS))" RIVAL= \
+		CFLAGS=-O2 LIBS="$(subst $(MACHINE),aarch64,$(filter-out -lfcgi -lrhonabwy,$(LIBS)))" \
 		EXTRA="-isystem $(ARM_INC) -isystem $(ARM_INC)/aarch64-linux-gnu" \
 		LDFLAGS="-L$(ARM_LIB) -Wl,--allow-shlib-undefined" \
 		TEST_DIRS="$(WORKER_DIRS)" \

@@ -2,16 +2,6 @@
 
 #include "unwind_walk.h"
 
-#include <elf.h>
-
-#if defined(__x86_64__)
-#define HOST_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define HOST_MACHINE EM_AARCH64
-#else
-#error "unwinding knows x86-64 and aarch64"
-#endif
-
 /* --- the walk --------------------------------------------------------------
  */
 
@@ -32,6 +22,17 @@ add_uncalled(struct walk *w, const struct frame *f, int r, uint64_t *pcs,
 	return r == STEP_INTERRUPTED ? STEP_DONE : r;
 }
 
+static int
+recover(struct walk *w, struct frame *f)
+{
+	int r = walk_recover(w, f);
+
+	if (!w->whole)
+		return r == STEP_DONE ? r : STEP_NEEDS_WHOLE;
+	w->whole->known = 0; /* f holds the frame pointer that was found */
+	return r;
+}
+
 static inline int
 walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 {
@@ -40,10 +41,8 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 	pcs[0] = f.pc;
 	for (*n = 1; *n < max;) {
 		r = walk_step(w, &f);
-		if (r == STEP_NEEDS_POINTER) {
-			r = walk_recover(w, &f);
-			w->whole->known = 0; /* but for those of f */
-		}
+		if (r == STEP_NEEDS_POINTER)
+			r = recover(w, &f);
 		if (r == STEP_DONE) {
 			pcs[(*n)++] = f.pc;
 			continue;
@@ -54,6 +53,27 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 			return r;
 	}
 	return UNWIND_MAX;
+}
+
+/*
+ * Walks again, with all registers, where a first walk ended with
+ * STEP_NEEDS_WHOLE: up to the frame that needs them, or, where another one
+ * does, to the end.
+ */
+static int
+walk_with(struct walk *w, const struct registers *all, struct frame first,
+          uint64_t *pcs, size_t max, size_t *n)
+{
+	struct registers registers;
+	int r = STEP_NEEDS_WHOLE;
+
+	for (int i = 0; i < 2 && r == STEP_NEEDS_WHOLE; i++) {
+		registers = *all;
+		w->whole = &registers;
+		w->stays_whole = i > 0;
+		r = walk_all(w, first, pcs, max, n);
+	}
+	return r;
 }
 
 static struct frame
@@ -89,8 +109,7 @@ unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
 	all.known = (UINT64_C(1) << a->nregs) - 1;
 	for (unsigned i = 0; i < a->nregs; i++)
 		all.value[i] = regs[a->index[i]];
-	w.whole = &all;
-	return (enum unwind_end)walk_all(&w, first, pcs, max, n);
+	return (enum unwind_end)walk_with(&w, &all, first, pcs, max, n);
 }
 
 /* The first frame of the other stack; false: its memory is not there. */
@@ -117,7 +136,6 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 	                 .start = u->other.sp,
 	                 .len = len};
 	const bool told = u->other.interrupted; /* it was the last frame */
-	struct registers all = u->other_regs;
 	struct frame first;
 	int r;
 
@@ -125,10 +143,8 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 	if (!other_frame(&w, &first))
 		return UNWIND_TRUNCATED;
 	r = walk_all(&w, first, pcs, max, n);
-	if (r == STEP_NEEDS_WHOLE && told) {
-		w.whole = &all;
-		r = walk_all(&w, first, pcs, max, n);
-	}
+	if (r == STEP_NEEDS_WHOLE && told)
+		r = walk_with(&w, &u->other_regs, first, pcs, max, n);
 	if (told)
 		memmove(pcs, pcs + 1, --*n * sizeof(*pcs));
 	return r > UNWIND_MAX ? UNWIND_BAD : (enum unwind_end)r;
@@ -144,16 +160,19 @@ enum unwind_end
 unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
                size_t len, uint64_t *pcs, size_t max, size_t *n)
 {
-	struct registers none = {.known = 0};
+	const struct registers none = {.known = 0};
 	struct walk w = {.u = u,
 	                 .arch = u->arch,
 	                 .stack = stack,
 	                 .start = sp,
 	                 .len = len,
-	                 .whole = &none};
+	                 .bare = true};
 	struct frame first = {.pc = pc, .sp = sp, .interrupted = true};
+	int r = walk_all(&w, first, pcs, max, n);
 
-	return (enum unwind_end)walk_all(&w, first, pcs, max, n);
+	if (r != STEP_NEEDS_WHOLE)
+		return (enum unwind_end)r;
+	return (enum unwind_end)walk_with(&w, &none, first, pcs, max, n);
 }
 
 /* --- life ------------------------------------------------------------------
@@ -176,12 +195,15 @@ unwinder_new_for(uint16_t machine, unwind_find *find, void *arg)
 struct unwinder *
 unwinder_new(unwind_find *find, void *arg)
 {
-	return unwinder_new_for(HOST_MACHINE, find, arg);
+	return unwinder_new_for(UNWIND_HOST, find, arg);
 }
 
 void
 unwinder_free(struct unwinder *u)
 {
+	if (!u)
+		return;
+	walk_whole_done(u);
 	free(u);
 }
 

@@ -5,11 +5,22 @@
 #include "unwind.h"
 #include "unwind_rule.h"
 
+#include <elf.h>
+
 #define UNWIND_CALL_BYTES  7 /* of the longest call instruction */
 #define UNWIND_CODE_BYTES  12
 #define UNWIND_ENDERS      2
 #define UNWIND_STUB_BEFORE 4 /* instructions before the one in question */
 #define UNWIND_STUB_WORDS  (UNWIND_STUB_BEFORE + 6)
+
+/* The machine that this program, and with it libunwind, was built for. */
+#if defined(__x86_64__)
+#define UNWIND_HOST EM_X86_64
+#elif defined(__aarch64__)
+#define UNWIND_HOST EM_AARCH64
+#else
+#error "unwinding knows x86-64 and aarch64"
+#endif
 
 struct unwind_arch {
 	uint16_t machine;     /* EM_* */

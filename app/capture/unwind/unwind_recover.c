@@ -40,7 +40,8 @@ reaches_root(const struct walk *w, struct frame f)
 	struct walk trial = *w;
 	int r = STEP_DONE;
 
-	trial.whole = NULL; /* so it searches no further */
+	trial.whole = NULL; /* the trial must not search in turn */
+	trial.bare = false;
 	for (unsigned i = 0;
 	     (r == STEP_DONE || r == STEP_INTERRUPTED) && i < MAX_TRIAL; i++)
 		r = walk_step(&trial, &f);

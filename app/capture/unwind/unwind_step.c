@@ -358,6 +358,7 @@ int
 walk_step(struct walk *w, struct frame *f)
 {
 	struct unwind_rule rule;
+	int r;
 
 	if (!rule_at(w->u, f->pc, !f->interrupted, &rule))
 		rule = (struct unwind_rule){.cfa = CFA_NONE};
@@ -379,11 +380,15 @@ walk_step(struct walk *w, struct frame *f)
 	case CFA_GO:
 		return forget_others(w, step_by_rule(w, f, rule));
 	case CFA_FULL:
-		return w->whole ? walk_whole(w, f) : STEP_NEEDS_WHOLE;
+		r = w->whole ? walk_whole(w, f) : STEP_NEEDS_WHOLE;
+		if (!w->stays_whole)
+			w->whole = NULL; /* short rules do for most callers */
+		return r;
 	default:
 		if (!needs_pointer(rule) || f->fp_known)
 			return w->whole ? walk_whole(w, f)
 			                : step_by_rule(w, f, rule);
-		return w->whole ? STEP_NEEDS_POINTER : STEP_NEEDS_WHOLE;
+		return w->whole || w->bare ? STEP_NEEDS_POINTER
+		                           : STEP_NEEDS_WHOLE;
 	}
 }

@@ -17,6 +17,8 @@ struct walk {
 	uint64_t start; /* address of stack[0] */
 	size_t len;
 	struct registers *whole; /* NULL: just those of struct frame */
+	bool stays_whole;        /* also above the first frame that needs it */
+	bool bare;     /* the walk began with no register but pc and sp */
 	bool uncalled; /* the frame stepped from is returned to at its begin */
 };
 
@@ -50,6 +52,8 @@ struct unwinder {
 	struct registers other_regs; /* of interrupted code */
 	struct known_rule cache[UNWIND_CACHE];
 	uint64_t returns[UNWIND_RETURNS]; /* 0: empty */
+	/* libunwind's, which the first step by a whole row makes; or NULL */
+	struct unw_addr_space *space;
 };
 
 /* Results of a step, beside how the walk ended (enum unwind_end). */
@@ -92,9 +96,13 @@ bool walk_follows_call(struct walk *w, uint64_t pc, uint64_t *target);
 /* Steps to the caller: one of the above, or how the walk ends. */
 int walk_step(struct walk *w, struct frame *f);
 
-/* Steps by a whole row of a function's frame information, whose registers
- * w->whole holds. */
+/*
+ * Steps by a whole row of a function's frame information, whose registers
+ * w->whole holds: libunwind does, with the stack and the row for memory.
+ *   Errors   UNWIND_NO_INFO also on stacks of another machine than this
+ */
 int walk_whole(struct walk *w, struct frame *f);
+void walk_whole_done(struct unwinder *u);
 /*
  * Steps where the frame pointer is needed and not known: the stack is searched
  * for the place that the pointer must have.

@@ -1,34 +1,52 @@
 /*
- * Steps that need more than a short rule says: every register is followed,
- * and expressions are evaluated. Stacks like that are rare (a dynamic
- * linker's resolver, some assembly), so nothing is remembered.
+ * Steps that need more than a short rule says, by libunwind: every register is
+ * followed, and DWARF expressions are evaluated. Stacks like that are rare (a
+ * dynamic linker's resolver, some assembly), so nothing is remembered.
+ *
+ * The target's frame information is not shown to libunwind 1.6, which trusts
+ * it: a return address's column or a register past the last one reads beyond
+ * arrays, and a jump back in an expression never ends. Our parser, which
+ * checks all that, finds the row; an entry is written anew that holds just
+ * this row, and libunwind's memory is that entry and the copied stack.
  */
-#include "unwind_expr.h"
 #include "unwind_walk.h"
 
+#include <dwarf.h>
 #include <errno.h>
+#include <libunwind.h>
+
+#define ENTRY_ADDR  (UINT64_C(1) << 63) /* no user's memory is there */
+#define ENTRY_BYTES 1024
+#define TABLE_BYTES 8    /* the search table, of one row, before the entry */
+#define MAX_READS   8192 /* of memory, in one step */
+
+/* Not in libunwind's headers, but exported for perf, which calls it, too;
+ * Source: Linux tools/perf/util/unwind-libunwind-local.c. */
+#define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
+extern int
+search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
+                    unw_proc_info_t *pi, int need_unwind_info, void *arg);
+
+/* Past its end nothing is written, and full stays set. */
+struct entry {
+	size_t n;
+	bool full;
+	uint8_t bytes[ENTRY_BYTES];
+};
 
 struct step {
 	struct walk *w;
+	uint64_t pc; /* a byte of the instruction */
 	struct registers *from;
-	struct registers to;
 	const struct cfi_section *section;
 	struct cfi_row row;
-	uint64_t cfa;
+	unw_cursor_t cursor;
+	struct entry entry;
+	uint64_t lost; /* bit per register that the row does not restore */
+	unsigned reads;
+	bool failed;      /* memory or a register could not be had */
 	uint64_t missing; /* the last word that was not to be had */
-	uint64_t popped;  /* below it slots have been popped already */
 };
-
-static bool
-word(void *arg, uint64_t addr, uint64_t *out)
-{
-	struct step *s = arg;
-
-	if (walk_word(s->w, addr, out))
-		return true;
-	s->missing = addr;
-	return false;
-}
 
 static bool
 is_known(const struct registers *r, unsigned reg)
@@ -36,72 +54,314 @@ is_known(const struct registers *r, unsigned reg)
 	return reg < CFI_REGS && r->known >> reg & 1;
 }
 
-static int
-evaluate(struct step *s, const struct cfi_rule *rule, const uint64_t *start,
-         uint64_t *out)
+/* --- the row, written anew ------------------------------------------------ */
+
+static void
+put(struct entry *e, const void *bytes, size_t n)
 {
-	struct expr_state state = {s->from->value, s->from->known, word, s};
-
-	return expr_run(s->section, rule, &state, start, out);
-}
-
-static int
-find_cfa(struct step *s)
-{
-	const struct cfi_rule *rule = &s->row.cfa;
-
-	if (rule->how == CFI_EXPR)
-		return evaluate(s, rule, NULL, &s->cfa);
-	if (rule->how != CFI_REGISTER || !is_known(s->from, rule->reg))
-		return -EFAULT;
-	s->cfa = s->from->value[rule->reg] + (uint64_t)rule->value;
-	return 0;
-}
-
-/* One register of the caller; -EFAULT: its value can't be had. */
-static int
-restore(struct step *s, unsigned reg, uint64_t *out)
-{
-	const struct cfi_rule *rule = &s->row.regs[reg];
-	uint64_t at = s->cfa + (uint64_t)rule->value;
-	int r = 0;
-
-	switch (rule->how) {
-	case CFI_AT:
-		if (word(s, at, out))
-			return 0;
-		if (at >= s->popped)
-			return -EFAULT;
-		break;
-	case CFI_IS:
-		*out = at;
-		return 0;
-	case CFI_AT_EXPR:
-		r = evaluate(s, rule, &s->cfa, &at);
-		return r ? r : word(s, at, out) ? 0 : -EFAULT;
-	case CFI_EXPR:
-		return evaluate(s, rule, &s->cfa, out);
-	case CFI_REGISTER:
-		reg = rule->reg;
-		break;
-	case CFI_UNDEFINED:
-		return -EFAULT;
-	default:
-		break;
+	if (n > sizeof(e->bytes) - e->n) {
+		e->full = true;
+		return;
 	}
-	if (!is_known(s->from, reg))
-		return -EFAULT;
-	*out = s->from->value[reg];
-	return 0;
+	memcpy(e->bytes + e->n, bytes, n);
+	e->n += n;
 }
 
 static void
-restore_all(struct step *s, unsigned nregs)
+put_u8(struct entry *e, uint64_t v)
 {
-	s->to.known = 0;
-	for (unsigned i = 0; i < nregs; i++)
-		if (!restore(s, i, &s->to.value[i]))
-			s->to.known |= UINT64_C(1) << i;
+	put(e, &(uint8_t){(uint8_t)v}, 1);
+}
+
+static void
+put_u32(struct entry *e, uint64_t v)
+{
+	put(e, &(uint32_t){(uint32_t)v}, 4);
+}
+
+static void
+put_u64(struct entry *e, uint64_t v)
+{
+	put(e, &v, sizeof(v));
+}
+
+static void
+put_leb(struct entry *e, uint64_t v)
+{
+	for (; v > 0x7f; v >>= 7)
+		put_u8(e, v | 0x80);
+	put_u8(e, v);
+}
+
+/*
+ * The bytes of an expression. DW_OP_div, which no compiler writes into frame
+ * information, would be the end of this process where a quotient does not fit;
+ * an expression with such a byte in any place is refused.
+ */
+static void
+put_expression(struct entry *e, const struct cfi_section *s,
+               const struct cfi_rule *rule)
+{
+	const uint8_t *p = s->bytes.bytes + rule->value;
+
+	e->full |= memchr(p, DW_OP_div, rule->size) != NULL;
+	put_leb(e, rule->size);
+	put(e, p, rule->size);
+}
+
+/* An expression that adds an offset to the CFA, which is on top already. */
+static void
+put_offset(struct entry *e, int64_t offset)
+{
+	put_leb(e, 1 + sizeof(offset) + 1);
+	put_u8(e, DW_OP_const8s);
+	put_u64(e, (uint64_t)offset);
+	put_u8(e, DW_OP_plus);
+}
+
+/*
+ * The rule of a register. DW_CFA_register, which libunwind follows to the
+ * caller's value of the other register, is written as an expression;
+ * DW_CFA_undefined is left out, since libunwind takes a frame that loses the
+ * frame pointer for the first one.
+ */
+static void
+put_rule(struct step *s, unsigned reg, const struct cfi_rule *rule)
+{
+	struct entry *e = &s->entry;
+
+	if (rule->how == CFI_SAME)
+		return;
+	if (rule->how == CFI_UNDEFINED ||
+	    (rule->how == CFI_REGISTER && !is_known(s->from, rule->reg))) {
+		s->lost |= UINT64_C(1) << reg;
+		return;
+	}
+	put_u8(e, rule->how == CFI_AT || rule->how == CFI_AT_EXPR
+	                  ? DW_CFA_expression
+	                  : DW_CFA_val_expression);
+	put_u8(e, reg);
+	if (rule->how == CFI_AT || rule->how == CFI_IS) {
+		put_offset(e, rule->value);
+	} else if (rule->how == CFI_REGISTER) {
+		put_leb(e, 3);
+		put_u8(e, DW_OP_bregx);
+		put_u8(e, rule->reg);
+		put_u8(e, 0); /* offset */
+	} else {
+		put_expression(e, s->section, rule);
+	}
+}
+
+static bool
+put_cfa(struct entry *e, const struct cfi_section *s,
+        const struct cfi_rule *cfa, unsigned nregs)
+{
+	if (cfa->how == CFI_REGISTER && cfa->reg < nregs) {
+		put_u8(e, DW_CFA_def_cfa);
+		put_leb(e, cfa->reg);
+		put_leb(e, (uint64_t)cfa->value);
+	} else if (cfa->how == CFI_EXPR) {
+		put_u8(e, DW_CFA_def_cfa_expression);
+		put_expression(e, s, cfa);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Sets the length of a record that begins at at. */
+static void
+close_record(struct entry *e, size_t at)
+{
+	uint32_t n = (uint32_t)(e->n - at - sizeof(n));
+
+	memcpy(e->bytes + at, &n, sizeof(n));
+}
+
+/*
+ * Writes a search table of one row, which holds for any address; a CIE with
+ * all the rules, and the entry of a function that is the byte at s->pc.
+ *   Shape    ra: the column that is called the return address's
+ *   Source   LSB 5, 10.6
+ */
+static bool
+write_entry(struct step *s, unsigned ra)
+{
+	const struct unwind_arch *a = s->w->arch;
+	struct entry *e = &s->entry;
+	size_t fde;
+
+	memset(e, 0, sizeof(*e));
+	s->lost = 0;
+	e->n = TABLE_BYTES;
+	put_u32(e, 0); /* length */
+	put_u32(e, 0); /* a CIE */
+	put_u8(e, 1);  /* version */
+	put_u8(e, 0);  /* no augmentation: addresses are whole words */
+	put_u8(e, 1);  /* code is aligned to 1, and */
+	put_u8(e, 1);  /* data */
+	put_u8(e, ra);
+	if (!put_cfa(e, s->section, &s->row.cfa, a->nregs))
+		return false;
+	for (unsigned i = 0; i < a->nregs; i++)
+		put_rule(s, i, &s->row.regs[i]);
+	close_record(e, TABLE_BYTES);
+	fde = e->n;
+	put_u32(e, 0); /* length */
+	put_u32(e, e->n - TABLE_BYTES);
+	put_u64(e, s->pc);
+	put_u64(e, 1);
+	if (e->full)
+		return false;
+	close_record(e, fde);
+	memcpy(e->bytes, &(int32_t[2]){INT32_MIN, (int32_t)fde}, TABLE_BYTES);
+	return true;
+}
+
+/* --- what libunwind asks for ---------------------------------------------- */
+
+static bool
+entry_word(const struct entry *e, uint64_t addr, uint64_t *out)
+{
+	uint64_t at = addr - ENTRY_ADDR;
+
+	if (at > sizeof(e->bytes) - sizeof(*out))
+		return false;
+	memcpy(out, e->bytes + at, sizeof(*out));
+	return true;
+}
+
+static int
+access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write,
+           void *arg)
+{
+	struct step *s = arg;
+
+	(void)as;
+	if (write || s->reads++ == MAX_READS)
+		return -UNW_EINVAL;
+	if (walk_word(s->w, addr, value) || entry_word(&s->entry, addr, value))
+		return 0;
+	if (addr == s->pc && s->reads == 1) {
+		*value = 0; /* on aarch64: not the code that ends a handler */
+		return 0;
+	}
+	s->missing = addr;
+	s->failed = true;
+	return -UNW_EINVAL;
+}
+
+/* libunwind's numbers of registers are DWARF's. */
+static int
+access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
+           void *arg)
+{
+	struct step *s = arg;
+	const struct unwind_arch *a = s->w->arch;
+
+	(void)as;
+	if (!write && reg >= 0 && reg < a->nregs) {
+		if (a->index[reg] == a->pc_index) {
+			*value = s->pc;
+			return 0;
+		}
+		if (is_known(s->from, (unsigned)reg)) {
+			*value = s->from->value[reg];
+			return 0;
+		}
+	}
+	s->failed = true;
+	return -UNW_EBADREG;
+}
+
+static int
+access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value,
+             int write, void *arg)
+{
+	(void)as;
+	(void)reg;
+	(void)value;
+	(void)write;
+	(void)arg;
+	return -UNW_EBADREG;
+}
+
+static int
+find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi,
+               int need_unwind_info, void *arg)
+{
+	unw_dyn_info_t di = {
+		.format = UNW_INFO_FORMAT_REMOTE_TABLE,
+		.start_ip = ip,
+		.end_ip = ip + 1,
+		.u.rti = {.segbase = ENTRY_ADDR,
+	                  .table_data = ENTRY_ADDR,
+	                  .table_len = TABLE_BYTES / sizeof(unw_word_t)},
+	};
+
+	return search_unwind_table(as, ip, &di, pi, need_unwind_info, arg);
+}
+
+static void
+put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
+{
+	(void)as;
+	(void)pi;
+	(void)arg;
+}
+
+static int
+no_dynamic_info(unw_addr_space_t as, unw_word_t *list, void *arg)
+{
+	(void)as;
+	(void)list;
+	(void)arg;
+	return -UNW_ENOINFO;
+}
+
+static bool
+make_space(struct unwinder *u)
+{
+	static unw_accessors_t accessors = {
+		.find_proc_info = find_proc_info,
+		.put_unwind_info = put_unwind_info,
+		.get_dyn_info_list_addr = no_dynamic_info,
+		.access_mem = access_mem,
+		.access_reg = access_reg,
+		.access_fpreg = access_fpreg,
+	};
+
+	if (!u->space)
+		u->space = unw_create_addr_space(&accessors, 0);
+	return u->space;
+}
+
+void
+walk_whole_done(struct unwinder *u)
+{
+	if (u->space)
+		unw_destroy_addr_space(u->space);
+}
+
+/* --- the step ------------------------------------------------------------- */
+
+/* Moves the cursor to the caller, of which *out is column ra. */
+static bool
+step_cursor(struct step *s, unsigned ra, uint64_t *out)
+{
+	unw_word_t value;
+
+	s->reads = 0;
+	s->failed = false;
+	s->missing = 0;
+	if (!write_entry(s, ra) || s->lost >> ra & 1 ||
+	    unw_init_remote(&s->cursor, s->w->u->space, s) ||
+	    unw_step(&s->cursor) < 0 || s->failed ||
+	    unw_get_reg(&s->cursor, (unw_regnum_t)ra, &value))
+		return false;
+	*out = value;
+	return true;
 }
 
 static void
@@ -109,6 +369,48 @@ keep(struct registers *r, unsigned reg, uint64_t value, bool known)
 {
 	r->value[reg] = value;
 	r->known = (r->known & ~(UINT64_C(1) << reg)) | (uint64_t)known << reg;
+}
+
+/*
+ * The registers of the caller.
+ *   Shape    popped: below it slots have been popped already, and a register
+ *            that would lie there has its value
+ */
+static void
+read_registers(struct step *s, uint64_t popped, struct registers *out)
+{
+	unw_word_t value;
+
+	out->known = 0;
+	for (unsigned i = 0; i < s->w->arch->nregs; i++) {
+		s->missing = 0;
+		if (s->lost >> i & 1)
+			continue;
+		if (!unw_get_reg(&s->cursor, (unw_regnum_t)i, &value))
+			keep(out, i, value, true);
+		else if (s->missing && s->missing < popped &&
+		         is_known(s->from, i))
+			keep(out, i, s->from->value[i], true);
+	}
+}
+
+/*
+ * libunwind takes the CFA for the stack pointer of the caller, whatever the
+ * row says. A rule of its own is followed as if it were the return address's.
+ */
+static bool
+step_stack_pointer(struct step *s, unsigned ra, struct registers *to)
+{
+	const unsigned sp = s->w->arch->sp;
+	uint64_t value;
+
+	if (s->row.regs[sp].how == CFI_SAME)
+		return true;
+	s->row.regs[ra] = s->row.regs[sp];
+	if (!step_cursor(s, ra, &value))
+		return false;
+	keep(to, sp, value, true);
+	return true;
 }
 
 /* After a step by rule, signal or pointer, the frame knows better. */
@@ -146,32 +448,35 @@ int
 walk_whole(struct walk *w, struct frame *f)
 {
 	const struct unwind_arch *a = w->arch;
-	struct step s = {.w = w, .from = w->whole};
+	struct step s = {.w = w, .pc = f->pc, .from = w->whole};
+	struct registers all;
 	struct cfi_entry e;
 	struct frame to;
 	uint64_t ra;
 
-	s.popped = f->interrupted ? f->sp : 0;
+	if (a->machine != UNWIND_HOST || !make_space(w->u))
+		return UNWIND_NO_INFO;
 	take_frame(a, f, w->whole);
-	if (read_row(&s, f, &e) || find_cfa(&s) || restore(&s, e.cie.ra, &ra))
+	if (read_row(&s, f, &e) || e.cie.ra >= a->nregs ||
+	    !step_cursor(&s, e.cie.ra, &ra))
 		return ended(&s);
-	restore_all(&s, a->nregs);
-	if (s.row.regs[a->sp].how == CFI_SAME) /* the rule, unsaid */
-		keep(&s.to, a->sp, s.cfa, true);
+	read_registers(&s, f->interrupted ? f->sp : 0, &all);
+	if (!step_stack_pointer(&s, e.cie.ra, &all))
+		return ended(&s);
 	to = (struct frame){
 		.pc = ra & a->code_bits,
-		.sp = s.to.value[a->sp],
-		.fp = s.to.value[a->fp],
-		.fp_known = is_known(&s.to, a->fp),
-		.lr = s.to.value[a->ra],
-		.lr_known = e.cie.signal && is_known(&s.to, a->ra),
+		.sp = all.value[a->sp],
+		.fp = all.value[a->fp],
+		.fp_known = is_known(&all, a->fp),
+		.lr = all.value[a->ra],
+		.lr_known = e.cie.signal && is_known(&all, a->ra),
 		.interrupted = e.cie.signal,
 	};
-	if (!is_known(&s.to, a->sp) || to.sp < f->sp ||
+	if (!is_known(&all, a->sp) || to.sp < f->sp ||
 	    (to.sp == f->sp && !f->interrupted))
 		return UNWIND_BAD;
 	*f = to;
-	*w->whole = s.to;
+	*w->whole = all;
 	if (!to.pc)
 		return UNWIND_ROOT;
 	return to.interrupted ? STEP_INTERRUPTED : STEP_DONE;

@@ -306,6 +306,97 @@ TEST(a_frame_pointer_kept_in_another_register_is_found_there)
 }
 END
 
+/* .debug_frame of 16 bytes of code that one program describes. */
+static void
+prepare_program(struct run *r, uint8_t ra, const uint8_t *program, size_t n)
+{
+	uint8_t frames[128];
+
+	memcpy(frames, x86_frames, 48); /* a CIE, and the head of an entry */
+	frames[12] = ra;
+	frames[24] = (uint8_t)(20 + n); /* bytes that follow */
+	frames[40] = 16;                /* bytes of code */
+	memcpy(frames + 48, program, n);
+	prepare(r, &(struct frames_image){.machine = EM_X86_64,
+	                                  .section = ".debug_frame",
+	                                  .frames = frames,
+	                                  .frames_size = 48 + n});
+	r->regs[8] = BIAS + 4;
+	r->regs[7] = STACK;
+	for (size_t i = 0; i < WORDS; i++)
+		r->stack[i] = AT(i + 1);
+}
+
+TEST(rules_that_would_crash_or_never_end_end_the_walk)
+{
+	static const struct {
+		const char *what;
+		uint8_t ra, n, program[24];
+	} rules[] = {
+		{"the least number divided by -1",
+	         16,
+	         14,
+	         {0x0f, 12, 0x0f, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x09, 0xff, 0x1b}},
+		{"a jump back to itself", 16, 5, {0x0f, 3, 0x2f, 0xfd, 0xff}},
+		{"a stack of words without end",
+	         16,
+	         6,
+	         {0x0f, 4, 0x31, 0x2f, 0xfc, 0xff}},
+		{"a stack of no words", 16, 3, {0x0f, 1, 0x22}},
+		{"an address outside of memory",
+	         16,
+	         12,
+	         {0x0f, 10, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0x81, 0x06}},
+		{"a return address kept in register 200",
+	         16,
+	         5,
+	         {0x09, 16, 0xc8, 0x01, 0}},
+		{"a frame based on register 32", 16, 3, {0x0c, 32, 8}},
+		{"a return address in column 30, which x86-64 has not",
+	         30,
+	         4,
+	         {0x9e, 1, 0, 0}},
+	};
+	struct unwinder *u;
+	struct run r;
+
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		prepare_program(&r, rules[i].ra, rules[i].program, rules[i].n);
+		u = unwinder_new_for(EM_X86_64, find, &r);
+		ck_assert_msg(unwind(u, r.regs, r.stack, sizeof(r.stack), r.pcs,
+		                     MAX, &r.n) == UNWIND_BAD,
+		              "%s", rules[i].what);
+		ck_assert_uint_eq(r.n, 1);
+		unwinder_free(u);
+		unwind_table_free(r.table);
+		elf_free(r.elf);
+	}
+}
+END
+
+/* The caller's rsp at CFA+8, where CFA is rsp+8; its rbp is lost. */
+TEST(a_stack_pointer_that_the_frame_holds_is_the_callers)
+{
+	static const uint8_t program[] = {0x11, 7, 0x7f, 0x07, 6};
+	struct unwinder *u;
+	struct run r;
+
+	prepare_program(&r, 16, program, sizeof(program));
+	r.stack[0] = BIAS + 8;
+	r.stack[2] = AT(9);
+	r.stack[9] = 0; /* the caller is the first frame */
+	u = unwinder_new_for(EM_X86_64, find, &r);
+	ck_assert_int_eq(
+		unwind(u, r.regs, r.stack, sizeof(r.stack), r.pcs, MAX, &r.n),
+		UNWIND_ROOT);
+	ck_assert_uint_eq(r.n, 2);
+	ck_assert_uint_eq(r.pcs[1], BIAS + 8);
+	unwinder_free(u);
+	unwind_table_free(r.table);
+	elf_free(r.elf);
+}
+END
+
 #define OUTSIDE 4096 /* code without tables */
 
 /* What CPython makes for -X perf: it has a word of padding, or the frame
@@ -750,6 +841,8 @@ SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
       a_frame_based_on_another_register_is_walked_by_all_of_them,
       expressions_tell_the_frame_and_the_frame_pointer,
       a_frame_pointer_kept_in_another_register_is_found_there,
+      rules_that_would_crash_or_never_end_end_the_walk,
+      a_stack_pointer_that_the_frame_holds_is_the_callers,
       code_that_calls_an_interpreter_is_left_to_it,
       code_without_tables_is_left_the_way_it_returns,
       code_that_aligned_the_stack_is_left_through_the_word_it_kept,

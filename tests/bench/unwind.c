@@ -3,10 +3,17 @@
  * and by libunwind, in turn, both with warm caches.
  *
  *	unwind [ROUNDS]
+ *	unwind ROUNDS PROGRAM [ARGUMENT...]
  *
  * Prints one line per round: CPU ns per frame of ours and of libunwind's.
  * Frames of walks that ended badly are not counted.
+ *
+ * Given a program, samples are taken from its first instruction on, and only
+ * stacks with frames that no short rule describes are walked: libunwind steps
+ * those frames for us, too. The time is per such frame, and a third column
+ * says how many percent of all frames they are.
  */
+#include "capture/unwind/unwind_table.h"
 #include "lib/corpus.h"
 #include "lib/unwind_libunwind.h"
 
@@ -17,6 +24,8 @@
 #define STACKS     2000
 #define MAX_FRAMES 512
 #define ROUNDS     5
+#define STEPS      6000
+#define EVERY      50 /* instructions: most of a short program */
 
 struct bench {
 	struct corpus *corpus;
@@ -65,6 +74,78 @@ walk_theirs(const struct bench *b)
 	return (cpu_ns() - start) / (double)frames;
 }
 
+static int
+compare(struct bench *b, int rounds, double factor, const char *more)
+{
+	walk_ours(b); /* fills the caches */
+	walk_theirs(b);
+	for (int i = 0; i < rounds; i++) {
+		double ours = walk_ours(b) * factor;
+
+		printf("%.1f %.1f%s\n", ours, walk_theirs(b) * factor, more);
+	}
+	return EXIT_SUCCESS;
+}
+
+/* Whether no short rule describes the frame. */
+static bool
+is_full(const struct corpus *c, uint64_t pc, bool returns)
+{
+	const struct corpus_map *m = corpus_map(c, pc - returns);
+
+	return m && m->table &&
+	       unwind_table_rule(m->table, pc - returns - m->m.bias, returns)
+	                       .cfa == CFA_FULL;
+}
+
+/*
+ * Leaves just the stacks with full frames.
+ *   Shape    *all counts the frames of all stacks, *frames those of the
+ *            stacks that are left, *full the full ones
+ */
+static void
+keep_full(const struct bench *b, size_t *all, size_t *frames, size_t *full)
+{
+	struct corpus *c = b->corpus;
+	uint64_t pcs[MAX_FRAMES];
+	size_t kept = 0, n, of_these;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct corpus_sample s = c->samples[i];
+
+		of_these = 0;
+		if (unwind(b->ours, s.regs, s.stack, s.stack_len, pcs,
+		           MAX_FRAMES, &n) != UNWIND_ROOT)
+			continue;
+		for (size_t f = 0; f < n; f++)
+			of_these += is_full(c, pcs[f], f > 0);
+		*all += n;
+		if (!of_these)
+			continue;
+		*frames += n;
+		*full += of_these;
+		c->samples[i] = c->samples[kept];
+		c->samples[kept++] = s;
+	}
+	for (size_t i = kept; i < c->n; i++)
+		free(c->samples[i].stack);
+	c->n = kept;
+}
+
+static int
+compare_full(struct bench *b, int rounds)
+{
+	size_t all = 0, frames = 0, full = 0;
+	char share[32];
+
+	keep_full(b, &all, &frames, &full);
+	if (!full)
+		return EXIT_FAILURE;
+	snprintf(share, sizeof(share), " %.2f",
+	         100 * (double)full / (double)all);
+	return compare(b, rounds, (double)frames / (double)full, share);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -77,19 +158,13 @@ main(int argc, char **argv)
 	struct bench b;
 
 	corpus_target("demo", path, sizeof(path));
-	if (corpus_record(demo, STACKS, &c))
+	if (argc > 2 ? corpus_record_steps(argv + 2, STEPS, EVERY, &c)
+	             : corpus_record(demo, STACKS, &c))
 		return EXIT_FAILURE;
 	u = unwinder_new(corpus_find, c);
 	r = rival_new(c);
 	if (!u || !r)
 		return EXIT_FAILURE;
 	b = (struct bench){c, u, r};
-	walk_ours(&b); /* fills the caches */
-	walk_theirs(&b);
-	for (int i = 0; i < rounds; i++) {
-		double ours = walk_ours(&b);
-
-		printf("%.1f %.1f\n", ours, walk_theirs(&b));
-	}
-	return EXIT_SUCCESS;
+	return argc > 2 ? compare_full(&b, rounds) : compare(&b, rounds, 1, "");
 }

@@ -103,6 +103,19 @@ static const uint32_t arm_code[] = {
 };
 #define ARM_CODE(i) (ARM_SIZE + 4 * (i)) /* address of the ith */
 
+/* libunwind steps the frames that no short rule describes, of this machine's
+ * stacks alone. */
+#if defined(__x86_64__)
+#define HOST EM_X86_64
+#else
+#define HOST EM_AARCH64
+#endif
+#define NEEDS(machine)                                             \
+	do {                                                       \
+		if (HOST != (machine))                             \
+			SKIP("the stacks are of another machine"); \
+	} while (0)
+
 struct run {
 	struct unwind_mapping m;
 	struct elf_image *elf;
@@ -273,6 +286,7 @@ TEST(a_frame_based_on_another_register_is_walked_by_all_of_them)
 {
 	struct run r;
 
+	NEEDS(EM_X86_64);
 	prepare_x86(&r, SAVES);
 	r.stack[0] = AT(4);
 	r.stack[1] = BIAS + TO_BASED;
@@ -285,6 +299,7 @@ TEST(expressions_tell_the_frame_and_the_frame_pointer)
 {
 	struct run r;
 
+	NEEDS(EM_X86_64);
 	prepare_x86(&r, DEREF);
 	r.stack[1] = AT(4);
 	r.stack[2] = AT(7);
@@ -298,6 +313,7 @@ TEST(a_frame_pointer_kept_in_another_register_is_found_there)
 {
 	struct run r;
 
+	NEEDS(EM_X86_64);
 	prepare_x86(&r, HAS_R12);
 	r.regs[20] = AT(3);
 	r.stack[0] = BIAS + TO_F;
@@ -360,6 +376,7 @@ TEST(rules_that_would_crash_or_never_end_end_the_walk)
 	struct unwinder *u;
 	struct run r;
 
+	NEEDS(EM_X86_64);
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		prepare_program(&r, rules[i].ra, rules[i].program, rules[i].n);
 		u = unwinder_new_for(EM_X86_64, find, &r);
@@ -381,6 +398,7 @@ TEST(a_stack_pointer_that_the_frame_holds_is_the_callers)
 	struct unwinder *u;
 	struct run r;
 
+	NEEDS(EM_X86_64);
 	prepare_program(&r, 16, program, sizeof(program));
 	r.stack[0] = BIAS + 8;
 	r.stack[2] = AT(9);
@@ -614,6 +632,7 @@ TEST(interrupted_code_has_all_its_registers)
 {
 	struct run r;
 
+	NEEDS(EM_X86_64);
 	prepare_bare(&r, enders[0].bytes, enders[0].n, 0);
 	r.stack[RIP] = BIAS + BASED;
 	r.stack[RSP] = AT(40);
@@ -637,6 +656,7 @@ static const struct {
 
 TEST(a_handler_on_its_own_stack_is_below_what_it_interrupted)
 {
+	NEEDS(EM_X86_64);
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
 		uint64_t other[8] = {[3] = BIAS + TO_START}, pcs[MAX];
 		struct unwinder *u;
@@ -731,6 +751,27 @@ TEST(aarch64_addresses_may_be_signed_with_that_of_an_instruction)
 	r.regs[29] = STACK;
 	r.stack[1] = SIGNED | (BIAS + ARM_OUTSIDE);
 	ASSERT_CALLERS(&r, ARM_OUTSIDE);
+}
+END
+
+/* In .debug_frame: CFA is the word at x19, x30 at CFA-8. */
+TEST(aarch64_expressions_tell_the_frame_on_such_a_machine)
+{
+	static const uint8_t program[] = {0x0f, 3, 0x83, 0, 6, 0x9e, 2};
+	uint8_t frames[sizeof(arm_frames)] = {0};
+	struct run r;
+
+	memcpy(frames, arm_frames, 48);
+	memcpy(frames + 48, program, sizeof(program));
+	prepare_arm_of(&r, 8, frames);
+	r.regs[19] = AT(3);
+	r.regs[30] = BIAS; /* no frame is there */
+	r.stack[3] = AT(6);
+	r.stack[5] = BIAS + ARM_OUTSIDE;
+	if (HOST == EM_AARCH64)
+		ASSERT_CALLERS(&r, ARM_OUTSIDE);
+	else
+		ck_assert(!ends_at(&r, ARM_OUTSIDE));
 }
 END
 
@@ -858,6 +899,7 @@ SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
       aarch64_leaf_functions_have_their_caller_in_the_link_register,
       aarch64_return_addresses_are_stripped_of_their_signature,
       aarch64_addresses_may_be_signed_with_that_of_an_instruction,
+      aarch64_expressions_tell_the_frame_on_such_a_machine,
       aarch64_slots_of_a_plt_leave_their_caller_in_the_link_register,
       aarch64_the_first_slot_of_a_plt_has_put_it_on_the_stack,
       aarch64_code_without_tables_is_walked_by_its_frame_records,

@@ -20,6 +20,13 @@
 #define TABLE_BYTES 8    /* the search table, of one row, before the entry */
 #define MAX_READS   8192 /* of memory, in one step */
 
+/* libunwind's number of the register that holds the pc. */
+#if defined(__x86_64__)
+#define PC_REGISTER UNW_X86_64_RIP
+#else
+#define PC_REGISTER UNW_AARCH64_PC
+#endif
+
 /* Not in libunwind's headers, but exported for perf, which calls it, too;
  * Source: Linux tools/perf/util/unwind-libunwind-local.c. */
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
@@ -258,18 +265,15 @@ access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, int write,
            void *arg)
 {
 	struct step *s = arg;
-	const struct unwind_arch *a = s->w->arch;
 
 	(void)as;
-	if (!write && reg >= 0 && reg < a->nregs) {
-		if (a->index[reg] == a->pc_index) {
-			*value = s->pc;
-			return 0;
-		}
-		if (is_known(s->from, (unsigned)reg)) {
-			*value = s->from->value[reg];
-			return 0;
-		}
+	if (!write && reg == PC_REGISTER) {
+		*value = s->pc;
+		return 0;
+	}
+	if (!write && reg >= 0 && is_known(s->from, (unsigned)reg)) {
+		*value = s->from->value[reg];
+		return 0;
 	}
 	s->failed = true;
 	return -UNW_EBADREG;

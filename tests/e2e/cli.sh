@@ -165,6 +165,23 @@ late() {
 }
 check run_waits_for_a_service_that_starts_later late
 process_stop late
+# The server may not have seen yet that it ended.
+restarted() {
+  install -m 755 "$STATE/bin/demo" "$STATE/bin/again"
+  background again "$STATE/bin/again"
+  stoker_cli service add again --exe "$STATE/bin/again" >/dev/null || return 1
+  again_runs() { json '.processes | length > 0' stoker_cli --json service show again --processes; }
+  wait_for 20 again_runs || return 1
+  process_stop again
+  stoker_cli run again --seconds 1 --wait >"$STATE/out" 2>"$STATE/err" &
+  local pid=$!
+  wait_for 20 grep -q 'no process of again runs yet' "$STATE/err" || { cat "$STATE/err"; return 1; }
+  background again "$STATE/bin/again"
+  wait $pid && grep -q 'model::matmul' "$STATE/out"
+}
+check run_waits_for_a_service_that_is_restarted restarted
+process_stop again
+stoker_cli service remove again --yes >/dev/null
 asked() { script -qec "$(printf '%q ' "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "${@:2}")" /dev/null <<<"$1"; }
 check removing_a_service_asks_on_a_terminal says 'Delete service late with 1 profile ' asked n service remove late
 check no_is_no says 'nothing was done' asked n service remove late

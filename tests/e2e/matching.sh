@@ -32,6 +32,14 @@ check an_alternative_of_debian_is_known_by_its_name \
 check what_runs_from_before_an_upgrade_is_still_known \
   wait_for 10 matches linked "$(sorted "$one" "$two")"
 
+# --- a command line, which those have, too, that tell it to stoker ---------------
+cp "$tmp/one" "$tmp/mark-$$"
+mkfifo "$tmp/never"
+background marked "$tmp/mark-$$" 1000
+background teller bash -c "true stoker service add marked --cmdline mark-$$; read -r <$tmp/never"
+stoker_cli service add marked --cmdline "mark-$$" >/dev/null
+check a_command_line_is_not_that_of_who_tells_it wait_for 10 matches marked "[$(<"$STATE/pid/marked")]"
+
 # --- a pid file that is nobody else's to read, with more than a pid in it --------
 pg_start "$tmp"
 stoker_cli service add postgres --pid-file "$pg_data/postmaster.pid" >/dev/null

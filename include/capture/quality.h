@@ -50,6 +50,8 @@ void quality_conclude(struct quality *q);
 /* Sets how many processes of the service were left out, with their notes. */
 void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
                   int64_t too_many);
+/* Sets how many processes were found some time after they began. */
+void quality_late(struct quality *q, int64_t late);
 /* Of these the notes about stacks alone: for what has no rate. */
 void quality_conclude_stacks(struct quality *q);
 /*

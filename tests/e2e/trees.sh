@@ -237,6 +237,16 @@ check a_second_instance_is_captured_with_the_first more_than "$(samples_of "$(<"
 check each_ordinal_has_its_own equal "$(api GET /api/v1/services/twice/processes | jq -c '[.items[].ordinal]')" '[0,1]'
 kill "$(<"$STATE/pid/one")" "$(<"$STATE/pid/two")"
 
+# --- processes that last shorter than a look at them comes round ---------------------
+cp "$(readlink -f /usr/bin/sleep)" "$tmp/short"
+background stays "$tmp/short" 1000
+background starter bash -c "while [ -e $tmp/short ]; do $tmp/short 0.4; done"
+stoker_cli service add short --exe "$tmp/short" >/dev/null
+take short 10
+check processes_that_are_found_late_are_told holds '.quality.processesLate >= 3
+  and (.quality.notes | any(test("processes of the service keep starting.*: [0-9]+$")))'
+kill "$(<"$STATE/pid/starter")" "$(<"$STATE/pid/stays")"
+
 # --- a child in another unit is none of the service's --------------------------------
 for root in /sys/fs/cgroup/systemd /sys/fs/cgroup; do
   unit=$root/stoker-trees-$$.scope

@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define FEW  100
-#define IDLE 5  /* samples that are expected: none of so many is no chance */
-#define MANY 20 /* one in so many */
+#define FEW     100
+#define IDLE    5  /* samples that are expected: none of so many is no chance */
+#define SEVERAL 3  /* processes: more than a service that is restarted has */
+#define MANY    20 /* one in so many */
 
 enum unit { COUNT, MILLI };
 
@@ -90,6 +91,13 @@ quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
 	note_if(q, QUALITY_NOTE_OF(OTHER_UNIT), other_unit > 0);
 	note_if(q, QUALITY_NOTE_OF(OUT_OF_SCOPE), out_of_scope > 0);
 	note_if(q, QUALITY_NOTE_OF(TOO_MANY), too_many > 0);
+}
+
+void
+quality_late(struct quality *q, int64_t late)
+{
+	q->late = late;
+	note_if(q, QUALITY_NOTE_OF(LATE), late >= SEVERAL);
 }
 
 void

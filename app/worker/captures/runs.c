@@ -245,6 +245,7 @@ runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
 	if (rc || !v)
 		return rc;
 	v->started_ns = now_ns;
+	v->late_before = now->late;
 	v->may = may;
 	say_look(c, v, now->pids, now->n);
 	if (may && say_may(c, v, now, now_ns))
@@ -277,6 +278,7 @@ follow(struct runs *c, struct run *v, const struct targets *targets,
 	targets_followed(targets, v->job.tenant, v->job.service, v->job.ordinal,
 	                 &now);
 	note_most(&v->left, &now.left);
+	v->late = now.late - v->late_before;
 	if (now.stamp != v->stamp)
 		say_look(c, v, now.pids, now.n);
 	if (v->may && now.stamp != v->stamp && say_may(c, v, &now, now_ns))

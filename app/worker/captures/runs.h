@@ -38,6 +38,8 @@ struct run {
 	uint32_t may;      /* enum worker_may; 0: nothing */
 	uint64_t stamp;    /* of whom the analyser was told last */
 	struct followed_left left; /* the most that there were of each */
+	uint32_t late_before;      /* of struct followed, when it began */
+	uint32_t late;             /* since then */
 };
 
 struct fetch_answer;

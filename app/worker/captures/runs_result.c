@@ -149,6 +149,7 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	noted.quality.notes |= runs_pull_notes(v);
 	quality_left(&noted.quality, v->left.other_unit, v->left.out_of_scope,
 	             v->left.too_many);
+	quality_late(&noted.quality, v->late);
 	if (!done->error)
 		rc = read_result(c, &noted, top_fd, &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))

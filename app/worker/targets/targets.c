@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define ANCESTORS_MAX 32 /* that are asked for */
+
 enum matched { MATCHED_NOT, MATCHED_OURS, MATCHED_REFUSED };
 
 /* What is to be found out about a service in one look at the processes. */
@@ -87,6 +89,7 @@ keep_slots(struct target *t, const struct targets *before)
 	if (!old)
 		return;
 	memcpy(t->now, old->now, sizeof(t->now));
+	t->late = old->late;
 	/* one made anew under its name has no rows yet */
 	if (t->created_ms == old->created_ms)
 		memcpy(t->shown, old->shown, sizeof(t->shown));
@@ -376,6 +379,29 @@ oldest_new(const struct look *l)
 	return best;
 }
 
+static bool
+is_followed(const struct target *t, int32_t pid)
+{
+	for (size_t i = 0; i < t->nmembers; i++)
+		if (t->members[i].pid == pid)
+			return t->members[i].how == MEMBER_FOLLOWED;
+	return false;
+}
+
+/* True for a process that captures follow from its start, with its parent. */
+static bool
+is_followed_from_birth(const struct look *l, const struct proc *p)
+{
+	for (int depth = 0; depth < ANCESTORS_MAX; depth++) {
+		p = proc_table_find(l->family->procs, p->parent);
+		if (!p)
+			return false;
+		if (is_followed(l->target, p->pid))
+			return true;
+	}
+	return false;
+}
+
 static void
 fill_slots(const struct look *l)
 {
@@ -388,6 +414,7 @@ fill_slots(const struct look *l)
 		if (!p)
 			return;
 		l->target->now[i] = slot_of(p);
+		l->target->late += !is_followed_from_birth(l, p);
 	}
 }
 
@@ -462,6 +489,7 @@ targets_followed(const struct targets *t, const char *tenant,
 			out->left.too_many++;
 	}
 	if (v && ordinal == SESSION_ALL_ORDINALS) {
+		out->late = v->late;
 		out->left.too_many += v->unslotted;
 		out->left.refused = v->refused;
 	}

@@ -45,7 +45,8 @@ struct target {
 	size_t nmembers;
 	uint32_t unslotted; /* match, and are neither in a slot nor a member */
 	uint32_t refused;   /* match, and lie outside of the tenant's scope */
-	uint64_t stamp;     /* changes with all of these */
+	uint32_t late;  /* so far: matched, and were not followed before that */
+	uint64_t stamp; /* changes with all of these */
 	uint64_t stamp_shown; /* the one that the database has */
 	uint32_t refused_shown;
 	int64_t shown_ns; /* when that was written */
@@ -62,6 +63,7 @@ struct followed_left {
 struct followed {
 	uint64_t stamp; /* changes with the rest; 0: no such service */
 	struct followed_left left;
+	uint32_t late; /* as in struct target; 0 for a single ordinal */
 	uint32_t n;
 	int32_t pids[WORKER_MAX_PIDS]; /* those that match first */
 };

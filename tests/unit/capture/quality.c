@@ -108,6 +108,18 @@ TEST(a_profile_without_samples_is_poor_and_says_why)
 }
 END
 
+TEST(a_service_that_is_restarted_is_no_service_of_short_processes)
+{
+	struct quality q = {0};
+
+	quality_late(&q, 2);
+	ck_assert_uint_eq(q.notes, 0);
+	quality_late(&q, 3);
+	ck_assert_uint_eq(q.notes, QUALITY_NOTE_OF(LATE));
+	ck_assert_int_eq(q.late, 3);
+}
+END
+
 TEST(names_that_came_later_take_their_hint_away)
 {
 	const struct quality q = {.notes = QUALITY_NOTE_OF(FEW_NAMES)};
@@ -188,6 +200,7 @@ END
 
 SUITE("quality", rates_are_shown_per_second, every_note_is_told,
       a_poor_profile_says_so, a_profile_without_samples_is_poor_and_says_why,
+      a_service_that_is_restarted_is_no_service_of_short_processes,
       names_that_came_later_take_their_hint_away,
       a_note_that_a_failed_check_explains_is_told_in_its_words,
       names_that_came_later_make_a_poor_profile_good,

@@ -498,6 +498,24 @@ TEST(what_descends_from_a_match_is_followed_with_it)
 }
 END
 
+TEST(who_is_found_late_is_counted_unless_its_parent_is_followed)
+{
+	CLEANUP_HOST struct rig h;
+	uint32_t before;
+
+	host_init(&h);
+	MEET(&h, {10, 1, 1, SVC, ""});
+	before = followed(&h, SESSION_ALL_ORDINALS).late;
+	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 2, OTHER, ""},
+	     {12, 11, 3, SVC, ""});
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before);
+	MEET(&h, {10, 1, 1, SVC, ""}, {20, 1, 4, SVC, ""}, {21, 1, 4, SVC, ""});
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 2);
+	MEET(&h, {20, 1, 4, SVC, ""}, {30, 1, 5, SVC, ""});
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 3);
+}
+END
+
 TEST(a_descendant_that_matches_has_an_ordinal_of_its_own)
 {
 	CLEANUP_HOST struct rig h;
@@ -701,6 +719,7 @@ END
 
 SUITE("targets", a_match_means_what_it_says,
       a_command_line_does_not_mean_stoker_or_who_tells_it_the_pattern,
+      who_is_found_late_is_counted_unless_its_parent_is_followed,
       a_replaced_program_is_still_the_same,
       a_match_that_makes_no_sense_is_refused,
       a_pid_file_that_cannot_be_read_matches_nothing,

@@ -27,7 +27,7 @@
 
 enum host_op {
 	HOST_NONE,
-#define HOST_OP(op, handler, whose, doc) HOST_##op,
+#define HOST_OP(op, handler, whose, by, doc) HOST_##op,
 #include "capture/host.def"
 #undef HOST_OP
 	HOST_OPS
@@ -40,6 +40,12 @@ enum host_whose {
 	HOST_OF_THREAD,
 	HOST_OF_LIST,
 	HOST_OF_SCHEDULER,
+};
+
+/* Which process answers. */
+enum host_by {
+	HOST_BY_OPENER,
+	HOST_BY_READER,
 };
 
 /* Unused fields are zero. Texts are NUL-terminated within their array. */

@@ -35,6 +35,8 @@ analyser_error(int rc)
 		return CAPTURE_GO_UNKNOWN;
 	case -ESRCH:
 		return CAPTURE_NO_PROCESS;
+	case -ETIMEDOUT:
+		return CAPTURE_HELD;
 	case -EBUSY:
 		return CAPTURE_BUSY;
 	case -ENOMEM:

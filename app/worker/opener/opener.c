@@ -180,6 +180,7 @@ reap(struct opener *o)
 			fetcher_child_died(&o->fetcher, status);
 		} else {
 			java_child_ended(&o->java, pid);
+			readers_child_ended(&o->readers, pid);
 		}
 	}
 }
@@ -235,11 +236,16 @@ take_wishes(struct opener *o)
 }
 
 static void
-answer(struct opener *o, int client, const struct host_ask *ask, int in)
+answer(struct opener *o, int client, struct host_ask *ask, int in)
 {
-	struct answer out;
+	struct answer out = {.reply.error = opener_check(o, ask, client)};
 
-	opener_answer(o, ask, client, in, &out);
+	if (!out.reply.error && !opener_may_wait(ask))
+		opener_handle(o, ask, client, in, &out);
+	else if (!out.reply.error)
+		out.reply.error = readers_ask(o, client, ask, in);
+	if (!out.reply.error && opener_may_wait(ask))
+		return; /* a reader answers */
 	if (msg_send(client, &out.reply, sizeof(out.reply), out.fds, out.nfds))
 		log_debug("a client is gone before its answer");
 	for (size_t i = 0; i < out.nfds; i++)
@@ -264,28 +270,66 @@ serve(struct opener *o, int client)
 	return n == sizeof(ask);
 }
 
+static void
+leave(struct opener *o, size_t i)
+{
+	int client = o->clients[i];
+
+	rates_leave(&o->rates, &o->grants, client);
+	readers_leave(&o->readers, client);
+	close(client);
+	o->clients[i] = o->clients[--o->nclients];
+}
+
+static void
+serve_clients(struct opener *o, const struct pollfd *fds, size_t n)
+{
+	for (size_t i = n; i--;) /* backwards: the last takes a gap */
+		if (fds[i].revents && !serve(o, o->clients[i]))
+			leave(o, i);
+}
+
+/* The sooner of two, of which -1 is never. */
+static int
+sooner(int a, int b)
+{
+	return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+/* One whose question a reader has is not heard until that is answered. */
+static size_t
+poll_clients(const struct opener *o, struct pollfd *out)
+{
+	for (size_t i = 0; i < o->nclients; i++)
+		out[i] =
+			(struct pollfd){readers_busy(&o->readers, o->clients[i])
+		                                ? -1
+		                                : o->clients[i],
+		                        POLLIN, 0};
+	return o->nclients;
+}
+
 static int
 turn(struct opener *o)
 {
-	struct pollfd fds[2 + OPENER_MAX_CLIENTS] = {{o->signals, POLLIN, 0},
-	                                             {o->events, POLLIN, 0}};
-	size_t n = o->nclients;
+	struct pollfd fds[2 + 2 * OPENER_MAX_CLIENTS] = {
+		{o->signals, POLLIN, 0}, {o->events, POLLIN, 0}};
+	struct pollfd *readers = fds + 2, *clients;
+	int wait = sooner(rates_wait(&o->rates, &o->grants), readers_expire(o));
+	size_t nreaders = readers_poll(&o->readers, readers), n;
 
-	for (size_t i = 0; i < n; i++)
-		fds[2 + i] = (struct pollfd){o->clients[i], POLLIN, 0};
-	if (poll(fds, 2 + n, rates_wait(&o->rates, &o->grants)) < 0)
+	clients = readers + nreaders;
+	n = poll_clients(o, clients);
+	if (poll(fds, 2 + nreaders + n, wait) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[0].revents)
 		take_signal(o);
 	if (fds[1].revents)
 		take_wishes(o);
-	for (size_t i = n; i--;) { /* backwards: the last takes a gap */
-		if (!fds[2 + i].revents || serve(o, o->clients[i]))
-			continue;
-		rates_leave(&o->rates, &o->grants, o->clients[i]);
-		close(o->clients[i]);
-		o->clients[i] = o->clients[--o->nclients];
-	}
+	for (size_t i = 0; i < nreaders; i++)
+		if (readers[i].revents)
+			readers_answer(o, readers[i].fd);
+	serve_clients(o, clients, n);
 	return 0;
 }
 

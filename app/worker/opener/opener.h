@@ -9,10 +9,10 @@
 #include "opener_grants.h"
 #include "opener_java.h"
 #include "opener_rates.h"
+#include "opener_readers.h"
 #include "worker/ipc/messages.h"
 #include "worker/ipc/privilege.h"
 
-#define OPENER_MAX_CLIENTS  80 /* analyser, scheduler, finishers */
 #define OPENER_MAX_RESTARTS 20 /* of analysers within a minute */
 
 /*
@@ -49,6 +49,9 @@ struct opener {
 	struct grants grants;
 	struct rates rates;
 	struct java java;
+	struct readers readers;
+	/* Of a reader: bytes of targets' files that it may copy, and has. */
+	uint64_t copy_room, copied;
 	int signals;
 	int ask, events; /* to it */
 	int clients[OPENER_MAX_CLIENTS];
@@ -81,6 +84,13 @@ struct answer {
  */
 void opener_answer(struct opener *o, const struct host_ask *ask, int client,
                    int in, struct answer *out);
+/* The parts of that: whether a client may ask, whether the answer may have to
+ * wait for a target, and the answer. check() may change the question. */
+MUST_CHECK int opener_check(struct opener *o, struct host_ask *ask, int client);
+const char *opener_name(uint32_t op);
+bool opener_may_wait(const struct host_ask *ask);
+void opener_handle(struct opener *o, const struct host_ask *ask, int client,
+                   int in, struct answer *out);
 /*
  * Adds a socket to those that questions come by.
  *   Owns     fd becomes the opener's, unless it fails
@@ -88,7 +98,7 @@ void opener_answer(struct opener *o, const struct host_ask *ask, int client,
  */
 MUST_CHECK int opener_add_client(struct opener *o, int fd);
 /* Handlers return 0 or -errno and put descriptors into out. */
-#define HOST_OP(op, handler, whose, doc)                                     \
+#define HOST_OP(op, handler, whose, by, doc)                                 \
 	MUST_CHECK int handler(struct opener *o, const struct host_ask *ask, \
 	                       struct answer *out);
 #include "capture/host.def"

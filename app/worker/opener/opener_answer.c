@@ -15,7 +15,7 @@
 
 static int (*const handlers[HOST_OPS])(struct opener *, const struct host_ask *,
                                        struct answer *) = {
-#define HOST_OP(op, handler, whose, doc) [HOST_##op] = handler,
+#define HOST_OP(op, handler, whose, by, doc) [HOST_##op] = handler,
 #include "capture/host.def"
 #undef HOST_OP
 };
@@ -23,8 +23,10 @@ static int (*const handlers[HOST_OPS])(struct opener *, const struct host_ask *,
 static const struct {
 	const char *name;
 	enum host_whose whose;
+	enum host_by by;
 } ops[HOST_OPS] = {
-#define HOST_OP(op, handler, whose, doc) [HOST_##op] = {#op, HOST_OF_##whose},
+#define HOST_OP(op, handler, whose, by, doc) \
+	[HOST_##op] = {#op, HOST_OF_##whose, HOST_BY_##by},
 #include "capture/host.def"
 #undef HOST_OP
 };
@@ -99,24 +101,53 @@ note_refusal(struct opener *o, const struct host_ask *ask)
 	         ops[ask->op].name, ask->pid, o->refused);
 }
 
+int
+opener_check(struct opener *o, struct host_ask *ask, int client)
+{
+	int rc;
+
+	ask->path[sizeof(ask->path) - 1] = '\0';
+	if (ask->op == HOST_NONE || ask->op >= HOST_OPS)
+		return -EINVAL;
+	rc = permit(o, client, ask);
+	if (rc == -EPERM)
+		note_refusal(o, ask);
+	return rc;
+}
+
+const char *
+opener_name(uint32_t op)
+{
+	return ops[op].name;
+}
+
+bool
+opener_may_wait(const struct host_ask *ask)
+{
+	return ops[ask->op].by == HOST_BY_READER;
+}
+
+void
+opener_handle(struct opener *o, const struct host_ask *ask, int client, int in,
+              struct answer *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->client = client;
+	out->in = in;
+	out->reply.error = handlers[ask->op](o, ask, out);
+}
+
 void
 opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
               struct answer *out)
 {
 	struct host_ask checked = *ask;
+	int rc = opener_check(o, &checked, client);
 
-	memset(out, 0, sizeof(*out));
-	out->client = client;
-	out->in = in;
-	checked.path[sizeof(checked.path) - 1] = '\0';
-	if (ask->op == HOST_NONE || ask->op >= HOST_OPS)
-		out->reply.error = -EINVAL;
+	if (rc)
+		*out = (struct answer){.reply.error = rc};
 	else
-		out->reply.error = permit(o, client, &checked);
-	if (out->reply.error == -EPERM)
-		note_refusal(o, ask);
-	if (!out->reply.error)
-		out->reply.error = handlers[ask->op](o, &checked, out);
+		opener_handle(o, &checked, client, in, out);
 }
 
 static int
@@ -197,23 +228,6 @@ open_channel(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return 0;
 }
 
-/* name of /proc/PID, read only. */
-static int
-open_proc(const struct host_ask *ask, const char *name, struct answer *out)
-{
-	char path[64];
-	int fd;
-
-	if (ask->pid <= 0)
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/%d/%s", ask->pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	give(out, fd);
-	return 0;
-}
-
 int
 write_rate(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -224,20 +238,6 @@ int
 ask_java(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	return java_ask(&o->java, &o->grants, ask, out);
-}
-
-int
-open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
-{
-	char path[64];
-	struct stat st;
-
-	(void)o;
-	/* A directory has a link per subdirectory, and two. */
-	snprintf(path, sizeof(path), "/proc/%d/task", ask->pid);
-	if (!stat(path, &st) && st.st_nlink > 2)
-		out->reply.value = (uint32_t)st.st_nlink - 2;
-	return open_proc(ask, "maps", out);
 }
 
 int

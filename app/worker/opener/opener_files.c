@@ -8,15 +8,23 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#define DWZ ".dwz/" /* below the directory of debug files */
+#define DWZ       ".dwz/" /* below the directory of debug files */
+#define COPY_STEP ((size_t)1 << 20)
+
+/* Those that linux/magic.h of Debian 12 lacks. */
+#define ZFS_SUPER_MAGIC 0x2fc12fc1
+#define BCACHEFS_MAGIC  0xca451a4e
 
 static const char elf_magic[4] = {'\177', 'E', 'L', 'F'};
 
@@ -52,6 +60,76 @@ reopen_regular(int place, int *out)
 	return 0;
 }
 
+/*
+ * True when the file system keeps its files on this machine. One that waits for
+ * another machine or for a process (NFS, FUSE) may stop answering.
+ *   Source   statfs(2)
+ */
+static bool
+is_local(int fd)
+{
+	static const uint32_t known[] = {
+		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
+		TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+		SQUASHFS_MAGIC,   EROFS_SUPER_MAGIC_V1,  RAMFS_MAGIC,
+		ZFS_SUPER_MAGIC,  ISOFS_SUPER_MAGIC,     HUGETLBFS_MAGIC,
+		BCACHEFS_MAGIC,
+	};
+	struct statfs s;
+
+	if (fstatfs(fd, &s))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if ((uint32_t)s.f_type == known[i])
+			return true;
+	return false;
+}
+
+static int
+copy_file(struct opener *o, int from, int *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-copy", MFD_CLOEXEC);
+	uint64_t size = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		n = sendfile(fd, from, NULL, COPY_STEP);
+		if (n < 0)
+			return -errno;
+		size += (uint64_t)n;
+		if (size > o->copy_room)
+			return -EFBIG;
+	} while (n);
+	if (lseek(fd, 0, SEEK_SET))
+		return -errno;
+	o->copied += size;
+	*out = TAKE_FD(fd);
+	return 0;
+}
+
+/*
+ * Hands a file out: a copy of it where its reader, who has more to do, could
+ * be made to wait for good.
+ *   Owns     fd stays the caller's
+ */
+static int
+give_file(struct opener *o, int fd, struct answer *out)
+{
+	int given = -1, rc = 0;
+
+	if (is_local(fd))
+		given = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else
+		rc = copy_file(o, fd, &given);
+	if (!rc && given < 0)
+		rc = -errno;
+	if (!rc)
+		out->fds[out->nfds++] = given;
+	return rc;
+}
+
 static int
 starts_as_elf(int fd)
 {
@@ -64,7 +142,7 @@ starts_as_elf(int fd)
 }
 
 static int
-give_elf(int place, struct answer *out)
+open_elf(int place, int *out)
 {
 	CLEANUP_FD int fd = -1;
 	int rc = reopen_regular(place, &fd);
@@ -72,7 +150,28 @@ give_elf(int place, struct answer *out)
 	if (!rc)
 		rc = starts_as_elf(fd);
 	if (!rc)
-		out->fds[out->nfds++] = TAKE_FD(fd);
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+/* One of a target's. */
+static int
+give_elf(struct opener *o, int place, struct answer *out)
+{
+	CLEANUP_FD int fd = -1;
+	int rc = open_elf(place, &fd);
+
+	return rc ? rc : give_file(o, fd, out);
+}
+
+/* One of the host's, whose file systems are trusted to answer. */
+static int
+give_host_elf(int place, struct answer *out)
+{
+	int fd, rc = open_elf(place, &fd);
+
+	if (!rc)
+		out->fds[out->nfds++] = fd;
 	return rc;
 }
 
@@ -122,14 +221,13 @@ open_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	CLEANUP_FD int place = -1;
 	char path[HOST_MAX_PATH];
 
-	(void)o;
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
 	memcpy(path, ask->path, sizeof(path));
 	place = open_in(root, path);
 	if (place == -ENOENT && take_out_root(ask->pid, path))
 		place = open_in(root, path);
-	return place < 0 ? place : give_elf(place, out);
+	return place < 0 ? place : give_elf(o, place, out);
 }
 
 int
@@ -138,20 +236,19 @@ open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 	char path[64];
 	CLEANUP_FD int place = -1;
 
-	(void)o;
 	if (ask->pid <= 0)
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
 	place = open_how(AT_FDCWD, path, O_PATH, 0);
-	return place < 0 ? place : give_elf(place, out);
+	return place < 0 ? place : give_elf(o, place, out);
 }
 
 /* The name is an image's choice: it leads nowhere else. Whoever asks compares
  * the build-id. */
 static int
-open_shared(const struct conf *conf, const char *path, struct answer *out)
+open_shared(const struct opener *o, const char *path, struct answer *out)
 {
-	CLEANUP_FD int dir = open_how(AT_FDCWD, conf->worker_debug_dir,
+	CLEANUP_FD int dir = open_how(AT_FDCWD, o->conf->worker_debug_dir,
 	                              O_PATH | O_DIRECTORY, 0);
 	CLEANUP_FD int place = -1;
 
@@ -161,14 +258,15 @@ open_shared(const struct conf *conf, const char *path, struct answer *out)
 		return -EINVAL;
 	place = open_how(dir, path, O_PATH,
 	                 RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
-	return place < 0 ? place : give_elf(place, out);
+	return place < 0 ? place : give_host_elf(place, out);
 }
 
 /* Of the host, which is trusted: distributions use absolute links there. */
 static int
-open_kept(const struct conf *conf, const struct host_ask *ask,
+open_kept(const struct opener *o, const struct host_ask *ask,
           struct answer *out)
 {
+	const struct conf *conf = o->conf;
 	CLEANUP_BUF struct buf path = BUF_INIT(HOST_MAX_PATH);
 	CLEANUP_FD int place = -1;
 
@@ -183,14 +281,15 @@ open_kept(const struct conf *conf, const struct host_ask *ask,
 		return buf_err(&path);
 	place = open_how(AT_FDCWD, buf_str(&path), O_PATH,
 	                 RESOLVE_NO_MAGICLINKS);
-	return place < 0 ? place : give_elf(place, out);
+	return place < 0 ? place : give_host_elf(place, out);
 }
 
 /* The user of the scheduler writes there: it could be led astray. */
 static int
-open_fetched(const struct conf *conf, const struct host_ask *ask,
+open_fetched(const struct opener *o, const struct host_ask *ask,
              struct answer *out)
 {
+	const struct conf *conf = o->conf;
 	const char *own = conf->symbols_cache_dir;
 	CLEANUP_FD int dir = open_how(AT_FDCWD, *own ? own : conf->store_dir,
 	                              O_PATH | O_DIRECTORY, 0);
@@ -205,7 +304,7 @@ open_fetched(const struct conf *conf, const struct host_ask *ask,
 	         name);
 	place = open_how(dir, path, O_PATH,
 	                 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-	return place < 0 ? place : give_elf(place, out);
+	return place < 0 ? place : give_host_elf(place, out);
 }
 
 int
@@ -216,10 +315,10 @@ open_debug(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (ask->size < 2 || ask->size > HOST_BUILD_ID)
 		return -EINVAL;
 	if (*ask->path)
-		return open_shared(o->conf, ask->path, out);
-	rc = open_kept(o->conf, ask, out);
+		return open_shared(o, ask->path, out);
+	rc = open_kept(o, ask, out);
 	if (rc && *o->conf->symbols_debuginfod)
-		rc = open_fetched(o->conf, ask, out);
+		rc = open_fetched(o, ask, out);
 	return rc;
 }
 
@@ -276,17 +375,17 @@ same_owner(int32_t pid, int place)
 
 /* A file that the target wrote for profilers, by a path in its own root. */
 static int
-give_own(int32_t pid, int root, const char *path, struct answer *out)
+give_own(struct opener *o, int32_t pid, int root, const char *path,
+         struct answer *out)
 {
 	CLEANUP_FD int place = open_how(root, path, O_PATH | O_NOFOLLOW,
 	                                RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
-	int fd = -1, rc = place < 0 ? place : same_owner(pid, place);
+	CLEANUP_FD int fd = -1;
+	int rc = place < 0 ? place : same_owner(pid, place);
 
 	if (!rc)
 		rc = reopen_regular(place, &fd);
-	if (!rc)
-		out->fds[out->nfds++] = fd;
-	return rc;
+	return rc ? rc : give_file(o, fd, out);
 }
 
 int
@@ -297,14 +396,13 @@ open_perfmap(struct opener *o, const struct host_ask *ask, struct answer *out)
 	int32_t inner;
 	int rc;
 
-	(void)o;
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
 	rc = inner_pid(ask->pid, &inner);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", inner);
-	return give_own(ask->pid, root, path, out);
+	return give_own(o, ask->pid, root, path, out);
 }
 
 /* Its name tells whose it is, its start what. */
@@ -318,7 +416,6 @@ open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 	int32_t inner;
 	int rc;
 
-	(void)o;
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
 	rc = inner_pid(ask->pid, &inner);
@@ -327,7 +424,7 @@ open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 	snprintf(want, sizeof(want), "/jit-%d.dump", inner);
 	if (!name || strcmp(name, want) != 0)
 		return -EINVAL;
-	rc = give_own(ask->pid, root, ask->path, out);
+	rc = give_own(o, ask->pid, root, ask->path, out);
 	if (rc ||
 	    (pread(out->fds[0], start, sizeof(start), 0) == sizeof(start) &&
 	     !memcmp(start, magic, sizeof(magic))))

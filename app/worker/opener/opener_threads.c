@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -42,6 +43,34 @@ give_rows(const struct buf *b, struct answer *out)
 	if (!rc)
 		out->fds[out->nfds++] = TAKE_FD(fd);
 	return rc;
+}
+
+/* --- maps ------------------------------------------------------------------
+ */
+
+#define MAPS_MAX ((size_t)16 << 20) /* bytes of one process's */
+
+/* A copy: who reads the file itself waits while the target has its address
+ * space locked, which a file system that does not answer makes it do for good.
+ */
+int
+open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX);
+	char path[64];
+	struct stat st;
+	int rc;
+
+	(void)o;
+	if (ask->pid <= 0)
+		return -EINVAL;
+	/* A directory has a link per subdirectory, and two. */
+	snprintf(path, sizeof(path), "/proc/%d/task", ask->pid);
+	if (!stat(path, &st) && st.st_nlink > 2)
+		out->reply.value = (uint32_t)st.st_nlink - 2;
+	snprintf(path, sizeof(path), "/proc/%d/maps", ask->pid);
+	rc = file_read(AT_FDCWD, path, &text);
+	return rc ? rc : give_rows(&text, out);
 }
 
 /* --- names -----------------------------------------------------------------

@@ -23,7 +23,7 @@ enum whom {
 enum when { BEFORE, DURING, AFTER, WHEN };
 
 static const enum host_op all[] = {
-#define HOST_OP(op, handler, whose, doc) HOST_##op,
+#define HOST_OP(op, handler, whose, by, doc) HOST_##op,
 #include "capture/host.def"
 #undef HOST_OP
 };
@@ -31,7 +31,8 @@ static const struct {
 	const char *name;
 	enum host_whose whose;
 } rows[HOST_OPS] = {
-#define HOST_OP(op, handler, whose, doc) [HOST_##op] = {#op, HOST_OF_##whose},
+#define HOST_OP(op, handler, whose, by, doc) \
+	[HOST_##op] = {#op, HOST_OF_##whose},
 #include "capture/host.def"
 #undef HOST_OP
 };

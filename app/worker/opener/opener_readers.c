@@ -1,0 +1,317 @@
+#include "opener_readers.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "opener.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* What goes to a reader, and comes back. */
+struct reader_ask {
+	struct host_ask ask;
+	uint64_t copy_room;
+};
+
+struct reader_reply {
+	struct host_reply reply;
+	uint64_t copied;
+};
+
+/* --- the child -------------------------------------------------------------
+ */
+
+static void
+handle(struct opener *o, int socket, const struct reader_ask *ask, int in)
+{
+	struct reader_reply reply;
+	struct answer out;
+
+	o->copy_room = ask->copy_room;
+	o->copied = 0;
+	opener_handle(o, &ask->ask, -1, in, &out);
+	reply = (struct reader_reply){out.reply, o->copied};
+	if (msg_send(socket, &reply, sizeof(reply), out.fds, out.nfds))
+		log_debug("nobody waits for a reader");
+	for (size_t i = 0; i < out.nfds; i++)
+		close(out.fds[i]);
+}
+
+static _Noreturn void
+be_reader(struct opener *o, int socket)
+{
+	pid_t parent = o->self;
+
+	privilege_close_but(&socket, 1);
+	prctl(PR_SET_NAME, "stoker-reader");
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	while (getppid() == parent) {
+		struct reader_ask ask;
+		CLEANUP_FD int in = -1;
+		size_t nfds = 1;
+		ssize_t n = msg_recv(socket, &ask, sizeof(ask), &in, &nfds);
+
+		if (n != sizeof(ask))
+			break;
+		handle(o, socket, &ask, in);
+	}
+	_exit(0);
+}
+
+/* --- readers ---------------------------------------------------------------
+ */
+
+static void
+clear(struct reader *r)
+{
+	if (r->pid)
+		close(r->socket);
+	*r = (struct reader){.socket = -1, .client = -1};
+}
+
+static int
+start(struct opener *o, struct reader *r)
+{
+	int pair[2];
+	int rc = msg_pair(pair);
+	pid_t pid;
+
+	if (rc)
+		return rc;
+	pid = fork();
+	if (pid == 0)
+		be_reader(o, pair[1]);
+	rc = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (rc) {
+		close(pair[0]);
+		return rc;
+	}
+	*r = (struct reader){.pid = pid, .socket = pair[0], .client = -1};
+	return 0;
+}
+
+/* One that has nothing to do: there are as many rows as clients. */
+static struct reader *
+idle(struct readers *r)
+{
+	struct reader *unused = NULL;
+
+	for (size_t i = 0; i < OPENER_MAX_CLIENTS; i++) {
+		struct reader *row = &r->rows[i];
+
+		if (row->pid && !row->busy)
+			return row;
+		if (!row->pid && !unused)
+			unused = row;
+	}
+	return unused;
+}
+
+/* --- who made one wait ------------------------------------------------------
+ */
+
+static struct reader_of
+of(const struct host_ask *ask)
+{
+	size_t n = strnlen(ask->path, sizeof(ask->path));
+
+	if (ask->pid > 0)
+		return (struct reader_of){proc_start_time(ask->pid), ask->pid};
+	return (struct reader_of){hash_bytes(ask->path, n), 0};
+}
+
+static bool
+is_held(const struct readers *r, const struct reader_of *who)
+{
+	int64_t now = clock_mono_ns();
+
+	for (size_t i = 0; i < READERS_HELD; i++) {
+		const struct reader_held *h = &r->held[i];
+
+		if (h->of.pid == who->pid &&
+		    h->of.start_time == who->start_time)
+			return h->until_ns > now || h->reader;
+	}
+	return false;
+}
+
+/* In place of the one that ends first. */
+static void
+hold(struct readers *r, const struct reader *reader)
+{
+	struct reader_held *to = &r->held[0];
+
+	for (size_t i = 1; i < READERS_HELD; i++)
+		if (r->held[i].until_ns < to->until_ns)
+			to = &r->held[i];
+	*to = (struct reader_held){
+		.of = reader->of,
+		.until_ns = clock_mono_ns() + READERS_HELD_S * NS_PER_S,
+		.reader = reader->pid,
+	};
+}
+
+void
+readers_child_ended(struct readers *r, pid_t pid)
+{
+	for (size_t i = 0; i < READERS_HELD; i++)
+		if (r->held[i].reader == pid)
+			r->held[i].reader = 0;
+}
+
+/* --- questions and answers --------------------------------------------------
+ */
+
+static uint64_t
+copy_room(struct readers *r)
+{
+	int64_t now = clock_mono_ns();
+	uint64_t left;
+
+	if (!r->hour_ns || now - r->hour_ns > 3600 * NS_PER_S) {
+		r->hour_ns = now;
+		r->copied = 0;
+	}
+	left = r->copied < READERS_COPY_BYTES_ALL
+	               ? READERS_COPY_BYTES_ALL - r->copied
+	               : 0;
+	return left < READERS_COPY_BYTES ? left : READERS_COPY_BYTES;
+}
+
+int
+readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
+{
+	struct readers *r = &o->readers;
+	struct reader_ask m = {*ask, copy_room(r)};
+	struct reader_of who = of(ask);
+	struct reader *row = idle(r);
+	int rc = is_held(r, &who) ? -ETIMEDOUT : row ? 0 : -EBUSY;
+
+	if (rc)
+		return rc;
+	rc = row->pid ? msg_send(row->socket, &m, sizeof(m), &in, in >= 0)
+	              : -EPIPE;
+	if (rc) { /* there is none, or it has died */
+		clear(row);
+		rc = start(o, row)
+		             ?: msg_send(row->socket, &m, sizeof(m), &in,
+		                         in >= 0);
+	}
+	if (rc)
+		return rc;
+	row->busy = true;
+	row->client = client;
+	row->op = ask->op;
+	row->since_ns = clock_mono_ns();
+	row->of = who;
+	return 0;
+}
+
+bool
+readers_busy(const struct readers *r, int client)
+{
+	for (size_t i = 0; i < OPENER_MAX_CLIENTS; i++)
+		if (r->rows[i].busy && r->rows[i].client == client)
+			return true;
+	return false;
+}
+
+void
+readers_leave(struct readers *r, int client)
+{
+	for (size_t i = 0; i < OPENER_MAX_CLIENTS; i++)
+		if (r->rows[i].busy && r->rows[i].client == client)
+			r->rows[i].client = -1;
+}
+
+size_t
+readers_poll(const struct readers *r,
+             struct pollfd out[static OPENER_MAX_CLIENTS])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < OPENER_MAX_CLIENTS; i++)
+		if (r->rows[i].busy)
+			out[n++] =
+				(struct pollfd){r->rows[i].socket, POLLIN, 0};
+	return n;
+}
+
+static void
+tell(const struct reader *row, const struct host_reply *reply, const int *fds,
+     size_t nfds)
+{
+	if (row->client >= 0 &&
+	    msg_send(row->client, reply, sizeof(*reply), fds, nfds))
+		log_debug("a client is gone before its answer");
+}
+
+static void
+tell_error(const struct reader *row, int error)
+{
+	const struct host_reply reply = {.error = error};
+
+	tell(row, &reply, NULL, 0);
+}
+
+void
+readers_answer(struct opener *o, int socket)
+{
+	struct reader *row = o->readers.rows;
+	struct reader_reply m;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = HOST_MAX_FDS;
+	ssize_t n;
+
+	while (row->socket != socket || !row->busy)
+		row++;
+	n = msg_recv(socket, &m, sizeof(m), fds, &nfds);
+	if (n != sizeof(m)) {
+		tell_error(row, -EIO);
+		clear(row);
+		return;
+	}
+	o->readers.copied += m.copied;
+	tell(row, &m.reply, fds, nfds);
+	for (size_t i = 0; i < nfds; i++)
+		close(fds[i]);
+	row->busy = false;
+	row->client = -1;
+}
+
+static void
+give_up(struct opener *o, struct reader *row)
+{
+	log_warn("process %d: %s was not answered within %d s: its memory or a "
+	         "file system that it uses does not answer, and it is not read "
+	         "for %d s",
+	         row->of.pid, opener_name(row->op), READERS_WAIT_S,
+	         READERS_HELD_S);
+	kill(row->pid, SIGKILL);
+	hold(&o->readers, row);
+	tell_error(row, -ETIMEDOUT);
+	clear(row);
+}
+
+int
+readers_expire(struct opener *o)
+{
+	int64_t now = clock_mono_ns(), first = INT64_MAX;
+
+	for (size_t i = 0; i < OPENER_MAX_CLIENTS; i++) {
+		struct reader *row = &o->readers.rows[i];
+		int64_t until = row->since_ns + READERS_WAIT_S * NS_PER_S;
+
+		if (!row->busy)
+			continue;
+		if (now >= until)
+			give_up(o, row);
+		else if (until < first)
+			first = until;
+	}
+	return first == INT64_MAX ? -1 : (int)((first - now) / NS_PER_MS) + 1;
+}

@@ -1,0 +1,52 @@
+#!/bin/bash
+# A target whose pages never arrive holds whoever reads them for good. The
+# captures of other services go on, and its own fails and says why.
+#
+# Beside others: it waits for events.
+set -u
+. tests/lib/e2e.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip held_pages: only root may withhold pages from the kernel"
+  exit 0
+fi
+e2e_start held
+exec {answers}< <("$STATE/bin/held")
+held=$!
+background demo "$STATE/bin/demo"
+leave() { kill -KILL $held; e2e_stop; }
+trap leave EXIT
+read -r said <&"$answers"
+if [ "$said" != ready ]; then
+  echo "skip held_pages: $said"
+  exit 0
+fi
+service held "$STATE/bin/held" || exit 1
+service other "$STATE/bin/demo" || exit 1
+
+threads() { # service: starts a look at its threads, and prints its id
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.id // error'
+}
+status() { jq -r '.status + " " + (.error.error_code // "")'; }
+
+stuck=$(threads held)
+waits() { # the kernel has whoever reads wait for the page
+  grep -q '^Name:.stoker-reader' /proc/[0-9]*/status 2>/dev/null ||
+    grep -q 'not answered' "$STATE/log/worker.log"
+}
+check its_pages_are_asked_for wait_for 15 waits
+sampled=$(start other 2)
+looked=$(threads other)
+check another_service_is_looked_at_meanwhile \
+  equal "$(finished "$looked" | status)" "completed "
+check another_service_is_sampled_meanwhile \
+  equal "$(finished "$sampled" | status)" "completed "
+check its_own_capture_fails_and_says_why \
+  equal "$(finished "$stuck" | status)" "failed TargetUnreadable"
+check the_log_names_the_process grep -q "process $held: STACKS was not answered" \
+  "$STATE/log/worker.log"
+again=$(threads held)
+check it_is_left_alone_for_a_while \
+  equal "$(finished "$again" | status)" "failed TargetUnreadable"
+check no_second_reader_was_given_up \
+  equal "$(grep -c 'not answered' "$STATE/log/worker.log")" 1

@@ -1,9 +1,9 @@
 /*
  * Growing byte buffer with a ceiling: write, then check once.
  *
- * A buffer that meets its ceiling or runs out of memory poisons itself: err
- * is set, later writes do nothing, and the caller looks at buf_err() once at
- * the end. Contents are bytes; p is NUL-terminated whenever len > 0.
+ * A buffer that reaches its ceiling or runs out of memory is poisoned: err is
+ * set, later writes do nothing, and the caller checks buf_err() once at the
+ * end. Contents are bytes; p is NUL-terminated whenever len > 0.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct buf {
 #define BUF_MAX_REPLY     ((size_t)256 << 20)
 
 void buf_done(struct buf *b);
-/* Empties the buffer and heals it; memory is kept for reuse. */
+/* Empties the buffer and clears its error; memory is kept for reuse. */
 void buf_clear(struct buf *b);
 static inline int
 buf_err(const struct buf *b)
@@ -36,19 +36,22 @@ buf_err(const struct buf *b)
 	return b->err;
 }
 
-/* Makes room for n more bytes: the place to write them, or NULL (poisoned).
- * The caller adds what it wrote to b->len. */
+/*
+ * Makes room for n more bytes and returns the place to write them, or NULL when
+ * the buffer is poisoned. The caller adds the number of bytes written to
+ * b->len.
+ */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
-/* Decimal digits without printf's cost: big trees print millions. */
+/* Appends decimal digits without printf's cost: big trees print millions. */
 void buf_int(struct buf *b, int64_t v);
-/* Two lower-case digits per byte. */
+/* Appends two lower-case digits per byte. */
 void buf_hex(struct buf *b, const uint8_t *p, size_t n);
-/* The text, never NULL; valid until the next write. */
+/* Returns the text, never NULL; it is valid until the next write. */
 const char *buf_str(const struct buf *b);
 /* Hands the memory (NUL-terminated) to the caller and empties the buffer.
  *

@@ -18,7 +18,8 @@
 
 int64_t clock_mono_ns(void);
 int64_t clock_wall_ms(void);
-/* CPU time of this thread, user and system: of a process that has one. */
+/* Returns the CPU time of this thread, user and system; a process with one
+ * thread gets all of its CPU time. */
 int64_t clock_cpu_ns(void);
 
 /* RFC 3339 UTC with milliseconds; years 1..9999, clamped outside. */

@@ -48,19 +48,22 @@ extern const struct conf_key conf_keys[];
 extern const size_t conf_nkeys;
 
 /*
- * Reads path over the defaults; NULL or a missing file: the defaults alone.
+ * Reads path over the defaults. Without a file (NULL, or none at path) the
+ * defaults hold.
  *   Owns     *out is the caller's; conf_done() it
- *   Errors   -errno, -EINVAL, with one line for a person in *why;
- *            *out untouched
+ *   Errors   -errno, -EINVAL, with a one-line explanation in *why; *out
+ *            untouched
  */
 MUST_CHECK int conf_load(const char *path, struct conf *out, struct buf *why);
-/* The same from memory; name stands for the file in errors. */
+/* Reads a configuration from memory like conf_load(); name stands for the file
+ * in errors. */
 MUST_CHECK int conf_parse(const char *name, const char *text, struct conf *out,
                           struct buf *why);
 void conf_done(struct conf *c);
-/* The name of this host: [worker] host, else the system's. -errno. */
+/* Copies the name of this host: [worker] host, or else the system's name.
+ * Returns -errno. */
 MUST_CHECK int conf_host(const struct conf *c, char out[static CONF_HOST_MAX]);
-/* The scope of a tenant, or NULL: it may name nothing. */
+/* Returns the scope of a tenant, or NULL: the tenant may name nothing. */
 const struct conf_scope *conf_scope(const struct conf *c, const char *tenant);
 /* True when word is one of the space-separated list, or the list is "*". */
 bool conf_list_has(const char *list, const char *word);

@@ -1,5 +1,5 @@
 /*
- * Files, whole: read with a ceiling, written so that a crash leaves either
+ * Whole files: read up to a ceiling, and written so that a crash leaves either
  * the old file or the new one.
  */
 #pragma once
@@ -9,22 +9,23 @@
 #include <sys/types.h>
 
 /*
- * Appends everything fd still holds to out (which bounds it).
+ * Appends everything that fd still holds to out, whose ceiling bounds it.
  *   Errors   -errno, -E2BIG past out->max
  */
 MUST_CHECK int fd_read_all(int fd, struct buf *out);
-/* The same for a path relative to dir_fd (AT_FDCWD). */
+/* Reads a path relative to dir_fd (AT_FDCWD) like fd_read_all(). */
 MUST_CHECK int file_read(int dir_fd, const char *path, struct buf *out);
-/* The path from "/" on of one that may count from the working directory; NULL
- * with errno. free() it. */
+/* Returns an absolute path for one that may be relative to the working
+ * directory, or NULL with errno. The caller frees it. */
 char *file_absolute(const char *path);
 /* Writes all n bytes or fails with -errno. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n);
-/* Has what was written go to the disk already, for a sync that follows. */
+/* Starts writing back to disk early, so that a following sync is short. */
 void fd_start_writing(int fd);
 /*
- * Replaces dir_fd/name: temporary file, fsync, rename, fsync of the
- * directory. After a crash the name holds all of the old or all of the new.
+ * Replaces dir_fd/name: writes a temporary file, syncs and renames it, then
+ * syncs the directory. After a crash the name holds all of the old or all of
+ * the new.
  */
 MUST_CHECK int file_replace(int dir_fd, const char *name, mode_t mode,
                             const void *p, size_t n);

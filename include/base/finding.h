@@ -1,6 +1,6 @@
 /*
- * The outcome of one check: how it went, in words, and the line that mends
- * it. checks.def lists the checks.
+ * The outcome of one check: a verdict, a line that explains it, and a command
+ * or setting that repairs it. checks.def lists the checks.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ enum check {
 /* FINE first: a zeroed finding needs no attention. */
 enum verdict {
 	FINE,
-	WARNING, /* some profiles are poorer, or cost more, than they need */
+	WARNING, /* some profiles are poorer, or cost more, than necessary */
 	BROKEN,  /* captures or requests fail */
-	SKIPPED, /* it could not be looked at */
+	SKIPPED, /* the check could not be made */
 	VERDICTS
 };
 
@@ -32,19 +32,19 @@ struct finding {
 	char fix[FINDING_TEXT];   /* for a root shell; "" when there is none */
 };
 
-/* "ok", "warning", "broken", "skipped". */
+/* Returns "ok", "warning", "broken" or "skipped". */
 const char *verdict_word(enum verdict v);
-/* The part and the name of a check, as checks.def has them. */
+/* Returns the part and the name of a check, as checks.def has them. */
 const char *check_part(enum check c);
 const char *check_name(enum check c);
-/* The check of that part and name; CHECKS when there is none. */
+/* Finds the check with that part and name; CHECKS when there is none. */
 enum check check_find(const char *part, const char *name);
-/* True when no profile can be taken, or none be stored, while it fails. */
+/* True when no profile can be captured or stored while the check fails. */
 bool check_needed(enum check c);
 
 /*
- * Sets a finding. fix is copied as it is; NULL is "".
- *   Shape    texts past FINDING_TEXT are cut
+ * Sets a finding. fix is copied; NULL counts as "". Texts longer than
+ * FINDING_TEXT are cut.
  */
 void finding_set(struct finding *f, enum verdict v, const char *fix,
                  const char *fmt, ...) PRINTF(4, 5);

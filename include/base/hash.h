@@ -1,6 +1,7 @@
 /*
- * Hashing for tables in memory. Where a stranger chooses the keys, and could
- * choose ones that collide, use hash_keyed(); none of it is for secrets.
+ * Hashing for tables in memory. Use hash_keyed() where a stranger chooses the
+ * keys and could choose some that collide. None of these functions is fit for
+ * secrets.
  */
 #pragma once
 
@@ -38,7 +39,8 @@ hash_bytes(const void *p, size_t n)
 	return hash_pair(h, w);
 }
 
-/* Both halves of the 128-bit product. Source: mum of wyhash, Wang Yi. */
+/* Multiplies and folds both halves of the 128-bit product. Source: mum of
+ * wyhash, Wang Yi. */
 static inline uint64_t
 hash_fold(uint64_t a, uint64_t b)
 {
@@ -47,7 +49,7 @@ hash_fold(uint64_t a, uint64_t b)
 	return (uint64_t)x ^ (uint64_t)(x >> 64);
 }
 
-/* For keys that a stranger chooses; key comes from random_bytes(). */
+/* Hashes keys that a stranger chooses; key comes from random_bytes(). */
 static inline uint64_t
 hash_keyed(uint64_t key, const void *p, size_t n)
 {

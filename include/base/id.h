@@ -14,7 +14,9 @@
 
 /* Fills n bytes from the kernel's generator; aborts if it has none. */
 void random_bytes(void *out, size_t n);
-/* prefix and ID_RANDOM_CHARS characters; prefix up to 40 characters. */
+/* Makes an id of prefix, which has up to 40 characters, and ID_RANDOM_CHARS
+ * random ones. */
 void id_new(const char *prefix, char out[static ID_MAX]);
-/* True for prefix and 1 to ID_MAX of [A-Za-z0-9._-]: what a path may name. */
+/* True for prefix followed by 1 to ID_MAX of [A-Za-z0-9._-]: such an id is safe
+ * as a file's name. */
 bool id_valid(const char *prefix, const char *id);

@@ -1,10 +1,10 @@
 /*
- * Reads JSON token by token, for documents too big for a tree: memory is
- * that of one string. A scan can be copied to come back to a place later;
+ * Reads JSON token by token, for documents too big for a tree: only one string
+ * is in memory at a time. A scan can be copied to return to a place later;
  * copies share the text buffer.
  *
- * Source: RFC 8259; grammar mistakes, and nesting past JSON_SCAN_DEPTH, are
- * JSON_BAD, once and for ever.
+ * Source: RFC 8259; after a grammar mistake, or nesting past JSON_SCAN_DEPTH,
+ * every further token is JSON_BAD.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #define JSON_SCAN_DEPTH 32
-#define JSON_SCAN_TEXT  ((size_t)1 << 20) /* most bytes of one string */
+#define JSON_SCAN_TEXT  ((size_t)1 << 20) /* most bytes in one string */
 
 enum json_token {
 	JSON_BAD = -1,
@@ -23,7 +23,7 @@ enum json_token {
 	JSON_ARRAY,
 	JSON_ARRAY_END,
 	JSON_NAME,   /* of a member; its value follows */
-	JSON_STRING, /* both: decoded into text */
+	JSON_STRING, /* both are decoded into text */
 	JSON_NUMBER,
 	JSON_WORD, /* true, false, null */
 };
@@ -31,16 +31,18 @@ enum json_token {
 struct json_scan {
 	const char *p, *end;
 	struct buf *text; /* of the last name or string */
-	double number;    /* the last one */
+	double number;    /* the last number */
 	int depth;
 	char open[JSON_SCAN_DEPTH]; /* '{' or '[' of each level */
 	bool name_next;             /* in an object: a name must follow */
 	bool first;                 /* no value yet at this level */
 };
 
-/* Starts at p[n], which need not be NUL-terminated; text is the caller's. */
+/* Starts at p[n], which need not be NUL-terminated; the text buffer is the
+ * caller's. */
 void
 json_scan_init(struct json_scan *s, const void *p, size_t n, struct buf *text);
 enum json_token json_scan_next(struct json_scan *s);
-/* Reads on to the end of the value whose first token was t; false: bad. */
+/* Skips to the end of the value whose first token was t; false when the
+ * document is malformed. */
 bool json_scan_skip(struct json_scan *s, enum json_token t);

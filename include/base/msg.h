@@ -14,7 +14,7 @@
 
 #define MSG_FDS_MAX 64
 
-/* Both ends CLOEXEC. */
+/* Makes a connected pair; both ends are CLOEXEC. */
 MUST_CHECK int msg_pair(int out[static 2]);
 /*
  * Sends len bytes and nfds descriptors as one message; blocks while full.

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define PAIRS_MAX (1u << 22) /* the most that max may be */
+#define PAIRS_MAX (1u << 22) /* upper bound of max */
 
 struct pairs {
 	struct pair {
@@ -23,6 +23,7 @@ struct pairs {
 };
 
 /*
+ * Returns the number of a pair, which is added if it is new.
  *   Errors   -ENOMEM, -E2BIG past p->max; *out untouched
  */
 MUST_CHECK int

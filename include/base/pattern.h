@@ -1,10 +1,10 @@
 /*
- * Patterns that users write: POSIX extended regular expressions within
- * bounds, so that none can make the matcher run or grow without end.
+ * Patterns that users write: POSIX extended regular expressions, restricted so
+ * that no pattern makes the matcher run or grow without bound.
  *
- * Refused are back-references (glibc's matcher is exponential in them), and
- * more than one count {n,m} or one above PATTERN_COUNT_MAX (nested, their
- * product is memory). Texts are cut at PATTERN_TEXT_MAX.
+ * Back-references are refused, since glibc's matcher is exponential in them. A
+ * pattern may have one count {n,m}, up to PATTERN_COUNT_MAX: nested counts
+ * would multiply memory. Texts are cut at PATTERN_TEXT_MAX.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #define PATTERN_MAX       512 /* bytes of a pattern */
-#define PATTERN_COUNT_MAX 100 /* of {n,m} */
+#define PATTERN_COUNT_MAX 100 /* in a count {n,m} */
 #define PATTERN_TEXT_MAX  4096
 
 /*

@@ -15,29 +15,29 @@
 #define TABLE_MAX_ROWS (1u << 28)
 
 struct table_slot {
-	uint32_t hash, row; /* row TABLE_NONE: free */
+	uint32_t hash, row; /* row is TABLE_NONE in a free slot */
 };
 
 struct table {
-	struct table_slot *slots; /* NULL or mask + 1 of them */
+	struct table_slot *slots; /* mask + 1 slots, or NULL */
 	uint32_t mask, used;
 };
 
-/* True when the row equals what key describes. */
+/* True when the row equals the one that key describes. */
 typedef bool table_same(const void *key, uint32_t row);
 
 /*
  * Makes room for one more row, so that table_put() can't fail.
- *   Errors   -ENOMEM, -E2BIG past TABLE_MAX_ROWS; t as before
+ *   Errors   -ENOMEM, -E2BIG past TABLE_MAX_ROWS; t is unchanged
  */
 MUST_CHECK int table_room(struct table *t);
-/* The same for so many rows. */
+/* Makes room for that many more rows, like table_room(). */
 MUST_CHECK int table_reserve(struct table *t, uint32_t rows);
-/* Adds a row that table_find() did not find; after table_room(). */
+/* Adds a row that table_find() did not find; call table_room() first. */
 void table_put(struct table *t, uint64_t hash, uint32_t row);
 void table_done(struct table *t);
 
-/* Says that a hash will be looked for. */
+/* Prefetches the slot of a hash that will be looked up soon. */
 static inline void
 table_prefetch(const struct table *t, uint64_t hash)
 {
@@ -45,7 +45,7 @@ table_prefetch(const struct table *t, uint64_t hash)
 		__builtin_prefetch(&t->slots[(uint32_t)hash & t->mask], 1);
 }
 
-/* The row equal to key, or TABLE_NONE. */
+/* Returns the row that equals key, or TABLE_NONE. */
 static inline uint32_t
 table_find(const struct table *t, uint64_t hash, table_same *same,
            const void *key)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /*
- * Length of the valid sequence at s[n], n >= 1; 0 if there is none.
+ * Returns the length of the valid sequence at s[n], n >= 1; 0 if there is none.
  *   Source   Unicode 15, table 3-7
  */
 size_t utf8_len(const unsigned char *s, size_t n);

@@ -1,10 +1,10 @@
 /*
- * What a capture needs of the host but has no right to take itself.
+ * The door to what a capture needs from the host but may not take itself.
  *
- * Whoever analyses samples parses what targets wrote, so it holds no
- * capability and opens no path: it asks, in one fixed struct, and gets
- * a descriptor or a line of text. The rows of host.def are all there is to
- * ask for. In the worker the other side is the opener, behind a socket.
+ * The process that analyses samples parses data of targets, so it has no
+ * capability and opens no path: it sends a question, which is one fixed struct,
+ * and gets a descriptor or a line of text. The rows of host.def are all the
+ * questions there are. In the worker the opener answers, behind a socket.
  *
  *	struct host_ask ask = {.op = HOST_MAPS, .pid = pid};
  *	CLEANUP_FD int fd = -1;
@@ -22,7 +22,7 @@
 #define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
 #define HOST_BUILD_ID   20                 /* longest that perf reports */
 #define HOST_MAX_FDS    3
-#define HOST_EXPECT     256  /* bytes of a stack that must be as sampled */
+#define HOST_EXPECT     256  /* stack bytes that must match */
 #define HOST_MAX_LIST   1000 /* numbers in one question */
 
 enum host_op {
@@ -57,7 +57,7 @@ struct host_ask {
 	uint64_t period_ns;
 	uint64_t address;
 	uint32_t size;  /* bytes of memory, of a stack, or of build_id */
-	uint32_t count; /* of list */
+	uint32_t count; /* numbers in list */
 	uint8_t build_id[HOST_BUILD_ID];
 	uint8_t expect[HOST_EXPECT];
 	union {
@@ -70,24 +70,24 @@ struct host_ask {
 
 struct host_thread {
 	int32_t tid;
-	char name[HOST_COMM_MAX]; /* NUL-terminated, bytes of its choice */
+	char name[HOST_COMM_MAX]; /* NUL-terminated; any bytes */
 };
 
-/* What a process has used so far. */
+/* Resources that a process has used since it started. */
 struct host_usage {
 	uint64_t rss_bytes;
 	uint64_t cpu_us;   /* user and system, of all its threads */
-	uint64_t began_ns; /* CLOCK_BOOTTIME, a clock tick exact; exec(2)
-	                    * leaves it */
+	uint64_t began_ns; /* CLOCK_BOOTTIME, precise to a clock tick;
+	                      exec(2) does not change it */
 	int32_t pid;
 	int32_t halted; /* 1: stopped by a signal or a debugger */
 };
 
 #define HOST_MAX_USAGE 64 /* in one answer */
 
-/* count of RATE: for how long. */
+/* How long RATE keeps a program counting: the question's count. */
 enum host_keep {
-	HOST_KEEP_NOT,   /* until the asker is gone */
+	HOST_KEEP_NOT,   /* until the process that asked is gone */
 	HOST_KEEP_BLOCK, /* while blocking is profiled all the time, */
 	HOST_KEEP_MUTEX, /* or mutexes */
 };
@@ -101,11 +101,11 @@ struct host_reply {
 	};
 };
 
-#define HOST_MAX_DEBUG 128 /* debug files that one profile tells of */
+#define HOST_MAX_DEBUG 128 /* most debug files in one profile's list */
 
 enum host_debug_state {
-	HOST_DEBUG_NONE,    /* this host has none */
-	HOST_DEBUG_REFUSED, /* what it has is not what it should be */
+	HOST_DEBUG_NONE,    /* this host has no such file */
+	HOST_DEBUG_REFUSED, /* the host's file is damaged or of another build */
 	HOST_DEBUG_USED,
 };
 
@@ -115,24 +115,26 @@ struct host_debug {
 	uint8_t build_id[HOST_BUILD_ID];
 };
 
-/* The debug files that a profile had use for, and what became of it. */
+/* The debug files that a profile needed, and whether the host had them. */
 struct host_debugs {
 	uint32_t n;
 	struct host_debug rows[HOST_MAX_DEBUG];
 };
 
 struct host {
-	/* Shape: fds[*nfds] go with the question; then what came back.
+	/*
+	 * Shape: fds[*nfds] go with the question, and then hold the answer's.
 	 * Owns: both are the caller's. Errors: of the transport; the
-	 * request's own are in reply->error. */
+	 * request's own are in reply->error.
+	 */
 	int (*ask)(void *arg, const struct host_ask *ask,
 	           struct host_reply *reply, int fds[HOST_MAX_FDS],
 	           size_t *nfds);
 	void *arg;
-	struct host_debugs *debugs; /* NULL: nobody wants to know */
+	struct host_debugs *debugs; /* NULL: not recorded */
 };
 
-/* Tells of one, once; past HOST_MAX_DEBUG not at all. */
+/* Records a debug file once; past HOST_MAX_DEBUG does nothing. */
 void host_debug_note(const struct host *h, const uint8_t *build_id,
                      uint32_t size, enum host_debug_state state);
 /*
@@ -142,12 +144,12 @@ void host_debug_note(const struct host *h, const uint8_t *build_id,
  */
 MUST_CHECK int
 host_fd(const struct host *h, const struct host_ask *ask, int *fd);
-/* The same, and the answer's value. */
+/* Asks for one descriptor and the number that comes with it. */
 MUST_CHECK int host_fd_value(const struct host *h, const struct host_ask *ask,
                              int *fd, uint32_t *value);
-/* Asks for a number alone. */
+/* Asks for a number. */
 MUST_CHECK int
 host_value(const struct host *h, const struct host_ask *ask, uint32_t *value);
-/* Asks for what comes in the answer itself. */
+/* Asks for data that the reply itself holds. */
 MUST_CHECK int host_answer(const struct host *h, const struct host_ask *ask,
                            struct host_reply *out);

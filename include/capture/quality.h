@@ -14,7 +14,7 @@ enum quality_note {
 };
 #define QUALITY_NOTE_OF(bit) (UINT64_C(1) << QUALITY_BIT_##bit)
 
-/* Why stacks break off in a module. */
+/* Reasons why stacks break off in a module. */
 enum quality_why {
 #define QUALITY_BREAK(why, text) QUALITY_BREAK_##why,
 #include "capture/host/quality.def"
@@ -30,7 +30,7 @@ struct quality_break {
 	uint32_t reserved;
 };
 
-/* Who took it: "source" of the report. */
+/* Who measured: "source" of the report. */
 enum quality_source { QUALITY_OUTSIDE, QUALITY_ENDPOINT };
 
 struct quality {
@@ -40,12 +40,12 @@ struct quality {
 	uint64_t notes;  /* QUALITY_NOTE_OF() bits */
 	uint32_t source; /* enum quality_source */
 	uint32_t nbreaks;
-	/* Where most stacks break off, most first. */
+	/* Modules where most stacks break off, most first. */
 	struct quality_break breaks[QUALITY_MAX_BREAKS];
 };
 
-/* Sets what follows from the numbers: achieved rate and notes. Of a profile
- * without samples: why, by TARGET_GONE and used_ms. */
+/* Sets what follows from the numbers: the achieved rate and the notes. For a
+ * profile without samples, TARGET_GONE and used_ms tell the reason. */
 void quality_conclude(struct quality *q);
 /* Sets how many processes of the service were left out, with their notes. */
 void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
@@ -56,18 +56,18 @@ void quality_late(struct quality *q, int64_t late);
 void quality_conclude_stacks(struct quality *q);
 /*
  * Writes {"verdict", "source", "askedRate", …, "stackBreaks", "reasons",
- * "notes"}: verdict is "poor" when there are reasons not to take the profile
- * for a true one, else "good". A report may come from who can't be trusted.
+ * "notes"}: verdict is "poor" when there are reasons to doubt the profile, else
+ * "good". The numbers of a report may come from a source that is not trusted.
  *
  *   Shape    findings[CHECKS] of the worker, or NULL when it has none: a note
- *            that a failed check explains is told in the words of its finding
+ *            that a failed check explains is given in the words of the finding
  */
 void quality_json(const struct quality *q, const struct finding *findings,
                   struct buf *out);
 /*
- * Corrects such a report after its profile was symbolized again.
+ * Corrects the numbers of a report after its profile was symbolized again.
  *   Errors   -ENOMEM
  */
 MUST_CHECK int quality_named(json_t *report, int64_t frames, int64_t named);
-/* "  name  number" lines and notes, for a terminal. */
+/* Writes " name number" lines and notes, for a terminal. */
 void quality_text(const struct quality *q, struct buf *out);

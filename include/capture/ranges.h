@@ -1,11 +1,11 @@
 /*
- * Pieces of a target's memory, many at once.
+ * Copies of many ranges of a target's memory at once.
  *
- * The question brings a file, which is the asker's to use again: struct range
- * from its start on. The answer is written into it: how much of each range
- * could be read, and from range_data_at() on the ranges' bytes, one after
- * another without gaps. A range that can't be read whole is read up to where
- * it can; what follows in its place means nothing.
+ * The question comes with a file, which the asker may use again; it starts with
+ * an array of struct range. The answer is written into the same file: the
+ * number of bytes that could be read of each range, and from range_data_at() on
+ * the bytes of the ranges, one after another without gaps. A range whose end
+ * can't be read is read up to there; the rest of its place is undefined.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 #include <stdint.h>
 
 #define RANGES_MAX       (1u << 16)
-#define RANGES_MAX_BYTES ((size_t)64 << 20) /* of one answer's data */
+#define RANGES_MAX_BYTES ((size_t)64 << 20) /* data of one answer */
 
 struct range {
 	uint64_t addr;
 	uint32_t len, got; /* bytes */
 };
 
-/* Where the data of n ranges begins. */
+/* Returns the offset at which the data of n ranges begins. */
 static inline size_t
 range_data_at(size_t n)
 {

@@ -2,10 +2,10 @@
  * Names for the functions of a stored profile, from debug files that have
  * come to the host since it was captured.
  *
- * The profile keeps build-id and address of what it could not name. Where
- * there is a debug file of that build-id, the module's functions are looked
- * up anew, all of them: it knows inlined calls and lines as well. Samples
- * stay as they are, each in its row.
+ * A profile keeps the build-id and address of each frame without a name. Once a
+ * debug file with that build-id exists, all functions of the module are looked
+ * up again, since the file also has inlined calls and lines. Samples keep their
+ * rows.
  */
 #pragma once
 
@@ -15,12 +15,11 @@
 #include "profile/profile.h"
 
 /*
- *   Shape    in: as capture_profile() made it, decoded. Of *quality only
- *            frames, symbolized and modules (those that had a debug file)
- *            are set
+ *   Shape    in is a decoded profile of capture_profile(). Only frames,
+ *            symbolized and modules (those with a debug file) of *quality are
+ *            set
  *   Owns     *out is the caller's; profile_free() it
- *   Errors   -ENOMEM, -E2BIG; -EINVAL in has samples that are the same;
- *            *out untouched
+ *   Errors   -ENOMEM, -E2BIG; -EINVAL in has two equal samples; *out untouched
  */
 MUST_CHECK int
 rename_profile(const struct host *host, struct symbols_cache *symbols,

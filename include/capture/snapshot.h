@@ -1,23 +1,23 @@
 /*
- * What every thread, or goroutine, of a process does at one moment, without
- * stopping it.
+ * Snapshots: the stack of every thread, or goroutine, of a process at one
+ * moment, without stopping the process.
  *
- * A thread that waits is read where it lies; only one that runs, or will not
- * hold still, is stopped, for microseconds and one at a time. The profile has
- * one sample per thread, of type goroutine/count like a Go service's, with
- * the labels of snapshot.def. Parses what targets wrote: run it in a child
- * whose crash costs one capture. What it works out of files is added to
- * symbols.
+ * A waiting thread is read without being stopped; only a thread that runs or
+ * keeps changing is stopped, for microseconds and one at a time. The profile
+ * has one sample per thread, of type goroutine/count like a Go service's, with
+ * the labels of snapshot.def. A snapshot parses data of the target: take it in
+ * a child process, whose crash costs one capture. Results of reading files are
+ * added to symbols.
  *
  * Goroutines are read out of the Go runtime's own structures: no endpoint, no
- * symbols. They have the labels of profile/goroutine.def and their own. Those
- * that do the same, with equal labels, are one sample with their number as
- * its value: "goids" then tells who they are, as far as it has room, and
- * "waitSince" and "waitSinceMin" the longest and the shortest wait. A group
- * that waits for no more than 16 different channels or locks has a sample for
- * each; "waitTarget" is told of the first 16384 goroutines that wait for one,
- * of locks from Go 1.26 on, never of a select. Goroutines of the runtime
- * itself are left out, as Go's own profile does.
+ * symbols. They have the labels of profile/goroutine.def and their own.
+ * Goroutines with equal stacks and labels are one sample, whose value is their
+ * number: "goids" lists their numbers as far as there is room, "waitSince" and
+ * "waitSinceMin" tell the longest and the shortest wait. A group that waits for
+ * no more than 16 different channels or locks has a sample for each; The first
+ * 16384 waiting goroutines have "waitTarget": the channel or, from Go 1.26 on,
+ * the lock. A select has none. Goroutines of the runtime itself are left out,
+ * as Go's own profile does.
  *
  * Stacks begin with the runtime's frames that put the goroutine to sleep
  * (runtime.gopark, ...), as those of /debug/pprof/goroutine do;
@@ -30,9 +30,9 @@
 #include "capture/symbols/symbols_cache.h"
 #include "profile/profile.h"
 
-#define SNAPSHOT_STACK_BYTES ((uint32_t)16 << 10) /* deeper ones are reread */
+#define SNAPSHOT_STACK_BYTES ((uint32_t)16 << 10) /* else reread */
 
-/* Whose stacks. */
+/* Whose stacks a snapshot has. */
 enum snapshot_of {
 	SNAPSHOT_ANY, /* goroutines of Go programs, else threads */
 	SNAPSHOT_THREADS,
@@ -48,8 +48,8 @@ struct snapshot_ask {
 /*
  *   Owns     *out is the caller's; profile_free() it
  *   Errors   -ESRCH no process is left, -EXDEV not allowed to see them,
- *            -ENOEXEC no Go program that can be read, -EPROTO one whose
- *            goroutines can't be made out, -ENOMEM, -E2BIG, -errno; outputs
+ *            -ENOEXEC no Go program that can be read, -EPROTO a Go program
+ *            whose goroutines can't be found, -ENOMEM, -E2BIG, -errno; outputs
  *            untouched
  */
 MUST_CHECK int

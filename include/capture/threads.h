@@ -1,11 +1,11 @@
 /*
- * Threads as the opener reads them: what the kernel tells of each, and a copy
- * of its stack. Texts are as in /proc; nothing of them is parsed before they
- * are here but the stack pointer.
+ * Threads as the opener reads them: the kernel's texts about each, and a copy
+ * of its stack. Texts are copied from /proc; the opener parses only the stack
+ * pointer.
  *
  * One file per batch: a row for each thread that was asked for, then, at
- * threads_stack_at(), room for as many stacks. It is sparse: what no stack
- * fills costs nothing.
+ * threads_stack_at(), room for as many stacks. The file is sparse: unused room
+ * costs nothing.
  */
 #pragma once
 
@@ -14,14 +14,15 @@
 #include <sys/user.h>
 
 #define THREADS_MAX_STACK ((uint32_t)256 << 10)
-#define THREADS_MAX_BYTES ((size_t)32 << 20) /* of a batch's stacks */
+#define THREADS_MAX_BYTES ((size_t)32 << 20) /* a batch's stacks */
 #define THREADS_MAX_LINK  256
 
 enum thread_how {
 	THREAD_GONE,
-	THREAD_UNREAD,  /* it runs, or never stood still, and did not stop */
+	THREAD_UNREAD,  /* it ran or never stood still, and could not be
+	                   stopped */
 	THREAD_BLOCKED, /* it did not run while its stack was copied */
-	THREAD_STOPPED, /* by ptrace, for stop_ns; regs are set */
+	THREAD_STOPPED, /* stopped by ptrace for stop_ns; regs are set */
 };
 
 struct thread_row {
@@ -30,17 +31,18 @@ struct thread_row {
 	uint32_t stack_bytes;
 	uint64_t stop_ns;
 	struct user_regs_struct regs;
-	/* NUL-terminated; "" where the kernel tells nothing. */
+	/* Texts are NUL-terminated; "" where the kernel gives none. */
 	char call[192]; /* /proc/PID/task/TID/syscall */
-	char stat[256]; /* the part that counts: name and state */
+	char stat[256]; /* the part that is used: name and state */
 	char wchan[64];
 };
 
 struct thread_link {
-	char text[THREADS_MAX_LINK]; /* "" unknown; a long one is cut short */
+	char text[THREADS_MAX_LINK]; /* "" unknown; a long one is cut */
 };
 
-/* Where in the file the stack of row i is, of n rows with room each. */
+/* Returns the offset of the stack of row i, for n rows with that much room
+ * each. */
 static inline size_t
 threads_stack_at(size_t n, size_t i, size_t room)
 {

@@ -26,7 +26,7 @@
 #include "endpoint/request.h"
 #include "store/store.h"
 
-/* What lives as long as the process. */
+/* Things that live as long as the process. */
 struct env {
 	const struct conf *conf;
 	struct store store;
@@ -37,12 +37,12 @@ struct env {
 	int64_t store_tried_ns;       /* 0: not yet */
 };
 
-/* Who calls; tenant is the one this request is about. */
+/* The authenticated caller; tenant is the one that this request is about. */
 struct caller {
 	enum who who;
 	char id[ID_MAX]; /* token id, or "jwt:SUBJECT" */
 	char tenant[STORE_TENANT_MAX];
-	char *tenants; /* words; all that the token holds */
+	char *tenants; /* all tenants of the token, separated by spaces */
 };
 
 struct value {
@@ -57,13 +57,14 @@ struct call {
 	const struct route *route;
 	const struct request *req;
 	struct reply *reply;
-	/* Reads the body into *req: 0 or -EPIPE. Only once it is known who
-	 * asks, and that its length is within bounds. */
+	/* Reads the body into *req; returns 0 or -EPIPE. Called only once the
+	 * caller is known, and the length is within bounds. */
 	int (*receive)(struct call *c);
-	/* Of a call that is to be done once: see call_begin(). */
+	/* Set for a call that must take effect only once: see call_begin(). */
 	int (*begin)(struct call *c);
 	bool begun, repeated;
-	bool dropped; /* it did not arrive whole: nobody waits for a reply */
+	bool dropped; /* the request did not arrive whole: nobody waits for a
+	                 reply */
 	struct caller caller;
 	json_t *body;
 	struct value values[P_COUNT];
@@ -71,14 +72,14 @@ struct call {
 
 /* --- parameters ---------------------------------------------------------- */
 
-/* Its value or the row's default. */
+/* Returns the parameter's value, or the row's default. */
 static inline int64_t
 param_int(const struct call *c, enum param p)
 {
 	return c->values[p].i;
 }
 
-/* The text, the row's default when it is absent. */
+/* Returns the text, or the row's default when it is absent. */
 static inline const char *
 param_text(const struct call *c, enum param p)
 {
@@ -91,29 +92,31 @@ param_given(const struct call *c, enum param p)
 	return c->values[p].given;
 }
 
-/* NULL when absent. */
+/* Returns NULL when the parameter is absent. */
 static inline const json_t *
 param_json(const struct call *c, enum param p)
 {
 	return c->values[p].json;
 }
 
-/* The i-th KEY=VALUE of a MATCHES row, without the row's name; false when
+/* Gets the i-th KEY=VALUE of a MATCHES row, without the row's name; false when
  * there are no more. */
 bool param_match(const struct call *c, enum param p, size_t i,
                  struct query_pair *out);
-/* The segment of the path that stands at {name}; NULL: there is none. */
+/* Returns the segment of the path that stands at {name}, or NULL. */
 const char *path_param(const struct call *c, const char *name);
-/* What a service may be called. */
+/* True for a valid name of a service. */
 bool name_valid(const char *s);
-/* Checks and reads all parameters of the route: 0, or -1 with the reply. */
+/* Checks and reads all parameters of the route. Returns 0, or -1 with the
+ * reply. */
 MUST_CHECK int params_read(struct call *c);
 
 /*
- * Where the body is a profile, the handler calls this between reading it and
- * storing anything: what takes long is done before the store is locked.
- *   Errors   0; 1 where the reply is one from before: the handler returns 0;
- *            -1 with the reply
+ * Begins a call that must take effect only once. A handler whose body is a
+ * profile calls this after it has read the profile and before it stores
+ * anything, so that the slow part is done before the store is locked.
+ *   Errors   0; 1 with the reply of an earlier equal call: the handler returns
+ *            0; -1 with the reply
  */
 MUST_CHECK static inline int
 call_begin(struct call *c)
@@ -121,8 +124,8 @@ call_begin(struct call *c)
 	return c->begin ? c->begin(c) : 0;
 }
 
-/* Ends what was begun, so that others can write meanwhile: the handler
- * calls call_begin() again before it stores anything. */
+/* Commits what was begun, so that others can write meanwhile. The handler calls
+ * call_begin() again before it stores anything. */
 static inline void
 call_pause(struct call *c)
 {
@@ -135,15 +138,15 @@ call_pause(struct call *c)
 
 /* Starts the route's success reply, a JSON object: write its members. */
 struct buf *answer_json(struct call *c);
-/* Ends it. */
+/* Ends the reply. */
 MUST_CHECK int answer_end(struct call *c);
-/* Success without a body. */
+/* Answers with success and no body. */
 MUST_CHECK int answer_empty(struct call *c, int status);
-/* Sets the ETag; true when the client has this version: return
- * answer_empty(c, 304). */
+/* Sets the ETag. Returns true when the client has this version already: then
+ * return answer_empty(c, 304). */
 bool answer_etag(struct call *c, const char *fmt, ...) PRINTF(2, 3);
 
-/* Adds to the details of the error that follows. */
+/* Adds a member to the details of the error that follows. */
 void detail_text(struct call *c, const char *name, const char *value);
 void detail_int(struct call *c, const char *name, int64_t value);
 /* Adds a line to warnings[]. */
@@ -158,38 +161,40 @@ void warn_client(struct call *c, const char *fmt, ...) PRINTF(2, 3);
 #include "errors.def"
 #undef ERROR
 int fail_as(struct call *c, enum error e, const char *fmt, ...) PRINTF(3, 4);
-/* The same with Retry-After. */
+/* Fails like fail(), with a Retry-After header. */
 #define fail_retry(c, seconds, code, ...) \
 	(reply_retry((c), (seconds)), fail((c), code, ##__VA_ARGS__))
 void reply_retry(struct call *c, int seconds);
-/* InvalidParameter for a check that no row can express. */
+/* Fails with InvalidParameter, for a check that no row can express. */
 int fail_param(struct call *c, const char *name, const char *expected,
                const char *got);
-/* The same of a value in the body, of which the first bytes are shown. */
+/* Fails with InvalidParameter for a value in the body, whose first bytes are
+ * shown. */
 int fail_value(struct call *c, const char *name, const char *expected,
                const json_t *got);
-/* What a store call's -errno means to a client; the rest goes to the log. */
+/* Fails with the error that a store call's -errno means to a client; an
+ * unexpected one is logged. */
 int fail_store(struct call *c, int rc);
 
 /* --- lists: {"items":[...],"nextCursor":...} ------------------------------ */
 
-/* The page that the caller asked operation op for. */
+/* The page that the caller of operation op asked for. */
 #define PAGE_OF(c, op)                                        \
 	((struct page){                                       \
 		.limit = (int)param_int((c), P_##op##_limit), \
 		.cursor = param_text((c), P_##op##_cursor),   \
 	})
 
-/* Starts the reply: write the items. */
+/* Starts the reply; the caller writes the items. */
 struct buf *page_begin(struct call *c);
 /* Ends the reply; next is NULL on the last page. */
 MUST_CHECK int page_end(struct call *c, const char *next);
-/* Answers for a failed list call: a bad cursor, or the store's trouble. */
+/* Fails for a list call: either the cursor is bad, or the store failed. */
 int page_fail(struct call *c, int rc, const char *cursor);
 
 /* --- the audit log -------------------------------------------------------- */
 
-/* Notes that the caller did this operation to target; detail is a JSON
- * object. Call it in the change's transaction. */
+/* Records in the audit log that the caller did this operation to target; detail
+ * is a JSON object. Call it in the transaction of the change. */
 MUST_CHECK int
 audit_note(struct call *c, const char *target, const char *detail);

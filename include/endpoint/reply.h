@@ -1,6 +1,6 @@
 /*
- * A reply being made. Nothing of it is on the wire before the handler has
- * returned, so fail() may still replace everything.
+ * A reply while it is made. Nothing is sent before the handler has returned, so
+ * fail() may still replace everything.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct reply {
 
 void reply_init(struct reply *r);
 void reply_done(struct reply *r);
-/* For the next request; keeps memory unless it is a lot. */
+/* Empties the reply for the next request; keeps memory unless it is a lot. */
 void reply_clear(struct reply *r);
 /* Adds a header; a value with control characters poisons r->headers. */
 void reply_header(struct reply *r, const char *name, const char *fmt, ...)

@@ -1,6 +1,6 @@
 /*
- * A request as the handlers see it: nothing of HTTP's or FastCGI's syntax is
- * left, every text is NUL-terminated and holds no NUL.
+ * A request as handlers see it: the syntax of HTTP and FastCGI is gone, every
+ * text is NUL-terminated and holds no NUL.
  */
 #pragma once
 
@@ -20,12 +20,13 @@ struct request {
 	enum method method;
 	const char *id; /* X-Request-Id */
 
-	/* of the target, decoded */
+	/* segments of the path and parameters of the query, decoded */
 	const char *segments[REQUEST_MAX_SEGMENTS];
 	size_t nsegments;
 	struct query_pair query[REQUEST_MAX_QUERY];
 	size_t nquery;
-	char text[REQUEST_MAX_URI + 2]; /* what these point into */
+	char text[REQUEST_MAX_URI + 2]; /* memory that segments and query
+	                                   point into */
 
 	/* headers, "" when absent */
 	const char *authorization, *tenant, *content_type, *accept,
@@ -36,22 +37,23 @@ struct request {
 	const char *body;
 	size_t body_len;
 
-	/* end a wait early when they become readable or hang up; -1: none */
+	/* descriptors that end a wait early when they become readable or hang
+	 * up; -1: none */
 	int stop_fd, peer_fd;
 };
 
 /*
- * Reads a raw request target: cut at '?', split at '/', then each piece
- * decoded once.
+ * Reads a raw request target, which is cut at '?' and split at '/' before each
+ * piece is decoded once.
  *
  *   Shape    fills segments, query and text; a trailing slash is ignored;
  *            '+' in a query is a space
- *   Errors   -ENOENT for a path that can't be one of ours: a bad escape, a
- *            NUL, an encoded slash, an empty or dot segment, bytes that are
- *            not UTF-8; -EINVAL for such a query; -E2BIG past a bound
+ *   Errors   -ENOENT for a path that no route can have: a bad escape, a NUL, an
+ *            encoded slash, an empty or dot segment, bytes that are not UTF-8;
+ *            -EINVAL for a query with these faults; -E2BIG past a bound
  *   Source   RFC 3986, 3.3 and 3.4
  */
 MUST_CHECK int request_target(struct request *r, const char *uri);
 enum method request_method(const char *name);
-/* The first value of a query parameter, or NULL. */
+/* Returns the first value of a query parameter, or NULL. */
 const char *request_query(const struct request *r, const char *name);

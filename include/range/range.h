@@ -1,15 +1,14 @@
 /*
- * A service's profiles of a range of time: what windows of continuous
- * profiling add up to it, each sample once; where the service has none, the
- * sessions that began in it.
- *
- *   Errors   of all functions here, beside those of the store:
- *            -EUSERS more than RANGE_MAX_SERIES series
- *            -EFBIG  more parts or bytes than one range may have: r->excess
- *                    tells how many there are, and from when on they fit
- *            -E2BIG, -ETIME too much memory or time
- *            -EINVAL the profiles are not of one kind
- *            -ENODATA nothing was captured
+ * A service's profiles of a range of time: the windows of continuous profiling
+ * that add up to the range, each sample once, or the sessions that began in it
+ * where the service has no windows. Besides the store's errors every function
+ * here returns
+ *   -EUSERS       for more than RANGE_MAX_SERIES series,
+ *   -EFBIG        for more parts or bytes than one range may have: r->excess
+ *   tells how many there are, and the first time from which they fit,
+ *   -E2BIG, -ETIME for too much memory or time,
+ *   -EINVAL       for profiles that are not of one kind,
+ *   -ENODATA      when nothing was captured.
  */
 #pragma once
 
@@ -35,7 +34,7 @@ struct range_part {
 	const struct window *window;
 	const struct series *series;
 	const struct session *session;
-	struct blob blob; /* of the session */
+	struct blob blob; /* the session's file */
 };
 
 struct range_label {
@@ -58,7 +57,8 @@ struct range {
 	struct window_list *plans; /* by series */
 	struct session_list sessions;
 	struct range_part *parts; /* in order of time */
-	size_t n, left_out;       /* parts: taken, and pushed ones not taken */
+	size_t n, left_out;       /* number of parts, and of pushed ones that
+	                             were left out */
 	double covered_ms;
 	struct range_excess {
 		int64_t parts, bytes, fits_ms;
@@ -67,31 +67,32 @@ struct range {
 #define CLEANUP_RANGE CLEANUP(range_done)
 void range_done(struct range *r);
 
-/* Those that the filters let through, at most RANGE_MAX_SERIES. */
+/* Finds the series that the filters allow, at most RANGE_MAX_SERIES. */
 MUST_CHECK int range_series(struct range *r);
 /*
- * Finds the parts that add up to the range. A worker and clients that push see
- * the same work: one of them is taken, if not told otherwise.
+ * Finds the parts that add up to the range. A worker and clients that push
+ * measure the same work, so only one of them is counted unless origin says
+ * which.
  */
 MUST_CHECK int range_plan(struct range *r);
 /*
- * Finds windows no coarser than a level, where these are kept; they may reach
- * past both ends. Where there is no window, finds sessions; there may be none.
+ * Finds windows no coarser than a level, where these are kept; the outer ones
+ * may reach past the range. Without any window finds sessions, possibly none.
  */
 MUST_CHECK int range_trend(struct range *r, enum window_level level);
 /*
- * Adds up all parts. A gauge is averaged over time: its mean while it was
- * covered, of all series together.
+ * Adds up all parts. A gauge becomes its mean over the time that windows cover,
+ * of all series together.
  *
  *   Owns     *out is the caller's; profile_free() it
  *   Shape    *why: one line about a part that could not be read
  */
 MUST_CHECK int
 range_merge(const struct range *r, struct profile **out, struct buf *why);
-/* -EFBIG when its parts are too many or too big together. */
+/* Returns -EFBIG when the parts are too many or together too big. */
 MUST_CHECK int range_check_size(struct range *r);
 
-/* Names the parts that a plan has taken. */
+/* Returns a hash that identifies the parts of the plan. */
 uint64_t range_hash(const struct range *r);
 /*
  * Blocks of a range, made of its own parts, or of finer windows where
@@ -106,21 +107,22 @@ range_window_blocks(struct store *s, const char *tenant, const char *id,
                     const struct tree *t, enum blocks_what what);
 /* True when a client pushes the series, not a worker. */
 bool range_is_pushed(const struct series *s);
-/* Whether an object of labels has all that the range asks for. */
+/* True when an object of labels has every label that the range asks for. */
 bool range_labels_match(const struct range *r, const char *json);
-/* Borrows both. */
+/* Makes a part, which borrows both. */
 struct range_part range_part_of(const struct series *s, const struct window *w);
-/* In order of time. */
+/* Sorts parts by time. */
 void range_parts_sort(struct range_part *parts, size_t n);
-/* A window during which nothing was sampled has no bytes. */
+/* True for a window during which nothing was sampled; such a window has no
+ * bytes. */
 bool range_part_is_empty(const struct range_part *p);
 /*
  * Reads the profile of a part that is not empty. Only files are read, so that
- * threads may do so: files is a store without its database.
+ * threads may call this: files is a store without its database.
  *   Shape    *why: one line when it is damaged
  */
 MUST_CHECK int
 range_part_read(const struct store *files, const struct range_part *p,
                 struct packed *out, struct buf *why);
-/* The files of a store, for range_part_read(). */
+/* Returns the files of a store, for range_part_read(). */
 struct store range_files(const struct store *s);

@@ -1,18 +1,18 @@
 /*
- * What the goroutines, or threads, of one profile do: grouped by state,
- * stack and creator, those that are blocked, and those that may never go on.
+ * Goroutines, or threads, of one profile in groups of equal state, stack and
+ * creator: which of them are blocked, and which may never run again.
  *
- * The judgement is the table analysis.def. Nothing here is certain but what
- * the runtime itself says; a suspect is a place to look at. What grows under
- * load and shrinks after it must not be one: only groups that wait for other
- * goroutines are looked at (never for the network or a timer), and where
- * goroutines have numbers, those of the base must still be there, and
- * not be back there: where ages tell that all have begun to wait since, they
- * are. A stack that the base does not have at all must have grown to
- * leak_group, and one there must be known to wait for half of the time since
- * the base or for leak_age, and a second: a burst of requests is as new, but
- * goes on. The runtime tells ages when it has collected garbage; until then
- * such a leak is seen one session later, by those that stay.
+ * The judgement is the table analysis.def. Nothing here is certain but what the
+ * runtime itself says; a suspect is a place to look at. A group that grows
+ * under load and shrinks after it must not be a suspect. Therefore only groups
+ * that wait for other goroutines count (never for the network or a timer).
+ * Where goroutines have numbers, those of the base must still be there, and
+ * must not have run in the meantime: ages tell whether all of them began to
+ * wait later. A stack that the base does not have must have grown to
+ * leak_group, and one of its goroutines must have waited for a second, and for
+ * leak_age or half of the time since the base: a burst of requests is as new,
+ * but runs on. The runtime knows ages only after a garbage collection; until
+ * then such a leak is found one session later, by the goroutines that stay.
  */
 #pragma once
 
@@ -29,18 +29,20 @@ bool wait_class_blocked(enum wait_class c);
 /* The class of a group by its state, reason and what the runtime says. */
 enum wait_class wait_class_of(const struct groups *g, const struct group *x);
 
-/* A rule asks these of a group besides its class. */
+/* Conditions of a rule on a group, besides its class. */
 enum leak_need {
 	NEED_LEAKED = 1,     /* the garbage collector found it unreachable */
-	NEED_SIZE = 2,       /* leak_group, and leak_share percent of all */
-	NEED_AGE = 4,        /* one of them has waited for leak_age */
-	NEED_GROWTH = 8,     /* leak_growth, and leak_growth_percent more; of
-	                        none before, leak_group, and one that stays */
+	NEED_SIZE = 2,       /* leak_group, and leak_share percent of all
+	                        goroutines */
+	NEED_AGE = 4,        /* one member has waited for leak_age */
+	NEED_GROWTH = 8,     /* leak_growth, and leak_growth_percent more; if
+	                        the base has none, leak_group and one that
+	                        stays */
 	NEED_SURVIVORS = 16, /* leak_survivors percent of the base's members
-	                        are still there, as far as it can be told,
-	                        and have not gone on in the meantime */
-	NEED_STARTED = 64,   /* it is not main(), which parks so on purpose
-	                        while others work */
+	                        are still there, as far as is known, and have
+	                        not run in the meantime */
+	NEED_STARTED = 64,   /* the group is not main(), which may park on
+	                        purpose while others work */
 	NEED_CROWD = 32,     /* leak_crowd at one place */
 };
 
@@ -61,15 +63,19 @@ struct leak_limits {
 	int64_t growth, growth_percent;
 	int64_t survivors_percent;
 	int64_t crowd;
-	/* Functions whose stacks are no suspects, nor what they created: words
-	 * separated by spaces, "*" at the end: what begins so. */
+	/*
+	 * Functions whose stacks, and whose goroutines' stacks, are never
+	 * suspects: words separated by spaces; a word ending in "*" is a
+	 * prefix.
+	 */
 	const char *allow;
 };
 
 struct leak_suspect {
 	uint32_t group; /* in groups */
 	const struct leak_rule *rule;
-	int64_t count, base_count; /* of its stack, in any state */
+	int64_t count, base_count; /* all goroutines with its stack, in any
+	                              state */
 };
 
 struct analysis {
@@ -78,14 +84,14 @@ struct analysis {
 	uint32_t *sites; /* by group: index of a frame, or nframes */
 	int64_t count;
 	bool has_base;
-	int64_t between_s; /* from the base to it; 0 as far as is known */
+	int64_t between_s; /* from the base to this profile; 0 unknown */
 	int64_t base_count;
 	struct leak_suspect *suspects; /* most severe first, then by count */
 	size_t nsuspects;
 };
 
 /*
- *   Shape    base NULL: nothing to compare with
+ *   Shape    base is NULL when there is nothing to compare with
  *   Owns     *out is the caller's; analysis_free() it
  *   Errors   as groups_add(); *out untouched
  */

@@ -21,25 +21,26 @@
 #include "profile/tree.h"
 
 #define BLOCKS         32
-#define BLOCKS_SAMPLES 100        /* fewer tell nothing */
+#define BLOCKS_SAMPLES 100        /* fewer are not enough to measure */
 #define BLOCKS_ROWS    (1u << 16) /* functions with a cost of their own */
-/* Fewer degrees of freedom, those of four blocks as large as each other and
- * some for their being not, tell next to nothing. */
+/* Least degrees of freedom that a variance is measured with: about those of
+ * four blocks of unequal size. */
 #define BLOCKS_FREEDOM 2.5
 
-/* Own cost of a function, or total of a node, in any unit. */
+/* The own cost of a function, or the total of a node, in any unit. */
 struct block_row {
-	double order[BLOCKS]; /* of about equal numbers of samples */
-	double time[BLOCKS];  /* of about equal time */
+	double order[BLOCKS]; /* by block of about equal numbers of samples */
+	double time[BLOCKS];  /* by block of about equal time */
 };
 
 struct blocks {
-	uint32_t *row;    /* by name or node of the tree: of rows; 0: none */
+	uint32_t *row;    /* by name or node of the tree: index into rows; 0:
+	                     no row */
 	uint32_t nrow;    /* names or nodes that the tree had */
 	uint32_t samples; /* counted; 0: all of the tree's */
 	unsigned norder, ntime;
 	double length[BLOCKS];  /* of the blocks of time, in any unit */
-	struct block_row *rows; /* [0]: of all functions together */
+	struct block_row *rows; /* rows[0] is for all functions together */
 };
 
 /* Rows are functions, by their own cost, or nodes of the tree, by their
@@ -61,7 +62,7 @@ void blocks_free(struct blocks *b);
 DEFINE_CLEANUP(struct blocks *, blocks_free)
 #define CLEANUP_BLOCKS CLEANUP(blocks_free_ptr)
 
-/* The row of a name, or of a node; NULL when there is none. */
+/* Returns the row of a name, or of a node; NULL when there is none. */
 static inline const struct block_row *
 blocks_row(const struct blocks *b, uint32_t name)
 {
@@ -70,7 +71,7 @@ blocks_row(const struct blocks *b, uint32_t name)
 	return row ? &b->rows[row] : NULL;
 }
 
-/* --- of parts ------------------------------------------------------------- */
+/* --- parts of a range ----------------------------------------------------- */
 
 /* A part of a range, as far as it is known before it is read. */
 struct blocks_part {

@@ -1,8 +1,8 @@
 /*
  * Views of a profile as bytes: one writer per row of formats.def.
  *
- * A writer appends to out, which bounds it; it never looks at anything but
- * its arguments, so that recorded profiles test it.
+ * A writer appends to out, whose ceiling bounds it. It depends on its arguments
+ * alone, so that recorded profiles test it.
  */
 #pragma once
 
@@ -16,11 +16,12 @@ struct export_meta {
 	const char *service; /* all NUL-terminated, any bytes */
 	const char *type;    /* row of types.def */
 	int64_t time_ms, duration_ms;
-	const char *quality; /* its report on itself, JSON; NULL or "": none */
+	const char *quality; /* the capture's report on itself, JSON; NULL or
+	                        "": none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
 };
 
-/* How a format is used: see formats.def. */
+/* Uses of a format: see formats.def. */
 enum format_use { FORMAT_SHOWN, FORMAT_SAVED, FORMAT_TIMED, FORMAT_STORED };
 
 struct format {
@@ -29,7 +30,7 @@ struct format {
 	const char *extension;
 	enum format_use use;
 	const char *doc;
-	/* Appends; -ENOMEM or -E2BIG, and out is poisoned. */
+	/* Appends the view. Returns -ENOMEM or -E2BIG with out poisoned. */
 	int (*write)(const struct tree *t, const struct export_meta *meta,
 	             struct buf *out);
 };
@@ -37,5 +38,5 @@ struct format {
 extern const struct format formats[];
 extern const size_t nformats;
 
-/* NULL when there is none of that name. */
+/* Finds a format by name; NULL when there is none. */
 const struct format *format_find(const char *name);

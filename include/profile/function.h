@@ -1,11 +1,14 @@
-/* What one function costs, without a tree of all of them. */
+/*
+ * The cost of one function, without a tree of all of them.
+ */
 #pragma once
 
 #include "profile/packed.h"
 
 struct function_cost {
 	int64_t self, total; /* recursion counted once */
-	int64_t samples;     /* whose stacks it is in */
+	int64_t samples;     /* number of samples whose stacks contain the
+	                        function */
 	int64_t all, all_samples;
 };
 

@@ -1,6 +1,6 @@
 /*
- * A goroutine's state and wait reason in our words: goroutine.def. The same
- * for dumps as text and for what is read from outside.
+ * A goroutine's state and wait reason in our words (goroutine.def), for dumps
+ * as text and for goroutines that are read from outside.
  */
 #pragma once
 
@@ -14,9 +14,11 @@ enum goroutine_label {
 };
 extern const char *const goroutine_keys[GOROUTINE_LABELS];
 
-/* "running", "runnable", "syscall" or "waiting", from the runtime's words. */
+/* Returns "running", "runnable", "syscall" or "waiting" for the runtime's
+ * words. */
 const char *goroutine_state(const char *raw, size_t n);
-/* What one that waits waits for; NULL: there is no row, say raw itself. */
+/* Returns what a waiting goroutine waits for; NULL when no row has it, and raw
+ * is to be shown. */
 const char *goroutine_reason(const char *raw, size_t n);
-/* The lock that a function is made to wait for, or NULL. */
+/* Returns the kind of lock that a function waits for, or NULL. */
 const char *goroutine_lock(const char *function);

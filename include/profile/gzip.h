@@ -7,8 +7,8 @@
 
 bool gzip_is(const void *p, size_t n);
 /*
- * Appends what all members of p inflate to; out bounds it. The length a file
- * claims is only a first guess: it may lie.
+ * Appends the inflated bytes of all members of p; out bounds them. The length
+ * that a file claims is only a first guess, since it may be false.
  *   Errors   -EBADMSG, -E2BIG past out->max, -ENOMEM; out is poisoned
  */
 MUST_CHECK int gzip_inflate(const void *p, size_t n, struct buf *out);

@@ -1,6 +1,6 @@
 /*
- * Profiles that others took: any format of inputs.def, as bytes of a
- * stranger, becomes a profile of one of our types.
+ * Imports profiles that other tools took: the bytes may be hostile, in any
+ * format of inputs.def, and become a profile of one of our types.
  *
  * Work and memory are bounded before they are spent: the inflated size, its
  * ratio, strings, samples, frames and what the rows take.
@@ -9,7 +9,7 @@
 
 #include "profile/profile.h"
 
-/* Frames of all samples together, inlined ones too: bounds time. */
+/* Most frames of all samples together, with inlined ones: bounds time. */
 #define IMPORT_MAX_FRAMES (1u << 25)
 
 struct import_limits {
@@ -22,11 +22,11 @@ struct import_limits {
 struct import_ask {
 	const char *type;         /* row of types.def */
 	const char *content_type; /* of HTTP, "" unknown */
-	double rate; /* samples per second, 0 unknown: turns samples that say
-	                nothing about time into CPU time */
+	double rate; /* samples per second, 0 unknown: converts plain sample
+	                counts to CPU time */
 	bool lines;  /* folded stacks without counts: a line is one sample */
-	bool deltas; /* values of pprof files may be negative: what is less
-	                than before */
+	bool deltas; /* values of pprof files may be negative, as differences
+	                are */
 	struct import_limits limits;
 };
 
@@ -47,19 +47,20 @@ extern const size_t ninputs;
  *   Shape    default_type is the value that ask->type stands for
  *   Owns     *out is the caller's; profile_free() it; *format is static
  *   Errors   -EBADMSG malformed, or no values of that type; -E2BIG past a
- *            limit; -EPROTONOSUPPORT in no format that we know; -ENOMEM; one
- *            line for a person in why; outputs untouched
+ *            limit; -EPROTONOSUPPORT no known format; -ENOMEM, with a one-line
+ *            explanation in why; outputs untouched
  */
 MUST_CHECK int
 profile_import(const void *p, size_t n, const struct import_ask *ask,
                struct profile **out, const struct input **format,
                struct buf *why);
-/* The only row of its name, or NULL. */
+/* Finds an input format by name; NULL when there is none. */
 const struct input *input_find(const char *name);
-/* Makes the values of a type those that viewers show; false: it has none. */
+/* Makes a type's values the ones that viewers show; false when the profile has
+ * no such values. */
 bool import_set_type(struct profile *p, const char *type);
-/* A gzipped body inflated, or NULL in *raw when p is not gzipped: for
- * readers of one format. Errors as profile_import(). */
+/* Inflates a gzipped body; *raw is NULL when p is not gzipped. Readers of a
+ * single format use it. Errors as profile_import() */
 MUST_CHECK int
 import_inflate(const void *p, size_t n, const struct import_limits *limits,
                struct buf *raw, struct buf *why);

@@ -1,16 +1,16 @@
 /*
- * Profiles whose stacks are a tree: a sample's stack is a node, its callers
- * are the nodes above. Stacks of a program share most of their frames, so
- * that there are some two nodes to a stack where it has some twenty frames:
- * sums of windows are kept so, which are read to be added up again.
+ * Packed profiles: stacks are a tree, where a sample's stack is a node and its
+ * callers are the nodes above. Stacks of a program share most of their frames,
+ * so a stack of some twenty frames needs some two nodes. Sums of windows, which
+ * are read to be added up again, are stored in this form.
  *
  *	packed_decode(file) ─> merge_add_packed() ... ─> merge_encode()
  *	                                              └> merge_end()
  *
  * A packed file is PACKED_MAGIC, then one gzip member of numbers, each a
- * varint, signed ones zigzag, and strings' text behind their lengths. What a
- * row refers to comes before it. packed_encode.c is its description, column by
- * column.
+ * varint, signed ones zigzag, and strings' text behind their lengths. A row
+ * follows the rows that it refers to. packed_encode.c describes the file column
+ * by column.
  *
  * Input is hostile, as in profile/pprof.h.
  */
@@ -22,28 +22,30 @@
 
 struct packed_node {
 	uint32_t parent;   /* a node before this one */
-	uint32_t location; /* index into locations; none of node 0, the root */
+	uint32_t location; /* index into locations; unused in node 0, the
+	                      root */
 };
 
 /*
- * A profile, packed or not: with nodes, what stands in stack[] is nodes, and
- * each sample has one.
+ * A profile, packed or not. With nodes, stack[] holds nodes, and each sample
+ * has one.
  */
 struct packed {
 	struct profile *p;
-	struct packed_node *nodes; /* NULL: stack[] is locations, as usual */
-	uint32_t nnodes;           /* at least 1 where there are any */
+	struct packed_node *nodes; /* NULL: stack[] holds locations, as in a
+	                              plain profile */
+	uint32_t nnodes;           /* at least 1, or 0 without nodes */
 };
 #define CLEANUP_PACKED CLEANUP(packed_done)
 void packed_done(struct packed *k);
 
 /*
- * Decodes a packed file, or a pprof file, of which there are no nodes.
+ * Decodes a packed file, or a pprof file, which has no nodes.
  *
  *   Units    max_bytes as in pprof_decode()
  *   Owns     *out is the caller's; packed_done() it
  *   Errors   -EBADMSG malformed, -E2BIG past a bound, -ENOMEM;
- *            one line for a person in why; *out untouched
+ *            with a one-line explanation in why; *out untouched
  */
 MUST_CHECK int packed_decode(const void *p, size_t n, size_t max_bytes,
                              struct packed *out, struct buf *why);
@@ -53,15 +55,16 @@ MUST_CHECK int packed_decode(const void *p, size_t n, size_t max_bytes,
  */
 MUST_CHECK int packed_encode(const struct packed *k, struct buf *out);
 /*
- * Hands the profile over with its stacks written out; k is empty after. Rows
- * can be read only.
+ * Hands over the profile with its stacks written out; k is empty afterwards. No
+ * rows can be added to the profile.
  *
- *   Units    max_bytes: of the stacks
- *   Errors   -E2BIG past max_bytes or PROFILE_MAX_ROWS, -ENOMEM; k as before
+ *   Units    max_bytes bounds the stacks
+ *   Errors   -E2BIG past max_bytes or PROFILE_MAX_ROWS, -ENOMEM; k is unchanged
  */
 MUST_CHECK int
 packed_profile(struct packed *k, size_t max_bytes, struct profile **out);
-/* Location of a sample's innermost frame; PROFILE_NONE when it has none. */
+/* Returns the location of a sample's innermost frame; PROFILE_NONE when it has
+ * none. */
 static inline uint32_t
 packed_leaf(const struct packed *k, const struct sample *s)
 {

@@ -10,22 +10,22 @@
 #include "profile/profile.h"
 
 /*
- * Decodes raw or gzipped bytes, of one member or several. Rows come as they
- * stand in the file: equal samples are not merged. Fields that struct profile
- * has no place for are skipped.
+ * Decodes raw or gzipped bytes, of one member or several. Rows are those of the
+ * file: equal samples are not merged. Fields that struct profile has no place
+ * for are skipped.
  *
  *   Units    max_bytes bounds the inflated size, and memory to about 5x it
  *   Owns     *out is the caller's; profile_free() it
  *   Errors   -EBADMSG malformed, -E2BIG past a bound, -ENOMEM;
- *            one line for a person in why; *out untouched
+ *            with a one-line explanation in why; *out untouched
  */
 MUST_CHECK int pprof_decode(const void *p, size_t n, size_t max_bytes,
                             struct profile **out, struct buf *why);
-/* The same with more to bound; raw bytes only. */
+/* Bounds of pprof_decode_within(), which takes raw bytes only. */
 struct pprof_limits {
 	size_t bytes;              /* of the file */
 	size_t memory;             /* of the decoded rows */
-	uint32_t strings, samples; /* 0: as many as those allow */
+	uint32_t strings, samples; /* 0: bounded by bytes and memory alone */
 };
 MUST_CHECK int
 pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,

@@ -1,6 +1,6 @@
 /*
- * The profile: what a capture produces, what lies on disk, what every view
- * is derived from.
+ * The profile that a capture produces, the store keeps, and every view is
+ * derived from.
  *
  * It is pprof's model in flat arrays: strings, mappings, functions,
  * locations (an address and its inlined lines), samples (a stack of
@@ -106,8 +106,8 @@ DEFINE_CLEANUP(struct profile *, profile_free)
 #define CLEANUP_PROFILE CLEANUP(profile_free_ptr)
 
 /*
- * Each adds a row or finds the equal one, and tells its index. Strings and
- * indexes in a row must come from the same profile.
+ * Each of these functions adds a row or finds an equal one, and returns its
+ * index. Strings and indexes in a row must come from the same profile.
  *
  *   Errors   -ENOMEM; -E2BIG past PROFILE_MAX_ROWS; *out untouched
  */
@@ -116,14 +116,16 @@ profile_string(struct profile *p, const char *s, size_t n, uint32_t *out);
 MUST_CHECK int profile_cstring(struct profile *p, const char *s, uint32_t *out);
 MUST_CHECK int
 profile_mapping(struct profile *p, const struct mapping *m, uint32_t *out);
-/* Equal: same name, system name and file. */
+/* Functions are equal when name, system name and file are. */
 MUST_CHECK int
 profile_function(struct profile *p, const struct function *f, uint32_t *out);
-/* Equal: same mapping, address and lines; -E2BIG past PROFILE_MAX_LINES. */
+/* Locations are equal when mapping, address and lines are. Returns -E2BIG past
+ * PROFILE_MAX_LINES. */
 MUST_CHECK int
 profile_location(struct profile *p, uint32_t mapping, uint64_t address,
                  const struct line *lines, uint32_t nlines, uint32_t *out);
-/* Only before the first sample; -E2BIG past PROFILE_MAX_TYPES. */
+/* Adds a value type; only before the first sample. Returns -E2BIG past
+ * PROFILE_MAX_TYPES. */
 MUST_CHECK int
 profile_type(struct profile *p, const char *type, const char *unit);
 MUST_CHECK int profile_comment(struct profile *p, const char *text);
@@ -133,21 +135,22 @@ MUST_CHECK int profile_comment(struct profile *p, const char *text);
  *
  *   Shape    stack[nstack] locations, leaf first; values[p->ntypes]
  *   Errors   -ENOMEM, -E2BIG past PROFILE_MAX_FRAMES, _LABELS or _ROWS,
- *            -EOVERFLOW when a sum leaves int64; p as before
+ *            -EOVERFLOW when a sum leaves int64; p is unchanged
  */
 MUST_CHECK int profile_sample(struct profile *p, const uint32_t *stack,
                               uint32_t nstack, const struct label *labels,
                               uint32_t nlabels, const int64_t *values);
-/* The same, and which row it is. */
+/* Adds values like profile_sample(), and returns the sample's row. */
 MUST_CHECK int
 profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
                    const struct label *labels, uint32_t nlabels,
                    const int64_t *values, uint32_t *out);
 
-/* Index of the value type with this name, or of the default one when name is
- * NULL; PROFILE_NONE when there is none. */
+/* Returns the index of the value type with this name, or of the default type
+ * when name is NULL; PROFILE_NONE when there is none. */
 uint32_t profile_type_index(const struct profile *p, const char *name);
-/* Frames of a location: its inlined lines, or 1 when not symbolized. */
+/* Returns the number of a location's frames: its inlined lines, or 1 when it is
+ * not symbolized. */
 static inline uint32_t
 profile_frames(const struct profile *p, uint32_t location)
 {
@@ -156,13 +159,13 @@ profile_frames(const struct profile *p, uint32_t location)
 	return n ? n : 1;
 }
 /*
- * Appends what a frame is called: the function's name (its system name when
- * it has none), else "module+0xoff", else "0xaddress"; never "".
+ * Appends the name of a frame: the function's name (its system name when it has
+ * none), else "module+0xoff", else "0xaddress"; never "".
  *
  *   Shape    line counts from the innermost, below profile_frames()
  *   Units    off is the offset in the file
  */
 void profile_frame_name(const struct profile *p, uint32_t location,
                         uint32_t line, struct buf *out);
-/* Last part of the mapping's path; "" without one. */
+/* Returns the last part of the mapping's path; "" without a mapping. */
 const char *profile_module(const struct profile *p, uint32_t location);

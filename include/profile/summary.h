@@ -6,7 +6,7 @@
 
 #include "profile/tree.h"
 
-#define SUMMARY_FUNCTIONS 100 /* what is stored with a session */
+#define SUMMARY_FUNCTIONS 100 /* stored with a session */
 
 /*
  * Appends a JSON array of the functions with the most self value.

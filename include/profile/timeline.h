@@ -1,22 +1,23 @@
 /*
- * The timeline: when each sample of a profile was taken, and in which thread.
+ * The timeline tells when each sample of a profile was taken, and in which
+ * thread.
  *
  * A profile sums its samples up; the timeline of the same capture keeps them
- * apart. It lies beside the profile (blob kind BLOB_TIMELINE) and is of no
- * use without it: a sample names its row in the profile's samples, which has
- * the stack. It also tells of threads, of what happened to processes, of
- * times when samples are missing, and, every while, of memory and CPU time.
+ * apart. The timeline is stored beside the profile (blob kind BLOB_TIMELINE)
+ * and needs it, since each sample refers to a row of the profile's samples for
+ * its stack. Besides samples, a timeline has threads, the lives of processes,
+ * times when samples are missing, and counters of memory and CPU time.
  *
  *	timeline_decode(p, n, TIMELINE_MAX_BYTES, &t, &why)
  *	timeline_fits(t, profile)
  *	for each t->samples[i]:
  *		t->threads[s->thread], profile->samples[s->sample]
  *
- * Times are in microseconds since start_ns; samples and counters are in
- * order of time, events as well. Not every sample of the profile need be
- * here: recording ends when its room is used up, which is told by a
- * TIMELINE_FULL event, and a row's values are then the greater ones. Captures
- * that sum up what targets counted themselves have no timeline.
+ * Times are in microseconds since start_ns; samples and counters are in order
+ * of time, events as well. Some samples of the profile may be missing:
+ * recording ends with a TIMELINE_FULL event when its room is used up, so that
+ * the profile's values are then greater. Captures that sum up what targets
+ * counted themselves have no timeline.
  *
  * The file is gzipped protocol buffers, as the profile's is:
  *
@@ -60,9 +61,10 @@
 #define TIMELINE_UNSEEN       UINT64_MAX          /* a time that is not known */
 
 enum timeline_sample_kind {
-	TIMELINE_CPU,     /* it ran; weight: CPU time that the sample stands
-	                     for, up to time_us */
-	TIMELINE_BLOCKED, /* it waited; weight: for how long, up to time_us */
+	TIMELINE_CPU,     /* the thread ran; weight: CPU time that the sample
+	                     stands for, up to time_us */
+	TIMELINE_BLOCKED, /* the thread waited; weight: for how long, up to
+	                     time_us */
 	TIMELINE_SAMPLE_KINDS
 };
 
@@ -74,16 +76,17 @@ struct timeline_sample {
 	uint32_t kind;   /* enum timeline_sample_kind */
 };
 
-/* One life of a thread. The one whose tid is its pid is the process's first,
- * and its name is the process's. */
+/* One life of a thread. A thread whose tid equals its pid is the process's
+ * first, and bears the process's name. */
 struct timeline_thread {
 	uint32_t pid, tid;
 	uint64_t started_us, ended_us; /* TIMELINE_UNSEEN: before, after */
-	char name[TIMELINE_NAME_MAX];  /* bytes of the target's choice; "" */
+	char name[TIMELINE_NAME_MAX];  /* chosen by the target: any bytes, or
+	                                  "" */
 };
 
 enum timeline_event_kind {
-	TIMELINE_FORK,      /* pid was born; value: of which process */
+	TIMELINE_FORK,      /* pid was born; value: its parent process */
 	TIMELINE_EXEC,      /* pid runs another program, called name */
 	TIMELINE_EXIT,      /* pid ended */
 	TIMELINE_LOST,      /* value: records lost since the last such event */
@@ -101,7 +104,7 @@ struct timeline_event {
 	char name[TIMELINE_NAME_MAX];
 };
 
-/* What a process had used so far. */
+/* The resources that a process had used by a moment. */
 struct timeline_counter {
 	uint64_t time_us;
 	uint64_t rss_bytes;
@@ -109,7 +112,8 @@ struct timeline_counter {
 	uint32_t pid;
 };
 
-/* Read its arrays directly; the calls below bound what is added. */
+/* A timeline. Read its arrays directly; add rows with the functions below,
+ * which bound them. */
 struct timeline {
 	int64_t start_ns; /* since the epoch */
 	uint64_t duration_us, period_ns;
@@ -122,17 +126,17 @@ struct timeline {
 	uint32_t samples_cap, threads_cap, events_cap, counters_cap;
 };
 
-/* NULL: out of memory */
+/* Returns NULL when out of memory. */
 struct timeline *timeline_new(void);
 void timeline_free(struct timeline *t);
 DEFINE_CLEANUP(struct timeline *, timeline_free)
 #define CLEANUP_TIMELINE CLEANUP(timeline_free_ptr)
 
 /*
- * Each appends a row. Samples, events and counters come in order of time,
- * a sample after its thread.
+ * Each of these functions appends a row. Samples, events and counters come in
+ * order of time, a sample after its thread.
  *
- *   Errors   -ENOMEM, -E2BIG past TIMELINE_MAX_*; t as before
+ *   Errors   -ENOMEM, -E2BIG past TIMELINE_MAX_*; t is unchanged
  */
 MUST_CHECK int
 timeline_thread(struct timeline *t, const struct timeline_thread *row);
@@ -149,11 +153,11 @@ timeline_counter(struct timeline *t, const struct timeline_counter *row);
  */
 MUST_CHECK int timeline_encode(const struct timeline *t, struct buf *out);
 /*
- * Reads what timeline_encode wrote, or what a stranger did: times, kinds,
- * threads and the columns' lengths are checked.
+ * Decodes a timeline, which may be hostile: times, kinds, threads and the
+ * columns' lengths are checked.
  *
- *   Units    max_bytes bounds the inflated size, and memory to about 8x it
- *            beside TIMELINE_MAX_THREADS, _EVENTS and _COUNTERS
+ *   Units    max_bytes bounds the inflated size, and memory to about 8 times as
+ *            much beside TIMELINE_MAX_THREADS, _EVENTS and _COUNTERS
  *   Owns     *out is the caller's; timeline_free() it
  *   Errors   -EBADMSG malformed, -EPROTONOSUPPORT another version, -E2BIG
  *            past a bound, -ENOMEM; *out untouched
@@ -161,7 +165,7 @@ MUST_CHECK int timeline_encode(const struct timeline *t, struct buf *out);
 MUST_CHECK int timeline_decode(const void *p, size_t n, size_t max_bytes,
                                struct timeline **out);
 /*
- * Whether every sample is a row of p.
- *   Errors   -EBADMSG it is another profile's
+ * Checks that every sample refers to a row of p.
+ *   Errors   -EBADMSG the timeline belongs to another profile
  */
 MUST_CHECK int timeline_fits(const struct timeline *t, const struct profile *p);

@@ -15,12 +15,12 @@
 #define TREE_MAX_NODES  (1u << 22)
 #define TREE_MAX_FRAMES (1u << 27) /* of all samples together: bounds time */
 
-/* Where a function is from, as it was first seen. */
+/* The place where a function was first seen. */
 struct tree_home {
 	uint32_t package; /* id in packages: see tree_package() */
-	uint32_t file;    /* id in files: its source; 0: unknown */
-	uint32_t line;    /* where it starts in that, or the first that was
-	                     seen of it; 0: unknown */
+	uint32_t file;    /* id in files: its source file; 0: unknown */
+	uint32_t line;    /* the function's first line in file, or else the
+	                     first line seen; 0: unknown */
 };
 
 struct tree {
@@ -55,10 +55,10 @@ void tree_free(struct tree *t);
 DEFINE_CLEANUP(struct tree *, tree_free)
 #define CLEANUP_TREE CLEANUP(tree_free_ptr)
 
-/* Allocates columns of n nodes in t, which has none yet; -ENOMEM. */
+/* Allocates columns of n nodes in t, which has none yet. Returns -ENOMEM. */
 MUST_CHECK int tree_columns(struct tree *t, size_t n);
 
-/* Text of an id in names; n may be NULL. */
+/* Returns the text of an id in names; n may be NULL. */
 static inline const char *
 tree_name(const struct tree *t, uint32_t name, size_t *n)
 {
@@ -66,8 +66,8 @@ tree_name(const struct tree *t, uint32_t name, size_t *n)
 }
 
 /*
- * Where a function lives: a Go function's package path, else the module (the
- * last part of its file's path) it was first seen in, "" when unknown.
+ * Returns the package of a function: a Go function's package path, or else the
+ * last part of the path of its module as first seen; "" when unknown.
  */
 static inline const char *
 tree_package(const struct tree *t, uint32_t name, size_t *n)
@@ -83,7 +83,7 @@ struct top_entry {
 };
 
 /*
- * Functions by self descending (total, then name, breaks ties).
+ * Lists functions by self, descending; total and then name break ties.
  *   Shape    *out[*n], at most max; all functions when max is 0
  *   Owns     *out is the caller's; free() it
  *   Errors   -ENOMEM; outputs untouched

@@ -1,10 +1,12 @@
-/* The rows of types.def. */
+/*
+ * Profile types, as the rows of types.def define them.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What takes profiles of a type from outside of a program. */
+/* Engines that take profiles of a type from outside a program. */
 enum type_engine {
 	TYPE_SAMPLER,  /* capture/recorder.h */
 	TYPE_SNAPSHOT, /* capture/snapshot.h */
@@ -14,7 +16,8 @@ enum type_engine {
 struct type {
 	const char *name;
 	const char *sample, *unit; /* of the value that is shown */
-	const char *count;         /* "": samples are not counted beside it */
+	const char *count;         /* "": no count of samples beside the
+	                              value */
 	bool gauge;                /* averaged over a range, never summed */
 	enum type_engine engine;
 	const char *doc;
@@ -23,7 +26,7 @@ struct type {
 extern const struct type profile_types[];
 extern const size_t profile_ntypes;
 
-/* NULL when there is none of that name. */
+/* Finds a type by name; NULL when there is none. */
 const struct type *type_find(const char *name);
-/* False for a type that is not known, too. */
+/* Returns false for an unknown type, too. */
 bool type_is_gauge(const char *type);

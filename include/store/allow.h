@@ -1,4 +1,6 @@
-/* What a service was opted into: allow.def. */
+/*
+ * Features that a service's owner has allowed: allow.def.
+ */
 #pragma once
 
 #include "store/service.h"
@@ -13,5 +15,5 @@ enum allow {
 };
 extern const char *const allow_keys[ALLOW_KEYS];
 
-/* True only when its owner said so; what can't be read says nothing. */
+/* True only when the owner allowed it; false when the row can't be read. */
 bool allow_has(const struct service *s, enum allow key);

@@ -1,4 +1,7 @@
-/* Who did what, when: a line per change, written with the change. */
+/*
+ * The audit log: a line per change says who made it, and is written in the
+ * change's transaction.
+ */
 #pragma once
 
 #include "store/store.h"
@@ -17,7 +20,7 @@ struct audit_list {
 #define CLEANUP_AUDITS CLEANUP(audit_list_done)
 
 void audit_list_done(struct audit_list *l);
-/* id and at_ms are the store's to fill; every other string must be set. */
+/* Adds a line. The store sets id and at_ms; every other string must be set. */
 MUST_CHECK int audit_add(struct store *s, const struct audit *a);
 MUST_CHECK int audit_list(struct store *s, const char *tenant, struct page page,
                           struct audit_list *out);

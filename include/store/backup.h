@@ -1,16 +1,17 @@
 /*
- * Backups: a store as it was at one moment, in a directory of its own, made
- * while the API and the worker go on.
+ * Backups: copies of a store as it was at one moment, each in a directory of
+ * its own, made while the API and the worker run.
  *
  *	manifest.json          names the database: this makes a backup of them
  *	stoker-….db            the database
  *	profiles/, segments/   the bytes that its rows name, as in a store
  *	backup.lock            held while one of these functions works there
  *
- * A directory holds one backup. The next one into the same directory copies
- * what is new, proves what is there, takes effect when it replaces
- * manifest.json, and removes what nobody names any more. Whoever is killed
- * before that leaves the previous backup, and files that the next one uses.
+ * A directory holds one backup. The next one into the same directory copies new
+ * files, verifies those that are there, takes effect when it replaces
+ * manifest.json, and then removes files that nothing refers to. A backup that
+ * is killed before that leaves the previous one intact, and files that the next
+ * one uses.
  *
  * Link keys and API keys are in the database and so in a backup. The
  * configuration, the cache of debug files and the worker's journal of Go
@@ -22,13 +23,13 @@
 
 #include <sys/types.h>
 
-/* What a backup holds. */
+/* Facts about a backup. */
 struct backup {
-	int64_t taken_ms; /* the moment it shows */
+	int64_t taken_ms; /* the moment whose state the backup has */
 	int64_t schema;   /* version of the database */
 	int64_t files;    /* of profiles */
 	int64_t windows;
-	int64_t bytes; /* of both, and of the database */
+	int64_t bytes; /* of files and database */
 };
 
 struct backup_report {
@@ -41,35 +42,36 @@ struct backup_report {
 /*
  * Makes a backup of the store in store_dir.
  *
- *   Shape    dir is empty, or has backups of ours, or is made
- *   Errors   -EPERM dir is open to others, or another user's; -EXDEV it is
- *            inside the store; -ENOTEMPTY it has files of others; -EBUSY
- *            another backup into it is being made; -EUCLEAN the store is
- *            damaged; as db_open(), -errno. One line in *why; dir holds the
- *            backup it held before
+ *   Shape    dir is empty or has an earlier backup; it is created when it does
+ *            not exist
+ *   Errors   -EPERM dir belongs to another user or is accessible to others;
+ *            -EXDEV dir is inside the store; -ENOTEMPTY dir has files that are
+ *            no backup's; -EBUSY another backup into dir is running; -EUCLEAN
+ *            the store is damaged; as db_open(), -errno. *why gets one line;
+ *            dir keeps its previous backup
  */
 MUST_CHECK int backup_make(const char *store_dir, const char *dir,
                            struct backup_report *out, struct buf *why);
 
 struct restore_ask {
 	const char *dir;       /* of the backup */
-	const char *store_dir; /* made when it is absent */
+	const char *store_dir; /* created when it does not exist */
 	uid_t uid; /* with gid, the owner of a store that root makes */
 	gid_t gid;
-	bool replace; /* moves a store that has data aside */
+	bool replace; /* moves an existing store's data aside */
 };
 
 /*
- * Puts a backup in the place of a store. The backup is proven whole before
- * anything is changed. The database gets its name last, so that no half of a
- * store is ever opened; programs that start meanwhile wait. The next worker
- * takes over jobs that ran, as after a crash.
+ * Restores a store from a backup. The whole backup is verified before anything
+ * is changed. The database gets its name last, so that half a store is never
+ * opened; programs that start meanwhile wait. The next worker takes over jobs
+ * that were running, as after a crash.
  *
- *   Shape    aside: the path of a replaced store's data, or empty
+ *   Shape    aside gets the path of a replaced store's data, or stays empty
  *   Errors   -ENOMEDIUM there is no backup in dir; -EBUSY a process has the
- *            store open, or a backup into dir is being made; -EEXIST the
- *            store has data; -EUCLEAN the backup is damaged; as db_open(),
- *            -errno. One line in *why; the store is as it was
+ *            store open, or a backup into dir is being made; -EEXIST the store
+ *            has data; -EUCLEAN the backup is damaged; as db_open(), -errno.
+ *            *why gets one line; the store is unchanged
  */
 MUST_CHECK int backup_restore(const struct restore_ask *ask, struct backup *out,
                               struct buf *aside, struct buf *why);

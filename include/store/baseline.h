@@ -1,7 +1,7 @@
 /*
- * Baselines: completed sessions with a label, that later ones are held
- * against. A baseline keeps its session: it can't be deleted, and retention
- * passes it over. The newest of a service and type is its latest.
+ * Baselines: completed sessions with a label, which later ones are compared
+ * with. The session of a baseline can't be deleted, and retention keeps it. The
+ * newest baseline of a service and type is its latest.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #define BASELINE_PREFIX "bl-"
 
-/* What one is made of; strings are borrowed. */
+/* A request for a baseline; strings are borrowed. */
 struct baseline_ask {
 	const char *tenant, *session, *label, *description;
 	const char *top_functions; /* JSON array */
@@ -20,7 +20,7 @@ struct baseline_ask {
 struct baseline {
 	char *id, *tenant, *service, *type, *session, *label, *description;
 	char *top_functions;
-	char *tags; /* "" or each between line feeds: "\na\nb\n" */
+	char *tags; /* "", or tags with line feeds around each: "\na\nb\n" */
 	char *created_by;
 	int64_t created_ms, is_latest;
 };
@@ -38,20 +38,20 @@ struct baseline_filter {
 	const char *service, *type, *label, *tag; /* "": any */
 };
 
-/* Whose counts a session's are comparable with; strings are borrowed. */
+/* The session for which a baseline is wanted; strings are borrowed. */
 struct baseline_of {
 	const char *tenant, *service, *type;
-	const char *session; /* itself */
+	const char *session; /* the session's id */
 	int64_t created_ms, ordinal;
 };
 
 void baseline_done(struct baseline *b);
 void baseline_list_done(struct baseline_list *l);
 
-/* Appends a tag to a list of them; it must hold no line feed. */
+/* Appends a tag, which must hold no line feed, to a list of tags. */
 void baseline_tag(struct buf *tags, const char *tag);
 
-/* -ENOENT unless the session is there and completed. */
+/* Adds a baseline; -ENOENT unless the session exists and is completed. */
 MUST_CHECK int baseline_add(struct store *s, const struct baseline_ask *ask,
                             char out[static ID_MAX]);
 MUST_CHECK int baseline_get(struct store *s, const char *tenant, const char *id,

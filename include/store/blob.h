@@ -28,7 +28,7 @@ struct blob {
 	char checksum[BLOB_CHECKSUM_CHARS];
 };
 
-/* A blob being written; fd is its file, open for writing. */
+/* A blob while it is written; fd is its file, open for writing. */
 struct blob_writer {
 	int fd;
 	int dir_fd; /* the store's */
@@ -41,7 +41,8 @@ struct blob_writer {
 		.fd = -1, .dir_fd = -1 \
 	}
 
-/* Opens a file that others may be given to write to; its name lasts. */
+/* Creates a file, whose descriptor may be passed to another process for
+ * writing. The name is on disk when this returns. */
 MUST_CHECK int
 blob_create(struct store *s, const char *kind, struct blob_writer *out);
 /*
@@ -59,33 +60,34 @@ MUST_CHECK int blob_put(struct store *s, const char *kind, const void *p,
 /* Removes a sealed file whose row could not be inserted. */
 void blob_discard(struct store *s, const struct blob *b);
 
-/* The live blob of a session; -ENOENT. */
+/* Finds the live blob of a session; -ENOENT. */
 MUST_CHECK int blob_of_session(struct store *s, const char *session,
                                const char *kind, struct blob *out);
 /*
- * Opens its file for reading.
+ * Opens a blob's file for reading.
  *   Owns     *out_fd is the caller's
  *   Errors   -ENOENT, -EBADMSG when the file has another length
  */
 MUST_CHECK int
 blob_open(const struct store *s, const struct blob *b, int *out_fd);
-/* The whole of it, its checksum proven (-EBADMSG). */
+/* Reads all bytes of a blob and verifies its checksum; -EBADMSG. */
 MUST_CHECK int
 blob_read(const struct store *s, const struct blob *b, struct buf *out);
-/* True for what blob_create() makes: rows are not trusted with paths. */
+/* True for a name of the form that blob_create() makes: rows are not trusted
+ * with paths. */
 bool blob_name_valid(const char *name);
 
 /* --- the worker's side --------------------------------------------------- */
 
-/* Unlinks what is marked as deleted; the number removed. */
+/* Unlinks files of blobs that are marked as deleted. Returns their number. */
 MUST_CHECK int blob_reap(struct store *s);
 /* Removes orphans; the number removed. */
 MUST_CHECK int blob_sweep(struct store *s);
 /*
- * Deletes sessions that are older than max_age_ms, then the oldest until the
- * rest is within max_bytes; the number deleted. Running ones stay.
+ * Deletes completed sessions older than max_age_ms, and then the oldest until
+ * the rest is within max_bytes. Returns their number.
  */
 MUST_CHECK int
 blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms);
-/* Bytes and number of live blobs. */
+/* Returns the size and the number of all live blobs. */
 MUST_CHECK int blob_usage(struct store *s, int64_t *out_bytes, int64_t *out_n);

@@ -1,5 +1,5 @@
 /*
- * What is to be profiled all the time: one row per service.
+ * Services that are to be profiled continuously, one row each.
  */
 #pragma once
 
@@ -20,10 +20,10 @@ struct continuous_list {
 #define CLEANUP_CONTINUOUS      CLEANUP(continuous_done)
 #define CLEANUP_CONTINUOUS_LIST CLEANUP(continuous_list_done)
 
-/* What can't be taken on a host, and why. */
+/* A profile type that can't be captured on a host, and the reason. */
 struct continuous_problem {
 	char *tenant, *service, *type, *host;
-	char *code, *message; /* of an error reply; "": there is none */
+	char *code, *message; /* as in an error reply; "": no problem */
 	int64_t since_ms;
 };
 struct continuous_problem_list {
@@ -32,7 +32,8 @@ struct continuous_problem_list {
 };
 #define CLEANUP_CONTINUOUS_PROBLEMS CLEANUP(continuous_problem_list_done)
 
-/* How continuous profiling goes on a host: the rows of continuous_host.def. */
+/* The state of continuous profiling on a host: the rows of
+ * continuous_host.def. */
 enum continuous_host_state {
 #define HOST_STATE(id, name) CONTINUOUS_HOST_##id,
 #include "store/continuous_host.def"
@@ -47,35 +48,38 @@ struct continuous_host {
 void continuous_done(struct continuous *c);
 void continuous_list_done(struct continuous_list *l);
 
-/* Creates or replaces; its two times are not read. -ENOENT: no service. */
+/* Creates or replaces a row; the times in c are ignored. Returns -ENOENT when
+ * there is no such service. */
 MUST_CHECK int continuous_put(struct store *s, const struct continuous *c);
 MUST_CHECK int continuous_get(struct store *s, const char *tenant,
                               const char *service, struct continuous *out);
-/* All of a tenant, or of everybody when tenant is "", by name. */
+/* Lists the rows of a tenant, or of all tenants when tenant is "", by service
+ * name. */
 MUST_CHECK int continuous_list(struct store *s, const char *tenant,
                                struct continuous_list *out);
 MUST_CHECK int
 continuous_delete(struct store *s, const char *tenant, const char *service);
 
-/* --- how it goes on a host: the worker publishes it ----------------------- */
+/* --- the state of a host, which its worker publishes ---------------------- */
 
 const char *continuous_host_state_name(enum continuous_host_state state);
-/* Appends all of it as members of a JSON object. */
+/* Appends all figures as members of a JSON object. */
 void continuous_host_put(const struct continuous_host *h, struct buf *out);
-/* The reverse, of what another release may have written: an unknown state is
- * idle, and a figure that is missing is 0. */
+/* Reads what continuous_host_put() wrote, perhaps in another release: an
+ * unknown state counts as idle, and a missing figure as 0. */
 void continuous_host_read(const json_t *j, struct continuous_host *out);
 
-/* --- what can't be taken: the worker tells -------------------------------- */
+/* --- problems, which the worker reports ----------------------------------- */
 
 void continuous_problem_list_done(struct continuous_problem_list *l);
-/* Of one service, or all of a tenant's when it is "". */
+/* Lists the problems of one service, or of all of a tenant's when service is
+ * "". */
 MUST_CHECK int continuous_problem_list(struct store *s, const char *tenant,
                                        const char *service,
                                        struct continuous_problem_list *out);
-/* In place of what was told before; with code "" nothing is told any more.
- * -ENOENT: no service. */
+/* Replaces a problem; an empty code removes it. Returns -ENOENT when there is
+ * no such service. */
 MUST_CHECK int
 continuous_problem_put(struct store *s, const struct continuous_problem *p);
-/* For a worker that starts. */
+/* Removes all problems of a host, whose worker is starting. */
 MUST_CHECK int continuous_problem_forget(struct store *s, const char *host);

@@ -1,6 +1,6 @@
 /*
- * How much of a time range windows cover, however many series, hosts and
- * levels they are of.
+ * Coverage of a time range by windows of any number of series, hosts and
+ * levels.
  *
  * A window is spread evenly over its time: an hour with 30 minutes captured
  * covers half of any part of it. Where windows of several series overlap, the
@@ -16,11 +16,12 @@
 
 struct span {
 	int64_t start_ms, end_ms;
-	int64_t covered_ms; /* captured within it */
+	int64_t covered_ms; /* captured time within the window */
 };
 
 /*
- * Covered milliseconds of n steps, each step_ms long, from from_ms on.
+ * Computes the covered milliseconds of n steps of step_ms each, from from_ms
+ * on.
  *   Errors   -ENOMEM; out untouched
  */
 MUST_CHECK int
@@ -32,9 +33,9 @@ struct gap {
 };
 
 /*
- * The parts of a range without any window that are least_ms long or more.
+ * Lists gaps: parts of a range without any window, at least least_ms long.
  *
- *   Shape    in order of time, the first max; *out_n counts all of them
+ *   Shape    the first max in order of time; *out_n counts all gaps
  *   Errors   -ENOMEM; outputs untouched
  */
 MUST_CHECK int

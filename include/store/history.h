@@ -1,31 +1,32 @@
 /*
- * Windows as lists and trends want them: newest first, or by how fine they
- * are. See window.h for what windows are.
+ * Windows for lists and trends: newest first, or by level. window.h explains
+ * windows.
  */
 #pragma once
 
 #include "store/window.h"
 
-/* In place of a level: of each time the coarsest window there is. */
+/* Stands for a level: the coarsest window that exists for each time. */
 #define HISTORY_TOP WINDOW_LEVELS
 
 /*
- * Windows of one series before a place of a list, newest first.
+ * Lists windows of one series, newest first, from a cursor on.
  *
- *   Shape    at most limit; cursor is that of a list, "" its first page
+ *   Shape    at most limit; cursor is the list's; "" starts at the newest
  *   Errors   -EINVAL for an ill-formed cursor
  */
 MUST_CHECK int
 history_windows(struct store *s, const char *series, enum window_level level,
                 int64_t from_ms, int64_t to_ms, struct page page,
                 struct window_list *out);
-/* Where a list goes on after an item that is listed by this time. */
+/* Makes the cursor of a list that continues after the item with this time and
+ * id. */
 MUST_CHECK int history_cursor(int64_t ms, const char *id, char **out);
 /*
- * What adds up to a range of one series, no coarser than a level where finer
- * windows are still kept: each sample once.
+ * Finds windows that add up to a range of one series, each sample once, and no
+ * coarser than a level where finer windows are still kept.
  *
- *   Shape    in order of time; windows may reach past both ends
+ *   Shape    in order of time; the outer ones may reach past the range
  *   Errors   -E2BIG past WINDOW_PLAN_MAX
  */
 MUST_CHECK int

@@ -1,7 +1,7 @@
 /*
- * Replies kept for a day, so that a repeated POST gets the same one. Look up
- * and keep in the transaction that does the work: two requests with one key
- * then wait for each other.
+ * Replies kept for a day, so that a repeated POST gets the same one. Call
+ * idempotency_get() and _put() in the transaction that does the work, so that
+ * two requests with one key wait for each other.
  */
 #pragma once
 
@@ -17,17 +17,17 @@ struct idempotency {
 };
 #define CLEANUP_IDEMPOTENCY CLEANUP(idempotency_done)
 
-/* Whose key it is; strings are borrowed. */
+/* The owner of a key; strings are borrowed. */
 struct idempotency_key {
 	const char *tenant, *actor, *key;
 };
 
 void idempotency_done(struct idempotency *i);
-/* The reply under a key of the last 24 h; -ENOENT. */
+/* Finds the reply to a request with this key in the last 24 h; -ENOENT. */
 MUST_CHECK int idempotency_get(struct store *s, const struct idempotency_key *k,
                                struct idempotency *out);
-/* Keeps one, in place of an expired one. */
+/* Keeps a reply, and replaces an expired one. */
 MUST_CHECK int idempotency_put(struct store *s, const struct idempotency_key *k,
                                const struct idempotency *v);
-/* Removes expired ones. */
+/* Removes expired replies. */
 MUST_CHECK int idempotency_prune(struct store *s);

@@ -6,10 +6,10 @@
  * with -ESTALE when the job was given up, cancelled or deleted since. Leases
  * are kept by the database's clock.
  *
- * A worker that starts takes over what its predecessor ran: captures of up
- * to JOB_RERUN_SECONDS are queued again; of longer ones, and of those that
- * killed JOB_ATTEMPTS_MAX workers, what a checkpoint saved is kept and the
- * job fails as WorkerDied.
+ * A worker that starts takes over what its predecessor ran: captures of up to
+ * JOB_RERUN_SECONDS are queued again; longer ones, and those during which
+ * JOB_ATTEMPTS_MAX workers died, fail as WorkerDied, and the profile of their
+ * last checkpoint is kept.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define JOB_RERUN_SECONDS 10
 #define JOB_ATTEMPTS_MAX  3
 
-/* One attempt at a job: what every write of a worker names. */
+/* One attempt at a job; every write of a worker names it. */
 struct job_ref {
 	char session[ID_MAX];
 	int64_t attempt;
@@ -34,12 +34,13 @@ struct job {
 struct job_end {
 	const char *state; /* "done", "failed" or "cancelled" */
 	const char *error_code, *error_message; /* "" when done */
-	const struct session_result *result;    /* NULL: as it was */
-	const struct blob *blob;                /* NULL: as it was */
-	const struct blob *timeline;            /* NULL: it has none */
+	const struct session_result *result;    /* NULL: keep the stored
+	                                           result */
+	const struct blob *blob;                /* NULL: keep the stored blob */
+	const struct blob *timeline;            /* NULL: no timeline */
 };
 
-/* How far a capture is. */
+/* The progress of a capture. */
 struct job_state {
 	double progress; /* 0..1 */
 	const char *phase;
@@ -52,43 +53,46 @@ struct job_ref job_ref(const struct job *j);
 /*
  * Accepts a capture: it is on disk when this returns 0.
  *
- *   Errors   -EEXIST when one of that service and type runs (a samply run:
- *            one of that service and ordinal), whose id is then in out;
- *            -ENOENT when there is no such service
+ *   Errors   -EEXIST when a capture of that service and type runs (for a samply
+ *            run: of that service and ordinal); out then has its id; -ENOENT
+ *            when there is no such service
  */
 MUST_CHECK int job_enqueue(struct store *s, const struct session_ask *ask,
                            const char *host, char out[static ID_MAX]);
 /*
- * Cancels: one that waits ends at once, one that runs when its worker sees.
- *   Errors   -ENOENT, -EALREADY when it has ended
+ * Cancels a job: a queued one ends at once, a running one when its worker sees
+ * the request.
+ *   Errors   -ENOENT, -EALREADY when the job has ended
  */
 MUST_CHECK int job_cancel(struct store *s, const char *tenant, const char *id);
 
 /* --- the worker's side --------------------------------------------------- */
 
-/* The oldest that waits for host, now running; -ENOENT when none does. */
+/* Claims the oldest job that is queued for host; -ENOENT when there is none. */
 MUST_CHECK int
 job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out);
-/* Renews the lease; *out_cancel is 1 when somebody asked to stop it. */
+/* Renews the lease; *out_cancel is 1 when the job is to be cancelled. */
 MUST_CHECK int
 job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
              const struct job_state *now, int64_t *out_cancel);
-/* Keeps what a running capture has so far, in place of what was kept. */
+/* Stores a running capture's profile so far, and replaces an earlier one. */
 MUST_CHECK int
 job_checkpoint(struct store *s, const struct job_ref *j,
                const struct session_result *result, const struct blob *blob);
-/* Ends it: result, blob and state in one transaction. */
+/* Ends a job: stores result, blob and state in one transaction. */
 MUST_CHECK int
 job_finish(struct store *s, const struct job_ref *j, const struct job_end *end);
-/* Puts it back in the queue, for a worker that stops. */
+/* Puts a job back in the queue, since its worker is stopping. */
 MUST_CHECK int job_requeue(struct store *s, const struct job_ref *j);
-/* What becomes of a job that can't go on: run again, kept in part, or
- * cancelled, as said above. */
+/* Ends an attempt that can't go on: the job is queued again, kept in part, or
+ * cancelled, as described above. */
 MUST_CHECK int job_abandon(struct store *s, const struct job *j);
-/* For a worker that starts; the number of jobs it found running. */
+/* Takes over the jobs that an earlier worker of host left running. Returns
+ * their number. */
 MUST_CHECK int job_take_over(struct store *s, const char *host);
-/* The same for jobs of any host whose lease ran out grace_ms ago. */
+/* Takes over running jobs of any host whose lease expired grace_ms ago. Returns
+ * their number. */
 MUST_CHECK int job_expire(struct store *s, int64_t grace_ms);
-/* Waiting and running, for metrics. */
+/* Counts queued and running jobs, for metrics. */
 MUST_CHECK int
 job_counts(struct store *s, int64_t *out_queued, int64_t *out_running);

@@ -1,4 +1,6 @@
-/* Services: what may be profiled, and how its processes are known. */
+/*
+ * Services: programs that may be profiled, and rules that find their processes.
+ */
 #pragma once
 
 #include "store/store.h"
@@ -17,7 +19,7 @@ struct service_list {
 };
 #define CLEANUP_SERVICES CLEANUP(service_list_done)
 
-/* What goes when a service is deleted. */
+/* Counts of everything that is deleted with a service. */
 struct service_contents {
 	int64_t sessions, windows, baselines, triggers, bytes;
 };
@@ -25,21 +27,25 @@ struct service_contents {
 void service_done(struct service *s);
 void service_list_done(struct service_list *l);
 
-/* Times are the store's to fill; every other string must be set.
- *   Errors   -EEXIST */
+/*
+ * Adds a service. The store sets times; every string must be set.
+ *   Errors   -EEXIST
+ */
 MUST_CHECK int service_add(struct store *s, const struct service *v);
 MUST_CHECK int service_replace(struct store *s, const struct service *v);
 MUST_CHECK int service_get(struct store *s, const char *tenant,
                            const char *name, struct service *out);
-/* By name. */
+/* Lists a tenant's services by name. */
 MUST_CHECK int service_list(struct store *s, const char *tenant,
                             struct page page, struct service_list *out);
-/* Of every tenant, that host's worker looks for: its own and host ''. */
+/* Lists services of all tenants that a host's worker looks for: those of the
+ * host, and those that name no host. */
 MUST_CHECK int
 service_list_host(struct store *s, const char *host, struct service_list *out);
-/* All zero of a service that does not exist. */
+/* Counts contents; all are zero for a service that does not exist. */
 MUST_CHECK int service_contents(struct store *s, const char *tenant,
                                 const char *name, struct service_contents *out);
-/* With its sessions, jobs and processes; blobs are left to the worker. */
+/* Deletes a service with its sessions, jobs and processes; the worker removes
+ * its blobs later. */
 MUST_CHECK int
 service_delete(struct store *s, const char *tenant, const char *name);

@@ -9,17 +9,17 @@
 #define SESSION_PREFIX       "sess-"
 #define SESSION_ALL_ORDINALS (-1)
 
-/* status */
+/* values of status */
 #define SESSION_RUNNING   "running"
 #define SESSION_COMPLETED "completed"
 #define SESSION_FAILED    "failed"
-/* origin */
+/* values of origin */
 #define SESSION_CAPTURE "capture"
 #define SESSION_UPLOAD  "upload"
 #define SESSION_SAMPLY  "samply"
-#define SESSION_WINDOW  "window" /* of no row: how a window is shown */
+#define SESSION_WINDOW  "window" /* in no row: a window, shown as a session */
 
-/* What a capture or upload is asked to be; strings are borrowed. */
+/* A request for a capture or an upload; strings are borrowed. */
 struct session_ask {
 	const char *tenant, *service, *type;
 	const char *origin; /* SESSION_CAPTURE, SESSION_UPLOAD, ... */
@@ -27,14 +27,14 @@ struct session_ask {
 	int64_t seconds, rate;
 	const char *labels;     /* JSON object */
 	const char *created_by; /* token id or subject */
-	/* of an upload: when it was taken; 0: now */
+	/* time of an upload; 0: now */
 	int64_t started_ms, completed_ms;
 };
 
-/* What came of it; strings are borrowed. */
+/* The result of a capture; strings are borrowed. */
 struct session_result {
 	int64_t duration_ms, sample_count;
-	int64_t age_ms;            /* since sampling began; 0: not known */
+	int64_t age_ms;            /* since sampling began; 0: unknown */
 	double rate;               /* per second, achieved */
 	const char *top_functions; /* JSON array */
 	const char *quality;       /* JSON object */
@@ -50,14 +50,14 @@ struct session {
 	double rate;
 	int64_t sample_count;
 	char *top_functions, *quality;
-	/* of its job; an upload's are "done", 1 and empty */
+	/* from its job; an upload has "done", 1 and "" */
 	char *phase;     /* queued, capturing, symbolizing, storing, done,
 	                    cancelled, failed */
 	double progress; /* 0..1 */
 	char *error_code, *error_message, *host;
 	int64_t cancel_requested;
 	int64_t has_profile; /* 1: blob_of_session() will find it */
-	int64_t pinned;      /* 1: retention leaves it alone */
+	int64_t pinned;      /* 1: retention keeps it */
 };
 #define CLEANUP_SESSION CLEANUP(session_done)
 
@@ -82,22 +82,24 @@ void session_list_done(struct session_list *l);
 
 MUST_CHECK int session_get(struct store *s, const char *tenant, const char *id,
                            struct session *out);
-/* The completed one of the same service, type and processes before it. */
+/* Finds the completed session before this one, of the same service, type and
+ * processes. */
 MUST_CHECK int
 session_before(struct store *s, const struct session *of, struct session *out);
-/* Those whose id begins so: at most SESSION_FOUND_MAX, by id. */
+/* Finds sessions by a prefix of their id: at most SESSION_FOUND_MAX, by id. */
 #define SESSION_FOUND_MAX 10
 MUST_CHECK int session_find(struct store *s, const char *tenant,
                             const char *prefix, struct session_list *out);
-/* Newest first, by when they were made here. */
+/* Lists sessions in order of creation, newest first. */
 MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
                             struct page page, struct session_list *out);
-/* The same of one service by when they began: an upload at its own time. */
+/* Lists sessions of one service in order of their start, newest first; an
+ * upload has its own time. */
 MUST_CHECK int session_history(struct store *s, const struct session_filter *f,
                                struct page page, struct session_list *out);
 /*
- * Samply runs of one process of a service: the newest, which is the one that
- * runs if one does, and the newest that went well and is still kept.
+ * Finds samply runs of one process of a service: the newest run, which may
+ * still be running, and the newest that succeeded and is still kept.
  *   Errors   -ENOENT when there is none
  */
 MUST_CHECK int
@@ -113,10 +115,10 @@ session_samply_good(struct store *s, const char *tenant, const char *service,
 MUST_CHECK int session_upload(struct store *s, const struct session_ask *ask,
                               const struct session_result *result,
                               const struct blob *blob, char out[static ID_MAX]);
-/* -ENOENT when there is none. */
+/* Pins or unpins; -ENOENT when there is no such session. */
 MUST_CHECK int
 session_pin(struct store *s, const char *tenant, const char *id, bool pinned);
-/* Removes it and marks its blobs for the worker; -EBUSY while it runs,
- * -ETXTBSY while a baseline holds it. */
+/* Deletes a session and marks its blobs for the worker. Returns -EBUSY while it
+ * runs, -ETXTBSY while it is a baseline. */
 MUST_CHECK int
 session_delete(struct store *s, const char *tenant, const char *id);

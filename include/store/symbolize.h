@@ -1,11 +1,11 @@
 /*
- * Stored profiles whose functions are to be named anew: asked for by clients,
- * done by the worker of the host that captured them.
+ * Requests to symbolize stored profiles again: clients make them, and the
+ * worker of the host that captured the profile serves them.
  *
- * The profile is replaced in the transaction that ends the work; until then
- * the old one stands. Claiming raises the attempt, which every later write
- * names, as with jobs. A worker that starts takes over what the one before
- * left, SYMBOLIZE_TRIES times.
+ * The new profile replaces the old one in the transaction that ends the work.
+ * Claiming raises the attempt, which every later write names, as with jobs. A
+ * worker that starts takes over requests which its predecessor left, up to
+ * SYMBOLIZE_TRIES times each.
  */
 #pragma once
 
@@ -16,36 +16,40 @@
 struct symbolize {
 	char *session, *tenant;
 	char *state;   /* "queued", "running", "done" or "failed" */
-	char *error;   /* for a person; "" unless failed */
+	char *error;   /* a message; "" unless failed */
 	char *quality; /* of the session: a JSON object */
 	int64_t attempt, asked_ms, ended_ms;
 };
 #define CLEANUP_SYMBOLIZE CLEANUP(symbolize_done)
 
 void symbolize_done(struct symbolize *y);
-/* Queues it, or leaves it be when it is on its way.
- *   Errors   -ENOENT no such session, or one that no worker captured */
+/*
+ * Queues a request, unless one is queued or running.
+ *   Errors   -ENOENT no such session, or no worker captured it
+ */
 MUST_CHECK int
 symbolize_ask(struct store *s, const char *tenant, const char *session);
-/* -ENOENT when it was never asked for. */
+/* Reads a request; -ENOENT when there was none. */
 MUST_CHECK int symbolize_get(struct store *s, const char *tenant,
                              const char *session, struct symbolize *out);
 
 /* --- the worker's side --------------------------------------------------- */
 
-/* The one that waits longest, now running; -ENOENT when none does. */
+/* Claims the oldest queued request; -ENOENT when there is none. */
 MUST_CHECK int
 symbolize_claim(struct store *s, const char *host, struct symbolize *out);
 /*
- * Ends it: the new profile takes the old one's place.
+ * Ends a request: the new profile replaces the old one.
  *   Shape    top_functions, quality: as of session_result
- *   Errors   -ESTALE it was given up or deleted since
+ *   Errors   -ESTALE the request was given up or deleted since
  */
 MUST_CHECK int symbolize_finish(struct store *s, const struct symbolize *y,
                                 const char *top_functions, const char *quality,
                                 const struct blob *blob);
-/* Ends it and leaves the profile; error is for a person. */
+/* Ends a request without changing the profile; error is a
+ * message for people. */
 MUST_CHECK int
 symbolize_fail(struct store *s, const struct symbolize *y, const char *error);
-/* For a worker that starts, or that lost its analyser; the number of them. */
+/* Takes over requests that a worker left, when it starts or has lost its
+ * analyser. Returns their number. */
 MUST_CHECK int symbolize_take_over(struct store *s, const char *host);

@@ -9,7 +9,7 @@
 #define TOKEN_PREFIX     "tok-"
 #define TOKEN_KEY_PREFIX "stk_"
 #define TOKEN_KEY_MAX    (2 * ID_MAX) /* 44 and a NUL are used */
-#define TOKEN_TOUCH_MS   60000        /* last_used_ms is kept this coarse */
+#define TOKEN_TOUCH_MS   60000        /* last_used_ms is at most this old */
 
 struct token {
 	char *id, *name, *role;
@@ -29,7 +29,7 @@ struct token_list {
 };
 #define CLEANUP_TOKENS CLEANUP(token_list_done)
 
-/* Strings are borrowed. */
+/* A request for a token; strings are borrowed. */
 struct token_ask {
 	const char *name, *role, *tenants, *default_tenant;
 	int64_t expires_ms; /* 0: never */
@@ -38,17 +38,17 @@ struct token_ask {
 void token_done(struct token *t);
 void token_list_done(struct token_list *l);
 
-/* Makes a token; key is its only copy. */
+/* Makes a token; key gets the only copy of its key. */
 MUST_CHECK int
 token_create(struct store *s, const struct token_ask *ask,
              char id[static ID_MAX], char key[static TOKEN_KEY_MAX]);
 /*
- * The token that a key opens, and notes its use.
- *   Errors   -ENOENT for no such key, -EKEYEXPIRED, -EKEYREVOKED
+ * Finds the token of a key, and records its use.
+ *   Errors   -ENOENT unknown key, -EKEYEXPIRED, -EKEYREVOKED
  */
 MUST_CHECK int token_check(struct store *s, const char *key, struct token *out);
 MUST_CHECK int token_get(struct store *s, const char *id, struct token *out);
 MUST_CHECK int
 token_list(struct store *s, struct page page, struct token_list *out);
-/* -ENOENT when there is none, or it is revoked already. */
+/* Revokes a token; -ENOENT when there is none, or it is revoked already. */
 MUST_CHECK int token_revoke(struct store *s, const char *id);

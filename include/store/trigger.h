@@ -1,11 +1,11 @@
 /*
- * Triggers: rules of a service that start a capture, and what came of each
- * time that one fired.
+ * Triggers: rules of a service that start a capture, and a row for each time
+ * that one fired.
  *
- * A rule fires at most once in its cooldown, by the database's clock and in
- * the transaction that enqueues its capture: a worker that dies in between
- * has done both or neither. A firing with a webhook waits until its capture
- * has ended and is then sent, until that went well or was tried often enough.
+ * A rule fires at most once in its cooldown, by the database's clock and in the
+ * transaction that enqueues its capture: a worker that dies has done both or
+ * neither. A firing with a webhook waits until its capture has ended, and is
+ * then sent until that succeeds or the last try has failed.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define TRIGGER_PREFIX "trg-"
 #define FIRING_PREFIX  "fire-"
-#define TRIGGER_MAX    32 /* of one service */
+#define TRIGGER_MAX    32 /* per service */
 /* Label of a capture that a trigger started: the trigger's name. */
 #define TRIGGER_LABEL "trigger"
 
@@ -23,28 +23,29 @@ enum trigger_kind {
 #undef TRIGGER
 	TRIGGER_KINDS
 };
-/* "rss", ... */
+/* Returns "rss", ... */
 const char *trigger_kind_name(enum trigger_kind kind);
-/* TRIGGER_KINDS for a name of none. */
+/* Finds a kind by name; TRIGGER_KINDS for an unknown one. */
 enum trigger_kind trigger_kind_of(const char *name);
 
 struct trigger {
 	char *id, *tenant, *service, *name;
-	char *kind;       /* of trigger_kind_name() */
-	char *function;   /* of cpuShare, else "" */
+	char *kind;       /* see trigger_kind_name() */
+	char *function;   /* for cpuShare, else "" */
 	double threshold; /* in the unit of its kind */
 	int64_t minimum;  /* goroutines */
-	char *type;       /* what is captured */
+	char *type;       /* profile type to capture */
 	int64_t seconds, rate;
 	char *webhook; /* "": none */
 	int64_t cooldown_ms, enabled;
 	char *created_by;
 	int64_t created_ms, updated_ms;
-	/* the worker's */
-	double value;               /* as last told */
+	/* set by the worker */
+	double value;               /* last reported value */
 	int64_t value_ms, fired_ms; /* 0: never */
-	char *session;              /* of the last firing, or "" */
-	char *sent;                 /* of its webhook: see struct firing */
+	char *session;              /* the last firing's session, or "" */
+	char *sent;                 /* state of its webhook: see struct
+	                               firing */
 };
 struct trigger_list {
 	struct trigger *items;
@@ -57,18 +58,19 @@ void trigger_done(struct trigger *t);
 void trigger_list_done(struct trigger_list *l);
 
 /*
- * A new one; its id and what is the worker's are not read.
+ * Adds a trigger; its id and the members that the worker sets are ignored.
  *   Errors   -ENOENT no such service, -EEXIST the name is taken, -EDQUOT
  *            past TRIGGER_MAX
  */
 MUST_CHECK int
 trigger_add(struct store *s, const struct trigger *t, char out[static ID_MAX]);
-/* By tenant, service and id: all but these. -ENOENT, -EEXIST. */
+/* Replaces a trigger, found by tenant, service and id. Returns -ENOENT,
+ * -EEXIST. */
 MUST_CHECK int trigger_replace(struct store *s, const struct trigger *t);
 MUST_CHECK int
 trigger_get(struct store *s, const char *tenant, const char *service,
             const char *id, struct trigger *out);
-/* Of a service, by name. */
+/* Lists a service's triggers by name. */
 MUST_CHECK int trigger_list(struct store *s, const char *tenant,
                             const char *service, struct trigger_list *out);
 MUST_CHECK int trigger_remove(struct store *s, const char *tenant,
@@ -76,27 +78,29 @@ MUST_CHECK int trigger_remove(struct store *s, const char *tenant,
 
 /* --- the worker's side ---------------------------------------------------- */
 
-/* Those that are enabled, of services that this host serves. */
+/* Lists enabled triggers of services that this host serves. */
 MUST_CHECK int
 trigger_list_host(struct store *s, const char *host, struct trigger_list *out);
-/* Tells its value. */
+/* Reports a trigger's value. */
 MUST_CHECK int trigger_tell(struct store *s, const char *id, double value);
 /*
- * Fires it: enqueues its capture, or joins one that already runs.
+ * Fires a trigger: enqueues its capture, or uses one that already runs.
  *
- *   Shape    out: the capture's id
- *   Errors   -EAGAIN within its cooldown, or when it is gone or disabled
+ *   Shape    out gets the session's id
+ *   Errors   -EAGAIN within its cooldown, or when the trigger was deleted or
+ *            disabled
  */
 MUST_CHECK int
 trigger_fire(struct store *s, const struct trigger *t, const char *host,
              double value, char out[static ID_MAX]);
 
-/* A firing whose webhook is to be sent. */
+/* A firing whose webhook has to be sent. */
 struct firing {
 	char *id, *trigger, *tenant, *service, *kind, *function, *url;
 	double value, threshold;
 	int64_t fired_ms, tries;
-	char *session, *status; /* of its capture, "deleted" if it is gone */
+	char *session, *status; /* those of its capture; "deleted" when the
+	                           session is gone */
 };
 struct firing_list {
 	struct firing *items;
@@ -105,17 +109,17 @@ struct firing_list {
 #define CLEANUP_FIRINGS CLEANUP(firing_list_done)
 void firing_list_done(struct firing_list *l);
 
-/* Those of a host that are due, the oldest first; at most max. */
+/* Lists firings of a host that are due, the oldest first; at most max. */
 MUST_CHECK int
 firing_due(struct store *s, const char *host, int max, struct firing_list *out);
-/* True while there are some that wait, due or not. */
+/* True while firings wait, due or not. */
 MUST_CHECK int firing_waits(struct store *s, const char *host, bool *out);
 /*
- * What came of a try.
- *   Shape    state: "sent", "failed" for good, or "waiting": again in
- *            delay_ms
+ * Records the outcome of a try.
+ *   Shape    state: "sent", "failed" for good, or "waiting" to be tried again
+ *            in delay_ms
  */
 MUST_CHECK int firing_tried(struct store *s, const char *id, const char *state,
                             int64_t delay_ms);
-/* Forgets firings that ended longer ago. */
+/* Removes firings that ended more than age_ms ago. */
 MUST_CHECK int firing_prune(struct store *s, int64_t age_ms);

@@ -1,10 +1,10 @@
 /*
- * Verifying a store or a backup: the database's pages and references, then
- * the bytes of every row, by length and checksum, and in a store the files
- * that have no row.
+ * Verifies a store or a backup: the database's pages and references, then the
+ * bytes of every row by length and checksum, and in a store also files without
+ * a row.
  *
- * A store may be in use meanwhile. Bytes that a writer is about to name, and
- * rows that are deleted while they are looked at, are no flaws.
+ * A store may be in use meanwhile. Bytes whose row a writer is about to insert,
+ * and rows that are deleted during the check, are no flaws.
  */
 #pragma once
 
@@ -22,19 +22,20 @@ enum flaw_kind {
 
 struct flaw {
 	enum flaw_kind kind;
-	const char *where; /* a file below the directory, and whose it is */
+	const char *where; /* a file below the directory, and its owner */
 	const char *what;
 };
 
 const char *flaw_name(enum flaw_kind kind);
-/* A line that says what mends such a flaw. */
+/* Returns the remedy for a kind of flaw, one line. */
 const char *flaw_fix(enum flaw_kind kind, bool in_backup);
 
 /*
- * Calls found with each flaw; *out counts what the store has.
+ * Verifies a store, and calls found with each flaw; *out counts the store's
+ * contents.
  *
- *   Errors   as db_open() when there is nothing that could be verified, one
- *            line in *why
+ *   Errors   as db_open() when there is nothing to verify, with one line in
+ *            *why
  */
 typedef void verify_found(void *arg, const struct flaw *f);
 MUST_CHECK int store_verify(const char *dir, verify_found *found, void *arg,

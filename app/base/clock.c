@@ -29,7 +29,8 @@ clock_wall_ms(void)
 int64_t
 clock_cpu_ns(void)
 {
-	/* The process's own stands still between ticks under RLIMIT_CPU. */
+	/* The process's clock stands still between ticks under RLIMIT_CPU, so
+	 * its thread's is read. */
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -62,7 +63,7 @@ clock_format(int64_t epoch_ms, char out[static RFC3339_LEN])
 	         (unsigned)tm.tm_sec % 100u, (unsigned)ms % 1000u);
 }
 
-/* ".123456" to milliseconds; moves *p past the digits. */
+/* Reads ".123456" as milliseconds; moves *p past the digits. */
 static int
 parse_fraction(const char **p, int *out_ms)
 {
@@ -79,7 +80,7 @@ parse_fraction(const char **p, int *out_ms)
 	return 0;
 }
 
-/* "Z" or "+hh:mm" to the end of the text, as minutes east of UTC. */
+/* Reads "Z" or "+hh:mm", which must end the text, as minutes east of UTC. */
 static int
 parse_zone(const char *p, int *out_minutes)
 {
@@ -132,7 +133,7 @@ clock_parse(const char *text, int64_t *out_epoch_ms)
 #define MS_DIGITS      14
 #define US_DIGITS      17
 
-/* Digits only; moves *p past them. -EINVAL without any. */
+/* Reads digits and moves *p past them; -EINVAL without any. */
 static int
 parse_number(const char **p, int64_t *out)
 {
@@ -181,7 +182,7 @@ clock_read_span(const char *text, int64_t *out_ms)
 	return 0;
 }
 
-/* What follows "now". */
+/* Reads the text that follows "now". */
 static int
 read_offset(const char *text, int64_t now_ms, int64_t *out)
 {

@@ -105,8 +105,8 @@ set_default(struct conf *c)
 	return 0;
 }
 
-/* What the line handler needs, and the first error it met: inih itself tells
- * the line. */
+/* State of the line handler, and the first error; inih itself has the line's
+ * number. */
 struct reading {
 	struct conf *conf;
 	struct buf what;

@@ -19,7 +19,7 @@ fd_read_all(int fd, struct buf *out)
 		char past, *to;
 		ssize_t n;
 
-		if (!room) { /* full: fine if nothing more comes */
+		if (!room) { /* full: fine if the file ends here */
 			n = read(fd, &past, 1);
 			return n < 0 ? -errno : n ? -E2BIG : 0;
 		}
@@ -83,7 +83,7 @@ fd_write_all(int fd, const void *p, size_t n)
 void
 fd_start_writing(int fd)
 {
-	/* Not so everywhere: then the sync has it all to do. */
+	/* Some file systems lack this call: then the sync writes everything. */
 	(void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 

@@ -53,7 +53,7 @@ folder_open(int dir_fd, const char *name, DIR **out)
 
 	if (!d)
 		return -errno;
-	fd = -1; /* the stream's now */
+	fd = -1; /* the stream owns it now */
 	*out = d;
 	return 0;
 }

@@ -55,7 +55,7 @@ write_chunk(const char *p, size_t n, void *out)
 	return buf_err(out) ? -1 : 0;
 }
 
-/* 15 digits are what every decimal keeps: 61.76 stays 61.76. */
+/* Every decimal of up to 15 digits survives: 61.76 stays 61.76. */
 int
 json_write(const json_t *j, struct buf *out)
 {

@@ -16,7 +16,7 @@ json_scan_init(struct json_scan *s, const void *p, size_t n, struct buf *text)
 	};
 }
 
-/* Nothing after it is read. */
+/* Ends the scan: no more tokens are read. */
 static enum json_token
 bad(struct json_scan *s)
 {
@@ -76,7 +76,8 @@ put_utf8(struct buf *b, uint32_t c)
 	}
 }
 
-/* A surrogate without its other half is what nobody meant: U+FFFD. */
+/* Reads the digits after "\\u"; a surrogate without its other half becomes
+ * U+FFFD. */
 static bool
 unicode(struct json_scan *s)
 {
@@ -117,7 +118,7 @@ escape(struct json_scan *s)
 	return true;
 }
 
-/* After its first quote. */
+/* Reads a string after its first quote. */
 static bool
 string(struct json_scan *s)
 {
@@ -132,7 +133,7 @@ string(struct json_scan *s)
 		if (s->p == s->end || *s->p == '"')
 			break;
 		if (*s->p != '\\')
-			return false; /* a bare control character */
+			return false; /* a raw control character */
 		s->p++;
 		if (!escape(s))
 			return false;
@@ -235,7 +236,7 @@ name(struct json_scan *s)
 	if (s->p == s->end || *s->p++ != ':')
 		return bad(s);
 	s->name_next = false;
-	s->first = true; /* no comma before its value */
+	s->first = true; /* no comma before the first value */
 	return JSON_NAME;
 }
 

@@ -44,7 +44,8 @@ msg_send(int sock, const void *p, size_t len, const int *fds, size_t nfds)
 	return n < 0 ? -errno : 0;
 }
 
-/* Keeps up to room descriptors of m in fds, closes the rest; how many came. */
+/* Moves up to room descriptors of m to fds, and closes the rest. Returns the
+ * number moved. */
 static size_t
 take_fds(struct msghdr *m, int *fds, size_t room)
 {

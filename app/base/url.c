@@ -17,7 +17,7 @@ ipv6_ok(const char *host)
 	return inet_pton(AF_INET6, host, &a) == 1;
 }
 
-/* Copies n bytes of a host, as it is compared. */
+/* Copies n bytes of a host in the form in which hosts are compared. */
 static int
 take_host(const char *p, size_t n, char out[static URL_HOST_MAX])
 {
@@ -30,7 +30,7 @@ take_host(const char *p, size_t n, char out[static URL_HOST_MAX])
 	return 0;
 }
 
-/* "host" or "[address]" at the start of *p, which is moved past it. */
+/* Reads "host" or "[address]" at *p and moves *p past it. */
 static int
 parse_host(const char **p, char out[static URL_HOST_MAX])
 {
@@ -51,7 +51,7 @@ parse_host(const char **p, char out[static URL_HOST_MAX])
 	return rc ? rc : ipv6_ok(out) ? 0 : -EINVAL;
 }
 
-/* ":port" or nothing at the start of *p, which is moved past it. */
+/* Reads ":port" or nothing at *p and moves *p past it. */
 static int
 parse_port(const char **p, uint16_t *port)
 {
@@ -113,7 +113,8 @@ url_is_local(const struct url *u)
 	       IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* One word of a list against a host: exact, or everything below "*.". */
+/* True when one word of a list allows a host: an equal name, or any name below
+ * "*.". */
 static bool
 host_matches(const char *pattern, const char *host)
 {

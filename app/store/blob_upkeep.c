@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BATCH 100 /* per call: the write lock is others', too */
+#define BATCH 100 /* per call, since others need the write lock, too */
 
 static int
 next_marked(struct store *s, struct blob *out)
@@ -102,7 +102,8 @@ static const struct row_field old_fields[] = {
 };
 static const struct row_type old_type = ROW_TYPE(old_session, old_fields);
 
-/* Deletes the session that a statement names; its bytes in *freed. */
+/* Deletes the session that a statement finds; *freed gets the size of its
+ * profile. */
 static int
 delete_oldest(struct store *s, enum sql sql, const struct db_value *v,
               size_t nv, int64_t *freed)

@@ -43,7 +43,7 @@ struct trend {
 	size_t room;
 };
 
-/* Takes it over; *w is empty after. */
+/* Takes over *w, which is empty afterwards. */
 static int
 take(struct trend *t, struct window *w)
 {
@@ -67,7 +67,7 @@ take(struct trend *t, struct window *w)
 	return 0;
 }
 
-/* Children in place of their parent, unless some are gone already. */
+/* Replaces a window by its children, unless some are gone already. */
 static int
 expand(struct trend *t, struct window *w)
 {

@@ -33,7 +33,8 @@ job_ref(const struct job *j)
 
 /* --- asking --------------------------------------------------------------- */
 
-/* The id of the capture that is in the way; -ENOENT: no such service. */
+/* Finds the id of the running capture that is in the way; -ENOENT: no such
+ * service. */
 static int
 find_running(struct store *s, const struct session_ask *ask,
              char out[static ID_MAX])
@@ -67,8 +68,8 @@ enqueue(struct store *s, const struct session_ask *ask, const char *host,
 	return rc < 0 ? rc : 0;
 }
 
-/* A refusal changed nothing: it ends the transaction without dooming one
- * around it, which may still want to store the answer. */
+/* Ends the transaction of a refusal, which changed nothing, without dooming an
+ * outer one that may still want to store the reply. */
 static int
 end_unless_refused(struct store *s, int rc)
 {
@@ -140,14 +141,14 @@ job_counts(struct store *s, int64_t *out_queued, int64_t *out_running)
 
 /* --- running -------------------------------------------------------------- */
 
-/* 0, or -ESTALE when the attempt no longer counts. */
+/* Returns 0, or -ESTALE when the attempt no longer counts. */
 static int
 fenced(int changed)
 {
 	return changed < 0 ? changed : changed ? 0 : -ESTALE;
 }
 
-/* -ENOENT when nothing waits: seen without taking the write lock. */
+/* Returns -ENOENT when no job is queued, without taking the write lock. */
 static int
 is_waiting(struct store *s, const char *host)
 {
@@ -210,7 +211,7 @@ job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
 	if (rc <= 0)
 		return rc ? rc : -ESTALE;
 	asked = db_col_int(&rows, 0);
-	rc = db_next(&rows); /* to the end: that commits it */
+	rc = db_next(&rows); /* reading to the end commits */
 	if (rc < 0)
 		return rc;
 	*out_cancel = asked;
@@ -302,7 +303,8 @@ job_abandon(struct store *s, const struct job *j)
 	return job_requeue(s, &ref);
 }
 
-/* Every recovery takes a job out of what the statement finds. */
+/* Recovers jobs until none is left: each recovery removes one from the
+ * statement's result. */
 static int
 recover_all(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 {

@@ -71,7 +71,7 @@ link_key_get(struct store *s, const char *id, struct link_key *out)
 	return load(s, out, SQL_LINK_KEY_GET, ARGS(V(id)));
 }
 
-/* The signature itself: lower case hexadecimal. */
+/* Computes the signature as lower-case hexadecimal. */
 static int
 link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
           const struct link_claim *claim,

@@ -101,7 +101,7 @@ session_find(struct store *s, const char *tenant, const char *prefix,
 	return 0;
 }
 
-/* What a list is in the order of. */
+/* Order of a list: by creation, or by start. */
 enum order { MADE, BEGAN };
 
 static int64_t
@@ -110,7 +110,8 @@ time_of(const struct session *s, enum order order)
 	return order == BEGAN ? s->started_ms : s->created_ms;
 }
 
-/* One row more than the page holds: whether another page follows. */
+/* Reads one row more than the page holds, to know whether
+ * another page follows. */
 static int
 read_page(struct store *s, const struct session_filter *f, enum order order,
           int limit, const struct cursor *c, struct session_list *out)
@@ -260,7 +261,8 @@ session_upload(struct store *s, const struct session_ask *ask,
 	return rc ? rc : store_end(s, upload(s, ask, result, blob, out));
 }
 
-/* Why a session that is there was not deleted: -EBUSY or -ETXTBSY. */
+/* Returns the reason why an existing session was not deleted: -EBUSY or
+ * -ETXTBSY. */
 static int
 why_kept(struct store *s, const char *tenant, const char *id)
 {

@@ -1,15 +1,18 @@
-/* Pieces of a session's life, each within the caller's transaction. */
+/*
+ * Steps in a session's life, each within the caller's transaction.
+ */
 #pragma once
 
 #include "store/blob.h"
 #include "store/session.h"
 
-/* -ENOENT when there is no such service, or one like it runs. */
+/* Inserts a running session; -ENOENT when there is no such service, or one like
+ * it runs. */
 MUST_CHECK int session_insert(struct store *s, const struct session_ask *ask,
                               const char *status, char out[static ID_MAX]);
 MUST_CHECK int session_store_result(struct store *s, const char *id,
                                     const struct session_result *r);
-/* In place of the session's blob of that kind. */
+/* Replaces the session's blob of that kind. */
 MUST_CHECK int
 session_store_blob(struct store *s, const char *id, const struct blob *b);
 MUST_CHECK int session_end(struct store *s, const char *id, const char *status);

@@ -12,7 +12,8 @@ static const struct {
 #undef SOURCE
 };
 
-/* Of kind auto it is the worker that finds out, in the process. */
+/* True unless the service is native. For kind auto the worker decides later,
+ * from the process. */
 static bool
 may_be_go(const struct service *s)
 {
@@ -29,7 +30,8 @@ fits(const struct service *s, size_t row)
 		return false;
 	if (endpoint && !*s->pprof_url)
 		return false;
-	/* Without a match there is nobody to look at, if somebody to ask. */
+	/* Without a match there is no process to look at, though perhaps an
+	 * endpoint. */
 	if (!endpoint && !*s->match_kind && *s->pprof_url &&
 	    !strcmp(s->source, "auto"))
 		return false;

@@ -35,7 +35,7 @@ token_list_done(struct token_list *l)
 	*l = (struct token_list){0};
 }
 
-/* 200 random bits in the alphabet of ids. */
+/* Makes a key of 200 random bits in the alphabet of ids. */
 static void
 make_key(char out[static TOKEN_KEY_MAX])
 {
@@ -80,7 +80,8 @@ judge(struct store *s, const struct token *t)
 		return -EKEYREVOKED;
 	if (t->expires_ms && t->expires_ms <= now)
 		return -EKEYEXPIRED;
-	/* a store too busy to note it must not lock anyone out */
+	/* a store that is too busy to record the use must not
+	 * lock anyone out */
 	if (now - t->last_used_ms >= TOKEN_TOUCH_MS &&
 	    db_run(s->db, SQL_TOKEN_TOUCH, ARGS(V(t->id))) < 0)
 		return 0;

@@ -199,7 +199,7 @@ enqueue(struct store *s, const struct trigger *t, const char *host,
 	return rc == -EEXIST ? 0 : rc;
 }
 
-/* Who asked for the capture is the rule. */
+/* The rule is recorded as the capture's creator. */
 static int
 note(struct store *s, const struct trigger *t, double value,
      const char *session)

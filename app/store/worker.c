@@ -102,7 +102,8 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 	return n < 0 ? n : 0;
 }
 
-/* The columns of a single row, whole numbers; -ENOENT when there is none. */
+/* Reads the columns of a single row, whole numbers; -ENOENT
+ * when there is none. */
 static int
 row_of(struct store *s, enum sql sql, const char *host, int64_t *out[], int n)
 {

@@ -1,23 +1,25 @@
 /*
- * Makes backups. A backup never names bytes that it lacks, for three reasons:
+ * Makes backups. A backup never refers to bytes that it lacks, for three
+ * reasons:
  *
  * 1. Bytes are on disk before the row that names them is committed (blob.h,
  *    window.h), so for every row of a copy of the database its bytes were
  *    there at the moment that the copy shows.
  * 2. A row is deleted, or marked as deleted, and that is committed, before
  *    its bytes go (blob_reap(), window_reap()), and no row comes back. Where
- *    bytes are gone, either their row is gone as well, and a copy of the
- *    database taken from then on lacks it; or the row is still live, and the
- *    store is damaged.
+ *    bytes are missing, either their row was deleted as well, so that later
+ *    copies of the database lack it; or the row is live, and the store is
+ *    damaged.
  * 3. Bytes that a row names never change, and file names are not used twice.
- *    What was copied for one copy of the database is right for any other.
+ *    Bytes copied for one copy of the database are therefore right for any
+ *    other.
  *
- * So each round copies the database, then all bytes that the copy names and
- * the directory lacks. When rows were deleted meanwhile, another round
- * follows, which has only to copy bytes that are new since: few rows live that
- * short. In the end the bytes of every row in the last copy are read back and
- * compared with their checksums, and only then the manifest names this copy:
- * were a reason above wrong, the backup would fail, never lie.
+ * So each round copies the database, then all bytes that the copy names and the
+ * directory lacks. When rows were deleted meanwhile, another round copies the
+ * bytes that are new since; few rows live that briefly. At the end the bytes of
+ * every row in the last copy are read back and compared with their checksums,
+ * and only then does the manifest name this copy. If one of the reasons above
+ * did not hold, the backup would fail rather than be wrong.
  *
  * A process that is killed has changed no byte that the previous manifest
  * names: profiles are files of their own, segments keep the bytes of their
@@ -44,7 +46,7 @@ struct making {
 	struct manifest next; /* its database exists once it has a name */
 	struct backup_report report;
 	struct buf *why;
-	int64_t gone; /* extents that were deleted in this round */
+	int64_t gone; /* extents deleted during this round */
 };
 
 static void
@@ -118,7 +120,8 @@ copy_database(struct making *m)
 	return rc;
 }
 
-/* Bytes that the store lacks were deleted with their row, or are damage. */
+/* Handles bytes that the store lacks: their row was deleted too, or the store
+ * is damaged. */
 static int
 judge_missing(struct making *m, const struct extent *e)
 {
@@ -163,12 +166,14 @@ sync_all(const struct making *m)
 	return syncfs(m->dir.fd) ? fail(m, m->dir.path, ".", -errno) : 0;
 }
 
-/* --- the proof ------------------------------------------------------------ */
+/* --- verification --------------------------------------------------------- */
 
-/* Bytes in the backup are wrong after an interrupted backup, or when a disk has
- * lost some. A disk may also have failed to read good ones, which the previous
- * backup needs: so they are overwritten only with bytes that have the right
- * checksum, which are the same. */
+/*
+ * Copies bytes again that are wrong in the backup, after an interruption or a
+ * disk error. The previous backup may need them, if only a read failed:
+ * therefore only bytes with the right checksum, which are equal, may overwrite
+ * them.
+ */
 static int
 mend_extent(struct making *m, const struct extent *e)
 {
@@ -227,7 +232,7 @@ prove(struct making *m)
 	               ?: extent_each(m->copy, prove_extent, m);
 }
 
-/* The round in which no row was deleted makes the backup. */
+/* Repeats rounds until no row was deleted during one. */
 static int
 copy_and_prove(struct making *m)
 {
@@ -247,7 +252,7 @@ copy_and_prove(struct making *m)
 	return -EAGAIN;
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- the whole backup ----------------------------------------------------- */
 
 static int
 commit(struct making *m)
@@ -268,7 +273,7 @@ commit(struct making *m)
 	if (rc)
 		return fail(m, m->dir.path, "manifest.json", rc);
 	m->report.now = m->next.backup;
-	*m->next.database = '\0'; /* drop_copy() leaves it alone */
+	*m->next.database = '\0'; /* so that drop_copy() keeps it */
 	return 0;
 }
 

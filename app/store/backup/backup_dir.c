@@ -15,7 +15,7 @@
 #define MANIFEST   "manifest.json"
 #define LOCK       "backup.lock"
 #define TEMP       ".tmp-" /* of file_replace() */
-#define FORMAT     1       /* of a directory: a later one is refused */
+#define FORMAT     1       /* of a directory: a later format is refused */
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 /* --- the manifest --------------------------------------------------------- */
@@ -29,7 +29,7 @@ is_database(const char *name)
 	       !strcmp(name + n - tail, BACKUP_DB_SUFFIX);
 }
 
-/* Copies a text that fits; "" stands for any other. */
+/* Copies a text if it fits; any other becomes "". */
 static void
 take_text(const json_t *j, const char *key, char *out, size_t size)
 {
@@ -114,7 +114,7 @@ backup_dir_close(struct backup_dir *d)
 	*d = (struct backup_dir)BACKUP_DIR_INIT;
 }
 
-/* Nobody else may read a backup: all tenants' profiles are in there. */
+/* Requires a private directory, since a backup has all tenants' profiles. */
 static int
 check_private(const struct backup_dir *d, struct buf *why)
 {
@@ -136,7 +136,7 @@ check_private(const struct backup_dir *d, struct buf *why)
 	return why->len ? -EPERM : 0;
 }
 
-/* Whether the directory is store_dir or below it, whatever its name. */
+/* True when the directory is store_dir or below it, by any name. */
 static int
 check_outside(const struct backup_dir *d, const char *store_dir,
               struct buf *why)
@@ -145,7 +145,7 @@ check_outside(const struct backup_dir *d, const char *store_dir,
 	struct stat store, here, above;
 
 	if (stat(store_dir, &store))
-		return 0; /* opening the store will tell */
+		return 0; /* opening the store reports the error */
 	if (fd < 0 || fstat(fd, &here))
 		return -errno;
 	for (;;) {
@@ -175,7 +175,7 @@ count_entry(void *arg, const char *name)
 	return 1;
 }
 
-/* The lock file is the first in a directory of ours. */
+/* Creates the lock file, the first file of every directory of ours. */
 static int
 open_lock(struct backup_dir *d, struct buf *why)
 {
@@ -211,7 +211,8 @@ lock(struct backup_dir *d, int how, struct buf *why)
 	return -EBUSY;
 }
 
-/* A manifest of a later format is not ours to replace; a damaged one is. */
+/* Refuses to replace a manifest of a later format; a damaged one may be
+ * replaced. */
 static int
 look_at_manifest(struct backup_dir *d, struct buf *why)
 {
@@ -269,7 +270,8 @@ backup_dir_open(const char *path, struct backup_dir *out, struct buf *why)
 	d.fd = open(path, OPEN_FLAGS);
 	if (d.fd < 0)
 		return tell(path, -errno, why);
-	/* A backup that was copied from elsewhere may lack the file. */
+	/* The file may be missing in a backup that was copied
+	 * from elsewhere. */
 	d.lock_fd = openat(d.fd, LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (d.lock_fd >= 0)
 		rc = lock(&d, LOCK_SH, why);

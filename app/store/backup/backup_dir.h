@@ -11,7 +11,8 @@
 
 struct manifest {
 	struct backup backup;
-	char database[BACKUP_DB_NAME_MAX]; /* file, with its SHA-256 */
+	char database[BACKUP_DB_NAME_MAX]; /* name of the file, and its
+	                                      SHA-256 */
 	char checksum[DIGEST_CHARS];
 };
 
@@ -28,20 +29,20 @@ struct backup_dir {
 	}
 #define CLEANUP_BACKUP_DIR CLEANUP(backup_dir_close)
 
-/* Opens a directory to make a backup of store_dir in: errors as
- * backup_make(). Nobody else is let in until it is closed. */
+/* Opens a directory for a backup of store_dir, and locks it until it is closed.
+ * Errors as backup_make() */
 MUST_CHECK int backup_dir_make(const char *path, const char *store_dir,
                                struct backup_dir *out, struct buf *why);
-/* Opens a directory that holds a backup: -ENOMEDIUM, -EBUSY, -errno. No
- * backup is made there until it is closed. */
+/* Opens a directory that has a backup, and locks it against new backups until
+ * it is closed. Returns -ENOMEDIUM, -EBUSY, -errno. */
 MUST_CHECK int
 backup_dir_open(const char *path, struct backup_dir *out, struct buf *why);
 void backup_dir_close(struct backup_dir *d);
-/* Opens the database of a manifest, to look at. */
+/* Opens the database of a manifest read-only. */
 MUST_CHECK int
 backup_dir_db(const struct backup_dir *d, const struct manifest *m,
               struct db **out, struct buf *why);
-/* Makes m the manifest, on disk when this returns; -errno. */
+/* Writes m as the manifest, durably. Returns -errno. */
 MUST_CHECK int
 backup_dir_commit(struct backup_dir *d, const struct manifest *m);
 /* Removes databases and temporary files that the manifest does not name;

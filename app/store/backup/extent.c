@@ -24,7 +24,7 @@ static const char *const folders[] = {
 
 /* --- places --------------------------------------------------------------- */
 
-/* Root gives the owner of the place the files that it makes there. */
+/* Gives a new file to the owner of the place, when root has created it. */
 static int
 settle(const struct extent_place *p, int fd, mode_t mode)
 {
@@ -33,7 +33,7 @@ settle(const struct extent_place *p, int fd, mode_t mode)
 	return fchmod(fd, mode) ? -errno : 0;
 }
 
-/* Opens a folder, which is made where the place has a mode for it. */
+/* Opens a folder, or creates it when the place has a mode for folders. */
 static int
 open_folder(const struct extent_place *p, int dir_fd, const char *name,
             int *out)
@@ -90,7 +90,7 @@ static const struct row_type type = ROW_TYPE(extent, fields);
 
 typedef int visit(void *arg, const struct extent *e);
 
-/* All rows that one statement gives for a name. */
+/* Runs a statement with a name and collects all rows. */
 struct rows {
 	struct extent *items;
 	size_t n;
@@ -229,8 +229,8 @@ is_sound(const struct extent *e)
 }
 
 /*
- * Finds the folder that holds the file, and the file's name in there.
- *   Owns     *own is the caller's, -1 where the folder is the place's
+ * Opens the folder of a file, and finds the file's name in there.
+ *   Owns     *own is the caller's; -1 when the folder is the place's
  */
 static int
 open_parent(const struct extent_place *p, const struct extent *e,
@@ -302,7 +302,7 @@ extent_check(const struct extent_place *p, const struct extent *e)
 	return rc;
 }
 
-/* Opens the file for writing, as it is, or makes it. */
+/* Opens the file for writing without truncating it; creates it if necessary. */
 static int
 open_target(const struct extent_place *p, const struct extent *e, int *out)
 {
@@ -379,12 +379,13 @@ extent_copy(const struct extent_place *from, const struct extent_place *to,
 	return 0;
 }
 
-/* --- what nobody names ---------------------------------------------------- */
+/* --- bytes without a row
+ * ----------------------------------------------------- */
 
 struct trim {
 	const struct extent_place *place;
 	struct db *db;
-	int fd; /* the segment whose windows are visited */
+	int fd; /* the segment of the windows visited now */
 	int64_t end;
 	int n;
 };
@@ -398,7 +399,7 @@ trim_profiles(void *arg, const char *folder)
 	                     SQL_BLOB_LIVE, &t->n);
 }
 
-/* Bytes behind the last window of a segment were those of deleted windows. */
+/* Cuts off the end of a segment, where only deleted windows were. */
 static int
 end_segment(struct trim *t)
 {
@@ -409,7 +410,8 @@ end_segment(struct trim *t)
 	return rc;
 }
 
-/* A file system that can't make holes keeps the bytes until the file goes. */
+/* Makes a hole. A file system that can't keeps the bytes until the file is
+ * removed. */
 static int
 trim_window(void *arg, const struct extent *e)
 {

@@ -1,11 +1,11 @@
 /*
  * Restores backups.
  *
- * The bytes are copied first, then the database under a name that nobody
- * opens, and last the database gets its own name: until then there is no
- * store. A store that has data is not touched before that: the new one grows
- * beside it, then the two change places. A restore that is killed leaves the
- * store as it was, and files that the next restore uses.
+ * The bytes are copied first, then the database under a temporary name; at the
+ * end the database gets its real name, and until then there is no store. A
+ * store that has data is not touched before: the new one is built beside it,
+ * then the two change places. A restore that is killed leaves the store
+ * unchanged, and files that the next restore uses.
  */
 #include "backup_dir.h"
 
@@ -34,12 +34,12 @@ struct restoring {
 	struct backup_dir dir;
 	struct db *db;
 	struct extent_place from, to;
-	char store[PATH_MAX];  /* without links */
-	char target[PATH_MAX]; /* where the new one grows */
-	int store_fd;          /* -1: it is absent */
+	char store[PATH_MAX];  /* with links resolved */
+	char target[PATH_MAX]; /* directory in which the new store is built */
+	int store_fd;          /* -1: the store does not exist */
 	int target_fd, setup_fd;
 	struct buf *why;
-	struct buf flaw; /* the first in the backup, or empty */
+	struct buf flaw; /* the backup's first flaw, or empty */
 };
 
 static void
@@ -95,7 +95,8 @@ open_backup(struct restoring *r)
 
 /* --- the store ------------------------------------------------------------ */
 
-/* A WAL that was left alone would be played into any database beside it. */
+/* True for files of the store's data. A WAL that was left would be applied to
+ * any database beside it. */
 static bool
 has_data(int dir_fd)
 {
@@ -111,8 +112,11 @@ db_path(const struct restoring *r, char out[static PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Programs that are about to open the store wait until the lock is closed. Root
- * gives the lock file to the owner of the store, who takes the next lock. */
+/*
+ * Makes programs that are about to open the store wait until the lock is
+ * closed. Root gives the lock file to the owner of the store, who takes the
+ * next lock.
+ */
 static int
 hold_store(struct restoring *r, int dir_fd)
 {
@@ -148,7 +152,7 @@ check_unused(const struct restoring *r)
 	return -EBUSY;
 }
 
-/* A mount point can't be moved aside. */
+/* True for a mount point, which can't be moved aside. */
 static int
 check_movable(const struct restoring *r)
 {
@@ -183,7 +187,8 @@ judge_data(struct restoring *r)
 	return -EEXIST;
 }
 
-/* The rights of those who are neither owner nor group: nginx's. */
+/* Copies the ACL, which lets in those who are neither owner
+ * nor group: nginx. */
 static int
 copy_acl(int from, int to)
 {
@@ -202,8 +207,8 @@ copy_acl(int from, int to)
 	return 0;
 }
 
-/* Makes a directory, or takes one that an interrupted restore has made, with
- * the owner, mode and ACL of the directory like, if that is one. */
+/* Makes a directory, or reuses one of an interrupted restore, with the owner,
+ * mode and ACL of the directory like, if like is a directory. */
 static int
 make_dir(const struct restoring *r, int dir_fd, const char *name, int like,
          int *out)
@@ -236,8 +241,8 @@ make_folder_like(struct restoring *r, const char *name)
 	return like < 0 ? 0 : make_dir(r, r->target_fd, name, like, &fd);
 }
 
-/* The target is the store itself while it has no data, else a directory beside
- * it. */
+/* Chooses the target: the store itself while it has no data, or else a
+ * directory beside it. */
 static int
 make_target(struct restoring *r, bool beside)
 {
@@ -325,7 +330,7 @@ copy_all(int from, int to, int64_t *out)
 	return n < 0 ? -errno : 0;
 }
 
-/* Copies the database, without its name, proven and on disk. */
+/* Copies the database under its temporary name, verified and durable. */
 static int
 restore_database(struct restoring *r)
 {
@@ -350,7 +355,8 @@ restore_database(struct restoring *r)
 	return rc ?: syncfs(r->target_fd) ? -errno : 0;
 }
 
-/* A database that appeared meanwhile is not overwritten: that is an error. */
+/* Gives the database its name; fails, and does not overwrite, if another
+ * database has appeared meanwhile. */
 static int
 name_database(struct restoring *r)
 {
@@ -363,7 +369,7 @@ name_database(struct restoring *r)
 
 /* --- changing places ------------------------------------------------------ */
 
-/* "20261122T135447.123Z" */
+/* Writes a time as "20261122T135447.123Z". */
 static void
 stamp(char out[static RFC3339_LEN])
 {
@@ -376,8 +382,8 @@ stamp(char out[static RFC3339_LEN])
 	*to = '\0';
 }
 
-/* Files that are no data of the store belong to the host and stay in place: the
- * worker's journal of Go programs, its cache of debug files. */
+/* Moves the store's data only. Other files belong to the host and stay in
+ * place: the worker's journal of Go programs, and its cache of debug files. */
 static int
 keep_entry(void *arg, const char *name)
 {
@@ -389,7 +395,7 @@ keep_entry(void *arg, const char *name)
 	return 0;
 }
 
-/* Without the name the next restore goes on with these files. */
+/* Removes the database's name, so that the next restore reuses these files. */
 static int
 not_moved(struct restoring *r, const char *to, int rc)
 {

@@ -37,7 +37,7 @@ struct verifying {
 	struct backup seen;
 	verify_found *found;
 	void *arg;
-	const char *folder; /* the one that is searched for orphans */
+	const char *folder; /* the folder that is searched for orphans */
 	const char *database;
 };
 
@@ -66,7 +66,7 @@ report_damage(void *arg, enum db_damage kind, const char *line)
 	       ((struct verifying *)arg)->database, line);
 }
 
-/* Damage that keeps SQLite from going on is a flaw like any other. */
+/* Counts damage that makes SQLite give up as a flaw like any other. */
 static int
 unless_damaged(const struct verifying *v, int rc)
 {
@@ -76,7 +76,7 @@ unless_damaged(const struct verifying *v, int rc)
 	return 0;
 }
 
-/* Damage may also keep SQLite from opening the database. */
+/* Counts damage that keeps SQLite from opening the database. */
 static int
 unless_no_database(const struct verifying *v, int rc, struct buf *why)
 {
@@ -180,7 +180,7 @@ find_all_orphans(struct verifying *v)
 	                               SQL_SEGMENT_KNOWN);
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- the whole store ------------------------------------------------------ */
 
 static int
 verify_rows(struct verifying *v)
@@ -238,7 +238,7 @@ store_verify(const char *dir, verify_found *found, void *arg,
 	return tell(&v, rc, why);
 }
 
-/* Compares the database's own checksum; 1 when there is no file. */
+/* Verifies the database's own checksum; 1 when the file is missing. */
 static int
 check_database(struct verifying *v, const struct backup_dir *d)
 {

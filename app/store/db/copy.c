@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Prepares a statement of the connection itself: a PRAGMA, or VACUUM. */
+/* Prepares a statement outside sql/query: a PRAGMA, or VACUUM. */
 static int
 prepare(struct db *db, const char *text, sqlite3_stmt **out)
 {
@@ -39,7 +39,7 @@ text(sqlite3_stmt *stmt, int column)
 	return s ? (const char *)s : "?";
 }
 
-/* integrity_check says "ok" when there is nothing to say. */
+/* Reports a line of integrity_check, which says "ok" when all is well. */
 static void
 tell_page(sqlite3_stmt *stmt, char *line, size_t size)
 {

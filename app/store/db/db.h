@@ -1,18 +1,18 @@
 /*
- * The database, behind a dozen functions: statements are named by the enum
- * that sql/query/ yields, prepared once per connection, and run.
+ * The database behind a dozen functions. Statements of sql/query/ are called by
+ * their enum, and prepared once per connection.
  *
  *	if ((rc = db_begin(db)))
  *		return rc;
  *	rc = db_run(db, SQL_TOKEN_REVOKE, ARGS(V(id), V(now)));
  *	rc = rc < 0 ? rc : db_commit(db);
  *
- * Writes belong in a transaction (BEGIN IMMEDIATE: a read that turns into a
- * write can't wait for the lock and fails at once). Commits are on disk when
- * db_commit() returns. Only a connection opened with checkpoints = true moves
- * the WAL into the database: SQLite 3.40.1 has a race between two of them
- * (fixed in 3.51.3, "WAL-reset"). A commit touches the database file, so that
- * inotify (IN_ATTRIB) wakes who waits for it.
+ * Writes belong in a transaction, which is BEGIN IMMEDIATE, since a read that
+ * becomes a write can't wait for the lock and fails at once. Commits are on
+ * disk when db_commit() returns. Only a connection opened with checkpoints =
+ * true moves the WAL into the database: SQLite 3.40.1 has a race between two of
+ * them (fixed in 3.51.3, "WAL-reset"). A commit touches the database file, so
+ * that inotify (IN_ATTRIB) wakes processes that wait for it.
  *
  *   Threads  one connection per thread, never shared
  *   Errors   -EBUSY when the lock did not come within DB_BUSY_MAX_MS,
@@ -81,8 +81,8 @@ struct db_rows {
 struct db_options {
 	const char *path;
 	bool checkpoints; /* the worker: the only one that may */
-	/* Reads a database as it is, which is neither made nor migrated. Waits
-	 * for nobody, and no writer waits for this connection. */
+	/* Opens the database read-only: it is neither created nor migrated, and
+	 * neither waits for writers nor makes them wait. */
 	bool look;
 };
 
@@ -91,14 +91,15 @@ struct db_options {
  *
  *   Owns     *out is the caller's; db_close() it
  *   Errors   -errno, -EPROTONOSUPPORT when a later release has changed the
- *            schema beyond what this one can use, -EMEDIUMTYPE when it is to
- *            be looked at and is no database of ours; one line in *why
+ *            schema beyond what this one can use, -EMEDIUMTYPE when look is set
+ *            and the file is no database of ours; with one line in *why
  */
 MUST_CHECK int
 db_open(const struct db_options *o, struct db **out, struct buf *why);
 void db_close(struct db *db);
 /*
- * Opens the file again when another has taken its place (a restored backup).
+ * Reopens the database when another file has taken its place (a restored
+ * backup).
  *   Errors   as db_open(); the old connection stays in use
  */
 MUST_CHECK int db_refresh(struct db *db);
@@ -111,50 +112,55 @@ MUST_CHECK int db_begin(struct db *db);
 MUST_CHECK int db_commit(struct db *db);
 void db_rollback(struct db *db);
 
-/* Runs to the end: the number of changed rows, or -errno. */
+/* Runs a statement to its end. Returns the number of changed
+ * rows, or -errno. */
 MUST_CHECK int
 db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n);
-/* Starts reading; db_finish() it, also after an error. */
+/* Starts reading rows; call db_finish() also after an error. */
 MUST_CHECK int db_query(struct db *db, enum sql sql, const struct db_value *v,
                         size_t n, struct db_rows *out);
-/* 1: there is a row; 0: no more; -errno. */
+/* Returns 1 when there is a row, 0 when there are no more, or -errno. */
 MUST_CHECK int db_next(struct db_rows *rows);
 void db_finish(struct db_rows *rows);
-/* Columns of the current row, from 0; text is valid until db_next(). */
+/* Return columns of the current row, from 0; text is valid until db_next(). */
 const char *db_col_text(const struct db_rows *rows, int column);
 int64_t db_col_int(const struct db_rows *rows, int column);
 double db_col_real(const struct db_rows *rows, int column);
-/* The column's name; NULL when the statement has no such column. */
+/* Returns the column's name; NULL when the statement has no such column. */
 const char *db_col_name(const struct db_rows *rows, int column);
 
-/* The newest migration that was applied, and the oldest release, by its
- * newest migration, that still works on the result. */
+/* The newest migration that was applied, and the oldest release (its newest
+ * migration) that still works with the schema. */
 struct db_schema {
 	int64_t version, compatible;
 };
 MUST_CHECK int db_schema(struct db *db, struct db_schema *out);
 /*
- * Writes the database, as it is at one moment, to the empty file at path. No
- * writer waits for this: it is one read transaction. (SQLite's backup API,
- * called for some pages at a time, starts anew with each commit of another
- * process, and so never ends beside a busy writer.) The copy is compact,
- * needs no WAL, and is not synced.
- *   Errors   -errno, what was written is of no use
+ * Writes the database as of one moment to the empty file at path. No writer
+ * waits, since this is one read transaction. (SQLite's backup API, called for
+ * some pages at a time, starts anew with each commit of another process, and so
+ * never ends beside a busy writer.) The copy is compact, needs no WAL, and is
+ * not synced.
+ *   Errors   -errno; the written file is then unusable
  */
 MUST_CHECK int db_copy(struct db *db, const char *path);
 /*
- * Examines every page and index, then every foreign key; calls found with a
- * line for each damage, at most DB_DAMAGES_MAX of either sort.
+ * Examines every page and index, then every foreign key. Calls found with a
+ * line for each damage, at most DB_DAMAGES_MAX of either kind.
  */
 #define DB_DAMAGES_MAX 100
 enum db_damage { DB_DAMAGE_PAGE, DB_DAMAGE_KEY };
 typedef void db_found(void *arg, enum db_damage kind, const char *line);
 MUST_CHECK int db_examine(struct db *db, db_found *found, void *arg);
 
-/* Changes when another connection has committed; never by our own writes. */
+/* Returns a number that changes when another connection commits, and never by
+ * our own writes. */
 int64_t db_data_version(struct db *db);
-/* Moves the WAL into the database, and empties it if no reader is in the way.
- *   Errors   -EBUSY, -errno; harmless, the next one does it */
+/*
+ * Moves the WAL into the database, and empties it if no reader is in the way.
+ *   Errors   -EBUSY, -errno; harmless, since the next checkpoint does the work
+ */
 MUST_CHECK int db_checkpoint(struct db *db);
-/* The last failure in the database's words: for logs, never for clients. */
+/* Returns the last failure in the database's words: for logs, never for
+ * clients. */
 const char *db_why(const struct db *db);

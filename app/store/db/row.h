@@ -1,7 +1,7 @@
 /*
- * Rows into structs: a table of fields, in the order of a query's columns,
- * loads, lists and frees every struct of the store. A column is called as its
- * field is; a statement whose columns are not those of the table is refused.
+ * Reads rows into structs: a table of fields, in the order of a query's
+ * columns, loads, lists and frees every struct of the store. A column has its
+ * field's name; a statement with other columns is refused.
  */
 #pragma once
 
@@ -33,14 +33,14 @@ struct row_type {
 		sizeof(struct T), table, ARRAY_LEN(table) \
 	}
 
-/* Frees its strings and zeroes it. */
+/* Frees the row's strings and zeroes it. */
 void row_done(const struct row_type *t, void *row);
 
-/* One row; -ENOENT when there is none, -EPROTO for other columns. */
+/* Reads one row; -ENOENT when there is none, -EPROTO for other columns. */
 MUST_CHECK int row_one(struct db *db, const struct row_type *t, void *out,
                        enum sql sql, const struct db_value *v, size_t n);
-/* All rows, as an array in *out_items: the statement bounds them. -EPROTO for
- * other columns. */
+/* Reads all rows into an array in *out_items; the statement bounds their
+ * number. Returns -EPROTO for other columns. */
 MUST_CHECK int
 row_all(struct db *db, const struct row_type *t, void **out_items,
         size_t *out_n, enum sql sql, const struct db_value *v, size_t n);

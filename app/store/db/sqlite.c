@@ -68,7 +68,7 @@ sqlite_errno(struct db *db, int code)
 	return rc;
 }
 
-/* Statements of the connection itself: BEGIN, PRAGMA, a migration. */
+/* Runs a statement outside sql/query: BEGIN, PRAGMA, a migration. */
 static int
 sqlite_do(struct db *db, const char *text)
 {
@@ -77,9 +77,9 @@ sqlite_do(struct db *db, const char *text)
 }
 
 /*
- * Wakes who watches the file. SQLite's own last write comes before the
- * commit can be seen, and what makes it seen is no write: watching the WAL
- * alone, one looks too early.
+ * Wakes processes that watch the file. SQLite's own last write happens before
+ * the commit is visible, and the step that makes it visible is no write: who
+ * watched only the WAL would look too early.
  */
 static void
 sqlite_announce(struct db *db)
@@ -101,7 +101,8 @@ db_begin(struct db *db)
 	return rc;
 }
 
-/* A full disk or failed read has SQLite roll back by itself. */
+/* True when SQLite has rolled back by itself, after a full disk or a failed
+ * read. */
 static bool
 is_doomed(struct db *db)
 {
@@ -160,8 +161,8 @@ int
 db_checkpoint(struct db *db)
 {
 	assert(db->checkpoints && !db->depth);
-	/* passive: waits for nobody; the next writer starts the WAL over
-	 * when all of it was moved */
+	/* passive: does not wait; the next writer restarts the WAL when all of
+	 * it was moved */
 	return sqlite_errno(db, sqlite3_wal_checkpoint_v2(
 					db->link.conn, NULL,
 					SQLITE_CHECKPOINT_PASSIVE, NULL, NULL));
@@ -193,8 +194,8 @@ db_skew_clock(struct db *db, int64_t ms)
 #define SHARED_SIZE   510
 
 /*
- * Waits 50 to 300 us, at random: with SQLite's own fixed delays one of
- * several writers starves for seconds.
+ * Waits 50 to 300 us at random: with SQLite's fixed delays one of several
+ * writers starves for seconds.
  */
 static int
 wait_for_lock(void *arg, int tries)
@@ -234,7 +235,7 @@ create_file(const char *path)
 	return fchmod(fd, DB_MODE) ? -errno : 0;
 }
 
-/* Turning WAL on and migrating are one process's work at a time. */
+/* Lets one process at a time turn on WAL and migrate. */
 int
 sqlite_lock_setup(const char *path, int *out_fd)
 {
@@ -247,7 +248,7 @@ sqlite_lock_setup(const char *path, int *out_fd)
 	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
 	if (fd < 0)
 		return -errno;
-	(void)fchmod(fd, DB_MODE); /* fails for all but its owner: fine */
+	(void)fchmod(fd, DB_MODE); /* only the owner can; others need not */
 	while (flock(fd, LOCK_EX))
 		if (errno != EINTR)
 			return -errno;
@@ -272,7 +273,7 @@ configure(struct db *db, sqlite3 *conn)
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-	/* closing last would checkpoint, too */
+	/* the last close would checkpoint, too */
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
 	                  !db->checkpoints, NULL);
 	return sqlite3_create_function_v2(conn, "now_ms", 0, flags, db, now_ms,
@@ -296,7 +297,7 @@ open_conn(struct db *db)
 	return sqlite_errno(db, code);
 }
 
-/* Fills the empty db->link: a connection with every setting in place. */
+/* Fills the empty db->link with a connection that has every setting. */
 static int
 sqlite_connect(struct db *db)
 {
@@ -403,7 +404,7 @@ db_finish(struct db_rows *rows)
 {
 	if (!rows->stmt)
 		return;
-	sqlite3_reset(rows->stmt); /* else it would keep its lock */
+	sqlite3_reset(rows->stmt); /* or the statement would keep its lock */
 	sqlite3_clear_bindings(rows->stmt);
 	rows->stmt = NULL;
 }
@@ -450,7 +451,7 @@ db_col_real(const struct db_rows *rows, int column)
 	return sqlite3_column_double(rows->stmt, column);
 }
 
-/* The one row of a statement: n whole numbers. */
+/* Reads the one row of a statement: n whole numbers. */
 static int
 ask(struct db *db, enum sql sql, int64_t *out, int n)
 {
@@ -464,7 +465,7 @@ ask(struct db *db, enum sql sql, int64_t *out, int n)
 	return rc < 0 ? rc : 0;
 }
 
-/* 0, 0 for a new database. */
+/* Returns 0, 0 for a new database. */
 int
 db_schema(struct db *db, struct db_schema *out)
 {
@@ -491,7 +492,8 @@ apply(struct db *db, int version)
 	return rc < 0 ? rc : 0;
 }
 
-/* The schema, unless a later release has put it out of this one's reach. */
+/* Reads the schema, and refuses one that a later release has made unusable for
+ * this release. */
 static int
 usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 {
@@ -524,7 +526,7 @@ upgrade(struct db *db, struct buf *why)
 	return rc;
 }
 
-/* Brings the schema up to date; one line in *why when it refuses. */
+/* Brings the schema up to date; *why gets one line when it can't be used. */
 static int
 sqlite_migrate(struct db *db, struct buf *why)
 {

@@ -39,7 +39,7 @@ blob_close(struct blob_writer *w)
 	close_ptr(&w->fd);
 }
 
-/* An empty file whose name outlives a crash. */
+/* Creates an empty file whose name survives a crash. */
 static int
 place(struct blob_writer *w)
 {

@@ -1,4 +1,6 @@
-/* SHA-256 in hexadecimal: of keys, and of files as they are on disk. */
+/*
+ * SHA-256 in hexadecimal, of keys and of files.
+ */
 #pragma once
 
 #include "base/cleanup.h"
@@ -8,16 +10,17 @@
 #define DIGEST_CHARS 65 /* with its NUL */
 
 MUST_CHECK int digest(const void *p, size_t n, char out[static DIGEST_CHARS]);
-/* Of a file of n bytes, wherever its offset is; -EBADMSG for another length. */
+/* Hashes a file of n bytes, from its start; -EBADMSG when it has another
+ * length. */
 MUST_CHECK int digest_file(int fd, int64_t n, char out[static DIGEST_CHARS]);
 /*
- * Of n bytes of a file; each piece that was read is given to sink, which may
- * be NULL, with its offset.
- *   Errors   -EBADMSG when the file ends before, what sink returns, -errno
+ * Hashes n bytes of a file, and passes each piece and its offset to sink,
+ * unless that is NULL.
+ *   Errors   -EBADMSG when the file ends before, the result of sink, -errno
  */
 typedef int digest_sink(void *arg, const void *p, size_t n, int64_t at);
 MUST_CHECK int digest_piece(int fd, int64_t start, int64_t n, digest_sink *sink,
                             void *arg, char out[static DIGEST_CHARS]);
-/* Bytes as hexadecimal text, and back (-EINVAL). */
+/* Converts bytes to hexadecimal text, and back (-EINVAL). */
 void hex_encode(const unsigned char *p, size_t n, char *out);
 MUST_CHECK int hex_decode(const char *text, unsigned char *out, size_t n);

@@ -29,8 +29,8 @@ try_file(int dir_fd)
 	return rc;
 }
 
-/* The folder is named after this process: one that was left behind by a
- * process that was killed is used again, and sweeping passes over it. */
+/* Names the folder after this process: a folder left by a killed process is
+ * reused, and sweeping skips it. */
 static int
 try_folder(int dir_fd)
 {
@@ -46,7 +46,8 @@ try_folder(int dir_fd)
 	return rc;
 }
 
-/* A lock that another process holds for long says nothing of permissions. */
+/* True when another process held a lock for too long, which says nothing about
+ * permissions. */
 static int
 try_database(struct store *s)
 {

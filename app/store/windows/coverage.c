@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* A walk along time, from one end of a window to the next. */
+/* A walk along time, from each window's start or end to the next one. */
 struct sweep {
-	struct span *spans; /* by start */
+	struct span *spans; /* ordered by start */
 	size_t n, next;
 	const struct span **active;
 	size_t nactive;
@@ -48,7 +48,7 @@ sweep_init(struct sweep *w, const struct span *spans, size_t n)
 	return 0;
 }
 
-/* Covered part of the time right after at_ms, 0..1. */
+/* Returns the covered part of the time right after at_ms, 0..1. */
 static double
 density(struct sweep *w, int64_t at_ms)
 {
@@ -71,7 +71,7 @@ density(struct sweep *w, int64_t at_ms)
 	return most < 1 ? most : 1;
 }
 
-/* All times at which the covered part may change, in order. */
+/* Collects all times at which the covered part may change, in order. */
 static int
 edges(const struct sweep *w, int64_t from_ms, int64_t step_ms, size_t n,
       int64_t **out, size_t *out_n)

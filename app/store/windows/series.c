@@ -56,7 +56,7 @@ series_of(struct store *s, const char *tenant, const char *service,
 	rc = db_run(s->db, SQL_SERIES_INSERT,
 	            ARGS(V(id), V(type_name), V(host), V(labels), V(tenant),
 	                 V(service)));
-	/* another worker may have made it since */
+	/* another worker may have created it meanwhile */
 	return rc < 0 ? rc
 	              : find(s, tenant, service, type_name, host, labels, out);
 }

@@ -196,7 +196,7 @@ window_children(struct store *s, const struct ripe *r, enum window_level level,
 	                    r->start_ms + window_span_ms(level), out);
 }
 
-/* Whether children are still what a rollup of theirs would hold. */
+/* Checks that children are still the windows that a rollup would hold. */
 static int
 check_children(struct store *s, const struct window_ask *w,
                const struct window_list *children)

@@ -1,7 +1,7 @@
 /*
- * Which windows add up to a range: from the top level down, those inside
- * it; at each level below, those in what the level above left over at both
- * ends, and in between those that have no parent yet.
+ * Chooses windows that add up to a range. From the top level down, windows
+ * inside the range are used; each lower level fills what the level above left
+ * at both ends, and in between adds the windows that have no parent yet.
  */
 #include "window_private.h"
 
@@ -35,7 +35,7 @@ take(struct plan *p, struct window_list *l)
 	return 0;
 }
 
-/* Drops those that jut out of the range; returns how many stay. */
+/* Drops windows that reach past the range; returns how many stay. */
 static void
 keep_inside(const struct plan *p, struct window_list *l)
 {

@@ -1,4 +1,7 @@
-/* What the files of window.h share. */
+/*
+ * Helpers of window.c, window_plan.c and their neighbours, which all implement
+ * window.h.
+ */
 #pragma once
 
 #include "store/db/row.h"
@@ -10,9 +13,10 @@
 
 extern const struct row_type window_type;
 
-/* Its file, below segments/; -EBADMSG for an id that we did not make. */
+/* Names a segment's file below segments/; -EBADMSG for an id that Stoker does
+ * not make. */
 MUST_CHECK int segment_name(const char *id, char out[static SEGMENT_NAME]);
-/* Rows of one statement as windows. */
+/* Reads the rows of a statement as windows. */
 MUST_CHECK int
 window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,
             struct window_list *out);

@@ -50,7 +50,7 @@ delete_named(struct store *s, const struct named *w, size_t n)
 	return rc < 0 ? rc : 0;
 }
 
-/* Deletes what a statement names; the number of them. */
+/* Deletes the windows that a statement finds. Returns their number. */
 static int
 delete_by(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 {
@@ -69,7 +69,7 @@ delete_by(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 int
 window_expire(struct store *s, const struct window_keep *keep)
 {
-	/* a service may have days of its own where others have no end */
+	/* a service may limit days where the configuration does not */
 	int64_t all_ms = keep->all_ms ? keep->all_ms : INT64_MAX / 2;
 	int n = delete_by(s, SQL_WINDOW_EXPIRED, ARGS(V(all_ms)));
 
@@ -96,7 +96,7 @@ window_shrink(struct store *s, int64_t max_bytes)
 	return delete_by(s, SQL_WINDOW_OLDEST, ARGS(V(bytes - max_bytes)));
 }
 
-/* --- giving bytes back ---------------------------------------------------- */
+/* --- freeing space -------------------------------------------------------- */
 
 struct hole {
 	char *segment;
@@ -109,7 +109,8 @@ static const struct row_field hole_fields[] = {
 };
 static const struct row_type hole_type = ROW_TYPE(hole, hole_fields);
 
-/* A file system that can't make holes keeps the bytes until the file goes. */
+/* Makes a hole. A file system that can't keeps the bytes until the file is
+ * removed. */
 static void
 punch(struct store *s, const struct hole *h)
 {

@@ -20,7 +20,7 @@ starts_with(const char *s, const char *head)
 size_t
 package_len(const char *name, const char *file)
 {
-	/* receivers and type arguments hold paths of their own */
+	/* receivers and type arguments may contain other paths */
 	size_t n = strcspn(name, "([{ ");
 	const char *slash = memrchr(name, '/', n);
 	const char *last = slash ? slash + 1 : name;

@@ -12,8 +12,7 @@
 
 #define FIRST_ROWS 16
 
-/* A row that is looked for, or the parts of one, and the profile it may be
- * in. */
+/* A row to look up, or parts of it, and the profile that may have it. */
 struct wanted {
 	const struct profile *p;
 	const void *row;
@@ -286,7 +285,7 @@ profile_location(struct profile *p, uint32_t mapping, uint64_t address,
 	assert(mapping == PROFILE_NONE || mapping < p->nmappings);
 	if (nlines > PROFILE_MAX_LINES)
 		return -E2BIG;
-	/* profiles of one program have much in the same order */
+	/* profiles of one program are mostly in the same order */
 	at = p->index->next_location;
 	if (at >= p->nlocations || !same_location(&w, at)) {
 		hash = location_hash(p->index->key, &l, lines);
@@ -448,7 +447,7 @@ profile_type_index(const struct profile *p, const char *name)
 		if (strcmp(strings_get(p->strings, p->types[i].type, NULL),
 		           want) == 0)
 			return i;
-	/* pprof shows the last type when the file names none */
+	/* pprof shows the last type unless the file names one */
 	return !name && p->ntypes ? p->ntypes - 1 : PROFILE_NONE;
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 struct scale {
-	const char *unit; /* of the profile */
-	double least;     /* smallest value shown with this name */
+	const char *unit; /* as in the profile */
+	double least;     /* smallest value shown in this unit */
 	const char *name;
 };
 

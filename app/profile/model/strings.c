@@ -26,7 +26,7 @@ struct strings {
 	struct chunk *newest;
 	struct entry *entries;
 	uint32_t n, cap;
-	size_t bytes; /* of text, with NULs */
+	size_t bytes; /* bytes of text, with NULs */
 	uint64_t key;
 	struct table table;
 };
@@ -58,7 +58,7 @@ chunk_add(struct strings *s, size_t size)
 	return 0;
 }
 
-/* A piece for n bytes and what may come after them. */
+/* Allocates a piece for n bytes and texts that follow. */
 static int
 chunk_grow(struct strings *s, size_t n)
 {

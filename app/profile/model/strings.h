@@ -15,7 +15,7 @@
 
 struct strings;
 
-/* NULL when out of memory. */
+/* Returns NULL when out of memory. */
 struct strings *strings_new(void);
 void strings_free(struct strings *s);
 DEFINE_CLEANUP(struct strings *, strings_free)
@@ -32,15 +32,17 @@ struct string {
 	const char *p;
 	size_t n;
 };
-/* The same for n strings, at most STRINGS_AT_ONCE, whose places in memory are
- * fetched together. */
+/* Finds or adds n strings, at most STRINGS_AT_ONCE, like strings_add(); their
+ * places in memory are fetched together. */
 MUST_CHECK int strings_add_all(struct strings *s, const struct string *text,
                                size_t n, uint32_t *out);
-/* Makes room for n strings of so many bytes, so that adding them moves
+/*
+ * Makes room for n strings of so many bytes, so that adding them allocates
  * nothing.
- *   Errors   -ENOMEM, -E2BIG past STRINGS_MAX or _BYTES */
+ *   Errors   -ENOMEM, -E2BIG past STRINGS_MAX or _BYTES
+ */
 MUST_CHECK int strings_reserve(struct strings *s, uint32_t n, size_t bytes);
-/* The text of id (which must exist), NUL-terminated; n may be NULL. Valid as
- * long as s. */
+/* Returns the text of id, which must exist, NUL-terminated and valid as long as
+ * s; n may be NULL. */
 const char *strings_get(const struct strings *s, uint32_t id, size_t *n);
 uint32_t strings_count(const struct strings *s);

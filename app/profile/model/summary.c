@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Two decimals without trailing zeros: 12.5, 0.07, 3. */
+/* Writes up to two decimals without trailing zeros: 12.5, 0.07, 3. */
 static void
 put_percent(struct buf *out, int64_t part, int64_t whole)
 {

@@ -5,11 +5,12 @@
 
 struct tally {
 	int64_t self, total, samples;
-	uint32_t end;  /* of the outermost open node of this name */
-	uint32_t seen; /* nodes */
+	uint32_t end;  /* end of the outermost open node with this name */
+	uint32_t seen; /* nodes seen */
 };
 
-/* A node below another of its name is part of that one's total. */
+/* Adds a node's total, unless a node above it has the same name, whose total
+ * includes it. */
 static void
 tally_nodes(const struct tree *t, struct tally *tallies)
 {

@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Names of the frames of a profile in its tree, each found once. */
+/* The names in the tree of each frame of a profile, so that each is looked up
+ * once. */
 struct tree_names {
 	const struct profile *p;
 	struct tree *t;
@@ -17,16 +18,16 @@ struct tree_names {
 	uint32_t cap;          /* of t->home */
 };
 
-/* Nodes lie in the order in which samples made them: a parent comes before its
- * children. */
+/* Nodes are stored in the order in which samples made them: a parent comes
+ * before its children. */
 struct node {
 	uint32_t parent, name;
 	int64_t self, samples;
-	/* the rest is tree_lay_out()'s: */
+	/* set by tree_lay_out(): */
 	int64_t total;
-	uint32_t size;         /* nodes below and itself */
-	uint32_t depth, place; /* in preorder */
-	uint32_t next;         /* free place for a child */
+	uint32_t size;         /* number of nodes below, and itself */
+	uint32_t depth, place; /* place in preorder */
+	uint32_t next;         /* next free place for a child */
 };
 
 static int
@@ -48,7 +49,7 @@ homes_room(struct tree_names *c, uint32_t name)
 	return 0;
 }
 
-/* The id in t->names of text; its package is "" when it is new. */
+/* Finds or adds the text in t->names; a new one gets the package "". */
 static int
 tree_names_add(struct tree_names *c, const char *text, size_t n, uint32_t *out)
 {
@@ -62,7 +63,7 @@ tree_names_add(struct tree_names *c, const char *text, size_t n, uint32_t *out)
 	return r;
 }
 
-/* Fills names, packages and files of t with "" alone; -ENOMEM. */
+/* Fills names, packages and files of t with "" alone. Returns -ENOMEM. */
 static int
 tree_names_init(struct tree_names *c, const struct profile *p, struct tree *t)
 {
@@ -123,8 +124,8 @@ set_source(struct tree_names *c, uint32_t name, const struct function *f,
 	return strings_add(c->t->files, file, n, &home->file);
 }
 
-/* Both called once for each name: every sample that follows finds it in
- * by_string or by_location. */
+/* Look up a name's home; called once per name, since later samples find the
+ * name in by_string or by_location. */
 static int
 add_address(struct tree_names *c, uint32_t location, uint32_t line)
 {
@@ -163,7 +164,7 @@ add_function(struct tree_names *c, uint32_t location, const struct line *line,
 	return r;
 }
 
-/* The id in t->names of one frame. */
+/* Finds the id in t->names of one frame. */
 static int
 tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
                  uint32_t *out)
@@ -190,9 +191,9 @@ tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
 }
 
 /*
- * The nodes, to become columns in preorder. Because a parent comes before its
- * children, each step is one loop: totals and sizes are summed from the last
- * node to the first, places are given from the first to the last.
+ * The nodes while they are sorted into preorder. Because a parent comes before
+ * its children, each step is one loop: totals and sizes are summed from the
+ * last node to the first, places are assigned from the first to the last.
  */
 struct layout {
 	struct node *nodes;
@@ -225,7 +226,7 @@ by_text(const void *a, const void *b, void *names)
 	return r ? r : (n > m) - (n < m);
 }
 
-/* Place of each name among all names in order of their text. */
+/* Ranks all names in the order of their text. */
 static int
 rank_names(struct strings *names, uint32_t **out)
 {
@@ -244,14 +245,15 @@ rank_names(struct strings *names, uint32_t **out)
 	return 0;
 }
 
-/* Bucket of a node: its name's rank in one pass, its parent in the other. */
+/* Returns a node's bucket: the rank of its name in one pass, its parent in the
+ * other. */
 static uint32_t
 bucket(const struct layout *l, const uint32_t *rank, uint32_t node)
 {
 	return rank ? rank[l->nodes[node].name] : l->nodes[node].parent;
 }
 
-/* One pass of a radix sort: from in to out, stable, by buckets below n. */
+/* Sorts in to out by buckets below n: one stable pass of a radix sort. */
 static int
 sort_pass(const struct layout *l, const uint32_t *rank, uint32_t n,
           const uint32_t *in, uint32_t *out)
@@ -269,8 +271,8 @@ sort_pass(const struct layout *l, const uint32_t *rank, uint32_t n,
 	return 0;
 }
 
-/* All nodes, by parent and then by name; the root, its own parent, may stand
- * anywhere among its children. */
+/* Sorts all nodes by parent and then by name. The root, which is its own
+ * parent, may come anywhere among its children. */
 static int
 sort_nodes(const struct layout *l, struct strings *names, uint32_t *order)
 {
@@ -333,7 +335,7 @@ write_columns(const struct layout *l, struct tree *t)
 	}
 }
 
-/* Fills the columns of t; -ENOMEM. */
+/* Fills the columns of t. Returns -ENOMEM. */
 static int
 tree_lay_out(struct tree *t, struct node *nodes, uint32_t n)
 {
@@ -457,7 +459,7 @@ child(struct build *b, uint32_t parent, uint32_t name, uint32_t *out)
 	return 0;
 }
 
-/* Goes down from node at by the frames of one location, outermost first. */
+/* Descends from node at along the frames of one location, outermost first. */
 static int
 descend(struct build *b, uint32_t location, uint32_t *at)
 {

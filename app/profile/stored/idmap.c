@@ -9,7 +9,7 @@ idmap_done(struct idmap *m)
 	*m = (struct idmap){0};
 }
 
-/* The first id out of line: from now on they are written down. */
+/* Writes all ids down, after the first that does not continue the sequence. */
 static int
 write_down(struct idmap *m)
 {

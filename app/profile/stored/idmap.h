@@ -1,7 +1,7 @@
 /*
- * From the ids of a file to rows. Most files number their rows 1..n, which
- * makes a lookup one subtraction and needs no memory; any others are sorted
- * and searched, so that no choice of ids is slow.
+ * Maps the ids of a file to rows. Most files number their rows 1..n, so that a
+ * lookup is one subtraction and needs no memory; other ids are sorted and
+ * searched, so that no choice of ids is slow.
  */
 #pragma once
 
@@ -19,29 +19,29 @@ struct id {
 };
 
 struct idmap {
-	struct id *ids; /* NULL as long as row i has the id first + i */
+	struct id *ids; /* NULL while row i has the id first + i */
 	uint32_t n, max;
 	bool dense; /* ids[i].id == first + i */
 	uint64_t first;
 };
 
-/* For at most max ids. */
+/* An empty map for at most max ids. */
 #define IDMAP_INIT(most) ((struct idmap){.max = (most)})
 void idmap_done(struct idmap *m);
-/* Adds the next row's id; -ENOMEM. */
+/* Adds the next row's id. Returns -ENOMEM. */
 MUST_CHECK int idmap_add(struct idmap *m, uint64_t id);
-/* After the last idmap_add(); -EEXIST when an id came twice or is 0. */
+/* Ends adding, before any lookup; -EEXIST when an id came twice or is 0. */
 MUST_CHECK int idmap_seal(struct idmap *m);
 uint32_t idmap_search(const struct idmap *m, uint64_t id);
 
-/* The row of an id is the id less m->first, below m->n. */
+/* True when ids are consecutive: a row is the id less m->first, below m->n. */
 static inline bool
 idmap_is_plain(const struct idmap *m)
 {
 	return !m->ids;
 }
 
-/* The row with this id, or IDMAP_NONE. */
+/* Returns the row with this id, or IDMAP_NONE. */
 static inline uint32_t
 idmap_find(const struct idmap *m, uint64_t id)
 {

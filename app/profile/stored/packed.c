@@ -12,7 +12,7 @@ packed_done(struct packed *k)
 	*k = (struct packed){0};
 }
 
-/* Frames down to each node; NULL when out of memory. */
+/* Counts the frames down to each node; NULL when out of memory. */
 static uint32_t *
 depths(const struct packed *k)
 {
@@ -52,7 +52,7 @@ write_out(const struct packed *k, const uint32_t *depth, uint32_t *stack)
 	p->nstack = n;
 }
 
-/* Its hashes are of stacks that were nodes. */
+/* Drops the profile's hashes, which were of stacks of nodes. */
 static void
 seal(struct profile *p)
 {

@@ -1,7 +1,7 @@
 /*
- * Decoding: the counts bound what memory there will be, then each column is
- * read in the order of packed_encode.c. What is bad is noted and read as 0,
- * so that each row need not ask.
+ * Decodes packed files. The counts at the start bound the memory, then each
+ * column is read in the order of packed_encode.c. An error is noted and reads
+ * as 0, so that it needs no check in each row.
  */
 #include "profile/packed.h"
 
@@ -10,7 +10,7 @@
 #include "profile/pprof.h"
 #include "wire.h"
 
-/* Rows may take so many times the bytes that the caller allows. */
+/* Decoded rows may take this many times the bytes that the caller allows. */
 #define MEMORY_RATIO 4
 
 struct reader {
@@ -53,9 +53,10 @@ string(struct reader *r)
 	return below(r, r->n[PACKED_STRINGS]);
 }
 
-/* --- how much ------------------------------------------------------------- */
+/* --- sizes ---------------------------------------------------------------- */
 
-/* By kind: bytes in the file, at least; bytes in memory. */
+/* The size of each kind of row: least bytes in the file, and
+ * bytes in memory. */
 static const struct {
 	uint8_t file, memory;
 } sizes[PACKED_COUNTS] = {
@@ -119,7 +120,7 @@ allocate(struct reader *r)
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Each is there once, the empty one first. */
+/* Reads strings, each of which occurs once, the empty one first. */
 static int
 read_strings(struct reader *r)
 {

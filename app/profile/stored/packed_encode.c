@@ -1,9 +1,9 @@
 /*
- * The packed file, in its order. Rows of one kind are written column by
- * column where a column alone deflates better. Locations come by address,
- * nodes level by level, and samples by node: numbers are then close to those
- * before them, and files of one program have much of it in the same order,
- * which is quick to add up.
+ * Encodes packed files, in the order of the file. Rows of one kind are written
+ * column by column where that compresses better. Locations are ordered by
+ * address, nodes by level, and samples by node: numbers are then close to those
+ * before them, and files of one program are mostly in the same order, which
+ * makes them quick to merge.
  */
 #include "profile/packed.h"
 
@@ -15,7 +15,7 @@
 
 #define RAW_MAX ((size_t)1 << 30)
 
-/* What comes at each place in the file, and the place where each row went. */
+/* The row at each place in the file, and the place of each row. */
 struct order {
 	uint32_t *locations, *location_at;
 	uint32_t *nodes, *node_at;
@@ -142,7 +142,7 @@ put_lines(struct buf *out, const struct profile *p, const struct order *o)
 	}
 }
 
-/* Mapping 0: none. */
+/* Writes a mapping's place; 0 is none. */
 static void
 put_locations(struct buf *out, const struct profile *p, const struct order *o)
 {
@@ -215,8 +215,8 @@ put_labels(struct buf *out, const struct profile *p, const struct order *o)
 
 /* --- the order ------------------------------------------------------------ */
 
-/* Rows by what they belong to, in their order: first of each owner, and next
- * of each row; UINT32_MAX: none. */
+/* Rows grouped by owner, as linked lists: first of each owner, and next of each
+ * row; UINT32_MAX ends a list. */
 struct lists {
 	uint32_t *first, *next;
 };
@@ -239,7 +239,7 @@ lists_init(struct lists *l, uint32_t owners, uint32_t rows)
 	return 0;
 }
 
-/* The last row first. */
+/* Builds the lists from the last row to the first. */
 static void
 list(struct lists *l, uint32_t owner, uint32_t row)
 {
@@ -247,7 +247,7 @@ list(struct lists *l, uint32_t owner, uint32_t row)
 	l->first[owner] = row;
 }
 
-/* By location, each below its parent. */
+/* Orders nodes by location, each below its parent. */
 static int
 list_below(const struct packed *k, const struct order *o, struct lists *below)
 {

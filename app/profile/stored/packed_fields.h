@@ -1,9 +1,11 @@
-/* What both ends of a packed file agree on. */
+/*
+ * Constants that encoder and decoder of packed files share.
+ */
 #pragma once
 
 #include "profile/packed.h"
 
-/* How many rows there are of each kind, which the file begins with. */
+/* Kinds of rows; the file begins with the number of each. */
 enum packed_count {
 	PACKED_STRINGS,
 	PACKED_TYPES,
@@ -18,7 +20,8 @@ enum packed_count {
 	PACKED_COUNTS
 };
 
-/* Small numbers of either sign are small. Source: protobuf's sint64. */
+/* Maps numbers of small magnitude, of either sign, to small ones. Source:
+ * protobuf's sint64. */
 static inline uint64_t
 packed_zigzag(int64_t v)
 {

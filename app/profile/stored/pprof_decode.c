@@ -1,7 +1,7 @@
 /*
- * Decoding: count the rows, refuse what would take too much memory, then
- * sweep over the file once per kind of row, in the order in which rows refer
- * to each other. A file may hold them in any order.
+ * Decodes pprof files: counts the rows, refuses a file whose rows would take
+ * too much memory, then sweeps over the file once per kind of row, in the order
+ * in which rows refer to each other. A file may hold them in any order.
  */
 #include "profile/pprof.h"
 
@@ -18,9 +18,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PPROF_FIELDS 16 /* of message Profile, by number */
+#define PPROF_FIELDS 16 /* by number, of message Profile */
 
-/* How many rows a file holds, counted before any memory is spent on them. */
+/* The rows of a file, counted before any memory is spent on them. */
 struct pprof_count {
 	size_t types, samples, stack, values, labels, mappings, locations,
 		lines, functions, strings, string_bytes, comments;
@@ -28,8 +28,8 @@ struct pprof_count {
 	struct wire where[PPROF_FIELDS];
 };
 
-/* One interned string beside its text: entry and table slots, each array up
- * to twice too long, and its place in the file's table. */
+/* Memory of an interned string beside its text: entry and table slots, each
+ * array up to twice too long, and its place in the file's table. */
 #define STRING_OVERHEAD (2 * 16 + 4 * 8 + sizeof(uint32_t))
 
 static int
@@ -153,7 +153,7 @@ note_place(struct pprof_count *c, uint32_t number, const uint8_t *at,
 }
 
 /*
- * Counts the rows; no count is ever lower than what a reader will find.
+ * Counts the rows; no count is ever lower than the number that a reader finds.
  *   Errors   -EBADMSG, -E2BIG past a PROFILE_MAX_; one line in *why
  */
 static int
@@ -177,7 +177,7 @@ pprof_count(struct wire file, struct pprof_count *out, const char **why)
 	return r;
 }
 
-/* Bytes that decoding that many rows takes at most. */
+/* Returns the most bytes that decoding that many rows takes. */
 static size_t
 pprof_memory(const struct pprof_count *c)
 {
@@ -193,8 +193,8 @@ pprof_memory(const struct pprof_count *c)
 
 /*
  * A slab is a big piece of memory, written once from end to end. Where the
- * system allows, a slab lies in huge pages: one fault for 2 MiB, not one for
- * 4 KiB.
+ * system allows, a slab uses huge pages: one fault per 2 MiB rather than per 4
+ * KiB.
  */
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -207,7 +207,8 @@ slab_new(size_t n)
 		return malloc(n ? n : 1);
 	if (posix_memalign(&p, HUGE_PAGE, n))
 		return NULL;
-	/* its last page stays small: no more memory than was asked for */
+	/* the last page stays small, so that no more memory is used than asked
+	 * for */
 	(void)!madvise(p, n & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
 	return p;
 }
@@ -227,7 +228,7 @@ slab_spent(const void *from, const void *to)
  * real files take less than twice their size. */
 #define MEMORY_RATIO 4
 
-/* As many bytes are given back at a time. */
+/* Bytes of the file that are freed at a time. */
 #define SPENT_BYTES (256 << 10)
 
 static void
@@ -240,8 +241,8 @@ decode_done(struct decode *d)
 	idmap_done(&d->locations);
 }
 
-/* Calls row for every field of the file with this number; writers put those
- * of one number together, so that little else is passed over. */
+/* Calls row for every field of the file with this number. Writers put fields of
+ * one number together, so that little else is skipped. */
 static int
 sweep(struct decode *d, uint32_t number,
       int (*row)(struct decode *, struct wire))
@@ -285,7 +286,7 @@ read_scalars(struct decode *d)
 	return r;
 }
 
-/* Rows of all kinds lie behind each other in one piece of memory. */
+/* Rows of all kinds, one after the other in one piece of memory. */
 #define ROWS(_)      \
 	_(mappings)  \
 	_(functions) \
@@ -332,7 +333,7 @@ allocate(struct decode *d, const struct pprof_count *c)
 	               ?: allocate_rows(p, c);
 }
 
-/* Rows that others refer to by id. */
+/* Reads rows that others refer to by id. */
 static int
 sweep_ids(struct decode *d, uint32_t number,
           int (*row)(struct decode *, struct wire), struct idmap *ids)
@@ -345,8 +346,8 @@ sweep_ids(struct decode *d, uint32_t number,
 	return -EBADMSG;
 }
 
-/* The bulk, and the last: the file goes as its samples come, so that both
- * are never there as a whole. */
+/* Reads samples, most of the file and last: the file is freed while samples
+ * arrive, so that both are never in memory as a whole. */
 static int
 read_samples(struct decode *d)
 {
@@ -356,7 +357,7 @@ read_samples(struct decode *d)
 	int r;
 
 	if (!w.p)
-		return 0; /* no field of this number */
+		return 0; /* the file has no field of this number */
 	if (d->ours) {
 		slab_spent(d->file.p, w.p);
 		slab_spent(w.end, d->file.end);
@@ -409,7 +410,7 @@ read_strings(struct decode *d)
 	return -EBADMSG;
 }
 
-/* Tells why the rows exceed the limits; NULL when they do not. */
+/* Returns the reason why the rows exceed the limits; NULL when they do not. */
 static const char *
 too_much(const struct pprof_count *c, const struct pprof_limits *limits)
 {

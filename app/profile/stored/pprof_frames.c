@@ -1,8 +1,8 @@
 /*
- * Ids come in lengths of 1 to 3 bytes in no order that a branch could be
- * predicted by, so none depends on a length: the ends of all varints within
- * a block are found first, then each varint is cut out at its place. No cut
- * waits for the one before it.
+ * Decodes ids without branches on their length, since 1 to 3 bytes follow each
+ * other in an order that no branch predictor guesses: the ends of all varints
+ * within a block are found first, then each varint is cut out at its place,
+ * independent of the one before.
  * Source: masked VByte, Plaisance, Kurz, Lemire 2015, without its tables.
  */
 #include "pprof_frames.h"
@@ -11,10 +11,11 @@
 #include <string.h>
 
 #define SHORT 4 /* bytes of an id that needs no loop */
-/* Cutting the last varint out of a block reads past it. */
+/* Bytes that a block may read, since cutting out its last
+ * varint reads past it. */
 #define READ (WIRE_BLOCK + SHORT)
 
-/* A varint of n bytes, at most SHORT; as many may be read. */
+/* Cuts out a varint of n bytes, at most SHORT; SHORT bytes are read. */
 static inline uint32_t
 cut(const uint8_t *p, size_t n)
 {
@@ -28,7 +29,7 @@ cut(const uint8_t *p, size_t n)
 	return (v & 0x3FFF) | (v >> 2 & 0x0FFFC000);
 }
 
-/* A longer one, which needs not hold more; past 64 bits it is no id. */
+/* Reads a longer varint; past 64 bits it is no id. */
 static uint64_t
 cut_long(const uint8_t *p, size_t n)
 {
@@ -38,14 +39,14 @@ cut_long(const uint8_t *p, size_t n)
 	return wire_varint(&one, &id) ? 0 : id;
 }
 
-/* What is gone through so far. */
+/* State after the varints read so far. */
 struct at {
 	const uint8_t *p;
 	uint32_t *row;
 	uint64_t bad; /* not 0: an id was out of range */
 };
 
-/* The rows of varints that end where ends says. */
+/* Writes the rows of varints whose ends are the bits of ends. */
 static inline struct at
 read_block(struct at at, uint64_t ends, uint64_t first, uint32_t n)
 {
@@ -67,7 +68,7 @@ read_block(struct at at, uint64_t ends, uint64_t first, uint32_t n)
 	return at;
 }
 
-/* Ids that are rows, but for where they start. */
+/* Decodes ids that are rows plus a constant. */
 static int
 plain_frames(struct wire w, const uint8_t *limit, const struct idmap *ids,
              uint32_t *rows)

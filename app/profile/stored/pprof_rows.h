@@ -1,7 +1,7 @@
 /*
  * Second pass over a pprof file: one call per row, into arrays that the first
- * pass measured. A call may only follow those for the rows it refers to:
- * strings, then types, mappings and functions, then locations, then samples.
+ * pass measured. Rows must come after those that they refer to: strings, then
+ * types, mappings and functions, then locations, then samples.
  *
  *   Errors   -EBADMSG, perhaps with a reason in d->why; -ENOMEM
  */
@@ -13,12 +13,13 @@
 
 struct decode {
 	struct wire file;
-	bool ours;                /* nobody reads the file after this */
+	bool ours;                /* the file's memory is ours to free */
 	const struct wire *where; /* by field number: see pprof_decode.c */
 	struct profile *p;
 	uint32_t *strings; /* place in the file's table -> id */
 	uint32_t nstrings;
-	struct string waiting[STRINGS_AT_ONCE]; /* to be added */
+	struct string waiting[STRINGS_AT_ONCE]; /* strings to be added
+	                                           together */
 	uint32_t nwaiting;
 	struct idmap mappings, functions, locations;
 	size_t nvalues;
@@ -26,7 +27,7 @@ struct decode {
 };
 
 int pprof_string(struct decode *d, struct wire w);
-int pprof_strings(struct decode *d); /* after the last pprof_string() */
+int pprof_strings(struct decode *d); /* call after the last pprof_string() */
 int pprof_type(struct decode *d, struct wire w);
 int pprof_period_type(struct decode *d, struct wire w);
 int pprof_comments(struct decode *d, struct wire w);
@@ -34,5 +35,5 @@ int pprof_mapping(struct decode *d, struct wire w);
 int pprof_function(struct decode *d, struct wire w);
 int pprof_location(struct decode *d, struct wire w);
 int pprof_sample(struct decode *d, struct wire w);
-/* Takes a field of the file itself that is no row. */
+/* Reads a field of the profile itself, rather than a row. */
 int pprof_scalar(struct decode *d, const struct wire_field *f);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Numbers of fields: see include/profile/timeline.h. */
+/* Field numbers: see include/profile/timeline.h. */
 enum {
 	TIMELINE_FIELD_VERSION = 1,
 	TIMELINE_FIELD_START,
@@ -16,7 +16,7 @@ enum {
 	TIMELINE_FIELD_THREAD,
 	TIMELINE_FIELD_EVENT,
 	TIMELINE_FIELD_COUNTER,
-	TIMELINE_COLUMN_FIRST, /* of the samples, in this order */
+	TIMELINE_COLUMN_FIRST, /* columns of the samples, in this order */
 	TIMELINE_FIELD_CPUS = 13,
 };
 
@@ -61,7 +61,7 @@ timeline_free(struct timeline *t)
 	free(t);
 }
 
-/* Room for one more row of an array that may have most. */
+/* Makes room for one more row in an array of at most `most`. */
 #define ONE_MORE(t, field, most)                                               \
 	((t)->n##field >= (most)                                               \
 	         ? -E2BIG                                                      \
@@ -136,7 +136,7 @@ put_row(struct buf *out, uint32_t field, const struct number *n, size_t count,
 	wire_close(out, place);
 }
 
-/* TIMELINE_UNSEEN becomes 0, which is not written. */
+/* Writes a time plus one; TIMELINE_UNSEEN becomes 0, which is not written. */
 static void
 put_thread(struct buf *out, const struct timeline_thread *t)
 {
@@ -236,10 +236,11 @@ timeline_encode(const struct timeline *t, struct buf *out)
 struct decode {
 	struct timeline *t;
 	uint64_t version;
-	struct wire columns[COLUMNS]; /* of the samples, as they came last */
+	struct wire columns[COLUMNS]; /* columns of the samples, each as it
+	                                 came last */
 };
 
-/* --- rows of their own ---------------------------------------------------- */
+/* --- threads, events and counters ----------------------------------------- */
 
 static int
 take_pid(uint64_t v, uint32_t *out)
@@ -425,7 +426,7 @@ add_sample(struct decode *d, struct timeline_sample *row)
 	return rc ? rc : timeline_sample(d->t, row);
 }
 
-/* Threads are known by now, wherever they stand in the file. */
+/* Reads samples after all threads, wherever these are in the file. */
 static int
 add_samples(struct decode *d)
 {

@@ -4,7 +4,7 @@
 #define ONES       UINT64_C(0x0101010101010101)
 #define TOPS       (0x80 * ONES)
 
-/* The first byte is the lowest, on any machine. */
+/* Reads 8 bytes, the lowest first, on any machine. */
 static inline uint64_t
 word_at(const uint8_t *p)
 {
@@ -14,7 +14,7 @@ word_at(const uint8_t *p)
 	return le64toh(word);
 }
 
-/* What the lowest 7 bits of each byte add up to. */
+/* Joins the lowest 7 bits of each byte. */
 static inline uint64_t
 squeeze(uint64_t v)
 {
@@ -94,10 +94,10 @@ wire_next_long(struct wire *w, struct wire_field *f)
 	case WIRE_FIXED32:
 		return take(w, 4, &f->bytes);
 	}
-	return -EBADMSG; /* groups: gone since proto2 */
+	return -EBADMSG; /* a group, which proto3 has no more */
 }
 
-/* Bits that are set: sums of 2, of 4, of 8 of them, and of all. */
+/* Counts set bits: sums of 2, of 4, of 8 of them, and of all. */
 static inline size_t
 ones(uint64_t v)
 {
@@ -106,7 +106,7 @@ ones(uint64_t v)
 	return ((v + (v >> 4)) & 0x0F * ONES) * ONES >> 56;
 }
 
-/* The sum of the bytes' lowest bits ends in the highest. */
+/* Sums the lowest bit of each byte; the sum ends up in the highest byte. */
 static inline size_t
 ones_of_tops(uint64_t tops)
 {
@@ -167,7 +167,7 @@ wire_put_bytes(struct buf *out, uint32_t number, const void *p, size_t n)
 	buf_add(out, p, n);
 }
 
-/* One byte is kept for the length, which most messages need; wire_close()
+/* Reserves one byte for the length, enough for most messages; wire_close()
  * moves the bytes of a longer one. */
 size_t
 wire_open(struct buf *out, uint32_t number)

@@ -1,9 +1,9 @@
 /*
  * The wire format of protocol buffers, both ways.
  *
- * Reading never leaves the bytes it was given. A field is told apart by key:
- * number and wire type, so that a known number of a wrong type is skipped as
- * an unknown field is.
+ * Readers never leave the bytes they were given. A field is identified by its
+ * key, which is number and wire type, so that a known number with a wrong type
+ * is skipped like an unknown field.
  * Source: protobuf.dev/programming-guides/encoding.
  */
 #pragma once
@@ -21,7 +21,7 @@ enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
 #define WIRE_KEY(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
 
-/* Bytes still to be read. */
+/* Bytes that are still to be read. */
 struct wire {
 	const uint8_t *p, *end;
 };
@@ -33,7 +33,8 @@ struct wire_field {
 };
 
 #define WIRE_BLOCK 64
-/* Bit i: byte i of a WIRE_BLOCK of varints is the last of one. */
+/* Returns a mask: bit i is set when byte i of a WIRE_BLOCK of varints ends a
+ * varint. */
 static inline uint64_t
 wire_ends(const uint8_t *p)
 {
@@ -58,12 +59,13 @@ wire_ends(const uint8_t *p)
 	return ~more;
 }
 
-/* Varints that p..end holds when it is all whole varints; never fewer. */
+/* Counts the varints in p..end; never too few, and exact when all of them are
+ * whole. */
 size_t wire_count(struct wire w);
 MUST_CHECK int wire_varint_long(struct wire *w, uint64_t *out);
 MUST_CHECK int wire_next_long(struct wire *w, struct wire_field *f);
 
-/* Reads one varint; -EBADMSG when cut short or past 64 bits. */
+/* Reads one varint; -EBADMSG when it is cut short or longer than 64 bits. */
 MUST_CHECK static inline int
 wire_varint(struct wire *w, uint64_t *out)
 {
@@ -88,8 +90,8 @@ wire_varint(struct wire *w, uint64_t *out)
 }
 
 /*
- * Reads the next field. What most fields are goes without a call: a key and
- * a value, or a length, of one byte each.
+ * Reads the next field. Most fields need no call: a key and a value, or a
+ * length, of one byte each.
  *   Errors   returns 1 for a field, 0 at the end, -EBADMSG
  */
 MUST_CHECK static inline int
@@ -118,7 +120,7 @@ wire_next(struct wire *w, struct wire_field *f)
 }
 
 void wire_put_varint(struct buf *out, uint64_t v);
-/* A varint field; nothing when 0, which is what readers take it for. */
+/* Writes a varint field; nothing when v is 0, the value that readers assume. */
 void wire_put_number(struct buf *out, uint32_t number, uint64_t v);
 void wire_put_bytes(struct buf *out, uint32_t number, const void *p, size_t n);
 /* Begins a field of bytes whose length is known at wire_close(out, place). */

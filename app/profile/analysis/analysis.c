@@ -5,15 +5,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* A stack in any state and at any line, then and now. */
+/* A stack, in any state and at any line, in the base and now. */
 struct history {
-	uint32_t stack; /* the same for groups of the same stack */
+	uint32_t stack; /* index of the stack, equal for its groups */
 	int64_t before, now;
-	double known, survived; /* the base's goroutines whose numbers are
-	                           told, and those that are still there */
+	double known, survived; /* goroutines of the base with known numbers,
+	                           and those still there */
 };
 
-/* When the garbage collector came by, as goroutines' ages tell. */
+/* Times at which the garbage collector ran, from goroutines' ages. */
 struct wait_ages {
 	int64_t *s; /* ascending */
 	uint32_t n;
@@ -50,7 +50,7 @@ static const char *const skips[] = {
 #undef SITE_SKIP
 };
 
-/* True when name is the row, or begins as one that ends with "...". */
+/* True when name equals the row, or begins like a row that ends with "...". */
 static bool
 analysis_matches(const char *row, const char *name)
 {
@@ -112,16 +112,17 @@ site_of(const struct groups *g, const struct group *x)
 }
 
 /*
- * Ages of goroutines tell of those that have none.
+ * Ages of some goroutines bound the ages of those that have none.
  *
- * The runtime notes that a goroutine waits when the garbage collector comes
- * by, and forgets it when the goroutine goes on. So an age b anywhere in the
- * profile says that it collected then, and whoever is younger, or has no age,
- * has begun to wait after that.
+ * The runtime notes the time of a wait when the garbage collector finds the
+ * goroutine waiting, and forgets it when the goroutine runs on. An age anywhere
+ * in the profile therefore dates a collection, and every goroutine that is
+ * younger, or has no age, began to wait after it.
  * Source: markroot() of runtime/mgcmark.go, Go 1.19 to 1.27.
  */
 
-/* A collection that is younger may not have come by everywhere yet. */
+/* Least age of a collection, since a younger one may not have visited all
+ * goroutines yet. */
 #define COLLECTED_S 1
 
 static int
@@ -132,11 +133,7 @@ by_age(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/*
- * Collects the ages that the second profile tells.
- *   Owns     wait_ages_done() it
- *   Errors   -ENOMEM
- */
+/* Collects the ages in the second profile. */
 static int
 wait_ages_init(const struct groups *g, struct wait_ages *out)
 {
@@ -160,7 +157,7 @@ wait_ages_done(struct wait_ages *ages)
 	*ages = (struct wait_ages){0};
 }
 
-/* True when it is certain that nobody of x waits for as long as limit_s. */
+/* True when it is certain that no goroutine of x has waited for limit_s. */
 static bool
 wait_ages_below(const struct wait_ages *ages, const struct group *x,
                 int64_t limit_s)
@@ -196,7 +193,7 @@ const char *const leak_severities[] = {
 	[LEAK_SUSPECT] = "suspect",
 };
 
-/* --- then and now --- */
+/* --- base and now --- */
 
 static int
 by_group(const void *a, const void *b)
@@ -208,7 +205,8 @@ by_group(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* The first of sorted m[n] that is of the group and does not end before. */
+/* Returns the first of sorted m[n] that belongs to the group and does not end
+ * before id. */
 static uint32_t
 first_from(const struct group_member *m, uint32_t n,
            const struct group_member *want)
@@ -229,7 +227,7 @@ first_from(const struct group_member *m, uint32_t n,
 	return low;
 }
 
-/* How many of a member's goroutines still stand at their stack. */
+/* Counts a member's goroutines that are still at their stack. */
 static double
 survivors_of(const struct groups *g, const struct group_member *want)
 {
@@ -249,7 +247,7 @@ survivors_of(const struct groups *g, const struct group_member *want)
 	return n < all ? n : all;
 }
 
-/* Counts the base's goroutines that have a number, and those that stay. */
+/* Counts the base's goroutines that have a number, and those still there. */
 static void
 count_survivors(const struct groups *g, struct history *by_stack)
 {
@@ -283,7 +281,7 @@ stacks_of(const struct profile *p, const struct profile *base,
 }
 
 /*
- * Tells the history of every group of a; fills a->base_count.
+ * Finds the history of every group of a; fills a->base_count.
  *   Owns     *out is the caller's; free() it
  */
 static int
@@ -302,7 +300,7 @@ analysis_history(struct analysis *a, const struct profile *p,
 	h = calloc(a->groups->n + 1, sizeof(*h));
 	if (!by_stack || !h)
 		return -ENOMEM;
-	if (stacks->nmembers[1]) /* else it can't be told */
+	if (stacks->nmembers[1]) /* otherwise unknown */
 		count_survivors(stacks, by_stack);
 	for (uint32_t i = 0; !rc && i < a->groups->n; i++) {
 		rc = groups_find(stacks, a->groups, &a->groups->items[i], &at);
@@ -321,7 +319,7 @@ analysis_history(struct analysis *a, const struct profile *p,
 
 /* --- rules --- */
 
-/* True when a word of the list names it: "net.Dial", or "grpc.*". */
+/* True when a word of the list matches the name: "net.Dial", or "grpc.*". */
 static bool
 analysis_allowed(const char *allow, const char *name)
 {
@@ -349,17 +347,18 @@ is_allowed(const struct analysis *a, const struct group *x, const char *allow)
 	return analysis_allowed(allow, groups_text(g, x->creator));
 }
 
-/* Rules look at these figures of an analysis. */
+/* The figures of an analysis that rules use. */
 struct judged {
 	const struct analysis *a;
 	const struct leak_limits *l;
-	const int64_t *crowds; /* by string: how many block in that function */
+	const int64_t *crowds; /* by string: number of goroutines blocked in
+	                          that function */
 	struct wait_ages ages;
 };
 
 /*
- * How long one must have waited at a stack that the base does not have: load
- * that came between the two is as new, but goes on soon.
+ * Returns how long a goroutine must have waited at a stack that the base does
+ * not have: goroutines of new load are as young, but run on soon.
  */
 static int64_t
 stay_s(const struct judged *j)
@@ -385,7 +384,8 @@ has_grown(const struct judged *j, const struct group *x,
 	               (double)h->before * (double)j->l->growth_percent;
 }
 
-/* Not those who went on in the meantime and came back to the same stack. */
+/* True when a share of the base's goroutines stayed, without those that ran and
+ * came back to the same stack. */
 static bool
 has_survived(const struct judged *j, const struct group *x,
              const struct history *h)
@@ -455,7 +455,7 @@ count_crowds(const struct analysis *a, int64_t *crowds)
 	for (uint32_t i = 0; i < a->groups->n; i++)
 		if (waits & 1u << a->classes[i])
 			crowds[site_name(a, i)] += a->groups->items[i].count[1];
-	crowds[0] = 0; /* those without a place are no crowd */
+	crowds[0] = 0; /* goroutines without a place are no crowd */
 }
 
 static int
@@ -468,7 +468,7 @@ by_severity(const void *a, const void *b)
 	return (x->group > y->group) - (x->group < y->group);
 }
 
-/* The largest group of each stack speaks for it. */
+/* Reports the largest group of each stack only. */
 static int
 collect(struct analysis *a, const struct judged *j, const struct history *h)
 {
@@ -478,7 +478,7 @@ collect(struct analysis *a, const struct judged *j, const struct history *h)
 	if (!told || !a->suspects)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < a->groups->n; i++) {
-		/* stacks of now come first, each of one group at least */
+		/* stacks of now come first, with at least one group each */
 		bool *once = &told[h[i].stack];
 		const struct leak_rule *r = *once ? NULL
 		                                  : broken_rule(j, i, &h[i]);

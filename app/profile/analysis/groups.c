@@ -59,7 +59,7 @@ groups_reader_done(struct groups_reader *r)
 	free(r->keys);
 }
 
-/* Type arguments, from '[' on: not an index operator, array or ABI tag. */
+/* Skips type arguments from '[' on, but no index operator, array or ABI tag. */
 static bool
 opens_arguments(const char *name, const char *at)
 {
@@ -67,7 +67,7 @@ opens_arguments(const char *name, const char *at)
 	       at[1] != ']' && strncmp(at, "[abi:", 5) != 0;
 }
 
-/* pkg.F[go.shape.string].func1 is pkg.F[...].func1. */
+/* Writes pkg.F[go.shape.string].func1 as pkg.F[...].func1. */
 static void
 put_name(const char *name, struct buf *out)
 {
@@ -106,7 +106,7 @@ name_frame(struct groups_reader *r, uint32_t location, uint32_t line,
 	CLEANUP_BUF struct buf text = BUF_INIT(2 * BUF_MAX_SMALL);
 
 	profile_frame_name(r->p, location, line, &raw);
-	if (buf_err(&raw) == -E2BIG) { /* the first of it tells enough */
+	if (buf_err(&raw) == -E2BIG) { /* the beginning is enough */
 		buf_clear(&raw);
 		buf_puts(&raw, "[long name]");
 	}
@@ -149,7 +149,8 @@ read_frame(struct groups_reader *r, uint32_t location, uint32_t line,
 	return 0;
 }
 
-/* Tracebacks of Go leave such functions out: runtime.gopark, not runtime.GC. */
+/* True for functions that Go's tracebacks leave out: runtime.gopark, but not
+ * runtime.GC. */
 static bool
 is_hidden(const char *name)
 {
@@ -157,7 +158,7 @@ is_hidden(const char *name)
 	       !isupper((unsigned char)name[8]);
 }
 
-/* Leaves out the hidden ones, unless that is all of them. */
+/* Drops hidden frames, unless all are hidden. */
 static uint32_t
 trim(const struct groups *g, struct group_frame *f, uint32_t n)
 {
@@ -182,8 +183,10 @@ groups_room(struct groups *g, uint64_t n)
 	                 sizeof(*g->frames));
 }
 
-/* Appends the frames that are shown to g->frames, past nframes.
- *   Errors   -ENOMEM, -E2BIG */
+/*
+ * Appends the visible frames to g->frames, past nframes.
+ *   Errors   -ENOMEM, -E2BIG
+ */
 static int
 groups_read_frames(struct groups_reader *r, const struct sample *s,
                    uint32_t *out_n)
@@ -240,7 +243,7 @@ groups_free(struct groups *g)
 	free(g);
 }
 
-/* A stack that may be known: its frames lie past g->nframes. */
+/* A stack that may exist already: its frames lie past g->nframes. */
 struct candidate {
 	const struct groups *g;
 	const struct group_facts *facts;
@@ -335,7 +338,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Reads "7,9-12", up to where the text is something else. */
+/* Reads "7,9-12", up to the first other character. */
 static int
 add_members(struct groups *g, int side, const char *ids, uint32_t group)
 {

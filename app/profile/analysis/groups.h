@@ -1,44 +1,44 @@
 /*
- * Samples with one stack, taken together: what goroutine analysis and diffs
- * of sessions count.
+ * Groups of samples with equal stacks, which goroutine analysis and diffs of
+ * sessions count.
  *
- * A stack is its functions, leaf first, and who created it. Frames of Go's
- * runtime that its own tracebacks hide are left out, unless there are no
- * others, and type arguments are "[...]", as those write them. A group has a
- * count of each of two profiles, so that one pass over both is a diff.
+ * A stack is its functions, leaf first, and the function that created the
+ * goroutine. Frames that Go's own tracebacks hide are left out, unless there
+ * are no others, and type arguments are written "[...]" as there. A group has a
+ * count for each of two profiles, so that one pass over both is a diff.
  *
- * State and reason are those of the labels (goroutine.def; a thread's are
- * named alike). Where a Go profile has none, its leaf frames tell: stacks.def.
- * Source: showframe() and printFuncName() of runtime/traceback.go, Go 1.27.
+ * State and reason come from labels (goroutine.def; threads have equal names),
+ * or from the leaf frames in a Go profile without labels: stacks.def. Source:
+ * showframe() and printFuncName() of runtime/traceback.go, Go 1.27.
  */
 #pragma once
 
 #include "profile/profile.h"
 
-#define GROUPS_MAX_FRAMES (1u << 26) /* of all groups together */
+#define GROUPS_MAX_FRAMES (1u << 26) /* total over all groups */
 #define GROUPS_NO_AGE     (-1)
 
 enum group_by {
-	GROUP_BY_STACK = 0, /* frames and creator alone */
-	GROUP_BY_STATE = 1, /* state and reason as well */
-	GROUP_BY_LINE = 2,  /* lines as well */
+	GROUP_BY_STACK = 0, /* frames and creator only */
+	GROUP_BY_STATE = 1, /* state and reason, too */
+	GROUP_BY_LINE = 2,  /* lines, too */
 };
 
 struct group_frame {
-	uint32_t name; /* strings, as all numbers here */
+	uint32_t name; /* string, like all ids here */
 	uint32_t at;   /* "file:line", "" when unknown */
 };
 
 struct group {
 	int64_t count[2];                     /* goroutines, samples, bytes */
-	uint32_t state, reason, raw, creator; /* of the sample met first */
-	bool leaked;   /* the runtime found that nothing can wake it */
-	int64_t age_s; /* of the one that waits longest; GROUPS_NO_AGE; of
-	                  the second profile */
-	uint32_t frame0, nframes; /* in frames[]: leaf first */
+	uint32_t state, reason, raw, creator; /* of the sample seen first */
+	bool leaked;   /* the runtime found that it can never wake up */
+	int64_t age_s; /* of the longest wait in the second profile;
+	                  GROUPS_NO_AGE */
+	uint32_t frame0, nframes; /* in frames[], leaf first */
 };
 
-/* Goroutines of a group by their numbers, first to last. */
+/* Goroutines of a group, as a range of numbers. */
 struct group_member {
 	uint64_t first, last;
 	uint32_t group;
@@ -63,13 +63,13 @@ DEFINE_CLEANUP(struct groups *, groups_free)
 /*
  * Counts the samples of a profile for side 0 or 1: in its default type where
  * that is bytes, else in the nearest type of counts.
- *   Errors   -ENOMEM, -EINVAL no value type, -E2BIG, -EOVERFLOW; g is then
- *            good for nothing but groups_free()
+ *   Errors   -ENOMEM, -EINVAL no value type, -E2BIG, -EOVERFLOW; g can then
+ *            only be freed
  */
 MUST_CHECK int groups_add(struct groups *g, const struct profile *p, int side);
 
 /*
- * The group of g that a group of another has its stack in.
+ * Finds the group of g with the stack of a group of another.
  *   Errors   -ENOENT, -ENOMEM, -E2BIG
  */
 MUST_CHECK int groups_find(struct groups *g, const struct groups *other,

@@ -1,4 +1,7 @@
-/* A sample says what it waits for in its labels, or else in its leaf frames. */
+/*
+ * Facts about a sample: its labels tell what it waits for, or else its leaf
+ * frames.
+ */
 #include "groups_facts.h"
 
 #include "base/clock.h"
@@ -7,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR   8 /* innermost frames that are looked at */
+#define NEAR   8 /* number of innermost frames that are examined */
 #define MINUTE 60
 
-/* In keys[]: 0 not looked at, NO_LABEL, or the label and FIRST_LABEL. */
+/* Values of keys[]: 0 not examined, NO_LABEL, or a label plus FIRST_LABEL. */
 enum { NO_LABEL = 1, FIRST_LABEL = 2 };
 
 static const struct {
@@ -122,7 +125,7 @@ wait_of(const char *name)
 	return NULL;
 }
 
-/* Facts that the innermost frames tell. */
+/* Facts that follow from the innermost frames. */
 struct told {
 	const char *raw, *lock;
 	bool parked, call;
@@ -166,7 +169,7 @@ infer(struct groups_reader *r, const struct sample *s, struct group_facts *f)
 	return rc ? rc : intern(r, words ? words : t.raw, &f->reason);
 }
 
-/* The words of a label that is as the runtime says it. */
+/* Reads a label in the runtime's own words. */
 static int
 put_words(struct groups_reader *r, struct group_facts *f)
 {

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bits of a location, or of a node's stack: the function is in it, and is its
- * innermost frame. */
+/* Bits for a location, or for a node's stack: the function is in it; the
+ * function is its innermost frame. */
 enum { IN = 1, LEAF = 2 };
 
 static bool
@@ -16,7 +16,7 @@ is_named(const struct profile *p, uint32_t function, const char *name)
 	return id && !strcmp(strings_get(p->strings, id, NULL), name);
 }
 
-/* One that has no function, or one without a name. */
+/* True for a location without a function, or whose function has no name. */
 static bool
 is_called(const struct profile *p, uint32_t location, uint32_t line,
           const char *name)
@@ -38,7 +38,7 @@ is_nameless(const struct profile *p, const struct location *l, uint32_t line)
 	return !f || (!f->name && !f->system_name);
 }
 
-/* By location, behind room for one mark of each function. */
+/* Marks each location, after room for one mark of each function. */
 static unsigned char *
 marks_new(const struct profile *p, const char *name)
 {
@@ -60,7 +60,7 @@ marks_new(const struct profile *p, const char *name)
 	return all;
 }
 
-/* By node: what the function is to its stack. */
+/* Marks each node: whether its stack has the function. */
 static unsigned char *
 node_marks_new(const struct packed *k, const unsigned char *marks)
 {
@@ -79,7 +79,8 @@ add(struct function_cost *c, int64_t value, int64_t samples, unsigned marks)
 
 	bad |= __builtin_add_overflow(c->all_samples, samples, &c->all_samples);
 	if (marks & IN) {
-		c->total += value; /* no more than all, in the end */
+		c->total += value; /* can't overflow: c->total is at most the
+		                      sum of all */
 		c->samples += samples;
 	}
 	if (marks & LEAF)
@@ -87,7 +88,7 @@ add(struct function_cost *c, int64_t value, int64_t samples, unsigned marks)
 	return bad ? -EOVERFLOW : 0;
 }
 
-/* What the function is to a sample's stack. */
+/* Returns the marks of a sample's stack. */
 static unsigned
 marks_of(const struct packed *k, const struct sample *s,
          const unsigned char *marks, const unsigned char *node_marks)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct merge {
-	struct profile *p; /* its stacks are of one entry: a node */
+	struct profile *p; /* each stack has one entry: a node */
 	struct nodes nodes;
 	struct node_rows {
 		uint32_t *items; /* by node: its sample without labels, + 1 */
@@ -20,12 +20,13 @@ struct merge {
 	size_t max_bytes;
 	bool begun;
 	uint64_t key;
-	struct label label;    /* of all that is added; key 0: none */
-	struct table mappings; /* of p, by what a file is the same by */
+	struct label label;    /* label of all samples added now; key 0: none */
+	struct table mappings; /* mappings of p, by the values that make them
+	                          equal */
 };
 
 /* The stack added last, from the outermost frame: location in the input, and
- * node. Stacks at once often share their beginnings. */
+ * node. Consecutive stacks often begin alike. */
 struct path {
 	uint32_t n;
 	struct step {
@@ -33,12 +34,12 @@ struct path {
 	} steps[PROFILE_MAX_FRAMES];
 };
 
-/* From rows of the input to rows of the merged profile. */
+/* Rows of the merged profile for rows of the input. */
 struct input_rows {
 	struct merge *m;
 	const struct profile *p;
 	const struct packed *packed;
-	uint32_t *strings; /* id + 1; 0: not looked for yet */
+	uint32_t *strings; /* id + 1; 0: not looked up yet */
 	uint32_t *mappings, *functions, *locations, *nodes;
 	uint64_t *shift; /* by mapping: added to its addresses */
 	struct path path;
@@ -136,7 +137,7 @@ merge_text(struct input_rows *r, uint32_t id, uint32_t *out)
 	return 0;
 }
 
-/* --- what holds for the whole profile ------------------------------------- */
+/* --- fields of the whole profile ------------------------------------------ */
 
 static int
 add_types(struct input_rows *r)
@@ -234,7 +235,8 @@ struct wanted_file {
 	const struct mapping *m;
 };
 
-/* Files are mapped in whole pages: their ends differ within one. */
+/* Rounds to whole pages: files are mapped in pages, so equal files' ends may
+ * differ within one. */
 static uint64_t
 size_of(const struct mapping *m)
 {
@@ -360,7 +362,8 @@ add_nodes(struct input_rows *r)
 	return rc;
 }
 
-/* Down from where the stack leaves the one before. */
+/* Finds the stack's node, starting where the stack differs
+ * from the one before. */
 static int
 walk(struct input_rows *r, const uint32_t *stack, uint32_t n, uint32_t *out)
 {
@@ -400,7 +403,7 @@ add_labels(struct input_rows *r, const struct sample *s,
 	return rc;
 }
 
-/* Where the row of a node's sample is kept. */
+/* Returns the place where the row of a node's sample is kept. */
 static int
 row_of(struct merge *m, uint32_t node, uint32_t **out)
 {
@@ -420,7 +423,8 @@ row_of(struct merge *m, uint32_t node, uint32_t **out)
 	return 0;
 }
 
-/* Most samples have no labels: their node alone tells which they are. */
+/* Adds values to a sample without labels, as most are: its node alone
+ * identifies it. */
 static int
 put_sample(struct merge *m, uint32_t node, const struct label *labels,
            uint32_t n, const int64_t *values)
@@ -459,7 +463,7 @@ add_sample(struct input_rows *r, uint32_t at)
 	                       &r->p->values[(size_t)at * r->p->ntypes]);
 }
 
-/* Bytes that the merged rows take, with their hashes. */
+/* Returns the memory of the merged rows and their hashes. */
 static size_t
 merge_memory(const struct merge *m)
 {
@@ -476,7 +480,7 @@ merge_memory(const struct merge *m)
 	       (size_t)strings_count(p->strings) * 64;
 }
 
-#define CHECK_EVERY 4096 /* samples between two looks at the memory */
+#define CHECK_EVERY 4096 /* samples between two checks of memory */
 
 static int
 add_samples(struct input_rows *r)
@@ -494,7 +498,7 @@ add_samples(struct input_rows *r)
 	return rc;
 }
 
-/* Adds nodes and samples, when all that they refer to is there; as
+/* Adds nodes and samples, once all rows that they refer to exist. Errors as
  * merge_add(). */
 static int
 merge_stacks(struct input_rows *r)
@@ -544,7 +548,8 @@ merge_encode(const struct merge *m, struct buf *out)
 	return m->begun ? packed_encode(&k, out) : -ENODATA;
 }
 
-/* Bytes that rows have left of max_bytes are for the stacks. */
+/* Hands over the profile; the stacks may take what the rows
+ * leave of max_bytes. */
 int
 merge_end(struct merge *m, struct profile **out)
 {

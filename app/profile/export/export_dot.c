@@ -1,6 +1,6 @@
 /*
- * The call graph of the biggest functions, for graphviz: a box for each, its
- * edges weighted by what passes through them. An edge that leaves out
+ * Writes the call graph of the biggest functions for graphviz: a box for each,
+ * and edges weighted by the cost of the calls. An edge that leaves out
  * functions in between is dotted.
  *
  * Recursion counts once, in boxes as in edges: the numbers are those of
@@ -17,15 +17,16 @@
 #include <string.h>
 
 #define MAX_BOXES  80  /* as pprof's nodecount */
-#define LEAST_BOX  200 /* one in so many of the total, else left out */
+#define LEAST_BOX  200 /* smaller than total / LEAST_BOX is left out */
 #define LEAST_EDGE 1000
 #define MAX_NAME   256 /* bytes shown of a name */
 #define NO_BOX     UINT32_MAX
 
 struct edge {
-	uint32_t from, to; /* boxes */
-	uint32_t end;      /* of the outermost open node that has it */
-	bool skips;        /* functions in between */
+	uint32_t from, to; /* indexes of boxes */
+	uint32_t end;      /* end of the outermost open node with this
+	                      function */
+	bool skips;        /* functions in between are left out */
 	int64_t total;
 };
 
@@ -35,8 +36,9 @@ struct graph {
 	const char *unit;
 	struct top_entry *boxes;
 	uint32_t nboxes;
-	uint32_t *box; /* by name: its box or NO_BOX */
-	struct edge edges[MAX_BOXES * MAX_BOXES + 1]; /* one to look for */
+	uint32_t *box; /* by name: its box, or NO_BOX */
+	struct edge edges[MAX_BOXES * MAX_BOXES + 1]; /* the last is a sentinel
+	                                                 for lookups */
 	struct table index;
 	uint32_t nedges;
 };
@@ -101,7 +103,7 @@ same_edge(const void *key, uint32_t row)
 	return want->from == g->edges[row].from && want->to == g->edges[row].to;
 }
 
-/* The edge between two boxes, made when it is the first of them. */
+/* Finds the edge between two boxes, or adds it. */
 static int
 find_edge(struct graph *g, uint32_t from, uint32_t to, struct edge **out)
 {
@@ -122,8 +124,8 @@ find_edge(struct graph *g, uint32_t from, uint32_t to, struct edge **out)
 	return 0;
 }
 
-/* Counts the edge that ends at a node: whoever is open above it and has a
- * box calls it. */
+/* Counts the edge that ends at a node: the nearest open node above it with a
+ * box is the caller. */
 static int
 add_edge(struct graph *g, uint32_t node, uint32_t from, bool skips)
 {
@@ -140,9 +142,9 @@ add_edge(struct graph *g, uint32_t node, uint32_t from, bool skips)
 	return 0;
 }
 
-/* What is open at one depth of the path down to a node. */
+/* The open node at one depth of the path down to a node. */
 struct open_node {
-	uint32_t box; /* its own, or the nearest above it, or NO_BOX */
+	uint32_t box; /* its own box, or the nearest above it, or NO_BOX */
 	bool own;
 };
 
@@ -201,7 +203,7 @@ share(const struct graph *g, int64_t v)
 	return all ? 100.0 * (double)v / (double)all : 0;
 }
 
-/* The size of the type tells the self value, the box's colour the total. */
+/* Writes a box: the font size shows the self value, the colour the total. */
 static void
 put_box(const struct graph *g, uint32_t i)
 {

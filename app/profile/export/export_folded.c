@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* What separates frames and lines can't be in a name. */
+/* Writes a name without the characters that separate frames and lines. */
 static void
 put_name(struct buf *out, const char *s, size_t n)
 {
@@ -50,7 +50,7 @@ folded_lines(const struct tree *t, folded_counts *counts, const void *arg,
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	/* length of the path down to the open node of each depth */
+	/* length of the path down to the open node at each depth */
 	CLEANUP_FREE size_t *len = calloc((size_t)deepest(t) + 1, sizeof(*len));
 
 	if (!len)
@@ -76,7 +76,8 @@ folded_lines(const struct tree *t, folded_counts *counts, const void *arg,
 	return buf_err(out);
 }
 
-/* Samples without a stack stand under the root's own name. */
+/* Writes the path of a node. Samples without a stack get the
+ * root's own name. */
 static void
 put_samples(const void *arg, uint32_t node, struct buf *text)
 {

@@ -17,7 +17,7 @@ extern const uint64_t web_text_js_len, web_model_js_len, web_flame_js_len,
 	web_table_js_len, web_diff_js_len, web_sandwich_js_len,
 	web_about_js_len, web_page_js_len;
 
-/* Fills one place of the page. */
+/* A placeholder of the page, and the function that fills it. */
 struct hole {
 	const char *mark;
 	void (*fill)(page_data *data, const void *arg, struct buf *out);
@@ -31,7 +31,7 @@ put_css(page_data *data, const void *arg, struct buf *out)
 	buf_add(out, web_page_css, web_page_css_len);
 }
 
-/* Each script may use those before it. */
+/* Scripts in an order in which each may use those before it. */
 static void
 put_js(page_data *data, const void *arg, struct buf *out)
 {
@@ -53,7 +53,7 @@ put_data(page_data *data, const void *arg, struct buf *out)
 	data(arg, out);
 }
 
-/* In the order in which the page has them. */
+/* Placeholders in the order in which they occur in the page. */
 static const struct hole holes[] = {
 	{"/*STOKER-CSS*/", put_css},
 	{"/*STOKER-DATA*/", put_data},
@@ -89,7 +89,7 @@ put_tree(const void *arg, struct buf *out)
 {
 	const struct one *one = arg;
 
-	/* a failure poisons out, which page_html() looks at */
+	/* a failure poisons out, which page_html() checks */
 	(void)!export_json(one->t, one->meta, out);
 }
 

@@ -1,13 +1,13 @@
 /*
- * The call tree as columns in preorder: what the flame graph page reads.
+ * Writes the call tree as columns in preorder, which the flame graph page
+ * reads.
  *
- * names and packages are parallel, name[i] is an index into both, depth of
- * the root is 0, and the subtree of a node is the run of deeper ones behind
- * it. file and line are parallel to names, too, file being an index into
- * files, whose first is ""; both are empty where nothing is known. quality is
- * the profile's report on itself. formats tells what else there is of it, each
- * with what it is. '<' is escaped, so that the document may stand inside
- * <script>.
+ * names and packages are parallel, name[i] is an index into both, depth of the
+ * root is 0, and the subtree of a node is the run of deeper ones behind it.
+ * file and line are parallel to names, too, file being an index into files,
+ * whose first is ""; both are empty where unknown. quality is the profile's
+ * report on itself. formats lists the other formats, with a description of
+ * each. '<' is escaped, so that the document may stand inside <script>.
  */
 #include "exports.h"
 #include "json_tree.h"
@@ -57,7 +57,7 @@ json_tree_head(const struct tree *t, const struct export_meta *meta,
 	put_number(out, "totalSamples", t->total_samples);
 }
 
-/* In JSON, '<' stands in texts only. */
+/* Escapes '<', which occurs only within texts of JSON. */
 void
 json_tree_quality(struct buf *out, const char *report)
 {
@@ -122,7 +122,7 @@ file_text(const struct tree *t, uint32_t file, size_t *n)
 	return strings_get(t->files, file, n);
 }
 
-/* A column of what is known of each name. */
+/* Writes a column with a value for each name. */
 static void
 put_homes(struct buf *out, const char *key, const struct tree *t, size_t field)
 {

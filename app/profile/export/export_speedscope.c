@@ -1,9 +1,9 @@
 /*
- * Speedscope's own format: one sampled profile, a row for each stack.
+ * Writes speedscope's own format: one sampled profile, a row for each stack.
  *
- * Frames are the tree's names in their order. Weights can't be negative
- * there: such stacks, of deltas, are left out. "counts" is ours: how many
- * samples a row stands for, which others pass over and we read again.
+ * Frames are the tree's names in their order. Weights can't be negative in this
+ * format, so such stacks, of deltas, are left out. "counts" is our extension:
+ * the number of samples of each row, which other readers ignore and ours reads.
  * Source: file-format-schema.json of speedscope 1.22,
  * FileFormat.SampledProfile.
  */
@@ -39,7 +39,7 @@ put_frames(const struct tree *t, struct buf *out)
 	json_close(out, '}');
 }
 
-/* Its units; others are counts to it. */
+/* Returns speedscope's name of a unit; unknown units are "none". */
 static const char *
 unit_of(const struct tree *t)
 {
@@ -56,7 +56,7 @@ unit_of(const struct tree *t)
 }
 
 /* Calls row for each node with a value of its own, with its path: names from
- * below the root; samples without a stack stand under the root's own. */
+ * below the root. Samples without a stack get the root's own name. */
 static int
 each_stack(const struct tree *t, struct buf *out,
            void (*row)(struct buf *out, const struct tree *t, uint32_t node,

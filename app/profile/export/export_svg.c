@@ -1,5 +1,6 @@
 /*
- * A flame graph as a static picture: root at the top, tooltips, no script.
+ * Writes a flame graph as a static picture: root at the top, tooltips, no
+ * script.
  */
 #include "exports.h"
 
@@ -17,23 +18,25 @@
 #define MARGIN      10
 #define CHAR        7.2   /* width at 12px monospace */
 #define MIN_WIDTH   0.1   /* narrower boxes are left out */
-#define MAX_BOXES   20000 /* about 5 MB; the least width doubles until then */
+#define MAX_BOXES   20000 /* about 5 MB */
 #define MAX_ROWS    512   /* deeper frames are left out */
-#define MAX_NAME    1024  /* bytes of a tooltip's name */
+#define MAX_NAME    1024  /* bytes of a name in a tooltip */
 #define LABEL_PAD   6
-#define LABEL_LEAST 3 /* characters */
+#define LABEL_LEAST 3 /* characters that a label needs */
 
 struct picture {
 	const struct svg *s;
 	const struct tree *t;
 	struct buf *out;
 	double scale; /* pixels per unit of value */
-	double least; /* width of the narrowest box drawn */
+	double least; /* width of the narrowest box that is drawn */
 	uint32_t head, rows;
 };
 
-/* XML has no escape for most control characters, nor for U+FFFE and U+FFFF.
- * Source: XML 1.0, production 2 (Char). */
+/*
+ * True for a character that XML can hold. XML has no escape for most control
+ * characters, nor for U+FFFE and U+FFFF. Source: XML 1.0, production 2 (Char).
+ */
 static bool
 forbidden(const unsigned char *s, size_t len)
 {
@@ -42,7 +45,7 @@ forbidden(const unsigned char *s, size_t len)
 	return len == 0 || (*s < ' ' && *s != '\t' && *s != '\n');
 }
 
-/* Up to most characters of s as text of an XML document. */
+/* Writes up to most characters of s as text of an XML document. */
 static void
 put_text(struct buf *out, const char *s, size_t n, size_t most)
 {
@@ -55,7 +58,7 @@ put_text(struct buf *out, const char *s, size_t n, size_t most)
 			buf_puts(out, "\xEF\xBF\xBD");
 		else if (*p == '<')
 			buf_puts(out, "&lt;");
-		else if (*p == '>') /* "]]>" may not stand in text */
+		else if (*p == '>') /* text must not contain "]]>" */
 			buf_puts(out, "&gt;");
 		else if (*p == '&')
 			buf_puts(out, "&amp;");
@@ -77,7 +80,7 @@ drawn(const struct picture *g, uint32_t node)
 	return g->t->depth[node] < MAX_ROWS && width(g, node) >= g->least;
 }
 
-/* Boxes to be drawn, and in how many rows. */
+/* Counts the boxes to be drawn, and their rows. */
 static uint32_t
 count_boxes(struct picture *g)
 {
@@ -172,7 +175,7 @@ put_box(const struct picture *g, uint32_t node, double x)
 	buf_puts(g->out, "</g>\n");
 }
 
-/* Children lie beside each other below their parent: next[d] is where the
+/* Draws children beside each other below their parent: next[d] is where the
  * next node of depth d begins. */
 static void
 put_boxes(const struct picture *g)
@@ -218,7 +221,7 @@ value(const struct svg *s, uint32_t node)
 	return (double)s->t->total[node];
 }
 
-/* Warm colours, the same for a function in every picture. */
+/* Chooses a warm colour, always the same for a function. */
 static struct svg_color
 color(const struct svg *s, uint32_t node)
 {

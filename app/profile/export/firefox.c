@@ -10,35 +10,36 @@
 
 #define FX_MARKER "StokerEvent" /* the only row of meta.markerSchema */
 
-/* Rows of one process, each with the index of the next; FX_NONE ends them. */
+/* Rows of each process as a list: each row has the index of the next; FX_NONE
+ * ends it. */
 struct chain {
 	uint32_t first, last;
 };
 
 struct process {
-	uint32_t pid, thread; /* its first */
+	uint32_t pid, thread; /* index of its first thread */
 	struct chain events, counters;
 };
 
-/* The document: values that all of its threads share. */
+/* The document, with values that all of its threads share. */
 struct document {
 	struct fx x;
 	const struct firefox_meta *meta;
 	const struct timeline *t;  /* or NULL */
-	uint32_t type;             /* value that weighs */
-	double scale;              /* from a value to a weight */
-	struct process *processes; /* by pid */
+	uint32_t type;             /* value type used as weight */
+	double scale;              /* converts a value to a weight */
+	struct process *processes; /* sorted by pid */
 	uint32_t nprocesses;
 	uint32_t *next_event, *next_counter;
 };
 
-/* Markers of one thread, written in a pass for each column. */
+/* Markers of one thread, written in one pass for each column. */
 struct markers {
 	const struct timeline_event **rows;
 	uint32_t n;
 };
 
-#define GECKO_VERSION 29 /* of the raw format; not looked at */
+#define GECKO_VERSION 29 /* of the raw format; readers ignore it */
 #define UUID_BYTES    16
 
 /* --- meta ----------------------------------------------------------------- */
@@ -79,7 +80,7 @@ put_marker_schema(struct buf *b)
 	            "\"format\":\"string\"}]}]");
 }
 
-/* Milliseconds between samples; 1 where nothing is known. */
+/* Returns the milliseconds between samples; 1 when unknown. */
 static double
 interval(const struct document *d)
 {
@@ -132,7 +133,7 @@ put_meta(const struct document *d)
 
 /* --- libs ----------------------------------------------------------------- */
 
-/* Breakpad's id: the first bytes of the build-id as a GUID, whose first
+/* Writes Breakpad's id: the first bytes of the build-id as a GUID, whose first
  * three parts are little-endian, and an age of 0. */
 static void
 breakpad_id(const char *build_id, size_t n, char out[static 34])
@@ -191,7 +192,7 @@ put_libs(const struct document *d)
 /* --- markers -------------------------------------------------------------- */
 
 static const struct {
-	const char *name, *text; /* its format: one number */
+	const char *name, *text; /* text is a format with one number */
 } events[TIMELINE_EVENT_KINDS] = {
 	[TIMELINE_FORK] = {"Fork", "born of process %llu"},
 	[TIMELINE_EXEC] = {"Exec", ""},
@@ -253,7 +254,7 @@ put_markers(struct document *d, const struct markers *m)
 	json_close(b, ']');
 	json_open(b, "phase", '[');
 	for (uint32_t i = 0; i < m->n; i++)
-		json_put_int(b, NULL, 0); /* an instant */
+		json_put_int(b, NULL, 0); /* phase 0: an instant */
 	json_close(b, ']');
 	json_open(b, "category", '[');
 	for (uint32_t i = 0; i < m->n; i++)
@@ -273,7 +274,8 @@ counted(const struct timeline_counter *c, enum counted what)
 	return what == RSS ? (double)c->rss_bytes : (double)c->cpu_us;
 }
 
-/* Each count is since the one before, and the first begins at none. */
+/* Writes counts, each as the difference to the one before; the first starts
+ * from 0. */
 static void
 put_counter_samples(struct document *d, uint32_t from, enum counted what)
 {
@@ -422,7 +424,8 @@ process_of(const struct document *d, uint32_t pid)
 	return NULL;
 }
 
-/* The thread that bears the pid is the first, else the first seen. */
+/* Chooses a process's first thread: the one whose tid is the pid, or else the
+ * first seen. */
 static void
 find_processes(struct document *d)
 {
@@ -459,7 +462,7 @@ chain(struct chain *c, uint32_t *next, uint32_t row)
 	c->last = row;
 }
 
-/* Events of no process are told with the first thread's. */
+/* Puts events without a process in the first thread of all. */
 static int
 sort_by_process(struct document *d)
 {
@@ -494,7 +497,7 @@ process_name(const struct document *d, uint32_t pid)
 	return *name ? name : d->meta->process;
 }
 
-/* Events of a process stand in its first thread. */
+/* Puts events of a process in its first thread. */
 static void
 choose_markers(const struct document *d, uint32_t thread, struct markers *m)
 {
@@ -507,7 +510,8 @@ choose_markers(const struct document *d, uint32_t thread, struct markers *m)
 		m->rows[m->n++] = &d->t->events[i];
 }
 
-/* Samples sorted by thread: those of i are from first[i] to first[i + 1]. */
+/* Samples sorted by thread: those of thread i are from first[i] to first[i +
+ * 1]. */
 struct by_thread {
 	struct fx_sample *rows;
 	uint32_t *first;
@@ -582,7 +586,7 @@ weight_of(const struct document *d, uint32_t row)
 	return (double)v * d->scale;
 }
 
-/* One after the other, as long as each weighs in the whole. */
+/* Places rows one after the other, each as long as its share of the weight. */
 static uint32_t
 lay_out(const struct document *d, struct fx_sample *rows)
 {
@@ -627,7 +631,7 @@ put_only_thread(struct document *d)
 	                  &none);
 }
 
-/* --- all ------------------------------------------------------------------ */
+/* --- the document --------------------------------------------------------- */
 
 static void
 put_strings(struct document *d)

@@ -1,14 +1,15 @@
 /*
- * A profile for profiler.firefox.com: its "processed" format, symbolicated.
+ * Writes profiles for profiler.firefox.com: its "processed" format,
+ * symbolicated.
  *
- * Version 57, which newer front ends upgrade: the strings are shared, each
- * thread has tables of its own. With a timeline each sample stands in its
- * thread, at its time; without one, all stand in one thread, laid out evenly
- * over the profile's duration, as wide as what they weigh.
+ * The version is 57, which newer front ends upgrade: strings are shared, each
+ * thread has tables of its own. With a timeline each sample appears in its
+ * thread, at its time; without one, all appear in one thread, spread over the
+ * profile's duration in proportion to their weights.
  *
- * Categories are User, Kernel and Blocked; a sample of a waiting thread ends
- * in the frame "[blocked]". What happened to processes and when samples are
- * missing are markers; memory and CPU time are counters.
+ * Categories are User, Kernel and Blocked; a sample of a waiting thread ends in
+ * the frame "[blocked]". Forks, execs, exits and missing samples become
+ * markers; memory and CPU time become counters.
  *
  * Source: docs-developer/processed-profile-format.md and src/types/profile.ts
  * of firefox-devtools/profiler; 57 is what samply's fork of Feldera writes.
@@ -22,18 +23,18 @@
 
 struct firefox_meta {
 	const char *product; /* "checkout cpu" */
-	const char *process; /* name of the only one, without a timeline */
+	const char *process; /* name of the only process, without a timeline */
 	const char *oscpu;   /* "" unknown */
 	int64_t time_ms;     /* start, since the epoch */
-	int64_t duration_ms; /* where the profile does not say */
+	int64_t duration_ms; /* used when the profile has none */
 	int cpus;            /* 0 unknown */
 };
 
 /*
  * Appends the document: JSON, not compressed.
  *
- *   Shape    type: the values that samples are weighed by; timeline may be
- *            NULL, and is left aside when it is not of this profile
+ *   Shape    type is the value type used as weight; timeline may be NULL, and
+ *            is ignored when it belongs to another profile
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int firefox_write(const struct profile *p, uint32_t type,

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_SAFE (UINT64_C(1) << 53) /* what JSON numbers hold exactly */
+#define MAX_SAFE (UINT64_C(1) << 53) /* exact in JSON */
 #define BLOCKED  "[blocked]"
 
 static uint32_t
@@ -25,7 +25,8 @@ mapping_of(const struct fx *x, uint32_t frame)
 	               : x->p->locations[x->location[frame]].mapping;
 }
 
-/* A function's key, or that of a location without one, or of "[blocked]". */
+/* Returns the key of a location's function, of the location when it has none,
+ * or of "[blocked]". */
 static uint32_t
 func_key(const struct fx *x, uint32_t frame)
 {
@@ -65,7 +66,7 @@ column_done(struct fx_column *c)
 	free(c->keys);
 }
 
-/* The thread's row of a key; true when it is new. */
+/* Finds or adds the thread's row of a key; true when it is new. */
 static bool
 column_add(struct fx_column *c, uint32_t stamp, uint32_t key, uint32_t *out)
 {
@@ -170,7 +171,7 @@ put_index(struct buf *b, uint32_t v)
 		json_put_int(b, NULL, v);
 }
 
-/* A column with the same in every row. */
+/* Writes a column that has one value in every row. */
 static void
 put_same(struct buf *b, const char *key, const char *value, uint32_t n)
 {
@@ -242,7 +243,8 @@ category_of(const struct fx *x, uint32_t frame)
 	return !strncmp(file, "[kernel", 7) ? FX_KERNEL : FX_USER;
 }
 
-/* Value of a frame in a column of frameTable; -1: null, but as address. */
+/* Returns a frame's value in a column of frameTable; -1 stands for null, except
+ * in address. */
 static int64_t
 frame_value(const struct fx *x, int column, uint32_t frame)
 {
@@ -268,7 +270,7 @@ frame_value(const struct fx *x, int column, uint32_t frame)
 		               : (int64_t)l->address;
 	case 4: /* inlineDepth: 0 for the outermost */
 		return profile_frames(x->p, x->location[frame]) - 1 - line;
-	default: /* nativeSymbol: of the outermost */
+	default: /* nativeSymbol: that of the outermost */
 		return l->nlines
 		               ? (int64_t)x->funcs.row
 		                         [x->p->lines[l->line0 + l->nlines - 1]
@@ -306,7 +308,7 @@ put_frame_table(struct fx *x)
 	json_close(b, '}');
 }
 
-/* The name of a row of funcTable, in stringArray. */
+/* Finds the name of a row of funcTable in stringArray. */
 static int
 func_name(struct fx *x, uint32_t key, uint32_t *out)
 {
@@ -344,7 +346,7 @@ put_names(struct fx *x, const char *key)
 	return r;
 }
 
-/* Source file of a function, or null. */
+/* Writes the source file of a function, or null. */
 static int
 put_files(struct fx *x)
 {
@@ -368,7 +370,7 @@ put_files(struct fx *x)
 	return r;
 }
 
-/* By row of funcTable: the mapping of its first frame. */
+/* Finds the mapping of the first frame of each row of funcTable. */
 static uint32_t *
 func_mappings(const struct fx *x)
 {
@@ -414,7 +416,7 @@ put_func_table(struct fx *x, const uint32_t *mappings)
 	return r;
 }
 
-/* One row for each function: where the lowest address seen of it is. */
+/* Writes one row for each function, with the lowest address seen in it. */
 static int
 put_native_symbols(struct fx *x, const uint32_t *mappings)
 {
@@ -520,7 +522,7 @@ stacks_room(struct fx *x)
 	return 0;
 }
 
-/* The stack of prefix and frame, made when it is the first of its kind. */
+/* Finds or adds the stack of prefix and frame. */
 static int
 stack_of(struct fx *x, uint32_t frame, uint32_t *at)
 {
@@ -556,7 +558,7 @@ push_frame(struct fx *x, uint32_t key, uint32_t *at)
 	return stack_of(x, frame, at);
 }
 
-/* The stack of a sample, FX_NONE for one without frames. */
+/* Finds the stack of a sample; FX_NONE when it has no frames. */
 static int
 make_stack(struct fx *x, const struct fx_sample *s, uint32_t *out)
 {
@@ -576,7 +578,7 @@ make_stack(struct fx *x, const struct fx_sample *s, uint32_t *out)
 	return r;
 }
 
-/* stacks[] of all samples; a row of the profile is walked once. */
+/* Fills stacks[] for all samples; a row of the profile is walked once. */
 static int
 make_stacks(struct fx *x, const struct fx_sample *s, uint32_t n,
             uint32_t *stacks)
@@ -595,7 +597,8 @@ make_stacks(struct fx *x, const struct fx_sample *s, uint32_t n,
 	return r;
 }
 
-/* Functions that frames name only as the one they were inlined into. */
+/* Adds functions that frames refer to only as the one they
+ * were inlined into. */
 static void
 add_outer_functions(struct fx *x)
 {

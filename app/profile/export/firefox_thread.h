@@ -1,28 +1,30 @@
-/* Private to firefox_write(): the tables of one thread after the other. */
+/*
+ * The tables of one thread after the other, private to firefox_write().
+ */
 #pragma once
 
 #include "base/table.h"
 #include "firefox.h"
 
-/* In the order of meta.categories. */
+/* Categories in the order of meta.categories. */
 enum firefox_category { FX_OTHER, FX_USER, FX_KERNEL, FX_BLOCKED };
 
 #define FX_NONE UINT32_MAX
 
-/* One sample of the thread being written. */
+/* One sample of the thread that is being written. */
 struct fx_sample {
 	double time_ms, weight;
 	uint64_t cpu_ns;
-	uint32_t row; /* of the profile */
+	uint32_t row; /* sample row in the profile */
 	bool blocked;
 };
 
 struct fx_stack {
-	uint32_t prefix, frame; /* FX_NONE: a root */
+	uint32_t prefix, frame; /* prefix is FX_NONE for a root */
 };
 
-/* A row of a table of the thread, kept by its key in the profile: marks[key]
- * is its row when stamps[key] is the thread's. */
+/* Rows of a table of the thread, found by a key of the profile: marks[key] is
+ * the row when stamps[key] is the thread's. */
 struct fx_column {
 	uint32_t *row, *stamp; /* by key */
 	uint32_t *keys;        /* by row */
@@ -33,24 +35,24 @@ struct fx {
 	const struct profile *p;
 	struct buf *out;
 	struct strings *strings; /* shared.stringArray */
-	uint32_t *frame0; /* by location: its first key in frames; the last key
-	                     is "[blocked]" */
-	uint32_t *location; /* by key of frames */
-	uint64_t *entry;    /* by function: lowest address seen */
+	uint32_t *frame0;        /* by location: its first key among frames; the
+	                            last key is "[blocked]" */
+	uint32_t *location;      /* by key of a frame */
+	uint64_t *entry;         /* by function: lowest address seen */
 	struct fx_column frames, funcs, resources;
 	struct fx_column rows[2]; /* by sample of the profile: its stack; the
-	                             second for those that were blocked */
+	                             second is for blocked samples */
 	struct fx_stack *stacks;
 	uint32_t nstacks, stacks_cap;
 	struct table stack_index;
-	uint32_t thread; /* stamp */
+	uint32_t thread; /* the stamp of the current thread */
 	const char *weight_type;
 };
 
 MUST_CHECK int fx_init(struct fx *x, const struct profile *p, struct buf *out);
 void fx_done(struct fx *x);
-/* A string's place in stringArray. */
+/* Finds or adds a string in stringArray. */
 MUST_CHECK int fx_string(struct fx *x, const char *s, size_t n, uint32_t *out);
-/* Writes samples and tables of one thread: members of its object. */
+/* Writes samples and tables of one thread as members of its object. */
 MUST_CHECK int
 fx_thread(struct fx *x, const struct fx_sample *s, uint32_t n, bool cpu);

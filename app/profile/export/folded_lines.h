@@ -1,11 +1,14 @@
-/* Folded stacks with any counts behind them. */
+/*
+ * Folded stacks with any counts after them.
+ */
 #pragma once
 
 #include "profile/tree.h"
 
-/* Appends what a node's line ends in; nothing: it has no line. */
+/* Appends the end of a node's line; a node for which nothing is appended gets
+ * no line. */
 typedef void folded_counts(const void *arg, uint32_t node, struct buf *text);
 
-/* Appends a line for each node that has counts; -ENOMEM, -E2BIG. */
+/* Appends a line for each node that has counts. Returns -ENOMEM, -E2BIG. */
 MUST_CHECK int folded_lines(const struct tree *t, folded_counts *counts,
                             const void *arg, struct buf *out);

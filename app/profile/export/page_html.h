@@ -1,4 +1,6 @@
-/* The flame graph page around any data that it reads. */
+/*
+ * The flame graph page with any data.
+ */
 #pragma once
 
 #include "base/buf.h"

@@ -1,6 +1,6 @@
 /*
- * A call tree as a static picture: what differs between one profile and two
- * is asked of the caller.
+ * Draws a call tree as a static picture. Functions of the caller supply all
+ * that differs between one profile and a diff.
  */
 #pragma once
 
@@ -13,19 +13,20 @@ struct svg_color {
 struct svg {
 	const struct tree *t;
 	const void *arg; /* the caller's */
-	/* Width of a node; those of children sum up to at most its own. */
+	/* Returns the width of a node; children's widths add up to at most
+	 * their parent's. */
 	double (*value)(const struct svg *s, uint32_t node);
 	struct svg_color (*color)(const struct svg *s, uint32_t node);
-	/* Text of its tooltip, below the name; escaped. */
+	/* Writes the lines of a node's tooltip below its name, escaped. */
 	void (*describe)(const struct svg *s, uint32_t node, struct buf *out);
-	/* What colours mean, at that place; NULL: nothing. */
+	/* Draws a legend for the colours at (x, y); NULL: none. */
 	void (*legend)(const struct svg *s, int x, int y, struct buf *out);
 	uint32_t legend_height; /* pixels */
 };
 
 MUST_CHECK int
 svg_write(const struct svg *s, const struct export_meta *meta, struct buf *out);
-/* Unit of the values of a tree. */
+/* Returns the unit of the values of a tree. */
 static inline const char *
 svg_unit(const struct tree *t)
 {

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#define LOOK ((size_t)8 << 10) /* how far the first goroutine may be */
+#define LOOK ((size_t)8 << 10) /* the first goroutine must begin within */
 
 static bool
 next_line(struct text *rest, struct text *out)
@@ -31,7 +31,7 @@ add_location(struct dump *d, uint32_t location)
 		d->stack[d->nstack++] = location;
 }
 
-/* What was inlined, and what it was inlined into, are one location. */
+/* Adds a location for a function and the functions inlined into it. */
 static int
 flush_lines(struct dump *d)
 {
@@ -68,7 +68,7 @@ add_line(struct dump *d, struct text name, struct text file, uint64_t number)
 	return flush_lines(d);
 }
 
-/* "\tFILE:LINE +0x1d": what FILE and LINE are. */
+/* Splits "\tFILE:LINE +0x1d" into FILE and LINE. */
 static bool
 read_place(struct text line, struct text *file, uint64_t *number)
 {
@@ -108,7 +108,7 @@ take_file(struct dump *d, struct text line)
 	return add_line(d, d->function, file, number);
 }
 
-/* The "(" that belongs to the ")" at the end, or line.n. */
+/* Returns the place of the "(" that matches the ")" at the end, or line.n. */
 static size_t
 arguments(struct text line)
 {
@@ -129,7 +129,7 @@ take_function(struct dump *d, struct text line)
 	size_t at = text_ends(line, TEXT(")")) ? arguments(line) : line.n;
 
 	if (at == 0 || at == line.n)
-		return; /* some other line: a newer runtime's, or not Go's */
+		return; /* some other line: of a newer runtime, or not of Go */
 	d->is_inlined = text_ends(line, TEXT("(...)"));
 	d->function = (struct text){line.p, at};
 	if (at == 5 && !memcmp(line.p, "panic", 5))
@@ -240,8 +240,8 @@ take_line(struct dump *d, struct text line)
 	return 0;
 }
 
-/* The runtime stops at a size, wherever that falls; a copy may have lost the
- * last newline only. */
+/* True when the dump ends within a line. The runtime stops at a size, wherever
+ * that falls; a copy may have lost only the last newline. */
 static bool
 is_cut(const struct dump *d, struct text all, struct text last)
 {

@@ -20,13 +20,16 @@ text_number(struct text *t, uint64_t *out)
 	return true;
 }
 
-/* Up to where one of these stands, which is left in t. */
+/* Takes the text up to one of these characters, which stays in t. */
 static struct text
 take_until(struct text *t, const char *stop)
 {
 	struct text taken = {t->p, 0};
 
-	while (t->n && (!*t->p || !strchr(stop, *t->p))) { /* NUL: as any */
+	while (t->n &&
+	       (!*t->p || !strchr(stop, *t->p))) { /* strchr() would find NUL:
+		                                      treat it as any other
+		                                      character */
 		t->p++;
 		t->n--;
 		taken.n++;
@@ -43,7 +46,8 @@ strip(struct text *t, struct text end)
 	return true;
 }
 
-/* "chan receive (leaked) (scan) (durable)": the words, and what is added. */
+/* Takes apart "chan receive (leaked) (scan) (durable)": the wait reason, and
+ * notes. */
 static void
 read_state(struct text state, struct godump_head *out)
 {
@@ -74,7 +78,7 @@ read_attribute(struct text a, struct godump_head *out)
 		out->minutes = n;
 }
 
-/* To the } that ends labels, past those within quotes. */
+/* Finds the } that ends labels, but not within quotes. */
 static bool
 take_labels(struct text *t, struct text *out)
 {
@@ -94,7 +98,7 @@ take_labels(struct text *t, struct text *out)
 	return false;
 }
 
-/* What stands between the brackets, and the labels that 1.26 puts there. */
+/* Reads the text between the brackets, and the labels that Go 1.26 adds. */
 static bool
 read_brackets(struct text *t, struct godump_head *out)
 {
@@ -124,7 +128,7 @@ godump_head(struct text line, struct godump_head *out)
 	if (!text_skip(&line, TEXT("goroutine ")) ||
 	    !text_number(&line, &h.goid) || !text_skip(&line, TEXT(" ")))
 		return false;
-	/* Go 1.23 tells addresses, at the level of "system" and above. */
+	/* Go 1.23 prints addresses with GOTRACEBACK=system and above. */
 	if (line.n && *line.p == 'g')
 		(void)take_until(&line, "[");
 	if (!text_skip(&line, TEXT("[")) || !read_brackets(&line, &h))
@@ -168,7 +172,7 @@ put_rune(struct buf *out, uint32_t c)
 	buf_putc(out, (char)(0x80 | (c & 0x3f)));
 }
 
-/* \x12 \u1234 \U00012345: the digits after the letter. */
+/* Reads the digits after the letter in \x12, \u1234 or \U00012345. */
 static void
 unescape_number(struct text *t, size_t digits, bool byte, struct buf *out)
 {
@@ -206,7 +210,7 @@ unescape(struct text *t, struct buf *out)
 		buf_putc(out, c);
 }
 
-/* A word, or a string as Go quotes it. */
+/* Reads a word, or a string as Go quotes it. */
 static bool
 take_word(struct text *t, const char *stop, struct buf *out)
 {

@@ -25,7 +25,7 @@ add_number(const struct dump *d, struct label labels[], uint32_t *n,
 		                                .num = (int64_t)value};
 }
 
-/* The lock that a semaphore is part of, among the innermost frames. */
+/* Finds the lock that a semaphore belongs to, among the innermost frames. */
 static const char *
 lock_reason(const struct dump *d)
 {

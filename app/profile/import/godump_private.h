@@ -1,4 +1,6 @@
-/* What the files that read goroutine dumps share. */
+/*
+ * Texts, heads and labels of goroutine dumps, for the files that read them.
+ */
 #pragma once
 
 #include "profile/godump.h"
@@ -12,17 +14,18 @@ struct text {
 	const char *p;
 	size_t n;
 };
-/* For comparing with a literal. */
+/* A literal to compare with. */
 #define TEXT(s) ((struct text){s, sizeof(s) - 1})
 
-/* goroutine N [STATE, …] {labels}: */
+/* The line "goroutine N [STATE, …] {labels}:", taken apart. */
 struct godump_head {
 	uint64_t goid;
-	struct text raw;     /* state or wait reason */
+	struct text raw;     /* state or wait reason in the runtime's words */
 	struct text labels;  /* between { and }, as written */
 	struct text bubble;  /* digits; n 0: none */
-	uint64_t minutes;    /* 0: none told */
-	bool locked, leaked; /* to a thread; says the collector */
+	uint64_t minutes;    /* 0: not printed */
+	bool locked, leaked; /* locked to a thread; found leaked by the
+	                        garbage collector */
 };
 
 /* A dump while it is read. */
@@ -30,13 +33,14 @@ struct dump {
 	struct profile *p;
 	struct godump_seen seen;
 	uint32_t keys[GOROUTINE_LABELS];
-	uint32_t elided; /* the location of GODUMP_ELIDED */
-	struct buf a, b; /* for texts that are taken apart */
+	uint32_t elided; /* location of GODUMP_ELIDED */
+	struct buf a, b; /* scratch buffers for texts */
 	struct godump_head head;
 	bool open;        /* within a goroutine */
-	bool ancestors;   /* at frames of those who started it */
-	bool cut;         /* frames are missing */
-	bool unavailable; /* all are */
+	bool ancestors;   /* at frames of the goroutines that started this
+	                     one */
+	bool cut;         /* some frames are missing */
+	bool unavailable; /* all frames are missing */
 	uint32_t stack[PROFILE_MAX_FRAMES];
 	uint32_t nstack;
 	struct line inlined[PROFILE_MAX_LINES];
@@ -46,21 +50,22 @@ struct dump {
 	bool is_creator, is_inlined, expects_file;
 };
 
-/* The labels of the goroutine at hand; *n is set. */
+/* Makes the labels of the current goroutine, and their number *n. */
 MUST_CHECK int
 godump_labels(struct dump *d, struct label out[static PROFILE_MAX_LABELS],
               uint32_t *n);
 
-/* True when line is the first of a goroutine; *out then is filled. */
+/* True when line is the first line of a goroutine, which fills *out. */
 bool godump_head(struct text line, struct godump_head *out);
 /*
- * Takes the next label off what is left of head.labels.
+ * Takes the next label off *rest, which starts as head.labels.
  *   Shape    key and value are cleared and filled, up to their ceiling
- *   Errors   returns false at the end, or when the rest is no label
+ *   Errors   returns false at the end, or when *rest does not begin with a
+ *            label
  */
 bool godump_label(struct text *rest, struct buf *key, struct buf *value);
 
-/* Takes s off the start of t, if it stands there. */
+/* Takes s off the start of t; false when t does not begin with s. */
 static inline bool
 text_skip(struct text *t, struct text s)
 {
@@ -77,7 +82,7 @@ text_ends(struct text t, struct text s)
 	return t.n >= s.n && !memcmp(t.p + t.n - s.n, s.p, s.n);
 }
 
-/* Where s begins in t, or t.n. */
+/* Returns where s begins in t, or t.n. */
 static inline size_t
 text_find(struct text t, struct text s)
 {
@@ -86,5 +91,6 @@ text_find(struct text t, struct text s)
 	return at ? (size_t)(at - t.p) : t.n;
 }
 
-/* Takes decimal digits off the start; false without any, or too many. */
+/* Takes decimal digits off the start; false when there are
+ * none, or too many. */
 bool text_number(struct text *t, uint64_t *out);

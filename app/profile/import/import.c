@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define FREE_BYTES ((size_t)1 << 20) /* of any ratio */
-#define LOOK       1024              /* bytes looked at */
+#define FREE_BYTES ((size_t)1 << 20) /* that much is accepted at any ratio */
+#define LOOK       1024              /* bytes examined */
 
 #define INPUT(name, content_types, doc) \
 	{#name, content_types, doc, input_##name##_looks, input_##name##_read},
@@ -30,7 +30,8 @@ input_find(const char *name)
 
 /* --- pprof ---------------------------------------------------------------- */
 
-/* Bytes that no text has; a file begins with the length of its first row. */
+/* True when p has bytes that no text has: a pprof file begins with the length
+ * of its first row. */
 bool
 input_pprof_looks(const char *p, size_t n)
 {
@@ -115,9 +116,9 @@ input_godump_read(const char *p, size_t n, const struct import_ask *ask,
 	return r;
 }
 
-/* --- all ------------------------------------------------------------------ */
+/* --- all formats ---------------------------------------------------------- */
 
-/* What clients send when they have nothing to say. */
+/* True for content types that clients send when they do not know better. */
 static bool
 says_nothing(const char *type, size_t n)
 {

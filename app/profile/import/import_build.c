@@ -57,7 +57,8 @@ row_of(const char *type)
 	return t ? t : &profile_types[profile_ntypes - 1];
 }
 
-/* Plain numbers: samples of a CPU profile, whose time is known by the rate. */
+/* Converts plain numbers, which are samples of a CPU profile, to time by the
+ * rate. */
 static int
 plain(struct import *im, const struct type *row)
 {
@@ -143,7 +144,7 @@ import_push(struct import *im, uint32_t location)
 	return 0;
 }
 
-/* What the rows take that grow with the samples. */
+/* Returns the memory of rows that grow with the samples. */
 static size_t
 memory(const struct profile *p)
 {
@@ -207,8 +208,7 @@ import_type_of(const struct profile *p, const char *type)
 	uint32_t at = profile_type_index(p, row->sample);
 
 	for (uint32_t i = p->ntypes; at == PROFILE_NONE && i-- > 0;)
-		if (!strcmp(strings_get(p->strings, p->types[i].unit,
-		                        NULL),
+		if (!strcmp(strings_get(p->strings, p->types[i].unit, NULL),
 		            row->unit))
 			at = i;
 	if (at == PROFILE_NONE && row->count)

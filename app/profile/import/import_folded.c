@@ -1,6 +1,6 @@
 /*
  * Folded stacks: "root;...;leaf COUNT".
- * Source: flamegraph.pl; a fraction of a count is rounded, as is its custom.
+ * Source: flamegraph.pl; fractions of counts are rounded as there.
  */
 #include "import_build.h"
 
@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOOK   ((size_t)1 << 20) /* bytes looked at */
+#define LOOK   ((size_t)1 << 20) /* bytes examined */
 #define DIGITS 32
 
-/* Splits off the count: 0 or -1. */
+/* Splits off the count. Returns 0 or -1. */
 static int
 split(const char *line, size_t *n, double *count)
 {
@@ -43,7 +43,7 @@ input_folded_looks(const char *p, size_t n)
 	return false;
 }
 
-/* Leaf first: from the end of the line. */
+/* Reads frames leaf first, from the end of the line. */
 static int
 push_frames(struct import *im, const char *line, const char *to)
 {

@@ -1,6 +1,6 @@
 /*
- * What `perf script` prints: a line for each sample, a line for each frame,
- * leaf first, and an empty line.
+ * Reads the output of `perf script`: a line for each sample, a line for each
+ * frame, leaf first, and an empty line.
  *
  *	COMM PID[/TID] [CPU] TIME: [PERIOD] EVENT:
  *		ADDRESS SYMBOL+OFFSET (MODULE)
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LOOK       16384 /* bytes looked at */
+#define LOOK       16384 /* bytes examined */
 #define MAX_TOKENS 64
 
 struct token {
@@ -33,7 +33,7 @@ struct reader {
 	struct import im;
 	struct label thread;
 	double first_s, last_s, period;
-	bool open, begun, timed; /* in a sample; unit known; in ns */
+	bool open, begun, timed; /* in a sample; unit known; values in ns */
 };
 
 static size_t
@@ -56,7 +56,8 @@ tokenize(const char *p, size_t n, struct token *out)
 	return count;
 }
 
-/* Digits, and one of extra where they are given: "12.5:", "7/8". */
+/* True for digits, with at most one character of extra among them: "12.5:",
+ * "7/8". */
 static bool
 numeric(struct token t, const char *extra)
 {
@@ -90,7 +91,7 @@ is_time(struct token t)
 	       memchr(t.p, '.', t.n);
 }
 
-/* The token that names the process: right before "[CPU]" or the time. */
+/* Finds the token that names the process, right before "[CPU]" or the time. */
 static size_t
 pid_before(const struct token *t, size_t at)
 {
@@ -136,7 +137,7 @@ input_perf_looks(const char *p, size_t n)
 	return false;
 }
 
-/* Events that count nanoseconds. */
+/* True for events that count nanoseconds. */
 static bool
 is_clock(struct token event)
 {
@@ -182,8 +183,8 @@ end(struct reader *d)
 	                     d->period);
 }
 
-/* Where " (MODULE)" begins, at the line's end; parentheses of a deleted
- * file's mark are inside. */
+/* Finds where " (MODULE)" begins at the line's end; a deleted file's mark has
+ * parentheses inside these. */
 static const char *
 module_at(const char *p, size_t n)
 {

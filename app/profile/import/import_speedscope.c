@@ -1,11 +1,11 @@
 /*
- * Speedscope files, sampled and evented. Read twice: for the frames, then
- * for the profiles that refer to them; lists that belong together are read
- * side by side, wherever in the object they stand.
+ * Reads speedscope files, sampled and evented, in two passes: first the frames,
+ * then the profiles that refer to them. Lists that belong together are read
+ * side by side, wherever they are in the object.
  *
- * All profiles of a file become one; of several, each sample bears the name
- * of its own as label "thread". A list "counts", as we write it, says how many
- * samples each row stands for; else it is one.
+ * All profiles of a file become one; if there are several, the label "thread"
+ * of each sample names its profile. The list "counts", our extension, has the
+ * number of samples of each row; without it a row is one sample.
  * Source: file-format-schema.json of speedscope 1.22.
  */
 #include "base/json_scan.h"
@@ -19,14 +19,15 @@
 struct reader {
 	struct import im;
 	struct buf text;
-	uint32_t *frames; /* locations */
+	uint32_t *frames; /* indexes of locations */
 	uint32_t nframes, cap;
 	struct label thread;
-	const char *unit; /* of all profiles; NULL before the first */
+	const char *unit; /* the same for all profiles; NULL before the first */
 	unsigned profiles;
 };
 
-/* Where the parts of a profile are; first token still to be read. */
+/* Places of the parts of a profile; the first token of each is still to be
+ * read. */
 struct parts {
 	struct json_scan samples, weights, counts, events;
 	char name[256], unit[16];
@@ -75,7 +76,7 @@ frames_room(struct reader *d)
 	return 0;
 }
 
-/* The members of a frame that we keep. */
+/* The members of a frame that are kept. */
 struct frame_text {
 	struct buf name, file;
 	int64_t line;
@@ -177,7 +178,7 @@ sample(struct reader *d, int64_t count, double value)
 	                     value);
 }
 
-/* How many samples the next row is of. */
+/* Reads the number of samples of the next row. */
 static int
 read_count(struct reader *d, struct json_scan *c, int64_t *out)
 {
@@ -192,7 +193,7 @@ read_count(struct reader *d, struct json_scan *c, int64_t *out)
 	return 0;
 }
 
-/* One stack, root first. */
+/* Reads one stack, root first. */
 static int
 read_stack(struct reader *d, struct json_scan *s)
 {
@@ -240,7 +241,7 @@ read_sampled(struct reader *d, struct parts *p)
 struct event {
 	char type;
 	double at;
-	struct json_scan frame; /* its number, once read */
+	struct json_scan frame; /* its number, once the scan is there */
 };
 
 static bool
@@ -290,7 +291,7 @@ apply_event(struct reader *d, const struct event *e, uint32_t *path,
 	return 0;
 }
 
-/* The time since the event before, for what was open. */
+/* Adds the time since the previous event to the open stack. */
 static int
 pass_time(struct reader *d, const uint32_t *path, uint32_t depth, double span)
 {
@@ -349,7 +350,7 @@ profile_member(struct reader *d, struct json_scan *s, struct parts *p)
 	return json_scan_skip(s, k);
 }
 
-/* The file's own units; "none" are plain numbers. */
+/* Sets a unit of the file; "none" stands for plain numbers. */
 static int
 begin_profile(struct reader *d, const struct parts *p)
 {
@@ -396,7 +397,7 @@ read_profile(struct reader *d, struct json_scan *s)
 	return p.events.p ? read_evented(d, &p) : broken(d);
 }
 
-/* Counts what stands in a list; the values behind it are read again. */
+/* Counts the elements of a list; their values are read again later. */
 static int
 count_items(struct reader *d, struct json_scan s, unsigned *out)
 {
@@ -423,7 +424,7 @@ read_profiles(struct reader *d, struct json_scan *s)
 	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
 }
 
-/* Finds the member of an object; its value is read next. */
+/* Finds a member of an object; its value is read next. */
 static int
 find(struct reader *d, struct json_scan *s, const char *name)
 {

@@ -1,6 +1,6 @@
 /*
- * BPF programs, written instruction by instruction: they are too short to be
- * worth a compiler where they are built and run.
+ * BPF programs, written instruction by instruction: they are too short to
+ * justify a compiler for BPF at build time or run time.
  *
  *   Source   Linux Documentation/bpf/standardization/instruction-set.rst
  */
@@ -29,7 +29,7 @@ code_put(struct bpf_code *c, unsigned code, unsigned dst, unsigned src, int off,
 	return c->n++;
 }
 
-/* dst = dst OP imm, of 64 bits. */
+/* dst = dst OP imm, with 64 bits. */
 static inline void
 code_imm(struct bpf_code *c, unsigned op, unsigned dst, int32_t imm)
 {
@@ -69,7 +69,7 @@ code_exit(struct bpf_code *c)
 	code_put(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* dst = a map, or, with BPF_PSEUDO_MAP_VALUE, an address in its value. */
+/* dst = a map or, with BPF_PSEUDO_MAP_VALUE, an address in its value. */
 static inline void
 code_map(struct bpf_code *c, unsigned dst, unsigned kind, int fd, uint32_t at)
 {
@@ -77,7 +77,8 @@ code_map(struct bpf_code *c, unsigned dst, unsigned kind, int fd, uint32_t at)
 	code_put(c, 0, 0, 0, 0, (int32_t)at);
 }
 
-/* Jumps ahead, to where code_land() is called with what this returns. */
+/* Jumps ahead to the place where code_land() is called with this function's
+ * result. */
 static inline size_t
 code_jump(struct bpf_code *c, unsigned op, unsigned reg, int32_t imm)
 {

@@ -27,8 +27,8 @@ has_capability(cap_value_t which)
 	return on == CAP_SET;
 }
 
-/* Above this, as Debian and Ubuntu have it, the level refuses everybody but
- * CAP_SYS_ADMIN. */
+/* The highest level of perf_event_paranoid upstream. Above it, as on Debian and
+ * Ubuntu, only CAP_SYS_ADMIN may open events. */
 #define PARANOID_UPSTREAM 2
 
 static bool
@@ -41,8 +41,8 @@ paranoid_refuses_all(void)
 	       strtol(buf_str(&text), NULL, 10) > PARANOID_UPSTREAM;
 }
 
-/* The kernel says EACCES for paranoid and capability alike, and EPERM comes
- * from filters. */
+/* Translates the kernel's errors: EACCES stands for paranoid level and missing
+ * capability alike, and EPERM comes from seccomp filters. */
 static int
 refusal(int err)
 {
@@ -71,7 +71,7 @@ perf_event_open(struct perf_event_attr *attr, int32_t task, uint32_t cpu)
 	return perf_event_open(attr, task, cpu);
 }
 
-/* What events have in common that write to one ring. */
+/* Attributes that events which write to one ring have in common. */
 static struct perf_event_attr
 describe(uint64_t config)
 {
@@ -86,7 +86,7 @@ describe(uint64_t config)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = 0, /* half of the ring */
+		.wakeup_watermark = 0, /* 0: half of the ring */
 	};
 }
 

@@ -57,8 +57,8 @@ map_new(uint32_t value_size, uint32_t entries)
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* pid < nbits ? !(map[pid / 8] >> pid % 8 & 1) : 1, in register 0; register 9:
- * what get_current_pid_tgid returns. */
+/* Writes pid < nbits ? !(map[pid / 8] >> pid % 8 & 1) : 1 to register 0;
+ * register 9 holds the result of get_current_pid_tgid. */
 static void
 is_heard(struct bpf_code *c, int map_fd, uint32_t nbits)
 {
@@ -85,7 +85,8 @@ is_heard(struct bpf_code *c, int map_fd, uint32_t nbits)
 static int
 prog_load(const struct bpf_code *c)
 {
-	/* Reading user memory is for programs under such a licence. */
+	/* The kernel lets only programs under such a licence
+	 * read user memory. */
 	static const char license[] = "Dual MIT/GPL";
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
@@ -98,7 +99,8 @@ prog_load(const struct bpf_code *c)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-/* What is heard passes; with maps, its interpreted frames are followed. */
+/* Passes samples of processes that are not denied; with maps, follows their
+ * interpreter frames, too. */
 static int
 prog_new(int map_fd, uint32_t nbits, const struct python_maps *maps)
 {
@@ -117,7 +119,7 @@ prog_new(int map_fd, uint32_t nbits, const struct python_maps *maps)
 	return prog_load(&c);
 }
 
-/* Kernels before 5.5 can't do more than filter: then there are no rings. */
+/* Kernels before 5.5 can only filter: then there are no rings. */
 static int
 prog_of(const struct filter_ask *ask, int map_fd, uint32_t nbits, int *rings_fd)
 {

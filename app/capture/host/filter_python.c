@@ -1,8 +1,8 @@
 /*
- * Registers that live long: 6 the ring, 7 the stack at hand (without the
- * ring's first PYTHON_STACK bytes), 8 the thread's slot, 9 the thread, later
- * how many frames there are. On the program's stack: the next frame, a copy
- * of one, the CPU.
+ * Long-lived registers are 6 for the ring, 7 for the current stack (without the
+ * ring's first PYTHON_STACK bytes), 8 for the thread's slot, and 9 for the
+ * thread and later the number of frames. The program's stack holds the next
+ * frame, a copy of a frame, and the CPU.
  */
 #include "filter_python.h"
 
@@ -17,7 +17,7 @@
 
 #define MAX_EXITS 4
 
-/* Jumps to where the program gives up. */
+/* Jumps to the place where the program gives up. */
 struct exits {
 	size_t at[MAX_EXITS];
 	size_t n;
@@ -31,7 +31,7 @@ land_all(struct bpf_code *c, const struct exits *e)
 }
 
 /* Copies n bytes at the address in register 3 to the program's stack; the
- * jump is taken when that fails. */
+ * returned jump is taken when copying fails. */
 static size_t
 copy_user(struct bpf_code *c, int to, int n)
 {
@@ -89,7 +89,7 @@ begin_stack(struct bpf_code *c)
 	code_imm(c, BPF_MOV, 9, 0);
 }
 
-/* To the pointer to the innermost frame, by one hop or two. */
+/* Loads the pointer to the innermost frame, by one hop or two. */
 static void
 find_frame(struct bpf_code *c, struct exits *faults)
 {
@@ -106,7 +106,7 @@ find_frame(struct bpf_code *c, struct exits *faults)
 	code_land(c, direct);
 }
 
-/* Register 3: code, 4: previous frame, 5: mark. */
+/* Loads register 3: code, 4: previous frame, 5: mark. */
 static void
 load_frame(struct bpf_code *c, const struct python_layout_of *l)
 {
@@ -138,7 +138,7 @@ keep_frame(struct bpf_code *c)
 	code_store(c, BPF_DW, 10, NEXT, 4);
 }
 
-/* Ends the stack with what register 2 says. */
+/* Ends the stack with the end (enum python_end) in register 2. */
 static void
 end_stack(struct bpf_code *c)
 {

@@ -1,4 +1,6 @@
-/* The part of the filter's program that follows interpreted frames. */
+/*
+ * The part of the filter's program that follows interpreter frames.
+ */
 #pragma once
 
 #include "bpf_code.h"
@@ -6,15 +8,15 @@
 
 struct python_maps {
 	int slots;     /* map that holds struct python_slot */
-	uint32_t at;   /* bytes into its value */
-	int rings;     /* map of a ring per CPU */
-	uint32_t size; /* stacks in each */
+	uint32_t at;   /* offset in its value, bytes */
+	int rings;     /* map with a ring for each CPU */
+	uint32_t size; /* stacks in each ring */
 };
 
 /*
- * Appends it.
- *   Shape    register 9 holds what get_current_pid_tgid returned; falls
- *            through to what follows, whether there is a stack or not; all
- *            registers are used
+ * Appends that part to a program.
+ *   Shape    register 9 holds the result of get_current_pid_tgid; the code
+ *            falls through to the next instruction, whether or not there was a
+ *            stack; all registers are used
  */
 void bpf_python(struct bpf_code *c, const struct python_maps *maps);

@@ -8,16 +8,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A piece costs as much as copying this many bytes: so near, two are one. */
+/* Largest gap between two pieces that are read as one, since a piece costs as
+ * much as copying this many bytes. */
 #define MAX_GAP   1024
 #define MAX_RANGE ((uint32_t)1 << 20) /* bytes that pieces are joined to */
 
-/* One question: ranges, and which pieces lie in them. */
+/* One question: ranges, and the pieces in them. */
 struct question {
 	struct range *rows;
 	uint32_t n;
 	size_t bytes; /* of the answer's data */
-	size_t first; /* piece of order[], and how many */
+	size_t first; /* place in order[] of its first piece, and their
+	                 number */
 	size_t npieces;
 };
 
@@ -58,7 +60,8 @@ memory_batch_done(struct memory_batch *b)
 	}
 }
 
-/* Pages that were there before stay: they cost more than what is copied. */
+/* Enlarges a file and its mapping. Its pages are kept, since new pages cost
+ * more than the bytes that are copied into them. */
 static int
 file_grow(struct memory_file *f, size_t size)
 {
@@ -78,7 +81,7 @@ file_grow(struct memory_file *f, size_t size)
 	return 0;
 }
 
-/* One more file of the batch, with room for size bytes. */
+/* Adds a file with room for size bytes to the batch. */
 static int
 add_file(const struct memory *m, struct memory_batch *b, size_t size)
 {
@@ -115,7 +118,7 @@ by_address(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* Pieces to be read, by address; how many. */
+/* Orders the pieces to be read by address, and returns their number. */
 static size_t
 sort_pieces(struct memory_piece *pieces, size_t n, struct memory_piece **out)
 {
@@ -139,7 +142,7 @@ sort_pieces(struct memory_piece *pieces, size_t n, struct memory_piece **out)
 /* --- questions -------------------------------------------------------------
  */
 
-/* True when the piece went into the last range. */
+/* Adds a piece to the last range, when it is near enough. */
 static bool
 join(struct question *q, const struct memory_piece *p)
 {
@@ -162,13 +165,13 @@ join(struct question *q, const struct memory_piece *p)
 	return true;
 }
 
-/* False when the question is full. */
+/* Adds a piece to the question; false when the question is full. */
 static bool
 add_piece(struct question *q, const struct memory_piece *p)
 {
 	struct range row = {p->addr, p->len, 0};
 
-	/* What is joined may add MAX_RANGE. */
+	/* Joining may add up to MAX_RANGE bytes. */
 	if (q->n == RANGES_MAX ||
 	    q->bytes + row.len + MAX_RANGE > RANGES_MAX_BYTES)
 		return false;
@@ -202,7 +205,7 @@ ask(const struct memory *m, const struct question *q, struct memory_batch *b)
 	return reply.error;
 }
 
-/* Gives the pieces of a question their part of the answer. */
+/* Points the pieces of a question to their bytes in the answer. */
 static void
 hand_out(const struct question *q, const struct memory_batch *b,
          struct memory_piece *const *order)

@@ -1,15 +1,15 @@
 /*
- * A target's memory, for who may only ask for it.
+ * Reads a target's memory, for processes that can only ask for it.
  *
- * Many small pieces are asked for at once, neighbours as one: a question has
- * its price, and so has every piece. Nothing that comes back is to be
- * trusted, nor is it of one moment: the target runs on.
+ * Many small pieces are read with one question, and neighbours as one piece,
+ * since each question and each piece has a cost. The bytes are not to be
+ * trusted, nor are they of a single moment: the target runs on.
  */
 #pragma once
 
 #include "capture/host.h"
 
-#define MEMORY_MAX_FILES 64 /* that answers lie in */
+#define MEMORY_MAX_FILES 64 /* files for answers */
 #define MEMORY_MAX_SPARE 4
 
 /* A file that answers are written to, and its mapping. */
@@ -19,7 +19,7 @@ struct memory_file {
 	size_t size;
 };
 
-/* Files to be used again. */
+/* Files that can be used again. */
 struct memory_spare {
 	struct memory_file files[MEMORY_MAX_SPARE];
 	size_t n;
@@ -28,18 +28,17 @@ struct memory_spare {
 struct memory {
 	const struct host *host;
 	int32_t pid;
-	struct memory_spare *spare; /* NULL: every answer has a new file */
+	struct memory_spare *spare; /* NULL: each answer gets a new file */
 };
 
 /* One piece; p and got are the answer. */
 struct memory_piece {
 	uint64_t addr;
-	uint32_t len,
-		got; /* bytes; got: as many from the start could be read */
+	uint32_t len, got; /* got: bytes that could be read, from the start */
 	const uint8_t *p;
 };
 
-/* What answers are kept in. */
+/* The memory that holds answers. */
 struct memory_batch {
 	struct memory_spare *spare;
 	struct memory_file files[MEMORY_MAX_FILES];
@@ -49,7 +48,7 @@ struct memory_batch {
 void memory_spare_done(struct memory_spare *s);
 
 /*
- * Reads pieces, in any order; a len of 0 is passed over.
+ * Reads pieces, in any order; a piece with len 0 is skipped.
  *
  *   Shape    batch starts as {0}; it may already hold other answers
  *   Owns     pieces' p point into batch: memory_batch_done() it, also on
@@ -63,7 +62,7 @@ void memory_batch_done(struct memory_batch *b);
 
 /*
  * Copies exactly len bytes.
- *   Errors   also -EFAULT when there are fewer; *out untouched
+ *   Errors   also -EFAULT when fewer can be read; *out untouched
  */
 MUST_CHECK int
 memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len);

@@ -1,6 +1,6 @@
 /*
- * Where in struct _PyInterpreterFrame what is: for the kernel's program and
- * for reading threads at rest.
+ * Offsets in struct _PyInterpreterFrame, for the kernel's program and for
+ * reading threads at rest.
  *
  *   Source   python_ring.h
  */
@@ -8,9 +8,9 @@
 
 #include "python_ring.h"
 
-#define PYTHON_FRAME_BYTES 72 /* of one that are looked at */
+#define PYTHON_FRAME_BYTES 72 /* bytes of a frame that are read */
 
-/* Of 3.11 mark is is_entry; later it is owner. */
+/* Offsets by layout. In 3.11 mark is is_entry; later it is owner. */
 static const struct python_layout_of {
 	int code, previous, instr, mark;
 } python_layouts[] = {

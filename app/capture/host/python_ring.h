@@ -6,9 +6,9 @@
  * changes with every call, so it can't be read later: the program that
  * filters samples follows it while the thread is interrupted.
  *
- * Whoever maps both files tells of threads in slots, and reads stacks from
- * rings: one per CPU, of stacks in the order they were taken; when it is full
- * the oldest are overwritten.
+ * The process that maps both files describes threads in slots, and reads stacks
+ * from rings. Each CPU has a ring of stacks in the order they were taken; a
+ * full ring overwrites the oldest.
  *
  *   Source   CPython 3.11, Include/internal/pycore_frame.h and
  *            Include/cpython/pystate.h; 3.12 and 3.13, pycore_frame.h:
@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 #define PYTHON_SLOTS      4096 /* threads; thread n is in slot n % this */
-#define PYTHON_MAX_FRAMES 160  /* the innermost of a stack */
+#define PYTHON_MAX_FRAMES 160  /* innermost frames of a stack */
 #define PYTHON_MAX_STACKS 256u /* of one ring; a power of two */
 #define PYTHON_STACK      4096 /* bytes of one */
 
-/* How frames lie in memory. */
+/* Layouts of frames in memory. */
 enum python_layout {
 	PYTHON_NONE,
 	PYTHON_3_11,
@@ -35,20 +35,22 @@ struct python_slot {
 	uint32_t tid;    /* 0: unused; written last */
 	uint32_t layout; /* enum python_layout */
 	uint64_t head;   /* address of the pointer to the innermost frame, */
-	uint64_t hop;    /* or, when not 0, to what holds it, plus hop - 1 */
-	uint64_t key;    /* handed back with each stack */
+	uint64_t hop;    /* or, when hop is not 0, of a pointer to the memory
+	                    with that pointer, at hop - 1 */
+	uint64_t key;    /* returned with each stack */
 };
 
 struct python_frame {
 	uint64_t code;  /* address of the code object */
-	uint64_t instr; /* of the instruction it is at */
-	uint64_t mark;  /* not 0: C called the interpreter for this frame; in
-	                   PYTHON_3_12 its low byte says whose the frame is */
+	uint64_t instr; /* address of the current instruction */
+	uint64_t mark;  /* not 0: C called the interpreter for this frame;
+	                   from PYTHON_3_12 on its low byte is the frame's
+	                   owner */
 };
 
 enum python_end {
 	PYTHON_ROOT,  /* all frames are there */
-	PYTHON_FAULT, /* memory that could not be read */
+	PYTHON_FAULT, /* some memory could not be read */
 	PYTHON_FULL,  /* there are more than PYTHON_MAX_FRAMES */
 };
 
@@ -63,7 +65,8 @@ struct python_stack {
 };
 _Static_assert(sizeof(struct python_stack) <= PYTHON_STACK, "a stack's room");
 
-/* A ring begins with the number of stacks ever taken, in a stack's room. */
+/* Returns the offset of a stack in the ring, whose first stack's room holds the
+ * number of stacks ever taken. */
 static inline size_t
 python_ring_bytes(uint32_t stacks)
 {

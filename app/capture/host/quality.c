@@ -61,14 +61,15 @@ note_if(struct quality *q, uint64_t note, bool when)
 		q->notes |= note;
 }
 
-/* Samples of a CPU capture that were to be expected, by the kernel's count. */
+/* Returns the number of samples to expect of a CPU capture, by the kernel's
+ * count of CPU time. */
 static double
 expected(const struct quality *q)
 {
 	return (double)q->used_ms / 1000 * (double)q->run_rate / 1000;
 }
 
-/* Why a CPU capture has no samples at all. */
+/* Notes why a CPU capture has no samples at all. */
 static void
 conclude_empty(struct quality *q)
 {
@@ -116,7 +117,8 @@ quality_conclude(struct quality *q)
 	double all = (double)(q->kept + q->lost);
 	double hz = q->cpu_ns ? (double)q->kept * 1e9 / (double)q->cpu_ns : 0;
 
-	/* A throttled CPU is silent until its next tick: rates only fall. */
+	/* A throttled CPU is silent until its next tick: the achieved rate can
+	 * only be lower. */
 	q->achieved_rate = q->kept ? llround(1000 * hz * (double)q->kept / all)
 	                           : 0;
 	note_if(q, QUALITY_NOTE_OF(LOST), q->lost > 0);
@@ -176,8 +178,8 @@ verdict_of(bool poor)
 	return poor ? "poor" : "good";
 }
 
-/* --- where stacks break off ------------------------------------------------
- */
+/* --- modules where stacks break off
+ * ----------------------------------------- */
 
 static uint32_t
 count_breaks(const struct quality *q)
@@ -218,7 +220,7 @@ put_breaks(const struct quality *q, struct buf *out)
 	json_close(out, ']');
 }
 
-/* "…: 61 % in libx264.so.164, which has no unwind tables; …" */
+/* Writes "…: 61 % in libx264.so.164, which has no unwind tables; …". */
 static void
 add_breaks(const struct quality *q, struct buf *out)
 {
@@ -296,7 +298,7 @@ quality_json(const struct quality *q, const struct finding *findings,
 	json_close(out, '}');
 }
 
-/* Takes a text out of a list of texts. */
+/* Removes a text from a list of texts. */
 static void
 remove_text(json_t *list, const char *text)
 {

@@ -1,9 +1,9 @@
 /*
  * One record of a perf ring, decoded.
  *
- * Only what events of event.h write is understood. The bytes come from the
- * kernel, but lengths are checked all the same: texts in them are the
- * target's, and recorded rings are replayed by tests.
+ * Only records of the events of event.h are understood. The bytes come from the
+ * kernel, but lengths are checked all the same: texts in them are the target's,
+ * and tests replay recorded rings.
  *
  * Source: perf_event_open(2), "MMAP layout"; linux/perf_event.h.
  */
@@ -38,16 +38,19 @@ struct record {
 	union {
 		struct {
 			uint64_t ip;
-			const uint8_t *chain; /* kernel part, unaligned u64 */
+			const uint8_t *chain; /* the kernel's part, unaligned
+			                         u64 */
 			size_t nchain;
-			bool no_user;  /* it has left, or never had one */
-			bool has_user; /* regs and stack are there: one of
-			                * 32 bits has none for us */
+			bool no_user;  /* the user part was left, or there
+			                  never was one */
+			bool has_user; /* regs and stack are there; a process
+			                  of 32 bits has none that we can use */
 			uint64_t regs[RECORD_REGS];
 			const uint8_t *stack;
 			size_t stack_len;
-			bool stack_cut; /* at its full size: it may go on */
-			/* The sampler's to set: */
+			bool stack_cut; /* the copy has its full size: the
+			                   stack may go on */
+			/* set by the sampler: */
 			uint64_t weight_ns;
 			const struct python_stack *python; /* or NULL */
 		} sample;
@@ -76,5 +79,6 @@ struct record {
  *   Errors   -EBADMSG when lengths do not fit; *out undefined
  */
 MUST_CHECK int record_parse(const void *p, size_t n, struct record *out);
-/* Its time alone; 0 when the record is too short to have one. */
+/* Returns the record's time alone; 0 when the record is too
+ * short to have one. */
 uint64_t record_time(const void *p, size_t n);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* With sample_id_all, records but samples end so. */
+/* The end of every record except samples, with sample_id_all. */
 struct trailer {
 	uint32_t pid, tid;
 	uint64_t time;
@@ -42,7 +42,7 @@ struct mmap_body {
 	uint32_t prot, flags;
 };
 
-/* What is left of a record. */
+/* The rest of a record. */
 struct bytes {
 	const uint8_t *p;
 	size_t n;
@@ -70,7 +70,7 @@ skip(struct bytes *b, size_t n, const uint8_t **at)
 	return true;
 }
 
-/* The text that fills what is left; NULL when it does not end there. */
+/* Takes the text that fills the rest; NULL when it does not end there. */
 static const char *
 text(const struct bytes *b)
 {

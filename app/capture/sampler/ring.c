@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define AHEAD      ((size_t)2560) /* registers, and the frames of most stacks */
+#define AHEAD      ((size_t)2560) /* registers, and frames of most stacks */
 #define CACHE_LINE 64
 
 int
@@ -17,7 +17,7 @@ ring_open(int fd, size_t size, struct ring *out)
 	if (!straight)
 		return -ENOMEM;
 	p = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED) /* EPERM: of locked memory */
+	if (p == MAP_FAILED) /* EPERM: too much locked memory */
 		return errno == EPERM ? -ENOMEM : -errno;
 	*out = (struct ring){
 		.fd = fd,
@@ -61,7 +61,8 @@ ring_peek(struct ring *r, const void **p, size_t *n)
 
 	if (!there)
 		return false;
-	memcpy(&h, r->data + at, sizeof(h)); /* 8-aligned: it never wraps */
+	memcpy(&h, r->data + at, sizeof(h)); /* 8-aligned, so that a header
+	                                        never wraps */
 	if (h.size < sizeof(h) || h.size > there || h.size % 8) {
 		r->bad++;
 		r->tail = r->head;

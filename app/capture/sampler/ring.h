@@ -1,5 +1,5 @@
 /*
- * Reader of one CPU's perf ring: whole records, one after the other.
+ * Reads one CPU's perf ring: whole records, one after the other.
  *
  * Source: perf_event_open(2), "MMAP layout": data_head is read with acquire,
  * data_tail written with release order.
@@ -20,10 +20,10 @@ struct ring {
 	struct perf_event_mmap_page *page;
 	const uint8_t *data;
 	size_t size;       /* bytes, a power of two */
-	uint64_t head;     /* as of ring_look */
+	uint64_t head;     /* as of the last ring_look */
 	uint64_t tail;     /* next record */
-	uint64_t bad;      /* times the contents made no sense */
-	uint8_t *straight; /* RING_RECORD bytes: a record that wraps */
+	uint64_t bad;      /* number of times that the contents made no sense */
+	uint8_t *straight; /* RING_RECORD bytes: copy of a record that wraps */
 };
 
 /*
@@ -34,12 +34,13 @@ struct ring {
  */
 MUST_CHECK int ring_open(int fd, size_t size, struct ring *out);
 void ring_close(struct ring *r);
-/* Notes what there is to read: records after that wait for the next look. */
+/* Notes how much there is to read; later records wait for the next look. */
 void ring_look(struct ring *r);
-/* The next record, whole, valid until ring_next; false: none is left. */
+/* Finds the next record, whole and valid until ring_next; false when none is
+ * left. */
 bool ring_peek(struct ring *r, const void **p, size_t *n);
-/* Has the CPU fetch what follows the peeked record of n bytes, most of which
- * another CPU wrote: the start of the next, and the end of one as long. */
+/* Prefetches what follows the peeked record of n bytes, which another CPU
+ * wrote: the start of the next record, and the end of one as long. */
 void ring_fetch_ahead(const struct ring *r, size_t n);
-/* Gives the peeked record's room back to the kernel. */
+/* Returns the room of the peeked record to the kernel. */
 void ring_next(struct ring *r, size_t n);

@@ -9,8 +9,8 @@
 
 DEFINE_CLEANUP(struct sampler *, sampler_close)
 
-/* Asks the events that sample now, and the owners of rings, which tell when
- * processes begin and end. */
+/* Calls an ioctl on the events that sample now, and on the owners of rings,
+ * which report when processes begin and end. */
 static int
 each_fd(const struct sampler *s, unsigned long request)
 {
@@ -42,7 +42,7 @@ sampler_open(const struct host *host, const struct sampler_ask *ask,
 		rc = each_fd(s, PERF_EVENT_IOC_ENABLE);
 	if (rc)
 		return rc;
-	s->ask.pids = NULL; /* the caller's */
+	s->ask.pids = NULL; /* owned by the caller */
 	s->ask.npids = 0;
 	*out = TAKE(s);
 	return 0;
@@ -51,7 +51,7 @@ sampler_open(const struct host *host, const struct sampler_ask *ask,
 void
 sampler_stop(struct sampler *s)
 {
-	/* Nothing can be done for one that does not stop: it is closed. */
+	/* An event that can't be stopped is closed later. */
 	(void)!each_fd(s, PERF_EVENT_IOC_DISABLE);
 }
 
@@ -65,15 +65,16 @@ sampler_poll(const struct sampler *s, struct pollfd *out, size_t max)
 	return n;
 }
 
-/* --- what is lost ----------------------------------------------------------
- */
+/* --- lost records
+ * ----------------------------------------------------------- */
 
 /*
- * The kernel counts what finds no room in a ring, and tells of it before the
- * next record that does. Only who reads the events is told of what is lost
- * after the last one.
+ * The kernel counts records that find no room in a ring, and reports them
+ * before the next record that does. Losses after the last record can only be
+ * read from the events.
  *   Source   perf_event_open(2), PERF_RECORD_LOST; linux/perf_event.h,
- *            PERF_FORMAT_LOST: Linux 6.0. Before, the end stays untold.
+ *            PERF_FORMAT_LOST: Linux 6.0. Before, losses at the end are not
+ *            known.
  */
 struct counts {
 	uint64_t value, lost;
@@ -87,7 +88,8 @@ lost_of(int fd)
 	return read(fd, &c, sizeof(c)) == sizeof(c) ? c.lost : 0;
 }
 
-/* Takes off a record's count what was told already; false: nothing is new. */
+/* Subtracts from a record's count what was reported already; false when nothing
+ * is new. */
 static bool
 count_lost(struct sampler *s, struct record *r)
 {
@@ -128,7 +130,7 @@ peek(struct stream *st)
 		st->next_ns = record_time(st->next, st->next_size);
 }
 
-/* The stream of the oldest record, if that is older than until_ns. */
+/* Finds the stream with the oldest record, if that is older than until_ns. */
 static struct stream *
 oldest(const struct sampler *s, uint64_t until_ns)
 {
@@ -184,8 +186,8 @@ sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
 /* --- while it samples ------------------------------------------------------
  */
 
-/* On each CPU one stops and the next starts: nothing counts twice, and a
- * part of one period is all that may be missed. */
+/* Replaces the events: on each CPU one stops and the next starts, so that no
+ * time counts twice, and at most a part of one period is missed. */
 static int
 take_over(struct sampler *s, uint32_t fresh)
 {
@@ -230,8 +232,8 @@ sampler_slow(struct sampler *s, uint64_t period_ns)
 	return 0;
 }
 
-/* The kernel reads the byte while we write it: whole bytes, nobody else
- * writes. */
+/* Sets a bit. The kernel reads the byte meanwhile: whole bytes are written, and
+ * only here. */
 static void
 set_denied(struct sampler *s, uint32_t pid, bool denied)
 {

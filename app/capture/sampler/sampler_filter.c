@@ -1,6 +1,6 @@
 /*
- * The in-kernel filter, from one sampler to the next: before a kernel runs its
- * program it goes through all of it, which takes 10 ms and more.
+ * Keeps the filter in the kernel from one sampler to the next: verifying its
+ * program takes the kernel 10 ms and more.
  */
 #include "base/file.h"
 #include "sampler_private.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A bit per process, then slots. */
+/* Returns the size of a map: one bit per process, then slots. */
 static size_t
 map_bytes(uint32_t nbits)
 {

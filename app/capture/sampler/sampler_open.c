@@ -1,6 +1,6 @@
 /*
- * Opening: events of all processes per CPU; where this user may not have
- * them, events of the target's threads that pass on to what these start.
+ * Opens samplers: events of all processes, one per CPU, or, where this user may
+ * not have these, events of the target's threads, which children inherit.
  */
 #include "base/file.h"
 #include "capture/event.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* Of a sample's record: all but the stack, with few kernel frames. */
+/* Bytes of a sample's record without its stack, with few kernel frames. */
 #define SAMPLE_HEAD 256
 /* A ring of this size is given to any rate, if there is room. */
 #define RING_CHEAP ((size_t)2 << 20)
@@ -55,7 +55,7 @@ sampler_close(struct sampler *s)
 	free(s);
 }
 
-/* What one CPU's samples take in so long. */
+/* Returns the bytes that one CPU's samples take in a time. */
 static size_t
 ring_need(const struct sampler_ask *ask, uint32_t stack_bytes, uint64_t ns)
 {
@@ -69,7 +69,8 @@ sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes)
 	                       ring_need(&s->ask, stack_bytes, SAMPLER_DEEP_NS);
 }
 
-/* For dumps as they start, and for the deepest, too, where that is cheap. */
+/* Returns the size for dumps as they start, and for the deepest where these are
+ * cheap. */
 static size_t
 ring_wish(const struct sampler_ask *ask)
 {
@@ -104,7 +105,7 @@ open_ring(struct sampler *s, const struct host *host, int32_t task,
 	int rc = host_fd(host, &ask, &fd);
 
 	if (rc)
-		return rc == -ENODEV ? 0 : rc; /* a CPU that is offline */
+		return rc == -ENODEV ? 0 : rc; /* the CPU is offline */
 	rc = ring_open(fd, size, &out->ring);
 	if (rc)
 		return rc;
@@ -125,7 +126,8 @@ open_each_ring(struct sampler *s, const struct host *host, int32_t task,
 	return rc;
 }
 
-/* Of equal size: what may be locked does not all go to the first. */
+/* Opens rings of equal size, so that locked memory does not all go to the
+ * first. */
 static int
 open_rings(struct sampler *s, const struct host *host, int32_t task)
 {
@@ -168,7 +170,7 @@ append_event(struct sampler *s, const struct stream *st, int *fd)
 	return 0;
 }
 
-/* The filter is welcome, not needed: its failure is a note. */
+/* Opens the filter, which is optional: its failure is a note. */
 static int
 open_event(struct sampler *s, const struct host *host, const struct stream *st)
 {
@@ -208,10 +210,10 @@ open_shared(struct sampler *s, const struct host *host)
 	return s->events ? sampler_open_events(s, host) : -ENOMEM;
 }
 
-/* --- per task --------------------------------------------------------------
- */
+/* --- per task
+ * --------------------------------------------------------------- */
 
-/* Its threads; one that starts just now may be missed. */
+/* Lists a process's threads; one that is just starting may be missed. */
 static int
 tasks_of(const struct host *host, int32_t pid, struct buf *out)
 {
@@ -224,7 +226,7 @@ tasks_of(const struct host *host, int32_t pid, struct buf *out)
 	return rc ? rc : fd_read_all(fd, out);
 }
 
-/* One thread on one CPU, its samples into that CPU's ring. */
+/* Opens an event for one thread on one CPU, with that CPU's ring. */
 static int
 open_task(struct sampler *s, const struct host *host, int32_t tid,
           const struct stream *st)
@@ -258,7 +260,7 @@ open_process(struct sampler *s, const struct host *host, int32_t pid)
 		memcpy(&tid, tids.p + at, sizeof(tid));
 		for (uint32_t i = 0; i < s->n && !rc; i++)
 			rc = open_task(s, host, tid, &s->streams[i]);
-		if (rc == -ESRCH) /* it has ended meanwhile */
+		if (rc == -ESRCH) /* the thread has ended meanwhile */
 			rc = 0;
 	}
 	return rc;

@@ -42,7 +42,7 @@ stack_at(const struct sampler_python *p, uint32_t cpu, uint64_t turn)
 	return (const void *)(p->rings + cpu * p->ring + i * PYTHON_STACK);
 }
 
-/* A copy, unless the kernel has begun to overwrite it. */
+/* Copies a stack, unless the kernel has begun to overwrite it. */
 static bool
 copy_stack(struct sampler_python *p, const struct python_stack *from,
            uint64_t turn)

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_STRTAB  ((size_t)16 << 20) /* names of sections, bytes */
-#define MAX_NOTES   ((size_t)64 << 10) /* one note segment, bytes */
-#define MAX_DYNAMIC 256 /* rows of a dynamic section; linkers write 40 */
+#define MAX_STRTAB  ((size_t)16 << 20) /* bytes of section names */
+#define MAX_NOTES   ((size_t)64 << 10) /* bytes of one note segment */
+#define MAX_DYNAMIC 256 /* rows of a dynamic section; linkers write some 40 */
 #define CRC_CHUNK   ((size_t)64 << 10)
 
 int
@@ -59,8 +59,8 @@ elf_copy(const struct elf_image *e, uint64_t offset, uint64_t n, size_t max,
 	return 0;
 }
 
-/* --- what lies where -------------------------------------------------------
- */
+/* --- segments and sections
+ * -------------------------------------------------- */
 
 const struct elf_segment *
 elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)
@@ -179,7 +179,7 @@ aligned4(size_t n)
 	return (n + 3) & ~(size_t)3;
 }
 
-/* One pass over a block of notes; Source: gABI 5, Note Section. */
+/* Makes one pass over a block of notes. Source: gABI 5, Note Section. */
 static void
 scan_notes(struct elf_image *e, const char *p, size_t n)
 {
@@ -218,8 +218,8 @@ scan_notes_at(struct elf_image *e, uint64_t offset, uint64_t size)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Sections first: a separate debug file's segments describe bytes that only
- * the stripped file has. */
+/* Finds a note. Sections come first: segments of a separate debug file describe
+ * bytes that only the stripped file has. */
 static int
 read_build_id(struct elf_image *e)
 {
@@ -366,7 +366,7 @@ read_segments(struct elf_image *e, const Elf64_Ehdr *h)
 	return 0;
 }
 
-/* Counts that don't fit the header are in section 0; Source: elf(5). */
+/* Reads counts that don't fit the header from section 0. Source: elf(5). */
 static int
 section_counts(const struct elf_image *e, const Elf64_Ehdr *h, uint64_t *n,
                uint32_t *names)
@@ -464,7 +464,7 @@ read_headers(struct elf_image *e)
 	if (r)
 		return r;
 	e->is_program = read_is_program(e);
-	/* Section headers are a convenience: segments are what is loaded. */
+	/* Section headers are optional: segments are what is loaded. */
 	if (h.e_shoff && h.e_shentsize == sizeof(Elf64_Shdr)) {
 		r = read_sections(e, &h);
 		if (r == -ENOMEM)

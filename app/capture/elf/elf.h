@@ -1,11 +1,11 @@
 /*
- * Bounded reader of ELF files that nobody vouches for.
+ * A bounded reader of ELF files that can't be trusted.
  *
- * An image is made of an open descriptor or of a copied piece of memory (the
- * vdso). Nothing is mapped: every byte is copied out by elf_read() and
- * checked once. A file that its owner cuts short or rewrites while we read
- * it then gives -EIO or nonsense, never SIGBUS and never a length that
- * changes after the check. No path is opened here.
+ * An image is an open descriptor or copied memory (the vdso). Nothing is
+ * mapped: every byte is copied out by elf_read() and checked once. When the
+ * file is truncated or rewritten meanwhile, a read gives -EIO or wrong bytes,
+ * but never SIGBUS, nor a length that changes after the check. No path is
+ * opened here.
  *
  * 64-bit little-endian x86-64 and aarch64. Section headers are used when
  * there are any; segments, build-id, dynamic symbols and unwind tables are
@@ -38,16 +38,16 @@ struct elf_section {
 	uint64_t flags, vaddr, offset, size, entsize;
 };
 
-/* Read its fields; they don't change after elf_open. */
+/* An ELF image. Its fields may be read, and don't change after elf_open. */
 struct elf_image {
 	int fd;           /* -1: the image is in memory */
 	uint8_t *mem;     /* NULL: the image is behind fd */
 	uint64_t size;    /* bytes */
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	uint16_t type;    /* ET_EXEC, ET_DYN, ... */
-	uint64_t entry;   /* vaddr where a program begins; 0 */
-	/* Not a library: linked to one place, or marked DF_1_PIE by its
-	 * linker. */
+	uint64_t entry;   /* vaddr of a program's entry point, or 0 */
+	/* True unless the image is a library: it is linked to a fixed place, or
+	 * marked DF_1_PIE. */
 	bool is_program;
 	uint32_t nsegments, nsections;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
@@ -55,15 +55,15 @@ struct elf_image {
 	uint32_t *section_names;      /* offsets into strtab */
 	char *strtab;                 /* of section names, NUL-terminated */
 	uint32_t strtab_size;
-	uint32_t build_id_size; /* 0: it has none */
+	uint32_t build_id_size; /* 0: no build-id */
 	uint8_t build_id[ELF_MAX_BUILD_ID];
 };
 
 /*
  * Reads headers, sections' headers and the build-id.
  *
- *   Owns     *out is the caller's, elf_free() it; on success elf_open_fd
- *            has taken fd, elf_open_memory has copied the bytes
+ *   Owns     *out is the caller's, elf_free() it; on success elf_open_fd owns
+ *            fd, elf_open_memory has copied the bytes
  *   Errors   -ENOEXEC not an ELF we read, -EIO, -ENOMEM, -errno of fstat;
  *            *out untouched, fd still the caller's
  */
@@ -80,7 +80,7 @@ DEFINE_CLEANUP(struct elf_image *, elf_free)
 MUST_CHECK int
 elf_read(const struct elf_image *e, uint64_t offset, void *dst, size_t n);
 /*
- * The same into new memory, followed by a NUL that does not count.
+ * Copies n bytes into new memory like elf_read(), and appends a NUL.
  *
  *   Owns     *out is the caller's; free() it
  *   Errors   -EIO, -E2BIG past max, -ENOMEM; *out untouched
@@ -88,15 +88,16 @@ elf_read(const struct elf_image *e, uint64_t offset, void *dst, size_t n);
 MUST_CHECK int elf_copy(const struct elf_image *e, uint64_t offset, uint64_t n,
                         size_t max, void **out);
 
-/* A loaded segment's bytes: where in the file lies vaddr, and how many bytes
- * of the file follow it there. False: not in the file. */
+/* Finds the file offset of vaddr in a loaded segment, and how many bytes of the
+ * file follow there. Returns false when the file does not have vaddr. */
 MUST_CHECK bool elf_offset_of(const struct elf_image *e, uint64_t vaddr,
                               uint64_t *offset, uint64_t *left);
-/* The reverse, for loaded segments. */
+/* Finds the vaddr of a file offset in a loaded segment. */
 MUST_CHECK bool
 elf_vaddr_of(const struct elf_image *e, uint64_t offset, uint64_t *vaddr);
 /*
- * What to subtract from an address in a mapping to get the image's vaddr.
+ * Computes the value to subtract from an address in a mapping to get the
+ * image's vaddr.
  *
  *   Shape    start, offset: as in /proc/PID/maps or PERF_RECORD_MMAP2, of
  *            an executable mapping; for the vdso offset is 0
@@ -108,29 +109,30 @@ MUST_CHECK int elf_bias(const struct elf_image *e, uint64_t start,
 
 const struct elf_segment *
 elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip);
-/* By name, or by SHT_* type; NULL when there is none. A section whose bytes
- * are not in the file (SHT_NOBITS) is never found. */
+/* Find a section by name, or by SHT_* type; NULL when there is none. A section
+ * whose bytes are not in the file (SHT_NOBITS) is never found. */
 const struct elf_section *
 elf_section(const struct elf_image *e, const char *name);
 const struct elf_section *
 elf_section_typed(const struct elf_image *e, uint32_t type);
 
 /*
- * Name and CRC of the separate debug file that .gnu_debuglink asks for.
+ * Reads the name and CRC of the separate debug file from .gnu_debuglink.
  *
- *   Errors   -ENOENT none, -EINVAL a name that is empty, too long or holds
- *            a slash (it is appended to directories)
+ *   Errors   -ENOENT no link, -EINVAL the name is empty, too long or has a
+ *            slash (it is appended to directories)
  *   Source   GDB manual, "Debugging Information in Separate Files"
  */
 MUST_CHECK int elf_debuglink(const struct elf_image *e, char name[ELF_MAX_NAME],
                              uint32_t *crc);
 struct elf_altlink {
-	char name[ELF_MAX_PATH]; /* a path, relative to the debug file's */
+	char name[ELF_MAX_PATH]; /* a path, which may be relative to the
+	                            debug file's */
 	uint32_t build_id_size;
 	uint8_t build_id[ELF_MAX_BUILD_ID];
 };
 /*
- * Which file a debug file shares entries with: .gnu_debugaltlink.
+ * Reads from .gnu_debugaltlink the file with which a debug file shares entries.
  *
  *   Errors   -ENOENT none, -EINVAL no name, too long, or no build-id
  *   Source   dwz(1); DW_FORM_GNU_ref_alt
@@ -138,19 +140,19 @@ struct elf_altlink {
 MUST_CHECK int
 elf_debugaltlink(const struct elf_image *e, struct elf_altlink *out);
 /*
- * Whether debug is the separate debug file of e: same build-id, or, when e
- * has no build-id, the CRC that its debug link asks for.
- *   Errors   -ESTALE it is another's, or what elf_read fails with
+ * Checks that debug is the separate debug file of e: by build-id or, when e has
+ * none, by the CRC in its debug link.
+ *   Errors   -ESTALE debug belongs to another file, or as elf_read
  */
 MUST_CHECK int
 elf_debug_matches(const struct elf_image *e, const struct elf_image *debug);
 /*
- * The small image that .gnu_debugdata holds: the symbols that stripping took
- * away, packed by xz.
+ * Unpacks the small image in .gnu_debugdata: symbols that stripping removed,
+ * compressed by xz.
  *
  *   Owns     *out is the caller's, elf_free() it
- *   Errors   -ENOENT none, -EINVAL not xz, -E2BIG past ELF_MAX_DEBUGDATA,
- *            what elf_open_memory fails with; *out untouched
+ *   Errors   -ENOENT none, -EINVAL not xz, -E2BIG past ELF_MAX_DEBUGDATA, as
+ *            elf_open_memory; *out untouched
  *   Source   GDB manual, "Debugging information in a special section"
  */
 MUST_CHECK int

@@ -5,7 +5,7 @@
 #include <lzma.h>
 
 #define MAX_PACKED  ((size_t)16 << 20)
-#define MAX_DECODER ((uint64_t)64 << 20) /* memory that xz may ask for */
+#define MAX_DECODER ((uint64_t)64 << 20) /* memory that xz may use */
 #define CHUNK       ((size_t)256 << 10)
 
 static int

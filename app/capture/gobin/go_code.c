@@ -10,7 +10,7 @@
 #define COMPARE_IB 7 /* /7 of opcode 83 */
 
 static const struct {
-	uint8_t opcode, immediate; /* its bytes */
+	uint8_t opcode, immediate; /* bytes of opcode and immediate */
 	bool wide;
 } forms[] = {
 	[GO_ADDRESS] = {0x8d, 0, true},
@@ -19,7 +19,7 @@ static const struct {
 	[GO_COMPARE] = {0x83, 1, true},
 };
 
-/* Whether an opcode at p[at] is this one, and its ModRM names a variable. */
+/* True when p[at] is this opcode, and its ModRM refers to a variable. */
 static bool
 is_use(const uint8_t *p, size_t at, enum go_use use)
 {

@@ -1,6 +1,6 @@
 /*
- * A Go program: where it keeps its tables, with or without section headers,
- * and which frame and which functions they tell of.
+ * Opens Go programs: finds their tables, with or without section headers, and
+ * the frames and functions in them.
  */
 #include "base/hash.h"
 #include "gobin_private.h"
@@ -15,11 +15,11 @@
 	"\xff Go buildinf:" /* and two bytes: pointer size, flags \
 	                     */
 #define INFO_HEAD 32        /* bytes before the version */
-/* Bytes into its segment: up to 1.25 the function table of a
- * position-independent program comes first. */
+/* How far into its segment the build info may be: up to Go 1.25 the function
+ * table of a position-independent program comes first. */
 #define INFO_REACH   GOBIN_MAX_PCLNTAB
-#define MAX_TABLES   64 /* places that look like a function table */
-#define MAX_POINTERS 16 /* to the function table, that are tried */
+#define MAX_TABLES   64 /* places tried that look like a function table */
+#define MAX_POINTERS 16 /* pointers tried that refer to the function table */
 
 static const struct gobin_version versions[] = {
 #define GOBIN_VERSION(...) {__VA_ARGS__},
@@ -47,7 +47,7 @@ in_table(const struct gobin_pclntab *t, uint64_t at)
 }
 
 /*
- * Checks the header at t->offset and fills in the rest.
+ * Checks the header at t->offset and fills in the other members.
  *   Source   runtime/symtab.go, pcHeader; internal/abi, PCLnTabMagic
  */
 static int
@@ -123,7 +123,8 @@ try_pclntab(void *arg, uint64_t vaddr)
 	return s->rc && s->tries++ < MAX_TABLES;
 }
 
-/* By its first eight bytes but for the magic's last and the quantum. */
+/* Finds the table by its first eight bytes except the magic's last byte and the
+ * quantum. */
 static int
 by_looks(const struct elf_image *elf, struct gobin_pclntab *t)
 {
@@ -139,9 +140,10 @@ by_looks(const struct elf_image *elf, struct gobin_pclntab *t)
 }
 
 /*
- * Up to Go 1.25 a C linker puts it among other read-only data where a program
- * is position-independent. What has sections but none of Go's is no Go
- * program: libraries by the dozen are not read through.
+ * Finds the table by section or by its looks. Up to Go 1.25 a C linker puts it
+ * among other read-only data of a position-independent program. A file that has
+ * sections, but none of Go's, is no Go program, so that libraries are not read
+ * through.
  */
 static int
 find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out)
@@ -161,7 +163,7 @@ find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out)
  */
 
 /*
- * The text at offset: its length, seven bits a byte, and its bytes.
+ * Reads the text at offset: its length as a varint, and its bytes.
  *   Source   debug/buildinfo/buildinfo.go, readRawBuildInfo
  */
 static bool
@@ -193,7 +195,8 @@ try_info(void *arg, uint64_t vaddr)
 	    elf_read(i->elf, offset, head, sizeof(head)) ||
 	    memcmp(head, INFO_MAGIC, strlen(INFO_MAGIC)) != 0)
 		return true;
-	/* since 1.18 the version follows, before that pointers to it */
+	/* since Go 1.18 the version follows, before there were
+	 * pointers to it */
 	return !(head[15] & 2) ||
 	       !read_version(i->elf, offset + INFO_HEAD, i->out);
 }
@@ -223,10 +226,10 @@ find_version(const struct elf_image *elf, struct gobin_about *out)
 		return;
 	set_minor(out);
 }
-/* --- runtime.moduledata: what the linker told the runtime ------------------
- */
+/* --- runtime.moduledata
+ * ----------------------------------------------------- */
 
-/* Words of moduledata that no version moved. */
+/* Words of moduledata whose place no version changed. */
 enum {
 	MD_HEADER = 0,
 	MD_NAMES = 1,
@@ -258,8 +261,8 @@ is_moduledata(const struct gobin *g, const uint64_t *w)
 }
 
 /*
- * A program that does not tell its version: what can be seen of it. Layouts
- * fit then; the numbers of special functions may be off.
+ * Guesses the version of a program without one, by the layout. Layouts then
+ * fit; the numbers of special functions may be wrong.
  */
 static unsigned
 guess_minor(const struct gobin *g, const uint64_t *w)
@@ -332,8 +335,8 @@ find_moduledata(struct gobin *g)
 		                UINT64_MAX, try_moduledata, &s);
 	return rc ? rc : s.rc;
 }
-/* --- life ------------------------------------------------------------------
- */
+/* --- opening and closing
+ * ---------------------------------------------------- */
 
 void
 gobin_free(struct gobin *g)
@@ -365,7 +368,7 @@ gobin_open(const struct elf_image *elf, struct gobin **out)
 	rc = find_moduledata(g);
 	if (rc)
 		return rc == -ENOENT ? -EBADMSG : rc;
-	g->bytes = malloc(tab.size); /* touched where it is read */
+	g->bytes = malloc(tab.size); /* pages are touched when read */
 	g->loaded = calloc(tab.size / GOBIN_BLOCK + 1, 1);
 	if (!g->bytes || !g->loaded)
 		return -ENOMEM;
@@ -413,8 +416,8 @@ gobin_frame(struct gobin *g, uint64_t vaddr, struct gobin_frame *out)
 		*out = k->frame;
 	return k->found;
 }
-/* --- functions by name: stripping leaves their names -----------------------
- */
+/* --- functions by name, which survive stripping
+ * ------------------------------ */
 
 struct named {
 	struct gobin *g;

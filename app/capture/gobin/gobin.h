@@ -1,23 +1,23 @@
 /*
- * What a Go program's file tells of itself, stripped or not: the version of
- * Go, and the tables by which the runtime walks and names stacks.
+ * Reads the file of a Go program, stripped or not: the version of Go, and the
+ * tables with which the runtime walks and names stacks.
  *
- * Every Go program carries a function table (pclntab) and a struct that says
- * where things lie (moduledata). Both are found by section where there are
- * sections, else by what they look like. Pieces of the tables are read when
- * they are first needed: a program of 100 MB costs what is asked of it.
+ * Every Go program has a function table (pclntab), and a struct with the places
+ * of its tables (moduledata). Both are found by section where there are
+ * sections, or else by their looks. Parts of the tables are read when first
+ * needed, so that a program of 100 MB costs only what is used.
  *
  *	gobin_open(elf, &go)
  *	gobin_frame(go, pc - bias, &frame)	to walk: caller's sp, flags
  *	gobin_lines(go, pc - bias, lines, max)	to name: inlined calls first
  *
- * All addresses are the image's own (vaddr: minus its elf_bias()). Nothing in
- * the file is believed unchecked.
+ * All addresses are the image's own (vaddr: minus its elf_bias()). Everything
+ * in the file is checked.
  *
  *   Threads  one at a time
  *   Source   Go 1.18 to 1.27, x86-64 and aarch64: runtime/symtab.go,
- *            runtime/symtabinl.go, internal/abi/symtab.go; 1.20 by its
- *            sources alone. One text section: what cmd/link writes for both
+ *            runtime/symtabinl.go, internal/abi/symtab.go; 1.20 by its sources
+ *            only. Only one text section, as cmd/link writes for both
  */
 #pragma once
 
@@ -25,34 +25,35 @@
 
 #define GOBIN_MAX_PCLNTAB ((size_t)512 << 20) /* bytes */
 #define GOBIN_MAX_VERSION 64
-#define GOBIN_MAX_NAME    4096 /* bytes of a function's or file's */
+#define GOBIN_MAX_NAME    4096 /* bytes of the name of a function or file */
 #define GOBIN_MAX_LINES   64   /* inlined calls at one address */
 #define GOBIN_MIN_GO      18   /* 1.18 */
-#define GOBIN_MAX_GO      27   /* newer ones are read like this one */
+#define GOBIN_MAX_GO      27   /* newer versions are read like this one */
 
 struct gobin;
 
-/* What runtime.moduledata says. */
+/* Facts from runtime.moduledata. */
 struct gobin_about {
 	char version[GOBIN_MAX_VERSION]; /* "go1.24.4"; "" unknown */
-	unsigned minor;                  /* 24; of no version a guess */
+	unsigned minor;                  /* 24; a guess without a version */
 	uint16_t machine;                /* EM_X86_64, EM_AARCH64 */
 	uint64_t pclntab, moduledata;
-	uint64_t text, etext; /* Go's functions, and what was linked along */
+	uint64_t text, etext; /* text of Go's functions and of C code linked
+	                         with it */
 	uint64_t noptrdata, enoptrdata, data, edata; /* variables */
 	uint64_t bss, ebss, noptrbss, enoptrbss;
 	uint64_t types, etypes;
-	uint64_t gofunc; /* what functions have beside code; 0 unknown */
+	uint64_t gofunc; /* base of functions' data; 0 unknown */
 };
 
 /*
- * Looks for Go in an image. The file alone is read: pointers that the loader
- * fills in (position-independent programs) are taken from its relocations.
+ * Opens the Go program in an image. Only the file is read: pointers that the
+ * loader fills in (position-independent programs) are taken from relocations.
  *
  *   Owns     elf is borrowed until gobin_free; *out is the caller's
- *   Errors   -ENOENT no Go program, or older than 1.18; -EBADMSG its tables
- *            can't be so, -E2BIG past GOBIN_MAX_PCLNTAB, -EIO, -ENOMEM;
- *            *out untouched
+ *   Errors   -ENOENT no Go program, or older than 1.18; -EBADMSG its tables are
+ *            malformed, -E2BIG past GOBIN_MAX_PCLNTAB, -EIO, -ENOMEM; *out
+ *            untouched
  */
 MUST_CHECK int gobin_open(const struct elf_image *elf, struct gobin **out);
 void gobin_free(struct gobin *g);
@@ -61,8 +62,8 @@ DEFINE_CLEANUP(struct gobin *, gobin_free)
 
 const struct gobin_about *gobin_about(const struct gobin *g);
 
-/* Functions that the runtime treats apart, whatever number a version gives
- * them. Source: internal/abi/symtab.go, FuncID. */
+/* Functions with a special meaning, whatever their numbers in a version.
+ * Source: internal/abi/symtab.go, FuncID. */
 enum gobin_func {
 	GOBIN_NORMAL,
 	GOBIN_ABORT,
@@ -87,32 +88,32 @@ enum gobin_func {
 	GOBIN_SIGPANIC, /* injected, like ASYNC_PREEMPT */
 	GOBIN_SYSTEMSTACK,
 	GOBIN_SYSTEMSTACK_SWITCH,
-	GOBIN_WRAPPER, /* made by the compiler; tracebacks leave it out */
+	GOBIN_WRAPPER, /* made by the compiler; tracebacks hide it */
 };
 
 /* Flags of a function: internal/abi/symtab.go, FuncFlag. */
 enum {
 	GOBIN_TOP = 1,     /* the first frame of its stack */
-	GOBIN_SPWRITE = 2, /* changes stacks: sp_delta says nothing */
+	GOBIN_SPWRITE = 2, /* switches stacks: sp_delta is meaningless */
 	GOBIN_ASM = 4,
 };
 
 struct gobin_frame {
 	uint64_t entry;   /* vaddr where the function begins */
-	int32_t sp_delta; /* bytes from sp up to the return address */
+	int32_t sp_delta; /* bytes from sp to the return address */
 	uint8_t func;     /* enum gobin_func */
 	uint8_t flags;
 };
 
 /*
- * The frame of the function at vaddr. Answers are kept, so that the same few
- * return addresses of very many stacks cost one look-up each.
+ * Finds the frame of the function at vaddr. Answers are cached, so that each
+ * return address of many stacks is looked up once.
  *
- *   Units    vaddr: a pc as it stands, interrupted or to be returned to.
- *            x86-64: the return address is the word at sp + sp_delta, the
- *            caller's sp the one after. aarch64: sp + sp_delta is the
- *            caller's sp, the return address is the word at sp when sp_delta
- *            is not 0, else in the link register
+ *   Units    vaddr: a pc, either interrupted or a return address. x86-64: the
+ *            return address is the word at sp + sp_delta, the caller's sp the
+ *            one after. aarch64: sp + sp_delta is the caller's sp, the return
+ *            address is the word at sp when sp_delta is not 0, else in the link
+ *            register
  *   Errors   false: no Go function, or none whose frame is known there
  */
 MUST_CHECK bool
@@ -121,35 +122,36 @@ gobin_frame(struct gobin *g, uint64_t vaddr, struct gobin_frame *out);
 struct gobin_line {
 	const char *name;    /* as in the program, "pkg.(*T[...]).M"; not "" */
 	const char *file;    /* "" unknown */
-	uint32_t line;       /* where execution is in this function; 0 */
-	uint32_t start_line; /* where it is declared (from 1.20 on); 0 */
-	uint64_t vaddr;      /* that place: of what is inlined as asked for */
+	uint32_t line;       /* current line in this function; 0 unknown */
+	uint32_t start_line; /* line of its declaration (from 1.20 on); 0
+	                        unknown */
+	uint64_t vaddr;      /* vaddr of that line; for inlined calls the
+	                        vaddr asked for */
 	uint8_t func;        /* enum gobin_func */
-	bool inlined;        /* into the next of these */
+	bool inlined;        /* inlined into the next row */
 };
 
 /*
- * The functions running at an address.
+ * Finds the functions that run at an address, with inlined calls.
  *
- *   Shape    out[max], innermost inlined call first, the function that was
- *            really called last; how many is returned, 0: no Go function.
- *            Calls beyond max are left out, the last row is always the
- *            function itself
+ *   Shape    out[max], innermost inlined call first, the real function last;
+ *            returns their number, 0: no Go function. Calls beyond max are left
+ *            out, but never the function itself
  *   Units    vaddr: of a return address, one byte before it
  *   Owns     texts live as long as g
  */
 size_t gobin_lines(struct gobin *g, uint64_t vaddr, struct gobin_line *out,
                    size_t max);
 
-/* A function's instructions: [start, end), vaddr; 0, 0: there is none. */
+/* Instructions of a function: [start, end), vaddr; 0, 0: unknown. */
 struct gobin_range {
 	uint64_t start, end;
 };
 /*
- * Where functions lie, by name: all of them in one pass over the table.
+ * Finds functions by name, in one pass over the table.
  *
- *   Shape    names[n], as in the program; out[n]. Of two functions of one
- *            name the first is told
+ *   Shape    names[n], as in the program; out[n]. Among functions with the same
+ *            name the first is found
  */
 void gobin_named(struct gobin *g, const char *const *names, size_t n,
                  struct gobin_range *out);

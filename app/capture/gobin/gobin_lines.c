@@ -1,5 +1,5 @@
 /*
- * Names, files and lines of an address, with the calls inlined there.
+ * Finds names, files and lines of an address, with the calls inlined there.
  *
  *   Source   runtime/symtabinl.go, inlineUnwinder; runtime/symtab.go,
  *            funcline1; internal/abi/symtab.go for the indexes
@@ -14,12 +14,12 @@
 #define NO_FILE         UINT32_MAX
 #define MAX_INLINE_ROW  20
 
-/* A function, and the tree of what was inlined into it. */
+/* A function, and its tree of inlined calls. */
 struct inlines {
 	struct gobin *g;
 	struct gobin_function f;
-	uint64_t tree;  /* vaddr; 0: nothing was */
-	uint32_t table; /* pc-value: the tree's row for a pc */
+	uint64_t tree;  /* vaddr; 0: no inlined calls */
+	uint32_t table; /* pc-value table: the tree's row for a pc */
 };
 
 static void
@@ -37,7 +37,8 @@ open_inlines(struct inlines *in)
 		in->tree = in->g->about.gofunc + by;
 }
 
-/* The tree's row of what runs at vaddr. False: the function itself. */
+/* Finds the tree's row of the call that runs at vaddr; false: the function
+ * itself. */
 static bool
 inline_row(const struct inlines *in, uint64_t vaddr,
            uint8_t out[MAX_INLINE_ROW])
@@ -85,7 +86,7 @@ file_at(const struct inlines *in, uint64_t vaddr)
 	return file ? file : "";
 }
 
-/* Where execution is at vaddr, whoever it belongs to. */
+/* Sets file and line of vaddr, whichever call it belongs to. */
 static void
 set_place(const struct inlines *in, uint64_t vaddr, struct gobin_line *out)
 {

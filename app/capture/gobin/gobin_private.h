@@ -1,10 +1,12 @@
-/* A Go program as its readers see it: its tables, and bytes of its image. */
+/*
+ * The inside of a Go program: its tables, and reading its image.
+ */
 #pragma once
 
 #include "gobin.h"
 
 #define GOBIN_BLOCK  ((size_t)16 << 10) /* bytes of pclntab read at a time */
-#define GOBIN_CACHE  4096               /* addresses whose frame is kept */
+#define GOBIN_CACHE  4096               /* cached frames */
 #define GOBIN_HEADER 72                 /* bytes of pcHeader */
 
 #define GOBIN_MAGIC_18 0xfffffff0 /* 1.18, 1.19 */
@@ -21,11 +23,11 @@ struct gobin_version {
 
 /* The function table. Offsets count from its start, and are below size. */
 struct gobin_pclntab {
-	uint64_t offset, vaddr; /* of its start, in the file and the image */
-	size_t size;            /* bytes up to where it must have ended */
+	uint64_t offset, vaddr; /* of its start, in the file and in the image */
+	size_t size;            /* upper bound, bytes */
 	uint32_t magic, nfunc;
-	uint64_t text_start; /* before 1.26, and with 0 in shared objects */
-	uint8_t quantum;     /* bytes an instruction has at least */
+	uint64_t text_start; /* before 1.26; 0 in shared objects */
+	uint8_t quantum;     /* least bytes of an instruction */
 	size_t names, units, files, values, funcs;
 };
 
@@ -34,7 +36,7 @@ struct gobin {
 	struct gobin_about about;
 	const struct gobin_version *version;
 	struct gobin_pclntab tab;
-	uint8_t *bytes;  /* of the table: what was read of it */
+	uint8_t *bytes;  /* the table, as far as it was read */
 	uint8_t *loaded; /* by block */
 	struct gobin_known {
 		uint64_t vaddr;
@@ -47,11 +49,11 @@ struct gobin {
  */
 
 /*
- * Calls seen for each aligned place in a loaded segment where the word is
- * what; it returns true to go on. Reads at most max bytes of each segment.
+ * Calls seen for each aligned word in a loaded segment that equals what, while
+ * it returns true. Reads at most max bytes of each segment.
  *
  *   Shape    flags: PF_* that the segment must have
- *   Errors   -ENOMEM; bytes that can't be read are passed over
+ *   Errors   -ENOMEM; bytes that can't be read are skipped
  */
 typedef bool gobin_seen(void *arg, uint64_t vaddr);
 MUST_CHECK int
@@ -59,7 +61,7 @@ gobin_scan(const struct elf_image *elf, uint32_t flags, uint64_t what,
            uint64_t mask, uint64_t max, gobin_seen *seen, void *arg);
 
 /*
- * Words of data as the loader leaves them, had it loaded the image at 0.
+ * Reads words of data as if the loader had loaded the image at 0.
  *   Errors   -EIO not in the file
  */
 MUST_CHECK int gobin_words(const struct elf_image *elf, uint64_t vaddr,
@@ -71,31 +73,33 @@ MUST_CHECK int gobin_pointers(const struct elf_image *elf, uint64_t what,
 /* --- the table -------------------------------------------------------------
  */
 
-/* n bytes of the table; NULL when it has no such bytes. */
+/* Returns n bytes of the table; NULL when the table has no such bytes. */
 const uint8_t *gobin_bytes(struct gobin *g, size_t at, size_t n);
-/* A text in it; NULL when it is longer than GOBIN_MAX_NAME. */
+/* Returns a text of the table; NULL when it is longer than GOBIN_MAX_NAME. */
 const char *gobin_text(struct gobin *g, size_t at);
 
-/* Row i of ftab: where a function begins, from the text's start on; where
- * its _func is. The last row, the nfunc-th, is the end of all: it has no
- * _func. */
+/*
+ * Reads row i of ftab: offset of a function from the text's start, offset of
+ * its _func. The last row, number nfunc, is the end of the text and has no
+ * _func.
+ */
 MUST_CHECK bool gobin_ftab_row(struct gobin *g, size_t i, uint32_t out[2]);
 
 struct gobin_function {
 	uint64_t entry; /* vaddr */
-	size_t at;      /* of its _func in the table */
+	size_t at;      /* offset of its _func in the table */
 	const uint8_t *row;
 };
 MUST_CHECK bool
 gobin_function(struct gobin *g, uint64_t vaddr, struct gobin_function *out);
-/* The word at a byte of _func, or after it. */
+/* Returns the word at a byte of _func, or after it. */
 uint32_t gobin_field(const struct gobin_function *f, size_t byte);
-/* The value that a pc-value table has at vaddr; -1 when it says nothing. */
+/* Returns the value of a pc-value table at vaddr; -1 when there is none. */
 int32_t gobin_value(struct gobin *g, const struct gobin_function *f,
                     uint32_t table, uint64_t vaddr);
 enum gobin_func gobin_func_of(const struct gobin *g, uint8_t id);
 
-/* Bytes of _func. */
+/* Offsets in _func. */
 enum {
 	FUNC_NAME = 4,
 	FUNC_PCSP = 16,
@@ -104,7 +108,7 @@ enum {
 	FUNC_NPCDATA = 28,
 	FUNC_UNIT = 32,
 	FUNC_START_LINE = 36, /* from 1.20 on */
-	/* from its end */
+	/* counted from the end of _func */
 	FUNC_ID_BACK = 4,
 	FUNC_FLAG_BACK = 3,
 	FUNC_NFUNCDATA_BACK = 1,

@@ -1,4 +1,6 @@
-/* Words of an image's data, found by what they are. */
+/*
+ * Searches an image's data for words.
+ */
 #include "gobin_private.h"
 
 #include <elf.h>
@@ -22,13 +24,13 @@ scan_chunk(const uint8_t *p, size_t n, uint64_t vaddr, uint64_t what,
 	return true;
 }
 
-/* False: seen it all. */
+/* Examines a chunk; false: the search is over. */
 static bool
 scan_segment(const struct elf_image *elf, const struct elf_segment *s,
              uint8_t *chunk, uint64_t what, uint64_t mask, uint64_t max,
              gobin_seen *seen, void *arg)
 {
-	uint64_t skip = -s->vaddr & 7; /* up to the first aligned place */
+	uint64_t skip = -s->vaddr & 7; /* up to the first aligned word */
 	uint64_t n = s->filesz < max ? s->filesz : max;
 
 	while (skip < n) {
@@ -60,10 +62,10 @@ gobin_scan(const struct elf_image *elf, uint32_t flags, uint64_t what,
 	return 0;
 }
 
-/* --- what the loader fills in ----------------------------------------------
- */
+/* --- relocations
+ * ------------------------------------------------------------ */
 
-/* The dynamic section's value of a tag; 0 when it has none. */
+/* Returns the value of a tag in the dynamic section; 0 when there is none. */
 static uint64_t
 dynamic_value(const struct elf_image *elf, int64_t tag)
 {
@@ -95,7 +97,8 @@ each_relative(const struct elf_image *elf, const Elf64_Rela *r, size_t n,
 			return;
 }
 
-/* A program that is not position-independent has none. */
+/* Finds the relocations. A program that is not
+ * position-independent has none. */
 static int
 relatives(const struct elf_image *elf, relative_seen *seen, void *arg)
 {

@@ -1,5 +1,5 @@
 /*
- * The function table, read block by block where it is asked.
+ * Reads the function table, block by block as needed.
  *
  *   Source   runtime/symtab.go: findfunc, pcvalue, step, readvarint
  */
@@ -75,7 +75,7 @@ gobin_ftab_row(struct gobin *g, size_t i, uint32_t out[2])
 	return p != NULL;
 }
 
-/* The last row that begins at or before by. */
+/* Finds the last row that begins at or before by. */
 static bool
 search(struct gobin *g, uint64_t by, uint32_t out[2])
 {
@@ -113,7 +113,7 @@ gobin_function(struct gobin *g, uint64_t vaddr, struct gobin_function *out)
 	p = gobin_bytes(g, out->at, size);
 	if (!p)
 		return false;
-	/* what follows it is read through the same pointer */
+	/* the words after _func are read through the same pointer */
 	memcpy(&npcdata, p + FUNC_NPCDATA, sizeof(npcdata));
 	if (npcdata > UINT8_MAX)
 		return false;
@@ -179,7 +179,7 @@ gobin_value(struct gobin *g, const struct gobin_function *f, uint32_t table,
 	uint32_t value = UINT32_MAX, by, length;
 	uint64_t pc = f->entry;
 
-	if (!table) /* the function has none */
+	if (!table) /* the function has no such table */
 		return -1;
 	for (unsigned i = 0; i < MAX_STEPS; i++) {
 		if (!next_varint(&c, &by) || (!by && i) ||

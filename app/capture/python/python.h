@@ -1,10 +1,11 @@
 /*
- * Functions written in Python, of processes that run CPython 3.11 to 3.13.
+ * Finds functions written in Python, in processes that run CPython 3.11 to
+ * 3.13.
  *
- * An image that is the interpreter says where its runtime lies; a process's
- * threads are looked up there once each, then the kernel follows their frames
- * (python_ring.h). A frame names a code object, which is read when first
- * seen, and again from time to time, for another may have come in its place.
+ * The interpreter's image tells where its runtime lies. Each thread of a
+ * process is looked up there once; then the kernel follows its frames
+ * (python_ring.h). A frame refers to a code object, which is read when first
+ * seen, and again from time to time, since another object may take its place.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 
 #define PYTHON_MAX_CODES   (1u << 17)
 #define PYTHON_MAX_BYTES   ((size_t)128 << 20) /* of names and lines */
-#define PYTHON_MAX_THREADS 16384 /* of a process, looked through */
+#define PYTHON_MAX_THREADS 16384 /* threads of a process that are examined */
 
 /* Addresses in an image that is an interpreter. */
 struct python_image {
@@ -27,7 +28,8 @@ struct python_image {
 };
 
 /*
- *   Errors   -ENOENT it is none, or of another version; -EIO, -ENOMEM
+ * Finds these addresses.
+ *   Errors   -ENOENT no interpreter, or of another version; -EIO, -ENOMEM
  */
 MUST_CHECK int
 python_image_read(const struct elf_image *elf, struct python_image *out);
@@ -44,23 +46,25 @@ struct python_threads {
 };
 
 /*
- * Lists them anew.
+ * Lists the threads again.
  *
- *   Shape    bias: of the image in the process; out starts as {0}
+ *   Shape    bias is the image's in the process; out starts as {0}
  *   Owns     python_threads_done() it
- *   Errors   -ENOENT none yet, -EBADMSG the runtime is not laid out as
- *            expected, those of memory_copy()
+ *   Errors   -ENOENT none yet, -EBADMSG the runtime has another layout, those
+ *            of memory_copy()
  */
 MUST_CHECK int
 python_threads_read(const struct memory *m, const struct python_image *image,
                     uint64_t bias, struct python_threads *out);
 void python_threads_done(struct python_threads *t);
-/* False: none of them; *out lacks tid and key. */
+/* Finds a thread; *out lacks tid and key. Returns false when there is no such
+ * thread. */
 bool python_threads_find(const struct python_threads *t, uint64_t native,
                          struct python_slot *out);
 
 /*
- * Follows the frames of a thread that stands still; out->key and tid are left.
+ * Follows the frames of a thread that stands still; out->key and tid are not
+ * set.
  *
  *   Errors   those of memory_copy()
  */
@@ -76,7 +80,7 @@ struct python_codes;
 struct python_codes *python_codes_new(void); /* NULL: no memory */
 void python_codes_free(struct python_codes *c);
 
-/* What code objects a frame may be of. */
+/* The process and code to which a frame may belong. */
 struct python_space {
 	const struct memory *memory;
 	const struct python_image *image;
@@ -85,12 +89,12 @@ struct python_space {
 };
 
 /*
- * The places of a stack's frames, to be named by python_code_name().
+ * Finds the places of a stack's frames, for python_code_name().
  *
- *   Shape    out[s->n]; a frame that stands for no function, as the one C
- *            calls the interpreter with, has vaddr PYTHON_NO_PLACE
- *   Errors   -ESTALE a frame is of something else than code, -E2BIG too many
- *            code objects, those of memory_read()
+ *   Shape    out[s->n]; a frame without a function, such as the one with which
+ *            C calls the interpreter, has vaddr PYTHON_NO_PLACE
+ *   Errors   -ESTALE a frame refers to something other than code, -E2BIG too
+ *            many code objects, those of memory_read()
  */
 MUST_CHECK int
 python_places(struct python_codes *c, const struct python_space *space,
@@ -98,9 +102,9 @@ python_places(struct python_codes *c, const struct python_space *space,
 #define PYTHON_NO_PLACE UINT64_MAX
 
 struct python_name {
-	const char *name, *file; /* live as long as the codes */
+	const char *name, *file; /* valid as long as the codes */
 	uint32_t line, start_line;
 };
-/* False when there is no such place. */
+/* Finds the name of a place; false when there is no such place. */
 bool python_code_name(const struct python_codes *c, uint64_t vaddr,
                       struct python_name *out);

@@ -1,7 +1,7 @@
 /*
- * Code objects, read in batches of what one stack shows for the first time:
- * first their heads, then the strings they point to, then what is longer
- * than was guessed. The same function of many processes is kept once.
+ * Reads code objects in batches, one batch for the new ones of a stack: first
+ * their heads, then the strings they point to, then the rest of those that are
+ * longer than guessed. A function of many processes is kept once.
  */
 #include "python.h"
 
@@ -13,12 +13,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define AGE_NS      ((uint64_t)NS_PER_S) /* a head is believed for so long */
+#define AGE_NS      ((uint64_t)NS_PER_S) /* how long a head is trusted */
 #define GUESS_NAME  (PYTHON_STRING_BYTES + 128)
 #define GUESS_FILE  (PYTHON_STRING_BYTES + 256)
 #define GUESS_LINES 1024
 
-/* A function, as one code object or several tell of it. */
+/* A function, which one code object or several may represent. */
 struct function {
 	uint32_t name, file, lines; /* offsets of texts and table */
 	uint32_t nlines;            /* bytes */
@@ -33,7 +33,7 @@ struct code {
 };
 
 struct python_codes {
-	uint64_t key;        /* of the hashes */
+	uint64_t key;        /* key of the hashes */
 	struct pairs places; /* process, address: index of codes */
 	struct code *codes;
 	uint32_t codes_cap;
@@ -70,7 +70,7 @@ python_codes_free(struct python_codes *c)
 	free(c);
 }
 
-/* Room for row n; new rows are zero. */
+/* Makes room for row n; new rows are zero. */
 static int
 make_room(void **rows, uint32_t *cap, uint32_t n, size_t size)
 {
@@ -105,12 +105,12 @@ code_at(struct python_codes *c, const struct python_space *space,
 /* --- reading ---------------------------------------------------------------
  */
 
-/* One code object that is read. */
+/* A code object while it is read. */
 struct reading {
 	uint32_t code;
 	uint64_t address;
 	struct python_code_head head;
-	bool same; /* as when it was read before */
+	bool same; /* unchanged since it was last read */
 	uint64_t nlines;
 };
 
@@ -167,7 +167,7 @@ read_heads(struct reader *r)
 	return rc;
 }
 
-/* Objects of one row: name, file, lines. */
+/* Returns the pieces of one row: name, file, lines. */
 static struct memory_piece *
 pieces_of(struct reader *r, size_t i)
 {
@@ -216,7 +216,7 @@ check_parts(const struct reader *r, struct reading *row,
 	       python_bytes_size(p[2].p, p[2].got, &row->nlines);
 }
 
-/* Tables that are longer than was guessed. */
+/* Reads tables that are longer than guessed. */
 static int
 read_long(struct reader *r)
 {
@@ -362,7 +362,8 @@ want(struct reader *r, uint64_t address, uint32_t *out)
 	return 0;
 }
 
-/* The frame's instruction in its code; before the first is the first. */
+/* Returns the frame's instruction in its code; one before the start counts as
+ * the first. */
 static int
 place_of(const struct code *code, const struct python_frame *f, uint64_t *out)
 {

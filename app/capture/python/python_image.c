@@ -51,7 +51,7 @@ find_symbols(const struct elf_image *e, struct wanted *want)
 	return 0;
 }
 
-/* Py_Version as PY_VERSION_HEX: 0x030b02f0 is 3.11.2. */
+/* Reads Py_Version, a PY_VERSION_HEX: 0x030b02f0 is 3.11.2. */
 static int
 read_minor(const struct elf_image *e, uint64_t vaddr, uint32_t *out)
 {

@@ -26,7 +26,7 @@ half(const uint8_t *p, size_t at)
 /* --- code ------------------------------------------------------------------
  */
 
-/* struct PyCodeObject; of co_code_adaptive, the last field. */
+/* Offsets in struct PyCodeObject, and of co_code_adaptive, its last field. */
 static const struct {
 	uint16_t first_line, begin;
 } layouts[] = {
@@ -93,7 +93,7 @@ char_at(const uint8_t *p, uint32_t kind)
 	return c;
 }
 
-/* Of state: interned:2, kind:3, compact:1, ascii:1. */
+/* The bits of state are interned:2, kind:3, compact:1, ascii:1. */
 int
 python_string(const uint8_t *p, size_t n, enum python_version v,
               struct buf *out)
@@ -159,7 +159,7 @@ signed_varint(struct table *t)
 
 enum { LONG = 14, NO_COLUMNS = 13, ONE_LINE = 10, NO_LINE = 15 };
 
-/* Passes over the rest of an entry; how many lines it is further. */
+/* Skips the rest of an entry, and returns its difference in lines. */
 static int64_t
 line_delta(struct table *t, uint8_t code)
 {
@@ -169,7 +169,7 @@ line_delta(struct table *t, uint8_t code)
 		delta = signed_varint(t);
 	else if (code >= ONE_LINE && code != NO_LINE)
 		delta = code - ONE_LINE;
-	/* What is left of it are bytes without the start's bit. */
+	/* The other bytes of an entry lack the bit of a first byte. */
 	while (t->p < t->end && !(*t->p & 128))
 		t->p++;
 	return delta;

@@ -1,5 +1,5 @@
 /*
- * Objects of CPython as they lie in memory: bytes in, what they say out.
+ * Parses copies of CPython's objects.
  *
  *   Source   CPython 3.11 to 3.13: Include/cpython/code.h,
  *            Include/cpython/unicodeobject.h, Objects/locations.md
@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PYTHON_CODE_BYTES   208 /* of a code object that are looked at */
-#define PYTHON_STRING_BYTES 80  /* of a string before its text, at most */
+#define PYTHON_CODE_BYTES   208 /* bytes read of a code object */
+#define PYTHON_STRING_BYTES 80  /* most bytes of a string before its text */
 #define PYTHON_BYTES_HEAD   32  /* of a bytes object before its contents */
-#define PYTHON_MAX_TEXT     512 /* bytes of a name or a path; cut there */
+#define PYTHON_MAX_TEXT     512 /* bytes; cut there */
 #define PYTHON_MAX_LINES    ((size_t)64 << 10) /* bytes of a line table */
 
 enum python_version { PYTHON_311 = 11, PYTHON_312, PYTHON_313 };
@@ -23,26 +23,27 @@ enum python_version { PYTHON_311 = 11, PYTHON_312, PYTHON_313 };
 struct python_code_head {
 	uint64_t type;              /* address of its type object */
 	uint64_t name, file, lines; /* addresses of objects */
-	uint64_t begin;             /* instructions: offset in the object */
-	uint64_t size;              /* and bytes */
+	uint64_t begin;             /* offset of the instructions in the
+	                               object */
+	uint64_t size;              /* and their bytes */
 	uint32_t first_line;
 };
 
 void python_code_head(const uint8_t p[PYTHON_CODE_BYTES], enum python_version v,
                       struct python_code_head *out);
 /*
- * Text of a str as UTF-8.
+ * Appends the text of a str as UTF-8.
  *
- *   Shape    p[n]: the object, as much of it as could be read
- *   Errors   -EBADMSG it can't be one; out untouched
+ *   Shape    p[n] is as much of the object as could be read
+ *   Errors   -EBADMSG p can't be a str; out untouched
  */
 MUST_CHECK int python_string(const uint8_t *p, size_t n, enum python_version v,
                              struct buf *out);
-/* Length of a bytes object; false when it can't be one. */
+/* Reads the length of a bytes object; false when p can't be one. */
 bool python_bytes_size(const uint8_t *p, size_t n, uint64_t *out);
 /*
- * The line of an instruction.
- *   Shape    at: its number, of two bytes each; 0 is returned where none is
+ * Returns the line of an instruction.
+ *   Shape    at counts instructions, of two bytes each; 0 when there is no line
  */
 uint32_t
 python_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at);

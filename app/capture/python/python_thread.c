@@ -1,6 +1,7 @@
 /*
- * From the runtime over its interpreters to a thread. 3.11 and 3.12 keep to
- * one layout throughout; 3.13 says its own at the start of the runtime.
+ * Follows pointers from the runtime over its interpreters to a thread. 3.11 and
+ * 3.12 each have one layout; 3.13 describes its own at the start of the
+ * runtime.
  *
  *   Source   CPython 3.11.7, 3.12.1: Include/internal/pycore_runtime.h,
  *            pycore_interp.h, Include/cpython/pystate.h;
@@ -15,11 +16,13 @@
 
 #define MAX_INTERPRETERS 64
 #define MAX_OFFSET       ((uint64_t)1 << 20)
-#define MAX_THREAD       1024 /* bytes of a thread that are of interest */
+#define MAX_THREAD       1024 /* bytes read of a thread */
 
 struct layout {
-	uint64_t interpreters;  /* in the runtime: the first one's address */
-	uint64_t next, threads; /* in an interpreter: the next; first thread */
+	uint64_t interpreters;  /* in the runtime: address of the first
+	                           interpreter */
+	uint64_t next, threads; /* in an interpreter: the next one, and the
+	                           first thread */
 	uint64_t thread_next, native, frame; /* in a thread */
 	uint64_t hop;                        /* see struct python_slot */
 };
@@ -29,7 +32,7 @@ static const struct layout fixed[] = {
 	[PYTHON_312] = {40, 0, 72, 8, 144, 56, 0 + 1},
 };
 
-/* struct _Py_DebugOffsets, by words. */
+/* Words of struct _Py_DebugOffsets. */
 enum {
 	COOKIE,
 	HEX_VERSION,
@@ -52,7 +55,8 @@ enum {
 	DEBUG_WORDS
 };
 
-/* What is not looked up there must be where it is in other builds. */
+/* True when the offsets that are not read from there equal those of other
+ * builds. */
 static bool
 is_known(const uint64_t w[DEBUG_WORDS])
 {
@@ -96,7 +100,7 @@ read_layout(const struct memory *m, const struct python_image *image,
 /* --- the list --------------------------------------------------------------
  */
 
-/* Both words of a thread that are needed, in one piece. */
+/* Reads both words of a thread in one piece. */
 static int
 read_thread(const struct memory *m, const struct layout *l, uint64_t at,
             struct python_thread *out, uint64_t *next)
@@ -163,7 +167,8 @@ list_all(const struct memory *m, const struct layout *l, uint64_t runtime,
 	return rc;
 }
 
-/* A list that changed under the walk is good up to there. */
+/* Lists threads; when the list changes meanwhile, those found
+ * so far are used. */
 int
 python_threads_read(const struct memory *m, const struct python_image *image,
                     uint64_t bias, struct python_threads *out)

@@ -19,7 +19,8 @@ hex_build_id(const struct module *m, struct profile *p, uint32_t *out)
 	                     : profile_cstring(p, buf_str(&hex), out);
 }
 
-/* Addresses are of the module, as if it were loaded where it is linked. */
+/* Adds a module's segment, with addresses as if the module were loaded where it
+ * is linked. */
 static void
 mapping_range(const struct module *m, uint64_t vaddr, struct mapping *out)
 {
@@ -71,9 +72,10 @@ add_function(struct profile *p, const struct sym_frame *sym, uint32_t *out)
 }
 
 /*
- * Where the kernel lies is random, and its secret: addresses are stored from
- * the start of its text. Modules lie elsewhere, at pages as random: of theirs,
- * and where the text's start is not known, the offset in the page is left.
+ * Returns the address to store for a kernel address. The kernel's place is
+ * random and secret, so addresses count from the start of its text. Modules are
+ * at random pages elsewhere: only the offset in the page is stored for them,
+ * and for all when the text's start is unknown.
  */
 static uint64_t
 stored_address(const struct symtab *kernel, struct place at)

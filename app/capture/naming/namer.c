@@ -12,10 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Modules of the kernel come and go: how old its symbols may be. */
+/* Age at which kernel symbols are read again, since modules come and go. */
 #define KERNEL_AGE_NS (3600 * NS_PER_S)
 #define LOOK_AGAIN_NS (10 * (uint64_t)NS_PER_S)
-/* Before a patient one asks again for a debug file that was not there. */
+/* Time before a patient namer asks again for a debug file that
+ * did not exist. */
 #define UNDEBUGGED_NS (60 * NS_PER_S)
 
 struct namer *
@@ -110,7 +111,8 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 /* --- programs and libraries ------------------------------------------------
  */
 
-/* What a JIT compiler wrote of its code; NULL: none, or the target is gone. */
+/* Opens the map that a JIT compiler wrote of its code; NULL when there is none,
+ * or the target is gone. */
 static struct perfmap *
 open_perfmap(const struct host *host, int32_t pid)
 {
@@ -132,7 +134,7 @@ read_at(void *arg, uint64_t at, void *out, size_t n)
 	       pread(*(const int *)arg, out, n, (off_t)at) == (ssize_t)n;
 }
 
-/* The dump that a process has mapped. */
+/* Opens the dump that a process has mapped. */
 static struct jitdump *
 open_jitdump(const struct namer *n, int32_t pid)
 {
@@ -155,7 +157,7 @@ open_jitdump(const struct namer *n, int32_t pid)
 	return NULL;
 }
 
-/* A map that is not of this moment lacks what was compiled since. */
+/* Looks up a perf map; an old one lacks functions that were compiled since. */
 static const char *
 map_name(const struct namer *n, struct namer_module *of, uint64_t addr)
 {
@@ -195,7 +197,7 @@ jit_name(struct namer *n, struct namer_module *of, uint64_t addr,
 	};
 	if (!at.file)
 		return 1;
-	/* V8 11 writes file names there that it has freed already. */
+	/* V8 11 writes file names here that it has freed already. */
 	out->line = at.line;
 	if (!*parts.file)
 		out->file = at.file;
@@ -212,8 +214,11 @@ has_had_none(const struct namer *n, uint32_t module, int64_t now_ns)
 	return n->patient && none_ns && now_ns - none_ns < UNDEBUGGED_NS;
 }
 
-/* A debug file may have come to the host since the mapping was seen, if that
- * was not just now; and who fetches them is to hear of all. */
+/*
+ * Opens a module's debug file, which may have come to the host since the
+ * mapping was first seen. The process that fetches debug files has to be told
+ * of each.
+ */
 static struct elf_image *
 look_again(const struct namer *n, uint32_t module)
 {
@@ -253,7 +258,8 @@ add_image(struct namer *n, uint32_t module)
 	return rc;
 }
 
-/* Its samples are one function's, though nobody knows its name. */
+/* Makes the frame of a function without a name, so that its samples stay
+ * together. */
 static size_t
 nameless_function(struct namer *n, struct place at, struct sym_frame *out)
 {
@@ -275,7 +281,7 @@ nameless_function(struct namer *n, struct place at, struct sym_frame *out)
 	return 1;
 }
 
-/* Waits for at most one JVM; after a timeout no other is asked. */
+/* Waits for at most one JVM; after a timeout no other JVM is asked. */
 static void
 open_java(struct namer *n, int32_t pid, struct namer_module *of)
 {
@@ -293,7 +299,7 @@ open_java(struct namer *n, int32_t pid, struct namer_module *of)
 		n->quality->notes |= QUALITY_NOTE_OF(JAVA_SILENT);
 }
 
-/* Memory without a file: somebody compiles there, or has it only. */
+/* True for memory without a file, where a JIT compiler may put code. */
 static bool
 open_jit(struct namer *n, int32_t pid, struct namer_module *of)
 {
@@ -305,8 +311,8 @@ open_jit(struct namer *n, int32_t pid, struct namer_module *of)
 	return of->perfmap || of->jitdump;
 }
 
-/* The kernel maps the vdso into every process: reading its code takes no file,
- * and says nothing about whether files can be read. */
+/* True for the vdso, which the kernel maps into every process: its code needs
+ * no file, and does not show that files can be read. */
 static bool
 is_of_the_kernel(const struct module *m)
 {

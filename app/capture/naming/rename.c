@@ -14,8 +14,8 @@ struct renamer {
 	struct profile *out;
 	struct symbolizer *symbolizer;
 	struct source {
-		struct elf_image *debug, *shared; /* NULL: there is none */
-		uint32_t row;                     /* of out's mappings */
+		struct elf_image *debug, *shared; /* NULL: none */
+		uint32_t row;                     /* index of out's mappings */
 	} * sources;                              /* by mapping of in */
 	uint32_t *locations;                      /* rows of out, by in's */
 };
@@ -53,8 +53,8 @@ copy_string(struct renamer *r, uint32_t from, uint32_t *to)
 	return profile_string(r->out, s, n, to);
 }
 
-/* --- what there is now -----------------------------------------------------
- */
+/* --- debug files that exist now
+ * ---------------------------------------------- */
 
 static uint32_t
 parse_build_id(const char *hex, uint8_t out[static HOST_BUILD_ID])
@@ -135,7 +135,8 @@ make_line(struct renamer *r, const struct sym_frame *from, struct line *to)
 	return rc ? rc : profile_function(r->out, &f, &to->function);
 }
 
-/* What is known now of the code there; 0: no more than before. */
+/* Looks up the code at a location again; 0: nothing more is
+ * known than before. */
 static size_t
 look_up(struct renamer *r, const struct location *l, struct sym_frame *out)
 {

@@ -113,7 +113,7 @@ read_links(const struct host *host, int32_t pid, struct snapshot_batch *b)
 	memcpy(ask.list, b->fds, b->nfds * sizeof(*b->fds));
 	if (host_fd(host, &ask, &fd) ||
 	    pread(fd, b->links, size, 0) != (ssize_t)size)
-		b->nfds = 0; /* then they have numbers only */
+		b->nfds = 0; /* descriptors then have numbers only */
 	return 0;
 }
 

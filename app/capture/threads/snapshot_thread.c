@@ -15,7 +15,8 @@ static const struct {
 #undef SNAPSHOT_CALL
 };
 
-/* A thread may call itself ") R": the last parenthesis counts. */
+/* Finds the state. The last parenthesis counts, since a thread may call itself
+ * ") R". */
 static void
 read_stat(const char *stat, struct thread_seen *out)
 {
@@ -29,7 +30,7 @@ read_stat(const char *stat, struct thread_seen *out)
 		out->state = close[2];
 }
 
-/* Words of the line, at most max; how many. */
+/* Splits a line into at most max words, and returns their number. */
 static size_t
 read_words(const char *call, uint64_t *out, size_t max)
 {
@@ -81,7 +82,8 @@ name_call(struct thread_seen *out)
 	}
 }
 
-/* The array mostly lies on the stack; elsewhere it's left alone. */
+/* Reads the array of a poll when it is on the stack, as it mostly is; elsewhere
+ * it stays unread. */
 static void
 read_polled(const struct thread_row *row, const void *stack,
             struct thread_seen *out)

@@ -1,4 +1,6 @@
-/* What the kernel's words about one thread mean. Parses bytes, asks nobody. */
+/*
+ * Interprets the kernel's texts about one thread; does no I/O.
+ */
 #pragma once
 
 #include "capture/threads.h"
@@ -7,7 +9,7 @@
 
 #include <stdbool.h>
 
-#define THREAD_MAX_FDS  16 /* shown, of those that a poll waits for */
+#define THREAD_MAX_FDS  16 /* descriptors shown of a poll */
 #define THREAD_NO_CALL  (-1)
 #define THREAD_MAX_NAME 64 /* the kernel shows no more of a workqueue's */
 
@@ -25,23 +27,25 @@ struct thread_seen {
 	uint64_t args[6];
 	uint64_t sp, pc;    /* 0: not known */
 	char call[32];      /* its name; "" */
-	const char *reason; /* of its row; NULL: it has none */
+	const char *reason; /* reason of its row; NULL: no row */
 	enum thread_target target;
 	int32_t fds[THREAD_MAX_FDS];
 	size_t nfds;
 };
 
 /*
- * Reads the row of a thread that was there. What can't be read is unknown.
+ * Reads the row of a thread that existed. Parts that can't be read stay
+ * unknown.
  *   Shape    stack[row->stack_bytes], of the row
  *   Source   proc(5), /proc/PID/stat; fs/proc/base.c, proc_pid_syscall()
  */
 void thread_see(const struct thread_row *row, const void *stack,
                 struct thread_seen *out);
-/* Registers as ptrace(2) tells them, as the unwinder wants them. */
+/* Converts the registers of ptrace(2) to those of the unwinder. */
 void
 thread_regs(const struct user_regs_struct *from, uint64_t out[UNWIND_REGS]);
-/* "running", "waiting" or "syscall". */
+/* Returns "running", "waiting" or "syscall". */
 const char *thread_state(const struct thread_seen *t);
-/* "pipe", "socket", ...: the kind of what a link of /proc/PID/fd names; "" */
+/* Returns "pipe", "socket", ...: the kind of file that a link of /proc/PID/fd
+ * names; "" unknown. */
 const char *thread_link_kind(const char *link);

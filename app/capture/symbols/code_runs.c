@@ -5,22 +5,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define GAPS       32   /* remembered */
-#define ALIGNED    16   /* bytes, of functions that follow what is no code */
-#define NEAR       1024 /* bytes: a jump further than that leads to another */
+#define GAPS       32   /* gaps that are remembered */
+#define ALIGNED    16   /* alignment of functions that follow padding, bytes */
+#define NEAR       1024 /* bytes: a longer jump leads to another function */
 #define FIRST_ROOM 64
 #define MAX_STARTS (1u << 20) /* of one gap */
 
 struct gap {
-	const struct elf_image *elf; /* NULL: free */
+	const struct elf_image *elf; /* NULL: unused */
 	struct code_gap at;
-	uint32_t *starts; /* from at.begin, ascending */
+	uint32_t *starts; /* counted from at.begin, ascending */
 	uint32_t n, cap;
 };
 
 struct code_runs {
 	struct gap gaps[GAPS];
-	unsigned next; /* that makes room */
+	unsigned next; /* the entry to replace next */
 };
 
 struct code_runs *
@@ -37,7 +37,8 @@ code_runs_free(struct code_runs *r)
 	free(r);
 }
 
-/* What does not fit is left out: the function before reaches further then. */
+/* Adds a start; past the bound it is dropped, and the function before then
+ * reaches further. */
 static void
 begin_at(struct gap *g, uint32_t at)
 {
@@ -56,8 +57,8 @@ begin_at(struct gap *g, uint32_t at)
 	g->starts[g->n++] = at;
 }
 
-/* --- reading it through ----------------------------------------------------
- */
+/* --- reading the gap
+ * -------------------------------------------------------- */
 
 struct reader {
 	const struct unwind_arch *arch;
@@ -72,7 +73,7 @@ is_aligned(const struct reader *r, uint32_t at)
 	return (r->vaddr + at) % ALIGNED == 0;
 }
 
-/* Instructions that do nothing, and zeroes, between functions. */
+/* Skips no-ops and zeroes between functions. */
 static void
 skip_padding(struct reader *r)
 {
@@ -90,7 +91,7 @@ skip_padding(struct reader *r)
 	}
 }
 
-/* How far the code must go on, given that this instruction is reached. */
+/* Returns how far the code must go on when this instruction is reached. */
 static uint32_t
 reach(const struct reader *r, const struct code_insn *insn, uint32_t so_far)
 {

@@ -8,8 +8,8 @@
 
 #define ROOT "/usr/lib/debug"
 
-/* --- of the host -----------------------------------------------------------
- */
+/* --- files of the host
+ * ------------------------------------------------------- */
 
 static bool
 has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
@@ -17,7 +17,8 @@ has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
 	return e->build_id_size == size && !memcmp(e->build_id, id, size);
 }
 
-/* By the name's build-id, and only if it is the file's own as well. */
+/* Opens a file by the build-id in its name, if that is the file's own build-id,
+ * too. */
 static enum host_debug_state
 by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
             const char *path, struct elf_image **out)
@@ -34,7 +35,7 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 	if (host_fd(host, &ask, &fd))
 		return HOST_DEBUG_NONE;
 	rc = elf_open_fd(fd, &e);
-	if (rc) /* others may have more memory for it */
+	if (rc) /* another process may have more memory */
 		return rc == -ENOMEM ? HOST_DEBUG_NONE : HOST_DEBUG_REFUSED;
 	TAKE_FD(fd);
 	if (!has_build_id(e, id, size))
@@ -43,7 +44,7 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 	return HOST_DEBUG_USED;
 }
 
-/* Whether it could have names that the image itself lacks: Go's own table
+/* True when a debug file could have names that the image lacks: Go's own table
  * has them all. */
 static bool
 is_worth_having(const struct elf_image *elf)
@@ -97,8 +98,8 @@ debug_file_shared(const struct host *host, const struct elf_image *debug)
 	return e;
 }
 
-/* --- of the target ---------------------------------------------------------
- */
+/* --- files of the target
+ * ----------------------------------------------------- */
 
 static struct elf_image *
 open_asked(const struct host *host, const struct host_ask *ask)

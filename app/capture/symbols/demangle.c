@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without DMGL_NO_RECURSE_LIMIT libiberty bounds its recursion itself. */
+/* libiberty bounds its recursion unless DMGL_NO_RECURSE_LIMIT is set. */
 #define CXX_OPTIONS  (DMGL_ANSI | DMGL_GNU_V3)
 #define RUST_OPTIONS DMGL_RUST
 
@@ -17,9 +17,11 @@ struct sink {
 	jmp_buf full;
 };
 
-/* libiberty has no way to be told to stop, and would go on printing for
- * hours where substitutions double; it holds no lock and, for C++, no heap
- * while it prints, so it is left by a jump. */
+/*
+ * Leaves libiberty by a jump. Its printing can't be told to stop, and would go
+ * on for hours where substitutions double; it holds no lock and, for C++, no
+ * heap memory while it prints.
+ */
 static void
 take(const char *text, size_t n, void *arg)
 {
@@ -52,7 +54,7 @@ demangle_whole(const char *name, char out[DEMANGLE_MAX])
 	}
 	if (rust_demangle_callback(name, RUST_OPTIONS, take, &s) && s.len)
 		return true;
-	s.len = 0; /* a name that only looked like Rust */
+	s.len = 0; /* the name only looked like Rust */
 	return cplus_demangle_v3_callback(name, CXX_OPTIONS, take, &s) && s.len;
 }
 
@@ -75,14 +77,14 @@ demangle(const char *name, char out[DEMANGLE_MAX])
 	return true;
 }
 
-/* --- names that are known --------------------------------------------------
- */
+/* --- cached names
+ * ------------------------------------------------------------ */
 
 #define FIRST_SLOTS 1024 /* a power of two */
 
 struct entry {
 	const char *name; /* NULL: free slot */
-	char *readable;   /* NULL: the name itself */
+	char *readable;   /* NULL: equal to name */
 	uint64_t hash;
 };
 

@@ -3,10 +3,10 @@
  *
  * C++ functions are named without parameters, const, ref and clone suffixes,
  * but with all template arguments: "std::sort<int*>". Parameters rarely tell
- * overloads apart in a profile and drown the name in a flame graph; the
- * mangled name stays beside it. Rust loses its hash. What follows an "@"
- * stays as it is ("f@plt"). Anything else, C names
- * among them ("f.constprop.0"), is its own readable name, as perf shows it.
+ * overloads apart in a profile and drown the name in a flame graph; the mangled
+ * name stays beside it. Rust loses its hash. The part from an "@" on is kept
+ * ("f@plt"). Any other name, such as a C name ("f.constprop.0"), is its own
+ * readable name, as in perf.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Longer names are left as they are; Source: libiberty refuses those whose
- * parts could pass its DEMANGLE_RECURSION_LIMIT. */
+/* Longer names are not demangled. Source: libiberty refuses names whose parts
+ * could pass its DEMANGLE_RECURSION_LIMIT. */
 #define DEMANGLE_MAX_INPUT 1024
 #define DEMANGLE_MAX       2048 /* bytes of a result, its NUL included */
 
@@ -28,13 +28,13 @@
 MUST_CHECK bool demangle(const char *name, char out[DEMANGLE_MAX]);
 
 /*
- * Remembers demangled names, so that equal ones are worked out once.
+ * Remembers demangled names, so that equal names are demangled once.
  *   Threads  one at a time
  */
 struct demangle_cache;
 
 struct demangle_cache *demangle_cache_new(void); /* NULL: out of memory */
 void demangle_cache_free(struct demangle_cache *c);
-/* The readable form of name (name itself when it is not mangled or memory is
- * short); both live as long as the cache, if name does. */
+/* Returns the readable form of name, or name itself when it is not mangled or
+ * memory is short. Both are valid as long as the cache, if name is. */
 const char *demangle_cached(struct demangle_cache *c, const char *name);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /*
- * An image with no names in it. Set as the supplementary file, it keeps
- * libdw 0.188 from opening the path that .gnu_debugaltlink asks for.
+ * An image without names. As supplementary file it keeps libdw 0.188 from
+ * opening the path in .gnu_debugaltlink.
  */
 static const struct {
 	Elf64_Ehdr header;
@@ -83,8 +83,8 @@ dwarf_file_done(struct dwarf_file *f)
 	elf_end(f->alt_elf);
 }
 
-/* --- which unit covers an address ------------------------------------------
- */
+/* --- index of units
+ * ---------------------------------------------------------- */
 
 static int
 add_ranges(Dwarf_Die *die, struct buf *out)
@@ -114,7 +114,8 @@ by_start(const void *a, const void *b)
 	return (x->unit > y->unit) - (x->unit < y->unit);
 }
 
-/* All units, not .debug_aranges: clang doesn't write those. */
+/* Indexes all units by their own ranges, since clang writes no
+ * .debug_aranges. */
 int
 dwarf_index_build(Dwarf *dw, struct buf *out)
 {

@@ -2,9 +2,9 @@
  * Debug information of one image, opened by libdw from the few sections that
  * dwarf_sections() kept.
  *
- * Split DWARF (.dwo) is not followed. The file that several debug files share
- * entries with is used when it is given; else names in it are left out rather
- * than a path opened that the image chose.
+ * Split DWARF (.dwo) is not followed. A file that several debug files share is
+ * used when it is given; otherwise its names are missing, since no path is
+ * opened that the image chose.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ struct dwarf_file {
 };
 
 /*
- *   Shape    both as dwarf_sections() wrote them, or empty
- *   Owns     *out is the caller's, dwarf_file_done() it even after an error;
- *            sections are borrowed until then
+ *   Shape    both pieces come from dwarf_sections(), or are empty
+ *   Owns     *out is the caller's, dwarf_file_done() it also after an error;
+ *            the pieces are borrowed until then
  *   Errors   -ENODATA no DWARF that can be used, -ENOMEM
  */
 MUST_CHECK int
@@ -32,7 +32,8 @@ void dwarf_file_done(struct dwarf_file *f);
  */
 
 /*
- * An index tells which unit covers an address: a piece of the symbols cache.
+ * An index, which is a piece of the symbols cache, finds the unit that covers
+ * an address.
  *
  * Units are found by the addresses they cover and indexed, by dwarf_unit.h,
  * when first asked for: one walk over a unit's tree, then a binary search
@@ -42,20 +43,20 @@ void dwarf_file_done(struct dwarf_file *f);
 
 struct dwarf_range {
 	uint64_t start, end; /* vaddr */
-	uint64_t unit;       /* offset of its entry in .debug_info */
+	uint64_t unit;       /* offset in .debug_info of the unit's entry */
 };
 
-/* A view of a piece; all zero: no unit. */
+/* A view of an index; all zero: no unit. */
 struct dwarf_index {
 	const struct dwarf_range *ranges; /* ascending */
 	size_t n;
 };
 
-/* Errors: -E2BIG past DWARF_MAX_RANGES, the poison of out */
+/* Builds the index. Errors -E2BIG past DWARF_MAX_RANGES, the poison of out */
 MUST_CHECK int dwarf_index_build(Dwarf *dw, struct buf *out);
-/* Owns: *out points into piece. Errors: -EBADMSG; *out untouched */
+/* Opens a view; *out points into piece. Errors -EBADMSG; *out untouched */
 MUST_CHECK int
 dwarf_index_open(const struct symbols_piece *piece, struct dwarf_index *out);
-/* False when no unit covers vaddr. */
+/* Finds the unit of vaddr; false when there is none. */
 MUST_CHECK bool dwarf_index_lookup(const struct dwarf_index *ix, uint64_t vaddr,
                                    uint64_t *unit);

@@ -13,7 +13,7 @@ static const char *const wanted[] = {
 };
 
 #define NWANTED   ARRAY_LEN(wanted)
-#define NAMES     1 /* section of names; 0 is nobody's */
+#define NAMES     1 /* section of names; 0 is unused */
 #define NSECTIONS (NWANTED + 2)
 
 struct layout {
@@ -109,7 +109,8 @@ add_plain(const struct elf_image *e, const struct elf_section *s,
 	return rc;
 }
 
-/* Reserved at once, so that large sections are not moved as others come. */
+/* Sums up the sizes, to reserve memory at once: large sections are then not
+ * moved as others arrive. */
 static uint64_t
 bytes_of(const struct elf_image *e)
 {

@@ -50,8 +50,8 @@ innermost(const struct dwarf_unit *u, uint64_t vaddr)
 	return lo ? lo - 1 : DWARF_NO_SCOPE;
 }
 
-/* What the line table says: the innermost frame's line, and a file for those
- * that don't tell theirs. */
+/* Returns the facts of the line table: the innermost frame's line, and a file
+ * for frames that have none of their own. */
 static struct dwarf_frame
 line_at(const struct dwarf_unit *u, uint64_t vaddr)
 {
@@ -72,8 +72,8 @@ line_at(const struct dwarf_unit *u, uint64_t vaddr)
 	return f;
 }
 
-/* Ranges nest, so a scope's parent is before it; one that says otherwise is
- * not followed. */
+/* Returns a scope's parent. Ranges nest, so a parent comes before its scopes; a
+ * later one is not followed. */
 static uint32_t
 parent_of(const struct dwarf_unit *u, uint32_t i)
 {
@@ -99,7 +99,7 @@ dwarf_unit_lookup(const struct dwarf_unit *u, uint64_t vaddr,
 		if (!*out[n].file)
 			out[n].file = here.file;
 		line = s->call_line;
-		/* An inlined call without a name tells nobody anything. */
+		/* An inlined call without a name is useless. */
 		n += !s->inlined || *out[n].name;
 		if (!s->inlined)
 			return n;

@@ -8,10 +8,10 @@
 
 #define FIRST_SLOTS 256 /* a power of two */
 
-/* --- a table of numbers ----------------------------------------------------
- */
+/* --- a hash table of numbers
+ * ------------------------------------------------- */
 
-/* Numbers by number, for as long as one unit is indexed. */
+/* Maps numbers to numbers while one unit is indexed. */
 struct numbers {
 	struct number_slot {
 		uint64_t key; /* 0: free */
@@ -53,8 +53,8 @@ grow(struct numbers *m)
 	return 0;
 }
 
-/* The value of key (not 0), which is 0 when it is new; NULL: out of memory.
- * Each value stays until the next call. */
+/* Returns the place for the value of key, which is not 0; a new value is 0.
+ * Returns NULL when out of memory. The place is valid until the next call. */
 static uint32_t *
 numbers_at(struct numbers *m, uint64_t key)
 {
@@ -73,12 +73,12 @@ numbers_at(struct numbers *m, uint64_t key)
 /* --- the unit --------------------------------------------------------------
  */
 
-/* A walk over the tree; a broken one can refer to itself, but no honest one
- * has more entries than its unit has bytes. */
+/* A walk over the tree. A broken tree can refer to itself, but no valid one has
+ * more entries than its unit has bytes. */
 struct walk {
 	struct buf scopes, lines, names;
-	struct numbers texts;   /* offset in names by address of a text */
-	struct numbers origins; /* number of a scope, plus 1, by its entry */
+	struct numbers texts;   /* address of a text -> offset in names */
+	struct numbers origins; /* entry -> number of its scope + 1 */
 	uint64_t budget;        /* entries left */
 	int err;
 };
@@ -105,7 +105,7 @@ number(Dwarf_Die *die, unsigned name)
 	return (uint32_t)v;
 }
 
-/* Texts of libdw stay where they are until it is closed. */
+/* Adds a text; libdw's texts stay in place until it is closed. */
 static uint32_t
 add_text(struct walk *w, const char *s)
 {
@@ -140,7 +140,8 @@ linkage_name(Dwarf_Die *die)
 	return s ? s : dwarf_diename(die);
 }
 
-/* A function inlined at many places is described at one. */
+/* Follows references to the entry that describes a function, which may be
+ * inlined at many places. */
 static uint64_t
 origin_of(Dwarf_Die *die)
 {
@@ -185,7 +186,8 @@ describe_once(struct walk *w, Dwarf_Die *die, struct dwarf_scope *s)
 	s->start_line = like->start_line;
 }
 
-/* Those without code are declarations and what was inlined everywhere. */
+/* Adds a scope's ranges. Entries without code are declarations, or functions
+ * that were inlined everywhere. */
 static void
 add_scopes(struct walk *w, Dwarf_Die *die, bool inlined)
 {
@@ -213,7 +215,7 @@ add_scopes(struct walk *w, Dwarf_Die *die, bool inlined)
 	}
 }
 
-/* True: functions may be below this entry. */
+/* Visits an entry; true when functions may be below it. */
 static bool
 visit(struct walk *w, Dwarf_Die *die)
 {
@@ -250,7 +252,8 @@ walk_children(struct walk *w, Dwarf_Die *parent, unsigned depth)
 	} while (!dwarf_siblingof(&die, &die));
 }
 
-/* Outer before inner; of equal ranges the outer was met first. */
+/* Orders outer scopes before inner ones; among equal ranges the outer was seen
+ * first. */
 static int
 by_start(const void *a, const void *b)
 {
@@ -263,8 +266,8 @@ by_start(const void *a, const void *b)
 	return (x->parent > y->parent) - (x->parent < y->parent);
 }
 
-/* The scope around one is the nearest before it that has not ended. Until
- * they are sorted, parent tells the order in which they were met. */
+/* Sets each scope's parent: the nearest scope before it that has not ended.
+ * Until sorting, parent holds the order in which scopes were seen. */
 static void
 sort_scopes(struct dwarf_scope *s, uint32_t n)
 {
@@ -303,7 +306,7 @@ read_line(struct walk *w, Dwarf_Line *from, struct dwarf_line *out)
 	return true;
 }
 
-/* The last row of an address counts, as it does for dwarf_getsrc_die. */
+/* Keeps the last row of each address, like dwarf_getsrc_die(). */
 static void
 push_line(struct buf *lines, const struct dwarf_line *row)
 {

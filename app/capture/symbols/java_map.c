@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MAX_MAPS ((size_t)16 << 20)
-#define WAIT_MS  10000 /* whoever asks is killed before */
+#define WAIT_MS  10000 /* the helper that asks is killed sooner */
 
 bool
 java_map_is_jvm(const struct host *host, int32_t pid)

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What code is, when it is a script's; what it is called without a name. */
+/* Kinds of script code, and the names of code that has none. */
 static const struct {
 	const char *start, *unnamed;
 } kinds[] = {
@@ -12,8 +12,8 @@ static const struct {
 	{"Script:", "(script)"},
 };
 
-/* How source names begin that V8 puts after a blank; names of functions can
- * hold blanks too ("get size"). */
+/* Beginnings of source names, which V8 puts after a blank; names of functions
+ * can contain blanks, too ("get size"). */
 static const char *const files[] = {
 	" /",     " file:",  " node:",       " internal/",
 	" http:", " https:", " evalmachine."};
@@ -26,7 +26,7 @@ after(char *text, const char *start)
 	return strncmp(text, start, n) ? NULL : text + n;
 }
 
-/* The digits that end text, and the colon before them, cut off. */
+/* Cuts off the digits that end text, and the colon before them. */
 static bool
 cut_number(char *text, uint32_t *out)
 {
@@ -59,7 +59,8 @@ file_in(char *text)
 	return first ? first : strrchr(text, ' ');
 }
 
-/* ~ interpreter, ^ baseline, + and * optimized, ' and o: of a loop. */
+/* Skips V8's mark of the tier: ~ interpreter, ^ baseline, + and * optimized, '
+ * and o for loops. */
 static char *
 skip_tier(char *text)
 {

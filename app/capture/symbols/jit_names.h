@@ -1,6 +1,6 @@
 /*
- * Names that JIT compilers give their code, told apart into function and
- * source. What is not of a known kind is a function's name as it stands.
+ * Splits names that JIT compilers give their code into function and source. A
+ * name of an unknown kind is a function's name.
  *
  *   Source   V8 12, src/logging/log.cc, Logger::CodeCreateEvent: "JS:" (before
  *            V8 10 "LazyCompile:", "Function:"), the tier's mark, the name,
@@ -15,13 +15,12 @@
 #include <stdint.h>
 
 struct jit_name {
-	const char *name, *file; /* file: "" unknown */
-	uint32_t line;           /* where the function begins; 0 unknown */
+	const char *name, *file; /* file is "" when unknown */
+	uint32_t line;           /* first line of the function; 0 unknown */
 };
 
 /*
- * Tells a name apart. The same function compiled by another tier has the
- * same name.
+ * Splits a name. A function has the same name in every tier.
  *
  *   Shape    writes to text, which must not be ""
  *   Owns     *out points into text, or is static

@@ -30,8 +30,8 @@ struct move {
 
 struct row {
 	uint64_t start, end;
-	uint64_t moved; /* from where its lines were told of */
-	uint32_t order; /* of its record */
+	uint64_t moved; /* from when its lines were recorded to now */
+	uint32_t order; /* order of its record */
 	uint32_t name;  /* offset of text */
 	uint32_t first, nlines;
 };
@@ -42,13 +42,13 @@ struct line {
 };
 
 struct jitdump {
-	struct row *rows; /* in the end ascending by start */
+	struct row *rows; /* sorted by start at the end */
 	uint32_t nrows, rows_cap;
 	struct line *lines;
 	uint32_t nlines, lines_cap;
 	struct buf text;
 	struct {
-		uint64_t addr; /* of the function that was told of last */
+		uint64_t addr; /* of the function whose lines were read last */
 		uint32_t first, n;
 	} info;
 };
@@ -102,11 +102,11 @@ add_row(struct jitdump *d, struct row row)
 struct source {
 	jitdump_read *read;
 	void *arg;
-	uint64_t at; /* of the record's contents */
-	size_t n;    /* bytes of these */
+	uint64_t at; /* offset of the record's contents */
+	size_t n;    /* their bytes */
 };
 
-/* Names end within their first bytes, before the code. */
+/* Reads a name, which ends before the code. */
 static int
 read_name(const struct source *s, size_t skip, char out[JITDUMP_MAX_NAME])
 {
@@ -144,7 +144,7 @@ take_load(struct jitdump *d, const struct source *s)
 	return buf_err(&d->text) ? buf_err(&d->text) : add_row(d, row);
 }
 
-/* The last function that was loaded there. */
+/* Finds the last function that was loaded at an address. */
 static int
 take_move(struct jitdump *d, const struct source *s)
 {
@@ -165,7 +165,7 @@ take_move(struct jitdump *d, const struct source *s)
 	return 0;
 }
 
-/* One entry of debug information, cut off [*p, end). */
+/* Takes one entry of debug information off [*p, end). */
 static bool
 next_line(const char **p, const char *end, struct line *out, const char **file)
 {
@@ -190,7 +190,8 @@ add_lines(struct jitdump *d, const char *p, const char *end, uint64_t count)
 
 	d->info.first = d->nlines;
 	for (; count-- && !rc && next_line(&p, end, &row, &file);) {
-		if (strcmp(file, "\xff") != 0) { /* else the one before */
+		if (strcmp(file, "\xff") != 0) { /* otherwise the file of the
+			                            entry before */
 			row.file = (uint32_t)d->text.len;
 			buf_puts(&d->text, file);
 			buf_putc(&d->text, '\0');
@@ -208,7 +209,7 @@ static int
 take_lines(struct jitdump *d, const struct source *s)
 {
 	CLEANUP_FREE char *bytes = NULL;
-	uint64_t head[2]; /* address, entries */
+	uint64_t head[2]; /* address, number of entries */
 
 	if (s->n < sizeof(head) || s->n > JITDUMP_MAX_INFO)
 		return 0;
@@ -237,7 +238,7 @@ take_record(struct jitdump *d, uint32_t id, const struct source *s)
 	}
 }
 
-/* What was read before something went wrong is kept. */
+/* Reads records until one is bad; those before are kept. */
 static int
 read_records(struct jitdump *d, jitdump_read *read, void *arg, uint64_t at)
 {
@@ -268,7 +269,7 @@ by_start(const void *a, const void *b)
 	return (x->order < y->order) - (x->order > y->order);
 }
 
-/* Of two that overlap the later is right; as in perf maps. */
+/* Resolves overlaps: the later function is right, as in perf maps. */
 static void
 resolve_overlaps(struct jitdump *d)
 {
@@ -307,8 +308,8 @@ sort_all(struct jitdump *d)
 	resolve_overlaps(d);
 }
 
-/* --- the whole -------------------------------------------------------------
- */
+/* --- the whole dump
+ * ---------------------------------------------------------- */
 
 int
 jitdump_new(jitdump_read *read, void *arg, struct jitdump **out)
@@ -343,7 +344,7 @@ jitdump_free(struct jitdump *d)
 	free(d);
 }
 
-/* The last line that begins at or before an address. */
+/* Finds the last line that begins at or before an address. */
 static const struct line *
 line_at(const struct jitdump *d, const struct row *row, uint64_t addr)
 {

@@ -19,7 +19,7 @@ rows_done(struct rows *r)
 	free(r->p);
 }
 
-/* Global before local before weak; anything else is not code. */
+/* Ranks symbols: global before local before weak; other types are not code. */
 static bool
 rank_of(char type, uint8_t *out)
 {
@@ -32,9 +32,11 @@ rank_of(char type, uint8_t *out)
 	return true;
 }
 
-/* System calls without arguments have one body for programs of 32 and of 64
- * bits: those of 64 are meant, nearly always.
- *   Source   Linux arch/x86/include/asm/syscall_wrapper.h */
+/*
+ * Prefix of a system call's second name. System calls without arguments have
+ * one body for programs of 32 and 64 bits; nearly always those of 64 are meant.
+ *   Source   Linux arch/x86/include/asm/syscall_wrapper.h
+ */
 #define OTHER_ABI  "__ia32_"
 #define RANK_OTHER 8
 
@@ -73,7 +75,7 @@ push(struct rows *r, const struct symtab_row *row)
 	return 0;
 }
 
-/* Of equal rank as in the file. */
+/* Keeps the file's order among equal ranks. */
 static int
 by_start(const void *a, const void *b)
 {

@@ -10,16 +10,19 @@
 
 #define KALLSYMS_MAX_BYTES ((size_t)64 << 20)
 #define KALLSYMS_MAX_ROWS  (1u << 21)
-/* Nothing tells where a function ends. One that would be longer stands before
- * a gap: what is there now came after the text was read. */
+/*
+ * Largest size of a function, since the text has no sizes. A function that
+ * would be longer is followed by a gap, where code may have been loaded since
+ * the text was read.
+ */
 #define KALLSYMS_MAX_SIZE ((uint64_t)1 << 20)
 
 /*
- * Parses the whole text: "address type name[\t[module]]" per line; lines that
- * are not so, and symbols that are not code, are passed over. What comes out
- * is a symbol table: symtab_open() it.
+ * Parses the whole text: "address type name[\t[module]]" per line; malformed
+ * lines, and symbols that are not code, are skipped. The output is a symbol
+ * table: symtab_open() it.
  *
- *   Owns     text is written to, and stays the caller's
+ *   Owns     text is modified, and stays the caller's
  *   Errors   -EACCES all addresses are zero, -ENODATA no function at all,
  *            -E2BIG past KALLSYMS_MAX_ROWS, -ENOMEM
  *   Source   kernel/kallsyms.c (s_show); nm(1) for the types

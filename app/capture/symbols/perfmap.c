@@ -13,7 +13,7 @@ struct row {
 struct perfmap {
 	struct row *rows; /* ascending by start */
 	size_t n, cap;
-	struct buf text; /* names point into it */
+	struct buf text; /* holds the names */
 };
 
 static bool
@@ -50,7 +50,8 @@ push(struct perfmap *m, const struct row *row)
 	return 0;
 }
 
-/* Names lie in the order of their lines: later ones sort first. */
+/* Orders rows by start; among equal ones the later line, whose name has the
+ * higher offset, comes first. */
 static int
 by_start(const void *a, const void *b)
 {
@@ -61,8 +62,8 @@ by_start(const void *a, const void *b)
 	return (x->name < y->name) - (x->name > y->name);
 }
 
-/* Of two that overlap the later line is right; the earlier one is cut short
- * where the later starts, or dropped. */
+/* Resolves overlaps: the later line is right, and the earlier one is cut where
+ * the later starts, or dropped. */
 static void
 resolve_overlaps(struct perfmap *m)
 {

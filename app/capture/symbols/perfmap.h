@@ -1,5 +1,5 @@
 /*
- * Functions that a JIT compiler wrote to /tmp/perf-PID.map.
+ * Reads functions from /tmp/perf-PID.map, which a JIT compiler writes.
  *
  * Source: Linux tools/perf/Documentation/jit-interface.txt: one line per
  * function, "START SIZE name", numbers in hex (the JDK writes 0x before them),
@@ -18,7 +18,7 @@
 struct perfmap;
 
 /*
- * Parses the whole text; lines that are not so are passed over.
+ * Parses the whole text; malformed lines are skipped.
  *
  *   Owns     on success the text is taken over and *out is the caller's
  *   Errors   -E2BIG past PERFMAP_MAX_ROWS, -ENOMEM; text, *out untouched
@@ -28,5 +28,5 @@ void perfmap_free(struct perfmap *m);
 DEFINE_CLEANUP(struct perfmap *, perfmap_free)
 #define CLEANUP_PERFMAP CLEANUP(perfmap_free_ptr)
 
-/* The name of the function at addr, or NULL; lives as long as m. */
+/* Returns the name of the function at addr, valid as long as m, or NULL. */
 const char *perfmap_lookup(const struct perfmap *m, uint64_t addr);

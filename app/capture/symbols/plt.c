@@ -8,11 +8,11 @@
 #define MAX_SECTION ((size_t)64 << 20) /* bytes of slots */
 #define MAX_SYMBOLS ((size_t)64 << 20)
 #define MAX_NAMES   ((size_t)256 << 20)
-#define MAX_RELOCS  ((uint64_t)256 << 20) /* bytes of all */
-#define RELOCS_STEP 1024                  /* read at once */
+#define MAX_RELOCS  ((uint64_t)256 << 20) /* bytes in total */
+#define RELOCS_STEP 1024                  /* relocations read at once */
 #define FIRST_ROOM  64
 
-/* Whose address a slot of the global offset table holds. */
+/* The symbol whose address a slot of the global offset table holds. */
 struct holder {
 	uint64_t got; /* vaddr */
 	const char *name;
@@ -26,7 +26,7 @@ struct reader {
 	struct plt_slot *slots;
 	size_t nslots, slots_cap;
 	uint64_t relocs_left; /* bytes */
-	/* What relocations of linked sections name. */
+	/* Section of the symbols that relocations refer to. */
 	uint32_t link;
 	Elf64_Sym *symbols;
 	size_t nsymbols, names_size;
@@ -50,7 +50,7 @@ plt_done(struct plt *p)
 	*p = (struct plt){0};
 }
 
-/* Room for one more row. */
+/* Makes room for one more row. */
 static int
 grow(void **rows, size_t size, size_t n, size_t *cap)
 {
@@ -69,7 +69,8 @@ grow(void **rows, size_t size, size_t n, size_t *cap)
 	return 0;
 }
 
-/* --- whose address is where ----------------------------------------------- */
+/* --- the global offset table
+ * ------------------------------------------------- */
 
 static int
 add_holder(struct reader *r, struct holder h)
@@ -91,7 +92,8 @@ names_function(const struct elf_image *e, uint64_t type)
 	                                          type == R_X86_64_GLOB_DAT;
 }
 
-/* The loader calls a function that chooses another, for the CPU it is. */
+/* True for relocations where the loader calls a function that chooses another,
+ * depending on the CPU. */
 static bool
 chooses_function(const struct elf_image *e, uint64_t type)
 {
@@ -132,7 +134,7 @@ read_relocs(struct reader *r, const struct elf_section *s)
 	return rc;
 }
 
-/* Relocations that name something share one table of symbols. */
+/* Reads the table of symbols that all relocations with names use. */
 static int
 read_symbols(struct reader *r)
 {
@@ -204,14 +206,15 @@ add_slot(struct reader *r, uint64_t got, uint64_t start, uint64_t end)
 	return rc;
 }
 
-/* jmp *DISTANCE(%rip) */
+/* Decodes jmp *DISTANCE(%rip). */
 static bool
 is_jump(const uint8_t *code)
 {
 	return code[0] == 0xff && code[1] == 0x25;
 }
 
-/* In static programs no entry says it. */
+/* Returns the size of a slot, which the section header of a static program
+ * lacks. */
 static size_t
 slot_size(const struct elf_section *s, const uint8_t *code)
 {
@@ -223,8 +226,8 @@ slot_size(const struct elf_section *s, const uint8_t *code)
 	               : 16;
 }
 
-/* In each slot the jump is looked for. What is before and behind that depends
- * on the linker and its options. */
+/* Searches each slot for its jump. The instructions around it depend on the
+ * linker and its options. */
 static int
 find_x86_64(struct reader *r, const struct elf_section *s, const uint8_t *code)
 {
@@ -250,9 +253,9 @@ find_x86_64(struct reader *r, const struct elf_section *s, const uint8_t *code)
 #define BTI_C  UINT32_C(0xd503245f)
 #define NOP    UINT32_C(0xd503201f)
 #define BR_X17 UINT32_C(0xd61f0220)
-#define SLOT   8 /* instructions at most */
+#define SLOT   8 /* most instructions */
 
-/* adrp x16, PAGE; ldr x17, [x16, #OFFSET]: where the address is read. */
+/* Decodes adrp x16, PAGE; ldr x17, [x16, #OFFSET], which load the address. */
 static bool
 loads_address(const uint32_t code[2], uint64_t vaddr, uint64_t *got)
 {
@@ -269,7 +272,7 @@ loads_address(const uint32_t code[2], uint64_t vaddr, uint64_t *got)
 	return true;
 }
 
-/* A slot may begin with bti c, and goes on to its br x17 and nops behind. */
+/* Reads a slot, which may begin with bti c, and ends with br x17 and nops. */
 static int
 find_aarch64(struct reader *r, const struct elf_section *s,
              const uint32_t *code)

@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_INLINED        64 /* frames at one address, at most */
+#define MAX_INLINED        64 /* most frames at one address */
 #define SYMBOLS_MAX_ANSWER ((size_t)1 << 20)
 
 struct module {
-	const struct elf_image *elf, *debug; /* elf NULL: not there */
+	const struct elf_image *elf, *debug; /* elf is NULL for an unused row */
 	const struct elf_image *shared;
-	const struct unwind_table *table; /* NULL: nobody named it */
+	const struct unwind_table *table; /* NULL: not given */
 	bool keyed, go_tried, ready;
 	struct gobin *go;         /* NULL: no Go program */
 	struct symbols_key key;   /* without kind and part */
@@ -124,8 +124,11 @@ symbolizer_frames(struct symbolizer *s, uint32_t module,
 /* --- pieces ----------------------------------------------------------------
  */
 
-/* An image that is no file, or a file that can't tell which, is known by its
- * number; such pieces don't outlive the symbolizer's process. */
+/*
+ * Makes the key of a piece. An image that is no file, or whose file can't be
+ * identified, is known by its number; such pieces don't outlive the
+ * symbolizer's process.
+ */
 static struct symbols_key
 key_of(const struct module *m, uint32_t number)
 {
@@ -138,8 +141,10 @@ key_of(const struct module *m, uint32_t number)
 	return key;
 }
 
-/* What can't be read is an empty piece: it is not tried again either. Other
- * captures may have more memory. */
+/*
+ * Stores a piece; when it can't be built, an empty one, so that it is not tried
+ * again. Errors of memory are not stored, since other captures may have more.
+ */
 static bool
 keep(struct symbolizer *s, const struct symbols_key *key, int rc,
      struct buf *bytes, struct symbols_piece *out)
@@ -217,7 +222,7 @@ piece_of(struct symbolizer *s, struct module *m, enum symbols_kind kind,
 	       keep(s, &key, build(s, m, &key, &bytes), &bytes, out);
 }
 
-/* What can't be had is done without: the caller shows addresses. */
+/* Opens tables as far as possible: without them the caller shows addresses. */
 static void
 prepare(struct symbolizer *s, struct module *m)
 {
@@ -244,7 +249,7 @@ take_range(uint64_t from, uint64_t size, uint64_t vaddr, struct code_gap *out)
 	return true;
 }
 
-/* The section of code around vaddr, or else the segment. */
+/* Finds the section of code around vaddr, or else the segment. */
 static bool
 find_code(const struct elf_image *e, uint64_t vaddr, struct code_gap *out)
 {
@@ -265,7 +270,8 @@ find_code(const struct elf_image *e, uint64_t vaddr, struct code_gap *out)
 	return false;
 }
 
-/* Narrows it to what lies between symbols; one without a size begins it. */
+/* Narrows a range to the gap between symbols; a symbol without a size begins a
+ * gap. */
 static void
 narrow(const struct symtab *t, uint64_t vaddr, struct code_gap *gap)
 {
@@ -298,7 +304,8 @@ find_function(struct symbolizer *s, const struct module *m, uint64_t vaddr,
 	return true;
 }
 
-/* Of a symbol without a size the code says how far it reaches. */
+/* Returns the name of the function at vaddr. A symbol without a size reaches as
+ * far as the code shows. */
 static const char *
 symbol_at(struct symbolizer *s, const struct module *m, uint64_t vaddr)
 {
@@ -344,8 +351,9 @@ fill(struct symbolizer *s, const struct dwarf_frame *from,
 }
 
 /*
- * Go's own table knows all of its functions, stripped or not, at a fraction
- * of what DWARF costs: a program's symbols are not even read for them.
+ * Names by Go's own table, which has all of its functions, stripped or not, at
+ * a fraction of DWARF's cost: a Go program's symbols are not even read for
+ * them.
  */
 static size_t
 frames_by_go(struct module *m, uint64_t vaddr, struct sym_frame *out,
@@ -372,8 +380,8 @@ frames_by_go(struct module *m, uint64_t vaddr, struct sym_frame *out,
 }
 
 /*
- * The function really called is named as the symbol table does: clones and
- * aliases have their own names there, and perf shows those.
+ * Gives the outermost function its name from the symbol table, as perf does:
+ * clones and aliases have names of their own there.
  */
 static size_t
 other_frames(struct symbolizer *s, struct module *m, uint64_t vaddr,
@@ -406,7 +414,7 @@ look_up(struct symbolizer *s, struct module *m, uint64_t vaddr,
 	return n ? n : other_frames(s, m, vaddr, out, max);
 }
 
-/* For the next capture; this one may do without. */
+/* Keeps an answer for later captures; a failure is ignored. */
 static void
 keep_answer(struct symbolizer *s, const struct symbols_key *key,
             const struct sym_frame *frames, size_t n)

@@ -6,7 +6,7 @@ struct answer {
 	uint32_t n;
 };
 
-/* Texts: where they begin, from the start of the piece. */
+/* Offsets of texts, from the start of the piece. */
 struct answer_frame {
 	uint32_t name, system_name, file;
 	uint32_t line, start_line;
@@ -14,7 +14,7 @@ struct answer_frame {
 
 #define FRAMES_AT sizeof(struct answer)
 
-/* Another process wrote it. */
+/* Returns a text of the piece, which another process wrote. */
 static const char *
 text_at(const struct symbols_piece *p, uint32_t at)
 {
@@ -79,7 +79,7 @@ answer_write(const struct sym_frame *frames, size_t n, struct buf *out)
 		const struct sym_frame *from = &frames[i];
 
 		f.name = add_text(out, from->name);
-		/* most often the same */
+		/* most often the names are equal */
 		f.system_name = strcmp(from->name, from->system_name) != 0
 		                        ? add_text(out, from->system_name)
 		                        : f.name;

@@ -1,6 +1,6 @@
 /*
- * What the functions at one address turned out to be, as a piece of the
- * cache: for whoever looks it up again, tables and DWARF stay closed.
+ * The functions at one address, as a piece of the cache: a later look-up needs
+ * neither tables nor DWARF.
  *
  *	struct answer | struct answer_frame[n] | texts, each ended by a NUL
  */
@@ -8,8 +8,8 @@
 
 #include "symbols.h"
 
-/* False: it is no answer. Texts point into the piece. */
+/* Reads an answer, whose texts point into the piece; false when it is none. */
 MUST_CHECK bool answer_open(const struct symbols_piece *p,
                             struct sym_frame *out, size_t max, size_t *n);
-/* Poisons out when there is no memory. */
+/* Writes an answer; out is poisoned when there is no memory. */
 void answer_write(const struct sym_frame *frames, size_t n, struct buf *out);

@@ -10,15 +10,16 @@
 #include <sys/stat.h>
 
 #define BUCKETS 4096 /* a power of two */
-/* From this size on a fork does not copy the table of a piece's pages. */
+/* Size from which a piece is mapped from a file, so that a fork does not copy
+ * its page table. */
 #define LARGE ((size_t)256 << 10)
 
 struct entry {
-	struct entry *next; /* of the bucket */
+	struct entry *next; /* in the same bucket */
 	struct symbols_key key;
 	struct symbols_piece piece;
-	uint64_t used_at; /* turn in which it was found or came */
-	bool fresh;       /* since the fork */
+	uint64_t used_at; /* turn in which it was last found or added */
+	bool fresh;       /* added since the fork */
 	bool mapped;
 };
 _Static_assert(sizeof(struct entry) <= SYMBOLS_ENTRY, "what it costs");
@@ -28,12 +29,12 @@ struct symbols_cache {
 	uint32_t n;
 	size_t bytes, max_bytes;
 	uint64_t turn; /* one per symbols_cache_learn */
-	/* Addresses of entries found or added since the fork: marked in them,
-	 * each would have its page copied. */
+	/* Addresses of entries found or added since the fork. A mark in each
+	 * entry would copy its page in the child. */
 	struct pairs used;
 };
 
-/* Of what a child tells; the bytes follow when the piece is new. */
+/* One piece in a child's report; its bytes follow when the piece is new. */
 struct record {
 	struct symbols_key key;
 	uint64_t fresh, size;
@@ -116,7 +117,7 @@ find(struct symbols_cache *c, const struct symbols_key *key)
 	return e;
 }
 
-/* Without memory for it, it is told as unused. */
+/* Marks an entry as used; without memory the report omits it. */
 static void
 note_use(struct symbols_cache *c, const struct entry *e)
 {
@@ -183,7 +184,8 @@ symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
 /* --- from child to parent --------------------------------------------------
  */
 
-/* Of the kernel or a file, and not too large: of use to other captures. */
+/* True for pieces of use to other captures: of the kernel or a file, and not
+ * too large. */
 static bool
 lasts(const struct symbols_cache *c, const struct symbols_key *key, uint64_t n)
 {
@@ -237,11 +239,11 @@ symbols_cache_tell(const struct symbols_cache *c, int fd)
 	return rc ? rc : flush(&out, fd);
 }
 
-/* What a child wrote, many small records at a time. */
+/* The report of a child: many small records, read through a buffer. */
 struct news {
 	int fd;
-	off_t at;        /* of the file, behind what is in bytes */
-	size_t pos, len; /* of bytes */
+	off_t at;        /* offset in the file, after the buffered bytes */
+	size_t pos, len; /* in bytes */
 	char bytes[TELL_BYTES];
 };
 
@@ -258,7 +260,7 @@ fill(struct news *w)
 	return 0;
 }
 
-/* The next n bytes; -EBADMSG when there are fewer. */
+/* Takes the next n bytes; -EBADMSG when there are fewer. */
 static int
 take(struct news *w, void *out, size_t n)
 {
@@ -280,8 +282,8 @@ take(struct news *w, void *out, size_t n)
 	return rc;
 }
 
-/* A file of the same bytes, mapped to be read: a child that writes there all
- * the same has a copy of its own. */
+/* Maps the bytes of a large piece from a file. A child that writes there writes
+ * to a copy of its own. */
 static void
 make_large(struct entry *e)
 {
@@ -298,8 +300,8 @@ make_large(struct entry *e)
 	e->mapped = true;
 }
 
-/* Another child may have told of the same piece before: it is read all the
- * same. */
+/* Adds a piece of the report, which another child may have added before; its
+ * bytes are read in any case. */
 static int
 learn(struct symbols_cache *c, struct news *w, const struct record *r)
 {
@@ -394,7 +396,7 @@ symbols_cache_learn(struct symbols_cache *c, int fd)
 	int rc;
 
 	c->turn++;
-	forget_uses(c); /* what goes now is in use no longer */
+	forget_uses(c); /* the evicted pieces are not in use any more */
 	rc = learn_all(c, fd);
 	while (is_over(c))
 		evict(c, oldest_turn(c));

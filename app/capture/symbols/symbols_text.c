@@ -34,7 +34,7 @@ text_hex(char **p, uint64_t *out)
 	const char *start;
 	uint64_t v = 0;
 
-	if (!strncmp(*p, "0x", 2)) /* the JDK's perf maps */
+	if (!strncmp(*p, "0x", 2)) /* as in the JDK's perf maps */
 		*p += 2;
 	start = *p;
 	for (; digit(**p) >= 0; (*p)++) {

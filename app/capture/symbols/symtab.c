@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TABLES   2 /* that make up one piece */
+#define MAX_TABLES   2 /* tables in one piece */
 #define MAX_DYNAMIC  ((size_t)64 << 10)
 #define CHAIN_STEP   1024 /* hash words read at once */
-#define MAX_OPEN_END 4096 /* bytes of a last function without a size */
+#define MAX_OPEN_END 4096 /* size of a last function without a size, at most \
+	                   */
 
-/* --- where a table is ------------------------------------------------------
- */
+/* --- finding a table
+ * --------------------------------------------------------- */
 
-/* Where a table of symbols and its names lie in the file, in bytes. */
+/* The place of a table of symbols and its names in the file, bytes. */
 struct table_place {
 	uint64_t symbols, size, names, names_size;
 };
@@ -77,7 +78,7 @@ read_words(const struct elf_image *e, uint64_t offset, uint32_t *out, size_t n)
 	return elf_read(e, offset, out, n * sizeof(*out));
 }
 
-/* The chain of the last bucket ends at the last symbol. */
+/* Counts symbols: the chain of the last bucket ends at the last symbol. */
 static int
 chain_end(const struct elf_image *e, uint64_t chains, uint32_t first,
           uint32_t last, uint64_t *count)
@@ -142,7 +143,7 @@ count_sysv(const struct elf_image *e, uint64_t vaddr, uint64_t *count)
 }
 
 /*
- * The dynamic symbols by way of PT_DYNAMIC.
+ * Finds the dynamic symbols through PT_DYNAMIC.
  *   Errors   -ENOENT; *out untouched
  *   Source   gABI 5, Dynamic Section, Hash Table; glibc's elf/dl-lookup.c
  *            for DT_GNU_HASH
@@ -181,8 +182,8 @@ is_open(const struct symtab_row *row)
 	return row->end <= row->start;
 }
 
-/* Hand-written assembly often has no sizes: such a function reaches to the
- * next one or the end of its section, at most. */
+/* Returns a function's size. Hand-written assembly often has none: such a
+ * function reaches at most to the next one or to the end of its section. */
 static uint32_t
 size_of(const struct symtab_row *rows, size_t n, size_t i)
 {
@@ -194,7 +195,7 @@ size_of(const struct symtab_row *rows, size_t n, size_t i)
 	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 }
 
-/* A version is no part of the name: "f@@V" is f. */
+/* Returns the length of a name without its version: "f@@V" is f. */
 static size_t
 name_length(const struct symtab_row *row)
 {
@@ -203,7 +204,7 @@ name_length(const struct symtab_row *row)
 
 static const char slot_suffix[] = "@plt";
 
-/* With what is behind it, the NUL as well. */
+/* Returns the length of a name with its suffix, and the NUL. */
 static size_t
 name_size(const struct symtab_row *row)
 {
@@ -305,7 +306,7 @@ symtab_lookup(const struct symtab *t, uint64_t vaddr)
 /* --- rows of an image ------------------------------------------------------
  */
 
-/* Rows of an image before they are written; names are the file's own. */
+/* Rows of an image before they are written; names are those of the file. */
 struct draft {
 	struct symtab_row *rows;
 	size_t n;
@@ -324,9 +325,9 @@ draft_done(struct draft *d)
 }
 
 /*
- * Which of two names for one address people should see; true: a.
- *   Source   choose_best_symbol() of Linux tools/perf/util/symbol.c: the
- *            names are then those that perf report shows
+ * Chooses between two names for one address; true: a.
+ *   Source   choose_best_symbol() of Linux tools/perf/util/symbol.c: the choice
+ *            is then that of perf report
  */
 static bool
 is_better(const struct symtab_row *a, const struct symtab_row *b)
@@ -380,11 +381,11 @@ keep_best(struct draft *d)
 	d->n = n;
 }
 
-/* A label within a function is none of its own: it is taken off. */
+/* Drops labels within functions. */
 static void
 drop_inner_labels(struct draft *d)
 {
-	uint64_t end = 0; /* of the functions before */
+	uint64_t end = 0; /* end of the functions before */
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
@@ -399,7 +400,7 @@ drop_inner_labels(struct draft *d)
 	d->n = n;
 }
 
-/* The symbols of one table, as the file has them. */
+/* The symbols of one table, in the order of the file. */
 struct table {
 	const struct elf_image *e;
 	const Elf64_Sym *syms;
@@ -424,7 +425,7 @@ is_function(const struct table *t, const Elf64_Sym *s)
 	return (type == STT_FUNC || type == STT_GNU_IFUNC) && is_named(t, s);
 }
 
-/* The section of code that a symbol is in, or NULL. */
+/* Finds the section of code that contains a symbol, or NULL. */
 static const struct elf_section *
 code_of(const struct table *t, const Elf64_Sym *s)
 {
@@ -440,8 +441,8 @@ code_of(const struct table *t, const Elf64_Sym *s)
 }
 
 /*
- * What assemblers leave without a type may be a function. Not so the marks of
- * aarch64 ($x, $d), nor labels that NASM's users call local (f.loop).
+ * True for a symbol without a type that may be a function, as assemblers leave
+ * them. Marks of aarch64 ($x, $d) and local labels of NASM (f.loop) are none.
  *   Source   "ELF for the Arm 64-bit Architecture", 5.5.4; NASM manual, 3.9
  */
 static bool
@@ -539,7 +540,7 @@ add_dynamic(struct draft *d, const struct elf_image *e)
 	return r;
 }
 
-/* Functions that the dynamic symbols don't have. */
+/* Adds functions that the dynamic symbols lack. */
 static int
 add_embedded(struct draft *d, const struct elf_image *e)
 {
@@ -564,7 +565,7 @@ add_tables(struct draft *d, const struct elf_image *elf,
 	return more == -ENOMEM || !more ? more : r;
 }
 
-/* The function at an address: of those that are there by now. */
+/* Finds the function at an address among those that were added so far. */
 static const char *
 name_at(const struct draft *d, uint64_t vaddr, size_t n)
 {
@@ -576,7 +577,7 @@ name_at(const struct draft *d, uint64_t vaddr, size_t n)
 	return row ? row->name : NULL;
 }
 
-/* Slots have no symbols: none is at their addresses. */
+/* Adds slots of procedure linkage tables, which have no symbols. */
 static int
 add_slots(struct draft *d, const struct elf_image *e)
 {

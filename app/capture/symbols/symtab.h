@@ -1,16 +1,16 @@
 /*
- * The functions of one image, or of the kernel, sorted by address: a piece of
- * the symbols cache.
+ * Tables of the functions of one image, or of the kernel, sorted by address, as
+ * pieces of the symbols cache.
  *
- * Of an image taken from the first table that exists: .symtab of the separate
- * debug file, .symtab, or the dynamic symbols (found without section
+ * An image's functions come from the first table that exists: .symtab of the
+ * separate debug file, .symtab, or the dynamic symbols (found without section
  * headers) with those of .gnu_debugdata. A name ends where its version begins
- * ("f" of "f@@GLIBC_2.17"). Labels in code count as functions where they are
- * not within one, and so do the slots of procedure linkage tables: "f@plt"
- * leads to f.
+ * ("f" of "f@@GLIBC_2.17"). Labels in code count as functions unless they are
+ * within one, and slots of procedure linkage tables count, too: "f@plt" leads
+ * to f.
  *
- * A piece is a head, rows, and names that end in NUL. Whoever opens one
- * trusts no offset in it.
+ * A piece is a head, rows, and names that end in NUL. Opening a piece checks
+ * every offset in it.
  */
 #pragma once
 
@@ -24,10 +24,10 @@ struct symbol {
 	uint64_t start;     /* vaddr */
 	uint32_t size;      /* bytes */
 	uint32_t name : 31; /* offset in names */
-	uint32_t open : 1;  /* nobody said the size: it may be less */
+	uint32_t open : 1;  /* the size is an upper bound */
 };
 
-/* A view of a piece; all zero: no function. */
+/* A view of a piece; all zero: no functions. */
 struct symtab {
 	const struct symbol *rows; /* ascending, one per start */
 	uint32_t n;
@@ -36,32 +36,32 @@ struct symtab {
 };
 
 /*
- * Reads the functions of elf, or of debug, its separate debug file or NULL.
+ * Builds the table of elf, with debug, its separate debug file, or NULL.
  *   Errors   -ENODATA no function, -EIO, -E2BIG, -ENOMEM; *out untouched
  */
 MUST_CHECK int symtab_build(const struct elf_image *elf,
                             const struct elf_image *debug, struct buf *out);
 /*
- *   Owns     *out points into piece
- *   Errors   -EBADMSG not such a piece; *out untouched
+ * Opens a view; *out points into piece.
+ *   Errors   -EBADMSG malformed; *out untouched
  */
 MUST_CHECK int
 symtab_open(const struct symbols_piece *piece, struct symtab *out);
-/* The name of the function that holds vaddr, or NULL; never "". */
+/* Returns the name of the function at vaddr, never "", or NULL. */
 const char *symtab_lookup(const struct symtab *t, uint64_t vaddr);
-/* The number of the first symbol that begins above vaddr. */
+/* Returns the number of the first symbol that begins above vaddr. */
 uint32_t symtab_above(const struct symtab *t, uint64_t vaddr);
 
-/* --- for those who build one ----------------------------------------------
- */
+/* --- building a table
+ * -------------------------------------------------------- */
 
 struct symtab_row {
-	uint64_t start, end; /* vaddr; end 0: up to the next, */
-	uint64_t limit;      /* but not past this; 0: nobody knows */
+	uint64_t start, end; /* vaddr; end 0: up to the next row, */
+	uint64_t limit;      /* but not past limit; 0: no limit */
 	const char *name;
-	uint8_t rank; /* of its table's own; rows arrive in its order */
-	bool label;   /* nobody said that it is a function */
-	bool slot;    /* of a procedure linkage table: it is NAME@plt */
+	uint8_t rank; /* of the source table; rows arrive in its order */
+	bool label;   /* the symbol has no type */
+	bool slot;    /* in a procedure linkage table: named NAME@plt */
 };
 
 /*

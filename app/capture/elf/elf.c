@@ -59,8 +59,7 @@ elf_copy(const struct elf_image *e, uint64_t offset, uint64_t n, size_t max,
 	return 0;
 }
 
-/* --- segments and sections
- * -------------------------------------------------- */
+/* --- segments and sections ------------------------------------------------ */
 
 const struct elf_segment *
 elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)

@@ -226,8 +226,7 @@ find_version(const struct elf_image *elf, struct gobin_about *out)
 		return;
 	set_minor(out);
 }
-/* --- runtime.moduledata
- * ----------------------------------------------------- */
+/* --- runtime.moduledata --------------------------------------------------- */
 
 /* Words of moduledata whose place no version changed. */
 enum {
@@ -335,8 +334,7 @@ find_moduledata(struct gobin *g)
 		                UINT64_MAX, try_moduledata, &s);
 	return rc ? rc : s.rc;
 }
-/* --- opening and closing
- * ---------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------- */
 
 void
 gobin_free(struct gobin *g)
@@ -416,8 +414,7 @@ gobin_frame(struct gobin *g, uint64_t vaddr, struct gobin_frame *out)
 		*out = k->frame;
 	return k->found;
 }
-/* --- functions by name, which survive stripping
- * ------------------------------ */
+/* --- functions by name, which survive stripping --------------------------- */
 
 struct named {
 	struct gobin *g;

@@ -62,8 +62,7 @@ gobin_scan(const struct elf_image *elf, uint32_t flags, uint64_t what,
 	return 0;
 }
 
-/* --- relocations
- * ------------------------------------------------------------ */
+/* --- relocations ---------------------------------------------------------- */
 
 /* Returns the value of a tag in the dynamic section; 0 when there is none. */
 static uint64_t

@@ -178,8 +178,7 @@ verdict_of(bool poor)
 	return poor ? "poor" : "good";
 }
 
-/* --- modules where stacks break off
- * ----------------------------------------- */
+/* --- modules where stacks break off --------------------------------------- */
 
 static uint32_t
 count_breaks(const struct quality *q)

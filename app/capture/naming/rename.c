@@ -53,8 +53,7 @@ copy_string(struct renamer *r, uint32_t from, uint32_t *to)
 	return profile_string(r->out, s, n, to);
 }
 
-/* --- debug files that exist now
- * ---------------------------------------------- */
+/* --- debug files that exist now ------------------------------------------- */
 
 static uint32_t
 parse_build_id(const char *hex, uint8_t out[static HOST_BUILD_ID])

@@ -65,7 +65,7 @@ sum(const struct break_count *c)
 	return c->deep + c->switched + c->bare + c->wrong;
 }
 
-/* What holds for most of them. */
+/* Returns the reason that applies to most of a module's stacks. */
 static enum quality_why
 why(const struct break_count *c, uint32_t module, const struct module *m)
 {
@@ -82,7 +82,7 @@ why(const struct break_count *c, uint32_t module, const struct module *m)
 	return c->wrong > c->bare ? QUALITY_BREAK_WRONG : QUALITY_BREAK_PARTLY;
 }
 
-/* The module of most stacks that are not told of yet, or b->n. */
+/* Finds the module with most stacks that is not reported yet, or b->n. */
 static uint32_t
 next(const struct breaks *b, const bool told[static MODULES_MAX])
 {

@@ -1,6 +1,6 @@
 /*
- * Where stacks break off before the start of their thread, counted by the
- * module of the last frame that was found.
+ * Counts stacks that break off before the start of their thread, by the module
+ * of the last frame found.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct breaks {
 };
 
 void breaks_done(struct breaks *b);
-/* Counts a stack, if it breaks off. Without memory for it, it is not told. */
+/* Counts a stack, if it breaks off; without memory it is not counted. */
 void breaks_count(struct breaks *b, const struct proc_stack *stack);
-/* Tells of the modules where most do. */
+/* Reports the modules where most stacks break off. */
 void breaks_tell(const struct breaks *b, const struct modules *modules,
                  struct quality *q);

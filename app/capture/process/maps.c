@@ -20,7 +20,7 @@ maps_clear(struct maps *m)
 	m->n = 0;
 }
 
-/* Index of the first row that ends after addr. */
+/* Returns the index of the first row that ends after addr. */
 static uint32_t
 first_after(const struct maps *m, uint64_t addr)
 {
@@ -73,7 +73,7 @@ reserve(struct maps *m, uint32_t n)
 	return 0;
 }
 
-/* Puts n rows in the place of rows[from, to). */
+/* Replaces rows[from, to) by n rows. */
 static void
 splice(struct maps *m, uint32_t from, uint32_t to, const struct map *rows,
        uint32_t n)
@@ -93,7 +93,8 @@ maps_add(struct maps *m, const struct map *row)
 
 	if (row->start >= row->end)
 		return -EINVAL;
-	rc = reserve(m, m->n + 2); /* a row cut in two, and the new one */
+	rc = reserve(m, m->n + 2); /* a row that is cut in two, and the new
+	                              one */
 	if (rc)
 		return rc;
 	from = to = first_after(m, row->start);
@@ -130,7 +131,7 @@ maps_parse(char *line, struct map_seen *out, bool *executable)
 	char perms[5];
 	int path = 0;
 
-	/* The kernel pads what precedes the path with spaces. */
+	/* The kernel pads the text before the path with spaces. */
 	if (sscanf(line,
 	           "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32
 	           ":%" SCNx32 " %" SCNu64 " %n",

@@ -43,11 +43,11 @@ DEFINE_CLEANUP(struct modules *, modules_free)
 static bool
 is_file(const struct map_seen *seen)
 {
-	/* "//anon" is how perf names memory without a file. */
+	/* perf calls memory without a file "//anon" */
 	return seen->path[0] == '/' && seen->path[1] != '/';
 }
 
-/* Its path is known by the target's own number. */
+/* True for a jitdump, whose path has the target's own pid. */
 static bool
 is_jitdump(const struct map_seen *seen)
 {
@@ -60,8 +60,8 @@ is_vdso(const struct map_seen *seen)
 	return !strcmp(seen->path, "[vdso]");
 }
 
-/* Where a JIT compiler may have put code: its addresses mean nothing in
- * another process. */
+/* Returns the pid for memory where a JIT compiler may have put code, whose
+ * addresses are meaningless in another process; else 0. */
 static int32_t
 owner(const struct map_seen *seen, int32_t pid)
 {
@@ -164,10 +164,10 @@ modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX])
 	}
 }
 
-/* --- finding ---------------------------------------------------------------
- */
+/* --- finding a module ----------------------------------------------------- */
 
-/* An inode says which file, its change time that it still is the same. */
+/* True when an inode identifies the file, and its change time shows that it is
+ * unchanged. */
 static bool
 unchanged(const struct module *m)
 {
@@ -233,8 +233,10 @@ read_memory(const struct host *host, int32_t pid, uint64_t addr, size_t size,
 	return 0;
 }
 
-/* The page that holds headers and build-id, in the file and in the target.
- *   Errors   -ESTALE another file, or that the memory can't be read */
+/*
+ * Compares the page with headers and build-id in the file and in the target.
+ *   Errors   -ESTALE the file differs, or the memory can't be read
+ */
 static int
 same_first_page(const struct host *host, int32_t pid,
                 const struct map_seen *seen, const struct elf_image *elf)
@@ -324,7 +326,8 @@ open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc ? rc : elf_open_memory(copy, n, out);
 }
 
-/* By its path; a program that was replaced on disk still by /proc/PID/exe. */
+/* Opens a file by its path, or a program that was replaced on disk by
+ * /proc/PID/exe. */
 static int
 open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
            struct elf_image **out)
@@ -339,7 +342,8 @@ open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc;
 }
 
-/* By its file's name first: looking through symbols takes a while. */
+/* Reads the interpreter's addresses. The file's name is checked first, since
+ * searching symbols takes a while. */
 static void
 look_for_python(struct module *m)
 {
@@ -367,7 +371,7 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 	if (elf->fd >= 0 && !fstat(elf->fd, &st))
 		m->changed = st.st_ctim;
 	if (unwind_table_new_split(elf, m->debug, &m->table))
-		m->table = NULL; /* frame pointers are followed then */
+		m->table = NULL; /* frame pointers are then followed */
 	look_for_python(m);
 }
 
@@ -389,7 +393,8 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 	}
 }
 
-/* perf calls it "//anon", /proc/PID/maps nothing at all. */
+/* True for memory without a file, which perf calls "//anon" and /proc/PID/maps
+ * leaves nameless. */
 static bool
 is_nameless(const struct map_seen *seen)
 {

@@ -11,8 +11,8 @@
 #define FUTILE_NS ((uint64_t)NS_PER_S)
 #define MAX_OTHER ((uint32_t)64 << 10) /* bytes read of another stack */
 
-/* Frames above this have run on a kernel stack: of perf's marks, "the kernel
- * part follows" is the only one we ask for. */
+/* True for a mark of perf among the kernel's frames. Of these marks only "the
+ * kernel part follows" is requested. */
 static bool
 is_mark(uint64_t ip)
 {
@@ -78,8 +78,8 @@ user_frames(const struct process *proc, const uint64_t *pcs, size_t n,
 		user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);
 }
 
-/* With -X perf, a piece of code made for the function calls the interpreter:
- * it has the function's name, which is there already. */
+/* True for code made with -X perf that calls the interpreter for one function:
+ * the function's name is in the stack already. */
 static bool
 is_trampoline(const struct process *proc, uint64_t pc)
 {
@@ -101,7 +101,8 @@ mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
 	python_rest(runs, out);
 }
 
-/* Where it breaks off: an address that is no code's was no caller's. */
+/* Finds the module where a stack breaks off: an address outside of code was no
+ * caller. */
 static uint32_t
 last_module(const struct process *proc, const uint64_t *pcs, size_t n)
 {
@@ -114,27 +115,26 @@ last_module(const struct process *proc, const uint64_t *pcs, size_t n)
 	return m ? m->module : MODULE_UNKNOWN;
 }
 
-/* --- more of a stack -------------------------------------------------------
- */
+/* --- reading on in a stack ------------------------------------------------ */
 
 /*
- * Stacks of which more is needed than was copied with their sample. By the
- * time a sample is read the thread has moved on, but its outer frames mostly
- * still stand; the last bytes of the copy must be found as they were.
+ * Reads on in stacks of which more is needed than was copied with the sample.
+ * By the time a sample is read the thread has moved on, but its outer frames
+ * are mostly still there; the last bytes of the copy must be unchanged.
  *
  * The kernel's copy ends at its full size, or at the first page that is not in
  * memory: an array that was never written to leaves such holes. Reading on
- * brings the page into memory (as zeroes that are shared, for one that was
- * never written to), so that later copies of this thread pass over it: a hole
- * costs one read, even if that came too late for its own sample.
+ * brings the page into memory (as shared zeroes, if it was never written to),
+ * so that later copies of this thread include it: a hole costs one read, even
+ * if that was too late for its own sample.
  *   Source   Linux kernel/events/internal.h, DEFINE_OUTPUT_COPY;
  *            process_vm_readv(2)
  */
 
 /*
- * Reads on above the *len bytes of whole[], which become more.
- *   Errors   -ESTALE the thread has moved on, and the hole is filled; else
- *            there is no more to be had
+ * Reads on above the *len bytes of whole[], and raises *len.
+ *   Errors   -ESTALE the thread has moved on, but the hole is filled; any other
+ *            means that there is no more to read
  */
 static int
 read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t *len)
@@ -153,7 +153,7 @@ read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t *len)
 
 	if (*len + ask.size > PROCS_MAX_TOPUP)
 		return -E2BIG;
-	/* A shorter copy can't be read on, but its hole is filled. */
+	/* A shorter copy can't be read on, but its hole gets filled. */
 	memcpy(ask.expect + HOST_EXPECT - known, whole + *len - known, known);
 	rc = host_fd(host, &ask, &fd);
 	if (rc == -EPERM || rc == -EACCES)
@@ -167,7 +167,7 @@ read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t *len)
 	return 0;
 }
 
-/* Takes one of the reads that are left; false: there is none. */
+/* Takes one of the reads that are left in this drain; false when none is. */
 static bool
 may_read(const struct process *proc, struct proc_stack *out)
 {
@@ -178,10 +178,12 @@ may_read(const struct process *proc, struct proc_stack *out)
 	return true;
 }
 
-/* Where a short copy ends, which is the same for all copies of a thread that
- * end there: where nothing can be read, no read is tried for a while. A read
- * that came too late, or that the walk breaks off after, filled the hole: it
- * says nothing of the other samples that were taken before. */
+/*
+ * Finds the record of short copies of a thread that end at one place. Where
+ * nothing could be read, no read is tried for a while. A read that was too
+ * late, or after which the walk breaks off, filled the hole, and says nothing
+ * about other samples taken before.
+ */
 static struct proc_futile *
 futile_of(struct process *proc, const struct record *r, uint64_t *end)
 {
@@ -211,9 +213,9 @@ note_futile(struct process *proc, const struct record *r)
 
 /*
  * Walks a stack again whose dump was too short, with more of it read from
- * memory, until its root is found or nothing more is to be had.
+ * memory, until its root is found or no more can be read.
  *
- *   Shape    pcs[max] and *n as of the walk so far; both are replaced when
+ *   Shape    pcs[max] and *n come from the walk so far, and are replaced when
  *            more was found
  */
 static void
@@ -244,9 +246,9 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
  */
 
 /*
- * Stacks that were left for another one. C code and the work of Go's runtime
- * run apart from the goroutine that asked for them, and handlers of signals on
- * stacks of their own: what they left waits meanwhile.
+ * Reads stacks that a thread left for another one. C code and Go's runtime run
+ * on a stack apart from the goroutine that called them, and signal handlers on
+ * a stack of their own; the stack that was left waits meanwhile.
  */
 
 /* Reads the stack from addr upwards; 0 bytes when it can't be read. */
@@ -265,7 +267,8 @@ read_up(struct process *proc, uint64_t addr, struct memory_batch *batch,
 	return rc ? 0 : p.got;
 }
 
-/* Whether all may be code: what was overwritten since leads anywhere. */
+/* True when all pcs may be code. A stack that was overwritten since leads
+ * anywhere. */
 static bool
 is_code(const struct process *proc, const uint64_t *pcs, size_t n)
 {
@@ -276,12 +279,11 @@ is_code(const struct process *proc, const uint64_t *pcs, size_t n)
 }
 
 /*
- * Adds the frames of the stack that was left for another one, by a goroutine or
- * for a signal's handler, read from memory: out->end is then that stack's, else
- * as it was. So much later they may be those of a later call, when calls are
- * short.
+ * Adds the frames of the stack that a goroutine, or a thread for a signal
+ * handler, has left, read from memory. out->end is then that stack's. By now
+ * the frames may be those of a later call, if calls are short.
  *
- *   Shape    pcs[max] and *n as of the walk so far, which are added to
+ *   Shape    pcs[max] and *n come from the walk so far, and are extended
  */
 static void
 cross(struct process *proc, struct proc_stack *out, uint64_t *pcs, size_t max,
@@ -359,7 +361,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	out->end = UNWIND_NO_INFO;
 	out->python = PYTHON_WITHOUT;
 	out->last_module = MODULE_UNKNOWN;
-	out->topups = 1; /* which another stack may take */
+	out->topups = 1; /* so that another stack may be read */
 	out->topups_end_ns = UINT64_MAX;
 	if (!proc->unwinder)
 		proc->unwinder = unwinder_new(find_mapping, proc);

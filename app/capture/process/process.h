@@ -1,11 +1,11 @@
 /*
- * The processes that captures follow, as the kernel's records tell their
- * lives: a child of a followed process is followed, with its parent's
- * mappings until it runs another program. Nothing is polled, so one that
- * lives a few ms counts like any other.
+ * The processes that captures follow, by the kernel's records of their lives: a
+ * child of a followed process is followed, with its parent's mappings until it
+ * runs another program. Nothing is polled, so a process that lives for a few ms
+ * counts like any other.
  *
- * A watcher is one capture, as a bit; a process is followed while it has
- * any.
+ * A watcher is one capture, as a bit; a process is followed while it has any
+ * watcher.
  */
 #pragma once
 
@@ -20,140 +20,142 @@
 #define PROCS_MAX_STACK 1024               /* frames of one sample */
 
 enum proc_event {
-	PROC_NEW,    /* with its first thread */
-	PROC_THREAD, /* one more */
+	PROC_NEW,    /* a process, with its first thread */
+	PROC_THREAD, /* one more thread */
 	PROC_THREAD_EXIT,
-	PROC_NAME, /* of a thread */
+	PROC_NAME, /* the name of a thread */
 	PROC_EXEC,
-	PROC_EXIT, /* with its first thread */
-	PROC_LEFT, /* it lives, and is not followed any more */
-	PROC_FULL, /* one more that was not followed: PROCS_MAX */
+	PROC_EXIT, /* a process ended, with its first thread */
+	PROC_LEFT, /* a process is not followed any more, but lives */
+	PROC_FULL, /* a process that could not be followed, past PROCS_MAX */
 };
 struct proc_news {
 	enum proc_event event;
-	uint32_t pid, tid;   /* tid 0: of a thread that was there before */
-	uint32_t ppid, ptid; /* who made it; 0: it was there before */
-	uint64_t time_ns;    /* CLOCK_MONOTONIC; 0: it was there before */
-	const char *name;    /* of PROC_NAME and PROC_EXEC */
+	uint32_t pid, tid;   /* tid 0: a thread that existed before */
+	uint32_t ppid, ptid; /* its creator; 0: it existed before */
+	uint64_t time_ns;    /* CLOCK_MONOTONIC; 0: it existed before */
+	const char *name;    /* in PROC_NAME and PROC_EXEC */
 };
-/* Told of what happens to the processes of some watchers. */
+/* Called with news of the processes of some watchers. */
 typedef void
 proc_seen(void *arg, uint64_t watchers, const struct proc_news *news);
 
 struct process {
-	uint32_t pid, parent, origin; /* origin: whom it descends from */
+	uint32_t pid, parent, origin; /* origin: the watched process it
+	                                 descends from */
 	uint64_t watchers;
-	uint32_t threads;  /* when not an origin, exactly */
-	uint64_t since_ns; /* when it was found; what was before is known */
-	uint64_t gone_ns;  /* its first thread ended; 0: it lives */
+	uint32_t threads;  /* exact, except in an origin */
+	uint64_t since_ns; /* when it was found; everything before is known */
+	uint64_t gone_ns;  /* when its first thread ended; 0: it lives */
 	struct maps maps;
 	const struct modules *modules;
-	struct unwinder *unwinder; /* made for the first sample */
-	bool unreadable;           /* its memory is not for us */
+	struct unwinder *unwinder; /* made for its first sample */
+	bool unreadable;           /* its memory can't be read */
 	struct proc_futile {
 		uint64_t end, until_ns;
-	} futile[16]; /* short copies, by where they end: see proc_stack.c */
-	bool python_looked;            /* the next is what there is */
-	struct python_process *python; /* NULL: it runs none */
-	struct process *next;          /* of the same bucket */
+	} futile[16];       /* short copies, by their end: see proc_stack.c */
+	bool python_looked; /* python is as complete as possible */
+	struct python_process *python; /* NULL: no interpreter */
+	struct process *next;          /* in the same bucket */
 };
 
 void process_free(struct process *p);
 DEFINE_CLEANUP(struct process *, process_free)
-/* Adds a mapping. One whose file can't be had leaves a hole: its frames are
- * of no known module. */
+/* Adds a mapping. A file that can't be opened leaves a hole, whose frames
+ * belong to no known module. */
 void process_learn(struct process *proc, struct modules *modules,
                    const struct map_seen *seen);
 /*
- * Learns all that it has now, and how many threads it has.
- *   Errors   -ESRCH it is gone, -EACCES, -EPERM not ours to see, -ENOMEM
+ * Reads all mappings of a process, and its number of threads.
+ *   Errors   -ESRCH the process is gone, -EACCES, -EPERM not allowed, -ENOMEM
  */
 MUST_CHECK int process_read_maps(struct process *proc, struct modules *modules,
                                  uint32_t *threads);
 
-/* Where it has mapped the program that it runs, which has an image then;
- * NULL: that can't be told. */
+/* Finds the mapping of the program that a process runs, which has an image;
+ * NULL when unknown. */
 const struct map *process_program(const struct process *proc);
 
 struct procs;
 
 struct procs *procs_new(struct modules *modules, struct sampler *sampler,
-                        proc_seen *seen, void *arg); /* NULL: no memory */
+                        proc_seen *seen, void *arg); /* NULL: out of memory */
 void procs_free(struct procs *p);
 
 /*
- * Follows a process that runs, from now on; one that the watcher follows
- * already stays as it is.
- *   Errors   -ESRCH it is gone, -EACCES, -EPERM not ours to see, -ENOMEM
+ * Follows a running process from now on; one that the watcher follows already
+ * is unaffected.
+ *   Errors   -ESRCH the process is gone, -EACCES, -EPERM not allowed, -ENOMEM
  */
 MUST_CHECK int procs_watch(struct procs *p, uint32_t pid, uint64_t watcher);
-/* Whether a watcher follows a process. */
+/* True when a watcher follows a process. */
 bool procs_follows(struct procs *p, uint32_t pid, uint64_t watcher);
-/* Ends it for one process, if the watcher follows it; what it has started
- * stays. */
+/* Stops following one process, if the watcher follows it; its children are
+ * still followed. */
 void procs_drop(struct procs *p, uint32_t pid, uint64_t watcher);
-/* The processes of a watcher, up to max of them; how many. */
+/* Lists up to max processes of a watcher, and returns their number. */
 size_t
 procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max);
-/* Marks the modules that their mappings are of. */
+/* Marks the modules that processes have mapped. */
 void procs_modules(const struct procs *p, bool in_use[static MODULES_MAX]);
-/* Forgets those whose first thread ended before that time: it was the last
- * one, or nearly so. */
+/* Forgets processes whose first thread, which was about the last, ended before
+ * a time. */
 void procs_forget_gone(struct procs *p, uint64_t before_ns);
-/* Ends it for all processes of a watcher. */
+/* Stops following all processes of a watcher. */
 void procs_leave(struct procs *p, uint64_t watcher);
-/* Takes in a record that is no sample. */
+/* Takes in a record other than a sample. */
 void procs_apply(struct procs *p, const struct record *r);
-/* NULL when it is not followed; then it is denied at the sampler. */
+/* Finds the process of a sample. NULL when it is not followed; the sampler then
+ * denies it. */
 struct process *procs_of_sample(struct procs *p, uint32_t pid);
 
-/* Reads of stacks in one drain: each is a question that has to be waited for,
- * where others want the CPU for ms, while the rings fill. */
+/* Most reads of stacks in one drain. Each waits for an answer, for some ms when
+ * others want the CPU, while the rings fill. */
 #define PROCS_TOPUPS    64
-#define PROCS_TOPUP_NS  UINT64_C(20000000)    /* for so long */
+#define PROCS_TOPUP_NS  UINT64_C(20000000)    /* and their time together */
 #define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
 
 enum python_had {
-	PYTHON_WITHOUT, /* nothing is interpreted there */
-	PYTHON_MERGED,  /* its functions are in the stack */
-	PYTHON_MISSED,  /* they could not be had */
+	PYTHON_WITHOUT, /* no interpreter in the stack */
+	PYTHON_MERGED,  /* Python functions are in the stack */
+	PYTHON_MISSED,  /* Python functions are missing */
 };
 
 struct proc_stack {
 	size_t n;
 	enum unwind_end end;    /* of the user part */
-	uint32_t last_module;   /* of its last known frame; not at its root */
-	bool cut;               /* more was wanted than its copy has, */
-	bool topped_up;         /* and memory had some of that */
-	unsigned topups;        /* left until the next drain, */
-	uint64_t topups_end_ns; /* and when they end; CLOCK_MONOTONIC */
+	uint32_t last_module;   /* module of its last known frame; unset at
+	                           the root */
+	bool cut;               /* more was needed than the copy has, */
+	bool topped_up;         /* and some of that was read from memory */
+	unsigned topups;        /* reads left until the next drain, */
+	uint64_t topups_end_ns; /* and the end of their time; CLOCK_MONOTONIC */
 	enum python_had python;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */
 };
 /*
- * Kernel frames, then user frames, of a sample of this process. Of a stack
- * that goes on above its copy the rest is read from the process's memory, if
- * it still stands there as it was; topups counts down.
+ * Finds the kernel frames, then the user frames, of a sample of this process.
+ * The rest of a stack that goes on above its copy is read from the process's
+ * memory, if it is unchanged there; topups counts down.
  */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);
 
-/* Has the functions of an interpreted thread told with its samples from now
- * on, if it is one. */
+/* Starts following the Python functions of a thread, if it runs any. */
 void
 process_python_thread(struct process *proc, struct sampler *s, uint32_t tid);
-/* The same of all its threads. */
+/* Starts following the Python functions of all threads of a process. */
 void process_python_threads(struct process *proc, struct sampler *s);
 
 /* A thread outside the sampler's stream: at rest or stopped. */
 struct proc_thread {
 	uint32_t tid;
 	uint64_t pc, sp;
-	const uint64_t *regs; /* all of them, UNWIND_REGS; NULL: not known */
+	const uint64_t *regs; /* all UNWIND_REGS registers; NULL: not known */
 	const void *stack;    /* from sp upwards */
 	size_t len;
 };
-/* Its frames. */
+/* Finds the frames of such a thread. */
 void process_thread_stack(struct process *proc, const struct proc_thread *t,
                           struct proc_stack *out);

@@ -1,7 +1,7 @@
 /*
- * Interpreted frames among native ones. Every call of the interpreter's
- * function from C runs a run of Python functions, which call one another
- * without another C frame: the run stands in the stack in its place.
+ * Puts interpreter frames among native ones. Each call of the interpreter's
+ * function from C executes a run of Python functions, which call one another
+ * without another C frame: the run replaces that C frame in the stack.
  */
 #include "process_python.h"
 
@@ -9,7 +9,7 @@
 
 #define LIST_NS ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
 
-/* A process as the interpreter that it runs. */
+/* The interpreter that a process runs. */
 struct python_process {
 	const struct python_image *image;
 	uint32_t module;
@@ -76,7 +76,8 @@ tell(const struct python_process *py, struct sampler *s,
 	       sampler_python_thread(s, slot);
 }
 
-/* Its number where it lives, which is what the interpreter knows. */
+/* Finds the thread's number in its own namespace, which the
+ * interpreter knows. */
 static int
 native_thread(const struct host *host, uint32_t tid, uint32_t *out)
 {
@@ -85,8 +86,11 @@ native_thread(const struct host *host, uint32_t tid, uint32_t *out)
 	return host_value(host, &ask, out);
 }
 
-/* Tells of all that there are, so that not even their first samples lack
- * functions; elsewhere than in our pid namespace, of each when it's seen. */
+/*
+ * Follows all threads that exist, so that not even their first samples lack
+ * functions; in another pid namespace follows each thread when it is first
+ * seen.
+ */
 void
 process_python_threads(struct process *proc, struct sampler *s)
 {
@@ -184,8 +188,8 @@ is_eval(const struct process *proc, const uint64_t *pcs, size_t i)
 	return py && at >= py->image->eval_start && at < py->image->eval_end;
 }
 
-/* Whether there is a run for each call of the interpreter; of the innermost,
- * when it has just begun, there is none yet. */
+/* True when there is a run for each call of the interpreter; the innermost call
+ * has none yet when it has just begun. */
 static bool
 runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
          const struct proc_stack *out, struct python_runs *runs,

@@ -57,7 +57,7 @@ process_read_maps(struct process *proc, struct modules *modules,
 		rc = fd_read_all(fd, &text);
 	if (rc)
 		return rc == -ENOENT ? -ESRCH : rc;
-	if (!text.len) /* it has no memory any more */
+	if (!text.len) /* the process has no memory any more */
 		return -ESRCH;
 	rest = text.p;
 	while ((line = strsep(&rest, "\n"))) {
@@ -262,7 +262,7 @@ procs_leave(struct procs *p, uint64_t watcher)
 	}
 }
 
-/* Tells of a process that was there before it was watched. */
+/* Reports a process that existed before it was watched. */
 static void
 tell_old(struct procs *p, uint64_t watcher, uint32_t pid, uint32_t threads)
 {
@@ -365,7 +365,8 @@ apply_exit(struct procs *p, const struct record *r)
 	struct process *proc = *place_of(p, r->pid);
 
 	if (!proc) {
-		if (r->pid == r->tid) /* so the number's next owner is heard */
+		if (r->pid == r->tid) /* so that a new process with that
+		                         number is sampled */
 			sampler_pass(p->sampler, r->pid);
 		return;
 	}
@@ -373,7 +374,7 @@ apply_exit(struct procs *p, const struct record *r)
 	     r);
 	if (r->pid == r->tid)
 		proc->gone_ns = r->time_ns;
-	/* How many threads an origin had at first is not known: it stays. */
+	/* The first number of threads of an origin is unknown, so it stays. */
 	if (proc->origin != proc->pid && !--proc->threads)
 		forget(p, r->pid);
 }
@@ -414,8 +415,8 @@ apply_mmap(struct procs *p, const struct record *r)
 		process_learn(proc, p->modules, &seen);
 }
 
-/* Records wait in rings for a while: that a process was forked, or ran its
- * program, may be told when it has long been found as it is. */
+/* True when a record was overtaken: records wait in rings, so a fork or exec
+ * may be reported after the process was found as it is now. */
 static bool
 is_known(struct procs *p, const struct record *r)
 {

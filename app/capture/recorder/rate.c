@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 
-/* Below this, whole hertz lie too far apart: the period is stretched. */
+/* Rates below this are too coarse in whole hertz: the period is stretched. */
 #define FINE_HZ    20
 #define STRETCH_NS UINT64_C(3700000)
 
-/* In step with 100 Hz: shares a divisor with it. */
+/* True when a rate shares a divisor with 100 Hz. */
 static int
 beats(uint32_t hz)
 {

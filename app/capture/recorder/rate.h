@@ -1,8 +1,8 @@
 /*
- * The rate a capture runs at.
+ * The rate at which a capture runs.
  *
- * Programs wake on timers of whole 10 ms (100 Hz) and of whole ms. A sampler
- * in step with them sees always the same phase of the work, so it runs at a
+ * Programs wake on timers of whole 10 ms (100 Hz) and of whole ms. A sampler in
+ * step with them would always see the same phase of their work, so it runs at a
  * nearby rate whose period shares no multiple with theirs.
  */
 #pragma once
@@ -12,8 +12,8 @@
 #define RATE_MIN 1
 #define RATE_MAX 10000
 
-/* Period in ns of the rate to run at for an asked one; RATE_MIN..RATE_MAX,
- * clamped outside. 100 gives the period of 99, 1000 that of 999. */
+/* Returns the period in ns for a requested rate, which is clamped to
+ * RATE_MIN..RATE_MAX. 100 gives the period of 99, 1000 that of 999. */
 uint64_t rate_period_ns(uint32_t asked_hz);
-/* Thousandths of samples per second. */
+/* Returns thousandths of samples per second. */
 int64_t rate_millihertz(uint64_t period_ns);

@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Further from where it should be, the clock has been set. */
+/* Larger differences mean that the clock was set. */
 #define CLOCK_SET_MS INT64_C(1000)
-/* A thread may outlive the first one of its process. */
+/* How long ended processes are kept, since a thread may outlive its process's
+ * first. */
 #define GONE_NS (60 * (uint64_t)NS_PER_S)
 
 int
@@ -109,7 +110,7 @@ source_new(struct recorder *c, uint64_t period_ns,
 		source_close(c, source);
 		return rc;
 	}
-	/* RING_MIN_BYTES are had in any case. */
+	/* Every source gets at least RING_MIN_BYTES. */
 	source->ring_bytes = sampler_ring_bytes(source->sampler);
 	if (source->ring_bytes > c->ring_left)
 		source->ring_bytes = c->ring_left;
@@ -119,7 +120,7 @@ source_new(struct recorder *c, uint64_t period_ns,
 	return 0;
 }
 
-/* The source that runs at that period, or a new one. */
+/* Finds the source with that period, or makes one. */
 static int
 source_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
           struct source **out)
@@ -320,8 +321,7 @@ capture_start_ms(const struct capture *c)
 	return c->start_ms;
 }
 
-/* --- without an end: cut into windows, and kept from growing ---------------
- */
+/* --- endless captures: cutting windows, and bounding memory --------------- */
 
 int
 capture_watch(struct recorder *c, struct capture *one, int32_t pid)
@@ -347,7 +347,7 @@ capture_leave(struct capture *one, int32_t pid)
 	procs_drop(one->source->procs, (uint32_t)pid, UINT64_C(1) << one->slot);
 }
 
-/* Makes one what the next window starts with. */
+/* Makes the capture with which the next window starts. */
 static void
 restart(struct capture *one, uint64_t now_ns, int64_t now_ms)
 {
@@ -366,8 +366,8 @@ restart(struct capture *one, uint64_t now_ns, int64_t now_ms)
 	};
 }
 
-/* Windows join without a gap, unless the clock was set meanwhile: those that
- * follow then lie where it is now. */
+/* Returns the start of a window. Windows join without a gap unless the clock
+ * was set meanwhile; later ones then follow the new clock. */
 static int64_t
 next_start_ms(const struct capture *cut, uint64_t until_ns)
 {
@@ -395,7 +395,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	cut->end_ns = until;
 	cut->tape = NULL;
 	cut->began = (struct buf)BUF_INIT(0);
-	one->breaks = (struct breaks){0}; /* they are the other's now */
+	one->breaks = (struct breaks){0}; /* now owned by the other capture */
 	cut->window = true;
 	one->trie = fresh;
 	restart(one, until, next_start_ms(cut, until));

@@ -1,11 +1,11 @@
 /*
- * A running sampler learns from the samples that it took.
+ * Adapts a running sampler to the samples that it took.
  *
- * Where more than 1 % of the stacks are deeper than their dump, dumps grow;
- * they cost about 2 us each at 16 KiB, 8 us at 64 KiB. Where the analyser
- * can't keep up, or the kernel throttles, the period doubles: samples then
- * stand for twice the time, which is told, where lost ones would be missing
- * from the busiest moments.
+ * When more than 1 % of the stacks are deeper than their dump, dumps grow; they
+ * cost about 2 us each at 16 KiB, 8 us at 64 KiB. When the analyser can't keep
+ * up, or the kernel throttles, the period doubles. Each sample then stands for
+ * twice the time, which the report says; lost samples would be missing from the
+ * busiest moments.
  */
 #include "base/clock.h"
 #include "capture/event.h"
@@ -17,7 +17,7 @@
 #define MAX_CUT       (STACKS_WINDOW / 100)
 #define WINDOW_NS     ((uint64_t)NS_PER_S)
 #define MAX_CPU_SHARE 4   /* one in so many of a CPU, */
-#define MAX_COSTLY    2   /* for so many windows on end */
+#define MAX_COSTLY    2   /* for so many windows in a row */
 #define MAX_LOSS      100 /* one in so many samples */
 #define SLOWEST_NS    ((uint64_t)NS_PER_S / 25)
 
@@ -37,7 +37,8 @@ want_deeper(struct adapt *a, uint32_t bytes)
 	return want;
 }
 
-/* Reading a new program's tables is dear too, but does not last. */
+/* True when work was too expensive for several windows in a row. Reading a new
+ * program's tables is expensive as well, but does not last. */
 static bool
 stays_costly(struct adapt *a)
 {

@@ -1,18 +1,19 @@
-/* Samplers are drained: samples go into tries, and processes are told of. */
+/*
+ * Drains samplers: puts samples into tries, and passes on news of processes.
+ */
 #include "base/clock.h"
 #include "recorder_private.h"
 
 #include <errno.h>
 
-/* One cut stack in so many is no reason to drain more often. */
+/* A smaller share of cut stacks is no reason to drain more often. */
 #define CUT_SHARE 100
 /* Drains before a capture begins. */
 #define MAX_PASSES 4
 
 static const struct place truncated_place = {MODULE_TRUNCATED, 0};
 
-/* --- whom work is for ------------------------------------------------------
- */
+/* --- charging work to captures -------------------------------------------- */
 
 void
 recorder_blame(const struct recorder *c, uint32_t slot)
@@ -116,7 +117,8 @@ count_sample(struct capture *c, const struct record *r,
 	breaks_count(&c->breaks, stack);
 }
 
-/* Too deep for its dump, and not just for dumps as they were before. */
+/* True for a stack deeper than its dump, unless the dump is of an earlier,
+ * smaller size. */
 static bool
 is_cut(const struct source *source, const struct record *r,
        const struct proc_stack *stack)
@@ -198,7 +200,7 @@ take_record(void *arg, const struct record *r)
 	}
 }
 
-/* A capture's time is over: who asks it next finds it ended. */
+/* True when a capture's time is over: who asks it next finds it ended. */
 static bool
 any_ended(const struct recorder *c, const struct source *source, uint64_t until)
 {
@@ -210,7 +212,7 @@ any_ended(const struct recorder *c, const struct source *source, uint64_t until)
 	return false;
 }
 
-/* Nobody samples from this source any more. */
+/* True when no capture uses this source any more. */
 static bool
 is_over(const struct recorder *c, const struct source *source, uint64_t now)
 {
@@ -222,7 +224,8 @@ is_over(const struct recorder *c, const struct source *source, uint64_t now)
 	return true;
 }
 
-/* Where nothing is written any more, nothing is waited for. */
+/* Returns the time up to which records are complete: there is no need to wait
+ * for a sampler that writes none any more. */
 static uint64_t
 settled(const struct recorder *c, struct source *source, uint64_t now)
 {
@@ -281,7 +284,7 @@ drain(struct recorder *c, struct source *source, uint64_t now)
 		struct capture *one = c->slots[next_slot(&slots)];
 
 		one->quality.worker_cpu_ns += cpu / n;
-		if (until > one->drained_ns) /* else it has just begun */
+		if (until > one->drained_ns) /* otherwise it has just begun */
 			one->drained_ns = until;
 		capture_tape_counters(one, c->host, until);
 	}

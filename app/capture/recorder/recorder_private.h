@@ -8,7 +8,7 @@
 
 struct source;
 
-/* Bytes told of processes at their begin, of 4096. */
+/* Most bytes about processes at their start, for 4096. */
 #define CAPTURE_MAX_BEGAN (4096 * sizeof(struct host_usage))
 
 struct recorder {
@@ -19,18 +19,19 @@ struct recorder {
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
 	struct sampler_filter *filter; /* kept from the last sampler, or NULL */
-	bool hurry;           /* something of the last drain can't wait */
-	uint64_t known_ns;    /* from when on it is known what can */
-	uint32_t stacks, cut; /* of the last drain; too deep for their dump */
-	int64_t cpu_ns;       /* of ours that captures were charged for */
-	struct proc_stack stack; /* of the sample at hand */
+	bool hurry;           /* the last drain left something urgent */
+	uint64_t known_ns;    /* when processes were last all known */
+	uint32_t stacks, cut; /* in the last drain; cut: deeper than their
+	                         dump */
+	int64_t cpu_ns;       /* our CPU time that captures were charged for */
+	struct proc_stack stack; /* of the current sample */
 };
 
-/* Counts since the last decision: see recorder_adapt.c. */
+/* Counts since the last decision; see recorder_adapt.c. */
 struct adapt {
-	uint32_t stacks, cut; /* user stacks; too deep for their dump */
-	uint32_t costly;      /* windows on end */
-	bool no_room;         /* for deeper dumps */
+	uint32_t stacks, cut; /* user stacks; those deeper than their dump */
+	uint32_t costly;      /* windows in a row */
+	bool no_room;         /* rings are too small for deeper dumps */
 	uint64_t since_ns, cpu_ns, samples, lost, throttled;
 };
 
@@ -42,7 +43,7 @@ struct source {
 	struct procs *procs;
 	uint64_t period_ns;
 	size_t ring_bytes;
-	uint64_t slots; /* of its captures, as bits */
+	uint64_t slots; /* its captures, as bits */
 	struct adapt adapt;
 };
 
@@ -57,21 +58,21 @@ struct capture {
 	uint64_t drained_ns;       /* samples up to here are in */
 	int64_t start_ms;
 	uint32_t alive; /* processes */
-	bool window;    /* cut out of one that goes on */
+	bool window;    /* cut off a capture that goes on */
 	struct quality quality;
-	struct buf began; /* struct host_usage each: recorder_usage.c */
+	struct buf began; /* struct host_usage for each: recorder_usage.c */
 	struct breaks breaks;
-	struct tape *tape;   /* NULL: it keeps no timeline */
-	uint64_t counted_ns; /* when its processes' use was last read */
+	struct tape *tape;   /* NULL: no timeline */
+	uint64_t counted_ns; /* when the use of its processes was last read */
 };
 
-/* Says whose data is worked on from now on: a slot, or CAPTURES_MAX. */
+/* Records whose data is worked on from now on: a slot, or CAPTURES_MAX. */
 void recorder_blame(const struct recorder *c, uint32_t slot);
-/* CPU time that was worked since this was last asked. */
+/* Returns the CPU time spent since the last call. */
 int64_t recorder_cpu_spent(struct recorder *c);
-/* Told of the processes that a source follows. */
+/* Takes in news of the processes that a source follows. */
 proc_seen source_proc_seen;
-/* The slot of the first watcher, taken off the set. */
+/* Removes the first watcher from the set and returns its slot. */
 static inline uint32_t
 next_slot(uint64_t *watchers)
 {
@@ -81,8 +82,8 @@ next_slot(uint64_t *watchers)
 	return slot;
 }
 
-/* Processes that it follows from now on: what they have used until then. Their
- * threads get names in its timeline. */
+/* Notes what processes have used up to now, when the capture begins to follow
+ * them, and names their threads in its timeline. */
 void capture_began_with(struct capture *c, const struct host *host,
                         const int32_t *pids, size_t n);
 /* Tells in q the CPU time that those of its processes that live have used
@@ -92,15 +93,15 @@ void capture_use(const struct capture *c, const struct host *host,
                  struct quality *q);
 /* Puts on the captures' tapes what happened to a process. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);
-/* Asks what the threads of a process are called that it has already. */
+/* Asks for the names of the threads that a process has already. */
 void
 capture_tape_names(struct capture *c, const struct host *host, int32_t pid);
-/* Reads, when it is time, what its processes use. */
+/* Reads the resources that its processes use, when it is time. */
 void capture_tape_counters(struct capture *c, const struct host *host,
                            uint64_t now_ns);
 /*
- * Lets a sampler copy more of each stack, or sample less often, when what was
- * seen asks for it; true: less often from now on. Call it after a drain.
+ * Lets a sampler copy more of each stack, or sample less often, if the counts
+ * ask for it; true: less often from now on. Call it after a drain.
  */
 bool
 source_adapt(struct source *source, const struct host *host, uint64_t now_ns);

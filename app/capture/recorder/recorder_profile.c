@@ -1,5 +1,5 @@
 /*
- * The end of a capture: places get names, the tree becomes a profile.
+ * Ends a capture: names its places, and makes its tree a profile.
  */
 #include "base/clock.h"
 #include "capture/naming/location.h"
@@ -60,7 +60,7 @@ capture_namer(const struct capture *any, const struct host *host,
 /* --- rows of the profile ---------------------------------------------------
  */
 
-/* The first place of a program, else of any file, else none: 0. */
+/* Returns the first place in a program, else the first in any file, else 0. */
 static uint32_t
 find_program(const struct finisher *f)
 {
@@ -81,7 +81,7 @@ find_program(const struct finisher *f)
 	return file;
 }
 
-/* Readers take the first mapping for the main program. */
+/* Adds the main program's mapping first, where readers expect it. */
 static int
 add_program(struct finisher *f)
 {
@@ -163,7 +163,7 @@ add_header(struct finisher *f, uint64_t duration_ns)
 	return rc;
 }
 
-/* A checkpoint is taken before the end. */
+/* Returns the duration; a checkpoint is taken before the end. */
 static uint64_t
 duration_of(const struct capture *c)
 {

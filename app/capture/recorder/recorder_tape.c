@@ -1,6 +1,6 @@
 /*
- * What a capture's timeline is told of beside samples: lives and names of
- * threads, and what processes use.
+ * Feeds a capture's timeline beside samples: lives and names of threads, and
+ * the resources that processes use.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define COUNTERS_NS UINT64_C(250000000) /* between two readings */
-#define NAMES_MAX   ((size_t)1 << 20)   /* bytes of one process's */
+#define NAMES_MAX   ((size_t)1 << 20)   /* bytes of one process's names */
 
 static void
 tell_event(struct capture *c, const struct proc_news *news,
@@ -30,7 +30,7 @@ static void
 tell_birth(struct capture *c, const struct proc_news *news)
 {
 	if (!news->time_ns)
-		return; /* named by capture_tape_names, or by its samples */
+		return; /* capture_tape_names or its samples name it */
 	tape_born(c->tape, news->pid, news->tid, news->time_ns, news->ppid,
 	          news->ptid);
 	if (news->event == PROC_NEW)
@@ -77,7 +77,7 @@ capture_tape_news(struct capture *c, const struct proc_news *news)
 	}
 }
 
-/* Those that can't be had are done without: names are for looking at. */
+/* Names threads; missing names are ignored, since they are informative only. */
 void
 capture_tape_names(struct capture *c, const struct host *host, int32_t pid)
 {

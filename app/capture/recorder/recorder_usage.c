@@ -1,6 +1,6 @@
 /*
- * The kernel's own count tells what a capture's processes use: who has no
- * samples wants to know whether there was anything to sample.
+ * Reads the kernel's count of what a capture's processes use: without samples,
+ * this tells whether there was anything to sample.
  */
 #include "base/clock.h"
 #include "recorder_private.h"
@@ -9,7 +9,7 @@
 
 #define MAX_PROCESSES (CAPTURE_MAX_BEGAN / sizeof(struct host_usage))
 
-/* Asks HOST_MAX_USAGE at a time. */
+/* Asks for HOST_MAX_USAGE processes at a time. */
 static void
 read_usage(const struct host *host, const int32_t *pids, size_t n,
            struct buf *out)
@@ -35,7 +35,7 @@ capture_began_with(struct capture *c, const struct host *host,
                    const int32_t *pids, size_t n)
 {
 	if (c->end_ns - c->start_ns == CAPTURE_ENDLESS)
-		return; /* its windows without samples are not stored */
+		return; /* windows without samples are not stored */
 	read_usage(host, pids, n, &c->began);
 	for (size_t i = 0; i < n; i++)
 		capture_tape_names(c, host, pids[i]);
@@ -49,7 +49,7 @@ used_before(const struct capture *c, int32_t pid)
 	for (size_t i = 0; i < c->began.len / sizeof(*rows); i++)
 		if (rows[i].pid == pid)
 			return rows[i].cpu_us;
-	return 0; /* it was started meanwhile */
+	return 0; /* started meanwhile */
 }
 
 void

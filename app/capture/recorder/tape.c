@@ -11,7 +11,7 @@ rows_in(size_t bytes, size_t row, uint32_t most)
 	return bytes / row < most ? (uint32_t)(bytes / row) : most;
 }
 
-/* Half of it is for samples. */
+/* Divides the memory: half is for samples. */
 static struct tape_room
 share_out(size_t bytes)
 {
@@ -74,7 +74,7 @@ us_of(struct tape *t, uint64_t time_ns)
 	return t->last_us;
 }
 
-/* One event's room is kept for this one. */
+/* Adds the event TIMELINE_FULL, for which one event's room is reserved. */
 static void
 stop(struct tape *t)
 {
@@ -85,7 +85,7 @@ stop(struct tape *t)
 		return;
 	t->full = true;
 	if (timeline_event(t->line, &e))
-		t->last_us = e.time_us; /* no memory to tell why */
+		t->last_us = e.time_us; /* no memory to say why */
 }
 
 /* --- threads ---------------------------------------------------------------
@@ -108,7 +108,7 @@ room_for_key(struct tape *t)
 	return 0;
 }
 
-/* Where it is told which row this thread has now; NULL: no room. */
+/* Returns the place for the thread's current row; NULL: no room. */
 static uint32_t *
 place_of(struct tape *t, uint32_t pid, uint32_t tid)
 {
@@ -135,7 +135,7 @@ add_thread(struct tape *t, const struct timeline_thread *row, uint32_t *place)
 	return true;
 }
 
-/* Its row, or NULL when there is no room for it. */
+/* Returns the thread's row, or NULL when there is no room. */
 static struct timeline_thread *
 thread_of(struct tape *t, uint32_t pid, uint32_t tid)
 {
@@ -200,8 +200,7 @@ tape_named(struct tape *t, uint32_t pid, uint32_t tid, const char *name,
 	memcpy(row->name, name, n);
 }
 
-/* --- the rest --------------------------------------------------------------
- */
+/* --- events, counters and the result -------------------------------------- */
 
 void
 tape_sample(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,

@@ -1,10 +1,10 @@
 /*
- * What a capture saw, one thing after another, while it runs: the timeline to
- * be, whose samples still name nodes of the capture's trie.
+ * A tape records a running capture's events in order: it becomes the timeline,
+ * but its samples still refer to nodes of the capture's trie.
  *
- * Memory is bounded: when the room for samples, events, threads or counters
- * is used up, that is noted as TIMELINE_FULL and nothing is kept from then on.
- * The capture itself never fails for want of a tape.
+ * Memory is bounded: when the room for samples, events, threads or counters is
+ * used up, TIMELINE_FULL is recorded, and nothing after it. A capture never
+ * fails for lack of a tape.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* Rows there may be. */
+/* Upper bounds of rows. */
 struct tape_room {
 	uint32_t samples, events, threads, counters;
 };
@@ -25,12 +25,13 @@ struct tape {
 	uint32_t *living;  /* by key: index into threads, or TAPE_NONE */
 	uint32_t living_cap;
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
-	uint64_t last_us;  /* nothing comes before what came last */
+	uint64_t last_us;  /* times are never lower than the last */
 	bool full;
 };
 #define TAPE_NONE UINT32_MAX
 
-/* Room for max_bytes in all; NULL: out of memory, or none is wanted (0). */
+/* Makes a tape of max_bytes in all; NULL when out of memory, or when max_bytes
+ * is 0. */
 struct tape *tape_new(uint64_t start_ns, size_t max_bytes);
 /* It starts later than was said. */
 void tape_begin(struct tape *t, uint64_t start_ns);
@@ -38,30 +39,30 @@ void tape_free(struct tape *t);
 DEFINE_CLEANUP(struct tape *, tape_free)
 
 /*
- * Each takes NULL for a tape, and does nothing.
- *   Units    time_ns as start_ns; what lies before is taken for the start
+ * The functions below accept NULL for a tape and do nothing.
+ *   Units    time_ns is like start_ns; earlier times count as the start
  */
 
-/* A thread that is not known was there when the capture began. */
+/* Adds a sample. An unknown thread existed when the capture began. */
 void tape_sample(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
                  uint32_t node, uint64_t weight_ns);
-/* A new thread is called what the one that made it is. */
+/* Adds a thread, whose name is at first that of its creator. */
 void tape_born(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
                uint32_t ppid, uint32_t ptid);
 void tape_died(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns);
-/* Its name, n bytes or as far as there is no NUL. */
+/* Sets a thread's name: n bytes, or up to a NUL. */
 void tape_named(struct tape *t, uint32_t pid, uint32_t tid, const char *name,
                 size_t n);
-/* e->time_us is set here. */
+/* Adds an event and sets e->time_us. */
 void
 tape_event(struct tape *t, uint64_t time_ns, const struct timeline_event *e);
 void tape_counter(struct tape *t, uint64_t time_ns,
                   const struct timeline_counter *c);
 
 /*
- * The timeline, once it is known which row of the profile a node became.
+ * Makes the timeline, once each node's row in the profile is known.
  *
- *   Shape    rows[node], for every node that a sample names
+ *   Shape    rows[node], for every node of a sample
  *   Owns     *out is the caller's; timeline_free() it
  *   Errors   -ENOMEM; *out untouched
  */

@@ -58,7 +58,7 @@ room_for_count(struct trie *t, uint32_t node)
 	return 0;
 }
 
-/* How many frames it begins with as the one before it did. */
+/* Counts the outer frames that a stack shares with the one before. */
 static size_t
 in_common(const struct trie *t, const struct place *stack, size_t n)
 {
@@ -71,7 +71,7 @@ in_common(const struct trie *t, const struct place *stack, size_t n)
 	return i;
 }
 
-/* The node of a whole stack, with room for its count. */
+/* Finds or adds the node of a whole stack, with room for its count. */
 static int
 walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node)
 {
@@ -98,7 +98,7 @@ trie_count(struct trie *t, const struct place *stack, size_t n,
 	uint32_t node;
 	int rc = 0;
 
-	/* Its place is taken first, while there is room for it. */
+	/* Reserves the overflow's place while there is room. */
 	if (!t->samples)
 		rc = walk(t, &overflow, 1, &node);
 	if (rc)

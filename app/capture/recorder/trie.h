@@ -1,9 +1,9 @@
 /*
- * Stacks, merged while they are sampled: a tree whose nodes are (parent,
- * place) and whose places are (module, address). Both are interned pairs, so
- * a stack costs two look-ups per frame, from where it differs from the one
- * before it, and memory only where it is new. That is bounded: stacks beyond
- * it are folded into one node, and counted there.
+ * Merges stacks while they are sampled: a tree whose nodes are (parent, place)
+ * and whose places are (module, address). Both are interned pairs, so a stack
+ * costs two look-ups for each frame after those that it shares with the stack
+ * before, and memory only for new frames. Memory is bounded: when the tree is
+ * full, new stacks are counted in one node.
  */
 #pragma once
 
@@ -22,20 +22,20 @@ struct trie {
 	struct trie_count {
 		uint64_t weight; /* ns of CPU time */
 		uint32_t samples;
-	} * counts; /* by node: what ends there */
+	} * counts; /* by node: samples whose stack ends there */
 	uint32_t counts_cap;
 	uint64_t samples, weight;
-	uint64_t folded; /* samples that there was no room for */
-	/* Of the last stack, outermost first: the next mostly begins so, and
-	 * need not be looked up that far. */
+	uint64_t folded; /* samples for which there was no room */
+	/* The last stack's outermost frames: the next stack mostly begins
+	 * alike, and need not be looked up that far. */
 	uint32_t npath;
 	struct place path[TRIE_PATH];
 	uint32_t path_nodes[TRIE_PATH];
 };
 
 /*
- * max_nodes bounds nodes and places alike, up to TRIE_MAX_NODES. A power of
- * two takes RECORDER_NODE_BYTES each at most.
+ * Makes an empty tree; max_nodes, up to TRIE_MAX_NODES, bounds nodes and places
+ * alike. With a power of two each takes at most RECORDER_NODE_BYTES.
  */
 MUST_CHECK int trie_init(struct trie *t, uint32_t max_nodes);
 void trie_done(struct trie *t);
@@ -43,9 +43,8 @@ void trie_done(struct trie *t);
  * Counts one stack.
  *
  *   Units    weight in ns of CPU time
- *   Shape    stack[n], innermost first; overflow is the place under which
- *            stacks are counted that the full tree has no room for
- *            *node is where the stack ends
+ *   Shape    stack[n], innermost first; overflow is the place of stacks for
+ *            which a full tree has no room *node is where the stack ends
  *   Errors   -ENOMEM, -E2BIG (not even room for overflow)
  */
 MUST_CHECK int

@@ -65,8 +65,7 @@ sampler_poll(const struct sampler *s, struct pollfd *out, size_t max)
 	return n;
 }
 
-/* --- lost records
- * ----------------------------------------------------------- */
+/* --- lost records --------------------------------------------------------- */
 
 /*
  * The kernel counts records that find no room in a ring, and reports them

@@ -210,8 +210,7 @@ open_shared(struct sampler *s, const struct host *host)
 	return s->events ? sampler_open_events(s, host) : -ENOMEM;
 }
 
-/* --- per task
- * --------------------------------------------------------------- */
+/* --- per task ------------------------------------------------------------- */
 
 /* Lists a process's threads; one that is just starting may be missed. */
 static int

@@ -29,7 +29,7 @@ struct snapshot {
 	} * known; /* by place */
 	uint32_t known_cap;
 	struct symbols_cache *symbols;
-	struct proc_stack *stack; /* of the thread at hand */
+	struct proc_stack *stack; /* of the current thread */
 };
 
 static void
@@ -211,8 +211,8 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 	return rc;
 }
 
-/* Adds the threads of a batch, but those whose stacks are deeper than was
- * read to deep, unless that is NULL. */
+/* Adds the threads of a batch. Those with deeper stacks than were read go to
+ * deep instead, unless that is NULL. */
 static int
 add_batch(struct snapshot *s, struct process *proc,
           const struct snapshot_batch *b, struct buf *deep)
@@ -316,7 +316,8 @@ add_goroutines(struct snapshot *s, const struct process *proc)
 	rc = goroutines_add(&ask, s->profile, s->quality);
 	if (rc == -EACCES || rc == -EPERM)
 		return -EXDEV;
-	return rc == -ESRCH ? 0 : rc; /* one that ended has none */
+	return rc == -ESRCH ? 0 : rc; /* a process that ended has no
+	                                 goroutines */
 }
 
 static int
@@ -329,8 +330,7 @@ add_stacks(struct snapshot *s, enum snapshot_of of, struct process *proc)
 	return rc;
 }
 
-/* --- the whole -------------------------------------------------------------
- */
+/* --- the whole snapshot --------------------------------------------------- */
 
 static int
 add_header(struct profile *p)
@@ -348,7 +348,7 @@ add_header(struct profile *p)
 	return rc;
 }
 
-/* Readers take the first mapping for the main program. */
+/* Adds the main program's mapping first, where readers expect it. */
 static int
 add_program(struct snapshot *s, const struct process *proc)
 {
@@ -362,7 +362,8 @@ add_program(struct snapshot *s, const struct process *proc)
 	return finish_mapping(s->modules, s->profile, at, &mapping);
 }
 
-/* A shell beside a Go program is not missed: others have goroutines. */
+/* Reads goroutines of all processes. Programs other than Go, such as a shell,
+ * are ignored when another process has goroutines. */
 static int
 add_all(struct snapshot *s, enum snapshot_of of)
 {

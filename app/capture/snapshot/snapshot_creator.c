@@ -38,7 +38,7 @@ function_of(const struct profile *p, const struct location *at, uint32_t line)
 	return &p->functions[p->lines[at->line0 + line].function];
 }
 
-/* Such a function is called by its place: namer.h. */
+/* True for a function without a name, which is named by its place: namer.h. */
 static bool
 is_nameless(const struct profile *p, const struct location *at)
 {
@@ -62,10 +62,10 @@ is_library(const struct profile *p, uint32_t mapping)
 	return false;
 }
 
-/* Functions of one file that lie outermost, or call one another. */
+/* Outermost functions of one file, or functions of it that call one another. */
 struct run {
 	uint32_t mapping, length;
-	bool starts; /* threads, as far as is known */
+	bool starts; /* the functions start threads, as far as is known */
 };
 
 static void

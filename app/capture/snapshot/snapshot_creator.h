@@ -1,18 +1,18 @@
 /*
- * The function that a thread began with, which tells who it is: the outermost
- * that is not the C library's. Most hosts lack that library's debug file; what
- * starts threads there, start_thread() above all, has no name then and is
- * told by where it is.
+ * Finds the function that a thread began with, which identifies the thread: the
+ * outermost one outside of the C library. Most hosts lack the library's debug
+ * file; functions that start threads, such as start_thread(), then have no name
+ * and are recognized by their place.
  */
 #pragma once
 
 #include "profile/profile.h"
 
 /*
- *   Shape    stack[n]: locations in p, leaf first, whole. Of a program with
- *            neither names nor a library, one that is linked statically and
- *            stripped, the two outermost are passed over: right for threads
- *            of glibc, whose main one has a third there
+ *   Shape    stack[n]: locations in p, leaf first, whole. In a program without
+ *            names and libraries, which is linked statically and stripped, the
+ *            two outermost are skipped: right for threads of glibc, but its
+ *            main thread has a third
  *   Returns  a text of p; "" when there is no such function
  */
 const char *

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define NEAR     8 /* frames between a futex and what it's part of */
+#define NEAR     8 /* frames between a futex and the object it belongs to */
 #define MAX_TEXT ((size_t)8 << 10)
 
 static const char *const keys[] = {
@@ -21,8 +21,7 @@ static const struct {
 #undef SNAPSHOT_FUTEX
 };
 
-/* --- what functions tell ---------------------------------------------------
- */
+/* --- labels from functions ------------------------------------------------ */
 
 static const char *
 line_name(const struct profile *p, const struct location *at, uint32_t line)

@@ -1,4 +1,6 @@
-/* What a snapshot says of a thread beside its stack. */
+/*
+ * Labels of a thread in a snapshot, beside its stack.
+ */
 #pragma once
 
 #include "capture/threads/snapshot_batch.h"
@@ -12,10 +14,10 @@ enum snapshot_label {
 };
 
 /*
- * Works them out; those of which nothing is known are left out.
+ * Finds the labels; unknown ones are left out.
  *
- *   Shape    stack[n]: its locations in p, leaf first; whole: it reaches the
- *            thread's start; *nout is set
+ *   Shape    stack[n] are its locations in p, leaf first; whole: the stack
+ *            reaches the thread's start; *nout is set
  *   Errors   of profile_string()
  */
 MUST_CHECK int

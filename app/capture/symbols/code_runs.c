@@ -57,8 +57,7 @@ begin_at(struct gap *g, uint32_t at)
 	g->starts[g->n++] = at;
 }
 
-/* --- reading the gap
- * -------------------------------------------------------- */
+/* --- reading the gap ------------------------------------------------------ */
 
 struct reader {
 	const struct unwind_arch *arch;

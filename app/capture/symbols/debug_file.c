@@ -8,8 +8,7 @@
 
 #define ROOT "/usr/lib/debug"
 
-/* --- files of the host
- * ------------------------------------------------------- */
+/* --- files of the host ---------------------------------------------------- */
 
 static bool
 has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
@@ -98,8 +97,7 @@ debug_file_shared(const struct host *host, const struct elf_image *debug)
 	return e;
 }
 
-/* --- files of the target
- * ----------------------------------------------------- */
+/* --- files of the target -------------------------------------------------- */
 
 static struct elf_image *
 open_asked(const struct host *host, const struct host_ask *ask)

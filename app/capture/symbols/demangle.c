@@ -77,8 +77,7 @@ demangle(const char *name, char out[DEMANGLE_MAX])
 	return true;
 }
 
-/* --- cached names
- * ------------------------------------------------------------ */
+/* --- cached names --------------------------------------------------------- */
 
 #define FIRST_SLOTS 1024 /* a power of two */
 

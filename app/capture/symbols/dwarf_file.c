@@ -83,8 +83,7 @@ dwarf_file_done(struct dwarf_file *f)
 	elf_end(f->alt_elf);
 }
 
-/* --- index of units
- * ---------------------------------------------------------- */
+/* --- index of units ------------------------------------------------------- */
 
 static int
 add_ranges(Dwarf_Die *die, struct buf *out)

@@ -8,8 +8,7 @@
 
 #define FIRST_SLOTS 256 /* a power of two */
 
-/* --- a hash table of numbers
- * ------------------------------------------------- */
+/* --- a hash table of numbers ---------------------------------------------- */
 
 /* Maps numbers to numbers while one unit is indexed. */
 struct numbers {

@@ -308,8 +308,7 @@ sort_all(struct jitdump *d)
 	resolve_overlaps(d);
 }
 
-/* --- the whole dump
- * ---------------------------------------------------------- */
+/* --- the whole dump ------------------------------------------------------- */
 
 int
 jitdump_new(jitdump_read *read, void *arg, struct jitdump **out)

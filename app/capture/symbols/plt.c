@@ -69,8 +69,7 @@ grow(void **rows, size_t size, size_t n, size_t *cap)
 	return 0;
 }
 
-/* --- the global offset table
- * ------------------------------------------------- */
+/* --- the global offset table ---------------------------------------------- */
 
 static int
 add_holder(struct reader *r, struct holder h)

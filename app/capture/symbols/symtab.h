@@ -52,8 +52,7 @@ const char *symtab_lookup(const struct symtab *t, uint64_t vaddr);
 /* Returns the number of the first symbol that begins above vaddr. */
 uint32_t symtab_above(const struct symtab *t, uint64_t vaddr);
 
-/* --- building a table
- * -------------------------------------------------------- */
+/* --- building a table ----------------------------------------------------- */
 
 struct symtab_row {
 	uint64_t start, end; /* vaddr; end 0: up to the next row, */

@@ -379,8 +379,7 @@ extent_copy(const struct extent_place *from, const struct extent_place *to,
 	return 0;
 }
 
-/* --- bytes without a row
- * ----------------------------------------------------- */
+/* --- bytes without a row -------------------------------------------------- */
 
 struct trim {
 	const struct extent_place *place;

@@ -76,8 +76,7 @@ continuous_delete(struct store *s, const char *tenant, const char *service)
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }
 
-/* --- the state of a host
- * --------------------------------------------------- */
+/* --- the state of a host -------------------------------------------------- */
 
 static const char *const host_states[] = {
 #define HOST_STATE(id, name) [CONTINUOUS_HOST_##id] = name,
@@ -113,8 +112,7 @@ continuous_host_read(const json_t *j, struct continuous_host *out)
 #include "store/continuous_host.def"
 }
 
-/* --- problems
- * --------------------------------------------------------------- */
+/* --- problems ------------------------------------------------------------- */
 
 static const struct row_field problem_fields[] = {
 	ROW_FIELD(continuous_problem, tenant),

@@ -20,7 +20,7 @@ struct recorder {
 	size_t ring_left;
 	struct sampler_filter *filter; /* kept from the last sampler, or NULL */
 	bool hurry;           /* the last drain left something urgent */
-	uint64_t known_ns;    /* when processes were last all known */
+	uint64_t known_ns;    /* until then every drain is urgent */
 	uint32_t stacks, cut; /* in the last drain; cut: deeper than their
 	                         dump */
 	int64_t cpu_ns;       /* our CPU time that captures were charged for */

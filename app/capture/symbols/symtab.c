@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TABLES  2 /* tables in one piece */
-#define MAX_DYNAMIC ((size_t)64 << 10)
-#define CHAIN_STEP  1024 /* hash words read at once */
-#define MAX_OPEN_END                                            \
-	4096 /* size of a last function without a size, at most \
-	      */
+#define MAX_TABLES   2 /* tables in one piece */
+#define MAX_DYNAMIC  ((size_t)64 << 10)
+#define CHAIN_STEP   1024 /* hash words read at once */
+#define MAX_OPEN_END 4096 /* bytes of a last function without a size */
 
 /* --- finding a table ------------------------------------------------------ */
 

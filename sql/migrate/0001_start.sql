@@ -1,5 +1,5 @@
 -- compatible: 1
--- What every later migration builds on.
+-- The schema on which every later migration builds.
 --
 -- Types are those that SQLite and PostgreSQL read alike: TEXT, BIGINT,
 -- DOUBLE PRECISION. Times are epoch milliseconds by the database's clock,
@@ -59,8 +59,8 @@ CREATE TABLE worker (
   alive_until_ms BIGINT NOT NULL       -- silent past this: taken for dead
 );
 
--- What a host's worker sees running now; each process of a service keeps
--- its ordinal until it exits.
+-- Processes that a host's worker sees running; each process of a service
+-- keeps its ordinal until it exits.
 CREATE TABLE process (
   host       TEXT NOT NULL,
   tenant     TEXT NOT NULL,
@@ -110,8 +110,8 @@ CREATE INDEX session_history ON session (tenant, service, created_ms, id);
 CREATE INDEX session_newest ON session (tenant, created_ms, id);
 CREATE INDEX session_age ON session (created_ms);
 
--- Work of a host's worker. Its writes name the attempt they belong to, so
--- that one which was given up changes nothing.
+-- Jobs of a host's worker. Its writes name their attempt, so that an
+-- attempt which was given up changes nothing.
 CREATE TABLE job (
   session          TEXT PRIMARY KEY
                    REFERENCES session (id) ON DELETE CASCADE,
@@ -149,8 +149,8 @@ CREATE INDEX blob_of_session ON blob (session) WHERE deleted_ms = 0;
 CREATE INDEX blob_age ON blob (created_ms) WHERE deleted_ms = 0;
 CREATE INDEX blob_deleted ON blob (deleted_ms) WHERE deleted_ms > 0;
 
--- A session as it is read: with what its job says, if it has one (an upload
--- has none). Columns are those of struct session, in its order.
+-- Sessions as they are read: with the state of their job, if they have one
+-- (uploads have none). Columns are those of struct session, in its order.
 CREATE VIEW session_row AS
 SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status, s.labels,
        s.created_by, s.top_functions, s.quality,

@@ -1,7 +1,7 @@
 -- compatible: 1
--- Baselines: sessions with a name, that later ones are held against. One
--- keeps its session, and so that session's profile; a release that does not
--- know of baselines can't delete it either.
+-- Baselines: sessions with a name, which later ones are compared with. A
+-- baseline keeps its session and profile; a release that does not know
+-- baselines can't delete them either.
 CREATE TABLE baseline (
   id            TEXT PRIMARY KEY,
   tenant        TEXT NOT NULL,

@@ -1,5 +1,6 @@
 -- compatible: 1
--- Continuous profiling: what is wanted, and the windows that come of it.
+-- Continuous profiling: the services to profile, and the windows that
+-- result.
 
 CREATE TABLE continuous (
   tenant         TEXT NOT NULL,
@@ -31,8 +32,8 @@ CREATE TABLE series (
     ON DELETE CASCADE
 );
 
--- A file that windows are appended to. Bytes past its length belong to
--- nobody: their writer died before its transaction.
+-- A file to which windows are appended. Bytes past its length are unused:
+-- their writer died before its transaction.
 CREATE TABLE segment (
   id         TEXT PRIMARY KEY,
   host       TEXT NOT NULL,
@@ -42,8 +43,8 @@ CREATE TABLE segment (
   created_ms BIGINT NOT NULL
 );
 
--- Level 0: as captured. Above: what all windows of a minute, hour or day add
--- up to, of which each names it as its parent.
+-- Windows as captured have level 0. A higher level holds the sum of all
+-- windows of a minute, hour or day, which have that window as their parent.
 CREATE TABLE profile_window (
   id           TEXT PRIMARY KEY,
   series       TEXT NOT NULL REFERENCES series (id) ON DELETE CASCADE,
@@ -70,7 +71,7 @@ CREATE INDEX profile_window_of_segment ON profile_window (segment);
 CREATE INDEX profile_window_of_parent
   ON profile_window (parent) WHERE parent <> '';
 
--- Bytes of deleted windows, until the worker has given them back.
+-- Bytes of deleted windows, until the worker has freed them.
 CREATE TABLE segment_hole (
   segment TEXT NOT NULL,
   start   BIGINT NOT NULL,

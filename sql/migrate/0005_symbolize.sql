@@ -1,6 +1,7 @@
 -- compatible: 1
--- Stored profiles whose functions are to be named anew, by the worker of the
--- host that captured them; one row per session, the last time it was asked.
+-- Requests to symbolize stored profiles again, served by the worker of the
+-- host that captured them; each session has one row, for its latest
+-- request.
 
 CREATE TABLE symbolize (
   session  TEXT PRIMARY KEY REFERENCES session (id) ON DELETE CASCADE,

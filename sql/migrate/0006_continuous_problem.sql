@@ -1,6 +1,6 @@
 -- compatible: 1
--- What is to be profiled all the time and can't be, and why: a row stays
--- until that works again.
+-- Profile types that continuous profiling can't capture, and the reasons: a
+-- row stays until capturing works again.
 CREATE TABLE continuous_problem (
   tenant   TEXT NOT NULL,
   service  TEXT NOT NULL,

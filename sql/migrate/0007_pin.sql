@@ -1,13 +1,13 @@
 -- compatible: 1
--- Pinned sessions stay, however old they are; and windows are listed newest
--- first by what is the coarsest of each time.
+-- Pinned sessions are kept, however old they are. The index lists windows
+-- newest first, the coarsest for each time.
 
 ALTER TABLE session ADD COLUMN pinned BIGINT NOT NULL DEFAULT 0;
 
 CREATE INDEX profile_window_top ON profile_window (series, start_ms, id)
   WHERE parent = '';
 
--- As it was, and one column more at its end.
+-- The view gets one more column, at its end.
 DROP VIEW session_row;
 CREATE VIEW session_row AS
 SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status, s.labels,

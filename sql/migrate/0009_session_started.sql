@@ -1,5 +1,6 @@
 -- compatible: 1
--- The history of a service is in order of when its profiles began, not of
--- when they came here: uploads may be older than what was there before them.
+-- The history of a service is ordered by the start of its profiles rather
+-- than by their arrival: an upload may be older than profiles that were
+-- stored before it.
 
 CREATE INDEX session_started ON session (tenant, service, started_ms, id);

@@ -1,7 +1,7 @@
 -- compatible: 1
--- A start that finds no process of its service asks the host's worker to look
--- at the processes anew, and decides by what that look finds.
+-- A start that finds no process of its service asks the host's worker to
+-- look for processes again, and waits for the result.
 
 ALTER TABLE worker ADD COLUMN look_wanted_ms BIGINT NOT NULL DEFAULT 0;
--- When the look began that the rows of process come from.
+-- Start of the look from which the rows of process come.
 ALTER TABLE worker ADD COLUMN looked_ms BIGINT NOT NULL DEFAULT 0;

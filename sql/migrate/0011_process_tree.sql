@@ -1,6 +1,7 @@
 -- compatible: 1
--- What captures of a service are of, as its host's worker found last: what
--- matches, with what descends from it; and how many are left out, and why.
+-- The processes that captures of a service include, as its host's worker
+-- found last: matching ones and their descendants; and the numbers of those
+-- left out, by reason.
 CREATE TABLE process_tree (
   host         TEXT NOT NULL,
   tenant       TEXT NOT NULL,

@@ -1,10 +1,10 @@
 -- compatible: 1
--- How many samples a capture has while it runs.
+-- The number of samples of a running capture.
 
 ALTER TABLE job ADD COLUMN samples BIGINT NOT NULL DEFAULT 0;
 
--- As it was; of a capture that runs, sample_count is what its worker last
--- said.
+-- The view is unchanged, but sample_count of a running capture is the
+-- number that its worker last reported.
 DROP VIEW session_row;
 CREATE VIEW session_row AS
 SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status, s.labels,

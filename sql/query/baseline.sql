@@ -1,5 +1,5 @@
--- A clock that stands still, or two in one millisecond, must not leave in
--- doubt which is the newest.
+-- The newest baseline must be certain even when the clock stands still, or
+-- when two are made in one millisecond.
 -- name: baseline_insert
 INSERT INTO baseline (id, tenant, service, type, session, label, description,
                       top_functions, tags, created_by, created_ms)
@@ -22,7 +22,7 @@ WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
   AND (created_ms, id) < (CAST($6 AS BIGINT), $7)
 ORDER BY created_ms DESC, id DESC LIMIT CAST($8 AS BIGINT);
 
--- Of processes that can be compared: the same one, or all.
+-- Only sessions of the same process, or of all, can be compared.
 -- name: baseline_before
 SELECT b.* FROM baseline_row b JOIN session s ON s.id = b.session
 WHERE b.tenant = $1 AND b.service = $2 AND b.type = $3

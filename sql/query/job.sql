@@ -4,8 +4,8 @@ INSERT INTO job (session, host, state, attempt, lease_until_ms, progress,
                  created_ms)
 VALUES ($1, $2, 'queued', 0, 0, 0, 'queued', '', '', 0, now_ms());
 
--- Looked at before claiming: a worker that wakes for nothing then takes no
--- lock.
+-- A worker runs this before it claims, so that it takes no lock when it
+-- wakes for nothing.
 -- name: job_waiting
 SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
 
@@ -44,7 +44,8 @@ SET lease_until_ms = now_ms() + CAST($1 AS BIGINT), progress = $2, phase = $3,
 WHERE session = $5 AND attempt = $6 AND state = 'running'
 RETURNING cancel_requested;
 
--- Changes nothing: locks the row, and tells whether the attempt still counts.
+-- The update changes nothing: it locks the row, and shows whether the
+-- attempt still counts.
 -- name: job_hold
 UPDATE job SET attempt = $1
 WHERE attempt = $1 AND session = $2 AND state = 'running';

@@ -1,5 +1,5 @@
--- Windows of a range, as lists and trends read them. Columns are those of
--- struct window, in their order.
+-- Windows of a range, for lists and trends. Columns are those of struct
+-- window, in its order.
 
 -- name: window_newest
 SELECT * FROM profile_window
@@ -8,7 +8,7 @@ WHERE series = $1 AND level = $2
   AND start_ms >= CAST($5 AS BIGINT)
 ORDER BY start_ms DESC, id DESC LIMIT CAST($6 AS BIGINT);
 
--- Of each time the coarsest there is.
+-- Only the coarsest window of each time is listed.
 -- name: window_newest_top
 SELECT * FROM profile_window
 WHERE series = $1 AND parent = ''
@@ -16,7 +16,7 @@ WHERE series = $1 AND parent = ''
   AND start_ms >= CAST($4 AS BIGINT)
 ORDER BY start_ms DESC, id DESC LIMIT CAST($5 AS BIGINT);
 
--- The same, of those that reach into a range.
+-- Only the coarsest windows that reach into a range are listed.
 -- name: window_tops
 SELECT * FROM profile_window
 WHERE series = $1 AND parent = '' AND end_ms > CAST($2 AS BIGINT)

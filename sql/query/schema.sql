@@ -1,4 +1,4 @@
--- Whether there is a migration table to ask.
+-- Counts migration tables: 0 in a new database.
 -- name: schema_exists
 SELECT COUNT(*) FROM sqlite_master
 WHERE type = 'table' AND name = 'migration';

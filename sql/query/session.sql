@@ -17,7 +17,7 @@ WHERE tenant = $1 AND service = $2 AND type = $3
 -- name: session_started
 UPDATE session SET started_ms = now_ms() WHERE id = $1;
 
--- $6: how long ago sampling began, which is not before the claim; 0 unknown.
+-- $6 is the time since sampling began, after the claim; 0 unknown.
 -- name: session_result
 UPDATE session
 SET duration_ms = $1, rate = $2, sample_count = $3, top_functions = $4,
@@ -37,7 +37,7 @@ WHERE id = $3;
 -- name: session_get
 SELECT * FROM session_row WHERE id = $1 AND tenant = $2;
 
--- Those whose id begins so. SQLite takes the index of ids, in its order, as
+-- Ids match by prefix. SQLite uses the index of ids, in its order, since
 -- the tenant is an expression.
 -- name: session_find
 SELECT * FROM session_row
@@ -58,7 +58,8 @@ WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
   AND ($7 = '' OR origin = $7)
 ORDER BY created_ms DESC, id DESC LIMIT CAST($8 AS BIGINT);
 
--- Of one service: a statement of its own, so that its index is used.
+-- A list of one service is a statement of its own, so that its index is
+-- used.
 -- name: session_list_service
 SELECT * FROM session_row
 WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
@@ -67,7 +68,7 @@ WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
   AND ($7 = '' OR origin = $7) AND service = $8
 ORDER BY created_ms DESC, id DESC LIMIT CAST($9 AS BIGINT);
 
--- The same by when they began: uploads have times of their own.
+-- History is ordered by start: uploads have times of their own.
 -- name: session_history
 SELECT * FROM session_row
 WHERE tenant = $1 AND (started_ms, id) < (CAST($2 AS BIGINT), $3)
@@ -76,7 +77,7 @@ WHERE tenant = $1 AND (started_ms, id) < (CAST($2 AS BIGINT), $3)
   AND ($7 = '' OR origin = $7) AND service = $8
 ORDER BY started_ms DESC, id DESC LIMIT CAST($9 AS BIGINT);
 
--- The one of the same kind that came before.
+-- Finds the previous session of the same service, type and processes.
 -- name: session_before
 SELECT * FROM session_row
 WHERE tenant = $1 AND service = $2 AND type = $3
@@ -92,7 +93,7 @@ WHERE id = $1 AND tenant = $2 AND status <> 'running'
 -- name: session_status
 SELECT status FROM session WHERE id = $1 AND tenant = $2;
 
--- Of those that hold bytes, and that no baseline holds.
+-- Only sessions with bytes are deleted, and never those of baselines.
 -- name: session_oldest
 SELECT s.id, s.tenant, b.length AS bytes
 FROM blob b JOIN session s ON s.id = b.session

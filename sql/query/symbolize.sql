@@ -1,4 +1,4 @@
--- One that is queued or runs stays as it is.
+-- A request that is queued or running is unchanged.
 -- name: symbolize_ask
 INSERT INTO symbolize (session, host, state, error, attempt, tries, asked_ms,
                        ended_ms)
@@ -16,7 +16,7 @@ SELECT y.session, s.tenant, y.state, y.error, s.quality, y.attempt,
        y.asked_ms, y.ended_ms
 FROM symbolize y JOIN session s ON s.id = y.session WHERE y.session = $1;
 
--- Looked at before claiming, without a lock.
+-- A worker runs this before it claims, without a lock.
 -- name: symbolize_waiting
 SELECT session FROM symbolize WHERE host = $1 AND state = 'queued'
 ORDER BY asked_ms, session LIMIT 1;
@@ -33,7 +33,8 @@ WHERE session = $3 AND attempt = $4 AND state = 'running';
 -- name: session_renamed
 UPDATE session SET top_functions = $1, quality = $2 WHERE id = $3;
 
--- What a worker left running: again, unless it was tried often enough.
+-- Requests that a worker left running are queued again, up to the limit of
+-- tries.
 -- name: symbolize_take_over
 UPDATE symbolize
 SET error = CASE WHEN tries < CAST($1 AS BIGINT) THEN '' ELSE $2 END,

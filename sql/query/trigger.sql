@@ -1,5 +1,5 @@
 -- Triggers and their firings. Columns are those of struct trigger and
--- firing, in their order.
+-- struct firing, in their order.
 
 -- name: trigger_insert
 INSERT INTO trigger_rule (id, tenant, service, name, kind, function,
@@ -77,7 +77,8 @@ UPDATE trigger_firing
 SET state = $1, tries = tries + 1, next_ms = now_ms() + CAST($2 AS BIGINT)
 WHERE id = $3;
 
--- The last one of each rule stays: it is shown with it.
+-- The last firing of each rule is kept, since the API shows it with the
+-- rule.
 -- name: firing_prune
 DELETE FROM trigger_firing
 WHERE state <> 'waiting' AND fired_ms < now_ms() - CAST($1 AS BIGINT)

@@ -1,5 +1,5 @@
--- Continuous profiling, its windows and the segments they lie in. Columns
--- are those of struct continuous, series and window, in their order.
+-- Continuous profiling, its windows and their segments. Columns are those
+-- of struct continuous, series and window, in their order.
 
 -- name: continuous_put
 INSERT INTO continuous (tenant, service, types, sample_rate, retention_days,
@@ -142,8 +142,8 @@ UPDATE profile_window SET parent = $1 WHERE id = $2 AND parent = '';
 SELECT w.* FROM profile_window w JOIN series s ON s.id = w.series
 WHERE w.id = $1 AND s.tenant = $2;
 
--- Those whose id begins so. SQLite keeps the order of a CROSS JOIN: the index
--- of ids first.
+-- Ids match by prefix. SQLite keeps the order of a CROSS JOIN, and so uses
+-- the index of ids first.
 -- name: window_find
 SELECT w.* FROM profile_window w CROSS JOIN series s ON s.id = w.series
 WHERE w.id BETWEEN $1 AND $1 || '{' AND s.tenant = $2
@@ -160,7 +160,7 @@ SELECT * FROM profile_window
 WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
--- The same, of those that no rollup holds yet.
+-- Only windows without a rollup are listed.
 -- name: window_open_between
 SELECT * FROM profile_window
 WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
@@ -188,7 +188,7 @@ WHERE w.pinned = 0 AND w.end_ms <= now_ms() -
   COALESCE(c.retention_days * 86400000, CAST($1 AS BIGINT))
 LIMIT 200;
 
--- The oldest that hold so many bytes together.
+-- Lists the oldest windows that have so many bytes together.
 -- name: window_oldest
 SELECT id FROM (
   SELECT id, SUM(length) OVER (ORDER BY end_ms, level, id) - length AS older

@@ -24,7 +24,8 @@ static const struct {
 
 #define ROWS ARRAY_LEN(rows)
 
-/* The function that makes buckets, then those of rows[], two each. */
+/* Indexes of functions: the one that makes buckets, then two for each row of
+ * rows[]. */
 enum { MAKER, FIRST_ROW, FUNCTIONS = FIRST_ROW + 2 * ROWS };
 
 struct finder {
@@ -48,11 +49,11 @@ find_functions(struct finder *f)
 		names[FIRST_ROW + 2 * i] = rows[i].function[0];
 		names[FIRST_ROW + 2 * i + 1] = rows[i].function[1];
 	}
-	/* Of one name twice only the first is told. */
+	/* If two functions have one name, only the first is found. */
 	gobin_named(f->p->bin, names, FUNCTIONS, f->at);
 }
 
-/* Variables that a function uses so, in [low, high). */
+/* Finds variables in [low, high) that a function uses in this way. */
 static void
 operands(struct finder *f, size_t function, enum go_use use, uint64_t low,
          uint64_t high, struct go_operands *out)
@@ -72,7 +73,8 @@ operands(struct finder *f, size_t function, enum go_use use, uint64_t low,
 		                 out);
 }
 
-/* Rates lie with other variables that hold no pointer, set or not. */
+/* Finds variables among those without pointers, where rates are, initialized or
+ * not. */
 static void
 variables(struct finder *f, size_t function, enum go_use use,
           struct go_operands *out)
@@ -82,7 +84,7 @@ variables(struct finder *f, size_t function, enum go_use use,
 	operands(f, function, use, a->noptrdata, a->enoptrbss, out);
 }
 
-/* 0: it could not be made out. */
+/* Returns the address of a row's variable; 0 when it could not be found. */
 static uint64_t
 find_variable(struct finder *f, size_t row, uint64_t before)
 {
@@ -96,9 +98,9 @@ find_variable(struct finder *f, size_t row, uint64_t before)
 }
 
 /*
- * The maker of a bucket takes the address of the list that it goes into:
- * memory, mutex, block, in this order. The table of all buckets, which it
- * takes from its place and puts there, is the fourth variable with pointers.
+ * Finds the lists through the function that makes a bucket, which takes the
+ * addresses of three lists: memory, mutex and block, in this order. The fourth
+ * variable with pointers that it uses is the table of all buckets.
  */
 static void
 find_lists(struct finder *f)

@@ -1,7 +1,7 @@
 /*
- * Where a Go runtime keeps its memory, block and mutex profiles. No symbol is
- * needed: the functions that keep them have their names in every program, and
- * their code names the variables.
+ * Finds the variables in which a Go runtime keeps its memory, block and mutex
+ * profiles. No symbol is needed: the functions that use them have names in
+ * every program, and their code refers to the variables.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "capture/gobin/gobin.h"
 #include "capture/host/memory.h"
 
-/* Lists of buckets. */
+/* The runtime's lists of buckets. */
 enum go_list { GO_LIST_MEMORY, GO_LIST_BLOCK, GO_LIST_MUTEX, GO_LISTS };
 
 struct go_profiles {
@@ -25,11 +25,11 @@ struct go_profiles {
 };
 
 /*
- * Finds them. A program whose profile is off can be told so though the rest is
- * not made out: each address that is not found is 0.
+ * Finds the variables. Each address that is not found is 0, so that a profile
+ * which is off can be reported though other variables are unknown.
  *
- *   Shape    mem, bin, elf, bias are set, the rest is filled in
- *   Errors   -EPROTO another machine's, or a version of Go that is too old;
+ *   Shape    the caller sets mem, bin, elf and bias
+ *   Errors   -EPROTO another machine, or a version of Go that is too old;
  *            -ENOMEM
  */
 MUST_CHECK int go_profiles_find(struct go_profiles *p);

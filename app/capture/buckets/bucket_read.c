@@ -1,5 +1,5 @@
 /*
- * Walking a list that another process keeps adding to.
+ * Walks a list to which another process keeps adding.
  *
  *   Source   runtime/mprof.go: bucket, memRecord, blockRecord,
  *            memProfileInternal
@@ -12,10 +12,11 @@
 #define WINDOW    ((uint64_t)64 << 10) /* bytes: buckets lie side by side */
 #define WINDOWS   16                   /* a power of two */
 #define TRIES     3                    /* while a collection publishes */
-#define LOWEST    4096                 /* address that anything has */
+#define LOWEST    4096                 /* least valid address */
 #define MAX_BYTES ((size_t)512 << 20)  /* of rows, and of stacks */
 
-/* Words of a bucket's head, of a cycle of struct memRecord, and how many. */
+/* Words of a bucket's head, cycles in a struct memRecord, and
+ * words of a cycle. */
 enum { NEXT_OF_ALL = 1, TYPE, HASH, SIZE, DEPTH, HEAD };
 enum { CYCLES = 4, PUBLISHED = 0, FUTURES = 3 };
 enum { SMALL_CYCLE = 2, LARGE_CYCLE = 4, SMALL_FROM = 27 };
@@ -25,7 +26,7 @@ struct reader {
 	const struct go_profiles *p;
 	enum go_list list;
 	size_t cycle_words, record_words;
-	uint32_t cycle; /* of the profile */
+	uint32_t cycle; /* current cycle of the profile */
 	struct go_buckets *out;
 	struct window {
 		uint64_t at; /* 0: unused */
@@ -84,7 +85,7 @@ window_of(struct reader *r, uint64_t addr, const struct window **out)
 	return rc;
 }
 
-/* n words at addr; -EPROTO when there are fewer. */
+/* Reads n words at addr; -EPROTO when fewer can be read. */
 static int
 words(struct reader *r, uint64_t addr, uint64_t *out, size_t n)
 {
@@ -107,8 +108,8 @@ words(struct reader *r, uint64_t addr, uint64_t *out, size_t n)
  */
 
 /*
- * What was published counts, and the cycle that is being published. As long
- * as nothing ever was, everything counts: find_unpublished().
+ * Sums published counts, and those of the cycle that is being published. While
+ * nothing was ever published, everything counts: find_unpublished().
  */
 static void
 take_memory(const struct reader *r, const uint64_t *record, struct go_bucket *b)
@@ -169,13 +170,13 @@ read_bucket(struct reader *r, uint64_t addr, uint64_t *next)
 		rc = -EPROTO;
 	if (!rc)
 		rc = pairs_intern(&r->out->addrs, 0, addr, &i);
-	if (!rc && i < before) /* it leads back to itself */
+	if (!rc && i < before) /* the list leads back to itself */
 		rc = -EPROTO;
 	if (!rc) {
 		depth = w[DEPTH];
 		rc = words(r, addr, w, HEAD + depth + r->record_words);
 	}
-	/* A head does not change once it is there. */
+	/* A head never changes once it exists. */
 	if (!rc && (!is_bucket(r, w) || w[DEPTH] != depth))
 		rc = -EPROTO;
 	if (rc)
@@ -225,7 +226,8 @@ is_unpublished(const struct go_buckets *b)
 	return true;
 }
 
-/* Before the first collection nothing is published, and nothing freed. */
+/* Counts everything before the first collection, when nothing is published and
+ * nothing freed. */
 static void
 publish(struct go_buckets *b)
 {
@@ -245,8 +247,8 @@ clear(struct go_buckets *b)
 	b->rows = b->stacks = BUF_INIT(MAX_BYTES);
 }
 
-/* Again when the runtime went on to the next cycle meanwhile, and may have
- * moved counts of some buckets and not yet of others. */
+/* Reads the list again when the runtime began the next cycle meanwhile, and may
+ * have moved counts of some buckets and not yet of others. */
 static int
 read_stable(struct reader *r)
 {

@@ -1,5 +1,5 @@
 /*
- * The buckets of a list, as they stand.
+ * Reads all buckets of a list.
  */
 #pragma once
 
@@ -15,16 +15,16 @@
 struct go_bucket {
 	uint64_t size; /* bytes of each object */
 	uint32_t stack0, nstack;
-	/* Of a list of memory; published: as of the last collection. */
+	/* For the list of memory; published: as of the last collection. */
 	uint64_t published_allocs, published_frees, allocs;
-	/* Of another. */
+	/* For the other lists. */
 	double count;
 	int64_t cycles;
 };
 
 struct go_buckets {
-	struct pairs addrs; /* (0, address): where each is */
-	struct buf rows;    /* struct go_bucket each, by addrs */
+	struct pairs addrs; /* (0, address of the bucket) */
+	struct buf rows;    /* struct go_bucket each, in the order of addrs */
 	struct buf stacks;  /* uint64_t each, leaf first */
 };
 
@@ -44,7 +44,7 @@ go_bucket_stack(const struct go_buckets *b, const struct go_bucket *one)
  * Reads a list whole.
  *
  *   Shape    *out is empty; go_buckets_done() it, also on failure
- *   Errors   -EPROTO it is no such list; of memory_read()
+ *   Errors   -EPROTO there is no such list; as memory_read()
  */
 MUST_CHECK int go_buckets_read(const struct go_profiles *p, enum go_list list,
                                struct go_buckets *out);

@@ -63,7 +63,8 @@ put_row(struct buf *out, bool memory, const struct go_buckets *b, uint32_t i)
 	buf_add(out, &row, sizeof(row));
 }
 
-/* Whether there was room for the process that was just written. */
+/* Returns -EFBIG when there was no room for the process that
+ * was just written. */
 static int
 end_process(struct buf *out)
 {
@@ -97,8 +98,7 @@ reading_keep(struct buf *out, const struct reading_part *part)
 	return end_process(out);
 }
 
-/* --- looking through one ---------------------------------------------------
- */
+/* --- checking a reading --------------------------------------------------- */
 
 static struct reading_part
 part_at(const void *p)
@@ -182,8 +182,8 @@ bucket_of(const struct reading_row *row)
 	return b;
 }
 
-/* Each bucket has the counts of one kind; the others are 0, or nonsense that
- * nobody looks at. */
+/* True when a count went down. A bucket has the counts of one kind; the others
+ * are 0, or unused values. */
 static bool
 is_less(bool memory, const struct go_bucket *now, const struct go_bucket *was)
 {
@@ -200,14 +200,14 @@ take_counts(struct go_bucket *to, const struct go_bucket *from)
 	to->cycles = from->cycles;
 }
 
-/* NULL: it is gone, or has another stack. */
+/* Finds a row's bucket; NULL when it is gone, or has another stack. */
 static struct go_bucket *
 find_now(struct go_buckets *now, const struct reading_row *row)
 {
 	struct go_bucket *rows = (void *)now->rows.p;
 	uint32_t i;
 
-	/* Full: what is not there is not made room for. */
+	/* The table is full, so that a missing address is not added. */
 	now->addrs.max = now->addrs.n;
 	if (!now->addrs.n || pairs_intern(&now->addrs, 0, row->addr, &i) ||
 	    hash_stack(now, &rows[i]) != row->stack)
@@ -240,7 +240,7 @@ add_before(struct go_buckets *before, const struct reading_row *row)
 	int rc = pairs_intern(&before->addrs, 0, row->addr, &i);
 
 	if (!rc && i < n)
-		rc = -EBADMSG; /* one bucket twice */
+		rc = -EBADMSG; /* a bucket that comes twice */
 	buf_add(&before->rows, &b, sizeof(b));
 	return rc ? rc : buf_err(&before->rows);
 }
@@ -254,7 +254,8 @@ reading_compare(const struct reading_part *last, enum buckets_type type,
 
 	*same = is_same_program(last, now, memory);
 	before->addrs.max = GO_MAX_BUCKETS;
-	before->rows = BUF_INIT(READING_MAX_BYTES * 3); /* wider rows */
+	before->rows =
+		BUF_INIT(READING_MAX_BYTES * 3); /* these rows are wider */
 	for (uint32_t i = 0; *same && i < last->process->n && !rc; i++) {
 		struct go_bucket was = bucket_of(&last->rows[i]);
 		struct go_bucket *b = find_now(now, &last->rows[i]);

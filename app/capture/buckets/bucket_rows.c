@@ -8,10 +8,11 @@
 #endif
 
 #define MAX_COLUMNS  4
-#define MOST         ((double)(INT64_MAX / 4)) /* that a value may be */
-#define MUTEX_SCALED 21 /* from here on the runtime scales what it counts */
+#define MOST         ((double)(INT64_MAX / 4)) /* upper bound of a value */
+#define MUTEX_SCALED 21 /* version from which the runtime scales its counts */
 
-/* Columns of a profile; the one with events, the one that is shown. */
+/* Columns of each type of profile: the one with events, and the one that is
+ * shown. */
 static const struct columns {
 	const char *name;
 	struct {
@@ -64,7 +65,7 @@ uint64_t
 bucket_cycles(void)
 {
 #if defined(__x86_64__)
-	return __rdtsc(); /* what runtime.cputicks reads */
+	return __rdtsc(); /* the counter that runtime.cputicks reads */
 #else
 	return 0;
 #endif
@@ -97,17 +98,17 @@ bucket_rows_header(struct profile *p, enum buckets_type type, int64_t rate)
 /* --- values ----------------------------------------------------------------
  */
 
-/* The target says what it likes: what can't be counted is as much as can. */
+/* Returns v within bounds, since the target may write anything. */
 static int64_t
 bounded(double v)
 {
-	if (!(v > 0)) /* nor is it a number */
+	if (!(v > 0)) /* or not a number */
 		return 0;
 	return v < MOST ? (int64_t)v : (int64_t)MOST;
 }
 
 /*
- * Objects and bytes, from what was sampled of them.
+ * Scales sampled objects and bytes up to all of them.
  *   Source   runtime/pprof/protomem.go, scaleHeapSample
  */
 static void
@@ -140,9 +141,9 @@ in_use(const struct bucket_rows *r, const struct go_bucket *b, int64_t *out)
 }
 
 /*
- * What was waiting before the program's profile was turned on began at no
- * time: the runtime takes 0, and counts all cycles since the machine started.
- * As long as was watched is the most that is known of it.
+ * Limits cycles to the time between the looks, where the runtime has no start
+ * of a wait: it takes 0 for a wait that began before the profile was turned on,
+ * and counts all cycles since the machine started.
  */
 static double
 sane_cycles(const struct bucket_rows *r, double count, double cycles)
@@ -202,7 +203,7 @@ count(const struct bucket_rows *r, const uint32_t *stack, uint32_t n,
 	}
 }
 
-/* Objects of one size each, as Go's own profile has them. */
+/* Labels rows with the size of their objects, as Go's own profile does. */
 static int
 label_size(struct bucket_rows *r, const struct go_bucket *b, struct label *out)
 {
@@ -231,7 +232,7 @@ add(struct bucket_rows *r, const uint64_t *pcs, const struct go_bucket *b,
 	return rc;
 }
 
-/* What it was at the first look; all zero: it was not there. */
+/* Finds a bucket at the first look; all zero when it did not exist then. */
 static int
 find_before(struct go_buckets *before, uint64_t addr, struct go_bucket *out)
 {
@@ -243,7 +244,7 @@ find_before(struct go_buckets *before, uint64_t addr, struct go_bucket *out)
 	rc = had ? pairs_intern(&before->addrs, 0, addr, &i) : 0;
 	if (had && !rc && i < had)
 		*out = *go_bucket(before, i);
-	/* Full of others: this is none of them. */
+	/* The table is full, so the bucket is not in it. */
 	return rc == -E2BIG ? 0 : rc;
 }
 

@@ -1,11 +1,13 @@
-/* Buckets as rows of a profile. */
+/*
+ * Adds buckets as rows of a profile.
+ */
 #pragma once
 
 #include "bucket_read.h"
 #include "bucket_stack.h"
 #include "capture/goroutines/goroutine_frames.h"
 
-/* How much of the processor's count of cycles went by between two looks. */
+/* Cycles of the processor and time that passed between two looks. */
 struct go_elapsed {
 	uint64_t cycles, ns;
 	uint64_t now; /* the count at the second look */
@@ -14,7 +16,7 @@ struct go_elapsed {
 struct bucket_rows {
 	enum buckets_type type;
 	const struct go_profiles *from;
-	int64_t rate; /* of what is sampled: what the program set */
+	int64_t rate; /* sampling rate that the program set */
 	struct go_elapsed elapsed;
 	struct bucket_stacks stacks;
 	struct go_frames frames;
@@ -23,16 +25,16 @@ struct bucket_rows {
 };
 
 void bucket_rows_done(struct bucket_rows *r);
-/* Sets the value types of such a profile. */
+/* Sets the value types of a profile. */
 MUST_CHECK int
 bucket_rows_header(struct profile *p, enum buckets_type type, int64_t rate);
 /*
- * Adds what there is in after beyond before.
+ * Adds the counts in after, less those in before.
  *
- *   Shape    before: of the same process; empty: everything
- *   Errors   of profile_sample()
+ *   Shape    before belongs to the same process; empty: add everything
+ *   Errors   as profile_sample()
  */
 MUST_CHECK int bucket_rows_add(struct bucket_rows *r, struct go_buckets *before,
                                const struct go_buckets *after);
-/* The count of cycles now. */
+/* Returns the current count of cycles. */
 uint64_t bucket_cycles(void);

@@ -9,7 +9,7 @@ struct bucket_span {
 	uint32_t at, n; /* of lines */
 };
 
-/* What runs at an address, innermost first. */
+/* The lines that run at an address, innermost first. */
 struct view {
 	const struct gobin_line *lines;
 	uint32_t n;
@@ -38,7 +38,7 @@ learn(struct bucket_stacks *s, uint64_t pc)
 	return buf_err(&s->spans) ?: buf_err(&s->lines);
 }
 
-/* Good until the next is looked at. */
+/* Finds an address's lines, valid until the next call. */
 static int
 look(struct bucket_stacks *s, uint64_t pc, struct view *out)
 {
@@ -70,7 +70,7 @@ is_runtime(const struct view *v)
 	return false;
 }
 
-/* How many frames at the leaf are the runtime's; 0 when all are. */
+/* Counts the runtime's frames at the leaf; 0 when all are. */
 static int
 count_runtime(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,
               uint32_t *out)
@@ -91,8 +91,8 @@ count_runtime(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,
 }
 
 /*
- * How many of the addresses after pcs[0] are of the calls that it is inlined
- * in. Wrappers among these have none.
+ * Counts the addresses after pcs[0] that belong to the calls into which it is
+ * inlined. Wrappers among these have none.
  */
 static int
 count_inlined(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,

@@ -1,10 +1,10 @@
 /*
- * The stack of a bucket: which of its addresses are frames.
+ * Finds the frames among the addresses of a bucket's stack.
  *
- * A stack has the return address of each call. After one of an inlined call
- * there may be an address for each that it is inlined in, too: whatever the
- * runtime found with its unwinder has them, and where it began to walk by
- * frame pointers (from Go 1.23 on) the first frame has.
+ * A stack has the return address of each call. After that of an inlined call
+ * there may be an address for each call into which it is inlined: in all stacks
+ * that the runtime found with its unwinder, and for the first frame of those
+ * that it walked by frame pointers (from Go 1.23 on).
  *
  *   Source   runtime/traceback.go, tracebackPCs; runtime/mprof.go,
  *            fpTracebackPartialExpand; runtime/symtab.go, Frames.Next
@@ -18,17 +18,17 @@
 struct bucket_stacks {
 	struct gobin *bin;
 	uint64_t bias;
-	bool hide_runtime; /* that called nothing of the program's */
+	bool hide_runtime; /* drop the runtime's innermost frames */
 	struct pairs known;
-	struct buf spans; /* of known: struct bucket_span each */
-	struct buf lines; /* struct gobin_line each */
+	struct buf spans; /* for each of known: struct bucket_span */
+	struct buf lines; /* of struct gobin_line */
 };
 
 void bucket_stacks_done(struct bucket_stacks *s);
 /*
  * Copies the addresses that stand for frames of their own.
  *
- *   Shape    pcs[n] leaf first, as the runtime has them; out[n]
+ *   Shape    pcs[n] leaf first, in the runtime's order; out[n]
  *   Errors   -ENOMEM, -E2BIG
  */
 MUST_CHECK int bucket_stack(struct bucket_stacks *s, const uint64_t *pcs,

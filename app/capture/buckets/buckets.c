@@ -1,6 +1,6 @@
 /*
- * Buckets are read twice: one look after the other, or, for windows side by
- * side, one look each, compared to the reading before.
+ * Profiles buckets by two looks: one after the other, or, for consecutive
+ * windows, one look each that is compared with the last reading.
  */
 #include "capture/buckets.h"
 
@@ -14,18 +14,18 @@
 #include <time.h>
 
 #define MAX_RATE  (INT64_C(1) << 62)
-#define TICK_NS   UINT64_C(10000000) /* that the begin of a process is exact */
+#define TICK_NS   UINT64_C(10000000) /* precision of a process's start time */
 #define MAX_NAMED 64 /* processes whose programs a profile names */
 
-/* From the begin of a process until it runs the program that it is known by:
- * before that nobody could know it. */
+/* Time in which a new process executes the program for which it is matched; it
+ * could not be known before. */
 #define EXEC_NS (10 * NS_PER_S)
 
-/* A profile that we turned on counts at these rates. */
+/* Rates at which a profile that we turn on counts. */
 #define BLOCK_CYCLES 20000 /* some 10 us; shorter ones by chance */
 #define MUTEX_ONE_OF 5
 
-/* A process that is looked at. */
+/* A process whose buckets are read. */
 struct looked {
 	struct process *proc;
 	uint32_t module; /* its program */
@@ -39,9 +39,9 @@ struct looked {
 struct buckets {
 	const struct host *host;
 	enum buckets_type type;
-	bool turn_on, keep_on; /* keep: for windows, until told otherwise */
-	uint32_t turned_on;    /* processes */
-	uint32_t unread;       /* processes that could not be looked at */
+	bool turn_on, keep_on; /* keep_on: until a later window turns it off */
+	uint32_t turned_on;    /* number of processes */
+	uint32_t unread;       /* processes that could not be read */
 	struct modules *modules;
 	struct memory_spare spare;
 	struct looked *rows;
@@ -118,8 +118,9 @@ find_program(struct buckets *b, struct looked *v)
 }
 
 /*
- * A program that the linker found not to ask for its memory profile has a
- * rate of 0 as one that set it: runtime/malloc.go, disableMemoryProfiling.
+ * Reads the rate of a profile. The rate is also 0 when the linker found that
+ * the program never asks for its memory profile: runtime/malloc.go,
+ * disableMemoryProfiling.
  */
 static int
 read_rate(const struct buckets *b, struct looked *v)
@@ -149,8 +150,8 @@ keep_of(const struct buckets *b)
 	                                  : HOST_KEEP_MUTEX;
 }
 
-/* Has what a program does not count be counted. It was read before: nothing was
- * there, and what comes now counts. */
+/* Makes a program count what it does not count. The first look found nothing,
+ * so that all later counts are new. */
 static int
 turn_on(struct buckets *b, struct looked *v)
 {
@@ -164,28 +165,27 @@ turn_on(struct buckets *b, struct looked *v)
 	uint32_t none;
 	int rc = host_value(b->host, &ask, &none);
 
-	if (rc) /* it may not be: then there is nothing to be had */
+	if (rc) /* not allowed: there is nothing to read */
 		return rc == -EPERM ? -ENODATA : rc;
 	v->rate = our_rate(b);
 	b->turned_on++;
 	return 0;
 }
 
-/* Has what was turned on for another be so for us, too. */
+/* Keeps a profile on, for us too, that was turned on for another. */
 static void
 stay_on(struct buckets *b, struct looked *v)
 {
 	if (b->turn_on && v->rate == our_rate(b) && turn_on(b, v))
-		return; /* the program set it: nobody takes it back */
+		return; /* the program set the rate itself, and keeps it */
 }
 
 /*
- * Finds the program of a process, and where it keeps what is asked for.
+ * Finds the program of a process, and the variables of the profile.
  *
- *   Shape    *v is {0}; looked_done() it, also on failure. b's modules are
- *            there
- *   Errors   of buckets_open(); -ENODATA: all the same it can be read, and
- *            the rate is 0
+ *   Shape    *v is {0}; looked_done() it, also on failure. b's modules exist
+ *   Errors   as buckets_open(); -ENODATA: the rate is 0, but buckets can be
+ *            read
  */
 static int
 look_at_program(struct buckets *b, struct looked *v, int32_t pid)
@@ -206,8 +206,10 @@ look_at_program(struct buckets *b, struct looked *v, int32_t pid)
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 
-/* When a process began, as struct host_usage tells.
- *   Errors   -ESRCH, -ENOMEM */
+/*
+ * Reads the start time of a process, as in struct host_usage.
+ *   Errors   -ESRCH, -ENOMEM
+ */
 static int
 began_at(const struct buckets *b, int32_t pid, uint64_t *out)
 {
@@ -223,7 +225,7 @@ began_at(const struct buckets *b, int32_t pid, uint64_t *out)
 	return 0;
 }
 
-/* counts_all: what it has counted so far belongs to the profile, too. */
+/* Reads a process. counts_all: its counts so far belong to the profile, too. */
 static int
 look(struct buckets *b, struct looked *v, int32_t pid, bool counts_all)
 {
@@ -241,7 +243,7 @@ look(struct buckets *b, struct looked *v, int32_t pid, bool counts_all)
 	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
 }
 
-/* Whether the others fail with a process that failed so. */
+/* True when an error of one process must fail the whole profile. */
 static bool
 is_fatal(int rc)
 {
@@ -265,15 +267,16 @@ rank(int rc)
 	}
 }
 
-/* Which of two processes' errors tells more: that a Go program's profile is
- * off, say, rather than that a shell beside it is no Go program. */
+/* Chooses the more informative error of two processes: that a Go program's
+ * profile is off, rather than that a shell beside it is no Go program. */
 static int
 telling(int last, int rc)
 {
 	return rank(rc) >= rank(last) ? rc : last;
 }
 
-/* A process that can't be read is not missed while others can. */
+/* Reads all processes; those that can't be read are ignored
+ * while others can. */
 static int
 look_at_all(struct buckets *b, const struct buckets_ask *ask)
 {
@@ -374,10 +377,9 @@ buckets_open(const struct host *host, const struct buckets_ask *ask,
 	return rc;
 }
 
-/* --- the second ------------------------------------------------------------
- */
+/* --- the second look ------------------------------------------------------ */
 
-/* The later look. */
+/* The second look. */
 struct second {
 	struct buckets *b;
 	struct go_elapsed elapsed;
@@ -385,7 +387,7 @@ struct second {
 	struct quality *q;
 };
 
-/* Adds what a process has now beyond v->before. */
+/* Adds the increase of a process since v->before. */
 static int
 add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
 {
@@ -415,7 +417,7 @@ add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
 	return bucket_rows_add(&rows, &v->before, now);
 }
 
-/* Says in the profile whose it is: "process 42: /usr/bin/server". */
+/* Adds the name of a process to the profile: "process 42: /usr/bin/server". */
 static int
 add_name(const struct second *s, const struct looked *v)
 {
@@ -496,14 +498,13 @@ buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
 	return 0;
 }
 
-/* --- windows side by side --------------------------------------------------
- */
+/* --- consecutive windows -------------------------------------------------- */
 
-/* A window: one look, and the reading before. */
+/* A window: one look, and the last reading. */
 struct grown {
 	struct buckets b;
 	const struct buckets_ask *ask;
-	const struct reading_head *last; /* NULL: there is none */
+	const struct reading_head *last; /* NULL: no reading */
 	struct second s;
 	struct buf *next;
 };
@@ -524,14 +525,14 @@ buckets_nobody(enum buckets_type type, uint32_t known_ms, struct buf *out)
 /* --- one process of a window -----------------------------------------------
  */
 
-/* Whether all that a process has counted came since the last reading. */
+/* True when a process made all its counts since the last reading. */
 static bool
 is_new(const struct grown *g, uint64_t began_ns)
 {
 	return g->last && (int64_t)began_ns + EXEC_NS >= g->last->known_ns;
 }
 
-/* Its rows beyond those of the last reading, if that can be told. */
+/* Compares a process with the last reading, if that has it. */
 static int
 compare(struct grown *g, struct looked *v, const struct reading_part *part,
         struct go_buckets *now)
@@ -567,7 +568,8 @@ read_one(struct grown *g, struct looked *v, const struct reading_part *part,
 	return rc ? rc : reading_add(g->next, pid, began_ns, &now);
 }
 
-/* One that can't be read now is compared to its last reading when it can. */
+/* Reads a process. One that can't be read keeps its last reading, for a
+ * comparison when it can. */
 static int
 grown_look(struct grown *g, int32_t pid)
 {

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define WINDOW         ((size_t)1 << 20) /* bytes of variables at once */
+#define WINDOW         ((size_t)1 << 20) /* bytes of variables read at once */
 #define MAX_VARIABLES  ((uint64_t)1 << 30)
 #define MAX_CANDIDATES 4096 /* in one window */
-#define LOWEST         4096 /* address that anything has */
+#define LOWEST         4096 /* least valid address */
 #define OVERLAP        (GO_MAX_REASONS * sizeof(struct string))
 
 struct slice {
@@ -18,7 +18,7 @@ struct string {
 };
 
 struct candidate {
-	uint64_t addr; /* of the slice */
+	uint64_t addr; /* address of the slice */
 	struct slice s;
 	uint64_t ends[2]; /* its first and last element */
 };
@@ -33,9 +33,9 @@ word(const uint8_t *p)
 }
 
 /*
- * Shows all of [start, end) in windows, with what follows each so that
- * nothing is cut, until it returns other than 0. What can't be read is passed
- * over.
+ * Calls show for windows that cover [start, end), each with some bytes after it
+ * so that nothing is cut, until it returns other than 0. Memory that can't be
+ * read is skipped.
  */
 typedef int
 look(struct go_runtime *r, uint64_t addr, const uint8_t *p, size_t n);
@@ -88,7 +88,8 @@ collect(uint64_t addr, const uint8_t *p, size_t n, struct candidate *out)
 	return count;
 }
 
-/* Reads two words or structs per candidate: of the first and last element. */
+/* Reads the first and last element of each candidate: either two words or two
+ * structs. */
 static int
 read_ends(const struct go_runtime *r, const struct candidate *c, size_t n,
           bool structs, struct memory_piece *pieces, struct memory_batch *b)
@@ -107,7 +108,7 @@ read_ends(const struct go_runtime *r, const struct candidate *c, size_t n,
 	return memory_read(r->mem, pieces, 2 * n, b);
 }
 
-/* Drops those whose ends are no addresses; how many are left. */
+/* Drops candidates whose ends are no addresses. Returns how many are left. */
 static size_t
 keep_lists(struct candidate *c, size_t n, const struct memory_piece *pieces)
 {
@@ -136,8 +137,11 @@ begins_function(const struct go_runtime *r, uint64_t addr,
 	       out->entry == addr - r->bias;
 }
 
-/* By its name: the number that says so is of a version, which may not be
- * known. By that where names were taken away. */
+/*
+ * True when runtime.main begins at addr. The name decides, since the number of
+ * the function depends on the version; the number decides where names were
+ * removed.
+ */
 static bool
 is_main(void *arg, uint64_t addr)
 {
@@ -159,7 +163,7 @@ fits(const struct go_layout *l, const struct memory_piece *p)
 	return p->got >= l->size && go_layout_fits(l, p->p, p->addr);
 }
 
-/* The same, of a layout that its version alone vouches for. */
+/* True when a struct fits a layout that is known only by its version. */
 static bool
 fits_well(const struct go_runtime *r, const struct go_layout *l,
           const struct memory_piece *p)
@@ -172,9 +176,9 @@ fits_well(const struct go_runtime *r, const struct go_layout *l,
 }
 
 /*
- * Whether a list begins with goroutine 1 and ends with a goroutine. Where
- * main has left by runtime.Goexit its struct may be another's by now: then
- * the layout of the version, if that is known, has to do.
+ * True when a list begins with goroutine 1 and ends with a goroutine. After
+ * main has called runtime.Goexit, another goroutine may use its struct: then
+ * the layout of the version, if it is known, must fit.
  */
 static bool
 is_list(struct go_runtime *r, const struct memory_piece ends[2],
@@ -197,7 +201,7 @@ is_list(struct go_runtime *r, const struct memory_piece ends[2],
 	return true;
 }
 
-/* The longest of the lists that are there; 1 when there is one. */
+/* Keeps the longest list in a window. Returns 1 when there is one. */
 static int
 look_for_list(struct go_runtime *r, uint64_t addr, const uint8_t *p, size_t n)
 {
@@ -249,7 +253,8 @@ go_runtime_list(struct go_runtime *r)
 static const char first_reason[] = "GC assist marking";
 static const char second_reason[] = "IO wait";
 
-/* Whether three strings begin here as those of runtime.waitReasonStrings. */
+/* True when three strings here may be the first of
+ * runtime.waitReasonStrings. */
 static bool
 may_be_reasons(const uint8_t *p)
 {
@@ -273,8 +278,8 @@ take_reason(char out[GO_MAX_REASON + 1], const struct memory_piece *p)
 	out[p->len] = '\0';
 }
 
-/* What the words from p on are strings of; those after the array's end are
- * nobody's reason. True when it is the array. */
+/* Reads the strings from p on; those after the array's end are never used. True
+ * when this is the array. */
 static bool
 read_reasons(struct go_runtime *r, const uint8_t *p, size_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * A Go runtime at work: where its list of goroutines is, how it keeps them,
- * and what it calls the reasons to wait. No symbol is needed.
+ * Finds in a running Go program the list of goroutines, their layout, and the
+ * names of wait reasons. No symbol is needed.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "goroutine_layout.h"
 
 #define GO_MAX_REASONS    96
-#define GO_MAX_REASON     64 /* bytes of one */
+#define GO_MAX_REASON     64 /* bytes of a reason */
 #define GO_MAX_GOROUTINES ((uint64_t)1 << 22)
 
 struct go_runtime {
@@ -19,18 +19,19 @@ struct go_runtime {
 	unsigned minor; /* of the version of Go */
 	struct go_layout layout;
 	uint64_t allgs;         /* address of the slice runtime.allgs */
-	uint64_t list, entries; /* what it said last */
+	uint64_t list, entries; /* its elements when last read */
 	char reasons[GO_MAX_REASONS][GO_MAX_REASON + 1]; /* "" unknown */
 };
 
 /*
- * Finds them.
+ * Finds all of these.
  *
- *   Shape    mem, bin, bias are set, the rest is filled in
- *   Errors   -EPROTO a runtime whose goroutines can't be made out; of
- *            memory_read()
+ *   Shape    the caller sets mem, bin and bias
+ *   Errors   -EPROTO goroutines could not be found; as memory_read()
  */
 MUST_CHECK int go_runtime_find(struct go_runtime *r);
-/* Reads the slice anew: the list grows, and then moves.
- *   Errors   -EPROTO it is none any more; of memory_copy() */
+/*
+ * Reads the slice again, since the list moves when it grows.
+ *   Errors   -EPROTO no list any more; as memory_copy()
+ */
 MUST_CHECK int go_runtime_list(struct go_runtime *r);

@@ -9,7 +9,7 @@
 /* --- walking ---------------------------------------------------------------
  */
 
-/* The walk's own state: where the frame at hand is, and what it returns to. */
+/* The state of a walk: the current frame, and its pc. */
 struct walk {
 	const struct go_runtime *r;
 	const struct go_place *at;
@@ -23,14 +23,15 @@ beyond(const struct walk *w, uint64_t slot)
 	return slot >= w->sp && slot < w->at->hi ? GO_END_MORE : GO_END_LOST;
 }
 
-/* Called by force, in the middle of anything: what it returns to is exact. */
+/* True for a function that the runtime injects, at any instruction: the pc of
+ * its caller is exact. */
 static bool
 is_injected(const struct gobin_frame *f)
 {
 	return f->func == GOBIN_SIGPANIC || f->func == GOBIN_ASYNC_PREEMPT;
 }
 
-/* On to the caller; false: *end says why not. */
+/* Steps to the caller; false when there is none, with the reason in *end. */
 static bool
 step(struct walk *w, const struct gobin_frame *f, enum go_end *end)
 {
@@ -66,7 +67,8 @@ go_walk(const struct go_runtime *r, const struct go_place *at,
 			out->end = GO_END_TOP;
 			return;
 		}
-		/* One that changes stacks tells where it is by its call. */
+		/* A function that switches stacks has a valid sp_delta only at
+		 * its calls. */
 		if (f.sp_delta < 0 || ((f.flags & GOBIN_SPWRITE) && out->n > 1))
 			return;
 		if (!step(&w, &f, &out->end))
@@ -84,8 +86,8 @@ go_frames_done(struct go_frames *f)
 	free(f->locations);
 }
 
-/* Where execution is that will go on at pc. Source: runtime/traceback.go,
- * unwinder.symPC() */
+/* Returns the address whose line is executing when the frame continues at pc.
+ * Source: runtime/traceback.go, unwinder.symPC() */
 static uint64_t
 line_address(const struct go_runtime *r, uint64_t pc)
 {
@@ -207,7 +209,8 @@ go_frames_creator(const struct go_frames *f, uint64_t gopc, uint32_t *name,
 	*name = *place = 0;
 	if (!n || !strncmp(seen[n - 1].name, "runtime.", strlen("runtime.")))
 		return 0;
-	/* As tracebacks say it: the function, and where in what is inlined. */
+	/* Like tracebacks: the outermost function, and the line in the
+	 * innermost. */
 	snprintf(text, sizeof(text), "%s:%u", seen[0].file, seen[0].line);
 	rc = profile_cstring(f->p, seen[n - 1].name, name);
 	return rc ? rc : profile_cstring(f->p, text, place);

@@ -42,8 +42,7 @@ go_groups_done(struct go_groups *s)
 	free(s->groups);
 }
 
-/* --- the runtime's own -----------------------------------------------------
- */
+/* --- goroutines of the runtime -------------------------------------------- */
 
 /* Source: runtime/traceback.go, isSystemGoroutine() */
 static bool
@@ -60,8 +59,8 @@ starts_in_runtime(const struct go_runtime *r, uint64_t pc)
 	       !strncmp(line.name, "runtime.", strlen("runtime."));
 }
 
-/* What runs the program's finalizers and cleanups is the runtime's own only
- * while it has none to run. */
+/* True for a goroutine of finalizers or cleanups that runs the program's code:
+ * while it waits for work, it counts as the runtime's own. */
 static bool
 runs_for_others(const struct go_runtime *r, const struct go_g *g)
 {

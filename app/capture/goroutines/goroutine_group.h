@@ -1,7 +1,6 @@
 /*
- * Goroutines that do the same: one group each, so that a hundred thousand of
- * a kind are a row. The same is a stack, a state, a reason to wait, a creator
- * and a set of labels.
+ * Groups goroutines with equal stack, state, wait reason, creator and labels,
+ * so that a hundred thousand of them can be one row.
  */
 #pragma once
 
@@ -20,29 +19,29 @@ struct go_group {
 struct go_member {
 	uint32_t group;
 	uint64_t addr, goid, parent, since;
-	uint64_t waiting; /* its struct sudog, or 0 */
-	uint64_t target;  /* what it waits for; 0 unknown */
+	uint64_t waiting; /* address of its struct sudog, or 0 */
+	uint64_t target;  /* address it waits for; 0 unknown */
 };
 
 struct go_groups {
 	const struct go_runtime *r;
 	struct go_tags tags;
-	struct pairs stacks; /* (caller's node, pc); node 0: none */
+	struct pairs stacks; /* (caller's node, pc); node 0 is empty */
 	struct pairs sites;  /* (stack, gopc) */
-	struct pairs keys;   /* (site, the rest), one per group */
+	struct pairs keys;   /* (site, other members), one per group */
 	struct go_group *groups;
 	uint32_t cap;
 	struct buf members;   /* struct go_member, in the order of allgs */
 	struct pairs starts;  /* (0, startpc) */
-	bool *runtime_start;  /* by start: the runtime's own */
+	bool *runtime_start;  /* by start: a goroutine of the runtime */
 	struct go_stack last; /* the stack seen last, and its node */
 	uint32_t last_node;
 	uint64_t seen, system, unread, whole, deep, lost;
 };
 
-/* Errors: -ENOMEM; go_groups_done() it all the same. */
+/* Prepares for grouping; go_groups_done() it also on failure. Errors -ENOMEM */
 MUST_CHECK int go_groups_init(struct go_groups *s, const struct go_runtime *r,
                               struct profile *p);
 void go_groups_done(struct go_groups *s);
-/* To be told by go_read(). */
+/* Returns the sink for go_read() that fills the groups. */
 struct go_sink go_groups_sink(struct go_groups *s);

@@ -9,10 +9,9 @@
 #define NEAR     8 /* frames between a semaphore and its lock */
 #define MAX_TEXT ((size_t)8 << 10)
 
-/* --- what is waited for ----------------------------------------------------
- */
+/* --- targets of waits ----------------------------------------------------- */
 
-/* Source: runtime/chan.go, hchan; the same from Go 1.18 to 1.27 */
+/* Source: runtime/chan.go, hchan; equal from Go 1.18 to 1.27 */
 enum {
 	HCHAN_LEN = 0,
 	HCHAN_CAP = 8,
@@ -39,7 +38,8 @@ has_one_target(const struct go_runtime *r, const struct go_group *g)
 	       strncmp(reason, "select", strlen("select")) != 0;
 }
 
-/* Its sudog must say that it is this goroutine's: they are used again. */
+/* Sets a member's target, if the sudog still belongs to its goroutine: sudogs
+ * are reused. */
 static void
 take_target(const struct go_layout *l, const struct memory_piece *p,
             struct go_member *m)
@@ -112,7 +112,7 @@ go_wait_channels(const struct go_runtime *r, struct go_chan *c, size_t n)
 /* --- labels ----------------------------------------------------------------
  */
 
-/* A row's labels while they are put together; rc is checked once. */
+/* The labels of a row while they are collected; rc is checked once. */
 struct labels {
 	struct profile *p;
 	struct label *out;
@@ -160,7 +160,8 @@ put_number(struct labels *l, enum goroutine_label key, uint64_t v,
 /* --- state -----------------------------------------------------------------
  */
 
-/* As tracebacks say it. Source: runtime/traceback.go, goroutineheader() */
+/* Returns the state as in tracebacks. Source: runtime/traceback.go,
+ * goroutineheader() */
 static const char *
 raw_state(const struct go_runtime *r, const struct go_group *g)
 {
@@ -178,7 +179,7 @@ raw_state(const struct go_runtime *r, const struct go_group *g)
 	return names[g->status] ? names[g->status] : "";
 }
 
-/* The lock that a semaphore is part of, among the innermost frames. */
+/* Finds the lock that a semaphore belongs to, among the innermost frames. */
 static const char *
 lock_reason(const struct profile *p, const uint32_t *stack, uint32_t n)
 {
@@ -246,7 +247,7 @@ put_range(struct buf *out, uint64_t first, uint64_t last)
 		         (unsigned long)last);
 }
 
-/* "7,9-12", ending in "..." where there is no room for all. */
+/* Writes "7,9-12", which ends in "..." when there is no room for all. */
 static void
 put_goids(struct labels *l, const struct go_row *row)
 {
@@ -284,8 +285,8 @@ put_numbers(struct labels *l, const struct go_row *row)
 		put_goids(l, row);
 }
 
-/* The runtime notes when a wait began at the first garbage collection after
- * that; those of which it does not know yet are no part of it. */
+/* Writes the longest and shortest wait. The runtime notes when a wait began
+ * only at the next garbage collection; newer waits are not counted. */
 static void
 put_wait(struct labels *l, const struct go_row *row, int64_t now_ns)
 {
@@ -305,8 +306,7 @@ put_wait(struct labels *l, const struct go_row *row, int64_t now_ns)
 		put_number(l, GOROUTINE_SINCE_MIN, shortest, "nanoseconds");
 }
 
-/* --- the program's own -----------------------------------------------------
- */
+/* --- labels of the program ------------------------------------------------ */
 
 static bool
 is_ours(const char *key)

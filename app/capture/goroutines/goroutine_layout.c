@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The same in all versions: struct g and its gobuf sched. */
+/* Offsets in struct g, and in its gobuf sched, that no version changed. */
 enum {
 	G_STACK_LO = 0,
 	G_STACK_HI = 8,
@@ -18,7 +18,7 @@ enum {
 #define MAX_STACK ((uint64_t)1 << 31)
 #define MAX_GOID  ((uint64_t)1 << 48)
 
-/* Where to look for what moves. */
+/* Ranges that are searched for members whose place depends on the version. */
 #define STATUS_FIRST  128
 #define STATUS_LAST   192
 #define STARTPC_FIRST 232
@@ -33,7 +33,7 @@ word(const uint8_t *g, size_t at)
 	return v;
 }
 
-/* What lies beside these in all versions. */
+/* Sets members at a fixed distance from these in all versions. */
 static void
 fill(struct go_layout *l)
 {
@@ -82,7 +82,8 @@ go_layout_of(unsigned minor, struct go_layout *out)
 /* --- calibration -----------------------------------------------------------
  */
 
-/* The only offset that holds the start of runtime.main; 0: none, or two. */
+/* Finds the only offset that holds the start of runtime.main; 0 when there is
+ * none, or more than one. */
 static size_t
 find_startpc(const uint8_t *g, go_is_main *is_main, void *arg)
 {
@@ -101,13 +102,14 @@ find_startpc(const uint8_t *g, go_is_main *is_main, void *arg)
 static bool
 may_be_status(const uint8_t *g, size_t at)
 {
-	uint64_t v = word(g, at); /* and the lock of the stack, which is 0 */
+	uint64_t v = word(g, at); /* with the lock of the stack, which is 0 */
 
 	return (v & ~(uint64_t)SCAN) >= GO_RUNNABLE &&
 	       (v & ~(uint64_t)SCAN) < GO_STATUSES;
 }
 
-/* The only place for a status before a number that is 1; 0: none, or two. */
+/* Finds the only possible status before a number that is 1; 0 when there is
+ * none, or more than one. */
 static size_t
 find_status(const uint8_t *g)
 {
@@ -124,7 +126,7 @@ find_status(const uint8_t *g)
 	return found;
 }
 
-/* As the newest version that is known, moved to where things were found. */
+/* Shifts the newest known layout to the offsets that were found. */
 static void
 derive(size_t status, size_t startpc, struct go_layout *out)
 {

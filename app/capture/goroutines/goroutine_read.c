@@ -9,21 +9,21 @@
 #define CHUNK_BYTES ((size_t)64 << 20) /* of stacks at once */
 #define MAX_PENDING ((size_t)GO_MAX_GOROUTINES * sizeof(uint64_t))
 
-/* How much of each stack is read in one round after the other: what is deeper,
- * or would not hold still, is left to the next. */
+/* Bytes read of each stack, by round: deeper stacks, and goroutines that moved,
+ * are left to the next round. */
 static const uint32_t rooms[] = {
 	4 << 10,  64 << 10, 64 << 10, 64 << 10,
 	1u << 20, 1u << 20, 1u << 20, 1u << 20,
 };
 
-/* Some goroutines, between two looks at each. */
+/* Some goroutines, between two reads of their structs. */
 struct chunk {
 	uint32_t room;
-	bool last; /* what is not had now is told without */
+	bool last; /* the last round: missing stacks stay empty */
 	size_t n;
 	struct go_g *g;
-	struct memory_piece *heads, *stacks; /* of each */
-	struct memory_batch kept;            /* of stacks */
+	struct memory_piece *heads, *stacks; /* of each goroutine */
+	struct memory_batch kept;            /* memory of the stacks */
 	struct go_threads threads;
 };
 
@@ -32,7 +32,7 @@ struct reader {
 	const struct go_sink *sink;
 	struct go_read_stats *stats;
 	struct go_stack *stack;
-	struct buf pending; /* addresses, for the next round */
+	struct buf pending; /* addresses for the next round */
 };
 
 static void
@@ -57,7 +57,7 @@ chunk_init(struct chunk *c, size_t n)
 /* --- structs ---------------------------------------------------------------
  */
 
-/* Reads the structs at addrs and keeps those that live. */
+/* Reads the structs at addrs and keeps those of live goroutines. */
 static int
 read_heads(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)
 {
@@ -80,7 +80,7 @@ read_heads(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)
 	return rc;
 }
 
-/* Looks again: whoever moved has another place, or none. */
+/* Reads structs again: a goroutine that ran has another place, or none. */
 static int
 mark_moved(const struct reader *d, struct chunk *c)
 {
@@ -127,8 +127,8 @@ read_stacks(struct reader *d, struct chunk *c)
 	return memory_read(d->r->mem, c->stacks, c->n, &c->kept);
 }
 
-/* One that runs is where its thread is, unless that works on another stack
- * for it: then it stands where it left its own. */
+/* Walks the stack of a goroutine. A running one is where its thread is, unless
+ * the thread is on another stack for it: then it is where it left its own. */
 static void
 walk(struct reader *d, const struct chunk *c, size_t i)
 {
@@ -178,7 +178,8 @@ read_chunk(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)
 		rc = read_heads(d, c, addrs, n);
 	if (!rc)
 		rc = read_stacks(d, c);
-	/* Nearly all wait: those that don't are left to the second round. */
+	/* Nearly all goroutines wait; the running ones are left to the second
+	 * round. */
 	if (!rc && c->room > rooms[0])
 		rc = go_threads_read(&c->threads, d->r, c->g, c->n, c->room,
 		                     d->stats);
@@ -222,7 +223,7 @@ read_pending(struct reader *d, size_t round)
 	                  mine.len / sizeof(uint64_t));
 }
 
-/* Addresses of all structs, living or not. */
+/* Reads the addresses of all structs, alive or not. */
 static int
 read_list(const struct go_runtime *r, uint64_t **out)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of one group, as many channels and locks get rows of their own. */
+/* Number of channels and locks of one group that get rows of their own. */
 #define MAX_SHOWN 16
 
 struct rows {
@@ -16,7 +16,7 @@ struct rows {
 	struct profile *p;
 	struct quality *q;
 	int64_t now_ns;
-	const struct go_member **order; /* by group */
+	const struct go_member **order; /* members by group */
 };
 
 static void
@@ -48,7 +48,7 @@ by_target(const void *a, const void *b)
 	return by ? by : by_goid(a, b);
 }
 
-/* Members group by group, each in the order they were read. */
+/* Orders members by group, and within a group in the order they were read. */
 static int
 order_members(struct rows *r)
 {
@@ -82,7 +82,7 @@ sort(const struct go_member **m, uint32_t n,
 /* --- rows ------------------------------------------------------------------
  */
 
-/* The stack of a group, leaf first. */
+/* Writes the stack of a group, leaf first. */
 static int
 stack_of(struct rows *r, const struct go_group *g, uint32_t *out, uint32_t *n)
 {
@@ -114,7 +114,7 @@ add_row(struct rows *r, const struct go_row *row, const uint32_t *stack,
 	          : profile_sample(r->p, stack, n, labels, nlabels, &value);
 }
 
-/* How many members from m on wait for what the first waits for. */
+/* Counts the members from m on that wait for the first one's target. */
 static uint32_t
 run_of(const struct go_member *const *m, uint32_t n)
 {
@@ -125,7 +125,8 @@ run_of(const struct go_member *const *m, uint32_t n)
 	return i;
 }
 
-/* Targets of a group that is sorted by them; 0 when they are too many. */
+/* Lists the targets of a group whose members are sorted by target. Returns
+ * their number, or 0 when there are too many. */
 static uint32_t
 list_targets(const struct go_member *const *m, uint32_t n,
              struct go_chan out[MAX_SHOWN])
@@ -140,7 +141,7 @@ list_targets(const struct go_member *const *m, uint32_t n,
 	return count;
 }
 
-/* Only what the runtime calls so is a channel. */
+/* True when the wait reason says that the target is a channel. */
 static bool
 is_channel(const struct go_groups *s, const struct go_group *g)
 {
@@ -200,8 +201,7 @@ add_groups(struct rows *r)
 	return rc;
 }
 
-/* --- the whole -------------------------------------------------------------
- */
+/* --- the whole process ---------------------------------------------------- */
 
 static int
 open_program(const struct goroutines_ask *ask, struct go_runtime *r)
@@ -209,7 +209,7 @@ open_program(const struct goroutines_ask *ask, struct go_runtime *r)
 	const struct elf_image *elf = ask->modules->rows[ask->module]->elf;
 	int rc;
 
-	if (elf->machine != EM_X86_64) /* what go_walk() knows */
+	if (elf->machine != EM_X86_64) /* go_walk() knows only this machine */
 		return -ENOEXEC;
 	rc = gobin_open(elf, &r->bin);
 	return rc == -ENOENT || rc == -EBADMSG ? -ENOEXEC : rc;

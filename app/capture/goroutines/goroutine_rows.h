@@ -1,4 +1,6 @@
-/* The goroutines of a process as rows of a profile. */
+/*
+ * Adds the goroutines of a process as rows of a profile.
+ */
 #pragma once
 
 #include "capture/process/modules.h"
@@ -9,15 +11,15 @@ struct goroutines_ask {
 	const struct host *host;
 	int32_t pid;
 	const struct modules *modules;
-	uint32_t module; /* what the process runs: it has an image */
-	uint64_t bias;   /* of its mapping */
+	uint32_t module; /* the process's program, which has an image */
+	uint64_t bias;   /* bias of its mapping */
 };
 
 /*
- * Adds them, and what was seen to *q.
+ * Adds the rows, and counts to *q.
  *
- *   Errors   -ENOEXEC no Go program that can be read, -EPROTO its goroutines
- *            can't be made out, -ESRCH it is gone, -EPERM, -ENOMEM, -E2BIG,
+ *   Errors   -ENOEXEC no Go program that can be read, -EPROTO goroutines can't
+ *            be found, -ESRCH the process is gone, -EPERM, -ENOMEM, -E2BIG,
  *            -errno
  */
 MUST_CHECK int goroutines_add(const struct goroutines_ask *ask,

@@ -5,8 +5,8 @@
 
 #define SLICE       1024u /* sets read together */
 #define MAX_NODES   (1u << 20)
-#define MAX_SLOTS   ((size_t)8 << 20) /* bytes of what a slice points to */
-#define MAX_BUCKETS 8                 /* of one map */
+#define MAX_SLOTS   ((size_t)8 << 20) /* bytes that a slice points to */
+#define MAX_BUCKETS 8                 /* buckets read of one map */
 #define FIRST_LIST  24                /* version whose labels are a list */
 
 /* Source: runtime/map.go of Go 1.23, hmap and bmap */
@@ -18,14 +18,14 @@ enum {
 	BUCKET_KEYS = 8,
 	BUCKET_VALUES = BUCKET_KEYS + 16 * BUCKET_SLOTS,
 	BUCKET_BYTES = BUCKET_VALUES + 16 * BUCKET_SLOTS + 8,
-	BUCKET_FULL = 5, /* the least tophash of a slot in use */
+	BUCKET_FULL = 5, /* least tophash of a slot in use */
 };
 
 struct go_string {
 	uint64_t p, n;
 };
 
-/* One label, its texts not read yet. */
+/* One label, whose texts are not read yet. */
 struct slot {
 	uint64_t set; /* index in the slice */
 	struct go_string key, value;
@@ -64,8 +64,7 @@ go_tags_done(struct go_tags *t)
 	free(t->sets);
 }
 
-/* --- where labels lie ------------------------------------------------------
- */
+/* --- where labels are ----------------------------------------------------- */
 
 static void
 add_slot(struct slice *s, uint64_t set, const uint8_t *key,
@@ -79,7 +78,7 @@ add_slot(struct slice *s, uint64_t set, const uint8_t *key,
 		buf_add(&s->slots, &row, sizeof(row));
 }
 
-/* The pieces become what the words they hold point to, len bytes of it. */
+/* Replaces each piece by len bytes at the address that it holds at `at`. */
 static int
 follow(struct go_tags *t, struct slice *s, struct memory_batch *b, size_t at,
        uint32_t len)
@@ -95,7 +94,7 @@ follow(struct go_tags *t, struct slice *s, struct memory_batch *b, size_t at,
 	return memory_read(t->r->mem, s->pieces, s->n, b);
 }
 
-/* A list: pointer, length, capacity of pairs of strings. */
+/* Reads lists: pointer, length and capacity of pairs of strings. */
 static int
 read_lists(struct go_tags *t, struct slice *s, struct memory_batch *b)
 {
@@ -133,8 +132,8 @@ take_bucket(struct slice *s, uint32_t set, const uint8_t *bucket)
 			         bucket + BUCKET_VALUES + (ptrdiff_t)16 * i);
 }
 
-/* A map: pointer to an hmap, which points to its buckets. One that has so
- * many labels that buckets overflow, or grows, is read in part. */
+/* Reads maps: each is a pointer to an hmap, which points to its buckets. A map
+ * whose buckets overflow, or that is growing, is read in part. */
 static int
 read_maps(struct go_tags *t, struct slice *s, struct memory_batch *b)
 {
@@ -165,8 +164,7 @@ read_maps(struct go_tags *t, struct slice *s, struct memory_batch *b)
 	return rc;
 }
 
-/* --- what they are ---------------------------------------------------------
- */
+/* --- texts and sets ------------------------------------------------------- */
 
 static int
 text_of(struct go_tags *t, const struct memory_piece *p, uint32_t *out)
@@ -177,8 +175,8 @@ text_of(struct go_tags *t, const struct memory_piece *p, uint32_t *out)
 	               : 0;
 }
 
-/* Inserts a label into a set that is kept by key, so that equal sets are one
- * node however a map had them ordered. */
+/* Inserts a label into a set that is ordered by key, so that equal sets are one
+ * node in whatever order a map had them. */
 static int
 add_label(struct go_tags *t, uint32_t *set, uint32_t key, uint32_t value)
 {
@@ -298,7 +296,7 @@ go_tags_of(struct go_tags *t, uint64_t labels)
 {
 	uint32_t index;
 
-	/* Known since go_tags_learn(), unless there were too many. */
+	/* go_tags_learn() added the set, unless there were too many. */
 	if (!labels || pairs_intern(&t->ptrs, 0, labels, &index))
 		return 0;
 	return t->sets[index];

@@ -15,8 +15,8 @@
 #endif
 
 #define MAX_TASKS   ((size_t)64 << 10)   /* bytes of thread numbers */
-#define MAX_RUNNING 128                  /* threads looked at in one round */
-#define THREAD_ROOM ((uint32_t)32 << 10) /* of a stack at first */
+#define MAX_RUNNING 128                  /* threads read in one round */
+#define THREAD_ROOM ((uint32_t)32 << 10) /* bytes of a stack, at first */
 
 void
 go_threads_done(struct go_threads *t)
@@ -24,8 +24,7 @@ go_threads_done(struct go_threads *t)
 	snapshot_batch_done(&t->batch);
 }
 
-/* --- which threads ---------------------------------------------------------
- */
+/* --- choosing threads ----------------------------------------------------- */
 
 static int
 list_tasks(const struct memory *m, struct buf *out)
@@ -48,7 +47,7 @@ has(const int32_t *list, size_t n, int32_t tid)
 	return false;
 }
 
-/* The threads that running goroutines say they are on, into pieces. */
+/* Reads the numbers of the threads that goroutines say they run on. */
 static int
 read_procids(const struct go_runtime *r, const struct go_g *g, size_t n,
              struct memory_piece pieces[MAX_RUNNING], size_t *out,
@@ -65,9 +64,9 @@ read_procids(const struct go_runtime *r, const struct go_g *g, size_t n,
 }
 
 /*
- * Of these, those that the process has. The runtime knows its threads by the
- * numbers of its own pid namespace: where that is another, all threads are
- * looked at.
+ * Chooses those of these threads that the process has. The runtime numbers
+ * threads as in its own pid namespace: if that is another one, all threads are
+ * chosen.
  */
 static size_t
 pick(const struct memory_piece *said, size_t n, const struct buf *tasks,
@@ -112,8 +111,7 @@ find_threads(const struct go_runtime *r, const struct go_g *g, size_t n,
 	return rc;
 }
 
-/* --- where they are --------------------------------------------------------
- */
+/* --- places of threads ---------------------------------------------------- */
 
 static void
 count(const struct go_threads *t, struct go_read_stats *stats)
@@ -147,7 +145,7 @@ go_threads_read(struct go_threads *t, const struct go_runtime *r,
 	return 0;
 }
 
-/* False: nothing is known of it. */
+/* Finds where a thread is; false when unknown. */
 static bool
 place_of(const struct thread_row *row, const struct thread_seen *seen,
          uint64_t *pc, uint64_t *sp)

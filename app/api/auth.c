@@ -51,7 +51,8 @@ check_key(struct call *c, const char *key)
 	return 0;
 }
 
-/* The password of "Basic ...", for clients that know nothing else: any user. */
+/* Checks the password of "Basic ...", for clients that support nothing else;
+ * any user name will do. */
 static int
 check_basic(struct call *c, const char *text)
 {
@@ -65,7 +66,7 @@ check_basic(struct call *c, const char *text)
 	len = EVP_DecodeBlock(plain, (const unsigned char *)text, (int)n);
 	if (len < 0)
 		return unauthorized(c, "the password is not a key");
-	/* what pads the last group is decoded to NULs */
+	/* padding of the last group is decoded to NULs */
 	plain[len] = '\0';
 	colon = strchr((char *)plain, ':');
 	if (!colon ||
@@ -101,7 +102,7 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 	return 0;
 }
 
-/* Another tenant of the token, where the request names one. */
+/* Sets the tenant that the request names, if the token holds it. */
 static int
 pick_tenant(struct call *c)
 {
@@ -126,9 +127,11 @@ query_int(const struct request *r, const char *name)
 	return v && strlen(v) < 16 ? strtoll(v, NULL, 10) : 0;
 }
 
-/* What a link of each route is signed for: all that decides whose data it
- * shows; its whole query where one of them is absent, since others then say
- * what it shows. */
+/*
+ * The parameters for which a link of each route is signed: those that decide
+ * whose data it shows. The whole query is signed where one of them is missing,
+ * since others then decide.
+ */
 static const struct {
 	enum op op;
 	const char *kind;
@@ -136,7 +139,7 @@ static const struct {
 	size_t n;
 } signed_for[] = {
 	{OP_GetFlameGraph, "flamegraph", {P_GetFlameGraph_profileId}, 1},
-	{OP_MergeProfiles, "merge", {0}, 0}, /* its whole query */
+	{OP_MergeProfiles, "merge", {0}, 0}, /* the whole query */
 	{OP_GetDiffFlameGraph,
          "diff",
          {P_GetDiffFlameGraph_baseProfileId,
@@ -163,7 +166,7 @@ names_all(const struct call *c, const enum param *p, size_t n)
 	return n > 0;
 }
 
-/* Sets the claim's kind and subject, which is written to text. */
+/* Sets the claim's kind and subject, whose text is written to text. */
 static void
 claim_of(const struct call *c, struct buf *text, struct link_claim *out)
 {

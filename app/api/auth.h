@@ -1,6 +1,6 @@
 /*
- * Who calls: an API key, a JWT or a signed link; which tenant; strong
- * enough or not.
+ * Authentication by API key, JWT or signed link, the tenant of the request, and
+ * its role.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 /*
  * Fills c->caller.
  *
- *   Shape    keys is NULL where no JWKS is configured
+ *   Shape    keys is NULL when no JWKS is configured
  *   Errors   0, or -1 with a 401 or 403 reply
  */
 MUST_CHECK int auth_check(struct call *c, struct jwt_keys *keys);

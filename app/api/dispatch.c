@@ -14,8 +14,8 @@ find_route(struct call *c)
 	struct route_match m = route_find(c->req);
 
 	c->route = m.route;
-	/* What is uploaded names its service; a request to profile does so in
-	 * its body. */
+	/* An upload names its service in the query; a request to profile has it
+	 * in the body. */
 	if (m.route && m.route->op == OP_CreateSession && !c->req->nquery)
 		c->route = &routes[OP_StartProfile];
 	if (m.route)
@@ -29,7 +29,7 @@ find_route(struct call *c)
 	return -1;
 }
 
-/* application/json, parameters ignored. */
+/* True for application/json, with any parameters. */
 static bool
 is_json(const char *type)
 {
@@ -98,7 +98,7 @@ run(struct call *c, struct jwt_keys *keys)
 	return route_run(c);
 }
 
-/* The notes about what was ignored join the object that is the reply. */
+/* Adds warnings about what was ignored to the object in the reply. */
 static void
 add_warnings(struct reply *r)
 {
@@ -114,7 +114,8 @@ add_warnings(struct reply *r)
 	json_close(b, '}');
 }
 
-/* A prompt after curl then stands on a line of its own. */
+/* Ends a JSON reply with a line feed, so that a prompt after curl gets a line
+ * of its own. */
 static void
 end_line(struct reply *r)
 {

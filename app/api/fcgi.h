@@ -1,5 +1,5 @@
 /*
- * FastCGI, by libfcgi: a request read from it, a reply written to it.
+ * Reads requests from FastCGI and writes replies to it, by libfcgi.
  */
 #pragma once
 
@@ -11,16 +11,16 @@
 /*
  * Reads one accepted request.
  *
- *   Shape    texts of the headers point into f; the body is still to be read
- *   Errors   -ENOENT, -EINVAL, -E2BIG of the target: out is otherwise whole
+ *   Shape    texts of headers point into f; the body is not read yet
+ *   Errors   as request_target(), for a bad target: all else in out is set
  */
 MUST_CHECK int fcgi_receive(FCGX_Request *f, struct request *out);
 /*
- * Reads its body: r->body then points into body, which bounds it.
- *   Errors   -EPIPE when it did not arrive whole
+ * Reads the body of a request: r->body then points into body, which bounds it.
+ *   Errors   -EPIPE when the body did not arrive whole
  */
 MUST_CHECK int fcgi_body(FCGX_Request *f, struct request *r, struct buf *body);
-/* What HTTP calls a status; "Unknown" for one that no reply has. */
+/* Returns HTTP's reason for a status; "Unknown" for one that no reply has. */
 const char *fcgi_reason(int status);
 /* Writes status, headers and, unless the request is HEAD, the body. */
 void fcgi_send(FCGX_Request *f, const struct request *req,

@@ -9,8 +9,8 @@
 
 DEFINE_CLEANUP(EVP_MD_CTX *, EVP_MD_CTX_free)
 
-/* SHA-256 over what makes a request the same: route, query and body. Releases
- * that encrypted the replies they kept began without FORM. */
+/* Hashes what identifies a request: route, query and body (SHA-256). FORM keeps
+ * fingerprints apart from those of releases that encrypted kept replies. */
 #define FORM "plain/"
 
 static int
@@ -56,7 +56,7 @@ repeat(struct call *c, const struct idempotency *kept, const char *print)
 	return 0;
 }
 
-/* The value of the Location header that the handler set, "" for none. */
+/* Copies the Location header that the handler set; "" for none. */
 static void
 copy_location(const struct reply *r, struct buf *out)
 {
@@ -93,7 +93,7 @@ key_of(const struct call *c)
 	};
 }
 
-/* 0 when the key is new, 1 with the reply from before, -1 with an error. */
+/* Returns 0 when the key is new, 1 with the earlier reply, -1 with an error. */
 static int
 look_up(struct call *c)
 {
@@ -109,7 +109,8 @@ look_up(struct call *c)
 	return repeat(c, &kept, print) ? -1 : 1;
 }
 
-/* Another call may have come first: the key is looked up again. */
+/* Begins the transaction, and looks up the key again, since another call may
+ * have come first. */
 static int
 begin(struct call *c)
 {
@@ -121,7 +122,7 @@ begin(struct call *c)
 	return look_up(c);
 }
 
-/* 0 with a reply to commit, -1 with one to roll back. */
+/* Returns 0 with a reply to commit, -1 with one to roll back. */
 static int
 run_once(struct call *c)
 {
@@ -139,7 +140,8 @@ run_once(struct call *c)
 	return rc ? fail_store(c, rc) : 0;
 }
 
-/* Printable ASCII: what a header may hold and every store can keep. */
+/* True for printable ASCII, which a header may hold and every
+ * store can keep. */
 static bool
 key_ok(const char *key)
 {

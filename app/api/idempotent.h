@@ -1,12 +1,13 @@
 /*
- * Idempotency-Key: a POST sent again with the same key gets the first reply
- * again, for 24 hours; another request under the key is refused with 422.
+ * Implements Idempotency-Key: a POST that is repeated with the same key within
+ * 24 hours gets the first reply again; a different request with the key is
+ * refused with 422.
  *
- * Work and kept reply are one transaction, so a crash leaves both or
- * neither, and two requests with one key wait for each other; a profile is
- * read before it (call_begin()). A request whose reply holds a new API key is
- * refused when it has an Idempotency-Key, for replies are kept as they are.
- * Source: draft-ietf-httpapi-idempotency-key-header
+ * The work and the kept reply are one transaction, so that a crash leaves both
+ * or neither, and two requests with one key wait for each other; a profile is
+ * read before the transaction (call_begin()). A request whose reply has a new
+ * API key must not have an Idempotency-Key, since replies are kept in plain
+ * text. Source: draft-ietf-httpapi-idempotency-key-header
  */
 #pragma once
 

@@ -37,12 +37,12 @@ free_jwt(jwt_t **p)
 	r_jwt_free(*p);
 }
 
-/* The algorithms, and the kind of key that each may be checked with. */
+/* The algorithms, and the kind of key that each requires. */
 static const struct {
 	jwa_alg alg;
 	const char *name;
 	int key_type;
-	const char *curve; /* "crv" of the key, NULL: has none */
+	const char *curve; /* "crv" of the key; NULL: none */
 } algorithms[] = {
 	{R_JWA_ALG_HS256, "HS256", R_KEY_TYPE_HMAC, NULL},
 	{R_JWA_ALG_RS256, "RS256", R_KEY_TYPE_RSA, NULL},
@@ -50,8 +50,8 @@ static const struct {
 	{R_JWA_ALG_EDDSA, "EdDSA", R_KEY_TYPE_EDDSA, "Ed25519"},
 };
 
-/* True when the key is of the kind that the algorithm needs, and is not
- * meant for another use. */
+/* True when the key is of the kind that the algorithm needs, and not meant for
+ * another use. */
 static bool
 key_fits(jwk_t *key, jwa_alg alg)
 {
@@ -102,7 +102,8 @@ load(struct jwt_keys *k, struct buf *why)
 	return 0;
 }
 
-/* Keys are rotated by replacing the file; a broken one changes nothing. */
+/* Reads a new file, with which keys are rotated; a malformed file changes
+ * nothing. */
 static void
 reload(struct jwt_keys *k)
 {
@@ -163,7 +164,8 @@ signed_by(const struct jwt_keys *k, jwt_t *jwt)
 	return false;
 }
 
-/* Extensions that must be understood: none is. Source: RFC 7515, 4.1.11. */
+/* True when a token requires extensions, none of which is supported. Source:
+ * RFC 7515, 4.1.11. */
 static bool
 asks_extension(jwt_t *jwt)
 {
@@ -172,7 +174,7 @@ asks_extension(jwt_t *jwt)
 	return crit != NULL;
 }
 
-/* Claims hold one text, or a list of them. */
+/* True when a claim, which is a text or a list of texts, has the wanted one. */
 static bool
 claim_has(const json_t *claim, const char *wanted)
 {
@@ -217,7 +219,7 @@ tenant_ok(const json_t *v)
 	return s && *s && strlen(s) < STORE_TENANT_MAX && id_valid("", s);
 }
 
-/* The tenants of a claim as words, the first as the default. */
+/* Reads the tenants of a claim as words; the first is the default. */
 static bool
 read_tenants(const json_t *claim, struct caller *out)
 {
@@ -241,8 +243,8 @@ read_tenants(const json_t *claim, struct caller *out)
 	return !buf_take(&words, &out->tenants, NULL);
 }
 
-/* Who it is, for audits and idempotency. A subject that is too long to keep
- * ends in a hash of it: two of them must not look like one. */
+/* Names the caller for the audit log and idempotency. A subject that is too
+ * long ends in a hash, so that two of them stay different. */
 static void
 name_subject(const char *sub, char out[static ID_MAX])
 {

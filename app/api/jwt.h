@@ -14,12 +14,12 @@
 
 #define JWT_MAX_BYTES ((size_t)8 << 10)
 #define JWT_MAX_KEYS  64
-#define JWT_LEEWAY_S  30 /* clocks differ */
+#define JWT_LEEWAY_S  30 /* for clocks that differ */
 
 struct jwt_keys;
 
 /*
- * Reads the JWKS file; it is read again when it changes.
+ * Reads the JWKS file, and again when the file changes.
  *   Owns     *out is the caller's; jwt_keys_close() it
  *   Errors   -errno, -EINVAL with one line in *why
  */
@@ -28,9 +28,9 @@ jwt_keys_open(const char *path, struct jwt_keys **out, struct buf *why);
 void jwt_keys_close(struct jwt_keys *k);
 
 /*
- * Checks a token and reads who it is for.
+ * Checks a token and reads its subject, role and tenants.
  *
- *   Shape    out->tenant is the claim's first or only tenant
+ *   Shape    out->tenant is the first or only tenant of the claim
  *   Units    now_s since the epoch
  *   Owns     out->tenants is the caller's
  *   Errors   -EACCES, with the reason in *why (else NULL); *out untouched

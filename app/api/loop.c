@@ -50,11 +50,11 @@ access_log(const struct call *c, int64_t us)
 	buf_clear(&line);
 	put_line(&line, c, us);
 	if (!buf_err(&line) && write(STDERR_FILENO, line.p, line.len) < 0)
-		return; /* nowhere left to say it */
+		return; /* there is nowhere left to report it */
 }
 
 #define LISTENER   0
-#define KEPT_BYTES ((size_t)1 << 20) /* of a body's memory, for the next */
+#define KEPT_BYTES ((size_t)1 << 20) /* memory of a body, kept for the next */
 
 struct loop {
 	struct env *env;
@@ -66,9 +66,9 @@ struct loop {
 };
 
 /*
- * libfcgi reads short, or delivers truncated parameters, when a signal
- * arrives in the middle of a request. So the signals are blocked for good
- * and read from a descriptor, between requests.
+ * libfcgi reads short, or delivers truncated parameters, when a signal arrives
+ * in the middle of a request. Signals are therefore always blocked, and read
+ * from a descriptor between requests.
  */
 static int
 block_signals(int *out_fd)
@@ -94,7 +94,8 @@ epoll_watch(int epoll_fd, int fd, uint32_t events)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-/* EPOLLEXCLUSIVE: a connection wakes one process, not the pool. */
+/* Opens an epoll with EPOLLEXCLUSIVE: a connection wakes one process rather
+ * than the pool. */
 static int
 open_epoll(int stop_fd, int *out_fd)
 {
@@ -112,7 +113,7 @@ open_epoll(int stop_fd, int *out_fd)
 	return rc;
 }
 
-/* A call, and what its body is read from. */
+/* A call, and the request from which its body is read. */
 struct serving {
 	struct call call;
 	struct loop *loop;
@@ -161,7 +162,7 @@ serve(struct loop *l, FCGX_Request *f)
 		buf_done(&l->body);
 }
 
-/* Accepts what is there: 0, also when another process was quicker. */
+/* Accepts a connection. Returns 0 also when another process was quicker. */
 static int
 accept_one(struct loop *l, FCGX_Request *f)
 {
@@ -175,10 +176,10 @@ accept_one(struct loop *l, FCGX_Request *f)
 	rc = store_refresh(&l->env->store);
 	if (rc)
 		log_warn("store: %s", strerror(-rc));
-	/* a request cut short by its peer comes with rc 0 */
+	/* a request that its peer cut off comes with rc 0 */
 	if (f->role == FCGI_RESPONDER && !FCGX_GetError(f->in))
 		serve(l, f);
-	/* A kept connection would hold this process for nginx's pleasure. */
+	/* A kept connection would occupy this process until nginx closes it. */
 	f->keepConnection = 0;
 	FCGX_Finish_r(f);
 	return 0;

@@ -8,7 +8,7 @@
 
 /*
  * Serves the listening socket on descriptor 0 until SIGTERM, SIGINT, SIGHUP,
- * SIGUSR1 or SIGUSR2; the request at hand is finished first.
+ * SIGUSR1 or SIGUSR2; the current request is finished first.
  *   Errors   -errno
  */
 MUST_CHECK int loop_run(struct env *env, struct jwt_keys *keys);

@@ -21,7 +21,7 @@ static const char usage[] =
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
 	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n";
 
-/* 0 to go on, 1 to end well, -1 to end badly. */
+/* Returns 0 to go on, 1 to exit with success, -1 with failure. */
 static int
 parse_args(int argc, char **argv, const char **path)
 {
@@ -64,8 +64,11 @@ is_listening(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) && on;
 }
 
-/* A peer that connects and says nothing, or does not close, holds a process
- * for two seconds by default. Source: os_unix.c of libfcgi 2.4.2. */
+/*
+ * Shortens libfcgi's timeouts: a peer that connects and sends nothing, or does
+ * not close, occupies a process for two seconds by default. Source: os_unix.c
+ * of libfcgi 2.4.2.
+ */
 static void
 shorten_timeouts(void)
 {
@@ -109,8 +112,8 @@ serve(const struct conf *conf, struct buf *why)
 	return rc ? failed("accept", rc, why) : EXIT_SUCCESS;
 }
 
-/* A supervisor that is killed stops nobody: its pool would serve on, on a
- * socket that its successor has replaced. */
+/* Ends this process when its supervisor is killed: the pool would go on serving
+ * a socket that the next supervisor has replaced. */
 static void
 end_with_supervisor(void)
 {

@@ -19,8 +19,8 @@ route_run(struct call *c)
 
 #define NO_MATCH (-1)
 
-/* How well a pattern fits: NO_MATCH, else a bit per literal segment, the
- * leftmost the highest. */
+/* Rates how well a pattern fits: NO_MATCH, or a bit per literal segment, the
+ * leftmost highest. */
 static int
 fit(const char *pattern, const struct request *r)
 {

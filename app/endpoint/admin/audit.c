@@ -1,4 +1,6 @@
-/* GET of the audit log. */
+/*
+ * GET of the audit log.
+ */
 #include "store/audit.h"
 #include "endpoint/call.h"
 

@@ -1,4 +1,6 @@
-/* /continuous: what is profiled all the time. */
+/*
+ * /continuous: services that are profiled all the time.
+ */
 #include "store/continuous.h"
 
 #include "continuous_state.h"
@@ -17,7 +19,7 @@ unknown(struct call *c, const char *service)
 	return fail(c, UnknownService, service);
 }
 
-/* -errno: the store failed. */
+/* Writes the members of a row. Returns -errno when the store failed. */
 static int
 put_continuous(struct call *c, const struct continuous_view *view,
                const struct continuous *v, struct buf *out)
@@ -69,7 +71,7 @@ type_list(char out[static TYPE_LIST])
 	return out;
 }
 
-/* The types as a JSON array, each once. */
+/* Reads the types as a JSON array, each once. */
 static int
 read_types(struct call *c, struct buf *out)
 {

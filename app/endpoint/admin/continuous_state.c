@@ -43,7 +43,8 @@ continuous_view(struct store *s, const char *tenant, const char *service,
 	return 0;
 }
 
-/* False where the worker is gone or publishes nothing. */
+/* Reads what a worker publishes; false when it is gone, or
+ * publishes nothing. */
 static bool
 read_host(const struct worker *w, struct continuous_host *out)
 {
@@ -151,7 +152,7 @@ write_states(const char *host, const struct continuous_host *h, struct buf *out)
 		         host, continuous_host_state_name(i), i == h->state);
 }
 
-/* f: NULL for the state. */
+/* Writes one metric of all workers; f is NULL for the state. */
 static void
 write_metric(const struct worker_list *workers, const struct figure *f,
              struct buf *out)

@@ -1,4 +1,6 @@
-/* How continuous profiling goes: what workers tell of it. */
+/*
+ * The state of continuous profiling, as workers report it.
+ */
 #pragma once
 
 #include "base/json.h"
@@ -7,7 +9,7 @@
 #include "store/continuous.h"
 #include "store/worker.h"
 
-/* What a reply about it is made of, read once. */
+/* Data for a reply about continuous profiling, read once. */
 struct continuous_view {
 	struct worker_list workers;
 	struct continuous_problem_list problems;
@@ -15,11 +17,11 @@ struct continuous_view {
 #define CLEANUP_CONTINUOUS_VIEW CLEANUP(continuous_view_done)
 
 void continuous_view_done(struct continuous_view *v);
-/* service "": of all of the tenant's. */
+/* Reads the data of a service, or of all of a tenant's when service is "". */
 MUST_CHECK int
 continuous_view(struct store *s, const char *tenant, const char *service,
                 struct continuous_view *out);
-/* Appends members unsupported, failing and hosts. -errno. */
+/* Appends members unsupported, failing and hosts. Returns -errno. */
 MUST_CHECK int
 continuous_view_put(struct store *s, const struct continuous_view *v,
                     const struct continuous *c, struct buf *out);

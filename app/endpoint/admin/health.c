@@ -1,4 +1,6 @@
-/* /healthz, /readyz and /metrics: what runs this asks here. */
+/*
+ * /healthz, /readyz and /metrics, for the systems that run Stoker.
+ */
 #include "checks.h"
 #include "continuous_state.h"
 #include "endpoint/call.h"
@@ -27,8 +29,8 @@ count_alive(const struct worker_list *list)
 	return n;
 }
 
-/* The check that keeps every live worker from capturing; NULL when one of the
- * workers can, or none lives. */
+/* Returns the check that keeps every live worker from capturing; NULL when one
+ * of them can capture, or none is alive. */
 static const char *
 blocked_by(const struct worker_list *list)
 {
@@ -47,7 +49,7 @@ blocked_by(const struct worker_list *list)
 	return name;
 }
 
-/* Details name the part that is missing; /api/v1/checks has the whole. */
+/* Fails with details of the missing part; /api/v1/checks has all findings. */
 static int
 not_ready(struct call *c, const char *store, const char *worker,
           const char *text)
@@ -134,7 +136,7 @@ metrics_get(struct call *c)
 	c->reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	counters_write(c->env->counters, out);
 	rc = write_store(&c->env->store, out);
-	if (rc) /* the pool's own counters are worth more than an error */
+	if (rc) /* the pool's counters are worth more than an error */
 		buf_addf(&c->reply->cause, "%s", strerror(-rc));
 	return 0;
 }

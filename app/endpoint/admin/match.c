@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An absolute path without "." and ".." pieces. */
+/* True for an absolute path without "." and ".." pieces. */
 static bool
 path_ok(const char *s)
 {
@@ -26,7 +26,7 @@ pattern_ok(const char *s)
 	return true;
 }
 
-/* Source: systemd.unit(5). */
+/* True for the name of a unit. Source: systemd.unit(5). */
 static bool
 unit_ok(const char *s)
 {
@@ -77,7 +77,8 @@ match_read(const json_t *match, struct match_rule *out, const char **why)
 	return -EINVAL;
 }
 
-/* A prefix ends at a '/': "/opt/a" does not let "/opt/ab" through. */
+/* True for a path below a prefix, which ends at a '/': "/opt/a" does not allow
+ * "/opt/ab". */
 static bool
 below_prefix(const char *list, const char *path)
 {

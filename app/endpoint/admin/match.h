@@ -1,5 +1,6 @@
 /*
- * How a service's processes are known, and whether its tenant may say so.
+ * The rule that finds a service's processes, and the check that its tenant may
+ * use it.
  */
 #pragma once
 
@@ -9,19 +10,19 @@
 #define MATCH_MAX_TEXT 1000
 
 struct match_rule {
-	const char *kind, *value; /* both "" for none; borrowed */
+	const char *kind, *value; /* both are "" without a rule; borrowed */
 };
 
 /*
- * Reads {"unit": ...} and its like; NULL or {} is no rule.
- *   Errors   -EINVAL, with what was expected in *why; *out untouched
+ * Reads {"unit": ...} and similar rules; NULL or {} is no rule.
+ *   Errors   -EINVAL, with the expectation in *why; *out untouched
  */
 MUST_CHECK int
 match_read(const json_t *match, struct match_rule *out, const char **why);
 /*
- * True when the scope lets the rule through: its unit or its exe is listed.
- * A pattern or a pid file may lead anywhere: with these, as with any rule,
- * the worker holds each process it finds against the scope.
- *   Shape    scope NULL: the tenant may name nothing
+ * True when the scope allows the rule: its unit or its exe is listed. A pattern
+ * or a pid file may lead anywhere; but the worker compares every process that
+ * it finds with the scope.
+ *   Shape    scope is NULL when the tenant may name nothing
  */
 bool match_in_scope(const struct match_rule *m, const struct conf_scope *scope);

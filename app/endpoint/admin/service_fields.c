@@ -49,8 +49,8 @@ check_match(struct call *c, const json_t *given, struct match_rule *out)
 	return fail(c, ScopeForbidden, out->kind);
 }
 
-/* An endpoint that the worker will go to. "self" is its own host, which the
- * service names, or which is the only one: then maybe this. */
+/* Checks an endpoint that the worker will use. "self" is the worker's host,
+ * which the service names, or which is the only one and may be this one. */
 static int
 check_endpoint(struct call *c, const struct service_rows *rows)
 {
@@ -84,7 +84,7 @@ is_opt_in(const char *key)
 	return false;
 }
 
-/* What is no opt-in here may be one of another release: it is kept. */
+/* Checks opt-ins. An unknown one may belong to another release, and is kept. */
 static int
 check_allow(struct call *c, const struct service_rows *rows)
 {

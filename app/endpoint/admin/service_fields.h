@@ -1,13 +1,13 @@
 /*
- * The fields of a service, as PUT and POST carry them alike: the rows of
- * params.def for one are those for the other.
+ * The fields of a service, which PUT and POST share: their rows in params.def
+ * are equal.
  */
 #pragma once
 
 #include "endpoint/call.h"
 #include "store/service.h"
 
-/* Where an operation's rows start; the order is that of SERVICE_FIELDS. */
+/* First rows of an operation, in the order of SERVICE_FIELDS. */
 struct service_rows {
 	enum param kind, host, match, pprof_url, source, allow, labels,
 		description;
@@ -25,12 +25,12 @@ struct service_rows {
 	})
 
 /*
- * Checks what the rows can't, and fills a service of the caller's tenant.
+ * Checks what rows can't express, and fills a service of the caller's tenant.
  *   Owns     *out is the caller's; service_done() it
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int
 service_read(struct call *c, const char *name, const struct service_rows *rows,
              struct service *out);
-/* Writes its members. */
+/* Writes the members of a service. */
 void service_put(struct buf *out, const struct service *s);

@@ -14,7 +14,7 @@ unknown(struct call *c, const char *name)
 	return fail(c, UnknownService, name);
 }
 
-/* Answers with the service as the store has it. */
+/* Answers with the stored service. */
 static int
 answer_service(struct call *c, const char *name)
 {
@@ -80,7 +80,7 @@ service_contents_get(struct call *c)
 	return answer_end(c);
 }
 
-/* Runs one change of a service and its audit line together. */
+/* Makes one change of a service, and its audit line, in one transaction. */
 static int
 change(struct call *c, const char *name, const struct service *s,
        int (*write)(struct store *, const struct service *))

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* A token is seen and revoked by admins who hold all its tenants. */
+/* True when an admin may see and revoke a token: the admin holds all its
+ * tenants. */
 static bool
 holds_all(const struct call *c, const char *tenants)
 {
@@ -25,7 +26,7 @@ holds_all(const struct call *c, const char *tenants)
 	return true;
 }
 
-/* The default first, then the others. */
+/* Writes the default tenant first, then the others. */
 static void
 put_tenants(struct buf *out, const char *first, const char *all)
 {

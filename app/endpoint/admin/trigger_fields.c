@@ -9,7 +9,7 @@
 
 #define FUNCTION_MAX 1000
 #define MINIMUM_MAX  1000000000
-/* Of a capture that does not say. */
+/* Defaults of a capture. */
 #define SECONDS 30
 #define RATE    100
 
@@ -60,7 +60,7 @@ read_minimum(struct call *c, enum trigger_kind kind, const json_t *of,
 	return 0;
 }
 
-/* {"rss": {"bytes": 1e9}} */
+/* Reads {"rss": {"bytes": 1e9}}. */
 static int
 read_when(struct call *c, const json_t *when, struct trigger *out)
 {
@@ -149,7 +149,7 @@ check_service(struct call *c, const struct trigger *t)
 	return fail(c, UnknownService, t->service);
 }
 
-/* One that the worker may call. */
+/* Checks that the worker may call a webhook. */
 static int
 check_webhook(struct call *c, const char *text)
 {
@@ -201,7 +201,8 @@ put_when(struct buf *out, const struct trigger *t)
 	enum trigger_kind kind = trigger_kind_of(t->kind);
 
 	json_open(out, "when", '{');
-	if (kind < TRIGGER_KINDS) { /* else a later release's */
+	if (kind < TRIGGER_KINDS) { /* otherwise the kind is of a later
+		                       release */
 		json_open(out, t->kind, '{');
 		if (*members[kind].text)
 			json_put_text(out, members[kind].text, t->function);

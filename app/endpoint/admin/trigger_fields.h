@@ -1,10 +1,12 @@
-/* The fields of a trigger, as PUT and POST carry them alike. */
+/*
+ * The fields of a trigger, which PUT and POST share.
+ */
 #pragma once
 
 #include "endpoint/call.h"
 #include "store/trigger.h"
 
-/* Where an operation's rows start; the order is that of TRIGGER_FIELDS. */
+/* First rows of an operation, in the order of TRIGGER_FIELDS. */
 struct trigger_rows {
 	enum param service, name, when, capture, webhook, cooldown, enabled;
 };
@@ -20,11 +22,12 @@ struct trigger_rows {
 	})
 
 /*
- * Checks what the rows can't, and fills a trigger of the caller's tenant.
+ * Checks what rows can't express, and fills a trigger of the caller's tenant.
  *   Owns     strings of *out are the call's
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int trigger_read(struct call *c, const struct trigger_rows *rows,
                             struct trigger *out);
-/* Writes its members; whole: with its webhook, which may be a secret. */
+/* Writes the members of a trigger; whole: with its webhook, which may be a
+ * secret. */
 void trigger_put(struct buf *out, const struct trigger *t, bool whole);

@@ -1,4 +1,6 @@
-/* /api/v1/services/{name}/triggers: what starts a capture by itself. */
+/*
+ * /api/v1/services/{name}/triggers: rules that start captures.
+ */
 #include "store/service.h"
 #include "trigger_fields.h"
 
@@ -71,7 +73,7 @@ trigger_one_get(struct call *c)
 	                      param_text(c, P_GetTrigger_triggerId));
 }
 
-/* A change and its audit line, together. */
+/* Makes a change, and its audit line, in one transaction. */
 static int
 change(struct call *c, const struct trigger *t, char id[static ID_MAX])
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Quality of one media range in thousandths. */
+/* Returns the quality of one media range in thousandths. */
 static int
 range_quality(const char *range, size_t n)
 {
@@ -12,8 +12,8 @@ range_quality(const char *range, size_t n)
 	return q ? (int)(strtod(q + 2, NULL) * 1000) : 1000;
 }
 
-/* How exactly a range names a type: 3 type/subtype, 2 type only, 1 anything, 0
- * not. */
+/* Rates how precisely a range names a type: 3 type/subtype, 2 type only, 1
+ * anything, 0 not at all. */
 static int
 range_fit(const char *range, size_t n, const char *type)
 {

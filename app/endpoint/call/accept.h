@@ -1,13 +1,16 @@
-/* Which view of a profile a client wants. */
+/*
+ * Finds the view of a profile that a client prefers.
+ */
 #pragma once
 
 #include "profile/export.h"
 
 /*
- * The format that an Accept header likes best; the first of formats.def for
- * an empty header, or for one that names none.
+ * Returns the format that an Accept header prefers; the first of formats.def
+ * for an empty header, or for one that names none.
  *   Source   RFC 9110, 12.5.1; parameters other than q are ignored
  */
 const struct format *accept_format(const char *accept);
-/* Of a type, in thousandths: that of the range that names it most exactly. */
+/* Returns the quality of a type in thousandths, by the range that names it most
+ * precisely. */
 int accept_quality(const char *accept, const char *type);

@@ -37,8 +37,8 @@ answer_empty(struct call *c, int status)
 	return 0;
 }
 
-/* One of the tags of If-None-Match, compared weakly: nginx marks what it
- * compresses as weak. Source: RFC 9110, 13.1.2. */
+/* True when If-None-Match lists the tag, compared weakly: nginx makes tags weak
+ * when it compresses. Source: RFC 9110, 13.1.2. */
 static bool
 etag_listed(const char *list, const char *etag)
 {
@@ -105,7 +105,7 @@ warn_client(struct call *c, const char *fmt, ...)
 	buf_vaddf(&text, fmt, ap);
 	va_end(ap);
 	if (buf_err(&text) || w->len + 6 * text.len > w->max)
-		return; /* a thousand warnings help nobody */
+		return; /* more warnings than that help nobody */
 	buf_puts(w, w->len ? "," : "");
 	json_escape(w, text.p, text.len);
 }

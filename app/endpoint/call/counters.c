@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-/* Locked bytes of the file: slots from 0, tickets from here. */
+/* Locked bytes of the file: one per slot from 0, one per ticket from here. */
 #define TICKET_BYTE 4096
 
 static const int64_t bounds_us[COUNTERS_NBOUNDS] = COUNTERS_BOUNDS;
@@ -22,15 +22,17 @@ struct op_counters {
 
 struct shared {
 	atomic_uchar busy[COUNTERS_MAX_SLOTS];
-	struct op_counters ops[OP_COUNT + 1]; /* the last: of no route */
+	struct op_counters ops[OP_COUNT + 1]; /* the last is for unknown
+	                                         paths */
 	atomic_uint_fast64_t store_errors;
 };
 
 struct counters {
 	int fd;
 	int pool;
-	int slot;   /* -1: none was free; then never counted as busy */
-	int ticket; /* -1: none held */
+	int slot;   /* -1: none was free; the process is then never counted
+	               as busy */
+	int ticket; /* -1: none */
 	struct shared *shared;
 };
 
@@ -60,7 +62,7 @@ locked_by_other(int fd, off_t at)
 	return !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
 }
 
-/* First of n bytes from at that nobody holds, now ours; -1. */
+/* Locks the first free byte of n bytes from at; -1 when all are taken. */
 static int
 take_byte(int fd, off_t at, int n)
 {
@@ -70,7 +72,7 @@ take_byte(int fd, off_t at, int n)
 	return -1;
 }
 
-/* Changes with whatever a slot's meaning depends on. */
+/* Returns a hash of everything that the layout of a slot depends on. */
 static uint64_t
 layout_hash(void)
 {

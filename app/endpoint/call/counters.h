@@ -1,11 +1,12 @@
 /*
- * What the pool shares: request counters, and tickets that let at most half
- * of it wait. Both live in one file in [api] run_dir that every process maps.
+ * State that the pool shares: request counters, and tickets that let at most
+ * half of the pool wait. Both are in one file in [api] run_dir, which every
+ * process maps.
  *
  * A process owns a slot by an open-file-description lock on its byte of the
- * file; the kernel drops it when the process is gone, so a killed process is
- * neither counted as busy nor keeps its ticket. The file is named after the
- * layout: a release with other routes starts a new one.
+ * file; the kernel releases the lock when the process is gone, so a killed
+ * process is neither counted as busy nor keeps its ticket. The file is named
+ * after the layout: a release with other routes starts a new one.
  * Source: fcntl(2), "Open file description locks".
  */
 #pragma once
@@ -15,7 +16,7 @@
 
 #include <stdbool.h>
 
-#define COUNTERS_MAX_SLOTS 512 /* two pools: a reload overlaps */
+#define COUNTERS_MAX_SLOTS 512 /* two pools, since a reload overlaps */
 #define COUNTERS_CLASSES   5   /* 1xx..5xx */
 
 /* Upper bounds of the latency histogram in microseconds. */
@@ -29,16 +30,16 @@
 struct counters;
 
 /*
- * Maps the file in dir, made when there is none.
+ * Maps the file in dir, and creates it if necessary.
  *   Owns     *out is the caller's; counters_close() it
  *   Errors   -errno
  */
 MUST_CHECK int counters_open(const char *dir, int pool, struct counters **out);
 void counters_close(struct counters *c);
 
-/* Marks this process as busy, or not. */
+/* Marks this process as busy, or as idle. */
 void counters_busy(struct counters *c, bool busy);
-/* op OP_COUNT: the path was of no route. */
+/* Counts a request; op is OP_COUNT for an unknown path. */
 void counters_request(struct counters *c, enum op op, int status, int64_t us);
 void counters_store_error(struct counters *c);
 
@@ -46,5 +47,5 @@ void counters_store_error(struct counters *c);
 bool counters_wait_begin(struct counters *c);
 void counters_wait_end(struct counters *c);
 
-/* Appends all of them as Prometheus text. */
+/* Appends all counters as Prometheus text. */
 void counters_write(struct counters *c, struct buf *out);

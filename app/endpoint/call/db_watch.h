@@ -1,7 +1,7 @@
 /*
- * Waiting for the store to change, without asking it over and over:
- * db_commit() touches the database file, and inotify tells. (A write to the
- * WAL says too little: it comes before the commit can be seen.)
+ * Waits for a change of the store without polling: db_commit() touches the
+ * database file, and inotify reports that. (A write to the WAL is too early: it
+ * comes before the commit is visible.)
  */
 #pragma once
 
@@ -13,12 +13,12 @@ struct db_watch {
 };
 #define CLEANUP_DB_WATCH CLEANUP(db_watch_close)
 
-/* Open it before the read whose change is waited for. */
+/* Opens a watch; call it before the read whose change is awaited. */
 MUST_CHECK int db_watch_open(const struct store *s, struct db_watch *out);
 void db_watch_close(struct db_watch *w);
 /*
  * Waits for a commit.
- *   Units    deadline_ns as clock_mono_ns() counts
+ *   Units    deadline_ns is a time of clock_mono_ns()
  *   Errors   -ETIMEDOUT past the deadline; -ECANCELED when this process is
  *            to stop or the client is gone; -errno
  */

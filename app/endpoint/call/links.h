@@ -10,8 +10,11 @@ struct link_query {
 	size_t n;
 };
 
-/* Appends what is signed of it, in whatever order it comes: all but format
- * and what links themselves add. No two queries read alike. */
+/*
+ * Appends the part of a query that is signed, in any order: all but format and
+ * the parameters that links themselves add. Different queries give different
+ * texts.
+ */
 void link_subject(const struct link_query *query, struct buf *out);
-/* Appends it as it stands in an address. */
+/* Appends the query as it is in an address. */
 void link_put_query(const struct link_query *query, struct buf *out);

@@ -16,7 +16,7 @@ multipart_is(const char *content_type)
 	       (!content_type[n] || strchr("; ", content_type[n]));
 }
 
-/* "--BOUNDARY" into out[]; its length, or 0. */
+/* Writes "--BOUNDARY" to out. Returns its length, or 0. */
 static size_t
 boundary(const char *type, char out[static MAX_BOUNDARY + 3])
 {
@@ -38,7 +38,7 @@ boundary(const char *type, char out[static MAX_BOUNDARY + 3])
 	return 2 + n;
 }
 
-/* Whether a part's headers name this field. */
+/* True when a part's headers name this field. */
 static bool
 names(const char *head, size_t n, const char *field)
 {
@@ -53,7 +53,8 @@ names(const char *head, size_t n, const char *field)
 	       at[len] == '"';
 }
 
-/* The part at *at, which stands behind a boundary; 1 at the last one's end. */
+/* Finds the part at *at, which is right after a boundary; returns 1 after the
+ * last part. */
 static int
 next_part(const char **at, const char *end, const char *mark, size_t nmark,
           struct part *head, struct part *body)
@@ -66,7 +67,8 @@ next_part(const char **at, const char *end, const char *mark, size_t nmark,
 	if (!blank)
 		return -EBADMSG;
 	*head = (struct part){p, (size_t)(blank - p)};
-	p = blank + 2; /* an empty part's boundary begins with this line end */
+	p = blank + 2; /* the boundary of an empty part begins with this line
+	                  end */
 	for (;;) {
 		stop = memmem(p, (size_t)(end - p), mark, nmark);
 		if (!stop || stop - 2 < blank + 2)

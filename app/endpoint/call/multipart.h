@@ -1,6 +1,6 @@
 /*
- * Parts of a multipart/form-data body, where they stand in it.
- * Source: RFC 7578; RFC 2046, 5.1.
+ * Finds parts of a multipart/form-data body in place. Source: RFC 7578; RFC
+ * 2046, 5.1.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct part {
 /* True when the content type is multipart/form-data. */
 bool multipart_is(const char *content_type);
 /*
- * Finds the part of a field; absent: *out is {NULL, 0}.
+ * Finds the part of a field; *out is {NULL, 0} when it is absent.
  *   Errors   -EBADMSG no boundary, more than MULTIPART_MAX_PARTS, or a body
  *            that does not end with its boundary
  */

@@ -1,4 +1,6 @@
-/* /openapi.json, made of the tables. Source: OpenAPI 3.1.0. */
+/*
+ * Makes /openapi.json of the tables. Source: OpenAPI 3.1.0.
+ */
 #include "endpoint/call.h"
 #include "profile/diff.h"
 #include "profile/import.h"
@@ -69,8 +71,8 @@ put_text_examples(struct buf *b, const char *first, const char *second,
 	json_close(b, ']');
 }
 
-/* An object whose members are parameters of their own, "label.KEY": what
- * style "form" makes of one. */
+/* Writes an object whose members are parameters of their own, "label.KEY": so
+ * style "form" encodes an object. */
 static void
 put_matches(struct buf *b, const struct param_row *p)
 {
@@ -160,7 +162,7 @@ put_params(struct buf *b, const struct route *r)
 	json_close(b, ']');
 }
 
-/* Any format of inputs.def, by its content types. */
+/* Writes a body in any format of inputs.def, by content types. */
 static void
 put_upload(struct buf *b)
 {
@@ -172,7 +174,7 @@ put_upload(struct buf *b)
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(type, " "),
 		         type);
 		if (i && !strcmp(inputs[i - 1].content_types, type))
-			continue; /* one entry tells of all texts */
+			continue; /* one entry stands for all texts */
 		json_open(b, name, '{');
 		json_put_text(b, "x-input", inputs[i].doc);
 		json_close(b, '}');
@@ -235,7 +237,8 @@ put_diffs(struct buf *b)
 	json_close(b, '}');
 }
 
-/* As the formats are, but that JSON is the summary unless ?format= says. */
+/* Writes the formats, but JSON is the summary unless ?format=
+ * says otherwise. */
 static void
 put_merged(struct buf *b)
 {
@@ -254,7 +257,7 @@ put_merged(struct buf *b)
 	json_close(b, '}');
 }
 
-/* Of replies that no schema describes; NULL for others. */
+/* Returns the content type of a reply without a schema; NULL for others. */
 static const char *
 content_type(const char *reply)
 {
@@ -295,7 +298,7 @@ put_success(struct buf *b, const struct route *r)
 	json_close(b, '}');
 }
 
-/* What an operation may answer besides its success and errors. */
+/* Replies that an operation may give besides its success and errors. */
 static const struct {
 	enum op op;
 	const char *status, *doc;
@@ -326,7 +329,7 @@ put_others(struct buf *b, const struct route *r)
 	}
 }
 
-/* Groups of operations: the longest prefix of a path decides. */
+/* Groups of operations: the longest prefix of a path counts. */
 static const struct {
 	const char *prefix, *name, *doc;
 } tags[] = {
@@ -400,7 +403,7 @@ put_operation(struct buf *b, const struct route *r)
 	buf_puts(b, "}}");
 }
 
-/* Each path once, with the operations of all its methods. */
+/* Writes each path once, with the operations of all its methods. */
 static void
 put_paths(struct buf *b)
 {

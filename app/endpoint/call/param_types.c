@@ -1,4 +1,6 @@
-/* What the types of params.def mean: their words, and how to say so. */
+/*
+ * Defines the types of params.def: their words, and how to describe them.
+ */
 #include "tables.h"
 
 #include "profile/diff.h"

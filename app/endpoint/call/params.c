@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define TAG_MAX 63
-#define GOT_MAX 200 /* bytes of an offending value that are shown */
+#define GOT_MAX 200 /* most bytes shown of an offending value */
 
-/* Where a raw value comes from: a text, or JSON, or nowhere. */
+/* The source of a raw value: a text, JSON, or nothing. */
 struct raw {
 	const char *text;
 	const json_t *json;
@@ -109,7 +109,7 @@ words_ok(const struct param_row *p, const json_t *j)
 	return true;
 }
 
-/* Texts of one line. */
+/* True for texts without line feeds. */
 static bool
 tags_ok(const struct param_row *p, const json_t *j)
 {
@@ -157,7 +157,7 @@ functions_ok(const struct param_row *p, const json_t *j)
 	size_t i, n = json_array_size(j);
 	json_t *v;
 
-	if (json_is_string(j)) /* as the seed's own example has it */
+	if (json_is_string(j)) /* as in the seed's own example */
 		return !strcmp(json_string_value(j), "(nested array)");
 	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
 		return false;
@@ -168,7 +168,7 @@ functions_ok(const struct param_row *p, const json_t *j)
 	return true;
 }
 
-/* A value that is a text. */
+/* Reads a value that is a text. */
 static bool
 read_text(const struct param_row *p, const char *s, struct value *out)
 {
@@ -274,7 +274,7 @@ fail_value(struct call *c, const char *name, const char *expected,
 	return fail_param(c, name, expected, buf_str(&text));
 }
 
-/* As if there were nothing of that name. */
+/* Refuses a path as if nothing had that name. */
 static int
 refuse_path(struct call *c, const struct param_row *p, const char *text)
 {
@@ -325,7 +325,8 @@ path_param(const struct call *c, const char *name)
 	return NULL;
 }
 
-/* KEY of name.KEY; NULL when it is none of this row's. */
+/* Returns KEY of name.KEY; NULL when the parameter does not
+ * belong to this row. */
 static const char *
 match_key(const struct param_row *p, const char *name)
 {
@@ -415,7 +416,7 @@ is_known(enum op op, enum param_in in, const char *name)
 	return false;
 }
 
-/* Two values of one parameter: none of them is the one that was meant. */
+/* Refuses two values of one parameter, since either may be meant. */
 static int
 check_query(struct call *c)
 {

@@ -107,6 +107,6 @@ pushes_store(struct pushes *p, struct store *s, const struct push_windows *w)
 		rc = segment_sync(&p->segment)
 		             ?: window_commit(s, &p->segment, asks, w->n, NULL);
 	if (rc)
-		p->segment.length = length; /* the next push writes there */
+		p->segment.length = length; /* the next push overwrites them */
 	return rc;
 }

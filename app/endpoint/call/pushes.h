@@ -1,7 +1,7 @@
 /*
- * Where one process of the pool puts what is pushed to it: windows like those
- * that a worker captures (store/window.h), of series whose host is
- * WINDOW_PUSHED, in a segment of its own.
+ * Stores what clients push to one process of the pool: windows like those that
+ * a worker captures (store/window.h), in series whose host is WINDOW_PUSHED, in
+ * a segment of its own.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ void pushes_done(struct pushes *p);
 struct push_windows {
 	const char *tenant, *service;
 	const char *labels; /* JSON object */
-	int64_t max_series; /* that the service may have of pushes */
+	int64_t max_series; /* most series of pushes in the service */
 	int64_t start_ms, end_ms;
 	struct push_window {
 		const char *type;
@@ -40,11 +40,11 @@ void push_windows_done(struct push_windows *w);
  *   Errors   -ENOMEM, -E2BIG past WINDOW_MAX_BYTES or PUSH_MAX_TYPES,
  *            -EOVERFLOW when values do not add up, or past PUSH_MAX_VALUE
  */
-#define PUSH_MAX_VALUE (INT64_C(1) << 50) /* so that a day's still add up */
+#define PUSH_MAX_VALUE (INT64_C(1) << 50) /* so that sums of a day fit */
 MUST_CHECK int
 push_add(struct push_windows *w, const char *type, const struct profile *p);
 /*
- * Stores all windows or none: when it returns, they are on disk.
+ * Stores all windows or none; they are on disk when it returns.
  *   Errors   -ENOENT when there is no such service; -EDQUOT past max_series
  */
 MUST_CHECK int

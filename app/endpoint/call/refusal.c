@@ -13,7 +13,8 @@
 extern const char web_refused_html[];
 extern const uint64_t web_refused_html_len;
 
-/* In advice, '{' and '}' enclose a command, and '$' is the profile's id. */
+/* Texts for errors. In advice, '{' and '}' enclose a command, and '$' is the
+ * profile's id. */
 static const struct {
 	enum error error;
 	const char *head, *advice;
@@ -63,7 +64,7 @@ put_advice(struct buf *out, const char *advice, const char *id)
 	}
 }
 
-/* The message of the error, or the part of it that is the reason. */
+/* Writes the message of the error, or the part of it that is the reason. */
 static void
 put_reason(struct buf *out, const json_t *error)
 {

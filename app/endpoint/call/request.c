@@ -47,7 +47,8 @@ is_utf8(const char *s, const char *end)
 	return true;
 }
 
-/* Decodes in place: a path piece, or a query piece, where '+' is a space. */
+/* Decodes a piece of the path in place, or of the query, where
+ * '+' is a space. */
 static int
 decode(char *s, bool query)
 {

@@ -18,15 +18,15 @@ enum method {
 	METHOD_POST,
 	METHOD_PUT,
 	METHOD_DELETE,
-	METHOD_OTHER, /* of no route */
+	METHOD_OTHER, /* used by no route */
 };
 extern const char *const method_names[];
 
-/* In place of a body's size: it is a profile in any format of inputs.def, up
- * to [upload] max_bytes. */
+/* Stands for a body's size: the body is a profile in any format of inputs.def,
+ * up to [upload] max_bytes. */
 #define UPLOAD SIZE_MAX
 
-/* From weak to strong; the first three ask no role of their own. */
+/* Access from weak to strong; the first three require no role. */
 enum who {
 	WHO_ANYONE,
 	WHO_LINK,
@@ -35,9 +35,9 @@ enum who {
 	WHO_OPERATOR,
 	WHO_ADMIN,
 };
-/* "viewer", "operator", "admin"; "" for the others. */
+/* Returns "viewer", "operator" or "admin"; "" for the others. */
 const char *who_name(enum who who);
-/* WHO_ANYONE for a word that is no role. */
+/* Returns WHO_ANYONE for a word that is no role. */
 enum who who_parse(const char *role);
 
 enum op {
@@ -52,16 +52,16 @@ struct route {
 	enum method method;
 	const char *path; /* pattern: "/a/{b}" */
 	enum who who;
-	size_t max_body; /* bytes of JSON, 0: takes none */
+	size_t max_body; /* bytes of JSON; 0: no body */
 	bool upload;     /* the body is a profile */
 	enum op op;
 	const char *name; /* operationId */
-	int status;       /* of success */
+	int status;       /* status of success */
 	const char *reply, *summary;
 };
-/* By enum op. */
+/* All routes, by enum op. */
 extern const struct route routes[OP_COUNT];
-/* True for a POST whose reply may be kept for who repeats the request. */
+/* True for a POST whose reply may be kept for a repeated request. */
 bool route_takes_key(const struct route *r);
 
 #define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
@@ -118,13 +118,13 @@ struct param_row {
 	int64_t min, max;
 	const char *def, *doc;
 };
-/* By enum param. */
+/* All parameters, by enum param. */
 extern const struct param_row params[P_COUNT];
 
-/* The words a value of this type may be: NULL-terminated, or NULL when the
- * type is no choice. */
+/* Returns the words that a value of this type may be, NULL-terminated; NULL
+ * when the type is no choice. */
 const char *const *param_words(enum param_type type);
-/* What a value must be, for a person: "an integer from 1 to 3600". */
+/* Writes what a value must be, for people: "an integer from 1 to 3600". */
 void param_expects(const struct param_row *p, struct buf *out);
 
 struct schema_row {

@@ -1,4 +1,6 @@
-/* Baselines: made of sessions, listed, removed. */
+/*
+ * Baselines: makes them of sessions, lists and removes them.
+ */
 #include "base/json.h"
 #include "compare_json.h"
 #include "endpoint/profile/load.h"
@@ -97,7 +99,7 @@ baseline_list_get(struct call *c)
 
 /* --- making one --- */
 
-/* A member that is there and not null. */
+/* Returns a member that exists and is not null. */
 static const json_t *
 member(const json_t *entry, const char *name)
 {
@@ -128,8 +130,8 @@ put_entry(struct buf *out, const json_t *entry)
 	json_close(out, '}');
 }
 
-/* Those given, with every field and of the types of a reply; the session's
- * when none are. */
+/* Writes the given functions with every field, and with the types of a reply;
+ * the session's when none are given. */
 static void
 write_functions(const json_t *given, const struct session *s, struct buf *out)
 {
@@ -204,7 +206,7 @@ baseline_post(struct call *c)
 	ask.tags = buf_str(&tags);
 	if (!rc)
 		rc = add(c, &ask, id);
-	if (rc) /* -ENOENT: deleted since it was looked at */
+	if (rc) /* -ENOENT: deleted meanwhile */
 		return rc == -ENOENT ? fail_unknown(c, which)
 		                     : fail_store(c, rc);
 	reply_header(c->reply, "Location", BASELINES_PATH "%s", id);

@@ -1,4 +1,6 @@
-/* GET check: whether a session costs more than a baseline. */
+/*
+ * GET check: tells whether a session costs more than a baseline.
+ */
 #include "compare_json.h"
 #include "endpoint/profile/load.h"
 

@@ -102,8 +102,11 @@ blocks_of_session(struct call *c, const struct session *s, const struct tree *t,
 	return blocks_of_timeline(t, line, what, &b) ? NULL : b;
 }
 
-/* A capture without a timeline, or with too short a one, is compared without;
- * so is what it is compared with. */
+/*
+ * Finds blocks for both sides, or for neither: a capture without a timeline, or
+ * with one that is too short, is compared without blocks, and so is the other
+ * side.
+ */
 static void
 find_blocks(struct call *c, const struct compared *x, enum blocks_what what,
             struct blocks *out[static 2])
@@ -122,7 +125,7 @@ find_blocks(struct call *c, const struct compared *x, enum blocks_what what,
 	}
 }
 
-/* Where nothing is listed, no node is sure. */
+/* Measures nodes; where no function is listed, no node is sure. */
 void
 compared_nodes(struct call *c, struct compared *x)
 {
@@ -152,7 +155,8 @@ add_other(struct call *c, struct compared *x, const char *session)
 	return 0;
 }
 
-/* A session may be several baselines. */
+/* True when an earlier item is the same session, which may be several
+ * baselines. */
 static bool
 is_told(const struct baseline_list *list, size_t n, const struct compared *x)
 {

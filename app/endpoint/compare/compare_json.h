@@ -1,4 +1,6 @@
-/* Comparisons, as replies show them. */
+/*
+ * Comparisons, and how replies show them.
+ */
 #pragma once
 
 #include "endpoint/call.h"
@@ -6,24 +8,25 @@
 #include "profile/compare.h"
 #include "store/baseline.h"
 
-/* More captures of the base's kind than that tell little more. */
+/* Most other captures of the base; more of them add little. */
 #define COMPARED_OTHERS 8
 
-/* Two profiles being compared; zeroed at first, compared_done() at the end. */
+/* Two profiles that are compared; zeroed at first,
+ * compared_done() at the end. */
 struct compared {
-	/* of a range: what it is called, of what, and when */
+	/* for a range: its name, service, type and time */
 	struct session base, now;
-	struct range ranges[2]; /* without parts: it is a session */
+	struct range ranges[2]; /* without parts: the side is a session */
 	struct profile *profiles[2];
 	struct tree *trees[2];
-	struct blocks *blocks[2];     /* NULL: nothing tells of them */
+	struct blocks *blocks[2];     /* NULL: not measured */
 	struct blocks *nodes[2];      /* compared_nodes() */
-	struct compare_side sides[2]; /* of the trees; work: as asked for */
+	struct compare_side sides[2]; /* of the trees; work: as requested */
 	enum compare_by by;
 	struct profile *other_profiles[COMPARED_OTHERS];
 	struct tree *others[COMPARED_OTHERS];
 	size_t nothers;
-	const char *baseline; /* whose label the others are of; NULL: none */
+	const char *baseline; /* its label is that of the others; NULL: none */
 	struct comparison *c;
 };
 #define CLEANUP_COMPARED CLEANUP(compared_done)
@@ -51,12 +54,12 @@ struct compared_params {
 		P_##op##_comparisonWork,  \
 	})
 /*
- * Reads them into x.
+ * Reads these parameters into x.
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int compared_ask(struct call *c, const struct compared_params *p,
                             struct compared *x);
-/* Parameters that say what is compared. */
+/* Parameters that choose one side. */
 struct compared_ids {
 	enum param id, from, to;
 };
@@ -64,7 +67,7 @@ struct compared_sides {
 	struct compared_ids sides[2]; /* base, now */
 	enum param service, type, host, label, origin;
 };
-/* The rows of an operation that has them. */
+/* The rows of an operation that has these parameters. */
 #define COMPARED_SIDES(op)                                                   \
 	{                                                                    \
 		.sides = {{P_##op##_baseProfileId, P_##op##_baseFrom,        \
@@ -76,8 +79,8 @@ struct compared_sides {
 		.origin = P_##op##_origin,                                   \
 	}
 /*
- * Finds both sides: completed sessions and windows, or parts of ranges, all
- * of one type.
+ * Finds both sides: completed sessions, windows, or parts of ranges, all of one
+ * type.
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int compared_load(struct call *c, const struct compared_sides *p,
@@ -93,17 +96,17 @@ void compared_question(struct call *c, const struct session *base,
  */
 MUST_CHECK int compared_run(struct call *c, struct compared *x);
 /*
- * Adds other captures of the base, before compared_run(): the baselines of
- * the same label. One that is not kept any more is left out.
+ * Adds other captures of the base before compared_run(): the baselines with the
+ * same label whose profile is still kept.
  *   Shape    b must outlive x
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int
 compared_others(struct call *c, const struct baseline *b, struct compared *x);
-/* After compared_run(): what a differential flame graph needs to tell which
- * nodes changed. */
+/* Measures, after compared_run(), which nodes of a differential flame graph
+ * changed. */
 void compared_nodes(struct call *c, struct compared *x);
-/* True when they are of what there is, not of what is spent. */
+/* True for values that are a state rather than consumed. */
 bool compared_is_gauge(const struct compared *x);
 /*
  * Writes links: the differential flame graph of two sessions, or of what
@@ -120,5 +123,5 @@ compared_put_changes(struct buf *out, const char *key,
                      const struct comparison *c, enum compare_change change);
 void compared_put_deciding(struct buf *out, const char *key,
                            const struct comparison *c);
-/* Writes verdict, overall delta and how it was judged. */
+/* Writes verdict, overall delta and method. */
 void compared_put_verdict(struct buf *out, const struct comparison *c);

@@ -1,4 +1,6 @@
-/* GET compare: two sides, each a profile by its id or a range of time. */
+/*
+ * GET compare: two sides, each a profile or a range of time.
+ */
 #include "base/clock.h"
 #include "compare_json.h"
 #include "endpoint/profile/load.h"
@@ -16,8 +18,8 @@ or_text(struct call *c, enum param p, const char *other)
 	return param_given(c, p) || !other ? param_text(c, p) : other;
 }
 
-/* Each side is an id or a range, and not both: a link is signed for what it
- * shows. */
+/* Checks that each side is an id or a range, and not both: a link is signed for
+ * what it shows. */
 static int
 check_side(struct call *c, const struct compared_ids *side, bool *is_range)
 {
@@ -84,7 +86,7 @@ plan(struct call *c, const struct compared_sides *p, size_t i,
 	return rc ? range_fail(c, r, rc, NULL) : 0;
 }
 
-/* A range as replies and views call it. Source: ISO 8601, 4.4.2: interval */
+/* Names a range as replies and views do. Source: ISO 8601, 4.4.2: interval */
 static int
 name_range(const struct range *r, struct session *out)
 {
@@ -142,8 +144,8 @@ add_pair(struct diff_query *q, const char *name, const char *value)
 		q->pairs[q->n++] = (struct query_pair){name, value};
 }
 
-/* Parameters that decide the test, so that the picture agrees with the
- * comparison that links to it. */
+/* Adds parameters of the test, so that the picture agrees with the comparison
+ * that links to it. */
 static void
 add_test(struct diff_query *q, const struct compared *x)
 {

@@ -21,7 +21,7 @@ change_of(const struct group *x)
 	return x->count[1] - x->count[0];
 }
 
-/* KINDS for one that did not change. */
+/* Returns the kind of change; KINDS for none. */
 static enum kind
 kind_of(const struct group *x)
 {
@@ -62,7 +62,7 @@ put_stacks(struct buf *out, const struct groups *g, enum kind kind, int64_t top)
 	json_close(out, ']');
 }
 
-/* Stacks that grew, each by what it grew. */
+/* Sums the growth of stacks that grew. */
 static int64_t
 growth_of(const struct groups *g, int64_t totals[static KINDS + 1])
 {

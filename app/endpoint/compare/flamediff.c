@@ -1,4 +1,6 @@
-/* GET diff: two profiles, or ranges, as one differential flame graph. */
+/*
+ * GET diff: two profiles or ranges as one differential flame graph.
+ */
 #include "compare_json.h"
 #include "endpoint/call/accept.h"
 #include "endpoint/profile/view.h"
@@ -56,7 +58,7 @@ render(struct call *c, const struct compared *x, const struct diff_format *f)
 	return rc ? fail_store(c, rc) : 0;
 }
 
-/* Parameters that change the picture, beside those of its sides. */
+/* Parameters that change the picture, besides those of its sides. */
 static const enum param shown_by[] = {
 	P_GetDiffFlameGraph_normalize,
 	P_GetDiffFlameGraph_shape,
@@ -64,7 +66,7 @@ static const enum param shown_by[] = {
 	P_GetDiffFlameGraph_comparisonWork,
 };
 
-/* True when the client has what this request would make. */
+/* True when the client has the result of this request already. */
 static bool
 known(struct call *c, const struct compared *x, const struct diff_format *f)
 {
@@ -84,7 +86,8 @@ known(struct call *c, const struct compared *x, const struct diff_format *f)
 	                   f->name, STOKER_VERSION);
 }
 
-/* A link from CheckBaseline names the baseline: its test is made again. */
+/* Finds the other captures for a link from CheckBaseline, which names the
+ * baseline: its test is repeated. */
 static int
 find_others(struct call *c, struct compared *x)
 {
@@ -100,7 +103,7 @@ find_others(struct call *c, struct compared *x)
 		return fail_param(c, "baselineId",
 		                  "a baseline whose session is the base", id);
 	rc = compared_others(c, &b, x);
-	x->baseline = NULL; /* b goes */
+	x->baseline = NULL; /* b goes out of scope */
 	return rc;
 }
 
@@ -112,7 +115,7 @@ flamediff_get(struct call *c)
 	CLEANUP_COMPARED struct compared x = {0};
 	const struct diff_format *f = format_of(c);
 	const struct format *as = format_find(f->name);
-	bool again; /* parts of it may have come since */
+	bool again; /* parts may have been added since */
 
 	if (compared_ask(c, COMPARED_PARAMS(GetDiffFlameGraph), &x) ||
 	    compared_load(c, &sides, &x))

@@ -1,9 +1,9 @@
 /*
- * POST /ingest, as Pyroscope's clients push: a few seconds of one
- * application, each type of which is a window (store/window.h).
+ * POST /ingest, for pushes of Pyroscope's clients: a few seconds of one
+ * application, in which each type becomes a window (store/window.h).
  *
- * A client wants 200 and reads nothing; it drops what is refused. jfr, trie
- * and tree are refused.
+ * A client expects 200 and ignores the body; it drops pushes that are refused.
+ * jfr, trie and tree are refused.
  * Source: pkg/og/ingestion of grafana/pyroscope; upstream/remote of
  * grafana/pyroscope-go.
  */
@@ -19,10 +19,10 @@
 #define DEFAULT_RATE 100
 #define CONFIG_MAX   ((size_t)64 << 10)
 #define DAY_MS       (INT64_C(86400) * MS_PER_S)
-#define OLDEST_DAYS  3650 /* retentionDays is less */
-#define LONGEST_DAYS 31   /* as of an upload: taken_times() */
-/* Only windows of the same value types add up; clients can't make a label
- * that begins so. */
+#define OLDEST_DAYS  3650 /* more than any retentionDays */
+#define LONGEST_DAYS 31   /* as for an upload: taken_times() */
+/* Label of series with the same value types, since only these add up; clients
+ * can't make a label with that prefix. */
 #define VALUES_LABEL "__values__"
 
 struct push {
@@ -31,9 +31,9 @@ struct push {
 	struct taken taken;
 	struct part profile, config;
 	const struct input *format;
-	const char *type; /* as the name ends; NULL: it tells none */
+	const char *type; /* end of the name; NULL: it has no type */
 	bool lines;
-	bool mutex; /* what waited, waited for a lock */
+	bool mutex; /* waits are for locks */
 };
 
 static void
@@ -43,17 +43,17 @@ push_done(struct push *p)
 	buf_done(&p->why);
 }
 
-/* Values of ?format=, and what reads them. */
+/* Values of ?format=, and the readers. */
 static const struct {
 	const char *name, *input;
-	bool lines; /* a line is one sample, without a count */
+	bool lines; /* each line is one sample, without a count */
 } formats_in[] = {
 	{"pprof", "pprof", false},   {"groups", "folded", false},
 	{"folded", "folded", false}, {"lines", "folded", true},
 	{"", "folded", false},       {"speedscope", "speedscope", false},
 };
 
-/* What values of a pprof file are a profile of. */
+/* The type of profile for each value type of a pprof file. */
 static const struct {
 	const char *sample, *type;
 } samples[] = {
@@ -64,7 +64,7 @@ static const struct {
 	{"goroutines", "goroutine"},
 };
 
-/* ?units= of the formats that say nothing themselves. */
+/* ?units= of the formats that have no units. */
 static const struct {
 	const char *unit, *type;
 } units[] = {
@@ -103,8 +103,8 @@ fail_time(struct call *c, const char *name, int64_t ms, const char *expected)
 	return fail_param(c, name, expected, got);
 }
 
-/* A client whose clock is wrong must hear of it: what is older than any
- * service keeps is gone at once, and what is of the future in no range. */
+/* Refuses wrong times, so that a client with a wrong clock notices: old samples
+ * would be past every retention, and future ones in no range. */
 static int
 check_time(struct call *c, enum param p, const char *name)
 {
@@ -156,7 +156,8 @@ read_parts(struct call *c, struct push *p)
 	                  "another one");
 }
 
-/* Clients tell lock waits from others by what these are to be called. */
+/* Reads the names that a client gives to values, which distinguish waits for
+ * locks from others. */
 static void
 read_config(struct push *p)
 {
@@ -165,7 +166,8 @@ read_config(struct push *p)
 		                  "\"mutex_", strlen("\"mutex_"));
 }
 
-/* Clients before labels put the type into the name: shop.cpu. */
+/* Reads the type from a name like shop.cpu, as clients without
+ * labels send it. */
 static int
 read_type(struct call *c, struct push *p)
 {
@@ -177,7 +179,7 @@ read_type(struct call *c, struct push *p)
 	              : 0;
 
 	if (!type || !rc)
-		return 0; /* a service of that very name keeps it */
+		return 0; /* a service may have that very name */
 	if (rc != -ENOENT)
 		return fail_store(c, rc);
 	if (!*type) {
@@ -206,7 +208,7 @@ read_push(struct call *c, struct push *p)
 	return 0;
 }
 
-/* Makes the service, where configured, that a push is of. */
+/* Creates the service of a push, if the configuration allows it. */
 static int
 need_service(struct call *c, char *name)
 {
@@ -246,7 +248,7 @@ refuse(struct call *c, int rc, const struct push *p)
 	return fail(c, IngestFailed, buf_str(&p->why));
 }
 
-/* Types of the values that a file holds, by what they are called. */
+/* Finds the types of the values in a file, by their names. */
 static size_t
 types_of(const struct push *p, const struct profile *made,
          const char *types[static ARRAY_LEN(samples) + 1])
@@ -261,7 +263,7 @@ types_of(const struct push *p, const struct profile *made,
 	return n;
 }
 
-/* "samples/count,cpu/nanoseconds" */
+/* Makes "samples/count,cpu/nanoseconds". */
 static json_t *
 values_of(const struct profile *p)
 {
@@ -274,7 +276,7 @@ values_of(const struct profile *p)
 	return buf_err(&b) ? NULL : json_text(buf_str(&b));
 }
 
-/* The application's labels and the value types, as a series has them. */
+/* Makes the labels of the series: the application's, and the value types. */
 static char *
 labels_of(const struct push *p, const struct profile *made)
 {
@@ -304,7 +306,7 @@ add_types(struct push *p, struct profile *made, struct push_windows *out)
 	return rc;
 }
 
-/* All that was pushed is on disk, or nothing of it. */
+/* Stores all pushed types durably, or none. */
 static int
 store_types(struct call *c, struct push *p, struct profile *made)
 {
@@ -335,7 +337,7 @@ store_types(struct call *c, struct push *p, struct profile *made)
 	return fail(c, TooManyPushedSeries, p->app);
 }
 
-/* The only type of formats whose values have no name. */
+/* Returns the only type of formats whose values have no name. */
 static const char *
 type_of_units(const char *unit)
 {

@@ -24,7 +24,7 @@ put_label(struct buf *out, const char *text, size_t n)
 	return 0;
 }
 
-/* "a=1, b=2": what stands between the braces. */
+/* Reads "a=1, b=2", the text between the braces. */
 static int
 put_labels(struct buf *out, const char *p, const char *end)
 {
@@ -66,8 +66,8 @@ ingest_name(const char *name, char app[static INGEST_APP_MAX],
 	return 0;
 }
 
-/* Counts of objects and waits beside their bytes and times, and time that is
- * not of a CPU, are no types here. */
+/* Ends of names by type; "" for values that have no type here: counts beside
+ * bytes and times, and time other than CPU time. */
 static const struct {
 	const char *name, *type;
 } ends[] = {

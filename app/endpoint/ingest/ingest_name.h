@@ -12,18 +12,19 @@
 #define INGEST_APP_MAX    64 /* with its NUL */
 
 /*
- * Takes a name apart.
+ * Splits a name.
  *
- *   Shape    labels is a JSON object; those that begin with "__" are the
- *            client's own and left out
+ *   Shape    labels is a JSON object, without the client's internal labels,
+ *            which begin with "__"
  *   Errors   -EINVAL
  */
 MUST_CHECK int ingest_name(const char *name, char app[static INGEST_APP_MAX],
                            struct buf *labels);
 /*
- * The profile type that an application's name ends in, as shop.cpu does.
- *   Shape    *len is the length of what stands before it; "" is a type that
- *            is none here, NULL no type, *len is untouched then
+ * Returns the profile type at the end of an application's name, such as
+ * shop.cpu.
+ *   Shape    *len is the length of the text before it; "" is a type that is not
+ *            stored; NULL is no type, with *len untouched
  *   Source   convertMetadata() of pkg/ingester/pyroscope/ingest_adapter.go
  */
 const char *ingest_type(const char *app, size_t *len);

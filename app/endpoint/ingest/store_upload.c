@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_FILE   ((size_t)256 << 20)
-#define MAX_AHEAD  (INT64_C(86400) * MS_PER_S) /* of our clock */
+#define MAX_AHEAD  (INT64_C(86400) * MS_PER_S) /* how far ahead of our clock */
 #define NS_PER_MS  INT64_C(1000000)
 #define MAX_LENGTH (INT64_C(31) * 86400 * MS_PER_S)
 
@@ -60,7 +60,7 @@ taken_refuse(struct call *c, int rc, const char *why)
 	}
 }
 
-/* What is derived from a profile and stored beside it. */
+/* Data made of a profile and stored with it. */
 struct derived {
 	struct buf file, top, quality;
 	int64_t samples;
@@ -106,7 +106,7 @@ derive(const struct taken *t, const struct profile *p, struct derived *d)
 	return pprof_encode(p, &d->file);
 }
 
-/* Of a profile whose period is time: how often it was sampled. */
+/* Returns the sampling rate of a profile whose period is a time. */
 static double
 rate_of(const struct taken *t, const struct profile *p)
 {

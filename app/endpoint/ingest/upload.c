@@ -1,4 +1,6 @@
-/* POST of a profile that somebody else took. */
+/*
+ * POST of a profile that another tool took.
+ */
 #include "base/clock.h"
 #include "endpoint/profile/profile_json.h"
 #include "store/service.h"
@@ -6,7 +8,7 @@
 
 #include <errno.h>
 
-/* Before the work of reading the profile. */
+/* Checks the service before the profile is read. */
 static int
 check_service(struct call *c, const char *name)
 {

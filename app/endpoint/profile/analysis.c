@@ -1,4 +1,6 @@
-/* GET of what a session's goroutines, or threads, do. */
+/*
+ * GET of the groups of a session's goroutines or threads.
+ */
 #include "analysis.h"
 
 #include "base/clock.h"
@@ -36,9 +38,9 @@ analysis_put_stack(struct buf *out, const struct groups *g,
 	json_put_text(out, "class", wait_class_names[wait_class_of(g, x)]);
 }
 
-/* What growth is counted from. */
+/* The session with which growth is compared. */
 struct growth {
-	char base[ID_MAX]; /* "none", or a baseline, or a session */
+	char base[ID_MAX]; /* "none", the id of a baseline, or of a session */
 	char session[ID_MAX];
 	int64_t samples; /* of that session */
 	struct profile *profile;
@@ -89,7 +91,7 @@ find_session(struct call *c, const struct session *s, struct growth *g)
 	return 0;
 }
 
-/* The newest baseline made before, else the session before, else none. */
+/* Finds the newest earlier baseline, else the previous session, else none. */
 static int
 find_growth(struct call *c, const struct session *s, struct growth *g)
 {

@@ -1,4 +1,6 @@
-/* GET find: profiles by the beginning of their identifier. */
+/*
+ * GET find: profiles by a prefix of their identifier.
+ */
 #include "profile_json.h"
 #include "window_session.h"
 
@@ -21,7 +23,7 @@ put_windows(struct call *c, struct buf *out, const struct window_list *l)
 		CLEANUP_SESSION struct session s = {0};
 		int rc = window_find(c, l->items[i].id, &s);
 
-		if (rc == -ENOENT) /* it has expired */
+		if (rc == -ENOENT) /* expired meanwhile */
 			continue;
 		if (rc)
 			return fail_store(c, rc);

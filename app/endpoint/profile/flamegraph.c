@@ -50,7 +50,7 @@ send_window(struct call *c, const struct format *f)
 	if (load_session(c, P_GetFlameGraph_profileId, &s))
 		return -1;
 	put_headers(c, &s, f);
-	/* a window never changes, and no id is given twice */
+	/* a window never changes, and ids are not reused */
 	if (answer_etag(c, "%s-%s-%s", s.id, f->name, STOKER_VERSION))
 		return answer_empty(c, 304);
 	if (load_profile(c, &s, &p))

@@ -1,8 +1,8 @@
 /*
- * Sessions and their profiles, as parameters name them: found, finished, of
- * the right type, decoded; or the error that says why not. A PROFILE that is
- * unknown is UnknownProfile, a SESSION UnknownSession. A PROFILE may be a
- * window ("win-..."): it is read as a session that is complete.
+ * Loads sessions and their profiles by parameters, and checks state and type;
+ * or fails with the error that says why not. A PROFILE that is unknown is
+ * UnknownProfile, a SESSION UnknownSession. A PROFILE may be a window
+ * ("win-..."): it is loaded as a completed session.
  *
  *   Errors   0, or -1 with the reply
  */
@@ -13,21 +13,23 @@
 #include "profile/timeline.h"
 #include "store/session.h"
 
-/* In whatever state it is. */
+/* Loads a session in any state. */
 MUST_CHECK int load_session(struct call *c, enum param p, struct session *out);
-/* Completed; of the type unless that is NULL. */
+/* Loads a completed session, of the type unless that is NULL. */
 MUST_CHECK int load_completed(struct call *c, enum param p, const char *type,
                               struct session *out);
-/* The profile of a completed one. */
+/* Decodes the profile of a completed session. */
 MUST_CHECK int
 load_profile(struct call *c, const struct session *s, struct profile **out);
 /*
- * The same where it may be gone: *out is NULL then, or when it can't be read.
+ * Decodes a session's profile if it is still kept; *out is NULL otherwise, or
+ * when it can't be read.
  */
 void load_if_kept(struct call *c, const char *session, struct profile **out);
-/* What lies beside its profile; NULL: nothing, or nothing that can be read. */
+/* Reads the timeline of a session; NULL when there is none, or it can't be
+ * read. */
 struct timeline *load_timeline(struct call *c, const struct session *s);
-/* UnknownSession or UnknownProfile; always -1. */
+/* Fails with UnknownSession or UnknownProfile; always -1. */
 int fail_unknown(struct call *c, enum param p);
 /* Fills topFunctions from the profile: 0, or -1 with the reply. */
 MUST_CHECK int load_top(struct call *c, int64_t top, struct session *s);

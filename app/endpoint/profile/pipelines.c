@@ -1,8 +1,8 @@
 /*
  * /v0/pipelines: samply profiles of one process of a service.
  *
- * Messages are those of the system that these paths come from: clients match
- * on them.
+ * Messages are those of the system from which these paths come, since clients
+ * compare them.
  */
 #include "base/clock.h"
 #include "profile_json.h"
@@ -114,7 +114,8 @@ samply_post(struct call *c)
 
 /* --- result --------------------------------------------------------------- */
 
-/* The name says when the profile was taken, so that two are two files. */
+/* Names the file after the time of the profile, so that two profiles are two
+ * files. */
 static void
 put_name(struct call *c, const struct session *s)
 {
@@ -150,7 +151,8 @@ answer_profile(struct call *c, const struct session *s)
 	return view_gzipped(c, s, f, &b);
 }
 
-/* There is no good one: what the newest run came to, if there was one. */
+/* Fails when there is no good profile, with the outcome of the newest run, if
+ * there was one. */
 static int
 no_profile(struct call *c, const struct session *newest)
 {
@@ -275,7 +277,7 @@ pipeline_list_get(struct call *c)
 
 /* --- memory in use -------------------------------------------------------- */
 
-/* Has the memory profile taken, or joins the one that is being taken. */
+/* Starts a memory profile, or joins one that is running. */
 static int
 take_heap(struct call *c, const struct service *service, const char *host,
           char id[static ID_MAX])

@@ -1,4 +1,5 @@
-/* GET of one profile or of all sessions, DELETE, and pins: profiles that stay.
+/*
+ * GET of one profile or of all sessions, DELETE, and pinning.
  */
 #include "load.h"
 #include "profile_json.h"

@@ -15,7 +15,8 @@ profile_runs(const struct session *s)
 	return !strcmp(s->status, SESSION_RUNNING);
 }
 
-/* At each commit; what can't be watched is answered as it is now. */
+/* Waits by reading after each commit; without a watch, gives
+ * the present state. */
 static void
 wait_ended(struct call *c, int64_t deadline_ns, struct session *s)
 {
@@ -74,7 +75,7 @@ put_links(struct buf *out, const char *base, const char *id, const char *url)
 	json_close(out, '}');
 }
 
-/* At most top of the stored entries; all when it is negative. */
+/* Writes at most top of the stored entries; all when top is negative. */
 static void
 put_top(struct buf *out, const char *stored, int64_t top)
 {
@@ -89,7 +90,7 @@ put_top(struct buf *out, const char *stored, int64_t top)
 	for (size_t i = 0; i < json_array_size(all) && (int64_t)i < top; i++) {
 		buf_puts(out, i ? "," : "");
 		if (json_write(json_array_get(all, i), out))
-			return; /* the buffer says so */
+			return; /* the buffer has the error */
 	}
 	json_close(out, ']');
 }

@@ -1,4 +1,6 @@
-/* POST start: checks that the capture can be taken, then queues it. */
+/*
+ * POST start: checks that the capture is possible, then queues it.
+ */
 #include "profile_json.h"
 #include "start.h"
 #include "store/source.h"
@@ -36,7 +38,8 @@ check_running(struct call *c, const struct service *service, const char *host,
 	return fail_retry(c, 5, ServiceNotRunning, service->name);
 }
 
-/* An endpoint is one process, whether the worker sees it or not. */
+/* Checks that processes run; an endpoint counts as a process, whether the
+ * worker sees it or not. */
 static int
 check_target(struct call *c, const struct service *service, const char *host,
              const struct session_ask *ask)

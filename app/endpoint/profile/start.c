@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A worker looks within milliseconds, unless the host is very busy. */
+/* How long to wait for a look, which takes a worker milliseconds unless the
+ * host is very busy. */
 #define LOOK_WAIT_NS INT64_C(3000000000)
 
 int
@@ -72,7 +73,7 @@ read_running(struct call *c, const char *service, int64_t ordinal,
 	return 0;
 }
 
-/* Whether the worker has looked since: 0, or -EAGAIN. */
+/* Returns 0 when the worker has looked since, or -EAGAIN. */
 static int
 has_looked(struct call *c, const char *host, int64_t asked_ms,
            int64_t *out_looked_ms)
@@ -117,7 +118,8 @@ tell_match(struct call *c, const struct service *service, int64_t looked_ms)
 	detail_text(c, "lookedAt", time);
 }
 
-/* Where nothing is known to run: what matches may be out of reach. */
+/* Checks, when no process is known, whether matching ones are outside of the
+ * scope. */
 static int
 read_refused(struct call *c, const char *service, enum start_running *out)
 {

@@ -1,33 +1,37 @@
-/* Starting a capture: what every family's way to do it shares. */
+/*
+ * Steps of starting a capture that all families of paths share.
+ */
 #pragma once
 
 #include "endpoint/call.h"
 #include "store/service.h"
 #include "store/session.h"
 
-/* Each checks one thing: 0, or -1 with the reply. */
+/* Each of these checks one thing, and returns 0, or -1 with the reply. */
 
-/* That some engine takes this type of profile of the service. */
+/* Checks that an engine can take this type of profile of the service. */
 MUST_CHECK int start_check_type(struct call *c, const char *type,
                                 const struct service *service);
-/* The host whose worker does it; *out is the caller's, free() it. */
+/* Finds the host whose worker serves the service; *out is the caller's, free()
+ * it. */
 MUST_CHECK int
 start_find_host(struct call *c, const struct service *service, char **out);
 
-/* The processes of a service. */
+/* The state of a service's processes. */
 enum start_running {
-	START_RUNS, /* or the worker could not be asked in time: it decides */
+	START_RUNS, /* also when the worker did not answer in time: the
+	               worker then decides */
 	START_NOTHING_RUNS,
-	START_OUT_OF_SCOPE, /* what runs is not the tenant's to profile */
+	START_OUT_OF_SCOPE, /* the tenant may not profile those that run */
 	START_NO_SUCH_ORDINAL,
 };
 /*
- * Tells what runs of a service. Where the process table has nothing, the
- * host's worker looks anew and is waited for: a program that has just been
- * started, or just been registered, is no error.
+ * Finds whether a service runs. When the process table has no row, the host's
+ * worker looks again, and we wait for it, so that a program that was just
+ * started or registered is no error.
  *
- *   Errors   0; 1 where the reply is one from before, as call_begin() says;
- *            -1 with the reply. Details of an error that follows are set.
+ *   Errors   0; 1 with the reply of an earlier equal call, as call_begin(); -1
+ *            with the reply. Sets details for an error that follows.
  */
 MUST_CHECK int
 start_running(struct call *c, const struct service *service, const char *host,
@@ -44,8 +48,8 @@ start_look(struct call *c, const char *host, int64_t *out_looked_ms);
 /* UnknownOrdinal; always -1. */
 int start_no_ordinal(struct call *c, const char *service, int64_t ordinal);
 /*
- * Queues it, with its line in the audit log.
- *   Errors   as job_enqueue(): the reply is the caller's to make
+ * Queues a capture, with its line in the audit log.
+ *   Errors   as job_enqueue(); the caller makes the reply
  */
 MUST_CHECK int start_enqueue(struct call *c, const struct session_ask *ask,
                              const char *host, char id[static ID_MAX]);

@@ -1,4 +1,6 @@
-/* Naming the functions of a stored profile anew. */
+/*
+ * Symbolizes stored profiles again.
+ */
 #include "store/symbolize.h"
 
 #include "profile_json.h"
@@ -34,7 +36,7 @@ answer(struct call *c, const char *id)
 	return answer_end(c);
 }
 
-/* 0 when a worker can do it, or -1 with the reply. */
+/* Returns 0 when a worker can do it, or -1 with the reply. */
 static int
 check(struct call *c, const char *id)
 {

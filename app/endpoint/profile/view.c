@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The page is opened by anyone who got its link, and holds names from
+/* Policy for a page that opens for anyone with its link, and holds names from
  * programs: it may run its own script and nothing else. */
 #define CSP                                                           \
 	"sandbox allow-scripts allow-downloads allow-popups; "        \
@@ -61,7 +61,7 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 	return rc ? damaged(c, rc, buf_str(&why)) : view_profile(c, s, f, p);
 }
 
-/* The stored file itself, sent by nginx when it is big. */
+/* Sends the stored file itself, through nginx when it is big. */
 static int
 send_stored(struct call *c, const struct blob *b)
 {

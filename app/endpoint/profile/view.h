@@ -7,25 +7,25 @@
 #include "store/session.h"
 
 /*
- * Fills the reply's body, or names the file for nginx to send; 0, or -1 with
- * the reply.
+ * Fills the reply's body, or names the file for nginx to send. Returns 0, or -1
+ * with the reply.
  */
 MUST_CHECK int view_render(struct call *c, const struct session *s,
                            const struct format *f, const struct blob *b);
-/* The same of a profile that is in memory. */
+/* Renders a profile that is in memory. */
 MUST_CHECK int view_profile(struct call *c, const struct session *s,
                             const struct format *f, const struct profile *p);
-/* The same, made whole and gzipped: a file, not a page. */
+/* Renders a gzipped file, rather than a page. */
 MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
                             const struct format *f, const struct blob *b);
-/* Profiles never change; a link does after an hour. */
+/* Profiles never change, but a link does after an hour. */
 #define VIEW_CACHE "private, max-age=3600"
-/* New windows may join a range at any time: ask again, by ETag. */
+/* New windows may join a range at any time: clients revalidate by ETag. */
 #define VIEW_CACHE_RANGE "private, no-cache"
-/* Headers of a view; format is the parameter that may name it, cache the
- * Cache-Control. */
+/* Sets the headers of a view; format is the parameter that may name it, cache
+ * the Cache-Control. */
 void view_headers(struct call *c, enum param format, const char *cache);
-/* "inline" for what a browser shows. */
+/* Returns "inline" for a format that browsers show. */
 const char *view_disposition(const struct format *f);
 /* Starts the success reply: append the view to its body. */
 void view_begin(struct call *c, const struct format *f);

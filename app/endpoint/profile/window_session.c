@@ -49,7 +49,7 @@ put_labels(struct buf *out, const struct series *of)
 {
 	size_t n = strlen(of->labels);
 
-	/* what the series says, and where it was */
+	/* the series' labels, and the host */
 	buf_add(out, of->labels, n > 1 ? n - 1 : 0);
 	buf_puts(out, n > 2 ? "," : n ? "" : "{");
 	json_put_text(out, "host", of->host);

@@ -1,5 +1,5 @@
 /*
- * Windows of continuous profiling, as profiles of their own: "win-..." is a
+ * Windows of continuous profiling as profiles of their own: "win-..." is a
  * profileId like any other.
  */
 #pragma once
@@ -11,17 +11,17 @@
 
 bool window_is(const char *id);
 /*
- * What a window says of itself, as a session that is complete; its
- * topFunctions are not known without its profile.
+ * Makes a completed session of a window's row; topFunctions need its profile,
+ * and are not set.
  *   Owns     session_done() it
  *   Errors   -ENOMEM
  */
 MUST_CHECK int window_session(const struct window *w, const struct series *of,
                               struct session *out);
-/* The same by its id; -ENOENT. */
+/* Finds a window by id; -ENOENT. */
 MUST_CHECK int window_find(struct call *c, const char *id, struct session *out);
 /*
- * Its profile. Of a gauge, the mean of the windows that it holds.
+ * Reads a window's profile; for a gauge, the mean of the windows that it holds.
  *   Errors   -ENOENT, -EBADMSG with one line in *why
  */
 MUST_CHECK int window_profile(struct call *c, const char *id,

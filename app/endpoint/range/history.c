@@ -9,12 +9,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* Sessions looked at for a page of those that match labels. */
+/* Pages of sessions that are read for one page of those with
+ * matching labels. */
 #define MAX_PAGES 20
 
 enum resolution { AUTO, CAPTURED, MINUTE, HOUR, DAY, NONE };
 
-/* An item, by what it is listed under. */
+/* An item, with its place in the list. */
 struct entry {
 	int64_t ms;
 	const char *id;
@@ -31,8 +32,8 @@ struct history {
 	struct window_list *windows; /* by series */
 	struct entry *entries;
 	size_t n, room;
-	bool more;          /* than the entries hold */
-	struct entry floor; /* what is older was not looked at */
+	bool more;          /* there are more than the entries */
+	struct entry floor; /* the list is complete down to here */
 };
 
 static void
@@ -162,7 +163,7 @@ wanted(const struct call *c)
 	int i = 0;
 
 	if (*status && strcmp(status, SESSION_COMPLETED))
-		return NONE; /* windows are complete, all of them */
+		return NONE; /* all windows are complete */
 	while (words[i] && strcmp(words[i], text))
 		i++;
 	return (enum resolution)i;
@@ -250,7 +251,7 @@ history_get(struct call *c)
 
 	struct range asked = h.range;
 
-	if (!asked.to_ms) /* open: all there is */
+	if (!asked.to_ms) /* open: everything */
 		asked.to_ms = INT64_MAX;
 	if (range_check(c, &asked))
 		return -1;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_GAPS  100
-#define GAP_MS    1000          /* shorter ones are between any two windows */
+#define GAP_MS    1000          /* shorter gaps occur between any two windows */
 #define MAX_PAIRS (7 + 16)      /* of a link: rows of params.def, and labels */
 #define TRUNCATED "[truncated]" /* namer.c */
 #define NOTICE_BOTH                                                   \
@@ -26,7 +26,7 @@
 
 struct gaps {
 	struct gap items[MAX_GAPS];
-	size_t n; /* all of them */
+	size_t n; /* total number */
 };
 
 static int
@@ -127,7 +127,8 @@ put_links(struct buf *out, const char *url)
 
 /* --- the summary ---------------------------------------------------------- */
 
-/* Whose windows were taken: "all", "captured" or "pushed"; "": sessions. */
+/* Returns the origin of the windows: "all", "captured" or "pushed"; "" for
+ * sessions. */
 static const char *
 origin_of(const struct range *r)
 {
@@ -156,7 +157,7 @@ put_notices(struct buf *out, const char *key, const struct range *r)
 	json_close(out, ']');
 }
 
-/* Tells which windows of the range were taken, and which left out. */
+/* Writes which windows of the range were used, and which were left out. */
 static void
 put_origin(struct buf *out, const struct range *r)
 {
@@ -166,7 +167,7 @@ put_origin(struct buf *out, const struct range *r)
 	put_notices(out, "notices", r);
 }
 
-/* Samples whose stack a full call tree had no room for. */
+/* Counts samples for whose stack a full call tree had no room. */
 static int64_t
 truncated(const struct tree *t)
 {
@@ -238,7 +239,8 @@ answer_summary(struct call *c, const struct range *r, const struct profile *p)
 
 /* --- the reply ------------------------------------------------------------ */
 
-/* NULL: the summary. Browsers name text/html, curl nothing. */
+/* Returns the requested format, NULL for the summary. Browsers accept
+ * text/html; curl names nothing. */
 static const struct format *
 wanted(struct call *c)
 {
@@ -269,7 +271,8 @@ is_known(struct call *c, const struct range *r, const struct format *f)
 		STOKER_VERSION);
 }
 
-/* A range as views know what they show; its report is written to quality. */
+/* Describes a range as a session for views; its report is
+ * written to quality. */
 static struct session
 shown_as(const struct range *r, struct buf *quality)
 {

@@ -1,4 +1,6 @@
-/* Ranges of time (range/range.h) as requests ask for them. */
+/*
+ * Ranges of time (range/range.h) in requests.
+ */
 #pragma once
 
 #include "endpoint/call.h"
@@ -7,7 +9,7 @@
 
 #define RANGE_MAX_LINK ((size_t)16 << 10)
 
-/* The rows of params.def that say which range is asked for. */
+/* Parameters that choose a range. */
 struct range_rows {
 	enum param service, type, host, label, from, to;
 };
@@ -16,23 +18,23 @@ struct range_rows {
 	                            P_##op##_host, P_##op##_label,          \
 	                            P_##op##_from, P_##op##_to})
 
-/* What is asked for; origin is left NULL. Everything is borrowed from c. */
+/* Reads these parameters; origin stays NULL. Everything is borrowed from c. */
 struct range range_asked(struct call *c, const struct range_rows *rows);
-/* Checks that from is not after to, and that there is such a service: 0, or
+/* Checks that from is not after to, and that the service exists. Returns 0, or
  * -1 with the reply. */
 MUST_CHECK int range_check(struct call *c, const struct range *r);
 /*
- * Answers for what a function of range/range.h returned; always -1.
- *   Shape    why: one line about what could not be read, or NULL
+ * Fails for the result of a function of range/range.h; always -1.
+ *   Shape    why has one line about a part that could not be read, or is NULL
  */
 int range_fail(struct call *c, const struct range *r, int rc,
                const struct buf *why);
-/* range_merge() with its answer: 0, or -1 with the reply. */
+/* Calls range_merge(). Returns 0, or -1 with the reply. */
 MUST_CHECK int
 range_merged(struct call *c, const struct range *r, struct profile **out);
 /*
  * Appends a signed link to the page of a range, "merge" or "diff", whose whole
- * query decides what it shows; -E2BIG past RANGE_MAX_LINK, -errno.
+ * query decides what it shows. Returns -E2BIG past RANGE_MAX_LINK, -errno.
  */
 MUST_CHECK int range_link(struct call *c, const char *page,
                           const struct link_query *q, struct buf *out);

@@ -1,4 +1,6 @@
-/* GET history/series: what a type, or a function, costs over time. */
+/*
+ * GET history/series: the cost of a type, or of a function, over time.
+ */
 #include "base/clock.h"
 #include "profile/function.h"
 #include "profile/types.h"
@@ -12,12 +14,12 @@
 #include <string.h>
 
 #define MAX_POINTS  2000
-#define WANT_POINTS 120 /* when no step is asked for */
+#define WANT_POINTS 120 /* when no step is given */
 
 struct point {
 	double value, self, all, samples;
 	double covered_ms;
-	bool there; /* something was captured in it, however long that took */
+	bool there; /* something was captured in it, for any time */
 };
 
 struct trend {
@@ -52,7 +54,7 @@ nice_step(int64_t range_ms)
 	       MS_PER_S;
 }
 
-/* Steps begin at multiples of their length, as rollups do. */
+/* Makes steps, which begin at multiples of their length, like rollups. */
 static int
 lay_out(struct call *c, struct trend *t)
 {
@@ -97,15 +99,15 @@ cost_of_all(int64_t value, int64_t samples)
 	return (struct function_cost){value, value, samples, value, samples};
 }
 
-/* The row of a window tells what all functions cost. The row of a session does
- * not, nor does any row what one function costs: the profile does. */
+/* True when rows are not enough. A window's row has the cost of all functions;
+ * the cost of a session, or of one function, needs the profile. */
 static bool
 needs_profiles(const struct trend *t)
 {
 	return *t->function || (t->range.n && t->range.parts[0].session);
 }
 
-/* The profile is the next of ahead, where there is one. */
+/* Finds the cost of a part; its profile, if needed, is the next of ahead. */
 static int
 cost_of(const struct trend *t, const struct range_part *p, struct ahead *a,
         struct function_cost *out, struct buf *why)
@@ -127,8 +129,8 @@ cost_of(const struct trend *t, const struct range_part *p, struct ahead *a,
 	return rc;
 }
 
-/* A window's cost goes to the steps it lies in, by time; of a gauge, its mean
- * weighs as long as it was covered. */
+/* Adds a window's cost to the steps it covers, in proportion to time; the mean
+ * of a gauge is weighted by the time it covers. */
 static void
 spread(struct trend *t, const struct range_part *p,
        const struct function_cost *cost)
@@ -185,7 +187,8 @@ spread_all(struct call *c, struct trend *t)
 	return 0;
 }
 
-/* How much of each step is covered; a gauge's sums become means over it. */
+/* Sets how much of each step is covered; a gauge's sums become
+ * means over that. */
 static int
 cover(struct trend *t)
 {

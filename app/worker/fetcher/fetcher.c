@@ -161,7 +161,8 @@ turn(struct fetcher *f)
 	return asked.revents ? take_message(f) : 0;
 }
 
-/* Without them every https server is refused, which the log then explains. */
+/* Reads certificates; without them every https server is refused, and the log
+ * says why. */
 static void
 read_certificates(struct fetcher *f)
 {
@@ -188,7 +189,7 @@ enter_sandbox(void)
 static int
 prepare(struct fetcher *f)
 {
-	signal(SIGINT, SIG_IGN); /* of a terminal: the scheduler decides */
+	signal(SIGINT, SIG_IGN); /* from a terminal; the scheduler decides */
 	signal(SIGTERM, SIG_IGN);
 	read_certificates(f);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
@@ -212,7 +213,7 @@ fetcher_run(const struct conf *conf, const char *own, int socket)
 
 	prctl(PR_SET_NAME, FETCHER_NAME);
 	rc = prepare(&f);
-	/* The process ends with this call, and with it all that it holds. */
+	/* The process ends after this call, which frees all memory. */
 	while (!rc)
 		rc = turn(&f);
 	return rc;

@@ -1,6 +1,6 @@
 /*
- * The fetcher: the part of the worker that has the network and nothing else.
- * It answers what fetch.h asks; it looks into no body.
+ * The fetcher is the process of the worker with network access, and nothing
+ * else. It serves the requests of fetch.h, and parses no body.
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 
 #define FETCHER_NAME   "stoker-fetcher"   /* as ps shows it */
 #define FETCHER_MEMORY ((int64_t)1 << 30) /* address space, libraries too */
-/* Of bodies that are coming in, all together. */
+/* Bound of all incoming bodies together. */
 #define FETCHER_MAX_HELD ((uint64_t)256 << 20)
 
 /*
- * The whole life of the process, privileges dropped already.
- *   Shape    own: this host's name, for the word "self" of lists
- *   Errors   -errno when it could not start; -EPIPE: nobody asks any more
+ * Runs the process until it ends; privileges were dropped before.
+ *   Shape    own is this host's name, for the word "self" in lists
+ *   Errors   -errno when it could not start; -EPIPE when the scheduler is gone
  */
 MUST_CHECK int
 fetcher_run(const struct conf *conf, const char *own, int socket);

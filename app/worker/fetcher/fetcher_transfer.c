@@ -52,7 +52,7 @@ ipv4_ok(const uint8_t bytes[static 4], bool local)
 	return !is_denied(AF_INET, bytes) && (local || bytes[0] != 127);
 }
 
-/* Where an IPv6 address carries one of IPv4, or NULL. */
+/* Returns the IPv4 address inside an IPv6 address, or NULL. */
 static const uint8_t *
 embedded(const uint8_t bytes[static 16])
 {
@@ -169,7 +169,7 @@ give_body(char *p, size_t one, size_t n, void *arg)
 	return (size_t)got;
 }
 
-/* "Name: value\r\n"; what is too long for its place is left out. */
+/* Takes "Name: value\r\n"; a value that is too long is dropped. */
 static size_t
 take_header(char *p, size_t one, size_t n, void *arg)
 {

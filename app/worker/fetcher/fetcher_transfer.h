@@ -1,4 +1,6 @@
-/* One transfer of the fetcher: its checks, and libcurl's part of it. */
+/*
+ * One transfer of the fetcher: its checks, and its use of libcurl.
+ */
 #pragma once
 
 #include "base/buf.h"
@@ -12,7 +14,7 @@ struct fetcher {
 	int socket;
 	CURLM *multi;
 	struct buf ca; /* certificates, PEM */
-	uint64_t held; /* bytes of bodies that are coming in */
+	uint64_t held; /* bytes of incoming bodies */
 	struct transfer *transfers[FETCH_MAX];
 };
 
@@ -20,8 +22,9 @@ struct transfer {
 	struct fetcher *fetcher;
 	CURL *easy;
 	struct curl_slist *headers;
-	int in, out; /* body to send or -1; body that comes */
-	bool given;  /* out came along: its bytes are not held here */
+	int in, out; /* body to send, or -1; file for the answer */
+	bool given;  /* out came with the request: its bytes don't count as
+	                held */
 	off_t sent;
 	size_t size; /* of the body to send */
 	uint64_t max_bytes;
@@ -33,15 +36,15 @@ struct transfer {
 
 void transfer_free(struct transfer *t);
 /*
- * Prepares one; the caller starts it.
- *   Owns     *out is the caller's, and takes in (-1: none) in any case
- *   Errors   what to answer
+ * Prepares a transfer; the caller starts it.
+ *   Owns     *out is the caller's; in (-1: none) is taken in any case
+ *   Errors   returns the error to answer with
  */
 MUST_CHECK enum fetch_error
 transfer_new(struct fetcher *f, const struct fetch_ask *ask, int in,
              struct transfer **out);
-/* What its end means. */
+/* Translates the end of a transfer. */
 enum fetch_error transfer_result(const struct transfer *t, CURLcode code);
-/* True when a connection to that address may be opened. local: the host is
- * this machine by name, which is the one way to its own addresses. */
+/* True when a connection to that address may be opened. local: the host is this
+ * machine by name, which is the only way to its own addresses. */
 bool fetch_address_ok(const struct sockaddr *a, socklen_t n, bool local);

@@ -14,11 +14,11 @@
  *               sandboxed finisher looks into them. error > 0: an enum
  *               fetch_error, no descriptor.
  *
- * What may be fetched is decided by the fetcher, from configuration and by
- * purpose: http and https, hosts of the purpose's list, of debuginfod the
- * servers' own files by build-id only, and no address of
- * fetch.def's FETCH_DENIED whatever name it has. Redirects are not followed,
- * no proxy and no cookie is used, connections are not kept.
+ * The fetcher decides what may be fetched, by configuration and purpose: http
+ * and https, hosts of the purpose's list, for debuginfod only the servers'
+ * files by build-id, and no address of FETCH_DENIED (fetch.def), whatever its
+ * name. Redirects are not followed, no proxy and no cookie is used, connections
+ * are not kept.
  */
 #pragma once
 
@@ -27,7 +27,7 @@
 
 #include <sys/socket.h>
 
-#define FETCH_MAX         64 /* at once */
+#define FETCH_MAX         64 /* at the same time */
 #define FETCH_MAX_HEADERS 2048
 
 enum fetch_error {
@@ -37,12 +37,12 @@ enum fetch_error {
 #undef FETCH_ERROR
 	FETCH_ERRORS
 };
-/* One line for a person; "" for FETCH_OK. */
+/* Returns one line for people; "" for FETCH_OK. */
 const char *fetch_error_text(enum fetch_error e);
 
 enum fetch_type { MSG_FETCH = 1, MSG_FETCH_CANCEL, MSG_FETCHED };
 enum fetch_method { FETCH_GET, FETCH_POST };
-/* Whose list of hosts applies. */
+/* The list of hosts that applies. */
 enum fetch_purpose {
 	FETCH_PPROF,
 	FETCH_DEBUGINFOD,
@@ -55,7 +55,7 @@ struct fetch_ask {
 	uint32_t method, purpose;
 	uint32_t connect_ms, total_ms;
 	uint32_t reserved;
-	uint64_t id;        /* the asker's; one fetch at a time has it */
+	uint64_t id;        /* chosen by the asker, for one fetch at a time */
 	uint64_t max_bytes; /* of the answer's body */
 	char url[URL_MAX + 1];
 	char headers[FETCH_MAX_HEADERS]; /* lines "Name: value\n" */

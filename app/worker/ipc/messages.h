@@ -1,5 +1,5 @@
 /*
- * What the worker's processes say to each other.
+ * Messages between the worker's processes.
  *
  *	opener ──┬── analyser        a = ask socket (struct host_ask)
  *	         ├── scheduler       a = ask socket, e = events socket
@@ -8,7 +8,7 @@
  *	scheduler ── fetcher         f = fetch socket (fetch.h)
  *
  * All are SOCK_SEQPACKET pairs of base/msg.h; a message is one fixed struct
- * whose first field is its type, and a receiver drops what has another
+ * whose first field is its type, and a receiver drops messages of another
  * length. Every process dies with its parent, the opener.
  *
  * a: include/capture/host.h. One question, one answer (worker_ask). A
@@ -95,7 +95,7 @@
 #include "capture/quality.h"
 
 #define WORKER_MAX_CAPTURES 64   /* that one analyser runs at once */
-#define WORKER_MAX_PIDS     1024 /* that one is told to begin with */
+#define WORKER_MAX_PIDS     1024 /* that a START can name */
 #define WORKER_MAX_WINDOW   ((size_t)64 << 20) /* bytes of a stored window */
 #define WORKER_TOP          50                 /* entries of topFunctions */
 
@@ -106,7 +106,7 @@ enum capture_error {
 #undef CAPTURE_ERROR
 	CAPTURE_ERRORS
 };
-/* "ErrorCode" and the line for a person; "" and "" for CAPTURE_OK. */
+/* Return "ErrorCode" and the line for people; both are "" for CAPTURE_OK. */
 const char *capture_error_code(enum capture_error e);
 const char *capture_error_text(enum capture_error e);
 
@@ -132,8 +132,8 @@ enum msg_type {
 	MSG_DEBUG,
 };
 
-/* What to capture: a SNAPSHOT has no rate and no duration, BUCKETS no rate,
- * GROWTH, of buckets since their last reading, neither. */
+/* The kind of capture: SNAPSHOT has neither rate nor duration; BUCKETS has no
+ * rate; GROWTH, of buckets since the last reading, has neither. */
 enum worker_kind {
 	WORKER_CPU,
 	WORKER_SNAPSHOT,
@@ -149,17 +149,18 @@ struct msg_analyser {
 	uint32_t generation; /* 1 for the first */
 };
 
-/* WANT_FETCHER, of which error is 0, and its answer. */
+/* WANT_FETCHER, with error 0, and its answer. */
 struct msg_fetcher {
 	uint32_t type;
 	int32_t error; /* -errno */
 };
 
-/* Bits. */
+/* What the opener may do to a process, as bits. */
 enum worker_may {
-	WORKER_MAY_SET = 1, /* have a Go runtime keep a profile meanwhile */
+	WORKER_MAY_SET = 1, /* make a Go runtime keep a profile meanwhile */
 	WORKER_MAY_ASK = 2, /* ask a JVM for the names of its code */
-	/* SET for so long, whoever asked for it; for 0 ms: not any more. */
+	/* keep counting for the duration, for whichever process asked; 0 ms
+	 * ends it */
 	WORKER_MAY_KEEP_BLOCK = 4,
 	WORKER_MAY_KEEP_MUTEX = 8,
 	/* Read their memory, files and stacks (host.def) until the capture or
@@ -179,23 +180,23 @@ struct msg_may {
 #define MSG_MAY_BYTES(npids) \
 	(offsetof(struct msg_may, pids) + (npids) * sizeof(int32_t))
 
-/* START, and WATCH, which has no duration and no kind but WORKER_CPU; FOLLOW
- * and LEAVE, which have an id and pids alone. */
+/* START; WATCH, which has no duration, and only WORKER_CPU; FOLLOW and LEAVE,
+ * which have only an id and pids. */
 struct msg_start {
 	uint32_t type;
-	uint32_t rate; /* asked, samples per second of CPU time */
+	uint32_t rate; /* requested samples per second of CPU time */
 	char id[ID_MAX];
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
 	uint32_t of;   /* enum snapshot_of, or buckets_type */
-	uint32_t set;  /* 1: WORKER_MAY_SET was said of these, or KEEP */
-	/* How long ago these were all there were; of GROWTH. */
+	uint32_t set;  /* 1: WORKER_MAY_SET or KEEP was sent for these */
+	/* For GROWTH: how long ago pids was complete. */
 	uint32_t known_ms;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-/* What was fetched, to be made a profile of. */
+/* An answer of the fetcher, to be made a profile. */
 struct msg_pull {
 	uint32_t type;
 	uint32_t step; /* enum pull_step */
@@ -205,7 +206,7 @@ struct msg_pull {
 	int64_t start_ms, elapsed_ms; /* since the epoch; of the fetch */
 };
 
-/* STOP, CHECKPOINT, SYMBOLIZE; CUT and ROLLUP, which have no id. */
+/* STOP, CHECKPOINT and SYMBOLIZE; CUT and ROLLUP, which have no id. */
 struct msg_capture {
 	uint32_t type;
 	char id[ID_MAX];
@@ -224,17 +225,17 @@ struct msg_done {
 	uint32_t checkpoint; /* 1: the capture goes on */
 	char id[ID_MAX];
 	uint32_t error;    /* enum capture_error */
-	uint32_t timeline; /* 1: it was written as well */
-	int32_t sys_error; /* -errno behind it, or 0 */
+	uint32_t timeline; /* 1: the timeline was written as well */
+	int32_t sys_error; /* -errno that caused it, or 0 */
 	int64_t start_ms;  /* since the epoch */
-	int64_t value;     /* total of its default value type */
+	int64_t value;     /* total of the default value type */
 	struct quality quality;
 };
 
 struct msg_windows {
 	uint32_t type;
 	uint32_t error;      /* enum capture_error */
-	char failed[ID_MAX]; /* the watch that it was about; "": none */
+	char failed[ID_MAX]; /* the watch that failed; "": none */
 };
 
 struct msg_rolled {
@@ -251,24 +252,25 @@ struct msg_debug {
 
 #define ROLLUP_MAX_FUNCTIONS 8
 
-/* Before the bytes of each profile that goes into a sum, or of the name of a
- * function whose share of it is to be told. */
+/* Comes before the bytes of each profile in a sum, or before the name of a
+ * function whose share of it is wanted. */
 struct rollup_piece {
 	uint32_t group; /* counts up, without gaps */
 	uint32_t length;
-	uint32_t function; /* 1: it is a name */
+	uint32_t function; /* 1: the bytes are a name */
 };
 
-/* A sum, as the second descriptor of ROLLED has it. */
+/* A sum, in the second descriptor of ROLLED. */
 struct rollup_row {
 	uint32_t group;
-	uint32_t failed; /* 1: it could not be made */
+	uint32_t failed; /* 1: the sum could not be made */
 	uint64_t offset, length;
-	/* percent of the sum's value, of each function and what it calls */
+	/* percent of the sum's value, for each function with the functions that
+	 * it calls */
 	double shares[ROLLUP_MAX_FUNCTIONS];
 };
 
-/* One window, as the second descriptor of WINDOWS has it. */
+/* One window, in the second descriptor of WINDOWS. */
 struct window_row {
 	char id[ID_MAX];         /* of its watch */
 	uint64_t offset, length; /* of its profile; length 0: no samples */
@@ -277,23 +279,23 @@ struct window_row {
 	int64_t value; /* total, in the type's unit */
 };
 
-/* Shared with whoever outlives the analyser: the capture that it was working
- * on. Written by the analyser, so a reader bounds current and ids. */
+/* Memory shared with the processes that outlive the analyser: the capture it is
+ * working on. The analyser writes it, so readers check current and ids. */
 struct blame {
 	uint32_t current; /* index into ids; WORKER_MAX_CAPTURES: none */
 	char ids[WORKER_MAX_CAPTURES][ID_MAX];
 };
 
-/* What the scheduler is started with; both stay open until it returns. */
+/* The sockets of the scheduler; both stay open until it returns. */
 struct worker_sockets {
 	int ask;    /* a */
 	int events; /* e */
 };
 
 /*
- * Asks the opener, and waits.
+ * Asks the opener, and waits for the answer.
  *
- *   Shape    fds[*nfds]: what goes with the question, then what came back
+ *   Shape    fds[*nfds] go with the question, and then hold the answer's
  *   Owns     both are the caller's
  *   Errors   of the transport: -EPIPE, -EBADMSG; the answer's own error is
  *            in reply->error
@@ -302,8 +304,8 @@ MUST_CHECK int
 worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
            int fds[HOST_MAX_FDS], size_t *nfds);
 /*
- * Tells the opener what it may do to processes, for so long.
- *   Errors   -E2BIG past WORKER_MAX_PIDS; of the transport
+ * Tells the opener what it may do to processes, and for how long.
+ *   Errors   -E2BIG past WORKER_MAX_PIDS; as msg_send()
  */
 MUST_CHECK int worker_may(int events, enum worker_may what,
                           uint64_t duration_ms, const int32_t *pids, size_t n);
@@ -315,7 +317,8 @@ MUST_CHECK int
 worker_may_look(int events, const char *id, const int32_t *pids, size_t n);
 /* Where /proc/PID/exe points; -errno. */
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
-/* The number that a pid file of this host begins with; -errno. */
+/* Reads the number with which a pid file of this host begins; -errno. */
 MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);
-/* A host (capture/host.h) behind *sock, which must outlive it. */
+/* Makes a host (capture/host.h) that asks through *sock, which
+ * must outlive it. */
 struct host worker_host(int *sock);

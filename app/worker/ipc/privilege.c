@@ -11,8 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-/* A paranoid level above this, of Debian and Ubuntu, heeds only
- * CAP_SYS_ADMIN. */
+/* The highest level of perf_event_paranoid upstream; above it, as on Debian and
+ * Ubuntu, only CAP_SYS_ADMIN counts. */
 #define PARANOID_UPSTREAM 2
 
 static void
@@ -75,7 +75,7 @@ set_capabilities(const cap_value_t *keep, int n)
 	for (int i = 0; i < n && !rc; i++) {
 		cap_flag_value_t has = CAP_CLEAR;
 
-		/* One that this kernel does not know is one we have not. */
+		/* A capability that this kernel does not know is skipped. */
 		if (cap_get_flag(old, keep[i], CAP_PERMITTED, &has) ||
 		    has == CAP_CLEAR)
 			continue;
@@ -104,14 +104,15 @@ privilege_keep(void)
 {
 	static const cap_value_t keep[] = {
 		CAP_PERFMON,         /* perf_event_open */
-		CAP_BPF,             /* the filter */
-		CAP_SYS_PTRACE,      /* maps, memory, roots of others */
+		CAP_BPF,             /* the BPF filter */
+		CAP_SYS_PTRACE,      /* maps, memory and root directories of
+	                                other processes */
 		CAP_SYSLOG,          /* /proc/kallsyms */
-		CAP_DAC_READ_SEARCH, /* programs that are execute-only */
+		CAP_DAC_READ_SEARCH, /* programs that may only be executed */
 		CAP_SETUID,
 		CAP_SETGID,
-		CAP_KILL,      /* its children's user */
-		CAP_SYS_ADMIN, /* last: only where paranoid asks for it */
+		CAP_KILL,      /* change of its children's user */
+		CAP_SYS_ADMIN, /* last: only if paranoid requires it */
 	};
 	int n = ARRAY_LEN(keep) - (paranoid_level() <= PARANOID_UPSTREAM);
 	int rc = set_capabilities(keep, n);
@@ -141,7 +142,7 @@ privilege_drop(const struct identity *who, pid_t parent)
 		rc = no_new_privileges();
 	if (rc)
 		return rc;
-	/* After the change of user, which takes the signal back. */
+	/* The signal is set after the change of user, which resets it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return -errno;

@@ -1,8 +1,8 @@
 /*
- * Who the worker's processes are, and what they may do.
+ * Users and capabilities of the worker's processes.
  *
- * The opener keeps the capabilities it was given, of those in its list; its
- * children keep none, and run as another user where it may change users.
+ * The opener keeps those capabilities it has that are in its list; its children
+ * keep none, and run as another user if it may change users.
  */
 #pragma once
 
@@ -12,25 +12,26 @@
 #include <sys/types.h>
 
 struct identity {
-	bool change; /* false: started without the right to change users */
+	bool change; /* false: no right to change users */
 	uid_t uid;
 	gid_t gid;
 };
 
-/* Raises descriptors and locked memory as far as this process may. */
+/* Raises the limits of descriptors and locked memory as far as possible. */
 void privilege_raise_limits(void);
 /*
- * The user for the parts without capabilities.
+ * Finds the user for processes without capabilities.
  *   Errors   -ENOENT neither user nor nobody exists; *out untouched.
- *            1 when user does not exist and nobody was taken
+ *            returns 1 when user does not exist, and nobody is used
  */
 MUST_CHECK int privilege_identity(const char *user, struct identity *out);
-/* For the opener: no other capability, now or through a program it starts. */
+/* Drops all other capabilities in the opener, also for
+ * programs that it starts. */
 MUST_CHECK int privilege_keep(void);
 /*
- * For its children: no capability at all, the given user, killed when the
- * opener dies. -ESRCH when it is dead already.
+ * Drops all capabilities in a child, changes to the user, and has the child
+ * killed when the opener dies. Returns -ESRCH when the opener is dead already.
  */
 MUST_CHECK int privilege_drop(const struct identity *who, pid_t parent);
-/* Closes all descriptors from 3 on but these. */
+/* Closes all descriptors from 3 on except these. */
 void privilege_close_but(const int *keep, size_t n);

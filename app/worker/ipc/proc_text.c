@@ -16,7 +16,7 @@ enum {
 	RSS = 24
 };
 
-/* The number in a field behind the name; close is where that ends. */
+/* Reads the number in a field after the name, which ends at close. */
 static bool
 stat_field(const char *close, int number, uint64_t *out)
 {
@@ -115,7 +115,7 @@ ends_with(const char *s, size_t n, const char *end)
 	return n > k && !memcmp(s + n - k, end, k);
 }
 
-/* The unit in "/system.slice/a.service/payload", n bytes of it. */
+/* Finds the unit in a path of n bytes, "/system.slice/a.service/payload". */
 static bool
 unit_of_path(const char *p, size_t n, char out[PROC_UNIT_MAX])
 {
@@ -128,7 +128,7 @@ unit_of_path(const char *p, size_t n, char out[PROC_UNIT_MAX])
 		if (len && len < PROC_UNIT_MAX &&
 		    (ends_with(p, len, ".service") ||
 		     ends_with(p, len, ".scope"))) {
-			bool escaped = *p == '_'; /* as cg_unescape() has it */
+			bool escaped = *p == '_'; /* like cg_unescape() */
 
 			snprintf(out, PROC_UNIT_MAX, "%.*s", (int)len - escaped,
 			         p + escaped);
@@ -139,7 +139,7 @@ unit_of_path(const char *p, size_t n, char out[PROC_UNIT_MAX])
 	return false;
 }
 
-/* The path of a "7:name=systemd:/path" or "0::/path" line, or NULL. */
+/* Returns the path of a "7:name=systemd:/path" or "0::/path" line, or NULL. */
 static const char *
 systemd_path(const char *line, size_t n)
 {

@@ -1,4 +1,6 @@
-/* What the files of /proc/PID say: bytes in, fields out. */
+/*
+ * Parses files of /proc/PID.
+ */
 #pragma once
 
 #include "base/cleanup.h"
@@ -11,15 +13,16 @@
 #define PROC_CMDLINE_MAX 4096 /* bytes kept of a command line */
 
 /*
- * /proc/PID/stat: the name in parentheses, which may hold anything, and the
- * start time in clock ticks since boot.
+ * Reads from /proc/PID/stat the name in parentheses, which may contain any
+ * bytes, and the start time in clock ticks since boot.
  *   Errors   -EINVAL
  *   Source   proc(5), field 22
  */
 MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
                                uint64_t *out_start);
 /*
- * The same file: CPU time in clock ticks, of all threads, and memory in pages.
+ * Reads from /proc/PID/stat the CPU time of all threads in clock ticks, and the
+ * memory in pages.
  *   Errors   -EINVAL
  *   Source   proc(5), fields 14, 15 and 24
  */
@@ -28,7 +31,7 @@ proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
 /* The same file: true for a process that a signal or a debugger stopped. */
 bool proc_is_halted(const char *text);
 /*
- * The same file: the parent's number, 0 for a process without one.
+ * Reads from /proc/PID/stat the parent's pid, 0 for a process without a parent.
  *   Errors   -EINVAL
  *   Source   proc(5), field 4
  */
@@ -43,13 +46,13 @@ proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
 /* /proc/PID/status: the real user id; -EINVAL. */
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
 /*
- * /proc/PID/cgroup, version 1 (name=systemd) or 2 (0::): the unit that the
- * process belongs to, "" for none. It is the first component that ends in
- * .service or .scope: what a user's own manager nests below user@UID.service
- * may have any name.
+ * Reads from /proc/PID/cgroup, version 1 (name=systemd) or 2 (0::), the unit of
+ * the process, "" for none. The unit is the first component that ends in
+ * .service or .scope, since cgroups that a user's manager nests below
+ * user@UID.service may have any name.
  *   Source   cgroups(7); systemd's cg_path_get_unit()
  */
 void proc_parse_unit(const char *text, char out[PROC_UNIT_MAX]);
-/* /proc/PID/cmdline, n bytes with a NUL after each word: joined by spaces,
- * control characters replaced, in place. */
+/* Joins the words of /proc/PID/cmdline in place: n bytes with a NUL after each
+ * word become text with spaces, without control characters. */
 void proc_join_cmdline(char *text, size_t n);

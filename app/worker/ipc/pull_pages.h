@@ -1,6 +1,6 @@
 /*
- * The pages of net/http/pprof from which profiles are pulled: which steps a
- * type takes, and where to ask for each.
+ * The pages of net/http/pprof from which profiles are fetched: the steps of
+ * each type, and their URLs.
  */
 #pragma once
 
@@ -14,21 +14,22 @@ enum pull_step {
 	PULL_STEPS
 };
 
-/* The first step towards a type of profile; PULL_STEPS: there is none. */
+/* Returns the first step towards a type of profile; PULL_STEPS when there is
+ * none. */
 enum pull_step pull_first(const char *type);
-/* What a step's page gives: an enum pull_form. */
+/* The form of a step's page. */
 enum pull_form { PULL_PPROF, PULL_DUMP, PULL_LEAKED };
 enum pull_form pull_form(enum pull_step step);
-/* The type of profile that a step leads to, by its name. */
+/* Returns the name of the profile type that a step leads to. */
 const char *pull_type(enum pull_step step);
-/* True when it is told of a profile that an earlier step gave. */
+/* True when a step adds to the profile of an earlier step. */
 bool pull_adds(enum pull_step step);
-/* True when the page takes the seconds of the capture. */
+/* True when the page takes the capture's seconds. */
 bool pull_is_timed(enum pull_step step);
 /*
- * The address of a step's page.
- *   Shape    base: a service's pprofUrl; "/debug/pprof" is added to one
- *            without a path
+ * Makes the URL of a step's page.
+ *   Shape    base is a service's pprofUrl; "/debug/pprof" is added when it has
+ *            no path
  *   Errors   -EINVAL, -E2BIG
  */
 MUST_CHECK int pull_url(const char *base, enum pull_step step, int64_t seconds,

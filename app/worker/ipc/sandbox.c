@@ -13,7 +13,8 @@
 
 /* --- which files a process may still open: landlock(7) -------------------- */
 
-/* Source: getaddrinfo(3), nsswitch.conf(5), ld.so(8). */
+/* Files that name resolution reads. Source: getaddrinfo(3), nsswitch.conf(5),
+ * ld.so(8). */
 static const char *const resolver_files[] = {
 	"/etc/resolv.conf", "/etc/hosts",    "/etc/nsswitch.conf",
 	"/etc/host.conf",   "/etc/gai.conf", "/etc/services",
@@ -21,7 +22,7 @@ static const char *const resolver_files[] = {
 	"/usr/lib",         "/usr/lib64",    "/run/systemd/resolve",
 };
 
-/* All that the first version of Landlock can forbid. */
+/* All rights that the first version of Landlock can deny. */
 #define ALL_OF_V1 ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
 static int
@@ -35,7 +36,7 @@ add_path(int ruleset, const char *path)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
-		return 0; /* is not there: need not be read */
+		return 0; /* a file that does not exist need not be read */
 	if (S_ISDIR(st.st_mode))
 		rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
 	return syscall(SYS_landlock_add_rule, ruleset,
@@ -45,9 +46,9 @@ add_path(int ruleset, const char *path)
 }
 
 /*
- * From now on, and for good: the files that getaddrinfo(3) reads, read only.
- *   Errors   -errno: -ENOSYS and -EOPNOTSUPP where the kernel has none;
- *            everything is then as before
+ * Restricts the process for good to reading the files of getaddrinfo(3).
+ *   Errors   -errno: -ENOSYS and -EOPNOTSUPP without Landlock in the kernel,
+ *            and without effect
  */
 static int
 landlock_resolver_files(void)
@@ -67,7 +68,7 @@ landlock_resolver_files(void)
 /* --- which system calls, and how much of a machine ------------------------ */
 
 static const int allowed[] = {
-	/* descriptors that it has */
+	/* its descriptors */
 	SCMP_SYS(read),
 	SCMP_SYS(pread64),
 	SCMP_SYS(write),
@@ -76,7 +77,7 @@ static const int allowed[] = {
 	SCMP_SYS(lseek),
 	SCMP_SYS(close),
 	SCMP_SYS(fstat),
-	SCMP_SYS(newfstatat), /* how glibc spells fstat */
+	SCMP_SYS(newfstatat), /* glibc's name of fstat */
 	SCMP_SYS(ftruncate),
 	SCMP_SYS(sync_file_range),
 	SCMP_SYS(fcntl),
@@ -95,7 +96,7 @@ static const int allowed[] = {
 	SCMP_SYS(madvise),
 	SCMP_SYS(brk),
 	SCMP_SYS(futex),
-	/* itself and its finishers */
+	/* the process and its finishers */
 	SCMP_SYS(clone),
 	SCMP_SYS(wait4),
 	SCMP_SYS(waitid),
@@ -115,21 +116,22 @@ static const int allowed[] = {
 	SCMP_SYS(getrlimit),
 	SCMP_SYS(setrlimit),
 	SCMP_SYS(getrusage),
-	SCMP_SYS(sysinfo), /* qsort asks how much memory there is */
+	SCMP_SYS(sysinfo), /* qsort asks for the size of memory */
 	SCMP_SYS(getrandom),
 	SCMP_SYS(clock_gettime),
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(restart_syscall),
 };
 
-/* Libraries look for more files; they are told that there are none. */
+/* Calls that fail as if the file did not exist, since libraries look for
+ * further files. */
 static const int refused[] = {
 	SCMP_SYS(open),       SCMP_SYS(openat), SCMP_SYS(openat2),
 	SCMP_SYS(readlink),   SCMP_SYS(access), SCMP_SYS(faccessat2),
 	SCMP_SYS(readlinkat), SCMP_SYS(stat),   SCMP_SYS(lstat),
 };
 
-/* What libcurl, its TLS and the resolver's threads ask for beside. */
+/* Further calls of libcurl, TLS and the resolver's threads. */
 static const int network[] = {
 	SCMP_SYS(connect),      SCMP_SYS(getsockname),
 	SCMP_SYS(getpeername),  SCMP_SYS(getsockopt),
@@ -152,7 +154,7 @@ add_all(scmp_filter_ctx ctx, uint32_t action, const int *calls, size_t n)
 	return rc;
 }
 
-/* New sockets are those of the Internet: no netlink, no local services. */
+/* Allows new sockets of the Internet only: no netlink, no local services. */
 static int
 add_sockets(scmp_filter_ctx ctx)
 {
@@ -165,7 +167,7 @@ add_sockets(scmp_filter_ctx ctx)
 	return rc;
 }
 
-/* Opening to read, of what Landlock leaves; or of nothing. */
+/* Allows opening for reading what Landlock permits, or nothing. */
 static int
 add_files(scmp_filter_ctx ctx, bool readable)
 {
@@ -224,7 +226,8 @@ sandbox_enter_network(int64_t memory_bytes)
 	if (rc)
 		return rc;
 	tzset();
-	/* Libraries of others may probe: what is not listed fails. */
+	/* Third-party libraries may probe, so calls that are
+	 * not listed fail. */
 	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (!ctx)
 		return -ENOMEM;
@@ -233,7 +236,7 @@ sandbox_enter_network(int64_t memory_bytes)
 		rc = add_all(ctx, SCMP_ACT_ALLOW, network, ARRAY_LEN(network));
 	if (!rc)
 		rc = add_sockets(ctx);
-	if (!rc) /* glibc then takes clone() */
+	if (!rc) /* glibc then uses clone() */
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
 		                      SCMP_SYS(clone3), 0);
 	if (!rc)

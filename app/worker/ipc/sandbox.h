@@ -1,6 +1,6 @@
 /*
- * What is left to a process that reads what targets wrote: memory, clocks,
- * descriptors it was given. It opens no path and starts no program.
+ * Restricts a process that parses data of targets to memory, clocks and the
+ * descriptors that it was given. It opens no path and starts no program.
  */
 #pragma once
 
@@ -10,18 +10,17 @@
 
 /*
  * Limits the address space and allows only the system calls of sandbox.c;
- * opening a path fails with EACCES, any other call kills. Call it when
- * privileges are gone and everything that needs a path is done.
+ * opening a path fails with EACCES, any other call kills. Call it after
+ * privileges were dropped and all paths were opened.
  *   Errors   -errno
  */
 MUST_CHECK int sandbox_enter(int64_t memory_bytes);
 /*
- * The same for a process whose task is the network: sockets of the Internet,
- * and of files only those that names are looked up by. A call that is not
- * listed fails with EPERM.
- *   Errors   -errno; 1 when this kernel has no Landlock: then no file at all
- *            is readable, and of names only localhost is known
+ * Restricts a process with network access: to sockets of the Internet, and to
+ * files of name resolution. A call that is not listed fails with EPERM.
+ *   Errors   -errno; 1 when this kernel has no Landlock: then no file is
+ *            readable, and only localhost can be resolved
  */
 MUST_CHECK int sandbox_enter_network(int64_t memory_bytes);
-/* Bounds CPU time from now on; SIGXCPU ends what takes longer. */
+/* Bounds CPU time from now on; SIGXCPU ends a process that takes longer. */
 MUST_CHECK int sandbox_limit_cpu(int64_t seconds);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* Protocol 1: version, command, three arguments. */
+/* The request in protocol 1: version, command, three arguments. */
 static const char question[] = "1\0jcmd\0Compiler.perfmap\0\0";
 
 int
@@ -25,7 +25,8 @@ java_wait(int fd, short events, int64_t until_ns)
 	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
 }
 
-/* A file of that name could be anybody's. */
+/* Finds the socket's file, which must belong to the JVM: anyone may create a
+ * file of that name. */
 static int
 open_socket_file(const struct java_jvm *j, int *out)
 {
@@ -43,7 +44,7 @@ open_socket_file(const struct java_jvm *j, int *out)
 	return 0;
 }
 
-/* Who listens, by the kernel's word. */
+/* Checks which process listens, as reported by the kernel. */
 static int
 check_peer(int fd, const struct java_jvm *j)
 {
@@ -77,7 +78,7 @@ java_connect(const struct java_jvm *j, int *out)
 	return rc;
 }
 
-/* To the end, which comes when the map is written. */
+/* Reads to the end of the answer, which comes when the map is written. */
 static int
 read_answer(int fd, int64_t until_ns)
 {

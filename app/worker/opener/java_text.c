@@ -7,7 +7,7 @@
 
 #define QUIT_BIT (UINT64_C(1) << (SIGQUIT - 1))
 
-/* Lines end with their path; a newline in one is written \012. */
+/* True when a line ends with this path; a newline in a path is written \012. */
 static bool
 maps_file(const char *maps, const char *name)
 {
@@ -26,8 +26,8 @@ java_is_hotspot(const char *maps)
 	return maps_file(maps, "/libjvm.so") && !strstr(maps, "/libj9");
 }
 
-/* The text behind "\nKey:", or NULL. Only the first line, Name, is of the
- * target's choice, and newlines are escaped there. */
+/* Returns the text after "\nKey:", or NULL. The target chooses only the first
+ * line, Name, in which newlines are escaped. */
 static const char *
 field(const char *text, const char *key)
 {
@@ -36,7 +36,7 @@ field(const char *text, const char *key)
 	return at ? at + strlen(key) : NULL;
 }
 
-/* Four numbers, of one value. */
+/* Reads four numbers, which must be equal. */
 static int
 one_id(const char *text, uint32_t *out)
 {
@@ -68,7 +68,7 @@ signals(const char *text, uint64_t *out)
 	return 0;
 }
 
-/* The last of NSpid. */
+/* Reads the last number of NSpid. */
 static int
 inner_number(const char *text, int32_t *out)
 {

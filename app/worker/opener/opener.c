@@ -23,7 +23,7 @@ default_signals(void)
 /* --- children --------------------------------------------------------------
  */
 
-/* A child never returns from here. */
+/* Runs the scheduler; a child never returns from here. */
 static void
 be_scheduler(const struct opener *o, int ask, int events)
 {
@@ -132,7 +132,7 @@ start_analyser(struct opener *o)
 	return rc;
 }
 
-/* One that dies again and again is worse than none. */
+/* True unless analysers die too often, which is worse than having none. */
 static bool
 may_restart(struct opener *o)
 {
@@ -150,7 +150,8 @@ analyser_died(struct opener *o, int status)
 {
 	int rc = -ECHILD;
 
-	/* It leaves when nobody asks any more: the scheduler is ending too. */
+	/* The analyser exits when nobody asks any more: the scheduler is ending
+	 * too. */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
 	if (WIFSIGNALED(status))
@@ -252,7 +253,7 @@ answer(struct opener *o, int client, struct host_ask *ask, int in)
 		close(out.fds[i]);
 }
 
-/* False when the client is gone. */
+/* Serves a client; false when it is gone. */
 static bool
 serve(struct opener *o, int client)
 {
@@ -261,7 +262,7 @@ serve(struct opener *o, int client)
 	size_t nfds = 1;
 	ssize_t n = msg_recv(client, &ask, sizeof(ask), &in, &nfds);
 
-	if (n < 0) /* then what came is closed */
+	if (n < 0) /* descriptors that came are closed then */
 		in = -1;
 	if (n == sizeof(ask)) {
 		take_wishes(o); /* which were said before it */
@@ -358,7 +359,8 @@ prepare(struct opener *o)
 	if (rc)
 		log_warn("no user %s: using nobody", o->conf->worker_user);
 	privilege_raise_limits();
-	rates_open(&o->rates, o->conf); /* while the folder can be written */
+	rates_open(&o->rates, o->conf); /* while the folder can still be
+	                                   written */
 	rc = privilege_keep();
 	if (!rc)
 		rc = open_signals(o);

@@ -1,6 +1,6 @@
 /*
- * The opener: holds the capabilities, serves the rows of host.def, keeps the
- * other processes alive. It parses nothing that a target wrote.
+ * The opener holds the capabilities, answers the questions of host.def, and
+ * keeps the other processes alive. It parses no data of targets.
  */
 #pragma once
 
@@ -16,12 +16,12 @@
 #define OPENER_MAX_RESTARTS 20 /* of analysers within a minute */
 
 /*
- * What the opener's children run, each in a process of its own without
+ * Programs of the opener's children, each a process of its own without
  * privileges. The opener knows them by these functions only.
  */
 struct opener_children {
-	/* The scheduler asks for captures; --once stands in its stead.
-	 * A result other than 0 makes the worker fail. */
+	/* The scheduler, or --once instead of it. A result other than 0 makes
+	 * the worker fail. */
 	int (*scheduler)(void *arg, const struct conf *conf,
 	                 const struct worker_sockets *sockets);
 	void *arg;
@@ -35,7 +35,7 @@ struct opener_children {
 /*
  * Runs until the scheduler's process ends; SIGTERM and SIGINT are passed on to
  * it as SIGTERM.
- *   Errors   the status to exit with
+ *   Errors   returns the exit status
  */
 int opener_run(const struct conf *conf, const struct opener_children *children);
 
@@ -44,7 +44,7 @@ struct opener {
 	const struct opener_children *children;
 	struct identity who;
 	pid_t self, analyser;
-	pid_t scheduler; /* or --once in its stead */
+	pid_t scheduler; /* or --once instead of it */
 	struct fetcher_child fetcher;
 	struct grants grants;
 	struct rates rates;
@@ -53,7 +53,7 @@ struct opener {
 	/* Of a reader: bytes of targets' files that it may copy, and has. */
 	uint64_t copy_room, copied;
 	int signals;
-	int ask, events; /* to it */
+	int ask, events; /* sockets to it */
 	int clients[OPENER_MAX_CLIENTS];
 	size_t nclients;
 	uint32_t generation;
@@ -62,25 +62,25 @@ struct opener {
 	unsigned restarts;  /* since window_ns */
 	int64_t window_ns;
 	bool done;
-	int status; /* to leave with */
+	int status; /* exit status */
 };
 
 /* --- answers, one per row of host.def --------------------------------------
  */
 
 struct answer {
-	int client; /* the socket that the question came by */
-	int in;     /* what came with the question, or -1 */
+	int client; /* the socket from which the question came */
+	int in;     /* the descriptor that came with it, or -1 */
 	struct host_reply reply;
 	int fds[HOST_MAX_FDS];
 	size_t nfds;
 };
 
 /*
- * Answers one question, whose fields are checked here.
+ * Answers one question, after checking its fields.
  *
- *   Shape    in: the descriptor that came with it, or -1
- *   Owns     in stays the caller's, out->fds[out->nfds] become it
+ *   Shape    in is the descriptor that came with it, or -1
+ *   Owns     in stays the caller's; out->fds[out->nfds] become the caller's
  */
 void opener_answer(struct opener *o, const struct host_ask *ask, int client,
                    int in, struct answer *out);
@@ -92,9 +92,9 @@ bool opener_may_wait(const struct host_ask *ask);
 void opener_handle(struct opener *o, const struct host_ask *ask, int client,
                    int in, struct answer *out);
 /*
- * Adds a socket to those that questions come by.
+ * Adds a socket for questions.
  *   Owns     fd becomes the opener's, unless it fails
- *   Errors   -EMFILE as many as can be are there
+ *   Errors   -EMFILE the maximum is reached
  */
 MUST_CHECK int opener_add_client(struct opener *o, int fd);
 /* Handlers return 0 or -errno and put descriptors into out. */

@@ -223,7 +223,7 @@ open_channel(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (rc)
 		return rc;
 	give(out, pair[0]);
-	if (opener_add_client(o, pair[1])) /* then both are the asker's */
+	if (opener_add_client(o, pair[1])) /* both then belong to the asker */
 		give(out, pair[1]);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* Never returns. */
+/* Runs the fetcher, and never returns. */
 static void
 be_fetcher(fetcher_child_run *run, const struct conf *conf,
            const struct identity *who, pid_t parent, int socket)

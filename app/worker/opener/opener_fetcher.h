@@ -1,10 +1,12 @@
-/* The opener's care for the fetcher: there when wanted, else not. */
+/*
+ * Starts the fetcher when it is needed.
+ */
 #pragma once
 
 #include "base/conf.h"
 #include "worker/ipc/privilege.h"
 
-/* fetcher_run(), for the child. */
+/* The type of fetcher_run(), which the child calls. */
 typedef int
 fetcher_child_run(const struct conf *conf, const char *own, int socket);
 
@@ -12,9 +14,10 @@ struct fetcher_child {
 	pid_t pid; /* 0: none */
 };
 
-/* Ends one that runs, starts another, and answers to events (proto.h). */
+/* Ends a running fetcher, starts another, and answers to
+ * events (messages.h). */
 void fetcher_child_start(struct fetcher_child *c, fetcher_child_run *run,
                          const struct conf *conf, const struct identity *who,
                          int events);
-/* Its process was waited for. */
+/* Handles the end of its process. */
 void fetcher_child_died(struct fetcher_child *c, int status);

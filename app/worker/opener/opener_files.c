@@ -1,5 +1,5 @@
 /*
- * Answers that hand out what belongs to a target: its files and memory.
+ * Hands out files and memory of targets.
  */
 #include "base/file.h"
 #include "opener.h"
@@ -37,8 +37,8 @@ open_how(int dir, const char *path, uint64_t flags, uint64_t resolve)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Opens for reading what place (O_PATH) names, if that is a regular file of
- * sane size: opening a device or a pipe could already do something. */
+/* Reopens place (O_PATH) for reading, if it is a regular file of sane size:
+ * even opening a device or a pipe may have effects. */
 static int
 reopen_regular(int place, int *out)
 {
@@ -193,8 +193,8 @@ open_in(int root, const char *path)
 	                RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
-/* /proc/PID/maps tells paths from our root: in a chroot they begin with what
- * that is called here. Takes it out of path; false: it isn't there. */
+/* Removes the target's root from path, since /proc/PID/maps has paths from our
+ * root. Returns false when the path is not below the target's root. */
 static bool
 take_out_root(int32_t pid, char path[static HOST_MAX_PATH])
 {
@@ -243,8 +243,8 @@ open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return place < 0 ? place : give_elf(o, place, out);
 }
 
-/* The name is an image's choice: it leads nowhere else. Whoever asks compares
- * the build-id. */
+/* Opens a shared debug file. The image chooses the name, so it may not lead
+ * elsewhere; the asker compares the build-id. */
 static int
 open_shared(const struct opener *o, const char *path, struct answer *out)
 {
@@ -261,7 +261,8 @@ open_shared(const struct opener *o, const char *path, struct answer *out)
 	return place < 0 ? place : give_host_elf(place, out);
 }
 
-/* Of the host, which is trusted: distributions use absolute links there. */
+/* Opens a debug file of the host, which is trusted: distributions use absolute
+ * links there. */
 static int
 open_kept(const struct opener *o, const struct host_ask *ask,
           struct answer *out)
@@ -284,7 +285,8 @@ open_kept(const struct opener *o, const struct host_ask *ask,
 	return place < 0 ? place : give_host_elf(place, out);
 }
 
-/* The user of the scheduler writes there: it could be led astray. */
+/* Opens a fetched debug file. The scheduler's user may write there, so links
+ * are not followed. */
 static int
 open_fetched(const struct opener *o, const struct host_ask *ask,
              struct answer *out)
@@ -325,7 +327,7 @@ open_debug(struct opener *o, const struct host_ask *ask, struct answer *out)
 /* --- perf maps -------------------------------------------------------------
  */
 
-/* The process's number in its own pid namespace: the last of NSpid. */
+/* Reads the process's pid in its own namespace, the last of NSpid. */
 static int
 inner_pid(int32_t pid, int32_t *out)
 {
@@ -360,7 +362,8 @@ read_inner(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return rc;
 }
 
-/* Anyone may write to /tmp: only the target's own file is believed. */
+/* Checks that a file in /tmp belongs to the target's user, since anyone may
+ * write there. */
 static int
 same_owner(int32_t pid, int place)
 {
@@ -373,7 +376,8 @@ same_owner(int32_t pid, int place)
 	return process.st_uid == file.st_uid ? 0 : -EACCES;
 }
 
-/* A file that the target wrote for profilers, by a path in its own root. */
+/* Hands out a file that the target wrote for profilers, by a path in its own
+ * root. */
 static int
 give_own(struct opener *o, int32_t pid, int root, const char *path,
          struct answer *out)
@@ -405,7 +409,8 @@ open_perfmap(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return give_own(o, ask->pid, root, path, out);
 }
 
-/* Its name tells whose it is, its start what. */
+/* Hands out a jitdump: its name must have the target's pid, and its start the
+ * magic. */
 int
 open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -451,7 +456,7 @@ to_memfd(const void *p, size_t n, int *out)
 	return rc;
 }
 
-/* What could be read of size bytes at address. */
+/* Copies as much as can be read of size bytes at address. */
 static int
 copy_memory(int32_t pid, uint64_t address, size_t size, char **out, size_t *n)
 {
@@ -501,8 +506,10 @@ read_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return give_memory(copy, n, out);
 }
 
-/* The overlap tells that the stack is still the one that was sampled, and
- * keeps whoever asks from memory that it has not seen the neighbour of. */
+/*
+ * Hands out more of a stack. The overlap proves that the stack is still the
+ * sampled one, and keeps the asker from memory whose neighbour it has not seen.
+ */
 int
 read_stack(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -542,7 +549,7 @@ read_tasks(int32_t pid, struct buf *out)
 	while ((entry = readdir(dir))) {
 		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0) /* but . and .. */
+		if (tid > 0) /* not . and .. */
 			buf_add(out, &tid, sizeof(tid));
 	}
 	closedir(dir);

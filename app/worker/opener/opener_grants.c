@@ -218,7 +218,7 @@ grants_add(struct grants *g, const struct msg_may *m)
 		                    .pid = m->pids[i],
 		                    .what = m->what};
 
-		if (is_kept(&row)) /* said again in time, or ended */
+		if (is_kept(&row)) /* renewed in time, or ended */
 			row.until_ns -= SLACK_NS;
 		if (row.start_time)
 			put(g, &row);

@@ -2,9 +2,9 @@
  * What the scheduler lets the opener do to which processes: to look at those
  * of captures and windows, and what services allow beyond that.
  *
- * The scheduler says which processes, and for how long (MSG_MAY): nobody
- * else's wish counts. A process is known by its number and its start, so that
- * a later one of the same number is granted nothing.
+ * Only the scheduler makes grants, for processes and a time (MSG_MAY). A
+ * process is identified by pid and start time, so that a later one with the
+ * same pid has no grant.
  */
 #pragma once
 

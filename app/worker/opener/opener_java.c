@@ -15,7 +15,8 @@
 
 /* --- the child ------------------------------------------------------------ */
 
-/* Nobody but the kernel can put that off, not even by stopping us. */
+/* Sets a timer that kills this process. Only the kernel can delay it, even if
+ * this process is stopped. */
 static int
 end_in_time(void)
 {
@@ -73,8 +74,8 @@ be_asker(int32_t pid, pid_t parent, int pipe)
 
 /* --- the opener ----------------------------------------------------------- */
 
-/* A row to use: of processes that were not asked lately, the one that was so
- * longest ago. */
+/* Finds a row to use: one whose process was not asked recently, the least
+ * recent first. */
 static int
 find_row(struct java *j, const struct host_ask *ask, uint64_t start,
          struct java_asked **out)

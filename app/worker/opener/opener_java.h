@@ -1,12 +1,12 @@
 /*
- * Has JVMs write what their compiled code is called, where their services
- * allow it: /tmp/perf-PID.map, which is then read as any program's.
+ * Makes JVMs write the names of their compiled code to /tmp/perf-PID.map, if
+ * their services allow it; the file is then read like any program's.
  *
- * Each is asked by a child that becomes the JVM's user, without a capability
- * or a descriptor of the opener's, that its user can't look into, and that a
- * timer of its own kills whatever holds it up. The opener does not wait for
- * it: who asked reads how it went from a pipe, which ends with the child.
- * A JVM that has just been asked is not asked again, however that went.
+ * A child asks each JVM. The child becomes the JVM's user, has no capability or
+ * descriptor of the opener, can't be inspected by that user, and is killed by a
+ * timer. The opener does not wait: the asker reads the result from a pipe,
+ * which ends with the child. A JVM that was just asked is not asked again,
+ * whatever the result.
  */
 #pragma once
 
@@ -15,17 +15,17 @@
 
 #define JAVA_MAX_ASKED   256
 #define JAVA_MAX_AT_ONCE 8
-#define JAVA_LEAST_S     1 /* between two questions to one JVM */
-#define JAVA_WAIT_S      4 /* for one to answer */
-#define JAVA_KILL_S      6 /* until the child is killed, whatever it does */
+#define JAVA_LEAST_S     1 /* between two questions to a JVM */
+#define JAVA_WAIT_S      4 /* for a JVM to answer */
+#define JAVA_KILL_S      6 /* until the child is killed */
 
 struct answer;
 
 struct java_asked {
 	uint64_t start_time; /* of the process, ticks since boot */
-	int64_t done_ns;     /* when the child had ended */
+	int64_t done_ns;     /* when the child ended */
 	int32_t pid;
-	pid_t child; /* 0: it has ended */
+	pid_t child; /* 0: none */
 };
 
 struct java {
@@ -33,14 +33,14 @@ struct java {
 };
 
 /*
- * Answers HOST_JAVA: the pipe has one int32_t, 0 or what java_find() and
- * java_attach() fail with, or ends without one.
+ * Answers HOST_JAVA: the pipe has one int32_t, 0 or an error of java_find() or
+ * java_attach(), or it ends without one.
  *
- *   Errors   -EPERM nobody allowed it, or it is another user's and this one
- *            can't change; -ESRCH, -EALREADY asked not long ago, -EBUSY too
- *            many are asked now, -errno
+ *   Errors   -EPERM not granted, or the JVM is another user's and we can't
+ *            change users; -ESRCH, -EALREADY asked recently, -EBUSY too many
+ *            are being asked, -errno
  */
 MUST_CHECK int java_ask(struct java *j, const struct grants *granted,
                         const struct host_ask *ask, struct answer *out);
-/* Some child has ended, perhaps one of these. */
+/* Handles the end of a child, if it was one of these. */
 void java_child_ended(struct java *j, pid_t pid);

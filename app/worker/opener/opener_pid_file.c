@@ -1,8 +1,8 @@
 /*
- * Pid files, of which many are for their owner's eyes only. A path is what
- * somebody typed, and whose folders it leads through is anybody's choice: links
- * count where root or this user made them, what is opened is a regular file,
- * and all that is told of it is the number that it begins with.
+ * Reads pid files, many of which only their owner may read. A path was typed by
+ * a person, and may lead through folders of any user: only links of root and of
+ * this user are followed, only a regular file is opened, and only the number at
+ * its start is handed out.
  */
 #include "opener.h"
 
@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 
 #define MAX_LINKS 8
-#define MAX_START 64 /* bytes that are looked at */
+#define MAX_START 64 /* bytes that are read */
 
 struct walk {
-	int at; /* O_PATH: how far it came */
+	int at; /* O_PATH: the folder reached so far */
 	unsigned links;
 	char rest[HOST_MAX_PATH]; /* of the path */
 };
@@ -29,7 +29,7 @@ walk_done(struct walk *w)
 	close_ptr(&w->at);
 }
 
-/* Goes on from root, or from where it is, by what the link says. */
+/* Follows a link, from root or from the current folder. */
 static int
 follow(struct walk *w, int link)
 {
@@ -53,7 +53,7 @@ follow(struct walk *w, int link)
 	return w->at < 0 ? -errno : 0;
 }
 
-/* Takes the next name off the path; false: there is none. */
+/* Takes the next name off the path; false when there is none. */
 static bool
 next_name(struct walk *w, char out[static NAME_MAX + 1])
 {
@@ -93,7 +93,8 @@ walk(struct walk *w, const char *path)
 	return rc;
 }
 
-/* Text may follow, as PostgreSQL writes some, but not right behind it. */
+/* Parses the number. Other text may follow, as in PostgreSQL's files, but not
+ * right after it. */
 static int
 number_of(const char *text, uint32_t *out)
 {

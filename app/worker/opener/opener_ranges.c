@@ -1,7 +1,7 @@
 /*
- * Memory of a target, many pieces at once, into the file that the asker
- * brought. It is written to and never mapped: it may be cut short meanwhile.
- * What the pieces mean is for the asker to know.
+ * Copies many ranges of a target's memory at once into a file of the asker. The
+ * file is written, never mapped, since it may be truncated meanwhile. Their
+ * contents are not parsed.
  */
 #include "capture/ranges.h"
 #include "opener.h"
@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 #define IOVECS 1024                /* UIO_MAXIOV */
-#define ROOM   ((size_t)256 << 10) /* bytes on their way: they fit a cache */
+#define ROOM   ((size_t)256 << 10) /* bytes in transit: they fit a cache */
 
 struct ranges {
 	pid_t pid;
@@ -18,10 +18,10 @@ struct ranges {
 	uint32_t n;
 	struct range *rows;
 	char *room;
-	/* How far it came. */
+	/* State of copying. */
 	uint32_t at;   /* row */
-	uint32_t done; /* bytes of it */
-	size_t place;  /* in the file */
+	uint32_t done; /* bytes of that row */
+	size_t place;  /* offset in the file */
 };
 
 static void
@@ -61,7 +61,8 @@ put(const struct ranges *r, const void *p, size_t n, size_t at)
 	return wrote == (ssize_t)n ? 0 : wrote < 0 ? -errno : -EIO;
 }
 
-/* As many of the ranges that are left as one call takes; how many. */
+/* Lists as many of the remaining ranges as one call takes. Returns their
+ * number. */
 static uint32_t
 next_iovecs(const struct ranges *r, struct iovec *out, size_t *bytes)
 {
@@ -83,7 +84,7 @@ next_iovecs(const struct ranges *r, struct iovec *out, size_t *bytes)
 	return n;
 }
 
-/* Leaves the row at hand for the next. */
+/* Goes on to the next row. */
 static void
 next_row(struct ranges *r)
 {
@@ -93,8 +94,8 @@ next_row(struct ranges *r)
 }
 
 /*
- * Notes that the first n bytes of these could be read; the one that they end
- * in, if it does not end with them, is given up.
+ * Records that the first n bytes of these could be read. A range that was read
+ * in part is given up.
  *   Source   process_vm_readv(2): elements are taken in order
  */
 static void

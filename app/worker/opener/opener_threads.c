@@ -1,9 +1,9 @@
 /*
- * Answers about the threads of a target. Names, memory and CPU time are the
- * kernel's own text, in which only a name is of the target's choice. Stacks
- * are read while the target goes on: a blocked thread's stack lies still, and
- * the kernel tells where it is. A thread that runs is stopped for as long as
- * its registers and stack take to copy.
+ * Answers questions about the threads of a target. Names, memory and CPU time
+ * are texts of the kernel, in which the target chooses only the name. Stacks
+ * are read while the target runs on: the stack of a blocked thread does not
+ * change, and the kernel tells where it is. A running thread is stopped while
+ * its registers and stack are copied.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -25,9 +25,9 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#define NAMES_MAX ((size_t)1 << 20) /* bytes of one process's */
+#define NAMES_MAX ((size_t)1 << 20) /* bytes for one process */
 
-/* A descriptor of b's bytes, to be read from their start. */
+/* Makes a descriptor from which b's bytes can be read. */
 static int
 give_rows(const struct buf *b, struct answer *out)
 {
@@ -100,7 +100,7 @@ read_name(int tasks, const char *tid, char out[static HOST_COMM_MAX])
 	snprintf(path, sizeof(path), "%.16s/comm", tid);
 	if (file_read(tasks, path, &text))
 		return false;
-	n = text.len ? text.len - 1 : 0; /* its newline */
+	n = text.len ? text.len - 1 : 0; /* without its newline */
 	if (n >= HOST_COMM_MAX)
 		n = HOST_COMM_MAX - 1;
 	memcpy(out, buf_str(&text), n);
@@ -122,7 +122,7 @@ list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 		struct host_thread row = {
 			.tid = (int32_t)strtol(entry->d_name, NULL, 10)};
 
-		if (row.tid > 0 && /* but . and .. */
+		if (row.tid > 0 && /* not . and .. */
 		    read_name(dirfd(dir), entry->d_name, row.name))
 			buf_add(&rows, &row, sizeof(row));
 	}
@@ -175,23 +175,23 @@ read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return 0;
 }
 
-#define TRIES        3      /* to find a thread at rest */
+#define TRIES        3      /* tries to find a thread at rest */
 #define STOP_WAIT_MS 50     /* for one thread to stop */
-#define STOP_SPIN_NS 100000 /* the first of it, without sleep */
-#define STOP_MAX_S   2      /* for all of a batch */
+#define STOP_SPIN_NS 100000 /* at first, without sleeping */
+#define STOP_MAX_S   2      /* for a whole batch */
 
 /* --- a batch ---------------------------------------------------------------
  */
 
-/* A batch of threads that is being read. */
+/* A batch of threads while it is read. */
 struct thread_batch {
 	int32_t pid;
 	uint32_t count, room; /* threads; bytes of each one's stack */
-	int task;             /* its directory of threads */
-	int fd;               /* the file that is handed out: */
+	int task;             /* the directory of its threads */
+	int fd;               /* the file to hand out: */
 	size_t size;
 	char *map;
-	struct thread_row *rows; /* map's start */
+	struct thread_row *rows; /* start of map */
 };
 
 static void
@@ -237,7 +237,7 @@ batch_open(struct thread_batch *b)
 /* --- one thread ------------------------------------------------------------
  */
 
-/* The file of a thread as text, its newline taken off; "" on failure. */
+/* Reads a file of a thread as text without its newline; "" on failure. */
 static bool
 read_text(int fd, char *out, size_t size)
 {
@@ -267,7 +267,7 @@ read_once(const struct thread_batch *b, int32_t tid, const char *name,
 }
 
 /*
- * The stack pointer, last word but one; 0 when the thread runs.
+ * Returns the stack pointer, the last word but one; 0 when the thread runs.
  *   Source   fs/proc/base.c, proc_pid_syscall(): "running", or "nr args sp
  *            pc", or "-1 sp pc"
  */
@@ -281,7 +281,8 @@ stack_pointer(const char *call)
 	return pc ? strtoull(sp, NULL, 16) : 0;
 }
 
-/* Copies what can be read from sp upwards, up to room, into the row's place. */
+/* Copies as much as can be read from sp upwards, up to room, to the row's
+ * place. */
 static void
 thread_copy_stack(const struct thread_batch *b, struct thread_row *row,
                   uint64_t sp)
@@ -305,9 +306,9 @@ thread_copy_stack(const struct thread_batch *b, struct thread_row *row,
 #endif
 
 /*
- * Waits until the thread has stopped, or ended. Asks again and again at
- * first: it's there within microseconds, and if we slept then, it would have
- * to stay until we get a CPU again.
+ * Waits until the thread has stopped, or ended. It polls at first, since the
+ * thread stops within microseconds, and would stay stopped longer if we slept
+ * until we get a CPU again.
  *   Errors   -ETIMEDOUT, -ECHILD
  */
 static int
@@ -327,7 +328,7 @@ wait_stop(int32_t tid, int *status)
 	return got == tid ? 0 : -ECHILD;
 }
 
-/* A signal that was on its way to the thread goes on to it. */
+/* Returns the signal that was about to be delivered, to deliver it later. */
 static long
 pending_signal(int status)
 {
@@ -346,9 +347,9 @@ copy_stopped(const struct thread_batch *b, struct thread_row *row)
 }
 
 /*
- * Stops, copies, lets go.
- *   Errors   -ETIMEDOUT: it may stop any time yet, and then stays so until
- *            we end
+ * Stops a thread, copies its registers and stack, and lets it run.
+ *   Errors   -ETIMEDOUT: the thread may still stop, and then stays so until we
+ *            end
  */
 static int
 stop_one(const struct thread_batch *b, struct thread_row *row)
@@ -357,7 +358,7 @@ stop_one(const struct thread_batch *b, struct thread_row *row)
 	int status, rc;
 
 	if (ptrace(PTRACE_SEIZE, row->tid, 0, 0))
-		return 0; /* gone, or somebody else's */
+		return 0; /* ended, or traced by another process */
 	start = clock_mono_ns();
 	if (ptrace(PTRACE_INTERRUPT, row->tid, 0, 0))
 		return 0;
@@ -399,10 +400,10 @@ any_unread(const struct thread_batch *b)
 }
 
 /*
- * Stops the threads that are THREAD_UNREAD, one after another, each as long
- * as its registers and stack take to copy. It's done by a child of ours that
- * ends with it: the kernel lets go of what a tracer holds when it ends,
- * however it ends, so no thread is left stopped or waiting to be.
+ * Stops the threads that are THREAD_UNREAD, one after another, while registers
+ * and stack are copied. A child does so and then exits: when a tracer ends, for
+ * whatever reason, the kernel releases all its threads, so that none stays
+ * stopped.
  *
  *   Source   ptrace(2), PTRACE_SEIZE; PTRACE_O_EXITKILL is not set
  */
@@ -425,8 +426,8 @@ threads_stop(const struct thread_batch *b)
 
 /* --- threads at rest ------------------------------------------------------ */
 
-/* What changes whenever the thread runs: where it is, and how often it ran
- * (the kernel may be built without). */
+/* Facts that change whenever a thread runs: its place, and how often it ran
+ * (which the kernel may not count). */
 struct trace {
 	char call[sizeof(((struct thread_row *)0)->call)];
 	char ran[64];
@@ -439,7 +440,8 @@ look(int call, int ran, struct trace *out)
 	return read_text(call, out->call, sizeof(out->call));
 }
 
-/* True when it was at rest from the first look to the last. */
+/* Copies a stack; true when the thread was at rest from the first look to the
+ * last. */
 static bool
 copy_at_rest(const struct thread_batch *b, struct thread_row *row, int call,
              int ran)

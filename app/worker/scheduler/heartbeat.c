@@ -14,7 +14,7 @@
 
 #define LOCK_WAIT_S 3
 
-/* Source: random(4), /proc/sys/kernel/random/boot_id */
+/* Reads the boot id. Source: random(4), /proc/sys/kernel/random/boot_id */
 static int
 read_boot_id(char out[static BOOT_ID_LEN])
 {
@@ -33,7 +33,8 @@ interrupt(int signal)
 	(void)signal;
 }
 
-/* A predecessor that was killed may still be dying. */
+/* Waits for the lock, since an earlier worker that was killed may still be
+ * dying. */
 static int
 lock_within(int fd, unsigned seconds)
 {
@@ -49,7 +50,7 @@ lock_within(int fd, unsigned seconds)
 	return rc == -EINTR ? -EEXIST : rc;
 }
 
-/* One lock per host: hosts may share a directory. */
+/* Takes the lock of the host; hosts may share a directory. */
 static int
 lock_host(const char *dir, const char *host, int *out)
 {

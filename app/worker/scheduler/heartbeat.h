@@ -1,5 +1,5 @@
 /*
- * This worker among others: one per host, known by its heartbeats.
+ * One worker per host, which is alive while it sends heartbeats.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct worker_self {
 	char host[CONF_HOST_MAX];
 	char boot_id[BOOT_ID_LEN];
-	int lock_fd; /* held as long as this process is the host's worker */
+	int lock_fd; /* held while this process is the host's worker */
 	int64_t lease_ms;
 	int64_t next_ns; /* when the next heartbeat is due */
 };
@@ -20,11 +20,12 @@ struct worker_self {
  * Becomes the worker of this host.
  *
  *   Owns     worker_self_done(out)
- *   Errors   -errno, -EEXIST when another one runs; one line in *why
+ *   Errors   -errno, -EEXIST when another worker runs; with one line in *why
  */
 MUST_CHECK int worker_self_init(const struct conf *conf,
                                 struct worker_self *out, struct buf *why);
 void worker_self_done(struct worker_self *w);
-/* Three per lease; nothing before it is due. capabilities: a JSON object. */
+/* Sends a heartbeat when one is due, three per lease; capabilities is a JSON
+ * object. */
 MUST_CHECK int worker_beat(struct worker_self *w, struct store *s,
                            const char *capabilities, int64_t now_ns);

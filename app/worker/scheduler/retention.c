@@ -74,8 +74,8 @@ trim(struct store *s, const struct conf *conf)
 	report("old firings of triggers", firing_prune(s, AUDIT_MS));
 }
 
-/* Leases run by the database's clock: when that is set, all of them may seem
- * to have run out, until their workers have renewed them. */
+/* Expires leases. They run by the database's clock: when that is set, all may
+ * seem to have expired until their workers have renewed them. */
 static int
 expire(struct retention *r, struct store *s, const struct conf *conf,
        int64_t now_ns)

@@ -1,4 +1,6 @@
-/* What must not grow for ever: the WAL, profiles, replies, audit lines. */
+/*
+ * Bounds what grows with time: the WAL, profiles, replies, audit lines.
+ */
 #pragma once
 
 #include "base/conf.h"
@@ -11,10 +13,10 @@
 
 struct retention {
 	int64_t soon_ns, later_ns; /* when each is due */
-	int64_t leases_ns;         /* since when leases count */
-	int64_t offset_ms;         /* of the database's clock */
+	int64_t leases_ns;         /* since when expired leases count */
+	int64_t offset_ms;         /* difference to the database's clock */
 };
 
-/* Does what is due; logs what fails and tries again next time. */
+/* Does the work that is due; logs failures, and tries again next time. */
 void retention_step(struct retention *r, struct store *s,
                     const struct conf *conf, int64_t now_ns);

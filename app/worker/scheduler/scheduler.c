@@ -42,7 +42,7 @@ share(void *arg, const char *id, double percent)
 	triggers_share(&s->triggers, id, percent, clock_mono_ns());
 }
 
-/* Has the parts know each other. */
+/* Connects the modules with each other. */
 static void
 connect_parts(struct scheduler *s)
 {
@@ -120,7 +120,7 @@ open_signals(int *out)
 	return 0;
 }
 
-/* What a worker finds that starts: jobs, files and rows of the one before. */
+/* Takes over jobs, files and rows of the last worker. */
 static int
 inherit(struct scheduler *s)
 {
@@ -214,7 +214,7 @@ is_over(const struct scheduler *s, int64_t now_ns)
 	                         now_ns > s->stop_by_ns);
 }
 
-/* Waits for the next thing; -EPIPE when the opener is gone. */
+/* Waits for an event, and handles it; -EPIPE when the opener is gone. */
 static int
 serve(struct scheduler *s)
 {

@@ -39,13 +39,13 @@ scheduler_event(struct scheduler *s)
 	ssize_t n = msg_recv(s->io.events, &m, sizeof(m), fds, &nfds);
 
 	if (n == sizeof(m.fetcher) && m.type == MSG_FETCHER && nfds < 2) {
-		scheduler_fetcher_gone(s); /* the one before it */
+		scheduler_fetcher_gone(s); /* the old one, if any */
 		s->runs.fetcher = nfds ? fds[0] : -1;
 		s->fetcher_wanted = false;
 		return 0;
 	}
 	if (n == sizeof(m.analyser) && m.type == MSG_ANALYSER && nfds == 2) {
-		scheduler_analyser_gone(s); /* the one before it */
+		scheduler_analyser_gone(s); /* the old one, if any */
 		s->runs.analyser = fds[0];
 		windows_analyser(&s->windows, fds[0]);
 		rollup_analyser(&s->rollup, fds[0]);
@@ -57,7 +57,8 @@ scheduler_event(struct scheduler *s)
 	return n == 0 || n == -ECONNRESET ? -EPIPE : n < 0 ? (int)n : 0;
 }
 
-/* Which capture it was working on. It may have lied, or died writing. */
+/* Reads which capture the analyser was working on. The page may be wrong, if
+ * the analyser was malicious or died while writing. */
 static void
 read_blame(int fd, char out[static ID_MAX])
 {
@@ -98,7 +99,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	close_ptr(&s->blame_fd);
 }
 
-/* Looks at the processes unless that was less than age_ns ago. */
+/* Looks for processes, unless the last look was less than age_ns ago. */
 static int
 scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 {
@@ -125,7 +126,7 @@ scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 
 /* --- jobs that wait ------------------------------------------------------- */
 
-/* Code and reason, when a job can't become a capture; NULL when it can. */
+/* Returns code and reason when a job can't become a capture, or NULL. */
 static const char *
 objection(const struct job *j, const struct followed *now,
           const char **out_text)
@@ -156,7 +157,8 @@ objection(const struct job *j, const struct followed *now,
 	return NULL;
 }
 
-/* What the service allows the opener to do for such a capture; 0: nothing. */
+/* Returns what the service allows the opener to do for a
+ * capture; 0: nothing. */
 static uint32_t
 may(const struct job *j, const struct service *service)
 {
@@ -197,7 +199,8 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	const char *code, *text;
 
 	find_processes(s, j, now_ns, FRESH_NS, &now);
-	if (!now.n || !all_run(&now)) /* it may just have been restarted */
+	if (!now.n || !all_run(&now)) /* the service may just have been
+	                                 restarted */
 		find_processes(s, j, now_ns, 0, &now);
 	code = objection(j, &now, &text);
 	if (code)
@@ -210,7 +213,7 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	                  may(j, service), &now, now_ns);
 }
 
-/* The opener answers at once. */
+/* Waits for the fetcher; the opener answers at once. */
 int
 scheduler_want_fetcher(void *arg)
 {
@@ -244,7 +247,7 @@ pull(struct scheduler *s, struct job *j, const struct service *service,
 	return runs_pull(&s->runs, j, service, now_ns);
 }
 
-/* By the engine that its service and type ask for. */
+/* Starts a job with the engine for its service and type. */
 static int
 start_any(struct scheduler *s, struct job *j, int64_t now_ns)
 {
@@ -258,7 +261,7 @@ start_any(struct scheduler *s, struct job *j, int64_t now_ns)
 	return start(s, j, &service, now_ns);
 }
 
-/* Starts what waits, as far as there is room. */
+/* Starts queued jobs as far as there is room. */
 static int
 claim(struct scheduler *s, int64_t now_ns)
 {
@@ -270,7 +273,7 @@ claim(struct scheduler *s, int64_t now_ns)
 		if (rc)
 			return rc == -ENOENT ? 0 : rc;
 		rc = start_any(s, &j, now_ns);
-		if (rc && rc != -ESTALE) /* its job failed; others may not */
+		if (rc && rc != -ESTALE) /* this job failed; others may not */
 			log_warn("a capture did not start: %s", strerror(-rc));
 	}
 	return 0;
@@ -279,8 +282,8 @@ claim(struct scheduler *s, int64_t now_ns)
 /* --- everything that is due ----------------------------------------------- */
 
 /*
- * Answers a start that found no process of its service. Looking costs, and
- * any operator may ask: LOOK_NS is the least time between two answers.
+ * Looks for a start that found no process of its service. Looks have a cost,
+ * and any operator may ask for them: LOOK_NS is the least time between two.
  */
 static int
 look_if_wanted(struct scheduler *s, int64_t now_ns)
@@ -304,7 +307,7 @@ look_if_wanted(struct scheduler *s, int64_t now_ns)
 	return rc;
 }
 
-/* What others have written since: services, and wishes to cancel. */
+/* Takes up changes in the database: services, and jobs to cancel. */
 static int
 follow(struct scheduler *s, int64_t now_ns)
 {
@@ -383,7 +386,7 @@ report(const char *what, int rc)
 		log_warn("%s: %s", what, strerror(-rc));
 }
 
-/* What it can do, and how continuous profiling goes: shown with it. */
+/* Sends a heartbeat with capabilities and the state of continuous profiling. */
 static int
 beat(struct scheduler *s, int64_t now_ns)
 {
@@ -420,11 +423,11 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 {
 	int rc = store_refresh(&s->store);
 
-	if (rc) { /* no store, no work: the leases run out meanwhile */
+	if (rc) { /* no work without the store: leases expire meanwhile */
 		report("store", rc);
 		return;
 	}
-	if (s->runs.failed) /* the cause may be one of the checks */
+	if (s->runs.failed) /* one of the checks may show the cause */
 		s->selftest.next_ns = 0;
 	s->runs.failed = false;
 	report("self-test", selftest_step(&s->selftest, now_ns));

@@ -1,4 +1,6 @@
-/* The scheduler's state, and what it does at each turn. */
+/*
+ * The scheduler's state, and its work at each turn.
+ */
 #pragma once
 
 #include "heartbeat.h"
@@ -31,29 +33,29 @@ struct scheduler {
 	struct webhooks webhooks;
 	struct rollup rollup;
 	struct debuginfod debuginfod;
-	int blame_fd;        /* of the analyser that runs; -1: none */
-	bool fetcher_wanted; /* MSG_FETCHER is on its way */
-	int wake_fd;         /* the database was written to */
+	int blame_fd;        /* of the running analyser; -1: none */
+	bool fetcher_wanted; /* MSG_FETCHER is awaited */
+	int wake_fd;         /* readable when the database was written to */
 	int signal_fd;       /* SIGTERM, SIGINT */
 	int64_t version;     /* of the data, as last seen */
-	int64_t scanned_ns;  /* when processes were last looked at */
-	bool unmatched;      /* they or the services are new since */
-	bool look_wanted;    /* somebody asks what runs now */
-	int64_t look_ns;     /* when such a question was last answered */
-	int64_t cost_ns;     /* CPU time that it took */
+	int64_t scanned_ns;  /* when processes were last looked up */
+	bool unmatched;      /* processes or services changed since */
+	bool look_wanted;    /* a start asks for a look */
+	int64_t look_ns;     /* when such a request was last served */
+	int64_t cost_ns;     /* CPU time of that look */
 	int64_t stop_by_ns;  /* 0: not stopping */
 };
 
-/* Takes one message of the opener; -EPIPE when it is gone. */
+/* Takes one message of the opener; -EPIPE when the opener is gone. */
 MUST_CHECK int scheduler_event(struct scheduler *s);
-/* The analyser is gone: its captures with it. */
+/* Handles the analyser's death: its captures are lost. */
 void scheduler_analyser_gone(struct scheduler *s);
-/* What the analyser, and the fetcher, say that is about no capture. */
+/* Take messages of the analyser and the fetcher that belong to no capture. */
 runs_other scheduler_other;
 runs_other_fetched scheduler_other_fetched;
-/* Has a fetcher run: asks for one, and waits. arg: the scheduler. */
+/* Asks for a fetcher, and waits; arg is the scheduler. */
 MUST_CHECK int scheduler_want_fetcher(void *arg);
-/* The fetcher is gone: what it was asked for fails. */
+/* Handles the fetcher's death: its requests fail. */
 void scheduler_fetcher_gone(struct scheduler *s);
-/* Everything that is due. */
+/* Does all work that is due. */
 void scheduler_step(struct scheduler *s, int64_t now_ns);

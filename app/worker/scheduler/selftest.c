@@ -21,7 +21,8 @@
 #define TRY_PROCESSES   64 /* that may refuse before all are held to */
 
 #define UNIT "systemctl edit stoker-worker"
-/* Of the files that set a value, the one whose name sorts last counts. */
+/* Fixes write to a file whose name sorts last, since the last file that sets a
+ * value counts. */
 #define SYSCTL(setting, then) \
 	"echo " setting " >>/etc/sysctl.d/zz-stoker.conf && " then
 #define SYS_ADMIN                                                        \
@@ -30,11 +31,11 @@
 	"systemctl daemon-reload && systemctl restart stoker-worker"
 #define CAP(n) (UINT64_C(1) << (n))
 
-/* The settings of this host that tell one cause of a failure from another. */
+/* Settings of this host that distinguish the causes of a failure. */
 struct facts {
 	long paranoid, ptrace_scope, kptr;
 	uint64_t caps; /* in effect in the opener */
-	bool is_root;  /* the opener is */
+	bool is_root;  /* the opener runs as root */
 };
 
 struct trial {
@@ -53,7 +54,7 @@ number_of(int proc_fd, const char *path, long missing)
 	return strtol(buf_str(&text), NULL, 10);
 }
 
-/* The opener is the parent of this process. */
+/* Reads facts about the opener, the parent of this process. */
 static void
 read_opener(int proc_fd, struct facts *f)
 {
@@ -86,8 +87,8 @@ read_facts(int proc_fd)
 	return f;
 }
 
-/* CAP_SYS_ADMIN held these rights before they had capabilities of their own:
- * capabilities(7). */
+/* True when a capability is missing. CAP_SYS_ADMIN includes rights that later
+ * got capabilities of their own: capabilities(7). */
 static bool
 lacks(const struct trial *t, int cap)
 {
@@ -98,8 +99,8 @@ lacks(const struct trial *t, int cap)
 	return !(t->facts.caps & any);
 }
 
-/* A capability that the unit grants is missing: the fix is the same for each
- * of them. */
+/* Reports a missing capability that the unit grants: the fix is the same for
+ * each. */
 static void
 lacks_capability(const struct trial *t, const char *name, const char *effect,
                  struct finding *out)
@@ -246,9 +247,9 @@ open_own_program(const struct trial *t)
 	if (rc)
 		return rc;
 	memcpy(file.path, reply.text, sizeof(file.path));
-	file.path[strcspn(file.path, " ")] = '\0'; /* before "(deleted)" */
+	file.path[strcspn(file.path, " ")] = '\0'; /* cut at "(deleted)" */
 	rc = host_fd(t->host, &file, &fd);
-	return rc == -ENOENT ? 0 : rc; /* replaced by an upgrade */
+	return rc == -ENOENT ? 0 : rc; /* -ENOENT: replaced by an upgrade */
 }
 
 static int
@@ -260,7 +261,7 @@ ask_of(const struct trial *t, const struct host_ask *about, int32_t pid)
 
 	ask.pid = pid;
 	rc = host_fd(t->host, &ask, &fd);
-	/* the address that HOST_MEMORY is asked for is mapped nowhere */
+	/* the address in HOST_MEMORY is never mapped */
 	return rc == -EFAULT || rc == -ENOEXEC ? 0 : rc;
 }
 
@@ -271,7 +272,8 @@ close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* The answer of the first process that does not refuse, else why. */
+/* Returns the answer for the first process that does not
+ * refuse, or else why. */
 static int
 ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 {
@@ -283,7 +285,7 @@ ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 
 	if (fd < 0 || !(d = fdopendir(fd)))
 		return why;
-	fd = -1; /* the stream's */
+	fd = -1; /* the stream owns it now */
 	while (tries && (e = readdir(d))) {
 		int32_t pid = (int32_t)strtol(e->d_name, NULL, 10);
 
@@ -298,9 +300,9 @@ ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 }
 
 /*
- * Asks about the first process, which every host has. In a container that may
- * be one of outside, which nobody inside may look at: then any other will do,
- * unless a capability is missing by which the worker's own could be looked at.
+ * Asks about process 1, which every host has. In a container it may be a
+ * process from outside that cannot be examined: then any other will do, unless
+ * a capability is missing that even the worker's own processes need.
  */
 static int
 ask_of_another(const struct trial *t, const struct host_ask *ask)
@@ -353,8 +355,8 @@ try_files(const struct trial *t, struct finding *out)
 	return rc ? rc : other;
 }
 
-/* Address 0 is mapped in no process: whoever may read there is told that the
- * address is bad, and nothing of the process is read. */
+/* Tries to read memory at address 0, which no process maps: if reading is
+ * allowed, the error is a bad address, and no memory of the process is read. */
 static int
 try_memory(const struct trial *t, struct finding *out)
 {
@@ -394,8 +396,8 @@ try_memory(const struct trial *t, struct finding *out)
 /* --- kernel names -----------------------------------------------------------
  */
 
-/* True when one of the first symbols has an address that is not zero: some
- * kernels begin with symbols at zero even for those who may know. */
+/* True when one of the first symbols has an address: some kernels begin with
+ * zero addresses even for readers that may see them. */
 static bool
 has_addresses(int fd)
 {
@@ -464,7 +466,7 @@ try_kernel_names(const struct trial *t, struct finding *out)
 /* --- the worker's own process -----------------------------------------------
  */
 
-/* The kernel charges rings to RLIMIT_MEMLOCK: perf_event_open(2). */
+/* Tries the rings, which count towards RLIMIT_MEMLOCK: perf_event_open(2). */
 static int
 try_rings(const struct trial *t, struct finding *out)
 {
@@ -502,7 +504,7 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_STORE] = try_store,
 };
 
-/* A finding is logged when its verdict changes. */
+/* Runs one check, and logs its finding when the verdict changes. */
 static int
 run(struct selftest *t, const struct trial *trial, enum check c)
 {

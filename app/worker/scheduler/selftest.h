@@ -1,10 +1,10 @@
 /*
- * The worker tries what captures will need, through the same questions to the
- * opener that captures ask, and keeps a finding of each.
+ * The worker tries everything that captures will need, with the same questions
+ * to the opener that captures ask, and keeps a finding for each.
  *
- * The tries run when the worker starts, again with each heartbeat while
- * something is wrong, so that a repair is seen within seconds, and otherwise
- * every SELFTEST_NS.
+ * The checks run when the worker starts, again with each heartbeat while one
+ * fails, so that a repair is noticed within seconds, and otherwise every
+ * SELFTEST_NS.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct selftest {
 };
 
 /*
- * Runs the tries that are due.
- *   Errors   -EPIPE when the opener is gone; what merely fails is a finding
+ * Runs the checks that are due.
+ *   Errors   -EPIPE when the opener is gone; other failures are findings
  */
 MUST_CHECK int selftest_step(struct selftest *t, int64_t now_ns);
 /* Writes the worker's findings as member "checks" of an object. */

@@ -1,7 +1,7 @@
 /*
- * Tells when another process may have written to the database: its WAL is
- * watched. A wake may be for nothing and one may be missed (a watch can't
- * follow everything), so whoever waits looks every second all the same.
+ * Wakes when another process may have written to the database, by watching its
+ * WAL. A wake-up may be spurious, and one may be missed, so the waiting process
+ * checks every second as well.
  */
 #pragma once
 
@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* Watches dir; a descriptor to poll for reading, the caller's. -errno. */
+/* Watches dir; *out is a descriptor to poll for reading, the caller's. Returns
+ * -errno. */
 MUST_CHECK int wake_open(const char *dir, int *out);
-/* Takes what has come; true when some of it was about the database. */
+/* Takes all events; true when one of them was about the database. */
 bool wake_drain(int fd);

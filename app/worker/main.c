@@ -23,7 +23,7 @@
 
 struct options {
 	const char *config;
-	const char *pids; /* of --once; NULL: serve the queue */
+	const char *pids; /* for --once; NULL: serve the queue */
 	const char *out;
 	struct once once;
 };
@@ -108,7 +108,7 @@ take_option(struct options *o, int c)
 	}
 }
 
-/* 0: go on; 1: done already; -EINVAL */
+/* Returns 0 to go on, 1 when done, or -EINVAL. */
 static int
 parse_options(int argc, char **argv, struct options *o)
 {

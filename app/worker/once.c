@@ -16,7 +16,7 @@ static const char once_id[] = "once";
 struct once_run {
 	const struct once *once;
 	int events, signals;
-	int analyser; /* its capture socket; -1 before the first */
+	int analyser; /* its capture socket; -1: none yet */
 	bool tty;
 	bool done;
 	int status;
@@ -32,8 +32,7 @@ fail(struct once_run *r, enum capture_error e, int sys_error)
 	return 0;
 }
 
-/* --- the report ------------------------------------------------------------
- */
+/* --- the report ----------------------------------------------------------- */
 
 static const char *
 text_of(const json_t *row, const char *key)
@@ -83,8 +82,7 @@ report(const struct quality *q, int summary)
 	return fflush(stdout) ? -errno : 0;
 }
 
-/* --- what comes ------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------- */
 
 static int
 start(const struct once_run *r)
@@ -116,7 +114,8 @@ stop(const struct once_run *r)
 	                       : msg_send(r->analyser, &m, sizeof(m), NULL, 0);
 }
 
-/* The second analyser is there because the first died over our capture. */
+/* Takes an event; a second analyser means that the first died
+ * over our capture. */
 static int
 take_event(struct once_run *r)
 {
@@ -158,7 +157,7 @@ take_answer(struct once_run *r)
 	size_t nfds = 1;
 	ssize_t n = msg_recv(r->analyser, &m, sizeof(m), &fd, &nfds);
 
-	if (n <= 0) /* the opener will tell of the next one */
+	if (n <= 0) /* the opener announces the next analyser */
 		return n == 0 || n == -ECONNRESET ? 0 : (int)n;
 	if (n == sizeof(m.progress)) {
 		show_progress(r, &m.progress);
@@ -188,7 +187,7 @@ turn(struct once_run *r)
 	struct pollfd fds[] = {
 		{r->events, POLLIN, 0},
 		{r->signals, POLLIN, 0},
-		{r->analyser, POLLIN, 0}, /* -1 is passed over */
+		{r->analyser, POLLIN, 0}, /* -1 is ignored */
 	};
 	int rc = 0;
 

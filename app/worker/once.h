@@ -1,6 +1,6 @@
 /*
- * stoker-worker --once: one capture without a database, through the same
- * opener and analyser as the scheduler's.
+ * stoker-worker --once: takes one capture without a database, through the same
+ * opener and analyser as the scheduler.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 
 struct once {
 	uint32_t kind; /* enum worker_kind */
-	uint32_t of;   /* of msg_start */
+	uint32_t of;   /* see msg_start */
 	uint32_t rate, npids;
 	uint64_t duration_ms;
 	int32_t pids[WORKER_MAX_PIDS];
-	int out_fd; /* where the profile goes */
+	int out_fd; /* output for the profile */
 };
 
 /*
  * Captures, and prints the quality report and the top functions to stdout.
- *   Shape    arg: a struct once
- *   Errors   1, told on stderr
+ *   Shape    arg is a struct once
+ *   Errors   returns 1, with a message on stderr
  */
 MUST_CHECK int once_run(void *arg, const struct conf *conf,
                         const struct worker_sockets *sockets);

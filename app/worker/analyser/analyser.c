@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #define PROGRESS_NS NS_PER_S
-#define TREES_SHARE 2 /* one in so many bytes of memory is for trees */
+#define TREES_SHARE 2 /* this part of the memory is for trees */
 #define MAX_POLL    (2 + CAPTURES_MAX_SAMPLERS * 256)
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
@@ -61,7 +61,7 @@ analyser_job(struct analyser *a, const char *id)
 	return NULL;
 }
 
-/* Closes what it has: unused from now on. */
+/* Closes a job's descriptors, and marks it as unused. */
 static void
 clear(struct analyser_job *job)
 {
@@ -86,8 +86,8 @@ analyser_fail(const struct analyser *a, const struct analyser_job *job,
 		.start_ms = job->start_ms,
 	};
 
-	/* The opener has died, and takes all others along: the next worker
-	 * has the job, to run it again. */
+	/* When the opener has died, all others end too: the next worker gets
+	 * the job, and runs it again. */
 	if (sys_error == -EPIPE || sys_error == -ECONNRESET)
 		return;
 	memcpy(done.id, job->id, sizeof(done.id));
@@ -131,7 +131,8 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 	analyser_prepare_fork(a);
 }
 
-/* A snapshot, or buckets: a finisher does it all, and waits where need be. */
+/* Starts a finisher for a snapshot or buckets, which does all the work, and
+ * waits if necessary. */
 static void
 start_finisher(struct analyser *a, const struct msg_start *m,
                struct analyser_job *job)
@@ -189,7 +190,8 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 		start(a, m, job);
 }
 
-/* One whose first step has just ended may come again: it has another slot. */
+/* Takes an answer to parse. A capture whose first step has just ended may come
+ * again, in another slot. */
 static void
 take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 {
@@ -219,10 +221,10 @@ take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 static void
 take_checkpoint(struct analyser *a, struct analyser_job *job, int fd)
 {
-	int rc = -EBUSY; /* the one before still writes */
+	int rc = -EBUSY; /* the earlier child is still writing */
 
 	if (!job->capture)
-		return; /* DONE is on its way */
+		return; /* DONE has been sent */
 	if (!job->checkpointer)
 		rc = fd < 0 ? -EBADF
 		            : analyser_fork_finisher(a, job, fd, true,
@@ -278,7 +280,8 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 		tell_finisher(job, ANALYSER_STOP);
 }
 
-/* The id is of a session that is not captured now. */
+/* Takes a stored profile; its id belongs to a session that is not being
+ * captured. */
 static void
 take_symbolize(struct analyser *a, const struct msg_capture *m,
                int fds[static 2])
@@ -427,7 +430,8 @@ look_at_jobs(struct analyser *a)
 		a->told_ns = now;
 }
 
-/* A finisher that could speak has said DONE and left with 0. */
+/* Handles the end of a finisher. One that was able to report has sent DONE and
+ * exited with 0. */
 static void
 finisher_ended(struct analyser *a, pid_t pid, int status)
 {
@@ -470,7 +474,8 @@ reap(struct analyser *a)
 /* --- the process -----------------------------------------------------------
  */
 
-/* Rings are emptied in time, and the end of a capture is not slept over. */
+/* Returns how long to wait: rings have to be emptied in time, and captures
+ * ended. */
 static struct timespec
 patience(const struct analyser *a)
 {
@@ -482,7 +487,7 @@ patience(const struct analyser *a)
 
 		if (c)
 			left = capture_duration_ns(c) - capture_elapsed_ns(c);
-		if (left < wait) /* over: others are still written to */
+		if (left < wait) /* over, but others are still being written */
 			wait = left ? left : (uint64_t)NS_PER_MS;
 	}
 	return (struct timespec){(time_t)(wait / (uint64_t)NS_PER_S),
@@ -522,7 +527,7 @@ open_signals(int *out)
 {
 	sigset_t set;
 
-	signal(SIGINT, SIG_IGN); /* of a terminal: the scheduler decides */
+	signal(SIGINT, SIG_IGN); /* from a terminal; the scheduler decides */
 	signal(SIGTERM, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -532,7 +537,8 @@ open_signals(int *out)
 	return *out < 0 ? -errno : 0;
 }
 
-/* Of each tree, when as many as may run at once are full. */
+/* Returns the nodes for each tree, so that all captures at once fit into the
+ * memory. */
 static uint32_t
 max_nodes(const struct conf *conf)
 {
@@ -589,6 +595,6 @@ analyser_run(const struct conf *conf, int ask, int socket, int blame_fd)
 	a->socket = socket;
 	a->channel = -1;
 	rc = prepare(a, blame_fd);
-	/* The process ends with this call, and with it all that it holds. */
+	/* The process ends after this call, which frees all memory. */
 	return rc ? rc : work(a);
 }

@@ -26,7 +26,8 @@
 
 /* --- what was pulled: a body becomes a profile ---------------------------- */
 
-/* A private mapping: the body is complete, and nobody writes to it any more. */
+/* Maps the answer privately: it is complete, and no process writes to it any
+ * more. */
 static int
 map_body(int fd, const void **out, size_t *n)
 {
@@ -46,7 +47,8 @@ map_body(int fd, const void **out, size_t *n)
 	return 0;
 }
 
-/* What an earlier step wrote; what this one gives takes its place. */
+/* Reads the result of an earlier step, which this step's
+ * result will replace. */
 static int
 take_out(int fd, struct buf *out)
 {
@@ -71,7 +73,7 @@ read_pull(const struct analyser_job *job, struct profile **out,
 	CLEANUP_BUF struct buf all = BUF_INIT(MAX_PROFILE);
 	int rc = map_body(job->body_fd, &a.p, &a.n);
 
-	/* Stays mapped: the finisher ends after this. */
+	/* The mapping stays, since the finisher ends after this. */
 	if (!rc && pull_adds(a.step))
 		rc = take_out(job->out_fd, &all);
 	a.all = all.p;
@@ -99,7 +101,8 @@ error_of(int rc, uint32_t type)
 	                             : CAPTURE_GO_NO_EVENTS;
 }
 
-/* Every other error says all there is to say: strerror(3) would confuse. */
+/* Returns the error to report, without errno for every error that is complete
+ * by itself. */
 static enum capture_error
 failure(int rc, uint32_t type, int *sys_error)
 {
@@ -109,7 +112,7 @@ failure(int rc, uint32_t type, int *sys_error)
 	return e;
 }
 
-/* Takes in those who have joined the service, as they were told of last. */
+/* Adds processes that have joined the service, as last reported. */
 static int
 take_joined(const struct analyser_job *job, struct buckets *b)
 {
@@ -119,7 +122,7 @@ take_joined(const struct analyser_job *job, struct buckets *b)
 	return n > 0 ? buckets_join(b, pids, (size_t)n / sizeof(*pids)) : 0;
 }
 
-/* Whether it was stopped before its time, in *stopped. */
+/* Waits for the capture's time; *stopped tells that it was ended early. */
 static int
 pass_time(const struct analyser_job *job, struct buckets *b, bool *stopped)
 {
@@ -136,12 +139,12 @@ pass_time(const struct analyser_job *job, struct buckets *b, bool *stopped)
 			rc = take_joined(job, b);
 	}
 	*stopped = told >= ANALYSER_STOP;
-	/* some ran no Go program as yet when they were told of */
+	/* some ran no Go program yet when they were reported */
 	return rc ? rc : take_joined(job, b);
 }
 
-/* Makes a profile of what Go programs count of themselves, in the time that
- * was asked for or until the job is stopped. */
+/* Makes a profile of what Go programs count, for the requested time or until
+ * the job is stopped. */
 static enum capture_error
 read_buckets(const struct analyser_job *job, const struct host *host,
              struct profile **out, struct quality *quality, int *sys_error)
@@ -184,7 +187,7 @@ write_next(const struct buf *next, int *out)
 	return rc;
 }
 
-/* Makes a profile of what they counted since their last reading, and the
+/* Makes a profile of what Go programs counted since the last reading, and the
  * reading for the next. */
 static enum capture_error
 read_growth(const struct analyser_job *job, const struct host *host,
@@ -222,7 +225,8 @@ write_profile(const struct profile *p, int fd)
 	return rc;
 }
 
-/* Whether there is one now: it is not worth the profile. */
+/* Writes the timeline; false when that failed, which is no reason to fail the
+ * profile. */
 static bool
 write_timeline(const struct timeline *t, int fd)
 {
@@ -261,13 +265,15 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 	int fds[] = {summary, reading};
 
 	done->type = MSG_DONE;
-	done->quality.worker_cpu_ns += clock_cpu_ns(); /* since the fork */
+	done->quality.worker_cpu_ns +=
+		clock_cpu_ns(); /* CPU time since the fork */
 	memcpy(done->id, job->id, sizeof(done->id));
 	return msg_send(a->socket, done, sizeof(*done), fds,
 	                reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
-/* One of ours, but what lies on disk for years is not believed either. */
+/* Symbolizes a stored profile. We wrote it, but a file that was on disk for
+ * years is not trusted either. */
 static int
 rename_stored(const struct analyser *a, const struct analyser_job *job,
               const struct host *host, struct profile **out,
@@ -373,7 +379,8 @@ be_finisher(const struct analyser *a, const struct host *host, void *arg)
 	return !e;
 }
 
-/* Nobody waits for this: the scheduler being gone is noticed elsewhere. */
+/* Reports debug files. Nothing waits for this report, and a scheduler that is
+ * gone is noticed elsewhere. */
 static void
 tell_debugs(const struct analyser *a, const struct host_debugs *debugs)
 {
@@ -383,7 +390,8 @@ tell_debugs(const struct analyser *a, const struct host_debugs *debugs)
 		log_debug("nobody hears of debug files");
 }
 
-/* In the child: a crash or endless DWARF costs what it works on only. */
+/* Runs in the child, so that a crash or endless DWARF costs
+ * its own work only. */
 static void
 be_child(const struct analyser *a, int channel, int news, analyser_work *work,
          void *arg)

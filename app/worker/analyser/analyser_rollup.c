@@ -1,7 +1,7 @@
 /*
- * Adding windows up: a child reads profiles of one file and writes sums to
- * another. They were written by a process like this one, and are read no
- * more trustingly.
+ * Adds up windows: a child reads profiles from one file and writes sums to
+ * another. The profiles were written by a process like this one, but are
+ * trusted no more than others.
  */
 #include "analyser.h"
 
@@ -24,7 +24,7 @@ struct input {
 	size_t left;
 };
 
-/* The next piece; NULL at the end, or where it makes no sense. */
+/* Returns the next piece; NULL at the end, or at a malformed one. */
 static const char *
 next_piece(struct input *in, struct rollup_piece *piece)
 {
@@ -39,7 +39,7 @@ next_piece(struct input *in, struct rollup_piece *piece)
 	return bytes;
 }
 
-/* Names within the input. */
+/* Names of functions, which point into the input. */
 struct functions {
 	struct {
 		const char *p;
@@ -48,7 +48,7 @@ struct functions {
 	size_t n;
 };
 
-/* Adds the pieces of one group; those of the next stay. */
+/* Adds the pieces of one group, and stops before the next. */
 static int
 add_group(struct input *in, uint32_t group, struct merge *m,
           struct functions *f)
@@ -74,7 +74,8 @@ add_group(struct input *in, uint32_t group, struct merge *m,
 	return rc;
 }
 
-/* What a function took with what it calls, recursion counted once. */
+/* Returns a function's share, with the functions that it calls; recursion
+ * counts once. */
 static double
 share_of(const struct tree *t, const struct top_entry *top, uint32_t n,
          const char *name, size_t length)
@@ -90,7 +91,7 @@ share_of(const struct tree *t, const struct top_entry *top, uint32_t n,
 	return 0;
 }
 
-/* Of what was merged, which it takes. */
+/* Computes shares in the merged profile, which it takes over. */
 static int
 tell_shares(struct merge *m, const struct functions *f, double *out)
 {
@@ -206,7 +207,7 @@ analyser_rollup(struct analyser *a, int input)
 {
 	int rc;
 
-	if (a->rollup.pid) { /* the answer to the one before is on its way */
+	if (a->rollup.pid) { /* the answer to the last one is on its way */
 		close_ptr(&input);
 		return;
 	}

@@ -1,6 +1,6 @@
 /*
- * Watches: captures without an end, cut into windows all at once. One child
- * writes the windows of all, since most of what it costs is the fork.
+ * Watches are captures without an end, which are all cut into windows at once.
+ * One child writes all windows, since the fork is most of the cost.
  */
 #include "analyser.h"
 
@@ -48,7 +48,7 @@ analyser_watch(struct analyser *a, const struct msg_start *m)
 
 /* --- in the child --------------------------------------------------------- */
 
-/* What is cut, in order of the rows. */
+/* The captures that were cut, in the order of the rows. */
 struct cutter {
 	const struct analyser_cut *to;
 	struct capture *captures[CAPTURES_MAX];
@@ -123,7 +123,7 @@ clear(struct analyser_cut *cut)
 	*cut = (struct analyser_cut){.data = -1, .rows = -1};
 }
 
-/* One that has no memory for that is cut the next time. */
+/* Cuts all watches; one for which there is no memory is cut the next time. */
 static void
 cut_all(struct analyser *a, struct cutter *out)
 {
@@ -168,7 +168,7 @@ analyser_cut(struct analyser *a)
 	int rc;
 
 	if (a->cut.pid)
-		return; /* the answer to the one before is on its way */
+		return; /* the answer to the last one is on its way */
 	clear(&a->cut);
 	recorder_drain(a->captures);
 	rc = open_files(&a->cut);

@@ -15,7 +15,7 @@
 
 #define MAX_MEMORY ((size_t)512 << 20)
 
-/* The same type of value, so that both can be added up. */
+/* Gives both profiles the same value type, so that they can be added. */
 static int
 take_type(const struct profile *all, struct profile *leaked)
 {
@@ -43,7 +43,8 @@ negate(struct profile *p)
 	return 0;
 }
 
-/* One that leaked after all were told is among those that leaked alone. */
+/* Drops empty samples: a goroutine that leaked after the first page was made is
+ * only in the second. */
 static void
 drop_empty(struct profile *p)
 {
@@ -59,9 +60,10 @@ drop_empty(struct profile *p)
 }
 
 /*
- * Marks in all those samples that leaked tells of: label "leaked".
+ * Gives samples of all that are also in leaked the label "leaked".
  *
- *   Shape    both of Go's pages, taken one after the other; leaked is changed
+ *   Shape    both are pages of Go, fetched one after the other; leaked is
+ *            modified
  *   Owns     *out is the caller's
  *   Errors   -EINVAL no such profiles; as merge_add()
  */
@@ -73,7 +75,7 @@ mark_leaked(const struct profile *all, struct profile *leaked,
 	CLEANUP_PROFILE struct profile *p = NULL;
 	int rc = take_type(all, leaked) ?: merge_new(MAX_MEMORY, &m);
 
-	/* They are taken out of all and put in again with their label. */
+	/* Leaked samples are subtracted, and added again with their label. */
 	rc = rc ?: merge_add(m, all);
 	rc = rc ?: negate(leaked);
 	rc = rc ?: merge_add(m, leaked);
@@ -158,8 +160,8 @@ string(const struct profile *p, uint32_t id)
 	return strings_get(p->strings, id, NULL);
 }
 
-/* What is allocated meanwhile is a counter; what is in use, which the same
- * page tells as a difference, is not. */
+/* Keeps allocations, which are a counter. The page's other values, memory in
+ * use, are no counter. */
 static void
 keep_allocated(struct profile *p)
 {
@@ -177,7 +179,7 @@ keep_allocated(struct profile *p)
 	p->ntypes = n;
 }
 
-/* Sum of one column; what would leave its type is left out. */
+/* Sums one column; values that would overflow are left out. */
 static int64_t
 sum(const struct profile *p, uint32_t type)
 {
@@ -191,7 +193,7 @@ sum(const struct profile *p, uint32_t type)
 	return all;
 }
 
-/* The column that counts events beside the one that is shown. */
+/* Finds the column that counts events, beside the one that is shown. */
 static uint32_t
 count_of(const struct profile *p, uint32_t shown)
 {

@@ -1,6 +1,6 @@
 /*
- * Reads profiles that were pulled from net/http/pprof. The bytes come from a
- * stranger: only a finisher reads them, in its sandbox.
+ * Reads profiles that were fetched from net/http/pprof. The bytes are hostile:
+ * only a finisher reads them, in its sandbox.
  */
 #pragma once
 
@@ -8,19 +8,19 @@
 #include "profile/profile.h"
 #include "worker/ipc/pull_pages.h"
 
-/* An answer, and what is known about it. */
+/* An answer, and facts about it. */
 struct pull_answer {
 	const void *p;
 	size_t n;
-	uint32_t status; /* of HTTP */
+	uint32_t status; /* status of HTTP */
 	enum pull_step step;
 	int64_t start_ms, elapsed_ms;
-	/* Of LEAKS: the profile of all, one of ours. */
+	/* For LEAKS: the profile of all goroutines, which we wrote. */
 	const void *all;
 	size_t all_n;
 };
 /*
- * Reads an answer: decoded, of the type that was asked for, with its times.
+ * Decodes an answer as a profile of the requested type, and sets its times.
  *   Owns     *out is the caller's; profile_free() it
  *   Errors   an enum capture_error; outputs untouched
  */

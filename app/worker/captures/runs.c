@@ -146,7 +146,7 @@ runs_ask(const char *type, enum snapshot_of of, int64_t rate, int64_t seconds)
 	return m;
 }
 
-/* Says what the opener may do to the processes while the capture runs. */
+/* Tells the opener what it may do to the processes while the capture runs. */
 static int
 say_may(const struct runs *c, const struct run *v, const struct followed *now,
         int64_t now_ns)
@@ -181,7 +181,8 @@ send_start(struct runs *c, struct run *v, enum snapshot_of of,
 	                v->timeline.fd < 0 ? 1 : ARRAY_LEN(fds));
 }
 
-/* Owns *job from the start: what fails later frees it. */
+/* Makes a run, which owns *job from the start and frees it on
+ * later failures. */
 static struct run *
 run_new(struct runs *c, struct job *job, int64_t now_ns)
 {
@@ -329,7 +330,7 @@ runs_wind_up(struct runs *c)
 		if (v->cancelled ||
 		    (!v->pull && v->job.asked_seconds > JOB_RERUN_SECONDS))
 			continue;
-		/* if it fails, the next worker takes the job over */
+		/* if this fails, the next worker takes the job over */
 		if (job_requeue(c->store, &v->ref))
 			log_warn("%s: left to the next worker", v->ref.session);
 		runs_drop(c, v);
@@ -338,14 +339,14 @@ runs_wind_up(struct runs *c)
 
 /* --- messages and time ---------------------------------------------------- */
 
-/* The share of a capture that its finisher is taken for. */
+/* Share of a capture's progress that is left for its finisher. */
 #define FINISH_SHARE 0.02
 
 union message {
 	uint32_t type;
 	struct msg_progress progress;
 	struct msg_done done;
-	struct msg_windows windows; /* others' */
+	struct msg_windows windows; /* of continuous profiling */
 	struct msg_rolled rolled;
 	struct msg_debug debug;
 };
@@ -372,7 +373,8 @@ take_progress(struct runs *c, const struct msg_progress *m)
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
 }
 
-/* False when it is not of a capture: given up meanwhile, or another's. */
+/* Takes a DONE; false when its capture is not ours, or was
+ * given up meanwhile. */
 static bool
 take_done(struct runs *c, const struct msg_done *m, int top_fd)
 {
@@ -407,7 +409,8 @@ runs_receive(struct runs *c)
 	return 0;
 }
 
-/* Its finisher waits, and tells nothing meanwhile. */
+/* Returns progress by time, for finishers that wait and report nothing
+ * meanwhile. */
 static double
 time_passed(const struct run *v)
 {
@@ -417,7 +420,7 @@ time_passed(const struct run *v)
 	return (share < 1 ? share : 1) * (1 - FINISH_SHARE);
 }
 
-/* Sets *gone when the attempt counts no longer. */
+/* Renews a lease; *gone tells that the attempt does not count any more. */
 static int
 renew(struct runs *c, struct run *v, bool *gone)
 {
@@ -441,7 +444,7 @@ renew(struct runs *c, struct run *v, bool *gone)
 	return 0;
 }
 
-/* All in one transaction: one sync for every capture. */
+/* Renews all leases in one transaction, with one sync. */
 static int
 renew_all(struct runs *c, bool gone[static WORKER_MAX_CAPTURES])
 {
@@ -484,7 +487,8 @@ runs_tick(struct runs *c, int64_t now_ns)
 	rc = renew_all(c, gone);
 	if (rc)
 		return rc;
-	for (size_t i = c->n; i-- > 0;) /* from the end: dropping moves it */
+	for (size_t i = c->n; i-- > 0;) /* from the end, since dropping moves
+	                                   the last */
 		look_after(c, c->items[i], gone[i], now_ns);
 	return 0;
 }

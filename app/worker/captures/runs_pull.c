@@ -1,4 +1,6 @@
-/* Captures that are pulled: fetched, then read by a finisher. */
+/*
+ * Captures that are fetched from pages, and then read by a finisher.
+ */
 #include "runs_private.h"
 
 #include "base/clock.h"
@@ -13,18 +15,18 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 
-#define MAX_STEPS 3 /* all, leaks, and what is done without them */
+#define MAX_STEPS 3 /* all, leaks, and a repetition without leaks */
 
 struct pull {
 	char base[URL_MAX + 1];
 	enum pull_step step;
-	uint64_t fetch; /* its id; 0: nothing is being fetched */
+	uint64_t fetch; /* id of the request; 0: none */
 	int64_t asked_ns, asked_ms;
 	int64_t took_ms;
-	bool leaks;     /* the service opted into having them marked */
+	bool leaks;     /* the service allows finding leaks */
 	uint64_t notes; /* for its quality */
-	int scratch;    /* what the second step writes into; -1: at the first */
-	struct msg_done first; /* what the first step gave */
+	int scratch;    /* output of the second step; -1: in the first step */
+	struct msg_done first; /* result of the first step */
 	int first_top;
 };
 
@@ -176,7 +178,7 @@ copy_file(int from, int to)
 	return 0;
 }
 
-/* Where a second step writes to; what it adds to is there. */
+/* Opens the output of the second step; the first step's result is there. */
 static int
 open_scratch(struct run *v)
 {
@@ -229,8 +231,8 @@ take_first(struct runs *c, struct run *v)
 	runs_take(c, v, &done, top);
 }
 
-/* The second step came to nothing: leaks are done without, and then the first
- * one's profile is good. */
+/* Drops a failed second step: the profile of the first is good
+ * without leaks. */
 static void
 give_up_second(struct runs *c, struct run *v)
 {
@@ -289,7 +291,7 @@ runs_fetched(struct runs *c)
 	v = fetched_for(c, a.id);
 	if (v)
 		take_answer(c, v, &a, body);
-	else if (c->other_fetched) /* or given up meanwhile */
+	else if (c->other_fetched) /* otherwise it was given up meanwhile */
 		c->other_fetched(c->other_arg, &a, &body);
 	return 0;
 }
@@ -308,7 +310,8 @@ runs_fetcher_gone(struct runs *c)
 /* --- what was read ---------------------------------------------------------
  */
 
-/* Few goroutines: each is worth its state. PULL_STEPS: that was all. */
+/* Chooses the second step; PULL_STEPS when there is none. With few goroutines
+ * the state of each is worth a request. */
 static enum pull_step
 second_step(const struct runs *c, const struct run *v,
             const struct msg_done *done)

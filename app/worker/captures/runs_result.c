@@ -27,7 +27,7 @@ runs_read_top(int fd, struct buf *out)
 	return json_is_array(j) ? json_write(j, out) : -EBADMSG;
 }
 
-/* Strings of the result are in top and quality. */
+/* Reads the result, whose strings are in top and quality. */
 static int
 read_result(const struct runs *c, const struct msg_done *done, int top_fd,
             struct buf *top, struct buf *quality, struct session_result *out)
@@ -70,7 +70,7 @@ finish(struct runs *c, const struct run *v, const struct session_result *result,
 	return rc;
 }
 
-/* One that can't be kept is a pity, too. */
+/* Seals the timeline; when that fails, the profile is stored without one. */
 static const struct blob *
 seal_timeline(struct run *v, bool written, struct blob *out)
 {
@@ -111,7 +111,7 @@ take_profile(struct runs *c, struct run *v, const struct session_result *result,
 	runs_drop(c, v);
 }
 
-/* One that can't be kept is a pity, not a failure of the capture. */
+/* Stores a checkpoint; when that fails, the capture goes on. */
 static void
 take_checkpoint(struct runs *c, struct run *v,
                 const struct session_result *result)

@@ -79,7 +79,7 @@ symbolizing_step(struct symbolizing *y, struct store *s, const char *host,
 /* --- from the analyser -----------------------------------------------------
  */
 
-/* The session's own report, with what is named now. */
+/* Updates the session's own report with the names found now. */
 static int
 new_quality(const struct symbolizing *y, const struct msg_done *done,
             struct buf *out)

@@ -1,7 +1,7 @@
 /*
- * Stored profiles that are named anew, one at a time: the old one is handed to
- * the analyser with an empty file beside; what comes back takes its place in
- * one transaction. A worker that dies meanwhile leaves the old one.
+ * Symbolizes stored profiles again, one at a time: the analyser gets the old
+ * profile and an empty file for the new one, which replaces the old in one
+ * transaction. A worker that dies meanwhile leaves the old one.
  */
 #pragma once
 
@@ -9,23 +9,24 @@
 #include "store/symbolize.h"
 
 struct symbolizing {
-	struct symbolize asked;     /* session NULL: none is under way */
+	struct symbolize asked;     /* session is NULL when none is being
+	                               symbolized */
 	struct blob_writer profile; /* the new one */
 	int64_t deadline_ns;
 };
 
 /*
- * Starts the one that waits longest, unless one is under way.
- *   Shape    analyser: its socket, or -1
- *   Errors   of the store, of the analyser's socket
+ * Starts the oldest request, unless one is in progress.
+ *   Shape    analyser is a socket, or -1
+ *   Errors   as the store, and as msg_send() to the analyser
  */
 MUST_CHECK int
 symbolizing_step(struct symbolizing *y, struct store *s, const char *host,
                  int analyser, int64_t now_ns, int64_t finish_ns);
-/* Takes a DONE of it; true: it was about it. */
+/* Takes a DONE; true when it was about symbolizing. */
 bool symbolizing_take(struct symbolizing *y, struct store *s,
                       const struct msg_done *done, int top_fd);
-/* Leaves it to the next worker. */
+/* Leaves the request to the next worker. */
 void symbolizing_forget(struct symbolizing *y);
-/* The analyser is gone: it is queued again. */
+/* Queues the request again, since the analyser is gone. */
 void symbolizing_drop(struct symbolizing *y, struct store *s, const char *host);

@@ -1,6 +1,6 @@
 /*
- * What is not profiled all the time because one worker takes no more. It is
- * told where the API tells what can't be taken, until that is over:
+ * Reports services that are not profiled continuously because one worker takes
+ * no more. The API shows them as problems, until there is room:
  *
  *	left_out_begin(&l);
  *	left_out_add(&l, tenant, service, type);   for each
@@ -10,12 +10,12 @@
 
 #include "watches.h"
 
-/* Those beyond are counted, and not named. */
+/* Services beyond this number are counted, but not named. */
 #define LEFT_OUT_NAMED 256
 
 void left_out_begin(struct left_out *l);
 MUST_CHECK int left_out_add(struct left_out *l, const char *tenant,
                             const char *service, const char *type);
-/* Tells who is left out since the last time, and who no longer is. */
+/* Reports services that are left out now, and those that no longer are. */
 void left_out_end(struct left_out *l, struct windows *w);
 void left_out_done(struct left_out *l);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* For an answer, beyond the time that it takes. */
+/* Time to wait for an answer beyond the time that it takes. */
 #define LATE_NS (120 * NS_PER_S)
 static size_t
 count(const struct periodics *t, enum periodic_state state)
@@ -56,7 +56,8 @@ is_lasting(enum capture_error e)
 	       !strcmp(capture_error_code(e), "PermissionDenied");
 }
 
-/* Windows that are not made: what is kept of it will be in the next one. */
+/* Counts windows that are not made: their counts will be in the next one if a
+ * reading is kept, or else are a gap. */
 static void
 missed(const struct periodics *t, const struct periodic *v, int64_t n)
 {
@@ -70,7 +71,7 @@ fail(struct periodics *t, struct periodic *v, enum capture_error e,
 {
 	periodic_rest(t, v);
 	missed(t, v, 1);
-	if (e != CAPTURE_NO_PROCESS) /* as ever when it does not run */
+	if (e != CAPTURE_NO_PROCESS) /* normal when the service does not run */
 		periodic_tell(t, v, e);
 	if (is_lasting(e) && !t->ends)
 		v->next_ns = now_ns + PERIODICS_RETRY_NS;
@@ -85,7 +86,7 @@ stored(struct periodics *t, struct periodic *v)
 		t->stored(t->arg, v);
 }
 
-/* All that is made goes into one transaction. */
+/* Stores all finished profiles in one transaction. */
 static int
 store_made(struct periodics *t, int64_t now_ns)
 {
@@ -136,7 +137,7 @@ error_of(const struct msg_done *m)
 	return m->error < CAPTURE_ERRORS ? m->error : CAPTURE_INTERNAL;
 }
 
-/* Nothing was known of any process: now there is, and no window as yet. */
+/* Keeps a first reading, for which there is no window. */
 static void
 first_reading(struct periodics *t, struct periodic *v, bool had)
 {
@@ -327,7 +328,7 @@ periodic_first_time(const struct periodic *v, int64_t now_ns)
 	return now_ns + (int64_t)(h % (uint64_t)v->period_ns);
 }
 
-/* Turns that were missed are not made up for. */
+/* Sets the next turn; missed turns are not made up for. */
 static void
 next_time(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
@@ -345,7 +346,7 @@ next_time(struct periodics *t, struct periodic *v, int64_t now_ns)
 	v->next_ns += (over + 1) * v->period_ns;
 }
 
-/* That it does not run is no gap. */
+/* Handles a service that does not run, which is no gap. */
 static void
 nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
@@ -377,7 +378,7 @@ begin(struct periodics *t, struct periodic *v, const struct targets *targets,
 		fail(t, v, e ? e : CAPTURE_ANALYSER_DIED, now_ns);
 }
 
-/* The one that is due longest and may begin. */
+/* Returns the profile that is overdue the longest and may begin. */
 static struct periodic *
 due(struct periodics *t, int64_t now_ns)
 {

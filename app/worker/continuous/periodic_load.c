@@ -1,4 +1,6 @@
-/* Which types of which services are taken. */
+/*
+ * Loads which types of which services are captured.
+ */
 #include "base/clock.h"
 #include "base/json.h"
 #include "left_out.h"
@@ -62,7 +64,7 @@ same(struct periodics *t, const struct periodic *v)
 	return NULL;
 }
 
-/* Who asks an endpoint must be one worker only. */
+/* True when this worker has to ask the endpoint, since only one worker may. */
 static bool
 is_ours(const struct periodics *t, const struct service *s)
 {
@@ -72,7 +74,7 @@ is_ours(const struct periodics *t, const struct service *s)
 	       !strcmp(host, t->windows->host);
 }
 
-/* What its program is to be made to count, as its service allows. */
+/* Returns what the program is made to count, if its service allows it. */
 static uint32_t
 keep_of(const struct periodic *v, const struct service *s)
 {
@@ -129,7 +131,8 @@ add(struct periodics *t, const struct targets *targets, const struct service *s,
 
 	if (!source || (!url && (profile_types[type].engine == TYPE_SAMPLER ||
 	                         !targets_find(targets, s->tenant, s->name))))
-		return 0; /* watched, or told by the API, or elsewhere */
+		return 0; /* sampled instead, reported by the API, or on
+		             another host */
 	if (url && !is_ours(t, s))
 		return 0;
 	if (*n == PERIODICS_MAX)
@@ -166,7 +169,7 @@ periodics_load(struct periodics *t, const struct targets *targets)
 	left_out_begin(&t->left);
 	for (size_t i = 0; i < l.n && !rc; i++)
 		rc = add_row(t, targets, &l.items[i], items, &n);
-	/* what was not taken over is not wanted any more */
+	/* items left here are not wanted any more */
 	for (size_t i = 0; i < t->n; i++)
 		if (t->items[i].service) {
 			periodic_tell(t, &t->items[i], CAPTURE_OK);

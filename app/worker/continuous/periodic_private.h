@@ -1,9 +1,11 @@
-/* What the files about periodic profiles share. */
+/*
+ * Helpers of the files about periodic profiles.
+ */
 #pragma once
 
 #include "periodic.h"
 
-/* Before another try of what is not going to work soon. */
+/* Time before the next try of a capture that will not work soon. */
 #define PERIODICS_RETRY_NS (10 * 60 * NS_PER_S)
 
 #define NO_PERIODIC ((struct periodic){.fd = -1, .reading = -1})
@@ -19,10 +21,10 @@ int64_t periodic_first_time(const struct periodic *v, int64_t now_ns);
 /* --- what is kept on ---------------------------------------------------------
  */
 
-/* Says which processes are to count what v is of, for a while. */
+/* Tells the opener which processes have to count for v, for a limited time. */
 MUST_CHECK int periodic_keep(struct periodics *t, struct periodic *v,
                              const struct targets *targets);
-/* Says that they need not any more. */
+/* Tells the opener that they need not count any more. */
 void periodic_keep_end(struct periodics *t, struct periodic *v);
 /* Says it again, of all of which it was said. */
 void periodics_keep(struct periodics *t, const struct targets *targets,
@@ -31,17 +33,19 @@ void periodics_keep(struct periodics *t, const struct targets *targets,
 /* --- readings --------------------------------------------------------------
  */
 
-/* What comes next has no window. */
+/* Forgets the reading: the next one gives no window. */
 void periodic_forget(struct periodic *v);
-/* The same for one that is so old that its window would tell nobody when. */
+/* Forgets a reading that is so old that its window would be too wide to be of
+ * use. */
 void
 periodic_forget_old(struct periodics *t, struct periodic *v, int64_t now_ns);
-/* What counts from now on is to be compared to this; fd is taken. */
+/* Keeps a reading, from which the next window starts; fd is taken. */
 MUST_CHECK enum capture_error
 periodic_reading(struct periodics *t, struct periodic *v, int fd,
                  int64_t now_ns);
-/* How long ago the processes of services were looked up. */
+/* Returns how long ago the processes of services were looked up. */
 uint32_t periodic_known_ms(const struct periodics *t, int64_t now_ns);
-/* None of its processes runs: who begins later counts from then on. */
+/* Keeps a reading without processes: processes that begin later count from
+ * their start. */
 MUST_CHECK int
 periodic_nobody(struct periodics *t, struct periodic *v, int64_t now_ns);

@@ -10,16 +10,16 @@
 
 #define STEP_NS    (5 * NS_PER_S)
 #define OVERDUE_NS (120 * NS_PER_S)
-/* Windows of a minute may still be on their way, for so long. */
+/* Delay in which windows of a minute may still arrive. */
 #define LAG_MS (30 * MS_PER_S)
-/* A minute that began longer ago is no news. */
+/* Age from which a minute's shares are not reported. */
 #define NEWS_MS (5 * 60 * MS_PER_S)
-/* Fewer samples of a minute tell no share. */
+/* Least samples of a minute to compute a share of. */
 #define MIN_SAMPLES 20
-/* Bytes of one batch; the rest comes with the next. */
+/* Most bytes in one batch; the rest follows in the next. */
 #define BATCH_BYTES ((int64_t)64 << 20)
 
-/* One level; groups in the order of the answer's rows. */
+/* A batch of one level; groups are in the order of the answer's rows. */
 struct batch {
 	enum window_level level;
 	size_t n;
@@ -72,7 +72,7 @@ write_piece(struct rollup *r, const struct window *w, uint32_t group, int fd)
 	int rc;
 
 	if (!w->length)
-		return 0; /* nothing was sampled */
+		return 0; /* no samples */
 	rc = window_read(r->store, w, &bytes);
 	if (rc == -EBADMSG || rc == -ENOENT) {
 		log_warn("%s: its bytes are gone or damaged", w->id);
@@ -84,7 +84,8 @@ write_piece(struct rollup *r, const struct window *w, uint32_t group, int fd)
 	                    ?: fd_write_all(fd, bytes.p, bytes.len);
 }
 
-/* Of what has just been only: a worker that catches up tells no news. */
+/* Asks for functions' shares in recent minutes only, since old ones are no
+ * news. */
 static int
 write_functions(struct rollup *r, struct batch *b, const struct ripe *due,
                 int fd)
@@ -127,7 +128,7 @@ add_group(struct rollup *r, struct batch *b, const struct ripe *due, int fd,
 	return rc ? rc : write_functions(r, b, due, fd);
 }
 
-/* -ENOENT: nothing of this level is due. */
+/* Fills a batch; -ENOENT when nothing of this level is due. */
 static int
 fill(struct rollup *r, struct batch *b, int fd, int64_t *bytes)
 {
@@ -152,7 +153,7 @@ send_batch(struct rollup *r, int fd)
 
 static void store_batch(struct rollup *r, int data, int rows);
 
-/* Sends what of a level is due; -ENOENT when nothing is. */
+/* Sends a batch of one level; -ENOENT when nothing is due. */
 static int
 roll(struct rollup *r, enum window_level level, int64_t now_ns)
 {
@@ -168,7 +169,7 @@ roll(struct rollup *r, enum window_level level, int64_t now_ns)
 	if (rc)
 		return rc;
 	r->batch = TAKE(b);
-	if (!bytes) { /* no samples at all: no sums to make */
+	if (!bytes) { /* no samples, so no sums */
 		store_batch(r, -1, -1);
 		return 0;
 	}
@@ -236,7 +237,8 @@ copy_sum(struct segment *to, const struct rollup_row *row, int data,
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	char *p;
 
-	if (row->failed) /* as it would again: others must not wait for it */
+	if (row->failed) /* it would fail again, and others must not wait for
+	                    it */
 		log_warn("windows of %s can't be added up", w->series);
 	if (row->length > (uint64_t)WINDOW_MAX_BYTES ||
 	    row->offset > INT64_MAX / 2)
@@ -250,7 +252,7 @@ copy_sum(struct segment *to, const struct rollup_row *row, int data,
 	return segment_append(to, p, (size_t)row->length, w);
 }
 
-/* The row of each group, where it has one. */
+/* Reads the row of each group that has one. */
 static void
 read_rows(int fd, struct rollup_row out[static ROLLUP_MAX_GROUPS])
 {
@@ -263,8 +265,8 @@ read_rows(int fd, struct rollup_row out[static ROLLUP_MAX_GROUPS])
 			out[row.group] = row;
 }
 
-/* Segments are synced once, then each rollup is a transaction: one that went
- * stale meanwhile does not keep the others. */
+/* Stores sums: the segment is synced once, then each rollup is a transaction,
+ * so that a stale one does not block the others. */
 static int
 store_sums(struct rollup *r, struct segment *to, const struct rollup_row *rows,
            int data)
@@ -283,7 +285,7 @@ store_sums(struct rollup *r, struct segment *to, const struct rollup_row *rows,
 		return rc;
 	for (size_t i = 0; i < b->n && !rc; i++) {
 		if (asks[i].sample_count && !asks[i].length && !rows[i].failed)
-			continue; /* nobody came to it */
+			continue; /* the analyser did not reach it */
 		rc = window_rollup(r->store, to, &asks[i],
 		                   &b->groups[i].children);
 	}

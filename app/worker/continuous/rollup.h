@@ -1,15 +1,15 @@
 /*
- * Adding windows up, to minutes, hours and days: what is due is read from
- * segments, summed by the analyser, and stored beside what it was made of.
- * One batch at a time, of one level. A batch that is lost, with whomever, is
- * made again: until its transaction, nothing has changed.
+ * Adds up windows to minutes, hours and days: windows are read from segments,
+ * summed by the analyser, and the sums stored beside them. There is one batch
+ * at a time, of one level. A batch that is lost with a process is made again,
+ * since nothing changes before its transaction.
  */
 #pragma once
 
 #include "worker/ipc/messages.h"
 #include "store/window.h"
 
-/* Who wants to know how much of a minute functions took; as triggers.h. */
+/* The module that wants functions' shares of a minute; see triggers.h. */
 struct rollup_asker {
 	void *arg;
 	size_t (*functions)(void *arg, const char *series,
@@ -22,10 +22,10 @@ struct rollup {
 	struct rollup_asker asker;
 	struct store *store;
 	const char *host;
-	int analyser; /* socket, borrowed; -1: none yet */
+	int analyser; /* socket, borrowed; -1: none */
 	int64_t next_ns;
 	int64_t wall_ms; /* at the last step */
-	int64_t sent_ns; /* 0: no answer is due */
+	int64_t sent_ns; /* 0: no answer is pending */
 	struct batch *batch;
 };
 #define ROLLUP_INIT            \
@@ -34,10 +34,10 @@ struct rollup {
 	}
 
 void rollup_done(struct rollup *r);
-/* Another analyser, or -1: what the last one was given is lost. */
+/* Sets another analyser, or -1: the last batch is lost. */
 void rollup_analyser(struct rollup *r, int socket);
-/* Looks for what is due, now and then, and has it summed. */
+/* Looks for rollups that are due, now and then, and has them summed. */
 void rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms);
-/* An answer to ROLLUP. Owns both descriptors, or -1. */
+/* Takes an answer to ROLLUP. Owns both descriptors, which may be -1. */
 void
 rollup_take(struct rollup *r, const struct msg_rolled *m, int data, int rows);

@@ -11,7 +11,7 @@
 #include <sys/statvfs.h>
 
 #define RETRY_NS   (60 * NS_PER_S) /* after a refusal */
-#define OVERDUE_NS (60 * NS_PER_S) /* for the answer to a cut */
+#define OVERDUE_NS (60 * NS_PER_S) /* wait for the answer to a cut */
 
 void
 windows_describe(const struct windows *w, struct continuous_host *out)
@@ -89,7 +89,8 @@ watch(const struct windows *w, struct watch *v, const struct followed *now)
 		v->stamp = now->stamp;
 }
 
-/* Windows have no report of their own: what is missing of them is logged. */
+/* Logs processes that are left out, since windows have no
+ * report of their own. */
 static void
 tell_left(struct watch *v, const struct followed *now)
 {
@@ -170,7 +171,8 @@ windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
 
 	if (!v)
 		return false;
-	if (m->error != CAPTURE_NO_PROCESS) { /* as ever when none runs */
+	if (m->error != CAPTURE_NO_PROCESS) { /* normal when the service does
+		                                 not run */
 		windows_tell_watch(w, v,
 		                   m->error < CAPTURE_ERRORS
 		                           ? m->error
@@ -195,7 +197,8 @@ is_full(const struct windows *w)
 	               w->conf->continuous_min_free;
 }
 
-/* While there is no room, each window that would be is counted. */
+/* Stops sampling; while there is no room, each window that is missed is
+ * counted. */
 static void
 refuse(struct windows *w, int64_t now_ns)
 {
@@ -215,7 +218,7 @@ refuse(struct windows *w, int64_t now_ns)
 	w->counts.refused += (int64_t)w->n;
 }
 
-/* What is cut now gets its names next. */
+/* Lets the opener ask JVMs for names of the windows that are cut next. */
 static void
 may_ask(const struct windows *w, const struct targets *targets)
 {

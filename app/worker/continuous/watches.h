@@ -1,15 +1,14 @@
 /*
- * Continuous profiling on this host: one watch per service that is profiled
- * all the time, cut into windows together, stored together.
+ * Continuous profiling on this host: one watch per service that is sampled all
+ * the time. All watches are cut into windows together, and stored together.
  *
  *	continuous rows ─ windows_load ─> watches ─ WATCH ─> analyser
  *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take
  *	    ─> segment, profile_window rows
  *
  * Windows that can't be stored are kept and tried again, and none are cut
- * meanwhile: what comes after is one wider window. Where the disk is nearly
- * full nothing is sampled until there is room. A gap, of whatever cause, is
- * where no window covers the time.
+ * meanwhile, so that the next window is wider. While the disk is nearly full,
+ * nothing is sampled. A gap is time that no window covers, whatever the cause.
  */
 #pragma once
 
@@ -20,8 +19,8 @@
 #include "worker/ipc/messages.h"
 #include "worker/targets/targets.h"
 
-/* Of WORKER_MAX_CAPTURES; the rest is for captures on demand, and for what
- * periodic.h makes. */
+/* Part of WORKER_MAX_CAPTURES; the rest is for captures on demand, and for
+ * periodic.h. */
 #define WINDOWS_MAX 50
 
 struct watch {
@@ -29,16 +28,17 @@ struct watch {
 	char *tenant, *service;
 	char series[ID_MAX];
 	int64_t rate;
-	bool java;                /* WORKER_MAY_ASK is to be said */
+	bool java;                /* WORKER_MAY_ASK has to be sent */
 	uint64_t stamp;           /* of struct following; 0: the analyser
 	                           * knows nothing of this watch */
 	bool looked_at;           /* WORKER_MAY_LOOK was said */
 	bool left;                /* some of its processes are left out */
-	int64_t retry_ns;         /* it refused: not before */
-	enum capture_error error; /* that it last ended with */
+	int64_t retry_ns;         /* no retry before this time, after a
+	                             refusal */
+	enum capture_error error; /* with which it last ended */
 };
 
-/* See left_out.h. */
+/* A service that is left out; see left_out.h. */
 struct left_one {
 	char *tenant, *service;
 	const char *type;
@@ -47,26 +47,26 @@ struct left_one {
 };
 struct left_out {
 	struct left_one *items;
-	size_t named, n; /* of all n */
+	size_t named, n; /* named, and all */
 };
 
 struct windows {
 	struct store *store;
 	const struct conf *conf;
 	const char *host;
-	int analyser; /* socket, borrowed; -1: none yet */
-	int events;   /* to the opener, borrowed */
+	int analyser; /* socket, borrowed; -1: none */
+	int events;   /* socket to the opener, borrowed */
 	struct watch *items;
 	size_t n;
 	struct left_out left; /* services beyond WINDOWS_MAX */
-	size_t others;        /* of other types, see periodic.h */
+	size_t others;        /* number of other types, see periodic.h */
 	size_t others_left_out;
-	int others_rc;                 /* why the store did not take them */
-	struct continuous_host counts; /* of windows, since the start */
+	int others_rc;                 /* why the store did not accept them */
+	struct continuous_host counts; /* windows since the start */
 	struct segment segment;
-	int64_t segment_ns; /* when it was begun */
+	int64_t segment_ns; /* when the segment was begun */
 	int64_t next_ns;    /* when to cut next */
-	int64_t cut_ns;     /* when CUT was sent; 0: no answer is due */
+	int64_t cut_ns;     /* when CUT was sent; 0: no answer is pending */
 	int data, rows;     /* windows that wait to be stored, or -1 */
 	enum continuous_host_state state;
 };
@@ -77,45 +77,43 @@ struct windows {
 	}
 
 void windows_done(struct windows *w);
-/* Reads what is wanted. Watches that stay are not interrupted. */
+/* Reads what to profile. Watches that stay are not interrupted. */
 MUST_CHECK int windows_load(struct windows *w, const struct targets *targets);
-/* Another analyser; it knows of no watch. -1: it is gone. */
+/* Sets another analyser, which knows no watch; -1: it is gone. */
 void windows_analyser(struct windows *w, int socket);
-/* Tells of new processes, cuts when it is time, stores what waits. */
+/* Reports new processes, cuts when it is time, and stores windows that wait. */
 void
 windows_step(struct windows *w, const struct targets *targets, int64_t now_ns);
-/* An answer to CUT. Owns both descriptors, or -1. */
+/* Takes an answer to CUT. Owns both descriptors, which may be -1. */
 void windows_take(struct windows *w, const struct msg_windows *m, int data,
                   int rows, int64_t now_ns);
-/* A DONE that names a watch; false: it does not. */
+/* Takes a DONE that names a watch; false when it does not. */
 bool
 windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns);
-/* Cuts for the last time: the answer is due while cut_ns says so. */
+/* Cuts for the last time; the answer is pending until cut_ns is 0. */
 void windows_wind_up(struct windows *w, const struct targets *targets,
                      int64_t now_ns);
 /*
- * Logs, and says in the store, that a type of a service fails with e or is
- * taken again, when that is not what was told last.
- *   Shape    p: tenant, service and type
+ * Logs, and records in the store, that a type of a service fails with e or
+ * works again, when that differs from *told.
+ *   Shape    p has tenant, service and type
  */
 void windows_tell(struct windows *w, const struct continuous_problem *p,
                   enum capture_error *told, enum capture_error e);
 /* The state and all figures, to be published. */
 void windows_describe(const struct windows *w, struct continuous_host *out);
 
-/* --- for periodic.h
- * -----------------------------------------------------------
- */
+/* --- for periodic.h ------------------------------------------------------- */
 
-/* True when it is enabled and has that type. */
+/* True when c is enabled and has that type. */
 bool windows_wants(const struct continuous *c, const char *type);
-/* The series of what is taken now: labels may have changed. */
+/* Finds the series for new windows, since labels may have changed. */
 MUST_CHECK int windows_series(struct windows *w, const struct service *s,
                               const char *type, char out[static ID_MAX]);
 /*
- * Stores profiles as windows, all or none; those of a series that was
- * deleted meanwhile are dropped.
- *   Shape    fds[i]: the whole profile of asks[i]; at most WINDOWS_MAX
+ * Stores profiles as windows, all or none; windows of a series that was deleted
+ * meanwhile are dropped.
+ *   Shape    fds[i] is the profile of asks[i]; at most WINDOWS_MAX
  */
 MUST_CHECK int windows_add(struct windows *w, struct window_ask *asks,
                            const int *fds, size_t n, int64_t now_ns);

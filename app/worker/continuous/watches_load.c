@@ -1,4 +1,6 @@
-/* Which services are watched: rows of continuous that this host serves. */
+/*
+ * Loads which services are watched: rows of continuous that this host serves.
+ */
 #include "base/json.h"
 #include "left_out.h"
 #include "store/allow.h"
@@ -99,7 +101,7 @@ add(struct windows *w, const struct continuous *c, const struct service *s,
 	return rc;
 }
 
-/* One whose profiles come from an endpoint is not watched. */
+/* Adds a watch, unless the profiles come from an endpoint. */
 static int
 add_row(struct windows *w, const struct continuous *c, struct watch *items,
         size_t *n)
@@ -143,7 +145,7 @@ windows_load(struct windows *w, const struct targets *targets)
 
 	if (!rc)
 		rc = add_all(w, targets, &l, items, &n);
-	/* what was not taken over is not wanted any more */
+	/* items left here are not wanted any more */
 	for (size_t i = 0; i < w->n; i++)
 		if (w->items[i].service) {
 			windows_tell_watch(w, &w->items[i], CAPTURE_OK);

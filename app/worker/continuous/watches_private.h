@@ -1,13 +1,16 @@
-/* What the files about windows share. */
+/*
+ * Helpers of the files about watches.
+ */
 #pragma once
 
 #include "watches.h"
 
 struct watch *windows_find(struct windows *w, const char *id);
-/* Stores what waits; 0 also when nothing does. */
+/* Stores windows that wait; returns 0 also when there are none. */
 MUST_CHECK int windows_store(struct windows *w, int64_t now_ns);
-/* Says that it fails, or does no longer, when that is news. */
+/* Records in the store that a watch fails, or works again,
+ * when that changes. */
 void
 windows_tell_watch(struct windows *w, struct watch *v, enum capture_error e);
-/* Tells the analyser to end it. */
+/* Tells the analyser to end a watch. */
 void windows_unwatch(const struct windows *w, struct watch *v);

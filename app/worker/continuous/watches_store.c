@@ -1,4 +1,6 @@
-/* What a cut brings, and how it gets into the store. */
+/*
+ * Takes the answer to a cut, and stores its windows.
+ */
 #include "base/clock.h"
 #include "base/log.h"
 #include "watches_private.h"
@@ -44,7 +46,7 @@ size_of(int fd)
 	return fstat(fd, &st) ? 0 : st.st_size;
 }
 
-/* The analyser wrote it: nothing is believed. */
+/* Checks a row, since the analyser is not trusted. */
 static bool
 is_sound(const struct window_row *r, int64_t data_bytes)
 {
@@ -66,7 +68,7 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 	int rc;
 
 	if (!v) {
-		w->counts.dropped++; /* no longer wanted */
+		w->counts.dropped++; /* not wanted any more */
 		return 0;
 	}
 	rc = p ? read_all(w, w->data, p, (int64_t)r->length, (int64_t)r->offset)
@@ -151,7 +153,8 @@ append_file(struct windows *w, int fd, struct window_ask *ask)
 	int rc;
 
 	if (size > WINDOW_MAX_BYTES)
-		size = 0; /* too much to keep: the window alone says so */
+		size = 0; /* too large to keep: the window is stored without
+		             it */
 	p = buf_reserve(&bytes, (size_t)size + 1);
 	rc = p ? read_all(w, fd, p, size, 0) : -ENOMEM;
 	if (rc)
@@ -218,7 +221,8 @@ windows_take(struct windows *w, const struct msg_windows *m, int data, int rows,
 		log_warn("windows: %s%s%s", capture_error_text(m->error),
 		         v ? ": " : "", v ? v->service : "");
 	if (v && m->error == CAPTURE_FINISH_DIED) {
-		windows_unwatch(w, v); /* it would take the others along */
+		windows_unwatch(w, v); /* otherwise it would fail the others,
+		                          too */
 		v->retry_ns = now_ns + 10 * 60 * NS_PER_S;
 		windows_tell_watch(w, v, m->error);
 	}

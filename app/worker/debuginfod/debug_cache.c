@@ -11,7 +11,7 @@
 
 #define TEMP      ".tmp-"
 #define SUFFIX    ".debug"
-#define FILE_COST 4096 /* the least that one is taken for */
+#define FILE_COST 4096 /* least size that a file counts as */
 
 void
 debug_cache_name(const uint8_t *build_id, uint32_t size,
@@ -61,7 +61,7 @@ remove_unfinished(void *arg, int dir, const char *name, const struct stat *st)
 struct sum {
 	int64_t bytes;
 	struct timespec oldest;
-	char name[DEBUG_CACHE_NAME]; /* "": there is none */
+	char name[DEBUG_CACHE_NAME]; /* "": none */
 };
 
 static bool
@@ -156,7 +156,7 @@ debug_cache_touch(const struct debug_cache *c, const char *name)
 {
 	struct stat st;
 
-	/* One that can't be is taken for older than it is. */
+	/* A file whose time can't be set only counts as older than it is. */
 	if (!fstatat(c->dir, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_size)
 		(void)!utimensat(c->dir, name, NULL, AT_SYMLINK_NOFOLLOW);
 }

@@ -1,20 +1,21 @@
 /*
- * Debug files that debuginfod servers gave, by build-id, in one directory.
+ * The cache of debug files from debuginfod servers, by build-id, in one
+ * directory.
  *
- * HEX.debug is such a file; an empty one says that no server had it at the
- * time it was made. The scheduler alone writes here: a file is complete
- * before it has its name. The opener hands files out. Nobody vouches for
- * what is in them: their build-id is compared where they are parsed. When a
- * file was last used is its time of modification.
+ * HEX.debug is such a file; an empty one means that no server had it when the
+ * file was made. Only the scheduler writes here: a file is complete before it
+ * gets its name. The opener hands files out. Their contents are not trusted:
+ * the build-id is compared where they are parsed. The time of modification is
+ * the time of the last use.
  */
 #pragma once
 
 #include "base/conf.h"
 #include "base/id.h"
 
-#define DEBUG_CACHE_BELOW "debuginfod"      /* of the store, by default */
-#define DEBUG_CACHE_NAME  64                /* of a file, with its NUL */
-#define DEBUG_CACHE_NO_MS INT64_C(86400000) /* how long a no is believed */
+#define DEBUG_CACHE_BELOW "debuginfod"      /* below the store, by default */
+#define DEBUG_CACHE_NAME  64                /* of a file name, with its NUL */
+#define DEBUG_CACHE_NO_MS INT64_C(86400000) /* for empty files */
 
 enum debug_cache_state { DEBUG_CACHE_NONE, DEBUG_CACHE_NO, DEBUG_CACHE_FILE };
 
@@ -23,32 +24,34 @@ struct debug_cache {
 	int64_t max_bytes;
 };
 
-/* "aabb….debug". Shape: size as of HOST_BUILD_ID */
+/* Writes the name "aabb….debug". Shape: size up to HOST_BUILD_ID */
 void debug_cache_name(const uint8_t *build_id, uint32_t size,
                       char out[static DEBUG_CACHE_NAME]);
 /*
- * Makes the directory where there is none, removes unfinished files.
+ * Opens the cache: creates the directory if necessary, and removes unfinished
+ * files.
  *   Owns     *out is the caller's; debug_cache_close() it
  *   Errors   -errno; *out untouched
  */
 MUST_CHECK int
 debug_cache_open(const struct conf *conf, struct debug_cache *out);
 void debug_cache_close(struct debug_cache *c);
-/* What is known of one; a no that is too old is none. */
+/* Returns the state of a file; an empty one that is too old
+ * counts as missing. */
 enum debug_cache_state
 debug_cache_look(const struct debug_cache *c, const char *name, int64_t now_ms);
-/* It was used now. */
+/* Records a use of the file. */
 void debug_cache_touch(const struct debug_cache *c, const char *name);
 /*
- * A file to write to, which has no name of use yet.
+ * Creates a temporary file to write to.
  *   Owns     *fd is the caller's; the file ends in debug_cache_keep() or
  *            debug_cache_drop()
  */
 MUST_CHECK int debug_cache_create(const struct debug_cache *c,
                                   char temp[static ID_MAX], int *fd);
-/* Makes it the file of that name; then the oldest go until all fit. */
+/* Gives the file its name; then removes the oldest files until all fit. */
 MUST_CHECK int debug_cache_keep(const struct debug_cache *c, const char *temp,
                                 int fd, const char *name);
 void debug_cache_drop(const struct debug_cache *c, const char *temp);
-/* Nobody has it: remembered, in place of what there is. */
+/* Remembers that no server has the file, and replaces an earlier one. */
 MUST_CHECK int debug_cache_deny(const struct debug_cache *c, const char *name);

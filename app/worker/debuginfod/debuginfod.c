@@ -59,7 +59,7 @@ deny(const struct debuginfod *d, const char *name)
 		log_warn("debuginfod: %s: %s", name, strerror(-rc));
 }
 
-/* One that a parser refused is worth no more than none. */
+/* Queues one row. A file that the parser refused counts as missing. */
 static void
 take_row(struct debuginfod *d, const struct host_debug *row, int64_t now_ms)
 {
@@ -103,7 +103,7 @@ debuginfod_waits(const struct debuginfod *d)
 	return d->n && !d->fetch;
 }
 
-/* Done with the first, one way or the other. */
+/* Ends the first of the queue. */
 static void
 next(struct debuginfod *d)
 {
@@ -150,7 +150,7 @@ debuginfod_ask(struct debuginfod *d, int fetcher, uint64_t id, int64_t now_ns)
 		d->failed = true;
 		d->server++;
 	}
-	if (rc) { /* all were asked */
+	if (rc) { /* all servers were asked */
 		if (!d->failed)
 			deny(d, d->queue[0]);
 		next(d);
@@ -213,7 +213,7 @@ judge(struct debuginfod *d, const struct fetch_answer *a)
 	return FAILED;
 }
 
-/* A server that can't say is left alone for a while. */
+/* Lets a server that failed rest for a while. */
 static void
 let_rest(struct debuginfod *d, const struct fetch_answer *a, int64_t now_ns)
 {
@@ -243,7 +243,7 @@ take(struct debuginfod *d, const struct fetch_answer *a, int64_t now_ns)
 		let_rest(d, a, now_ns);
 	drop_file(d);
 	d->fetch = 0;
-	d->server++; /* to the next, for the same file */
+	d->server++; /* ask the next server for the same file */
 }
 
 bool

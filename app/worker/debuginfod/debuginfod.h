@@ -1,16 +1,16 @@
 /*
- * Debug files of programs in profiles, asked for at debuginfod servers.
+ * Fetches debug files of profiled programs from debuginfod servers.
  *
- * Off unless [symbols] debuginfod names servers, for these learn which
- * programs and libraries run here. A finisher tells which debug files a
- * profile had use for (MSG_DEBUG); what this host lacks is asked for
+ * This is off unless [symbols] debuginfod names servers, since these learn
+ * which programs and libraries run here. A finisher reports which debug files a
+ * profile needed (MSG_DEBUG). Files that this host lacks are fetched
  * afterwards, one at a time, server by server, and kept in the cache
- * (debug_cache.h). No capture waits for it: the next one has the names, and
- * those before it by "stoker symbolize".
+ * (debug_cache.h). No capture waits for them: the next one has the names, and
+ * "stoker symbolize" adds them to earlier ones.
  *
- * A server's no (404), and an answer that is no ELF file or too large, is
- * remembered for a day when all servers gave one. A server that fails
- * otherwise rests for a while, and nothing is remembered.
+ * When all servers answer 404, or with a file that is no ELF file or too large,
+ * that is remembered for a day. A server that fails in another way rests for a
+ * while, and nothing is remembered.
  *
  * Source: debuginfod(8), webapi: GET /buildid/HEX/debuginfo
  */
@@ -29,13 +29,14 @@ struct debuginfod {
 	struct debug_cache cache;
 	char queue[DEBUGINFOD_MAX_QUEUE][DEBUG_CACHE_NAME];
 	size_t n;
-	/* of the first in the queue */
-	unsigned server; /* the next to ask */
-	bool failed;     /* one could not say */
-	uint64_t fetch;  /* id; 0: nothing is being fetched */
+	/* state of the first in the queue */
+	unsigned server; /* the next server to ask */
+	bool failed;     /* a server failed */
+	uint64_t fetch;  /* id of the request; 0: none */
 	int file;        /* -1: none */
 	char temp[ID_MAX];
-	int64_t rests_ns[DEBUGINFOD_MAX_SERVERS]; /* until then */
+	int64_t rests_ns[DEBUGINFOD_MAX_SERVERS]; /* time until which each
+	                                             server rests */
 };
 
 #define DEBUGINFOD_INIT                          \
@@ -43,18 +44,19 @@ struct debuginfod {
 		.cache = {.dir = -1}, .file = -1 \
 	}
 
-/* Nothing is done, and nothing fails, where no server is named. */
+/* Starts fetching; without servers, all functions do nothing and succeed. */
 void debuginfod_start(struct debuginfod *d, const struct conf *conf);
 void debuginfod_done(struct debuginfod *d);
-/* Takes what a finisher tells, who is not trusted. */
+/* Takes a finisher's report, which is not trusted. */
 void debuginfod_take(struct debuginfod *d, const struct msg_debug *m);
-/* True when something is to be fetched, and nothing is. */
+/* True when a file is queued, and none is being fetched. */
 bool debuginfod_waits(const struct debuginfod *d);
-/* Asks for the next; fetcher: its socket, id: for the question. */
+/* Asks for the next file through the fetcher's socket; id is
+ * for the request. */
 void
 debuginfod_ask(struct debuginfod *d, int fetcher, uint64_t id, int64_t now_ns);
-/* Takes an answer; false: it is another's. */
+/* Takes an answer; false when it belongs to another request. */
 bool debuginfod_fetched(struct debuginfod *d, const struct fetch_answer *a,
                         int64_t now_ns);
-/* The fetcher is gone. */
+/* Handles the fetcher's death. */
 void debuginfod_fetcher_gone(struct debuginfod *d, int64_t now_ns);

@@ -13,8 +13,8 @@ family_done(struct family *f)
 	*f = (struct family){0};
 }
 
-/* The number of a parent that has ended may be another's by now: that one
- * started later than the child. */
+/* Finds the parent. When the parent has ended, its pid may belong to a process
+ * that started later than the child. */
 static const struct proc *
 parent_of(const struct proc_table *procs, const struct proc *p)
 {
@@ -65,7 +65,8 @@ family_clear(struct family *f)
 	memset(f->met, 0, f->procs->n * sizeof(*f->met));
 }
 
-/* Puts the children of a row aside, that of the lowest number on top. */
+/* Puts the children of a row on the stack, the one with the
+ * lowest pid on top. */
 static size_t
 put_aside(struct family *f, size_t at, size_t n)
 {

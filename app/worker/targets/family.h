@@ -1,9 +1,8 @@
 /*
- * Who descends from whom, of the processes that one look saw.
+ * Descendants of processes, as seen in one look.
  *
- * A process whose parent has ended is its own origin here: the kernel gives it
- * to init, or to a process that asked for such orphans, and forgets whose child
- * it was.
+ * A process whose parent has ended counts as an origin: the kernel gives it to
+ * init, or to a process that asked for orphans, and forgets its parent.
  */
 #pragma once
 
@@ -14,7 +13,7 @@ struct family {
 	uint32_t *first,
 		*next;     /* child, sibling: index of a row + 1; 0: none */
 	uint32_t *waiting; /* room for a walk */
-	bool *met;         /* by the walk, or by one before */
+	bool *met;         /* visited by this walk or an earlier one */
 };
 
 /*
@@ -25,8 +24,8 @@ MUST_CHECK int family_init(const struct proc_table *procs, struct family *out);
 void family_done(struct family *f);
 #define CLEANUP_FAMILY CLEANUP(family_done)
 
-/* Tells of a descendant; false: what descends from it is not told of. */
+/* Called with a descendant; false skips its own descendants. */
 typedef bool family_seen(void *arg, const struct proc *p);
-/* Tells of all that descends from row at, of each once until family_clear(). */
+/* Visits all descendants of row at, each once until family_clear(). */
 void family_walk(struct family *f, size_t at, family_seen *seen, void *arg);
 void family_clear(struct family *f);

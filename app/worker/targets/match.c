@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DELETED " (deleted)" /* after the path of a replaced program */
+#define DELETED " (deleted)" /* follows the path of a replaced program */
 
 static int
 kind_of(const char *kind)
@@ -60,7 +60,8 @@ match_done(struct match *m)
 	*m = (struct match){0};
 }
 
-/* The kernel tells the file that a program was started from: without links. */
+/* Resolves links, since the kernel reports the file from which a program was
+ * started. */
 static void
 resolve(struct match *m)
 {

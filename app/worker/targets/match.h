@@ -1,6 +1,6 @@
 /*
- * Which processes a service's match means, and which of these its tenant
- * may have profiled.
+ * The processes that a service's match selects, and those that its tenant may
+ * profile.
  */
 #pragma once
 
@@ -13,23 +13,27 @@
 struct match {
 	enum { MATCH_UNIT, MATCH_EXE, MATCH_PIDFILE, MATCH_CMDLINE } kind;
 	char *value;
-	regex_t re;  /* of MATCH_CMDLINE */
-	int32_t pid; /* of MATCH_PIDFILE, as last read; 0: none */
-	/* Of MATCH_EXE: where its symbolic links lead now, and led before: a
-	 * program that runs is known by the file that it was started from. */
+	regex_t re;  /* for MATCH_CMDLINE */
+	int32_t pid; /* for MATCH_PIDFILE, as last read; 0: none */
+	/*
+	 * For MATCH_EXE: the file to which its symbolic links lead now, and led
+	 * before, since a running program is known by the file from which it
+	 * was started.
+	 */
 	char *resolved, *before;
 };
 
-/* Where files are looked at that are not for everybody. */
+/* Reads files that not everybody may read. */
 struct match_reader {
-	/* The number that a pid file begins with; 0 or -errno. */
+	/* Reads the number with which a pid file begins.
+	 * Returns 0 or -errno. */
 	int (*pid_file)(void *arg, const char *path, int32_t *out);
 	void *arg;
 };
 
 /*
- * Understands a service's match. Rows come from the API, yet what they say
- * is checked here again: this process acts on it.
+ * Parses a service's match. The API has checked the row, but it is checked
+ * again here, since this process acts on it.
  *
  *   Owns     match_done(out)
  *   Errors   -EINVAL, -E2BIG, -ENOMEM; *out untouched
@@ -37,10 +41,9 @@ struct match_reader {
 MUST_CHECK int
 match_init(const char *kind, const char *value, struct match *out);
 void match_done(struct match *m);
-/* Takes over from a match of the same service what it has found out, if it is
- * the same. */
+/* Keeps the findings of an earlier match of the service, if that is equal. */
 void match_keep(struct match *m, struct match *old);
-/* Reads the pid file, or follows the links of an executable's path, again;
+/* Reads the pid file, or follows the links of an executable's path, again; does
  * nothing for other kinds. */
 void match_refresh(struct match *m, const struct match_reader *reader);
 /* A command line means no program of Stoker's own, and no command that only

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FILE_MAX ((size_t)16 << 10) /* of stat, status, cgroup */
+#define FILE_MAX ((size_t)16 << 10) /* bytes of stat, status, cgroup */
 #define PIDS_MAX (PROC_MAX * sizeof(int32_t))
 
 static void
@@ -73,7 +73,7 @@ read_proc(const struct proc_table *t, int32_t pid, const char *file,
 	return file_read(t->proc_fd, path, out);
 }
 
-/* The start of it: command lines may be megabytes. */
+/* Reads the start of a command line, which may have megabytes. */
 static int
 read_cmdline(const struct proc_table *t, struct proc *p)
 {
@@ -134,7 +134,7 @@ read_rest(const struct proc_table *t, struct proc *p, struct buf *text,
 		rc = read_exe(t, p);
 	if (rc)
 		return rc;
-	/* what can't be had now is tried again */
+	/* a file that can't be read now is tried again */
 	p->read_ns = *p->cmdline && !*p->exe ? now_ns - PROC_FRESH_NS : now_ns;
 	return 0;
 }
@@ -145,7 +145,7 @@ is_young(const struct proc *p, int64_t now_ns)
 	return now_ns - p->seen_ns < PROC_YOUNG_NS;
 }
 
-/* Whether what was read of it still holds. */
+/* True when the facts about a process are still valid. */
 static bool
 is_same(const struct proc *old, const struct proc *now, int64_t now_ns)
 {
@@ -176,7 +176,7 @@ read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 	return rc ? rc : proc_parse_parent(buf_str(text), &p->parent);
 }
 
-/* Fills p anew, or from what the last scan knew. */
+/* Fills p by reading, or from the last scan. */
 static int
 look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 {
@@ -201,12 +201,12 @@ look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 		take_over(p, old);
 	else
 		rc = read_rest(t, p, text, now_ns);
-	p->parent = parent; /* it becomes another when the parent ends */
+	p->parent = parent; /* changes when the parent ends */
 	p->looked_ns = now_ns;
 	return rc;
 }
 
-/* The next process of the directory; 0 at its end. */
+/* Returns the next process of the directory; 0 at its end. */
 static int32_t
 next_pid(DIR *d)
 {
@@ -230,7 +230,7 @@ close_dir(DIR **d)
 }
 
 /*
- * Threads that there are, and the last pid; "" when they can't be had.
+ * Reads the number of threads and the last pid; "" when that fails.
  *   Source   proc(5), /proc/loadavg
  */
 static void
@@ -250,7 +250,7 @@ is_current(const struct proc_table *t, const char *tasks, int64_t now_ns)
 	       now_ns - t->scanned_ns < PROC_CALM_NS;
 }
 
-/* The pids that there are now. */
+/* Lists the pids that exist now. */
 static int
 read_pids(const struct proc_table *t, struct buf *out)
 {
@@ -261,7 +261,7 @@ read_pids(const struct proc_table *t, struct buf *out)
 
 	if (fd < 0 || !(d = fdopendir(fd)))
 		return -errno;
-	fd = -1; /* the stream's */
+	fd = -1; /* the stream owns it now */
 	while (out->len < PIDS_MAX && (pid = next_pid(d)))
 		buf_add(out, &pid, sizeof(pid));
 	return buf_err(out);
@@ -280,11 +280,11 @@ look_at_all(struct proc_table *t, const struct buf *pids, struct proc *items,
 
 		memcpy(&p->pid, pids->p + at, sizeof(p->pid));
 		if (look(t, p, &text, now_ns)) {
-			/* gone between the directory and its files */
+			/* the process ended meanwhile */
 			proc_done(p);
 			continue;
 		}
-		/* those of the kernel stay what they are */
+		/* kernel threads never change */
 		t->young |= *p->cmdline && is_young(p, now_ns);
 		n++;
 	}

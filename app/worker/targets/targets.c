@@ -12,13 +12,13 @@
 
 enum matched { MATCHED_NOT, MATCHED_OURS, MATCHED_REFUSED };
 
-/* What is to be found out about a service in one look at the processes. */
+/* State of finding a service's processes in one look. */
 struct look {
 	struct target *target;
 	const struct conf_scope *scope;
 	const struct match_reader *reader;
 	struct family *family;
-	uint8_t *matched; /* enum matched, by row of the family's processes */
+	uint8_t *matched; /* enum matched, by the family's rows */
 };
 
 static void
@@ -95,7 +95,7 @@ keep_slots(struct target *t, const struct targets *before)
 		memcpy(t->shown, old->shown, sizeof(t->shown));
 }
 
-/* Until they are looked for anew, the members are those that there were. */
+/* Keeps the members of the last look until the next one. */
 static void
 keep_members(struct target *t, const struct targets *before)
 {
@@ -166,7 +166,7 @@ targets_load(struct targets *t, struct store *s)
 
 struct gathering {
 	const struct look *look;
-	const struct proc *ancestor; /* who has the ordinal */
+	const struct proc *ancestor; /* the process with the ordinal */
 	int16_t ordinal;
 	struct member *members; /* room for all processes */
 	size_t n;
@@ -179,15 +179,15 @@ gathering_done(struct gathering *g)
 	free(g->members);
 }
 
-/* What a zombie has lost, and a kernel thread never had. */
+/* True unless the process is a zombie or a kernel thread. */
 static bool
 has_program(const struct proc *p)
 {
 	return *p->cmdline || *p->exe;
 }
 
-/* Where its program can't be told in the moment that it begins, or ends, it is
- * judged by the next look. */
+/* True when the program can't be read since the process is just starting or
+ * ending; the next look decides. */
 static bool
 is_unclear(const struct proc *p)
 {
@@ -221,7 +221,8 @@ has_ordinal(const struct target *t, const struct proc *p)
 	return false;
 }
 
-/* Who has an ordinal is told of there, with what descends from it. */
+/* Takes a descendant, unless it has an ordinal of its own, under which it is
+ * counted. */
 static bool
 take_descendant(void *arg, const struct proc *p)
 {
@@ -261,7 +262,7 @@ gather(struct gathering *g)
 	}
 }
 
-/* What matches and is not among the members. */
+/* Counts processes that match and are no members. */
 static void
 count_others(const struct gathering *g)
 {
@@ -278,8 +279,8 @@ count_others(const struct gathering *g)
 }
 
 /*
- * Finds out who descends from the processes that have an ordinal.
- *   Errors   -ENOMEM; the members stay as they were
+ * Finds the descendants of the processes with an ordinal.
+ *   Errors   -ENOMEM; the members are unchanged
  */
 static int
 find_members(const struct look *l)
@@ -343,7 +344,7 @@ matched_of(const struct look *l, const struct proc *p)
 	return l->matched[p - l->family->procs->items];
 }
 
-/* Frees the slots of those that are gone, or became something else. */
+/* Frees the slots of processes that ended, or run another program. */
 static void
 clear_slots(const struct look *l)
 {
@@ -370,7 +371,7 @@ oldest_new(const struct look *l)
 	for (size_t i = 0; i < procs->n; i++) {
 		const struct proc *p = &procs->items[i];
 
-		/* by pid already: the lower of two of one tick wins */
+		/* ordered by pid: with equal ticks the lower one wins */
 		if (l->matched[i] == MATCHED_OURS &&
 		    (!best || p->start_time < best->start_time) &&
 		    !is_in_slot(l->target, p))
@@ -529,7 +530,8 @@ targets_restore(struct targets *t, struct store *s)
 			rc = process_remove(s, p);
 			continue;
 		}
-		v->shown[p->ordinal].pid = -1; /* never right: to be written */
+		v->shown[p->ordinal].pid = -1; /* never equal, so that it is
+		                                  written */
 		if (!strcmp(p->boot_id, t->boot_id) && p->pid > 0 &&
 		    p->pid <= INT32_MAX)
 			v->now[p->ordinal] = (struct slot){
@@ -559,7 +561,7 @@ publish_slot(const struct targets *t, const struct target *v, int i,
 	row.pid = p->pid;
 	row.start_time = (int64_t)p->start_time;
 	rc = process_put(s, &row);
-	return rc == -EEXIST ? 0 : rc; /* its service is gone since */
+	return rc == -EEXIST ? 0 : rc; /* its service was deleted meanwhile */
 }
 
 static bool
@@ -589,7 +591,7 @@ publish_tree(const struct targets *t, const struct target *v, struct store *s)
 	row.too_many = now.left.too_many;
 	row.refused = now.left.refused;
 	rc = process_tree_put(s, &row);
-	return rc == -EEXIST ? 0 : rc; /* its service is gone since */
+	return rc == -EEXIST ? 0 : rc; /* its service was deleted meanwhile */
 }
 
 static bool

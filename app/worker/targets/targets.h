@@ -1,15 +1,15 @@
 /*
- * Services and their processes: each matched process has an ordinal, which
- * it keeps until it exits. Free ordinals are filled from below, in order of
- * start time, and so are the first.
+ * Services and their processes: each matched process has an ordinal, which it
+ * keeps until it exits. Ordinals are assigned from the lowest free one, in
+ * order of start time.
  *
- * What descends from a process that has an ordinal is captured with it, as far
- * as it matches neither and so has no ordinal of its own: a server by its pid
- * file, say, has its work done by children. A descendant is left out where it
- * is in another unit than the process that matches, as everything is that
- * systemd, sshd or a cron daemon starts for others, or outside of the tenant's
- * scope. A process without a unit, outside of systemd, is in the same unit as
- * any other that has none.
+ * Descendants of a process with an ordinal are captured with it, unless they
+ * match too and have an ordinal of their own: a server that is matched by its
+ * pid file, for instance, works in children. A descendant is left out when it
+ * is in another unit than the process that matches, like everything that
+ * systemd, sshd or a cron daemon starts for others, or when it is outside of
+ * the tenant's scope. All processes without a unit, outside of systemd, count
+ * as one unit.
  */
 #pragma once
 
@@ -23,25 +23,25 @@
 struct slot {
 	int32_t pid; /* 0: free */
 	uint64_t start_time;
-	uint64_t text; /* hash of the command line, shown with it */
+	uint64_t text; /* hash of the command line, which is shown with it */
 };
 
-/* A process of a service's tree, and why it is captured or is not. */
+/* A process of a service's tree, and whether it is captured. */
 struct member {
 	int32_t pid;
-	int16_t ordinal; /* its own, or that of whom it descends from */
+	int16_t ordinal; /* its own, or its ancestor's */
 	enum { MEMBER_FOLLOWED, MEMBER_OTHER_UNIT, MEMBER_OUT_OF_SCOPE } how;
 };
 
 struct target {
 	char *tenant, *service;
 	int64_t created_ms;  /* of the service */
-	bool valid;          /* false: its match makes no sense */
-	enum snapshot_of of; /* as its kind says */
+	bool valid;          /* false: the match is malformed */
+	enum snapshot_of of; /* from the service's kind */
 	struct match match;
 	struct slot now[TARGET_SLOTS];
-	struct slot shown[TARGET_SLOTS]; /* as the database has it */
-	struct member *members; /* those with an ordinal first, by it */
+	struct slot shown[TARGET_SLOTS]; /* as in the database */
+	struct member *members; /* those with an ordinal first, in its order */
 	size_t nmembers;
 	uint32_t unslotted; /* match, and are neither in a slot nor a member */
 	uint32_t refused;   /* match, and lie outside of the tenant's scope */
@@ -49,67 +49,69 @@ struct target {
 	uint64_t stamp; /* changes with all of these */
 	uint64_t stamp_shown; /* the one that the database has */
 	uint32_t refused_shown;
-	int64_t shown_ns; /* when that was written */
+	int64_t shown_ns; /* when that was published */
 };
 
-/* How many processes are not captured with a service. */
+/* Numbers of processes that are not captured with a service. */
 struct followed_left {
 	uint32_t other_unit, out_of_scope; /* descendants */
 	uint32_t too_many; /* beyond TARGET_SLOTS or WORKER_MAX_PIDS */
 	uint32_t refused;  /* as in struct target */
 };
 
-/* Whom a capture of a service, or of one of its ordinals, is of. */
+/* The processes of a capture of a service, or of one of its ordinals. */
 struct followed {
 	uint64_t stamp; /* changes with the rest; 0: no such service */
 	struct followed_left left;
 	uint32_t late; /* as in struct target; 0 for a single ordinal */
 	uint32_t n;
-	int32_t pids[WORKER_MAX_PIDS]; /* those that match first */
+	int32_t pids[WORKER_MAX_PIDS]; /* matching ones first */
 };
 
 struct targets {
 	const char *host, *boot_id;
 	struct match_reader reader;
 	struct target *items; /* by tenant and service */
-	uint64_t stamp;       /* changes with the services */
+	uint64_t stamp;       /* changes when services do */
 	size_t n;
-	bool waits; /* something is not to be published as yet */
+	bool waits; /* a change is not to be published yet */
 };
 
 void targets_done(struct targets *t);
 struct target *
 targets_find(const struct targets *t, const char *tenant, const char *service);
-/* Reads the services again; those that stay keep their processes. */
+/* Reads the services again; unchanged ones keep their processes. */
 MUST_CHECK int targets_load(struct targets *t, struct store *s);
-/* Takes up the ordinals that this host's last worker gave. */
+/* Restores the ordinals that this host's last worker assigned. */
 MUST_CHECK int targets_restore(struct targets *t, struct store *s);
 /*
- * Finds out who has which ordinal now, and who descends from these.
- *   Errors   -ENOMEM; members stay as they were
+ * Assigns ordinals to processes, and finds their descendants.
+ *   Errors   -ENOMEM; members are unchanged
  */
 MUST_CHECK int targets_match(struct targets *t, const struct conf *conf,
                              const struct proc_table *procs);
 /*
- * Writes what changed since the last time. How many processes are captured may
- * change with each look, and is written every TARGETS_SHOW_NS: t->waits then.
+ * Publishes changes since the last time. The numbers of captured processes may
+ * change with each look, and are published every TARGETS_SHOW_NS: t->waits
+ * then.
  */
 #define TARGETS_SHOW_NS INT64_C(10000000000)
 MUST_CHECK int targets_publish(struct targets *t, struct store *s,
                                const struct proc_table *procs, int64_t now_ns);
-/* Whose stacks a snapshot of it is to have. */
+/* Returns whose stacks a snapshot of a service has. */
 enum snapshot_of
 targets_of(const struct targets *t, const char *tenant, const char *service);
-/* Of a service that there is not: of nobody. */
+/* Lists the processes of a capture; none for an unknown service. */
 void
 targets_followed(const struct targets *t, const char *tenant,
                  const char *service, int64_t ordinal, struct followed *out);
 /*
- * Processes of a service's tree that are not to be in such a capture, which
+ * Lists processes of a service's tree that do not belong to a capture, which
  * may have begun to follow them when they were forked.
  *
- *   Shape    *at: 0 at first, then where the next call goes on
- *            writes up to max; tells how many, 0: there are no more
+ *   Shape    *at is 0 at first, and then the place where the next call
+ *            continues
+ *            writes up to max; returns their number, 0 at the end
  */
 size_t targets_strangers(const struct targets *t, const char *tenant,
                          const char *service, int64_t ordinal, size_t *at,

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TELL_NS (60 * NS_PER_S) /* between two values that are told */
+#define TELL_NS (60 * NS_PER_S) /* between two reports of a value */
 #define BASE_MS (60 * 60 * MS_PER_S)
-#define FAIL_NS (60 * NS_PER_S) /* before another try of the store */
+#define FAIL_NS (60 * NS_PER_S) /* before the next try of the store */
 
 static void
 free_rules(struct rule *items, size_t n)
@@ -92,7 +92,7 @@ fire(struct triggers *t, struct rule *r, double value, int64_t now_ns)
 	int rc = trigger_fire(t->windows->store, &r->row, t->windows->host,
 	                      value, session);
 
-	if (rc == -EAGAIN) /* the store knows better: it rests still */
+	if (rc == -EAGAIN) /* still in its cooldown, by the store */
 		return;
 	if (rc) {
 		log_warn("trigger %s of %s: %s", r->row.name, r->row.service,
@@ -152,7 +152,7 @@ usage_of(const struct triggers *t, int32_t pid, struct rule_usage *out,
 	       !proc_parse_usage(buf_str(&text), &out->ticks, pages);
 }
 
-/* What one used since it was last looked at; nothing of one that is new. */
+/* Returns what a process used since the last look; 0 for a new one. */
 static uint64_t
 used(const struct rule *r, const struct rule_usage *now)
 {
@@ -213,7 +213,7 @@ triggers_step(struct triggers *t, int64_t now_ns)
 /* --- windows ---------------------------------------------------------------
  */
 
-/* The oldest of the last hour; 0: there is none before this one. */
+/* Returns the oldest value of the last hour; 0 when there is none. */
 static int64_t
 value_before(struct triggers *t, const char *series)
 {

@@ -1,14 +1,14 @@
 /*
- * Triggers of the services on this host: their values are looked at, and
- * those that reach their thresholds start captures.
+ * Triggers of the services on this host: a value that reaches its threshold
+ * starts a capture.
  *
  *	/proc/PID/stat ─ triggers_step ─> rss, cpu
  *	window of goroutines ─ triggers_window ─> goroutineGrowth
  *	minute of CPU windows ─ triggers_functions, a child of the analyser,
  *	    triggers_share ─> cpuShare
  *
- * When one fires is decided by the store (store/trigger.h). Its webhook is
- * sent by webhooks.h.
+ * The store decides whether a trigger fires (store/trigger.h); webhooks.h sends
+ * its webhook.
  */
 #pragma once
 
@@ -20,9 +20,9 @@
 
 struct rule {
 	struct trigger row;
-	int64_t quiet_ns; /* within its cooldown: not before */
-	int64_t told_ns;  /* when its value was last told; 0: never */
-	/* of cpu: what its processes had used when last looked at */
+	int64_t quiet_ns; /* end of its cooldown */
+	int64_t told_ns;  /* when its value was last reported; 0: never */
+	/* for cpu: what its processes had used at the last look */
 	struct rule_usage {
 		int32_t pid;
 		uint64_t ticks;
@@ -38,26 +38,26 @@ struct triggers {
 	struct rule *items;
 	size_t n;
 	int64_t next_ns;
-	bool fired; /* since somebody last set it to false */
+	bool fired; /* set when one fired; the reader resets it */
 };
 
 void triggers_done(struct triggers *t);
 /* Reads the rules again. */
 MUST_CHECK int triggers_load(struct triggers *t, int64_t now_ns);
-/* Looks at processes, now and then. */
+/* Reads processes, now and then. */
 void triggers_step(struct triggers *t, int64_t now_ns);
-/* A window of goroutines, or threads, was stored. */
+/* Handles a new window of goroutines or threads. */
 void
 triggers_window(struct triggers *t, const char *tenant, const char *service,
                 const char *series, int64_t value, int64_t now_ns);
 /*
- * The functions whose share of a series is to be known.
- *   Shape    names[i] belongs to ids[i]; the number of them
+ * Lists the functions whose share of a series is needed.
+ *   Shape    names[i] belongs to ids[i]; returns their number
  *   Owns     names are t's, until triggers_load()
  */
 size_t triggers_functions(const struct triggers *t, const char *series,
                           const char *names[static ROLLUP_MAX_FUNCTIONS],
                           char ids[static ROLLUP_MAX_FUNCTIONS][ID_MAX]);
-/* The share of one, in percent. */
+/* Handles the share of a function, in percent. */
 void triggers_share(struct triggers *t, const char *id, double percent,
                     int64_t now_ns);

@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 
 #define LOOK_NS    (1 * NS_PER_S)
-#define ANSWER_MAX 65536 /* bytes; nobody reads them */
-#define BACKOFF    4     /* each pause is so many times the one before */
+#define ANSWER_MAX 65536 /* bytes; ignored */
+#define BACKOFF    4     /* each pause is this many times the last one */
 
 /* --- what is said --------------------------------------------------------- */
 

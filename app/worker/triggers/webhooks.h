@@ -1,8 +1,8 @@
 /*
- * Webhooks of triggers that fired: once the capture has ended, its link is
- * posted by the fetcher, and again with growing pauses when that fails. A
- * worker that dies sends what it had not noted as sent: a receiver may get
- * one twice, and tells by its `firing`.
+ * Webhooks of triggers that fired: once the capture has ended, the fetcher
+ * posts its link, and tries again with growing pauses when that fails. After a
+ * crash, webhooks that were not recorded as sent are sent again: a receiver
+ * recognizes repetitions by `firing`.
  */
 #pragma once
 
@@ -10,16 +10,16 @@
 #include "store/trigger.h"
 #include "worker/captures/runs.h"
 
-#define WEBHOOKS_MAX 8 /* under way at once */
+#define WEBHOOKS_MAX 8 /* in progress at once */
 
 struct webhooks {
 	struct runs *runs;
 	const char *host;
-	/* Has a fetcher run; 0 or -errno. */
+	/* Makes sure that a fetcher runs. Returns 0 or -errno. */
 	int (*want_fetcher)(void *arg);
 	void *arg;
 	struct link_keys links;
-	bool waits; /* some may: look again */
+	bool waits; /* some may be due: check again */
 	int64_t next_ns;
 	struct webhook {
 		uint64_t fetch; /* 0: unused */
@@ -28,8 +28,8 @@ struct webhooks {
 	} items[WEBHOOKS_MAX];
 };
 
-/* Sends what is due. */
+/* Sends webhooks that are due. */
 void webhooks_step(struct webhooks *w, int64_t now_ns);
-/* An answer of the fetcher; false: it is about none of these. */
+/* Takes an answer of the fetcher; false when it belongs to none of these. */
 bool webhooks_fetched(struct webhooks *w, const struct fetch_answer *a);
 void webhooks_fetcher_gone(struct webhooks *w);

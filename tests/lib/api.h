@@ -27,7 +27,7 @@ struct test_api {
 };
 #define CLEANUP_API CLEANUP(test_api_done)
 
-/* What to ask; empty members are left out. */
+/* A request; empty members are left out. */
 struct ask {
 	enum api_key key;
 	const char *bearer;        /* instead of a key */
@@ -52,7 +52,7 @@ void test_api_restart(struct test_api *a, int i);
 
 /* Asks and waits for the reply. */
 struct client_reply ask(struct test_api *a, struct ask q);
-/* The same in two steps. */
+/* Makes a request in two steps. */
 int ask_begin(struct test_api *a, struct ask q);
 struct client_reply ask_end(int fd);
 
@@ -65,16 +65,17 @@ void assert_error(const struct client_reply *r, int status, const char *code);
 /* Has the worker say, from now on, that it has just looked at the processes:
  * the rows of the store are all there are. */
 void test_looks(struct test_api *a);
-/* The same, and that it has seen no process of svc. */
+/* Says that the worker has looked, and has seen no process of svc. */
 void test_sees_nothing(struct test_api *a);
 /* Makes svc one of that kind; it is of kind auto at first. */
 void test_kind(struct test_api *a, const char *kind);
 /* A profile of svc that has been taken: its id. */
 void test_profile(struct test_api *a, char id[static ID_MAX]);
-/* One of svc that was uploaded, at its own time if it has one: its id. */
+/* Uploads a session of svc, at its own time if the profile has one, and returns
+ * its id. */
 void test_upload(struct test_api *a, const struct profile *p, const char *type,
                  char id[static ID_MAX]);
-/* One that a worker is taking. */
+/* Makes a session that a worker is capturing. */
 struct job_ref test_capture(struct test_api *a);
 /* Ends it with a stored profile. */
 void test_capture_end(struct test_api *a, const struct job_ref *ref);

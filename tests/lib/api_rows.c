@@ -36,8 +36,8 @@ good_text(const struct param_row *p, const char *profile)
 	}
 }
 
-/* What a good query has: a profile that may be left out is for something
- * else in its place. */
+/* True for parameters of a good query. An optional profile stands for something
+ * else, and is left out. */
 static bool
 is_asked(const struct param_row *p)
 {

@@ -12,7 +12,7 @@
 #define EACH_PARAM(p) \
 	for (const struct param_row *p = params; p < params + P_COUNT; p++)
 
-/* What paths name that exists; NULL: nothing does. */
+/* Ids of things that exist, for paths; NULL: none. */
 extern const char *good_baseline, *good_goroutines, *good_trigger;
 
 /* A request that is good in every way; path and body may be changed. */
@@ -22,7 +22,8 @@ struct good {
 };
 #define CLEANUP_GOOD CLEANUP(good_done)
 
-/* Of an admin; profile is the id where the path wants one. */
+/* Makes a good request of an admin; profile is the id where
+ * the path has one. */
 struct good good_ask(const struct route *r, const char *profile);
 void good_done(struct good *g);
 /* Appends the least query that the route takes; bad has value instead, or is

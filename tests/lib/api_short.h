@@ -3,12 +3,12 @@
 
 #include "lib/api.h"
 
-/* As a viewer. */
+/* Makes a request as a viewer. */
 struct client_reply api_get(struct test_api *a, const char *path);
-/* The same; fmt has up to two %s. */
+/* Makes a request as a viewer; fmt has up to two %s. */
 struct client_reply
 api_getf(struct test_api *a, const char *fmt, const char *id, const char *id2);
-/* As an operator. */
+/* Make requests as an operator. */
 struct client_reply
 api_post(struct test_api *a, const char *path, const char *body);
 struct client_reply api_delete(struct test_api *a, const char *path);

@@ -135,7 +135,7 @@ keep_stack(pid_t pid, struct corpus_sample *s)
 	return 0;
 }
 
-/* Of a stopped task. */
+/* Keeps a sample of a stopped task. */
 static int
 keep_sample(struct recording *r, pid_t tid)
 {

@@ -42,9 +42,9 @@ struct corpus {
  */
 MUST_CHECK int corpus_record(char *const argv[], size_t n, struct corpus **out);
 /*
- * The same of a program with one thread from its first instruction until it
- * stops itself, at most n: one sample every so many instructions. Prologues
- * and epilogues, the dynamic linker, handlers: every place is met.
+ * Records a program with one thread from its first instruction until it stops
+ * itself: a sample after each `every` instructions, at most n. Samples hit
+ * every place: prologues and epilogues, the dynamic linker, handlers.
  */
 MUST_CHECK int corpus_record_steps(char *const argv[], size_t n, unsigned every,
                                    struct corpus **out);

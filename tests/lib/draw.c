@@ -97,7 +97,7 @@ draw_init(struct draw *d, const struct profile *p, uint64_t seed)
 	return 0;
 }
 
-/* How often each stack comes. */
+/* Counts how often each stack comes. */
 static void
 count(struct draw *d, int64_t n)
 {
@@ -262,7 +262,7 @@ draw_profile(struct draw *d, int64_t n, int64_t period_ns, struct profile **out)
 
 /* --- a longer recording --------------------------------------------------- */
 
-/* Where each location stands: frames of location l are at[first[l]] to
+/* The places of each location: frames of location l are at[first[l]] to
  * at[first[l + 1]], each an index into stack[]. */
 struct places {
 	uint32_t *first, *at, *sample;

@@ -28,10 +28,11 @@ void draw_done(struct draw *d);
 #define CLEANUP_DRAW CLEANUP(draw_done)
 
 /*
- * What a recording DRAW_MORE times as long might hold: a short one has seen
- * of rare stacks a part only, by those that it has once. Beside each of these
- * come others, that cross at a frame which both have: out to that frame as one
- * stack, and on in as another. -errno.
+ * Makes a recording such as one DRAW_MORE times as long might be. A short
+ * recording has only a part of the rare stacks, of which it has one sample
+ * each. For each of these, further stacks are made that cross over to another
+ * at a frame which both have: one stack outside of that frame, the other
+ * inside. Returns -errno.
  */
 #define DRAW_MORE 8
 MUST_CHECK int
@@ -40,5 +41,5 @@ draw_longer(const struct profile *p, uint64_t seed, struct profile **out);
 /* Draws n samples, or about as many where these are more than stacks. */
 MUST_CHECK int draw_profile(struct draw *d, int64_t n, int64_t period_ns,
                             struct profile **out);
-/* How many samples come where mean are expected. */
+/* Draws a number of samples when mean are expected. */
 int64_t draw_poisson(struct draw *d, double mean);

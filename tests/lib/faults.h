@@ -17,8 +17,8 @@ typedef int fault_hook(void *arg, const char *call, const char *path);
 void fault_watch(fault_hook *hook, void *arg);
 void fault_rest(void);
 
-/* Whether malloc is watched. GCC tells of a sanitizer by a macro, Clang 14 by
- * __has_feature alone. */
+/* True when malloc is watched. GCC defines a macro for a sanitizer, Clang 14
+ * has __has_feature alone. */
 #ifndef __has_feature
 #define __has_feature(name) 0
 #endif

@@ -1,7 +1,7 @@
 /*
- * What reading the goroutines of a process takes, kept: its executable, and
- * those pieces of its memory that were asked for. Played back, it is a
- * process that stands still and whose every byte may be changed.
+ * A recording of all that reading the goroutines of a process needs: its
+ * executable, and the pieces of its memory that were asked for. Played back, it
+ * is a process that stands still, and each byte of which can be changed.
  *
  * A file of it, gzipped: struct image_head, the executable, then pieces, each
  * a struct image_piece and its bytes.

@@ -3,7 +3,7 @@
 
 #include "capture/host.h"
 
-/* As host.ask; arg is the struct conf of the opener. */
+/* Answers like host.ask; arg is the struct conf of the opener. */
 int
 host_ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
               int fds[HOST_MAX_FDS], size_t *nfds);

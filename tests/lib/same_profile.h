@@ -1,4 +1,6 @@
-/* Whether two profiles are the same, in every field that the model has. */
+/*
+ * Compares two profiles in every field of the model.
+ */
 #pragma once
 
 #include "profile/profile.h"

@@ -11,7 +11,7 @@
 #define FRAMES 32
 #define WORDS  256
 
-/* One frame "name" or "name:line". */
+/* Adds one frame "name" or "name:line". */
 static uint32_t
 frame(struct profile *p, const char *word)
 {

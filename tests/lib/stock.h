@@ -36,7 +36,7 @@ void stock_no_backup(const char *store, const char *dir, int expected,
                      const char *words);
 /* Counts files and folders below a folder whose names have this in them. */
 int stock_count(const char *dir, const char *part);
-/* How a restore went. */
+/* The outcome of a restore. */
 struct stock_restored {
 	int rc;
 	struct backup backup;

@@ -1,5 +1,6 @@
 /*
- * What every test file shares: one suite per file, named by its claims.
+ * The frame of every test file: one suite per file, whose tests are named by
+ * their claims.
  *
  *	TEST(a_buffer_past_its_ceiling_is_poisoned) { ... }
  *	SUITE("buf", a_buffer_past_its_ceiling_is_poisoned, ...)

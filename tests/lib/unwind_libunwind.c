@@ -10,8 +10,8 @@
 #define PAST_END (8 << 20) /* how far past the dump a stack may go on */
 #define MAX_FILE (1 << 30)
 
-/* Not in libunwind's headers, but exported for perf, which does the same;
- * Source: Linux tools/perf/util/unwind-libunwind-local.c. */
+/* perf uses this function, too, which is exported but not in libunwind's
+ * headers. Source: Linux tools/perf/util/unwind-libunwind-local.c. */
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
 extern int
 search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,

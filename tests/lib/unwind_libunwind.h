@@ -1,7 +1,7 @@
 /*
- * The same walk by libunwind's remote interface, as perf does it: the rival
- * of the benchmark, and the second opinion of the tests. libunwind 1.6 asks
- * for registers, memory and tables through callbacks that serve a corpus.
+ * Walks stacks by libunwind's remote interface, like perf: the rival in the
+ * benchmark, and a second opinion in tests. libunwind 1.6 asks for registers,
+ * memory and tables through callbacks that serve a corpus.
  */
 #pragma once
 
@@ -16,6 +16,6 @@ void rival_free(struct rival *r);
 DEFINE_CLEANUP(struct rival *, rival_free)
 #define CLEANUP_RIVAL CLEANUP(rival_free_ptr)
 
-/* As unwind(). */
+/* Walks a stack like unwind(). */
 enum unwind_end rival_unwind(struct rival *r, const struct corpus_sample *s,
                              uint64_t *pcs, size_t max, size_t *n);

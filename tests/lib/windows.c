@@ -15,7 +15,7 @@ total_of(const struct profile *p, uint32_t type)
 	return sum;
 }
 
-/* As the worker does: rollups are packed. */
+/* Encodes a window like the worker: rollups are packed. */
 static void
 encode(const struct profile *p, enum window_level level, struct buf *out)
 {

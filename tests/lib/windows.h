@@ -5,7 +5,7 @@
 #include "profile/profile.h"
 #include "store/window.h"
 
-/* What a test's window is of; 0 and NULL: the first of each. */
+/* Parameters of a test's window; 0 and NULL: the first of each. */
 struct test_window {
 	const char *type;   /* cpu */
 	const char *host;   /* TEST_HOST */

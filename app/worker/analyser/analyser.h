@@ -24,7 +24,7 @@ struct analyser_job {
 	uint32_t kind, of, set, known_ms;
 	uint64_t duration_ms;
 	/*
-	 * What a finisher polls while it waits: an eventfd, to which
+	 * Descriptors for a finisher that waits: an eventfd, to which
 	 * ANALYSER_STOP is added to end it, and 1 when the memfd has new
 	 * processes, int32_t each. -1: the finisher does not wait
 	 */

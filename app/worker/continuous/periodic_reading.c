@@ -1,4 +1,4 @@
-/* What counters were when they were last read from outside. */
+/* Keeps the last readings of counters that are read from outside. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -89,11 +89,10 @@ periodic_nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 	return periodic_reading(t, v, TAKE_FD(fd), now_ns) ? -ENOMEM : 0;
 }
 
-/* --- programs that are made to count for as long as their windows are wanted
- * --- */
+/* --- programs that are made to count -------------------------------------- */
 
-/* Until it is over unless it is said again, and between saying it: where
- * nobody can say that it is over, it is soon. */
+/* Time for which a program is kept counting, and time between renewals: a
+ * worker that dies can not end it, so it ends soon by itself. */
 #define KEEP_MS  30000
 #define AGAIN_NS (10 * NS_PER_S)
 

@@ -155,7 +155,7 @@ struct msg_fetcher {
 	int32_t error; /* -errno */
 };
 
-/* What the opener may do to a process, as bits. */
+/* Bits for what the opener may do to a process. */
 enum worker_may {
 	WORKER_MAY_SET = 1, /* make a Go runtime keep a profile meanwhile */
 	WORKER_MAY_ASK = 2, /* ask a JVM for the names of its code */

@@ -419,7 +419,7 @@ threads_stop(const struct thread_batch *b)
 		stop_all(b, self);
 		_exit(0);
 	}
-	/* Not for long: its alarm is set. */
+	/* The wait is short: an alarm ends the child. */
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 }

@@ -81,7 +81,7 @@ struct diff_meta {
 struct diff_format {
 	const char *name; /* row of formats.def: type and extension */
 	const char *doc;
-	/* As that of struct format. */
+	/* Appends the view, like write() of struct format. */
 	int (*write)(const struct diff *d, const struct diff_meta *meta,
 	             struct buf *out);
 };

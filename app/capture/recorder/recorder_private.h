@@ -105,7 +105,7 @@ void capture_tape_counters(struct capture *c, const struct host *host,
  */
 bool
 source_adapt(struct source *source, const struct host *host, uint64_t now_ns);
-/* What was seen until now does not count. */
+/* Drops the counts so far, and starts counting again. */
 void source_adapt_anew(struct source *source, uint64_t now_ns);
 /* Takes in all records that there are, for captures that have begun. */
 void recorder_pass_over(struct recorder *c, struct source *source);

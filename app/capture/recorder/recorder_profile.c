@@ -189,7 +189,8 @@ add_timeline(const struct finisher *f, struct timeline **out)
 	*out = t;
 }
 
-/* What followed no thread of an interpreter had no time to be late. */
+/* Notes PYTHON_BPF in place of PYTHON when the sampler can follow no threads:
+ * their frames are then not missing for lack of time. */
 static void
 explain_python(const struct sampler *s, struct quality *q)
 {

@@ -33,7 +33,7 @@ struct tape {
 /* Makes a tape of max_bytes in all; NULL when out of memory, or when max_bytes
  * is 0. */
 struct tape *tape_new(uint64_t start_ns, size_t max_bytes);
-/* It starts later than was said. */
+/* Sets a later start than tape_new() was given. */
 void tape_begin(struct tape *t, uint64_t start_ns);
 void tape_free(struct tape *t);
 DEFINE_CLEANUP(struct tape *, tape_free)

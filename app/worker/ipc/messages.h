@@ -310,12 +310,12 @@ worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
 MUST_CHECK int worker_may(int events, enum worker_may what,
                           uint64_t duration_ms, const int32_t *pids, size_t n);
 /*
- * The same of WORKER_MAY_LOOK, for as long as what has this id runs.
- *   Shape    pids[n]: all that it is of; n = 0: it has ended
+ * Grants WORKER_MAY_LOOK until the capture or watch with this id ends.
+ *   Shape    pids[n] are all of its processes; n is 0 when it has ended
  */
 MUST_CHECK int
 worker_may_look(int events, const char *id, const int32_t *pids, size_t n);
-/* Where /proc/PID/exe points; -errno. */
+/* Reads the link /proc/PID/exe; -errno. */
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
 /* Reads the number with which a pid file of this host begins; -errno. */
 MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);

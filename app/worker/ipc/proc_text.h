@@ -28,7 +28,7 @@ MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
  */
 MUST_CHECK int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
-/* The same file: true for a process that a signal or a debugger stopped. */
+/* True for a process that a signal or a debugger stopped, by /proc/PID/stat. */
 bool proc_is_halted(const char *text);
 /*
  * Reads from /proc/PID/stat the parent's pid, 0 for a process without a parent.
@@ -37,13 +37,14 @@ bool proc_is_halted(const char *text);
  */
 MUST_CHECK int proc_parse_parent(const char *text, int32_t *out);
 /*
- * The same file: the parent's number, and that of who began its session; 0
- * where that is outside of this process's PID namespace. Errors   -EINVAL
+ * Reads from /proc/PID/stat the pids of the parent and of the session's leader;
+ * 0 for one outside of this process's PID namespace.
+ *   Errors   -EINVAL
  *   Source   proc(5), fields 4 and 6
  */
 MUST_CHECK int
 proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
-/* /proc/PID/status: the real user id; -EINVAL. */
+/* Reads from /proc/PID/status the real user id; -EINVAL. */
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
 /*
  * Reads from /proc/PID/cgroup, version 1 (name=systemd) or 2 (0::), the unit of

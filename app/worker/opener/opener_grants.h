@@ -1,6 +1,6 @@
 /*
- * What the scheduler lets the opener do to which processes: to look at those
- * of captures and windows, and what services allow beyond that.
+ * Grants: which processes the opener may read, those of captures and windows,
+ * and what else services allow it to do to theirs.
  *
  * Only the scheduler makes grants, for processes and a time (MSG_MAY). A
  * process is identified by pid and start time, so that a later one with the
@@ -12,15 +12,16 @@
 
 #include <stdbool.h>
 
-/* What all captures and windows of a host with some thousand processes to look
- * at take up, and what fifty services with twenty processes each do of every
- * other kind. */
+/*
+ * Room for all captures and windows of a host with some thousand processes, and
+ * for every other kind of grant to fifty services with twenty processes each.
+ */
 #define GRANTS_MAX  16384
 #define GRANTS_HEIR 1024 /* descendants that are remembered */
 
 struct grant {
 	uint64_t start_time; /* of the process, ticks since boot */
-	uint64_t of;         /* of LOOK: hash of the id; else 0 */
+	uint64_t of;         /* for LOOK: hash of the id; else 0 */
 	int64_t until_ns;    /* INT64_MAX: until it is taken back */
 	int32_t pid;
 	uint32_t what; /* one enum worker_may */
@@ -38,21 +39,20 @@ struct grants {
 	struct grant_heir heirs[GRANTS_HEIR]; /* by hash of the pid */
 };
 
-/* When a process, or a thread, started; 0: there is none. */
+/* Returns the start time of a process or a thread; 0 when there is none. */
 uint64_t proc_start_time(int32_t pid);
-/* Adds to what is granted, or prolongs it; where there is no room the grant
- * that ends first makes some, and of those without an end the new one is not
- * taken. */
+/* Adds or prolongs grants. When there is no room, the grant that ends first is
+ * replaced; if none of them ends, the new one is dropped. */
 void grants_add(struct grants *g, const struct msg_may *m);
 bool grants_has(const struct grants *g, enum worker_may what, int32_t pid,
                 uint64_t start_time);
 /*
- * Whether a process may be looked at: WORKER_MAY_LOOK is said of it, or of one
- * that it descends from and whose systemd unit is its own, too. A process whose
- * parents have ended still descends from the leader of its session, and from
- * whom it was seen to descend before.
+ * Checks that a process may be read: WORKER_MAY_LOOK was granted for it, or for
+ * an ancestor in the same systemd unit. A process whose parents have ended
+ * still descends from the leader of its session, and from ancestors that were
+ * seen before.
  *   Errors   -EPERM, -ESRCH
  */
 MUST_CHECK int grants_look(struct grants *g, int32_t pid);
-/* The same of the process that has this thread. */
+/* Checks that the process of a thread may be read, like grants_look(). */
 MUST_CHECK int grants_look_thread(struct grants *g, int32_t tid);

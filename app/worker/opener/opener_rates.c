@@ -23,7 +23,7 @@ struct line {
 	const char *perms, *path;
 };
 
-/* A line of /proc/PID/maps, which is written to. Source: proc(5) */
+/* Parses a line of /proc/PID/maps, which is modified. Source: proc(5) */
 static bool
 parse_line(char *text, struct line *out)
 {
@@ -44,8 +44,8 @@ parse_line(char *text, struct line *out)
 }
 
 /*
- * Whether a word lies among the variables of the program: its file, mapped
- * private and writable, or the memory that follows that and has no name.
+ * True when a word lies among the variables of the program: in its file, mapped
+ * private and writable, or in the memory that follows that and has no name.
  */
 static bool
 is_variable(int32_t pid, uint64_t address)
@@ -101,7 +101,8 @@ note(const struct rates *r, size_t i)
 	return n < 0 ? -errno : n == sizeof(r->rows[i]) ? 0 : -EIO;
 }
 
-/* Unless the process is gone, or somebody else wrote there meanwhile. */
+/* Restores a rate, unless the process is gone, or another process wrote there
+ * meanwhile. */
 static void
 take_back(const struct rate *row)
 {
@@ -244,7 +245,7 @@ row_of(const struct rates *r, const struct host_ask *ask, uint64_t start)
 	return i;
 }
 
-/* One more who wants what is written already. */
+/* Adds an owner to a rate that is written already. */
 static int
 join(struct rates *r, size_t i, int owner, uint32_t keep)
 {

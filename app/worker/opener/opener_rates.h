@@ -1,17 +1,16 @@
 /*
- * The one thing that is ever written into a target: how often a Go program
- * notes that it blocks, or waits for a mutex, where its service allows it.
+ * Writes the rates at which Go programs record blocking and waits for mutexes,
+ * if their services allow it. Nothing else is ever written into a target.
  *
- * Only where the scheduler granted it (opener_grants.h). What is written is a
- * rate, over a 0, into a variable of the program itself, and is taken back when
- * whoever wished for it is gone, however it went, or, where it is kept for
- * windows side by side, when that grant ends. A journal lets the next
- * opener do that when this one is killed: until it starts, the program stays as
- * it is. Who can't have the journal writes nothing.
+ * The scheduler must have granted it (opener_grants.h). A rate replaces a 0 in
+ * a variable of the program. The 0 is restored when the client that asked is
+ * gone, for whatever reason, or, for continuous profiling, when the grant ends.
+ * A journal lets the next opener do so when this one is killed; until then the
+ * program keeps counting. Without the journal nothing is written.
  *
- * The next opener does as the journal says, with all its capabilities, so the
- * journal lies in a directory that nobody else may write to (state_dir of
- * [worker]). The store's folder is the API's as well.
+ * The next opener obeys the journal with all its capabilities, so the journal
+ * is in a directory that no other user may write to (state_dir of [worker]).
+ * The store's folder belongs to the API as well.
  */
 #pragma once
 
@@ -25,12 +24,12 @@
 #define RATES_MAX_RATE (UINT64_C(1) << 32)
 #define RATES_BOOT_ID  40
 
-/* A row of the journal, too. */
+/* A rate that was written; also a row of the journal. */
 struct rate {
 	uint64_t start_time; /* of the process, ticks since boot */
 	uint64_t address, value;
 	int32_t pid;   /* 0: unused */
-	int32_t owner; /* descriptor of who wished for it; -1: is gone */
+	int32_t owner; /* descriptor of the client that asked; -1: gone */
 	char boot_id[RATES_BOOT_ID];
 };
 
@@ -38,26 +37,26 @@ struct rates {
 	int journal; /* -1: nothing may be written */
 	char boot_id[RATES_BOOT_ID];
 	struct rate rows[RATES_MAX];
-	uint32_t kept[RATES_MAX]; /* the grant it hangs on, too; 0: none */
-	int64_t lapsed_ns;        /* when that was last looked at */
+	uint32_t kept[RATES_MAX]; /* the grant that keeps it, too; 0: none */
+	int64_t lapsed_ns;        /* when grants were last checked */
 };
 
-/* Takes the journal, and takes back what is in it. */
+/* Opens the journal, and restores what it lists. */
 void rates_open(struct rates *r, const struct conf *conf);
-/* Takes everything back. */
+/* Restores all rates. */
 void rates_done(struct rates *r);
 /*
- * Writes what a client asks for with HOST_RATE.
- *   Errors   -EPERM nobody allowed it, or there is no journal; -EINVAL no
- *            rate, or no variable of the program; -EALREADY there is one
- *            that is not ours;
- *            -EBUSY as many as can be are written; -errno
+ * Writes the rate that a client asks for with HOST_RATE.
+ *   Errors   -EPERM not granted, or there is no journal; -EINVAL no rate, or no
+ *            variable of the program; -EALREADY the program has set a rate;
+ *            -EBUSY the maximum is reached; -errno
  */
 MUST_CHECK int rates_write(struct rates *r, const struct grants *granted,
                            int owner, const struct host_ask *ask);
-/* The client is gone: what it wished for is taken back, unless it is kept. */
+/* Restores the rates of a client that is gone, except those that are kept. */
 void rates_leave(struct rates *r, const struct grants *granted, int owner);
-/* Takes back what was kept and is not granted any more. */
+/* Restores rates whose grant to keep them has ended. */
 void rates_lapse(struct rates *r, const struct grants *granted);
-/* The same once in a second; ms until then, or -1: nothing is kept. */
+/* Calls rates_lapse() once per second. Returns the ms until then, or -1 when
+ * nothing is kept. */
 int rates_wait(struct rates *r, const struct grants *granted);

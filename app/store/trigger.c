@@ -199,7 +199,7 @@ enqueue(struct store *s, const struct trigger *t, const char *host,
 	return rc == -EEXIST ? 0 : rc;
 }
 
-/* The rule is recorded as the capture's creator. */
+/* Records the firing in the audit log, with the rule as its actor. */
 static int
 note(struct store *s, const struct trigger *t, double value,
      const char *session)

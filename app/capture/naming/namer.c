@@ -299,7 +299,8 @@ open_java(struct namer *n, int32_t pid, struct namer_module *of)
 		n->quality->notes |= QUALITY_NOTE_OF(JAVA_SILENT);
 }
 
-/* True for memory without a file, where a JIT compiler may put code. */
+/* Opens the dump or map for memory without a file, where a program may compile
+ * code. */
 static bool
 open_jit(struct namer *n, int32_t pid, struct namer_module *of)
 {

@@ -347,7 +347,7 @@ capture_leave(struct capture *one, int32_t pid)
 	procs_drop(one->source->procs, (uint32_t)pid, UINT64_C(1) << one->slot);
 }
 
-/* Makes the capture with which the next window starts. */
+/* Resets a capture to the state with which the next window starts. */
 static void
 restart(struct capture *one, uint64_t now_ns, int64_t now_ms)
 {

@@ -170,7 +170,7 @@ append_event(struct sampler *s, const struct stream *st, int *fd)
 	return 0;
 }
 
-/* Opens the filter, which is optional: its failure is a note. */
+/* Opens an event with the filter, which is optional: its failure is a note. */
 static int
 open_event(struct sampler *s, const struct host *host, const struct stream *st)
 {

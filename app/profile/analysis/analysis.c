@@ -205,8 +205,8 @@ by_group(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Returns the first of sorted m[n] that belongs to the group and does not end
- * before id. */
+/* Returns the first of sorted m[n] that is of the group and does not end
+ * before it. */
 static uint32_t
 first_from(const struct group_member *m, uint32_t n,
            const struct group_member *want)

@@ -59,7 +59,8 @@ groups_reader_done(struct groups_reader *r)
 	free(r->keys);
 }
 
-/* Skips type arguments from '[' on, but no index operator, array or ABI tag. */
+/* True for the '[' of type arguments; false for that of an index operator, an
+ * array or an ABI tag. */
 static bool
 opens_arguments(const char *name, const char *at)
 {
@@ -338,7 +339,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Reads "7,9-12", up to the first other character. */
+/* Adds the members in "7,9-12", up to the first other character. */
 static int
 add_members(struct groups *g, int side, const char *ids, uint32_t group)
 {

@@ -169,7 +169,7 @@ infer(struct groups_reader *r, const struct sample *s, struct group_facts *f)
 	return rc ? rc : intern(r, words ? words : t.raw, &f->reason);
 }
 
-/* Reads a label in the runtime's own words. */
+/* Sets our words for a label in the runtime's own words. */
 static int
 put_words(struct groups_reader *r, struct group_facts *f)
 {

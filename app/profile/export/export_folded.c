@@ -76,8 +76,7 @@ folded_lines(const struct tree *t, folded_counts *counts, const void *arg,
 	return buf_err(out);
 }
 
-/* Writes the path of a node. Samples without a stack get the
- * root's own name. */
+/* Writes a node's count; samples without a stack are the root's own. */
 static void
 put_samples(const void *arg, uint32_t node, struct buf *text)
 {

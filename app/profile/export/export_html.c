@@ -31,7 +31,7 @@ put_css(page_data *data, const void *arg, struct buf *out)
 	buf_add(out, web_page_css, web_page_css_len);
 }
 
-/* Scripts in an order in which each may use those before it. */
+/* Writes the scripts in an order in which each may use those before it. */
 static void
 put_js(page_data *data, const void *arg, struct buf *out)
 {

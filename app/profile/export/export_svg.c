@@ -34,7 +34,7 @@ struct picture {
 };
 
 /*
- * True for a character that XML can hold. XML has no escape for most control
+ * True for a character that XML can not hold. XML has no escape for most control
  * characters, nor for U+FFFE and U+FFFF. Source: XML 1.0, production 2 (Char).
  */
 static bool

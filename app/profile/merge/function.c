@@ -16,7 +16,8 @@ is_named(const struct profile *p, uint32_t function, const char *name)
 	return id && !strcmp(strings_get(p->strings, id, NULL), name);
 }
 
-/* True for a location without a function, or whose function has no name. */
+/* Compares the name of a frame whose location has no function, or one without
+ * a name. */
 static bool
 is_called(const struct profile *p, uint32_t location, uint32_t line,
           const char *name)

@@ -124,8 +124,8 @@ set_source(struct tree_names *c, uint32_t name, const struct function *f,
 	return strings_add(c->t->files, file, n, &home->file);
 }
 
-/* Look up a name's home; called once per name, since later samples find the
- * name in by_string or by_location. */
+/* Adds the name of a frame; called once per frame, since later samples find
+ * the name in by_string or by_location. */
 static int
 add_address(struct tree_names *c, uint32_t location, uint32_t line)
 {

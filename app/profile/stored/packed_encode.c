@@ -142,7 +142,7 @@ put_lines(struct buf *out, const struct profile *p, const struct order *o)
 	}
 }
 
-/* Writes a mapping's place; 0 is none. */
+/* Writes locations; a mapping is written as its place, where 0 is none. */
 static void
 put_locations(struct buf *out, const struct profile *p, const struct order *o)
 {

@@ -152,7 +152,7 @@ check_unused(const struct restoring *r)
 	return -EBUSY;
 }
 
-/* True for a mount point, which can't be moved aside. */
+/* Refuses a store that is a mount point, which can't be moved aside. */
 static int
 check_movable(const struct restoring *r)
 {
@@ -382,8 +382,11 @@ stamp(char out[static RFC3339_LEN])
 	*to = '\0';
 }
 
-/* Moves the store's data only. Other files belong to the host and stay in
- * place: the worker's journal of Go programs, and its cache of debug files. */
+/*
+ * Moves files that are no data of the store to the new one, since they belong
+ * to the host: the worker's journal of Go programs, and its cache of debug
+ * files.
+ */
 static int
 keep_entry(void *arg, const char *name)
 {

@@ -101,8 +101,8 @@ db_begin(struct db *db)
 	return rc;
 }
 
-/* True when SQLite has rolled back by itself, after a full disk or a failed
- * read. */
+/* True when a transaction can only be rolled back. SQLite itself rolls back
+ * after a full disk or a failed read. */
 static bool
 is_doomed(struct db *db)
 {

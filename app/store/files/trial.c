@@ -29,8 +29,8 @@ try_file(int dir_fd)
 	return rc;
 }
 
-/* Names the folder after this process: a folder left by a killed process is
- * reused, and sweeping skips it. */
+/* Makes a folder that is named after this process: one left by a killed process
+ * is reused, and sweeping skips it. */
 static int
 try_folder(int dir_fd)
 {
@@ -46,8 +46,8 @@ try_folder(int dir_fd)
 	return rc;
 }
 
-/* True when another process held a lock for too long, which says nothing about
- * permissions. */
+/* Tries a transaction that writes. A lock that another process held too long
+ * says nothing about permissions. */
 static int
 try_database(struct store *s)
 {

@@ -144,7 +144,7 @@ take_load(struct jitdump *d, const struct source *s)
 	return buf_err(&d->text) ? buf_err(&d->text) : add_row(d, row);
 }
 
-/* Finds the last function that was loaded at an address. */
+/* Moves the last function that was loaded at an address. */
 static int
 take_move(struct jitdump *d, const struct source *s)
 {

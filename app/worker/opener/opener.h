@@ -50,7 +50,7 @@ struct opener {
 	struct rates rates;
 	struct java java;
 	struct readers readers;
-	/* Of a reader: bytes of targets' files that it may copy, and has. */
+	/* For a reader: bytes of targets' files that it may copy, and has copied. */
 	uint64_t copy_room, copied;
 	int signals;
 	int ask, events; /* sockets to it */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* What goes to a reader, and comes back. */
+/* A question to a reader, and its answer. */
 struct reader_ask {
 	struct host_ask ask;
 	uint64_t copy_room;

@@ -34,8 +34,9 @@ struct picture {
 };
 
 /*
- * True for a character that XML can not hold. XML has no escape for most control
- * characters, nor for U+FFFE and U+FFFF. Source: XML 1.0, production 2 (Char).
+ * True for a character that XML can not hold. XML has no escape for most
+ * control characters, nor for U+FFFE and U+FFFF. Source: XML 1.0, production 2
+ * (Char).
  */
 static bool
 forbidden(const unsigned char *s, size_t len)

@@ -50,7 +50,8 @@ struct opener {
 	struct rates rates;
 	struct java java;
 	struct readers readers;
-	/* For a reader: bytes of targets' files that it may copy, and has copied. */
+	/* For a reader: bytes of targets' files that it may copy, and has
+	 * copied. */
 	uint64_t copy_room, copied;
 	int signals;
 	int ask, events; /* sockets to it */

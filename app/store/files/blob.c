@@ -167,6 +167,8 @@ blob_of_session(struct store *s, const char *session, const char *kind,
 	return 0;
 }
 
+/* The API's user and the worker's may both have written the row and the file:
+ * the name is checked, and what is opened is a regular file of the folder. */
 int
 blob_open(const struct store *s, const struct blob *b, int *out_fd)
 {

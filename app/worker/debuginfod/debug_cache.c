@@ -110,6 +110,7 @@ debug_cache_open(const struct conf *conf, struct debug_cache *out)
 	const char *own = conf->symbols_cache_dir;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_FD int fd = -1;
+	struct stat st;
 
 	if (*own)
 		buf_puts(&path, own);
@@ -119,9 +120,14 @@ debug_cache_open(const struct conf *conf, struct debug_cache *out)
 		return buf_err(&path);
 	if (mkdir(buf_str(&path), 0750) && errno != EEXIST)
 		return -errno;
-	fd = open(buf_str(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	fd = open(buf_str(&path),
+	          O_RDONLY | O_DIRECTORY | O_CLOEXEC | (*own ? 0 : O_NOFOLLOW));
+	if (fd < 0 || fstat(fd, &st))
 		return -errno;
+	/* Files are removed there: where the API's user made it, or a link to
+	 * another directory, it is not used. */
+	if (!*own && st.st_uid != geteuid())
+		return -EACCES;
 	for_each(fd, remove_unfinished, NULL);
 	*out = (struct debug_cache){TAKE_FD(fd), conf->symbols_cache_bytes};
 	make_room(out);

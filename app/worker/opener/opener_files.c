@@ -1,5 +1,9 @@
 /*
- * Hands out files and memory of targets.
+ * Answers that hand out what belongs to a target: its files and memory. Whoever
+ * runs the target, or may write to its file systems, has written all of it, and
+ * named it: paths are followed within the target's root only, nothing but a
+ * regular file is opened, and the analyser, in its sandbox, is the only reader.
+ * Debug files are root's (worker.debug_dir) or the worker's own user's.
  */
 #include "base/file.h"
 #include "opener.h"
@@ -285,8 +289,19 @@ open_kept(const struct opener *o, const struct host_ask *ask,
 	return place < 0 ? place : give_host_elf(place, out);
 }
 
-/* Opens a fetched debug file. The scheduler's user may write there, so links
- * are not followed. */
+/* True for a file that the worker's user wrote, or root. */
+static bool
+is_the_workers(const struct opener *o, int place)
+{
+	struct stat st;
+
+	return !fstat(place, &st) &&
+	       (!st.st_uid ||
+	        st.st_uid == (o->who.change ? o->who.uid : geteuid()));
+}
+
+/* The directory lies in the store as a rule, where the API's user may put one
+ * of its own in its place: what another user wrote is not used. */
 static int
 open_fetched(const struct opener *o, const struct host_ask *ask,
              struct answer *out)
@@ -306,7 +321,9 @@ open_fetched(const struct opener *o, const struct host_ask *ask,
 	         name);
 	place = open_how(dir, path, O_PATH,
 	                 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-	return place < 0 ? place : give_host_elf(place, out);
+	if (place < 0)
+		return place;
+	return is_the_workers(o, place) ? give_host_elf(place, out) : -EACCES;
 }
 
 int

@@ -50,7 +50,9 @@ lock_within(int fd, unsigned seconds)
 	return rc == -EINTR ? -EEXIST : rc;
 }
 
-/* Takes the lock of the host; hosts may share a directory. */
+/* One lock per host: hosts may share a directory. The API's user may make or
+ * remove the file, and so keep the worker from starting, but nothing is read of
+ * it, and no link is followed. */
 static int
 lock_host(const char *dir, const char *host, int *out)
 {

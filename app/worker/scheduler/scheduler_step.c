@@ -126,7 +126,12 @@ scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 
 /* --- jobs that wait ------------------------------------------------------- */
 
-/* Returns code and reason when a job can't become a capture, or NULL. */
+/*
+ * Code and reason, when a job can't become a capture; NULL when it can. Jobs and
+ * services are rows that the API's user may have written, whatever they say:
+ * type, time and rate are bounded here, and processes by the scope that
+ * stoker.conf gives the tenant (worker/targets/match.h).
+ */
 static const char *
 objection(const struct job *j, const struct followed *now,
           const char **out_text)

@@ -62,6 +62,8 @@ proc_table_find(const struct proc_table *t, int32_t pid)
 	return find(t, pid);
 }
 
+/* The kernel writes these files; name and command line in them are of the
+ * process's choice, and any user may run one. */
 static int
 read_proc(const struct proc_table *t, int32_t pid, const char *file,
           struct buf *out)

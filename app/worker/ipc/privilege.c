@@ -10,6 +10,7 @@
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 
 /* The highest level of perf_event_paranoid upstream; above it, as on Debian and
  * Ubuntu, only CAP_SYS_ADMIN counts. */
@@ -147,6 +148,21 @@ privilege_drop(const struct identity *who, pid_t parent)
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return -errno;
 	return getppid() == parent ? 0 : -ESRCH;
+}
+
+/* A timer of the process's own: it goes on while others stop the process. */
+int
+privilege_end_within(int seconds)
+{
+	struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL,
+	                        .sigev_signo = SIGKILL};
+	struct itimerspec when = {.it_value = {.tv_sec = seconds}};
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &kill, &timer) ||
+	    timer_settime(timer, 0, &when, NULL))
+		return -errno;
+	return 0;
 }
 
 static int

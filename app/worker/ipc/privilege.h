@@ -33,5 +33,7 @@ MUST_CHECK int privilege_keep(void);
  * killed when the opener dies. Returns -ESRCH when the opener is dead already.
  */
 MUST_CHECK int privilege_drop(const struct identity *who, pid_t parent);
-/* Closes all descriptors from 3 on except these. */
+/* The kernel kills this process after so many seconds, whatever it does. */
+MUST_CHECK int privilege_end_within(int seconds);
+/* Closes all descriptors from 3 on but these. */
 void privilege_close_but(const int *keep, size_t n);

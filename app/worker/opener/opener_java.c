@@ -8,28 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 /* --- the child ------------------------------------------------------------ */
-
-/* Sets a timer that kills this process. Only the kernel can delay it, even if
- * this process is stopped. */
-static int
-end_in_time(void)
-{
-	struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL,
-	                        .sigev_signo = SIGKILL};
-	struct itimerspec when = {.it_value = {.tv_sec = JAVA_KILL_S}};
-	timer_t timer;
-
-	if (timer_create(CLOCK_MONOTONIC, &kill, &timer) ||
-	    timer_settime(timer, 0, &when, NULL))
-		return -errno;
-	return 0;
-}
 
 static int
 become(const struct java_jvm *jvm, pid_t parent)
@@ -46,7 +28,7 @@ work(int32_t pid, pid_t parent, int pipe)
 {
 	struct java_jvm jvm = {.tmp = -1};
 	int keep[] = {-1, pipe};
-	int rc = end_in_time();
+	int rc = privilege_end_within(JAVA_KILL_S);
 
 	if (!rc)
 		rc = java_find(pid, &jvm);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "worker/ipc/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +13,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #define MAX_MAPS ((size_t)16 << 20)
+#define TOUCH_S  2 /* for one word of a target */
 
 /* --- processes -------------------------------------------------------------
  */
@@ -48,7 +51,7 @@ parse_line(char *text, struct line *out)
  * private and writable, or in the memory that follows that and has no name.
  */
 static bool
-is_variable(int32_t pid, uint64_t address)
+lies_in_variables(int32_t pid, uint64_t address)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(MAX_MAPS);
 	char name[64], exe[HOST_MAX_PATH], *line, *rest;
@@ -75,18 +78,83 @@ is_variable(int32_t pid, uint64_t address)
 	return false;
 }
 
+/* What a child does with one word of a process, and how that went. */
+enum touch { TOUCH_FIND, TOUCH_READ, TOUCH_WRITE };
+
+struct touched {
+	int32_t rc;
+	uint64_t value;
+};
+
 static int
-word_at(int32_t pid, uint64_t address, uint64_t *value, bool write)
+touch_now(enum touch how, int32_t pid, uint64_t address, uint64_t *value)
 {
 	struct iovec mine = {value, sizeof(*value)};
 	struct iovec theirs = {(void *)(uintptr_t)address, // NOLINT
 	                       sizeof(*value)};
-	ssize_t n = write ? process_vm_writev(pid, &mine, 1, &theirs, 1, 0)
-	                  : process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
+	ssize_t n;
 
+	if (how == TOUCH_FIND)
+		return lies_in_variables(pid, address) ? 0 : -EINVAL;
+	n = how == TOUCH_WRITE ? process_vm_writev(pid, &mine, 1, &theirs, 1, 0)
+	                       : process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
 	if (n < 0)
 		return -errno;
 	return n == sizeof(*value) ? 0 : -EFAULT;
+}
+
+static _Noreturn void
+touch_in_child(enum touch how, int32_t pid, uint64_t address, uint64_t value,
+               int pipe)
+{
+	struct touched t = {.value = value};
+
+	t.rc = privilege_end_within(TOUCH_S);
+	if (!t.rc)
+		t.rc = touch_now(how, pid, address, &t.value);
+	_exit(fd_write_all(pipe, &t, sizeof(t)) ? 1 : 0);
+}
+
+/*
+ * A page of the target may never arrive, and its maps may stay locked: a child
+ * that the kernel ends in time waits for them.
+ *   Errors   -ETIMEDOUT; -EINVAL no variable of the program; -errno
+ */
+static int
+touch(enum touch how, int32_t pid, uint64_t address, uint64_t *value)
+{
+	struct touched t = {.rc = -ETIMEDOUT};
+	int pipe[2];
+	pid_t child;
+
+	if (pipe2(pipe, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	if (child == 0)
+		touch_in_child(how, pid, address, value ? *value : 0, pipe[1]);
+	close(pipe[1]);
+	if (child < 0)
+		t.rc = -EAGAIN;
+	else if (read(pipe[0], &t, sizeof(t)) != sizeof(t))
+		t.rc = -ETIMEDOUT;
+	close(pipe[0]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (!t.rc && how == TOUCH_READ)
+		*value = t.value;
+	return t.rc;
+}
+
+static bool
+is_variable(int32_t pid, uint64_t address)
+{
+	return !touch(TOUCH_FIND, pid, address, NULL);
+}
+
+static int
+word_at(int32_t pid, uint64_t address, uint64_t *value, bool write)
+{
+	return touch(write ? TOUCH_WRITE : TOUCH_READ, pid, address, value);
 }
 
 /* --- the journal -----------------------------------------------------------

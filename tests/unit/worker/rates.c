@@ -6,10 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +22,8 @@
 
 static uint64_t rate_unset;
 static uint64_t rate_set = 3;
+
+static void (*before_rest)(void); /* what the child does first; NULL: nothing */
 
 struct rig {
 	char dir[64];
@@ -38,9 +43,12 @@ rig_init(struct rig *r)
 	ck_assert_int_ge(r->rates.journal, 0);
 	r->child = fork();
 	ck_assert_int_ge(r->child, 0);
-	if (!r->child)
+	if (!r->child) {
+		if (before_rest)
+			before_rest();
 		for (;;)
 			pause();
+	}
 }
 
 static void
@@ -483,6 +491,43 @@ TEST(the_next_opener_takes_back_what_was_kept)
 }
 END
 
+/* A page of variables that nobody has touched: it never arrives. */
+static uint64_t withheld[1024] __attribute__((aligned(4096)));
+
+static void
+withhold(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {
+		.range = {(uintptr_t)withheld, sizeof(withheld)},
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &range))
+		_exit(errno);
+	raise(SIGSTOP); /* tells that it is so */
+}
+
+TEST(a_variable_whose_page_never_arrives_is_given_up)
+{
+	CLEANUP_RIG struct rig r;
+	int status;
+
+	before_rest = withhold;
+	rig_init(&r);
+	ck_assert_int_eq(waitpid(r.child, &status, WUNTRACED), r.child);
+	if (WIFEXITED(status))
+		SKIP("the kernel refuses userfaultfd to this user");
+	grant(&r);
+	ck_assert_int_eq(write_at(&r, (uintptr_t)&withheld[600], 5),
+	                 -ETIMEDOUT);
+	/* and others are written to */
+	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
+}
+END
+
 SUITE("rates", without_a_grant_nothing_is_written,
       a_grant_is_of_one_process_and_one_thing,
       a_grant_of_a_number_used_again_is_another,
@@ -496,4 +541,5 @@ SUITE("rates", without_a_grant_nothing_is_written,
       a_rate_that_is_kept_outlives_its_client, what_is_not_said_again_lapses,
       a_rate_stays_while_either_wants_it,
       what_the_program_set_itself_is_not_kept,
-      the_next_opener_takes_back_what_was_kept)
+      the_next_opener_takes_back_what_was_kept,
+      a_variable_whose_page_never_arrives_is_given_up)

@@ -96,6 +96,10 @@ static const int allowed[] = {
 	SCMP_SYS(madvise),
 	SCMP_SYS(brk),
 	SCMP_SYS(futex),
+	/* libunwind, on its first step, prepares to test addresses of this
+	 * process; steps over copied stacks never do. */
+	SCMP_SYS(pipe2),
+	SCMP_SYS(mincore),
 	/* the process and its finishers */
 	SCMP_SYS(clone),
 	SCMP_SYS(wait4),
@@ -133,15 +137,23 @@ static const int refused[] = {
 
 /* Further calls of libcurl, TLS and the resolver's threads. */
 static const int network[] = {
-	SCMP_SYS(connect),      SCMP_SYS(getsockname),
-	SCMP_SYS(getpeername),  SCMP_SYS(getsockopt),
-	SCMP_SYS(setsockopt),   SCMP_SYS(sendto),
-	SCMP_SYS(recvfrom),     SCMP_SYS(sendmmsg),
-	SCMP_SYS(shutdown),     SCMP_SYS(socketpair),
-	SCMP_SYS(pipe2),        SCMP_SYS(clock_getres),
-	SCMP_SYS(sched_yield),  SCMP_SYS(uname),
-	SCMP_SYS(gettimeofday), SCMP_SYS(time),
-	SCMP_SYS(membarrier),   SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(connect),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(sendto),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(uname),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(time),
+	SCMP_SYS(membarrier),
+	SCMP_SYS(sched_getaffinity),
 };
 
 static int

@@ -9,9 +9,12 @@
 #include "capture/unwind/unwind.h"
 #include "lib/frames_image.h"
 #include "lib/test.h"
+#include "worker/ipc/sandbox.h"
 
 #include <elf.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define BIAS  UINT64_C(0x550000000000)
 #define STACK UINT64_C(0x7ffc00000000)
@@ -306,6 +309,30 @@ TEST(expressions_tell_the_frame_and_the_frame_pointer)
 	r.stack[4] = BIAS + TO_F;
 	r.stack[7] = BIAS + TO_START;
 	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+/* The analyser walks stacks in its sandbox, where another system call than
+ * those it lists kills. */
+TEST(a_frame_based_on_another_register_is_walked_in_the_sandbox)
+{
+	int status = 0;
+	pid_t child;
+	struct run r;
+
+	NEEDS(EM_X86_64);
+	prepare_x86(&r, BASED);
+	r.regs[1] = AT(2);
+	r.stack[3] = BIAS + TO_START;
+	child = fork();
+	if (!child)
+		_exit(sandbox_enter(INT64_C(1) << 46) ||
+		      !ends_at(&r, TO_START));
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	unwind_table_free(r.table);
+	elf_free(r.elf);
 }
 END
 
@@ -881,6 +908,7 @@ SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
       a_realigned_stack_is_left_through_its_frame_pointer,
       a_frame_based_on_another_register_is_walked_by_all_of_them,
       expressions_tell_the_frame_and_the_frame_pointer,
+      a_frame_based_on_another_register_is_walked_in_the_sandbox,
       a_frame_pointer_kept_in_another_register_is_found_there,
       rules_that_would_crash_or_never_end_end_the_walk,
       a_stack_pointer_that_the_frame_holds_is_the_callers,

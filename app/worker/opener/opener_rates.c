@@ -78,7 +78,7 @@ lies_in_variables(int32_t pid, uint64_t address)
 	return false;
 }
 
-/* What a child does with one word of a process, and how that went. */
+/* A child touches one word of a process, and tells how that went. */
 enum touch { TOUCH_FIND, TOUCH_READ, TOUCH_WRITE };
 
 struct touched {

@@ -67,7 +67,7 @@ growth_show(struct buf *out, const json_t *analysis, const json_t *session)
 	buf_putc(out, '\n');
 }
 
-/* What each rule that fired says, once. */
+/* Prints the sentence of each rule that fired, once. */
 static void
 rules_show(struct buf *out, const json_t *suspects, const struct screen *s)
 {

@@ -1,4 +1,4 @@
-/* What every command does: talk to the server, print, complain. */
+/* Every command talks to the server, prints, and reports errors by these. */
 #include "cli.h"
 
 #include "near.h"
@@ -284,7 +284,7 @@ tell_reply(struct cli *c, const struct reply *r)
 	return refused ? LEAVE_USAGE : LEAVE_FAILED;
 }
 
-/* What the server ignored. */
+/* Prints the warnings of a reply, such as parameters that were ignored. */
 static void
 tell_warnings(const struct cli *c, const struct reply *r)
 {
@@ -301,7 +301,7 @@ tell_warnings(const struct cli *c, const struct reply *r)
 	}
 }
 
-/* What became of an exchange, told to the user; status may_be is no failure. */
+/* Tells the user how an exchange ended; status may_be is no failure. */
 static int
 judge(struct cli *c, int rc, const struct reply *r, const struct buf *why,
       long may_be)

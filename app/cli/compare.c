@@ -242,7 +242,7 @@ changes_show(struct buf *out, const char *title, json_t *all,
 
 /* --- compare -------------------------------------------------------------- */
 
-/* What the API calls a side: its profile, and the ends of its range. */
+/* Parameters that name a side: its profile, and the ends of its range. */
 struct side {
 	const char *profile, *from, *to;
 };

@@ -69,7 +69,7 @@ static const struct {
 	[FISH] = {"fish", script_fish},
 };
 
-/* What a usage line calls a word, and the words that it stands for. */
+/* Placeholders of usage lines, and the words that they stand for. */
 static const struct {
 	const char *name, *word, *doc;
 } values[] = {
@@ -168,7 +168,7 @@ offer_listed(struct completion *c, size_t row)
 	}
 }
 
-/* What an argument called so may be; LEAVE_FAILED for a file. */
+/* Offers the values of a placeholder; LEAVE_FAILED when it is a file. */
 static int
 offer_values(struct completion *c, const char *name)
 {
@@ -201,7 +201,8 @@ offer_options(struct completion *c, const struct command *cmd)
 	}
 }
 
-/* What follows the words in a command's name; NULL where they differ. */
+/* Returns the part of a command's name after these words, or NULL when the
+ * name does not begin with them. */
 static const char *
 name_after(const char *name, const char *const *words, size_t n)
 {

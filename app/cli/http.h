@@ -37,7 +37,7 @@ struct reply {
 		.body = BUF_INIT(BUF_MAX_REPLY) \
 	}
 
-/* What a request carries. */
+/* The body of a request. */
 struct content {
 	const char *type, *p;
 	size_t n;
@@ -57,7 +57,7 @@ void reply_done(struct reply *r);
 MUST_CHECK int
 http_send(struct http *h, const char *method, const char *path,
           const struct content *body, struct reply *out, struct buf *why);
-/* The same with a body of JSON. */
+/* Sends a request with a body of JSON, or none. */
 MUST_CHECK int
 http_call(struct http *h, const char *method, const char *path,
           const json_t *body, struct reply *out, struct buf *why);

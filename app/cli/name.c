@@ -264,7 +264,7 @@ next_joint(const char *s, size_t at)
 	return i;
 }
 
-/* What follows the last joint, and as much before as there is room for. An
+/* Keeps what follows the last joint, and as much before it as fits. An
  * address in a module has no joints: libc.so.6+0x88ef0. */
 static void
 without_qualifiers(struct buf *out, const char *name, size_t width)

@@ -1,8 +1,8 @@
 /*
  * Names of functions and packages in less room than they take.
  *
- * What tells little is left out first: template and generic arguments and
- * parameters, the longest first, then what qualifies the name. The function's
+ * Parts that tell little are left out first: template and generic arguments and
+ * parameters, the longest first, then qualifiers of the name. The function's
  * own name stays whole as long as there is room for it.
  */
 #pragma once

@@ -91,7 +91,7 @@ ambiguous(const struct cli *c, const char *word, const json_t *found)
 	return LEAVE_FAILED;
 }
 
-/* What a word that looks like an id is the beginning of. */
+/* Finds the one id that begins with this word. */
 static int
 by_id(struct cli *c, const char *word, char out[static ID_MAX])
 {

@@ -1,5 +1,5 @@
 /*
- * What words of the command line name: profiles, baselines, keys, triggers.
+ * Profiles, baselines, keys and triggers by the words of a command line.
  *
  * A PROFILE is one of
  *
@@ -31,7 +31,7 @@ MUST_CHECK int profile_named(struct cli *c, const char *word, const char *type,
                              char out[static ID_MAX]);
 /* The type that --type says, or cpu. */
 const char *type_asked(const struct cli *c);
-/* What the items of a list are called. */
+/* Names of the items of a list. */
 struct kind_named {
 	const char *what;      /* "API key" */
 	const char *prefix;    /* of their ids */

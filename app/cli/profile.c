@@ -215,8 +215,8 @@ cmd_unpin(struct cli *c)
 	return pin(c, "DELETE", "unpinned");
 }
 
-/* What was pinned was meant to stay: nobody at a terminal can say otherwise
- * but by --yes. */
+/* A pinned profile was meant to stay: without a terminal to ask at, only --yes
+ * removes it. */
 static int
 confirm_pinned(const struct cli *c, const char *id)
 {
@@ -226,7 +226,8 @@ confirm_pinned(const struct cli *c, const char *id)
 	                             id);
 }
 
-/* What runs is cancelled and keeps what it has: nothing is lost. */
+/* A capture that runs is cancelled without a question: it keeps the samples it
+ * has, so nothing is lost. */
 static int
 confirm_remove(struct cli *c, const char *id)
 {

@@ -17,8 +17,8 @@ json_t *profile_values(struct cli *c, json_t *result, const char *path);
 /* The top functions of a ProfileResult, with the total where it has values. */
 void session_top(struct cli *c, json_t *result, struct buf *out);
 /*
- * What is at path in the format of --format, pprof unless told, to --output
- * or standard output.
+ * Writes the profile at path to --output or standard output, in the format of
+ * --format, or as pprof.
  *   Shape    path may have a query
  *   Errors   an exit status, told to the user
  */

@@ -81,7 +81,7 @@ cmd_history(struct cli *c)
 
 /* --- series --- */
 
-/* What a point is drawn by: the rate, of a mean its value. */
+/* A point is drawn at its rate, or at its value where the value is a mean. */
 static double
 height_of(const json_t *point)
 {

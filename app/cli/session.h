@@ -22,7 +22,7 @@ MUST_CHECK int ask_session(struct cli *c, const char *id, struct reply *out);
 void results_put(json_t *profiles, const struct screen *s);
 /* Appends what a comparison is asked to test, as the options say. */
 void work_query(const struct cli *c, struct buf *path);
-/* What a comparison came to, in its colour. */
+/* Writes the verdict of a comparison, in its colour. */
 void verdict_show(struct buf *out, const char *verdict, const struct screen *s);
 /* Writes why the verdict is what it is, a line of its own. */
 void reason_show(struct buf *out, const json_t *comparison);
@@ -30,14 +30,14 @@ void reason_show(struct buf *out, const json_t *comparison);
 void delta_show(struct buf *out, const json_t *comparison);
 /* The link to the flame graph of two profiles, where the reply has it. */
 void diff_link_show(struct buf *out, const json_t *reply);
-/* What the functions of a comparison are shown by: what was tested. */
+/* The quantity that was tested, by which functions are shown. */
 struct cost {
 	const char *by;          /* "share", "rate", "work" or "none" */
 	const char *unit;        /* of values: "nanoseconds" */
 	int64_t base_work, work; /* where by is "work" */
 };
 /*
- * What a comparison was tested by.
+ * Reads which quantity a comparison tested.
  *   Shape    now: the profile that was judged, "" or a range of time when there
  *            is none
  */
@@ -46,6 +46,6 @@ struct cost cost_of(struct cli *c, const json_t *comparison, const char *now);
 void
 changes_show(struct buf *out, const char *title, json_t *rows,
              const struct cost *cost, int64_t limit, const struct screen *s);
-/* What the goroutines or threads of a session do.
+/* Prints what the goroutines or threads of a session do.
  *   Errors   an exit status, told to the user */
 MUST_CHECK int analysis_show(struct cli *c, const json_t *session);

@@ -27,7 +27,7 @@ struct place {
 	char *key;       /* the file's; NULL where there is no file */
 };
 
-/* What the child says of the store. */
+/* The state of the store, as the child found it. */
 struct found {
 	enum { MADE, KNOWN, UNKNOWN, ANOTHER } what;
 	char id[ID_MAX];           /* not for UNKNOWN */

@@ -96,7 +96,7 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 		table_show(out, top_columns, ARRAY_LEN(top_columns), rows, s);
 }
 
-/* What a reader should see of a quality report at a glance. */
+/* Figures of a quality report that are shown at a glance. */
 static const struct {
 	const char *key, *what;
 	bool unwinding;

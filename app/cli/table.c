@@ -158,7 +158,7 @@ used_by(const size_t widths[], size_t n)
 	return used;
 }
 
-/* What a column may shrink to. */
+/* Returns the least width that a column may shrink to. */
 static size_t
 least_of(const struct column *c, size_t width, bool ids)
 {

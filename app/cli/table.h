@@ -1,6 +1,6 @@
 /*
- * What people read: tables, objects, errors. Text into buffers, harmless for
- * a terminal whatever it was made of.
+ * Tables, objects and errors as text for people. The text cannot drive the
+ * terminal, whatever characters the values hold.
  */
 #pragma once
 
@@ -31,12 +31,12 @@ struct column {
 #define TABLE_NOTE "note"
 void table_show(struct buf *out, const struct column *columns, size_t n,
                 const json_t *rows, const struct screen *s);
-/* The same without the columns that have nothing in any row. */
+/* Shows a table without the columns that are empty in all rows. */
 void table_show_used(struct buf *out, const struct column *columns, size_t n,
                      const json_t *rows, const struct screen *s);
 /* A value as people read it: text bare, lists joined, objects as k=v. */
 void value_show(struct buf *out, const json_t *v);
-/* The same without the quotes of a text that is JSON itself. */
+/* Appends a value without the quotes of a text that is JSON itself. */
 void value_bare(struct buf *out, const json_t *v);
 /* A member as text, "" when it is none. */
 const char *json_member(const json_t *j, const char *key);

@@ -18,6 +18,6 @@ enum when { WHEN_PAST, WHEN_FUTURE };
  */
 MUST_CHECK int
 when_read(const char *text, enum when way, int64_t now_ms, struct buf *out);
-/* What a text that cannot be read should have been. */
+/* The end of an error message about a time that cannot be read. */
 #define WHEN_EXPECTED \
 	"a time such as 1h, 14:03, 2026-01-31 or 2026-01-31T14:03:00Z"

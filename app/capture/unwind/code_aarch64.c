@@ -12,7 +12,7 @@ bits(uint32_t w, unsigned at, unsigned n)
 	return w >> at & ((UINT32_C(1) << n) - 1);
 }
 
-/* The same as two's complement. */
+/* Returns a field as a number in two's complement. */
 static int64_t
 number(uint32_t w, unsigned at, unsigned n)
 {

@@ -9,8 +9,8 @@
 enum { RAX = 0, RSP = 4, RBP = 5, NO_REG = -1 };
 
 /*
- * What follows an opcode: nothing (.), ModRM (m), also with a byte (M) or a
- * number of operand size (Z) behind it, a byte (b), two (w), three (e), a
+ * Operands that follow an opcode: none (.), ModRM (m), also with a byte (M) or
+ * a number of operand size (Z) behind it, a byte (b), two (w), three (e), a
  * number of operand size (z), of 32 bits (d), of the register's size (q) or of
  * the address's (v), ModRM and a number for two of its eight operations (g, G).
  * No program of today's has x; prefixes and escapes are taken before.
@@ -325,7 +325,7 @@ set(struct code_insn *out, int reg, enum code_from from, int64_t by)
 		*v = (struct code_value){from, by};
 }
 
-/* What a register holds, or else memory at one. */
+/* Sets a register from another one, or from the memory it points to. */
 static void
 set_from(struct code_insn *out, int reg, int from, int64_t by, bool word)
 {

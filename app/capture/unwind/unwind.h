@@ -70,12 +70,12 @@ struct unwind_mapping {
 
 /*
  * Finds the executable mapping that holds addr; false when there is none.
- * What it tells must stay valid until unwinder_flush.
+ * The mapping must stay valid until unwinder_flush().
  */
 typedef bool unwind_find(void *arg, uint64_t addr, struct unwind_mapping *out);
 
 struct unwinder *unwinder_new(unwind_find *find, void *arg); /* or NULL */
-/* The same for stacks of another machine: EM_X86_64, EM_AARCH64. */
+/* Makes an unwinder for stacks of another machine: EM_X86_64, EM_AARCH64. */
 struct unwinder *
 unwinder_new_for(uint16_t machine, unwind_find *find, void *arg);
 void unwinder_free(struct unwinder *u);

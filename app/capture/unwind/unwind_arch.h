@@ -1,4 +1,4 @@
-/* What unwinding must know of an architecture: one row of facts each. */
+/* Facts about architectures that unwinding needs: one row each. */
 #pragma once
 
 #include "code.h"

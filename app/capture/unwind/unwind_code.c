@@ -10,7 +10,7 @@
 /* Beside those of rules. */
 enum { IN_LR = UNWIND_BASES, NOWHERE };
 
-/* What a pointer is, in terms of those at the first instruction. */
+/* The value of a pointer, in terms of the pointers at the first instruction. */
 struct where {
 	unsigned base; /* enum unwind_base, or one of the above */
 	int64_t word;  /* of UNWIND_AT_*: bytes from the pointer */

@@ -4,9 +4,9 @@
  * pointer with a return address above it, and that follows a call. A call of
  * this very function settles it; only where there is none is another (through
  * the PLT, a pointer) believed, if the stack above can be walked to its root.
- * What an earlier call of the same function left in memory that this one has
- * not yet written to can be taken for a frame: then frames of that call come
- * between.
+ * An earlier call of the same function may have left words in memory that this
+ * call has not written to yet. They can be taken for a frame: frames of that
+ * call then come between.
  */
 #include "unwind_walk.h"
 

@@ -31,7 +31,8 @@ enum rule_reg {
 	REG_LOST, /* of the frame pointer: only the whole row knows */
 };
 
-/* Of CFA_CODE, in ra: CFA is that far from a pointer, or the word there. */
+/* A base of CFA_CODE, kept in ra: the CFA is at a distance from this pointer,
+ * or is the word there. */
 enum unwind_base {
 	UNWIND_FROM_SP,
 	UNWIND_FROM_FP,

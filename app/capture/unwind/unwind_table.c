@@ -33,7 +33,8 @@ struct unwind_table {
 	struct unwind_part parts[2]; /* .eh_frame before .debug_frame */
 	struct spans spans;
 	struct remembered cache[UNWIND_TABLE_CACHE];
-	/* Of code without tables, whose rules are dear; NULL: it has none. */
+	/* Rules of code without tables, which are expensive to find; NULL:
+	 * none. */
 	struct remembered *code;
 };
 
@@ -152,7 +153,7 @@ add_row(void *arg, uint64_t pc, const struct cfi_row *row)
 	return !c->error;
 }
 
-/* What can't be read leaves a function of no length. */
+/* A function whose rows can't be read gets no length. */
 static int
 compile(struct unwind_table *t, struct unwind_part *p, uint32_t row)
 {
@@ -259,7 +260,7 @@ find_stub(const struct unwind_table *t, uint64_t vaddr, bool returns,
 }
 
 /*
- * Of one section; false: it does not describe vaddr.
+ * Finds a rule in one section; false: the section does not describe vaddr.
  *   Shape    *left: bytes of code from vaddr to the function's end
  */
 static bool

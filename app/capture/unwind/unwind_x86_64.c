@@ -54,8 +54,8 @@ begins_context(const uint8_t code[UNWIND_CODE_BYTES])
 }
 
 /*
- * What linkers write for .plt: the second of the two pushes is 10 or 11 bytes
- * into a slot of 16, as in
+ * Recognizes the expression that linkers write for .plt, where the second of
+ * the two pushes is 10 or 11 bytes into a slot of 16:
  *	rsp + 8 + (((rip & 15) >= 11) << 3)
  *   Source   binutils bfd/elfxx-x86.c and elf64-x86-64.c, *_eh_frame_plt
  */

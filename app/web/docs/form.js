@@ -115,7 +115,7 @@ function replyParts(op, reply) {
   ];
 }
 
-/* What was started is what one asks for next. */
+/* The next question is often about the capture that was started. */
 function remember(reply) {
   if (!reply.json || reply.status >= 300) return;
   const { id } = JSON.parse(reply.text);

@@ -1,5 +1,5 @@
 /*
- * What an OpenAPI document says, as the page needs it. Pure functions.
+ * Reads an OpenAPI document for the page. All functions are pure.
  */
 const METHODS = ['get', 'post', 'put', 'delete'];
 
@@ -56,7 +56,7 @@ export function typeOf(schema) {
   return [format ? type.replace('string', format) : type];
 }
 
-/* What a value must keep to, in words. */
+/* The bounds of a value, in words. */
 export function bounds(schema) {
   const said = [];
   const { minimum, maximum, minLength, maxLength } = schema;

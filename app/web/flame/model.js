@@ -113,7 +113,7 @@
       return view.first > 0 && i >= view.first && i < view.end;
     }
 
-    /* What is looked at: siblings from first up to the one before end. */
+    /* The view: siblings from first up to the one before end. */
     view(first, end = this.end[first]) {
       let width = 0, last = first;
       for (let i = first; i < end; i = this.end[i]) {

@@ -116,7 +116,7 @@
 
   /* --- two profiles ------------------------------------------------------- */
 
-  /* What is looked at stays, as wide as it is by the other side. */
+  /* The view stays where it is, with the widths of the other side. */
   function reshape() {
     if (!doc.base) return;
     const { first, end } = state.view;

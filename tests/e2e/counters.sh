@@ -3,7 +3,7 @@
 # time: more of them than are read at once, side by side, every event in one
 # window.
 #
-# Waits: beside others.
+# Beside others: it waits for events.
 : "${GO:=1.24}"
 : "${B:=build}"
 WORKER_CONF='

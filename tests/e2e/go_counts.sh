@@ -1,14 +1,17 @@
 #!/bin/bash
 # Memory, block and mutex profiles of Go programs from outside are those that
-# the programs tell of themselves: every version of Go in the suites, plain,
-# stripped, position-independent and with cgo; and a Go service through the API.
+# the programs tell of themselves: every version of Go in the suites, plain and
+# stripped; the oldest, the newest and one between, or with EVERY=1 all, also
+# position-independent, with cgo and with pages of net/http/pprof; and a Go
+# service through the API.
 #
-# What is compared holds still meanwhile: the program waits for its next order.
+# Beside others: programs wait for their next order while they are compared.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
 B=$(cd "$B" && pwd) export B
-kinds="plain stripped pie cgo"
+kinds="plain stripped"
+tags="none own"
 
 end_program() {
   [ -z "${pid-}" ] || { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
@@ -128,6 +131,7 @@ many_rows() { # program
 
 one() { # version
   local v=$1 kind p name
+  case ${EVERY-}$v in 1.19 | 1.24 | 1.27 | 11.*) kinds+=" pie cgo" tags+=" pages" ;; esac
   for kind in $kinds; do
     name=go${v}_$kind p=$B/go/bin/counts-$v-$kind
     build "$v" "$kind" "$p" 2>"$tmp/why"
@@ -153,7 +157,7 @@ one() { # version
 # Most programs import no profiler, and the linker drops what nothing calls.
 lean() { # version
   local v=$1 tag p name
-  for tag in none own pages; do
+  for tag in $tags; do
     name=go${v} p=$B/go/bin/lean-$v-$tag
     tests/lib/go build "$v" "$p" tests/targets/go/lean -tags $tag 2>"$tmp/why" ||
       { echo "not ok ${name}_lean_$tag builds: $(tail -n 1 "$tmp/why")"; continue; }

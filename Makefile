@@ -10,6 +10,7 @@
 ## make install    install, below DESTDIR; conf/install has all variables
 ## make uninstall  remove what make install installed
 ## make check      install what tests need, and run all of them
+## make check-quick  test what differs from main, or ROOM=store/db, in a minute
 ## make check-vm   test the package on Debian's kernels, in virtual machines
 ## make unit       run the unit tests
 ## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
@@ -65,7 +66,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all help run stop check check-built check-vm toolchains unit bench asan tsan aarch64 \
+.PHONY: all help run stop check check-built check-quick check-vm toolchains unit bench asan tsan aarch64 \
 	fuzz tidy format install uninstall deb deb-built clean deps
 all: $(PROGRAMS) $(MANUALS)
 .DELETE_ON_ERROR:
@@ -170,6 +171,8 @@ check: deps
 check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 		$(TOOLS)
 	@B=$(B) tests/lib/rooted tests/run
+check-quick: all $(TARGETS) $(TOOLS)
+	+@B=$(B) ROOM="$(ROOM)" tests/quick
 # The package on Debian's own kernels, in virtual machines: tests/vm/run.
 check-vm: deps
 	@conf/packages/install check deb vm

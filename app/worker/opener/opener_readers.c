@@ -114,40 +114,54 @@ idle(struct readers *r)
 /* --- who made one wait ------------------------------------------------------
  */
 
+/* The start of a process takes a look into /proc, which is left for later. */
 static struct reader_of
 of(const struct host_ask *ask)
 {
-	size_t n = strnlen(ask->path, sizeof(ask->path));
+	size_t n = ask->pid > 0 ? 0 : strnlen(ask->path, sizeof(ask->path));
 
 	if (ask->pid > 0)
-		return (struct reader_of){proc_start_time(ask->pid), ask->pid};
-	return (struct reader_of){hash_bytes(ask->path, n), 0};
+		return (struct reader_of){.pid = ask->pid};
+	return (struct reader_of){.start_time = hash_bytes(ask->path, n)};
+}
+
+static void
+find_start(struct reader_of *who)
+{
+	if (who->pid)
+		who->start_time = proc_start_time(who->pid);
 }
 
 static bool
-is_held(const struct readers *r, const struct reader_of *who)
+is_held(const struct readers *r, struct reader_of who)
 {
 	int64_t now = clock_mono_ns();
+	bool found = false;
 
 	for (size_t i = 0; i < READERS_HELD; i++) {
 		const struct reader_held *h = &r->held[i];
 
-		if (h->of.pid == who->pid &&
-		    h->of.start_time == who->start_time)
-			return h->until_ns > now || h->reader;
+		if ((h->until_ns <= now && !h->reader) || h->of.pid != who.pid)
+			continue;
+		if (!found)
+			find_start(&who);
+		found = true;
+		if (h->of.start_time == who.start_time)
+			return true;
 	}
 	return false;
 }
 
 /* In place of the one that ends first. */
 static void
-hold(struct readers *r, const struct reader *reader)
+hold(struct readers *r, struct reader *reader)
 {
 	struct reader_held *to = &r->held[0];
 
 	for (size_t i = 1; i < READERS_HELD; i++)
 		if (r->held[i].until_ns < to->until_ns)
 			to = &r->held[i];
+	find_start(&reader->of);
 	*to = (struct reader_held){
 		.of = reader->of,
 		.until_ns = clock_mono_ns() + READERS_HELD_S * NS_PER_S,
@@ -189,7 +203,7 @@ readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 	struct reader_ask m = {*ask, copy_room(r)};
 	struct reader_of who = of(ask);
 	struct reader *row = idle(r);
-	int rc = is_held(r, &who) ? -ETIMEDOUT : row ? 0 : -EBUSY;
+	int rc = is_held(r, who) ? -ETIMEDOUT : row ? 0 : -EBUSY;
 
 	if (rc)
 		return rc;

@@ -267,7 +267,7 @@ refused() { # pattern of the error, pid
   cat "$tmp/refused.out"
   grep -q "$1" "$tmp/refused.out"
 }
-check no_process_is_an_error refused 'all matching processes have exited' "$gone_pid"
+check no_process_is_an_error refused 'no process of the service is running' "$gone_pid"
 check no_profile_is_left_of_an_error [ ! -e "$tmp/refused.pb.gz" ]
 
 # The worker's processes that hold no capability can't take it down.

@@ -5,7 +5,7 @@
 # position-independent, with cgo and with pages of net/http/pprof; and a Go
 # service through the API.
 #
-# Beside others: programs wait for their next order while they are compared.
+# What is compared holds still meanwhile: the program waits for its next order.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"

@@ -129,9 +129,10 @@ UI      := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/ui/*.c))
 TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
+# A test that its suite does not name is an unused variable: it is refused.
 $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -Itests -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -Werror=unused-variable -Itests -c -o $@ $<
 $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
 	@rm -f $@
 	$(Q)ar rcs $@ $^

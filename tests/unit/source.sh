@@ -15,6 +15,11 @@ claim sql_lives_under_sql "$(grep -rnE '"(SELECT|INSERT|UPDATE|DELETE|CREATE) ' 
 claim nothing_is_left_half_done "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' app include sql systemd conf |
   grep -v 'tests/unit/source.sh')"
 
+# Programs are made of tests/unit/*/*.c and tests/api/*.c; scripts are run of
+# tests/*/*.sh.
+claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST\(' tests --include='*.c' |
+  grep -vE '^tests/(unit/[^/]+|api)/[^/]+$'; find tests -mindepth 3 -name '*.sh')"
+
 # A comment begins with the thing it is about.
 claim comments_begin_with_their_subject "$(
   find app include sql -name '*.[ch]' -o -name '*.def' -o -name '*.sql' |

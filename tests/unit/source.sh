@@ -12,7 +12,7 @@ files() { git ls-files 2>/dev/null || ls -A | grep -vxF "$(basename "${B:-build}
 claim the_top_level_is_fixed "$(files | cut -d/ -f1 | sort -u |
   grep -vE '^(app|include|conf|sql|tests|systemd|Makefile|README\.md|\..*)$')"
 claim sql_lives_under_sql "$(grep -rnE '"(SELECT|INSERT|UPDATE|DELETE|CREATE) ' app include --include='*.[ch]')"
-claim nothing_is_left_half_done "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' app include sql systemd conf |
+claim nothing_is_left_half_done "$(grep -rInE '\b(TODO|FIXME|XXX|HACK)\b' app include sql systemd conf |
   grep -v 'tests/unit/source.sh')"
 
 # Programs are made of tests/unit/*/*.c and tests/api/*.c; scripts are run of

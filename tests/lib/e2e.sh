@@ -67,12 +67,18 @@ start() { # service, seconds
     jq -r '.id // error'
 }
 
-# Waits for the end of a capture and prints its ProfileResult.
+# Waits for the end of a capture and prints its ProfileResult. A reply that
+# comes early, since others wait, or none are taken now, is asked for again.
 finished() { # id
-  local result
-  for _ in 1 2 3 4 5 6; do
+  local result end=$((SECONDS + 120))
+  while :; do
     result=$(api GET "$P/$1?wait=20")
-    [ "$(jq -r .status <<<"$result")" = running ] || break
+    case $(jq -r '.status // .error_code' <<<"$result") in
+    completed | failed | NotFound) break ;;
+    esac
+    echo "finished: $1: not yet: ${result:0:200}" >&2
+    [ $SECONDS -lt $end ] || break
+    read -rt 0.2 <> <(:) || :
   done
   printf '%s' "$result"
 }

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+/* inih cuts names of sections at 49 characters (its INI_MAX_SECTION). */
+#define CONF_TENANT_MAX 43
+
 enum value_type { TEXT, INT, BYTES, SECONDS };
 
 const struct conf_key conf_keys[] = {
@@ -105,6 +108,17 @@ set_default(struct conf *c)
 	return 0;
 }
 
+const struct conf_quota conf_quotas[QUOTAS] = {
+#define QUOTA(name, sql, type, counts, frees) {#name, counts, frees},
+#include "quotas.def"
+#undef QUOTA
+};
+static const enum value_type quota_types[QUOTAS] = {
+#define QUOTA(name, sql, type, counts, frees) type,
+#include "quotas.def"
+#undef QUOTA
+};
+
 /* State of the line handler, and the first error; inih itself has the line's
  * number. */
 struct reading {
@@ -125,25 +139,56 @@ refuse(struct reading *r, int err, const char *fmt, ...)
 	return 0;
 }
 
-static struct conf_scope *
-scope_named(struct conf *c, const char *tenant)
-{
-	struct conf_scope *grown, *s;
+static const struct {
+	const char *key;
+	size_t offset;
+} scope_keys[] = {
+#define SCOPE(key, doc) {#key, offsetof(struct conf_tenant, key)},
+#include "scope.def"
+#undef SCOPE
+};
+#define SCOPE(key, doc) #key ", "
+static const char scope_key_list[] =
+#include "scope.def"
+	"";
+#undef SCOPE
 
-	for (size_t i = 0; i < c->nscopes; i++)
-		if (!strcmp(c->scopes[i].tenant, tenant))
-			return &c->scopes[i];
-	if (c->nscopes == CONF_MAX_SCOPES)
+static struct conf_tenant *
+tenant_named(struct conf *c, const char *tenant)
+{
+	struct conf_tenant *grown, *s;
+
+	for (size_t i = 0; i < c->ntenants; i++)
+		if (!strcmp(c->tenants[i].tenant, tenant))
+			return &c->tenants[i];
+	if (c->ntenants == CONF_MAX_TENANTS)
 		return NULL;
-	grown = realloc(c->scopes, (c->nscopes + 1) * sizeof(*grown));
+	grown = realloc(c->tenants, (c->ntenants + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
-	c->scopes = grown;
-	s = &grown[c->nscopes];
-	*s = (struct conf_scope){.tenant = strdup(tenant)};
+	c->tenants = grown;
+	s = &grown[c->ntenants];
+	*s = (struct conf_tenant){.tenant = strdup(tenant)};
 	if (!s->tenant)
 		return NULL;
-	c->nscopes++;
+	for (size_t q = 0; q < QUOTAS; q++)
+		s->quotas[q] = -1;
+	c->ntenants++;
+	return s;
+}
+
+/* Finds the tenant that a section is named after. */
+static struct conf_tenant *
+section_tenant(struct reading *r, const char *tenant)
+{
+	struct conf_tenant *s = NULL;
+
+	if (strlen(tenant) >= CONF_TENANT_MAX) /* inih may have cut it */
+		refuse(r, -E2BIG, "'%s' is too long for the name of a tenant",
+		       tenant);
+	else if (!(s = tenant_named(r->conf, tenant)))
+		refuse(r, -E2BIG, "sections of more than %d tenants",
+		       CONF_MAX_TENANTS);
 	return s;
 }
 
@@ -151,28 +196,50 @@ static int
 set_scope(struct reading *r, const char *tenant, const char *key,
           const char *value)
 {
-	struct conf_scope *s = scope_named(r->conf, tenant);
+	struct conf_tenant *s = section_tenant(r, tenant);
 	char **at = NULL, *copy;
 
 	if (!s)
-		return refuse(r, -E2BIG, "more than %d scopes",
-		              CONF_MAX_SCOPES);
-	if (!strcmp(key, "units"))
-		at = &s->units;
-	else if (!strcmp(key, "exe"))
-		at = &s->exe;
-	else if (!strcmp(key, "uids"))
-		at = &s->uids;
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(scope_keys) && !at; i++)
+		if (!strcmp(key, scope_keys[i].key))
+			at = (char **)((char *)s + scope_keys[i].offset);
 	if (!at)
 		return refuse(r, -EINVAL,
-		              "'%s' in [scope.%s]: expected units, exe or uids",
-		              key, tenant);
+		              "'%s' in [scope.%s]: expected one of %.*s", key,
+		              tenant, (int)strlen(scope_key_list) - 2,
+		              scope_key_list);
 	copy = strdup(value);
 	if (!copy)
 		return refuse(r, -ENOMEM, "out of memory");
 	free(*at);
 	*at = copy;
 	return 1;
+}
+
+static int
+set_limit(struct reading *r, int64_t *limits, const char *section,
+          const char *key, const char *value)
+{
+	for (size_t q = 0; q < QUOTAS; q++) {
+		if (strcmp(key, conf_quotas[q].name) != 0)
+			continue;
+		if (!parse_number(quota_types[q], value, &limits[q]))
+			return 1;
+		return refuse(r, -EINVAL, "[%s] %s = %s: expected %s", section,
+		              key, value,
+		              quota_types[q] == BYTES ? "BYTES" : "INT");
+	}
+	return refuse(r, -EINVAL, "unknown key '%s' in [%s]", key, section);
+}
+
+static int
+set_quota(struct reading *r, const char *section, const char *key,
+          const char *value)
+{
+	struct conf_tenant *s = section_tenant(r, section + strlen("quota."));
+
+	return s ? set_limit(r, s->quotas, section, key, value) : 0;
 }
 
 static int
@@ -184,6 +251,10 @@ on_value(void *user, const char *section, const char *key, const char *value)
 		return 0;
 	if (!strncmp(section, "scope.", 6) && section[6])
 		return set_scope(r, section + 6, key, value);
+	if (!strcmp(section, "quota"))
+		return set_limit(r, r->conf->quotas, section, key, value);
+	if (!strncmp(section, "quota.", 6) && section[6])
+		return set_quota(r, section, key, value);
 	for (size_t i = 0; i < conf_nkeys; i++) {
 		const struct conf_key *k = &conf_keys[i];
 
@@ -244,13 +315,13 @@ conf_done(struct conf *c)
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (places[i].type == TEXT)
 			free(*(char **)((char *)c + places[i].offset));
-	for (size_t i = 0; i < c->nscopes; i++) {
-		free(c->scopes[i].tenant);
-		free(c->scopes[i].units);
-		free(c->scopes[i].exe);
-		free(c->scopes[i].uids);
+	for (size_t i = 0; i < c->ntenants; i++) {
+		free(c->tenants[i].tenant);
+#define SCOPE(key, doc) free(c->tenants[i].key);
+#include "scope.def"
+#undef SCOPE
 	}
-	free(c->scopes);
+	free(c->tenants);
 	*c = (struct conf){0};
 }
 
@@ -266,13 +337,41 @@ conf_host(const struct conf *c, char out[static CONF_HOST_MAX])
 	return 0;
 }
 
-const struct conf_scope *
-conf_scope(const struct conf *c, const char *tenant)
+const struct conf_tenant *
+conf_tenant(const struct conf *c, const char *tenant)
 {
-	for (size_t i = 0; i < c->nscopes; i++)
-		if (!strcmp(c->scopes[i].tenant, tenant))
-			return &c->scopes[i];
+	for (size_t i = 0; i < c->ntenants; i++)
+		if (!strcmp(c->tenants[i].tenant, tenant))
+			return &c->tenants[i];
 	return NULL;
+}
+
+int64_t
+conf_quota(const struct conf *c, const char *tenant, enum quota q)
+{
+	const struct conf_tenant *t = conf_tenant(c, tenant);
+
+	return t && t->quotas[q] >= 0 ? t->quotas[q] : c->quotas[q];
+}
+
+bool
+conf_allows_endpoint(const struct conf *c, const char *tenant,
+                     const struct url *u, const char *own)
+{
+	const struct conf_tenant *s = conf_tenant(c, tenant);
+
+	return s && s->endpoints && url_allowed(c->fetch_allow, u, own) &&
+	       url_allowed(s->endpoints, u, own);
+}
+
+bool
+conf_allows_webhook(const struct conf *c, const char *tenant,
+                    const struct url *u, const char *own)
+{
+	const struct conf_tenant *s = conf_tenant(c, tenant);
+
+	return s && s->webhooks && url_allowed(c->webhook_allow, u, own) &&
+	       url_allowed(s->webhooks, u, own);
 }
 
 bool

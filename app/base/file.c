@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -78,6 +79,14 @@ fd_write_all(int fd, const void *p, size_t n)
 		n -= (size_t)put;
 	}
 	return 0;
+}
+
+bool
+fd_hung_up(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
 }
 
 void

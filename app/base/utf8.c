@@ -28,3 +28,16 @@ utf8_len(const unsigned char *s, size_t n)
 			return 0;
 	return len;
 }
+
+bool
+utf8_valid(const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	for (size_t len; n; p += len, n -= len) {
+		len = utf8_len(p, n);
+		if (!len)
+			return false;
+	}
+	return true;
+}

@@ -5,25 +5,37 @@
  * the wrong type or out of its bounds is an error that names the file, the
  * line and what was expected: a typo must not silently mean the default.
  *
- * [scope.TENANT] sections say which processes a tenant may name in a
- * service's match: units=, exe= (path prefixes) and uids=, lists separated
- * by spaces, "*" for all. Every tenant without a section may name nothing.
+ * [scope.TENANT] sections, whose keys are the rows of scope.def, say what a
+ * tenant may name: processes, endpoints and webhooks. Every tenant without a
+ * section may name nothing. [quota] limits what each tenant may hold, by the
+ * rows of quotas.def, and [quota.TENANT] what one may.
  */
 #pragma once
 
 #include "base/buf.h"
+#include "base/url.h"
 
 #include <stdbool.h>
 
-#define CONF_MAX_BYTES  ((size_t)256 << 10)
-#define CONF_MAX_SCOPES 256
-#define CONF_HOST_MAX   201
+#define CONF_MAX_BYTES   ((size_t)256 << 10)
+#define CONF_MAX_TENANTS 256
+#define CONF_HOST_MAX    201
 
-struct conf_scope {
+enum quota {
+#define QUOTA(name, sql, type, counts, frees) QUOTA_##name,
+#include "quotas.def"
+#undef QUOTA
+	QUOTAS
+};
+
+/* Sections of one tenant. */
+struct conf_tenant {
 	char *tenant;
-	char *units; /* as written: words separated by spaces */
-	char *exe;
-	char *uids;
+	/* scope, as written: words separated by spaces; NULL: nothing */
+#define SCOPE(key, doc) char *key;
+#include "scope.def"
+#undef SCOPE
+	int64_t quotas[QUOTAS]; /* 0: no limit; -1: as [quota] says */
 };
 
 struct conf {
@@ -35,8 +47,9 @@ struct conf {
 	CONF_FIELD_##type section##_##key;
 #include "config.def"
 #undef KEY
-	struct conf_scope *scopes;
-	size_t nscopes;
+	int64_t quotas[QUOTAS]; /* of [quota]; 0: no limit */
+	struct conf_tenant *tenants;
+	size_t ntenants;
 };
 
 /* One row of config.def, for man pages, doctor and the shipped file. */
@@ -46,6 +59,12 @@ struct conf_key {
 };
 extern const struct conf_key conf_keys[];
 extern const size_t conf_nkeys;
+
+/* One row of quotas.def. */
+struct conf_quota {
+	const char *name, *counts, *frees;
+};
+extern const struct conf_quota conf_quotas[QUOTAS];
 
 /*
  * Reads path over the defaults. Without a file (NULL, or none at path) the
@@ -63,7 +82,21 @@ void conf_done(struct conf *c);
 /* Copies the name of this host: [worker] host, or else the system's name.
  * Returns -errno. */
 MUST_CHECK int conf_host(const struct conf *c, char out[static CONF_HOST_MAX]);
-/* Returns the scope of a tenant, or NULL: the tenant may name nothing. */
-const struct conf_scope *conf_scope(const struct conf *c, const char *tenant);
+/* Returns what the sections of a tenant say; NULL when there are none: the
+ * tenant may name nothing, and [quota] holds. */
+const struct conf_tenant *conf_tenant(const struct conf *c, const char *tenant);
+/* Returns how much a tenant may hold; 0: there is no limit. */
+int64_t conf_quota(const struct conf *c, const char *tenant, enum quota q);
+/*
+ * True when the worker may fetch a profile from an endpoint of the tenant:
+ * allow of [fetch] and endpoints of the tenant's scope both list its host. own
+ * is what "self" means, or NULL.
+ */
+bool conf_allows_endpoint(const struct conf *c, const char *tenant,
+                          const struct url *u, const char *own);
+/* True when the worker may call a webhook of the tenant: the same for allow of
+ * [webhook] and webhooks of the scope. */
+bool conf_allows_webhook(const struct conf *c, const char *tenant,
+                         const struct url *u, const char *own);
 /* True when word is one of the space-separated list, or the list is "*". */
 bool conf_list_has(const char *list, const char *word);

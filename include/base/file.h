@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -20,6 +21,9 @@ MUST_CHECK int file_read(int dir_fd, const char *path, struct buf *out);
 char *file_absolute(const char *path);
 /* Writes all n bytes or fails with -errno. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n);
+/* Returns true once the peer of a socket has closed it, or shut down its
+ * side. */
+bool fd_hung_up(int fd);
 /* Starts writing back to disk early, so that a following sync is short. */
 void fd_start_writing(int fd);
 /*

@@ -1,6 +1,7 @@
 /* UTF-8, for text that strangers wrote. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -8,3 +9,5 @@
  *   Source   Unicode 15, table 3-7
  */
 size_t utf8_len(const unsigned char *s, size_t n);
+/* True when all n bytes are valid sequences. */
+bool utf8_valid(const char *s, size_t n);

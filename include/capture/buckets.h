@@ -54,6 +54,10 @@ enum buckets_type {
  * of these. */
 enum buckets_type buckets_type(const char *name);
 
+/* Sets the value types of a profile, and its sampling rate. */
+MUST_CHECK int
+buckets_header(struct profile *p, enum buckets_type type, int64_t rate);
+
 struct buckets_ask {
 	enum buckets_type type;
 	bool turn_on; /* also count events that the program does not count,

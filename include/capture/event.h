@@ -30,6 +30,8 @@
 #define EVENT_SAMPLE_TYPE                                              \
 	(EVENT_TRAILER_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | \
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+/* A sample of event_open_output() has the bytes of its program, too. */
+#define EVENT_OUTPUT_TYPE (EVENT_SAMPLE_TYPE | PERF_SAMPLE_RAW)
 /* Mask of the sampled registers (asm/perf_regs.h), and the index of the stack
  * pointer. */
 #if defined(__aarch64__)
@@ -76,12 +78,25 @@ event_open(const struct event_ask *ask, int *fd, bool *user_only);
 MUST_CHECK int event_open_ring(int32_t task, uint32_t cpu, int *fd);
 
 /*
+ * Opens a disabled event that writes the samples of a program in the kernel, in
+ * which bytes of that program come along. Its process is the one that runs.
+ *   Owns, Errors   as event_open
+ */
+MUST_CHECK int event_open_output(uint32_t cpu, uint32_t stack_bytes, int *fd);
+
+/*
+ * Opens an event that runs a program whenever a thread on that CPU has waited
+ * for a page from a disk, until it is closed.
+ *   Owns, Errors   as event_open; -EBADF, -EINVAL for what is no such program
+ */
+MUST_CHECK int event_open_faults(uint32_t cpu, int prog_fd, int *fd);
+
+/*
  * Opens a BPF filter that drops samples of denied processes before they are
  * copied, and walks interpreter frames of the others (python_ring.h).
  *
  * Setting bit n of the map denies process n. Unknown processes are not denied,
- * so that one which lives for a few ms is never missed. PYTHON_SLOTS slots
- * follow the bits.
+ * so that one which lives for a few ms is never missed.
  */
 #define FILTER_MAX_CPUS 4096
 
@@ -92,6 +107,7 @@ struct filter_ask {
 
 struct filter {
 	int map_fd, prog_fd;
+	int pythons_fd; /* PYTHON_SLOTS times struct python_slot */
 	int rings_fd;   /* one ring per CPU; -1: this kernel has none */
 	uint32_t nbits; /* number of processes with a bit, a multiple of 64 */
 };

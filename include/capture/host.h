@@ -21,9 +21,12 @@
 #define HOST_MAX_MEMORY ((size_t)64 << 10)
 #define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
 #define HOST_BUILD_ID   20                 /* longest that perf reports */
-#define HOST_MAX_FDS    3
+#define HOST_MAX_FDS    7
 #define HOST_EXPECT     256  /* stack bytes that must match */
 #define HOST_MAX_LIST   1000 /* numbers in one question */
+/* Threads of one process in the answers of TASKS and NAMES; of a process with
+ * more the answer is -E2BIG. */
+#define HOST_MAX_THREADS ((size_t)1 << 18)
 
 enum host_op {
 	HOST_NONE,

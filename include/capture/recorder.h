@@ -2,7 +2,7 @@
  * Captures: which processes are profiled, at which rate and for how long, and
  * the stacks that were sampled.
  *
- * Captures of one rate share a sampler, its stream of records and the processes
+ * Captures of one rate share a sampler, and so do those of waits; its stream of records and the processes
  * in it; each counts its own stacks. Only questions to the host block. When a
  * capture has ended, capture_profile() turns it into a profile: in a forked
  * child, since parsing debug information takes long.
@@ -31,7 +31,7 @@
 #define CAPTURES_CALM_MS      700 /* and when there is no hurry */
 /* Memory of one node of a capture's tree: one row, two slots each for node and
  * place, and a count. */
-#define RECORDER_NODE_BYTES 64
+#define RECORDER_NODE_BYTES 72
 #define CAPTURE_ENDLESS     (UINT64_MAX / 4) /* ns */
 
 struct recorder;
@@ -52,9 +52,22 @@ struct recorder_conf {
 	uint32_t *blame;
 };
 
+enum capture_of {
+	CAPTURE_OF_CPU,
+	CAPTURE_OF_BLOCK, /* waits of any kind, */
+	CAPTURE_OF_MUTEX, /* for locks, */
+	CAPTURE_OF_IO,    /* for files, pipes, sockets and disks */
+	CAPTURE_OF_ALLOC, /* allocations of memory */
+	CAPTURE_OFS
+};
+
+/* Finds what a type of types.def samples; CAPTURE_OFS when it is not sampled. */
+enum capture_of capture_of_type(const char *type);
+
 struct capture_ask {
 	uint32_t slot; /* below CAPTURES_MAX, not in use */
-	uint32_t rate; /* the requested rate */
+	enum capture_of of;
+	uint32_t rate; /* the requested rate, of CAPTURE_OF_CPU */
 	uint64_t duration_ns;
 	const int32_t *pids;
 	uint32_t npids;
@@ -73,7 +86,8 @@ DEFINE_CLEANUP(struct recorder *, recorder_free)
  *   Owns     *out belongs to c: recorder_remove it
  *   Errors   -EBUSY too many rates, -ESRCH no process is left, -EACCES and
  *            -EPERM of event_open, -EXDEV not allowed to see the process,
- *            -ENOMEM, -errno
+ *            -EPROTONOSUPPORT waits can't be
+ *            measured here, -EPFNOSUPPORT allocations can't be watched, -ENOMEM, -errno
  */
 MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);

@@ -28,6 +28,9 @@ extern const char *const wait_class_names[WAIT_CLASSES];
 bool wait_class_blocked(enum wait_class c);
 /* The class of a group by its state, reason and what the runtime says. */
 enum wait_class wait_class_of(const struct groups *g, const struct group *x);
+/* The frame that a group stands at, past those of libraries and locks: an index,
+ * or nframes. */
+uint32_t group_site(const struct groups *g, const struct group *x);
 
 /* Conditions of a rule on a group, besides its class. */
 enum leak_need {
@@ -78,6 +81,16 @@ struct leak_suspect {
 	                              state */
 };
 
+/* A lock, a channel or a futex for which several wait. Addresses are those of a
+ * process: where a profile is of several, equal ones count as one. */
+struct wait_target {
+	uint64_t address;
+	int64_t count;     /* all that wait for it */
+	uint32_t nstacks;  /* in how many groups */
+	struct group most; /* of those, the largest here; its count[1] is of
+	                      those that wait for the target */
+};
+
 struct analysis {
 	struct groups *groups; /* items by count descending; side 1 */
 	enum wait_class *classes;
@@ -88,6 +101,8 @@ struct analysis {
 	int64_t base_count;
 	struct leak_suspect *suspects; /* most severe first, then by count */
 	size_t nsuspects;
+	struct wait_target *targets; /* by count descending */
+	size_t ntargets;
 };
 
 /*

@@ -169,3 +169,26 @@ MUST_CHECK int timeline_decode(const void *p, size_t n, size_t max_bytes,
  *   Errors   -EBADMSG the timeline belongs to another profile
  */
 MUST_CHECK int timeline_fits(const struct timeline *t, const struct profile *p);
+
+/* A part of a capture: from from_us on, up to to_us, and of one thread unless
+ * tid is 0. */
+struct timeline_part {
+	uint64_t from_us, to_us;
+	uint32_t tid;
+};
+
+/* Keeps the samples, events and counters of a part; times then begin with it.
+ */
+void timeline_cut(struct timeline *t, const struct timeline_part *part);
+/*
+ * Sets the values of a profile to those of a part: counts and times are summed
+ * up anew, values of other units shared out by counts. Rows of which nothing is
+ * in the part are left, with values of 0.
+ *
+ *   Shape    t is the whole timeline of p, not cut
+ *   Errors   -EBADMSG the timeline belongs to another profile; -EOVERFLOW,
+ *            -ENOMEM; p is unchanged
+ */
+MUST_CHECK int
+timeline_cut_profile(const struct timeline *t, const struct timeline_part *part,
+                     struct profile *p);

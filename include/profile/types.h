@@ -10,7 +10,9 @@
 enum type_engine {
 	TYPE_SAMPLER,  /* capture/recorder.h */
 	TYPE_SNAPSHOT, /* capture/snapshot.h */
-	TYPE_BUCKETS,  /* capture/buckets.h */
+	TYPE_BUCKETS,  /* capture/buckets.h, of Go; capture/recorder.h of
+	                  others, where that samples the type */
+	TYPE_WAITS,    /* capture/recorder.h, of all */
 };
 
 struct type {

@@ -53,7 +53,7 @@ make_rows(const struct go_profiles *from, enum buckets_type type,
 	for (uint32_t i = 0; i < after->addrs.n; i++)
 		if (go_bucket(after, i)->nstack)
 			return;
-	if (p && !bucket_rows_header(p, type, rows.rate) &&
+	if (p && !buckets_header(p, type, rows.rate) &&
 	    !bucket_rows_add(&rows, before, after))
 		sink += (size_t)q.kept + p->nsamples;
 }

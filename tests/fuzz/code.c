@@ -1,7 +1,8 @@
 /*
  * Machine code of an attacker's making: each instruction, and the ways out of
- * it. The first byte says of which machine.
+ * it, and a place for a probe. The first byte says of which machine.
  */
+#include "capture/probes/probe_place.h"
 #include "capture/unwind/unwind_code.h"
 
 #include "lib/frames_image.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define VADDR  UINT64_C(0x1000000)
-#define STARTS 16 /* that ways out are looked for from */
+#define STARTS 16 /* that ways out and places are looked for from */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -42,6 +43,24 @@ leave_all(const struct elf_image *e, const struct unwind_arch *arch, size_t n)
 			abort();
 }
 
+static void
+place_all(const uint8_t *p, size_t n)
+{
+	struct probe_place place;
+
+	for (size_t i = 0; i <= n && i < STARTS; i++) {
+		const unsigned arguments = i % (PROBE_MAX_ARGUMENTS + 1);
+
+		if (probe_place(p + i, n - i, arguments, &place))
+			continue;
+		if (place.at >= n - i)
+			abort();
+		for (unsigned a = 0; a < arguments; a++)
+			if (place.regs[a] > 15)
+				abort();
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -66,5 +85,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	e = frames_image(&what);
 	decode_all(arch, copy, n);
 	leave_all(e, arch, n);
+	place_all(copy, n);
 	return 0;
 }

@@ -19,7 +19,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		assert(why.len || buf_err(&why));
 	} else {
 		assert(c.api_pool >= 1 && c.api_pool <= 256);
-		(void)conf_scope(&c, "t");
+		(void)conf_tenant(&c, "t");
 		conf_done(&c);
 	}
 	free(text);

@@ -1,4 +1,4 @@
-/* What pushes carry beside their profile: forms and names. */
+/* Forms and names, which pushes carry beside their profile. */
 #include "base/clock.h"
 #include "endpoint/call/multipart.h"
 #include "endpoint/ingest/ingest_name.h"

@@ -1,4 +1,4 @@
-/* What is read of a process that may be a JVM, and what it answers. */
+/* Files and answers of a process that may be a JVM. */
 #include "worker/opener/java_text.h"
 
 #include <stdlib.h>

@@ -33,7 +33,7 @@ draw(const struct profile *p, uint32_t type)
 	(void)!summary_top(t, 0, &out);
 }
 
-/* What we write, we read: nothing is lost. */
+/* A profile that was written is read back whole. */
 static void
 write_again(const struct profile *p)
 {

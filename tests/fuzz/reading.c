@@ -1,6 +1,6 @@
 /*
- * What buckets held when they were last read: which type, how the buckets of
- * now differ from those made up here, then the reading.
+ * A stored reading of buckets. The input holds the type, how the buckets of now
+ * differ from those made up here, then the reading.
  */
 #include "capture/buckets/bucket_reading.h"
 

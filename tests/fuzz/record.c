@@ -21,9 +21,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (h.size < sizeof(h) || h.size > size)
 			return 0;
 		record_time(data, h.size);
-		if (!record_parse(data, h.size, &r) &&
+		if (!record_parse(data, h.size, false, &r) &&
 		    r.kind == RECORD_SAMPLE && r.sample.stack_len)
 			seen ^= r.sample.stack[r.sample.stack_len - 1];
+		if (!record_parse(data, h.size, true, &r) &&
+		    r.kind == RECORD_SAMPLE)
+			seen ^= (uint8_t)strlen(r.sample.emitted->name);
 		data += h.size;
 		size -= h.size;
 	}

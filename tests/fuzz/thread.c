@@ -1,7 +1,6 @@
 /*
- * What the kernel tells of a thread, and what its stack holds, as a snapshot
- * reads them: two lines of text of the thread's own making in part, then the
- * stack. A first byte says how the thread was read.
+ * A thread as a snapshot reads it: two lines of the kernel, which the thread
+ * writes in part, then its stack. The first byte says how the thread was read.
  */
 #include "capture/threads/snapshot_thread.h"
 

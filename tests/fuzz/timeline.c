@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* What we write, we read. */
+/* A timeline that was written is read back. */
 static void
 write_again(const struct timeline *t)
 {

@@ -2,15 +2,21 @@
  * How much gets done, in rounds per second of the CPU time that was used,
  * which other programs on the machine change little.
  *
- *	rounds pipe|spin [SECONDS]
+ *	rounds pipe|relay|locks|allocs|many-allocs|spin [SECONDS]
  *
  * pipe	two processes on one CPU wake each other through pipes: nothing but
  *	system calls and context switches
+ * relay	the same with some work between, so that there are about 200 000 context
+ *	switches a second
+ * locks	a million times a second a lock that nobody else wants, with some work
+ * allocs	memory is allocated and freed, 100 000 times a second, with some work
+ * many-allocs	a million times
  * spin	nothing but arithmetic
  *
  * Prints "ready" at the start and the number at the end.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,24 +62,66 @@ spin(double end)
 	return rounds;
 }
 
+/* Takes about 4 us, or 1. */
 static void
-echo(int in, int out)
+work(int times)
+{
+	static volatile uint64_t sink = 1;
+	uint64_t x = sink;
+
+	for (int i = 0; i < times; i++)
+		x = x * 6364136223846793005u + 1442695040888963407u;
+	sink = x;
+}
+
+static long
+locks(double end)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	long rounds = 0;
+
+	while (++rounds % 256 || now() < end) {
+		pthread_mutex_lock(&lock);
+		work(500);
+		pthread_mutex_unlock(&lock);
+	}
+	return rounds;
+}
+
+static long
+allocs(int pause, double end)
+{
+	static void *volatile made;
+	long rounds = 0;
+
+	while (++rounds % 256 || now() < end) {
+		made = malloc(100 + (size_t)(rounds % 16) * 64);
+		work(pause);
+		free(made);
+	}
+	return rounds;
+}
+
+static void
+echo(int in, int out, int pause)
 {
 	char c;
 
 	while (read(in, &c, 1) == 1 && write(out, &c, 1) == 1)
-		;
+		work(pause);
 }
 
 static long
-play(int in, int out, double end)
+play(int in, int out, int pause, double end)
 {
 	long rounds = 0;
 	char c = 0;
 
-	while (write(out, &c, 1) == 1 && read(in, &c, 1) == 1)
+	while (write(out, &c, 1) == 1 && read(in, &c, 1) == 1) {
+		work(pause);
 		if (++rounds % 64 == 0 && now() >= end)
 			break;
+	}
 	return rounds;
 }
 
@@ -95,7 +143,7 @@ ready(void)
 }
 
 static long
-ping_pong(double end)
+ping_pong(int pause, double end)
 {
 	int there[2], back[2];
 	long rounds;
@@ -105,11 +153,11 @@ ping_pong(double end)
 	if (fork() == 0) {
 		close(there[1]);
 		close(back[0]);
-		echo(there[0], back[1]);
+		echo(there[0], back[1], pause);
 		_exit(0);
 	}
 	ready();
-	rounds = play(back[0], there[1], end);
+	rounds = play(back[0], there[1], pause, end);
 	close(there[1]);
 	wait(NULL);
 	return rounds;
@@ -122,7 +170,16 @@ main(int argc, char **argv)
 	long rounds;
 
 	if (argc > 1 && !strcmp(argv[1], "pipe")) {
-		rounds = ping_pong(end);
+		rounds = ping_pong(0, end);
+	} else if (argc > 1 && !strcmp(argv[1], "relay")) {
+		rounds = ping_pong(2000, end);
+	} else if (argc > 1 && !strcmp(argv[1], "locks")) {
+		ready();
+		rounds = locks(end);
+	} else if (argc > 1 && strstr(argv[1], "allocs")) {
+		ready();
+		rounds = allocs(!strcmp(argv[1], "allocs") ? 9000 : 900,
+		                end);
 	} else {
 		ready();
 		rounds = spin(end);

@@ -24,7 +24,7 @@
 #define NOINLINE  __attribute__((noinline, noclone))
 #define CHECK     64 /* calls between two looks at the clock */
 
-/* The same work each, so that odds of calls are shares of time. */
+/* Each function does equal work, so that odds of calls are shares of time. */
 #define FUNCTIONS(F)     \
 	F(half, 500)     \
 	F(share_30, 300) \

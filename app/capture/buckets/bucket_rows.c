@@ -79,7 +79,7 @@ bucket_rows_done(struct bucket_rows *r)
 }
 
 int
-bucket_rows_header(struct profile *p, enum buckets_type type, int64_t rate)
+buckets_header(struct profile *p, enum buckets_type type, int64_t rate)
 {
 	const struct columns *c = &columns[type];
 	int rc = 0;

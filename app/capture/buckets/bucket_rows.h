@@ -25,9 +25,6 @@ struct bucket_rows {
 };
 
 void bucket_rows_done(struct bucket_rows *r);
-/* Sets the value types of a profile. */
-MUST_CHECK int
-bucket_rows_header(struct profile *p, enum buckets_type type, int64_t rate);
 /*
  * Adds the counts in after, less those in before.
  *

@@ -467,7 +467,7 @@ add_header(const struct second *s, int64_t start_ms, int64_t rate)
 	s->p->time_ns = start_ms * NS_PER_MS;
 	if (s->b->type != BUCKETS_MEMORY)
 		s->p->duration_ns = (int64_t)s->elapsed.ns;
-	return bucket_rows_header(s->p, s->b->type, rate);
+	return buckets_header(s->p, s->b->type, rate);
 }
 
 int

@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_STRTAB  ((size_t)16 << 20) /* bytes of section names */
-#define MAX_NOTES   ((size_t)64 << 10) /* bytes of one note segment */
+#define MAX_STRTAB  ((size_t)16 << 20)  /* bytes of section names */
+#define MAX_SYMBOLS ((size_t)256 << 20) /* bytes of a table, or its names */
+#define MAX_NOTES   ((size_t)64 << 10)  /* bytes of one note segment */
 #define MAX_DYNAMIC 256 /* rows of a dynamic section; linkers write some 40 */
 #define CRC_CHUNK   ((size_t)64 << 10)
 
@@ -114,6 +115,32 @@ elf_section_typed(const struct elf_image *e, uint32_t type)
 		if (e->sections[i].type == type)
 			return &e->sections[i];
 	return NULL;
+}
+
+int
+elf_symbols(const struct elf_image *e, uint32_t table, elf_symbol_seen *seen,
+            void *arg)
+{
+	const struct elf_section *s = elf_section_typed(e, table);
+	CLEANUP_FREE void *symbols = NULL;
+	CLEANUP_FREE void *names = NULL;
+	const struct elf_section *text;
+	const Elf64_Sym *sym;
+	int rc;
+
+	if (!s || s->link >= e->nsections)
+		return -ENOENT;
+	text = &e->sections[s->link];
+	rc = elf_copy(e, s->offset, s->size, MAX_SYMBOLS, &symbols);
+	if (!rc) /* ends with a NUL */
+		rc = elf_copy(e, text->offset, text->size, MAX_SYMBOLS, &names);
+	if (rc)
+		return rc;
+	sym = symbols;
+	for (size_t i = 0; i < s->size / sizeof(*sym); i++)
+		if (sym[i].st_name < text->size)
+			seen(arg, &sym[i], (char *)names + sym[i].st_name);
+	return 0;
 }
 
 bool

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -115,6 +116,15 @@ const struct elf_section *
 elf_section(const struct elf_image *e, const char *name);
 const struct elf_section *
 elf_section_typed(const struct elf_image *e, uint32_t type);
+
+/* Called with a symbol and its name, which is valid until it returns. */
+typedef void elf_symbol_seen(void *arg, const Elf64_Sym *sym, const char *name);
+/*
+ * Goes through the symbols of a table, SHT_SYMTAB or SHT_DYNSYM.
+ *   Errors   -ENOENT there is no such table; as elf_copy()
+ */
+MUST_CHECK int elf_symbols(const struct elf_image *e, uint32_t table,
+                           elf_symbol_seen *seen, void *arg);
 
 /*
  * Reads the name and CRC of the separate debug file from .gnu_debuglink.

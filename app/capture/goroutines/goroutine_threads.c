@@ -14,7 +14,6 @@
 #define REGS_SP(regs) ((regs)->sp)
 #endif
 
-#define MAX_TASKS   ((size_t)64 << 10)   /* bytes of thread numbers */
 #define MAX_RUNNING 128                  /* threads read in one round */
 #define THREAD_ROOM ((uint32_t)32 << 10) /* bytes of a stack, at first */
 
@@ -97,7 +96,8 @@ find_threads(const struct go_runtime *r, const struct go_g *g, size_t n,
              int32_t out[MAX_RUNNING], size_t *nout)
 {
 	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
-	CLEANUP_BUF struct buf tasks = BUF_INIT(MAX_TASKS);
+	CLEANUP_BUF struct buf tasks =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
 	struct memory_piece said[MAX_RUNNING];
 	size_t nsaid;
 	int rc = read_procids(r, g, n, said, &nsaid, &b);

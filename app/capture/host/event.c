@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -119,6 +120,12 @@ describe_sampling(const struct event_ask *ask)
 	return attr;
 }
 
+static bool
+stack_fits(uint32_t bytes)
+{
+	return bytes >= EVENT_MIN_STACK && bytes <= EVENT_MAX_STACK;
+}
+
 int
 event_open(const struct event_ask *ask, int *fd, bool *user_only)
 {
@@ -127,8 +134,7 @@ event_open(const struct event_ask *ask, int *fd, bool *user_only)
 	int got;
 
 	if (ask->period_ns < MIN_PERIOD_NS || ask->period_ns > MAX_PERIOD_NS ||
-	    ask->stack_bytes < EVENT_MIN_STACK ||
-	    ask->stack_bytes > EVENT_MAX_STACK || ask->task < EVENT_ALL ||
+	    !stack_fits(ask->stack_bytes) || ask->task < EVENT_ALL ||
 	    !ask->task)
 		return -EINVAL;
 	got = perf_event_open(&attr, ask->task, ask->cpu);
@@ -161,5 +167,43 @@ event_open_ring(int32_t task, uint32_t cpu, int *fd)
 	if (got < 0)
 		return refusal(errno);
 	*fd = got;
+	return 0;
+}
+
+int
+event_open_output(uint32_t cpu, uint32_t stack_bytes, int *fd)
+{
+	struct perf_event_attr attr = describe(PERF_COUNT_SW_BPF_OUTPUT);
+	int got;
+
+	if (!stack_fits(stack_bytes))
+		return -EINVAL;
+	attr.sample_type = EVENT_OUTPUT_TYPE;
+	attr.sample_period = 1;
+	attr.sample_regs_user = EVENT_REGS;
+	attr.sample_stack_user = stack_bytes & ~7u;
+	attr.exclude_callchain_kernel = 1;
+	attr.exclude_callchain_user = 1;
+	got = perf_event_open(&attr, EVENT_ALL, cpu);
+	if (got < 0)
+		return refusal(errno);
+	*fd = got;
+	return 0;
+}
+
+int
+event_open_faults(uint32_t cpu, int prog_fd, int *fd)
+{
+	struct perf_event_attr attr = describe(PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+	CLEANUP_FD int got = -1;
+
+	attr.sample_period = 1;
+	attr.disabled = 0;
+	got = perf_event_open(&attr, EVENT_ALL, cpu);
+	if (got < 0)
+		return refusal(errno);
+	if (ioctl(got, PERF_EVENT_IOC_SET_BPF, prog_fd))
+		return -errno;
+	*fd = TAKE_FD(got);
 	return 0;
 }

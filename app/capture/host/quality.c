@@ -69,13 +69,17 @@ expected(const struct quality *q)
 	return (double)q->used_ms / 1000 * (double)q->run_rate / 1000;
 }
 
-/* Notes why a CPU capture has no samples at all. */
+/* Notes why a capture has no samples at all. */
 static void
 conclude_empty(struct quality *q)
 {
 	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
 	bool halted = q->notes & QUALITY_NOTE_OF(HALTED);
 
+	if (!q->run_rate) { /* not of CPU time */
+		note_if(q, QUALITY_NOTE_OF(NOTHING_COUNTED), !gone);
+		return;
+	}
 	note_if(q, QUALITY_NOTE_OF(ENDED_UNSEEN), gone);
 	note_if(q, QUALITY_NOTE_OF(IDLE),
 	        !gone && !halted && expected(q) < IDLE);
@@ -111,6 +115,13 @@ quality_conclude_stacks(struct quality *q)
 	        broken > q->kept / MANY && broken <= q->kept / 2);
 }
 
+/* A quarter without names is enough to hide the function that costs most. */
+static bool
+lacks_names(int64_t frames, int64_t named)
+{
+	return named < frames - frames / 4;
+}
+
 void
 quality_conclude(struct quality *q)
 {
@@ -134,7 +145,7 @@ quality_conclude(struct quality *q)
 	        q->frames > 0 && !q->symbolized &&
 	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
 	note_if(q, QUALITY_NOTE_OF(FEW_NAMES),
-	        q->symbolized && q->symbolized < q->frames / 2 &&
+	        q->symbolized && lacks_names(q->frames, q->symbolized) &&
 	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
 	if (!q->kept)
 		conclude_empty(q);
@@ -320,7 +331,7 @@ quality_named(json_t *report, int64_t frames, int64_t named)
 
 	if (named)
 		remove_text(reasons, notes[QUALITY_BIT_NO_NAMES].text);
-	if (named >= frames / 2)
+	if (!lacks_names(frames, named))
 		remove_text(json_object_get(report, "notes"),
 		            notes[QUALITY_BIT_FEW_NAMES].text);
 	if (json_object_set_new(report, "frames", json_integer(frames)) ||

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "capture/event.h"
+#include "emit_layout.h"
 #include "python_ring.h"
 
 #include <stdbool.h>
@@ -31,6 +32,14 @@ enum record_kind {
 	RECORD_THROTTLE,
 };
 
+/* How much a sample stands for. */
+struct amount {
+	uint64_t value;  /* ns */
+	uint64_t events; /* in parts of AMOUNT_EVENT */
+	uint64_t bytes;  /* that calls transferred; 0: nothing is counted */
+};
+#define AMOUNT_EVENT 1024u
+
 struct record {
 	enum record_kind kind;
 	uint32_t pid, tid; /* pid: the process */
@@ -50,8 +59,13 @@ struct record {
 			size_t stack_len;
 			bool stack_cut; /* the copy has its full size: the
 			                   stack may go on */
+			const struct emit_event *emitted; /* NULL: a sample of
+			                                     the clock */
+			const uint8_t *behind; /* the event: a python_stack,
+			                          unaligned; or NULL */
+			size_t behind_len;
 			/* set by the sampler: */
-			uint64_t weight_ns;
+			struct amount amount;
 			const struct python_stack *python; /* or NULL */
 		} sample;
 		struct {
@@ -71,14 +85,17 @@ struct record {
 		} mmap;
 		uint64_t lost;
 	};
+	struct emit_event emitted; /* where sample.emitted points */
 };
 
 /*
- * Decodes one whole record.
+ * Decodes one whole record. With the bytes of a program in samples, emits is
+ * true; all of a ring's samples have them, or none.
  *   Owns     *out points into p
  *   Errors   -EBADMSG when lengths do not fit; *out undefined
  */
-MUST_CHECK int record_parse(const void *p, size_t n, struct record *out);
+MUST_CHECK int
+record_parse(const void *p, size_t n, bool emits, struct record *out);
 /* Returns the record's time alone; 0 when the record is too
  * short to have one. */
 uint64_t record_time(const void *p, size_t n);

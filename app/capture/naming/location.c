@@ -1,6 +1,9 @@
 #include "location.h"
 
 #include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MAX_INLINES     PROFILE_MAX_LINES
 #define MAX_KERNEL_TEXT ((uint64_t)64 << 20)
@@ -109,4 +112,92 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 		                      (uint32_t)count, out);
 	*named = count && *names[0].system_name;
 	return rc;
+}
+
+/* Functions that languages put before an allocator, by how their names begin:
+ * operator new, and Rust's.
+ *   Source   Itanium C++ ABI, 5.1.5; rustc_ast/src/expand/allocator.rs */
+static bool
+is_before_allocator(const struct profile *p, uint32_t location)
+{
+	static const char *const names[] = {"_Znw", "_Zna", "__rust_", "__rdl_",
+	                                    "__rg_"};
+	const struct location *l = &p->locations[location];
+	const struct function *f;
+	const char *name;
+
+	if (!l->nlines)
+		return false;
+	f = &p->functions[p->lines[l->line0 + l->nlines - 1].function];
+	name = strings_get(p->strings, f->system_name, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+uint32_t
+locations_of_allocator(const struct profile *p, const uint32_t *stack,
+                       uint32_t n)
+{
+	uint32_t i = 1;
+
+	while (i < n && is_before_allocator(p, stack[i]))
+		i++;
+	return i < n ? i : 0;
+}
+
+struct locations
+locations_of(struct namer *n, struct profile *p)
+{
+	return (struct locations){
+		.namer = n, .p = p, .places = {.max = PAIRS_MAX}};
+}
+
+void
+locations_done(struct locations *l)
+{
+	pairs_done(&l->places);
+	free(l->known);
+}
+
+static int
+find_location(struct locations *l, struct place at, struct known_location *out)
+{
+	uint32_t before = l->places.n, i;
+	int rc = pairs_intern(&l->places, at.module, at.vaddr, &i);
+
+	if (rc)
+		return rc;
+	if (i >= l->cap) {
+		uint32_t cap = l->cap ? 2 * l->cap : 256;
+		void *p = reallocarray(l->known, cap, sizeof(*l->known));
+
+		if (!p)
+			return -ENOMEM;
+		l->known = p;
+		l->cap = cap;
+	}
+	if (l->places.n > before)
+		rc = finish_location(l->namer, l->p, at, &l->known[i].row,
+		                     &l->known[i].named);
+	*out = l->known[i];
+	return rc;
+}
+
+int
+locations_find(struct locations *l, const struct place *places, size_t n,
+               uint32_t *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct known_location is;
+		int rc = find_location(l, places[i], &is);
+
+		if (rc)
+			return rc;
+		out[i] = is.row;
+		l->namer->quality->frames++;
+		l->namer->quality->symbolized += is.named;
+	}
+	return 0;
 }

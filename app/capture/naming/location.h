@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/pairs.h"
 #include "namer.h"
 #include "profile/profile.h"
 
@@ -12,6 +13,39 @@
  */
 MUST_CHECK int finish_mapping(const struct modules *modules, struct profile *p,
                               struct place at, uint32_t *out);
+/* The locations of a profile by their places, each named once. */
+struct locations {
+	struct namer *namer;
+	struct profile *p;
+	struct pairs places;
+	struct known_location {
+		uint32_t row;
+		bool named;
+	} * known; /* by place */
+	uint32_t cap;
+};
+
+/* Begins with no location; locations_done() it. */
+struct locations locations_of(struct namer *n, struct profile *p);
+void locations_done(struct locations *l);
+/*
+ * Finds the locations of a stack, and counts its frames in the quality report
+ * of the namer.
+ *
+ *   Shape    out[n]
+ *   Errors   as profile_location()
+ */
+MUST_CHECK int locations_find(struct locations *l, const struct place *places,
+                              size_t n, uint32_t *out);
+/*
+ * Counts the innermost frames of an allocation that are the allocator's: the
+ * function that was called, and what languages put before it. Profiles of
+ * memory begin at their caller, as Go's do; 0 when there is none.
+ *
+ *   Shape    stack[n] locations, leaf first
+ */
+uint32_t locations_of_allocator(const struct profile *p, const uint32_t *stack,
+                                uint32_t n);
 /*
  * Adds a place as a location, with its functions and its mapping.
  *   Errors   as profile_location()

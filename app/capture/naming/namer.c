@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "capture/process/wait_names.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/java_map.h"
 #include "capture/symbols/jit_names.h"
@@ -372,6 +373,19 @@ python_name(const struct python_codes *codes, uint64_t vaddr,
 	return 1;
 }
 
+static size_t
+wait_name(struct namer *n, struct place at, struct sym_frame *out)
+{
+	char lock[32];
+
+	free(n->text);
+	snprintf(lock, sizeof(lock), "[lock 0x%" PRIx64 "]", at.vaddr);
+	n->text = strdup(at.module == MODULE_LOCK
+	                         ? lock
+	                         : wait_name_of(n->modules->waits, at.vaddr));
+	return n->text ? one_name(n->text, out) : 0;
+}
+
 size_t
 namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
              size_t max)
@@ -385,6 +399,9 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 		return one_name("[truncated]", out);
 	case MODULE_PYTHON:
 		return python_name(n->modules->python, at.vaddr, out);
+	case MODULE_LOCK:
+	case MODULE_WAIT:
+		return wait_name(n, at, out);
 	default:
 		return module_names(n, at, out, max);
 	}

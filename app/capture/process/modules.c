@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/jitdump.h"
+#include "preload/heap_layout.h"
+#include "wait_names.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,6 +24,7 @@ module_free(struct module *m)
 	free(m->python);
 	elf_free(m->debug);
 	free(m->path);
+	free(m->allocator);
 	free(m);
 }
 DEFINE_CLEANUP(struct module *, module_free)
@@ -34,6 +37,7 @@ modules_free(struct modules *m)
 	for (uint32_t i = 0; i < m->n; i++)
 		module_free(m->rows[i]);
 	python_codes_free(m->python);
+	wait_names_free(m->waits);
 	if (m->undebugged_ns)
 		munmap(m->undebugged_ns, UNDEBUGGED_BYTES);
 	free(m);
@@ -130,6 +134,8 @@ modules_new(const struct host *host, struct modules **out)
 		[MODULE_UNKNOWN] = "[unknown]",
 		[MODULE_TRUNCATED] = "[truncated]",
 		[MODULE_PYTHON] = "[python]",
+		[MODULE_LOCK] = "[lock]",
+		[MODULE_WAIT] = "[wait]",
 	};
 	CLEANUP(modules_free_ptr) struct modules *m = calloc(1, sizeof(*m));
 	uint32_t index;
@@ -139,8 +145,9 @@ modules_new(const struct host *host, struct modules **out)
 		return -ENOMEM;
 	m->host = host;
 	m->python = python_codes_new();
+	m->waits = wait_names_new();
 	rc = map_undebugged(&m->undebugged_ns);
-	if (rc || !m->python)
+	if (rc || !m->python || !m->waits)
 		return -ENOMEM;
 	for (unsigned i = 0; i < MODULE_FIRST; i++) {
 		struct map_seen seen = {.path = names[i]};
@@ -430,4 +437,12 @@ modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
 		bias = is_file(seen) ? seen->start - seen->offset : 0;
 	*out = (struct map){seen->start, seen->end, bias, index};
 	return 0;
+}
+
+bool
+module_is_heap(const struct module *m)
+{
+	const char *slash = m->path ? strrchr(m->path, '/') : NULL;
+
+	return slash && !strcmp(slash + 1, HEAP_LIBRARY);
 }

@@ -29,6 +29,8 @@ enum {
 	MODULE_UNKNOWN,
 	MODULE_TRUNCATED,
 	MODULE_PYTHON,
+	MODULE_LOCK, /* the address of a lock */
+	MODULE_WAIT, /* what a thread waits for: wait_names.h */
 	MODULE_FIRST
 };
 
@@ -47,13 +49,20 @@ struct module {
 	                                CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: no unwind table */
 	struct python_image *python; /* NULL: no interpreter */
+	bool allocator_looked;
+	struct allocator *allocator; /* NULL: has no allocation functions, or
+	                                nobody has looked */
 };
+
+/* True for libstoker-heap.so. */
+bool module_is_heap(const struct module *m);
 
 struct modules {
 	const struct host *host;
 	struct module *rows[MODULES_MAX]; /* NULL: unused */
 	uint32_t n;
 	struct python_codes *python; /* functions seen so far */
+	struct wait_names *waits;    /* likewise */
 	/* By module: when naming its functions found no debug file; 0: never.
 	 * The memory is shared, since children tell each other. */
 	int64_t *undebugged_ns;

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "capture/event.h"
-#include "capture/host/memory.h"
 #include "process_python.h"
 
 #include <errno.h>
@@ -59,15 +58,21 @@ find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
 	return true;
 }
 
-static void
-user_frame(const struct process *proc, uint64_t pc, struct proc_stack *out)
+struct place
+process_place(const struct process *proc, uint64_t pc)
 {
 	const struct map *m = maps_find(&proc->maps, pc);
 
-	if (m)
-		put(out, m->module, pc - m->bias);
-	else
-		put(out, MODULE_UNKNOWN, pc);
+	return m ? (struct place){m->module, pc - m->bias}
+	         : (struct place){MODULE_UNKNOWN, pc};
+}
+
+static void
+user_frame(const struct process *proc, uint64_t pc, struct proc_stack *out)
+{
+	struct place at = process_place(proc, pc);
+
+	put(out, at.module, at.vaddr);
 }
 
 static void
@@ -251,20 +256,42 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
  * a stack of their own; the stack that was left waits meanwhile.
  */
 
-/* Reads the stack from addr upwards; 0 bytes when it can't be read. */
-static size_t
-read_up(struct process *proc, uint64_t addr, struct memory_batch *batch,
-        const void **out)
+static const struct memory_piece *
+find_other(const struct process *proc, uint64_t addr,
+           const struct proc_stack *out)
 {
+	for (size_t i = 0; i < out->nothers; i++) {
+		const struct proc_other *o = &out->others[i];
+
+		if (o->pid == proc->pid && o->read.addr == addr)
+			return &o->read;
+	}
+	return NULL;
+}
+
+/* Reads the stack from addr upwards, once for all samples of a drain: it is
+ * later than each of them. NULL when no more may be read. */
+static const struct memory_piece *
+read_other(struct process *proc, uint64_t addr, struct proc_stack *out)
+{
+	const struct memory_piece *found = find_other(proc, addr, out);
 	struct memory m = {.host = proc->modules->host,
 	                   .pid = (int32_t)proc->pid};
-	struct memory_piece p = {.addr = addr, .len = MAX_OTHER};
-	int rc = memory_read(&m, &p, 1, batch);
+	struct proc_other *o = &out->others[out->nothers];
+	int rc;
 
+	if (found)
+		return found;
+	if (out->nothers == ARRAY_LEN(out->others) || !may_read(proc, out))
+		return NULL;
+	*o = (struct proc_other){proc->pid, {.addr = addr, .len = MAX_OTHER}};
+	rc = memory_read(&m, &o->read, 1, &out->read);
 	if (rc == -EPERM || rc == -EACCES)
 		proc->unreadable = true;
-	*out = p.p;
-	return rc ? 0 : p.got;
+	if (rc)
+		o->read.got = 0;
+	out->nothers++;
+	return &o->read;
 }
 
 /* True when all pcs may be code. A stack that was overwritten since leads
@@ -289,17 +316,15 @@ static void
 cross(struct process *proc, struct proc_stack *out, uint64_t *pcs, size_t max,
       size_t *n)
 {
-	CLEANUP(memory_batch_done) struct memory_batch batch = {0};
 	uint64_t at = unwind_other_stack(proc->unwinder);
-	const void *stack;
-	size_t len, more;
+	const struct memory_piece *other = NULL;
+	size_t more;
 
-	if (!at || *n >= max || !may_read(proc, out))
-		return;
-	len = read_up(proc, at, &batch, &stack);
-	if (!len ||
-	    unwind_on(proc->unwinder, stack, len, pcs + *n, max - *n, &more) !=
-	            UNWIND_ROOT ||
+	if (at && *n < max)
+		other = read_other(proc, at, out);
+	if (!other || !other->got ||
+	    unwind_on(proc->unwinder, other->p, other->got, pcs + *n, max - *n,
+	              &more) != UNWIND_ROOT ||
 	    !is_code(proc, pcs + *n, more))
 		return;
 	*n += more;
@@ -309,6 +334,22 @@ cross(struct process *proc, struct proc_stack *out, uint64_t *pcs, size_t max,
 
 /* --- whole stacks ----------------------------------------------------------
  */
+
+void
+process_stacks_begin(struct proc_stack *s)
+{
+	process_stacks_end(s);
+	s->topups = PROCS_TOPUPS;
+	s->topups_end_ns = (uint64_t)clock_mono_ns() + PROCS_TOPUP_NS;
+}
+
+void
+process_stacks_end(struct proc_stack *s)
+{
+	s->topups = 0;
+	s->nothers = 0;
+	memory_batch_done(&s->read);
+}
 
 void
 process_stack(struct process *proc, const struct record *r,
@@ -361,8 +402,6 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	out->end = UNWIND_NO_INFO;
 	out->python = PYTHON_WITHOUT;
 	out->last_module = MODULE_UNKNOWN;
-	out->topups = 1; /* so that another stack may be read */
-	out->topups_end_ns = UINT64_MAX;
 	if (!proc->unwinder)
 		proc->unwinder = unwinder_new(find_mapping, proc);
 	if (!proc->unwinder)
@@ -372,8 +411,11 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	                   : unwind_blocked(proc->unwinder, t->pc, t->sp,
 	                                    t->stack, t->len, pcs,
 	                                    ARRAY_LEN(pcs), &n);
-	if (out->end == UNWIND_SWITCHED)
+	if (out->end == UNWIND_SWITCHED) {
+		process_stacks_begin(out);
 		cross(proc, out, pcs, ARRAY_LEN(pcs), &n);
+		process_stacks_end(out);
+	}
 	out->last_module = last_module(proc, pcs, n);
 	has = process_python_read(proc, t->tid, &python);
 	if (process_python(proc, has ? &python : NULL, pcs, n, out, &runs))

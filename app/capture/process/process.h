@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "capture/host/memory.h"
 #include "capture/host/record.h"
 #include "capture/sampler/sampler.h"
 #include "maps.h"
@@ -56,6 +57,7 @@ struct process {
 	} futile[16];       /* short copies, by their end: see proc_stack.c */
 	bool python_looked; /* python is as complete as possible */
 	struct python_process *python; /* NULL: no interpreter */
+	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
 	struct process *next;          /* in the same bucket */
 };
 
@@ -121,6 +123,12 @@ enum python_had {
 	PYTHON_MISSED,  /* Python functions are missing */
 };
 
+/* The stack that a thread left for another one, as it was read. */
+struct proc_other {
+	uint32_t pid;
+	struct memory_piece read;
+};
+
 struct proc_stack {
 	size_t n;
 	enum unwind_end end;    /* of the user part */
@@ -128,12 +136,18 @@ struct proc_stack {
 	                           the root */
 	bool cut;               /* more was needed than the copy has, */
 	bool topped_up;         /* and some of that was read from memory */
-	unsigned topups;        /* reads left until the next drain, */
+	unsigned topups;        /* reads left in this drain, */
 	uint64_t topups_end_ns; /* and the end of their time; CLOCK_MONOTONIC */
+	struct proc_other others[PROCS_TOPUPS]; /* that this drain read */
+	size_t nothers;
+	struct memory_batch read; /* holds them */
 	enum python_had python;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */
 };
+/* Begins a drain, in which samples are of before the reads, and ends it. */
+void process_stacks_begin(struct proc_stack *s);
+void process_stacks_end(struct proc_stack *s);
 /*
  * Finds the kernel frames, then the user frames, of a sample of this process.
  * The rest of a stack that goes on above its copy is read from the process's
@@ -141,6 +155,10 @@ struct proc_stack {
  */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);
+
+/* Finds the place of an address within a function; MODULE_UNKNOWN where nothing
+ * is mapped that can run. */
+struct place process_place(const struct process *proc, uint64_t pc);
 
 /* Starts following the Python functions of a thread, if it runs any. */
 void

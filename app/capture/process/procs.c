@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "process_probes.h"
 #include "process_python.h"
 
 #include <errno.h>
@@ -295,8 +296,10 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 		forget(p, pid);
 		return rc;
 	}
-	if (!proc->watchers)
+	if (!proc->watchers) {
 		process_python_threads(proc, p->sampler);
+		process_probe(proc, p->sampler, false);
+	}
 	proc->watchers |= watcher;
 	tell_old(p, watcher, pid, threads);
 	return 0;
@@ -340,6 +343,7 @@ forked_process(struct procs *p, const struct record *r,
 	child->threads = 1;
 	if (maps_copy(&parent->maps, &child->maps))
 		maps_clear(&child->maps);
+	process_probe(child, p->sampler, true);
 	tell(p, child->watchers, PROC_NEW, r);
 }
 
@@ -391,6 +395,7 @@ apply_comm(struct procs *p, const struct record *r)
 		return;
 	maps_clear(&proc->maps);
 	process_forget_python(proc);
+	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);
 }
@@ -411,8 +416,10 @@ apply_mmap(struct procs *p, const struct record *r)
 		.path = r->mmap.path,
 	};
 
-	if (proc && r->mmap.executable)
-		process_learn(proc, p->modules, &seen);
+	if (!proc || !r->mmap.executable)
+		return;
+	process_learn(proc, p->modules, &seen);
+	process_probe(proc, p->sampler, true);
 }
 
 /* True when a record was overtaken: records wait in rings, so a fork or exec

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_SYMBOLS ((size_t)32 << 20) /* bytes of either table */
-
 struct wanted {
 	const char *name;
 	uint64_t value, size;
@@ -14,8 +12,10 @@ struct wanted {
 enum { RUNTIME, CODE, STR, BYTES, EVAL, VERSION, WANTED };
 
 static void
-match(const Elf64_Sym *sym, const char *name, struct wanted *want)
+match(void *arg, const Elf64_Sym *sym, const char *name)
 {
+	struct wanted *want = arg;
+
 	if (sym->st_shndx == SHN_UNDEF || (*name != '_' && *name != 'P'))
 		return;
 	for (unsigned i = 0; i < WANTED; i++) {
@@ -24,31 +24,6 @@ match(const Elf64_Sym *sym, const char *name, struct wanted *want)
 		want[i].value = sym->st_value;
 		want[i].size = sym->st_size;
 	}
-}
-
-static int
-find_symbols(const struct elf_image *e, struct wanted *want)
-{
-	const struct elf_section *s = elf_section_typed(e, SHT_DYNSYM);
-	CLEANUP_FREE void *symbols = NULL;
-	CLEANUP_FREE void *names = NULL;
-	const struct elf_section *text;
-	const Elf64_Sym *sym;
-	int rc;
-
-	if (!s || s->link >= e->nsections)
-		return -ENOENT;
-	text = &e->sections[s->link];
-	rc = elf_copy(e, s->offset, s->size, MAX_SYMBOLS, &symbols);
-	if (!rc)
-		rc = elf_copy(e, text->offset, text->size, MAX_SYMBOLS, &names);
-	if (rc)
-		return rc;
-	sym = symbols;
-	for (size_t i = 0; i < s->size / sizeof(*sym); i++)
-		if (sym[i].st_name < text->size)
-			match(&sym[i], (char *)names + sym[i].st_name, want);
-	return 0;
 }
 
 /* Reads Py_Version, a PY_VERSION_HEX: 0x030b02f0 is 3.11.2. */
@@ -78,7 +53,7 @@ python_image_read(const struct elf_image *elf, struct python_image *out)
 		[VERSION] = {.name = "Py_Version"},
 	};
 	uint32_t minor;
-	int rc = find_symbols(elf, want);
+	int rc = elf_symbols(elf, SHT_DYNSYM, match, want);
 
 	if (rc)
 		return rc;

@@ -6,11 +6,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Larger differences mean that the clock was set. */
 #define CLOCK_SET_MS INT64_C(1000)
 /* How long ended processes are kept, since a thread may outlive its process's
  * first. */
+/* Rings of programs have room for a sample of each CPU every ms. */
+#define RINGS_NS ((uint64_t)NS_PER_MS)
 #define GONE_NS (60 * (uint64_t)NS_PER_S)
 
 int
@@ -79,12 +82,48 @@ source_close(struct recorder *c, struct source *source)
 	free(source);
 }
 
+enum capture_of
+capture_of_type(const char *type)
+{
+	static const char *const names[CAPTURE_OFS] = {
+		[CAPTURE_OF_CPU] = "cpu",
+		[CAPTURE_OF_BLOCK] = "block",
+		[CAPTURE_OF_MUTEX] = "mutex",
+		[CAPTURE_OF_IO] = "io",
+		[CAPTURE_OF_ALLOC] = "alloc",
+	};
+	enum capture_of of = CAPTURE_OF_CPU;
+
+	while (of < CAPTURE_OFS && strcmp(names[of], type) != 0)
+		of++;
+	return of;
+}
+
+static enum sampler_kind
+kind_of(enum capture_of of)
+{
+	switch (of) {
+	case CAPTURE_OF_BLOCK:
+	case CAPTURE_OF_MUTEX:
+		return SAMPLER_WAITS;
+	case CAPTURE_OF_IO:
+		return SAMPLER_CALLS;
+	case CAPTURE_OF_ALLOC:
+		return SAMPLER_ALLOCS;
+	case CAPTURE_OF_CPU:
+	case CAPTURE_OFS:
+		break;
+	}
+	return SAMPLER_CLOCK;
+}
+
 static int
-source_new(struct recorder *c, uint64_t period_ns,
+source_new(struct recorder *c, enum sampler_kind kind, uint64_t period_ns,
            const struct capture_ask *asked, struct source **out)
 {
 	struct source *source = calloc(1, sizeof(*source));
 	struct sampler_ask ask = {
+		.kind = kind,
 		.period_ns = period_ns,
 		.ncpus = c->conf.ncpus,
 		.stack_bytes = c->conf.stack_bytes,
@@ -99,6 +138,7 @@ source_new(struct recorder *c, uint64_t period_ns,
 	if (!source)
 		return -ENOMEM;
 	source->all = c;
+	source->kind = kind;
 	source->period_ns = period_ns;
 	rc = sampler_open(c->host, &ask, &source->sampler);
 	if (!rc) {
@@ -120,18 +160,20 @@ source_new(struct recorder *c, uint64_t period_ns,
 	return 0;
 }
 
-/* Finds the source with that period, or makes one. */
+/* Finds the source of that kind with that period, or makes one. */
 static int
 source_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
           struct source **out)
 {
+	const enum sampler_kind kind = kind_of(ask->of);
 	struct source **unused = NULL;
 	int rc;
 
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
 		if (!c->sources[i]) {
 			unused = &c->sources[i];
-		} else if (c->sources[i]->period_ns == period_ns &&
+		} else if (c->sources[i]->kind == kind &&
+		           c->sources[i]->period_ns == period_ns &&
 		           sampler_shared(c->sources[i]->sampler)) {
 			*out = c->sources[i];
 			return 0;
@@ -139,7 +181,7 @@ source_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
 	}
 	if (!unused)
 		return -EBUSY;
-	rc = source_new(c, period_ns, ask, unused);
+	rc = source_new(c, kind, period_ns, ask, unused);
 	if (!rc)
 		*out = *unused;
 	return rc;
@@ -187,15 +229,19 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
             struct capture **out)
 {
 	CLEANUP(capture_free_ptr) struct capture *c = calloc(1, sizeof(*c));
-	uint64_t period = rate_period_ns(ask->rate);
+	bool clock = ask->of == CAPTURE_OF_CPU;
+	uint64_t period = clock ? rate_period_ns(ask->rate) : RINGS_NS;
 	int rc;
 
 	if (!c)
 		return -ENOMEM;
 	c->slot = ask->slot;
 	c->began = BUF_INIT(CAPTURE_MAX_BEGAN);
-	c->quality.asked_rate = (int64_t)ask->rate * 1000;
-	c->quality.run_rate = rate_millihertz(period);
+	c->of = ask->of;
+	if (clock) {
+		c->quality.asked_rate = (int64_t)ask->rate * 1000;
+		c->quality.run_rate = rate_millihertz(period);
+	}
 	rc = trie_init(&c->trie, all->conf.max_nodes);
 	if (!rc)
 		rc = source_of(all, period, ask, &c->source);

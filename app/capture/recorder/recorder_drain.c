@@ -2,6 +2,8 @@
  * Drains samplers: puts samples into tries, and passes on news of processes.
  */
 #include "base/clock.h"
+#include "capture/process/process_probes.h"
+#include "capture/process/wait_names.h"
 #include "recorder_private.h"
 
 #include <errno.h>
@@ -94,6 +96,27 @@ count_end(struct quality *q, enum unwind_end end)
 	}
 }
 
+/* True when a sample is of the kind that the capture is of. */
+static bool
+wants(const struct capture *c, const struct record *r)
+{
+	const struct emit_event *e = r->sample.emitted;
+
+	switch (c->of) {
+	case CAPTURE_OF_CPU:
+	case CAPTURE_OF_BLOCK:
+	case CAPTURE_OF_ALLOC:
+		return true;
+	case CAPTURE_OF_MUTEX:
+		return e->class == EMIT_LOCK;
+	case CAPTURE_OF_IO:
+		return e->class == EMIT_IO;
+	case CAPTURE_OFS:
+		break;
+	}
+	return false;
+}
+
 static void
 count_sample(struct capture *c, const struct record *r,
              const struct proc_stack *stack)
@@ -102,13 +125,17 @@ count_sample(struct capture *c, const struct record *r,
 
 	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
 		return;
+	if (!wants(c, r))
+		return;
+	if (r->sample.emitted && r->sample.emitted->scale > EMIT_SCALE)
+		c->quality.notes |= QUALITY_NOTE_OF(IN_PARTS);
 	if (trie_count(&c->trie, stack->places, stack->n, truncated_place,
-	               r->sample.weight_ns, &node)) {
+	               &r->sample.amount, &node)) {
 		c->quality.lost++;
 		return;
 	}
 	tape_sample(c->tape, r->pid, r->tid, r->time_ns, node,
-	            r->sample.weight_ns);
+	            r->sample.amount.value);
 	c->quality.kept++;
 	c->quality.topped_up += stack->topped_up;
 	c->quality.python += stack->python == PYTHON_MERGED;
@@ -142,6 +169,11 @@ take_sample(struct source *source, const struct record *r)
 	process_stack(proc, r, &all->stack);
 	if (!all->stack.n)
 		return;
+	if (source->kind == SAMPLER_ALLOCS &&
+	    process_allocs_within(proc, &all->stack))
+		return;
+	if (r->sample.emitted && source->kind != SAMPLER_ALLOCS)
+		wait_lead(all->modules->waits, r->sample.emitted, &all->stack);
 	if (all->stack.python == PYTHON_MISSED)
 		process_python_thread(proc, source->sampler, r->tid);
 	source->adapt.samples++;
@@ -238,9 +270,9 @@ settled(const struct recorder *c, struct source *source, uint64_t now)
 static void
 take_until(struct recorder *c, struct source *source, uint64_t until)
 {
-	c->stack.topups = PROCS_TOPUPS;
-	c->stack.topups_end_ns = (uint64_t)clock_mono_ns() + PROCS_TOPUP_NS;
+	process_stacks_begin(&c->stack);
 	sampler_drain(source->sampler, until, take_record, source);
+	process_stacks_end(&c->stack);
 }
 
 void

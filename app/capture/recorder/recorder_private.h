@@ -35,13 +35,14 @@ struct adapt {
 	uint64_t since_ns, cpu_ns, samples, lost, throttled;
 };
 
-/* A source of samples: a sampler at one rate, its processes, and the captures
- * that share them. */
+/* A source of samples: a sampler of one kind and rate, its processes, and the
+ * captures that share them. */
 struct source {
 	struct recorder *all;
 	struct sampler *sampler;
 	struct procs *procs;
-	uint64_t period_ns;
+	enum sampler_kind kind;
+	uint64_t period_ns; /* of the clock; else that of rings */
 	size_t ring_bytes;
 	uint64_t slots; /* its captures, as bits */
 	struct adapt adapt;
@@ -51,6 +52,7 @@ struct source {
 
 struct capture {
 	uint32_t slot;
+	enum capture_of of;
 	struct source *source;
 	struct modules *modules;
 	struct trie trie;

@@ -57,6 +57,18 @@ capture_namer(const struct capture *any, const struct host *host,
 	return n;
 }
 
+/* The values of each sample, as Go's own profiles name them. */
+static const struct values {
+	const char *count, *value, *unit;
+	const char *bytes; /* beside them; NULL: none */
+} values[] = {
+	[CAPTURE_OF_CPU] = {"samples", "cpu", "nanoseconds", NULL},
+	[CAPTURE_OF_BLOCK] = {"contentions", "delay", "nanoseconds", NULL},
+	[CAPTURE_OF_MUTEX] = {"contentions", "delay", "nanoseconds", NULL},
+	[CAPTURE_OF_IO] = {"operations", "delay", "nanoseconds", "transferred"},
+	[CAPTURE_OF_ALLOC] = {"alloc_objects", "alloc_space", "bytes", NULL},
+};
+
 /* --- rows of the profile ---------------------------------------------------
  */
 
@@ -114,10 +126,11 @@ static int
 add_sample(struct finisher *f, uint32_t node)
 {
 	const struct trie *t = &f->capture->trie;
-	int64_t count = t->counts[node].samples;
-	int64_t values[] = {count, (int64_t)t->counts[node].weight};
+	const struct amount *a = &t->counts[node];
+	int64_t count = (int64_t)(a->events + AMOUNT_EVENT / 2) / AMOUNT_EVENT;
+	int64_t row[] = {count, (int64_t)a->value, (int64_t)a->bytes};
 	uint32_t stack[PROFILE_MAX_FRAMES];
-	uint32_t n = 0;
+	uint32_t n = 0, first = 0;
 
 	for (uint32_t at = node; at != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
 	     at = t->nodes.rows[at].a) {
@@ -127,8 +140,10 @@ add_sample(struct finisher *f, uint32_t node)
 		f->quality->frames += count;
 		f->quality->symbolized += f->named[place] ? count : 0;
 	}
-	return profile_sample_row(f->profile, stack, n, NULL, 0, values,
-	                          &f->rows[node]);
+	if (f->capture->of == CAPTURE_OF_ALLOC)
+		first = locations_of_allocator(f->profile, stack, n);
+	return profile_sample_row(f->profile, &stack[first], n - first, NULL, 0,
+	                          row, &f->rows[node]);
 }
 
 static int
@@ -138,7 +153,7 @@ add_samples(struct finisher *f)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < t->counts_cap && i < t->nodes.n && !rc; i++)
-		if (t->counts[i].samples)
+		if (t->counts[i].events)
 			rc = add_sample(f, i);
 	return rc;
 }
@@ -147,17 +162,22 @@ static int
 add_header(struct finisher *f, uint64_t duration_ns)
 {
 	struct profile *p = f->profile;
-	int rc = profile_type(p, "samples", "count");
+	const struct values *of = &values[f->capture->of];
+	int rc = profile_type(p, of->count, "count");
 
 	if (!rc)
-		rc = profile_type(p, "cpu", "nanoseconds");
+		rc = profile_type(p, of->value, of->unit);
+	if (!rc && of->bytes)
+		rc = profile_type(p, of->bytes, "bytes");
 	if (!rc)
-		rc = profile_cstring(p, "cpu", &p->default_type);
+		rc = profile_cstring(p, of->value, &p->default_type);
 	if (!rc)
-		rc = profile_cstring(p, "cpu", &p->period_type.type);
+		rc = profile_cstring(p, of->value, &p->period_type.type);
 	if (!rc)
-		rc = profile_cstring(p, "nanoseconds", &p->period_type.unit);
-	p->period = (int64_t)f->capture->source->period_ns;
+		rc = profile_cstring(p, of->unit, &p->period_type.unit);
+	p->period = f->capture->of == CAPTURE_OF_CPU
+	                    ? (int64_t)f->capture->source->period_ns
+	                    : 1;
 	p->time_ns = f->capture->start_ms * NS_PER_MS;
 	p->duration_ns = (int64_t)duration_ns;
 	return rc;
@@ -212,7 +232,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 	namer->quality = &q;
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
-	q.cpu_ns = (int64_t)c->trie.weight;
+	if (c->of == CAPTURE_OF_CPU)
+		q.cpu_ns = (int64_t)c->trie.value;
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->source->sampler);
 	breaks_tell(&c->breaks, c->modules, &q);

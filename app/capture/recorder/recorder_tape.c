@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define COUNTERS_NS UINT64_C(250000000) /* between two readings */
-#define NAMES_MAX   ((size_t)1 << 20)   /* bytes of one process's names */
 
 static void
 tell_event(struct capture *c, const struct proc_news *news,
@@ -81,7 +80,8 @@ capture_tape_news(struct capture *c, const struct proc_news *news)
 void
 capture_tape_names(struct capture *c, const struct host *host, int32_t pid)
 {
-	CLEANUP_BUF struct buf rows = BUF_INIT(NAMES_MAX);
+	CLEANUP_BUF struct buf rows =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(struct host_thread));
 	const struct host_ask ask = {.op = HOST_NAMES, .pid = pid};
 	const struct host_thread *row;
 	CLEANUP_FD int fd = -1;

@@ -44,7 +44,7 @@ static int
 room_for_count(struct trie *t, uint32_t node)
 {
 	uint32_t cap = t->nodes.cap;
-	struct trie_count *counts;
+	struct amount *counts;
 
 	if (node < t->counts_cap)
 		return 0;
@@ -52,7 +52,7 @@ room_for_count(struct trie *t, uint32_t node)
 	if (!counts)
 		return -ENOMEM;
 	for (uint32_t i = t->counts_cap; i < cap; i++)
-		counts[i] = (struct trie_count){0};
+		counts[i] = (struct amount){0};
 	t->counts = counts;
 	t->counts_cap = cap;
 	return 0;
@@ -93,7 +93,7 @@ walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node)
 
 int
 trie_count(struct trie *t, const struct place *stack, size_t n,
-           struct place overflow, uint64_t weight, uint32_t *out)
+           struct place overflow, const struct amount *amount, uint32_t *out)
 {
 	uint32_t node;
 	int rc = 0;
@@ -109,10 +109,11 @@ trie_count(struct trie *t, const struct place *stack, size_t n,
 	}
 	if (rc)
 		return rc;
-	t->counts[node].samples++;
-	t->counts[node].weight += weight;
+	t->counts[node].value += amount->value;
+	t->counts[node].events += amount->events;
+	t->counts[node].bytes += amount->bytes;
 	t->samples++;
-	t->weight += weight;
+	t->value += amount->value;
 	*out = node;
 	return 0;
 }

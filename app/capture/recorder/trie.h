@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/pairs.h"
+#include "capture/host/record.h"
 #include "capture/process/place.h"
 
 #include <stdint.h>
@@ -19,12 +20,9 @@
 struct trie {
 	struct pairs places; /* module, vaddr */
 	struct pairs nodes;  /* parent, place; node 0 is the root */
-	struct trie_count {
-		uint64_t weight; /* ns of CPU time */
-		uint32_t samples;
-	} * counts; /* by node: samples whose stack ends there */
+	struct amount *counts; /* by node: samples whose stack ends there */
 	uint32_t counts_cap;
-	uint64_t samples, weight;
+	uint64_t samples, value;
 	uint64_t folded; /* samples for which there was no room */
 	/* The last stack's outermost frames: the next stack mostly begins
 	 * alike, and need not be looked up that far. */
@@ -42,11 +40,10 @@ void trie_done(struct trie *t);
 /*
  * Counts one stack.
  *
- *   Units    weight in ns of CPU time
  *   Shape    stack[n], innermost first; overflow is the place of stacks for
  *            which a full tree has no room *node is where the stack ends
  *   Errors   -ENOMEM, -E2BIG (not even room for overflow)
  */
 MUST_CHECK int
 trie_count(struct trie *t, const struct place *stack, size_t n,
-           struct place overflow, uint64_t weight, uint32_t *node);
+           struct place overflow, const struct amount *amount, uint32_t *node);

@@ -135,8 +135,26 @@ parse_stack(struct bytes *b, struct record *out)
 	return true;
 }
 
+/* Takes what a program told; its end is padded to a multiple of 8 bytes. */
 static bool
-parse_sample(const void *p, size_t n, struct record *out)
+parse_emitted(struct bytes *b, struct record *out)
+{
+	uint32_t size;
+	const uint8_t *at;
+
+	if (!take(b, &size, sizeof(size)) || !skip(b, size, &at) ||
+	    size < sizeof(out->emitted))
+		return false;
+	memcpy(&out->emitted, at, sizeof(out->emitted));
+	out->emitted.name[EMIT_NAME - 1] = '\0';
+	out->sample.emitted = &out->emitted;
+	out->sample.behind = at + sizeof(out->emitted);
+	out->sample.behind_len = size - sizeof(out->emitted);
+	return true;
+}
+
+static bool
+parse_sample(const void *p, size_t n, bool emits, struct record *out)
 {
 	struct bytes b = {p, n};
 	struct sample_head head;
@@ -151,7 +169,8 @@ parse_sample(const void *p, size_t n, struct record *out)
 	out->sample.ip = head.ip;
 	out->sample.nchain = head.nchain;
 	return skip(&b, head.nchain * 8, &out->sample.chain) &&
-	       parse_regs(&b, out) && parse_stack(&b, out);
+	       (!emits || parse_emitted(&b, out)) && parse_regs(&b, out) &&
+	       parse_stack(&b, out);
 }
 
 static bool
@@ -251,7 +270,7 @@ parse_other(struct bytes *b, const struct perf_event_header *h,
 }
 
 int
-record_parse(const void *p, size_t n, struct record *out)
+record_parse(const void *p, size_t n, bool emits, struct record *out)
 {
 	struct perf_event_header h;
 	struct bytes b = {p, n};
@@ -259,7 +278,7 @@ record_parse(const void *p, size_t n, struct record *out)
 	if (!take(&b, &h, sizeof(h)))
 		return -EBADMSG;
 	if (h.type == PERF_RECORD_SAMPLE)
-		return parse_sample(p, n, out) ? 0 : -EBADMSG;
+		return parse_sample(p, n, emits, out) ? 0 : -EBADMSG;
 	if (b.n < sizeof(struct trailer))
 		return -EBADMSG;
 	b.n -= sizeof(struct trailer);

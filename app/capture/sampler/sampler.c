@@ -35,9 +35,13 @@ sampler_open(const struct host *host, const struct sampler_ask *ask,
 	s->ask = *ask;
 	if (!ask->ncpus || ask->ncpus > SAMPLER_MAX_CPUS)
 		return -EINVAL;
-	s->filter = filter_take(ask, host);
 	s->before_ns = ask->period_ns;
-	rc = sampler_open_all(s, host);
+	if (ask->kind == SAMPLER_CLOCK)
+		s->filter = filter_take(ask, host);
+	rc = ask->kind == SAMPLER_CLOCK ? 0
+	                                : emitter_open(host, ask, &s->emitter);
+	if (!rc)
+		rc = sampler_open_all(s, host);
 	if (!rc)
 		rc = each_fd(s, PERF_EVENT_IOC_ENABLE);
 	if (rc)
@@ -147,8 +151,14 @@ oldest(const struct sampler *s, uint64_t until_ns)
 static void
 add_to_sample(struct sampler *s, uint32_t cpu, struct record *r)
 {
-	r->sample.weight_ns = r->time_ns < s->changed_ns ? s->before_ns
-	                                                 : s->ask.period_ns;
+	if (s->emitter) {
+		emitter_weigh(s->emitter, r);
+		r->sample.python = python_of_emitted(s, r);
+		return;
+	}
+	r->sample.amount.value = r->time_ns < s->changed_ns ? s->before_ns
+	                                                    : s->ask.period_ns;
+	r->sample.amount.events = AMOUNT_EVENT;
 	r->sample.python = python_of_sample(s, cpu, r);
 }
 
@@ -158,7 +168,7 @@ hand_on(struct sampler *s, struct stream *st, sampler_sink *sink, void *arg)
 	struct record r;
 
 	ring_fetch_ahead(&st->ring, st->next_size);
-	if (!record_parse(st->next, st->next_size, &r)) {
+	if (!record_parse(st->next, st->next_size, s->emitter, &r)) {
 		if (r.kind == RECORD_SAMPLE)
 			add_to_sample(s, st->cpu, &r);
 		if (r.kind != RECORD_LOST || count_lost(s, &r))
@@ -180,6 +190,8 @@ sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
 	}
 	while ((st = oldest(s, until_ns)))
 		hand_on(s, st, sink, arg);
+	if (s->emitter)
+		emitter_adapt(s->emitter, (uint64_t)clock_mono_ns());
 }
 
 /* --- while it samples ------------------------------------------------------
@@ -220,7 +232,7 @@ sampler_deepen(struct sampler *s, const struct host *host, uint32_t stack_bytes)
 int
 sampler_slow(struct sampler *s, uint64_t period_ns)
 {
-	if (!s->shared)
+	if (!s->shared || s->emitter)
 		return -EOPNOTSUPP;
 	s->changed_ns = (uint64_t)clock_mono_ns();
 	s->before_ns = s->ask.period_ns;
@@ -249,12 +261,16 @@ set_denied(struct sampler *s, uint32_t pid, bool denied)
 void
 sampler_deny(struct sampler *s, uint32_t pid)
 {
+	if (s->emitter)
+		emitter_follow(s->emitter, pid, false);
 	set_denied(s, pid, true);
 }
 
 void
 sampler_pass(struct sampler *s, uint32_t pid)
 {
+	if (s->emitter)
+		emitter_follow(s->emitter, pid, true);
 	set_denied(s, pid, false);
 }
 

@@ -1,6 +1,8 @@
 /*
  * Samples the whole host at one rate: a ring per CPU, read as one stream in
- * order of time.
+ * order of time. Or it samples what followed processes do, as programs in the
+ * kernel tell of it; the means by which these choose follow the number of
+ * samples, so that there are some hundred a second of each class.
  *
  * Processes that no capture follows are denied in the kernel, before a sample
  * is copied; every process is sampled until it is denied. Without the filter,
@@ -25,9 +27,19 @@ struct sampler;
 struct sampler_filter;
 void sampler_filter_free(struct sampler_filter *f);
 
+enum sampler_kind {
+	SAMPLER_CLOCK,  /* CPU time, at a rate */
+	SAMPLER_WAITS,  /* waits of the followed processes: capture/waits.h, */
+	SAMPLER_CALLS,  /* with what system calls transferred */
+	SAMPLER_ALLOCS, /* allocations of processes that are probed:
+	                   capture/allocs.h */
+};
+
 struct sampler_ask {
-	uint64_t period_ns;
-	uint32_t ncpus; /* configured */
+	enum sampler_kind kind;
+	uint64_t period_ns; /* of the clock; else between samples, for which
+	                       rings have room */
+	uint32_t ncpus;     /* configured */
 	uint32_t stack_bytes;
 	size_t ring_bytes;   /* most bytes for all CPUs */
 	const int32_t *pids; /* sampled if sampling all processes is refused */
@@ -41,14 +53,16 @@ struct sampler_ask {
  * of the requested depth; at low rates with the deepest. */
 #define SAMPLER_RING_NS UINT64_C(250000000)
 
-/* Called for every record, oldest first; the weight of a
- * sample is its period. */
+/* Called for every record, oldest first; a sample of the clock stands for its
+ * period. */
 typedef void sampler_sink(void *arg, const struct record *r);
 
 /*
  * Opens a sampler and starts sampling.
  *   Errors   -EACCES, -EPERM, -ENOSYS as event_open; -ESRCH none of
- *            the processes is left; -ENOMEM; -errno
+ *            the processes is left; -EPROTONOSUPPORT this kernel takes no
+ *            programs for waits, -EPFNOSUPPORT none for allocations; -ENOMEM;
+ *            -errno
  */
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,

@@ -8,21 +8,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Returns the size of a map: one bit per process, then slots. */
-static size_t
-map_bytes(uint32_t nbits)
-{
-	return nbits / 8 + PYTHON_SLOTS * sizeof(struct python_slot);
-}
-
 void
 sampler_filter_free(struct sampler_filter *f)
 {
 	if (!f)
 		return;
-	python_unmap(f);
+	python_unmap_rings(f);
+	python_unmap(&f->python);
 	if (f->denied)
-		munmap(f->denied, map_bytes(f->ndenied));
+		munmap(f->denied, f->ndenied / 8);
 	close_ptr(&f->prog_fd);
 	free(f);
 }
@@ -39,17 +33,18 @@ map_filter(const struct sampler_ask *ask, uint32_t nbits, int *fds, size_t nfds)
 	if (!f)
 		return NULL;
 	f->prog_fd = TAKE_FD(fds[1]);
-	p = mmap(NULL, map_bytes(nbits), PROT_READ | PROT_WRITE, MAP_SHARED,
-	         fds[0], 0);
+	p = mmap(NULL, nbits / 8, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0],
+	         0);
 	if (p == MAP_FAILED)
 		return NULL;
 	f->period_ns = ask->period_ns;
 	f->ncpus = ask->ncpus;
 	f->ndenied = nbits;
 	f->denied = p;
-	f->python.slots = (void *)(f->denied + nbits / 8);
-	if (nfds > 2)
-		python_map(f, fds[2]);
+	if (nfds > 3) {
+		python_map(&f->python, fds[2]);
+		python_map_rings(f, fds[3]);
+	}
 	return TAKE(f);
 }
 
@@ -68,7 +63,7 @@ new_filter(const struct sampler_ask *ask, const struct host *host)
 
 	if (host->ask(host->arg, &question, &reply, fds, &nfds))
 		return NULL;
-	if (!reply.error && nfds >= 2)
+	if (!reply.error && nfds >= 3)
 		f = map_filter(ask, reply.value, fds, nfds);
 	for (size_t i = 0; i < nfds; i++)
 		close_ptr(&fds[i]);
@@ -82,7 +77,7 @@ filter_take(const struct sampler_ask *ask, const struct host *host)
 
 	if (!f || f->period_ns != ask->period_ns || f->ncpus != ask->ncpus)
 		return new_filter(ask, host);
-	memset(f->denied, 0, map_bytes(f->ndenied));
-	f->python.used = false;
+	memset(f->denied, 0, f->ndenied / 8);
+	python_forget(&f->python);
 	return TAKE(*ask->kept);
 }

@@ -52,6 +52,7 @@ sampler_close(struct sampler *s)
 		*s->ask.kept = TAKE(s->filter);
 	}
 	sampler_filter_free(s->filter);
+	emitter_free(s->emitter);
 	free(s);
 }
 
@@ -170,6 +171,17 @@ append_event(struct sampler *s, const struct stream *st, int *fd)
 	return 0;
 }
 
+/* Opens the event that writes what the programs tell of a CPU. */
+static int
+open_output(struct sampler *s, const struct host *host, const struct stream *st)
+{
+	CLEANUP_FD int fd = -1;
+	int rc = emitter_event(s->emitter, host, st->cpu, s->ask.stack_bytes,
+	                       &fd);
+
+	return rc ? rc : append_event(s, st, &fd);
+}
+
 /* Opens an event with the filter, which is optional: its failure is a note. */
 static int
 open_event(struct sampler *s, const struct host *host, const struct stream *st)
@@ -192,7 +204,8 @@ sampler_open_events(struct sampler *s, const struct host *host)
 	int rc = before + s->n > SAMPLER_DEEPENED * s->n ? -EMFILE : 0;
 
 	for (uint32_t i = 0; i < s->n && !rc; i++)
-		rc = open_event(s, host, &s->streams[i]);
+		rc = s->emitter ? open_output(s, host, &s->streams[i])
+		                : open_event(s, host, &s->streams[i]);
 	if (rc)
 		close_events(s, before);
 	return rc;
@@ -249,7 +262,8 @@ open_task(struct sampler *s, const struct host *host, int32_t tid,
 static int
 open_process(struct sampler *s, const struct host *host, int32_t pid)
 {
-	CLEANUP_BUF struct buf tids = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf tids =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
 	int rc = tasks_of(host, pid, &tids);
 
 	for (size_t at = 0; at + sizeof(int32_t) <= tids.len && !rc;
@@ -300,7 +314,7 @@ sampler_open_all(struct sampler *s, const struct host *host)
 
 	s->streams = calloc(s->ask.ncpus, sizeof(*s->streams));
 	rc = s->streams ? open_shared(s, host) : -ENOMEM;
-	if (rc != -EPERM && rc != -EACCES)
+	if ((rc != -EPERM && rc != -EACCES) || s->emitter)
 		return rc;
 	close_all(s);
 	s->shared = false;

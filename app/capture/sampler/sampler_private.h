@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "capture/waits.h"
 #include "ring.h"
 #include "sampler.h"
 
@@ -20,13 +21,17 @@ struct stream {
 
 /* Interpreter frames: see python_ring.h. */
 struct sampler_python {
-	struct python_slot *slots; /* in the filter's map */
-	uint8_t *rings;            /* mapped; NULL: none */
-	size_t ring;               /* bytes of one ring */
-	uint32_t stacks;           /* stacks in one ring */
+	struct python_slot *slots; /* mapped; NULL: no thread is followed */
 	bool used;                 /* a slot is in use */
-	uint64_t *next;            /* turn of the next stack to read, by CPU */
 	struct python_stack found; /* the stack found last */
+};
+
+/* Where those of samples of the clock are. */
+struct sampler_rings {
+	uint8_t *all;    /* mapped; NULL: there are none */
+	size_t each;     /* bytes of one ring */
+	uint32_t stacks; /* stacks in one ring */
+	uint64_t *next;  /* turn of the next stack to read, by CPU */
 };
 
 /* The filter of event.h, with its map in memory. */
@@ -37,6 +42,22 @@ struct sampler_filter {
 	uint8_t *denied;
 	int prog_fd;
 	struct sampler_python python;
+	struct sampler_rings rings;
+};
+
+/* A program in the kernel that writes samples. */
+struct sampler_emitter {
+	struct emit_control *control; /* NULL: of allocations */
+	uint64_t *followed;           /* a bit for each process */
+	uint32_t nbits;
+	int outputs_fd;
+	int held[WAITS_FDS]; /* keep the programs */
+	int *faults;         /* of waits: an event of each CPU that runs the
+	                        program for page faults */
+	uint32_t nfaults;
+	struct sampler_python python;
+	uint64_t since_ns;              /* when counting began, */
+	uint32_t samples[EMIT_CLASSES]; /* and how many came since */
 };
 
 /*
@@ -54,6 +75,7 @@ struct sampler {
 	uint64_t before_ns;      /* the period until changed_ns */
 	uint64_t changed_ns;
 	struct sampler_filter *filter;     /* NULL: no filter */
+	struct sampler_emitter *emitter;   /* NULL: samples of the clock */
 	uint64_t lost_recorded, lost_told; /* sum of the records; reported to
 	                                      the sink */
 	uint64_t notes;
@@ -74,12 +96,37 @@ bool sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes);
  * there can be none. No process is denied in it, and no thread followed. */
 struct sampler_filter *
 filter_take(const struct sampler_ask *ask, const struct host *host);
-/* Maps the rings behind fd; without them there are no interpreter frames. */
-void python_map(struct sampler_filter *f, int fd);
-void python_unmap(struct sampler_filter *f);
 /*
- * Finds the stack taken with a sample, valid until the next call; NULL: none.
+ * Loads the programs of the sampler's kind; they follow nobody yet.
+ *   Errors   as sampler_open
+ */
+MUST_CHECK int
+emitter_open(const struct host *host, const struct sampler_ask *ask,
+             struct sampler_emitter **out);
+void emitter_free(struct sampler_emitter *e);
+/* Opens an event that writes the samples of a CPU, disabled; -errno. */
+MUST_CHECK int
+emitter_event(const struct sampler_emitter *e, const struct host *host,
+              uint32_t cpu, uint32_t stack_bytes, int *fd);
+void emitter_follow(struct sampler_emitter *e, uint32_t pid, bool follow);
+/* Sets how much a sample stands for, and counts it. */
+void emitter_weigh(struct sampler_emitter *e, struct record *r);
+/* Adapts the means to the samples that came. */
+void emitter_adapt(struct sampler_emitter *e, uint64_t now_ns);
+/* Maps the slots behind fd; without them there are no interpreter frames. */
+void python_map(struct sampler_python *p, int fd);
+void python_unmap(struct sampler_python *p);
+/* Follows no thread any more. */
+void python_forget(struct sampler_python *p);
+/* Maps the rings behind fd; without them no thread is followed. */
+void python_map_rings(struct sampler_filter *f, int fd);
+void python_unmap_rings(struct sampler_filter *f);
+/*
+ * Finds the stack taken with a sample of the clock, or with one that a program
+ * wrote; valid until the next call; NULL: none.
  *   Shape    samples of one CPU come in order of time
  */
 const struct python_stack *
 python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r);
+const struct python_stack *
+python_of_emitted(struct sampler *s, const struct record *r);

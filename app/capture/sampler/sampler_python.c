@@ -1,45 +1,84 @@
 /*
  * Interpreted frames: which threads have them, and whose sample they belong
- * to. A stack is taken in the same interrupt as its sample, before or after
- * it (since Linux 6.3). Interrupts of one CPU are a period apart: the nearest
- * stack of the thread, within half a period, is the sample's.
+ * to. Programs that write samples write them along. A stack for a sample of
+ * the clock is taken in the same interrupt, before or after it (since Linux
+ * 6.3). Interrupts of one CPU are a period apart: the nearest stack of the
+ * thread, within half a period, is the sample's.
  */
 #include "sampler_private.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-void
-python_map(struct sampler_filter *f, int fd)
-{
-	struct sampler_python *p = &f->python;
-	void *map;
+#define SLOTS_BYTES (PYTHON_SLOTS * sizeof(struct python_slot))
 
-	p->stacks = python_ring_stacks(f->period_ns);
-	p->ring = python_ring_bytes(p->stacks);
-	p->next = calloc(f->ncpus, sizeof(*p->next));
-	if (!p->next)
-		return;
-	map = mmap(NULL, p->ring * f->ncpus, PROT_READ, MAP_SHARED, fd, 0);
-	p->rings = map == MAP_FAILED ? NULL : map;
+void
+python_map(struct sampler_python *p, int fd)
+{
+	void *map = mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+	                 fd, 0);
+
+	p->slots = map == MAP_FAILED ? NULL : map;
 }
 
 void
-python_unmap(struct sampler_filter *f)
+python_unmap(struct sampler_python *p)
 {
-	struct sampler_python *p = &f->python;
+	if (p->slots)
+		munmap(p->slots, SLOTS_BYTES);
+}
 
-	if (p->rings)
-		munmap(p->rings, p->ring * f->ncpus);
-	free(p->next);
+void
+python_forget(struct sampler_python *p)
+{
+	if (p->used)
+		memset(p->slots, 0, SLOTS_BYTES);
+	p->used = false;
+}
+
+void
+python_map_rings(struct sampler_filter *f, int fd)
+{
+	struct sampler_rings *r = &f->rings;
+	void *map;
+
+	r->stacks = python_ring_stacks(f->period_ns);
+	r->each = python_ring_bytes(r->stacks);
+	r->next = calloc(f->ncpus, sizeof(*r->next));
+	if (!r->next)
+		return;
+	map = mmap(NULL, r->each * f->ncpus, PROT_READ, MAP_SHARED, fd, 0);
+	r->all = map == MAP_FAILED ? NULL : map;
+}
+
+void
+python_unmap_rings(struct sampler_filter *f)
+{
+	struct sampler_rings *r = &f->rings;
+
+	if (r->all)
+		munmap(r->all, r->each * f->ncpus);
+	free(r->next);
+}
+
+/* Threads can be followed where their frames would arrive. */
+static struct sampler_python *
+python_of(const struct sampler *s)
+{
+	struct sampler_python *p = s->emitter ? &s->emitter->python
+	                           : s->filter && s->filter->rings.all
+	                                   ? &s->filter->python
+	                                   : NULL;
+
+	return p && p->slots ? p : NULL;
 }
 
 static const struct python_stack *
-stack_at(const struct sampler_python *p, uint32_t cpu, uint64_t turn)
+stack_at(const struct sampler_rings *p, uint32_t cpu, uint64_t turn)
 {
 	size_t i = 1 + turn % p->stacks;
 
-	return (const void *)(p->rings + cpu * p->ring + i * PYTHON_STACK);
+	return (const void *)(p->all + cpu * p->each + i * PYTHON_STACK);
 }
 
 /* Copies a stack, unless the kernel has begun to overwrite it. */
@@ -72,7 +111,7 @@ find_nearest(const struct sampler *s, uint32_t cpu, const struct record *r,
 
 	for (uint64_t i = from; i < head; i++) {
 		const struct python_stack *at =
-			stack_at(&s->filter->python, cpu, i);
+			stack_at(&s->filter->rings, cpu, i);
 
 		d = distance(at->time_ns, r->time_ns);
 		if (at->time_ns > r->time_ns && d > best)
@@ -88,48 +127,74 @@ find_nearest(const struct sampler *s, uint32_t cpu, const struct record *r,
 const struct python_stack *
 python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 {
-	struct sampler_python *p = s->filter ? &s->filter->python : NULL;
+	struct sampler_python *p = python_of(s);
+	struct sampler_rings *rings;
 	uint64_t head, turn, *next;
 
-	if (!p || !p->rings || !p->used)
+	if (!p || !p->used)
 		return NULL;
-	next = &p->next[cpu];
+	rings = &s->filter->rings;
+	next = &rings->next[cpu];
 	head = __atomic_load_n(
-		(const uint64_t *)(const void *)(p->rings + cpu * p->ring),
+		(const uint64_t *)(const void *)(rings->all +
+	                                         cpu * rings->each),
 		__ATOMIC_ACQUIRE);
-	if (head - *next > p->stacks)
-		*next = head - p->stacks;
+	if (head - *next > rings->stacks)
+		*next = head - rings->stacks;
 	while (*next < head &&
-	       stack_at(p, cpu, *next)->time_ns + s->ask.period_ns < r->time_ns)
+	       stack_at(rings, cpu, *next)->time_ns + s->ask.period_ns <
+	               r->time_ns)
 		++*next; /* it is nobody's any more */
 	turn = find_nearest(s, cpu, r, *next, head);
 	if (turn == head)
 		return NULL;
 	*next = turn + 1;
-	return copy_stack(p, stack_at(p, cpu, turn), turn) ? &p->found : NULL;
+	return copy_stack(p, stack_at(rings, cpu, turn), turn) ? &p->found
+	                                                       : NULL;
+}
+
+const struct python_stack *
+python_of_emitted(struct sampler *s, const struct record *r)
+{
+	const size_t head = offsetof(struct python_stack, frames);
+	struct sampler_python *p = python_of(s);
+	struct python_stack *to = p ? &p->found : NULL;
+	size_t n;
+
+	if (!to || r->sample.behind_len < head)
+		return NULL;
+	memcpy(to, r->sample.behind, head);
+	n = to->n * sizeof(*to->frames);
+	if (to->n > PYTHON_MAX_FRAMES || n > r->sample.behind_len - head)
+		return NULL;
+	memcpy(to->frames, r->sample.behind + head, n);
+	return to;
 }
 
 bool
 sampler_follows_python(const struct sampler *s)
 {
-	return s->filter && s->filter->python.rings;
+	return python_of(s) != NULL;
 }
 
 bool
 sampler_has_python(const struct sampler *s)
 {
-	return s->filter && s->filter->python.used;
+	const struct sampler_python *p = python_of(s);
+
+	return p && p->used;
 }
 
 bool
 sampler_python_thread(struct sampler *s, const struct python_slot *slot)
 {
+	struct sampler_python *p = python_of(s);
 	struct python_slot *to;
 
-	if (!sampler_follows_python(s))
+	if (!p)
 		return false;
-	s->filter->python.used = true;
-	to = s->filter->python.slots + slot->tid % PYTHON_SLOTS;
+	p->used = true;
+	to = p->slots + slot->tid % PYTHON_SLOTS;
 	if (!memcmp(to, slot, sizeof(*to)))
 		return false;
 	__atomic_store_n(&to->tid, 0, __ATOMIC_RELEASE);

@@ -10,9 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_PLACES PAIRS_MAX
-#define MAX_TASKS  ((size_t)64 << 10) /* bytes of thread numbers */
-
 struct snapshot {
 	const struct host *host;
 	struct modules *modules;
@@ -22,12 +19,7 @@ struct snapshot {
 	struct quality *quality;
 	struct breaks breaks;
 	struct namer *namer;
-	struct pairs places;
-	struct known_place {
-		uint32_t location;
-		bool named;
-	} * known; /* by place */
-	uint32_t known_cap;
+	struct locations locations;
 	struct symbols_cache *symbols;
 	struct proc_stack *stack; /* of the current thread */
 };
@@ -39,9 +31,8 @@ snapshot_done(struct snapshot *s)
 	for (uint32_t i = 0; i < s->nprocs; i++)
 		process_free(s->procs[i]);
 	free(s->procs);
-	pairs_done(&s->places);
+	locations_done(&s->locations);
 	breaks_done(&s->breaks);
-	free(s->known);
 	free(s->stack);
 	modules_free(s->modules);
 	profile_free(s->profile);
@@ -118,50 +109,6 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 		process_thread_stack(proc, &t, s->stack);
 }
 
-static int
-place_location(struct snapshot *s, struct place at, struct known_place *out)
-{
-	uint32_t before = s->places.n, place;
-	int rc = pairs_intern(&s->places, at.module, at.vaddr, &place);
-
-	if (rc)
-		return rc;
-	if (place >= s->known_cap) {
-		uint32_t cap = s->known_cap ? 2 * s->known_cap : 256;
-		void *p = reallocarray(s->known, cap, sizeof(*s->known));
-
-		if (!p)
-			return -ENOMEM;
-		s->known = p;
-		s->known_cap = cap;
-	}
-	if (s->places.n > before)
-		rc = finish_location(s->namer, s->profile, at,
-		                     &s->known[place].location,
-		                     &s->known[place].named);
-	*out = s->known[place];
-	return rc;
-}
-
-static int
-locate(struct snapshot *s, uint32_t stack[PROFILE_MAX_FRAMES], uint32_t *n)
-{
-	int rc = 0;
-
-	*n = 0;
-	for (size_t i = 0; i < s->stack->n && *n < PROFILE_MAX_FRAMES; i++) {
-		struct known_place k;
-
-		rc = place_location(s, s->stack->places[i], &k);
-		if (rc)
-			return rc;
-		stack[(*n)++] = k.location;
-		s->quality->frames++;
-		s->quality->symbolized += k.named;
-	}
-	return rc;
-}
-
 /* --- threads ---------------------------------------------------------------
  */
 
@@ -193,17 +140,19 @@ static int
 add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 {
 	static const int64_t one = 1;
-	uint32_t stack[PROFILE_MAX_FRAMES], n, nlabels;
+	size_t n = s->stack->n < PROFILE_MAX_FRAMES ? s->stack->n
+	                                            : PROFILE_MAX_FRAMES;
+	uint32_t stack[PROFILE_MAX_FRAMES], nlabels;
 	struct label labels[SNAPSHOT_LABELS];
-	int rc = locate(s, stack, &n);
+	int rc = locations_find(&s->locations, s->stack->places, n, stack);
 
 	if (!rc)
-		rc = snapshot_labels(s->profile, b, i, stack, n,
+		rc = snapshot_labels(s->profile, b, i, stack, (uint32_t)n,
 		                     s->stack->end == UNWIND_ROOT, labels,
 		                     &nlabels);
 	if (!rc)
-		rc = profile_sample(s->profile, stack, n, labels, nlabels,
-		                    &one);
+		rc = profile_sample(s->profile, stack, (uint32_t)n, labels,
+		                    nlabels, &one);
 	if (!rc)
 		count(s->quality, snapshot_row(b, i), s->stack);
 	if (snapshot_row(b, i)->how != THREAD_UNREAD)
@@ -283,8 +232,10 @@ list_threads(const struct host *host, int32_t pid, struct buf *out)
 static int
 add_threads(struct snapshot *s, struct process *proc)
 {
-	CLEANUP_BUF struct buf tids = BUF_INIT(MAX_TASKS);
-	CLEANUP_BUF struct buf deep = BUF_INIT(MAX_TASKS);
+	CLEANUP_BUF struct buf tids =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
+	CLEANUP_BUF struct buf deep =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
 	int rc = list_threads(s->host, (int32_t)proc->pid, &tids);
 
 	if (rc)
@@ -396,6 +347,7 @@ fill(struct snapshot *s, const struct snapshot_ask *ask)
 	if (!s->namer)
 		return -ENOMEM;
 	s->namer->quality = s->quality;
+	s->locations = locations_of(s->namer, s->profile);
 	return add_all(s, ask->of);
 }
 
@@ -410,8 +362,7 @@ snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
 	                     .symbols = symbols,
 	                     .quality = &q,
 	                     .profile = profile_new(),
-	                     .stack = calloc(1, sizeof(*s.stack)),
-	                     .places = {.max = MAX_PLACES}};
+	                     .stack = calloc(1, sizeof(*s.stack))};
 	int rc = s.profile && s.stack ? modules_new(host, &s.modules) : -ENOMEM;
 
 	if (!rc)

@@ -45,6 +45,11 @@ struct code_insn {
 	int64_t target;  /* from the instruction's end */
 	/* lr: where the return address is kept, on machines that do. */
 	struct code_value sp, fp, lr;
+	/* General registers of x86-64 that may hold something else afterwards,
+	 * a bit each by their numbers; all where that is not looked at. */
+	uint16_t changes;
+	bool copies; /* a whole register to another one, and no more */
+	uint8_t copy_from, copy_to;
 };
 
 /*

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { RAX = 0, RSP = 4, RBP = 5, NO_REG = -1 };
+enum { RAX = 0, RDX = 2, RSP = 4, RBP = 5, NO_REG = -1 };
 
 /*
  * Operands that follow an opcode: none (.), ModRM (m), also with a byte (M) or
@@ -47,6 +47,46 @@ static const char two_byte[] = "mmmmx.....x.xm.M"
 			       "mmmmmmmmmmmmmmmm"
 			       "mmmmmmmmmmmmmmmm"
 			       "mmmmmmmmmmmmmmmm";
+
+/*
+ * The registers that change: none (.), ModRM's reg (r) or rm (m), the opcode's
+ * (o), their bytes (R, M, O), rax (a), rdx (d), the opcode's and rax (x), rsp
+ * (p), rsp and the opcode's (P); by ModRM's operation those of compare (c, C),
+ * test, multiply and divide (u, U), increment and push (s, S), bit test (t) or
+ * endbr (e); and any of them (?), such as those of a called function.
+ */
+static const char one_byte_changes[] = "MmRraa??MmRraa??"
+				       "MmRraa??MmRraa??"
+				       "MmRraa??MmRraa??"
+				       "MmRraa??......??"
+				       "????????????????"
+				       "ppppppppPPPPPPPP"
+				       "???r????prpr????"
+				       "................"
+				       "Cc?c..??MmRrmr??"
+				       "xxxxxxxxad?.pp.a"
+				       "????????..??????"
+				       "OOOOOOOOoooooooo"
+				       "Mm????Mm????????"
+				       "MmMm????????????"
+				       "?????????.?.????"
+				       "??????Uu??????Ss";
+static const char two_byte_changes[] = "????????????????"
+				       "........??????e."
+				       "????????..??????"
+				       "????????????????"
+				       "rrrrrrrrrrrrrrrr"
+				       "???????.????????"
+				       "??????????????.."
+				       "???????????????."
+				       "................"
+				       "MMMMMMMMMMMMMMMM"
+				       "pp?.mm??pp?mmm?r"
+				       "???m??rrr?tmrrrr"
+				       "????????oooooooo"
+				       "????????????????"
+				       "???????????????."
+				       "????????????????";
 
 enum map {
 	ONE_BYTE,
@@ -344,31 +384,87 @@ add_to(struct code_insn *out, int reg, int64_t by)
 	set_from(out, reg, reg, by, false);
 }
 
-/* Which register an instruction of no special meaning writes to. */
-static int
-written(const struct decoder *d)
-{
-	const uint8_t op = d->op;
-	const int low = op & 7, operation = d->reg & 7;
+#define ALL_REGS UINT16_MAX
 
-	if (d->map == TWO_BYTE) {
-		if ((op & 0xf0) == 0x40 || op == 0xaf || (op & 0xf6) == 0xb6 ||
-		    op == 0xb8 || op == 0xbc || op == 0xbd)
-			return d->reg;
-		return (op & 0xf8) == 0xc8 ? low | (d->rex & 1) << 3 : NO_REG;
+static uint16_t
+bit(int reg)
+{
+	return reg == NO_REG ? 0 : (uint16_t)(1u << reg);
+}
+
+/* Without REX the numbers 4 to 7 are the second bytes of the first registers.
+ *   Source   Intel SDM 2A, table 2-2 and 3.1.1.1 */
+static uint16_t
+byte_bit(const struct decoder *d, int reg)
+{
+	return bit(!d->rex && reg >= 4 && reg < 8 ? reg - 4 : reg);
+}
+
+static uint16_t
+changes_by_operation(const struct decoder *d, char how)
+{
+	const int operation = d->reg & 7;
+	const uint16_t rm = how < 'a' ? byte_bit(d, d->rm) : bit(d->rm);
+
+	switch (how) {
+	case 'c':
+	case 'C':
+		return operation == 7 ? 0 : rm;
+	case 'u':
+	case 'U':
+		if (operation < 4)
+			return operation < 2 ? 0 : rm;
+		return bit(RAX) | bit(RDX);
+	case 's':
+	case 'S':
+		if (operation < 2)
+			return rm;
+		return operation == 6 ? bit(RSP) : ALL_REGS;
+	case 't':
+		return operation == 4 ? 0 : rm;
+	case 'e': /* or rdssp */
+		return operation == 7 ? 0 : rm;
+	default:
+		return ALL_REGS;
 	}
-	if (op < 0x40 && (op & 0x38) != 0x38)
-		return low < 2 ? d->rm : low < 4 ? d->reg : NO_REG;
-	if (op == 0x63 || op == 0x69 || op == 0x6b)
-		return d->reg;
-	if ((op >= 0x90 && op <= 0x97) || (op & 0xf0) == 0xb0)
-		return low | (d->rex & 1) << 3;
-	if (op == 0xc0 || op == 0xc1 || (op & 0xfc) == 0xd0)
-		return d->rm;
-	if ((op == 0xc6 || op == 0xc7 || op == 0xfe || op == 0xff) &&
-	    operation < 2)
-		return d->rm;
-	return (op & 0xfe) == 0xf6 && (operation & 6) == 2 ? d->rm : NO_REG;
+}
+
+static uint16_t
+find_changes(const struct decoder *d)
+{
+	const int of_op = (d->op & 7) | (d->rex & 1) << 3;
+	char how = '?';
+
+	if (!d->vector && d->map <= TWO_BYTE)
+		how = (d->map ? two_byte_changes : one_byte_changes)[d->op];
+	switch (how) {
+	case '.':
+		return 0;
+	case 'r':
+		return bit(d->reg);
+	case 'R':
+		return byte_bit(d, d->reg);
+	case 'm':
+		return bit(d->rm);
+	case 'M':
+		return byte_bit(d, d->rm);
+	case 'o':
+		return bit(of_op);
+	case 'O':
+		return byte_bit(d, of_op);
+	case 'a':
+		return bit(RAX);
+	case 'd':
+		return bit(RDX);
+	case 'x':
+		return bit(of_op) | bit(RAX);
+	case 'p':
+		return bit(RSP);
+	case 'P':
+		return bit(RSP) | bit(of_op);
+	default:
+		return changes_by_operation(d, how);
+	}
 }
 
 static void
@@ -441,6 +537,31 @@ find_move(const struct decoder *d, struct code_insn *out)
 	}
 }
 
+/* Source: Intel SDM 2B, MOV; without REX.W half of the register is cleared. */
+static void
+find_copy(const struct decoder *d, struct code_insn *out)
+{
+	if (d->vector || d->map != ONE_BYTE || d->mod != 3 || !(d->rex & 8) ||
+	    (d->op != 0x89 && d->op != 0x8b))
+		return;
+	out->copies = true;
+	out->copy_from = (uint8_t)(d->op == 0x89 ? d->reg : d->rm);
+	out->copy_to = (uint8_t)(d->op == 0x89 ? d->rm : d->reg);
+}
+
+/* An instruction whose changes are not looked at leaves the two as they were:
+ * compilers use none of those to move them. */
+static void
+lose_changed(struct code_insn *out)
+{
+	if (out->changes == ALL_REGS)
+		return;
+	if (out->changes & bit(RSP))
+		set(out, RSP, CODE_UNKNOWN, 0);
+	if (out->changes & bit(RBP))
+		set(out, RBP, CODE_UNKNOWN, 0);
+}
+
 static void
 find_effects(const struct decoder *d, struct code_insn *out)
 {
@@ -451,7 +572,7 @@ find_effects(const struct decoder *d, struct code_insn *out)
 	else if (d->map == TWO_BYTE && (d->op & 0xf7) == 0xa1)
 		add_to(out, RSP, 8);
 	else if (d->map == TWO_BYTE || !find_move(d, out))
-		set(out, written(d), CODE_UNKNOWN, 0);
+		lose_changed(out);
 	if (d->map == ONE_BYTE)
 		find_push_or_pop(d, out);
 	if (out->flow == CODE_RETURN)
@@ -470,8 +591,10 @@ code_x86_64(const uint8_t *p, size_t n, struct code_insn *out)
 		take_operands(&d);
 	if (d.bad)
 		return false;
-	*out = (struct code_insn){.length = (unsigned)d.at};
+	*out = (struct code_insn){.length = (unsigned)d.at,
+	                          .changes = find_changes(&d)};
 	find_flow(&d, out);
+	find_copy(&d, out);
 	find_effects(&d, out);
 	return true;
 }

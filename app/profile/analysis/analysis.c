@@ -1,6 +1,7 @@
 #include "profile/analysis.h"
 
 #include "base/clock.h"
+#include "profile/model/build.h"
 
 #include <errno.h>
 #include <string.h>
@@ -96,8 +97,8 @@ wait_class_of(const struct groups *g, const struct group *x)
 	return c == WAIT_CLASSES ? WAIT_OTHER : c;
 }
 
-static uint32_t
-site_of(const struct groups *g, const struct group *x)
+uint32_t
+group_site(const struct groups *g, const struct group *x)
 {
 	for (uint32_t i = 0; i < x->nframes; i++) {
 		const char *name = groups_text(g, group_frames(g, x)[i].name);
@@ -511,6 +512,84 @@ analysis_suspects(struct analysis *a, const struct history *h,
 	return collect(a, &(struct judged){a, limits, crowds, ages}, h);
 }
 
+/* --- what many wait for --- */
+
+#define LEAST_WAITERS 2
+
+static int
+by_address(const void *a, const void *b)
+{
+	const struct group_wait *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+static int
+by_waiters(const void *a, const void *b)
+{
+	const struct wait_target *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* Sums up the first rows of w, which are of one address; returns their number.
+ */
+static uint32_t
+sum_target(const struct groups *g, const struct group_wait *w, uint32_t n,
+           struct wait_target *out)
+{
+	struct wait_target t = {.address = w->address};
+	uint32_t i = 0;
+
+	while (i < n && w[i].address == t.address) {
+		uint32_t group = w[i].group;
+		int64_t count = 0;
+
+		for (;
+		     i < n && w[i].address == t.address && w[i].group == group;
+		     i++)
+			count += w[i].count;
+		t.count += count;
+		t.nstacks++;
+		if (count > t.most.count[1]) {
+			t.most = g->items[group];
+			t.most.count[1] = count;
+		}
+	}
+	*out = t;
+	return i;
+}
+
+/* Fills targets from the groups as they were read, not yet sorted. */
+static int
+find_targets(struct analysis *a)
+{
+	struct groups *g = a->groups;
+	uint32_t cap = 0;
+	int rc = 0;
+
+	if (g->nwaits)
+		qsort(g->waits, g->nwaits, sizeof(*g->waits), by_address);
+	for (uint32_t i = 0; !rc && i < g->nwaits;) {
+		struct wait_target t;
+
+		i += sum_target(g, &g->waits[i], g->nwaits - i, &t);
+		if (t.count < LEAST_WAITERS)
+			continue;
+		rc = rows_room(&a->targets, &cap, a->ntargets, 1,
+		               sizeof(*a->targets));
+		if (!rc)
+			a->targets[a->ntargets++] = t;
+	}
+	if (a->ntargets)
+		qsort(a->targets, a->ntargets, sizeof(*a->targets), by_waiters);
+	return rc;
+}
+
 static int
 by_count(const void *a, const void *b, void *arg)
 {
@@ -542,7 +621,7 @@ classify(struct analysis *a)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < g->n; i++) {
 		a->classes[i] = wait_class_of(g, &g->items[i]);
-		a->sites[i] = site_of(g, &g->items[i]);
+		a->sites[i] = group_site(g, &g->items[i]);
 	}
 	return 0;
 }
@@ -560,9 +639,12 @@ analysis_new(const struct profile *p, const struct profile *base,
 	a->has_base = base != NULL;
 	if (base && p->time_ns > base->time_ns)
 		a->between_s = (p->time_ns - base->time_ns) / NS_PER_S;
-	rc = groups_new(GROUP_BY_STATE | GROUP_BY_LINE, &a->groups);
+	rc = groups_new(GROUP_BY_STATE | GROUP_BY_LINE | GROUP_WAITS,
+	                &a->groups);
 	if (!rc)
 		rc = groups_add(a->groups, p, 1);
+	if (!rc)
+		rc = find_targets(a);
 	if (!rc)
 		rc = classify(a);
 	if (!rc)
@@ -583,5 +665,6 @@ analysis_free(struct analysis *a)
 	free(a->classes);
 	free(a->sites);
 	free(a->suspects);
+	free(a->targets);
 	free(a);
 }

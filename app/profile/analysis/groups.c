@@ -13,7 +13,7 @@
 struct groups_index {
 	uint64_t key;
 	struct table by_stack;
-	uint32_t cap, frame_cap, member_cap[2];
+	uint32_t cap, frame_cap, member_cap[2], wait_cap;
 };
 
 static uint32_t
@@ -238,6 +238,7 @@ groups_free(struct groups *g)
 	free(g->frames);
 	free(g->members[0]);
 	free(g->members[1]);
+	free(g->waits);
 	if (g->index)
 		table_done(&g->index->by_stack);
 	free(g->index);
@@ -360,10 +361,22 @@ add_members(struct groups *g, int side, const char *ids, uint32_t group)
 }
 
 static int
+add_wait(struct groups *g, struct group_wait w)
+{
+	int rc = rows_room(&g->waits, &g->index->wait_cap, g->nwaits, 1,
+	                   sizeof(*g->waits));
+
+	if (!rc)
+		g->waits[g->nwaits++] = w;
+	return rc;
+}
+
+static int
 count(struct groups *g, uint32_t at, const struct group_facts *f, int64_t value,
       int side)
 {
 	struct group *x = &g->items[at];
+	int rc = 0;
 
 	if (__builtin_add_overflow(g->total[side], value, &g->total[side]))
 		return -EOVERFLOW;
@@ -371,6 +384,10 @@ count(struct groups *g, uint32_t at, const struct group_facts *f, int64_t value,
 	x->leaked |= f->leaked;
 	if (side && f->age_s > x->age_s)
 		x->age_s = f->age_s;
+	if (side && f->target && g->by & GROUP_WAITS)
+		rc = add_wait(g, (struct group_wait){f->target, at, value});
+	if (rc)
+		return rc;
 	if (f->ids)
 		return add_members(g, side, f->ids, at);
 	return f->id ? add_member(g, side,

@@ -22,6 +22,7 @@ enum group_by {
 	GROUP_BY_STACK = 0, /* frames and creator only */
 	GROUP_BY_STATE = 1, /* state and reason, too */
 	GROUP_BY_LINE = 2,  /* lines, too */
+	GROUP_WAITS = 4,    /* groups as without it, and waits[] */
 };
 
 struct group_frame {
@@ -44,13 +45,22 @@ struct group_member {
 	uint32_t group;
 };
 
+/* Goroutines of a group that wait for what is at one address, such as a lock or
+ * a channel; a group may have several such rows for an address. */
+struct group_wait {
+	uint64_t address;
+	uint32_t group;
+	int64_t count;
+};
+
 struct groups {
 	enum group_by by;
 	struct strings *strings;
 	struct group *items;
 	struct group_frame *frames;
 	struct group_member *members[2];
-	uint32_t n, nframes, nmembers[2];
+	struct group_wait *waits; /* of the second profile */
+	uint32_t n, nframes, nmembers[2], nwaits;
 	int64_t total[2];
 	struct groups_index *index; /* private */
 };

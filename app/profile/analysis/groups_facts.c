@@ -58,6 +58,14 @@ number(const struct groups_reader *r, const struct label *l)
 	              : l->num;
 }
 
+/* Reads the address that a target begins with; 0 when the target is none in
+ * memory, such as a descriptor. */
+static uint64_t
+address_of(const char *target)
+{
+	return strncmp(target, "0x", 2) ? 0 : strtoull(target, NULL, 16);
+}
+
 static int
 read_label(struct groups_reader *r, const struct label *l,
            struct group_facts *f)
@@ -82,6 +90,9 @@ read_label(struct groups_reader *r, const struct label *l,
 		return 0;
 	case GOROUTINE_GOIDS:
 		f->ids = text;
+		return 0;
+	case GOROUTINE_TARGET:
+		f->target = address_of(text);
 		return 0;
 	case GOROUTINE_SINCE:
 		f->age_s = n >= 0 ? n / NS_PER_S : GROUPS_NO_AGE;
@@ -156,6 +167,8 @@ infer(struct groups_reader *r, const struct sample *s, struct group_facts *f)
 
 		for (uint32_t k = 0; k < profile_frames(r->p, location); k++)
 			look_at(frame_name(r->p, location, k), !i && !k, &t);
+		if (!t.parked) /* the other frames tell what it waits for */
+			break;
 	}
 	if (!t.parked)
 		return intern(r, t.call ? "syscall" : "running", &f->state);

@@ -22,6 +22,7 @@ struct group_facts {
 	bool leaked;
 	int64_t age_s;
 	uint64_t id;     /* 0: no number */
+	uint64_t target; /* address of what it waits for; 0: none is known */
 	const char *ids; /* "7,9-12", from the profile, or NULL */
 };
 

@@ -54,21 +54,6 @@ cost_of(const struct compare_side *side, const struct top_entry *e, bool gauge)
 	};
 }
 
-/* With its NUL no name is empty: the empty one has number 0. */
-int
-compare_row(struct strings *names, const struct tree *t, uint32_t name,
-            uint32_t *out)
-{
-	size_t n;
-	const char *text = tree_name(t, name, &n);
-	uint32_t number;
-	int rc = strings_add(names, text, n + 1, &number);
-
-	if (!rc)
-		*out = number - 1;
-	return rc;
-}
-
 /* Fills the costs of a side; there is room for all functions of both. */
 static int
 add_side(struct comparison *c, struct strings *names,

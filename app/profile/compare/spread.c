@@ -18,6 +18,21 @@
  * number of blocks, are parts of one phase. One deviation is 1. */
 #define NEIGHBOURS_ALIKE 0.3
 
+/* With its NUL no name is empty: the empty one has number 0. */
+int
+compare_row(struct strings *names, const struct tree *t, uint32_t name,
+            uint32_t *out)
+{
+	size_t n;
+	const char *text = tree_name(t, name, &n);
+	uint32_t number;
+	int rc = strings_add(names, text, n + 1, &number);
+
+	if (!rc)
+		*out = number - 1;
+	return rc;
+}
+
 /*
  * One way to look at the blocks of a side: by order, they hold about as many
  * samples each and tell how shares vary; by time, they are about as long and

@@ -9,13 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
-extern const char web_page_html[], web_page_css[];
-extern const char web_text_js[], web_model_js[], web_flame_js[], web_table_js[],
-	web_diff_js[], web_sandwich_js[], web_about_js[], web_page_js[];
-extern const uint64_t web_page_html_len, web_page_css_len;
-extern const uint64_t web_text_js_len, web_model_js_len, web_flame_js_len,
-	web_table_js_len, web_diff_js_len, web_sandwich_js_len,
-	web_about_js_len, web_page_js_len;
+extern const char web_page_html[], web_page_css[], web_page_js[];
+extern const uint64_t web_page_html_len, web_page_css_len, web_page_js_len;
 
 /* A placeholder of the page, and the function that fills it. */
 struct hole {
@@ -31,19 +26,11 @@ put_css(page_data *data, const void *arg, struct buf *out)
 	buf_add(out, web_page_css, web_page_css_len);
 }
 
-/* Writes the scripts in an order in which each may use those before it. */
 static void
 put_js(page_data *data, const void *arg, struct buf *out)
 {
 	(void)data;
 	(void)arg;
-	buf_add(out, web_text_js, web_text_js_len);
-	buf_add(out, web_model_js, web_model_js_len);
-	buf_add(out, web_flame_js, web_flame_js_len);
-	buf_add(out, web_table_js, web_table_js_len);
-	buf_add(out, web_diff_js, web_diff_js_len);
-	buf_add(out, web_sandwich_js, web_sandwich_js_len);
-	buf_add(out, web_about_js, web_about_js_len);
 	buf_add(out, web_page_js, web_page_js_len);
 }
 

@@ -522,24 +522,32 @@ stacks_room(struct fx *x)
 	return 0;
 }
 
-/* Finds or adds the stack of prefix and frame. */
+/*
+ * Finds or adds the stack of prefix and frame. The first one that is added
+ * after its prefix is the row below it; only others take a place in the table.
+ */
 static int
 stack_of(struct fx *x, uint32_t frame, uint32_t *at)
 {
-	uint64_t hash = hash_pair(*at, frame);
-	uint32_t found;
-	int r = stacks_room(x);
+	uint32_t below = *at + 1; /* 0 for a root, whose prefix is FX_NONE */
+	uint32_t found = x->nstacks;
+	int r = stacks_room(x) ?: table_room(&x->stack_index);
 
-	if (!r)
-		r = table_room(&x->stack_index);
 	if (r)
 		return r;
-	x->stacks[x->nstacks] = (struct fx_stack){*at, frame};
-	found = table_find(&x->stack_index, hash, same_stack, x);
-	if (found == TABLE_NONE) {
-		found = x->nstacks++;
-		table_put(&x->stack_index, hash, found);
+	x->stacks[found] = (struct fx_stack){*at, frame};
+	if (below < x->nstacks && same_stack(x, below)) {
+		found = below;
+	} else if (below < x->nstacks) {
+		uint64_t hash = hash_pair(*at, frame);
+
+		found = table_find(&x->stack_index, hash, same_stack, x);
+		if (found == TABLE_NONE) {
+			found = x->nstacks;
+			table_put(&x->stack_index, hash, found);
+		}
 	}
+	x->nstacks += found == x->nstacks;
 	*at = found;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/table.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -119,23 +120,71 @@ keep(struct strings *s, const char *text, size_t n)
 	return to;
 }
 
+static uint32_t
+find(const struct strings *s, uint64_t hash, const char *text, size_t n)
+{
+	return table_find(&s->table, hash, same_text,
+	                  &(struct wanted){s, text, n});
+}
+
+static int
+put(struct strings *s, uint64_t hash, const char *text, size_t n, uint32_t *out)
+{
+	int r = n < STRINGS_MAX_BYTES ? room(s, n + 1) : -E2BIG;
+
+	if (r)
+		return r;
+	s->entries[s->n] = (struct entry){keep(s, text, n), (uint32_t)n};
+	table_put(&s->table, hash, s->n);
+	*out = s->n++;
+	return 0;
+}
+
+static void
+mend(char *text, size_t n)
+{
+	size_t len;
+
+	for (size_t i = 0; i < n; i += len ? len : 1) {
+		len = utf8_len((const unsigned char *)text + i, n - i);
+		if (!len)
+			text[i] = '?';
+	}
+}
+
+int
+strings_add_stored(struct strings *s, const char *text, size_t n, uint32_t *out)
+{
+	uint64_t hash = hash_keyed(s->key, text, n);
+	uint32_t id = find(s, hash, text, n);
+
+	if (id == TABLE_NONE)
+		return put(s, hash, text, n, out);
+	*out = id;
+	return 0;
+}
+
+static int
+add_mended(struct strings *s, const char *text, size_t n, uint32_t *out)
+{
+	CLEANUP_FREE char *copy = n < STRINGS_MAX_BYTES ? malloc(n + 1) : NULL;
+
+	if (!copy)
+		return n < STRINGS_MAX_BYTES ? -ENOMEM : -E2BIG;
+	memcpy(copy, text, n);
+	mend(copy, n);
+	return strings_add_stored(s, copy, n, out);
+}
+
+/* Text is checked only when it is new, since most is not. */
 static int
 add(struct strings *s, uint64_t hash, const char *text, size_t n, uint32_t *out)
 {
-	uint32_t id = table_find(&s->table, hash, same_text,
-	                         &(struct wanted){s, text, n});
-	int r;
+	uint32_t id = find(s, hash, text, n);
 
-	if (id == TABLE_NONE) {
-		if (n >= STRINGS_MAX_BYTES)
-			return -E2BIG;
-		r = room(s, n + 1);
-		if (r)
-			return r;
-		id = s->n++;
-		s->entries[id] = (struct entry){keep(s, text, n), (uint32_t)n};
-		table_put(&s->table, hash, id);
-	}
+	if (id == TABLE_NONE)
+		return utf8_valid(text, n) ? put(s, hash, text, n, out)
+		                           : add_mended(s, text, n, out);
 	*out = id;
 	return 0;
 }

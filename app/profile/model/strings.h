@@ -2,6 +2,10 @@
  * Interned strings: equal text, equal id; id 0 is "". Ids count up from 0 in
  * order of first appearance, so that a table can be written as it stands.
  * Text lies in an arena and never moves.
+ *
+ * Names come from programs that are profiled and from uploads. Formats of
+ * profiles demand UTF-8, so each byte of text that is not becomes '?' as it is
+ * added; the text stays as long as it was.
  */
 #pragma once
 
@@ -36,6 +40,13 @@ struct string {
  * places in memory are fetched together. */
 MUST_CHECK int strings_add_all(struct strings *s, const struct string *text,
                                size_t n, uint32_t *out);
+/*
+ * Finds or adds text as it is, of a file that stoker wrote: versions that kept
+ * bytes that are not UTF-8 wrote some whose ids must stay.
+ *   Errors   of strings_add()
+ */
+MUST_CHECK int strings_add_stored(struct strings *s, const char *text, size_t n,
+                                  uint32_t *out);
 /*
  * Makes room for n strings of so many bytes, so that adding them allocates
  * nothing.

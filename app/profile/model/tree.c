@@ -1,8 +1,6 @@
 #include "profile/tree.h"
 
-#include "base/hash.h"
-#include "base/id.h"
-#include "base/table.h"
+#include "base/cleanup.h"
 #include "package.h"
 
 #include <errno.h>
@@ -16,18 +14,6 @@ struct tree_names {
 	uint32_t *by_string;   /* string of the profile -> name, or 0 */
 	uint32_t *by_location; /* for frames without a function's name */
 	uint32_t cap;          /* of t->home */
-};
-
-/* Nodes are stored in the order in which samples made them: a parent comes
- * before its children. */
-struct node {
-	uint32_t parent, name;
-	int64_t self, samples;
-	/* set by tree_lay_out(): */
-	int64_t total;
-	uint32_t size;         /* number of nodes below, and itself */
-	uint32_t depth, place; /* place in preorder */
-	uint32_t next;         /* next free place for a child */
 };
 
 static int
@@ -190,31 +176,6 @@ tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
 	return r;
 }
 
-/*
- * The nodes while they are sorted into preorder. Because a parent comes before
- * its children, each step is one loop: totals and sizes are summed from the
- * last node to the first, places are assigned from the first to the last.
- */
-struct layout {
-	struct node *nodes;
-	uint32_t n;
-};
-
-static void
-sum_up(struct layout *l)
-{
-	for (uint32_t i = l->n; i-- > 0;) {
-		struct node *n = &l->nodes[i];
-
-		n->total += n->self;
-		n->size++;
-		if (i == 0)
-			break;
-		l->nodes[n->parent].total += n->total;
-		l->nodes[n->parent].size += n->size;
-	}
-}
-
 static int
 by_text(const void *a, const void *b, void *names)
 {
@@ -228,13 +189,12 @@ by_text(const void *a, const void *b, void *names)
 
 /* Ranks all names in the order of their text. */
 static int
-rank_names(struct strings *names, uint32_t **out)
+rank_names(struct strings *names, uint32_t **out_rank, uint32_t **out_sorted)
 {
 	uint32_t n = strings_count(names);
 	CLEANUP_FREE uint32_t *sorted = calloc(n, sizeof(*sorted));
-	uint32_t *rank = calloc(n, sizeof(*rank));
+	CLEANUP_FREE uint32_t *rank = calloc(n, sizeof(*rank));
 
-	*out = rank;
 	if (!sorted || !rank)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
@@ -242,67 +202,9 @@ rank_names(struct strings *names, uint32_t **out)
 	qsort_r(sorted, n, sizeof(*sorted), by_text, names);
 	for (uint32_t i = 0; i < n; i++)
 		rank[sorted[i]] = i;
+	*out_rank = TAKE(rank);
+	*out_sorted = TAKE(sorted);
 	return 0;
-}
-
-/* Returns a node's bucket: the rank of its name in one pass, its parent in the
- * other. */
-static uint32_t
-bucket(const struct layout *l, const uint32_t *rank, uint32_t node)
-{
-	return rank ? rank[l->nodes[node].name] : l->nodes[node].parent;
-}
-
-/* Sorts in to out by buckets below n: one stable pass of a radix sort. */
-static int
-sort_pass(const struct layout *l, const uint32_t *rank, uint32_t n,
-          const uint32_t *in, uint32_t *out)
-{
-	CLEANUP_FREE uint32_t *start = calloc((size_t)n + 1, sizeof(*start));
-
-	if (!start)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < l->n; i++)
-		start[bucket(l, rank, i) + 1]++;
-	for (uint32_t i = 0; i < n; i++)
-		start[i + 1] += start[i];
-	for (uint32_t i = 0; i < l->n; i++)
-		out[start[bucket(l, rank, in[i])]++] = in[i];
-	return 0;
-}
-
-/* Sorts all nodes by parent and then by name. The root, which is its own
- * parent, may come anywhere among its children. */
-static int
-sort_nodes(const struct layout *l, struct strings *names, uint32_t *order)
-{
-	CLEANUP_FREE uint32_t *rank = NULL;
-	CLEANUP_FREE uint32_t *by_name = calloc(l->n, sizeof(*by_name));
-	int r = rank_names(names, &rank);
-
-	if (r || !by_name)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < l->n; i++)
-		order[i] = i;
-	r = sort_pass(l, rank, strings_count(names), order, by_name);
-	return r ? r : sort_pass(l, NULL, l->n, by_name, order);
-}
-
-static void
-place_nodes(struct layout *l, const uint32_t *order)
-{
-	l->nodes[0].next = 1;
-	for (uint32_t i = 0; i < l->n; i++) {
-		struct node *n = &l->nodes[order[i]];
-		struct node *parent = &l->nodes[n->parent];
-
-		if (n == parent)
-			continue;
-		n->place = parent->next;
-		n->next = n->place + 1;
-		n->depth = parent->depth + 1;
-		parent->next += n->size;
-	}
 }
 
 int
@@ -320,51 +222,43 @@ tree_columns(struct tree *t, size_t n)
 	               : -ENOMEM;
 }
 
-static void
-write_columns(const struct layout *l, struct tree *t)
-{
-	for (uint32_t i = 0; i < l->n; i++) {
-		const struct node *n = &l->nodes[i];
+/* A sample's way from the root: what is left of its stack, and of the frames of
+ * the location that it has come to. */
+struct way {
+	uint32_t locations, frames;
+};
 
-		t->depth[n->place] = n->depth;
-		t->end[n->place] = n->place + n->size;
-		t->name[n->place] = n->name;
-		t->self[n->place] = n->self;
-		t->total[n->place] = n->total;
-		t->samples[n->place] = n->samples;
-	}
-}
+/* Samples whose stacks begin alike, up to a node, by the rank of the name that
+ * follows. Those before lo have been dealt with. */
+struct group {
+	uint32_t lo, hi; /* in order[] */
+	uint32_t node;
+};
 
-/* Fills the columns of t. Returns -ENOMEM. */
-static int
-tree_lay_out(struct tree *t, struct node *nodes, uint32_t n)
-{
-	CLEANUP_FREE uint32_t *order = calloc(n, sizeof(*order));
-	struct layout l = {nodes, n};
-	int r = order ? sort_nodes(&l, t->names, order) : -ENOMEM;
-
-	if (!r)
-		r = tree_columns(t, n);
-	if (r)
-		return r;
-	t->n = n;
-	sum_up(&l);
-	place_nodes(&l, order);
-	write_columns(&l, t);
-	return 0;
-}
-
+/*
+ * The tree while it is built, in preorder: the samples of a node are sorted by
+ * the next frame, and each run of equal ones makes a child, which comes first.
+ * Each frame of each sample is looked at once, and nothing is kept but the
+ * nodes.
+ */
 struct build {
 	const struct profile *p;
 	struct tree *t;
 	uint32_t count_type;
-	uint64_t frames;
 	int64_t weight, count_weight; /* absolute values: no sum exceeds them */
 	struct tree_names names;
-	struct node *nodes;
-	uint32_t n, cap;
-	uint64_t key;
-	struct table children;
+	uint32_t *by_line; /* rank of the name of each line; by_location of
+	                      names has that of other frames */
+	uint32_t *sorted;  /* names by rank */
+	uint64_t *order;   /* rank of the next name << 32 | sample's row */
+	uint32_t norder;
+	struct way *ways; /* by row */
+	uint64_t frames;
+	uint32_t most;      /* nodes */
+	int64_t least;      /* total of a node; smaller ones are left out */
+	uint32_t cap;       /* of the columns */
+	struct group *open; /* a node, and those that it is below */
+	uint32_t nopen, open_cap;
 };
 
 void
@@ -390,89 +284,32 @@ build_done(struct build *b)
 {
 	tree_free(b->t);
 	tree_names_done(&b->names);
-	free(b->nodes);
-	table_done(&b->children);
+	free(b->by_line);
+	free(b->sorted);
+	free(b->order);
+	free(b->ways);
+	free(b->open);
 }
 
+/* --- the frames of all samples, by the rank of their names ---------------- */
+
+/* Finds the names of a location that no sample before had. */
 static int
-node_room(struct build *b)
+name_location(struct build *b, uint32_t location)
 {
-	uint32_t cap = b->cap ? b->cap * 2 : 1024;
-	struct node *p;
-
-	if (b->n < b->cap)
-		return 0;
-	if (b->n >= TREE_MAX_NODES)
-		return -E2BIG;
-	p = realloc(b->nodes, cap * sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	b->nodes = p;
-	b->cap = cap;
-	return 0;
-}
-
-static int
-node_add(struct build *b, uint32_t parent, uint32_t name, uint32_t *out)
-{
-	int r = node_room(b);
-
-	if (r)
-		return r;
-	b->nodes[b->n] = (struct node){.parent = parent, .name = name};
-	*out = b->n++;
-	return 0;
-}
-
-struct wanted {
-	const struct build *b;
-	uint32_t parent, name;
-};
-
-static bool
-same_child(const void *key, uint32_t row)
-{
-	const struct wanted *w = key;
-	const struct node *n = &w->b->nodes[row];
-
-	return n->parent == w->parent && n->name == w->name;
-}
-
-static int
-child(struct build *b, uint32_t parent, uint32_t name, uint32_t *out)
-{
-	uint64_t pair = (uint64_t)parent << 32 | name;
-	uint64_t hash = hash_fold(pair ^ b->key, b->key | 1);
-	struct wanted w = {b, parent, name};
-	uint32_t at = table_find(&b->children, hash, same_child, &w);
-	int r;
-
-	if (at == TABLE_NONE) {
-		r = table_room(&b->children);
-		if (!r)
-			r = node_add(b, parent, name, &at);
-		if (r)
-			return r;
-		table_put(&b->children, hash, at);
-	}
-	*out = at;
-	return 0;
-}
-
-/* Descends from node at along the frames of one location, outermost first. */
-static int
-descend(struct build *b, uint32_t location, uint32_t *at)
-{
-	uint32_t frames = profile_frames(b->p, location), name;
+	const struct location *l = &b->p->locations[location];
+	uint32_t name;
 	int r = 0;
 
-	b->frames += frames;
-	if (b->frames > TREE_MAX_FRAMES)
-		return -E2BIG;
-	for (uint32_t line = frames; !r && line-- > 0;) {
+	if (l->nlines ? b->by_line[l->line0] : b->names.by_location[location])
+		return 0;
+	for (uint32_t line = profile_frames(b->p, location);
+	     !r && line-- > 0;) {
 		r = tree_names_frame(&b->names, location, line, &name);
-		if (!r)
-			r = child(b, *at, name, at);
+		if (!r && l->nlines)
+			b->by_line[l->line0 + line] = name;
+		else if (!r)
+			b->names.by_location[location] = name;
 	}
 	return r;
 }
@@ -487,27 +324,276 @@ weigh(int64_t *weight, int64_t v)
 }
 
 static int
-add_sample(struct build *b, uint32_t row)
+take_sample(struct build *b, uint32_t row)
 {
 	const struct sample *s = &b->p->samples[row];
 	const int64_t *values = &b->p->values[(size_t)row * b->p->ntypes];
-	int64_t v = values[b->t->type], count = values[b->count_type];
-	uint32_t at = 0;
+	int64_t v = values[b->t->type];
 	int r;
 
 	if (!v)
 		return 0;
 	r = weigh(&b->weight, v);
 	if (!r)
-		r = weigh(&b->count_weight, count);
+		r = weigh(&b->count_weight, values[b->count_type]);
 	for (uint32_t i = s->nstack; !r && i-- > 0;)
-		r = descend(b, b->p->stack[s->stack0 + i], &at);
+		r = name_location(b, b->p->stack[s->stack0 + i]);
 	if (r)
 		return r;
-	b->nodes[at].self += v;
-	b->nodes[at].samples += count;
-	b->t->total_samples += count;
+	b->ways[row].locations = s->nstack;
+	b->order[b->norder++] = row;
+	b->t->total_samples += values[b->count_type];
 	return 0;
+}
+
+/* Replaces the names of frames by their ranks. */
+static int
+rank_frames(struct build *b)
+{
+	CLEANUP_FREE uint32_t *rank = NULL;
+	int r = rank_names(b->t->names, &rank, &b->sorted);
+
+	for (uint32_t i = 0; !r && i < b->p->nlines; i++)
+		b->by_line[i] = rank[b->by_line[i]];
+	for (uint32_t i = 0; !r && i < b->p->nlocations; i++)
+		b->names.by_location[i] = rank[b->names.by_location[i]];
+	return r;
+}
+
+/* Takes a sample's next frame; false at the end of its stack. */
+static bool
+next_frame(struct build *b, uint32_t row, uint32_t *rank)
+{
+	const uint32_t *stack = &b->p->stack[b->p->samples[row].stack0];
+	struct way *w = &b->ways[row];
+	const struct location *l;
+
+	if (!w->frames) {
+		if (!w->locations)
+			return false;
+		w->locations--;
+		w->frames = profile_frames(b->p, stack[w->locations]);
+	}
+	l = &b->p->locations[stack[w->locations]];
+	w->frames--;
+	*rank = l->nlines ? b->by_line[l->line0 + w->frames]
+	                  : b->names.by_location[stack[w->locations]];
+	return true;
+}
+
+/* --- nodes ------------------------------------------------------------------
+ */
+
+static int
+column_room(void *column, size_t cap, size_t size)
+{
+	void **p = column, *more = reallocarray(*p, cap, size);
+
+	if (!more)
+		return -ENOMEM;
+	*p = more;
+	return 0;
+}
+
+static int
+columns_room(struct tree *t, size_t cap)
+{
+	return column_room(&t->depth, cap, sizeof(*t->depth))
+	               ?: column_room(&t->end, cap, sizeof(*t->end))
+	               ?: column_room(&t->name, cap, sizeof(*t->name))
+	               ?: column_room(&t->self, cap, sizeof(*t->self))
+	               ?: column_room(&t->total, cap, sizeof(*t->total))
+	               ?: column_room(&t->samples, cap, sizeof(*t->samples));
+}
+
+static int
+node_add(struct build *b, uint32_t depth, uint32_t name, uint32_t *out)
+{
+	struct tree *t = b->t;
+	uint32_t cap = b->cap ? b->cap * 2 : 256;
+	int r = 0;
+
+	if (t->n >= b->most)
+		return -E2BIG;
+	if (t->n == b->cap)
+		r = columns_room(t, cap);
+	if (r)
+		return r;
+	if (t->n == b->cap)
+		b->cap = cap;
+	t->depth[t->n] = depth;
+	t->name[t->n] = name;
+	t->self[t->n] = t->total[t->n] = t->samples[t->n] = 0;
+	*out = t->n++;
+	return 0;
+}
+
+static void
+count_sample(struct build *b, uint32_t node, uint32_t row)
+{
+	const int64_t *values = &b->p->values[(size_t)row * b->p->ntypes];
+
+	b->t->self[node] += values[b->t->type];
+	b->t->samples[node] += values[b->count_type];
+}
+
+static int
+by_rank(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+#define FEW 12 /* that are sorted where they are */
+
+static void
+sort_few(uint64_t *v, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		uint64_t x = v[i];
+		uint32_t k = i;
+
+		for (; k && v[k - 1] > x; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
+static void
+sort_group(uint64_t *v, uint32_t n)
+{
+	uint32_t alike = 1;
+
+	while (alike < n && v[alike] >> 32 == v[0] >> 32)
+		alike++;
+	if (alike >= n)
+		return;
+	if (n <= FEW)
+		sort_few(v, n);
+	else
+		qsort(v, n, sizeof(*v), by_rank);
+}
+
+/* Opens a node: counts the samples that end there, and sorts the others. */
+static int
+node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
+{
+	uint32_t kept = lo, rank = 0;
+
+	for (uint32_t i = lo; i < hi; i++) {
+		uint32_t row = (uint32_t)b->order[i];
+
+		if (next_frame(b, row, &rank))
+			b->order[kept++] = (uint64_t)rank << 32 | row;
+		else
+			count_sample(b, node, row);
+	}
+	b->frames += kept - lo;
+	if (b->frames > TREE_MAX_FRAMES)
+		return -E2BIG;
+	sort_group(&b->order[lo], kept - lo);
+	if (b->nopen == b->open_cap) {
+		uint32_t cap = b->open_cap ? b->open_cap * 2 : 64;
+		int r = column_room(&b->open, cap, sizeof(*b->open));
+
+		if (r)
+			return r;
+		b->open_cap = cap;
+	}
+	b->open[b->nopen++] = (struct group){lo, kept, node};
+	return 0;
+}
+
+static void
+node_close(struct build *b)
+{
+	struct tree *t = b->t;
+	uint32_t node = b->open[--b->nopen].node;
+
+	t->end[node] = t->n;
+	t->total[node] += t->self[node];
+	if (b->nopen)
+		t->total[b->open[b->nopen - 1].node] += t->total[node];
+}
+
+static int64_t
+total_of(const struct build *b, uint32_t lo, uint32_t hi)
+{
+	const int64_t *values = &b->p->values[b->t->type];
+	int64_t sum = 0;
+
+	for (uint32_t i = lo; i < hi; i++)
+		sum += values[(size_t)(uint32_t)b->order[i] * b->p->ntypes];
+	return sum;
+}
+
+/* Makes a node for each frame that is left of a sample which goes its way
+ * alone, from the name of this rank on. */
+static int
+lone_way(struct build *b, uint32_t row, uint32_t rank)
+{
+	struct tree *t = b->t;
+	uint32_t first = t->n, depth = b->nopen, node;
+	int r;
+
+	do {
+		r = node_add(b, depth++, b->sorted[rank], &node);
+	} while (!r && next_frame(b, row, &rank));
+	b->frames += t->n - first - 1;
+	if (r)
+		return r;
+	if (b->frames > TREE_MAX_FRAMES)
+		return -E2BIG;
+	count_sample(b, node, row);
+	for (uint32_t i = first; i < t->n; i++) {
+		t->total[i] = t->self[node];
+		t->end[i] = t->n;
+	}
+	t->total[b->open[b->nopen - 1].node] += t->self[node];
+	return 0;
+}
+
+/* Makes the next child of the node that was opened last, unless it is left out.
+ */
+static int
+child(struct build *b, struct group *of)
+{
+	uint32_t rank = (uint32_t)(b->order[of->lo] >> 32);
+	uint32_t lo = of->lo, node;
+	int64_t total;
+	int r;
+
+	while (of->lo < of->hi && b->order[of->lo] >> 32 == rank)
+		of->lo++;
+	total = b->least ? total_of(b, lo, of->lo) : 0;
+	if (llabs(total) < b->least) {
+		b->t->total[of->node] += total;
+		return 0;
+	}
+	if (of->lo - lo == 1)
+		return lone_way(b, (uint32_t)b->order[lo], rank);
+	r = node_add(b, b->nopen, b->sorted[rank], &node);
+	return r ? r : node_open(b, node, lo, of->lo);
+}
+
+static int
+make_nodes(struct build *b, uint32_t all)
+{
+	uint32_t root;
+	int r = node_add(b, 0, all, &root);
+
+	if (!r)
+		r = node_open(b, root, 0, b->norder);
+	while (!r && b->nopen) {
+		struct group *last = &b->open[b->nopen - 1];
+
+		if (last->lo < last->hi)
+			r = child(b, last);
+		else
+			node_close(b);
+	}
+	return r ? r : columns_room(b->t, b->t->n);
 }
 
 static uint32_t
@@ -521,37 +607,164 @@ count_type(const struct profile *p, uint32_t type)
 }
 
 static int
-build_init(struct build *b, uint32_t type)
+build_init(struct build *b, uint32_t type, uint32_t *all)
 {
-	uint32_t all, root;
+	const struct profile *p = b->p;
 	int r;
 
 	b->t = calloc(1, sizeof(*b->t));
-	if (!b->t)
+	b->by_line = calloc((size_t)p->nlines + 1, sizeof(*b->by_line));
+	b->order = calloc((size_t)p->nsamples + 1, sizeof(*b->order));
+	b->ways = calloc((size_t)p->nsamples + 1, sizeof(*b->ways));
+	if (!b->t || !b->by_line || !b->order || !b->ways)
 		return -ENOMEM;
-	random_bytes(&b->key, sizeof(b->key));
-	b->count_type = count_type(b->p, type);
-	b->t->profile = b->p;
+	b->count_type = count_type(p, type);
+	b->t->profile = p;
 	b->t->type = type;
-	r = tree_names_init(&b->names, b->p, b->t);
+	r = tree_names_init(&b->names, p, b->t);
+	return r ? r : tree_names_add(&b->names, "all", 3, all);
+}
+
+/* Reads the names of all samples. all: that of the root. */
+static int
+build_begin(struct build *b, uint32_t type, uint32_t *all)
+{
+	int r;
+
+	if (type >= b->p->ntypes)
+		return -EINVAL;
+	r = build_init(b, type, all);
+	for (uint32_t i = 0; !r && i < b->p->nsamples; i++)
+		r = take_sample(b, i);
+	return r ? r : rank_frames(b);
+}
+
+static int
+build_tree(const struct profile *p, uint32_t type, uint32_t most, int64_t least,
+           struct tree **out)
+{
+	CLEANUP(build_done)
+	struct build b = {.p = p, .most = most, .least = least};
+	uint32_t all;
+	int r = build_begin(&b, type, &all);
+
 	if (!r)
-		r = tree_names_add(&b->names, "all", 3, &all);
-	return r ? r : node_add(b, 0, all, &root);
+		r = make_nodes(&b, all);
+	if (!r)
+		*out = TAKE(b.t);
+	return r;
 }
 
 int
 tree_new(const struct profile *p, uint32_t type, struct tree **out)
 {
-	CLEANUP(build_done) struct build b = {.p = p};
-	int r;
+	return build_tree(p, type, TREE_MAX_NODES, 0, out);
+}
 
-	if (type >= p->ntypes)
-		return -EINVAL;
-	r = build_init(&b, type);
-	for (uint32_t i = 0; !r && i < p->nsamples; i++)
-		r = add_sample(&b, i);
+/* Sums all values without their signs: no node's total exceeds that. */
+static int64_t
+weight_of(const struct profile *p, uint32_t type)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		if (weigh(&sum, p->values[(size_t)i * p->ntypes + type]))
+			return 0;
+	return sum;
+}
+
+#define VISIBLE_STEP 16 /* from one try to the next */
+
+int
+tree_visible(const struct profile *p, uint32_t type, uint32_t most,
+             struct tree **out, int64_t *left_out)
+{
+	int64_t weight, least = 0;
+	int r = build_tree(p, type, most, 0, out);
+
+	if (r == -E2BIG) {
+		weight = weight_of(p, type);
+		least = weight / most + 1;
+	}
+	while (r == -E2BIG && least <= weight / VISIBLE_STEP) {
+		least *= VISIBLE_STEP;
+		r = build_tree(p, type, most, least, out);
+	}
 	if (!r)
-		r = tree_lay_out(b.t, b.nodes, b.n);
+		*left_out = least;
+	return r;
+}
+
+/* --- functions alone --------------------------------------------------------
+ */
+
+/* A function's node, by the rank of its name; 0: none yet. */
+struct flat {
+	uint32_t *node;
+	uint32_t *last; /* the sample that was counted in its total last, + 1 */
+};
+
+static void
+flat_done(struct flat *f)
+{
+	free(f->node);
+	free(f->last);
+}
+
+/* Adds a sample to the totals of its functions, and to its innermost one. */
+static int
+add_to_functions(struct build *b, struct flat *f, uint32_t row)
+{
+	int64_t v = b->p->values[(size_t)row * b->p->ntypes + b->t->type];
+	uint32_t rank, node = 0;
+	int r = 0;
+
+	while (!r && next_frame(b, row, &rank)) {
+		if (++b->frames > TREE_MAX_FRAMES)
+			return -E2BIG;
+		if (!f->node[rank])
+			r = node_add(b, 1, b->sorted[rank], &f->node[rank]);
+		if (r)
+			return r;
+		node = f->node[rank];
+		if (f->last[rank] != row + 1)
+			b->t->total[node] += v;
+		f->last[rank] = row + 1;
+	}
+	b->t->total[0] += v;
+	count_sample(b, node, row);
+	return 0;
+}
+
+static int
+make_functions(struct build *b, uint32_t all)
+{
+	uint32_t n = strings_count(b->t->names), root;
+	CLEANUP(flat_done)
+	struct flat f = {calloc(n, sizeof(*f.node)),
+	                 calloc(n, sizeof(*f.last))};
+	int r = f.node && f.last ? node_add(b, 0, all, &root) : -ENOMEM;
+
+	for (uint32_t i = 0; !r && i < b->norder; i++)
+		r = add_to_functions(b, &f, (uint32_t)b->order[i]);
+	if (r)
+		return r;
+	b->t->end[0] = b->t->n;
+	for (uint32_t i = 1; i < b->t->n; i++)
+		b->t->end[i] = i + 1;
+	return columns_room(b->t, b->t->n);
+}
+
+int
+tree_functions(const struct profile *p, uint32_t type, struct tree **out)
+{
+	CLEANUP(build_done)
+	struct build b = {.p = p, .most = TREE_MAX_NODES};
+	uint32_t all;
+	int r = build_begin(&b, type, &all);
+
+	if (!r)
+		r = make_functions(&b, all);
 	if (!r)
 		*out = TAKE(b.t);
 	return r;

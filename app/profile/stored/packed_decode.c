@@ -137,8 +137,9 @@ read_strings(struct reader *r)
 	                     bytes);
 	for (uint32_t i = 0; i < r->n[PACKED_STRINGS] && !rc; i++) {
 		rc = wire_varint(&lengths, &n)
-		             ?: strings_add(r->k.p->strings,
-		                            (const char *)r->w.p, n, &id);
+		             ?: strings_add_stored(r->k.p->strings,
+		                                   (const char *)r->w.p, n,
+		                                   &id);
 		r->w.p += n;
 		if (!rc && id != i)
 			rc = -EBADMSG;

@@ -51,7 +51,11 @@ static const struct {
 	{"[store]\nmax_age = 5G\n", "expected SECONDS"},
 	{"[store]\ndir =\n", "expected TEXT"},
 	{"[api]\n\npool\n", "t.conf:3: expected [section], key = value"},
-	{"[scope.a]\npids = 1\n", "expected units, exe or uids"},
+	{"[scope.a]\npids = 1\n", "expected one of units, exe, uids, "},
+	{"[quota]\nservice = 1\n", "unknown key 'service' in [quota]"},
+	{"[quota.a]\nservice = 1\n", "unknown key 'service' in [quota.a]"},
+	{"[quota]\nservices = 1K\n", "services = 1K: expected INT"},
+	{"[quota.a]\nbytes = -1\n", "bytes = -1: expected BYTES"},
 };
 
 TEST(a_wrong_line_is_named_with_what_was_expected)
@@ -72,20 +76,88 @@ TEST(a_scope_lists_what_its_tenant_may_name)
 {
 	CLEANUP(conf_done) struct conf c = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	const struct conf_scope *s;
+	const struct conf_tenant *s;
 
 	ck_assert_int_eq(
 		parse("[scope.team-a]\nunits = a.service  b.service\nexe = *\n",
 	              &c, &why),
 		0);
-	s = conf_scope(&c, "team-a");
+	s = conf_tenant(&c, "team-a");
 	ck_assert_ptr_nonnull(s);
 	ck_assert(conf_list_has(s->units, "b.service"));
 	ck_assert(!conf_list_has(s->units, "b.servic"));
 	ck_assert(!conf_list_has(s->units, ""));
 	ck_assert(conf_list_has(s->exe, "/usr/bin/anything"));
 	ck_assert(!conf_list_has(s->uids, "0"));
-	ck_assert_ptr_null(conf_scope(&c, "team-b"));
+	ck_assert_ptr_null(conf_tenant(&c, "team-b"));
+}
+END
+
+TEST(a_quota_of_one_tenant_replaces_that_of_all)
+{
+	CLEANUP(conf_done) struct conf c = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(parse("[quota.a]\nbytes = 2G\nservices = 0\n"
+	                       "[quota]\nservices = 5\npins = 3\n"
+	                       "[scope.b]\nexe = *\n",
+	                       &c, &why),
+	                 0);
+	ck_assert_int_eq(conf_quota(&c, "a", QUOTA_bytes), INT64_C(2) << 30);
+	ck_assert_int_eq(conf_quota(&c, "a", QUOTA_services), 0);
+	ck_assert_int_eq(conf_quota(&c, "a", QUOTA_pins), 3);
+	ck_assert_int_eq(conf_quota(&c, "b", QUOTA_services), 5);
+	ck_assert_int_eq(conf_quota(&c, "c", QUOTA_services), 5);
+	ck_assert_int_eq(conf_quota(&c, "c", QUOTA_bytes), 0);
+}
+END
+
+/* A name that was cut would be that of another tenant. */
+TEST(a_section_whose_name_does_not_fit_is_refused)
+{
+	static const char *const kinds[] = {"quota", "scope"};
+	static const char *const keys[] = {"services = 1", "exe = *"};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		for (int n = 42; n < 60; n++) {
+			CLEANUP(conf_done) struct conf c = {0};
+			CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+			char text[128], tenant[64];
+			int rc;
+
+			snprintf(tenant, sizeof(tenant), "%0*d", n, 7);
+			snprintf(text, sizeof(text), "[%s.%s]\n%s\n", kinds[i],
+			         tenant, keys[i]);
+			rc = parse(text, &c, &why);
+			if (n == 42)
+				ck_assert_ptr_nonnull(conf_tenant(&c, tenant));
+			else
+				ck_assert_int_eq(rc, -E2BIG);
+		}
+}
+END
+
+TEST(scopes_of_two_tenants_stay_apart)
+{
+	CLEANUP(conf_done) struct conf c = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const struct conf_tenant *a, *b;
+
+	ck_assert_int_eq(parse("[scope.a]\nunits = a.service\n"
+	                       "[scope.b]\nexe = /opt/b\n"
+	                       "[scope.a]\nuids = 7\n",
+	                       &c, &why),
+	                 0);
+	a = conf_tenant(&c, "a");
+	b = conf_tenant(&c, "b");
+	ck_assert_ptr_nonnull(a);
+	ck_assert_ptr_nonnull(b);
+	ck_assert(conf_list_has(a->units, "a.service"));
+	ck_assert(conf_list_has(a->uids, "7"));
+	ck_assert(!conf_list_has(a->exe, "/opt/b"));
+	ck_assert(conf_list_has(b->exe, "/opt/b"));
+	ck_assert(!conf_list_has(b->units, "a.service"));
+	ck_assert(!conf_list_has(b->uids, "7"));
 }
 END
 
@@ -117,4 +189,7 @@ END
 SUITE("conf", defaults_stand_where_nothing_is_said, suffixes_scale_values,
       a_wrong_line_is_named_with_what_was_expected,
       a_scope_lists_what_its_tenant_may_name,
-      every_default_is_within_its_own_bounds, a_missing_file_means_the_defaults)
+      a_quota_of_one_tenant_replaces_that_of_all,
+      a_section_whose_name_does_not_fit_is_refused,
+      scopes_of_two_tenants_stay_apart, every_default_is_within_its_own_bounds,
+      a_missing_file_means_the_defaults)

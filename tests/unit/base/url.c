@@ -114,6 +114,7 @@ static const struct {
 	{"*.example.com", "http://x.example.com/", true},
 	{"*.example.com", "http://example.com/", false},
 	{"*.example.com", "http://xexample.com/", false},
+	{"*.example.com", "http://www.example.org/", false},
 	{"*.example.com:6060", "http://x.y.example.com:6060/", true},
 	{"*.example.com:6060", "http://x.example.com/", false},
 	{"[fd00::7]:6060", "http://[fd00::7]:6060/", true},

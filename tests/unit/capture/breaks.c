@@ -1,4 +1,4 @@
-/* What a report tells of stacks that break off. */
+/* Reports about stacks that break off. */
 #include "capture/process/breaks.h"
 
 #include "base/json.h"
@@ -136,7 +136,7 @@ TEST(the_reason_is_that_of_most_stacks)
 }
 END
 
-/* What the report says; free() it. */
+/* Returns the report's text; free() it. */
 static char *
 report(const struct quality *q)
 {

@@ -6,7 +6,13 @@
 #include "lib/test.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define ONE_IN                                                        \
 	7 /* instructions of the libraries, for which it takes longer \
@@ -333,8 +339,100 @@ TEST(the_way_out_of_code_is_that_of_its_tables)
 }
 END
 
+/* --- a running program ---------------------------------------------------- */
+
+#define STEPS 30000
+
+/* The general registers by the numbers of Intel SDM 2A, table 2-2. */
+static void
+read_regs(pid_t pid, uint64_t out[16], uint64_t *rip)
+{
+	struct user_regs_struct r;
+
+	ck_assert_int_eq(ptrace(PTRACE_GETREGS, pid, NULL, &r), 0);
+	memcpy(out,
+	       (const uint64_t[]){r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp,
+	                          r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12,
+	                          r.r13, r.r14, r.r15},
+	       16 * sizeof(*out));
+	*rip = r.rip;
+}
+
+static void
+check_step(const struct code_insn *insn, const uint8_t *code,
+           const uint64_t before[16], const uint64_t after[16])
+{
+	for (unsigned i = 0; i < 16; i++)
+		ck_assert_msg(before[i] == after[i] || insn->changes >> i & 1,
+		              "%02x %02x %02x %02x %02x changed %u", code[0],
+		              code[1], code[2], code[3], code[4], i);
+	if (insn->copies)
+		ck_assert_uint_eq(after[insn->copy_to],
+		                  before[insn->copy_from]);
+}
+
+static pid_t
+start_traced(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execl("/usr/bin/sort", "sort", "/etc/passwd", (char *)NULL);
+		_exit(127);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSTOPPED(status));
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL);
+	return pid;
+}
+
+static bool
+step(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return WIFSTOPPED(status);
+}
+
+/* The processor is asked: sort(1) runs one instruction at a time. */
+TEST(no_register_changes_that_its_instruction_does_not_name)
+{
+	pid_t pid = start_traced();
+	uint64_t before[16], after[16], rip;
+	unsigned known = 0, n = 0;
+
+	read_regs(pid, before, &rip);
+	for (; n < STEPS; n++) {
+		uint8_t code[16];
+		struct iovec to = {code, CODE_MAX_INSN},
+			     from = {(void *)rip, CODE_MAX_INSN};
+		struct code_insn insn;
+		ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+		ck_assert_int_gt(got, 0);
+		ck_assert(code_x86_64(code, (size_t)got, &insn));
+		if (!step(pid))
+			break;
+		read_regs(pid, after, &rip);
+		check_step(&insn, code, before, after);
+		known += insn.changes != UINT16_MAX;
+		memcpy(before, after, sizeof(before));
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ck_assert_uint_gt(n, STEPS / 2);
+	ck_assert_msg(known > n / 10 * 8, "%u of %u", known, n);
+}
+END
+
 SUITE("code",
       an_instruction_tells_its_length_its_way_and_what_it_does_to_the_stack,
       an_instruction_cut_anywhere_is_none,
       instructions_of_libraries_end_where_their_functions_do,
-      the_way_out_of_code_is_that_of_its_tables)
+      the_way_out_of_code_is_that_of_its_tables,
+      no_register_changes_that_its_instruction_does_not_name)

@@ -125,7 +125,7 @@ TEST(windows_follow_each_other_without_a_gap)
 }
 END
 
-/* What is drained is some milliseconds old: older than a new capture is. */
+/* Drained samples are some milliseconds old, older than a new capture. */
 TEST(a_cut_right_after_the_start_keeps_the_time)
 {
 	CLEANUP_FIXTURE struct fixture f = {0};

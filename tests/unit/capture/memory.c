@@ -188,7 +188,8 @@ TEST(the_opener_refuses_what_is_out_of_bounds)
 		struct answer out;
 
 		ck_assert_int_eq(write(fd, &row, sizeof(row)), sizeof(row));
-		opener_answer(&opener, &ask, 0, rows[i].with ? fd : -1, &out);
+		opener_answer(&opener, &ask, 0, rows[i].with ? fd : -1, NULL,
+		              &out);
 		ck_assert_msg(out.reply.error == rows[i].error, "row %zu: %d",
 		              i, out.reply.error);
 	}
@@ -213,7 +214,7 @@ TEST(the_opener_bounds_the_sum_of_all_pieces)
 		struct answer out;
 
 		ck_assert_int_eq(write(fd, pair, sizeof(pair)), sizeof(pair));
-		opener_answer(&opener, &ask, 0, fd, &out);
+		opener_answer(&opener, &ask, 0, fd, NULL, &out);
 		ck_assert_int_eq(out.reply.error, rows[i].error);
 	}
 }

@@ -59,6 +59,37 @@ TEST(usage_is_read_past_names_of_all_kinds)
 END
 
 static const struct {
+	const char *text;
+	int rc;
+	int32_t parent, session;
+} kin[] = {
+	{"7 (a) S 4 5 6 7", 0, 4, 6},
+	{"7 (a) 1 (b) S 4 5 6 7", 0, 4, 6},
+	{"7 (a) S 4 5 2147483647 7", 0, 4, INT32_MAX},
+	{"7 (a) S 4 5 2147483648 7", -EINVAL, 0, 0},
+	{"7 (a) S 2147483648 5 6 7", -EINVAL, 0, 0},
+	{"7 (a) S 4 5", -EINVAL, 0, 0},
+	{"7 (a) S 4 5 x", -EINVAL, 0, 0},
+	{"7 a S 4 5 6 7", -EINVAL, 0, 0},
+	{"", -EINVAL, 0, 0},
+};
+
+TEST(parent_and_session_are_read_past_names_of_all_kinds)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kin); i++) {
+		int32_t parent = 0, session = 0;
+		int rc = proc_parse_kin(kin[i].text, &parent, &session);
+
+		ck_assert_msg(rc == kin[i].rc, "%s", kin[i].text);
+		if (rc)
+			continue;
+		ck_assert_int_eq(parent, kin[i].parent);
+		ck_assert_int_eq(session, kin[i].session);
+	}
+}
+END
+
+static const struct {
 	const char *text, *unit;
 } cgroups[] = {
 	{"0::/system.slice/nginx.service\n", "nginx.service"},
@@ -118,6 +149,36 @@ TEST(the_real_user_is_read)
 	                 0);
 	ck_assert_uint_eq(uid, 33);
 	ck_assert_int_eq(proc_parse_uid("Name:\tUid: 33\n", &uid), -EINVAL);
+}
+END
+
+TEST(numbers_of_a_status_are_read_and_its_name_is_none_of_them)
+{
+	static const struct {
+		const char *label, *text;
+		int32_t process, inner; /* 0: -EINVAL */
+	} rows[] = {
+		{"first namespace", "Name:\tx\nTgid:\t12\nNSpid:\t14\nA:\n", 12,
+	         14},
+		{"nested namespace", "Name:\tx\nTgid:\t12\nNSpid:\t14\t3\n", 12,
+	         3},
+		{"lies in the name", "Name:\tTgid:\t1\\nNSpid:\t1\nX:\n", 0, 0},
+		{"no numbers", "Name:\tx\nTgid:\t0\nNSpid:\t\n", 0, 0},
+		{"too large", "Name:\nTgid:\t2147483648\nNSpid:\t2147483648\n",
+	         0, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int32_t process = 0, inner = 0;
+
+		ck_assert_int_eq(proc_parse_process(rows[i].text, &process),
+		                 rows[i].process ? 0 : -EINVAL);
+		ck_assert_int_eq(proc_parse_inner(rows[i].text, &inner),
+		                 rows[i].inner ? 0 : -EINVAL);
+		ck_assert_msg(process == rows[i].process &&
+		                      inner == rows[i].inner,
+		              "%s: %d, %d", rows[i].label, process, inner);
+	}
 }
 END
 
@@ -246,8 +307,10 @@ END
 
 SUITE("proc", stat_lines_are_read_around_any_name,
       usage_is_read_past_names_of_all_kinds,
+      parent_and_session_are_read_past_names_of_all_kinds,
       a_stopped_process_is_told_from_one_that_calls_itself_so,
       the_unit_is_the_first_service_or_scope_of_systemds_path,
       command_lines_are_joined_and_harmless, the_real_user_is_read,
+      numbers_of_a_status_are_read_and_its_name_is_none_of_them,
       a_scan_finds_processes_and_forgets_the_gone, a_long_command_line_is_cut,
       the_process_table_lists_this_process)

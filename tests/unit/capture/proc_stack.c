@@ -8,6 +8,7 @@
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -24,7 +25,8 @@ static struct {
 	struct process proc;
 	struct proc_stack stack;
 	uint8_t copy[COPY];
-	unsigned asked; /* for more of a stack */
+	unsigned asked; /* for more of a stack, */
+	unsigned read;  /* or for memory elsewhere */
 	int refuse;     /* what to answer then; 0: the truth, */
 	bool spoil;     /* or bytes that lead nowhere */
 } the;
@@ -47,6 +49,7 @@ static int
 ask(void *arg, const struct host_ask *ask, struct host_reply *reply,
     int fds[HOST_MAX_FDS], size_t *nfds)
 {
+	the.read += ask->op == HOST_RANGES;
 	if (ask->op != HOST_STACK)
 		return host_ask_here(arg, ask, reply, fds, nfds);
 	the.asked++;
@@ -111,7 +114,7 @@ sample_of(const ucontext_t *uc, size_t len)
 static void
 walk(const struct record *r)
 {
-	the.stack.topups = PROCS_TOPUPS;
+	process_stacks_begin(&the.stack);
 	the.stack.topups_end_ns = UINT64_MAX;
 	process_stack(&the.proc, r, &the.stack);
 }
@@ -147,7 +150,7 @@ read_on(void)
 	ck_assert(is_present(r.sample.regs[PERF_REG_X86_SP] + len));
 }
 
-/* Of so few bytes nobody can tell whether they are still as they were. */
+/* So few bytes cannot show whether the stack changed meanwhile. */
 static NOINLINE void
 fill_close_hole(void)
 {
@@ -233,6 +236,43 @@ try_always(void)
 	}
 }
 
+static uint8_t handler_stack[16 * PAGE];
+
+static NOINLINE void
+look_back(int sig)
+{
+	ucontext_t uc;
+	struct record r;
+
+	(void)sig;
+	getcontext(&uc);
+	r = sample_of(&uc, (size_t)(handler_stack + sizeof(handler_stack) -
+	                            (uint8_t *)uc.uc_mcontext.gregs[REG_RSP]));
+	walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	ck_assert_uint_eq(the.read, 1);
+	the.stack.topups = 0; /* what was read is known until the next drain */
+	process_stack(&the.proc, &r, &the.stack);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	ck_assert(the.stack.topped_up);
+	ck_assert_uint_eq(the.read, 1);
+	walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	ck_assert_uint_eq(the.read, 2);
+}
+
+static NOINLINE void
+interrupt(void)
+{
+	struct sigaction a = {.sa_handler = look_back, .sa_flags = SA_ONSTACK};
+	stack_t stack = {.ss_sp = handler_stack,
+	                 .ss_size = sizeof(handler_stack)};
+
+	ck_assert_int_eq(sigaltstack(&stack, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGUSR1, &a, NULL), 0);
+	ck_assert_int_eq(raise(SIGUSR1), 0);
+}
+
 static NOINLINE void
 below_hole(void (*claim)(void))
 {
@@ -260,6 +300,7 @@ prove(void (*claim)(void))
 	ck_assert_int_eq(
 		pthread_create(&thread, NULL, in_thread, (void *)claim), 0);
 	pthread_join(thread, NULL);
+	process_stacks_end(&the.stack);
 	unwinder_free(the.proc.unwinder);
 	maps_done(&the.proc.maps);
 	modules_free(the.modules);
@@ -295,9 +336,16 @@ TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
 }
 END
 
+TEST(the_stack_that_a_handler_has_left_is_read_once_in_a_drain)
+{
+	prove(interrupt);
+}
+END
+
 SUITE("proc_stack",
       a_copy_that_ends_at_a_page_not_in_memory_is_read_on_and_fills_it,
       a_hole_close_above_the_stack_pointer_is_filled_for_later_copies,
       an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
       a_read_that_came_too_late_does_not_keep_later_ones_from_being_made,
-      a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
+      a_copy_of_full_size_is_read_on_whatever_came_of_the_last,
+      the_stack_that_a_handler_has_left_is_read_once_in_a_drain)

@@ -1,5 +1,5 @@
 /*
- * What is read of an interpreter, of memory made up as CPython lays it out.
+ * Reads interpreters from memory that is laid out as CPython's.
  */
 #include "capture/python/python.h"
 

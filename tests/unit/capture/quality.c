@@ -62,8 +62,8 @@ TEST(a_poor_profile_says_so)
 		{{.kept = 900, .modules = 2, .modules_unread = 1}, 0},
 		{{.kept = 900, .modules = 2, .modules_unread = 2},
 	         QUALITY_NOTE_OF(NOTHING_READ)},
-		{{.kept = 900, .frames = 900, .symbolized = 450}, 0},
-		{{.kept = 900, .frames = 900, .symbolized = 449},
+		{{.kept = 900, .frames = 900, .symbolized = 675}, 0},
+		{{.kept = 900, .frames = 900, .symbolized = 674},
 	         QUALITY_NOTE_OF(FEW_NAMES)},
 		{{.kept = 900, .frames = 7}, QUALITY_NOTE_OF(NO_NAMES)},
 	};
@@ -125,9 +125,9 @@ TEST(names_that_came_later_take_their_hint_away)
 	const struct quality q = {.notes = QUALITY_NOTE_OF(FEW_NAMES)};
 	CLEANUP_JSON json_t *j = json_of(&q);
 
-	ck_assert_int_eq(quality_named(j, 10, 4), 0);
+	ck_assert_int_eq(quality_named(j, 10, 7), 0);
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 1);
-	ck_assert_int_eq(quality_named(j, 10, 5), 0);
+	ck_assert_int_eq(quality_named(j, 10, 8), 0);
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 0);
 }
 END

@@ -1,5 +1,5 @@
-/* What buckets grew by between two readings: counts of a program that this
- * test makes up. */
+/* Growth of buckets between two readings: counts of a program that this test
+ * makes up. */
 #include "capture/buckets/bucket_reading.h"
 
 #include "base/clock.h"
@@ -64,7 +64,7 @@ part_of(const struct buf *reading, enum buckets_type type)
 	return reading_find(h, PID, BEGAN);
 }
 
-/* What is told of rows after those before, and the reading that is left. */
+/* Reads rows after earlier ones; returns the growth and the new reading. */
 struct grown {
 	bool same;
 	int64_t events;
@@ -96,7 +96,7 @@ events(enum buckets_type type, struct go_buckets *before,
 
 	for (uint32_t i = 0; i < now->addrs.n; i++)
 		((struct go_bucket *)(void *)now->rows.p)[i].nstack = 0;
-	ck_assert_int_eq(bucket_rows_header(p, type, 1), 0);
+	ck_assert_int_eq(buckets_header(p, type, 1), 0);
 	ck_assert_int_eq(bucket_rows_add(&rows, before, now), 0);
 	return q.kept;
 }
@@ -120,7 +120,8 @@ grow(const struct buf *last, enum buckets_type type, const struct had *rows)
 static const struct had some[] = {
 	{0x1000, 1, 10}, {0x2000, 2, 20}, {0x3000, 3, 30}, END_OF_HAD};
 
-/* What came, what is told of it, and whether it is the same program. */
+/* Counts of a second reading, the expected growth, and whether the program is
+ * still the same one. */
 static const struct {
 	const char *what;
 	struct had rows[5];

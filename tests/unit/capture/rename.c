@@ -165,6 +165,154 @@ TEST(without_debug_files_a_profile_stays_as_it_is)
 }
 END
 
+/* A profile with something in each field that a viewer shows. */
+static struct profile *
+full(void)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	struct mapping m = {.start = 0x1000, .limit = 0x2000, .offset = 0x10};
+	struct function f = {.start_line = 40};
+	struct line lines[2] = {{.line = 42}, {.line = 43}};
+	struct label label = {.num = 5};
+	uint32_t at[2], mapping;
+	static const int64_t values[2] = {3, -4};
+	int rc = profile_type(p, "inuse", "objects")
+	                 ?: profile_type(p, "space", "bytes");
+
+	rc = rc ?: profile_comment(p, "first") ?: profile_comment(p, "second");
+	rc = rc ?: profile_cstring(p, "space", &p->default_type);
+	rc = rc ?: profile_cstring(p, "drop.*", &p->drop_frames);
+	rc = rc ?: profile_cstring(p, "keep.*", &p->keep_frames);
+	rc = rc ?: profile_cstring(p, "https://doc", &p->doc_url);
+	rc = rc ?: profile_cstring(p, "period", &p->period_type.type);
+	rc = rc ?: profile_cstring(p, "seconds", &p->period_type.unit);
+	p->period = 512;
+	p->time_ns = 1234;
+	p->duration_ns = 5678;
+	rc = rc ?: profile_cstring(p, "/lib/a.so", &m.file);
+	rc = rc ?: profile_cstring(p, "0123", &m.build_id);
+	rc = rc ?: profile_mapping(p, &m, &mapping);
+	rc = rc ?: profile_cstring(p, "outer", &f.name);
+	rc = rc ?: profile_cstring(p, "_Z5outer", &f.system_name);
+	rc = rc ?: profile_cstring(p, "outer.cc", &f.file);
+	rc = rc ?: profile_function(p, &f, &lines[1].function);
+	rc = rc ?: profile_cstring(p, "inner", &f.name);
+	rc = rc ?: profile_function(p, &f, &lines[0].function);
+	rc = rc ?: profile_location(p, mapping, 0x1010, lines, 2, &at[0]);
+	rc = rc ?: profile_location(p, PROFILE_NONE, 7, NULL, 0, &at[1]);
+	rc = rc ?: profile_cstring(p, "size", &label.key);
+	rc = rc ?: profile_cstring(p, "bytes", &label.unit);
+	rc = rc ?: profile_sample(p, at, 2, &label, 1, values);
+	rc = rc ?: profile_cstring(p, "large", &label.str);
+	rc = rc ?: profile_sample(p, at, 1, &label, 1, values);
+	ck_assert_int_eq(rc, 0);
+	return TAKE(p);
+}
+
+struct texts {
+	const struct profile *in, *out;
+};
+
+static void
+same_text(const struct texts *t, uint32_t in, uint32_t out)
+{
+	size_t n;
+
+	ck_assert_str_eq(strings_get(t->in->strings, in, &n),
+	                 strings_get(t->out->strings, out, &n));
+}
+
+static void
+same_header(const struct texts *t)
+{
+	const struct profile *in = t->in, *out = t->out;
+
+	ck_assert_uint_eq(out->ntypes, 2);
+	for (int i = 0; i < 2; i++) {
+		same_text(t, in->types[i].type, out->types[i].type);
+		same_text(t, in->types[i].unit, out->types[i].unit);
+		same_text(t, in->comments[i], out->comments[i]);
+	}
+	ck_assert_uint_eq(out->ncomments, 2);
+	same_text(t, in->default_type, out->default_type);
+	same_text(t, in->drop_frames, out->drop_frames);
+	same_text(t, in->keep_frames, out->keep_frames);
+	same_text(t, in->doc_url, out->doc_url);
+	same_text(t, in->period_type.type, out->period_type.type);
+	same_text(t, in->period_type.unit, out->period_type.unit);
+	ck_assert_int_eq(out->period, 512);
+	ck_assert_int_eq(out->time_ns, 1234);
+	ck_assert_int_eq(out->duration_ns, 5678);
+}
+
+static void
+same_code(const struct texts *t)
+{
+	const struct location *l = t->out->locations;
+	const struct mapping *m = t->out->mappings;
+
+	ck_assert_uint_eq(t->out->nlocations, 2);
+	ck_assert_uint_eq(l[0].mapping, 0);
+	ck_assert_uint_eq(l[0].address, 0x1010);
+	ck_assert_uint_eq(l[0].nlines, 2);
+	ck_assert_uint_eq(l[1].mapping, PROFILE_NONE);
+	ck_assert_uint_eq(l[1].address, 7);
+	ck_assert_uint_eq(l[1].nlines, 0);
+	ck_assert_uint_eq(m->start, 0x1000);
+	ck_assert_uint_eq(m->limit, 0x2000);
+	ck_assert_uint_eq(m->offset, 0x10);
+	same_text(t, t->in->mappings->file, m->file);
+	same_text(t, t->in->mappings->build_id, m->build_id);
+	for (int i = 0; i < 2; i++) {
+		const struct line *was = &t->in->lines[i];
+		const struct line *is = &t->out->lines[l[0].line0 + i];
+		const struct function *f = &t->in->functions[was->function];
+		const struct function *g = &t->out->functions[is->function];
+
+		ck_assert_int_eq(is->line, was->line);
+		ck_assert_int_eq(g->start_line, 40);
+		same_text(t, f->name, g->name);
+		same_text(t, f->system_name, g->system_name);
+		same_text(t, f->file, g->file);
+	}
+}
+
+static void
+same_labels(const struct texts *t)
+{
+	ck_assert_uint_eq(t->out->nsamples, 2);
+	for (int i = 0; i < 2; i++) {
+		const struct label *was = &t->in->labels[i];
+		const struct label *is =
+			&t->out->labels[t->out->samples[i].label0];
+
+		ck_assert_uint_eq(t->out->samples[i].nlabels, 1);
+		ck_assert_int_eq(is->num, 5);
+		same_text(t, was->key, is->key);
+		same_text(t, was->str, is->str);
+		same_text(t, was->unit, is->unit);
+		ck_assert_int_eq(t->out->values[2 * i], 3);
+		ck_assert_int_eq(t->out->values[2 * i + 1], -4);
+	}
+}
+
+TEST(nothing_that_a_profile_says_is_lost_when_it_gets_names)
+{
+	CLEANUP_PROFILE struct profile *in = full();
+	struct quality q;
+	CLEANUP_PROFILE struct profile *out = renamed(in, true, &q);
+	const struct texts t = {in, out};
+
+	same_header(&t);
+	same_code(&t);
+	same_labels(&t);
+	/* two frames and one, of 3 samples each; the second has no name */
+	ck_assert_int_eq(q.frames, 9);
+	ck_assert_int_eq(q.symbolized, 6);
+}
+END
+
 SUITE("rename", a_debug_file_of_the_build_id_names_functions,
       one_of_another_build_id_does_not,
-      without_debug_files_a_profile_stays_as_it_is)
+      without_debug_files_a_profile_stays_as_it_is,
+      nothing_that_a_profile_says_is_lost_when_it_gets_names)

@@ -105,7 +105,7 @@ TEST(a_sample_is_read)
 	struct sample_record raw = sample();
 	struct record r;
 
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert_int_eq(r.kind, RECORD_SAMPLE);
 	ck_assert_uint_eq(r.pid, 10);
 	ck_assert_uint_eq(r.tid, 11);
@@ -125,10 +125,10 @@ TEST(a_stack_may_go_on_above_a_copy_of_full_size_alone)
 	struct sample_record raw = sample();
 	struct record r;
 
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert(!r.sample.stack_cut);
 	raw.stack_filled = raw.stack_size;
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert(r.sample.stack_cut);
 }
 END
@@ -140,11 +140,11 @@ TEST(a_thread_without_a_user_part_is_told_from_one_of_32_bits)
 
 	raw.abi = PERF_SAMPLE_REGS_ABI_NONE;
 	raw.regs[0] = 0; /* the stack's size is there then */
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert(r.sample.no_user && !r.sample.has_user);
 	raw = sample();
 	raw.abi = PERF_SAMPLE_REGS_ABI_32;
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert(!r.sample.no_user && !r.sample.has_user);
 }
 END
@@ -159,7 +159,7 @@ TEST(a_sample_cut_anywhere_is_refused)
 		struct record r;
 
 		memcpy(cut, &whole, n);
-		ck_assert_int_eq(record_parse(cut, n, &r), -EBADMSG);
+		ck_assert_int_eq(record_parse(cut, n, false, &r), -EBADMSG);
 	}
 }
 END
@@ -170,16 +170,16 @@ TEST(lengths_that_do_not_fit_are_refused)
 	struct sample_record raw = sample();
 
 	raw.nchain = UINT64_MAX;
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), -EBADMSG);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), -EBADMSG);
 	raw = sample();
 	raw.nchain = UINT64_MAX / 8;
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), -EBADMSG);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), -EBADMSG);
 	raw = sample();
 	raw.stack_size = UINT64_MAX;
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), -EBADMSG);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), -EBADMSG);
 	raw = sample();
 	raw.stack_filled = 65;
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), -EBADMSG);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), -EBADMSG);
 }
 END
 
@@ -193,11 +193,11 @@ TEST(a_name_without_its_end_is_refused)
 	};
 	struct record r;
 
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), 0);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert_str_eq(r.comm.name, "true");
 	ck_assert(r.comm.exec);
 	memset(raw.name, 'x', sizeof(raw.name));
-	ck_assert_int_eq(record_parse(&raw, sizeof(raw), &r), -EBADMSG);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), -EBADMSG);
 }
 END
 
@@ -248,7 +248,7 @@ TEST(a_record_that_wraps_is_made_straight)
 	ring_look(&f->ring);
 	ck_assert(ring_peek(&f->ring, &p, &n));
 	ck_assert_uint_eq(record_time(p, n), 7);
-	ck_assert_int_eq(record_parse(p, n, &r), 0);
+	ck_assert_int_eq(record_parse(p, n, false, &r), 0);
 	ck_assert_uint_eq(r.fork.ppid, 10);
 	ring_next(&f->ring, n);
 	ck_assert(!ring_peek(&f->ring, &p, &n));

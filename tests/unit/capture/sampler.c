@@ -50,7 +50,8 @@ look(void *arg, const struct record *r)
 {
 	struct seen *s = arg;
 
-	/* Of lives the time is taken first, and a sample may come between. */
+	/* The time of a fork or exit is taken before the record is written, and
+	 * a sample may come between. */
 	if (r->kind == RECORD_SAMPLE) {
 		s->backwards += r->time_ns < s->last_ns;
 		s->last_ns = r->time_ns;
@@ -65,7 +66,7 @@ look(void *arg, const struct record *r)
 	if (r->kind != RECORD_SAMPLE || r->pid != s->pid)
 		return;
 	s->samples++;
-	s->weight += r->sample.weight_ns;
+	s->weight += r->sample.amount.value;
 	s->whole += r->sample.has_user && r->sample.stack_len >= 256;
 }
 
@@ -93,7 +94,7 @@ work_for(struct sampler *s, uint64_t samples)
 	return all;
 }
 
-/* What can have been sampled of the CPU time since then: none is doubled. */
+/* The most samples that the CPU time since then allows, none counted twice. */
 static uint64_t
 most(int64_t since_ns, uint64_t period)
 {
@@ -241,7 +242,7 @@ open_of(size_t ring_bytes, uint32_t stack_bytes, struct sampler **out)
 	return sampler_open(&here, &ask, out);
 }
 
-/* What the kernel counted of all events of a sampler. */
+/* The kernel's count of all events of a sampler. */
 static uint64_t
 kernel_count(const struct sampler *s)
 {
@@ -328,6 +329,55 @@ TEST(samples_from_before_the_rate_fell_weigh_as_before)
 	ck_assert_uint_gt(seen.samples, 0);
 	ck_assert_uint_le(seen.samples, most(start, PERIOD));
 	ck_assert_uint_eq(seen.weight, seen.samples * PERIOD);
+}
+END
+
+TEST(samples_from_between_two_falls_of_the_rate_weigh_as_after_the_first)
+{
+	struct seen seen = {.pid = (uint32_t)getpid()};
+	struct sampler *s;
+	int64_t start;
+	int rc = open_sampler(&s);
+
+	if (rc == -EPERM || rc == -EACCES)
+		SKIP("this user may not sample");
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(sampler_slow(s, 4 * PERIOD), 0);
+	start = clock_cpu_ns();
+	drain(s); /* what was taken before */
+	burn(100 * NS_PER_MS);
+	sampler_stop(s);
+	ck_assert_int_eq(sampler_slow(s, 16 * PERIOD), 0);
+	sampler_drain(s, UINT64_MAX, look, &seen);
+	sampler_close(s);
+	ck_assert_uint_gt(seen.samples, 0);
+	ck_assert_uint_le(seen.samples, most(start, 4 * PERIOD));
+	ck_assert_uint_eq(seen.weight, seen.samples * 4 * PERIOD);
+}
+END
+
+TEST(interpreter_frames_behind_an_event_are_taken_only_whole)
+{
+	static struct python_slot slots[PYTHON_SLOTS];
+	struct sampler_emitter emitter = {.python.slots = slots};
+	struct sampler s = {.emitter = &emitter};
+	struct python_stack sent = {.tid = 7, .n = 3, .frames[2].code = 42};
+	const size_t head = offsetof(struct python_stack, frames);
+	const size_t whole = head + 3 * sizeof(*sent.frames);
+	struct record r = {.sample.behind = (const uint8_t *)&sent,
+	                   .sample.behind_len = whole};
+	const struct python_stack *got = python_of_emitted(&s, &r);
+
+	ck_assert_ptr_nonnull(got);
+	ck_assert_uint_eq(got->n, 3);
+	ck_assert_uint_eq(got->frames[2].code, 42);
+	r.sample.behind_len = whole - 1;
+	ck_assert_ptr_null(python_of_emitted(&s, &r));
+	r.sample.behind_len = head - 1;
+	ck_assert_ptr_null(python_of_emitted(&s, &r));
+	sent.n = PYTHON_MAX_FRAMES + 1;
+	r.sample.behind_len = SIZE_MAX;
+	ck_assert_ptr_null(python_of_emitted(&s, &r));
 }
 END
 
@@ -436,6 +486,9 @@ SUITE("sampler", work_is_sampled_with_registers_and_stack,
       deeper_dumps_miss_and_double_nothing,
       deeper_dumps_than_the_rings_hold_are_refused,
       what_is_lost_is_told_to_the_last, fewer_samples_weigh_more,
-      samples_from_before_the_rate_fell_weigh_as_before, children_are_told_of,
-      only_elf_leaves_the_opener, a_stack_leaves_the_opener_above_what_is_known,
+      samples_from_before_the_rate_fell_weigh_as_before,
+      samples_from_between_two_falls_of_the_rate_weigh_as_after_the_first,
+      interpreter_frames_behind_an_event_are_taken_only_whole,
+      children_are_told_of, only_elf_leaves_the_opener,
+      a_stack_leaves_the_opener_above_what_is_known,
       nonsense_is_refused_by_the_opener)

@@ -117,7 +117,7 @@ finds_all(struct world *w, const struct elf_image *e, int news)
 	       !symbols_cache_tell(w->cache, news);
 }
 
-/* What one capture of a program does. */
+/* Does as one capture of a program does. */
 static void
 capture(struct world *w, int i)
 {

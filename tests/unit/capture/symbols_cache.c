@@ -31,7 +31,7 @@ has(struct symbols_cache *c, const struct symbols_key *key)
 	return symbols_cache_find(c, key, &p);
 }
 
-/* What a child would leave that found and added so. */
+/* Adds the news that a child with this cache would leave. */
 static int
 learn_from(struct symbols_cache *parent, const struct symbols_cache *child)
 {

@@ -93,7 +93,7 @@ image_of(const struct symbol_of *rows, size_t n, const char *code, size_t size)
 	return e;
 }
 
-/* What an address is called; "" when it has no name. */
+/* The name of an address; "" when it has none. */
 static const char *
 name_in(const struct elf_image *e, uint64_t vaddr)
 {

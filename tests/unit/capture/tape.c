@@ -90,7 +90,7 @@ TEST(a_number_used_again_is_another_thread)
 }
 END
 
-/* What is used up is told once, and ends everything. */
+/* A tape that is used up says so once, and ends everything. */
 static void
 expect_full(const struct tape *t)
 {

@@ -6,15 +6,16 @@
 #include <errno.h>
 
 static const struct place overflow = {2, 0};
+static const struct amount seven = {.value = 7, .events = AMOUNT_EVENT};
 
 static uint32_t
 count_of_all(const struct trie *t)
 {
-	uint32_t sum = 0;
+	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < t->nodes.n; i++)
-		sum += t->counts[i].samples;
-	return sum;
+		sum += t->counts[i].events;
+	return (uint32_t)(sum / AMOUNT_EVENT);
 }
 
 TEST(equal_pairs_are_one_row)
@@ -56,14 +57,14 @@ TEST(stacks_share_what_they_have_in_common)
 	uint32_t node;
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7, &node), 0);
-	ck_assert_int_eq(trie_count(&t, b, 3, overflow, 7, &node), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow, 7, &node), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow, &seven, &node), 0);
+	ck_assert_int_eq(trie_count(&t, b, 3, overflow, &seven, &node), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, overflow, &seven, &node), 0);
 	ck_assert_uint_eq(t.nodes.n, 1 + 1 + 4); /* root, overflow, ours */
 	ck_assert_uint_eq(t.places.n, 1 + 4);
 	ck_assert_uint_eq(t.samples, 3);
 	ck_assert_uint_eq(count_of_all(&t), 3);
-	ck_assert_uint_eq(t.weight, 21);
+	ck_assert_uint_eq(t.value, 21);
 }
 END
 
@@ -74,13 +75,13 @@ TEST(one_address_in_two_modules_is_two_places)
 	uint32_t node;
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, 7, &node), 0);
-	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, 7, &node), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, &seven, &node), 0);
+	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, &seven, &node), 0);
 	ck_assert_uint_eq(t.places.n, 1 + 2);
 }
 END
 
-/* What is remembered of the stack before is no stack. */
+/* The remembered path of the stack before is no stack itself. */
 TEST(stacks_deeper_than_the_path_remembered_are_told_apart)
 {
 	CLEANUP(trie_done) struct trie t = {0};
@@ -90,25 +91,25 @@ TEST(stacks_deeper_than_the_path_remembered_are_told_apart)
 	ck_assert_int_eq(trie_init(&t, 4 * ARRAY_LEN(stack)), 0);
 	for (size_t i = 0; i < ARRAY_LEN(stack); i++)
 		stack[i] = (struct place){5, i};
-	ck_assert_int_eq(
-		trie_count(&t, stack, ARRAY_LEN(stack), overflow, 7, &first),
-		0);
+	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), overflow,
+	                            &seven, &first),
+	                 0);
 	stack[0].vaddr = 1000;
-	ck_assert_int_eq(
-		trie_count(&t, stack, ARRAY_LEN(stack), overflow, 7, &other),
-		0);
+	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), overflow,
+	                            &seven, &other),
+	                 0);
 	stack[0].vaddr = 0;
-	ck_assert_int_eq(
-		trie_count(&t, stack, ARRAY_LEN(stack), overflow, 7, &again),
-		0);
+	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), overflow,
+	                            &seven, &again),
+	                 0);
 	ck_assert_int_eq(trie_count(&t, stack + TRIE_PATH, TRIE_PATH, overflow,
-	                            7, &outer),
+	                            &seven, &outer),
 	                 0);
 	ck_assert_uint_ne(first, other);
 	ck_assert_uint_eq(first, again);
-	ck_assert_uint_eq(t.counts[first].samples, 2);
-	ck_assert_uint_eq(t.counts[other].samples, 1);
-	ck_assert_uint_eq(t.counts[outer].samples, 1);
+	ck_assert_uint_eq(t.counts[first].events, 2 * AMOUNT_EVENT);
+	ck_assert_uint_eq(t.counts[other].events, AMOUNT_EVENT);
+	ck_assert_uint_eq(t.counts[outer].events, AMOUNT_EVENT);
 	ck_assert_uint_eq(t.nodes.n, 1 + 1 + ARRAY_LEN(stack) + 1);
 }
 END
@@ -122,7 +123,8 @@ TEST(a_full_tree_folds_stacks_and_keeps_their_number)
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct place at = {5, i};
 
-		ck_assert_int_eq(trie_count(&t, &at, 1, overflow, 7, &node), 0);
+		ck_assert_int_eq(
+			trie_count(&t, &at, 1, overflow, &seven, &node), 0);
 	}
 	ck_assert_uint_le(t.nodes.n, 50);
 	ck_assert_uint_eq(t.samples, 1000);
@@ -152,12 +154,12 @@ TEST(a_hundred_thousand_stacks_stay_within_the_bytes_told)
 		const struct place stack[] = {
 			{5, n}, {5, n / 10 % 100}, {5, n / 1000}};
 
-		ck_assert_int_eq(trie_count(&t, stack, 3, overflow, 7, &node),
-		                 0);
+		ck_assert_int_eq(
+			trie_count(&t, stack, 3, overflow, &seven, &node), 0);
 	}
 	ck_assert_uint_eq(t.folded, 0);
 	ck_assert_uint_eq(count_of_all(&t), 2 * MANY);
-	ck_assert_uint_eq(t.weight, 2 * MANY * 7);
+	ck_assert_uint_eq(t.value, 2 * MANY * 7);
 	ck_assert_uint_le(bytes_of(&t), RECORDER_NODE_BYTES << 17);
 }
 END

@@ -84,7 +84,7 @@ static const uint8_t arm_frames[] = {
 #define ARM_SIGNED 49 /* DW_CFA_AARCH64_negate_ra_state */
 #define ARM_SIZE   0x38
 
-/* What follows f, without tables: what ends a handler, and a .plt as binutils
+/* Code after f without tables: the end of a handler, and a .plt as binutils
  * 2.40 writes it for -z force-bti. */
 static const uint32_t arm_code[] = {
 	0xd2801168, /* mov x8, #139 */
@@ -444,8 +444,8 @@ END
 
 #define OUTSIDE 4096 /* code without tables */
 
-/* What CPython makes for -X perf: it has a word of padding, or the frame
- * pointer, below where it returns to the interpreter. */
+/* CPython makes such code for -X perf: a word of padding, or the frame pointer,
+ * lies below the address to which it returns in the interpreter. */
 TEST(code_that_calls_an_interpreter_is_left_to_it)
 {
 	const struct {

@@ -9,7 +9,7 @@
 
 #define STACKS     1000
 #define MAX_FRAMES 512
-/* Of 1000 stacks, how many may differ for reasons not understood. */
+/* The number of stacks in 1000 that may differ for reasons not understood. */
 #define MAY_DIFFER 2
 
 struct walked {
@@ -135,8 +135,8 @@ TEST(stacks_at_every_few_instructions_are_as_libunwind_walks_them)
 }
 END
 
-/* What a blocked thread's registers would be is known here: they're left out
- * and have to be found again. */
+/* The registers of a blocked thread are known here; the test leaves them out,
+ * and the walk has to find them again. */
 TEST(stacks_are_walked_alike_from_pc_and_sp_alone)
 {
 	CLEANUP_CORPUS struct corpus *c = record("demo", "2", "100");

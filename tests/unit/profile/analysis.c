@@ -251,6 +251,36 @@ TEST(without_labels_the_leaf_frames_tell)
 }
 END
 
+/* clang-format off */
+#define LOCKS \
+	"2 " WAITS("sync.Mutex.Lock") ",waitTarget=0xc0a0|main.lock main.a\n" \
+	"1 " WAITS("sync.Mutex.Lock") ",waitTarget=0xc0a0|main.lock main.b\n" \
+	"1 " WAITS("sync.Mutex.Lock") ",waitTarget=0xc0a0|main.lock main.a\n" \
+	"9 " WAITS("chan receive") ",waitTarget=0xc0b0 len 0 cap 3|main.c\n" \
+	"1 " WAITS("chan receive") ",waitTarget=0xc0c0|main.c\n" \
+	"5 " WAITS("read") ",waitTarget=3 pipe:[7]|main.d\n" \
+	"5 state=running|main.e\n"
+/* clang-format on */
+
+TEST(addresses_are_told_for_which_two_or_more_wait)
+{
+	CLEANUP_ANALYSIS struct analysis *a = analyse(LOCKS, LOCKS);
+	const struct wait_target *t = a->targets;
+
+	ck_assert_uint_eq(a->ntargets, 2);
+	ck_assert_uint_eq(t[0].address, 0xc0b0);
+	ck_assert_int_eq(t[0].count, 9);
+	ck_assert_uint_eq(t[1].address, 0xc0a0);
+	ck_assert_int_eq(t[1].count, 4);
+	ck_assert_uint_eq(t[1].nstacks, 2);
+	ck_assert_int_eq(t[1].most.count[1], 3);
+	ck_assert_str_eq(
+		groups_text(a->groups,
+	                    group_frames(a->groups, &t[1].most)[1].name),
+		"main.a");
+}
+END
+
 static const struct {
 	const char *name, *base, *now;
 	const char *rule; /* NULL: no suspect */
@@ -558,6 +588,7 @@ suite(void)
 		a_change_of_state_is_no_new_stack,
 		another_creator_is_another_stack,
 		groups_add_up_to_the_profile,
+		addresses_are_told_for_which_two_or_more_wait,
 	};
 	Suite *s = suite_create("analysis");
 	TCase *c = tcase_create("analysis");

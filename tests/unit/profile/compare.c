@@ -133,7 +133,8 @@ find(const struct comparison *c, const char *name)
 	ck_abort_msg("no function %s", name);
 }
 
-/* Of ROUNDS comparisons of a program with itself, those that list one. */
+/* Counts, among ROUNDS comparisons of a program with itself, those that list a
+ * regression. */
 static int
 false_alarms(double burst, int samples)
 {
@@ -350,7 +351,7 @@ static const struct {
          NULL},
 };
 
-/* What a person is told of a verdict, in full where it has figures. */
+/* Reasons of verdicts as a person reads them, whole where they have figures. */
 static const struct {
 	const char *base, *now;
 	double s;

@@ -1,5 +1,5 @@
-/* What comparisons make of captures whose time is known: claims about many
- * simulated ones. */
+/* Comparisons of captures whose time is known: claims about many simulated
+ * ones. */
 #include "lib/folded.h"
 #include "lib/random.h"
 #include "lib/test.h"
@@ -64,7 +64,7 @@ pick(const struct program *p)
 	return p->functions - 1;
 }
 
-/* Of one half of the functions, mostly. */
+/* Picks mostly from one half of the functions. */
 static int
 pick_half(const struct program *p, int half)
 {
@@ -256,7 +256,7 @@ slower(struct program p, int function, double times, double *work)
 	return p;
 }
 
-/* What a test that knows the variance finds: the bound. */
+/* Power of a test that knows the variance: the bound. */
 static const struct {
 	const char *name;
 	int function, samples;
@@ -376,7 +376,7 @@ at_another_time(struct program p, double much)
 	return p;
 }
 
-/* Of so many rounds, those that list a regression, of f0 or of any. */
+/* Counts the rounds that list a regression, of f0 or of any function. */
 static int
 listed_among(double much, double times, int samples, int rounds, size_t others)
 {

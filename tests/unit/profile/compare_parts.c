@@ -1,5 +1,5 @@
-/* What comparisons make of ranges, which are made of parts: claims about many
- * simulated ones. */
+/* Comparisons of ranges, which are made of parts: claims about many simulated
+ * ones. */
 #include "lib/folded.h"
 #include "lib/random.h"
 #include "lib/test.h"
@@ -457,7 +457,7 @@ TEST(others_of_the_base_widen_the_interval_of_the_total)
 }
 END
 
-/* Of another hour it is not known what work it held. */
+/* The work of another hour is not known. */
 TEST(others_do_not_widen_what_is_told_per_unit_of_work)
 {
 	seed = 241;

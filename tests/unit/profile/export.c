@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct export_meta meta = {
@@ -184,6 +185,129 @@ TEST(an_svg_has_a_box_with_a_tooltip_for_each_node)
 }
 END
 
+/* Returns what follows the tooltip of the only frame of that name. */
+static const char *
+box_of(const char *svg, const char *name)
+{
+	CLEANUP_BUF struct buf tooltip = BUF_INIT(BUF_MAX_SMALL);
+	const char *at;
+
+	buf_addf(&tooltip, "<title>%s [app]\n", name);
+	at = strstr(svg, buf_str(&tooltip));
+	ck_assert_msg(at, "no box of %s", name);
+	return strstr(at, "</title>") + strlen("</title>");
+}
+
+static void
+lies_at(const char *svg, const char *name, const char *rect)
+{
+	const char *box = box_of(svg, name);
+
+	ck_assert_msg(!strncmp(box, rect, strlen(rect)), "%s: %.90s", name,
+	              box);
+}
+
+TEST(a_box_of_an_svg_lies_below_its_caller_and_as_wide_as_its_cost)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	const char *svg;
+
+	ck_assert_int_eq(write_as("svg",
+	                          "main;a;x 2\nmain;a;y 1\nmain;a 1\n"
+	                          "main;b;z 2\n",
+	                          &b),
+	                 0);
+	svg = buf_str(&b);
+	lies_at(svg, "main", "<rect x=\"10.00\" y=\"61\" width=\"1200.00\"");
+	lies_at(svg, "a", "<rect x=\"10.00\" y=\"78\" width=\"800.00\"");
+	lies_at(svg, "x", "<rect x=\"10.00\" y=\"95\" width=\"400.00\"");
+	lies_at(svg, "y", "<rect x=\"410.00\" y=\"95\" width=\"200.00\"");
+	lies_at(svg, "b", "<rect x=\"810.00\" y=\"78\" width=\"400.00\"");
+	lies_at(svg, "z", "<rect x=\"810.00\" y=\"95\" width=\"400.00\"");
+	/* the last row ends at 112, a margin above the end of the picture */
+	ck_assert_uint_eq(count(svg, "width=\"1220\" height=\"122\""), 1);
+}
+END
+
+/* Draws a frame that is so many pixels wide. */
+static void
+label_is(const char *name, int pixels, const char *want)
+{
+	CLEANUP_BUF struct buf folded = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	const char *box, *text;
+
+	buf_addf(&folded, "%s %d\nrest %d\n", name, pixels, 1200 - pixels);
+	ck_assert_int_eq(write_as("svg", buf_str(&folded), &b), 0);
+	box = box_of(buf_str(&b), name);
+	text = strchr(box, '>') + 1; /* behind the rectangle */
+	if (*want)
+		text = strchr(text, '>') + 1;
+	ck_assert_msg(!strncmp(text, want, strlen(want)) &&
+	                      text[strlen(want)] == '<',
+	              "%d pixels: %.60s", pixels, text);
+}
+
+TEST(a_label_of_an_svg_stays_inside_its_box)
+{
+	/* ten characters are 72 pixels wide, and have 3 beside them */
+	label_is("abcdefghij", 79, "abcdefghij");
+	label_is("abcdefghij", 77, "abcdefg..");
+	label_is("abcdefghij", 28, "a..");
+	label_is("abcdefghij", 27, "");
+}
+END
+
+/* One sample of a function that calls itself that often. */
+static struct profile *
+recursive(uint32_t depth)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_FREE uint32_t *stack = calloc(depth, sizeof(*stack));
+	struct function f = {0};
+	struct line line = {0};
+	uint32_t location;
+	int64_t value = 1;
+
+	ck_assert(p && stack);
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_cstring(p, "f", &f.name), 0);
+	ck_assert_int_eq(profile_function(p, &f, &line.function), 0);
+	ck_assert_int_eq(
+		profile_location(p, PROFILE_NONE, 1, &line, 1, &location), 0);
+	for (uint32_t i = 0; i < depth; i++)
+		stack[i] = location;
+	ck_assert_int_eq(profile_sample(p, stack, depth, NULL, 0, &value), 0);
+	return TAKE(p);
+}
+
+static const struct {
+	uint32_t depth;
+	size_t boxes, height;
+} deep[] = {
+	{100, 101, 44 + 101 * 17 + 10},
+	{511, 512, 44 + 512 * 17 + 10},
+	{512, 512, 44 + 512 * 17 + 10},
+	{600, 512, 44 + 512 * 17 + 10},
+};
+
+TEST(an_svg_is_as_high_as_the_512_rows_that_it_shows_at_most)
+{
+	for (size_t i = 0; i < ARRAY_LEN(deep); i++) {
+		CLEANUP_PROFILE struct profile *p = recursive(deep[i].depth);
+		CLEANUP_TREE struct tree *t = NULL;
+		CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+		CLEANUP_BUF struct buf want = BUF_INIT(BUF_MAX_SMALL);
+
+		ck_assert_int_eq(tree_new(p, 0, &t), 0);
+		ck_assert_int_eq(format_find("svg")->write(t, &meta, &b), 0);
+		ck_assert_uint_eq(count(buf_str(&b), "<g>"), deep[i].boxes);
+		buf_addf(&want, " height=\"%zu\" ", deep[i].height);
+		ck_assert_uint_eq(count(buf_str(&b), buf_str(&want)), 1);
+	}
+}
+END
+
 TEST(an_svg_of_hostile_names_holds_no_markup_of_theirs)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
@@ -328,6 +452,9 @@ SUITE("export", formats_are_found_by_name_only,
       json_of_hostile_names_parses_and_stays_inside_script,
       the_page_has_style_scripts_and_data_in_place,
       an_svg_has_a_box_with_a_tooltip_for_each_node,
+      a_box_of_an_svg_lies_below_its_caller_and_as_wide_as_its_cost,
+      a_label_of_an_svg_stays_inside_its_box,
+      an_svg_is_as_high_as_the_512_rows_that_it_shows_at_most,
       an_svg_of_hostile_names_holds_no_markup_of_theirs,
       an_svg_leaves_out_what_is_too_narrow_among_many,
       pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,

@@ -1,4 +1,4 @@
-/* What one function costs, told from stacks and from a tree of them. */
+/* The cost of one function, computed from stacks and from a tree of them. */
 #include "profile/function.h"
 #include "lib/folded.h"
 #include "lib/test.h"

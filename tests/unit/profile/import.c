@@ -55,7 +55,7 @@ import_as(const char *type, const char *content_type, double rate,
 	return 0;
 }
 
-/* What the file DATA/name says as this type. */
+/* Reads the file DATA/name as this type. */
 static void
 expect(const char *name, const char *type, double rate, int r, const char *text)
 {

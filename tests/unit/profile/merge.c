@@ -124,6 +124,31 @@ TEST(a_file_is_the_same_by_its_build_id_wherever_it_lies)
 }
 END
 
+TEST(a_file_is_the_same_if_its_ends_are_in_one_page)
+{
+	static const struct {
+		uint64_t one, other;
+		uint32_t mappings;
+	} rows[] = {
+		{0x1000, 0x1000, 1}, {0x1000, 0xfff, 1},  {0x1000, 0x1001, 2},
+		{0x2000, 0x1001, 1}, {0x2000, 0x1000, 2},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *a =
+			at_address(0x10000, "/lib/a.so", "ab12");
+		CLEANUP_PROFILE struct profile *b =
+			at_address(0x10000, "/lib/a.so", "ab12");
+		CLEANUP_PROFILE struct profile *p = NULL;
+
+		a->mappings[0].limit = a->mappings[0].start + rows[i].one;
+		b->mappings[0].limit = b->mappings[0].start + rows[i].other;
+		p = merged((struct profile *[]){a, b}, 2);
+		ck_assert_msg(p->nmappings == rows[i].mappings, "row %zu", i);
+	}
+}
+END
+
 TEST(labels_keep_samples_apart)
 {
 	CLEANUP_PROFILE struct profile *a = profile_of("m 1\n");
@@ -196,5 +221,6 @@ END
 
 SUITE("merge", equal_stacks_add_up, one_input_comes_out_as_it_was,
       a_file_is_the_same_by_its_build_id_wherever_it_lies,
-      labels_keep_samples_apart, a_label_of_one_input_keeps_it_apart,
-      other_value_types_are_refused, sums_and_memory_are_bounded)
+      a_file_is_the_same_if_its_ends_are_in_one_page, labels_keep_samples_apart,
+      a_label_of_one_input_keeps_it_apart, other_value_types_are_refused,
+      sums_and_memory_are_bounded)

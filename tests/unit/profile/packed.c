@@ -72,7 +72,7 @@ check_holds(const struct buf *file, const struct profile *p, unsigned seed)
 		              "value %zu, seed %u", i, seed);
 }
 
-/* What no sum shows: fields of one profile only, written and read. */
+/* Fields of a single profile, which sums drop, are written and read. */
 static void
 check_head(const struct profile *a, const struct profile *b)
 {
@@ -170,6 +170,29 @@ TEST(stacks_written_out_are_bounded)
 	                 -E2BIG);
 	ck_assert_int_eq(packed_profile(&k, 6 * sizeof(uint32_t), &got), 0);
 	ck_assert_uint_eq(got->nstack, 6);
+}
+END
+
+TEST(a_stack_may_be_as_deep_as_any)
+{
+	static uint32_t stack[PROFILE_MAX_FRAMES];
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
+	struct mapping m = {.start = 0x1000, .limit = 0x9000};
+	const int64_t values[] = {1};
+	uint32_t mapping;
+
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	for (uint32_t i = 0; i < PROFILE_MAX_FRAMES; i++)
+		ck_assert_int_eq(profile_location(p, mapping, 0x2000 + i % 7,
+		                                  NULL, 0, &stack[i]),
+		                 0);
+	ck_assert_int_eq(
+		profile_sample(p, stack, PROFILE_MAX_FRAMES, NULL, 0, values),
+		0);
+	pack(p, &file);
+	check_holds(&file, p, 0);
 }
 END
 
@@ -272,4 +295,5 @@ END
 
 SUITE("packed", no_row_of_any_sum_is_lost, a_sample_without_a_stack_stays_one,
       a_pprof_file_is_taken_as_it_is, stacks_written_out_are_bounded,
-      what_can_not_be_is_refused, a_changed_file_never_leaves_its_bounds)
+      a_stack_may_be_as_deep_as_any, what_can_not_be_is_refused,
+      a_changed_file_never_leaves_its_bounds)

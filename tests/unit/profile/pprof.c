@@ -477,7 +477,7 @@ TEST(members_of_a_gzip_file_are_joined)
 }
 END
 
-/* What is given back while a file is read ends where it ends. */
+/* Memory that is given back while a file is read ends where the file ends. */
 TEST(a_gzipped_file_without_samples_is_read)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new(), *got = NULL;

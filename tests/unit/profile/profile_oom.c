@@ -302,6 +302,7 @@ TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
 	static const struct place overflow = {2, 0};
 	CLEANUP(trie_done) struct trie t = {0};
 	uint64_t counted = 0, refused = 0;
+	const struct amount seven = {.value = 7, .events = AMOUNT_EVENT};
 	uint32_t node;
 
 	if (!OWN_MALLOC)
@@ -312,15 +313,15 @@ TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
 
 		if (i == 20000)
 			left = 0;
-		refused += trie_count(&t, &at, 1, overflow, 7, &node) != 0;
+		refused += trie_count(&t, &at, 1, overflow, &seven, &node) != 0;
 	}
 	left = NEVER;
 	ck_assert_uint_eq(refused, 0);
 	for (uint32_t i = 0; i < t.nodes.n && i < t.counts_cap; i++)
-		counted += t.counts[i].samples;
+		counted += t.counts[i].events / AMOUNT_EVENT;
 	ck_assert(failed);
 	ck_assert_uint_eq(counted, 100000);
-	ck_assert_uint_eq(t.weight, 700000);
+	ck_assert_uint_eq(t.value, 700000);
 	ck_assert_uint_gt(t.folded, 0);
 	ck_assert_uint_lt(t.folded, 80000);
 }

@@ -78,6 +78,54 @@ TEST(a_string_longer_than_a_chunk_is_kept)
 }
 END
 
+TEST(bytes_that_are_not_utf8_become_question_marks)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{"\xff", "?"},
+		{"a\xff\xfe;b", "a??;b"},
+		{"\xe2\x82", "??"},               /* cut short */
+		{"\xed\xa0\x80", "???"},          /* surrogate */
+		{"\xc0\xaf", "??"},               /* too long a form of / */
+		{"\xe2\x82\xac", "\xe2\x82\xac"}, /* the euro sign */
+		{"\xe2\x82\xac\x80", "\xe2\x82\xac?"},
+	};
+	CLEANUP_STRINGS struct strings *s = strings_new();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_str_eq(strings_get(s, add(s, rows[i].text), NULL),
+		                 rows[i].want);
+	ck_assert_uint_eq(add(s, "\xff"), add(s, "?"));
+}
+END
+
+TEST(strings_added_at_once_are_mended_too)
+{
+	const struct string text[] = {{"a\xff", 2}, {"b", 1}};
+	CLEANUP_STRINGS struct strings *s = strings_new();
+	uint32_t id[ARRAY_LEN(text)];
+
+	ck_assert_int_eq(strings_add_all(s, text, ARRAY_LEN(text), id), 0);
+	ck_assert_str_eq(strings_get(s, id[0], NULL), "a?");
+	ck_assert_str_eq(strings_get(s, id[1], NULL), "b");
+}
+END
+
+TEST(stored_text_keeps_its_ids)
+{
+	CLEANUP_STRINGS struct strings *s = strings_new();
+	uint32_t a, b;
+
+	ck_assert_int_eq(strings_add_stored(s, "\xff", 1, &a), 0);
+	ck_assert_int_eq(strings_add_stored(s, "\xfe", 1, &b), 0);
+	ck_assert_uint_eq(a, 1);
+	ck_assert_uint_eq(b, 2);
+}
+END
+
 SUITE("strings", id_0_is_the_empty_string, equal_text_has_equal_ids,
       text_may_hold_nul_and_ends_with_one, text_never_moves,
-      a_string_longer_than_a_chunk_is_kept)
+      a_string_longer_than_a_chunk_is_kept,
+      bytes_that_are_not_utf8_become_question_marks,
+      strings_added_at_once_are_mended_too, stored_text_keeps_its_ids)

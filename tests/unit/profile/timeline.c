@@ -52,7 +52,7 @@ decode(const struct buf *b, struct timeline **out)
 	return timeline_decode(b->p, b->len, TIMELINE_MAX_BYTES, out);
 }
 
-/* What comes of these bytes, packed as a file is. */
+/* Reads these bytes, packed as a file is. */
 static int
 decode_raw(const void *p, size_t n)
 {
@@ -233,8 +233,125 @@ TEST(a_file_that_inflates_past_the_limit_is_refused)
 }
 END
 
-SUITE("timeline", what_is_written_is_read, an_empty_timeline_is_one,
-      samples_are_rows_of_the_profile, what_is_cut_short_is_refused_or_shorter,
-      columns_and_rows_must_make_sense, names_and_times_have_bounds,
-      more_threads_than_allowed_are_refused,
-      a_file_that_inflates_past_the_limit_is_refused)
+/* --- parts --- */
+
+#define STEP_US 1000
+
+/* Each sample of a profile, one after the other, in two threads by turns. */
+static struct timeline *
+line_of(const struct profile *p)
+{
+	struct timeline *t = timeline_new();
+	struct timeline_sample s = {.weight_ns = FOLDED_PERIOD_NS};
+
+	for (uint32_t tid = 7; tid <= 8; tid++)
+		ck_assert_int_eq(timeline_thread(t,
+		                                 &(struct timeline_thread){
+							 .pid = 7, .tid = tid}),
+		                 0);
+	for (; s.sample < p->nsamples; s.sample++)
+		for (int64_t i = 0; i < p->values[s.sample * p->ntypes]; i++) {
+			ck_assert_int_eq(timeline_sample(t, &s), 0);
+			s.time_us += STEP_US;
+			s.thread = !s.thread;
+		}
+	t->duration_us = s.time_us;
+	return t;
+}
+
+static const char all_of_it[] = "a 3\nb 2\nc 4\n";
+#define ALL UINT64_MAX
+
+static const struct {
+	struct timeline_part parts[2];
+	int64_t counts[3]; /* of the first part, by row */
+} halves[] = {
+	{{{0, 4000, 0}, {4000, ALL, 0}}, {3, 1, 0}},
+	{{{0, 3999, 0}, {3999, ALL, 0}}, {3, 1, 0}},
+	{{{0, 4001, 0}, {4001, ALL, 0}}, {3, 2, 0}},
+	{{{0, ALL, 7}, {0, ALL, 8}}, {2, 1, 2}},
+	{{{0, ALL, 0}, {ALL, ALL, 0}}, {3, 2, 4}},
+	{{{0, ALL, 9}, {0, ALL, 0}}, {0, 0, 0}},
+};
+
+TEST(parts_of_a_profile_add_up_to_it)
+{
+	CLEANUP_PROFILE struct profile *whole = profile_of(all_of_it);
+	CLEANUP_TIMELINE struct timeline *t = line_of(whole);
+	int64_t sums[3][2] = {{0}};
+
+	for (size_t k = 0; k < 2; k++) {
+		CLEANUP_PROFILE struct profile *p = profile_of(all_of_it);
+
+		ck_assert_int_eq(
+			timeline_cut_profile(t, &halves[_i].parts[k], p), 0);
+		for (uint32_t i = 0; i < p->nsamples; i++) {
+			const int64_t *v = &p->values[i * p->ntypes];
+
+			if (!k)
+				ck_assert_int_eq(v[0], halves[_i].counts[i]);
+			ck_assert_int_eq(v[1], v[0] * FOLDED_PERIOD_NS);
+			sums[i][0] += v[0];
+			sums[i][1] += v[1];
+		}
+	}
+	for (uint32_t i = 0; i < whole->nsamples; i++)
+		for (uint32_t k = 0; k < 2; k++)
+			ck_assert_int_eq(sums[i][k], whole->values[i * 2 + k]);
+}
+END
+
+TEST(times_of_a_part_begin_with_it)
+{
+	CLEANUP_TIMELINE struct timeline *t = example();
+
+	timeline_cut(t, &(struct timeline_part){.from_us = 10, .to_us = 90});
+	ck_assert_uint_eq(t->nsamples, 3);
+	ck_assert_uint_eq(t->samples[0].time_us, 0);
+	ck_assert_uint_eq(t->samples[2].time_us, 70);
+	ck_assert_uint_eq(t->nevents, 2);
+	ck_assert_uint_eq(t->events[0].time_us, 40);
+	ck_assert_uint_eq(t->ncounters, 0);
+	ck_assert_uint_eq(t->duration_us, 80);
+	ck_assert_int_eq(t->start_ns, -1 + 10000);
+	ck_assert_uint_eq(t->threads[1].started_us, TIMELINE_UNSEEN);
+	ck_assert_uint_eq(t->threads[1].ended_us, TIMELINE_UNSEEN);
+}
+END
+
+TEST(a_timeline_of_another_profile_cuts_nothing)
+{
+	CLEANUP_TIMELINE struct timeline *t = example();
+	CLEANUP_PROFILE struct profile *two = profile_of("a 1\nb 1\n");
+	const struct timeline_part part = {.to_us = 50};
+
+	ck_assert_int_eq(timeline_cut_profile(t, &part, two), -EBADMSG);
+	ck_assert_int_eq(two->values[0], 1);
+}
+END
+
+Suite *
+suite(void)
+{
+	const TTest *const once[] = {
+		what_is_written_is_read,
+		an_empty_timeline_is_one,
+		samples_are_rows_of_the_profile,
+		what_is_cut_short_is_refused_or_shorter,
+		columns_and_rows_must_make_sense,
+		names_and_times_have_bounds,
+		more_threads_than_allowed_are_refused,
+		a_file_that_inflates_past_the_limit_is_refused,
+		times_of_a_part_begin_with_it,
+		a_timeline_of_another_profile_cuts_nothing,
+	};
+	Suite *s = suite_create("timeline");
+	TCase *c = tcase_create("timeline");
+
+	for (size_t i = 0; i < ARRAY_LEN(once); i++)
+		tcase_add_test(c, once[i]);
+	tcase_add_loop_test(c, parts_of_a_profile_add_up_to_it, 0,
+	                    ARRAY_LEN(halves));
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -49,6 +49,8 @@ END
 TEST(a_function_is_summed_over_all_its_callers)
 {
 	check_top("x;f 1\ny;f 2\n", 1, "f 3/3/3\n");
+	/* one begins where the other one ends */
+	check_top("a;f 1\nf 2\n", 1, "f 3/3/3\n");
 }
 END
 

@@ -1,5 +1,6 @@
 #include "profile/tree.h"
 #include "lib/folded.h"
+#include "lib/random.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -188,6 +189,149 @@ TEST(a_package_is_the_go_path_else_the_module)
 }
 END
 
+static void
+assert_same_top(const struct tree *a, const struct tree *b)
+{
+	CLEANUP_FREE struct top_entry *x = NULL;
+	CLEANUP_FREE struct top_entry *y = NULL;
+	uint32_t n, m;
+
+	ck_assert_int_eq(tree_top(a, 0, &x, &n), 0);
+	ck_assert_int_eq(tree_top(b, 0, &y, &m), 0);
+	ck_assert_uint_eq(n, m);
+	for (uint32_t i = 0; i < n; i++) {
+		ck_assert_str_eq(tree_name(a, x[i].name, NULL),
+		                 tree_name(b, y[i].name, NULL));
+		ck_assert_str_eq(tree_package(a, x[i].name, NULL),
+		                 tree_package(b, y[i].name, NULL));
+		ck_assert_int_eq(x[i].self, y[i].self);
+		ck_assert_int_eq(x[i].total, y[i].total);
+		ck_assert_int_eq(x[i].samples, y[i].samples);
+	}
+}
+
+/* Stacks of few functions, so that many begin alike and recur. */
+static struct profile *
+drawn_profile(uint64_t seed)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT((size_t)1 << 20);
+
+	for (int i = 0; i < 500; i++) {
+		unsigned depth = 1 + (unsigned)(random_next(&seed) % 12);
+
+		for (unsigned k = 0; k < depth; k++)
+			buf_addf(&b, "%sf%u", k ? ";" : "",
+			         (unsigned)(random_next(&seed) % 5));
+		buf_addf(&b, " %u\n", 1 + (unsigned)(random_next(&seed) % 9));
+	}
+	return profile_of(buf_str(&b));
+}
+
+TEST(functions_alone_have_the_top_of_the_whole_tree)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		CLEANUP_PROFILE struct profile *p = drawn_profile(seed);
+		CLEANUP_TREE struct tree *whole = tree_of(p, 0);
+		CLEANUP_TREE struct tree *flat = NULL;
+
+		ck_assert_int_eq(tree_functions(p, 0, &flat), 0);
+		ck_assert_int_eq(flat->total[0], whole->total[0]);
+		ck_assert_int_eq(flat->total_samples, whole->total_samples);
+		assert_same_top(whole, flat);
+	}
+}
+END
+
+/* The line of each node of the tree whose total is large enough. */
+static void
+put_large(const struct tree *t, int64_t least, struct buf *out)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->total[i] >= least)
+			buf_addf(out, "%u %s %lld %lld\n", t->depth[i],
+			         tree_name(t, t->name[i], NULL),
+			         (long long)t->self[i], (long long)t->total[i]);
+}
+
+TEST(a_picture_of_few_nodes_has_the_large_ones_as_they_are)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		CLEANUP_PROFILE struct profile *p = drawn_profile(seed);
+		CLEANUP_TREE struct tree *whole = tree_of(p, 0);
+		CLEANUP_TREE struct tree *few = NULL;
+		CLEANUP_BUF struct buf a = BUF_INIT((size_t)1 << 20);
+		CLEANUP_BUF struct buf b = BUF_INIT((size_t)1 << 20);
+		int64_t left_out;
+
+		ck_assert_int_eq(tree_visible(p, 0, 500, &few, &left_out), 0);
+		ck_assert_int_gt(left_out, 0);
+		ck_assert_uint_le(few->n, 500);
+		ck_assert_uint_gt(few->n, 1);
+		put_large(whole, left_out, &a);
+		ck_assert_str_eq(drawn(few, &b), buf_str(&a));
+		for (uint32_t i = 0; i < few->n; i++)
+			ck_assert(few->end[i] == few->n ||
+			          few->depth[few->end[i]] <= few->depth[i]);
+	}
+}
+END
+
+TEST(a_picture_with_room_for_all_nodes_has_them)
+{
+	CLEANUP_PROFILE struct profile *p = drawn_profile(1);
+	CLEANUP_TREE struct tree *whole = tree_of(p, 0);
+	CLEANUP_TREE struct tree *all = NULL;
+	CLEANUP_BUF struct buf a = BUF_INIT((size_t)1 << 20);
+	CLEANUP_BUF struct buf b = BUF_INIT((size_t)1 << 20);
+	int64_t left_out;
+
+	ck_assert_int_eq(tree_visible(p, 0, whole->n, &all, &left_out), 0);
+	ck_assert_int_eq(left_out, 0);
+	ck_assert_str_eq(drawn(all, &a), drawn(whole, &b));
+}
+END
+
+/* The total of a node is compared with sums made by this test. */
+TEST(each_node_has_the_sum_of_the_nodes_below_it)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		CLEANUP_PROFILE struct profile *p = drawn_profile(seed);
+		CLEANUP_TREE struct tree *t = tree_of(p, 0);
+
+		for (uint32_t i = 0; i < t->n; i++) {
+			int64_t sum = 0;
+
+			for (uint32_t k = i; k < t->end[i]; k++) {
+				ck_assert(k == i || t->depth[k] > t->depth[i]);
+				sum += t->self[k];
+			}
+			ck_assert_int_eq(t->total[i], sum);
+			ck_assert(t->end[i] == t->n ||
+			          t->depth[t->end[i]] <= t->depth[i]);
+		}
+	}
+}
+END
+
+/* No two children of a node have one name, and they come in its order. */
+TEST(children_of_a_node_come_once_each_in_the_order_of_their_names)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		CLEANUP_PROFILE struct profile *p = drawn_profile(seed);
+		CLEANUP_TREE struct tree *t = tree_of(p, 0);
+
+		for (uint32_t i = 1; i < t->n; i++) {
+			uint32_t next = t->end[i];
+
+			if (next == t->n || t->depth[next] != t->depth[i])
+				continue;
+			ck_assert_str_lt(tree_name(t, t->name[i], NULL),
+			                 tree_name(t, t->name[next], NULL));
+		}
+	}
+}
+END
+
 SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
       the_subtree_of_a_node_ends_where_end_says,
       inlined_functions_are_frames_of_their_own,
@@ -195,4 +339,9 @@ SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
       sums_that_could_leave_int64_are_refused,
       samples_of_a_space_are_counted_in_its_objects,
       a_stack_of_all_frames_inlined_is_deep_and_whole,
-      a_package_is_the_go_path_else_the_module)
+      a_package_is_the_go_path_else_the_module,
+      functions_alone_have_the_top_of_the_whole_tree,
+      a_picture_of_few_nodes_has_the_large_ones_as_they_are,
+      a_picture_with_room_for_all_nodes_has_them,
+      each_node_has_the_sum_of_the_nodes_below_it,
+      children_of_a_node_come_once_each_in_the_order_of_their_names)

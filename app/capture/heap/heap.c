@@ -1,0 +1,424 @@
+#include "capture/heap.h"
+
+#include "base/clock.h"
+#include "capture/buckets.h"
+#include "capture/naming/location.h"
+#include "capture/process/process.h"
+#include "preload/heap_layout.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#define COLUMNS   4
+#define MAX_NAMED 64 /* processes whose programs a profile names */
+
+/* The counts of a process. */
+struct counts {
+	struct heap_head head;
+	struct heap_stack *stacks; /* [n] */
+	uint64_t *frames;          /* [nframes] */
+	uint32_t n, nframes;
+};
+
+struct looked {
+	struct process *proc;
+	uint64_t head; /* address of struct heap_head */
+	struct counts before;
+};
+
+struct heap {
+	const struct host *host;
+	bool in_use;
+	struct modules *modules;
+	struct memory_spare spare;
+	struct looked *rows;
+	uint32_t n, room, unread;
+	int64_t start_ms, start_ns;
+};
+
+static void
+counts_done(struct counts *c)
+{
+	free(c->stacks);
+	free(c->frames);
+}
+
+static void
+looked_done(struct looked *v)
+{
+	process_free(v->proc);
+	counts_done(&v->before);
+}
+
+void
+heap_free(struct heap *h)
+{
+	if (!h)
+		return;
+	for (uint32_t i = 0; i < h->n; i++)
+		looked_done(&h->rows[i]);
+	free(h->rows);
+	memory_spare_done(&h->spare);
+	modules_free(h->modules);
+	free(h);
+}
+
+/* --- reading a process ------------------------------------------------------
+ */
+
+static void
+seen(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	uint64_t *vaddr = arg;
+
+	if (sym->st_shndx != SHN_UNDEF && !strcmp(name, HEAP_SYMBOL))
+		*vaddr = sym->st_value;
+}
+
+/* Finds the library's variable; -ENODATA when a process has none. */
+static int
+find_head(const struct process *proc, uint64_t *out)
+{
+	for (uint32_t i = 0; i < proc->maps.n; i++) {
+		const struct map *map = &proc->maps.rows[i];
+		const struct module *m = proc->modules->rows[map->module];
+		uint64_t vaddr = 0;
+		int rc;
+
+		if (!m->elf || !module_is_heap(m))
+			continue;
+		rc = elf_symbols(m->elf, SHT_DYNSYM, seen, &vaddr);
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc || !vaddr)
+			continue;
+		*out = map->bias + vaddr;
+		return 0;
+	}
+	return -ENODATA;
+}
+
+static int
+read_array(const struct memory *m, uint64_t at, size_t bytes, void *out)
+{
+	void *p = malloc(bytes ? bytes : 1);
+	int rc = p ? 0 : -ENOMEM;
+
+	if (!rc && bytes)
+		rc = memory_copy(m, at, p, bytes);
+	if (rc) {
+		free(p);
+		return rc == -EFAULT ? -ENODATA : rc;
+	}
+	*(void **)out = p;
+	return 0;
+}
+
+/* Reads the counts of a process. The program goes on meanwhile: what it adds is
+ * counted at the next look. */
+static int
+read_counts(struct heap *h, const struct looked *v, struct counts *out)
+{
+	const struct memory mem = {h->host, (int32_t)v->proc->pid, &h->spare};
+	int rc = memory_copy(&mem, v->head, &out->head, sizeof(out->head));
+
+	if (rc || out->head.magic != HEAP_MAGIC)
+		return rc && rc != -EFAULT ? rc : -ENODATA;
+	out->n = out->head.nstacks < HEAP_STACKS ? out->head.nstacks
+	                                         : HEAP_STACKS;
+	out->nframes = out->head.nframes < HEAP_FRAMES ? out->head.nframes
+	                                               : HEAP_FRAMES;
+	rc = read_array(&mem, out->head.stacks, out->n * sizeof(*out->stacks),
+	                &out->stacks);
+	if (!rc)
+		rc = read_array(&mem, out->head.frames,
+		                out->nframes * sizeof(*out->frames),
+		                &out->frames);
+	return rc;
+}
+
+/* --- the first look ---------------------------------------------------------
+ */
+
+/* Finds the library in a process; v->proc has its mappings of this moment. */
+static int
+look_at_maps(struct heap *h, struct looked *v, int32_t pid)
+{
+	uint32_t threads;
+	int rc;
+
+	process_free(v->proc);
+	v->proc = calloc(1, sizeof(*v->proc));
+	if (!v->proc)
+		return -ENOMEM;
+	v->proc->pid = v->proc->parent = v->proc->origin = (uint32_t)pid;
+	v->proc->modules = h->modules;
+	rc = process_read_maps(v->proc, h->modules, &threads);
+	if (!rc)
+		rc = find_head(v->proc, &v->head);
+	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+}
+
+/* Adds a process; is_new: all that it counted belongs to the profile, but for
+ * what it has from the process that it is a copy of. */
+static int
+add(struct heap *h, int32_t pid, bool is_new)
+{
+	struct looked v = {0};
+	int rc = look_at_maps(h, &v, pid);
+
+	if (!rc && !h->in_use)
+		rc = read_counts(h, &v, &v.before);
+	if (!rc && is_new && !v.before.head.forked) {
+		counts_done(&v.before);
+		v.before = (struct counts){0};
+	}
+	if (rc)
+		looked_done(&v);
+	else
+		h->rows[h->n++] = v;
+	return rc;
+}
+
+static int
+look_at_all(struct heap *h, const struct heap_ask *ask)
+{
+	int last = -ESRCH;
+
+	for (uint32_t i = 0; i < ask->npids; i++) {
+		int rc = add(h, ask->pids[i], false);
+
+		if (rc == -ENOMEM)
+			return rc;
+		h->unread += rc && rc != -ESRCH;
+		if (rc && rc != -ESRCH && last != -ENODATA)
+			last = rc;
+	}
+	return h->n ? 0 : last;
+}
+
+int
+heap_open(const struct host *host, const struct heap_ask *ask,
+          struct heap **out)
+{
+	CLEANUP_HEAP struct heap *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return -ENOMEM;
+	h->host = host;
+	h->in_use = ask->in_use;
+	h->room = ask->npids + HEAP_MAX_JOINED;
+	h->start_ms = clock_wall_ms();
+	h->start_ns = clock_mono_ns();
+	h->rows = calloc(h->room, sizeof(*h->rows));
+	rc = h->rows ? modules_new(host, &h->modules) : -ENOMEM;
+	if (!rc)
+		rc = look_at_all(h, ask);
+	if (!rc)
+		*out = TAKE(h);
+	return rc;
+}
+
+static bool
+is_known(const struct heap *h, int32_t pid)
+{
+	for (uint32_t i = 0; i < h->n; i++)
+		if (h->rows[i].proc->pid == (uint32_t)pid)
+			return true;
+	return false;
+}
+
+int
+heap_join(struct heap *h, const int32_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n && h->n < h->room; i++)
+		if (!is_known(h, pids[i]) && add(h, pids[i], true) == -ENOMEM)
+			return -ENOMEM;
+	return 0;
+}
+
+/* --- the second look --------------------------------------------------------
+ */
+
+struct second {
+	struct heap *h;
+	struct profile *p;
+	struct quality *q;
+	struct locations locations;
+};
+
+/* A program may count anything: no value is negative, and their sums fit. */
+static int64_t
+increase(uint64_t now, uint64_t before)
+{
+	uint64_t n = now - before;
+
+	return n > (uint64_t)INT64_MAX >> 16 ? 0 : (int64_t)n;
+}
+
+/* Sets the values of a stack, and returns the number of its samples. */
+static int64_t
+values_of(const struct second *s, const struct heap_stack *now,
+          const struct heap_stack *before, int64_t out[static COLUMNS])
+{
+	out[0] = increase(now->objects, before->objects) / HEAP_OBJECT;
+	out[1] = increase(now->bytes, before->bytes);
+	if (!s->h->in_use)
+		return increase(now->samples, before->samples);
+	out[2] = increase(now->objects, now->freed_objects) / HEAP_OBJECT;
+	out[3] = increase(now->bytes, now->freed_bytes);
+	return increase(now->samples, now->freed_samples);
+}
+
+static int
+add_stack(struct second *s, const struct process *proc, const struct counts *c,
+          const struct heap_stack *of, const int64_t *values)
+{
+	struct place places[HEAP_DEPTH] = {{.module = MODULE_TRUNCATED}};
+	uint32_t stack[HEAP_DEPTH], n = of->n, first;
+	int rc;
+
+	if (n > HEAP_DEPTH || of->frame0 > c->nframes ||
+	    n > c->nframes - of->frame0)
+		n = 0;
+	for (uint32_t i = 0; i < n; i++)
+		places[i] = process_place(proc, c->frames[of->frame0 + i]);
+	if (!n)
+		n = 1;
+	rc = locations_find(&s->locations, places, n, stack);
+	if (rc)
+		return rc;
+	first = locations_of_allocator(s->p, stack, n);
+	return profile_sample(s->p, &stack[first], n - first, NULL, 0, values);
+}
+
+static int
+add_stacks(struct second *s, const struct looked *v, const struct counts *c)
+{
+	static const struct heap_stack none;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < c->n && !rc; i++) {
+		const struct heap_stack *now = &c->stacks[i], *before = &none;
+		int64_t values[COLUMNS] = {0}, samples;
+
+		/* Another hash: the process runs another program since. */
+		if (i < v->before.n && v->before.stacks[i].hash == now->hash)
+			before = &v->before.stacks[i];
+		samples = values_of(s, now, before, values);
+		if (!values[1])
+			continue;
+		rc = add_stack(s, v->proc, c, now, values);
+		s->q->kept += samples;
+		s->q->buckets++;
+	}
+	return rc;
+}
+
+/* Names a process in the profile: "process 42: /usr/bin/server". */
+static int
+add_name(const struct second *s, const struct process *proc)
+{
+	const struct map *map = process_program(proc);
+	CLEANUP_BUF struct buf text = BUF_INIT(HOST_MAX_PATH + 32);
+
+	if (!map || s->p->ncomments >= MAX_NAMED)
+		return 0;
+	buf_addf(&text, "process %u: %s", proc->pid,
+	         s->h->modules->rows[map->module]->path);
+	return buf_err(&text) ? 0 : profile_comment(s->p, buf_str(&text));
+}
+
+/* Adds what the process holds by the kernel's count. */
+static int
+add_resident(const struct second *s, const struct process *proc)
+{
+	struct host_ask ask = {
+		.op = HOST_USAGE, .count = 1, .list = {(int32_t)proc->pid}};
+	CLEANUP_FREE struct host_reply *reply = malloc(sizeof(*reply));
+	int rc = reply ? host_answer(s->h->host, &ask, reply) : -ENOMEM;
+
+	if (!rc && reply->value == 1)
+		s->q->resident += increase(reply->usage[0].rss_bytes, 0);
+	return rc;
+}
+
+static int
+look_again(struct second *s, struct looked *v)
+{
+	CLEANUP(counts_done) struct counts now = {0};
+	int rc = look_at_maps(s->h, v, (int32_t)v->proc->pid);
+
+	if (!rc)
+		rc = read_counts(s->h, v, &now);
+	if (!rc)
+		rc = add_resident(s, v->proc);
+	if (!rc)
+		rc = add_name(s, v->proc);
+	if (rc)
+		return rc;
+	s->p->period = increase(now.head.mean, 0);
+	s->q->untracked +=
+		increase(now.head.untracked, v->before.head.untracked);
+	return add_stacks(s, v, &now);
+}
+
+/* The counts of a process that ended are gone with it; a profile of nothing else
+ * is empty, and says so. */
+static int
+look_at_all_again(struct second *s)
+{
+	int last = -ESRCH;
+
+	for (uint32_t i = 0; i < s->h->n; i++) {
+		int rc = look_again(s, &s->h->rows[i]);
+
+		if (rc == -ENOMEM || rc == -E2BIG)
+			return rc;
+		if (rc)
+			last = rc;
+		s->q->processes += !rc;
+		s->q->exits += rc == -ESRCH;
+		s->q->processes_unread += rc && rc != -ESRCH;
+	}
+	s->q->processes_unread += s->h->unread;
+	return s->q->processes || s->q->exits ? 0 : last;
+}
+
+static int
+fill(struct second *s, struct namer *namer)
+{
+	int rc = buckets_header(
+		s->p, s->h->in_use ? BUCKETS_MEMORY : BUCKETS_ALLOC, 0);
+
+	s->p->time_ns = s->h->start_ms * NS_PER_MS;
+	if (!s->h->in_use)
+		s->p->duration_ns = clock_mono_ns() - s->h->start_ns;
+	namer->quality = s->q;
+	s->locations = locations_of(namer, s->p);
+	return rc ? rc : look_at_all_again(s);
+}
+
+int
+heap_finish(struct heap *h, struct symbols_cache *symbols, struct profile **out,
+            struct quality *quality)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_NAMER struct namer *n = namer_new(h->modules, h->host, symbols);
+	struct quality q = {0};
+	struct second s = {.h = h, .p = p, .q = &q};
+	int rc = p && n ? fill(&s, n) : -ENOMEM;
+
+	locations_done(&s.locations);
+	if (rc)
+		return rc;
+	q.duration_ms = p->duration_ns / NS_PER_MS;
+	if (q.exits)
+		q.notes |= QUALITY_NOTE_OF(COUNTS_ENDED);
+	quality_conclude(&q);
+	*quality = q;
+	*out = TAKE(p);
+	return 0;
+}

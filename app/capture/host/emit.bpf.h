@@ -1,0 +1,71 @@
+/*
+ * How the programs in the kernel that look at events write a sample: the event
+ * that was kept, and behind it the interpreter's frames, where there are any.
+ */
+#pragma once
+
+#include "emit_layout.h"
+#include "python_walk.bpf.h"
+
+/* An event per CPU that writes samples. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(uint32_t));
+} outputs SEC(".maps");
+
+struct room {
+	uint64_t busy;
+	struct emit_event event;
+	struct python_stack python;
+};
+#define ROOM_BYTES (sizeof(struct emit_event) + sizeof(struct python_stack))
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct room);
+	__uint(max_entries, 1);
+} rooms SEC(".maps");
+
+/* Where a program interrupts another one, its sample goes without frames. */
+static struct room *
+enter_room(void)
+{
+	uint32_t first = 0;
+	struct room *room = bpf_map_lookup_elem(&rooms, &first);
+
+	return room && !__sync_lock_test_and_set(&room->busy, 1) ? room : NULL;
+}
+
+static __noinline int
+emit_python(void *ctx, const struct python_slot *slot,
+            const struct emit_event *e)
+{
+	struct room *room = enter_room();
+	uint64_t bytes;
+
+	if (!room)
+		return 0;
+	room->event = *e;
+	walk_python(slot, &room->python);
+	bytes = sizeof(*e) + offsetof(struct python_stack, frames) +
+	        room->python.n * sizeof(struct python_frame);
+	barrier_var(bytes); /* the verifier sees that this value is compared */
+	if (bytes <= ROOM_BYTES)
+		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
+		                      &room->event, bytes);
+	__sync_lock_test_and_set(&room->busy, 0);
+	return 1;
+}
+
+/* Writes a sample of the thread that runs. */
+static __always_inline void
+emit(void *ctx, const struct emit_event *e)
+{
+	const struct python_slot *slot = find_slot();
+
+	if (!slot || !emit_python(ctx, slot, e))
+		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
+		                      (void *)e, sizeof(*e));
+}

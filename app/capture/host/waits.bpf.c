@@ -1,0 +1,539 @@
+/*
+ * The kernel runs these programs when it switches from a thread to another one,
+ * when a system call ends, or else when a thread goes on running, when a page
+ * has been read from a disk, and when a process begins. They measure how long
+ * threads of followed processes wait, and tell of a part of the waits when they
+ * are over: the thread's stack is then the one it waited with. Where the ends
+ * of system calls are traced, one that waits several times counts as one wait,
+ * and so does a page fault.
+ */
+#include "emit.bpf.h"
+
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+/* The kernel lets only programs under such a licence read its memory. */
+const char terms[] SEC("license") = "Dual MIT/GPL";
+
+#define CALLS         512 /* system calls with a class */
+#define WAIT_STATES   3   /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE */
+#define FUTEX_OP      0x7f
+#define LOCKED_WAITED 2 /* glibc, musl, Rust: locked, and others wait */
+
+/* Constants that are set before the programs are loaded. */
+const volatile uint32_t nbits; /* processes with a bit */
+const volatile bool results;   /* tell what system calls transferred */
+const volatile int32_t futex;  /* the number of futex(2) */
+const volatile uint8_t class_of[CALLS];
+const volatile bool has_file[CALLS]; /* its first argument is a descriptor */
+
+/* --- what is read of the kernel's structures ------------------------------ */
+#define OF_KERNEL __attribute__((preserve_access_index))
+
+struct qstr {
+	const unsigned char *name;
+} OF_KERNEL;
+struct dentry {
+	struct qstr d_name;
+} OF_KERNEL;
+struct path {
+	struct dentry *dentry;
+} OF_KERNEL;
+struct inode {
+	unsigned short i_mode;
+} OF_KERNEL;
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+	void *private_data;
+} OF_KERNEL;
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} OF_KERNEL;
+struct files_struct {
+	struct fdtable *fdt;
+} OF_KERNEL;
+struct vm_area_struct {
+	struct file *vm_file;
+} OF_KERNEL;
+struct in6_addr {
+	struct {
+		uint8_t u6_addr8[16];
+	} in6_u;
+} OF_KERNEL;
+struct sock_common {
+	unsigned int skc_daddr;
+	unsigned short skc_dport;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+} OF_KERNEL;
+struct sock {
+	struct sock_common __sk_common;
+} OF_KERNEL;
+struct socket {
+	struct sock *sk;
+} OF_KERNEL;
+struct task_struct {
+	int pid, tgid;
+	unsigned int in_iowait : 1;
+	struct files_struct *files;
+} OF_KERNEL;
+struct pt_regs___x86 {
+	unsigned long di, si, dx, orig_ax, ip;
+} OF_KERNEL;
+struct pt_regs___arm {
+	unsigned long regs[31];
+	unsigned long pc;
+	unsigned long orig_x0;
+	int syscallno;
+} OF_KERNEL;
+
+/* --- maps ----------------------------------------------------------------- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(struct emit_control));
+	__uint(max_entries, 1);
+} control SEC(".maps");
+
+struct thread {
+	uint64_t since_ns;   /* when it began to wait; 0: it does not */
+	uint64_t waited_ns;  /* in this system call, not yet told of */
+	uint64_t size, mean; /* of the wait to tell of */
+	uint64_t address;    /* of the lock */
+	uint32_t fd;
+	int32_t call; /* negative: a page fault */
+	uint32_t class;
+	uint64_t ip; /* of the instruction that faulted */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* The thread that runs on a CPU, if there may be a wait to tell of: mostly
+ * there is none, and no need to look further. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, int32_t);
+} here SEC(".maps");
+
+static struct emit_control *
+get_control(void)
+{
+	uint32_t first = 0;
+
+	return bpf_map_lookup_elem(&control, &first);
+}
+
+/* Finds the word that has a process's bit. Inlined, the address would be formed
+ * before the comparison that the verifier needs to see. */
+static __noinline uint64_t *
+word_of(struct emit_control *c, uint32_t pid)
+{
+	uint64_t at = pid / 64;
+
+	if (at >= nbits / 64)
+		return NULL;
+	barrier_var(at);
+	return (uint64_t *)(c + 1) + at;
+}
+
+static bool
+is_followed(struct emit_control *c, uint32_t pid)
+{
+	const uint64_t *word = word_of(c, pid);
+
+	return word && *word >> pid % 64 & 1;
+}
+
+/* --- a wait begins -------------------------------------------------------- */
+
+struct call {
+	int32_t number;   /* negative: there is none */
+	uint64_t a, b, c; /* its first arguments */
+	uint64_t ip;      /* of the instruction that made it */
+};
+
+static void
+read_call(const void *regs, struct call *out)
+{
+	const struct pt_regs___x86 *x86 = regs;
+	const struct pt_regs___arm *arm = regs;
+
+	if (bpf_core_field_exists(x86->orig_ax)) {
+		out->number = (int32_t)x86->orig_ax;
+		out->a = x86->di;
+		out->b = x86->si;
+		out->c = x86->dx;
+		out->ip = x86->ip;
+	} else {
+		out->number = arm->syscallno;
+		out->a = arm->orig_x0;
+		out->b = arm->regs[1];
+		out->c = arm->regs[2];
+		out->ip = arm->pc;
+	}
+}
+
+/* True for a wait for a lock: its word is 2 while threads wait, and the kernel
+ * knows the locks that lend their priority. Source: futex(2). */
+static bool
+is_lock(const struct call *call)
+{
+	uint32_t op = call->b & FUTEX_OP;
+
+	if (call->number != futex)
+		return false;
+	if (op == 0 || op == 9) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
+		return (uint32_t)call->c == LOCKED_WAITED;
+	return op == 6 || op == 13; /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2 */
+}
+
+/* A page fault waits several times, at one instruction, until it has its page.
+ * Outside of system calls and page faults threads are traced, or frozen. */
+static bool
+begin_fault(struct task_struct *task, struct thread *t, const struct call *call)
+{
+	if (t->ip != call->ip)
+		t->waited_ns = 0;
+	t->ip = call->ip;
+	t->class = EMIT_IO;
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+}
+
+static void
+begin_call(struct thread *t, const struct call *call)
+{
+	uint32_t number = (uint32_t)call->number;
+
+	t->fd = (uint32_t)call->a;
+	t->address = 0;
+	t->class = EMIT_OTHER;
+	if (number < CALLS)
+		t->class = class_of[number];
+	if (is_lock(call)) {
+		t->class = EMIT_LOCK;
+		t->address = call->a;
+	}
+}
+
+static void
+begin(struct task_struct *task, uint64_t now_ns)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, NULL,
+	                                        BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct call call;
+
+	if (!t)
+		return;
+	read_call((const void *)bpf_task_pt_regs(task), &call);
+	if ((call.number < 0) != (t->call < 0))
+		t->waited_ns = 0;
+	t->call = call.number;
+	if (call.number >= 0)
+		begin_call(t, &call);
+	else if (!begin_fault(task, t, &call))
+		return;
+	t->since_ns = now_ns;
+}
+
+static int32_t *
+get_here(void)
+{
+	uint32_t first = 0;
+
+	return bpf_map_lookup_elem(&here, &first);
+}
+
+/* True with the probability size / mean; below one part in 2^32 never. */
+static bool
+is_kept(uint64_t size, uint64_t mean)
+{
+	return size >> 32 || size >= mean ||
+	       bpf_get_prandom_u32() < (size << 32) / mean;
+}
+
+/* Decides whether a wait is told of. */
+static __always_inline bool
+choose(const struct emit_control *c, struct thread *t, uint64_t size)
+{
+	uint32_t class = t->class;
+
+	barrier_var(class); /* the verifier sees that this value is compared */
+	if (class >= EMIT_CLASSES || size < c->least)
+		return false;
+	t->size = size;
+	t->mean = c->mean[class];
+	return is_kept(size, t->mean);
+}
+
+static void
+end(const struct emit_control *c, struct task_struct *task, uint64_t now_ns)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, NULL, 0);
+	int32_t *here = get_here();
+	bool any;
+
+	if (!t || !here)
+		return;
+	if (t->since_ns)
+		t->waited_ns += now_ns - t->since_ns;
+	t->since_ns = 0;
+	any = t->waited_ns;
+	if (any && !results && t->call >= 0) {
+		any = choose(c, t, t->waited_ns);
+		t->waited_ns = 0;
+	}
+	*here = any ? task->pid : 0;
+}
+
+SEC("tp_btf/sched_switch")
+int
+BPF_PROG(stoker_switch, bool preempt, struct task_struct *prev,
+         struct task_struct *next, unsigned int state)
+{
+	struct emit_control *c = get_control();
+	bool begins, ends;
+	uint64_t now_ns;
+
+	(void)ctx;
+	if (!c)
+		return 0;
+	begins = !preempt && (state & WAIT_STATES) &&
+	         is_followed(c, (uint32_t)prev->tgid);
+	ends = is_followed(c, (uint32_t)next->tgid);
+	if (!begins && !ends)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (begins)
+		begin(prev, now_ns);
+	if (ends)
+		end(c, next, now_ns);
+	return 0;
+}
+
+/* --- a wait ends ---------------------------------------------------------- */
+
+static enum emit_file
+kind_of(unsigned short mode)
+{
+	switch (mode >> 12) { /* S_IFMT */
+	case 8:
+		return EMIT_REGULAR;
+	case 4:
+		return EMIT_DIRECTORY;
+	case 2:
+	case 6:
+		return EMIT_DEVICE;
+	case 1:
+		return EMIT_PIPE;
+	case 12:
+		return EMIT_SOCKET;
+	default:
+		return EMIT_OTHER_FILE;
+	}
+}
+
+static void
+tell_peer(const struct file *file, struct emit_event *out)
+{
+	const struct socket *socket = BPF_CORE_READ(file, private_data);
+	const struct sock *sock = BPF_CORE_READ(socket, sk);
+
+	out->family = BPF_CORE_READ(sock, __sk_common.skc_family);
+	out->port = BPF_CORE_READ(sock, __sk_common.skc_dport);
+	if (out->family == 2) { /* AF_INET */
+		uint32_t address = BPF_CORE_READ(sock, __sk_common.skc_daddr);
+
+		__builtin_memcpy(out->peer, &address, sizeof(address));
+	} else if (out->family == 10) { /* AF_INET6 */
+		BPF_CORE_READ_INTO(&out->peer, sock,
+		                   __sk_common.skc_v6_daddr.in6_u.u6_addr8);
+	} else {
+		out->family = 0;
+	}
+}
+
+/* Finds the file that a descriptor of the current thread is; or NULL. */
+static const struct file *
+file_of(const struct task_struct *task, uint32_t fd)
+{
+	const struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	const struct file *file = NULL;
+	struct file **all;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return NULL;
+	all = BPF_CORE_READ(table, fd);
+	return bpf_probe_read_kernel(&file, sizeof(file), all + fd) ? NULL
+	                                                            : file;
+}
+
+static void
+tell_file(const struct file *file, struct emit_event *out)
+{
+	const unsigned char *name;
+
+	out->file = kind_of(BPF_CORE_READ(file, f_inode, i_mode));
+	if (out->file == EMIT_SOCKET) {
+		tell_peer(file, out);
+		return;
+	}
+	name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
+	if (out->file != EMIT_PIPE)
+		bpf_probe_read_kernel_str(out->name, sizeof(out->name), name);
+}
+
+/* Writes a sample; out of line, so that other waits do not pay for it. */
+static __noinline void
+tell(void *ctx, const struct file *file, const struct thread *t, int64_t result)
+{
+	struct emit_event e = {
+		.size = t->size,
+		.mean = t->mean,
+		.result = result,
+		.address = t->address,
+		.call = t->call,
+		.class = t->class,
+		.scale = EMIT_SCALE,
+	};
+
+	if (file)
+		tell_file(file, &e);
+	emit(ctx, &e);
+}
+
+static void
+tell_call(void *ctx, const struct task_struct *task, const struct thread *t,
+          int64_t result)
+{
+	uint32_t call = (uint32_t)t->call;
+	const struct file *file = NULL;
+
+	barrier_var(call); /* the verifier sees that this value is compared */
+	if (call < CALLS && has_file[call])
+		file = file_of(task, t->fd);
+	tell(ctx, file, t, result);
+}
+
+/* Finds the current thread, if it is to be looked at on this CPU. */
+static __always_inline struct thread *
+look_here(struct task_struct *task)
+{
+	int32_t *here = get_here();
+
+	if (!here || *here != task->pid)
+		return NULL;
+	return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
+/* Takes what the thread waited in this call or fault, chosen to be told of. */
+static __always_inline bool
+take(struct thread *t)
+{
+	const struct emit_control *c = get_control();
+	uint64_t size = t->waited_ns;
+	int32_t *here = get_here();
+
+	t->waited_ns = 0;
+	if (here)
+		*here = 0;
+	return c && size && choose(c, t, size);
+}
+
+/* The end of a system call knows its result, but tracing it costs every system
+ * call on the host. */
+SEC("tp_btf/sys_exit")
+int
+BPF_PROG(stoker_exit, void *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = look_here(task);
+
+	(void)regs;
+	if (t && take(t) && t->call >= 0)
+		tell_call(ctx, task, t, result);
+	return 0;
+}
+
+/* The thread runs again, with the stack that it waited with: Linux 6.16. */
+SEC("tp_btf/sched_exit_tp")
+int
+BPF_PROG(stoker_resume)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct thread *t = look_here(task);
+	int32_t *here = get_here();
+
+	if (!t || !here || t->call < 0)
+		return 0;
+	*here = 0;
+	tell_call(ctx, task, t, 0);
+	return 0;
+}
+
+struct fault {
+	void *ctx;
+	const struct thread *thread;
+};
+
+/* Calls back with the mapping that the page is of. */
+static long
+tell_fault(struct task_struct *task, struct vm_area_struct *area,
+           struct fault *fault)
+{
+	(void)task;
+	tell(fault->ctx, BPF_CORE_READ(area, vm_file), fault->thread, 0);
+	return 0;
+}
+
+/* A page has been read from a disk, for the thread that runs. */
+SEC("perf_event")
+int
+stoker_fault(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = look_here(task);
+	struct fault fault = {ctx, t};
+
+	if (!t || t->call >= 0 || !take(t))
+		return 0;
+	if (bpf_find_vma(task, ctx->addr, tell_fault, &fault, 0))
+		tell(ctx, NULL, t, 0);
+	return 0;
+}
+
+/* --- processes ------------------------------------------------------------ */
+
+/* A child is followed from its first instruction on, if its parent is. */
+SEC("tp_btf/sched_process_fork")
+int
+BPF_PROG(stoker_fork, struct task_struct *parent, struct task_struct *child)
+{
+	uint32_t pid = (uint32_t)child->tgid;
+	struct emit_control *c = get_control();
+	uint64_t *word;
+
+	(void)ctx;
+	if (!c || child->tgid == parent->tgid)
+		return 0;
+	word = word_of(c, pid);
+	if (!word)
+		return 0;
+	if (is_followed(c, (uint32_t)parent->tgid))
+		__sync_fetch_and_or(word, 1ull << pid % 64);
+	else if (*word >> pid % 64 & 1)
+		__sync_fetch_and_and(word, ~(1ull << pid % 64));
+	return 0;
+}

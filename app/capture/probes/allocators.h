@@ -1,0 +1,28 @@
+/*
+ * The allocation functions that a program or a library has, and the places at
+ * which their calls can be watched.
+ */
+#pragma once
+
+#include "capture/allocs.h"
+#include "capture/elf/elf.h"
+
+struct allocator {
+	uint32_t n;
+	struct allocs_place places[ALLOCS_MAX_PLACES];
+	/* Each function's first address and the one past its last, in the
+	 * image's address space. */
+	struct allocator_function {
+		uint64_t start, end;
+	} functions[ALLOCS_MAX_PLACES];
+	uint32_t unplaced; /* functions without such a place */
+};
+
+/*
+ * Finds the functions by the image's symbols, allocators.def.
+ *   Errors   -ENOENT the image is no allocator, -EIO, -E2BIG, -ENOMEM; *out
+ *            untouched
+ */
+MUST_CHECK int allocator_find(const struct elf_image *e, struct allocator *out);
+/* True for an address in one of the functions. */
+bool allocator_has(const struct allocator *a, uint64_t vaddr);

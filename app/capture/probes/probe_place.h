@@ -1,0 +1,48 @@
+/*
+ * Where the kernel can watch the calls of a function at a price that a program
+ * in production can pay.
+ *
+ * A probe (a uprobe) is a breakpoint in the place of an instruction, which the
+ * kernel has to carry out afterwards. It emulates a push of a register, a nop,
+ * and direct jumps, branches and calls. It runs any other instruction from a
+ * copy, in a single step, at ten times the cost or more. The place found here
+ * is an instruction of the first kind which each call passes once, and at which
+ * registers still hold all arguments.
+ *
+ *   Source   Linux 6.1, arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and
+ *            push_setup_xol_ops(); newer kernels emulate more
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROBE_MAX_ARGUMENTS 6 /* in registers; Source: x86-64 psABI, 3.2.3 */
+
+struct probe_place {
+	uint32_t at; /* bytes from the function's start */
+	/* The register of each argument at the place: rax, rcx, rdx, rbx, rsp,
+	 * rbp, rsi, rdi, r8, ... are 0 to 15. */
+	uint8_t regs[PROBE_MAX_ARGUMENTS];
+	/* The probed instruction jumps out of the function: where it leads is
+	 * called just as often, by way of this function and by others. */
+	bool passes_on;
+	int64_t to; /* bytes from the function's start, if it passes on */
+};
+
+/*
+ * Finds the place for a probe in a function of x86-64.
+ *
+ *   Shape    code[n]: the whole function, as its file has it; arguments: how
+ *            many integers and pointers the place has to have, at most
+ *            PROBE_MAX_ARGUMENTS
+ *   Errors   -EOPNOTSUPP an argument is lost, or the function returns, before
+ *            an instruction that is emulated; -ELOOP the function jumps back
+ *            to the place or before it; -EBADMSG bytes that are no
+ *            instructions; *out untouched
+ */
+MUST_CHECK int probe_place(const uint8_t *code, size_t n, unsigned arguments,
+                           struct probe_place *out);

@@ -1,0 +1,187 @@
+#include "wait_names.h"
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/table.h"
+#include "base/utf8.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#define TEXT_MAX 128
+/* Texts without files and peers: a call has one for each kind of file. */
+#define PLAIN_MAX 4096
+
+/* A text's place is its hash, so that captures agree on it. */
+struct wait_names {
+	struct table table;
+	struct name {
+		uint64_t hash;
+		char *text;
+	} rows[WAIT_NAMES_MAX + PLAIN_MAX];
+	uint32_t n;
+};
+
+struct wait_names *
+wait_names_new(void)
+{
+	return calloc(1, sizeof(struct wait_names));
+}
+
+void
+wait_names_free(struct wait_names *w)
+{
+	if (!w)
+		return;
+	for (uint32_t i = 0; i < w->n; i++)
+		free(w->rows[i].text);
+	table_done(&w->table);
+	free(w);
+}
+
+struct key {
+	const struct wait_names *names;
+	uint64_t hash;
+};
+
+static bool
+is_same(const void *key, uint32_t row)
+{
+	const struct key *k = key;
+
+	return k->names->rows[row].hash == k->hash;
+}
+
+static uint32_t
+find(const struct wait_names *w, uint64_t hash)
+{
+	const struct key key = {w, hash};
+
+	return table_find(&w->table, hash, is_same, &key);
+}
+
+/* Keeps a text; false when there is no room. */
+static bool
+keep(struct wait_names *w, const char *text, uint32_t max, uint64_t *hash)
+{
+	struct name row = {.hash = hash_bytes(text, strlen(text))};
+
+	*hash = row.hash;
+	if (find(w, row.hash) != TABLE_NONE)
+		return true;
+	if (w->n >= max || table_room(&w->table))
+		return false;
+	row.text = strdup(text);
+	if (!row.text)
+		return false;
+	w->rows[w->n] = row;
+	table_put(&w->table, row.hash, w->n++);
+	return true;
+}
+
+const char *
+wait_name_of(const struct wait_names *w, uint64_t vaddr)
+{
+	uint32_t row = find(w, vaddr);
+
+	return row == TABLE_NONE ? "" : w->rows[row].text;
+}
+
+/* --- texts ----------------------------------------------------------------
+ */
+
+static const char *const files[] = {
+	[EMIT_NO_FILE] = "",
+	[EMIT_REGULAR] = " file",
+	[EMIT_DIRECTORY] = " directory",
+	[EMIT_DEVICE] = " device",
+	[EMIT_PIPE] = " pipe",
+	[EMIT_SOCKET] = " socket",
+	[EMIT_OTHER_FILE] = "",
+};
+
+static void
+add_peer(const struct emit_event *e, struct buf *out)
+{
+	char text[INET6_ADDRSTRLEN];
+	bool six = e->family == AF_INET6;
+
+	if (!e->port || !inet_ntop(e->family, e->peer, text, sizeof(text)))
+		return;
+	buf_addf(out, six ? " [%s]:%u" : " %s:%u", text,
+	         (unsigned)ntohs(e->port));
+}
+
+/* The name of a file may have any bytes, and ends in the middle of a character
+ * where it is cut. */
+static void
+add_name(const struct emit_event *e, struct buf *out)
+{
+	const unsigned char *name = (const void *)e->name;
+	size_t n = strlen(e->name);
+
+	if (!n)
+		return;
+	buf_putc(out, ' ');
+	for (size_t i = 0, len; i < n; i += len) {
+		len = utf8_len(name + i, n - i);
+		if (len && name[i] >= ' ' && name[i] != 0x7f) {
+			buf_add(out, name + i, len);
+			continue;
+		}
+		buf_putc(out, '?');
+		len = 1;
+	}
+}
+
+/* Writes what a thread waited for, "[recvfrom socket 10.0.0.3:5432]". */
+static void
+describe(const struct emit_event *e, bool whole, struct buf *out)
+{
+	const char *call = e->call < 0 ? "page fault" : wait_call(e->call)->name;
+
+	buf_addf(out, "[%s", *call ? call : "wait");
+	if (e->file < ARRAY_LEN(files))
+		buf_puts(out, files[e->file]);
+	if (whole && e->family)
+		add_peer(e, out);
+	if (whole)
+		add_name(e, out);
+	buf_putc(out, ']');
+}
+
+/* Finds the place of what a thread waited for; false when there is none. */
+static bool
+place_of(struct wait_names *w, const struct emit_event *e, struct place *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(TEXT_MAX);
+
+	out->module = e->class == EMIT_LOCK ? MODULE_LOCK : MODULE_WAIT;
+	out->vaddr = e->address;
+	if (e->class == EMIT_LOCK)
+		return true;
+	describe(e, true, &text);
+	if (!buf_err(&text) &&
+	    keep(w, buf_str(&text), WAIT_NAMES_MAX, &out->vaddr))
+		return true;
+	buf_clear(&text);
+	describe(e, false, &text);
+	return !buf_err(&text) &&
+	       keep(w, buf_str(&text), ARRAY_LEN(w->rows), &out->vaddr);
+}
+
+void
+wait_lead(struct wait_names *w, const struct emit_event *e,
+          struct proc_stack *stack)
+{
+	struct place place;
+
+	if (!place_of(w, e, &place))
+		return;
+	if (stack->n == PROCS_MAX_STACK)
+		stack->n--;
+	memmove(stack->places + 1, stack->places,
+	        stack->n * sizeof(*stack->places));
+	stack->places[0] = place;
+	stack->n++;
+}

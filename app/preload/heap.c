@@ -1,0 +1,593 @@
+/*
+ * libstoker-heap.so: counts by stack what a program allocates and frees. It is
+ * loaded with LD_PRELOAD, and stands before the allocator that the program has.
+ *
+ * Bytes are sampled: each has the same chance, whoever allocates it. The cost
+ * is a subtraction for an allocation, a look into a table of tags for a
+ * release, and a walk of the stack for a sample; samples become rarer when
+ * these walks take more than a part of the time.
+ *
+ * The library runs within a program that it must not harm: it takes no lock,
+ * allocates nothing, writes no file, starts no thread, and changes neither
+ * errno nor a signal. A child that fork(2) made counts on for itself.
+ */
+#include "preload/heap_layout.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unwind.h>
+
+#define EXPORT     __attribute__((visibility("default")))
+#define NOINLINE   __attribute__((noinline))
+#define IS_RARE(x) __builtin_expect(!!(x), 0)
+#define THREAD     static __thread __attribute__((tls_model("initial-exec")))
+#define ADD(to, n) __atomic_fetch_add(&(to), n, __ATOMIC_RELAXED)
+#define LOAD(from) __atomic_load_n(&(from), __ATOMIC_ACQUIRE)
+
+#define FIRST_MEAN UINT64_C(524288)
+#define MAX_RARER  20 /* times that the mean may be doubled */
+
+static struct heap_stack stacks[HEAP_STACKS];
+static uint64_t frames[HEAP_FRAMES];
+
+/* The first stack is of those for which there is no room. */
+EXPORT struct heap_head stoker_heap = {
+	.nstacks = 1,
+	.mean = FIRST_MEAN,
+};
+
+/* --- the allocator behind ---------------------------------------------------
+ */
+
+/* Memory for what dlsym(3) allocates before there is an allocator. */
+static char early[4096] __attribute__((aligned(16)));
+static size_t nearly;
+
+static bool
+is_early(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)early < sizeof(early);
+}
+
+static void *
+early_alloc(size_t n)
+{
+	size_t at;
+
+	if (n > sizeof(early))
+		return NULL;
+	at = ADD(nearly, (n + 15) & ~(size_t)15);
+	return at + n <= sizeof(early) ? early + at : NULL;
+}
+
+static void *find_malloc(size_t n);
+static void *find_calloc(size_t n, size_t size);
+static void *find_realloc(void *p, size_t n);
+static void find_free(void *p);
+static void *find_memalign(size_t align, size_t n);
+static void *find_aligned_alloc(size_t align, size_t n);
+static int find_posix_memalign(void **out, size_t align, size_t n);
+
+/* Has pages of its own, which start() makes read-only. */
+#define PAGE 4096
+static struct {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+	void *(*memalign)(size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	char rest[PAGE - 7 * sizeof(void *)];
+} __attribute__((aligned(PAGE))) next = {
+	find_malloc,   find_calloc,        find_realloc,        find_free,
+	find_memalign, find_aligned_alloc, find_posix_memalign, {0},
+};
+
+/* Finds the functions of the allocator behind; false while that goes on. */
+static bool
+find_all(void)
+{
+	static int finding;
+	void *found[] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+	static const char *const names[] = {
+		"malloc",   "calloc",        "realloc",        "free",
+		"memalign", "aligned_alloc", "posix_memalign",
+	};
+
+	if (__atomic_exchange_n(&finding, 1, __ATOMIC_ACQUIRE))
+		return false;
+	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++)
+		found[i] = dlsym(RTLD_NEXT, names[i]);
+	memcpy(&next, found, sizeof(found));
+	return true;
+}
+
+static void *
+find_malloc(size_t n)
+{
+	return find_all() ? next.malloc(n) : early_alloc(n);
+}
+
+static void *
+find_calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (find_all())
+		return next.calloc(n, size);
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	return early_alloc(bytes); /* which is zero, and never given back */
+}
+
+static void *
+find_realloc(void *p, size_t n)
+{
+	return find_all() ? next.realloc(p, n) : early_alloc(n);
+}
+
+/* Early memory has no size: as much is copied as there may be. */
+static void *
+leave_early(const char *p, size_t n)
+{
+	size_t most = (size_t)(early + sizeof(early) - p);
+	void *to = next.malloc(n);
+
+	return to ? memcpy(to, p, n < most ? n : most) : NULL;
+}
+
+static void
+find_free(void *p)
+{
+	if (find_all())
+		next.free(p);
+}
+
+static void *
+find_memalign(size_t align, size_t n)
+{
+	return find_all() ? next.memalign(align, n) : NULL;
+}
+
+static void *
+find_aligned_alloc(size_t align, size_t n)
+{
+	return find_all() ? next.aligned_alloc(align, n) : NULL;
+}
+
+static int
+find_posix_memalign(void **out, size_t align, size_t n)
+{
+	return find_all() ? next.posix_memalign(out, align, n) : ENOMEM;
+}
+
+/* --- stacks -----------------------------------------------------------------
+ */
+
+/* Finds stacks by their hash: the number of one, or 0. */
+#define INDEX      (2 * HEAP_STACKS)
+#define INDEX_LOOK 64
+static uint32_t index_of[INDEX];
+
+struct walk {
+	uint32_t n;
+	uint64_t hash;
+	uint64_t at[HEAP_DEPTH];
+};
+
+static _Unwind_Reason_Code
+walk_frame(struct _Unwind_Context *c, void *arg)
+{
+	struct walk *w = arg;
+	int exact = 0;
+	uint64_t ip = _Unwind_GetIPInfo(c, &exact);
+
+	if (w->n == HEAP_DEPTH || !ip)
+		return _URC_END_OF_STACK;
+	w->at[w->n] = exact ? ip : ip - 1;
+	w->hash = (w->hash ^ w->at[w->n]) * UINT64_C(0x9e3779b97f4a7c15);
+	w->hash ^= w->hash >> 29;
+	w->n++;
+	return _URC_NO_REASON;
+}
+
+/* Adds a stack; 0 when there is no room. */
+static uint32_t
+add_stack(uint64_t hash, const uint64_t *at, uint32_t n)
+{
+	uint32_t frame0 = LOAD(stoker_heap.nframes);
+	uint32_t id = LOAD(stoker_heap.nstacks);
+
+	if (id >= HEAP_STACKS || frame0 >= HEAP_FRAMES - n)
+		return 0;
+	frame0 = ADD(stoker_heap.nframes, n);
+	id = ADD(stoker_heap.nstacks, 1);
+	if (id >= HEAP_STACKS || frame0 > HEAP_FRAMES - n)
+		return 0;
+	memcpy(&frames[frame0], at, n * sizeof(*at));
+	stacks[id].hash = hash;
+	stacks[id].frame0 = frame0;
+	__atomic_store_n(&stacks[id].n, n, __ATOMIC_RELEASE);
+	return id;
+}
+
+/* Finds the number of a stack, which may be new. Two threads that add one at
+ * the same moment may add it twice. */
+static uint32_t
+find_stack(uint64_t hash, const uint64_t *at, uint32_t n)
+{
+	uint32_t id = 0;
+
+	for (uint32_t i = 0; i < INDEX_LOOK; i++) {
+		uint32_t *slot = &index_of[(hash + i) % INDEX];
+		uint32_t is = LOAD(*slot);
+
+		if (!is && !id)
+			id = add_stack(hash, at, n);
+		if (!is && (!id || __atomic_compare_exchange_n(
+					   slot, &is, id, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)))
+			return id;
+		if (stacks[is].hash == hash)
+			return is;
+	}
+	return id;
+}
+
+/* --- what is in use -------------------------------------------------------
+ */
+
+/* The allocations that are samples, in sets of WAYS by a hash of their address.
+ * A set's tags, one byte each, tell most other addresses apart. */
+#define WAYS      8
+#define SET_BITS  14
+#define SETS      (1u << SET_BITS)
+#define ONES      UINT64_C(0x0101010101010101)
+#define MANY_LIVE (SETS * WAYS / 4)
+
+static uint64_t tags[SETS];
+static struct live {
+	uintptr_t p;
+	uint32_t stack;
+	uint64_t objects, bytes;
+} live[SETS][WAYS];
+static int64_t nlive;
+
+static uint64_t
+hash_of(const void *p)
+{
+	return (uintptr_t)p * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint32_t
+set_of(uint64_t hash)
+{
+	return (uint32_t)(hash >> (64 - SET_BITS));
+}
+
+static uint64_t
+tag_of(uint64_t hash)
+{
+	return (hash >> 40 & 255) | 1; /* 0 is an unused way */
+}
+
+/* True for all addresses of the set that have this tag, and few others. */
+static bool
+has_tag(uint64_t of_set, uint64_t tag)
+{
+	uint64_t x = of_set ^ tag * ONES;
+
+	return (x - ONES) & ~x & ONES << 7;
+}
+
+static void
+count_free(const struct live *is)
+{
+	ADD(stacks[is->stack].freed_samples, 1);
+	ADD(stacks[is->stack].freed_objects, is->objects);
+	ADD(stacks[is->stack].freed_bytes, is->bytes);
+}
+
+/* Keeps an allocation, until it is freed. */
+static void
+keep(const struct live *is)
+{
+	uint64_t hash = hash_of((const void *)is->p);
+	uint32_t set = set_of(hash);
+	uint64_t was = LOAD(tags[set]);
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		uint64_t with = was | tag_of(hash) << 8 * i;
+
+		if (was >> 8 * i & 255)
+			continue;
+		if (!__atomic_compare_exchange_n(&tags[set], &was, with, false,
+		                                 __ATOMIC_ACQ_REL,
+		                                 __ATOMIC_ACQUIRE)) {
+			i = (unsigned)-1; /* was is new: look again */
+			continue;
+		}
+		live[set][i].stack = is->stack;
+		live[set][i].objects = is->objects;
+		live[set][i].bytes = is->bytes;
+		__atomic_store_n(&live[set][i].p, is->p, __ATOMIC_RELEASE);
+		ADD(nlive, 1);
+		return;
+	}
+	ADD(stoker_heap.untracked, 1);
+	count_free(is);
+}
+
+/* Finds an allocation that is about to be freed, and forgets it. */
+static NOINLINE bool
+take(const void *p, uint64_t hash, struct live *out)
+{
+	uint32_t set = set_of(hash);
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		uintptr_t is = (uintptr_t)p;
+
+		if (LOAD(live[set][i].p) != is)
+			continue;
+		*out = live[set][i];
+		if (!__atomic_compare_exchange_n(&live[set][i].p, &is, 0, false,
+		                                 __ATOMIC_ACQ_REL,
+		                                 __ATOMIC_RELAXED))
+			return false;
+		__atomic_fetch_and(&tags[set], ~(UINT64_C(255) << 8 * i),
+		                   __ATOMIC_ACQ_REL);
+		ADD(nlive, -1);
+		return true;
+	}
+	return false;
+}
+
+/* --- samples ----------------------------------------------------------------
+ */
+
+THREAD int64_t left;       /* bytes until the next sample */
+THREAD uint64_t left_mean; /* of which left was drawn */
+THREAD uint64_t random_state;
+THREAD bool is_inside;
+
+/* Walks of stacks may take a part of the time of one CPU, in thousandths, and
+ * what they did not take before, up to CREDIT_NS: a program that allocates much
+ * when it starts is sampled in full. Looked at each LOOK_SAMPLES. */
+#define COST         5
+#define CREDIT_NS    INT64_C(50000000)
+#define LOOK_SAMPLES 64
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Makes samples rarer while they cost too much, or too many are in use. */
+static void
+adapt(uint64_t now, uint64_t took)
+{
+	static int64_t credit = CREDIT_NS;
+	static uint64_t taken, looked, rarer;
+	int64_t has = ADD(credit, -(int64_t)took) - (int64_t)took;
+	int64_t kept = LOAD(nlive);
+	uint64_t mean;
+
+	if (ADD(taken, 1) % LOOK_SAMPLES)
+		return;
+	has += (int64_t)(now -
+	                 __atomic_exchange_n(&looked, now, __ATOMIC_RELAXED)) /
+	       1000 * COST;
+	if (has < 0 && rarer < MAX_RARER)
+		rarer++;
+	else if (has > CREDIT_NS / 2 && rarer)
+		rarer--;
+	has = has < 0 ? 0 : has < CREDIT_NS ? has : CREDIT_NS;
+	__atomic_store_n(&credit, has, __ATOMIC_RELAXED);
+	mean = FIRST_MEAN << rarer;
+	if (kept > MANY_LIVE)
+		mean <<= kept < 2 * MANY_LIVE
+		                 ? (kept - MANY_LIVE) * 16 / MANY_LIVE
+		                 : 16;
+	__atomic_store_n(&stoker_heap.mean, mean, __ATOMIC_RELAXED);
+}
+
+/* Draws the bytes until the next sample, from an exponential distribution. */
+static void
+draw(void)
+{
+	uint64_t x = random_state;
+	double u;
+
+	if (!x)
+		x = (now_ns() ^ (uintptr_t)&left << 17) | 1;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	random_state = x;
+	u = (double)((x >> 11) + 1) * 0x1p-53;
+	left_mean = LOAD(stoker_heap.mean);
+	left = (int64_t)(-log(u) * (double)left_mean);
+}
+
+/* Sets how many objects and bytes a sample stands for. An allocation of n bytes
+ * becomes a sample with a probability of 1 - exp(-n / mean). */
+static void
+weigh(struct live *to, size_t n)
+{
+	double size = n ? (double)n : 1;
+	double each = 1 / -expm1(-size / (double)left_mean);
+
+	to->objects = (uint64_t)(each * HEAP_OBJECT);
+	to->bytes = (uint64_t)(each * size);
+}
+
+static inline __attribute__((always_inline)) void
+count(void *p, size_t n)
+{
+	struct live is = {.p = (uintptr_t)p};
+	struct walk w;
+	struct heap_stack *s;
+
+	w.n = 0;
+	w.hash = 1;
+	_Unwind_Backtrace(walk_frame, &w);
+	weigh(&is, n);
+	if (w.n > 1) /* without sample() */
+		is.stack = find_stack(w.hash, &w.at[1], w.n - 1);
+	s = &stacks[is.stack];
+	ADD(s->samples, 1);
+	ADD(s->objects, is.objects);
+	ADD(s->bytes, is.bytes);
+	keep(&is);
+}
+
+/* Takes a sample where left ran out. The first draw of a thread has none. */
+static NOINLINE void
+sample(void *p, size_t n)
+{
+	bool is_first = !random_state;
+	int was = errno;
+	uint64_t began;
+
+	if (is_inside)
+		return;
+	if (!LOAD(stoker_heap.magic)) {
+		left = FIRST_MEAN;
+		return;
+	}
+	is_inside = true;
+	if (is_first)
+		draw();
+	if (!is_first || (left -= (int64_t)n) < 0) {
+		began = now_ns();
+		count(p, n);
+		draw();
+		adapt(began, now_ns() - began);
+	}
+	is_inside = false;
+	errno = was;
+}
+
+/* --- what the program calls -------------------------------------------------
+ */
+
+static _Unwind_Reason_Code
+walk_nothing(struct _Unwind_Context *c, void *arg)
+{
+	(void)c, (void)arg;
+	return _URC_END_OF_STACK;
+}
+
+static void
+note_fork(void)
+{
+	stoker_heap.forked = 1;
+}
+
+__attribute__((constructor)) static void
+start(void)
+{
+	if (next.malloc == find_malloc)
+		(void)find_all();
+	(void)mprotect(&next, sizeof(next), PROT_READ);
+	_Unwind_Backtrace(walk_nothing, NULL); /* allocates at first */
+	(void)pthread_atfork(NULL, NULL, note_fork);
+	stoker_heap.stacks = (uintptr_t)stacks;
+	stoker_heap.frames = (uintptr_t)frames;
+	__atomic_store_n(&stoker_heap.magic, HEAP_MAGIC, __ATOMIC_RELEASE);
+}
+
+static inline __attribute__((always_inline)) void *
+watch(void *p, size_t n)
+{
+	if (p && IS_RARE((left -= (int64_t)n) < 0))
+		sample(p, n);
+	return p;
+}
+
+static inline __attribute__((always_inline)) bool
+unwatch(const void *p, struct live *out)
+{
+	uint64_t hash = hash_of(p);
+
+	return IS_RARE(has_tag(LOAD(tags[set_of(hash)]), tag_of(hash))) &&
+	       take(p, hash, out);
+}
+
+EXPORT void *
+malloc(size_t n)
+{
+	return watch(next.malloc(n), n);
+}
+
+EXPORT void *
+calloc(size_t n, size_t size)
+{
+	return watch(next.calloc(n, size), n * size);
+}
+
+EXPORT void
+free(void *p)
+{
+	struct live was;
+
+	if (IS_RARE(is_early(p)))
+		return;
+	if (unwatch(p, &was))
+		count_free(&was);
+	next.free(p);
+}
+
+EXPORT void *
+realloc(void *p, size_t n)
+{
+	struct live was;
+	bool had;
+	void *to;
+
+	if (IS_RARE(is_early(p)))
+		return leave_early(p, n);
+	had = p && unwatch(p, &was);
+	to = next.realloc(p, n);
+	if (had && (to || !n))
+		count_free(&was);
+	else if (had)
+		keep(&was); /* it failed, and p is still in use */
+	return watch(to, n);
+}
+
+EXPORT void *
+memalign(size_t align, size_t n)
+{
+	return watch(next.memalign(align, n), n);
+}
+
+EXPORT void *
+aligned_alloc(size_t align, size_t n)
+{
+	return watch(next.aligned_alloc(align, n), n);
+}
+
+EXPORT int
+posix_memalign(void **out, size_t align, size_t n)
+{
+	int rc = next.posix_memalign(out, align, n);
+
+	if (!rc)
+		watch(*out, n);
+	return rc;
+}

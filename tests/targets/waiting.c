@@ -1,0 +1,274 @@
+/*
+ * Waits of every kind, whose time it measures itself: each function's waits are
+ * of one kind. At SIGUSR1 it writes what it measured since the last one, a line
+ * "FUNCTION WAITS NANOSECONDS BYTES" each, and "lock NAME ADDRESS", to the file
+ * that is its first argument. The second is a file that it writes, and beside
+ * which it has another one that it maps.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FUNCTIONS(x)                                                       \
+	x(sleep_long) x(sleep_short) x(wait_pipe) x(wait_peer) x(take_hot) \
+		x(take_cold) x(write_through) x(fault_in)
+
+enum {
+#define NUMBER(name) OF_##name,
+	FUNCTIONS(NUMBER) ALL
+};
+static const char *const names[] = {
+#define NAME(name) #name,
+	FUNCTIONS(NAME)};
+static struct {
+	atomic_ulong waits, ns, bytes;
+} measured[ALL];
+
+static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t cold = PTHREAD_MUTEX_INITIALIZER;
+static int pipe_fds[2], peer_fds[2], file_fd, mapped_fd;
+#define MAPPED ((size_t)4 << 20)
+static volatile char *mapped;
+
+static unsigned long
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (unsigned long)t.tv_sec * 1000000000ul +
+	       (unsigned long)t.tv_nsec;
+}
+
+static void
+count(int of, unsigned long since_ns, long bytes)
+{
+	measured[of].waits++;
+	measured[of].ns += now_ns() - since_ns;
+	measured[of].bytes += bytes > 0 ? (unsigned long)bytes : 0;
+}
+
+static void
+pass(long us)
+{
+	const struct timespec t = {0, us * 1000};
+
+	nanosleep(&t, NULL);
+}
+
+__attribute__((noinline)) static void
+sleep_long(void)
+{
+	unsigned long since = now_ns();
+
+	pass(20000);
+	count(OF_sleep_long, since, 0);
+}
+
+__attribute__((noinline)) static void
+sleep_short(void)
+{
+	unsigned long since = now_ns();
+
+	pass(1000);
+	count(OF_sleep_short, since, 0);
+}
+
+__attribute__((noinline)) static void
+wait_pipe(void)
+{
+	unsigned long since = now_ns();
+	char bytes[16];
+
+	count(OF_wait_pipe, since, read(pipe_fds[0], bytes, sizeof(bytes)));
+}
+
+__attribute__((noinline)) static void
+wait_peer(void)
+{
+	unsigned long since = now_ns();
+	char bytes[256];
+
+	count(OF_wait_peer, since, recv(peer_fds[0], bytes, sizeof(bytes), 0));
+}
+
+__attribute__((noinline)) static void
+write_through(void)
+{
+	static char bytes[4096];
+	unsigned long since = now_ns();
+	long n = pwrite(file_fd, bytes, sizeof(bytes), 0);
+
+	fdatasync(file_fd);
+	count(OF_write_through, since, n);
+	pass(10000);
+}
+
+__attribute__((noinline)) static void
+fault_in(size_t at)
+{
+	unsigned long since = now_ns();
+
+	(void)mapped[at];
+	count(OF_fault_in, since, 0);
+}
+
+/* Touches pages that are on the disk, and no longer in memory. */
+__attribute__((noinline)) static void
+use_mapped(void)
+{
+	static size_t at;
+
+	madvise((void *)mapped, MAPPED, MADV_DONTNEED);
+	posix_fadvise(mapped_fd, 0, 0, POSIX_FADV_DONTNEED);
+	for (int i = 0; i < 8; i++) {
+		at = (at + 37 * 4096) % MAPPED;
+		fault_in(at);
+	}
+	pass(10000);
+}
+
+static void
+take(pthread_mutex_t *lock, int of, long held_us)
+{
+	unsigned long since = now_ns();
+
+	if (pthread_mutex_trylock(lock)) {
+		pthread_mutex_lock(lock);
+		count(of, since, 0);
+	}
+	pass(held_us);
+	pthread_mutex_unlock(lock);
+	pass(500);
+}
+
+__attribute__((noinline)) static void
+take_hot(void)
+{
+	take(&hot, OF_take_hot, 6000);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void
+take_cold(void)
+{
+	take(&cold, OF_take_cold, 1000);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void
+feed_pipe(void)
+{
+	pass(5000);
+	(void)!write(pipe_fds[1], "0123456789abcde", 16);
+}
+
+__attribute__((noinline)) static void
+feed_peer(void)
+{
+	pass(7000);
+	(void)!send(peer_fds[1], measured, 100, 0);
+}
+
+static void *
+repeat(void *function)
+{
+	for (;;)
+		((void (*)(void))function)();
+	return NULL;
+}
+
+static void
+connect_pair(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(listener, (void *)&at, sizeof(at)) || listen(listener, 1) ||
+	    getsockname(listener, (void *)&at, &n))
+		exit(1);
+	peer_fds[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(peer_fds[0], (void *)&at, sizeof(at)))
+		exit(1);
+	peer_fds[1] = accept(listener, NULL, NULL);
+	printf("peer 127.0.0.1:%u\n", ntohs(at.sin_port));
+}
+
+static void
+map_file(const char *beside)
+{
+	static const char page[4096];
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s.mapped", beside);
+	mapped_fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	for (size_t n = 0; n < MAPPED; n += sizeof(page))
+		if (write(mapped_fd, page, sizeof(page)) != sizeof(page))
+			exit(1);
+	mapped = mmap(NULL, MAPPED, PROT_READ, MAP_SHARED, mapped_fd, 0);
+	if (fsync(mapped_fd) || mapped == MAP_FAILED ||
+	    madvise((void *)mapped, MAPPED, MADV_RANDOM))
+		exit(1);
+}
+
+static void
+tell(const char *path)
+{
+	char part[4096];
+	FILE *out;
+
+	snprintf(part, sizeof(part), "%s.part", path);
+	out = fopen(part, "w");
+	if (!out)
+		exit(1);
+	for (int i = 0; i < ALL; i++)
+		fprintf(out, "%s %lu %lu %lu\n", names[i],
+		        atomic_exchange(&measured[i].waits, 0),
+		        atomic_exchange(&measured[i].ns, 0),
+		        atomic_exchange(&measured[i].bytes, 0));
+	fprintf(out, "lock hot %p\nlock cold %p\n", (void *)&hot,
+	        (void *)&cold);
+	if (fclose(out) || rename(part, path))
+		exit(1);
+}
+
+int
+main(int argc, char **argv)
+{
+	static void (*const functions[])(void) = {
+		sleep_long, sleep_short, wait_pipe,     wait_peer,
+		feed_pipe,  feed_peer,   take_hot,      take_hot,
+		take_cold,  take_cold,   write_through, use_mapped};
+	sigset_t told;
+	pthread_t t;
+	int signal;
+
+	if (argc < 3 || pipe(pipe_fds))
+		return 1;
+	file_fd = open(argv[2], O_RDWR | O_CREAT, 0600);
+	map_file(argv[2]);
+	connect_pair();
+	sigemptyset(&told);
+	sigaddset(&told, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &told, NULL);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (pthread_create(&t, NULL, repeat, (void *)functions[i]))
+			return 1;
+	puts("ready");
+	fflush(stdout);
+	while (!sigwait(&told, &signal))
+		tell(argv[1]);
+	return 1;
+}

@@ -1,6 +1,6 @@
 #include "base/folder.h"
 #include "store/blob.h"
-#include "store/db/row.h"
+#include "store/db/holding.h"
 #include "store/files/orphans.h"
 #include "store/session.h"
 
@@ -119,10 +119,41 @@ delete_oldest(struct store *s, enum sql sql, const struct db_value *v,
 	return rc;
 }
 
+/*
+ * Deletes the oldest session of the tenant that holds the most, until surplus
+ * bytes are free. A tenant of which nothing may be deleted counts as one that
+ * holds nothing. Adds to *done, which stays within BATCH.
+ */
+static int
+shrink(struct store *s, int64_t surplus, int *done)
+{
+	CLEANUP_HOLDINGS struct holdings h = {0};
+	struct holding *most;
+	int64_t freed, lead;
+	int rc = holdings_read(s, SQL_SESSION_HOLDINGS, &h);
+
+	while (!rc && surplus > 0 && *done < BATCH &&
+	       (most = holdings_largest(&h, &lead))) {
+		rc = delete_oldest(s, SQL_SESSION_OLDEST, ARGS(V(most->tenant)),
+		                   &freed);
+		if (rc == -ENOENT) {
+			most->bytes = 0;
+			rc = 0;
+			continue;
+		}
+		if (rc)
+			return rc;
+		most->bytes -= freed;
+		surplus -= freed;
+		++*done;
+	}
+	return rc;
+}
+
 int
 blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms)
 {
-	int64_t bytes, n, freed = 0;
+	int64_t bytes, n, freed;
 	int done = 0, rc = 0;
 
 	while (!rc && done < BATCH) {
@@ -133,11 +164,9 @@ blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms)
 	if (rc && rc != -ENOENT)
 		return rc;
 	rc = blob_usage(s, &bytes, &n);
-	for (; !rc && bytes > max_bytes && done < BATCH; bytes -= freed) {
-		rc = delete_oldest(s, SQL_SESSION_OLDEST, NO_ARGS, &freed);
-		done += !rc;
-	}
-	return rc && rc != -ENOENT ? rc : done;
+	if (!rc && bytes > max_bytes)
+		rc = shrink(s, bytes - max_bytes, &done);
+	return rc ? rc : done;
 }
 
 int

@@ -2,6 +2,7 @@
 
 #include "session_private.h"
 #include "store/db/row.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -63,6 +64,10 @@ enqueue(struct store *s, const struct session_ask *ask, const char *host,
 
 	if (rc == -ENOENT)
 		return find_running(s, ask, out);
+	if (!rc)
+		rc = quota_check(s, ask->tenant, QUOTA_bytes, 0);
+	if (!rc)
+		rc = quota_capture(s, ask->tenant, out);
 	if (!rc)
 		rc = db_run(s->db, SQL_JOB_INSERT, ARGS(V(out), V(host)));
 	return rc < 0 ? rc : 0;

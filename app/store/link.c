@@ -11,6 +11,14 @@
 
 #define LINK_KEY_PREFIX "key-"
 #define HOUR_S          3600
+/* Characters of a key's id, after its prefix, that tell it from others. */
+#define KEY_CHARS 4
+/* 128 bits of an HMAC are as many as RFC 2104, section 5, asks for. */
+#define MAC_BYTES 16
+#define MAC_CHARS 22 /* MAC_BYTES in base64 */
+/* Length of an older signature, all of it hexadecimal. */
+#define LONG_CHARS    64
+#define SIGNATURE_MAX (LONG_CHARS + 1)
 
 static int
 load(struct store *s, struct link_key *out, enum sql sql,
@@ -71,14 +79,10 @@ link_key_get(struct store *s, const char *id, struct link_key *out)
 	return load(s, out, SQL_LINK_KEY_GET, ARGS(V(id)));
 }
 
-/* Computes the signature as lower-case hexadecimal. */
 static int
-link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
-          const struct link_claim *claim,
-          char out[static LINK_SIGNATURE_LEN + 1])
+link_mac(const struct link_key *key, const struct link_claim *claim,
+         unsigned char out[static EVP_MAX_MD_SIZE], unsigned int *out_len)
 {
-	unsigned char mac[EVP_MAX_MD_SIZE];
-	unsigned int len = sizeof(mac);
 	char text[STORE_TENANT_MAX + LINK_SUBJECT_MAX + 64];
 	int n = snprintf(text, sizeof(text), "%s\n%s\n%s\n%lld", claim->kind,
 	                 claim->tenant, claim->subject,
@@ -86,10 +90,43 @@ link_sign(const unsigned char secret[static LINK_SECRET_BYTES],
 
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return -EINVAL;
-	if (!HMAC(EVP_sha256(), secret, LINK_SECRET_BYTES,
-	          (unsigned char *)text, (size_t)n, mac, &len))
-		return -EIO;
-	hex_encode(mac, len, out);
+	return HMAC(EVP_sha256(), key->secret, LINK_SECRET_BYTES,
+	            (unsigned char *)text, (size_t)n, out, out_len)
+	               ? 0
+	               : -EIO;
+}
+
+/* Writes the first bytes of a MAC in the base64 of RFC 4648, section 5. */
+static void
+put_mac(const unsigned char *mac, char out[static SIGNATURE_MAX])
+{
+	EVP_EncodeBlock((unsigned char *)out, mac, MAC_BYTES);
+	out[MAC_CHARS] = '\0';
+	for (char *p = out; *p; p++)
+		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p;
+}
+
+/* Writes HOUR.KEY.MAC, or the older form. A claim has one of each, so that a
+ * signature which was changed in any way is wrong. */
+static int
+link_sign(const struct link_key *key, const struct link_claim *claim,
+          bool is_long, char out[static SIGNATURE_MAX])
+{
+	unsigned char mac[EVP_MAX_MD_SIZE];
+	unsigned int len = sizeof(mac);
+	char text[SIGNATURE_MAX];
+	int rc = link_mac(key, claim, mac, &len);
+
+	if (rc)
+		return rc;
+	if (is_long) {
+		hex_encode(mac, len, out);
+		return 0;
+	}
+	put_mac(mac, text);
+	snprintf(out, SIGNATURE_MAX, "%lld.%.*s.%.*s",
+	         (long long)(claim->expires_s / HOUR_S), KEY_CHARS,
+	         key->id + strlen(LINK_KEY_PREFIX), MAC_CHARS, text);
 	return 0;
 }
 
@@ -112,19 +149,17 @@ link_make(struct store *s, struct link_keys *k, const struct link_page *page,
           int64_t now_ms, int64_t ttl_s, struct buf *out)
 {
 	struct link_claim claim = page->claim;
-	char signature[LINK_SIGNATURE_LEN + 1];
-	int64_t hour = now_ms / 1000 / HOUR_S + 1;
+	char signature[SIGNATURE_MAX];
 	int rc = key_current(s, k, now_ms);
 
 	if (rc)
 		return rc;
-	claim.expires_s = hour * HOUR_S + ttl_s;
-	rc = link_sign(k->current.secret, &claim, signature);
+	claim.expires_s = ((now_ms / 1000 + ttl_s) / HOUR_S + 1) * HOUR_S;
+	rc = link_sign(&k->current, &claim, false, signature);
 	if (rc)
 		return rc;
-	buf_addf(out, "%s%ctenant=%s&key=%s&expires=%lld&signature=%s",
-	         page->url, strchr(page->url, '?') ? '&' : '?', claim.tenant,
-	         k->current.id, (long long)claim.expires_s, signature);
+	buf_addf(out, "%s%ctenant=%s&signature=%s", page->url,
+	         strchr(page->url, '?') ? '&' : '?', claim.tenant, signature);
 	return buf_err(out);
 }
 
@@ -148,30 +183,48 @@ static int
 key_named(struct store *s, const struct link_keys *k, const char *id,
           struct link_key *out)
 {
-	if (k->read_ms && !strcmp(k->current.id, id)) {
+	if (k->read_ms && !strncmp(k->current.id, id, strlen(id))) {
 		*out = k->current;
 		return 0;
 	}
 	return link_key_get(s, id, out);
 }
 
+/* Reads the end and the key, which claim has of an older link. */
+static int
+read_signature(const char *signature, char key[static ID_MAX],
+               struct link_claim *claim)
+{
+	char chars[KEY_CHARS + 1];
+	long long hours;
+
+	_Static_assert(KEY_CHARS == 4, "as below");
+	if (sscanf(signature, "%9lld.%4[a-z2-7].", &hours, chars) != 2)
+		return -EACCES;
+	snprintf(key, ID_MAX, LINK_KEY_PREFIX "%s", chars);
+	claim->key = key;
+	claim->expires_s = hours * HOUR_S;
+	return 0;
+}
+
 int
 link_check(struct store *s, struct link_keys *k, const struct link_claim *claim,
            const char *signature, int64_t now_ms)
 {
-	char expected[LINK_SIGNATURE_LEN + 1];
+	bool is_long = claim->key && strlen(signature) == LONG_CHARS;
+	char expected[SIGNATURE_MAX], id[ID_MAX];
+	struct link_claim c = *claim;
 	struct link_key key;
-	int rc;
+	int rc = is_long ? 0 : read_signature(signature, id, &c);
 
-	if (strlen(signature) != LINK_SIGNATURE_LEN)
-		return -EACCES;
-	rc = key_named(s, k, claim->key, &key);
+	if (rc)
+		return rc;
+	rc = key_named(s, k, c.key, &key);
 	if (rc)
 		return rc == -ENOENT ? -EACCES : rc;
-	rc = link_sign(key.secret, claim, expected);
-	if (rc)
+	if (link_sign(&key, &c, is_long, expected) ||
+	    strlen(signature) != strlen(expected) ||
+	    CRYPTO_memcmp(expected, signature, strlen(expected)))
 		return -EACCES;
-	if (CRYPTO_memcmp(expected, signature, LINK_SIGNATURE_LEN))
-		return -EACCES;
-	return claim->expires_s * 1000 < now_ms ? -EKEYEXPIRED : 0;
+	return c.expires_s * 1000 < now_ms ? -EKEYEXPIRED : 0;
 }

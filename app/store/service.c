@@ -2,6 +2,7 @@
 
 #include "store/db/cursor.h"
 #include "store/db/row.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,8 +32,8 @@ service_list_done(struct service_list *l)
 	*l = (struct service_list){0};
 }
 
-int
-service_add(struct store *s, const struct service *v)
+static int
+add(struct store *s, const struct service *v)
 {
 	int n = db_run(s->db, SQL_SERVICE_INSERT,
 	               ARGS(V(v->tenant), V(v->name), V(v->kind), V(v->host),
@@ -40,7 +41,17 @@ service_add(struct store *s, const struct service *v)
 	                    V(v->pprof_url), V(v->source), V(v->allow),
 	                    V(v->labels), V(v->description)));
 
-	return n < 0 ? n : n ? 0 : -EEXIST;
+	if (n <= 0)
+		return n < 0 ? n : -EEXIST;
+	return quota_check(s, v->tenant, QUOTA_services, 1);
+}
+
+int
+service_add(struct store *s, const struct service *v)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, add(s, v));
 }
 
 int

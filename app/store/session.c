@@ -4,6 +4,7 @@
 #include "store/baseline.h"
 #include "store/db/cursor.h"
 #include "store/db/row.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <string.h>
@@ -195,8 +196,10 @@ session_insert(struct store *s, const struct session_ask *ask,
 	                V(ask->service)));
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
-	memcpy(out, id, ID_MAX);
-	return 0;
+	n = quota_check(s, ask->tenant, QUOTA_profiles, 1);
+	if (!n)
+		memcpy(out, id, ID_MAX);
+	return n;
 }
 
 int
@@ -244,6 +247,8 @@ upload(struct store *s, const struct session_ask *ask,
 		rc = session_store_blob(s, out, blob);
 	if (!rc)
 		rc = session_end(s, out, SESSION_COMPLETED);
+	if (!rc)
+		rc = quota_check(s, ask->tenant, QUOTA_bytes, blob->length);
 	if (rc || !ask->started_ms)
 		return rc;
 	rc = db_run(s->db, SQL_SESSION_TIMES,
@@ -297,11 +302,21 @@ session_delete(struct store *s, const char *tenant, const char *id)
 	return rc ? rc : store_end(s, delete (s, tenant, id));
 }
 
-int
-session_pin(struct store *s, const char *tenant, const char *id, bool pinned)
+static int
+pin(struct store *s, const char *tenant, const char *id, bool pinned)
 {
 	int n = db_run(s->db, SQL_SESSION_PIN,
 	               ARGS(V((int64_t)pinned), V(id), V(tenant)));
 
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	return pinned ? quota_check(s, tenant, QUOTA_pins, 1) : 0;
+}
+
+int
+session_pin(struct store *s, const char *tenant, const char *id, bool pinned)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, pin(s, tenant, id, pinned));
 }

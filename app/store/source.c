@@ -21,6 +21,12 @@ may_be_go(const struct service *s)
 }
 
 static bool
+may_be_native(const struct service *s)
+{
+	return strcmp(s->kind, "go") != 0;
+}
+
+static bool
 fits(const struct service *s, size_t row)
 {
 	bool endpoint = rows[row].source == SOURCE_ENDPOINT;
@@ -35,6 +41,8 @@ fits(const struct service *s, size_t row)
 	if (!endpoint && !*s->match_kind && *s->pprof_url &&
 	    !strcmp(s->source, "auto"))
 		return false;
+	if (!strcmp(rows[row].kind, "native"))
+		return may_be_native(s);
 	return !strcmp(rows[row].kind, "any") || may_be_go(s);
 }
 
@@ -52,10 +60,6 @@ source_missing(const struct service *s, const char *type)
 {
 	struct service with = *s;
 
-	with.kind = (char *)"go";
-	if (!may_be_go(s) && source_of(&with, type))
-		return "kind auto or go, or a pprofUrl";
-	with = *s;
 	with.pprof_url = (char *)"http://localhost/";
 	if (!*s->pprof_url && source_of(&with, type))
 		return "a pprofUrl";

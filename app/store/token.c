@@ -1,11 +1,14 @@
 #include "store/token.h"
 
+#include "base/conf.h"
 #include "store/db/cursor.h"
 #include "store/db/row.h"
 #include "store/files/digest.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct row_field fields[] = {
@@ -46,6 +49,18 @@ make_key(char out[static TOKEN_KEY_MAX])
 	snprintf(out, TOKEN_KEY_MAX, "%s%s", first, second);
 }
 
+static int
+add(struct store *s, const struct token_ask *ask, const char *id,
+    const char *hash)
+{
+	int n = db_run(s->db, SQL_TOKEN_INSERT,
+	               ARGS(V(id), V(ask->name), V(hash), V(ask->role),
+	                    V(ask->tenants), V(ask->default_tenant),
+	                    V(ask->expires_ms)));
+
+	return n < 0 ? n : quota_check(s, ask->default_tenant, QUOTA_tokens, 1);
+}
+
 int
 token_create(struct store *s, const struct token_ask *ask,
              char id[static ID_MAX], char key[static TOKEN_KEY_MAX])
@@ -57,11 +72,8 @@ token_create(struct store *s, const struct token_ask *ask,
 	id_new(TOKEN_PREFIX, new_id);
 	rc = digest(new_key, strlen(new_key), hash);
 	if (!rc)
-		rc = db_run(s->db, SQL_TOKEN_INSERT,
-		            ARGS(V(new_id), V(ask->name), V(hash), V(ask->role),
-		                 V(ask->tenants), V(ask->default_tenant),
-		                 V(ask->expires_ms)));
-	if (rc < 0)
+		rc = store_begin(s) ?: store_end(s, add(s, ask, new_id, hash));
+	if (rc)
 		return rc;
 	memcpy(id, new_id, ID_MAX);
 	memcpy(key, new_key, TOKEN_KEY_MAX);
@@ -113,21 +125,75 @@ token_get(struct store *s, const char *id, struct token *out)
 	return row_one(s->db, &type, out, SQL_TOKEN_BY_ID, ARGS(V(id)));
 }
 
-int
-token_list(struct store *s, struct page page, struct token_list *out)
+bool
+token_is_within(const char *tenants, const char *within)
 {
-	CLEANUP_TOKENS struct token_list l = {0};
-	struct cursor c;
-	void *items = NULL;
-	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
+	while (*tenants) {
+		char word[STORE_TENANT_MAX];
+		size_t n = strcspn(tenants, " ");
 
-	if (!rc)
-		rc = row_all(s->db, &type, &items, &l.n, SQL_TOKEN_LIST,
-		             ARGS(V(c.ms), V(c.id), V(page.limit + 1)));
+		if (n >= sizeof(word))
+			return false;
+		memcpy(word, tenants, n);
+		word[n] = '\0';
+		if (!conf_list_has(within, word))
+			return false;
+		tenants += n + strspn(tenants + n, " ");
+	}
+	return true;
+}
+
+/* Adds keys of the next rows to a list that has room for room more. Sets *at to
+ * the last row; returns the number of rows that were read, or -errno. */
+static int
+add_rows(struct store *s, const char *within, struct cursor *at, size_t room,
+         struct token_list *l)
+{
+	void *items = NULL;
+	size_t n = 0;
+	struct token *rows;
+	int rc = row_all(s->db, &type, &items, &n, SQL_TOKEN_LIST,
+	                 ARGS(V(at->ms), V(at->id), V(STORE_PAGE_MAX)));
+
 	if (rc)
 		return rc;
-	l.items = items;
-	if (l.n > (size_t)page.limit) {
+	rows = items;
+	if (n) {
+		at->ms = rows[n - 1].created_ms;
+		snprintf(at->id, sizeof(at->id), "%s", rows[n - 1].id);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!room || !token_is_within(rows[i].tenants, within))
+			continue;
+		l->items[l->n++] = rows[i];
+		rows[i] = (struct token){0};
+		room--;
+	}
+	row_free_all(&type, rows, n);
+	return (int)n;
+}
+
+int
+token_list(struct store *s, const char *within, struct page page,
+           struct token_list *out)
+{
+	CLEANUP_TOKENS struct token_list l = {0};
+	struct cursor at;
+	size_t most;
+	int rc = page_check(&page) ?: cursor_parse(page.cursor, &at);
+
+	if (rc)
+		return rc;
+	most = (size_t)page.limit + 1;
+	l.items = calloc(most, sizeof(*l.items));
+	if (!l.items)
+		return -ENOMEM;
+	do
+		rc = add_rows(s, within, &at, most - l.n, &l);
+	while (rc == STORE_PAGE_MAX && l.n < most);
+	if (rc < 0)
+		return rc;
+	if (l.n == most) {
 		const struct token *last = &l.items[page.limit - 1];
 
 		token_done(&l.items[--l.n]);

@@ -4,6 +4,7 @@
 #include "store/audit.h"
 #include "store/db/row.h"
 #include "store/job.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,7 +88,9 @@ add(struct store *s, const struct trigger *t, const char *id)
 	                V(t->seconds), V(t->rate), V(t->webhook),
 	                V(t->cooldown_ms), V(t->enabled), V(t->created_by),
 	                V(t->tenant), V(t->service)));
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	return quota_check(s, t->tenant, QUOTA_triggers, 1);
 }
 
 int

@@ -32,7 +32,7 @@ static const char usage[] =
 	"usage: stoker-worker [--config FILE]\n"
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
 	"                     [--rate HZ] [--config FILE]\n"
-	"                     [--type cpu|goroutine|memory|alloc|block|mutex]\n"
+	"                     [--type cpu|goroutine|memory|alloc|block|mutex|io]\n"
 	"       stoker-worker --version | --help\n";
 
 static int
@@ -73,6 +73,7 @@ static int
 parse_type(const char *text, struct once *once)
 {
 	once->kind = runs_kind(text, &once->of);
+	once->instead = capture_of_type(text);
 	return once->kind == WORKER_KINDS ? -EINVAL : 0;
 }
 

@@ -87,12 +87,13 @@ report(const struct quality *q, int summary)
 static int
 start(const struct once_run *r)
 {
-	int rc = worker_may_look(r->events, once_id, r->once->pids,
+	int rc = worker_may_look(r->events, once_id, r->once->pids, NULL,
 	                         r->once->npids);
 	struct msg_start m = {
 		.type = MSG_START,
 		.kind = r->once->kind,
 		.of = r->once->of,
+		.instead = r->once->instead,
 		.rate = r->once->rate,
 		.duration_ms = r->once->duration_ms,
 		.npids = r->once->npids,

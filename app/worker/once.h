@@ -11,7 +11,7 @@
 
 struct once {
 	uint32_t kind; /* enum worker_kind */
-	uint32_t of;   /* see msg_start */
+	uint32_t of, instead; /* see msg_start */
 	uint32_t rate, npids;
 	uint64_t duration_ms;
 	int32_t pids[WORKER_MAX_PIDS];

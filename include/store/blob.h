@@ -70,6 +70,13 @@ MUST_CHECK int blob_of_session(struct store *s, const char *session,
  */
 MUST_CHECK int
 blob_open(const struct store *s, const struct blob *b, int *out_fd);
+/*
+ * Reads how many bytes a gzipped blob holds once it is inflated.
+ *   Errors   as blob_open()
+ *   Source   RFC 1952, 2.3.1: ISIZE
+ */
+MUST_CHECK int
+blob_raw_bytes(const struct store *s, const struct blob *b, uint32_t *out);
 /* Reads all bytes of a blob and verifies its checksum; -EBADMSG. */
 MUST_CHECK int
 blob_read(const struct store *s, const struct blob *b, struct buf *out);
@@ -84,8 +91,9 @@ MUST_CHECK int blob_reap(struct store *s);
 /* Removes orphans; the number removed. */
 MUST_CHECK int blob_sweep(struct store *s);
 /*
- * Deletes completed sessions older than max_age_ms, and then the oldest until
- * the rest is within max_bytes. Returns their number.
+ * Deletes completed sessions older than max_age_ms, and then, until the rest is
+ * within max_bytes, the oldest of whichever tenant holds the most. Returns their
+ * number.
  */
 MUST_CHECK int
 blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms);

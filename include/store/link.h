@@ -1,9 +1,12 @@
 /*
  * Signed links: a flame graph opens in a browser without a token.
  *
- * The signature is HMAC-SHA256 over kind, tenant, subject and end of
- * validity, by a key kept in the store. The end is rounded up to a full
- * hour, so that a link stays the same for an hour and caches work.
+ * A link ends in tenant=TENANT&signature=HOUR.KEY.MAC. HOUR is the end of
+ * validity in hours since 1970: a link stays the same for an hour, so that
+ * caches work. KEY is the beginning of the id of a key in the store. MAC is
+ * HMAC-SHA256 of kind, tenant, subject and end, cut to 128 bits. Older
+ * links are valid, too: they have the whole MAC in hexadecimal, and the
+ * parameters key and expires beside it.
  *
  * A kind is a page that a route marked LINK serves, and its subject the
  * parameters that decide whose data the page shows (auth.c lists them). Other
@@ -15,10 +18,9 @@
 
 #include <stdbool.h>
 
-#define LINK_MAX           1024
-#define LINK_SECRET_BYTES  32
-#define LINK_SUBJECT_MAX   ((size_t)8 << 10)
-#define LINK_SIGNATURE_LEN 64
+#define LINK_MAX          1024
+#define LINK_SECRET_BYTES 32
+#define LINK_SUBJECT_MAX  ((size_t)8 << 10)
 /* Least validity of a link to pinned data. */
 #define LINK_PINNED_S INT64_C(31536000)
 /* Time after which the key is read from the store again. */
@@ -41,11 +43,12 @@ struct link_keys {
 struct link_claim {
 	const char *kind;    /* "flamegraph" */
 	const char *subject; /* parameters of its kind, one per line */
-	const char *tenant, *key;
-	int64_t expires_s; /* epoch */
+	const char *tenant;
+	const char *key;   /* of an older link, or NULL */
+	int64_t expires_s; /* epoch; where there is a key */
 };
 
-/* A page to link to; link_make() sets key and end of its claim. */
+/* A page to link to; link_make() sets the end of its claim. */
 struct link_page {
 	struct link_claim claim;
 	const char *url; /* without the signature; may have a query */
@@ -86,6 +89,6 @@ link_flamegraph(struct store *s, struct link_keys *k, const char *base,
 MUST_CHECK int link_key_make(struct store *s);
 /* Reads the newest key; -ENOENT. */
 MUST_CHECK int link_key_current(struct store *s, struct link_key *out);
-/* Reads the key with which a link was signed; -ENOENT. */
+/* Reads the newest key whose id begins so; -ENOENT. */
 MUST_CHECK int
 link_key_get(struct store *s, const char *id, struct link_key *out);

@@ -3,9 +3,10 @@
  * functions of the other headers in this folder work on a store.
  *
  * All of them return 0 or -errno as db.h says, -ENOENT for a row that does not
- * exist or is another tenant's, and -EEXIST for a name that is taken. A call
- * that writes is one transaction; put store_begin() and store_commit() around
- * several calls that belong together.
+ * exist or is another tenant's, -EEXIST for a name that is taken, and -EXFULL
+ * for what a quota of the tenant forbids (quota.h). A call that writes is one
+ * transaction; put store_begin() and store_commit() around several calls that
+ * belong together.
  *
  * Structs own their strings, which are never NULL once filled; X_done() frees
  * them and accepts zeroed ones. Lists are X_list structs with X_list_done().
@@ -22,11 +23,20 @@
 #define STORE_NAME_MAX   64
 #define STORE_PAGE_MAX   500 /* most rows of one list call */
 
+/* A quota that refused a call. */
+struct excess {
+	enum quota quota;
+	int64_t limit, held; /* held without what was refused */
+	int64_t wait_ms;     /* until some is free by itself; 0: unknown */
+};
+
 struct store {
 	struct db *db;
 	char *dir;
-	int profiles_fd; /* directory of the blobs */
-	int segments_fd; /* directory of the segments */
+	int profiles_fd;           /* directory of the blobs */
+	int segments_fd;           /* directory of the segments */
+	const struct conf *quotas; /* borrowed; NULL: none are enforced */
+	struct excess excess;      /* of the last call that returned -EXFULL */
 };
 #define CLEANUP_STORE CLEANUP(store_close)
 

@@ -48,7 +48,13 @@ token_create(struct store *s, const struct token_ask *ask,
  */
 MUST_CHECK int token_check(struct store *s, const char *key, struct token *out);
 MUST_CHECK int token_get(struct store *s, const char *id, struct token *out);
-MUST_CHECK int
-token_list(struct store *s, struct page page, struct token_list *out);
+/* True when all of a key's tenants are in a list of tenants, or that is "*". */
+bool token_is_within(const char *tenants, const char *within);
+/*
+ * Lists keys, newest first, all of whose tenants are within a list. A page and
+ * its cursor tell nothing of other keys; their rows are read and passed over.
+ */
+MUST_CHECK int token_list(struct store *s, const char *within, struct page page,
+                          struct token_list *out);
 /* Revokes a token; -ENOENT when there is none, or it is revoked already. */
 MUST_CHECK int token_revoke(struct store *s, const char *id);

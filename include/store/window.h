@@ -228,8 +228,8 @@ window_pin(struct store *s, const char *tenant, const char *id, bool pinned);
 /* Deletes windows past their retention, except pinned ones. Returns their
  * number, at most a batch: call again until it is 0. */
 MUST_CHECK int window_expire(struct store *s, const struct window_keep *keep);
-/* Deletes the oldest windows, of any series, until the rest is within
- * max_bytes. Returns their number, at most a batch. */
+/* Deletes, until the rest is within max_bytes, the oldest windows of whichever
+ * tenant holds the most. Returns their number, about a batch at most. */
 MUST_CHECK int window_shrink(struct store *s, int64_t max_bytes);
 /* Gives the bytes of deleted windows back; files that no row refers to go,
  * unless they are open as a segment. The number of holes and files. */

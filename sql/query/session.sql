@@ -93,13 +93,21 @@ WHERE id = $1 AND tenant = $2 AND status <> 'running'
 -- name: session_status
 SELECT status FROM session WHERE id = $1 AND tenant = $2;
 
+-- Columns of struct holding, in its order; whoever holds the most comes first.
+-- name: session_holdings
+SELECT s.tenant, CAST(SUM(b.length) AS BIGINT) AS bytes
+FROM blob b JOIN session s ON s.id = b.session
+WHERE b.deleted_ms = 0
+GROUP BY s.tenant ORDER BY bytes DESC, s.tenant;
+
 -- Only sessions with bytes are deleted, and never those of baselines.
 -- name: session_oldest
 SELECT s.id, s.tenant, b.length AS bytes
-FROM blob b JOIN session s ON s.id = b.session
-WHERE b.deleted_ms = 0 AND s.status <> 'running' AND s.pinned = 0
+FROM session s JOIN blob b ON b.session = s.id
+WHERE s.tenant = $1 AND b.deleted_ms = 0 AND s.status <> 'running'
+  AND s.pinned = 0
   AND NOT EXISTS (SELECT 1 FROM baseline h WHERE h.session = s.id)
-ORDER BY b.created_ms LIMIT 1;
+ORDER BY s.created_ms, s.id LIMIT 1;
 
 -- name: session_expired
 SELECT id, tenant, 0 AS bytes FROM session

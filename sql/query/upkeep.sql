@@ -35,7 +35,9 @@ DELETE FROM audit WHERE at_ms < now_ms() - CAST($1 AS BIGINT);
 SELECT id, secret FROM link_key ORDER BY created_ms DESC, id LIMIT 1;
 
 -- name: link_key_get
-SELECT id, secret FROM link_key WHERE id = $1;
+SELECT id, secret FROM link_key
+WHERE SUBSTR(id, 1, LENGTH(CAST($1 AS TEXT))) = $1
+ORDER BY created_ms DESC, id LIMIT 1;
 
 -- name: link_key_insert
 INSERT INTO link_key (id, secret, created_ms) VALUES ($1, $2, now_ms());

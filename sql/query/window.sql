@@ -188,14 +188,24 @@ WHERE w.pinned = 0 AND w.end_ms <= now_ms() -
   COALESCE(c.retention_days * 86400000, CAST($1 AS BIGINT))
 LIMIT 200;
 
--- Lists the oldest windows that have so many bytes together.
+-- Columns of struct holding, in its order.
+-- name: window_holdings
+SELECT s.tenant, CAST(SUM(w.length) AS BIGINT) AS bytes
+FROM profile_window w JOIN series s ON s.id = w.series
+GROUP BY s.tenant ORDER BY bytes DESC, s.tenant;
+
+-- Lists the oldest windows of a tenant that have so many bytes together.
+-- SQLite reads windows by age, since the series is an expression.
 -- name: window_oldest
-SELECT id FROM (
-  SELECT id, SUM(length) OVER (ORDER BY end_ms, level, id) - length AS older
+SELECT id, bytes FROM (
+  SELECT id, length AS bytes,
+         SUM(length) OVER (ORDER BY end_ms, level, id) - length AS older
   FROM (SELECT id, length, end_ms, level FROM profile_window
-        WHERE pinned = 0 ORDER BY end_ms, level, id LIMIT 200) AS oldest
+        WHERE pinned = 0
+          AND series || '' IN (SELECT id FROM series WHERE tenant = $1)
+        ORDER BY end_ms, level, id LIMIT 200) AS oldest
 ) AS counted
-WHERE older < CAST($1 AS BIGINT) ORDER BY older;
+WHERE older < CAST($2 AS BIGINT) ORDER BY older;
 
 -- name: window_delete
 DELETE FROM profile_window WHERE id = $1;

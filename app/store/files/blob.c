@@ -188,6 +188,23 @@ blob_open(const struct store *s, const struct blob *b, int *out_fd)
 }
 
 int
+blob_raw_bytes(const struct store *s, const struct blob *b, uint32_t *out)
+{
+	unsigned char le[4];
+	CLEANUP_FD int fd = -1;
+	int rc = blob_open(s, b, &fd);
+
+	if (rc)
+		return rc;
+	if (pread(fd, le, sizeof(le), b->length - (off_t)sizeof(le)) !=
+	    (ssize_t)sizeof(le))
+		return -EBADMSG;
+	*out = (uint32_t)le[3] << 24 | (uint32_t)le[2] << 16 |
+	       (uint32_t)le[1] << 8 | le[0];
+	return 0;
+}
+
+int
 blob_read(const struct store *s, const struct blob *b, struct buf *out)
 {
 	char checksum[DIGEST_CHARS];

@@ -1,3 +1,4 @@
+#include "store/quota.h"
 #include "window_private.h"
 
 #include <errno.h>
@@ -75,6 +76,18 @@ check_number(struct store *s, const char *tenant, const char *service,
 	return db_col_int(&rows, 0) < most ? 0 : -EDQUOT;
 }
 
+static int
+add_pushed(struct store *s, const char *tenant, const char *service,
+           const char *type_name, const char *labels, int64_t most,
+           char out[static ID_MAX])
+{
+	int rc = check_number(s, tenant, service, most)
+	                 ?: series_of(s, tenant, service, type_name,
+	                              WINDOW_PUSHED, labels, out);
+
+	return rc ? rc : quota_check(s, tenant, QUOTA_series, 1);
+}
+
 int
 series_of_pushed(struct store *s, const char *tenant, const char *service,
                  const char *type_name, const char *labels, int64_t most,
@@ -84,9 +97,10 @@ series_of_pushed(struct store *s, const char *tenant, const char *service,
 		find(s, tenant, service, type_name, WINDOW_PUSHED, labels, out);
 
 	if (rc == -ENOENT)
-		rc = check_number(s, tenant, service, most)
-		             ?: series_of(s, tenant, service, type_name,
-		                          WINDOW_PUSHED, labels, out);
+		rc = store_begin(s)
+		             ?: store_end(s, add_pushed(s, tenant, service,
+		                                        type_name, labels, most,
+		                                        out));
 	return rc;
 }
 

@@ -1,4 +1,6 @@
+#include "store/db/holding.h"
 #include "store/files/orphans.h"
+#include "store/quota.h"
 #include "window_private.h"
 
 #include <errno.h>
@@ -6,13 +8,27 @@
 #include <stdio.h>
 #include <string.h>
 
-int
-window_pin(struct store *s, const char *tenant, const char *id, bool pinned)
+/* Windows deleted in one transaction, or a few more: others need the write
+ * lock, too. */
+#define BATCH 200
+
+static int
+pin(struct store *s, const char *tenant, const char *id, bool pinned)
 {
 	int n = db_run(s->db, SQL_WINDOW_PIN,
 	               ARGS(V((int64_t)pinned), V(id), V(tenant)));
 
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	return pinned ? quota_check(s, tenant, QUOTA_pins, 1) : 0;
+}
+
+int
+window_pin(struct store *s, const char *tenant, const char *id, bool pinned)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, pin(s, tenant, id, pinned));
 }
 
 int
@@ -38,16 +54,23 @@ static const struct row_field named_fields[] = {ROW_FIELD(named, id)};
 static const struct row_type named_type = ROW_TYPE(named, named_fields);
 
 static int
+delete_window(struct store *s, const char *id)
+{
+	int rc = db_run(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(id)));
+
+	if (rc >= 0)
+		rc = db_run(s->db, SQL_WINDOW_DELETE, ARGS(V(id)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
 delete_named(struct store *s, const struct named *w, size_t n)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < n && rc >= 0; i++) {
-		rc = db_run(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(w[i].id)));
-		if (rc >= 0)
-			rc = db_run(s->db, SQL_WINDOW_DELETE, ARGS(V(w[i].id)));
-	}
-	return rc < 0 ? rc : 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = delete_window(s, w[i].id);
+	return rc;
 }
 
 /* Deletes the windows that a statement finds. Returns their number. */
@@ -85,15 +108,76 @@ window_expire(struct store *s, const struct window_keep *keep)
 	return n;
 }
 
+struct old_window {
+	char *id;
+	int64_t bytes;
+};
+static const struct row_field old_fields[] = {
+	ROW_FIELD(old_window, id),
+	ROW_FIELD(old_window, bytes),
+};
+static const struct row_type old_type = ROW_TYPE(old_window, old_fields);
+
+/* Deletes the oldest windows of a tenant, until as many bytes are free. Adds to
+ * *freed and *done; 0 bytes are freed when no window of the tenant may go. */
+static int
+take_oldest(struct store *s, const char *tenant, int64_t bytes, int64_t *freed,
+            int *done)
+{
+	void *items = NULL;
+	size_t n = 0;
+	int rc = row_all(s->db, &old_type, &items, &n, SQL_WINDOW_OLDEST,
+	                 ARGS(V(tenant), V(bytes)));
+	const struct old_window *w = items;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		rc = delete_window(s, w[i].id);
+		*freed += w[i].bytes;
+		++*done;
+	}
+	row_free_all(&old_type, items, n);
+	return rc;
+}
+
+/*
+ * Takes from the tenant that holds the most as much as that is more than
+ * anybody else holds, and so on until surplus bytes are free or BATCH windows
+ * are deleted. A tenant of which nothing may be deleted counts as one that
+ * holds nothing.
+ */
+static int
+shrink(struct store *s, int64_t surplus, int *done)
+{
+	CLEANUP_HOLDINGS struct holdings h = {0};
+	struct holding *most;
+	int64_t lead;
+	int rc = holdings_read(s, SQL_WINDOW_HOLDINGS, &h);
+
+	while (!rc && surplus > 0 && *done < BATCH &&
+	       (most = holdings_largest(&h, &lead))) {
+		int64_t freed = 0;
+
+		if (!lead)
+			lead = 1;
+		rc = take_oldest(s, most->tenant,
+		                 lead < surplus ? lead : surplus, &freed, done);
+		most->bytes = freed ? most->bytes - freed : 0;
+		surplus -= freed;
+	}
+	return rc;
+}
+
 int
 window_shrink(struct store *s, int64_t max_bytes)
 {
 	int64_t bytes, n;
-	int rc = window_usage(s, &bytes, &n);
+	int done = 0, rc = window_usage(s, &bytes, &n);
 
 	if (rc || bytes <= max_bytes)
 		return rc;
-	return delete_by(s, SQL_WINDOW_OLDEST, ARGS(V(bytes - max_bytes)));
+	rc = store_begin(s)
+	             ?: store_end(s, shrink(s, bytes - max_bytes, &done));
+	return rc ? rc : done;
 }
 
 /* --- freeing space -------------------------------------------------------- */

@@ -19,82 +19,6 @@
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
 
-enum capture_error
-analyser_error(int rc)
-{
-	switch (rc) {
-	case -EPERM:
-		return CAPTURE_PERF_CAPABILITY;
-	case -EACCES:
-		return CAPTURE_PERF_PARANOID;
-	case -EXDEV:
-		return CAPTURE_PTRACE_CAPABILITY;
-	case -ENOEXEC:
-		return CAPTURE_NOT_GO;
-	case -EPROTO:
-		return CAPTURE_GO_UNKNOWN;
-	case -ESRCH:
-		return CAPTURE_NO_PROCESS;
-	case -ETIMEDOUT:
-		return CAPTURE_HELD;
-	case -EBUSY:
-		return CAPTURE_BUSY;
-	case -ENOMEM:
-		return CAPTURE_NO_MEMORY;
-	case -ENOSYS:
-		return CAPTURE_PERF_FILTERED;
-	case -ENOENT:
-	case -EOPNOTSUPP:
-	case -EINVAL:
-		return CAPTURE_PERF_UNSUPPORTED;
-	default:
-		return CAPTURE_INTERNAL;
-	}
-}
-
-struct analyser_job *
-analyser_job(struct analyser *a, const char *id)
-{
-	for (unsigned i = 0; i < CAPTURES_MAX; i++)
-		if (!strcmp(a->jobs[i].id, id))
-			return &a->jobs[i];
-	return NULL;
-}
-
-/* Closes a job's descriptors, and marks it as unused. */
-static void
-clear(struct analyser_job *job)
-{
-	close_ptr(&job->out_fd);
-	close_ptr(&job->timeline_fd);
-	close_ptr(&job->body_fd);
-	close_ptr(&job->event_fd);
-	close_ptr(&job->joined_fd);
-	close_ptr(&job->in_fd);
-	*job = (struct analyser_job)ANALYSER_NO_JOB;
-}
-
-void
-analyser_fail(const struct analyser *a, const struct analyser_job *job,
-              bool checkpoint, enum capture_error error, int sys_error)
-{
-	struct msg_done done = {
-		.type = MSG_DONE,
-		.checkpoint = checkpoint,
-		.error = error,
-		.sys_error = sys_error,
-		.start_ms = job->start_ms,
-	};
-
-	/* When the opener has died, all others end too: the next worker gets
-	 * the job, and runs it again. */
-	if (sys_error == -EPIPE || sys_error == -ECONNRESET)
-		return;
-	memcpy(done.id, job->id, sizeof(done.id));
-	if (msg_send(a->socket, &done, sizeof(done), NULL, 0))
-		log_debug("nobody hears that %s failed", job->id);
-}
-
 /* --- what the scheduler says -----------------------------------------------
  */
 
@@ -109,6 +33,7 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 {
 	struct capture_ask ask = {
 		.slot = (uint32_t)(job - a->jobs),
+		.of = m->of,
 		.rate = m->rate,
 		.duration_ns = m->duration_ms * (uint64_t)NS_PER_MS,
 		.pids = m->pids,
@@ -124,7 +49,7 @@ start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
 	rc = recorder_start(a->captures, &ask, &job->capture);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		clear(job);
+		analyser_clear(job);
 		return;
 	}
 	job->start_ms = capture_start_ms(job->capture);
@@ -144,10 +69,11 @@ start_finisher(struct analyser *a, const struct msg_start *m,
 	job->of = m->of;
 	job->set = m->set;
 	job->known_ms = m->known_ms;
+	job->instead = m->instead;
 	job->duration_ms = m->duration_ms;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));
-	if (m->kind == WORKER_BUCKETS) {
+	if (m->kind == WORKER_BUCKETS || m->kind == WORKER_HEAP) {
 		job->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		job->joined_fd = memfd_create("stoker-joined", MFD_CLOEXEC);
 		rc = job->event_fd < 0 || job->joined_fd < 0 ? -errno : 0;
@@ -157,7 +83,7 @@ start_finisher(struct analyser *a, const struct msg_start *m,
 		                            &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		clear(job);
+		analyser_clear(job);
 	}
 }
 
@@ -171,6 +97,7 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 	memcpy(none.id, m->id, ID_MAX);
 	if (fds[0] < 0 || m->npids > WORKER_MAX_PIDS ||
 	    m->duration_ms > UINT64_MAX / 2 / (uint64_t)NS_PER_MS ||
+	    (m->kind == WORKER_SAMPLES && m->of >= CAPTURE_OFS) ||
 	    analyser_job(a, m->id)) {
 		analyser_fail(a, &none, false, CAPTURE_BAD_START, 0);
 		return;
@@ -184,7 +111,7 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 	job->out_fd = TAKE_FD(fds[0]);
 	*(m->kind == WORKER_GROWTH ? &job->in_fd : &job->timeline_fd) =
 		TAKE_FD(fds[1]);
-	if (m->kind != WORKER_CPU)
+	if (m->kind != WORKER_SAMPLES)
 		start_finisher(a, m, job);
 	else
 		start(a, m, job);
@@ -214,7 +141,7 @@ take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
-		clear(job);
+		analyser_clear(job);
 	}
 }
 
@@ -237,7 +164,7 @@ static void
 unwatch(struct analyser *a, struct analyser_job *job)
 {
 	recorder_remove(a->captures, TAKE(job->capture));
-	clear(job);
+	analyser_clear(job);
 }
 
 static void
@@ -304,7 +231,7 @@ take_symbolize(struct analyser *a, const struct msg_capture *m,
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, CAPTURE_INTERNAL, rc);
-		clear(job);
+		analyser_clear(job);
 	}
 }
 
@@ -407,7 +334,7 @@ finish(struct analyser *a, struct analyser_job *job)
 		              rc);
 	recorder_remove(a->captures, TAKE(job->capture));
 	if (rc)
-		clear(job);
+		analyser_clear(job);
 }
 
 static void
@@ -430,6 +357,29 @@ look_at_jobs(struct analyser *a)
 		a->told_ns = now;
 }
 
+/* Samples what no process counts of itself, with those that have joined. */
+static void
+sample_instead(struct analyser *a, struct analyser_job *job)
+{
+	struct msg_start m = {
+		.type = MSG_START,
+		.kind = WORKER_SAMPLES,
+		.of = job->instead,
+		.duration_ms = job->duration_ms,
+		.npids = job->npids,
+	};
+	ssize_t n = pread(job->joined_fd, m.pids, sizeof(m.pids), 0);
+
+	memcpy(m.id, job->id, sizeof(m.id));
+	if (n > 0)
+		m.npids = (uint32_t)n / sizeof(*m.pids);
+	else
+		memcpy(m.pids, job->pids, sizeof(m.pids));
+	job->finisher = 0;
+	job->kind = WORKER_SAMPLES;
+	start(a, &m, job);
+}
+
 /* Handles the end of a finisher. One that was able to report has sent DONE and
  * exited with 0. */
 static void
@@ -437,6 +387,8 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 {
 	bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	bool cpu = WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU;
+	bool to_sample = WIFEXITED(status) &&
+	                 WEXITSTATUS(status) == ANALYSER_SAMPLE;
 	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
 
 	analyser_learn(a, pid, good);
@@ -450,10 +402,12 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 			if (!good)
 				analyser_fail(a, job, true, e, 0);
 			job->checkpointer = 0;
+		} else if (job->finisher == pid && to_sample) {
+			sample_instead(a, job);
 		} else if (job->finisher == pid) {
 			if (!good)
 				analyser_fail(a, job, false, e, 0);
-			clear(job);
+			analyser_clear(job);
 		}
 	}
 }
@@ -474,14 +428,22 @@ reap(struct analyser *a)
 /* --- the process -----------------------------------------------------------
  */
 
-/* Returns how long to wait: rings have to be emptied in time, and captures
- * ended. */
+/* Returns how long to wait: rings have to be emptied in time, captures ended,
+ * and the opener told that this process does not hang. */
 static struct timespec
-patience(const struct analyser *a)
+patience(const struct analyser *a, bool rings)
 {
-	uint64_t wait = recorder_patience_ms(a->captures) * (uint64_t)NS_PER_MS;
+	uint64_t wait = rings ? recorder_patience_ms(a->captures) *
+	                                (uint64_t)NS_PER_MS
+	                      : UINT64_MAX;
+	int64_t alive = a->alive_ns - clock_mono_ns();
 
-	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
+	if (alive < 0)
+		alive = 0;
+	if ((uint64_t)alive < wait)
+		wait = (uint64_t)alive;
+
+	for (unsigned i = 0; rings && i < CAPTURES_MAX; i++) {
 		const struct capture *c = a->jobs[i].capture;
 		uint64_t left = wait;
 
@@ -500,9 +462,9 @@ wait_for_work(struct analyser *a)
 	struct pollfd fds[MAX_POLL] = {{a->socket, POLLIN, 0},
 	                               {a->signals, POLLIN, 0}};
 	size_t n = recorder_poll(a->captures, fds + 2, MAX_POLL - 2);
-	const struct timespec wait = patience(a);
+	const struct timespec wait = patience(a, n);
 
-	if (ppoll(fds, 2 + n, n ? &wait : NULL, NULL) < 0)
+	if (ppoll(fds, 2 + n, &wait, NULL) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents)
 		reap(a);
@@ -515,6 +477,7 @@ work(struct analyser *a)
 	int rc;
 
 	do {
+		worker_alive(a->ask, a->conf->worker_watchdog, &a->alive_ns);
 		rc = wait_for_work(a);
 		recorder_drain(a->captures);
 		look_at_jobs(a);

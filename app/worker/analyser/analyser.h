@@ -21,7 +21,7 @@ struct analyser_job {
 	int body_fd; /* the fetched answer; -1: none */
 	struct msg_pull pull;
 	/* Parameters of a job that a finisher does alone. */
-	uint32_t kind, of, set, known_ms;
+	uint32_t kind, of, set, known_ms, instead;
 	uint64_t duration_ms;
 	/*
 	 * Descriptors for a finisher that waits: an eventfd, to which
@@ -33,6 +33,9 @@ struct analyser_job {
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
+/* How a finisher ends that did nothing, since there is no Go program: its job
+ * is sampled instead. */
+#define ANALYSER_SAMPLE 3
 #define ANALYSER_STOP (UINT64_C(1) << 32)
 #define ANALYSER_NO_JOB                                                      \
 	{                                                                    \
@@ -67,7 +70,8 @@ struct analyser {
 		pid_t pid; /* the child that writes the sums; 0: none */
 		int input, data, rows;
 	} rollup;
-	int64_t told_ns; /* when PROGRESS was last sent */
+	int64_t told_ns;  /* when PROGRESS was last sent */
+	int64_t alive_ns; /* when ALIVE is sent next */
 };
 
 /*
@@ -98,6 +102,8 @@ void analyser_learn(struct analyser *a, pid_t child, bool good);
 /* Finds the job with an id, or an unused one for ""; NULL when
  * there is none. */
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
+/* Closes a job's descriptors, and marks it as unused. */
+void analyser_clear(struct analyser_job *job);
 /* Sums the default value of a profile. */
 int64_t analyser_total(const struct profile *p);
 /* Translates an error of recorder_start() or snapshot_profile(). */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "capture/buckets.h"
+#include "capture/heap.h"
 #include "capture/rename.h"
 #include "capture/snapshot.h"
 #include "profile/pprof.h"
@@ -82,7 +83,7 @@ read_pull(const struct analyser_job *job, struct profile **out,
 	return rc ? CAPTURE_INTERNAL : pull_read(&a, out, quality);
 }
 
-/* --- what Go programs count of themselves --------------------------------- */
+/* --- what programs count by themselves --------------------------------- */
 
 _Static_assert(READING_MAX_BYTES == (size_t)8 << 20, "READING_LARGE's text");
 
@@ -112,19 +113,35 @@ failure(int rc, uint32_t type, int *sys_error)
 	return e;
 }
 
-/* Adds processes that have joined the service, as last reported. */
+/* Adds processes that have joined the service to what is captured. */
+typedef int join_processes(void *capture, const int32_t *pids, size_t n);
+
 static int
-take_joined(const struct analyser_job *job, struct buckets *b)
+join_buckets(void *capture, const int32_t *pids, size_t n)
+{
+	return buckets_join(capture, pids, n);
+}
+
+static int
+join_heap(void *capture, const int32_t *pids, size_t n)
+{
+	return heap_join(capture, pids, n);
+}
+
+/* Adds those that were last reported. */
+static int
+take_joined(const struct analyser_job *job, join_processes *join, void *capture)
 {
 	int32_t pids[WORKER_MAX_PIDS];
 	ssize_t n = pread(job->joined_fd, pids, sizeof(pids), 0);
 
-	return n > 0 ? buckets_join(b, pids, (size_t)n / sizeof(*pids)) : 0;
+	return n > 0 ? join(capture, pids, (size_t)n / sizeof(*pids)) : 0;
 }
 
 /* Waits for the capture's time; *stopped tells that it was ended early. */
 static int
-pass_time(const struct analyser_job *job, struct buckets *b, bool *stopped)
+pass_time(const struct analyser_job *job, join_processes *join, void *capture,
+          bool *stopped)
 {
 	struct pollfd event = {job->event_fd, POLLIN, 0};
 	int64_t end = clock_mono_ns() + (int64_t)job->duration_ms * NS_PER_MS;
@@ -136,33 +153,65 @@ pass_time(const struct analyser_job *job, struct buckets *b, bool *stopped)
 	       (left = end - clock_mono_ns()) > 0) {
 		if (poll(&event, 1, (int)(left / NS_PER_MS) + 1) > 0 &&
 		    !eventfd_read(job->event_fd, &told))
-			rc = take_joined(job, b);
+			rc = take_joined(job, join, capture);
 	}
 	*stopped = told >= ANALYSER_STOP;
-	/* some ran no Go program yet when they were reported */
-	return rc ? rc : take_joined(job, b);
+	/* some ran no such program yet when they were reported */
+	return rc ? rc : take_joined(job, join, capture);
 }
 
 /* Makes a profile of what Go programs count, for the requested time or until
  * the job is stopped. */
-static enum capture_error
+static int
 read_buckets(const struct analyser_job *job, const struct host *host,
-             struct profile **out, struct quality *quality, int *sys_error)
+             struct profile **out, struct quality *quality, bool *stopped)
 {
 	CLEANUP_BUCKETS struct buckets *b = NULL;
 	const struct buckets_ask ask = {job->of, job->set == 1, job->pids,
 	                                job->npids, 0};
-	bool stopped = false;
-	int rc = job->of < BUCKETS_TYPES ? buckets_open(host, &ask, &b)
-	                                 : -EINVAL;
+	int rc = buckets_open(host, &ask, &b);
 
 	if (!rc && job->of != BUCKETS_MEMORY)
-		rc = pass_time(job, b, &stopped);
-	if (!rc)
-		rc = buckets_finish(b, out, quality);
+		rc = pass_time(job, join_buckets, b, stopped);
+	return rc ? rc : buckets_finish(b, out, quality);
+}
+
+/* Makes one of what other programs count of their memory. */
+static int
+read_heap(const struct analyser *a, const struct analyser_job *job,
+          const struct host *host, struct profile **out,
+          struct quality *quality, bool *stopped)
+{
+	CLEANUP_HEAP struct heap *h = NULL;
+	const struct heap_ask ask = {job->of == BUCKETS_MEMORY, job->pids,
+	                             job->npids};
+	int rc = heap_open(host, &ask, &h);
+
+	if (!rc && !ask.in_use)
+		rc = pass_time(job, join_heap, h, stopped);
+	return rc ? rc : heap_finish(h, a->symbols, out, quality);
+}
+
+/* Makes a profile of what programs count by themselves. */
+static enum capture_error
+read_counts(const struct analyser *a, const struct analyser_job *job,
+            const struct host *host, struct profile **out,
+            struct quality *quality, int *sys_error)
+{
+	bool stopped = false, heap = job->kind == WORKER_HEAP;
+	int rc = job->of >= BUCKETS_TYPES ? -EINVAL
+	         : heap                   ? -ENOEXEC
+	                : read_buckets(job, host, out, quality, &stopped);
+
+	if (rc == -ENOEXEC && job->of <= BUCKETS_ALLOC) {
+		heap = true;
+		rc = read_heap(a, job, host, out, quality, &stopped);
+	}
 	if (!rc && stopped)
 		quality->notes |= QUALITY_NOTE_OF(STOPPED);
-	return failure(rc, job->of, sys_error);
+	*sys_error = 0;
+	return heap && rc == -ENODATA ? CAPTURE_NO_HEAP
+	                              : failure(rc, job->of, sys_error);
 }
 
 /* --- windows side by side --------------------------------------------------
@@ -258,6 +307,17 @@ write_summary(const struct profile *p, int *out)
 	return rc;
 }
 
+int64_t
+analyser_total(const struct profile *p)
+{
+	uint32_t type = profile_type_index(p, NULL);
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		sum += p->values[i * p->ntypes + type];
+	return sum;
+}
+
 static int
 tell_done(const struct analyser *a, const struct analyser_job *job,
           struct msg_done *done, int summary, int reading)
@@ -291,6 +351,12 @@ rename_stored(const struct analyser *a, const struct analyser_job *job,
 	return rc ? rc : rename_profile(host, a->symbols, in, out, quality);
 }
 
+static bool
+counts_by_itself(const struct analyser_job *job)
+{
+	return job->kind == WORKER_BUCKETS || job->kind == WORKER_HEAP;
+}
+
 static int
 name_capture(const struct analyser *a, const struct analyser_job *job,
              const struct host *host, struct profile **out,
@@ -315,8 +381,8 @@ make_profile(const struct analyser *a, const struct analyser_job *job,
 
 	if (job->body_fd >= 0)
 		return read_pull(job, out, quality, sys_error);
-	if (job->kind == WORKER_BUCKETS)
-		return read_buckets(job, host, out, quality, sys_error);
+	if (counts_by_itself(job))
+		return read_counts(a, job, host, out, quality, sys_error);
 	if (job->kind == WORKER_GROWTH)
 		return read_growth(job, host, out, quality, reading, sys_error);
 	if (job->in_fd >= 0) {
@@ -374,6 +440,9 @@ be_finisher(const struct analyser *a, const struct host *host, void *arg)
 	enum capture_error e =
 		finish(a, f->job, host, f->fd, f->checkpoint, &sys_error);
 
+	if ((e == CAPTURE_NOT_GO || e == CAPTURE_NO_HEAP) &&
+	    counts_by_itself(f->job) && f->job->instead < CAPTURE_OFS)
+		_exit(ANALYSER_SAMPLE);
 	if (e)
 		analyser_fail(a, f->job, f->checkpoint, e, sys_error);
 	return !e;

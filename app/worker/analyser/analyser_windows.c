@@ -21,6 +21,7 @@ analyser_watch(struct analyser *a, const struct msg_start *m)
 	struct analyser_job *job = analyser_job(a, "");
 	struct analyser_job none = ANALYSER_NO_JOB;
 	struct capture_ask ask = {
+		.of = m->of,
 		.rate = m->rate,
 		.duration_ns = CAPTURE_ENDLESS,
 		.pids = m->pids,
@@ -29,7 +30,8 @@ analyser_watch(struct analyser *a, const struct msg_start *m)
 	int rc;
 
 	memcpy(none.id, m->id, ID_MAX);
-	if (m->npids > WORKER_MAX_PIDS || analyser_job(a, m->id))
+	if (m->npids > WORKER_MAX_PIDS || m->of >= CAPTURE_OFS ||
+	    analyser_job(a, m->id))
 		return;
 	if (!job) {
 		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
@@ -53,17 +55,6 @@ struct cutter {
 	const struct analyser_cut *to;
 	struct capture *captures[CAPTURES_MAX];
 };
-
-int64_t
-analyser_total(const struct profile *p)
-{
-	uint32_t type = profile_type_index(p, NULL);
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < p->nsamples; i++)
-		sum += p->values[i * p->ntypes + type];
-	return sum;
-}
 
 static int
 write_window(struct namer *namer, struct capture *c, int fd,

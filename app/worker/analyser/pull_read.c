@@ -234,6 +234,8 @@ judge(const struct pull_answer *a, const struct profile *p, uint32_t shown,
 	if (!p->nsamples &&
 	    (a->step == PULL_STEP_BLOCK || a->step == PULL_STEP_MUTEX))
 		q->notes |= QUALITY_NOTE_OF(NOT_KEPT);
+	else if (!q->kept && a->step != PULL_STEP_CPU)
+		q->notes |= QUALITY_NOTE_OF(NOTHING_COUNTED);
 }
 
 static uint32_t

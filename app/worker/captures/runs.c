@@ -8,19 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-static void
-run_free(struct run *v)
-{
-	if (!v)
-		return;
-	job_done(&v->job);
-	blob_close(&v->profile);
-	blob_close(&v->timeline);
-	blob_close(&v->checkpoint);
-	runs_pull_free(v->pull);
-	free(v);
-}
-
 void
 runs_done(struct runs *c)
 {
@@ -30,49 +17,6 @@ runs_done(struct runs *c)
 		symbolizing_forget(&c->symbolizing);
 	close_ptr(&c->analyser);
 	close_ptr(&c->fetcher);
-}
-
-struct run *
-runs_find(struct runs *c, const char *id)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->items[i]->ref.session, id))
-			return c->items[i];
-	return NULL;
-}
-
-/* Says whom the analyser may look at for it: of nobody, when it has ended. */
-static void
-say_look(const struct runs *c, const struct run *v, const int32_t *pids,
-         size_t n)
-{
-	int rc = v->pull ? 0
-	                 : worker_may_look(c->events, v->ref.session, pids, n);
-
-	if (rc)
-		log_debug("%s: the opener takes no messages", v->ref.session);
-}
-
-void
-runs_drop(struct runs *c, struct run *v)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->items[i] != v)
-			continue;
-		say_look(c, v, NULL, 0);
-		c->items[i] = c->items[--c->n];
-		run_free(v);
-		return;
-	}
-}
-
-int
-runs_tell(struct runs *c, const struct run *v, enum msg_type type, int fd)
-{
-	struct msg_capture m = {.type = type};
-
-	memcpy(m.id, v->ref.session, sizeof(m.id));
-	return msg_send(c->analyser, &m, sizeof(m), &fd, fd >= 0);
 }
 
 void
@@ -87,32 +31,6 @@ runs_stop(struct runs *c, struct run *v)
 		log_warn("%s: the analyser takes no messages", v->ref.session);
 }
 
-int
-run_refuse(struct store *s, const struct job *job, const char *code,
-           const char *text)
-{
-	struct job_end end = {"failed", code, text, NULL, NULL, NULL};
-	struct job_ref ref = job_ref(job);
-
-	return job_finish(s, &ref, &end);
-}
-
-void
-runs_fail(struct runs *c, struct run *v, enum capture_error error,
-          int sys_error)
-{
-	const char *text = capture_error_text(error);
-	int rc;
-
-	c->failed = true;
-	log_warn("%s: %s%s%s", v->ref.session, text, sys_error ? ": " : "",
-	         sys_error ? strerror(-sys_error) : "");
-	rc = run_refuse(c->store, &v->job, capture_error_code(error), text);
-	if (rc && rc != -ESTALE)
-		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
-	runs_drop(c, v);
-}
-
 enum worker_kind
 runs_kind(const char *type, uint32_t *of)
 {
@@ -122,7 +40,9 @@ runs_kind(const char *type, uint32_t *of)
 		return WORKER_KINDS;
 	switch (t->engine) {
 	case TYPE_SAMPLER:
-		return WORKER_CPU;
+	case TYPE_WAITS:
+		*of = capture_of_type(type);
+		return WORKER_SAMPLES;
 	case TYPE_SNAPSHOT:
 		return WORKER_SNAPSHOT;
 	case TYPE_BUCKETS:
@@ -130,6 +50,17 @@ runs_kind(const char *type, uint32_t *of)
 		return WORKER_BUCKETS;
 	}
 	return WORKER_KINDS;
+}
+
+enum capture_of
+runs_sampled(const char *service_kind, const char *type)
+{
+	uint32_t of = CAPTURE_OFS;
+	enum worker_kind kind = runs_kind(type, &of);
+
+	if (kind == WORKER_BUCKETS && !strcmp(service_kind, "native"))
+		return capture_of_type(type);
+	return kind == WORKER_SAMPLES ? of : CAPTURE_OFS;
 }
 
 struct msg_start
@@ -143,6 +74,16 @@ runs_ask(const char *type, enum snapshot_of of, int64_t rate, int64_t seconds)
 	};
 
 	m.kind = runs_kind(type, &m.of);
+	m.instead = CAPTURE_OFS;
+	if (m.kind != WORKER_BUCKETS || of == SNAPSHOT_GOROUTINES)
+		return m;
+	m.instead = capture_of_type(type);
+	if (of == SNAPSHOT_THREADS && m.of <= BUCKETS_ALLOC) {
+		m.kind = WORKER_HEAP;
+	} else if (of == SNAPSHOT_THREADS && m.instead != CAPTURE_OFS) {
+		m.kind = WORKER_SAMPLES;
+		m.of = m.instead;
+	}
 	return m;
 }
 
@@ -155,7 +96,7 @@ say_may(const struct runs *c, const struct run *v, const struct followed *now,
 	             (now_ns - v->started_ns) / NS_PER_MS;
 
 	return worker_may(c->events, v->may, ms > 0 ? (uint64_t)ms : 0,
-	                  now->pids, now->n);
+	                  now->pids, now->starts, now->n);
 }
 
 static int
@@ -173,67 +114,12 @@ send_start(struct runs *c, struct run *v, enum snapshot_of of,
 	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
 	v->stamp = now->stamp;
 	v->left = now->left;
-	if (m.kind == WORKER_CPU &&
+	if (m.kind == WORKER_SAMPLES && m.of == CAPTURE_OF_CPU &&
 	    blob_create(c->store, BLOB_TIMELINE, &v->timeline))
 		log_warn("%s: no file for its timeline", v->ref.session);
 	fds[1] = v->timeline.fd;
 	return msg_send(c->analyser, &m, sizeof(m), fds,
 	                v->timeline.fd < 0 ? 1 : ARRAY_LEN(fds));
-}
-
-/* Makes a run, which owns *job from the start and frees it on
- * later failures. */
-static struct run *
-run_new(struct runs *c, struct job *job, int64_t now_ns)
-{
-	struct run *v = calloc(1, sizeof(*v));
-
-	if (!v) {
-		job_done(job);
-		return NULL;
-	}
-	v->profile = v->timeline = v->checkpoint =
-		(struct blob_writer)BLOB_WRITER_INIT;
-	v->ref = job_ref(job);
-	v->job = *job;
-	*job = (struct job){0};
-	v->phase = "capturing";
-	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
-	v->deadline_ns = now_ns + v->job.asked_seconds * NS_PER_S +
-	                 c->finish_ns + OVERDUE_NS;
-	return v;
-}
-
-void
-runs_cancelled(struct runs *c, struct run *v)
-{
-	struct job_end end = {"cancelled", "Cancelled", "cancelled on request",
-	                      NULL,        NULL,        NULL};
-	int rc = job_finish(c->store, &v->ref, &end);
-
-	if (rc && rc != -ESTALE)
-		log_err("%s: not stored: %s", v->ref.session, strerror(-rc));
-	runs_drop(c, v);
-}
-
-int
-runs_add(struct runs *c, struct job *job, int64_t now_ns, struct run **out)
-{
-	struct run *v = run_new(c, job, now_ns);
-	int rc;
-
-	if (!v)
-		return -ENOMEM;
-	if (c->n == WORKER_MAX_CAPTURES) {
-		run_free(v);
-		return -EMFILE;
-	}
-	c->items[c->n++] = v;
-	rc = blob_create(c->store, BLOB_PPROF, &v->profile);
-	if (rc)
-		runs_fail(c, v, CAPTURE_WRITE, rc);
-	*out = rc ? NULL : v;
-	return 0;
 }
 
 int
@@ -248,7 +134,7 @@ runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
 	v->started_ns = now_ns;
 	v->late_before = now->late;
 	v->may = may;
-	say_look(c, v, now->pids, now->n);
+	runs_say_look(c, v, now);
 	if (may && say_may(c, v, now, now_ns))
 		v->may = 0;
 	rc = send_start(c, v, of, now);
@@ -281,7 +167,7 @@ follow(struct runs *c, struct run *v, const struct targets *targets,
 	note_most(&v->left, &now.left);
 	v->late = now.late - v->late_before;
 	if (now.stamp != v->stamp)
-		say_look(c, v, now.pids, now.n);
+		runs_say_look(c, v, &now);
 	if (v->may && now.stamp != v->stamp && say_may(c, v, &now, now_ns))
 		log_debug("%s: the opener takes no messages", v->ref.session);
 	if (following_tell(&f, c->analyser, targets, &now))
@@ -380,7 +266,7 @@ take_done(struct runs *c, const struct msg_done *m, int top_fd)
 {
 	struct run *v = is_terminated(m->id) ? runs_find(c, m->id) : NULL;
 
-	if (v)
+	if (v && !(v->pull && runs_pull_done(c, v, m, top_fd)))
 		runs_take(c, v, m, top_fd);
 	return v || (is_terminated(m->id) &&
 	             symbolizing_take(&c->symbolizing, c->store, m, top_fd));
@@ -430,7 +316,7 @@ renew(struct runs *c, struct run *v, bool *gone)
 
 	if (v->pull)
 		v->progress = runs_pull_progress(v);
-	else if (v->kind == WORKER_BUCKETS)
+	else if (v->kind == WORKER_BUCKETS || v->kind == WORKER_HEAP)
 		v->progress = time_passed(v);
 	now = (struct job_state){v->progress, v->phase, v->samples};
 	rc = job_progress(c->store, &v->ref, c->lease_ms, &now, &cancel);
@@ -468,7 +354,7 @@ look_after(struct runs *c, struct run *v, bool gone, int64_t now_ns)
 		runs_cancelled(c, v);
 	} else if (now_ns > v->deadline_ns) {
 		runs_stop(c, v);
-		runs_fail(c, v, CAPTURE_INTERNAL, -ETIMEDOUT);
+		runs_fail(c, v, CAPTURE_LATE, 0);
 	} else {
 		runs_checkpoint(c, v, now_ns);
 	}

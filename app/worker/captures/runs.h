@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/conf.h"
+#include "capture/recorder.h"
 #include "capture/snapshot.h"
 #include "store/job.h"
 #include "symbolizing.h"
@@ -35,6 +36,7 @@ struct run {
 	bool cancelled;    /* cancelled by a client: partial results are kept */
 	bool stopping;     /* STOP was sent */
 	struct pull *pull; /* NULL: an engine of the analyser captures it */
+	uint64_t notes;    /* for its quality, beside those of the engine */
 	uint32_t may;      /* enum worker_may; 0: nothing */
 	uint64_t stamp;    /* of whom the analyser was told last */
 	struct followed_left left; /* the most that there were of each */
@@ -96,18 +98,23 @@ MUST_CHECK int runs_pull(struct runs *c, struct job *job,
 /*
  * Returns the engine of a profile type; WORKER_KINDS when there is none. For
  * WORKER_BUCKETS sets *of, which else says whose stacks a snapshot has, to the
- * kind of bucket.
+ * kind of bucket, and for WORKER_SAMPLES to an enum capture_of.
  */
 enum worker_kind runs_kind(const char *type, uint32_t *of);
-/* Returns the message that starts it in the analyser, without id and pids. */
+/* Finds what is sampled for a type of services of that kind, whatever their
+ * programs are; CAPTURE_OFS: nothing. */
+enum capture_of runs_sampled(const char *service_kind, const char *type);
+/* Returns the message that starts it in the analyser, without id and pids; of
+ * says whose stacks, and so whether the programs may be Go. */
 struct msg_start
 runs_ask(const char *type, enum snapshot_of of, int64_t rate, int64_t seconds);
 /*
  * Makes a request for a page of net/http/pprof, with a new id.
  *   Errors   as pull_url()
  */
-MUST_CHECK int runs_fetch_ask(struct runs *c, const char *base, uint32_t step,
-                              int64_t seconds, struct fetch_ask *out);
+MUST_CHECK int
+runs_fetch_ask(struct runs *c, const char *tenant, const char *base,
+               uint32_t step, int64_t seconds, struct fetch_ask *out);
 /* Returns the capture's error for an enum fetch_error. */
 enum capture_error runs_fetch_error(uint32_t e);
 /* Takes one message of the fetcher; -EPIPE when it is gone. */

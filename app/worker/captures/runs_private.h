@@ -4,6 +4,20 @@
 #pragma once
 
 #include "runs.h"
+#include "worker/ipc/pull_pages.h"
+
+/* A capture that is fetched. */
+struct pull {
+	char base[URL_MAX + 1];
+	enum pull_step step;
+	uint64_t fetch; /* id of the request; 0: none */
+	int64_t asked_ns, asked_ms;
+	int64_t took_ms;
+	bool leaks;  /* the service allows finding leaks */
+	int scratch; /* output of the second step; -1: in the first step */
+	struct msg_done first; /* result of the first step */
+	int first_top;
+};
 
 struct run *runs_find(struct runs *c, const char *id);
 /* Drops a run, and removes bytes without a row. */
@@ -11,6 +25,9 @@ void runs_drop(struct runs *c, struct run *v);
 /* Sends STOP or CHECKPOINT, the latter with a descriptor. */
 MUST_CHECK int
 runs_tell(struct runs *c, const struct run *v, enum msg_type type, int fd);
+/* Says whom the analyser may look at for a run; NULL when the run has ended. */
+void runs_say_look(const struct runs *c, const struct run *v,
+                   const struct followed *now);
 /* Ends a run now; does so once. */
 void runs_stop(struct runs *c, struct run *v);
 /*
@@ -24,14 +41,11 @@ runs_add(struct runs *c, struct job *job, int64_t now_ns, struct run **out);
 /* Ends one that was cancelled before there was anything to keep. */
 void runs_cancelled(struct runs *c, struct run *v);
 /* --- of one that is pulled: runs_pull.c ------------------------------- */
-void runs_pull_free(struct pull *p);
 double runs_pull_progress(const struct run *v);
 /* Gives up a fetch; a finisher's work goes on. */
 void runs_pull_stop(struct runs *c, struct run *v);
 /* True when a run was stopped, and no further result will come. */
 bool runs_pull_ended(const struct run *v);
-/* Returns quality notes about the fetch. */
-uint64_t runs_pull_notes(const struct run *v);
 /* Handles a DONE of a fetched capture; true when another step follows. */
 bool runs_pull_done(struct runs *c, struct run *v, const struct msg_done *done,
                     int top_fd);

@@ -17,19 +17,6 @@
 
 #define MAX_STEPS 3 /* all, leaks, and a repetition without leaks */
 
-struct pull {
-	char base[URL_MAX + 1];
-	enum pull_step step;
-	uint64_t fetch; /* id of the request; 0: none */
-	int64_t asked_ns, asked_ms;
-	int64_t took_ms;
-	bool leaks;     /* the service allows finding leaks */
-	uint64_t notes; /* for its quality */
-	int scratch;    /* output of the second step; -1: in the first step */
-	struct msg_done first; /* result of the first step */
-	int first_top;
-};
-
 static const enum capture_error of_fetch[FETCH_ERRORS] = {
 #define FETCH_ERROR(code, text) [FETCH_##code] = CAPTURE_FETCH_##code,
 #include "worker/ipc/fetch.def"
@@ -40,16 +27,6 @@ enum capture_error
 runs_fetch_error(uint32_t e)
 {
 	return e < FETCH_ERRORS ? of_fetch[e] : CAPTURE_FETCH_INTERNAL;
-}
-
-void
-runs_pull_free(struct pull *p)
-{
-	if (!p)
-		return;
-	close_ptr(&p->scratch);
-	close_ptr(&p->first_top);
-	free(p);
 }
 
 double
@@ -67,8 +44,8 @@ runs_pull_progress(const struct run *v)
  */
 
 int
-runs_fetch_ask(struct runs *c, const char *base, uint32_t step, int64_t seconds,
-               struct fetch_ask *out)
+runs_fetch_ask(struct runs *c, const char *tenant, const char *base,
+               uint32_t step, int64_t seconds, struct fetch_ask *out)
 {
 	const struct conf *conf = c->conf;
 	int64_t wait = conf->fetch_timeout;
@@ -85,6 +62,9 @@ runs_fetch_ask(struct runs *c, const char *base, uint32_t step, int64_t seconds,
 
 	if (rc)
 		return rc;
+	if (strlen(tenant) >= sizeof(ask.tenant))
+		return -EINVAL;
+	strcpy(ask.tenant, tenant);
 	if (pull_is_timed(step))
 		wait += seconds;
 	ask.total_ms = (uint32_t)(wait * MS_PER_S);
@@ -96,8 +76,8 @@ static int
 fetch(struct runs *c, struct run *v, enum pull_step step)
 {
 	struct fetch_ask ask;
-	int rc = runs_fetch_ask(c, v->pull->base, step, v->job.asked_seconds,
-	                        &ask);
+	int rc = runs_fetch_ask(c, v->job.tenant, v->pull->base, step,
+	                        v->job.asked_seconds, &ask);
 
 	if (!rc)
 		rc = c->fetcher < 0
@@ -239,7 +219,7 @@ give_up_second(struct runs *c, struct run *v)
 	enum pull_step step = v->pull->step;
 
 	if (step != PULL_STEP_DUMP)
-		v->pull->notes |= QUALITY_NOTE_OF(NO_LEAKS);
+		v->notes |= QUALITY_NOTE_OF(NO_LEAKS);
 	if (step != PULL_STEP_LEAK_DUMP || v->stopping ||
 	    fetch(c, v, PULL_STEP_DUMP))
 		take_first(c, v);
@@ -333,12 +313,6 @@ fetch_second(struct runs *c, struct run *v, enum pull_step step,
 	v->pull->first = *done;
 	v->pull->first_top = dup(top_fd);
 	return v->pull->first_top >= 0 && !fetch(c, v, step);
-}
-
-uint64_t
-runs_pull_notes(const struct run *v)
-{
-	return v->pull ? v->pull->notes : 0;
 }
 
 bool

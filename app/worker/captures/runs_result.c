@@ -144,9 +144,7 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	struct msg_done noted = *done;
 	int rc = 0;
 
-	if (v->pull && runs_pull_done(c, v, done, top_fd))
-		return;
-	noted.quality.notes |= runs_pull_notes(v);
+	noted.quality.notes |= v->notes;
 	quality_left(&noted.quality, v->left.other_unit, v->left.out_of_scope,
 	             v->left.too_many);
 	quality_late(&noted.quality, v->late);
@@ -168,7 +166,7 @@ runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns)
 {
 	int rc;
 
-	if (v->pull || v->kind != WORKER_CPU ||
+	if (v->pull || v->kind != WORKER_SAMPLES ||
 	    v->job.asked_seconds <= JOB_RERUN_SECONDS || v->stopping ||
 	    now_ns < v->checkpoint_ns || v->checkpoint.fd >= 0)
 		return;

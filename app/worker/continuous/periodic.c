@@ -27,7 +27,7 @@ void
 periodic_rest(const struct periodics *t, struct periodic *v)
 {
 	if (v->id[0] && !v->url &&
-	    worker_may_look(t->windows->events, v->id, NULL, 0))
+	    worker_may_look(t->windows->events, v->id, NULL, NULL, 0))
 		log_debug("%s: the opener takes no messages", v->service);
 	close_ptr(&v->fd);
 	v->state = PERIODIC_IDLE;
@@ -237,10 +237,10 @@ look(struct periodics *t, struct periodic *v, const struct targets *targets,
 
 	if (!rc)
 		rc = worker_may_look(t->windows->events, v->id, now.pids,
-		                     now.n);
+		                     now.starts, now.n);
 	if (!rc && v->java)
 		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
-		                m.duration_ms, now.pids, now.n);
+		                m.duration_ms, now.pids, now.starts, now.n);
 	if (!rc && v->keep)
 		rc = periodic_keep(t, v, targets);
 	if (rc)
@@ -263,8 +263,8 @@ fetch(struct periodics *t, struct periodic *v)
 {
 	struct fetch_ask ask;
 
-	if (runs_fetch_ask(t->runs, v->url, pull_first(v->type), seconds_of(v),
-	                   &ask))
+	if (runs_fetch_ask(t->runs, v->tenant, v->url, pull_first(v->type),
+	                   seconds_of(v), &ask))
 		return CAPTURE_FETCH_URL;
 	if (t->want_fetcher(t->arg) ||
 	    msg_send(t->runs->fetcher, &ask, sizeof(ask), NULL, 0))

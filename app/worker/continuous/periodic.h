@@ -46,7 +46,8 @@ struct periodic {
 	bool grows; /* a counter that is read from outside */
 	/* WORKER_MAY_KEEP_… to make the program count, or 0. */
 	uint32_t keep;
-	struct msg_may *kept; /* message last sent about its processes; NULL:
+	uint32_t kept_what;    /* enum worker_may, and */
+	struct followed *kept; /* the processes of the last message; NULL:
 	                         none */
 	int reading; /* the last reading (capture/buckets.h); -1: none */
 	int64_t reading_bytes, read_ns;

@@ -126,18 +126,18 @@ static int
 add(struct periodics *t, const struct targets *targets, const struct service *s,
     size_t type, struct periodic *items, size_t *n)
 {
-	enum source source = source_of(s, profile_types[type].name);
+	const char *name = profile_types[type].name;
+	enum source source = source_of(s, name);
 	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
 
-	if (!source || (!url && (profile_types[type].engine == TYPE_SAMPLER ||
+	if (!source || (!url && (runs_sampled(s->kind, name) != CAPTURE_OFS ||
 	                         !targets_find(targets, s->tenant, s->name))))
 		return 0; /* sampled instead, reported by the API, or on
 		             another host */
 	if (url && !is_ours(t, s))
 		return 0;
 	if (*n == PERIODICS_MAX)
-		return left_out_add(&t->left, s->tenant, s->name,
-		                    profile_types[type].name);
+		return left_out_add(&t->left, s->tenant, s->name, name);
 	return fill(t, s, type, url, &items[(*n)++]);
 }
 

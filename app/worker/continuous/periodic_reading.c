@@ -100,26 +100,22 @@ int
 periodic_keep(struct periodics *t, struct periodic *v,
               const struct targets *targets)
 {
-	struct followed now;
-
 	if (!v->kept)
 		v->kept = calloc(1, sizeof(*v->kept));
 	if (!v->kept)
 		return -ENOMEM;
 	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
-	                 &now);
-	v->kept->what = v->keep;
-	v->kept->npids = now.n;
-	memcpy(v->kept->pids, now.pids, now.n * sizeof(*now.pids));
+	                 v->kept);
+	v->kept_what = v->keep;
 	return worker_may(t->windows->events, v->keep, KEEP_MS, v->kept->pids,
-	                  v->kept->npids);
+	                  v->kept->starts, v->kept->n);
 }
 
 void
 periodic_keep_end(struct periodics *t, struct periodic *v)
 {
-	if (v->kept && worker_may(t->windows->events, v->kept->what, 0,
-	                          v->kept->pids, v->kept->npids))
+	if (v->kept && worker_may(t->windows->events, v->kept_what, 0,
+	                          v->kept->pids, v->kept->starts, v->kept->n))
 		log_debug("%s: the opener takes no messages", v->service);
 	if (v->kept) /* another service may want it of these, too */
 		t->kept_ns = 0;

@@ -1,6 +1,6 @@
 /*
- * Continuous profiling on this host: one watch per service that is sampled all
- * the time. All watches are cut into windows together, and stored together.
+ * Continuous profiling on this host: one watch per service and type that is
+ * sampled all the time. All watches are cut into windows together, and stored together.
  *
  *	continuous rows ─ windows_load ─> watches ─ WATCH ─> analyser
  *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take
@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/conf.h"
+#include "capture/recorder.h"
 #include "store/continuous.h"
 #include "store/service.h"
 #include "store/window.h"
@@ -26,6 +27,8 @@
 struct watch {
 	char id[ID_MAX];
 	char *tenant, *service;
+	const char *type; /* row of types.def */
+	enum capture_of of;
 	char series[ID_MAX];
 	int64_t rate;
 	bool java;                /* WORKER_MAY_ASK has to be sent */

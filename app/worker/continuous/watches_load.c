@@ -3,9 +3,11 @@
  */
 #include "base/json.h"
 #include "left_out.h"
+#include "profile/types.h"
 #include "store/allow.h"
 #include "store/source.h"
 #include "watches_private.h"
+#include "worker/captures/runs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -65,12 +67,13 @@ windows_series(struct windows *w, const struct service *s, const char *type,
 }
 
 static struct watch *
-same(struct windows *w, const struct continuous *c)
+same(struct windows *w, const struct continuous *c, const struct watch *wanted)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		struct watch *v = &w->items[i];
 
 		if (v->service && v->rate == c->sample_rate &&
+		    v->type == wanted->type && v->of == wanted->of &&
 		    !strcmp(v->service, c->service) &&
 		    !strcmp(v->tenant, c->tenant))
 			return v;
@@ -80,15 +83,16 @@ same(struct windows *w, const struct continuous *c)
 
 static int
 add(struct windows *w, const struct continuous *c, const struct service *s,
-    struct watch *out)
+    const struct watch *wanted, struct watch *out)
 {
-	struct watch *old = same(w, c);
+	struct watch *old = same(w, c, wanted);
 	int rc;
 
 	if (old) {
 		*out = *old;
 		*old = (struct watch){0};
 	} else {
+		*out = *wanted;
 		id_new("watch-", out->id);
 		out->rate = c->sample_rate;
 		out->tenant = strdup(c->tenant);
@@ -96,26 +100,42 @@ add(struct windows *w, const struct continuous *c, const struct service *s,
 	}
 	out->java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	rc = out->tenant && out->service
-	             ? windows_series(w, s, "cpu", out->series)
+	             ? windows_series(w, s, out->type, out->series)
 	             : -ENOMEM;
 	return rc;
 }
 
-/* Adds a watch, unless the profiles come from an endpoint. */
+/* Adds a watch, unless the profiles come from an endpoint, or are what programs
+ * count of themselves. */
+static int
+add_type(struct windows *w, const struct continuous *c, const struct service *s,
+         const char *type, struct watch *items, size_t *n)
+{
+	const struct watch wanted = {.type = type,
+	                             .of = runs_sampled(s->kind, type)};
+
+	if (wanted.of == CAPTURE_OFS || source_of(s, type) != SOURCE_OUTSIDE)
+		return 0;
+	if (*n < WINDOWS_MAX)
+		return add(w, c, s, &wanted, &items[(*n)++]);
+	return left_out_add(&w->left, c->tenant, c->service, type);
+}
+
 static int
 add_row(struct windows *w, const struct continuous *c, struct watch *items,
         size_t *n)
 {
 	CLEANUP_SERVICE struct service s = {0};
-	int rc = service_get(w->store, c->tenant, c->service, &s);
+	int rc = c->enabled ? service_get(w->store, c->tenant, c->service, &s)
+	                    : -ENOENT;
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	if (source_of(&s, "cpu") != SOURCE_OUTSIDE)
-		return 0;
-	if (*n < WINDOWS_MAX)
-		return add(w, c, &s, &items[(*n)++]);
-	return left_out_add(&w->left, c->tenant, c->service, "cpu");
+	for (size_t i = 0; i < profile_ntypes && !rc; i++)
+		if (windows_wants(c, profile_types[i].name))
+			rc = add_type(w, c, &s, profile_types[i].name, items,
+			              n);
+	return rc;
 }
 
 static int
@@ -128,8 +148,7 @@ add_all(struct windows *w, const struct targets *targets,
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		const struct continuous *c = &l->items[i];
 
-		if (windows_wants(c, "cpu") &&
-		    targets_find(targets, c->tenant, c->service))
+		if (targets_find(targets, c->tenant, c->service))
 			rc = add_row(w, c, items, n);
 	}
 	return rc;

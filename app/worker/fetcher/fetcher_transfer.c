@@ -304,11 +304,11 @@ is_allowed(const struct fetcher *f, const struct fetch_ask *ask,
 {
 	switch (ask->purpose) {
 	case FETCH_PPROF:
-		return url_allowed(f->conf->fetch_allow, u, f->own);
+		return conf_allows_endpoint(f->conf, ask->tenant, u, f->own);
 	case FETCH_DEBUGINFOD:
 		return debuginfod_allows(f->conf->symbols_debuginfod, ask->url);
 	case FETCH_WEBHOOK:
-		return url_allowed(f->conf->webhook_allow, u, f->own);
+		return conf_allows_webhook(f->conf, ask->tenant, u, f->own);
 	default:
 		return false;
 	}
@@ -322,6 +322,7 @@ check(struct transfer *t, const struct fetch_ask *ask)
 
 	if (!memchr(ask->url, '\0', sizeof(ask->url)) ||
 	    !memchr(ask->headers, '\0', sizeof(ask->headers)) ||
+	    !memchr(ask->tenant, '\0', sizeof(ask->tenant)) ||
 	    url_parse(ask->url, &u))
 		return FETCH_URL;
 	if (!is_allowed(f, ask, &u))

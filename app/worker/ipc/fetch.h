@@ -15,10 +15,10 @@
  *               fetch_error, no descriptor.
  *
  * The fetcher decides what may be fetched, by configuration and purpose: http
- * and https, hosts of the purpose's list, for debuginfod only the servers'
- * files by build-id, and no address of FETCH_DENIED (fetch.def), whatever its
- * name. Redirects are not followed, no proxy and no cookie is used, connections
- * are not kept.
+ * and https, hosts of the purpose's list and of the tenant's scope, for
+ * debuginfod only the servers' files by build-id, and no address of
+ * FETCH_DENIED (fetch.def), whatever its name. Redirects are not followed, no
+ * proxy and no cookie is used, connections are not kept.
  */
 #pragma once
 
@@ -29,6 +29,7 @@
 
 #define FETCH_MAX         64 /* at the same time */
 #define FETCH_MAX_HEADERS 2048
+#define FETCH_TENANT      64 /* with its NUL */
 
 enum fetch_error {
 	FETCH_OK,
@@ -59,6 +60,9 @@ struct fetch_ask {
 	uint64_t max_bytes; /* of the answer's body */
 	char url[URL_MAX + 1];
 	char headers[FETCH_MAX_HEADERS]; /* lines "Name: value\n" */
+	char tenant[FETCH_TENANT];       /* whose scope applies; "" for
+	                                    debuginfod, whose servers only
+	                                    configuration names */
 };
 
 struct fetch_answer {

@@ -1,5 +1,8 @@
 #include "messages.h"
 
+#include "base/clock.h"
+#include "base/log.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -45,19 +48,21 @@ worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
 }
 
 static int
-send_may(int events, struct msg_may *m, const int32_t *pids, size_t n)
+send_may(int events, struct msg_may *m, const int32_t *pids,
+         const uint64_t *starts, size_t n)
 {
 	if (n > WORKER_MAX_PIDS)
 		return -E2BIG;
 	m->npids = (uint32_t)n;
-	if (n)
-		memcpy(m->pids, pids, n * sizeof(*pids));
+	for (size_t i = 0; i < n; i++)
+		m->processes[i] = (struct msg_process){
+			.start_time = starts ? starts[i] : 0, .pid = pids[i]};
 	return msg_send(events, m, MSG_MAY_BYTES(n), NULL, 0);
 }
 
 int
 worker_may(int events, enum worker_may what, uint64_t duration_ms,
-           const int32_t *pids, size_t n)
+           const int32_t *pids, const uint64_t *starts, size_t n)
 {
 	struct msg_may m = {
 		.type = MSG_MAY,
@@ -65,18 +70,19 @@ worker_may(int events, enum worker_may what, uint64_t duration_ms,
 		.what = what,
 	};
 
-	return send_may(events, &m, pids, n);
+	return send_may(events, &m, pids, starts, n);
 }
 
 int
-worker_may_look(int events, const char *id, const int32_t *pids, size_t n)
+worker_may_look(int events, const char *id, const int32_t *pids,
+                const uint64_t *starts, size_t n)
 {
 	struct msg_may m = {.type = MSG_MAY, .what = WORKER_MAY_LOOK};
 
 	if (strlen(id) >= sizeof(m.id))
 		return -ENAMETOOLONG;
 	memcpy(m.id, id, strlen(id) + 1);
-	return send_may(events, &m, pids, n);
+	return send_may(events, &m, pids, starts, n);
 }
 
 int
@@ -95,6 +101,21 @@ worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH])
 	if (!rc)
 		memcpy(out, reply.text, HOST_MAX_PATH);
 	return rc;
+}
+
+void
+worker_alive(int sock, int64_t watchdog_s, int64_t *next_ns)
+{
+	struct host_ask ask = {.op = HOST_ALIVE};
+	struct host host = worker_host(&sock);
+	struct host_reply reply;
+	int64_t now = clock_mono_ns();
+
+	if (now < *next_ns)
+		return;
+	if (host_answer(&host, &ask, &reply))
+		log_debug("nobody hears that this part is alive");
+	*next_ns = clock_mono_ns() + watchdog_s * WORKER_ALIVE_NS;
 }
 
 int

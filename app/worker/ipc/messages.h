@@ -34,12 +34,10 @@
  *	    + 1 descriptor, where the profile goes, and a second when a
  *	    timeline is wanted: empty, seekable, writable; the analyser owns
  *	    what it got. Answered by PROGRESS about once a second, of
- *	    WORKER_CPU only, and one DONE. The second of WORKER_GROWTH is the
- *	    last reading, if there is one (capture/buckets.h).
- *	STOP
- *	    ends it now; DONE follows as if its time were over, with what was
- *	    sampled (note STOPPED in its quality).
- *	CHECKPOINT
+ *	    WORKER_SAMPLES only, and one DONE. The second of WORKER_GROWTH is
+ *the last reading, if there is one (capture/buckets.h). STOP ends it now; DONE
+ *follows as if its time were over, with what was sampled (note STOPPED in its
+ *quality). CHECKPOINT
  *	    + 1 descriptor as above: writes what there is so far; answered by
  *	    DONE with checkpoint = 1. The capture goes on.
  *	SYMBOLIZE
@@ -89,6 +87,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/msg.h"
 #include "capture/host.h"
@@ -132,13 +131,15 @@ enum msg_type {
 	MSG_DEBUG,
 };
 
-/* The kind of capture: SNAPSHOT has neither rate nor duration; BUCKETS has no
- * rate; GROWTH, of buckets since the last reading, has neither. */
+/* The kind of capture: SAMPLES has a rate where it is of the CPU; SNAPSHOT has
+ * neither rate nor duration; BUCKETS has no rate, nor has HEAP, of programs
+ * that are not Go; GROWTH, of buckets since the last reading, has neither. */
 enum worker_kind {
-	WORKER_CPU,
+	WORKER_SAMPLES,
 	WORKER_SNAPSHOT,
 	WORKER_BUCKETS,
 	WORKER_GROWTH,
+	WORKER_HEAP,
 	WORKER_KINDS
 };
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
@@ -169,29 +170,42 @@ enum worker_may {
 	WORKER_MAY_LOOK = 16,
 };
 
+/* A process by pid and start time, as the scheduler saw it: when it ended since
+ * and its number was used again, the grant is of nobody. */
+struct msg_process {
+	uint64_t start_time; /* ticks since boot; 0: whichever has the pid */
+	int32_t pid;
+	uint32_t reserved;
+};
+
 struct msg_may {
 	uint32_t type, npids;
 	uint64_t duration_ms;
 	uint32_t what; /* enum worker_may */
 	uint32_t reserved;
-	char id[ID_MAX];               /* of LOOK */
-	int32_t pids[WORKER_MAX_PIDS]; /* those past npids are not sent */
+	char id[ID_MAX]; /* of LOOK */
+	/* Those past npids are not sent. */
+	struct msg_process processes[WORKER_MAX_PIDS];
 };
-#define MSG_MAY_BYTES(npids) \
-	(offsetof(struct msg_may, pids) + (npids) * sizeof(int32_t))
+#define MSG_MAY_BYTES(npids)                   \
+	(offsetof(struct msg_may, processes) + \
+	 (npids) * sizeof(struct msg_process))
 
-/* START; WATCH, which has no duration, and only WORKER_CPU; FOLLOW and LEAVE,
- * which have only an id and pids. */
+/* START; WATCH, which has no duration, and only samples of the CPU; FOLLOW and
+ * LEAVE, which have only an id and pids. */
 struct msg_start {
 	uint32_t type;
 	uint32_t rate; /* requested samples per second of CPU time */
 	char id[ID_MAX];
 	uint64_t duration_ms;
 	uint32_t kind; /* enum worker_kind */
-	uint32_t of;   /* enum snapshot_of, or buckets_type */
+	uint32_t of;   /* enum capture_of, snapshot_of, or buckets_type */
 	uint32_t set;  /* 1: WORKER_MAY_SET or KEEP was sent for these */
 	/* For GROWTH: how long ago pids was complete. */
 	uint32_t known_ms;
+	/* For BUCKETS and HEAP: enum capture_of that is sampled instead where
+	 * no process counts by itself; CAPTURE_OFS: none. */
+	uint32_t instead;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
@@ -305,20 +319,31 @@ worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
            int fds[HOST_MAX_FDS], size_t *nfds);
 /*
  * Tells the opener what it may do to processes, and for how long.
+ *   Shape    pids[n], starts[n] of struct msg_process; starts may be NULL
  *   Errors   -E2BIG past WORKER_MAX_PIDS; as msg_send()
  */
-MUST_CHECK int worker_may(int events, enum worker_may what,
-                          uint64_t duration_ms, const int32_t *pids, size_t n);
+MUST_CHECK int
+worker_may(int events, enum worker_may what, uint64_t duration_ms,
+           const int32_t *pids, const uint64_t *starts, size_t n);
 /*
  * Grants WORKER_MAY_LOOK until the capture or watch with this id ends.
- *   Shape    pids[n] are all of its processes; n is 0 when it has ended
+ *   Shape    pids[n], starts[n] are all of its processes, as in worker_may();
+ *            n is 0 when it has ended
  */
-MUST_CHECK int
-worker_may_look(int events, const char *id, const int32_t *pids, size_t n);
+MUST_CHECK int worker_may_look(int events, const char *id, const int32_t *pids,
+                               const uint64_t *starts, size_t n);
 /* Reads the link /proc/PID/exe; -errno. */
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
 /* Reads the number with which a pid file of this host begins; -errno. */
 MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);
+/*
+ * Tells the opener that this part does not hang, where a quarter of a look of
+ * its watchdog has passed since the last time.
+ *   Shape    watchdog_s is [worker] watchdog; *next_ns is 0 at first
+ *   Errors   none: a part whose opener is gone learns so elsewhere
+ */
+#define WORKER_ALIVE_NS (NS_PER_S / 16) /* of each second of the watchdog */
+void worker_alive(int sock, int64_t watchdog_s, int64_t *next_ns);
 /* Makes a host (capture/host.h) that asks through *sock, which
  * must outlive it. */
 struct host worker_host(int *sock);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Fields of /proc/PID/stat, as proc(5) counts them. */
@@ -95,13 +96,54 @@ proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session)
 	return proc_parse_parent(text, out_parent);
 }
 
+const char *
+proc_status_field(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		if (!strncmp(text, key, n) && text[n] == ':')
+			return text + n + 1;
+	}
+	return NULL;
+}
+
+static int
+positive(const char *text, int32_t *out)
+{
+	long number = text ? strtol(text, NULL, 10) : 0;
+
+	if (number <= 0 || number > INT32_MAX)
+		return -EINVAL;
+	*out = (int32_t)number;
+	return 0;
+}
+
+int
+proc_parse_process(const char *text, int32_t *out)
+{
+	return positive(proc_status_field(text, "Tgid"), out);
+}
+
+int
+proc_parse_inner(const char *text, int32_t *out)
+{
+	const char *field = proc_status_field(text, "NSpid");
+	size_t n = field ? strcspn(field, "\n") : 0;
+
+	while (n && field[n - 1] != '\t')
+		n--;
+	return positive(n ? field + n : NULL, out);
+}
+
 int
 proc_parse_uid(const char *text, uint32_t *out)
 {
-	const char *line = strstr(text, "\nUid:");
+	const char *field = proc_status_field(text, "Uid");
 	unsigned uid;
 
-	if (!line || sscanf(line, "\nUid: %u", &uid) != 1)
+	if (!field || sscanf(field, "%u", &uid) != 1)
 		return -EINVAL;
 	*out = uid;
 	return 0;

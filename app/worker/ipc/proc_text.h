@@ -44,6 +44,17 @@ MUST_CHECK int proc_parse_parent(const char *text, int32_t *out);
  */
 MUST_CHECK int
 proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
+/*
+ * Returns what follows a key of /proc/PID/status, "Uid" for instance, up to the
+ * end of the text, or NULL. The target chooses only the first line, Name, in
+ * which newlines are escaped.
+ */
+const char *proc_status_field(const char *text, const char *key);
+/* Reads from /proc/PID/status of a thread the pid of its process; -EINVAL. */
+MUST_CHECK int proc_parse_process(const char *text, int32_t *out);
+/* Reads from /proc/PID/status the process's pid in its own namespace, the last
+ * of NSpid; -EINVAL. */
+MUST_CHECK int proc_parse_inner(const char *text, int32_t *out);
 /* Reads from /proc/PID/status the real user id; -EINVAL. */
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
 /*

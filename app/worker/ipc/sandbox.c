@@ -1,15 +1,21 @@
 #include "sandbox.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 
 /* --- which files a process may still open: landlock(7) -------------------- */
 
@@ -97,19 +103,15 @@ static const int allowed[] = {
 	SCMP_SYS(brk),
 	SCMP_SYS(futex),
 	/* libunwind, on its first step, prepares to test addresses of this
-	 * process; steps over copied stacks never do. */
+         * process; steps over copied stacks never do. */
 	SCMP_SYS(pipe2),
 	SCMP_SYS(mincore),
-	/* the process and its finishers */
-	SCMP_SYS(clone),
-	SCMP_SYS(wait4),
-	SCMP_SYS(waitid),
+	/* the process */
 	SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
 	SCMP_SYS(getpid),
 	SCMP_SYS(getppid),
 	SCMP_SYS(gettid),
-	SCMP_SYS(tgkill),
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn),
@@ -125,6 +127,14 @@ static const int allowed[] = {
 	SCMP_SYS(clock_gettime),
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(restart_syscall),
+};
+
+/* Further calls of the analyser, which forks finishers, and of threads, beside
+ * clone(2). */
+static const int children[] = {
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(tgkill),
 };
 
 /* Calls that fail as if the file did not exist, since libraries look for
@@ -156,6 +166,157 @@ static const int network[] = {
 	SCMP_SYS(sched_getaffinity),
 };
 
+/* Further calls of the scheduler: SQLite, the store's files, and their
+ * directories. Where a newer call does the work of an older one both are
+ * listed, since libc chooses. */
+static const int files[] = {
+	SCMP_SYS(open),
+	SCMP_SYS(openat),
+	SCMP_SYS(openat2),
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(statx),
+	SCMP_SYS(statfs),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(access),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(getcwd),
+	SCMP_SYS(getdents),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(mkdir),
+	SCMP_SYS(mkdirat),
+	SCMP_SYS(rmdir),
+	SCMP_SYS(unlink),
+	SCMP_SYS(unlinkat),
+	SCMP_SYS(rename),
+	SCMP_SYS(renameat),
+	SCMP_SYS(renameat2),
+	SCMP_SYS(link),
+	SCMP_SYS(linkat),
+	SCMP_SYS(chmod),
+	SCMP_SYS(fchmod),
+	SCMP_SYS(fchmodat),
+	SCMP_SYS(fchown),
+	SCMP_SYS(utimensat),
+	SCMP_SYS(umask),
+	SCMP_SYS(truncate),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(fadvise64),
+	SCMP_SYS(fsync),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(syncfs),
+	SCMP_SYS(flock),
+	SCMP_SYS(readv),
+	SCMP_SYS(preadv),
+	SCMP_SYS(preadv2),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(pwritev2),
+	SCMP_SYS(copy_file_range),
+	SCMP_SYS(sendfile),
+	SCMP_SYS(msync),
+	SCMP_SYS(dup),
+	SCMP_SYS(dup2),
+	SCMP_SYS(dup3),
+	SCMP_SYS(close_range),
+	SCMP_SYS(inotify_init1),
+	SCMP_SYS(inotify_add_watch),
+	SCMP_SYS(inotify_rm_watch),
+	SCMP_SYS(signalfd4),
+	SCMP_SYS(select),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(sendto),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(uname),
+	SCMP_SYS(alarm),
+	SCMP_SYS(setitimer),
+	SCMP_SYS(times),
+	SCMP_SYS(time),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(getcpu),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(membarrier),
+};
+
+/* Further calls of a reader: files and memory of targets, and the child that
+ * stops their threads for a moment. */
+static const int reading[] = {
+	SCMP_SYS(openat2), /* a filter cannot see its flags */
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(statx),
+	SCMP_SYS(statfs),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(access),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(readv),
+	SCMP_SYS(preadv),
+	SCMP_SYS(preadv2),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(pwritev2),
+	SCMP_SYS(sendfile),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(rt_sigtimedwait),
+	SCMP_SYS(alarm),
+	SCMP_SYS(setitimer),
+	SCMP_SYS(dup),
+	SCMP_SYS(dup3),
+	SCMP_SYS(close_range),
+	SCMP_SYS(select),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(uname),
+	SCMP_SYS(time),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(getcpu),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(membarrier),
+};
+
+/* Further calls of the opener: what the kernel gives to its capabilities alone,
+ * and what its children need before they have filters of their own. */
+static const int opening[] = {
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(bpf),
+	SCMP_SYS(process_vm_writev), /* opener_rates.c */
+	SCMP_SYS(timer_create),      /* privilege.c: a child's time */
+	SCMP_SYS(timer_settime),
+	SCMP_SYS(setgroups),
+	SCMP_SYS(setresgid),
+	SCMP_SYS(setresuid),
+	SCMP_SYS(capget),
+	SCMP_SYS(capset),
+	SCMP_SYS(seccomp),
+	SCMP_SYS(landlock_create_ruleset),
+	SCMP_SYS(landlock_add_rule),
+	SCMP_SYS(landlock_restrict_self),
+};
+
 static int
 add_all(scmp_filter_ctx ctx, uint32_t action, const int *calls, size_t n)
 {
@@ -166,29 +327,99 @@ add_all(scmp_filter_ctx ctx, uint32_t action, const int *calls, size_t n)
 	return rc;
 }
 
+/* Allows a call whose argument has one of some values. */
+static int
+add_values(scmp_filter_ctx ctx, int call, unsigned argument,
+           const unsigned *values, size_t n)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = seccomp_rule_add(
+			ctx, SCMP_ACT_ALLOW, call, 1,
+			SCMP_CMP(argument, SCMP_CMP_EQ, values[i]));
+	return rc;
+}
+
 /* Allows new sockets of the Internet only: no netlink, no local services. */
 static int
 add_sockets(scmp_filter_ctx ctx)
 {
 	static const unsigned families[] = {AF_INET, AF_INET6};
-	int rc = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(families) && !rc; i++)
-		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-		                      SCMP_A0(SCMP_CMP_EQ, families[i]));
-	return rc;
+	return add_values(ctx, SCMP_SYS(socket), 0, families,
+	                  ARRAY_LEN(families));
+}
+
+static int
+add_opening_to_read(scmp_filter_ctx ctx)
+{
+	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+	                        SCMP_A2(SCMP_CMP_MASKED_EQ,
+	                                O_ACCMODE | O_CREAT | O_TRUNC,
+	                                O_RDONLY));
 }
 
 /* Allows opening for reading what Landlock permits, or nothing. */
 static int
 add_files(scmp_filter_ctx ctx, bool readable)
 {
-	if (!readable)
-		return add_all(ctx, SCMP_ACT_ERRNO(EACCES), refused,
-		               ARRAY_LEN(refused));
-	return seccomp_rule_add(
-		ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT, O_RDONLY));
+	return readable ? add_opening_to_read(ctx)
+	                : add_all(ctx, SCMP_ACT_ERRNO(EACCES), refused,
+	                          ARRAY_LEN(refused));
+}
+
+/* glibc uses clone() where clone3() is unknown, whose flags no filter sees. */
+static int
+add_no_clone3(scmp_filter_ctx ctx)
+{
+	return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3),
+	                        0);
+}
+
+/* --- calls that are refused and logged ------------------------------------ */
+
+/* Makes the refused call return -EPERM: the kernel skips a call for which it
+ * raises SIGSYS, and the program goes on behind it. */
+static void
+fail_call(ucontext_t *at)
+{
+#if defined(__x86_64__)
+	at->uc_mcontext.gregs[REG_RAX] = -EPERM;
+#elif defined(__aarch64__)
+	at->uc_mcontext.regs[0] = (unsigned long long)-EPERM;
+#else
+#error "the register of a system call's result is not known"
+#endif
+}
+
+/* A signal handler may log here, since log_line() takes no lock and the kernel
+ * raises SIGSYS only at a system call. */
+static void
+refuse(int signal, siginfo_t *info, void *at)
+{
+	static bool told[1024];
+	size_t call = (size_t)info->si_syscall;
+	int saved = errno;
+
+	(void)signal;
+	if (call < ARRAY_LEN(told) && !told[call]) {
+		told[call] = true;
+		log_warn("process %d was refused the system call %zu, which "
+		         "this part of the worker should not need",
+		         (int)getpid(), call);
+	}
+	errno = saved;
+	fail_call(at);
+}
+
+static int
+log_refusals(void)
+{
+	struct sigaction act = {.sa_sigaction = refuse,
+	                        .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	return sigaction(SIGSYS, &act, NULL) ? -errno : 0;
 }
 
 static int
@@ -221,6 +452,11 @@ sandbox_enter(int64_t memory_bytes)
 		return -ENOMEM;
 	rc = add_all(ctx, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
 	if (!rc)
+		rc = add_all(ctx, SCMP_ACT_ALLOW, children,
+		             ARRAY_LEN(children));
+	if (!rc)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 0);
+	if (!rc)
 		rc = add_files(ctx, false);
 	if (!rc)
 		rc = seccomp_load(ctx);
@@ -245,18 +481,176 @@ sandbox_enter_network(int64_t memory_bytes)
 		return -ENOMEM;
 	rc = add_all(ctx, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
 	if (!rc)
+		rc = add_all(ctx, SCMP_ACT_ALLOW, children,
+		             ARRAY_LEN(children));
+	if (!rc)
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 0);
+	if (!rc)
 		rc = add_all(ctx, SCMP_ACT_ALLOW, network, ARRAY_LEN(network));
 	if (!rc)
 		rc = add_sockets(ctx);
-	if (!rc) /* glibc then uses clone() */
-		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
-		                      SCMP_SYS(clone3), 0);
+	if (!rc)
+		rc = add_no_clone3(ctx);
 	if (!rc)
 		rc = add_files(ctx, names);
 	if (!rc)
 		rc = seccomp_load(ctx);
 	seccomp_release(ctx);
 	return rc ? rc : !names;
+}
+
+/* Allows signal 0, which asks whether a process exists, and abort(3). */
+static int
+add_signals(scmp_filter_ctx ctx)
+{
+	int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(kill), 1,
+	                          SCMP_A1(SCMP_CMP_EQ, 0));
+
+	return rc ? rc
+	          : seccomp_rule_add(
+			    ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+			    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+}
+
+static int
+add_scheduler(scmp_filter_ctx ctx)
+{
+	int rc = add_all(ctx, SCMP_ACT_ALLOW, files, ARRAY_LEN(files));
+
+	return rc ? rc : add_signals(ctx);
+}
+
+/* Allows stopping a thread, reading its registers, and letting it go on. */
+static int
+add_tracing(scmp_filter_ctx ctx)
+{
+	static const unsigned requests[] = {PTRACE_SEIZE, PTRACE_INTERRUPT,
+	                                    PTRACE_GETREGSET, PTRACE_DETACH};
+
+	return add_values(ctx, SCMP_SYS(ptrace), 0, requests,
+	                  ARRAY_LEN(requests));
+}
+
+/* Allows fork(3), but no thread and no namespace. */
+static int
+add_fork(scmp_filter_ctx ctx)
+{
+	const scmp_datum_t fork = CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID |
+	                          CSIGNAL;
+	int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+	                          SCMP_A0(SCMP_CMP_MASKED_EQ, ~fork, 0));
+
+	return rc ? rc : add_no_clone3(ctx);
+}
+
+static int
+add_reader(scmp_filter_ctx ctx)
+{
+	int rc = add_all(ctx, SCMP_ACT_ALLOW, reading, ARRAY_LEN(reading));
+
+	if (!rc)
+		rc = add_opening_to_read(ctx);
+	if (!rc)
+		rc = add_tracing(ctx);
+	return rc ? rc : add_fork(ctx);
+}
+
+/* Allows processes and threads, but no namespace. */
+static int
+add_children(scmp_filter_ctx ctx)
+{
+	const scmp_datum_t namespaces = CLONE_NEWNS | CLONE_NEWUSER |
+	                                CLONE_NEWPID | CLONE_NEWNET |
+	                                CLONE_NEWIPC | CLONE_NEWUTS |
+	                                CLONE_NEWCGROUP;
+	int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+	                          SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces, 0));
+
+	return rc ? rc : add_no_clone3(ctx);
+}
+
+/* Allows telling the manager and asking JVMs, and the fetcher's sockets. */
+static int
+add_local_sockets(scmp_filter_ctx ctx)
+{
+	static const unsigned families[] = {AF_UNIX, AF_INET, AF_INET6};
+
+	return add_values(ctx, SCMP_SYS(socket), 0, families,
+	                  ARRAY_LEN(families));
+}
+
+/* Allows ending what hangs, and asking a JVM for its names: SIGQUIT. */
+static int
+add_opener_signals(scmp_filter_ctx ctx)
+{
+	static const unsigned signals[] = {0, SIGTERM, SIGKILL, SIGQUIT};
+
+	return add_values(ctx, SCMP_SYS(kill), 1, signals, ARRAY_LEN(signals));
+}
+
+static int
+add_opener(scmp_filter_ctx ctx)
+{
+	static const struct {
+		const int *calls;
+		size_t n;
+	} lists[] = {
+		{opening, ARRAY_LEN(opening)},
+		{files, ARRAY_LEN(files)},
+		{reading, ARRAY_LEN(reading)},
+		{network, ARRAY_LEN(network)},
+	};
+	int rc = add_all(ctx, SCMP_ACT_ALLOW, children, ARRAY_LEN(children));
+
+	for (size_t i = 0; i < ARRAY_LEN(lists) && !rc; i++)
+		rc = add_all(ctx, SCMP_ACT_ALLOW, lists[i].calls, lists[i].n);
+	if (!rc)
+		rc = add_children(ctx);
+	if (!rc)
+		rc = add_local_sockets(ctx);
+	if (!rc)
+		rc = add_tracing(ctx);
+	return rc ? rc : add_opener_signals(ctx);
+}
+
+/* Allows what each part needs and what add() allows; refuses and logs the
+ * rest. */
+static int
+enter_logged(int (*add)(scmp_filter_ctx ctx))
+{
+	scmp_filter_ctx ctx;
+	int rc = log_refusals();
+
+	if (rc)
+		return rc;
+	ctx = seccomp_init(SCMP_ACT_TRAP);
+	if (!ctx)
+		return -ENOMEM;
+	rc = add_all(ctx, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
+	if (!rc)
+		rc = add(ctx);
+	if (!rc)
+		rc = seccomp_load(ctx);
+	seccomp_release(ctx);
+	return rc;
+}
+
+int
+sandbox_enter_scheduler(void)
+{
+	return enter_logged(add_scheduler);
+}
+
+int
+sandbox_enter_opener(void)
+{
+	return enter_logged(add_opener);
+}
+
+int
+sandbox_enter_reader(void)
+{
+	return enter_logged(add_reader);
 }
 
 int

@@ -1,5 +1,7 @@
 #include "java_text.h"
 
+#include "worker/ipc/proc_text.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,16 +26,6 @@ bool
 java_is_hotspot(const char *maps)
 {
 	return maps_file(maps, "/libjvm.so") && !strstr(maps, "/libj9");
-}
-
-/* Returns the text after "\nKey:", or NULL. The target chooses only the first
- * line, Name, in which newlines are escaped. */
-static const char *
-field(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	return at ? at + strlen(key) : NULL;
 }
 
 /* Reads four numbers, which must be equal. */
@@ -68,40 +60,25 @@ signals(const char *text, uint64_t *out)
 	return 0;
 }
 
-/* Reads the last number of NSpid. */
-static int
-inner_number(const char *text, int32_t *out)
-{
-	size_t n = text ? strcspn(text, "\n") : 0;
-	long number;
-
-	while (n && text[n - 1] != '\t')
-		n--;
-	number = n ? strtol(text + n, NULL, 10) : 0;
-	if (number <= 0 || number > INT32_MAX)
-		return -EINVAL;
-	*out = (int32_t)number;
-	return 0;
-}
-
 int
 java_parse_status(const char *text, struct java_status *out)
 {
-	const char *state = field(text, "\nState:\t");
+	const char *state = proc_status_field(text, "State");
 	uint64_t caught, blocked;
 	struct java_status s;
-	int rc = one_id(field(text, "\nUid:"), &s.uid);
+	int rc = one_id(proc_status_field(text, "Uid"), &s.uid);
 
 	if (!rc)
-		rc = one_id(field(text, "\nGid:"), &s.gid);
+		rc = one_id(proc_status_field(text, "Gid"), &s.gid);
 	if (!rc)
-		rc = inner_number(field(text, "\nNSpid:"), &s.inner);
+		rc = proc_parse_inner(text, &s.inner);
 	if (!rc)
-		rc = signals(field(text, "\nSigBlk:"), &blocked);
+		rc = signals(proc_status_field(text, "SigBlk"), &blocked);
 	if (!rc)
-		rc = signals(field(text, "\nSigCgt:"), &caught);
+		rc = signals(proc_status_field(text, "SigCgt"), &caught);
 	if (rc || !state)
 		return rc ? rc : -EINVAL;
+	state += strspn(state, "\t");
 	s.stopped = *state == 'T' || *state == 't';
 	s.takes_quit = caught & ~blocked & QUIT_BIT;
 	*out = s;

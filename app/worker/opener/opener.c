@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
+#include "worker/ipc/sandbox.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -34,6 +36,8 @@ be_scheduler(const struct opener *o, int ask, int events)
 	privilege_close_but(keep, ARRAY_LEN(keep));
 	default_signals();
 	rc = privilege_drop(&o->who, o->self);
+	if (!rc)
+		rc = sandbox_enter_scheduler();
 	if (rc)
 		log_err("cannot drop privileges: %s", strerror(-rc));
 	else
@@ -120,6 +124,8 @@ start_analyser(struct opener *o)
 	if (rc)
 		return rc;
 	o->generation++;
+	o->ask_analyser = ask[0];
+	o->watchdog.analyser = (struct watched){0};
 	o->analyser = fork();
 	if (o->analyser < 0)
 		return -errno;
@@ -182,6 +188,7 @@ reap(struct opener *o)
 		} else {
 			java_child_ended(&o->java, pid);
 			readers_child_ended(&o->readers, pid);
+			prober_child_ended(&o->prober, pid);
 		}
 	}
 }
@@ -237,16 +244,12 @@ take_wishes(struct opener *o)
 }
 
 static void
-answer(struct opener *o, int client, struct host_ask *ask, int in)
+answer(struct opener *o, int client, const struct host_ask *ask, int in)
 {
-	struct answer out = {.reply.error = opener_check(o, ask, client)};
+	struct answer out;
 
-	if (!out.reply.error && !opener_may_wait(ask))
-		opener_handle(o, ask, client, in, &out);
-	else if (!out.reply.error)
-		out.reply.error = readers_ask(o, client, ask, in);
-	if (!out.reply.error && opener_may_wait(ask))
-		return; /* a reader answers */
+	if (!opener_answer(o, ask, client, in, readers_ask, &out))
+		return;
 	if (msg_send(client, &out.reply, sizeof(out.reply), out.fds, out.nfds))
 		log_debug("a client is gone before its answer");
 	for (size_t i = 0; i < out.nfds; i++)
@@ -265,6 +268,7 @@ serve(struct opener *o, int client)
 	if (n < 0) /* descriptors that came are closed then */
 		in = -1;
 	if (n == sizeof(ask)) {
+		watchdog_heard(o, client);
 		take_wishes(o); /* which were said before it */
 		answer(o, client, &ask, in);
 	}
@@ -278,6 +282,7 @@ leave(struct opener *o, size_t i)
 
 	rates_leave(&o->rates, &o->grants, client);
 	readers_leave(&o->readers, client);
+	prober_leave(&o->prober, client);
 	close(client);
 	o->clients[i] = o->clients[--o->nclients];
 }
@@ -297,16 +302,18 @@ sooner(int a, int b)
 	return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-/* One whose question a reader has is not heard until that is answered. */
+/* One whose question a reader has is not listened to until that is answered,
+ * and is not silent meanwhile. */
 static size_t
-poll_clients(const struct opener *o, struct pollfd *out)
+poll_clients(struct opener *o, struct pollfd *out)
 {
-	for (size_t i = 0; i < o->nclients; i++)
-		out[i] =
-			(struct pollfd){readers_busy(&o->readers, o->clients[i])
-		                                ? -1
-		                                : o->clients[i],
-		                        POLLIN, 0};
+	for (size_t i = 0; i < o->nclients; i++) {
+		bool waits = readers_busy(&o->readers, o->clients[i]);
+
+		if (waits)
+			watchdog_heard(o, o->clients[i]);
+		out[i] = (struct pollfd){waits ? -1 : o->clients[i], POLLIN, 0};
+	}
 	return o->nclients;
 }
 
@@ -316,7 +323,9 @@ turn(struct opener *o)
 	struct pollfd fds[2 + 2 * OPENER_MAX_CLIENTS] = {
 		{o->signals, POLLIN, 0}, {o->events, POLLIN, 0}};
 	struct pollfd *readers = fds + 2, *clients;
-	int wait = sooner(rates_wait(&o->rates, &o->grants), readers_expire(o));
+	int wait = sooner(
+		watchdog_look(o),
+		sooner(rates_wait(&o->rates, &o->grants), readers_expire(o)));
 	size_t nreaders = readers_poll(&o->readers, readers), n;
 
 	clients = readers + nreaders;
@@ -366,6 +375,8 @@ prepare(struct opener *o)
 		rc = open_signals(o);
 	if (!rc)
 		rc = start_scheduler(o);
+	if (!rc) /* a filter of one is a filter of all that it forks */
+		rc = sandbox_enter_opener();
 	return rc ? rc : start_analyser(o);
 }
 
@@ -378,6 +389,8 @@ opener_run(const struct conf *conf, const struct opener_children *children)
 	                   .status = 1};
 	int rc = prepare(&o);
 
+	if (!rc)
+		notify_manager("READY=1");
 	while (!rc && !o.done)
 		rc = turn(&o);
 	rates_done(&o.rates);

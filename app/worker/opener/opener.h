@@ -9,7 +9,9 @@
 #include "opener_grants.h"
 #include "opener_java.h"
 #include "opener_rates.h"
+#include "opener_prober.h"
 #include "opener_readers.h"
+#include "opener_watchdog.h"
 #include "worker/ipc/messages.h"
 #include "worker/ipc/privilege.h"
 
@@ -50,11 +52,14 @@ struct opener {
 	struct rates rates;
 	struct java java;
 	struct readers readers;
+	struct watchdog watchdog;
+	struct prober prober;
 	/* For a reader: bytes of targets' files that it may copy, and has
 	 * copied. */
 	uint64_t copy_room, copied;
 	int signals;
-	int ask, events; /* sockets to it */
+	int ask, events;  /* sockets to the scheduler */
+	int ask_analyser; /* socket to the analyser */
 	int clients[OPENER_MAX_CLIENTS];
 	size_t nclients;
 	uint32_t generation;
@@ -77,19 +82,24 @@ struct answer {
 	size_t nfds;
 };
 
+/* Passes a question on to a process that may wait for a target, as
+ * readers_ask() does: 0 or -errno. */
+typedef int opener_pass_on(struct opener *o, int client,
+                           const struct host_ask *ask, int in);
 /*
- * Answers one question, after checking its fields.
+ * Answers one question, after checking whether the client may ask it. A
+ * question whose answer may have to wait for a target is passed on instead;
+ * with NULL for pass_on this process waits.
  *
  *   Shape    in is the descriptor that came with it, or -1
  *   Owns     in stays the caller's; out->fds[out->nfds] become the caller's
+ *   Errors   in out->reply; false when the question was passed on, and *out is
+ *            no answer
  */
-void opener_answer(struct opener *o, const struct host_ask *ask, int client,
-                   int in, struct answer *out);
-/* The parts of that: whether a client may ask, whether the answer may have to
- * wait for a target, and the answer. check() may change the question. */
-MUST_CHECK int opener_check(struct opener *o, struct host_ask *ask, int client);
+bool opener_answer(struct opener *o, const struct host_ask *ask, int client,
+                   int in, opener_pass_on *pass_on, struct answer *out);
 const char *opener_name(uint32_t op);
-bool opener_may_wait(const struct host_ask *ask);
+/* Answers a question that was checked. */
 void opener_handle(struct opener *o, const struct host_ask *ask, int client,
                    int in, struct answer *out);
 /*

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/event.h"
+#include "capture/waits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,8 +102,10 @@ note_refusal(struct opener *o, const struct host_ask *ask)
 	         ops[ask->op].name, ask->pid, o->refused);
 }
 
-int
-opener_check(struct opener *o, struct host_ask *ask, int client)
+/* Checking takes processes out of the question's list that may not be asked
+ * about. */
+static int
+check(struct opener *o, struct host_ask *ask, int client)
 {
 	int rc;
 
@@ -121,12 +124,6 @@ opener_name(uint32_t op)
 	return ops[op].name;
 }
 
-bool
-opener_may_wait(const struct host_ask *ask)
-{
-	return ops[ask->op].by == HOST_BY_READER;
-}
-
 void
 opener_handle(struct opener *o, const struct host_ask *ask, int client, int in,
               struct answer *out)
@@ -137,17 +134,23 @@ opener_handle(struct opener *o, const struct host_ask *ask, int client, int in,
 	out->reply.error = handlers[ask->op](o, ask, out);
 }
 
-void
+bool
 opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
-              struct answer *out)
+              opener_pass_on *pass_on, struct answer *out)
 {
 	struct host_ask checked = *ask;
-	int rc = opener_check(o, &checked, client);
+	int rc = check(o, &checked, client);
 
+	if (!rc && pass_on && ops[checked.op].by == HOST_BY_READER) {
+		rc = pass_on(o, client, &checked, in);
+		if (!rc)
+			return false;
+	}
 	if (rc)
 		*out = (struct answer){.reply.error = rc};
 	else
 		opener_handle(o, &checked, client, in, out);
+	return true;
 }
 
 static int
@@ -208,8 +211,77 @@ open_filter(struct opener *o, const struct host_ask *ask, struct answer *out)
 	out->reply.value = got.nbits;
 	give(out, got.map_fd);
 	give(out, got.prog_fd);
+	give(out, got.pythons_fd);
 	if (got.rings_fd >= 0)
 		give(out, got.rings_fd);
+	return 0;
+}
+
+int
+open_waits(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	const struct waits_ask want = {.results = ask->count == 1};
+	struct waits got;
+	int rc = waits_open(&want, &got);
+
+	(void)o;
+	if (rc)
+		return rc;
+	out->reply.value = got.nbits;
+	for (int i = 0; i < WAITS_FDS; i++)
+		give(out, got.fds[i]);
+	return 0;
+}
+
+int
+open_output(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	CLEANUP_FD int fd = -1;
+	int rc = event_open_output(ask->cpu, ask->stack_bytes, &fd);
+
+	(void)o;
+	if (!rc)
+		rc = emit_to(out->in, ask->cpu, fd);
+	if (!rc)
+		give(out, TAKE_FD(fd));
+	return rc;
+}
+
+int
+open_faults(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	int fd = -1;
+	int rc = event_open_faults(ask->cpu, out->in, &fd);
+
+	(void)o;
+	if (!rc)
+		give(out, fd);
+	return rc;
+}
+
+int
+open_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	int fds[PROBER_FDS];
+	int rc = prober_start(&o->prober, out->client, fds);
+
+	(void)ask;
+	for (int i = 0; i < PROBER_FDS && !rc; i++)
+		give(out, fds[i]);
+	return rc;
+}
+
+int
+watch_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	return prober_watch(&o->prober, ask, out->in);
+}
+
+int
+say_alive(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	(void)ask;
+	watchdog_alive(o, out->client);
 	return 0;
 }
 

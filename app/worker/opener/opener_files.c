@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "opener.h"
 #include "worker/debuginfod/debug_cache.h"
+#include "worker/ipc/proc_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -344,27 +345,19 @@ open_debug(struct opener *o, const struct host_ask *ask, struct answer *out)
 /* --- perf maps -------------------------------------------------------------
  */
 
-/* Reads the process's pid in its own namespace, the last of NSpid. */
+/* Reads the process's pid in its own namespace. */
 static int
 inner_pid(int32_t pid, int32_t *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64];
-	char *at, *end;
 	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	rc = file_read(AT_FDCWD, path, &text);
 	if (rc)
 		return rc;
-	at = strstr(text.p, "\nNSpid:");
-	if (!at)
-		return -ENODATA;
-	at += strlen("\nNSpid:");
-	end = at + strcspn(at, "\n");
-	*end = '\0';
-	*out = (int32_t)strtol(strrchr(at, '\t') + 1, NULL, 10);
-	return *out > 0 ? 0 : -ENODATA;
+	return proc_parse_inner(buf_str(&text), out) ? -ENODATA : 0;
 }
 
 int
@@ -576,7 +569,8 @@ read_tasks(int32_t pid, struct buf *out)
 int
 list_tasks(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	CLEANUP_BUF struct buf tids = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf tids =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
 	int rc = ask->pid > 0 ? read_tasks(ask->pid, &tids) : -EINVAL;
 
 	(void)o;

@@ -76,13 +76,13 @@ process_of_thread(int32_t tid)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64];
-	const char *at;
+	int32_t pid;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	if (tid <= 0 || file_read(AT_FDCWD, path, &text))
+	if (tid <= 0 || file_read(AT_FDCWD, path, &text) ||
+	    proc_parse_process(buf_str(&text), &pid))
 		return 0;
-	at = strstr(buf_str(&text), "\nTgid:");
-	return at ? (int32_t)strtol(at + strlen("\nTgid:"), NULL, 10) : 0;
+	return pid;
 }
 
 /* --- rows ------------------------------------------------------------------
@@ -182,6 +182,13 @@ end_looks(struct grants *g, uint64_t of)
 	g->n = n;
 }
 
+/* When the process began that is meant; 0: it is gone. */
+static uint64_t
+start_of(const struct msg_process *p)
+{
+	return p->start_time ? p->start_time : proc_start_time(p->pid);
+}
+
 static void
 add_looks(struct grants *g, const struct msg_may *m)
 {
@@ -192,8 +199,8 @@ add_looks(struct grants *g, const struct msg_may *m)
 
 	end_looks(g, row.of);
 	for (uint32_t i = 0; i < m->npids; i++) {
-		row.pid = m->pids[i];
-		row.start_time = proc_start_time(row.pid);
+		row.pid = m->processes[i].pid;
+		row.start_time = start_of(&m->processes[i]);
 		if (row.start_time)
 			put(g, &row);
 	}
@@ -213,9 +220,9 @@ grants_add(struct grants *g, const struct msg_may *m)
 	}
 	until += (int64_t)m->duration_ms * NS_PER_MS;
 	for (uint32_t i = 0; i < m->npids; i++) {
-		struct grant row = {.start_time = proc_start_time(m->pids[i]),
+		struct grant row = {.start_time = start_of(&m->processes[i]),
 		                    .until_ns = until,
-		                    .pid = m->pids[i],
+		                    .pid = m->processes[i].pid,
 		                    .what = m->what};
 
 		if (is_kept(&row)) /* renewed in time, or ended */
@@ -281,6 +288,17 @@ find_elder(const struct grants *g, int32_t pid, const struct kin *of,
 	return 0;
 }
 
+/* True when the pid was that of another process, which was granted. */
+static bool
+had_looks(const struct grants *g, int32_t pid)
+{
+	for (size_t i = first_of(g, pid); i < g->n && g->rows[i].pid == pid;
+	     i++)
+		if (g->rows[i].what == WORKER_MAY_LOOK)
+			return true;
+	return false;
+}
+
 static struct grant_heir *
 heir_of(struct grants *g, int32_t pid)
 {
@@ -304,7 +322,7 @@ grants_look(struct grants *g, int32_t pid)
 		return 0;
 	of = find_elder(g, pid, &k, &elder);
 	if (!of || !same_unit(pid, of))
-		return -EPERM;
+		return had_looks(g, pid) ? -ESRCH : -EPERM;
 	*heir = (struct grant_heir){.start_time = k.start_time,
 	                            .of_start_time = elder.start_time,
 	                            .pid = pid,

@@ -51,7 +51,7 @@ bool grants_has(const struct grants *g, enum worker_may what, int32_t pid,
  * an ancestor in the same systemd unit. A process whose parents have ended
  * still descends from the leader of its session, and from ancestors that were
  * seen before.
- *   Errors   -EPERM, -ESRCH
+ *   Errors   -EPERM; -ESRCH it is gone, and its pid may be another's
  */
 MUST_CHECK int grants_look(struct grants *g, int32_t pid);
 /* Checks that the process of a thread may be read, like grants_look(). */

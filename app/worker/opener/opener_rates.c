@@ -151,12 +151,6 @@ is_variable(int32_t pid, uint64_t address)
 	return !touch(TOUCH_FIND, pid, address, NULL);
 }
 
-static int
-word_at(int32_t pid, uint64_t address, uint64_t *value, bool write)
-{
-	return touch(write ? TOUCH_WRITE : TOUCH_READ, pid, address, value);
-}
-
 /* --- the journal -----------------------------------------------------------
  */
 
@@ -179,9 +173,10 @@ take_back(const struct rate *row)
 
 	if (proc_start_time(row->pid) != row->start_time ||
 	    !is_variable(row->pid, row->address) ||
-	    word_at(row->pid, row->address, &now, false) || now != row->value)
+	    touch(TOUCH_READ, row->pid, row->address, &now) ||
+	    now != row->value)
 		return;
-	rc = word_at(row->pid, row->address, &none, true);
+	rc = touch(TOUCH_WRITE, row->pid, row->address, &none);
 	if (rc)
 		log_warn("process %d keeps a profile that was turned on: %s",
 		         row->pid, strerror(-rc));
@@ -330,7 +325,7 @@ static int
 write_first(struct rates *r, size_t i, const struct host_ask *ask)
 {
 	uint64_t now, value = ask->period_ns;
-	int rc = i < RATES_MAX ? word_at(ask->pid, ask->address, &now, false)
+	int rc = i < RATES_MAX ? touch(TOUCH_READ, ask->pid, ask->address, &now)
 	                       : -EBUSY;
 
 	if (rc || now)
@@ -343,7 +338,7 @@ write_first(struct rates *r, size_t i, const struct host_ask *ask)
 	memcpy(r->rows[i].boot_id, r->boot_id, sizeof(r->boot_id));
 	rc = note(r, i);
 	if (!rc)
-		rc = word_at(ask->pid, ask->address, &value, true);
+		rc = touch(TOUCH_WRITE, ask->pid, ask->address, &value);
 	if (rc)
 		forget(r, i);
 	return rc;

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "opener.h"
+#include "worker/ipc/sandbox.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -44,10 +45,16 @@ static _Noreturn void
 be_reader(struct opener *o, int socket)
 {
 	pid_t parent = o->self;
+	int rc;
 
 	privilege_close_but(&socket, 1);
 	prctl(PR_SET_NAME, "stoker-reader");
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	rc = sandbox_enter_reader();
+	if (rc) {
+		log_err("a reader has no sandbox: %s", strerror(-rc));
+		_exit(1);
+	}
 	while (getppid() == parent) {
 		struct reader_ask ask;
 		CLEANUP_FD int in = -1;

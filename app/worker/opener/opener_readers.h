@@ -1,6 +1,7 @@
 /*
- * Readers: children of the opener, with its capabilities, that answer what may
- * have to wait for a target. A page may never arrive (userfaultfd(2)), nor a
+ * Readers: children of the opener, with its capabilities and a filter of system
+ * calls (sandbox_enter_reader()), that answer what may have to wait for a
+ * target. A page may never arrive (userfaultfd(2)), nor a
  * file whose file system is a process (FUSE) or another machine (NFS).
  *
  * Each has one question at a time, of one client, which waits. The opener goes

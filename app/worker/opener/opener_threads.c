@@ -25,8 +25,6 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#define NAMES_MAX ((size_t)1 << 20) /* bytes for one process */
-
 /* Makes a descriptor from which b's bytes can be read. */
 static int
 give_rows(const struct buf *b, struct answer *out)
@@ -110,7 +108,8 @@ read_name(int tasks, const char *tid, char out[static HOST_COMM_MAX])
 int
 list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	CLEANUP_BUF struct buf rows = BUF_INIT(NAMES_MAX);
+	CLEANUP_BUF struct buf rows =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(struct host_thread));
 	const struct dirent *entry;
 	DIR *dir;
 	int rc = open_tasks(ask->pid, &dir);

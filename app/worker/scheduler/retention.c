@@ -5,6 +5,7 @@
 #include "store/audit.h"
 #include "store/idempotency.h"
 #include "store/job.h"
+#include "store/quota.h"
 #include "store/trigger.h"
 #include "store/window.h"
 
@@ -71,6 +72,7 @@ trim(struct store *s, const struct conf *conf)
 	                   conf->store_max_age * MS_PER_S));
 	report("old replies", idempotency_prune(s));
 	report("old audit lines", audit_prune(s, AUDIT_MS));
+	report("captures of more than an hour ago", quota_prune(s));
 	report("old firings of triggers", firing_prune(s, AUDIT_MS));
 }
 

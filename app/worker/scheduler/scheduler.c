@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "scheduler_step.h"
 #include "store/link.h"
+#include "store/quota.h"
 #include "store/worker.h"
 #include "wake.h"
 
@@ -151,6 +152,7 @@ prepare(struct scheduler *s, struct buf *why)
 		             ?: link_key_make(&s->store);
 	if (rc)
 		return rc;
+	quota_enforce(&s->store, s->conf);
 	s->targets.host = s->windows.host = s->rollup.host = s->self.host;
 	s->webhooks.host = s->self.host;
 	s->targets.boot_id = s->self.boot_id;
@@ -275,6 +277,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	if (rc)
 		log_err("%s", buf_str(&why));
 	while (!rc && !is_over(&s, clock_mono_ns())) {
+		worker_alive(io->ask, conf->worker_watchdog, &s.alive_ns);
 		scheduler_step(&s, clock_mono_ns());
 		rc = serve(&s);
 	}

@@ -20,6 +20,7 @@
 struct scheduler {
 	const struct conf *conf;
 	struct worker_sockets io;
+	int64_t alive_ns; /* when ALIVE is sent next */
 	struct store store;
 	struct worker_self self;
 	struct selftest selftest;

@@ -4,6 +4,7 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "capture/event.h"
+#include "worker/ipc/proc_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -192,21 +193,61 @@ try_events(const struct trial *t, struct finding *out)
 	return rc;
 }
 
+/* Asks for programs in the kernel, and closes them. */
 static int
-try_filter(const struct trial *t, struct finding *out)
+ask_programs(const struct trial *t, const struct host_ask *ask)
 {
-	struct host_ask ask = {.op = HOST_FILTER,
-	                       .period_ns = TRY_PERIOD_NS,
-	                       .cpu = (uint32_t)sysconf(_SC_NPROCESSORS_CONF)};
 	struct host_reply reply;
 	int fds[HOST_MAX_FDS];
 	size_t nfds = 0;
-	int rc = t->host->ask(t->host->arg, &ask, &reply, fds, &nfds);
+	int rc = t->host->ask(t->host->arg, ask, &reply, fds, &nfds);
 
 	for (size_t i = 0; i < nfds && !rc; i++)
 		close(fds[i]);
+	return rc ? rc : reply.error;
+}
+
+static int
+try_waits(const struct trial *t, struct finding *out)
+{
+	const struct host_ask ask = {.op = HOST_WAITS};
+	int rc = ask_programs(t, &ask);
+
 	if (!rc)
-		rc = reply.error;
+		finding_set(out, FINE, NULL,
+		            "block, mutex and io profiles of any program are "
+		            "measured in the kernel");
+	else if (rc == -EXDEV)
+		finding_set(out, WARNING,
+		            "run the worker in the host's PID namespace",
+		            "the worker runs in a PID namespace: only Go "
+		            "programs have block and mutex profiles");
+	else if (lacks(t, CAP_BPF))
+		lacks_capability(t, "CAP_BPF",
+		                 "only Go programs have block and mutex "
+		                 "profiles",
+		                 out);
+	else
+		finding_set(out, WARNING,
+		            UNIT ": [Service] SystemCallFilter=bpf; or boot "
+		                 "a kernel of Linux 5.18 or later with "
+		                 "CONFIG_DEBUG_INFO_BTF=y and without "
+		                 "lockdown=confidentiality",
+		            "the kernel refuses the programs that measure "
+		            "waits: only Go programs have block and mutex "
+		            "profiles");
+	return rc;
+}
+
+static int
+try_filter(const struct trial *t, struct finding *out)
+{
+	const struct host_ask ask = {
+		.op = HOST_FILTER,
+		.period_ns = TRY_PERIOD_NS,
+		.cpu = (uint32_t)sysconf(_SC_NPROCESSORS_CONF)};
+	int rc = ask_programs(t, &ask);
+
 	if (!rc)
 		finding_set(out, FINE, NULL,
 		            "samples of other processes are dropped in the "
@@ -272,8 +313,24 @@ close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* Returns the answer for the first process that does not
- * refuse, or else why. */
+/* True for the opener and its children: one that answers may always read
+ * itself. */
+static bool
+is_of_the_worker(int proc_fd, int32_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int32_t parent = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	return pid == getppid() ||
+	       (!file_read(proc_fd, path, &text) &&
+	        !proc_parse_parent(buf_str(&text), &parent) &&
+	        parent == getppid());
+}
+
+/* Returns the answer for the first process of others that does not refuse, or
+ * else why. */
 static int
 ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 {
@@ -289,7 +346,7 @@ ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 	while (tries && (e = readdir(d))) {
 		int32_t pid = (int32_t)strtol(e->d_name, NULL, 10);
 
-		if (pid <= INIT_PID || pid == getpid() || pid == getppid())
+		if (pid <= INIT_PID || is_of_the_worker(*t->of->proc_fd, pid))
 			continue;
 		rc = ask_of(t, ask, pid);
 		if (!rc)
@@ -497,6 +554,7 @@ try_store(const struct trial *t, struct finding *out)
 static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_EVENTS] = try_events,
 	[CHECK_FILTER] = try_filter,
+	[CHECK_WAITS] = try_waits,
 	[CHECK_FILES] = try_files,
 	[CHECK_MEMORY] = try_memory,
 	[CHECK_KERNEL_NAMES] = try_kernel_names,

@@ -182,7 +182,7 @@ is_below(const char *list, const char *exe)
 }
 
 bool
-match_scope(const struct conf_scope *scope, const struct proc *p)
+match_scope(const struct conf_tenant *scope, const struct proc *p)
 {
 	char uid[16];
 

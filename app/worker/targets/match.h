@@ -53,4 +53,4 @@ bool match_process(const struct match *m, const struct proc *p);
  * True when a process is within a tenant's scope: its unit or its user is
  * listed, or its executable lies below a listed path. NULL is an empty scope.
  */
-bool match_scope(const struct conf_scope *scope, const struct proc *p);
+bool match_scope(const struct conf_tenant *scope, const struct proc *p);

@@ -15,7 +15,7 @@ enum matched { MATCHED_NOT, MATCHED_OURS, MATCHED_REFUSED };
 /* State of finding a service's processes in one look. */
 struct look {
 	struct target *target;
-	const struct conf_scope *scope;
+	const struct conf_tenant *scope;
 	const struct match_reader *reader;
 	struct family *family;
 	uint8_t *matched; /* enum matched, by the family's rows */
@@ -198,7 +198,8 @@ is_unclear(const struct proc *p)
 static void
 add(struct gathering *g, const struct proc *p, unsigned how)
 {
-	g->members[g->n++] = (struct member){p->pid, g->ordinal, how};
+	g->members[g->n++] =
+		(struct member){p->start_time, p->pid, g->ordinal, how};
 	g->stamp = hash_pair(hash_pair(g->stamp, p->start_time),
 	                     (uint64_t)p->pid << 32 |
 	                             (uint64_t)g->ordinal << 8 | how);
@@ -443,7 +444,7 @@ targets_match(struct targets *t, const struct conf *conf,
 
 	for (size_t i = 0; i < t->n && !rc; i++) {
 		struct target *v = &t->items[i];
-		const struct look l = {v, conf_scope(conf, v->tenant),
+		const struct look l = {v, conf_tenant(conf, v->tenant),
 		                       &t->reader, &f, matched};
 
 		rc = look_for(&l);
@@ -484,10 +485,12 @@ targets_followed(const struct targets *t, const char *tenant,
 		out->left.out_of_scope += m->how == MEMBER_OUT_OF_SCOPE;
 		if (m->how != MEMBER_FOLLOWED)
 			continue;
-		if (out->n < WORKER_MAX_PIDS)
-			out->pids[out->n++] = m->pid;
-		else
+		if (out->n == WORKER_MAX_PIDS) {
 			out->left.too_many++;
+			continue;
+		}
+		out->starts[out->n] = m->start_time;
+		out->pids[out->n++] = m->pid;
 	}
 	if (v && ordinal == SESSION_ALL_ORDINALS) {
 		out->late = v->late;

@@ -28,6 +28,7 @@ struct slot {
 
 /* A process of a service's tree, and whether it is captured. */
 struct member {
+	uint64_t start_time;
 	int32_t pid;
 	int16_t ordinal; /* its own, or its ancestor's */
 	enum { MEMBER_FOLLOWED, MEMBER_OTHER_UNIT, MEMBER_OUT_OF_SCOPE } how;
@@ -65,7 +66,8 @@ struct followed {
 	struct followed_left left;
 	uint32_t late; /* as in struct target; 0 for a single ordinal */
 	uint32_t n;
-	int32_t pids[WORKER_MAX_PIDS]; /* matching ones first */
+	int32_t pids[WORKER_MAX_PIDS];    /* matching ones first */
+	uint64_t starts[WORKER_MAX_PIDS]; /* when each began */
 };
 
 struct targets {

@@ -96,7 +96,8 @@ fire(struct triggers *t, struct rule *r, double value, int64_t now_ns)
 		return;
 	if (rc) {
 		log_warn("trigger %s of %s: %s", r->row.name, r->row.service,
-		         strerror(-rc));
+		         rc == -EXFULL ? "a quota of its tenant is used up"
+		                       : strerror(-rc));
 		r->quiet_ns = now_ns + FAIL_NS;
 		return;
 	}

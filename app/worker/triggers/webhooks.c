@@ -73,8 +73,9 @@ post(struct webhooks *w, const struct firing *f, uint64_t id)
 	CLEANUP_FD int body = -1;
 	int rc;
 
-	if (strlen(f->url) > URL_MAX)
+	if (strlen(f->url) > URL_MAX || strlen(f->tenant) >= sizeof(ask.tenant))
 		return -E2BIG;
+	strcpy(ask.tenant, f->tenant);
 	memcpy(ask.url, f->url, strlen(f->url) + 1);
 	body = open_body(w, f);
 	if (body < 0)

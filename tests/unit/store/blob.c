@@ -1,8 +1,11 @@
+#include "lib/faults.h"
 #include "lib/store.h"
 #include "store/db/db_test.h"
+#include "store/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,19 +15,38 @@ exists(struct store *s, const char *name)
 	return !faccessat(s->profiles_fd, name, F_OK, 0);
 }
 
-/* A completed session with these bytes, from hours ago. */
 static void
-upload_aged(struct store *s, int64_t age_ms, const char *text, struct blob *b,
-            char id[static ID_MAX])
+add_service(struct store *s, const char *tenant)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.tenant);
+	v.tenant = strdup(tenant);
+	ck_assert_int_eq(service_add(s, &v), 0);
+}
+
+/* A completed session of a tenant with these bytes, from hours ago. */
+static void
+upload_of(struct store *s, const char *tenant, int64_t age_ms, const char *text,
+          struct blob *b, char id[static ID_MAX])
 {
 	struct session_result r = test_result();
 	struct session_ask ask = test_ask();
 
+	ask.tenant = tenant;
 	ask.origin = SESSION_UPLOAD;
 	test_blob(s, text, b);
 	db_skew_clock(s->db, -age_ms);
 	ck_assert_int_eq(session_upload(s, &ask, &r, b, id), 0);
 	db_skew_clock(s->db, 0);
+}
+
+static void
+upload_aged(struct store *s, int64_t age_ms, const char *text, struct blob *b,
+            char id[static ID_MAX])
+{
+	upload_of(s, TEST_TENANT, age_ms, text, b, id);
 }
 
 TEST(what_was_put_is_read)
@@ -202,6 +224,64 @@ TEST(age_and_bytes_are_capped_oldest_first)
 }
 END
 
+TEST(a_full_store_takes_from_the_tenant_that_holds_the_most)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob quiet, noisy[3];
+	char id[ID_MAX];
+
+	add_service(&t.s, "noisy");
+	upload_aged(&t.s, 50000, "0123456789", &quiet, id);
+	for (int i = 0; i < 3; i++)
+		upload_of(&t.s, "noisy", (3 - i) * 10000, "0123456789",
+		          &noisy[i], id);
+	ck_assert_int_eq(blob_retain(&t.s, 20, 1000000), 2);
+	ck_assert_int_eq(blob_reap(&t.s), 2);
+	ck_assert(exists(&t.s, quiet.name));
+	ck_assert(exists(&t.s, noisy[2].name));
+}
+END
+
+TEST(tenants_take_turns_once_they_hold_as_much)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob b[2], other[2];
+	char id[ID_MAX];
+
+	add_service(&t.s, "other");
+	for (int i = 0; i < 2; i++) {
+		upload_aged(&t.s, (9 - i) * 10000, "0123456789", &b[i], id);
+		upload_of(&t.s, "other", (3 - i) * 10000, "0123456789",
+		          &other[i], id);
+	}
+	ck_assert_int_eq(blob_retain(&t.s, 20, 1000000), 2);
+	ck_assert_int_eq(blob_reap(&t.s), 2);
+	ck_assert(exists(&t.s, b[1].name));
+	ck_assert(exists(&t.s, other[1].name));
+}
+END
+
+TEST(pins_of_a_tenant_count_and_then_others_give_way)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct blob pinned, newer, other;
+	char id[ID_MAX];
+
+	add_service(&t.s, "other");
+	upload_aged(&t.s, 10000, "0123456789", &newer, id);
+	upload_aged(&t.s, 90000, "0123456789", &pinned, id);
+	ck_assert_int_eq(session_pin(&t.s, TEST_TENANT, id, true), 0);
+	upload_of(&t.s, "other", 50000, "0123456789", &other, id);
+	ck_assert_int_eq(blob_retain(&t.s, 20, 1000000), 1);
+	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert(!exists(&t.s, newer.name));
+	ck_assert_int_eq(blob_retain(&t.s, 10, 1000000), 1);
+	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert(!exists(&t.s, other.name));
+	ck_assert(exists(&t.s, pinned.name));
+}
+END
+
 TEST(retention_spares_what_runs)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -237,6 +317,51 @@ TEST(a_read_or_write_that_fails_leaves_session_and_bytes_together)
 }
 END
 
+/* The calls of a blob that is put: o(penat), w(rite), s(ync). */
+struct syncs {
+	char calls[32];
+	int n, fail; /* syncs so far, and which of them fails */
+};
+
+static int
+note_sync(void *arg, const char *call, const char *path)
+{
+	struct syncs *y = arg;
+	size_t n = strlen(y->calls);
+	char c = !strcmp(call, "openat")  ? 'o'
+	         : !strcmp(call, "write") ? 'w'
+	         : !strcmp(call, "fsync") ? 's'
+	                                  : '\0';
+
+	(void)path;
+	if (n < sizeof(y->calls) - 1)
+		y->calls[n] = c;
+	return c == 's' && ++y->n == y->fail ? EIO : 0;
+}
+
+TEST(a_name_is_on_disk_before_its_bytes_and_both_before_they_are_known)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	int rc, fail = 0;
+
+	do {
+		CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+		struct syncs y = {.fail = ++fail};
+		struct blob b;
+
+		fault_watch(note_sync, &y);
+		rc = blob_put(&t.s, BLOB_PPROF, "x", 1, &w, &b);
+		fault_rest();
+		if (rc)
+			ck_assert_int_eq(rc, -EIO);
+		else
+			ck_assert_msg(strstr(y.calls, "osws") != NULL, "%s",
+			              y.calls);
+	} while (rc);
+	ck_assert_int_gt(fail, 2);
+}
+END
+
 SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
       changed_bytes_are_found_out, names_that_no_blob_has_are_never_opened,
       a_link_in_place_of_a_blob_is_not_followed,
@@ -245,5 +370,10 @@ SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
       sweeping_removes_orphans_and_keeps_the_rest,
       a_blob_is_no_orphan_between_its_last_byte_and_its_row,
       a_deleted_sessions_bytes_go_when_the_worker_reaps,
-      age_and_bytes_are_capped_oldest_first, retention_spares_what_runs,
-      a_read_or_write_that_fails_leaves_session_and_bytes_together)
+      age_and_bytes_are_capped_oldest_first,
+      a_full_store_takes_from_the_tenant_that_holds_the_most,
+      tenants_take_turns_once_they_hold_as_much,
+      pins_of_a_tenant_count_and_then_others_give_way,
+      retention_spares_what_runs,
+      a_read_or_write_that_fails_leaves_session_and_bytes_together,
+      a_name_is_on_disk_before_its_bytes_and_both_before_they_are_known)

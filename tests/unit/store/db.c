@@ -263,7 +263,7 @@ TEST(every_statement_prepares_with_its_parameters)
 }
 END
 
-/* What requests wait for, and what the worker asks every second. */
+/* Queries that requests wait for, and those of the worker in every second. */
 static const enum sql frequent[] = {
 	SQL_SESSION_GET,     SQL_SESSION_LIST,    SQL_SESSION_HISTORY,
 	SQL_SESSION_RUNNING, SQL_SESSION_EXPIRED, SQL_SESSION_OLDEST,

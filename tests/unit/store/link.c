@@ -9,8 +9,7 @@
 #define TTL_S   86400
 
 struct parts {
-	char tenant[64], key[ID_MAX], signature[80];
-	long long expires;
+	char tenant[64], signature[80];
 };
 
 static void
@@ -32,12 +31,10 @@ static struct link_claim
 parse(const char *link, struct parts *p)
 {
 	ck_assert_int_eq(sscanf(strchr(link, '?'),
-	                        "?tenant=%63[^&]&key=%63[^&]&expires=%lld&"
-	                        "signature=%79s",
-	                        p->tenant, p->key, &p->expires, p->signature),
-	                 4);
-	return (struct link_claim){"flamegraph", "sess-a", p->tenant, p->key,
-	                           p->expires};
+	                        "?tenant=%63[^&]&signature=%79s", p->tenant,
+	                        p->signature),
+	                 2);
+	return (struct link_claim){"flamegraph", "sess-a", p->tenant, NULL, 0};
 }
 
 TEST(a_link_is_the_same_within_an_hour)
@@ -94,7 +91,7 @@ TEST(a_signature_is_for_one_page_tenant_profile_and_time)
 	struct link_keys k = {0};
 	char link[LINK_MAX];
 	struct parts p;
-	struct link_claim c, bad[5];
+	struct link_claim c, bad[3];
 
 	make(&t, &k, NOW_MS, link);
 	c = parse(link, &p);
@@ -102,17 +99,82 @@ TEST(a_signature_is_for_one_page_tenant_profile_and_time)
 		bad[i] = c;
 	bad[0].tenant = "u";
 	bad[1].subject = "sess-b";
-	bad[2].expires_s++;
-	bad[3].key = "link-none";
-	bad[4].kind = "diff";
+	bad[2].kind = "diff";
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		ck_assert_int_eq(
 			link_check(&t.s, &k, &bad[i], p.signature, NOW_MS),
 			-EACCES);
 	ck_assert_int_eq(link_check(&t.s, &k, &c, "", NOW_MS), -EACCES);
-	p.signature[63] ^= 1;
+	for (size_t i = 0; p.signature[i]; i++) {
+		char changed[sizeof(p.signature)];
+
+		memcpy(changed, p.signature, sizeof(changed));
+		changed[i] = changed[i] == '2' ? '3' : '2';
+		ck_assert_int_eq(link_check(&t.s, &k, &c, changed, NOW_MS),
+		                 -EACCES);
+		memcpy(changed, p.signature, i);
+		changed[i] = '\0';
+		ck_assert_int_eq(link_check(&t.s, &k, &c, changed, NOW_MS),
+		                 -EACCES);
+	}
+	memmove(p.signature + 1, p.signature, strlen(p.signature) + 1);
+	p.signature[0] = '0'; /* an hour of as much */
 	ck_assert_int_eq(link_check(&t.s, &k, &c, p.signature, NOW_MS),
 	                 -EACCES);
+	memmove(p.signature, p.signature + 1, strlen(p.signature));
+	strcat(p.signature, "A");
+	ck_assert_int_eq(link_check(&t.s, &k, &c, p.signature, NOW_MS),
+	                 -EACCES);
+}
+END
+
+TEST(a_link_is_149_characters_of_which_a_signature_is_34)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
+	struct link_keys k = {0};
+
+	ck_assert_int_eq(link_key_make(&t.s), 0);
+	ck_assert_int_eq(link_flamegraph(&t.s, &k, "http://127.0.0.1:8088",
+	                                 "default", "sess-aaaaaaaaaaaaaaaaaaaa",
+	                                 NOW_MS, TTL_S, &b),
+	                 0);
+	ck_assert_uint_eq(strlen(strstr(buf_str(&b), "&signature=")), 11 + 34);
+	ck_assert_uint_eq(b.len, 149);
+}
+END
+
+/* The secret and the link are those of a store from before links were short:
+ * printf 'flamegraph\nt\nsess-a\n1770087600' | openssl dgst -sha256 \
+ *     -mac HMAC -macopt hexkey:0101...01 */
+TEST(a_link_with_key_and_expires_is_still_valid)
+{
+	static const char secret[] = "01010101010101010101010101010101"
+				     "01010101010101010101010101010101";
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct link_keys k = {0};
+	struct link_claim c = {"flamegraph", "sess-a", "t", "key-old",
+	                       1770087600};
+	char signature[] = "68628c04a0817558fcc5e226d8f664e3"
+			   "58e243aa14742c7beb7116dda8fdcb45";
+	int n = db_run(t.s.db, SQL_LINK_KEY_INSERT,
+	               ARGS(V("key-old"), V(secret)));
+
+	ck_assert_int_eq(n, 1);
+	ck_assert_int_eq(link_check(&t.s, &k, &c, signature, NOW_MS), 0);
+	ck_assert_int_eq(
+		link_check(&t.s, &k, &c, signature, INT64_C(1770087601000)),
+		-EKEYEXPIRED);
+	c.expires_s++;
+	ck_assert_int_eq(link_check(&t.s, &k, &c, signature, NOW_MS), -EACCES);
+	c.expires_s--;
+	c.key = "key-none";
+	ck_assert_int_eq(link_check(&t.s, &k, &c, signature, NOW_MS), -EACCES);
+	c.key = "key-old";
+	signature[63] ^= 1;
+	ck_assert_int_eq(link_check(&t.s, &k, &c, signature, NOW_MS), -EACCES);
+	c.key = NULL;
+	ck_assert_int_eq(link_check(&t.s, &k, &c, signature, NOW_MS), -EACCES);
 }
 END
 
@@ -181,4 +243,6 @@ SUITE("link", a_range_is_signed_in_any_order_and_format,
       a_link_is_the_same_within_an_hour,
       a_link_lives_its_time_and_not_much_longer,
       a_link_is_good_in_another_process,
+      a_link_is_149_characters_of_which_a_signature_is_34,
+      a_link_with_key_and_expires_is_still_valid,
       a_signature_is_for_one_page_tenant_profile_and_time)

@@ -143,6 +143,20 @@ TEST(what_kills_workers_is_not_tried_for_ever)
 }
 END
 
+TEST(a_worker_takes_over_its_own_hosts_requests_only)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SYMBOLIZE struct symbolize y = {0};
+	char id[ID_MAX];
+
+	captured(&t, id);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
+	ck_assert_int_eq(symbolize_take_over(&t.s, "host2"), 0);
+	expect(&t, id, "running");
+}
+END
+
 TEST(a_deleted_session_takes_its_row_along)
 {
 	struct test_store t = test_store();
@@ -165,4 +179,5 @@ SUITE("symbolize", what_is_asked_is_claimed_once_by_its_host,
       the_new_profile_takes_the_old_ones_place,
       a_worker_that_was_given_up_changes_nothing,
       what_kills_workers_is_not_tried_for_ever,
+      a_worker_takes_over_its_own_hosts_requests_only,
       a_deleted_session_takes_its_row_along)

@@ -107,11 +107,64 @@ TEST(tokens_are_listed_without_their_keys)
 
 	for (int i = 0; i < 3; i++)
 		create(&t.s, 0, id, key);
-	ck_assert_int_eq(token_list(&t.s, (struct page){2, ""}, &l), 0);
+	ck_assert_int_eq(token_list(&t.s, "*", (struct page){2, ""}, &l), 0);
 	ck_assert_uint_eq(l.n, 2);
-	ck_assert_int_eq(token_list(&t.s, (struct page){2, l.next}, &rest), 0);
+	ck_assert_int_eq(token_list(&t.s, "*", (struct page){2, l.next}, &rest),
+	                 0);
 	ck_assert_uint_eq(rest.n, 1);
 	ck_assert_ptr_null(rest.next);
+}
+END
+
+/* Pages are full, whatever lies between, and the last one knows that it is. */
+TEST(a_list_tells_nothing_of_keys_of_other_tenants)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_TOKENS struct token_list l = {0}, rest = {0}, none = {0};
+	struct token_ask own = {"own", "admin", "a", "a", 0};
+	struct token_ask other = {"other", "admin", "a c", "c", 0};
+	char id[ID_MAX], key[TOKEN_KEY_MAX];
+
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(token_create(&t.s, &own, id, key), 0);
+		for (int k = 0; k < 2; k++)
+			ck_assert_int_eq(token_create(&t.s, &other, id, key),
+			                 0);
+		db_skew_clock(t.s.db, i + 1);
+	}
+	ck_assert_int_eq(token_list(&t.s, "a b", (struct page){2, ""}, &l), 0);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_int_eq(
+		token_list(&t.s, "a b", (struct page){2, l.next}, &rest), 0);
+	ck_assert_uint_eq(rest.n, 1);
+	ck_assert_str_eq(rest.items[0].name, "own");
+	ck_assert_ptr_null(rest.next);
+	ck_assert_int_eq(token_list(&t.s, "c", (struct page){2, ""}, &none), 0);
+	ck_assert_uint_eq(none.n, 0);
+	ck_assert_ptr_null(none.next);
+}
+END
+
+/* Sixty-four letters are one more than a tenant's name has. */
+#define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static const struct {
+	const char *tenants, *within;
+	bool is;
+} lists[] = {
+	{"a", "a", true},      {"a b", "b a", true}, {"a", "*", true},
+	{"b  a", "a b", true}, {"a b", "a", false},  {"b a", "a", false},
+	{"*", "a b", false},   {"*", "*", true},     {"ab", "a b", false},
+	{LONG, LONG, false},   {LONG, "*", false},   {"a", "", false},
+};
+
+TEST(a_list_of_tenants_is_within_another_when_all_of_them_are)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		ck_assert_msg(token_is_within(lists[i].tenants,
+		                              lists[i].within) == lists[i].is,
+		              "'%s' within '%s'", lists[i].tenants,
+		              lists[i].within);
 }
 END
 
@@ -184,6 +237,8 @@ END
 SUITE("token", a_key_opens_its_token_and_no_other_does,
       a_key_expires_at_its_time, a_revoked_key_is_closed_once,
       use_is_noted_at_most_once_a_minute, tokens_are_listed_without_their_keys,
+      a_list_tells_nothing_of_keys_of_other_tenants,
+      a_list_of_tenants_is_within_another_when_all_of_them_are,
       a_reply_is_kept_for_a_day_per_tenant_and_actor,
       audit_lines_are_the_tenants_newest_first,
       every_process_signs_with_one_key)

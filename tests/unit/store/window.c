@@ -2,11 +2,14 @@
 #include "store/continuous.h"
 
 #include "base/clock.h"
+#include "base/json_out.h"
 #include "lib/store.h"
+#include "store/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -96,7 +99,7 @@ roll(struct fixture *f, enum window_level level,
 	return window_rollup(&f->t.s, &g, &w, children);
 }
 
-/* What the oldest rollup that is due would hold; false: none is. */
+/* Lists the windows of the oldest rollup that is due; false: none is due. */
 static bool
 ripe(struct fixture *f, enum window_level level, int64_t before_ms,
      struct window_list *out)
@@ -281,6 +284,23 @@ TEST(windows_before_their_time_are_not_ripe)
 }
 END
 
+TEST(windows_of_a_host_do_not_ripen_on_another)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_RIPE struct ripe_list here = {0}, there = {0};
+
+	capture(&f, T0, SECOND, 3);
+	ck_assert_int_eq(window_ripe(&f.t.s, "host2", WINDOW_MINUTE, T0 + DAY,
+	                             10, &there),
+	                 0);
+	ck_assert_uint_eq(there.n, 0);
+	ck_assert_int_eq(
+		window_ripe(&f.t.s, HOST, WINDOW_MINUTE, T0 + DAY, 10, &here),
+		0);
+	ck_assert_uint_eq(here.n, 1);
+}
+END
+
 TEST(pushed_windows_ripen_on_any_host)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -398,6 +418,71 @@ TEST(the_oldest_go_until_the_rest_fits)
 	ck_assert_int_eq(window_usage(&f.t.s, &bytes, &n), 0);
 	ck_assert_int_eq(bytes, 40);
 	ck_assert_int_eq(samples(&f, T0 + 4 * SECOND, T0 + DAY, NULL), 5);
+}
+END
+
+/* A series of the same service's name in another tenant. */
+static struct fixture
+other_tenant(struct fixture *f)
+{
+	CLEANUP_SERVICE struct service v = {0};
+	struct fixture other = {.t = f->t};
+
+	ck_assert_int_eq(service_get(&f->t.s, TEST_TENANT, TEST_SERVICE, &v),
+	                 0);
+	free(v.tenant);
+	v.tenant = strdup("other");
+	ck_assert_int_eq(service_add(&f->t.s, &v), 0);
+	ck_assert_int_eq(series_of(&f->t.s, "other", TEST_SERVICE, "cpu", HOST,
+	                           "{}", other.series),
+	                 0);
+	return other;
+}
+
+TEST(a_full_store_takes_windows_of_the_tenant_that_holds_the_most)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	struct fixture noisy = other_tenant(&f);
+
+	capture(&f, T0, SECOND, 2); /* of 8 bytes */
+	capture(&noisy, T0 + HOUR, SECOND, 6);
+	ck_assert_int_eq(window_shrink(&f.t.s, 64), 0);
+	ck_assert_int_eq(window_shrink(&f.t.s, 40), 3);
+	ck_assert_int_eq(samples(&f, T0, T0 + DAY, NULL), 2);
+	ck_assert_int_eq(
+		samples(&noisy, T0 + HOUR + 3 * SECOND, T0 + DAY, NULL), 3);
+}
+END
+
+TEST(tenants_give_windows_in_turn_once_they_hold_as_much)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	struct fixture other = other_tenant(&f);
+
+	capture(&f, T0, SECOND, 3);
+	capture(&other, T0 + HOUR, SECOND, 5);
+	ck_assert_int_eq(window_shrink(&f.t.s, 32), 4);
+	ck_assert_int_eq(samples(&f, T0 + SECOND, T0 + DAY, NULL), 2);
+	ck_assert_int_eq(samples(&other, T0, T0 + DAY, NULL), 2);
+}
+END
+
+TEST(another_tenant_gives_way_to_pinned_windows)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+	struct fixture other = other_tenant(&f);
+
+	capture(&f, T0, SECOND, 3);
+	capture(&other, T0, SECOND, 2);
+	ck_assert_int_eq(window_plan(&f.t.s, f.series, T0, T0 + DAY, &l), 0);
+	for (size_t i = 0; i < l.n; i++)
+		ck_assert_int_eq(
+			window_pin(&f.t.s, TEST_TENANT, l.items[i].id, true),
+			0);
+	ck_assert_int_eq(window_shrink(&f.t.s, 32), 1);
+	ck_assert_int_eq(samples(&f, T0, T0 + DAY, NULL), 3);
+	ck_assert_int_eq(samples(&other, T0, T0 + DAY, NULL), 1);
 }
 END
 
@@ -555,19 +640,43 @@ TEST(a_problem_that_ends_on_one_host_stays_on_another)
 }
 END
 
+TEST(the_state_that_a_host_told_is_read)
+{
+	for (int i = 0; i < CONTINUOUS_HOST_STATES; i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_JSON json_t *j = NULL;
+		const struct continuous_host told = {.state = i};
+		struct continuous_host got;
+
+		json_open(&text, NULL, '{');
+		continuous_host_put(&told, &text);
+		json_close(&text, '}');
+		j = json_loadb(text.p, text.len, 0, NULL);
+		ck_assert_ptr_nonnull(j);
+		continuous_host_read(j, &got);
+		ck_assert_int_eq(got.state, told.state);
+	}
+}
+END
+
 SUITE("window", a_series_is_made_once,
       bytes_of_a_window_are_read_back_and_proven,
       a_row_names_no_file_but_a_segment,
       windows_of_a_service_that_is_gone_are_left_out,
       a_range_takes_the_coarsest_windows_and_each_sample_once,
       what_is_not_rolled_up_yet_counts_as_well,
-      windows_before_their_time_are_not_ripe, pushed_windows_ripen_on_any_host,
-      a_rollup_of_yesterdays_news_is_stale,
+      windows_before_their_time_are_not_ripe,
+      windows_of_a_host_do_not_ripen_on_another,
+      pushed_windows_ripen_on_any_host, a_rollup_of_yesterdays_news_is_stale,
       retention_takes_what_rollups_hold_and_what_is_past_its_days,
       windows_of_a_service_are_kept_for_as_many_days_as_it_says,
       pinned_windows_stay, the_oldest_go_until_the_rest_fits,
+      a_full_store_takes_windows_of_the_tenant_that_holds_the_most,
+      tenants_give_windows_in_turn_once_they_hold_as_much,
+      another_tenant_gives_way_to_pinned_windows,
       a_deleted_service_gives_its_bytes_back_at_once,
       a_segment_without_windows_stays_while_it_is_open,
       a_file_that_no_transaction_names_goes_when_nobody_writes_to_it,
       continuous_is_created_replaced_and_deleted,
-      a_problem_that_ends_on_one_host_stays_on_another)
+      a_problem_that_ends_on_one_host_stays_on_another,
+      the_state_that_a_host_told_is_read)

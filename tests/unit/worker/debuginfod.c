@@ -205,7 +205,8 @@ TEST(a_no_is_believed_for_a_day)
 }
 END
 
-/* What one server says, the other always 404: is that remembered? */
+/* One server's answer, and whether it is remembered when the other server
+ * always answers 404. */
 static const struct {
 	enum fetch_error error;
 	uint32_t status;

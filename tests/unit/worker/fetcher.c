@@ -77,15 +77,21 @@ start_fetcher(struct rig *r)
 	r->socket = pair[0];
 }
 
+/* The tenant of ask_for() may name any host, unless config has scopes. */
+#define ALL_OF_T "[scope.t]\nendpoints = *\nwebhooks = *\n"
+
 static struct rig
 rig(const char *config)
 {
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct rig r = {.fetcher = 0};
 
 	memset(big, 'x', sizeof(big));
 	memcpy(big, OK "\r\n", strlen(OK) + 2);
-	ck_assert_msg(!conf_parse("test", config, &r.conf, &why), "%s",
+	buf_addf(&text, "%s\n%s", config,
+	         strstr(config, "[scope.") ? "" : ALL_OF_T);
+	ck_assert_msg(!conf_parse("test", buf_str(&text), &r.conf, &why), "%s",
 	              buf_str(&why));
 	http_server_start(&r.server, pages, ARRAY_LEN(pages));
 	start_fetcher(&r);
@@ -114,7 +120,8 @@ ask_for(const struct rig *r, const char *path)
 	                      .connect_ms = 5000,
 	                      .total_ms = 20000,
 	                      .max_bytes = MAX_BYTES,
-	                      .id = 7};
+	                      .id = 7,
+	                      .tenant = "t"};
 
 	snprintf(a.url, sizeof(a.url), "http://127.0.0.1:%d%s", r->server.port,
 	         path);
@@ -252,6 +259,37 @@ TEST(a_debuginfod_server_is_asked_for_its_files_only)
 }
 END
 
+static const struct {
+	enum fetch_purpose purpose;
+	const char *config; /* allows this purpose alone */
+} lists[] = {
+	{FETCH_PPROF, "[fetch]\nallow = localhost\n"
+                      "[webhook]\nallow = hooks.test\n"},
+	{FETCH_WEBHOOK, "[fetch]\nallow = pages.test\n"
+                        "[webhook]\nallow = localhost\n"},
+};
+
+TEST(pages_and_webhooks_have_a_list_of_hosts_each)
+{
+	NEEDS_SANDBOX;
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		CLEANUP_RIG struct rig r = rig(lists[i].config);
+		struct fetch_ask a = ask_for(&r, "/whole");
+		struct fetch_answer got;
+
+		strcpy(a.url, "http://localhost:1/");
+		a.purpose = lists[i].purpose;
+		fetch(&r, &a, &got, &body);
+		ck_assert_uint_eq(got.error, FETCH_CONNECT);
+		a.purpose = lists[!i].purpose;
+		fetch(&r, &a, &got, &body);
+		ck_assert_uint_eq(got.error, FETCH_HOST);
+	}
+}
+END
+
 TEST(headers_that_matter_are_told)
 {
 	NEEDS_SANDBOX;
@@ -381,6 +419,42 @@ TEST(hosts_and_addresses_are_those_that_are_allowed)
 }
 END
 
+/* Each purpose has a list of the host's and a list of the tenant's. */
+TEST(a_tenant_reaches_only_hosts_of_its_scope)
+{
+	static const struct {
+		const char *config;
+		enum fetch_purpose purpose;
+		enum fetch_error error;
+	} rows[] = {
+		{"[scope.other]\nendpoints = *\nwebhooks = *\n", FETCH_PPROF,
+	         FETCH_HOST},
+		{"[scope.t]\nunits = *\n", FETCH_PPROF, FETCH_HOST},
+		{"[scope.t]\nendpoints = 10.0.0.7\n", FETCH_PPROF, FETCH_HOST},
+		{"[scope.t]\nwebhooks = *\n", FETCH_PPROF, FETCH_HOST},
+		{"[scope.t]\nendpoints = localhost\n", FETCH_PPROF, FETCH_OK},
+		{"[scope.t]\nwebhooks = *\n", FETCH_WEBHOOK, FETCH_HOST},
+		{"[webhook]\nallow = *\n[scope.t]\nendpoints = *\n",
+	         FETCH_WEBHOOK, FETCH_HOST},
+		{"[webhook]\nallow = localhost\n[scope.t]\nwebhooks = *\n",
+	         FETCH_WEBHOOK, FETCH_OK},
+	};
+
+	NEEDS_SANDBOX;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_RIG struct rig r = rig(rows[i].config);
+		struct fetch_ask a = ask_for(&r, "/whole");
+		struct fetch_answer got;
+
+		a.purpose = rows[i].purpose;
+		fetch(&r, &a, &got, &body);
+		ck_assert_msg(got.error == rows[i].error, "%s: %s",
+		              rows[i].config, buf_str(&body));
+	}
+}
+END
+
 static const struct {
 	const char *address;
 	bool alone, local; /* may be reached; by a name of this machine */
@@ -455,7 +529,7 @@ TEST(other_families_are_refused)
 }
 END
 
-/* What a caller must not be able to do even with the process in hand. */
+/* Messages of a caller that has taken over the process. */
 TEST(messages_of_other_shapes_are_passed_over)
 {
 	NEEDS_SANDBOX;
@@ -483,5 +557,7 @@ SUITE("fetcher", answers_are_told_whole_or_not_at_all,
       no_more_run_at_once_than_there_is_room_for,
       a_port_that_nobody_listens_on_is_told_as_such,
       hosts_and_addresses_are_those_that_are_allowed,
+      a_tenant_reaches_only_hosts_of_its_scope,
+      pages_and_webhooks_have_a_list_of_hosts_each,
       addresses_of_metadata_and_of_this_machine_are_refused,
       other_families_are_refused, messages_of_other_shapes_are_passed_over)

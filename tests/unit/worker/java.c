@@ -22,7 +22,7 @@
 #define WAIT_NS  (20 * NS_PER_S)
 #define SHORT_NS (50 * NS_PER_MS)
 
-/* What the child lacks, or does besides. */
+/* Things that the child lacks, or does besides. */
 enum {
 	NO_LIBRARY = 1,
 	NO_VM_THREAD = 2,
@@ -299,7 +299,7 @@ TEST(one_that_is_stopped_is_left_alone)
 }
 END
 
-/* It had listened; whoever connects then hears nothing. */
+/* The child listened before; a connection then gets no answer. */
 TEST(one_that_stops_meanwhile_is_not_waited_for)
 {
 	CLEANUP_RIG struct rig r;
@@ -384,7 +384,7 @@ TEST(only_who_may_be_is_asked_and_not_again_and_again)
 	static struct grants g;
 
 	rig_init(&r, 0, "0\n");
-	m.pids[0] = r.child;
+	m.processes[0].pid = r.child;
 	ck_assert_int_eq(ask(&j, &g, r.child), -EPERM);
 	grants_add(&g, &m);
 	ck_assert_int_eq(ask(&j, &g, r.child), -EPERM); /* of another kind */
@@ -407,11 +407,32 @@ TEST(who_asks_is_told_what_went_wrong)
 	static struct grants g;
 
 	rig_init(&r, NO_LIBRARY, "0\n");
-	m.pids[0] = r.child;
+	m.processes[0].pid = r.child;
 	grants_add(&g, &m);
 	ck_assert_int_eq(ask(&j, &g, r.child), -ENOEXEC);
 	ck_assert_int_eq(ask(&j, &g, r.child), -EALREADY);
 	ck_assert_int_eq(ask(&j, &g, 0), -ESRCH);
+}
+END
+
+TEST(a_program_with_the_number_of_one_that_was_asked_is_asked)
+{
+	CLEANUP_RIG struct rig r;
+	struct msg_may m = {.type = MSG_MAY,
+	                    .npids = 1,
+	                    .duration_ms = 1000,
+	                    .what = WORKER_MAY_ASK};
+	static struct java j;
+	static struct grants g;
+
+	rig_init(&r, NO_LIBRARY, "0\n");
+	m.processes[0].pid = r.child;
+	grants_add(&g, &m);
+	ck_assert_int_eq(ask(&j, &g, r.child), -ENOEXEC);
+	for (size_t i = 0; i < JAVA_MAX_ASKED; i++)
+		if (j.rows[i].pid == r.child)
+			j.rows[i].start_time--; /* of the process before it */
+	ck_assert_int_eq(ask(&j, &g, r.child), -ENOEXEC);
 }
 END
 
@@ -497,5 +518,6 @@ SUITE("java", a_jvm_is_asked, an_answer_may_be_anything,
       a_socket_of_another_process_is_not_spoken_to,
       a_socket_that_nobody_listens_at_is_replaced,
       only_who_may_be_is_asked_and_not_again_and_again,
+      a_program_with_the_number_of_one_that_was_asked_is_asked,
       who_asks_is_told_what_went_wrong, a_status_is_read,
       a_jvm_is_known_by_its_library, an_option_refuses_for_the_program)

@@ -71,6 +71,21 @@ TEST(what_is_left_out_is_told_until_it_is_taken)
 }
 END
 
+TEST(a_service_of_the_same_name_is_left_out_for_itself)
+{
+	CLEANUP_LEFT struct left l;
+
+	left_init(&l);
+	left_out_begin(&l.l);
+	ck_assert_int_eq(left_out_add(&l.l, TEST_TENANT, TEST_SERVICE, "cpu"),
+	                 0);
+	ck_assert_int_eq(left_out_add(&l.l, "other", TEST_SERVICE, "cpu"), 0);
+	ck_assert_int_eq(left_out_add(&l.l, "other", TEST_SERVICE, "cpu"), 0);
+	ck_assert_uint_eq(l.l.named, 2);
+	left_out_end(&l.l, &l.w);
+}
+END
+
 TEST(a_service_that_is_gone_is_no_news)
 {
 	CLEANUP_LEFT struct left l;
@@ -102,4 +117,5 @@ TEST(more_than_are_named_are_counted)
 END
 
 SUITE("left_out", what_is_left_out_is_told_until_it_is_taken,
+      a_service_of_the_same_name_is_left_out_for_itself,
       a_service_that_is_gone_is_no_news, more_than_are_named_are_counted)

@@ -1,5 +1,5 @@
-/* What an analyser that was taken over gets of the opener: here, one that asks
- * for everything of every process. The opener and the processes are real. */
+/* The opener beside an analyser that was taken over: one that asks for
+ * everything of every process. The opener and the processes are real. */
 #include "worker/opener/opener.h"
 #include "capture/ranges.h"
 #include "lib/test.h"
@@ -37,7 +37,7 @@ static const struct {
 #undef HOST_OP
 };
 
-/* What the processes of the test share. */
+/* Memory that the processes of the test share. */
 struct seen {
 	int32_t pids[WHOM];
 	int32_t error[WHEN][WHOM][HOST_OPS];
@@ -227,14 +227,14 @@ be_scheduler(void *arg, const struct conf *conf,
 	rc = have_it_ask(fds[0], BEFORE);
 	if (!rc)
 		rc = worker_may_look(sockets->events, "sess-a",
-		                     &seen->pids[NAMED], 1);
+		                     &seen->pids[NAMED], NULL, 1);
 	/* another capture's end is not this one's */
 	if (!rc)
-		rc = worker_may_look(sockets->events, "sess-b", NULL, 0);
+		rc = worker_may_look(sockets->events, "sess-b", NULL, NULL, 0);
 	if (!rc)
 		rc = have_it_ask(fds[0], DURING);
 	if (!rc)
-		rc = worker_may_look(sockets->events, "sess-a", NULL, 0);
+		rc = worker_may_look(sockets->events, "sess-a", NULL, NULL, 0);
 	return rc ? rc : have_it_ask(fds[0], AFTER);
 }
 
@@ -252,7 +252,8 @@ run_worker(bool by_channel)
 {
 	const struct opener_children children = {be_scheduler, NULL, -1,
 	                                         be_analyser, no_fetcher};
-	struct conf conf = {.worker_user = (char *)"nobody",
+	struct conf conf = {.worker_watchdog = 60,
+	                    .worker_user = (char *)"nobody",
 	                    .worker_state_dir = (char *)"/nonexistent",
 	                    .worker_debug_dir = (char *)"",
 	                    .store_dir = (char *)"/nonexistent",

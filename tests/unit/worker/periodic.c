@@ -7,6 +7,7 @@
 #include "capture/buckets.h"
 #include "lib/store.h"
 #include "store/continuous.h"
+#include "store/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,12 +31,12 @@ struct rig {
 #define CLEANUP_RIG CLEANUP(rig_done)
 
 static void
-enable(struct rig *r, const char *types)
+enable(struct rig *r, const char *tenant, const char *types)
 {
 	struct service v = {
-		TEST_TENANT, "go", "go", "", "exe", (char *)"/none", "", "",
-		"{}",        "{}", "",   0,  0};
-	struct continuous c = {.tenant = TEST_TENANT,
+		(char *)tenant, "go", "go", "", "exe", (char *)"/none", "", "",
+		"{}",           "{}", "",   0,  0};
+	struct continuous c = {.tenant = (char *)tenant,
 	                       .service = "go",
 	                       .types = (char *)types,
 	                       .created_by = "test",
@@ -48,6 +49,18 @@ enable(struct rig *r, const char *types)
 	ck_assert_int_eq(continuous_put(&r->store.s, &c), 0);
 	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);
 	ck_assert_int_eq(periodics_load(&r->t, &r->targets), 0);
+}
+
+static void
+beat(struct store *s, const char *host)
+{
+	const struct worker w = {.host = (char *)host,
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}",
+	                         .pid = 7};
+
+	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
 }
 
 static void
@@ -93,7 +106,7 @@ rig_init(struct rig *r, const char *types)
 	r->t = (struct periodics){.runs = &r->runs,
 	                          .windows = &r->windows,
 	                          .scanned_ns = &r->now_ns};
-	enable(r, types);
+	enable(r, TEST_TENANT, types);
 }
 
 static void
@@ -413,7 +426,49 @@ TEST(what_is_not_wanted_any_more_is_forgotten)
 }
 END
 
-/* What the opener is told: "block 1000 30000" of the last, or "". */
+TEST(a_service_of_the_same_name_has_readings_of_its_own)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "[\"alloc\"]");
+	read_first(&r, 'a');
+	enable(&r, "other", "[\"alloc\"]");
+	ck_assert_uint_eq(r.t.n, 2);
+	for (size_t i = 0; i < r.t.n; i++)
+		ck_assert_int_eq(r.t.items[i].reading >= 0,
+		                 !strcmp(r.t.items[i].tenant, TEST_TENANT));
+}
+END
+
+/* Workers of two hosts are alive; the endpoint's service names one of them. */
+TEST(an_endpoint_is_asked_by_the_worker_of_its_host_alone)
+{
+	static const char *const hosts[] = {TEST_HOST, "host2"};
+
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+		CLEANUP_RIG struct rig r;
+		CLEANUP_SERVICE struct service v = {0};
+
+		rig_init(&r, "[\"alloc\"]");
+		beat(&r.store.s, TEST_HOST);
+		beat(&r.store.s, "host2");
+		ck_assert_int_eq(service_get(&r.store.s, TEST_TENANT, "go", &v),
+		                 0);
+		free(v.source);
+		free(v.pprof_url);
+		free(v.host);
+		v.source = strdup("endpoint");
+		v.pprof_url = strdup("http://127.0.0.1:6060");
+		v.host = strdup(hosts[i]);
+		ck_assert_int_eq(service_replace(&r.store.s, &v), 0);
+		ck_assert_int_eq(targets_load(&r.targets, &r.store.s), 0);
+		ck_assert_int_eq(periodics_load(&r.t, &r.targets), 0);
+		ck_assert_uint_eq(r.t.n, !strcmp(hosts[i], TEST_HOST));
+	}
+}
+END
+
+/* The last message to the opener, as "block 1000 30000", or "". */
 static const char *
 told(struct rig *r)
 {
@@ -427,7 +482,8 @@ told(struct rig *r)
 			         m.what == WORKER_MAY_KEEP_BLOCK   ? "block"
 			         : m.what == WORKER_MAY_KEEP_MUTEX ? "mutex"
 			                                           : "other",
-			         m.npids ? m.pids[0] : 0, (int)m.duration_ms);
+			         m.npids ? m.processes[0].pid : 0,
+			         (int)m.duration_ms);
 	return out;
 }
 
@@ -523,7 +579,10 @@ SUITE("periodic", a_counter_is_read_at_once_and_then_compared,
       a_first_reading_that_fails_is_a_gap, an_old_reading_is_forgotten_and_told,
       a_service_that_does_not_run_has_a_reading_of_nobody,
       processes_that_nobody_knew_are_a_gap, a_reading_that_is_too_large_is_told,
-      all_readings_have_a_ceiling, what_is_not_wanted_any_more_is_forgotten,
+      all_readings_have_a_ceiling,
+      a_service_of_the_same_name_has_readings_of_its_own,
+      an_endpoint_is_asked_by_the_worker_of_its_host_alone,
+      what_is_not_wanted_any_more_is_forgotten,
       what_may_be_turned_on_is_kept_on_until_it_is_not_wanted,
       what_is_kept_on_ends_with_its_windows, nothing_is_kept_on_for_allocations,
       a_worker_that_stops_reads_once_more, one_that_rests_stops_at_once)

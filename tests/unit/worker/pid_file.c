@@ -60,7 +60,7 @@ read_at(const struct rig *r, const char *path)
 
 	o.conf = &r->conf;
 	strcpy(ask.path, path);
-	opener_answer(&o, &ask, o.ask, -1, &a);
+	opener_answer(&o, &ask, o.ask, -1, NULL, &a);
 	ck_assert_uint_eq(a.nfds, 0);
 	return a.reply.error ? a.reply.error : (int64_t)a.reply.value;
 }

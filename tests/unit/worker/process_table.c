@@ -126,6 +126,29 @@ TEST(a_young_process_that_becomes_another_is_seen_at_once)
 }
 END
 
+TEST(an_old_process_whose_pid_is_used_anew_is_read_again)
+{
+	const int64_t old = START + 3600 * NS_PER_S;
+	const struct proc *p;
+	struct host h;
+
+	host_init(&h);
+	ck_assert_int_ge(proc_table_scan(&h.table, START), 0);
+	put_tasks(&h, "1/100 43");
+	ck_assert_int_ge(proc_table_scan(&h.table, old), 0);
+	put(&h, "42/cmdline", "anew");
+	put(&h, "42/stat",
+	    "42 (it) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 778 0 0\n");
+	put_tasks(&h, "1/100 42");
+	ck_assert_int_ge(proc_table_scan(&h.table, old + PROC_CALM_NS), 0);
+	p = proc_table_find(&h.table, PID);
+	ck_assert_ptr_nonnull(p);
+	ck_assert_uint_eq(p->start_time, 778);
+	ck_assert_str_eq(p->cmdline, "anew");
+	host_done(&h);
+}
+END
+
 TEST(while_no_pid_is_given_out_old_processes_are_not_looked_at)
 {
 	int64_t old = START + PROC_YOUNG_NS;
@@ -210,6 +233,7 @@ TEST(without_a_count_of_tasks_every_scan_looks)
 END
 
 SUITE("process_table", a_young_process_that_becomes_another_is_seen_at_once,
+      an_old_process_whose_pid_is_used_anew_is_read_again,
       while_no_pid_is_given_out_old_processes_are_not_looked_at,
       a_pid_given_out_or_taken_back_has_all_looked_for,
       a_program_that_starts_itself_anew_is_read_again,

@@ -1,5 +1,5 @@
-/* What the opener writes into a program, and how it is taken back: the
- * program is a child of this one, with its variables. */
+/* Rates that the opener writes into a program and takes back: the program is a
+ * child of this one, with its variables. */
 #include "base/file.h"
 #include "lib/test.h"
 #include "worker/opener/opener_rates.h"
@@ -72,7 +72,7 @@ grant(struct rig *r)
 	                    .npids = 1,
 	                    .duration_ms = 1000,
 	                    .what = WORKER_MAY_SET,
-	                    .pids = {r->child}};
+	                    .processes = {{.pid = r->child}}};
 
 	grants_add(&r->grants, &m);
 }
@@ -115,7 +115,7 @@ may(struct rig *r, enum worker_may what, uint64_t duration_ms)
 	                    .npids = 1,
 	                    .duration_ms = duration_ms,
 	                    .what = what,
-	                    .pids = {r->child}};
+	                    .processes = {{.pid = r->child}}};
 
 	grants_add(&r->grants, &m);
 }
@@ -227,6 +227,22 @@ TEST(what_the_program_set_itself_stays)
 	child_word(&r, &rate_unset, &own); /* meanwhile */
 	rates_leave(&r.rates, &r.grants, CLIENT);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 9);
+}
+END
+
+TEST(a_rate_of_a_process_that_had_the_number_before_is_another)
+{
+	CLEANUP_RIG struct rig r;
+	uint64_t none = 0;
+
+	rig_init(&r);
+	grant(&r);
+	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
+	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), -EALREADY);
+	r.rates.rows[0].start_time--; /* as if of the process before it */
+	child_word(&r, &rate_unset, &none);
+	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
+	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
 }
 END
 
@@ -533,6 +549,7 @@ SUITE("rates", without_a_grant_nothing_is_written,
       a_grant_of_a_number_used_again_is_another,
       rates_go_into_variables_of_the_program_only,
       what_the_program_set_itself_stays,
+      a_rate_of_a_process_that_had_the_number_before_is_another,
       a_rate_is_taken_back_when_its_client_is_gone,
       the_next_opener_takes_back_what_a_killed_one_left,
       the_next_opener_leaves_a_later_process_as_it_is,

@@ -1,5 +1,5 @@
-/* What the worker asks to be added up, and what it makes of the answer: the
- * test plays the analyser, and the clock. */
+/* Rollups that the worker asks for, and its use of the answers: the test plays
+ * the analyser, and the clock. */
 #include "worker/continuous/rollup.h"
 
 #include "base/clock.h"

@@ -244,7 +244,7 @@ TEST(an_analyser_that_hangs_fails_the_capture)
 	ck_assert_uint_eq(r.c.n, 1);
 	pass(&r, RENEW_NS);
 	ck_assert_uint_eq(r.c.n, 0);
-	expect(&r, SESSION_FAILED, 0, "CaptureFailed");
+	expect(&r, SESSION_FAILED, 0, "WorkerBusy");
 }
 END
 

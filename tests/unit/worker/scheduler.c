@@ -249,7 +249,7 @@ TEST(a_job_becomes_a_capture_and_its_profile_is_stored)
 	ask_for(&r, "self", "cpu", 5, id);
 	fd = hear(&r, MSG_START, &m);
 	ck_assert_str_eq(m.start.id, id);
-	ck_assert_uint_eq(m.start.kind, WORKER_CPU);
+	ck_assert_uint_eq(m.start.kind, WORKER_SAMPLES);
 	ck_assert_uint_eq(m.start.rate, 100);
 	ck_assert_uint_eq(m.start.duration_ms, 5000);
 	ck_assert_uint_eq(m.start.npids, 2); /* with its child */
@@ -372,6 +372,46 @@ TEST(a_job_that_no_capture_can_do_fails_with_the_reason)
 		ask_for(&r, refused[i].service, refused[i].type, 5, id);
 		wait_for_end(&r, id, code);
 		ck_assert_str_eq(code, refused[i].code);
+	}
+}
+END
+
+/* Jobs are rows that another may have written: whether their time and rate
+ * become a capture. */
+static const struct {
+	int64_t seconds, rate;
+	bool starts;
+} bounds[] = {
+	{0, 100, false}, {1, 100, true}, {3600, 100, true}, {3601, 100, false},
+	{5, 0, false},   {5, 1, true},   {5, 10000, true},  {5, 10001, false},
+};
+
+TEST(no_job_captures_for_longer_or_more_often_than_it_may)
+{
+	CLEANUP_RIG struct rig r = rig("*");
+
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+		struct session_ask ask = test_ask();
+		char id[ID_MAX], code[64];
+		union heard m;
+
+		ask.service = "self";
+		ask.seconds = bounds[i].seconds;
+		ask.rate = bounds[i].rate;
+		ck_assert_int_eq(job_enqueue(&r.store.s, &ask, TEST_HOST, id),
+		                 0);
+		if (bounds[i].starts) {
+			close(hear(&r, MSG_START, &m));
+			ck_assert_uint_eq(m.start.rate, bounds[i].rate);
+			ck_assert_uint_eq(m.start.duration_ms,
+			                  1000 * bounds[i].seconds);
+			say_done(&r, id, "[]", 0);
+		}
+		wait_for_end(&r, id, code);
+		ck_assert_msg(!strcmp(code, bounds[i].starts
+		                                    ? ""
+		                                    : "InvalidParameter"),
+		              "row %zu: %s", i, code);
 	}
 }
 END
@@ -567,6 +607,7 @@ SUITE("scheduler", a_job_becomes_a_capture_and_its_profile_is_stored,
       a_child_that_starts_meanwhile_is_followed_and_left_when_out_of_scope,
       a_goroutine_job_becomes_a_snapshot,
       a_job_that_no_capture_can_do_fails_with_the_reason,
+      no_job_captures_for_longer_or_more_often_than_it_may,
       processes_are_published_for_the_api,
       cancelling_stops_a_capture_and_keeps_what_there_is,
       an_end_that_is_bad_or_makes_no_sense_fails_the_capture,

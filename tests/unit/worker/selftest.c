@@ -77,7 +77,7 @@ put(const struct rig *r, const char *name, const char *text)
 	ck_assert_int_eq(fd_write_all(fd, text, strlen(text)), 0);
 }
 
-/* What /proc tells of the kernel and of the opener. */
+/* Writes files of /proc about the kernel and the opener. */
 static void
 host_is(const struct rig *r, const char *paranoid, const char *scope,
         const char *kptr, const char *caps, const char *uid)
@@ -219,6 +219,10 @@ TEST(a_filter_that_is_refused_costs_more_and_breaks_nothing)
 	expect(&r, CHECK_FILTER, WARNING, "SystemCallFilter=bpf");
 	r.opener.rc[HOST_FILTER] = -EXDEV;
 	expect(&r, CHECK_FILTER, WARNING, "PID namespace");
+	r.opener.rc[HOST_WAITS] = -EXDEV;
+	expect(&r, CHECK_WAITS, WARNING, "PID namespace");
+	r.opener.rc[HOST_WAITS] = -ESRCH;
+	expect(&r, CHECK_WAITS, WARNING, "CONFIG_DEBUG_INFO_BTF");
 	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
 	r.opener.rc[HOST_FILTER] = -EPERM;
 	expect(&r, CHECK_FILTER, WARNING, "CAP_BPF");
@@ -252,6 +256,24 @@ TEST(a_first_process_that_is_out_of_reach_speaks_for_no_other)
 	r.opener.rc[HOST_EXE] = 0;
 	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "0");
 	expect(&r, CHECK_FILES, BROKEN, "CAP_SYS_PTRACE");
+}
+END
+
+/* A reader that is asked about itself may always read. */
+TEST(children_of_the_opener_speak_for_no_other_process)
+{
+	RIG(r);
+	int reader = (int)getpid() + 1;
+	char path[96], stat[96];
+
+	snprintf(path, sizeof(path), "%s/%d", r.store.dir, reader);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%d/stat", reader);
+	snprintf(stat, sizeof(stat), "%d (stoker-reader) S %d 1 1 0", reader,
+	         (int)getppid());
+	put(&r, path, stat);
+	r.opener.rc_init = -EACCES;
+	expect(&r, CHECK_FILES, BROKEN, "ProtectProc=");
 }
 END
 
@@ -324,6 +346,7 @@ SUITE("selftest", a_host_where_everything_works_is_fine_and_is_left_in_peace,
       a_filter_that_is_refused_costs_more_and_breaks_nothing,
       programs_of_other_users_need_their_own_right,
       a_first_process_that_is_out_of_reach_speaks_for_no_other,
+      children_of_the_opener_speak_for_no_other_process,
       a_program_that_an_upgrade_replaced_is_no_finding,
       memory_that_nobody_may_read_names_the_setting,
       kernel_names_that_are_hidden_name_what_hides_them,

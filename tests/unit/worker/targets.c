@@ -210,9 +210,10 @@ TEST(a_scope_is_what_its_lists_name_and_none_is_nothing)
 {
 	ck_assert(!match_scope(NULL, &web));
 	for (size_t i = 0; i < ARRAY_LEN(scopes); i++) {
-		struct conf_scope s = {TEST_TENANT, (char *)scopes[i].units,
-		                       (char *)scopes[i].exe,
-		                       (char *)scopes[i].uids};
+		struct conf_tenant s = {.tenant = TEST_TENANT,
+		                       .units = (char *)scopes[i].units,
+		                       .exe = (char *)scopes[i].exe,
+		                       .uids = (char *)scopes[i].uids};
 
 		ck_assert_msg(match_scope(&s, &web) == scopes[i].expected,
 		              "scope %zu", i);
@@ -223,7 +224,7 @@ END
 /* --- ordinals
    ---------------------------------------------------------------- */
 
-static struct conf_scope everything = {TEST_TENANT, NULL, "*", NULL};
+static struct conf_tenant everything = {.tenant = TEST_TENANT, .exe = "*"};
 
 struct rig {
 	struct test_store store;
@@ -244,7 +245,7 @@ host_init(struct rig *h)
 	                   .capabilities = "{}"};
 
 	*h = (struct rig){.store = test_store(),
-	                  .conf = {.scopes = &everything, .nscopes = 1},
+	                  .conf = {.tenants = &everything, .ntenants = 1},
 	                  .targets = {.host = TEST_HOST, .boot_id = "boot"}};
 	ck_assert_int_eq(worker_heartbeat(&h->store.s, &w, TEST_LEASE_MS), 0);
 	ck_assert_int_eq(targets_load(&h->targets, &h->store.s), 0);
@@ -333,6 +334,32 @@ TEST(a_pid_used_anew_is_another_process)
 }
 END
 
+static void
+expect_starts(struct rig *h, size_t n, const int64_t *starts)
+{
+	CLEANUP_PROCESSES struct process_list l = {0};
+
+	ck_assert_int_eq(
+		process_list(&h->store.s, TEST_TENANT, TEST_SERVICE, &l), 0);
+	ck_assert_uint_eq(l.n, n);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(l.items[i].start_time, starts[i]);
+}
+
+TEST(a_pid_used_anew_waits_for_its_ordinal_and_is_published)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	SEE(&h, LIST(10), LIST(1));
+	SEE(&h, LIST(10), LIST(9));
+	expect_starts(&h, 1, (const int64_t[]){9});
+	SEE(&h, LIST(10, 11), LIST(30, 20)); /* 11 began before it */
+	EXPECT(&h, LIST(11, 10), LIST(0, 1));
+	expect_starts(&h, 2, (const int64_t[]){20, 30});
+}
+END
+
 TEST(the_next_worker_keeps_the_ordinals)
 {
 	CLEANUP_HOST struct rig h;
@@ -412,6 +439,28 @@ followed(const struct rig *h, int64_t ordinal)
 	return f;
 }
 
+TEST(a_service_is_found_by_its_tenant_and_name)
+{
+	static const char *const tenants[] = {TEST_TENANT, "other"};
+	CLEANUP_HOST struct rig h;
+	CLEANUP_SERVICE struct service v = {0};
+
+	host_init(&h);
+	ck_assert_int_eq(service_get(&h.store.s, TEST_TENANT, TEST_SERVICE, &v),
+	                 0);
+	free(v.tenant);
+	v.tenant = strdup("other");
+	ck_assert_int_eq(service_add(&h.store.s, &v), 0);
+	ck_assert_int_eq(targets_load(&h.targets, &h.store.s), 0);
+	for (size_t i = 0; i < ARRAY_LEN(tenants); i++)
+		ck_assert_str_eq(
+			targets_find(&h.targets, tenants[i], TEST_SERVICE)
+				->tenant,
+			tenants[i]);
+	ck_assert_ptr_null(targets_find(&h.targets, "third", TEST_SERVICE));
+}
+END
+
 TEST(a_tenant_without_a_scope_sees_nothing)
 {
 	CLEANUP_HOST struct rig h;
@@ -419,7 +468,7 @@ TEST(a_tenant_without_a_scope_sees_nothing)
 	host_init(&h);
 	SEE(&h, LIST(10), LIST(1));
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).n, 1);
-	h.conf.nscopes = 0;
+	h.conf.ntenants = 0;
 	SEE(&h, LIST(10), LIST(1));
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).n, 0);
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).left.refused, 1);
@@ -565,10 +614,10 @@ END
 TEST(a_descendant_outside_of_the_scope_is_left_out_and_counted)
 {
 	CLEANUP_HOST struct rig h;
-	struct conf_scope narrow = {TEST_TENANT, NULL, SVC, NULL};
+	struct conf_tenant narrow = {.tenant = TEST_TENANT, .exe = SVC};
 
 	host_init(&h);
-	h.conf.scopes = &narrow;
+	h.conf.tenants = &narrow;
 	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 2, OTHER, ""},
 	     {12, 11, 3, OTHER, ""});
 	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10));
@@ -674,7 +723,7 @@ TEST(that_nothing_may_be_profiled_is_published_at_once)
 	host_init(&h);
 	MEET(&h, {10, 1, 1, SVC, ""});
 	ck_assert_int_eq(published(&h).refused, 0);
-	h.conf.nscopes = 0;
+	h.conf.ntenants = 0;
 	MEET(&h, {10, 1, 1, SVC, ""});
 	ck_assert_int_eq(published(&h).refused, 1);
 }
@@ -727,10 +776,12 @@ SUITE("targets", a_match_means_what_it_says,
       a_scope_is_what_its_lists_name_and_none_is_nothing,
       ordinals_are_first_given_in_order_of_start,
       an_ordinal_stays_with_its_process_and_is_reused_after_it,
-      a_pid_used_anew_is_another_process, the_next_worker_keeps_the_ordinals,
-      after_a_boot_ordinals_start_over,
+      a_pid_used_anew_is_another_process,
+      a_pid_used_anew_waits_for_its_ordinal_and_is_published,
+      the_next_worker_keeps_the_ordinals, after_a_boot_ordinals_start_over,
       a_service_made_anew_shows_its_processes_again,
       a_deleted_service_is_published_as_nothing,
+      a_service_is_found_by_its_tenant_and_name,
       a_tenant_without_a_scope_sees_nothing, an_ordinal_picks_one_process,
       what_descends_from_a_match_is_followed_with_it,
       a_descendant_that_matches_has_an_ordinal_of_its_own,

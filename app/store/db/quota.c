@@ -1,0 +1,84 @@
+#include "store/quota.h"
+
+#include <errno.h>
+
+static const enum sql counts[QUOTAS] = {
+#define QUOTA(name, sql, type, counts, frees) SQL_QUOTA_##sql,
+#include "quotas.def"
+#undef QUOTA
+};
+
+void
+quota_enforce(struct store *s, const struct conf *conf)
+{
+	s->quotas = conf;
+}
+
+/* Reads the only column of the first row; 0 when there is none. */
+static int
+read_int(struct store *s, enum sql sql, const struct db_value *v, size_t n,
+         int64_t *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, sql, v, n, &rows) ?: db_next(&rows);
+
+	if (rc < 0)
+		return rc;
+	*out = rc ? db_col_int(&rows, 0) : 0;
+	return 0;
+}
+
+int
+quota_held(struct store *s, const char *tenant, enum quota q, int64_t *out)
+{
+	return read_int(s, counts[q], ARGS(V(tenant)), out);
+}
+
+int
+quota_check(struct store *s, const char *tenant, enum quota q, int64_t added)
+{
+	struct excess e = {.quota = q};
+	int rc;
+
+	e.limit = s->quotas ? conf_quota(s->quotas, tenant, q) : 0;
+	if (!e.limit)
+		return 0;
+	rc = quota_held(s, tenant, q, &e.held);
+	if (rc || e.held <= e.limit)
+		return rc;
+	e.held -= added;
+	if (q == QUOTA_captures_per_hour)
+		rc = read_int(s, SQL_QUOTA_CAPTURES_WAIT,
+		              ARGS(V(tenant), V(e.held - e.limit)), &e.wait_ms);
+	if (rc)
+		return rc;
+	s->excess = e;
+	return -EXFULL;
+}
+
+int
+quota_capture(struct store *s, const char *tenant, const char *session)
+{
+	int n = db_run(s->db, SQL_CAPTURE_START_INSERT,
+	               ARGS(V(tenant), V(session)));
+
+	return n < 0 ? n : quota_check(s, tenant, QUOTA_captures_per_hour, 1);
+}
+
+int
+quota_prune(struct store *s)
+{
+	return db_run(s->db, SQL_CAPTURE_START_PRUNE, NO_ARGS);
+}
+
+int
+quota_tenants(struct store *s, int (*each)(void *arg, const char *tenant),
+              void *arg)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_QUOTA_TENANTS, NO_ARGS, &rows);
+
+	while (!rc && (rc = db_next(&rows)) > 0)
+		rc = each(arg, db_col_text(&rows, 0));
+	return rc;
+}

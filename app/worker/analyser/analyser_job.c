@@ -1,0 +1,85 @@
+#include "analyser.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum capture_error
+analyser_error(int rc)
+{
+	switch (rc) {
+	case -EPERM:
+		return CAPTURE_PERF_CAPABILITY;
+	case -EACCES:
+		return CAPTURE_PERF_PARANOID;
+	case -EXDEV:
+		return CAPTURE_PTRACE_CAPABILITY;
+	case -ENOEXEC:
+		return CAPTURE_NOT_GO;
+	case -EPROTO:
+		return CAPTURE_GO_UNKNOWN;
+	case -ESRCH:
+		return CAPTURE_NO_PROCESS;
+	case -ETIMEDOUT:
+		return CAPTURE_HELD;
+	case -EBUSY:
+		return CAPTURE_BUSY;
+	case -ENOMEM:
+		return CAPTURE_NO_MEMORY;
+	case -ENOSYS:
+		return CAPTURE_PERF_FILTERED;
+	case -EPFNOSUPPORT:
+		return CAPTURE_ALLOCS_UNSUPPORTED;
+	case -EPROTONOSUPPORT:
+		return CAPTURE_WAITS_UNSUPPORTED;
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -EINVAL:
+		return CAPTURE_PERF_UNSUPPORTED;
+	default:
+		return CAPTURE_INTERNAL;
+	}
+}
+
+struct analyser_job *
+analyser_job(struct analyser *a, const char *id)
+{
+	for (unsigned i = 0; i < CAPTURES_MAX; i++)
+		if (!strcmp(a->jobs[i].id, id))
+			return &a->jobs[i];
+	return NULL;
+}
+
+void
+analyser_clear(struct analyser_job *job)
+{
+	close_ptr(&job->out_fd);
+	close_ptr(&job->timeline_fd);
+	close_ptr(&job->body_fd);
+	close_ptr(&job->event_fd);
+	close_ptr(&job->joined_fd);
+	close_ptr(&job->in_fd);
+	*job = (struct analyser_job)ANALYSER_NO_JOB;
+}
+
+void
+analyser_fail(const struct analyser *a, const struct analyser_job *job,
+              bool checkpoint, enum capture_error error, int sys_error)
+{
+	struct msg_done done = {
+		.type = MSG_DONE,
+		.checkpoint = checkpoint,
+		.error = error,
+		.sys_error = sys_error,
+		.start_ms = job->start_ms,
+	};
+
+	/* When the opener has died, all others end too: the next worker gets
+	 * the job, and runs it again. */
+	if (sys_error == -EPIPE || sys_error == -ECONNRESET)
+		return;
+	memcpy(done.id, job->id, sizeof(done.id));
+	if (msg_send(a->socket, &done, sizeof(done), NULL, 0))
+		log_debug("nobody hears that %s failed", job->id);
+}

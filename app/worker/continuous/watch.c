@@ -1,0 +1,167 @@
+/* One watch: what the analyser and the store are told of it. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/session.h"
+#include "watches_private.h"
+#include "worker/targets/following.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RETRY_NS (60 * NS_PER_S) /* after a refusal */
+
+struct watch *
+windows_find(struct windows *w, const char *id)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->items[i].id, id))
+			return &w->items[i];
+	return NULL;
+}
+
+/* --- what the analyser is told -------------------------------------------- */
+
+int
+windows_send(const struct windows *w, enum msg_type type, const char *id)
+{
+	struct msg_capture m = {.type = type};
+
+	memcpy(m.id, id, strlen(id) + 1);
+	return w->analyser < 0 ? -EPIPE
+	                       : msg_send(w->analyser, &m, sizeof(m), NULL, 0);
+}
+
+/* Says whom the analyser may look at for a watch; NULL when it has ended. */
+static int
+say_look(const struct windows *w, struct watch *v, const struct followed *now)
+{
+	v->looked_at = now && now->n;
+	return worker_may_look(w->events, v->id, now ? now->pids : NULL,
+	                       now ? now->starts : NULL, now ? now->n : 0);
+}
+
+void
+windows_unwatch(const struct windows *w, struct watch *v)
+{
+	if (v->looked_at && say_look(w, v, NULL))
+		log_debug("%s: the opener takes no messages", v->service);
+	if (v->stamp && windows_send(w, MSG_STOP, v->id))
+		log_debug("%s: nobody to stop", v->id);
+	v->stamp = 0;
+}
+
+static void
+watch(const struct windows *w, struct watch *v, const struct followed *now)
+{
+	int rc = say_look(w, v, now);
+	struct msg_start m = {.type = MSG_WATCH,
+	                      .kind = WORKER_SAMPLES,
+	                      .of = v->of,
+	                      .rate = (uint32_t)v->rate,
+	                      .npids = now->n};
+
+	memcpy(m.id, v->id, sizeof(m.id));
+	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
+	/* else it is gone, or comes to it later */
+	if (!rc && !msg_send(w->analyser, &m, sizeof(m), NULL, 0))
+		v->stamp = now->stamp;
+}
+
+/* Logs processes that are left out, since windows have no
+ * report of their own. */
+static void
+tell_left(struct watch *v, const struct followed *now)
+{
+	bool any = now->left.other_unit || now->left.out_of_scope ||
+	           now->left.too_many;
+
+	if (any == v->left)
+		return;
+	v->left = any;
+	log_info("%s: left out are %u descendants in other units, %u outside "
+	         "of the tenant's scope and %u beyond what is followed",
+	         v->service, now->left.other_unit, now->left.out_of_scope,
+	         now->left.too_many);
+}
+
+void
+windows_follow(const struct windows *w, struct watch *v,
+               const struct targets *targets, int64_t now_ns)
+{
+	struct following f = {v->tenant, v->service, v->id,
+	                      SESSION_ALL_ORDINALS, v->stamp};
+	struct followed now;
+	int rc = 0;
+
+	if (now_ns < v->retry_ns)
+		return;
+	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
+	                 &now);
+	tell_left(v, &now);
+	if (!v->stamp && now.n)
+		watch(w, v, &now);
+	else if (v->stamp) {
+		if (now.stamp && now.stamp != v->stamp)
+			rc = say_look(w, v, &now);
+		if (!rc && !following_tell(&f, w->analyser, targets, &now))
+			v->stamp = f.stamp;
+	}
+}
+
+/* --- what is told of it ----------------------------------------------------
+ */
+
+void
+windows_tell(struct windows *w, const struct continuous_problem *p,
+             enum capture_error *told, enum capture_error e)
+{
+	struct continuous_problem told_now = *p;
+	int rc;
+
+	if (e == *told)
+		return;
+	*told = e;
+	told_now.host = (char *)w->host;
+	told_now.code = (char *)capture_error_code(e);
+	told_now.message = (char *)capture_error_text(e);
+	if (e)
+		log_warn("%s profiles of %s are not taken: %s", p->type,
+		         p->service, told_now.message);
+	else
+		log_info("%s profiles of %s are taken again, or not wanted",
+		         p->type, p->service);
+	rc = continuous_problem_put(w->store, &told_now);
+	if (rc && rc != -ENOENT)
+		log_warn("%s: %s", p->service, strerror(-rc));
+}
+
+void
+windows_tell_watch(struct windows *w, struct watch *v, enum capture_error e)
+{
+	windows_tell(w,
+	             &(struct continuous_problem){.tenant = v->tenant,
+	                                          .service = v->service,
+	                                          .type = (char *)v->type},
+	             &v->error, e);
+}
+
+bool
+windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
+{
+	struct watch *v = windows_find(w, m->id);
+
+	if (!v)
+		return false;
+	if (m->error != CAPTURE_NO_PROCESS) { /* normal when the service does
+		                                 not run */
+		windows_tell_watch(w, v,
+		                   m->error < CAPTURE_ERRORS
+		                           ? m->error
+		                           : CAPTURE_INTERNAL);
+		w->counts.gaps++;
+	}
+	v->stamp = 0;
+	v->retry_ns = now_ns +
+	              (m->error == CAPTURE_NO_PROCESS ? NS_PER_S : RETRY_NS);
+	return true;
+}

@@ -1,0 +1,50 @@
+-- One statement a row of quotas.def counts what a tenant holds.
+
+-- name: quota_services
+SELECT COUNT(*) FROM service WHERE tenant = $1;
+
+-- Pushed series have the host 'ingest'.
+-- name: quota_series
+SELECT COUNT(*) FROM series WHERE tenant = $1 AND host = 'ingest';
+
+-- name: quota_tokens
+SELECT COUNT(*) FROM token
+WHERE default_tenant = $1 AND revoked_ms = 0
+  AND (expires_ms = 0 OR expires_ms > now_ms());
+
+-- name: quota_triggers
+SELECT COUNT(*) FROM trigger_rule WHERE tenant = $1;
+
+-- name: quota_profiles
+SELECT COUNT(*) FROM session WHERE tenant = $1;
+
+-- name: quota_bytes
+SELECT CAST(COALESCE(SUM(b.length), 0) AS BIGINT)
+FROM session s JOIN blob b ON b.session = s.id
+WHERE s.tenant = $1 AND b.deleted_ms = 0;
+
+-- name: quota_pins
+SELECT (SELECT COUNT(*) FROM session WHERE tenant = $1 AND pinned = 1) +
+       (SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series
+        WHERE s.tenant = $1 AND w.pinned = 1);
+
+-- A clock that was set back leaves captures of the future, which do not count.
+-- name: quota_captures_per_hour
+SELECT COUNT(*) FROM capture_start
+WHERE tenant = $1 AND at_ms BETWEEN now_ms() - 3599999 AND now_ms();
+
+-- When so many captures and one more will be an hour old, in ms from now.
+-- name: quota_captures_wait
+SELECT at_ms - now_ms() + 3600000 FROM capture_start
+WHERE tenant = $1 AND at_ms BETWEEN now_ms() - 3599999 AND now_ms()
+ORDER BY at_ms LIMIT 1 OFFSET CAST($2 AS BIGINT);
+
+-- name: capture_start_insert
+INSERT INTO capture_start (tenant, at_ms, session) VALUES ($1, now_ms(), $2);
+
+-- name: capture_start_prune
+DELETE FROM capture_start
+WHERE at_ms NOT BETWEEN now_ms() - 3599999 AND now_ms();
+
+-- name: quota_tenants
+SELECT DISTINCT tenant FROM service ORDER BY tenant LIMIT 1000;

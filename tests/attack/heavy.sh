@@ -1,0 +1,80 @@
+#!/bin/bash
+# Large profiles are work, and a client need not wait for it: it asks again, or
+# leaves. Whatever one client asks for, others get their answers; once it has
+# left, nothing of its work goes on.
+#
+# Beside others: it waits for events.
+set -u
+. tests/lib/e2e.sh
+POOL=4 HEAVY=2
+# No request of the attack ends because its time is over.
+# None is answered with what was computed for another: that would be no attack.
+API_CONF='request_time = 1h
+kept_bytes = 0'
+e2e_start
+wide="$B/tests/tools/wide"
+api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
+  -d '{"name":"wide","match":{"exe":"/usr/bin/wide"}}'
+upload() { # seed: stores 60 000 stacks that are all different
+  "$wide" "$1" 60000 16 20000 |
+    api POST "/api/v1/profiling/sessions?service=wide&type=cpu" \
+      -H 'Content-Type: application/octet-stream' --data-binary @- |
+    jq -r '.id // error'
+}
+one=$(upload 1) && two=$(upload 2) || exit 1
+compare="$P/compare?baseProfileId=$one&comparisonProfileId=$two"
+diff="$P/diff?baseProfileId=$one&comparisonProfileId=$two&format=json"
+
+# Many at once, each of which a process takes if there is one.
+codes=$STATE/codes
+ask() { # n, path: prints how many were answered by which status
+  local i pids=()
+  for ((i = 0; i < $1; i++)); do
+    status_of GET "$2" >"$codes.$i" &
+    pids+=($!)
+  done
+  wait "${pids[@]}"
+  cat "$codes".* | fold -w3 | sort | uniq -c
+  rm "$codes".*
+}
+asked=$(ask 24 "$diff")
+check some_of_many_heavy_requests_are_answered grep -q ' 200$' <<<"$asked"
+check others_are_told_to_come_back grep -q ' 429$' <<<"$asked"
+check nothing_else_comes_of_them leaves 1 grep -vE ' (200|429)$' <<<"$asked"
+
+
+# The pool stands still until nginx has noticed that all clients have left.
+pool() { pgrep -x stoker-api -P "$(<"$STATE/pid/api")"; }
+left() { [ "$(grep -c '"status":499' "$STATE/log/stoker-access.log")" -ge 24 ]; }
+gone() { [ "$(grep -c '"cause":"the client has gone"' "$STATE/log/api.log")" -ge 24 ]; }
+pool | xargs kill -STOP
+pids=()
+for ((i = 0; i < 24; i++)); do
+  curl -sS -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:$PORT$diff" \
+    >/dev/null 2>&1 &
+  pids+=($!)
+done
+connected() { [ "$(grep -c "$STATE/run/api.sock" /proc/net/unix)" -gt 24 ]; }
+wait_for 30 connected
+kill "${pids[@]}"
+wait "${pids[@]}" 2>/dev/null
+check nginx_notices_that_the_clients_have_left wait_for 30 left
+pool | xargs kill -CONT
+check nothing_is_done_for_clients_that_have_left wait_for 30 gone
+check the_next_client_is_answered equal "$(status_of GET "$compare")" 200
+
+# What a profile needs is bounded for each request, and the next has it again.
+process_stop api
+API_CONF='request_memory = 16M'
+stack_conf
+api_start
+wait_for 15 stack_ready
+refusal=$(api GET "$diff")
+check what_needs_too_much_memory_is_refused \
+  equal "$(jq -r .error_code <<<"$refusal")" RequestTooExpensive
+check the_refusal_names_the_limit \
+  equal "$(jq -r .details.maxBytes <<<"$refusal")" 16777216
+most() { pool | sed 's|.*|/proc/&/status|' | xargs awk '/^VmHWM/ && $2 > n { n = $2 } END { print int(n / 1024) }'; }
+under() { [ "$(most)" -lt "$1" ] || { echo "$(most) MiB"; return 1; }; }
+check no_process_took_more under 64
+check others_are_answered equal "$(status_of GET /readyz)" 200

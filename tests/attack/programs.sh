@@ -1,0 +1,69 @@
+#!/bin/bash
+# A program is built as its owner likes: its symbols, unwind tables, DWARF and
+# headers say anything. Its captures end, no part of the worker dies, and those
+# of other programs go on. Programs keep the CPUs busy, so it runs alone.
+. tests/lib/e2e.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip programs: only root may capture every program"
+  exit 0
+fi
+e2e_start shares
+# Another seed makes other programs: SEED=7 tests/attack/programs.sh
+: "${SEED:=1}"
+mkdir "$STATE/bin/spoilt"
+chmod 755 "$STATE/bin/spoilt"
+
+# Some at a time are busy until they are ended; one that no longer starts is
+# left out.
+count=6
+first=$((SEED * 1000))
+spoilt=()
+spoil_and_run() { # seed
+  local to=$STATE/bin/spoilt/$1 from arguments=(600)
+  case $(($1 % 3)) in
+  0) from=shares ;;
+  1) from=inlined ;;
+  2) from=demo arguments=(1 50) ;;
+  esac
+  "$B/tests/tools/spoil" "$1" "$B/targets/$from" "$to" || exit 1
+  "$to" "${arguments[@]}" >/dev/null 2>&1 </dev/null &
+  spoilt+=($!)
+}
+end_spoilt() {
+  { kill -KILL "${spoilt[@]}" && wait "${spoilt[@]}"; } 2>/dev/null
+  spoilt=()
+}
+run() { # round
+  local i
+  for ((i = 0; i < count; i++)); do
+    spoil_and_run $((first + $1 * count + i))
+  done
+}
+
+snapshot() { # service
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.id // error'
+}
+completed() { # id: its profile is there, and holds samples
+  local result
+  result=$(finished "$1")
+  jq -e '.status == "completed"' <<<"$result" >/dev/null || { echo "$result"; return 1; }
+  api GET "$P/$1/flamegraph?format=folded" >"$STATE/folded" &&
+    grep -q ' [0-9]*$' "$STATE/folded"
+}
+
+background other "$STATE/bin/shares" 600
+service other "$STATE/bin/shares" || { echo "not ok a_service_is_made"; exit 1; }
+run 0
+stoker_cli service add spoilt --cmdline "^$STATE/bin/spoilt/" >/dev/null &&
+  wait_for 60 seen spoilt || { echo "not ok a_service_has_them"; exit 1; }
+for round in 0 1 2 3; do
+  [ $round -eq 0 ] || run $round
+  sampled=$(start spoilt 2) looked=$(snapshot spoilt) other=$(start other 2)
+  check "programs_of_round_${round}_are_sampled" completed "$sampled"
+  check "threads_of_round_${round}_are_looked_at" completed "$looked"
+  check "another_is_sampled_beside_round_$round" completed "$other"
+  end_spoilt
+done
+nobody_died() { ! grep -h 'died' "$STATE/log/worker.log"; }
+check no_part_of_the_worker_died nobody_died

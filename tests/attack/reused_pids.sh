@@ -1,0 +1,47 @@
+#!/bin/bash
+# The pid of a process that ended goes to another program while a capture of
+# the first begins. Nothing of the other is in the profile.
+#
+# Beside others: it waits for events.
+. tests/lib/e2e.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip reused_pids: only root may choose a pid"
+  exit 0
+fi
+e2e_start shares inlined reborn
+mkfifo "$STATE/swaps" "$STATE/swapped"
+"$STATE/bin/reborn" "$STATE/bin/shares" "$STATE/bin/inlined" \
+  <"$STATE/swaps" >"$STATE/swapped" 2>"$STATE/refused" &
+exec {swaps}>"$STATE/swaps" {swapped}<"$STATE/swapped"
+read -r pid <&$swapped || { echo "not ok it_starts"; exit 1; }
+swap() { # after so many ms
+  echo "$1" >&$swaps
+}
+# Somebody else may have got the pid.
+is_swapped() {
+  read -r now <&$swapped || { echo "skip reused_pids: $(<"$STATE/refused")"; exit 0; }
+}
+stoker_cli service add first --exe "$STATE/bin/shares" >/dev/null
+stoker_cli service add second --exe "$STATE/bin/inlined" >/dev/null
+is_first() { seen first && ! seen second; }
+
+took() { # id: what a capture took, when it has ended
+  finished "$1" | jq -r '.status + " " + (.error.error_code // "")' >>"$STATE/ends"
+  api GET "$P/$1/flamegraph?format=folded"
+}
+# From before the capture begins until it is over.
+for ms in 0 20 40 60 80 100 150 200 300 500 800 1100; do
+  wait_for 60 is_first || { echo "not ok the_first_is_seen"; exit 1; }
+  swap $ms
+  id=$(start first 1)
+  is_swapped
+  took "$id" >>"$STATE/swapped_amid"
+  swap 0
+  is_swapped
+done
+sort "$STATE/ends" | uniq -c
+check the_second_is_in_no_profile_of_the_first \
+  equal "$(grep -c 'outer\|inlined_work' "$STATE/swapped_amid")" 0
+wait_for 60 is_first
+took "$(start first 1)" >"$STATE/undisturbed"
+check the_first_still_has_one grep -q 'main;' "$STATE/undisturbed"

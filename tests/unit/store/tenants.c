@@ -1,0 +1,814 @@
+/*
+ * Two tenants whose services have one name: whatever one asks for or changes is
+ * its own. Ids are no secret, so a tenant may name those of the other.
+ */
+#include "lib/store.h"
+#include "store/baseline.h"
+#include "store/blob.h"
+#include "store/continuous.h"
+#include "store/db/db_test.h"
+#include "store/idempotency.h"
+#include "store/session.h"
+#include "store/trigger.h"
+#include "store/window.h"
+#include "store/worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define OTHER "other"
+#define ALL   ((struct page){50, ""})
+
+static void
+service_of(struct store *s, const char *tenant)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.tenant);
+	v.tenant = strdup(tenant);
+	ck_assert_int_eq(service_add(s, &v), 0);
+}
+
+/* A store in which tenant "other" has a service of the same name. */
+static struct test_store
+two_tenants(void)
+{
+	struct test_store t = test_store();
+
+	service_of(&t.s, OTHER);
+	return t;
+}
+
+static void
+session_at(struct store *s, const char *tenant, const char *origin,
+           int64_t started_ms, char id[static ID_MAX])
+{
+	struct session_ask ask = test_ask();
+	const struct session_result result = test_result();
+	struct blob blob;
+
+	ask.tenant = tenant;
+	ask.origin = origin;
+	ask.started_ms = ask.completed_ms = started_ms;
+	test_blob(s, "bytes", &blob);
+	ck_assert_int_eq(session_upload(s, &ask, &result, &blob, id), 0);
+}
+
+static void
+session_of(struct store *s, const char *tenant, char id[static ID_MAX])
+{
+	session_at(s, tenant, SESSION_UPLOAD, 0, id);
+}
+
+static void
+assert_only(const struct session_list *l, const char *id)
+{
+	ck_assert_uint_eq(l->n, 1);
+	ck_assert_str_eq(l->items[0].id, id);
+}
+
+TEST(lists_of_sessions_are_the_tenants_own)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SESSIONS struct session_list every = {0}, one = {0},
+					     history = {0}, found = {0};
+	struct session_filter f = {TEST_TENANT, "", "", "", 0, 0, ""};
+	char own[ID_MAX], theirs[ID_MAX];
+
+	session_of(&t.s, TEST_TENANT, own);
+	session_of(&t.s, OTHER, theirs);
+	ck_assert_int_eq(session_list(&t.s, &f, ALL, &every), 0);
+	assert_only(&every, own);
+	f.service = TEST_SERVICE;
+	ck_assert_int_eq(session_list(&t.s, &f, ALL, &one), 0);
+	assert_only(&one, own);
+	ck_assert_int_eq(session_history(&t.s, &f, ALL, &history), 0);
+	assert_only(&history, own);
+	ck_assert_int_eq(
+		session_find(&t.s, TEST_TENANT, SESSION_PREFIX, &found), 0);
+	assert_only(&found, own);
+}
+END
+
+TEST(a_session_of_another_tenant_is_not_read_pinned_or_deleted)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SESSION struct session after = {0};
+	struct session none;
+	char theirs[ID_MAX];
+
+	session_of(&t.s, OTHER, theirs);
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, theirs, &none),
+	                 -ENOENT);
+	ck_assert_int_eq(session_pin(&t.s, TEST_TENANT, theirs, true), -ENOENT);
+	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, theirs), -ENOENT);
+	ck_assert_int_eq(session_get(&t.s, OTHER, theirs, &after), 0);
+	ck_assert_int_eq(after.pinned, 0);
+}
+END
+
+TEST(the_session_before_is_of_the_same_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SESSION struct session of = {0};
+	struct session none;
+	char own[ID_MAX], theirs[ID_MAX];
+
+	session_of(&t.s, OTHER, theirs);
+	db_skew_clock(t.s.db, 1000);
+	session_of(&t.s, TEST_TENANT, own);
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, own, &of), 0);
+	ck_assert_int_eq(session_before(&t.s, &of, &none), -ENOENT);
+}
+END
+
+TEST(a_capture_is_refused_for_one_of_the_same_tenant_only_and_names_that)
+{
+	static const char *const origins[] = {SESSION_CAPTURE, SESSION_SAMPLY};
+
+	for (size_t i = 0; i < ARRAY_LEN(origins); i++) {
+		CLEANUP_TEST_STORE struct test_store t = two_tenants();
+		struct session_ask ask = test_ask();
+		char own[ID_MAX], theirs[ID_MAX], runs[ID_MAX];
+
+		ask.origin = origins[i];
+		ask.tenant = OTHER;
+		ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, theirs), 0);
+		ask.tenant = TEST_TENANT;
+		ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, own), 0);
+		ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, runs),
+		                 -EEXIST);
+		ck_assert_str_eq(runs, own);
+		ask.tenant = OTHER;
+		ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, runs),
+		                 -EEXIST);
+		ck_assert_str_eq(runs, theirs);
+	}
+}
+END
+
+TEST(a_capture_of_another_tenant_is_not_cancelled)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	struct session_ask ask = test_ask();
+	char theirs[ID_MAX];
+
+	ask.tenant = OTHER;
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, theirs), 0);
+	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, theirs), -ENOENT);
+	ck_assert_int_eq(job_cancel(&t.s, OTHER, theirs), 0);
+}
+END
+
+TEST(runs_of_pipelines_are_the_tenants_own)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	struct session none;
+	char theirs[ID_MAX];
+
+	session_at(&t.s, OTHER, SESSION_SAMPLY, 0, theirs);
+	ck_assert_int_eq(session_samply_newest(&t.s, TEST_TENANT, TEST_SERVICE,
+	                                       SESSION_ALL_ORDINALS, &none),
+	                 -ENOENT);
+	ck_assert_int_eq(session_samply_good(&t.s, TEST_TENANT, TEST_SERVICE,
+	                                     SESSION_ALL_ORDINALS, &none),
+	                 -ENOENT);
+}
+END
+
+/* --- baselines --- */
+
+static int
+add_baseline(struct store *s, const char *tenant, const char *session,
+             char id[static ID_MAX])
+{
+	const struct baseline_ask ask = {
+		.tenant = tenant,
+		.session = session,
+		.label = "v1",
+		.description = "",
+		.top_functions = "[]",
+		.tags = "",
+		.created_by = "tok-test",
+	};
+
+	return baseline_add(s, &ask, id);
+}
+
+static void
+baseline_of(struct store *s, const char *tenant, char session[static ID_MAX],
+            char id[static ID_MAX])
+{
+	session_of(s, tenant, session);
+	ck_assert_int_eq(add_baseline(s, tenant, session, id), 0);
+}
+
+TEST(a_session_of_another_tenant_makes_no_baseline)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	char theirs[ID_MAX], id[ID_MAX];
+
+	session_of(&t.s, OTHER, theirs);
+	ck_assert_int_eq(add_baseline(&t.s, TEST_TENANT, theirs, id), -ENOENT);
+}
+END
+
+TEST(a_baseline_of_another_tenant_is_not_read_counted_or_removed)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_BASELINE struct baseline b = {0};
+	CLEANUP_BASELINES struct baseline_list l = {0};
+	const struct baseline_filter f = {TEST_TENANT, "", "", "", ""};
+	struct baseline none;
+	char session[ID_MAX], own[ID_MAX], held[ID_MAX], theirs[ID_MAX];
+	int64_t n;
+
+	baseline_of(&t.s, TEST_TENANT, session, own);
+	baseline_of(&t.s, OTHER, held, theirs);
+	ck_assert_int_eq(baseline_get(&t.s, TEST_TENANT, theirs, &none),
+	                 -ENOENT);
+	ck_assert_int_eq(baseline_of_session(&t.s, TEST_TENANT, held, &none),
+	                 -ENOENT);
+	ck_assert_int_eq(baseline_remove(&t.s, TEST_TENANT, theirs), -ENOENT);
+	ck_assert_int_eq(baseline_list(&t.s, &f, ALL, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].id, own);
+	ck_assert_int_eq(baseline_get(&t.s, TEST_TENANT, own, &b), 0);
+	ck_assert_int_eq(baseline_count_label(&t.s, &b, &n), 0);
+	ck_assert_int_eq(n, 1);
+}
+END
+
+TEST(the_latest_baseline_and_the_one_before_are_of_the_same_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_BASELINE struct baseline b = {0};
+	struct baseline none;
+	struct baseline_of of = {.tenant = TEST_TENANT,
+	                         .service = TEST_SERVICE,
+	                         .type = "cpu",
+	                         .ordinal = SESSION_ALL_ORDINALS};
+	char session[ID_MAX], own[ID_MAX], held[ID_MAX], theirs[ID_MAX];
+
+	baseline_of(&t.s, TEST_TENANT, session, own);
+	db_skew_clock(t.s.db, 1000);
+	baseline_of(&t.s, OTHER, held, theirs);
+	ck_assert_int_eq(baseline_get(&t.s, TEST_TENANT, own, &b), 0);
+	ck_assert_int_eq(b.is_latest, 1);
+	of.session = session;
+	of.created_ms = b.created_ms + 5000;
+	ck_assert_int_eq(baseline_before(&t.s, &of, &none), -ENOENT);
+}
+END
+
+TEST(baselines_of_one_tenant_keep_their_own_order)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_BASELINE struct baseline own = {0}, theirs = {0};
+	char session[ID_MAX], id[ID_MAX];
+
+	/* A clock that went back: only within a tenant must times rise. */
+	db_skew_clock(t.s.db, 60000);
+	baseline_of(&t.s, OTHER, session, id);
+	ck_assert_int_eq(baseline_get(&t.s, OTHER, id, &theirs), 0);
+	db_skew_clock(t.s.db, 0);
+	baseline_of(&t.s, TEST_TENANT, session, id);
+	ck_assert_int_eq(baseline_get(&t.s, TEST_TENANT, id, &own), 0);
+	ck_assert_int_lt(own.created_ms, theirs.created_ms);
+}
+END
+
+/* --- triggers --- */
+
+static struct trigger
+rule(const char *tenant, const char *name)
+{
+	return (struct trigger){
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.name = (char *)name,
+		.kind = (char *)"rss",
+		.function = (char *)"",
+		.threshold = 100,
+		.type = (char *)"cpu",
+		.seconds = 1,
+		.rate = 100,
+		.webhook = (char *)"",
+		.cooldown_ms = 1000,
+		.enabled = 1,
+		.created_by = (char *)"",
+	};
+}
+
+TEST(a_trigger_of_another_tenant_is_not_read_changed_or_removed)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_TRIGGER struct trigger after = {0};
+	CLEANUP_TRIGGERS struct trigger_list l = {0};
+	struct trigger v = rule(OTHER, "theirs"), none;
+	char theirs[ID_MAX];
+
+	ck_assert_int_eq(trigger_add(&t.s, &v, theirs), 0);
+	ck_assert_int_eq(
+		trigger_get(&t.s, TEST_TENANT, TEST_SERVICE, theirs, &none),
+		-ENOENT);
+	v = rule(TEST_TENANT, "mine");
+	v.id = theirs;
+	ck_assert_int_eq(trigger_replace(&t.s, &v), -ENOENT);
+	ck_assert_int_eq(
+		trigger_remove(&t.s, TEST_TENANT, TEST_SERVICE, theirs),
+		-ENOENT);
+	ck_assert_int_eq(trigger_list(&t.s, TEST_TENANT, TEST_SERVICE, &l), 0);
+	ck_assert_uint_eq(l.n, 0);
+	ck_assert_int_eq(trigger_get(&t.s, OTHER, TEST_SERVICE, theirs, &after),
+	                 0);
+	ck_assert_str_eq(after.name, "theirs");
+}
+END
+
+TEST(triggers_are_counted_for_each_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	struct trigger v;
+	char name[16], id[ID_MAX];
+
+	for (int i = 0; i < TRIGGER_MAX; i++) {
+		snprintf(name, sizeof(name), "rule%d", i);
+		v = rule(OTHER, name);
+		ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
+	}
+	v = rule(TEST_TENANT, "rule0");
+	ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
+}
+END
+
+TEST(a_host_runs_each_trigger_once_and_those_of_its_services)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SERVICE struct service far = {0};
+	CLEANUP_TRIGGERS struct trigger_list l = {0};
+	struct trigger v = rule(TEST_TENANT, "mine");
+	char id[ID_MAX];
+
+	ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
+	v = rule(OTHER, "theirs");
+	ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
+	ck_assert_int_eq(service_get(&t.s, OTHER, TEST_SERVICE, &far), 0);
+	free(far.host);
+	far.host = strdup("host2");
+	ck_assert_int_eq(service_replace(&t.s, &far), 0);
+	ck_assert_int_eq(trigger_list_host(&t.s, TEST_HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].name, "mine");
+}
+END
+
+static void
+fire(struct store *s, const char *host)
+{
+	CLEANUP_TRIGGER struct trigger stored = {0};
+	struct trigger v = rule(TEST_TENANT, host);
+	char id[ID_MAX], session[ID_MAX];
+
+	v.webhook = (char *)"http://127.0.0.1/hook";
+	ck_assert_int_eq(trigger_add(s, &v, id), 0);
+	ck_assert_int_eq(trigger_get(s, TEST_TENANT, TEST_SERVICE, id, &stored),
+	                 0);
+	ck_assert_int_eq(trigger_fire(s, &stored, host, 200, session), 0);
+	ck_assert_int_eq(job_cancel(s, TEST_TENANT, session), 0);
+}
+
+TEST(a_webhook_waits_for_the_worker_of_its_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_FIRINGS struct firing_list l = {0};
+	bool here, there;
+
+	fire(&t.s, "host2");
+	ck_assert_int_eq(firing_due(&t.s, TEST_HOST, 8, &l), 0);
+	ck_assert_uint_eq(l.n, 0);
+	ck_assert_int_eq(firing_waits(&t.s, TEST_HOST, &here), 0);
+	ck_assert_int_eq(firing_waits(&t.s, "host2", &there), 0);
+	ck_assert(!here && there);
+}
+END
+
+/* --- services, and what the worker tells of them --- */
+
+TEST(a_service_of_another_tenant_is_not_listed_changed_or_deleted)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SERVICE struct service own = {0}, theirs = {0}, kept = {0};
+	CLEANUP_SERVICES struct service_list l = {0};
+
+	ck_assert_int_eq(service_get(&t.s, TEST_TENANT, TEST_SERVICE, &own), 0);
+	ck_assert_str_eq(own.tenant, TEST_TENANT);
+	free(own.description);
+	own.description = strdup("mine");
+	ck_assert_int_eq(service_replace(&t.s, &own), 0);
+	ck_assert_int_eq(service_get(&t.s, OTHER, TEST_SERVICE, &theirs), 0);
+	ck_assert_str_eq(theirs.tenant, OTHER);
+	ck_assert_str_eq(theirs.description, "");
+	ck_assert_int_eq(service_list(&t.s, TEST_TENANT, ALL, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(service_delete(&t.s, TEST_TENANT, TEST_SERVICE), 0);
+	ck_assert_int_eq(service_get(&t.s, OTHER, TEST_SERVICE, &kept), 0);
+}
+END
+
+static void
+window_of(struct store *s, const char *tenant, char series[static ID_MAX],
+          char id[static ID_MAX])
+{
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	CLEANUP_WINDOWS struct window_list l = {0};
+	struct window_ask w = {.series = series,
+	                       .start_ms = 1000,
+	                       .end_ms = 2000,
+	                       .duration_ms = 1000,
+	                       .windows = 1,
+	                       .sample_count = 1,
+	                       .value = 1};
+
+	ck_assert_int_eq(series_of(s, tenant, TEST_SERVICE, "cpu", TEST_HOST,
+	                           "{}", series),
+	                 0);
+	ck_assert_int_eq(segment_create(s, TEST_HOST, &g), 0);
+	ck_assert_int_eq(segment_append(&g, "bytes", 5, &w), 0);
+	ck_assert_int_eq(segment_sync(&g), 0);
+	ck_assert_int_eq(window_commit(s, &g, &w, 1, NULL), 0);
+	ck_assert_int_eq(
+		window_between(s, series, WINDOW_CAPTURED, 0, 5000, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	snprintf(id, ID_MAX, "%s", l.items[0].id);
+}
+
+TEST(what_goes_with_a_service_is_its_own_tenants)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	struct service_contents n;
+	struct trigger v = rule(OTHER, "theirs");
+	char session[ID_MAX], series[ID_MAX], id[ID_MAX];
+
+	baseline_of(&t.s, OTHER, session, id);
+	window_of(&t.s, OTHER, series, id);
+	ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
+	ck_assert_int_eq(service_contents(&t.s, TEST_TENANT, TEST_SERVICE, &n),
+	                 0);
+	ck_assert_int_eq(n.sessions, 0);
+	ck_assert_int_eq(n.windows, 0);
+	ck_assert_int_eq(n.baselines, 0);
+	ck_assert_int_eq(n.triggers, 0);
+	ck_assert_int_eq(n.bytes, 0);
+	ck_assert_int_eq(service_contents(&t.s, OTHER, TEST_SERVICE, &n), 0);
+	ck_assert_int_eq(n.sessions, 1);
+	ck_assert_int_eq(n.windows, 1);
+	ck_assert_int_eq(n.baselines, 1);
+	ck_assert_int_eq(n.triggers, 1);
+	ck_assert_int_eq(n.bytes, 10);
+}
+END
+
+TEST(a_service_that_is_deleted_takes_only_its_own_tenants_things_along)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_BASELINE struct baseline b = {0};
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series of = {0};
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
+	struct blob blob;
+	char session[ID_MAX], baseline[ID_MAX], series[ID_MAX], window[ID_MAX];
+
+	baseline_of(&t.s, OTHER, session, baseline);
+	window_of(&t.s, OTHER, series, window);
+	ck_assert_int_eq(service_delete(&t.s, TEST_TENANT, TEST_SERVICE), 0);
+	ck_assert_int_ge(window_reap(&t.s), 0);
+	ck_assert_int_eq(baseline_get(&t.s, OTHER, baseline, &b), 0);
+	ck_assert_int_eq(blob_of_session(&t.s, session, BLOB_PPROF, &blob), 0);
+	ck_assert_int_eq(window_get(&t.s, OTHER, window, &w, &of), 0);
+	ck_assert_int_eq(window_read(&t.s, &w, &bytes), 0);
+}
+END
+
+static struct process
+process_of(const char *host, const char *tenant)
+{
+	return (struct process){
+		.host = (char *)host,
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.boot_id = (char *)"boot",
+		.argv0 = (char *)"a",
+		.cmdline = (char *)"a b",
+		.pid = 7,
+		.start_time = 9,
+	};
+}
+
+static void
+alive(struct store *s, const char *host)
+{
+	const struct worker w = {.host = (char *)host,
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}",
+	                         .pid = 7};
+
+	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
+}
+
+static size_t
+processes(struct store *s, const char *tenant)
+{
+	CLEANUP_PROCESSES struct process_list l = {0};
+
+	ck_assert_int_eq(process_list(s, tenant, TEST_SERVICE, &l), 0);
+	return l.n;
+}
+
+TEST(processes_are_those_of_a_tenant_on_a_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_PROCESSES struct process_list there = {0};
+	const struct process own = process_of(TEST_HOST, TEST_TENANT),
+			     theirs = process_of(TEST_HOST, OTHER),
+			     far = process_of("host2", TEST_TENANT);
+
+	alive(&t.s, TEST_HOST);
+	alive(&t.s, "host2");
+	ck_assert_int_eq(process_put(&t.s, &own), 0);
+	ck_assert_int_eq(process_put(&t.s, &theirs), 0);
+	ck_assert_int_eq(process_put(&t.s, &far), 0);
+	ck_assert_uint_eq(processes(&t.s, TEST_TENANT), 2);
+	ck_assert_int_eq(process_list_host(&t.s, "host2", &there), 0);
+	ck_assert_uint_eq(there.n, 1);
+	ck_assert_int_eq(process_remove(&t.s, &own), 0);
+	ck_assert_uint_eq(processes(&t.s, TEST_TENANT), 1);
+	ck_assert_uint_eq(processes(&t.s, OTHER), 1);
+}
+END
+
+static size_t
+trees(struct store *s, const char *tenant)
+{
+	CLEANUP_TREES struct process_tree_list l = {0};
+
+	ck_assert_int_eq(process_tree_list(s, tenant, TEST_SERVICE, &l), 0);
+	return l.n;
+}
+
+TEST(numbers_of_descendants_are_those_of_a_tenant_on_a_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	struct process_tree v = {.host = (char *)TEST_HOST,
+	                         .tenant = (char *)TEST_TENANT,
+	                         .service = (char *)TEST_SERVICE,
+	                         .followed = 3};
+
+	alive(&t.s, TEST_HOST);
+	alive(&t.s, "host2");
+	ck_assert_int_eq(process_tree_put(&t.s, &v), 0);
+	v.host = (char *)"host2";
+	ck_assert_int_eq(process_tree_put(&t.s, &v), 0);
+	v.tenant = (char *)OTHER;
+	ck_assert_int_eq(process_tree_put(&t.s, &v), 0);
+	ck_assert_uint_eq(trees(&t.s, TEST_TENANT), 2);
+	ck_assert_uint_eq(trees(&t.s, OTHER), 1);
+	ck_assert_int_eq(process_tree_forget(&t.s, "host2"), 0);
+	ck_assert_uint_eq(trees(&t.s, TEST_TENANT), 1);
+	ck_assert_uint_eq(trees(&t.s, OTHER), 0);
+}
+END
+
+TEST(a_worker_that_stops_takes_only_its_own_host_along)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct process own = process_of(TEST_HOST, TEST_TENANT),
+			     far = process_of("host2", TEST_TENANT);
+	int64_t asked, wanted, looked;
+
+	alive(&t.s, TEST_HOST);
+	alive(&t.s, "host2");
+	ck_assert_int_eq(process_put(&t.s, &own), 0);
+	ck_assert_int_eq(process_put(&t.s, &far), 0);
+	ck_assert_int_eq(worker_look_ask(&t.s, "host2", &asked), 0);
+	ck_assert_int_eq(worker_looked(&t.s, "host2", 77), 0);
+	ck_assert_int_eq(worker_look(&t.s, TEST_HOST, &wanted, &looked), 0);
+	ck_assert_int_eq(wanted, 0);
+	ck_assert_int_eq(looked, 0);
+	ck_assert_int_eq(worker_look(&t.s, "host2", &wanted, &looked), 0);
+	ck_assert_int_eq(wanted, asked);
+	ck_assert_int_eq(looked, 77);
+	ck_assert_int_eq(worker_stop(&t.s, "host2"), 0);
+	ck_assert_uint_eq(processes(&t.s, TEST_TENANT), 1);
+}
+END
+
+/* --- continuous profiling --- */
+
+static struct continuous
+setting(const char *tenant)
+{
+	return (struct continuous){
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.types = (char *)"[\"cpu\"]",
+		.created_by = (char *)"tok-x",
+		.sample_rate = 19,
+		.retention_days = 7,
+		.enabled = 1,
+	};
+}
+
+TEST(continuous_profiling_is_set_for_one_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
+	CLEANUP_CONTINUOUS struct continuous got = {0};
+	const struct continuous own = setting(TEST_TENANT),
+				theirs = setting(OTHER);
+	struct continuous none;
+
+	ck_assert_int_eq(continuous_put(&t.s, &theirs), 0);
+	ck_assert_int_eq(continuous_get(&t.s, TEST_TENANT, TEST_SERVICE, &none),
+	                 -ENOENT);
+	ck_assert_int_eq(continuous_put(&t.s, &own), 0);
+	ck_assert_int_eq(continuous_list(&t.s, TEST_TENANT, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].tenant, TEST_TENANT);
+	ck_assert_int_eq(continuous_delete(&t.s, TEST_TENANT, TEST_SERVICE), 0);
+	ck_assert_int_eq(continuous_get(&t.s, OTHER, TEST_SERVICE, &got), 0);
+}
+END
+
+static void
+put_problem(struct store *s, const char *tenant, const char *host,
+            const char *code)
+{
+	const struct continuous_problem p = {
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.type = (char *)"cpu",
+		.host = (char *)host,
+		.code = (char *)code,
+		.message = (char *)"why",
+	};
+
+	ck_assert_int_eq(continuous_problem_put(s, &p), 0);
+}
+
+static size_t
+problems(struct store *s, const char *tenant)
+{
+	CLEANUP_CONTINUOUS_PROBLEMS struct continuous_problem_list l = {0};
+
+	ck_assert_int_eq(continuous_problem_list(s, tenant, "", &l), 0);
+	return l.n;
+}
+
+TEST(a_problem_ends_for_one_tenant_and_all_of_a_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+
+	put_problem(&t.s, TEST_TENANT, TEST_HOST, "Denied");
+	put_problem(&t.s, OTHER, TEST_HOST, "Denied");
+	put_problem(&t.s, OTHER, "host2", "Denied");
+	ck_assert_uint_eq(problems(&t.s, TEST_TENANT), 1);
+	put_problem(&t.s, TEST_TENANT, TEST_HOST, "");
+	ck_assert_uint_eq(problems(&t.s, TEST_TENANT), 0);
+	ck_assert_uint_eq(problems(&t.s, OTHER), 2);
+	ck_assert_int_eq(continuous_problem_forget(&t.s, "host2"), 0);
+	ck_assert_uint_eq(problems(&t.s, OTHER), 1);
+}
+END
+
+TEST(a_series_is_of_one_tenant_and_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SERIES_LIST struct series_list l = {0}, here = {0};
+	struct series_filter f = {TEST_TENANT, "", "", ""};
+	char own[ID_MAX], theirs[ID_MAX], far[ID_MAX];
+
+	ck_assert_int_eq(series_of(&t.s, OTHER, TEST_SERVICE, "cpu", TEST_HOST,
+	                           "{}", theirs),
+	                 0);
+	ck_assert_int_eq(series_of(&t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           TEST_HOST, "{}", own),
+	                 0);
+	ck_assert_int_eq(series_of(&t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           "host2", "{}", far),
+	                 0);
+	ck_assert_str_ne(own, theirs);
+	ck_assert_str_ne(own, far);
+	ck_assert_int_eq(series_list(&t.s, &f, &l), 0);
+	ck_assert_uint_eq(l.n, 2);
+	f.host = "host2";
+	ck_assert_int_eq(series_list(&t.s, &f, &here), 0);
+	ck_assert_uint_eq(here.n, 1);
+	ck_assert_str_eq(here.items[0].id, far);
+}
+END
+
+TEST(pushed_series_are_counted_for_each_tenant_alone)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	char id[ID_MAX];
+
+	ck_assert_int_eq(
+		series_of_pushed(&t.s, OTHER, TEST_SERVICE, "cpu", "{}", 1, id),
+		0);
+	ck_assert_int_eq(series_of(&t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           TEST_HOST, "{}", id),
+	                 0);
+	ck_assert_int_eq(series_of_pushed(&t.s, TEST_TENANT, TEST_SERVICE,
+	                                  "cpu", "{}", 1, id),
+	                 0);
+	ck_assert_int_eq(series_of_pushed(&t.s, TEST_TENANT, TEST_SERVICE,
+	                                  "cpu", "{\"v\":\"2\"}", 1, id),
+	                 -EDQUOT);
+}
+END
+
+TEST(a_window_of_another_tenant_is_not_read_found_or_pinned)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_WINDOWS struct window_list found = {0};
+	CLEANUP_WINDOW struct window after = {0};
+	CLEANUP_SERIES struct series of = {0};
+	struct window none;
+	struct series none_of;
+	char series[ID_MAX], theirs[ID_MAX];
+
+	window_of(&t.s, OTHER, series, theirs);
+	ck_assert_int_eq(window_get(&t.s, TEST_TENANT, theirs, &none, &none_of),
+	                 -ENOENT);
+	ck_assert_int_eq(
+		window_find_ids(&t.s, TEST_TENANT, WINDOW_PREFIX, &found), 0);
+	ck_assert_uint_eq(found.n, 0);
+	ck_assert_int_eq(window_pin(&t.s, TEST_TENANT, theirs, true), -ENOENT);
+	ck_assert_int_eq(window_get(&t.s, OTHER, theirs, &after, &of), 0);
+	ck_assert_int_eq(after.pinned, 0);
+}
+END
+
+TEST(windows_are_kept_for_the_days_that_their_own_tenant_says)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series of = {0};
+	struct continuous theirs = setting(OTHER);
+	const struct window_keep keep = {.all_ms = INT64_MAX / 4};
+	char series[ID_MAX], own[ID_MAX];
+
+	theirs.retention_days = 1;
+	ck_assert_int_eq(continuous_put(&t.s, &theirs), 0);
+	window_of(&t.s, TEST_TENANT, series, own);
+	ck_assert_int_eq(window_expire(&t.s, &keep), 0);
+	ck_assert_int_eq(window_get(&t.s, TEST_TENANT, own, &w, &of), 0);
+}
+END
+
+TEST(a_reply_is_kept_for_one_actor_of_a_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct idempotency_key own = {TEST_TENANT, "tok-1", "k"},
+				     colleague = {TEST_TENANT, "tok-2", "k"},
+				     theirs = {OTHER, "tok-1", "k"};
+	const struct idempotency v = {(char *)"print", 202, (char *)"/x",
+	                              (char *)"{}"};
+	struct idempotency none;
+
+	ck_assert_int_eq(idempotency_put(&t.s, &own, &v), 0);
+	ck_assert_int_eq(idempotency_get(&t.s, &colleague, &none), -ENOENT);
+	ck_assert_int_eq(idempotency_get(&t.s, &theirs, &none), -ENOENT);
+}
+END
+
+SUITE("tenants", lists_of_sessions_are_the_tenants_own,
+      a_session_of_another_tenant_is_not_read_pinned_or_deleted,
+      the_session_before_is_of_the_same_tenant,
+      a_capture_is_refused_for_one_of_the_same_tenant_only_and_names_that,
+      a_capture_of_another_tenant_is_not_cancelled,
+      runs_of_pipelines_are_the_tenants_own,
+      a_session_of_another_tenant_makes_no_baseline,
+      a_baseline_of_another_tenant_is_not_read_counted_or_removed,
+      the_latest_baseline_and_the_one_before_are_of_the_same_tenant,
+      baselines_of_one_tenant_keep_their_own_order,
+      a_trigger_of_another_tenant_is_not_read_changed_or_removed,
+      triggers_are_counted_for_each_tenant,
+      a_host_runs_each_trigger_once_and_those_of_its_services,
+      a_webhook_waits_for_the_worker_of_its_host,
+      a_service_of_another_tenant_is_not_listed_changed_or_deleted,
+      what_goes_with_a_service_is_its_own_tenants,
+      a_service_that_is_deleted_takes_only_its_own_tenants_things_along,
+      processes_are_those_of_a_tenant_on_a_host,
+      numbers_of_descendants_are_those_of_a_tenant_on_a_host,
+      a_worker_that_stops_takes_only_its_own_host_along,
+      continuous_profiling_is_set_for_one_tenant,
+      a_problem_ends_for_one_tenant_and_all_of_a_host,
+      a_series_is_of_one_tenant_and_host,
+      pushed_series_are_counted_for_each_tenant_alone,
+      a_window_of_another_tenant_is_not_read_found_or_pinned,
+      windows_are_kept_for_the_days_that_their_own_tenant_says,
+      a_reply_is_kept_for_one_actor_of_a_tenant)

@@ -1,0 +1,448 @@
+/*
+ * The sandboxes of the scheduler, of the opener, of the opener's readers and of
+ * the fetcher, asked for more by one who has taken them over.
+ */
+#include "worker/ipc/sandbox.h"
+
+#include "base/file.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long
+start_a_program(void)
+{
+	char name[] = "true";
+	char *words[] = {name, NULL};
+
+	return execve("/bin/true", words, words + 1);
+}
+
+static long
+start_a_process(void)
+{
+	return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static long
+reach_the_network(void)
+{
+	return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static long
+reach_a_service_of_the_host(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+static long
+signal_another_process(void)
+{
+	return kill(getppid(), SIGTERM);
+}
+
+static long
+trace_another_process(void)
+{
+	return ptrace(PTRACE_ATTACH, getppid(), NULL, NULL);
+}
+
+static long
+read_memory_of_another(void)
+{
+	char byte;
+	struct iovec mine = {&byte, 1}, theirs = {&byte, 1};
+
+	return process_vm_readv(getppid(), &mine, 1, &theirs, 1, 0);
+}
+
+static long
+load_a_program_into_the_kernel(void)
+{
+	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY};
+
+	return syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+}
+
+static long
+open_an_event(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+	                               .size = sizeof(attr)};
+
+	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+}
+
+static long
+use_an_io_uring(void)
+{
+	return syscall(SYS_io_uring_setup, 1, NULL);
+}
+
+static long
+write_memory_of_another(void)
+{
+	char byte = 0;
+	struct iovec mine = {&byte, 1}, theirs = {&byte, 1};
+
+	return process_vm_writev(getppid(), &mine, 1, &theirs, 1, 0);
+}
+
+static long
+change_memory_of_a_traced_one(void)
+{
+	return ptrace(PTRACE_POKEDATA, getppid(), NULL, NULL);
+}
+
+static long
+start_a_process_in_a_namespace(void)
+{
+	return syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+}
+
+static long
+create_a_file(void)
+{
+	return open("/tmp", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+}
+
+static long
+empty_a_file(void)
+{
+	return open("/proc/self/comm", O_RDONLY | O_TRUNC | O_CLOEXEC);
+}
+
+static long
+enter_a_namespace(void)
+{
+	return setns(STDIN_FILENO, CLONE_NEWNS);
+}
+
+static long
+mount_a_file_system(void)
+{
+	return mount("none", "/nowhere", "tmpfs", 0, NULL);
+}
+
+static long
+load_a_module(void)
+{
+	return syscall(SYS_finit_module, STDIN_FILENO, "", 0);
+}
+
+static long
+make_a_key(void)
+{
+	return syscall(SYS_add_key, "user", "stoker-test", "x", 1, -3);
+}
+
+static long
+reach_netlink(void)
+{
+	return socket(AF_NETLINK, SOCK_RAW, 0);
+}
+
+static long
+signal_by_stopping(void)
+{
+	return kill(getppid(), SIGSTOP);
+}
+
+static const struct {
+	const char *label;
+	int (*enter)(void);
+	long (*call)(void);
+	long number;
+} rows[] = {
+	{"a program", sandbox_enter_scheduler, start_a_program, SYS_execve},
+	{"a process", sandbox_enter_scheduler, start_a_process, SYS_clone},
+	{"the network", sandbox_enter_scheduler, reach_the_network, SYS_socket},
+	{"a service", sandbox_enter_scheduler, reach_a_service_of_the_host,
+         SYS_socket},
+	{"a signal", sandbox_enter_scheduler, signal_another_process, SYS_kill},
+	{"a trace", sandbox_enter_scheduler, trace_another_process, SYS_ptrace},
+	{"memory", sandbox_enter_scheduler, read_memory_of_another,
+         SYS_process_vm_readv},
+	{"a BPF map", sandbox_enter_scheduler, load_a_program_into_the_kernel,
+         SYS_bpf},
+	{"an event", sandbox_enter_scheduler, open_an_event,
+         SYS_perf_event_open},
+	{"io_uring", sandbox_enter_scheduler, use_an_io_uring,
+         SYS_io_uring_setup},
+	{"the opener's program", sandbox_enter_opener, start_a_program,
+         SYS_execve},
+	{"the opener's namespace", sandbox_enter_opener,
+         start_a_process_in_a_namespace, SYS_clone},
+	{"the opener's way into a namespace", sandbox_enter_opener,
+         enter_a_namespace, SYS_setns},
+	{"the opener's mount", sandbox_enter_opener, mount_a_file_system,
+         SYS_mount},
+	{"the opener's module", sandbox_enter_opener, load_a_module,
+         SYS_finit_module},
+	{"the opener's key", sandbox_enter_opener, make_a_key, SYS_add_key},
+	{"the opener's netlink", sandbox_enter_opener, reach_netlink,
+         SYS_socket},
+	{"the opener's signal", sandbox_enter_opener, signal_by_stopping,
+         SYS_kill},
+	{"the opener's change of a traced one", sandbox_enter_opener,
+         change_memory_of_a_traced_one, SYS_ptrace},
+	{"the opener's io_uring", sandbox_enter_opener, use_an_io_uring,
+         SYS_io_uring_setup},
+	{"a reader's program", sandbox_enter_reader, start_a_program,
+         SYS_execve},
+	{"a reader's namespace", sandbox_enter_reader,
+         start_a_process_in_a_namespace, SYS_clone},
+	{"a reader's network", sandbox_enter_reader, reach_the_network,
+         SYS_socket},
+	{"a reader's service", sandbox_enter_reader,
+         reach_a_service_of_the_host, SYS_socket},
+	{"a reader's signal", sandbox_enter_reader, signal_another_process,
+         SYS_kill},
+	{"a reader's trace", sandbox_enter_reader, trace_another_process,
+         SYS_ptrace},
+	{"a reader's change of memory", sandbox_enter_reader,
+         write_memory_of_another, SYS_process_vm_writev},
+	{"a reader's change of a traced one", sandbox_enter_reader,
+         change_memory_of_a_traced_one, SYS_ptrace},
+	{"a reader's new file", sandbox_enter_reader, create_a_file,
+         SYS_openat},
+	{"a reader's empty file", sandbox_enter_reader, empty_a_file,
+         SYS_openat},
+	{"a reader's BPF map", sandbox_enter_reader,
+         load_a_program_into_the_kernel, SYS_bpf},
+	{"a reader's event", sandbox_enter_reader, open_an_event,
+         SYS_perf_event_open},
+	{"a reader's io_uring", sandbox_enter_reader, use_an_io_uring,
+         SYS_io_uring_setup},
+};
+
+/* The process's log is a file: its last call twice, after which the process
+ * ends with 0 if both were refused. */
+static _Noreturn void
+be_taken_over(int (*enter)(void), long (*call)(void), int log)
+{
+	bool refused = dup2(log, STDERR_FILENO) >= 0 && !enter();
+
+	for (int i = 0; i < 2 && refused; i++) {
+		long got = call();
+
+		if (!got && (call == start_a_process ||
+		             call == start_a_process_in_a_namespace))
+			_exit(2); /* the child that must not be */
+		refused = got == -1 && errno == EPERM;
+	}
+	_exit(!refused);
+}
+
+static int
+lines_of(const char *text)
+{
+	int n = 0;
+
+	for (; (text = strchr(text, '\n')); text++)
+		n++;
+	return n;
+}
+
+TEST(a_part_taken_over_gets_no_more_and_the_log_says_what_it_asked)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_FD int log = memfd_create("log", MFD_CLOEXEC);
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		char want[64];
+		int status;
+		pid_t pid = fork();
+
+		if (!pid)
+			be_taken_over(rows[i].enter, rows[i].call, log);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_msg(status == 0, "%s: status %d", rows[i].label,
+		              status);
+		ck_assert_int_eq(lseek(log, 0, SEEK_SET), 0);
+		ck_assert_int_eq(fd_read_all(log, &text), 0);
+		snprintf(want, sizeof(want), "refused the system call %ld,",
+		         rows[i].number);
+		ck_assert_msg(strstr(buf_str(&text), want), "%s: %s",
+		              rows[i].label, buf_str(&text));
+		ck_assert_int_eq(lines_of(buf_str(&text)), 1);
+	}
+}
+END
+
+/* Files are the scheduler's work. */
+static int
+work(const char *dir)
+{
+	CLEANUP_FD int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FD int fd =
+		openat(folder, "a", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	return fd < 0 || write(fd, "x", 1) != 1 || fsync(fd) ||
+	       renameat(folder, "a", folder, "b") || unlinkat(folder, "b", 0) ||
+	       kill(getpid(), 0);
+}
+
+TEST(files_stay_the_schedulers_own)
+{
+	char dir[] = "/tmp/stoker-sandbox-XXXXXX";
+	int status;
+	pid_t pid;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	pid = fork();
+	if (!pid)
+		_exit(sandbox_enter_scheduler() || work(dir));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(rmdir(dir), 0);
+	ck_assert_int_eq(status, 0);
+}
+END
+
+/* A file, memory of another process, and a child, as for stopped threads. */
+static int
+read_all(void)
+{
+	static char here = 'x';
+	char byte = 0;
+	struct iovec mine = {&byte, 1}, theirs = {&here, 1};
+	CLEANUP_FD int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int status = 1;
+	pid_t pid;
+
+	if (fd < 0 || read(fd, &byte, 1) != 1 ||
+	    process_vm_readv(getppid(), &mine, 1, &theirs, 1, 0) != 1 ||
+	    byte != here)
+		return 1;
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	return pid < 0 || waitpid(pid, &status, 0) != pid || status;
+}
+
+TEST(files_and_memory_stay_a_readers_own)
+{
+	int status;
+	pid_t pid;
+
+	/* Where only parents may be looked into. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	pid = fork();
+	if (!pid)
+		_exit(sandbox_enter_reader() || read_all());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END
+
+/* A sanitizer calls the kernel for each thread, as the fetcher does not. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NEEDS_SANDBOX SKIP("a sanitizer needs other system calls")
+#else
+#define NEEDS_SANDBOX
+#endif
+
+static void *
+be_a_thread(void *out)
+{
+	*(bool *)out = true;
+	return NULL;
+}
+
+static long
+start_a_thread(void)
+{
+	bool ran = false;
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, be_a_thread, &ran);
+	if (errno)
+		return -1;
+	errno = pthread_join(thread, NULL);
+	return ran ? 0 : -1;
+}
+
+static long
+write_a_file(void)
+{
+	return open("/dev/null", O_WRONLY | O_CLOEXEC);
+}
+
+static long
+read_names_of_hosts(void)
+{
+	return open("/etc/hosts", O_RDONLY | O_CLOEXEC);
+}
+
+static long
+read_a_file_of_the_host(void)
+{
+	return open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+}
+
+static const struct {
+	const char *label;
+	long (*call)(void);
+	bool allowed;
+} fetchers[] = {
+	{"a connection", reach_the_network, true},
+	{"a thread", start_a_thread, true}, /* as libcurl resolves names */
+	{"names of hosts", read_names_of_hosts, true},
+	{"a service", reach_a_service_of_the_host, false},
+	{"a program", start_a_program, false},
+	{"a file to write", write_a_file, false},
+	{"a file of the host", read_a_file_of_the_host, false},
+	{"a trace", trace_another_process, false},
+	{"memory", read_memory_of_another, false},
+	{"a BPF map", load_a_program_into_the_kernel, false},
+	{"io_uring", use_an_io_uring, false},
+};
+
+/* Ends with 0 if the fetcher's sandbox allows what it should. Without Landlock
+ * in the kernel no file is readable. */
+static _Noreturn void
+be_a_fetcher(long (*call)(void), bool allowed)
+{
+	int rc = sandbox_enter_network(INT64_MAX);
+
+	if (rc == 1 && call == read_names_of_hosts)
+		allowed = false;
+	_exit(rc < 0 || (call() >= 0) != allowed);
+}
+
+TEST(a_fetcher_may_do_what_a_connection_needs_and_no_more)
+{
+	NEEDS_SANDBOX;
+	for (size_t i = 0; i < ARRAY_LEN(fetchers); i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid)
+			be_a_fetcher(fetchers[i].call, fetchers[i].allowed);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_msg(status == 0, "%s: status %d", fetchers[i].label,
+		              status);
+	}
+}
+END
+
+SUITE("sandbox", a_part_taken_over_gets_no_more_and_the_log_says_what_it_asked,
+      files_stay_the_schedulers_own, files_and_memory_stay_a_readers_own,
+      a_fetcher_may_do_what_a_connection_needs_and_no_more)

@@ -1,0 +1,131 @@
+/* Triggers of two tenants whose services have one name. */
+#include "worker/triggers/triggers.h"
+
+#include "base/clock.h"
+#include "lib/stacks.h"
+#include "lib/store.h"
+#include "lib/windows.h"
+
+#include <string.h>
+
+#define OTHER  "other"
+#define MINUTE INT64_C(60000)
+
+struct rig {
+	struct test_store store;
+	struct windows windows;
+	struct watch watch; /* of the first tenant */
+	struct triggers t;
+	char series[ID_MAX], own[ID_MAX], theirs[ID_MAX];
+};
+#define CLEANUP_RIG CLEANUP(rig_done)
+
+static void
+rig_done(struct rig *r)
+{
+	triggers_done(&r->t);
+	test_store_done(&r->store);
+}
+
+static void
+rule(struct store *s, const char *tenant, const char *kind,
+     char id[static ID_MAX])
+{
+	const struct trigger t = {
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.name = (char *)"rule",
+		.kind = (char *)kind,
+		.function = (char *)tenant,
+		.threshold = 1000,
+		.type = (char *)"cpu",
+		.seconds = 1,
+		.rate = 100,
+		.webhook = (char *)"",
+		.cooldown_ms = 1000,
+		.enabled = 1,
+		.created_by = (char *)"",
+	};
+
+	ck_assert_int_eq(trigger_add(s, &t, id), 0);
+}
+
+static void
+rig_init(struct rig *r, const char *kind)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	*r = (struct rig){.store = test_store()};
+	ck_assert_int_eq(
+		service_get(&r->store.s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.tenant);
+	v.tenant = strdup(OTHER);
+	ck_assert_int_eq(service_add(&r->store.s, &v), 0);
+	rule(&r->store.s, OTHER, kind, r->theirs);
+	rule(&r->store.s, TEST_TENANT, kind, r->own);
+	ck_assert_int_eq(series_of(&r->store.s, TEST_TENANT, TEST_SERVICE,
+	                           "goroutine", TEST_HOST, "{}", r->series),
+	                 0);
+	r->watch = (struct watch){.tenant = (char *)TEST_TENANT,
+	                          .service = (char *)TEST_SERVICE};
+	memcpy(r->watch.series, r->series, sizeof(r->watch.series));
+	r->windows = (struct windows){.store = &r->store.s,
+	                              .host = TEST_HOST,
+	                              .items = &r->watch,
+	                              .n = 1};
+	r->t.windows = &r->windows;
+	ck_assert_int_eq(triggers_load(&r->t, 0), 0);
+	ck_assert_uint_eq(r->t.n, 2);
+}
+
+TEST(functions_are_those_that_the_tenant_of_a_series_asks_for)
+{
+	CLEANUP_RIG struct rig r;
+	const char *names[ROLLUP_MAX_FUNCTIONS];
+	char ids[ROLLUP_MAX_FUNCTIONS][ID_MAX];
+
+	rig_init(&r, "cpuShare");
+	ck_assert_uint_eq(triggers_functions(&r.t, r.series, names, ids), 1);
+	ck_assert_str_eq(ids[0], r.own);
+	ck_assert_str_eq(names[0], TEST_TENANT);
+}
+END
+
+static void
+goroutines(struct rig *r, int n, int64_t start_ms)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	char text[64], id[ID_MAX];
+
+	snprintf(text, sizeof(text), "%d state=waiting|main.f main.main\n", n);
+	p = stacks_of(text);
+	test_window(&r->store.s,
+	            &(struct test_window){.type = "goroutine",
+	                                  .start_ms = start_ms,
+	                                  .span_ms = MINUTE,
+	                                  .profile = p},
+	            id);
+}
+
+TEST(a_window_is_judged_by_the_triggers_of_its_tenant)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_TRIGGER struct trigger own = {0}, theirs = {0};
+
+	rig_init(&r, "goroutineGrowth");
+	goroutines(&r, 2, clock_wall_ms() - 20 * MINUTE);
+	goroutines(&r, 6, clock_wall_ms() - 10 * MINUTE);
+	triggers_window(&r.t, TEST_TENANT, TEST_SERVICE, r.series, 6, NS_PER_S);
+	ck_assert_int_eq(
+		trigger_get(&r.store.s, TEST_TENANT, TEST_SERVICE, r.own, &own),
+		0);
+	ck_assert_int_eq(
+		trigger_get(&r.store.s, OTHER, TEST_SERVICE, r.theirs, &theirs),
+		0);
+	ck_assert_int_gt(own.value_ms, 0);
+	ck_assert_int_eq(theirs.value_ms, 0);
+}
+END
+
+SUITE("triggers", functions_are_those_that_the_tenant_of_a_series_asks_for,
+      a_window_is_judged_by_the_triggers_of_its_tenant)

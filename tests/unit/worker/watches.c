@@ -1,0 +1,84 @@
+/* The watches of continuous profiling, by service. */
+#include "worker/continuous/watches.h"
+
+#include "lib/store.h"
+#include "store/continuous.h"
+
+#include <string.h>
+
+struct rig {
+	struct test_store store;
+	struct targets targets;
+	struct windows w;
+};
+#define CLEANUP_RIG CLEANUP(rig_done)
+
+static void
+rig_done(struct rig *r)
+{
+	windows_done(&r->w);
+	targets_done(&r->targets);
+	test_store_done(&r->store);
+}
+
+static void
+rig_init(struct rig *r)
+{
+	*r = (struct rig){.store = test_store(),
+	                  .targets = {.host = TEST_HOST},
+	                  .w = WINDOWS_INIT};
+	r->w.store = &r->store.s;
+	r->w.host = TEST_HOST;
+}
+
+/* Samples a service of the name that the test store's has. */
+static void
+enable(struct rig *r, const char *tenant)
+{
+	const struct continuous c = {.tenant = (char *)tenant,
+	                             .service = (char *)TEST_SERVICE,
+	                             .types = (char *)"[\"cpu\"]",
+	                             .created_by = (char *)"test",
+	                             .sample_rate = 19,
+	                             .retention_days = 1,
+	                             .enabled = 1};
+
+	ck_assert_int_eq(continuous_put(&r->store.s, &c), 0);
+	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);
+	ck_assert_int_eq(windows_load(&r->w, &r->targets), 0);
+}
+
+static const struct watch *
+watch_of(const struct rig *r, const char *tenant)
+{
+	for (size_t i = 0; i < r->w.n; i++)
+		if (!strcmp(r->w.items[i].tenant, tenant))
+			return &r->w.items[i];
+	ck_abort_msg("no watch of %s", tenant);
+	return NULL;
+}
+
+/* The other tenant is read first: its watch must not take that of the one that
+ * was there. */
+TEST(a_service_of_the_same_name_has_a_watch_of_its_own)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_SERVICE struct service v = {0};
+	char before[ID_MAX];
+
+	rig_init(&r);
+	enable(&r, TEST_TENANT);
+	snprintf(before, sizeof(before), "%s", watch_of(&r, TEST_TENANT)->id);
+	ck_assert_int_eq(service_get(&r.store.s, TEST_TENANT, TEST_SERVICE, &v),
+	                 0);
+	free(v.tenant);
+	v.tenant = strdup("a");
+	ck_assert_int_eq(service_add(&r.store.s, &v), 0);
+	enable(&r, "a");
+	ck_assert_uint_eq(r.w.n, 2);
+	ck_assert_str_eq(watch_of(&r, TEST_TENANT)->id, before);
+	ck_assert_str_ne(watch_of(&r, "a")->id, before);
+}
+END
+
+SUITE("watches", a_service_of_the_same_name_has_a_watch_of_its_own)

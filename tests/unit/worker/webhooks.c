@@ -1,0 +1,111 @@
+/* A webhook after the answer of its receiver. */
+#include "worker/triggers/webhooks.h"
+
+#include "lib/store.h"
+#include "worker/ipc/fetch.h"
+
+#include <string.h>
+
+#define FETCH 7 /* the number of the question */
+
+/* A firing whose capture has ended; its webhook was posted, as FETCH. */
+static void
+post(struct store *s, struct webhooks *w)
+{
+	CLEANUP_TRIGGER struct trigger t = {0};
+	CLEANUP_FIRINGS struct firing_list l = {0};
+	CLEANUP_JOB struct job j = {0};
+	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL};
+	const struct trigger rule = {
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.name = (char *)"fat",
+		.kind = (char *)"rss",
+		.function = (char *)"",
+		.threshold = 100,
+		.type = (char *)"cpu",
+		.seconds = 1,
+		.rate = 100,
+		.webhook = (char *)"http://host/",
+		.cooldown_ms = 1000,
+		.enabled = 1,
+		.created_by = (char *)"",
+	};
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	ck_assert_int_eq(trigger_add(s, &rule, id), 0);
+	ck_assert_int_eq(trigger_get(s, TEST_TENANT, TEST_SERVICE, id, &t), 0);
+	ck_assert_int_eq(trigger_fire(s, &t, TEST_HOST, 123.5, id), 0);
+	test_claim(s, &j);
+	ref = job_ref(&j);
+	ck_assert_int_eq(job_finish(s, &ref, &end), 0);
+	ck_assert_int_eq(firing_due(s, TEST_HOST, 8, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	w->items[1].fetch = FETCH;
+	snprintf(w->items[1].firing, sizeof(w->items[1].firing), "%s",
+	         l.items[0].id);
+}
+
+static const struct {
+	uint64_t id;
+	uint32_t error, status;
+	bool taken, waits; /* waits: it is posted again, later */
+} answers[] = {
+	{FETCH, 0, 199, true, true},          {FETCH, 0, 200, true, false},
+	{FETCH, 0, 204, true, false},         {FETCH, 0, 299, true, false},
+	{FETCH, 0, 300, true, true},          {FETCH, 0, 302, true, true},
+	{FETCH, 0, 404, true, true},          {FETCH, 0, 503, true, true},
+	{FETCH, FETCH_DIED, 200, true, true}, {FETCH + 1, 0, 200, false, true},
+};
+
+TEST(a_webhook_was_sent_when_the_answer_is_2xx_and_else_is_tried_again)
+{
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		CLEANUP(conf_done) struct conf conf = {0};
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct runs runs = {.store = &t.s, .conf = &conf};
+		struct webhooks w = {.runs = &runs, .host = TEST_HOST};
+		const struct fetch_answer a = {.id = answers[i].id,
+		                               .error = answers[i].error,
+		                               .status = answers[i].status};
+		bool waits = !answers[i].waits;
+
+		ck_assert_int_eq(conf_parse("test", "", &conf, &why), 0);
+		post(&t.s, &w);
+		ck_assert_int_eq(webhooks_fetched(&w, &a), answers[i].taken);
+		ck_assert_int_eq(firing_waits(&t.s, TEST_HOST, &waits), 0);
+		ck_assert_msg(waits == answers[i].waits, "row %zu", i);
+	}
+}
+END
+
+/* The last try ends it, whatever the answer. */
+TEST(a_webhook_is_given_up_after_as_many_tries_as_configured)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP(conf_done) struct conf conf = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct runs runs = {.store = &t.s, .conf = &conf};
+	struct webhooks w = {.runs = &runs, .host = TEST_HOST};
+	const struct fetch_answer a = {.id = FETCH, .status = 503};
+	bool waits = false;
+
+	ck_assert_int_eq(conf_parse("test", "", &conf, &why), 0);
+	post(&t.s, &w);
+	w.items[1].tries = conf.webhook_tries - 2;
+	ck_assert(webhooks_fetched(&w, &a));
+	ck_assert_int_eq(firing_waits(&t.s, TEST_HOST, &waits), 0);
+	ck_assert(waits);
+	w.items[1].fetch = FETCH;
+	w.items[1].tries = conf.webhook_tries - 1;
+	ck_assert(webhooks_fetched(&w, &a));
+	ck_assert_int_eq(firing_waits(&t.s, TEST_HOST, &waits), 0);
+	ck_assert(!waits);
+}
+END
+
+SUITE("webhooks",
+      a_webhook_was_sent_when_the_answer_is_2xx_and_else_is_tried_again,
+      a_webhook_is_given_up_after_as_many_tries_as_configured)

@@ -1,12 +1,15 @@
 #include "auth.h"
 
 #include "base/clock.h"
+#include "store/browser_session.h"
 #include "store/token.h"
 
 #include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
+
+#define SSO_GROUP_MAX 256 /* with its NUL */
 
 void
 caller_clear(struct caller *c)
@@ -48,7 +51,98 @@ check_key(struct call *c, const char *key)
 	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
 	         t.default_tenant);
 	c->caller.tenants = TAKE(t.tenants);
+	c->caller.expires_ms = t.expires_ms;
 	return 0;
+}
+
+/* A page of another site can have a browser send the cookie, but cannot have
+ * it say that the request is its own host's. */
+static int
+check_origin(struct call *c)
+{
+	if (c->route->method == METHOD_GET || request_same_origin(c->req))
+		return 0;
+	detail_text(c, "origin", c->req->origin);
+	return fail(c, CrossOrigin);
+}
+
+static int
+check_cookie(struct call *c, const char *cookie)
+{
+	CLEANUP_BROWSER_SESSION struct browser_session b = {0};
+	const int64_t idle_ms = c->env->conf->api_browser_idle * MS_PER_S;
+	int rc = browser_session_check(&c->env->store, cookie, idle_ms, &b);
+
+	if (rc == -ENOENT)
+		return unauthorized(c, "the browser is no longer signed in");
+	if (rc)
+		return fail_store(c, rc);
+	c->caller.who = who_parse(b.role);
+	snprintf(c->caller.id, sizeof(c->caller.id), "%s", b.actor);
+	snprintf(c->caller.browser_session, sizeof(c->caller.browser_session),
+	         "%s", b.id);
+	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
+	         b.default_tenant);
+	c->caller.tenants = TAKE(b.tenants);
+	c->caller.expires_ms = b.expires_ms;
+	return check_origin(c);
+}
+
+/* True when one of the groups, separated by commas or spaces, is in a list. */
+static bool
+is_member(const char *list, const char *groups)
+{
+	char group[SSO_GROUP_MAX];
+
+	if (!strcmp(list, "*"))
+		return true;
+	while (*(groups += strspn(groups, ", "))) {
+		size_t n = strcspn(groups, ", ");
+
+		if (n < sizeof(group)) {
+			snprintf(group, sizeof(group), "%.*s", (int)n, groups);
+			if (conf_list_has(list, group))
+				return true;
+		}
+		groups += n;
+	}
+	return false;
+}
+
+static enum who
+sso_role(const struct conf *conf, const char *groups)
+{
+	return is_member(conf->api_sso_admins, groups)      ? WHO_ADMIN
+	       : is_member(conf->api_sso_operators, groups) ? WHO_OPERATOR
+	       : is_member(conf->api_sso_viewers, groups)   ? WHO_VIEWER
+	                                                    : WHO_ANYONE;
+}
+
+/* True when nginx vouches for a user, and the configuration gives such users
+ * roles. */
+static bool
+has_sso(const struct call *c)
+{
+	const struct conf *conf = c->env->conf;
+
+	return *c->req->sso_user &&
+	       (*conf->api_sso_admins || *conf->api_sso_operators ||
+	        *conf->api_sso_viewers);
+}
+
+static int
+check_sso(struct call *c)
+{
+	const struct conf *conf = c->env->conf;
+	const char *tenants = conf->api_sso_tenants;
+	struct caller *to = &c->caller;
+
+	subject_name("sso", c->req->sso_user, to->id);
+	to->who = sso_role(conf, c->req->sso_groups);
+	snprintf(to->tenant, sizeof(to->tenant), "%.*s",
+	         (int)strcspn(tenants, " "), tenants);
+	to->tenants = strdup(tenants);
+	return to->tenants ? check_origin(c) : fail(c, InternalError);
 }
 
 /* Checks the password of "Basic ...", for clients that support nothing else;
@@ -79,7 +173,12 @@ static int
 check_bearer(struct call *c, struct jwt_keys *keys)
 {
 	const char *token = c->req->authorization, *why = "";
+	char cookie[BROWSER_SESSION_COOKIE_MAX];
 
+	if (!*token && has_sso(c))
+		return check_sso(c);
+	if (!*token && !request_cookie(c->req, cookie, sizeof(cookie)))
+		return check_cookie(c, cookie);
 	if (!*token)
 		return unauthorized(
 			c,
@@ -108,6 +207,8 @@ pick_tenant(struct call *c)
 {
 	const char *tenant = c->req->tenant;
 
+	snprintf(c->caller.home, sizeof(c->caller.home), "%s",
+	         c->caller.tenant);
 	if (!*tenant || !strcmp(tenant, c->caller.tenant))
 		return 0;
 	if (strlen(tenant) >= STORE_TENANT_MAX || strchr(tenant, ' ') ||
@@ -199,7 +300,7 @@ check_link(struct call *c, const char *signature)
 	int rc;
 
 	claim_of(c, &subject, &claim);
-	if (!claim.kind || buf_err(&subject) || !claim.tenant || !claim.key ||
+	if (!claim.kind || buf_err(&subject) || !claim.tenant ||
 	    strlen(claim.tenant) >= STORE_TENANT_MAX)
 		return unauthorized(c, "the link is not whole");
 	rc = link_check(&c->env->store, &c->env->links, &claim, signature,

@@ -1,6 +1,6 @@
 /*
- * Authentication by API key, JWT or signed link, the tenant of the request, and
- * its role.
+ * Authentication by API key, JWT, signed link, the cookie of a browser session,
+ * or a single sign-on at nginx; the tenant of the request, and its role.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 #include "dispatch.h"
 
-#include "router.h"
 #include "endpoint/refusal.h"
 #include "idempotent.h"
+#include "router.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,6 +63,21 @@ receive(struct call *c, int64_t most)
 	return fail(c, BadRequest);
 }
 
+/* A profile of unknown kind may be compressed: about so much. */
+#define UPLOAD_GROWS 8
+
+/* The body is read once the call may be heavy. */
+static int
+receive_upload(struct call *c)
+{
+	int64_t bytes = c->req->content_length;
+
+	if (bytes > 0 && bytes <= c->env->conf->upload_max_bytes &&
+	    call_reads(c, (uint64_t)bytes * UPLOAD_GROWS))
+		return -1;
+	return receive(c, c->env->conf->upload_max_bytes);
+}
+
 static int
 read_body(struct call *c)
 {
@@ -70,7 +85,7 @@ read_body(struct call *c)
 	json_error_t e;
 
 	if (c->route->upload)
-		return receive(c, c->env->conf->upload_max_bytes);
+		return receive_upload(c);
 	if (!c->route->max_body)
 		return 0;
 	if (receive(c, (int64_t)c->route->max_body))
@@ -90,8 +105,8 @@ read_body(struct call *c)
 static int
 run(struct call *c, struct jwt_keys *keys)
 {
-	if (find_route(c) || auth_check(c, keys) || read_body(c) ||
-	    params_read(c))
+	if (call_go_on(c) || find_route(c) || auth_check(c, keys) ||
+	    read_body(c) || params_read(c))
 		return -1;
 	if (c->route->method == METHOD_POST && *c->req->idempotency_key)
 		return idempotent_run(c);
@@ -133,7 +148,10 @@ finish(struct call *c)
 	end_line(r);
 	if (!buf_err(&r->body) && !buf_err(&r->headers))
 		return;
-	(void)fail(c, InternalError);
+	if (buf_err(&r->body) == -ENOMEM)
+		(void)fail_memory(c);
+	else
+		(void)fail(c, InternalError);
 	end_line(r);
 }
 
@@ -162,4 +180,5 @@ dispatch_done(struct call *c)
 	json_decref(c->body);
 	c->body = NULL;
 	caller_clear(&c->caller);
+	counters_heavy_end(c->env->counters);
 }

@@ -65,6 +65,12 @@ request_id(FCGX_Request *f, char made[static ID_MAX])
 	return made;
 }
 
+static bool
+is_loopback(const char *address)
+{
+	return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
+}
+
 int
 fcgi_receive(FCGX_Request *f, struct request *out)
 {
@@ -80,7 +86,15 @@ fcgi_receive(FCGX_Request *f, struct request *out)
 	out->accept = header(f, "HTTP_ACCEPT");
 	out->if_none_match = header(f, "HTTP_IF_NONE_MATCH");
 	out->idempotency_key = header(f, "HTTP_IDEMPOTENCY_KEY");
+	out->cookie = header(f, "HTTP_COOKIE");
+	out->origin = header(f, "HTTP_ORIGIN");
+	out->fetch_site = header(f, "HTTP_SEC_FETCH_SITE");
+	out->host = header(f, "HTTP_HOST");
+	out->secure = !strcmp(header(f, "REQUEST_SCHEME"), "https");
+	out->loopback = is_loopback(header(f, "REMOTE_ADDR"));
 	out->metrics_allowed = !strcmp(header(f, "METRICS_ALLOWED"), "1");
+	out->sso_user = header(f, "SSO_USER");
+	out->sso_groups = header(f, "SSO_GROUPS");
 	out->content_length = parse_length(header(f, "CONTENT_LENGTH"));
 	out->peer_fd = f->ipcFd;
 	out->body = "";

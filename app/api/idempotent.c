@@ -122,6 +122,14 @@ begin(struct call *c)
 	return look_up(c);
 }
 
+/* True for calls that compute before they store anything, or instead: nobody
+ * else could write to the store meanwhile. */
+static bool
+begins_late(const struct route *r)
+{
+	return r->upload || r->who == WHO_VIEWER;
+}
+
 /* Returns 0 with a reply to commit, -1 with one to roll back. */
 static int
 run_once(struct call *c)
@@ -131,9 +139,11 @@ run_once(struct call *c)
 	int rc;
 
 	c->begin = begin;
-	rc = c->route->upload ? 0 : begin(c);
+	rc = begins_late(c->route) ? 0 : begin(c);
 	if (!rc)
 		rc = route_run(c);
+	if (!rc && !c->begun)
+		rc = begin(c);
 	if (rc < 0 || c->repeated)
 		return rc < 0 ? -1 : 0;
 	rc = fingerprint(c, print) ?: keep(c, &key, print);

@@ -1,5 +1,6 @@
 #include "jwt.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 
@@ -243,16 +244,15 @@ read_tenants(const json_t *claim, struct caller *out)
 	return !buf_take(&words, &out->tenants, NULL);
 }
 
-/* Names the caller for the audit log and idempotency. A subject that is too
- * long ends in a hash, so that two of them stay different. */
-static void
-name_subject(const char *sub, char out[static ID_MAX])
+void
+subject_name(const char *from, const char *subject, char out[static ID_MAX])
 {
-	int n = snprintf(out, ID_MAX, "jwt:%s", sub);
+	int n = snprintf(out, ID_MAX, "%s:%s", from, subject);
 
 	if (n >= ID_MAX)
-		snprintf(out, ID_MAX, "jwt:%.40s~%016llx", sub,
-		         (unsigned long long)hash_bytes(sub, strlen(sub)));
+		snprintf(out, ID_MAX, "%s:%.40s~%016llx", from, subject,
+		         (unsigned long long)hash_bytes(subject,
+		                                        strlen(subject)));
 }
 
 static const char *
@@ -260,16 +260,29 @@ read_claims(const json_t *claims, const struct conf *conf, struct caller *out)
 {
 	const char *role = json_string_value(
 		json_object_get(claims, conf->api_jwt_role_claim));
-	const char *sub = json_string_value(json_object_get(claims, "sub"));
+	const json_t *sub = json_object_get(claims, "sub");
 
+	if (sub && !json_is_string(sub))
+		return "the token's sub is not a text";
 	out->who = role ? who_parse(role) : WHO_ANYONE;
 	if (out->who == WHO_ANYONE)
 		return "the token names no role";
 	if (!read_tenants(json_object_get(claims, conf->api_jwt_tenant_claim),
 	                  out))
 		return "the token names no tenant";
-	name_subject(sub ? sub : "", out->id);
+	subject_name("jwt", sub ? json_string_value(sub) : "", out->id);
 	return NULL;
+}
+
+/* The last millisecond of the year 9999 bounds what a token may say. */
+#define LAST_S 253402300799.0
+
+static int64_t
+expiry_ms(const json_t *exp)
+{
+	double s = json_number_value(exp);
+
+	return (int64_t)(s < LAST_S ? s : LAST_S) * MS_PER_S;
 }
 
 int
@@ -297,6 +310,7 @@ jwt_check(struct jwt_keys *k, const struct conf *conf, const char *token,
 		free(caller.tenants);
 		return -EACCES;
 	}
+	caller.expires_ms = expiry_ms(json_object_get(claims, "exp"));
 	*out = caller;
 	return 0;
 }

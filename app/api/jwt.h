@@ -18,6 +18,11 @@
 
 struct jwt_keys;
 
+/* Names a caller for the audit log and idempotency, "jwt:SUBJECT". A subject
+ * that is too long ends in a hash, so that two of them stay different. */
+void subject_name(const char *from, const char *subject,
+                  char out[static ID_MAX]);
+
 /*
  * Reads the JWKS file, and again when the file changes.
  *   Owns     *out is the caller's; jwt_keys_close() it

@@ -8,10 +8,13 @@
 #include <errno.h>
 #include <fastcgi.h>
 #include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 
 #define LINE_MAX_BYTES ((size_t)8 << 10)
 
@@ -54,6 +57,7 @@ access_log(const struct call *c, int64_t us)
 }
 
 #define LISTENER   0
+#define BEGIN_MS   10000             /* that a request may take to begin */
 #define KEPT_BYTES ((size_t)1 << 20) /* memory of a body, kept for the next */
 
 struct loop {
@@ -128,6 +132,15 @@ receive(struct call *c)
 	return fcgi_body(s->from, &s->loop->request, &s->loop->body);
 }
 
+/* Gives memory of a heavy call back to the system, before the next reads from
+ * its place. */
+static void
+give_back(struct loop *l)
+{
+	reply_clear(&l->reply);
+	malloc_trim(0);
+}
+
 static void
 serve(struct loop *l, FCGX_Request *f)
 {
@@ -144,6 +157,7 @@ serve(struct loop *l, FCGX_Request *f)
 	int rc = fcgi_receive(f, &l->request);
 
 	l->request.stop_fd = l->stop_fd;
+	c->end_ns = start_ns + l->env->conf->api_request_time * NS_PER_S;
 	counters_busy(l->env->counters, true);
 	reply_clear(&l->reply);
 	if (rc)
@@ -157,21 +171,59 @@ serve(struct loop *l, FCGX_Request *f)
 	                 l->reply.status, us);
 	counters_busy(l->env->counters, false);
 	access_log(c, us);
-	dispatch_done(c);
 	if (l->body.cap > KEPT_BYTES)
 		buf_done(&l->body);
+	if (c->reads > CALL_LIGHT)
+		give_back(l);
+	dispatch_done(c);
 }
 
-/* Accepts a connection. Returns 0 also when another process was quicker. */
+/*
+ * Accepts a connection, and waits until its request begins. libfcgi's own
+ * accept gives up after 100 ms, and a web server that does not get a CPU for
+ * that long answers its client 502.
+ *   Source   libfcgi 2.4.2, os_unix.c, OS_Accept
+ */
+static int
+accept_connection(int *out)
+{
+	CLEANUP_FD int fd = accept4(LISTENER, NULL, NULL, SOCK_CLOEXEC);
+	struct pollfd begins = {fd, POLLIN, 0};
+
+	if (fd < 0)
+		return -errno;
+	if (poll(&begins, 1, BEGIN_MS) != 1)
+		return -ECONNABORTED;
+	*out = TAKE_FD(fd);
+	return 0;
+}
+
+/*
+ * Reads the beginning of a connection's request. libfcgi then accepts none, but
+ * closes one before that is not marked as kept.
+ *   Source   fcgiapp.h, ipcFd and keepConnection; fcgiapp.c, FCGX_Accept_r
+ */
+static int
+begin_request(FCGX_Request *f, int fd)
+{
+	f->ipcFd = fd;
+	f->keepConnection = 1;
+	return FCGX_Accept_r(f) < 0 ? -EPROTO : 0;
+}
+
+/* Serves a connection. Returns 0 also when another process was quicker, or
+ * nothing that could be read came. */
 static int
 accept_one(struct loop *l, FCGX_Request *f)
 {
-	int rc = FCGX_Accept_r(f);
+	int fd = -1, rc = accept_connection(&fd);
 
+	if (!rc)
+		rc = begin_request(f, fd);
 	if (rc == -EAGAIN || rc == -EINTR || rc == -ECONNABORTED ||
 	    rc == -EMFILE || rc == -EPROTO)
 		return 0;
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = store_refresh(&l->env->store);
 	if (rc)
@@ -190,7 +242,7 @@ accept_loop(struct loop *l, int epoll_fd)
 {
 	FCGX_Request f;
 
-	if (FCGX_InitRequest(&f, LISTENER, FCGI_FAIL_ACCEPT_ON_INTR))
+	if (FCGX_InitRequest(&f, -1, 0))
 		return -ENOMEM;
 	for (;;) {
 		struct epoll_event events[2];

@@ -3,18 +3,25 @@
  * as descriptor 0 (spawn-fcgi, multiwatch, systemd's StandardInput=socket).
  */
 #include "base/conf.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "loop.h"
+#include "store/quota.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#define CONF_PATH "/etc/stoker/stoker.conf"
+#define CONF_PATH   "/etc/stoker/stoker.conf"
+#define LARGE_BYTES (256 << 10)
 
 static const char usage[] =
 	"usage: stoker-api [--config FILE] [--version]\n"
@@ -86,13 +93,41 @@ failed(const char *what, int rc, const struct buf *why)
 	return EXIT_FAILURE;
 }
 
+/*
+ * Bounds what a request may add to the memory that the process has written to
+ * by now: past that, allocations fail, and the request with them. Memory from
+ * LARGE_BYTES on comes from the kernel and goes back to it, so that columns
+ * that grow leave no holes for which a request would pay.
+ *   Source   setrlimit(2): RLIMIT_DATA; proc(5): data of /proc/self/statm
+ */
+static int
+bound_memory(int64_t bytes)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(256);
+	unsigned long pages;
+	struct rlimit limit;
+	int rc = file_read(AT_FDCWD, "/proc/self/statm", &text);
+
+	if (rc)
+		return rc;
+	if (sscanf(buf_str(&text), "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+		return -EIO;
+	if (getrlimit(RLIMIT_DATA, &limit))
+		return -errno;
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)bytes;
+	if (limit.rlim_cur > limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
+}
+
 static int
 serve(const struct conf *conf, struct buf *why)
 {
 	struct env env = {.conf = conf, .pushes = PUSHES_INIT};
 	struct jwt_keys *keys = NULL;
 	int rc = counters_open(conf->api_run_dir, (int)conf->api_pool,
-	                       &env.counters);
+	                       (int)conf->api_heavy, &env.counters);
 
 	if (rc)
 		return failed(conf->api_run_dir, rc, why);
@@ -100,14 +135,26 @@ serve(const struct conf *conf, struct buf *why)
 	             ?: link_key_make(&env.store);
 	if (rc)
 		return failed(conf->store_dir, rc, why);
+	quota_enforce(&env.store, conf);
 	if (*conf->api_jwks)
 		rc = jwt_keys_open(conf->api_jwks, &keys, why);
 	if (rc)
 		return failed(conf->api_jwks, rc, why);
+	rc = bound_memory(conf->api_request_memory);
+	if (rc)
+		log_warn("[api] request_memory is not enforced: %s",
+		         strerror(-rc));
+	rc = conf->api_kept_bytes ? kept_open(conf->api_run_dir,
+	                                      conf->api_kept_bytes, &env.kept)
+	                          : 0;
+	if (rc)
+		log_warn("%s: no results are kept: %s", conf->api_run_dir,
+		         strerror(-rc));
 	rc = loop_run(&env, keys);
 	jwt_keys_close(keys);
 	pushes_done(&env.pushes);
 	store_close(&env.store);
+	kept_close(env.kept);
 	counters_close(env.counters);
 	return rc ? failed("accept", rc, why) : EXIT_SUCCESS;
 }

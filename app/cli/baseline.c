@@ -171,7 +171,7 @@ show_check(struct cli *c, const json_t *j)
 	buf_puts(&out, " (");
 	safe_puts(&out, json_member(j, "baseSessionId"));
 	buf_puts(&out, ")\n");
-	reason_show(&out, j);
+	reason_show(&out, j, &c->screen);
 	delta_show(&out, j);
 	changes_show(&out, "functions", json_object_get(j, "functions"), &cost,
 	             c->opt.limit, &c->screen);

@@ -37,7 +37,6 @@ enum part {
 struct command {
 	enum part part;
 	const char *name, *usage;
-	int (*run)(struct cli *c);
 	size_t least, most;
 	const char *doc, *example;
 };
@@ -81,7 +80,7 @@ int failed(const char *fmt, ...) PRINTF(1, 2);
 /*
  * One exchange with the server; a failure is told to the user.
  *
- *   Owns     *out is the caller's; reply_done() it; body is borrowed and
+ *   Owns     *out is the caller's; http_reply_done() it; body is borrowed and
  *            may be NULL
  *   Errors   returns LEAVE_OK for 2xx, else the exit status
  */

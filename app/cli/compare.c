@@ -8,8 +8,10 @@
 #include "text.h"
 #include "values.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 void
@@ -100,13 +102,14 @@ verdict_show(struct buf *out, const char *verdict, const struct screen *s)
 }
 
 void
-reason_show(struct buf *out, const json_t *comparison)
+reason_show(struct buf *out, const json_t *comparison, const struct screen *s)
 {
-	const char *reason = json_member(comparison, "reason");
+	CLEANUP_BUF struct buf reason = BUF_INIT(BUF_MAX_SMALL);
 
-	if (!*reason)
+	safe_puts(&reason, json_member(comparison, "reason"));
+	if (!reason.len)
 		return; /* of a server before it had any */
-	safe_puts(out, reason);
+	text_wrap(out, buf_str(&reason), 0, 0, s->width);
 	buf_putc(out, '\n');
 }
 
@@ -272,6 +275,10 @@ side_query(struct cli *c, const char *operand, const struct side *side,
 	rc = profile_named(c, operand, type_asked(c), id);
 	if (!rc)
 		query_add(path, side->profile, id);
+	else if (rc == LEAVE_FAILED && isalnum((unsigned char)*operand) &&
+	         strncmp(operand, "sess-", 5) && strncmp(operand, "win-", 4))
+		fprintf(stderr, "  stoker check --baseline compares with a "
+		                "baseline, by its label\n");
 	return rc;
 }
 
@@ -304,7 +311,7 @@ comparison_show(struct buf *out, struct cli *c, const json_t *j)
 	buf_puts(out, "verdict: ");
 	verdict_show(out, json_member(j, "verdict"), &c->screen);
 	buf_putc(out, '\n');
-	reason_show(out, j);
+	reason_show(out, j, &c->screen);
 	delta_show(out, j);
 	changes_show(out, "regressions", more, &cost, limit, &c->screen);
 	changes_show(out, "improvements", less, &cost, limit, &c->screen);

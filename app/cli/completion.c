@@ -282,7 +282,7 @@ offer_operand(struct completion *c, const struct command *cmd, size_t used)
 {
 	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
 
-	if (cmd->run == cmd_help) {
+	if (!strcmp(cmd->name, "help")) {
 		offer_commands(c, c->operands + used, c->noperands - used);
 		return LEAVE_OK;
 	}

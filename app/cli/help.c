@@ -10,7 +10,7 @@
 
 const struct command commands[] = {
 #define COMMAND(part, name, usage, handler, least, most, doc, example) \
-	{PART_##part, name, usage, handler, least, most, doc, example},
+	{PART_##part, name, usage, least, most, doc, example},
 #include "commands.def"
 #undef COMMAND
 };

@@ -20,7 +20,7 @@ http_done(struct http *h)
 }
 
 void
-reply_done(struct reply *r)
+http_reply_done(struct reply *r)
 {
 	buf_done(&r->body);
 	json_decref(r->json);

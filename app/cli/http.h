@@ -31,7 +31,7 @@ struct reply {
 	struct buf body;
 	json_t *json; /* NULL unless the body is JSON */
 };
-#define CLEANUP_REPLY CLEANUP(reply_done)
+#define CLEANUP_REPLY CLEANUP(http_reply_done)
 #define REPLY_INIT                              \
 	{                                       \
 		.body = BUF_INIT(BUF_MAX_REPLY) \
@@ -44,13 +44,13 @@ struct content {
 };
 
 void http_done(struct http *h);
-void reply_done(struct reply *r);
+void http_reply_done(struct reply *r);
 
 /*
  * One exchange; any status is a success here.
  *
  *   Shape    path begins with '/' and is encoded already; body may be NULL
- *   Owns     *out (REPLY_INIT) is filled; reply_done() it
+ *   Owns     *out (REPLY_INIT) is filled; http_reply_done() it
  *   Errors   -EINTR when stopped, -EHOSTUNREACH with one line in *why,
  *            -ENOMEM, -E2BIG
  */

@@ -9,6 +9,12 @@
 
 #define SERVER_DEFAULT "http://127.0.0.1:8088"
 
+static int (*const handlers[])(struct cli *) = {
+#define COMMAND(part, name, usage, handler, least, most, doc, example) handler,
+#include "commands.def"
+#undef COMMAND
+};
+
 /* Says which operands a command takes: what stands before its options. */
 static int
 operands_error(const struct command *cmd)
@@ -38,7 +44,7 @@ run(struct cli *c, const struct command *cmd, struct buf *why)
 	 * what fills the file. */
 	if (token_find(c->opt.token, c->opt.token_file, &c->http.token, why))
 		c->token_why = buf_str(why);
-	return cmd->run(c);
+	return handlers[cmd - commands](c);
 }
 
 static int

@@ -264,14 +264,23 @@ next_joint(const char *s, size_t at)
 	return i;
 }
 
-/* Keeps what follows the last joint, and as much before it as fits. An
- * address in a module has no joints: libc.so.6+0x88ef0. */
+/* True for the name of a file, or an address in one: libc.so.6+0x88ef0. Its
+ * dots are no joints. */
+static bool
+is_file(const char *name)
+{
+	const char *so = strstr(name, ".so");
+
+	return strstr(name, "+0x") || (so && (!so[3] || so[3] == '.'));
+}
+
+/* Keeps what follows the last joint, and as much before it as fits. */
 static void
 without_qualifiers(struct buf *out, const char *name, size_t width)
 {
 	size_t room = width - 1, last = 0; /* what the ellipsis leaves */
 
-	for (size_t at = next_joint(name, 0); name[at] && !strstr(name, "+0x");
+	for (size_t at = next_joint(name, 0); name[at] && !is_file(name);
 	     at = next_joint(name, at)) {
 		if (text_columns(name + at) <= room) {
 			buf_puts(out, ELLIPSIS);

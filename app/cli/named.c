@@ -50,13 +50,17 @@ take(const struct cli *c, const char *word, const json_t *p,
 
 /* --- ids ------------------------------------------------------------------ */
 
+/* A part is named by an id, a dot and a range; the id alone counts. */
 static bool
 begins_id(const char *word, const char *prefix)
 {
 	static const char random[] = "abcdefghijklmnopqrstuvwxyz234567";
-	size_t n = strlen(prefix);
+	size_t n = strlen(prefix), end = n;
 
-	return !strncmp(word, prefix, n) && !word[n + strspn(word + n, random)];
+	if (strncmp(word, prefix, n) != 0)
+		return false;
+	end += strspn(word + n, random);
+	return !word[end] || word[end] == '.';
 }
 
 /* An id, or the beginning of one: the prefix alone is the least. */
@@ -69,7 +73,7 @@ is_id(const char *word)
 static bool
 is_whole(const char *id)
 {
-	return strlen(strchr(id, '-') + 1) == ID_RANDOM_CHARS;
+	return strcspn(strchr(id, '-') + 1, ".") == ID_RANDOM_CHARS;
 }
 
 static int
@@ -97,25 +101,29 @@ by_id(struct cli *c, const char *word, char out[static ID_MAX])
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_FREE char *id = strndup(word, strcspn(word, "."));
+	const char *part = word + strcspn(word, ".");
 	const json_t *found;
 	int rc;
 
+	if (!id)
+		return failed("out of memory");
 	if (is_whole(word)) {
 		snprintf(out, ID_MAX, "%s", word);
 		return LEAVE_OK;
 	}
 	buf_puts(&path, PROFILES "/find");
-	query_add(&path, "id", word);
+	query_add(&path, "id", id);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
 	found = json_object_get(r.json, "items");
 	if (!json_array_size(found))
-		return failed("no profile's id begins with %s", word);
+		return failed("no profile's id begins with %s", id);
 	if (json_array_size(found) > 1)
-		return ambiguous(c, word, found);
-	snprintf(out, ID_MAX, "%s",
-	         json_member(json_array_get(found, 0), "id"));
+		return ambiguous(c, id, found);
+	snprintf(out, ID_MAX, "%s%s",
+	         json_member(json_array_get(found, 0), "id"), part);
 	return id_valid("", out) ? LEAVE_OK
 	                         : failed("the server named no profile");
 }

@@ -68,6 +68,7 @@ cmd_history(struct cli *c)
 	};
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *items = NULL;
+	size_t n = ARRAY_LEN(columns);
 	int rc = range_path(c, "/history", NULL, &path);
 
 	if (!rc)
@@ -76,7 +77,11 @@ cmd_history(struct cli *c)
 		return rc;
 	if (!c->opt.json)
 		results_put(items, &c->screen);
-	return items_show(c, items, columns, ARRAY_LEN(columns));
+	if (!c->opt.json && c->screen.width) {
+		table_note(items, "labels");
+		n--;
+	}
+	return items_show(c, items, columns, n);
 }
 
 /* --- series --- */
@@ -117,7 +122,7 @@ put_text(json_t *point, const char *key, const char *unit, const char *as)
 }
 
 static void
-put_texts(json_t *trend)
+put_texts(json_t *trend, bool shares)
 {
 	const char *unit = unit_of(json_member(trend, "profileType"));
 	json_t *points = json_object_get(trend, "points"), *point;
@@ -129,7 +134,7 @@ put_texts(json_t *trend)
 	json_array_foreach(points, i, point) {
 		json_t *share = json_object_get(point, "share");
 
-		if (json_is_number(share))
+		if (shares && json_is_number(share))
 			json_object_set_new(
 				point, "percent",
 				json_real(100 * json_number_value(share)));
@@ -189,8 +194,14 @@ cmd_series(struct cli *c)
 			"%s has no profile of that time\n"
 			"  stoker continuous on %s makes some all the time",
 			c->operands[0], c->operands[0]);
-	put_texts(r.json);
-	table_show(&out, columns, ARRAY_LEN(columns), points, &c->screen);
+	/* all functions together have 100 % */
+	put_texts(r.json, c->opt.function || !c->screen.width);
+	if (c->screen.width)
+		table_show_used(&out, columns, ARRAY_LEN(columns), points,
+		                &c->screen);
+	else
+		table_show(&out, columns, ARRAY_LEN(columns), points,
+		           &c->screen);
 	return print(&out);
 }
 

@@ -292,6 +292,16 @@ is_absent(const struct reply *r)
 	return !strcmp(json_member(r->json, "error_code"), ABSENT);
 }
 
+/* False for a service that says of no process that it is one of its own. */
+static bool
+may_appear(const struct reply *r)
+{
+	const json_t *details = json_object_get(r->json, "details");
+	const json_t *match = json_object_get(details, "match");
+
+	return !match || json_string_length(match);
+}
+
 /* A start, and the wait for a process of its service. */
 struct patience {
 	int64_t end_ns;
@@ -328,7 +338,8 @@ start_patiently(struct cli *c, const json_t *body, struct patience *p,
 			failed("nothing was started");
 			return LEAVE_INTERRUPTED;
 		}
-		if (!is_absent(&r) || clock_mono_ns() > p->end_ns)
+		if (!is_absent(&r) || !may_appear(&r) ||
+		    clock_mono_ns() > p->end_ns)
 			return tell_reply(c, &r);
 		wait_for_process(c, p);
 	}

@@ -198,6 +198,18 @@ show_service(const struct cli *c, const struct reply *r)
 	return print(&out);
 }
 
+/* Profiles of such a service can only be uploaded. */
+static void
+warn_of_match(const json_t *service)
+{
+	if (!json_object_size(json_object_get(service, "match")) &&
+	    !*json_member(service, "pprofUrl"))
+		fputs("stoker: warning: without --exe, --unit, --pid-file or "
+		      "--cmdline,\n  the service has no processes; profiles of "
+		      "it can be uploaded\n",
+		      stderr);
+}
+
 int
 cmd_service_add(struct cli *c)
 {
@@ -209,6 +221,7 @@ cmd_service_add(struct cli *c)
 		rc = ask(c, "POST", SERVICES, service, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
+	warn_of_match(r.json);
 	return print_done(c, c->operands[0], "created");
 }
 
@@ -222,8 +235,21 @@ cmd_service_list(struct cli *c)
 		{"MATCH", "match", LEFT, MIDDLE},
 		{"DESCRIPTION", "description", LEFT, PLAIN},
 	};
+	static const struct column on_screen[] = {
+		{"NAME", "name", LEFT, PLAIN},
+		{"KIND", "kind", LEFT, PLAIN},
+		{"HOST", "host", LEFT, PLAIN},
+		{"DESCRIPTION", "description", LEFT, PLAIN},
+	};
+	CLEANUP_JSON json_t *items = NULL;
+	int rc = list_ask(c, SERVICES, &items);
 
-	return list_show(c, SERVICES, columns, ARRAY_LEN(columns));
+	if (rc)
+		return rc;
+	if (c->opt.json || !c->screen.width)
+		return items_show(c, items, columns, ARRAY_LEN(columns));
+	table_note(items, "match");
+	return items_show(c, items, on_screen, ARRAY_LEN(on_screen));
 }
 
 /* Adds what matches now under "processes", and whom captures are of. */

@@ -11,7 +11,7 @@ void family_path(struct buf *out, const char *rest, const char *id);
 void filter_path(const struct cli *c, struct buf *out);
 /*
  * The session itself.
- *   Owns     *out is the caller's; reply_done() it
+ *   Owns     *out is the caller's; http_reply_done() it
  *   Errors   as ask()
  */
 MUST_CHECK int ask_session(struct cli *c, const char *id, struct reply *out);
@@ -25,7 +25,8 @@ void work_query(const struct cli *c, struct buf *path);
 /* Writes the verdict of a comparison, in its colour. */
 void verdict_show(struct buf *out, const char *verdict, const struct screen *s);
 /* Writes why the verdict is what it is, a line of its own. */
-void reason_show(struct buf *out, const json_t *comparison);
+void
+reason_show(struct buf *out, const json_t *comparison, const struct screen *s);
 /* "cost per second: +12.3 % (95 %: +3.0 to +22.0)", and how it was tested */
 void delta_show(struct buf *out, const json_t *comparison);
 /* The link to the flame graph of two profiles, where the reply has it. */

@@ -61,6 +61,12 @@ all_of(const struct conf *c)
 	                    VALUE_##type(c->section##_##key));
 #include "config.def"
 #undef KEY
+	for (size_t q = 0; q < QUOTAS; q++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "quota.%s", conf_quotas[q].name);
+		json_object_set_new(all, name, json_integer(c->quotas[q]));
+	}
 	return all;
 }
 

@@ -106,7 +106,7 @@ find_admin(struct store *s, struct found *out)
 		CLEANUP_TOKENS struct token_list list = {0};
 		struct page page = {.limit = STORE_PAGE_MAX, .cursor = cursor};
 
-		rc = token_list(s, page, &list);
+		rc = token_list(s, "*", page, &list);
 		for (size_t i = 0; !rc && i < list.n; i++)
 			if (is_admins(&list.items[i], now_ms)) {
 				found_token(&list.items[i], out);

@@ -7,7 +7,7 @@
 
 #define GAP           2
 #define COLUMN_LEAST  10 /* a column of text shrinks to this */
-#define LAST_LEAST    36 /* the last one wants this much before others do */
+#define LAST_LEAST    34 /* the last one wants this much before others do */
 #define MEMBER_COLUMN 13 /* where the values of an object begin */
 #define NOTE_INDENT   4
 #define ID_LEAST      13 /* "sess-" and eight characters tell profiles apart */
@@ -136,12 +136,15 @@ static void
 put_cell(struct buf *out, const struct column *c, const char *text,
          size_t width, bool last)
 {
-	size_t n = text_columns(text);
-	size_t space = n < width ? width - n : 0;
+	CLEANUP_BUF struct buf cell = BUF_INIT(CELL_MAX);
+	size_t n, space;
 
+	cut_cell(&cell, c, text, width);
+	n = text_columns(buf_str(&cell));
+	space = n < width ? width - n : 0;
 	if (c->align == RIGHT)
 		text_pad(out, space);
-	cut_cell(out, c, text, width);
+	buf_puts(out, buf_str(&cell));
 	if (c->align == LEFT && !last)
 		text_pad(out, space);
 	if (!last)
@@ -257,6 +260,26 @@ put_note(struct buf *out, const json_t *row, const struct screen *s)
 	text_pad(out, NOTE_INDENT);
 	text_wrap(out, buf_str(&text), NOTE_INDENT, NOTE_INDENT, s->width);
 	buf_putc(out, '\n');
+}
+
+void
+table_note(json_t *rows, const char *key)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		const json_t *v = json_object_get(row, key);
+		const char *note = json_member(row, TABLE_NOTE);
+
+		if (!json_object_size(v))
+			continue;
+		if (*note)
+			buf_addf(&text, "%s; ", note);
+		value_show(&text, v);
+		json_object_set_new(row, TABLE_NOTE, json_text(buf_str(&text)));
+	}
 }
 
 void

@@ -29,6 +29,8 @@ struct column {
  * the row, as long as it is.
  */
 #define TABLE_NOTE "note"
+/* Adds a member to each row's note, for members that a line has no room for. */
+void table_note(json_t *rows, const char *key);
 void table_show(struct buf *out, const struct column *columns, size_t n,
                 const json_t *rows, const struct screen *s);
 /* Shows a table without the columns that are empty in all rows. */

@@ -3,6 +3,7 @@
 #include "range/range.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "profile/merge.h"
 #include "profile/types.h"
 
@@ -65,6 +66,15 @@ add_next(struct ahead *a, int64_t weight, struct merge *m, struct buf *why)
 	return rc ? rc : merge_add_packed(m, &one);
 }
 
+/* Returns 0 while somebody waits for the result. */
+static int
+go_on(const struct range *r, int64_t end_ns)
+{
+	if (r->peer && fd_hung_up(*r->peer))
+		return -ECANCELED;
+	return clock_mono_ns() > end_ns ? -ETIME : 0;
+}
+
 static int
 add_all(const struct range *r, bool weighted, struct merge *m, struct buf *why)
 {
@@ -75,8 +85,7 @@ add_all(const struct range *r, bool weighted, struct merge *m, struct buf *why)
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		int64_t weight = weighted ? weight_of(&r->parts[i]) : 1;
 
-		rc = clock_mono_ns() > end ? -ETIME
-		                           : add_next(a, weight, m, why);
+		rc = go_on(r, end) ?: add_next(a, weight, m, why);
 	}
 	return rc;
 }

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "endpoint/call/counters.h"
+#include "endpoint/call/kept.h"
 #include "endpoint/call/links.h"
 #include "endpoint/call/pushes.h"
 #include "endpoint/reply.h"
@@ -31,6 +32,7 @@ struct env {
 	const struct conf *conf;
 	struct store store;
 	struct counters *counters;
+	struct kept *kept; /* NULL: no results are kept */
 	struct link_keys links;
 	struct pushes pushes;
 	struct finding store_finding; /* see checks.h */
@@ -40,9 +42,12 @@ struct env {
 /* The authenticated caller; tenant is the one that this request is about. */
 struct caller {
 	enum who who;
-	char id[ID_MAX]; /* token id, or "jwt:SUBJECT" */
+	char id[ID_MAX]; /* token id, "jwt:SUBJECT", or "sso:USER" */
 	char tenant[STORE_TENANT_MAX];
+	char home[STORE_TENANT_MAX]; /* the token's default tenant */
 	char *tenants; /* all tenants of the token, separated by spaces */
+	char browser_session[ID_MAX]; /* "": no cookie was sent instead */
+	int64_t expires_ms;           /* of token or cookie; 0: never */
 };
 
 struct value {
@@ -63,8 +68,10 @@ struct call {
 	/* Set for a call that must take effect only once: see call_begin(). */
 	int (*begin)(struct call *c);
 	bool begun, repeated;
-	bool dropped; /* the request did not arrive whole: nobody waits for a
-	                 reply */
+	bool dropped;   /* the request did not arrive whole, or its client has
+	                   gone: nobody waits for a reply */
+	uint64_t reads; /* bytes; see call_reads() */
+	int64_t end_ns; /* when the call is given up; 0: never */
 	struct caller caller;
 	json_t *body;
 	struct value values[P_COUNT];
@@ -175,6 +182,26 @@ int fail_value(struct call *c, const char *name, const char *expected,
 /* Fails with the error that a store call's -errno means to a client; an
  * unexpected one is logged. */
 int fail_store(struct call *c, int rc);
+
+/* --- what one call may take ------------------------------------------------
+ */
+
+/*
+ * Returns 0 while the call may go on; -1 with the reply when its client has
+ * gone, or when its time is over. Ask before work starts and between its
+ * stages: one stage takes a second at most.
+ */
+MUST_CHECK int call_go_on(struct call *c);
+/*
+ * Says how many bytes of profiles, inflated, the call is about to read. Past
+ * CALL_LIGHT of them all together it is heavy: it then waits for a place, if it
+ * must and may, until which it should use little memory.
+ *   Errors   -1 with the reply: all places are taken, or call_go_on()
+ */
+#define CALL_LIGHT (UINT64_C(2) << 20)
+MUST_CHECK int call_reads(struct call *c, uint64_t bytes);
+/* Fails for a request that needs more memory than it may use. */
+int fail_memory(struct call *c);
 
 /* --- lists: {"items":[...],"nextCursor":...} ------------------------------ */
 

@@ -30,9 +30,14 @@ struct request {
 
 	/* headers, "" when absent */
 	const char *authorization, *tenant, *content_type, *accept,
-		*if_none_match, *idempotency_key;
-	int64_t content_length; /* -1: not a number */
-	bool metrics_allowed;   /* nginx vouches for the client */
+		*if_none_match, *idempotency_key, *cookie, *origin, *fetch_site,
+		*host;
+	bool secure;                       /* came by HTTPS */
+	bool loopback;                     /* comes from the machine itself */
+	int64_t content_length;            /* -1: not a number */
+	bool metrics_allowed;              /* nginx vouches for the client */
+	const char *sso_user, *sso_groups; /* whom a single sign-on let in, as
+	                                      nginx vouches; or "" */
 
 	const char *body;
 	size_t body_len;
@@ -55,5 +60,23 @@ struct request {
  */
 MUST_CHECK int request_target(struct request *r, const char *uri);
 enum method request_method(const char *name);
+/* Name of the cookie of a browser session. Browsers take the first name from
+ * nobody but a host that answers by HTTPS. Source: RFC 6265bis, 4.1.3.2 */
+static inline const char *
+request_cookie_name(const struct request *r)
+{
+	return r->secure ? "__Host-stoker" : "stoker";
+}
+/*
+ * Copies the value of the browser session's cookie.
+ *   Errors   -ENOENT when none was sent, or one too long
+ */
+MUST_CHECK int request_cookie(const struct request *r, char *out, size_t size);
+/*
+ * True when a browser says that a page of the very host sent the request, so
+ * that no other site can have a cookie used.
+ *   Source   Fetch Metadata Request Headers, 2.3; Fetch, 3.2
+ */
+bool request_same_origin(const struct request *r);
 /* Returns the first value of a query parameter, or NULL. */
 const char *request_query(const struct request *r, const char *name);

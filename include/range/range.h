@@ -7,6 +7,7 @@
  *   -EFBIG        for more parts or bytes than one range may have: r->excess
  *   tells how many there are, and the first time from which they fit,
  *   -E2BIG, -ETIME for too much memory or time,
+ *   -ECANCELED    when the peer has closed its socket,
  *   -EINVAL       for profiles that are not of one kind,
  *   -ENODATA      when nothing was captured.
  */
@@ -50,8 +51,9 @@ struct range {
 	struct range_label labels[RANGE_MAX_LABELS];
 	size_t nlabels;
 	int64_t from_ms, to_ms;
-	int64_t end_ns; /* when range_merge() gives up; 0: RANGE_MAX_NS from
-	                   when it begins */
+	int64_t end_ns;  /* when range_merge() gives up; 0: RANGE_MAX_NS from
+	                    when it begins */
+	const int *peer; /* a socket whose end makes it give up; NULL: none */
 	/* The answer. */
 	struct series_list series;
 	struct window_list *plans; /* by series */

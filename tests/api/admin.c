@@ -1,4 +1,5 @@
 /* Services, keys, the audit log and repeated requests. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "lib/api.h"
@@ -130,6 +131,9 @@ static const struct {
 	{"{\"exe\":\"/opt/app\"}", 200},
 	{"{\"exe\":\"/opt/apple\"}", 403},
 	{"{\"exe\":\"/bin/../etc/x\"}", 400},
+	{"{\"exe\":\"/bin/..\"}", 400},
+	{"{\"exe\":\"/bin/.\"}", 400},
+	{"{\"exe\":\"/bin/..x\"}", 200},
 	{"{\"exe\":\"bin/x\"}", 400},
 	{"{\"pidFile\":\"/run/x.pid\"}", 200},
 	{"{\"cmdline\":\"^/bin/x( |$)\"}", 200},
@@ -171,6 +175,53 @@ TEST(a_tenant_without_a_scope_may_match_nothing)
 	                "{\"name\":\"n\",\"match\":{\"cmdline\":\".\"}}");
 
 	assert_error(&r, 403, "ScopeForbidden");
+}
+END
+
+TEST(a_tenant_without_a_scope_may_name_no_endpoint)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = send_as(
+		&a, KEY_OTHER, "POST", SERVICES,
+		"{\"name\":\"n\",\"pprofUrl\":\"http://localhost:6060\"}");
+
+	assert_error(&r, 403, "EndpointForbidden");
+}
+END
+
+/* A scope has one list only: of programs, or of units. */
+static const struct {
+	const char *tenant, *match;
+	int status;
+} lists[] = {
+	{"t2", "{\"exe\":\"/opt/b\"}", 201},
+	{"t2", "{\"unit\":\"b.service\"}", 403},
+	{"other", "{\"unit\":\"b.service\"}", 201},
+	{"other", "{\"exe\":\"/opt/b\"}", 403},
+};
+
+TEST(a_list_that_a_scope_lacks_allows_nothing)
+{
+	CLEANUP_API struct test_api a =
+		test_api(1, "[scope.t2]\nexe = /opt/b\n"
+	                    "[scope.other]\nunits = b.service");
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char body[256];
+
+		snprintf(body, sizeof(body), "{\"name\":\"n\",\"match\":%s}",
+		         lists[i].match);
+		r = ask(&a, (struct ask){.key = strcmp(lists[i].tenant, "t2")
+		                                        ? KEY_OTHER
+		                                        : KEY_ADMIN,
+		                         .tenant = lists[i].tenant,
+		                         .method = "POST",
+		                         .path = SERVICES,
+		                         .body = body});
+		ck_assert_msg(r.status == lists[i].status, "row %zu: %s", i,
+		              buf_str(&r.body));
+	}
 }
 END
 
@@ -301,6 +352,24 @@ TEST(keys_of_other_tenants_are_not_listed)
 }
 END
 
+TEST(a_key_of_another_tenant_is_not_revoked)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+	                "{\"name\":\"ci\",\"role\":\"viewer\"}");
+	CLEANUP_REPLY struct client_reply refused = {0}, used = {0};
+	char path[128];
+
+	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&made, "id"));
+	refused = send_as(&a, KEY_OTHER, "DELETE", path, NULL);
+	assert_error(&refused, 404, "UnknownToken");
+	used = ask(&a, (struct ask){.path = SERVICES,
+	                            .bearer = reply_text(&made, "key")});
+	ck_assert_int_eq(used.status, 200);
+}
+END
+
 TEST(a_key_that_ends_in_the_past_is_refused)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -342,6 +411,45 @@ TEST(a_second_tenant_of_a_key_is_picked_by_header)
 }
 END
 
+static const struct {
+	const char *held, *named;
+	int status;
+} picks[] = {
+	{"t2", "t2", 200},  {"t2", "t", 200}, /* the key's own */
+	{"t2", "t3", 403},  {"*", "t3", 200},
+	{"*", "t3 t", 403}, {"*", "t3 ", 403},
+};
+
+TEST(a_tenant_is_picked_that_the_key_holds_and_that_is_a_name)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char longest[STORE_TENANT_MAX + 1], id[ID_MAX], key[TOKEN_KEY_MAX];
+	struct token_ask all = {"n", "viewer", NULL, TEST_TENANT, 0};
+	struct ask q = {.bearer = key, .path = SERVICES};
+
+	for (size_t i = 0; i < ARRAY_LEN(picks); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		all.tenants = picks[i].held;
+		ck_assert_int_eq(token_create(&a.store.s, &all, id, key), 0);
+		q.tenant = picks[i].named;
+		r = ask(&a, q);
+		ck_assert_msg(r.status == picks[i].status, "row %zu: %s", i,
+		              buf_str(&r.body));
+	}
+	memset(longest, 'x', sizeof(longest));
+	for (size_t n = STORE_TENANT_MAX - 1; n <= STORE_TENANT_MAX; n++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		longest[n] = '\0';
+		q.tenant = longest;
+		r = ask(&a, q);
+		ck_assert_int_eq(r.status, n < STORE_TENANT_MAX ? 200 : 403);
+		longest[n] = 'x';
+	}
+}
+END
+
 /* --- the audit log, and repeated requests
    ------------------------------------- */
 
@@ -365,6 +473,37 @@ TEST(changes_are_in_the_audit_log_with_who_and_request)
 		strncmp(json_string_value(json_object_get(line, "actor")),
 	                "tok-", 4),
 		0);
+}
+END
+
+TEST(the_audit_log_tells_whose_key_was_made_and_revoked)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+	                "{\"name\":\"ci\",\"role\":\"viewer\"}");
+	CLEANUP_REPLY struct client_reply gone = {0}, log = {0};
+	static const char *const actions[] = {"RevokeToken", "CreateToken"};
+	int64_t made_ms = clock_wall_ms();
+	char path[128];
+
+	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&made, "id"));
+	while (clock_wall_ms() == made_ms)
+		; /* lines of one millisecond have no order */
+	gone = send_as(&a, KEY_ADMIN, "DELETE", path, NULL);
+	ck_assert_int_eq(gone.status, 204);
+	log = send_as(&a, KEY_ADMIN, "GET", "/api/v1/audit", NULL);
+	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+		const json_t *line =
+			json_array_get(json_object_get(log.json, "items"), i);
+
+		ck_assert_str_eq(
+			json_string_value(json_object_get(line, "action")),
+			actions[i]);
+		ck_assert_str_eq(
+			json_string_value(json_object_get(line, "target")),
+			reply_text(&made, "id"));
+	}
 }
 END
 
@@ -426,16 +565,52 @@ TEST(a_request_that_failed_may_be_tried_again_under_its_key)
 }
 END
 
+TEST(another_query_under_a_used_key_is_422)
+{
+	static const char path[] = "/v0/pipelines/" TEST_SERVICE
+				   "/samply_profile?ordinal=";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one = {0}, same = {0}, two = {0};
+	char first[128], second[128];
+
+	snprintf(first, sizeof(first), "%s0", path);
+	snprintf(second, sizeof(second), "%s1", path);
+	one = repeat(&a, first, NULL, KEY_OPERATOR);
+	same = repeat(&a, first, NULL, KEY_OPERATOR);
+	two = repeat(&a, second, NULL, KEY_OPERATOR);
+	ck_assert_int_eq(one.status, 202);
+	ck_assert_int_eq(same.status, 202);
+	assert_error(&two, 422, "IdempotencyKeyReused");
+}
+END
+
+/* The second caller is of another tenant, or a colleague. */
+static const struct {
+	enum api_key one, another;
+	int status; /* of the second */
+} callers[] = {
+	{KEY_ADMIN, KEY_OTHER, 404}, /* has no such service */
+	{KEY_ADMIN, KEY_OPERATOR, 202},
+};
+
 TEST(keys_of_one_caller_say_nothing_to_another)
 {
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply one =
-		repeat(&a, SERVICES, "{\"name\":\"n1\"}", KEY_ADMIN);
-	CLEANUP_REPLY struct client_reply two =
-		repeat(&a, SERVICES, "{\"name\":\"n2\"}", KEY_OTHER);
+	for (size_t i = 0; i < ARRAY_LEN(callers); i++) {
+		CLEANUP_API struct test_api a = test_api(1, "");
+		CLEANUP_REPLY struct client_reply one =
+			repeat(&a, API_PROFILES "/start",
+		               "{\"service\":\"" TEST_SERVICE
+		               "\",\"profileType\":\"cpu\"}",
+		               callers[i].one);
+		CLEANUP_REPLY struct client_reply two =
+			repeat(&a, API_PROFILES "/start",
+		               "{\"service\":\"" TEST_SERVICE
+		               "\",\"profileType\":\"goroutine\"}",
+		               callers[i].another);
 
-	ck_assert_int_eq(one.status, 201);
-	ck_assert_int_eq(two.status, 201);
+		ck_assert_int_eq(one.status, 202);
+		ck_assert_int_eq(two.status, callers[i].status);
+	}
 }
 END
 
@@ -518,13 +693,19 @@ SUITE_TIMEOUT(
 	put_replaces_every_field, what_goes_with_a_service_is_counted,
 	a_match_is_one_rule_within_the_scope_of_its_tenant,
 	a_tenant_without_a_scope_may_match_nothing,
+	a_tenant_without_a_scope_may_name_no_endpoint,
+	a_list_that_a_scope_lacks_allows_nothing,
 	command_lines_are_hidden_from_viewers,
 	pages_of_services_lead_to_each_other,
 	a_new_key_works_until_it_is_revoked,
 	keys_are_made_only_for_tenants_that_the_maker_holds,
 	keys_of_other_tenants_are_not_listed,
+	a_key_of_another_tenant_is_not_revoked,
+	the_audit_log_tells_whose_key_was_made_and_revoked,
+	another_query_under_a_used_key_is_422,
 	a_key_that_ends_in_the_past_is_refused, bearers_that_are_no_key_are_401,
 	a_second_tenant_of_a_key_is_picked_by_header,
+	a_tenant_is_picked_that_the_key_holds_and_that_is_a_name,
 	changes_are_in_the_audit_log_with_who_and_request,
 	a_repeated_post_gets_the_first_reply,
 	another_request_under_a_used_key_is_422,

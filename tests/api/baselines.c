@@ -328,6 +328,52 @@ TEST(sides_that_were_hardly_meant_are_compared_with_a_warning)
 }
 END
 
+static void
+captured_on(struct test_api *a, const char *host, const char *type,
+            char id[static ID_MAX])
+{
+	struct session_ask q = test_ask();
+	CLEANUP_JOB struct job job = {0};
+	struct job_ref ref;
+
+	q.type = type;
+	ck_assert_int_eq(job_enqueue(&a->store.s, &q, host, id), 0);
+	ck_assert_int_eq(job_claim(&a->store.s, host, TEST_LEASE_MS, &job), 0);
+	ref = job_ref(&job);
+	test_capture_end(a, &ref);
+}
+
+TEST(captures_of_two_hosts_are_compared_with_a_warning)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char ids[4][ID_MAX];
+	static const char *const want[] = {
+		"",
+		"the base was captured on host '" TEST_HOST "', not 'host2'",
+		""};
+
+	captured_on(&a, TEST_HOST, "cpu", ids[0]);
+	captured_on(&a, TEST_HOST, "cpu", ids[1]);
+	captured_on(&a, "host2", "cpu", ids[2]);
+	api_upload_cpu(&a, "main;f 1000\n", ids[3]); /* of no host */
+	for (int i = 1; i < 4; i++) {
+		CLEANUP_REPLY struct client_reply r = {0}, back = {0};
+
+		r = api_getf(&a,
+		             API_PROFILES "/compare?baseProfileId=%s"
+		                          "&comparisonProfileId=%s",
+		             ids[0], ids[i]);
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_str_eq(warned(&r), want[i - 1]);
+		back = api_getf(&a,
+		                API_PROFILES "/compare?baseProfileId=%s"
+		                             "&comparisonProfileId=%s",
+		                ids[i], ids[0]);
+		ck_assert_int_eq(*warned(&back) != 0, *want[i - 1] != 0);
+	}
+}
+END
+
 TEST(a_comparison_lists_what_changed_and_counts_the_rest)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -652,9 +698,9 @@ END
 
 TEST(a_link_to_a_diff_is_of_those_two_profiles_alone)
 {
-	static const char *const parts[] = {
-		"baseProfileId=sess-", "comparisonProfileId=sess-",
-		"tenant=", "expires=", "signature="};
+	static const char *const parts[] = {"baseProfileId=sess-",
+	                                    "comparisonProfileId=sess-",
+	                                    "tenant=", "signature="};
 	CLEANUP_API struct test_api a = test_api(1, "");
 	char link[1024];
 
@@ -683,6 +729,7 @@ SUITE_TIMEOUT("baselines", 60,
               the_same_key_makes_one_baseline,
               a_check_gives_its_verdict_and_who_decided_it,
               sides_that_were_hardly_meant_are_compared_with_a_warning,
+              captures_of_two_hosts_are_compared_with_a_warning,
               a_comparison_lists_what_changed_and_counts_the_rest,
               cost_is_unknown_where_a_side_has_no_duration,
               by_work_a_comparison_lists_what_changed_alone,

@@ -320,7 +320,7 @@ TEST(the_diff_of_ranges_opens_as_it_was_signed)
 }
 END
 
-/* What was signed for two ids says nothing about ranges. */
+/* A signature for two ids is not valid for ranges. */
 TEST(a_link_to_two_profiles_opens_no_range)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -1,4 +1,4 @@
-/* What is profiled all the time. */
+/* Settings and windows of continuous profiling. */
 #include "store/continuous.h"
 #include "base/json.h"
 #include "lib/api.h"
@@ -112,14 +112,14 @@ TEST(a_type_that_no_engine_takes_is_told)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0};
-	CLEANUP_JSON json_t *expected =
-		json_pack("[{s:s, s:s}]", "profileType", "block", "missing",
-	                  "kind auto or go, or a pprofUrl");
+	CLEANUP_JSON json_t *expected = json_pack(
+		"[{s:s, s:s}, {s:s, s:s}]", "profileType", "cpu", "missing",
+		"a pprofUrl", "profileType", "memory", "missing", "a pprofUrl");
 
-	test_kind(&a, "native");
+	test_kind(&a, "native", "endpoint");
 	r = set(&a, KEY_ADMIN,
 	        "{\"service\":\"" TEST_SERVICE
-	        "\",\"profileTypes\":[\"cpu\",\"block\"]}");
+	        "\",\"profileTypes\":[\"cpu\",\"memory\"]}");
 	ck_assert(json_equal(expected, json_object_get(r.json, "unsupported")));
 }
 END
@@ -206,6 +206,35 @@ TEST(the_state_of_each_host_is_told_and_measured)
 }
 END
 
+static size_t
+hosts_of(struct test_api *a, const char *host)
+{
+	CLEANUP_SERVICE struct service v = {0};
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(
+		service_get(&a->store.s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.host);
+	v.host = strdup(host);
+	ck_assert_int_eq(service_replace(&a->store.s, &v), 0);
+	r = at(a, "GET", ONE);
+	return json_array_size(json_object_get(r.json, "hosts"));
+}
+
+TEST(hosts_are_those_that_may_run_the_service)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+
+	beat(&a, "{\"continuous\":{\"state\":\"refused\"}}");
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(hosts_of(&a, ""), 1);
+	ck_assert_uint_eq(hosts_of(&a, TEST_HOST), 1);
+	ck_assert_uint_eq(hosts_of(&a, "host2"), 0);
+}
+END
+
 TEST(only_admins_set_it)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -235,4 +264,5 @@ SUITE("continuous", what_is_given_comes_back,
       a_type_that_there_is_not_is_named, a_type_that_no_engine_takes_is_told,
       what_a_worker_fails_to_take_is_told_until_it_does_not,
       the_state_of_each_host_is_told_and_measured, an_unknown_service_is_404,
-      only_admins_set_it, what_is_deleted_is_gone)
+      hosts_are_those_that_may_run_the_service, only_admins_set_it,
+      what_is_deleted_is_gone)

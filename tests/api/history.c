@@ -285,7 +285,7 @@ TEST(a_trend_of_a_gauge_is_its_mean)
 }
 END
 
-/* Of a capture of five seconds, as test_upload() makes them. */
+/* test_upload() makes captures of five seconds. */
 TEST(a_trend_of_a_range_without_windows_is_of_sessions)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

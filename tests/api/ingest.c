@@ -1,4 +1,4 @@
-/* What Pyroscope's clients push, through a real pool. */
+/* Pushes of Pyroscope's clients, through a real pool. */
 #include "endpoint/call/pushes.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
@@ -131,7 +131,7 @@ TEST(pushes_of_one_application_are_one_series_in_one_file)
 }
 END
 
-/* What was answered with 200 is there. */
+/* A push that was answered with 200 is stored. */
 TEST(a_process_that_is_killed_has_lost_no_push)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

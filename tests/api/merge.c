@@ -371,6 +371,43 @@ TEST(sessions_stand_in_where_there_is_no_window)
 }
 END
 
+static void
+captured_on(struct test_api *a, const char *host)
+{
+	const struct session_ask q = test_ask();
+	CLEANUP_JOB struct job job = {0};
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	ck_assert_int_eq(job_enqueue(&a->store.s, &q, host, id), 0);
+	ck_assert_int_eq(job_claim(&a->store.s, host, TEST_LEASE_MS, &job), 0);
+	ref = job_ref(&job);
+	test_capture_end(a, &ref);
+}
+
+TEST(a_host_chooses_sessions)
+{
+	static const struct {
+		const char *more;
+		double samples;
+	} rows[] = {{"", 6}, {"&host=" TEST_HOST, 4}, {"&host=h2", 2}};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	captured_on(&a, TEST_HOST);
+	captured_on(&a, TEST_HOST);
+	captured_on(&a, "h2");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char path[256];
+
+		snprintf(path, sizeof(path),
+		         MERGE "&profileType=cpu&to=now%%2B1m%s", rows[i].more);
+		r = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+		ck_assert_double_eq(number(&r, "sampleCount"), rows[i].samples);
+	}
+}
+END
+
 TEST(a_merged_range_is_a_pprof_file)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -427,6 +464,25 @@ TEST(a_link_to_a_range_opens_from_the_address_alone)
 	         strstr(url, "to=") + 3);
 	bad = open_link(&a, buf_str(&other), NULL);
 	assert_error(&bad, 401, "Unauthorized");
+}
+END
+
+TEST(a_link_to_a_range_of_one_host_shows_that_host)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, folded = {0};
+	CLEANUP_BUF struct buf url = BUF_INIT(8192);
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f 3\n");
+	put(&a,
+	    (struct test_window){
+		    .host = "h2", .start_ms = T0, .span_ms = 10 * S},
+	    "main;g 4\n");
+	r = merge(&a, "cpu", T0, T0 + H, "&host=h2");
+	buf_addf(&url, "%s&format=folded", reply_text(&r, "flameGraphUrl"));
+	folded = open_link(&a, buf_str(&url), NULL);
+	ck_assert_str_eq(buf_str(&folded.body), "main;g 4\n");
 }
 END
 
@@ -505,7 +561,8 @@ SUITE("merge", counters_are_summed_and_recursion_counts_once,
       what_a_worker_saw_is_not_counted_again_as_it_was_pushed,
       pushes_stand_where_no_worker_captured, samples_without_a_stack_are_told,
       a_range_of_too_many_series_is_refused, labels_and_host_choose_series,
-      labels_are_bounded, a_range_is_checked,
+      labels_are_bounded, a_range_is_checked, a_host_chooses_sessions,
+      a_link_to_a_range_of_one_host_shows_that_host,
       sessions_stand_in_where_there_is_no_window,
       a_merged_range_is_a_pprof_file,
       a_link_to_a_range_opens_from_the_address_alone,

@@ -160,6 +160,23 @@ TEST(a_client_that_leaves_ends_its_wait)
 }
 END
 
+TEST(a_request_that_begins_late_is_answered)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const struct client_param p[] = {{"REQUEST_METHOD", "GET"},
+	                                 {"REQUEST_URI", "/healthz"},
+	                                 {NULL, NULL}};
+	int fd = client_connect(a.socket);
+
+	ck_assert(!comes(fd, SOON_MS));
+	client_send(fd, p, "", 0);
+	client_receive(fd, &r);
+	close(fd);
+	ck_assert_int_eq(r.status, 200);
+}
+END
+
 TEST(a_request_cut_anywhere_is_dropped_and_the_next_one_served)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -256,6 +273,7 @@ SUITE_TIMEOUT("pool", 60, each_signal_to_stop_ends_an_idle_process_well,
               at_most_half_of_the_pool_waits, a_pool_of_one_never_waits,
               a_killed_process_gives_its_ticket_back,
               a_client_that_leaves_ends_its_wait,
+              a_request_that_begins_late_is_answered,
               a_request_cut_anywhere_is_dropped_and_the_next_one_served,
               a_body_shorter_than_its_length_is_dropped,
               a_database_put_in_place_of_the_old_one_is_followed,

@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "lib/api_short.h"
+#include "lib/folded.h"
+#include "store/link.h"
 #include "store/service.h"
 #include "store/worker.h"
 
@@ -95,12 +97,9 @@ TEST(types_without_an_engine_are_501_and_say_what_is_missing)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	static const char *const bodies[] = {
 		START_BODY(TEST_SERVICE, "memory"),
-		START_BODY(TEST_SERVICE, "alloc"),
-		START_BODY(TEST_SERVICE, "block"),
-		START_BODY(TEST_SERVICE, "mutex"),
 	};
 
-	test_kind(&a, "native");
+	test_kind(&a, "native", "endpoint");
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
 		CLEANUP_REPLY struct client_reply r = start(&a, bodies[i]);
 
@@ -110,28 +109,19 @@ TEST(types_without_an_engine_are_501_and_say_what_is_missing)
 }
 END
 
-/* It may run a Go program: who looks at the process will know. */
-TEST(memory_can_be_asked_of_a_service_of_no_declared_kind)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r =
-		start(&a, START_BODY(TEST_SERVICE, "memory"));
-
-	ck_assert_int_eq(r.status, 202);
-}
-END
-
-TEST(goroutines_can_be_asked_of_services_of_every_kind)
+TEST(goroutines_and_memory_can_be_asked_of_every_kind)
 {
 	static const char *const kinds[] = {"go", "auto", "native"};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		CLEANUP_API struct test_api a = test_api(1, "");
-		CLEANUP_REPLY struct client_reply r = {0};
+		CLEANUP_REPLY struct client_reply r = {0}, memory = {0};
 
-		test_kind(&a, kinds[i]);
+		test_kind(&a, kinds[i], "auto");
 		r = start(&a, START_BODY(TEST_SERVICE, "goroutine"));
 		ck_assert_int_eq(r.status, 202);
+		memory = start(&a, START_BODY(TEST_SERVICE, "memory"));
+		ck_assert_int_eq(memory.status, 202);
 	}
 }
 END
@@ -512,6 +502,7 @@ TEST(a_page_may_run_its_script_and_nothing_else)
 	csp = client_header(&r, "Content-Security-Policy");
 	ck_assert_ptr_nonnull(strstr(csp, "sandbox allow-scripts"));
 	ck_assert_ptr_nonnull(strstr(csp, "default-src 'none'"));
+	ck_assert_ptr_nonnull(strstr(csp, "frame-ancestors 'none'"));
 	ck_assert_ptr_null(strstr(csp, "allow-same-origin"));
 	ck_assert_str_eq(client_header(&r, "Access-Control-Allow-Origin"), "*");
 }
@@ -550,6 +541,28 @@ link_of(struct test_api *a, char out[static 1024])
 	                 strlen("http://stoker.test"));
 }
 
+TEST(an_upload_is_not_symbolized_again)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 3\n");
+	CLEANUP_REPLY struct client_reply refused = {0}, accepted = {0};
+	char id[ID_MAX], path[ID_MAX + 128];
+
+	test_upload(&a, p, "cpu", id);
+	snprintf(path, sizeof(path), API_PROFILES "/%s/symbolize", id);
+	refused = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	                               .method = "POST",
+	                               .path = path});
+	assert_error(&refused, 409, "NotCaptured");
+	test_profile(&a, id);
+	snprintf(path, sizeof(path), API_PROFILES "/%s/symbolize", id);
+	accepted = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	                                .method = "POST",
+	                                .path = path});
+	ck_assert_int_eq(accepted.status, 202);
+}
+END
+
 TEST(a_link_opens_without_a_token)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -566,8 +579,8 @@ END
 
 TEST(a_link_changed_in_any_part_is_401)
 {
-	static const char *const parts[] = {
-		"sess-", "tenant=", "key=", "expires=", "signature="};
+	static const char *const parts[] = {"sess-",
+	                                    "tenant=", "signature=", "."};
 	CLEANUP_API struct test_api a = test_api(1, "");
 	char link[1024];
 
@@ -581,6 +594,61 @@ TEST(a_link_changed_in_any_part_is_401)
 		*at = *at == '2' ? '3' : '2';
 		r = ask(&a, (struct ask){.path = bad});
 		assert_error(&r, 401, "Unauthorized");
+	}
+}
+END
+
+TEST(a_link_that_lacks_a_part_is_401)
+{
+	static const char *const parts[] = {"tenant=", "tenant=t"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char link[1024], longest[STORE_TENANT_MAX + 8] = "tenant=";
+
+	link_of(&a, link);
+	memset(longest + 7, 'x', STORE_TENANT_MAX);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		CLEANUP_BUF struct buf bad = BUF_INIT(BUF_MAX_SMALL);
+		const char *at = strstr(link, parts[i]);
+
+		/* another name in its place, or a tenant that is none; a key
+		 * and an end are parts of the signature */
+		buf_add(&bad, link, (size_t)(at - link));
+		buf_puts(&bad, i ? longest : "other=");
+		buf_puts(&bad, at + strlen(parts[i]));
+		r = ask(&a, (struct ask){.path = buf_str(&bad)});
+		assert_error(&r, 401, "Unauthorized");
+		ck_assert_msg(strstr(reply_text(&r, "message"), "whole"),
+		              "row %zu: %s", i, buf_str(&r.body));
+	}
+}
+END
+
+TEST(a_link_that_has_expired_is_401)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	struct link_keys keys = {0};
+	char id[ID_MAX];
+
+	test_profile(&a, id);
+	for (int expired = 0; expired < 2; expired++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
+		int64_t made = clock_wall_ms() - (expired ? 3 : 0) * 3600000;
+
+		ck_assert_int_eq(link_key_make(&a.store.s), 0);
+		ck_assert_int_eq(link_flamegraph(&a.store.s, &keys, "",
+		                                 TEST_TENANT, id, made, 3600,
+		                                 &link),
+		                 0);
+		r = ask(&a, (struct ask){.path = buf_str(&link)});
+		if (!expired) {
+			ck_assert_int_eq(r.status, 200);
+			continue;
+		}
+		assert_error(&r, 401, "Unauthorized");
+		ck_assert_ptr_nonnull(
+			strstr(reply_text(&r, "message"), "expired"));
 	}
 }
 END
@@ -685,11 +753,11 @@ END
 static double
 link_lasts(const struct client_reply *r)
 {
-	const char *expires =
-		strstr(reply_text(r, "flameGraphUrl"), "&expires=");
+	const char *hours =
+		strstr(reply_text(r, "flameGraphUrl"), "&signature=");
 
-	ck_assert_ptr_nonnull(expires);
-	return (double)(atoll(expires + strlen("&expires=")) -
+	ck_assert_ptr_nonnull(hours);
+	return (double)(atoll(hours + strlen("&signature=")) * 3600 -
 	                clock_wall_ms() / 1000);
 }
 
@@ -815,8 +883,7 @@ SUITE_TIMEOUT(
 	a_second_capture_of_the_service_and_type_is_409_and_names_the_first,
 	a_capture_of_no_service_is_404,
 	types_without_an_engine_are_501_and_say_what_is_missing,
-	memory_can_be_asked_of_a_service_of_no_declared_kind,
-	goroutines_can_be_asked_of_services_of_every_kind,
+	goroutines_and_memory_can_be_asked_of_every_kind,
 	without_a_live_worker_start_is_503,
 	processes_outside_of_the_scope_are_403, without_a_process_start_is_503,
 	a_process_that_the_worker_has_yet_to_see_is_waited_for,
@@ -836,7 +903,9 @@ SUITE_TIMEOUT(
 	a_flame_graph_of_a_failed_capture_is_409_and_says_why,
 	a_page_may_run_its_script_and_nothing_else,
 	a_profile_past_accel_bytes_is_left_to_nginx,
-	a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,
+	an_upload_is_not_symbolized_again, a_link_opens_without_a_token,
+	a_link_changed_in_any_part_is_401, a_link_that_lacks_a_part_is_401,
+	a_link_that_has_expired_is_401,
 	a_link_that_does_not_work_answers_a_browser_with_a_page,
 	a_browser_is_told_why_a_profile_is_not_there,
 	a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year,

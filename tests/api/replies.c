@@ -2,7 +2,10 @@
 #include "api/fcgi.h"
 #include "lib/api_rows.h"
 #include "lib/stacks.h"
+#include "profile/timeline.h"
 #include "store/baseline.h"
+#include "store/blob.h"
+#include "store/session_private.h"
 #include "store/trigger.h"
 
 #include <string.h>
@@ -98,6 +101,26 @@ make_analysed(struct test_api *a, const char *id, char goroutines[ID_MAX],
 	good_baseline = baseline;
 }
 
+/* When the samples of a capture were taken. */
+static void
+make_timeline(struct test_api *a, const char *session)
+{
+	CLEANUP_TIMELINE struct timeline *t = timeline_new();
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+	const struct timeline_thread thread = {.pid = 7, .tid = 7};
+	struct blob blob;
+
+	t->duration_us = 1000000;
+	ck_assert_int_eq(timeline_thread(t, &thread), 0);
+	ck_assert_int_eq(timeline_sample(t, &(struct timeline_sample){0}), 0);
+	ck_assert_int_eq(timeline_encode(t, &bytes), 0);
+	ck_assert_int_eq(blob_put(&a->store.s, BLOB_TIMELINE, bytes.p,
+	                          bytes.len, &w, &blob),
+	                 0);
+	ck_assert_int_eq(session_store_blob(&a->store.s, session, &blob), 0);
+}
+
 static void
 make_trigger(struct test_api *a)
 {
@@ -127,6 +150,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 
 	test_profile(&a, id);
 	make_analysed(&a, id, goroutines, baseline);
+	make_timeline(&a, id);
 	make_trigger(&a);
 	EACH_ROUTE(r) {
 		CLEANUP_GOOD struct good g = good_ask(r, id);
@@ -209,7 +233,7 @@ named(const json_t *list, const char *name)
 	return NULL;
 }
 
-/* What a media type object may have: OpenAPI 3.1.0, 4.8.14. */
+/* Fields of a media type object: OpenAPI 3.1.0, 4.8.14. */
 static void
 assert_media_types(json_t *content)
 {

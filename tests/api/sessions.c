@@ -12,7 +12,7 @@
 
 #define A "/api/v1/profiling"
 
-/* What is stored next is made after what was stored so far. */
+/* Sets the clock past the time of all rows so far. */
 static void
 later(struct test_api *a)
 {
@@ -54,6 +54,32 @@ TEST(an_analysis_has_what_the_seed_names)
 	ck_assert_str_eq(json_string_value(json_array_get(
 				 json_object_get(stack, "locations"), 1)),
 	                 "app.go:3");
+}
+END
+
+TEST(an_analysis_tells_how_long_and_for_what_they_wait)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+	const json_t *lock;
+
+	api_upload(
+		&a,
+		"3 state=waiting,waitReasonRaw=sync.Mutex.Lock,"
+		"waitTarget=0xc000012340,waitSince=90000000000|main.f\n" MAIN,
+		id);
+	r = api_getf(&a, A "/sessions/%s/analysis", id, "");
+	ck_assert_uint_eq(length_of(&r, "waitTargets"), 1);
+	lock = item_of(&r, "waitTargets", 0);
+	ck_assert_str_eq(text_of(lock, "address"), "0xc000012340");
+	ck_assert_str_eq(text_of(lock, "waitReason"), "mutex");
+	ck_assert_int_eq(number_of(lock, "count"), 3);
+	ck_assert_int_eq(number_of(lock, "stackCount"), 1);
+	ck_assert_int_eq(number_of(item_of(&r, "topStacks", 0), "waitSeconds"),
+	                 90);
+	ck_assert(json_is_null(
+		json_object_get(item_of(&r, "topStacks", 1), "waitSeconds")));
 }
 END
 
@@ -316,6 +342,7 @@ END
 
 SUITE_TIMEOUT(
 	"sessions", 60, an_analysis_has_what_the_seed_names,
+	an_analysis_tells_how_long_and_for_what_they_wait,
 	growth_is_counted_from_the_newest_baseline_else_the_session_before,
 	goroutines_that_grew_since_the_session_before_are_suspects,
 	thresholds_and_the_allow_list_are_configured,

@@ -1,4 +1,4 @@
-/* What starts captures of a service by itself. */
+/* Triggers, which start captures of a service by themselves. */
 #include "base/json.h"
 #include "lib/api.h"
 #include "store/trigger.h"
@@ -131,13 +131,28 @@ TEST(what_was_given_is_shown)
 }
 END
 
+TEST(bounds_are_told_in_plain_digits)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply rss =
+		make(&a, "t", "\"when\":{\"rss\":{\"bytes\":0}}");
+	CLEANUP_REPLY struct client_reply cpu =
+		make(&a, "t", "\"when\":{\"cpu\":{\"percent\":0}}");
+
+	ck_assert_ptr_nonnull(strstr(reply_text(&rss, "message"),
+	                             "a number from 1 to 1000000000000000}"));
+	ck_assert_ptr_nonnull(strstr(reply_text(&cpu, "message"),
+	                             "a number from 1 to 1000000}"));
+}
+END
+
 TEST(a_type_that_no_engine_takes_is_501)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0};
 
-	test_kind(&a, "native");
-	r = make(&a, "t", RSS ",\"capture\":{\"profileType\":\"block\"}");
+	test_kind(&a, "native", "endpoint");
+	r = make(&a, "t", RSS ",\"capture\":{\"profileType\":\"memory\"}");
 	assert_error(&r, 501, "ProfileTypeUnsupported");
 }
 END
@@ -222,6 +237,21 @@ TEST(a_webhook_that_may_not_be_called_is_refused_at_once)
 }
 END
 
+TEST(a_tenant_without_a_scope_may_name_no_webhook)
+{
+	CLEANUP_API struct test_api a =
+		test_api(1, "[webhook]\nallow = host\n");
+	CLEANUP_REPLY struct client_reply service = say(
+		&a, KEY_OTHER, "POST", "/api/v1/services", "{\"name\":\"n\"}");
+	CLEANUP_REPLY struct client_reply r = say(
+		&a, KEY_OTHER, "POST", "/api/v1/services/n/triggers",
+		"{\"trigger\":\"t\"," RSS ",\"webhook\":\"https://host/\"}");
+
+	ck_assert_int_eq(service.status, 201);
+	assert_error(&r, 403, "WebhookForbidden");
+}
+END
+
 TEST(viewers_do_not_see_where_a_webhook_goes)
 {
 	CLEANUP_API struct test_api a =
@@ -240,8 +270,9 @@ END
 
 SUITE("triggers", every_kind_comes_back_as_it_was_given,
       what_makes_no_sense_is_refused, what_was_given_is_shown,
-      a_type_that_no_engine_takes_is_501,
+      bounds_are_told_in_plain_digits, a_type_that_no_engine_takes_is_501,
       a_trigger_alone_captures_cpu_and_rests_ten_minutes, a_name_is_taken_once,
       a_service_has_so_many_and_no_more, put_replaces_and_delete_removes,
       a_webhook_that_may_not_be_called_is_refused_at_once,
+      a_tenant_without_a_scope_may_name_no_webhook,
       viewers_do_not_see_where_a_webhook_goes)

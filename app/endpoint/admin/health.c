@@ -5,6 +5,7 @@
 #include "continuous_state.h"
 #include "endpoint/call.h"
 #include "store/job.h"
+#include "store/quota.h"
 #include "store/worker.h"
 
 #include <string.h>
@@ -97,6 +98,58 @@ gauge(struct buf *out, const char *name, const char *help)
 	buf_addf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
+/* One metric of quotas, while it is written. */
+struct quota_metric {
+	struct store *store;
+	const struct conf *conf;
+	struct buf *out;
+	bool held; /* what is held, or else the limit */
+};
+
+static void
+put_quota(const struct quota_metric *m, const char *tenant, enum quota q,
+          int64_t value)
+{
+	buf_addf(m->out, "stoker_quota_%s{tenant=", m->held ? "held" : "limit");
+	json_escape(m->out, tenant, strlen(tenant));
+	buf_addf(m->out, ",quota=\"%s\"} %lld\n", conf_quotas[q].name,
+	         (long long)value);
+}
+
+/* Writes a line for each quota that limits the tenant; nothing else is even
+ * counted. */
+static int
+write_tenant(void *arg, const char *tenant)
+{
+	const struct quota_metric *m = arg;
+	int rc = 0;
+
+	for (enum quota q = 0; q < QUOTAS && !rc; q++) {
+		int64_t value = conf_quota(m->conf, tenant, q);
+
+		if (!value)
+			continue;
+		if (m->held)
+			rc = quota_held(m->store, tenant, q, &value);
+		if (!rc)
+			put_quota(m, tenant, q, value);
+	}
+	return rc;
+}
+
+static int
+write_quotas(struct call *c, struct buf *out)
+{
+	struct quota_metric m = {&c->env->store, c->env->conf, out, false};
+	int rc;
+
+	gauge(out, "stoker_quota_limit", "Most that a tenant may hold.");
+	rc = quota_tenants(m.store, write_tenant, &m);
+	m.held = true;
+	gauge(out, "stoker_quota_held", "What a tenant with a limit holds.");
+	return rc ? rc : quota_tenants(m.store, write_tenant, &m);
+}
+
 static int
 write_store(struct store *s, struct buf *out)
 {
@@ -135,7 +188,7 @@ metrics_get(struct call *c)
 	c->reply->status = c->route->status;
 	c->reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	counters_write(c->env->counters, out);
-	rc = write_store(&c->env->store, out);
+	rc = write_store(&c->env->store, out) ?: write_quotas(c, out);
 	if (rc) /* the pool's counters are worth more than an error */
 		buf_addf(&c->reply->cause, "%s", strerror(-rc));
 	return 0;

@@ -7,12 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True for an absolute path without "." and ".." pieces. */
+/* True for an absolute path without ".", ".." and empty pieces. */
 static bool
 path_ok(const char *s)
 {
-	return *s == '/' && s[1] && !strstr(s, "/../") && !strstr(s, "/./") &&
-	       !strstr(s, "//");
+	if (*s != '/')
+		return false;
+	while (*s == '/') {
+		size_t n = strcspn(++s, "/");
+
+		if (!n || (n == 1 && s[0] == '.') ||
+		    (n == 2 && s[0] == '.' && s[1] == '.'))
+			return false;
+		s += n;
+	}
+	return true;
 }
 
 static bool
@@ -95,7 +104,7 @@ below_prefix(const char *list, const char *path)
 }
 
 bool
-match_in_scope(const struct match_rule *m, const struct conf_scope *scope)
+match_in_scope(const struct match_rule *m, const struct conf_tenant *scope)
 {
 	if (!*m->kind)
 		return true;

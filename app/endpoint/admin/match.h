@@ -25,4 +25,4 @@ match_read(const json_t *match, struct match_rule *out, const char **why);
  * it finds with the scope.
  *   Shape    scope is NULL when the tenant may name nothing
  */
-bool match_in_scope(const struct match_rule *m, const struct conf_scope *scope);
+bool match_in_scope(const struct match_rule *m, const struct conf_tenant *scope);

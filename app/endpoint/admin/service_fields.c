@@ -30,8 +30,8 @@ dup_text(const char *s, char **out)
 static int
 check_match(struct call *c, const json_t *given, struct match_rule *out)
 {
-	const struct conf_scope *scope =
-		conf_scope(c->env->conf, c->caller.tenant);
+	const struct conf_tenant *scope =
+		conf_tenant(c->env->conf, c->caller.tenant);
 	const char *why = "";
 
 	if (match_read(given, out, &why)) {
@@ -68,7 +68,7 @@ check_endpoint(struct call *c, const struct service_rows *rows)
 		                  text);
 	if (!*own && !conf_host(c->env->conf, here))
 		own = here;
-	if (url_allowed(c->env->conf->fetch_allow, &u, own))
+	if (conf_allows_endpoint(c->env->conf, c->caller.tenant, &u, own))
 		return 0;
 	detail_text(c, "parameter", "pprofUrl");
 	detail_text(c, "host", u.host);

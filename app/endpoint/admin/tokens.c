@@ -6,26 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* True when an admin may see and revoke a token: the admin holds all its
- * tenants. */
-static bool
-holds_all(const struct call *c, const char *tenants)
-{
-	while (*tenants) {
-		char word[STORE_TENANT_MAX];
-		size_t n = strcspn(tenants, " ");
-
-		if (n >= sizeof(word))
-			return false;
-		memcpy(word, tenants, n);
-		word[n] = '\0';
-		if (!conf_list_has(c->caller.tenants, word))
-			return false;
-		tenants += n + strspn(tenants + n, " ");
-	}
-	return true;
-}
-
 /* Writes the default tenant first, then the others. */
 static void
 put_tenants(struct buf *out, const char *first, const char *all)
@@ -74,14 +54,13 @@ token_list_get(struct call *c)
 	CLEANUP(token_list_done) struct token_list list = {0};
 	struct page page = PAGE_OF(c, ListTokens);
 	struct buf *out;
-	int rc = token_list(&c->env->store, page, &list);
+	int rc = token_list(&c->env->store, c->caller.tenants, page, &list);
 
 	if (rc)
 		return page_fail(c, rc, page.cursor);
 	out = page_begin(c);
 	for (size_t i = 0; i < list.n; i++)
-		if (holds_all(c, list.items[i].tenants))
-			put_token(out, &list.items[i]);
+		put_token(out, &list.items[i]);
 	return page_end(c, list.next);
 }
 
@@ -190,7 +169,7 @@ token_remove(struct call *c)
 	const char *id = param_text(c, P_RevokeToken_tokenId);
 	int rc = token_get(&c->env->store, id, &t);
 
-	if (!rc && !holds_all(c, t.tenants))
+	if (!rc && !token_is_within(t.tenants, c->caller.tenants))
 		rc = -ENOENT;
 	if (!rc)
 		rc = revoke_token(c, id);

@@ -83,7 +83,7 @@ read_when(struct call *c, const json_t *when, struct trigger *out)
 		char expected[128];
 
 		snprintf(expected, sizeof(expected),
-		         "%s: {\"%s\": a number from %g to %g}", name,
+		         "%s: {\"%s\": a number from %.16g to %.16g}", name,
 		         members[kind].number, members[kind].lowest,
 		         members[kind].highest);
 		return fail_value(c, "when", expected, of);
@@ -163,7 +163,7 @@ check_webhook(struct call *c, const char *text)
 		                  text);
 	if (conf_host(c->env->conf, own))
 		own[0] = '\0';
-	if (url_allowed(c->env->conf->webhook_allow, &u, own))
+	if (conf_allows_webhook(c->env->conf, c->caller.tenant, &u, own))
 		return 0;
 	detail_text(c, "parameter", "webhook");
 	detail_text(c, "host", u.host);

@@ -1,4 +1,7 @@
+#include "base/clock.h"
 #include "endpoint/call.h"
+
+#include "base/conf.h"
 #include "store/audit.h"
 
 #include <errno.h>
@@ -153,14 +156,42 @@ fail_param(struct call *c, const char *name, const char *expected,
 	return fail(c, InvalidParameter, name, expected);
 }
 
+static int
+fail_quota(struct call *c)
+{
+	const struct excess *e = &c->env->store.excess;
+	const struct conf_quota *q = &conf_quotas[e->quota];
+
+	detail_text(c, "quota", q->name);
+	detail_int(c, "limit", e->limit);
+	detail_int(c, "held", e->held);
+	detail_text(c, "freedBy", q->frees);
+	counters_quota(c->env->counters, e->quota);
+	if (e->wait_ms)
+		reply_retry(c, (int)(e->wait_ms / MS_PER_S) + 1);
+	return fail(c, QuotaExceeded, q->name, (long long)e->held,
+	            (long long)e->limit, q->frees);
+}
+
+int
+fail_memory(struct call *c)
+{
+	detail_int(c, "maxBytes", c->env->conf->api_request_memory);
+	return fail(c, RequestTooExpensive);
+}
+
 int
 fail_store(struct call *c, int rc)
 {
 	const char *why = db_why(c->env->store.db);
 
+	if (rc == -EXFULL)
+		return fail_quota(c);
 	buf_addf(&c->reply->cause, "%s%s%s", strerror(-rc), *why ? ": " : "",
 	         why);
 	switch (rc) {
+	case -ENOMEM:
+		return fail_memory(c);
 	case -EACCES:
 	case -EBUSY:
 	case -EDQUOT:

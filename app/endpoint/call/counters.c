@@ -1,16 +1,25 @@
 #include "counters.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 
-/* Locked bytes of the file: one per slot from 0, one per ticket from here. */
+/* Locked bytes of the file: one per slot from 0, then one per ticket and one
+ * per place of a heavy request from here, and the one that is held while places
+ * are counted. */
 #define TICKET_BYTE 4096
+#define HEAVY_BYTE  8192
+#define GUARD_BYTE  12288
 
 static const int64_t bounds_us[COUNTERS_NBOUNDS] = COUNTERS_BOUNDS;
 
@@ -25,6 +34,10 @@ struct shared {
 	struct op_counters ops[OP_COUNT + 1]; /* the last is for unknown
 	                                         paths */
 	atomic_uint_fast64_t store_errors;
+	atomic_uint_fast64_t kept;
+	atomic_uint_fast64_t refused[QUOTAS];
+	atomic_uint_fast64_t heavy[COUNTERS_MAX_HEAVY]; /* hash of the tenant */
+	atomic_uint heavy_changes;
 };
 
 struct counters {
@@ -33,6 +46,8 @@ struct counters {
 	int slot;   /* -1: none was free; the process is then never counted
 	               as busy */
 	int ticket; /* -1: none */
+	int nheavy;
+	int heavy; /* the place that this process has; -1: none */
 	struct shared *shared;
 };
 
@@ -112,14 +127,18 @@ counters_close_ptr(struct counters **c)
 }
 
 int
-counters_open(const char *dir, int pool, struct counters **out)
+counters_open(const char *dir, int pool, int heavy, struct counters **out)
 {
 	CLEANUP(counters_close_ptr) struct counters *c = calloc(1, sizeof(*c));
 	int rc;
 
 	if (!c)
 		return -ENOMEM;
-	*c = (struct counters){.fd = -1, .pool = pool, .ticket = -1};
+	*c = (struct counters){.fd = -1,
+	                       .pool = pool,
+	                       .ticket = -1,
+	                       .nheavy = heavy,
+	                       .heavy = -1};
 	rc = map_file(dir, c);
 	if (rc)
 		return rc;
@@ -173,6 +192,18 @@ counters_store_error(struct counters *c)
 	add(&c->shared->store_errors, 1);
 }
 
+void
+counters_kept(struct counters *c)
+{
+	add(&c->shared->kept, 1);
+}
+
+void
+counters_quota(struct counters *c, enum quota q)
+{
+	add(&c->shared->refused[q], 1);
+}
+
 bool
 counters_wait_begin(struct counters *c)
 {
@@ -186,6 +217,79 @@ counters_wait_end(struct counters *c)
 	if (c->ticket >= 0)
 		(void)lock_byte(c->fd, TICKET_BYTE + c->ticket, F_UNLCK);
 	c->ticket = -1;
+}
+
+/* --- places for heavy requests ---------------------------------------------
+ */
+
+/* No process holds the guard for more than a few system calls. */
+static int
+guard(struct counters *c, short type)
+{
+	struct flock l = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = GUARD_BYTE,
+		.l_len = 1,
+	};
+
+	return fcntl(c->fd, F_OFD_SETLKW, &l) ? -errno : 0;
+}
+
+/* Takes a free place, unless the tenant would then have the last one. */
+static int
+take_place(struct counters *c, uint64_t tenant)
+{
+	int most = c->nheavy > 1 ? c->nheavy - 1 : 1, has = 0, place;
+
+	for (int i = 0; i < c->nheavy; i++)
+		has += atomic_load(&c->shared->heavy[i]) == tenant &&
+		       locked_by_other(c->fd, HEAVY_BYTE + i);
+	if (has >= most)
+		return -1;
+	place = take_byte(c->fd, HEAVY_BYTE, c->nheavy);
+	if (place >= 0)
+		atomic_store(&c->shared->heavy[place], tenant);
+	return place;
+}
+
+bool
+counters_heavy_begin(struct counters *c, const char *tenant, uint32_t *changes)
+{
+	*changes = atomic_load(&c->shared->heavy_changes);
+	if (guard(c, F_WRLCK))
+		return false;
+	c->heavy = take_place(c, hash_bytes(tenant, strlen(tenant)));
+	(void)guard(c, F_UNLCK);
+	return c->heavy >= 0;
+}
+
+static long
+futex(atomic_uint *at, int op, uint32_t value, const struct timespec *most)
+{
+	return syscall(SYS_futex, at, op, value, most, NULL, 0);
+}
+
+void
+counters_heavy_end(struct counters *c)
+{
+	if (c->heavy < 0)
+		return;
+	(void)lock_byte(c->fd, HEAVY_BYTE + c->heavy, F_UNLCK);
+	c->heavy = -1;
+	atomic_fetch_add(&c->shared->heavy_changes, 1);
+	(void)futex(&c->shared->heavy_changes, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+void
+counters_heavy_wait(struct counters *c, uint32_t changes, int ms)
+{
+	const struct timespec most = {
+		.tv_sec = ms / MS_PER_S,
+		.tv_nsec = ms % MS_PER_S * NS_PER_MS,
+	};
+
+	(void)futex(&c->shared->heavy_changes, FUTEX_WAIT, changes, &most);
 }
 
 /* --- Prometheus text ------------------------------------------------------ */
@@ -277,7 +381,21 @@ counters_write(struct counters *c, struct buf *out)
 	         "stoker_http_in_flight %d\n"
 	         "# HELP stoker_store_errors_total Failures of the store.\n"
 	         "# TYPE stoker_store_errors_total counter\n"
-	         "stoker_store_errors_total %llu\n",
+	         "stoker_store_errors_total %llu\n"
+	         "# HELP stoker_kept_results_total Requests answered with a "
+	         "result that was kept.\n"
+	         "# TYPE stoker_kept_results_total counter\n"
+	         "stoker_kept_results_total %llu\n",
 	         count_busy(c),
-	         (unsigned long long)atomic_load(&c->shared->store_errors));
+	         (unsigned long long)atomic_load(&c->shared->store_errors),
+	         (unsigned long long)atomic_load(&c->shared->kept));
+	buf_puts(out, "# HELP stoker_quota_refusals_total Requests that a "
+	              "quota refused.\n"
+	              "# TYPE stoker_quota_refusals_total counter\n");
+	for (size_t q = 0; q < QUOTAS; q++)
+		buf_addf(out,
+		         "stoker_quota_refusals_total{quota=\"%s\"} %llu\n",
+		         conf_quotas[q].name,
+		         (unsigned long long)atomic_load(
+				 &c->shared->refused[q]));
 }

@@ -390,7 +390,7 @@ put_operation(struct buf *b, const struct route *r)
 		json_put_text(b, "x-role", who_name(r->who));
 	json_open(b, "security", '[');
 	if (r->who != WHO_ANYONE)
-		buf_puts(b, "{\"bearer\":[]}");
+		buf_puts(b, "{\"bearer\":[]},{\"cookie\":[]}");
 	if (r->who == WHO_LINK)
 		buf_puts(b, ",{\"link\":[]}");
 	json_close(b, ']');
@@ -499,6 +499,10 @@ put_components(struct buf *b)
 	buf_puts(b, "\"securitySchemes\":{"
 	            "\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\","
 	            "\"description\":\"An API key or a JWT\"},"
+	            "\"cookie\":{\"type\":\"apiKey\",\"in\":\"cookie\","
+	            "\"name\":\"__Host-stoker\","
+	            "\"description\":\"What SignIn sets; stoker over plain "
+	            "HTTP\"},"
 	            "\"link\":{\"type\":\"apiKey\",\"in\":\"query\","
 	            "\"name\":\"signature\","
 	            "\"description\":\"A signed link of a ProfileResult\"}}");

@@ -81,6 +81,7 @@ static const char *const kinds[] = {
 		    "characters, a letter or digit at both ends",
 	[PT_PROFILE] = "a profile identifier",
 	[PT_TOKEN] = "a token identifier",
+	[PT_BROWSER] = "a browser session identifier",
 	[PT_SESSION] = "a session identifier",
 	[PT_BASELINE] = "a baseline identifier",
 	[PT_TRIGGER] = "a trigger identifier",

@@ -188,6 +188,8 @@ read_text(const struct param_row *p, const char *s, struct value *out)
 		return id_valid("trg-", s);
 	case PT_TOKEN:
 		return id_valid("tok-", s);
+	case PT_BROWSER:
+		return id_valid("bs-", s);
 	case PT_TIME:
 		return !clock_read(s, clock_wall_ms(), &out->i);
 	case PT_SPAN:
@@ -289,6 +291,8 @@ refuse_path(struct call *c, const struct param_row *p, const char *text)
 		return fail(c, UnknownService, text);
 	if (p->type == PT_TOKEN)
 		return fail(c, UnknownToken, text);
+	if (p->type == PT_BROWSER)
+		return fail(c, UnknownBrowserSession, text);
 	if (p->type == PT_SESSION)
 		return fail(c, UnknownSession, text);
 	if (p->type == PT_BASELINE)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum method
 request_method(const char *name)
@@ -33,20 +34,6 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool
-is_utf8(const char *s, const char *end)
-{
-	while (s < end) {
-		size_t n =
-			utf8_len((const unsigned char *)s, (size_t)(end - s));
-
-		if (!n)
-			return false;
-		s += n;
-	}
-	return true;
-}
-
 /* Decodes a piece of the path in place, or of the query, where
  * '+' is a space. */
 static int
@@ -70,7 +57,7 @@ decode(char *s, bool query)
 		s += 2;
 	}
 	*to = '\0';
-	return is_utf8(start, to) ? 0 : -EINVAL;
+	return utf8_valid(start, (size_t)(to - start)) ? 0 : -EINVAL;
 }
 
 static int
@@ -150,4 +137,40 @@ request_target(struct request *r, const char *uri)
 		*query++ = '\0';
 	rc = add_path(r, r->text);
 	return rc || !query ? rc : add_query(r, query);
+}
+
+int
+request_cookie(const struct request *r, char *out, size_t size)
+{
+	const char *name = request_cookie_name(r), *s = r->cookie;
+	size_t len = strlen(name);
+
+	while (*s) {
+		size_t n;
+
+		s += strspn(s, "; ");
+		n = strcspn(s, ";");
+		if (n > len && s[len] == '=' && !strncmp(s, name, len)) {
+			n -= len + 1;
+			if (n >= size)
+				return -ENOENT;
+			memcpy(out, s + len + 1, n);
+			out[n] = '\0';
+			return 0;
+		}
+		s += n;
+	}
+	return -ENOENT;
+}
+
+bool
+request_same_origin(const struct request *r)
+{
+	const char *scheme = r->secure ? "https://" : "http://";
+	size_t n = strlen(scheme);
+
+	if (!*r->origin)
+		return !strcmp(r->fetch_site, "same-origin");
+	return *r->host && !strncmp(r->origin, scheme, n) &&
+	       !strcasecmp(r->origin + n, r->host);
 }

@@ -71,5 +71,6 @@ who_parse(const char *role)
 bool
 route_takes_key(const struct route *r)
 {
-	return r->method == METHOD_POST && strcmp(r->reply, "NewToken") != 0;
+	return r->method == METHOD_POST && r->op != OP_CreateToken &&
+	       r->op != OP_SignIn;
 }

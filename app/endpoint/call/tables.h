@@ -88,6 +88,7 @@ enum param_type {
 	PT_NAME,
 	PT_PROFILE,
 	PT_TOKEN,
+	PT_BROWSER,
 	PT_SESSION,
 	PT_BASELINE,
 	PT_TRIGGER,

@@ -24,6 +24,7 @@ compared_done(struct compared *x)
 		blocks_free(x->blocks[i]);
 		blocks_free(x->nodes[i]);
 		tree_free(x->trees[i]);
+		tree_free(x->stacks[i]);
 		profile_free(x->profiles[i]);
 		range_done(&x->ranges[i]);
 	}
@@ -114,7 +115,8 @@ find_blocks(struct call *c, const struct compared *x, enum blocks_what what,
 	const struct session *of[] = {&x->base, &x->now};
 
 	for (size_t i = 0; i < ARRAY_LEN(of) && (!i || out[0]); i++) {
-		const struct tree *t = x->trees[i];
+		const struct tree *t = what == BLOCKS_OF_NODES ? x->stacks[i]
+		                                               : x->trees[i];
 
 		out[i] = x->ranges[i].n ? range_blocks(&x->ranges[i], t, what)
 		         : window_is(of[i]->id)
@@ -123,6 +125,25 @@ find_blocks(struct call *c, const struct compared *x, enum blocks_what what,
 		                                       of[i]->id, t, what)
 		                 : blocks_of_session(c, of[i], t, what);
 	}
+}
+
+int
+compared_stacks(struct call *c, struct compared *x, uint32_t most,
+                int64_t left_out[static 2])
+{
+	for (size_t i = 0; i < ARRAY_LEN(x->stacks); i++) {
+		const struct profile *p = x->profiles[i];
+		int rc;
+
+		if (call_go_on(c))
+			return -1;
+		rc = tree_visible(p, profile_type_index(p, NULL), most,
+		                  &x->stacks[i], &left_out[i]);
+		if (rc)
+			return fail_store(c, rc);
+		x->sides[i].tree = x->stacks[i];
+	}
+	return 0;
 }
 
 /* Measures nodes; where no function is listed, no node is sure. */
@@ -148,7 +169,8 @@ add_other(struct call *c, struct compared *x, const char *session)
 	load_if_kept(c, session, &p);
 	if (!p)
 		return 0;
-	rc = tree_new(p, profile_type_index(p, NULL), &x->others[x->nothers]);
+	rc = tree_functions(p, profile_type_index(p, NULL),
+	                    &x->others[x->nothers]);
 	if (rc)
 		return fail_store(c, rc);
 	x->other_profiles[x->nothers++] = TAKE(p);
@@ -197,12 +219,13 @@ load_side(struct call *c, const struct session *s, struct compared *x, size_t i)
 {
 	struct range *r = &x->ranges[i];
 	int rc = r->n ? range_merged(c, r, &x->profiles[i])
-	              : load_profile(c, s, &x->profiles[i]);
+	              : load_known(c, s, &x->profiles[i]);
 
-	if (rc)
+	if (rc || call_go_on(c))
 		return -1;
-	rc = tree_new(x->profiles[i], profile_type_index(x->profiles[i], NULL),
-	              &x->trees[i]);
+	rc = tree_functions(x->profiles[i],
+	                    profile_type_index(x->profiles[i], NULL),
+	                    &x->trees[i]);
 	if (rc)
 		return fail_store(c, rc);
 	x->sides[i].tree = x->trees[i];
@@ -227,15 +250,32 @@ compared_question(struct call *c, const struct session *base,
 		            host, other);
 }
 
+void
+compared_made_of(struct call *c, const struct compared *x, struct buf *out)
+{
+	const struct session *of[] = {&x->base, &x->now};
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+		load_made_of(c, of[i], out);
+		buf_addf(out, "%016llx %.17g\n",
+		         (unsigned long long)range_hash(&x->ranges[i]),
+		         x->sides[i].work);
+	}
+	buf_addf(out, "%s\n", compare_bys[x->by]);
+}
+
 int
 compared_run(struct call *c, struct compared *x)
 {
-	int64_t end_ns = clock_mono_ns() + RANGE_MAX_NS;
 	int rc;
 
 	compared_question(c, &x->base, &x->now);
-	x->ranges[0].end_ns = x->ranges[1].end_ns = end_ns;
+	if ((!x->ranges[0].n && load_reads(c, &x->base)) ||
+	    (!x->ranges[1].n && load_reads(c, &x->now)))
+		return -1;
 	if (load_side(c, &x->base, x, 0) || load_side(c, &x->now, x, 1))
+		return -1;
+	if (call_go_on(c))
 		return -1;
 	find_blocks(c, x, BLOCKS_OF_FUNCTIONS, x->blocks);
 	x->sides[0].blocks = x->blocks[0];

@@ -18,7 +18,8 @@ struct compared {
 	struct session base, now;
 	struct range ranges[2]; /* without parts: the side is a session */
 	struct profile *profiles[2];
-	struct tree *trees[2];
+	struct tree *trees[2];        /* of functions alone */
+	struct tree *stacks[2];       /* compared_stacks() */
 	struct blocks *blocks[2];     /* NULL: not measured */
 	struct blocks *nodes[2];      /* compared_nodes() */
 	struct compare_side sides[2]; /* of the trees; work: as requested */
@@ -95,6 +96,10 @@ void compared_question(struct call *c, const struct session *base,
  *   Errors   0, or -1 with the reply
  */
 MUST_CHECK int compared_run(struct call *c, struct compared *x);
+/* Writes all that a comparison of what compared_load() found depends on: see
+ * kept.h. */
+void
+compared_made_of(struct call *c, const struct compared *x, struct buf *out);
 /*
  * Adds other captures of the base before compared_run(): the baselines with the
  * same label whose profile is still kept.
@@ -103,7 +108,14 @@ MUST_CHECK int compared_run(struct call *c, struct compared *x);
  */
 MUST_CHECK int
 compared_others(struct call *c, const struct baseline *b, struct compared *x);
-/* Measures, after compared_run(), which nodes of a differential flame graph
+/*
+ * Makes, after compared_run(), call trees of both sides, of at most so many
+ * nodes each: see tree_visible().
+ *   Errors   0, or -1 with the reply
+ */
+MUST_CHECK int compared_stacks(struct call *c, struct compared *x,
+                               uint32_t most, int64_t left_out[static 2]);
+/* Measures, after compared_stacks(), which nodes of a differential flame graph
  * changed. */
 void compared_nodes(struct call *c, struct compared *x);
 /* True for values that are a state rather than consumed. */

@@ -149,7 +149,7 @@ add_pair(struct diff_query *q, const char *name, const char *value)
 static void
 add_test(struct diff_query *q, const struct compared *x)
 {
-	enum compare_by by = x->c->by;
+	enum compare_by by = x->by;
 
 	if (x->baseline)
 		add_pair(q, "baselineId", x->baseline);
@@ -226,6 +226,7 @@ compared_put_links(struct call *c, struct buf *out, const char *base,
 	const struct range *r = NULL;
 	CLEANUP_BUF struct buf link = BUF_INIT(RANGE_MAX_LINK);
 	struct diff_query q = {0};
+	bool tested = x;
 	int rc;
 
 	x = x ? x : &none;
@@ -236,7 +237,7 @@ compared_put_links(struct call *c, struct buf *out, const char *base,
 	}
 	if (r)
 		add_filters(&q, c, r);
-	if (x->c)
+	if (tested)
 		add_test(&q, x);
 	rc = r ? range_link(c, "diff", &(struct link_query){q.pairs, q.n},
 	                    &link)
@@ -254,11 +255,10 @@ compared_put_links(struct call *c, struct buf *out, const char *base,
 
 static const struct compared_sides sides = COMPARED_SIDES(CompareProfiles);
 
-static int
-answer(struct call *c, const struct compared *x)
+static void
+put_result(struct buf *out, const struct compared *x)
 {
 	const struct comparison *r = x->c;
-	struct buf *out = answer_json(c);
 
 	json_put_text(out, "baseProfile", x->base.id);
 	json_put_text(out, "comparisonProfile", x->now.id);
@@ -267,6 +267,14 @@ answer(struct call *c, const struct compared *x)
 	json_put_int(out, "unchanged",
 	             (int64_t)(r->n - r->nregressions - r->nimprovements));
 	compared_put_verdict(out, r);
+}
+
+/* Links are new in each reply, since they expire. */
+static int
+answer(struct call *c, const struct compared *x)
+{
+	struct buf *out = &c->reply->body;
+
 	if (compared_put_links(c, out, x->base.id, x->now.id, x))
 		return -1;
 	return answer_end(c);
@@ -276,9 +284,20 @@ int
 compare_get(struct call *c)
 {
 	CLEANUP_COMPARED struct compared x = {0};
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
 
 	if (compared_ask(c, COMPARED_PARAMS(CompareProfiles), &x) ||
-	    compared_load(c, &sides, &x) || compared_run(c, &x))
+	    compared_load(c, &sides, &x))
 		return -1;
+	compared_made_of(c, &x, &of);
+	(void)answer_json(c);
+	if (kept_find(c, &of)) {
+		compared_question(c, &x.base, &x.now);
+		return answer(c, &x);
+	}
+	if (compared_run(c, &x))
+		return -1;
+	put_result(answer_json(c), &x);
+	kept_add(c, &of);
 	return answer(c, &x);
 }

@@ -77,8 +77,8 @@ growth_of(const struct groups *g, int64_t totals[static KINDS + 1])
 	return sum;
 }
 
-static int
-answer(struct call *c, const struct groups *g)
+static void
+put_result(struct call *c, const struct groups *g)
 {
 	int64_t top = param_int(c, P_DiffSessions_top);
 	int64_t totals[KINDS + 1] = {0};
@@ -95,6 +95,14 @@ answer(struct call *c, const struct groups *g)
 	for (enum kind k = 0; k < KINDS; k++)
 		json_put_int(out, names[k], totals[k]);
 	json_close(out, '}');
+}
+
+/* Links are new in each reply, since they expire. */
+static int
+answer(struct call *c)
+{
+	struct buf *out = &c->reply->body;
+
 	if (compared_put_links(c, out, param_text(c, P_DiffSessions_baseId),
 	                       param_text(c, P_DiffSessions_compareId), NULL))
 		return -1;
@@ -103,35 +111,57 @@ answer(struct call *c, const struct groups *g)
 
 /* Counts a session's stacks on one side. */
 static int
-add_session(struct call *c, enum param p, int side, struct groups *g,
-            struct session *s)
+add_session(struct call *c, const struct session *s, int side, struct groups *g)
 {
 	CLEANUP_PROFILE struct profile *profile = NULL;
-	const char *type = param_text(c, P_DiffSessions_type);
 	int rc;
 
-	if (load_completed(c, p, type, s) || load_profile(c, s, &profile))
+	if (load_known(c, s, &profile))
 		return -1;
 	rc = groups_add(g, profile, side);
 	return rc ? fail_store(c, rc) : 0;
 }
 
-int
-diff_post(struct call *c)
+/* Compares the stacks of both, and keeps the result. */
+static int
+run(struct call *c, const struct session *base, const struct session *now,
+    const struct buf *of)
 {
 	CLEANUP_GROUPS struct groups *g = NULL;
-	CLEANUP_SESSION struct session base = {0};
-	CLEANUP_SESSION struct session now = {0};
 	int rc = groups_new(GROUP_BY_STACK, &g);
 
 	if (rc)
 		return fail_store(c, rc);
-	/* compare first: a stack of both is shown as it is there */
-	if (add_session(c, P_DiffSessions_compareId, 1, g, &now) ||
-	    add_session(c, P_DiffSessions_baseId, 0, g, &base))
+	if (load_reads(c, now) || load_reads(c, base))
 		return -1;
-	compared_question(c, &base, &now);
+	/* compare first: a stack of both is shown as it is there */
+	if (add_session(c, now, 1, g) || add_session(c, base, 0, g) ||
+	    call_go_on(c))
+		return -1;
 	if (g->n)
 		qsort(g->items, g->n, sizeof(*g->items), by_change);
-	return answer(c, g);
+	put_result(c, g);
+	kept_add(c, of);
+	return 0;
+}
+
+int
+diff_post(struct call *c)
+{
+	const char *type = param_text(c, P_DiffSessions_type);
+	CLEANUP_SESSION struct session base = {0};
+	CLEANUP_SESSION struct session now = {0};
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
+
+	if (load_completed(c, P_DiffSessions_compareId, type, &now) ||
+	    load_completed(c, P_DiffSessions_baseId, type, &base))
+		return -1;
+	load_made_of(c, &base, &of);
+	load_made_of(c, &now, &of);
+	buf_int(&of, param_int(c, P_DiffSessions_top));
+	(void)answer_json(c);
+	if (!kept_find(c, &of) && run(c, &base, &now, &of))
+		return -1;
+	compared_question(c, &base, &now);
+	return answer(c);
 }

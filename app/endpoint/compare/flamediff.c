@@ -36,11 +36,24 @@ meta_of(const struct session *s, const char *title)
 	};
 }
 
+/* A page of more nodes takes a browser seconds, and this process the memory of
+ * both trees and of their union. */
+#define PICTURE_NODES (1u << 19)
+#define LEFT_OUT_MAX  64
+
+/* Lines of stacks are for programs, which get all of them. */
+static uint32_t
+nodes_of(const struct diff_format *f)
+{
+	return strcmp(f->name, "folded") ? PICTURE_NODES : TREE_MAX_NODES;
+}
+
 static int
-render(struct call *c, const struct compared *x, const struct diff_format *f)
+render(struct call *c, const struct compared *x, const struct diff_format *f,
+       int64_t left_out)
 {
 	CLEANUP_DIFF struct diff *d = NULL;
-	char title[2 * STORE_NAME_MAX + 2 * ID_MAX];
+	char title[2 * STORE_NAME_MAX + 2 * ID_MAX + LEFT_OUT_MAX];
 	const struct diff_meta meta = {
 		.base = meta_of(&x->base, title),
 		.now = meta_of(&x->now, title),
@@ -52,7 +65,14 @@ render(struct call *c, const struct compared *x, const struct diff_format *f)
 
 	snprintf(title, sizeof(title), "%s %s, %s against %s", x->now.service,
 	         x->now.type, x->now.id, x->base.id);
+	if (left_out)
+		snprintf(title + strlen(title), LEFT_OUT_MAX,
+		         " (parts below %.2g %% left out)",
+		         (double)left_out * 100 /
+		                 (double)x->stacks[1]->total[0]);
 	rc = diff_new(&x->sides[0], &x->sides[1], x->c, &d);
+	if (!rc && call_go_on(c))
+		return -1;
 	if (!rc)
 		rc = f->write(d, &meta, &c->reply->body);
 	return rc ? fail_store(c, rc) : 0;
@@ -86,6 +106,24 @@ known(struct call *c, const struct compared *x, const struct diff_format *f)
 	                   f->name, STOKER_VERSION);
 }
 
+/* Writes what the picture is made of, or nothing if more is asked: the other
+ * captures of a baseline come and go. */
+static bool
+made_of(struct call *c, const struct compared *x, const struct diff_format *f,
+        struct buf *out)
+{
+	if (param_given(c, P_GetDiffFlameGraph_baselineId))
+		return false;
+	compared_made_of(c, x, out);
+	for (size_t i = 0; i < ARRAY_LEN(shown_by); i++) {
+		const char *v = request_query(c->req, params[shown_by[i]].name);
+
+		buf_addf(out, "%s\n", v ? v : "");
+	}
+	buf_addf(out, "%s\n", f->name);
+	return true;
+}
+
 /* Finds the other captures for a link from CheckBaseline, which names the
  * baseline: its test is repeated. */
 static int
@@ -115,7 +153,9 @@ flamediff_get(struct call *c)
 	CLEANUP_COMPARED struct compared x = {0};
 	const struct diff_format *f = format_of(c);
 	const struct format *as = format_find(f->name);
-	bool again; /* parts may have been added since */
+	int64_t left_out[2];
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
+	bool keep, again; /* parts may have been added since */
 
 	if (compared_ask(c, COMPARED_PARAMS(GetDiffFlameGraph), &x) ||
 	    compared_load(c, &sides, &x))
@@ -129,9 +169,21 @@ flamediff_get(struct call *c)
 	             x.now.service, x.now.type, as->extension);
 	if (!param_given(c, P_GetDiffFlameGraph_baselineId) && known(c, &x, f))
 		return answer_empty(c, 304);
-	if (find_others(c, &x) || compared_run(c, &x))
+	keep = made_of(c, &x, f, &of);
+	if (keep && kept_find(c, &of)) {
+		compared_question(c, &x.base, &x.now);
+		view_begin(c, as);
+		return 0;
+	}
+	if (find_others(c, &x) || compared_run(c, &x) ||
+	    compared_stacks(c, &x, nodes_of(f), left_out) || call_go_on(c))
 		return -1;
 	compared_nodes(c, &x);
 	view_begin(c, as);
-	return render(c, &x, f);
+	if (render(c, &x, f,
+	           left_out[0] > left_out[1] ? left_out[0] : left_out[1]))
+		return -1;
+	if (keep)
+		kept_add(c, &of);
+	return 0;
 }

@@ -53,6 +53,8 @@ taken_refuse(struct call *c, int rc, const char *why)
 		return fail(c, PayloadTooLarge);
 	case -EPROTONOSUPPORT:
 		return unknown_format(c);
+	case -ENOMEM:
+		return fail_memory(c);
 	default:
 		buf_addf(&c->reply->cause, "upload: %s: %s", why,
 		         strerror(-rc));
@@ -183,7 +185,7 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 	result.sample_count = d.samples;
 	result.top_functions = buf_str(&d.top);
 	result.quality = buf_str(&d.quality);
-	rc = call_begin(c);
+	rc = call_go_on(c) ? -1 : call_begin(c);
 	if (rc)
 		return rc;
 	rc = store_session(c, &ask, &result, &d, out);

@@ -8,6 +8,7 @@
 #include "store/baseline.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 static void
@@ -26,6 +27,17 @@ put_frames(struct buf *out, const struct groups *g, const struct group *x)
 	json_close(out, ']');
 }
 
+static void
+put_site(struct buf *out, const struct groups *g, const struct group *x)
+{
+	uint32_t site = group_site(g, x);
+
+	json_put_text(out, "site",
+	              site < x->nframes
+	                      ? groups_text(g, group_frames(g, x)[site].name)
+	                      : "");
+}
+
 void
 analysis_put_stack(struct buf *out, const struct groups *g,
                    const struct group *x, int64_t count)
@@ -34,8 +46,11 @@ analysis_put_stack(struct buf *out, const struct groups *g,
 	json_put_text(out, "state", groups_text(g, x->state));
 	json_put_text(out, "waitReason", groups_text(g, x->reason));
 	put_frames(out, g, x);
+	put_site(out, g, x);
 	json_put_text(out, "waitReasonRaw", groups_text(g, x->raw));
 	json_put_text(out, "class", wait_class_names[wait_class_of(g, x)]);
+	json_put_known(out, "waitSeconds", (double)x->age_s,
+	               x->age_s != GROUPS_NO_AGE);
 }
 
 /* The session with which growth is compared. */
@@ -113,7 +128,6 @@ put_suspects(struct buf *out, const struct analysis *a)
 	for (size_t i = 0; i < a->nsuspects; i++) {
 		const struct leak_suspect *s = &a->suspects[i];
 		const struct group *x = &g->items[s->group];
-		uint32_t site = a->sites[s->group];
 
 		json_open(out, NULL, '{');
 		json_put_text(out, "severity",
@@ -121,11 +135,6 @@ put_suspects(struct buf *out, const struct analysis *a)
 		json_put_text(out, "rule", s->rule->name);
 		json_put_text(out, "why", s->rule->why);
 		json_put_text(out, "source", s->rule->source);
-		json_put_text(
-			out, "site",
-			site < x->nframes
-				? groups_text(g, group_frames(g, x)[site].name)
-				: "");
 		json_put_int(out, "baseCount", s->base_count);
 		analysis_put_stack(out, g, x, s->count);
 		json_close(out, '}');
@@ -147,6 +156,24 @@ put_stacks(struct buf *out, const char *key, const struct analysis *a,
 		analysis_put_stack(out, a->groups, x, x->count[1]);
 		json_close(out, '}');
 		top--;
+	}
+	json_close(out, ']');
+}
+
+static void
+put_targets(struct buf *out, const struct analysis *a, int64_t top)
+{
+	json_open(out, "waitTargets", '[');
+	for (size_t i = 0; i < a->ntargets && (int64_t)i < top; i++) {
+		const struct wait_target *t = &a->targets[i];
+		char address[sizeof("0x") + 16];
+
+		snprintf(address, sizeof(address), "0x%" PRIx64, t->address);
+		json_open(out, NULL, '{');
+		json_put_text(out, "address", address);
+		json_put_int(out, "stackCount", t->nstacks);
+		analysis_put_stack(out, a->groups, &t->most, t->count);
+		json_close(out, '}');
 	}
 	json_close(out, ']');
 }
@@ -175,6 +202,7 @@ answer(struct call *c, const struct session *s, const struct analysis *a,
 	json_put_real(out, "goroutineGrowthRate", growth_rate(a, g));
 	json_put_text(out, "growthBase", g->base);
 	put_suspects(out, a);
+	put_targets(out, a, top);
 	json_put_time(out, "analyzedAt", clock_wall_ms());
 	return answer_end(c);
 }

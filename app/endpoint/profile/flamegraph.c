@@ -1,7 +1,9 @@
 /* GET of a profile in one of the formats of formats.def. */
+#include "base/hash.h"
 #include "endpoint/call/accept.h"
 #include "load.h"
 #include "profile_json.h"
+#include "slice.h"
 #include "view.h"
 #include "window_session.h"
 
@@ -41,22 +43,50 @@ put_headers(struct call *c, const struct session *s, const struct format *f)
 	             s->service, s->type, s->id, f->extension);
 }
 
+/* Sends a window, or a part of a capture: neither is a file. */
 static int
-send_window(struct call *c, const struct format *f)
+send_made(struct call *c, const struct format *f)
 {
 	CLEANUP_SESSION struct session s = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
 
-	if (load_session(c, P_GetFlameGraph_profileId, &s))
+	if (load_completed(c, P_GetFlameGraph_profileId, NULL, &s))
 		return -1;
 	put_headers(c, &s, f);
-	/* a window never changes, and ids are not reused */
-	if (answer_etag(c, "%s-%s-%s", s.id, f->name, STOKER_VERSION))
+	load_made_of(c, &s, &of);
+	buf_puts(&of, f->name);
+	if (answer_etag(c, "%016llx-%s-%s",
+	                (unsigned long long)hash_bytes(of.p, of.len), f->name,
+	                STOKER_VERSION))
 		return answer_empty(c, 304);
-	if (load_profile(c, &s, &p))
-		return -1;
 	view_begin(c, f);
-	return view_profile(c, &s, f, p);
+	if (kept_find(c, &of))
+		return 0;
+	if (load_profile(c, &s, &p) || view_profile(c, &s, f, p))
+		return -1;
+	kept_add(c, &of);
+	return 0;
+}
+
+/* Sends what was made of this very profile before, or makes it. */
+static int
+send_view(struct call *c, const struct session *s, const struct format *f,
+          const struct blob *b)
+{
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	if (f->use == FORMAT_STORED)
+		return view_render(c, s, f, b);
+	load_made_of(c, s, &of);
+	buf_puts(&of, f->name);
+	if (kept_find(c, &of))
+		return 0;
+	rc = view_render(c, s, f, b);
+	if (!rc)
+		kept_add(c, &of);
+	return rc;
 }
 
 int
@@ -68,10 +98,11 @@ flamegraph_get(struct call *c)
 		param_given(c, P_GetFlameGraph_format)
 			? format_find(param_text(c, P_GetFlameGraph_format))
 			: accept_format(c->req->accept);
+	struct slice part;
 	struct blob b;
 
-	if (window_is(id))
-		return send_window(c, f);
+	if (window_is(id) || slice_parse(id, &part))
+		return send_made(c, f);
 	if (find_blob(c, id, &s, &b))
 		return -1;
 	buf_clear(&c->reply->details);
@@ -79,5 +110,5 @@ flamegraph_get(struct call *c)
 	if (answer_etag(c, "%.32s-%s-%s", b.checksum, f->name, STOKER_VERSION))
 		return answer_empty(c, 304);
 	view_begin(c, f);
-	return view_render(c, &s, f, &b);
+	return send_view(c, &s, f, &b);
 }

@@ -3,6 +3,7 @@
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "profile_json.h"
+#include "slice.h"
 #include "store/blob.h"
 #include "window_session.h"
 
@@ -20,25 +21,11 @@ fail_unknown(struct call *c, enum param p)
 	return fail(c, UnknownProfile, id);
 }
 
-int
-load_session(struct call *c, enum param p, struct session *out)
+/* Fails unless the session has completed; the type is any when NULL. */
+static int
+check_completed(struct call *c, enum param p, const char *type,
+                const struct session *out)
 {
-	const char *id = param_text(c, p);
-	int rc = window_is(id) ? window_find(c, id, out)
-	                       : session_get(&c->env->store, c->caller.tenant,
-	                                     id, out);
-
-	if (rc == -ENOENT)
-		return fail_unknown(c, p);
-	return rc ? fail_store(c, rc) : 0;
-}
-
-int
-load_completed(struct call *c, enum param p, const char *type,
-               struct session *out)
-{
-	if (load_session(c, p, out))
-		return -1;
 	if (!strcmp(out->status, SESSION_COMPLETED) &&
 	    (!type || !strcmp(out->type, type)))
 		return 0;
@@ -53,6 +40,44 @@ load_completed(struct call *c, enum param p, const char *type,
 	return fail(c, WrongProfileType, type);
 }
 
+int
+load_session(struct call *c, enum param p, struct session *out)
+{
+	const char *id = param_text(c, p);
+	struct slice x;
+	bool is_part = slice_parse(id, &x);
+	int rc = window_is(id) ? window_find(c, id, out)
+	                       : session_get(&c->env->store, c->caller.tenant,
+	                                     is_part ? x.session : id, out);
+
+	if (!rc && is_part && check_completed(c, p, NULL, out))
+		return -1;
+	if (!rc && is_part)
+		rc = slice_session(&x, id, out);
+	if (rc == -ENOENT)
+		return fail_unknown(c, p);
+	return rc ? fail_store(c, rc) : 0;
+}
+
+int
+load_completed(struct call *c, enum param p, const char *type,
+               struct session *out)
+{
+	return load_session(c, p, out) ? -1 : check_completed(c, p, type, out);
+}
+
+/* Finds a stored file of a session, or of that which it is a part of. */
+static int
+find_blob(struct call *c, const struct session *s, const char *kind,
+          struct blob *out)
+{
+	struct slice x;
+
+	return blob_of_session(&c->env->store,
+	                       slice_parse(s->id, &x) ? x.session : s->id, kind,
+	                       out);
+}
+
 static int
 decode(struct call *c, const struct blob *b, struct profile **out,
        struct buf *why)
@@ -64,24 +89,111 @@ decode(struct call *c, const struct blob *b, struct profile **out,
 	          : pprof_decode(stored.p, stored.len, BLOB_MAX_RAW, out, why);
 }
 
+/* Bytes of a stored file, inflated; a missing file is an error of whoever reads
+ * it. */
+static uint64_t
+raw_bytes(struct call *c, const struct session *s, const char *kind)
+{
+	uint32_t bytes;
+	struct blob b;
+
+	if (window_is(s->id) || find_blob(c, s, kind, &b) ||
+	    blob_raw_bytes(&c->env->store, &b, &bytes))
+		return 0;
+	return bytes;
+}
+
+int
+load_reads(struct call *c, const struct session *s)
+{
+	uint64_t bytes = raw_bytes(c, s, BLOB_PPROF);
+	struct slice x;
+
+	if (slice_parse(s->id, &x))
+		bytes += raw_bytes(c, s, BLOB_TIMELINE);
+	return call_reads(c, bytes);
+}
+
+int
+load_reads_timeline(struct call *c, const struct session *s)
+{
+	return call_reads(c, raw_bytes(c, s, BLOB_TIMELINE));
+}
+
 int
 load_profile(struct call *c, const struct session *s, struct profile **out)
 {
+	return load_reads(c, s) ? -1 : load_known(c, s, out);
+}
+
+/* Reads the timeline of a session, or all of that which it is a part of. */
+static struct timeline *
+whole_timeline(struct call *c, const struct session *s)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	struct timeline *t = NULL;
+	struct blob b;
+
+	if (window_is(s->id) || find_blob(c, s, BLOB_TIMELINE, &b) ||
+	    blob_read(&c->env->store, &b, &stored) ||
+	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
+		return NULL;
+	return t;
+}
+
+int
+fail_no_timeline(struct call *c, const struct session *s)
+{
+	detail_text(c, "profileId", s->id);
+	return fail(c, TimelineNotKept);
+}
+
+/* Leaves of a profile the part that the session is. */
+static int
+cut(struct call *c, const struct session *s, struct profile *p)
+{
+	CLEANUP_TIMELINE struct timeline *t = NULL;
+	struct slice x;
+	int rc;
+
+	if (!slice_parse(s->id, &x))
+		return 0;
+	t = whole_timeline(c, s);
+	if (!t)
+		return fail_no_timeline(c, s);
+	rc = timeline_cut_profile(t, &x.part, p);
+	if (!rc)
+		return 0;
+	buf_addf(&c->reply->cause, "timeline of %s: %s", s->id, strerror(-rc));
+	return rc == -ENOMEM ? fail_memory(c) : fail(c, InternalError);
+}
+
+int
+load_known(struct call *c, const struct session *s, struct profile **out)
+{
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	CLEANUP_PROFILE struct profile *p = NULL;
 	struct blob b;
 	int rc;
 
+	if (call_go_on(c))
+		return -1;
 	if (window_is(s->id))
-		rc = window_profile(c, s->id, out, &why);
+		rc = window_profile(c, s->id, &p, &why);
 	else
-		rc = blob_of_session(&c->env->store, s->id, BLOB_PPROF, &b)
-		             ?: decode(c, &b, out, &why);
+		rc = find_blob(c, s, BLOB_PPROF, &b) ?: decode(c, &b, &p, &why);
+	if (!rc && cut(c, s, p))
+		return -1;
+	if (!rc)
+		*out = TAKE(p);
 	if (!rc)
 		return 0;
 	if (rc == -ENOENT) {
 		detail_text(c, "profileId", s->id);
 		return fail(c, ProfileNotKept);
 	}
+	if (rc == -ENOMEM)
+		return fail_memory(c);
 	buf_addf(&c->reply->cause, "stored profile %s: %s (%s)", s->id,
 	         buf_str(&why), strerror(-rc));
 	return fail(c, InternalError);
@@ -101,16 +213,25 @@ load_if_kept(struct call *c, const char *session, struct profile **out)
 struct timeline *
 load_timeline(struct call *c, const struct session *s)
 {
-	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
-	struct timeline *t = NULL;
+	struct timeline *t = whole_timeline(c, s);
+	struct slice x;
+
+	if (t && slice_parse(s->id, &x))
+		timeline_cut(t, &x.part);
+	return t;
+}
+
+void
+load_made_of(struct call *c, const struct session *s, struct buf *out)
+{
+	static const char *const kinds[] = {BLOB_PPROF, BLOB_TIMELINE};
 	struct blob b;
 
-	if (window_is(s->id) ||
-	    blob_of_session(&c->env->store, s->id, BLOB_TIMELINE, &b) ||
-	    blob_read(&c->env->store, &b, &stored) ||
-	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
-		return NULL;
-	return t;
+	buf_addf(out, "%s", s->id);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (!window_is(s->id) && !find_blob(c, s, kinds[i], &b))
+			buf_addf(out, " %s=%s", kinds[i], b.checksum);
+	buf_putc(out, '\n');
 }
 
 int
@@ -119,14 +240,15 @@ load_top(struct call *c, int64_t top, struct session *s)
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_BUF struct buf list = BUF_INIT(BUF_MAX_REPLY);
+	struct slice part;
 	char *text;
 	int rc;
 
 	if (!top)
 		return 0;
-	if (load_profile(c, s, &p))
+	if (load_profile(c, s, &p) || call_go_on(c))
 		return -1;
-	rc = tree_new(p, profile_type_index(p, NULL), &t)
+	rc = tree_functions(p, profile_type_index(p, NULL), &t)
 	             ?: summary_top(t,
 	                            top < 0 ? SUMMARY_FUNCTIONS : (uint32_t)top,
 	                            &list)
@@ -135,5 +257,7 @@ load_top(struct call *c, int64_t top, struct session *s)
 		return fail_store(c, rc);
 	free(s->top_functions);
 	s->top_functions = text;
+	if (slice_parse(s->id, &part))
+		s->sample_count = t->total_samples;
 	return 0;
 }

@@ -2,7 +2,8 @@
  * Loads sessions and their profiles by parameters, and checks state and type;
  * or fails with the error that says why not. A PROFILE that is unknown is
  * UnknownProfile, a SESSION UnknownSession. A PROFILE may be a window
- * ("win-..."): it is loaded as a completed session.
+ * ("win-..."), or a part of a capture (slice.h): both are loaded as completed
+ * sessions.
  *
  *   Errors   0, or -1 with the reply
  */
@@ -21,15 +22,29 @@ MUST_CHECK int load_completed(struct call *c, enum param p, const char *type,
 /* Decodes the profile of a completed session. */
 MUST_CHECK int
 load_profile(struct call *c, const struct session *s, struct profile **out);
+/* The two halves of load_profile(): a call that decodes several profiles tells
+ * how much it reads of all of them before the first. See call_reads(). */
+MUST_CHECK int load_reads(struct call *c, const struct session *s);
+MUST_CHECK int
+load_known(struct call *c, const struct session *s, struct profile **out);
 /*
  * Decodes a session's profile if it is still kept; *out is NULL otherwise, or
  * when it can't be read.
  */
 void load_if_kept(struct call *c, const char *session, struct profile **out);
+/* Tells how much load_timeline() is about to read. */
+MUST_CHECK int load_reads_timeline(struct call *c, const struct session *s);
 /* Reads the timeline of a session; NULL when there is none, or it can't be
  * read. */
 struct timeline *load_timeline(struct call *c, const struct session *s);
+/* Writes what tells the profile of a session, or of a window, from any other,
+ * and from what the session had before: see kept.h. */
+void load_made_of(struct call *c, const struct session *s, struct buf *out);
 /* Fails with UnknownSession or UnknownProfile; always -1. */
 int fail_unknown(struct call *c, enum param p);
-/* Fills topFunctions from the profile: 0, or -1 with the reply. */
+/* Fails because a capture does not tell when its samples were taken; always -1.
+ */
+int fail_no_timeline(struct call *c, const struct session *s);
+/* Fills topFunctions, and the count of samples, from the profile: 0, or -1 with
+ * the reply. */
 MUST_CHECK int load_top(struct call *c, int64_t top, struct session *s);

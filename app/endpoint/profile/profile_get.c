@@ -3,6 +3,7 @@
  */
 #include "load.h"
 #include "profile_json.h"
+#include "slice.h"
 #include "store/baseline.h"
 #include "store/job.h"
 #include "store/session.h"
@@ -16,13 +17,16 @@ static int
 get_one(struct call *c, enum param id, int64_t wait)
 {
 	CLEANUP_SESSION struct session s = {0};
+	struct slice part;
+	bool made; /* from a profile, when it is asked for */
 	int rc = load_session(c, id, &s);
 
 	if (rc)
 		return rc;
-	if (window_is(s.id) && load_top(c, -1, &s))
+	made = window_is(s.id) || slice_parse(s.id, &part);
+	if (made && load_top(c, -1, &s))
 		return -1;
-	if (wait && !window_is(s.id))
+	if (wait && !made)
 		profile_wait(c, wait, &s);
 	return profile_answer(c, &s);
 }

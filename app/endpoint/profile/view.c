@@ -5,6 +5,7 @@
 #include "profile/pprof.h"
 #include "window_session.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,11 +15,13 @@
 	"sandbox allow-scripts allow-downloads allow-popups; "        \
 	"default-src 'none'; script-src 'unsafe-inline'; "            \
 	"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \
-	"form-action 'none'"
+	"form-action 'none'; frame-ancestors 'none'"
 
 static int
 damaged(struct call *c, int rc, const char *why)
 {
+	if (rc == -ENOMEM)
+		return fail_memory(c);
 	buf_addf(&c->reply->cause, "stored profile: %s (%s)", why,
 	         strerror(-rc));
 	return fail(c, InternalError);
@@ -44,6 +47,8 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 	};
 	int rc = tree_new(p, profile_type_index(p, NULL), &t);
 
+	if (call_go_on(c))
+		return -1;
 	snprintf(title, sizeof(title), "%s %s", s->service, s->type);
 	if (!rc)
 		rc = f->write(t, &meta, &c->reply->body);
@@ -80,11 +85,16 @@ view_render(struct call *c, const struct session *s, const struct format *f,
             const struct blob *b)
 {
 	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	uint32_t bytes;
 	int rc;
 
 	if (f->use == FORMAT_STORED)
 		return send_stored(c, b);
-	rc = blob_read(&c->env->store, b, &stored);
+	rc = blob_raw_bytes(&c->env->store, b, &bytes);
+	if (!rc && call_reads(c, bytes))
+		return -1;
+	if (!rc)
+		rc = blob_read(&c->env->store, b, &stored);
 	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, &stored);
 }
 

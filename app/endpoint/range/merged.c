@@ -218,7 +218,7 @@ answer_summary(struct call *c, const struct range *r, const struct profile *p)
 	CLEANUP_BUF struct buf url = BUF_INIT(RANGE_MAX_LINK);
 	struct gaps gaps = {0};
 	struct buf *out;
-	int rc = tree_new(p, profile_type_index(p, NULL), &t)
+	int rc = tree_functions(p, profile_type_index(p, NULL), &t)
 	                 ?: find_gaps(r, &gaps);
 
 	if (!rc)

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define PACKED_GROWS 4 /* when it is inflated, about */
+
 struct range
 range_asked(struct call *c, const struct range_rows *rows)
 {
@@ -18,6 +20,8 @@ range_asked(struct call *c, const struct range_rows *rows)
 		.host = param_text(c, rows->host),
 		.from_ms = param_int(c, rows->from),
 		.to_ms = param_int(c, rows->to),
+		.end_ns = c->end_ns,
+		.peer = &c->req->peer_fd,
 	};
 	struct query_pair q;
 
@@ -96,6 +100,10 @@ range_fail(struct call *c, const struct range *r, int rc, const struct buf *why)
 	case -E2BIG:
 	case -ETIME:
 		return fail(c, RangeTooExpensive);
+	case -ENOMEM:
+		return fail_memory(c);
+	case -ECANCELED:
+		return call_go_on(c) ?: fail(c, BadRequest);
 	default:
 		break;
 	}
@@ -106,11 +114,26 @@ range_fail(struct call *c, const struct range *r, int rc, const struct buf *why)
 	return fail(c, InternalError);
 }
 
+/* Parts are packed and compressed. */
+static uint64_t
+raw_bytes(const struct range *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		sum += (uint64_t)r->parts[i].length * PACKED_GROWS;
+	return sum;
+}
+
 int
 range_merged(struct call *c, const struct range *r, struct profile **out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
-	int rc = range_merge(r, out, &why);
+	int rc;
+
+	if (call_reads(c, raw_bytes(r)))
+		return -1;
+	rc = range_merge(r, out, &why);
 
 	return rc ? range_fail(c, r, rc, &why) : 0;
 }

@@ -164,6 +164,30 @@ TEST(a_key_that_is_not_in_the_file_is_refused)
 }
 END
 
+/* A token that names one key and is signed with another of the file. */
+TEST(a_token_is_checked_with_the_key_that_it_names)
+{
+	static const char *const named[] = {"rsa", "none"};
+	CLEANUP_RING struct ring r = ring();
+
+	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+		struct caller c = {0};
+		jwt_t *jwt;
+		char *token;
+
+		ck_assert_int_eq(r_jwt_init(&jwt), RHN_OK);
+		r_jwt_set_sign_alg(jwt, R_JWA_ALG_ES256);
+		r_jwt_set_full_claims_json_str(jwt, GOOD);
+		r_jwt_set_header_str_value(jwt, "kid", named[i]);
+		token = r_jwt_serialize_signed(jwt, r.ec, 0);
+		ck_assert_ptr_nonnull(token);
+		ck_assert_int_eq(check(&r, token, &c), -EACCES);
+		r_free(token);
+		r_jwt_free(jwt);
+	}
+}
+END
+
 /* A public key used as a shared secret: what a confused verifier takes.
  * Source: RFC 8725, 2.1. */
 TEST(a_public_key_is_no_shared_secret)
@@ -307,6 +331,17 @@ static const struct {
          CLAIMS("\"me\"", "\"stoker\"", TIMES,
                 "\"role\":\"viewer\",\"tenant\":\"a b\""),
          -EACCES},
+	{"a subject that is no text",
+         "{\"iss\":\"me\",\"aud\":\"stoker\"," TIMES ",\"sub\":7," WHO "}",
+         -EACCES},
+	{"a second tenant of two words",
+         CLAIMS("\"me\"", "\"stoker\"", TIMES,
+                "\"role\":\"viewer\",\"tenant\":[\"t1\",\"a b\"]"),
+         -EACCES},
+	{"every tenant beside one",
+         CLAIMS("\"me\"", "\"stoker\"", TIMES,
+                "\"role\":\"viewer\",\"tenant\":[\"t1\",\"*\"]"),
+         -EACCES},
 	{"no tenants in the list",
          CLAIMS("\"me\"", "\"stoker\"", TIMES,
                 "\"role\":\"viewer\",\"tenant\":[]"),
@@ -388,6 +423,7 @@ END
 
 SUITE("jwt", each_algorithm_is_taken_with_its_key, other_algorithms_are_refused,
       a_key_that_is_not_in_the_file_is_refused,
+      a_token_is_checked_with_the_key_that_it_names,
       a_public_key_is_no_shared_secret, a_key_is_used_only_for_what_it_says,
       unsigned_and_broken_tokens_are_refused,
       every_changed_byte_breaks_the_signature, claims_are_checked,

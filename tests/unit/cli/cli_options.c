@@ -332,13 +332,49 @@ TEST(commands_are_found_by_all_their_words)
 }
 END
 
+/* Every text of help about this option, of all commands and of one. */
+static void
+check_names(const char *option, const char *name)
+{
+	static const struct {
+		const char *option, *doc;
+	} docs[] = {
+#define OPTION(field, scope, kind, arg, doc, params) {#field, doc},
+#define MEANING(field, command, doc)                 {#field, doc},
+#include "cli/options.def"
+#undef OPTION
+#undef MEANING
+	};
+	size_t found = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(docs); i++) {
+		if (strcmp(docs[i].option, option))
+			continue;
+		ck_assert_msg(strstr(docs[i].doc, name), "%s: no %s in: %s",
+		              option, name, docs[i].doc);
+		found++;
+	}
+	ck_assert_uint_gt(found, 0);
+}
+
+TEST(help_names_every_type_and_format)
+{
+#define PROFILE_TYPE(name, ...) check_names("type", #name);
+#include "types.def"
+#undef PROFILE_TYPE
+#define FORMAT(name, ...) check_names("format", #name);
+#include "formats.def"
+#undef FORMAT
+}
+END
+
 SUITE("cli_options", options_and_operands_mix, two_dashes_end_the_options,
       a_lone_dash_is_an_operand, a_wrong_option_is_named,
       a_number_of_seconds_or_days_may_have_a_unit,
       a_parameter_of_the_api_has_the_option_that_was_given,
       every_meaning_is_of_an_option_that_its_command_takes,
       an_option_means_what_its_command_makes_of_it,
-      lists_and_operands_have_ceilings,
+      help_names_every_type_and_format, lists_and_operands_have_ceilings,
       a_command_takes_only_options_that_its_usage_names,
       every_option_of_a_usage_is_a_row, every_command_of_two_words_has_a_family,
       every_example_is_of_its_command_and_fits_it,

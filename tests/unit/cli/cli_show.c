@@ -78,8 +78,54 @@ TEST(a_long_column_of_text_gives_way_to_the_last)
 
 	top_show(&out, j, 1, &screen);
 	ck_assert_str_eq(strchr(buf_str(&out), '\n') + 1,
-	                 "   1.0      1.0  12345678901234567890  …/package  "
+	                 "   1.0      1.0  12345678901234567890  …/package   "
 	                 "…::find_if_it_is_there\n");
+}
+END
+
+/* Where the text begins in its line. */
+static size_t
+column_of(const struct buf *out, const char *text)
+{
+	CLEANUP_BUF struct buf before = BUF_INIT(BUF_MAX_SMALL);
+	const char *at = strstr(buf_str(out), text), *line = at;
+
+	ck_assert_ptr_nonnull(at);
+	while (line > out->p && line[-1] != '\n')
+		line--;
+	buf_add(&before, line, (size_t)(at - line));
+	return text_columns(buf_str(&before));
+}
+
+TEST(a_package_that_is_cut_is_as_wide_as_its_column)
+{
+	struct screen screen = wide(80);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_of(
+		"{\"topFunctions\":[{\"selfPct\":1,\"cumulativePct\":1,"
+		"\"sampleCount\":\"1\",\"package\":"
+		"\"example.org/a/long/path/of/some_package\",\"funcName\":"
+		"\"a_function_whose_name_is_of_forty_letters\"},"
+		"{\"selfPct\":1,\"cumulativePct\":1,\"sampleCount\":\"1\","
+		"\"package\":\"demo\",\"funcName\":\"main\"}]}");
+
+	top_show(&out, j, 2, &screen);
+	ck_assert_uint_eq(column_of(&out, "a_func"), column_of(&out, "main"));
+}
+END
+
+TEST(a_long_function_leaves_the_kernel_its_name)
+{
+	struct screen screen = wide(80);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_of(
+		"{\"topFunctions\":[{\"selfPct\":1,\"cumulativePct\":1,"
+		"\"sampleCount\":\"1\",\"package\":\"[kernel.kallsyms]\","
+		"\"funcName\":\"__a_function_of_more_than_thirty_six_letters\""
+		"}]}");
+
+	top_show(&out, j, 1, &screen);
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), " [kernel.kallsyms]  __a"));
 }
 END
 
@@ -455,6 +501,8 @@ END
 SUITE("cli_show", top_functions_line_up,
       a_narrow_screen_leaves_the_functions_name,
       a_long_column_of_text_gives_way_to_the_last,
+      a_package_that_is_cut_is_as_wide_as_its_column,
+      a_long_function_leaves_the_kernel_its_name,
       columns_that_nothing_is_in_can_be_left_out,
       an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
       without_a_limit_a_screenful_is_shown,

@@ -29,6 +29,8 @@ static const struct {
 	{"github.com/some/where/pkg.(*Type).Method", 24,
          "…/pkg.(*Type).Method"},
 	{"a_c_function_with_a_very_long_name", 13, "a_c_fu…g_name"},
+	{"_json.cpython-311-x86_64-linux-gnu.so", 20, "_json.cpyt…ux-gnu.so"},
+	{"libpython3.11.so.1.0", 12, "libpyt…o.1.0"},
 	{"unclosed<template<of::names", 20, "unclosed<t…of::names"},
 };
 

@@ -1,0 +1,181 @@
+/* /api/v1/browser-session: signing in, and out; /api/v1/browser-sessions: who
+ * is signed in. */
+#include "base/clock.h"
+#include "endpoint/call.h"
+#include "store/browser_session.h"
+#include "store/token.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int64_t
+idle_ms(const struct call *c)
+{
+	return c->env->conf->api_browser_idle * MS_PER_S;
+}
+
+static int
+answer_caller(struct call *c, int64_t expires_ms)
+{
+	struct buf *out = answer_json(c);
+
+	json_put_text(out, "actor", c->caller.id);
+	json_put_text(out, "tenant", c->caller.tenant);
+	json_put_text(out, "role", who_name(c->caller.who));
+	if (expires_ms)
+		json_put_time(out, "expiresAt", expires_ms);
+	else
+		json_put_null(out, "expiresAt");
+	reply_header(c->reply, "Cache-Control", "no-store");
+	return answer_end(c);
+}
+
+static void
+set_cookie(struct call *c, const char *value, int64_t seconds)
+{
+	reply_header(c->reply, "Set-Cookie",
+	             "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
+	             request_cookie_name(c->req), value, (long long)seconds,
+	             c->req->secure ? "; Secure" : "");
+}
+
+static int
+create(struct call *c, const struct browser_session_ask *ask,
+       char cookie[static BROWSER_SESSION_COOKIE_MAX])
+{
+	struct store *store = &c->env->store;
+	char id[ID_MAX];
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = browser_session_create(store, ask, id, cookie);
+	if (!rc)
+		rc = audit_note(c, id, "{}");
+	return store_end(store, rc);
+}
+
+/* True when the caller sent a key, not a JWT. */
+static bool
+has_key(const struct call *c)
+{
+	return !strncmp(c->caller.id, TOKEN_PREFIX, strlen(TOKEN_PREFIX));
+}
+
+static bool
+is_sso(const struct call *c)
+{
+	return !*c->req->authorization && !*c->caller.browser_session;
+}
+
+int
+browser_session_post(struct call *c)
+{
+	const int64_t life = c->env->conf->api_browser_lifetime * MS_PER_S;
+	const int64_t now = clock_wall_ms();
+	char cookie[BROWSER_SESSION_COOKIE_MAX];
+	struct browser_session_ask ask = {
+		.token = has_key(c) ? c->caller.id : "",
+		.actor = c->caller.id,
+		.role = who_name(c->caller.who),
+		.tenants = c->caller.tenants,
+		.default_tenant = c->caller.tenant,
+		.expires_ms = now + life,
+		.idle_ms = idle_ms(c),
+	};
+	int rc;
+
+	/* One that could be made by another would never end, nor with a single
+	 * sign-on. */
+	if (*c->caller.browser_session || is_sso(c))
+		return fail(c, KeyRequired);
+	if (!c->req->secure && !c->req->loopback)
+		return fail(c, SecureRequired);
+	if (c->caller.expires_ms && c->caller.expires_ms < ask.expires_ms)
+		ask.expires_ms = c->caller.expires_ms;
+	rc = create(c, &ask, cookie);
+	if (rc)
+		return fail_store(c, rc);
+	set_cookie(c, cookie, (ask.expires_ms - now) / MS_PER_S);
+	return answer_caller(c, ask.expires_ms);
+}
+
+int
+browser_session_get(struct call *c)
+{
+	return answer_caller(c, c->caller.expires_ms);
+}
+
+static int
+end_noted(struct call *c, const char *id, const char *tenant)
+{
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = browser_session_end(store, id, tenant);
+	if (!rc)
+		rc = audit_note(c, id, "{}");
+	return store_end(store, rc);
+}
+
+static int
+end(struct call *c, const char *id, const char *tenant)
+{
+	int rc = end_noted(c, id, tenant);
+
+	if (rc == -ENOENT) {
+		detail_text(c, "browserSessionId", id);
+		return fail(c, UnknownBrowserSession, id);
+	}
+	return rc ? fail_store(c, rc) : answer_empty(c, c->route->status);
+}
+
+int
+browser_session_delete(struct call *c)
+{
+	int rc = end(c, c->caller.browser_session, c->caller.home);
+
+	if (!rc)
+		set_cookie(c, "", 0);
+	return rc;
+}
+
+int
+browser_session_remove(struct call *c)
+{
+	return end(c, param_text(c, P_RevokeBrowserSession_browserSessionId),
+	           c->caller.tenant);
+}
+
+static void
+put_one(struct buf *out, const struct browser_session *b)
+{
+	json_open(out, NULL, '{');
+	json_put_text(out, "id", b->id);
+	json_put_text(out, "actor", b->actor);
+	json_put_text(out, "role", b->role);
+	json_put_text(out, "tenant", b->default_tenant);
+	json_put_time(out, "createdAt", b->created_ms);
+	json_put_time(out, "lastUsedAt", b->used_ms);
+	json_put_time(out, "expiresAt", b->expires_ms);
+	json_close(out, '}');
+}
+
+int
+browser_session_list_get(struct call *c)
+{
+	CLEANUP_BROWSER_SESSIONS struct browser_session_list list = {0};
+	struct page page = PAGE_OF(c, ListBrowserSessions);
+	struct buf *out;
+	int rc = browser_session_list(&c->env->store, c->caller.tenant,
+	                              idle_ms(c), page, &list);
+
+	if (rc)
+		return page_fail(c, rc, page.cursor);
+	out = page_begin(c);
+	for (size_t i = 0; i < list.n; i++)
+		put_one(out, &list.items[i]);
+	return page_end(c, list.next);
+}

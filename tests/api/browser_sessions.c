@@ -1,0 +1,461 @@
+/* Browsers that sign in with a key or a JWT, and hold a cookie from then on. */
+#include "lib/api_short.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+#define SIGN      "/api/v1/browser-session"
+#define BROWSERS  "/api/v1/browser-sessions"
+#define TOKENS    "/api/v1/tokens"
+#define SERVICES  "/api/v1/services"
+#define COOKIE    256
+#define NEW_ADMIN "{\"name\":\"b\",\"role\":\"admin\"}"
+
+/* Copies NAME=VALUE of the cookie that the reply sets. */
+static void
+cookie_of(const struct client_reply *r, char out[static COOKIE])
+{
+	const char *set = client_header(r, "Set-Cookie");
+
+	ck_assert_ptr_nonnull(set);
+	snprintf(out, COOKIE, "%.*s", (int)strcspn(set, ";"), set);
+}
+
+static void
+sign_in(struct test_api *a, enum api_key key, char out[static COOKIE])
+{
+	CLEANUP_REPLY struct client_reply r = ask(
+		a, (struct ask){.key = key, .method = "POST", .path = SIGN});
+
+	ck_assert_int_eq(r.status, 201);
+	cookie_of(&r, out);
+}
+
+static struct client_reply
+with_cookie(struct test_api *a, const char *cookie, const char *path)
+{
+	return ask(a, (struct ask){.cookie = cookie, .path = path});
+}
+
+/* Makes a change as a page of the host does. */
+static struct client_reply
+change(struct test_api *a, const char *cookie, const char *method,
+       const char *path, const char *body)
+{
+	return ask(a, (struct ask){.cookie = cookie,
+	                           .origin = "http://stoker.test",
+	                           .method = method,
+	                           .path = path,
+	                           .body = body});
+}
+
+/* The identifier of the only browser that is signed in. */
+static void
+only_browser(struct test_api *a, char path[static 256])
+{
+	CLEANUP_REPLY struct client_reply r =
+		ask(a, (struct ask){.key = KEY_ADMIN, .path = BROWSERS});
+
+	ck_assert_uint_eq(length_of(&r, "items"), 1);
+	snprintf(path, 256, BROWSERS "/%s",
+	         text_of(item_of(&r, "items", 0), "id"));
+}
+
+TEST(a_cookie_has_the_role_and_tenant_of_its_key)
+{
+	static const struct {
+		enum api_key key;
+		const char *role, *tenant;
+		int listed; /* status of a list that needs an admin */
+	} rows[] = {
+		{KEY_VIEWER, "viewer", TEST_TENANT, 403},
+		{KEY_OPERATOR, "operator", TEST_TENANT, 403},
+		{KEY_ADMIN, "admin", TEST_TENANT, 200},
+		{KEY_OTHER, "admin", "other", 200},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply who = {0}, list = {0};
+		char cookie[COOKIE];
+
+		sign_in(&a, rows[i].key, cookie);
+		who = with_cookie(&a, cookie, SIGN);
+		ck_assert_int_eq(who.status, 200);
+		ck_assert_str_eq(reply_text(&who, "role"), rows[i].role);
+		ck_assert_str_eq(reply_text(&who, "tenant"), rows[i].tenant);
+		list = with_cookie(&a, cookie, BROWSERS);
+		ck_assert_int_eq(list.status, rows[i].listed);
+	}
+}
+END
+
+TEST(a_cookie_is_one_that_no_script_and_no_other_site_gets)
+{
+	static const struct {
+		bool https;
+		const char *begins, *has, *lacks;
+	} rows[] = {
+		{true, "__Host-stoker=", "; Secure", "Domain"},
+		{false, "stoker=", "; HttpOnly", "; Secure"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			ask(&a, (struct ask){.key = KEY_VIEWER,
+		                             .https = rows[i].https,
+		                             .method = "POST",
+		                             .path = SIGN});
+		const char *set = client_header(&r, "Set-Cookie");
+
+		ck_assert_int_eq(r.status, 201);
+		ck_assert(
+			!strncmp(set, rows[i].begins, strlen(rows[i].begins)));
+		ck_assert_ptr_nonnull(strstr(set, rows[i].has));
+		ck_assert_ptr_null(strstr(set, rows[i].lacks));
+		ck_assert_ptr_nonnull(strstr(set, "; HttpOnly"));
+		ck_assert_ptr_nonnull(strstr(set, "; SameSite=Strict"));
+		ck_assert_ptr_nonnull(strstr(set, "; Path=/;"));
+		ck_assert_str_eq(client_header(&r, "Cache-Control"),
+		                 "no-store");
+	}
+}
+END
+
+TEST(a_browser_signs_in_without_https_on_the_machine_itself_only)
+{
+	static const struct {
+		const char *remote;
+		bool https;
+		int status;
+	} rows[] = {
+		{"127.0.0.1", false, 201}, {"127.9.9.9", false, 201},
+		{"::1", false, 201},       {"192.0.2.1", false, 403},
+		{"::2", false, 403},       {"1270.0.0.1", false, 403},
+		{"192.0.2.1", true, 201},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			ask(&a, (struct ask){.key = KEY_VIEWER,
+		                             .https = rows[i].https,
+		                             .remote = rows[i].remote,
+		                             .method = "POST",
+		                             .path = SIGN});
+
+		ck_assert_int_eq(r.status, rows[i].status);
+		if (r.status == 403)
+			assert_error(&r, 403, "SecureRequired");
+	}
+}
+END
+
+TEST(a_change_with_a_cookie_must_come_from_a_page_of_the_host)
+{
+	static const struct {
+		const char *origin, *site;
+		bool https;
+		int status;
+	} rows[] = {
+		{NULL, NULL, false, 403},
+		{"http://stoker.test", NULL, false, 201},
+		{"http://STOKER.test", NULL, false, 201},
+		{NULL, "same-origin", false, 201},
+		{NULL, "same-site", false, 403},
+		{NULL, "cross-site", false, 403},
+		{NULL, "none", false, 403},
+		{"null", NULL, false, 403},
+		{"null", "same-origin", false, 403},
+		{"http://evil.test", NULL, false, 403},
+		{"http://evil.test", "same-origin", false, 403},
+		{"http://stoker.test.evil.test", NULL, false, 403},
+		{"http://stoker.test:81", NULL, false, 403},
+		{"https://stoker.test", NULL, false, 403},
+		{"https://stoker.test", NULL, true, 201},
+		{"http://stoker.test", NULL, true, 403},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply in =
+			ask(&a, (struct ask){.key = KEY_ADMIN,
+		                             .https = rows[i].https,
+		                             .method = "POST",
+		                             .path = SIGN});
+		CLEANUP_REPLY struct client_reply r = {0};
+		char cookie[COOKIE];
+
+		cookie_of(&in, cookie);
+		r = ask(&a, (struct ask){.cookie = cookie,
+		                         .origin = rows[i].origin,
+		                         .fetch_site = rows[i].site,
+		                         .https = rows[i].https,
+		                         .method = "POST",
+		                         .path = TOKENS,
+		                         .body = NEW_ADMIN});
+		ck_assert_msg(r.status == rows[i].status, "row %zu: %d", i,
+		              r.status);
+		if (r.status == 403)
+			assert_error(&r, 403, "CrossOrigin");
+	}
+}
+END
+
+TEST(a_value_that_the_browser_brought_along_is_never_made_valid)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply in =
+		ask(&a, (struct ask){.key = KEY_ADMIN,
+	                             .cookie = "stoker=planted",
+	                             .method = "POST",
+	                             .path = SIGN});
+	CLEANUP_REPLY struct client_reply r = {0};
+	char cookie[COOKIE];
+
+	ck_assert_int_eq(in.status, 201);
+	cookie_of(&in, cookie);
+	ck_assert_str_ne(cookie, "stoker=planted");
+	r = with_cookie(&a, "stoker=planted", SIGN);
+	assert_error(&r, 401, "Unauthorized");
+}
+END
+
+TEST(a_cookie_makes_no_other_cookie)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char cookie[COOKIE];
+
+	sign_in(&a, KEY_ADMIN, cookie);
+	r = change(&a, cookie, "POST", SIGN, NULL);
+	assert_error(&r, 403, "KeyRequired");
+	ck_assert_ptr_null(client_header(&r, "Set-Cookie"));
+}
+END
+
+TEST(a_cookie_that_has_signed_out_is_401)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply out = {0}, r = {0};
+	char cookie[COOKIE], cleared[COOKIE];
+
+	sign_in(&a, KEY_VIEWER, cookie);
+	out = change(&a, cookie, "DELETE", SIGN, NULL);
+	ck_assert_int_eq(out.status, 204);
+	cookie_of(&out, cleared);
+	ck_assert_str_eq(cleared, "stoker=");
+	r = with_cookie(&a, cookie, SIGN);
+	assert_error(&r, 401, "Unauthorized");
+}
+END
+
+TEST(a_cookie_ends_when_its_key_is_revoked)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply key =
+		ask(&a, (struct ask){.key = KEY_ADMIN,
+	                             .method = "POST",
+	                             .path = TOKENS,
+	                             .body = NEW_ADMIN});
+	CLEANUP_REPLY struct client_reply in =
+		ask(&a, (struct ask){.bearer = reply_text(&key, "key"),
+	                             .method = "POST",
+	                             .path = SIGN});
+	CLEANUP_REPLY struct client_reply before = {0}, gone = {0}, r = {0},
+					  list = {0};
+	char cookie[COOKIE], path[256];
+
+	cookie_of(&in, cookie);
+	before = with_cookie(&a, cookie, SERVICES);
+	ck_assert_int_eq(before.status, 200);
+	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&key, "id"));
+	gone = ask(&a, (struct ask){.key = KEY_ADMIN,
+	                            .method = "DELETE",
+	                            .path = path});
+	ck_assert_int_eq(gone.status, 204);
+	r = with_cookie(&a, cookie, SERVICES);
+	assert_error(&r, 401, "Unauthorized");
+	list = ask(&a, (struct ask){.key = KEY_ADMIN, .path = BROWSERS});
+	ck_assert_uint_eq(length_of(&list, "items"), 0);
+}
+END
+
+TEST(a_cookie_lasts_no_longer_than_its_key)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply key =
+		ask(&a, (struct ask){.key = KEY_ADMIN,
+	                             .method = "POST",
+	                             .path = TOKENS,
+	                             .body = "{\"name\":\"b\",\"role\":"
+	                                     "\"viewer\",\"expiresAt\":"
+	                                     "\"now+1h\"}"});
+	CLEANUP_REPLY struct client_reply in =
+		ask(&a, (struct ask){.bearer = reply_text(&key, "key"),
+	                             .method = "POST",
+	                             .path = SIGN});
+
+	ck_assert_int_eq(in.status, 201);
+	ck_assert_str_eq(reply_text(&in, "expiresAt"),
+	                 reply_text(&key, "expiresAt"));
+}
+END
+
+/* Opens the store as an administrator with sqlite3(1) would. */
+static sqlite3 *
+by_hand(struct test_api *a)
+{
+	char path[128];
+	sqlite3 *db;
+
+	snprintf(path, sizeof(path), "%s/stoker.db", a->store.dir);
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_busy_timeout(db, 10000), SQLITE_OK);
+	return db;
+}
+
+/* Copies the first hash in the store. */
+static void
+hash_of(struct test_api *a, char *out, size_t size)
+{
+	sqlite3 *db = by_hand(a);
+	sqlite3_stmt *s;
+
+	ck_assert_int_eq(sqlite3_prepare_v2(db,
+	                                    "SELECT hash FROM browser_session",
+	                                    -1, &s, NULL),
+	                 SQLITE_OK);
+	ck_assert_int_eq(sqlite3_step(s), SQLITE_ROW);
+	snprintf(out, size, "%s", (const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+}
+
+static void
+age(struct test_api *a, const char *column, int64_t by_ms)
+{
+	char sql[160];
+	sqlite3 *db = by_hand(a);
+
+	snprintf(sql, sizeof(sql), "UPDATE browser_session SET %s = %s - %lld",
+	         column, column, (long long)by_ms);
+	ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+TEST(a_cookie_ends_at_its_time_and_when_it_is_idle)
+{
+	static const struct {
+		const char *column;
+		int64_t by_ms;
+		int status;
+	} rows[] = {
+		{"used_ms", 3540000, 200},
+		{"used_ms", 3600000, 401},
+		{"expires_ms", 7140000, 200},
+		{"expires_ms", 7200000, 401},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_API struct test_api a =
+			test_api(1, "browser_idle = 1h\n"
+		                    "browser_lifetime = 2h");
+		CLEANUP_REPLY struct client_reply r = {0};
+		char cookie[COOKIE];
+
+		sign_in(&a, KEY_VIEWER, cookie);
+		age(&a, rows[i].column, rows[i].by_ms);
+		r = with_cookie(&a, cookie, SERVICES);
+		ck_assert_msg(r.status == rows[i].status, "row %zu: %d", i,
+		              r.status);
+	}
+}
+END
+
+TEST(an_admin_lists_and_ends_the_browsers_of_its_tenant_only)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply theirs = {0}, refused = {0},
+					  still = {0}, ended = {0}, r = {0};
+	char cookie[COOKIE], path[256];
+
+	sign_in(&a, KEY_VIEWER, cookie);
+	only_browser(&a, path);
+	theirs = ask(&a, (struct ask){.key = KEY_OTHER, .path = BROWSERS});
+	ck_assert_uint_eq(length_of(&theirs, "items"), 0);
+	refused = ask(&a, (struct ask){.key = KEY_OTHER,
+	                               .method = "DELETE",
+	                               .path = path});
+	assert_error(&refused, 404, "UnknownBrowserSession");
+	still = with_cookie(&a, cookie, SERVICES);
+	ck_assert_int_eq(still.status, 200);
+	ended = ask(&a, (struct ask){.key = KEY_ADMIN,
+	                             .method = "DELETE",
+	                             .path = path});
+	ck_assert_int_eq(ended.status, 204);
+	r = with_cookie(&a, cookie, SERVICES);
+	assert_error(&r, 401, "Unauthorized");
+}
+END
+
+TEST(the_store_holds_no_cookie)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char cookie[COOKIE], hash[128], stolen[COOKIE];
+
+	sign_in(&a, KEY_ADMIN, cookie);
+	hash_of(&a, hash, sizeof(hash));
+	ck_assert_ptr_null(strstr(cookie, hash));
+	snprintf(stolen, sizeof(stolen), "stoker=%s", hash);
+	r = with_cookie(&a, stolen, SIGN);
+	assert_error(&r, 401, "Unauthorized");
+}
+END
+
+static void
+assert_status(struct test_api *a, const char *cookie, int status)
+{
+	CLEANUP_REPLY struct client_reply r = with_cookie(a, cookie, SERVICES);
+
+	ck_assert_int_eq(r.status, status);
+}
+
+/* A browser of another key neither counts nor ends. */
+TEST(a_key_has_no_more_browsers_than_the_limit)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply list = {0};
+	char first[COOKIE], other[COOKIE], cookie[COOKIE];
+
+	sign_in(&a, KEY_VIEWER, first);
+	age(&a, "created_ms", 1000);
+	sign_in(&a, KEY_OPERATOR, other);
+	for (int i = 0; i < 49; i++)
+		sign_in(&a, KEY_VIEWER, cookie);
+	assert_status(&a, first, 200);
+	sign_in(&a, KEY_VIEWER, cookie);
+	assert_status(&a, first, 401);
+	assert_status(&a, other, 200);
+	list = ask(&a, (struct ask){.key = KEY_ADMIN,
+	                            .path = BROWSERS "?limit=500"});
+	ck_assert_uint_eq(length_of(&list, "items"), 51);
+}
+END
+
+SUITE_TIMEOUT("browser sessions", 60,
+              a_cookie_has_the_role_and_tenant_of_its_key,
+              a_cookie_is_one_that_no_script_and_no_other_site_gets,
+              a_browser_signs_in_without_https_on_the_machine_itself_only,
+              a_change_with_a_cookie_must_come_from_a_page_of_the_host,
+              a_value_that_the_browser_brought_along_is_never_made_valid,
+              a_cookie_makes_no_other_cookie,
+              a_cookie_that_has_signed_out_is_401,
+              a_cookie_ends_when_its_key_is_revoked,
+              a_cookie_lasts_no_longer_than_its_key,
+              a_cookie_ends_at_its_time_and_when_it_is_idle,
+              an_admin_lists_and_ends_the_browsers_of_its_tenant_only,
+              the_store_holds_no_cookie,
+              a_key_has_no_more_browsers_than_the_limit)

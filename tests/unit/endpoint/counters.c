@@ -1,0 +1,45 @@
+#include "endpoint/call/counters.h"
+#include "lib/store.h"
+#include "lib/test.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const int64_t bounds[] = COUNTERS_BOUNDS;
+
+/* The number of requests of a histogram up to a bound. */
+static long
+up_to(const char *text, int64_t bound)
+{
+	char le[48];
+	const char *at;
+
+	snprintf(le, sizeof(le), ",le=\"%g\"} ", (double)bound / 1e6);
+	at = strstr(text, le);
+	ck_assert_ptr_nonnull(at);
+	return strtol(at + strlen(le), NULL, 10);
+}
+
+TEST(a_request_is_counted_up_to_the_bound_that_it_does_not_exceed)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+		char dir[] = "/tmp/stoker-test.XXXXXX";
+		struct counters *c;
+
+		ck_assert_ptr_nonnull(mkdtemp(dir));
+		ck_assert_int_eq(counters_open(dir, 2, 1, &c), 0);
+		counters_request(c, 0, 200, bounds[i]);
+		counters_request(c, 0, 200, bounds[i] + 1);
+		counters_write(c, &text);
+		counters_close(c);
+		test_remove(dir);
+		ck_assert_int_eq(up_to(buf_str(&text), bounds[i]), 1);
+		if (i)
+			ck_assert_int_eq(up_to(buf_str(&text), bounds[i - 1]),
+			                 0);
+	}
+}
+END
+
+SUITE("counters", a_request_is_counted_up_to_the_bound_that_it_does_not_exceed)

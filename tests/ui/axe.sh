@@ -1,6 +1,8 @@
 #!/bin/bash
 # The pages that links open, as axe-core judges them: in a wide window and in a
 # narrow one, in both themes.
+#
+# Beside others: pages have a clock of their own.
 set -u
 cd "$(dirname "$0")/../.."
 B=$(realpath "${B:-build}")
@@ -16,7 +18,7 @@ why=$(tests/lib/npm) || {
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# What is judged, with axe-core and the script that leads it behind it.
+# Appends axe-core and the script that runs it to the page to be judged.
 judged() {
   cat
   echo '<script>'

@@ -2,6 +2,8 @@
 # The API's page in a real browser, from a real server and under its policy:
 # the page, with a script of tests beside its own, in a wide window and in a
 # narrow one.
+#
+# Beside others: pages have a clock of their own.
 browser=$(command -v chromium || command -v google-chrome) || {
   echo "skip docs: no chromium"
   exit 0

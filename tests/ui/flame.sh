@@ -1,8 +1,11 @@
 #!/bin/bash
 # The flame graph page in a real browser: a page of each kind is put together
 # with the tests that drive it, and Chromium prints what they report.
+#
+# Beside others: pages have a clock of their own.
 set -u
-export_page=$(realpath "${B:-build}")/tests/ui/page
+B=$(realpath "${B:-build}")
+export_page=$B/tests/ui/page
 cd "$(dirname "$0")"
 
 browser=$(command -v chromium || command -v google-chrome) || {
@@ -15,7 +18,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 # page DATA TEST: the page with this data, driven by that script
 page() {
-  awk -v data="$1" -v test="$2" -v web=../../app/web/flame/ '
+  awk -v data="$1" -v test="$2" -v web="$B/gen/web/flame/" '
     function put(file,    line) {
       while ((getline line <file) > 0) print line
       close(file)
@@ -28,8 +31,7 @@ page() {
     }
     /STOKER-JS/ {
       print "<script>"
-      split("text model flame table diff sandwich about page", part, " ")
-      for (i = 1; i in part; i++) put(web part[i] ".js")
+      put(web "page.js")
       print "</script><script>"
       put("run.js")
       put(test)
@@ -42,7 +44,7 @@ awk -v n=50000 -f tree.awk >"$tmp/big.json"
 page small.json flame.js | tee "$tmp/page.html" >"$tmp/sandbox-page.html"
 page empty.json empty.js >"$tmp/empty.html"
 page "$tmp/big.json" big.js >"$tmp/big.html"
-# What the exporter writes, with the test behind it: it must run as it is.
+# A page of the exporter with the test appended: the page must run unchanged.
 {
   printf '%s\n' 'main@/bin/shop;parse</script>@/lib/parse.so 30' \
     'main@/bin/shop;work 70' | "$export_page"

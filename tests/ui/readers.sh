@@ -1,5 +1,5 @@
 #!/bin/bash
-# What we write, read by the programs it is written for: speedscope's own
+# Exported files, read by the programs they are written for: speedscope's own
 # page, graphviz, an XML parser, go tool pprof.
 set -u
 export B

@@ -3,121 +3,115 @@
  * it works, and its other formats. Texts of the document may come from a
  * target: the page only ever sets them as text.
  */
-(() => {
-  const { element, quantity, utc, visible } = stoker;
+import { quantity, utc, visible } from './text.js';
+import { element } from './flame.js';
 
-  /* Where the server serves this page; a saved file, and a copy on another
-   * server, has no other formats to link to. */
-  const SERVED = /\/profiling\/(.+\/flamegraph|merge|diff)$/;
-  const INLINE = ['svg', 'json'];
-  const NAMES = { svg: 'SVG', json: 'JSON', dot: 'DOT', pprof: 'pprof',
-    folded: 'Folded stacks', speedscope: 'Speedscope',
-    firefox: 'Firefox Profiler' };
+const INLINE = ['svg', 'json'];
+const NAMES = { svg: 'SVG', json: 'JSON', dot: 'DOT', pprof: 'pprof',
+  folded: 'Folded stacks', speedscope: 'Speedscope',
+  firefox: 'Firefox Profiler' };
 
-  const isServed = () => /^https?:$/.test(location.protocol) &&
-    SERVED.test(location.pathname);
+/* --- facts -------------------------------------------------------------- */
 
-  /* --- facts -------------------------------------------------------------- */
+/* Until when the link that led here works; '' without one. */
+function expiry() {
+  const q = new URLSearchParams(location.search);
+  const [hour, key] = (q.get('signature') ?? '').split('.');
+  const at = key ? Number(hour) * 3600 : Number(q.get('expires'));
+  return at > 0 && at < 253402300800
+    ? utc(new Date(at * 1000).toISOString().slice(0, 16) + 'Z') : '';
+}
 
-  /* Until when the link that led here works; '' without one. */
-  function expiry() {
-    const q = new URLSearchParams(location.search);
-    const at = q.has('signature') ? Number(q.get('expires')) : 0;
-    return at > 0 && at < 253402300800
-      ? utc(new Date(at * 1000).toISOString().slice(0, 16) + 'Z') : '';
+function facts(doc, ofDiff) {
+  const rows = doc.base ? ofDiff(doc) : [
+    ['Started', utc(String(doc.startedAt))],
+    ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
+    ['Samples', Number(doc.totalSamples).toLocaleString('en')],
+    ['Total', quantity(doc.total, doc.unit)]];
+  if (doc.quality.verdict === 'good') rows.push(['Quality', 'good']);
+  if (expiry()) rows.push(['This link works until', expiry()]);
+  return rows.map(([name, value]) => {
+    const group = element('div', '');
+    group.append(element('dt', name), element('dd', value));
+    return group;
+  });
+}
+
+/* --- quality ------------------------------------------------------------ */
+
+function list(texts) {
+  const ul = element('ul', '');
+  ul.append(...texts.map(text => element('li', visible(String(text)))));
+  return ul;
+}
+
+/* One side's report, [] when there is nothing to say. */
+function report(quality, whose) {
+  const { verdict, reasons = [], notes = [] } = quality, parts = [];
+  if (verdict === 'poor') {
+    parts.push(element('strong', `${whose} is poor: do not rely on it.`));
+    if (reasons.length > 0) parts.push(list(reasons));
   }
-
-  function facts(doc, ofDiff) {
-    const rows = doc.base ? ofDiff(doc) : [
-      ['Started', utc(String(doc.startedAt))],
-      ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
-      ['Samples', Number(doc.totalSamples).toLocaleString('en')],
-      ['Total', quantity(doc.total, doc.unit)]];
-    if (doc.quality.verdict === 'good') rows.push(['Quality', 'good']);
-    if (expiry()) rows.push(['This link works until', expiry()]);
-    return rows.map(([name, value]) => {
-      const group = element('div', '');
-      group.append(element('dt', name), element('dd', value));
-      return group;
-    });
+  if (notes.length > 0) {
+    const more = element('details', '');
+    more.append(element('summary', notes.length === 1
+      ? `${whose}: a note on its quality`
+      : `${whose}: ${notes.length} notes on its quality`), list(notes));
+    parts.push(more);
   }
+  return parts;
+}
 
-  /* --- quality ------------------------------------------------------------ */
+function showQuality(section, doc) {
+  const sides = doc.base
+    ? [[doc.base.quality, 'The base'], [doc.quality, 'The comparison']]
+    : [[doc.quality, 'This profile']];
+  const parts = sides.flatMap(([quality, whose]) => report(quality, whose));
+  section.classList.toggle('poor',
+    sides.some(([quality]) => quality.verdict === 'poor'));
+  section.replaceChildren(...parts);
+  section.hidden = parts.length === 0;
+}
 
-  function list(texts) {
-    const ul = element('ul', '');
-    ul.append(...texts.map(text => element('li', visible(String(text)))));
-    return ul;
+/* --- other formats ------------------------------------------------------ */
+
+function link(address, format, title) {
+  const url = new URL(address, location.href);
+  url.searchParams.set('format', format);
+  url.hash = '';
+  const a = element('a', NAMES[format] || format, { href: url.href, title });
+  if (INLINE.includes(format)) {
+    a.target = '_blank';
+    a.rel = 'noopener';
   }
+  return a;
+}
 
-  /* One side's report, [] when there is nothing to say. */
-  function report(quality, whose) {
-    const { verdict, reasons = [], notes = [] } = quality, parts = [];
-    if (verdict === 'poor') {
-      parts.push(element('strong', `${whose} is poor: do not rely on it.`));
-      if (reasons.length > 0) parts.push(list(reasons));
-    }
-    if (notes.length > 0) {
-      const more = element('details', '');
-      more.append(element('summary', notes.length === 1
-        ? `${whose}: a note on its quality`
-        : `${whose}: ${notes.length} notes on its quality`), list(notes));
-      parts.push(more);
-    }
-    return parts;
-  }
+/* A file that the page makes by itself. */
+function maker(text, title, extension, make) {
+  const button = element('button', text, { type: 'button', title });
+  button.addEventListener('click', async () => {
+    const a = element('a', '', { download: 'flame-graph.' + extension,
+      href: URL.createObjectURL(await make()) });
+    a.click();
+  });
+  return button;
+}
 
-  function showQuality(section, doc) {
-    const sides = doc.base
-      ? [[doc.base.quality, 'The base'], [doc.quality, 'The comparison']]
-      : [[doc.quality, 'This profile']];
-    const parts = sides.flatMap(([quality, whose]) => report(quality, whose));
-    section.classList.toggle('poor',
-      sides.some(([quality]) => quality.verdict === 'poor'));
-    section.replaceChildren(...parts);
-    section.hidden = parts.length === 0;
-  }
+function showFormats(ul, doc, address, canvas) {
+  const formats = Object.entries(doc.formats)
+    .filter(([name]) => name !== 'html');
+  const items = address
+    ? formats.map(([name, title]) => link(address, name, title))
+    : [maker('JSON', 'The data of this page', 'json',
+      () => new Blob([JSON.stringify(doc)], { type: 'application/json' }))];
+  items.push(maker('PNG', 'The picture as it is seen', 'png',
+    () => new Promise(done => canvas().toBlob(done))));
+  ul.replaceChildren(...items.map(item => {
+    const li = element('li', '');
+    li.append(item);
+    return li;
+  }));
+}
 
-  /* --- other formats ------------------------------------------------------ */
-
-  function link(format, title) {
-    const url = new URL(location.href);
-    url.searchParams.set('format', format);
-    url.hash = '';
-    const a = element('a', NAMES[format] || format, { href: url.href, title });
-    if (INLINE.includes(format)) {
-      a.target = '_blank';
-      a.rel = 'noopener';
-    }
-    return a;
-  }
-
-  /* A file that the page makes by itself. */
-  function maker(text, title, extension, make) {
-    const button = element('button', text, { type: 'button', title });
-    button.addEventListener('click', async () => {
-      const a = element('a', '', { download: 'flame-graph.' + extension,
-        href: URL.createObjectURL(await make()) });
-      a.click();
-    });
-    return button;
-  }
-
-  function showFormats(ul, doc, data, canvas) {
-    const formats = Object.entries(doc.formats)
-      .filter(([name]) => name !== 'html');
-    const items = isServed()
-      ? formats.map(([name, title]) => link(name, title))
-      : [maker('JSON', 'The data of this page', 'json',
-        () => new Blob([data.textContent], { type: 'application/json' }))];
-    items.push(maker('PNG', 'The picture as it is seen', 'png',
-      () => new Promise(done => canvas().toBlob(done))));
-    ul.replaceChildren(...items.map(item => {
-      const li = element('li', '');
-      li.append(item);
-      return li;
-    }));
-  }
-
-  Object.assign(stoker, { facts, showQuality, showFormats });
-})();
+export { facts, showQuality, showFormats };

@@ -5,197 +5,196 @@
  * nothing is tested here. Pure, as model.js is; colours are those of
  * app/profile/diff/diff_svg.c.
  */
-(() => {
-  const { Tree, quantity, percent, utc } = stoker;
+import { quantity, percent, utc } from './text.js';
+import { Tree } from './model.js';
 
-  const PALE = 0.25; /* of a new or gone node that may be chance */
-  const LEAST = 0.5; /* of the smallest change that is sure */
+const PALE = 0.25; /* of a new or gone node that may be chance */
+const LEAST = 0.5; /* of the smallest change that is sure */
 
-  const signed = text => (text[0] === '-' ? '\u2212' + text.slice(1)
-    : '+' + text);
-  const scaled = (column, by) => Float64Array.from(column, v => v * by);
+const signed = text => (text[0] === '-' ? '\u2212' + text.slice(1)
+  : '+' + text);
+const scaled = (column, by) => Float64Array.from(column, v => v * by);
 
-  /* Two "#rrggbb" of a style sheet, mixed. */
-  function mix(a, b, part) {
-    const at = (s, i) => parseInt(s.slice(1 + 2 * i, 3 + 2 * i), 16);
-    const of = i => Math.round(at(a, i) + (at(b, i) - at(a, i)) * part);
-    return `rgb(${of(0)}, ${of(1)}, ${of(2)})`;
+/* Two "#rrggbb" of a style sheet, mixed. */
+function mix(a, b, part) {
+  const at = (s, i) => parseInt(s.slice(1 + 2 * i, 3 + 2 * i), 16);
+  const of = i => Math.round(at(a, i) + (at(b, i) - at(a, i)) * part);
+  return `rgb(${of(0)}, ${of(1)}, ${of(2)})`;
+}
+
+class DiffTree extends Tree {
+  static columns = { base: true, now: true, change: true, name: false,
+    package: false };
+  static heads = [['base', 'Base'], ['now', 'Comparison'],
+    ['change', 'Change']];
+  static sort = 'change';
+  static shapes = { after: 'comparison', before: 'base', both: 'both' };
+
+  constructor(doc) {
+    super(doc);
+    const { baseScale: scale, base } = doc;
+    this.by = doc.normalize;
+    this.seconds = doc.durationMs / 1000;
+    this.baseTotal = scaled(doc.baseTotals, scale);
+    this.baseSelf = scaled(doc.baseSelf, scale);
+    this.sure = new Uint8Array(this.n);
+    for (const i of doc.sure) this.sure[i] = 1;
+    this.changes = new Map(doc.changes.map(c => [c.name, c]));
+    this.firstShape = this.total[0] > 0 ? doc.shape : 'before';
+    this.setShape(this.firstShape);
   }
 
-  class DiffTree extends Tree {
-    static columns = { base: true, now: true, change: true, name: false,
-      package: false };
-    static heads = [['base', 'Base'], ['now', 'Comparison'],
-      ['change', 'Change']];
-    static sort = 'change';
-    static shapes = { after: 'comparison', before: 'base', both: 'both' };
-
-    constructor(doc) {
-      super(doc);
-      const { baseScale: scale, base } = doc;
-      this.by = doc.normalize;
-      this.seconds = doc.durationMs / 1000;
-      this.baseTotal = scaled(doc.baseTotals, scale);
-      this.baseSelf = scaled(doc.baseSelf, scale);
-      this.sure = new Uint8Array(this.n);
-      for (const i of doc.sure) this.sure[i] = 1;
-      this.changes = new Map(doc.changes.map(c => [c.name, c]));
-      this.firstShape = this.total[0] > 0 ? doc.shape : 'before';
-      this.setShape(this.firstShape);
-    }
-
-    derive(columns) {
-      const tree = super.derive(columns);
-      tree.setShape(this.shape);
-      return tree;
-    }
-
-    setShape(shape) {
-      this.shape = shape;
-      const { total, baseTotal } = this;
-      this.width = shape === 'after' ? total : shape === 'before' ? baseTotal
-        : total.map((v, i) => v + baseTotal[i]);
-      this.place();
-    }
-
-    /* The colour of such a change. */
-    change(now, base, sure) {
-      if (base === 0 && now !== 0)
-        return { kind: 'new', strength: sure ? 1 : PALE };
-      if (now === 0 && base !== 0)
-        return { kind: 'gone', strength: sure ? 1 : PALE };
-      if (!sure || base <= 0 || now <= 0) return { kind: 'same', strength: 0 };
-      const steps = Math.min(Math.abs(Math.log2(now / base)), 1);
-      return { kind: now > base ? 'more' : 'less',
-        strength: LEAST + (1 - LEAST) * steps };
-    }
-
-    changeOf(i) {
-      return this.change(this.total[i], this.baseTotal[i], this.sure[i]);
-    }
-
-    colors(read) {
-      const palette = {};
-      for (const kind of ['same', 'more', 'less', 'new', 'gone'])
-        palette[kind] = read(kind);
-      const of = ({ kind, strength }) =>
-        mix(palette.same, palette[kind], strength);
-      const names = new Map(this.top(this.view(0)).map(row =>
-        [row.name, of(this.change(row.now, row.base,
-          this.changes.has(row.name)))]));
-      return { node: i => of(this.changeOf(i)),
-        name: i => names.get(i) };
-    }
-
-    /* A value as both sides are held against each other. */
-    amount(v) {
-      if (this.by === 'share') return percent(v, this.all);
-      if (this.by !== 'rate') return quantity(v, this.unit);
-      return quantity(v / this.seconds, this.unit) + '/s';
-    }
-
-    delta(now, base) {
-      const { by, all, unit, seconds } = this, d = now - base;
-      if (by === 'share') return signed((100 * d / all).toFixed(2)) + ' pt';
-      const text = quantity(by === 'rate' ? d / seconds : d, unit);
-      return signed(text) + (by === 'rate' ? '/s' : '');
-    }
-
-    /* In percent of the base. */
-    relative(now, base) {
-      return base === 0 ? 'new' : now === 0 ? 'gone'
-        : signed((100 * (now / base - 1)).toFixed(1)) + '%';
-    }
-
-    line(what, now, base, note) {
-      if (now === 0 && base === 0) return `${what} none on either side`;
-      return `${what} ${this.amount(base)} → ${this.amount(now)}: ` +
-        `${this.delta(now, base)} (${this.relative(now, base)}${note})`;
-    }
-
-    describe(i, view) {
-      const lines = [this.line('Total', this.total[i], this.baseTotal[i],
-        this.sure[i] ? '' : ', may be chance'),
-      this.line('Self', this.self[i], this.baseSelf[i], '')];
-      if (this.isWithin(i, view))
-        lines.push(`${percent(this.width[i], view.width)} of the view`);
-      return lines;
-    }
-
-    brief(i) {
-      return this.delta(this.total[i], this.baseTotal[i]);
-    }
-
-    /* Functions of a view, by what is spent in them alone. */
-    top(view) {
-      const rows = new Map();
-      for (let i = Math.max(view.first, 1); i < view.end; i++) {
-        const name = this.name[i];
-        let row = rows.get(name);
-        if (!row) rows.set(name, row = { name, self: 0, total: 0, now: 0,
-          base: 0 });
-        row.now += this.self[i];
-        row.base += this.baseSelf[i];
-      }
-      for (const row of rows.values()) row.self = row.now;
-      return [...rows.values()];
-    }
-
-    /* Totals of a view, of the comparison and of the base. */
-    sums({ first, end }) {
-      let now = 0, base = 0;
-      for (let i = first; i < end; i = this.end[i]) {
-        now += this.total[i];
-        base += this.baseTotal[i];
-      }
-      return [now, base];
-    }
-
-    rank(row, key) {
-      return key === 'change' ? Math.abs(row.now - row.base) : row[key];
-    }
-
-    /* A mark before the change of those that moved by more than chance. */
-    numbers(row, view) {
-      const { now, base } = row, change = this.changes.get(row.name);
-      const [all, allBase] = this.sums(view), most = Math.max(all, allBase);
-      const side = (v, of) => ({ text: percent(v, of), title: this.amount(v),
-        meter: 100 * v / most + '%' });
-      const mark = !change ? '' : change.deltaPct > 0 ? '▲ ' : '▼ ';
-      const text = now === 0 && base === 0 ? '' : this.relative(now, base);
-      return [side(base, allBase), side(now, all), {
-        text: mark + text, meter: '0%',
-        title: this.delta(now, base) + (change
-          ? `, p = ${change.pValue.toPrecision(2)}`
-          : ', no more than chance by itself'),
-      }];
-    }
-
-    static facts(doc) {
-      const side = d => [d.service, utc(d.startedAt),
-        quantity(d.total, doc.unit) + (d.durationMs
-          ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '')]
-        .join(', ');
-      const percents = v => signed(v.toFixed(1)) + '%';
-      const { overallDelta: delta, overallDeltaLow: low,
-        overallDeltaHigh: high } = doc;
-      const cost = { work: 'Cost per unit of work', none: 'Cost' };
-      return [['Verdict', doc.verdict], ['Why', doc.reason],
-        ['Base', side(doc.base)],
-        ['Comparison', side(doc)],
-        [cost[doc.normalize] || 'Cost per second',
-          delta === null ? 'unknown' : low === high ? percents(delta)
-            : `${percents(delta)} (${percents(low)} to ${percents(high)})`]];
-    }
-
-    static legend(doc) {
-      const made = { rate: 'per second', share: 'as shares of the total',
-        work: 'per unit of work', none: 'as captured' };
-      return [['less', 'costs less'], ['same', 'within chance'],
-        ['more', 'costs more'], ['new', 'new'], ['gone', 'gone'],
-        ['', `Compared ${made[doc.normalize]}. ▲ ▼ more than chance`]];
-    }
+  derive(columns) {
+    const tree = super.derive(columns);
+    tree.setShape(this.shape);
+    return tree;
   }
 
-  Object.assign(stoker, { DiffTree });
-})();
+  setShape(shape) {
+    this.shape = shape;
+    const { total, baseTotal } = this;
+    this.width = shape === 'after' ? total : shape === 'before' ? baseTotal
+      : total.map((v, i) => v + baseTotal[i]);
+    this.place();
+  }
+
+  /* The colour of such a change. */
+  change(now, base, sure) {
+    if (base === 0 && now !== 0)
+      return { kind: 'new', strength: sure ? 1 : PALE };
+    if (now === 0 && base !== 0)
+      return { kind: 'gone', strength: sure ? 1 : PALE };
+    if (!sure || base <= 0 || now <= 0) return { kind: 'same', strength: 0 };
+    const steps = Math.min(Math.abs(Math.log2(now / base)), 1);
+    return { kind: now > base ? 'more' : 'less',
+      strength: LEAST + (1 - LEAST) * steps };
+  }
+
+  changeOf(i) {
+    return this.change(this.total[i], this.baseTotal[i], this.sure[i]);
+  }
+
+  colors(read) {
+    const palette = {};
+    for (const kind of ['same', 'more', 'less', 'new', 'gone'])
+      palette[kind] = read(kind);
+    const of = ({ kind, strength }) =>
+      mix(palette.same, palette[kind], strength);
+    const names = new Map(this.top(this.view(0)).map(row =>
+      [row.name, of(this.change(row.now, row.base,
+        this.changes.has(row.name)))]));
+    return { node: i => of(this.changeOf(i)),
+      name: i => names.get(i) };
+  }
+
+  /* A value as both sides are held against each other. */
+  amount(v) {
+    if (this.by === 'share') return percent(v, this.all);
+    if (this.by !== 'rate') return quantity(v, this.unit);
+    return quantity(v / this.seconds, this.unit) + '/s';
+  }
+
+  delta(now, base) {
+    const { by, all, unit, seconds } = this, d = now - base;
+    if (by === 'share') return signed((100 * d / all).toFixed(2)) + ' pt';
+    const text = quantity(by === 'rate' ? d / seconds : d, unit);
+    return signed(text) + (by === 'rate' ? '/s' : '');
+  }
+
+  /* In percent of the base. */
+  relative(now, base) {
+    return base === 0 ? 'new' : now === 0 ? 'gone'
+      : signed((100 * (now / base - 1)).toFixed(1)) + '%';
+  }
+
+  line(what, now, base, note) {
+    if (now === 0 && base === 0) return `${what} none on either side`;
+    return `${what} ${this.amount(base)} → ${this.amount(now)}: ` +
+      `${this.delta(now, base)} (${this.relative(now, base)}${note})`;
+  }
+
+  describe(i, view) {
+    const lines = [this.line('Total', this.total[i], this.baseTotal[i],
+      this.sure[i] ? '' : ', may be chance'),
+    this.line('Self', this.self[i], this.baseSelf[i], '')];
+    if (this.isWithin(i, view))
+      lines.push(`${percent(this.width[i], view.width)} of the view`);
+    return lines;
+  }
+
+  brief(i) {
+    return this.delta(this.total[i], this.baseTotal[i]);
+  }
+
+  /* Functions of a view, by what is spent in them alone. */
+  top(view) {
+    const rows = new Map();
+    for (let i = Math.max(view.first, 1); i < view.end; i++) {
+      const name = this.name[i];
+      let row = rows.get(name);
+      if (!row) rows.set(name, row = { name, self: 0, total: 0, now: 0,
+        base: 0 });
+      row.now += this.self[i];
+      row.base += this.baseSelf[i];
+    }
+    for (const row of rows.values()) row.self = row.now;
+    return [...rows.values()];
+  }
+
+  /* Totals of a view, of the comparison and of the base. */
+  sums({ first, end }) {
+    let now = 0, base = 0;
+    for (let i = first; i < end; i = this.end[i]) {
+      now += this.total[i];
+      base += this.baseTotal[i];
+    }
+    return [now, base];
+  }
+
+  rank(row, key) {
+    return key === 'change' ? Math.abs(row.now - row.base) : row[key];
+  }
+
+  /* A mark before the change of those that moved by more than chance. */
+  numbers(row, view) {
+    const { now, base } = row, change = this.changes.get(row.name);
+    const [all, allBase] = this.sums(view), most = Math.max(all, allBase);
+    const side = (v, of) => ({ text: percent(v, of), title: this.amount(v),
+      meter: 100 * v / most + '%' });
+    const mark = !change ? '' : change.deltaPct > 0 ? '▲ ' : '▼ ';
+    const text = now === 0 && base === 0 ? '' : this.relative(now, base);
+    return [side(base, allBase), side(now, all), {
+      text: mark + text, meter: '0%',
+      title: this.delta(now, base) + (change
+        ? `, p = ${change.pValue.toPrecision(2)}`
+        : ', no more than chance by itself'),
+    }];
+  }
+
+  static facts(doc) {
+    const side = d => [d.service, utc(d.startedAt),
+      quantity(d.total, doc.unit) + (d.durationMs
+        ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '')]
+      .join(', ');
+    const percents = v => signed(v.toFixed(1)) + '%';
+    const { overallDelta: delta, overallDeltaLow: low,
+      overallDeltaHigh: high } = doc;
+    const cost = { work: 'Cost per unit of work', none: 'Cost' };
+    return [['Verdict', doc.verdict], ['Why', doc.reason],
+      ['Base', side(doc.base)],
+      ['Comparison', side(doc)],
+      [cost[doc.normalize] || 'Cost per second',
+        delta === null ? 'unknown' : low === high ? percents(delta)
+          : `${percents(delta)} (${percents(low)} to ${percents(high)})`]];
+  }
+
+  static legend(doc) {
+    const made = { rate: 'per second', share: 'as shares of the total',
+      work: 'per unit of work', none: 'as captured' };
+    return [['less', 'costs less'], ['same', 'within chance'],
+      ['more', 'costs more'], ['new', 'new'], ['gone', 'gone'],
+      ['', `Compared ${made[doc.normalize]}. ▲ ▼ more than chance`]];
+  }
+}
+
+export { DiffTree };

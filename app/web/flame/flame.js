@@ -8,266 +8,266 @@
  * The canvas is as large as the window onto the graph, not as the graph: a
  * stack of 1000 frames would otherwise ask for a bitmap of 100 MB.
  */
-(() => {
-  const { NARROW_PX, shorten } = stoker;
-  const ROW = 19, PAD = 5, LISTED = 8;
-  const FONT = '12px ui-monospace, "DejaVu Sans Mono", ' +
-    'Menlo, Consolas, monospace';
-  const COLORS = ['back', 'ink', 'plain', 'hit', 'hit-ink', 'miss',
-    'miss-ink', 'narrow', 'edge'];
+import { shorten } from './text.js';
+import { NARROW_PX } from './model.js';
 
-  function element(tag, text, attributes = {}) {
-    const e = document.createElement(tag);
-    e.textContent = text;
-    for (const k in attributes) e.setAttribute(k, attributes[k]);
-    return e;
+const ROW = 19, PAD = 5, LISTED = 8;
+const FONT = '12px ui-monospace, "DejaVu Sans Mono", ' +
+  'Menlo, Consolas, monospace';
+const COLORS = ['back', 'ink', 'plain', 'hit', 'hit-ink', 'miss',
+  'miss-ink', 'narrow', 'edge'];
+
+function element(tag, text, attributes = {}) {
+  const e = document.createElement(tag);
+  e.textContent = text;
+  for (const k in attributes) e.setAttribute(k, attributes[k]);
+  return e;
+}
+
+class Flame {
+  constructor(parts, tree, on) {
+    Object.assign(this, parts, { tree, on });
+    const { scroll, canvas } = parts;
+    this.context = canvas.getContext('2d', { alpha: false });
+    this.view = tree.view(0);
+    this.rows = [];
+    this.chosen = 0;
+    this.hover = this.marks = null;
+    this.rootBelow = false;
+    this.readTheme();
+    new ResizeObserver(() => this.resize()).observe(scroll);
+    scroll.addEventListener('scroll', () => this.draw());
+    canvas.addEventListener('focus', () => this.draw());
+    canvas.addEventListener('blur', () => this.draw());
+    canvas.addEventListener('pointermove', e => this.point(e));
+    canvas.addEventListener('pointerleave', e => this.setHover(null, e));
+    canvas.addEventListener('click', e => this.click(e));
+    canvas.addEventListener('keydown', e => this.key(e));
   }
 
-  class Flame {
-    constructor(parts, tree, on) {
-      Object.assign(this, parts, { tree, on });
-      const { scroll, canvas } = parts;
-      this.context = canvas.getContext('2d', { alpha: false });
-      this.view = tree.view(0);
-      this.rows = [];
-      this.chosen = 0;
-      this.hover = this.marks = null;
-      this.rootBelow = false;
-      this.readTheme();
-      new ResizeObserver(() => this.resize()).observe(scroll);
-      scroll.addEventListener('scroll', () => this.draw());
-      canvas.addEventListener('focus', () => this.draw());
-      canvas.addEventListener('blur', () => this.draw());
-      canvas.addEventListener('pointermove', e => this.point(e));
-      canvas.addEventListener('pointerleave', e => this.setHover(null, e));
-      canvas.addEventListener('click', e => this.click(e));
-      canvas.addEventListener('keydown', e => this.key(e));
-    }
-
-    /* Colours come from the style sheet, so that a theme is one place. */
-    readTheme() {
-      const style = getComputedStyle(document.documentElement);
-      const read = name => style.getPropertyValue('--flame-' + name).trim();
-      this.colors = {};
-      for (const name of COLORS) this.colors[name] = read(name);
-      this.fills = this.tree.colors(read);
-      this.draw();
-    }
-
-    /* Shows all of another tree. */
-    setTree(tree) {
-      this.tree = tree;
-      this.view = tree.view(0);
-      this.chosen = 0;
-      this.readTheme();
-      this.layout();
-      this.reveal(0);
-    }
-
-    /* Lays out and paints again if there is more or less room than before. */
-    resize() {
-      const { canvas, scroll } = this, ratio = window.devicePixelRatio || 1;
-      const { clientWidth: width, clientHeight: height } = scroll;
-      if (width === this.width && height === this.height &&
-          ratio === this.ratio) return;
-      Object.assign(this, { width, height, ratio });
-      canvas.width = Math.max(1, Math.round(width * ratio));
-      canvas.height = Math.max(1, Math.round(height * ratio));
-      canvas.style.width = width + 'px';
-      canvas.style.height = height + 'px';
-      this.layout();
-      this.paint(); /* at once: a resized canvas is blank */
-    }
-
-    layout() {
-      this.rows = this.tree.bars(this.view, this.width);
-      this.full = Math.max(this.height, this.rows.length * ROW);
-      this.spacer.style.height = this.full - this.height + 'px';
-      this.hover = null;
-      this.draw();
-    }
-
-    show(view) {
-      this.view = view;
-      this.layout();
-      this.reveal(view.first);
-    }
-
-    setRootBelow(below) {
-      this.rootBelow = below;
-      this.layout();
-      this.reveal(this.view.first);
-    }
-
-    setMarks(marks) { this.marks = marks; this.draw(); }
-
-    choose(node) {
-      this.chosen = node;
-      this.reveal(node);
-      this.draw();
-    }
-
-    top(row) {
-      return this.rootBelow ? this.full - (row + 1) * ROW : row * ROW;
-    }
-
-    /* Scrolls just so far that the row of the node is seen. */
-    reveal(node) {
-      const y = this.top(this.tree.depth[node]), { scroll } = this;
-      if (y < scroll.scrollTop) scroll.scrollTop = y;
-      else if (y + ROW > scroll.scrollTop + this.height)
-        scroll.scrollTop = y + ROW - this.height;
-    }
-
-    draw() {
-      if (this.waiting) return;
-      this.waiting = requestAnimationFrame(() => this.paint());
-    }
-
-    paint() {
-      cancelAnimationFrame(this.waiting);
-      this.waiting = 0;
-      const { context: c, ratio, width, height, colors } = this;
-      c.setTransform(ratio, 0, 0, ratio, 0, 0);
-      c.fillStyle = colors.back;
-      c.fillRect(0, 0, width, height);
-      c.font = FONT;
-      c.textBaseline = 'middle';
-      this.em = this.em || c.measureText('M'.repeat(64)).width / 64;
-      this.rows.forEach((row, i) => {
-        const y = this.top(i) - this.scroll.scrollTop;
-        if (y > -ROW && y < height) for (const bar of row) this.bar(bar, y);
-      });
-    }
-
-    bar(bar, y) {
-      const { context: c } = this, x = bar.x, w = Math.max(bar.w, 0.5);
-      const drawn = w > NARROW_PX ? w - 1 : w;
-      c.globalAlpha = bar.above && !this.marks ? 0.6 : 1;
-      const ink = this.fill(bar);
-      c.fillRect(x, y, drawn, ROW - 1);
-      c.globalAlpha = 1;
-      if (bar.count === 1) this.label(bar, y, ink);
-      const chosen = this.isChosen(bar);
-      if (chosen || bar === this.hover) this.outline(x, y, w, chosen);
-    }
-
-    /* The root is outlined only for those who use the keyboard. */
-    isChosen(bar) {
-      const { chosen, tree, canvas } = this;
-      return chosen >= bar.node && chosen < bar.end &&
-        tree.depth[chosen] === tree.depth[bar.node] &&
-        (chosen > 0 || document.activeElement === canvas);
-    }
-
-    /* Sets the colour of a bar, and returns that of the text on it. */
-    fill(bar) {
-      const { tree, marks, colors, context: c } = this;
-      if (marks) {
-        const hit = bar.count > 1
-          ? marks.before[bar.end] > marks.before[bar.node]
-          : bar.node > 0 && marks.names[tree.name[bar.node]];
-        c.fillStyle = hit ? colors.hit : colors.miss;
-        return hit ? colors['hit-ink'] : colors['miss-ink'];
-      }
-      c.fillStyle = bar.count > 1 ? colors.narrow
-        : bar.node === 0 && !tree.sure ? colors.plain
-          : this.fills.node(bar.node);
-      return colors.ink;
-    }
-
-    label(bar, y, ink) {
-      const { context: c } = this, room = bar.w - 2 * PAD;
-      const fits = Math.floor(room / this.em);
-      if (fits < 3) return;
-      c.fillStyle = ink;
-      c.fillText(shorten(this.tree.nameOf(bar.node), fits), bar.x + PAD,
-        y + ROW / 2, room); /* squeezed where a letter is wider than M */
-    }
-
-    outline(x, y, w, chosen) {
-      const { context: c } = this, line = chosen ? 2 : 1;
-      c.strokeStyle = this.colors.edge;
-      c.lineWidth = line;
-      c.strokeRect(x + line / 2, y + line / 2, Math.max(w - 1 - line, 1),
-        ROW - 1 - line);
-    }
-
-    barAt(x, y) {
-      const inGraph = y + this.scroll.scrollTop;
-      const row = this.rows[Math.floor(
-        (this.rootBelow ? this.full - inGraph : inGraph) / ROW)];
-      return row && row.find(b => x >= b.x && x < b.x + Math.max(b.w, 0.5)) ||
-        null;
-    }
-
-    setHover(bar, event) {
-      if (bar !== this.hover) {
-        this.hover = bar;
-        this.draw();
-      }
-      this.drawTip(bar, event);
-    }
-
-    drawTip(bar, e) {
-      const { tip } = this;
-      tip.hidden = !bar;
-      if (!bar) return;
-      tip.replaceChildren(...(bar.count > 1 ? this.runTip(bar)
-        : this.nodeTip(bar.node)));
-      const { offsetWidth: w, offsetHeight: h } = tip;
-      const under = e.clientY + 18 + h < innerHeight;
-      tip.style.left =
-        Math.max(4, Math.min(e.clientX + 12, innerWidth - w - 8)) + 'px';
-      tip.style.top =
-        Math.max(4, under ? e.clientY + 18 : e.clientY - h - 10) + 'px';
-    }
-
-    nodeTip(node) {
-      const { tree, view } = this;
-      const where = [tree.packageOf(node), tree.sourceOf(tree.name[node])];
-      return [element('b', tree.nameOf(node)),
-        element('div', where.filter(Boolean).join(' · '), { class: 'quiet' }),
-        ...tree.describe(node, view).map(line => element('div', line))];
-    }
-
-    runTip(bar) {
-      const { tree } = this, units = tree.view(bar.node, bar.end).width;
-      const list = tree.heaviest(bar, LISTED).map(i => element('div',
-        `${tree.brief(i)} ${shorten(tree.nameOf(i), 60)}`));
-      return [element('b', `${bar.count} narrow frames: ${tree.share(units)}`),
-        ...list, element('div', 'Click to spread them out',
-          { class: 'quiet' })];
-    }
-
-    point(e) { this.setHover(this.barAt(e.offsetX, e.offsetY), e); }
-
-    click(e) {
-      const bar = this.barAt(e.offsetX, e.offsetY);
-      if (!bar) return;
-      this.on.choose(this.tree.heaviest(bar, 1)[0]);
-      this.on.zoom(this.tree.view(bar.node, bar.end));
-    }
-
-    key(e) {
-      if (e.ctrlKey || e.altKey || e.metaKey) return;
-      const { tree, chosen } = this;
-      const [up, down] = this.rootBelow ? ['ArrowDown', 'ArrowUp']
-        : ['ArrowUp', 'ArrowDown'];
-      const moves = {
-        [up]: () => tree.parent[chosen],
-        [down]: () => tree.heaviestChild(chosen),
-        ArrowLeft: () => tree.beside(chosen, -1, this.view),
-        ArrowRight: () => tree.beside(chosen, 1, this.view),
-        Home: () => this.view.first,
-      };
-      const next = moves[e.key] && moves[e.key]();
-      if (e.key === 'Enter' || e.key === ' ') this.on.zoom(tree.view(chosen));
-      else if (next >= 0) this.on.choose(next);
-      else if (next === undefined) return;
-      e.preventDefault();
-    }
+  /* Colours come from the style sheet, so that a theme is one place. */
+  readTheme() {
+    const style = getComputedStyle(document.documentElement);
+    const read = name => style.getPropertyValue('--flame-' + name).trim();
+    this.colors = {};
+    for (const name of COLORS) this.colors[name] = read(name);
+    this.fills = this.tree.colors(read);
+    this.draw();
   }
 
-  Object.assign(stoker, { Flame, element });
-})();
+  /* Shows all of another tree. */
+  setTree(tree) {
+    this.tree = tree;
+    this.view = tree.view(0);
+    this.chosen = 0;
+    this.readTheme();
+    this.layout();
+    this.reveal(0);
+  }
+
+  /* Lays out and paints again if there is more or less room than before. */
+  resize() {
+    const { canvas, scroll } = this, ratio = window.devicePixelRatio || 1;
+    const { clientWidth: width, clientHeight: height } = scroll;
+    if (width === this.width && height === this.height &&
+        ratio === this.ratio) return;
+    Object.assign(this, { width, height, ratio });
+    canvas.width = Math.max(1, Math.round(width * ratio));
+    canvas.height = Math.max(1, Math.round(height * ratio));
+    canvas.style.width = width + 'px';
+    canvas.style.height = height + 'px';
+    this.layout();
+    this.paint(); /* at once: a resized canvas is blank */
+  }
+
+  layout() {
+    this.rows = this.tree.bars(this.view, this.width);
+    this.full = Math.max(this.height, this.rows.length * ROW);
+    this.spacer.style.height = this.full - this.height + 'px';
+    this.hover = null;
+    this.draw();
+  }
+
+  show(view) {
+    this.view = view;
+    this.layout();
+    this.reveal(view.first);
+  }
+
+  setRootBelow(below) {
+    this.rootBelow = below;
+    this.layout();
+    this.reveal(this.view.first);
+  }
+
+  setMarks(marks) { this.marks = marks; this.draw(); }
+
+  choose(node) {
+    this.chosen = node;
+    this.reveal(node);
+    this.draw();
+  }
+
+  top(row) {
+    return this.rootBelow ? this.full - (row + 1) * ROW : row * ROW;
+  }
+
+  /* Scrolls just so far that the row of the node is seen. */
+  reveal(node) {
+    const y = this.top(this.tree.depth[node]), { scroll } = this;
+    if (y < scroll.scrollTop) scroll.scrollTop = y;
+    else if (y + ROW > scroll.scrollTop + this.height)
+      scroll.scrollTop = y + ROW - this.height;
+  }
+
+  draw() {
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => this.paint());
+  }
+
+  paint() {
+    cancelAnimationFrame(this.waiting);
+    this.waiting = 0;
+    const { context: c, ratio, width, height, colors } = this;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.fillStyle = colors.back;
+    c.fillRect(0, 0, width, height);
+    c.font = FONT;
+    c.textBaseline = 'middle';
+    this.em = this.em || c.measureText('M'.repeat(64)).width / 64;
+    this.rows.forEach((row, i) => {
+      const y = this.top(i) - this.scroll.scrollTop;
+      if (y > -ROW && y < height) for (const bar of row) this.bar(bar, y);
+    });
+  }
+
+  bar(bar, y) {
+    const { context: c } = this, x = bar.x, w = Math.max(bar.w, 0.5);
+    const drawn = w > NARROW_PX ? w - 1 : w;
+    c.globalAlpha = bar.above && !this.marks ? 0.6 : 1;
+    const ink = this.fill(bar);
+    c.fillRect(x, y, drawn, ROW - 1);
+    c.globalAlpha = 1;
+    if (bar.count === 1) this.label(bar, y, ink);
+    const chosen = this.isChosen(bar);
+    if (chosen || bar === this.hover) this.outline(x, y, w, chosen);
+  }
+
+  /* The root is outlined only for those who use the keyboard. */
+  isChosen(bar) {
+    const { chosen, tree, canvas } = this;
+    return chosen >= bar.node && chosen < bar.end &&
+      tree.depth[chosen] === tree.depth[bar.node] &&
+      (chosen > 0 || document.activeElement === canvas);
+  }
+
+  /* Sets the colour of a bar, and returns that of the text on it. */
+  fill(bar) {
+    const { tree, marks, colors, context: c } = this;
+    if (marks) {
+      const hit = bar.count > 1
+        ? marks.before[bar.end] > marks.before[bar.node]
+        : bar.node > 0 && marks.names[tree.name[bar.node]];
+      c.fillStyle = hit ? colors.hit : colors.miss;
+      return hit ? colors['hit-ink'] : colors['miss-ink'];
+    }
+    c.fillStyle = bar.count > 1 ? colors.narrow
+      : bar.node === 0 && !tree.sure ? colors.plain
+        : this.fills.node(bar.node);
+    return colors.ink;
+  }
+
+  label(bar, y, ink) {
+    const { context: c } = this, room = bar.w - 2 * PAD;
+    const fits = Math.floor(room / this.em);
+    if (fits < 3) return;
+    c.fillStyle = ink;
+    c.fillText(shorten(this.tree.nameOf(bar.node), fits), bar.x + PAD,
+      y + ROW / 2, room); /* squeezed where a letter is wider than M */
+  }
+
+  outline(x, y, w, chosen) {
+    const { context: c } = this, line = chosen ? 2 : 1;
+    c.strokeStyle = this.colors.edge;
+    c.lineWidth = line;
+    c.strokeRect(x + line / 2, y + line / 2, Math.max(w - 1 - line, 1),
+      ROW - 1 - line);
+  }
+
+  barAt(x, y) {
+    const inGraph = y + this.scroll.scrollTop;
+    const row = this.rows[Math.floor(
+      (this.rootBelow ? this.full - inGraph : inGraph) / ROW)];
+    return row && row.find(b => x >= b.x && x < b.x + Math.max(b.w, 0.5)) ||
+      null;
+  }
+
+  setHover(bar, event) {
+    if (bar !== this.hover) {
+      this.hover = bar;
+      this.draw();
+    }
+    this.drawTip(bar, event);
+  }
+
+  drawTip(bar, e) {
+    const { tip } = this;
+    tip.hidden = !bar;
+    if (!bar) return;
+    tip.replaceChildren(...(bar.count > 1 ? this.runTip(bar)
+      : this.nodeTip(bar.node)));
+    const { offsetWidth: w, offsetHeight: h } = tip;
+    const under = e.clientY + 18 + h < innerHeight;
+    tip.style.left =
+      Math.max(4, Math.min(e.clientX + 12, innerWidth - w - 8)) + 'px';
+    tip.style.top =
+      Math.max(4, under ? e.clientY + 18 : e.clientY - h - 10) + 'px';
+  }
+
+  nodeTip(node) {
+    const { tree, view } = this;
+    const where = [tree.packageOf(node), tree.sourceOf(tree.name[node])];
+    return [element('b', tree.nameOf(node)),
+      element('div', where.filter(Boolean).join(' · '), { class: 'quiet' }),
+      ...tree.describe(node, view).map(line => element('div', line))];
+  }
+
+  runTip(bar) {
+    const { tree } = this, units = tree.view(bar.node, bar.end).width;
+    const list = tree.heaviest(bar, LISTED).map(i => element('div',
+      `${tree.brief(i)} ${shorten(tree.nameOf(i), 60)}`));
+    return [element('b', `${bar.count} narrow frames: ${tree.share(units)}`),
+      ...list, element('div', 'Click to spread them out',
+        { class: 'quiet' })];
+  }
+
+  point(e) { this.setHover(this.barAt(e.offsetX, e.offsetY), e); }
+
+  click(e) {
+    const bar = this.barAt(e.offsetX, e.offsetY);
+    if (!bar) return;
+    this.on.choose(this.tree.heaviest(bar, 1)[0]);
+    this.on.zoom(this.tree.view(bar.node, bar.end));
+  }
+
+  key(e) {
+    if (e.ctrlKey || e.altKey || e.metaKey) return;
+    const { tree, chosen } = this;
+    const [up, down] = this.rootBelow ? ['ArrowDown', 'ArrowUp']
+      : ['ArrowUp', 'ArrowDown'];
+    const moves = {
+      [up]: () => tree.parent[chosen],
+      [down]: () => tree.heaviestChild(chosen),
+      ArrowLeft: () => tree.beside(chosen, -1, this.view),
+      ArrowRight: () => tree.beside(chosen, 1, this.view),
+      Home: () => this.view.first,
+    };
+    const next = moves[e.key] && moves[e.key]();
+    if (e.key === 'Enter' || e.key === ' ') this.on.zoom(tree.view(chosen));
+    else if (next >= 0) this.on.choose(next);
+    else if (next === undefined) return;
+    e.preventDefault();
+  }
+}
+
+export { Flame, element };

@@ -5,263 +5,261 @@
  * Node 0 is the root; the subtree of node i is the range [i, end[i]), so its
  * first child is i + 1 and the sibling after child c is end[c].
  */
-(() => {
-  const { visible, quantity, percent, packageColor } = stoker;
+import { visible, quantity, percent, packageColor } from './text.js';
 
-  /* Siblings narrower than this are drawn as one bar. */
-  const NARROW_PX = 2;
+/* Siblings narrower than this are drawn as one bar. */
+const NARROW_PX = 2;
 
-  class Tree {
-    constructor(doc) {
-      this.type = doc.type;
-      this.unit = doc.unit;
-      this.samples = doc.totalSamples;
-      this.names = doc.names.map(visible);
-      this.packages = doc.packages.map(visible);
-      this.files = doc.files.map(visible);
-      this.starts = { file: doc.file, line: doc.line }; /* by name */
-      this.n = doc.depth.length;
-      this.depth = Int32Array.from(doc.depth);
-      this.name = Int32Array.from(doc.name);
-      this.self = Float64Array.from(doc.self);
-      this.total = Float64Array.from(doc.totals);
-      this.all = this.n > 0 ? this.total[0] : 0;
-      this.width = this.total; /* of bars */
-      this.place();
-    }
+class Tree {
+  constructor(doc) {
+    this.type = doc.type;
+    this.unit = doc.unit;
+    this.samples = doc.totalSamples;
+    this.names = doc.names.map(visible);
+    this.packages = doc.packages.map(visible);
+    this.files = doc.files.map(visible);
+    this.starts = { file: doc.file, line: doc.line }; /* by name */
+    this.n = doc.depth.length;
+    this.depth = Int32Array.from(doc.depth);
+    this.name = Int32Array.from(doc.name);
+    this.self = Float64Array.from(doc.self);
+    this.total = Float64Array.from(doc.totals);
+    this.all = this.n > 0 ? this.total[0] : 0;
+    this.width = this.total; /* of bars */
+    this.place();
+  }
 
-    /* Derives parent, end of subtree, and x: where a node starts, in units. */
-    place() {
-      const { n, depth, width } = this;
-      const parent = this.parent = new Int32Array(n).fill(-1);
-      const end = this.end = new Int32Array(n).fill(n);
-      const x = this.x = new Float64Array(n);
-      const free = new Float64Array(n); /* where the next child starts */
-      const open = [];
-      for (let i = 0; i < n; i++) {
-        while (open.length > depth[i]) end[open.pop()] = i;
-        if (i > 0) {
-          const p = parent[i] = open[open.length - 1];
-          x[i] = free[i] = free[p];
-          free[p] += width[i];
-        }
-        open.push(i);
+  /* Derives parent, end of subtree, and x: where a node starts, in units. */
+  place() {
+    const { n, depth, width } = this;
+    const parent = this.parent = new Int32Array(n).fill(-1);
+    const end = this.end = new Int32Array(n).fill(n);
+    const x = this.x = new Float64Array(n);
+    const free = new Float64Array(n); /* where the next child starts */
+    const open = [];
+    for (let i = 0; i < n; i++) {
+      while (open.length > depth[i]) end[open.pop()] = i;
+      if (i > 0) {
+        const p = parent[i] = open[open.length - 1];
+        x[i] = free[i] = free[p];
+        free[p] += width[i];
       }
-    }
-
-    /* Another tree of the same profile, such as that of a function's callers:
-     * depth, name, self and total, in preorder. Shares are of the profile. */
-    derive(columns) {
-      const tree = Object.assign(Object.create(Object.getPrototypeOf(this)),
-        this, columns);
-      tree.n = tree.depth.length;
-      tree.width = tree.total;
-      tree.place();
-      return tree;
-    }
-
-    nameOf(i) { return this.names[this.name[i]]; }
-    packageOf(i) { return this.packages[this.name[i]]; }
-
-    /* Where a function is written, "" where that is not known. */
-    sourceOf(name) {
-      const file = this.files[this.starts.file[name] || 0];
-      const line = this.starts.line[name];
-      return file && line ? `${file}:${line}` : file;
-    }
-
-    /* Columns of the table, and whether they are sorted downwards at first;
-     * the numbers of a row, in that order: text, its meter, what it is. */
-    static columns = { self: true, total: true, name: false, package: false };
-    static sort = 'self';
-
-    numbers(row, view) {
-      return [row.self, row.total].map(v => {
-        const text = percent(v, view.width);
-        return { text, meter: text.replace('<', ''),
-          title: this.share(v) + (view.first > 0 ? ' of all' : '') };
-      });
-    }
-
-    /* Colours of nodes, and of functions; read() asks the style sheet. */
-    colors(read) {
-      const light = Number(read('light')), chroma = Number(read('chroma'));
-      const fills = this.names.map((name, i) =>
-        packageColor(this.packages[i], name, light, chroma));
-      return { node: i => fills[this.name[i]], name: i => fills[i] };
-    }
-
-    /* A node in a line of a list. */
-    brief(i) { return percent(this.total[i], this.all); }
-
-    share(v) { return `${quantity(v, this.unit)} (${percent(v, this.all)})`; }
-
-    /* Total and self of a node, as lines of text. */
-    describe(i, view) {
-      const { type, total, self, samples, all } = this;
-      const about = type !== 'cpu' || all <= 0 ? ''
-        : `, about ${Math.round(total[i] / all * samples)
-          .toLocaleString('en')} samples`;
-      const ofView = this.isWithin(i, view)
-        ? `, ${percent(total[i], view.width)} of the view` : '';
-      return [`Total ${this.share(total[i])}${ofView}${about}`,
-        `Self ${this.share(self[i])}`];
-    }
-
-    /* Whether it has a share in a view that is not all there is. */
-    isWithin(i, view) {
-      return view.first > 0 && i >= view.first && i < view.end;
-    }
-
-    /* The view: siblings from first up to the one before end. */
-    view(first, end = this.end[first]) {
-      let width = 0, last = first;
-      for (let i = first; i < end; i = this.end[i]) {
-        width += this.width[i];
-        last = i;
-      }
-      return { first, last, end, width };
-    }
-
-    /*
-     * The bars of a view, by row, left to right, in pixels. A bar is one
-     * node, or (count > 1) neighbours too narrow to be drawn one by one.
-     */
-    bars(view, width) {
-      const rows = [], scale = view.width > 0 ? width / view.width : 0;
-      for (let p = this.parent[view.first]; p >= 0; p = this.parent[p])
-        rows[this.depth[p]] = [{ node: p, end: this.end[p], count: 1,
-          x: 0, w: width, above: true }];
-      for (let i = view.first; i < view.end;) {
-        const bar = this.bar(i, view, scale);
-        const row = this.depth[i];
-        if (!rows[row]) rows[row] = [];
-        if (bar.w > 0) rows[row].push(bar);
-        i = bar.w < NARROW_PX || bar.count > 1 ? bar.end : i + 1;
-      }
-      return rows;
-    }
-
-    bar(i, view, scale) {
-      let end = this.end[i], units = this.width[i], count = 1;
-      if (units * scale < NARROW_PX)
-        for (let s = end; s < view.end && this.depth[s] === this.depth[i] &&
-             this.width[s] * scale < NARROW_PX; s = end) {
-          units += this.width[s];
-          end = this.end[s];
-          count++;
-        }
-      const x = (this.x[i] - this.x[view.first]) * scale;
-      return { node: i, end, count, x, w: units * scale, above: false };
-    }
-
-    /* The k heaviest of the nodes of a bar. */
-    heaviest(bar, k) {
-      const nodes = [];
-      for (let i = bar.node; i < bar.end; i = this.end[i]) nodes.push(i);
-      return nodes.sort((a, b) => this.width[b] - this.width[a]).slice(0, k);
-    }
-
-    heaviestChild(i) {
-      let best = -1;
-      for (let c = i + 1; c < this.end[i]; c = this.end[c])
-        if (best < 0 || this.width[c] > this.width[best]) best = c;
-      return best;
-    }
-
-    /* The neighbour on the same row within the view; i when there is none. */
-    beside(i, step, view) {
-      for (let j = step > 0 ? this.end[i] : i - 1;
-           j >= view.first && j < view.end; j += step)
-        if (this.depth[j] === this.depth[i]) return j;
-      return i;
-    }
-
-    /* A place in the tree by names: it holds when the numbers change. */
-    path(i) {
-      const names = [];
-      for (; i > 0; i = this.parent[i]) names.unshift(this.nameOf(i));
-      return names;
-    }
-
-    /* The node at the path, or as deep as it leads. */
-    find(path) {
-      let at = 0;
-      for (const name of path) {
-        let c = at + 1;
-        while (c < this.end[at] && this.nameOf(c) !== name) c = this.end[c];
-        if (c >= this.end[at]) break;
-        at = c;
-      }
-      return at;
-    }
-
-    /* From a node to its later sibling of that name, or the node alone. */
-    range(first, lastName) {
-      const stop = first > 0 ? this.end[this.parent[first]] : 0;
-      for (let i = first; i < stop; i = this.end[i])
-        if (this.nameOf(i) === lastName) return this.view(first, this.end[i]);
-      return this.view(first);
-    }
-
-    /*
-     * Marks the functions that test() accepts. before[i] counts the marked
-     * nodes ahead of i, so any subtree is asked in one subtraction; total
-     * counts nested matches once.
-     */
-    mark(test) {
-      const names = Uint8Array.from(this.names, s => test(s) ? 1 : 0);
-      const before = new Int32Array(this.n + 1);
-      let total = 0, counted = 0;
-      for (let i = 0; i < this.n; i++) {
-        const hit = i > 0 && names[this.name[i]];
-        before[i + 1] = before[i] + (hit ? 1 : 0);
-        if (!hit || i < counted) continue;
-        total += this.total[i];
-        counted = this.end[i];
-      }
-      return { names, before, total, frames: before[this.n] };
-    }
-
-    /* The marked part of a view, nested matches once. */
-    marked({ names }, { first, end }) {
-      let total = 0;
-      for (let i = first; i < end; i++) {
-        if (!names[this.name[i]] || i === 0) continue;
-        total += this.width[i];
-        i = this.end[i] - 1;
-      }
-      return total;
-    }
-
-    /* Functions of a view; a recursive one counts its outermost frame. */
-    top(view) {
-      const rows = new Map();
-      for (let i = Math.max(view.first, 1); i < view.end; i++) {
-        const name = this.name[i];
-        let row = rows.get(name);
-        if (!row) rows.set(name, row = { name, self: 0, total: 0, until: 0 });
-        row.self += this.self[i];
-        if (i < row.until) continue;
-        row.total += this.total[i];
-        row.until = this.end[i];
-      }
-      return [...rows.values()];
-    }
-
-    rank(row, key) { return row[key]; }
-
-    sortTop(rows, key, descending) {
-      const text = key === 'name' ? this.names : this.packages;
-      const by = this.constructor.columns[key]
-        ? (a, b) => this.rank(a, key) - this.rank(b, key)
-        : (a, b) => text[a.name] < text[b.name] ? -1
-          : text[a.name] > text[b.name] ? 1 : 0;
-      const sign = descending ? -1 : 1;
-      return rows.sort((a, b) => sign * by(a, b) || b.self - a.self ||
-        b.total - a.total || a.name - b.name);
+      open.push(i);
     }
   }
 
-  Object.assign(stoker, { Tree, NARROW_PX });
-})();
+  /* Another tree of the same profile, such as that of a function's callers:
+   * depth, name, self and total, in preorder. Shares are of the profile. */
+  derive(columns) {
+    const tree = Object.assign(Object.create(Object.getPrototypeOf(this)),
+      this, columns);
+    tree.n = tree.depth.length;
+    tree.width = tree.total;
+    tree.place();
+    return tree;
+  }
+
+  nameOf(i) { return this.names[this.name[i]]; }
+  packageOf(i) { return this.packages[this.name[i]]; }
+
+  /* Where a function is written, "" where that is not known. */
+  sourceOf(name) {
+    const file = this.files[this.starts.file[name] || 0];
+    const line = this.starts.line[name];
+    return file && line ? `${file}:${line}` : file;
+  }
+
+  /* Columns of the table, and whether they are sorted downwards at first;
+   * the numbers of a row, in that order: text, its meter, what it is. */
+  static columns = { self: true, total: true, name: false, package: false };
+  static sort = 'self';
+
+  numbers(row, view) {
+    return [row.self, row.total].map(v => {
+      const text = percent(v, view.width);
+      return { text, meter: text.replace('<', ''),
+        title: this.share(v) + (view.first > 0 ? ' of all' : '') };
+    });
+  }
+
+  /* Colours of nodes, and of functions; read() asks the style sheet. */
+  colors(read) {
+    const light = Number(read('light')), chroma = Number(read('chroma'));
+    const fills = this.names.map((name, i) =>
+      packageColor(this.packages[i], name, light, chroma));
+    return { node: i => fills[this.name[i]], name: i => fills[i] };
+  }
+
+  /* A node in a line of a list. */
+  brief(i) { return percent(this.total[i], this.all); }
+
+  share(v) { return `${quantity(v, this.unit)} (${percent(v, this.all)})`; }
+
+  /* Total and self of a node, as lines of text. */
+  describe(i, view) {
+    const { type, total, self, samples, all } = this;
+    const about = type !== 'cpu' || all <= 0 ? ''
+      : `, about ${Math.round(total[i] / all * samples)
+        .toLocaleString('en')} samples`;
+    const ofView = this.isWithin(i, view)
+      ? `, ${percent(total[i], view.width)} of the view` : '';
+    return [`Total ${this.share(total[i])}${ofView}${about}`,
+      `Self ${this.share(self[i])}`];
+  }
+
+  /* Whether it has a share in a view that is not all there is. */
+  isWithin(i, view) {
+    return view.first > 0 && i >= view.first && i < view.end;
+  }
+
+  /* The view: siblings from first up to the one before end. */
+  view(first, end = this.end[first]) {
+    let width = 0, last = first;
+    for (let i = first; i < end; i = this.end[i]) {
+      width += this.width[i];
+      last = i;
+    }
+    return { first, last, end, width };
+  }
+
+  /*
+   * The bars of a view, by row, left to right, in pixels. A bar is one
+   * node, or (count > 1) neighbours too narrow to be drawn one by one.
+   */
+  bars(view, width) {
+    const rows = [], scale = view.width > 0 ? width / view.width : 0;
+    for (let p = this.parent[view.first]; p >= 0; p = this.parent[p])
+      rows[this.depth[p]] = [{ node: p, end: this.end[p], count: 1,
+        x: 0, w: width, above: true }];
+    for (let i = view.first; i < view.end;) {
+      const bar = this.bar(i, view, scale);
+      const row = this.depth[i];
+      if (!rows[row]) rows[row] = [];
+      if (bar.w > 0) rows[row].push(bar);
+      i = bar.w < NARROW_PX || bar.count > 1 ? bar.end : i + 1;
+    }
+    return rows;
+  }
+
+  bar(i, view, scale) {
+    let end = this.end[i], units = this.width[i], count = 1;
+    if (units * scale < NARROW_PX)
+      for (let s = end; s < view.end && this.depth[s] === this.depth[i] &&
+           this.width[s] * scale < NARROW_PX; s = end) {
+        units += this.width[s];
+        end = this.end[s];
+        count++;
+      }
+    const x = (this.x[i] - this.x[view.first]) * scale;
+    return { node: i, end, count, x, w: units * scale, above: false };
+  }
+
+  /* The k heaviest of the nodes of a bar. */
+  heaviest(bar, k) {
+    const nodes = [];
+    for (let i = bar.node; i < bar.end; i = this.end[i]) nodes.push(i);
+    return nodes.sort((a, b) => this.width[b] - this.width[a]).slice(0, k);
+  }
+
+  heaviestChild(i) {
+    let best = -1;
+    for (let c = i + 1; c < this.end[i]; c = this.end[c])
+      if (best < 0 || this.width[c] > this.width[best]) best = c;
+    return best;
+  }
+
+  /* The neighbour on the same row within the view; i when there is none. */
+  beside(i, step, view) {
+    for (let j = step > 0 ? this.end[i] : i - 1;
+         j >= view.first && j < view.end; j += step)
+      if (this.depth[j] === this.depth[i]) return j;
+    return i;
+  }
+
+  /* A place in the tree by names: it holds when the numbers change. */
+  path(i) {
+    const names = [];
+    for (; i > 0; i = this.parent[i]) names.unshift(this.nameOf(i));
+    return names;
+  }
+
+  /* The node at the path, or as deep as it leads. */
+  find(path) {
+    let at = 0;
+    for (const name of path) {
+      let c = at + 1;
+      while (c < this.end[at] && this.nameOf(c) !== name) c = this.end[c];
+      if (c >= this.end[at]) break;
+      at = c;
+    }
+    return at;
+  }
+
+  /* From a node to its later sibling of that name, or the node alone. */
+  range(first, lastName) {
+    const stop = first > 0 ? this.end[this.parent[first]] : 0;
+    for (let i = first; i < stop; i = this.end[i])
+      if (this.nameOf(i) === lastName) return this.view(first, this.end[i]);
+    return this.view(first);
+  }
+
+  /*
+   * Marks the functions that test() accepts. before[i] counts the marked
+   * nodes ahead of i, so any subtree is asked in one subtraction; total
+   * counts nested matches once.
+   */
+  mark(test) {
+    const names = Uint8Array.from(this.names, s => test(s) ? 1 : 0);
+    const before = new Int32Array(this.n + 1);
+    let total = 0, counted = 0;
+    for (let i = 0; i < this.n; i++) {
+      const hit = i > 0 && names[this.name[i]];
+      before[i + 1] = before[i] + (hit ? 1 : 0);
+      if (!hit || i < counted) continue;
+      total += this.total[i];
+      counted = this.end[i];
+    }
+    return { names, before, total, frames: before[this.n] };
+  }
+
+  /* The marked part of a view, nested matches once. */
+  marked({ names }, { first, end }) {
+    let total = 0;
+    for (let i = first; i < end; i++) {
+      if (!names[this.name[i]] || i === 0) continue;
+      total += this.width[i];
+      i = this.end[i] - 1;
+    }
+    return total;
+  }
+
+  /* Functions of a view; a recursive one counts its outermost frame. */
+  top(view) {
+    const rows = new Map();
+    for (let i = Math.max(view.first, 1); i < view.end; i++) {
+      const name = this.name[i];
+      let row = rows.get(name);
+      if (!row) rows.set(name, row = { name, self: 0, total: 0, until: 0 });
+      row.self += this.self[i];
+      if (i < row.until) continue;
+      row.total += this.total[i];
+      row.until = this.end[i];
+    }
+    return [...rows.values()];
+  }
+
+  rank(row, key) { return row[key]; }
+
+  sortTop(rows, key, descending) {
+    const text = key === 'name' ? this.names : this.packages;
+    const by = this.constructor.columns[key]
+      ? (a, b) => this.rank(a, key) - this.rank(b, key)
+      : (a, b) => text[a.name] < text[b.name] ? -1
+        : text[a.name] > text[b.name] ? 1 : 0;
+    const sign = descending ? -1 : 1;
+    return rows.sort((a, b) => sign * by(a, b) || b.self - a.self ||
+      b.total - a.total || a.name - b.name);
+  }
+}
+
+export { Tree, NARROW_PX };

@@ -4,13 +4,28 @@
  * through set(), which redraws what depends on it and writes the state into
  * the fragment of the address, so that a link shows the same again.
  */
-(() => {
-  const { Tree, DiffTree, Flame, Table, Sandwich, element, matcher, quantity,
-    percent, shorten, facts, showQuality, showFormats } = stoker;
-  const $ = id => document.getElementById(id);
-  const DRAWINGS = ['icicle', 'flame', 'sandwich'];
-  const TOAST_MS = 2500;
-  let doc, tree, flame, sandwich, table, state, marks = null;
+import { matcher, quantity, percent, shorten } from './text.js';
+import { Tree } from './model.js';
+import { Flame, element } from './flame.js';
+import { Table } from './table.js';
+import { DiffTree } from './diff.js';
+import { Sandwich } from './sandwich.js';
+import { facts, showQuality, showFormats } from './about.js';
+import { turnTheme } from './theme.js';
+
+const $ = id => document.getElementById(id);
+const DRAWINGS = ['icicle', 'flame', 'sandwich'];
+const TOAST_MS = 2500;
+
+/*
+ * Shows a profile, or two, in the elements of page.html, which are in the
+ * document. address: where its other formats are asked for; '' where there is
+ * no server. close() of what comes back ends it. The name of the function that
+ * is highlighted, or '', goes to the document in stoker-function.
+ */
+function openPage(doc, address) {
+  const ended = new AbortController();
+  let tree, flame, sandwich, table, state, marks = null;
   let chosen; /* { node, flame } */
 
   function set(change, keep = 'replaceState') {
@@ -23,6 +38,8 @@
     if (differs('query', 'fn', 'drawing', 'view')) drawMarks();
     if (inSandwich() && differs('fn', 'drawing', 'shape')) center();
     if (differs('view', 'fn', 'drawing')) drawCrumbs();
+    if (differs('fn')) document.dispatchEvent(
+      new CustomEvent('stoker-function', { detail: state.fn }));
     drawTools();
     if (state.table) table.show(state);
     if (keep) remember(keep);
@@ -110,7 +127,7 @@
     document.title = `${doc.title || doc.service} · Stoker`;
     $('facts').replaceChildren(...facts(doc, DiffTree.facts));
     showQuality($('quality'), doc);
-    showFormats($('formats'), doc, $('data'),
+    showFormats($('formats'), doc, address,
       () => (inSandwich() ? $('callees') : $('scroll')).firstElementChild);
   }
 
@@ -132,7 +149,7 @@
   }
 
   function beginDiff() {
-    document.body.classList.add('diff');
+    $('profile').classList.add('diff');
     $('legend').hidden = $('shape').hidden = false;
     $('legend').replaceChildren(...DiffTree.legend(doc).map(([kind, text]) => {
       const item = element('li', '');
@@ -260,7 +277,7 @@
     } catch (e) {
       const area = element('textarea', text, { class: 'unseen' });
       const before = document.activeElement;
-      document.body.append(area);
+      $('profile').append(area);
       area.select();
       const done = document.execCommand('copy');
       area.remove();
@@ -309,12 +326,14 @@
       $('export').open = true;
       $('formats').querySelector('a, button').focus();
     },
-    d: () => setTheme(!isDark(), true),
+    d: turnTheme,
   };
 
   function onKey(e) {
     if (e.ctrlKey || e.altKey || e.metaKey || document.querySelector(
       'dialog[open]')) return;
+    if (e.target !== $('search') &&
+        e.target.matches?.('input, select, textarea')) return;
     if (e.key === 'Escape' && $('export').open) return closeExport(true);
     if (e.target === $('search')) {
       if (e.key === 'Enter') nextMatch(e.shiftKey ? -1 : 1);
@@ -333,27 +352,10 @@
     if (focus) $('export').firstElementChild.focus();
   }
 
-  const system = matchMedia('(prefers-color-scheme: dark)');
-  const isDark = () => document.documentElement.dataset.theme === 'dark';
-
-  /* Storage is refused to a sandboxed page: then the choice lasts as long. */
-  function setTheme(dark, keep) {
-    document.documentElement.dataset.theme = dark ? 'dark' : 'light';
-    $('theme').setAttribute('aria-pressed', dark);
-    if (flame) flame.readTheme();
+  function repaint() {
+    flame.readTheme();
     if (sandwich) sandwich.readTheme();
-    if (flame && state.table) table.show(state);
-    try {
-      if (keep) localStorage.setItem('stoker-theme', dark ? 'dark' : 'light');
-    } catch (e) { /* see above */ }
-  }
-
-  function storedTheme() {
-    try {
-      return localStorage.getItem('stoker-theme');
-    } catch (e) {
-      return null;
-    }
+    if (state.table) table.show(state);
   }
 
   /* Why there is nothing to draw, or nothing at all when there is. */
@@ -367,6 +369,7 @@
   }
 
   function listen() {
+    const { signal } = ended;
     const on = (id, event, action) => $(id).addEventListener(event, action);
     on('search', 'input', () => set({ query: $('search').value,
       fn: inSandwich() ? state.fn : '' }));
@@ -379,29 +382,21 @@
     on('help', 'click', KEYS['?']);
     on('copy', 'click', copyName);
     on('copy-stack', 'click', copyStack);
-    document.addEventListener('keydown', onKey);
+    document.addEventListener('keydown', onKey, { signal });
+    document.addEventListener('stoker-theme', repaint, { signal });
     document.addEventListener('click', e => {
       if (!$('export').contains(e.target)) closeExport(false);
-    });
-    window.addEventListener('hashchange', () => set(recall(), ''));
-  }
-
-  function readData() {
-    try {
-      return JSON.parse($('data').textContent);
-    } catch (e) {
-      return null;
-    }
+    }, { signal });
+    window.addEventListener('hashchange', () => set(recall(), ''), { signal });
   }
 
   const pane = id => ({ scroll: $(id), canvas: $(id).firstElementChild,
     spacer: $(id).lastElementChild, tip: $('tip') });
 
   function begin() {
-    doc = readData();
     if (doc) drawAbout();
     const why = emptiness();
-    document.body.classList.toggle('empty', Boolean(why));
+    $('profile').classList.toggle('empty', Boolean(why));
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
@@ -420,17 +415,11 @@
     if (!inSandwich()) choose(state.view.first);
     flame.paint();
     listen();
-    stoker.flame = flame;
-    stoker.tree = tree;
-    stoker.sandwich = () => sandwich;
-    /* From the start of navigation until the first picture is handed over. */
-    document.body.dataset.paintMs = performance.now().toFixed(1);
   }
 
-  setTheme((storedTheme() || (system.matches ? 'dark' : 'light')) === 'dark');
-  system.addEventListener('change', e => {
-    if (!storedTheme()) setTheme(e.matches);
-  });
-  $('theme').addEventListener('click', KEYS.d);
   begin();
-})();
+  return { tree, flame, sandwich: () => sandwich,
+    close: () => ended.abort() };
+}
+
+export { openPage };

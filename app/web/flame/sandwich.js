@@ -5,189 +5,187 @@
  *
  *   on.choose(node, flame)   on.center(name of a function)
  */
-(() => {
-  const { Flame } = stoker;
+import { Flame } from './flame.js';
 
-  /* Numbers below n, by what key() has for them; equal ones as they come. */
-  function bucketed(n, key) {
-    const keys = Int32Array.from({ length: n }, (_, i) => key(i));
-    const start = new Int32Array(keys.reduce((a, b) => Math.max(a, b), 0) + 2);
-    for (const k of keys) start[k + 1]++;
-    for (let k = 1; k < start.length; k++) start[k] += start[k - 1];
-    const out = new Int32Array(n);
-    for (let i = 0; i < n; i++) out[start[keys[i]]++] = i;
+/* Numbers below n, by what key() has for them; equal ones as they come. */
+function bucketed(n, key) {
+  const keys = Int32Array.from({ length: n }, (_, i) => key(i));
+  const start = new Int32Array(keys.reduce((a, b) => Math.max(a, b), 0) + 2);
+  for (const k of keys) start[k + 1]++;
+  for (let k = 1; k < start.length; k++) start[k] += start[k - 1];
+  const out = new Int32Array(n);
+  for (let i = 0; i < n; i++) out[start[keys[i]]++] = i;
+  return out;
+}
+
+/* The place of each name among all in order of their text. */
+const known = new WeakMap();
+function ranks(names) {
+  if (known.has(names)) return known.get(names);
+  const rank = new Int32Array(names.length);
+  [...names.keys()]
+    .sort((a, b) => names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : 0)
+    .forEach((name, place) => { rank[name] = place; });
+  known.set(names, rank);
+  return rank;
+}
+
+/* Nodes being merged; 0 is the function itself. */
+class Merge {
+  constructor(tree, name) {
+    this.tree = tree;
+    this.parent = [-1];
+    this.name = [name];
+    this.sums = []; /* by column, by node */
+    this.moved = [0];
+    this.columns = [tree.self, tree.total];
+    if (tree.baseTotal) this.columns.push(tree.baseSelf, tree.baseTotal);
+    this.sums = this.columns.map(() => [0]);
+    this.children = new Map();
+  }
+
+  child(at, name) {
+    const key = at * this.tree.names.length + name;
+    let node = this.children.get(key);
+    if (node !== undefined) return node;
+    this.children.set(key, node = this.name.length);
+    this.parent.push(at);
+    this.name.push(name);
+    this.moved.push(0);
+    for (const sum of this.sums) sum.push(0);
+    return node;
+  }
+
+  /* Adds what node i has; callers have no self of their own. */
+  add(at, i, withSelf) {
+    const { tree, sums, columns } = this;
+    for (let k = 0; k < columns.length; k++)
+      if (withSelf || k % 2) sums[k][at] += columns[k][i];
+    if (tree.sure && tree.sure[i])
+      this.moved[at] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
+  }
+
+  /* Indexes in preorder, children by name as everywhere: sorted from the
+   * last name to the first, and then put upon their parents in turn. */
+  order() {
+    const { name, parent } = this, rank = ranks(this.tree.names);
+    const next = new Int32Array(name.length).fill(-1), first = next.slice();
+    const byName = bucketed(name.length, i => rank[name[i]]);
+    for (let k = byName.length - 1; k >= 0; k--) {
+      const i = byName[k];
+      if (i === 0) continue;
+      next[i] = first[parent[i]];
+      first[parent[i]] = i;
+    }
+    const out = [];
+    for (let i = 0; i >= 0;) {
+      out.push(i);
+      let to = first[i];
+      for (let up = i; to < 0 && up > 0; up = parent[up]) to = next[up];
+      i = to;
+    }
     return out;
   }
 
-  /* The place of each name among all in order of their text. */
-  const known = new WeakMap();
-  function ranks(names) {
-    if (known.has(names)) return known.get(names);
-    const rank = new Int32Array(names.length);
-    [...names.keys()]
-      .sort((a, b) => names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : 0)
-      .forEach((name, place) => { rank[name] = place; });
-    known.set(names, rank);
-    return rank;
+  /* A merged node is sure where a node in it is that moved the same way;
+   * the function itself is where it is listed, though no frame of it may
+   * show that alone. */
+  isSure(i) {
+    if (i === 0 && this.tree.changes.has(this.name[0])) return 1;
+    const [, now, , base] = this.sums.map(sum => sum[i]);
+    return (now > base && this.moved[i] & 1 ||
+      now < base && this.moved[i] & 2) ? 1 : 0;
   }
 
-  /* Nodes being merged; 0 is the function itself. */
-  class Merge {
-    constructor(tree, name) {
-      this.tree = tree;
-      this.parent = [-1];
-      this.name = [name];
-      this.sums = []; /* by column, by node */
-      this.moved = [0];
-      this.columns = [tree.self, tree.total];
-      if (tree.baseTotal) this.columns.push(tree.baseSelf, tree.baseTotal);
-      this.sums = this.columns.map(() => [0]);
-      this.children = new Map();
-    }
+  end() {
+    const { tree, parent } = this, order = this.order();
+    const depth = new Int32Array(parent.length);
+    const column = k => Float64Array.from(order, i => this.sums[k][i]);
+    for (const i of order) depth[i] = i ? depth[parent[i]] + 1 : 0;
+    const columns = {
+      depth: Int32Array.from(order, i => depth[i]),
+      name: Int32Array.from(order, i => this.name[i]),
+      self: column(0), total: column(1),
+    };
+    if (tree.baseTotal) Object.assign(columns, {
+      baseSelf: column(2), baseTotal: column(3),
+      sure: Uint8Array.from(order, i => this.isSure(i)),
+    });
+    return tree.derive(columns);
+  }
+}
 
-    child(at, name) {
-      const key = at * this.tree.names.length + name;
-      let node = this.children.get(key);
-      if (node !== undefined) return node;
-      this.children.set(key, node = this.name.length);
-      this.parent.push(at);
-      this.name.push(name);
-      this.moved.push(0);
-      for (const sum of this.sums) sum.push(0);
-      return node;
-    }
+/* Frames of a function that no other frame of it called. */
+function outermost(tree, name) {
+  const found = [];
+  for (let i = 1; i < tree.n; i++) {
+    if (tree.name[i] !== name) continue;
+    found.push(i);
+    i = tree.end[i] - 1;
+  }
+  return found;
+}
 
-    /* Adds what node i has; callers have no self of their own. */
-    add(at, i, withSelf) {
-      const { tree, sums, columns } = this;
-      for (let k = 0; k < columns.length; k++)
-        if (withSelf || k % 2) sums[k][at] += columns[k][i];
-      if (tree.sure && tree.sure[i])
-        this.moved[at] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
-    }
-
-    /* Indexes in preorder, children by name as everywhere: sorted from the
-     * last name to the first, and then put upon their parents in turn. */
-    order() {
-      const { name, parent } = this, rank = ranks(this.tree.names);
-      const next = new Int32Array(name.length).fill(-1), first = next.slice();
-      const byName = bucketed(name.length, i => rank[name[i]]);
-      for (let k = byName.length - 1; k >= 0; k--) {
-        const i = byName[k];
-        if (i === 0) continue;
-        next[i] = first[parent[i]];
-        first[parent[i]] = i;
-      }
-      const out = [];
-      for (let i = 0; i >= 0;) {
-        out.push(i);
-        let to = first[i];
-        for (let up = i; to < 0 && up > 0; up = parent[up]) to = next[up];
-        i = to;
-      }
-      return out;
-    }
-
-    /* A merged node is sure where a node in it is that moved the same way;
-     * the function itself is where it is listed, though no frame of it may
-     * show that alone. */
-    isSure(i) {
-      if (i === 0 && this.tree.changes.has(this.name[0])) return 1;
-      const [, now, , base] = this.sums.map(sum => sum[i]);
-      return (now > base && this.moved[i] & 1 ||
-        now < base && this.moved[i] & 2) ? 1 : 0;
-    }
-
-    end() {
-      const { tree, parent } = this, order = this.order();
-      const depth = new Int32Array(parent.length);
-      const column = k => Float64Array.from(order, i => this.sums[k][i]);
-      for (const i of order) depth[i] = i ? depth[parent[i]] + 1 : 0;
-      const columns = {
-        depth: Int32Array.from(order, i => depth[i]),
-        name: Int32Array.from(order, i => this.name[i]),
-        self: column(0), total: column(1),
-      };
-      if (tree.baseTotal) Object.assign(columns, {
-        baseSelf: column(2), baseTotal: column(3),
-        sure: Uint8Array.from(order, i => this.isSure(i)),
-      });
-      return tree.derive(columns);
+function callees(tree, name) {
+  const merge = new Merge(tree, name), at = new Int32Array(tree.n);
+  for (const top of outermost(tree, name)) {
+    merge.add(0, top, true);
+    at[top] = 0;
+    for (let i = top + 1; i < tree.end[top]; i++) {
+      at[i] = merge.child(at[tree.parent[i]], tree.name[i]);
+      merge.add(at[i], i, true);
     }
   }
+  return merge.end();
+}
 
-  /* Frames of a function that no other frame of it called. */
-  function outermost(tree, name) {
-    const found = [];
-    for (let i = 1; i < tree.n; i++) {
-      if (tree.name[i] !== name) continue;
-      found.push(i);
-      i = tree.end[i] - 1;
-    }
-    return found;
-  }
-
-  function callees(tree, name) {
-    const merge = new Merge(tree, name), at = new Int32Array(tree.n);
-    for (const top of outermost(tree, name)) {
-      merge.add(0, top, true);
-      at[top] = 0;
-      for (let i = top + 1; i < tree.end[top]; i++) {
-        at[i] = merge.child(at[tree.parent[i]], tree.name[i]);
-        merge.add(at[i], i, true);
-      }
-    }
-    return merge.end();
-  }
-
-  function callers(tree, name) {
-    const merge = new Merge(tree, name);
-    for (const i of outermost(tree, name)) {
-      let at = 0;
-      merge.add(0, i, false);
-      for (let p = tree.parent[i]; p > 0; p = tree.parent[p]) {
-        at = merge.child(at, tree.name[p]);
-        merge.add(at, i, false);
-      }
-    }
-    return merge.end();
-  }
-
-  /* The two pictures, callers above. */
-  class Sandwich {
-    constructor(parts, tree, on) {
-      Object.assign(this, { tree, on });
-      this.panes = [parts.callers, parts.callees].map((pane, k) =>
-        new Flame(pane, tree, {
-          choose: node => on.choose(node, this.panes[k]),
-          zoom: () => on.center(
-            this.panes[k].tree.nameOf(this.panes[k].chosen)),
-        }));
-      this.panes[0].rootBelow = true;
-    }
-
-    /* The function, by its index in names; test marks what was searched. */
-    show(name, test) {
-      [callers, callees].forEach((merge, k) => {
-        this.panes[k].resize();
-        this.panes[k].setTree(merge(this.tree, name));
-      });
-      this.mark(test);
-    }
-
-    mark(test) {
-      for (const pane of this.panes)
-        pane.setMarks(test ? pane.tree.mark(test) : null);
-    }
-
-    readTheme() { for (const pane of this.panes) pane.readTheme(); }
-
-    /* Names from the outermost caller to the frame, or to its callee. */
-    stack(node, pane) {
-      const path = [pane.tree.nameOf(0), ...pane.tree.path(node)];
-      return pane === this.panes[0] ? path.reverse() : path;
+function callers(tree, name) {
+  const merge = new Merge(tree, name);
+  for (const i of outermost(tree, name)) {
+    let at = 0;
+    merge.add(0, i, false);
+    for (let p = tree.parent[i]; p > 0; p = tree.parent[p]) {
+      at = merge.child(at, tree.name[p]);
+      merge.add(at, i, false);
     }
   }
+  return merge.end();
+}
 
-  Object.assign(stoker, { Sandwich, callers, callees });
-})();
+/* The two pictures, callers above. */
+class Sandwich {
+  constructor(parts, tree, on) {
+    Object.assign(this, { tree, on });
+    this.panes = [parts.callers, parts.callees].map((pane, k) =>
+      new Flame(pane, tree, {
+        choose: node => on.choose(node, this.panes[k]),
+        zoom: () => on.center(
+          this.panes[k].tree.nameOf(this.panes[k].chosen)),
+      }));
+    this.panes[0].rootBelow = true;
+  }
+
+  /* The function, by its index in names; test marks what was searched. */
+  show(name, test) {
+    [callers, callees].forEach((merge, k) => {
+      this.panes[k].resize();
+      this.panes[k].setTree(merge(this.tree, name));
+    });
+    this.mark(test);
+  }
+
+  mark(test) {
+    for (const pane of this.panes)
+      pane.setMarks(test ? pane.tree.mark(test) : null);
+  }
+
+  readTheme() { for (const pane of this.panes) pane.readTheme(); }
+
+  /* Names from the outermost caller to the frame, or to its callee. */
+  stack(node, pane) {
+    const path = [pane.tree.nameOf(0), ...pane.tree.path(node)];
+    return pane === this.panes[0] ? path.reverse() : path;
+  }
+}
+
+export { Sandwich, callers, callees };

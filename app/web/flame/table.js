@@ -5,83 +5,82 @@
  *
  *   on.order(column)   on.highlight(name of a function)
  */
-(() => {
-  const { matcher, shorten, element } = stoker;
-  const ROWS = 100, LETTER_PX = 7.8;
+import { matcher, shorten } from './text.js';
+import { element } from './flame.js';
 
-  class Table {
-    constructor(parts, tree, on) {
-      Object.assign(this, parts, { tree, on });
-      for (const th of this.heads)
-        th.firstChild.addEventListener('click', () =>
-          on.order(th.dataset.sort));
-      this.more.addEventListener('click', () => {
-        this.shown += ROWS;
-        this.draw();
-      });
-    }
+const ROWS = 100, LETTER_PX = 7.8;
 
-    /* state: view, query, fn, sort, reversed; as the page keeps it. */
-    show(state) {
-      if (this.state && state.view === this.state.view) {
-        if (state.query !== this.state.query) this.shown = ROWS;
-      } else {
-        this.functions = this.tree.top(state.view);
-        this.shown = ROWS;
-      }
-      this.state = state;
+class Table {
+  constructor(parts, tree, on) {
+    Object.assign(this, parts, { tree, on });
+    for (const th of this.heads)
+      th.firstChild.addEventListener('click', () =>
+        on.order(th.dataset.sort));
+    this.more.addEventListener('click', () => {
+      this.shown += ROWS;
       this.draw();
-    }
-
-    draw() {
-      const { tree, state, shown } = this, { test } = matcher(state.query);
-      const down = tree.constructor.columns[state.sort] !== state.reversed;
-      const rows = tree.sortTop(this.functions.filter(r =>
-        test(tree.names[r.name])), state.sort, down);
-      const left = Math.max(rows.length - shown, 0);
-      this.fits = Math.max(12, Math.floor(
-        this.heads.find(th => th.dataset.sort === 'name').clientWidth /
-          LETTER_PX) - 4);
-      this.body.replaceChildren(
-        ...rows.slice(0, shown).map(row => this.row(row)));
-      this.more.hidden = left === 0;
-      this.more.textContent = `Show more of ${left.toLocaleString('en')}`;
-      this.title.textContent =
-        'Top functions' + (state.view.first > 0
-          ? ' of this view, in percent of it' : '');
-      for (const th of this.heads)
-        th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
-          : down ? 'descending' : 'ascending');
-    }
-
-    row(row) {
-      const { tree } = this, tr = element('tr', '');
-      const pkg = tree.packages[row.name];
-      tr.append(...tree.numbers(row, this.state.view).map(this.number),
-        this.name(row),
-        element('td', pkg, { title: pkg }));
-      return tr;
-    }
-
-    number({ text, title, meter }) {
-      const td = element('td', text, { title });
-      td.style.backgroundSize = meter + ' 100%';
-      return td;
-    }
-
-    name(row) {
-      const name = this.tree.names[row.name], td = element('td', '');
-      const dot = element('i', ''), source = this.tree.sourceOf(row.name);
-      const button = element('button', shorten(name, this.fits), {
-        type: 'button', title: source ? `${name}\n${source}` : name,
-        'aria-label': name,
-        'aria-pressed': name === this.state.fn });
-      button.addEventListener('click', () => this.on.highlight(name));
-      dot.style.background = this.colorOf(row.name);
-      td.append(dot, button);
-      return td;
-    }
+    });
   }
 
-  Object.assign(stoker, { Table });
-})();
+  /* state: view, query, fn, sort, reversed; as the page keeps it. */
+  show(state) {
+    if (this.state && state.view === this.state.view) {
+      if (state.query !== this.state.query) this.shown = ROWS;
+    } else {
+      this.functions = this.tree.top(state.view);
+      this.shown = ROWS;
+    }
+    this.state = state;
+    this.draw();
+  }
+
+  draw() {
+    const { tree, state, shown } = this, { test } = matcher(state.query);
+    const down = tree.constructor.columns[state.sort] !== state.reversed;
+    const rows = tree.sortTop(this.functions.filter(r =>
+      test(tree.names[r.name])), state.sort, down);
+    const left = Math.max(rows.length - shown, 0);
+    this.fits = Math.max(12, Math.floor(
+      this.heads.find(th => th.dataset.sort === 'name').clientWidth /
+        LETTER_PX) - 4);
+    this.body.replaceChildren(
+      ...rows.slice(0, shown).map(row => this.row(row)));
+    this.more.hidden = left === 0;
+    this.more.textContent = `Show more of ${left.toLocaleString('en')}`;
+    this.title.textContent =
+      'Top functions' + (state.view.first > 0
+        ? ' of this view, in percent of it' : '');
+    for (const th of this.heads)
+      th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
+        : down ? 'descending' : 'ascending');
+  }
+
+  row(row) {
+    const { tree } = this, tr = element('tr', '');
+    const pkg = tree.packages[row.name];
+    tr.append(...tree.numbers(row, this.state.view).map(this.number),
+      this.name(row),
+      element('td', pkg, { title: pkg }));
+    return tr;
+  }
+
+  number({ text, title, meter }) {
+    const td = element('td', text, { title });
+    td.style.backgroundSize = meter + ' 100%';
+    return td;
+  }
+
+  name(row) {
+    const name = this.tree.names[row.name], td = element('td', '');
+    const dot = element('i', ''), source = this.tree.sourceOf(row.name);
+    const button = element('button', shorten(name, this.fits), {
+      type: 'button', title: source ? `${name}\n${source}` : name,
+      'aria-pressed': name === this.state.fn });
+    button.addEventListener('click', () => this.on.highlight(name));
+    dot.style.background = this.colorOf(row.name);
+    td.append(dot, button);
+    return td;
+  }
+}
+
+export { Table };

@@ -1,124 +1,123 @@
-'use strict';
 /*
  * Names, numbers and colours as people read them. Pure functions.
  */
-const stoker = {};
+/* Control and direction characters in a name could forge another one. */
+const UNSEEN =
+  /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g;
+const visible = s => s.replace(UNSEEN, '\ufffd');
 
-(() => {
-  /* Control and direction characters in a name could forge another one. */
-  const UNSEEN =
-    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g;
-  const visible = s => s.replace(UNSEEN, '\ufffd');
+/*
+ * A test of names for what was typed: a regular expression, or the text
+ * itself, since `foo(int)` is both. error: why it is only text.
+ */
+function matcher(query) {
+  const text = query.toLowerCase();
+  const plain = s => s.toLowerCase().includes(text);
+  try {
+    const re = new RegExp(query, 'i');
+    return { test: s => re.test(s) || plain(s), error: '' };
+  } catch (e) {
+    return { test: plain, error: 'not a regular expression, taken as text' };
+  }
+}
 
-  /*
-   * A test of names for what was typed: a regular expression, or the text
-   * itself, since `foo(int)` is both. error: why it is only text.
-   */
-  function matcher(query) {
-    const text = query.toLowerCase();
-    const plain = s => s.toLowerCase().includes(text);
-    try {
-      const re = new RegExp(query, 'i');
-      return { test: s => re.test(s) || plain(s), error: '' };
-    } catch (e) {
-      return { test: plain, error: 'not a regular expression, taken as text' };
+const SCALES = {
+  nanoseconds: [[6e10, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'],
+    [1, 'ns']],
+  bytes: [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'],
+    [2 ** 10, 'KiB'], [1, 'B']],
+};
+
+function quantity(v, unit) {
+  for (const [size, name] of SCALES[unit] || [])
+    if (Math.abs(v) >= size || size === 1)
+      return (v / size).toFixed(size === 1 ? 0 : 2) + ' ' + name;
+  const n = v.toLocaleString('en');
+  return unit && unit !== 'count' ? n + ' ' + unit : n;
+}
+
+function percent(v, of) {
+  const p = of > 0 ? 100 * v / of : 0;
+  return (p > 0 && p < 0.01 ? '<0.01' : p.toFixed(p < 9.995 ? 2 : 1)) + '%';
+}
+
+/* Pieces of a name; those of several characters are never folded. */
+const PIECES =
+  /operator(\(\)|[<>-]+)|\(anonymous namespace\)|\(\*[^)]*\)|\(\)|->|[^]/g;
+
+/*
+ * Folds template arguments and parameters, which make up most of a long
+ * C++ name, but not `operator<`, `(anonymous namespace)` or Go's `.(*T)`.
+ */
+function fold(name) {
+  let out = '', deep = 0;
+  for (const piece of name.match(PIECES) || []) {
+    if (piece === '<' || piece === '(') {
+      if (deep++ === 0) out += piece + '…';
+    } else if ((piece === '>' || piece === ')') && deep > 0) {
+      if (--deep === 0) out += piece;
+    } else if (deep === 0) {
+      out += piece;
     }
   }
+  return out;
+}
 
-  const SCALES = {
-    nanoseconds: [[6e10, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'],
-      [1, 'ns']],
-    bytes: [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'],
-      [2 ** 10, 'KiB'], [1, 'B']],
-  };
+/* All up to the last joint of a name. The dot of `.part.0` is none: compilers
+ * append that. */
+const JOINTS =
+  /^.*(::|\.(?!cold|part|constprop|isra|llvm|lto_priv|\d+(\.|$)))(?=.)/;
 
-  function quantity(v, unit) {
-    for (const [size, name] of SCALES[unit] || [])
-      if (Math.abs(v) >= size || size === 1)
-        return (v / size).toFixed(size === 1 ? 0 : 2) + ' ' + name;
-    const n = v.toLocaleString('en');
-    return unit && unit !== 'count' ? n + ' ' + unit : n;
-  }
+/*
+ * At most max characters. Given up in this order: arguments, parameters,
+ * directories, the middle of the scopes, all scopes, the end.
+ */
+function shorten(name, max) {
+  if (name.length <= max) return name;
+  let s = fold(name);
+  if (s.length > max) s = s.replace(/(?<!operator)\(…?\)[^:]*$/, '');
+  if (s.length > max && !s.includes('::')) s = s.replace(/^.*\/(?=.)/, '');
+  if (s.length <= max) return s;
+  const last = s.replace(JOINTS, '');
+  const room = max - 1 - last.length;
+  if (room >= 4 && last !== s) return s.slice(0, room) + '…' + last;
+  return last.length <= max ? last : last.slice(0, max - 1) + '…';
+}
 
-  function percent(v, of) {
-    const p = of > 0 ? 100 * v / of : 0;
-    return (p > 0 && p < 0.01 ? '<0.01' : p.toFixed(p < 9.995 ? 2 : 1)) + '%';
-  }
+/* FNV-1a: a package has the same colour in every profile. */
+function hash(s) {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < s.length; i++)
+    h = Math.imul(h ^ s.charCodeAt(i), 0x01000193);
+  h = Math.imul(h ^ h >>> 16, 0x45d9f3b); /* FNV's last byte moves few bits */
+  return (h ^ h >>> 16) >>> 0;
+}
 
-  /* Pieces of a name; those of several characters are never folded. */
-  const PIECES =
-    /operator(\(\)|[<>-]+)|\(anonymous namespace\)|\(\*[^)]*\)|\(\)|->|[^]/g;
+/*
+ * OKLCH to sRGB: equal lightness reads equally well in every hue, which
+ * HSL's does not. Source: bottosson.github.io/posts/oklab
+ */
+function oklch(light, chroma, degrees) {
+  const a = chroma * Math.cos(degrees * Math.PI / 180);
+  const b = chroma * Math.sin(degrees * Math.PI / 180);
+  const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3;
+  const byte = v => Math.round(255 * Math.min(1, Math.max(0,
+    v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055)));
+  return `rgb(${byte(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s)
+  }, ${byte(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s)
+  }, ${byte(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s)})`;
+}
 
-  /*
-   * Folds template arguments and parameters, which make up most of a long
-   * C++ name, but not `operator<`, `(anonymous namespace)` or Go's `.(*T)`.
-   */
-  function fold(name) {
-    let out = '', deep = 0;
-    for (const piece of name.match(PIECES) || []) {
-      if (piece === '<' || piece === '(') {
-        if (deep++ === 0) out += piece + '…';
-      } else if ((piece === '>' || piece === ')') && deep > 0) {
-        if (--deep === 0) out += piece;
-      } else if (deep === 0) {
-        out += piece;
-      }
-    }
-    return out;
-  }
+/* Functions of one package share a hue and differ a little in lightness. */
+function packageColor(pkg, name, light, chroma) {
+  const shade = (hash(name) % 7 - 3) / 150;
+  return oklch(light + shade, chroma, hash(pkg) % 360);
+}
 
-  /*
-   * At most max characters. Given up in this order: arguments, parameters,
-   * directories, the middle of the scopes, all scopes, the end.
-   */
-  function shorten(name, max) {
-    if (name.length <= max) return name;
-    let s = fold(name);
-    if (s.length > max) s = s.replace(/(?<!operator)\(…?\)[^:]*$/, '');
-    if (s.length > max && !s.includes('::')) s = s.replace(/^.*\/(?=.)/, '');
-    if (s.length <= max) return s;
-    const last = s.replace(/^.*(::|\.)(?=.)/, '');
-    const room = max - 1 - last.length;
-    if (room >= 4 && last !== s) return s.slice(0, room) + '…' + last;
-    return last.length <= max ? last : last.slice(0, max - 1) + '…';
-  }
+/* A time in RFC 3339 as people read it, without its fraction. */
+const utc = text => text.replace('T', ' ').replace(/(:\d\d)?(\.\d+)?Z$/,
+  (all, seconds = '') => seconds + ' UTC');
 
-  /* FNV-1a: a package has the same colour in every profile. */
-  function hash(s) {
-    let h = 0x811c9dc5;
-    for (let i = 0; i < s.length; i++)
-      h = Math.imul(h ^ s.charCodeAt(i), 0x01000193);
-    h = Math.imul(h ^ h >>> 16, 0x45d9f3b); /* FNV's last byte moves few bits */
-    return (h ^ h >>> 16) >>> 0;
-  }
-
-  /*
-   * OKLCH to sRGB: equal lightness reads equally well in every hue, which
-   * HSL's does not. Source: bottosson.github.io/posts/oklab
-   */
-  function oklch(light, chroma, degrees) {
-    const a = chroma * Math.cos(degrees * Math.PI / 180);
-    const b = chroma * Math.sin(degrees * Math.PI / 180);
-    const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
-    const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
-    const s = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3;
-    const byte = v => Math.round(255 * Math.min(1, Math.max(0,
-      v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055)));
-    return `rgb(${byte(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s)
-    }, ${byte(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s)
-    }, ${byte(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s)})`;
-  }
-
-  /* Functions of one package share a hue and differ a little in lightness. */
-  function packageColor(pkg, name, light, chroma) {
-    const shade = (hash(name) % 7 - 3) / 150;
-    return oklch(light + shade, chroma, hash(pkg) % 360);
-  }
-
-  /* A time in RFC 3339 as people read it, without its fraction. */
-  const utc = text => text.replace('T', ' ').replace(/(:\d\d)?(\.\d+)?Z$/,
-    (all, seconds = '') => seconds + ' UTC');
-
-  Object.assign(stoker, { visible, utc, matcher, quantity, percent, shorten,
-    packageColor });
-})();
+export { visible, utc, matcher, quantity, percent, shorten, packageColor };

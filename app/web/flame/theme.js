@@ -1,0 +1,36 @@
+/*
+ * Light or dark: what was chosen, else what the system says. Whoever paints
+ * listens for stoker-theme on the document.
+ */
+const system = matchMedia('(prefers-color-scheme: dark)');
+const isDark = () => document.documentElement.dataset.theme === 'dark';
+
+/* Storage is refused to a sandboxed page: then the choice lasts as long. */
+function keptTheme() {
+  try {
+    return localStorage.getItem('stoker-theme');
+  } catch (e) {
+    return null;
+  }
+}
+
+function setTheme(dark) {
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  document.dispatchEvent(new Event('stoker-theme'));
+}
+
+function turnTheme() {
+  setTheme(!isDark());
+  try {
+    localStorage.setItem('stoker-theme', isDark() ? 'dark' : 'light');
+  } catch (e) { /* see above */ }
+}
+
+function beginTheme() {
+  setTheme((keptTheme() || (system.matches ? 'dark' : 'light')) === 'dark');
+  system.addEventListener('change', e => {
+    if (!keptTheme()) setTheme(e.matches);
+  });
+}
+
+export { beginTheme, isDark, turnTheme };

@@ -1,0 +1,103 @@
+/*
+ * Requests to the API of the same server. The cookie of the browser session
+ * goes with each; a reply that says the session is over ends it here, too.
+ */
+export type Caller = {
+  actor: string;
+  tenant: string;
+  role: 'viewer' | 'operator' | 'admin';
+  expiresAt: string | null;
+};
+
+/* An error as the API tells it; status 0: there was no reply at all. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: Record<string, unknown> = {},
+  ) {
+    super(message);
+  }
+}
+
+const UNREACHABLE = 'Stoker cannot be reached. Check the connection and that '
+  + 'the server runs; the page goes on by itself then.';
+
+let signedOut = () => {};
+export function onSignedOut(action: () => void) {
+  signedOut = action;
+}
+
+async function refusal(reply: Response): Promise<ApiError> {
+  try {
+    const { message, error_code: code, details } = await reply.json();
+    return new ApiError(reply.status, code, message, details);
+  } catch {
+    return new ApiError(reply.status, 'Unknown',
+      `the server answered ${reply.status} ${reply.statusText}`);
+  }
+}
+
+/* The reply itself; errors are thrown as ApiError. */
+export async function send(path: string, init: RequestInit = {}) {
+  let reply: Response;
+  try {
+    reply = await fetch(path, { cache: 'no-cache', ...init });
+  } catch (e) {
+    if (init.signal?.aborted) throw e;
+    throw new ApiError(0, 'Unreachable', UNREACHABLE);
+  }
+  if (reply.ok) return reply;
+  const error = await refusal(reply);
+  const isOurs = !new Headers(init.headers).has('Authorization');
+  if (reply.status === 401 && isOurs) signedOut();
+  throw error;
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await send(path, { signal })).json();
+}
+
+async function change<T>(method: string, path: string, body?: unknown) {
+  const reply = await send(path, body === undefined ? { method } : {
+    method,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return (reply.status === 204 ? undefined : await reply.json()) as T;
+}
+
+export const post = <T>(path: string, body?: unknown) =>
+  change<T>('POST', path, body);
+export const put = <T>(path: string, body: unknown) =>
+  change<T>('PUT', path, body);
+export const remove = <T = void>(path: string) => change<T>('DELETE', path);
+
+/* All items of a list, page by page. */
+export async function all<T>(path: string, signal?: AbortSignal) {
+  const items: T[] = [], to = new URL(path, location.origin);
+  to.searchParams.set('limit', '500');
+  for (;;) {
+    const page = await get<{ items: T[]; nextCursor: string | null }>(
+      to.pathname + to.search, signal);
+    items.push(...page.items);
+    if (!page.nextCursor) return items;
+    to.searchParams.set('cursor', page.nextCursor);
+  }
+}
+
+export const PROFILING = '/api/v1/observability/profiling';
+const SESSION = '/api/v1/browser-session';
+
+export const whoIsThere = () => get<Caller>(SESSION);
+export const signOut = () => remove(SESSION);
+
+/* Only the cookie stays: the key itself is kept nowhere. */
+export async function signIn(key: string): Promise<Caller> {
+  const reply = await send(SESSION, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  return reply.json();
+}

@@ -1,0 +1,259 @@
+/*
+ * What something costs over time: uPlot, a brush that chooses a range, and for
+ * those who do not see it a table.
+ */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { KINDS, type Mark } from './marks';
+import { go } from './route';
+
+export type Line = { at: number; value: number | null }[];
+/* A range that is compared: which side it is. */
+export type Band = { from: number; to: number; side: 'base' | 'comparison' };
+const HEIGHT = 138, DAY = 86400;
+const ROOM = 1.28; /* above the line, for marks */
+
+const style = (name: string) =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit',
+  minute: '2-digit', hourCycle: 'h23' });
+const second = new Intl.DateTimeFormat(undefined, { hour: '2-digit',
+  minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+const date = new Intl.DateTimeFormat(undefined, { day: 'numeric',
+  month: 'short' });
+
+/* Ticks in the browser's zone: days where they are days apart, both where more
+ * than a day is seen, and seconds where minutes would repeat. */
+function times(ticks: number[], span: number, apart: number) {
+  return ticks.map(t => apart >= DAY ? date.format(t * 1000)
+    : span > DAY ? `${date.format(t * 1000)} ${clock.format(t * 1000)}`
+      : (apart < 60 ? second : clock).format(t * 1000));
+}
+
+function options(width: number, format: (v: number) => string,
+  isKnown: boolean, from: number, to: number): uPlot.Options {
+  const axis = { stroke: style('--quiet'), font: '11px system-ui',
+    grid: { stroke: style('--line'), width: 1 },
+    ticks: { show: false } };
+  return {
+    width, height: HEIGHT, legend: { show: false }, padding: [8, 22, 0, 0],
+    cursor: { drag: { x: true, y: false, setScale: false },
+      points: { size: 7 } },
+    scales: { x: { time: true, range: [from / 1000, to / 1000] },
+      y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * ROOM
+        : 1] } },
+    axes: [{ ...axis, size: 26, space: to - from > DAY * 1000 ? 90 : 60,
+      values: (_, ticks, __, ___, apart) =>
+        times(ticks, (to - from) / 1000, apart) },
+      { ...axis, size: 74, space: 34,
+        values: (_, ticks) => ticks.map(v => isKnown ? format(v) : '') }],
+    series: [{}, { stroke: style('--accent'), width: 1.5,
+      fill: style('--meter') + '80', spanGaps: false,
+      points: { show: (u, i) => isAlone(u, i), size: 5 } },
+    { stroke: style('--flame-hit'), width: 2, spanGaps: false,
+      points: { show: (u, i) => isAlone(u, i), size: 5 } }],
+  };
+}
+
+/* Points are drawn where lines would not show them. */
+function isAlone(u: uPlot, series: number) {
+  const values = u.data[series];
+  return values.some((v, i) => v != null && values[i - 1] == null &&
+    values[i + 1] == null);
+}
+
+/* --- marks and bands ------------------------------------------------------ */
+
+const MARK = 5, NEAR = 8; /* CSS pixels */
+const COLORS: Record<Mark['kind'], string> = { capture: '--quiet',
+  baseline: '--mark-baseline', trigger: '--bad', restart: '--mark-restart' };
+
+/* A triangle, a diamond, a disc or a square, for those who see no colours. */
+function drawMark(to: CanvasRenderingContext2D, kind: Mark['kind'], x: number,
+  y: number, r: number) {
+  to.beginPath();
+  if (kind === 'trigger') to.arc(x, y, r, 0, 2 * Math.PI);
+  else if (kind === 'restart') to.rect(x - r, y - r, 2 * r, 2 * r);
+  else {
+    to.moveTo(x - r, y + (kind === 'capture' ? r : 0));
+    to.lineTo(x, y - r);
+    to.lineTo(x + r, y + (kind === 'capture' ? r : 0));
+    if (kind === 'baseline') to.lineTo(x, y + r);
+    to.closePath();
+  }
+  to.fill();
+}
+
+/* Captures are a row of their own; the rest, which is rare, has a line. */
+function drawMarks(u: uPlot, marks: Mark[]) {
+  const { ctx, bbox } = u, px = devicePixelRatio;
+  ctx.save();
+  for (const { at, kind } of marks) {
+    const x = u.valToPos(at / 1000, 'x', true);
+    const top = bbox.top + MARK * px;
+    ctx.fillStyle = ctx.strokeStyle = style(COLORS[kind]);
+    if (kind !== 'capture') {
+      ctx.lineWidth = px;
+      ctx.setLineDash(kind === 'restart' ? [4 * px, 3 * px] : []);
+      ctx.beginPath();
+      ctx.moveTo(x, top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    drawMark(ctx, kind, x, top, MARK * px);
+  }
+  ctx.restore();
+}
+
+function drawBands(u: uPlot, bands: Band[]) {
+  const { ctx, bbox } = u, px = devicePixelRatio;
+  ctx.save();
+  ctx.font = `600 ${11 * px}px system-ui`;
+  for (const { from, to, side } of bands) {
+    const left = Math.max(u.valToPos(from / 1000, 'x', true), bbox.left);
+    const right = Math.min(u.valToPos(to / 1000, 'x', true),
+      bbox.left + bbox.width);
+    ctx.fillStyle = style(`--side-${side}`);
+    ctx.globalAlpha = 0.16;
+    ctx.fillRect(left, bbox.top, Math.max(right - left, 2), bbox.height);
+    ctx.globalAlpha = 1;
+    ctx.fillRect(left, bbox.top + bbox.height - 3 * px,
+      Math.max(right - left, 2), 3 * px);
+    ctx.fillStyle = style('--ink');
+    ctx.fillText(side === 'base' ? 'Base' : 'Comparison', left + 4 * px,
+      bbox.top + 22 * px);
+  }
+  ctx.restore();
+}
+
+/* Marks that lie under the pointer. */
+function marksAt(u: uPlot, marks: Mark[], left: number) {
+  return marks.filter(m =>
+    Math.abs(u.valToPos(m.at / 1000, 'x') - left) <= NEAR);
+}
+
+/*
+ * Arrow keys move over the points, Enter begins and ends a range, Escape leaves
+ * it: at each end, choose is called as after a drag.
+ */
+function onKeys(plot: () => uPlot, line: Line,
+  choose: (from: number, to: number) => void) {
+  let at = -1, first = -1;
+  const show = () => {
+    const u = plot(), x = (i: number) => u.valToPos(line[i].at / 1000, 'x');
+    const [a, b] = first < 0 ? [0, 0] : [x(first), x(at)].sort((m, n) =>
+      m - n);
+    u.setCursor({ left: x(at), top: u.over.clientHeight / 2 });
+    u.setSelect({ left: a, width: b - a, top: 0,
+      height: u.over.clientHeight }, false);
+  };
+  return (e: KeyboardEvent) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[
+      e.key];
+    if (line.length === 0) return;
+    if (step !== undefined)
+      at = Math.max(0, Math.min(line.length - 1, at < 0 ? line.length - 1
+        : at + step));
+    else if (e.key === 'Enter' && at >= 0 && first < 0) first = at;
+    else if (e.key === 'Enter' && first >= 0 && first !== at) {
+      const [a, b] = [first, at].sort((m, n) => m - n);
+      first = -1;
+      choose(line[a].at, line[b].at);
+    } else if (e.key === 'Escape' && first >= 0) first = -1;
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+    show();
+  };
+}
+
+/* What the signs mean, of those that are there. */
+function Legend({ marks }: { marks: Mark[] }) {
+  const there = (Object.keys(KINDS) as Mark['kind'][]).filter(kind =>
+    marks.some(m => m.kind === kind));
+  return <span class="legend">{there.map(kind => <span key={kind}>
+    <i class={`mark-of ${kind}`} />{KINDS[kind][0]}</span>)}</span>;
+}
+
+const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
+
+/* within: a part of it, such as one function; its points are of the same times,
+ * and name says what it is. */
+export function Chart({ line, within, name, from, to, format, label, choose,
+  marks = NO_MARKS, bands = NO_BANDS }: { line: Line; within?: Line;
+  name?: string; from: number; to: number; format: (v: number) => string;
+  label: string; choose: (from: number, to: number) => void; marks?: Mark[];
+  bands?: Band[] }) {
+  const box = useRef<HTMLDivElement>(null), out = useRef<HTMLSpanElement>(null);
+  const chosen = useRef(choose);
+  chosen.current = choose;
+  useEffect(() => {
+    const part = (v?: number | null) => v == null ? ''
+      : `, of which ${format(v)} in ${name}`;
+    const at = box.current!;
+    let plot: uPlot, dragged = false;
+    const draw = () => {
+      plot?.destroy();
+      plot = new uPlot({ ...options(at.clientWidth, format,
+        line.some(p => p.value !== null), from, to), hooks: {
+        setSelect: [u => {
+          const { left, width } = u.select;
+          if (width < 3) return;
+          dragged = true;
+          chosen.current(u.posToVal(left, 'x') * 1000,
+            u.posToVal(left + width, 'x') * 1000);
+        }],
+        setCursor: [u => {
+          const i = u.cursor.idx, p = i == null ? undefined : line[i];
+          const near = i == null ? [] : marksAt(u, marks, u.cursor.left!);
+          u.over.style.cursor = near.some(m => m.href) ? 'pointer' : '';
+          out.current!.textContent = near.length > 0 ? near.map(m =>
+            `${second.format(m.at)} ${m.text}`).join(' · ')
+            : !p ? '' : `${new Date(p.at)
+            .toLocaleString()}: ${p.value === null ? 'nothing is known'
+            : format(p.value)}${part(within?.[i!]?.value)}`;
+        }],
+        drawClear: [u => drawBands(u, bands)],
+        draw: [u => drawMarks(u, marks)],
+        init: [u => u.over.addEventListener('click', e => {
+          const near = marksAt(u, marks, e.offsetX).find(m => m.href);
+          if (near && !dragged) go(near.href!);
+          dragged = false;
+        })],
+      } }, [line.map(p => p.at / 1000), line.map(p => p.value),
+        line.map((_, i) => within?.[i]?.value ?? null)], at);
+    };
+    const size = new ResizeObserver(() =>
+      plot.setSize({ width: at.clientWidth, height: HEIGHT }));
+    draw();
+    size.observe(at);
+    const keys = onKeys(() => plot, line, (a, b) => chosen.current(a, b));
+    at.addEventListener('keydown', keys);
+    document.addEventListener('stoker-theme', draw);
+    return () => {
+      size.disconnect();
+      at.removeEventListener('keydown', keys);
+      document.removeEventListener('stoker-theme', draw);
+      plot.destroy();
+    };
+  }, [line, within, name, from, to, format, marks, bands]);
+  return <figure class="chart">
+    <figcaption>{label}{within && <span class="within"> · {name}</span>}{' '}
+      <span class="quiet" role="status" ref={out} />
+      <Legend marks={marks} /></figcaption>
+    <div ref={box} tabIndex={0} role="application" aria-roledescription="chart"
+      aria-label={`${label} over time. Arrow keys move, Enter begins and ends a
+        range.`} />
+    <table class="unseen">
+      <caption>{label}</caption>
+      <thead><tr><th scope="col">Time</th><th scope="col">Value</th>
+        {within && <th scope="col">{name}</th>}</tr></thead>
+      <tbody>{line.map((p, i) => p.value === null ? null : <tr key={p.at}>
+        <td>{new Date(p.at).toLocaleString()}</td>
+        <td>{format(p.value)}</td>
+        {within && <td>{within[i]?.value == null ? ''
+          : format(within[i].value)}</td>}</tr>)}</tbody>
+    </table>
+  </figure>;
+}

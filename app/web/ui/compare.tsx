@@ -1,0 +1,147 @@
+/*
+ * Two profiles, or two ranges of time of a service: what costs more, and
+ * whether that is more than chance. A side is the id of a profile, or FROM..TO.
+ */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Band } from './chart';
+import { get, PROFILING } from './api';
+import type { PageProps } from './pages';
+import { ChangedFirst } from './first';
+import { Empty, Failure, Share, Skeleton } from './parts';
+import { Profile, type Doc } from './profile';
+import { toResult, toService } from './result';
+import { go, to } from './route';
+import { Costs, type Trend } from './trend';
+import { useData } from './use';
+
+type Pair = [number, number];
+const NORMS = { share: 'shares of the total', rate: 'cost per second' };
+
+/* Sides are those of the page: a is the base, b is judged. */
+export const toCompare = (a: string, b: string, more: {
+  service: string; type: string; norm?: string }) =>
+  to('/compare', { a, b, ...more });
+
+function asked(query: URLSearchParams) {
+  const q = new URLSearchParams(), a = query.get('a'), b = query.get('b');
+  if (!a || !b) return null;
+  let isRange = false;
+  for (const [side, name] of [[a, 'base'], [b, 'comparison']]) {
+    const [from, until] = side.split('..');
+    if (until === undefined) {
+      q.set(name + 'ProfileId', side);
+      continue;
+    }
+    q.set(name + 'From', from);
+    q.set(name + 'To', until);
+    isRange = true;
+  }
+  if (isRange) {
+    q.set('service', query.get('service') ?? '');
+    q.set('profileType', query.get('type') ?? '');
+  }
+  q.set('normalize', query.get('norm') ?? 'share');
+  return String(q);
+}
+
+export default function Compare({ query }: PageProps) {
+  const q = asked(query);
+  useEffect(() => { document.title = 'Comparison · Stoker'; }, []);
+  if (!q) return <Empty title="Nothing to compare yet">
+    <p>Open a capture and choose what to compare it with, or compare a range of
+      time of a service with the one before it.</p>
+    <p><a href={to('/services')}>Go to the services</a></p></Empty>;
+  return <Shown q={q} query={query} />;
+}
+
+function Shown({ q, query }: { q: string; query: URLSearchParams }) {
+  const address = `${PROFILING}/diff?${q}`;
+  const doc = useData(address, signal =>
+    get<Doc>(address + '&format=json', signal));
+  const words = useData('words ' + q, signal =>
+    get<{ links: { diff: string } }>(`${PROFILING}/compare?${q}`, signal));
+  const part = (name: string) => query.get(name) ?? '';
+  const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
+  const norm = part('norm') || 'share';
+  const [base, later] = [a, b].map(text => text.split('..').map(Number));
+  const ranges = base.length === 2 && later.length === 2 &&
+    { a: base as Pair, b: later as Pair };
+  const side = (text: string, word: string) => text.includes('..')
+    ? <a href={toService(service, { type, from: text.split('..')[0],
+      to: text.split('..')[1] })}>{word}</a>
+    : <a href={toResult(text)}>{word}</a>;
+  return <>
+    <nav class="line" aria-label="Comparison">
+      <ol class="crumbs">
+        <li><a href={to('/services')}>Services</a></li>
+        {service && <li><a href={toService(service, { type })}>{service}</a>
+        </li>}
+        <li aria-current="page">{side(a, 'base')} → {side(b,
+          'comparison')}</li>
+      </ol>
+      <label>Compare <select value={norm} onChange={e => go(toCompare(a, b,
+        { service, type, norm: e.currentTarget.value }) + location.hash)}>
+        {Object.entries(NORMS).map(([value, word]) =>
+          <option key={value} value={value}>{word}</option>)}
+      </select></label>
+      <button type="button" onClick={() => go(toCompare(b, a, { service, type,
+        norm }))}>Swap sides</button>
+      {words.data && <Share url={words.data.links.diff} />}
+    </nav>
+    {a.includes('..') && b.includes('..') && <Brushes a={a} b={b}
+      service={service} type={type} unit={doc.data?.unit} choose={(x, y) =>
+        go(toCompare(x, y, { service, type, norm: part('norm') }) +
+          location.hash)} />}
+    {ranges && ranges.a[1] <= ranges.b[0] && <ChangedFirst q={q}
+      service={service} type={type} sides={ranges} />}
+    {doc.data ? <Profile doc={doc.data} address={address} />
+      : doc.error ? <Failure error={doc.error} again={doc.again} />
+        : <Skeleton lines={10} />}
+  </>;
+}
+
+const SIDES = { base: 'Base', comparison: 'Comparison' };
+const MARGIN = 0.15; /* of both ranges, before and after them */
+
+/* The chart that both ranges lie on: a drag over it moves either of them. */
+function Brushes({ a, b, service, type, unit, choose }: { a: string;
+  b: string; service: string; type: string; unit?: string;
+  choose: (a: string, b: string) => void }) {
+  const [side, setSide] = useState<Band['side']>('comparison');
+  const bands = useMemo(() => ([[a, 'base'], [b, 'comparison']] as const).map(
+    ([text, side]): Band => {
+      const [from, until] = text.split('..').map(Number);
+      return { from, to: until, side };
+    }), [a, b]);
+  const first = Math.min(...bands.map(x => x.from));
+  const last = Math.max(...bands.map(x => x.to));
+  /* Where the chart begins and ends stays as ranges move within it. */
+  const [seen, setSeen] = useState({ from: NaN, to: NaN });
+  useEffect(() => {
+    const more = (last - first) * MARGIN;
+    if (!(first >= seen.from && last <= seen.to))
+      setSeen({ from: first - more, to: Math.min(last + more, Date.now()) });
+  }, [first, last]);
+  const q = new URLSearchParams({ service, profileType: type,
+    from: String(Math.round(seen.from)), to: String(Math.round(seen.to)) });
+  const isKnown = seen.from < seen.to;
+  const trend = useData(isKnown ? 'series ' + q : '', async signal => isKnown
+    ? get<Trend>(`${PROFILING}/history/series?${q}`, signal) : undefined);
+  if (!isKnown || trend.error) return null;
+  if (!trend.data) return <div class="chart waiting" />;
+  return <>
+    <Costs trend={trend.data} unit={unit} bands={bands}
+      choose={(from, until) => {
+        const range = `${Math.round(from)}..${Math.round(until)}`;
+        if (side === 'base') choose(range, b);
+        else choose(a, range);
+      }} />
+    <div class="which" role="radiogroup" aria-labelledby="which">
+      <span id="which">A drag over the chart sets the</span>
+      {Object.entries(SIDES).map(([value, word]) => <label key={value}>
+        <input type="radio" name="side" value={value} checked={value === side}
+          onChange={() => setSide(value as Band['side'])} />
+        <i class={`side-of ${value}`} />{word}</label>)}
+    </div>
+  </>;
+}

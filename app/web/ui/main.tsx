@@ -1,0 +1,117 @@
+/* The frame of all pages: who is signed in, the navigation, the page. */
+import { render, type ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { beginTheme, isDark, turnTheme } from '../flame/theme.js';
+import { ApiError, onSignedOut, signOut, whoIsThere, type Caller } from './api';
+import { Keys } from './keys';
+import { HOME, match, PAGES, type Page, type PageProps } from './pages';
+import { Empty, Failure, Skeleton, usePop } from './parts';
+import { go, listen, to, usePlace } from './route';
+import { Mark, SignIn } from './signin';
+
+type Who = Caller | 'asking' | 'nobody' | 'over' | Error;
+
+/* Somebody whom a single sign-on at nginx let in. */
+const isSso = (who: Who) => typeof who === 'object' && 'actor' in who &&
+  who.actor.startsWith('sso:');
+
+function App() {
+  const [who, set] = useState<Who>('asking');
+  const ask = () => {
+    set('asking');
+    whoIsThere().then(set, (e: Error) =>
+      set(e instanceof ApiError && e.status === 401 ? 'nobody' : e));
+  };
+  useEffect(() => {
+    onSignedOut(() => set(old => {
+      if (isSso(old)) location.reload(); /* nginx leads to the sign-on */
+      return old === 'asking' ? 'nobody' : 'over';
+    }));
+    ask();
+  }, []);
+  if (who === 'asking') return <main class="page"><Skeleton /></main>;
+  if (who instanceof Error)
+    return <main class="page"><Failure error={who} again={ask} /></main>;
+  if (who === 'nobody' || who === 'over')
+    return <SignIn isOver={who === 'over'} done={set} />;
+  return <Frame caller={who} leave={() => set('nobody')} />;
+}
+
+function find(path: string) {
+  for (const page of PAGES) {
+    const args = match(page.pattern, path);
+    if (args) return { page, args };
+  }
+  return null;
+}
+
+function Frame({ caller, leave }: { caller: Caller; leave: () => void }) {
+  const { path, query } = usePlace(), found = find(path);
+  useEffect(() => { if (!path) go(to(HOME), 'replace'); }, [path]);
+  return <>
+    <a class="skip" href="#page">Skip to the page</a>
+    <Bar at={found?.page} caller={caller} leave={leave} />
+    <main id="page" class="page" tabIndex={-1}>
+      {found ? <Loaded key={path} page={found.page}
+        args={found.args} query={query} caller={caller} />
+        : path && <Empty title="There is no such page">
+          <p><a href={to(HOME)}>Go to the services</a></p></Empty>}
+    </main>
+  </>;
+}
+
+function Loaded({ page, ...props }: { page: Page } & PageProps) {
+  const [Body, set] = useState<ComponentType<PageProps>>();
+  const [error, setError] = useState<Error>();
+  useEffect(() => {
+    page.load().then(m => set(() => m.default), setError);
+  }, [page]);
+  if (error) return <Failure again={() => location.reload()} error={new Error(
+    'A part of the page could not be loaded. The server may have been '
+    + 'replaced by a newer one')} />;
+  return Body ? <Body {...props} /> : <Skeleton />;
+}
+
+function Bar({ at, caller, leave }:
+  { at?: Page; caller: Caller; leave: () => void }) {
+  const [problem, setProblem] = useState<Error>(), menu = usePop();
+  const out = () => signOut().then(leave, (e: Error) =>
+    e instanceof ApiError && e.status === 401 ? leave() : setProblem(e));
+  return <header class="bar">
+    <a class="home" href={to(HOME)}><Mark />Stoker</a>
+    <nav aria-label="Pages">
+      {PAGES.filter(p => p.word && (!p.forAdmins || caller.role === 'admin'))
+        .map(p => <a key={p.pattern}
+        href={to(p.pattern)} aria-current={p === at ? 'page' : undefined}>
+        {p.word}</a>)}
+    </nav>
+    <Theme />
+    <Keys />
+    <details class="menu" ref={menu}>
+      <summary>{caller.role}</summary>
+      <div>
+        <p>Signed in as <b>{caller.actor}</b>,<br />{caller.role} of
+          tenant {caller.tenant}</p>
+        <a href="/docs/">API</a>
+        {isSso(caller) ? <p>Signed in by this site.</p>
+          : <button type="button" onClick={out}>Sign out</button>}
+        {problem && <p class="bad" role="alert">{problem.message}</p>}
+      </div>
+    </details>
+  </header>;
+}
+
+function Theme() {
+  const [dark, set] = useState(isDark);
+  useEffect(() => {
+    const repaint = () => set(isDark());
+    document.addEventListener('stoker-theme', repaint);
+    return () => document.removeEventListener('stoker-theme', repaint);
+  }, []);
+  return <button type="button" class="plain" aria-pressed={dark}
+    onClick={turnTheme}>Dark</button>;
+}
+
+beginTheme();
+listen();
+render(<App />, document.getElementById('app')!);

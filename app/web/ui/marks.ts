@@ -1,0 +1,71 @@
+/* What happened to a service, as marks on its chart. */
+import { useMemo } from 'preact/hooks';
+import { all, get } from './api';
+import { toResult, type Result } from './result';
+import { useData } from './use';
+
+export type Mark = { at: number; kind: 'capture' | 'baseline' | 'trigger' |
+  'restart'; text: string; href?: string; result?: Result };
+
+/* One word for one, and for several. */
+export const KINDS: Record<Mark['kind'], [string, string]> = {
+  capture: ['capture', 'captures'],
+  baseline: ['baseline', 'baselines'],
+  trigger: ['trigger fired', 'triggers fired'],
+  restart: ['restart', 'restarts'],
+};
+
+type Baseline = { baselineLabel: string; sessionId: string;
+  createdAt: string };
+type Process = { host: string; pid: number; seenAt: string };
+type Worker = { host: string; startedAt: string };
+
+/* A worker that starts, and a service that is added, find what runs already. */
+const FOUND_MS = 10e3;
+
+async function load(service: string, type: string, signal: AbortSignal) {
+  const name = encodeURIComponent(service);
+  const [baselines, processes, workers, { createdAt }] = await Promise.all([
+    all<Baseline>(`/api/v1/profiling/baselines?${new URLSearchParams({
+      service, profileType: type })}`, signal),
+    all<Process>(`/api/v1/services/${name}/processes`, signal),
+    all<Worker>('/api/v1/workers', signal),
+    get<{ createdAt: string }>(`/api/v1/services/${name}`, signal)]);
+  const began = new Map(workers.map(w => [w.host, Date.parse(w.startedAt)]));
+  return { baselines, restarts: processes.filter(p =>
+    Date.parse(p.seenAt) > FOUND_MS + Math.max(Date.parse(createdAt),
+      began.get(p.host) ?? 0)) };
+}
+
+const NAMED = { capture: ({ durationSeconds: n }: Result) =>
+  `capture of ${n} s`, trigger: ({ labels }: Result) =>
+  `trigger ${labels.trigger} fired` };
+
+function marksOf(captures: Result[], { baselines, restarts }:
+  Awaited<ReturnType<typeof load>>) {
+  const marks: Mark[] = captures.map(result => {
+    const kind = result.labels.trigger ? 'trigger' : 'capture';
+    return { at: Date.parse(result.startedAt), kind, result,
+      href: toResult(result.id), text: NAMED[kind](result) };
+  });
+  for (const b of baselines) {
+    const of = captures.find(r => r.id === b.sessionId);
+    marks.push({ at: Date.parse(of?.startedAt ?? b.createdAt),
+      kind: 'baseline', text: `baseline ${b.baselineLabel}`,
+      href: toResult(b.sessionId) });
+  }
+  for (const p of restarts)
+    marks.push({ at: Date.parse(p.seenAt), kind: 'restart',
+      text: `process ${p.pid} of ${p.host} began` });
+  return marks.sort((a, b) => a.at - b.at);
+}
+
+const NONE = { baselines: [], restarts: [] };
+
+/* Oldest first. */
+export function useMarks(service: string, type: string, captures: Result[],
+  everyMs: number): Mark[] {
+  const { data } = useData(`marks ${service} ${type}`, signal =>
+    load(service, type, signal), everyMs);
+  return useMemo(() => marksOf(captures, data ?? NONE), [captures, data]);
+}

@@ -1,0 +1,54 @@
+/*
+ * The pages: pattern of the path, with names for its parts; the word in the
+ * navigation, or none, and whether administrators alone see the word; and the
+ * module that draws it, loaded when it is needed.
+ */
+import type { ComponentType } from 'preact';
+import type { Caller } from './api';
+
+export type PageProps = {
+  args: Record<string, string>;
+  query: URLSearchParams;
+  caller: Caller;
+};
+export type Page = {
+  pattern: string;
+  word?: string;
+  forAdmins?: boolean;
+  load: () => Promise<{ default: ComponentType<PageProps> }>;
+};
+
+export const PAGES: Page[] = [
+  { pattern: '/services', word: 'Services', load: () => import('./services') },
+  { pattern: '/p/:id', load: () => import('./capture') },
+  { pattern: '/p/:id/heat', load: () => import('./heat') },
+  { pattern: '/p/:id/threads', load: () => import('./threads') },
+  { pattern: '/s/:service', load: () => import('./explore') },
+  { pattern: '/s/:service/settings', load: () => import('./settings') },
+  { pattern: '/upload', word: 'Upload', load: () => import('./upload') },
+  { pattern: '/compare', load: () => import('./compare') },
+  { pattern: '/access', word: 'Access', forAdmins: true,
+    load: () => import('./access') },
+  { pattern: '/system', word: 'System', load: () => import('./system') },
+  { pattern: '/audit', word: 'Audit', load: () => import('./audit') },
+];
+export const HOME = '/services';
+
+/* The parts of a path that a pattern names; null when it is another path. */
+export function match(pattern: string, path: string) {
+  const want = pattern.split('/'), got = path.split('/');
+  if (want.length !== got.length) return null;
+  const args: Record<string, string> = {};
+  for (const [i, part] of want.entries())
+    if (part.startsWith(':')) args[part.slice(1)] = decode(got[i]);
+    else if (part !== got[i]) return null;
+  return args;
+}
+
+function decode(part: string) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,135 @@
+/* Small parts that pages are made of. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from './api';
+
+/* What went wrong, and what to do next. */
+export function Failure({ error, again }:
+  { error: Error; again?: () => void }) {
+  const code = error instanceof ApiError && error.status > 0
+    ? error.code : '';
+  return <div class="failure" role="alert">
+    <p>{sentence(error.message)}</p>
+    {code && <p class="quiet">{code}</p>}
+    {again && <button type="button" onClick={again}>Try again</button>}
+  </div>;
+}
+
+/* A message of the API, which begins with a small letter, as a sentence. */
+export function sentence(text: string) {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : whole + '.';
+}
+
+/* Grey lines in the place of what is being loaded. */
+export function Skeleton({ lines = 6 }: { lines?: number }) {
+  return <div class="skeleton" role="status" aria-label="Loading">
+    {Array.from({ length: lines }, (_, i) => <i key={i} />)}
+  </div>;
+}
+
+export function Empty({ title, children }:
+  { title: string; children?: ComponentChildren }) {
+  return <div class="nothing"><h2>{title}</h2>{children}</div>;
+}
+
+/* Heading of a page, and what can be done there. */
+export function Head({ title, children }:
+  { title: ComponentChildren; children?: ComponentChildren }) {
+  return <div class="head"><h1>{title}</h1>{children}</div>;
+}
+
+const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [[86400, 'day'],
+  [3600, 'hour'], [60, 'minute'], [1, 'second']];
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always',
+  style: 'short' });
+const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium',
+  timeStyle: 'medium' });
+export const exact = (at: string) => zoned.format(Date.parse(at));
+
+function ago(at: number, now: number) {
+  const seconds = Math.round((at - now) / 1000);
+  if (Math.abs(seconds) < 2) return 'now';
+  const [size, unit] = STEPS.find(([s]) => Math.abs(seconds) >= s)!;
+  return relative.format(Math.trunc(seconds / size), unit);
+}
+
+/* A time as long ago, or as it is in the browser's zone; UTC on hover. */
+export function Time({ at, isExact }: { at: string; isExact?: boolean }) {
+  const ms = Date.parse(at), [now, set] = useState(Date.now());
+  useEffect(() => {
+    if (isExact) return;
+    const timer = setInterval(() => set(Date.now()),
+      now - ms < 60e3 ? 1000 : 30e3);
+    return () => clearInterval(timer);
+  }, [isExact, ms, now - ms < 60e3]);
+  const utc = new Date(ms).toISOString().replace('T', ' ')
+    .replace(/\.\d+Z/, ' UTC');
+  return <time dateTime={at} title={isExact ? utc
+    : `${exact(at)}\n${utc}`}>
+    {isExact ? exact(at) : ago(ms, now)}
+  </time>;
+}
+
+/* Lets a <details> that lies over the page end by Escape, or elsewhere. */
+export function usePop() {
+  const at = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const pop = at.current!, stop = new AbortController(), { signal } = stop;
+    document.addEventListener('click', e => {
+      if (!pop.contains(e.target as Node)) pop.open = false;
+    }, { signal });
+    pop.addEventListener('keydown', e => {
+      if (e.key !== 'Escape') return;
+      e.stopPropagation();
+      pop.open = false;
+      pop.querySelector('summary')!.focus();
+    }, { signal });
+    return () => stop.abort();
+  }, []);
+  return at;
+}
+
+/* A link that works for everybody who has it, until it ends. */
+export function Share({ url }: { url: string }) {
+  const [said, say] = useState(''), at = usePop();
+  const copy = (e: Event) => {
+    const field = (e.currentTarget as Element).parentElement!
+      .querySelector('input')!;
+    field.select();
+    navigator.clipboard.writeText(url).then(() => say('Copied'),
+      () => say('Copy the selected text'));
+  };
+  return <details class="pop" ref={at}>
+    <summary>Share</summary>
+    <div>
+      <label>Anybody who has this link sees the profile, without signing in:
+        <input readOnly value={url} onFocus={e => e.currentTarget.select()} />
+      </label>
+      <button type="button" onClick={copy}>Copy</button>
+      <span role="status">{said}</span>
+    </div>
+  </details>;
+}
+
+/* A button whose action cannot be taken back. */
+export function Ask({ word, question, about, action }: { word: string;
+  question: string; about: string; action: () => Promise<unknown> }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [error, setError] = useState<Error>();
+  return <>
+    <button type="button" onClick={() => dialog.current!.showModal()}>
+      {word}</button>
+    <dialog class="form" ref={dialog} aria-label={question}>
+      <h2>{question}</h2>
+      <p>{about}</p>
+      {error && <p class="bad" role="alert">{sentence(error.message)}</p>}
+      <div class="buttons">
+        <button type="button" class="main"
+          onClick={() => action().catch(setError)}>{word}</button>
+        <button type="button" onClick={() => dialog.current!.close()}>
+          Cancel</button>
+      </div>
+    </dialog>
+  </>;
+}

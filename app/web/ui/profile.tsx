@@ -1,0 +1,46 @@
+/* A profile, or two, as saved pages show them: app/web/flame. */
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { openPage } from '../flame/page.js';
+
+/* What the API answers with format=json. */
+export type Doc = {
+  service: string;
+  type: string;
+  unit: string;
+  durationMs: number;
+  total: number;
+  totalSamples: number;
+  base?: object; /* of two profiles */
+};
+
+/* address: where other formats of the profile are asked for. */
+export function Profile({ doc, address }: { doc: Doc; address: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const parts = document.getElementById('profile-parts');
+    box.current!.replaceChildren(
+      document.importNode((parts as HTMLTemplateElement).content, true));
+    const title = document.title, page = openPage(doc, address);
+    document.title = title;
+    addSpeedscope(doc, address);
+    return () => page.close();
+  }, [doc]);
+  return <div id="profile" class="profile" ref={box} />;
+}
+
+/* One more way out, which saved pages do not have: speedscope reads a profile
+ * with the reader's session, from this server. Comparisons are not for it. */
+function addSpeedscope(doc: Doc, address: string) {
+  if (doc.base) return;
+  const a = document.createElement('a');
+  const from = address + (address.includes('?') ? '&' : '?') +
+    'format=speedscope';
+  a.href = `/ui/speedscope/#profileURL=${encodeURIComponent(from)}&title=${
+    encodeURIComponent(`${doc.service} ${doc.type}`)}`;
+  a.target = '_blank';
+  a.rel = 'noopener';
+  a.textContent = 'Open in speedscope';
+  const item = document.createElement('li');
+  item.append(a);
+  document.getElementById('formats')!.append(item);
+}

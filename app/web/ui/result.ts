@@ -1,0 +1,50 @@
+/* A capture, as the API tells of it, and what pages do with it. */
+import { get, PROFILING } from './api';
+import { to } from './route';
+
+export type Result = {
+  id: string;
+  service: string;
+  profileType: string;
+  status: 'running' | 'completed' | 'failed';
+  phase: string;
+  progress: number;
+  startedAt: string;
+  completedAt: string | null;
+  durationSeconds: number;
+  sampleCount: number;
+  sampleRate: number;
+  flameGraphUrl: string;
+  pinned: boolean;
+  labels: Record<string, string>;
+  error: { error_code: string; message: string };
+  quality: { verdict: string; goroutines?: number };
+};
+
+/* A part of a capture has an id of its own: ID.FROM-TO, or ID.FROM-TO.TID. */
+export const partId = (id: string, from: number, to: number, tid = '') =>
+  `${id}.${from}-${to}${tid && '.' + tid}`;
+export function partOf(id: string) {
+  const [, whole, from, to, tid] =
+    /^([^.]+)\.(\d+)-(\d+)(?:\.(\d+))?$/.exec(id) ?? [];
+  return to === undefined ? null
+    : { whole, from: Number(from), to: Number(to), tid };
+}
+/* A length of time as seconds. */
+export const lengthOf = (ms: number) => `${Number((ms / 1000).toFixed(2))} s`;
+
+export const resultPath = (id: string) =>
+  `${PROFILING}/${encodeURIComponent(id)}`;
+export const toResult = (id: string) => to(`/p/${encodeURIComponent(id)}`);
+export const toService = (name: string, query?: Record<string, string>) =>
+  to(`/s/${encodeURIComponent(name)}`, query);
+
+export const toSettings = (name: string) =>
+  to(`/s/${encodeURIComponent(name)}/settings`);
+
+export async function latest(service: string, signal: AbortSignal) {
+  const q = new URLSearchParams({ service, limit: '1', resolution: 'none' });
+  const { items } = await get<{ items: Result[] }>(
+    `${PROFILING}/history?${q}`, signal);
+  return items[0] as Result | undefined;
+}

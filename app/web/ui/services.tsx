@@ -1,0 +1,162 @@
+/* All services: what runs, what it costs, the last capture, another one. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { all, get, PROFILING, type Caller } from './api';
+import { quantity } from '../flame/text.js';
+import type { PageProps } from './pages';
+import { Empty, Failure, Head, Skeleton, Time } from './parts';
+import type { Make } from './form';
+import { latest, toResult, toService, toSettings } from './result';
+import { go } from './route';
+import { ProfileNow } from './start';
+import { useData } from './use';
+
+type Service = { name: string; kind: string; host: string;
+  description: string };
+type Pipeline = { name: string; status: string; ordinals: number[] };
+type Check = { host: string; part: string; check: string; verdict: string;
+  found: string; fix: string };
+export type Point = { t: string; rate: number | null; value: number | null };
+export type Series = { aggregation: string; stepSeconds: number;
+  points: Point[] };
+
+const REFRESH_MS = 5e3, TREND_MS = 60e3;
+
+async function load(signal: AbortSignal) {
+  const [services, pipelines, checks] = await Promise.all([
+    all<Service>('/api/v1/services', signal),
+    all<Pipeline>('/v0/pipelines', signal),
+    all<Check>('/api/v1/checks', signal)]);
+  return { services, checks,
+    running: new Map(pipelines.map(p => [p.name, p.ordinals.length])) };
+}
+
+export default function Services({ caller }: PageProps) {
+  const { data, error, again } = useData('services', load, REFRESH_MS);
+  const [filter, setFilter] = useState('');
+  useEffect(() => { document.title = 'Services · Stoker'; }, []);
+  if (!data) return error ? <Failure error={error} again={again} />
+    : <Skeleton />;
+  const wanted = filter.toLowerCase();
+  const rows = data.services.filter(s =>
+    `${s.name} ${s.description}`.toLowerCase().includes(wanted));
+  return <>
+    <Broken checks={data.checks} />
+    {data.services.length === 0 ? <NoServices caller={caller} /> : <>
+      <Head title="Services">
+        {caller.role === 'admin' && <AddService />}
+        <input type="search" placeholder="Filter" aria-label="Filter services"
+          value={filter} onInput={e => setFilter(e.currentTarget.value)} />
+      </Head>
+      {error && <Failure error={error} />}
+      <table class="list services">
+        <thead><tr><th scope="col">Service</th>
+          <th scope="col" class="number wide">Processes</th>
+          <th scope="col" class="wide">Kind</th>
+          <th scope="col" class="wide">CPU, last hour</th>
+          <th scope="col">Last capture</th>
+          <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+        <tbody>{rows.map(s => <Row key={s.name} service={s} caller={caller}
+          running={data.running.get(s.name) ?? 0} />)}</tbody>
+      </table>
+      {rows.length === 0 && <p class="quiet" role="status">No service has
+        “{filter}” in its name or description.</p>}
+    </>}
+  </>;
+}
+
+/* True from the time on when the element is seen. */
+function useSeen<T extends Element>() {
+  const at = useRef<T>(null), [isSeen, set] = useState(false);
+  useEffect(() => {
+    const watch = new IntersectionObserver(entries => {
+      if (entries.some(e => e.isIntersecting)) {
+        set(true);
+        watch.disconnect();
+      }
+    });
+    watch.observe(at.current!);
+    return () => watch.disconnect();
+  }, []);
+  return [at, isSeen] as const;
+}
+
+function Row({ service, running, caller }:
+  { service: Service; running: number; caller: Caller }) {
+  const { name, kind, description } = service;
+  const [at, isSeen] = useSeen<HTMLTableRowElement>();
+  return <tr ref={at}>
+    <th scope="row"><a href={toService(name)}>{name}</a>
+      <span class="quiet">{description}</span></th>
+    <td class="number wide">{running > 0 ? running
+      : <span class="quiet" title={'No process matches the service now'}>
+        none</span>}</td>
+    <td class="wide">{kind}</td>
+    <td class="wide">{isSeen && <Trend name={name} />}</td>
+    <td>{isSeen && <Last name={name} />}</td>
+    <td class="number">{caller.role !== 'viewer' &&
+      <ProfileNow service={name} />}</td>
+  </tr>;
+}
+
+function Last({ name }: { name: string }) {
+  const { data, isLoading } = useData('last ' + name,
+    signal => latest(name, signal), REFRESH_MS);
+  if (isLoading) return null;
+  if (!data) return <span class="quiet">never</span>;
+  return <a href={toResult(data.id)}>{data.profileType}{' '}
+    {data.status === 'completed' ? <Time at={data.startedAt} />
+      : data.status === 'running' ? 'running' : 'failed'}</a>;
+}
+
+const WIDTH = 120, HEIGHT = 22;
+
+/* What it costs over the last hour, as a line; dots where it is known alone. */
+function Trend({ name }: { name: string }) {
+  const q = new URLSearchParams({ service: name, profileType: 'cpu',
+    from: 'now-1h' });
+  const { data } = useData('trend ' + name, signal =>
+    get<Series>(`${PROFILING}/history/series?${q}`, signal), TREND_MS);
+  const points = data?.points ?? [];
+  const known = points.map(p => p.rate).filter(v => v !== null);
+  if (!data || known.length === 0)
+    return <span class="quiet">{data ? 'none' : ''}</span>;
+  const most = Math.max(...known, 1), last = known[known.length - 1];
+  const x = (i: number) => (i / Math.max(points.length - 1, 1) * (WIDTH - 4)
+    + 2).toFixed(1);
+  const y = (v: number) => (HEIGHT - 3 - v / most * (HEIGHT - 6)).toFixed(1);
+  const path = points.map(({ rate }, i) => rate === null ? ''
+    : `${i > 0 && points[i - 1].rate !== null ? 'L' : 'M'}${x(i)} ${y(rate)}h0`)
+    .join('');
+  const text = `${(last / 1e9).toFixed(2)} CPUs`;
+  return <span class="trend"><svg width={WIDTH} height={HEIGHT} role="img"
+    aria-label={`CPU of the last hour, at most ${
+      quantity(most, 'nanoseconds')} a second`}><path d={path} /></svg>
+    {text}</span>;
+}
+
+/* What does not work, and the line that mends it. */
+function Broken({ checks }: { checks: Check[] }) {
+  const broken = checks.filter(c => c.verdict === 'broken');
+  if (broken.length === 0) return null;
+  return <div class="failure" role="alert">{broken.map(c =>
+    <div key={c.host + c.check}><p><b>{c.host || 'API'}: {c.check}</b>{' '}
+      {c.found}</p>{c.fix && <pre>{c.fix}</pre>}</div>)}</div>;
+}
+
+/* The form is loaded when it is wanted. */
+function AddService() {
+  const [Form, set] = useState<typeof Make>();
+  useEffect(() => { import('./form').then(m => set(() => m.Make)); }, []);
+  const path = '/api/v1/services';
+  return Form ? <Form<Service> word="Add a service" title="Add a service"
+    path={path} made={s => go(toSettings(s.name))} /> : null;
+}
+
+function NoServices({ caller }: { caller: Caller }) {
+  return <Empty title="No service yet">
+    <p>A service is what Stoker profiles: the processes of a systemd unit, of
+      an executable, or a Go program with pprof pages. Add the first one:</p>
+    <pre>stoker service add web --unit nginx.service</pre>
+    {caller.role === 'admin' && <AddService />}
+  </Empty>;
+}

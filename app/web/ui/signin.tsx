@@ -1,0 +1,71 @@
+/* The first page of a browser that is not signed in. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, signIn, type Caller } from './api';
+import { sentence } from './parts';
+
+/* What to do about a refusal, beyond what the server says. */
+const ADVICE: Record<string, string> = {
+  Unauthorized: 'This key is unknown, has expired or was revoked. Check that '
+    + 'all of it was pasted, or ask an administrator for another one.',
+  SecureRequired: 'Keys are only taken over https, or on this machine itself. '
+    + 'Open this page by its https address.',
+};
+
+const advice = (e: unknown) =>
+  e instanceof ApiError ? ADVICE[e.code] ?? sentence(e.message) : String(e);
+
+export function SignIn({ isOver, done }:
+  { isOver: boolean; done: (caller: Caller) => void }) {
+  const [key, setKey] = useState('');
+  const [problem, setProblem] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    document.title = 'Sign in · Stoker';
+    field.current?.focus();
+  }, []);
+
+  async function submit(e: Event) {
+    e.preventDefault();
+    const text = key.trim();
+    if (!text) {
+      setProblem('Paste an API key or a JWT first.');
+      field.current?.focus();
+      return;
+    }
+    setBusy(true);
+    try {
+      done(await signIn(text));
+    } catch (error) {
+      setProblem(advice(error));
+      setBusy(false);
+      field.current?.select();
+    }
+  }
+
+  return <main class="signin">
+    <form onSubmit={submit} noValidate>
+      <h1><Mark />Stoker</h1>
+      {isOver && !problem &&
+        <p class="note" role="status">Your session is over. Sign in to go on
+          where you were.</p>}
+      <label for="key">API key or JWT</label>
+      <input id="key" ref={field} type="password" value={key} maxLength={8192}
+        autocomplete="current-password" spellcheck={false}
+        placeholder="stk_…" aria-invalid={problem !== ''}
+        aria-describedby="problem about-key"
+        onInput={e => setKey(e.currentTarget.value)} />
+      <p id="problem" class="bad" role="alert">{problem}</p>
+      <button class="main" disabled={isBusy}>
+        {isBusy ? 'Signing in…' : 'Sign in'}</button>
+      <p id="about-key" class="quiet">An administrator makes a key
+        with <code>stoker token create NAME</code>. The browser keeps a cookie
+        in place of the key.</p>
+    </form>
+  </main>;
+}
+
+export function Mark() {
+  return <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
+    <path d="M1 2h14v4H1zM1 7h9v4H1zM1 12h5v3H1z" /></svg>;
+}

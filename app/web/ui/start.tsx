@@ -1,0 +1,107 @@
+/*
+ * Profile now: a form of what StartProfile takes. Names, limits and defaults
+ * are those of the server's own description.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, get, post, PROFILING } from './api';
+import { Failure, sentence, Skeleton } from './parts';
+import { toResult, type Result } from './result';
+import { go } from './route';
+import { useData } from './use';
+
+type Field = { enum?: string[]; minimum?: number; maximum?: number;
+  default?: number };
+type Fields = Record<'profileType' | 'durationSeconds' | 'sampleRate', Field>;
+type Described = { paths: Record<string, { post: { requestBody: { content:
+  Record<string, { schema: { properties: Fields } }> } } }> };
+
+let described: Promise<Fields> | undefined;
+export const fields = () => described ??= get<Described>('/openapi.json')
+  .then(doc => doc.paths[`${PROFILING}/start`].post.requestBody
+    .content['application/json'].schema.properties, e => {
+    described = undefined;
+    throw e;
+  });
+
+const SECONDS = 10;
+
+export function ProfileNow({ service, type = 'cpu', rate }:
+  { service: string; type?: string; rate?: number }) {
+  const [isOpen, setOpen] = useState(false);
+  return <>
+    <button type="button" onClick={() => setOpen(true)}
+      aria-label={`Profile now: ${service}`}>Profile now</button>
+    {isOpen && <Form service={service} type={type} rate={rate}
+      close={() => setOpen(false)} />}
+  </>;
+}
+
+function Form({ service, type, rate, close }: { service: string; type: string;
+  rate?: number; close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const { data, error, again } = useData('fields', fields);
+  useEffect(() => dialog.current!.showModal(), []);
+  return <dialog class="form" ref={dialog} onClose={close}
+    aria-labelledby="start-title">
+    <h2 id="start-title">Profile {service}</h2>
+    {data ? <Inputs fields={data} service={service} type={type} rate={rate}
+      cancel={() => dialog.current!.close()} />
+      : error ? <Failure error={error} again={again} />
+        : <Skeleton lines={3} />}
+  </dialog>;
+}
+
+function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
+  { fields: Fields; service: string; type: string; rate?: number;
+    cancel: () => void }) {
+  const [type, setType] = useState(first);
+  const [seconds, setSeconds] = useState(SECONDS);
+  const [rate, setRate] = useState(firstRate || fields.sampleRate.default!);
+  const [error, setError] = useState<Error>();
+  const [isBusy, setBusy] = useState(false);
+
+  const length = useRef<HTMLInputElement>(null);
+  useEffect(() => length.current!.select(), []);
+
+  async function submit(e: Event) {
+    e.preventDefault();
+    setBusy(true);
+    try {
+      const { id } = await post<Result>(`${PROFILING}/start`, { service,
+        profileType: type, durationSeconds: seconds, sampleRate: rate });
+      go(toResult(id));
+    } catch (e) {
+      setError(e as Error);
+      setBusy(false);
+    }
+  }
+
+  const number = (f: Field) => ({ type: 'number' as const, required: true,
+    min: f.minimum, max: f.maximum });
+  return <form onSubmit={submit}>
+    <label>Type
+      <select value={type} onChange={e => setType(e.currentTarget.value)}>
+        {fields.profileType.enum!.map(t => <option key={t}>{t}</option>)}
+      </select></label>
+    <label>Seconds
+      <input {...number(fields.durationSeconds)} value={seconds} ref={length}
+        onInput={e => setSeconds(e.currentTarget.valueAsNumber)} /></label>
+    {type === 'cpu' && <label>Samples per second
+      <input {...number(fields.sampleRate)} value={rate}
+        onInput={e => setRate(e.currentTarget.valueAsNumber)} /></label>}
+    {error && <Refused error={error} />}
+    <div class="buttons">
+      <button class="main" disabled={isBusy}>
+        {isBusy ? 'Starting…' : 'Start'}</button>
+      <button type="button" onClick={cancel}>Cancel</button>
+    </div>
+  </form>;
+}
+
+/* A capture of that service and type may run already: it can be watched. */
+function Refused({ error }: { error: Error }) {
+  const running = error instanceof ApiError && error.details.profileId;
+  return <p class="bad" role="alert">{sentence(error.message)}
+    {typeof running === 'string' &&
+      <> <a href={toResult(running)}>Watch it</a></>}</p>;
+}

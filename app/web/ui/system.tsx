@@ -1,0 +1,98 @@
+/* What Stoker itself needs and holds: workers, their checks, the quota. */
+import { useEffect } from 'preact/hooks';
+import { all } from './api';
+import { Failure, Head, Skeleton, Time } from './parts';
+import { useData } from './use';
+
+type Worker = { host: string; version: string; alive: boolean;
+  startedAt: string; heartbeatAt: string;
+  capabilities: { profileTypes?: string[]; continuous?: {
+    watched: number; stored: number; dropped: number; gaps: number } } };
+type Check = { host: string; part: string; check: string; verdict: string;
+  found: string; fix: string };
+type Quota = { quota: string; limit: number | null; held: number;
+  counts: string; freedBy: string };
+
+const REFRESH_MS = 10e3;
+
+async function load(signal: AbortSignal) {
+  const [workers, checks, quotas] = await Promise.all([
+    all<Worker>('/api/v1/workers', signal),
+    all<Check>('/api/v1/checks', signal),
+    all<Quota>('/api/v1/quota', signal)]);
+  return { workers, checks, quotas };
+}
+
+export default function System() {
+  const { data, error, again } = useData('system', load, REFRESH_MS);
+  useEffect(() => { document.title = 'System · Stoker'; }, []);
+  if (!data) return error ? <Failure error={error} again={again} />
+    : <Skeleton />;
+  return <>
+    <Head title="System" />
+    {error && <Failure error={error} />}
+    <Workers workers={data.workers} />
+    <Checks checks={data.checks} />
+    <Quotas quotas={data.quotas} />
+  </>;
+}
+
+function Workers({ workers }: { workers: Worker[] }) {
+  return <section class="part">
+    <h2>Workers</h2>
+    <table class="list">
+      <thead><tr><th scope="col">Host</th><th scope="col">Heartbeat</th>
+        <th scope="col" class="wide">Version</th>
+        <th scope="col" class="wide">Can capture</th>
+        <th scope="col" class="number">Windows stored</th>
+        <th scope="col" class="number">Dropped</th></tr></thead>
+      <tbody>{workers.map(({ capabilities: c, ...w }) => <tr key={w.host}>
+        <th scope="row">{w.host}</th>
+        <td>{!w.alive && <b class="bad">silent since </b>}
+          <Time at={w.heartbeatAt} /></td>
+        <td class="wide">{w.version}</td>
+        <td class="wide">{c.profileTypes?.join(', ')}</td>
+        <td class="number">{c.continuous?.stored ?? 0}</td>
+        <td class="number">{c.continuous?.dropped ?? 0}</td>
+      </tr>)}</tbody>
+    </table>
+    {workers.length === 0 && <p class="quiet">No worker has told the API that it
+      runs. Start stoker-worker on this host.</p>}
+  </section>;
+}
+
+function Checks({ checks }: { checks: Check[] }) {
+  return <section class="part">
+    <h2>Checks</h2>
+    <table class="list">
+      <thead><tr><th scope="col">Check</th><th scope="col">Verdict</th>
+        <th scope="col">Found</th></tr></thead>
+      <tbody>{checks.map(c => <tr key={`${c.host} ${c.part} ${c.check}`}>
+        <th scope="row">{c.check}<span class="quiet">{c.part}{' '}
+          {c.host}</span></th>
+        <td class={c.verdict === 'broken' ? 'bad' : ''}>{c.verdict}</td>
+        <td>{c.found}{c.fix && <pre tabIndex={0}>{c.fix}</pre>}</td>
+      </tr>)}</tbody>
+    </table>
+  </section>;
+}
+
+function Quotas({ quotas }: { quotas: Quota[] }) {
+  return <section class="part">
+    <h2>Quota of the tenant</h2>
+    <table class="list">
+      <thead><tr><th scope="col">What is limited</th>
+        <th scope="col" class="number">Held</th>
+        <th scope="col" class="number">Limit</th>
+        <th scope="col" class="wide">To free some</th></tr></thead>
+      <tbody>{quotas.map(q => <tr key={q.quota}>
+        <th scope="row">{q.quota.replaceAll('_', ' ')}
+          <span class="quiet">{q.counts}</span></th>
+        <td class="number">{q.held.toLocaleString()}</td>
+        <td class="number">{q.limit === null
+          ? <span class="quiet">none</span> : q.limit.toLocaleString()}</td>
+        <td class="wide">{q.freedBy}</td>
+      </tr>)}</tbody>
+    </table>
+  </section>;
+}

@@ -1,0 +1,9 @@
+/*
+ * Light or dark before the first paint: a white page must not flash. What
+ * happens later is in app/web/flame/theme.js, which keeps the choice.
+ */
+{
+  const kept = localStorage.getItem('stoker-theme');
+  const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+  document.documentElement.dataset.theme = kept ?? (isDark ? 'dark' : 'light');
+}

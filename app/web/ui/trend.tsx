@@ -1,0 +1,49 @@
+/* What a type of a service costs over time, and one function of it. */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { quantity, shorten } from '../flame/text.js';
+import { get, PROFILING } from './api';
+import { Chart, type Band, type Line } from './chart';
+import type { Mark } from './marks';
+import type { Series } from './services';
+import { useData } from './use';
+
+export type Trend = Series & { service: string; profileType: string;
+  from: string; to: string };
+
+/* The function that is highlighted in the profile below, which may have been
+ * there first: the address has it too. */
+function useFunction() {
+  const [name, set] = useState(() =>
+    new URLSearchParams(location.hash.slice(1)).get('fn') ?? '');
+  useEffect(() => {
+    const listener = (e: Event) => set((e as CustomEvent<string>).detail);
+    document.addEventListener('stoker-function', listener);
+    return () => document.removeEventListener('stoker-function', listener);
+  }, []);
+  return name;
+}
+
+export const lineOf = ({ aggregation, points }: Trend): Line => points.map(p => ({
+  at: Date.parse(p.t), value: aggregation === 'sum' ? p.rate : p.value }));
+
+export function Costs({ trend, unit, choose, marks, bands }: {
+  trend: Trend; unit?: string; choose: (from: number, to: number) => void;
+  marks?: Mark[]; bands?: Band[] }) {
+  const isRate = trend.aggregation === 'sum';
+  const line = useMemo(() => lineOf(trend), [trend]);
+  const name = useFunction(), q = new URLSearchParams({ from: trend.from,
+    service: trend.service, profileType: trend.profileType, to: trend.to,
+    step: `${trend.stepSeconds}s`, function: name });
+  const part = useData(name && String(q), async signal => name
+    ? lineOf(await get<Trend>(`${PROFILING}/history/series?${q}`, signal))
+    : undefined);
+  const format = useMemo(() => (v: number) => v === 0 ? '0'
+    : trend.profileType === 'cpu' ? `${Number((v / 1e9).toPrecision(3))} CPUs`
+      : quantity(v, unit ?? '').replace(/\.0+(?= )/, '') +
+        (isRate ? '/s' : ''), [trend.profileType, unit, isRate]);
+  return <Chart line={line} within={part.data} name={shorten(name, 60)}
+    from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
+    choose={choose} marks={marks} bands={bands}
+    label={trend.profileType === 'cpu' ? 'CPU time per second'
+      : isRate ? 'Per second' : 'In use'} />;
+}

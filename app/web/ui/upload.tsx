@@ -1,0 +1,67 @@
+/* A profile from elsewhere: dropped here, or chosen. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { send } from './api';
+import { fields } from './start';
+import type { PageProps } from './pages';
+import { Empty, Head, sentence } from './parts';
+import { toResult } from './result';
+import { go } from './route';
+import { useData } from './use';
+
+export default function Upload({ caller, query }: PageProps) {
+  const [file, setFile] = useState<File>(), [isOver, setOver] = useState(false);
+  const [error, setError] = useState<Error>(), [isBusy, setBusy] =
+    useState(false);
+  const { data } = useData('fields', fields), form =
+    useRef<HTMLFormElement>(null);
+  useEffect(() => { document.title = 'Upload · Stoker'; }, []);
+  if (caller.role === 'viewer') return <Empty title="For operators">
+    <p>Profiles are uploaded by operators and administrators. You are signed in
+      as viewer.</p></Empty>;
+
+  async function submit(e: SubmitEvent) {
+    e.preventDefault();
+    const q = new URLSearchParams();
+    for (const [name, value] of new FormData(form.current!))
+      if (typeof value === 'string' && value) q.set(name, value);
+    setBusy(true);
+    try {
+      const reply = await send(`/api/v1/profiling/sessions?${q}`, {
+        method: 'POST', body: file,
+        headers: { 'Content-Type': 'application/octet-stream' } });
+      go(toResult((await reply.json()).id));
+    } catch (e) {
+      setError(e as Error);
+      setBusy(false);
+    }
+  }
+  const drop = (e: DragEvent) => {
+    e.preventDefault();
+    setOver(false);
+    setFile(e.dataTransfer!.files[0]);
+  };
+  const over = (e: DragEvent) => {
+    e.preventDefault();
+    setOver(true);
+  };
+
+  return <form class="upload" ref={form} onSubmit={submit}>
+    <Head title="Upload a profile" />
+    <label class={isOver ? 'drop over' : 'drop'} onDragOver={over}
+      onDragLeave={() => setOver(false)} onDrop={drop}>
+      {file ? <b>{file.name}</b> : 'Drop a file here, or choose one'}
+      <input type="file" class="unseen" required={!file}
+        onChange={e => setFile(e.currentTarget.files![0])} />
+      <span class="quiet">pprof, folded stacks, Speedscope, perf script or
+        goroutines as Go prints them; gzipped or not</span>
+    </label>
+    <div class="row">
+      <label>Service <input name="service" required maxLength={63}
+        autoComplete="off" defaultValue={query.get('service') ?? ''} /></label>
+      <label>Type <select name="type">{data?.profileType.enum?.map(t =>
+        <option key={t}>{t}</option>)}</select></label>
+      <button class="main" disabled={isBusy || !file}>Upload</button>
+    </div>
+    {error && <p class="bad" role="alert">{sentence(error.message)}</p>}
+  </form>;
+}

@@ -1,0 +1,396 @@
+/* The application as people use it. */
+import { BASE, cookiesOf, inside, judged, KEY, run, same, signIn, visit }
+  from './browser.mjs';
+
+const title = (page, name) => page.getByRole('heading', { name }).waitFor();
+
+/* Another key, of a viewer: its id, and the key itself. */
+async function makeKey(name) {
+  const reply = await fetch(BASE + '/api/v1/tokens', { method: 'POST',
+    headers: { Authorization: `Bearer ${KEY}`,
+      'Content-Type': 'application/json' },
+    body: JSON.stringify({ name, role: 'viewer' }) });
+  return reply.json();
+}
+
+let capture, comparison; /* paths of what tests made */
+
+const tests = {
+  async the_root_leads_to_the_sign_in_page() {
+    const page = await visit('/');
+    await title(page, 'Stoker');
+    same(new URL(page.url()).pathname, '/ui/');
+  },
+  async a_key_signs_in_and_is_kept_nowhere() {
+    const page = await inside('/ui/services');
+    await title(page, 'Services');
+    const [cookie] = await cookiesOf(page);
+    same([cookie.httpOnly, cookie.sameSite], [true, 'Strict']);
+    same(await page.evaluate(key => document.cookie.includes(key) ||
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }])
+        .includes(key), KEY), false);
+  },
+  async the_first_page_weighs_at_most_60_kb() {
+    const page = await inside('/ui/services');
+    await title(page, 'Services');
+    const bytes = await page.evaluate(() => [
+      ...performance.getEntriesByType('navigation'),
+      ...performance.getEntriesByType('resource')]
+      .filter(e => new URL(e.name).pathname.startsWith('/ui/'))
+      .reduce((sum, e) => sum + e.encodedBodySize, 0));
+    console.log(`# first page: ${bytes} bytes as sent`);
+    same(bytes > 0 && bytes <= 60e3, true);
+  },
+  async an_unknown_key_is_refused_with_advice() {
+    const page = await visit('/ui/services');
+    await signIn(page, 'stk_none');
+    await page.getByRole('alert').getByText('This key is unknown').waitFor();
+    same((await cookiesOf(page)).length, 0);
+  },
+  async nothing_typed_is_told_and_nothing_sent() {
+    const page = await visit('/ui/services');
+    await signIn(page, '');
+    await page.getByRole('alert').getByText('Paste an API key').waitFor();
+  },
+  async the_page_that_was_asked_for_opens_after_signing_in() {
+    const page = await inside('/ui/services?x=1');
+    await title(page, 'Services');
+    same(page.url(), BASE + '/ui/services?x=1');
+  },
+  async signing_out_ends_the_session_on_the_server() {
+    const page = await inside('/ui/services');
+    await title(page, 'Services');
+    const cookies = await cookiesOf(page);
+    await page.locator('.menu summary').click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key or JWT').waitFor();
+    const again = await visit('/ui/services', { cookies });
+    await again.getByLabel('API key or JWT').waitFor();
+  },
+  async a_session_that_an_administrator_ends_is_told() {
+    const page = await inside('/ui/services');
+    await title(page, 'Services');
+    const headers = { Authorization: `Bearer ${KEY}` };
+    const { items } = await (await fetch(BASE + '/api/v1/browser-sessions',
+      { headers })).json();
+    for (const { id } of items)
+      await fetch(`${BASE}/api/v1/browser-sessions/${id}`,
+        { method: 'DELETE', headers });
+    await page.evaluate(() =>
+      document.dispatchEvent(new Event('visibilitychange')));
+    await page.getByText('Your session is over').waitFor();
+    await signIn(page);
+    await title(page, 'Services');
+  },
+  async signing_in_needs_no_pointer() {
+    const page = await visit('/ui/services');
+    await page.getByLabel('API key or JWT').waitFor();
+    await page.keyboard.insertText(KEY);
+    await page.keyboard.press('Enter');
+    await title(page, 'Services');
+  },
+  async a_path_without_a_page_leads_back() {
+    const page = await inside('/ui/none');
+    await page.getByRole('link', { name: 'Go to the services' }).click();
+    await title(page, 'Services');
+    await page.goBack();
+    await title(page, 'There is no such page');
+  },
+  async services_can_be_filtered() {
+    const page = await inside('/ui/services');
+    await page.getByLabel('Filter services').fill('nothing like that');
+    await page.getByText('No service has').waitFor();
+  },
+  async a_capture_goes_from_a_click_to_its_flame_graph() {
+    const page = await inside('/ui/services');
+    await page.getByRole('button', { name: 'Profile now: demo' }).click();
+    await page.getByLabel('Seconds').fill('2');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.getByRole('progressbar').waitFor();
+    await page.locator('#rows tr').first().waitFor();
+    same(await page.locator('#service').textContent(), 'demo');
+    same(await page.locator('#crumbs').textContent(), 'all');
+    await page.locator('summary', { hasText: 'Share' }).click();
+    const link = await page.getByLabel(/Anybody who has this link/)
+      .inputValue();
+    same((await fetch(link)).status, 200);
+    await page.keyboard.press('Escape');
+    await page.getByLabel(/Anybody who has this link/)
+      .waitFor({ state: 'hidden' });
+    capture = new URL(page.url()).pathname;
+  },
+  async a_second_capture_at_once_is_refused_with_the_way_to_the_first() {
+    const page = await inside('/ui/s/demo');
+    const start = async () => {
+      await page.getByRole('button', { name: 'Profile now: demo' }).click();
+      await page.getByLabel('Seconds').fill('300');
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+    };
+    await start();
+    await page.getByRole('progressbar').waitFor();
+    const running = page.url();
+    await page.goBack();
+    await start();
+    await page.getByRole('link', { name: 'Watch it' }).click();
+    await page.getByRole('progressbar').waitFor();
+    same(page.url(), running);
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await page.getByText('This capture was cancelled').waitFor();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog')
+      .getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.waitForURL('**/ui/s/demo?*');
+  },
+  async a_view_of_a_flame_graph_is_in_the_address() {
+    const page = await inside(capture);
+    await page.locator('#rows tr').first().waitFor();
+    await page.locator('#canvas').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.hash.includes('z='));
+    await page.keyboard.press('/');
+    await page.keyboard.type('model');
+    await page.locator('#matched', { hasText: 'matched' }).waitFor();
+    const again = await visit(new URL(page.url()).pathname +
+      new URL(page.url()).hash, { cookies: await cookiesOf(page) });
+    await again.locator('#matched', { hasText: 'matched' }).waitFor();
+    same(await again.locator('#search').inputValue(), 'model');
+    await page.goBack();
+    await page.waitForFunction(() => !location.hash.includes('z='));
+    same(await page.locator('#crumbs').textContent(), 'all');
+  },
+  async every_export_of_a_capture_can_be_had() {
+    const page = await inside(capture);
+    await page.locator('#rows tr').first().waitFor();
+    const links = await page.locator('#formats a').evaluateAll(all =>
+      all.map(a => a.href));
+    same(links.length >= 6, true);
+    for (const link of links)
+      same(await page.evaluate(url => fetch(url).then(r => r.status), link),
+        200);
+  },
+  async a_capture_opens_in_speedscope_of_this_server() {
+    const page = await inside(capture);
+    await page.locator('#rows tr').first().waitFor();
+    await page.keyboard.press('e');
+    const link = page.getByRole('link', { name: 'Open in speedscope' });
+    /* Its policy refuses an eval() that it can do without. */
+    const other = await page.context().newPage();
+    const [reply] = await Promise.all([other.waitForResponse(r =>
+      r.url().endsWith('flamegraph?format=speedscope')),
+    link.getAttribute('href').then(at => other.goto(BASE + at))]);
+    same(reply.status(), 200);
+  },
+  async a_pin_stays() {
+    const page = await inside(capture);
+    const pin = page.getByRole('button', { name: 'Pin', exact: true });
+    await pin.click();
+    await page.locator('button[aria-pressed=true]', { hasText: 'Pin' })
+      .waitFor();
+    await page.reload();
+    await page.locator('button[aria-pressed=true]', { hasText: 'Pin' })
+      .waitFor();
+  },
+  async a_capture_that_does_not_exist_is_told() {
+    const page = await inside('/ui/p/sess-aaaaaaaaaaaaaaaaaaaa');
+    await page.getByRole('alert').waitFor();
+  },
+  async two_captures_are_compared_in_words() {
+    const headers = { Authorization: `Bearer ${KEY}`,
+      'Content-Type': 'application/json' };
+    const profiling = BASE + '/api/v1/observability/profiling/';
+    const { id } = await (await fetch(profiling + 'start', { method: 'POST',
+      headers, body: JSON.stringify({ service: 'demo', profileType: 'cpu',
+        durationSeconds: 2 }) })).json();
+    let status = 'running';
+    while (status === 'running')
+      ({ status } = await (await fetch(`${profiling}${id}?wait=20`,
+        { headers })).json());
+    const page = await inside(capture);
+    await page.getByLabel('Compare with').selectOption(id);
+    await page.locator('#facts dt', { hasText: 'Verdict' }).waitFor();
+    comparison = page.url().slice(BASE.length);
+    const sides = () => page.locator('#facts div').evaluateAll(all =>
+      ['Base', 'Comparison'].map(name => all.map(d => d.children)
+        .find(([dt]) => dt.textContent === name)[1].textContent));
+    const before = await sides();
+    await page.getByRole('button', { name: 'Swap sides' }).click();
+    await page.waitForFunction(url => location.href !== url,
+      BASE + comparison);
+    await page.waitForFunction(text => [...document.querySelectorAll(
+      '#facts dd')].some(d => d.textContent === text), before[1]);
+    same(await sides(), before.reverse());
+    await page.goBack();
+    await page.waitForURL(BASE + comparison);
+  },
+  async a_range_is_compared_with_the_one_before_it() {
+    const page = await inside('/ui/s/demo?from=now-15m');
+    await page.locator('#rows tr').first().waitFor();
+    await page.getByLabel('Compare with').selectOption(
+      'the time just before');
+    await page.waitForURL(/\/ui\/compare\?a=\d+\.\.\d+&b=/);
+    await page.getByRole('alert').getByText('profile').waitFor();
+  },
+  async a_range_is_brushed_zoomed_out_of_and_gone_back_to() {
+    const page = await inside('/ui/s/demo?from=now-15m');
+    await page.locator('#rows tr').first().waitFor();
+    const over = await page.locator('.u-over').boundingBox();
+    await page.mouse.move(over.x + over.width * 0.6, over.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width - 2, over.y + 20,
+      { steps: 4 });
+    await page.mouse.up();
+    await page.waitForURL(/from=\d+&to=\d+/);
+    await page.locator('#rows tr').first().waitFor();
+    await page.getByRole('button', { name: 'Zoom out' }).click();
+    await page.goBack();
+    await page.waitForURL(/from=\d+&to=\d+/);
+    await page.goBack();
+    await page.waitForURL('**/ui/s/demo?*from=now-15m');
+    await page.locator('#rows tr').first().waitFor();
+  },
+  async the_trend_of_a_function_is_laid_over_that_of_all() {
+    const page = await inside('/ui/s/demo?from=now-15m');
+    const row = page.locator('#rows button').first();
+    const name = (await row.getAttribute('title')).split('\n')[0];
+    await row.click();
+    await page.locator('.within', { hasText: name.slice(0, 8) }).waitFor();
+    same(await page.locator('.chart th').count(), 3);
+    same(await page.locator('.chart tbody td:nth-child(3)')
+      .evaluateAll(all => all.some(td => td.textContent !== '')), true);
+    await page.keyboard.press('Escape');
+    await page.locator('.within').waitFor({ state: 'detached' });
+  },
+  async a_range_without_profiles_says_so_and_where_the_last_one_is() {
+    const page = await inside('/ui/s/demo?type=cpu&from=1&to=1000');
+    await title(page, 'No cpu profile in this range');
+    await page.getByText('The last one').waitFor();
+  },
+  async a_key_is_made_shown_once_and_revoked() {
+    const page = await inside('/ui/access');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name').fill('made-here');
+    await page.getByLabel('Role').selectOption('viewer');
+    await page.getByRole('dialog').getByRole('button',
+      { name: 'Make a key' }).click();
+    const key = await page.getByLabel('The new key').inputValue();
+    const asks = () => fetch(BASE + '/api/v1/services',
+      { headers: { Authorization: `Bearer ${key}` } }).then(r => r.status);
+    same(await asks(), 200);
+    const row = page.locator('tr', { hasText: 'made-here' });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('button',
+      { name: 'Revoke' }).click();
+    await row.getByText('revoked', { exact: true }).waitFor();
+    same(await asks(), 401);
+  },
+  async a_browser_is_signed_out_by_an_administrator() {
+    const guest = await makeKey('guest');
+    const other = await visit('/ui/services');
+    await signIn(other, guest.key);
+    await title(other, 'Services');
+    const page = await inside('/ui/access');
+    await title(page, 'Browsers that are signed in');
+    const browsers = page.locator('.part').nth(1);
+    await browsers.locator('tr', { hasText: guest.id })
+      .getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('dialog').getByRole('button',
+      { name: 'Sign out' }).click();
+    await browsers.locator('tr', { hasText: guest.id })
+      .waitFor({ state: 'detached' });
+    await other.reload();
+    await other.getByLabel('API key or JWT').waitFor();
+  },
+  async who_may_not_manage_keys_sees_no_way_there() {
+    const page = await visit('/ui/access');
+    await signIn(page, (await makeKey('looks')).key);
+    await title(page, 'For administrators');
+    same(await page.getByRole('link', { name: 'Access' }).count(), 0);
+    same(await page.getByRole('link', { name: 'Audit' }).count(), 1);
+  },
+  async the_audit_tells_who_did_what() {
+    const page = await inside('/ui/audit');
+    await title(page, 'Audit');
+    await page.locator('tr', { hasText: 'RevokeToken' }).first().waitFor();
+  },
+  async the_system_page_shows_workers_checks_and_what_the_tenant_holds() {
+    const page = await inside('/ui/system');
+    await title(page, 'Workers');
+    await page.locator('td', { hasText: /^cpu\b/ }).waitFor();
+    await page.locator('th', { hasText: /^events/ }).waitFor();
+    const services = page.locator('tr', { hasText: 'Services, with those' });
+    same(await services.locator('td').first().textContent(), '1');
+  },
+  the_system_page_has_no_violation: judged('/ui/system', page =>
+    title(page, 'Checks')),
+  access_has_no_violation: judged('/ui/access', page =>
+    page.locator('tbody tr').first().waitFor()),
+  the_form_of_a_key_has_no_violation: judged('/ui/access', async page => {
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name').waitFor();
+  }),
+  the_audit_has_no_violation: judged('/ui/audit', page =>
+    title(page, 'Audit')),
+  async the_choice_of_a_theme_is_kept() {
+    const page = await inside(capture);
+    await page.locator('#rows tr').first().waitFor();
+    await page.getByRole('button', { name: 'Dark', exact: true }).click();
+    await page.reload();
+    same(await page.evaluate(() => document.documentElement.dataset.theme),
+      'dark');
+  },
+  async keys_are_listed_where_they_work() {
+    const page = await inside('/ui/services');
+    await title(page, 'Services');
+    const list = page.getByRole('dialog', { name: 'Keys' });
+    const sections = () => list.getByRole('heading', { level: 3 })
+      .allTextContents();
+    await page.keyboard.press('?');
+    await list.waitFor();
+    same(await sections(), ['Everywhere']);
+    await page.keyboard.press('Escape');
+    await list.waitFor({ state: 'detached' });
+    await page.goto(BASE + '/ui/s/demo');
+    await page.locator('#rows tr').first().waitFor();
+    await page.keyboard.press('?');
+    await list.waitFor();
+    same(await sections(), ['Everywhere', 'Chart', 'Flame graph']);
+    await list.getByText('Zoom out one step').waitFor();
+    await list.getByRole('button', { name: 'Close' }).click();
+    await list.waitFor({ state: 'detached' });
+  },
+  async letters_in_a_field_are_no_keys() {
+    const page = await inside('/ui/services');
+    await title(page, 'Services');
+    const theme = () => page.evaluate(() =>
+      document.documentElement.dataset.theme);
+    await page.keyboard.press('/');
+    await page.keyboard.type('d?/');
+    same(await page.getByLabel('Filter services').inputValue(), 'd?/');
+    same(await theme(), 'light');
+    await page.getByLabel('Filter services').blur();
+    await page.keyboard.press('d');
+    same(await theme(), 'dark');
+  },
+  the_list_of_keys_has_no_violation: judged('/ui/s/demo', async page => {
+    await page.locator('#rows tr').first().waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  }),
+  captures_have_no_violation: async () => judged(capture, page =>
+    page.locator('#rows tr').first().waitFor())(),
+  comparisons_have_no_violation: async () => judged(comparison, page =>
+    page.locator('#facts dt', { hasText: 'Verdict' }).waitFor())(),
+  a_service_has_no_violation: judged('/ui/s/demo', page =>
+    page.locator('#rows tr').first().waitFor()),
+  the_form_of_a_capture_has_no_violation: judged('/ui/services',
+    async page => {
+      await page.getByRole('button', { name: 'Profile now: demo' }).click();
+      await page.getByLabel('Seconds').waitFor();
+    }),
+  the_sign_in_page_has_no_violation: judged('/ui/', page =>
+    page.getByLabel('API key or JWT').waitFor(), visit),
+  services_have_no_violation: judged('/ui/services', page =>
+    title(page, 'Services')),
+};
+await run(tests);

@@ -1,0 +1,105 @@
+/*
+ * Chromium, driven by playwright: pages of the application that tell every
+ * request to another origin, every report of the content security policy and
+ * every error of a script. Tests print `ok NAME` or `not ok NAME: why`.
+ *
+ *	URL, KEY	of the server, and an API key of an administrator
+ *	BROWSER, NPM	the browser, and the folder with the packages
+ *	ONLY		a pattern of names: these tests alone
+ */
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+
+const { URL: BASE, KEY, BROWSER, NPM } = process.env;
+const require = createRequire(NPM + '/');
+const { chromium } = require('playwright-core');
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+export { BASE, KEY };
+
+const browser = await chromium.launch({ executablePath: BROWSER,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic',
+    '--disable-component-update', '--disable-background-networking'] });
+export const close = () => browser.close();
+
+const findings = [];
+
+/* A browser without cookies, and a page in it. */
+export async function visit(path, { width = 1280, height = 800,
+  scheme = 'light', bypassCSP = false, cookies = [] } = {}) {
+  const context = await browser.newContext({ viewport: { width, height },
+    colorScheme: scheme, bypassCSP, acceptDownloads: true });
+  await context.addCookies(cookies);
+  const page = await context.newPage();
+  page.setDefaultTimeout(20e3);
+  page.on('request', r => {
+    if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== BASE)
+      findings.push(`request to ${r.url()}`);
+  });
+  page.on('pageerror', e => findings.push(`error ${e.message}`));
+  await page.exposeFunction('tellFinding', text => findings.push(text));
+  await page.addInitScript(() => addEventListener('securitypolicyviolation',
+    e => tellFinding(`${e.violatedDirective} forbids ${e.blockedURI}`)));
+  await page.goto(BASE + path);
+  return page;
+}
+
+export async function signIn(page, key = KEY) {
+  await page.getByLabel('API key or JWT').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+export const cookiesOf = page => page.context().cookies();
+
+export function same(got, want) {
+  const [g, w] = [JSON.stringify(got), JSON.stringify(want)];
+  if (g !== w) throw new Error(`${g}, expected ${w}`);
+}
+
+async function axe(page) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(tags =>
+    axe.run(document, { runOnly: tags }), RULES);
+  same(violations.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(' ') +
+    ' ' + n.any.map(a => a.message).join('; ')).join(' | ')}`), []);
+}
+
+const SIZES = [[1280, 800], [390, 844]];
+
+/* A page of somebody who is signed in. */
+export async function inside(path, options) {
+  const page = await visit(path, options);
+  await signIn(page);
+  return page;
+}
+
+/* A page as axe-core judges it, in both schemes, wide and narrow. */
+export const judged = (path, ready, enter = inside) => async () => {
+  for (const scheme of ['light', 'dark'])
+    for (const [width, height] of SIZES) {
+      const page = await enter(path, { scheme, width, height,
+        bypassCSP: true });
+      await ready(page);
+      await axe(page);
+      same(await page.evaluate(() =>
+        document.documentElement.scrollWidth <= innerWidth), true);
+      await page.context().close();
+    }
+};
+
+const tell = (name, why) => console.log((why === undefined
+  ? `ok ${name}` : `not ok ${name}: ${why}`).replace(/\s+/g, ' '));
+
+export async function run(tests) {
+  const only = new RegExp(process.env.ONLY ?? '');
+  for (const [name, body] of Object.entries(tests))
+    if (only.test(name)) {
+      await body().then(() => tell(name), e => tell(name, e.message));
+      /* A page that is left open goes on to ask for news. */
+      await Promise.all(browser.contexts().map(c => c.close()));
+    }
+  tell('no_request_leaves_and_no_policy_is_broken', findings.length > 0
+    ? findings.join(' | ') : undefined);
+  await close();
+}

@@ -1,0 +1,123 @@
+/*
+ * The chart of a service, with what happened to it.
+ *
+ *	SINCE	a time before all of that, in milliseconds
+ *	ID	a capture that is a baseline, too; later a trigger fired, and the
+ *		service was started again
+ *	STEPS	twenty minutes of another service, in which two functions
+ *		changed
+ */
+import { BASE, inside, judged, run, same } from './browser.mjs';
+
+const { SINCE, ID, STEPS } = process.env;
+const since = Number(SINCE);
+const path = `/ui/s/demo?type=cpu&from=${SINCE}`;
+const graph = page => page.locator('#rows tr').first().waitFor();
+const summary = page => page.locator('.captures summary');
+const open = async (at = path) => {
+  const page = await inside(at);
+  await page.locator('.chart .u-over').waitFor();
+  return page;
+};
+const compared = (a, b) => `/ui/compare?a=${a.join('..')}&b=${b.join('..')
+}&service=demo&type=cpu`;
+const side = (page, name) => new URL(page.url()).searchParams.get(name);
+
+async function drag(page, from, to) {
+  const { x, y, width } = await page.locator('.chart .u-over').boundingBox();
+  await page.mouse.move(x + width * from, y + 40);
+  await page.mouse.down();
+  await page.mouse.move(x + width * to, y + 40, { steps: 3 });
+  await page.mouse.up();
+}
+
+const tests = {
+  async what_happened_is_counted_in_words() {
+    const page = await open();
+    await summary(page).filter({ hasText:
+      '1 capture, 1 baseline, 1 trigger fired, 1 restart' }).waitFor();
+    same(await page.locator('.legend').textContent(),
+      'capturebaselinetrigger firedrestart');
+  },
+  async what_happened_is_told_one_by_one() {
+    const page = await open();
+    await summary(page).filter({ hasText: 'restart' }).click();
+    const rows = await page.locator('.captures td:nth-child(2)')
+      .allTextContents();
+    /* The newest first; a baseline is as old as its capture. */
+    same(rows.slice(0, 2).map(t => t.replace(/\d+ of .*? began/, 'began')),
+      ['process began', 'trigger busy fired']);
+    same(rows.slice(2).sort(), ['baseline v1', 'capture of 2 s']);
+    await page.locator('.captures tr', { hasText: 'baseline v1' })
+      .getByRole('link').click();
+    await page.waitForURL(BASE + `/ui/p/${ID}`);
+  },
+  async a_mark_leads_to_its_capture() {
+    const page = await open();
+    await summary(page).filter({ hasText: 'trigger' }).waitFor();
+    const over = page.locator('.chart .u-over');
+    const { x, y, width } = await over.boundingBox();
+    for (let i = 0; i < width; i += 4) {
+      await page.mouse.move(x + i, y + 5);
+      if (await over.evaluate(e => e.style.cursor) === 'pointer') {
+        await page.mouse.click(x + i, y + 5);
+        await page.waitForURL(/\/ui\/p\/sess-/);
+        return;
+      }
+    }
+    throw new Error('no mark lies under the pointer');
+  },
+  async a_range_of_the_chart_needs_no_pointer() {
+    const page = await open();
+    await page.getByRole('application', { name: 'over time' }).focus();
+    for (const key of ['ArrowLeft', 'Enter', 'PageUp', 'Enter'])
+      await page.keyboard.press(key);
+    await page.waitForURL(/from=\d+&to=\d+/);
+  },
+  async two_ranges_of_a_chart_are_compared() {
+    const page = await open();
+    await graph(page);
+    await page.getByLabel('Compare with').selectOption(
+      'two ranges of the chart');
+    await page.waitForURL(/compare\?a=\d+\.\.\d+&b=/);
+    const [, middle] = side(page, 'a').split('..');
+    same(side(page, 'b').split('..')[0], middle);
+  },
+  async a_drag_moves_either_range() {
+    const page = await open(compared([since, since + 60e3], [since + 61e3,
+      since + 120e3]));
+    const [a, b] = [side(page, 'a'), side(page, 'b')];
+    await drag(page, 0.6, 0.8);
+    await page.waitForFunction(old => !location.search.includes(old), b);
+    same(side(page, 'a'), a);
+    const other = side(page, 'b');
+    await page.getByRole('radio', { name: 'Base' }).check();
+    await drag(page, 0.2, 0.4);
+    await page.waitForFunction(old => !location.search.includes(old), a);
+    same(side(page, 'b'), other);
+    await page.goBack();
+    await page.waitForFunction(old => location.search.includes(old), a);
+  },
+  async functions_are_told_in_the_order_in_which_they_changed() {
+    const at = minute => Number(STEPS) + minute * 60e3;
+    const page = await inside(`/ui/compare?a=${at(0)}..${at(10)}&b=${at(10)
+    }..${at(20)}&service=steps&type=cpu`);
+    const rows = page.getByRole('region', { name: 'What changed first' })
+      .getByRole('listitem');
+    await rows.first().waitFor();
+    same((await rows.allTextContents()).map(t => /(early|late) .*times/
+      .exec(t)?.[1]), ['early', 'late']);
+    same(await rows.locator('time').evaluateAll((all, from) => all.map(t =>
+      Math.round((Date.parse(t.dateTime) - from) / 60e3)), at(0)), [11, 14]);
+    await rows.first().getByRole('link', { name: 'early' }).click();
+    await page.locator('.within', { hasText: 'early' }).waitFor();
+  },
+  a_chart_with_marks_has_no_violation: judged(path, async page => {
+    await graph(page);
+    await summary(page).filter({ hasText: 'restart' }).click();
+  }),
+  a_chart_with_two_ranges_has_no_violation: judged(compared([since,
+    since + 60e3], [since + 61e3, since + 120e3]), page =>
+    page.getByRole('radio', { name: 'Base' }).waitFor()),
+};
+await run(tests);

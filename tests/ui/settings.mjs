@@ -1,0 +1,149 @@
+/*
+ * A service's settings and uploads as people use them.
+ *
+ *	EXE	the program of the service demo, which runs
+ *	ID	a capture of it
+ */
+import { BASE, inside, judged, KEY, run, same, signIn, visit }
+  from './browser.mjs';
+
+const { EXE, ID } = process.env;
+const heading = (page, name) => page.getByRole('heading', { name }).waitFor();
+const press = (at, name) =>
+  at.getByRole('button', { name, exact: true }).click();
+const part = (page, name) => page.locator('section.part', { has:
+  page.getByRole('heading', { name }) });
+const dialog = page => page.locator('dialog[open]');
+const api = async path => (await fetch(BASE + path, {
+  headers: { Authorization: `Bearer ${KEY}` } })).json();
+
+const tests = {
+  async a_service_is_added_and_shows_what_it_matches() {
+    const page = await inside('/ui/services');
+    await press(page, 'Add a service');
+    const form = dialog(page);
+    await form.getByLabel('Name').fill('again');
+    await form.getByLabel('Match').fill(`exe = ${EXE}`);
+    await form.getByLabel('Labels').fill('team = web\nround = 1');
+    await press(form, 'Add a service');
+    await page.getByText(`exe = ${EXE}`).waitFor();
+    await part(page, 'Processes that match now').getByText(EXE).first()
+      .waitFor();
+    same((await api('/api/v1/services/again')).labels,
+      { team: 'web', round: '1' });
+  },
+  async a_service_is_changed_and_keeps_the_rest() {
+    const page = await inside('/ui/s/again/settings');
+    await press(page, 'Edit');
+    const form = dialog(page);
+    await form.getByLabel('Description').fill('Once more');
+    same(await form.getByLabel('Match').inputValue(), `exe = ${EXE}`);
+    await press(form, 'Edit');
+    await page.getByText('Once more').waitFor();
+    const { match, labels } = await api('/api/v1/services/again');
+    same([match, labels], [{ exe: EXE }, { team: 'web', round: '1' }]);
+  },
+  async what_the_server_refuses_stays_to_be_put_right() {
+    const page = await inside('/ui/services');
+    await press(page, 'Add a service');
+    const form = dialog(page);
+    await form.getByLabel('Name').fill('wrong');
+    await form.getByLabel('Match').fill('color = red');
+    await press(form, 'Add a service');
+    await form.getByRole('alert').waitFor();
+    await form.getByLabel('Match').fill('nothing');
+    await press(form, 'Add a service');
+    await form.getByText('should be a name, = and a value').waitFor();
+    same(await form.getByLabel('Name').inputValue(), 'wrong');
+  },
+  async a_service_is_removed_when_one_is_sure() {
+    const page = await inside('/ui/s/again/settings');
+    await press(page, 'Remove');
+    await press(dialog(page), 'Remove');
+    await heading(page, 'Services');
+    same((await api('/api/v1/services/again')).error_code, 'UnknownService');
+  },
+  async a_trigger_is_added_and_removed() {
+    const page = await inside('/ui/s/demo/settings');
+    const triggers = part(page, 'Triggers');
+    await press(triggers, 'Add a trigger');
+    const form = dialog(page);
+    await form.getByLabel('Trigger').fill('hot');
+    await form.getByLabel('When').fill('cpu.percent = 8000');
+    await press(form, 'Add a trigger');
+    await triggers.getByText('cpu.percent = 8000').waitFor();
+    await press(triggers, 'Remove');
+    await press(dialog(page), 'Remove');
+    await triggers.getByText('None.').waitFor();
+  },
+  async continuous_profiling_is_turned_on_and_off() {
+    const page = await inside('/ui/s/demo/settings');
+    const it = part(page, 'Continuous profiling');
+    await press(it, 'Turn on');
+    await dialog(page).getByLabel('Profile types').fill('cpu, block');
+    await press(dialog(page), 'Turn on');
+    await it.getByText('cpu, block; CPU at 19 samples').waitFor();
+    await press(it, 'Turn off');
+    await press(dialog(page), 'Turn off');
+    await it.getByText('It is off.').waitFor();
+  },
+  async a_capture_is_made_a_baseline() {
+    const page = await inside(`/ui/p/${ID}`);
+    await press(page, 'Make a baseline');
+    await dialog(page).getByLabel('Label').fill('v1');
+    await press(dialog(page), 'Make a baseline');
+    const baselines = part(page, 'Baselines');
+    await baselines.getByRole('link', { name: 'v1' }).waitFor();
+    await press(baselines, 'Remove');
+    await press(dialog(page), 'Remove');
+    await baselines.getByText('None.').waitFor();
+  },
+  async a_file_is_uploaded_and_opens() {
+    const page = await inside('/ui/upload?service=demo');
+    await page.locator('input[type=file]').setInputFiles({ name: 'a.folded',
+      mimeType: 'text/plain', buffer: Buffer.from('main;from_a_file 7\n') });
+    await press(page, 'Upload');
+    await page.getByText('from_a_file').first().waitFor();
+  },
+  async a_file_is_dropped() {
+    const page = await inside('/ui/upload?service=demo');
+    const dropped = await page.evaluateHandle(() => {
+      const all = new DataTransfer();
+      all.items.add(new File(['main;dropped 7\n'], 'b.folded'));
+      return all;
+    });
+    await page.dispatchEvent('.drop', 'drop', { dataTransfer: dropped });
+    await page.getByText('b.folded').waitFor();
+    await press(page, 'Upload');
+    await page.getByText('dropped').first().waitFor();
+  },
+  async a_file_that_is_no_profile_is_told() {
+    const page = await inside('/ui/upload?service=demo');
+    await page.locator('input[type=file]').setInputFiles({ name: 'no.txt',
+      mimeType: 'text/plain', buffer: Buffer.from([0, 1, 2, 3]) });
+    await press(page, 'Upload');
+    await page.getByRole('alert').waitFor();
+  },
+  async who_may_only_look_sees_no_buttons() {
+    const reply = await fetch(BASE + '/api/v1/tokens', { method: 'POST',
+      headers: { Authorization: `Bearer ${KEY}`,
+        'Content-Type': 'application/json' },
+      body: JSON.stringify({ name: 'looks', role: 'viewer' }) });
+    const page = await visit('/ui/s/demo/settings');
+    await signIn(page, (await reply.json()).key);
+    await heading(page, 'Baselines');
+    await page.getByText('It is off.').waitFor();
+    same(await page.locator('main button').count(), 0);
+  },
+  the_settings_have_no_violation: judged('/ui/s/demo/settings', async page => {
+    await page.getByText('It is off.').waitFor();
+    await page.getByText(EXE).first().waitFor();
+  }),
+  a_form_with_lines_has_no_violation: judged('/ui/services', async page => {
+    await press(page, 'Add a service');
+    await dialog(page).getByLabel('Match').waitFor();
+  }),
+  uploads_have_no_violation: judged('/ui/upload', async page =>
+    heading(page, 'Upload a profile')),
+};
+await run(tests);

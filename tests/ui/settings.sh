@@ -1,0 +1,16 @@
+#!/bin/bash
+# What a service is and what is done with it by itself, in Chromium: adding and
+# changing it, triggers, continuous profiling, baselines, and uploads.
+#
+# Beside others: it waits for events.
+. "$(dirname "$0")/../lib/browser.sh" settings
+background demo "$STATE/bin/demo"
+service demo "$STATE/bin/demo" || {
+  echo "not ok settings: the worker does not see the demo"
+  exit 0
+}
+id=$(start demo 2) && finished "$id" >/dev/null || {
+  echo "not ok settings: nothing could be captured"
+  exit 0
+}
+EXE=$STATE/bin/demo ID=$id ui tests/ui/settings.mjs

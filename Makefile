@@ -1,6 +1,7 @@
 # Stoker. What `make help` prints:
 #
 ## make            build the programs and their manuals, in build/
+## make pages      build the web application, in build/ui/; needs npm
 ## make run        build and start Stoker, with two programs to profile
 ##     PORT=8088         where it answers, on 127.0.0.1
 ##     STATE=build/run   the folder of its data and logs
@@ -15,6 +16,11 @@
 ## make unit       run the unit tests
 ## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
 ## make fuzz       run the fuzzers
+## make mutate     put mistakes into C and SQL, and name those no test notices
+##     KIND=exhaustive   conditions on tenant, host, role, ...; or random
+##     SEED=1 COUNT=300  the random ones; ROOM=store/db for those of a room
+## make soak       load and kill for an hour: does any process grow?
+##     MINUTES=60        for how long
 ## make bench      measure beside perf and others; ONLY=name,... for a part
 ## make aarch64    build the worker for 64-bit ARM
 ## make tidy       run clang-tidy; format: clang-format
@@ -45,39 +51,45 @@ ALL_CFLAGS = -std=gnu17 -fno-omit-frame-pointer -fstack-protector-strong \
 	    $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
 ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
 
+# The place of <asm/types.h>, which clang does not look for with -target bpf.
+KERNEL_INCLUDE = /usr/include/$(shell gcc -print-multiarch)
+
 # Directories in link order: each may use those to its right.
 API_DIRS    := api endpoint range store profile base
 WORKER_DIRS := worker capture store profile base
 CLI_DIRS    := cli store profile base
 TEST_DIRS   := api endpoint range worker capture cli store profile base
-# Of the machine that is compiled for: x86_64, aarch64.
+# The machine that is compiled for: x86_64, aarch64.
 MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
-	-lunwind-$(MACHINE) \
+	-lunwind-$(MACHINE) -lbpf \
 	-lpthread -lm
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
+# Programs load it: it needs nothing but libc and libm.
+LIBRARY  := $(B)/libstoker-heap.so
 
 # conf/man/stoker.1 becomes man/man1/stoker.1, with the rows of tables in it.
 manual   = $(B)/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 MANUALS := $(foreach p,$(wildcard conf/man/*.[1578]),$(call manual,$p))
 
-objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c,\
+objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all help run stop check check-built check-quick check-vm toolchains unit bench asan tsan aarch64 \
-	fuzz tidy format install uninstall deb deb-built clean deps
-all: $(PROGRAMS) $(MANUALS)
+.PHONY: all pages help run stop check check-built check-quick check-vm toolchains unit bench asan tsan aarch64 \
+	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
+all: $(PROGRAMS) $(LIBRARY) $(MANUALS) pages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 # --- generated: SQL and files carried inside the programs -----------------
 SQL := $(sort $(wildcard sql/migrate/*.sql)) $(sort $(wildcard sql/query/*.sql))
 GEN_store   := $(B)/gen/store/sql.o
-web_objects  = $(patsubst app/web/%,$(B)/gen/web/%.o,$(wildcard app/web/$1))
-GEN_profile := $(call web_objects,flame/*.*)
-GEN_endpoint := $(call web_objects,refused/*.*)
+# Pages that the programs carry: a saved flame graph, and a refused link.
+FLAME_JS    := text model flame table diff sandwich about theme page saved
+GEN_profile := $(patsubst %,$(B)/gen/web/flame/page.%.o,html css js)
+GEN_endpoint := $(patsubst app/web/%,$(B)/gen/web/%.o,$(wildcard app/web/refused/*))
 
 $(B)/gen/store/sql.h $(B)/gen/store/sql.c &: app/store/db/sql.awk $(SQL)
 	@mkdir -p $(@D)
@@ -85,11 +97,46 @@ $(B)/gen/store/sql.h $(B)/gen/store/sql.c &: app/store/db/sql.awk $(SQL)
 		-f $< $(SQL)
 $(B)/gen/%.o: $(B)/gen/%.c
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+$(B)/gen/web/flame/page.css: $(patsubst %,app/web/flame/%.css,theme profile page)
+	@mkdir -p $(@D)
+	$(Q)cat $^ >$@
+$(B)/gen/web/flame/page.js: app/web/flame/join.awk $(FLAME_JS:%=app/web/flame/%.js)
+	@mkdir -p $(@D)
+	$(Q)awk -f $^ >$@
 # app/web/flame/page.html becomes web_page_html[] and web_page_html_len
+embed = $(Q)$(CC) -c -o $@ -DFILE='"$<"' \
+	-DNAME=web_$(subst -,_,$(subst .,_,$(notdir $*))) app/web/embed.S
+$(B)/gen/web/flame/page.css.o $(B)/gen/web/flame/page.js.o: \
+		$(B)/gen/web/%.o: $(B)/gen/web/% app/web/embed.S
+	$(embed)
 $(B)/gen/web/%.o: app/web/% app/web/embed.S
 	@mkdir -p $(@D)
-	$(Q)$(CC) -c -o $@ -DFILE='"$<"' \
-		-DNAME=web_$(subst -,_,$(subst .,_,$(notdir $*))) app/web/embed.S
+	$(embed)
+
+# --- the web application: app/web/ui/build ----------------------------------
+# Without npm a page says so; the target has another name, so that the page is
+# replaced as soon as there is npm.
+PAGES := $(B)/web/$(if $(shell command -v npm),with,without)-npm
+pages: $(PAGES)
+$(PAGES): $(wildcard app/web/ui/* app/web/flame/*)
+	@mkdir -p $(@D)
+	$(Q)WORK=$(B)/web app/web/ui/build $(B)/ui
+	@rm -f $(@D)/with-npm $(@D)/without-npm && touch $@
+
+# app/capture/host/filter.bpf.c is compiled for the kernel; filter.skel.h
+# carries the result, which is the same on all machines.
+SKELETONS := $(patsubst app/%.bpf.c,$(B)/gen/%.skel.h,\
+	     $(wildcard app/*/*/*.bpf.c))
+$(B)/gen/%.bpf.o: app/%.bpf.c
+	@mkdir -p $(@D)
+	$(Q)clang -target bpf -mcpu=v3 -ffreestanding -O2 -g -Wall -Wextra -Iinclude \
+		$(if $(CI),-Werror) -idirafter $(KERNEL_INCLUDE) -MMD -MP \
+		-c -o $@ $<
+$(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
+	$(Q)PATH=$$PATH:/usr/sbin; bpftool gen object $(@:.h=.o) $< && \
+		bpftool gen skeleton $(@:.h=.o) \
+		name $(subst .skel.h,_bpf,$(@F)) >$@
+$(SKELETONS:$(B)/gen/%.skel.h=$(B)/app/%.o): $(B)/app/%.o: $(B)/gen/%.skel.h
 
 # --- programs ---------------------------------------------------------------
 $(B)/app/%.o: app/%.c $(B)/gen/store/sql.h
@@ -107,6 +154,12 @@ $(B)/stoker-worker: $(B)/app/worker/main.o $(call archives,$(WORKER_DIRS))
 $(PROGRAMS):
 	@echo "  $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(LIBRARY): $(wildcard app/preload/*.c) include/preload/heap_layout.h
+	@echo "  $@"
+	$(Q)$(CC) -std=gnu17 $(WARN) $(CPPFLAGS) $(CFLAGS) -fPIC \
+		-g0 -fvisibility=hidden -shared -static-libgcc \
+		-Wl,-z,relro,-z,now -Wl,-z,defs -o $@ $(filter %.c,$^) -lm
 
 define page
 $(call manual,$1): $1 conf/man/rows.awk conf/man/fill.awk \
@@ -146,7 +199,7 @@ $(B)/tests/tools/%: $(B)/tests/tools/%.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
-# What protobuf-c makes of pprof's messages, to measure ours beside.
+# pprof's messages in protobuf-c, to measure ours beside.
 $(B)/gen/bench/profile.pb-c.c: tests/bench/profile.proto
 	@mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
@@ -178,7 +231,7 @@ check-quick: all $(TARGETS) $(TOOLS)
 check-vm: deps
 	@conf/packages/install check deb vm
 	@$(MAKE) --no-print-directory all deb-built $(B)/tests/tools/windows \
-		$(addprefix $(B)/targets/,shares threads)
+		$(addprefix $(B)/targets/,shares threads waiting allocating keeping)
 	@B=$(B) tests/vm/run $(KERNELS)
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
@@ -212,6 +265,18 @@ ARM_TESTS   := tools/walk unit/capture/unwind_frames unit/capture/ring
 ARM_TESTLIB := test frames_image
 fuzz:
 	@tests/fuzz/run $(B)/fuzz
+# Tests and programs share the rooms as one library there: a file that was
+# changed is linked once, not once for each test.
+mutate: deps
+	@conf/packages/install check
+	@B=$(B) KIND=$(KIND) SEED=$(SEED) COUNT=$(COUNT) ROOM=$(ROOM) \
+		LIMIT=$(LIMIT) EACH=$(EACH) tests/tools/mutate
+$(B)/libstoker.so: $(foreach d,$(TEST_DIRS),$(call objects,$d))
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+soak: deps
+	@conf/packages/install check
+	@$(MAKE) --no-print-directory all $(TARGETS)
+	@B=$(B) MINUTES=$(MINUTES) tests/tools/soak
 tidy:
 	@tests/lib/tidy $(B)
 format:
@@ -220,6 +285,7 @@ format:
 # --- use --------------------------------------------------------------------
 deps:
 	@conf/packages/install build run $(if $(filter check bench,$(MAKECMDGOALS)),check deb)
+	@conf/packages/install web || echo "without them there is no web application"
 run: deps
 	@$(MAKE) -s --no-print-directory all $(TARGETS)
 	@B=$(B) STATE=$(STATE) PORT=$(PORT) DETACH=$(DETACH) conf/run/up
@@ -235,7 +301,7 @@ deb: deps
 	@conf/packages/install deb
 	@$(MAKE) --no-print-directory deb-built
 deb-built: $(DEB)
-$(DEB): $(PROGRAMS) $(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
+$(DEB): $(PROGRAMS) $(LIBRARY) $(PAGES) $(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)/tree
 	$(Q)cp -r conf/debian $(@D)/tree
 	$(Q)cd $(@D)/tree && MAKEFLAGS= SOURCE=$(CURDIR) B=$(abspath $(B)) \

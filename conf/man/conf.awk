@@ -1,6 +1,7 @@
-# Prints stoker.conf as it is shipped, from config.def:
+# Prints stoker.conf as it is shipped, from these tables:
 #
-#	awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def
+#	awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def include/quotas.def \
+#		include/scope.def
 #
 # Every key is there, commented out, with its default.
 
@@ -33,8 +34,23 @@ BEGIN {
 		print "#" row[i, 2] " =" (row[i, 4] == "" ? "" : " " row[i, 4])
 	}
 	print ""
-	wrapped("What services of a tenant may name: systemd units, paths of " \
-		"executables (prefixes) and user numbers, separated by spaces; * is " \
-		"anything. A tenant without a section may name nothing.")
-	print "[scope.default]\nunits = *\nexe = *\nuids = *"
+	wrapped("What each tenant may hold; 0: no limit. [quota.TENANT] says it " \
+		"for one tenant.")
+	print "[quota]"
+	n = rows(ARGV[2], "QUOTA")
+	for (i = 1; i <= n; i++) {
+		if (i > 1)
+			print ""
+		wrapped(row[i, 4])
+		print "#" row[i, 1] " = 0"
+	}
+	print ""
+	wrapped("A tenant may name these, separated by spaces; * is anything. A " \
+		"tenant without a section, or without a key, may name nothing.")
+	print "[scope.default]"
+	n = rows(ARGV[3], "SCOPE")
+	for (i = 1; i <= n; i++) {
+		wrapped(row[i, 2])
+		print row[i, 1] " = *"
+	}
 }

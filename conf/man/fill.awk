@@ -106,6 +106,23 @@ function keys(n,   i, section) {
 	print ".El"
 }
 
+function scope(n,   i) {
+	print ".Bl -tag -width Ds"
+	for (i = 1; i <= n; i++)
+		print ".It Sy " row[i, 1] "\n" prose(row[i, 2])
+	print ".El"
+}
+
+function quotas(n,   i) {
+	print ".Bl -tag -width Ds"
+	for (i = 1; i <= n; i++) {
+		print ".It Sy " row[i, 1] " Pq " row[i, 3] ", 0"
+		print prose(row[i, 4])
+		print "To free some,\n" prose(row[i, 5] ".")
+	}
+	print ".El"
+}
+
 $1 == ".\\\"" && $2 == "rows" {
 	if ($3 == "commands")
 		commands($4)
@@ -115,6 +132,10 @@ $1 == ".\\\"" && $2 == "rows" {
 		exits(rows($4, "LEAVE"))
 	else if ($3 == "keys")
 		keys(rows($4, "KEY"))
+	else if ($3 == "scope")
+		scope(rows($4, "SCOPE"))
+	else if ($3 == "quotas")
+		quotas(rows($4, "QUOTA"))
 	else {
 		print FILENAME ": no such rows: " $3 >"/dev/stderr"
 		exit 1

@@ -4,10 +4,13 @@
 #	B      build folder with the programs
 #	STATE  folder of this installation: data, sockets, logs, token
 #	PORT   of nginx on 127.0.0.1
+#	TENANT those of its token, the default first; 550e8400 without it
 #
 # stack_start, stack_stop and one function per process; each process leaves
 # its pid in $STATE/pid/NAME. The API pool and the parts of the worker that
 # need no capability run as $RUN_USER.
+
+: "${TENANT:=550e8400}"
 
 if [ "$(id -u)" -eq 0 ]; then
   RUN_USER=$(id -un stoker 2>/dev/null || echo nobody)
@@ -70,11 +73,14 @@ stack_programs() {
     install -m 755 "$B/$p" "$STATE/bin/"
   done
   install -m 644 -Dt "$STATE/web/docs" app/web/docs/*
+  rm -rf "$STATE/web/ui"
+  cp -r "$B/ui" "$STATE/web/"
+  chmod -R a+rX "$STATE/web/ui"
   cp -r "$B/man" "$STATE/"
 }
 
 stack_conf() {
-  local tenant=${TENANT:-550e8400}
+  local tenant
   cat >"$STATE/stoker.conf" <<EOF
 # Written by make run; change conf/run/lib.sh or use your own.
 [store]
@@ -83,16 +89,16 @@ dir = $STATE/data
 public_url = http://127.0.0.1:$PORT
 run_dir = $STATE/run
 pool = ${POOL:-4}
+heavy = ${HEAVY:-2}
 ${API_CONF:-}
 [worker]
 user = $RUN_USER
 state_dir = $STATE/worker
 ${WORKER_CONF:-}
-[scope.$tenant]
-units = *
-exe = *
-uids = *
 EOF
+  for tenant in ${TENANT//,/ }; do
+    printf '[scope.%s]\nunits = *\nexe = *\nuids = *\nendpoints = *\nwebhooks = *\n' "$tenant"
+  done >>"$STATE/stoker.conf"
   conf/nginx/render "$STATE/nginx" SOCKET="$STATE/run/api.sock" \
     PROFILES="$STATE/data/profiles" WEB="$STATE/web" LISTEN="127.0.0.1:$PORT" \
     LOGS="$STATE/log" RUN="$STATE/nginx" RATE="${RATE:-100r/s}"
@@ -105,7 +111,7 @@ api_start() {
   local as=()
   [ "$(id -u)" -ne 0 ] || as=(-u "$RUN_USER" -g "$RUN_GROUP")
   background api spawn-fcgi -n -s "$STATE/run/api.sock" -M 0660 "${as[@]}" -- \
-    /usr/bin/multiwatch --forks="${POOL:-4}" --retry=50 --timeout=1000 \
+    /usr/bin/multiwatch --forks=$((${POOL:-4} + ${HEAVY:-2})) --retry=50 --timeout=1000 \
     -- "$STATE/bin/stoker-api" --config "$STATE/stoker.conf"
 }
 
@@ -135,7 +141,7 @@ stoker_cli() {
 stack_token() {
   [ ! -s "$STATE/token" ] || return 0
   (umask 077 && as_user "$STATE/bin/stoker" token create admin --role admin \
-    --tenant "${TENANT:-550e8400}" --config "$STATE/stoker.conf" \
+    --tenant "$TENANT" --config "$STATE/stoker.conf" \
     >"$STATE/token" 2>"$STATE/log/token.log") ||
     fail "no token could be made: $(<"$STATE/log/token.log")"
 }

@@ -75,7 +75,7 @@ struct capture {
 	double seconds;
 };
 
-/* What comparisons take of a capture. */
+/* One capture as comparisons take it. */
 struct side {
 	struct profile *p;
 	struct tree *t;
@@ -450,8 +450,8 @@ drawn_alarms(const struct recording *r)
 	       100.0 * found.sure / ROUNDS);
 }
 
-/* The same of stretches as they were recorded, nothing drawn nor thinned:
- * each against each. */
+/* Compares stretches as they were recorded, each with each other, without
+ * drawing or thinning samples. */
 static double
 neighbours(const struct recording *r)
 {

@@ -61,7 +61,7 @@ struct bench {
 	size_t n;
 };
 
-/* What a maker tells of a window; its bytes come behind. */
+/* A maker's message about a window; the bytes of the window follow. */
 struct made {
 	struct window_ask ask;
 	size_t n;

@@ -1,4 +1,4 @@
-# What a capture costs, and how soon its result is there.
+# The cost of a capture, and the time to its result.
 
 if wanted result_ready_ms worker_cpu_us_per_sample worker_cpu_us_per_sample_5s worker_rss_mb; then
   worker_us() { jq -r '.quality.workerCpuNs / 1000 / .sampleCount'; }

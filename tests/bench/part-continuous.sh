@@ -1,4 +1,4 @@
-# What it costs to profile everything all the time.
+# The cost of profiling everything all the time.
 
 SERVICES=50
 PROGRAMS=5 # that they are of, each with debug information

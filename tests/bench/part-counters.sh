@@ -1,4 +1,4 @@
-# What it costs to read counters of Go programs from outside all the time.
+# The cost of reading counters of Go programs from outside all the time.
 
 COUNTERS_SERVICES=20 # of three types each
 COUNTERS_S=10        # one window

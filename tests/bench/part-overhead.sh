@@ -1,4 +1,4 @@
-# What a running capture leaves of its target's speed.
+# A target's speed during a capture, as a share of its speed without one.
 
 # One run of tests/targets/rounds, alone or beside a capture of all of it:
 # its rounds per second of CPU time.

@@ -1,4 +1,4 @@
-# What a range of time costs: GET merge as flame graph, of a store that 30 days
+# The cost of a range of time: GET merge as flame graph, of a store that 30 days
 # of 20 services have filled, each of which is a program that was recorded.
 
 # --- programs at work, until they are killed; each tells its pids ------------
@@ -93,31 +93,7 @@ forget() {
   find "$STATE/data" -type f -exec dd if={} iflag=nocache count=0 status=none \;
 }
 
-names=
-for range in hour 6h day week month; do
-  names+=" range_${range}_ms range_${range}_p99_ms range_${range}_cold_ms range_${range}_cold_p99_ms"
-done
-for range in hour day month; do names+=" trend_${range}_ms trend_${range}_p99_ms"; done
-if wanted $names window_bytes_per_sample service_day_mb month_seed_s; then
-  of=${RANGE_SERVICES:-20}
-  e2e_start
-  kill "$(<"$STATE/pid/worker")" # its retention knows another clock than ours
-  wait_for 20 process_gone "$(<"$STATE/pid/worker")"
-  install -m 755 "$B/tests/bench/month" "$STATE/bin/"
-  made=$STATE/made
-  mkdir "$made"
-  record_all
-  chmod -R a+rX "$made"
-  # The end of a day has most hours, minutes and windows that no coarser
-  # rollup holds yet.
-  end=$((($(date +%s) / 86400 * 86400 - 73) * 1000))
-  began=$(date +%s%3N)
-  read -r windows bytes samples <<<"$(as_user "$STATE/bin/month" "$STATE/data" 550e8400 $end "$of" "$made"/*.pb.gz)"
-  [ -n "${samples:-}" ] || { echo "bench: no month could be made" >&2; exit 1; }
-  row month_seed_s "$(awk "BEGIN { print ($(date +%s%3N) - $began) / 1000 }")" s - - - 1
-  row window_bytes_per_sample "$(awk "BEGIN { printf \"%.2f\", $bytes / $samples }")" bytes - - - "$windows"
-  row service_day_mb "$(awk "BEGIN { printf \"%.2f\", $bytes / $of / 30 / 1048576 }")" MiB - - - "$windows"
-  sync
+measure_ranges() {
   for range in hour:3600 6h:21600 day:86400 week:604800 month:2592000; do
     name=range_${range%:*} ms=${range#*:}000
     for ((i = 0; i < of; i++)); do forget; ask_range "$i" "$ms"; done | sort -g >"$STATE/cold"
@@ -137,6 +113,38 @@ if wanted $names window_bytes_per_sample service_day_mb month_seed_s; then
     row "${name}_ms" "$(rank 0.5 <"$STATE/warm")" ms - - - $((ROUNDS * 20))
     row "${name}_p99_ms" "$(rank 0.99 <"$STATE/warm")" ms - - - $((ROUNDS * 20))
   done
+}
+
+names=
+for range in hour 6h day week month; do
+  names+=" range_${range}_ms range_${range}_p99_ms range_${range}_cold_ms range_${range}_cold_p99_ms"
+done
+for range in hour day month; do names+=" trend_${range}_ms trend_${range}_p99_ms"; done
+if wanted $names window_bytes_per_sample service_day_mb month_seed_s ui_range_change_ms; then
+  of=${RANGE_SERVICES:-20}
+  e2e_start
+  kill "$(<"$STATE/pid/worker")" # its retention knows another clock than ours
+  wait_for 20 process_gone "$(<"$STATE/pid/worker")"
+  install -m 755 "$B/tests/bench/month" "$STATE/bin/"
+  made=$STATE/made
+  mkdir "$made"
+  record_all
+  chmod -R a+rX "$made"
+  # The end of a day has most hours, minutes and windows that no coarser
+  # rollup holds yet.
+  end=$((($(date +%s) / 86400 * 86400 - 73) * 1000))
+  began=$(date +%s%3N)
+  read -r windows bytes samples <<<"$(as_user "$STATE/bin/month" "$STATE/data" 550e8400 $end "$of" "$made"/*.pb.gz)"
+  [ -n "${samples:-}" ] || { echo "bench: no month could be made" >&2; exit 1; }
+  row month_seed_s "$(awk "BEGIN { print ($(date +%s%3N) - $began) / 1000 }")" s - - - 1
+  row window_bytes_per_sample "$(awk "BEGIN { printf \"%.2f\", $bytes / $samples }")" bytes - - - "$windows"
+  row service_day_mb "$(awk "BEGIN { printf \"%.2f\", $bytes / $of / 30 / 1048576 }")" MiB - - - "$windows"
+  sync
+  ! wanted $names || measure_ranges
+  if wanted ui_range_change_ms && has_browser; then
+    row ui_range_change_ms "$(in_browser range "$end" $(seq -f bench%g 0 $((of - 1))) | awk '{ print $2 }')" \
+      ms goal 250 - $((ROUNDS * of * 4))
+  fi
   e2e_stop
   trap - EXIT
 fi

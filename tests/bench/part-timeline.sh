@@ -1,4 +1,4 @@
-# What keeping every sample's time and thread takes on disk.
+# The disk space of every sample's time and thread.
 
 blob_bytes() { # id, kind
   sqlite3 "$STATE/data/stoker.db" \

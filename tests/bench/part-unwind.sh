@@ -1,4 +1,4 @@
-# What a frame of a stack costs, against libunwind on the same samples.
+# The cost of a frame of a stack, against libunwind on the same samples.
 
 if wanted unwind_ns_per_frame; then
   rounds=$("$B/tests/bench/unwind" "$ROUNDS") || { echo "bench: no stacks" >&2; exit 1; }

@@ -1,5 +1,5 @@
 /*
- * What reading, merging and writing pprof files costs.
+ * Measures the costs of reading, merging and writing pprof files.
  *
  *	pprof make FILES SAMPLES DIR	writes DIR/0.pb.gz ...
  *	pprof decode FILE		MB/s of raw bytes: ours, protobuf-c's
@@ -136,7 +136,7 @@ decode_ours(const struct buf *raw)
 	return (double)raw->len / 1e6 / (cpu_s() - start);
 }
 
-/* What our decoder sees to as well, for files whose ids are 1 to n. */
+/* Makes the checks that our decoder makes, for files whose ids are 1 to n. */
 static int
 check_theirs(const Bench__Profile *p)
 {

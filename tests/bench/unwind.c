@@ -1,6 +1,6 @@
 /*
- * What a frame costs: samples of the demo are recorded once and walked by us
- * and by libunwind, in turn, both with warm caches.
+ * Measures the cost of a frame: samples of the demo are recorded once and
+ * walked by us and by libunwind, in turn, both with warm caches.
  *
  *	unwind [ROUNDS]
  *	unwind ROUNDS PROGRAM [ARGUMENT...]

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Profiles that nginx sends itself, as another user, by the rights that the
 # shipped tmpfiles.d gives it.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 [ "$(id -u)" -eq 0 ] || { echo "skip accel: needs root, for a second user"; exit 0; }
 

@@ -159,7 +159,7 @@ check the_capture_that_ran_failed_as_after_a_crash equal \
   "$(finished "$long" | jq -r '.status + " " + .error.error_code')" "failed WorkerDied"
 check links_of_before_open equal "$(curl -s -o /dev/null -w '%{http_code}' "$link")" 200
 
-# It goes on, and is replaced by what it was.
+# The restored store goes on, and is replaced by the store of before.
 wait_for 10 seen demo
 check it_takes_profiles_again equal "$(finished "$(start demo 1)" | jq -r .status)" completed
 stack_stop

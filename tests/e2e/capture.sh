@@ -104,7 +104,7 @@ check a_handler_that_waits_is_read once idle "$pid" --type goroutine
 check it_waits_on_its_own_stack_above_the_other \
   has idle ';main;interrupt;detour_waits;__restore_rt;detour_handler;detour_way;' 1
 
-# What can't be walked is told, with the place.
+# The report names the place where stacks cannot be walked.
 target lost "$B/targets/lost" 6
 check code_without_a_way_out_is_captured once lost "$pid" --seconds 2 --rate 200
 check the_module_where_stacks_break_off_is_named grep -qE \

@@ -1,11 +1,15 @@
 #!/bin/bash
 # The client against a real installation.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 WORKER_CONF='
 [continuous]
 window = 1s
 [webhook]
 allow = 127.0.0.1
+[quota]
+tokens = 3
 '
 e2e_start demo
 background demo "$STATE/bin/demo"
@@ -26,6 +30,12 @@ shows() { # regular expression, command
 lacks() { ! shows "$@" >/dev/null; }
 
 check a_service_is_added leaves 0 stoker_cli service add demo --exe "$STATE/bin/demo" --label team=core
+nothing_matches() {
+  says 'the service has no processes' stoker_cli service add nothing &&
+    says "no process of 'nothing' is running" timeout 20 "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" run nothing --wait &&
+    stoker_cli service remove nothing >/dev/null
+}
+check a_service_that_matches_nothing_is_told_and_not_waited_for nothing_matches
 check a_second_time_it_exists says '(ServiceExists)' stoker_cli service add demo --exe "$STATE/bin/demo"
 check it_is_listed json 'any(.[]; .name == "demo" and .labels.team == "core")' stoker_cli --json service list
 processes() { json '.processes | length > 0' stoker_cli --json service show demo --processes; }
@@ -124,21 +134,24 @@ within() { # columns, command...
 }
 check sessions_fit_80_columns within 80 sessions
 check functions_fit_80_columns within 80 top @last~1
+check a_verdict_fits_80_columns within 80 compare @last:demo @last:demo
 check help_fits_80_columns within 80 help
 check doctor_fits_80_columns within 80 doctor --config "$STATE/stoker.conf"
 check ids_are_whole_on_a_terminal says "$id" terminal sessions
 times() { terminal sessions | plain | grep -qE '^sess-[a-z2-7]+ +[0-9]{2}:[0-9]{2}:[0-9]{2} '; }
 check times_are_short_on_a_terminal times
+check what_a_service_matches_is_whole_on_a_terminal shows "^ +exe=$STATE/bin/demo" terminal service list
+check a_label_is_told_to_go_with_check says 'stoker check --baseline' stoker_cli compare v1.2.0 @last
 check and_whole_in_a_pipe shows '^sess-[a-z2-7]* *[0-9-]*T[0-9:.]*Z ' stoker_cli sessions
-check titles_are_bold_on_a_terminal shows $'\033\\[1mID' terminal sessions
-no_colours() { ! NO_COLOR=1 terminal sessions | grep -q $'\033'; }
+TERM=xterm check titles_are_bold_on_a_terminal shows $'\033\\[1mID' terminal sessions
+no_colours() { ! TERM=xterm NO_COLOR=1 terminal sessions | grep -q $'\033'; }
 check but_not_with_NO_COLOR no_colours
 TERM=xterm terminal run demo --seconds 3 --wait >"$STATE/drawn"
 moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 3 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
 check progress_moves_ten_times_a_second moves
 check and_ends_when_all_is_captured grep -qE 'done: 3\.0 of 3 s' "$STATE/drawn"
 stoker_cli run demo --type memory --wait >/dev/null 2>&1
-reason_is_whole() { terminal sessions --limit 1 | plain | tr -s '\n ' ' ' | grep -q 'no process of the service runs a Go program that can be read: .* packed'; }
+reason_is_whole() { terminal sessions --limit 1 | plain | tr -s '\n ' ' ' | grep -q 'no process of the service runs a Go program that can be read, or counts .* restart it'; }
 check the_reason_of_a_failure_is_whole_on_a_terminal reason_is_whole
 check and_fits_its_80_columns within 80 sessions --limit 1
 check in_a_pipe_it_stands_in_its_row shows '^sess-.* failed: no process of the service' stoker_cli sessions --limit 1
@@ -205,9 +218,15 @@ check merge_writes_a_file leaves 0 stoker_cli merge demo --output "$STATE/merged
 check that_is_gzip_too gzip -t "$STATE/merged.pb.gz"
 check merge_of_another_host_is_empty says '(EmptyRange)' stoker_cli merge demo --host none
 check history_lists_sessions_and_windows json 'map(.id[0:4]) | unique == ["sess", "win-"]' stoker_cli --json history demo --type cpu
+whole_rows() { terminal history demo --limit 5 | plain | grep -cE '^(sess|win)-[a-z2-7]+ .* [0-9]+ ' | grep -qx 5; }
+check rows_of_a_history_have_whole_ids_on_a_terminal whole_rows
+check with_labels_below_them shows '^ +team=core' terminal history demo
 check history_of_a_time_that_is_over json '. == []' stoker_cli --json history demo --to 2020-01-01T00:00:00Z
 check a_label_of_a_range_is_a_pair leaves 64 stoker_cli history demo --label team
 check series_draws_what_it_cost says '######' stoker_cli series demo --from now-10m --step 1m
+unshared() { ! terminal series demo | grep -q SHARE; }
+check what_everything_cost_has_no_share unshared
+check what_a_function_cost_has_one says SHARE terminal series demo --function model::matmul
 check series_of_a_function json '.function == "model::matmul"' stoker_cli --json series demo --function model::matmul
 check continuous_is_turned_off json '.enabled == false and .retentionDays == 90' stoker_cli --json continuous off demo
 
@@ -273,6 +292,12 @@ check removed_is_gone says '(UnknownService)' stoker_cli service show two
 for tenant in '*' 'a b' a, ''; do
   check "no_token_for_tenant_'$tenant'" leaves 64 stoker_cli token create all --tenant "$tenant" --config "$STATE/stoker.conf"
 done
+held() { json "any(.[]; .quota == \"tokens\" and .limit == 3 and .held == $1)" stoker_cli --json quota; }
+check quota_shows_what_is_held_and_the_limit held 1
+for i in 1 2 3; do stoker_cli token create "$i" --tenant 550e8400 --config "$STATE/stoker.conf" >/dev/null 2>&1; done
+check the_hosts_administrator_is_held_to_none held 4
+check quota_is_a_table shows '^tokens +4 +3 +API keys' stoker_cli quota
+
 key=$(stoker_cli --json token create short --tenant 550e8400 --config "$STATE/stoker.conf")
 check a_new_token_works leaves 0 stoker_cli --token "$(jq -r .key <<<"$key")" service list
 check it_is_listed_without_its_key json 'any(.[]; .name == "short" and (has("key") | not))' stoker_cli --json token list

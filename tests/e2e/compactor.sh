@@ -28,7 +28,8 @@ check windows_of_an_hour_and_more_wait test "$put" -gt 100000
 minutes() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 1'; }
 waiting() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 0 AND parent = ""' ; }
 none_wait() { [ "$(waiting)" -eq 0 ] && [ "$(db 'SELECT COUNT(*) FROM profile_window WHERE level = 2')" -ge $SERVICES ]; }
-# Of two lives one ends anywhere, the other right after it added something.
+# Every second worker is killed at any moment, the others right after they added
+# something up.
 more_minutes() {
   local i
   for ((i = 0; i < 200 && $(minutes) == $1; i++)); do read -rt 0.02 <> <(:); done
@@ -41,7 +42,7 @@ for ((i = 0; i < 40; i++)); do
   if [ $((i % 2)) -eq 0 ]; then read -rt "0.$((RANDOM % 20 + 10))" <> <(:); else more_minutes "$before"; fi
   # Its children alone, now and then: a batch is lost, the worker stays.
   if [ $((i % 3)) -eq 0 ]; then
-    kill -KILL $(pgrep -P "$(<"$STATE/pid/worker")" | tail -1) 2>/dev/null
+    kill -KILL $(pgrep -P "$(<"$STATE/pid/worker")" -x stoker-worker | tail -1) 2>/dev/null
     read -rt 0.1 <> <(:)
   fi
   worker_kill

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the shells complete: each is asked as a user's would be.
+# Completion by the shells: each is asked as a user's would be.
 # Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."

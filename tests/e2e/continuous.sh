@@ -28,7 +28,8 @@ gaps() {
       FROM profile_window WHERE level = 0) WHERE gap > 3 OR gap < -3"
 }
 check windows_leave_no_gap equal "$(gaps)" 0
-check windows_hold_samples test "$(db 'SELECT SUM(sample_count) FROM profile_window')" -gt 50
+sampled() { [ "$(db 'SELECT SUM(sample_count) FROM profile_window')" -gt 50 ]; }
+check windows_hold_samples wait_for 20 sampled
 check one_series equal "$(db 'SELECT COUNT(*) FROM series')" 1
 check few_files test "$(ls "$STATE/data/segments" | wc -l)" -le 2
 
@@ -72,8 +73,8 @@ check a_worker_that_stops_stores_what_it_has test $((stopped - end)) -lt 1500
 worker_start
 
 # --- minutes -----------------------------------------------------------------------
-# What began in a minute that is over for half a minute is one window of it:
-# its samples and its time are those of its parts.
+# Windows that began in a minute become one window half a minute after its end:
+# the samples and the time are those of its parts.
 minutes() { db "SELECT COUNT(*) FROM profile_window WHERE level = 1"; }
 has_minutes() { [ "$(minutes)" -ge 2 ]; }
 check minutes_are_added_up wait_for 150 has_minutes
@@ -108,6 +109,7 @@ is_quiet() {
   ! timeout 3 bash -c "while [ \"\$(sqlite3 '$STATE/data/stoker.db' 'SELECT MAX(start_ms) FROM profile_window')\" = $a ]; do read -rt 0.2 <> <(:); done"
 }
 check disabled_means_no_more_windows wait_for 20 is_quiet
-api DELETE /api/v1/services/demo -o /dev/null
+deleted() { [[ $(status_of DELETE /api/v1/services/demo) =~ ^(204|404)$ ]]; }
+check a_service_is_deleted wait_for 20 deleted
 check a_deleted_service_leaves_no_window equal \
   "$(db "SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series WHERE s.service = 'demo'")" 0

@@ -105,7 +105,7 @@ for row in block:block mutex:contend; do
 done
 
 # --- a program that is started anew --------------------------------------------------------
-# What it does at once counts, though nobody had read it before.
+# Its first events count, though nobody had read it before.
 before=$(told block block)
 end_first
 run_first block mutex
@@ -120,7 +120,7 @@ check other_services_are_not_interrupted equal "$(db "SELECT COUNT(*) FROM (SELE
 # --- the analyser dies ------------------------------------------------------------------------
 last() { db "SELECT MAX(w.end_ms) $of"; }
 at=$(last)
-kill -KILL "$(pgrep -P "$(<"$STATE/pid/worker")" | tail -n 1)"
+kill -KILL "$(pgrep -P "$(<"$STATE/pid/worker")" -x stoker-worker | tail -n 1)"
 check windows_go_on_after_the_analyser_s_death wait_for 90 all_have 2 "$at"
 check its_death_leaves_no_hole equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0
@@ -154,7 +154,7 @@ check a_killed_worker_leaves_it_on is_rate 5
 say contend 200
 worker_start
 check windows_go_on_after_the_worker_s_death wait_for 90 all_have 2 "$at"
-# What was counted while nobody looked is in no window: that is the hole.
+# Events that were counted while nobody looked are in no window: the hole.
 check what_was_counted_meanwhile_is_in_none equal "$(told mutex contend)" "$before"
 check each_series_has_a_hole_there equal "$(db "SELECT COUNT(*) FROM (SELECT s.id, w.start_ms, LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS e $of) WHERE e <= $at AND start_ms > e + 3 AND start_ms >= $at")" $((3 * PROGRAMS))

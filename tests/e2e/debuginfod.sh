@@ -1,6 +1,8 @@
 #!/bin/bash
 # Debug files that this host lacks are fetched after a capture, from servers
 # that may be anything.
+#
+# Beside others: it waits for events.
 : "${B:=build}"
 command -v objcopy >/dev/null || { echo "skip debuginfod: no objcopy"; exit 0; }
 . tests/lib/e2e.sh
@@ -114,7 +116,7 @@ for name in moved slow; do
   service "$name" "$STATE/bin/$name" || exit 1
   declare "$name=$(run "$name")"
 done
-check a_redirect_is_not_followed logged 'second.*HTTP 302'
+check a_redirect_is_not_followed wait_for 20 logged 'second.*HTTP 302'
 check and_nothing_is_remembered [ ! -e "$(cached moved)" ]
 check a_slow_server_is_given_up wait_for 20 logged 'second.*no answer in time'
 check nor_there [ ! -e "$(cached slow)" ]

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Profiles pulled from net/http/pprof pages: of a real Go program, and of
 # servers that answer something else.
+#
+# Beside others: it waits for events.
 : "${GO:=1.24}"
 : "${B:=build}"
 tmp=$(mktemp -d /var/tmp/stoker-endpoint-XXXXXX)
@@ -59,10 +61,10 @@ endpoint pages "$at"
 # --- every type
 declare -A leaf=([cpu]=main.burn [memory]=main.keepMemory [alloc]=main.burn
   [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)
-# What is allocated counts from the next end of a garbage collection on, which
-# may take a program longer that got little of the CPUs.
+# An allocation counts from the end of the next garbage collection on, for which
+# a program that gets little of the CPUs takes longer.
 sampled() { # type: result
-  for _ in 1 2 3 4 5; do
+  for _ in {1..20}; do
     result=$(pull pages "$1" 2)
     holds "$result" '.sampleCount > 0' >/dev/null && return
   done

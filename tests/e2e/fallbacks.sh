@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the worker does when it has fewer rights than it would like.
+# The worker with fewer rights than it would like.
 . tests/lib/e2e.sh
 if [ "$(id -u)" -ne 0 ]; then
   echo "skip fallbacks: only root can take capabilities away"
@@ -95,7 +95,8 @@ check perfmon_and_bpf_need_no_fallback \
   capture whole +perfmon,+bpf "$pid" --seconds 1 --rate 1000
 check then_no_filter_is_missing says_not whole 'without CAP_BPF'
 
-# What a user may lock is counted for all its processes: nobody may have others.
+# The kernel counts locked memory for all processes of a user: this user must
+# have no others.
 little() { (ulimit -l 0 && capture little '' "$pid" --seconds 2 --rate 1000); }
 user=$((60000 + RANDOM % 4000))
 target little shares 20 2
@@ -155,6 +156,33 @@ if [ -x /usr/bin/python3.11 ]; then
 else
   echo "skip python_is_captured_without_the_filter: no Python 3.11 here"
 fi
+
+# --- the least that each type of profile needs -------------------------------
+install -m 755 "$B/targets/waiting" "$B/targets/allocating" "$B/targets/keeping" \
+  "$B/libstoker-heap.so" "$tmp"
+# Of a program of the same user, with just these capabilities; and without one
+# of them the error names it.
+needs() { # type, pid, capabilities
+  local cap=${3//+/}
+  check "$1_needs_${cap:-no_capability}" some "$@"
+  for cap in ${cap//,/ }; do
+    check "$1_without_${cap}_is_refused" refused "less_$1" "$(without "$cap" "$3")" "$2" --type "$1"
+    check "and_$1_names_$cap" says "less_$1" "CAP_${cap^^}"
+  done
+}
+without() { tr , '\n' <<<"$2" | grep -v "^+$1\$" | paste -sd,; }
+some() { # type, pid, capabilities
+  capture "least_$1" "$3" "$2" --type "$1" --seconds 1 &&
+    [ "$(awk '$1 == "samplesKept" { print $2 }' "$tmp/least_$1.txt")" -gt 0 ]
+}
+target waiting waiting "$tmp/waiting.truth" "$tmp/waiting.dat"
+read -r line <&"$fd" # the first line tells its peer
+for type in block mutex io; do needs $type "$pid" +perfmon,+bpf; done
+needs goroutine "$pid" ''
+target allocating allocating "$tmp/allocating.truth" 20000
+needs alloc "$pid" +perfmon,+bpf
+LD_PRELOAD=$tmp/libstoker-heap.so target keeping keeping "$tmp/keeping.truth"
+needs memory "$pid" ''
 
 children_inherit() {
   target children shortchild 6 &&

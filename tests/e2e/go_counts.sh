@@ -5,7 +5,7 @@
 # position-independent, with cgo and with pages of net/http/pprof; and a Go
 # service through the API.
 #
-# What is compared holds still meanwhile: the program waits for its next order.
+# The counts that are compared hold still: the program waits for its next order.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -75,7 +75,7 @@ looks() { # worker
   done 2>/dev/null
   return 1
 }
-# What happens in the program between the two looks.
+# Gives the program an order between the two looks.
 during() { # type, order to the program
   local type=$1 worker i
   shift

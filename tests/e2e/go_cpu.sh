@@ -86,7 +86,7 @@ one() { # version, kind
   check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
 }
 
-# Of the samples in C: the threads of the runtime have some of their own.
+# Counts only samples in C: the threads of the runtime have some of their own.
 called_by_go() {
   local all whole
   all=$(share "$1" ';c_outer;c_work(;|$)')

@@ -2,6 +2,8 @@
 # A service in Go that leaks is found out within two sessions, and one that is
 # only busy is not: the oldest and the newest Go. The service counts its
 # goroutines itself; the seeds' own lines are run as they are.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
 A=/api/v1/profiling

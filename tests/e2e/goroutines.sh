@@ -6,6 +6,8 @@
 #
 # The program is asked before and after: what it says both times of a
 # goroutine must be what we say, and nothing of that may be missing.
+#
+# Beside others: goroutines are compared that hold still.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -84,8 +86,8 @@ sees_what_runs() { # name
   esac
 }
 
-# What goroutine_layout.def says of a version is what its DWARF says, and so is
-# what lies at a fixed distance from that.
+# A version's row in goroutine_layout.def agrees with its DWARF, and so do fields
+# at a fixed distance from it.
 layout_is_that_of_dwarf() { # version, program
   awk -v minor="${1#1.}" -F '[(,) ]+' '/^GO_LAYOUT\([0-9]/ && $2 <= minor && minor <= $3 {
     split("syscallsp atomicstatus lockedm parentGoid startpc", name, " ")

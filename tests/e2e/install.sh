@@ -1,6 +1,8 @@
 #!/bin/bash
 # make install into a folder: what is there, with which modes, and that it
 # runs from there.
+#
+# Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
@@ -21,6 +23,7 @@ expected() {
 644 /etc/stoker/stoker.conf
 644 /etc/sysctl.d/30-stoker.conf
 755 /usr/bin/stoker
+644 /usr/lib/stoker/libstoker-heap.so
 644 /usr/lib/systemd/system/stoker-api.service
 644 /usr/lib/systemd/system/stoker-api.socket
 644 /usr/lib/systemd/system/stoker-worker.service
@@ -53,9 +56,11 @@ expected() {
 644 /usr/share/stoker/worker-sys-admin.conf
 644 /usr/share/zsh/site-functions/_stoker
 LIST
+  # Names of its files hold a hash.
+  find "$B/ui" -type f -printf '644 /usr/share/stoker/web/ui/%P\n'
 }
 everything_is_there() {
-  diff <(expected) <(cd "$to" && find . -type f -printf '%m %P\n' |
+  diff <(expected | sort -k2) <(cd "$to" && find . -type f -printf '%m %P\n' |
     sed 's| | /|' | sort -k2)
 }
 no_placeholder_is_left() { ! grep -rnE '@[A-Z]+@' "$to/etc" "$to/usr/share"; }
@@ -63,7 +68,7 @@ version_of() { "$to/usr/$1" --version | grep -qE '^stoker[a-z-]* [0-9]+\.[0-9]+'
 configuration_is_read() {
   [ "$("$to/usr/bin/stoker" config store.dir --config "$to/etc/stoker/stoker.conf")" = /var/lib/stoker ]
 }
-# What the site includes, with the paths of this folder.
+# nginx reads the site's includes, with the paths of this folder.
 nginx_takes_the_site() {
   sed "s|/usr/share/stoker|$to&|; s|listen [^;]*|listen unix:$temp/web|" \
     "$to/etc/nginx/sites-available/stoker" >"$temp/site"
@@ -118,10 +123,10 @@ no_folder_of_stokers_is_left() { ! find "$1/usr" -name '*stoker*' | grep .; }
 # The pool's own words: what it would start, with the programs in reach.
 the_pool_follows_the_configuration() {
   local said
-  printf '[api]\npool = 7\nrun_dir = /run/elsewhere\n' >"$temp/stoker.conf"
+  printf '[api]\npool = 7\nheavy = 3\nrun_dir = /run/elsewhere\n' >"$temp/stoker.conf"
   sed "s|^exec|echo|" "$to/usr/libexec/stoker/pool" >"$temp/pool"
   said=$(PATH=$to/usr/bin:$PATH sh "$temp/pool" "$temp/stoker.conf" </dev/null) || return 1
-  [[ $said == "spawn-fcgi -n -s /run/elsewhere/api.sock -M 0660 -- /"*"/multiwatch --forks=7 "* ]] ||
+  [[ $said == "spawn-fcgi -n -s /run/elsewhere/api.sock -M 0660 -- /"*"/multiwatch --forks=10 "* ]] ||
     { echo "$said"; return 1; }
 }
 

@@ -61,7 +61,7 @@ named() {
     END { printf "%d of %d samples\n", got, n; exit !(n > 20 && 100 * got >= least * n) }' "$STATE/folded"
 }
 nameless() { ! grep -F Shares "$STATE/folded"; }
-# It runs, and was not made to say anything.
+# The program runs, and was not made to print anything.
 lives() { kill -0 "$pid" && equal "$(<"$STATE/$1.out")" ready; }
 untouched() { ! ls "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" "/tmp/perf-$pid.map" 2>/dev/null; }
 owner() { stat -c %u "$1"; }

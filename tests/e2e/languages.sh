@@ -157,6 +157,24 @@ waits() { # name, command...
   done_with
 }
 
+# Threads that wait and allocate while they are watched.
+events() { # name, command...
+  local name=$1
+  shift
+  target "$name" "$@" "$targets/waiting.py" 60
+  check "$name.waits_are_captured" capture "$name" --type block
+  check "$name.a_sleep_is_its_function_s" \
+    under "$name" 'Thread.run;.*naps;.*\[clock_nanosleep\]' 50
+  check "$name.no_wait_lacks_its_functions" next_to_nothing "$name"
+  check "$name.reads_are_captured" capture "$name" --type io
+  check "$name.a_read_is_its_function_s" \
+    under "$name" 'Thread.run;.*reads;.*\[read pipe\]' 50
+  check "$name.allocations_are_captured" capture "$name" --type alloc
+  check "$name.an_allocation_is_its_function_s" \
+    under "$name" 'Thread.run;.*makes;fresh;.*[Bb]yte' 50
+  done_with
+}
+
 # With -X perf an interpreter names its functions itself, for whoever can't
 # read its frames.
 with_perf() { # name, command...
@@ -186,6 +204,7 @@ if [ -x /usr/bin/python3.11 ]; then
   python python3.11 /usr/bin/python3.11 -B
   check python3.11.stacks_are_whole complete python3.11
   waits waits3.11 /usr/bin/python3.11 -B
+  events events3.11 /usr/bin/python3.11 -B
 else
   echo "skip python3.11: not here"
 fi
@@ -194,6 +213,8 @@ if newer trixie 3.13; then
     "${interpreter[@]}" -B
   check python3.13.stacks_are_whole complete python3.13
   waits waits3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
+    "${interpreter[@]}" -B
+  events events3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
   with_perf perf3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B -X perf

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Goroutines that nothing can wake any more, as Go's own collector finds them,
 # of services that opted in; and a fetcher that dies.
+#
+# Beside others: it waits for events.
 : "${B:=build}"
 tmp=$(mktemp -d /var/tmp/stoker-leaks-XXXXXX)
 for version in 1.27 1.24; do
@@ -88,7 +90,7 @@ under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
 wait_for 10 under_way
 first=$(fetcher)
 check the_fetcher_is_a_process_of_its_own [ -n "$first" ]
-# Of several installations on a machine doctor tells of one.
+# doctor tells of one installation where a machine has several.
 check doctor_finds_it grep -Eq 'fetcher: .*pid [0-9]' <(stoker_cli doctor --config "$STATE/stoker.conf" 2>&1)
 kill -KILL "$first"
 check its_pull_fails_and_says_why holds "$(finished "$id")" \

@@ -27,8 +27,10 @@ background two "$tmp/current" 1000
 two=$(<"$STATE/pid/two")
 background awk awk 'BEGIN { while ((getline line < "/dev/zero") >= 0) ; }'
 stoker_cli service add awk --exe /usr/bin/awk >/dev/null
+# Scripts that run beside this one use awk, too.
+among() { pids "$1" | jq -e --argjson pid "$2" 'index($pid)'; }
 check an_alternative_of_debian_is_known_by_its_name \
-  wait_for 10 matches awk "[$(<"$STATE/pid/awk")]"
+  wait_for 10 among awk "$(<"$STATE/pid/awk")"
 check what_runs_from_before_an_upgrade_is_still_known \
   wait_for 10 matches linked "$(sorted "$one" "$two")"
 

@@ -25,7 +25,7 @@ cjpeg -outfile /dev/null < <(printf 'P6 65500 65500 255\n' && exec cat /dev/zero
 check cjpeg_is_captured once cjpeg $! --seconds 4 --rate 500
 kill $!
 check stacks_of_assembly_reach_their_start whole cjpeg 98
-# It is called by the compressor.
+# The assembly is called by the compressor.
 check its_callers_are_in_the_stack at_least \
   "$(samples cjpeg ';jpeg_write_scanlines;(.*;)?libjpeg[^;]*$')" \
   "$(samples cjpeg '(^|;)libjpeg[^;]*$')" 90

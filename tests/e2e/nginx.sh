@@ -1,13 +1,17 @@
 #!/bin/bash
 # The site by itself, with no API behind it: nginx's own errors in the API's
 # shape, limits, and logs without signatures.
+#
+# Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
+: "${B:=build}"
 temp=$(mktemp -d /var/tmp/stoker-nginx-XXXXXX)
 trap 'nginx_stop; rm -rf "$temp"' EXIT
 chmod 755 "$temp"
 mkdir "$temp"/{nginx,log,profiles}
 install -m 644 -Dt "$temp/pages/docs" app/web/docs/*
+install -m 644 -Dt "$temp/pages/ui" "$B/ui/index.html"
 echo secret >"$temp/profiles/one.gz"
 
 nginx_do() {
@@ -67,7 +71,8 @@ moves_to() { # status, address, from
   equal "$(ask -o /dev/null -w '%{http_code} %header{location}' "http://x$3")" "$1 $2"
 }
 equal() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }
-check the_root_is_the_page_for_people moves_to 302 /docs/ /
+check the_root_is_the_page_for_people moves_to 302 /ui/ /
+check the_application_has_one_address moves_to 301 /ui/ /ui
 check the_page_has_one_address moves_to 301 /docs/ /docs
 type_of() { ask -D "$temp/head" -o /dev/null -w '%{http_code} %{content_type}' "http://x$1"; }
 check the_page_is_served_without_the_api equal "$(type_of /docs/)" '200 text/html; charset=utf-8'
@@ -75,6 +80,11 @@ type_of /docs/ >/dev/null
 check it_runs_its_own_scripts_only head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
 check its_scripts_are_scripts equal "$(type_of /docs/docs.js)" '200 text/javascript; charset=utf-8'
 check what_is_not_there_is_an_error_of_the_api is 404 NotFound http://x/docs/none
+check every_path_of_the_application_is_its_page equal "$(type_of /ui/services)" '200 text/html; charset=utf-8'
+type_of /ui/ >/dev/null
+check no_script_stands_in_that_page head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
+check it_is_asked_for_again head_has '^cache-control: no-cache'
+check a_part_that_is_not_there_is_an_error_of_the_api is 404 NotFound http://x/ui/assets/none.js
 check pages_are_read_only is 405 MethodNotAllowed -X POST http://x/docs/
 
 # A process of the API that dies in the middle of a reply: FastCGI's record of
@@ -106,14 +116,16 @@ flood() {
   for ((i = 0; i < 220; i++)); do echo "url = http://x/api"; echo "output = /dev/null"; done >"$temp/flood"
   ask -K "$temp/flood" -w '%{http_code}\n' | sort | uniq -c | awk '{ print $2 ":" $1 }' | paste -sd' '
 }
-# Of a burst of 200 the request before has used one.
+# A burst is 200 requests, and the request before has used one.
 limited() {
   local got
   got=$(flood)
   [[ $got =~ ^429:([0-9]+)\ 502:([0-9]+)$ ]] && [ "${BASH_REMATCH[2]}" -ge 199 ] || { echo "$got"; return 1; }
 }
 check a_burst_passes_then_429 limited
-check a_limited_request_is_429 is 429 TooManyRequests http://x/api
+# One request a second is let through, and a busy machine may come that late.
+refused() { is 429 TooManyRequests http://x/api || is 429 TooManyRequests http://x/api; }
+check a_limited_request_is_429 refused
 check health_is_never_limited is 502 ApiUnavailable http://x/healthz
 
 ask -o /dev/null "http://x/api/v1/observability/profiling/sess-a/flamegraph?signature=SECRET"

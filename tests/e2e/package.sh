@@ -16,8 +16,8 @@ lintian_is_silent() {
   said=$(lintian --allow-root --fail-on none "$deb" 2>&1)
   [ -z "$said" ] || { echo "$said"; return 1; }
 }
-# What the package is built from on a machine of Debian's, beside compilers
-# and make, which every such machine has.
+# Build dependencies are the packages that make deps installs, without compilers
+# and make, which every Debian machine for builds has.
 build_dependencies_are_those_of_make_deps() {
   diff <(sed -n '/^Build-Depends:/,/^[^ ]/s/^ \([a-z0-9.+-]*\),\{0,1\}$/\1/p' conf/debian/control |
     grep -v '^dh-') <(grep -vxE 'gcc|g\+\+|make' conf/packages/build.txt | sort)

@@ -25,11 +25,11 @@ become() {
   [ "$(id -u)" -ne 0 ] || exec setpriv --reuid "$RUN_USER" --regid "$RUN_GROUP" --clear-groups -- "$@"
   exec "$@"
 }
-# Four new processes in place of four old ones.
+# Six new processes in place of six old ones: pool and heavy of stoker.conf.
 replaced() { # pids
   local now old
   now=$(children)
-  [ "$(wc -w <<<"$now")" = 4 ] || return 1
+  [ "$(wc -w <<<"$now")" = 6 ] || return 1
   for old in $1; do [[ " $now " != *" $old "* ]] || return 1; done
 }
 reload() {
@@ -43,7 +43,7 @@ ten_reloads() { for _ in 1 2 3 4 5 6 7 8 9 10; do reload || return 1; done; }
 
 pool_start
 check the_pool_starts wait_for 10 healthy
-check it_has_the_configured_size equal "$(children | wc -w)" 4
+check it_has_the_configured_size equal "$(children | wc -w)" 6
 check its_socket_is_closed_to_others equal "$(stat -c '%F %a' "$STATE/run/api.sock")" "socket 660"
 
 # One of several clients: asks until there were reloads enough, and writes
@@ -90,14 +90,14 @@ for n in {1..480}; do
 done >"$STATE/fill"
 check a_list_of_7_megabytes_is_made curl -sSf -K "$STATE/fill"
 lists() { grep -cE '"method":"GET","route":"/api/v1/services","status":200,.*"bytes":[0-9]{7}' "$STATE/log/api.log"; }
-four_sent() { [ "$(lists)" -ge 4 ]; }
+all_sent() { [ "$(lists)" -ge 6 ]; }
 readers=()
-for n in 1 2 3 4; do
+for n in 1 2 3 4 5 6; do
   exec {fd}<>/dev/tcp/127.0.0.1/"$PORT"
   printf 'GET /api/v1/services?limit=500 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n' "$TOKEN" >&"$fd"
   readers+=("$fd")
 done
-check those_who_do_not_read_hold_no_process wait_for 10 four_sent
+check those_who_do_not_read_hold_no_process wait_for 10 all_sent
 check and_others_are_served healthy
 
 for fd in "${readers[@]}"; do exec {fd}>&-; done

@@ -60,7 +60,11 @@ short_lines() { # but for links, and what a build prints
   [ -z "$long" ] || { echo "$long"; return 1; }
 }
 
-# What the README says of a command.
+new_token_lists() {
+  (. "$shell" && stoker --token "$(stoker token create ci 2>/dev/null)" service list)
+}
+
+# The README's promise about a command.
 told() {
   case $1 in
   "make run")
@@ -69,6 +73,7 @@ told() {
     ;;
   ". "*)
     check doctor_judges_what_make_run_started prints "$STATE/data, mode"
+    check a_token_made_there_opens_its_services says ai-service new_token_lists
     check manuals_have_the_rows_of_their_tables grep -q 'It Sy run' "$STATE/man/man1/stoker.1"
     ;;
   *"--seconds 10s --wait") check run_shows_the_hottest_functions prints 'model::matmul' ;;

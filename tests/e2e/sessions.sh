@@ -2,6 +2,8 @@
 # Sessions of a program whose threads grow: analysis, suspects, diff; then
 # baselines and the check of a pipeline. The seeds' own lines are run as they
 # are, with ids that exist.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start demo grow
 A=/api/v1/profiling

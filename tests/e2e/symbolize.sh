@@ -38,7 +38,7 @@ check without_a_debug_file_nothing_changes symbolize "$old"
 check its_samples_are_the_same equal "$(samples "$old")" "$before"
 check and_its_names equal "$(quality "$old" framesNamed)" "$named"
 
-# What is asked while no worker runs is done by the next one.
+# A request while no worker runs is done by the next one.
 kill -KILL "$(<"$STATE/pid/worker")"
 install_debug
 check it_is_accepted_without_a_worker \

@@ -41,6 +41,45 @@ check memory_and_cpu_time_are_read_every_while \
        END {print n, first, cpu, bad; exit !(n >= 2 && !bad && cpu > first)}' \
   <<<"$line"
 
+# --- parts of it
+id=$(jq -r .id <<<"$result")
+holds() { jq -e "$1" <<<"$2" >/dev/null || { echo "not $1: ${2:0:1000}"; return 1; }; }
+part() { api GET "$P/$id.$1"; }
+line_of=$(api GET "$P/$id/timeline?slotsPerSecond=10")
+samples=$(jq .sampleCount <<<"$result")
+check slots_hold_every_sample holds \
+  "(.slots | length) >= 20 and .samples == $samples and (.slots | add) == $samples" "$line_of"
+check threads_hold_every_sample holds "(.threads | map(.samples) | add) == $samples" "$line_of"
+tid=$(jq '.threads[0].tid' <<<"$line_of")
+check slots_of_a_thread_are_fewer holds \
+  ".samples == ($line_of | .threads[0].samples)" "$(api GET "$P/$id/timeline?tid=$tid")"
+first=$(part 0-1000) rest=$(part 1000-999999)
+check parts_add_up_to_the_capture holds \
+  ".sampleCount > 0 and .sampleCount < $samples and .sampleCount + $(jq .sampleCount <<<"$rest") == $samples" "$first"
+check a_part_has_its_own_time holds ".durationSeconds == 1 and .topFunctions != []" "$first"
+check a_part_is_of_one_thread_if_asked holds \
+  ".sampleCount == ($line_of | .threads[0].samples)" "$(part "0-999999.$tid")"
+check a_part_has_every_format equal "$(for f in html svg json folded speedscope firefox dot pprof; do
+  status_of GET "$P/$id.0-1000/flamegraph?format=$f"
+done)" "$(printf 200%.0s 1 2 3 4 5 6 7 8)"
+check the_link_of_a_part_opens_it_alone equal "$(link=$(jq -r .flameGraphUrl <<<"$first")
+  curl -s -o /dev/null -w '%{http_code}' "$link"
+  curl -s -o /dev/null -w '%{http_code}' "${link/.0-1000/}")" 200401
+check two_parts_are_compared holds '.verdict != null' \
+  "$(api GET "$P/compare?baseProfileId=$id.0-1000&comparisonProfileId=$id.1000-2000")"
+check the_command_line_knows_parts_by_the_beginning_of_an_id grep -Eq 'share_|burn' \
+  <(stoker_cli top "${id:0:14}.0-1000")
+check a_part_past_the_end_is_unknown equal "$(status_of GET "$P/$id.9000-9999")" 404
+for ill in 5-3 5-5 -5 0- 0-5.x 0-5. 0-5.0 0-5x 0-1234567890; do
+  check "no_part_is_called_$ill" equal "$(status_of GET "$P/$id.$ill")" 404
+done
+check a_part_is_not_deleted_nor_pinned equal \
+  "$(status_of DELETE "$P/$id.0-1000")$(status_of POST "$P/$id.0-1000/pin")" 404404
+check the_capture_is_still_there equal "$(status_of GET "$P/$id")" 200
+upload=$(printf 'main;work 7\n' | api POST '/api/v1/profiling/sessions?service=shares&type=cpu' \
+  -H 'Content-Type: text/plain' --data-binary @- | jq -r .sessionId)
+check an_upload_has_no_timeline holds '.error_code == "TimelineNotKept"' "$(api GET "$P/$upload/timeline")"
+
 background shortchild "$STATE/bin/shortchild" 300
 service shortchild "$STATE/bin/shortchild" || exit 1
 check children_are_in_it capture shortchild 3

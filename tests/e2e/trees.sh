@@ -1,7 +1,7 @@
 #!/bin/bash
-# What a service's processes start is captured with them, from before the
-# capture and while it runs: servers, compilers and shells as Debian ships them,
-# matched by their first process, beside perf on the whole machine.
+# Children of a service's processes are captured with them, those from before the
+# capture and those started while it runs: servers, compilers and shells as Debian
+# ships them, matched by their first process, beside perf on the whole machine.
 . tests/lib/e2e.sh
 . tests/lib/pg.sh
 WORKER_CONF='

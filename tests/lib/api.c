@@ -39,7 +39,8 @@ write_conf(struct test_api *a, int n, const char *extra)
 	         "[store]\ndir = %s\n[api]\npublic_url = http://stoker.test\n"
 	         "run_dir = %s\npool = %d\n%s\n"
 	         "[scope." TEST_TENANT "]\nunits = a.service b.service\n"
-	         "exe = /bin /opt/app\n",
+	         "exe = /bin /opt/app\n"
+	         "endpoints = *\nwebhooks = *\n",
 	         a->store.dir, a->store.dir, n, extra);
 	fd = open(a->conf, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_eq(fd_write_all(fd, text.p, text.len), 0);
@@ -146,7 +147,7 @@ test_sees_nothing(struct test_api *a)
 }
 
 void
-test_kind(struct test_api *a, const char *kind)
+test_kind(struct test_api *a, const char *kind, const char *source)
 {
 	CLEANUP_SERVICE struct service service = {0};
 
@@ -154,7 +155,9 @@ test_kind(struct test_api *a, const char *kind)
 		service_get(&a->store.s, TEST_TENANT, TEST_SERVICE, &service),
 		0);
 	free(service.kind);
+	free(service.source);
 	service.kind = strdup(kind);
+	service.source = strdup(source);
 	ck_assert_int_eq(service_replace(&a->store.s, &service), 0);
 }
 
@@ -227,6 +230,14 @@ ask_begin(struct test_api *a, struct ask q)
 	add(p, &n, "HTTP_ACCEPT", q.accept);
 	add(p, &n, "HTTP_IF_NONE_MATCH", q.if_none_match);
 	add(p, &n, "HTTP_IDEMPOTENCY_KEY", q.idempotency);
+	add(p, &n, "HTTP_COOKIE", q.cookie);
+	add(p, &n, "HTTP_ORIGIN", q.origin);
+	add(p, &n, "HTTP_SEC_FETCH_SITE", q.fetch_site);
+	add(p, &n, "HTTP_HOST", q.host ? q.host : "stoker.test");
+	add(p, &n, "REQUEST_SCHEME", q.https ? "https" : "http");
+	add(p, &n, "REMOTE_ADDR", q.remote ? q.remote : "127.0.0.1");
+	add(p, &n, "SSO_USER", q.sso_user);
+	add(p, &n, "SSO_GROUPS", q.sso_groups);
 	add(p, &n, "METRICS_ALLOWED", q.scraper ? "1" : NULL);
 	client_send(fd, p, q.body ? q.body : "", len);
 	return fd;

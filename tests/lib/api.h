@@ -39,7 +39,10 @@ struct ask {
 	size_t body_len;  /* 0: all of it, a text */
 	const char *type;
 	const char *tenant, *accept, *if_none_match, *idempotency;
-	bool scraper;
+	const char *cookie, *origin, *fetch_site, *host;
+	const char *sso_user, *sso_groups; /* whom nginx vouches for */
+	const char *remote; /* address of the client: 127.0.0.1 */
+	bool scraper, https;
 };
 
 /* Starts n processes; extra is appended to [api]. */
@@ -67,8 +70,8 @@ void assert_error(const struct client_reply *r, int status, const char *code);
 void test_looks(struct test_api *a);
 /* Says that the worker has looked, and has seen no process of svc. */
 void test_sees_nothing(struct test_api *a);
-/* Makes svc one of that kind; it is of kind auto at first. */
-void test_kind(struct test_api *a, const char *kind);
+/* Makes svc one of that kind and source; it is of auto and auto at first. */
+void test_kind(struct test_api *a, const char *kind, const char *source);
 /* A profile of svc that has been taken: its id. */
 void test_profile(struct test_api *a, char id[static ID_MAX]);
 /* Uploads a session of svc, at its own time if the profile has one, and returns

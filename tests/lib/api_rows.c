@@ -21,6 +21,8 @@ good_text(const struct param_row *p, const char *profile)
 		return good_baseline ? good_baseline : "bl-none";
 	case PT_TOKEN:
 		return "tok-none";
+	case PT_BROWSER:
+		return "bs-none";
 	case PT_TRIGGER:
 		return good_trigger ? good_trigger : "trg-none";
 	case PT_NAME:

@@ -4,6 +4,7 @@
 #	equal GOT EXPECTED
 #	says TEXT command...	what it prints, to both streams, holds the text
 #	leaves STATUS command...	it ends with that status
+#	finished ID	the ProfileResult of a capture that has ended
 
 check() {
   local name=$1 out
@@ -30,4 +31,20 @@ leaves() {
   out=$("$@" 2>&1)
   got=$?
   [ $got -eq "$want" ] || { echo "left with $got, expected $want: $out"; return 1; }
+}
+
+# Waits for the end of a capture. A reply of result_of that comes early, since
+# others wait, or none are taken now, is asked for again.
+finished() { # id
+  local result end=$((SECONDS + 120))
+  while :; do
+    result=$(result_of "$1")
+    case $(jq -r '.status // .error_code' <<<"$result") in
+    completed | failed | NotFound) break ;;
+    esac
+    echo "finished: $1: not yet: ${result:0:200}" >&2
+    [ $SECONDS -lt $end ] || break
+    read -rt 0.2 <> <(:) || :
+  done
+  printf '%s' "$result"
 }

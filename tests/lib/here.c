@@ -12,7 +12,7 @@ host_ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	struct answer out;
 
 	o.conf = arg;
-	opener_answer(&o, ask, o.ask, *nfds ? fds[0] : -1, &out);
+	opener_answer(&o, ask, o.ask, *nfds ? fds[0] : -1, NULL, &out);
 	*reply = out.reply;
 	memcpy(fds, out.fds, sizeof(out.fds));
 	*nfds = out.nfds;

@@ -10,7 +10,6 @@
 #	drop_in UNIT NAME <SETTINGS	changes one, and restarts it
 #	known SERVICE [OPTION...]	registers it; a process of it is seen
 #	take SERVICE [OPTION...]	a capture: its ProfileResult is printed
-#	finished ID			the ProfileResult, once there is one
 #	doctor_says VERDICT CHECK TEXT	with the line that mends it
 api=/api/v1
 profiling=$api/observability/profiling
@@ -41,7 +40,7 @@ main_pid() { in_machine systemctl show -P MainPID "$1"; }
 json() { # filter, command
   local filter=$1 out
   shift
-  out=$("$@" 2>&1) || { echo "$out"; return 1; }
+  out=$("$@") || { echo "$out"; return 1; }
   jq -e "$filter" >/dev/null <<<"$out" || { echo "$out"; return 1; }
 }
 
@@ -62,14 +61,7 @@ seen() { json '.items | length > 0' get "$api/services/$1/processes"; }
 begin() { cli run "$@"; } # service, options: prints its id
 take() { cli --json run "$@" --wait; }
 phase_is() { json ".phase == \"$2\"" get "$profiling/$1"; }
-finished() { # id
-  local result
-  for _ in 1 2 3 4 5 6; do
-    result=$(get "$profiling/$1?wait=20")
-    [ "$(jq -r .status <<<"$result" 2>/dev/null)" = running ] || break
-  done
-  printf '%s' "$result"
-}
+result_of() { get "$profiling/$1?wait=20"; } # id
 # A function's share of what a profile counts, with what it calls, in percent.
 share_near() { # id, function, percent, how near
   local top

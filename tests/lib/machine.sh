@@ -75,7 +75,7 @@ machine_kernel() {
   echo 2 >"$file"
 }
 
-# Of a process that has one.
+# Prints the first child of a process that has one.
 child_of() { # pid
   local children
   children=$(<"/proc/$1/task/$1/children") && [ -n "$children" ] &&
@@ -91,7 +91,7 @@ machine_leader() {
 
 # In a session of its own: a signal to its process group stays there.
 in_machine() {
-  setsid --wait nsenter --target "$(machine_leader)" --all env -C /root -i HOME=/root \
+  setsid --wait nsenter --target "$(machine_leader)" --all --root env -C /root -i HOME=/root \
     LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# What goes wrong on a machine in use: parts are killed, the disk fills up,
-# the store is replaced. Nothing that was accepted is lost, all is up again by
-# itself, and what it lacks is told with the line that mends it.
+# Faults of a machine in use: parts are killed, the disk fills up, the store is
+# replaced. Nothing that was accepted is lost, everything comes up again by
+# itself, and doctor names the line that mends each fault.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
@@ -42,7 +42,7 @@ known pages --unit pages.service --pprof-url "http://localhost:$(in_machine sed 
 cli continuous on work --types cpu,goroutine >/dev/null
 
 # --- parts are killed under load ------------------------------------------------
-# What was accepted is written down once it was answered.
+# The ids of accepted requests are written down once they were answered.
 in_machine sh -c 'rm -f /root/enough /root/ids; touch /root/ids
   awk "BEGIN { for (i = 0; i < 20000; i++) print \"main;f\" i % 997 \";g\" i, i + 1 }" >/root/some'
 load() { # command that prints an id
@@ -94,7 +94,7 @@ whole() { # part, pid of before
   local now
   [ "$1" != finisher ] || { healthy; return; }
   now=$(victim "$1") && [ -n "$now" ] && [ "$now" != "$2" ] && healthy &&
-    [ "$(in_machine pgrep -c -x stoker-api)" = 4 ]
+    [ "$(in_machine pgrep -c -x stoker-api)" = 6 ]
 }
 killed=
 is_back() { # part
@@ -126,6 +126,17 @@ check the_store_is_whole leaves 0 cli verify
 check doctor_finds_nothing_broken within 20 doctor_is_content
 echo "# $(accepted) accepted, $(grep -c ' failed ' "$MACHINE_AT/ends") failed; back after $(
   sort -n "$MACHINE_AT/took" | tail -1) s at most"
+
+# --- the worker hangs -------------------------------------------------------------
+in_machine sed -i 's/^\[worker\]/&\nwatchdog = 2s/' /etc/stoker/stoker.conf
+drop_in stoker-worker watchdog <<<$'[Service]\nWatchdogSec=5s'
+wait_for 30 healthy
+hangs() { killed=$(main_pid stoker-worker) && in_machine kill -STOP "$killed"; }
+hangs
+check systemd_starts_a_worker_that_hangs_anew wait_for 60 whole opener "$killed"
+in_machine sh -c 'rm /etc/systemd/system/stoker-worker.service.d/watchdog.conf; sed -i "/^watchdog = 2s/d" /etc/stoker/stoker.conf
+  systemctl daemon-reload; systemctl restart stoker-worker'
+wait_for 30 healthy
 
 # --- the worker is stopped in a capture -----------------------------------------
 id=$(begin burn --seconds 60 2>/dev/null)

@@ -147,8 +147,8 @@ replaced() { # pid
   local now
   now=$(main_pid stoker-api)
   [ "$now" -gt 1 ] && [ "$now" != "$1" ] &&
-    [ "$(in_machine pgrep -c -x stoker-api -P "$now")" = 4 ] &&
-    [ "$(in_machine pgrep -c -x stoker-api)" = 4 ]
+    [ "$(in_machine pgrep -c -x stoker-api -P "$now")" = 6 ] &&
+    [ "$(in_machine pgrep -c -x stoker-api)" = 6 ]
 }
 check no_request_fails_in_100_restarts_and_reloads no_request_fails restarts_and_reloads
 check no_request_fails_when_multiwatch_is_killed no_request_fails kills
@@ -203,7 +203,7 @@ check purge_leaves_no_file_unit_or_process nothing_is_left
 check and_puts_the_sysctl_back equal "$(in_machine cat $level)" 3
 
 # --- upgrade ----------------------------------------------------------------
-# The same package with a lower version and a unit that tells them apart.
+# An older release: this package with a lower version and a unit that differs.
 older=$MACHINE_AT/stoker_0.0.1.deb
 dpkg-deb -R "$deb" "$MACHINE_AT/older"
 sed -i 's/^Version: .*/Version: 0.0.1/' "$MACHINE_AT/older/DEBIAN/control"

@@ -19,7 +19,7 @@ for name in counts demo gowork; do
 done
 
 machine_start
-machine_put 755 "$B"/targets/{shares,threads} "$B"/go/bin/machine-{counts,demo,gowork} /usr/local/bin
+machine_put 755 "$B"/targets/{shares,threads,keeping} "$B"/go/bin/machine-{counts,demo,gowork} /usr/local/bin
 package_installed
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounters = 2s/" /etc/stoker/stoker.conf &&
   systemctl restart stoker-worker'
@@ -39,7 +39,9 @@ service_of gowork "/usr/local/bin/machine-gowork 1 600"
 service_of godemo "/usr/local/bin/machine-demo -busy 20 -clients 8"
 service_of gocounts "/bin/sh -c 'while echo allocate 20; echo block 20; echo contend 20; do :; done | \
 /usr/local/bin/machine-counts block mutex'" StandardOutput=null
-for name in burn gowork godemo; do
+service_of keeping "/usr/local/bin/keeping /dev/null" \
+  Environment=LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so
+for name in burn gowork godemo keeping; do
   check "the_service_${name}_is_seen" known $name --unit $name.service
 done
 check the_service_waiting_is_seen known waiting --exe /usr/local/bin/threads
@@ -52,7 +54,7 @@ cli continuous on gocounts --types memory,alloc,block,mutex >/dev/null
 
 # All at the same time, as a team would.
 taking=()
-for each in burn.cpu gowork.cpu waiting.goroutine godemo.goroutine \
+for each in burn.cpu gowork.cpu keeping.memory waiting.goroutine godemo.goroutine \
   gocounts.memory gocounts.alloc gocounts.block gocounts.mutex; do
   take "${each%.*}" --type "${each#*.}" --seconds 4 --rate 199 \
     >"$MACHINE_AT/$each" 2>"$MACHINE_AT/$each.err" &
@@ -66,10 +68,11 @@ burn.cpu share_half 50 6 cpu_of_c_spends_half_in_one_function
 burn.cpu share_three_tenths 30 6 and_three_tenths_in_the_next
 gowork.cpu main.heavy 60 8 cpu_of_go_spends_six_tenths_in_one_function
 gowork.cpu main.middle 30 8 and_three_tenths_in_the_next_of_go
+keeping.memory keep_most 59 8 memory_of_c_is_what_its_functions_keep
 waiting.goroutine begin 92 1 threads_of_c_stand_below_their_first_function
 waiting.goroutine wait_cond 12 1 and_one_of_eight_waits_for_a_condition
 godemo.goroutine main.serve 35 10 goroutines_of_go_stand_where_they_serve
-gocounts.memory main.keepLarge 60 15 memory_is_what_the_program_keeps
+gocounts.memory main.keepLarge 50 25 memory_is_what_the_program_keeps
 gocounts.alloc main.allocate 97 3 allocations_are_where_the_program_makes_them
 gocounts.block main.block 60 35 blocking_is_where_the_program_blocks
 gocounts.mutex main.contend 90 10 contention_is_where_the_program_contends

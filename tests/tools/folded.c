@@ -3,6 +3,8 @@
  * the worker.
  *
  *	folded FILE		one line per stack, root first, and its samples
+ *	folded FILE values	the same with the value that is shown
+ *	folded FILE values:NAME	or with the one of that name
  *	folded FILE modules	samples that end in a module, and its name
  *	folded FILE pprof	a pprof file, for other readers
  */
@@ -26,6 +28,20 @@ put_stacks(const struct profile *p, uint32_t type, struct buf *text)
 
 	return tree_new(p, type, &t)
 	               ?: format_find("folded")->write(t, &meta, text);
+}
+
+/* The format writes samples: the values take their place. */
+static int
+put_values(const struct profile *p, uint32_t type, struct buf *text)
+{
+	CLEANUP_TREE struct tree *t = NULL;
+	struct export_meta meta = {.type = "cpu"};
+	int rc = tree_new(p, type, &t);
+
+	if (rc)
+		return rc;
+	memcpy(t->samples, t->self, t->n * sizeof(*t->self));
+	return format_find("folded")->write(t, &meta, text);
 }
 
 /* A line per sample, which scripts add up. */
@@ -55,12 +71,14 @@ static const struct form {
 	int (*put)(const struct profile *p, uint32_t type, struct buf *text);
 } forms[] = {
 	{"stacks", put_stacks},
+	{"values", put_values},
 	{"modules", put_modules},
 	{"pprof", put_pprof},
 };
 
 static int
-print(const char *path, const struct form *form, struct buf *why)
+print(const char *path, const struct form *form, const char *value,
+      struct buf *why)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
 	CLEANUP_BUF struct buf text = BUF_INIT(MAX_BYTES);
@@ -73,7 +91,7 @@ print(const char *path, const struct form *form, struct buf *why)
 		rc = packed_decode(bytes.p, bytes.len, MAX_BYTES, &k, why)
 		             ?: packed_profile(&k, MAX_BYTES, &p);
 	if (!rc)
-		type = profile_type_index(p, "samples");
+		type = profile_type_index(p, value);
 	if (!rc && type == PROFILE_NONE)
 		type = profile_type_index(p, NULL);
 	if (!rc)
@@ -86,11 +104,17 @@ main(int argc, char **argv)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	const char *name = argc == 3 ? argv[2] : forms[0].name;
+	const char *colon = strchr(name, ':');
+	size_t n = colon ? (size_t)(colon - name) : strlen(name);
+	const char *value = colon                     ? colon + 1
+	                    : !strcmp(name, "values") ? NULL
+	                                              : "samples";
 	int rc = -EINVAL;
 
 	for (size_t i = 0; i < ARRAY_LEN(forms) && argc >= 2; i++)
-		if (!strcmp(forms[i].name, name))
-			rc = print(argv[1], &forms[i], &why);
+		if (strlen(forms[i].name) == n &&
+		    !strncmp(forms[i].name, name, n))
+			rc = print(argv[1], &forms[i], value, &why);
 	if (rc)
 		fprintf(stderr, "folded: %s: %s\n", strerror(-rc),
 		        buf_str(&why));

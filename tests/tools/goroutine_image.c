@@ -72,7 +72,7 @@ record(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	static struct opener o = {.conf = &conf};
 	struct answer out;
 
-	opener_answer(&o, ask, o.ask, in, &out);
+	opener_answer(&o, ask, o.ask, in, NULL, &out);
 	*reply = out.reply;
 	memcpy(fds, out.fds, sizeof(out.fds));
 	*nfds = out.nfds;

@@ -1,8 +1,8 @@
 #!/bin/bash
-# What is read of Go programs is what Go's own tools, binutils and DWARF say:
+# Our reading of Go programs agrees with Go's own tools, binutils and DWARF:
 # every version in the suites, stripped, without section headers, as PIE, with cgo.
 #
-# Beside others: programs are built and compared.
+# Beside others, at low priority: programs are built and compared.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -27,7 +27,7 @@ instructions() { # program
     /^  [^ ?]+:[0-9]+\t+0x/ { sub(/^0x/, "", $2); print $2, name, $1 }'
 }
 
-# The same of ours: the last function, the first place.
+# Our chains in that form: the last function, the first place.
 ours() { # program, addresses
   "$B/tests/tools/gobin" "$1" <"$2" | awk 'NR > 1 {
     for (i = first = last = 0; ++i <= NF;) if ($i ~ /:[0-9]+$/) {
@@ -61,9 +61,9 @@ sample() { # program
 }
 
 # The functions inlined at each address and their lines, as DWARF has them.
-# What it gives no line is left out, as are C functions, wrappers that the
-# compiler made, and which file a variable's initial value is from: there 1.19
-# errs.
+# Addresses without a line in DWARF are left out, as are C functions, wrappers
+# that the compiler made, and the file that a variable's initial value is from:
+# there 1.19 errs.
 chains_are_those_of_dwarf() { # name, program
   sample "$2" >"$tmp/addresses"
   "$B/tests/tools/gobin" "$2" dwarf <"$tmp/addresses" | chains 2 >"$tmp/dwarf"

@@ -1,6 +1,8 @@
 #!/bin/bash
 # The schema loads and every query prepares on PostgreSQL: a throwaway
 # cluster in a directory of its own, reached by a unix socket only.
+#
+# Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
 bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Checks what the files of app/ and include/ include against app/rooms.txt,
 # which says what each room may include. Prints one claim a rule.
+#
+# Beside others: nothing is timed.
 set -u
 top=$(dirname "$0")/../..
 tree=${1:-$top}

@@ -1,6 +1,8 @@
 #!/bin/bash
 # The house rules that a machine can check: the top level, SQL only under
 # sql/. Which room may include which is checked by rooms.sh.
+#
+# Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
 
@@ -15,6 +17,20 @@ claim sql_lives_under_sql "$(grep -rnE '"(SELECT|INSERT|UPDATE|DELETE|CREATE) ' 
 claim nothing_is_left_half_done "$(grep -rInE '\b(TODO|FIXME|XXX|HACK)\b' app include sql systemd conf |
   grep -v 'tests/unit/source.sh')"
 
+# Archives that are searched in order would hide the second of them.
+claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.a 2>/dev/null |
+  awk 'NF == 3 && $2 ~ /[TDBR]/ { n++; if (seen[$3]++ == 1) printf "%s ", $3 }
+       END { if (!n) printf "nothing is built in '"${B:-build}"'" }')"
+
+# Of two files one uses the other: what both need stands in a third, below them.
+claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null | awk '
+  NF < 2 { next }
+  { file = $1; sub(/:[0-9a-f]*$/, "", file); kind = $(NF - 1); symbol = $NF }
+  kind ~ /^[TDBR]$/ { of[symbol] = file }
+  kind == "U" { uses[file, symbol] = 1 }
+  END { for (i in uses) { split(i, use, SUBSEP); to = of[use[2]]
+          if (to && to != use[1]) print use[1], to } }' | tsort 2>&1 >/dev/null)"
+
 # Programs are made of tests/unit/*/*.c and tests/api/*.c; scripts are run of
 # tests/*/*.sh.
 claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST\(' tests --include='*.c' |
@@ -22,7 +38,7 @@ claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST\(' tests --include='*.
 
 # A comment begins with the thing it is about.
 claim comments_begin_with_their_subject "$(
-  find app include sql -name '*.[ch]' -o -name '*.def' -o -name '*.sql' |
+  find app include sql tests -name '*.[ch]' -o -name '*.def' -o -name '*.sql' |
     sort | xargs awk '
       FNR == 1 { first = 0 }
       /\/\*+ *(What|Of|The same) / ||

@@ -1,5 +1,8 @@
 #!/bin/bash
-# What sql.awk refuses: each would fail on one of the databases, or later.
+# Mistakes that sql.awk refuses: each would fail on one of the databases, or
+# later.
+#
+# Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
 dir=$(mktemp -d /tmp/stoker-sql.XXXXXX)

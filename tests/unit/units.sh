@@ -1,6 +1,8 @@
 #!/bin/bash
-# What an installation adds to a machine: units, users, folders, pages,
-# configuration. Looked at in a root of its own; nothing is started.
+# Files that an installation adds to a machine: units, users, folders, pages,
+# configuration. They are checked in a root of their own; nothing is started.
+#
+# Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
@@ -15,10 +17,11 @@ silent() { # command: any word on standard error is a failure, whatever it retur
 
 # Units are checked against files that exist, not against what they do: any
 # executable will do for the programs here.
-mkdir -p "$temp/bin" "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc"
+mkdir -p "$temp/bin/ui" "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc"
 for program in stoker stoker-api stoker-worker; do
   install -m 755 /bin/true "$temp/bin/$program"
 done
+: >"$temp/bin/libstoker-heap.so"
 B=$temp/bin DESTDIR=$root PREFIX=/usr conf/install || echo "not ok installs"
 install -m 755 /bin/true "$root/usr/bin/kill"
 for unit in sysinit basic multi-user sockets network nss-user-lookup shutdown; do
@@ -55,19 +58,19 @@ folders_are_made() {
     [ "$(stat -c %g "$root/run/stoker")" = 33 ] &&
     [ "$(stat -c %a "$root/var/lib/stoker/profiles" | tail -c 5)" = 2770 ]
 }
-# What the API makes there is the worker's, too: no mask takes the group's w.
+# The worker may write to folders that the API makes: no mask takes the group's
+# right to write.
 folders_made_later_are_the_groups() {
   (umask 007 && mkdir "$root/var/lib/stoker/profiles/ab") &&
     [ "$(stat -c %a "$root/var/lib/stoker/profiles/ab")" = 2770 ]
 }
 conf_is_current() {
-  awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def |
-    diff conf/stoker.conf - ||
-    { echo "run: awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def >conf/stoker.conf"; return 1; }
+  local make="awk -f conf/man/rows.awk -f conf/man/conf.awk include/config.def include/quotas.def include/scope.def"
+  $make | diff conf/stoker.conf - || { echo "run: $make >conf/stoker.conf"; return 1; }
 }
 every_key_is_in_the_page() {
   local key page=$root/usr/share/man/man5/stoker.conf.5
-  sed -n 's/^KEY([a-z]*, \([a-z_]*\),.*/\1/p' include/config.def | while read -r key; do
+  sed -n 's/^KEY([a-z]*, \([a-z_]*\),.*/\1/p; s/^QUOTA(\([a-z_]*\),.*/\1/p' include/config.def include/quotas.def | while read -r key; do
     grep -q "^\.It Sy $key " "$page" || { echo "$key is not in stoker.conf.5"; return 1; }
   done
 }

@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/vm.sh"
 . tests/lib/installed.sh
 machine_start "$1"
-machine_put 755 "$B"/targets/{shares,threads} "$B/tests/tools/windows" "$B"/go/bin/machine-{pages,counts} /usr/local/bin
+machine_put 755 "$B"/targets/{shares,threads,waiting,allocating,keeping} "$B/tests/tools/windows" "$B"/go/bin/machine-{pages,counts} /usr/local/bin
 machine_put 644 tests/targets/shares.py /usr/local/lib
 echo "# Linux $(in_machine uname -r)"
 in_machine sysctl -q -w kernel.perf_event_paranoid=3
@@ -31,8 +31,8 @@ for name in burn python; do known $name --unit $name.service; done
 known pages --unit pages.service --kind go
 known waiting --exe /usr/local/bin/threads
 
-captured() { take "$@" --rate 99 >"$MACHINE_AT/captured" 2>&1; } # service, options
-is() { jq -e "$1" "$MACHINE_AT/captured" >/dev/null || { cat "$MACHINE_AT/captured"; return 1; }; }
+captured() { take "$@" --rate 99 >"$MACHINE_AT/captured" 2>"$MACHINE_AT/said"; } # service, options
+is() { jq -e "$1" "$MACHINE_AT/captured" >/dev/null || { cat "$MACHINE_AT/"{captured,said}; return 1; }; }
 good() { # service, type, function
   captured "$1" --type "$2" --seconds 3
   is ".status == \"completed\" and .quality.verdict == \"good\" and

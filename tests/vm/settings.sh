@@ -32,6 +32,34 @@ for each in memory.main.keepLarge alloc.main.allocate block.main.block mutex.mai
 done
 in_machine systemctl disable --now counts 2>/dev/null
 
+# --- programs in the kernel: waits and allocations -----------------------------------
+service_of waits "/usr/local/bin/waiting /var/lib/waits/truth /var/lib/waits/through" StateDirectory=waits
+service_of allocs "/usr/local/bin/allocating /run/allocs/truth 10000" RuntimeDirectory=allocs
+for name in waits allocs; do known $name --unit $name.service; done
+check waits_can_be_measured doctor_says ok 'worker waits' 'measured in the kernel'
+for each in block.sleep_long mutex.take_hot io.wait_pipe io.fault_in; do
+  check "${each%%.*}_of_c_tells_of_${each#*.}" good waits "${each%%.*}" "${each#*.}"
+done
+# Linux 6.6 is the first whose probes can be told by process.
+if in_machine sh -c '[ "$(uname -r | cut -d. -f1)" -gt 6 ] || [ "$(uname -r | cut -d. -f2)" -ge 6 ]'; then
+  check alloc_of_c_has_its_names good allocs alloc get_large
+else
+  refused() { captured allocs --type alloc --seconds 3; is '.message // .error.message | contains("Linux 6.6")'; }
+  check alloc_of_c_is_refused_with_its_reason refused
+fi
+in_machine systemctl disable --now waits allocs 2>/dev/null
+
+# --- a library that a program loads: on any kernel -------------------------------------
+service_of counted "/usr/local/bin/allocating /run/counted/truth 10000" \
+  "RuntimeDirectory=counted
+Environment=LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so"
+service_of keeping "/usr/local/bin/keeping /dev/null" \
+  Environment=LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so
+for name in counted keeping; do known $name --unit $name.service; done
+check allocations_that_a_program_counts_have_their_names good counted alloc get_large
+check memory_that_a_program_counts_has_its_names good keeping memory keep_most
+in_machine systemctl disable --now counted keeping 2>/dev/null
+
 # --- kernel.perf_event_paranoid ---------------------------------------------------
 closed() { captured burn --seconds 3; is ".message // .error.message | contains(\"$1\")" ||
   says "$1" cat "$MACHINE_AT/captured"; }

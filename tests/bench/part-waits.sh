@@ -1,0 +1,52 @@
+# What profiles of waits and of allocations cost a target: its CPU time a round beside a capture,
+# and alone. Pairs, since the machine's speed changes.
+
+# wait_rounds KIND alone|TYPE|preload|offcputime|heaptrack
+wait_rounds() {
+  local target pids watcher= preload=()
+  [ "$2" != heaptrack ] || preload=(env LD_PRELOAD="$heaptrack" DUMP_HEAPTRACK_OUTPUT="$waits/heap")
+  [ "$2" != preload ] || preload=(env LD_PRELOAD="$(realpath "$B/libstoker-heap.so")")
+  mkfifo "$waits/fifo"
+  "${preload[@]}" "$B/targets/rounds" "$1" 4 >"$waits/fifo" &
+  target=$!
+  exec {fd}<"$waits/fifo"
+  rm "$waits/fifo"
+  read -r _ <&"$fd"
+  pids=$(echo "$target" $(pgrep -P "$target") | tr ' ' ,)
+  case $2 in
+  alone | preload | heaptrack) ;;
+  offcputime) offcputime -p "$target" 60 >"$waits/log" 2>&1 & watcher=$! ;;
+  *) "$B/stoker-worker" --once "$pids" --seconds 60 --type "$2" --out "$waits/out" \
+    >"$waits/log" 2>&1 & watcher=$! ;;
+  esac
+  read -r number <&"$fd"
+  exec {fd}<&-
+  wait "$target"
+  [ -z "$watcher" ] || { kill -INT "$watcher" && wait "$watcher"; } || cat "$waits/log" >&2
+  echo "$number"
+}
+
+# A line per round: the percent of CPU time that ours and the rival's add.
+wait_cost() { # row, kind of rounds, type, rival
+  local i alone ours theirs
+  wanted "$1" || return 0
+  for ((i = 0; i < ROUNDS; i++)); do
+    alone=$(wait_rounds "$2" alone)
+    ours=$(wait_rounds "$2" "$3")
+    theirs=$(wait_rounds "$2" "$4")
+    awk "BEGIN { print 100 * ($alone / $ours - 1), 100 * ($alone / $theirs - 1), ($alone / $theirs - 1) / ($alone / $ours - 1) }"
+  done >"$waits/cost"
+  row "$1" "$(column 1 "$waits/cost")" % "$4" "$(column 2 "$waits/cost")" \
+    "$(column 3 "$waits/cost")" "$ROUNDS"
+}
+
+if wanted block_cost_200k_switches mutex_cost_1m_locks alloc_cost_100k alloc_cost_1m heap_preload_cost_1m; then
+  heaptrack=$(find /usr/lib -name libheaptrack_preload.so 2>/dev/null | head -n 1)
+  waits=$(mktemp -d /var/tmp/stoker-waits-XXXXXX)
+  wait_cost block_cost_200k_switches relay block offcputime
+  wait_cost mutex_cost_1m_locks locks mutex offcputime
+  wait_cost alloc_cost_100k allocs alloc heaptrack
+  wait_cost alloc_cost_1m many-allocs alloc heaptrack
+  wait_cost heap_preload_cost_1m many-allocs preload heaptrack
+  rm -rf "$waits"
+fi

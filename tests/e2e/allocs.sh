@@ -1,0 +1,94 @@
+#!/bin/bash
+# Allocations of programs that are not Go, by probes at the functions of the
+# allocator that serves them, against what the program counts itself.
+. tests/lib/e2e.sh
+. tests/lib/once.sh
+. tests/lib/allocating.sh
+tmp=$(mktemp -d /var/tmp/stoker-allocs-XXXXXX)
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
+can_capture allocs || exit
+
+begin some 20000
+check its_allocations_are_captured captured some
+check shares_of_bytes_are_true agree some alloc_space 3 4 15
+check objects_are_counted agree some alloc_objects 2 8 30
+check stacks_are_whole [ "$(quality some stacksComplete)" = "$(quality some samplesKept)" ]
+check stacks_begin_at_the_allocator_s_callers [ "$(samples some ';work;get_large ')" -gt 0 ]
+kill -KILL "$pid"
+
+# A microsecond at each of a million calls would be a whole CPU: it is watched a
+# part of the time, in which it does less, so that the sum comes out too small.
+begin many 1000000
+check a_busy_ones_allocations_are_captured captured many
+check shares_of_a_busy_one_are_true agree many alloc_space 3 5 95
+told_so() { grep -q 'a part of the time' "$tmp/many.txt"; }
+check the_report_says_that_it_was_watched_in_parts told_so
+kill -KILL "$pid"
+
+lib=/usr/lib/$(gcc -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+  name=${library%%.*}
+  if [ ! -e "$lib/$library" ]; then
+    echo "skip allocs: no $library"
+    continue
+  fi
+  begin "$name" 20000 LD_PRELOAD="$lib/$library"
+  check "allocations_of_${name}_are_captured" captured "$name"
+  check "shares_of_${name}_are_true" agree "$name" alloc_space 3 4 15
+  kill -KILL "$pid"
+done
+
+# Linked into the program, with the symbols that it keeps.
+built() { # name, compiler and options
+  local name=$1
+  shift
+  "$@" -O2 -g -o "$tmp/$name" tests/targets/allocating.c -lpthread -lm 2>"$tmp/$name.log" || cat "$tmp/$name.log"
+  target "$name" "$tmp/$name" "$tmp/$name.truth" 20000
+}
+for kind in static musl; do
+  case $kind in
+  static) built static gcc -static ;;
+  musl) built musl musl-gcc ;;
+  esac
+  check "allocations_of_a_${kind}_program_are_captured" captured $kind
+  check "shares_of_a_${kind}_program_are_true" agree $kind alloc_space 3 4 15
+  kill -KILL "$pid"
+done
+
+# --- children, from before the capture and since ---------------------------------
+cat >"$tmp/parent" <<P
+#!/bin/bash
+"$B/targets/allocating" "$tmp/first.truth" 20000 >/dev/null &
+read -r _ <"$tmp/go"
+"$B/targets/allocating" "$tmp/second.truth" 20000 >/dev/null &
+wait
+P
+chmod 755 "$tmp/parent"
+mkfifo "$tmp/go"
+"$tmp/parent" &
+parent=$!
+(sleep 2; echo >"$tmp/go") &
+once children $parent,"$(wait_for 10 pgrep -P $parent >/dev/null; pgrep -P $parent)" --type alloc --seconds 8
+# The second one begins after 2 s or less, and is found in a moment.
+both() {
+  local bytes
+  bytes=$("$B/tests/tools/folded" "$tmp/children.pb.gz" values | awk '/;work;/ { n += $NF } END { printf "%d", n }')
+  echo "$bytes bytes, of 140 and up to 140 million"
+  [ "$bytes" -gt 200000000 ]
+}
+check a_child_that_begins_meanwhile_is_watched both
+for child in $parent $(pgrep -P $parent); do kill -KILL "$child"; done
+
+# --- as a service -------------------------------------------------------------
+e2e_start allocating
+background one "$STATE/bin/allocating" "$tmp/service" 100000
+service one "$STATE/bin/allocating"
+id=$(api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"one","profileType":"alloc","durationSeconds":60}' | jq -r '.id // error')
+is_probed() { [ "$(bpftool prog show name stoker_alloc 2>/dev/null | wc -l)" -gt 0 ]; }
+check it_is_probed_while_it_is_captured wait_for 10 is_probed
+kill -KILL "$(<"$STATE/pid/worker")"
+is_not() { ! is_probed; }
+check no_probe_is_left_when_the_worker_is_killed wait_for 10 is_not
+works_on() { rm -f "$tmp/service"; kill -USR1 "$(<"$STATE/pid/one")"; wait_for 10 [ -s "$tmp/service" ]; }
+check and_the_program_goes_on works_on

@@ -1,0 +1,156 @@
+#!/bin/bash
+# Memory of programs that load libstoker-heap.so, against what the programs
+# count themselves.
+. tests/lib/e2e.sh
+. tests/lib/once.sh
+. tests/lib/allocating.sh
+tmp=$(mktemp -d /var/tmp/stoker-heap-XXXXXX)
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
+can_capture heap || exit
+library=$(realpath "$B")/libstoker-heap.so
+
+# --- what is in use ---------------------------------------------------------
+keeps() { # name, arguments of the target: $pid, of the process that keeps
+  local name=$1
+  shift
+  mkfifo "$tmp/$name.fifo"
+  LD_PRELOAD="$library${behind:+:$behind}" "$B/targets/keeping" "$tmp/$name.truth" "$@" >"$tmp/$name.fifo" &
+  read -r pid <"$tmp/$name.fifo"
+}
+# Shares of functions within three points and what chance allows, and the sum
+# within a tenth and that.
+agree_in_use() { # name, value, column of the truth
+  awk '{ sub(/^.*;keep_all;/, ""); sub(/[; ].* /, " "); got[$1] += $NF } END { for (f in got) print f, got[f] }' \
+    <("$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2") >"$tmp/got"
+  awk -v column="$3" -v kept="$(quality "$1" samplesKept)" '
+    NR == FNR { is[$1] = $column; all += $column; next }
+    { got[$1] = $2; sum += $2 }
+    END {
+      for (f in is) {
+        a = 100 * is[f] / all; b = 100 * got[f] / sum
+        allowed = 3 + 3 * sqrt(a * (100 - a) / kept)
+        printf "%s %.1f %.1f; ", f, a, b
+        if (a - b > allowed || b - a > allowed) bad = 1
+      }
+      printf "sum %.4g of %.4g by %d samples\n", sum, all, kept
+      part = 0.1 + 3 / sqrt(kept)
+      exit bad || sum < (1 - part) * all || sum > (1 + part) * all
+    }' "$tmp/$1.truth" "$tmp/got"
+}
+first_is() { # name, function
+  local first
+  first=$("$B/tests/tools/folded" "$tmp/$1.pb.gz" values:inuse_space | sort -n -k 2 | tail -n 1)
+  [[ $first == *";$2 "* ]] || { echo "$first"; return 1; }
+}
+no_row() { # name, function: keeps nothing
+  ! "$B/tests/tools/folded" "$tmp/$1.pb.gz" values:inuse_space | grep ";$2 "
+}
+
+keeps plain
+check memory_is_captured once plain "$pid" --type memory
+check shares_of_what_is_kept_are_true agree_in_use plain inuse_space 3
+check the_largest_keeper_comes_first first_is plain keep_most
+check what_was_freed_is_not_in_use no_row plain throw_away
+check the_resident_memory_stands_beside_it [ "$(quality plain residentBytes)" -gt 1000000 ]
+check stacks_begin_at_the_allocator_s_callers \
+  grep -q ';keep_all;keep_most [0-9]*$' <("$B/tests/tools/folded" "$tmp/plain.pb.gz" values:inuse_space)
+without=$("$B/targets/keeping" "$tmp/none.truth" >/dev/null & echo $!)
+wait_for 10 [ -s "$tmp/none.truth" ]
+refused() {
+  ! once none "$without" --type memory >"$tmp/refused" && grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so' "$tmp/refused"
+}
+check without_the_library_the_line_that_loads_it_is_named refused
+kill -KILL "$pid" "$without"
+
+keeps child fork
+check memory_of_a_child_is_captured once child "$pid" --type memory
+check a_child_has_what_its_parent_kept_and_its_own agree_in_use child inuse_space 3
+kill -KILL "$pid"
+
+# --- allocators behind it ---------------------------------------------------
+lib=/usr/lib/$(gcc -print-multiarch)
+for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+  behind=$lib/$name keeps "$name"
+  check "memory_served_by_${name%%.*}_is_captured" once "$name" "$pid" --type memory
+  check "shares_of_${name%%.*}_are_true" agree_in_use "$name" inuse_space 3
+  kill -KILL "$pid"
+done
+
+# --- what is allocated ------------------------------------------------------
+begin many 1000000 LD_PRELOAD="$library"
+check allocations_are_captured captured many
+check shares_of_allocations_are_true agree many alloc_space 3 1 15
+whole() { ! grep -q 'a part of the time' "$tmp/many.txt"; }
+check a_program_that_allocates_often_is_watched_all_the_time whole
+kill -KILL "$pid"
+
+# --- programs of others -----------------------------------------------------
+same() { # command: prints and ends alike with the library and without
+  local with without
+  without=$("$@" 2>&1; echo "ended with $?")
+  with=$(LD_PRELOAD="$library" "$@" 2>&1; echo "ended with $?")
+  equal "$with" "$without"
+}
+cat >"$tmp/compiled.cc" <<'C'
+#include <map>
+#include <string>
+#include <vector>
+std::map<std::string, std::vector<int>> all;
+void add(const char *name, int n) { all[name].push_back(n); }
+C
+compile() { g++ -O2 -c -o "$tmp/compiled.o" "$tmp/compiled.cc" && sha256sum "$tmp/compiled.o"; }
+check a_compiler_makes_the_same_code same bash -c "$(declare -f compile); tmp=$tmp compile"
+check a_database_gives_the_same_rows same sqlite3 :memory: \
+  'create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 50000)
+   insert into t select i, hex(i * 7) from n; create index i on t(b); select count(*), max(b), sum(length(b)) from t where b > "5"'
+check an_interpreter_prints_the_same same python3 -c \
+  'import json; d = {str(i): [i] * (i % 50) for i in range(20000)}; s = json.dumps(d); print(len(s), len(json.loads(s)))'
+check a_shell_with_children_prints_the_same same bash -c 'for i in 1 2 3; do echo "$i" | sed s/1/2/ | sort; done'
+mkfifo "$tmp/python"
+LD_PRELOAD="$library" python3 -c '
+import sys, time
+def hold(n):
+    return [bytes(50000) for i in range(n)]
+kept = hold(4000)
+print("ready", flush=True)
+time.sleep(600)' >"$tmp/python" &
+pid=$!
+read -r _ <"$tmp/python"
+holds() {
+  once python "$pid" --type memory &&
+    "$B/tests/tools/folded" "$tmp/python.pb.gz" values:inuse_space |
+    awk '{ sum += $NF } END { print sum; exit sum < 150e6 || sum > 260e6 }'
+}
+check an_interpreter_s_memory_is_captured holds
+kill -KILL "$pid"
+
+# --- as a service -----------------------------------------------------------
+e2e_start keeping
+for name in loaded bare; do
+  cp "$B/targets/keeping" "$STATE/bin/$name"
+done
+LD_PRELOAD=$library background loaded "$STATE/bin/loaded" "$tmp/loaded.truth"
+background bare "$STATE/bin/bare" "$tmp/bare.truth"
+wait_for 10 [ -s "$tmp/loaded.truth" ]
+wait_for 10 [ -s "$tmp/bare.truth" ]
+for name in loaded bare; do
+  stoker_cli service add $name --exe "$STATE/bin/$name" --kind native >/dev/null
+  wait_for 10 seen $name
+done
+run() { # service, type: its result, $result
+  local id
+  id=$(api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":1}" | jq -r '.id // error')
+  wait_for 30 ended "$id"
+}
+ended() {
+  result=$(api GET "$P/$1")
+  [ "$(jq -r .phase <<<"$result")" = done ]
+}
+holds_result() { jq -e "$1" <<<"$result" >/dev/null || { echo "$result"; return 1; }; }
+run loaded memory
+check a_native_service_has_its_memory holds_result \
+  '.status == "completed" and .topFunctions[0].funcName == "keep_most"'
+run bare memory
+check one_without_the_library_is_told_the_line holds_result \
+  '.status == "failed" and .error.error_code == "ProfilingDisabled" and (.error.message | contains("LD_PRELOAD="))'

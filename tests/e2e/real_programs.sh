@@ -1,0 +1,126 @@
+#!/bin/bash
+# A database, a compiler and an interpreter of Debian do in every round what
+# they did before, while profiles of every type are taken of them, one after the
+# other; and nothing of a profile stays in the kernel.
+. tests/lib/e2e.sh
+. tests/lib/once.sh
+. tests/lib/pg.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip real_programs: needs root"
+  exit 0
+fi
+tmp=$(mktemp -d /var/tmp/stoker-real-XXXXXX)
+trap 'touch "$tmp/stop"; pg_stop; kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+chmod 755 "$tmp"
+can_capture real_programs || exit
+install -m 755 "$B/libstoker-heap.so" "$tmp/libstoker-heap.so"
+library=$tmp/libstoker-heap.so
+
+cat >"$tmp/round.py" <<'P'
+import hashlib, json, os, re, sys, threading, time
+lock, stop, path = threading.Lock(), sys.argv[1], sys.argv[2]
+def work(seed, out):
+    words = {}
+    for i in range(4000):
+        word = hashlib.md5(b"%d %d" % (seed, i)).hexdigest()
+        with lock:
+            words.setdefault(word[:2], []).append(re.sub("[a-f]+", "-", word))
+    time.sleep(0.01)
+    out[seed] = json.dumps(words, sort_keys=True)
+while True:
+    out = {}
+    threads = [threading.Thread(target=work, args=(n, out)) for n in range(4)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    with open(path, "w") as f:
+        f.write("".join(out[n] for n in range(4)))
+        f.flush()
+        os.fsync(f.fileno())
+    with open(path, "rb") as f:
+        print(hashlib.sha256(f.read()).hexdigest(), flush=True)
+    if os.path.exists(stop): break
+P
+cat >"$tmp/unit.cc" <<'C'
+#include <map>
+#include <regex>
+#include <string>
+int among(const std::map<std::string, int> &m, const std::string &s)
+{
+	std::smatch found;
+	return std::regex_search(s, found, std::regex("a+b*")) ? m.at(found[0]) : 0;
+}
+C
+compiles() {
+  while :; do
+    g++ -O2 -pipe -c -o "$1.o" "$tmp/unit.cc" && sha256sum <"$1.o"
+    [ ! -e "$2" ] || break
+  done
+}
+asks() {
+  local said
+  coproc db { pg_run psql -h "$tmp/pg" -U stoker -d postgres -qAt 2>&1; }
+  while :; do
+    cat >&"${db[1]}" <<'SQL'
+set client_min_messages to error;
+drop table if exists t; create table t(a int, b text);
+insert into t select i, md5(i::text) from generate_series(1, 20000) i;
+create index on t(b); update t set a = a + 1 where b > '8'; checkpoint;
+select md5(string_agg(a || b, ',' order by b)) from t;
+SQL
+    read -r said <&"${db[0]}" && echo "$said"
+    [ ! -e "$1" ] || break
+  done
+  kill -TERM "$db_PID"
+}
+
+# A round without a profile and without the library, then rounds with both.
+touch "$tmp/at_once"
+python3 "$tmp/round.py" "$tmp/at_once" "$tmp/python.out" >"$tmp/python.alone"
+compiles "$tmp/compiler" "$tmp/at_once" >"$tmp/compiler.alone"
+pg_start "$tmp" >"$tmp/log" 2>&1 || { echo "not ok a_database_starts: $(tail -n 1 "$tmp/log")"; exit; }
+asks "$tmp/at_once" >"$tmp/database.alone" 2>&1
+pg_stop
+export LD_PRELOAD=$library
+pg_run env LD_PRELOAD="$library" pg_ctl -D pg/data -w -l pg/log \
+  -o "-c listen_addresses='' -c unix_socket_directories='$tmp/pg'" start >/dev/null
+python3 "$tmp/round.py" "$tmp/stop" "$tmp/python.out" >"$tmp/python.said" &
+python=$!
+compiles "$tmp/compiler" "$tmp/stop" >"$tmp/compiler.said" &
+compiler=$!
+asks "$tmp/stop" >"$tmp/database.said" 2>&1 &
+unset LD_PRELOAD
+database=$(head -n 1 "$pg_data/postmaster.pid")
+for name in python compiler database; do
+  wait_for 60 [ -s "$tmp/$name.said" ]
+done
+
+tree() { # the pids of a process and what descends from it
+  local pid
+  for pid in $(pgrep -P "$1"); do tree "$pid"; done
+  echo "$1"
+}
+# Has samples, or nothing waited for a lock. A wait counts when it ends: one that
+# lasts as long as a compilation may not do so within the first time.
+profile() { # program, type
+  local _
+  for _ in 1 2 3; do
+    once "$1-$2" "$(tree "${!1}" | head -n 200 | paste -sd,)" --type "$2" --seconds 2 || return
+    [ "$(samples "$1-$2")" -eq 0 ] && [ "$2" != mutex ] || return 0
+  done
+  cat "$tmp/$1-$2.txt"
+  return 1
+}
+for type in cpu block mutex io alloc memory goroutine; do
+  for name in python compiler database; do
+    check "${type}_of_a_${name}_is_captured" profile $name $type
+  done
+done
+touch "$tmp/stop"
+wait
+for name in python compiler database; do
+  check "the_${name}_says_in_each_round_what_it_said_alone" \
+    equal "$(sort -u "$tmp/$name.said")" "$(sort -u "$tmp/$name.alone")"
+  check "and_the_${name}_went_on_all_the_while" [ "$(wc -l <"$tmp/$name.said")" -gt 1 ]
+done
+is_gone() { [ "$(bpftool prog show | grep -c stoker_)" -eq 0 ]; }
+check no_program_stays_in_the_kernel wait_for 10 is_gone

@@ -1,0 +1,29 @@
+# A whole installation and a browser, for scripts in tests/ui that drive the web
+# application. Such a script ends here, with a line that says why, where either
+# is missing.
+#
+#	. tests/lib/browser.sh NAME [TARGET...]	starts it; also copies the targets
+#	ui FILE				runs the tests of a file with playwright
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+ui_name=$1
+shift
+browser=$(command -v chromium || command -v google-chrome) || {
+  echo "skip $ui_name: no chromium"
+  exit 0
+}
+. tests/lib/e2e.sh
+B=$(realpath "$B")
+export B
+why=$(tests/lib/npm) || {
+  echo "skip $ui_name: $why"
+  exit 0
+}
+[ -d "$B/ui/assets" ] || {
+  echo "skip $ui_name: it was built without npm"
+  exit 0
+}
+e2e_start "$@"
+
+ui() { # file
+  URL=http://127.0.0.1:$PORT KEY=$TOKEN BROWSER=$browser NPM=$B/npm node "$1"
+}

@@ -115,15 +115,17 @@ SELECT segment, start, length FROM segment_hole LIMIT 100;
 -- name: hole_forget
 DELETE FROM segment_hole WHERE segment = $1 AND start = $2;
 
+-- Windows without a sample have no bytes; several begin where the next one does.
 -- name: hole_of_window
 INSERT INTO segment_hole (segment, start, length)
-SELECT segment, start, length FROM profile_window WHERE id = $1;
+SELECT segment, start, length FROM profile_window
+WHERE id = $1 AND length > 0;
 
 -- name: hole_of_service
 INSERT INTO segment_hole (segment, start, length)
 SELECT w.segment, w.start, w.length
 FROM profile_window w JOIN series s ON s.id = w.series
-WHERE s.tenant = $1 AND s.service = $2;
+WHERE s.tenant = $1 AND s.service = $2 AND w.length > 0;
 
 -- name: window_insert
 INSERT INTO profile_window (id, series, parent, segment, checksum, level,

@@ -543,6 +543,41 @@ TEST(a_deleted_service_gives_its_bytes_back_at_once)
 }
 END
 
+/* Windows of a service that was idle, all of which begin at one byte. */
+static void
+idle(struct fixture *f, int n)
+{
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+
+	ck_assert_int_eq(segment_create(&f->t.s, HOST, &g), 0);
+	for (int i = 0; i < n; i++) {
+		struct window_ask w =
+			ask(f, WINDOW_CAPTURED, T0 + i * SECOND, SECOND, 0);
+
+		ck_assert_int_eq(segment_append(&g, "", 0, &w), 0);
+		ck_assert_int_eq(window_commit(&f->t.s, &g, &w, 1, NULL), 0);
+	}
+}
+
+TEST(windows_of_an_idle_service_expire)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	const struct window_keep keep = {.all_ms = 1};
+
+	idle(&f, 3);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 3);
+}
+END
+
+TEST(an_idle_service_can_be_removed)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+
+	idle(&f, 3);
+	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, TEST_SERVICE), 0);
+}
+END
+
 TEST(a_segment_without_windows_stays_while_it_is_open)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -675,6 +710,7 @@ SUITE("window", a_series_is_made_once,
       tenants_give_windows_in_turn_once_they_hold_as_much,
       another_tenant_gives_way_to_pinned_windows,
       a_deleted_service_gives_its_bytes_back_at_once,
+      windows_of_an_idle_service_expire, an_idle_service_can_be_removed,
       a_segment_without_windows_stays_while_it_is_open,
       a_file_that_no_transaction_names_goes_when_nobody_writes_to_it,
       continuous_is_created_replaced_and_deleted,

@@ -24,6 +24,8 @@ function element(tag, text, attributes = {}) {
   return e;
 }
 
+const widthOf = bar => Math.max(bar.w, 0.5);
+
 class Flame {
   constructor(parts, tree, on) {
     Object.assign(this, parts, { tree, on });
@@ -135,22 +137,41 @@ class Flame {
     c.font = FONT;
     c.textBaseline = 'middle';
     this.em = this.em || c.measureText('M'.repeat(64)).width / 64;
-    this.rows.forEach((row, i) => {
-      const y = this.top(i) - this.scroll.scrollTop;
-      if (y > -ROW && y < height) for (const bar of row) this.bar(bar, y);
-    });
+    const seen = this.seen();
+    this.fillBars(seen);
+    for (const at of seen) {
+      if (at.bar.count === 1) this.label(at);
+      const chosen = this.isChosen(at.bar);
+      if (chosen || at.bar === this.hover) this.outline(at, chosen);
+    }
   }
 
-  bar(bar, y) {
-    const { context: c } = this, x = bar.x, w = Math.max(bar.w, 0.5);
-    const drawn = w > NARROW_PX ? w - 1 : w;
-    c.globalAlpha = bar.above && !this.marks ? 0.6 : 1;
-    const ink = this.fill(bar);
-    c.fillRect(x, y, drawn, ROW - 1);
+  /* The bars that are in sight: { bar, y, fill, ink }. */
+  seen() {
+    const seen = [];
+    this.rows.forEach((row, i) => {
+      const y = this.top(i) - this.scroll.scrollTop;
+      if (y <= -ROW || y >= this.height) return;
+      for (const bar of row) seen.push({ bar, y, ...this.colorsOf(bar) });
+    });
+    return seen;
+  }
+
+  /* One colour after the other: a change of it costs more than a bar. */
+  fillBars(seen) {
+    const { context: c } = this, byFill = new Map();
+    for (const at of seen)
+      if (byFill.has(at.fill)) byFill.get(at.fill).push(at);
+      else byFill.set(at.fill, [at]);
+    for (const [fill, of] of byFill) {
+      c.fillStyle = fill;
+      for (const { bar, y } of of) {
+        const w = widthOf(bar);
+        c.globalAlpha = bar.above && !this.marks ? 0.6 : 1;
+        c.fillRect(bar.x, y, w > NARROW_PX ? w - 1 : w, ROW - 1);
+      }
+    }
     c.globalAlpha = 1;
-    if (bar.count === 1) this.label(bar, y, ink);
-    const chosen = this.isChosen(bar);
-    if (chosen || bar === this.hover) this.outline(x, y, w, chosen);
   }
 
   /* The root is outlined only for those who use the keyboard. */
@@ -161,23 +182,23 @@ class Flame {
       (chosen > 0 || document.activeElement === canvas);
   }
 
-  /* Sets the colour of a bar, and returns that of the text on it. */
-  fill(bar) {
-    const { tree, marks, colors, context: c } = this;
+  /* The colour of a bar, and that of the text on it. */
+  colorsOf(bar) {
+    const { tree, marks, colors } = this;
     if (marks) {
       const hit = bar.count > 1
         ? marks.before[bar.end] > marks.before[bar.node]
         : bar.node > 0 && marks.names[tree.name[bar.node]];
-      c.fillStyle = hit ? colors.hit : colors.miss;
-      return hit ? colors['hit-ink'] : colors['miss-ink'];
+      return hit ? { fill: colors.hit, ink: colors['hit-ink'] }
+        : { fill: colors.miss, ink: colors['miss-ink'] };
     }
-    c.fillStyle = bar.count > 1 ? colors.narrow
+    const fill = bar.count > 1 ? colors.narrow
       : bar.node === 0 && !tree.sure ? colors.plain
         : this.fills.node(bar.node);
-    return colors.ink;
+    return { fill, ink: colors.ink };
   }
 
-  label(bar, y, ink) {
+  label({ bar, y, ink }) {
     const { context: c } = this, room = bar.w - 2 * PAD;
     const fits = Math.floor(room / this.em);
     if (fits < 3) return;
@@ -186,12 +207,12 @@ class Flame {
       y + ROW / 2, room); /* squeezed where a letter is wider than M */
   }
 
-  outline(x, y, w, chosen) {
+  outline({ bar, y }, chosen) {
     const { context: c } = this, line = chosen ? 2 : 1;
     c.strokeStyle = this.colors.edge;
     c.lineWidth = line;
-    c.strokeRect(x + line / 2, y + line / 2, Math.max(w - 1 - line, 1),
-      ROW - 1 - line);
+    c.strokeRect(bar.x + line / 2, y + line / 2,
+      Math.max(widthOf(bar) - 1 - line, 1), ROW - 1 - line);
   }
 
   barAt(x, y) {

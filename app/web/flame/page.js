@@ -15,7 +15,7 @@ import { turnTheme } from './theme.js';
 
 const $ = id => document.getElementById(id);
 const DRAWINGS = ['icicle', 'flame', 'sandwich'];
-const TOAST_MS = 2500;
+const TOAST_MS = 2500, TABLE_MS = 35;
 
 /*
  * Shows a profile, or two, in the elements of page.html, which are in the
@@ -41,8 +41,16 @@ function openPage(doc, address) {
     if (differs('fn')) document.dispatchEvent(
       new CustomEvent('stoker-function', { detail: state.fn }));
     drawTools();
-    if (state.table) table.show(state);
+    showTable(differs('view') && old.view ? TABLE_MS : 0);
     if (keep) remember(keep);
+  }
+
+  /* A zoom paints the graph first: the table takes longer than a frame. */
+  function showTable(afterMs) {
+    clearTimeout(showTable.timer);
+    if (!state.table) return;
+    if (!afterMs) return table.show(state);
+    showTable.timer = setTimeout(() => table.show(state), afterMs);
   }
 
   const inSandwich = () => state.drawing === 'sandwich';
@@ -355,7 +363,7 @@ function openPage(doc, address) {
   function repaint() {
     flame.readTheme();
     if (sandwich) sandwich.readTheme();
-    if (state.table) table.show(state);
+    showTable(0);
   }
 
   /* Why there is nothing to draw, or nothing at all when there is. */
@@ -419,7 +427,7 @@ function openPage(doc, address) {
 
   begin();
   return { tree, flame, sandwich: () => sandwich,
-    close: () => ended.abort() };
+    close: () => { ended.abort(); clearTimeout(showTable.timer); } };
 }
 
 export { openPage };

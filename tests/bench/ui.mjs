@@ -37,7 +37,7 @@ async function fresh() {
     viewport: { width: 1280, height: 800 } });
   context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
-  await page.goto(BASE + '/ui/signin');
+  await page.goto(BASE + '/ui/services');
   await page.getByLabel('API key or JWT').fill(KEY);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Services' }).waitFor();
@@ -182,7 +182,7 @@ async function range(end, ...services) {
   for (let i = 0; i < ROUNDS; i++)
     for (const service of services) {
       const middle = Number(end) - 15 * DAY_MS;
-      await page.goto(`${BASE}/ui/s/${service}/cpu?from=${
+      await page.goto(`${BASE}/ui/s/${service}?type=cpu&from=${
         middle - DAY_MS / 6}&to=${middle + DAY_MS / 6}`);
       await page.locator('#profile canvas').waitFor();
       for (let wider = 0; wider < 4; wider++) list.push(await widen(page));

@@ -102,7 +102,7 @@ explained() {
 }
 check make_help_names_every_target explained
 check a_newcomer_reads_it_in_minutes [ "$(wc -w <README.md)" -lt 900 ]
-check its_picture_is_light [ "$(stat -c %s conf/readme/flame.png)" -lt 150000 ]
+check its_pictures_are_light equal "$(find conf/readme -name '*.png' -size +400k)" ""
 links() { # every file that it names is there
   local file
   for file in $(grep -oE '\]\([^)h][^)]*\)' README.md | tr -d '])(') $(grep -oE '`(tests|conf|include)/[^` ]*`' README.md | tr -d '`'); do

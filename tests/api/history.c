@@ -5,6 +5,7 @@
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "lib/windows.h"
+#include "profile/types.h"
 #include "store/blob.h"
 #include "store/db/db_test.h"
 
@@ -420,6 +421,38 @@ TEST(a_pinned_session_outlives_its_time)
 }
 END
 
+/* Of a service that was idle. */
+TEST(a_window_without_samples_is_an_empty_profile_of_its_type)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *none = profile_of("");
+
+	for (size_t i = 0; i < profile_ntypes; i++) {
+		CLEANUP_REPLY struct client_reply whole = {0}, view = {0};
+		char id[ID_MAX];
+
+		test_window(&a.store.s,
+		            &(struct test_window){
+				    .type = profile_types[i].name,
+				    .start_ms = T0,
+				    .span_ms = 10 * S,
+				    .profile = none,
+			    },
+		            id);
+		whole = get(&a, API_PROFILES "/%s", id);
+		ck_assert_int_eq(whole.status, 200);
+		ck_assert_str_eq(text(whole.json, "status"), "completed");
+		view = get(&a, API_PROFILES "/%s/flamegraph?format=json", id);
+		ck_assert_int_eq(view.status, 200);
+		ck_assert_str_eq(text(view.json, "unit"),
+		                 profile_types[i].unit);
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(view.json, "total")),
+			0);
+	}
+}
+END
+
 SUITE("history", history_lists_sessions_and_windows_newest_first,
       an_upload_is_where_its_own_time_is, history_pages_hold_every_item_once,
       auto_lists_each_time_once, labels_choose_sessions_and_windows,
@@ -428,4 +461,5 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       a_trend_of_a_range_without_windows_is_of_sessions,
       a_session_of_unknown_duration_has_a_value_and_no_rate,
       a_trend_has_so_many_points_and_no_more, a_pinned_window_outlives_its_time,
-      a_pinned_session_outlives_its_time)
+      a_pinned_session_outlives_its_time,
+      a_window_without_samples_is_an_empty_profile_of_its_type)

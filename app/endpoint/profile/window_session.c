@@ -1,5 +1,6 @@
 #include "window_session.h"
 
+#include "base/clock.h"
 #include "profile/merge.h"
 #include "profile/packed.h"
 #include "profile/types.h"
@@ -127,23 +128,55 @@ window_find(struct call *c, const char *id, struct session *out)
 	return rc ? rc : window_session(&w, &of, out);
 }
 
+/* A window in which nothing was sampled has no bytes. */
+static int
+empty_profile(const struct window *w, const struct series *of,
+              struct profile **out)
+{
+	const struct type *t = type_find(of->type);
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	int rc = !p               ? -ENOMEM
+	         : t && *t->count ? profile_type(p, t->count, "count")
+	                          : 0;
+
+	rc = rc
+	             ?: profile_type(p, t ? t->sample : of->type,
+	                             t ? t->unit : "count");
+	if (rc)
+		return rc;
+	p->default_type = p->types[p->ntypes - 1].type;
+	p->time_ns = w->start_ms * NS_PER_MS;
+	p->duration_ns = w->duration_ms * NS_PER_MS;
+	*out = TAKE(p);
+	return 0;
+}
+
+static int
+stored_profile(const struct store *store, const struct window *w,
+               struct profile **out, struct buf *why)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
+	CLEANUP_PACKED struct packed k = {0};
+
+	return window_read(store, w, &stored)
+	               ?: packed_decode(stored.p, stored.len, BLOB_MAX_RAW, &k,
+	                                why)
+	               ?: packed_profile(&k, BLOB_MAX_RAW, out);
+}
+
 int
 window_profile(struct call *c, const char *id, struct profile **out,
                struct buf *why)
 {
 	CLEANUP_WINDOW struct window w = {0};
 	CLEANUP_SERIES struct series of = {0};
-	CLEANUP_BUF struct buf stored = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
-	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
 	struct store *store = &c->env->store;
-	int rc = window_get(store, c->caller.tenant, id, &w, &of)
-	                 ?: (w.length ? 0 : -ENOENT)
-	                 ?: window_read(store, &w, &stored)
-	                 ?: packed_decode(stored.p, stored.len, BLOB_MAX_RAW,
-	                                  &k, why)
-	                 ?: packed_profile(&k, BLOB_MAX_RAW, &p);
+	int rc = window_get(store, c->caller.tenant, id, &w, &of);
 
+	if (!rc)
+		rc = w.length ? stored_profile(store, &w, &p, why)
+		              : empty_profile(&w, &of, &p);
 	if (!rc && type_is_gauge(of.type) && w.windows > 1)
 		rc = profile_scale(p, 1, w.windows);
 	if (!rc)

@@ -61,6 +61,7 @@ check the_state_of_the_host_is_told wait_for 20 stored
 check metrics_count_windows grep -Eq '^stoker_continuous_windows_stored_total\{host="[^"]+"\} [1-9]' \
   <(api GET /metrics)
 check workers_tell_it_too grep -q '"state": *"running"' <(api GET /api/v1/workers | jq .)
+check and_what_they_cost jq -e ".items[0].capabilities.cost | .cpuSeconds > 0 and .residentBytes > 1000000" <(api GET /api/v1/workers)
 check no_line_each_time [ "$(grep -c "memory profiles of demo" "$STATE/log/worker.log")" -le 1 ]
 
 # --- nobody said what it is, and it is no Go program ----------------------------

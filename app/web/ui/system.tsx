@@ -1,5 +1,6 @@
 /* What Stoker itself needs and holds: workers, their checks, the quota. */
 import { useEffect } from 'preact/hooks';
+import { percent, quantity } from '../flame/text.js';
 import { all } from './api';
 import { Failure, Head, Skeleton, Time } from './parts';
 import { useData } from './use';
@@ -7,7 +8,8 @@ import { useData } from './use';
 type Worker = { host: string; version: string; alive: boolean;
   startedAt: string; heartbeatAt: string;
   capabilities: { profileTypes?: string[]; continuous?: {
-    watched: number; stored: number; dropped: number; gaps: number } } };
+    watched: number; stored: number; dropped: number; gaps: number };
+  cost?: { cpuSeconds: number; residentBytes: number } } };
 type Check = { host: string; part: string; check: string; verdict: string;
   found: string; fix: string };
 type Quota = { quota: string; limit: number | null; held: number;
@@ -37,6 +39,14 @@ export default function System() {
   </>;
 }
 
+/* The part of one CPU that a worker took since it began. */
+function cpuOf({ startedAt, heartbeatAt }: Omit<Worker, 'capabilities'>,
+  seconds?: number) {
+  const lived = (Date.parse(heartbeatAt) - Date.parse(startedAt)) / 1000;
+  return seconds === undefined || lived <= 0 ? ''
+    : percent(seconds, lived);
+}
+
 function Workers({ workers }: { workers: Worker[] }) {
   return <section class="part">
     <h2>Workers</h2>
@@ -44,6 +54,8 @@ function Workers({ workers }: { workers: Worker[] }) {
       <thead><tr><th scope="col">Host</th><th scope="col">Heartbeat</th>
         <th scope="col" class="wide">Version</th>
         <th scope="col" class="wide">Can capture</th>
+        <th scope="col" class="number">CPU</th>
+        <th scope="col" class="number">Memory</th>
         <th scope="col" class="number">Windows stored</th>
         <th scope="col" class="number">Dropped</th></tr></thead>
       <tbody>{workers.map(({ capabilities: c, ...w }) => <tr key={w.host}>
@@ -52,6 +64,9 @@ function Workers({ workers }: { workers: Worker[] }) {
           <Time at={w.heartbeatAt} /></td>
         <td class="wide">{w.version}</td>
         <td class="wide">{c.profileTypes?.join(', ')}</td>
+        <td class="number">{cpuOf(w, c.cost?.cpuSeconds)}</td>
+        <td class="number">{c.cost
+          ? quantity(c.cost.residentBytes, 'bytes') : ''}</td>
         <td class="number">{c.continuous?.stored ?? 0}</td>
         <td class="number">{c.continuous?.dropped ?? 0}</td>
       </tr>)}</tbody>

@@ -119,8 +119,6 @@ worker_beat(struct worker_self *w, struct store *s, const char *capabilities,
 	};
 	int rc;
 
-	if (now_ns < w->next_ns)
-		return 0;
 	rc = worker_heartbeat(s, &row, w->lease_ms);
 	if (!rc)
 		w->next_ns = now_ns + w->lease_ms * NS_PER_MS / 3;

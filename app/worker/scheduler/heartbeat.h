@@ -25,7 +25,12 @@ struct worker_self {
 MUST_CHECK int worker_self_init(const struct conf *conf,
                                 struct worker_self *out, struct buf *why);
 void worker_self_done(struct worker_self *w);
-/* Sends a heartbeat when one is due, three per lease; capabilities is a JSON
- * object. */
+/* True when a heartbeat is due: three per lease. */
+static inline bool
+worker_beat_due(const struct worker_self *w, int64_t now_ns)
+{
+	return now_ns >= w->next_ns;
+}
+/* Sends a heartbeat; capabilities is a JSON object. */
 MUST_CHECK int worker_beat(struct worker_self *w, struct store *s,
                            const char *capabilities, int64_t now_ns);

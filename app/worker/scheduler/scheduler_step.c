@@ -4,6 +4,7 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "capture/recorder/rate.h"
+#include "own_cost.h"
 #include "profile/types.h"
 #include "store/allow.h"
 #include "store/source.h"
@@ -127,9 +128,9 @@ scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 /* --- jobs that wait ------------------------------------------------------- */
 
 /*
- * Code and reason, when a job can't become a capture; NULL when it can. Jobs and
- * services are rows that the API's user may have written, whatever they say:
- * type, time and rate are bounded here, and processes by the scope that
+ * Code and reason, when a job can't become a capture; NULL when it can. Jobs
+ * and services are rows that the API's user may have written, whatever they
+ * say: type, time and rate are bounded here, and processes by the scope that
  * stoker.conf gives the tenant (worker/targets/match.h).
  */
 static const char *
@@ -398,6 +399,8 @@ beat(struct scheduler *s, int64_t now_ns)
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct continuous_host host;
 
+	if (!worker_beat_due(&s->self, now_ns))
+		return 0;
 	json_open(&text, NULL, '{');
 	json_open(&text, "profileTypes", '[');
 	for (size_t i = 0; i < profile_ntypes; i++)
@@ -407,6 +410,7 @@ beat(struct scheduler *s, int64_t now_ns)
 	json_open(&text, "continuous", '{');
 	continuous_host_put(&host, &text);
 	json_close(&text, '}');
+	own_cost_json(s->procs.proc_fd, getppid(), &text);
 	selftest_json(&s->selftest, &text);
 	json_close(&text, '}');
 	return buf_err(&text) ? buf_err(&text)

@@ -175,6 +175,9 @@ show_check(struct cli *c, const json_t *j)
 	delta_show(&out, j);
 	changes_show(&out, "functions", json_object_get(j, "functions"), &cost,
 	             c->opt.limit, &c->screen);
+	changes_show(&out, RISEN_TITLE,
+	             json_object_get(j, "cumulativeRegressions"), NULL,
+	             c->opt.limit, &c->screen);
 	diff_link_show(&out, j);
 	return print(&out);
 }

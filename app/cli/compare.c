@@ -124,6 +124,15 @@ static const struct column share_columns[] = {
 	{"FUNCTION", "funcName", LEFT, NAME},
 };
 
+static const struct column total_columns[] = {
+	{"BASE TOTAL %", "baseCumulativePct", RIGHT, PERCENT},
+	{"NOW TOTAL %", "comparisonCumulativePct", RIGHT, PERCENT},
+	{"POINTS", "cumulativeDeltaPct", RIGHT, PERCENT},
+	{"P", "cumulativePValue", RIGHT, PLAIN},
+	{"PACKAGE", "package", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, NAME},
+};
+
 #define COST_BASE   "baseText"
 #define COST_NOW    "nowText"
 #define COST_CHANGE "changeText"
@@ -222,7 +231,7 @@ changes_show(struct buf *out, const char *title, json_t *all,
              const struct cost *cost, int64_t limit, const struct screen *s)
 {
 	CLEANUP_JSON json_t *rows = json_array();
-	const struct way *way = way_of(cost);
+	const struct way *way = cost ? way_of(cost) : NULL;
 	json_t *row;
 	size_t i;
 
@@ -236,7 +245,10 @@ changes_show(struct buf *out, const char *title, json_t *all,
 	if (!json_array_size(rows))
 		return;
 	buf_addf(out, "\n%s\n", title);
-	if (way)
+	if (!cost)
+		table_show(out, total_columns, ARRAY_LEN(total_columns), rows,
+		           s);
+	else if (way)
 		table_show(out, way->columns, ARRAY_LEN(way->columns), rows, s);
 	else
 		table_show(out, share_columns, ARRAY_LEN(share_columns), rows,
@@ -314,6 +326,9 @@ comparison_show(struct buf *out, struct cli *c, const json_t *j)
 	reason_show(out, j, &c->screen);
 	delta_show(out, j);
 	changes_show(out, "regressions", more, &cost, limit, &c->screen);
+	changes_show(out, RISEN_TITLE,
+	             json_object_get(j, "cumulativeRegressions"), NULL, limit,
+	             &c->screen);
 	changes_show(out, "improvements", less, &cost, limit, &c->screen);
 	diff_link_show(out, j);
 }

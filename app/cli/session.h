@@ -43,7 +43,11 @@ struct cost {
  *            is none
  */
 struct cost cost_of(struct cli *c, const json_t *comparison, const char *now);
-/* Functions of a comparison: at most limit, all when that is negative. */
+#define RISEN_TITLE "functions, each with what it calls"
+/*
+ * Functions of a comparison: at most limit, all when that is negative.
+ *   Shape    cost: the quantity that is shown; NULL: their totals, as shares
+ */
 void
 changes_show(struct buf *out, const char *title, json_t *rows,
              const struct cost *cost, int64_t limit, const struct screen *s);

@@ -27,7 +27,8 @@
  * four blocks of unequal size. */
 #define BLOCKS_FREEDOM 2.5
 
-/* The own cost of a function, or the total of a node, in any unit. */
+/* The own cost of a function, or the total of one or of a node, in any
+ * unit. */
 struct block_row {
 	double order[BLOCKS]; /* by block of about equal numbers of samples */
 	double time[BLOCKS];  /* by block of about equal time */
@@ -58,6 +59,16 @@ enum blocks_what { BLOCKS_OF_FUNCTIONS, BLOCKS_OF_NODES };
 MUST_CHECK int
 blocks_of_timeline(const struct tree *t, const struct timeline *line,
                    enum blocks_what what, struct blocks **out);
+/*
+ * Makes rows of functions, by their totals, of rows of nodes of t: a stack
+ * counts once for each function on it.
+ *
+ *   Owns     *out is the caller's; blocks_free() it
+ *   Errors   -ENOMEM; *out untouched
+ */
+MUST_CHECK int
+blocks_of_totals(const struct tree *t, const struct blocks *nodes,
+                 struct blocks **out);
 void blocks_free(struct blocks *b);
 DEFINE_CLEANUP(struct blocks *, blocks_free)
 #define CLEANUP_BLOCKS CLEANUP(blocks_free_ptr)

@@ -15,6 +15,9 @@
  * When every function costs more alike, no share moves. The total is therefore
  * tested as well, by cost per second or per unit of work: COMPARE_COSTS_MORE.
  *
+ * The cost of a function may be spread over many small ones that it calls, each
+ * of which moved too little to be listed: compare_totals() finds it then.
+ *
  * Samples of one thread at a fixed rate are no independent draws: one phase of
  * a program fills many in a row, so that chance moves shares further than it
  * would move coin tosses. How much further is the dispersion of a function,
@@ -124,6 +127,7 @@ struct compare_function {
 	                 percent of all that the base costs; 0 unless known */
 	double p;     /* 1: not tested */
 	enum compare_change change;
+	double total_p; /* of its total; 1: not tested */
 };
 
 enum compare_verdict {
@@ -141,6 +145,9 @@ struct comparison {
 	                                       improvements, then the rest */
 	size_t n, nregressions, nimprovements;
 	size_t ntested;
+	/* those whose total rose, most first, where compare_totals() looked */
+	const struct compare_function **risen;
+	size_t nrisen;
 	enum compare_by by; /* what came of it */
 	enum compare_method method;
 	unsigned blocks;        /* after joining; 0: not measured */
@@ -189,6 +196,22 @@ bool
 compare_decides(const struct comparison *c, const struct compare_function *f);
 /* Writes a sentence that says why the verdict is what it is. */
 void compare_reason(const struct comparison *c, struct buf *out);
+
+/*
+ * Finds the functions whose total rose by more than chance explains, where the
+ * cost of all rose and none accounts for it by its own: they call what costs
+ * more. Shares are tested, whatever c tests, and cost per second, or per unit
+ * of work, must have risen as well: a function that holds everything rises with
+ * the total, and tells nothing. What captures of the base differ by does not
+ * count.
+ *
+ *   Shape    sides: those of c, with trees of stacks, and with blocks of nodes
+ *            or without any. Other verdicts than COMPARE_COSTS_MORE find none
+ *   Errors   -ENOMEM; c untouched
+ */
+MUST_CHECK int
+compare_totals(struct comparison *c, const struct compare_side *base,
+               const struct compare_side *now);
 
 /* A node of a call tree on both sides: its total for self, and in place of a
  * name its number in the side's tree, or COMPARE_NO_NODE. */

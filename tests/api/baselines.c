@@ -256,6 +256,44 @@ TEST(a_check_gives_its_verdict_and_who_decided_it)
 }
 END
 
+/* "many" calls fifty functions, each of which costs a little more. */
+TEST(a_function_that_costs_more_with_what_it_calls_is_listed_as_such)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made = {0}, check = {0}, r = {0};
+	char id[2][ID_MAX];
+	const json_t *many;
+
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_BUF struct buf stacks = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_puts(&stacks, "main;f 3000\n");
+		for (int k = 0; k < 50; k++)
+			buf_addf(&stacks, "main;many;f%d %d\n", k,
+			         (i + 1) * 20);
+		api_upload_cpu(&a, buf_str(&stacks), id[i]);
+	}
+	made = make(&a, id[0], "");
+	check = api_getf(&a, A "/baselines/%s/check?sessionId=%s",
+	                 reply_text(&made, "baselineId"), id[1]);
+	ck_assert_str_eq(reply_text(&check, "verdict"), "costs-more");
+	ck_assert_uint_eq(length_of(&check, "functions"), 0);
+	ck_assert_uint_eq(length_of(&check, "cumulativeRegressions"), 1);
+	r = api_getf(&a,
+	             "/api/v1/observability/profiling/compare?baseProfileId=%s&"
+	             "comparisonProfileId=%s",
+	             id[0], id[1]);
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(length_of(&r, "cumulativeRegressions"), 1);
+	many = item_of(&r, "cumulativeRegressions", 0);
+	ck_assert_str_eq(text_of(many, "funcName"), "many");
+	ck_assert_double_eq_tol(real_of(many, "cumulativeDeltaPct"), 15, 1e-6);
+	ck_assert_double_lt(real_of(many, "cumulativePValue"), 0.01);
+	ck_assert_ptr_nonnull(strstr(reply_text(&r, "reason"),
+	                             ": many and what it calls rose from"));
+}
+END
+
 /* The only warning of a reply; "" when there is none. */
 static const char *
 warned(const struct client_reply *r)
@@ -728,6 +766,7 @@ SUITE_TIMEOUT("baselines", 60,
               a_baseline_of_another_type_or_of_no_session_is_refused,
               the_same_key_makes_one_baseline,
               a_check_gives_its_verdict_and_who_decided_it,
+              a_function_that_costs_more_with_what_it_calls_is_listed_as_such,
               sides_that_were_hardly_meant_are_compared_with_a_warning,
               captures_of_two_hosts_are_compared_with_a_warning,
               a_comparison_lists_what_changed_and_counts_the_rest,

@@ -15,6 +15,7 @@ answer(struct call *c, const struct baseline *b, const struct compared *x)
 	json_put_text(out, "baseSessionId", b->session);
 	json_put_text(out, "sessionId", x->now.id);
 	compared_put_deciding(out, "functions", r);
+	compared_put_risen(out, r);
 	json_put_int(out, "regressions", (int64_t)r->nregressions);
 	json_put_int(out, "improvements", (int64_t)r->nimprovements);
 	compared_put_verdict(out, r);

@@ -146,16 +146,22 @@ compared_stacks(struct call *c, struct compared *x, uint32_t most,
 	return 0;
 }
 
+static void
+measure_nodes(struct call *c, struct compared *x)
+{
+	find_blocks(c, x, BLOCKS_OF_NODES, x->nodes);
+	x->sides[0].nodes = x->nodes[0];
+	x->sides[1].nodes = x->nodes[1];
+}
+
 /* Measures nodes; where no function is listed, no node is sure. */
 void
 compared_nodes(struct call *c, struct compared *x)
 {
 	if (x->c->method != COMPARE_FROM_BLOCKS ||
-	    x->c->nregressions + x->c->nimprovements == 0)
+	    x->c->nregressions + x->c->nimprovements + x->c->nrisen == 0)
 		return;
-	find_blocks(c, x, BLOCKS_OF_NODES, x->nodes);
-	x->sides[0].nodes = x->nodes[0];
-	x->sides[1].nodes = x->nodes[1];
+	measure_nodes(c, x);
 }
 
 static int
@@ -264,6 +270,31 @@ compared_made_of(struct call *c, const struct compared *x, struct buf *out)
 	buf_addf(out, "%s\n", compare_bys[x->by]);
 }
 
+/* Nodes of trees that totals are measured on: a smaller node tells nothing. */
+#define TOTALS_NODES (1u << 16)
+
+/* Finds where the cost of all rose. The trees go again: a picture of them may
+ * need more nodes. */
+static int
+find_totals(struct call *c, struct compared *x)
+{
+	int64_t left_out[2];
+	int rc;
+
+	if (compared_stacks(c, x, TOTALS_NODES, left_out))
+		return -1;
+	if (x->c->method == COMPARE_FROM_BLOCKS)
+		measure_nodes(c, x);
+	rc = compare_totals(x->c, &x->sides[0], &x->sides[1]);
+	for (size_t i = 0; i < ARRAY_LEN(x->sides); i++) {
+		blocks_free(TAKE(x->nodes[i]));
+		tree_free(TAKE(x->stacks[i]));
+		x->sides[i].nodes = NULL;
+		x->sides[i].tree = x->trees[i];
+	}
+	return rc ? fail_store(c, rc) : 0;
+}
+
 int
 compared_run(struct call *c, struct compared *x)
 {
@@ -284,7 +315,9 @@ compared_run(struct call *c, struct compared *x)
 	x->sides[0].nothers = x->nothers;
 	rc = compare_new(&x->sides[0], &x->sides[1], compared_is_gauge(x),
 	                 x->by, &x->c);
-	return rc ? fail_store(c, rc) : 0;
+	if (rc)
+		return fail_store(c, rc);
+	return x->c->verdict == COMPARE_COSTS_MORE ? find_totals(c, x) : 0;
 }
 
 static void
@@ -307,7 +340,19 @@ put_function(struct buf *out, const struct comparison *c,
 	json_put_real(out, "dispersion",
 	              fmax(f->base.share.dispersion, f->now.share.dispersion));
 	json_put_real(out, "pValue", f->p);
+	json_put_real(out, "cumulativeDeltaPct",
+	              f->now.cumulative_pct - f->base.cumulative_pct);
+	json_put_real(out, "cumulativePValue", f->total_p);
 	json_close(out, '}');
+}
+
+void
+compared_put_risen(struct buf *out, const struct comparison *c)
+{
+	json_open(out, "cumulativeRegressions", '[');
+	for (size_t i = 0; i < c->nrisen; i++)
+		put_function(out, c, c->risen[i]);
+	json_close(out, ']');
 }
 
 void

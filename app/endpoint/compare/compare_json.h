@@ -135,5 +135,7 @@ compared_put_changes(struct buf *out, const char *key,
                      const struct comparison *c, enum compare_change change);
 void compared_put_deciding(struct buf *out, const char *key,
                            const struct comparison *c);
+/* Writes the list of those whose total rose. */
+void compared_put_risen(struct buf *out, const struct comparison *c);
 /* Writes verdict, overall delta and method. */
 void compared_put_verdict(struct buf *out, const struct comparison *c);

@@ -264,6 +264,7 @@ put_result(struct buf *out, const struct compared *x)
 	json_put_text(out, "comparisonProfile", x->now.id);
 	compared_put_changes(out, "improvements", r, COMPARE_IMPROVEMENT);
 	compared_put_changes(out, "regressions", r, COMPARE_REGRESSION);
+	compared_put_risen(out, r);
 	json_put_int(out, "unchanged",
 	             (int64_t)(r->n - r->nregressions - r->nimprovements));
 	compared_put_verdict(out, r);

@@ -378,6 +378,50 @@ blocks_of_timeline(const struct tree *t, const struct timeline *line,
 	return 0;
 }
 
+/* --- of totals ------------------------------------------------------------ */
+
+static void
+add_row(struct block_row *to, const struct block_row *row)
+{
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		to->order[i] += row->order[i];
+		to->time[i] += row->time[i];
+	}
+}
+
+int
+blocks_of_totals(const struct tree *t, const struct blocks *nodes,
+                 struct blocks **out)
+{
+	uint32_t nnames = strings_count(t->names), n = 1;
+	CLEANUP_BLOCKS struct blocks *b = calloc(1, sizeof(*b));
+	/* by name: where the outermost node that has it ends */
+	CLEANUP_FREE uint32_t *end = calloc(nnames + 1, sizeof(*end));
+
+	if (!b || !end)
+		return -ENOMEM;
+	*b = *nodes;
+	b->nrow = nnames;
+	b->row = calloc(nnames + 1, sizeof(*b->row));
+	b->rows = calloc((size_t)t->n + 1, sizeof(*b->rows));
+	if (!b->row || !b->rows)
+		return -ENOMEM;
+	b->rows[0] = nodes->rows[0];
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct block_row *row = blocks_row(nodes, i);
+		uint32_t name = t->name[i];
+
+		if (!row || i < end[name])
+			continue;
+		end[name] = t->end[i];
+		if (!b->row[name])
+			b->row[name] = n++;
+		add_row(&b->rows[b->row[name]], row);
+	}
+	*out = TAKE(b);
+	return 0;
+}
+
 /* --- of parts ------------------------------------------------------------- */
 
 /*

@@ -75,6 +75,7 @@ add_side(struct comparison *c, struct strings *names,
 				.name = tree_name(t, top[i].name, NULL),
 				.package = tree_package(t, top[i].name, NULL),
 				.p = 1,
+				.total_p = 1,
 			};
 		c->n += row == c->n;
 		*(is_base ? &f->base : &f->now) = cost_of(side, &top[i], gauge);
@@ -275,6 +276,7 @@ comparison_free(struct comparison *c)
 	if (!c)
 		return;
 	free(c->functions);
+	free(c->risen);
 	free(c);
 }
 
@@ -383,6 +385,24 @@ put_deciding(const struct comparison *c, struct buf *out)
 	         n == 1 ? "function costs" : "functions cost");
 }
 
+static void
+put_where(const struct comparison *c, struct buf *out)
+{
+	if (c->nrisen)
+		buf_addf(out,
+		         "function accounts for it by its own cost: %s and "
+		         "what it calls rose from %.1f to %.1f %% of all.",
+		         c->risen[0]->name, c->risen[0]->base.cumulative_pct,
+		         c->risen[0]->now.cumulative_pct);
+	else
+		buf_addf(out, "single function accounts for it%s.",
+		         c->by == COMPARE_BY_WORK || c->as_is
+		                 ? ""
+		                 : ": the service did more work, or all of its "
+		                   "work costs more. Counts of the work done "
+		                   "would tell which");
+}
+
 void
 compare_reason(const struct comparison *c, struct buf *out)
 {
@@ -409,14 +429,9 @@ compare_reason(const struct comparison *c, struct buf *out)
 	case COMPARE_COSTS_MORE:
 		buf_addf(out,
 		         "The total cost%s rose by %.1f %% (95 %% confidence "
-		         "interval: %.1f to %.1f %%), and no single function "
-		         "accounts for it%s.",
-		         per, c->delta, c->low, c->high,
-		         c->by == COMPARE_BY_WORK || c->as_is
-		                 ? ""
-		                 : ": the service did more work, or all of its "
-		                   "work costs more. Counts of the work done "
-		                   "would tell which");
+		         "interval: %.1f to %.1f %%), and no ",
+		         per, c->delta, c->low, c->high);
+		put_where(c, out);
 		break;
 	case COMPARE_IMPROVED:
 		put_deciding(c, out);
@@ -536,4 +551,117 @@ compare_nodes(const struct comparison *c, const struct compare_side *base,
 	for (size_t i = 0; i < n && !rc; i++)
 		out[i] = rows[i].change;
 	return rc;
+}
+
+/* --- totals of functions -------------------------------------------------- */
+
+/* A function's total for its own cost. */
+static struct compare_cost
+cost_of_total(const struct comparison *c, const struct compare_side *side,
+              const struct compare_cost *of)
+{
+	const struct tree *t = side->tree;
+	double part = t->total[0] > 0 ? (double)of->total / (double)t->total[0]
+	                              : 0;
+	const struct top_entry e = {
+		.name = of->name,
+		.self = of->total,
+		.total = of->total,
+		.samples = llround(part * (double)t->total_samples),
+	};
+
+	return cost_of(side, &e, c->as_is);
+}
+
+static void
+totals_of(const struct comparison *c, const struct compare_side *base,
+          const struct compare_side *now, struct compare_function *rows)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		rows[i] = c->functions[i];
+		rows[i].base = cost_of_total(c, base, &rows[i].base);
+		rows[i].now = cost_of_total(c, now, &rows[i].now);
+		rows[i].delta = rows[i].now.pct - rows[i].base.pct;
+		rows[i].change = COMPARE_UNCHANGED;
+	}
+}
+
+static double
+total_delta(const struct compare_function *f)
+{
+	return f->now.cumulative_pct - f->base.cumulative_pct;
+}
+
+static int
+by_total_delta(const void *a, const void *b)
+{
+	const struct compare_function *x = *(void *const *)a;
+	const struct compare_function *y = *(void *const *)b;
+	double dx = total_delta(x), dy = total_delta(y);
+
+	return dx != dy ? dx < dy ? 1 : -1 : strcmp(x->name, y->name);
+}
+
+/* Sides whose blocks of nodes are those of functions by their totals. */
+struct total_sides {
+	struct compare_side base, now;
+	struct blocks *blocks[2];
+};
+
+static void
+total_sides_done(struct total_sides *s)
+{
+	blocks_free(s->blocks[0]);
+	blocks_free(s->blocks[1]);
+}
+
+static int
+total_sides_init(struct total_sides *s)
+{
+	int rc = 0;
+
+	if (s->base.nodes && s->now.nodes)
+		rc = blocks_of_totals(s->base.tree, s->base.nodes,
+		                      &s->blocks[0])
+		             ?: blocks_of_totals(s->now.tree, s->now.nodes,
+		                                 &s->blocks[1]);
+	s->base.nodes = s->blocks[0];
+	s->now.nodes = s->blocks[1];
+	return rc;
+}
+
+int
+compare_totals(struct comparison *c, const struct compare_side *base,
+               const struct compare_side *now)
+{
+	CLEANUP(total_sides_done)
+	struct total_sides s = {.base = *base, .now = *now};
+	CLEANUP_FREE struct compare_function *rows = NULL;
+	CLEANUP_FREE const struct compare_function **risen = NULL;
+	struct comparison of = *c;
+	size_t n = 0;
+	int rc;
+
+	if (c->verdict != COMPARE_COSTS_MORE)
+		return 0;
+	of.functions = rows = calloc(c->n + 1, sizeof(*rows));
+	risen = calloc(c->n + 1, sizeof(*risen));
+	if (!rows || !risen)
+		return -ENOMEM;
+	of.by = COMPARE_BY_SHARE;
+	totals_of(c, base, now, rows);
+	rc = total_sides_init(&s) ?: test_nodes(&of, &s.base, &s.now);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < c->n; i++) {
+		c->functions[i].total_p = rows[i].p;
+		if (rows[i].change == COMPARE_REGRESSION &&
+		    compare_moved(&of, &rows[i]))
+			risen[n++] = &c->functions[i];
+	}
+	qsort(risen, n, sizeof(*risen), by_total_delta);
+	free(c->risen);
+	c->risen = TAKE(risen);
+	c->nrisen = n;
+	return 0;
 }

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* Ways that listed functions in or below a node moved. */
+/* Ways that listed functions in or below a node moved; TOTAL_UP: by what they
+ * call. */
 #define MOVED_UP   1
 #define MOVED_DOWN 2
+#define TOTAL_UP   4
 
 struct certainty {
 	struct diff *d;
@@ -52,36 +54,49 @@ certainty_init(struct certainty *n)
 
 /* --- what listed functions did in a node ---------------------------------- */
 
+static int
+add_way(const struct certainty *n, const struct compare_function *f, uint8_t to,
+        uint8_t *way, uint32_t nnames)
+{
+	uint32_t name;
+	int rc =
+		strings_add(n->d->tree->names, f->name, strlen(f->name), &name);
+
+	if (!rc && name < nnames)
+		way[name] |= to;
+	return rc;
+}
+
 /* By name, the way of those that are listed. */
 static int
 find_ways(const struct certainty *n, uint8_t *way, uint32_t nnames)
 {
 	const struct comparison *c = n->c;
+	int rc = 0;
 
-	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++) {
-		const struct compare_function *f = &c->functions[i];
-		uint32_t name;
-		int rc = strings_add(n->d->tree->names, f->name,
-		                     strlen(f->name), &name);
-
-		if (rc)
-			return rc;
-		if (name < nnames)
-			way[name] = f->change == COMPARE_REGRESSION
-			                    ? MOVED_UP
-			                    : MOVED_DOWN;
-	}
-	return 0;
+	for (size_t i = 0; i < c->nregressions + c->nimprovements && !rc; i++)
+		rc = add_way(n, &c->functions[i],
+		             c->functions[i].change == COMPARE_REGRESSION
+		                     ? MOVED_UP
+		                     : MOVED_DOWN,
+		             way, nnames);
+	for (size_t i = 0; i < c->nrisen && !rc; i++)
+		rc = add_way(n, c->risen[i], TOTAL_UP, way, nnames);
+	return rc;
 }
 
 /* The way that a listed function moved, if it did so in this node, too. */
 static uint8_t
 moved_in(const struct diff *d, uint32_t node, uint8_t way)
 {
-	double delta = (double)d->tree->self[node] -
-	               (double)d->base_self[node] * d->scale;
+	double self = (double)d->tree->self[node] -
+	              (double)d->base_self[node] * d->scale;
+	double total = (double)d->tree->total[node] - diff_base(d, node);
 
-	return delta > 0 ? way & MOVED_UP : delta < 0 ? way & MOVED_DOWN : 0;
+	return (uint8_t)((self > 0   ? way & MOVED_UP
+	                  : self < 0 ? way & MOVED_DOWN
+	                             : 0) |
+	                 (way & TOTAL_UP && total > 0 ? MOVED_UP : 0));
 }
 
 /* From the last node on: children are done before their parents. */
@@ -166,7 +181,7 @@ diff_sure(struct diff *d, const struct diff_origin *from,
 	};
 	int rc;
 
-	if (!c->nregressions && !c->nimprovements)
+	if (!c->nregressions && !c->nimprovements && !c->nrisen)
 		return 0;
 	rc = certainty_init(&n) ?: add_up(&n) ?: compare(&n);
 	for (uint32_t i = 0; i < d->tree->n && !rc; i++)

@@ -1,6 +1,7 @@
 /*
  * Which function changed first: those that cost more in the later of two
- * ranges, in the order in which the trend of each left its past.
+ * ranges, by themselves or else with what they call, in the order in which the
+ * trend of each left its past.
  */
 import { shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
@@ -42,9 +43,11 @@ export function leaves(line: Line, { a: [from, until] }: Sides) {
 
 async function look(q: string, service: string, type: string, sides: Sides,
   signal: AbortSignal) {
-  const { regressions } = await get<{ regressions: Change[] }>(
+  const { regressions, cumulativeRegressions } = await get<Record<
+    'regressions' | 'cumulativeRegressions', Change[]>>(
     `${PROFILING}/compare?${q}`, signal);
-  const lines = await Promise.all(regressions.slice(0, MOST).map(
+  const changed = [...regressions, ...cumulativeRegressions].slice(0, MOST);
+  const lines = await Promise.all(changed.map(
     async ({ funcName: name }) => {
       const of = new URLSearchParams({ service, profileType: type,
         from: String(sides.a[0]), to: String(sides.b[1]), function: name });

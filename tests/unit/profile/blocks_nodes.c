@@ -168,6 +168,42 @@ TEST(small_nodes_have_no_row_and_count_for_what_is_above_them)
 }
 END
 
+static double
+cost_in(const struct blocks *b, const struct tree *t, const char *name)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (strcmp(tree_name(t, t->name[i], NULL), name) != 0)
+			continue;
+		for (unsigned k = 0; k < BLOCKS; k++)
+			sum += blocks_row(b, t->name[i])->order[k];
+		return sum;
+	}
+	ck_abort_msg("no function %s", name);
+}
+
+TEST(totals_of_functions_are_added_up_and_count_recursion_once)
+{
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("m;r;f 100\nm;r;g;r;r;f 30\nm;h;r 7\nm;h;f;f 5\n");
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BLOCKS struct blocks *nodes = NULL;
+	CLEANUP_BLOCKS struct blocks *b = NULL;
+	const double each = PARTS * FOLDED_PERIOD_NS;
+
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(blocks_of_source(t, (struct source){p, false}, &nodes),
+	                 0);
+	ck_assert_int_eq(blocks_of_totals(t, nodes, &b), 0);
+	ck_assert_double_eq_tol(cost_in(b, t, "m"), 142 * each, 1);
+	ck_assert_double_eq_tol(cost_in(b, t, "r"), 137 * each, 1);
+	ck_assert_double_eq_tol(cost_in(b, t, "f"), 135 * each, 1);
+	ck_assert_double_eq_tol(cost_in(b, t, "g"), 30 * each, 1);
+	ck_assert_double_eq_tol(cost_in(b, t, "h"), 12 * each, 1);
+}
+END
+
 TEST(an_empty_tree_has_no_blocks)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("");
@@ -184,4 +220,5 @@ END
 SUITE("blocks_nodes", parts_hold_the_totals_of_nodes_packed_or_not,
       a_timeline_holds_the_totals_of_nodes,
       small_nodes_have_no_row_and_count_for_what_is_above_them,
+      totals_of_functions_are_added_up_and_count_recursion_once,
       an_empty_tree_has_no_blocks)

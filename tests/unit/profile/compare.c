@@ -402,6 +402,38 @@ TEST(a_total_that_rose_is_told_with_its_interval)
 }
 END
 
+TEST(a_total_that_accounts_for_it_is_named)
+{
+	CLEANUP_BUF struct buf base = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf now = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
+	struct compare_side side[2] = {{.seconds = 20}, {.seconds = 20}};
+	struct compared x;
+
+	buf_puts(&base, "m;f 30000\n");
+	buf_puts(&now, "m;f 30000\n");
+	for (int i = 0; i < 50; i++) {
+		buf_addf(&base, "m;g;g%d 100\n", i);
+		buf_addf(&now, "m;g;g%d 200\n", i);
+	}
+	x = compare_text(buf_str(&base), buf_str(&now), 20, 20);
+	for (int i = 0; i < 2; i++)
+		side[i].tree = x.t[i];
+	ck_assert_int_eq(x.c->verdict, COMPARE_COSTS_MORE);
+	ck_assert_int_eq(compare_totals(x.c, &side[0], &side[1]), 0);
+	ck_assert_uint_eq(x.c->nrisen, 1);
+	ck_assert_str_eq(x.c->risen[0]->name, "g");
+	ck_assert_double_lt(x.c->risen[0]->total_p, 0.01);
+	compare_reason(x.c, &said);
+	ck_assert_msg(
+		strstr(buf_str(&said),
+	               "and no function accounts for it by its own cost: g and "
+	               "what it calls rose from 14.3 to 25.0 % of all."),
+		"%s", buf_str(&said));
+	compared_done(&x);
+}
+END
+
 TEST(verdicts_go_by_cost_per_second)
 {
 	CLEANUP_COMPARED struct compared x =
@@ -503,6 +535,7 @@ suite(void)
 		ARRAY_LEN(nulls));
 	tcase_add_loop_test(c, a_change_that_matters_is_found, 0,
 	                    ARRAY_LEN(effects));
+	tcase_add_test(c, a_total_that_accounts_for_it_is_named);
 	tcase_add_loop_test(c, verdicts_go_by_cost_per_second, 0,
 	                    ARRAY_LEN(verdicts));
 	tcase_add_loop_test(c, a_reason_is_a_sentence_with_figures, 0,

@@ -183,11 +183,13 @@ pair_done(struct pair *x)
 }
 #define CLEANUP_PAIR CLEANUP(pair_done)
 
+/* samples: of base and now. */
 static struct pair
-pair(const struct service *base, const struct service *now, int samples,
-     enum compare_by by)
+pair_of(const struct service *base, const struct service *now,
+        const int samples[2], enum compare_by by)
 {
-	struct pair x = {.base = run(base, samples), .now = run(now, samples)};
+	struct pair x = {.base = run(base, samples[0]),
+	                 .now = run(now, samples[1])};
 	const struct capture *of[] = {&x.base, &x.now};
 	struct compare_side side[2];
 
@@ -200,8 +202,16 @@ pair(const struct service *base, const struct service *now, int samples,
 			.nodes = of[i]->nodes,
 		};
 	ck_assert_int_eq(compare_new(&side[0], &side[1], false, by, &x.c), 0);
+	ck_assert_int_eq(compare_totals(x.c, &side[0], &side[1]), 0);
 	ck_assert_int_eq(diff_new(&side[0], &side[1], x.c, &x.d), 0);
 	return x;
+}
+
+static struct pair
+pair(const struct service *base, const struct service *now, int samples,
+     enum compare_by by)
+{
+	return pair_of(base, now, (int[]){samples, samples}, by);
 }
 
 static bool
@@ -326,6 +336,93 @@ TEST(what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed)
 }
 END
 
+/* --- totals --------------------------------------------------------------- */
+
+#define SPREAD 48
+
+/* A service whose handler "rest" spends 12 % of the time in many functions. */
+static struct service
+spread(double phase)
+{
+	struct service s = {.phase = phase, .work = 1e6};
+
+	add(&s, "get", "parse", 0.2, 1);
+	add(&s, "put", "parse", 0.2, 2);
+	add(&s, "page", "render", 0.3, 0);
+	add(&s, "log", "encode", 0.18, 0);
+	for (int i = 0; i < SPREAD; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%d", i);
+		add(&s, "rest", name, 0.12 / SPREAD, 0);
+	}
+	return s;
+}
+
+/* Each function of "rest" takes two and a half times as long, of a service that
+ * leaves the CPU idle for some of the time. */
+TEST(a_handler_is_found_whose_functions_each_cost_a_little_more)
+{
+	struct service base = spread(0), now = base;
+	const int samples[] = {4 * MINUTE, 4 * MINUTE * 118 / 100};
+	int named = 0, sure = 0;
+
+	for (int i = 0; i < SPREAD; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%d", i);
+		now = slower(now, name, 2.5);
+	}
+	seed = 50;
+	for (int i = 0; i < PAIRS; i++) {
+		CLEANUP_PAIR struct pair x =
+			pair_of(&base, &now, samples, COMPARE_BY_SHARE);
+
+		named += x.c->verdict == COMPARE_COSTS_MORE && x.c->nrisen &&
+		         !strcmp(x.c->risen[0]->name, "rest");
+		sure += is_sure(x.d, "rest");
+	}
+	printf("rest is found in %d of %d, sure in %d\n", named, PAIRS, sure);
+	ck_assert_int_ge(named, PAIRS * 9 / 10);
+	ck_assert_int_ge(sure, PAIRS * 9 / 10);
+}
+END
+
+static const double totals_phases[] = {0, 50, 300};
+
+/* All of a service costs more alike: no function is to be named. */
+TEST(more_of_the_same_work_names_no_function_in_95_of_100)
+{
+	struct service s = spread(totals_phases[_i]);
+	const int samples[] = {MINUTE, MINUTE * 118 / 100};
+	int costs = 0, wrong = 0;
+
+	seed = 60 + (uint64_t)_i;
+	for (int i = 0; i < PAIRS; i++) {
+		CLEANUP_PAIR struct pair x =
+			pair_of(&s, &s, samples, COMPARE_BY_SHARE);
+
+		costs += x.c->verdict == COMPARE_COSTS_MORE;
+		wrong += x.c->nrisen > 0;
+	}
+	printf("phases of %g: costs more in %d of %d, a function named in %d\n",
+	       totals_phases[_i], costs, PAIRS, wrong);
+	ck_assert_int_ge(costs, PAIRS / 2);
+	ck_assert_int_le(wrong, 5);
+}
+END
+
+TEST(other_verdicts_name_no_function_by_its_total)
+{
+	struct service base = service(0), now = slower(base, "render", 1.5);
+	CLEANUP_PAIR struct pair x =
+		pair(&base, &now, 2 * MINUTE, COMPARE_BY_WORK);
+
+	ck_assert_int_eq(x.c->verdict, COMPARE_REGRESSED);
+	ck_assert_uint_eq(x.c->nrisen, 0);
+}
+END
+
 Suite *
 suite(void)
 {
@@ -343,6 +440,12 @@ suite(void)
 	tcase_add_test(
 		c,
 		what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed);
+	tcase_add_test(
+		c, a_handler_is_found_whose_functions_each_cost_a_little_more);
+	tcase_add_loop_test(
+		c, more_of_the_same_work_names_no_function_in_95_of_100, 0,
+		ARRAY_LEN(totals_phases));
+	tcase_add_test(c, other_verdicts_name_no_function_by_its_total);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -30,11 +30,12 @@ as_user() {
   fi
 }
 
-# Waits until a command succeeds: once every 50 ms, for so many seconds.
+# Waits until a command succeeds: once every 50 ms, for so many seconds, or
+# PATIENCE times as many.
 wait_for() {
   local seconds=$1 end
   shift
-  end=$((SECONDS + seconds))
+  end=$((SECONDS + seconds * ${PATIENCE:-1}))
   until "$@" >/dev/null 2>&1; do
     [ $SECONDS -lt $end ] || return 1
     read -rt 0.05 <> <(:) || :

@@ -6,6 +6,9 @@
 #	leaves STATUS command...	it ends with that status
 #	finished ID	the ProfileResult of a capture that has ended
 
+# How long something may take is told for a quiet machine.
+: "${PATIENCE:=3}"
+
 check() {
   local name=$1 out
   shift

@@ -32,7 +32,7 @@ export async function visit(path, { width = 1280, height = 800,
     colorScheme: scheme, bypassCSP, acceptDownloads: true });
   await context.addCookies(cookies);
   const page = await context.newPage();
-  page.setDefaultTimeout(20e3);
+  page.setDefaultTimeout(60e3);
   page.on('request', r => {
     if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== BASE)
       findings.push(`request to ${r.url()}`);

@@ -54,8 +54,8 @@ function Workers({ workers }: { workers: Worker[] }) {
       <thead><tr><th scope="col">Host</th><th scope="col">Heartbeat</th>
         <th scope="col" class="wide">Version</th>
         <th scope="col" class="wide">Can capture</th>
-        <th scope="col" class="number">CPU</th>
-        <th scope="col" class="number">Memory</th>
+        <th scope="col" class="number wide">CPU</th>
+        <th scope="col" class="number wide">Memory</th>
         <th scope="col" class="number">Windows stored</th>
         <th scope="col" class="number">Dropped</th></tr></thead>
       <tbody>{workers.map(({ capabilities: c, ...w }) => <tr key={w.host}>
@@ -64,8 +64,8 @@ function Workers({ workers }: { workers: Worker[] }) {
           <Time at={w.heartbeatAt} /></td>
         <td class="wide">{w.version}</td>
         <td class="wide">{c.profileTypes?.join(', ')}</td>
-        <td class="number">{cpuOf(w, c.cost?.cpuSeconds)}</td>
-        <td class="number">{c.cost
+        <td class="number wide">{cpuOf(w, c.cost?.cpuSeconds)}</td>
+        <td class="number wide">{c.cost
           ? quantity(c.cost.residentBytes, 'bytes') : ''}</td>
         <td class="number">{c.continuous?.stored ?? 0}</td>
         <td class="number">{c.continuous?.dropped ?? 0}</td>

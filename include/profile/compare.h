@@ -16,7 +16,8 @@
  * tested as well, by cost per second or per unit of work: COMPARE_COSTS_MORE.
  *
  * The cost of a function may be spread over many small ones that it calls, each
- * of which moved too little to be listed: compare_totals() finds it then.
+ * of which moved too little to be listed. Where no function decides a verdict
+ * by its own cost, compare_totals() tests totals, too, at a stricter level.
  *
  * Samples of one thread at a fixed rate are no independent draws: one phase of
  * a program fills many in a row, so that chance moves shares further than it
@@ -60,9 +61,10 @@
 
 #define COMPARE_POINTS           0.5 /* percent of all cost */
 #define COMPARE_FDR              0.05
-#define COMPARE_SAMPLES          100 /* that each side needs */
-#define COMPARE_TOTAL            5.0 /* percent that all cost may rise by */
-#define COMPARE_DISPERSION       2.0 /* where too few functions tell */
+#define COMPARE_TOTALS_FDR       0.01 /* of totals, tested after those */
+#define COMPARE_SAMPLES          100  /* that each side needs */
+#define COMPARE_TOTAL            5.0  /* percent that all cost may rise by */
+#define COMPARE_DISPERSION       2.0  /* where too few functions tell */
 #define COMPARE_DISPERSION_LEAST 1.2
 #define COMPARE_DISPERSION_MAX   20.0
 
@@ -132,7 +134,8 @@ struct compare_function {
 
 enum compare_verdict {
 	COMPARE_OK,
-	COMPARE_REGRESSED,  /* a regression costs more per second as well */
+	COMPARE_REGRESSED,  /* a regression costs more per second as well, or
+	                       a function together with what it calls */
 	COMPARE_COSTS_MORE, /* none does, but all cost together rose */
 	COMPARE_IMPROVED,   /* neither, and an improvement costs less */
 	COMPARE_INSUFFICIENT,
@@ -166,6 +169,7 @@ struct comparison {
 	bool known;                 /* these, and each function's cost */
 	bool rose;                  /* by COMPARE_TOTAL percent or more, and by
 	                               more than chance explains */
+	bool totals;                /* functions are compared by their totals */
 	bool as_is;                 /* time does not count: of a gauge, or
 	                               COMPARE_BY_NONE */
 	bool base_timed, now_timed; /* rates are known; of a gauge always */
@@ -197,16 +201,19 @@ compare_decides(const struct comparison *c, const struct compare_function *f);
 /* Writes a sentence that says why the verdict is what it is. */
 void compare_reason(const struct comparison *c, struct buf *out);
 
+/* True when it is worth to test totals, which takes trees of stacks: no function
+ * costs more by itself, and the share of a total rose by more than it would for
+ * independent samples. */
+bool compare_totals_tell(const struct comparison *c);
 /*
- * Finds the functions whose total rose by more than chance explains, where the
- * cost of all rose and none accounts for it by its own: they call what costs
- * more. Shares are tested, whatever c tests, and cost per second, or per unit
- * of work, must have risen as well: a function that holds everything rises with
- * the total, and tells nothing. What captures of the base differ by does not
- * count.
+ * Finds the functions whose total rose by more than chance explains; they call
+ * what costs more. The verdict is COMPARE_REGRESSED where there are any. Shares
+ * are tested, whatever c tests, and cost per second, or per unit of work, must
+ * have risen as well: a function that holds everything rises with the total,
+ * and tells nothing.
  *
  *   Shape    sides: those of c, with trees of stacks, and with blocks of nodes
- *            or without any. Other verdicts than COMPARE_COSTS_MORE find none
+ *            or without any. Nothing is done unless compare_totals_tell()
  *   Errors   -ENOMEM; c untouched
  */
 MUST_CHECK int

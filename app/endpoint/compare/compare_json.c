@@ -273,7 +273,7 @@ compared_made_of(struct call *c, const struct compared *x, struct buf *out)
 /* Nodes of trees that totals are measured on: a smaller node tells nothing. */
 #define TOTALS_NODES (1u << 16)
 
-/* Finds where the cost of all rose. The trees go again: a picture of them may
+/* Finds functions that cost more with what they call. The trees go again: a picture of them may
  * need more nodes. */
 static int
 find_totals(struct call *c, struct compared *x)
@@ -317,7 +317,7 @@ compared_run(struct call *c, struct compared *x)
 	                 x->by, &x->c);
 	if (rc)
 		return fail_store(c, rc);
-	return x->c->verdict == COMPARE_COSTS_MORE ? find_totals(c, x) : 0;
+	return compare_totals_tell(x->c) ? find_totals(c, x) : 0;
 }
 
 static void

@@ -235,10 +235,10 @@ test_each(struct comparison *c, double *scratch)
 }
 
 static void
-test_all(struct comparison *c, double *scratch)
+test_all(struct comparison *c, double fdr, double *scratch)
 {
 	size_t n = c->ntested = test_each(c, scratch);
-	double threshold = stat_threshold(scratch, n, COMPARE_FDR);
+	double threshold = stat_threshold(scratch, n, fdr);
 
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function *f = &c->functions[i];
@@ -386,21 +386,15 @@ put_deciding(const struct comparison *c, struct buf *out)
 }
 
 static void
-put_where(const struct comparison *c, struct buf *out)
+put_risen(const struct comparison *c, struct buf *out)
 {
-	if (c->nrisen)
-		buf_addf(out,
-		         "function accounts for it by its own cost: %s and "
-		         "what it calls rose from %.1f to %.1f %% of all.",
-		         c->risen[0]->name, c->risen[0]->base.cumulative_pct,
-		         c->risen[0]->now.cumulative_pct);
-	else
-		buf_addf(out, "single function accounts for it%s.",
-		         c->by == COMPARE_BY_WORK || c->as_is
-		                 ? ""
-		                 : ": the service did more work, or all of its "
-		                   "work costs more. Counts of the work done "
-		                   "would tell which");
+	const struct compare_function *f = c->risen[0];
+
+	buf_addf(out,
+	         "No function costs more by itself, but %s and what it calls "
+	         "rose from %.1f to %.1f %% of all, by more than chance "
+	         "explains.",
+	         f->name, f->base.cumulative_pct, f->now.cumulative_pct);
 }
 
 void
@@ -423,15 +417,24 @@ compare_reason(const struct comparison *c, struct buf *out)
 			buf_puts(out, "; the total cost is not known.");
 		break;
 	case COMPARE_REGRESSED:
+		if (c->nrisen) {
+			put_risen(c, out);
+			break;
+		}
 		put_deciding(c, out);
 		buf_addf(out, " more%s than chance explains.", per);
 		break;
 	case COMPARE_COSTS_MORE:
 		buf_addf(out,
 		         "The total cost%s rose by %.1f %% (95 %% confidence "
-		         "interval: %.1f to %.1f %%), and no ",
-		         per, c->delta, c->low, c->high);
-		put_where(c, out);
+		         "interval: %.1f to %.1f %%), and no single function "
+		         "accounts for it%s.",
+		         per, c->delta, c->low, c->high,
+		         c->by == COMPARE_BY_WORK || c->as_is
+		                 ? ""
+		                 : ": the service did more work, or all of its "
+		                   "work costs more. Counts of the work done "
+		                   "would tell which");
 		break;
 	case COMPARE_IMPROVED:
 		put_deciding(c, out);
@@ -495,7 +498,7 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 		return rc;
 	overall(c, base, now);
 	if (enough)
-		test_all(c, scratch);
+		test_all(c, COMPARE_FDR, scratch);
 	qsort_r(c->functions, c->n, sizeof(*c->functions), by_change, c);
 	c->verdict = enough ? judge(c) : COMPARE_INSUFFICIENT;
 	*out = TAKE(c);
@@ -504,25 +507,35 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 
 /* --- nodes of a call tree ------------------------------------------------- */
 
-/* The rows of a comparison like c, by nodes in place of functions. */
-static int
-test_nodes(struct comparison *of, const struct compare_side *base,
-           const struct compare_side *now)
+/* Spreads of the rows of a comparison that are no functions by their own cost;
+ * scratch has room for all. */
+static void
+spread_rows(struct comparison *of, const struct compare_side *base,
+            const struct compare_side *now, double *scratch)
 {
-	CLEANUP_FREE double *scratch = calloc(of->n + 1, sizeof(*scratch));
 	struct compare_side a = *base, b = *now;
 
-	if (!scratch)
-		return -ENOMEM;
 	a.blocks = a.nodes;
 	b.blocks = b.nodes;
 	if (a.blocks && b.blocks)
 		compare_spread(of, &a, &b, scratch);
 	else
 		compare_spread_evenly(of, of->dispersion);
+}
+
+/* The rows of a comparison like c, by nodes in place of functions. */
+static int
+test_nodes(struct comparison *of, const struct compare_side *base,
+           const struct compare_side *now)
+{
+	CLEANUP_FREE double *scratch = calloc(of->n + 1, sizeof(*scratch));
+
+	if (!scratch)
+		return -ENOMEM;
+	spread_rows(of, base, now, scratch);
 	if (of->by != COMPARE_BY_SHARE)
-		find_costs(of, (double)a.tree->total[0] / of->base_per);
-	test_all(of, scratch);
+		find_costs(of, (double)base->tree->total[0] / of->base_per);
+	test_all(of, COMPARE_FDR, scratch);
 	return 0;
 }
 
@@ -557,33 +570,49 @@ compare_nodes(const struct comparison *c, const struct compare_side *base,
 
 /* A function's total for its own cost. */
 static struct compare_cost
-cost_of_total(const struct comparison *c, const struct compare_side *side,
-              const struct compare_cost *of)
+total_of(const struct compare_cost *of, double samples)
 {
-	const struct tree *t = side->tree;
-	double part = t->total[0] > 0 ? (double)of->total / (double)t->total[0]
-	                              : 0;
-	const struct top_entry e = {
-		.name = of->name,
-		.self = of->total,
-		.total = of->total,
-		.samples = llround(part * (double)t->total_samples),
-	};
+	struct compare_cost cost = *of;
 
-	return cost_of(side, &e, c->as_is);
+	cost.self = of->total;
+	cost.pct = of->cumulative_pct;
+	cost.samples = cost.pct / 100 * samples;
+	return cost;
 }
 
-static void
-totals_of(const struct comparison *c, const struct compare_side *base,
-          const struct compare_side *now, struct compare_function *rows)
+static struct compare_function
+totals_of(const struct comparison *c, const struct compare_function *f)
 {
+	struct compare_function row = *f;
+
+	row.base = total_of(&f->base, c->base_samples);
+	row.now = total_of(&f->now, c->now_samples);
+	row.delta = row.now.pct - row.base.pct;
+	row.p = 1;
+	row.change = COMPARE_UNCHANGED;
+	return row;
+}
+
+/* No total is trusted with less variance than independent samples have. */
+bool
+compare_totals_tell(const struct comparison *c)
+{
+	const struct compare_spread least = {1, STAT_EXACT, 0};
+
+	if (c->verdict == COMPARE_REGRESSED ||
+	    c->verdict == COMPARE_INSUFFICIENT)
+		return false;
 	for (size_t i = 0; i < c->n; i++) {
-		rows[i] = c->functions[i];
-		rows[i].base = cost_of_total(c, base, &rows[i].base);
-		rows[i].now = cost_of_total(c, now, &rows[i].now);
-		rows[i].delta = rows[i].now.pct - rows[i].base.pct;
-		rows[i].change = COMPARE_UNCHANGED;
+		struct compare_function row = totals_of(c, &c->functions[i]);
+		struct result r;
+
+		row.base.share = row.now.share = least;
+		r = by_share(c, &row);
+		if (row.delta >= COMPARE_POINTS &&
+		    stat_two_sided(r.t, r.freedom) <= COMPARE_TOTALS_FDR)
+			return true;
 	}
+	return false;
 }
 
 static double
@@ -630,27 +659,62 @@ total_sides_init(struct total_sides *s)
 	return rc;
 }
 
+/* Numbers the functions as compare_row() does. */
+static int
+number_rows(const struct comparison *c, struct strings *names)
+{
+	uint32_t number;
+	int rc = 0;
+
+	for (size_t i = 0; i < c->n && !rc; i++)
+		rc = strings_add(names, c->functions[i].name,
+		                 strlen(c->functions[i].name) + 1, &number);
+	return rc;
+}
+
+/* of: rows of functions by their totals. */
+static int
+test_totals(struct comparison *of, const struct compare_side *base,
+            const struct compare_side *now)
+{
+	CLEANUP(total_sides_done)
+	struct total_sides s = {.base = *base, .now = *now};
+	CLEANUP_STRINGS struct strings *names = strings_new();
+	CLEANUP_FREE double *scratch = calloc(of->n + 1, sizeof(*scratch));
+	int rc = names && scratch ? number_rows(of, names) : -ENOMEM;
+
+	rc = rc ?: total_sides_init(&s);
+	if (rc)
+		return rc;
+	spread_rows(of, &s.base, &s.now, scratch);
+	if (base->nothers)
+		rc = compare_others(of, names, base, of->as_is);
+	if (!rc)
+		test_all(of, COMPARE_TOTALS_FDR, scratch);
+	return rc;
+}
+
 int
 compare_totals(struct comparison *c, const struct compare_side *base,
                const struct compare_side *now)
 {
-	CLEANUP(total_sides_done)
-	struct total_sides s = {.base = *base, .now = *now};
 	CLEANUP_FREE struct compare_function *rows = NULL;
 	CLEANUP_FREE const struct compare_function **risen = NULL;
 	struct comparison of = *c;
 	size_t n = 0;
 	int rc;
 
-	if (c->verdict != COMPARE_COSTS_MORE)
+	if (!compare_totals_tell(c))
 		return 0;
 	of.functions = rows = calloc(c->n + 1, sizeof(*rows));
 	risen = calloc(c->n + 1, sizeof(*risen));
 	if (!rows || !risen)
 		return -ENOMEM;
 	of.by = COMPARE_BY_SHARE;
-	totals_of(c, base, now, rows);
-	rc = total_sides_init(&s) ?: test_nodes(&of, &s.base, &s.now);
+	of.totals = true;
+	for (size_t i = 0; i < c->n; i++)
+		rows[i] = totals_of(c, &c->functions[i]);
+	rc = test_totals(&of, base, now);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < c->n; i++) {
@@ -663,5 +727,7 @@ compare_totals(struct comparison *c, const struct compare_side *base,
 	free(c->risen);
 	c->risen = TAKE(risen);
 	c->nrisen = n;
+	if (n)
+		c->verdict = COMPARE_REGRESSED;
 	return 0;
 }

@@ -382,7 +382,8 @@ add_capture(struct shares *of, struct comparison *c, struct strings *names,
 	int rc = tree_top(t, 0, &top, &n);
 
 	for (uint32_t i = 0; i < n && all > 0 && !rc; i++) {
-		double p = (double)top[i].self / all;
+		int64_t cost = c->totals ? top[i].total : top[i].self;
+		double p = (double)cost / all;
 
 		rc = compare_row(names, t, top[i].name, &row);
 		if (rc || row >= c->n)

@@ -316,11 +316,12 @@ compare_among(const struct capture *base, const struct capture *now,
 	                base->from->work > 0 ? COMPARE_BY_WORK
 	                                     : COMPARE_BY_SHARE,
 	                &c) ||
+	    compare_totals(c, &sides[0], &sides[1]) ||
 	    diff_new(&sides[0], &sides[1], c, &d))
 		die("out of memory");
 	for (size_t i = 0; i < c->nregressions; i++)
 		listed |= !function || !strcmp(c->functions[i].name, function);
-	listed |= !function && c->verdict == COMPARE_COSTS_MORE;
+	listed |= !function && (c->verdict == COMPARE_COSTS_MORE || c->nrisen);
 	found->listed += listed;
 	found->sure += has_sure(d, function);
 }
@@ -355,23 +356,23 @@ window_of(const struct recording *r, const uint32_t stretches[2])
 	return profile_of(buf_str(&text));
 }
 
-/* Hands the profile of a window over. */
+/* Reads the file of a window. */
 static int
 read_window(void *arg, size_t i, struct packed *out)
 {
-	struct profile **p = arg;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const struct buf *files = arg;
 
-	out->p = TAKE(p[i]);
-	return 0;
+	return pprof_decode(files[i].p, files[i].len, MAX_BYTES, &out->p, &why);
 }
 
 static void
 range_of(const struct recording *r, unsigned alike, struct side *out)
 {
 	CLEANUP_MERGE struct merge *m = NULL;
-	struct profile *p[WINDOWS] = {0};
+	struct buf files[WINDOWS];
 	struct blocks_part parts[WINDOWS];
-	const struct blocks_parts all = {parts, WINDOWS, read_window, p};
+	const struct blocks_parts all = {parts, WINDOWS, read_window, files};
 	uint32_t stretches[2] = {0};
 	int rc;
 
@@ -386,14 +387,20 @@ range_of(const struct recording *r, unsigned alike, struct side *out)
 	*out = (struct side){0};
 	rc = merge_new(MAX_BYTES, &m);
 	for (unsigned i = 0; i < WINDOWS && !rc; i++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+
 		for (int k = 0; k < 2 && i % alike == 0; k++)
 			stretches[k] = (uint32_t)(draw() % r->nstretches);
-		p[i] = window_of(r, stretches);
-		rc = merge_add(m, p[i]);
+		p = window_of(r, stretches);
+		files[i] = BUF_INIT(MAX_BYTES);
+		rc = merge_add(m, p) ?: pprof_encode(p, &files[i]);
 	}
 	if (rc || merge_end(m, &out->p) || tree_new(out->p, 1, &out->t) ||
-	    blocks_of_parts(out->t, &all, BLOCKS_OF_FUNCTIONS, &out->blocks))
+	    blocks_of_parts(out->t, &all, BLOCKS_OF_FUNCTIONS, &out->blocks) ||
+	    blocks_of_parts(out->t, &all, BLOCKS_OF_NODES, &out->nodes))
 		die("a range can't be made");
+	for (unsigned i = 0; i < WINDOWS; i++)
+		buf_done(&files[i]);
 }
 
 static bool
@@ -408,10 +415,13 @@ ranges_differ(const struct side *a, const struct side *b, bool blocks)
 			.tree = of[i]->t,
 			.seconds = WINDOWS * WINDOW_S,
 			.blocks = blocks ? of[i]->blocks : NULL,
+			.nodes = blocks ? of[i]->nodes : NULL,
 		};
-	if (compare_new(&sides[0], &sides[1], false, COMPARE_BY_SHARE, &c))
+	if (compare_new(&sides[0], &sides[1], false, COMPARE_BY_SHARE, &c) ||
+	    compare_totals(c, &sides[0], &sides[1]))
 		die("out of memory");
-	return c->nregressions > 0 || c->verdict == COMPARE_COSTS_MORE;
+	return c->nregressions > 0 || c->nrisen > 0 ||
+	       c->verdict == COMPARE_COSTS_MORE;
 }
 
 static void

@@ -507,34 +507,24 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 
 /* --- nodes of a call tree ------------------------------------------------- */
 
-/* Spreads of the rows of a comparison that are no functions by their own cost;
- * scratch has room for all. */
-static void
-spread_rows(struct comparison *of, const struct compare_side *base,
-            const struct compare_side *now, double *scratch)
-{
-	struct compare_side a = *base, b = *now;
-
-	a.blocks = a.nodes;
-	b.blocks = b.nodes;
-	if (a.blocks && b.blocks)
-		compare_spread(of, &a, &b, scratch);
-	else
-		compare_spread_evenly(of, of->dispersion);
-}
-
 /* The rows of a comparison like c, by nodes in place of functions. */
 static int
 test_nodes(struct comparison *of, const struct compare_side *base,
            const struct compare_side *now)
 {
 	CLEANUP_FREE double *scratch = calloc(of->n + 1, sizeof(*scratch));
+	struct compare_side a = *base, b = *now;
 
 	if (!scratch)
 		return -ENOMEM;
-	spread_rows(of, base, now, scratch);
+	a.blocks = a.nodes;
+	b.blocks = b.nodes;
+	if (a.blocks && b.blocks)
+		compare_spread(of, &a, &b, scratch);
+	else
+		compare_spread_evenly(of, of->dispersion);
 	if (of->by != COMPARE_BY_SHARE)
-		find_costs(of, (double)base->tree->total[0] / of->base_per);
+		find_costs(of, (double)a.tree->total[0] / of->base_per);
 	test_all(of, COMPARE_FDR, scratch);
 	return 0;
 }
@@ -631,7 +621,8 @@ by_total_delta(const void *a, const void *b)
 	return dx != dy ? dx < dy ? 1 : -1 : strcmp(x->name, y->name);
 }
 
-/* Sides whose blocks of nodes are those of functions by their totals. */
+/* Sides whose blocks are those of functions by their totals, if nodes were
+ * measured. */
 struct total_sides {
 	struct compare_side base, now;
 	struct blocks *blocks[2];
@@ -654,8 +645,8 @@ total_sides_init(struct total_sides *s)
 		                      &s->blocks[0])
 		             ?: blocks_of_totals(s->now.tree, s->now.nodes,
 		                                 &s->blocks[1]);
-	s->base.nodes = s->blocks[0];
-	s->now.nodes = s->blocks[1];
+	s->base.blocks = s->blocks[0];
+	s->now.blocks = s->blocks[1];
 	return rc;
 }
 
@@ -686,7 +677,7 @@ test_totals(struct comparison *of, const struct compare_side *base,
 	rc = rc ?: total_sides_init(&s);
 	if (rc)
 		return rc;
-	spread_rows(of, &s.base, &s.now, scratch);
+	compare_spread(of, &s.base, &s.now, scratch);
 	if (base->nothers)
 		rc = compare_others(of, names, base, of->as_is);
 	if (!rc)

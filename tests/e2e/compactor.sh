@@ -42,7 +42,7 @@ for ((i = 0; i < 40; i++)); do
   if [ $((i % 2)) -eq 0 ]; then read -rt "0.$((RANDOM % 20 + 10))" <> <(:); else more_minutes "$before"; fi
   # Its children alone, now and then: a batch is lost, the worker stays.
   if [ $((i % 3)) -eq 0 ]; then
-    kill -KILL $(pgrep -P "$(<"$STATE/pid/worker")" -x stoker-worker | tail -1) 2>/dev/null
+    kill -KILL $(pgrep -nP "$(<"$STATE/pid/worker")" -x stoker-worker) 2>/dev/null
     read -rt 0.1 <> <(:)
   fi
   worker_kill

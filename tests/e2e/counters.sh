@@ -120,7 +120,7 @@ check other_services_are_not_interrupted equal "$(db "SELECT COUNT(*) FROM (SELE
 # --- the analyser dies ------------------------------------------------------------------------
 last() { db "SELECT MAX(w.end_ms) $of"; }
 at=$(last)
-kill -KILL "$(pgrep -P "$(<"$STATE/pid/worker")" -x stoker-worker | tail -n 1)"
+kill -KILL "$(pgrep -nP "$(<"$STATE/pid/worker")" -x stoker-worker)" # the newest: numbers begin anew
 check windows_go_on_after_the_analyser_s_death wait_for 90 all_have 2 "$at"
 check its_death_leaves_no_hole equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0

@@ -74,7 +74,15 @@ for ((deaths = 0; deaths < 15 || (deaths < 100 && $(accepted) < 10); deaths++));
 done
 touch "$STATE/enough"
 wait "${loads[@]}"
-worker_up
+# A worker whose part was killed last may be about to end.
+supervise() {
+  while [ ! -e "$STATE/over" ]; do
+    worker_up
+    read -rt 0.5 <> <(:) || :
+  done
+}
+supervise &
+supervisor=$!
 wait_for 10 stack_ready
 
 : >"$STATE/ends"
@@ -86,6 +94,8 @@ while read -r id; do
   fi
   echo "$end" >>"$STATE/ends"
 done <"$STATE/ids"
+touch "$STATE/over"
+wait "$supervisor"
 n=$(accepted)
 summary=$(sort "$STATE/ends" | uniq -c | awk '{$1 = $1; print}' | paste -sd,)
 check some_were_accepted_meanwhile test "$n" -ge 10

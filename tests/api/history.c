@@ -421,7 +421,7 @@ TEST(a_pinned_session_outlives_its_time)
 }
 END
 
-/* Of a service that was idle. */
+/* A service that was idle has such windows. */
 TEST(a_window_without_samples_is_an_empty_profile_of_its_type)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

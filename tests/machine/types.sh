@@ -56,7 +56,7 @@ cli continuous on gocounts --types memory,alloc,block,mutex >/dev/null
 taking=()
 for each in burn.cpu gowork.cpu keeping.memory waiting.goroutine godemo.goroutine \
   gocounts.memory gocounts.alloc gocounts.block gocounts.mutex; do
-  take "${each%.*}" --type "${each#*.}" --seconds 4 --rate 999 \
+  take "${each%.*}" --type "${each#*.}" --seconds 4 --rate 199 \
     >"$MACHINE_AT/$each" 2>"$MACHINE_AT/$each.err" &
   taking+=($!)
 done
@@ -70,10 +70,10 @@ while read -r each function percent near claim; do
   [ "${each#*.}" != cpu ] || near=$(allowed "$MACHINE_AT/$each" "$percent" "$near")
   check "$claim" share_near "$(jq -r .id "$MACHINE_AT/$each")" "$function" "$percent" "$near"
 done <<'ROWS'
-burn.cpu share_half 50 6 cpu_of_c_spends_half_in_one_function
-burn.cpu share_three_tenths 30 6 and_three_tenths_in_the_next
-gowork.cpu main.heavy 60 8 cpu_of_go_spends_six_tenths_in_one_function
-gowork.cpu main.middle 30 8 and_three_tenths_in_the_next_of_go
+burn.cpu share_half 50 12 cpu_of_c_spends_half_in_one_function
+burn.cpu share_three_tenths 30 12 and_three_tenths_in_the_next
+gowork.cpu main.heavy 60 12 cpu_of_go_spends_six_tenths_in_one_function
+gowork.cpu main.middle 30 12 and_three_tenths_in_the_next_of_go
 keeping.memory keep_most 59 8 memory_of_c_is_what_its_functions_keep
 waiting.goroutine begin 92 1 threads_of_c_stand_below_their_first_function
 waiting.goroutine wait_cond 12 1 and_one_of_eight_waits_for_a_condition

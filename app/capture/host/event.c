@@ -151,19 +151,12 @@ event_open(const struct event_ask *ask, int *fd, bool *user_only)
 	return 0;
 }
 
-int
-event_open_ring(int32_t task, uint32_t cpu, int *fd)
+static int
+open_described(struct perf_event_attr *attr, int32_t task, uint32_t cpu,
+               int *fd)
 {
-	struct perf_event_attr attr = describe(PERF_COUNT_SW_DUMMY);
-	int got;
+	int got = perf_event_open(attr, task, cpu);
 
-	if (task && task != EVENT_ALL)
-		return -EINVAL;
-	attr.exclude_kernel = 1;
-	attr.exclude_hv = 1;
-	if (task == EVENT_ALL)
-		tell_of_lives(&attr);
-	got = perf_event_open(&attr, task, cpu);
 	if (got < 0)
 		return refusal(errno);
 	*fd = got;
@@ -171,10 +164,23 @@ event_open_ring(int32_t task, uint32_t cpu, int *fd)
 }
 
 int
+event_open_ring(int32_t task, uint32_t cpu, int *fd)
+{
+	struct perf_event_attr attr = describe(PERF_COUNT_SW_DUMMY);
+
+	if (task && task != EVENT_ALL)
+		return -EINVAL;
+	attr.exclude_kernel = 1;
+	attr.exclude_hv = 1;
+	if (task == EVENT_ALL)
+		tell_of_lives(&attr);
+	return open_described(&attr, task, cpu, fd);
+}
+
+int
 event_open_output(uint32_t cpu, uint32_t stack_bytes, int *fd)
 {
 	struct perf_event_attr attr = describe(PERF_COUNT_SW_BPF_OUTPUT);
-	int got;
 
 	if (!stack_fits(stack_bytes))
 		return -EINVAL;
@@ -184,11 +190,7 @@ event_open_output(uint32_t cpu, uint32_t stack_bytes, int *fd)
 	attr.sample_stack_user = stack_bytes & ~7u;
 	attr.exclude_callchain_kernel = 1;
 	attr.exclude_callchain_user = 1;
-	got = perf_event_open(&attr, EVENT_ALL, cpu);
-	if (got < 0)
-		return refusal(errno);
-	*fd = got;
-	return 0;
+	return open_described(&attr, EVENT_ALL, cpu, fd);
 }
 
 int
@@ -196,12 +198,13 @@ event_open_faults(uint32_t cpu, int prog_fd, int *fd)
 {
 	struct perf_event_attr attr = describe(PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 	CLEANUP_FD int got = -1;
+	int rc;
 
 	attr.sample_period = 1;
 	attr.disabled = 0;
-	got = perf_event_open(&attr, EVENT_ALL, cpu);
-	if (got < 0)
-		return refusal(errno);
+	rc = open_described(&attr, EVENT_ALL, cpu, &got);
+	if (rc)
+		return rc;
 	if (ioctl(got, PERF_EVENT_IOC_SET_BPF, prog_fd))
 		return -errno;
 	*fd = TAKE_FD(got);

@@ -273,8 +273,8 @@ compared_made_of(struct call *c, const struct compared *x, struct buf *out)
 /* Nodes of trees that totals are measured on: a smaller node tells nothing. */
 #define TOTALS_NODES (1u << 16)
 
-/* Finds functions that cost more with what they call. The trees go again: a picture of them may
- * need more nodes. */
+/* Finds functions that cost more with what they call. The trees go again: a
+ * picture of them may need more nodes. */
 static int
 find_totals(struct call *c, struct compared *x)
 {

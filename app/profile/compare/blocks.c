@@ -267,18 +267,22 @@ add_cost(struct blocks *b, uint32_t row, struct spot at, double cost)
 	b->rows[row].time[at.time] += cost;
 }
 
+static void
+add_row(struct block_row *to, const struct block_row *row)
+{
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		to->order[i] += row->order[i];
+		to->time[i] += row->time[i];
+	}
+}
+
 /* Adds the costs of nodes to those above them. */
 static void
 add_up(const struct rows *r, struct block_row *rows)
 {
-	for (uint32_t i = r->n; i-- > 1;) {
-		struct block_row *to = &rows[r->of[i].above];
-
-		for (unsigned b = 0; r->of[i].above && b < BLOCKS; b++) {
-			to->order[b] += rows[i].order[b];
-			to->time[b] += rows[i].time[b];
-		}
-	}
+	for (uint32_t i = r->n; i-- > 1;)
+		if (r->of[i].above)
+			add_row(&rows[r->of[i].above], &rows[i]);
 }
 
 static int
@@ -379,15 +383,6 @@ blocks_of_timeline(const struct tree *t, const struct timeline *line,
 }
 
 /* --- of totals ------------------------------------------------------------ */
-
-static void
-add_row(struct block_row *to, const struct block_row *row)
-{
-	for (unsigned i = 0; i < BLOCKS; i++) {
-		to->order[i] += row->order[i];
-		to->time[i] += row->time[i];
-	}
-}
 
 int
 blocks_of_totals(const struct tree *t, const struct blocks *nodes,

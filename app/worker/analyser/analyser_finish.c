@@ -138,10 +138,23 @@ take_joined(const struct analyser_job *job, join_processes *join, void *capture)
 	return n > 0 ? join(capture, pids, (size_t)n / sizeof(*pids)) : 0;
 }
 
+/* Says that what happens from now on is counted. */
+static void
+tell_first_look(const struct analyser *a, const struct analyser_job *job)
+{
+	struct msg_progress m = {.type = MSG_PROGRESS,
+	                         .phase = WORKER_CAPTURING,
+	                         .duration_ms = job->duration_ms};
+
+	memcpy(m.id, job->id, sizeof(m.id));
+	if (msg_send(a->socket, &m, sizeof(m), NULL, 0))
+		log_debug("nobody hears of %s", job->id);
+}
+
 /* Waits for the capture's time; *stopped tells that it was ended early. */
 static int
-pass_time(const struct analyser_job *job, join_processes *join, void *capture,
-          bool *stopped)
+pass_time(const struct analyser *a, const struct analyser_job *job,
+          join_processes *join, void *capture, bool *stopped)
 {
 	struct pollfd event = {job->event_fd, POLLIN, 0};
 	int64_t end = clock_mono_ns() + (int64_t)job->duration_ms * NS_PER_MS;
@@ -149,6 +162,7 @@ pass_time(const struct analyser_job *job, join_processes *join, void *capture,
 	eventfd_t told = 0;
 	int rc = 0;
 
+	tell_first_look(a, job);
 	while (!rc && told < ANALYSER_STOP &&
 	       (left = end - clock_mono_ns()) > 0) {
 		if (poll(&event, 1, (int)(left / NS_PER_MS) + 1) > 0 &&
@@ -163,8 +177,9 @@ pass_time(const struct analyser_job *job, join_processes *join, void *capture,
 /* Makes a profile of what Go programs count, for the requested time or until
  * the job is stopped. */
 static int
-read_buckets(const struct analyser_job *job, const struct host *host,
-             struct profile **out, struct quality *quality, bool *stopped)
+read_buckets(const struct analyser *a, const struct analyser_job *job,
+             const struct host *host, struct profile **out,
+             struct quality *quality, bool *stopped)
 {
 	CLEANUP_BUCKETS struct buckets *b = NULL;
 	const struct buckets_ask ask = {job->of, job->set == 1, job->pids,
@@ -172,7 +187,7 @@ read_buckets(const struct analyser_job *job, const struct host *host,
 	int rc = buckets_open(host, &ask, &b);
 
 	if (!rc && job->of != BUCKETS_MEMORY)
-		rc = pass_time(job, join_buckets, b, stopped);
+		rc = pass_time(a, job, join_buckets, b, stopped);
 	return rc ? rc : buckets_finish(b, out, quality);
 }
 
@@ -188,7 +203,7 @@ read_heap(const struct analyser *a, const struct analyser_job *job,
 	int rc = heap_open(host, &ask, &h);
 
 	if (!rc && !ask.in_use)
-		rc = pass_time(job, join_heap, h, stopped);
+		rc = pass_time(a, job, join_heap, h, stopped);
 	return rc ? rc : heap_finish(h, a->symbols, out, quality);
 }
 
@@ -201,7 +216,7 @@ read_counts(const struct analyser *a, const struct analyser_job *job,
 	bool stopped = false, heap = job->kind == WORKER_HEAP;
 	int rc = job->of >= BUCKETS_TYPES ? -EINVAL
 	         : heap                   ? -ENOEXEC
-	                : read_buckets(job, host, out, quality, &stopped);
+	                : read_buckets(a, job, host, out, quality, &stopped);
 
 	if (rc == -ENOEXEC && job->of <= BUCKETS_ALLOC) {
 		heap = true;

@@ -257,6 +257,8 @@ take_progress(struct runs *c, const struct msg_progress *m)
 	v->progress = share * (1 - FINISH_SHARE);
 	v->samples = m->samples < INT32_MAX ? (int64_t)m->samples : INT32_MAX;
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
+	if (!v->counting_ns)
+		v->counting_ns = clock_mono_ns();
 }
 
 /* Takes a DONE; false when its capture is not ours, or was
@@ -295,14 +297,17 @@ runs_receive(struct runs *c)
 	return 0;
 }
 
-/* Returns progress by time, for finishers that wait and report nothing
- * meanwhile. */
+/* Returns progress by time, for finishers that report their first look at what
+ * programs count, and nothing more until their second. */
 static double
 time_passed(const struct run *v)
 {
 	double all = (double)(v->job.asked_seconds * NS_PER_S);
-	double share = (double)(clock_mono_ns() - v->started_ns) / all;
+	double share;
 
+	if (!v->counting_ns)
+		return 0;
+	share = (double)(clock_mono_ns() - v->counting_ns) / all;
 	return (share < 1 ? share : 1) * (1 - FINISH_SHARE);
 }
 

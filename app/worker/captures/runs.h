@@ -31,7 +31,8 @@ struct run {
 	int64_t deadline_ns, checkpoint_ns;
 	double progress;
 	int64_t samples, started_ns;
-	uint32_t kind; /* enum worker_kind, unless fetched */
+	int64_t counting_ns; /* first looked at what is counted; 0: not yet */
+	uint32_t kind;       /* enum worker_kind, unless fetched */
 	const char *phase;
 	bool cancelled;    /* cancelled by a client: partial results are kept */
 	bool stopping;     /* STOP was sent */

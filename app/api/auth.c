@@ -66,6 +66,19 @@ check_origin(struct call *c)
 	return fail(c, CrossOrigin);
 }
 
+static void
+call_as(struct call *c, struct browser_session *b)
+{
+	c->caller.who = who_parse(b->role);
+	snprintf(c->caller.id, sizeof(c->caller.id), "%s", b->actor);
+	snprintf(c->caller.browser_session, sizeof(c->caller.browser_session),
+	         "%s", b->id);
+	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
+	         b->default_tenant);
+	c->caller.tenants = TAKE(b->tenants);
+	c->caller.expires_ms = b->expires_ms;
+}
+
 static int
 check_cookie(struct call *c, const char *cookie)
 {
@@ -77,15 +90,24 @@ check_cookie(struct call *c, const char *cookie)
 		return unauthorized(c, "the browser is no longer signed in");
 	if (rc)
 		return fail_store(c, rc);
-	c->caller.who = who_parse(b.role);
-	snprintf(c->caller.id, sizeof(c->caller.id), "%s", b.actor);
-	snprintf(c->caller.browser_session, sizeof(c->caller.browser_session),
-	         "%s", b.id);
-	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
-	         b.default_tenant);
-	c->caller.tenants = TAKE(b.tenants);
-	c->caller.expires_ms = b.expires_ms;
+	call_as(c, &b);
 	return check_origin(c);
+}
+
+/* A link stands for the key that made it, for signing in alone. */
+static int
+check_sign_in_link(struct call *c, const char *secret)
+{
+	CLEANUP_BROWSER_SESSION struct browser_session b = {0};
+	int rc = browser_session_by_link(&c->env->store, secret, &b);
+
+	if (rc == -ENOENT)
+		return unauthorized(c, "the link was used, or has expired");
+	if (rc)
+		return fail_store(c, rc);
+	c->caller.sign_in_link = secret;
+	call_as(c, &b);
+	return 0;
 }
 
 /* True when one of the groups, separated by commas or spaces, is in a list. */
@@ -193,6 +215,10 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 	token += 7 + strspn(token + 7, " ");
 	if (!strncmp(token, TOKEN_KEY_PREFIX, strlen(TOKEN_KEY_PREFIX)))
 		return check_key(c, token);
+	if (c->route->op == OP_SignIn &&
+	    !strncmp(token, SIGN_IN_LINK_PREFIX, strlen(SIGN_IN_LINK_PREFIX)))
+		return check_sign_in_link(c,
+		                          token + strlen(SIGN_IN_LINK_PREFIX));
 	if (!keys)
 		return unauthorized(c, "the key is not known");
 	if (jwt_check(keys, c->env->conf, token, clock_wall_ms() / MS_PER_S,

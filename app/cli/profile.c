@@ -294,26 +294,43 @@ start_browser(const char *url)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
-int
-cmd_open(struct cli *c)
+static int
+show_link(const char *url)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	char id[ID_MAX];
-	const char *url;
-	int rc = ask_profile(c, id, &r);
+	int rc;
 
-	if (rc)
-		return rc;
-	url = json_member(r.json, "flameGraphUrl");
 	if (!is_link(url))
 		return failed("the server gave no link");
-	if (c->opt.json)
-		return print_json(json_object_get(r.json, "links"));
 	safe_puts(&out, url);
 	buf_putc(&out, '\n');
 	rc = print(&out);
 	if (!rc && has_display())
 		start_browser(url);
 	return rc;
+}
+
+int
+cmd_open(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	char id[ID_MAX];
+	int rc = ask_profile(c, id, &r);
+
+	if (rc)
+		return rc;
+	return c->opt.json ? print_json(json_object_get(r.json, "links"))
+	                   : show_link(json_member(r.json, "flameGraphUrl"));
+}
+
+int
+cmd_ui(struct cli *c)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	int rc = ask(c, "POST", "/api/v1/browser-session/link", NULL, &r);
+
+	if (rc)
+		return rc;
+	return c->opt.json ? print_json(r.json)
+	                   : show_link(json_member(r.json, "url"));
 }

@@ -255,7 +255,9 @@ show(const struct cli *c, const struct place *p, const struct found *f,
 	               "  stoker service add web --unit nginx.service   "
 	               "# a service to profile\n"
 	               "  stoker run web --seconds 10s --wait           "
-	               "# its hottest functions, a flame graph\n");
+	               "# its hottest functions, a flame graph\n"
+	               "  stoker ui                                     "
+	               "# the web pages, signed in\n");
 	return print(&out);
 }
 

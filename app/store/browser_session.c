@@ -76,7 +76,8 @@ browser_session_create(struct store *s, const struct browser_session_ask *ask,
 		rc = db_run(s->db, SQL_BROWSER_SESSION_INSERT,
 		            ARGS(V(new_id), V(hash), V(ask->token),
 		                 V(ask->actor), V(ask->role), V(ask->tenants),
-		                 V(ask->default_tenant), V(ask->expires_ms)));
+		                 V(ask->default_tenant), V(ask->expires_ms),
+		                 V(ask->link_until_ms)));
 	if (rc < 0)
 		return rc;
 	memcpy(id, new_id, ID_MAX);
@@ -106,6 +107,44 @@ browser_session_check(struct store *s, const char *cookie, int64_t idle_ms,
 		(void)!db_run(s->db, SQL_BROWSER_SESSION_TOUCH, ARGS(V(b.id)));
 	*out = b;
 	b = (struct browser_session){0};
+	return 0;
+}
+
+int
+browser_session_by_link(struct store *s, const char *link,
+                        struct browser_session *out)
+{
+	CLEANUP_BROWSER_SESSION struct browser_session b = {0};
+	char hash[DIGEST_CHARS];
+	int rc = digest(link, strlen(link), hash);
+
+	if (!rc)
+		rc = row_one(s->db, &type, &b, SQL_BROWSER_SESSION_BY_LINK,
+		             ARGS(V(hash)));
+	if (rc)
+		return rc;
+	*out = b;
+	b = (struct browser_session){0};
+	return 0;
+}
+
+int
+browser_session_follow(struct store *s, const char *link,
+                       char cookie[static BROWSER_SESSION_COOKIE_MAX])
+{
+	char new_cookie[BROWSER_SESSION_COOKIE_MAX];
+	char before[DIGEST_CHARS], after[DIGEST_CHARS];
+	int rc = digest(link, strlen(link), before);
+
+	make_cookie(new_cookie);
+	if (!rc)
+		rc = digest(new_cookie, strlen(new_cookie), after);
+	if (!rc)
+		rc = db_run(s->db, SQL_BROWSER_SESSION_FOLLOW,
+		            ARGS(V(after), V(before)));
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	memcpy(cookie, new_cookie, BROWSER_SESSION_COOKIE_MAX);
 	return 0;
 }
 

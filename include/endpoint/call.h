@@ -46,7 +46,8 @@ struct caller {
 	char tenant[STORE_TENANT_MAX];
 	char home[STORE_TENANT_MAX]; /* the token's default tenant */
 	char *tenants; /* all tenants of the token, separated by spaces */
-	char browser_session[ID_MAX]; /* "": no cookie was sent instead */
+	char browser_session[ID_MAX]; /* of a cookie or link; "": neither */
+	const char *sign_in_link;     /* NULL: none was sent */
 	int64_t expires_ms;           /* of token or cookie; 0: never */
 };
 

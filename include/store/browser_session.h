@@ -2,12 +2,16 @@
  * Browsers that have signed in. Each holds a secret, its cookie, of which the
  * store has the SHA-256. A browser session ends at its time, when it is idle
  * for too long, when its key is revoked, or when somebody ends it.
+ *
+ * A link that signs a browser in once is such a session, too, which waits for
+ * its cookie: the secret is the link's until it is followed.
  */
 #pragma once
 
 #include "store/store.h"
 
 #define BROWSER_SESSION_PREFIX     "bs-"
+#define SIGN_IN_LINK_PREFIX        "lnk_"       /* of what a link hands over */
 #define BROWSER_SESSION_COOKIE_MAX (2 * ID_MAX) /* with its NUL */
 #define BROWSER_SESSION_TOUCH_MS   60000 /* used_ms is at most this old */
 #define BROWSER_SESSIONS_OF_ONE    50    /* of one key or subject */
@@ -33,14 +37,15 @@ struct browser_session_ask {
 	const char *actor, *role, *tenants, *default_tenant;
 	int64_t expires_ms;
 	int64_t idle_ms; /* older ones that are idle for so long are removed */
+	int64_t link_until_ms; /* of a link: when it ends; 0: a cookie */
 };
 
 void browser_session_done(struct browser_session *b);
 void browser_session_list_done(struct browser_session_list *l);
 
 /*
- * Makes a browser session; cookie gets the only copy of its secret. The oldest
- * ones of the same actor end where there are more than
+ * Makes a browser session; cookie gets the only copy of its secret, or of the
+ * link's. The oldest ones of the same actor end where there are more than
  * BROWSER_SESSIONS_OF_ONE. Call it in a transaction.
  */
 MUST_CHECK int
@@ -54,6 +59,20 @@ browser_session_create(struct store *s, const struct browser_session_ask *ask,
 MUST_CHECK int
 browser_session_check(struct store *s, const char *cookie, int64_t idle_ms,
                       struct browser_session *out);
+/*
+ * Finds the browser session that a link opens.
+ *   Errors   -ENOENT when the link was followed, or has ended
+ */
+MUST_CHECK int browser_session_by_link(struct store *s, const char *link,
+                                       struct browser_session *out);
+/*
+ * Follows a link, once: its browser session gets a cookie. Call it in a
+ * transaction.
+ *   Errors   as browser_session_by_link()
+ */
+MUST_CHECK int
+browser_session_follow(struct store *s, const char *link,
+                       char cookie[static BROWSER_SESSION_COOKIE_MAX]);
 /* Lists the ones whose default tenant this is, newest first. */
 MUST_CHECK int
 browser_session_list(struct store *s, const char *tenant, int64_t idle_ms,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SIGN      "/api/v1/browser-session"
+#define LINK      SIGN "/link"
 #define BROWSERS  "/api/v1/browser-sessions"
 #define TOKENS    "/api/v1/tokens"
 #define SERVICES  "/api/v1/services"
@@ -120,6 +121,120 @@ TEST(a_cookie_is_one_that_no_script_and_no_other_site_gets)
 		ck_assert_str_eq(client_header(&r, "Cache-Control"),
 		                 "no-store");
 	}
+}
+END
+
+/* Opens the store as an administrator with sqlite3(1) would. */
+static sqlite3 *
+by_hand(struct test_api *a)
+{
+	char path[128];
+	sqlite3 *db;
+
+	snprintf(path, sizeof(path), "%s/stoker.db", a->store.dir);
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_busy_timeout(db, 10000), SQLITE_OK);
+	return db;
+}
+
+static void
+change_store(struct test_api *a, const char *sql)
+{
+	sqlite3 *db = by_hand(a);
+
+	ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* The Authorization that a link of the caller hands over. */
+static void
+make_link(struct test_api *a, enum api_key key, char out[static COOKIE])
+{
+	CLEANUP_REPLY struct client_reply r = ask(
+		a, (struct ask){.key = key, .method = "POST", .path = LINK});
+	const char *url = reply_text(&r, "url");
+	const char *secret = strstr(url, "/ui/#sign-in=lnk_");
+
+	ck_assert_int_eq(r.status, 201);
+	ck_assert_ptr_nonnull(secret);
+	snprintf(out, COOKIE, "Bearer %s", strchr(secret, '=') + 1);
+}
+
+static struct client_reply
+follow(struct test_api *a, const char *link)
+{
+	return ask(a, (struct ask){.authorization = link,
+	                           .method = "POST",
+	                           .path = SIGN});
+}
+
+TEST(a_link_signs_a_browser_in_once)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply first = {0}, again = {0}, who = {0};
+	char link[COOKIE], cookie[COOKIE];
+
+	make_link(&a, KEY_OPERATOR, link);
+	first = follow(&a, link);
+	ck_assert_int_eq(first.status, 201);
+	cookie_of(&first, cookie);
+	who = with_cookie(&a, cookie, SIGN);
+	ck_assert_str_eq(reply_text(&who, "role"), "operator");
+	again = follow(&a, link);
+	assert_error(&again, 401, "Unauthorized");
+}
+END
+
+TEST(a_link_is_neither_a_key_nor_a_cookie)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply as_key = {0}, as_cookie = {0};
+	CLEANUP_REPLY struct client_reply listed = {0};
+	char link[COOKIE], cookie[COOKIE];
+
+	make_link(&a, KEY_ADMIN, link);
+	as_key = ask(&a, (struct ask){.authorization = link, .path = SIGN});
+	assert_error(&as_key, 401, "Unauthorized");
+	snprintf(cookie, sizeof(cookie), "stoker=%s",
+	         link + strlen("Bearer lnk_"));
+	as_cookie = with_cookie(&a, cookie, SIGN);
+	assert_error(&as_cookie, 401, "Unauthorized");
+	/* and no browser is signed in yet */
+	listed = ask(&a, (struct ask){.key = KEY_ADMIN, .path = BROWSERS});
+	ck_assert_uint_eq(length_of(&listed, "items"), 0);
+}
+END
+
+TEST(a_link_works_until_its_time_and_no_longer_than_its_key)
+{
+	static const char *const ends[] = {
+		"UPDATE browser_session SET link_until_ms = 1",
+		"UPDATE browser_session SET expires_ms = 1",
+		"UPDATE token SET revoked_ms = 1",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		CLEANUP_API struct test_api a = test_api(1, "");
+		CLEANUP_REPLY struct client_reply r = {0};
+		char link[COOKIE];
+
+		make_link(&a, KEY_VIEWER, link);
+		change_store(&a, ends[i]);
+		r = follow(&a, link);
+		assert_error(&r, 401, "Unauthorized");
+	}
+}
+END
+
+TEST(a_browser_cannot_make_a_link)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char cookie[COOKIE];
+
+	sign_in(&a, KEY_ADMIN, cookie);
+	r = change(&a, cookie, "POST", LINK, NULL);
+	assert_error(&r, 403, "KeyRequired");
 }
 END
 
@@ -303,19 +418,6 @@ TEST(a_cookie_lasts_no_longer_than_its_key)
 }
 END
 
-/* Opens the store as an administrator with sqlite3(1) would. */
-static sqlite3 *
-by_hand(struct test_api *a)
-{
-	char path[128];
-	sqlite3 *db;
-
-	snprintf(path, sizeof(path), "%s/stoker.db", a->store.dir);
-	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_busy_timeout(db, 10000), SQLITE_OK);
-	return db;
-}
-
 /* Copies the first hash in the store. */
 static void
 hash_of(struct test_api *a, char *out, size_t size)
@@ -337,12 +439,10 @@ static void
 age(struct test_api *a, const char *column, int64_t by_ms)
 {
 	char sql[160];
-	sqlite3 *db = by_hand(a);
 
 	snprintf(sql, sizeof(sql), "UPDATE browser_session SET %s = %s - %lld",
 	         column, column, (long long)by_ms);
-	ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
+	change_store(a, sql);
 }
 
 TEST(a_cookie_ends_at_its_time_and_when_it_is_idle)
@@ -445,17 +545,18 @@ TEST(a_key_has_no_more_browsers_than_the_limit)
 }
 END
 
-SUITE_TIMEOUT("browser sessions", 60,
-              a_cookie_has_the_role_and_tenant_of_its_key,
-              a_cookie_is_one_that_no_script_and_no_other_site_gets,
-              a_browser_signs_in_without_https_on_the_machine_itself_only,
-              a_change_with_a_cookie_must_come_from_a_page_of_the_host,
-              a_value_that_the_browser_brought_along_is_never_made_valid,
-              a_cookie_makes_no_other_cookie,
-              a_cookie_that_has_signed_out_is_401,
-              a_cookie_ends_when_its_key_is_revoked,
-              a_cookie_lasts_no_longer_than_its_key,
-              a_cookie_ends_at_its_time_and_when_it_is_idle,
-              an_admin_lists_and_ends_the_browsers_of_its_tenant_only,
-              the_store_holds_no_cookie,
-              a_key_has_no_more_browsers_than_the_limit)
+SUITE_TIMEOUT(
+	"browser sessions", 60, a_cookie_has_the_role_and_tenant_of_its_key,
+	a_cookie_is_one_that_no_script_and_no_other_site_gets,
+	a_browser_signs_in_without_https_on_the_machine_itself_only,
+	a_link_signs_a_browser_in_once, a_link_is_neither_a_key_nor_a_cookie,
+	a_link_works_until_its_time_and_no_longer_than_its_key,
+	a_browser_cannot_make_a_link,
+	a_change_with_a_cookie_must_come_from_a_page_of_the_host,
+	a_value_that_the_browser_brought_along_is_never_made_valid,
+	a_cookie_makes_no_other_cookie, a_cookie_that_has_signed_out_is_401,
+	a_cookie_ends_when_its_key_is_revoked,
+	a_cookie_lasts_no_longer_than_its_key,
+	a_cookie_ends_at_its_time_and_when_it_is_idle,
+	an_admin_lists_and_ends_the_browsers_of_its_tenant_only,
+	the_store_holds_no_cookie, a_key_has_no_more_browsers_than_the_limit)

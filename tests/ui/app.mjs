@@ -52,6 +52,17 @@ const tests = {
     await signIn(page, '');
     await page.getByRole('alert').getByText('Paste an API key').waitFor();
   },
+  async a_link_signs_in_once_and_leaves_the_address() {
+    const reply = await fetch(BASE + '/api/v1/browser-session/link',
+      { method: 'POST', headers: { Authorization: `Bearer ${KEY}` } });
+    const { pathname, hash } = new URL((await reply.json()).url);
+    const page = await visit(pathname + hash);
+    await title(page, 'Services');
+    same([new URL(page.url()).hash, (await cookiesOf(page)).length], ['', 1]);
+    const other = await visit(pathname + hash);
+    await other.getByRole('alert').getByText('This link was used').waitFor();
+    same([other.url(), (await cookiesOf(other)).length], [BASE + '/ui/', 0]);
+  },
   async the_page_that_was_asked_for_opens_after_signing_in() {
     const page = await inside('/ui/services?x=1');
     await title(page, 'Services');

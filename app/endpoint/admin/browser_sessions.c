@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define LINK_MS INT64_C(600000) /* in which a link must be followed */
+
 static int64_t
 idle_ms(const struct call *c)
 {
@@ -39,22 +41,6 @@ set_cookie(struct call *c, const char *value, int64_t seconds)
 	             c->req->secure ? "; Secure" : "");
 }
 
-static int
-create(struct call *c, const struct browser_session_ask *ask,
-       char cookie[static BROWSER_SESSION_COOKIE_MAX])
-{
-	struct store *store = &c->env->store;
-	char id[ID_MAX];
-	int rc = store_begin(store);
-
-	if (rc)
-		return rc;
-	rc = browser_session_create(store, ask, id, cookie);
-	if (!rc)
-		rc = audit_note(c, id, "{}");
-	return store_end(store, rc);
-}
-
 /* True when the caller sent a key, not a JWT. */
 static bool
 has_key(const struct call *c)
@@ -68,36 +54,98 @@ is_sso(const struct call *c)
 	return !*c->req->authorization && !*c->caller.browser_session;
 }
 
-int
-browser_session_post(struct call *c)
+/* Says what a browser session of the caller would be. */
+static struct browser_session_ask
+session_of_caller(const struct call *c, int64_t now_ms)
 {
-	const int64_t life = c->env->conf->api_browser_lifetime * MS_PER_S;
-	const int64_t now = clock_wall_ms();
-	char cookie[BROWSER_SESSION_COOKIE_MAX];
-	struct browser_session_ask ask = {
+	const int64_t end = now_ms +
+	                    c->env->conf->api_browser_lifetime * MS_PER_S;
+	const int64_t key_ends = c->caller.expires_ms;
+
+	return (struct browser_session_ask){
 		.token = has_key(c) ? c->caller.id : "",
 		.actor = c->caller.id,
 		.role = who_name(c->caller.who),
 		.tenants = c->caller.tenants,
 		.default_tenant = c->caller.tenant,
-		.expires_ms = now + life,
+		.expires_ms = key_ends && key_ends < end ? key_ends : end,
 		.idle_ms = idle_ms(c),
 	};
+}
+
+/* Makes a browser session, or follows the link to one where ask is NULL. */
+static int
+begin(struct call *c, const struct browser_session_ask *ask,
+      char secret[static BROWSER_SESSION_COOKIE_MAX])
+{
+	struct store *store = &c->env->store;
+	char *id = c->caller.browser_session;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = ask ? browser_session_create(store, ask, id, secret)
+	         : browser_session_follow(store, c->caller.sign_in_link,
+	                                  secret);
+	if (!rc)
+		rc = audit_note(c, id, "{}");
+	return store_end(store, rc);
+}
+
+/* One that could be made by another would never end, nor with a single
+ * sign-on. */
+static bool
+lacks_key(const struct call *c)
+{
+	return !c->caller.sign_in_link &&
+	       (*c->caller.browser_session || is_sso(c));
+}
+
+int
+browser_session_post(struct call *c)
+{
+	const int64_t now = clock_wall_ms();
+	const struct browser_session_ask ask = session_of_caller(c, now);
+	const bool follows = c->caller.sign_in_link;
+	char cookie[BROWSER_SESSION_COOKIE_MAX];
 	int rc;
 
-	/* One that could be made by another would never end, nor with a single
-	 * sign-on. */
-	if (*c->caller.browser_session || is_sso(c))
+	if (lacks_key(c))
 		return fail(c, KeyRequired);
 	if (!c->req->secure && !c->req->loopback)
 		return fail(c, SecureRequired);
-	if (c->caller.expires_ms && c->caller.expires_ms < ask.expires_ms)
-		ask.expires_ms = c->caller.expires_ms;
-	rc = create(c, &ask, cookie);
+	rc = begin(c, follows ? NULL : &ask, cookie);
+	if (rc == -ENOENT)
+		return fail(c, Unauthorized, "the link was used just now");
 	if (rc)
 		return fail_store(c, rc);
 	set_cookie(c, cookie, (ask.expires_ms - now) / MS_PER_S);
 	return answer_caller(c, ask.expires_ms);
+}
+
+int
+browser_session_link_post(struct call *c)
+{
+	const int64_t now = clock_wall_ms();
+	struct browser_session_ask ask = session_of_caller(c, now);
+	char secret[BROWSER_SESSION_COOKIE_MAX];
+	CLEANUP_BUF struct buf url = BUF_INIT(BUF_MAX_SMALL);
+	struct buf *out;
+	int rc;
+
+	if (lacks_key(c))
+		return fail(c, KeyRequired);
+	ask.link_until_ms = now + LINK_MS;
+	rc = begin(c, &ask, secret);
+	if (rc)
+		return fail_store(c, rc);
+	buf_addf(&url, "%s/ui/#sign-in=" SIGN_IN_LINK_PREFIX "%s",
+	         c->env->conf->api_public_url, secret);
+	out = answer_json(c);
+	json_put_text(out, "url", buf_str(&url));
+	json_put_time(out, "expiresAt", ask.link_until_ms);
+	reply_header(c->reply, "Cache-Control", "no-store");
+	return answer_end(c);
 }
 
 int

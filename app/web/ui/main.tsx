@@ -1,8 +1,9 @@
 /* The frame of all pages: who is signed in, the navigation, the page. */
 import { render, type ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { beginTheme, isDark, turnTheme } from '../flame/theme.js';
-import { ApiError, onSignedOut, signOut, whoIsThere, type Caller } from './api';
+import { ApiError, onSignedOut, signIn, signOut, whoIsThere, type Caller }
+  from './api';
 import { Keys } from './keys';
 import { HOME, match, PAGES, type Page, type PageProps } from './pages';
 import { Empty, Failure, Skeleton, usePop } from './parts';
@@ -15,17 +16,36 @@ type Who = Caller | 'asking' | 'nobody' | 'over' | Error;
 const isSso = (who: Who) => typeof who === 'object' && 'actor' in who &&
   who.actor.startsWith('sso:');
 
+const LINK = '#sign-in=';
+
+/* What a link hands over that signs a browser in once; '' where there is none.
+ * It leaves the address, and with it the history. */
+function takeLink() {
+  if (!location.hash.startsWith(LINK)) return '';
+  const secret = location.hash.slice(LINK.length);
+  history.replaceState(null, '', location.pathname + location.search);
+  return secret;
+}
+
 function App() {
-  const [who, set] = useState<Who>('asking');
+  const [who, set] = useState<Who>('asking'), [wrong, setWrong] = useState('');
+  const link = useMemo(takeLink, []);
+  const follow = () => signIn(link).then(set, (e: Error) => {
+    setWrong(e instanceof ApiError && e.status === 401
+      ? 'This link was used before, or is too old. Ask for another one, or '
+        + 'sign in with a key.' : e.message);
+    set('nobody');
+  });
   const ask = () => {
     set('asking');
     whoIsThere().then(set, (e: Error) =>
-      set(e instanceof ApiError && e.status === 401 ? 'nobody' : e));
+      !(e instanceof ApiError && e.status === 401) ? set(e)
+        : link && !wrong ? follow() : set('nobody'));
   };
   useEffect(() => {
     onSignedOut(() => set(old => {
       if (isSso(old)) location.reload(); /* nginx leads to the sign-on */
-      return old === 'asking' ? 'nobody' : 'over';
+      return old === 'asking' ? old : 'over';
     }));
     ask();
   }, []);
@@ -33,7 +53,7 @@ function App() {
   if (who instanceof Error)
     return <main class="page"><Failure error={who} again={ask} /></main>;
   if (who === 'nobody' || who === 'over')
-    return <SignIn isOver={who === 'over'} done={set} />;
+    return <SignIn isOver={who === 'over'} wrong={wrong} done={set} />;
   return <Frame caller={who} leave={() => set('nobody')} />;
 }
 

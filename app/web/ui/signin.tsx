@@ -14,10 +14,11 @@ const ADVICE: Record<string, string> = {
 const advice = (e: unknown) =>
   e instanceof ApiError ? ADVICE[e.code] ?? sentence(e.message) : String(e);
 
-export function SignIn({ isOver, done }:
-  { isOver: boolean; done: (caller: Caller) => void }) {
+/* wrong: why the link that led here did not sign in. */
+export function SignIn({ isOver, wrong, done }:
+  { isOver: boolean; wrong: string; done: (caller: Caller) => void }) {
   const [key, setKey] = useState('');
-  const [problem, setProblem] = useState('');
+  const [problem, setProblem] = useState(wrong);
   const [isBusy, setBusy] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -59,7 +60,8 @@ export function SignIn({ isOver, done }:
       <button class="main" disabled={isBusy}>
         {isBusy ? 'Signing in…' : 'Sign in'}</button>
       <p id="about-key" class="quiet">An administrator makes a key
-        with <code>stoker token create NAME</code>. The browser keeps a cookie
+        with <code>stoker token create NAME</code>. Who has one on the command
+        line signs in with <code>stoker ui</code>. The browser keeps a cookie
         in place of the key.</p>
     </form>
   </main>;

@@ -48,12 +48,20 @@ proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages)
 	return 0;
 }
 
-bool
-proc_is_halted(const char *text)
+char
+proc_parse_state(const char *text)
 {
 	const char *close = strrchr(text, ')');
 
-	return close && close[1] == ' ' && (close[2] == 'T' || close[2] == 't');
+	return close && close[1] == ' ' ? close[2] : '\0';
+}
+
+bool
+proc_is_halted(const char *text)
+{
+	char state = proc_parse_state(text);
+
+	return state == 'T' || state == 't';
 }
 
 int

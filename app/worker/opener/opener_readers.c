@@ -1,15 +1,21 @@
 #include "opener_readers.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "opener.h"
+#include "worker/ipc/proc_text.h"
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+
+#define AGAIN_NS INT64_C(100000000) /* between looks at a slow one */
 
 /* A question to a reader, and its answer. */
 struct reader_ask {
@@ -318,6 +324,37 @@ give_up(struct opener *o, struct reader *row)
 	clear(row);
 }
 
+/* True for a reader that could run: its target does not make it wait. */
+static bool
+could_run(pid_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return !file_read(AT_FDCWD, path, &text) &&
+	       proc_parse_state(buf_str(&text)) == 'R';
+}
+
+/* True when an answer came while this process waited for a CPU. */
+static bool
+has_answered(const struct reader *row)
+{
+	struct pollfd p = {row->socket, POLLIN, 0};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static bool
+is_late(const struct reader *row, int64_t now_ns)
+{
+	int64_t waited = now_ns - row->since_ns;
+
+	if (waited < READERS_WAIT_S * NS_PER_S || has_answered(row))
+		return false;
+	return waited >= READERS_SLOW_S * NS_PER_S || !could_run(row->pid);
+}
+
 int
 readers_expire(struct opener *o)
 {
@@ -329,9 +366,13 @@ readers_expire(struct opener *o)
 
 		if (!row->busy)
 			continue;
-		if (now >= until)
+		if (is_late(row, now)) {
 			give_up(o, row);
-		else if (until < first)
+			continue;
+		}
+		if (until <= now)
+			until = now + AGAIN_NS;
+		if (until < first)
 			first = until;
 	}
 	return first == INT64_MAX ? -1 : (int)((first - now) / NS_PER_MS) + 1;

@@ -8,7 +8,8 @@
  * on meanwhile. A reader that takes too long is killed, its client is told
  * -ETIMEDOUT, and nothing more is read of that process for a while: it costs
  * the captures of other processes that one wait and no more. A read that a kill
- * doesn't end, either, holds its process until it ends.
+ * doesn't end, either, holds its process until it ends. One that could run does
+ * not wait for the target, but for a CPU, and has longer.
  */
 #pragma once
 
@@ -20,6 +21,7 @@
 
 #define OPENER_MAX_CLIENTS 80 /* analyser, scheduler, finishers */
 #define READERS_WAIT_S     5  /* for one answer */
+#define READERS_SLOW_S     60 /* for one, where the CPUs are busy */
 #define READERS_HELD       64 /* processes that are not read for a while */
 #define READERS_HELD_S     60
 /* Copies of targets' files (opener_files.c): of one, and in an hour. */

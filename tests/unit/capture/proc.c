@@ -111,6 +111,8 @@ static const struct {
 
 TEST(a_stopped_process_is_told_from_one_that_calls_itself_so)
 {
+	ck_assert_int_eq(proc_parse_state("7 (a) T) R 4"), 'R');
+	ck_assert_int_eq(proc_parse_state("7 (a)"), '\0');
 	ck_assert(proc_is_halted("7 (a) T 4"));
 	ck_assert(proc_is_halted("7 () S) t 4"));
 	ck_assert(!proc_is_halted("7 () T) S 4"));

@@ -90,11 +90,10 @@ during() { # type, order to the program
   kill -INT "$(pgrep -n -P $worker)"
   wait $worker
 }
-# The values of a function of the program: on a busy machine it also waits at
-# places where it does not otherwise.
+# The values of a function of the program, of the stack that has most: a small
+# object may be sampled, too, and on a busy machine it waits at other places.
 row_of() {
-  rows "$1" | awk -v f=" main.$2 " 'index($0, f) { n += $1; value += $2; any = 1 }
-    END { if (any) printf "%d %d\n", n, value }'
+  rows "$1" | awk -v f=" main.$2 " 'index($0, f) { print $1, $2 }' | sort -rnk 2 | head -n 1
 }
 # As many events, and as long: the program's clock is measured apart from ours.
 # A goroutine that is late meets no wait, so that a few of the 20 may be missing.

@@ -32,6 +32,28 @@ const tests = {
     same((await api('/api/v1/services/again')).labels,
       { team: 'web', round: '1' });
   },
+  async what_a_match_selects_is_shown_while_it_is_typed() {
+    const page = await inside('/ui/services');
+    await press(page, 'Add a service');
+    const form = dialog(page), match = form.getByLabel('Match');
+    await form.getByText('Choose from what runs').waitFor();
+    await match.fill('exe = /nowhere');
+    await form.getByText('No process matches now').waitFor();
+    await match.fill('exe = nowhere');
+    await form.getByText('absolute path of an executable').first().waitFor();
+    await match.fill(`exe = ${EXE}`);
+    await form.getByText('One process matches').waitFor();
+    await form.locator('.matching li').getByText(EXE).waitFor();
+  },
+  async a_match_is_chosen_from_what_runs() {
+    const page = await inside('/ui/services');
+    await press(page, 'Add a service');
+    const form = dialog(page);
+    await form.getByLabel('Match').fill('bin/demo');
+    await form.locator('.matching button').getByText(EXE).first().click();
+    same(await form.getByLabel('Match').inputValue(), `exe = ${EXE}`);
+    await form.getByText('One process matches').waitFor();
+  },
   async a_service_is_changed_and_keeps_the_rest() {
     const page = await inside('/ui/s/again/settings');
     await press(page, 'Edit');

@@ -116,3 +116,26 @@ match_in_scope(const struct match_rule *m, const struct conf_tenant *scope)
 		return below_prefix(scope->exe, m->value);
 	return true;
 }
+
+int
+match_of_caller(struct call *c, const char *parameter, const json_t *given,
+                struct match_rule *out)
+{
+	const struct conf_tenant *scope =
+		conf_tenant(c->env->conf, c->caller.tenant);
+	const char *why = "";
+
+	if (match_read(given, out, &why)) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		if (json_write(given, &got))
+			buf_clear(&got);
+		return fail_param(c, parameter, why, buf_str(&got));
+	}
+	if (match_in_scope(out, scope))
+		return 0;
+	detail_text(c, "parameter", parameter);
+	detail_text(c, "tenant", c->caller.tenant);
+	detail_text(c, "match", out->kind);
+	return fail(c, ScopeForbidden, out->kind);
+}

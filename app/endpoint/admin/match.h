@@ -6,6 +6,7 @@
 
 #include "base/conf.h"
 #include "base/json.h"
+#include "endpoint/call.h"
 
 #define MATCH_MAX_TEXT 1000
 
@@ -25,4 +26,12 @@ match_read(const json_t *match, struct match_rule *out, const char **why);
  * it finds with the scope.
  *   Shape    scope is NULL when the tenant may name nothing
  */
-bool match_in_scope(const struct match_rule *m, const struct conf_tenant *scope);
+bool
+match_in_scope(const struct match_rule *m, const struct conf_tenant *scope);
+/*
+ * Reads a rule that a caller gives, and checks it with the tenant's scope.
+ *   Errors   -1 with the reply: InvalidParameter, which names the parameter,
+ *            or ScopeForbidden
+ */
+MUST_CHECK int match_of_caller(struct call *c, const char *parameter,
+                               const json_t *given, struct match_rule *out);

@@ -27,28 +27,6 @@ dup_text(const char *s, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-static int
-check_match(struct call *c, const json_t *given, struct match_rule *out)
-{
-	const struct conf_tenant *scope =
-		conf_tenant(c->env->conf, c->caller.tenant);
-	const char *why = "";
-
-	if (match_read(given, out, &why)) {
-		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
-
-		if (json_write(given, &got))
-			buf_clear(&got);
-		return fail_param(c, "match", why, buf_str(&got));
-	}
-	if (match_in_scope(out, scope))
-		return 0;
-	detail_text(c, "parameter", "match");
-	detail_text(c, "tenant", c->caller.tenant);
-	detail_text(c, "match", out->kind);
-	return fail(c, ScopeForbidden, out->kind);
-}
-
 /* Checks an endpoint that the worker will use. "self" is the worker's host,
  * which the service names, or which is the only one and may be this one. */
 static int
@@ -130,7 +108,7 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
 	struct match_rule match;
 	int rc;
 
-	if (check_match(c, param_json(c, rows->match), &match) ||
+	if (match_of_caller(c, "match", param_json(c, rows->match), &match) ||
 	    check_endpoint(c, rows) || check_allow(c, rows))
 		return -1;
 	rc = fill(c, name, rows, &match, &s);

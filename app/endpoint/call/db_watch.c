@@ -1,6 +1,7 @@
 #include "db_watch.h"
 
 #include "base/clock.h"
+#include "counters.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -66,4 +67,21 @@ db_watch_wait(const struct db_watch *w, const struct request *r,
 		return -ECANCELED;
 	drain(w->fd);
 	return 0;
+}
+
+int
+db_watch_until(struct call *c, int (*check)(struct call *c, void *arg),
+               void *arg, int64_t deadline_ns)
+{
+	CLEANUP_DB_WATCH struct db_watch w = {.fd = -1};
+	int rc = db_watch_open(&c->env->store, &w) ?: check(c, arg);
+
+	if (rc != -EAGAIN)
+		return rc;
+	if (!counters_wait_begin(c->env->counters))
+		return -ETIMEDOUT;
+	while (rc == -EAGAIN)
+		rc = db_watch_wait(&w, c->req, deadline_ns) ?: check(c, arg);
+	counters_wait_end(c->env->counters);
+	return rc;
 }

@@ -24,3 +24,11 @@ void db_watch_close(struct db_watch *w);
  */
 MUST_CHECK int db_watch_wait(const struct db_watch *w, const struct request *r,
                              int64_t deadline_ns);
+/*
+ * Waits until check() returns another value than -EAGAIN, which it says while
+ * what is awaited has not come.
+ *   Errors   as db_watch_wait(); -ETIMEDOUT also when too many others wait
+ */
+MUST_CHECK int
+db_watch_until(struct call *c, int (*check)(struct call *c, void *arg),
+               void *arg, int64_t deadline_ns);

@@ -73,34 +73,33 @@ read_running(struct call *c, const char *service, int64_t ordinal,
 	return 0;
 }
 
+/* A look of a host's worker. */
+struct look {
+	const char *host;
+	int64_t asked_ms, looked_ms;
+};
+
 /* Returns 0 when the worker has looked since, or -EAGAIN. */
 static int
-has_looked(struct call *c, const char *host, int64_t asked_ms,
-           int64_t *out_looked_ms)
+has_looked(struct call *c, void *arg)
 {
+	struct look *l = arg;
 	int64_t wanted;
-	int rc = worker_look(&c->env->store, host, &wanted, out_looked_ms);
+	int rc = worker_look(&c->env->store, l->host, &wanted, &l->looked_ms);
 
-	return rc ? rc : *out_looked_ms < asked_ms ? -EAGAIN : 0;
+	return rc ? rc : l->looked_ms < l->asked_ms ? -EAGAIN : 0;
 }
 
 int
 start_look(struct call *c, const char *host, int64_t *out_looked_ms)
 {
-	int64_t deadline = clock_mono_ns() + LOOK_WAIT_NS, asked;
-	CLEANUP_DB_WATCH struct db_watch w = {.fd = -1};
-	int rc = db_watch_open(&c->env->store, &w)
-	                 ?: worker_look_ask(&c->env->store, host, &asked)
-	                 ?: has_looked(c, host, asked, out_looked_ms);
+	int64_t deadline = clock_mono_ns() + LOOK_WAIT_NS;
+	struct look l = {.host = host};
+	int rc = worker_look_ask(&c->env->store, host, &l.asked_ms)
+	                 ?: db_watch_until(c, has_looked, &l, deadline);
 
-	if (rc != -EAGAIN)
-		return rc;
-	if (!counters_wait_begin(c->env->counters))
-		return -ETIMEDOUT;
-	while (rc == -EAGAIN)
-		rc = db_watch_wait(&w, c->req, deadline)
-		             ?: has_looked(c, host, asked, out_looked_ms);
-	counters_wait_end(c->env->counters);
+	if (!rc)
+		*out_looked_ms = l.looked_ms;
 	return rc;
 }
 

@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, post, put } from './api';
+import { Matching } from './matching';
 import { Failure, sentence, Skeleton } from './parts';
 import { useData } from './use';
 
@@ -164,6 +165,7 @@ function Input({ name, field, value, isRequired }: { name: string;
   const hint = String(field.default ?? field.examples?.[0] ?? '');
   const about = `about-${name}`, common = { name, required: isRequired,
     'aria-describedby': about, defaultValue: typed(value) };
+  const [lines, setLines] = useState(typed(value) ?? '');
   return <div class={field.type === 'object' ? 'field lines' : 'field'}>
     <label>{words(name)}
       {field.enum ? <select {...common}
@@ -173,12 +175,14 @@ function Input({ name, field, value, isRequired }: { name: string;
         : field.type === 'boolean' ? <input {...common} type="checkbox"
           defaultChecked={value !== false} />
           : field.type === 'object' ? <textarea {...common} rows={2}
-            spellcheck={false} placeholder={EXAMPLES[name] ?? ''} />
+            spellcheck={false} placeholder={EXAMPLES[name] ?? ''} value={lines}
+            onInput={e => setLines(e.currentTarget.value)} />
             : isNumber ? <input {...common} type="number" min={field.minimum}
               max={field.maximum} placeholder={hint} />
               : <input {...common} maxLength={field.maxLength}
                 autoComplete="off" placeholder={hint} />}
     </label>
+    {name === 'match' && <Matching text={lines} choose={setLines} />}
     <p class="quiet" id={about}>{sentence(field.description ?? '')}
       {field.type === 'array' && ' Separate them by commas.'}</p>
   </div>;

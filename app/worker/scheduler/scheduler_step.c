@@ -9,6 +9,7 @@
 #include "store/allow.h"
 #include "store/source.h"
 #include "store/worker.h"
+#include "worker/targets/surveys.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -287,9 +288,24 @@ claim(struct scheduler *s, int64_t now_ns)
 
 /* --- everything that is due ----------------------------------------------- */
 
+/* Looks at the processes, for the services and for who thinks of another. */
+static int
+look(struct scheduler *s, int64_t now_ns)
+{
+	int rc = proc_table_scan(&s->procs, now_ns);
+
+	if (rc < 0)
+		return rc;
+	s->unmatched |= rc > 0;
+	return scan(s, now_ns, 0)
+	               ?: surveys_answer(&s->store, s->self.host, s->conf,
+	                                 &s->targets.reader, &s->procs);
+}
+
 /*
- * Looks for a start that found no process of its service. Looks have a cost,
- * and any operator may ask for them: LOOK_NS is the least time between two.
+ * Looks for a start that found no process of its service, or for a survey.
+ * Looks have a cost, and any operator may ask for them: LOOK_NS is the least
+ * time between two.
  */
 static int
 look_if_wanted(struct scheduler *s, int64_t now_ns)
@@ -304,7 +320,7 @@ look_if_wanted(struct scheduler *s, int64_t now_ns)
 		s->look_wanted = false;
 		return rc == -ENOENT ? 0 : rc;
 	}
-	rc = store_now(&s->store, &at) ?: scan(s, now_ns, 0);
+	rc = store_now(&s->store, &at) ?: look(s, now_ns);
 	if (!rc)
 		rc = worker_looked(&s->store, s->self.host, at);
 	if (!rc)

@@ -1,0 +1,99 @@
+#include "store/survey.h"
+
+#include "store/db/row.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct row_field fields[] = {
+	ROW_FIELD(survey, id),          ROW_FIELD(survey, host),
+	ROW_FIELD(survey, tenant),      ROW_FIELD(survey, match_kind),
+	ROW_FIELD(survey, match_value), ROW_FIELD(survey, found),
+};
+static const struct row_type type = ROW_TYPE(survey, fields);
+
+void
+survey_list_done(struct survey_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	*l = (struct survey_list){0};
+}
+
+static int
+ask(struct store *s, const char *id, const char *tenant, const char *match_kind,
+    const char *match_value, const char *host)
+{
+	int n = db_run(
+		s->db, SQL_SURVEY_ASK,
+		ARGS(V(id), V(tenant), V(match_kind), V(match_value), V(host)));
+
+	if (n <= 0)
+		return n ? n : -EHOSTDOWN;
+	n = db_run(s->db, SQL_SURVEY_WANT_LOOK, ARGS(V(id)));
+	return n < 0 ? n : 0;
+}
+
+int
+survey_ask(struct store *s, const char *tenant, const char *match_kind,
+           const char *match_value, const char *host, char id[static ID_MAX])
+{
+	char new_id[ID_MAX];
+	int rc = store_begin(s);
+
+	id_new(SURVEY_PREFIX, new_id);
+	if (rc)
+		return rc;
+	rc = ask(s, new_id, tenant, match_kind, match_value, host);
+	rc = store_end(s, rc);
+	if (!rc)
+		memcpy(id, new_id, ID_MAX);
+	return rc;
+}
+
+static int
+list(struct store *s, struct survey_list *out, enum sql sql,
+     const struct db_value *v, size_t n)
+{
+	struct survey_list l = {0};
+	void *items = NULL;
+	int rc = row_all(s->db, &type, &items, &l.n, sql, v, n);
+
+	if (rc)
+		return rc;
+	l.items = items;
+	*out = l;
+	return 0;
+}
+
+int
+survey_read(struct store *s, const char *id, struct survey_list *out)
+{
+	return list(s, out, SQL_SURVEY_READ, ARGS(V(id)));
+}
+
+int
+survey_forget(struct store *s, const char *id)
+{
+	const int64_t keep = SURVEY_KEEP_MS;
+	int n = db_run(s->db, SQL_SURVEY_FORGET, ARGS(V(id), V(keep)));
+
+	return n < 0 ? n : 0;
+}
+
+int
+survey_waiting(struct store *s, const char *host, struct survey_list *out)
+{
+	const int64_t wait = SURVEY_WAIT_MS, most = SURVEYS_AT_ONCE;
+
+	return list(s, out, SQL_SURVEY_WAITING,
+	            ARGS(V(host), V(wait), V(most)));
+}
+
+int
+survey_answer(struct store *s, const struct survey *v, const char *found)
+{
+	int n = db_run(s->db, SQL_SURVEY_ANSWER,
+	               ARGS(V(found), V(v->id), V(v->host)));
+
+	return n < 0 ? n : 0;
+}

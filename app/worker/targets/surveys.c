@@ -1,0 +1,118 @@
+#include "surveys.h"
+
+#include "base/json_out.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A survey while it is answered. */
+struct search {
+	const struct proc_table *procs;
+	const struct conf_tenant *scope;
+	struct match match;
+	bool all; /* there is no match: whatever may be profiled */
+	struct buf *out;
+	int64_t matching, refused;
+};
+
+/* True for a process that another of the same program and unit has started:
+ * who chooses among all processes looks for the first one. */
+static bool
+is_worker_of_one(const struct search *s, const struct proc *p)
+{
+	const struct proc *parent = proc_table_find(s->procs, p->parent);
+
+	return parent && !strcmp(parent->exe, p->exe) &&
+	       !strcmp(parent->unit, p->unit);
+}
+
+static bool
+is_wanted(const struct search *s, const struct proc *p)
+{
+	if (!*p->exe && !*p->cmdline) /* a kernel thread, or a zombie */
+		return false;
+	return s->all ? !is_worker_of_one(s, p) : match_process(&s->match, p);
+}
+
+static void
+put_process(struct buf *out, const struct proc *p)
+{
+	char command[SURVEY_MAX_COMMAND + 1];
+
+	snprintf(command, sizeof(command), "%s", p->cmdline);
+	json_open(out, NULL, '{');
+	json_put_int(out, "pid", p->pid);
+	json_put_text(out, "unit", p->unit);
+	json_put_text(out, "executable", p->exe);
+	json_put_text(out, "command", command);
+	json_close(out, '}');
+}
+
+static void
+look_at(struct search *s, const struct proc *p)
+{
+	if (!is_wanted(s, p))
+		return;
+	if (!match_scope(s->scope, p)) {
+		s->refused++;
+		return;
+	}
+	if (s->matching++ < SURVEY_MAX_PROCESSES)
+		put_process(s->out, p);
+}
+
+/* Looks at all processes; the numbers follow the list. */
+static int
+find(struct search *s)
+{
+	json_open(s->out, NULL, '{');
+	json_open(s->out, "processes", '[');
+	for (size_t i = 0; i < s->procs->n; i++)
+		look_at(s, &s->procs->items[i]);
+	json_close(s->out, ']');
+	json_put_int(s->out, "matching", s->matching);
+	json_put_int(s->out, "outOfScope", s->all ? 0 : s->refused);
+	json_close(s->out, '}');
+	return buf_err(s->out);
+}
+
+static int
+answer(struct store *store, const struct survey *v, struct search *s,
+       const struct match_reader *reader)
+{
+	CLEANUP_BUF struct buf found = BUF_INIT(BUF_MAX_REPLY);
+	int rc = 0;
+
+	s->all = !*v->match_kind;
+	s->out = &found;
+	if (!s->all)
+		rc = match_init(v->match_kind, v->match_value, &s->match);
+	if (rc) /* not of the API's making */
+		return rc == -ENOMEM ? rc : survey_answer(store, v, "{}");
+	if (!s->all)
+		match_refresh(&s->match, reader);
+	rc = find(s);
+	if (!s->all)
+		match_done(&s->match);
+	return rc ? rc : survey_answer(store, v, buf_str(&found));
+}
+
+int
+surveys_answer(struct store *s, const char *host, const struct conf *conf,
+               const struct match_reader *reader,
+               const struct proc_table *procs)
+{
+	CLEANUP_SURVEY struct survey_list l = {0};
+	int rc = survey_waiting(s, host, &l);
+
+	for (size_t i = 0; i < l.n && !rc; i++) {
+		struct search search = {
+			.procs = procs,
+			.scope = conf_tenant(conf, l.items[i].tenant),
+		};
+
+		rc = answer(s, &l.items[i], &search, reader);
+	}
+	return rc;
+}

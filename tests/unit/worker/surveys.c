@@ -1,0 +1,178 @@
+/* Surveys: asked of the store, answered by a worker, and forgotten. */
+#include "worker/targets/surveys.h"
+
+#include "base/json.h"
+#include "lib/store.h"
+#include "store/worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct proc procs[] = {
+	{.pid = 2, .exe = "", .cmdline = "", .unit = ""}, /* of the kernel */
+	{.pid = 10,
+         .parent = 1,
+         .uid = 33,
+         .exe = "/usr/sbin/nginx",
+         .cmdline = "nginx: master process",
+         .unit = "nginx.service"},
+	{.pid = 11,
+         .parent = 10,
+         .uid = 33,
+         .exe = "/usr/sbin/nginx",
+         .cmdline = "nginx: worker process",
+         .unit = "nginx.service"},
+	{.pid = 20,
+         .parent = 1,
+         .exe = "/usr/sbin/sshd",
+         .cmdline = "sshd: nginx admin",
+         .unit = "ssh.service"},
+};
+static const struct proc_table table = {.items = procs, .n = ARRAY_LEN(procs)};
+
+static struct conf_tenant web_only = {.tenant = TEST_TENANT,
+                                      .units = (char *)"nginx.service"};
+static const struct conf conf = {.tenants = &web_only, .ntenants = 1};
+
+static int
+no_pid_file(void *arg, const char *path, int32_t *out)
+{
+	(void)arg;
+	(void)path;
+	(void)out;
+	return -ENOENT;
+}
+static const struct match_reader reader = {.pid_file = no_pid_file};
+
+static void
+live_worker(struct store *s, const char *host)
+{
+	struct worker w = {.host = (char *)host,
+	                   .boot_id = "boot",
+	                   .version = "",
+	                   .capabilities = "{}"};
+
+	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
+}
+
+static void
+answer(struct store *s)
+{
+	ck_assert_int_eq(surveys_answer(s, TEST_HOST, &conf, &reader, &table),
+	                 0);
+}
+
+/* The answer to a survey of the only worker. */
+static json_t *
+found(struct store *s, const char *kind, const char *value)
+{
+	CLEANUP_SURVEY struct survey_list l = {0};
+	char id[ID_MAX];
+	json_t *j;
+
+	ck_assert_int_eq(survey_ask(s, TEST_TENANT, kind, value, "", id), 0);
+	answer(s);
+	ck_assert_int_eq(survey_read(s, id, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	j = json_loads(l.items[0].found, 0, NULL);
+	ck_assert_ptr_nonnull(j);
+	return j;
+}
+
+static int64_t
+number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+TEST(a_survey_tells_processes_of_the_tenant_and_counts_others)
+{
+	static const struct {
+		const char *kind, *value;
+		int64_t matching, out_of_scope, first;
+	} rows[] = {
+		{"unit", "nginx.service", 2, 0, 10},
+		{"exe", "/usr/sbin/nginx", 2, 0, 10},
+		{"cmdline", "worker", 1, 0, 11},
+		{"cmdline", "nginx", 2, 1, 10},
+		{"exe", "/usr/sbin/sshd", 0, 1, 0},
+		{"pidFile", "/run/none.pid", 0, 0, 0},
+		{"", "", 1, 0, 10}, /* what may be profiled: the master alone */
+	};
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+
+	live_worker(&t.s, TEST_HOST);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_JSON json_t *j =
+			found(&t.s, rows[i].kind, rows[i].value);
+		const json_t *list = json_object_get(j, "processes");
+
+		ck_assert_int_eq(number(j, "matching"), rows[i].matching);
+		ck_assert_int_eq(number(j, "outOfScope"), rows[i].out_of_scope);
+		ck_assert_int_eq((int64_t)json_array_size(list),
+		                 rows[i].matching);
+		ck_assert_int_eq(number(json_array_get(list, 0), "pid"),
+		                 rows[i].first);
+	}
+}
+END
+
+TEST(a_survey_of_no_worker_or_another_host_has_no_answer)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SURVEY struct survey_list l = {0};
+	char id[ID_MAX];
+
+	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", "", id),
+	                 -EHOSTDOWN);
+	live_worker(&t.s, TEST_HOST);
+	live_worker(&t.s, "host2");
+	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", "host3", id),
+	                 -EHOSTDOWN);
+	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", "", id), 0);
+	answer(&t.s);
+	ck_assert_int_eq(survey_read(&t.s, id, &l), 0);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_str_ne(l.items[0].found, "");
+	ck_assert_str_eq(l.items[1].host, "host2");
+	ck_assert_str_eq(l.items[1].found, "");
+}
+END
+
+TEST(a_survey_has_the_worker_look_and_is_forgotten)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SURVEY struct survey_list l = {0};
+	int64_t wanted, looked;
+	char id[ID_MAX];
+
+	live_worker(&t.s, TEST_HOST);
+	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", TEST_HOST, id),
+	                 0);
+	ck_assert_int_eq(worker_look(&t.s, TEST_HOST, &wanted, &looked), 0);
+	ck_assert_int_gt(wanted, looked);
+	ck_assert_int_eq(survey_forget(&t.s, id), 0);
+	ck_assert_int_eq(survey_waiting(&t.s, TEST_HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 0);
+	answer(&t.s);
+}
+END
+
+TEST(a_match_that_the_api_did_not_check_selects_nothing)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+
+	live_worker(&t.s, TEST_HOST);
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_JSON json_t *j =
+			found(&t.s, i ? "cmdline" : "colour", i ? "(" : "red");
+
+		ck_assert_uint_eq(json_object_size(j), 0);
+	}
+}
+END
+
+SUITE("surveys", a_survey_tells_processes_of_the_tenant_and_counts_others,
+      a_survey_of_no_worker_or_another_host_has_no_answer,
+      a_survey_has_the_worker_look_and_is_forgotten,
+      a_match_that_the_api_did_not_check_selects_nothing)

@@ -294,20 +294,17 @@ start_browser(const char *url)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
+/* Prints a link of the server's. */
 static int
-show_link(const char *url)
+print_link(const char *url)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	int rc;
 
 	if (!is_link(url))
 		return failed("the server gave no link");
 	safe_puts(&out, url);
 	buf_putc(&out, '\n');
-	rc = print(&out);
-	if (!rc && has_display())
-		start_browser(url);
-	return rc;
+	return print(&out);
 }
 
 int
@@ -315,14 +312,22 @@ cmd_open(struct cli *c)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 	char id[ID_MAX];
+	const char *url;
 	int rc = ask_profile(c, id, &r);
 
 	if (rc)
 		return rc;
-	return c->opt.json ? print_json(json_object_get(r.json, "links"))
-	                   : show_link(json_member(r.json, "flameGraphUrl"));
+	if (c->opt.json)
+		return print_json(json_object_get(r.json, "links"));
+	url = json_member(r.json, "flameGraphUrl");
+	rc = print_link(url);
+	if (!rc && has_display())
+		start_browser(url);
+	return rc;
 }
 
+/* The link is a secret, which the arguments of a browser would tell everybody
+ * on this machine: the user opens it. */
 int
 cmd_ui(struct cli *c)
 {
@@ -332,5 +337,5 @@ cmd_ui(struct cli *c)
 	if (rc)
 		return rc;
 	return c->opt.json ? print_json(r.json)
-	                   : show_link(json_member(r.json, "url"));
+	                   : print_link(json_member(r.json, "url"));
 }

@@ -46,7 +46,8 @@ make_cookie(char out[static BROWSER_SESSION_COOKIE_MAX])
 	snprintf(out, BROWSER_SESSION_COOKIE_MAX, "%s%s", first, second);
 }
 
-/* Removes what has ended, and the oldest ones of an actor who has too many. */
+/* Removes sessions that have ended, and the oldest ones, or the oldest links,
+ * of an actor who has too many. */
 static int
 make_room(struct store *s, const struct browser_session_ask *ask)
 {
@@ -56,7 +57,8 @@ make_room(struct store *s, const struct browser_session_ask *ask)
 
 	return rc < 0 ? rc
 	              : db_run(s->db, SQL_BROWSER_SESSION_CROWD,
-	                       ARGS(V(ask->actor), V(others)));
+	                       ARGS(V(ask->actor), V(ask->link_until_ms),
+	                            V(others)));
 }
 
 int

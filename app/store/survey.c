@@ -19,35 +19,21 @@ survey_list_done(struct survey_list *l)
 	*l = (struct survey_list){0};
 }
 
-static int
-ask(struct store *s, const char *id, const char *tenant, const char *match_kind,
-    const char *match_value, const char *host)
-{
-	int n = db_run(
-		s->db, SQL_SURVEY_ASK,
-		ARGS(V(id), V(tenant), V(match_kind), V(match_value), V(host)));
-
-	if (n <= 0)
-		return n ? n : -EHOSTDOWN;
-	n = db_run(s->db, SQL_SURVEY_WANT_LOOK, ARGS(V(id)));
-	return n < 0 ? n : 0;
-}
-
 int
 survey_ask(struct store *s, const char *tenant, const char *match_kind,
            const char *match_value, const char *host, char id[static ID_MAX])
 {
 	char new_id[ID_MAX];
-	int rc = store_begin(s);
+	int n;
 
 	id_new(SURVEY_PREFIX, new_id);
-	if (rc)
-		return rc;
-	rc = ask(s, new_id, tenant, match_kind, match_value, host);
-	rc = store_end(s, rc);
-	if (!rc)
-		memcpy(id, new_id, ID_MAX);
-	return rc;
+	n = db_run(s->db, SQL_SURVEY_ASK,
+	           ARGS(V(new_id), V(tenant), V(match_kind), V(match_value),
+	                V(host)));
+	if (n <= 0)
+		return n ? n : -EHOSTDOWN;
+	memcpy(id, new_id, ID_MAX);
+	return 0;
 }
 
 static int

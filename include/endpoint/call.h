@@ -48,7 +48,7 @@ struct caller {
 	char *tenants; /* all tenants of the token, separated by spaces */
 	char browser_session[ID_MAX]; /* of a cookie or link; "": neither */
 	const char *sign_in_link;     /* NULL: none was sent */
-	int64_t expires_ms;           /* of token or cookie; 0: never */
+	int64_t expires_ms; /* of token, cookie or a link's session; 0: never */
 };
 
 struct value {

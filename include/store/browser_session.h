@@ -11,7 +11,7 @@
 #include "store/store.h"
 
 #define BROWSER_SESSION_PREFIX     "bs-"
-#define SIGN_IN_LINK_PREFIX        "lnk_"       /* of what a link hands over */
+#define SIGN_IN_LINK_PREFIX        "lnk_"       /* of a link's secret */
 #define BROWSER_SESSION_COOKIE_MAX (2 * ID_MAX) /* with its NUL */
 #define BROWSER_SESSION_TOUCH_MS   60000 /* used_ms is at most this old */
 #define BROWSER_SESSIONS_OF_ONE    50    /* of one key or subject */
@@ -45,8 +45,8 @@ void browser_session_list_done(struct browser_session_list *l);
 
 /*
  * Makes a browser session; cookie gets the only copy of its secret, or of the
- * link's. The oldest ones of the same actor end where there are more than
- * BROWSER_SESSIONS_OF_ONE. Call it in a transaction.
+ * link's. The oldest ones, or the oldest links, of the same actor end where
+ * there are more than BROWSER_SESSIONS_OF_ONE. Call it in a transaction.
  */
 MUST_CHECK int
 browser_session_create(struct store *s, const struct browser_session_ask *ask,

@@ -1,7 +1,7 @@
 /*
  * Surveys: what a match selects on each host, asked before there is a service
  * of it. The API asks, the workers answer, and the API forgets the survey. One
- * that nobody forgot is removed with a later one.
+ * that nobody forgot is removed by a later one, or by a worker.
  */
 #pragma once
 
@@ -36,6 +36,7 @@ survey_ask(struct store *s, const char *tenant, const char *match_kind,
 /* Reads what was answered so far, by host. */
 MUST_CHECK int
 survey_read(struct store *s, const char *id, struct survey_list *out);
+/* Removes a survey, and those that are older than SURVEY_KEEP_MS. */
 MUST_CHECK int survey_forget(struct store *s, const char *id);
 
 /* --- the worker's side ---------------------------------------------------- */

@@ -47,11 +47,15 @@ DELETE FROM browser_session WHERE id = $1 AND default_tenant = $2;
 
 -- name: browser_session_sweep
 DELETE FROM browser_session
-WHERE expires_ms <= now_ms() OR used_ms <= now_ms() - CAST($1 AS BIGINT)
+WHERE expires_ms <= now_ms()
+   OR (link_until_ms = 0 AND used_ms <= now_ms() - CAST($1 AS BIGINT))
    OR (link_until_ms > 0 AND link_until_ms <= now_ms());
 
+-- Browsers that have signed in, or links that wait: each has a limit of its own.
 -- name: browser_session_crowd
 DELETE FROM browser_session
-WHERE actor = $1 AND id NOT IN (
-  SELECT id FROM browser_session WHERE actor = $1
-  ORDER BY created_ms DESC, id DESC LIMIT CAST($2 AS BIGINT));
+WHERE actor = $1 AND (link_until_ms = 0) = (CAST($2 AS BIGINT) = 0)
+  AND id NOT IN (
+  SELECT id FROM browser_session
+  WHERE actor = $1 AND (link_until_ms = 0) = (CAST($2 AS BIGINT) = 0)
+  ORDER BY created_ms DESC, id DESC LIMIT CAST($3 AS BIGINT));

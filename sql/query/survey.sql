@@ -3,10 +3,6 @@ INSERT INTO survey (id, host, tenant, match_kind, match_value, found, asked_ms)
 SELECT $1, w.host, $2, $3, $4, '', now_ms() FROM worker w
 WHERE w.alive_until_ms > now_ms() AND ($5 = '' OR w.host = $5);
 
--- name: survey_want_look
-UPDATE worker SET look_wanted_ms = now_ms()
-WHERE host IN (SELECT s.host FROM survey s WHERE s.id = $1);
-
 -- Columns of struct survey, in its order.
 -- name: survey_read
 SELECT id, host, tenant, match_kind, match_value, found

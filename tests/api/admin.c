@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define SERVICES "/api/v1/services"
+#define LINKS    "/api/v1/browser-session/link"
 #define TOKENS   "/api/v1/tokens"
 
 static struct client_reply
@@ -620,11 +621,14 @@ TEST(a_new_api_key_is_made_without_idempotency_key_and_is_not_in_the_store)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply refused =
 		repeat(&a, TOKENS, body, KEY_ADMIN);
+	CLEANUP_REPLY struct client_reply link_refused =
+		repeat(&a, LINKS, "", KEY_ADMIN);
 	CLEANUP_REPLY struct client_reply made =
 		send_as(&a, KEY_ADMIN, "POST", TOKENS, body);
 	static const char *const files[] = {"stoker.db", "stoker.db-wal"};
 
 	assert_error(&refused, 400, "InvalidParameter");
+	assert_error(&link_refused, 400, "InvalidParameter");
 	ck_assert_int_eq(made.status, 201);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_REPLY);

@@ -95,7 +95,7 @@ check a_service_stands_for_its_newest_complete_profile shows "demo is sess-.*: c
 check of_the_type_asked_for says "'demo' has no complete memory profile" stoker_cli top demo --type memory
 check there_may_be_none_so_old says 'not as many complete profiles' stoker_cli top @last~99
 check ui_prints_a_link_that_signs_in \
-  grep -qE '^https?://[^ ]+/ui/#sign-in=lnk_[a-z0-9]{40}$' <(DISPLAY= stoker_cli ui 2>&1)
+  grep -qE '^https?://[^ ]+/ui/#sign-in=lnk_[a-z0-9]{40}$' <(stoker_cli ui 2>&1)
 check open_prints_the_link_that_opens_the_graph leaves 0 curl -fsS -o /dev/null "$(stoker_cli open @last~1 2>/dev/null)"
 check a_word_that_is_nothing_is_told says '(UnknownService)' stoker_cli top frobnicate
 check remove_takes_no_name_of_a_service leaves 64 stoker_cli remove demo

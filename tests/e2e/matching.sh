@@ -35,15 +35,19 @@ check what_runs_from_before_an_upgrade_is_still_known \
   wait_for 10 matches linked "$(sorted "$one" "$two")"
 
 # --- what a match would select, before there is a service ------------------------
-found() { # query: pids
-  api GET "/api/v1/processes?$1" | jq -c '[.items[].found.processes[].pid] | sort'
+find_processes() { # body
+  api POST /api/v1/processes -H 'Content-Type: application/json' -d "$1"
 }
-check a_match_is_tried_before_there_is_a_service equal "$(found "exe=$tmp/two")" "[$two]"
-check what_may_be_profiled_is_listed_without_a_match \
-  jq -e --argjson pid "$two" 'index($pid)' <<<"$(found '')"
-check a_match_that_is_none_is_told says 'InvalidParameter' api GET '/api/v1/processes?exe=two'
-check two_matches_are_told says 'InvalidParameter' api GET '/api/v1/processes?exe=/bin/sh&unit=a.service'
-check a_host_without_a_worker_finds_nothing equal "$(found host=nowhere)" '[]'
+found() { find_processes "$1" | jq -c '[.items[].found.processes[].pid] | sort'; }
+check a_match_is_tried_before_there_is_a_service \
+  equal "$(found "{\"match\":{\"exe\":\"$tmp/two\"}}")" "[$two]"
+check a_program_that_may_be_profiled_is_listed_without_a_match \
+  jq -e --argjson pid "$two" 'index($pid)' <<<"$(found '{}')"
+check a_match_that_is_none_is_told \
+  says 'absolute path' find_processes '{"match":{"exe":"two"}}'
+check two_matches_are_told \
+  says 'exactly one of' find_processes '{"match":{"exe":"/bin/sh","unit":"a.service"}}'
+check a_host_without_a_worker_finds_nothing equal "$(found '{"host":"nowhere"}')" '[]'
 
 # --- a command line, which those have, too, that tell it to stoker ---------------
 cp "$tmp/one" "$tmp/mark-$$"

@@ -79,21 +79,22 @@ begin(struct call *c, const struct browser_session_ask *ask,
       char secret[static BROWSER_SESSION_COOKIE_MAX])
 {
 	struct store *store = &c->env->store;
-	char *id = c->caller.browser_session;
+	char new_id[ID_MAX];
 	int rc = store_begin(store);
 
 	if (rc)
 		return rc;
-	rc = ask ? browser_session_create(store, ask, id, secret)
+	rc = ask ? browser_session_create(store, ask, new_id, secret)
 	         : browser_session_follow(store, c->caller.sign_in_link,
 	                                  secret);
 	if (!rc)
-		rc = audit_note(c, id, "{}");
+		rc = audit_note(c, ask ? new_id : c->caller.browser_session,
+		                "{}");
 	return store_end(store, rc);
 }
 
-/* One that could be made by another would never end, nor with a single
- * sign-on. */
+/* True for a caller with neither a key, a JWT nor a link. A session that a
+ * cookie or a single sign-on could make would outlive that. */
 static bool
 lacks_key(const struct call *c)
 {
@@ -115,8 +116,11 @@ browser_session_post(struct call *c)
 	if (!c->req->secure && !c->req->loopback)
 		return fail(c, SecureRequired);
 	rc = begin(c, follows ? NULL : &ask, cookie);
-	if (rc == -ENOENT)
+	if (rc == -ENOENT) {
+		reply_header(c->reply, "WWW-Authenticate",
+		             "Bearer realm=\"stoker\"");
 		return fail(c, Unauthorized, "the link was used just now");
+	}
 	if (rc)
 		return fail_store(c, rc);
 	set_cookie(c, cookie, (ask.expires_ms - now) / MS_PER_S);
@@ -135,7 +139,8 @@ browser_session_link_post(struct call *c)
 
 	if (lacks_key(c))
 		return fail(c, KeyRequired);
-	ask.link_until_ms = now + LINK_MS;
+	ask.link_until_ms = now + LINK_MS < ask.expires_ms ? now + LINK_MS
+	                                                   : ask.expires_ms;
 	rc = begin(c, &ask, secret);
 	if (rc)
 		return fail_store(c, rc);

@@ -1,4 +1,5 @@
-/* /api/v1/processes: what a match would select, before there is a service. */
+/* /api/v1/processes: the processes that a match would select, before there is a
+ * service. */
 #include "store/survey.h"
 #include "base/clock.h"
 #include "endpoint/call/db_watch.h"
@@ -17,30 +18,6 @@ static void
 asked_done(struct asked *a)
 {
 	survey_list_done(&a->list);
-}
-
-/* Makes the rule of what the query names; none: whatever may be profiled. */
-static json_t *
-rule_given(const struct call *c)
-{
-	static const struct {
-		const char *kind;
-		enum param param;
-	} rows[] = {
-		{"unit", P_FindProcesses_unit},
-		{"exe", P_FindProcesses_exe},
-		{"pidFile", P_FindProcesses_pidFile},
-		{"cmdline", P_FindProcesses_cmdline},
-	};
-	json_t *rule = json_object();
-
-	for (size_t i = 0; rule && i < ARRAY_LEN(rows); i++)
-		if (param_given(c, rows[i].param) &&
-		    json_object_set_new(
-			    rule, rows[i].kind,
-			    json_string(param_text(c, rows[i].param))))
-			return json_decref(rule), NULL;
-	return rule;
 }
 
 /* Returns 0 when all hosts have answered, or -EAGAIN. */
@@ -89,16 +66,14 @@ answer(struct call *c, const struct survey_list *list)
 }
 
 int
-survey_get(struct call *c)
+survey_post(struct call *c)
 {
-	CLEANUP_JSON json_t *given = rule_given(c);
 	CLEANUP(asked_done) struct asked a = {0};
 	struct match_rule rule;
 	int rc;
 
-	if (!given)
-		return fail_memory(c);
-	if (match_of_caller(c, "match", given, &rule))
+	if (match_of_caller(c, "match", param_json(c, P_FindProcesses_match),
+	                    &rule))
 		return -1;
 	rc = find(c, &rule, &a);
 	/* hosts that have not answered in time are told as such; without a

@@ -6,6 +6,7 @@
 #include "store/idempotency.h"
 #include "store/job.h"
 #include "store/quota.h"
+#include "store/survey.h"
 #include "store/trigger.h"
 #include "store/window.h"
 
@@ -108,6 +109,7 @@ retention_step(struct retention *r, struct store *s, const struct conf *conf,
 		r->soon_ns = now_ns + SOON_NS;
 		report("jobs of silent workers", expire(r, s, conf, now_ns));
 		report("profiles removed", blob_reap(s));
+		report("surveys", survey_forget(s, ""));
 		move_wal(s);
 	}
 }

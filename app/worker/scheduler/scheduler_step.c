@@ -288,44 +288,51 @@ claim(struct scheduler *s, int64_t now_ns)
 
 /* --- everything that is due ----------------------------------------------- */
 
-/* Looks at the processes, for the services and for who thinks of another. */
+/* Answers surveys; true in *out while there are some. */
 static int
-look(struct scheduler *s, int64_t now_ns)
+answer_surveys(struct scheduler *s, int64_t now_ns, bool *out)
 {
-	int rc = proc_table_scan(&s->procs, now_ns);
+	CLEANUP_SURVEY struct survey_list l = {0};
+	int rc = survey_waiting(&s->store, s->self.host, &l);
 
-	if (rc < 0)
+	*out = l.n > 0;
+	if (rc || !l.n)
 		return rc;
+	s->look_ns = now_ns;
+	rc = proc_table_scan(&s->procs, now_ns);
 	s->unmatched |= rc > 0;
-	return scan(s, now_ns, 0)
-	               ?: surveys_answer(&s->store, s->self.host, s->conf,
-	                                 &s->targets.reader, &s->procs);
+	return rc < 0 ? rc
+	              : surveys_answer(&s->store, &l, s->conf,
+	                               &s->targets.reader, &s->procs);
 }
 
-/*
- * Looks for a start that found no process of its service, or for a survey.
- * Looks have a cost, and any operator may ask for them: LOOK_NS is the least
- * time between two.
- */
+/* Looks for a start that found no process of its service. */
+static int
+look_for_start(struct scheduler *s, int64_t now_ns)
+{
+	int64_t wanted, looked, at;
+	int rc = worker_look(&s->store, s->self.host, &wanted, &looked);
+
+	if (rc || wanted <= looked)
+		return rc == -ENOENT ? 0 : rc;
+	s->look_ns = now_ns;
+	rc = store_now(&s->store, &at) ?: scan(s, now_ns, 0);
+	return rc ?: worker_looked(&s->store, s->self.host, at);
+}
+
+/* Looks have a cost, and any operator may ask for them: LOOK_NS is the least
+ * time between two. */
 static int
 look_if_wanted(struct scheduler *s, int64_t now_ns)
 {
-	int64_t wanted, looked, at;
+	bool more = false;
 	int rc;
 
 	if (!s->look_wanted || now_ns - s->look_ns < LOOK_NS)
 		return 0;
-	rc = worker_look(&s->store, s->self.host, &wanted, &looked);
-	if (rc || wanted <= looked) {
-		s->look_wanted = false;
-		return rc == -ENOENT ? 0 : rc;
-	}
-	rc = store_now(&s->store, &at) ?: look(s, now_ns);
+	rc = look_for_start(s, now_ns) ?: answer_surveys(s, now_ns, &more);
 	if (!rc)
-		rc = worker_looked(&s->store, s->self.host, at);
-	if (!rc)
-		s->look_wanted = false;
-	s->look_ns = now_ns;
+		s->look_wanted = more;
 	return rc;
 }
 

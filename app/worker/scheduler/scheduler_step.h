@@ -41,7 +41,7 @@ struct scheduler {
 	int64_t version;     /* of the data, as last seen */
 	int64_t scanned_ns;  /* when processes were last looked up */
 	bool unmatched;      /* processes or services changed since */
-	bool look_wanted;    /* a start asks for a look */
+	bool look_wanted;    /* a start or a survey may ask for a look */
 	int64_t look_ns;     /* when such a request was last served */
 	int64_t cost_ns;     /* CPU time of that look */
 	int64_t stop_by_ns;  /* 0: not stopping */

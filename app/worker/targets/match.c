@@ -96,8 +96,8 @@ match_refresh(struct match *m, const struct match_reader *reader)
 		m->pid = 0;
 }
 
-static size_t
-exe_len(const char *exe)
+size_t
+match_exe_len(const char *exe)
 {
 	size_t n = strlen(exe), k = strlen(DELETED);
 
@@ -107,7 +107,7 @@ exe_len(const char *exe)
 static bool
 is_exe(const char *path, const struct proc *p)
 {
-	size_t n = exe_len(p->exe);
+	size_t n = match_exe_len(p->exe);
 
 	return path && strlen(path) == n && !memcmp(path, p->exe, n);
 }
@@ -120,7 +120,7 @@ is_own(const struct proc *p)
 	                                    "stoker-worker"};
 	const char *slash = strrchr(p->exe, '/');
 	const char *name = slash ? slash + 1 : p->exe;
-	size_t n = exe_len(name);
+	size_t n = match_exe_len(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strlen(names[i]) == n && !memcmp(names[i], name, n))

@@ -46,6 +46,9 @@ void match_keep(struct match *m, struct match *old);
 /* Reads the pid file, or follows the links of an executable's path, again; does
  * nothing for other kinds. */
 void match_refresh(struct match *m, const struct match_reader *reader);
+/* Returns the length of an executable's path, without what the kernel appends
+ * once the file was replaced. */
+size_t match_exe_len(const char *exe);
 /* A command line means no program of Stoker's own, and no command that only
  * hands the pattern to one. */
 bool match_process(const struct match *m, const struct proc *p);

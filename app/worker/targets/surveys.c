@@ -3,6 +3,7 @@
 #include "base/json_out.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,49 +17,56 @@ struct search {
 	int64_t matching, refused;
 };
 
-/* True for a process that another of the same program and unit has started:
- * who chooses among all processes looks for the first one. */
+/* True for a process that another of the same program and unit has started, and
+ * which is listed: who chooses among all processes looks for the first one. */
 static bool
 is_worker_of_one(const struct search *s, const struct proc *p)
 {
 	const struct proc *parent = proc_table_find(s->procs, p->parent);
 
-	return parent && !strcmp(parent->exe, p->exe) &&
-	       !strcmp(parent->unit, p->unit);
+	return parent && match_scope(s->scope, parent) &&
+	       !strcmp(parent->exe, p->exe) && !strcmp(parent->unit, p->unit);
 }
 
 static bool
 is_wanted(const struct search *s, const struct proc *p)
 {
-	if (!*p->exe && !*p->cmdline) /* a kernel thread, or a zombie */
-		return false;
 	return s->all ? !is_worker_of_one(s, p) : match_process(&s->match, p);
 }
 
+/* Writes the executable as a match names it, also after it was replaced. */
 static void
 put_process(struct buf *out, const struct proc *p)
 {
-	char command[SURVEY_MAX_COMMAND + 1];
+	char command[SURVEY_MAX_COMMAND + 1], exe[PATH_MAX];
 
 	snprintf(command, sizeof(command), "%s", p->cmdline);
+	snprintf(exe, sizeof(exe), "%.*s", (int)match_exe_len(p->exe), p->exe);
 	json_open(out, NULL, '{');
 	json_put_int(out, "pid", p->pid);
 	json_put_text(out, "unit", p->unit);
-	json_put_text(out, "executable", p->exe);
+	json_put_text(out, "executable", exe);
 	json_put_text(out, "command", command);
 	json_close(out, '}');
+}
+
+static bool
+counts_others(const struct search *s)
+{
+	return !s->all && s->match.kind != MATCH_CMDLINE;
 }
 
 static void
 look_at(struct search *s, const struct proc *p)
 {
-	if (!is_wanted(s, p))
+	bool ours = match_scope(s->scope, p);
+
+	if ((!*p->exe && !*p->cmdline) || /* a kernel thread, or a zombie */
+	    !(ours || counts_others(s)) || !is_wanted(s, p))
 		return;
-	if (!match_scope(s->scope, p)) {
+	if (!ours)
 		s->refused++;
-		return;
-	}
-	if (s->matching++ < SURVEY_MAX_PROCESSES)
+	else if (s->matching++ < SURVEY_MAX_PROCESSES)
 		put_process(s->out, p);
 }
 
@@ -72,7 +80,7 @@ find(struct search *s)
 		look_at(s, &s->procs->items[i]);
 	json_close(s->out, ']');
 	json_put_int(s->out, "matching", s->matching);
-	json_put_int(s->out, "outOfScope", s->all ? 0 : s->refused);
+	json_put_int(s->out, "outOfScope", s->refused);
 	json_close(s->out, '}');
 	return buf_err(s->out);
 }
@@ -99,20 +107,22 @@ answer(struct store *store, const struct survey *v, struct search *s,
 }
 
 int
-surveys_answer(struct store *s, const char *host, const struct conf *conf,
-               const struct match_reader *reader,
+surveys_answer(struct store *s, const struct survey_list *l,
+               const struct conf *conf, const struct match_reader *reader,
                const struct proc_table *procs)
 {
-	CLEANUP_SURVEY struct survey_list l = {0};
-	int rc = survey_waiting(s, host, &l);
+	int64_t end = clock_mono_ns() + SURVEYS_NS;
+	int rc = 0;
 
-	for (size_t i = 0; i < l.n && !rc; i++) {
+	for (size_t i = 0; i < l->n && !rc; i++) {
 		struct search search = {
 			.procs = procs,
-			.scope = conf_tenant(conf, l.items[i].tenant),
+			.scope = conf_tenant(conf, l->items[i].tenant),
 		};
 
-		rc = answer(s, &l.items[i], &search, reader);
+		rc = answer(s, &l->items[i], &search, reader);
+		if (clock_mono_ns() > end)
+			break;
 	}
 	return rc;
 }

@@ -1,20 +1,25 @@
 /*
  * Answers surveys: which processes a match would select, before there is a
  * service of it. Only processes within the tenant's scope are told; of others,
- * their number. The rows were written by the API, which the worker does not
- * trust: a match is checked again, and a pid file is read as for a service.
+ * their number, but for a pattern, by which their command lines could be
+ * guessed. The rows were written by the API, which the worker does not trust: a
+ * match is checked again, and a pid file is read as for a service.
  */
 #pragma once
 
+#include "base/clock.h"
 #include "match.h"
 #include "store/survey.h"
 
-#define SURVEY_MAX_PROCESSES 100 /* that an answer lists */
-#define SURVEY_MAX_COMMAND   300 /* bytes of a command line */
+#define SURVEY_MAX_PROCESSES 100      /* that an answer lists */
+#define SURVEY_MAX_COMMAND   300      /* bytes of a command line */
+#define SURVEYS_NS           NS_PER_S /* after this, the rest waits */
 
-/* Answers the surveys that wait for this host.
- * Errors   -ENOMEM, errors of the store */
+/*
+ * Answers surveys that wait for this host, one at least.
+ *   Errors   -ENOMEM; errors of the store
+ */
 MUST_CHECK int
-surveys_answer(struct store *s, const char *host, const struct conf *conf,
-               const struct match_reader *reader,
+surveys_answer(struct store *s, const struct survey_list *l,
+               const struct conf *conf, const struct match_reader *reader,
                const struct proc_table *procs);

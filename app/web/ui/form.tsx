@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, post, put } from './api';
+import { fromLines, toLines } from './lines';
 import { Matching } from './matching';
 import { Failure, sentence, Skeleton } from './parts';
 import { useData } from './use';
@@ -39,40 +40,18 @@ const EXAMPLES: Record<string, string> = {
   capture: 'durationSeconds = 30',
 };
 
-function valueOf(text: string) {
-  if (text === 'true' || text === 'false') return text === 'true';
-  return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
-}
-
-/* The object that lines stand for. A label is a text, whatever it looks like. */
-export function fromLines(text: string, isText: boolean) {
-  const all: Values = {};
-  for (const line of text.split('\n')) {
-    const at = line.indexOf('='), name = line.slice(0, at).trim();
-    if (line.trim() === '') continue;
-    if (at < 1) throw new Error(
-      `"${line.trim()}" should be a name, = and a value`);
-    const value = line.slice(at + 1).trim();
-    const path = isText ? [name] : name.split('.');
-    let within = all;
-    for (const part of path.slice(0, -1))
-      within = (within[part] ??= {}) as Values;
-    within[path[path.length - 1]] = isText ? value : valueOf(value);
-  }
-  return all;
-}
-
-export function toLines(all: Values, before = ''): string {
-  return Object.entries(all).map(([name, value]) =>
-    value !== null && typeof value === 'object'
-      ? toLines(value as Values, `${before}${name}.`)
-      : `${before}${name} = ${value}`).join('\n');
-}
-
 /* A name of the API, as words: expiresInDays is "Expires in days". */
 export function words(name: string) {
   const text = name.replace(/[A-Z]/g, c => ' ' + c.toLowerCase());
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function linesOf(name: string, text: string, isText: boolean) {
+  try {
+    return fromLines(text, isText);
+  } catch (e) {
+    throw new Error(`${words(name)}: ${(e as Error).message}`);
+  }
 }
 
 /* Fields that were left empty are not sent: the server has their defaults. */
@@ -84,7 +63,7 @@ function bodyOf(data: FormData, { properties }: Schema, fixed: Values) {
     if (name in fixed || (text === '' && type !== 'boolean')) continue;
     body[name] = type === 'integer' || type === 'number' ? Number(text)
       : type === 'array' ? text.split(',').map(s => s.trim()).filter(Boolean)
-        : type === 'object' ? fromLines(text, !!additionalProperties)
+        : type === 'object' ? linesOf(name, text, !!additionalProperties)
           : type === 'boolean' ? text === 'on' : text;
   }
   return body;
@@ -166,6 +145,11 @@ function Input({ name, field, value, isRequired }: { name: string;
   const about = `about-${name}`, common = { name, required: isRequired,
     'aria-describedby': about, defaultValue: typed(value) };
   const [lines, setLines] = useState(typed(value) ?? '');
+  const area = useRef<HTMLTextAreaElement>(null);
+  const choose = (text: string) => {
+    setLines(text);
+    area.current!.focus();
+  };
   return <div class={field.type === 'object' ? 'field lines' : 'field'}>
     <label>{words(name)}
       {field.enum ? <select {...common}
@@ -174,7 +158,7 @@ function Input({ name, field, value, isRequired }: { name: string;
         {field.enum.map(v => <option key={v}>{v}</option>)}</select>
         : field.type === 'boolean' ? <input {...common} type="checkbox"
           defaultChecked={value !== false} />
-          : field.type === 'object' ? <textarea {...common} rows={2}
+          : field.type === 'object' ? <textarea {...common} ref={area} rows={2}
             spellcheck={false} placeholder={EXAMPLES[name] ?? ''} value={lines}
             onInput={e => setLines(e.currentTarget.value)} />
             : isNumber ? <input {...common} type="number" min={field.minimum}
@@ -182,7 +166,7 @@ function Input({ name, field, value, isRequired }: { name: string;
               : <input {...common} maxLength={field.maxLength}
                 autoComplete="off" placeholder={hint} />}
     </label>
-    {name === 'match' && <Matching text={lines} choose={setLines} />}
+    {name === 'match' && <Matching text={lines} choose={choose} />}
     <p class="quiet" id={about}>{sentence(field.description ?? '')}
       {field.type === 'array' && ' Separate them by commas.'}</p>
   </div>;

@@ -18,8 +18,8 @@ const isSso = (who: Who) => typeof who === 'object' && 'actor' in who &&
 
 const LINK = '#sign-in=';
 
-/* What a link hands over that signs a browser in once; '' where there is none.
- * It leaves the address, and with it the history. */
+/* Takes the secret of a link that signs a browser in once out of the address,
+ * and so out of the history; '' where there is none. */
 function takeLink() {
   if (!location.hash.startsWith(LINK)) return '';
   const secret = location.hash.slice(LINK.length);
@@ -31,7 +31,8 @@ function App() {
   const [who, set] = useState<Who>('asking'), [wrong, setWrong] = useState('');
   const link = useMemo(takeLink, []);
   const follow = () => signIn(link).then(set, (e: Error) => {
-    setWrong(e instanceof ApiError && e.status === 401
+    if (!(e instanceof ApiError) || e.status === 0) return set(e);
+    setWrong(e.status === 401
       ? 'This link was used before, or is too old. Ask for another one, or '
         + 'sign in with a key.' : e.message);
     set('nobody');
@@ -48,12 +49,19 @@ function App() {
       return old === 'asking' ? old : 'over';
     }));
     ask();
+    /* a link that is pasted where this page is open changes the address only */
+    addEventListener('hashchange', () => {
+      if (location.hash.startsWith(LINK)) location.reload();
+    });
   }, []);
   if (who === 'asking') return <main class="page"><Skeleton /></main>;
   if (who instanceof Error)
     return <main class="page"><Failure error={who} again={ask} /></main>;
   if (who === 'nobody' || who === 'over')
-    return <SignIn isOver={who === 'over'} wrong={wrong} done={set} />;
+    return <SignIn isOver={who === 'over'} wrong={wrong} done={caller => {
+      setWrong('');
+      set(caller);
+    }} />;
   return <Frame caller={who} leave={() => set('nobody')} />;
 }
 

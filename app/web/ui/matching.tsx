@@ -3,8 +3,8 @@
  * Until there is one, those to choose from, which a word looks through.
  */
 import { useEffect, useState } from 'preact/hooks';
-import { get } from './api';
-import { fromLines } from './form';
+import { post } from './api';
+import { fromLines } from './lines';
 import { sentence } from './parts';
 import { useData } from './use';
 
@@ -13,10 +13,12 @@ type Process = { pid: number; unit: string; executable: string;
 type Found = { processes: Process[]; matching: number; outOfScope: number };
 type Host = { host: string; answered: boolean; found: Partial<Found> };
 type Survey = { items: Host[] };
+type Rule = Record<string, unknown>;
 
 const PAUSE_MS = 300, REFRESH_MS = 5e3, SHOWN = 8;
 /* Programs that run others: their executable says little. */
 const INTERPRETER = /\/(python|node|java|ruby|php|perl|bash|dash|sh)[\d.]*$/;
+const WORDS_MAX = 500; /* of a pattern; the API takes 512 bytes */
 
 /* The text, once nothing was typed for a while. */
 function useSettled(text: string) {
@@ -28,42 +30,55 @@ function useSettled(text: string) {
   return settled;
 }
 
-function queryOf(text: string) {
-  if (!text.includes('=')) return '';
+/* The match that is typed; none for a word, null for half a line. */
+function ruleOf(text: string): Rule | null {
+  if (!text.includes('=')) return {};
   try {
-    return String(new URLSearchParams(Object.entries(fromLines(text, true))
-      .map(([name, value]) => [name, String(value)])));
+    return fromLines(text, true);
   } catch {
-    return null; /* not a whole line yet */
+    return null;
   }
 }
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/* The match that means a process and what is started in its place later. */
-export function matchOf({ unit, executable, command }: Process) {
+/* A pattern for a program that an interpreter runs: the first two words tell
+ * which, unless the second one is an option. */
+function patternOf(command: string) {
+  const [first, second = ''] = command.split(' ');
+  return second === '' || second.startsWith('-')
+    ? `^${escaped(command).slice(0, WORDS_MAX)}`
+    : `^${escaped(first)} ${escaped(second)}( |$)`;
+}
+
+/* The match that means a process and its successors after a restart. */
+function matchOf({ unit, executable, command }: Process) {
   if (unit.endsWith('.service') && !/^user@\d+\./.test(unit))
     return `unit = ${unit}`;
-  return executable && !INTERPRETER.test(executable) ? `exe = ${executable}`
-    : `cmdline = ^${escaped(command.split(' ').slice(0, 2).join(' '))}( |$)`;
+  /* a line ends a match: a path with control characters is none */
+  return executable && !INTERPRETER.test(executable) &&
+    !/[\0-\x1f]/.test(executable) ? `exe = ${executable}`
+    : `cmdline = ${patternOf(command)}`;
 }
 
 export function Matching({ text, choose }:
   { text: string; choose: (match: string) => void }) {
-  const settled = useSettled(text), query = queryOf(settled);
-  const { data, error } = useData('survey ' + query, async signal =>
-    query === null ? null
-      : get<Survey>(`/api/v1/processes?${query}`, signal), REFRESH_MS);
+  const settled = useSettled(text), rule = ruleOf(settled);
+  const isAll = rule !== null && Object.keys(rule).length === 0;
+  const { data, error } = useData('survey ' + JSON.stringify(rule), async () =>
+    rule && post<Survey>('/api/v1/processes', isAll ? {} : { match: rule }),
+  REFRESH_MS);
   const hosts = data?.items ?? [], word = settled.trim().toLowerCase();
-  const isWanted = (p: Process) => query !== '' ||
+  const isWanted = (p: Process) => !isAll ||
     `${p.pid} ${p.command} ${p.executable} ${p.unit}`.toLowerCase()
       .includes(word);
   return <div class="matching">
     <p role="status" class={error ? 'bad' : 'quiet'}>{error
-      ? sentence(error.message) : data ? told(hosts, query === '') : ''}</p>
-    {!error && hosts.map(h => <ul key={h.host}>
+      ? sentence(error.message) : data ? told(hosts, isAll) : ''}</p>
+    {!error && hosts.map(h => <ul key={h.host} aria-label={h.host}>
+      {hosts.length > 1 && <li><b>{h.host}</b></li>}
       {(h.found.processes ?? []).filter(isWanted)
-        .slice(0, query === '' ? undefined : SHOWN).map(p => <li key={p.pid}>{query === ''
+        .slice(0, isAll ? undefined : SHOWN).map(p => <li key={p.pid}>{isAll
           ? <button type="button" title={p.command}
             onClick={() => choose(matchOf(p))}><Words of={p} /></button>
           : <span title={p.command}><Words of={p} /></span>}
@@ -76,17 +91,20 @@ function Words({ of }: { of: Process }) {
     {of.unit && <span class="quiet"> {of.unit}</span>}</>;
 }
 
-/* What was found, in a sentence or two. */
+/* The findings of all hosts in a sentence or two. */
 function told(hosts: Host[], isAll: boolean) {
   const sum = (of: 'matching' | 'outOfScope') =>
     hosts.reduce((n, h) => n + (h.found[of] ?? 0), 0);
   const n = sum('matching'), out = sum('outOfScope');
+  const listed = hosts.reduce((n, h) =>
+    n + (h.found.processes?.length ?? 0), 0);
   const late = hosts.filter(h => !h.answered).map(h => h.host).join(', ');
   if (hosts.length === 0) return 'No worker is alive that could look.';
-  const first = isAll
-    ? n ? 'Choose from what runs, or type:' : 'Nothing runs here that this '
-      + 'tenant may profile: [scope] in stoker.conf says what it may.'
-    : n === 0 ? 'No process matches now.'
+  const first = n === 0 ? late ? '' : isAll ? 'Nothing runs here that this '
+    + 'tenant may profile: [scope] in stoker.conf says what it may.'
+    : 'No process matches now.'
+    : isAll ? `Choose from ${listed < n ? `the first ${listed} of ${n} `
+      + 'programs' : 'what runs'}, or type a word to look for:`
       : n === 1 ? 'One process matches:' : `${n} processes match:`;
   return [first, out && `${out} more outside of the tenant's scope, which is `
     + 'set in stoker.conf.', late && `No answer yet from ${late}.`]

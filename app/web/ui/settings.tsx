@@ -4,11 +4,13 @@
  */
 import { useEffect } from 'preact/hooks';
 import { all, ApiError, get, PROFILING, remove } from './api';
-import { Make, toLines } from './form';
+import { Make } from './form';
+import { toLines } from './lines';
 import type { PageProps } from './pages';
 import { Ask, Failure, Skeleton, Time } from './parts';
 import { toResult, toService } from './result';
 import { go, to } from './route';
+import { ProfileNow } from './start';
 import { useData } from './use';
 
 type Service = Record<string, unknown> & { name: string; kind: string;
@@ -50,6 +52,7 @@ export default function Settings({ args, caller }: PageProps) {
       <li><a href={toService(name)}>{name}</a></li>
       <li aria-current="page">Settings</li></ol>
       {isAdmin && <div class="buttons">
+        <ProfileNow service={name} />
         <Make<Service> word="Edit" isMain={false} title={`Edit ${name}`} path={at}
           operation={SERVICES + '/{name}'} method="put" values={data}
           made={again} />

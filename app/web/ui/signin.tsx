@@ -60,8 +60,8 @@ export function SignIn({ isOver, wrong, done }:
       <button class="main" disabled={isBusy}>
         {isBusy ? 'Signing in…' : 'Sign in'}</button>
       <p id="about-key" class="quiet">An administrator makes a key
-        with <code>stoker token create NAME</code>. Who has one on the command
-        line signs in with <code>stoker ui</code>. The browser keeps a cookie
+        with <code>stoker token create NAME</code>. On the command line, <code>stoker ui</code> prints a link that signs a
+        browser in. The browser keeps a cookie
         in place of the key.</p>
     </form>
   </main>;

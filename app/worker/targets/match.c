@@ -112,9 +112,8 @@ is_exe(const char *path, const struct proc *p)
 	return path && strlen(path) == n && !memcmp(path, p->exe, n);
 }
 
-/* Stoker's own programs, by the names that they are installed under. */
-static bool
-is_own(const struct proc *p)
+bool
+match_is_own(const struct proc *p)
 {
 	static const char *const names[] = {"stoker", "stoker-api",
 	                                    "stoker-worker"};
@@ -142,7 +141,7 @@ static bool
 is_cmdline(const struct match *m, const struct proc *p)
 {
 	return *p->cmdline && pattern_matches(&m->re, p->cmdline) &&
-	       !is_own(p) && !gives_pattern(m, p);
+	       !match_is_own(p) && !gives_pattern(m, p);
 }
 
 bool

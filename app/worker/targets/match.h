@@ -49,6 +49,9 @@ void match_refresh(struct match *m, const struct match_reader *reader);
 /* Returns the length of an executable's path, without what the kernel appends
  * once the file was replaced. */
 size_t match_exe_len(const char *exe);
+/* True for Stoker's own programs, by the names that they are installed under.
+ */
+bool match_is_own(const struct proc *p);
 /* A command line means no program of Stoker's own, and no command that only
  * hands the pattern to one. */
 bool match_process(const struct match *m, const struct proc *p);

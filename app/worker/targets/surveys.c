@@ -31,7 +31,8 @@ is_worker_of_one(const struct search *s, const struct proc *p)
 static bool
 is_wanted(const struct search *s, const struct proc *p)
 {
-	return s->all ? !is_worker_of_one(s, p) : match_process(&s->match, p);
+	return s->all ? !is_worker_of_one(s, p) && !match_is_own(p)
+	              : match_process(&s->match, p);
 }
 
 /* Writes the executable as a match names it, also after it was replaced. */

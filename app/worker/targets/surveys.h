@@ -11,8 +11,8 @@
 #include "match.h"
 #include "store/survey.h"
 
-#define SURVEY_MAX_PROCESSES 100      /* that an answer lists */
-#define SURVEY_MAX_COMMAND   300      /* bytes of a command line */
+#define SURVEY_MAX_PROCESSES 500      /* that an answer lists */
+#define SURVEY_MAX_COMMAND   200      /* bytes of a command line */
 #define SURVEYS_NS           NS_PER_S /* after this, the rest waits */
 
 /*

@@ -87,7 +87,7 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 			break;
 		json_array_append(rows, row);
 	}
-	if (!json_array_size(rows))
+	if (!json_array_size(all))
 		buf_puts(out, "no samples\n");
 	else if (json_object_get(json_array_get(rows, 0), VALUE_SELF))
 		table_show(out, value_columns, ARRAY_LEN(value_columns), rows,

@@ -17,9 +17,9 @@
   run([
     ['table_has_both_sides_the_change_and_a_mark_where_it_is_sure', () =>
       same(cells().slice(0, 6), [
-        'scan 20.0% 32.1% ▲ +100.0%', 'hash 0.00% 12.0% ▲ new',
-        'old 10.0% 0.00% ▼ gone', 'render 20.0% 15.7% −2.5%',
-        'once 0.00% 0.04% new', 'serve 50.0% 40.1% +0.0%'])],
+        'scan 800.00 ms/s 1.60 s/s ▲ +100.0%', 'hash 0 ns/s 600.00 ms/s ▲ new',
+        'old 400.00 ms/s 0 ns/s ▼ gone', 'render 800.00 ms/s 780.00 ms/s −2.5%',
+        'once 0 ns/s 2.00 ms/s new', 'serve 2.00 s/s 2.00 s/s +0.0%'])],
     ['titles_of_columns_say_which_side_is_which', () => same(
       [...document.querySelectorAll('#top th')].map(th => th.textContent.trim()),
       ['Base', 'Comparison', 'Change', 'Function', 'Package'])],

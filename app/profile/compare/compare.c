@@ -411,10 +411,17 @@ compare_reason(const struct comparison *c, struct buf *out)
 		if (c->known)
 			buf_addf(out,
 			         ", and the total cost%s did not certainly "
-			         "rise by %g %% or more.",
+			         "rise by %g %% or more",
 			         per, COMPARE_TOTAL);
 		else
-			buf_puts(out, "; the total cost is not known.");
+			buf_puts(out, "; the total cost is not known");
+		if (c->known && c->high >= COMPARE_TOTAL)
+			buf_addf(
+				out,
+				". Longer captures would tell whether it rose: "
+				"up to %.0f %% is not excluded",
+				c->high);
+		buf_putc(out, '.');
 		break;
 	case COMPARE_REGRESSED:
 		if (c->nrisen) {

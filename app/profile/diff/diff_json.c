@@ -6,8 +6,10 @@
  * the comparison's, as normalize says: share, rate, work or none. base tells
  * what else the head does of the comparison. changes lists the functions that
  * moved by more than chance, name being an index into names; moved: their
- * cost per second did as well. sure lists the nodes that changed by more than
- * chance, in ascending order. shape: which widths to begin with.
+ * cost per second did as well. risen lists the functions that, where none costs
+ * more by itself, cost more together with what they call. sure lists the nodes
+ * that changed by more than chance, in ascending order. shape: which widths to
+ * begin with.
  */
 #include "diff_formats.h"
 
@@ -37,18 +39,23 @@ put_base(const struct diff *d, const struct export_meta *base, struct buf *out)
 }
 
 static void
+open_change(struct buf *out, const struct diff *d,
+            const struct compare_function *f)
+{
+	uint32_t name = 0;
+	int rc = strings_add(d->tree->names, f->name, strlen(f->name), &name);
+
+	if (rc)
+		out->err = rc;
+	json_open(out, NULL, '{');
+	json_put_int(out, "name", name);
+}
+
+static void
 put_change(struct buf *out, const struct diff *d, const struct comparison *c,
            const struct compare_function *f)
 {
-	uint32_t name;
-	int rc = strings_add(d->tree->names, f->name, strlen(f->name), &name);
-
-	if (rc) {
-		out->err = rc;
-		return;
-	}
-	json_open(out, NULL, '{');
-	json_put_int(out, "name", name);
+	open_change(out, d, f);
 	json_put_real(out, "deltaPct", f->delta);
 	json_put_real(out, "pValue", f->p);
 	json_put_bool(out, "moved", compare_moved(c, f));
@@ -61,6 +68,13 @@ put_changes(struct buf *out, const struct diff *d, const struct comparison *c)
 	json_open(out, "changes", '[');
 	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++)
 		put_change(out, d, c, &c->functions[i]);
+	json_close(out, ']');
+	json_open(out, "risen", '[');
+	for (size_t i = 0; i < c->nrisen; i++) {
+		open_change(out, d, c->risen[i]);
+		json_put_real(out, "pValue", c->risen[i]->total_p);
+		json_close(out, '}');
+	}
 	json_close(out, ']');
 }
 

@@ -28,6 +28,7 @@ class DiffTree extends Tree {
   static heads = [['base', 'Base'], ['now', 'Comparison'],
     ['change', 'Change']];
   static sort = 'change';
+  static title = 'Functions, by their own cost';
   static shapes = { after: 'comparison', before: 'base', both: 'both' };
 
   constructor(doc) {
@@ -40,6 +41,7 @@ class DiffTree extends Tree {
     this.sure = new Uint8Array(this.n);
     for (const i of doc.sure) this.sure[i] = 1;
     this.changes = new Map(doc.changes.map(c => [c.name, c]));
+    this.risen = new Map(doc.risen.map(c => [c.name, c]));
     this.firstShape = this.total[0] > 0 ? doc.shape : 'before';
     this.setShape(this.firstShape);
   }
@@ -80,11 +82,12 @@ class DiffTree extends Tree {
       palette[kind] = read(kind);
     const of = ({ kind, strength }) =>
       mix(palette.same, palette[kind], strength);
+    const key = (name, isTotal) => isTotal ? -1 - name : name;
     const names = new Map(this.top(this.view(0)).map(row =>
-      [row.name, of(this.change(row.now, row.base,
-        this.changes.has(row.name)))]));
+      [key(row.name, row.isTotal), of(this.change(row.now, row.base,
+        row.isTotal || this.changes.has(row.name)))]));
     return { node: i => of(this.changeOf(i)),
-      name: i => names.get(i) };
+      name: (i, isTotal) => names.get(key(i, isTotal)) };
   }
 
   /* A value as both sides are held against each other. */
@@ -126,7 +129,21 @@ class DiffTree extends Tree {
     return this.delta(this.total[i], this.baseTotal[i]);
   }
 
-  /* Functions of a view, by what is spent in them alone. */
+  /* What a function and all that it calls cost in a view; where it calls
+   * itself, its outermost call has all. */
+  totalOf(name, view) {
+    const row = { name, isTotal: true, now: 0, base: 0 };
+    for (let i = Math.max(view.first, 1); i < view.end;
+      i = this.name[i] === name ? this.end[i] : i + 1) {
+      if (this.name[i] !== name) continue;
+      row.now += this.total[i];
+      row.base += this.baseTotal[i];
+    }
+    return row;
+  }
+
+  /* Functions of a view, by what is spent in them alone, and those that cost
+   * more with what they call. */
   top(view) {
     const rows = new Map();
     for (let i = Math.max(view.first, 1); i < view.end; i++) {
@@ -138,7 +155,8 @@ class DiffTree extends Tree {
       row.base += this.baseSelf[i];
     }
     for (const row of rows.values()) row.self = row.now;
-    return [...rows.values()];
+    return [...rows.values(), ...[...this.risen.keys()].map(name =>
+      this.totalOf(name, view)).filter(row => row.now + row.base > 0)];
   }
 
   /* Totals of a view, of the comparison and of the base. */
@@ -157,11 +175,14 @@ class DiffTree extends Tree {
 
   /* A mark before the change of those that moved by more than chance. */
   numbers(row, view) {
-    const { now, base } = row, change = this.changes.get(row.name);
+    const { now, base, isTotal } = row;
+    const change = (isTotal ? this.risen : this.changes).get(row.name);
     const [all, allBase] = this.sums(view), most = Math.max(all, allBase);
-    const side = (v, of) => ({ text: percent(v, of), title: this.amount(v),
-      meter: 100 * v / most + '%' });
-    const mark = !change ? '' : change.deltaPct > 0 ? '▲ ' : '▼ ';
+    const isShare = this.by === 'share';
+    const side = (v, of) => ({ meter: 100 * v / most + '%',
+      text: isShare ? percent(v, of) : this.amount(v),
+      title: isShare ? this.amount(v) : percent(v, of) });
+    const mark = !change ? '' : isTotal || change.deltaPct > 0 ? '▲ ' : '▼ ';
     const text = now === 0 && base === 0 ? '' : this.relative(now, base);
     return [side(base, allBase), side(now, all), {
       text: mark + text, meter: '0%',

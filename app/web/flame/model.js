@@ -73,6 +73,7 @@ class Tree {
    * the numbers of a row, in that order: text, its meter, what it is. */
   static columns = { self: true, total: true, name: false, package: false };
   static sort = 'self';
+  static title = 'Top functions';
 
   numbers(row, view) {
     return [row.self, row.total].map(v => {

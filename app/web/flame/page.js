@@ -373,7 +373,7 @@ function openPage(doc, address) {
     if (total > 0 && doc.depth.length > 1) return '';
     const time = quantity(doc.durationMs * 1e6, 'nanoseconds');
     return `Nothing was sampled in ${time}: the service was idle, or it did ` +
-      `none of what a ${doc.type} profile counts.`;
+      `nothing that profiles of type ${doc.type} count.`;
   }
 
   function listen() {
@@ -414,7 +414,7 @@ function openPage(doc, address) {
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
       heads: [...document.querySelectorAll('#top th')],
-      colorOf: name => flame.fills.name(name),
+      colorOf: (name, isTotal) => flame.fills.name(name, isTotal),
     }, tree, { highlight, order });
     state = {};
     chosen = { node: 0, flame };

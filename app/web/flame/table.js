@@ -9,6 +9,7 @@ import { matcher, shorten } from './text.js';
 import { element } from './flame.js';
 
 const ROWS = 100, LETTER_PX = 7.8;
+const WITH_CALLS = ' with what it calls';
 
 class Table {
   constructor(parts, tree, on) {
@@ -47,8 +48,7 @@ class Table {
       ...rows.slice(0, shown).map(row => this.row(row)));
     this.more.hidden = left === 0;
     this.more.textContent = `Show more of ${left.toLocaleString('en')}`;
-    this.title.textContent =
-      'Top functions' + (state.view.first > 0
+    this.title.textContent = tree.constructor.title + (state.view.first > 0
         ? ' of this view, in percent of it' : '');
     for (const th of this.heads)
       th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
@@ -73,11 +73,13 @@ class Table {
   name(row) {
     const name = this.tree.names[row.name], td = element('td', '');
     const dot = element('i', ''), source = this.tree.sourceOf(row.name);
-    const button = element('button', shorten(name, this.fits), {
+    const more = row.isTotal ? WITH_CALLS : '';
+    const short = shorten(name, Math.max(this.fits - more.length, 8)) + more;
+    const button = element('button', short, {
       type: 'button', title: source ? `${name}\n${source}` : name,
       'aria-pressed': name === this.state.fn });
     button.addEventListener('click', () => this.on.highlight(name));
-    dot.style.background = this.colorOf(row.name);
+    dot.style.background = this.colorOf(row.name, row.isTotal);
     td.append(dot, button);
     return td;
   }

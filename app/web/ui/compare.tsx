@@ -4,10 +4,10 @@
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Band } from './chart';
-import { get, PROFILING } from './api';
+import { ApiError, get, PROFILING } from './api';
 import type { PageProps } from './pages';
 import { ChangedFirst } from './first';
-import { Empty, Failure, Share, Skeleton } from './parts';
+import { Empty, Failure, sentence, Share, Skeleton } from './parts';
 import { Profile, type Doc } from './profile';
 import { toResult, toService } from './result';
 import { go, to } from './route';
@@ -54,6 +54,10 @@ export default function Compare({ query }: PageProps) {
   return <Shown q={q} query={query} />;
 }
 
+/* A side is a range in which nothing was profiled. */
+const isEmpty = (e?: Error): e is ApiError =>
+  e instanceof ApiError && e.code === 'EmptyRange';
+
 function Shown({ q, query }: { q: string; query: URLSearchParams }) {
   const address = `${PROFILING}/diff?${q}`;
   const doc = useData(address, signal =>
@@ -95,8 +99,11 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
     {ranges && ranges.a[1] <= ranges.b[0] && <ChangedFirst q={q}
       service={service} type={type} sides={ranges} />}
     {doc.data ? <Profile doc={doc.data} address={address} />
-      : doc.error ? <Failure error={doc.error} again={doc.again} />
-        : <Skeleton lines={10} />}
+      : isEmpty(doc.error) ? <Empty title={`No ${type} profile in a range`}>
+        <p>{sentence(doc.error.message)} Choose another range on the chart, or
+          another comparison.</p></Empty>
+        : doc.error ? <Failure error={doc.error} again={doc.again} />
+          : <Skeleton lines={10} />}
   </>;
 }
 

@@ -26,7 +26,9 @@ export default function Explore({ args, query, caller }: PageProps) {
   const last = useData(asked ? '' : 'latest ' + service, signal =>
     asked ? Promise.resolve(undefined) : latest(service, signal));
   if (!asked && last.isLoading) return <Skeleton />;
-  const view = { service, type: asked ?? last.data?.profileType ?? 'cpu',
+  /* an empty capture is no reason to open a page that shows nothing */
+  const type = last.data?.sampleCount ? last.data.profileType : 'cpu';
+  const view = { service, type: asked ?? type,
     from: query.get('from') ?? 'now-1h', to: query.get('to') ?? 'now' };
   return <Shown key={service} view={view} caller={caller} />;
 }

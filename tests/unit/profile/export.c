@@ -46,6 +46,17 @@ count(const char *text, const char *what)
 	return n;
 }
 
+TEST(formats_have_content_types_of_their_own)
+{
+	for (size_t i = 0; i < nformats; i++)
+		for (size_t k = 0; k < i; k++)
+			ck_assert_msg(strcmp(formats[i].content_type,
+			                     formats[k].content_type) != 0,
+			              "%s and %s", formats[i].name,
+			              formats[k].name);
+}
+END
+
 TEST(formats_are_found_by_name_only)
 {
 	ck_assert_str_eq(format_find("svg")->content_type, "image/svg+xml");
@@ -443,7 +454,8 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 }
 END
 
-SUITE("export", formats_are_found_by_name_only,
+SUITE("export", formats_have_content_types_of_their_own,
+      formats_are_found_by_name_only,
       json_tells_sources_quality_and_what_other_formats_there_are,
       every_format_writes_any_profile_and_respects_the_ceiling,
       folded_is_root_first_in_samples,

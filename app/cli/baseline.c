@@ -229,7 +229,10 @@ int
 cmd_check(struct cli *c)
 {
 	if (!c->opt.baseline || !c->opt.session)
-		return usage_error("check needs --baseline and --session\n"
-		                   "  stoker help check");
+		return usage_error("check needs %s\n  stoker help check",
+		                   c->opt.baseline ? "--session PROFILE, too"
+		                   : c->opt.session
+		                           ? "--baseline BASELINE, too"
+		                           : "--baseline and --session");
 	return check(c);
 }

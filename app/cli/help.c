@@ -135,8 +135,7 @@ show_example(struct buf *out, const struct command *cmd)
 static void
 show_command(struct buf *out, const struct command *cmd)
 {
-	buf_puts(out, "usage: stoker ");
-	buf_addf(out, "%s ", cmd->name);
+	buf_addf(out, "usage: stoker %s%s", cmd->name, *cmd->usage ? " " : "");
 	wrap(out, cmd->usage, 15 + strlen(cmd->name));
 	buf_putc(out, '\n');
 	wrap(out, cmd->doc, 0);
@@ -146,7 +145,8 @@ show_command(struct buf *out, const struct command *cmd)
 	}
 	buf_puts(out, "\nExample:\n");
 	show_example(out, cmd);
-	buf_putc(out, '\n');
+	if (strstr(cmd->usage, "--"))
+		buf_putc(out, '\n');
 	show_options(out, cmd);
 	buf_puts(out, "\nOptions of every command: stoker help\n");
 }
@@ -283,6 +283,24 @@ suggest_second(const char *family, const char *word, struct buf *out)
 	near_show(&near, out);
 }
 
+/* Says which words may follow the first one of several commands. */
+static int
+family_error(const char *word)
+{
+	CLEANUP_BUF struct buf words = BUF_INIT(BUF_MAX_SMALL);
+	const char *between = "";
+
+	for (size_t i = 0; i < command_count; i++) {
+		if (!in_family(&commands[i], word))
+			continue;
+		buf_addf(&words, "%s%s", between,
+		         strchr(commands[i].name, ' ') + 1);
+		between = ", ";
+	}
+	return usage_error("%s needs one more word: %s\n  stoker help %s", word,
+	                   buf_str(&words), word);
+}
+
 int
 unknown_command(const struct cli *c)
 {
@@ -295,8 +313,7 @@ unknown_command(const struct cli *c)
 		                   buf_str(&near));
 	}
 	if (c->noperands < 2)
-		return usage_error("%s needs one more word\n  stoker help %s",
-		                   word, word);
+		return family_error(word);
 	suggest_second(word, c->operands[1], &near);
 	return usage_error("no such command: %s %s%s\n  stoker help %s", word,
 	                   c->operands[1], buf_str(&near), word);

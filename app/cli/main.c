@@ -15,9 +15,10 @@ static int (*const handlers[])(struct cli *) = {
 #undef COMMAND
 };
 
-/* Says which operands a command takes: what stands before its options. */
+/* Says which operands a command takes: those before its options in the usage.
+ */
 static int
-operands_error(const struct command *cmd)
+operands_error(const struct cli *c, const struct command *cmd)
 {
 	const char *options = strstr(cmd->usage, "--");
 	size_t n = options ? (size_t)(options - cmd->usage)
@@ -26,9 +27,15 @@ operands_error(const struct command *cmd)
 	while (n && strchr(" [", cmd->usage[n - 1]))
 		n--;
 	if (!n)
-		return usage_error("%s takes no operands\n  stoker help %s",
-		                   cmd->name, cmd->name);
-	return usage_error("%s takes %.*s\n  stoker help %s", cmd->name, (int)n,
+		return usage_error("%s takes options only, not '%s'\n"
+		                   "  stoker help %s",
+		                   cmd->name, c->operands[0], cmd->name);
+	if (c->noperands > cmd->most)
+		return usage_error("%s takes %.*s, and '%s' is one too many\n"
+		                   "  stoker help %s",
+		                   cmd->name, (int)n, cmd->usage,
+		                   c->operands[cmd->most], cmd->name);
+	return usage_error("%s needs %.*s\n  stoker help %s", cmd->name, (int)n,
 	                   cmd->usage, cmd->name);
 }
 
@@ -39,7 +46,7 @@ run(struct cli *c, const struct command *cmd, struct buf *why)
 		return usage_error("%s\n  stoker help %s", buf_str(why),
 		                   cmd->name);
 	if (c->noperands < cmd->least || c->noperands > cmd->most)
-		return operands_error(cmd);
+		return operands_error(c, cmd);
 	/* Only those that talk to the server miss one: `token create` may be
 	 * what fills the file. */
 	if (token_find(c->opt.token, c->opt.token_file, &c->http.token, why))

@@ -186,11 +186,29 @@ drop_revoked(json_t *tokens)
 			json_array_remove(tokens, i);
 }
 
-static int
-confirm_revoke(const struct cli *c, const json_t *token)
+/* True for the key that this program sends. */
+static bool
+is_own(struct cli *c, const char *id)
 {
-	return confirm(c, "Revoke the key '%s' (%s)?",
-	               json_member(token, "name"), json_member(token, "id"));
+	CLEANUP_JSON json_t *caller = ask_quietly(c, "/api/v1/browser-session");
+
+	return caller && !strcmp(json_member(caller, "actor"), id);
+}
+
+static int
+confirm_revoke(struct cli *c, const json_t *token)
+{
+	const char *name = json_member(token, "name");
+	const char *id = json_member(token, "id");
+
+	if (!is_own(c, id))
+		return confirm(c, "Revoke the key '%s' (%s)?", name, id);
+	if (!c->opt.yes && !is_attended())
+		return failed("%s is the key that stoker itself uses\n"
+		              "  with --yes it is revoked",
+		              name);
+	return confirm(c, "Revoke the key '%s' (%s), which stoker itself uses?",
+	               name, id);
 }
 
 int

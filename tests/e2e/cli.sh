@@ -304,6 +304,8 @@ key=$(stoker_cli --json token create short --tenant 550e8400 --config "$STATE/st
 check a_new_token_works leaves 0 stoker_cli --token "$(jq -r .key <<<"$key")" service list
 check it_is_listed_without_its_key json 'any(.[]; .name == "short" and (has("key") | not))' stoker_cli --json token list
 check it_is_revoked says ': revoked' stoker_cli token revoke "$(jq -r .id <<<"$key")"
+own=$(api GET /api/v1/browser-session | jq -r .actor)
+check its_own_key_is_not_revoked_by_mistake says 'the key that stoker itself uses' stoker_cli token revoke "$own"
 check and_works_no_more says '(Unauthorized)' stoker_cli --token "$(jq -r .key <<<"$key")" service list
 
 broken() { stoker_cli --json doctor --config "$STATE/stoker.conf" | jq -r '.[] | select(.verdict == "broken") | .check + ": " + .found'; }

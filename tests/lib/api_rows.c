@@ -38,8 +38,8 @@ good_text(const struct param_row *p, const char *profile)
 	}
 }
 
-/* True for parameters of a good query. An optional profile stands for something
- * else, and is left out. */
+/* True for parameters of a good query: those that are required, and a profile,
+ * in whose place a range could be given. */
 static bool
 is_asked(const struct param_row *p)
 {

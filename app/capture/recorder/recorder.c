@@ -14,7 +14,7 @@
  * first. */
 /* Rings of programs have room for a sample of each CPU every ms. */
 #define RINGS_NS ((uint64_t)NS_PER_MS)
-#define GONE_NS (60 * (uint64_t)NS_PER_S)
+#define GONE_NS  (60 * (uint64_t)NS_PER_S)
 
 int
 recorder_new(const struct host *host, const struct recorder_conf *conf,
@@ -85,18 +85,19 @@ source_close(struct recorder *c, struct source *source)
 enum capture_of
 capture_of_type(const char *type)
 {
-	static const char *const names[CAPTURE_OFS] = {
-		[CAPTURE_OF_CPU] = "cpu",
-		[CAPTURE_OF_BLOCK] = "block",
-		[CAPTURE_OF_MUTEX] = "mutex",
-		[CAPTURE_OF_IO] = "io",
-		[CAPTURE_OF_ALLOC] = "alloc",
+	static const struct {
+		const char *type;
+		enum capture_of of;
+	} rows[] = {
+		{"cpu", CAPTURE_OF_CPU},     {"block", CAPTURE_OF_BLOCK},
+		{"mutex", CAPTURE_OF_MUTEX}, {"io", CAPTURE_OF_IO},
+		{"alloc", CAPTURE_OF_ALLOC},
 	};
-	enum capture_of of = CAPTURE_OF_CPU;
 
-	while (of < CAPTURE_OFS && strcmp(names[of], type) != 0)
-		of++;
-	return of;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (!strcmp(rows[i].type, type))
+			return rows[i].of;
+	return CAPTURE_OFS;
 }
 
 static enum sampler_kind

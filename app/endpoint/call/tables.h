@@ -26,7 +26,8 @@ extern const char *const method_names[];
  * up to [upload] max_bytes. */
 #define UPLOAD SIZE_MAX
 
-/* Access from weak to strong; the first three require no role. */
+/* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a
+ * signed link or a client that nginx allows. */
 enum who {
 	WHO_ANYONE,
 	WHO_LINK,

@@ -1,7 +1,9 @@
 #include "worker/captures/runs.h"
 
 #include "base/clock.h"
+#include "capture/recorder.h"
 #include "lib/store.h"
+#include "profile/types.h"
 #include "store/db/db_test.h"
 
 #include <errno.h>
@@ -274,7 +276,21 @@ TEST(a_store_that_fails_for_a_moment_costs_no_capture)
 }
 END
 
-SUITE("runs", long_captures_are_saved_every_while, short_captures_are_not,
+TEST(each_type_that_the_recorder_samples_is_one_that_it_knows)
+{
+	for (size_t i = 0; i < profile_ntypes; i++) {
+		const struct type *t = &profile_types[i];
+
+		if (t->engine == TYPE_SAMPLER || t->engine == TYPE_WAITS)
+			ck_assert_msg(capture_of_type(t->name) < CAPTURE_OFS,
+			              "capture_of_type() lacks %s", t->name);
+	}
+	ck_assert_int_eq(capture_of_type("memory"), CAPTURE_OFS);
+}
+END
+
+SUITE("runs", each_type_that_the_recorder_samples_is_one_that_it_knows,
+      long_captures_are_saved_every_while, short_captures_are_not,
       a_checkpoint_that_failed_leaves_the_capture_running,
       progress_is_shown_and_bounded,
       a_capture_that_was_given_up_is_stopped_and_stores_nothing,

@@ -20,6 +20,15 @@
         'scan 800.00 ms/s 1.60 s/s ▲ +100.0%', 'hash 0 ns/s 600.00 ms/s ▲ new',
         'old 400.00 ms/s 0 ns/s ▼ gone', 'render 800.00 ms/s 780.00 ms/s −2.5%',
         'once 0 ns/s 2.00 ms/s new', 'serve 2.00 s/s 2.00 s/s +0.0%'])],
+    ['a_function_that_costs_more_with_its_calls_has_a_row_for_that', () => {
+      const at = node('serve'), name = tree.name[at];
+      tree.risen.set(name, { name, pValue: 0.001 });
+      const row = tree.top(tree.view(0)).find(r => r.isTotal);
+      const mark = tree.numbers(row, tree.view(0))[2].text[0];
+      tree.risen.delete(name);
+      same([row.name, row.now, row.base, mark],
+        [name, tree.total[at], tree.baseTotal[at], '▲']);
+    }],
     ['titles_of_columns_say_which_side_is_which', () => same(
       [...document.querySelectorAll('#top th')].map(th => th.textContent.trim()),
       ['Base', 'Comparison', 'Change', 'Function', 'Package'])],

@@ -9,7 +9,7 @@ import { matcher, shorten } from './text.js';
 import { element } from './flame.js';
 
 const ROWS = 100, LETTER_PX = 7.8;
-const WITH_CALLS = ' with what it calls';
+const WITH_CALLS = ' + calls';
 
 class Table {
   constructor(parts, tree, on) {
@@ -76,7 +76,8 @@ class Table {
     const more = row.isTotal ? WITH_CALLS : '';
     const short = shorten(name, Math.max(this.fits - more.length, 8)) + more;
     const button = element('button', short, {
-      type: 'button', title: source ? `${name}\n${source}` : name,
+      type: 'button', title: row.isTotal ? `${name} and what it calls`
+        : source ? `${name}\n${source}` : name,
       'aria-pressed': name === this.state.fn });
     button.addEventListener('click', () => this.on.highlight(name));
     dot.style.background = this.colorOf(row.name, row.isTotal);

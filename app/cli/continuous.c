@@ -87,7 +87,7 @@ say_settings(struct buf *out, const struct screen *s, const json_t *j)
 		buf_puts(&text, " is not profiled all the time.");
 		say(out, s, &text);
 		buf_clear(&text);
-		buf_puts(&text, "When it is turned on again: ");
+		buf_puts(&text, "When it is turned on: ");
 	} else {
 		buf_puts(&text, " is profiled all the time: ");
 	}

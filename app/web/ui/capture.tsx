@@ -179,6 +179,8 @@ function Failed({ result, caller }: { result: Result; caller: Caller }) {
     <p><b>{result.phase === 'cancelled' ? 'This capture was cancelled'
       : 'This capture failed'}</b></p>
     {result.error.message && <p>{sentence(result.error.message)}</p>}
+    <p><a href={toSettings(result.service)}>See what the service
+      matches</a></p>
     {caller.role !== 'viewer' && <ProfileNow service={result.service}
       type={result.profileType} />}
   </div>;

@@ -167,16 +167,22 @@ read_last(const char *word, long *nth, const char **service)
 	return (!*end || (*service && **service)) && *nth <= LAST_MOST;
 }
 
-/* Why there are not as many profiles: the service may be none. */
+/* Says that there are not as many profiles: the service may be none. */
 static int
 explain_few(struct cli *c, const char *word, const char *service)
 {
 	int rc = service ? need_service(c, service) : LEAVE_OK;
 
-	return rc ? rc
-	          : failed("%s: there are not as many complete profiles\n"
-	                   "  stoker sessions lists those there are",
-	                   word);
+	if (rc)
+		return rc;
+	if (c->opt.type)
+		return failed("%s: there are not as many complete profiles of "
+		              "type %s\n"
+		              "  stoker sessions lists those of all types",
+		              word, c->opt.type);
+	return failed("%s: there are not as many complete profiles\n"
+	              "  stoker sessions lists those there are",
+	              word);
 }
 
 /* Tells of a profile that is newer than the one taken, since that one is not

@@ -240,7 +240,8 @@ const tests = {
     await page.getByLabel('Compare with').selectOption(
       'the time just before');
     await page.waitForURL(/\/ui\/compare\?a=\d+\.\.\d+&b=/);
-    await page.getByRole('alert').getByText('profile').waitFor();
+    await page.getByRole('alert').getByRole('heading',
+      { name: 'No cpu profile in one of the ranges' }).waitFor();
   },
   async a_range_is_brushed_zoomed_out_of_and_gone_back_to() {
     const page = await inside('/ui/s/demo?from=now-15m');
@@ -303,11 +304,11 @@ const tests = {
     const page = await inside('/ui/access');
     await title(page, 'Browsers that are signed in');
     const browsers = page.locator('.part').nth(1);
-    await browsers.locator('tr', { hasText: guest.id })
+    await browsers.locator(`tr:has([title="${guest.id}"])`)
       .getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('dialog').getByRole('button',
       { name: 'Sign out' }).click();
-    await browsers.locator('tr', { hasText: guest.id })
+    await browsers.locator(`tr:has([title="${guest.id}"])`)
       .waitFor({ state: 'detached' });
     await other.reload();
     await other.getByLabel('API key or JWT').waitFor();
@@ -329,7 +330,7 @@ const tests = {
     await title(page, 'Workers');
     await page.locator('td', { hasText: /^cpu\b/ }).waitFor();
     await page.locator('th', { hasText: /^events/ }).waitFor();
-    const services = page.locator('tr', { hasText: 'Services, with those' });
+    const services = page.locator('tr', { hasText: 'Services, also those' });
     same(await services.locator('td').first().textContent(), '1');
   },
   the_system_page_has_no_violation: judged('/ui/system', page =>

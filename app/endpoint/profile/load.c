@@ -37,7 +37,7 @@ check_completed(struct call *c, enum param p, const char *type,
 		return fail(c, SessionFailed, out->error_message);
 	}
 	detail_text(c, "profileType", out->type);
-	return fail(c, WrongProfileType, type);
+	return fail(c, WrongProfileType, out->type, type);
 }
 
 int

@@ -76,6 +76,9 @@ function KeyRow({ item, again }: { item: Key; again: () => void }) {
 function Browsers() {
   const { data, error, again } = useData('browsers',
     signal => all<Browser>(BROWSERS, signal), REFRESH_MS);
+  const keys = useData('key names', signal => all<Key>(TOKENS, signal)).data;
+  const nameOf = (actor: string) =>
+    keys?.find(k => k.id === actor)?.name ?? actor;
   return <section class="part">
     <div class="head"><h2>Browsers that are signed in</h2></div>
     {error && <Failure error={error} again={again} />}
@@ -87,14 +90,14 @@ function Browsers() {
         <th scope="col">Ends</th>
         <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>{data.map(b => <tr key={b.id}>
-        <th scope="row">{b.actor}</th>
+        <th scope="row" title={b.actor}>{nameOf(b.actor)}</th>
         <td>{b.role}</td>
         <td class="wide">{b.tenant}</td>
         <td class="wide"><Time at={b.createdAt} /></td>
         <td class="wide"><Time at={b.lastUsedAt} /></td>
         <td><Time at={b.expiresAt} /></td>
         <td class="number"><Ask word="Sign out"
-          question={`Sign the browser of ${b.actor} out?`}
+          question={`Sign the browser of ${nameOf(b.actor)} out?`}
           about="Its pages ask for a key again. It may be your own browser."
           action={() => remove(`${BROWSERS}/${b.id}`).then(again)} /></td>
       </tr>)}</tbody>

@@ -1,6 +1,6 @@
 /* Who changed or profiled what, newest first, a page at a time. */
 import { useEffect, useState } from 'preact/hooks';
-import { get } from './api';
+import { all, get } from './api';
 import { Empty, Failure, Head, Skeleton, Time } from './parts';
 import { useData } from './use';
 
@@ -8,12 +8,18 @@ type Entry = { id: string; at: string; actor: string; action: string;
   target: string; requestId: string };
 type Entries = { items: Entry[]; nextCursor: string | null };
 
+/* Only administrators may list keys; others see ids. */
+const NOBODY = new Map<string, string>();
+
 export default function Audit() {
   const [cursor, setCursor] = useState('');
   const q = new URLSearchParams({ limit: '50' });
   if (cursor) q.set('cursor', cursor);
   const { data, error, again } = useData(`audit ${q}`,
     signal => get<Entries>(`/api/v1/audit?${q}`, signal));
+  const names = useData('key names', signal => all<{ id: string;
+    name: string }>('/api/v1/tokens', signal).then(keys =>
+    new Map(keys.map(k => [k.id, k.name]))).catch(() => NOBODY));
   useEffect(() => { document.title = 'Audit · Stoker'; }, []);
   if (!data) return error ? <Failure error={error} again={again} />
     : <Skeleton />;
@@ -31,7 +37,8 @@ export default function Audit() {
         <th scope="col" class="wide">Request</th></tr></thead>
       <tbody>{data.items.map(e => <tr key={e.id}>
         <td><Time at={e.at} isExact /></td>
-        <td>{e.actor}</td><td>{e.action}</td><td>{e.target}</td>
+        <td title={e.actor}>{names.data?.get(e.actor) ?? e.actor}</td>
+        <td>{e.action}</td><td>{e.target}</td>
         <td class="wide mono">{e.requestId}</td>
       </tr>)}</tbody>
     </table>

@@ -99,9 +99,10 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
     {ranges && ranges.a[1] <= ranges.b[0] && <ChangedFirst q={q}
       service={service} type={type} sides={ranges} />}
     {doc.data ? <Profile doc={doc.data} address={address} />
-      : isEmpty(doc.error) ? <Empty title={`No ${type} profile in a range`}>
-        <p>{sentence(doc.error.message)} Choose another range on the chart, or
-          another comparison.</p></Empty>
+      : isEmpty(doc.error) ? <div role="alert">
+        <Empty title={`No ${type} profile in one of the ranges`}>
+          <p>{sentence(doc.error.message)} Choose another range on the chart, or
+            another comparison.</p></Empty></div>
         : doc.error ? <Failure error={doc.error} again={doc.again} />
           : <Skeleton lines={10} />}
   </>;

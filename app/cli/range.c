@@ -121,7 +121,8 @@ put_text(json_t *point, const char *key, const char *unit, const char *as)
 	json_object_set_new(point, as, json_string(buf_str(&text)));
 }
 
-static void
+/* Adds texts and a bar to each point; returns the greatest height. */
+static double
 put_texts(json_t *trend, bool shares)
 {
 	const char *unit = unit_of(json_member(trend, "profileType"));
@@ -142,6 +143,20 @@ put_texts(json_t *trend, bool shares)
 		put_text(point, "rate", unit, "rateText");
 		put_bar(point, most);
 	}
+	return most;
+}
+
+/* A function may be mistyped, or inlined: its zeros alone would not tell. */
+static void
+note_function(const struct cli *c)
+{
+	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_puts(&name, c->opt.function);
+	fprintf(stderr,
+	        "note: no sample of that time is of '%s'\n"
+	        "  stoker merge %s lists functions\n",
+	        buf_str(&name), c->operands[0]);
 }
 
 static bool
@@ -178,6 +193,7 @@ cmd_series(struct cli *c)
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	json_t *points;
+	double most;
 	int rc = range_path(c, "/history/series", "cpu", &path);
 
 	if (rc)
@@ -195,14 +211,17 @@ cmd_series(struct cli *c)
 			"  stoker continuous on %s makes some all the time",
 			c->operands[0], c->operands[0]);
 	/* all functions together have 100 % */
-	put_texts(r.json, c->opt.function || !c->screen.width);
+	most = put_texts(r.json, c->opt.function || !c->screen.width);
 	if (c->screen.width)
 		table_show_used(&out, columns, ARRAY_LEN(columns), points,
 		                &c->screen);
 	else
 		table_show(&out, columns, ARRAY_LEN(columns), points,
 		           &c->screen);
-	return print(&out);
+	rc = print(&out);
+	if (!rc && c->opt.function && most <= 0)
+		note_function(c);
+	return rc;
 }
 
 /* --- merge --- */

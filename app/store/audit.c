@@ -42,16 +42,14 @@ audit_list(struct store *s, const char *tenant, struct page page,
 {
 	CLEANUP_AUDITS struct audit_list l = {0};
 	struct cursor c;
-	void *items = NULL;
 	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
 
 	if (!rc)
-		rc = row_all(
-			s->db, &type, &items, &l.n, SQL_AUDIT_LIST,
+		rc = ROW_LIST(
+			s->db, &type, &l, SQL_AUDIT_LIST,
 			ARGS(V(tenant), V(c.ms), V(c.id), V(page.limit + 1)));
 	if (rc)
 		return rc;
-	l.items = items;
 	if (l.n > (size_t)page.limit) {
 		const struct audit *last = &l.items[page.limit - 1];
 

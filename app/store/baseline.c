@@ -70,17 +70,15 @@ read_page(struct store *s, const struct baseline_filter *f, int limit,
           const struct cursor *c, struct baseline_list *out)
 {
 	CLEANUP_BUF struct buf tag = BUF_INIT(BUF_MAX_SMALL);
-	void *items = NULL;
 	int rc;
 
 	if (*f->tag)
 		baseline_tag(&tag, f->tag);
 	if (buf_err(&tag))
 		return buf_err(&tag);
-	rc = row_all(s->db, &type, &items, &out->n, SQL_BASELINE_LIST,
-	             ARGS(V(f->tenant), V(f->service), V(f->type), V(f->label),
-	                  V(buf_str(&tag)), V(c->ms), V(c->id), V(limit + 1)));
-	out->items = items;
+	rc = ROW_LIST(s->db, &type, out, SQL_BASELINE_LIST,
+	              ARGS(V(f->tenant), V(f->service), V(f->type), V(f->label),
+	                   V(buf_str(&tag)), V(c->ms), V(c->id), V(limit + 1)));
 	return rc;
 }
 

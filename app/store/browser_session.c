@@ -116,18 +116,12 @@ int
 browser_session_by_link(struct store *s, const char *link,
                         struct browser_session *out)
 {
-	CLEANUP_BROWSER_SESSION struct browser_session b = {0};
 	char hash[DIGEST_CHARS];
 	int rc = digest(link, strlen(link), hash);
 
-	if (!rc)
-		rc = row_one(s->db, &type, &b, SQL_BROWSER_SESSION_BY_LINK,
-		             ARGS(V(hash)));
-	if (rc)
-		return rc;
-	*out = b;
-	b = (struct browser_session){0};
-	return 0;
+	return rc ? rc
+	          : row_one(s->db, &type, out, SQL_BROWSER_SESSION_BY_LINK,
+	                    ARGS(V(hash)));
 }
 
 int
@@ -156,17 +150,14 @@ browser_session_list(struct store *s, const char *tenant, int64_t idle_ms,
 {
 	CLEANUP_BROWSER_SESSIONS struct browser_session_list l = {0};
 	struct cursor at;
-	void *items = NULL;
 	int rc = page_check(&page) ?: cursor_parse(page.cursor, &at);
 
 	if (!rc)
-		rc = row_all(s->db, &type, &items, &l.n,
-		             SQL_BROWSER_SESSION_LIST,
-		             ARGS(V(tenant), V(idle_ms), V(at.ms), V(at.id),
-		                  V(page.limit + 1)));
+		rc = ROW_LIST(s->db, &type, &l, SQL_BROWSER_SESSION_LIST,
+		              ARGS(V(tenant), V(idle_ms), V(at.ms), V(at.id),
+		                   V(page.limit + 1)));
 	if (rc)
 		return rc;
-	l.items = items;
 	if (l.n > (size_t)page.limit) {
 		const struct browser_session *last = &l.items[page.limit - 1];
 

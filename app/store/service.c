@@ -79,16 +79,14 @@ service_list(struct store *s, const char *tenant, struct page page,
              struct service_list *out)
 {
 	CLEANUP_SERVICES struct service_list l = {0};
-	void *items = NULL;
 	int rc = page_check(&page);
 
 	if (!rc)
-		rc = row_all(
-			s->db, &type, &items, &l.n, SQL_SERVICE_LIST,
+		rc = ROW_LIST(
+			s->db, &type, &l, SQL_SERVICE_LIST,
 			ARGS(V(tenant), V(page.cursor), V(page.limit + 1)));
 	if (rc)
 		return rc;
-	l.items = items;
 	if (l.n > (size_t)page.limit) {
 		service_done(&l.items[--l.n]);
 		if (!(l.next = strdup(l.items[l.n - 1].name)))
@@ -103,15 +101,12 @@ int
 service_list_host(struct store *s, const char *host, struct service_list *out)
 {
 	struct service_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &type, &items, &l.n, SQL_SERVICE_LIST_HOST,
-	                 ARGS(V(host)));
+	int rc = ROW_LIST(s->db, &type, &l, SQL_SERVICE_LIST_HOST,
+	                  ARGS(V(host)));
 
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	if (!rc)
+		*out = l;
+	return rc;
 }
 
 int

@@ -91,15 +91,12 @@ session_find(struct store *s, const char *tenant, const char *prefix,
              struct session_list *out)
 {
 	struct session_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &type, &items, &l.n, SQL_SESSION_FIND,
-	                 ARGS(V(tenant), V(prefix), V(SESSION_FOUND_MAX)));
+	int rc = ROW_LIST(s->db, &type, &l, SQL_SESSION_FIND,
+	                  ARGS(V(tenant), V(prefix), V(SESSION_FOUND_MAX)));
 
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	if (!rc)
+		*out = l;
+	return rc;
 }
 
 /* Order of a list: by creation, or by start. */
@@ -131,11 +128,9 @@ read_page(struct store *s, const struct session_filter *f, enum order order,
 	enum sql sql = order == BEGAN ? SQL_SESSION_HISTORY
 	               : *f->service  ? SQL_SESSION_LIST_SERVICE
 	                              : SQL_SESSION_LIST;
-	void *items = NULL;
-	int rc = row_all(s->db, &type, &items, &out->n, sql, v,
-	                 ARRAY_LEN(v) - !*f->service);
+	int rc = ROW_LIST(s->db, &type, out, sql, v,
+	                  ARRAY_LEN(v) - !*f->service);
 
-	out->items = items;
 	return rc;
 }
 

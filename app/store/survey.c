@@ -36,25 +36,10 @@ survey_ask(struct store *s, const char *tenant, const char *match_kind,
 	return 0;
 }
 
-static int
-list(struct store *s, struct survey_list *out, enum sql sql,
-     const struct db_value *v, size_t n)
-{
-	struct survey_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &type, &items, &l.n, sql, v, n);
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
-}
-
 int
 survey_read(struct store *s, const char *id, struct survey_list *out)
 {
-	return list(s, out, SQL_SURVEY_READ, ARGS(V(id)));
+	return ROW_LIST(s->db, &type, out, SQL_SURVEY_READ, ARGS(V(id)));
 }
 
 int
@@ -71,8 +56,8 @@ survey_waiting(struct store *s, const char *host, struct survey_list *out)
 {
 	const int64_t wait = SURVEY_WAIT_MS, most = SURVEYS_AT_ONCE;
 
-	return list(s, out, SQL_SURVEY_WAITING,
-	            ARGS(V(host), V(wait), V(most)));
+	return ROW_LIST(s->db, &type, out, SQL_SURVEY_WAITING,
+	                ARGS(V(host), V(wait), V(most)));
 }
 
 int

@@ -129,32 +129,19 @@ trigger_get(struct store *s, const char *tenant, const char *service,
 	               ARGS(V(tenant), V(service), V(id)));
 }
 
-static int
-list(struct store *s, struct trigger_list *out, enum sql sql,
-     const struct db_value *v, size_t n)
-{
-	struct trigger_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &type, &items, &l.n, sql, v, n);
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
-}
-
 int
 trigger_list(struct store *s, const char *tenant, const char *service,
              struct trigger_list *out)
 {
-	return list(s, out, SQL_TRIGGER_LIST, ARGS(V(tenant), V(service)));
+	return ROW_LIST(s->db, &type, out, SQL_TRIGGER_LIST,
+	                ARGS(V(tenant), V(service)));
 }
 
 int
 trigger_list_host(struct store *s, const char *host, struct trigger_list *out)
 {
-	return list(s, out, SQL_TRIGGER_LIST_HOST, ARGS(V(host)));
+	return ROW_LIST(s->db, &type, out, SQL_TRIGGER_LIST_HOST,
+	                ARGS(V(host)));
 }
 
 int
@@ -280,16 +267,8 @@ firing_list_done(struct firing_list *l)
 int
 firing_due(struct store *s, const char *host, int max, struct firing_list *out)
 {
-	struct firing_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &firing_type, &items, &l.n, SQL_FIRING_DUE,
-	                 ARGS(V(host), V(max)));
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	return ROW_LIST(s->db, &firing_type, out, SQL_FIRING_DUE,
+	                ARGS(V(host), V(max)));
 }
 
 int

@@ -59,16 +59,7 @@ process_tree_list_done(struct process_tree_list *l)
 int
 worker_list(struct store *s, struct worker_list *out)
 {
-	struct worker_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &worker_type, &items, &l.n, SQL_WORKER_LIST,
-	                 NO_ARGS);
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	return ROW_LIST(s->db, &worker_type, out, SQL_WORKER_LIST, NO_ARGS);
 }
 
 int
@@ -161,33 +152,19 @@ worker_stop(struct store *s, const char *host)
 	return rc ? rc : store_end(s, stop(s, host));
 }
 
-static int
-list_processes(struct store *s, struct process_list *out, enum sql sql,
-               const struct db_value *v, size_t n)
-{
-	struct process_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &process_type, &items, &l.n, sql, v, n);
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
-}
-
 int
 process_list(struct store *s, const char *tenant, const char *service,
              struct process_list *out)
 {
-	return list_processes(s, out, SQL_PROCESS_LIST,
-	                      ARGS(V(tenant), V(service)));
+	return ROW_LIST(s->db, &process_type, out, SQL_PROCESS_LIST,
+	                ARGS(V(tenant), V(service)));
 }
 
 int
 process_list_host(struct store *s, const char *host, struct process_list *out)
 {
-	return list_processes(s, out, SQL_PROCESS_LIST_HOST, ARGS(V(host)));
+	return ROW_LIST(s->db, &process_type, out, SQL_PROCESS_LIST_HOST,
+	                ARGS(V(host)));
 }
 
 int
@@ -215,16 +192,8 @@ int
 process_tree_list(struct store *s, const char *tenant, const char *service,
                   struct process_tree_list *out)
 {
-	struct process_tree_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &tree_type, &items, &l.n, SQL_PROCESS_TREE_LIST,
-	                 ARGS(V(tenant), V(service)));
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	return ROW_LIST(s->db, &tree_type, out, SQL_PROCESS_TREE_LIST,
+	                ARGS(V(tenant), V(service)));
 }
 
 int

@@ -44,4 +44,18 @@ MUST_CHECK int row_one(struct db *db, const struct row_type *t, void *out,
 MUST_CHECK int
 row_all(struct db *db, const struct row_type *t, void **out_items,
         size_t *out_n, enum sql sql, const struct db_value *v, size_t n);
+/*
+ * Reads all rows into a list, a struct with items and n, of which nothing else
+ * is touched.
+ *   Errors   as row_all(); the list is untouched
+ */
+#define ROW_LIST(db, t, list, ...)                                            \
+	({                                                                    \
+		void *row_items_ = NULL;                                      \
+		int row_rc_ =                                                 \
+			row_all(db, t, &row_items_, &(list)->n, __VA_ARGS__); \
+		if (!row_rc_)                                                 \
+			(list)->items = row_items_;                           \
+		row_rc_;                                                      \
+	})
 void row_free_all(const struct row_type *t, void *items, size_t n);

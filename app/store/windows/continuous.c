@@ -55,16 +55,8 @@ int
 continuous_list(struct store *s, const char *tenant,
                 struct continuous_list *out)
 {
-	struct continuous_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &type, &items, &l.n, SQL_CONTINUOUS_LIST,
-	                 ARGS(V(tenant)));
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	return ROW_LIST(s->db, &type, out, SQL_CONTINUOUS_LIST,
+	                ARGS(V(tenant)));
 }
 
 int
@@ -138,16 +130,8 @@ continuous_problem_list(struct store *s, const char *tenant,
                         const char *service,
                         struct continuous_problem_list *out)
 {
-	struct continuous_problem_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &problem_type, &items, &l.n, SQL_PROBLEM_LIST,
-	                 ARGS(V(tenant), V(service)));
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	return ROW_LIST(s->db, &problem_type, out, SQL_PROBLEM_LIST,
+	                ARGS(V(tenant), V(service)));
 }
 
 int

@@ -109,14 +109,12 @@ series_list(struct store *s, const struct series_filter *f,
             struct series_list *out)
 {
 	struct series_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &type, &items, &l.n, SQL_SERIES_LIST,
-	                 ARGS(V(f->tenant), V(f->service), V(f->type),
-	                      V(f->host), V(WINDOW_MAX_SERIES + 1)));
+	int rc = ROW_LIST(s->db, &type, &l, SQL_SERIES_LIST,
+	                  ARGS(V(f->tenant), V(f->service), V(f->type),
+	                       V(f->host), V(WINDOW_MAX_SERIES + 1)));
 
 	if (rc)
 		return rc;
-	l.items = items;
 	if (l.n > WINDOW_MAX_SERIES) {
 		series_list_done(&l);
 		return -E2BIG;

@@ -53,15 +53,7 @@ int
 window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,
             struct window_list *out)
 {
-	struct window_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &window_type, &items, &l.n, sql, v, n);
-
-	if (rc)
-		return rc;
-	l.items = items;
-	*out = l;
-	return 0;
+	return ROW_LIST(s->db, &window_type, out, sql, v, n);
 }
 
 int
@@ -173,15 +165,13 @@ window_ripe(struct store *s, const char *host, enum window_level level,
             int64_t before_ms, int max, struct ripe_list *out)
 {
 	struct ripe_list l = {0};
-	void *items = NULL;
-	int rc = row_all(s->db, &ripe_type, &items, &l.n, SQL_WINDOW_RIPE,
-	                 ARGS(V((int64_t)level - 1),
-	                      V(window_floor(level, before_ms)), V(host),
-	                      V(WINDOW_PUSHED), V(max)));
+	int rc = ROW_LIST(s->db, &ripe_type, &l, SQL_WINDOW_RIPE,
+	                  ARGS(V((int64_t)level - 1),
+	                       V(window_floor(level, before_ms)), V(host),
+	                       V(WINDOW_PUSHED), V(max)));
 
 	if (rc)
 		return rc;
-	l.items = items;
 	for (size_t i = 0; i < l.n; i++)
 		l.items[i].start_ms = window_floor(level, l.items[i].start_ms);
 	*out = l;

@@ -22,9 +22,7 @@ static int
 unauthorized(struct call *c, const char *why)
 {
 	detail_text(c, "reason", why);
-	(void)fail(c, Unauthorized, why);
-	reply_header(c->reply, "WWW-Authenticate", "Bearer realm=\"stoker\"");
-	return -1;
+	return fail(c, Unauthorized, why);
 }
 
 static int

@@ -116,11 +116,8 @@ browser_session_post(struct call *c)
 	if (!c->req->secure && !c->req->loopback)
 		return fail(c, SecureRequired);
 	rc = begin(c, follows ? NULL : &ask, cookie);
-	if (rc == -ENOENT) {
-		reply_header(c->reply, "WWW-Authenticate",
-		             "Bearer realm=\"stoker\"");
+	if (rc == -ENOENT)
 		return fail(c, Unauthorized, "the link was used just now");
-	}
 	if (rc)
 		return fail_store(c, rc);
 	set_cookie(c, cookie, (ask.expires_ms - now) / MS_PER_S);

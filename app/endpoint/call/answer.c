@@ -131,6 +131,8 @@ fail_as(struct call *c, enum error e, const char *fmt, ...)
 	va_end(ap);
 	buf_clear(&r->headers);
 	buf_clear(&r->body);
+	if (e == E_Unauthorized)
+		reply_header(r, "WWW-Authenticate", "Bearer realm=\"stoker\"");
 	r->status = errors[e].status;
 	r->content_type = JSON_TYPE;
 	r->error = errors[e].code;

@@ -8,13 +8,20 @@
 #include <stdio.h>
 #include <sys/inotify.h>
 
-void
+/* An inotify descriptor; -1: none. */
+struct db_watch {
+	int fd;
+};
+#define CLEANUP_DB_WATCH CLEANUP(db_watch_close)
+
+static void
 db_watch_close(struct db_watch *w)
 {
 	close_ptr(&w->fd);
 }
 
-int
+/* Opens a watch; call it before the read whose change is awaited. */
+static int
 db_watch_open(const struct store *s, struct db_watch *out)
 {
 	CLEANUP_DB_WATCH struct db_watch w = {
@@ -40,7 +47,8 @@ drain(int fd)
 		;
 }
 
-int
+/* Waits for a commit; errors as of db_watch_until(). */
+static int
 db_watch_wait(const struct db_watch *w, const struct request *r,
               int64_t deadline_ns)
 {

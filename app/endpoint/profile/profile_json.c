@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "endpoint/call/db_watch.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* --- waiting until a profile has ended ------------------------------------ */
@@ -15,31 +16,27 @@ profile_runs(const struct session *s)
 	return !strcmp(s->status, SESSION_RUNNING);
 }
 
-/* Waits by reading after each commit; without a watch, gives
- * the present state. */
-static void
-wait_ended(struct call *c, int64_t deadline_ns, struct session *s)
+/* Reads the session again: returns 0 when it has ended, or is gone, or
+ * -EAGAIN. */
+static int
+has_ended(struct call *c, void *arg)
 {
-	CLEANUP_DB_WATCH struct db_watch w = {.fd = -1};
-	struct session now = {0};
+	struct session *s = arg, now = {0};
 
-	if (db_watch_open(&c->env->store, &w))
-		return;
-	do {
-		if (session_get(&c->env->store, s->tenant, s->id, &now))
-			return;
-		session_done(s);
-		*s = now;
-	} while (profile_runs(s) && !db_watch_wait(&w, c->req, deadline_ns));
+	if (session_get(&c->env->store, s->tenant, s->id, &now))
+		return 0;
+	session_done(s);
+	*s = now;
+	return profile_runs(s) ? -EAGAIN : 0;
 }
 
+/* Where it is not possible to wait, the present state is the answer. */
 void
 profile_wait(struct call *c, int64_t seconds, struct session *s)
 {
-	if (!profile_runs(s) || !counters_wait_begin(c->env->counters))
-		return;
-	wait_ended(c, clock_mono_ns() + seconds * NS_PER_S, s);
-	counters_wait_end(c->env->counters);
+	if (profile_runs(s))
+		(void)!db_watch_until(c, has_ended, s,
+		                      clock_mono_ns() + seconds * NS_PER_S);
 }
 
 /* --- replies -------------------------------------------------------------- */

@@ -305,19 +305,17 @@ static void
 tell_progress(const struct analyser *a, const struct analyser_job *job,
               enum worker_phase phase)
 {
-	struct msg_progress m = {
-		.type = MSG_PROGRESS,
-		.phase = phase,
-		.samples = capture_samples(job->capture),
-		.elapsed_ms = capture_elapsed_ns(job->capture) /
-	                      (uint64_t)NS_PER_MS,
-		.duration_ms = capture_duration_ns(job->capture) /
-	                       (uint64_t)NS_PER_MS,
-	};
+	const struct capture *c = job->capture;
 
-	memcpy(m.id, job->id, sizeof(m.id));
-	if (msg_send(a->socket, &m, sizeof(m), NULL, 0))
-		log_debug("nobody hears of %s", job->id);
+	analyser_tell(a, job,
+	              (struct msg_progress){
+			      .phase = phase,
+			      .samples = capture_samples(c),
+			      .elapsed_ms = capture_elapsed_ns(c) /
+	                                    (uint64_t)NS_PER_MS,
+			      .duration_ms = capture_duration_ns(c) /
+	                                     (uint64_t)NS_PER_MS,
+		      });
 }
 
 static void

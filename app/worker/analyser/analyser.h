@@ -36,7 +36,7 @@ struct analyser_job {
 /* How a finisher ends that did nothing, since there is no Go program: its job
  * is sampled instead. */
 #define ANALYSER_SAMPLE 3
-#define ANALYSER_STOP (UINT64_C(1) << 32)
+#define ANALYSER_STOP   (UINT64_C(1) << 32)
 #define ANALYSER_NO_JOB                                                      \
 	{                                                                    \
 		.out_fd = -1, .timeline_fd = -1, .body_fd = -1, .in_fd = -1, \
@@ -108,6 +108,9 @@ void analyser_clear(struct analyser_job *job);
 int64_t analyser_total(const struct profile *p);
 /* Translates an error of recorder_start() or snapshot_profile(). */
 enum capture_error analyser_error(int rc);
+/* Tells how a capture goes on: m, with the job's id. */
+void analyser_tell(const struct analyser *a, const struct analyser_job *job,
+                   struct msg_progress m);
 /* Sends DONE without a profile, unless the error is that the opener is gone; a
  * scheduler that is gone is noticed elsewhere. */
 void analyser_fail(const struct analyser *a, const struct analyser_job *job,

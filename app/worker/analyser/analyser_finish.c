@@ -138,19 +138,6 @@ take_joined(const struct analyser_job *job, join_processes *join, void *capture)
 	return n > 0 ? join(capture, pids, (size_t)n / sizeof(*pids)) : 0;
 }
 
-/* Says that what happens from now on is counted. */
-static void
-tell_first_look(const struct analyser *a, const struct analyser_job *job)
-{
-	struct msg_progress m = {.type = MSG_PROGRESS,
-	                         .phase = WORKER_CAPTURING,
-	                         .duration_ms = job->duration_ms};
-
-	memcpy(m.id, job->id, sizeof(m.id));
-	if (msg_send(a->socket, &m, sizeof(m), NULL, 0))
-		log_debug("nobody hears of %s", job->id);
-}
-
 /* Waits for the capture's time; *stopped tells that it was ended early. */
 static int
 pass_time(const struct analyser *a, const struct analyser_job *job,
@@ -162,7 +149,10 @@ pass_time(const struct analyser *a, const struct analyser_job *job,
 	eventfd_t told = 0;
 	int rc = 0;
 
-	tell_first_look(a, job);
+	/* the first look is over: whatever happens from now on is counted */
+	analyser_tell(a, job,
+	              (struct msg_progress){.phase = WORKER_CAPTURING,
+	                                    .duration_ms = job->duration_ms});
 	while (!rc && told < ANALYSER_STOP &&
 	       (left = end - clock_mono_ns()) > 0) {
 		if (poll(&event, 1, (int)(left / NS_PER_MS) + 1) > 0 &&

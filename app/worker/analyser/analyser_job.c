@@ -64,6 +64,16 @@ analyser_clear(struct analyser_job *job)
 }
 
 void
+analyser_tell(const struct analyser *a, const struct analyser_job *job,
+              struct msg_progress m)
+{
+	m.type = MSG_PROGRESS;
+	memcpy(m.id, job->id, sizeof(m.id));
+	if (msg_send(a->socket, &m, sizeof(m), NULL, 0))
+		log_debug("nobody hears of %s", job->id);
+}
+
+void
 analyser_fail(const struct analyser *a, const struct analyser_job *job,
               bool checkpoint, enum capture_error error, int sys_error)
 {

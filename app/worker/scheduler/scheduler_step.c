@@ -101,6 +101,16 @@ scheduler_analyser_gone(struct scheduler *s)
 	close_ptr(&s->blame_fd);
 }
 
+/* Reads the table of processes again. */
+static int
+read_processes(struct scheduler *s, int64_t now_ns)
+{
+	int rc = proc_table_scan(&s->procs, now_ns);
+
+	s->unmatched |= rc > 0;
+	return rc < 0 ? rc : 0;
+}
+
 /* Looks for processes, unless the last look was less than age_ns ago. */
 static int
 scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
@@ -110,10 +120,9 @@ scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 
 	if (!s->targets.n || (s->scanned_ns && now_ns - s->scanned_ns < age_ns))
 		return 0;
-	rc = proc_table_scan(&s->procs, now_ns);
-	if (rc < 0)
+	rc = read_processes(s, now_ns);
+	if (rc)
 		return rc;
-	s->unmatched |= rc > 0;
 	s->scanned_ns = now_ns;
 	if (s->unmatched || s->targets.waits) {
 		rc = targets_match(&s->targets, s->conf, &s->procs);
@@ -299,11 +308,9 @@ answer_surveys(struct scheduler *s, int64_t now_ns, bool *out)
 	if (rc || !l.n)
 		return rc;
 	s->look_ns = now_ns;
-	rc = proc_table_scan(&s->procs, now_ns);
-	s->unmatched |= rc > 0;
-	return rc < 0 ? rc
-	              : surveys_answer(&s->store, &l, s->conf,
-	                               &s->targets.reader, &s->procs);
+	return read_processes(s, now_ns)
+	               ?: surveys_answer(&s->store, &l, s->conf,
+	                                 &s->targets.reader, &s->procs);
 }
 
 /* Looks for a start that found no process of its service. */

@@ -169,21 +169,30 @@ show_line(struct buf *out, const char *name, const char *doc, size_t column)
 	wrap(out, buf_str(&first), column);
 }
 
+/* The words that may follow the first one of several commands: "add, list". */
+static void
+put_words(struct buf *out, const char *family)
+{
+	const char *between = "";
+
+	for (size_t i = 0; i < command_count; i++) {
+		if (!in_family(&commands[i], family))
+			continue;
+		buf_addf(out, "%s%s", between,
+		         strchr(commands[i].name, ' ') + 1);
+		between = ", ";
+	}
+}
+
 /* "Register services, show and remove them: add, list, show." */
 static void
 show_family_line(struct buf *out, const char *word, const char *doc)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	const char *between = ": ";
 
 	buf_add(&text, doc, strlen(doc) - 1);
-	for (size_t i = 0; i < command_count; i++) {
-		if (!in_family(&commands[i], word))
-			continue;
-		buf_addf(&text, "%s%s", between,
-		         strchr(commands[i].name, ' ') + 1);
-		between = ", ";
-	}
+	buf_puts(&text, ": ");
+	put_words(&text, word);
 	buf_putc(&text, '.');
 	show_line(out, word, buf_str(&text), NAME_COLUMN);
 }
@@ -283,28 +292,11 @@ suggest_second(const char *family, const char *word, struct buf *out)
 	near_show(&near, out);
 }
 
-/* Says which words may follow the first one of several commands. */
-static int
-family_error(const char *word)
-{
-	CLEANUP_BUF struct buf words = BUF_INIT(BUF_MAX_SMALL);
-	const char *between = "";
-
-	for (size_t i = 0; i < command_count; i++) {
-		if (!in_family(&commands[i], word))
-			continue;
-		buf_addf(&words, "%s%s", between,
-		         strchr(commands[i].name, ' ') + 1);
-		between = ", ";
-	}
-	return usage_error("%s needs one more word: %s\n  stoker help %s", word,
-	                   buf_str(&words), word);
-}
-
 int
 unknown_command(const struct cli *c)
 {
 	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf words = BUF_INIT(BUF_MAX_SMALL);
 	const char *word = c->operands[0];
 
 	if (!command_family(word)) {
@@ -312,8 +304,12 @@ unknown_command(const struct cli *c)
 		return usage_error("no such command: %s%s\n  stoker help", word,
 		                   buf_str(&near));
 	}
-	if (c->noperands < 2)
-		return family_error(word);
+	if (c->noperands < 2) {
+		put_words(&words, word);
+		return usage_error("%s needs one more word: %s\n"
+		                   "  stoker help %s",
+		                   word, buf_str(&words), word);
+	}
 	suggest_second(word, c->operands[1], &near);
 	return usage_error("no such command: %s %s%s\n  stoker help %s", word,
 	                   c->operands[1], buf_str(&near), word);

@@ -157,7 +157,7 @@ is_followed(struct emit_control *c, uint32_t pid)
 	return word && *word >> pid % 64 & 1;
 }
 
-/* --- a wait begins -------------------------------------------------------- */
+/* --- what a thread waits for ---------------------------------------------- */
 
 struct call {
 	int32_t number;   /* negative: there is none */
@@ -165,6 +165,8 @@ struct call {
 	uint64_t ip;      /* of the instruction that made it */
 };
 
+/* The registers of a thread that waits are those of its system call or fault.
+ */
 static void
 read_call(const void *regs, struct call *out)
 {
@@ -200,20 +202,8 @@ is_lock(const struct call *call)
 	return op == 6 || op == 13; /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2 */
 }
 
-/* A page fault waits several times, at one instruction, until it has its page.
- * Outside of system calls and page faults threads are traced, or frozen. */
-static bool
-begin_fault(struct task_struct *task, struct thread *t, const struct call *call)
-{
-	if (t->ip != call->ip)
-		t->waited_ns = 0;
-	t->ip = call->ip;
-	t->class = EMIT_IO;
-	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
-}
-
 static void
-begin_call(struct thread *t, const struct call *call)
+take_call(struct thread *t, const struct call *call)
 {
 	uint32_t number = (uint32_t)call->number;
 
@@ -228,25 +218,84 @@ begin_call(struct thread *t, const struct call *call)
 	}
 }
 
+/* A page fault waits several times, at one instruction, until it has its page.
+ */
 static void
-begin(struct task_struct *task, uint64_t now_ns)
+take_fault(struct thread *t, const struct call *call)
 {
-	struct thread *t = bpf_task_storage_get(&threads, task, NULL,
-	                                        BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t->ip != call->ip)
+		t->waited_ns = 0;
+	t->ip = call->ip;
+	t->class = EMIT_IO;
+}
+
+/* --- which waits are told of ---------------------------------------------- */
+
+/* True with the probability size / mean, where draw is a random number. */
+static bool
+is_kept(uint32_t draw, uint64_t size, uint64_t mean)
+{
+	return size >> 32 || draw * mean < size << 32;
+}
+
+static bool
+choose(const struct emit_control *c, struct thread *t, uint32_t draw,
+       uint64_t size)
+{
+	uint32_t class = t->class;
+
+	barrier_var(class); /* the verifier sees that this value is compared */
+	if (class >= EMIT_CLASSES || size < c->least)
+		return false;
+	t->size = size;
+	t->mean = c->mean[class];
+	return is_kept(draw, size, t->mean);
+}
+
+/* True for a wait that is told of in one class at least. Most are not, so that
+ * nobody needs to know what they were for. */
+static bool
+may_be_told(const struct emit_control *c, uint32_t draw, uint64_t size)
+{
+	uint64_t mean = c->mean[0];
+
+	for (int i = 1; i < EMIT_CLASSES; i++)
+		if (c->mean[i] < mean)
+			mean = c->mean[i];
+	return size >= c->least && is_kept(draw, size, mean);
+}
+
+/* Adds a wait that is over to those of its system call or page fault. True if
+ * there is something to tell of once the thread is there again. */
+static bool
+add_wait(const struct emit_control *c, struct task_struct *task,
+         struct thread *t, uint64_t size)
+{
+	bool of_disk = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+	uint32_t draw = bpf_get_prandom_u32();
 	struct call call;
 
-	if (!t)
-		return;
+	if (!results && !of_disk && !may_be_told(c, draw, size))
+		return false;
 	read_call((const void *)bpf_task_pt_regs(task), &call);
 	if ((call.number < 0) != (t->call < 0))
 		t->waited_ns = 0;
 	t->call = call.number;
-	if (call.number >= 0)
-		begin_call(t, &call);
-	else if (!begin_fault(task, t, &call))
-		return;
-	t->since_ns = now_ns;
+	if (call.number >= 0) {
+		take_call(t, &call);
+		if (!results)
+			return choose(c, t, draw, size);
+	} else if (of_disk) {
+		take_fault(t, &call);
+	} else { /* it was traced, or frozen */
+		return t->waited_ns;
+	}
+	t->waited_ns += size;
+	return true;
 }
+
+/* --- a wait begins and ends ------------------------------------------------
+ */
 
 static int32_t *
 get_here(void)
@@ -256,26 +305,14 @@ get_here(void)
 	return bpf_map_lookup_elem(&here, &first);
 }
 
-/* True with the probability size / mean; below one part in 2^32 never. */
-static bool
-is_kept(uint64_t size, uint64_t mean)
+static void
+begin(struct task_struct *task, uint64_t now_ns)
 {
-	return size >> 32 || size >= mean ||
-	       bpf_get_prandom_u32() < (size << 32) / mean;
-}
+	struct thread *t = bpf_task_storage_get(&threads, task, NULL,
+	                                        BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-/* Decides whether a wait is told of. */
-static __always_inline bool
-choose(const struct emit_control *c, struct thread *t, uint64_t size)
-{
-	uint32_t class = t->class;
-
-	barrier_var(class); /* the verifier sees that this value is compared */
-	if (class >= EMIT_CLASSES || size < c->least)
-		return false;
-	t->size = size;
-	t->mean = c->mean[class];
-	return is_kept(size, t->mean);
+	if (t)
+		t->since_ns = now_ns;
 }
 
 static void
@@ -283,18 +320,14 @@ end(const struct emit_control *c, struct task_struct *task, uint64_t now_ns)
 {
 	struct thread *t = bpf_task_storage_get(&threads, task, NULL, 0);
 	int32_t *here = get_here();
+	uint64_t since_ns;
 	bool any;
 
 	if (!t || !here)
 		return;
-	if (t->since_ns)
-		t->waited_ns += now_ns - t->since_ns;
+	since_ns = t->since_ns;
 	t->since_ns = 0;
-	any = t->waited_ns;
-	if (any && !results && t->call >= 0) {
-		any = choose(c, t, t->waited_ns);
-		t->waited_ns = 0;
-	}
+	any = since_ns ? add_wait(c, task, t, now_ns - since_ns) : t->waited_ns;
 	*here = any ? task->pid : 0;
 }
 
@@ -323,7 +356,7 @@ BPF_PROG(stoker_switch, bool preempt, struct task_struct *prev,
 	return 0;
 }
 
-/* --- a wait ends ---------------------------------------------------------- */
+/* --- telling of a wait ---------------------------------------------------- */
 
 static enum emit_file
 kind_of(unsigned short mode)
@@ -415,27 +448,30 @@ tell(void *ctx, const struct file *file, const struct thread *t, int64_t result)
 }
 
 static void
-tell_call(void *ctx, const struct task_struct *task, const struct thread *t,
-          int64_t result)
+tell_call(void *ctx, const struct thread *t, int64_t result)
 {
 	uint32_t call = (uint32_t)t->call;
 	const struct file *file = NULL;
 
 	barrier_var(call); /* the verifier sees that this value is compared */
 	if (call < CALLS && has_file[call])
-		file = file_of(task, t->fd);
+		file = file_of(bpf_get_current_task_btf(), t->fd);
 	tell(ctx, file, t, result);
 }
 
 /* Finds the current thread, if it is to be looked at on this CPU. */
 static __always_inline struct thread *
-look_here(struct task_struct *task)
+look_here(void)
 {
-	int32_t *here = get_here();
+	const int32_t *here = get_here();
+	struct task_struct *task;
 
-	if (!here || *here != task->pid)
+	if (!here || !*here)
 		return NULL;
-	return bpf_task_storage_get(&threads, task, NULL, 0);
+	task = bpf_get_current_task_btf();
+	return *here == task->pid
+	               ? bpf_task_storage_get(&threads, task, NULL, 0)
+	               : NULL;
 }
 
 /* Takes what the thread waited in this call or fault, chosen to be told of. */
@@ -449,7 +485,7 @@ take(struct thread *t)
 	t->waited_ns = 0;
 	if (here)
 		*here = 0;
-	return c && size && choose(c, t, size);
+	return c && size && choose(c, t, bpf_get_prandom_u32(), size);
 }
 
 /* The end of a system call knows its result, but tracing it costs every system
@@ -458,12 +494,11 @@ SEC("tp_btf/sys_exit")
 int
 BPF_PROG(stoker_exit, void *regs, long result)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *t = look_here(task);
+	struct thread *t = look_here();
 
 	(void)regs;
 	if (t && take(t) && t->call >= 0)
-		tell_call(ctx, task, t, result);
+		tell_call(ctx, t, result);
 	return 0;
 }
 
@@ -472,14 +507,13 @@ SEC("tp_btf/sched_exit_tp")
 int
 BPF_PROG(stoker_resume)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	const struct thread *t = look_here(task);
+	const struct thread *t = look_here();
 	int32_t *here = get_here();
 
 	if (!t || !here || t->call < 0)
 		return 0;
 	*here = 0;
-	tell_call(ctx, task, t, 0);
+	tell_call(ctx, t, 0);
 	return 0;
 }
 
@@ -504,7 +538,7 @@ int
 stoker_fault(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *t = look_here(task);
+	struct thread *t = look_here();
 	struct fault fault = {ctx, t};
 
 	if (!t || t->call >= 0 || !take(t))

@@ -135,14 +135,19 @@ add_thread(struct python_threads *t, const struct python_thread *row)
 	return 0;
 }
 
+/* Leaves a list that leads back to a thread of it: the thread met last at a
+ * power of two is remembered, which a circle reaches again. */
 static int
 list_threads(const struct memory *m, const struct layout *l, uint64_t at,
              struct python_threads *t)
 {
 	struct python_thread row;
+	uint64_t met = 0;
 	int rc = 0;
 
-	while (at && !rc && t->n < PYTHON_MAX_THREADS) {
+	while (at && at != met && !rc && t->n < PYTHON_MAX_THREADS) {
+		if (!(t->n & (t->n - 1)))
+			met = at;
 		rc = read_thread(m, l, at, &row, &at);
 		if (!rc)
 			rc = add_thread(t, &row);

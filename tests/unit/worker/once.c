@@ -1,0 +1,421 @@
+/*
+ * Captures by a whole worker, opener, analyser and all, of programs whose truth
+ * is known: stoker-worker --once. Their figures are measured by tests/e2e;
+ * here, a capture is as short as may be, and bounds are wide.
+ */
+#include "base/file.h"
+#include "lib/test.h"
+#include "profile/export.h"
+#include "profile/pprof.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_BYTES   ((size_t)16 << 20)
+#define MAX_TARGETS 8
+
+struct captured {
+	char dir[64];
+	pid_t pids[MAX_TARGETS];
+	int out[MAX_TARGETS], in[MAX_TARGETS]; /* of the targets */
+	size_t n;
+	struct buf report, stacks;
+};
+#define CLEANUP_CAPTURED CLEANUP(captured_done)
+
+static void
+captured_done(struct captured *c)
+{
+	char command[128];
+
+	for (size_t i = 0; i < c->n; i++) {
+		kill(c->pids[i], SIGKILL);
+		waitpid(c->pids[i], NULL, 0);
+		close(c->out[i]);
+		close(c->in[i]);
+	}
+	snprintf(command, sizeof(command), "rm -rf %s", c->dir);
+	ck_assert_int_eq(system(command), 0);
+	buf_done(&c->report);
+	buf_done(&c->stacks);
+}
+
+static struct captured
+nothing(void)
+{
+	struct captured c = {.dir = "/tmp/stoker-once.XXXXXX",
+	                     .report = BUF_INIT(BUF_MAX_SMALL),
+	                     .stacks = BUF_INIT(MAX_BYTES)};
+
+	ck_assert_ptr_nonnull(mkdtemp(c.dir));
+	ck_assert_int_eq(chmod(c.dir, 0755), 0);
+	return c;
+}
+
+static const char *
+built(void)
+{
+	const char *b = getenv("B");
+
+	return b ? b : "build";
+}
+
+/* Starts a target, in the directory, and waits until a line of its output
+ * begins so. */
+static void
+begin(struct captured *c, const char *command, const char *line)
+{
+	int out[2], in[2];
+	char text[512], all[8192];
+	size_t len = 0;
+
+	ck_assert_uint_lt(c->n, MAX_TARGETS);
+	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+	snprintf(text, sizeof(text), "B=$(realpath %s); cd %s; exec %s",
+	         built(), c->dir, command);
+	c->pids[c->n] = fork();
+	if (!c->pids[c->n]) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(out[1], STDOUT_FILENO);
+		dup2(in[0], STDIN_FILENO);
+		execl("/bin/sh", "sh", "-c", text, NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	close(in[0]);
+	c->out[c->n] = out[0];
+	c->in[c->n++] = in[1];
+	for (;;) {
+		ssize_t got = read(out[0], all + len, sizeof(all) - 1 - len);
+		const char *at;
+
+		ck_assert_msg(got > 0, "%s has ended", command);
+		len += (size_t)got;
+		all[len] = '\0';
+		at = strstr(all, line);
+		if (at && (at == all || at[-1] == '\n'))
+			return;
+	}
+}
+
+/* Runs the worker on all targets: its exit status. */
+static int
+run(struct captured *c, const char *options)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	FILE *said;
+
+	buf_addf(&line,
+	         "exec %s/stoker-worker --config /dev/null "
+	         "--out %s/profile %s --once ",
+	         built(), c->dir, options);
+	for (size_t i = 0; i < c->n; i++)
+		buf_addf(&line, "%s%d", i ? "," : "", (int)c->pids[i]);
+	buf_puts(&line, " 2>&1");
+	said = popen(buf_str(&line), "r");
+	buf_clear(&c->report);
+	ck_assert_int_eq(fd_read_all(fileno(said), &c->report), 0);
+	return WEXITSTATUS(pclose(said));
+}
+
+static void
+read_stacks(struct captured *c)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+	const struct export_meta meta = {.type = "cpu"};
+	char path[96];
+	uint32_t type;
+
+	snprintf(path, sizeof(path), "%s/profile", c->dir);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &bytes), 0);
+	ck_assert_int_eq(pprof_decode(bytes.p, bytes.len, MAX_BYTES, &p, &why),
+	                 0);
+	type = profile_type_index(p, "samples");
+	if (type == PROFILE_NONE)
+		type = profile_type_index(p, NULL);
+	ck_assert_int_eq(tree_new(p, type, &t), 0);
+	buf_clear(&c->stacks);
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, &c->stacks), 0);
+}
+
+/* Runs the worker, which must go well. */
+static void
+capture(struct captured *c, const char *options)
+{
+	ck_assert_msg(!run(c, options), "%s: %s", options, buf_str(&c->report));
+	read_stacks(c);
+}
+
+/* Counts samples of the stacks that have a part in them. */
+static long
+samples(const struct captured *c, const char *part)
+{
+	CLEANUP_FREE char *text = strdup(buf_str(&c->stacks));
+	char *line, *rest = text;
+	long sum = 0;
+
+	while ((line = strsep(&rest, "\n"))) {
+		char *count = strrchr(line, ' ');
+
+		if (count && strstr(line, part))
+			sum += atol(count);
+	}
+	return sum;
+}
+
+static double
+quality(const struct captured *c, const char *key)
+{
+	char line[64];
+	const char *at;
+
+	snprintf(line, sizeof(line), "\n  %s ", key);
+	at = strstr(buf_str(&c->report), line);
+	ck_assert_msg(at != NULL, "no %s in: %s", key, buf_str(&c->report));
+	return strtod(at + strlen(line), NULL);
+}
+
+/* Fails unless this share of the samples with a part, in percent, has more. */
+static void
+assert_share(const struct captured *c, const char *part, const char *more,
+             long low, long high)
+{
+	long all = samples(c, part), got = samples(c, more);
+
+	ck_assert_msg(all >= 10 && got * 100 >= low * all &&
+	                      got * 100 <= high * all,
+	              "%ld of %ld samples with '%s' have '%s':\n%s%s", got, all,
+	              part, more, buf_str(&c->stacks), buf_str(&c->report));
+}
+
+static bool
+may_capture(void)
+{
+	return geteuid() == 0;
+}
+
+TEST(stacks_on_the_cpu_are_whole_and_named)
+{
+	static const struct {
+		const char *command, *innermost, *stack;
+	} rows[] = {
+		{"$B/targets/inlined 60", "inlined_work",
+	         "_start;__libc_start_main;__libc_start_call_main;main;outer;"
+	         "inlined_work"},
+		{"$B/targets/recurse 60 24", ";down", "main;outermost;down;"},
+		{"$B/targets/hollow 60", "hollow_inner",
+	         "hollow_start;hollow_outer;hollow_inner"},
+		{"$B/targets/detour altstack 60", "detour_work",
+	         ";main;interrupt;detour_waits;__restore_rt;detour_handler;"
+	         "detour_way;detour_work"},
+		{"$B/targets/jit 60", "compiled_at_run_time",
+	         "__libc_start_call_main;main;compiled_at_run_time"},
+	};
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		begin(&c, rows[i].command, "ready");
+	capture(&c, "--seconds 2 --rate 400");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_share(&c, rows[i].innermost, rows[i].stack, 90, 100);
+	ck_assert_double_eq(quality(&c, "processes"), ARRAY_LEN(rows));
+	ck_assert_double_eq(quality(&c, "askedRate"), 400);
+	ck_assert_double_ge(quality(&c, "runRate"), 390);
+	ck_assert_double_ge(quality(&c, "durationMs"), 1900);
+	ck_assert_double_eq(quality(&c, "samplesKept"), samples(&c, ""));
+	ck_assert_double_ge(quality(&c, "stacksComplete"),
+	                    0.9 * quality(&c, "samplesKept"));
+	ck_assert_double_ge(quality(&c, "framesNamed"),
+	                    0.98 * quality(&c, "frames"));
+	ck_assert_double_gt(quality(&c, "stacksToppedUp"), 0);
+}
+END
+
+TEST(shares_of_cpu_time_are_those_of_the_program)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c, "$B/targets/shares 60 2", "ready");
+	capture(&c, "--seconds 1 --rate 500");
+	assert_share(&c, ";spin", ";spin;share_half", 35, 65);
+	assert_share(&c, ";spin", ";spin;share_three_tenths", 15, 45);
+	assert_share(&c, ";spin", ";spin;share_two_tenths", 5, 35);
+	assert_share(&c, "clone3;", "clone3;start_thread;spin", 95, 100);
+	assert_share(&c, "_start;", "__libc_start_call_main;main;spin", 95,
+	             100);
+	ck_assert_double_eq(quality(&c, "threads"), 2);
+	ck_assert_double_eq(quality(&c, "processes"), 1);
+	/* each sample stands for a period of CPU time */
+	ck_assert_double_gt(quality(&c, "cpuNs"),
+	                    1.9e6 * quality(&c, "samplesKept"));
+	ck_assert_double_lt(quality(&c, "cpuNs"),
+	                    2.1e6 * quality(&c, "samplesKept"));
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&c.report), "share_half (shares)"));
+}
+END
+
+TEST(children_are_followed_with_their_parent)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c, "$B/targets/shortchild 60", "ready");
+	capture(&c, "--seconds 2 --rate 1000");
+	ck_assert_int_ge(samples(&c, "main;"), 10);
+	ck_assert_double_ge(quality(&c, "processes"), 3);
+	ck_assert_double_ge(quality(&c, "exits"), 2);
+	ck_assert_double_ge(quality(&c, "execs"), 1);
+}
+END
+
+TEST(every_thread_is_in_a_snapshot_where_it_waits)
+{
+	static const char *const waits[] = {
+		"wait_accept", "wait_cond", "wait_mutex", "wait_poll",
+		"wait_epoll",  "wait_read", "wait_sleep",
+	};
+	CLEANUP_CAPTURED struct captured c = nothing();
+	size_t found = 0;
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c, "$B/targets/threads 40 still", "ready");
+	capture(&c, "--type goroutine");
+	ck_assert_int_eq(samples(&c, ""), 41);
+	ck_assert_int_eq(samples(&c, ";begin;"), 40);
+	ck_assert_int_eq(samples(&c, ";wait_"), 40);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		found += samples(&c, waits[i]) > 0;
+	ck_assert_uint_ge(found, 3);
+	ck_assert_double_eq(quality(&c, "threadsStopped"), 0);
+	ck_assert_double_eq(quality(&c, "threadsUnread"), 0);
+}
+END
+
+TEST(a_thread_that_works_is_stopped_for_a_snapshot)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c, "$B/targets/threads 4", "ready");
+	capture(&c, "--type goroutine");
+	ck_assert_int_eq(samples(&c, ""), 6);
+	ck_assert_int_eq(samples(&c, ";spin"), 1);
+	ck_assert_double_ge(quality(&c, "threadsStopped"), 1);
+	ck_assert_double_gt(quality(&c, "stoppedNs"), 0);
+}
+END
+
+TEST(allocations_are_those_of_their_callers)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c, "$B/targets/allocating truth 20000", "ready");
+	capture(&c, "--seconds 2 --type alloc");
+	ck_assert_int_gt(samples(&c, ";work;get_large"), 0);
+	ck_assert_int_gt(samples(&c, ";work;get_small"), 0);
+	assert_share(&c, "", "clone3;start_thread;work;", 99, 100);
+}
+END
+
+TEST(memory_in_use_is_that_of_the_functions_that_keep_it)
+{
+	static const char *const functions[] = {
+		"keep_all;keep_most", "keep_all;keep_zeroed",
+		"keep_all;keep_grown", "keep_all;keep_passed"};
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c,
+	      "env LD_PRELOAD=$B/libstoker-heap.so $B/targets/keeping truth",
+	      "");
+	capture(&c, "--type memory");
+	for (size_t i = 0; i < ARRAY_LEN(functions); i++)
+		ck_assert_int_gt(samples(&c, functions[i]), 0);
+	ck_assert_int_eq(samples(&c, "throw_away"), 0);
+	ck_assert_double_gt(quality(&c, "residentBytes"), 1e6);
+	ck_assert_double_ge(quality(&c, "stacksCounted"), 4);
+}
+END
+
+TEST(waits_are_those_of_the_functions_that_wait)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c, "$B/targets/waiting truth through.dat", "ready");
+	capture(&c, "--seconds 1 --type block");
+	ck_assert_int_gt(samples(&c, ";sleep_short;"), 0);
+	ck_assert_int_gt(samples(&c, ";wait_pipe;"), 0);
+	assert_share(&c, ";sleep_short;", "[clock_nanosleep]", 95, 1000);
+	capture(&c, "--seconds 1 --type mutex");
+	ck_assert_int_gt(samples(&c, ";take_hot;"), 0);
+	ck_assert_int_eq(samples(&c, ";sleep_short;"), 0);
+	capture(&c, "--seconds 1 --type io");
+	ck_assert_int_gt(samples(&c, ";write_through;"), 0);
+	ck_assert_int_eq(samples(&c, ";sleep_short;"), 0);
+}
+END
+
+TEST(what_can_not_be_captured_is_said)
+{
+	static const struct {
+		const char *options;
+		int status;
+		const char *says;
+	} rows[] = {
+		{"--type frob", 2, "usage: stoker-worker"},
+		{"--seconds 0", 2, "usage: stoker-worker"},
+		{"--rate 1000000", 2, "usage: stoker-worker"},
+		{"--type memory", 1, "LD_PRELOAD=/usr/lib/stoker/"},
+	};
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (!may_capture())
+		SKIP("only root may capture");
+	begin(&c, "$B/targets/shares 60 1", "ready");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int left = run(&c, rows[i].options);
+
+		ck_assert_msg(left == rows[i].status &&
+		                      strstr(buf_str(&c.report), rows[i].says),
+		              "%s: %d, %s", rows[i].options, left,
+		              buf_str(&c.report));
+	}
+	kill(c.pids[0], SIGKILL);
+	waitpid(c.pids[0], NULL, 0);
+	ck_assert_int_eq(run(&c, "--seconds 1"), 1);
+	ck_assert_ptr_nonnull(strstr(buf_str(&c.report),
+	                             "no process of the service is running"));
+}
+END
+
+SUITE_TIMEOUT("once", 60, stacks_on_the_cpu_are_whole_and_named,
+              shares_of_cpu_time_are_those_of_the_program,
+              children_are_followed_with_their_parent,
+              every_thread_is_in_a_snapshot_where_it_waits,
+              a_thread_that_works_is_stopped_for_a_snapshot,
+              allocations_are_those_of_their_callers,
+              memory_in_use_is_that_of_the_functions_that_keep_it,
+              waits_are_those_of_the_functions_that_wait,
+              what_can_not_be_captured_is_said)

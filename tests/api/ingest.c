@@ -332,6 +332,10 @@ TEST(what_is_not_taken_is_refused)
 		{"/ingest?name=shop.alloc_objects", "", "a 1", 422,
 	         "IngestFailed"},
 		{PUSH, FORM, "--8a7b--\r\n", 400, "InvalidParameter"},
+		{PUSH, "multipart/form-data", "--8a7b--\r\n", 400,
+	         "InvalidParameter"},
+		{PUSH, "multipart/form-data; boundary=", "--\r\n", 400,
+	         "InvalidParameter"},
 		{PUSH, "", "no count", 422, "IngestFailed"},
 		{PUSH "&format=pprof", "", "no pprof", 422, "IngestFailed"},
 	};

@@ -164,6 +164,25 @@ TEST(lines_go_with_the_function_that_follows)
 }
 END
 
+TEST(each_function_has_its_own_lines)
+{
+	begin();
+	put_lines(0x1000);
+	put_load(0x1000, 16, "first");
+	put_lines(0x2000);
+	put_load(0x2000, 16, "second");
+	{
+		DUMP();
+
+		is(d, 0x1000, "first", 10);
+		is(d, 0x100c, "first", 13);
+		is(d, 0x2000, "second", 10);
+		is(d, 0x2008, "second", 12);
+		is(d, 0x200c, "second", 13);
+	}
+}
+END
+
 TEST(moved_code_keeps_name_and_lines)
 {
 	begin();
@@ -239,7 +258,7 @@ TEST(dumps_are_known_by_their_names)
 END
 
 SUITE("jitdump", functions_are_found_by_address,
-      lines_go_with_the_function_that_follows, moved_code_keeps_name_and_lines,
-      later_code_replaces_what_it_overlaps,
+      lines_go_with_the_function_that_follows, each_function_has_its_own_lines,
+      moved_code_keeps_name_and_lines, later_code_replaces_what_it_overlaps,
       a_dump_that_breaks_off_is_good_up_to_there, another_file_is_no_dump,
       dumps_are_known_by_their_names)

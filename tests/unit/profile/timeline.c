@@ -301,6 +301,22 @@ TEST(parts_of_a_profile_add_up_to_it)
 }
 END
 
+TEST(a_part_has_its_share_of_values_that_are_neither_samples_nor_time)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(all_of_it);
+	CLEANUP_TIMELINE struct timeline *t = line_of(p);
+	const struct timeline_part part = {.to_us = 4000};
+	static const int64_t values[] = {300, 201, 400}, cut[] = {300, 100, 0};
+
+	ck_assert_int_eq(profile_cstring(p, "bytes", &p->types[1].unit), 0);
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		p->values[i * p->ntypes + 1] = values[i];
+	ck_assert_int_eq(timeline_cut_profile(t, &part, p), 0);
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		ck_assert_int_eq(p->values[i * p->ntypes + 1], cut[i]);
+}
+END
+
 TEST(times_of_a_part_begin_with_it)
 {
 	CLEANUP_TIMELINE struct timeline *t = example();
@@ -342,6 +358,7 @@ suite(void)
 		names_and_times_have_bounds,
 		more_threads_than_allowed_are_refused,
 		a_file_that_inflates_past_the_limit_is_refused,
+		a_part_has_its_share_of_values_that_are_neither_samples_nor_time,
 		times_of_a_part_begin_with_it,
 		a_timeline_of_another_profile_cuts_nothing,
 	};

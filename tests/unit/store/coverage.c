@@ -32,6 +32,14 @@ TEST(what_was_captured_is_spread_over_a_window)
 }
 END
 
+TEST(no_window_covers_more_than_its_time)
+{
+	static const struct span spans[] = {{0, 10, 15}};
+
+	expect(spans, 1, 0, 20, (double[]){10}, 1);
+}
+END
+
 TEST(two_series_at_once_cover_a_time_once)
 {
 	static const struct span spans[] = {
@@ -80,7 +88,8 @@ TEST(gaps_are_before_between_and_after)
 }
 END
 
-SUITE("coverage", a_window_covers_its_time_and_no_other,
+SUITE("coverage", no_window_covers_more_than_its_time,
+      a_window_covers_its_time_and_no_other,
       what_was_captured_is_spread_over_a_window,
       two_series_at_once_cover_a_time_once,
       a_series_that_follows_another_adds_to_it, no_window_covers_nothing,

@@ -289,7 +289,44 @@ TEST(each_type_that_the_recorder_samples_is_one_that_it_knows)
 }
 END
 
-SUITE("runs", each_type_that_the_recorder_samples_is_one_that_it_knows,
+TEST(each_type_is_asked_of_the_engine_that_has_it)
+{
+	static const struct {
+		const char *type;
+		enum snapshot_of of;
+		enum worker_kind kind;
+		const char *sampled, *instead; /* types; NULL: none */
+	} rows[] = {
+		{"cpu", SNAPSHOT_THREADS, WORKER_SAMPLES, "cpu", NULL},
+		{"io", SNAPSHOT_THREADS, WORKER_SAMPLES, "io", NULL},
+		{"goroutine", SNAPSHOT_THREADS, WORKER_SNAPSHOT, NULL, NULL},
+		{"memory", SNAPSHOT_GOROUTINES, WORKER_BUCKETS, NULL, NULL},
+		{"block", SNAPSHOT_GOROUTINES, WORKER_BUCKETS, NULL, NULL},
+		{"memory", SNAPSHOT_THREADS, WORKER_HEAP, NULL, NULL},
+		{"alloc", SNAPSHOT_THREADS, WORKER_HEAP, NULL, "alloc"},
+		{"block", SNAPSHOT_THREADS, WORKER_SAMPLES, "block", "block"},
+		{"mutex", SNAPSHOT_THREADS, WORKER_SAMPLES, "mutex", "mutex"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct msg_start m = runs_ask(rows[i].type, rows[i].of, 99, 7);
+
+		ck_assert_msg(m.kind == rows[i].kind, "row %zu: %u", i, m.kind);
+		if (rows[i].sampled)
+			ck_assert_uint_eq(m.of,
+			                  capture_of_type(rows[i].sampled));
+		ck_assert_uint_eq(m.instead,
+		                  rows[i].instead
+		                          ? capture_of_type(rows[i].instead)
+		                          : CAPTURE_OFS);
+		ck_assert_uint_eq(m.rate, 99);
+		ck_assert_uint_eq(m.duration_ms, 7000);
+	}
+}
+END
+
+SUITE("runs", each_type_is_asked_of_the_engine_that_has_it,
+      each_type_that_the_recorder_samples_is_one_that_it_knows,
       long_captures_are_saved_every_while, short_captures_are_not,
       a_checkpoint_that_failed_leaves_the_capture_running,
       progress_is_shown_and_bounded,

@@ -4,86 +4,6 @@
  */
 #include "lib/gateway.h"
 
-#include "base/file.h"
-
-#include <fcntl.h>
-#include <glob.h>
-#include <string.h>
-
-#define GOROUTINE_1                                 \
-	"goroutine 1 [chan receive, 12 minutes]:\n" \
-	"main.f(0x1)\n\t/src/app.go:12 +0x1d\n"     \
-	"main.main()\n\t/src/app.go:40 +0x2c\n\n"
-#define GOROUTINE(id)                                                   \
-	"goroutine " #id " [select]:\nmain.g(0x1)\n"                    \
-	"\t/src/app.go:22 +0x1d\ncreated by main.main in goroutine 1\n" \
-	"\t/src/app.go:40 +0x2c\n\n"
-
-static const struct {
-	const char *name, *text;
-} files[] = {
-	{"a.folded", "main;parse;read 40\nmain;parse 20\n"
-                     "main;render;draw 30\nmain 10\n"},
-	{"b.folded", "main;parse;read 20\nmain;parse 10\n"
-                     "main;render;draw 60\nmain 10\n"},
-	{"a.txt", GOROUTINE_1 GOROUTINE(7)},
-	{"b.txt", GOROUTINE_1 GOROUTINE(7) GOROUTINE(8)},
-	{"services.json",
-         "[{\"name\":\"x\",\"match\":{\"exe\":\"/opt/app/x\"}},"
-         "{\"name\":\"web\",\"match\":{\"exe\":\"/opt/app/y\"}}]"},
-};
-
-struct shown {
-	const char *args;
-	int status;
-	const char *pattern;
-};
-
-static void
-write_files(const char *dir)
-{
-	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		char path[128];
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		ck_assert_int_eq(
-			fd_write_all(fd, files[i].text, strlen(files[i].text)),
-			0);
-		close(fd);
-	}
-}
-
-/* Removes what commands made beside the store. */
-static void
-remove_beside(const char *dir)
-{
-	char pattern[128];
-	glob_t found;
-
-	snprintf(pattern, sizeof(pattern), "%s.*", dir);
-	if (glob(pattern, 0, NULL, &found))
-		return;
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		test_remove(found.gl_pathv[i]);
-	globfree(&found);
-}
-
-static void
-show_all(const struct shown *rows, size_t n)
-{
-	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_GATEWAY struct gateway g = gateway_start(&a);
-
-	test_looks(&a);
-	write_files(a.store.dir);
-	for (size_t i = 0; i < n; i++)
-		gateway_shows(&g, rows[i].args, rows[i].status,
-		              rows[i].pattern);
-	remove_beside(a.store.dir);
-}
-
 TEST(services_are_added_shown_replaced_and_removed)
 {
 	static const struct shown rows[] = {
@@ -165,367 +85,7 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "\\]\n"},
 	};
 
-	show_all(rows, ARRAY_LEN(rows));
-}
-END
-
-TEST(profiles_are_uploaded_listed_named_and_removed)
-{
-	static const struct shown rows[] = {
-		{"upload svc a.folded --rate 100 --seconds 1s", 0,
-	         "a.folded: sess-*\n"},
-		{"upload svc b.folded --rate 50 --seconds 2s", 0,
-	         "b.folded: sess-*\n"},
-		{"upload svc nofile", 1,
-	         "stoker: nofile: No such file or directory\n"},
-		{"upload svc services.json", 1,
-	         "stoker: the request body must be a profile (speedscope, "
-	         "godump, perf, folded, pprof) (UnsupportedMediaType)\n"
-	         "  contentType: application/octet-stream\n"},
-		{"sessions", 0,
-	         "ID                         STARTED                   TYPE  "
-	         "SERVICE  SAMPLES  RESULT\n"
-	         "sess-*  *Z  cpu   svc          100  complete\n"
-	         "sess-*  *Z  cpu   svc          100  complete\n"},
-		{"sessions --limit 1", 0,
-	         "ID                         STARTED                   TYPE  "
-	         "SERVICE  SAMPLES  RESULT\n"
-	         "sess-*  *Z  cpu   svc          100  complete\n"},
-		{"sessions --service other", 1,
-	         "stoker: unknown service 'other' (UnknownService)\n"
-	         "  stoker service list shows all of them\n"},
-		{"top svc", 0,
-	         "svc is sess-*: cpu of svc, *Z\n"
-	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
-	         "  60.0     60.0       60           draw\n"
-	         "  20.0     20.0       20           read\n"
-	         "  10.0    100.0       10           main\n"
-	         "  10.0     30.0       10           parse\n"},
-		{"top @last~1 --limit 2", 0,
-	         "@last~1 is sess-*: cpu of svc, *Z\n"
-	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
-	         "  40.0     40.0       40           read\n"
-	         "  30.0     30.0       30           draw\n"},
-		{"top @last~2", 1,
-	         "stoker: @last~2: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
-		{"top sess-aaaaaaaaaaaaaaaaaaaa", 1,
-	         "stoker: unknown profile 'sess-*' (UnknownProfile)\n"},
-		{"get @last --format folded", 0,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "main 10\n"
-	         "main;parse 10\n"
-	         "main;parse;read 20\n"
-	         "main;render;draw 60\n"},
-		{"get svc --format frob", 64,
-	         "svc is sess-*: cpu of svc, *Z\n"
-	         "stoker: --format takes one of html, svg, json, folded, "
-	         "speedscope, firefox, dot, pprof, not 'frob' "
-	         "(InvalidParameter)\n"},
-		{"get svc --type memory", 1,
-	         "stoker: 'svc' has no complete memory profile\n"
-	         "  stoker sessions --service svc lists those it has\n"},
-		{"pin @last", 0,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "sess-*: pinned\n"},
-		{"sessions --service svc --type cpu", 0,
-	         "ID                         STARTED                   TYPE  "
-	         "SERVICE  SAMPLES  RESULT\n"
-	         "sess-*  *Z  cpu   svc          100  pinned\n"
-	         "sess-*  *Z  cpu   svc          100  complete\n"},
-		{"unpin @last", 0,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "sess-*: unpinned\n"},
-		{"remove @last", 0,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "sess-*: removed\n"},
-		{"remove @last", 0,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "sess-*: removed\n"},
-		{"remove @last", 1,
-	         "stoker: @last: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
-		{"open svc", 1,
-	         "stoker: 'svc' has no complete cpu profile\n"
-	         "  stoker sessions --service svc lists those it has\n"},
-	};
-
-	show_all(rows, ARRAY_LEN(rows));
-}
-END
-
-TEST(two_profiles_are_compared_and_checked)
-{
-	static const struct shown rows[] = {
-		{"upload svc a.folded --rate 100 --seconds 1s", 0,
-	         "a.folded: sess-*\n"},
-		{"upload svc b.folded --rate 100 --seconds 1s", 0,
-	         "b.folded: sess-*\n"},
-		{"compare @last~1 @last", 0,
-	         "@last~1 is sess-*: cpu of svc, *Z\n"
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "verdict: regressed\n"
-	         "1 function costs more per second than chance explains.\n"
-	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
-	         "tested: share, noise estimated from how all functions "
-	         "differ\n"
-	         "\n"
-	         "regressions\n"
-	         "BASE %  NOW %  POINTS         P  PACKAGE  FUNCTION\n"
-	         "  30.0   60.0    30.0  0.003561           draw\n"
-	         "\n"
-	         "differential flame graph:\n"
-	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
-	         "eProfileId=sess-*&comparisonProfileId=sess-*&tenant=t&sign"
-	         "ature=*\n"},
-		{"compare @last @last --limit 1", 0,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "stoker: warning: a profile is compared with itself\n"
-	         "verdict: ok\n"
-	         "No function changed by more than chance explains, and the "
-	         "total cost per second did not certainly rise by 5 % or "
-	         "more. Longer captures would tell whether it rose: up to 48 "
-	         "% is not excluded.\n"
-	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
-	         "tested: share, noise estimated from how all functions "
-	         "differ\n"
-	         "\n"
-	         "differential flame graph:\n"
-	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
-	         "eProfileId=sess-*&comparisonProfileId=sess-*&tenant=t&sign"
-	         "ature=*\n"},
-		{"diff @last~1 @last", 1,
-	         "@last~1 is sess-*: cpu of svc, *Z\n"
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "stoker: @last~1 is a profile of type cpu, whose stacks "
-	         "differ by chance\n"
-	         "  stoker compare @last~1 @last shows what changed\n"},
-		{"baseline add v1 @last~1 --tag release --description first", 0,
-	         "@last~1 is sess-*: cpu of svc, *Z\n"
-	         "v1: bl-*\n"},
-		{"baseline list", 0,
-	         "ID                       CREATED                   TYPE  "
-	         "SERVICE  TAGS     LABEL\n"
-	         "bl-*  *Z  cpu   svc      release  v1\n"},
-		{"baseline list --service other", 1,
-	         "stoker: unknown service 'other' (UnknownService)\n"
-	         "  stoker service list shows all of them\n"},
-		{"check --baseline v1 --session @last", 1,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "regressed: sess-* against v1 (sess-*)\n"
-	         "1 function costs more per second than chance explains.\n"
-	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
-	         "tested: share, noise estimated from how all functions "
-	         "differ\n"
-	         "\n"
-	         "functions\n"
-	         "BASE %  NOW %  POINTS         P  PACKAGE  FUNCTION\n"
-	         "  30.0   60.0    30.0  0.003561           draw\n"
-	         "\n"
-	         "differential flame graph:\n"
-	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
-	         "eProfileId=sess-*&comparisonProfileId=sess-*&baselineId=bl"
-	         "-*&tenant=t&signature=*\n"},
-		{"check --baseline v1 --session @last~1", 0,
-	         "@last~1 is sess-*: cpu of svc, *Z\n"
-	         "stoker: warning: a profile is compared with itself\n"
-	         "ok: sess-* against v1 (sess-*)\n"
-	         "No function changed by more than chance explains, and the "
-	         "total cost per second did not certainly rise by 5 % or "
-	         "more. Longer captures would tell whether it rose: up to 48 "
-	         "% is not excluded.\n"
-	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
-	         "tested: share, noise estimated from how all functions "
-	         "differ\n"
-	         "\n"
-	         "differential flame graph:\n"
-	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
-	         "eProfileId=sess-*&comparisonProfileId=sess-*&baselineId=bl"
-	         "-*&tenant=t&signature=*\n"},
-		{"check --baseline v9 --session @last", 2,
-	         "@last is sess-*: cpu of svc, *Z\n"
-	         "stoker: no baseline 'v9' of cpu profiles of svc\n"
-	         "  stoker baseline list shows those there are\n"},
-		{"remove @last~1", 1,
-	         "@last~1 is sess-*: cpu of svc, *Z\n"
-	         "stoker: the baseline 'v1' (bl-*) uses this session "
-	         "(SessionInUse)\n"
-	         "  profileId: sess-*\n"
-	         "  stoker baseline list names the baseline; remove that "
-	         "first\n"},
-		{"baseline remove v9", 1,
-	         "stoker: no baseline is called 'v9'\n"
-	         "  did you mean v1?\n"},
-		{"baseline remove v1", 0, "v1: removed\n"},
-		{"baseline list", 0, "none\n"},
-	};
-
-	show_all(rows, ARRAY_LEN(rows));
-}
-END
-
-TEST(goroutines_are_grouped_and_their_growth_is_told)
-{
-	static const struct shown rows[] = {
-		{"upload svc a.txt --type goroutine", 0, "a.txt: sess-*\n"},
-		{"upload svc b.txt --type goroutine", 0, "b.txt: sess-*\n"},
-		{"analysis svc", 0,
-	         "svc is sess-*: goroutine of svc, *Z\n"
-	         "note: fewer than 100 samples: shares are rough\n"
-	         "3 goroutines, 1.50 times those of sess-*\n"
-	         "\n"
-	         "#1: 2 waiting (select), created by main.main\n"
-	         "    main.g  /src/app.go:22\n"
-	         "\n"
-	         "#2: 1 waiting (channel receive)\n"
-	         "    main.f     /src/app.go:12\n"
-	         "    main.main  /src/app.go:40\n"},
-		{"--json analysis svc --limit 1", 0,
-	         "{\n"
-	         "  \"sessionId\": \"sess-*\",\n"
-	         "  \"goroutineCount\": 3,\n"
-	         "  \"topStacks\": \\[\n"
-	         "    {\n"
-	         "      \"count\": 2,\n"
-	         "      \"state\": \"waiting\",\n"
-	         "      \"waitReason\": \"select\",\n"
-	         "      \"frames\": \\[\n"
-	         "        \"main.g\"\n"
-	         "      \\],\n"
-	         "      \"createdBy\": \"main.main\",\n"
-	         "      \"locations\": \\[\n"
-	         "        \"/src/app.go:22\"\n"
-	         "      \\],\n"
-	         "      \"site\": \"main.g\",\n"
-	         "      \"waitReasonRaw\": \"select\",\n"
-	         "      \"class\": \"blocked-channel\",\n"
-	         "      \"waitSeconds\": null\n"
-	         "    }\n"
-	         "  \\],\n"
-	         "  \"blockedGoroutines\": \\[\n"
-	         "    {\n"
-	         "      \"count\": 2,\n"
-	         "      \"state\": \"waiting\",\n"
-	         "      \"waitReason\": \"select\",\n"
-	         "      \"frames\": \\[\n"
-	         "        \"main.g\"\n"
-	         "      \\],\n"
-	         "      \"createdBy\": \"main.main\",\n"
-	         "      \"locations\": \\[\n"
-	         "        \"/src/app.go:22\"\n"
-	         "      \\],\n"
-	         "      \"site\": \"main.g\",\n"
-	         "      \"waitReasonRaw\": \"select\",\n"
-	         "      \"class\": \"blocked-channel\",\n"
-	         "      \"waitSeconds\": null\n"
-	         "    }\n"
-	         "  \\],\n"
-	         "  \"goroutineGrowthRate\": 1.5,\n"
-	         "  \"growthBase\": \"sess-*\",\n"
-	         "  \"leakSuspects\": \\[\\],\n"
-	         "  \"waitTargets\": \\[\\],\n"
-	         "  \"analyzedAt\": \"*Z\"\n"
-	         "}\n"},
-		{"analysis @last:svc --limit 1", 0,
-	         "@last:svc is sess-*: goroutine of svc, *Z\n"
-	         "note: fewer than 100 samples: shares are rough\n"
-	         "3 goroutines, 1.50 times those of sess-*\n"
-	         "\n"
-	         "#1: 2 waiting (select), created by main.main\n"
-	         "    main.g  /src/app.go:22\n"
-	         "\n"
-	         "1 more do something else: --limit shows more stacks than "
-	         "1\n"},
-		{"diff @last~1 @last", 0,
-	         "@last~1 is sess-*: goroutine of svc, *Z\n"
-	         "@last is sess-*: goroutine of svc, *Z\n"
-	         "growth: 1 more goroutine\n"
-	         "\n"
-	         "more\n"
-	         "#1: 1 before, 2 now waiting (select), created by main.main\n"
-	         "    main.g  /src/app.go:22\n"
-	         "\n"
-	         "differential flame graph:\n"
-	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
-	         "eProfileId=sess-*&comparisonProfileId=sess-*&tenant=t&sign"
-	         "ature=*\n"},
-		{"top @last", 0,
-	         "@last is sess-*: goroutine of svc, *Z\n"
-	         "note: fewer than 100 samples: shares are rough\n"
-	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
-	         "  66.7     66.7        2  main     main.g\n"
-	         "  33.3     33.3        1  main     main.f\n"},
-	};
-
-	show_all(rows, ARRAY_LEN(rows));
-}
-END
-
-TEST(what_a_service_costs_over_time_is_merged_and_listed)
-{
-	static const struct shown rows[] = {
-		{"upload svc a.folded --rate 100 --seconds 1s", 0,
-	         "a.folded: sess-*\n"},
-		{"upload svc b.folded --rate 100 --seconds 1s", 0,
-	         "b.folded: sess-*\n"},
-		{"history svc", 0,
-	         "ID                         STARTED                   "
-	         "SECONDS  TYPE  SAMPLES  RESULT    LABELS\n"
-	         "sess-*  *Z        1  cpu       100  complete\n"
-	         "sess-*  *Z        1  cpu       100  complete\n"},
-		{"history svc --limit 1", 0,
-	         "ID                         STARTED                   "
-	         "SECONDS  TYPE  SAMPLES  RESULT    LABELS\n"
-	         "sess-*  *Z        1  cpu       100  complete\n"},
-		{"merge svc", 0,
-	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
-	         "  45.0     45.0       90           draw\n"
-	         "  30.0     30.0       60           read\n"
-	         "  15.0     45.0       30           parse\n"
-	         "  10.0    100.0       20           main\n"
-	         "\n"
-	         "range:       *Z to *Z, * s covered, * gap*\n"
-	         "made of:     sessions, 200 samples\n"
-	         "total:       2.00 s\n"
-	         "flame graph:\n"
-	         "http://stoker.test/api/v1/observability/profiling/merge?se"
-	         "rvice=svc&profileType=cpu&from=*&to=*&origin=auto&tenant=t"
-	         "&signature=*\n"},
-		{"merge svc --format folded", 0,
-	         "main 20\n"
-	         "main;parse 30\n"
-	         "main;parse;read 60\n"
-	         "main;render;draw 90\n"},
-		{"merge svc --type memory", 1,
-	         "stoker: there is no memory profile of 'svc' in the range "
-	         "(EmptyRange)\n"
-	         "  from: *Z\n"
-	         "  to: *Z\n"},
-		{"continuous on svc --types cpu,goroutine --rate 29 "
-	         "--retention-days 9",
-	         0,
-	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
-	         "samples per second; kept for 9 days.\n"
-	         "No worker of the service is alive.\n"},
-		{"continuous list", 0,
-	         "SERVICE  ENABLED  RATE  DAYS  TYPES\n"
-	         "svc      true       29     9  cpu, goroutine\n"},
-		{"continuous show svc", 0,
-	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
-	         "samples per second; kept for 9 days.\n"
-	         "No worker of the service is alive.\n"},
-		{"continuous off svc", 0,
-	         "svc is not profiled all the time.\n"
-	         "When it is turned on: cpu, goroutine; CPU at 29 samples per "
-	         "second; kept for 9 days.\n"
-	         "No worker of the service is alive.\n"},
-		{"continuous off nothing", 1,
-	         "stoker: unknown service 'nothing' (UnknownService)\n"
-	         "  stoker service list shows all of them\n"},
-	};
-
-	show_all(rows, ARRAY_LEN(rows));
+	gateway_show_all(rows, ARRAY_LEN(rows));
 }
 END
 
@@ -630,53 +190,7 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         "worker  1  on host1\n"},
 	};
 
-	show_all(rows, ARRAY_LEN(rows));
-}
-END
-
-TEST(captures_are_asked_for_and_cancelled)
-{
-	static const struct shown rows[] = {
-		{"run svc --seconds 5 --rate 50", 0,
-	         "stoker: started; stoker top sess-* shows the result\n"
-	         "sess-*\n"},
-		{"run svc --seconds 5", 1,
-	         "stoker: a cpu profile of 'svc' is already being captured "
-	         "(ProfileInProgress)\n"
-	         "  profileId: sess-*\n"
-	         "  try again in 5 s\n"
-	         "  stoker remove sess-* cancels it\n"},
-		{"run nothing", 1,
-	         "stoker: unknown service 'nothing' (UnknownService)\n"
-	         "  stoker service list shows all of them\n"},
-		{"run svc --rate 1000000", 64,
-	         "stoker: --rate takes a whole number, from 1 to 10000, not "
-	         "'1000000' (InvalidParameter)\n"},
-		{"run svc --type frob", 64,
-	         "stoker: --type takes one of cpu, memory, alloc, block, "
-	         "mutex, io, goroutine, not 'frob' (InvalidParameter)\n"},
-		{"sessions", 0,
-	         "ID                         STARTED                   TYPE  "
-	         "SERVICE  SAMPLES  RESULT\n"
-	         "sess-*  *Z  cpu   svc            0  queued, 0 %\n"},
-		{"remove @last", 0,
-	         "@last is sess-*: cpu of svc, *Z, running\n"
-	         "sess-*: cancelled\n"},
-		{"sessions", 0,
-	         "ID                         STARTED                   TYPE  "
-	         "SERVICE  SAMPLES  RESULT\n"
-	         "sess-*  *Z  cpu   svc            0  cancelled\n"},
-		{"remove svc", 64,
-	         "stoker: 'svc' is no profile: give its id, or @last\n"},
-		{"symbolize @last", 1,
-	         "stoker: @last: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
-		{"analysis @last", 1,
-	         "stoker: @last: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
-	};
-
-	show_all(rows, ARRAY_LEN(rows));
+	gateway_show_all(rows, ARRAY_LEN(rows));
 }
 END
 
@@ -724,6 +238,15 @@ TEST(what_was_typed_wrong_is_told)
 		{"--tenant nope sessions", 1,
 	         "stoker: the token has no access to tenant 'nope' "
 	         "(TenantForbidden)\n"},
+		{"--token wrong doctor --config stoker.conf", 1,
+	         "*\nbroken   token: *\n"
+	         "         fix: stoker token create NAME --role admin\n*"},
+		{"doctor --config stoker.conf", 1,
+	         "ok       configuration: /tmp/stoker-test.*/stoker.conf\n*"
+	         "\nok       token: accepted\n*"},
+		{"service add bare", 0,
+	         "*without --exe, --unit, --pid-file or --cmdline,\n"
+	         "  the service has no processes*"},
 		{"help frob", 64,
 	         "stoker: no such command: frob\n"
 	         "  stoker help\n"},
@@ -731,7 +254,7 @@ TEST(what_was_typed_wrong_is_told)
 	         "stoker: completion takes bash, zsh or fish\n"},
 	};
 
-	show_all(rows, ARRAY_LEN(rows));
+	gateway_show_all(rows, ARRAY_LEN(rows));
 }
 END
 
@@ -766,7 +289,7 @@ TEST(words_are_completed)
 		{"completion bash -- token revoke v", 0, "viewer\n"},
 	};
 
-	show_all(rows, ARRAY_LEN(rows));
+	gateway_show_all(rows, ARRAY_LEN(rows));
 }
 END
 
@@ -834,7 +357,7 @@ TEST(commands_are_explained)
 	         "Options of every command: stoker help\n"},
 	};
 
-	show_all(rows, ARRAY_LEN(rows));
+	gateway_show_all(rows, ARRAY_LEN(rows));
 }
 END
 
@@ -882,17 +405,12 @@ TEST(a_store_is_backed_up_verified_and_restored)
 	         "* KiB; 0 flaws\n"},
 	};
 
-	show_all(rows, ARRAY_LEN(rows));
+	gateway_show_all(rows, ARRAY_LEN(rows));
 }
 END
 
 SUITE_TIMEOUT("cli", 60, services_are_added_shown_replaced_and_removed,
-              profiles_are_uploaded_listed_named_and_removed,
-              two_profiles_are_compared_and_checked,
-              goroutines_are_grouped_and_their_growth_is_told,
-              what_a_service_costs_over_time_is_merged_and_listed,
               triggers_keys_and_quotas_are_managed,
-              captures_are_asked_for_and_cancelled,
               what_was_typed_wrong_is_told, words_are_completed,
               commands_are_explained,
               a_store_is_backed_up_verified_and_restored)

@@ -4,7 +4,9 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <fcntl.h>
 #include <fnmatch.h>
+#include <glob.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
@@ -213,4 +215,75 @@ gateway_shows(const struct gateway *g, const char *args, int status,
 	ck_assert_msg(left == status && !fnmatch(pattern, buf_str(&out), 0),
 	              "stoker %s: left with %d, and showed:\n%s", args, left,
 	              buf_str(&out));
+}
+
+/* --- rows ------------------------------------------------------------------
+ */
+
+#define GOROUTINE_1                                 \
+	"goroutine 1 [chan receive, 12 minutes]:\n" \
+	"main.f(0x1)\n\t/src/app.go:12 +0x1d\n"     \
+	"main.main()\n\t/src/app.go:40 +0x2c\n\n"
+#define GOROUTINE(id)                                                   \
+	"goroutine " #id " [select]:\nmain.g(0x1)\n"                    \
+	"\t/src/app.go:22 +0x1d\ncreated by main.main in goroutine 1\n" \
+	"\t/src/app.go:40 +0x2c\n\n"
+
+static const struct {
+	const char *name, *text;
+} files[] = {
+	{"a.folded", "main;parse;read 40\nmain;parse 20\n"
+                     "main;render;draw 30\nmain 10\n"},
+	{"b.folded", "main;parse;read 20\nmain;parse 10\n"
+                     "main;render;draw 60\nmain 10\n"},
+	{"a.txt", GOROUTINE_1 GOROUTINE(7)},
+	{"b.txt", GOROUTINE_1 GOROUTINE(7) GOROUTINE(8)},
+	{"services.json",
+         "[{\"name\":\"x\",\"match\":{\"exe\":\"/opt/app/x\"}},"
+         "{\"name\":\"web\",\"match\":{\"exe\":\"/opt/app/y\"}}]"},
+};
+
+static void
+write_files(const char *dir)
+{
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		char path[128];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		ck_assert_int_eq(
+			fd_write_all(fd, files[i].text, strlen(files[i].text)),
+			0);
+		close(fd);
+	}
+}
+
+/* Removes what commands made beside the store. */
+static void
+remove_beside(const char *dir)
+{
+	char pattern[128];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s.*", dir);
+	if (glob(pattern, 0, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		test_remove(found.gl_pathv[i]);
+	globfree(&found);
+}
+
+void
+gateway_show_all(const struct shown *rows, size_t n)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_GATEWAY struct gateway g = gateway_start(&a);
+
+	test_looks(&a);
+	write_files(a.store.dir);
+	for (size_t i = 0; i < n; i++)
+		gateway_shows(&g, rows[i].args, rows[i].status,
+		              rows[i].pattern);
+	remove_beside(a.store.dir);
 }

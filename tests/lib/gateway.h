@@ -33,3 +33,17 @@ int gateway_stoker(const struct gateway *g, enum api_key key, const char *args,
  */
 void gateway_shows(const struct gateway *g, const char *args, int status,
                    const char *pattern);
+
+/* A row of gateway_shows(). */
+struct shown {
+	const char *args;
+	int status;
+	const char *pattern;
+};
+
+/*
+ * Shows them one after the other, with an API of their own, in whose directory
+ * are profiles of cpu, a.folded and b.folded, of goroutines, a.txt and b.txt,
+ * and services.json. What a command writes to $HOME.NAME is removed.
+ */
+void gateway_show_all(const struct shown *rows, size_t n);

@@ -1,0 +1,418 @@
+/*
+ * The command line against the API: profiles, what they are compared with, and
+ * what they add up to. The rows of a test follow one another in one store.
+ */
+#include "lib/gateway.h"
+
+TEST(profiles_are_uploaded_listed_named_and_removed)
+{
+	static const struct shown rows[] = {
+		{"upload svc a.folded --rate 100 --seconds 1s", 0,
+	         "a.folded: sess-*\n"},
+		{"upload svc b.folded --rate 50 --seconds 2s", 0,
+	         "b.folded: sess-*\n"},
+		{"upload svc nofile", 1,
+	         "stoker: nofile: No such file or directory\n"},
+		{"upload svc services.json", 1,
+	         "stoker: the request body must be a profile (speedscope, "
+	         "godump, perf, folded, pprof) (UnsupportedMediaType)\n"
+	         "  contentType: application/octet-stream\n"},
+		{"sessions", 0,
+	         "ID                         STARTED                   TYPE  "
+	         "SERVICE  SAMPLES  RESULT\n"
+	         "sess-*  *Z  cpu   svc          100  complete\n"
+	         "sess-*  *Z  cpu   svc          100  complete\n"},
+		{"sessions --limit 1", 0,
+	         "ID                         STARTED                   TYPE  "
+	         "SERVICE  SAMPLES  RESULT\n"
+	         "sess-*  *Z  cpu   svc          100  complete\n"},
+		{"sessions --service other", 1,
+	         "stoker: unknown service 'other' (UnknownService)\n"
+	         "  stoker service list shows all of them\n"},
+		{"top svc", 0,
+	         "svc is sess-*: cpu of svc, *Z\n"
+	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
+	         "  60.0     60.0       60           draw\n"
+	         "  20.0     20.0       20           read\n"
+	         "  10.0    100.0       10           main\n"
+	         "  10.0     30.0       10           parse\n"},
+		{"top @last~1 --limit 2", 0,
+	         "@last~1 is sess-*: cpu of svc, *Z\n"
+	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
+	         "  40.0     40.0       40           read\n"
+	         "  30.0     30.0       30           draw\n"},
+		{"top @last~2", 1,
+	         "stoker: @last~2: there are not as many complete profiles\n"
+	         "  stoker sessions lists those there are\n"},
+		{"top sess-aaaaaaaaaaaaaaaaaaaa", 1,
+	         "stoker: unknown profile 'sess-*' (UnknownProfile)\n"},
+		{"get @last --format folded", 0,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "main 10\n"
+	         "main;parse 10\n"
+	         "main;parse;read 20\n"
+	         "main;render;draw 60\n"},
+		{"get svc --format frob", 64,
+	         "svc is sess-*: cpu of svc, *Z\n"
+	         "stoker: --format takes one of html, svg, json, folded, "
+	         "speedscope, firefox, dot, pprof, not 'frob' "
+	         "(InvalidParameter)\n"},
+		{"get svc --type memory", 1,
+	         "stoker: 'svc' has no complete memory profile\n"
+	         "  stoker sessions --service svc lists those it has\n"},
+		{"pin @last", 0,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "sess-*: pinned\n"},
+		{"sessions --service svc --type cpu", 0,
+	         "ID                         STARTED                   TYPE  "
+	         "SERVICE  SAMPLES  RESULT\n"
+	         "sess-*  *Z  cpu   svc          100  pinned\n"
+	         "sess-*  *Z  cpu   svc          100  complete\n"},
+		{"unpin @last", 0,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "sess-*: unpinned\n"},
+		{"remove @last", 0,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "sess-*: removed\n"},
+		{"remove @last", 0,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "sess-*: removed\n"},
+		{"remove @last", 1,
+	         "stoker: @last: there are not as many complete profiles\n"
+	         "  stoker sessions lists those there are\n"},
+		{"open svc", 1,
+	         "stoker: 'svc' has no complete cpu profile\n"
+	         "  stoker sessions --service svc lists those it has\n"},
+	};
+
+	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+TEST(two_profiles_are_compared_and_checked)
+{
+	static const struct shown rows[] = {
+		{"upload svc a.folded --rate 100 --seconds 1s", 0,
+	         "a.folded: sess-*\n"},
+		{"upload svc b.folded --rate 100 --seconds 1s", 0,
+	         "b.folded: sess-*\n"},
+		{"compare @last~1 @last", 0,
+	         "@last~1 is sess-*: cpu of svc, *Z\n"
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "verdict: regressed\n"
+	         "1 function costs more per second than chance explains.\n"
+	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
+	         "tested: share, noise estimated from how all functions "
+	         "differ\n"
+	         "\n"
+	         "regressions\n"
+	         "BASE %  NOW %  POINTS         P  PACKAGE  FUNCTION\n"
+	         "  30.0   60.0    30.0  0.003561           draw\n"
+	         "\n"
+	         "differential flame graph:\n"
+	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
+	         "eProfileId=sess-*&comparisonProfileId=sess-*&tenant=t&sign"
+	         "ature=*\n"},
+		{"compare @last @last --limit 1", 0,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "stoker: warning: a profile is compared with itself\n"
+	         "verdict: ok\n"
+	         "No function changed by more than chance explains, and the "
+	         "total cost per second did not certainly rise by 5 % or "
+	         "more. Longer captures would tell whether it rose: up to 48 "
+	         "% is not excluded.\n"
+	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
+	         "tested: share, noise estimated from how all functions "
+	         "differ\n"
+	         "\n"
+	         "differential flame graph:\n"
+	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
+	         "eProfileId=sess-*&comparisonProfileId=sess-*&tenant=t&sign"
+	         "ature=*\n"},
+		{"diff @last~1 @last", 1,
+	         "@last~1 is sess-*: cpu of svc, *Z\n"
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "stoker: @last~1 is a profile of type cpu, whose stacks "
+	         "differ by chance\n"
+	         "  stoker compare @last~1 @last shows what changed\n"},
+		{"baseline add v1 @last~1 --tag release --description first", 0,
+	         "@last~1 is sess-*: cpu of svc, *Z\n"
+	         "v1: bl-*\n"},
+		{"baseline list", 0,
+	         "ID                       CREATED                   TYPE  "
+	         "SERVICE  TAGS     LABEL\n"
+	         "bl-*  *Z  cpu   svc      release  v1\n"},
+		{"baseline list --service other", 1,
+	         "stoker: unknown service 'other' (UnknownService)\n"
+	         "  stoker service list shows all of them\n"},
+		{"check --baseline v1 --session @last", 1,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "regressed: sess-* against v1 (sess-*)\n"
+	         "1 function costs more per second than chance explains.\n"
+	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
+	         "tested: share, noise estimated from how all functions "
+	         "differ\n"
+	         "\n"
+	         "functions\n"
+	         "BASE %  NOW %  POINTS         P  PACKAGE  FUNCTION\n"
+	         "  30.0   60.0    30.0  0.003561           draw\n"
+	         "\n"
+	         "differential flame graph:\n"
+	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
+	         "eProfileId=sess-*&comparisonProfileId=sess-*&baselineId=bl"
+	         "-*&tenant=t&signature=*\n"},
+		{"check --baseline v1 --session @last~1", 0,
+	         "@last~1 is sess-*: cpu of svc, *Z\n"
+	         "stoker: warning: a profile is compared with itself\n"
+	         "ok: sess-* against v1 (sess-*)\n"
+	         "No function changed by more than chance explains, and the "
+	         "total cost per second did not certainly rise by 5 % or "
+	         "more. Longer captures would tell whether it rose: up to 48 "
+	         "% is not excluded.\n"
+	         "cost per second: +0.0 % (95 %: -32.4 to +48.0)\n"
+	         "tested: share, noise estimated from how all functions "
+	         "differ\n"
+	         "\n"
+	         "differential flame graph:\n"
+	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
+	         "eProfileId=sess-*&comparisonProfileId=sess-*&baselineId=bl"
+	         "-*&tenant=t&signature=*\n"},
+		{"check --baseline v9 --session @last", 2,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "stoker: no baseline 'v9' of cpu profiles of svc\n"
+	         "  stoker baseline list shows those there are\n"},
+		{"remove @last~1", 1,
+	         "@last~1 is sess-*: cpu of svc, *Z\n"
+	         "stoker: the baseline 'v1' (bl-*) uses this session "
+	         "(SessionInUse)\n"
+	         "  profileId: sess-*\n"
+	         "  stoker baseline list names the baseline; remove that "
+	         "first\n"},
+		{"baseline remove v9", 1,
+	         "stoker: no baseline is called 'v9'\n"
+	         "  did you mean v1?\n"},
+		{"baseline remove v1", 0, "v1: removed\n"},
+		{"baseline list", 0, "none\n"},
+	};
+
+	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+TEST(goroutines_are_grouped_and_their_growth_is_told)
+{
+	static const struct shown rows[] = {
+		{"upload svc a.txt --type goroutine", 0, "a.txt: sess-*\n"},
+		{"upload svc b.txt --type goroutine", 0, "b.txt: sess-*\n"},
+		{"analysis svc", 0,
+	         "svc is sess-*: goroutine of svc, *Z\n"
+	         "note: fewer than 100 samples: shares are rough\n"
+	         "3 goroutines, 1.50 times those of sess-*\n"
+	         "\n"
+	         "#1: 2 waiting (select), created by main.main\n"
+	         "    main.g  /src/app.go:22\n"
+	         "\n"
+	         "#2: 1 waiting (channel receive)\n"
+	         "    main.f     /src/app.go:12\n"
+	         "    main.main  /src/app.go:40\n"},
+		{"--json analysis svc --limit 1", 0,
+	         "{\n"
+	         "  \"sessionId\": \"sess-*\",\n"
+	         "  \"goroutineCount\": 3,\n"
+	         "  \"topStacks\": \\[\n"
+	         "    {\n"
+	         "      \"count\": 2,\n"
+	         "      \"state\": \"waiting\",\n"
+	         "      \"waitReason\": \"select\",\n"
+	         "      \"frames\": \\[\n"
+	         "        \"main.g\"\n"
+	         "      \\],\n"
+	         "      \"createdBy\": \"main.main\",\n"
+	         "      \"locations\": \\[\n"
+	         "        \"/src/app.go:22\"\n"
+	         "      \\],\n"
+	         "      \"site\": \"main.g\",\n"
+	         "      \"waitReasonRaw\": \"select\",\n"
+	         "      \"class\": \"blocked-channel\",\n"
+	         "      \"waitSeconds\": null\n"
+	         "    }\n"
+	         "  \\],\n"
+	         "  \"blockedGoroutines\": \\[\n"
+	         "    {\n"
+	         "      \"count\": 2,\n"
+	         "      \"state\": \"waiting\",\n"
+	         "      \"waitReason\": \"select\",\n"
+	         "      \"frames\": \\[\n"
+	         "        \"main.g\"\n"
+	         "      \\],\n"
+	         "      \"createdBy\": \"main.main\",\n"
+	         "      \"locations\": \\[\n"
+	         "        \"/src/app.go:22\"\n"
+	         "      \\],\n"
+	         "      \"site\": \"main.g\",\n"
+	         "      \"waitReasonRaw\": \"select\",\n"
+	         "      \"class\": \"blocked-channel\",\n"
+	         "      \"waitSeconds\": null\n"
+	         "    }\n"
+	         "  \\],\n"
+	         "  \"goroutineGrowthRate\": 1.5,\n"
+	         "  \"growthBase\": \"sess-*\",\n"
+	         "  \"leakSuspects\": \\[\\],\n"
+	         "  \"waitTargets\": \\[\\],\n"
+	         "  \"analyzedAt\": \"*Z\"\n"
+	         "}\n"},
+		{"analysis @last:svc --limit 1", 0,
+	         "@last:svc is sess-*: goroutine of svc, *Z\n"
+	         "note: fewer than 100 samples: shares are rough\n"
+	         "3 goroutines, 1.50 times those of sess-*\n"
+	         "\n"
+	         "#1: 2 waiting (select), created by main.main\n"
+	         "    main.g  /src/app.go:22\n"
+	         "\n"
+	         "1 more do something else: --limit shows more stacks than "
+	         "1\n"},
+		{"diff @last~1 @last", 0,
+	         "@last~1 is sess-*: goroutine of svc, *Z\n"
+	         "@last is sess-*: goroutine of svc, *Z\n"
+	         "growth: 1 more goroutine\n"
+	         "\n"
+	         "more\n"
+	         "#1: 1 before, 2 now waiting (select), created by main.main\n"
+	         "    main.g  /src/app.go:22\n"
+	         "\n"
+	         "differential flame graph:\n"
+	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
+	         "eProfileId=sess-*&comparisonProfileId=sess-*&tenant=t&sign"
+	         "ature=*\n"},
+		{"top @last", 0,
+	         "@last is sess-*: goroutine of svc, *Z\n"
+	         "note: fewer than 100 samples: shares are rough\n"
+	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
+	         "  66.7     66.7        2  main     main.g\n"
+	         "  33.3     33.3        1  main     main.f\n"},
+	};
+
+	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+TEST(what_a_service_costs_over_time_is_merged_and_listed)
+{
+	static const struct shown rows[] = {
+		{"upload svc a.folded --rate 100 --seconds 1s", 0,
+	         "a.folded: sess-*\n"},
+		{"upload svc b.folded --rate 100 --seconds 1s", 0,
+	         "b.folded: sess-*\n"},
+		{"history svc", 0,
+	         "ID                         STARTED                   "
+	         "SECONDS  TYPE  SAMPLES  RESULT    LABELS\n"
+	         "sess-*  *Z        1  cpu       100  complete\n"
+	         "sess-*  *Z        1  cpu       100  complete\n"},
+		{"history svc --limit 1", 0,
+	         "ID                         STARTED                   "
+	         "SECONDS  TYPE  SAMPLES  RESULT    LABELS\n"
+	         "sess-*  *Z        1  cpu       100  complete\n"},
+		{"merge svc", 0,
+	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
+	         "  45.0     45.0       90           draw\n"
+	         "  30.0     30.0       60           read\n"
+	         "  15.0     45.0       30           parse\n"
+	         "  10.0    100.0       20           main\n"
+	         "\n"
+	         "range:       *Z to *Z, * s covered, * gap*\n"
+	         "made of:     sessions, 200 samples\n"
+	         "total:       2.00 s\n"
+	         "flame graph:\n"
+	         "http://stoker.test/api/v1/observability/profiling/merge?se"
+	         "rvice=svc&profileType=cpu&from=*&to=*&origin=auto&tenant=t"
+	         "&signature=*\n"},
+		{"merge svc --format folded", 0,
+	         "main 20\n"
+	         "main;parse 30\n"
+	         "main;parse;read 60\n"
+	         "main;render;draw 90\n"},
+		{"merge svc --type memory", 1,
+	         "stoker: there is no memory profile of 'svc' in the range "
+	         "(EmptyRange)\n"
+	         "  from: *Z\n"
+	         "  to: *Z\n"},
+		{"continuous on svc --types cpu,goroutine --rate 29 "
+	         "--retention-days 9",
+	         0,
+	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
+	         "samples per second; kept for 9 days.\n"
+	         "No worker of the service is alive.\n"},
+		{"continuous list", 0,
+	         "SERVICE  ENABLED  RATE  DAYS  TYPES\n"
+	         "svc      true       29     9  cpu, goroutine\n"},
+		{"continuous show svc", 0,
+	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
+	         "samples per second; kept for 9 days.\n"
+	         "No worker of the service is alive.\n"},
+		{"continuous off svc", 0,
+	         "svc is not profiled all the time.\n"
+	         "When it is turned on: cpu, goroutine; CPU at 29 samples per "
+	         "second; kept for 9 days.\n"
+	         "No worker of the service is alive.\n"},
+		{"continuous off nothing", 1,
+	         "stoker: unknown service 'nothing' (UnknownService)\n"
+	         "  stoker service list shows all of them\n"},
+	};
+
+	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+TEST(captures_are_asked_for_and_cancelled)
+{
+	static const struct shown rows[] = {
+		{"run svc --seconds 5 --rate 50", 0,
+	         "stoker: started; stoker top sess-* shows the result\n"
+	         "sess-*\n"},
+		{"run svc --seconds 5", 1,
+	         "stoker: a cpu profile of 'svc' is already being captured "
+	         "(ProfileInProgress)\n"
+	         "  profileId: sess-*\n"
+	         "  try again in 5 s\n"
+	         "  stoker remove sess-* cancels it\n"},
+		{"run nothing", 1,
+	         "stoker: unknown service 'nothing' (UnknownService)\n"
+	         "  stoker service list shows all of them\n"},
+		{"run svc --rate 1000000", 64,
+	         "stoker: --rate takes a whole number, from 1 to 10000, not "
+	         "'1000000' (InvalidParameter)\n"},
+		{"run svc --type frob", 64,
+	         "stoker: --type takes one of cpu, memory, alloc, block, "
+	         "mutex, io, goroutine, not 'frob' (InvalidParameter)\n"},
+		{"sessions", 0,
+	         "ID                         STARTED                   TYPE  "
+	         "SERVICE  SAMPLES  RESULT\n"
+	         "sess-*  *Z  cpu   svc            0  queued, 0 %\n"},
+		{"remove @last", 0,
+	         "@last is sess-*: cpu of svc, *Z, running\n"
+	         "sess-*: cancelled\n"},
+		{"sessions", 0,
+	         "ID                         STARTED                   TYPE  "
+	         "SERVICE  SAMPLES  RESULT\n"
+	         "sess-*  *Z  cpu   svc            0  cancelled\n"},
+		{"remove svc", 64,
+	         "stoker: 'svc' is no profile: give its id, or @last\n"},
+		{"symbolize @last", 1,
+	         "stoker: @last: there are not as many complete profiles\n"
+	         "  stoker sessions lists those there are\n"},
+		{"analysis @last", 1,
+	         "stoker: @last: there are not as many complete profiles\n"
+	         "  stoker sessions lists those there are\n"},
+	};
+
+	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+SUITE_TIMEOUT("cli_profiles", 60,
+              profiles_are_uploaded_listed_named_and_removed,
+              two_profiles_are_compared_and_checked,
+              goroutines_are_grouped_and_their_growth_is_told,
+              what_a_service_costs_over_time_is_merged_and_listed,
+              captures_are_asked_for_and_cancelled)

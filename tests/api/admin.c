@@ -690,8 +690,35 @@ TEST(an_idempotency_key_of_255_is_kept_and_one_more_refused)
 }
 END
 
+TEST(a_tenant_may_be_named_as_clients_of_pyroscope_do)
+{
+	static const struct {
+		const char *tenant, *org;
+		int status;
+	} rows[] = {
+		{NULL, "t2", 200},
+		{NULL, "nope", 403},
+		{"t", "nope", 200}, /* ours goes first */
+		{"nope", "t2", 403},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			ask(&a, (struct ask){.key = KEY_ADMIN,
+		                             .path = SERVICES,
+		                             .tenant = rows[i].tenant,
+		                             .org = rows[i].org});
+
+		ck_assert_msg(r.status == rows[i].status, "row %zu: %d", i,
+		              r.status);
+	}
+}
+END
+
 SUITE_TIMEOUT(
-	"admin", 60, a_service_comes_back_as_it_was_given,
+	"admin", 60, a_tenant_may_be_named_as_clients_of_pyroscope_do,
+	a_service_comes_back_as_it_was_given,
 	an_opt_in_is_true_or_false_and_an_unknown_one_is_named,
 	a_name_that_is_taken_is_409, the_same_name_in_another_tenant_is_free,
 	put_replaces_every_field, what_goes_with_a_service_is_counted,

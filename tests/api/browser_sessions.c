@@ -261,23 +261,25 @@ TEST(a_change_with_a_cookie_must_come_from_a_page_of_the_host)
 		const char *origin, *site;
 		bool https;
 		int status;
+		const char *host; /* NULL: stoker.test */
 	} rows[] = {
-		{NULL, NULL, false, 403},
-		{"http://stoker.test", NULL, false, 201},
-		{"http://STOKER.test", NULL, false, 201},
-		{NULL, "same-origin", false, 201},
-		{NULL, "same-site", false, 403},
-		{NULL, "cross-site", false, 403},
-		{NULL, "none", false, 403},
-		{"null", NULL, false, 403},
-		{"null", "same-origin", false, 403},
-		{"http://evil.test", NULL, false, 403},
-		{"http://evil.test", "same-origin", false, 403},
-		{"http://stoker.test.evil.test", NULL, false, 403},
-		{"http://stoker.test:81", NULL, false, 403},
-		{"https://stoker.test", NULL, false, 403},
-		{"https://stoker.test", NULL, true, 201},
-		{"http://stoker.test", NULL, true, 403},
+		{NULL, NULL, false, 403, NULL},
+		{"http://stoker.test", NULL, false, 201, NULL},
+		{"http://STOKER.test", NULL, false, 201, NULL},
+		{NULL, "same-origin", false, 201, NULL},
+		{NULL, "same-site", false, 403, NULL},
+		{NULL, "cross-site", false, 403, NULL},
+		{NULL, "none", false, 403, NULL},
+		{"null", NULL, false, 403, NULL},
+		{"null", "same-origin", false, 403, NULL},
+		{"http://evil.test", NULL, false, 403, NULL},
+		{"http://evil.test", "same-origin", false, 403, NULL},
+		{"http://stoker.test.evil.test", NULL, false, 403, NULL},
+		{"http://stoker.test:81", NULL, false, 403, NULL},
+		{"https://stoker.test", NULL, false, 403, NULL},
+		{"https://stoker.test", NULL, true, 201, NULL},
+		{"http://stoker.test", NULL, true, 403, NULL},
+		{"http://", NULL, false, 403, ""},
 	};
 	CLEANUP_API struct test_api a = test_api(1, "");
 
@@ -294,6 +296,7 @@ TEST(a_change_with_a_cookie_must_come_from_a_page_of_the_host)
 		r = ask(&a, (struct ask){.cookie = cookie,
 		                         .origin = rows[i].origin,
 		                         .fetch_site = rows[i].site,
+		                         .host = rows[i].host,
 		                         .https = rows[i].https,
 		                         .method = "POST",
 		                         .path = TOKENS,

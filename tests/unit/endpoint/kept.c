@@ -263,6 +263,30 @@ TEST(results_of_one_tenant_push_out_none_of_another)
 }
 END
 
+TEST(the_oldest_of_whoever_has_most_goes_when_two_come_by_turns)
+{
+	static const char *const turns[] = {
+		TEST_TENANT, "b",         "b",         TEST_TENANT, "b",
+		TEST_TENANT, TEST_TENANT, TEST_TENANT, TEST_TENANT};
+	CLEANUP_FIXTURE struct fixture f;
+
+	set_up(&f);
+	ck_assert_uint_eq(ARRAY_LEN(turns), ROOM / 8192 + 1);
+	for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
+		char what[2] = {(char)('0' + i)};
+
+		strcpy(f.call.caller.tenant, turns[i]);
+		keep(&f, what, 'x', 5000);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
+		char what[2] = {(char)('0' + i)};
+
+		strcpy(f.call.caller.tenant, turns[i]);
+		ck_assert_msg(finds(&f, what, 'x') == (i > 0), "%s", what);
+	}
+}
+END
+
 TEST(a_folder_that_others_may_write_is_not_used)
 {
 	CLEANUP_FIXTURE struct fixture f;
@@ -288,4 +312,5 @@ SUITE("kept", a_result_is_found_by_what_it_is_of, another_process_finds_it,
       a_file_that_was_cut_or_changed_is_not_believed,
       results_take_no_more_than_their_room, a_result_that_is_used_stays_longer,
       results_of_one_tenant_push_out_none_of_another,
+      the_oldest_of_whoever_has_most_goes_when_two_come_by_turns,
       a_folder_that_others_may_write_is_not_used)

@@ -3,6 +3,8 @@
 
 #include "lib/test.h"
 #include "profile/pprof.h"
+#include "worker/captures/runs.h"
+#include "worker/ipc/fetch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,6 +51,40 @@ TEST(an_address_that_is_none_or_too_long_is_refused)
 	memcpy(base, "http://h/", 9);
 	base[URL_MAX] = '\0';
 	ck_assert_int_eq(pull_url(base, PULL_STEP_CPU, 1, url), -E2BIG);
+}
+END
+
+TEST(a_page_is_asked_for_within_the_bounds_of_the_configuration)
+{
+	const struct conf conf = {.fetch_timeout = 30,
+	                          .fetch_connect_timeout = 5,
+	                          .fetch_max_bytes = 1000};
+	struct runs c = {.conf = &conf, .last_fetch = 6};
+	char tenant[sizeof(((struct fetch_ask *)NULL)->tenant) + 1];
+	struct fetch_ask ask;
+
+	memset(tenant, 't', sizeof(tenant));
+	tenant[sizeof(tenant) - 2] = '\0';
+	ck_assert_int_eq(
+		runs_fetch_ask(&c, tenant, BASE, PULL_STEP_CPU, 20, &ask), 0);
+	ck_assert_uint_eq(ask.type, MSG_FETCH);
+	ck_assert_uint_eq(ask.method, FETCH_GET);
+	ck_assert_uint_eq(ask.purpose, FETCH_PPROF);
+	ck_assert_uint_eq(ask.id, 7);
+	ck_assert_uint_eq(ask.connect_ms, 5000);
+	ck_assert_uint_eq(ask.total_ms, 50000);
+	ck_assert_uint_eq(ask.max_bytes, 1000);
+	ck_assert_str_eq(ask.tenant, tenant);
+	ck_assert_str_eq(ask.url, BASE "/debug/pprof/profile?seconds=20");
+	ck_assert_int_eq(
+		runs_fetch_ask(&c, "t", BASE, PULL_STEP_MEMORY, 20, &ask), 0);
+	ck_assert_uint_eq(ask.id, 8);
+	ck_assert_uint_eq(ask.total_ms, 30000);
+	tenant[sizeof(tenant) - 2] = 't';
+	tenant[sizeof(tenant) - 1] = '\0';
+	ck_assert_int_eq(
+		runs_fetch_ask(&c, tenant, BASE, PULL_STEP_CPU, 20, &ask),
+		-EINVAL);
 }
 END
 
@@ -368,6 +404,7 @@ END
 
 SUITE("pull", pages_lie_below_the_address_of_the_service,
       an_address_that_is_none_or_too_long_is_refused,
+      a_page_is_asked_for_within_the_bounds_of_the_configuration,
       every_refusal_of_go_has_its_error, memory_is_what_is_in_use,
       of_a_difference_only_what_was_allocated_is_kept,
       a_profile_of_another_type_is_refused, half_a_profile_is_refused,

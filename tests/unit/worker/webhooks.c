@@ -1,23 +1,37 @@
 /* A webhook after the answer of its receiver. */
 #include "worker/triggers/webhooks.h"
 
+#include "base/clock.h"
+#include "base/file.h"
 #include "lib/store.h"
 #include "worker/ipc/fetch.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define FETCH 7 /* the number of the question */
 
+static void
+service_of(struct store *s, const char *tenant)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.tenant);
+	v.tenant = strdup(tenant);
+	ck_assert_int_eq(service_add(s, &v), 0);
+}
+
 /* A firing whose capture has ended; its webhook was posted, as FETCH. */
 static void
-post(struct store *s, struct webhooks *w)
+post_of(struct store *s, struct webhooks *w, const char *tenant)
 {
 	CLEANUP_TRIGGER struct trigger t = {0};
 	CLEANUP_FIRINGS struct firing_list l = {0};
 	CLEANUP_JOB struct job j = {0};
 	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL};
 	const struct trigger rule = {
-		.tenant = (char *)TEST_TENANT,
+		.tenant = (char *)tenant,
 		.service = (char *)TEST_SERVICE,
 		.name = (char *)"fat",
 		.kind = (char *)"rss",
@@ -35,7 +49,7 @@ post(struct store *s, struct webhooks *w)
 	char id[ID_MAX];
 
 	ck_assert_int_eq(trigger_add(s, &rule, id), 0);
-	ck_assert_int_eq(trigger_get(s, TEST_TENANT, TEST_SERVICE, id, &t), 0);
+	ck_assert_int_eq(trigger_get(s, tenant, TEST_SERVICE, id, &t), 0);
 	ck_assert_int_eq(trigger_fire(s, &t, TEST_HOST, 123.5, id), 0);
 	test_claim(s, &j);
 	ref = job_ref(&j);
@@ -45,6 +59,12 @@ post(struct store *s, struct webhooks *w)
 	w->items[1].fetch = FETCH;
 	snprintf(w->items[1].firing, sizeof(w->items[1].firing), "%s",
 	         l.items[0].id);
+}
+
+static void
+post(struct store *s, struct webhooks *w)
+{
+	post_of(s, w, TEST_TENANT);
 }
 
 static const struct {
@@ -106,6 +126,74 @@ TEST(a_webhook_is_given_up_after_as_many_tries_as_configured)
 }
 END
 
-SUITE("webhooks",
+static int
+fetcher_is_there(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* The test plays the fetcher. A row that the API has spoiled reaches nobody. */
+TEST(a_webhook_is_posted_for_its_tenant_with_what_has_fired)
+{
+	char longest[FETCH_TENANT], longer[FETCH_TENANT + 1];
+	const struct {
+		const char *tenant;
+		bool posted;
+	} rows[] = {{TEST_TENANT, true}, {longest, true}, {longer, false}};
+
+	memset(longest, 'l', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	memset(longer, 'l', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		CLEANUP(conf_done) struct conf conf = {0};
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+		struct runs runs = {.store = &t.s, .conf = &conf};
+		struct webhooks w = {.runs = &runs,
+		                     .host = TEST_HOST,
+		                     .want_fetcher = fetcher_is_there,
+		                     .waits = true};
+		struct fetch_ask ask;
+		int pair[2], fd = -1;
+		size_t nfds = 1;
+
+		ck_assert_int_eq(conf_parse("test", "", &conf, &why), 0);
+		ck_assert_int_eq(link_key_make(&t.s), 0);
+		ck_assert_int_eq(msg_pair(pair), 0);
+		runs.fetcher = pair[1];
+		if (i)
+			service_of(&t.s, rows[i].tenant);
+		post_of(&t.s, &w, rows[i].tenant);
+		w.items[1].fetch = 0;
+		webhooks_step(&w, clock_mono_ns());
+		close(pair[1]); /* so that nothing more comes */
+		ck_assert_int_eq(msg_recv(pair[0], &ask, sizeof(ask), &fd,
+		                          &nfds) == sizeof(ask),
+		                 rows[i].posted);
+		close(pair[0]);
+		if (!rows[i].posted)
+			continue;
+		ck_assert_str_eq(ask.url, "http://host/");
+		ck_assert_str_eq(ask.tenant, rows[i].tenant);
+		ck_assert_uint_eq(ask.method, FETCH_POST);
+		ck_assert_uint_eq(ask.purpose, FETCH_WEBHOOK);
+		ck_assert_uint_eq(ask.total_ms, 10000);
+		ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+		ck_assert_int_eq(fd_read_all(fd, &body), 0);
+		close(fd);
+		ck_assert_ptr_nonnull(
+			strstr(body.p,
+		               "\"trigger\":\"fat\",\"service\":\"" TEST_SERVICE
+		               "\",\"kind\":\"rss\",\"function\":\"\","
+		               "\"value\":123.5,\"threshold\":100,"));
+		ck_assert_ptr_nonnull(strstr(body.p, "\"status\":\"failed\""));
+	}
+}
+END
+
+SUITE("webhooks", a_webhook_is_posted_for_its_tenant_with_what_has_fired,
       a_webhook_was_sent_when_the_answer_is_2xx_and_else_is_tried_again,
       a_webhook_is_given_up_after_as_many_tries_as_configured)

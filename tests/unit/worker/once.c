@@ -197,10 +197,16 @@ assert_share(const struct captured *c, const char *part, const char *more,
 	              part, more, buf_str(&c->stacks), buf_str(&c->report));
 }
 
-static bool
-may_capture(void)
+/* Why no capture can be made here; NULL when one can. */
+static const char *
+why_not(void)
 {
-	return geteuid() == 0;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/stoker-worker", built());
+	return geteuid() != 0       ? "only root may capture"
+	       : access(path, X_OK) ? "stoker-worker is not built"
+	                            : NULL;
 }
 
 TEST(stacks_on_the_cpu_are_whole_and_named)
@@ -222,8 +228,8 @@ TEST(stacks_on_the_cpu_are_whole_and_named)
 	};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		begin(&c, rows[i].command, "ready");
 	capture(&c, "--seconds 2 --rate 400");
@@ -246,8 +252,8 @@ TEST(shares_of_cpu_time_are_those_of_the_program)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c, "$B/targets/shares 60 2", "ready");
 	capture(&c, "--seconds 1 --rate 500");
 	assert_share(&c, ";spin", ";spin;share_half", 35, 65);
@@ -272,8 +278,8 @@ TEST(children_are_followed_with_their_parent)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c, "$B/targets/shortchild 60", "ready");
 	capture(&c, "--seconds 2 --rate 1000");
 	ck_assert_int_ge(samples(&c, "main;"), 10);
@@ -292,8 +298,8 @@ TEST(every_thread_is_in_a_snapshot_where_it_waits)
 	CLEANUP_CAPTURED struct captured c = nothing();
 	size_t found = 0;
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c, "$B/targets/threads 40 still", "ready");
 	capture(&c, "--type goroutine");
 	ck_assert_int_eq(samples(&c, ""), 41);
@@ -311,8 +317,8 @@ TEST(a_thread_that_works_is_stopped_for_a_snapshot)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c, "$B/targets/threads 4", "ready");
 	capture(&c, "--type goroutine");
 	ck_assert_int_eq(samples(&c, ""), 6);
@@ -326,8 +332,8 @@ TEST(allocations_are_those_of_their_callers)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c, "$B/targets/allocating truth 20000", "ready");
 	capture(&c, "--seconds 2 --type alloc");
 	ck_assert_int_gt(samples(&c, ";work;get_large"), 0);
@@ -343,8 +349,8 @@ TEST(memory_in_use_is_that_of_the_functions_that_keep_it)
 		"keep_all;keep_grown", "keep_all;keep_passed"};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c,
 	      "env LD_PRELOAD=$B/libstoker-heap.so $B/targets/keeping truth",
 	      "");
@@ -361,8 +367,8 @@ TEST(waits_are_those_of_the_functions_that_wait)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c, "$B/targets/waiting truth through.dat", "ready");
 	capture(&c, "--seconds 1 --type block");
 	ck_assert_int_gt(samples(&c, ";sleep_short;"), 0);
@@ -391,8 +397,8 @@ TEST(what_can_not_be_captured_is_said)
 	};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (!may_capture())
-		SKIP("only root may capture");
+	if (why_not())
+		SKIP(why_not());
 	begin(&c, "$B/targets/shares 60 1", "ready");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		int left = run(&c, rows[i].options);

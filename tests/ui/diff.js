@@ -82,8 +82,10 @@
         overallDelta: null, overallDeltaLow: null, overallDeltaHigh: null,
         verdict: 'ok', reason: 'Nothing changed.' }),
       [['Verdict', 'ok'], ['Why', 'Nothing changed.'],
-        ['Base', 'api, 2026-01-14 08:00:00 UTC, 2.00 s'],
-        ['Comparison', 'web, 2026-01-15 08:00:00 UTC, 3.00 s in 1.00 s'],
+        ['Base', `api, ${stoker.local('2026-01-14T08:00:00Z')}, 2.00 s`,
+          '2026-01-14 08:00:00 UTC'],
+        ['Comparison', `web, ${stoker.local('2026-01-15T08:00:00Z')
+        }, 3.00 s in 1.00 s`, '2026-01-15 08:00:00 UTC'],
         ['Cost per second', 'unknown']])],
     ['callers_and_callees_are_of_both_and_the_function_is_what_its_list_says',
       () => {

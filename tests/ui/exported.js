@@ -9,7 +9,7 @@ run([
   }],
   ['header_has_units', () => same(
     [...document.querySelectorAll('#facts dd')].map(d => d.textContent),
-    ['2026-01-15 08:00:00 UTC', '5.00 s', '100', '1.00 s'])],
+    [stoker.local('2026-01-15T08:00:00Z'), '5.00 s', '100', '1.00 s'])],
   ['root_is_the_whole', () =>
     same([stoker.tree.nameOf(0), stoker.tree.all], ['all', 1e9])],
 ]);

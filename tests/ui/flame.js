@@ -147,6 +147,10 @@
     [12, 'msort_with_tmp.part.0', 'msort_with_…'],
     [12, 'a.long.name.of.main.run.constprop.0', 'run.constpr…'],
     [12, 'libz.so.1.2.13+0x4970', '13+0x4970'],
+    [20, '<alloc::vec::Vec<T> as Iterator>::fold::h8a6d7b1c2e3f4a5b',
+      'alloc::vec::Vec…fold'],
+    [24, 'tokio::task::run::{{closure}}::<Upgradeable<Stream>>',
+      'run::{{closure}}::<…>'],
   ]) test(`cut_to_${max}: ${name}`, () => same(shorten(name, max), want));
 
   /* --- the page ----------------------------------------------------------- */
@@ -154,7 +158,8 @@
   test('header_tells_what_was_profiled', () => {
     same($('service').textContent + ' ' + $('type').textContent, 'shop cpu');
     same([...$('facts').querySelectorAll('dd')].map(d => d.textContent),
-      ['2026-01-15 08:00:00 UTC', '5.00 s', '100', '1.00 s']);
+      [stoker.local('2026-01-15T08:00:00Z'), '5.00 s', '100', '1.00 s']);
+    same($('facts').querySelector('dd').title, '2026-01-15 08:00:00 UTC');
   });
   test('a_poor_profile_says_so_first_with_its_reasons_and_notes', () => {
     const part = $('quality');
@@ -409,6 +414,36 @@
     press('Escape', document.body);
     same([$('scroll').hidden, $('sandwich-panes').hidden, location.hash,
       flame.width > 100], [false, true, '', true]);
+  });
+  test('bottom_up_has_each_function_by_its_own_cost_above_its_callers', () => {
+    const up = stoker.bottomUp(tree), parts = [...up.name].map((n, i) =>
+      [up.depth[i], up.names[n], up.total[i] / 1e6, up.self[i] / 1e6]);
+    same(parts.filter(([depth]) => depth < 2), [[0, 'all', 1e3, 0],
+      [1, up.names[9], 50, 50], [1, 'leaf', 349, 349],
+      [1, up.names[2], 300, 300], [1, 'thin_0', 0.3, 0.3],
+      [1, 'thin_1', 0.4, 0.4], [1, 'thin_2', 0.3, 0.3],
+      [1, 'work', 300, 300]]);
+    const leaf = parts.findIndex(p => p[1] === 'leaf');
+    same(parts.slice(leaf + 1, leaf + 6), [[2, 'main', 99, 0],
+      [2, 'work', 250, 0], [3, 'a/b&c;d', 250, 0], [4, 'work', 250, 0],
+      [5, 'main', 250, 0]]);
+  });
+  test('b_turns_the_tree_around_and_the_table_stays', () => {
+    const before = rows();
+    press('b');
+    same([hash().get('view'), $('bottomup').getAttribute('aria-pressed'),
+      rows()], ['bottomup', 'true', before]);
+    const leaf = flame.tree.find(['leaf']);
+    flame.on.choose(leaf + 3);
+    same($('chosen').textContent, 'a/b&c;d');
+    flame.on.zoom(flame.tree.view(leaf));
+    same([hash().getAll('z'), $('crumbs').textContent],
+      [['leaf'], 'allleaf']);
+    follow('#view=bottomup&z=leaf&z=work');
+    same(flame.tree.path(flame.view.first), ['leaf', 'work']);
+    press('v');
+    same([location.hash, flame.view.first, flame.tree.nameOf(1)],
+      ['', 0, 'main']);
   });
   test('t_hides_the_table', () => {
     press('t');

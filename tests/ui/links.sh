@@ -53,23 +53,23 @@ stoker_cli service add shop --exe /usr/bin/shop >/dev/null
 base=$(upload tests/ui/base.folded)
 now=$(upload tests/ui/now.folded)
 one=$(jq -r .flameGraphUrl <<<"$base")
-until=$(date -u -d "@$(($(sed 's/.*signature=\([0-9]*\).*/\1/' <<<"$one") * 3600))" '+%Y-%m-%d %H:%M UTC')
+until=$(date -u -d "@$(($(sed 's/.*signature=\([0-9]*\).*/\1/' <<<"$one") * 3600))" '+%Y-%m-%d %H:%M:%S UTC')
 
 check a_link_opens_the_page browse "$one" 'data-paint-ms'
-check the_page_says_until_when_its_link_works says "This link works until</dt><dd>$until</dd>"
-check every_format_that_a_profile_has_is_linked_and_opens all_open 7
+check the_page_says_until_when_its_link_works says "This link works until</dt><dd title=\"$until\">"
+check every_format_that_a_profile_has_is_linked_and_opens all_open 8
 browse "${one/format=/}&format=html" 'data-paint-ms' >/dev/null
-check a_page_asked_for_by_format_links_to_the_others all_open 7
+check a_page_asked_for_by_format_links_to_the_others all_open 8
 
 diff=$(api GET "$P/compare?baseProfileId=$(jq -r .id <<<"$base")&comparisonProfileId=$(jq -r .id <<<"$now")&normalize=rate" |
   jq -r .links.diff)
 check a_diff_opens_from_its_link browse "$diff" 'data-paint-ms'
-check every_format_that_a_diff_has_is_linked_and_opens all_open 4
+check every_format_that_a_diff_has_is_linked_and_opens all_open 5
 check formats_of_a_diff_are_compared_as_the_page_is eval 'offered | grep -q "normalize=rate.*format=svg"'
 
 merge=$(api GET "$P/merge?service=shop&profileType=cpu" | jq -r .flameGraphUrl)
 check a_range_opens_from_its_link browse "$merge" 'data-paint-ms'
-check every_format_that_a_range_has_is_linked_and_opens all_open 7
+check every_format_that_a_range_has_is_linked_and_opens all_open 8
 
 check a_changed_link_tells_a_person_what_to_do browse "${one/signature=/signature=0}" '<h1>This link does not work</h1>'
 check and_how_to_make_a_new_one says "<code>stoker top $(jq -r .id <<<"$base")</code>"

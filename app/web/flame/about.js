@@ -3,11 +3,11 @@
  * it works, and its other formats. Texts of the document may come from a
  * target: the page only ever sets them as text.
  */
-import { quantity, utc, visible } from './text.js';
+import { local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
 
 const INLINE = ['svg', 'json'];
-const NAMES = { svg: 'SVG', json: 'JSON', dot: 'DOT', pprof: 'pprof',
+const NAMES = { html: 'HTML', svg: 'SVG', json: 'JSON', dot: 'DOT', pprof: 'pprof',
   folded: 'Folded stacks', speedscope: 'Speedscope',
   firefox: 'Firefox Profiler' };
 
@@ -19,20 +19,25 @@ function expiry() {
   const [hour, key] = (q.get('signature') ?? '').split('.');
   const at = key ? Number(hour) * 3600 : Number(q.get('expires'));
   return at > 0 && at < 253402300800
-    ? utc(new Date(at * 1000).toISOString().slice(0, 16) + 'Z') : '';
+    ? new Date(at * 1000).toISOString() : '';
 }
 
+const time = at => [local(at), utc(at)];
+
+/* Each a name, what it says, and what is shown when the pointer rests there.
+ * Profiles that came from elsewhere may have no duration. */
 function facts(doc, ofDiff) {
   const rows = doc.base ? ofDiff(doc) : [
-    ['Started', utc(String(doc.startedAt))],
+    ['Started', ...time(String(doc.startedAt))],
     ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
     ['Samples', Number(doc.totalSamples).toLocaleString('en')],
-    ['Total', quantity(doc.total, doc.unit)]];
+    ['Total', quantity(doc.total, doc.unit)]]
+    .filter(([name]) => name !== 'Duration' || doc.durationMs > 0);
   if (doc.quality.verdict === 'good') rows.push(['Quality', 'good']);
-  if (expiry()) rows.push(['This link works until', expiry()]);
-  return rows.map(([name, value]) => {
+  if (expiry()) rows.push(['This link works until', ...time(expiry())]);
+  return rows.map(([name, value, title = '']) => {
     const group = element('div', '');
-    group.append(element('dt', name), element('dd', value));
+    group.append(element('dt', name), element('dd', value, { title }));
     return group;
   });
 }
@@ -80,6 +85,7 @@ function link(address, format, title) {
   url.searchParams.set('format', format);
   url.hash = '';
   const a = element('a', NAMES[format] || format, { href: url.href, title });
+  if (format === 'html') a.download = 'flame-graph.html';
   if (INLINE.includes(format)) {
     a.target = '_blank';
     a.rel = 'noopener';
@@ -99,10 +105,9 @@ function maker(text, title, extension, make) {
 }
 
 function showFormats(ul, doc, address, canvas) {
-  const formats = Object.entries(doc.formats)
-    .filter(([name]) => name !== 'html');
   const items = address
-    ? formats.map(([name, title]) => link(address, name, title))
+    ? Object.entries(doc.formats).map(([name, title]) =>
+      link(address, name, title))
     : [maker('JSON', 'The data of this page', 'json',
       () => new Blob([JSON.stringify(doc)], { type: 'application/json' }))];
   items.push(maker('PNG', 'The picture as it is seen', 'png',

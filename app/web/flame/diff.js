@@ -5,7 +5,7 @@
  * nothing is tested here. Pure, as model.js is; colours are those of
  * app/profile/diff/diff_svg.c.
  */
-import { quantity, percent, utc } from './text.js';
+import { local, quantity, percent, utc } from './text.js';
 import { Tree } from './model.js';
 
 const PALE = 0.25; /* of a new or gone node that may be chance */
@@ -193,7 +193,7 @@ class DiffTree extends Tree {
   }
 
   static facts(doc) {
-    const side = d => [d.service, utc(d.startedAt),
+    const side = d => [d.service, local(d.startedAt),
       quantity(d.total, doc.unit) + (d.durationMs
         ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '')]
       .join(', ');
@@ -202,8 +202,8 @@ class DiffTree extends Tree {
       overallDeltaHigh: high } = doc;
     const cost = { work: 'Cost per unit of work', none: 'Cost' };
     return [['Verdict', doc.verdict], ['Why', doc.reason],
-      ['Base', side(doc.base)],
-      ['Comparison', side(doc)],
+      ['Base', side(doc.base), utc(doc.base.startedAt)],
+      ['Comparison', side(doc), utc(doc.startedAt)],
       [cost[doc.normalize] || 'Cost per second',
         delta === null ? 'unknown' : low === high ? percents(delta)
           : `${percents(delta)} (${percents(low)} to ${percents(high)})`]];

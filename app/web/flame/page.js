@@ -9,12 +9,12 @@ import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
 import { Table } from './table.js';
 import { DiffTree } from './diff.js';
-import { Sandwich } from './sandwich.js';
+import { Sandwich, bottomUp } from './sandwich.js';
 import { facts, showQuality, showFormats } from './about.js';
 import { turnTheme } from './theme.js';
 
 const $ = id => document.getElementById(id);
-const DRAWINGS = ['icicle', 'flame', 'sandwich'];
+const DRAWINGS = ['icicle', 'flame', 'bottomup', 'sandwich'];
 const TOAST_MS = 2500, TABLE_MS = 35;
 
 /*
@@ -25,12 +25,15 @@ const TOAST_MS = 2500, TABLE_MS = 35;
  */
 function openPage(doc, address) {
   const ended = new AbortController();
-  let tree, flame, sandwich, table, state, marks = null;
+  /* The tree as it was profiled, turned around, and the one that is shown. */
+  let whole, turned, tree;
+  let flame, sandwich, table, state, marks = null;
   let chosen; /* { node, flame } */
 
   function set(change, keep = 'replaceState') {
     const old = state;
-    state = { ...old, ...change };
+    const isOther = change.drawing && enter(change.drawing);
+    state = { ...old, ...isOther ? { view: tree.view(0) } : {}, ...change };
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
     if (differs('shape')) reshape();
     if (differs('drawing')) redraw();
@@ -43,6 +46,19 @@ function openPage(doc, address) {
     drawTools();
     showTable(differs('view') && old.view ? TABLE_MS : 0);
     if (keep) remember(keep);
+  }
+
+  /* Makes the tree that a drawing is of the one that is shown; false where it
+   * was. */
+  function enter(drawing) {
+    const next = drawing !== 'bottomup' ? whole : turned ??= bottomUp(whole);
+    if (next === tree) return false;
+    tree = next;
+    if (doc.base) tree.setShape(state.shape ?? tree.firstShape);
+    flame.setTree(tree);
+    table.tree = tree;
+    choose(0);
+    return true;
   }
 
   /* A zoom paints the graph first: the table takes longer than a frame. */
@@ -109,15 +125,15 @@ function openPage(doc, address) {
 
   function recall() {
     const q = new URLSearchParams(location.hash.slice(1));
+    const fn = q.get('fn') || '', asked = q.get('view');
+    const drawing = !DRAWINGS.includes(asked) ||
+      asked === 'sandwich' && !tree.names.includes(fn) ? 'icicle' : asked;
+    enter(drawing);
     const first = tree.find(q.getAll('z')), sort = q.get('sort') || '';
-    const column = sort.replace('-', ''), fn = q.get('fn') || '';
-    const drawing = q.get('view');
+    const column = sort.replace('-', '');
     return {
       view: q.has('to') ? tree.range(first, q.get('to')) : tree.view(first),
-      query: (q.get('q') || '').slice(0, 400), fn,
-      drawing: !DRAWINGS.includes(drawing) ||
-        drawing === 'sandwich' && !tree.names.includes(fn) ? 'icicle'
-        : drawing,
+      query: (q.get('q') || '').slice(0, 400), fn, drawing,
       shape: Object.hasOwn(DiffTree.shapes, q.get('shape')) && doc.base
         ? q.get('shape') : tree.firstShape,
       sort: Object.hasOwn(tree.constructor.columns, column) ? column
@@ -187,7 +203,7 @@ function openPage(doc, address) {
       if (chosen.flame !== flame) choose(flame.chosen);
     } else if (!sandwich) {
       sandwich = new Sandwich({ callers: pane('callers'),
-        callees: pane('callees') }, tree, { choose, center: around });
+        callees: pane('callees') }, whole, { choose, center: around });
     }
   }
 
@@ -301,7 +317,8 @@ function openPage(doc, address) {
 
   function copyStack() {
     const { node, flame: on } = chosen;
-    const names = on === flame ? tree.path(node) : sandwich.stack(node, on);
+    const names = on !== flame ? sandwich.stack(node, on)
+      : tree === turned ? tree.path(node).reverse() : tree.path(node);
     copy(names.join('\n'), 'Stack');
   }
 
@@ -328,6 +345,7 @@ function openPage(doc, address) {
     C: copyStack,
     s: toSandwich,
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
+    b: () => set({ drawing: 'bottomup' }),
     w: nextShape,
     t: () => set({ table: !state.table }),
     e: () => {
@@ -384,6 +402,7 @@ function openPage(doc, address) {
     on('reset', 'click', reset);
     on('icicle', 'click', () => set({ drawing: 'icicle' }));
     on('flame', 'click', () => set({ drawing: 'flame' }));
+    on('bottomup', 'click', KEYS.b);
     on('sandwich', 'click', toSandwich);
     on('center', 'click', toSandwich);
     on('aside', 'click', KEYS.t);
@@ -408,7 +427,7 @@ function openPage(doc, address) {
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
-    tree = doc.base ? new DiffTree(doc) : new Tree(doc);
+    whole = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
     if (doc.base) beginDiff();
     flame = new Flame(pane('scroll'), tree, { choose, zoom });
     table = new Table({

@@ -1,7 +1,8 @@
 /*
- * A function between its callers and its callees: the stacks that lead to it
- * merged from it outwards, and those that it leads to, merged below it. What a
- * recursive function does counts from its outermost frame.
+ * A tree turned around: all functions, each above its callers. And a function
+ * between its callers and its callees: the stacks that lead to it merged from
+ * it outwards, and those that it leads to, merged below it. What a recursive
+ * function does counts from its outermost frame.
  *
  *   on.choose(node, flame)   on.center(name of a function)
  */
@@ -32,8 +33,10 @@ function ranks(names) {
 
 /* Nodes being merged; 0 is the function itself. */
 class Merge {
-  constructor(tree, name) {
+  /* listed: the node above those whose functions stand in lists of changes */
+  constructor(tree, name, listed = -1) {
     this.tree = tree;
+    this.listed = listed;
     this.parent = [-1];
     this.name = [name];
     this.sums = []; /* by column, by node */
@@ -65,6 +68,13 @@ class Merge {
       this.moved[at] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
   }
 
+  /* Adds what is spent in node i itself: as self, too, where it is that. */
+  addSelf(at, i, isIt) {
+    const { sums, columns } = this;
+    for (let k = 0; k < columns.length; k++)
+      if (isIt || k % 2) sums[k][at] += columns[k - k % 2][i];
+  }
+
   /* Indexes in preorder, children by name as everywhere: sorted from the
    * last name to the first, and then put upon their parents in turn. */
   order() {
@@ -91,7 +101,8 @@ class Merge {
    * the function itself is where it is listed, though no frame of it may
    * show that alone. */
   isSure(i) {
-    if (i === 0 && this.tree.changes.has(this.name[0])) return 1;
+    if (this.parent[i] === this.listed &&
+        this.tree.changes.has(this.name[i])) return 1;
     const [, now, , base] = this.sums.map(sum => sum[i]);
     return (now > base && this.moved[i] & 1 ||
       now < base && this.moved[i] & 2) ? 1 : 0;
@@ -152,6 +163,35 @@ function callers(tree, name) {
   return merge.end();
 }
 
+/*
+ * All functions by what is spent in them alone, each above its callers. Callers
+ * are followed outwards level by level, as long as what they stand for can be
+ * seen: stacks that are all different would take seconds.
+ */
+const SEEN = 1 / 20000;
+
+function bottomUp(tree) {
+  const merge = new Merge(tree, tree.name[0], 0), { sums } = merge;
+  const spent = i => tree.self[i] + (tree.baseSelf ? tree.baseSelf[i] : 0);
+  const seen = at => sums[1][at] + (sums[3] ? sums[3][at] : 0);
+  let live = [];
+  for (let i = 1; i < tree.n; i++) {
+    if (spent(i) === 0) continue;
+    merge.addSelf(0, i, false);
+    live.push({ leaf: i, frame: i, at: 0 });
+  }
+  const least = seen(0) * SEEN;
+  while (live.length > 0) {
+    for (const stack of live) {
+      stack.at = merge.child(stack.at, tree.name[stack.frame]);
+      merge.addSelf(stack.at, stack.leaf, stack.frame === stack.leaf);
+      stack.frame = tree.parent[stack.frame];
+    }
+    live = live.filter(({ frame, at }) => frame > 0 && seen(at) >= least);
+  }
+  return merge.end();
+}
+
 /* The two pictures, callers above. */
 class Sandwich {
   constructor(parts, tree, on) {
@@ -188,4 +228,4 @@ class Sandwich {
   }
 }
 
-export { Sandwich, callers, callees };
+export { Sandwich, bottomUp, callers, callees };

@@ -2,9 +2,10 @@
  * The page as one file: its data stands in it, and the server, if it was not
  * saved, serves other formats of it.
  */
-import { matcher, packageColor, percent, quantity, shorten } from './text.js';
+import { local, matcher, packageColor, percent, quantity, shorten }
+  from './text.js';
 import { NARROW_PX, Tree } from './model.js';
-import { callees, callers } from './sandwich.js';
+import { bottomUp, callees, callers } from './sandwich.js';
 import { beginTheme, isDark, turnTheme } from './theme.js';
 import { openPage } from './page.js';
 
@@ -28,8 +29,8 @@ document.addEventListener('stoker-theme', () =>
   button.setAttribute('aria-pressed', isDark()));
 beginTheme();
 /* For those who look at a profile from the console of a browser. */
-globalThis.stoker = { matcher, packageColor, percent, quantity, shorten,
-  NARROW_PX, Tree, callees, callers,
+globalThis.stoker = { local, matcher, packageColor, percent, quantity,
+  shorten, NARROW_PX, Tree, bottomUp, callees, callers,
   ...openPage(readData(), isServed() ? location.href : '') };
 /* From the start of navigation until the first picture is handed over. */
 document.body.dataset.paintMs = performance.now().toFixed(1);

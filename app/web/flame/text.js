@@ -63,10 +63,26 @@ function fold(name) {
   return out;
 }
 
+/*
+ * Rust's `<Type as Trait>::f` is a function of the type, and the hash at the end
+ * of a name tells nobody anything.
+ */
+function unqualified(name) {
+  const s = name.replace(/::h[0-9a-f]{16}$/, '');
+  let deep = 0, end = 0;
+  for (let i = 0; i < s.length && s[0] === '<'; i++) {
+    if (s[i] === '<') deep++;
+    else if (deep === 1 && !end && s.startsWith(' as ', i)) end = i;
+    else if (s[i] === '>' && s[i - 1] !== '-' && --deep === 0)
+      return s.slice(1, end || i) + s.slice(i + 1);
+  }
+  return s;
+}
+
 /* All up to the last joint of a name. The dot of `.part.0` is none: compilers
- * append that. */
+ * append that. Rust's closures and arguments belong to what they follow. */
 const JOINTS =
-  /^.*(::|\.(?!cold|part|constprop|isra|llvm|lto_priv|\d+(\.|$)))(?=.)/;
+  /^.*(::(?![<{])|\.(?!cold|part|constprop|isra|llvm|lto_priv|\d+(\.|$)))(?=.)/;
 
 /*
  * At most max characters. Given up in this order: arguments, parameters,
@@ -74,7 +90,7 @@ const JOINTS =
  */
 function shorten(name, max) {
   if (name.length <= max) return name;
-  let s = fold(name);
+  let s = fold(unqualified(name));
   if (s.length > max) s = s.replace(/(?<!operator)\(…?\)[^:]*$/, '');
   if (s.length > max && !s.includes('::')) s = s.replace(/^.*\/(?=.)/, '');
   if (s.length <= max) return s;
@@ -116,8 +132,11 @@ function packageColor(pkg, name, light, chroma) {
   return oklch(light + shade, chroma, hash(pkg) % 360);
 }
 
-/* A time in RFC 3339 as people read it, without its fraction. */
-const utc = text => text.replace('T', ' ').replace(/(:\d\d)?(\.\d+)?Z$/,
-  (all, seconds = '') => seconds + ' UTC');
+/* A time in RFC 3339 as it is in the browser's zone, and in UTC. */
+const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium',
+  timeStyle: 'medium' });
+const local = text => zoned.format(Date.parse(text));
+const utc = text => text.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 
-export { visible, utc, matcher, quantity, percent, shorten, packageColor };
+export { visible, local, utc, matcher, quantity, percent, shorten,
+  packageColor };

@@ -4,11 +4,12 @@
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { local } from '../flame/text.js';
 import { get, post, PROFILING, remove, type Caller } from './api';
 import { toCompare } from './compare';
 import type { Make } from './form';
 import type { PageProps } from './pages';
-import { Ask, exact, Failure, sentence, Share, Skeleton, Time } from './parts';
+import { Ask, Failure, sentence, Share, Skeleton, Time } from './parts';
 import { Profile, type Doc } from './profile';
 import { lengthOf, partOf, resultPath, toResult, toService, toSettings,
   type Result } from './result';
@@ -75,7 +76,7 @@ function Against({ result: { id, service, profileType: type }, compare }:
     go(compare(e.currentTarget.value))}>
     <option value="" disabled>Compare with…</option>
     {others.map(r => <option key={r.id} value={r.id}>
-      {exact(r.startedAt)}, {r.durationSeconds} s</option>)}
+      {local(r.startedAt)}, {r.durationSeconds} s</option>)}
   </select>;
 }
 

@@ -245,7 +245,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
     <div ref={box} tabIndex={0} role="application" aria-roledescription="chart"
       aria-label={`${label} over time. Arrow keys move, Enter begins and ends a
         range.`} />
-    <table class="unseen">
+    <div class="unseen"><table>
       <caption>{label}</caption>
       <thead><tr><th scope="col">Time</th><th scope="col">Value</th>
         {within && <th scope="col">{name}</th>}</tr></thead>
@@ -254,6 +254,6 @@ export function Chart({ line, within, name, from, to, format, label, choose,
         <td>{format(p.value)}</td>
         {within && <td>{within[i]?.value == null ? ''
           : format(within[i].value)}</td>}</tr>)}</tbody>
-    </table>
+    </table></div>
   </figure>;
 }

@@ -3,9 +3,8 @@
  * ranges, by themselves or else with what they call, in the order in which the
  * trend of each left its past.
  */
-import { shorten } from '../flame/text.js';
+import { local, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
-import { exact } from './parts';
 import { toService } from './result';
 import type { Line } from './chart';
 import { lineOf, type Trend } from './trend';
@@ -74,7 +73,7 @@ export function ChangedFirst({ q, service, type, sides }: { q: string;
         to: String(Math.min(at + span / 2, Date.now())) }) +
         '#fn=' + encodeURIComponent(name)}>
         <time dateTime={new Date(at).toISOString()}>
-          {exact(new Date(at).toISOString())}</time></a>{' '}
+          {local(new Date(at).toISOString())}</time></a>{' '}
       <a class="mono" title={name}
         href={`#fn=${encodeURIComponent(name)}`}>
         {shorten(name, 60)}</a>{' '}

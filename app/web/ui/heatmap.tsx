@@ -172,11 +172,11 @@ export function HeatMap({ slots, slotMs, columnMs, durationMs, span, isSecond,
       <span class="heat-key"><span>0</span><Lane
         slots={Array.from({ length: STEPS }, (_, i) => (i / STEPS) ** 2)}
         most={1} /><span>{most} in {slotMs} ms</span></span></p>
-    <table class="unseen"><caption>Samples over time</caption>
+    <div class="unseen"><table><caption>Samples over time</caption>
       <thead><tr><th scope="col">From</th><th scope="col">Samples</th></tr>
       </thead><tbody>{sums.map(([column, n]) => <tr key={column}>
         <td>{lengthOf(column * columnMs)}</td><td>{n}</td></tr>)}</tbody>
-    </table>
+    </table></div>
   </>;
 }
 

@@ -1,6 +1,7 @@
 /* Small parts that pages are made of. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { local, utc } from '../flame/text.js';
 import { ApiError } from './api';
 
 /* What went wrong, and what to do next. */
@@ -43,9 +44,6 @@ const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [[86400, 'day'],
   [3600, 'hour'], [60, 'minute'], [1, 'second']];
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always',
   style: 'short' });
-const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium',
-  timeStyle: 'medium' });
-export const exact = (at: string) => zoned.format(Date.parse(at));
 
 function ago(at: number, now: number) {
   const seconds = Math.round((at - now) / 1000);
@@ -63,11 +61,9 @@ export function Time({ at, isExact }: { at: string; isExact?: boolean }) {
       now - ms < 60e3 ? 1000 : 30e3);
     return () => clearInterval(timer);
   }, [isExact, ms, now - ms < 60e3]);
-  const utc = new Date(ms).toISOString().replace('T', ' ')
-    .replace(/\.\d+Z/, ' UTC');
-  return <time dateTime={at} title={isExact ? utc
-    : `${exact(at)}\n${utc}`}>
-    {isExact ? exact(at) : ago(ms, now)}
+  return <time dateTime={at} title={isExact ? utc(at)
+    : `${local(at)}\n${utc(at)}`}>
+    {isExact ? local(at) : ago(ms, now)}
   </time>;
 }
 

@@ -24,6 +24,7 @@ const tests = {
     const form = dialog(page);
     await form.getByLabel('Name').fill('again');
     await form.getByLabel('Match').fill(`exe = ${EXE}`);
+    await form.getByText('More').click();
     await form.getByLabel('Labels').fill('team = web\nround = 1');
     await press(form, 'Add a service');
     await page.getByText(`exe = ${EXE}`).waitFor();
@@ -51,7 +52,8 @@ const tests = {
     const form = dialog(page);
     await form.getByLabel('Match').fill('bin/demo');
     await form.locator('.matching button').getByText(EXE).first().click();
-    same(await form.getByLabel('Match').inputValue(), `exe = ${EXE}`);
+    same([await form.getByLabel('Match').inputValue(),
+      await form.getByLabel('Name').inputValue()], [`exe = ${EXE}`, 'demo']);
     await form.getByText('One process matches').waitFor();
   },
   async a_service_is_changed_and_keeps_the_rest() {
@@ -91,9 +93,14 @@ const tests = {
     await press(triggers, 'Add a trigger');
     const form = dialog(page);
     await form.getByLabel('Trigger').fill('hot');
-    await form.getByLabel('When').fill('cpu.percent = 8000');
+    await form.getByLabel('What').selectOption('cpu');
+    await form.getByLabel('Percent').fill('8000');
+    await form.getByLabel('Duration seconds').fill('7');
     await press(form, 'Add a trigger');
-    await triggers.getByText('cpu.percent = 8000').waitFor();
+    await triggers.getByText('CPU ≥ 8,000 %').waitFor();
+    const { items } = await api('/api/v1/services/demo/triggers');
+    same([items[0].when, items[0].capture.durationSeconds],
+      [{ cpu: { percent: 8000 } }, 7]);
     await press(triggers, 'Remove');
     await press(dialog(page), 'Remove');
     await triggers.getByText('None.').waitFor();
@@ -102,7 +109,9 @@ const tests = {
     const page = await inside('/ui/s/demo/settings');
     const it = part(page, 'Continuous profiling');
     await press(it, 'Turn on');
-    await dialog(page).getByLabel('Profile types').fill('cpu, block');
+    const types = dialog(page).getByRole('group', { name: 'Profile types' });
+    same(await types.getByLabel('cpu').isChecked(), true);
+    await types.getByLabel('block').check();
     await press(dialog(page), 'Turn on');
     await it.getByText('cpu, block; CPU at 19 samples').waitFor();
     await press(it, 'Turn off');

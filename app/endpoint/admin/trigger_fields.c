@@ -5,19 +5,17 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FUNCTION_MAX 1000
 #define MINIMUM_MAX  1000000000
-/* Defaults of a capture. */
-#define SECONDS 30
-#define RATE    100
 
 static const struct {
 	const char *text, *number;
 	double lowest, highest;
 	const char *count;
-} members[] = {
+} conditions[] = {
 #define TRIGGER(kind, text, number, lowest, highest, count, doc) \
 	{text, number, lowest, highest, count},
 #include "triggers.def"
@@ -31,10 +29,10 @@ read_function(struct call *c, enum trigger_kind kind, const json_t *of,
               struct trigger *out)
 {
 	const char *text =
-		json_string_value(json_object_get(of, members[kind].text));
+		json_string_value(json_object_get(of, conditions[kind].text));
 
 	out->function = (char *)"";
-	if (!*members[kind].text)
+	if (!*conditions[kind].text)
 		return 0;
 	if (!text || !*text || strlen(text) > FUNCTION_MAX)
 		return fail_value(
@@ -48,8 +46,8 @@ static int
 read_minimum(struct call *c, enum trigger_kind kind, const json_t *of,
              struct trigger *out)
 {
-	const json_t *v = *members[kind].count
-	                          ? json_object_get(of, members[kind].count)
+	const json_t *v = *conditions[kind].count
+	                          ? json_object_get(of, conditions[kind].count)
 	                          : NULL;
 
 	if (v && (!json_is_integer(v) || json_integer_value(v) < 0 ||
@@ -76,16 +74,16 @@ read_when(struct call *c, const json_t *when, struct trigger *out)
 			c, "when",
 			"exactly one of cpuShare, goroutineGrowth, rss, cpu",
 			when);
-	number = json_object_get(of, members[kind].number);
+	number = json_object_get(of, conditions[kind].number);
 	v = json_number_value(number);
-	if (!json_is_number(number) || v < members[kind].lowest ||
-	    v > members[kind].highest) {
+	if (!json_is_number(number) || v < conditions[kind].lowest ||
+	    v > conditions[kind].highest) {
 		char expected[128];
 
 		snprintf(expected, sizeof(expected),
 		         "%s: {\"%s\": a number from %.16g to %.16g}", name,
-		         members[kind].number, members[kind].lowest,
-		         members[kind].highest);
+		         conditions[kind].number, conditions[kind].lowest,
+		         conditions[kind].highest);
 		return fail_value(c, "when", expected, of);
 	}
 	out->kind = (char *)trigger_kind_name(kind);
@@ -95,13 +93,14 @@ read_when(struct call *c, const json_t *when, struct trigger *out)
 }
 
 static bool
-read_int(const json_t *capture, const char *name, int64_t most, int64_t or_else,
-         int64_t *out)
+read_int(const json_t *capture, const char *name, int64_t *out)
 {
+	const struct param_row *row = member_find("capture", name);
 	const json_t *v = json_object_get(capture, name);
 
-	*out = v ? json_integer_value(v) : or_else;
-	return (!v || json_is_integer(v)) && *out >= 1 && *out <= most;
+	*out = v ? json_integer_value(v) : strtoll(row->def, NULL, 10);
+	return (!v || json_is_integer(v)) && *out >= row->min &&
+	       *out <= row->max;
 }
 
 static const char *
@@ -111,7 +110,7 @@ type_of(const json_t *capture)
 	const char *const *words = param_words(PT_TYPE);
 
 	if (!v)
-		return "cpu";
+		return member_find("capture", "profileType")->def;
 	while (*words && (!json_is_string(v) ||
 	                  strcmp(*words, json_string_value(v)) != 0))
 		words++;
@@ -125,9 +124,8 @@ read_capture(struct call *c, const json_t *capture, struct trigger *out)
 	if (!out->type)
 		return fail_value(c, "capture", "a profileType that there is",
 		                  capture);
-	if (!read_int(capture, "durationSeconds", 3600, SECONDS,
-	              &out->seconds) ||
-	    !read_int(capture, "sampleRate", 10000, RATE, &out->rate))
+	if (!read_int(capture, "durationSeconds", &out->seconds) ||
+	    !read_int(capture, "sampleRate", &out->rate))
 		return fail_value(c, "capture",
 		                  "durationSeconds from 1 to 3600, sampleRate "
 		                  "from 1 to 10000",
@@ -204,11 +202,11 @@ put_when(struct buf *out, const struct trigger *t)
 	if (kind < TRIGGER_KINDS) { /* otherwise the kind is of a later
 		                       release */
 		json_open(out, t->kind, '{');
-		if (*members[kind].text)
-			json_put_text(out, members[kind].text, t->function);
-		json_put_real(out, members[kind].number, t->threshold);
-		if (*members[kind].count)
-			json_put_int(out, members[kind].count, t->minimum);
+		if (*conditions[kind].text)
+			json_put_text(out, conditions[kind].text, t->function);
+		json_put_real(out, conditions[kind].number, t->threshold);
+		if (*conditions[kind].count)
+			json_put_int(out, conditions[kind].count, t->minimum);
 		json_close(out, '}');
 	}
 	json_close(out, '}');

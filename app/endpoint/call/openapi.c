@@ -52,12 +52,80 @@ put_default(struct buf *b, const struct param_row *p)
 }
 
 static void
+put_param_schema(struct buf *b, const char *key, const struct param_row *p);
+
+static void
+put_required(struct buf *b, const char *first, const char *second)
+{
+	json_open(b, "required", '[');
+	json_put_text(b, NULL, first);
+	if (*second)
+		json_put_text(b, NULL, second);
+	json_close(b, ']');
+}
+
+static void
+put_text_member(struct buf *b, const char *name)
+{
+	json_open(b, name, '{');
+	json_put_text(b, "type", "string");
+	json_close(b, '}');
+}
+
+/* Writes what a trigger may watch: {"rss": {"bytes": 1e9}}. */
+static void
+put_condition(struct buf *b, const char *kind, const char *text,
+              const char *number, double lowest, double highest,
+              const char *count, const char *doc)
+{
+	json_open(b, kind, '{');
+	json_put_text(b, "type", "object");
+	json_put_text(b, "description", doc);
+	put_required(b, number, text);
+	json_open(b, "properties", '{');
+	if (*text)
+		put_text_member(b, text);
+	json_open(b, number, '{');
+	json_put_text(b, "type", "number");
+	json_put_real(b, "minimum", lowest);
+	json_put_real(b, "maximum", highest);
+	json_close(b, '}');
+	if (*count) {
+		json_open(b, count, '{');
+		json_put_text(b, "type", "integer");
+		json_put_int(b, "minimum", 0);
+		json_close(b, '}');
+	}
+	json_close(b, '}');
+	json_close(b, '}');
+}
+
+static void
+put_members(struct buf *b, const struct param_row *p)
+{
+	json_open(b, "properties", '{');
+	for (size_t i = 0; i < nmembers; i++)
+		if (!strcmp(members[i].object, p->name))
+			put_param_schema(b, members[i].row.name,
+			                 &members[i].row);
+	if (!strcmp(p->name, "when")) {
+#define TRIGGER(kind, text, number, lowest, highest, count, doc) \
+	put_condition(b, #kind, text, number, lowest, highest, count, doc);
+#include "triggers.def"
+#undef TRIGGER
+	}
+	json_close(b, '}');
+}
+
+static void
 put_object(struct buf *b, const struct param_row *p)
 {
 	json_put_text(b, "type", "object");
 	json_put_int(b, "maxProperties", p->max);
 	if (p->type == PT_LABELS)
 		buf_puts(b, ",\"additionalProperties\":{\"type\":\"string\"}");
+	else
+		put_members(b, p);
 }
 
 static void
@@ -89,7 +157,12 @@ put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 	const char *const *words = param_words(p->type);
 
 	json_open(b, key, '{');
-	if (words) {
+	if (p->type == PT_TYPES) {
+		json_put_text(b, "type", "array");
+		json_open(b, "items", '{');
+		put_words(b, words);
+		json_close(b, '}');
+	} else if (words) {
 		put_words(b, words);
 	} else if (p->type == PT_INT) {
 		json_put_text(b, "type", "integer");

@@ -5,6 +5,9 @@
 
 #include "profile/diff.h"
 
+#include <assert.h>
+#include <string.h>
+
 static const char *const resolution_words[] = {
 	"auto", "captured", "minute", "hour", "day", "none", NULL};
 static const char *const type_words[] = {
@@ -41,6 +44,7 @@ param_words(enum param_type type)
 	case PT_RESOLUTION:
 		return resolution_words;
 	case PT_TYPE:
+	case PT_TYPES:
 		return type_words;
 	case PT_VIEW:
 		return view_words;
@@ -86,6 +90,7 @@ static const char *const kinds[] = {
 	[PT_BASELINE] = "a baseline identifier",
 	[PT_TRIGGER] = "a trigger identifier",
 	[PT_WORDS] = "a list of %lld to %lld names",
+	[PT_TYPES] = "a list of %lld to %lld profile types",
 	[PT_LABELS] = "an object of texts, %lld to %lld members",
 	[PT_TAGS] = "a list of %lld to %lld texts of 1 to 63 bytes",
 	[PT_FUNCTIONS] = "a list of %lld to %lld topFunctions entries",
@@ -95,7 +100,7 @@ static const char *const kinds[] = {
 void
 param_expects(const struct param_row *p, struct buf *out)
 {
-	const char *const *words = param_words(p->type);
+	const char *const *words = kinds[p->type] ? NULL : param_words(p->type);
 
 	if (!words) {
 #pragma GCC diagnostic push
@@ -110,4 +115,30 @@ param_expects(const struct param_row *p, struct buf *out)
 		buf_puts(out, i ? ", " : "");
 		buf_puts(out, words[i]);
 	}
+}
+
+/* --- members of objects --------------------------------------------------- */
+
+const struct member_row members[] = {
+#define MEMBER(object, name, type, min, max, def, doc) \
+	{#object, {0, IN_BODY, #name, PT_##type, false, min, max, def, doc}},
+#include "members.def"
+#undef MEMBER
+#define ALLOW(id, key, doc) \
+	{"allow", {0, IN_BODY, key, PT_BOOL, false, 0, 1, "", doc}},
+#include "allow.def"
+#undef ALLOW
+};
+const size_t nmembers = ARRAY_LEN(members);
+
+const struct param_row *
+member_find(const char *object, const char *name)
+{
+	size_t i = 0;
+
+	while (i < nmembers && (strcmp(members[i].object, object) != 0 ||
+	                        strcmp(members[i].row.name, name) != 0))
+		i++;
+	assert(i < nmembers);
+	return &members[i].row;
 }

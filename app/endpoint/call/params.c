@@ -208,6 +208,7 @@ read_value(const struct param_row *p, struct raw raw, struct value *out)
 	out->given = true;
 	switch (p->type) {
 	case PT_WORDS:
+	case PT_TYPES:
 		out->json = j;
 		return words_ok(p, j);
 	case PT_TAGS:

@@ -102,6 +102,7 @@ enum param_type {
 	PT_SOURCE,
 	PT_ROLE,
 	PT_WORDS,
+	PT_TYPES,
 	PT_LABELS,
 	PT_OBJECT,
 	PT_STATUS,
@@ -122,6 +123,16 @@ struct param_row {
 };
 /* All parameters, by enum param. */
 extern const struct param_row params[P_COUNT];
+
+/* Members of objects in bodies. */
+struct member_row {
+	const char *object;
+	struct param_row row;
+};
+extern const struct member_row members[];
+extern const size_t nmembers;
+/* Finds the row of a member that is there. */
+const struct param_row *member_find(const char *object, const char *name);
 
 /* Returns the words that a value of this type may be, NULL-terminated; NULL
  * when the type is no choice. */

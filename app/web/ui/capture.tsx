@@ -5,7 +5,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { local } from '../flame/text.js';
-import { get, post, PROFILING, remove, type Caller } from './api';
+import { all, get, post, PROFILING, remove, type Caller } from './api';
 import { toCompare } from './compare';
 import type { Make } from './form';
 import type { PageProps } from './pages';
@@ -63,20 +63,33 @@ export function Captured({ id, caller, at, compare, children }: { id: string;
 
 const OTHERS = 30;
 
-/* Captures of the same service and type, to compare this one with. */
+type Baseline = { baselineId: string; baselineLabel: string;
+  sessionId: string };
+
+/* Baselines and captures of the same service and type, to compare this one
+ * with. */
 function Against({ result: { id, service, profileType: type }, compare }:
   { result: Result; compare: (base: string) => string }) {
   const q = new URLSearchParams({ service, profileType: type,
     status: 'completed', resolution: 'none', limit: String(OTHERS) });
   const { data } = useData('others ' + q, signal =>
     get<{ items: Result[] }>(`${PROFILING}/history?${q}`, signal));
+  const of = new URLSearchParams({ service, profileType: type });
+  const baselines = useData('baselines ' + of, signal => all<Baseline>(
+    `/api/v1/profiling/baselines?${of}`, signal)).data?.filter(b =>
+    b.sessionId !== id) ?? [];
   const others = data?.items.filter(r => r.id !== id) ?? [];
-  if (others.length === 0) return null;
+  if (others.length + baselines.length === 0) return null;
   return <select value="" aria-label="Compare with" onChange={e =>
     go(compare(e.currentTarget.value))}>
     <option value="" disabled>Compare with…</option>
-    {others.map(r => <option key={r.id} value={r.id}>
-      {local(r.startedAt)}, {r.durationSeconds} s</option>)}
+    {baselines.length > 0 && <optgroup label="Baselines">
+      {baselines.map(b => <option key={b.baselineId} value={b.sessionId}>
+        {b.baselineLabel}</option>)}</optgroup>}
+    <optgroup label="Captures">{others.map(r =>
+      <option key={r.id} value={r.id}>{local(r.startedAt)
+      }{r.durationSeconds > 0 && `, ${r.durationSeconds} s`}</option>)}
+    </optgroup>
   </select>;
 }
 
@@ -120,7 +133,8 @@ function Line({ result, caller, again, at, compare }: { result: Result;
         compare={compare} />}
       {mayStart && <ProfileNow service={service} type={type}
         rate={type === 'cpu' ? result.sampleRate : undefined} />}
-      {status === 'completed' && <Share url={result.flameGraphUrl} />}
+      {status === 'completed' && <Share find={() =>
+        Promise.resolve(result.flameGraphUrl)} />}
       {mayChange && status === 'completed' && <MakeBaseline
         result={result} />}
       {mayChange && status === 'completed' && <button type="button"

@@ -31,8 +31,24 @@ function times(ticks: number[], span: number, apart: number) {
       : (apart < 60 ? second : clock).format(t * 1000));
 }
 
+/* Steps of bytes: 1, 2, 4 … of each unit. */
+const BINARY = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+/* A value that is read every minute is not unknown between two readings. */
+const gaps: uPlot.Series.GapsRefiner = (u, series, _, __, all) => {
+  const known = Array.from(u.data[series], (v, i) => v == null ? -1 : i)
+    .filter(i => i >= 0);
+  const apart = known.slice(1).map((k, i) => k - known[i])
+    .sort((a, b) => a - b);
+  const usual = apart[apart.length >> 1] ?? 1;
+  const step = u.bbox.width / Math.max(u.data[0].length - 1, 1);
+  return usual === 1 ? all
+    : all.filter(([a, b]) => b - a > (2 * usual + 0.5) * step);
+};
+
 function options(width: number, format: (v: number) => string,
-  isKnown: boolean, from: number, to: number): uPlot.Options {
+  isKnown: boolean, isBytes: boolean, from: number,
+  to: number): uPlot.Options {
   const axis = { stroke: style('--quiet'), font: '11px system-ui',
     grid: { stroke: style('--line'), width: 1 },
     ticks: { show: false } };
@@ -46,12 +62,12 @@ function options(width: number, format: (v: number) => string,
     axes: [{ ...axis, size: 26, space: to - from > DAY * 1000 ? 90 : 60,
       values: (_, ticks, __, ___, apart) =>
         times(ticks, (to - from) / 1000, apart) },
-      { ...axis, size: 74, space: 34,
+      { ...axis, size: 74, space: 34, ...isBytes ? { incrs: BINARY } : {},
         values: (_, ticks) => ticks.map(v => isKnown ? format(v) : '') }],
     series: [{}, { stroke: style('--accent'), width: 1.5,
-      fill: style('--meter') + '80', spanGaps: false,
+      fill: style('--meter') + '80', spanGaps: false, gaps,
       points: { show: (u, i) => isAlone(u, i), size: 5 } },
-    { stroke: style('--flame-hit'), width: 2, spanGaps: false,
+    { stroke: style('--flame-hit'), width: 2, spanGaps: false, gaps,
       points: { show: (u, i) => isAlone(u, i), size: 5 } }],
   };
 }
@@ -181,7 +197,8 @@ const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
 /* within: a part of it, such as one function; its points are of the same times,
  * and name says what it is. */
 export function Chart({ line, within, name, from, to, format, label, choose,
-  marks = NO_MARKS, bands = NO_BANDS }: { line: Line; within?: Line;
+  marks = NO_MARKS, bands = NO_BANDS, isBytes = false }: { line: Line;
+  isBytes?: boolean; within?: Line;
   name?: string; from: number; to: number; format: (v: number) => string;
   label: string; choose: (from: number, to: number) => void; marks?: Mark[];
   bands?: Band[] }) {
@@ -196,7 +213,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
     const draw = () => {
       plot?.destroy();
       plot = new uPlot({ ...options(at.clientWidth, format,
-        line.some(p => p.value !== null), from, to), hooks: {
+        line.some(p => p.value !== null), isBytes, from, to), hooks: {
         setSelect: [u => {
           const { left, width } = u.select;
           if (width < 3) return;
@@ -237,7 +254,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
       document.removeEventListener('stoker-theme', draw);
       plot.destroy();
     };
-  }, [line, within, name, from, to, format, marks, bands]);
+  }, [line, within, name, from, to, format, marks, bands, isBytes]);
   return <figure class="chart">
     <figcaption>{label}{within && <span class="within"> · {name}</span>}{' '}
       <span class="quiet" role="status" ref={out} />

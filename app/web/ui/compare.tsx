@@ -80,8 +80,8 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
         <li><a href={to('/services')}>Services</a></li>
         {service && <li><a href={toService(service, { type })}>{service}</a>
         </li>}
-        <li aria-current="page">{side(a, 'base')} → {side(b,
-          'comparison')}</li>
+        <li aria-current="page"><span>{side(a, 'base')} → {side(b,
+          'comparison')}</span></li>
       </ol>
       <label>Compare <select value={norm} onChange={e => go(toCompare(a, b,
         { service, type, norm: e.currentTarget.value }) + location.hash)}>
@@ -90,7 +90,8 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
       </select></label>
       <button type="button" onClick={() => go(toCompare(b, a, { service, type,
         norm }))}>Swap sides</button>
-      {words.data && <Share url={words.data.links.diff} />}
+      {words.data && <Share find={() =>
+        Promise.resolve(words.data!.links.diff)} />}
     </nav>
     {a.includes('..') && b.includes('..') && <Brushes a={a} b={b}
       service={service} type={type} unit={doc.data?.unit} choose={(x, y) =>

@@ -1,10 +1,11 @@
 /* A service over a range of time: what it costs, and what it did. */
-import { useEffect, useMemo } from 'preact/hooks';
-import { ApiError, get, PROFILING, type Caller } from './api';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { all, ApiError, get, PROFILING, type Caller } from './api';
 import { toCompare } from './compare';
 import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
-import { Empty, Failure, Skeleton, Time } from './parts';
+import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
+  from './parts';
 import { Profile, type Doc } from './profile';
 import { latest, toResult, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
@@ -18,7 +19,11 @@ const RANGES = [['now-15m', '15 minutes'], ['now-1h', 'hour'],
 const REFRESH_MS = 30e3, LISTED = 50, NONE: Result[] = [];
 
 /* What the address says; a range in milliseconds, or from a time until now. */
-type View = { service: string; type: string; from: string; to: string };
+type View = { service: string; type: string; from: string; to: string;
+  only: Labels };
+/* What is looked at alone: label.zone=a, or a host. */
+type Labels = Record<string, string>;
+const isLabel = (name: string) => name === 'host' || name.startsWith('label.');
 
 export default function Explore({ args, query, caller }: PageProps) {
   const { service } = args, asked = query.get('type');
@@ -29,18 +34,24 @@ export default function Explore({ args, query, caller }: PageProps) {
   /* an empty capture is no reason to open a page that shows nothing */
   const type = last.data?.sampleCount ? last.data.profileType : 'cpu';
   const view = { service, type: asked ?? type,
-    from: query.get('from') ?? 'now-1h', to: query.get('to') ?? 'now' };
+    from: query.get('from') ?? 'now-1h', to: query.get('to') ?? 'now',
+    only: Object.fromEntries([...query].filter(([name]) => isLabel(name))) };
   return <Shown key={service} view={view} caller={caller} />;
 }
 
-const asked = ({ service, type, from, to }: View) => String(
-  new URLSearchParams({ service, profileType: type, from, to }));
+const asked = ({ service, type, from, to, only }: View) => String(
+  new URLSearchParams({ service, profileType: type, from, to, ...only }));
 
 const show = (view: View, change: Partial<View>) => {
-  const { service, type, from, to: until } = { ...view, ...change };
+  const { service, type, from, to: until, only } = { ...view, ...change };
   go(toService(service, { type, from: from === 'now-1h' && until === 'now' ? ''
-    : from, to: until === 'now' ? '' : until }) + location.hash);
+    : from, to: until === 'now' ? '' : until, ...only }) + location.hash);
 };
+const between = (view: View, from: number, to: number) =>
+  show(view, { from: String(Math.round(from)), to: String(Math.round(to)) });
+
+const isUnknown = (e?: Error) =>
+  e instanceof ApiError && e.code === 'UnknownService';
 
 function Shown({ view, caller }: { view: View; caller: Caller }) {
   const q = asked(view), isLive = view.to === 'now';
@@ -58,16 +69,22 @@ function Shown({ view, caller }: { view: View; caller: Caller }) {
   const address = `${PROFILING}/merge?${q}`;
   const doc = useData(address, signal =>
     get<Doc>(address + '&format=json', signal));
+  if (isUnknown(trend.error)) return <Empty
+    title={`There is no service ${view.service}`}>
+    <p>It may have been removed, or the address may be wrong.</p>
+    <p><a href={to('/services')}>Go to the services</a></p></Empty>;
   return <>
     <Tools view={view} trend={trend.data} caller={caller}
       last={items.find(r => r.status === 'completed')} />
     {trend.data ? <Costs trend={trend.data} unit={doc.data?.unit}
-      marks={marks}
-      choose={(from, to) => show(view, { from: String(Math.round(from)),
-        to: String(Math.round(to)) })} />
+      marks={marks} only={view.only}
+      choose={(from, to) => between(view, from, to)} />
       : trend.error ? <Failure error={trend.error} again={trend.again} />
         : <div class="chart waiting"><Skeleton lines={3} /></div>}
-    <Events marks={marks} isCut={items.length === LISTED} />
+    <div class="about-range">
+      <Events marks={marks} isCut={items.length === LISTED} />
+      {doc.data && <Hint view={view} caller={caller} />}
+    </div>
     {doc.data ? <Profile doc={doc.data} address={address} />
       : doc.error ? <Nothing error={doc.error} view={view} caller={caller}
         again={doc.again} /> : <Skeleton lines={10} />}
@@ -96,14 +113,91 @@ function Tools({ view, trend, caller, last }: { view: View; trend?: Trend;
       {RANGES.map(([value, word]) =>
         <option key={value} value={value}>{word}</option>)}
     </select></label>
+    {trend && <Dates key={trend.from + trend.to} trend={trend}
+      choose={(a, b) => between(view, a, b)} />}
     {!isKnown && <button type="button" title="A range three times as long"
       onClick={() => wider(view)}>Zoom out</button>}
+    <Only view={view} />
     {trend && <Before view={view} trend={trend} />}
     {type === 'goroutine' && last && <a class="button"
       href={toResult(last.id) + '/threads'}>Stacks</a>}
+    <Share find={() => get<{ flameGraphUrl: string }>(
+      `${PROFILING}/merge?${asked(view)}&top=1`).then(m => m.flameGraphUrl)} />
     <a class="button" href={toSettings(service)}>Settings</a>
     {caller.role !== 'viewer' && <ProfileNow service={service} type={type} />}
   </div>;
+}
+
+/* A time as an input of a form has it, in the browser's zone. */
+const typed = (at: string) => {
+  const ms = Date.parse(at), zone = new Date(ms).getTimezoneOffset() * 60e3;
+  return new Date(ms - zone).toISOString().slice(0, 16);
+};
+
+function Dates({ trend, choose }: { trend: Trend;
+  choose: (from: number, to: number) => void }) {
+  const at = usePop(), [wrong, setWrong] = useState('');
+  const submit = (e: SubmitEvent) => {
+    e.preventDefault();
+    const data = new FormData(e.currentTarget as HTMLFormElement);
+    const [from, to] = ['from', 'to'].map(name =>
+      Date.parse(String(data.get(name))));
+    if (!(from < to)) return setWrong('The range ends before it begins.');
+    at.current!.open = false;
+    choose(from, to);
+  };
+  return <details class="pop" ref={at}>
+    <summary>Dates</summary>
+    <form class="dates" onSubmit={submit}>
+      <label>From <input type="datetime-local" name="from" required
+        defaultValue={typed(trend.from)} /></label>
+      <label>To <input type="datetime-local" name="to" required
+        defaultValue={typed(trend.to)} /></label>
+      {wrong && <p class="bad" role="alert">{wrong}</p>}
+      <button class="main">Show</button>
+    </form>
+  </details>;
+}
+
+type Series = { host: string; labels: Labels };
+
+/* Labels and hosts that the range is made of: those that are chosen, and on
+ * request the others. */
+function Only({ view }: { view: View }) {
+  const [isOpen, setOpen] = useState(false), at = usePop();
+  const { data, error } = useData(isOpen ? 'labels ' + asked(view) : '',
+    async signal => isOpen ? (await get<{ series: Series[] }>(
+      `${PROFILING}/merge?${asked(view)}&top=1`, signal)).series : []);
+  const found = new Set(data?.flatMap(({ host, labels }) => [`host=${host}`,
+    ...Object.entries(labels).map(([k, v]) => `label.${k}=${v}`)]));
+  const others = [...found].map(text => {
+    const end = text.indexOf('=');
+    return [text.slice(0, end), text.slice(end + 1)] as const;
+  }).filter(([name, value]) => value && !(name in view.only)).sort();
+  const told = (name: string, value: string) =>
+    `${name.replace(/^label\./, '')} = ${value}`;
+  return <>
+    {Object.entries(view.only).map(([name, value]) => <button type="button"
+      key={name} class="chip" title="Show all again" onClick={() => {
+        const { [name]: _, ...only } = view.only;
+        show(view, { only });
+      }}>{told(name, value)} <span aria-hidden="true">×</span>
+      <span class="unseen">, show all again</span></button>)}
+    <details class="pop" ref={at} onToggle={e =>
+      setOpen(e.currentTarget.open)}>
+      <summary>Labels</summary>
+      <div>{error ? <p>{sentence(error.message)}</p>
+        : !data ? <Skeleton lines={2} /> : others.length === 0
+          ? <p>{found.size > 0 ? 'All that is shown has these labels.'
+            : 'Captures that were asked for are added up whole.'}</p>
+          : <ul class="choices" aria-label="Show only">
+            {others.map(([name, value]) => <li key={name + value}>
+              <button type="button" onClick={() => show(view, {
+                only: { ...view.only, [name]: value } })}>
+                {told(name, value)}</button></li>)}</ul>}
+      </div>
+    </details>
+  </>;
 }
 
 const HALVES = 'halves';
@@ -161,7 +255,7 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
           <th scope="row">{href
             ? <a href={href}><Time at={iso(at)} isExact /></a>
             : <Time at={iso(at)} isExact />}</th>
-          <td>{text}</td>
+          <td>{r?.status === 'failed' ? 'capture' : text}</td>
           <td class="number">{r?.sampleCount.toLocaleString('en')}</td>
           <td>{r && (r.status === 'completed' ? r.quality.verdict
             : r.phase)}</td>
@@ -170,6 +264,70 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
 }
 const iso = (at: number) => new Date(at).toISOString();
 
+type Continuous = { enabled: boolean; profileTypes: string[];
+  retentionDays: number; createdAt: string;
+  unsupported: { profileType: string; missing: string }[];
+  failing: { profileType: string; message: string }[] };
+const OFF: Continuous = { enabled: false, profileTypes: [], retentionDays: 0,
+  createdAt: '', unsupported: [], failing: [] };
+
+/* Nothing is known of it where it was never on. */
+const useContinuous = (service: string) => useData('continuous? ' + service,
+  signal => get<Continuous>(`${PROFILING}/continuous/${encodeURIComponent(
+    service)}`, signal).catch(e => {
+    if (e instanceof ApiError && e.status === 404) return OFF;
+    throw e;
+  })).data;
+
+/* Where only captures are seen: that there may be more. */
+function Hint({ view: { service, type }, caller }: { view: View;
+  caller: Caller }) {
+  const now = useContinuous(service);
+  if (!now || now.enabled && now.profileTypes.includes(type)) return null;
+  return <p class="quiet">Only captures are shown: {type} is not profiled all
+    the time. {caller.role === 'admin' && <a href={toSettings(service)}>
+      Turn it on</a>}</p>;
+}
+
+/* Why there is nothing, each reason a sentence with the way to mend it. */
+function reasons({ type, to: until, only }: View, now: Continuous,
+  running: number) {
+  const all: string[] = [], end = Number(until);
+  if (Object.keys(only).length > 0)
+    all.push('Only profiles with the chosen labels are shown.');
+  if (!now.enabled)
+    all.push('Continuous profiling is off: there are profiles only of times '
+      + 'when somebody asked for one.');
+  else if (!now.profileTypes.includes(type))
+    all.push(`Continuous profiling is on for ${now.profileTypes.join(', ')
+    }, not for ${type}.`);
+  else if (end < Date.parse(now.createdAt))
+    all.push('Continuous profiling was turned on later than that.');
+  else if (end < Date.now() - now.retentionDays * 864e5)
+    all.push(`Profiles are kept for ${now.retentionDays} days.`);
+  for (const u of now.unsupported)
+    if (u.profileType === type) all.push(`The service needs ${u.missing}.`);
+  for (const f of now.failing)
+    if (f.profileType === type) all.push(sentence(f.message));
+  if (running === 0 && until === 'now')
+    all.push('No process matches the service now.');
+  return all;
+}
+
+function Reasons({ view, caller }: { view: View; caller: Caller }) {
+  const now = useContinuous(view.service);
+  const running = useData('processes? ' + view.service, signal =>
+    all<unknown>(`/api/v1/services/${encodeURIComponent(view.service)
+    }/processes`, signal)).data;
+  if (!now || !running) return null;
+  return <>
+    <ul>{reasons(view, now, running.length).map(text =>
+      <li key={text}>{text}</li>)}</ul>
+    <p><a href={toSettings(view.service)}>{caller.role === 'admin'
+      ? 'Change what is profiled' : 'See what is profiled'}</a></p>
+  </>;
+}
+
 function Nothing({ error, view, caller, again }: { error: Error; view: View;
   caller: Caller; again: () => void }) {
   const isEmpty = error instanceof ApiError && error.code === 'EmptyRange';
@@ -177,8 +335,7 @@ function Nothing({ error, view, caller, again }: { error: Error; view: View;
     isEmpty ? latest(view.service, signal) : Promise.resolve(undefined));
   if (!isEmpty) return <Failure error={error} again={again} />;
   return <Empty title={`No ${view.type} profile in this range`}>
-    <p>Profiles are taken when somebody asks for one, and all the time where
-      continuous profiling is on for the service.</p>
+    <Reasons view={view} caller={caller} />
     {last.data && <p>The last one, of type {last.data.profileType}, is
       from <a href={toResult(last.data.id)}>
         <Time at={last.data.startedAt} isExact /></a>.</p>}

@@ -11,7 +11,8 @@ import { useData } from './use';
 
 export type Field = { type?: string; description?: string; enum?: string[];
   minimum?: number; maximum?: number; maxLength?: number;
-  default?: string | number; examples?: string[];
+  default?: string | number; examples?: string[]; items?: Field;
+  properties?: Record<string, Field>; required?: string[];
   additionalProperties?: unknown };
 type Schema = { required?: string[]; properties: Record<string, Field> };
 type Method = 'post' | 'put';
@@ -31,20 +32,25 @@ async function schemaOf(path: string, method: Method) {
   return paths[path][method]!.requestBody.content['application/json'].schema;
 }
 
-/* Fields that are objects are typed as lines, "cpu.percent = 80". */
+/* Objects of any names are typed as lines; so is a match, of which a word may
+ * be typed that is looked for. */
 const EXAMPLES: Record<string, string> = {
   match: 'unit = nginx.service',
   labels: 'team = web',
-  allow: 'javaPerfMap = true',
-  when: 'cpu.percent = 80',
-  capture: 'durationSeconds = 30',
 };
 
 /* A name of the API, as words: expiresInDays is "Expires in days". */
 export function words(name: string) {
   const text = name.replace(/[A-Z]/g, c => ' ' + c.toLowerCase());
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return (text.charAt(0).toUpperCase() + text.slice(1))
+    .replace(/\b(cpu|rss|url|pid)\b/gi, word => word.toUpperCase());
 }
+
+/* An object is a choice if each of its members is one: {"rss": {"bytes": 1}} */
+const isChoice = ({ properties = {} }: Field) => Object.values(properties)
+  .every(p => p.type === 'object');
+const hasMembers = (name: string, f: Field): f is Required<Field> =>
+  f.properties !== undefined && !(name in EXAMPLES);
 
 function linesOf(name: string, text: string, isText: boolean) {
   try {
@@ -54,17 +60,34 @@ function linesOf(name: string, text: string, isText: boolean) {
   }
 }
 
-/* Fields that were left empty are not sent: the server has their defaults. */
+/* What is typed in a field; undefined for one that was left empty, whose
+ * default the server has. */
+function valueOf(data: FormData, name: string, field: Field): unknown {
+  const text = String(data.get(name) ?? '').trim();
+  if (field.type === 'boolean') return text === 'on';
+  if (field.items?.enum) return data.getAll(name);
+  if (hasMembers(name, field)) return membersOf(data, name, field);
+  if (text === '') return undefined;
+  return field.type === 'integer' || field.type === 'number' ? Number(text)
+    : field.type === 'array' ? text.split(',').map(s => s.trim())
+      .filter(Boolean)
+      : field.type === 'object'
+        ? linesOf(name, text, !!field.additionalProperties) : text;
+}
+
+function membersOf(data: FormData, name: string, field: Required<Field>) {
+  const chosen = isChoice(field) ? [String(data.get(name))]
+    : Object.keys(field.properties);
+  const all = chosen.flatMap(of => of in field.properties ? [[of,
+    valueOf(data, `${name}.${of}`, field.properties[of])]] : []);
+  return Object.fromEntries(all.filter(([, v]) => v !== undefined));
+}
+
 function bodyOf(data: FormData, { properties }: Schema, fixed: Values) {
   const body = { ...fixed };
-  for (const [name, { type, additionalProperties }] of
-    Object.entries(properties)) {
-    const text = String(data.get(name) ?? '').trim();
-    if (name in fixed || (text === '' && type !== 'boolean')) continue;
-    body[name] = type === 'integer' || type === 'number' ? Number(text)
-      : type === 'array' ? text.split(',').map(s => s.trim()).filter(Boolean)
-        : type === 'object' ? linesOf(name, text, !!additionalProperties)
-          : type === 'boolean' ? text === 'on' : text;
+  for (const [name, field] of Object.entries(properties)) {
+    const value = name in fixed ? undefined : valueOf(data, name, field);
+    if (value !== undefined) body[name] = value;
   }
   return body;
 }
@@ -72,11 +95,12 @@ function bodyOf(data: FormData, { properties }: Schema, fixed: Values) {
 /*
  * A button that opens a form, and sends what is typed to the path. operation is
  * the path as the description has it, where that is another; values are what
- * the fields begin with, and fixed is sent without being asked for.
+ * the fields begin with, and fixed is sent without being asked for. main: the
+ * fields that come first, if only some do; the rest is folded.
  */
 type Making<T> = { word: string; title: string; path: string;
   operation?: string; method?: Method; values?: Values; fixed?: Values;
-  made: (what: T) => void };
+  main?: string[]; made: (what: T) => void };
 
 export function Make<T>(props: Making<T> & { isMain?: boolean }) {
   const [isOpen, setOpen] = useState(false);
@@ -88,7 +112,8 @@ export function Make<T>(props: Making<T> & { isMain?: boolean }) {
 }
 
 function Dialog<T>({ word, title, path, operation = path, method = 'post',
-  values = {}, fixed = {}, made, close }: Making<T> & { close: () => void }) {
+  values = {}, fixed = {}, main, made, close }: Making<T> &
+  { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const schema = useData(`schema ${method} ${operation}`,
     () => schemaOf(operation, method));
@@ -111,14 +136,20 @@ function Dialog<T>({ word, title, path, operation = path, method = 'post',
     }
   }
 
+  const inputs = (names: string[]) => names.map(name => <Input key={name}
+    name={name} field={schema.data!.properties[name]} value={values[name]}
+    isRequired={!!schema.data!.required?.includes(name)} />);
+  const all = Object.keys(schema.data?.properties ?? {}).filter(name =>
+    !(name in fixed));
+  const first = main ?? all, more = all.filter(name => !first.includes(name));
   return <dialog class="form fields" ref={dialog} onClose={close}
     aria-labelledby="form-title">
     <h2 id="form-title">{title}</h2>
     {schema.data ? <form onSubmit={submit}>
-      {Object.entries(schema.data.properties)
-        .filter(([name]) => !(name in fixed)).map(([name, field]) =>
-          <Input key={name} name={name} field={field} value={values[name]}
-            isRequired={!!schema.data!.required?.includes(name)} />)}
+      {inputs(first)}
+      {more.length > 0 && <details class="more" onInvalidCapture={e => {
+        e.currentTarget.open = true;
+      }}><summary>More</summary>{inputs(more)}</details>}
       {error && <p class="bad" role="alert">{sentence(error.message)}</p>}
       <div class="buttons">
         <button class="main" disabled={isBusy}>{word}</button>
@@ -138,20 +169,88 @@ function typed(value: unknown) {
       : typeof value === 'object' ? toLines(value as Values) : String(value);
 }
 
-function Input({ name, field, value, isRequired }: { name: string;
-  field: Field; value: unknown; isRequired: boolean }) {
+type Entry = { name: string; field: Field; value: unknown;
+  isRequired: boolean };
+
+function Input(entry: Entry) {
+  const { name, field } = entry;
+  return hasMembers(name, field) ? isChoice(field)
+    ? <Choice {...entry} field={field} /> : <Members {...entry}
+      field={field} /> : field.items?.enum ? <Several {...entry} />
+    : <One {...entry} />;
+}
+
+const About = ({ name, field }: Entry) => field.description
+  ? <p class="quiet" id={`about-${name}`}>{sentence(field.description)}
+    {field.type === 'array' && !field.items?.enum &&
+      ' Separate them by commas.'}</p> : null;
+/* The last part of a name such as when.rss.bytes. */
+const wordsOf = (name: string) => words(name.slice(name.lastIndexOf('.') + 1));
+
+/* An object, as a group of fields. */
+function Members(entry: Entry & { field: Required<Field> }) {
+  const { name, field, value } = entry;
+  return <fieldset class="group"><legend>{wordsOf(name)}</legend>
+    <About {...entry} />
+    <Fields name={name} field={field} value={value} /></fieldset>;
+}
+
+const Fields = ({ name, field: { properties = {}, required = [] }, value }:
+  Omit<Entry, 'isRequired'>) => <>{Object.entries(properties).map(
+  ([of, field]) => <Input key={of} name={`${name}.${of}`} field={field}
+    value={(value as Values | undefined)?.[of] ??
+      (field.type === 'boolean' ? false : undefined)}
+    isRequired={required.includes(of)} />)}</>;
+
+/* One of several objects: which, and then its fields. */
+function Choice(entry: Entry & { field: Required<Field> }) {
+  const { name, field: { properties }, value } = entry;
+  const of = value as Values | undefined, kinds = Object.keys(properties);
+  const [kind, set] = useState(Object.keys(of ?? {})[0] ?? kinds[0]);
+  return <fieldset class="group"><legend>{wordsOf(name)}</legend>
+    <div class="field"><label>What
+      <select name={name} value={kind} aria-describedby={`about-${name}`}
+        onChange={e => set(e.currentTarget.value)}>
+        {kinds.map(k => <option key={k} value={k}>{words(k)}</option>)}
+      </select></label>
+    <About {...entry} field={properties[kind]} /></div>
+    <Fields key={kind} name={`${name}.${kind}`} field={properties[kind]}
+      value={of?.[kind]} /></fieldset>;
+}
+
+/* Any of several words. */
+function Several(entry: Entry) {
+  const { name, field, value } = entry, chosen = value as string[] | undefined;
+  return <fieldset class="group several"><legend>{wordsOf(name)}</legend>
+    <About {...entry} />
+    {field.items!.enum!.map(word => <label key={word}>
+      <input type="checkbox" name={name} value={word}
+        defaultChecked={chosen?.includes(word)} />{word}</label>)}
+  </fieldset>;
+}
+
+/* Names that are left out are those of programs: nginx.service is nginx. */
+const nameFor = (text: string) => text.replace(/^.*[/ ]/, '')
+  .replace(/\.service$/, '').replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 63);
+
+function One(entry: Entry) {
+  const { name, field, value, isRequired } = entry;
   const isNumber = field.type === 'integer' || field.type === 'number';
   const hint = String(field.default ?? field.examples?.[0] ?? '');
-  const about = `about-${name}`, common = { name, required: isRequired,
-    'aria-describedby': about, defaultValue: typed(value) };
+  const common = { name, required: isRequired,
+    'aria-describedby': field.description && `about-${name}`,
+    defaultValue: typed(value) };
   const [lines, setLines] = useState(typed(value) ?? '');
   const area = useRef<HTMLTextAreaElement>(null);
-  const choose = (text: string) => {
+  const choose = (text: string, program: string) => {
+    const of = area.current!.form!.elements.namedItem('name');
+    if (of instanceof HTMLInputElement && !of.value)
+      of.value = nameFor(program);
     setLines(text);
     area.current!.focus();
   };
   return <div class={field.type === 'object' ? 'field lines' : 'field'}>
-    <label>{words(name)}
+    <label>{wordsOf(name)}
       {field.enum ? <select {...common}
         defaultValue={typed(value) ?? field.default}>
         {!isRequired && field.default === undefined && <option />}
@@ -162,12 +261,12 @@ function Input({ name, field, value, isRequired }: { name: string;
             spellcheck={false} placeholder={EXAMPLES[name] ?? ''} value={lines}
             onInput={e => setLines(e.currentTarget.value)} />
             : isNumber ? <input {...common} type="number" min={field.minimum}
-              max={field.maximum} placeholder={hint} />
+              max={field.maximum} placeholder={hint}
+              step={field.type === 'integer' ? 1 : 'any'} />
               : <input {...common} maxLength={field.maxLength}
                 autoComplete="off" placeholder={hint} />}
     </label>
     {name === 'match' && <Matching text={lines} choose={choose} />}
-    <p class="quiet" id={about}>{sentence(field.description ?? '')}
-      {field.type === 'array' && ' Separate them by commas.'}</p>
+    <About {...entry} />
   </div>;
 }

@@ -51,6 +51,14 @@ function patternOf(command: string) {
     : `^${escaped(first)} ${escaped(second)}( |$)`;
 }
 
+/* What tells a process from others, for a name. */
+function programOf({ unit, executable, command }: Process) {
+  const [, script = ''] = command.split(' ');
+  return unit.endsWith('.service') && !/^user@\d+\./.test(unit) ? unit
+    : INTERPRETER.test(executable) && script && !script.startsWith('-')
+      ? script : executable;
+}
+
 /* The match that means a process and its successors after a restart. */
 function matchOf({ unit, executable, command }: Process) {
   if (unit.endsWith('.service') && !/^user@\d+\./.test(unit))
@@ -62,7 +70,7 @@ function matchOf({ unit, executable, command }: Process) {
 }
 
 export function Matching({ text, choose }:
-  { text: string; choose: (match: string) => void }) {
+  { text: string; choose: (match: string, program: string) => void }) {
   const settled = useSettled(text), rule = ruleOf(settled);
   const isAll = rule !== null && Object.keys(rule).length === 0;
   const { data, error } = useData('survey ' + JSON.stringify(rule), async () =>
@@ -80,7 +88,7 @@ export function Matching({ text, choose }:
       {(h.found.processes ?? []).filter(isWanted)
         .slice(0, isAll ? undefined : SHOWN).map(p => <li key={p.pid}>{isAll
           ? <button type="button" title={p.command}
-            onClick={() => choose(matchOf(p))}><Words of={p} /></button>
+            onClick={() => choose(matchOf(p), programOf(p))}><Words of={p} /></button>
           : <span title={p.command}><Words of={p} /></span>}
         </li>)}</ul>)}
   </div>;

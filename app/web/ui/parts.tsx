@@ -86,9 +86,19 @@ export function usePop() {
   return at;
 }
 
-/* A link that works for everybody who has it, until it ends. */
-export function Share({ url }: { url: string }) {
-  const [said, say] = useState(''), at = usePop();
+/*
+ * A link that works for everybody who has it, until it ends, and shows the
+ * profile as it is looked at: zoom and search are in the fragment.
+ */
+export function Share({ find }: { find: () => Promise<string> }) {
+  const [url, setUrl] = useState(''), [said, say] = useState('');
+  const at = usePop();
+  const begin = () => {
+    if (!at.current!.open) return;
+    say('');
+    find().then(link => setUrl(link + location.hash),
+      (e: Error) => say(sentence(e.message)));
+  };
   const copy = (e: Event) => {
     const field = (e.currentTarget as Element).parentElement!
       .querySelector('input')!;
@@ -96,14 +106,14 @@ export function Share({ url }: { url: string }) {
     navigator.clipboard.writeText(url).then(() => say('Copied'),
       () => say('Copy the selected text'));
   };
-  return <details class="pop" ref={at}>
+  return <details class="pop" ref={at} onToggle={begin}>
     <summary>Share</summary>
     <div>
       <label>Anybody who has this link sees the profile, without signing in:
         <input readOnly value={url} onFocus={e => e.currentTarget.select()} />
       </label>
-      <button type="button" onClick={copy}>Copy</button>
-      <span role="status">{said}</span>
+      <button type="button" disabled={!url} onClick={copy}>Copy</button>
+      {' '}<span role="status">{said}</span>
     </div>
   </details>;
 }

@@ -80,14 +80,57 @@ function useSeen<T extends Element>() {
   return [at, isSeen] as const;
 }
 
+type Trigger = { id: string; trigger: string; lastFiredAt: string | null;
+  lastProfileId: string };
+type Continuous = { unsupported: { profileType: string; missing: string }[];
+  failing: { profileType: string; message: string }[] };
+const ALARM_MS = 36e5; /* for so long it is told that a trigger fired */
+
+/* What is known of one service only, and changes seldom. */
+async function more(name: string, signal: AbortSignal) {
+  const part = encodeURIComponent(name), at = `/api/v1/services/${part}`;
+  const [processes, triggers, continuous] = await Promise.all([
+    all<{ host: string }>(at + '/processes', signal),
+    all<Trigger>(at + '/triggers', signal),
+    get<Continuous>(`${PROFILING}/continuous/${part}`, signal)
+      .catch(() => null)]);
+  return { hosts: [...new Set(processes.map(p => p.host))],
+    alarms: triggers.filter(t => t.lastFiredAt &&
+      Date.now() - Date.parse(t.lastFiredAt) < ALARM_MS),
+    lacks: [...(continuous?.unsupported ?? []).map(u =>
+      `${u.profileType} needs ${u.missing}`),
+    ...(continuous?.failing ?? []).map(f =>
+      `${f.profileType}: ${f.message}`)] };
+}
+const useMore = (name: string, isSeen: boolean) => useData(isSeen
+  ? 'more ' + name : '', async signal => isSeen ? more(name, signal)
+  : undefined, isSeen ? TREND_MS : 0).data;
+
+/* Triggers that fired, and types that cannot be profiled all the time. */
+function Notes({ name, of: { alarms, lacks } }: { name: string;
+  of: Awaited<ReturnType<typeof more>> }) {
+  return <>
+    {alarms.map(t => <a key={t.id} class="badge alarm" href={t.lastProfileId
+      ? toResult(t.lastProfileId) : toSettings(name)}>
+      {t.trigger} fired <Time at={t.lastFiredAt!} /></a>)}
+    {lacks.length > 0 && <a class="badge" href={toSettings(name)}
+      title={lacks.join('\n')}>{lacks.length === 1 ? 'a type is missing'
+        : `${lacks.length} types are missing`}</a>}
+  </>;
+}
+
 function Row({ service, running, caller }:
   { service: Service; running: number; caller: Caller }) {
   const { name, kind, description } = service;
   const [at, isSeen] = useSeen<HTMLTableRowElement>();
+  const known = useMore(name, isSeen);
   return <tr ref={at}>
     <th scope="row"><a href={toService(name)}>{name}</a>
+      {known && <Notes name={name} of={known} />}
       <span class="quiet">{description}</span></th>
-    <td class="number wide">{running > 0 ? running
+    <td class="number wide">{running > 0 ? <>{running}{known &&
+      <span class="quiet"> on {known.hosts.length === 1 ? known.hosts[0]
+        : `${known.hosts.length} hosts`}</span>}</>
       : <span class="quiet" title={'No process matches the service now'}>
         none</span>}</td>
     <td class="wide">{kind}</td>
@@ -149,7 +192,8 @@ function AddService() {
   useEffect(() => { import('./form').then(m => set(() => m.Make)); }, []);
   const path = '/api/v1/services';
   return Form ? <Form<Service> word="Add a service" title="Add a service"
-    path={path} made={s => go(toSettings(s.name))} /> : null;
+    path={path} main={['match', 'name', 'description']}
+    made={s => go(toSettings(s.name))} /> : null;
 }
 
 function NoServices({ caller }: { caller: Caller }) {

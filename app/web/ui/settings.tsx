@@ -2,15 +2,17 @@
  * What a service is, and what is done with it by itself: its processes,
  * continuous profiling, triggers and baselines.
  */
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { quantity } from '../flame/text.js';
 import { all, ApiError, get, PROFILING, remove } from './api';
-import { Make } from './form';
+import { toCompare } from './compare';
+import { Make, words } from './form';
 import { toLines } from './lines';
 import type { PageProps } from './pages';
-import { Ask, Failure, Skeleton, Time } from './parts';
-import { toResult, toService } from './result';
+import { Ask, Failure, sentence, Skeleton, Time } from './parts';
+import { toResult, toService, type Result } from './result';
 import { go, to } from './route';
-import { ProfileNow } from './start';
+import { fields, ProfileNow } from './start';
 import { useData } from './use';
 
 type Service = Record<string, unknown> & { name: string; kind: string;
@@ -21,8 +23,10 @@ type Failing = { profileType: string; message: string };
 type Continuous = { profileTypes: string[]; sampleRate: number;
   retentionDays: number; enabled: boolean; failing: Failing[];
   unsupported: { profileType: string; missing: string }[] };
-type Trigger = { id: string; trigger: string; when: Record<string, unknown>;
-  enabled: boolean; lastValue: number; lastValueAt: string | null;
+type Condition = { function?: string; percent?: number; bytes?: number;
+  ratio?: number };
+type Trigger = { id: string; trigger: string; enabled: boolean;
+  when: Record<string, Condition>; lastValue: number; lastValueAt: string | null;
   lastFiredAt: string | null; lastProfileId: string };
 type Baseline = { baselineId: string; baselineLabel: string;
   profileType: string; sessionId: string; createdAt: string;
@@ -55,7 +59,7 @@ export default function Settings({ args, caller }: PageProps) {
         <ProfileNow service={name} />
         <Make<Service> word="Edit" isMain={false} title={`Edit ${name}`} path={at}
           operation={SERVICES + '/{name}'} method="put" values={data}
-          made={again} />
+          main={['match', 'description']} made={again} />
         <Ask word="Remove" question={`Remove ${name}?`}
           about="Its profiles, baselines and triggers are removed with it."
           action={() => remove(at).then(() => go(to('/services')))} />
@@ -69,7 +73,10 @@ export default function Settings({ args, caller }: PageProps) {
       {data.host && <><dt>Host</dt><dd>{data.host}</dd></>}
       {data.description && <><dt>About</dt><dd>{data.description}</dd></>}
     </dl>
-    {!isPushed && <Processes at={at} />}
+    {!isPushed && <>
+      <Processes at={at} />
+      <Types name={name} mayStart={caller.role !== 'viewer'} />
+    </>}
     <ContinuousPart name={name} isAdmin={isAdmin} />
     <Triggers at={at} isAdmin={isAdmin} />
     <Baselines name={name} mayRemove={caller.role !== 'viewer'} />
@@ -95,6 +102,45 @@ function Processes({ at }: { at: string }) {
               <td class="mono">{p.command}</td>
               <td class="wide"><Time at={p.seenAt} /></td></tr>)}</tbody>
           </table>}
+  </section>;
+}
+
+/* The newest capture of each type. */
+async function newest(name: string, signal: AbortSignal) {
+  const types = (await fields()).profileType.enum!;
+  return Promise.all(types.map(async type => {
+    const q = new URLSearchParams({ service: name, profileType: type,
+      limit: '1', resolution: 'none' });
+    const { items } = await get<{ items: Result[] }>(
+      `${PROFILING}/history?${q}`, signal);
+    return { type, last: items[0] as Result | undefined };
+  }));
+}
+
+/* Which types the service has, as its captures tell: the message of one that
+ * failed says what is missing. */
+function Types({ name, mayStart }: { name: string; mayStart: boolean }) {
+  const { data, error, again } = useData('types ' + name, signal =>
+    newest(name, signal), REFRESH_MS);
+  return <section class="part">
+    <div class="head"><h2>Types of profiles</h2></div>
+    {error ? <Failure error={error} again={again} />
+      : !data ? <Skeleton lines={4} /> : <table class="list">
+        <thead><tr><th scope="col">Type</th><th scope="col">Last capture</th>
+          <th scope="col" class="wide">What came of it</th>
+          <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+        <tbody>{data.map(({ type, last }) => <tr key={type}>
+          <th scope="row"><a href={toService(name, { type })}>{type}</a></th>
+          <td>{last ? <a href={toResult(last.id)}><Time
+            at={last.startedAt} /></a> : <span class="quiet">never</span>}</td>
+          <td class={last?.status === 'failed' ? 'bad wide' : 'wide'}>
+            {last && (last.status === 'failed'
+              ? sentence(last.error.message || last.phase)
+              : last.status === 'running' ? last.phase
+                : `${last.sampleCount.toLocaleString('en')} samples`)}</td>
+          <td class="number">{mayStart && <ProfileNow service={name}
+            type={type} />}</td>
+        </tr>)}</tbody></table>}
   </section>;
 }
 
@@ -128,6 +174,19 @@ function ContinuousPart({ name, isAdmin }: { name: string;
   </section>;
 }
 
+/* A value that a condition is about, in its unit. */
+const amount = (of: Condition, v: number) => of.bytes !== undefined
+  ? quantity(v, 'bytes') : Number(v.toPrecision(4)).toLocaleString('en') +
+    (of.percent !== undefined ? ' %' : ' times');
+
+/* "RSS ≥ 1.00 GiB"; a kind of a later release has no condition. */
+function told(when: Record<string, Condition>) {
+  const [[kind, of] = ['', {}]] = Object.entries(when);
+  const least = of.bytes ?? of.percent ?? of.ratio;
+  return words(kind) + (of.function ? ` of ${of.function}` : '') +
+    (least === undefined ? '' : ` ≥ ${amount(of, least)}`);
+}
+
 function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
   const { data, error, again } = useData('triggers ' + at,
     signal => all<Trigger>(at + '/triggers', signal), REFRESH_MS);
@@ -135,7 +194,7 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
     <div class="head"><h2>Triggers</h2>
       {isAdmin && <Make<Trigger> word="Add a trigger" title="Add a trigger"
         path={at + '/triggers'} operation={SERVICES + '/{name}/triggers'}
-        made={again} />}
+        main={['trigger', 'when', 'capture']} made={again} />}
     </div>
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={2} />
@@ -150,9 +209,9 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
             <tbody>{data.map(t => <tr key={t.id}>
               <th scope="row">{t.trigger}
                 {!t.enabled && <span class="quiet"> (off)</span>}</th>
-              <td class="mono">{toLines(t.when)}</td>
-              <td class="number wide">{t.lastValueAt
-                ? Number(t.lastValue.toPrecision(4)) : ''}</td>
+              <td>{told(t.when)}</td>
+              <td class="number wide">{t.lastValueAt ? amount(
+                Object.values(t.when)[0] ?? {}, t.lastValue) : ''}</td>
               <td>{!t.lastFiredAt ? <span class="quiet">never</span>
                 : t.lastProfileId ? <a href={toResult(t.lastProfileId)}>
                   <Time at={t.lastFiredAt} /></a>
@@ -165,6 +224,25 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
             </tr>)}</tbody>
           </table>}
   </section>;
+}
+
+/* Holds the newest capture of the type against a baseline. */
+function Check({ name, of }: { name: string; of: Baseline }) {
+  const [error, setError] = useState<Error>();
+  const check = async () => {
+    const q = new URLSearchParams({ service: name, limit: '1',
+      profileType: of.profileType, status: 'completed', resolution: 'none' });
+    const { items: [last] } = await get<{ items: Result[] }>(
+      `${PROFILING}/history?${q}`);
+    if (!last || last.id === of.sessionId) throw new Error(
+      'there is no later capture: profile it first');
+    go(toCompare(of.sessionId, last.id, { service: name,
+      type: of.profileType }));
+  };
+  return <>{error && <span class="bad" role="alert">{sentence(error.message)}
+    </span>}{' '}
+    <button type="button" onClick={() => check().catch(setError)}>
+      Check the newest</button>{' '}</>;
 }
 
 function Baselines({ name, mayRemove }: { name: string;
@@ -189,12 +267,16 @@ function Baselines({ name, mayRemove }: { name: string;
                 {b.baselineLabel}</a></th>
               <td>{b.profileType}</td><td class="wide">{b.description}</td>
               <td><Time at={b.createdAt} /></td>
-              <td class="number">{mayRemove && <Ask word="Remove"
+              <td class="number"><Check name={name} of={b} />
+                {mayRemove && <Ask word="Remove"
                 question={`Remove the baseline ${b.baselineLabel}?`}
                 about="The capture that it is made of stays."
                 action={() => remove(`${BASELINES}/${b.baselineId}`)
                   .then(again)} />}</td>
             </tr>)}</tbody>
           </table>}
+    {data && data.length > 0 && <p class="quiet">A build pipeline checks by
+      itself: <code>stoker check --baseline {data[0].baselineLabel} --session
+      @last</code> exits with 1 if it costs more.</p>}
   </section>;
 }

@@ -23,17 +23,25 @@ function useFunction() {
   return name;
 }
 
+/* What the chart of a type is of. */
+const LABELS: Record<string, string> = { cpu: 'CPU time per second',
+  memory: 'Memory in use', alloc: 'Allocated per second',
+  block: 'Time blocked per second', mutex: 'Contention per second',
+  io: 'Time in input and output per second',
+  goroutine: 'Goroutines or threads' };
+
 export const lineOf = ({ aggregation, points }: Trend): Line => points.map(p => ({
   at: Date.parse(p.t), value: aggregation === 'sum' ? p.rate : p.value }));
 
-export function Costs({ trend, unit, choose, marks, bands }: {
-  trend: Trend; unit?: string; choose: (from: number, to: number) => void;
+/* only: labels and host that the trend is of. */
+export function Costs({ trend, unit, choose, marks, bands, only = {} }: {
+  trend: Trend; only?: Record<string, string>; unit?: string; choose: (from: number, to: number) => void;
   marks?: Mark[]; bands?: Band[] }) {
   const isRate = trend.aggregation === 'sum';
   const line = useMemo(() => lineOf(trend), [trend]);
   const name = useFunction(), q = new URLSearchParams({ from: trend.from,
     service: trend.service, profileType: trend.profileType, to: trend.to,
-    step: `${trend.stepSeconds}s`, function: name });
+    step: `${trend.stepSeconds}s`, function: name, ...only });
   const part = useData(name && String(q), async signal => name
     ? lineOf(await get<Trend>(`${PROFILING}/history/series?${q}`, signal))
     : undefined);
@@ -43,7 +51,6 @@ export function Costs({ trend, unit, choose, marks, bands }: {
         (isRate ? '/s' : ''), [trend.profileType, unit, isRate]);
   return <Chart line={line} within={part.data} name={shorten(name, 60)}
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
-    choose={choose} marks={marks} bands={bands}
-    label={trend.profileType === 'cpu' ? 'CPU time per second'
-      : isRate ? 'Per second' : 'In use'} />;
+    choose={choose} marks={marks} bands={bands} isBytes={unit === 'bytes'}
+    label={LABELS[trend.profileType] ?? 'Per second'} />;
 }

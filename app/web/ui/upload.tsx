@@ -1,11 +1,11 @@
 /* A profile from elsewhere: dropped here, or chosen. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { send } from './api';
+import { all, ApiError, send } from './api';
 import { fields } from './start';
 import type { PageProps } from './pages';
 import { Empty, Head, sentence } from './parts';
 import { toResult } from './result';
-import { go } from './route';
+import { go, to } from './route';
 import { useData } from './use';
 
 export default function Upload({ caller, query }: PageProps) {
@@ -14,6 +14,8 @@ export default function Upload({ caller, query }: PageProps) {
     useState(false);
   const { data } = useData('fields', fields), form =
     useRef<HTMLFormElement>(null);
+  const services = useData('names', signal =>
+    all<{ name: string }>('/api/v1/services', signal));
   useEffect(() => { document.title = 'Upload · Stoker'; }, []);
   if (caller.role === 'viewer') return <Empty title="For operators">
     <p>Profiles are uploaded by operators and administrators. You are signed in
@@ -57,11 +59,17 @@ export default function Upload({ caller, query }: PageProps) {
     </label>
     <div class="row">
       <label>Service <input name="service" required maxLength={63}
-        autoComplete="off" defaultValue={query.get('service') ?? ''} /></label>
+        autoComplete="off" list="known"
+        defaultValue={query.get('service') ?? ''} /></label>
+      <datalist id="known">{services.data?.map(s =>
+        <option key={s.name}>{s.name}</option>)}</datalist>
       <label>Type <select name="type">{data?.profileType.enum?.map(t =>
         <option key={t}>{t}</option>)}</select></label>
       <button class="main" disabled={isBusy || !file}>Upload</button>
     </div>
-    {error && <p class="bad" role="alert">{sentence(error.message)}</p>}
+    {error && <p class="bad" role="alert">{sentence(error.message)}
+      {error instanceof ApiError && error.code === 'UnknownService' &&
+        <> <a href={to('/services')}>{caller.role === 'admin'
+          ? 'Add it to the services' : 'See which there are'}</a></>}</p>}
   </form>;
 }

@@ -273,10 +273,50 @@ const tests = {
     await page.keyboard.press('Escape');
     await page.locator('.within').waitFor({ state: 'detached' });
   },
-  async a_range_without_profiles_says_so_and_where_the_last_one_is() {
+  async a_range_without_profiles_says_why_and_where_the_last_one_is() {
     const page = await inside('/ui/s/demo?type=cpu&from=1&to=1000');
     await title(page, 'No cpu profile in this range');
     await page.getByText('The last one').waitFor();
+    await page.getByText('Continuous profiling is off').waitFor();
+  },
+  async a_range_is_chosen_by_its_dates() {
+    const page = await inside('/ui/s/demo?from=now-15m');
+    await page.locator('#rows tr').first().waitFor();
+    await page.locator('summary', { hasText: 'Dates' }).click();
+    const from = page.getByLabel('From', { exact: true });
+    const began = await from.inputValue();
+    await from.fill('2037-01-01T00:00');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByRole('alert').getByText('ends before').waitFor();
+    await from.fill(began);
+    await page.getByLabel('To', { exact: true }).fill('2037-01-01T00:00');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.waitForURL(/from=\d+&to=\d+/);
+    await page.locator('#rows tr').first().waitFor();
+  },
+  async a_range_is_shared_as_it_is_looked_at() {
+    const page = await inside('/ui/s/demo?from=now-15m#view=bottomup&q=model');
+    await page.locator('#matched', { hasText: 'matched' }).waitFor();
+    await page.locator('summary', { hasText: 'Share' }).click();
+    const field = page.getByLabel(/Anybody who has this link/);
+    await page.waitForFunction(() =>
+      document.querySelector('.pop[open] input').value);
+    const link = await field.inputValue();
+    same([new URL(link).hash, (await fetch(link)).status],
+      ['#q=model&view=bottomup', 200]);
+  },
+  async a_label_that_is_chosen_stands_there_until_it_is_taken_away() {
+    const page = await inside('/ui/s/demo?from=now-15m&label.zone=a');
+    await page.getByRole('button', { name: 'zone = a' }).click();
+    await page.waitForURL(url => !url.search.includes('zone'));
+    await page.locator('#rows tr').first().waitFor();
+    await page.locator('summary', { hasText: 'Labels' }).click();
+    await page.getByText('Captures that were asked for are').waitFor();
+  },
+  async a_service_that_does_not_exist_is_told_once() {
+    const page = await inside('/ui/s/nobody?type=cpu');
+    await title(page, 'There is no service nobody');
+    same(await page.getByRole('alert').count(), 0);
   },
   async a_key_is_made_shown_once_and_revoked() {
     const page = await inside('/ui/access');

@@ -24,7 +24,7 @@ const tests = {
     const form = dialog(page);
     await form.getByLabel('Name').fill('again');
     await form.getByLabel('Match').fill(`exe = ${EXE}`);
-    await form.getByText('More').click();
+    await form.getByText('More', { exact: true }).click();
     await form.getByLabel('Labels').fill('team = web\nround = 1');
     await press(form, 'Add a service');
     await page.getByText(`exe = ${EXE}`).waitFor();
@@ -118,6 +118,13 @@ const tests = {
     await press(dialog(page), 'Turn off');
     await it.getByText('It is off.').waitFor();
   },
+  async each_type_tells_what_came_of_its_last_capture() {
+    const page = await inside('/ui/s/demo/settings');
+    const row = name => part(page, 'Types of profiles').locator('tr', {
+      has: page.getByRole('link', { name, exact: true }) });
+    await row('cpu').getByText(/\d samples/).waitFor();
+    await row('alloc').getByText('never').waitFor();
+  },
   async a_capture_is_made_a_baseline() {
     const page = await inside(`/ui/p/${ID}`);
     await press(page, 'Make a baseline');
@@ -125,6 +132,8 @@ const tests = {
     await press(dialog(page), 'Make a baseline');
     const baselines = part(page, 'Baselines');
     await baselines.getByRole('link', { name: 'v1' }).waitFor();
+    await press(baselines, 'Check the newest');
+    await baselines.getByRole('alert').getByText('no later capture').waitFor();
     await press(baselines, 'Remove');
     await press(dialog(page), 'Remove');
     await baselines.getByText('None.').waitFor();

@@ -97,10 +97,10 @@ async function more(name: string, signal: AbortSignal) {
   return { hosts: [...new Set(processes.map(p => p.host))],
     alarms: triggers.filter(t => t.lastFiredAt &&
       Date.now() - Date.parse(t.lastFiredAt) < ALARM_MS),
-    lacks: [...(continuous?.unsupported ?? []).map(u =>
-      `${u.profileType} needs ${u.missing}`),
-    ...(continuous?.failing ?? []).map(f =>
-      `${f.profileType}: ${f.message}`)] };
+    lacks: [...(continuous?.unsupported ?? []).map(u => ({
+      type: u.profileType, why: `${u.profileType} needs ${u.missing}` })),
+    ...(continuous?.failing ?? []).map(f => ({
+      type: f.profileType, why: `${f.profileType}: ${f.message}` }))] };
 }
 const useMore = (name: string, isSeen: boolean) => useData(isSeen
   ? 'more ' + name : '', async signal => isSeen ? more(name, signal)
@@ -114,8 +114,8 @@ function Notes({ name, of: { alarms, lacks } }: { name: string;
       ? toResult(t.lastProfileId) : toSettings(name)}>
       {t.trigger} fired <Time at={t.lastFiredAt!} /></a>)}
     {lacks.length > 0 && <a class="badge" href={toSettings(name)}
-      title={lacks.join('\n')}>{lacks.length === 1 ? 'a type is missing'
-        : `${lacks.length} types are missing`}</a>}
+      title={lacks.map(l => l.why).join('\n')}>without{' '}
+      {lacks.map(l => l.type).join(', ')}</a>}
   </>;
 }
 

@@ -122,7 +122,8 @@ function Line({ result, caller, again, at, compare }: { result: Result;
         <li><a href={toResult(part.whole)}>{type}</a></li>
         <li aria-current="page">{lengthOf(part.from)} to {lengthOf(part.to)}
           {part.tid && `, thread ${part.tid}`}</li></>
-        : <li aria-current="page">{type}, <Time at={result.startedAt} /></li>}
+        : <li aria-current="page"><span>{type},{' '}
+          <Time at={result.startedAt} /></span></li>}
     </ol>
     {error && <span class="bad" role="alert">{sentence(error.message)}</span>}
     {views.length > 1 && <div class="views">{views.map(v => <a key={v.at}

@@ -19,14 +19,29 @@ export type Point = { t: string; rate: number | null; value: number | null };
 export type Series = { aggregation: string; stepSeconds: number;
   points: Point[] };
 
+/* A type that cannot be profiled all the time, and why. */
+type Lack = { type: string; why: string };
+type Continuous = { service: string;
+  unsupported: { profileType: string; missing: string }[];
+  failing: { profileType: string; message: string }[] };
+const NOTHING: Lack[] = [];
+
 const REFRESH_MS = 5e3, TREND_MS = 60e3;
 
+const lacksOf = ({ unsupported, failing }: Continuous): Lack[] => [
+  ...unsupported.map(({ profileType: type, missing }) => ({ type,
+    why: `${type} needs ${missing}` })),
+  ...failing.map(({ profileType: type, message }) => ({ type,
+    why: `${type}: ${message}` }))];
+
 async function load(signal: AbortSignal) {
-  const [services, pipelines, checks] = await Promise.all([
+  const [services, pipelines, checks, continuous] = await Promise.all([
     all<Service>('/api/v1/services', signal),
     all<Pipeline>('/v0/pipelines', signal),
-    all<Check>('/api/v1/checks', signal)]);
+    all<Check>('/api/v1/checks', signal),
+    all<Continuous>(`${PROFILING}/continuous`, signal)]);
   return { services, checks,
+    lacks: new Map(continuous.map(c => [c.service, lacksOf(c)])),
     running: new Map(pipelines.map(p => [p.name, p.ordinals.length])) };
 }
 
@@ -56,7 +71,8 @@ export default function Services({ caller }: PageProps) {
           <th scope="col">Last capture</th>
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{rows.map(s => <Row key={s.name} service={s} caller={caller}
-          running={data.running.get(s.name) ?? 0} />)}</tbody>
+          running={data.running.get(s.name) ?? 0}
+          lacks={data.lacks.get(s.name) ?? NOTHING} />)}</tbody>
       </table>
       {rows.length === 0 && <p class="quiet" role="status">No service has
         “{filter}” in its name or description.</p>}
@@ -82,33 +98,25 @@ function useSeen<T extends Element>() {
 
 type Trigger = { id: string; trigger: string; lastFiredAt: string | null;
   lastProfileId: string };
-type Continuous = { unsupported: { profileType: string; missing: string }[];
-  failing: { profileType: string; message: string }[] };
 const ALARM_MS = 36e5; /* for so long it is told that a trigger fired */
 
 /* What is known of one service only, and changes seldom. */
 async function more(name: string, signal: AbortSignal) {
-  const part = encodeURIComponent(name), at = `/api/v1/services/${part}`;
-  const [processes, triggers, continuous] = await Promise.all([
+  const at = `/api/v1/services/${encodeURIComponent(name)}`;
+  const [processes, triggers] = await Promise.all([
     all<{ host: string }>(at + '/processes', signal),
-    all<Trigger>(at + '/triggers', signal),
-    get<Continuous>(`${PROFILING}/continuous/${part}`, signal)
-      .catch(() => null)]);
+    all<Trigger>(at + '/triggers', signal)]);
   return { hosts: [...new Set(processes.map(p => p.host))],
     alarms: triggers.filter(t => t.lastFiredAt &&
-      Date.now() - Date.parse(t.lastFiredAt) < ALARM_MS),
-    lacks: [...(continuous?.unsupported ?? []).map(u => ({
-      type: u.profileType, why: `${u.profileType} needs ${u.missing}` })),
-    ...(continuous?.failing ?? []).map(f => ({
-      type: f.profileType, why: `${f.profileType}: ${f.message}` }))] };
+      Date.now() - Date.parse(t.lastFiredAt) < ALARM_MS) };
 }
 const useMore = (name: string, isSeen: boolean) => useData(isSeen
   ? 'more ' + name : '', async signal => isSeen ? more(name, signal)
   : undefined, isSeen ? TREND_MS : 0).data;
 
 /* Triggers that fired, and types that cannot be profiled all the time. */
-function Notes({ name, of: { alarms, lacks } }: { name: string;
-  of: Awaited<ReturnType<typeof more>> }) {
+function Notes({ name, alarms, lacks }: { name: string; alarms: Trigger[];
+  lacks: Lack[] }) {
   return <>
     {alarms.map(t => <a key={t.id} class="badge alarm" href={t.lastProfileId
       ? toResult(t.lastProfileId) : toSettings(name)}>
@@ -119,16 +127,16 @@ function Notes({ name, of: { alarms, lacks } }: { name: string;
   </>;
 }
 
-function Row({ service, running, caller }:
-  { service: Service; running: number; caller: Caller }) {
+function Row({ service, running, lacks, caller }:
+  { service: Service; running: number; lacks: Lack[]; caller: Caller }) {
   const { name, kind, description } = service;
   const [at, isSeen] = useSeen<HTMLTableRowElement>();
   const known = useMore(name, isSeen);
   return <tr ref={at}>
     <th scope="row"><a href={toService(name)}>{name}</a>
-      {known && <Notes name={name} of={known} />}
+      <Notes name={name} alarms={known?.alarms ?? []} lacks={lacks} />
       <span class="quiet">{description}</span></th>
-    <td class="number wide">{running > 0 ? <>{running}{known &&
+    <td class="number wide">{running > 0 ? <>{running}{known && known.hosts.length > 0 &&
       <span class="quiet"> on {known.hosts.length === 1 ? known.hosts[0]
         : `${known.hosts.length} hosts`}</span>}</>
       : <span class="quiet" title={'No process matches the service now'}>

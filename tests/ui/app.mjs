@@ -303,7 +303,7 @@ const tests = {
       document.querySelector('.pop[open] input').value);
     const link = await field.inputValue();
     same([new URL(link).hash, (await fetch(link)).status],
-      ['#q=model&view=bottomup', 200]);
+      ['#view=bottomup&q=model', 200]);
   },
   async a_label_that_is_chosen_stands_there_until_it_is_taken_away() {
     const page = await inside('/ui/s/demo?from=now-15m&label.zone=a');

@@ -7,8 +7,8 @@ import { local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
 
 const INLINE = ['svg', 'json'];
-const NAMES = { html: 'HTML', svg: 'SVG', json: 'JSON', dot: 'DOT', pprof: 'pprof',
-  folded: 'Folded stacks', speedscope: 'Speedscope',
+const NAMES = { html: 'HTML', svg: 'SVG', json: 'JSON', dot: 'DOT',
+  pprof: 'pprof', folded: 'Folded stacks', speedscope: 'Speedscope',
   firefox: 'Firefox Profiler' };
 
 /* --- facts -------------------------------------------------------------- */

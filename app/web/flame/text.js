@@ -64,8 +64,8 @@ function fold(name) {
 }
 
 /*
- * Rust's `<Type as Trait>::f` is a function of the type, and the hash at the end
- * of a name tells nobody anything.
+ * Rust's `<Type as Trait>::f` is a function of the type, and the hash at the
+ * end of a name tells nobody anything.
  */
 function unqualified(name) {
   const s = name.replace(/::h[0-9a-f]{16}$/, '');

@@ -88,7 +88,8 @@ export function Matching({ text, choose }:
       {(h.found.processes ?? []).filter(isWanted)
         .slice(0, isAll ? undefined : SHOWN).map(p => <li key={p.pid}>{isAll
           ? <button type="button" title={p.command}
-            onClick={() => choose(matchOf(p), programOf(p))}><Words of={p} /></button>
+            onClick={() => choose(matchOf(p), programOf(p))}>
+            <Words of={p} /></button>
           : <span title={p.command}><Words of={p} /></span>}
         </li>)}</ul>)}
   </div>;

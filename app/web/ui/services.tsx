@@ -136,8 +136,8 @@ function Row({ service, running, lacks, caller }:
     <th scope="row"><a href={toService(name)}>{name}</a>
       <Notes name={name} alarms={known?.alarms ?? []} lacks={lacks} />
       <span class="quiet">{description}</span></th>
-    <td class="number wide">{running > 0 ? <>{running}{known && known.hosts.length > 0 &&
-      <span class="quiet"> on {known.hosts.length === 1 ? known.hosts[0]
+    <td class="number wide">{running > 0 ? <>{running}{known &&
+      known.hosts.length > 0 && <span class="quiet"> on {known.hosts.length === 1 ? known.hosts[0]
         : `${known.hosts.length} hosts`}</span>}</>
       : <span class="quiet" title={'No process matches the service now'}>
         none</span>}</td>

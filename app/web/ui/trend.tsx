@@ -30,12 +30,14 @@ const LABELS: Record<string, string> = { cpu: 'CPU time per second',
   io: 'Time in input and output per second',
   goroutine: 'Goroutines or threads' };
 
-export const lineOf = ({ aggregation, points }: Trend): Line => points.map(p => ({
+export const lineOf = ({ aggregation, points }: Trend): Line =>
+  points.map(p => ({
   at: Date.parse(p.t), value: aggregation === 'sum' ? p.rate : p.value }));
 
 /* only: labels and host that the trend is of. */
 export function Costs({ trend, unit, choose, marks, bands, only = {} }: {
-  trend: Trend; only?: Record<string, string>; unit?: string; choose: (from: number, to: number) => void;
+  trend: Trend; only?: Record<string, string>; unit?: string;
+  choose: (from: number, to: number) => void;
   marks?: Mark[]; bands?: Band[] }) {
   const isRate = trend.aggregation === 'sum';
   const line = useMemo(() => lineOf(trend), [trend]);

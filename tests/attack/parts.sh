@@ -1,0 +1,59 @@
+#!/bin/bash
+# Whoever has taken over the analyser asks the opener, which holds the
+# capabilities, for other processes. The analyser learns of those that
+# a running capture is of, and of no others; neither part is more than its user.
+#
+# Beside others: it waits for events.
+set -u
+. tests/lib/e2e.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip parts: only root takes a process over"
+  exit 0
+fi
+e2e_start shares
+background own "$STATE/bin/shares" 900 1
+background other "$STATE/bin/shares" 900 1
+own=$(<"$STATE/pid/own") other=$(<"$STATE/pid/other")
+worker=$(<"$STATE/pid/worker")
+echo "$own" >"$STATE/own.pid"
+stoker_cli service add own --pid-file "$STATE/own.pid" >/dev/null
+wait_for 20 seen own
+files() { find "/proc/$1/fd" -lname "$STATE/data/*" 2>/dev/null | wc -l; }
+# Of the processes without privileges the scheduler alone has the store open.
+scheduler= analyser=
+for pid in $(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER"); do
+  if [ "$(files "$pid")" -gt 0 ]; then scheduler=$pid; else analyser=$pid; fi
+done
+takeover="$B/tests/tools/takeover"
+refused() { # answers: all but those that are none
+  local allowed
+  allowed=$(grep -vE ' (EPERM|nothing)$' <<<"$1")
+  [ -n "$1" ] && [ -z "$allowed" ] || { echo "$allowed"; return 1; }
+}
+check before_a_capture_the_analyser_learns_nothing refused "$("$takeover" "$analyser" "$own")"
+id=$(start own 60)
+sampled() { api GET "$P/$id" | jq -e '.sampleCount > 0 or .progress > 0'; }
+wait_for 30 sampled
+answers=$("$takeover" "$analyser" "$own")
+check the_attack_is_one_what_a_capture_is_of_is_told grep -q '^MAPS answered' <<<"$answers"
+check a_capture_grants_nothing_of_other_processes refused "$("$takeover" "$analyser" "$other")"
+check nor_of_pid_1 refused "$("$takeover" "$analyser" 1)"
+check nor_of_the_worker_itself refused "$("$takeover" "$analyser" "$worker")"
+check the_refusals_are_logged grep -q "was refused: .*which no capture names" "$STATE/log/worker.log"
+# Answers that went to the attacker are missed by the capture, which may fail.
+status_of DELETE "$P/$id" >/dev/null
+finished "$id" >/dev/null
+check the_next_capture_completes equal "$(finished "$(start own 1)" | jq -r .status)" completed
+analyser=$(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER" | grep -vx "$scheduler")
+check after_it_nothing_is_told refused "$("$takeover" "$analyser" "$own")"
+
+# --- what they are besides -----------------------------------------------------
+for name in scheduler analyser; do
+  pid=${!name}
+  check "the_$name.has_no_capability" equal "$(awk '/^Cap(Eff|Prm|Amb)/ { printf "%s", $2 }' "/proc/$pid/status" | tr -d 0)" ''
+  check "the_$name.gains_no_privilege" equal "$(awk '/^NoNewPrivs/ { print $2 }' "/proc/$pid/status")" 1
+  check "the_$name.has_a_filter_of_system_calls" equal "$(awk '/^Seccomp:/ { print $2 }' "/proc/$pid/status")" 2
+  check "the_$name.is_not_root" [ "$(awk '/^Uid/ { print $2 }' "/proc/$pid/status")" -ne 0 ]
+done
+check the_analyser_has_no_file_of_the_store equal "$(files "$analyser")" 0
+check the_scheduler_has_them [ "$(files "$scheduler")" -gt 0 ]

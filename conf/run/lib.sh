@@ -7,17 +7,20 @@
 #	TENANT those of its token, the default first; 550e8400 without it
 #
 # stack_start, stack_stop and one function per process; each process leaves
-# its pid in $STATE/pid/NAME. The API pool and the parts of the worker that
-# need no capability run as $RUN_USER.
+# its pid in $STATE/pid/NAME. The API pool and nginx run as $RUN_USER, the parts
+# of the worker that need no capability as $WORKER_USER, which the API can't
+# touch; both are of $RUN_GROUP, which writes to the store.
 
 : "${TENANT:=550e8400}"
 
 if [ "$(id -u)" -eq 0 ]; then
+  # Users that every Debian has, unless the package's are there.
   RUN_USER=$(id -un stoker 2>/dev/null || echo nobody)
+  WORKER_USER=$(id -un stoker-worker 2>/dev/null || echo daemon)
 else
-  RUN_USER=$(id -un)
+  RUN_USER=$(id -un) WORKER_USER=$RUN_USER
 fi
-RUN_GROUP=$(id -gn "$RUN_USER")
+RUN_GROUP=$(id -gn "$WORKER_USER")
 
 fail() { echo "stoker: $*" >&2; exit 1; }
 
@@ -93,7 +96,7 @@ pool = ${POOL:-4}
 heavy = ${HEAVY:-2}
 ${API_CONF:-}
 [worker]
-user = $RUN_USER
+user = $WORKER_USER
 state_dir = $STATE/worker
 ${WORKER_CONF:-}
 EOF

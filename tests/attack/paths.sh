@@ -1,0 +1,85 @@
+#!/bin/bash
+# A tenant names paths: of a program, and of a pid file. Links lead elsewhere,
+# and a file can be anything. Nothing outside of the tenant's scope is profiled
+# by that, nothing that a file holds is told, and nobody waits for one.
+#
+# Beside others: it waits for events.
+set -u
+. tests/lib/e2e.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip paths: only root gives programs to users of their own"
+  exit 0
+fi
+tmp=$(mktemp -d /var/tmp/stoker-paths-XXXXXX)
+chmod 755 "$tmp"
+leave() { e2e_stop; rm -rf "$tmp"; }
+trap leave EXIT
+WORKER_CONF="
+[scope.guest]
+exe = $tmp/guest/"
+e2e_start
+mkdir "$tmp/guest" "$tmp/host"
+install -m 755 "$B/targets/shares" "$tmp/host/shares"
+install -m 755 "$B/targets/shares" "$tmp/guest/own"
+background host "$tmp/host/shares" 900 1
+background guest "$tmp/guest/own" 900 1
+host=$(<"$STATE/pid/host") guest=$(<"$STATE/pid/guest")
+key=$(stoker_cli --json token create guest --role admin --tenant guest \
+  --config "$STATE/stoker.conf" | jq -r .key)
+as_guest() { # method, path, curl's arguments
+  curl -sS -X "$1" "http://127.0.0.1:$PORT$2" -H "Authorization: Bearer $key" \
+    -H 'Content-Type: application/json' "${@:3}"
+}
+matched() { # kind, path: the pids of a service that is known by it
+  local name=s$BASHPID answer
+  answer=$(as_guest POST /api/v1/services -d "{\"name\":\"$name\",\"match\":{\"$1\":\"$2\"}}")
+  jq -e .name <<<"$answer" >/dev/null || { jq -r .error_code <<<"$answer"; return; }
+  as_guest POST /api/v1/services -d "{\"name\":\"last$name\",\"match\":{\"exe\":\"$tmp/guest/own\"}}" -o /dev/null
+  # The worker has looked at the first once it knows of the second.
+  wait_for 20 known "last$name"
+  as_guest GET "/api/v1/services/$name/processes" | jq -c '[.items[].pid]'
+}
+known() { as_guest GET "/api/v1/services/$1/processes" | jq -e '.items | length > 0'; }
+
+as_guest POST /api/v1/services -d "{\"name\":\"own\",\"match\":{\"exe\":\"$tmp/guest/own\"}}" -o /dev/null
+check its_own_program_is_matched equal "$(matched exe "$tmp/guest/own")" "[$guest]"
+# --- programs ------------------------------------------------------------------
+ln -s "$tmp/host/shares" "$tmp/guest/link"
+check a_link_matches_no_program_of_others equal "$(matched exe "$tmp/guest/link")" '[]'
+ln "$tmp/host/shares" "$tmp/guest/hard"
+check neither_does_a_hard_link equal "$(matched exe "$tmp/guest/hard")" '[]'
+ln -s "$tmp/host" "$tmp/guest/folder"
+check nor_a_link_to_a_folder equal "$(matched exe "$tmp/guest/folder/shares")" '[]'
+for path in "$tmp/guest/../host/shares" "$tmp/guest/.." "$tmp/guest/./../host/shares"; do
+  check "a_path_that_leaves_is_refused.${path##*guest/}" eval \
+    '[[ "$(matched exe "$path")" =~ ^(ScopeForbidden|InvalidParameter|\[\])$ ]]'
+done
+
+# --- pid files -------------------------------------------------------------------
+echo "$guest" >"$tmp/guest/pid"
+check a_pid_file_names_its_own_process equal "$(matched pidFile "$tmp/guest/pid")" "[$guest]"
+echo "$host" >"$tmp/guest/other"
+check a_pid_file_names_no_process_of_others equal "$(matched pidFile "$tmp/guest/other")" '[]'
+ln -s /proc/self/stat "$tmp/guest/self"
+check nor_does_a_link_into_proc equal "$(matched pidFile "$tmp/guest/self")" '[]'
+mkfifo "$tmp/guest/pipe"
+check a_pipe_holds_nobody equal "$(matched pidFile "$tmp/guest/pipe")" '[]'
+ln -s /dev/zero "$tmp/guest/endless"
+check nor_does_a_device equal "$(matched pidFile "$tmp/guest/endless")" '[]'
+truncate -s 1T "$tmp/guest/huge"
+check nor_does_a_huge_file equal "$(matched pidFile "$tmp/guest/huge")" '[]'
+check a_folder_is_no_pid_file equal "$(matched pidFile "$tmp/guest")" '[]'
+for text in -1 0 1 99999999999999999999 0x10 "$guest$guest" "$host
+$guest"; do
+  printf '%s\n' "$text" >"$tmp/guest/text"
+  check "no_number_in_it_is_taken_for_another.$(head -n1 "$tmp/guest/text")" equal "$(matched pidFile "$tmp/guest/text")" '[]'
+done
+# A secret that begins with a number: what else it holds is told by nobody.
+(umask 077 && echo "$guest secret-words" >"$tmp/secret")
+ln -s "$tmp/secret" "$tmp/guest/leads"
+matched pidFile "$tmp/guest/leads" >/dev/null
+check nothing_of_a_file_is_told leaves 1 grep -rq secret-words "$STATE/log" "$STATE/data"
+check the_worker_still_captures equal "$(
+  id=$(as_guest POST $P/start -d '{"service":"own","profileType":"cpu","durationSeconds":1}' | jq -r '.id // error')
+  wait_for 30 eval "as_guest GET $P/$id | jq -e '.status == \"completed\"'"
+  as_guest GET "$P/$id" | jq -r .status)" completed

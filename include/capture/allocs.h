@@ -22,8 +22,15 @@ struct allocs_place {
 	uint8_t size;      /* number of the register with the size */
 	uint8_t count;     /* of the one that it is multiplied by, */
 	uint8_t has_count; /* if there is one */
-	/* Calls with 0 in this register are made again, of another function. */
-	uint8_t unless, has_unless;
+	/* The register with memory to be replaced, if there is one, and whether
+	 * calls with 0 there are made again, of another function. */
+	uint8_t old, has_old, has_unless;
+	uint8_t to, has_to; /* of where the new address is written */
+	/* Nothing is allocated: the memory in the register size is released. */
+	uint8_t releases;
+	uint8_t throws; /* when it fails; else it returns */
+	/* The address that it returns to is not on top of the stack. */
+	uint8_t moved;
 	uint8_t reserved[3];
 };
 

@@ -32,14 +32,16 @@
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 /* A sample of event_open_output() has the bytes of its program, too. */
 #define EVENT_OUTPUT_TYPE (EVENT_SAMPLE_TYPE | PERF_SAMPLE_RAW)
-/* Mask of the sampled registers (asm/perf_regs.h), and the index of the stack
- * pointer. */
+/* Mask of the sampled registers (asm/perf_regs.h), and the indexes of the stack
+ * pointer and of the program counter. */
 #if defined(__aarch64__)
 #define EVENT_REGS ((UINT64_C(1) << 33) - 1) /* x0 to x30, sp, pc */
 #define EVENT_SP   PERF_REG_ARM64_SP
+#define EVENT_PC   PERF_REG_ARM64_PC
 #else
 #define EVENT_REGS UINT64_C(0xff01ff) /* ax to ip, r8 to r15 */
 #define EVENT_SP   PERF_REG_X86_SP
+#define EVENT_PC   PERF_REG_X86_IP
 #endif
 #define EVENT_MIN_STACK 1024
 #define EVENT_MAX_STACK 65528

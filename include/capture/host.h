@@ -79,9 +79,11 @@ struct host_thread {
 /* Resources that a process has used since it started. */
 struct host_usage {
 	uint64_t rss_bytes;
-	uint64_t cpu_us;   /* user and system, of all its threads */
-	uint64_t began_ns; /* CLOCK_BOOTTIME, precise to a clock tick;
-	                      exec(2) does not change it */
+	uint64_t anonymous_bytes; /* of these, of no file: heap and stacks */
+	uint64_t mapped_bytes;    /* all of its mappings */
+	uint64_t cpu_us;          /* user and system, of all its threads */
+	uint64_t began_ns;        /* CLOCK_BOOTTIME, precise to a clock tick;
+	                             exec(2) does not change it */
 	int32_t pid;
 	int32_t halted; /* 1: stopped by a signal or a debugger */
 };

@@ -2,10 +2,10 @@
  * Captures: which processes are profiled, at which rate and for how long, and
  * the stacks that were sampled.
  *
- * Captures of one rate share a sampler, and so do those of waits; its stream of records and the processes
- * in it; each counts its own stacks. Only questions to the host block. When a
- * capture has ended, capture_profile() turns it into a profile: in a forked
- * child, since parsing debug information takes long.
+ * Captures of one rate share a sampler, and so do those of waits; its stream of
+ *records and the processes in it; each counts its own stacks. Only questions to
+ *the host block. When a capture has ended, capture_profile() turns it into a
+ *profile: in a forked child, since parsing debug information takes long.
  *
  *	recorder_new, recorder_start …
  *	poll on recorder_poll, then recorder_drain, until capture_ended
@@ -57,11 +57,13 @@ enum capture_of {
 	CAPTURE_OF_BLOCK, /* waits of any kind, */
 	CAPTURE_OF_MUTEX, /* for locks, */
 	CAPTURE_OF_IO,    /* for files, pipes, sockets and disks */
-	CAPTURE_OF_ALLOC, /* allocations of memory */
+	CAPTURE_OF_ALLOC, /* allocations of memory, */
+	CAPTURE_OF_INUSE, /* and which of them are in use at the end */
 	CAPTURE_OFS
 };
 
-/* Finds what a type of types.def samples; CAPTURE_OFS when it is not sampled. */
+/* Finds what a type of types.def samples; CAPTURE_OFS when it is not sampled.
+ */
 enum capture_of capture_of_type(const char *type);
 
 struct capture_ask {
@@ -86,8 +88,9 @@ DEFINE_CLEANUP(struct recorder *, recorder_free)
  *   Owns     *out belongs to c: recorder_remove it
  *   Errors   -EBUSY too many rates, -ESRCH no process is left, -EACCES and
  *            -EPERM of event_open, -EXDEV not allowed to see the process,
- *            -EPROTONOSUPPORT waits can't be
- *            measured here, -EPFNOSUPPORT allocations can't be watched, -ENOMEM, -errno
+ *            -EPROTONOSUPPORT waits can't be measured
+ *            here, -EPFNOSUPPORT allocations can't be watched,
+ *            -ESOCKTNOSUPPORT nor memory in use, -ENOMEM, -errno
  */
 MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);
@@ -161,7 +164,8 @@ struct namer *capture_namer(const struct capture *any, const struct host *host,
  *            capture has none
  *   Owns     *out is the caller's; profile_free() it; timeline_free() the
  *            other
- *   Errors   -ENOMEM, -E2BIG; outputs untouched
+ *   Errors   -EDQUOT every process calls its allocator too often for memory in
+ *            use to be watched, -ENOMEM, -E2BIG; outputs untouched
  */
 MUST_CHECK int capture_profile(const struct capture *c, struct namer *namer,
                                struct profile **out, struct quality *quality,

@@ -15,9 +15,9 @@ measure() { # name
   wait_for 10 [ -s "$tmp/$1.truth" ]
 }
 # The capture's time lies within the measured time.
-captured() { # name
+captured() { # name [type]
   local began=${EPOCHREALTIME/./} rc
-  measure "$1" && once "$1" "$pid" --type alloc --seconds 5
+  measure "$1" && once "$1" "$pid" --type "${2:-alloc}" --seconds 5
   rc=$?
   measure "$1" && awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }' >"$tmp/$1.seconds"
   return $rc

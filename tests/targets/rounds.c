@@ -2,16 +2,16 @@
  * How much gets done, in rounds per second of the CPU time that was used,
  * which other programs on the machine change little.
  *
- *	rounds pipe|relay|locks|allocs|many-allocs|spin [SECONDS]
+ *	rounds pipe|relay|locks|some-allocs|allocs|many-allocs|spin [SECONDS]
  *
  * pipe	two processes on one CPU wake each other through pipes: nothing but
  *	system calls and context switches
- * relay	the same with some work between, so that there are about 200 000 context
- *	switches a second
- * locks	a million times a second a lock that nobody else wants, with some work
- * allocs	memory is allocated and freed, 100 000 times a second, with some work
- * many-allocs	a million times
- * spin	nothing but arithmetic
+ * relay	the same with some work between, so that there are about 200 000
+ *context switches a second
+ * locks	a million times a second a lock that nobody else wants, with some
+ *work allocs	memory is allocated and freed, 100 000 times a second, with some
+ *work some-allocs	30 000 times, many-allocs a million times spin nothing
+ *but arithmetic
  *
  * Prints "ready" at the start and the number at the end.
  */
@@ -178,7 +178,9 @@ main(int argc, char **argv)
 		rounds = locks(end);
 	} else if (argc > 1 && strstr(argv[1], "allocs")) {
 		ready();
-		rounds = allocs(!strcmp(argv[1], "allocs") ? 9000 : 900,
+		rounds = allocs(!strcmp(argv[1], "many-allocs")   ? 900
+		                : !strcmp(argv[1], "some-allocs") ? 31000
+		                                                  : 9000,
 		                end);
 	} else {
 		ready();

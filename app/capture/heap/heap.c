@@ -290,7 +290,7 @@ add_stack(struct second *s, const struct process *proc, const struct counts *c,
 	rc = locations_find(&s->locations, places, n, stack);
 	if (rc)
 		return rc;
-	first = locations_of_allocator(s->p, stack, n);
+	first = locations_of_allocator(s->p, stack, n, true);
 	return profile_sample(s->p, &stack[first], n - first, NULL, 0, values);
 }
 
@@ -340,8 +340,13 @@ add_resident(const struct second *s, const struct process *proc)
 	CLEANUP_FREE struct host_reply *reply = malloc(sizeof(*reply));
 	int rc = reply ? host_answer(s->h->host, &ask, reply) : -ENOMEM;
 
-	if (!rc && reply->value == 1)
-		s->q->resident += increase(reply->usage[0].rss_bytes, 0);
+	if (!rc && reply->value == 1) {
+		const struct host_usage *now = &reply->usage[0];
+
+		s->q->resident += increase(now->rss_bytes, 0);
+		s->q->anonymous += increase(now->anonymous_bytes, 0);
+		s->q->mapped += increase(now->mapped_bytes, 0);
+	}
 	return rc;
 }
 
@@ -365,8 +370,8 @@ look_again(struct second *s, struct looked *v)
 	return add_stacks(s, v, &now);
 }
 
-/* The counts of a process that ended are gone with it; a profile of nothing else
- * is empty, and says so. */
+/* The counts of a process that ended are gone with it; a profile of nothing
+ * else is empty, and says so. */
 static int
 look_at_all_again(struct second *s)
 {

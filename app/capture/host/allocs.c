@@ -5,25 +5,15 @@
 #include "base/log.h"
 #include "base/msg.h"
 #include "capture/host/allocs.skel.h"
+#include "probe_link.h"
 #include "program.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-
-/* Source: linux/bpf.h of Linux 6.6, BPF_TRACE_UPROBE_MULTI and the member
- * uprobe_multi of link_create in union bpf_attr. */
-#define UPROBE_MULTI 48
-struct link_create {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t count, multi_flags, pid, reserved;
-};
 
 DEFINE_CLEANUP(struct allocs_bpf *, allocs_bpf__destroy)
 
@@ -58,23 +48,6 @@ keep_all(const struct allocs_bpf *bpf, struct allocs *out)
 	return 0;
 }
 
-/* Asks for too many probes: a kernel that knows such links says so. */
-static int
-try_link(int prog_fd)
-{
-	const uint64_t offset = 0;
-	struct link_create attr = {
-		.prog_fd = (uint32_t)prog_fd,
-		.attach_type = UPROBE_MULTI,
-		.path = (uintptr_t) "/",
-		.offsets = (uintptr_t)&offset,
-		.count = UINT32_MAX,
-	};
-
-	(void)!syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return errno == E2BIG ? 0 : -EOPNOTSUPP;
-}
-
 int
 allocs_open(struct allocs *out)
 {
@@ -86,19 +59,33 @@ allocs_open(struct allocs *out)
 	if (!bpf)
 		return -errno;
 	rc = bpf_program__set_expected_attach_type(
-		bpf->progs.stoker_alloc, (enum bpf_attach_type)UPROBE_MULTI);
+		bpf->progs.stoker_alloc, (enum bpf_attach_type)PROBE_CALLS);
 	if (!rc)
 		rc = allocs_bpf__load(bpf);
 	if (!rc)
-		rc = try_link(bpf_program__fd(bpf->progs.stoker_alloc));
+		rc = probe_link_try(PROBE_CALLS,
+		                    bpf_program__fd(bpf->progs.stoker_alloc));
 	return rc ? rc : keep_all(bpf, out);
+}
+
+uint64_t
+allocs_cookie(const struct allocs_place *at, uint32_t slot)
+{
+	uint64_t cookie = ALLOCS_COOKIE(slot, at->size & 15, at->has_count != 0,
+	                                at->count & 15);
+
+	if (at->has_old)
+		cookie |= ALLOCS_OLD(at->old & 15);
+	if (at->has_unless)
+		cookie |= ALLOCS_UNLESS(1);
+	if (at->has_to)
+		cookie |= ALLOCS_TO(at->to & 15);
+	return cookie;
 }
 
 /* --- watching -------------------------------------------------------------
  */
 
-/* One call costs about this; Source: make bench, alloc_cost_100k. */
-#define CALL_NS 1000
 /* A process that has to be watched in parts is watched for ON_NS at a time.
  * Taking probes away lasts some 100 ms, but costs the process nothing. */
 #define ON_NS (40 * NS_PER_MS)
@@ -117,6 +104,9 @@ allocs_open(struct allocs *out)
 #define MOST_MEAN  UINT64_C(4000000000)
 #define SAMPLES    200 /* a second */
 #define SAMPLES_ON 60  /* in ON_NS */
+
+/* Calls that are made to measure what they cost count for the last slot. */
+#define NOBODY ALLOCS_COOKIE(EMIT_SLOTS - 1, 7, 0, 0)
 
 struct watched {
 	int32_t pid;    /* 0: the slot is unused */
@@ -137,6 +127,7 @@ struct prober {
 	struct emit_slot *slots;
 	struct emit_calls *percpu; /* room for one value of each CPU */
 	unsigned budget, ncpus;
+	uint32_t call_ns; /* what a call costs */
 	struct watched all[EMIT_SLOTS];
 };
 
@@ -158,30 +149,21 @@ static int
 make_link(const struct prober *p, const struct watched *w, uint32_t slot)
 {
 	uint64_t offsets[ALLOCS_MAX_PLACES], cookies[ALLOCS_MAX_PLACES];
-	char path[64];
-	struct link_create attr = {
-		.prog_fd = (uint32_t)p->allocs->prog_fd,
-		.attach_type = UPROBE_MULTI,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.cookies = (uintptr_t)cookies,
-		.count = w->n,
-		.pid = (uint32_t)w->pid,
+	const struct probe_link link = {
+		.type = PROBE_CALLS,
+		.prog_fd = p->allocs->prog_fd,
+		.file = w->file,
+		.pid = w->pid,
+		.n = w->n,
+		.offsets = offsets,
+		.cookies = cookies,
 	};
-	long fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->file);
 	for (uint32_t i = 0; i < w->n; i++) {
-		const struct allocs_place *at = &w->places[i];
-
-		offsets[i] = at->offset;
-		cookies[i] = ALLOCS_COOKIE(slot, at->size & 15,
-		                           at->has_count != 0, at->count & 15);
-		if (at->has_unless)
-			cookies[i] |= ALLOCS_UNLESS(at->unless & 15);
+		offsets[i] = w->places[i].offset;
+		cookies[i] = allocs_cookie(&w->places[i], slot);
 	}
-	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return fd < 0 ? -errno : (int)fd;
+	return probe_link(&link);
 }
 
 /* Tells in which proportion what comes now stands for more than itself: since
@@ -259,7 +241,7 @@ pause_of(struct prober *p, uint32_t slot)
 
 	follow(&w->calls, is.calls - w->was.calls, on);
 	follow(&w->bytes, is.bytes - w->was.bytes, on);
-	share = w->calls * CALL_NS * 1000 / p->budget;
+	share = w->calls * p->call_ns * 1000 / p->budget;
 	if (share <= 1) {
 		w->mean = clamp_mean(w->bytes * NS_PER_S / SAMPLES);
 		return 0;
@@ -375,6 +357,7 @@ prober_init(struct prober *p, const struct allocs *a, unsigned budget)
 
 	p->allocs = a;
 	p->budget = budget ? budget : 1;
+	p->call_ns = probe_link_cost(a->prog_fd, NOBODY);
 	p->ncpus = ncpus > 0 ? (unsigned)ncpus : 1;
 	p->percpu = calloc(p->ncpus, sizeof(*p->percpu));
 	p->slots = mmap(NULL, EMIT_SLOTS * sizeof(*p->slots),

@@ -138,9 +138,9 @@ is_before_allocator(const struct profile *p, uint32_t location)
 
 uint32_t
 locations_of_allocator(const struct profile *p, const uint32_t *stack,
-                       uint32_t n)
+                       uint32_t n, bool within)
 {
-	uint32_t i = 1;
+	uint32_t i = within;
 
 	while (i < n && is_before_allocator(p, stack[i]))
 		i++;

@@ -42,10 +42,11 @@ MUST_CHECK int locations_find(struct locations *l, const struct place *places,
  * function that was called, and what languages put before it. Profiles of
  * memory begin at their caller, as Go's do; 0 when there is none.
  *
- *   Shape    stack[n] locations, leaf first
+ *   Shape    stack[n] locations, leaf first; within: the function that was
+ *            called is among them, since it had not returned
  */
 uint32_t locations_of_allocator(const struct profile *p, const uint32_t *stack,
-                                uint32_t n);
+                                uint32_t n, bool within);
 /*
  * Adds a place as a location, with its functions and its mapping.
  *   Errors   as profile_location()

@@ -10,14 +10,20 @@
 #define MAX_FUNCTION ((size_t)64 << 10)
 #define NONE         UINT8_MAX
 
+#define RETURNS false
+#define THROWS  true
+
 static const struct row {
 	const char *name;
-	uint8_t arguments, size, count, old;
+	uint8_t arguments, size, count, old, to;
+	bool throws, releases;
 } rows[] = {
-#define ALLOCATOR(name, arguments, size, count, old) \
-	{name, arguments, size, count, old},
+#define ALLOCATOR(name, arguments, size, count, old, to, throws) \
+	{name, arguments, size, count, old, to, throws, false},
+#define RELEASE(name) {name, 1, 0, NONE, NONE, NONE, false, true},
 #include "allocators.def"
 #undef ALLOCATOR
+#undef RELEASE
 };
 
 static const char *const families[] = {
@@ -73,12 +79,14 @@ is_known(const struct allocator *a, uint64_t start)
 	return false;
 }
 
+/* True for the first address of a function that does the same as a row's. */
 static bool
-is_function(const struct found *f, uint64_t vaddr)
+is_function(const struct found *f, bool releases, uint64_t vaddr)
 {
 	for (size_t i = 0; i < FAMILIES; i++)
 		for (size_t r = 0; r < ARRAY_LEN(rows); r++)
-			if (f->rows[i][r].st_size &&
+			if (rows[r].releases == releases &&
+			    f->rows[i][r].st_size &&
 			    f->rows[i][r].st_value == vaddr)
 				return true;
 	return false;
@@ -110,7 +118,7 @@ hands_on(const struct found *f, const uint8_t *code, size_t n, uint64_t start)
 			return false;
 		to = start + i + insn.length + (uint64_t)insn.target;
 		if (insn.has_target && insn.flow != CODE_CALL && to != start &&
-		    is_function(f, to))
+		    is_function(f, false, to))
 			return true;
 	}
 	return false;
@@ -147,14 +155,20 @@ add(const struct elf_image *e, const struct found *f, const Elf64_Sym *sym,
 	uint64_t offset;
 	bool hands;
 
-	if (is_known(a, sym->st_value) || a->n == ALLOCS_MAX_PLACES)
+	if (is_known(a, sym->st_value))
 		return;
+	if (a->n == ALLOCS_MAX_PLACES) {
+		a->unreleased |= row->releases;
+		return;
+	}
 	if (find_place(e, sym, row, &offset, &place, f, &hands)) {
 		a->unplaced++;
+		a->unreleased |= row->releases;
 		return;
 	}
 	if (place.passes_on &&
-	    (is_function(f, sym->st_value + (uint64_t)place.to) ||
+	    (is_function(f, row->releases,
+	                 sym->st_value + (uint64_t)place.to) ||
 	     has_another(f, (size_t)(row - rows), sym->st_value)))
 		return;
 	a->places[a->n] = (struct allocs_place){
@@ -163,7 +177,13 @@ add(const struct elf_image *e, const struct found *f, const Elf64_Sym *sym,
 		.has_count = row->count != NONE,
 		.count = row->count != NONE ? place.regs[row->count] : 0,
 		.has_unless = row->old != NONE && hands,
-		.unless = row->old != NONE ? place.regs[row->old] : 0,
+		.has_old = row->old != NONE,
+		.old = row->old != NONE ? place.regs[row->old] : 0,
+		.has_to = row->to != NONE,
+		.to = row->to != NONE ? place.regs[row->to] : 0,
+		.releases = row->releases,
+		.throws = row->throws,
+		.moved = place.moved,
 	};
 	a->functions[a->n++] = (struct allocator_function){
 		sym->st_value, sym->st_value + sym->st_size};

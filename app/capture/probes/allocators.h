@@ -15,7 +15,8 @@ struct allocator {
 	struct allocator_function {
 		uint64_t start, end;
 	} functions[ALLOCS_MAX_PLACES];
-	uint32_t unplaced; /* functions without such a place */
+	uint32_t unplaced; /* functions without such a place, */
+	bool unreleased;   /* and one of them releases memory */
 };
 
 /*

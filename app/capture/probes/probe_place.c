@@ -76,16 +76,17 @@ is_emulated(const uint8_t *p, unsigned length)
 }
 
 static int
-find_place(const uint8_t *code, size_t n, struct arguments *a, size_t *at,
-           struct code_insn *out)
+find_place(const uint8_t *code, size_t n, struct arguments *a,
+           struct probe_place *place, struct code_insn *out)
 {
 	for (size_t i = 0; i < n; i += out->length) {
 		if (!code_x86_64(code + i, n - i, out))
 			return -EBADMSG;
 		if (is_emulated(code + i, out->length)) {
-			*at = i;
+			place->at = (uint32_t)i;
 			return 0;
 		}
+		place->moved |= out->sp.from != CODE_SAME;
 		if (out->flow != CODE_NEXT || !arguments_step(a, out))
 			return -EOPNOTSUPP;
 	}
@@ -134,19 +135,17 @@ probe_place(const uint8_t *code, size_t n, unsigned arguments,
 	struct probe_place place = {0};
 	struct code_insn insn = {0};
 	struct arguments a;
-	size_t at = 0;
 	int rc;
 
 	assert(arguments <= PROBE_MAX_ARGUMENTS);
 	if (n > UINT32_MAX)
 		return -EBADMSG;
 	arguments_init(&a, arguments);
-	rc = find_place(code, n, &a, &at, &insn);
+	rc = find_place(code, n, &a, &place, &insn);
 	if (!rc)
-		rc = check_passed_once(code, n, at + 1);
+		rc = check_passed_once(code, n, (size_t)place.at + 1);
 	if (rc)
 		return rc;
-	place.at = (uint32_t)at;
 	for (unsigned i = 0; i < arguments; i++)
 		place.regs[i] = argument_reg(&a, i);
 	find_way_on(&insn, n, &place);

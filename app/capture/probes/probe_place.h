@@ -27,6 +27,9 @@ struct probe_place {
 	/* The register of each argument at the place: rax, rcx, rdx, rbx, rsp,
 	 * rbp, rsi, rdi, r8, ... are 0 to 15. */
 	uint8_t regs[PROBE_MAX_ARGUMENTS];
+	/* The stack pointer has changed there: the address that the function
+	 * returns to is not on top of the stack any more. */
+	bool moved;
 	/* The probed instruction jumps out of the function: where it leads is
 	 * called just as often, by way of this function and by others. */
 	bool passes_on;

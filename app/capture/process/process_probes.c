@@ -33,36 +33,70 @@ is_probed(const struct process *proc, uint32_t module)
 	return false;
 }
 
+/* True when a sampler wants to know of calls of that function. An exception
+ * cannot pass through a call whose return is watched. */
+static bool
+wants(enum sampler_kind kind, const struct allocs_place *at)
+{
+	return kind == SAMPLER_INUSE
+	               ? at->releases || (!at->throws && !at->moved)
+	               : !at->releases;
+}
+
+/* Adds the places that a sampler wants to a question. */
+static void
+add_places(struct host_ask *question, enum sampler_kind kind,
+           const struct allocator *a)
+{
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct allocs_place *at = &a->places[i];
+		int32_t *to = &question->list[3 * question->count];
+
+		if (!wants(kind, at))
+			continue;
+		to[0] = (int32_t)(uint32_t)at->offset;
+		to[1] = (int32_t)(uint32_t)(at->offset >> 32);
+		to[2] = at->size | at->count << 4 | at->has_count << 8 |
+		        at->old << 9 | at->has_old << 13 |
+		        at->has_unless << 14 | at->to << 15 | at->has_to << 19 |
+		        at->releases << 20;
+		question->count++;
+	}
+}
+
 /* Asks for probes at a file's functions; with a: NULL for none any more. */
 static void
-ask(const struct process *proc, const struct allocator *a, int file, bool late)
+ask(const struct process *proc, enum sampler_kind kind,
+    const struct allocator *a, int file, bool late)
 {
 	const struct host *host = proc->modules->host;
-	struct host_ask question = {.op = HOST_PROBE,
-	                            .pid = (int32_t)proc->pid,
-	                            .size = late,
-	                            .count = a ? a->n : 0};
+	struct host_ask question = {
+		.op = HOST_PROBE, .pid = (int32_t)proc->pid, .size = late};
 	int fds[HOST_MAX_FDS] = {file};
 	size_t nfds = a != NULL;
 	struct host_reply reply;
 
-	for (uint32_t i = 0; a && i < a->n; i++) {
-		const struct allocs_place *at = &a->places[i];
-		int32_t *to = &question.list[3 * i];
-
-		to[0] = (int32_t)(uint32_t)at->offset;
-		to[1] = (int32_t)(uint32_t)(at->offset >> 32);
-		to[2] = at->size | at->count << 4 | at->has_count << 8 |
-		        at->unless << 9 | at->has_unless << 13;
-	}
+	if (kind == SAMPLER_INUSE)
+		question.size |= 2;
+	if (a)
+		add_places(&question, kind, a);
 	/* One that can't be watched has no allocations in the profile. */
-	(void)!host->ask(host->arg, &question, &reply, fds, &nfds);
+	if (!a || question.count)
+		(void)!host->ask(host->arg, &question, &reply, fds, &nfds);
+}
+
+static bool
+probes(enum sampler_kind kind)
+{
+	return kind == SAMPLER_ALLOCS || kind == SAMPLER_INUSE;
 }
 
 void
 process_probe(struct process *proc, const struct sampler *s, bool late)
 {
-	if (sampler_asked(s)->kind != SAMPLER_ALLOCS)
+	const enum sampler_kind kind = sampler_asked(s)->kind;
+
+	if (!probes(kind))
 		return;
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		uint32_t at = proc->maps.rows[i].module;
@@ -72,29 +106,49 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 		if (!a || !a->n || m->elf->fd < 0 || is_probed(proc, at) ||
 		    proc->nprobed == ARRAY_LEN(proc->probed))
 			continue;
+		/* What is not seen to be released would look like a leak. */
+		if (kind == SAMPLER_INUSE && a->unreleased)
+			continue;
 		proc->probed[proc->nprobed++] = at;
-		ask(proc, a, m->elf->fd, late);
+		ask(proc, kind, a, m->elf->fd, late);
 	}
 }
 
 void
 process_unprobe(struct process *proc, const struct sampler *s)
 {
-	if (sampler_asked(s)->kind != SAMPLER_ALLOCS || !proc->nprobed)
+	const enum sampler_kind kind = sampler_asked(s)->kind;
+
+	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;
-	ask(proc, NULL, -1, false);
+	ask(proc, kind, NULL, -1, false);
 }
 
 bool
-process_allocs_within(const struct process *proc,
+process_allocs_within(const struct process *proc, const struct sampler *sampler,
                       const struct proc_stack *stack)
 {
-	const struct place *caller = &stack->places[1];
-	const struct module *m = stack->n > 1 && caller->module ==
-	                                                 stack->places[0].module
-	                                 ? proc->modules->rows[caller->module]
-	                                 : NULL;
+	/* A sample of memory in use is taken when the function has returned. */
+	size_t at = sampler_asked(sampler)->kind == SAMPLER_INUSE ? 0 : 1;
+	const struct place *caller = &stack->places[at];
+	const struct module *m =
+		stack->n > at && caller->module == stack->places[0].module
+			? proc->modules->rows[caller->module]
+			: NULL;
 
 	return m && m->allocator && allocator_has(m->allocator, caller->vaddr);
+}
+
+bool
+process_allocs_throw(const struct process *proc)
+{
+	for (uint32_t i = 0; i < proc->nprobed; i++) {
+		const struct module *m = proc->modules->rows[proc->probed[i]];
+
+		for (uint32_t k = 0; m && k < m->allocator->n; k++)
+			if (m->allocator->places[k].throws)
+				return true;
+	}
+	return false;
 }

@@ -14,5 +14,9 @@ void process_probe(struct process *proc, const struct sampler *s, bool late);
 /* Ends that, since the process runs another program. */
 void process_unprobe(struct process *proc, const struct sampler *s);
 /* True for the stack of an allocation within another one, which was told of. */
-bool process_allocs_within(const struct process *proc,
-                           const struct proc_stack *stack);
+bool
+process_allocs_within(const struct process *proc, const struct sampler *sampler,
+                      const struct proc_stack *stack);
+/* True when an allocator that is watched has functions that throw, of which
+ * memory in use is not told. */
+bool process_allocs_throw(const struct process *proc);

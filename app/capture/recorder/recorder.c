@@ -41,6 +41,7 @@ capture_free(struct capture *c)
 	breaks_done(&c->breaks);
 	tape_free(c->tape);
 	buf_done(&c->began);
+	free(c->rows);
 	free(c);
 }
 
@@ -91,7 +92,7 @@ capture_of_type(const char *type)
 	} rows[] = {
 		{"cpu", CAPTURE_OF_CPU},     {"block", CAPTURE_OF_BLOCK},
 		{"mutex", CAPTURE_OF_MUTEX}, {"io", CAPTURE_OF_IO},
-		{"alloc", CAPTURE_OF_ALLOC},
+		{"alloc", CAPTURE_OF_ALLOC}, {"memory", CAPTURE_OF_INUSE},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -111,6 +112,8 @@ kind_of(enum capture_of of)
 		return SAMPLER_CALLS;
 	case CAPTURE_OF_ALLOC:
 		return SAMPLER_ALLOCS;
+	case CAPTURE_OF_INUSE:
+		return SAMPLER_INUSE;
 	case CAPTURE_OF_CPU:
 	case CAPTURE_OFS:
 		break;
@@ -244,6 +247,10 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 		c->quality.run_rate = rate_millihertz(period);
 	}
 	rc = trie_init(&c->trie, all->conf.max_nodes);
+	if (!rc && c->of == CAPTURE_OF_INUSE) {
+		c->rows = calloc(INUSE_ROWS, sizeof(*c->rows));
+		rc = c->rows ? 0 : -ENOMEM;
+	}
 	if (!rc)
 		rc = source_of(all, period, ask, &c->source);
 	if (rc)
@@ -441,6 +448,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	*cut = *one;
 	cut->end_ns = until;
 	cut->tape = NULL;
+	cut->rows = NULL; /* memory in use has no windows */
 	cut->began = (struct buf)BUF_INIT(0);
 	one->breaks = (struct breaks){0}; /* now owned by the other capture */
 	cut->window = true;

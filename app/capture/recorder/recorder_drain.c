@@ -106,6 +106,7 @@ wants(const struct capture *c, const struct record *r)
 	case CAPTURE_OF_CPU:
 	case CAPTURE_OF_BLOCK:
 	case CAPTURE_OF_ALLOC:
+	case CAPTURE_OF_INUSE:
 		return true;
 	case CAPTURE_OF_MUTEX:
 		return e->class == EMIT_LOCK;
@@ -136,6 +137,8 @@ count_sample(struct capture *c, const struct record *r,
 	}
 	tape_sample(c->tape, r->pid, r->tid, r->time_ns, node,
 	            r->sample.amount.value);
+	if (c->rows)
+		capture_rows_note(c, r, node);
 	c->quality.kept++;
 	c->quality.topped_up += stack->topped_up;
 	c->quality.python += stack->python == PYTHON_MERGED;
@@ -160,6 +163,8 @@ take_sample(struct source *source, const struct record *r)
 {
 	struct recorder *all = source->all;
 	struct process *proc = procs_of_sample(source->procs, r->pid);
+	const bool of_allocs = source->kind == SAMPLER_ALLOCS ||
+	                       source->kind == SAMPLER_INUSE;
 	uint64_t watchers;
 
 	if (!proc || !proc->watchers)
@@ -169,10 +174,10 @@ take_sample(struct source *source, const struct record *r)
 	process_stack(proc, r, &all->stack);
 	if (!all->stack.n)
 		return;
-	if (source->kind == SAMPLER_ALLOCS &&
-	    process_allocs_within(proc, &all->stack))
+	if (of_allocs &&
+	    process_allocs_within(proc, source->sampler, &all->stack))
 		return;
-	if (r->sample.emitted && source->kind != SAMPLER_ALLOCS)
+	if (r->sample.emitted && !of_allocs)
 		wait_lead(all->modules->waits, r->sample.emitted, &all->stack);
 	if (all->stack.python == PYTHON_MISSED)
 		process_python_thread(proc, source->sampler, r->tid);
@@ -319,6 +324,8 @@ drain(struct recorder *c, struct source *source, uint64_t now)
 		if (until > one->drained_ns) /* otherwise it has just begun */
 			one->drained_ns = until;
 		capture_tape_counters(one, c->host, until);
+		if (one->rows)
+			capture_rows_look(one);
 	}
 }
 

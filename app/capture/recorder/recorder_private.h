@@ -48,6 +48,13 @@ struct source {
 	struct adapt adapt;
 };
 
+/* A sample of memory in use, as long as its row is known by its number. */
+struct row {
+	uint64_t id;
+	uint32_t node, pid;
+	struct amount amount;
+};
+
 #define CAPTURE_NOT_BEGUN UINT64_MAX
 
 struct capture {
@@ -64,6 +71,9 @@ struct capture {
 	struct quality quality;
 	struct buf began; /* struct host_usage for each: recorder_usage.c */
 	struct breaks breaks;
+	/* Of memory in use: the samples by their rows, INUSE_ROWS; else NULL.
+	 */
+	struct row *rows;
 	struct tape *tape;   /* NULL: no timeline */
 	uint64_t counted_ns; /* when the use of its processes was last read */
 };
@@ -111,3 +121,16 @@ source_adapt(struct source *source, const struct host *host, uint64_t now_ns);
 void source_adapt_anew(struct source *source, uint64_t now_ns);
 /* Takes in all records that there are, for captures that have begun. */
 void recorder_pass_over(struct recorder *c, struct source *source);
+/* Notes a sample of memory in use, whose stack ends at a node. */
+void
+capture_rows_note(struct capture *c, const struct record *r, uint32_t node);
+/* Ends a capture whose processes are not watched any more, since they call
+ * their allocators too often. */
+void capture_rows_look(struct capture *c);
+/*
+ * Adds up by node what is in use now.
+ *   Shape    sums[as many as nodes]
+ *   Errors   -EDQUOT as capture_profile()
+ */
+MUST_CHECK int capture_rows_sum(const struct capture *c, struct amount *sums,
+                                struct quality *q);

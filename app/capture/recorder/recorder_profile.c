@@ -16,9 +16,10 @@ struct finisher {
 	struct profile *profile;
 	struct quality *quality;
 	struct namer *namer;
-	uint32_t *locations; /* by place */
-	bool *named;         /* by place */
-	uint32_t *rows;      /* by node: its sample */
+	uint32_t *locations;   /* by place */
+	bool *named;           /* by place */
+	uint32_t *rows;        /* by node: its sample */
+	struct amount *in_use; /* by node; of memory in use only */
 };
 
 static void
@@ -27,6 +28,7 @@ finisher_done(struct finisher *f)
 	free(f->locations);
 	free(f->named);
 	free(f->rows);
+	free(f->in_use);
 	profile_free(f->profile);
 }
 
@@ -40,7 +42,12 @@ finisher_init(struct finisher *f)
 	f->locations = calloc(places + 1, sizeof(*f->locations));
 	f->named = calloc(places + 1, sizeof(*f->named));
 	f->rows = calloc(nodes, sizeof(*f->rows));
-	return f->profile && f->locations && f->named && f->rows ? 0 : -ENOMEM;
+	if (f->capture->of == CAPTURE_OF_INUSE)
+		f->in_use = calloc(nodes, sizeof(*f->in_use));
+	return f->profile && f->locations && f->named && f->rows &&
+	                       (f->in_use || !f->capture->rows)
+	               ? 0
+	               : -ENOMEM;
 }
 
 struct namer *
@@ -67,6 +74,7 @@ static const struct values {
 	[CAPTURE_OF_MUTEX] = {"contentions", "delay", "nanoseconds", NULL},
 	[CAPTURE_OF_IO] = {"operations", "delay", "nanoseconds", "transferred"},
 	[CAPTURE_OF_ALLOC] = {"alloc_objects", "alloc_space", "bytes", NULL},
+	[CAPTURE_OF_INUSE] = {"inuse_objects", "inuse_space", "bytes", NULL},
 };
 
 /* --- rows of the profile ---------------------------------------------------
@@ -122,13 +130,19 @@ add_locations(struct finisher *f)
 	return rc;
 }
 
+static int64_t
+objects_of(const struct amount *a)
+{
+	return (int64_t)(a->events + AMOUNT_EVENT / 2) / AMOUNT_EVENT;
+}
+
 static int
 add_sample(struct finisher *f, uint32_t node)
 {
 	const struct trie *t = &f->capture->trie;
 	const struct amount *a = &t->counts[node];
-	int64_t count = (int64_t)(a->events + AMOUNT_EVENT / 2) / AMOUNT_EVENT;
-	int64_t row[] = {count, (int64_t)a->value, (int64_t)a->bytes};
+	int64_t count = objects_of(a);
+	int64_t row[4] = {count, (int64_t)a->value, (int64_t)a->bytes};
 	uint32_t stack[PROFILE_MAX_FRAMES];
 	uint32_t n = 0, first = 0;
 
@@ -140,8 +154,13 @@ add_sample(struct finisher *f, uint32_t node)
 		f->quality->frames += count;
 		f->quality->symbolized += f->named[place] ? count : 0;
 	}
-	if (f->capture->of == CAPTURE_OF_ALLOC)
-		first = locations_of_allocator(f->profile, stack, n);
+	if (f->in_use) {
+		row[2] = objects_of(&f->in_use[node]);
+		row[3] = (int64_t)f->in_use[node].value;
+	}
+	if (f->in_use || f->capture->of == CAPTURE_OF_ALLOC)
+		first = locations_of_allocator(f->profile, stack, n,
+		                               !f->in_use);
 	return profile_sample_row(f->profile, &stack[first], n - first, NULL, 0,
 	                          row, &f->rows[node]);
 }
@@ -163,8 +182,13 @@ add_header(struct finisher *f, uint64_t duration_ns)
 {
 	struct profile *p = f->profile;
 	const struct values *of = &values[f->capture->of];
-	int rc = profile_type(p, of->count, "count");
+	int rc = 0;
 
+	if (f->in_use) /* what was allocated comes first */
+		rc = profile_type(p, "alloc_objects", "count")
+		             ?: profile_type(p, "alloc_space", "bytes");
+	if (!rc)
+		rc = profile_type(p, of->count, "count");
 	if (!rc)
 		rc = profile_type(p, of->value, of->unit);
 	if (!rc && of->bytes)
@@ -237,6 +261,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->source->sampler);
 	breaks_tell(&c->breaks, c->modules, &q);
+	if (!rc && f.in_use)
+		rc = capture_rows_sum(c, f.in_use, &q);
 	if (!rc)
 		rc = add_header(&f, duration_of(c));
 	if (!rc)
@@ -253,7 +279,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
-	if (!q.kept && !c->window)
+	if (f.in_use || (!q.kept && !c->window))
 		capture_use(c, namer->host, &q);
 	add_timeline(&f, timeline);
 	quality_conclude(&q);

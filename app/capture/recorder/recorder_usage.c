@@ -41,15 +41,28 @@ capture_began_with(struct capture *c, const struct host *host,
 		capture_tape_names(c, host, pids[i]);
 }
 
-static uint64_t
+/* Finds what a process used when it began to be followed; nothing when it
+ * started meanwhile. */
+static const struct host_usage *
 used_before(const struct capture *c, int32_t pid)
 {
+	static const struct host_usage nothing;
 	const struct host_usage *rows = (const void *)c->began.p;
 
 	for (size_t i = 0; i < c->began.len / sizeof(*rows); i++)
 		if (rows[i].pid == pid)
-			return rows[i].cpu_us;
-	return 0; /* started meanwhile */
+			return &rows[i];
+	return &nothing;
+}
+
+static void
+add_memory(struct quality *q, const struct host_usage *now,
+           const struct host_usage *before)
+{
+	q->resident += (int64_t)now->rss_bytes;
+	q->anonymous += (int64_t)now->anonymous_bytes;
+	q->mapped += (int64_t)now->mapped_bytes;
+	q->grown += (int64_t)(now->anonymous_bytes - before->anonymous_bytes);
 }
 
 void
@@ -70,10 +83,13 @@ capture_use(const struct capture *c, const struct host *host, struct quality *q)
 	rows = (const void *)now.p;
 	all_halted = now.len > 0;
 	for (size_t i = 0; i < now.len / sizeof(*rows); i++) {
-		uint64_t before = used_before(c, rows[i].pid);
+		const struct host_usage *was = used_before(c, rows[i].pid);
 
-		us += rows[i].cpu_us > before ? rows[i].cpu_us - before : 0;
+		if (rows[i].cpu_us > was->cpu_us)
+			us += rows[i].cpu_us - was->cpu_us;
 		all_halted &= rows[i].halted != 0;
+		if (c->rows)
+			add_memory(q, &rows[i], was);
 	}
 	q->used_ms = (int64_t)us / (NS_PER_MS / NS_PER_US);
 	if (all_halted)

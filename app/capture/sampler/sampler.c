@@ -301,3 +301,15 @@ sampler_shared(const struct sampler *s)
 {
 	return s->shared;
 }
+
+const struct inuse_slot *
+sampler_slots(const struct sampler *s)
+{
+	return s->emitter ? s->emitter->slots : NULL;
+}
+
+const struct inuse_set *
+sampler_sets(const struct sampler *s)
+{
+	return s->emitter ? s->emitter->sets : NULL;
+}

@@ -16,6 +16,7 @@
 
 #include "capture/host.h"
 #include "capture/host/record.h"
+#include "capture/inuse.h"
 
 #include <poll.h>
 
@@ -32,7 +33,8 @@ enum sampler_kind {
 	SAMPLER_WAITS,  /* waits of the followed processes: capture/waits.h, */
 	SAMPLER_CALLS,  /* with what system calls transferred */
 	SAMPLER_ALLOCS, /* allocations of processes that are probed:
-	                   capture/allocs.h */
+	                   capture/allocs.h, */
+	SAMPLER_INUSE,  /* and which of them are in use: capture/inuse.h */
 };
 
 struct sampler_ask {
@@ -61,8 +63,8 @@ typedef void sampler_sink(void *arg, const struct record *r);
  * Opens a sampler and starts sampling.
  *   Errors   -EACCES, -EPERM, -ENOSYS as event_open; -ESRCH none of
  *            the processes is left; -EPROTONOSUPPORT this kernel takes no
- *            programs for waits, -EPFNOSUPPORT none for allocations; -ENOMEM;
- *            -errno
+ *            programs for waits, -EPFNOSUPPORT none for allocations,
+ * -ESOCKTNOSUPPORT none for memory in use; -ENOMEM; -errno
  */
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,
@@ -128,6 +130,9 @@ bool sampler_has_python(const struct sampler *s);
 /* Adds a thread that runs Python; false when it was added before, or can't be
  * followed. */
 bool sampler_python_thread(struct sampler *s, const struct python_slot *slot);
+/* The processes and rows of a sampler of memory in use; NULL of another. */
+const struct inuse_slot *sampler_slots(const struct sampler *s);
+const struct inuse_set *sampler_sets(const struct sampler *s);
 /* True when all processes are sampled, rather than the given ones. */
 bool sampler_shared(const struct sampler *s);
 /* Returns the parameters as opened or last changed, without pids. */

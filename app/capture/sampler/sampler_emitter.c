@@ -23,6 +23,13 @@ map_bytes(uint32_t nbits)
 	return sizeof(struct emit_control) + nbits / 8;
 }
 
+static void
+unmap(const void *p, size_t bytes)
+{
+	if (p)
+		munmap((void *)(uintptr_t)p, bytes);
+}
+
 void
 emitter_free(struct sampler_emitter *e)
 {
@@ -30,6 +37,8 @@ emitter_free(struct sampler_emitter *e)
 		return;
 	if (e->control)
 		munmap(e->control, map_bytes(e->nbits));
+	unmap(e->slots, INUSE_SLOTS_BYTES);
+	unmap(e->sets, INUSE_SETS_BYTES);
 	python_unmap(&e->python);
 	close_ptr(&e->outputs_fd);
 	for (int i = 0; i < WAITS_FDS; i++)
@@ -62,6 +71,7 @@ static int
 why_not(enum sampler_kind kind, int rc)
 {
 	return !rc || rc == -EPERM || rc == -EACCES || rc == -ENOMEM ? rc
+	       : kind == SAMPLER_INUSE  ? -ESOCKTNOSUPPORT
 	       : kind == SAMPLER_ALLOCS ? -EPFNOSUPPORT
 	                                : -EPROTONOSUPPORT;
 }
@@ -79,16 +89,33 @@ take_waits(struct sampler_emitter *e, uint32_t nbits, int *fds, size_t nfds)
 	return map_control(e, fds[WAITS_CONTROL]);
 }
 
-/* The program for allocations: the outputs, threads, and what holds it. */
 static int
-take_allocs(struct sampler_emitter *e, int *fds, size_t nfds)
+map_read(int fd, size_t bytes, const void *out)
 {
-	if (nfds != 3)
-		return -EBADMSG;
-	e->outputs_fd = TAKE_FD(fds[0]);
-	python_map(&e->python, fds[1]);
-	e->held[0] = TAKE_FD(fds[2]);
+	void *p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*(void **)(uintptr_t)out = p;
 	return 0;
+}
+
+/* The programs for allocations: what holds them, the outputs, and threads; of
+ * memory in use its processes and rows. */
+static int
+take_allocs(struct sampler_emitter *e, bool inuse, int *fds, size_t nfds)
+{
+	int rc;
+
+	if (nfds != (inuse ? 5 : 3))
+		return -EBADMSG;
+	e->held[0] = TAKE_FD(fds[0]);
+	e->outputs_fd = TAKE_FD(fds[1]);
+	python_map(&e->python, fds[2]);
+	rc = inuse ? map_read(fds[3], INUSE_SLOTS_BYTES, &e->slots) : 0;
+	if (!rc && inuse)
+		rc = map_read(fds[4], INUSE_SETS_BYTES, &e->sets);
+	return rc;
 }
 
 static struct sampler_emitter *
@@ -134,9 +161,10 @@ emitter_open(const struct host *host, const struct sampler_ask *of,
              struct sampler_emitter **out)
 {
 	const enum sampler_kind kind = of->kind;
-	const bool allocs = kind == SAMPLER_ALLOCS;
+	const bool inuse = kind == SAMPLER_INUSE;
+	const bool allocs = kind == SAMPLER_ALLOCS || inuse;
 	const struct host_ask ask = {.op = allocs ? HOST_ALLOCS : HOST_WAITS,
-	                             .count = kind == SAMPLER_CALLS};
+	                             .count = kind == SAMPLER_CALLS || inuse};
 	CLEANUP(emitter_free_ptr) struct sampler_emitter *e = emitter_new();
 	struct host_reply reply;
 	int fds[HOST_MAX_FDS];
@@ -146,7 +174,7 @@ emitter_open(const struct host *host, const struct sampler_ask *of,
 	if (!rc)
 		rc = why_not(kind, reply.error);
 	if (!rc)
-		rc = allocs ? take_allocs(e, fds, nfds)
+		rc = allocs ? take_allocs(e, inuse, fds, nfds)
 		            : take_waits(e, reply.value, fds, nfds);
 	for (size_t i = 0; i < nfds; i++)
 		close_ptr(&fds[i]);
@@ -210,6 +238,9 @@ emitter_weigh(struct sampler_emitter *e, struct record *r)
 	a->value = (uint64_t)(others * (double)of->size);
 	a->events = (uint64_t)(others * AMOUNT_EVENT);
 	a->bytes = transfer ? (uint64_t)(others * (double)of->result) : 0;
+	/* The instruction that was called from is the one before. */
+	if (e->sets)
+		r->sample.regs[EVENT_PC]--;
 	if (of->class < EMIT_CLASSES)
 		e->samples[of->class]++;
 }

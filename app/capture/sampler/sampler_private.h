@@ -55,6 +55,9 @@ struct sampler_emitter {
 	int *faults;         /* of waits: an event of each CPU that runs the
 	                        program for page faults */
 	uint32_t nfaults;
+	/* Of memory in use, mapped; NULL: of something else. */
+	const struct inuse_slot *slots;
+	const struct inuse_set *sets;
 	struct sampler_python python;
 	uint64_t since_ns;              /* when counting began, */
 	uint32_t samples[EMIT_CLASSES]; /* and how many came since */

@@ -59,7 +59,8 @@ runs_sampled(const char *service_kind, const char *type)
 	enum worker_kind kind = runs_kind(type, &of);
 
 	if (kind == WORKER_BUCKETS && !strcmp(service_kind, "native"))
-		return capture_of_type(type);
+		return type_is_gauge(type) ? CAPTURE_OFS
+		                           : capture_of_type(type);
 	return kind == WORKER_SAMPLES ? of : CAPTURE_OFS;
 }
 

@@ -230,6 +230,8 @@ look(struct periodics *t, struct periodic *v, const struct targets *targets,
 	struct followed now;
 	int rc, fds[] = {-1, v->reading};
 
+	if (v->gauge) /* a reading, which takes no time */
+		m.instead = CAPTURE_OFS;
 	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
 	                 &now);
 	rc = now.n ? open_profile(v) : -ESRCH;

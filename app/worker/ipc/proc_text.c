@@ -34,6 +34,19 @@ stat_field(const char *close, int number, uint64_t *out)
 }
 
 int
+proc_parse_memory(const char *text, uint64_t *out_mapped,
+                  uint64_t *out_anonymous)
+{
+	unsigned long long mapped, resident, shared;
+
+	if (sscanf(text, "%llu %llu %llu", &mapped, &resident, &shared) != 3)
+		return -EINVAL;
+	*out_mapped = mapped;
+	*out_anonymous = resident > shared ? resident - shared : 0;
+	return 0;
+}
+
+int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages)
 {
 	const char *close = strrchr(text, ')');

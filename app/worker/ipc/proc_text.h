@@ -28,8 +28,14 @@ MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
  */
 MUST_CHECK int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
-/* Reads from /proc/PID/stat the state, 'R' for one that runs or could; '\0' when
- * there is none. */
+/*
+ * Reads from /proc/PID/statm, in pages, what is mapped, and what is in memory
+ * of no file. Errors   -EINVAL Source   proc(5): resident less shared
+ */
+MUST_CHECK int proc_parse_memory(const char *text, uint64_t *out_mapped,
+                                 uint64_t *out_anonymous);
+/* Reads from /proc/PID/stat the state, 'R' for one that runs or could; '\0'
+ * when there is none. */
 char proc_parse_state(const char *text);
 /* True for a process that a signal or a debugger stopped, by /proc/PID/stat. */
 bool proc_is_halted(const char *text);

@@ -188,7 +188,7 @@ reap(struct opener *o)
 		} else {
 			java_child_ended(&o->java, pid);
 			readers_child_ended(&o->readers, pid);
-			prober_child_ended(&o->prober, pid);
+			prober_child_ended(o->probers, pid);
 		}
 	}
 }
@@ -282,7 +282,7 @@ leave(struct opener *o, size_t i)
 
 	rates_leave(&o->rates, &o->grants, client);
 	readers_leave(&o->readers, client);
-	prober_leave(&o->prober, client);
+	prober_leave(o->probers, client);
 	close(client);
 	o->clients[i] = o->clients[--o->nclients];
 }

@@ -8,8 +8,8 @@
 #include "opener_fetcher.h"
 #include "opener_grants.h"
 #include "opener_java.h"
-#include "opener_rates.h"
 #include "opener_prober.h"
+#include "opener_rates.h"
 #include "opener_readers.h"
 #include "opener_watchdog.h"
 #include "worker/ipc/messages.h"
@@ -53,7 +53,7 @@ struct opener {
 	struct java java;
 	struct readers readers;
 	struct watchdog watchdog;
-	struct prober prober;
+	struct prober probers[PROBERS];
 	/* For a reader: bytes of targets' files that it may copy, and has
 	 * copied. */
 	uint64_t copy_room, copied;

@@ -262,11 +262,13 @@ open_faults(struct opener *o, const struct host_ask *ask, struct answer *out)
 int
 open_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
+	enum prober_of of = ask->count == 1 ? PROBER_INUSE : PROBER_ALLOCS;
 	int fds[PROBER_FDS];
-	int rc = prober_start(&o->prober, out->client, fds);
+	size_t nfds;
+	int rc = prober_start(o->probers, of, out->client,
+	                      o->conf->worker_probe_percent, fds, &nfds);
 
-	(void)ask;
-	for (int i = 0; i < PROBER_FDS && !rc; i++)
+	for (size_t i = 0; !rc && i < nfds; i++)
 		give(out, fds[i]);
 	return rc;
 }
@@ -274,7 +276,7 @@ open_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 int
 watch_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	return prober_watch(&o->prober, ask, out->in);
+	return prober_watch(o->probers, ask, out->in);
 }
 
 int

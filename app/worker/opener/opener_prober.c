@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/msg.h"
 #include "capture/allocs.h"
+#include "capture/inuse.h"
 #include "worker/ipc/privilege.h"
 
 #include <errno.h>
@@ -11,22 +12,61 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* For each process, in thousandths of a CPU. */
-#define BUDGET 30
+/* What a child works with: one of these. */
+struct programs {
+	enum prober_of of;
+	unsigned budget; /* of each process, in thousandths of a CPU */
+	struct allocs allocs;
+	struct inuse inuse;
+};
+
+static int
+programs_open(enum prober_of of, struct programs *out)
+{
+	*out = (struct programs){.of = of};
+	return of == PROBER_INUSE ? inuse_open(&out->inuse)
+	                          : allocs_open(&out->allocs);
+}
 
 static void
-be_prober(const struct allocs *a, int socket, int hold, pid_t parent)
+programs_close(struct programs *p)
 {
-	int keep[] = {a->slots_fd, a->outputs_fd, a->calls_fd,
-	              a->prog_fd,  socket,        hold};
+	if (p->of == PROBER_INUSE)
+		inuse_close(&p->inuse);
+	else
+		allocs_close(&p->allocs);
+}
+
+/* Keeps what the child needs open, and watches. */
+static void
+work(const struct programs *p, int socket, int hold, unsigned budget)
+{
+	const struct allocs *a = &p->allocs;
+	const struct inuse *u = &p->inuse;
+	int of_allocs[] = {a->slots_fd, a->outputs_fd, a->calls_fd,
+	                   a->prog_fd,  socket,        hold};
+	int of_inuse[] = {u->slots_fd, u->sets_fd, u->outputs_fd, u->calls_fd,
+	                  u->hold_fd,  u->free_fd, socket,        hold};
+
+	if (p->of == PROBER_INUSE) {
+		privilege_close_but(of_inuse, ARRAY_LEN(of_inuse));
+		inuse_run(u, socket, hold, budget);
+	} else {
+		privilege_close_but(of_allocs, ARRAY_LEN(of_allocs));
+		allocs_run(a, socket, hold, budget);
+	}
+}
+
+static void
+be_prober(const struct programs *p, int socket, int hold, pid_t parent)
+{
 	sigset_t none;
 
-	privilege_close_but(keep, ARRAY_LEN(keep));
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() == parent)
-		allocs_run(a, socket, hold, BUDGET);
+		work(p, socket, hold, p->budget);
 	_exit(0);
 }
 
@@ -41,7 +81,7 @@ end(struct prober *p)
 }
 
 static int
-start(struct prober *p, const struct allocs *a, int *hold)
+start(struct prober *p, const struct programs *with, int *hold)
 {
 	pid_t self = getpid();
 	int pair[2], pipe_fds[2];
@@ -58,7 +98,7 @@ start(struct prober *p, const struct allocs *a, int *hold)
 	p->pid = fork();
 	if (p->pid == 0) {
 		close(pipe_fds[1]);
-		be_prober(a, pair[1], pipe_fds[0], self);
+		be_prober(with, pair[1], pipe_fds[0], self);
 	}
 	rc = p->pid < 0 ? -errno : 0;
 	close(pair[1]);
@@ -74,31 +114,53 @@ start(struct prober *p, const struct allocs *a, int *hold)
 	return 0;
 }
 
-int
-prober_start(struct prober *p, int client, int fds[static PROBER_FDS])
+/* Hands out what the client works with. */
+static size_t
+hand_out(struct programs *p, int *fds)
 {
-	struct allocs a;
+	size_t n = 0;
+
+	if (p->of == PROBER_ALLOCS) {
+		fds[n++] = TAKE_FD(p->allocs.outputs_fd);
+		fds[n++] = TAKE_FD(p->allocs.pythons_fd);
+		return n;
+	}
+	fds[n++] = TAKE_FD(p->inuse.outputs_fd);
+	fds[n++] = TAKE_FD(p->inuse.pythons_fd);
+	fds[n++] = TAKE_FD(p->inuse.slots_fd);
+	fds[n++] = TAKE_FD(p->inuse.sets_fd);
+	return n;
+}
+
+int
+prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
+             int64_t percent, int fds[static PROBER_FDS], size_t *nfds)
+{
+	struct prober *p = &all[of];
+	struct programs with;
 	int rc;
 
 	end(p);
-	rc = allocs_open(&a);
+	rc = programs_open(of, &with);
 	if (rc)
 		return rc;
-	rc = start(p, &a, &fds[2]);
+	with.budget = (unsigned)percent * 10;
+	rc = start(p, &with, &fds[0]);
 	p->client = client;
-	if (!rc) {
-		fds[0] = TAKE_FD(a.outputs_fd);
-		fds[1] = TAKE_FD(a.pythons_fd);
-	}
-	allocs_close(&a);
+	if (!rc)
+		*nfds = 1 + hand_out(&with, &fds[1]);
+	programs_close(&with);
 	return rc;
 }
 
 int
-prober_watch(const struct prober *p, const struct host_ask *ask, int file)
+prober_watch(const struct prober all[static PROBERS],
+             const struct host_ask *ask, int file)
 {
+	const struct prober *p =
+		&all[ask->size & 2 ? PROBER_INUSE : PROBER_ALLOCS];
 	struct allocs_of m = {
-		.pid = ask->pid, .n = ask->count, .late = ask->size == 1};
+		.pid = ask->pid, .n = ask->count, .late = ask->size & 1};
 
 	if (!p->pid)
 		return -ECHILD;
@@ -106,34 +168,41 @@ prober_watch(const struct prober *p, const struct host_ask *ask, int file)
 		return -EINVAL;
 	for (uint32_t i = 0; i < m.n; i++) {
 		const int32_t *row = &ask->list[3 * i];
-		uint32_t regs = (uint32_t)row[2];
+		uint32_t bits = (uint32_t)row[2];
 
 		m.places[i] = (struct allocs_place){
 			.offset = (uint32_t)row[0] | (uint64_t)(uint32_t)row[1]
 		                                             << 32,
-			.size = regs & 15,
-			.count = regs >> 4 & 15,
-			.has_count = regs >> 8 & 1,
-			.unless = regs >> 9 & 15,
-			.has_unless = regs >> 13 & 1,
+			.size = bits & 15,
+			.count = bits >> 4 & 15,
+			.has_count = bits >> 8 & 1,
+			.old = bits >> 9 & 15,
+			.has_old = bits >> 13 & 1,
+			.has_unless = bits >> 14 & 1,
+			.to = bits >> 15 & 15,
+			.has_to = bits >> 19 & 1,
+			.releases = bits >> 20 & 1,
 		};
 	}
 	return msg_send(p->socket, &m, sizeof(m), &file, m.n > 0);
 }
 
 void
-prober_leave(struct prober *p, int client)
+prober_leave(struct prober all[static PROBERS], int client)
 {
-	if (p->pid && p->client == client)
-		end(p);
+	for (int i = 0; i < PROBERS; i++)
+		if (all[i].pid && all[i].client == client)
+			end(&all[i]);
 }
 
 void
-prober_child_ended(struct prober *p, pid_t pid)
+prober_child_ended(struct prober all[static PROBERS], pid_t pid)
 {
-	if (p->pid != pid)
-		return;
-	log_debug("allocations are not watched any more");
-	close_ptr(&p->socket);
-	*p = (struct prober){.socket = -1};
+	for (int i = 0; i < PROBERS; i++) {
+		if (all[i].pid != pid)
+			continue;
+		log_debug("allocations are not watched any more");
+		close_ptr(&all[i].socket);
+		all[i] = (struct prober){.socket = -1};
+	}
 }

@@ -132,12 +132,27 @@ list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 /* --- use -------------------------------------------------------------------
  */
 
+/* Reads the sizes of a process's memory, in pages. */
+static int
+read_sizes(int32_t pid, uint64_t *mapped, uint64_t *anonymous)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	rc = file_read(AT_FDCWD, path, &text);
+	return rc ? rc : proc_parse_memory(buf_str(&text), mapped, anonymous);
+}
+
 static int
 read_use(int32_t pid, struct host_usage *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64], comm[PROC_COMM_MAX];
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t ticks, pages, began, hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t mapped, anonymous;
 	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -146,11 +161,15 @@ read_use(int32_t pid, struct host_usage *out)
 		rc = proc_parse_usage(buf_str(&text), &ticks, &pages);
 	if (!rc)
 		rc = proc_parse_stat(buf_str(&text), comm, &began);
+	if (!rc)
+		rc = read_sizes(pid, &mapped, &anonymous);
 	if (rc)
 		return rc;
 	*out = (struct host_usage){
 		.pid = pid,
-		.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE),
+		.rss_bytes = pages * page,
+		.anonymous_bytes = anonymous * page,
+		.mapped_bytes = mapped * page,
 		.cpu_us = ticks * 1000000 / hz,
 		.began_ns = began * (1000000000 / hz),
 		.halted = proc_is_halted(buf_str(&text)),

@@ -1,0 +1,53 @@
+/*
+ * The memory that the programs which follow allocations until they are released
+ * share with who reads their samples.
+ *
+ * An allocation that is a sample has a row while it is in use. The row of an
+ * address is one of INUSE_WAYS in its set, which is found by a hash. Each
+ * sample says which row it got, and the number by which it is known there: a
+ * row that still has this number at the end is of an allocation that is still
+ * in use.
+ */
+#pragma once
+
+#include "emit_layout.h"
+
+#define INUSE_WAYS     8
+#define INUSE_SET_BITS 13
+#define INUSE_SETS     (1u << INUSE_SET_BITS)
+#define INUSE_ROWS     (INUSE_SETS * INUSE_WAYS)
+
+struct inuse_row {
+	uint64_t key; /* INUSE_KEY; 0: the row is unused */
+	uint64_t id;  /* of the sample */
+};
+
+struct inuse_set {
+	struct inuse_row rows[INUSE_WAYS];
+};
+
+/* Addresses of programs on x86-64 have 56 bits at most.
+ *   Source   linux/Documentation/arch/x86/x86_64/5level-paging.rst */
+#define INUSE_KEY(slot, address) ((uint64_t)(slot) << 56 | (address))
+#define INUSE_SLOT(key)          ((uint32_t)((key) >> 56))
+#define INUSE_SET(key)                                    \
+	((uint32_t)((key)*UINT64_C(0x9e3779b97f4a7c15) >> \
+	            (64 - INUSE_SET_BITS)))
+
+enum inuse_state {
+	INUSE_UNUSED,
+	INUSE_WATCHED,
+	INUSE_COSTLY, /* it was, until that cost too much: rows are of then */
+	INUSE_ENDED,  /* the process ended: rows are of then */
+};
+
+/* A process; this is the value of a map by the number of its slot. */
+struct inuse_slot {
+	uint64_t mean;      /* bytes */
+	uint64_t untracked; /* samples for which there was no row */
+	uint32_t state;     /* enum inuse_state */
+	int32_t pid;
+	/* What watching it would have cost when it came to cost too much, in
+	 * thousandths of a CPU. */
+	uint64_t cost;
+};

@@ -1,0 +1,131 @@
+/*
+ * Memory in use: which samples of a capture are of allocations that have not
+ * been released, by the rows that the programs in the kernel keep.
+ */
+#include "base/clock.h"
+#include "capture/process/process_probes.h"
+#include "recorder_private.h"
+
+#include <errno.h>
+
+void
+capture_rows_note(struct capture *c, const struct record *r, uint32_t node)
+{
+	const struct emit_event *e = r->sample.emitted;
+
+	if (e->result < 0 || e->result >= INUSE_ROWS)
+		return; /* there was no row */
+	c->rows[e->result] = (struct row){
+		.id = e->address,
+		.node = node,
+		.pid = r->pid,
+		.amount = r->sample.amount,
+	};
+}
+
+/* Counts the slots of the capture's processes that are in a state; processes
+ * that ended leave theirs. */
+static uint32_t
+count_slots(const struct capture *c, uint32_t state, uint64_t *cost)
+{
+	const struct inuse_slot *slots = sampler_slots(c->source->sampler);
+	const uint64_t bit = UINT64_C(1) << c->slot;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
+		if (slots[i].state != state ||
+		    !procs_follows(c->source->procs, (uint32_t)slots[i].pid,
+		                   bit))
+			continue;
+		n++;
+		if (cost && *cost < slots[i].cost)
+			*cost = slots[i].cost;
+	}
+	return n;
+}
+
+void
+capture_rows_look(struct capture *c)
+{
+	uint64_t now = (uint64_t)clock_mono_ns();
+
+	if (now < c->end_ns && count_slots(c, INUSE_COSTLY, NULL) &&
+	    !count_slots(c, INUSE_WATCHED, NULL))
+		c->end_ns = now;
+}
+
+/* True for a process whose memory counts: one that lives, unless none does. */
+static bool
+counts(const struct capture *c, uint32_t pid)
+{
+	const struct process *p;
+
+	if (!c->alive)
+		return true;
+	p = procs_of_sample(c->source->procs, pid);
+	return p && !p->gone_ns;
+}
+
+static void
+add(struct amount *to, const struct amount *amount)
+{
+	to->value += amount->value;
+	to->events += amount->events;
+}
+
+static uint64_t
+count_untracked(const struct capture *c)
+{
+	const struct inuse_slot *slots = sampler_slots(c->source->sampler);
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		n += slots[i].untracked;
+	return n;
+}
+
+static bool
+any_throw(const struct capture *c)
+{
+	int32_t pids[HOST_MAX_USAGE];
+	size_t n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
+	                      ARRAY_LEN(pids));
+
+	for (size_t i = 0; i < n; i++) {
+		const struct process *p =
+			procs_of_sample(c->source->procs, (uint32_t)pids[i]);
+
+		if (p && process_allocs_throw(p))
+			return true;
+	}
+	return false;
+}
+
+int
+capture_rows_sum(const struct capture *c, struct amount *sums,
+                 struct quality *q)
+{
+	const struct inuse_set *sets = sampler_sets(c->source->sampler);
+	uint64_t cost = 0;
+
+	for (uint32_t i = 0; i < INUSE_ROWS; i++) {
+		const struct inuse_row *now =
+			&sets[i / INUSE_WAYS].rows[i % INUSE_WAYS];
+		const struct row *was = &c->rows[i];
+
+		if (!was->id || !now->key || now->id != was->id ||
+		    !counts(c, was->pid))
+			continue;
+		add(&sums[was->node], &was->amount);
+		q->in_use++;
+	}
+	q->untracked += (int64_t)count_untracked(c);
+	q->notes |= QUALITY_NOTE_OF(WHILE_WATCHED);
+	if (any_throw(c))
+		q->notes |= QUALITY_NOTE_OF(NEW_UNWATCHED);
+	if (!count_slots(c, INUSE_COSTLY, &cost))
+		return 0;
+	q->probe_cost = (int64_t)cost / 10;
+	q->notes |= QUALITY_NOTE_OF(COSTLY);
+	return count_slots(c, INUSE_WATCHED, NULL) ? 0 : -EDQUOT;
+}

@@ -1,0 +1,38 @@
+/*
+ * Samples of memory in use: programs in the kernel at the functions of some
+ * processes that allocate and release memory. Which samples are still in use is
+ * told by the rows of capture/host/inuse_layout.h.
+ *
+ * Every call is watched, all the time: a release that is missed would look like
+ * a leak. Each costs the process about half a microsecond; one that calls so
+ * often that this is more than a budget allows is not watched any more.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "capture/host/inuse_layout.h"
+
+#include <stdint.h>
+
+/* Memory of the programs' state that is mapped shared. */
+#define INUSE_SLOTS_BYTES (EMIT_SLOTS * sizeof(struct inuse_slot))
+#define INUSE_SETS_BYTES  (INUSE_SETS * sizeof(struct inuse_set))
+
+struct inuse {
+	int slots_fd; /* maps to be mapped shared: struct inuse_slot, */
+	int sets_fd;  /* and struct inuse_set */
+	int outputs_fd, pythons_fd, calls_fd; /* as of struct allocs */
+	int hold_fd, free_fd;                 /* the programs */
+};
+
+/*
+ * Loads the programs; nobody is watched yet.
+ *
+ *   Owns     the descriptors are the caller's
+ *   Errors   -EPERM without CAP_BPF and CAP_PERFMON; -EOPNOTSUPP before Linux
+ *            6.13; -errno of bpf(2)
+ */
+MUST_CHECK int inuse_open(struct inuse *out);
+void inuse_close(struct inuse *u);
+/* Watches processes as allocs_run() does. */
+void inuse_run(const struct inuse *u, int socket, int hold, unsigned budget);

@@ -1,0 +1,115 @@
+#!/bin/bash
+# Memory in use of programs that count nothing themselves, by probes at the
+# functions that allocate and release it, against what the program counts.
+. tests/lib/e2e.sh
+. tests/lib/once.sh
+. tests/lib/allocating.sh
+tmp=$(mktemp -d /var/tmp/stoker-inuse-XXXXXX)
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
+can_capture inuse || exit
+# A probe costs half a microsecond or several, as the machine is; so few calls
+# are within the budget everywhere.
+rate=1500
+
+leaks() { # name, environment: $pid
+  local name=$1
+  shift
+  target "$name" env "$@" "$B/targets/leaking" "$tmp/$name.truth" "$rate"
+}
+true_of() { # name: its shares, and their sum within a sixth
+  agree "$1" inuse_space 3 3 17
+}
+first_is() { # name, function
+  local first
+  first=$("$B/tests/tools/folded" "$tmp/$1.pb.gz" values:inuse_space | sort -n -k 2 | tail -n 1)
+  [[ $first == *";$2 "* ]] || { echo "$first"; return 1; }
+}
+
+leaks plain
+captured plain memory >/dev/null
+if grep -q 'Linux 6.13 or later' "$tmp/plain.err"; then
+  check without_the_kernel_s_means_the_library_is_named \
+    grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so' "$tmp/plain.err"
+  exit
+fi
+check memory_in_use_is_captured [ -s "$tmp/plain.pb.gz" ]
+check shares_of_what_is_in_use_are_true true_of plain
+check objects_in_use_are_counted agree plain inuse_objects 2 6 30
+check the_largest_leak_comes_first first_is plain keep_most
+check what_is_released_is_not_in_use eval '! "$B/tests/tools/folded" "$tmp/plain.pb.gz" values:inuse_space | grep throw_away'
+check what_was_allocated_is_in_it_too eval '"$B/tests/tools/folded" "$tmp/plain.pb.gz" values:alloc_space | grep -q throw_away'
+check stacks_are_whole [ "$(quality plain stacksComplete)" = "$(quality plain samplesKept)" ]
+check the_process_s_memory_stands_beside_it [ "$(quality plain residentBytes)" -gt "$(quality plain anonymousBytes)" ]
+explains() {
+  local grown used
+  grown=$(quality plain anonymousGrownBytes)
+  used=$("$B/tests/tools/folded" "$tmp/plain.pb.gz" values:inuse_space | awk '{ n += $NF } END { printf "%d", n }')
+  echo "$used of $grown bytes that the process grew by"
+  [ "$used" -gt $((grown / 2)) ] && [ "$used" -lt $((grown * 2)) ]
+}
+check and_how_much_it_grew_meanwhile explains
+check the_report_says_since_when grep -q 'allocated while the capture ran' "$tmp/plain.txt"
+gone() { [ -z "$(bpftool prog show name stoker_hold 2>/dev/null)" ]; }
+check no_probe_is_left_afterwards wait_for 10 gone
+kill -KILL "$pid"
+
+lib=/usr/lib/$(gcc -print-multiarch)
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+  name=${library%%.*}
+  leaks "$name" LD_PRELOAD="$lib/$library"
+  check "memory_in_use_of_${name}_is_captured" captured "$name" memory
+  check "shares_of_${name}_are_true" true_of "$name"
+  check "that_its_operator_new_is_missing_is_said_of_${name}" grep -q 'operator new' "$tmp/$name.txt"
+  kill -KILL "$pid"
+done
+
+built() { # name, compiler and options
+  local name=$1
+  shift
+  "$@" -O2 -g -o "$tmp/$name" tests/targets/leaking.c -lpthread -lm 2>"$tmp/$name.log" || cat "$tmp/$name.log"
+  target "$name" "$tmp/$name" "$tmp/$name.truth" "$rate"
+}
+for kind in static musl; do
+  case $kind in
+  static) built static gcc -static ;;
+  musl) built musl musl-gcc ;;
+  esac
+  check "memory_in_use_of_a_${kind}_program_is_captured" captured $kind memory
+  check "shares_of_a_${kind}_program_are_true" true_of $kind
+  kill -KILL "$pid"
+done
+
+# --- what would cost too much ---------------------------------------------------
+begin busy 1000000
+refused() {
+  ! once busy "$pid" --type memory --seconds 20 && grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so' "$tmp/busy.err"
+}
+check a_program_that_is_too_busy_is_refused refused
+check and_is_not_watched_any_more wait_for 10 gone
+kill -KILL "$pid"
+
+# --- a process that ends ----------------------------------------------------------
+leaks ends
+(sleep 3; kill -KILL "$pid") &
+check a_process_that_ends_leaves_what_it_held once ends "$pid" --type memory --seconds 30
+check its_largest_leak_comes_first first_is ends keep_most
+
+# --- as a service -------------------------------------------------------------
+e2e_start leaking
+background one "$STATE/bin/leaking" "$tmp/service" "$rate"
+service one "$STATE/bin/leaking"
+start() {
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"one\",\"profileType\":\"memory\",\"durationSeconds\":$1}" | jq -r '.id // error'
+}
+id=$(start 3)
+ended() { [ "$(api GET "$P/$id" | jq -r .phase)" = done ]; }
+wait_for 60 ended
+check a_service_has_its_memory_in_use eval \
+  'api GET "$P/$id" | jq -e ".status == \"completed\" and .topFunctions[0].funcName == \"keep_most\""'
+id=$(start 60)
+check it_is_probed_while_it_is_captured wait_for 10 eval '! gone'
+kill -KILL "$(<"$STATE/pid/worker")"
+check no_probe_is_left_when_the_worker_is_killed wait_for 10 gone
+works_on() { rm -f "$tmp/service"; kill -USR1 "$(<"$STATE/pid/one")"; wait_for 10 [ -s "$tmp/service" ]; }
+check and_the_program_goes_on works_on

@@ -77,6 +77,56 @@ static void *find_memalign(size_t align, size_t n);
 static void *find_aligned_alloc(size_t align, size_t n);
 static int find_posix_memalign(void **out, size_t align, size_t n);
 
+/*
+ * Operators of C++, by the names that the linker has for them. An allocator may
+ * have its own, which do not pass through its malloc(3); those of the
+ * language's library do. Source   Itanium C++ ABI, 5.1.5
+ */
+#define NEWS(x)                                                               \
+	x(_Znwm, (size_t n), (n)) x(_Znam, (size_t n), (n)) x(                \
+		_ZnwmRKSt9nothrow_t, (size_t n, const void *tag),             \
+		(n, tag)) x(_ZnamRKSt9nothrow_t, (size_t n, const void *tag), \
+	                    (n, tag)) x(_ZnwmSt11align_val_t,                 \
+	                                (size_t n, size_t align), (n, align)) \
+		x(_ZnamSt11align_val_t, (size_t n, size_t align), (n, align)) \
+			x(_ZnwmSt11align_val_tRKSt9nothrow_t,                 \
+	                  (size_t n, size_t align, const void *tag),          \
+	                  (n, align, tag))                                    \
+				x(_ZnamSt11align_val_tRKSt9nothrow_t,         \
+	                          (size_t n, size_t align, const void *tag),  \
+	                          (n, align, tag))
+#define DELETES(x)                                                             \
+	x(_ZdlPv, (void *p), (p)) x(_ZdaPv, (void *p), (p)) x(                 \
+		_ZdlPvm, (void *p, size_t n),                                  \
+		(p, n)) x(_ZdaPvm, (void *p, size_t n),                        \
+	                  (p, n)) x(_ZdlPvRKSt9nothrow_t,                      \
+	                            (void *p, const void *tag), (p, tag))      \
+		x(_ZdaPvRKSt9nothrow_t, (void *p, const void *tag),            \
+	          (p, tag)) x(_ZdlPvSt11align_val_t, (void *p, size_t align),  \
+	                      (p, align)) x(_ZdaPvSt11align_val_t,             \
+	                                    (void *p, size_t align),           \
+	                                    (p, align))                        \
+			x(_ZdlPvmSt11align_val_t,                              \
+	                  (void *p, size_t n, size_t align),                   \
+	                  (p, n, align)) x(_ZdaPvmSt11align_val_t,             \
+	                                   (void *p, size_t n, size_t align),  \
+	                                   (p, n, align))                      \
+				x(_ZdlPvSt11align_val_tRKSt9nothrow_t,         \
+	                          (void *p, size_t align, const void *tag),    \
+	                          (p, align, tag))                             \
+					x(_ZdaPvSt11align_val_tRKSt9nothrow_t, \
+	                                  (void *p, size_t align,              \
+	                                   const void *tag),                   \
+	                                  (p, align, tag))
+
+enum operator_of {
+#define NUMBER(name, parameters, arguments) OF##name,
+	NEWS(NUMBER) DELETES(NUMBER) OPERATORS
+};
+static const char *const operators[] = {
+#define NAME(name, parameters, arguments) #name,
+	NEWS(NAME) DELETES(NAME)};
+
 /* Has pages of its own, which start() makes read-only. */
 #define PAGE 4096
 static struct {
@@ -87,10 +137,16 @@ static struct {
 	void *(*memalign)(size_t, size_t);
 	void *(*aligned_alloc)(size_t, size_t);
 	int (*posix_memalign)(void **, size_t, size_t);
-	char rest[PAGE - 7 * sizeof(void *)];
+	/* NULL: there is none yet. */
+	void *operators[OPERATORS];
 } __attribute__((aligned(PAGE))) next = {
-	find_malloc,   find_calloc,        find_realloc,        find_free,
-	find_memalign, find_aligned_alloc, find_posix_memalign, {0},
+	.malloc = find_malloc,
+	.calloc = find_calloc,
+	.realloc = find_realloc,
+	.free = find_free,
+	.memalign = find_memalign,
+	.aligned_alloc = find_aligned_alloc,
+	.posix_memalign = find_posix_memalign,
 };
 
 /* Finds the functions of the allocator behind; false while that goes on. */
@@ -169,6 +225,45 @@ static int
 find_posix_memalign(void **out, size_t align, size_t n)
 {
 	return find_all() ? next.posix_memalign(out, align, n) : ENOMEM;
+}
+
+/* --- operators of C++ -------------------------------------------------------
+ */
+
+static void
+find_operators(void)
+{
+	for (int i = 0; i < OPERATORS; i++)
+		next.operators[i] = dlsym(RTLD_NEXT, operators[i]);
+}
+
+/* Finds an operator in a library of C++ that was loaded since, for itself. */
+static NOINLINE void *
+find_late(enum operator_of of)
+{
+	static const char *const libraries[] = {"libstdc++.so.6", "libc++.so.1",
+	                                        "libc++abi.so.1"};
+	void *found = dlsym(RTLD_NEXT, operators[of]);
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		void *library =
+			found ? NULL
+			      : dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		if (library)
+			found = dlsym(library, operators[of]);
+	}
+	if (found)
+		return found;
+	abort(); /* a program of C++ has a library of C++ */
+}
+
+static inline __attribute__((always_inline)) void *
+operator_of(enum operator_of of)
+{
+	void *is = next.operators[of];
+
+	return is ? is : find_late(of);
 }
 
 /* --- stacks -----------------------------------------------------------------
@@ -503,6 +598,7 @@ start(void)
 {
 	if (next.malloc == find_malloc)
 		(void)find_all();
+	find_operators();
 	(void)mprotect(&next, sizeof(next), PROT_READ);
 	_Unwind_Backtrace(walk_nothing, NULL); /* allocates at first */
 	(void)pthread_atfork(NULL, NULL, note_fork);
@@ -591,3 +687,30 @@ posix_memalign(void **out, size_t align, size_t n)
 		watch(*out, n);
 	return rc;
 }
+
+/* An operator that passes through malloc(3), or another of these functions, has
+ * been counted there. Exceptions pass through here. */
+#define NEW(name, parameters, arguments)                           \
+	EXPORT void *name parameters;                              \
+	void *name parameters                                      \
+	{                                                          \
+		void *(*behind)parameters = operator_of(OF##name); \
+		int64_t before = left;                             \
+		void *p = behind arguments;                        \
+                                                                   \
+		return left == before ? watch(p, n) : p;           \
+	}
+NEWS(NEW)
+
+#define DELETE(name, parameters, arguments)                       \
+	EXPORT void name parameters;                              \
+	void name parameters                                      \
+	{                                                         \
+		void(*behind) parameters = operator_of(OF##name); \
+		struct live was;                                  \
+                                                                  \
+		if (p && unwatch(p, &was))                        \
+			count_free(&was);                         \
+		behind arguments;                                 \
+	}
+DELETES(DELETE)

@@ -40,13 +40,14 @@ wait_cost() { # row, kind of rounds, type, rival
     "$(column 3 "$waits/cost")" "$ROUNDS"
 }
 
-if wanted block_cost_200k_switches mutex_cost_1m_locks alloc_cost_100k alloc_cost_1m heap_preload_cost_1m; then
+if wanted block_cost_200k_switches mutex_cost_1m_locks alloc_cost_100k alloc_cost_1m memory_cost_30k heap_preload_cost_1m; then
   heaptrack=$(find /usr/lib -name libheaptrack_preload.so 2>/dev/null | head -n 1)
   waits=$(mktemp -d /var/tmp/stoker-waits-XXXXXX)
   wait_cost block_cost_200k_switches relay block offcputime
   wait_cost mutex_cost_1m_locks locks mutex offcputime
   wait_cost alloc_cost_100k allocs alloc heaptrack
   wait_cost alloc_cost_1m many-allocs alloc heaptrack
+  wait_cost memory_cost_30k some-allocs memory heaptrack
   wait_cost heap_preload_cost_1m many-allocs preload heaptrack
   rm -rf "$waits"
 fi

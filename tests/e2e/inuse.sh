@@ -16,8 +16,8 @@ leaks() { # name, environment: $pid
   shift
   target "$name" env "$@" "$B/targets/leaking" "$tmp/$name.truth" "$rate"
 }
-true_of() { # name: its shares, and their sum within a sixth
-  agree "$1" inuse_space 3 3 17
+true_of() { # name: its shares, and their sum within a tenth and what chance allows
+  agree "$1" inuse_space 3 3 "$(awk -v n="$(quality "$1" samplesInUse)" 'BEGIN { print 10 + 300 / sqrt(n) }')"
 }
 first_is() { # name, function
   local first

@@ -26,7 +26,8 @@ captured() { # name [type]
 # samples (four standard errors), and the sum within some percent.
 agree() { # name, value, column of the truth, points, percent
   local seconds kept
-  kept=$(quality "$1" samplesKept)
+  kept=$(quality "$1" samplesInUse)
+  [ "$kept" -gt 0 ] || kept=$(quality "$1" samplesKept)
   seconds=$(awk -v ms="$(quality "$1" durationMs)" 'BEGIN { print ms / 1000 }')
   awk '{ sub(/^.*;main;|^.*;work;/, ""); sub(/[; ].* /, " "); got[$1] += $NF } END { for (f in got) print f, got[f] }' \
     <("$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2") >"$tmp/got"

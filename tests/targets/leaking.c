@@ -89,7 +89,7 @@ keep_late(void)
 	made = malloc(200);
 	count(OF_keep_late, 200);
 	if (!to_release)
-		to_release = malloc(5000);
+		to_release = malloc(500);
 }
 
 static void *

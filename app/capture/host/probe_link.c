@@ -109,7 +109,6 @@ uint32_t
 probe_link_cost(int prog_fd, uint64_t cookie)
 {
 	CLEANUP_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	CLEANUP_FD int link = -1;
 	uint64_t offset = offset_in_file((uintptr_t)probed);
 	int64_t best = INT64_MAX;
 	const struct probe_link of = {
@@ -122,7 +121,9 @@ probe_link_cost(int prog_fd, uint64_t cookie)
 		.cookies = &cookie,
 	};
 
-	if (file < 0 || !offset || (link = probe_link(&of)) < 0)
+	/* The link stays until the process ends: to take it away can last
+	 * longer than all the rest. */
+	if (file < 0 || !offset || probe_link(&of) < 0)
 		return PROBE_LINK_NS;
 	for (int i = 0; i < TRIES; i++) {
 		int64_t took = time_calls();

@@ -264,9 +264,11 @@ open_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	enum prober_of of = ask->count == 1 ? PROBER_INUSE : PROBER_ALLOCS;
 	int fds[PROBER_FDS];
-	size_t nfds;
-	int rc = prober_start(o->probers, of, out->client,
-	                      o->conf->worker_probe_percent, fds, &nfds);
+	size_t nfds = 0;
+	int rc = ask->size == 1 ? prober_try(of)
+	                        : prober_start(o->probers, of, out->client,
+	                                       o->conf->worker_probe_percent,
+	                                       fds, &nfds);
 
 	for (size_t i = 0; !rc && i < nfds; i++)
 		give(out, fds[i]);

@@ -154,6 +154,17 @@ prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
 }
 
 int
+prober_try(enum prober_of of)
+{
+	struct programs p;
+	int rc = programs_open(of, &p);
+
+	if (!rc)
+		programs_close(&p);
+	return rc;
+}
+
+int
 prober_watch(const struct prober all[static PROBERS],
              const struct host_ask *ask, int file)
 {

@@ -31,6 +31,8 @@ struct prober {
 MUST_CHECK int
 prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
              int64_t percent, int fds[static PROBER_FDS], size_t *nfds);
+/* Returns 0 when the kernel takes the programs; else as prober_start(). */
+MUST_CHECK int prober_try(enum prober_of of);
 /* Passes a question of HOST_PROBE on, with its file; -ECHILD when there is no
  * child, -EINVAL. */
 MUST_CHECK int prober_watch(const struct prober all[static PROBERS],

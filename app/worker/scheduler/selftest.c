@@ -239,6 +239,41 @@ try_waits(const struct trial *t, struct finding *out)
 	return rc;
 }
 
+/* Tells which of the kernel's probes there are; a program that loads the
+ * library needs none. */
+static int
+try_allocs(const struct trial *t, struct finding *out)
+{
+	const struct host_ask allocs = {.op = HOST_ALLOCS, .size = 1};
+	const struct host_ask inuse = {
+		.op = HOST_ALLOCS, .size = 1, .count = 1};
+	int rc = ask_programs(t, &allocs);
+
+	if (rc && lacks(t, CAP_BPF))
+		lacks_capability(t, "CAP_BPF",
+		                 "only Go programs, and those that load "
+		                 "libstoker-heap.so, have memory and alloc "
+		                 "profiles",
+		                 out);
+	else if (rc)
+		finding_set(out, FINE, NULL,
+		            "memory and alloc profiles are of Go programs and "
+		            "of those that load libstoker-heap.so: probes of "
+		            "others need Linux 6.6, and 6.13 for memory");
+	else if (ask_programs(t, &inuse))
+		finding_set(out, FINE, NULL,
+		            "alloc profiles of any program are measured by "
+		            "probes; memory is of Go programs and of those "
+		            "that load libstoker-heap.so: probes of others "
+		            "need Linux 6.13");
+	else
+		finding_set(out, FINE, NULL,
+		            "alloc and memory profiles of any program are "
+		            "measured by probes; libstoker-heap.so costs "
+		            "a program less");
+	return lacks(t, CAP_BPF) ? rc : 0;
+}
+
 static int
 try_filter(const struct trial *t, struct finding *out)
 {
@@ -555,6 +590,7 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_EVENTS] = try_events,
 	[CHECK_FILTER] = try_filter,
 	[CHECK_WAITS] = try_waits,
+	[CHECK_ALLOCS] = try_allocs,
 	[CHECK_FILES] = try_files,
 	[CHECK_MEMORY] = try_memory,
 	[CHECK_KERNEL_NAMES] = try_kernel_names,

@@ -184,8 +184,10 @@ static const struct {
 } functions[] = {
 	{"malloc", 1},         {"calloc", 2},        {"realloc", 2},
 	{"posix_memalign", 3}, {"aligned_alloc", 2}, {"memalign", 2},
-	{"_Znwm", 1},          {"_Znam", 1},
+	{"_Znwm", 1},          {"_Znam", 1},         {"free", 1},
 };
+#define FIRST_THREE 3
+#define ALLOCATING  (ARRAY_LEN(functions) - 1)
 
 struct function {
 	uint8_t *code;
@@ -271,7 +273,27 @@ TEST(every_allocation_function_of_five_allocators_has_a_place)
 			n += place_of(e, allocators[a].path, f, &place,
 			              &offset);
 		}
-		ck_assert_uint_ge(n, 6);
+		ck_assert_uint_ge(n, 7);
+	}
+}
+END
+
+/* The return of a call can be watched only from there. */
+TEST(places_in_the_first_functions_come_before_the_stack_pointer_moves)
+{
+	for (size_t a = 0; a < ARRAY_LEN(allocators); a++) {
+		CLEANUP_ELF struct elf_image *e = NULL;
+
+		open_allocator(allocators[a].path, &e);
+		for (size_t f = 0; f < FIRST_THREE; f++) {
+			struct probe_place place;
+			uint64_t offset;
+
+			ck_assert(place_of(e, allocators[a].path, f, &place,
+			                   &offset));
+			ck_assert_msg(!place.moved, "%s: %s",
+			              allocators[a].path, functions[f].name);
+		}
 	}
 }
 END
@@ -430,7 +452,7 @@ TEST(the_kernel_sees_each_call_once_and_its_size_in_the_register)
 		if (!allocators[a].preload)
 			continue;
 		open_allocator(allocators[a].path, &e);
-		for (size_t f = 0; f < ARRAY_LEN(functions); f++) {
+		for (size_t f = 0; f < ALLOCATING; f++) {
 			int rc = check_function(e, a, f);
 
 			if (rc == -EACCES || rc == -EPERM)
@@ -446,4 +468,5 @@ SUITE_TIMEOUT("probe_place", 120,
               a_probe_is_placed_where_each_call_passes_once_with_its_arguments,
               a_place_names_the_register_that_each_argument_is_in,
               every_allocation_function_of_five_allocators_has_a_place,
+              places_in_the_first_functions_come_before_the_stack_pointer_moves,
               the_kernel_sees_each_call_once_and_its_size_in_the_register)

@@ -229,6 +229,19 @@ TEST(a_filter_that_is_refused_costs_more_and_breaks_nothing)
 }
 END
 
+TEST(what_probes_cannot_watch_is_left_to_the_library)
+{
+	RIG(r);
+
+	expect(&r, CHECK_ALLOCS, FINE, "");
+	r.opener.rc[HOST_ALLOCS] = -EOPNOTSUPP;
+	expect(&r, CHECK_ALLOCS, FINE, "");
+	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
+	r.opener.rc[HOST_ALLOCS] = -EPERM;
+	expect(&r, CHECK_ALLOCS, WARNING, "CAP_BPF");
+}
+END
+
 TEST(programs_of_other_users_need_their_own_right)
 {
 	RIG(r);
@@ -344,6 +357,7 @@ SUITE("selftest", a_host_where_everything_works_is_fine_and_is_left_in_peace,
       each_refusal_of_events_names_its_own_repair,
       a_cpu_that_is_offline_is_no_refusal,
       a_filter_that_is_refused_costs_more_and_breaks_nothing,
+      what_probes_cannot_watch_is_left_to_the_library,
       programs_of_other_users_need_their_own_right,
       a_first_process_that_is_out_of_reach_speaks_for_no_other,
       children_of_the_opener_speak_for_no_other_process,

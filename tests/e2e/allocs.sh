@@ -8,7 +8,10 @@ tmp=$(mktemp -d /var/tmp/stoker-allocs-XXXXXX)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
 can_capture allocs || exit
 
-begin some 20000
+# A probe costs half a microsecond or several, as the machine is; so few calls
+# are within the budget everywhere.
+rate=3000
+begin some $rate
 check its_allocations_are_captured captured some
 check shares_of_bytes_are_true agree some alloc_space 3 4 15
 check objects_are_counted agree some alloc_objects 2 8 30
@@ -32,7 +35,7 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
     echo "skip allocs: no $library"
     continue
   fi
-  begin "$name" 20000 LD_PRELOAD="$lib/$library"
+  begin "$name" $rate LD_PRELOAD="$lib/$library"
   check "allocations_of_${name}_are_captured" captured "$name"
   check "shares_of_${name}_are_true" agree "$name" alloc_space 3 4 15
   kill -KILL "$pid"
@@ -43,7 +46,7 @@ built() { # name, compiler and options
   local name=$1
   shift
   "$@" -O2 -g -o "$tmp/$name" tests/targets/allocating.c -lpthread -lm 2>"$tmp/$name.log" || cat "$tmp/$name.log"
-  target "$name" "$tmp/$name" "$tmp/$name.truth" 20000
+  target "$name" "$tmp/$name" "$tmp/$name.truth" $rate
 }
 for kind in static musl; do
   case $kind in

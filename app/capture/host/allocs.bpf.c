@@ -32,8 +32,7 @@ stoker_alloc(void *ctx)
 	const struct emit_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct emit_event e = {.call = -1, .class = EMIT_ALLOC};
 
-	if (ALLOCS_HAS_UNLESS(cookie) &&
-	    !read_reg(ctx, ALLOCS_OLD_OF(cookie)))
+	if (ALLOCS_HAS_UNLESS(cookie) && !read_reg(ctx, ALLOCS_OLD_OF(cookie)))
 		return 0;
 	count = bpf_map_lookup_elem(&calls, &slot);
 	if (!s || !count)

@@ -127,7 +127,7 @@ struct prober {
 	struct emit_slot *slots;
 	struct emit_calls *percpu; /* room for one value of each CPU */
 	unsigned budget, ncpus;
-	uint32_t call_ns; /* what a call costs */
+	uint32_t call_ns; /* what a call costs; 0: not yet known */
 	struct watched all[EMIT_SLOTS];
 };
 
@@ -241,6 +241,8 @@ pause_of(struct prober *p, uint32_t slot)
 
 	follow(&w->calls, is.calls - w->was.calls, on);
 	follow(&w->bytes, is.bytes - w->was.bytes, on);
+	if (!p->call_ns) /* later than the first is watched */
+		p->call_ns = probe_link_cost(p->allocs->prog_fd, NOBODY);
 	share = w->calls * p->call_ns * 1000 / p->budget;
 	if (share <= 1) {
 		w->mean = clamp_mean(w->bytes * NS_PER_S / SAMPLES);
@@ -357,7 +359,6 @@ prober_init(struct prober *p, const struct allocs *a, unsigned budget)
 
 	p->allocs = a;
 	p->budget = budget ? budget : 1;
-	p->call_ns = probe_link_cost(a->prog_fd, NOBODY);
 	p->ncpus = ncpus > 0 ? (unsigned)ncpus : 1;
 	p->percpu = calloc(p->ncpus, sizeof(*p->percpu));
 	p->slots = mmap(NULL, EMIT_SLOTS * sizeof(*p->slots),

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sys/capability.h>
-#include <sys/prctl.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 

@@ -183,8 +183,8 @@ result_of(const void *regs, const struct call *c)
 
 	if (!c->to)
 		return address;
-	if ((uint32_t)address || bpf_probe_read_user(&address, sizeof(address),
-	                                             (const void *)c->to))
+	if ((uint32_t)address ||
+	    bpf_probe_read_user(&address, sizeof(address), (const void *)c->to))
 		return 0;
 	return address;
 }

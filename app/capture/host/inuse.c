@@ -128,7 +128,7 @@ struct holder {
 	struct inuse_set *sets;
 	struct emit_calls *percpu; /* room for one value of each CPU */
 	unsigned budget, ncpus;
-	uint32_t call_ns; /* what a call costs */
+	uint32_t call_ns; /* what a call costs; 0: not yet known */
 	uint32_t nrows;   /* in use at the last look */
 	struct watched all[EMIT_SLOTS];
 };
@@ -247,8 +247,11 @@ look_at(struct holder *h, uint32_t slot, int64_t now_ns)
 {
 	struct watched *w = &h->all[slot];
 	struct emit_calls is = count_calls(h, slot);
-	int64_t ns = now_ns - w->looked_ns;
-	int64_t cost = (int64_t)(is.calls - w->was.calls) * h->call_ns;
+	int64_t ns = now_ns - w->looked_ns, cost;
+
+	if (!h->call_ns) /* later than the first is watched */
+		h->call_ns = probe_link_cost(h->inuse->free_fd, NOBODY);
+	cost = (int64_t)(is.calls - w->was.calls) * h->call_ns;
 
 	if (kill(w->pid, 0) && errno == ESRCH) {
 		stop(h, slot, INUSE_ENDED);
@@ -347,7 +350,6 @@ holder_init(struct holder *h, const struct inuse *u, unsigned budget)
 
 	h->inuse = u;
 	h->budget = budget;
-	h->call_ns = probe_link_cost(u->free_fd, NOBODY);
 	h->ncpus = ncpus > 0 ? (unsigned)ncpus : 1;
 	h->percpu = calloc(h->ncpus, sizeof(*h->percpu));
 	h->slots = map(u->slots_fd, INUSE_SLOTS_BYTES);

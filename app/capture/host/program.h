@@ -1,6 +1,6 @@
 /*
- * Programs for the kernel tell processes apart by the kernel's own numbers, with
- * a bit for each in a map.
+ * Programs for the kernel tell processes apart by the kernel's own numbers,
+ * with a bit for each in a map.
  */
 #pragma once
 

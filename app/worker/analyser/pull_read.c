@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "profile/godump.h"
 #include "profile/goroutine.h"
+#include "profile/import.h"
 #include "profile/merge.h"
 #include "profile/pprof.h"
 #include "profile/types.h"
@@ -151,6 +152,23 @@ read_leaked(const struct pull_answer *a, struct profile **out, struct buf *why)
 	return rc ? rc : mark_leaked(all, leaked, out);
 }
 
+/* Reads a page that may be an allocator's own text, as of tcmalloc. */
+static int
+read_page(const struct pull_answer *a, struct profile **out, struct buf *why)
+{
+	const struct import_ask ask = {
+		.type = pull_type(a->step),
+		.content_type = "text/plain",
+		.limits = {MAX_RAW, MAX_RAW, UINT32_MAX, UINT32_MAX,
+	                   UINT32_MAX},
+	};
+	const struct input *heap = input_find("heap");
+
+	if (pull_form(a->step) == PULL_PPROF && heap->looks(a->p, a->n))
+		return heap->read(a->p, a->n, &ask, out, why);
+	return pprof_decode(a->p, a->n, MAX_RAW, out, why);
+}
+
 /* --- making it ours --------------------------------------------------------
  */
 
@@ -264,7 +282,7 @@ pull_read(const struct pull_answer *a, struct profile **out,
 	else if (pull_form(a->step) == PULL_LEAKED)
 		rc = read_leaked(a, &p, &why);
 	else
-		rc = pprof_decode(a->p, a->n, MAX_RAW, &p, &why);
+		rc = read_page(a, &p, &why);
 	if (e || rc)
 		return e ? e : read_error(rc);
 	if (a->step == PULL_STEP_ALLOC)

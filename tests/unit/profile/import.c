@@ -90,6 +90,21 @@ TEST(folded_of_other_types_are_in_their_unit)
 }
 END
 
+TEST(heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for)
+{
+	/* 2 MiB are four periods, 500 bytes a thousandth of one. */
+	expect("heap.jemalloc", "memory", 0, 0,
+	       "heap 3185355 bytes\n"
+	       "other.so+0x100;server+0x1000 1049076\n"
+	       "server+0x1200;server+0x1100;server+0x1000 2136279\n");
+	expect("heap.tcmalloc", "alloc", 0, 0,
+	       "heap 5283507 bytes\n"
+	       "server+0x1100;server+0x1000 2136279\n"
+	       "server+0x1200 3147228\n");
+	expect("heap.bad", "memory", 0, -EBADMSG, "an address is no number");
+}
+END
+
 TEST(perf_script_is_read_with_its_periods_and_modules)
 {
 	expect("perf", "cpu", 0, 0,
@@ -303,6 +318,7 @@ END
 
 SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       folded_of_other_types_are_in_their_unit,
+      heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for,
       perf_script_is_read_with_its_periods_and_modules,
       perf_script_keeps_the_threads_names,
       speedscope_is_read_wherever_its_parts_stand,

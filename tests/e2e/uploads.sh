@@ -14,6 +14,18 @@ for file in folded folded.gz perf speedscope.sampled foreign.pb; do
   check "upload_of_$file" equal \
     "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/$file)" 201
 done
+check upload_of_heap_jemalloc equal \
+  "$(status_of POST "$SESSIONS?service=shop&type=memory" --data-binary @$data/heap.jemalloc)" 201
+# A profile that jemalloc itself writes when a program ends.
+library=/usr/lib/$(gcc -print-multiarch)/libjemalloc.so.2
+MALLOC_CONF=prof:true,prof_final:true,lg_prof_sample:8,prof_prefix:$STATE/heap LD_PRELOAD=$library \
+  python3 -c 'import sys; sys.modules["kept"] = [bytes(5000) for i in range(2000)]'
+is_taken() {
+  local dump
+  dump=$(ls -S "$STATE"/heap.*.heap | head -n 1)
+  api POST "$SESSIONS?service=shop&type=memory" --data-binary @"$dump" | jq -e '.id'
+}
+check a_profile_that_jemalloc_writes_is_taken is_taken
 id=$(api POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/perf | jq -r .id)
 for format in html svg json folded speedscope firefox dot pprof; do
   check "an_upload_as_$format" equal "$(status_of GET "$P/$id/flamegraph?format=$format")" 200

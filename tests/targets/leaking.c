@@ -57,7 +57,7 @@ keep_zeroed(void)
 	count(OF_keep_zeroed, 400);
 }
 
-/* What is replaced was allocated here, too, and is not kept. */
+/* The memory that is replaced was allocated here, too, and is not kept. */
 NOINLINE static void
 keep_grown(void)
 {

@@ -47,7 +47,7 @@ struct inuse_slot {
 	uint64_t untracked; /* samples for which there was no row */
 	uint32_t state;     /* enum inuse_state */
 	int32_t pid;
-	/* What watching it would have cost when it came to cost too much, in
-	 * thousandths of a CPU. */
+	/* Thousandths of a CPU that watching it would have cost when that came
+	 * to be too much. */
 	uint64_t cost;
 };

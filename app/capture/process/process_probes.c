@@ -106,7 +106,7 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 		if (!a || !a->n || m->elf->fd < 0 || is_probed(proc, at) ||
 		    proc->nprobed == ARRAY_LEN(proc->probed))
 			continue;
-		/* What is not seen to be released would look like a leak. */
+		/* Memory would look like a leak if its release is not seen. */
 		if (kind == SAMPLER_INUSE && a->unreleased)
 			continue;
 		proc->probed[proc->nprobed++] = at;

@@ -71,8 +71,7 @@ struct capture {
 	struct quality quality;
 	struct buf began; /* struct host_usage for each: recorder_usage.c */
 	struct breaks breaks;
-	/* Of memory in use: the samples by their rows, INUSE_ROWS; else NULL.
-	 */
+	/* INUSE_ROWS, the samples of memory in use by their rows; else NULL. */
 	struct row *rows;
 	struct tape *tape;   /* NULL: no timeline */
 	uint64_t counted_ns; /* when the use of its processes was last read */

@@ -55,7 +55,7 @@ struct sampler_emitter {
 	int *faults;         /* of waits: an event of each CPU that runs the
 	                        program for page faults */
 	uint32_t nfaults;
-	/* Of memory in use, mapped; NULL: of something else. */
+	/* Mapped, for memory in use; else NULL. */
 	const struct inuse_slot *slots;
 	const struct inuse_set *sets;
 	struct sampler_python python;

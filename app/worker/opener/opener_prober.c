@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* What a child works with: one of these. */
+/* The programs that a child works with: of one kind. */
 struct programs {
 	enum prober_of of;
 	unsigned budget; /* of each process, in thousandths of a CPU */

@@ -94,9 +94,9 @@ cat >"$tmp/plugin.cc" <<'C'
 #include <new>
 extern "C" int make(void)
 {
-	char *p = new char[1000];
-	delete[] p;
-	try { p = new char[(size_t)-1 / 4]; } catch (const std::bad_alloc &) { return 42; }
+	void *volatile p = ::operator new(1000);
+	::operator delete(p);
+	try { p = ::operator new((size_t)-1 / 4); } catch (const std::bad_alloc &) { return 42; }
 	return p != nullptr;
 }
 C

@@ -210,6 +210,9 @@ watch(struct holder *h, uint32_t slot)
 		w->links[1] = make_link(h, slot, false);
 	if (w->links[1] < 0)
 		stop(h, slot, INUSE_UNUSED);
+	else
+		__atomic_store_n(&s->began_ns, (uint64_t)clock_mono_ns(),
+		                 __ATOMIC_RELEASE);
 	close_ptr(&w->file);
 }
 

@@ -50,4 +50,5 @@ struct inuse_slot {
 	/* Thousandths of a CPU that watching it would have cost when that came
 	 * to be too much. */
 	uint64_t cost;
+	uint64_t began_ns; /* when watching it began; CLOCK_MONOTONIC */
 };

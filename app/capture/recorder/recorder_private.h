@@ -73,6 +73,7 @@ struct capture {
 	struct breaks breaks;
 	/* INUSE_ROWS, the samples of memory in use by their rows; else NULL. */
 	struct row *rows;
+	bool watched; /* its time has begun with that of the first process */
 	struct tape *tape;   /* NULL: no timeline */
 	uint64_t counted_ns; /* when the use of its processes was last read */
 };

@@ -44,11 +44,35 @@ count_slots(const struct capture *c, uint32_t state, uint64_t *cost)
 	return n;
 }
 
+/* Lets the capture's time begin when its first process is watched, which takes
+ * a moment, longer on a busy machine. */
+static void
+begin_late(struct capture *c)
+{
+	const struct inuse_slot *slots = sampler_slots(c->source->sampler);
+	uint64_t began = UINT64_MAX;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS && !c->watched; i++)
+		if (slots[i].state == INUSE_WATCHED && slots[i].began_ns &&
+		    slots[i].began_ns < began &&
+		    procs_follows(c->source->procs, (uint32_t)slots[i].pid,
+		                  UINT64_C(1) << c->slot))
+			began = slots[i].began_ns;
+	if (began == UINT64_MAX)
+		return;
+	c->watched = true;
+	if (began <= c->start_ns || began >= c->end_ns)
+		return;
+	c->end_ns += began - c->start_ns;
+	c->start_ns = began;
+}
+
 void
 capture_rows_look(struct capture *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();
 
+	begin_late(c);
 	if (now < c->end_ns && count_slots(c, INUSE_COSTLY, NULL) &&
 	    !count_slots(c, INUSE_WATCHED, NULL))
 		c->end_ns = now;

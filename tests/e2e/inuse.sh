@@ -90,7 +90,8 @@ kill -KILL "$pid"
 
 # --- a process that ends ----------------------------------------------------------
 leaks ends
-(sleep 3; kill -KILL "$pid") &
+wait_for 10 gone
+(wait_for 20 eval '! gone'; sleep 4; kill -KILL "$pid") &
 check a_process_that_ends_leaves_what_it_held once ends "$pid" --type memory --seconds 30
 check its_largest_leak_comes_first first_is ends keep_most
 

@@ -1,6 +1,6 @@
 /*
- * Programs at allocation functions read from registers what a call asks for, and
- * choose the calls that they tell of.
+ * Programs at allocation functions read from registers what a call asks for,
+ * and choose the calls that they tell of.
  */
 #pragma once
 

@@ -187,4 +187,4 @@ check a_native_service_has_its_memory holds_result \
 # Where probes can, they take its place: tests/e2e/inuse.sh.
 run bare memory
 check one_without_the_library_is_told_of_it holds_result \
-  '(.error.message // (.quality.notes | join(" "))) | contains("libstoker-heap.so")'
+  '.error.message + (.quality.notes | join(" ")) | contains("libstoker-heap.so")'

@@ -133,7 +133,6 @@ TEST(a_service_is_profiled_from_the_first_capture_to_the_last_window)
 	shows(&w, "symbolize web", 0, "frames have names");
 	shows(&w, "service show web --processes", 0, "/shares 600 2\n");
 	shows(&w, "run web --type goroutine --wait", 0, "2 threads\n");
-	shows(&w, "run web --type memory --wait", 1, "(ProfilingDisabled)");
 	/* one that is ended */
 	shows(&w, "run web --seconds 60", 0, "stoker: started;");
 	until(&w, "sessions --type cpu --limit 1", "capturing");

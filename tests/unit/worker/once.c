@@ -393,7 +393,6 @@ TEST(what_can_not_be_captured_is_said)
 		{"--type frob", 2, "usage: stoker-worker"},
 		{"--seconds 0", 2, "usage: stoker-worker"},
 		{"--rate 1000000", 2, "usage: stoker-worker"},
-		{"--type memory", 1, "LD_PRELOAD=/usr/lib/stoker/"},
 	};
 	CLEANUP_CAPTURED struct captured c = nothing();
 

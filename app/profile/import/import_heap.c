@@ -14,7 +14,7 @@
  *	55ff395fa000-55ff39610000 r-xp 00004000 fe:00 247728 /usr/bin/ls
  *
  * Counts are objects and bytes in use, and in brackets what was ever allocated.
- * They are of samples: an object of n bytes is one with a probability of
+ * Rows are of samples: an object of n bytes is one with a probability of
  * 1 - exp(-n / period).
  *   Source   jemalloc(3), opt.prof; jeprof, AdjustSamples()
  */

@@ -152,11 +152,15 @@ TERM=xterm terminal run demo --seconds 3 --wait >"$STATE/drawn"
 moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 3 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
 check progress_moves_ten_times_a_second moves
 check and_ends_when_all_is_captured grep -qE 'done: 3\.0 of 3 s' "$STATE/drawn"
-stoker_cli run demo --type memory --wait >/dev/null 2>&1
-reason_is_whole() { terminal sessions --limit 1 | plain | tr -s '\n ' ' ' | grep -q 'no process of the service runs a Go program that can be read, or counts .* restart it'; }
-check the_reason_of_a_failure_is_whole_on_a_terminal reason_is_whole
+stoker_cli service add silent --pprof-url http://127.0.0.1:1 >/dev/null # where nothing listens
+stoker_cli run silent --wait >/dev/null 2>&1
+reason=$(stoker_cli sessions --limit 1 | sed -n 's/.* failed: //p')
+check in_a_pipe_a_reason_of_a_failure_stands_in_its_row \
+  grep -q 'connecting to pprofUrl failed.* beside its unit$' <<<"$reason"
+reason_is_whole() { terminal sessions --limit 1 | plain | tr -s '\r\n ' ' ' | grep -qF "$reason"; }
+check it_is_whole_on_a_terminal reason_is_whole
 check and_fits_its_80_columns within 80 sessions --limit 1
-check in_a_pipe_it_stands_in_its_row shows '^sess-.* failed: no process of the service' stoker_cli sessions --limit 1
+stoker_cli service remove silent --yes >/dev/null
 check an_empty_list_says_none equal "$(stoker_cli baseline list)" none
 
 # --- goroutines and threads

@@ -285,7 +285,7 @@ TEST(each_type_that_the_recorder_samples_is_one_that_it_knows)
 			ck_assert_msg(capture_of_type(t->name) < CAPTURE_OFS,
 			              "capture_of_type() lacks %s", t->name);
 	}
-	ck_assert_int_eq(capture_of_type("memory"), CAPTURE_OFS);
+	ck_assert_int_eq(capture_of_type("goroutine"), CAPTURE_OFS);
 }
 END
 
@@ -302,7 +302,7 @@ TEST(each_type_is_asked_of_the_engine_that_has_it)
 		{"goroutine", SNAPSHOT_THREADS, WORKER_SNAPSHOT, NULL, NULL},
 		{"memory", SNAPSHOT_GOROUTINES, WORKER_BUCKETS, NULL, NULL},
 		{"block", SNAPSHOT_GOROUTINES, WORKER_BUCKETS, NULL, NULL},
-		{"memory", SNAPSHOT_THREADS, WORKER_HEAP, NULL, NULL},
+		{"memory", SNAPSHOT_THREADS, WORKER_HEAP, NULL, "memory"},
 		{"alloc", SNAPSHOT_THREADS, WORKER_HEAP, NULL, "alloc"},
 		{"block", SNAPSHOT_THREADS, WORKER_SAMPLES, "block", "block"},
 		{"mutex", SNAPSHOT_THREADS, WORKER_SAMPLES, "mutex", "mutex"},

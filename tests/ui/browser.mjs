@@ -83,7 +83,10 @@ export const judged = (path, ready, enter = inside) => async () => {
       await ready(page);
       await axe(page);
       same(await page.evaluate(() =>
-        document.documentElement.scrollWidth <= innerWidth), true);
+        document.documentElement.scrollWidth <= innerWidth ? []
+          : [...document.querySelectorAll('body *')]
+            .filter(e => e.getBoundingClientRect().right > innerWidth)
+            .map(e => `${e.tagName} ${e.textContent.slice(0, 40)}`)), []);
       await page.context().close();
     }
 };

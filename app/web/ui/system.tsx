@@ -86,7 +86,7 @@ function Checks({ checks }: { checks: Check[] }) {
         <th scope="row">{c.check}<span class="quiet">{c.part}{' '}
           {c.host}</span></th>
         <td class={c.verdict === 'broken' ? 'bad' : ''}>{c.verdict}</td>
-        <td>{c.found}{c.fix && <pre tabIndex={0}>{c.fix}</pre>}</td>
+        <td class="found">{c.found}{c.fix && <pre tabIndex={0}>{c.fix}</pre>}</td>
       </tr>)}</tbody>
     </table>
   </section>;

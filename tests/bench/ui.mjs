@@ -85,7 +85,7 @@ async function first() {
 
 /* From the last byte of what was asked for to the frame in which it is seen. */
 const whenPainted = (context, isThere, from) => context.addInitScript(
-  `{ const isThere = ${isThere}, from = ${from};
+  `{ const isThere = ${isThere}, from = ${JSON.stringify(from)};
     const look = () => {
       if (!isThere()) return requestAnimationFrame(look);
       requestAnimationFrame(() => setTimeout(() => {
@@ -115,7 +115,7 @@ const acts = (page, act) => page.evaluate(`(async () => {
 /* A bar that is clicked, and the whole again. */
 const zoom = `i => {
   if (i % 2) return document.getElementById('reset').click();
-  const canvas = document.querySelector('#profile canvas');
+  const canvas = document.querySelector('#canvas');
   const { left, top, width } = canvas.getBoundingClientRect();
   canvas.dispatchEvent(new MouseEvent('click', { bubbles: true,
     clientX: left + width / 3, clientY: top + 19 * 4.5 }));
@@ -148,7 +148,7 @@ async function take(path, isThere, from, act) {
 async function flame(id) {
   const graph = `/api/v1/profiling/sessions/${id}/flamegraph`;
   const ours = await take(`/ui/p/${id}`,
-    `() => document.querySelector('#profile canvas')?.width > 1`,
+    `() => document.querySelector('#canvas')?.width > 1`,
     'format=json', zoom);
   const theirs = await take(`/ui/speedscope/#profileURL=${
     encodeURIComponent(graph + '?format=speedscope')}`,
@@ -164,7 +164,7 @@ async function flame(id) {
 
 /* Clicks that make the range three times as long, to the new flame graph. */
 const widen = page => page.evaluate(() => new Promise((done, fail) => {
-  const graph = () => document.querySelector('#profile canvas');
+  const graph = () => document.querySelector('#canvas');
   const before = graph(), from = performance.now();
   const look = () => {
     if (performance.now() - from > 60e3) return fail(Error('no new graph'));
@@ -184,7 +184,7 @@ async function range(end, ...services) {
       const middle = Number(end) - 15 * DAY_MS;
       await page.goto(`${BASE}/ui/s/${service}?type=cpu&from=${
         middle - DAY_MS / 6}&to=${middle + DAY_MS / 6}`);
-      await page.locator('#profile canvas').waitFor();
+      await page.locator('#canvas').waitFor();
       for (let wider = 0; wider < 4; wider++) list.push(await widen(page));
     }
   tell('range_change_ms', list);

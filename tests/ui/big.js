@@ -27,4 +27,15 @@ run([
       [flame.width, deepest]);
     if (flame.scroll.scrollTop === 0) throw new Error('out of sight');
   }],
+  ['bottom_up_tells_what_it_leaves_out', () => {
+    const press = key => document.dispatchEvent(
+      new KeyboardEvent('keydown', { key, cancelable: true }));
+    const cut = document.getElementById('cut');
+    same(cut.hidden, true);
+    press('b');
+    if (cut.hidden || !/^Callers of [\d,]+ frames below 0\.005% are not shown\.$/
+      .test(cut.textContent)) throw new Error(cut.textContent);
+    press('v');
+    same(cut.hidden, true);
+  }],
 ]);

@@ -428,6 +428,13 @@
       [2, 'work', 250, 0], [3, 'a/b&c;d', 250, 0], [4, 'work', 250, 0],
       [5, 'main', 250, 0]]);
   });
+  test('bottom_up_counts_frames_whose_callers_it_leaves_out', () => {
+    const doc = { names: ['all', 'main', 'big', 'tiny'], packages: [],
+      files: [], depth: [0, 1, 2, 2], name: [0, 1, 2, 3], self: [0, 0, 1e6, 9],
+      totals: [1000009, 1000009, 1e6, 9] };
+    same([stoker.bottomUp(new Tree(doc)).cut, stoker.bottomUp(tree).cut],
+      [1, 0]);
+  });
   test('b_turns_the_tree_around_and_the_table_stays', () => {
     const before = rows();
     press('b');

@@ -9,7 +9,7 @@ import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
 import { Table } from './table.js';
 import { DiffTree } from './diff.js';
-import { Sandwich, bottomUp } from './sandwich.js';
+import { SEEN, Sandwich, bottomUp } from './sandwich.js';
 import { facts, showQuality, showFormats } from './about.js';
 import { turnTheme } from './theme.js';
 
@@ -58,7 +58,16 @@ function openPage(doc, address) {
     flame.setTree(tree);
     table.tree = tree;
     choose(0);
+    drawCut();
     return true;
+  }
+
+  /* Says what the tree that is turned around leaves out. */
+  function drawCut() {
+    const { cut = 0 } = tree;
+    $('cut').hidden = cut === 0;
+    $('cut').textContent = `Callers of ${cut.toLocaleString('en')} ${
+      cut === 1 ? 'frame' : 'frames'} below ${SEEN * 100}% are not shown.`;
   }
 
   /* A zoom paints the graph first: the table takes longer than a frame. */

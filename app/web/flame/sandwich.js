@@ -166,11 +166,13 @@ function callers(tree, name) {
 /*
  * All functions by what is spent in them alone, each above its callers. Callers
  * are followed outwards level by level, as long as what they stand for can be
- * seen: stacks that are all different would take seconds.
+ * seen: stacks that are all different would take seconds. cut of the tree is
+ * the number of frames whose callers are left out.
  */
 const SEEN = 1 / 20000;
 
 function bottomUp(tree) {
+  const left = new Set();
   const merge = new Merge(tree, tree.name[0], 0), { sums } = merge;
   const spent = i => tree.self[i] + (tree.baseSelf ? tree.baseSelf[i] : 0);
   const seen = at => sums[1][at] + (sums[3] ? sums[3][at] : 0);
@@ -187,9 +189,13 @@ function bottomUp(tree) {
       merge.addSelf(stack.at, stack.leaf, stack.frame === stack.leaf);
       stack.frame = tree.parent[stack.frame];
     }
-    live = live.filter(({ frame, at }) => frame > 0 && seen(at) >= least);
+    live = live.filter(({ frame, at }) => {
+      if (frame <= 0) return false;
+      if (seen(at) < least) left.add(at);
+      return seen(at) >= least;
+    });
   }
-  return merge.end();
+  return Object.assign(merge.end(), { cut: left.size });
 }
 
 /* The two pictures, callers above. */
@@ -228,4 +234,4 @@ class Sandwich {
   }
 }
 
-export { Sandwich, bottomUp, callers, callees };
+export { SEEN, Sandwich, bottomUp, callers, callees };

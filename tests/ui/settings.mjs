@@ -87,7 +87,7 @@ const tests = {
     await heading(page, 'Services');
     same((await api('/api/v1/services/again')).error_code, 'UnknownService');
   },
-  async a_trigger_is_added_and_removed() {
+  async a_trigger_is_added_edited_and_removed() {
     const page = await inside('/ui/s/demo/settings');
     const triggers = part(page, 'Triggers');
     await press(triggers, 'Add a trigger');
@@ -101,6 +101,22 @@ const tests = {
     const { items } = await api('/api/v1/services/demo/triggers');
     same([items[0].when, items[0].capture.durationSeconds],
       [{ cpu: { percent: 8000 } }, 7]);
+    await press(triggers, 'Edit');
+    same([await form.getByLabel('What').inputValue(),
+      await form.getByLabel('Percent').inputValue(),
+      await form.getByLabel('Duration seconds').inputValue()],
+    ['cpu', '8000', '7']);
+    await form.getByLabel('What').selectOption('rss');
+    await form.getByLabel('Bytes').fill(String(2 ** 40));
+    await form.getByText('More', { exact: true }).click();
+    await form.getByLabel('Enabled').uncheck();
+    await press(form, 'Edit');
+    await triggers.getByText('RSS ≥ 1.00 TiB').waitFor();
+    await triggers.getByText('(off)').waitFor();
+    const [{ id, when, capture, enabled }, ...others] =
+      (await api('/api/v1/services/demo/triggers')).items;
+    same([id, when, capture.durationSeconds, enabled, others],
+      [items[0].id, { rss: { bytes: 2 ** 40 } }, 7, false, []]);
     await press(triggers, 'Remove');
     await press(dialog(page), 'Remove');
     await triggers.getByText('None.').waitFor();

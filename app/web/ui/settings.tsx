@@ -188,6 +188,8 @@ function told(when: Record<string, Condition>) {
     (least === undefined ? '' : ` ≥ ${amount(of, least)}`);
 }
 
+const TRIGGER_FIELDS = ['trigger', 'when', 'capture'];
+
 function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
   const { data, error, again } = useData('triggers ' + at,
     signal => all<Trigger>(at + '/triggers', signal), REFRESH_MS);
@@ -195,7 +197,7 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
     <div class="head"><h2>Triggers</h2>
       {isAdmin && <Make<Trigger> word="Add a trigger" title="Add a trigger"
         path={at + '/triggers'} operation={SERVICES + '/{name}/triggers'}
-        main={['trigger', 'when', 'capture']} made={again} />}
+        main={TRIGGER_FIELDS} made={again} />}
     </div>
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={2} />
@@ -217,11 +219,16 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
                 : t.lastProfileId ? <a href={toResult(t.lastProfileId)}>
                   <Time at={t.lastFiredAt} /></a>
                   : <Time at={t.lastFiredAt} />}</td>
-              <td class="number">{isAdmin && <Ask word="Remove"
-                question={`Remove the trigger ${t.trigger}?`}
-                about="Captures that it started are kept."
-                action={() => remove(`${at}/triggers/${t.id}`)
-                  .then(again)} />}</td>
+              <td class="number">{isAdmin && <>
+                <Make<Trigger> word="Edit" isMain={false}
+                  title={`Edit the trigger ${t.trigger}`} values={t}
+                  path={`${at}/triggers/${t.id}`} method="put"
+                  operation={SERVICES + '/{name}/triggers/{triggerId}'}
+                  main={TRIGGER_FIELDS} made={again} />{' '}
+                <Ask word="Remove" question={`Remove the trigger ${t.trigger}?`}
+                  about="Captures that it started are kept."
+                  action={() => remove(`${at}/triggers/${t.id}`)
+                    .then(again)} /></>}</td>
             </tr>)}</tbody>
           </table>}
   </section>;

@@ -130,6 +130,41 @@ const tests = {
       .waitFor({ state: 'hidden' });
     capture = new URL(page.url()).pathname;
   },
+  async a_service_that_nothing_matches_is_told_before_a_capture() {
+    await fetch(BASE + '/api/v1/services', { method: 'POST',
+      headers: { Authorization: `Bearer ${KEY}`,
+        'Content-Type': 'application/json' },
+      body: JSON.stringify({ name: 'idle', match: { exe: '/bin/none' } }) });
+    const page = await inside('/ui/services');
+    await page.getByRole('button', { name: 'Profile now: idle' }).click();
+    const dialog = page.locator('dialog[open]');
+    await dialog.getByText('No process matches').waitFor();
+    await dialog.getByRole('button', { name: 'Start', exact: true }).click();
+    await dialog.getByRole('alert').getByText('no process').waitFor();
+    await dialog.getByRole('link', { name: 'edit the match' }).click();
+    await page.getByText('exe = /bin/none').waitFor();
+    await fetch(BASE + '/api/v1/services/idle', { method: 'DELETE',
+      headers: { Authorization: `Bearer ${KEY}` } });
+  },
+  async a_type_that_cannot_be_captured_is_told_with_the_line_that_mends_it() {
+    const page = await visit('/ui/services');
+    await page.route('**/api/v1/checks*', async route => {
+      const reply = await route.fetch(), list = await reply.json();
+      for (const c of list.items)
+        if (c.check === 'waits') Object.assign(c, { verdict: 'warning',
+          found: 'waits are not measured', fix: 'sysctl the.fix' });
+      await route.fulfill({ response: reply, json: list });
+    });
+    await signIn(page);
+    await page.getByText('without io').waitFor();
+    await page.getByRole('button', { name: 'Profile now: demo' }).click();
+    const dialog = page.locator('dialog[open]');
+    await dialog.getByRole('option', { name: 'block (perhaps not)' })
+      .waitFor({ state: 'attached' });
+    await dialog.getByLabel('Type').selectOption('io');
+    await dialog.getByText('Waits are not measured.').waitFor();
+    await dialog.getByText('sysctl the.fix').waitFor();
+  },
   async a_second_capture_at_once_is_refused_with_the_way_to_the_first() {
     const page = await inside('/ui/s/demo');
     const start = async () => {

@@ -5,34 +5,40 @@ import { quantity } from '../flame/text.js';
 import type { PageProps } from './pages';
 import { Empty, Failure, Head, Skeleton, Time } from './parts';
 import type { Make } from './form';
+import { lacksOf, type Check, type Target } from './lacks';
 import { latest, toResult, toService, toSettings } from './result';
 import { go } from './route';
 import { ProfileNow } from './start';
 import { useData } from './use';
 
-type Service = { name: string; kind: string; host: string;
-  description: string };
+type Service = Target & { name: string; description: string };
 type Pipeline = { name: string; status: string; ordinals: number[] };
-type Check = { host: string; part: string; check: string; verdict: string;
-  found: string; fix: string };
 export type Point = { t: string; rate: number | null; value: number | null };
 export type Series = { aggregation: string; stepSeconds: number;
   points: Point[] };
 
-/* A type that cannot be profiled all the time, and why. */
-type Lack = { type: string; why: string };
+/* A type that cannot be profiled, or not all the time, and why. */
+type Missing = { type: string; why: string };
 type Continuous = { service: string;
   unsupported: { profileType: string; missing: string }[];
   failing: { profileType: string; message: string }[] };
-const NOTHING: Lack[] = [];
+const NOTHING: Missing[] = [];
 
 const REFRESH_MS = 5e3, TREND_MS = 60e3;
 
-const lacksOf = ({ unsupported, failing }: Continuous): Lack[] => [
+const missingOf = ({ unsupported, failing }: Continuous): Missing[] => [
   ...unsupported.map(({ profileType: type, missing }) => ({ type,
     why: `${type} needs ${missing}` })),
   ...failing.map(({ profileType: type, message }) => ({ type,
     why: `${type}: ${message}` }))];
+
+/* Each type once: what continuous profiling tells is nearer. */
+function missing(service: Service, checks: Check[], told: Missing[]) {
+  const types = new Set(told.map(m => m.type));
+  return [...told, ...lacksOf(service, checks)
+    .filter(l => l.isSure && !types.has(l.type))
+    .map(({ type, why, fix }) => ({ type, why: `${type}: ${why}\n${fix}` }))];
+}
 
 async function load(signal: AbortSignal) {
   const [services, pipelines, checks, continuous] = await Promise.all([
@@ -41,7 +47,7 @@ async function load(signal: AbortSignal) {
     all<Check>('/api/v1/checks', signal),
     all<Continuous>(`${PROFILING}/continuous`, signal)]);
   return { services, checks,
-    lacks: new Map(continuous.map(c => [c.service, lacksOf(c)])),
+    told: new Map(continuous.map(c => [c.service, missingOf(c)])),
     running: new Map(pipelines.map(p => [p.name, p.ordinals.length])) };
 }
 
@@ -72,7 +78,8 @@ export default function Services({ caller }: PageProps) {
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{rows.map(s => <Row key={s.name} service={s} caller={caller}
           running={data.running.get(s.name) ?? 0}
-          lacks={data.lacks.get(s.name) ?? NOTHING} />)}</tbody>
+          lacks={missing(s, data.checks,
+            data.told.get(s.name) ?? NOTHING)} />)}</tbody>
       </table>
       {rows.length === 0 && <p class="quiet" role="status">No service has
         “{filter}” in its name or description.</p>}
@@ -114,9 +121,9 @@ const useMore = (name: string, isSeen: boolean) => useData(isSeen
   ? 'more ' + name : '', async signal => isSeen ? more(name, signal)
   : undefined, isSeen ? TREND_MS : 0).data;
 
-/* Triggers that fired, and types that cannot be profiled all the time. */
+/* Triggers that fired, and types that cannot be profiled. */
 function Notes({ name, alarms, lacks }: { name: string; alarms: Trigger[];
-  lacks: Lack[] }) {
+  lacks: Missing[] }) {
   return <>
     {alarms.map(t => <a key={t.id} class="badge alarm" href={t.lastProfileId
       ? toResult(t.lastProfileId) : toSettings(name)}>
@@ -128,7 +135,7 @@ function Notes({ name, alarms, lacks }: { name: string; alarms: Trigger[];
 }
 
 function Row({ service, running, lacks, caller }:
-  { service: Service; running: number; lacks: Lack[]; caller: Caller }) {
+  { service: Service; running: number; lacks: Missing[]; caller: Caller }) {
   const { name, kind, description } = service;
   const [at, isSeen] = useSeen<HTMLTableRowElement>();
   const known = useMore(name, isSeen);

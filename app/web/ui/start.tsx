@@ -3,9 +3,12 @@
  * are those of the server's own description.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, get, post, PROFILING } from './api';
+import { all, ApiError, get, post, PROFILING } from './api';
+import { hasPagesOnly, lacksOf, type Check, type Lack, type Target }
+  from './lacks';
+import { toLines } from './lines';
 import { Failure, sentence, Skeleton } from './parts';
-import { toResult, type Result } from './result';
+import { toResult, toSettings, type Result } from './result';
 import { go } from './route';
 import { useData } from './use';
 
@@ -23,7 +26,30 @@ export const fields = () => described ??= get<Described>('/openapi.json')
     throw e;
   });
 
-const SECONDS = 10;
+const SECONDS = 10, LOOK_MS = 5e3;
+
+/* What a capture would find now. */
+async function foresee(service: string, signal: AbortSignal) {
+  const at = `/api/v1/services/${encodeURIComponent(service)}`;
+  const [of, processes, checks] = await Promise.all([
+    get<Target>(at, signal), all<unknown>(at + '/processes', signal),
+    all<Check>('/api/v1/checks', signal)]);
+  return { match: toLines(of.match), lacks: lacksOf(of, checks),
+    isIdle: processes.length === 0 && !hasPagesOnly(of) };
+}
+
+/* Told before a capture is begun: that it would fail, and what to do. */
+function Foreseen({ service, match, isIdle, lack, leave }: { service: string;
+  match: string; isIdle: boolean; lack?: Lack; leave: () => void }) {
+  return <div class="foreseen" role="status">
+    {isIdle && <p class="bad">No process matches{' '}
+      {match ? <code>{match}</code> : 'the service'} now, and a capture would be
+      refused. Start the program, or <a href={toSettings(service)}
+        onClick={leave}>edit the match</a>.</p>}
+    {lack && <><p class="bad">{sentence(lack.why)}</p>
+      {lack.fix && <pre>{lack.fix}</pre>}</>}
+  </div>;
+}
 
 export function ProfileNow({ service, type = 'cpu', rate }:
   { service: string; type?: string; rate?: number }) {
@@ -60,6 +86,12 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
 
+  const { data: now } = useData('foresee ' + service, signal =>
+    foresee(service, signal), LOOK_MS);
+  const lackOf = (type: string) => now?.lacks.find(l => l.type === type);
+  const optionOf = (type: string, lack = lackOf(type)) => !lack ? type
+    : `${type} (${lack.isSure ? 'not now' : 'perhaps not'})`;
+
   const length = useRef<HTMLInputElement>(null);
   useEffect(() => length.current!.select(), []);
 
@@ -81,7 +113,8 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
   return <form onSubmit={submit}>
     <label>Type
       <select value={type} onChange={e => setType(e.currentTarget.value)}>
-        {fields.profileType.enum!.map(t => <option key={t}>{t}</option>)}
+        {fields.profileType.enum!.map(t => <option key={t} value={t}>
+          {optionOf(t)}</option>)}
       </select></label>
     <label>Seconds
       <input {...number(fields.durationSeconds)} value={seconds} ref={length}
@@ -89,6 +122,8 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
     {type === 'cpu' && <label>Samples per second
       <input {...number(fields.sampleRate)} value={rate}
         onInput={e => setRate(e.currentTarget.valueAsNumber)} /></label>}
+    {now && <Foreseen service={service} {...now} lack={lackOf(type)}
+      leave={cancel} />}
     {error && <Refused error={error} />}
     <div class="buttons">
       <button class="main" disabled={isBusy}>

@@ -1,0 +1,52 @@
+/* A perf map as its owner might have left it, and names made of it. */
+#include "capture/symbols/perfmap.h"
+
+#include "capture/symbols/jit_names.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PLACES 64 /* addresses asked of each map */
+
+static volatile size_t sink; /* so that no read is left out */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void
+split(const char *name)
+{
+	CLEANUP_FREE char *text = strdup(name);
+	struct jit_name parts;
+
+	if (!text)
+		return;
+	jit_name_split(text, &parts);
+	sink += strlen(parts.name) + strlen(parts.file) + parts.line;
+}
+
+static void
+ask(const struct perfmap *m, uint64_t addr)
+{
+	const char *name = perfmap_lookup(m, addr);
+
+	if (!name)
+		return;
+	assert(*name);
+	split(name);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(PERFMAP_MAX_BYTES);
+	CLEANUP_PERFMAP struct perfmap *m = NULL;
+
+	buf_add(&text, data, n);
+	if (buf_err(&text) || perfmap_new(&text, &m))
+		return 0;
+	for (uint64_t i = 0; i < PLACES; i++)
+		ask(m, i);
+	ask(m, UINT64_MAX);
+	return 0;
+}

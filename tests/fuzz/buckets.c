@@ -76,7 +76,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	CLEANUP(go_buckets_done) struct go_buckets now = {0};
 	struct memory_image image = {.base = BASE};
 	struct host host = memory_image_host(&image);
-	const struct memory memory = {.host = &host, .pid = 1};
+	static struct memory_spare spare; /* for all inputs */
+	const struct memory memory = {&host, 1, &spare};
 	struct go_profiles p = {.mem = &memory, .cycle = BASE + 8};
 	struct head head;
 	enum go_list list;

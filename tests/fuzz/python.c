@@ -59,7 +59,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct head head;
 	struct memory_image image = {.base = BASE};
 	struct host host = memory_image_host(&image);
-	const struct memory memory = {.host = &host, .pid = 1};
+	static struct memory_spare spare; /* for all inputs */
+	const struct memory memory = {&host, 1, &spare};
 	struct python_image py = {
 		.runtime = 0, .code = 0x100, .str = 0x200, .bytes = 0x300};
 	const struct python_space space = {&memory, &py, BASE, 1};

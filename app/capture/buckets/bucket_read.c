@@ -31,14 +31,15 @@ struct reader {
 	struct window {
 		uint64_t at; /* 0: unused */
 		uint32_t got;
-		uint8_t bytes[WINDOW];
-	} * windows;
+		uint8_t *bytes; /* WINDOW of them, from the first use on */
+	} windows[WINDOWS];
 };
 
 static void
 reader_done(struct reader *r)
 {
-	free(r->windows);
+	for (size_t i = 0; i < WINDOWS; i++)
+		free(r->windows[i].bytes);
 }
 
 void
@@ -79,6 +80,10 @@ window_of(struct reader *r, uint64_t addr, const struct window **out)
 	if (w->at == at)
 		return 0;
 	w->at = 0;
+	if (!w->bytes)
+		w->bytes = malloc(WINDOW);
+	if (!w->bytes)
+		return -ENOMEM;
 	rc = read_piece(r, at, w->bytes, WINDOW, &w->got);
 	if (!rc)
 		w->at = at;
@@ -281,14 +286,12 @@ go_buckets_read(const struct go_profiles *p, enum go_list list,
 		.cycle_words = words,
 		.record_words = memory ? CYCLES * words : 2,
 		.out = out,
-		.windows = calloc(WINDOWS, sizeof(struct window)),
 	};
-	int rc = r.windows ? 0 : -ENOMEM;
+	int rc;
 
 	if (!p->lists[list] || (memory && !p->cycle))
 		return -EPROTO;
-	if (!rc)
-		rc = read_stable(&r);
+	rc = read_stable(&r);
 	if (!rc && memory)
 		publish(out);
 	return rc;

@@ -50,7 +50,9 @@ int
 gobin_scan(const struct elf_image *elf, uint32_t flags, uint64_t what,
            uint64_t mask, uint64_t max, gobin_seen *seen, void *arg)
 {
-	CLEANUP_FREE uint8_t *chunk = malloc(CHUNK);
+	/* elf_read() reads no more than the image has. */
+	size_t room = elf->size < CHUNK ? (size_t)elf->size : CHUNK;
+	CLEANUP_FREE uint8_t *chunk = malloc(room + 1);
 	const struct elf_segment *s;
 
 	if (!chunk)

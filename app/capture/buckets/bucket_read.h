@@ -37,7 +37,9 @@ go_bucket(const struct go_buckets *b, uint32_t i)
 static inline const uint64_t *
 go_bucket_stack(const struct go_buckets *b, const struct go_bucket *one)
 {
-	return (const uint64_t *)(const void *)b->stacks.p + one->stack0;
+	const uint64_t *all = (const void *)b->stacks.p;
+
+	return one->nstack ? all + one->stack0 : NULL;
 }
 
 /*

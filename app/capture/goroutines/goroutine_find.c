@@ -274,7 +274,8 @@ take_reason(char out[GO_MAX_REASON + 1], const struct memory_piece *p)
 	for (uint32_t i = 0; i < p->len; i++)
 		if (p->p[i] < ' ' || p->p[i] > '~')
 			return;
-	memcpy(out, p->p, p->len);
+	if (p->len)
+		memcpy(out, p->p, p->len);
 	out[p->len] = '\0';
 }
 

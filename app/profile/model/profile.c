@@ -341,9 +341,11 @@ sample_hash(uint64_t key, const struct wanted *w, const struct sample *s)
 int
 rows_sum(struct profile *p, uint32_t at, const int64_t *values)
 {
-	int64_t *to = &p->values[(size_t)at * p->ntypes];
-	int64_t sum[PROFILE_MAX_TYPES];
+	int64_t sum[PROFILE_MAX_TYPES], *to;
 
+	if (!p->ntypes) /* then there is no memory for values */
+		return 0;
+	to = &p->values[(size_t)at * p->ntypes];
 	for (uint32_t i = 0; i < p->ntypes; i++)
 		if (__builtin_add_overflow(to[i], values[i], &sum[i]))
 			return -EOVERFLOW;

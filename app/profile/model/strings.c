@@ -44,7 +44,7 @@ same_text(const void *key, uint32_t id)
 	const struct wanted *w = key;
 	const struct entry *e = &w->s->entries[id];
 
-	return e->n == w->n && memcmp(e->text, w->text, w->n) == 0;
+	return e->n == w->n && (!w->n || memcmp(e->text, w->text, w->n) == 0);
 }
 
 static int

@@ -364,13 +364,14 @@ rank_frames(struct build *b)
 static bool
 next_frame(struct build *b, uint32_t row, uint32_t *rank)
 {
-	const uint32_t *stack = &b->p->stack[b->p->samples[row].stack0];
 	struct way *w = &b->ways[row];
 	const struct location *l;
+	const uint32_t *stack;
 
+	if (!w->frames && !w->locations)
+		return false;
+	stack = &b->p->stack[b->p->samples[row].stack0];
 	if (!w->frames) {
-		if (!w->locations)
-			return false;
 		w->locations--;
 		w->frames = profile_frames(b->p, stack[w->locations]);
 	}

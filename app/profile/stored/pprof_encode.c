@@ -32,7 +32,6 @@ static void
 put_sample(struct buf *out, const struct profile *p, uint32_t at)
 {
 	const struct sample *s = &p->samples[at];
-	const int64_t *values = &p->values[(size_t)at * p->ntypes];
 	size_t place = wire_open(out, PROFILE_SAMPLE);
 	size_t packed = wire_open(out, SAMPLE_LOCATION_ID);
 
@@ -41,7 +40,8 @@ put_sample(struct buf *out, const struct profile *p, uint32_t at)
 	wire_close(out, packed);
 	packed = wire_open(out, SAMPLE_VALUE);
 	for (uint32_t i = 0; i < p->ntypes; i++)
-		wire_put_varint(out, (uint64_t)values[i]);
+		wire_put_varint(
+			out, (uint64_t)p->values[(size_t)at * p->ntypes + i]);
 	wire_close(out, packed);
 	for (uint32_t i = 0; i < s->nlabels; i++)
 		put_label(out, &p->labels[s->label0 + i]);

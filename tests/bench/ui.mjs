@@ -146,7 +146,7 @@ async function take(path, isThere, from, act) {
 }
 
 async function flame(id) {
-  const graph = `/api/v1/profiling/sessions/${id}/flamegraph`;
+  const graph = `/api/v1/observability/profiling/${id}/flamegraph`;
   const ours = await take(`/ui/p/${id}`,
     `() => document.querySelector('#canvas')?.width > 1`,
     'format=json', zoom);

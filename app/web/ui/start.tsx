@@ -28,7 +28,7 @@ export const fields = () => described ??= get<Described>('/openapi.json')
 
 const SECONDS = 10, LOOK_MS = 5e3;
 
-/* What a capture would find now. */
+/* Finds the processes and the lacks that a capture would meet now. */
 async function foresee(service: string, signal: AbortSignal) {
   const at = `/api/v1/services/${encodeURIComponent(service)}`;
   const [of, processes, checks] = await Promise.all([

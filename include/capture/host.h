@@ -73,6 +73,7 @@ struct host_ask {
 
 struct host_thread {
 	int32_t tid;
+	int32_t inner; /* in its own pid namespace, where that was asked for */
 	char name[HOST_COMM_MAX]; /* NUL-terminated; any bytes */
 };
 

@@ -68,10 +68,16 @@ check shares_of_waits_are_true agree block delay 3 "$all"
 check waits_are_counted agree block contentions 2 "$all" 8 30
 check stacks_of_waits_are_whole [ "$(quality block stacksComplete)" = "$(quality block samplesKept)" ]
 # A thread that sleeps in a function waits for nothing else there.
-leads() { # capture, text of the innermost frame, function
+leads() { # capture, text of the innermost frame but for a lock's holder, function
   "$B/tests/tools/folded" "$tmp/$1.pb.gz" | grep -F ";$3;" | awk -v leaf="$2" '
-    { n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); all += n; if (index($0, leaf) == 1) of += n }
+    { n = $NF; sub(/ [0-9]+$/, ""); sub(/;\[held by [^;]*$/, ""); sub(/.*;/, ""); all += n; if (index($0, leaf) == 1) of += n }
     END { print of + 0, "of", all + 0; exit !(all > 0 && of >= 0.95 * all) }'
+}
+# A wait that begins while the lock changes hands knows of no holder.
+held() { # capture, text, function
+  "$B/tests/tools/folded" "$tmp/$1.pb.gz" | grep -F ";$3;" | awk -v by="[held by $2]" '
+    { n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); all += n; if ($0 == by) of += n }
+    END { print of + 0, "of", all + 0; exit !(all > 0 && of >= 0.9 * all) }'
 }
 check a_sleep_is_named leads block '[clock_nanosleep]' sleep_long
 
@@ -89,6 +95,10 @@ check shares_of_locks_are_true agree mutex delay 3 'take_hot take_cold'
 hot=$(awk '$2 == "hot" { print $3 }' "$tmp/truth") cold=$(awk '$2 == "cold" { print $3 }' "$tmp/truth")
 check a_lock_has_its_address leads mutex "[lock $hot]" take_hot
 check and_so_has_another leads mutex "[lock $cold]" take_cold
+check a_lock_is_held_by_the_thread_that_has_it held mutex keeper take_kept
+check and_so_is_one_that_outlives_its_holder held mutex keeper take_robust
+check and_one_that_lends_its_priority held mutex keeper take_lent
+check a_thread_without_a_name_has_its_program_s held mutex waiting take_hot
 only_locks() { ! grep -vF '[lock 0x' "$tmp/mutex.folded"; }
 check nothing_else_is_a_lock only_locks
 

@@ -3,8 +3,10 @@
  * of one kind. At SIGUSR1 it writes what it measured since the last one, a line
  * "FUNCTION WAITS NANOSECONDS BYTES" each, and "lock NAME ADDRESS", to the file
  * that is its first argument. The second is a file that it writes, and beside
- * which it has another one that it maps.
+ * which it has another one that it maps. A thread called keeper holds the locks
+ * that take_kept, take_robust and take_lent wait for.
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,7 +23,8 @@
 
 #define FUNCTIONS(x)                                                       \
 	x(sleep_long) x(sleep_short) x(wait_pipe) x(wait_peer) x(take_hot) \
-		x(take_cold) x(write_through) x(fault_in)
+		x(take_cold) x(write_through) x(fault_in) x(take_kept)     \
+			x(take_robust) x(take_lent)
 
 enum {
 #define NUMBER(name) OF_##name,
@@ -36,6 +39,8 @@ static struct {
 
 static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t cold = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t robust, lent; /* lent: lends its priority */
 static int pipe_fds[2], peer_fds[2], file_fd, mapped_fd;
 #define MAPPED ((size_t)4 << 20)
 static volatile char *mapped;
@@ -167,6 +172,53 @@ take_cold(void)
 }
 
 __attribute__((noinline)) static void
+take_kept(void)
+{
+	take(&kept, OF_take_kept, 0);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void
+take_robust(void)
+{
+	take(&robust, OF_take_robust, 0);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void
+take_lent(void)
+{
+	take(&lent, OF_take_lent, 0);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void
+keep(void)
+{
+	pthread_mutex_t *const locks[] = {&kept, &robust, &lent};
+
+	for (int i = 0; i < 3; i++)
+		pthread_mutex_lock(locks[i]);
+	pass(5000);
+	for (int i = 0; i < 3; i++)
+		pthread_mutex_unlock(locks[i]);
+	pass(1000);
+}
+
+static void
+make_locks(void)
+{
+	pthread_mutexattr_t of;
+
+	if (pthread_mutexattr_init(&of) ||
+	    pthread_mutexattr_setrobust(&of, PTHREAD_MUTEX_ROBUST) ||
+	    pthread_mutex_init(&robust, &of) || pthread_mutexattr_init(&of) ||
+	    pthread_mutexattr_setprotocol(&of, PTHREAD_PRIO_INHERIT) ||
+	    pthread_mutex_init(&lent, &of))
+		exit(1);
+}
+
+__attribute__((noinline)) static void
 feed_pipe(void)
 {
 	pass(5000);
@@ -183,6 +235,8 @@ feed_peer(void)
 static void *
 repeat(void *function)
 {
+	if (function == (void *)keep)
+		pthread_setname_np(pthread_self(), "keeper");
 	for (;;)
 		((void (*)(void))function)();
 	return NULL;
@@ -250,7 +304,8 @@ main(int argc, char **argv)
 	static void (*const functions[])(void) = {
 		sleep_long, sleep_short, wait_pipe,     wait_peer,
 		feed_pipe,  feed_peer,   take_hot,      take_hot,
-		take_cold,  take_cold,   write_through, use_mapped};
+		take_cold,  take_cold,   write_through, use_mapped,
+		keep,       take_kept,   take_robust,   take_lent};
 	sigset_t told;
 	pthread_t t;
 	int signal;
@@ -260,6 +315,7 @@ main(int argc, char **argv)
 	file_fd = open(argv[2], O_RDWR | O_CREAT, 0600);
 	map_file(argv[2]);
 	connect_pair();
+	make_locks();
 	sigemptyset(&told);
 	sigaddset(&told, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &told, NULL);

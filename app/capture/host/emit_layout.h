@@ -49,11 +49,13 @@ struct emit_event {
 	uint64_t address; /* of the lock */
 	int64_t result;   /* of the system call */
 	int32_t call;     /* its number; negative: a page fault */
-	uint32_t class;   /* enum emit_class */
+	uint16_t class;   /* enum emit_class */
 	uint16_t file;    /* enum emit_file */
 	uint16_t family;  /* of a socket with a peer: AF_INET, AF_INET6; or 0 */
 	uint16_t port;    /* its peer's, in network order */
-	uint16_t reserved;
+	/* The thread that had the lock when the wait began, as the process
+	 * numbers it, by what the process says; 0: not known. */
+	uint32_t holder;
 	/* How much longer than the time in which it could be seen the time is
 	 * that it stands for, in parts of EMIT_SCALE. */
 	uint64_t scale;

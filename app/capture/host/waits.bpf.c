@@ -17,10 +17,13 @@
 /* The kernel lets only programs under such a licence read its memory. */
 const char terms[] SEC("license") = "Dual MIT/GPL";
 
-#define CALLS         512 /* system calls with a class */
-#define WAIT_STATES   3   /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE */
-#define FUTEX_OP      0x7f
-#define LOCKED_WAITED 2 /* glibc, musl, Rust: locked, and others wait */
+#define CALLS       512 /* system calls with a class */
+#define WAIT_STATES 3   /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE */
+#define FUTEX_OP    0x7f
+#define FUTEX_TID   0x3fffffffu
+/* Locked, and others wait: glibc and Rust, and musl. */
+#define LOCKED_WAITED 2
+#define MUSL_WAITED   0x80000010u
 
 /* Constants that are set before the programs are loaded. */
 const volatile uint32_t nbits; /* processes with a bit */
@@ -106,6 +109,7 @@ struct thread {
 	uint64_t waited_ns;  /* in this system call, not yet told of */
 	uint64_t size, mean; /* of the wait to tell of */
 	uint64_t address;    /* of the lock */
+	uint32_t holder;     /* of the lock, when the wait began; 0: unknown */
 	uint32_t fd;
 	int32_t call; /* negative: a page fault */
 	uint32_t class;
@@ -188,18 +192,66 @@ read_call(const void *regs, struct call *out)
 	}
 }
 
-/* True for a wait for a lock: its word is 2 while threads wait, and the kernel
- * knows the locks that lend their priority. Source: futex(2). */
+/* True for a wait for a lock: its word has one value while threads wait, and
+ * the kernel knows the locks that lend their priority. Source: futex(2);
+ * musl 1.2.3, pthread_mutex_timedlock.c. */
 static bool
 is_lock(const struct call *call)
 {
-	uint32_t op = call->b & FUTEX_OP;
+	uint32_t op = call->b & FUTEX_OP, value = (uint32_t)call->c;
 
 	if (call->number != futex)
 		return false;
 	if (op == 0 || op == 9) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
-		return (uint32_t)call->c == LOCKED_WAITED;
+		return value == LOCKED_WAITED || value == MUSL_WAITED;
 	return op == 6 || op == 13; /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2 */
+}
+
+/* The start of a lock of glibc: struct __pthread_mutex_s of glibc 2.36. */
+struct mutex {
+	uint32_t word, count, owner, users, kind;
+};
+#define KIND_TYPE      0x003u
+#define KIND_ROBUST    0x010u
+#define KIND_ANY       0x3f3u
+#define TYPE_RECURSIVE 1
+
+/* True for memory that begins like a lock of glibc which is held. Locks of musl
+ * and of Rust, and small ones of glibc, say of no holder: anything may lie
+ * behind their word. */
+static bool
+is_held(const struct mutex *m)
+{
+	return m->owner && m->owner <= FUTEX_TID && m->users &&
+	       m->users <= FUTEX_TID && !(m->kind & ~KIND_ANY) &&
+	       (m->count <= (m->kind & KIND_ROBUST ? 1 : 0) ||
+	        (m->kind & KIND_TYPE) == TYPE_RECURSIVE);
+}
+
+/* Finds the thread that has the lock for which the current thread begins to
+ * wait. The word of a lock that lends its priority, or outlives its holder, is
+ * the holder itself. Source: futex(2), get_robust_list(2). */
+static uint32_t
+holder_of(const struct call *call)
+{
+	const void *address = (const void *)call->a;
+	uint32_t op = call->b & FUTEX_OP, value = (uint32_t)call->c;
+	struct mutex m = {0};
+
+	if (call->number != futex)
+		return 0;
+	if (op == 6 || op == 13) {
+		bpf_probe_read_user(&m.word, sizeof(m.word), address);
+		return m.word & FUTEX_TID;
+	}
+	if ((op != 0 && op != 9) || (value != LOCKED_WAITED && !(value >> 31)))
+		return 0;
+	if (bpf_probe_read_user(&m, sizeof(m), address) || !is_held(&m))
+		return 0;
+	if (value != LOCKED_WAITED &&
+	    (!(m.kind & KIND_ROBUST) || m.owner != (value & FUTEX_TID)))
+		return 0;
+	return m.owner;
 }
 
 static void
@@ -212,7 +264,7 @@ take_call(struct thread *t, const struct call *call)
 	t->class = EMIT_OTHER;
 	if (number < CALLS)
 		t->class = class_of[number];
-	if (is_lock(call)) {
+	if (is_lock(call) || t->holder) {
 		t->class = EMIT_LOCK;
 		t->address = call->a;
 	}
@@ -310,9 +362,13 @@ begin(struct task_struct *task, uint64_t now_ns)
 {
 	struct thread *t = bpf_task_storage_get(&threads, task, NULL,
 	                                        BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct call call;
 
-	if (t)
-		t->since_ns = now_ns;
+	if (!t)
+		return;
+	read_call((const void *)bpf_task_pt_regs(task), &call);
+	t->holder = holder_of(&call);
+	t->since_ns = now_ns;
 }
 
 static void
@@ -437,6 +493,7 @@ tell(void *ctx, const struct file *file, const struct thread *t, int64_t result)
 		.mean = t->mean,
 		.result = result,
 		.address = t->address,
+		.holder = t->holder,
 		.call = t->call,
 		.class = t->class,
 		.scale = EMIT_SCALE,

@@ -41,6 +41,14 @@ struct proc_news {
 typedef void
 proc_seen(void *arg, uint64_t watchers, const struct proc_news *news);
 
+/* Names of threads, as process_names.h reads them. */
+struct proc_names {
+	struct host_thread *rows; /* by the number in their own namespace */
+	size_t n;
+	bool old;         /* a thread was named since */
+	uint64_t next_ns; /* no reading before; CLOCK_MONOTONIC */
+};
+
 struct process {
 	uint32_t pid, parent, origin; /* origin: the watched process it
 	                                 descends from */
@@ -58,6 +66,7 @@ struct process {
 	bool python_looked; /* python is as complete as possible */
 	struct python_process *python; /* NULL: no interpreter */
 	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
+	struct proc_names names;       /* of its threads */
 	struct process *next;          /* in the same bucket */
 };
 

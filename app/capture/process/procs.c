@@ -22,6 +22,7 @@ process_free(struct process *p)
 	process_forget_python(p);
 	unwinder_free(p->unwinder);
 	maps_done(&p->maps);
+	free(p->names.rows);
 	free(p);
 }
 
@@ -391,6 +392,7 @@ apply_comm(struct procs *p, const struct record *r)
 	if (!proc)
 		return;
 	tell(p, proc->watchers, r->comm.exec ? PROC_EXEC : PROC_NAME, r);
+	proc->names.old = true;
 	if (!r->comm.exec)
 		return;
 	maps_clear(&proc->maps);

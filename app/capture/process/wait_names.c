@@ -112,13 +112,13 @@ add_peer(const struct emit_event *e, struct buf *out)
 	         (unsigned)ntohs(e->port));
 }
 
-/* The name of a file may have any bytes, and ends in the middle of a character
- * where it is cut. */
+/* The name of a file or thread may have any bytes, and ends in the middle of a
+ * character where it is cut. */
 static void
-add_name(const struct emit_event *e, struct buf *out)
+add_name(const char *text, struct buf *out)
 {
-	const unsigned char *name = (const void *)e->name;
-	size_t n = strlen(e->name);
+	const unsigned char *name = (const void *)text;
+	size_t n = strlen(text);
 
 	if (!n)
 		return;
@@ -138,7 +138,8 @@ add_name(const struct emit_event *e, struct buf *out)
 static void
 describe(const struct emit_event *e, bool whole, struct buf *out)
 {
-	const char *call = e->call < 0 ? "page fault" : wait_call(e->call)->name;
+	const char *call = e->call < 0 ? "page fault"
+	                               : wait_call(e->call)->name;
 
 	buf_addf(out, "[%s", *call ? call : "wait");
 	if (e->file < ARRAY_LEN(files))
@@ -146,7 +147,7 @@ describe(const struct emit_event *e, bool whole, struct buf *out)
 	if (whole && e->family)
 		add_peer(e, out);
 	if (whole)
-		add_name(e, out);
+		add_name(e->name, out);
 	buf_putc(out, ']');
 }
 
@@ -170,18 +171,35 @@ place_of(struct wait_names *w, const struct emit_event *e, struct place *out)
 	       keep(w, buf_str(&text), ARRAY_LEN(w->rows), &out->vaddr);
 }
 
-void
-wait_lead(struct wait_names *w, const struct emit_event *e,
-          struct proc_stack *stack)
+/* Puts a frame below the innermost. */
+static void
+lead(struct proc_stack *stack, struct place place)
 {
-	struct place place;
-
-	if (!place_of(w, e, &place))
-		return;
 	if (stack->n == PROCS_MAX_STACK)
 		stack->n--;
 	memmove(stack->places + 1, stack->places,
 	        stack->n * sizeof(*stack->places));
 	stack->places[0] = place;
 	stack->n++;
+}
+
+void
+wait_lead(struct wait_names *w, const struct emit_event *e, const char *holder,
+          struct proc_stack *stack)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(TEXT_MAX);
+	struct place place;
+
+	if (!place_of(w, e, &place))
+		return;
+	lead(stack, place);
+	if (!holder)
+		return;
+	buf_puts(&text, "[held by");
+	add_name(holder, &text);
+	buf_putc(&text, ']');
+	place.module = MODULE_WAIT;
+	if (!buf_err(&text) &&
+	    keep(w, buf_str(&text), WAIT_NAMES_MAX, &place.vaddr))
+		lead(stack, place);
 }

@@ -1,6 +1,7 @@
 /*
- * The innermost frame of a thread that waited says what it waited for: a lock by
- * its address, everything else by a text, "[read file orders.db]".
+ * The innermost frame of a thread that waited says what it waited for: a lock
+ * by its address, everything else by a text, "[read file orders.db]". A lock
+ * whose holder is known has one more frame, "[held by writer]".
  */
 #pragma once
 
@@ -12,11 +13,13 @@ struct wait_names;
 struct wait_names *wait_names_new(void); /* NULL: out of memory */
 void wait_names_free(struct wait_names *w);
 /*
- * Puts a frame below the innermost of a stack that waited. Texts are bounded in
- * number: past WAIT_NAMES_MAX, files and peers are not told apart.
+ * Puts a frame below the innermost of a stack that waited, and one for the
+ * thread of that name which held the lock; NULL: not known. Texts are bounded
+ * in number: past WAIT_NAMES_MAX files and peers are not told apart, nor are
+ * more holders told.
  */
 #define WAIT_NAMES_MAX 4096
 void wait_lead(struct wait_names *w, const struct emit_event *e,
-               struct proc_stack *stack);
+               const char *holder, struct proc_stack *stack);
 /* Returns the text of a place in MODULE_WAIT; "" when there is none. */
 const char *wait_name_of(const struct wait_names *w, uint64_t vaddr);

@@ -2,6 +2,7 @@
  * Drains samplers: puts samples into tries, and passes on news of processes.
  */
 #include "base/clock.h"
+#include "capture/process/process_names.h"
 #include "capture/process/process_probes.h"
 #include "capture/process/wait_names.h"
 #include "recorder_private.h"
@@ -178,7 +179,9 @@ take_sample(struct source *source, const struct record *r)
 	    process_allocs_within(proc, source->sampler, &all->stack))
 		return;
 	if (r->sample.emitted && !of_allocs)
-		wait_lead(all->modules->waits, r->sample.emitted, &all->stack);
+		wait_lead(all->modules->waits, r->sample.emitted,
+		          process_thread_name(proc, r->sample.emitted->holder),
+		          &all->stack);
 	if (all->stack.python == PYTHON_MISSED)
 		process_python_thread(proc, source->sampler, r->tid);
 	source->adapt.samples++;

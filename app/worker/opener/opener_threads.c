@@ -105,6 +105,18 @@ read_name(int tasks, const char *tid, char out[static HOST_COMM_MAX])
 	return true;
 }
 
+/* Reads a thread's number in its own pid namespace. */
+static bool
+read_inner_of(int tasks, const char *tid, int32_t *out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+
+	snprintf(path, sizeof(path), "%.16s/status", tid);
+	return !file_read(tasks, path, &text) &&
+	       !proc_parse_inner(buf_str(&text), out);
+}
+
 int
 list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -122,7 +134,9 @@ list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 			.tid = (int32_t)strtol(entry->d_name, NULL, 10)};
 
 		if (row.tid > 0 && /* not . and .. */
-		    read_name(dirfd(dir), entry->d_name, row.name))
+		    read_name(dirfd(dir), entry->d_name, row.name) &&
+		    (!ask->size ||
+		     read_inner_of(dirfd(dir), entry->d_name, &row.inner)))
 			buf_add(&rows, &row, sizeof(row));
 	}
 	closedir(dir);

@@ -1,0 +1,75 @@
+#include "process_names.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <stdlib.h>
+
+#define AGAIN_NS ((uint64_t)NS_PER_S) /* between two readings, */
+#define AGAIN    50                   /* and times what one took */
+
+static int
+by_inner(const void *a, const void *b)
+{
+	const struct host_thread *x = a, *y = b;
+
+	return (x->inner > y->inner) - (x->inner < y->inner);
+}
+
+static const struct host_thread *
+find(const struct proc_names *names, uint32_t inner)
+{
+	const struct host_thread key = {.inner = (int32_t)inner};
+
+	return names->n ? bsearch(&key, names->rows, names->n, sizeof(key),
+	                          by_inner)
+	                : NULL;
+}
+
+static int
+read_rows(const struct process *proc, struct buf *out)
+{
+	const struct host_ask ask = {
+		.op = HOST_NAMES, .pid = (int32_t)proc->pid, .size = 1};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd(proc->modules->host, &ask, &fd);
+
+	return rc ? rc : fd_read_all(fd, out);
+}
+
+/* Reads all names; those of a process that is gone stay. */
+static void
+read_names(struct process *proc, uint64_t now_ns)
+{
+	CLEANUP_BUF struct buf text =
+		BUF_INIT(HOST_MAX_THREADS * sizeof(struct host_thread));
+	struct proc_names *names = &proc->names;
+	int rc = read_rows(proc, &text);
+	uint64_t took = (uint64_t)clock_mono_ns() - now_ns;
+
+	names->next_ns = now_ns +
+	                 (took * AGAIN > AGAIN_NS ? took * AGAIN : AGAIN_NS);
+	if (rc || text.len < sizeof(*names->rows))
+		return;
+	free(names->rows);
+	names->n = text.len / sizeof(*names->rows);
+	names->rows = (struct host_thread *)TAKE(text.p);
+	qsort(names->rows, names->n, sizeof(*names->rows), by_inner);
+	names->old = false;
+}
+
+const char *
+process_thread_name(struct process *proc, uint32_t inner)
+{
+	const struct host_thread *found = find(&proc->names, inner);
+	uint64_t now;
+
+	if (!inner || (found && !proc->names.old))
+		return found ? found->name : NULL;
+	now = (uint64_t)clock_mono_ns();
+	if (now < proc->names.next_ns)
+		return found ? found->name : NULL;
+	read_names(proc, now);
+	found = find(&proc->names, inner);
+	return found ? found->name : NULL;
+}

@@ -1,6 +1,7 @@
 /* A jitdump as its owner might have left it, and names made of it. */
 #include "capture/symbols/jitdump.h"
-#include "capture/symbols/jit_names.h"
+
+#include "lib/jit_split.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -25,18 +26,6 @@ read_file(void *arg, uint64_t at, void *out, size_t n)
 	return true;
 }
 
-static void
-split(const char *name)
-{
-	CLEANUP_FREE char *text = strdup(name);
-	struct jit_name parts;
-
-	if (!text)
-		return;
-	jit_name_split(text, &parts);
-	sink += strlen(parts.name) + strlen(parts.file) + parts.line;
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -52,7 +41,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		memcpy(&addr, data + i, sizeof(addr));
 		if (!jitdump_lookup(d, addr, &at))
 			continue;
-		split(at.name);
+		sink += jit_split(at.name);
 		sink += at.file ? strlen(at.file) : 0;
 	}
 	return 0;

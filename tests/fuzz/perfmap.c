@@ -1,7 +1,7 @@
 /* A perf map as its owner might have left it, and names made of it. */
 #include "capture/symbols/perfmap.h"
 
-#include "capture/symbols/jit_names.h"
+#include "lib/jit_split.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -14,18 +14,6 @@ static volatile size_t sink; /* so that no read is left out */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void
-split(const char *name)
-{
-	CLEANUP_FREE char *text = strdup(name);
-	struct jit_name parts;
-
-	if (!text)
-		return;
-	jit_name_split(text, &parts);
-	sink += strlen(parts.name) + strlen(parts.file) + parts.line;
-}
-
-static void
 ask(const struct perfmap *m, uint64_t addr)
 {
 	const char *name = perfmap_lookup(m, addr);
@@ -33,7 +21,7 @@ ask(const struct perfmap *m, uint64_t addr)
 	if (!name)
 		return;
 	assert(*name);
-	split(name);
+	sink += jit_split(name);
 }
 
 int

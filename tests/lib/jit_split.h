@@ -1,0 +1,21 @@
+/* Names of code made at run time, split as a fuzzer meets them. */
+#pragma once
+
+#include "base/cleanup.h"
+#include "capture/symbols/jit_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Splits a name, and reads all of its parts: their lengths and line, added. */
+static inline size_t
+jit_split(const char *name)
+{
+	CLEANUP_FREE char *text = strdup(name);
+	struct jit_name parts;
+
+	if (!text)
+		return 0;
+	jit_name_split(text, &parts);
+	return strlen(parts.name) + strlen(parts.file) + parts.line;
+}

@@ -36,7 +36,10 @@ struct tree {
 
 	struct strings *names; /* functions, or module+0xoff */
 	struct strings *packages, *files;
-	struct tree_home *home; /* by id in names */
+	struct tree_home *home;   /* by id in names */
+	const struct tree *named; /* the tree whose names these are, which must
+	                             outlive this one; NULL: they are its own */
+	struct tree_ranks *ranks; /* private: for tree_visible() */
 };
 
 /*
@@ -52,17 +55,6 @@ struct tree {
 MUST_CHECK int
 tree_new(const struct profile *p, uint32_t type, struct tree **out);
 /*
- * Builds a tree of at most so many nodes, for a picture. Where tree_new() would
- * make more, nodes of a small total are left out with all below them; values of
- * the others are what tree_new() says. Names have the ids that tree_new() and
- * tree_functions() give them.
- *
- *   Shape    *left_out: nodes below this total are missing; 0: none
- */
-MUST_CHECK int
-tree_visible(const struct profile *p, uint32_t type, uint32_t most,
-             struct tree **out, int64_t *left_out);
-/*
  * Builds a tree without stacks, like tree_new(): every function is a child of
  * the root, in any order, and its total is that of all stacks it is in,
  * recursion counted once. Takes a fraction of the time and memory, and is all
@@ -70,6 +62,17 @@ tree_visible(const struct profile *p, uint32_t type, uint32_t most,
  */
 MUST_CHECK int
 tree_functions(const struct profile *p, uint32_t type, struct tree **out);
+/*
+ * Builds a tree of at most so many nodes, for a picture, of the samples that a
+ * tree of tree_functions() counts, whose names it has. Where tree_new() would
+ * make more, nodes of a small total are left out with all below them; values of
+ * the others are what tree_new() says.
+ *
+ *   Shape    *left_out: nodes below this total are missing; 0: none
+ *   Owns     *out borrows the names: functions must outlive it
+ */
+MUST_CHECK int tree_visible(const struct tree *functions, uint32_t most,
+                            struct tree **out, int64_t *left_out);
 void tree_free(struct tree *t);
 DEFINE_CLEANUP(struct tree *, tree_free)
 #define CLEANUP_TREE CLEANUP(tree_free_ptr)

@@ -132,13 +132,12 @@ compared_stacks(struct call *c, struct compared *x, uint32_t most,
                 int64_t left_out[static 2])
 {
 	for (size_t i = 0; i < ARRAY_LEN(x->stacks); i++) {
-		const struct profile *p = x->profiles[i];
 		int rc;
 
 		if (call_go_on(c))
 			return -1;
-		rc = tree_visible(p, profile_type_index(p, NULL), most,
-		                  &x->stacks[i], &left_out[i]);
+		rc = tree_visible(x->trees[i], most, &x->stacks[i],
+		                  &left_out[i]);
 		if (rc)
 			return fail_store(c, rc);
 		x->sides[i].tree = x->stacks[i];

@@ -6,14 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* The names in the tree of each frame of a profile, so that each is looked up
+/* The names in the tree of a profile's functions, so that each is looked up
  * once. */
 struct tree_names {
 	const struct profile *p;
 	struct tree *t;
-	uint32_t *by_string;   /* string of the profile -> name, or 0 */
-	uint32_t *by_location; /* for frames without a function's name */
-	uint32_t cap;          /* of t->home */
+	uint32_t *by_string; /* string of the profile -> name, or 0 */
+	uint32_t cap;        /* of t->home */
 };
 
 static int
@@ -61,19 +60,9 @@ tree_names_init(struct tree_names *c, const struct profile *p, struct tree *t)
 	t->packages = strings_new();
 	t->files = strings_new();
 	c->by_string = calloc(nstrings, sizeof(*c->by_string));
-	c->by_location =
-		calloc((size_t)p->nlocations + 1, sizeof(*c->by_location));
-	if (!t->names || !t->packages || !t->files || !c->by_string ||
-	    !c->by_location)
+	if (!t->names || !t->packages || !t->files || !c->by_string)
 		return -ENOMEM;
 	return tree_names_add(c, "", 0, &none);
-}
-
-static void
-tree_names_done(struct tree_names *c)
-{
-	free(c->by_string);
-	free(c->by_location);
 }
 
 static int
@@ -110,10 +99,10 @@ set_source(struct tree_names *c, uint32_t name, const struct function *f,
 	return strings_add(c->t->files, file, n, &home->file);
 }
 
-/* Adds the name of a frame; called once per frame, since later samples find
- * the name in by_string or by_location. */
+/* Adds the name of a frame whose function has none. */
 static int
-add_address(struct tree_names *c, uint32_t location, uint32_t line)
+add_address(struct tree_names *c, uint32_t location, uint32_t line,
+            uint32_t *out)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
 	uint32_t id;
@@ -126,7 +115,7 @@ add_address(struct tree_names *c, uint32_t location, uint32_t line)
 	if (!r)
 		r = set_package(c, id, location, "");
 	if (!r)
-		c->by_location[location] = id;
+		*out = id;
 	return r;
 }
 
@@ -157,7 +146,7 @@ tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
 {
 	const struct location *l = &c->p->locations[location];
 	const struct line *at = NULL;
-	uint32_t string = 0, *known;
+	uint32_t string = 0;
 	int r = 0;
 
 	if (line < l->nlines) {
@@ -167,12 +156,12 @@ tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
 		f = &c->p->functions[at->function];
 		string = f->name ? f->name : f->system_name;
 	}
-	known = string ? &c->by_string[string] : &c->by_location[location];
-	if (!*known)
-		r = string ? add_function(c, location, at, string)
-		           : add_address(c, location, line);
+	if (!string)
+		return add_address(c, location, line, out);
+	if (!c->by_string[string])
+		r = add_function(c, location, at, string);
 	if (!r)
-		*out = *known;
+		*out = c->by_string[string];
 	return r;
 }
 
@@ -235,6 +224,45 @@ struct group {
 	uint32_t node;
 };
 
+/* Names of all frames by their ranks, read once for the trees of one type. */
+struct tree_ranks {
+	uint32_t *by_location; /* of a location's only frame; 0: not met yet;
+	                          SEVERAL: see by_line */
+	uint32_t *by_line;     /* of the frames of the other locations */
+	uint32_t *sorted;      /* names by rank */
+	uint32_t all;          /* the name of the root */
+	int64_t weight;        /* absolute values: no sum exceeds it */
+};
+
+#define SEVERAL UINT32_MAX
+
+static void
+ranks_free(struct tree_ranks *r)
+{
+	if (!r)
+		return;
+	free(r->by_location);
+	free(r->by_line);
+	free(r->sorted);
+	free(r);
+}
+
+static struct tree_ranks *
+ranks_new(const struct profile *p)
+{
+	struct tree_ranks *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->by_location =
+		calloc((size_t)p->nlocations + 1, sizeof(*r->by_location));
+	r->by_line = calloc((size_t)p->nlines + 1, sizeof(*r->by_line));
+	if (r->by_location && r->by_line)
+		return r;
+	ranks_free(r);
+	return NULL;
+}
+
 /*
  * The tree while it is built, in preorder: the samples of a node are sorted by
  * the next frame, and each run of equal ones makes a child, which comes first.
@@ -244,13 +272,10 @@ struct group {
 struct build {
 	const struct profile *p;
 	struct tree *t;
+	const struct tree_ranks *ranks; /* the tree's own, or those of the tree
+	                                   whose names it has */
 	uint32_t count_type;
-	int64_t weight, count_weight; /* absolute values: no sum exceeds them */
-	struct tree_names names;
-	uint32_t *by_line; /* rank of the name of each line; by_location of
-	                      names has that of other frames */
-	uint32_t *sorted;  /* names by rank */
-	uint64_t *order;   /* rank of the next name << 32 | sample's row */
+	uint64_t *order; /* rank of the next name << 32 | sample's row */
 	uint32_t norder;
 	struct way *ways; /* by row */
 	uint64_t frames;
@@ -272,10 +297,13 @@ tree_free(struct tree *t)
 	free(t->self);
 	free(t->total);
 	free(t->samples);
-	free(t->home);
-	strings_free(t->names);
-	strings_free(t->packages);
-	strings_free(t->files);
+	ranks_free(t->ranks);
+	if (!t->named) {
+		free(t->home);
+		strings_free(t->names);
+		strings_free(t->packages);
+		strings_free(t->files);
+	}
 	free(t);
 }
 
@@ -283,9 +311,6 @@ static void
 build_done(struct build *b)
 {
 	tree_free(b->t);
-	tree_names_done(&b->names);
-	free(b->by_line);
-	free(b->sorted);
 	free(b->order);
 	free(b->ways);
 	free(b->open);
@@ -295,22 +320,20 @@ build_done(struct build *b)
 
 /* Finds the names of a location that no sample before had. */
 static int
-name_location(struct build *b, uint32_t location)
+name_location(struct tree_names *c, uint32_t location)
 {
-	const struct location *l = &b->p->locations[location];
-	uint32_t name;
+	const struct location *l = &c->p->locations[location];
+	struct tree_ranks *ranks = c->t->ranks;
+	uint32_t line = profile_frames(c->p, location), name = 0;
 	int r = 0;
 
-	if (l->nlines ? b->by_line[l->line0] : b->names.by_location[location])
-		return 0;
-	for (uint32_t line = profile_frames(b->p, location);
-	     !r && line-- > 0;) {
-		r = tree_names_frame(&b->names, location, line, &name);
-		if (!r && l->nlines)
-			b->by_line[l->line0 + line] = name;
-		else if (!r)
-			b->names.by_location[location] = name;
+	while (!r && line-- > 0) {
+		r = tree_names_frame(c, location, line, &name);
+		if (!r && l->nlines > 1)
+			ranks->by_line[l->line0 + line] = name;
 	}
+	if (!r)
+		ranks->by_location[location] = l->nlines > 1 ? SEVERAL : name;
 	return r;
 }
 
@@ -323,62 +346,85 @@ weigh(int64_t *weight, int64_t v)
 	return 0;
 }
 
+/* Names the frames of all samples, and adds up their values: counts of type
+ * count, whose sum must not leave int64 either. */
 static int
-take_sample(struct build *b, uint32_t row)
+name_samples(struct tree_names *c, uint32_t count)
 {
-	const struct sample *s = &b->p->samples[row];
-	const int64_t *values = &b->p->values[(size_t)row * b->p->ntypes];
-	int64_t v = values[b->t->type];
-	int r;
+	const struct profile *p = c->p;
+	struct tree_ranks *ranks = c->t->ranks;
+	int64_t count_weight = 0;
+	int r = 0;
 
-	if (!v)
-		return 0;
-	r = weigh(&b->weight, v);
-	if (!r)
-		r = weigh(&b->count_weight, values[b->count_type]);
-	for (uint32_t i = s->nstack; !r && i-- > 0;)
-		r = name_location(b, b->p->stack[s->stack0 + i]);
-	if (r)
-		return r;
-	b->ways[row].locations = s->nstack;
-	b->order[b->norder++] = row;
-	b->t->total_samples += values[b->count_type];
-	return 0;
+	for (uint32_t row = 0; !r && row < p->nsamples; row++) {
+		const struct sample *s = &p->samples[row];
+		const uint32_t *stack = &p->stack[s->stack0];
+		const int64_t *values = &p->values[(size_t)row * p->ntypes];
+
+		if (!values[c->t->type])
+			continue;
+		r = weigh(&ranks->weight, values[c->t->type])
+		            ?: weigh(&count_weight, values[count]);
+		for (uint32_t i = s->nstack; !r && i-- > 0;)
+			if (!ranks->by_location[stack[i]])
+				r = name_location(c, stack[i]);
+		if (!r)
+			c->t->total_samples += values[count];
+	}
+	return r;
 }
 
 /* Replaces the names of frames by their ranks. */
 static int
-rank_frames(struct build *b)
+rank_frames(const struct profile *p, struct tree *t)
 {
 	CLEANUP_FREE uint32_t *rank = NULL;
-	int r = rank_names(b->t->names, &rank, &b->sorted);
+	struct tree_ranks *ranks = t->ranks;
+	int r = rank_names(t->names, &rank, &ranks->sorted);
 
-	for (uint32_t i = 0; !r && i < b->p->nlines; i++)
-		b->by_line[i] = rank[b->by_line[i]];
-	for (uint32_t i = 0; !r && i < b->p->nlocations; i++)
-		b->names.by_location[i] = rank[b->names.by_location[i]];
+	for (uint32_t i = 0; !r && i < p->nlines; i++)
+		ranks->by_line[i] = rank[ranks->by_line[i]];
+	for (uint32_t i = 0; !r && i < p->nlocations; i++)
+		if (ranks->by_location[i] != SEVERAL)
+			ranks->by_location[i] = rank[ranks->by_location[i]];
 	return r;
+}
+
+/* Puts all samples at the beginning of their ways. */
+static void
+queue_samples(struct build *b)
+{
+	const int64_t *values = &b->p->values[b->t->type];
+
+	b->norder = 0;
+	for (uint32_t row = 0; row < b->p->nsamples; row++) {
+		if (!values[(size_t)row * b->p->ntypes])
+			continue;
+		b->ways[row] = (struct way){b->p->samples[row].nstack, 0};
+		b->order[b->norder++] = row;
+	}
 }
 
 /* Takes a sample's next frame; false at the end of its stack. */
 static bool
 next_frame(struct build *b, uint32_t row, uint32_t *rank)
 {
+	const uint32_t *stack = &b->p->stack[b->p->samples[row].stack0];
 	struct way *w = &b->ways[row];
 	const struct location *l;
-	const uint32_t *stack;
 
-	if (!w->frames && !w->locations)
-		return false;
-	stack = &b->p->stack[b->p->samples[row].stack0];
 	if (!w->frames) {
+		if (!w->locations)
+			return false;
 		w->locations--;
+		*rank = b->ranks->by_location[stack[w->locations]];
+		if (*rank != SEVERAL)
+			return true;
 		w->frames = profile_frames(b->p, stack[w->locations]);
 	}
 	l = &b->p->locations[stack[w->locations]];
 	w->frames--;
-	*rank = l->nlines ? b->by_line[l->line0 + w->frames]
-	                  : b->names.by_location[stack[w->locations]];
+	*rank = b->ranks->by_line[l->line0 + w->frames];
 	return true;
 }
 
@@ -539,7 +585,7 @@ lone_way(struct build *b, uint32_t row, uint32_t rank)
 	int r;
 
 	do {
-		r = node_add(b, depth++, b->sorted[rank], &node);
+		r = node_add(b, depth++, b->ranks->sorted[rank], &node);
 	} while (!r && next_frame(b, row, &rank));
 	b->frames += t->n - first - 1;
 	if (r)
@@ -574,16 +620,20 @@ child(struct build *b, struct group *of)
 	}
 	if (of->lo - lo == 1)
 		return lone_way(b, (uint32_t)b->order[lo], rank);
-	r = node_add(b, b->nopen, b->sorted[rank], &node);
+	r = node_add(b, b->nopen, b->ranks->sorted[rank], &node);
 	return r ? r : node_open(b, node, lo, of->lo);
 }
 
 static int
-make_nodes(struct build *b, uint32_t all)
+make_nodes(struct build *b)
 {
 	uint32_t root;
-	int r = node_add(b, 0, all, &root);
+	int r;
 
+	queue_samples(b);
+	b->t->n = b->nopen = 0;
+	b->frames = 0;
+	r = node_add(b, 0, b->ranks->all, &root);
 	if (!r)
 		r = node_open(b, root, 0, b->norder);
 	while (!r && b->nopen) {
@@ -607,93 +657,109 @@ count_type(const struct profile *p, uint32_t type)
 	return 0;
 }
 
+/* Makes a tree without nodes that has the names of all samples. */
 static int
-build_init(struct build *b, uint32_t type, uint32_t *all)
+tree_of_names(const struct profile *p, uint32_t type, struct tree **out)
 {
-	const struct profile *p = b->p;
+	CLEANUP_TREE struct tree *t = calloc(1, sizeof(*t));
+	struct tree_names names;
 	int r;
 
-	b->t = calloc(1, sizeof(*b->t));
-	b->by_line = calloc((size_t)p->nlines + 1, sizeof(*b->by_line));
+	if (!t || !(t->ranks = ranks_new(p)))
+		return -ENOMEM;
+	t->profile = p;
+	t->type = type;
+	r = tree_names_init(&names, p, t)
+	            ?: tree_names_add(&names, "all", 3, &t->ranks->all)
+	            ?: name_samples(&names, count_type(p, type))
+	            ?: rank_frames(p, t);
+	free(names.by_string);
+	if (!r)
+		*out = TAKE(t);
+	return r;
+}
+
+/* Takes t, which has no nodes yet. */
+static int
+build_begin(struct build *b, struct tree *t, const struct tree_ranks *ranks)
+{
+	const struct profile *p = t->profile;
+
+	b->p = p;
+	b->t = t;
+	b->ranks = ranks;
+	b->count_type = count_type(p, t->type);
 	b->order = calloc((size_t)p->nsamples + 1, sizeof(*b->order));
 	b->ways = calloc((size_t)p->nsamples + 1, sizeof(*b->ways));
-	if (!b->t || !b->by_line || !b->order || !b->ways)
-		return -ENOMEM;
-	b->count_type = count_type(p, type);
-	b->t->profile = p;
-	b->t->type = type;
-	r = tree_names_init(&b->names, p, b->t);
-	return r ? r : tree_names_add(&b->names, "all", 3, all);
+	return b->order && b->ways ? 0 : -ENOMEM;
 }
 
-/* Reads the names of all samples. all: that of the root. */
 static int
-build_begin(struct build *b, uint32_t type, uint32_t *all)
+build_named(struct build *b, const struct profile *p, uint32_t type)
 {
+	struct tree *t;
 	int r;
 
-	if (type >= b->p->ntypes)
+	if (type >= p->ntypes)
 		return -EINVAL;
-	r = build_init(b, type, all);
-	for (uint32_t i = 0; !r && i < b->p->nsamples; i++)
-		r = take_sample(b, i);
-	return r ? r : rank_frames(b);
-}
-
-static int
-build_tree(const struct profile *p, uint32_t type, uint32_t most, int64_t least,
-           struct tree **out)
-{
-	CLEANUP(build_done)
-	struct build b = {.p = p, .most = most, .least = least};
-	uint32_t all;
-	int r = build_begin(&b, type, &all);
-
-	if (!r)
-		r = make_nodes(&b, all);
-	if (!r)
-		*out = TAKE(b.t);
-	return r;
+	r = tree_of_names(p, type, &t);
+	return r ? r : build_begin(b, t, t->ranks);
 }
 
 int
 tree_new(const struct profile *p, uint32_t type, struct tree **out)
 {
-	return build_tree(p, type, TREE_MAX_NODES, 0, out);
+	CLEANUP(build_done)
+	struct build b = {.most = TREE_MAX_NODES};
+	int r = build_named(&b, p, type) ?: make_nodes(&b);
+
+	if (r)
+		return r;
+	ranks_free(TAKE(b.t->ranks));
+	*out = TAKE(b.t);
+	return 0;
 }
 
-/* Sums all values without their signs: no node's total exceeds that. */
-static int64_t
-weight_of(const struct profile *p, uint32_t type)
+static struct tree *
+tree_named(const struct tree *of)
 {
-	int64_t sum = 0;
+	struct tree *t = calloc(1, sizeof(*t));
 
-	for (uint32_t i = 0; i < p->nsamples; i++)
-		if (weigh(&sum, p->values[(size_t)i * p->ntypes + type]))
-			return 0;
-	return sum;
+	if (t)
+		*t = (struct tree){
+			.profile = of->profile,
+			.type = of->type,
+			.total_samples = of->total_samples,
+			.named = of,
+			.names = of->names,
+			.packages = of->packages,
+			.files = of->files,
+			.home = of->home,
+		};
+	return t;
 }
 
 #define VISIBLE_STEP 16 /* from one try to the next */
 
 int
-tree_visible(const struct profile *p, uint32_t type, uint32_t most,
-             struct tree **out, int64_t *left_out)
+tree_visible(const struct tree *of, uint32_t most, struct tree **out,
+             int64_t *left_out)
 {
-	int64_t weight, least = 0;
-	int r = build_tree(p, type, most, 0, out);
+	CLEANUP(build_done)
+	struct build b = {.most = most};
+	int64_t least = of->ranks->weight / most + 1;
+	struct tree *t = tree_named(of);
+	int r = t ? build_begin(&b, t, of->ranks) ?: make_nodes(&b) : -ENOMEM;
 
-	if (r == -E2BIG) {
-		weight = weight_of(p, type);
-		least = weight / most + 1;
+	while (r == -E2BIG && least <= of->ranks->weight / VISIBLE_STEP) {
+		b.least = least *= VISIBLE_STEP;
+		r = make_nodes(&b);
 	}
-	while (r == -E2BIG && least <= weight / VISIBLE_STEP) {
-		least *= VISIBLE_STEP;
-		r = build_tree(p, type, most, least, out);
-	}
-	if (!r)
-		*left_out = least;
-	return r;
+	if (r)
+		return r;
+	*left_out = b.least;
+	*out = TAKE(b.t);
+	return 0;
 }
 
 /* --- functions alone --------------------------------------------------------
@@ -724,7 +790,8 @@ add_to_functions(struct build *b, struct flat *f, uint32_t row)
 		if (++b->frames > TREE_MAX_FRAMES)
 			return -E2BIG;
 		if (!f->node[rank])
-			r = node_add(b, 1, b->sorted[rank], &f->node[rank]);
+			r = node_add(b, 1, b->ranks->sorted[rank],
+			             &f->node[rank]);
 		if (r)
 			return r;
 		node = f->node[rank];
@@ -738,14 +805,16 @@ add_to_functions(struct build *b, struct flat *f, uint32_t row)
 }
 
 static int
-make_functions(struct build *b, uint32_t all)
+make_functions(struct build *b)
 {
 	uint32_t n = strings_count(b->t->names), root;
 	CLEANUP(flat_done)
 	struct flat f = {calloc(n, sizeof(*f.node)),
 	                 calloc(n, sizeof(*f.last))};
-	int r = f.node && f.last ? node_add(b, 0, all, &root) : -ENOMEM;
+	int r = f.node && f.last ? node_add(b, 0, b->ranks->all, &root)
+	                         : -ENOMEM;
 
+	queue_samples(b);
 	for (uint32_t i = 0; !r && i < b->norder; i++)
 		r = add_to_functions(b, &f, (uint32_t)b->order[i]);
 	if (r)
@@ -760,12 +829,9 @@ int
 tree_functions(const struct profile *p, uint32_t type, struct tree **out)
 {
 	CLEANUP(build_done)
-	struct build b = {.p = p, .most = TREE_MAX_NODES};
-	uint32_t all;
-	int r = build_begin(&b, type, &all);
+	struct build b = {.most = TREE_MAX_NODES};
+	int r = build_named(&b, p, type) ?: make_functions(&b);
 
-	if (!r)
-		r = make_functions(&b, all);
 	if (!r)
 		*out = TAKE(b.t);
 	return r;

@@ -258,12 +258,14 @@ TEST(a_picture_of_few_nodes_has_the_large_ones_as_they_are)
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		CLEANUP_PROFILE struct profile *p = drawn_profile(seed);
 		CLEANUP_TREE struct tree *whole = tree_of(p, 0);
+		CLEANUP_TREE struct tree *flat = NULL;
 		CLEANUP_TREE struct tree *few = NULL;
 		CLEANUP_BUF struct buf a = BUF_INIT((size_t)1 << 20);
 		CLEANUP_BUF struct buf b = BUF_INIT((size_t)1 << 20);
 		int64_t left_out;
 
-		ck_assert_int_eq(tree_visible(p, 0, 500, &few, &left_out), 0);
+		ck_assert_int_eq(tree_functions(p, 0, &flat), 0);
+		ck_assert_int_eq(tree_visible(flat, 500, &few, &left_out), 0);
 		ck_assert_int_gt(left_out, 0);
 		ck_assert_uint_le(few->n, 500);
 		ck_assert_uint_gt(few->n, 1);
@@ -280,12 +282,14 @@ TEST(a_picture_with_room_for_all_nodes_has_them)
 {
 	CLEANUP_PROFILE struct profile *p = drawn_profile(1);
 	CLEANUP_TREE struct tree *whole = tree_of(p, 0);
+	CLEANUP_TREE struct tree *flat = NULL;
 	CLEANUP_TREE struct tree *all = NULL;
 	CLEANUP_BUF struct buf a = BUF_INIT((size_t)1 << 20);
 	CLEANUP_BUF struct buf b = BUF_INIT((size_t)1 << 20);
 	int64_t left_out;
 
-	ck_assert_int_eq(tree_visible(p, 0, whole->n, &all, &left_out), 0);
+	ck_assert_int_eq(tree_functions(p, 0, &flat), 0);
+	ck_assert_int_eq(tree_visible(flat, whole->n, &all, &left_out), 0);
 	ck_assert_int_eq(left_out, 0);
 	ck_assert_str_eq(drawn(all, &a), drawn(whole, &b));
 }

@@ -8,8 +8,9 @@ static int
 range_quality(const char *range, size_t n)
 {
 	const char *q = memmem(range, n, "q=", 2);
+	double quality = q ? strtod(q + 2, NULL) : 1;
 
-	return q ? (int)(strtod(q + 2, NULL) * 1000) : 1000;
+	return quality >= 1 ? 1000 : quality > 0 ? (int)(quality * 1000) : 0;
 }
 
 /* Rates how precisely a range names a type: 3 type/subtype, 2 type only, 1

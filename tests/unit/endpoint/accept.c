@@ -20,6 +20,9 @@ static const struct {
 	{"application/jsonp, text/plain;q=0.1", "folded"},
 	{",,;q=,", "html"},
 	{"*/*;q=x", "html"},
+	{"text/plain;q=1e300", "folded"},
+	{"text/plain;q=-1e300, image/svg+xml;q=0.1", "svg"},
+	{"text/plain;q=nan, image/svg+xml;q=0.1", "svg"},
 };
 
 TEST(the_format_liked_best_wins)

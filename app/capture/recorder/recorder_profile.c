@@ -257,7 +257,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
 	if (c->of == CAPTURE_OF_CPU)
-		q.cpu_ns = (int64_t)c->trie.value;
+		q.cpu_ns = (int64_t)c->trie.total.value;
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->source->sampler);
 	breaks_tell(&c->breaks, c->modules, &q);

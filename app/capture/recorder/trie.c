@@ -91,10 +91,23 @@ walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node)
 	return rc ? rc : room_for_count(t, *node);
 }
 
+/* Rounding to whole events, which a profile has, adds less than one. */
+#define TOTAL_MOST ((uint64_t)INT64_MAX - AMOUNT_EVENT)
+
+static void
+add_up(uint64_t *total, uint64_t n, uint64_t *to)
+{
+	if (n > TOTAL_MOST - *total)
+		n = TOTAL_MOST - *total;
+	*total += n;
+	*to += n;
+}
+
 int
 trie_count(struct trie *t, const struct place *stack, size_t n,
            struct place overflow, const struct amount *amount, uint32_t *out)
 {
+	struct amount *to;
 	uint32_t node;
 	int rc = 0;
 
@@ -109,11 +122,11 @@ trie_count(struct trie *t, const struct place *stack, size_t n,
 	}
 	if (rc)
 		return rc;
-	t->counts[node].value += amount->value;
-	t->counts[node].events += amount->events;
-	t->counts[node].bytes += amount->bytes;
+	to = &t->counts[node];
+	add_up(&t->total.value, amount->value, &to->value);
+	add_up(&t->total.events, amount->events, &to->events);
+	add_up(&t->total.bytes, amount->bytes, &to->bytes);
 	t->samples++;
-	t->value += amount->value;
 	*out = node;
 	return 0;
 }

@@ -223,6 +223,17 @@ emitter_follow(struct sampler_emitter *e, uint32_t pid, bool follow)
 		                   __ATOMIC_RELAXED);
 }
 
+/* A program may ask for any number of bytes. Half of all that it could address
+ * is the most that one sample stands for, so that samples add up within 63
+ * bits where each has a row (inuse_layout.h). */
+#define MOST_AMOUNT (UINT64_C(1) << 46)
+
+static uint64_t
+amount_of(double n)
+{
+	return n < (double)MOST_AMOUNT ? (uint64_t)n : MOST_AMOUNT;
+}
+
 /* An event that was kept by chance stands for others of its size. */
 void
 emitter_weigh(struct sampler_emitter *e, struct record *r)
@@ -235,9 +246,9 @@ emitter_weigh(struct sampler_emitter *e, struct record *r)
 	bool transfer = wait_call(of->call)->bytes && of->result > 0;
 
 	others *= (double)of->scale / EMIT_SCALE;
-	a->value = (uint64_t)(others * (double)of->size);
-	a->events = (uint64_t)(others * AMOUNT_EVENT);
-	a->bytes = transfer ? (uint64_t)(others * (double)of->result) : 0;
+	a->value = amount_of(others * (double)of->size);
+	a->events = amount_of(others * AMOUNT_EVENT);
+	a->bytes = transfer ? amount_of(others * (double)of->result) : 0;
 	/* The instruction that was called from is the one before. */
 	if (e->sets)
 		r->sample.regs[EVENT_PC]--;

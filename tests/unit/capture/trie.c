@@ -64,7 +64,7 @@ TEST(stacks_share_what_they_have_in_common)
 	ck_assert_uint_eq(t.places.n, 1 + 4);
 	ck_assert_uint_eq(t.samples, 3);
 	ck_assert_uint_eq(count_of_all(&t), 3);
-	ck_assert_uint_eq(t.value, 21);
+	ck_assert_uint_eq(t.total.value, 21);
 }
 END
 
@@ -159,8 +159,27 @@ TEST(a_hundred_thousand_stacks_stay_within_the_bytes_told)
 	}
 	ck_assert_uint_eq(t.folded, 0);
 	ck_assert_uint_eq(count_of_all(&t), 2 * MANY);
-	ck_assert_uint_eq(t.value, 2 * MANY * 7);
+	ck_assert_uint_eq(t.total.value, 2 * MANY * 7);
 	ck_assert_uint_le(bytes_of(&t), RECORDER_NODE_BYTES << 17);
+}
+END
+
+TEST(what_a_program_makes_up_adds_up_to_63_bits_at_most)
+{
+	CLEANUP(trie_done) struct trie t = {0};
+	const struct amount huge = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	const struct place a = {5, 30}, b = {5, 40};
+	uint32_t node, other;
+
+	ck_assert_int_eq(trie_init(&t, 1000), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, &seven, &node), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, &huge, &node), 0);
+	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, &huge, &other), 0);
+	ck_assert_uint_eq(t.counts[node].value, t.total.value);
+	ck_assert_uint_le(t.total.value, INT64_MAX);
+	ck_assert_uint_le(t.total.events + AMOUNT_EVENT / 2, INT64_MAX);
+	ck_assert_uint_eq(t.counts[other].value, 0);
+	ck_assert_uint_eq(t.samples, 3);
 }
 END
 
@@ -169,4 +188,5 @@ SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
       one_address_in_two_modules_is_two_places,
       stacks_deeper_than_the_path_remembered_are_told_apart,
       a_full_tree_folds_stacks_and_keeps_their_number,
-      a_hundred_thousand_stacks_stay_within_the_bytes_told)
+      a_hundred_thousand_stacks_stay_within_the_bytes_told,
+      what_a_program_makes_up_adds_up_to_63_bits_at_most)

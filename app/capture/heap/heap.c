@@ -247,15 +247,27 @@ struct second {
 	struct profile *p;
 	struct quality *q;
 	struct locations locations;
+	int64_t sums[COLUMNS]; /* of all processes */
 };
 
-/* A program may count anything: no value is negative, and their sums fit. */
+/* A program may count anything: no value is negative. */
 static int64_t
 increase(uint64_t now, uint64_t before)
 {
 	uint64_t n = now - before;
 
 	return n > (uint64_t)INT64_MAX >> 16 ? 0 : (int64_t)n;
+}
+
+/* Adds as much to a sum as fits, since every process may count anything.
+ * Returns what was added. */
+static int64_t
+add_up(int64_t *sum, int64_t n)
+{
+	if (n > INT64_MAX - *sum)
+		n = INT64_MAX - *sum;
+	*sum += n;
+	return n;
 }
 
 /* Sets the values of a stack, and returns the number of its samples. */
@@ -308,10 +320,12 @@ add_stacks(struct second *s, const struct looked *v, const struct counts *c)
 		if (i < v->before.n && v->before.stacks[i].hash == now->hash)
 			before = &v->before.stacks[i];
 		samples = values_of(s, now, before, values);
+		for (int k = 0; k < COLUMNS; k++)
+			values[k] = add_up(&s->sums[k], values[k]);
 		if (!values[1])
 			continue;
 		rc = add_stack(s, v->proc, c, now, values);
-		s->q->kept += samples;
+		add_up(&s->q->kept, samples);
 		s->q->buckets++;
 	}
 	return rc;
@@ -365,8 +379,8 @@ look_again(struct second *s, struct looked *v)
 	if (rc)
 		return rc;
 	s->p->period = increase(now.head.mean, 0);
-	s->q->untracked +=
-		increase(now.head.untracked, v->before.head.untracked);
+	add_up(&s->q->untracked,
+	       increase(now.head.untracked, v->before.head.untracked));
 	return add_stacks(s, v, &now);
 }
 

@@ -149,6 +149,9 @@ profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
 /* Returns the index of the value type with this name, or of the default type
  * when name is NULL; PROFILE_NONE when there is none. */
 uint32_t profile_type_index(const struct profile *p, const char *name);
+/* Sums the values of one type, 0 for PROFILE_NONE; what would overflow is left
+ * out. */
+int64_t profile_total(const struct profile *p, uint32_t type);
 /* Returns the number of a location's frames: its inlined lines, or 1 when it is
  * not symbolized. */
 static inline uint32_t

@@ -453,6 +453,19 @@ profile_type_index(const struct profile *p, const char *name)
 	return !name && p->ntypes ? p->ntypes - 1 : PROFILE_NONE;
 }
 
+int64_t
+profile_total(const struct profile *p, uint32_t type)
+{
+	int64_t all = 0, more;
+
+	for (uint32_t i = 0; i < p->nsamples && type < p->ntypes; i++)
+		if (!__builtin_add_overflow(
+			    all, p->values[(size_t)i * p->ntypes + type],
+			    &more))
+			all = more;
+	return all;
+}
+
 const char *
 profile_module(const struct profile *p, uint32_t location)
 {

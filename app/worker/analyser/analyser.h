@@ -104,8 +104,6 @@ void analyser_learn(struct analyser *a, pid_t child, bool good);
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
 /* Closes a job's descriptors, and marks it as unused. */
 void analyser_clear(struct analyser_job *job);
-/* Sums the default value of a profile. */
-int64_t analyser_total(const struct profile *p);
 /* Translates an error of recorder_start() or snapshot_profile(). */
 enum capture_error analyser_error(int rc);
 /* Tells how a capture goes on: m, with the job's id. */

@@ -312,17 +312,6 @@ write_summary(const struct profile *p, int *out)
 	return rc;
 }
 
-int64_t
-analyser_total(const struct profile *p)
-{
-	uint32_t type = profile_type_index(p, NULL);
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < p->nsamples; i++)
-		sum += p->values[i * p->ntypes + type];
-	return sum;
-}
-
 static int
 tell_done(const struct analyser *a, const struct analyser_job *job,
           struct msg_done *done, int summary, int reading)
@@ -423,7 +412,7 @@ finish(const struct analyser *a, const struct analyser_job *job,
 		return CAPTURE_WRITE;
 	*sys_error = rc = write_summary(p, &summary);
 	done.timeline = write_timeline(t, job->timeline_fd);
-	done.value = analyser_total(p);
+	done.value = profile_total(p, profile_type_index(p, NULL));
 	if (job->kind == WORKER_GROWTH)
 		done.start_ms = p->time_ns / NS_PER_MS;
 	if (!rc)

@@ -76,7 +76,7 @@ write_window(struct namer *namer, struct capture *c, int fd,
 	row->duration_ms = q.duration_ms;
 	row->samples = q.kept;
 	row->lost = q.lost;
-	row->value = analyser_total(p);
+	row->value = profile_total(p, profile_type_index(p, NULL));
 	return 0;
 }
 

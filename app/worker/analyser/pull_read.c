@@ -197,20 +197,6 @@ keep_allocated(struct profile *p)
 	p->ntypes = n;
 }
 
-/* Sums one column; values that would overflow are left out. */
-static int64_t
-sum(const struct profile *p, uint32_t type)
-{
-	int64_t all = 0, more;
-
-	for (uint32_t i = 0; i < p->nsamples; i++)
-		if (!__builtin_add_overflow(
-			    all, p->values[(size_t)i * p->ntypes + type],
-			    &more))
-			all = more;
-	return all;
-}
-
 /* Finds the column that counts events, beside the one that is shown. */
 static uint32_t
 count_of(const struct profile *p, uint32_t shown)
@@ -238,12 +224,12 @@ judge(const struct pull_answer *a, const struct profile *p, uint32_t shown,
       struct quality *q)
 {
 	q->source = QUALITY_ENDPOINT;
-	q->kept = sum(p, count_of(p, shown));
+	q->kept = profile_total(p, count_of(p, shown));
 	q->duration_ms = p->duration_ns / NS_PER_MS;
 	q->processes = 1;
 	count_frames(p, q);
 	if (a->step == PULL_STEP_CPU) {
-		q->cpu_ns = sum(p, shown);
+		q->cpu_ns = profile_total(p, shown);
 		if (p->period > 0)
 			q->run_rate = q->asked_rate = 1000 * NS_PER_S /
 			                              p->period;

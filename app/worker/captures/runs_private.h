@@ -57,5 +57,15 @@ void runs_take(struct runs *c, struct run *v, const struct msg_done *done,
                int top_fd);
 /* Reads and checks the array of topFunctions; compact. */
 MUST_CHECK int runs_read_top(int fd, struct buf *out);
+/*
+ * Reads what a DONE without an error tells, and checks it.
+ *   Shape    findings as of quality_json()
+ *   Owns     strings of *out are in top and quality
+ *   Errors   -EBADMSG, -errno
+ */
+MUST_CHECK int
+runs_read_result(const struct msg_done *done, const struct finding *findings,
+                 int top_fd, struct buf *top, struct buf *quality,
+                 struct session_result *out);
 /* Asks for a checkpoint when one is due. */
 void runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns);

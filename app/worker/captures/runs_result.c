@@ -27,21 +27,32 @@ runs_read_top(int fd, struct buf *out)
 	return json_is_array(j) ? json_write(j, out) : -EBADMSG;
 }
 
-/* Reads the result, whose strings are in top and quality. */
-static int
-read_result(const struct runs *c, const struct msg_done *done, int top_fd,
-            struct buf *top, struct buf *quality, struct session_result *out)
+/* Returns the time since sampling began; 0, unknown, for a time that can't be.
+ */
+static int64_t
+age_of(const struct msg_done *done)
+{
+	int64_t now = clock_wall_ms();
+
+	return done->start_ms > 0 && done->start_ms < now ? now - done->start_ms
+	                                                  : 0;
+}
+
+int
+runs_read_result(const struct msg_done *done, const struct finding *findings,
+                 int top_fd, struct buf *top, struct buf *quality,
+                 struct session_result *out)
 {
 	int rc = runs_read_top(top_fd, top);
 
-	quality_json(&done->quality, c->findings, quality);
+	quality_json(&done->quality, findings, quality);
 	if (!rc)
 		rc = buf_err(quality);
 	if (rc)
 		return rc;
 	*out = (struct session_result){
 		.duration_ms = done->quality.duration_ms,
-		.age_ms = clock_wall_ms() - done->start_ms,
+		.age_ms = age_of(done),
 		.sample_count = done->quality.kept,
 		.rate = (double)done->quality.achieved_rate / 1000,
 		.top_functions = buf_str(top),
@@ -149,7 +160,8 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	             v->left.too_many);
 	quality_late(&noted.quality, v->late);
 	if (!done->error)
-		rc = read_result(c, &noted, top_fd, &top, &quality, &result);
+		rc = runs_read_result(&noted, c->findings, top_fd, &top,
+		                      &quality, &result);
 	if (done->checkpoint && (done->error || rc))
 		blob_close(&v->checkpoint);
 	else if (done->checkpoint)

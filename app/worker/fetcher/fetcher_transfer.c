@@ -169,22 +169,19 @@ give_body(char *p, size_t one, size_t n, void *arg)
 	return (size_t)got;
 }
 
-/* Takes "Name: value\r\n"; a value that is too long is dropped. */
-static size_t
-take_header(char *p, size_t one, size_t n, void *arg)
+void
+transfer_header(struct fetch_answer *a, const char *p, size_t n)
 {
-	struct transfer *t = arg;
-	size_t all = one * n;
-	const char *colon = memchr(p, ':', all), *value, *end = p + all;
+	const char *colon = memchr(p, ':', n), *value, *end = p + n;
 
 	if (!colon)
-		return all;
+		return;
 	for (value = colon + 1; value < end && *value == ' ';)
 		value++;
 	while (end > value && (end[-1] == '\n' || end[-1] == '\r'))
 		end--;
 	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
-		char *to = (char *)&t->answer + told[i].offset;
+		char *to = (char *)a + told[i].offset;
 		size_t len = (size_t)(colon - p);
 
 		if (len == strlen(told[i].name) &&
@@ -194,7 +191,15 @@ take_header(char *p, size_t one, size_t n, void *arg)
 			to[end - value] = '\0';
 		}
 	}
-	return all;
+}
+
+static size_t
+take_header(char *p, size_t one, size_t n, void *arg)
+{
+	struct transfer *t = arg;
+
+	transfer_header(&t->answer, p, one * n);
+	return one * n;
 }
 
 /* --- what is asked of libcurl ----------------------------------------------

@@ -45,6 +45,9 @@ transfer_new(struct fetcher *f, const struct fetch_ask *ask, int in,
              struct transfer **out);
 /* Translates the end of a transfer. */
 enum fetch_error transfer_result(const struct transfer *t, CURLcode code);
+/* Takes a line of the answer's header, "Name: value\r\n", without a NUL behind
+ * it; a value that is too long is dropped. */
+void transfer_header(struct fetch_answer *a, const char *p, size_t n);
 /* True when a connection to that address may be opened. local: the host is this
  * machine by name, which is the only way to its own addresses. */
 bool fetch_address_ok(const struct sockaddr *a, socklen_t n, bool local);

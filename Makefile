@@ -242,10 +242,12 @@ bench: deps
 	@conf/packages/install bench
 	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(TOOLS)
 	@B=$(B) ONLY=$(ONLY) tests/bench/run
+# What UBSan finds ends a program, as what the others find does.
+SANITIZE_asan := address,undefined,float-cast-overflow -fno-sanitize-recover=all
+SANITIZE_tsan := thread
 asan tsan:
-	@$(MAKE) --no-print-directory B=$(B)/$@ CFLAGS="-O1 -g" unit EXTRA=$(\
-		)$(if $(filter asan,$@),-fsanitize=address$(,)undefined,-fsanitize=thread)
-, := ,
+	@$(MAKE) --no-print-directory B=$(B)/$@ CFLAGS="-O1 -g" unit \
+		EXTRA="-fsanitize=$(SANITIZE_$@)"
 # The worker of another machine, and tests of it that run under qemu. Its
 # libraries are unpacked: the cross compiler comes with libc alone.
 ARM     := $(B)/aarch64

@@ -286,7 +286,7 @@ find_aarch64(struct reader *r, const struct elf_section *s,
 		first = i && code[i - 1] == BTI_C ? i - 1 : i;
 		for (end = i; end < n && end < i + SLOT && code[end] != BR_X17;)
 			end++;
-		if (end == n || code[end] != BR_X17)
+		if (end == n || end == i + SLOT)
 			continue;
 		while (end + 1 < n && code[end + 1] == NOP)
 			end++;

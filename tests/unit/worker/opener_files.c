@@ -1,0 +1,381 @@
+/* Files and memory as the opener hands them out: this process is the target. */
+#include "lib/store.h"
+#include "worker/debuginfod/debug_cache.h"
+#include "worker/opener/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ELF "\177ELF, and more"
+
+struct rig {
+	struct test_store store; /* for its folder */
+	struct conf conf;
+	struct opener opener;
+};
+#define CLEANUP_RIG CLEANUP(rig_done)
+
+static void
+rig_init(struct rig *r)
+{
+	*r = (struct rig){.store = test_store()};
+	r->conf.worker_debug_dir = r->store.dir;
+	r->conf.symbols_cache_dir = r->store.dir;
+	r->conf.symbols_debuginfod = (char *)"";
+	r->opener.conf = &r->conf;
+}
+#define RIG(r)                    \
+	CLEANUP_RIG struct rig r; \
+	rig_init(&r)
+
+static void
+rig_done(struct rig *r)
+{
+	test_store_done(&r->store);
+}
+
+static const char *
+path_of(const struct rig *r, const char *name)
+{
+	static char out[2][512]; /* a link has two paths */
+	static int turn;
+
+	turn = !turn;
+	snprintf(out[turn], sizeof(out[turn]), "%s/%s", r->store.dir, name);
+	return out[turn];
+}
+
+static void
+put(const struct rig *r, const char *name, const char *text)
+{
+	FILE *f = fopen(path_of(r, name), "w");
+
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void
+put_folder(const struct rig *r, const char *name)
+{
+	ck_assert_int_eq(mkdir(path_of(r, name), 0755), 0);
+}
+
+static void
+put_link(const struct rig *r, const char *name, const char *to)
+{
+	ck_assert_int_eq(symlink(to, path_of(r, name)), 0);
+}
+
+typedef int
+handler(struct opener *o, const struct host_ask *ask, struct answer *out);
+
+/* The answer's error; its text, up to the first NUL, when it has none. */
+static int
+answer(struct rig *r, handler *fn, const struct host_ask *ask, char *text,
+       size_t n)
+{
+	struct answer a = {.nfds = 0};
+	int rc = fn(&r->opener, ask, &a);
+
+	ck_assert_uint_eq(a.nfds, rc ? 0 : 1);
+	memset(text, 0, n);
+	if (rc)
+		return rc;
+	ck_assert_int_ge(pread(a.fds[0], text, n - 1, 0), 0);
+	close(a.fds[0]);
+	return 0;
+}
+
+static int32_t
+ended_pid(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+/* --- debug files -----------------------------------------------------------
+ */
+
+static int
+debug_file(struct rig *r, const char *id, uint32_t size, const char *path)
+{
+	struct host_ask ask = {.op = HOST_DEBUG, .size = size};
+	char text[64];
+	int rc;
+
+	memcpy(ask.build_id, id, strlen(id));
+	snprintf(ask.path, sizeof(ask.path), "%s", path);
+	rc = answer(r, open_debug, &ask, text, sizeof(text));
+	if (!rc)
+		ck_assert_str_eq(text, ELF);
+	return rc;
+}
+
+TEST(the_hosts_debug_file_has_the_build_id_in_its_path)
+{
+	RIG(r);
+
+	put_folder(&r, ".build-id");
+	put_folder(&r, ".build-id/ab");
+	put_folder(&r, ".build-id/ab/00.debug");
+	put(&r, ".build-id/ab/cdef.debug", ELF);
+	put(&r, ".build-id/ab/ff.debug", "no ELF");
+	put_link(&r, ".build-id/ab/11.debug",
+	         path_of(&r, ".build-id/ab/cdef.debug"));
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd\xef", 3, ""), 0);
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd\xee", 3, ""), -ENOENT);
+	ck_assert_int_eq(debug_file(&r, "\xab\xff", 2, ""), -ENOEXEC);
+	ck_assert_int_eq(debug_file(&r, "\xab", 2, ""), -EINVAL); /* a folder */
+	ck_assert_int_eq(debug_file(&r, "\xab\x11", 2, ""), 0);
+	ck_assert_int_eq(debug_file(&r, "\xab", 1, ""), -EINVAL);
+	ck_assert_int_eq(debug_file(&r, "\xab", HOST_BUILD_ID, ""), -ENOENT);
+	ck_assert_int_eq(debug_file(&r, "\xab", HOST_BUILD_ID + 1, ""),
+	                 -EINVAL);
+	r.conf.worker_debug_dir = (char *)"";
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd\xef", 3, ""), -ENOENT);
+}
+END
+
+TEST(a_shared_debug_file_lies_in_its_folder_alone)
+{
+	static const struct {
+		const char *path;
+		int want;
+	} rows[] = {
+		{".dwz/shared", 0},        {".dwz/none", -ENOENT},
+		{"shared", -EINVAL},       {"/etc/passwd", -EINVAL},
+		{".dwz/../outside", 0},    {".dwz/../../outside", -EXDEV},
+		{".dwz/absolute", -EXDEV}, {".dwz/climbs", -EXDEV},
+		{".dwz/beside", 0},
+	};
+	RIG(r);
+
+	put_folder(&r, ".dwz");
+	put(&r, ".dwz/shared", ELF);
+	put(&r, "shared", ELF);
+	put(&r, "outside", ELF);
+	put_link(&r, ".dwz/absolute", path_of(&r, "outside"));
+	put_link(&r, ".dwz/climbs", "../../outside");
+	put_link(&r, ".dwz/beside", "shared");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_msg(debug_file(&r, "\xab\xcd", 2, rows[i].path) ==
+		                      rows[i].want,
+		              "%s", rows[i].path);
+	r.conf.worker_debug_dir = (char *)"/nonexistent";
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd", 2, ".dwz/shared"), -ENOENT);
+}
+END
+
+TEST(a_debug_file_that_was_fetched_is_the_workers_own)
+{
+	const uint8_t id[] = {0xab, 0xcd}, linked[] = {0xab, 0xce};
+	char name[DEBUG_CACHE_NAME];
+	RIG(r);
+
+	debug_cache_name(id, 2, name);
+	put(&r, name, ELF);
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd", 2, ""), -ENOENT);
+	r.conf.symbols_debuginfod = (char *)"https://debuginfod.example";
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd", 2, ""), 0);
+	ck_assert_int_eq(debug_file(&r, "\xab\xcc", 2, ""), -ENOENT);
+	debug_cache_name(linked, 2, name);
+	put(&r, "elsewhere", ELF);
+	put_link(&r, name, "elsewhere");
+	ck_assert_int_eq(debug_file(&r, "\xab\xce", 2, ""), -ELOOP);
+	if (geteuid())
+		SKIP("only root gives a file to another user");
+	debug_cache_name(id, 2, name);
+	ck_assert_int_eq(chown(path_of(&r, name), 12345, 12345), 0);
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd", 2, ""), -EACCES);
+}
+END
+
+/* --- files of a target -----------------------------------------------------
+ */
+
+static int
+jitdump(struct rig *r, int32_t pid, const char *path)
+{
+	struct host_ask ask = {.op = HOST_JITDUMP, .pid = pid};
+	char text[64];
+
+	snprintf(ask.path, sizeof(ask.path), "%s", path);
+	return answer(r, open_jitdump, &ask, text, sizeof(text));
+}
+
+TEST(a_jitdump_has_the_targets_pid_in_its_name_and_its_mark)
+{
+	char name[32];
+	RIG(r);
+
+	snprintf(name, sizeof(name), "jit-%d.dump", getpid());
+	put(&r, name, "DTiJ and more");
+	ck_assert_int_eq(jitdump(&r, getpid(), path_of(&r, name)), 0);
+	ck_assert_int_eq(jitdump(&r, getpid(), name), -EINVAL);
+	ck_assert_int_eq(jitdump(&r, 0, path_of(&r, name)), -EINVAL);
+	ck_assert_int_eq(jitdump(&r, ended_pid(), path_of(&r, name)), -ESRCH);
+	put(&r, "jit-1.dump", "DTiJ and more");
+	ck_assert_int_eq(jitdump(&r, getpid(), path_of(&r, "jit-1.dump")),
+	                 -EINVAL);
+	put(&r, name, "JiTD");
+	ck_assert_int_eq(jitdump(&r, getpid(), path_of(&r, name)), -ENOEXEC);
+	put(&r, name, "DTi");
+	ck_assert_int_eq(jitdump(&r, getpid(), path_of(&r, name)), -ENOEXEC);
+	ck_assert_int_eq(unlink(path_of(&r, name)), 0);
+	ck_assert_int_eq(jitdump(&r, getpid(), path_of(&r, name)), -ENOENT);
+	put_link(&r, name, "jit-1.dump");
+	ck_assert_int_eq(jitdump(&r, getpid(), path_of(&r, name)), -EINVAL);
+	if (geteuid())
+		SKIP("only root gives a file to another user");
+	ck_assert_int_eq(unlink(path_of(&r, name)), 0);
+	put(&r, name, "DTiJ and more");
+	ck_assert_int_eq(chown(path_of(&r, name), 12345, 12345), 0);
+	ck_assert_int_eq(jitdump(&r, getpid(), path_of(&r, name)), -EACCES);
+}
+END
+
+static int
+file(struct rig *r, int32_t pid, const char *path)
+{
+	struct host_ask ask = {.op = HOST_FILE, .pid = pid};
+	char text[64];
+
+	snprintf(ask.path, sizeof(ask.path), "%s", path);
+	return answer(r, open_file, &ask, text, sizeof(text));
+}
+
+TEST(only_regular_elf_files_of_a_target_are_opened)
+{
+	RIG(r);
+
+	put(&r, "program", ELF);
+	put(&r, "text", "ELF");
+	put_link(&r, "link", "program");
+	ck_assert_int_eq(mkfifo(path_of(&r, "pipe"), 0600), 0);
+	ck_assert_int_eq(file(&r, getpid(), path_of(&r, "program")), 0);
+	ck_assert_int_eq(file(&r, getpid(), path_of(&r, "link")), 0);
+	ck_assert_int_eq(file(&r, getpid(), path_of(&r, "text")), -ENOEXEC);
+	ck_assert_int_eq(file(&r, getpid(), path_of(&r, "pipe")), -EINVAL);
+	ck_assert_int_eq(file(&r, getpid(), path_of(&r, "")), -EINVAL);
+	ck_assert_int_eq(file(&r, getpid(), path_of(&r, "none")), -ENOENT);
+	ck_assert_int_eq(file(&r, getpid(), "/proc/self/exe"), -ELOOP);
+	ck_assert_int_eq(file(&r, -1, path_of(&r, "program")), -EINVAL);
+	ck_assert_int_eq(file(&r, ended_pid(), path_of(&r, "program")), -ESRCH);
+}
+END
+
+/* --- memory ----------------------------------------------------------------
+ */
+
+static int
+memory(struct rig *r, const void *at, uint32_t size, char *text, size_t n)
+{
+	struct host_ask ask = {.op = HOST_MEMORY,
+	                       .pid = getpid(),
+	                       .address = (uintptr_t)at,
+	                       .size = size};
+
+	return answer(r, read_memory, &ask, text, n);
+}
+
+TEST(memory_is_given_where_it_begins_as_an_elf_file)
+{
+	static const char elf[] = ELF, other[] = "other, and more";
+	char text[64];
+	RIG(r);
+
+	ck_assert_int_eq(memory(&r, elf, sizeof(elf), text, sizeof(text)), 0);
+	ck_assert_str_eq(text, ELF);
+	ck_assert_int_eq(memory(&r, elf, 4, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "\177ELF");
+	ck_assert_int_eq(memory(&r, elf, 3, text, sizeof(text)), -ENOEXEC);
+	ck_assert_int_eq(memory(&r, other, sizeof(other), text, 64), -ENOEXEC);
+	ck_assert_int_eq(memory(&r, elf, 0, text, 64), -EINVAL);
+	ck_assert_int_eq(memory(&r, elf, HOST_MAX_MEMORY + 1, text, 64),
+	                 -EINVAL);
+	ck_assert_int_eq(memory(&r, NULL, 64, text, 64), -EFAULT);
+}
+END
+
+static int
+stack(struct rig *r, const char *at, const char *expect, size_t size,
+      char *text, size_t n)
+{
+	struct host_ask ask = {.op = HOST_STACK,
+	                       .pid = getpid(),
+	                       .address = (uintptr_t)at,
+	                       .size = (uint32_t)size};
+
+	memcpy(ask.expect, expect, sizeof(ask.expect));
+	return answer(r, read_stack, &ask, text, n);
+}
+
+TEST(more_of_a_stack_is_given_to_whom_has_seen_what_lies_before)
+{
+	const size_t page = (size_t)getpagesize();
+	char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+	               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = p + page - 16, seen[HOST_EXPECT], text[64];
+	RIG(r);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	ck_assert_int_eq(mprotect(p + page, page, PROT_NONE), 0);
+	for (size_t i = 0; i < page; i++)
+		p[i] = (char)(i % 251);
+	strcpy(at, "further up");
+	memcpy(seen, at - sizeof(seen), sizeof(seen));
+	ck_assert_int_eq(stack(&r, at, seen, 11, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "further up");
+	/* as much as there is */
+	ck_assert_int_eq(stack(&r, at, seen, page, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "further up");
+	memcpy(seen, p + page - sizeof(seen), sizeof(seen));
+	ck_assert_int_eq(stack(&r, p + page, seen, 8, text, 64), -EFAULT);
+	ck_assert_int_eq(stack(&r, at, seen, 11, text, 64), -ESTALE);
+	ck_assert_int_eq(stack(&r, at, seen, 0, text, 64), -EINVAL);
+	ck_assert_int_eq(stack(&r, at, seen, HOST_MAX_MEMORY, text, 64),
+	                 -EINVAL);
+	munmap(p, 2 * page);
+}
+END
+
+TEST(the_threads_of_a_process_are_listed)
+{
+	struct host_ask ask = {.op = HOST_TASKS, .pid = getpid()};
+	int32_t tids[16];
+	RIG(r);
+
+	ck_assert_int_eq(
+		answer(&r, list_tasks, &ask, (char *)tids, sizeof(tids)), 0);
+	ck_assert_int_eq(tids[0], getpid());
+	ck_assert_int_eq(tids[1], 0);
+	ask.pid = 0;
+	ck_assert_int_eq(
+		answer(&r, list_tasks, &ask, (char *)tids, sizeof(tids)),
+		-EINVAL);
+	ask.pid = ended_pid();
+	ck_assert_int_eq(
+		answer(&r, list_tasks, &ask, (char *)tids, sizeof(tids)),
+		-ESRCH);
+}
+END
+
+SUITE("opener_files", the_hosts_debug_file_has_the_build_id_in_its_path,
+      a_shared_debug_file_lies_in_its_folder_alone,
+      a_debug_file_that_was_fetched_is_the_workers_own,
+      a_jitdump_has_the_targets_pid_in_its_name_and_its_mark,
+      only_regular_elf_files_of_a_target_are_opened,
+      memory_is_given_where_it_begins_as_an_elf_file,
+      more_of_a_stack_is_given_to_whom_has_seen_what_lies_before,
+      the_threads_of_a_process_are_listed)

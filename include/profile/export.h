@@ -22,7 +22,13 @@ struct export_meta {
 };
 
 /* Uses of a format: see formats.def. */
-enum format_use { FORMAT_SHOWN, FORMAT_SAVED, FORMAT_TIMED, FORMAT_STORED };
+enum format_use {
+	FORMAT_SHOWN,
+	FORMAT_SAVED,
+	FORMAT_READ,
+	FORMAT_TIMED,
+	FORMAT_STORED,
+};
 
 struct format {
 	const char *name;         /* value of ?format= */

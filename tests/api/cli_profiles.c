@@ -54,8 +54,8 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "main;render;draw 60\n"},
 		{"get svc --format frob", 64,
 	         "svc is sess-*: cpu of svc, *Z\n"
-	         "stoker: --format takes one of html, svg, json, folded, "
-	         "speedscope, firefox, dot, pprof, not 'frob' "
+	         "stoker: --format takes one of html, svg, json, columns, "
+	         "folded, speedscope, firefox, dot, pprof, not 'frob' "
 	         "(InvalidParameter)\n"},
 		{"get svc --type memory", 1,
 	         "stoker: 'svc' has no complete memory profile\n"

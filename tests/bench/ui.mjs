@@ -149,7 +149,7 @@ async function flame(id) {
   const graph = `/api/v1/observability/profiling/${id}/flamegraph`;
   const ours = await take(`/ui/p/${id}`,
     `() => document.querySelector('#canvas')?.width > 1`,
-    'format=json', zoom);
+    'format=columns', zoom);
   const theirs = await take(`/ui/speedscope/#profileURL=${
     encodeURIComponent(graph + '?format=speedscope')}`,
   `() => document.body?.innerText.includes('Left Heavy')`,

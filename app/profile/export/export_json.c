@@ -89,7 +89,7 @@ put_texts(struct buf *out, const char *key, const struct tree *t,
 			buf_putc(out, ',');
 		json_escape(out, s, n);
 	}
-	buf_puts(out, "],");
+	buf_putc(out, ']');
 }
 
 static void
@@ -136,19 +136,30 @@ put_homes(struct buf *out, const char *key, const struct tree *t, size_t field)
 			buf_putc(out, ',');
 		buf_int(out, *(const uint32_t *)(const void *)(home + field));
 	}
-	buf_puts(out, "],");
+	buf_putc(out, ']');
+}
+
+void
+json_tree_names(const struct tree *t, struct buf *out)
+{
+	uint32_t count = strings_count(t->names);
+
+	put_texts(out, "names", t, count, tree_name);
+	buf_putc(out, ',');
+	put_texts(out, "packages", t, count, tree_package);
+	buf_putc(out, ',');
+	put_texts(out, "files", t, strings_count(t->files), file_text);
+	buf_putc(out, ',');
+	put_homes(out, "file", t, offsetof(struct tree_home, file));
+	buf_putc(out, ',');
+	put_homes(out, "line", t, offsetof(struct tree_home, line));
 }
 
 void
 json_tree_columns(const struct tree *t, struct buf *out)
 {
-	uint32_t count = strings_count(t->names);
-
-	put_texts(out, "names", t, count, tree_name);
-	put_texts(out, "packages", t, count, tree_package);
-	put_texts(out, "files", t, strings_count(t->files), file_text);
-	put_homes(out, "file", t, offsetof(struct tree_home, file));
-	put_homes(out, "line", t, offsetof(struct tree_home, line));
+	json_tree_names(t, out);
+	buf_putc(out, ',');
 	put_column32(out, "depth", t->depth, t->n);
 	put_column32(out, "name", t->name, t->n);
 	json_tree_column(out, "self", t->self, t->n);
@@ -156,14 +167,13 @@ json_tree_columns(const struct tree *t, struct buf *out)
 	json_tree_column(out, "totals", t->total, t->n);
 }
 
-static void
-put_formats(struct buf *out)
+void
+json_tree_formats(struct buf *out)
 {
 	json_open(out, "formats", '{');
-#define FORMAT(name, content_type, extension, use, doc) \
-	json_put_text(out, #name, doc);
-#include "formats.def"
-#undef FORMAT
+	for (size_t i = 0; i < nformats; i++)
+		if (formats[i].use != FORMAT_READ)
+			json_put_text(out, formats[i].name, formats[i].doc);
 	json_close(out, '}');
 }
 
@@ -175,7 +185,7 @@ export_json(const struct tree *t, const struct export_meta *meta,
 	json_tree_head(t, meta, out);
 	json_tree_columns(t, out);
 	json_tree_quality(out, meta->quality);
-	put_formats(out);
+	json_tree_formats(out);
 	buf_putc(out, '}');
 	return buf_err(out);
 }

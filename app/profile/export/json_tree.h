@@ -11,8 +11,11 @@ void json_tree_head(const struct tree *t, const struct export_meta *meta,
                     struct buf *out);
 /* Writes a comma and "quality":{...}, which is {} without a report. */
 void json_tree_quality(struct buf *out, const char *report);
-/* Writes the members names, packages, files, file, line, depth, name, self and
- * totals. */
+/* Writes the members names, packages, files, file and line. */
+void json_tree_names(const struct tree *t, struct buf *out);
+/* Writes a comma and "formats":{...}: those that are offered to people. */
+void json_tree_formats(struct buf *out);
+/* Writes the members of json_tree_names(), depth, name, self and totals. */
 void json_tree_columns(const struct tree *t, struct buf *out);
 /* Writes "key":[...]. */
 void json_tree_column(struct buf *out, const char *key, const int64_t *v,

@@ -6,14 +6,13 @@
  * app/profile/diff/diff_svg.c.
  */
 import { local, quantity, percent, utc } from './text.js';
-import { Tree } from './model.js';
+import { scaled, Tree } from './model.js';
 
 const PALE = 0.25; /* of a new or gone node that may be chance */
 const LEAST = 0.5; /* of the smallest change that is sure */
 
 const signed = text => (text[0] === '-' ? '\u2212' + text.slice(1)
   : '+' + text);
-const scaled = (column, by) => Float64Array.from(column, v => v * by);
 
 /* Two "#rrggbb" of a style sheet, mixed. */
 function mix(a, b, part) {
@@ -57,7 +56,6 @@ class DiffTree extends Tree {
     const { total, baseTotal } = this;
     this.width = shape === 'after' ? total : shape === 'before' ? baseTotal
       : total.map((v, i) => v + baseTotal[i]);
-    this.place();
   }
 
   /* The colour of such a change. */
@@ -83,11 +81,12 @@ class DiffTree extends Tree {
     const of = ({ kind, strength }) =>
       mix(palette.same, palette[kind], strength);
     const key = (name, isTotal) => isTotal ? -1 - name : name;
-    const names = new Map(this.top(this.view(0)).map(row =>
+    let names;
+    const all = () => new Map(this.top(this.view(0)).map(row =>
       [key(row.name, row.isTotal), of(this.change(row.now, row.base,
         row.isTotal || this.changes.has(row.name)))]));
     return { node: i => of(this.changeOf(i)),
-      name: (i, isTotal) => names.get(key(i, isTotal)) };
+      name: (i, isTotal) => (names ??= all()).get(key(i, isTotal)) };
   }
 
   /* A value as both sides are held against each other. */

@@ -10,6 +10,12 @@ import { visible, quantity, percent, packageColor } from './text.js';
 /* Siblings narrower than this are drawn as one bar. */
 const NARROW_PX = 2;
 
+function scaled(column, by = 1) {
+  const values = new Float64Array(column);
+  for (let i = 0; by !== 1 && i < values.length; i++) values[i] *= by;
+  return values;
+}
+
 class Tree {
   constructor(doc) {
     this.type = doc.type;
@@ -20,31 +26,26 @@ class Tree {
     this.files = doc.files.map(visible);
     this.starts = { file: doc.file, line: doc.line }; /* by name */
     this.n = doc.depth.length;
-    this.depth = Int32Array.from(doc.depth);
-    this.name = Int32Array.from(doc.name);
-    this.self = Float64Array.from(doc.self);
-    this.total = Float64Array.from(doc.totals);
+    this.depth = new Int32Array(doc.depth);
+    this.name = new Int32Array(doc.name);
+    this.self = scaled(doc.self, doc.scale);
+    this.total = scaled(doc.totals, doc.scale);
     this.all = this.n > 0 ? this.total[0] : 0;
     this.width = this.total; /* of bars */
     this.place();
   }
 
-  /* Derives parent, end of subtree, and x: where a node starts, in units. */
+  /* Derives parent and end of subtree. */
   place() {
-    const { n, depth, width } = this;
+    const { n, depth } = this;
     const parent = this.parent = new Int32Array(n).fill(-1);
     const end = this.end = new Int32Array(n).fill(n);
-    const x = this.x = new Float64Array(n);
-    const free = new Float64Array(n); /* where the next child starts */
-    const open = [];
-    for (let i = 0; i < n; i++) {
-      while (open.length > depth[i]) end[open.pop()] = i;
-      if (i > 0) {
-        const p = parent[i] = open[open.length - 1];
-        x[i] = free[i] = free[p];
-        free[p] += width[i];
-      }
-      open.push(i);
+    const open = new Int32Array(n); /* by depth: nodes that are not over */
+    for (let i = 1, top = 0; i < n; i++) {
+      const d = depth[i];
+      for (; top >= d; top--) end[open[top]] = i;
+      parent[i] = open[top];
+      open[top = d] = i;
     }
   }
 
@@ -86,9 +87,9 @@ class Tree {
   /* Colours of nodes, and of functions; read() asks the style sheet. */
   colors(read) {
     const light = Number(read('light')), chroma = Number(read('chroma'));
-    const fills = this.names.map((name, i) =>
-      packageColor(this.packages[i], name, light, chroma));
-    return { node: i => fills[this.name[i]], name: i => fills[i] };
+    const fills = [], name = i => fills[i] ??=
+      packageColor(this.packages[i], this.names[i], light, chroma);
+    return { node: i => name(this.name[i]), name };
   }
 
   /* A node in a line of a list. */
@@ -129,20 +130,23 @@ class Tree {
    */
   bars(view, width) {
     const rows = [], scale = view.width > 0 ? width / view.width : 0;
+    const next = []; /* by row: where the next bar starts */
     for (let p = this.parent[view.first]; p >= 0; p = this.parent[p])
       rows[this.depth[p]] = [{ node: p, end: this.end[p], count: 1,
         x: 0, w: width, above: true }];
+    next[this.depth[view.first]] = 0;
     for (let i = view.first; i < view.end;) {
-      const bar = this.bar(i, view, scale);
-      const row = this.depth[i];
+      const row = this.depth[i], bar = this.bar(i, view, scale, next[row]);
       if (!rows[row]) rows[row] = [];
       if (bar.w > 0) rows[row].push(bar);
+      next[row + 1] = bar.x;
+      next[row] += bar.w;
       i = bar.w < NARROW_PX || bar.count > 1 ? bar.end : i + 1;
     }
     return rows;
   }
 
-  bar(i, view, scale) {
+  bar(i, view, scale, x) {
     let end = this.end[i], units = this.width[i], count = 1;
     if (units * scale < NARROW_PX)
       for (let s = end; s < view.end && this.depth[s] === this.depth[i] &&
@@ -151,7 +155,6 @@ class Tree {
         end = this.end[s];
         count++;
       }
-    const x = (this.x[i] - this.x[view.first]) * scale;
     return { node: i, end, count, x, w: units * scale, above: false };
   }
 
@@ -236,17 +239,16 @@ class Tree {
 
   /* Functions of a view; a recursive one counts its outermost frame. */
   top(view) {
-    const rows = new Map();
+    const rows = [];
     for (let i = Math.max(view.first, 1); i < view.end; i++) {
       const name = this.name[i];
-      let row = rows.get(name);
-      if (!row) rows.set(name, row = { name, self: 0, total: 0, until: 0 });
+      const row = rows[name] ??= { name, self: 0, total: 0, until: 0 };
       row.self += this.self[i];
       if (i < row.until) continue;
       row.total += this.total[i];
       row.until = this.end[i];
     }
-    return [...rows.values()];
+    return rows.filter(Boolean);
   }
 
   rank(row, key) { return row[key]; }
@@ -263,4 +265,4 @@ class Tree {
   }
 }
 
-export { Tree, NARROW_PX };
+export { Tree, NARROW_PX, scaled };

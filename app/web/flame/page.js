@@ -15,7 +15,7 @@ import { turnTheme } from './theme.js';
 
 const $ = id => document.getElementById(id);
 const DRAWINGS = ['icicle', 'flame', 'bottomup', 'sandwich'];
-const TOAST_MS = 2500, TABLE_MS = 35;
+const TOAST_MS = 2500;
 
 /*
  * Shows a profile, or two, in the elements of page.html, which are in the
@@ -44,7 +44,7 @@ function openPage(doc, address) {
     if (differs('fn')) document.dispatchEvent(
       new CustomEvent('stoker-function', { detail: state.fn }));
     drawTools();
-    showTable(differs('view') && old.view ? TABLE_MS : 0);
+    showTable(differs('view'));
     if (keep) remember(keep);
   }
 
@@ -70,12 +70,20 @@ function openPage(doc, address) {
       cut === 1 ? 'frame' : 'frames'} below ${SEEN * 100}% are not shown.`;
   }
 
-  /* A zoom paints the graph first: the table takes longer than a frame. */
-  function showTable(afterMs) {
-    clearTimeout(showTable.timer);
+  /* Another view paints the graph first: the table takes longer than a
+   * frame. */
+  function showTable(isLater = false) {
+    holdTable();
     if (!state.table) return;
-    if (!afterMs) return table.show(state);
-    showTable.timer = setTimeout(() => table.show(state), afterMs);
+    if (!isLater) return table.show(state);
+    showTable.frame = requestAnimationFrame(() => {
+      showTable.timer = setTimeout(() => table.show(state));
+    });
+  }
+
+  function holdTable() {
+    cancelAnimationFrame(showTable.frame);
+    clearTimeout(showTable.timer);
   }
 
   const inSandwich = () => state.drawing === 'sandwich';
@@ -390,7 +398,7 @@ function openPage(doc, address) {
   function repaint() {
     flame.readTheme();
     if (sandwich) sandwich.readTheme();
-    showTable(0);
+    showTable();
   }
 
   /* Why there is nothing to draw, or nothing at all when there is. */
@@ -455,7 +463,7 @@ function openPage(doc, address) {
 
   begin();
   return { tree, flame, sandwich: () => sandwich,
-    close: () => { ended.abort(); clearTimeout(showTable.timer); } };
+    close: () => { ended.abort(); holdTable(); } };
 }
 
 export { openPage };

@@ -10,7 +10,7 @@ import { toCompare } from './compare';
 import type { Make } from './form';
 import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Share, Skeleton, Time } from './parts';
-import { Profile, type Doc } from './profile';
+import { getColumns, Profile } from './profile';
 import { lengthOf, partOf, resultPath, toResult, toService, toSettings,
   type Result } from './result';
 import { go, to } from './route';
@@ -181,7 +181,7 @@ function Picture({ result, caller }: { result: Result; caller: Caller }) {
   const address = resultPath(result.id) + '/flamegraph';
   const isThere = result.status === 'completed' || result.sampleCount > 0;
   const { data, error, again } = useData(isThere ? address : '', signal =>
-    isThere ? get<Doc>(address + '?format=json', signal)
+    isThere ? getColumns(address, signal)
       : Promise.resolve(undefined));
   return <>
     {result.status === 'failed' && <Failed result={result} caller={caller} />}

@@ -6,7 +6,7 @@ import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
   from './parts';
-import { Profile, type Doc } from './profile';
+import { getColumns, Profile } from './profile';
 import { latest, toResult, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow } from './start';
@@ -67,8 +67,7 @@ function Shown({ view, caller }: { view: View; caller: Caller }) {
     m.at >= Date.parse(trend.data.from) && m.at <= Date.parse(trend.data.to)),
   [happened, trend.data]);
   const address = `${PROFILING}/merge?${q}`;
-  const doc = useData(address, signal =>
-    get<Doc>(address + '&format=json', signal));
+  const doc = useData(address, signal => getColumns(address, signal));
   if (isUnknown(trend.error)) return <Empty
     title={`There is no service ${view.service}`}>
     <p>It may have been removed, or the address may be wrong.</p>

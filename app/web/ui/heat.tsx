@@ -11,7 +11,7 @@ import { toCompare } from './compare';
 import { HeatMap, Lane, type Span } from './heatmap';
 import type { PageProps } from './pages';
 import { Empty, Failure, Skeleton } from './parts';
-import { Profile, type Doc } from './profile';
+import { getColumns, Profile } from './profile';
 import { lengthOf, partId, resultPath, toResult, type Result }
   from './result';
 import { go, usePlace } from './route';
@@ -157,7 +157,7 @@ function Chosen({ span, slots, isSecond, second, clear, whole, open }:
 function Part({ id }: { id: string }) {
   const address = resultPath(id) + '/flamegraph';
   const { data, error, again } = useData(address, signal =>
-    get<Doc>(`${address}?format=json`, signal));
+    getColumns(address, signal));
   return data ? <Profile doc={data} address={address} />
     : error ? <Failure error={error} again={again} />
       : <Skeleton lines={8} />;

@@ -1,8 +1,9 @@
 /* A profile, or two, as saved pages show them: app/web/flame. */
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { openPage } from '../flame/page.js';
+import { send } from './api';
 
-/* What the API answers with format=json. */
+/* What the API answers with format=json, or columns. */
 export type Doc = {
   service: string;
   type: string;
@@ -12,6 +13,25 @@ export type Doc = {
   totalSamples: number;
   base?: object; /* of two profiles */
 };
+
+const ARRAYS: Record<number, new (bytes: ArrayBuffer, at: number,
+  n: number) => ArrayLike<number>> = { 1: Uint8Array, 2: Uint16Array,
+    4: Uint32Array, 8: Float64Array };
+
+/* A profile as columns; what lies in them: export_columns.c. */
+export async function getColumns(address: string, signal: AbortSignal) {
+  const url = new URL(address, location.origin);
+  url.searchParams.set('format', 'columns');
+  const bytes = await (await send(url.href, { signal })).arrayBuffer();
+  let at = 4 + new DataView(bytes).getUint32(0, true);
+  const doc = JSON.parse(new TextDecoder().decode(
+    new Uint8Array(bytes, 4, at - 4)));
+  for (const [name, width] of Object.entries<number>(doc.columns)) {
+    doc[name] = new ARRAYS[width](bytes, at, doc.nodes);
+    at += Math.ceil(doc.nodes * width / 8) * 8;
+  }
+  return doc as Doc;
+}
 
 /* address: where other formats of the profile are asked for. */
 export function Profile({ doc, address }: { doc: Doc; address: string }) {

@@ -419,6 +419,100 @@ TEST(dot_of_hostile_names_keeps_its_quotes)
 }
 END
 
+/* Returns a value of a column, whose values are of so many bytes. */
+static double
+column_value(const char *column, size_t width, size_t i)
+{
+	uint64_t v = 0;
+	double real;
+
+	memcpy(&v, column + i * width, width);
+	memcpy(&real, &v, sizeof(real));
+	return width == sizeof(real) ? real : (double)v;
+}
+
+/* Checks a document of columns against the one of json. */
+static void
+check_columns(const struct buf *b, const json_t *want)
+{
+	uint32_t length;
+	CLEANUP_JSON json_t *got = NULL;
+	const char *name, *at = b->p + sizeof(length);
+	json_t *width;
+	size_t n;
+
+	memcpy(&length, b->p, sizeof(length));
+	got = json_loadb(at, length, 0, NULL);
+	ck_assert_ptr_nonnull(got);
+	n = (size_t)json_number_value(json_object_get(got, "nodes"));
+	at += length;
+	json_object_foreach(json_object_get(got, "columns"), name, width) {
+		const json_t *column = json_object_get(want, name);
+		bool is_id = !strcmp(name, "depth") || !strcmp(name, "name");
+		double by = is_id ? 1
+		                  : json_number_value(
+					    json_object_get(got, "scale"));
+		size_t bytes = (size_t)json_integer_value(width);
+
+		ck_assert_uint_eq((size_t)(at - b->p) % 8, 0);
+		ck_assert_uint_eq(json_array_size(column), n);
+		for (size_t i = 0; i < n; i++)
+			ck_assert_double_eq(
+				column_value(at, bytes, i) * by,
+				json_number_value(json_array_get(column, i)));
+		at += (n * bytes + 7) / 8 * 8;
+	}
+	ck_assert_ptr_eq(at, b->p + b->len);
+	ck_assert_int_eq(json_equal(json_object_get(got, "names"),
+	                            json_object_get(want, "names")),
+	                 1);
+}
+
+TEST(columns_say_what_json_says)
+{
+	static const char *const profiles[] = {
+		"",
+		"main 1\n",
+		HOSTILE,
+		"a;b;c 2\na;b 4\n",
+		"a 255\n",
+		"a 256\nb 1\n",
+		"a 65536\nb 1\n",
+		"a 4294967296\nb 1\n",
+		"a;b;c;d;e;f;g;h;i 1\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(profiles); i++) {
+		CLEANUP_BUF struct buf json = BUF_INIT(BUF_MAX_REPLY);
+		CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+		CLEANUP_JSON json_t *want = NULL;
+
+		ck_assert_int_eq(write_as("json", profiles[i], &json), 0);
+		ck_assert_int_eq(write_as("columns", profiles[i], &b), 0);
+		want = json_loads(buf_str(&json), 0, NULL);
+		check_columns(&b, want);
+	}
+}
+END
+
+TEST(columns_may_be_negative)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("x 1\n");
+	CLEANUP_BUF struct buf json = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_JSON json_t *want = NULL;
+	int64_t v[] = {-4, -40};
+
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(format_find("json")->write(t, &meta, &json), 0);
+	ck_assert_int_eq(format_find("columns")->write(t, &meta, &b), 0);
+	want = json_loads(buf_str(&json), 0, NULL);
+	check_columns(&b, want);
+}
+END
+
 /* A report may name modules of the target. */
 TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 {
@@ -450,13 +544,14 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 				 json_object_get(report, "reasons"), 0)),
 	                 "</script><b>");
 	ck_assert_uint_eq(json_object_size(json_object_get(j, "formats")),
-	                  nformats);
+	                  nformats - 1); /* columns is not for people */
 }
 END
 
 SUITE("export", formats_have_content_types_of_their_own,
       formats_are_found_by_name_only,
       json_tells_sources_quality_and_what_other_formats_there_are,
+      columns_say_what_json_says, columns_may_be_negative,
       every_format_writes_any_profile_and_respects_the_ceiling,
       folded_is_root_first_in_samples,
       folded_survives_what_separates_frames_and_lines,

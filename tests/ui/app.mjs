@@ -220,12 +220,16 @@ const tests = {
     await page.locator('#rows tr').first().waitFor();
     await page.keyboard.press('e');
     const link = page.getByRole('link', { name: 'Open in speedscope' });
-    /* Its policy refuses an eval() that it can do without. */
-    const other = await page.context().newPage();
+    const other = await page.context().newPage(), refused = [];
+    await other.exposeFunction('tellRefused', what => refused.push(what));
+    await other.addInitScript(() => addEventListener(
+      'securitypolicyviolation', e => tellRefused(e.blockedURI)));
     const [reply] = await Promise.all([other.waitForResponse(r =>
       r.url().endsWith('flamegraph?format=speedscope')),
     link.getAttribute('href').then(at => other.goto(BASE + at))]);
     same(reply.status(), 200);
+    /* of a look for a module of Node.js, which it can do without */
+    same(refused.filter(what => what !== 'eval'), []);
   },
   async a_pin_stays() {
     const page = await inside(capture);

@@ -169,6 +169,33 @@ all_captured_show(struct buf *out, const json_t *service,
 	}
 }
 
+/* What no capture can give now, or perhaps not, and the line that mends it. */
+static void
+lacks_show(struct buf *out, const json_t *service, const struct screen *s)
+{
+	const json_t *lack;
+	size_t i;
+
+	json_array_foreach(json_object_get(service, "unsupported"), i, lack) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		const char *fix = json_member(lack, "fix");
+
+		buf_addf(&text, "%s: %s: ", json_member(lack, "profileType"),
+		         json_is_true(json_object_get(lack, "certain"))
+		                 ? "not now"
+		                 : "perhaps not");
+		safe_puts(&text, json_member(lack, "reason"));
+		buf_puts(out, i ? "" : "\n");
+		text_wrap(out, buf_str(&text), 0, 2, s->width);
+		buf_putc(out, '\n');
+		if (!*fix)
+			continue;
+		buf_puts(out, "  ");
+		safe_puts(out, fix);
+		buf_putc(out, '\n');
+	}
+}
+
 static int
 show_service(const struct cli *c, const struct reply *r)
 {
@@ -184,6 +211,7 @@ show_service(const struct cli *c, const struct reply *r)
 	if (c->opt.json)
 		return print_json(r->json);
 	members_show(&out, r->json, &c->screen);
+	lacks_show(&out, r->json, &c->screen);
 	if (processes && !json_array_size(processes))
 		buf_puts(&out, *json_member(r->json, "lookedAt")
 		                       ? "\nNo process of it runs now.\n"

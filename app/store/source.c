@@ -6,8 +6,10 @@
 static const struct {
 	const char *type, *kind;
 	enum source source;
+	enum check check;
 } rows[] = {
-#define SOURCE(type, kind, source) {#type, #kind, SOURCE_##source},
+#define SOURCE(type, kind, source, check) \
+	{#type, #kind, SOURCE_##source, check},
 #include "sources.def"
 #undef SOURCE
 };
@@ -55,6 +57,20 @@ source_of(const struct service *s, const char *type)
 	return SOURCE_NONE;
 }
 
+size_t
+source_checks(const struct service *s, const char *type,
+              enum check out[static SOURCE_CHECKS])
+{
+	enum source source = source_of(s, type);
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows) && n < SOURCE_CHECKS; i++)
+		if (!strcmp(rows[i].type, type) && rows[i].source == source &&
+		    fits(s, i))
+			out[n++] = rows[i].check;
+	return n;
+}
+
 const char *
 source_missing(const struct service *s, const char *type)
 {
@@ -65,6 +81,12 @@ source_missing(const struct service *s, const char *type)
 		return "a pprofUrl";
 	with = *s;
 	with.source = (char *)"auto";
-	return source_of(&with, type) ? "another source"
-	                              : "an engine that this release lacks";
+	if (source_of(&with, type))
+		return "another source";
+	with.match_kind = (char *)"exe";
+	if (!source_of(&with, type))
+		return "an engine that this release lacks";
+	return strcmp(s->source, "auto") != 0
+	               ? "another source, and a match of its processes"
+	               : "a match of its processes";
 }

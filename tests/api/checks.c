@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define EVENTS_FIX "mend the events"
+#define EXE        "\"exe\":\"/bin/true\""
 
 /* A heartbeat of a worker that found this. */
 static void
@@ -172,10 +173,94 @@ TEST(what_a_worker_writes_there_breaks_no_reply)
 }
 END
 
+/* Tells of a type of a service: "memory perhaps not: REASON", "" for none. */
+static void
+tell_lack(const struct client_reply *r, const char *type, struct buf *out)
+{
+	const json_t *lack;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->json, "unsupported"), i, lack) {
+		if (strcmp(text_of(lack, "profileType"), type) != 0)
+			continue;
+		buf_addf(out, "%s: %s (%s)",
+		         json_is_true(json_object_get(lack, "certain"))
+		                 ? "not now"
+		                 : "perhaps not",
+		         text_of(lack, "reason"), text_of(lack, "fix"));
+	}
+}
+
+TEST(a_service_tells_which_types_its_worker_cannot_take)
+{
+	static const struct {
+		enum check check;
+		enum verdict verdict;
+		const char *kind, *match, *url, *type, *lack;
+	} rows[] = {
+#define POOR "it was tried (" EVENTS_FIX ")"
+		{CHECK_EVENTS, BROKEN, "auto", EXE, "", "cpu",
+	         "not now: " POOR},
+		{CHECK_EVENTS, BROKEN, "auto", EXE, "", "io", ""},
+		{CHECK_EVENTS, FINE, "auto", EXE, "", "cpu", ""},
+		{CHECK_WAITS, WARNING, "auto", EXE, "", "io", "not now: " POOR},
+		{CHECK_WAITS, WARNING, "auto", EXE, "", "mutex",
+	         "perhaps not: " POOR},
+		{CHECK_WAITS, WARNING, "native", EXE, "", "mutex",
+	         "not now: " POOR},
+		{CHECK_WAITS, WARNING, "go", EXE, "", "mutex", ""},
+		{CHECK_INUSE, WARNING, "native", EXE, "", "memory",
+	         "perhaps not: " POOR},
+		{CHECK_INUSE, WARNING, "native", EXE, "", "alloc", ""},
+		{CHECK_MEMORY, BROKEN, "go", EXE, "", "memory",
+	         "not now: " POOR},
+		{CHECK_MEMORY, BROKEN, "go", "", "http://localhost:1/", "memory",
+	         ""},
+		{CHECK_MEMORY, FINE, "go", "", "http://localhost:1/", "io",
+	         "not now: io profiles of the service need a match of its "
+	         "processes ()"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf lack = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		beat(&a, TEST_HOST, rows[i].check, rows[i].verdict);
+		buf_addf(&body,
+		         "{\"name\":\"s%zu\",\"kind\":\"%s\",\"match\":{%s},"
+		         "\"pprofUrl\":\"%s\"}",
+		         i, rows[i].kind, rows[i].match, rows[i].url);
+		r = api_post(&a, "/api/v1/services", buf_str(&body));
+		ck_assert_int_eq(r.status, 201);
+		tell_lack(&r, rows[i].type, &lack);
+		ck_assert_msg(!strcmp(buf_str(&lack), rows[i].lack),
+		              "row %zu: %s", i, buf_str(&lack));
+	}
+}
+END
+
+TEST(a_worker_of_another_host_is_no_matter)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	beat(&a, "host2", CHECK_EVENTS, BROKEN);
+	beat(&a, TEST_HOST, CHECK_EVENTS, FINE);
+	r = api_post(&a, "/api/v1/services",
+	             "{\"name\":\"s\",\"host\":\"" TEST_HOST
+	             "\",\"match\":{" EXE "}}");
+	ck_assert_uint_eq(length_of(&r, "unsupported"), 0);
+}
+END
+
 SUITE("checks", what_the_api_and_each_worker_found_is_listed_with_its_repair,
       a_worker_that_published_nothing_is_passed_over,
       no_worker_that_can_capture_is_not_ready,
       one_worker_that_can_capture_is_enough,
       the_check_in_the_way_is_named_without_a_token,
       a_store_that_the_api_cannot_write_is_not_ready,
-      what_a_worker_writes_there_breaks_no_reply)
+      what_a_worker_writes_there_breaks_no_reply,
+      a_service_tells_which_types_its_worker_cannot_take,
+      a_worker_of_another_host_is_no_matter)

@@ -80,7 +80,8 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "    \"labels\": {},\n"
 	         "    \"description\": \"\",\n"
 	         "    \"createdAt\": \"*Z\",\n"
-	         "    \"updatedAt\": \"*Z\"\n"
+	         "    \"updatedAt\": \"*Z\",\n"
+	         "    \"unsupported\": \\[\\]\n"
 	         "  }\n"
 	         "\\]\n"},
 	};

@@ -148,12 +148,14 @@ const tests = {
   },
   async a_type_that_cannot_be_captured_is_told_with_the_line_that_mends_it() {
     const page = await visit('/ui/services');
-    await page.route('**/api/v1/checks*', async route => {
-      const reply = await route.fetch(), list = await reply.json();
-      for (const c of list.items)
-        if (c.check === 'waits') Object.assign(c, { verdict: 'warning',
-          found: 'waits are not measured', fix: 'sysctl the.fix' });
-      await route.fulfill({ response: reply, json: list });
+    const lack = { reason: 'waits are not measured', fix: 'sysctl the.fix' };
+    await page.route(/api\/v1\/services(\/demo)?(\?.*)?$/, async route => {
+      const reply = await route.fetch(), body = await reply.json();
+      for (const service of body.items ?? [body])
+        service.unsupported = [
+          { profileType: 'block', certain: false, ...lack },
+          { profileType: 'io', certain: true, ...lack }];
+      await route.fulfill({ response: reply, json: body });
     });
     await signIn(page);
     await page.getByText('without io').waitFor();

@@ -32,12 +32,38 @@ checks_of_worker(const struct worker *w)
 	return w->alive ? json_incref(json_object_get(all, "checks")) : NULL;
 }
 
-static const char *
-text_of(const json_t *finding, const char *key)
+const char *
+checks_text(const json_t *finding, const char *key)
 {
 	const char *s = json_string_value(json_object_get(finding, key));
 
 	return s ? s : "";
+}
+
+const json_t *
+checks_find(const json_t *findings, enum check c)
+{
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(findings, i, f) {
+		if (c < CHECKS && check_find(checks_text(f, "part"),
+		                             checks_text(f, "check")) == c)
+			return f;
+	}
+	return NULL;
+}
+
+static bool
+has_verdict(const json_t *finding, enum verdict v)
+{
+	return !strcmp(checks_text(finding, "verdict"), verdict_word(v));
+}
+
+bool
+checks_is_poor(const json_t *finding)
+{
+	return has_verdict(finding, WARNING) || has_verdict(finding, BROKEN);
 }
 
 const char *
@@ -47,11 +73,10 @@ checks_block(const json_t *findings)
 	size_t i;
 
 	json_array_foreach(findings, i, f) {
-		enum check c =
-			check_find(text_of(f, "part"), text_of(f, "check"));
+		enum check c = check_find(checks_text(f, "part"),
+		                          checks_text(f, "check"));
 
-		if (!strcmp(text_of(f, "verdict"), verdict_word(BROKEN)) &&
-		    check_needed(c))
+		if (has_verdict(f, BROKEN) && check_needed(c))
 			return check_name(c);
 	}
 	return NULL;
@@ -70,7 +95,7 @@ put_worker(struct buf *out, const struct worker *w)
 		json_open(out, NULL, '{');
 		json_put_text(out, "host", w->host);
 		for (size_t k = 0; k < ARRAY_LEN(keys); k++)
-			json_put_text(out, keys[k], text_of(f, keys[k]));
+			json_put_text(out, keys[k], checks_text(f, keys[k]));
 		json_put_time(out, "publishedAt", w->heartbeat_ms);
 		json_close(out, '}');
 	}

@@ -17,3 +17,9 @@ json_t *checks_of_worker(const struct worker *w);
 /* Returns the name of the first of these findings that is broken and NEEDED;
  * NULL when there is none. */
 const char *checks_block(const json_t *findings);
+/* Finds the finding of a check among these; NULL: none. */
+const json_t *checks_find(const json_t *findings, enum check c);
+/* True of a finding for which some profiles are missing or poorer. */
+bool checks_is_poor(const json_t *finding);
+/* Returns a member of a finding; "" when there is none. */
+const char *checks_text(const json_t *finding, const char *key);

@@ -1,5 +1,6 @@
 /* /api/v1/services, what stands below it, and /api/v1/workers. */
 #include "endpoint/profile/start.h"
+#include "lacks.h"
 #include "service_fields.h"
 #include "store/worker.h"
 
@@ -19,13 +20,20 @@ static int
 answer_service(struct call *c, const char *name)
 {
 	CLEANUP_SERVICE struct service s = {0};
+	CLEANUP_LACKS struct lacks lacks = {0};
+	struct store *store = &c->env->store;
 	struct buf *out;
-	int rc = service_get(&c->env->store, c->caller.tenant, name, &s);
+	int rc = service_get(store, c->caller.tenant, name, &s);
 
+	if (rc == -ENOENT)
+		return unknown(c, name);
+	if (!rc)
+		rc = lacks_read(store, &lacks);
 	if (rc)
-		return rc == -ENOENT ? unknown(c, name) : fail_store(c, rc);
+		return fail_store(c, rc);
 	out = answer_json(c);
 	service_put(out, &s);
+	lacks_put(&lacks, &s, out);
 	return answer_end(c);
 }
 
@@ -33,16 +41,22 @@ int
 service_list_get(struct call *c)
 {
 	CLEANUP_SERVICES struct service_list list = {0};
+	CLEANUP_LACKS struct lacks lacks = {0};
 	struct page page = PAGE_OF(c, ListServices);
+	struct store *store = &c->env->store;
 	struct buf *out;
-	int rc = service_list(&c->env->store, c->caller.tenant, page, &list);
+	int rc = service_list(store, c->caller.tenant, page, &list);
 
 	if (rc)
 		return page_fail(c, rc, page.cursor);
+	rc = lacks_read(store, &lacks);
+	if (rc)
+		return fail_store(c, rc);
 	out = page_begin(c);
 	for (size_t i = 0; i < list.n; i++) {
 		json_open(out, NULL, '{');
 		service_put(out, &list.items[i]);
+		lacks_put(&lacks, &list.items[i], out);
 		json_close(out, '}');
 	}
 	return page_end(c, list.next);

@@ -5,13 +5,18 @@ import { quantity } from '../flame/text.js';
 import type { PageProps } from './pages';
 import { Empty, Failure, Head, Skeleton, Time } from './parts';
 import type { Make } from './form';
-import { lacksOf, type Check, type Target } from './lacks';
 import { latest, toResult, toService, toSettings } from './result';
 import { go } from './route';
 import { ProfileNow } from './start';
 import { useData } from './use';
 
-type Service = Target & { name: string; description: string };
+export type Check = { host: string; part: string; check: string;
+  verdict: string; found: string; fix: string };
+/* A type that the service lacks; or perhaps, where it is not certain. */
+export type Lack = { profileType: string; certain: boolean; reason: string;
+  fix: string };
+type Service = { name: string; kind: string; description: string;
+  unsupported: Lack[] };
 type Pipeline = { name: string; status: string; ordinals: number[] };
 export type Point = { t: string; rate: number | null; value: number | null };
 export type Series = { aggregation: string; stepSeconds: number;
@@ -33,11 +38,12 @@ const missingOf = ({ unsupported, failing }: Continuous): Missing[] => [
     why: `${type}: ${message}` }))];
 
 /* Each type once: what continuous profiling tells is nearer. */
-function missing(service: Service, checks: Check[], told: Missing[]) {
+function missing({ unsupported }: Service, told: Missing[]) {
   const types = new Set(told.map(m => m.type));
-  return [...told, ...lacksOf(service, checks)
-    .filter(l => l.isSure && !types.has(l.type))
-    .map(({ type, why, fix }) => ({ type, why: `${type}: ${why}\n${fix}` }))];
+  return [...told, ...unsupported
+    .filter(l => l.certain && !types.has(l.profileType))
+    .map(({ profileType: type, reason, fix }) => ({ type,
+      why: `${type}: ${reason}\n${fix}` }))];
 }
 
 async function load(signal: AbortSignal) {
@@ -78,8 +84,7 @@ export default function Services({ caller }: PageProps) {
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{rows.map(s => <Row key={s.name} service={s} caller={caller}
           running={data.running.get(s.name) ?? 0}
-          lacks={missing(s, data.checks,
-            data.told.get(s.name) ?? NOTHING)} />)}</tbody>
+          lacks={missing(s, data.told.get(s.name) ?? NOTHING)} />)}</tbody>
       </table>
       {rows.length === 0 && <p class="quiet" role="status">No service has
         “{filter}” in its name or description.</p>}

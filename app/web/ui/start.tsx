@@ -4,12 +4,11 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { all, ApiError, get, post, PROFILING } from './api';
-import { hasPagesOnly, lacksOf, type Check, type Lack, type Target }
-  from './lacks';
 import { toLines } from './lines';
 import { Failure, sentence, Skeleton } from './parts';
 import { toResult, toSettings, type Result } from './result';
 import { go } from './route';
+import type { Lack } from './services';
 import { useData } from './use';
 
 type Field = { enum?: string[]; minimum?: number; maximum?: number;
@@ -28,13 +27,19 @@ export const fields = () => described ??= get<Described>('/openapi.json')
 
 const SECONDS = 10, LOOK_MS = 5e3;
 
+type Target = { match: Record<string, unknown>; pprofUrl: string;
+  source: string; unsupported: Lack[] };
+/* Pages are asked in the place of processes. */
+const hasPagesOnly = ({ source, match, pprofUrl }: Target) =>
+  source === 'endpoint' || source === 'auto' && pprofUrl !== '' &&
+    Object.keys(match).length === 0;
+
 /* Finds the processes and the lacks that a capture would meet now. */
 async function foresee(service: string, signal: AbortSignal) {
   const at = `/api/v1/services/${encodeURIComponent(service)}`;
-  const [of, processes, checks] = await Promise.all([
-    get<Target>(at, signal), all<unknown>(at + '/processes', signal),
-    all<Check>('/api/v1/checks', signal)]);
-  return { match: toLines(of.match), lacks: lacksOf(of, checks),
+  const [of, processes] = await Promise.all([
+    get<Target>(at, signal), all<unknown>(at + '/processes', signal)]);
+  return { match: toLines(of.match), lacks: of.unsupported,
     isIdle: processes.length === 0 && !hasPagesOnly(of) };
 }
 
@@ -46,7 +51,7 @@ function Foreseen({ service, match, isIdle, lack, leave }: { service: string;
       {match ? <code>{match}</code> : 'the service'} now, and a capture would be
       refused. Start the program, or <a href={toSettings(service)}
         onClick={leave}>edit the match</a>.</p>}
-    {lack && <><p class="bad">{sentence(lack.why)}</p>
+    {lack && <><p class="bad">{sentence(lack.reason)}</p>
       {lack.fix && <pre>{lack.fix}</pre>}</>}
   </div>;
 }
@@ -88,9 +93,9 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
 
   const { data: now } = useData('foresee ' + service, signal =>
     foresee(service, signal), LOOK_MS);
-  const lackOf = (type: string) => now?.lacks.find(l => l.type === type);
+  const lackOf = (type: string) => now?.lacks.find(l => l.profileType === type);
   const optionOf = (type: string, lack = lackOf(type)) => !lack ? type
-    : `${type} (${lack.isSure ? 'not now' : 'perhaps not'})`;
+    : `${type} (${lack.certain ? 'not now' : 'perhaps not'})`;
 
   const length = useRef<HTMLInputElement>(null);
   useEffect(() => length.current!.select(), []);

@@ -239,39 +239,49 @@ try_waits(const struct trial *t, struct finding *out)
 	return rc;
 }
 
-/* Tells which of the kernel's probes there are; a program that loads the
- * library needs none. */
+/* Tries one of the kernel's probes; a program that loads the library needs
+ * none. inuse: those that watch releases, too. */
 static int
-try_allocs(const struct trial *t, struct finding *out)
+try_probes(const struct trial *t, bool inuse, struct finding *out)
 {
-	const struct host_ask allocs = {.op = HOST_ALLOCS, .size = 1};
-	const struct host_ask inuse = {
-		.op = HOST_ALLOCS, .size = 1, .count = 1};
-	int rc = ask_programs(t, &allocs);
+	const struct host_ask ask = {
+		.op = HOST_ALLOCS, .size = 1, .count = inuse};
+	const char *type = inuse ? "memory" : "alloc";
+	int rc = ask_programs(t, &ask);
 
-	if (rc && lacks(t, CAP_BPF))
+	if (!rc)
+		finding_set(out, FINE, NULL,
+		            "%s profiles of any program are measured by "
+		            "probes; libstoker-heap.so costs a program less",
+		            type);
+	else if (lacks(t, CAP_BPF))
 		lacks_capability(t, "CAP_BPF",
 		                 "only Go programs, and those that load "
 		                 "libstoker-heap.so, have memory and alloc "
 		                 "profiles",
 		                 out);
-	else if (rc)
-		finding_set(out, FINE, NULL,
-		            "memory and alloc profiles are of Go programs and "
-		            "of those that load libstoker-heap.so: probes of "
-		            "others need Linux 6.6, and 6.13 for memory");
-	else if (ask_programs(t, &inuse))
-		finding_set(out, FINE, NULL,
-		            "alloc profiles of any program are measured by "
-		            "probes; memory is of Go programs and of those "
-		            "that load libstoker-heap.so: probes of others "
-		            "need Linux 6.13");
 	else
-		finding_set(out, FINE, NULL,
-		            "alloc and memory profiles of any program are "
-		            "measured by probes; libstoker-heap.so costs "
-		            "a program less");
-	return lacks(t, CAP_BPF) ? rc : 0;
+		finding_set(out, WARNING,
+		            "Environment=LD_PRELOAD=/usr/lib/stoker/"
+		            "libstoker-heap.so in the [Service] section of "
+		            "the program's unit",
+		            "%s profiles are of Go programs and of those that "
+		            "load libstoker-heap.so: probes of others need "
+		            "Linux %s",
+		            type, inuse ? "6.13" : "6.6");
+	return rc;
+}
+
+static int
+try_allocs(const struct trial *t, struct finding *out)
+{
+	return try_probes(t, false, out);
+}
+
+static int
+try_inuse(const struct trial *t, struct finding *out)
+{
+	return try_probes(t, true, out);
 }
 
 static int
@@ -587,15 +597,11 @@ try_store(const struct trial *t, struct finding *out)
 }
 
 static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
-	[CHECK_EVENTS] = try_events,
-	[CHECK_FILTER] = try_filter,
-	[CHECK_WAITS] = try_waits,
-	[CHECK_ALLOCS] = try_allocs,
-	[CHECK_FILES] = try_files,
-	[CHECK_MEMORY] = try_memory,
-	[CHECK_KERNEL_NAMES] = try_kernel_names,
-	[CHECK_RINGS] = try_rings,
-	[CHECK_STORE] = try_store,
+	[CHECK_EVENTS] = try_events, [CHECK_FILTER] = try_filter,
+	[CHECK_WAITS] = try_waits,   [CHECK_ALLOCS] = try_allocs,
+	[CHECK_INUSE] = try_inuse,   [CHECK_FILES] = try_files,
+	[CHECK_MEMORY] = try_memory, [CHECK_KERNEL_NAMES] = try_kernel_names,
+	[CHECK_RINGS] = try_rings,   [CHECK_STORE] = try_store,
 };
 
 /* Runs one check, and logs its finding when the verdict changes. */

@@ -33,6 +33,10 @@ static const struct {
 	{"auto", "exe", URL, "endpoint", "goroutine", SOURCE_ENDPOINT, ""},
 	{"auto", "exe", "", "auto", "goroutine", SOURCE_OUTSIDE, ""},
 	{"native", "exe", "", "auto", "goroutine", SOURCE_OUTSIDE, ""},
+	{"go", "", URL, "auto", "io", SOURCE_NONE, "a match of its processes"},
+	{"go", "exe", URL, "endpoint", "io", SOURCE_NONE, "another source"},
+	{"go", "", URL, "endpoint", "io", SOURCE_NONE,
+         "another source, and a match of its processes"},
 	{"go", "exe", URL, "auto", "nonsense", SOURCE_NONE,
          "an engine that this release lacks"},
 };
@@ -56,4 +60,38 @@ TEST(the_first_row_that_fits_is_taken)
 }
 END
 
-SUITE("source_of", the_first_row_that_fits_is_taken)
+TEST(a_type_stands_on_the_checks_of_its_source)
+{
+	static const struct {
+		const char *kind, *match, *url, *type;
+		size_t n;
+		enum check checks[SOURCE_CHECKS];
+	} of[] = {
+		{"auto", "exe", "", "cpu", 1, {CHECK_EVENTS}},
+		{"auto", "exe", URL, "cpu", 1, {CHECK_EVENTS}},
+		{"go", "", URL, "cpu", 1, {CHECKS}},
+		{"go", "exe", "", "block", 1, {CHECK_MEMORY}},
+		{"native", "exe", "", "block", 1, {CHECK_WAITS}},
+		{"auto", "exe", "", "block", 2, {CHECK_MEMORY, CHECK_WAITS}},
+		{"native", "exe", "", "memory", 2, {CHECK_MEMORY, CHECK_INUSE}},
+		{"go", "exe", "", "nonsense", 0, {0}},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+		const struct service s = {
+			.kind = (char *)of[i].kind,
+			.match_kind = (char *)of[i].match,
+			.pprof_url = (char *)of[i].url,
+			.source = (char *)"auto",
+		};
+		enum check checks[SOURCE_CHECKS] = {0};
+		size_t n = source_checks(&s, of[i].type, checks);
+
+		ck_assert_uint_eq(n, of[i].n);
+		ck_assert_mem_eq(checks, of[i].checks, n * sizeof(checks[0]));
+	}
+}
+END
+
+SUITE("source_of", the_first_row_that_fits_is_taken,
+      a_type_stands_on_the_checks_of_its_source)

@@ -234,8 +234,10 @@ TEST(what_probes_cannot_watch_is_left_to_the_library)
 	RIG(r);
 
 	expect(&r, CHECK_ALLOCS, FINE, "");
+	expect(&r, CHECK_INUSE, FINE, "");
 	r.opener.rc[HOST_ALLOCS] = -EOPNOTSUPP;
-	expect(&r, CHECK_ALLOCS, FINE, "");
+	expect(&r, CHECK_ALLOCS, WARNING, "libstoker-heap.so");
+	expect(&r, CHECK_INUSE, WARNING, "libstoker-heap.so");
 	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
 	r.opener.rc[HOST_ALLOCS] = -EPERM;
 	expect(&r, CHECK_ALLOCS, WARNING, "CAP_BPF");

@@ -191,6 +191,15 @@ tell_lack(const struct client_reply *r, const char *type, struct buf *out)
 	}
 }
 
+static struct client_reply
+add_service(struct test_api *a, const char *body)
+{
+	return ask(a, (struct ask){.key = KEY_ADMIN,
+	                           .method = "POST",
+	                           .path = "/api/v1/services",
+	                           .body = body});
+}
+
 TEST(a_service_tells_which_types_its_worker_cannot_take)
 {
 	static const struct {
@@ -214,8 +223,8 @@ TEST(a_service_tells_which_types_its_worker_cannot_take)
 		{CHECK_INUSE, WARNING, "native", EXE, "", "alloc", ""},
 		{CHECK_MEMORY, BROKEN, "go", EXE, "", "memory",
 	         "not now: " POOR},
-		{CHECK_MEMORY, BROKEN, "go", "", "http://localhost:1/", "memory",
-	         ""},
+		{CHECK_MEMORY, BROKEN, "go", "", "http://localhost:1/",
+	         "memory", ""},
 		{CHECK_MEMORY, FINE, "go", "", "http://localhost:1/", "io",
 	         "not now: io profiles of the service need a match of its "
 	         "processes ()"},
@@ -232,7 +241,7 @@ TEST(a_service_tells_which_types_its_worker_cannot_take)
 		         "{\"name\":\"s%zu\",\"kind\":\"%s\",\"match\":{%s},"
 		         "\"pprofUrl\":\"%s\"}",
 		         i, rows[i].kind, rows[i].match, rows[i].url);
-		r = api_post(&a, "/api/v1/services", buf_str(&body));
+		r = add_service(&a, buf_str(&body));
 		ck_assert_int_eq(r.status, 201);
 		tell_lack(&r, rows[i].type, &lack);
 		ck_assert_msg(!strcmp(buf_str(&lack), rows[i].lack),
@@ -248,9 +257,8 @@ TEST(a_worker_of_another_host_is_no_matter)
 
 	beat(&a, "host2", CHECK_EVENTS, BROKEN);
 	beat(&a, TEST_HOST, CHECK_EVENTS, FINE);
-	r = api_post(&a, "/api/v1/services",
-	             "{\"name\":\"s\",\"host\":\"" TEST_HOST
-	             "\",\"match\":{" EXE "}}");
+	r = add_service(&a, "{\"name\":\"s\",\"host\":\"" TEST_HOST
+	                    "\",\"match\":{" EXE "}}");
 	ck_assert_uint_eq(length_of(&r, "unsupported"), 0);
 }
 END

@@ -41,6 +41,25 @@ fd_read_all(int fd, struct buf *out)
 }
 
 int
+fd_read_at(int fd, int64_t start, int64_t n, struct buf *out)
+{
+	char *p = buf_reserve(out, (size_t)n);
+	ssize_t got;
+
+	if (!p)
+		return buf_err(out);
+	for (int64_t done = 0; done < n; done += got) {
+		got = pread(fd, p + done, (size_t)(n - done), start + done);
+		if (got < 0 && errno == EINTR)
+			got = 0;
+		else if (got <= 0)
+			return got ? -errno : -EBADMSG;
+	}
+	out->len += (size_t)n;
+	return 0;
+}
+
+int
 file_read(int dir_fd, const char *path, struct buf *out)
 {
 	CLEANUP_FD int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);

@@ -1,67 +1,62 @@
-#include "base/folder.h"
 #include "store/blob.h"
 #include "store/db/holding.h"
+#include "store/db/row.h"
 #include "store/files/orphans.h"
 #include "store/session.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#define BATCH 100 /* per call, since others need the write lock, too */
+#define BATCH 100 /* sessions per call: others need the write lock, too */
 
-static int
-next_marked(struct store *s, struct blob *out)
+struct marked {
+	char *id, *name;
+};
+static const struct row_field marked_fields[] = {
+	ROW_FIELD(marked, id),
+	ROW_FIELD(marked, name),
+};
+static const struct row_type marked_type = ROW_TYPE(marked, marked_fields);
+
+/* Drops the bytes first: a row without bytes is found again, not the reverse.
+ * Returns how many went before one failed. */
+static size_t
+drop_marked(struct store *s, const char *driver, const struct marked *m,
+            size_t n, int *rc)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_BLOB_MARKED, NO_ARGS, &rows);
+	size_t i;
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	snprintf(out->id, sizeof(out->id), "%s", db_col_text(&rows, 0));
-	snprintf(out->name, sizeof(out->name), "%s", db_col_text(&rows, 1));
-	return 0;
+	for (i = 0; i < n && !(*rc = bytes_drop(s, driver, m[i].name)); i++)
+		;
+	return i;
 }
 
 static int
-reap_one(struct store *s)
-{
-	struct blob b;
-	int rc = next_marked(s, &b);
-
-	if (rc)
-		return rc;
-	if (blob_name_valid(b.name) && unlinkat(s->profiles_fd, b.name, 0) &&
-	    errno != ENOENT)
-		return -errno;
-	rc = db_run(s->db, SQL_BLOB_FORGET, ARGS(V(b.id)));
-	return rc < 0 ? rc : 0;
-}
-
-static int
-reap_batch(struct store *s, int *n)
+forget_marked(struct store *s, const struct marked *m, size_t n)
 {
 	int rc = 0;
 
-	while (*n < BATCH && !(rc = reap_one(s)))
-		++*n;
-	return rc == -ENOENT ? 0 : rc;
+	for (size_t i = 0; i < n && rc >= 0; i++)
+		rc = db_run(s->db, SQL_BLOB_FORGET, ARGS(V(m[i].id)));
+	return rc < 0 ? rc : 0;
 }
 
 int
-blob_reap(struct store *s)
+blob_reap(struct store *s, const char *driver)
 {
-	struct blob any;
-	int n = 0, rc = next_marked(s, &any);
+	void *items = NULL;
+	size_t n = 0, gone;
+	int failed = 0, rc = row_all(s->db, &marked_type, &items, &n,
+	                             SQL_BLOB_MARKED, ARGS(V(driver)));
 
 	if (rc)
-		return rc == -ENOENT ? 0 : rc;
-	rc = store_begin(s);
-	if (!rc)
-		rc = store_end(s, reap_batch(s, &n));
-	return rc ? rc : n;
+		return rc;
+	gone = drop_marked(s, driver, items, n, &failed);
+	if (gone)
+		rc = store_begin(s)
+		             ?: store_end(s, forget_marked(s, items, gone));
+	row_free_all(&marked_type, items, n);
+	return rc ? rc : failed ? failed : (int)gone;
 }
 
 /* --- orphans -------------------------------------------------------------- */
@@ -72,19 +67,24 @@ struct sweep {
 };
 
 static int
-sweep_folder(void *arg, const char *name)
+sweep_one(void *arg, const char *name)
 {
 	struct sweep *w = arg;
+	const char *file = strrchr(name, '/');
+	int rc =
+		orphans_known(w->s->db, SQL_BLOB_KNOWN, file ? file + 1 : name);
 
-	return orphans_sweep(w->s->db, w->s->profiles_fd, name, SQL_BLOB_KNOWN,
-	                     &w->n);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	w->n++;
+	return 1;
 }
 
 int
-blob_sweep(struct store *s)
+blob_sweep(struct store *s, const char *driver)
 {
 	struct sweep w = {s, 0};
-	int rc = folder_each(s->profiles_fd, sweep_folder, &w);
+	int rc = bytes_list(s, driver, sweep_one, &w);
 
 	return rc ? rc : w.n;
 }

@@ -14,6 +14,11 @@
  *   Errors   -errno, -E2BIG past out->max
  */
 MUST_CHECK int fd_read_all(int fd, struct buf *out);
+/*
+ * Appends n bytes from start on to out, whose ceiling bounds it.
+ *   Errors   -EBADMSG when the file ends before, -E2BIG past out->max, -errno
+ */
+MUST_CHECK int fd_read_at(int fd, int64_t start, int64_t n, struct buf *out);
 /* Reads a path relative to dir_fd (AT_FDCWD) like fd_read_all(). */
 MUST_CHECK int file_read(int dir_fd, const char *path, struct buf *out);
 /* Returns an absolute path for one that may be relative to the working

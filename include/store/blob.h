@@ -1,36 +1,39 @@
 /*
- * Blobs: the bytes of profiles, in files beside the database, named by rows.
+ * Blobs: the bytes of profiles (store/bytes.h), named by rows.
  *
- * A file is complete before its row exists: its name is on disk before the
- * first byte is written, its bytes before the caller's transaction inserts
- * the row. Its writer holds it open, and thereby locked, until then: a file
- * without a row that no process has locked is an orphan, which blob_sweep()
- * removes. Rows are marked as deleted by anyone; only the worker unlinks.
+ * A blob is complete before its row exists: its name lasts before the first
+ * byte is written, its bytes before the caller's transaction inserts the row.
+ * Its writer holds it until then: bytes without a row that no writer holds are
+ * an orphan, which blob_sweep() removes. Rows are marked as deleted by anyone;
+ * blob_reap() drops the bytes.
+ *
+ * A process that gives a descriptor to another one, which writes, has the blob
+ * in a file; who has it in memory stores it where the configuration says.
  */
 #pragma once
 
-#include "store/store.h"
+#include "store/bytes.h"
 
 #include <sys/types.h>
 
 #define BLOB_PPROF          "pprof"
 #define BLOB_TIMELINE       "timeline" /* profile/timeline.h */
 #define BLOB_CHECKSUM_CHARS 65         /* SHA-256 in hexadecimal, and a NUL */
-#define BLOB_NAME_MAX       96
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)
 #define BLOB_MAX_RAW        ((size_t)512 << 20) /* of a profile, inflated */
 
 struct blob {
 	char id[ID_MAX];
 	char kind[16];
-	char name[BLOB_NAME_MAX]; /* "ab/blob-ab….pb.gz", below profiles/ */
+	char store[BYTES_STORE];   /* the driver that has its bytes */
+	char name[BYTES_NAME_MAX]; /* "ab/blob-ab….pb.gz" */
 	int64_t start, length;
 	char checksum[BLOB_CHECKSUM_CHARS];
 };
 
-/* A blob while it is written; fd is its file, open for writing. */
+/* A blob while it is written, and held. */
 struct blob_writer {
-	int fd;
+	int fd;     /* its file, open for writing, or what holds it; or -1 */
 	int dir_fd; /* the store's */
 	bool sealed;
 	struct blob blob;
@@ -52,48 +55,48 @@ blob_create(struct store *s, const char *kind, struct blob_writer *out);
  *   Errors   -errno, -EFBIG past BLOB_MAX_BYTES; the file is gone
  */
 MUST_CHECK int blob_seal(struct blob_writer *w, struct blob *out);
-/* Unlocks the file; removes it, unless it was sealed. */
+/* Holds the blob no longer; removes its file, unless it was sealed. */
 void blob_close(struct blob_writer *w);
-/* All at once from memory; blob_close() the writer once the row is there. */
+/* All at once from memory, to where the store's configuration says;
+ * blob_close() the writer once the row is there. */
 MUST_CHECK int blob_put(struct store *s, const char *kind, const void *p,
                         size_t n, struct blob_writer *w, struct blob *out);
-/* Removes a sealed file whose row could not be inserted. */
+/* Drops sealed bytes whose row could not be inserted. */
 void blob_discard(struct store *s, const struct blob *b);
 
 /* Finds the live blob of a session; -ENOENT. */
 MUST_CHECK int blob_of_session(struct store *s, const char *session,
                                const char *kind, struct blob *out);
 /*
- * Opens a blob's file for reading.
+ * Opens the file of a blob that is in one for reading.
  *   Owns     *out_fd is the caller's
- *   Errors   -ENOENT, -EBADMSG when the file has another length
+ *   Errors   -ENOENT, -EBADMSG when the file has another length, -ENOTSUP
+ *            when the blob is not in a file
  */
 MUST_CHECK int
 blob_open(const struct store *s, const struct blob *b, int *out_fd);
 /*
  * Reads how many bytes a gzipped blob holds once it is inflated.
- *   Errors   as blob_open()
+ *   Errors   as bytes_get()
  *   Source   RFC 1952, 2.3.1: ISIZE
  */
 MUST_CHECK int
 blob_raw_bytes(const struct store *s, const struct blob *b, uint32_t *out);
-/* Reads all bytes of a blob and verifies its checksum; -EBADMSG. */
+/* Reads all bytes of a blob and verifies their checksum; errors as
+ * bytes_get(). */
 MUST_CHECK int
 blob_read(const struct store *s, const struct blob *b, struct buf *out);
-/* True for a name of the form that blob_create() makes: rows are not trusted
- * with paths. */
-bool blob_name_valid(const char *name);
+/* --- upkeep --------------------------------------------------------------- */
 
-/* --- the worker's side --------------------------------------------------- */
-
-/* Unlinks files of blobs that are marked as deleted. Returns their number. */
-MUST_CHECK int blob_reap(struct store *s);
-/* Removes orphans; the number removed. */
-MUST_CHECK int blob_sweep(struct store *s);
+/* Drops bytes that a driver has of blobs that are marked as deleted. Returns
+ * their number, up to some hundred per call. */
+MUST_CHECK int blob_reap(struct store *s, const char *driver);
+/* Removes a driver's orphans; the number removed. */
+MUST_CHECK int blob_sweep(struct store *s, const char *driver);
 /*
  * Deletes completed sessions older than max_age_ms, and then, until the rest is
- * within max_bytes, the oldest of whichever tenant holds the most. Returns their
- * number.
+ * within max_bytes, the oldest of whichever tenant holds the most. Returns
+ * their number.
  */
 MUST_CHECK int
 blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms);

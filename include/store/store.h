@@ -33,7 +33,8 @@ struct excess {
 struct store {
 	struct db *db;
 	char *dir;
-	int profiles_fd;           /* directory of the blobs */
+	const char *bytes;         /* where new ones go (bytes.h); NULL: files */
+	int profiles_fd;           /* directory of bytes in files */
 	int segments_fd;           /* directory of the segments */
 	const struct conf *quotas; /* borrowed; NULL: none are enforced */
 	struct excess excess;      /* of the last call that returned -EXFULL */

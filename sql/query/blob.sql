@@ -3,10 +3,10 @@
 -- name: blob_insert
 INSERT INTO blob (id, session, kind, store, name, start, length, checksum,
                   created_ms, deleted_ms)
-VALUES ($1, $2, $3, 'file', $4, $5, $6, $7, now_ms(), 0);
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now_ms(), 0);
 
 -- name: blob_of_session
-SELECT id, kind, name, checksum, start, length FROM blob
+SELECT id, kind, name, checksum, start, length, store FROM blob
 WHERE session = $1 AND kind = $2 AND deleted_ms = 0 LIMIT 1;
 
 -- name: blob_mark_kind
@@ -17,7 +17,7 @@ WHERE session = $1 AND kind = $2 AND deleted_ms = 0;
 UPDATE blob SET deleted_ms = now_ms() WHERE session = $1 AND deleted_ms = 0;
 
 -- name: blob_marked
-SELECT id, name FROM blob WHERE deleted_ms > 0 LIMIT 1;
+SELECT id, name FROM blob WHERE deleted_ms > 0 AND store = $1 LIMIT 100;
 
 -- name: blob_forget
 DELETE FROM blob WHERE id = $1;
@@ -31,7 +31,7 @@ SELECT 1 FROM blob WHERE id = $1 AND deleted_ms = 0;
 -- Columns of struct extent, in its order.
 -- name: blob_after
 SELECT id, session AS owner, name, checksum, 0 AS start, length FROM blob
-WHERE deleted_ms = 0 AND id > $1 ORDER BY id LIMIT 500;
+WHERE deleted_ms = 0 AND store = 'file' AND id > $1 ORDER BY id LIMIT 500;
 
 -- name: blob_usage
 SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)

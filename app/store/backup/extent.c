@@ -222,7 +222,7 @@ is_sound(const struct extent *e)
 	if (e->start < 0 || e->length < 0)
 		return false;
 	if (e->kind == EXTENT_PROFILE)
-		return blob_name_valid(e->name) && e->length <= BLOB_MAX_BYTES;
+		return bytes_name_valid(e->name) && e->length <= BLOB_MAX_BYTES;
 	return !segment_name(e->owner, name) && !strcmp(name, e->name) &&
 	       e->length <= WINDOW_MAX_BYTES &&
 	       e->start <= INT64_MAX - e->length;

@@ -1,33 +1,18 @@
 #include "store/blob.h"
 
-#include "base/file.h"
-#include "base/folder.h"
+#include "bytes_file.h"
 #include "digest.h"
-#include "orphans.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define BLOB_PREFIX "blob-"
 #define SUFFIX      ".pb.gz"
-#define FILE_MODE   0640
-#define FOLDER_LEN  2
+#define FOLDER_LEN  2 /* of "ab/blob-ab…" */
 #define NAME_TRIES  3
-
-bool
-blob_name_valid(const char *name)
-{
-	static const char folder[] = "abcdefghijklmnopqrstuvwxyz234567";
-	size_t n = strlen(name), tail = strlen(SUFFIX);
-
-	return n < BLOB_NAME_MAX && n > tail &&
-	       strspn(name, folder) == FOLDER_LEN && name[FOLDER_LEN] == '/' &&
-	       id_valid(BLOB_PREFIX, name + FOLDER_LEN + 1) &&
-	       !strcmp(name + n - tail, SUFFIX);
-}
+#define ISIZE       4 /* bytes of it */
 
 void
 blob_close(struct blob_writer *w)
@@ -39,53 +24,32 @@ blob_close(struct blob_writer *w)
 	close_ptr(&w->fd);
 }
 
-/* Creates an empty file whose name survives a crash. */
-static int
-place(struct blob_writer *w)
+/* Makes a blob that has a name and no bytes yet. */
+static struct blob
+name_blob(const char *kind, const char *driver)
 {
-	const char *name = w->blob.name;
-	char folder[FOLDER_LEN + 1] = {name[0], name[1], '\0'};
-	CLEANUP_FD int fd = -1;
-	int rc = folder_make(w->dir_fd, folder, &fd);
+	struct blob b = {0};
 
-	if (rc)
-		return rc;
-	w->fd = openat(w->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-	               FILE_MODE);
-	if (w->fd < 0)
-		return -errno;
-	rc = orphans_lock(w->fd);
-	return rc ? rc : fsync(fd) ? -errno : 0;
-}
-
-/* A file with a name of its own; -EAGAIN: try another name. */
-static int
-create(struct store *s, const char *kind, struct blob_writer *out)
-{
-	CLEANUP_BLOB_WRITER struct blob_writer w = {.fd = -1,
-	                                            .dir_fd = s->profiles_fd};
-	struct blob *b = &w.blob;
-	int rc;
-
-	snprintf(b->kind, sizeof(b->kind), "%s", kind);
-	id_new(BLOB_PREFIX, b->id);
-	snprintf(b->name, sizeof(b->name), "%.*s/%s" SUFFIX, FOLDER_LEN,
-	         b->id + strlen(BLOB_PREFIX), b->id);
-	rc = place(&w);
-	if (rc)
-		return rc;
-	*out = w;
-	w.fd = -1;
-	return 0;
+	snprintf(b.kind, sizeof(b.kind), "%s", kind);
+	snprintf(b.store, sizeof(b.store), "%s", driver);
+	id_new(BLOB_PREFIX, b.id);
+	snprintf(b.name, sizeof(b.name), "%.*s/%s" SUFFIX, FOLDER_LEN,
+	         b.id + strlen(BLOB_PREFIX), b.id);
+	return b;
 }
 
 int
 blob_create(struct store *s, const char *kind, struct blob_writer *out)
 {
+	struct blob_writer w = {.fd = -1, .dir_fd = s->profiles_fd};
 	int rc = -EAGAIN;
 
-	for (int i = 0; i < NAME_TRIES && rc == -EAGAIN; i++)
-		rc = create(s, kind, out);
+	for (int i = 0; i < NAME_TRIES && rc == -EAGAIN; i++) {
+		w.blob = name_blob(kind, BYTES_FILE);
+		rc = bytes_file_create(w.dir_fd, w.blob.name, &w.fd);
+	}
+	if (!rc)
+		*out = w;
 	return rc;
 }
 
@@ -123,25 +87,31 @@ int
 blob_put(struct store *s, const char *kind, const void *p, size_t n,
          struct blob_writer *w, struct blob *out)
 {
-	CLEANUP_BLOB_WRITER struct blob_writer new = BLOB_WRITER_INIT;
-	int rc = blob_create(s, kind, &new);
+	struct blob_writer new = {.fd = -1, .dir_fd = -1, .sealed = true};
+	struct blob *b = &new.blob;
+	char checksum[DIGEST_CHARS];
+	int rc = n > BLOB_MAX_BYTES ? -EFBIG : digest(p, n, checksum);
 
-	if (!rc)
-		rc = fd_write_all(new.fd, p, n);
-	if (!rc)
-		rc = blob_seal(&new, out);
 	if (rc)
 		return rc;
+	rc = -EAGAIN;
+	for (int i = 0; i < NAME_TRIES && rc == -EAGAIN; i++) {
+		*b = name_blob(kind, s->bytes ?: BYTES_FILE);
+		rc = bytes_put(s, b->store, b->name, p, n, &new.fd);
+	}
+	if (rc)
+		return rc;
+	b->length = (int64_t)n;
+	memcpy(b->checksum, checksum, sizeof(b->checksum));
+	*out = *b;
 	*w = new;
-	new.fd = -1;
 	return 0;
 }
 
 void
 blob_discard(struct store *s, const struct blob *b)
 {
-	if (blob_name_valid(b->name))
-		unlinkat(s->profiles_fd, b->name, 0);
+	(void)!bytes_drop(s, b->store, b->name);
 }
 
 int
@@ -163,42 +133,39 @@ blob_of_session(struct store *s, const char *session, const char *kind,
 	snprintf(b.checksum, sizeof(b.checksum), "%s", db_col_text(&rows, 3));
 	b.start = db_col_int(&rows, 4);
 	b.length = db_col_int(&rows, 5);
+	snprintf(b.store, sizeof(b.store), "%s", db_col_text(&rows, 6));
 	*out = b;
 	return 0;
 }
 
-/* The API's user and the worker's may both have written the row and the file:
- * the name is checked, and what is opened is a regular file of the folder. */
 int
 blob_open(const struct store *s, const struct blob *b, int *out_fd)
 {
-	CLEANUP_FD int fd = -1;
-	struct stat st;
+	if (strcmp(b->store, BYTES_FILE) != 0)
+		return -ENOTSUP;
+	if (!bytes_name_valid(b->name))
+		return -EBADMSG;
+	return bytes_file_open(s->profiles_fd, b->name, b->length, out_fd);
+}
 
-	if (!blob_name_valid(b->name))
-		return -EBADMSG;
-	fd = openat(s->profiles_fd, b->name,
-	            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size != b->length)
-		return -EBADMSG;
-	*out_fd = TAKE_FD(fd);
-	return 0;
+static int
+get(const struct store *s, const struct blob *b, int64_t start, int64_t n,
+    struct buf *out)
+{
+	struct piece piece = {b->length, start, n};
+
+	return bytes_get(s, b->store, b->name, &piece, out);
 }
 
 int
 blob_raw_bytes(const struct store *s, const struct blob *b, uint32_t *out)
 {
-	unsigned char le[4];
-	CLEANUP_FD int fd = -1;
-	int rc = blob_open(s, b, &fd);
+	CLEANUP_BUF struct buf tail = BUF_INIT(ISIZE);
+	int rc = get(s, b, b->length - ISIZE, ISIZE, &tail);
+	const unsigned char *le = (const unsigned char *)tail.p;
 
 	if (rc)
 		return rc;
-	if (pread(fd, le, sizeof(le), b->length - (off_t)sizeof(le)) !=
-	    (ssize_t)sizeof(le))
-		return -EBADMSG;
 	*out = (uint32_t)le[3] << 24 | (uint32_t)le[2] << 16 |
 	       (uint32_t)le[1] << 8 | le[0];
 	return 0;
@@ -208,15 +175,9 @@ int
 blob_read(const struct store *s, const struct blob *b, struct buf *out)
 {
 	char checksum[DIGEST_CHARS];
-	CLEANUP_FD int fd = -1;
 	size_t from = out->len;
-	int rc = blob_open(s, b, &fd);
+	int rc = get(s, b, 0, b->length, out)
+	                 ?: digest(out->p + from, out->len - from, checksum);
 
-	if (!rc)
-		rc = fd_read_all(fd, out);
-	if (!rc)
-		rc = digest(out->p + from, out->len - from, checksum);
-	if (rc)
-		return rc;
-	return strcmp(checksum, b->checksum) ? -EBADMSG : 0;
+	return rc ? rc : strcmp(checksum, b->checksum) ? -EBADMSG : 0;
 }

@@ -50,9 +50,8 @@ orphans_open(int dir_fd, const char *file, int *out_fd)
 	return 0;
 }
 
-/* 1, 0 or -errno. */
-static int
-is_known(struct db *db, enum sql known, const char *file)
+int
+orphans_known(struct db *db, enum sql known, const char *file)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	char id[ID_MAX];
@@ -69,31 +68,47 @@ is_hidden(const char *name)
 	return name[0] == '.' && name[1];
 }
 
-/* The lock comes first: a row that the writer committed is then seen. */
-static int
-look_at(struct db *db, int dir_fd, const char *file, enum sql known,
-        orphans_found *found, void *arg)
+int
+orphans_idle(int dir_fd, const char *name, orphans_found *found, void *arg)
 {
-	CLEANUP_FD int fd = -1;
-	int rc;
+	CLEANUP_FOLDER DIR *d = NULL;
+	const struct dirent *e;
+	int rc = is_hidden(name) ? 0 : folder_open(dir_fd, name, &d);
 
-	if (file[0] == '.' || orphans_open(dir_fd, file, &fd))
-		return 0;
-	rc = is_known(db, known, file);
-	return rc < 0 ? rc : rc ? 0 : found(arg, dir_fd, file);
+	while (!rc && d && (e = readdir(d))) {
+		CLEANUP_FD int fd = -1;
+
+		if (e->d_name[0] != '.' &&
+		    !orphans_open(dirfd(d), e->d_name, &fd))
+			rc = found(arg, dirfd(d), e->d_name);
+	}
+	return rc == -ENOTDIR ? 0 : rc;
+}
+
+struct unknown {
+	struct db *db;
+	enum sql known;
+	orphans_found *found;
+	void *arg;
+};
+
+/* The file is locked by now: a row that its writer committed is seen. */
+static int
+look_at(void *arg, int dir_fd, const char *file)
+{
+	const struct unknown *u = arg;
+	int rc = orphans_known(u->db, u->known, file);
+
+	return rc < 0 ? rc : rc ? 0 : u->found(u->arg, dir_fd, file);
 }
 
 int
 orphans_each(struct db *db, int dir_fd, const char *name, enum sql known,
              orphans_found *found, void *arg)
 {
-	CLEANUP_FOLDER DIR *d = NULL;
-	const struct dirent *e;
-	int rc = is_hidden(name) ? 0 : folder_open(dir_fd, name, &d);
+	struct unknown u = {db, known, found, arg};
 
-	while (!rc && d && (e = readdir(d)))
-		rc = look_at(db, dirfd(d), e->d_name, known, found, arg);
-	return rc == -ENOTDIR ? 0 : rc;
+	return orphans_idle(dir_fd, name, look_at, &u);
 }
 
 static int

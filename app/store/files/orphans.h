@@ -18,14 +18,22 @@ MUST_CHECK int orphans_lock(int fd);
  */
 MUST_CHECK int orphans_open(int dir_fd, const char *file, int *out_fd);
 
+typedef int orphans_found(void *arg, int dir_fd, const char *file);
 /*
- * Calls found with each orphan of a folder: a file whose writer died before
- * its first transaction, so that no process has it locked and a query that is
- * asked for the name up to its dot does not know it. Hidden folders, and files
- * in a folder's place, have none.
+ * Calls found with each file of a folder that no writer has locked, while it is
+ * locked here. Hidden folders, and files in a folder's place, have none.
  *   Errors   what found returns, -errno
  */
-typedef int orphans_found(void *arg, int dir_fd, const char *file);
+MUST_CHECK int
+orphans_idle(int dir_fd, const char *name, orphans_found *found, void *arg);
+/* Asks a query for the file's name up to its dot; 1, 0 or -errno. */
+MUST_CHECK int orphans_known(struct db *db, enum sql known, const char *file);
+/*
+ * Calls found with each orphan of a folder: a file whose writer died before
+ * its first transaction, so that no process has it locked and the query does
+ * not know it.
+ *   Errors   as orphans_idle()
+ */
 MUST_CHECK int orphans_each(struct db *db, int dir_fd, const char *name,
                             enum sql known, orphans_found *found, void *arg);
 /* Removes these files; adds their number to *n. */

@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "store/files/digest.h"
 #include "store/files/orphans.h"
 #include "window_private.h"
@@ -107,25 +108,6 @@ segment_sync(struct segment *g)
 	return fdatasync(g->fd) ? -errno : 0;
 }
 
-static int
-read_at(int fd, int64_t start, int64_t length, struct buf *out)
-{
-	char *p = buf_reserve(out, (size_t)length);
-	ssize_t n;
-
-	if (!p)
-		return buf_err(out);
-	for (int64_t done = 0; done < length; done += n) {
-		n = pread(fd, p + done, (size_t)(length - done), start + done);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		else if (n <= 0)
-			return n ? -errno : -EBADMSG;
-	}
-	out->len += (size_t)length;
-	return 0;
-}
-
 int
 window_read(const struct store *s, const struct window *w, struct buf *out)
 {
@@ -142,7 +124,7 @@ window_read(const struct store *s, const struct window *w, struct buf *out)
 	            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	rc = read_at(fd, w->start, w->length, out)
+	rc = fd_read_at(fd, w->start, w->length, out)
 	             ?: digest(out->p + from, (size_t)w->length, checksum);
 	if (!rc && strcmp(checksum, w->checksum))
 		rc = -EBADMSG;

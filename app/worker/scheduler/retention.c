@@ -108,7 +108,7 @@ retention_step(struct retention *r, struct store *s, const struct conf *conf,
 	if (now_ns >= r->soon_ns || is_wal_long(s)) {
 		r->soon_ns = now_ns + SOON_NS;
 		report("jobs of silent workers", expire(r, s, conf, now_ns));
-		report("profiles removed", blob_reap(s));
+		report("profiles removed", blob_reap(s, BYTES_FILE));
 		report("surveys", survey_forget(s, ""));
 		move_wal(s);
 	}

@@ -132,7 +132,7 @@ inherit(struct scheduler *s)
 	if (rc >= 0)
 		rc = symbolize_take_over(&s->store, s->self.host);
 	if (rc >= 0)
-		rc = blob_sweep(&s->store);
+		rc = blob_sweep(&s->store, BYTES_FILE);
 	if (rc > 0)
 		log_info("removed %d files of no session", rc);
 	if (rc >= 0)

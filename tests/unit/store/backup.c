@@ -185,7 +185,7 @@ delete_what_is_next(void *arg, const char *call, const char *path)
 		ck_assert_int_eq(session_delete(&d->k->t.s, TEST_TENANT,
 		                                d->k->profile[i]),
 		                 0);
-	ck_assert_int_eq(blob_reap(&d->k->t.s), STOCK_PROFILES);
+	ck_assert_int_eq(blob_reap(&d->k->t.s, BYTES_FILE), STOCK_PROFILES);
 	d->deleted = STOCK_PROFILES;
 	return 0;
 }
@@ -274,7 +274,7 @@ always_delete(void *arg, const char *call, const char *path)
 		d->opened++;
 	} else if (!strncmp(path, "blob-", 5) && *id) {
 		ck_assert_int_eq(session_delete(s, TEST_TENANT, id), 0);
-		ck_assert_int_eq(blob_reap(s), 1);
+		ck_assert_int_eq(blob_reap(s, BYTES_FILE), 1);
 		*id = '\0';
 	}
 	return 0;
@@ -376,7 +376,8 @@ TEST(a_name_that_no_blob_has_is_damage)
 	CLEANUP_STOCK struct stock k = stock();
 	struct session_result result = test_result();
 	struct session_ask ask = test_ask();
-	struct blob b = {.name = "../stoker.db", .length = 1};
+	struct blob b = {
+		.store = BYTES_FILE, .name = "../stoker.db", .length = 1};
 	char id[ID_MAX];
 
 	ask.origin = SESSION_UPLOAD;

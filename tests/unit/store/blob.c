@@ -108,7 +108,7 @@ TEST(names_that_no_blob_has_are_never_opened)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 
 	for (size_t i = 0; i < ARRAY_LEN(bad_names); i++) {
-		struct blob b = {.length = 1};
+		struct blob b = {.store = BYTES_FILE, .length = 1};
 
 		snprintf(b.name, sizeof(b.name), "%s", bad_names[i]);
 		ck_assert_int_eq(blob_open(&t.s, &b, &(int){-1}), -EBADMSG);
@@ -164,12 +164,12 @@ TEST(sweeping_removes_orphans_and_keeps_the_rest)
 	upload_aged(&t.s, 0, "kept", &kept, id);
 	test_blob(&t.s, "orphan", &orphan);
 	ck_assert_int_eq(blob_create(&t.s, BLOB_PPROF, &half), 0);
-	ck_assert_int_eq(blob_sweep(&t.s), 1);
+	ck_assert_int_eq(blob_sweep(&t.s, BYTES_FILE), 1);
 	ck_assert(exists(&t.s, kept.name));
 	ck_assert(!exists(&t.s, orphan.name));
 	ck_assert(exists(&t.s, half.blob.name));
 	close_ptr(&half.fd); /* its writer has died */
-	ck_assert_int_eq(blob_sweep(&t.s), 1);
+	ck_assert_int_eq(blob_sweep(&t.s, BYTES_FILE), 1);
 	ck_assert(!exists(&t.s, half.blob.name));
 }
 END
@@ -181,11 +181,11 @@ TEST(a_blob_is_no_orphan_between_its_last_byte_and_its_row)
 	struct blob b;
 
 	ck_assert_int_eq(blob_put(&t.s, BLOB_PPROF, "x", 1, &w, &b), 0);
-	ck_assert_int_eq(blob_sweep(&t.s), 0);
+	ck_assert_int_eq(blob_sweep(&t.s, BYTES_FILE), 0);
 	ck_assert(exists(&t.s, b.name));
 	blob_close(&w);
 	ck_assert(exists(&t.s, b.name));
-	ck_assert_int_eq(blob_sweep(&t.s), 1);
+	ck_assert_int_eq(blob_sweep(&t.s, BYTES_FILE), 1);
 }
 END
 
@@ -199,9 +199,9 @@ TEST(a_deleted_sessions_bytes_go_when_the_worker_reaps)
 	ck_assert_int_eq(session_delete(&t.s, "other", id), -ENOENT);
 	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, id), 0);
 	ck_assert(exists(&t.s, b.name));
-	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 1);
 	ck_assert(!exists(&t.s, b.name));
-	ck_assert_int_eq(blob_reap(&t.s), 0);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 0);
 }
 END
 
@@ -236,7 +236,7 @@ TEST(a_full_store_takes_from_the_tenant_that_holds_the_most)
 		upload_of(&t.s, "noisy", (3 - i) * 10000, "0123456789",
 		          &noisy[i], id);
 	ck_assert_int_eq(blob_retain(&t.s, 20, 1000000), 2);
-	ck_assert_int_eq(blob_reap(&t.s), 2);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 2);
 	ck_assert(exists(&t.s, quiet.name));
 	ck_assert(exists(&t.s, noisy[2].name));
 }
@@ -255,7 +255,7 @@ TEST(tenants_take_turns_once_they_hold_as_much)
 		          &other[i], id);
 	}
 	ck_assert_int_eq(blob_retain(&t.s, 20, 1000000), 2);
-	ck_assert_int_eq(blob_reap(&t.s), 2);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 2);
 	ck_assert(exists(&t.s, b[1].name));
 	ck_assert(exists(&t.s, other[1].name));
 }
@@ -273,10 +273,10 @@ TEST(pins_of_a_tenant_count_and_then_others_give_way)
 	ck_assert_int_eq(session_pin(&t.s, TEST_TENANT, id, true), 0);
 	upload_of(&t.s, "other", 50000, "0123456789", &other, id);
 	ck_assert_int_eq(blob_retain(&t.s, 20, 1000000), 1);
-	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 1);
 	ck_assert(!exists(&t.s, newer.name));
 	ck_assert_int_eq(blob_retain(&t.s, 10, 1000000), 1);
-	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 1);
 	ck_assert(!exists(&t.s, other.name));
 	ck_assert(exists(&t.s, pinned.name));
 }

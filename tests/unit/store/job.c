@@ -279,7 +279,7 @@ TEST(what_a_checkpoint_saved_outlives_the_worker)
 	ck_assert_int_eq(blob_of_session(&t.s, id, BLOB_PPROF, &found), 0);
 	ck_assert_int_eq(blob_read(&t.s, &found, &text), 0);
 	ck_assert_str_eq(buf_str(&text), "second");
-	ck_assert_int_eq(blob_reap(&t.s), 1); /* the first */
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 1); /* the first */
 }
 END
 

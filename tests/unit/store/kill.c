@@ -154,7 +154,7 @@ TEST(killed_writers_lose_nothing_and_leave_nothing_half)
 	for (size_t i = 0; i < accepted.n; i++)
 		check_one(&t.s, accepted.p[i], &complete);
 	ck_assert_int_gt(complete, 0);
-	ck_assert_int_ge(blob_sweep(&t.s), 0);
+	ck_assert_int_ge(blob_sweep(&t.s, BYTES_FILE), 0);
 	for (size_t i = 0; i < accepted.n; i++)
 		check_one(&t.s, accepted.p[i], &complete);
 	free(accepted.p);

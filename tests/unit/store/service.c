@@ -122,7 +122,7 @@ TEST(deleting_takes_sessions_processes_and_bytes_along)
 	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &gone), -ENOENT);
 	ck_assert_int_eq(process_list_host(&t.s, TEST_HOST, &none), 0);
 	ck_assert_uint_eq(none.n, 0);
-	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 1);
 	ck_assert_int_eq(service_delete(&t.s, TEST_TENANT, TEST_SERVICE),
 	                 -ENOENT);
 }

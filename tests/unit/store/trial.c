@@ -126,7 +126,7 @@ TEST(what_a_killed_process_left_is_in_nobodys_way)
 
 	snprintf(name, sizeof(name), ".try-%d", (int)getpid());
 	ck_assert_int_eq(mkdirat(t.s.profiles_fd, name, 0770), 0);
-	n = blob_sweep(&t.s);
+	n = blob_sweep(&t.s, BYTES_FILE);
 	ck_assert_int_eq(n, 0);
 	ck_assert_int_eq(store_try(&t.s, 0, &f), 0);
 	ck_assert_int_eq(f.verdict, FINE);

@@ -36,13 +36,13 @@ refuses(const char *dir, bool in_backup, int expected, const char *words)
 
 /* Finds the file of a profile, below profiles/. */
 static void
-file_of(const struct stock *k, int i, char out[static BLOB_NAME_MAX])
+file_of(const struct stock *k, int i, char out[static BYTES_NAME_MAX])
 {
 	struct store s = k->t.s;
 	struct blob b;
 
 	ck_assert_int_eq(blob_of_session(&s, k->profile[i], BLOB_PPROF, &b), 0);
-	memcpy(out, b.name, BLOB_NAME_MAX);
+	memcpy(out, b.name, BYTES_NAME_MAX);
 }
 
 TEST(a_store_in_use_is_whole)
@@ -94,7 +94,7 @@ TEST(harm_to_a_profile_is_found_in_stores_and_in_backups)
 	for (size_t i = 0; i < ARRAY_LEN(harms); i++) {
 		CLEANUP_STOCK struct stock k = stock();
 		CLEANUP_FD int fd = -1;
-		char name[BLOB_NAME_MAX];
+		char name[BYTES_NAME_MAX];
 		int n = harms[i].found != FLAW_KINDS;
 
 		stock_backup(&k);
@@ -148,7 +148,7 @@ delete_all(void *arg, const char *call, const char *path)
 	for (int i = 0; i < STOCK_PROFILES; i++)
 		ck_assert_int_eq(
 			session_delete(&k->t.s, TEST_TENANT, k->profile[i]), 0);
-	ck_assert_int_eq(blob_reap(&k->t.s), STOCK_PROFILES);
+	ck_assert_int_eq(blob_reap(&k->t.s, BYTES_FILE), STOCK_PROFILES);
 	return 0;
 }
 

@@ -145,7 +145,7 @@ TEST(long_captures_are_saved_every_while)
 		ck_assert_int_eq(blob_read(&r.store.s, &b, &text), 0);
 		ck_assert_str_eq(buf_str(&text), "part");
 	}
-	ck_assert_int_eq(blob_sweep(&r.store.s), 0); /* no rest */
+	ck_assert_int_eq(blob_sweep(&r.store.s, BYTES_FILE), 0); /* no rest */
 }
 END
 
@@ -220,7 +220,7 @@ TEST(a_capture_that_was_given_up_is_stopped_and_stores_nothing)
 	ck_assert_uint_eq(r.c.n, 0);
 	say_done(&r, 0, 0); /* too late */
 	expect(&r, SESSION_RUNNING, 0, "");
-	ck_assert_int_eq(blob_sweep(&r.store.s), 0);
+	ck_assert_int_eq(blob_sweep(&r.store.s, BYTES_FILE), 0);
 }
 END
 
@@ -233,7 +233,7 @@ TEST(a_result_for_a_session_deleted_meanwhile_leaves_no_file)
 	                 0);
 	say_done(&r, 0, 0);
 	ck_assert_uint_eq(r.c.n, 0);
-	ck_assert_int_eq(blob_sweep(&r.store.s), 0);
+	ck_assert_int_eq(blob_sweep(&r.store.s, BYTES_FILE), 0);
 }
 END
 

@@ -1,0 +1,85 @@
+#include "store/bytes.h"
+
+#include "bytes_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BLOB_PREFIX "blob-"
+#define SUFFIX      ".pb.gz"
+#define FOLDER_LEN  2
+
+static const struct bytes_driver *const drivers[] = {
+	&bytes_file,
+};
+
+static const struct bytes_driver *
+driver_of(const char *store)
+{
+	for (size_t i = 0; i < ARRAY_LEN(drivers); i++)
+		if (!strcmp(drivers[i]->store, store))
+			return drivers[i];
+	return NULL;
+}
+
+bool
+bytes_name_valid(const char *name)
+{
+	static const char folder[] = "abcdefghijklmnopqrstuvwxyz234567";
+	size_t n = strlen(name), tail = strlen(SUFFIX);
+
+	return n < BYTES_NAME_MAX && n > tail &&
+	       strspn(name, folder) == FOLDER_LEN && name[FOLDER_LEN] == '/' &&
+	       id_valid(BLOB_PREFIX, name + FOLDER_LEN + 1) &&
+	       !strcmp(name + n - tail, SUFFIX);
+}
+
+int
+bytes_put(struct store *s, const char *driver, const char *name, const void *p,
+          size_t n, int *out_hold)
+{
+	const struct bytes_driver *d = driver_of(driver);
+
+	if (!d)
+		return -ENOTSUP;
+	return bytes_name_valid(name) ? d->put(s, name, p, n, out_hold)
+	                              : -EINVAL;
+}
+
+static bool
+is_sound(const struct piece *p)
+{
+	return p->start >= 0 && p->n >= 0 && p->start <= p->whole &&
+	       p->n <= p->whole - p->start;
+}
+
+int
+bytes_get(const struct store *s, const char *driver, const char *name,
+          const struct piece *piece, struct buf *out)
+{
+	const struct bytes_driver *d = driver_of(driver);
+
+	if (!d)
+		return -ENOTSUP;
+	return bytes_name_valid(name) && is_sound(piece)
+	               ? d->get(s, name, piece, out)
+	               : -EBADMSG;
+}
+
+int
+bytes_drop(struct store *s, const char *driver, const char *name)
+{
+	const struct bytes_driver *d = driver_of(driver);
+
+	if (!d)
+		return -ENOTSUP;
+	return bytes_name_valid(name) ? d->drop(s, name) : 0;
+}
+
+int
+bytes_list(struct store *s, const char *driver, bytes_listed *fn, void *arg)
+{
+	const struct bytes_driver *d = driver_of(driver);
+
+	return d ? d->list(s, fn, arg) : -ENOTSUP;
+}

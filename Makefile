@@ -61,7 +61,7 @@ CLI_DIRS    := cli store profile base
 TEST_DIRS   := api endpoint range worker capture cli store profile base
 # The machine that is compiled for: x86_64, aarch64.
 MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-LIBS := -lfcgi -ljansson -lsqlite3 -lrhonabwy -lcurl -lcrypto -ldw -lelf \
+LIBS := -lfcgi -ljansson -lsqlite3 -lpq -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
 	-lunwind-$(MACHINE) -lbpf \
 	-lpthread -lm

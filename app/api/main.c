@@ -131,7 +131,7 @@ serve(const struct conf *conf, struct buf *why)
 
 	if (rc)
 		return failed(conf->api_run_dir, rc, why);
-	rc = store_open(conf->store_dir, false, &env.store, why)
+	rc = store_open(conf, false, &env.store, why)
 	             ?: link_key_make(&env.store);
 	if (rc)
 		return failed(conf->store_dir, rc, why);

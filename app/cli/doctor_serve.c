@@ -60,7 +60,7 @@ look_into_database(struct doctor *d, const char *path, const struct stat *seen)
 	if (stat(path, &here) || here.st_ino != seen->st_ino ||
 	    here.st_dev != seen->st_dev)
 		return FINE;
-	rc = store_look(d->conf.store_dir, &db, &why);
+	rc = store_look(&d->conf, &db, &why);
 	db_close(db);
 	if (!rc || rc == -EACCES)
 		return FINE;

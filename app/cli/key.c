@@ -47,7 +47,7 @@ key_store(const struct options *o, struct store *out)
 	rc = become_owner(dir);
 	if (rc)
 		return failed("%s: %s", dir, strerror(-rc));
-	rc = store_open(dir, false, out, &why);
+	rc = store_open(&conf, false, out, &why);
 	if (rc && why.len)
 		return failed("%s", buf_str(&why));
 	return rc ? failed("%s: %s", dir, strerror(-rc)) : LEAVE_OK;

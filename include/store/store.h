@@ -36,24 +36,39 @@ struct store {
 	const char *bytes;         /* where new ones go (bytes.h); NULL: files */
 	int profiles_fd;           /* directory of bytes in files */
 	int segments_fd;           /* directory of the segments */
+	char host[CONF_HOST_MAX];  /* the host that has these directories */
 	const struct conf *quotas; /* borrowed; NULL: none are enforced */
 	struct excess excess;      /* of the last call that returned -EXFULL */
 };
 #define CLEANUP_STORE CLEANUP(store_close)
 
 /*
- * Opens or creates the store in dir, which must exist.
+ * Opens the store that conf names, in its dir, which must exist; a file of the
+ * database is created there.
  *
  *   Shape    worker is true for the process that may checkpoint
  *   Owns     *out is the caller's; store_close() it
  *   Errors   as db_open(), with one line in *why; *out untouched
  */
-MUST_CHECK int
-store_open(const char *dir, bool worker, struct store *out, struct buf *why);
+MUST_CHECK int store_open(const struct conf *conf, bool worker,
+                          struct store *out, struct buf *why);
+/*
+ * Brings the schema of the database that conf names up to date, for this
+ * release and the one before: a process of either may be at work.
+ *   Shape    *out_version is the newest migration
+ *   Errors   as store_open()
+ */
+MUST_CHECK int store_migrate(const struct conf *conf, int64_t *out_version,
+                             struct buf *why);
 void store_close(struct store *s);
-/* Opens only the database, read-only (db.h); db_close() it. */
-MUST_CHECK int store_look(const char *dir, struct db **out, struct buf *why);
-/* Reopens the database when its file was replaced. Call it between requests. */
+/* Open only the database, read-only (db.h); db_close() it: that which conf
+ * names, or the file in a directory. */
+MUST_CHECK int
+store_look(const struct conf *conf, struct db **out, struct buf *why);
+MUST_CHECK int
+store_look_in(const char *dir, struct db **out, struct buf *why);
+/* Reopens the database when its file was replaced, or its server restarted.
+ * Call it between requests. */
 MUST_CHECK int store_refresh(struct store *s);
 
 MUST_CHECK int store_begin(struct store *s);

@@ -15,6 +15,7 @@
  * Prints one line: windows, bytes, samples; what a rollup holds counts once.
  */
 #include "lib/draw.h"
+#include "lib/store.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -205,9 +206,10 @@ be_maker(struct bench *b, enum window_level level, size_t which, int to)
 {
 	CLEANUP_STORE struct store s = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const struct conf conf = test_conf(b->dir);
 	int64_t span = span_of(level);
 
-	must(store_open(b->dir, false, &s, &why), b->dir);
+	must(store_open(&conf, false, &s, &why), b->dir);
 	must(fd_write_all(to, "", 1), "write");
 	for (int64_t t = first_of(b, level); t + span <= b->end_ms; t += span)
 		for (size_t i = which; i < b->n; i += MAKERS)
@@ -364,6 +366,7 @@ main(int argc, char **argv)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct bench b = {0};
+	struct conf conf;
 	int n = argc < 6 ? 0 : atoi(argv[4]);
 
 	if (n <= 0 || n > MAX_SERVICES) {
@@ -378,7 +381,8 @@ main(int argc, char **argv)
 	b.n = (size_t)n;
 	b.services = calloc(b.n, sizeof(*b.services));
 	must(b.services ? 0 : -ENOMEM, "services");
-	must(store_open(b.dir, true, &b.s, &why), b.dir);
+	conf = test_conf(b.dir);
+	must(store_open(&conf, true, &b.s, &why), b.dir);
 	for (size_t i = 0; i < b.n; i++)
 		begin_service(&b, i, argv[5 + i % (size_t)(argc - 5)]);
 	for (enum window_level l = 0; l < WINDOW_LEVELS; l++)

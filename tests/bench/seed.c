@@ -6,6 +6,7 @@
  *
  * Its call tree has about NODES nodes, its result TOP top functions.
  */
+#include "lib/store.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "store/blob.h"
@@ -143,13 +144,15 @@ main(int argc, char **argv)
 	CLEANUP_STORE struct store s = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
+	struct conf conf;
 
 	if (argc != 6) {
 		fputs("usage: seed STORE_DIR TENANT SERVICE NODES TOP\n",
 		      stderr);
 		return 2;
 	}
-	must(store_open(argv[1], false, &s, &why), argv[1]);
+	conf = test_conf(argv[1]);
+	must(store_open(&conf, false, &s, &why), argv[1]);
 	add_service(&s, argv[2], argv[3]);
 	p = synthetic((unsigned)atoi(argv[4]));
 	add_session(&s, argv[2], argv[3], p, (uint32_t)atoi(argv[5]));

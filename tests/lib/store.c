@@ -1,13 +1,98 @@
 #include "lib/store.h"
 
+#include <ctype.h>
 #include <ftw.h>
+#include <postgresql/libpq-fe.h>
 #include <string.h>
+
+/* The URL of the PostgreSQL server that tests/unit/engines.sh has started. */
+static const char *
+server(void)
+{
+	return getenv("STOKER_TEST_DB");
+}
+
+/* A schema is named after the directory of its store. */
+static void
+schema_of(const char *dir, char out[static 64])
+{
+	const char *base = strrchr(dir, '/');
+
+	snprintf(out, 64, "%s", base ? base + 1 : dir);
+	for (char *p = out; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+}
+
+const char *
+test_database(const char *dir)
+{
+	static char urls[8][512];
+	static unsigned turn;
+	char schema[64], *url = urls[turn++ % ARRAY_LEN(urls)];
+
+	if (!server())
+		return "";
+	schema_of(dir, schema);
+	snprintf(url, sizeof(urls[0]), "%s&options=-csearch_path%%3D%%22%s%%22",
+	         server(), schema);
+	return url;
+}
+
+struct conf
+test_conf(const char *dir)
+{
+	return (struct conf){
+		.store_dir = (char *)dir,
+		.store_database = (char *)test_database(dir),
+		.worker_host = (char *)TEST_HOST,
+	};
+}
+
+void
+test_sql(const char *url, const char *sql)
+{
+	PGconn *conn = PQconnectdb(url);
+	PGresult *r = PQexec(conn, sql);
+	ExecStatusType status = PQresultStatus(r);
+
+	ck_assert_msg(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK,
+	              "%s", PQerrorMessage(conn));
+	PQclear(r);
+	PQfinish(conn);
+}
+
+/* Makes the schema of a store, whose clock db_skew_clock() moves. */
+static void
+make_schema(const char *dir)
+{
+	static const char clock[] =
+		"CREATE OR REPLACE FUNCTION now_ms() RETURNS BIGINT "
+		"LANGUAGE SQL STABLE AS $$ SELECT CAST(extract(epoch FROM "
+		"statement_timestamp()) * 1000 AS BIGINT) + COALESCE(NULLIF("
+		"current_setting('stoker.skew', true), '')::BIGINT, 0) $$";
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const struct conf conf = test_conf(dir);
+	char schema[64], sql[128];
+	int64_t version;
+	int rc;
+
+	schema_of(dir, schema);
+	snprintf(sql, sizeof(sql),
+	         "SET client_min_messages = error;"
+	         "CREATE SCHEMA IF NOT EXISTS \"%s\"", schema);
+	test_sql(server(), sql);
+	rc = store_migrate(&conf, &version, &why);
+	ck_assert_msg(!rc, "%s", buf_str(&why));
+	test_sql(conf.store_database, clock);
+}
 
 static void
 open_store(const char *dir, bool worker, struct store *out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int rc = store_open(dir, worker, out, &why);
+	const struct conf conf = test_conf(dir);
+	int rc = store_open(&conf, worker, out, &why);
 
 	ck_assert_msg(!rc, "%s", buf_str(&why));
 }
@@ -29,6 +114,8 @@ test_store_in(const char *dir, struct store *out)
 	                    0,
 	                    0};
 
+	if (server())
+		make_schema(dir);
 	open_store(dir, true, out);
 	ck_assert_int_eq(service_add(out, &v), 0);
 }

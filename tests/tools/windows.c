@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "lib/store.h"
 #include "profile/pprof.h"
 #include "store/window.h"
 
@@ -107,11 +108,13 @@ main(int argc, char **argv)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_STORE struct store s = {.profiles_fd = -1, .segments_fd = -1};
+	struct conf conf;
 	int rc;
 
 	if (argc != 6)
 		return 2;
-	rc = store_open(argv[1], false, &s, &why)
+	conf = test_conf(argv[1]);
+	rc = store_open(&conf, false, &s, &why)
 	             ?: fill(&s, argv, strtol(argv[5], NULL, 10));
 	if (rc)
 		fprintf(stderr, "windows: %s %s\n", strerror(-rc),

@@ -1,7 +1,6 @@
 /*
- * Waits for a change of the store without polling: db_commit() touches the
- * database file, and inotify reports that. (A write to the WAL is too early: it
- * comes before the commit is visible.)
+ * Waits for a change of the store: the database tells of commits (db_wake_fd()),
+ * and is looked at each second, too.
  */
 #pragma once
 

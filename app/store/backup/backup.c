@@ -28,6 +28,7 @@
 #include "backup_dir.h"
 
 #include "base/clock.h"
+#include "store/db/sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +110,7 @@ copy_database(struct making *m)
 		return -ENOMEM;
 	}
 	m->next.backup.taken_ms = clock_wall_ms();
-	rc = db_copy(m->live, path);
+	rc = sqlite_copy(m->live, path);
 	if (rc) {
 		buf_addf(m->why, "%s: %s", path, db_why(m->live));
 		return rc;
@@ -216,7 +217,7 @@ first_damage(void *arg, enum db_damage kind, const char *line)
 static int
 prove_database(struct making *m)
 {
-	int rc = db_examine(m->copy, first_damage, m);
+	int rc = sqlite_examine(m->copy, first_damage, m);
 
 	if (rc)
 		return fail(m, m->dir.path, m->next.database, rc);
@@ -301,7 +302,7 @@ open_all(struct making *m, const char *store_dir)
 		buf_addf(m->why, "%s: %s", store_dir, strerror(-rc));
 		return rc;
 	}
-	return store_look(store_dir, &m->live, m->why)
+	return store_look_in(store_dir, &m->live, m->why)
 	               ?: extent_place_open(&m->from, fd, m->why)
 	               ?: extent_place_open(&m->to, m->dir.fd, m->why);
 }

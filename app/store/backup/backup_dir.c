@@ -298,7 +298,7 @@ backup_dir_db(const struct backup_dir *d, const struct manifest *m,
 		path = NULL;
 		return -ENOMEM;
 	}
-	o.path = path;
+	o.url = path;
 	return db_open(&o, out, why);
 }
 

@@ -3,6 +3,7 @@
 #include "backup_dir.h"
 #include "base/clock.h"
 #include "base/folder.h"
+#include "store/db/sqlite.h"
 #include "store/files/orphans.h"
 
 #include <errno.h>
@@ -190,7 +191,7 @@ verify_rows(struct verifying *v)
 
 	v->seen.schema = schema.version;
 	v->seen.taken_ms = clock_wall_ms();
-	return rc ?: unless_damaged(v, db_examine(v->db, report_damage, v))
+	return rc ?: unless_damaged(v, sqlite_examine(v->db, report_damage, v))
 	                ?: unless_damaged(v, extent_each(v->db, verify_extent,
 	                                                 v));
 }
@@ -208,7 +209,7 @@ verify_store(struct verifying *v, struct buf *why)
 {
 	CLEANUP_FD int fd =
 		open(v->place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = fd < 0 ? -errno : store_look(v->place.path, &v->db, why);
+	int rc = fd < 0 ? -errno : store_look_in(v->place.path, &v->db, why);
 	struct stat st;
 
 	if (rc)

@@ -9,7 +9,7 @@ static int
 prepare(struct db *db, const char *text, sqlite3_stmt **out)
 {
 	return sqlite_errno(
-		db, sqlite3_prepare_v2(db->link.conn, text, -1, out, NULL));
+		db, sqlite3_prepare_v2(sqlite_of(db)->link.conn, text, -1, out, NULL));
 }
 
 static void
@@ -19,7 +19,7 @@ finalize(sqlite3_stmt **stmt)
 }
 
 int
-db_copy(struct db *db, const char *path)
+sqlite_copy(struct db *db, const char *path)
 {
 	CLEANUP(finalize) sqlite3_stmt *stmt = NULL;
 	int rc = prepare(db, "VACUUM INTO ?1", &stmt);
@@ -58,7 +58,7 @@ tell_key(sqlite3_stmt *stmt, char *line, size_t size)
 }
 
 int
-db_examine(struct db *db, db_found *found, void *arg)
+sqlite_examine(struct db *db, db_found *found, void *arg)
 {
 	static const struct {
 		const char *pragma;

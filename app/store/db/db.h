@@ -7,17 +7,32 @@
  *	rc = db_run(db, SQL_TOKEN_REVOKE, ARGS(V(id), V(now)));
  *	rc = rc < 0 ? rc : db_commit(db);
  *
- * Writes belong in a transaction, which is BEGIN IMMEDIATE, since a read that
- * becomes a write can't wait for the lock and fails at once. Commits are on
- * disk when db_commit() returns. Only a connection opened with checkpoints =
- * true moves the WAL into the database: SQLite 3.40.1 has a race between two of
- * them (fixed in 3.51.3, "WAL-reset"). A commit touches the database file, so
- * that inotify (IN_ATTRIB) wakes processes that wait for it.
+ * Two drivers implement them (driver.h). A path names an SQLite file, the
+ * embedded default; postgres://... names a database of PostgreSQL 15 or later,
+ * which the hosts of a fleet share. All programs are linked with both drivers:
+ * the API and the worker of an installation meet in one database, and without
+ * a worker nobody would remove what is old. libcurl needs nearly all libraries
+ * that libpq needs, so that a worker which never calls it is no larger.
+ *
+ * Writes belong in a transaction. On SQLite that is BEGIN IMMEDIATE, since a
+ * read that becomes a write can't wait for the lock and fails at once, and so
+ * there is one writer at a time. On PostgreSQL there are many (READ COMMITTED):
+ * code that looks and then writes must have a row decide, by ON CONFLICT or a
+ * WHERE that the loser finds false, never what it saw before. An error in a
+ * transaction of PostgreSQL leaves nothing to do but db_rollback(). Commits are
+ * on disk when db_commit() returns.
+ *
+ * Nothing but plain SQL is asked of PostgreSQL, so that databases which speak
+ * its protocol may do: no advisory locks, NOTIFY only hastens what a look each
+ * second would find, and transactions that the server has to abort (40001,
+ * 40P01) are -EBUSY, which their caller may repeat.
  *
  *   Threads  one connection per thread, never shared
- *   Errors   -EBUSY when the lock did not come within DB_BUSY_MAX_MS,
- *            -EEXIST for a broken unique or foreign key, -EROFS, -ENOSPC,
- *            -EIO, -EBADMSG for a damaged file; db_why() for the log
+ *   Errors   -EBUSY when a lock did not come within DB_BUSY_MAX_MS, or the
+ *            server aborted the transaction for others' sake; -EEXIST for a
+ *            broken unique or foreign key, -EROFS, -ENOSPC, -EIO (PostgreSQL
+ *            does not answer, too), -EBADMSG for a damaged file, -EILSEQ for
+ *            text that is no UTF-8; db_why() for the log
  */
 #pragma once
 
@@ -75,31 +90,41 @@ db_text(const char *s)
 struct db_rows {
 	struct db *db;
 	void *stmt;
+	int row; /* the current one, where they have come all at once */
 };
 #define CLEANUP_ROWS CLEANUP(db_finish)
 
 struct db_options {
-	const char *path;
+	const char *url;  /* a path, or postgres://... */
 	bool checkpoints; /* the worker: the only one that may */
 	/* Opens the database read-only: it is neither created nor migrated, and
 	 * neither waits for writers nor makes them wait. */
 	bool look;
+	bool migrate; /* brings the schema up to date, as SQLite always does */
 };
 
+/* True for a URL of a database on a server; the rest are paths. */
+bool db_is_remote(const char *url);
 /*
- * Opens or creates the database and brings its schema up to date.
+ * Opens the database, and checks that this release can use its schema: one that
+ * later releases have changed since is used as long as their migrations say so
+ * (sql.awk, compatible), so that the hosts of a fleet are upgraded one by one,
+ * after `stoker migrate`. SQLite creates what is not there, and migrates it.
  *
  *   Owns     *out is the caller's; db_close() it
  *   Errors   -errno, -EPROTONOSUPPORT when a later release has changed the
- *            schema beyond what this one can use, -EMEDIUMTYPE when look is set
- *            and the file is no database of ours; with one line in *why
+ *            schema beyond what this one can use, -ESTALE when it must be
+ *            migrated first, -EMEDIUMTYPE when look is set and the file is no
+ *            database of ours, -EDOM when texts are sorted in another order
+ *            than by their bytes; with one line in *why, which never has
+ *            a password
  */
 MUST_CHECK int
 db_open(const struct db_options *o, struct db **out, struct buf *why);
 void db_close(struct db *db);
 /*
  * Reopens the database when another file has taken its place (a restored
- * backup).
+ * backup), or the connection to the server is lost.
  *   Errors   as db_open(); the old connection stays in use
  */
 MUST_CHECK int db_refresh(struct db *db);
@@ -135,32 +160,30 @@ struct db_schema {
 	int64_t version, compatible;
 };
 MUST_CHECK int db_schema(struct db *db, struct db_schema *out);
-/*
- * Writes the database as of one moment to the empty file at path. No writer
- * waits, since this is one read transaction. (SQLite's backup API, called for
- * some pages at a time, starts anew with each commit of another process, and so
- * never ends beside a busy writer.) The copy is compact, needs no WAL, and is
- * not synced.
- *   Errors   -errno; the written file is then unusable
- */
-MUST_CHECK int db_copy(struct db *db, const char *path);
-/*
- * Examines every page and index, then every foreign key. Calls found with a
- * line for each damage, at most DB_DAMAGES_MAX of either kind.
- */
-#define DB_DAMAGES_MAX 100
-enum db_damage { DB_DAMAGE_PAGE, DB_DAMAGE_KEY };
-typedef void db_found(void *arg, enum db_damage kind, const char *line);
-MUST_CHECK int db_examine(struct db *db, db_found *found, void *arg);
-
 /* Returns a number that changes when another connection commits, and never by
- * our own writes. */
+ * our own writes. A server that tells nothing is taken to have changed each
+ * second. */
 int64_t db_data_version(struct db *db);
 /*
- * Moves the WAL into the database, and empties it if no reader is in the way.
- *   Errors   -EBUSY, -errno; harmless, since the next checkpoint does the work
+ * Return what to poll for reading while the commit of another connection is
+ * awaited, and take what made that readable: db_woken() is true when somebody
+ * may have committed since it was called last, and is called before the read
+ * whose change is awaited and again before each poll. Wake-ups may be spurious,
+ * and one may be missed, so that whoever waits looks every DB_LOOK_MS, too.
+ *   Errors   -1: there is nothing to poll
  */
-MUST_CHECK int db_checkpoint(struct db *db);
+#define DB_LOOK_MS 1000
+int db_wake_fd(struct db *db);
+bool db_woken(struct db *db);
+/*
+ * Does what the database needs from time to time, if that is due: SQLite's WAL
+ * is moved into the database, and emptied if no reader is in the way. Called at
+ * each turn, outside a transaction, by the process that has checkpoints set
+ * alone: SQLite 3.40.1 has a race between two checkpoints (fixed in 3.51.3,
+ * "WAL-reset").
+ *   Errors   -EBUSY, -errno; harmless, since the next call does the work
+ */
+MUST_CHECK int db_upkeep(struct db *db);
 /* Returns the last failure in the database's words: for logs, never for
  * clients. */
 const char *db_why(const struct db *db);

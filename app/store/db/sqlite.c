@@ -1,15 +1,16 @@
 #include "sqlite.h"
 
 #include "base/clock.h"
-#include "db_test.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,17 +64,16 @@ sqlite_errno(struct db *db, int code)
 
 	if (rc)
 		snprintf(db->why, sizeof(db->why), "%s",
-		         db->link.conn ? sqlite3_errmsg(db->link.conn)
+		         sqlite_of(db)->link.conn ? sqlite3_errmsg(sqlite_of(db)->link.conn)
 		                       : sqlite3_errstr(code));
 	return rc;
 }
 
-/* Runs a statement outside sql/query: BEGIN, PRAGMA, a migration. */
 static int
-sqlite_do(struct db *db, const char *text)
+text(struct db *db, const char *sql)
 {
 	return sqlite_errno(
-		db, sqlite3_exec(db->link.conn, text, NULL, NULL, NULL));
+		db, sqlite3_exec(sqlite_of(db)->link.conn, sql, NULL, NULL, NULL));
 }
 
 /*
@@ -82,108 +82,119 @@ sqlite_do(struct db *db, const char *text)
  * watched only the WAL would look too early.
  */
 static void
-sqlite_announce(struct db *db)
+announce(struct db *db)
 {
-	(void)!utimensat(AT_FDCWD, db->path, NULL, 0);
+	(void)!utimensat(AT_FDCWD, db->name, NULL, 0);
 }
 
-int
-db_begin(struct db *db)
+static int
+begin(struct db *db)
 {
-	int rc = 0;
+	return text(db, "BEGIN IMMEDIATE");
+}
 
-	if (!db->depth) {
-		db->doomed = false;
-		rc = sqlite_do(db, "BEGIN IMMEDIATE");
-	}
+static int
+commit(struct db *db)
+{
+	int rc = text(db, "COMMIT");
+
 	if (!rc)
-		db->depth++;
+		announce(db);
 	return rc;
 }
 
-/* True when a transaction can only be rolled back. SQLite itself rolls back
- * after a full disk or a failed read. */
+/* SQLite itself rolls back after a full disk or a failed read. */
 static bool
-is_doomed(struct db *db)
+is_lost(struct db *db)
 {
-	return db->doomed || sqlite3_get_autocommit(db->link.conn);
+	return sqlite3_get_autocommit(sqlite_of(db)->link.conn);
 }
 
 static void
 abandon(struct db *db)
 {
-	if (!sqlite3_get_autocommit(db->link.conn))
-		(void)sqlite3_exec(db->link.conn, "ROLLBACK", NULL, NULL, NULL);
+	if (!is_lost(db))
+		(void)!text(db, "ROLLBACK");
 }
 
-int
-db_commit(struct db *db)
+static int64_t
+data_version(struct db *db)
 {
-	int rc;
-
-	assert(db->depth > 0);
-	if (--db->depth)
-		return is_doomed(db) ? -ECANCELED : 0;
-	rc = is_doomed(db) ? -ECANCELED : sqlite_do(db, "COMMIT");
-	if (rc)
-		abandon(db);
-	else
-		sqlite_announce(db);
-	return rc;
-}
-
-void
-db_rollback(struct db *db)
-{
-	assert(db->depth > 0);
-	db->doomed = true;
-	if (!--db->depth)
-		abandon(db);
-}
-
-int64_t
-db_data_version(struct db *db)
-{
-	sqlite3_stmt **stmt = &db->link.version;
+	struct sqlite_link *link = &sqlite_of(db)->link;
 	int64_t version = -1;
 
-	if (!*stmt && sqlite3_prepare_v3(db->link.conn, "PRAGMA data_version",
-	                                 -1, SQLITE_PREPARE_PERSISTENT, stmt,
-	                                 NULL) != SQLITE_OK)
+	if (!link->version &&
+	    sqlite3_prepare_v3(link->conn, "PRAGMA data_version", -1,
+	                       SQLITE_PREPARE_PERSISTENT, &link->version,
+	                       NULL) != SQLITE_OK)
 		return -1;
-	if (sqlite3_step(*stmt) == SQLITE_ROW)
-		version = sqlite3_column_int64(*stmt, 0);
-	sqlite3_reset(*stmt);
+	if (sqlite3_step(link->version) == SQLITE_ROW)
+		version = sqlite3_column_int64(link->version, 0);
+	sqlite3_reset(link->version);
 	return version;
 }
 
-int
-db_checkpoint(struct db *db)
+static int
+wake_fd(struct db *db)
 {
-	assert(db->checkpoints && !db->depth);
+	struct sqlite *s = sqlite_of(db);
+	CLEANUP_FD int fd = -1;
+
+	if (s->wake_fd >= 0)
+		return s->wake_fd;
+	fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (fd < 0 || inotify_add_watch(fd, db->name, IN_ATTRIB) < 0)
+		return -1;
+	return s->wake_fd = TAKE_FD(fd);
+}
+
+static bool
+woken(struct db *db)
+{
+	int fd = sqlite_of(db)->wake_fd;
+	char events[4096];
+	bool any = false;
+
+	if (fd < 0) /* what came before is not known */
+		return wake_fd(db) >= 0;
+	while (read(fd, events, sizeof(events)) > 0)
+		any = true;
+	return any;
+}
+
+#define UPKEEP_NS INT64_C(10000000000)
+
+static bool
+is_wal_long(const struct db *db)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s-wal", db->name);
+	return !stat(path, &st) && st.st_size > WAL_MAX_BYTES;
+}
+
+static int
+upkeep(struct db *db)
+{
+	struct sqlite *s = sqlite_of(db);
+	int64_t now_ns = clock_mono_ns();
+
+	assert(s->checkpoints);
+	if (now_ns < s->upkeep_ns && !is_wal_long(db))
+		return 0;
+	s->upkeep_ns = now_ns + UPKEEP_NS;
 	/* passive: does not wait; the next writer restarts the WAL when all of
 	 * it was moved */
 	return sqlite_errno(db, sqlite3_wal_checkpoint_v2(
-					db->link.conn, NULL,
+					s->link.conn, NULL,
 					SQLITE_CHECKPOINT_PASSIVE, NULL, NULL));
 }
 
-const char *
-db_why(const struct db *db)
+static void
+skew_clock(struct db *db, int64_t ms)
 {
-	return db->why;
-}
-
-void
-db_fail_after(struct db *db, int n)
-{
-	db->fail_after = n;
-}
-
-void
-db_skew_clock(struct db *db, int64_t ms)
-{
-	db->skew_ms = ms;
+	sqlite_of(db)->skew_ms = ms;
 }
 
 #define JITTER_MIN_NS 50000
@@ -201,7 +212,7 @@ static int
 wait_for_lock(void *arg, int tries)
 {
 	struct timespec t = {0};
-	struct db *db = arg;
+	struct sqlite *db = arg;
 	int64_t now = clock_mono_ns();
 
 	if (!tries)
@@ -217,7 +228,7 @@ wait_for_lock(void *arg, int tries)
 static void
 now_ms(sqlite3_context *c, int argc, sqlite3_value **argv)
 {
-	const struct db *db = sqlite3_user_data(c);
+	const struct sqlite *db = sqlite3_user_data(c);
 
 	(void)argc, (void)argv;
 	sqlite3_result_int64(c, clock_wall_ms() + db->skew_ms);
@@ -257,7 +268,7 @@ sqlite_lock_setup(const char *path, int *out_fd)
 }
 
 static int
-configure(struct db *db, sqlite3 *conn)
+configure(struct sqlite *db, sqlite3 *conn)
 {
 	static const char reading[] = "PRAGMA foreign_keys = ON;"
 				      "PRAGMA mmap_size = 0;"
@@ -279,7 +290,7 @@ configure(struct db *db, sqlite3 *conn)
 	return sqlite3_create_function_v2(conn, "now_ms", 0, flags, db, now_ms,
 	                                  NULL, NULL, NULL)
 	               ?: sqlite3_exec(conn, reading, NULL, NULL, NULL)
-	               ?: db->look ? SQLITE_OK
+	               ?: db->db.look ? SQLITE_OK
 	                           : sqlite3_exec(conn, writing, NULL, NULL,
 	                                          NULL);
 }
@@ -290,31 +301,31 @@ open_conn(struct db *db)
 	const int flags =
 		(db->look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
 		SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
-	int code = sqlite3_open_v2(db->path, &db->link.conn, flags, NULL);
+	int code = sqlite3_open_v2(db->name, &sqlite_of(db)->link.conn, flags, NULL);
 
 	if (code == SQLITE_OK)
-		code = configure(db, db->link.conn);
+		code = configure(sqlite_of(db), sqlite_of(db)->link.conn);
 	return sqlite_errno(db, code);
 }
 
-/* Fills the empty db->link with a connection that has every setting. */
+/* Fills the empty link with a connection that has every setting. */
 static int
-sqlite_connect(struct db *db)
+connect_file(struct db *db)
 {
 	CLEANUP_FD int setup = -1;
 	struct stat st;
 	int rc = db->look ? 0
-	                  : sqlite_lock_setup(db->path, &setup)
-	                            ?: create_file(db->path);
+	                  : sqlite_lock_setup(db->name, &setup)
+	                            ?: create_file(db->name);
 
-	if (!rc && stat(db->path, &st))
+	if (!rc && stat(db->name, &st))
 		rc = -errno;
 	if (!rc)
 		rc = open_conn(db);
 	if (rc)
 		return rc;
-	db->link.dev = st.st_dev;
-	db->link.ino = st.st_ino;
+	sqlite_of(db)->link.dev = st.st_dev;
+	sqlite_of(db)->link.ino = st.st_ino;
 	return 0;
 }
 
@@ -336,15 +347,11 @@ sqlite_in_use(const char *path, pid_t *out)
 static int
 statement(struct db *db, enum sql sql, sqlite3_stmt **out)
 {
-	sqlite3_stmt **slot = &db->link.stmts[sql];
+	sqlite3_stmt **slot = &sqlite_of(db)->link.stmts[sql];
 
-	if (db->fail_after && !--db->fail_after) {
-		snprintf(db->why, sizeof(db->why), "failed on purpose");
-		return -EIO;
-	}
 	if (!*slot) {
 		int code = sqlite3_prepare_v3(
-			db->link.conn, sql_queries[sql].text[SQL_SQLITE], -1,
+			sqlite_of(db)->link.conn, sql_queries[sql].text[SQL_SQLITE], -1,
 			SQLITE_PREPARE_PERSISTENT, slot, NULL);
 
 		if (code != SQLITE_OK)
@@ -369,16 +376,15 @@ bind(sqlite3_stmt *stmt, int i, const struct db_value *v)
 	return SQLITE_MISUSE;
 }
 
-int
-db_query(struct db *db, enum sql sql, const struct db_value *v, size_t n,
-         struct db_rows *out)
+static int
+query(struct db *db, enum sql sql, const struct db_value *v, size_t n,
+      struct db_rows *out)
 {
 	sqlite3_stmt *stmt = NULL;
 	int code = SQLITE_OK, rc = statement(db, sql, &stmt);
 
 	if (rc)
 		return rc;
-	assert((int)n == sql_queries[sql].nparams);
 	for (size_t i = 0; i < n && code == SQLITE_OK; i++)
 		code = bind(stmt, (int)i + 1, &v[i]);
 	if (code != SQLITE_OK)
@@ -387,8 +393,8 @@ db_query(struct db *db, enum sql sql, const struct db_value *v, size_t n,
 	return 0;
 }
 
-int
-db_next(struct db_rows *rows)
+static int
+next(struct db_rows *rows)
 {
 	int rc, code = sqlite3_step(rows->stmt);
 
@@ -399,165 +405,43 @@ db_next(struct db_rows *rows)
 	return rc;
 }
 
-void
-db_finish(struct db_rows *rows)
+static void
+finish(struct db_rows *rows)
 {
-	if (!rows->stmt)
-		return;
 	sqlite3_reset(rows->stmt); /* or the statement would keep its lock */
 	sqlite3_clear_bindings(rows->stmt);
-	rows->stmt = NULL;
 }
 
-int
-db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n)
+static int
+changes(struct db *db)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(db, sql, v, n, &rows);
-
-	while (!rc && (rc = db_next(&rows)) > 0)
-		rc = 0;
-	if (rc)
-		return rc;
-	rc = sqlite3_changes(db->link.conn);
-	if (rc && !db->depth)
-		sqlite_announce(db);
-	return rc;
+	return sqlite3_changes(sqlite_of(db)->link.conn);
 }
 
-const char *
-db_col_text(const struct db_rows *rows, int column)
+static const char *
+col_text(const struct db_rows *rows, int column)
 {
 	const unsigned char *s = sqlite3_column_text(rows->stmt, column);
 
 	return s ? (const char *)s : "";
 }
 
-const char *
-db_col_name(const struct db_rows *rows, int column)
+static const char *
+col_name(const struct db_rows *rows, int column)
 {
 	return sqlite3_column_name(rows->stmt, column);
 }
 
-int64_t
-db_col_int(const struct db_rows *rows, int column)
+static int64_t
+col_int(const struct db_rows *rows, int column)
 {
 	return sqlite3_column_int64(rows->stmt, column);
 }
 
-double
-db_col_real(const struct db_rows *rows, int column)
+static double
+col_real(const struct db_rows *rows, int column)
 {
 	return sqlite3_column_double(rows->stmt, column);
-}
-
-/* Reads the one row of a statement: n whole numbers. */
-static int
-ask(struct db *db, enum sql sql, int64_t *out, int n)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(db, sql, NO_ARGS, &rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	for (int i = 0; i < n && rc > 0; i++)
-		out[i] = db_col_int(&rows, i);
-	return rc < 0 ? rc : 0;
-}
-
-/* Returns 0, 0 for a new database. */
-int
-db_schema(struct db *db, struct db_schema *out)
-{
-	int64_t exists = 0, v[2] = {0, 0};
-	int rc = ask(db, SQL_SCHEMA_EXISTS, &exists, 1);
-
-	if (!rc && exists)
-		rc = ask(db, SQL_SCHEMA_VERSION, v, 2);
-	if (rc)
-		return rc;
-	*out = (struct db_schema){v[0], v[1]};
-	return 0;
-}
-
-static int
-apply(struct db *db, int version)
-{
-	const struct sql_migration *m = &sql_migrations[version];
-	int rc = sqlite_do(db, m->text[SQL_SQLITE]);
-
-	if (!rc)
-		rc = db_run(db, SQL_SCHEMA_APPLIED,
-		            ARGS(V(version + 1), V(m->compatible), V(m->name)));
-	return rc < 0 ? rc : 0;
-}
-
-/* Reads the schema, and refuses one that a later release has made unusable for
- * this release. */
-static int
-usable_schema(struct db *db, struct db_schema *out, struct buf *why)
-{
-	struct db_schema schema = {0};
-	int rc = db_schema(db, &schema);
-
-	if (!rc && schema.compatible > SQL_VERSION) {
-		buf_addf(why,
-		         "%s was changed by a newer release of Stoker: it has "
-		         "schema %lld, and Stoker " STOKER_VERSION
-		         " knows schema %d; install the newer release again, "
-		         "or restore a backup made before the upgrade (stoker "
-		         "restore)",
-		         db->path, (long long)schema.version, SQL_VERSION);
-		rc = -EPROTONOSUPPORT;
-	}
-	if (!rc)
-		*out = schema;
-	return rc;
-}
-
-static int
-upgrade(struct db *db, struct buf *why)
-{
-	struct db_schema schema = {0};
-	int rc = usable_schema(db, &schema, why);
-
-	for (; !rc && schema.version < SQL_VERSION; schema.version++)
-		rc = apply(db, (int)schema.version);
-	return rc;
-}
-
-/* Brings the schema up to date; *why gets one line when it can't be used. */
-static int
-sqlite_migrate(struct db *db, struct buf *why)
-{
-	int rc = db_begin(db);
-
-	if (!rc) {
-		rc = upgrade(db, why);
-		if (rc)
-			db_rollback(db);
-		else
-			rc = db_commit(db);
-	}
-	if (rc && !why->len)
-		buf_addf(why, "%s: %s", db->path, db->why);
-	return rc;
-}
-
-/* Refuses a schema that this release can't use; changes nothing. */
-static int
-sqlite_look(struct db *db, struct buf *why)
-{
-	struct db_schema schema = {0};
-	int rc = usable_schema(db, &schema, why);
-
-	if (!rc && !schema.version) {
-		buf_addf(why, "%s is not a database of Stoker", db->path);
-		rc = -EMEDIUMTYPE;
-	}
-	if (rc && !why->len)
-		buf_addf(why, "%s: %s", db->path, db->why);
-	return rc;
 }
 
 static void
@@ -570,74 +454,84 @@ disconnect(struct sqlite_link *link)
 	*link = (struct sqlite_link){0};
 }
 
-static int
-connect_and_migrate(struct db *db, struct buf *why)
-{
-	int rc = sqlite_connect(db);
-
-	if (rc)
-		buf_addf(why, "%s: %s", db->path,
-		         *db->why ? db->why : strerror(-rc));
-	if (rc)
-		return rc;
-	return db->look ? sqlite_look(db, why) : sqlite_migrate(db, why);
-}
-
-void
-db_close(struct db *db)
-{
-	if (!db)
-		return;
-	disconnect(&db->link);
-	free(db->path);
-	free(db);
-}
-
 static void
-close_db(struct db **db)
+close_file(struct db *db)
 {
-	db_close(*db);
+	struct sqlite *s = sqlite_of(db);
+
+	disconnect(&s->link);
+	close_ptr(&s->wake_fd);
+	free(db->name);
+	free(s);
 }
 
-int
-db_open(const struct db_options *o, struct db **out, struct buf *why)
+static int
+open_file(const struct db_options *o, struct db **out)
 {
-	CLEANUP(close_db) struct db *db = calloc(1, sizeof(*db));
-	int rc;
+	struct sqlite *s = calloc(1, sizeof(*s));
 
-	if (!db || !(db->path = strdup(o->path)))
+	if (!s)
 		return -ENOMEM;
-	db->checkpoints = o->checkpoints;
-	db->look = o->look;
-	db->jitter = (uint32_t)getpid();
-	rc = connect_and_migrate(db, why);
-	if (rc)
-		return rc;
-	*out = TAKE(db);
-	return 0;
+	s->db.driver = &db_sqlite;
+	s->db.look = o->look;
+	s->checkpoints = o->checkpoints;
+	s->wake_fd = -1;
+	s->jitter = (uint32_t)getpid();
+	*out = &s->db;
+	s->db.name = strdup(o->url);
+	return s->db.name ? connect_file(&s->db) : -ENOMEM;
 }
 
-int
-db_refresh(struct db *db)
+static int
+reopen(struct db *db)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	struct sqlite_link old = db->link;
+	struct sqlite *s = sqlite_of(db);
+	struct sqlite_link old = s->link;
 	struct stat st;
 	int rc;
 
-	assert(!db->depth);
-	if (stat(db->path, &st))
+	if (stat(db->name, &st))
 		return -errno;
 	if (st.st_ino == old.ino && st.st_dev == old.dev)
 		return 0;
-	db->link = (struct sqlite_link){0};
-	rc = connect_and_migrate(db, &why);
+	s->link = (struct sqlite_link){0};
+	rc = connect_file(db) ?: db_check_schema(db, false, &why);
 	if (!rc) {
 		disconnect(&old);
+		close_ptr(&s->wake_fd); /* that of the old file */
 		return 0;
 	}
-	disconnect(&db->link);
-	db->link = old;
-	snprintf(db->why, sizeof(db->why), "%s", buf_str(&why));
+	disconnect(&s->link);
+	s->link = old;
+	if (why.len)
+		snprintf(db->why, sizeof(db->why), "%s", buf_str(&why));
 	return rc;
 }
+
+const struct db_driver db_sqlite = {
+	.dialect = SQL_SQLITE,
+	.migrates = true,
+	.open = open_file,
+	.close = close_file,
+	.refresh = reopen,
+	.text = text,
+	.begin = begin,
+	.commit = commit,
+	.abandon = abandon,
+	.is_lost = is_lost,
+	.query = query,
+	.next = next,
+	.finish = finish,
+	.changes = changes,
+	.announce = announce,
+	.col_text = col_text,
+	.col_int = col_int,
+	.col_real = col_real,
+	.col_name = col_name,
+	.data_version = data_version,
+	.wake_fd = wake_fd,
+	.woken = woken,
+	.upkeep = upkeep,
+	.skew_clock = skew_clock,
+};

@@ -1,11 +1,17 @@
-/* The connection behind db.h, and the file that SQLite keeps the database in.
+/*
+ * The embedded driver: a connection to SQLite, and the file of the database. A
+ * commit touches the file, so that inotify (IN_ATTRIB) wakes processes that wait
+ * for it.
  */
 #pragma once
 
-#include "db.h"
+#include "driver.h"
 
+#include <assert.h>
 #include <sqlite3.h>
 #include <sys/types.h>
+
+#define WAL_MAX_BYTES ((int64_t)4 << 20) /* moved at once above */
 
 /* One open file; replaced when the file is replaced. */
 struct sqlite_link {
@@ -17,18 +23,23 @@ struct sqlite_link {
 	ino_t ino;
 };
 
-struct db {
+struct sqlite {
+	struct db db;
 	struct sqlite_link link;
-	char *path;
-	bool checkpoints, look;
-	int depth;   /* depth of nested transactions */
-	bool doomed; /* an inner transaction was rolled back */
+	bool checkpoints;
+	int wake_fd;       /* an inotify of the file; -1: none yet */
+	int64_t upkeep_ns; /* when upkeep is due */
 	int64_t busy_since_ns;
 	uint32_t jitter;
-	int fail_after;
 	int64_t skew_ms;
-	char why[200];
 };
+
+static inline struct sqlite *
+sqlite_of(struct db *db)
+{
+	assert(db->driver == &db_sqlite);
+	return (struct sqlite *)(void *)db;
+}
 
 /* Returns -errno for a result code of SQLite, and keeps its message for
  * db_why(). */
@@ -48,3 +59,21 @@ MUST_CHECK int sqlite_lock_setup(const char *path, int *out_fd);
  *            bytes from its first transaction until it is closed
  */
 MUST_CHECK int sqlite_in_use(const char *path, pid_t *out);
+
+/*
+ * Writes the database as of one moment to the empty file at path. No writer
+ * waits, since this is one read transaction. (SQLite's backup API, called for
+ * some pages at a time, starts anew with each commit of another process, and so
+ * never ends beside a busy writer.) The copy is compact, needs no WAL, and is
+ * not synced.
+ *   Errors   -errno; the written file is then unusable
+ */
+MUST_CHECK int sqlite_copy(struct db *db, const char *path);
+/*
+ * Examines every page and index, then every foreign key. Calls found with a
+ * line for each damage, at most DB_DAMAGES_MAX of either kind.
+ */
+#define DB_DAMAGES_MAX 100
+enum db_damage { DB_DAMAGE_PAGE, DB_DAMAGE_KEY };
+typedef void db_found(void *arg, enum db_damage kind, const char *line);
+MUST_CHECK int sqlite_examine(struct db *db, db_found *found, void *arg);

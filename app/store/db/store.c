@@ -24,40 +24,71 @@ open_folders(struct store *s)
 	               ?: folder_make(fd, "segments", &s->segments_fd);
 }
 
+/* Opens the database that conf names: a URL, or a file. */
 static int
-open_db(const char *dir, struct db_options o, struct db **out, struct buf *why)
+open_db(const struct conf *conf, struct db_options o, struct db **out,
+        struct buf *why)
 {
 	CLEANUP_FREE char *path = NULL;
 
-	if (asprintf(&path, "%s/" STORE_DB, dir) < 0) {
-		path = NULL;
-		return -ENOMEM;
+	o.url = conf->store_database;
+	if (!o.url || !*o.url) {
+		if (asprintf(&path, "%s/" STORE_DB, conf->store_dir) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		o.url = path;
 	}
-	o.path = path;
 	return db_open(&o, out, why);
 }
 
 int
-store_look(const char *dir, struct db **out, struct buf *why)
+store_look(const struct conf *conf, struct db **out, struct buf *why)
 {
-	return open_db(dir, (struct db_options){.look = true}, out, why);
+	return open_db(conf, (struct db_options){.look = true}, out, why);
 }
 
 int
-store_open(const char *dir, bool worker, struct store *out, struct buf *why)
+store_look_in(const char *dir, struct db **out, struct buf *why)
+{
+	return store_look(&(struct conf){.store_dir = (char *)dir}, out, why);
+}
+
+static void
+close_db(struct db **db)
+{
+	db_close(*db);
+}
+
+int
+store_migrate(const struct conf *conf, int64_t *out_version, struct buf *why)
+{
+	CLEANUP(close_db) struct db *db = NULL;
+	struct db_schema schema = {0};
+	int rc = open_db(conf, (struct db_options){.migrate = true}, &db, why)
+	                 ?: db_schema(db, &schema);
+
+	if (!rc)
+		*out_version = schema.version;
+	return rc;
+}
+
+int
+store_open(const struct conf *conf, bool worker, struct store *out,
+           struct buf *why)
 {
 	CLEANUP_STORE struct store s = STORE_INIT;
-	int rc;
+	int rc = conf_host(conf, s.host);
 
-	s.dir = strdup(dir);
+	s.dir = strdup(conf->store_dir);
 	if (!s.dir)
 		return -ENOMEM;
-	rc = open_folders(&s);
+	rc = rc ?: open_folders(&s);
 	if (rc) {
-		buf_addf(why, "%s: %s", dir, strerror(-rc));
+		buf_addf(why, "%s: %s", s.dir, strerror(-rc));
 		return rc;
 	}
-	rc = open_db(dir, (struct db_options){.checkpoints = worker}, &s.db,
+	rc = open_db(conf, (struct db_options){.checkpoints = worker}, &s.db,
 	             why);
 	if (rc)
 		return rc;

@@ -11,11 +11,8 @@
 #include "store/window.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static void
 report(const char *what, int rc)
@@ -26,23 +23,13 @@ report(const char *what, int rc)
 		log_info("%s: %d", what, rc);
 }
 
-static bool
-is_wal_long(const struct store *s)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/stoker.db-wal", s->dir);
-	return !stat(path, &st) && st.st_size > WAL_MAX_BYTES;
-}
-
 static void
-move_wal(struct store *s)
+keep_up(struct store *s)
 {
-	int rc = db_checkpoint(s->db);
+	int rc = db_upkeep(s->db);
 
 	if (rc && rc != -EBUSY)
-		report("checkpoint of the database", rc);
+		report("upkeep of the database", rc);
 }
 
 static void
@@ -105,11 +92,11 @@ retention_step(struct retention *r, struct store *s, const struct conf *conf,
 		r->later_ns = now_ns + LATER_NS;
 		trim(s, conf);
 	}
-	if (now_ns >= r->soon_ns || is_wal_long(s)) {
+	if (now_ns >= r->soon_ns) {
 		r->soon_ns = now_ns + SOON_NS;
 		report("jobs of silent workers", expire(r, s, conf, now_ns));
 		report("profiles removed", blob_reap(s, BYTES_FILE));
 		report("surveys", survey_forget(s, ""));
-		move_wal(s);
 	}
+	keep_up(s);
 }

@@ -1,12 +1,12 @@
 /*
- * Bounds what grows with time: the WAL, profiles, replies, audit lines.
+ * Bounds what grows with time: profiles, replies, audit lines, and what the
+ * database leaves to be done.
  */
 #pragma once
 
 #include "base/conf.h"
 #include "store/store.h"
 
-#define WAL_MAX_BYTES ((int64_t)4 << 20) /* checkpointed at once above */
 #define SOON_NS       INT64_C(10000000000)
 #define LATER_NS      INT64_C(60000000000)
 #define AUDIT_MS      INT64_C(31536000000) /* a year */

@@ -4,7 +4,6 @@
 #include "store/link.h"
 #include "store/quota.h"
 #include "store/worker.h"
-#include "wake.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,7 +147,7 @@ prepare(struct scheduler *s, struct buf *why)
 	int rc = worker_self_init(s->conf, &s->self, why);
 
 	if (!rc)
-		rc = store_open(s->conf->store_dir, true, &s->store, why)
+		rc = store_open(s->conf, true, &s->store, why)
 		             ?: link_key_make(&s->store);
 	if (rc)
 		return rc;
@@ -159,8 +158,6 @@ prepare(struct scheduler *s, struct buf *why)
 	s->procs.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->procs.proc_fd < 0)
 		rc = -errno;
-	if (!rc)
-		rc = wake_open(s->conf->store_dir, &s->wake_fd);
 	if (!rc)
 		rc = open_signals(&s->signal_fd);
 	if (!rc)
@@ -175,7 +172,7 @@ prepare(struct scheduler *s, struct buf *why)
 static void
 close_all(struct scheduler *s)
 {
-	int fds[] = {s->blame_fd, s->wake_fd, s->signal_fd, s->procs.proc_fd};
+	int fds[] = {s->blame_fd, s->signal_fd, s->procs.proc_fd};
 
 	runs_done(&s->runs);
 	triggers_done(&s->triggers);
@@ -225,17 +222,16 @@ serve(struct scheduler *s)
 		[EVENTS] = {s->io.events, POLLIN, 0},
 		[ANALYSER] = {s->runs.analyser, POLLIN, 0},
 		[FETCHER] = {s->runs.fetcher, POLLIN, 0},
-		[WAKE] = {s->wake_fd, POLLIN, 0},
+		[WAKE] = {db_wake_fd(s->store.db), POLLIN, 0},
 		[SIGNALS] = {s->signal_fd, POLLIN, 0},
 	};
 	bool hurry = (s->runs.hurry && s->runs.n) || s->look_wanted;
+	int wait_ms = db_woken(s->store.db) ? 0 : hurry ? HURRY_MS : TICK_MS;
 
-	if (poll(p, SOURCES, hurry ? HURRY_MS : TICK_MS) < 0)
+	if (poll(p, SOURCES, wait_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (p[SIGNALS].revents)
 		stop(s);
-	if (p[WAKE].revents)
-		(void)wake_drain(s->wake_fd);
 	if (p[FETCHER].revents && runs_fetched(&s->runs))
 		scheduler_fetcher_gone(s);
 	if (p[ANALYSER].revents && runs_receive(&s->runs))
@@ -263,7 +259,6 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 		.rollup = ROLLUP_INIT,
 		.debuginfod = DEBUGINFOD_INIT,
 		.blame_fd = -1,
-		.wake_fd = -1,
 		.signal_fd = -1,
 	};
 	int rc;

@@ -36,7 +36,6 @@ struct scheduler {
 	struct debuginfod debuginfod;
 	int blame_fd;        /* of the running analyser; -1: none */
 	bool fetcher_wanted; /* MSG_FETCHER is awaited */
-	int wake_fd;         /* readable when the database was written to */
 	int signal_fd;       /* SIGTERM, SIGINT */
 	int64_t version;     /* of the data, as last seen */
 	int64_t scanned_ns;  /* when processes were last looked up */

@@ -19,7 +19,8 @@ static void
 open_store(const char *dir, struct store *out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int rc = store_open(dir, true, out, &why);
+	const struct conf conf = test_conf(dir);
+	int rc = store_open(&conf, true, out, &why);
 
 	ck_assert_msg(!rc, "%s", buf_str(&why));
 }

@@ -81,13 +81,14 @@ TEST(a_newer_schema_opens_only_if_it_says_so)
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_TEST_STORE struct test_store t = test_store();
 		CLEANUP_STORE struct store s = {.profiles_fd = -1};
+		const struct conf conf = test_conf(t.dir);
 		char sql[128];
 
 		snprintf(sql, sizeof(sql),
 		         "INSERT INTO migration VALUES (%d, %d, 'later', 0)",
 		         schemas[i].version, schemas[i].compatible);
 		by_hand(&t, sql);
-		ck_assert_int_eq(store_open(t.dir, false, &s, &why),
+		ck_assert_int_eq(store_open(&conf, false, &s, &why),
 		                 schemas[i].expected);
 		ck_assert_int_eq(strstr(buf_str(&why), "newer") != NULL,
 		                 schemas[i].expected != 0);
@@ -106,7 +107,7 @@ TEST(a_file_that_is_no_database_is_refused)
 	path_of(&t, "other.db", path);
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	ck_assert_int_eq(write(fd, "not a database, but long enough", 31), 31);
-	ck_assert_int_eq(db_open(&(struct db_options){.path = path}, &db, &why),
+	ck_assert_int_eq(db_open(&(struct db_options){.url = path}, &db, &why),
 	                 -EBADMSG);
 	ck_assert_ptr_null(db);
 	ck_assert_ptr_nonnull(strstr(buf_str(&why), path));
@@ -144,7 +145,7 @@ TEST(a_replaced_file_is_followed)
 
 	ck_assert_int_eq(service_delete(&other.s, TEST_TENANT, TEST_SERVICE),
 	                 0);
-	ck_assert_int_eq(db_checkpoint(other.s.db), 0);
+	ck_assert_int_eq(db_upkeep(other.s.db), 0);
 	ck_assert_int_eq(store_refresh(&t.s), 0);
 	ck_assert_int_eq(services(&t.s), 1);
 	path_of(&other, "stoker.db", from);
@@ -221,7 +222,7 @@ TEST(only_the_worker_moves_the_wal)
 		test_enqueue(&api, i, id);
 	store_close(&t.s);
 	t.s = test_store_again(&t, true);
-	ck_assert_int_eq(db_checkpoint(t.s.db), 0);
+	ck_assert_int_eq(db_upkeep(t.s.db), 0);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_gt(st.st_size, 50 * 100);
 	store_close(&api);
@@ -259,7 +260,7 @@ TEST(every_statement_prepares_with_its_parameters)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 
 	for (int i = 0; i < SQL_COUNT; i++)
-		explain(t.s.db->link.conn, &sql_queries[i], no_look);
+		explain(sqlite_of(t.s.db)->link.conn, &sql_queries[i], no_look);
 }
 END
 
@@ -289,7 +290,7 @@ TEST(frequent_statements_neither_scan_nor_sort)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 
 	for (size_t i = 0; i < ARRAY_LEN(frequent); i++)
-		explain(t.s.db->link.conn, &sql_queries[frequent[i]],
+		explain(sqlite_of(t.s.db)->link.conn, &sql_queries[frequent[i]],
 		        look_for_scans);
 }
 END

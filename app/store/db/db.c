@@ -1,0 +1,345 @@
+#include "db_test.h"
+#include "driver.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIGRATE_TRIES 3
+
+bool
+db_is_remote(const char *url)
+{
+	return !strncmp(url, "postgres://", 11) ||
+	       !strncmp(url, "postgresql://", 13);
+}
+
+/* --- transactions --------------------------------------------------------- */
+
+int
+db_begin(struct db *db)
+{
+	int rc = 0;
+
+	if (!db->depth) {
+		db->doomed = false;
+		rc = db->driver->begin(db);
+	}
+	if (!rc)
+		db->depth++;
+	return rc;
+}
+
+int
+db_commit(struct db *db)
+{
+	bool doomed = db->doomed || db->driver->is_lost(db);
+	int rc;
+
+	assert(db->depth > 0);
+	if (--db->depth)
+		return doomed ? -ECANCELED : 0;
+	rc = doomed ? -ECANCELED : db->driver->commit(db);
+	if (rc)
+		db->driver->abandon(db);
+	return rc;
+}
+
+void
+db_rollback(struct db *db)
+{
+	assert(db->depth > 0);
+	db->doomed = true;
+	if (!--db->depth)
+		db->driver->abandon(db);
+}
+
+/* --- statements ----------------------------------------------------------- */
+
+int
+db_query(struct db *db, enum sql sql, const struct db_value *v, size_t n,
+         struct db_rows *out)
+{
+	assert((int)n == sql_queries[sql].nparams);
+	if (db->fail_after && !--db->fail_after) {
+		snprintf(db->why, sizeof(db->why), "failed on purpose");
+		return -EIO;
+	}
+	return db->driver->query(db, sql, v, n, out);
+}
+
+int
+db_next(struct db_rows *rows)
+{
+	return rows->db->driver->next(rows);
+}
+
+void
+db_finish(struct db_rows *rows)
+{
+	if (rows->stmt)
+		rows->db->driver->finish(rows);
+	rows->stmt = NULL;
+}
+
+int
+db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(db, sql, v, n, &rows);
+
+	while (!rc && (rc = db_next(&rows)) > 0)
+		rc = 0;
+	if (rc)
+		return rc;
+	rc = db->driver->changes(db);
+	if (rc && !db->depth)
+		db->driver->announce(db);
+	return rc;
+}
+
+const char *
+db_col_text(const struct db_rows *rows, int column)
+{
+	return rows->db->driver->col_text(rows, column);
+}
+
+int64_t
+db_col_int(const struct db_rows *rows, int column)
+{
+	return rows->db->driver->col_int(rows, column);
+}
+
+double
+db_col_real(const struct db_rows *rows, int column)
+{
+	return rows->db->driver->col_real(rows, column);
+}
+
+const char *
+db_col_name(const struct db_rows *rows, int column)
+{
+	return rows->db->driver->col_name(rows, column);
+}
+
+/* --- changes, and the rest ------------------------------------------------ */
+
+int64_t
+db_data_version(struct db *db)
+{
+	return db->driver->data_version(db);
+}
+
+int
+db_wake_fd(struct db *db)
+{
+	return db->driver->wake_fd(db);
+}
+
+bool
+db_woken(struct db *db)
+{
+	return db->driver->woken(db);
+}
+
+int
+db_upkeep(struct db *db)
+{
+	assert(!db->depth);
+	return db->driver->upkeep(db);
+}
+
+const char *
+db_why(const struct db *db)
+{
+	return db->why;
+}
+
+void
+db_fail_after(struct db *db, int n)
+{
+	db->fail_after = n;
+}
+
+void
+db_skew_clock(struct db *db, int64_t ms)
+{
+	db->driver->skew_clock(db, ms);
+}
+
+/* --- the schema ----------------------------------------------------------- */
+
+/* Reads the one row of a statement: n whole numbers. */
+static int
+ask(struct db *db, enum sql sql, int64_t *out, int n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(db, sql, NO_ARGS, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	for (int i = 0; i < n && rc > 0; i++)
+		out[i] = db_col_int(&rows, i);
+	return rc < 0 ? rc : 0;
+}
+
+/* Returns 0, 0 for a new database. */
+int
+db_schema(struct db *db, struct db_schema *out)
+{
+	int64_t exists = 0, v[2] = {0, 0};
+	int rc = ask(db, SQL_SCHEMA_EXISTS, &exists, 1);
+
+	if (!rc && exists)
+		rc = ask(db, SQL_SCHEMA_VERSION, v, 2);
+	if (rc)
+		return rc;
+	*out = (struct db_schema){v[0], v[1]};
+	return 0;
+}
+
+static int
+apply(struct db *db, int version)
+{
+	const struct sql_migration *m = &sql_migrations[version];
+	int rc = db->driver->text(db, m->text[db->driver->dialect]);
+
+	if (!rc)
+		rc = db_run(db, SQL_SCHEMA_APPLIED,
+		            ARGS(V(version + 1), V(m->compatible), V(m->name)));
+	return rc < 0 ? rc : 0;
+}
+
+/* Reads the schema, and refuses one that a later release has made unusable for
+ * this release. */
+static int
+usable_schema(struct db *db, struct db_schema *out, struct buf *why)
+{
+	struct db_schema schema = {0};
+	int rc = db_schema(db, &schema);
+
+	if (!rc && schema.compatible > SQL_VERSION) {
+		buf_addf(why,
+		         "%s was changed by a newer release of Stoker: it has "
+		         "schema %lld, and Stoker " STOKER_VERSION
+		         " knows schema %d; install the newer release again, "
+		         "or restore a backup made before the upgrade%s",
+		         db->name, (long long)schema.version, SQL_VERSION,
+		         db->driver->migrates ? " (stoker restore)" : "");
+		rc = -EPROTONOSUPPORT;
+	}
+	if (!rc)
+		*out = schema;
+	return rc;
+}
+
+/* Has one process at a time migrate: the others wait for the row of the first
+ * migration. In a new database they fail to create what is there already. */
+static int
+upgrade(struct db *db, struct buf *why)
+{
+	struct db_schema schema = {0};
+	int64_t first;
+	int rc = usable_schema(db, &schema, why);
+
+	if (!rc && schema.version)
+		rc = ask(db, SQL_SCHEMA_LOCK, &first, 1)
+		             ?: usable_schema(db, &schema, why);
+	for (; !rc && schema.version < SQL_VERSION; schema.version++)
+		rc = apply(db, (int)schema.version);
+	return rc;
+}
+
+static int
+migrate(struct db *db, struct buf *why)
+{
+	int rc = -EEXIST;
+
+	for (int i = 0; i < MIGRATE_TRIES && rc == -EEXIST; i++) {
+		rc = db_begin(db);
+		if (rc)
+			return rc;
+		rc = upgrade(db, why);
+		if (rc)
+			db_rollback(db);
+		else
+			rc = db_commit(db);
+	}
+	return rc;
+}
+
+/* Changes nothing. */
+static int
+check(struct db *db, struct buf *why)
+{
+	struct db_schema schema = {0};
+	int rc = usable_schema(db, &schema, why);
+
+	if (rc || schema.version >= SQL_VERSION ||
+	    (schema.version && db->look))
+		return rc;
+	if (db->look) {
+		buf_addf(why, "%s is not a database of Stoker", db->name);
+		return -EMEDIUMTYPE;
+	}
+	buf_addf(why,
+	         "%s has schema %lld, and this release needs schema %d: run "
+	         "stoker migrate",
+	         db->name, (long long)schema.version, SQL_VERSION);
+	return -ESTALE;
+}
+
+int
+db_check_schema(struct db *db, bool may_migrate, struct buf *why)
+{
+	int rc = !db->look && (may_migrate || db->driver->migrates)
+	                 ? migrate(db, why)
+	                 : check(db, why);
+
+	if (rc && !why->len)
+		buf_addf(why, "%s: %s", db->name, db->why);
+	return rc;
+}
+
+/* --- opening -------------------------------------------------------------- */
+
+void
+db_close(struct db *db)
+{
+	if (db)
+		db->driver->close(db);
+}
+
+static void
+close_db(struct db **db)
+{
+	db_close(*db);
+}
+
+int
+db_open(const struct db_options *o, struct db **out, struct buf *why)
+{
+	const struct db_driver *driver =
+		db_is_remote(o->url) ? &db_postgres : &db_sqlite;
+	CLEANUP(close_db) struct db *db = NULL;
+	int rc = driver->open(o, &db);
+
+	if (rc)
+		buf_addf(why, "%s: %s", db ? db->name : "the database",
+		         db && *db->why ? db->why : strerror(-rc));
+	if (!rc)
+		rc = db_check_schema(db, o->migrate, why);
+	if (rc)
+		return rc;
+	*out = TAKE(db);
+	return 0;
+}
+
+int
+db_refresh(struct db *db)
+{
+	assert(!db->depth);
+	return db->driver->refresh(db);
+}

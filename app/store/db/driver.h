@@ -1,0 +1,64 @@
+/*
+ * What an engine does behind db.h. db.c nests transactions, applies migrations
+ * and fails on purpose; a driver runs texts and statements.
+ */
+#pragma once
+
+#include "db.h"
+
+/* What the drivers' own structs begin with. */
+struct db {
+	const struct db_driver *driver;
+	char *name; /* of the database, for messages */
+	bool look;
+	int depth;   /* depth of nested transactions */
+	bool doomed; /* an inner transaction was rolled back */
+	int fail_after;
+	char why[200];
+};
+
+struct db_driver {
+	enum sql_dialect dialect;
+	bool migrates; /* whoever opens it first: nobody else may be at work */
+
+	/* Connects. On failure *out is set, too, if there is a db->why. */
+	int (*open)(const struct db_options *o, struct db **out);
+	void (*close)(struct db *db);
+	/* Reconnects if need be, and calls db_check_schema(). */
+	int (*refresh)(struct db *db);
+
+	/* Runs texts that are no statement of sql/query. */
+	int (*text)(struct db *db, const char *sql);
+	int (*begin)(struct db *db);
+	int (*commit)(struct db *db);
+	void (*abandon)(struct db *db);
+	/* True when the transaction can only be rolled back. */
+	bool (*is_lost)(struct db *db);
+
+	int (*query)(struct db *db, enum sql sql, const struct db_value *v,
+	             size_t n, struct db_rows *out);
+	int (*next)(struct db_rows *rows);
+	void (*finish)(struct db_rows *rows);
+	/* Rows changed by the statement that was read to its end last. */
+	int (*changes)(struct db *db);
+	/* Wakes others after a statement outside a transaction. */
+	void (*announce)(struct db *db);
+	const char *(*col_text)(const struct db_rows *rows, int column);
+	int64_t (*col_int)(const struct db_rows *rows, int column);
+	double (*col_real)(const struct db_rows *rows, int column);
+	const char *(*col_name)(const struct db_rows *rows, int column);
+
+	int64_t (*data_version)(struct db *db);
+	int (*wake_fd)(struct db *db);
+	bool (*woken)(struct db *db);
+	int (*upkeep)(struct db *db);
+	void (*skew_clock)(struct db *db, int64_t ms);
+};
+
+extern const struct db_driver db_sqlite, db_postgres;
+
+/*
+ * Refuses a schema that this release can't use, and migrates an older one where
+ * that is asked for; *why gets one line.
+ */
+MUST_CHECK int db_check_schema(struct db *db, bool migrate, struct buf *why);

@@ -58,15 +58,14 @@ MUST_CHECK int store_open(const struct conf *conf, bool worker,
  *   Shape    *out_version is the newest migration
  *   Errors   as store_open()
  */
-MUST_CHECK int store_migrate(const struct conf *conf, int64_t *out_version,
-                             struct buf *why);
+MUST_CHECK int
+store_migrate(const struct conf *conf, int64_t *out_version, struct buf *why);
 void store_close(struct store *s);
 /* Open only the database, read-only (db.h); db_close() it: that which conf
  * names, or the file in a directory. */
 MUST_CHECK int
 store_look(const struct conf *conf, struct db **out, struct buf *why);
-MUST_CHECK int
-store_look_in(const char *dir, struct db **out, struct buf *why);
+MUST_CHECK int store_look_in(const char *dir, struct db **out, struct buf *why);
 /* Reopens the database when its file was replaced, or its server restarted.
  * Call it between requests. */
 MUST_CHECK int store_refresh(struct store *s);

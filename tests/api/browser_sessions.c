@@ -1,7 +1,6 @@
 /* Browsers that sign in with a key or a JWT, and hold a cookie from then on. */
 #include "lib/api_short.h"
 
-#include <sqlite3.h>
 #include <string.h>
 
 #define SIGN      "/api/v1/browser-session"
@@ -124,28 +123,6 @@ TEST(a_cookie_is_one_that_no_script_and_no_other_site_gets)
 }
 END
 
-/* Opens the store as an administrator with sqlite3(1) would. */
-static sqlite3 *
-by_hand(struct test_api *a)
-{
-	char path[128];
-	sqlite3 *db;
-
-	snprintf(path, sizeof(path), "%s/stoker.db", a->store.dir);
-	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_busy_timeout(db, 10000), SQLITE_OK);
-	return db;
-}
-
-static void
-change_store(struct test_api *a, const char *sql)
-{
-	sqlite3 *db = by_hand(a);
-
-	ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
-}
-
 /* The Authorization that a link of the caller hands over. */
 static void
 make_link(struct test_api *a, enum api_key key, char out[static COOKIE])
@@ -219,7 +196,7 @@ TEST(a_link_works_until_its_time_and_no_longer_than_its_key)
 		char link[COOKIE];
 
 		make_link(&a, KEY_VIEWER, link);
-		change_store(&a, ends[i]);
+		test_sql(&a.store, ends[i], NULL, 0);
 		r = follow(&a, link);
 		assert_error(&r, 401, "Unauthorized");
 	}
@@ -417,17 +394,7 @@ END
 static void
 hash_of(struct test_api *a, char *out, size_t size)
 {
-	sqlite3 *db = by_hand(a);
-	sqlite3_stmt *s;
-
-	ck_assert_int_eq(sqlite3_prepare_v2(db,
-	                                    "SELECT hash FROM browser_session",
-	                                    -1, &s, NULL),
-	                 SQLITE_OK);
-	ck_assert_int_eq(sqlite3_step(s), SQLITE_ROW);
-	snprintf(out, size, "%s", (const char *)sqlite3_column_text(s, 0));
-	sqlite3_finalize(s);
-	sqlite3_close(db);
+	test_sql(&a->store, "SELECT hash FROM browser_session", out, size);
 }
 
 static void
@@ -437,7 +404,7 @@ age(struct test_api *a, const char *column, int64_t by_ms)
 
 	snprintf(sql, sizeof(sql), "UPDATE browser_session SET %s = %s - %lld",
 	         column, column, (long long)by_ms);
-	change_store(a, sql);
+	test_sql(&a->store, sql, NULL, 0);
 }
 
 TEST(a_cookie_ends_at_its_time_and_when_it_is_idle)

@@ -20,13 +20,17 @@ struct test_store {
 
 struct test_store test_store(void);
 void test_store_done(struct test_store *t);
+/* True when stores are on the server that STOKER_TEST_DB names. */
+bool test_on_server(void);
+/* Runs SQL on a store's database as an administrator would; out, unless it is
+ * NULL, gets the first value. */
+void test_sql(const struct test_store *t, const char *sql, char *out,
+              size_t size);
 /* The configuration of a store in dir: in SQLite, or in a schema of the
  * PostgreSQL server that STOKER_TEST_DB names. */
 struct conf test_conf(const char *dir);
-/* [store] database of that: valid for the next seven calls. */
+/* [store] database of that. */
 const char *test_database(const char *dir);
-/* Runs SQL on PostgreSQL as an administrator with psql would. */
-void test_sql(const char *url, const char *sql);
 /* A store with that service in a directory that is there. */
 void test_store_in(const char *dir, struct store *out);
 /* Removes a file or directory, with all that is in it. */

@@ -8,8 +8,8 @@
 static int
 prepare(struct db *db, const char *text, sqlite3_stmt **out)
 {
-	return sqlite_errno(
-		db, sqlite3_prepare_v2(sqlite_of(db)->link.conn, text, -1, out, NULL));
+	return sqlite_errno(db, sqlite3_prepare_v2(sqlite_of(db)->link.conn,
+	                                           text, -1, out, NULL));
 }
 
 static void

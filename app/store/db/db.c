@@ -277,8 +277,7 @@ check(struct db *db, struct buf *why)
 	struct db_schema schema = {0};
 	int rc = usable_schema(db, &schema, why);
 
-	if (rc || schema.version >= SQL_VERSION ||
-	    (schema.version && db->look))
+	if (rc || schema.version >= SQL_VERSION || (schema.version && db->look))
 		return rc;
 	if (db->look) {
 		buf_addf(why, "%s is not a database of Stoker", db->name);
@@ -321,8 +320,8 @@ close_db(struct db **db)
 int
 db_open(const struct db_options *o, struct db **out, struct buf *why)
 {
-	const struct db_driver *driver =
-		db_is_remote(o->url) ? &db_postgres : &db_sqlite;
+	const struct db_driver *driver = db_is_remote(o->url) ? &db_postgres
+	                                                      : &db_sqlite;
 	CLEANUP(close_db) struct db *db = NULL;
 	int rc = driver->open(o, &db);
 

@@ -64,7 +64,7 @@ state_errno(const char *state)
 		{"23505", -EEXIST}, /* unique key */
 		{"23", -EINVAL},
 		{"25006", -EROFS},
-		{"40", -EBUSY},     /* serialization, deadlock */
+		{"40", -EBUSY}, /* serialization, deadlock */
 		{"42501", -EACCES},
 		{"42710", -EEXIST}, /* objects that are there already */
 		{"42723", -EEXIST},
@@ -88,8 +88,8 @@ state_errno(const char *state)
 static void
 say(struct db *db, const char *message)
 {
-	snprintf(db->why, sizeof(db->why), "%.*s",
-	         (int)strcspn(message, "\n"), message);
+	snprintf(db->why, sizeof(db->why), "%.*s", (int)strcspn(message, "\n"),
+	         message);
 }
 
 /* Returns the errno of a result, which is freed if it is one of a failure or
@@ -164,8 +164,8 @@ check_place(struct postgres *p)
 static int
 with_channel(struct postgres *p, const char *command, const char *rest)
 {
-	char *quoted = PQescapeIdentifier(p->conn, p->channel,
-	                                  strlen(p->channel));
+	char *quoted =
+		PQescapeIdentifier(p->conn, p->channel, strlen(p->channel));
 	char sql[4 * CHANNEL_MAX];
 
 	if (!quoted)
@@ -377,10 +377,11 @@ run_once(struct postgres *p, enum sql sql, const struct db_value *v, size_t n,
 	assert(n <= PARAMS_MAX);
 	for (size_t i = 0; i < n; i++)
 		values[i] = text_of(&v[i], numbers[i]);
-	return rc ?: taken(p,
-	                   PQexecPrepared(p->conn, sql_queries[sql].name,
-	                                  (int)n, values, NULL, NULL, 0),
-	                   out);
+	return rc
+	               ?: taken(p,
+	                        PQexecPrepared(p->conn, sql_queries[sql].name,
+	                                       (int)n, values, NULL, NULL, 0),
+	                        out);
 }
 
 /* Waits, at random, before a statement that was aborted is repeated. */

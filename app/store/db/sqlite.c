@@ -64,16 +64,17 @@ sqlite_errno(struct db *db, int code)
 
 	if (rc)
 		snprintf(db->why, sizeof(db->why), "%s",
-		         sqlite_of(db)->link.conn ? sqlite3_errmsg(sqlite_of(db)->link.conn)
-		                       : sqlite3_errstr(code));
+		         sqlite_of(db)->link.conn
+		                 ? sqlite3_errmsg(sqlite_of(db)->link.conn)
+		                 : sqlite3_errstr(code));
 	return rc;
 }
 
 static int
 text(struct db *db, const char *sql)
 {
-	return sqlite_errno(
-		db, sqlite3_exec(sqlite_of(db)->link.conn, sql, NULL, NULL, NULL));
+	return sqlite_errno(db, sqlite3_exec(sqlite_of(db)->link.conn, sql,
+	                                     NULL, NULL, NULL));
 }
 
 /*
@@ -301,7 +302,8 @@ open_conn(struct db *db)
 	const int flags =
 		(db->look ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
 		SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
-	int code = sqlite3_open_v2(db->name, &sqlite_of(db)->link.conn, flags, NULL);
+	int code = sqlite3_open_v2(db->name, &sqlite_of(db)->link.conn, flags,
+	                           NULL);
 
 	if (code == SQLITE_OK)
 		code = configure(sqlite_of(db), sqlite_of(db)->link.conn);
@@ -350,9 +352,10 @@ statement(struct db *db, enum sql sql, sqlite3_stmt **out)
 	sqlite3_stmt **slot = &sqlite_of(db)->link.stmts[sql];
 
 	if (!*slot) {
-		int code = sqlite3_prepare_v3(
-			sqlite_of(db)->link.conn, sql_queries[sql].text[SQL_SQLITE], -1,
-			SQLITE_PREPARE_PERSISTENT, slot, NULL);
+		int code = sqlite3_prepare_v3(sqlite_of(db)->link.conn,
+		                              sql_queries[sql].text[SQL_SQLITE],
+		                              -1, SQLITE_PREPARE_PERSISTENT,
+		                              slot, NULL);
 
 		if (code != SQLITE_OK)
 			return sqlite_errno(db, code);

@@ -1,7 +1,7 @@
 /*
  * The embedded driver: a connection to SQLite, and the file of the database. A
- * commit touches the file, so that inotify (IN_ATTRIB) wakes processes that wait
- * for it.
+ * commit touches the file, so that inotify (IN_ATTRIB) wakes processes that
+ * wait for it.
  */
 #pragma once
 

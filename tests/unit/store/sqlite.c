@@ -1,8 +1,8 @@
-#include "store/db/row.h"
+/* The driver of SQLite: its file, its WAL and its plans. */
 #include "store/db/sqlite.h"
 
 #include "lib/store.h"
-#include "store/link.h"
+#include "store/idempotency.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,19 +15,6 @@ static void
 path_of(const struct test_store *t, const char *file, char out[static 128])
 {
 	snprintf(out, 128, "%s/%s", t->dir, file);
-}
-
-/* Runs SQL as an administrator with sqlite3(1) would. */
-static void
-by_hand(const struct test_store *t, const char *sql)
-{
-	char path[128];
-	sqlite3 *c;
-
-	path_of(t, "stoker.db", path);
-	ck_assert_int_eq(sqlite3_open(path, &c), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_exec(c, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(c);
 }
 
 static int
@@ -54,44 +41,6 @@ TEST(files_are_the_groups_whatever_the_umask)
 		path_of(&t, files[i], path);
 		ck_assert_int_eq(stat(path, &st), 0);
 		ck_assert_uint_eq(st.st_mode & 0777, 0660);
-	}
-}
-END
-
-TEST(a_migrated_database_is_left_as_it_is)
-{
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	CLEANUP_STORE struct store again = test_store_again(&t, false);
-
-	ck_assert_int_eq(services(&again), 1);
-}
-END
-
-/* version in the table, oldest release it allows, what opening says */
-static const struct {
-	int version, compatible, expected;
-} schemas[] = {
-	{SQL_VERSION + 1, SQL_VERSION, 0},
-	{SQL_VERSION + 1, SQL_VERSION + 1, -EPROTONOSUPPORT},
-};
-
-TEST(a_newer_schema_opens_only_if_it_says_so)
-{
-	for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
-		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-		CLEANUP_TEST_STORE struct test_store t = test_store();
-		CLEANUP_STORE struct store s = {.profiles_fd = -1};
-		const struct conf conf = test_conf(t.dir);
-		char sql[128];
-
-		snprintf(sql, sizeof(sql),
-		         "INSERT INTO migration VALUES (%d, %d, 'later', 0)",
-		         schemas[i].version, schemas[i].compatible);
-		by_hand(&t, sql);
-		ck_assert_int_eq(store_open(&conf, false, &s, &why),
-		                 schemas[i].expected);
-		ck_assert_int_eq(strstr(buf_str(&why), "newer") != NULL,
-		                 schemas[i].expected != 0);
 	}
 }
 END
@@ -150,7 +99,7 @@ TEST(a_replaced_file_is_followed)
 	ck_assert_int_eq(services(&t.s), 1);
 	path_of(&other, "stoker.db", from);
 	path_of(&t, "stoker.db", to);
-	by_hand(&t, "PRAGMA wal_checkpoint(TRUNCATE)");
+	test_sql(&t, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, 0);
 	ck_assert_int_eq(rename(from, to), 0);
 	ck_assert_int_eq(store_refresh(&t.s), 0);
 	ck_assert_int_eq(services(&t.s), 0);
@@ -168,21 +117,6 @@ TEST(a_vanished_file_is_an_error_and_not_an_empty_store)
 }
 END
 
-TEST(an_inner_rollback_dooms_the_outer_transaction)
-{
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-
-	ck_assert_int_eq(store_begin(&t.s), 0);
-	ck_assert_int_eq(service_delete(&t.s, TEST_TENANT, TEST_SERVICE), 0);
-	ck_assert_int_eq(store_begin(&t.s), 0);
-	store_rollback(&t.s);
-	ck_assert_int_eq(store_commit(&t.s), -ECANCELED);
-	ck_assert_int_eq(services(&t.s), 1);
-	ck_assert_int_eq(store_begin(&t.s), 0); /* and is forgotten */
-	ck_assert_int_eq(store_commit(&t.s), 0);
-}
-END
-
 TEST(a_lock_that_never_comes_is_busy_after_the_ceiling)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -193,20 +127,6 @@ TEST(a_lock_that_never_comes_is_busy_after_the_ceiling)
 	store_rollback(&t.s);
 	ck_assert_int_eq(store_begin(&other), 0);
 	store_rollback(&other);
-}
-END
-
-TEST(data_version_shows_the_commits_of_others_only)
-{
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	CLEANUP_STORE struct store other = test_store_again(&t, false);
-	int64_t before = db_data_version(t.s.db);
-	char id[ID_MAX];
-
-	test_enqueue(&t.s, 0, id);
-	ck_assert_int_eq(db_data_version(t.s.db), before);
-	test_enqueue(&other, 1, id);
-	ck_assert_int_ne(db_data_version(t.s.db), before);
 }
 END
 
@@ -295,46 +215,65 @@ TEST(frequent_statements_neither_scan_nor_sort)
 }
 END
 
-struct key_row {
-	char *id, *secret;
-};
-
-TEST(a_statement_with_other_columns_is_refused)
+static int64_t
+size_of(const struct test_store *t, const char *file)
 {
-	static const struct row_field good[] = {ROW_FIELD(key_row, id),
-	                                        ROW_FIELD(key_row, secret)},
-				      swapped[] = {ROW_FIELD(key_row, secret),
-	                                           ROW_FIELD(key_row, id)};
-	static const struct row_type types[] = {
-		ROW_TYPE(key_row, good),
-		ROW_TYPE(key_row, swapped),
-		{sizeof(struct key_row), good, 1},
-	};
-	static const int expected[] = {0, -EPROTO, -EPROTO};
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct key_row row = {0};
+	char path[128];
+	struct stat st;
 
-	ck_assert_int_eq(link_key_make(&t.s), 0);
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		ck_assert_int_eq(row_one(t.s.db, &types[i], &row,
-		                         SQL_LINK_KEY_NEWEST, NO_ARGS),
-		                 expected[i]);
-		row_done(&types[i], &row);
-	}
+	snprintf(path, sizeof(path), "%s/%s", t->dir, file);
+	return stat(path, &st) ? -1 : st.st_size;
+}
+
+static void
+fill_wal(struct test_store *t)
+{
+	CLEANUP_FREE char *body = calloc(1, 1 << 20);
+	struct idempotency_key k = {"t", "a", "k"};
+	struct idempotency v = {"", 200, "", body};
+
+	memset(body, 'x', (1 << 20) - 1);
+	for (int i = 0; size_of(t, "stoker.db-wal") <= WAL_MAX_BYTES; i++)
+		ck_assert_int_eq(idempotency_put(&t->s, &k, &v), 0);
+}
+
+TEST(a_long_wal_is_moved_before_its_time)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+
+	ck_assert_int_eq(db_upkeep(t.s.db), 0);
+	ck_assert_int_lt(size_of(&t, "stoker.db"), 1 << 20);
+	fill_wal(&t);
+	ck_assert_int_eq(db_upkeep(t.s.db), 0);
+	ck_assert_int_gt(size_of(&t, "stoker.db"), 1 << 20);
 }
 END
 
-SUITE("db", files_are_the_groups_whatever_the_umask,
-      a_migrated_database_is_left_as_it_is,
-      a_newer_schema_opens_only_if_it_says_so,
-      a_file_that_is_no_database_is_refused,
-      processes_that_open_a_new_store_at_once_agree,
-      a_replaced_file_is_followed,
-      a_vanished_file_is_an_error_and_not_an_empty_store,
-      an_inner_rollback_dooms_the_outer_transaction,
-      a_lock_that_never_comes_is_busy_after_the_ceiling,
-      data_version_shows_the_commits_of_others_only,
-      only_the_worker_moves_the_wal,
-      every_statement_prepares_with_its_parameters,
-      frequent_statements_neither_scan_nor_sort,
-      a_statement_with_other_columns_is_refused)
+TEST(the_wal_does_not_grow_once_it_was_moved)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	int64_t before;
+
+	fill_wal(&t);
+	before = size_of(&t, "stoker.db-wal");
+	for (int i = 0; i < 20; i++) {
+		char id[ID_MAX];
+
+		ck_assert_int_eq(db_upkeep(t.s.db), 0);
+		test_enqueue(&t.s, i, id);
+	}
+	ck_assert_int_le(size_of(&t, "stoker.db-wal"), before);
+}
+END
+
+SUITE_TIMEOUT("sqlite", 120, files_are_the_groups_whatever_the_umask,
+              a_file_that_is_no_database_is_refused,
+              processes_that_open_a_new_store_at_once_agree,
+              a_replaced_file_is_followed,
+              a_vanished_file_is_an_error_and_not_an_empty_store,
+              a_lock_that_never_comes_is_busy_after_the_ceiling,
+              only_the_worker_moves_the_wal,
+              every_statement_prepares_with_its_parameters,
+              frequent_statements_neither_scan_nor_sort,
+              a_long_wal_is_moved_before_its_time,
+              the_wal_does_not_grow_once_it_was_moved)

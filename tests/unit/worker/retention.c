@@ -3,21 +3,9 @@
 #include "base/clock.h"
 #include "lib/store.h"
 #include "store/db/db_test.h"
-#include "store/idempotency.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static int64_t
-size_of(const struct test_store *t, const char *file)
-{
-	char path[128];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/%s", t->dir, file);
-	return stat(path, &st) ? -1 : st.st_size;
-}
 
 static struct conf
 limits(int64_t bytes, int64_t age_s)
@@ -26,51 +14,6 @@ limits(int64_t bytes, int64_t age_s)
 	                     .store_max_age = age_s,
 	                     .worker_lease = TEST_LEASE_MS / MS_PER_S};
 }
-
-static void
-fill_wal(struct test_store *t)
-{
-	CLEANUP_FREE char *body = calloc(1, 1 << 20);
-	struct idempotency_key k = {"t", "a", "k"};
-	struct idempotency v = {"", 200, "", body};
-
-	memset(body, 'x', (1 << 20) - 1);
-	for (int i = 0; size_of(t, "stoker.db-wal") <= WAL_MAX_BYTES; i++)
-		ck_assert_int_eq(idempotency_put(&t->s, &k, &v), 0);
-}
-
-TEST(a_long_wal_is_moved_before_its_time)
-{
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = limits(INT64_MAX, 1000);
-	struct retention r = {.soon_ns = 1000, .later_ns = 1000};
-
-	retention_step(&r, &t.s, &conf, 1);
-	ck_assert_int_lt(size_of(&t, "stoker.db"), 1 << 20);
-	fill_wal(&t);
-	retention_step(&r, &t.s, &conf, 2);
-	ck_assert_int_gt(size_of(&t, "stoker.db"), 1 << 20);
-}
-END
-
-TEST(the_wal_does_not_grow_once_it_was_moved)
-{
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = limits(INT64_MAX, 1000);
-	struct retention r = {0};
-	int64_t before;
-
-	fill_wal(&t);
-	before = size_of(&t, "stoker.db-wal");
-	for (int i = 0; i < 20; i++) {
-		char id[ID_MAX];
-
-		retention_step(&r, &t.s, &conf, 0);
-		test_enqueue(&t.s, i, id);
-	}
-	ck_assert_int_le(size_of(&t, "stoker.db-wal"), before);
-}
-END
 
 TEST(old_and_surplus_profiles_go_with_their_bytes)
 {
@@ -176,9 +119,7 @@ TEST(leases_are_renewed_after_the_clock_was_set_before_they_run_out)
 }
 END
 
-SUITE("retention", a_long_wal_is_moved_before_its_time,
-      the_wal_does_not_grow_once_it_was_moved,
-      old_and_surplus_profiles_go_with_their_bytes,
+SUITE("retention", old_and_surplus_profiles_go_with_their_bytes,
       a_profile_is_kept_for_as_many_seconds_as_told,
       jobs_of_silent_workers_are_given_up_one_lease_later,
       leases_are_renewed_after_the_clock_was_set_before_they_run_out)

@@ -10,7 +10,7 @@ can_capture allocs || exit
 
 # A probe costs half a microsecond or several, as the machine is; so few calls
 # are within the budget everywhere.
-rate=3000
+rate=1000
 begin some $rate
 check its_allocations_are_captured captured some
 check shares_of_bytes_are_true agree some alloc_space 3 4 15
@@ -23,7 +23,7 @@ kill -KILL "$pid"
 # part of the time, in which it does less, so that the sum comes out too small.
 begin many 1000000
 check a_busy_ones_allocations_are_captured captured many
-check shares_of_a_busy_one_are_true agree many alloc_space 3 5 95
+check shares_of_a_busy_one_are_true agree many alloc_space 3 5 97
 told_so() { grep -q 'a part of the time' "$tmp/many.txt"; }
 check the_report_says_that_it_was_watched_in_parts told_so
 kill -KILL "$pid"

@@ -32,17 +32,19 @@ stoker_alloc(void *ctx)
 	const struct emit_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct emit_event e = {.call = -1, .class = EMIT_ALLOC};
 
-	if (ALLOCS_HAS_UNLESS(cookie) && !read_reg(ctx, ALLOCS_OLD_OF(cookie)))
-		return 0;
 	count = bpf_map_lookup_elem(&calls, &slot);
 	if (!s || !count)
 		return 0;
-	e.size = bytes_of(ctx, cookie);
 	count->calls++;
+	if (ALLOCS_HAS_UNLESS(cookie) && !read_reg(ctx, ALLOCS_OLD_OF(cookie)))
+		return 0;
+	e.size = bytes_of(ctx, cookie);
 	count->bytes += e.size;
 	e.scale = s->scale;
 	e.mean = s->mean;
-	if (e.scale && e.mean && e.mean >> 32 == 0 && is_kept(e.size, e.mean))
-		emit(ctx, &e);
+	if (!e.scale || !e.mean || e.mean >> 32 || !is_kept(e.size, e.mean))
+		return 0;
+	count->told++;
+	emit(ctx, &e);
 	return 0;
 }

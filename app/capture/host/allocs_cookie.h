@@ -26,7 +26,3 @@
 #define ALLOCS_TO(number)     (UINT64_C(1) << 36 | (uint64_t)(number) << 32)
 #define ALLOCS_HAS_TO(cookie) ((cookie) >> 36 & 1)
 #define ALLOCS_TO_OF(cookie)  ((uint32_t)((cookie) >> 32 & 15))
-
-struct allocs_place;
-/* Makes the number of a place. */
-uint64_t allocs_cookie(const struct allocs_place *at, uint32_t slot);

@@ -68,6 +68,8 @@ struct emit_event {
 #define EMIT_SLOTS 256
 struct emit_calls {
 	uint64_t calls, bytes; /* since the program was loaded */
+	uint64_t told; /* calls that cost more: it told of them, and watched
+	                  their returns, too, where it does */
 };
 struct emit_slot {
 	uint64_t scale; /* of what is told from now on; 0: nothing is */

@@ -125,7 +125,7 @@ keep(uint64_t key, uint64_t id)
 /* --- calls ---------------------------------------------------------------- */
 
 static __always_inline void
-count(uint32_t slot, uint64_t bytes)
+count(uint32_t slot, uint64_t bytes, bool told)
 {
 	struct emit_calls *c = bpf_map_lookup_elem(&calls, &slot);
 
@@ -133,6 +133,7 @@ count(uint32_t slot, uint64_t bytes)
 		return;
 	c->calls++;
 	c->bytes += bytes;
+	c->told += told;
 }
 
 /* Notes the memory that a call replaces, if that is a sample. */
@@ -158,13 +159,16 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 	struct call c = {.mean = s->mean};
 	uint64_t id, *numbered;
 
-	if (ALLOCS_HAS_UNLESS(cookie) && !read_reg(regs, ALLOCS_OLD_OF(cookie)))
+	if (ALLOCS_HAS_UNLESS(cookie) &&
+	    !read_reg(regs, ALLOCS_OLD_OF(cookie))) {
+		count(ALLOCS_SLOT(cookie), 0, false);
 		return NO_MORE;
+	}
 	c.size = bytes_of(regs, cookie);
-	count(ALLOCS_SLOT(cookie), c.size);
 	c.chosen = c.mean && c.mean >> 32 == 0 && is_kept(c.size, c.mean);
 	if (ALLOCS_HAS_OLD(cookie))
 		note_old(regs, cookie, &c);
+	count(ALLOCS_SLOT(cookie), c.size, c.chosen || c.old);
 	numbered = bpf_session_cookie();
 	if ((!c.chosen && !c.old) || !numbered)
 		return NO_MORE;
@@ -247,7 +251,7 @@ stoker_free(void *ctx)
 	uint32_t slot = ALLOCS_SLOT(cookie);
 	uint64_t address = read_reg(ctx, ALLOCS_SIZE(cookie));
 
-	count(slot, 0);
+	count(slot, 0, false);
 	if (address)
 		clear(INUSE_KEY(slot, address));
 	return 0;

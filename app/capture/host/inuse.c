@@ -1,18 +1,13 @@
 #include "capture/inuse.h"
 
-#include "allocs_cookie.h"
 #include "base/clock.h"
-#include "base/msg.h"
-#include "capture/allocs.h"
 #include "capture/host/inuse.skel.h"
-#include "probe_link.h"
+#include "probe_watch.h"
 #include "program.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 
 DEFINE_CLEANUP(struct inuse_bpf *, inuse_bpf__destroy)
@@ -91,9 +86,6 @@ inuse_open(struct inuse *out)
  */
 
 #define LOOK_NS (100 * NS_PER_MS)
-/* A process may cost this much more than its budget: one that begins, or
- * reads its files anew, allocates much for a moment. */
-#define CREDIT_NS (100 * NS_PER_MS)
 /* Bytes for each sample: such that there are some hundred samples a second, and
  * so many more when rows become rare. A power of two, since neighbours of
  * one mean are then alike. */
@@ -105,19 +97,15 @@ inuse_open(struct inuse *out)
 /* One that has just begun may end soon. */
 #define LATE_NS (200 * NS_PER_MS)
 
-/* Calls that are made to measure what they cost count for the last slot. */
-#define NOBODY ALLOCS_COOKIE(EMIT_SLOTS - 1, 7, 0, 0)
-
-struct watched {
-	int32_t pid; /* 0: the slot is unused */
+struct held {
+	struct allocs_of of; /* pid 0: the slot is unused */
 	int links[2];
 	int file; /* not watched yet: its functions are in this file; or -1 */
-	struct allocs_of of;
-	struct emit_calls was; /* when it was looked at last */
-	int64_t looked_ns, credit_ns;
+	int64_t next_ns; /* when to look again */
+	struct probe_account account;
 };
 
-#define NOT_WATCHED                           \
+#define NOT_HELD                              \
 	{                                     \
 		.links = {-1, -1}, .file = -1 \
 	}
@@ -126,50 +114,10 @@ struct holder {
 	const struct inuse *inuse;
 	struct inuse_slot *slots;
 	struct inuse_set *sets;
-	struct emit_calls *percpu; /* room for one value of each CPU */
-	unsigned budget, ncpus;
-	uint32_t call_ns; /* what a call costs; 0: not yet known */
-	uint32_t nrows;   /* in use at the last look */
-	struct watched all[EMIT_SLOTS];
+	struct probe_watch watch;
+	uint32_t nrows; /* in use at the last look */
+	struct held all[EMIT_SLOTS];
 };
-
-static struct emit_calls
-count_calls(const struct holder *h, uint32_t slot)
-{
-	struct emit_calls sum = {0};
-
-	if (bpf_map_lookup_elem(h->inuse->calls_fd, &slot, h->percpu))
-		return sum;
-	for (unsigned i = 0; i < h->ncpus; i++) {
-		sum.calls += h->percpu[i].calls;
-		sum.bytes += h->percpu[i].bytes;
-	}
-	return sum;
-}
-
-/* Links the program to the functions that release memory, or to the others. */
-static int
-make_link(const struct holder *h, uint32_t slot, bool releases)
-{
-	const struct watched *w = &h->all[slot];
-	uint64_t offsets[ALLOCS_MAX_PLACES], cookies[ALLOCS_MAX_PLACES];
-	struct probe_link link = {
-		.type = releases ? PROBE_CALLS : PROBE_CALLS_AND_RETURNS,
-		.prog_fd = releases ? h->inuse->free_fd : h->inuse->hold_fd,
-		.file = w->file,
-		.pid = w->pid,
-		.offsets = offsets,
-		.cookies = cookies,
-	};
-
-	for (uint32_t i = 0; i < w->of.n; i++) {
-		if (w->of.places[i].releases != releases)
-			continue;
-		offsets[link.n] = w->of.places[i].offset;
-		cookies[link.n++] = allocs_cookie(&w->of.places[i], slot);
-	}
-	return link.n ? probe_link(&link) : -ENOENT;
-}
 
 static void
 stop(struct holder *h, uint32_t slot, enum inuse_state state)
@@ -190,21 +138,42 @@ forget(struct holder *h, uint32_t slot)
 			if (h->sets[i].rows[k].key &&
 			    INUSE_SLOT(h->sets[i].rows[k].key) == slot)
 				h->sets[i].rows[k].key = 0;
-	h->all[slot] = (struct watched)NOT_WATCHED;
+	h->all[slot] = (struct held)NOT_HELD;
 }
 
-/* Watches releases first: what is allocated meanwhile is not known. */
+/* Links the program to the functions that release memory, or to the others. */
+static int
+make_link(const struct holder *h, uint32_t slot, bool releases)
+{
+	const struct inuse *u = h->inuse;
+	const struct probe_link link = {
+		.type = releases ? PROBE_CALLS : PROBE_CALLS_AND_RETURNS,
+		.prog_fd = releases ? u->free_fd : u->hold_fd,
+		.file = h->all[slot].file,
+	};
+
+	const struct allocs_of *of = &h->all[slot].of;
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i < of->n; i++)
+		if ((of->places[i].releases != 0) == releases)
+			bits |= 1u << i;
+	return probe_watch_link(of, slot, bits, link);
+}
+
+/* Watches releases first: what is allocated meanwhile is not known. A process
+ * may cost somewhat more than its budget at first: one that begins, or reads
+ * its files anew, allocates much for a moment. */
 static void
 watch(struct holder *h, uint32_t slot)
 {
-	struct watched *w = &h->all[slot];
+	struct held *w = &h->all[slot];
 	struct inuse_slot *s = &h->slots[slot];
 
 	w->links[0] = make_link(h, slot, true);
-	*s = (struct inuse_slot){.mean = FIRST_MEAN, .pid = w->pid};
-	w->was = count_calls(h, slot);
-	w->looked_ns = clock_mono_ns();
-	w->credit_ns = CREDIT_NS;
+	*s = (struct inuse_slot){.mean = FIRST_MEAN, .pid = w->of.pid};
+	w->account = probe_account(&h->watch, slot, w->of.pid, PROBE_CREDIT_NS);
+	w->next_ns = w->account.looked_ns + LOOK_NS;
 	__atomic_store_n(&s->state, INUSE_WATCHED, __ATOMIC_RELEASE);
 	if (w->links[0] >= 0)
 		w->links[1] = make_link(h, slot, false);
@@ -246,49 +215,44 @@ mean_of(const struct holder *h, uint64_t mean, double bytes)
 /* Looks at what a process costs; it is not watched any more when that is too
  * much. */
 static void
-look_at(struct holder *h, uint32_t slot, int64_t now_ns)
+look_at(struct holder *h, uint32_t slot)
 {
-	struct watched *w = &h->all[slot];
-	struct emit_calls is = count_calls(h, slot);
-	int64_t ns = now_ns - w->looked_ns, cost;
+	struct held *w = &h->all[slot];
+	struct inuse_slot *s = &h->slots[slot];
+	struct probe_look look =
+		probe_look(&h->watch, slot, w->of.pid, &w->account);
 
-	if (!h->call_ns) /* later than the first is watched */
-		h->call_ns = probe_link_cost(h->inuse->free_fd, NOBODY);
-	cost = (int64_t)(is.calls - w->was.calls) * h->call_ns;
-
-	if (kill(w->pid, 0) && errno == ESRCH) {
+	if (kill(w->of.pid, 0) && errno == ESRCH) {
 		stop(h, slot, INUSE_ENDED);
-		return;
-	}
-	w->credit_ns += ns / 1000 * h->budget - cost;
-	if (w->credit_ns > CREDIT_NS)
-		w->credit_ns = CREDIT_NS;
-	if (w->credit_ns < 0) {
-		h->slots[slot].cost = (uint64_t)(cost * 1000 / ns);
+	} else if (w->account.credit_ns < 0) {
+		s->cost = (uint64_t)(look.cost_ns * 1000 / look.ns);
 		stop(h, slot, INUSE_COSTLY);
-		return;
+	} else {
+		s->mean = mean_of(h, s->mean,
+		                  (double)look.bytes * NS_PER_S /
+		                          (double)look.ns);
+		w->next_ns = w->account.looked_ns + LOOK_NS;
 	}
-	h->slots[slot].mean = mean_of(h, h->slots[slot].mean,
-	                              (double)(is.bytes - w->was.bytes) *
-	                                      NS_PER_S / (double)ns);
-	w->was = is;
-	w->looked_ns = now_ns;
 }
 
-static void
-look_at_all(struct holder *h)
+static int
+look(void *arg)
 {
+	struct holder *h = arg;
 	int64_t now_ns = clock_mono_ns();
 
 	count_rows(h);
 	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
-		const struct watched *w = &h->all[i];
+		const struct held *w = &h->all[i];
 
-		if (w->file >= 0 && now_ns >= w->looked_ns)
+		if (now_ns < w->next_ns)
+			continue;
+		if (w->file >= 0)
 			watch(h, i);
-		else if (w->links[1] >= 0 && now_ns >= w->looked_ns + LOOK_NS)
-			look_at(h, i, now_ns);
+		else if (w->links[1] >= 0)
+			look_at(h, i);
 	}
+	return (int)(LOOK_NS / NS_PER_MS);
 }
 
 /* Finds a slot: one that is unused, or else one of a process that ended. */
@@ -298,7 +262,7 @@ slot_for(struct holder *h)
 	uint32_t found = EMIT_SLOTS;
 
 	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
-		if (!h->all[i].pid)
+		if (!h->all[i].of.pid)
 			return i;
 		if (h->slots[i].state == INUSE_ENDED)
 			found = i;
@@ -308,34 +272,28 @@ slot_for(struct holder *h)
 	return found;
 }
 
-/* Takes a message; false when nobody sends any more. */
-static bool
-take(struct holder *h, int socket)
+static void
+begin(void *arg, const struct allocs_of *of, int *file)
 {
-	struct allocs_of m;
-	CLEANUP_FD int file = -1;
-	size_t nfds = 1;
-	ssize_t got = msg_recv(socket, &m, sizeof(m), &file, &nfds);
-	uint32_t slot;
+	struct holder *h = arg;
+	uint32_t slot = slot_for(h);
 
-	if (got <= 0) {
-		file = -1;
-		return got == -EMSGSIZE;
-	}
-	if (got != sizeof(m) || m.n > ALLOCS_MAX_PLACES || m.pid <= 0)
-		return true;
-	for (uint32_t i = 0; i < EMIT_SLOTS && !m.n; i++)
-		if (h->all[i].pid == m.pid)
-			forget(h, i);
-	slot = m.n && file >= 0 ? slot_for(h) : EMIT_SLOTS;
 	if (slot == EMIT_SLOTS)
-		return true;
-	h->all[slot] = (struct watched)NOT_WATCHED;
-	h->all[slot].pid = m.pid;
-	h->all[slot].of = m;
-	h->all[slot].file = TAKE_FD(file);
-	h->all[slot].looked_ns = clock_mono_ns() + (m.late ? LATE_NS : 0);
-	return true;
+		return;
+	h->all[slot] = (struct held)NOT_HELD;
+	h->all[slot].of = *of;
+	h->all[slot].file = TAKE_FD(*file);
+	h->all[slot].next_ns = clock_mono_ns() + (of->late ? LATE_NS : 0);
+}
+
+static void
+end(void *arg, int32_t pid)
+{
+	struct holder *h = arg;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		if (h->all[i].of.pid == pid)
+			forget(h, i);
 }
 
 static void *
@@ -346,36 +304,23 @@ map(int fd, size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static int
-holder_init(struct holder *h, const struct inuse *u, unsigned budget)
-{
-	int ncpus = libbpf_num_possible_cpus();
-
-	h->inuse = u;
-	h->budget = budget;
-	h->ncpus = ncpus > 0 ? (unsigned)ncpus : 1;
-	h->percpu = calloc(h->ncpus, sizeof(*h->percpu));
-	h->slots = map(u->slots_fd, INUSE_SLOTS_BYTES);
-	h->sets = map(u->sets_fd, INUSE_SETS_BYTES);
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		h->all[i] = (struct watched)NOT_WATCHED;
-	return h->percpu && h->slots && h->sets ? 0 : -ENOMEM;
-}
-
 void
 inuse_run(const struct inuse *u, int socket, int hold, unsigned budget)
 {
 	static struct holder h;
-	struct pollfd fds[] = {{socket, POLLIN, 0}, {hold, 0, 0}};
+	const struct probe_watcher by = {begin, end, look, &h};
 
-	if (holder_init(&h, u, budget))
-		return;
-	for (;;) {
-		if (poll(fds, ARRAY_LEN(fds), (int)(LOOK_NS / NS_PER_MS)) < 0 &&
-		    errno != EINTR)
-			return;
-		if (fds[1].revents || (fds[0].revents && !take(&h, socket)))
-			return;
-		look_at_all(&h);
-	}
+	h.inuse = u;
+	h.watch = (struct probe_watch){
+		.calls_fd = u->calls_fd,
+		.budget = budget,
+		.least = 1000,
+		.returns = true,
+	};
+	h.slots = map(u->slots_fd, INUSE_SLOTS_BYTES);
+	h.sets = map(u->sets_fd, INUSE_SETS_BYTES);
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		h.all[i] = (struct held)NOT_HELD;
+	if (h.slots && h.sets && !probe_watch_init(&h.watch, u->free_fd))
+		probe_watch_run(&by, socket, hold);
 }

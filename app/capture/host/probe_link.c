@@ -57,8 +57,9 @@ probe_link_try(enum probe_link_type type, int prog_fd)
 /* --- what a probe costs ---------------------------------------------------
  */
 
-#define TRIES 8  /* of which the fastest counts: others were interrupted */
-#define CALLS 64 /* in each */
+#define TRIES 15
+#define CALLS 64          /* in each */
+#define BYTES (32u << 10) /* that are used between two calls */
 
 /* A function that begins with an instruction that the kernel emulates, like
  * those that are probed. */
@@ -95,22 +96,52 @@ offset_in_file(uintptr_t address)
 	return found;
 }
 
+/* A program uses memory between its calls, so that the kernel finds little in
+ * the CPU's nearest cache. */
 static int64_t
 time_calls(void)
 {
+	static volatile char used[BYTES];
 	int64_t began = clock_cpu_ns();
 
-	for (int i = 0; i < CALLS; i++)
+	for (int i = 0; i < CALLS; i++) {
+		for (uint32_t k = 0; k < BYTES; k += 64)
+			used[k]++;
 		probed();
+	}
 	return clock_cpu_ns() - began;
 }
 
-uint32_t
+static int
+by_time(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+time_tries(int64_t took[static TRIES])
+{
+	for (int i = 0; i < TRIES; i++)
+		took[i] = time_calls();
+	qsort(took, TRIES, sizeof(*took), by_time);
+}
+
+static uint32_t
+each(int64_t with, int64_t without)
+{
+	int64_t ns = (with - without) / CALLS;
+
+	return ns > 0 && ns < UINT32_MAX ? (uint32_t)ns : PROBE_LINK_NS;
+}
+
+struct probe_cost
 probe_link_cost(int prog_fd, uint64_t cookie)
 {
 	CLEANUP_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t offset = offset_in_file((uintptr_t)probed);
-	int64_t best = INT64_MAX;
+	int64_t without[TRIES], with[TRIES];
 	const struct probe_link of = {
 		.type = PROBE_CALLS,
 		.prog_fd = prog_fd,
@@ -123,13 +154,12 @@ probe_link_cost(int prog_fd, uint64_t cookie)
 
 	/* The link stays until the process ends: to take it away can last
 	 * longer than all the rest. */
+	time_tries(without);
 	if (file < 0 || !offset || probe_link(&of) < 0)
-		return PROBE_LINK_NS;
-	for (int i = 0; i < TRIES; i++) {
-		int64_t took = time_calls();
-
-		best = took < best ? took : best;
-	}
-	return best > 0 && best / CALLS < UINT32_MAX ? (uint32_t)(best / CALLS)
-	                                             : PROBE_LINK_NS;
+		return (struct probe_cost){PROBE_LINK_NS, PROBE_LINK_NS};
+	time_tries(with);
+	return (struct probe_cost){
+		.least_ns = each(with[0], without[0]),
+		.usual_ns = each(with[TRIES / 2], without[TRIES / 2]),
+	};
 }

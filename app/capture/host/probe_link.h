@@ -32,7 +32,10 @@ MUST_CHECK int probe_link_try(enum probe_link_type type, int prog_fd);
  *
  *   Shape    prog_fd: a program for PROBE_CALLS, whose calls of this process
  *            have the cookie
- *   Returns  ns; PROBE_LINK_NS when that cannot be measured
+ *   Returns  PROBE_LINK_NS when that cannot be measured
  */
 #define PROBE_LINK_NS 1000
-uint32_t probe_link_cost(int prog_fd, uint64_t cookie);
+struct probe_cost {
+	uint32_t least_ns, usual_ns; /* of a call */
+};
+struct probe_cost probe_link_cost(int prog_fd, uint64_t cookie);

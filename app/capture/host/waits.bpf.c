@@ -105,13 +105,14 @@ struct {
 } control SEC(".maps");
 
 struct thread {
-	uint64_t since_ns;   /* when it began to wait; 0: it does not */
-	uint64_t waited_ns;  /* in this system call, not yet told of */
-	uint64_t size, mean; /* of the wait to tell of */
-	uint64_t address;    /* of the lock */
-	uint32_t holder;     /* of the lock, when the wait began; 0: unknown */
+	/* Every switch uses these; the rest is of waits to tell of. */
+	uint64_t since_ns;  /* when it began to wait; 0: it does not */
+	uint64_t waited_ns; /* in this system call, not yet told of */
+	uint32_t holder;    /* of the lock, when the wait began; 0: unknown */
 	uint32_t fd;
-	int32_t call; /* negative: a page fault */
+	uint64_t size, mean;
+	uint64_t address; /* of the lock */
+	int32_t call;     /* negative: a page fault */
 	uint32_t class;
 	uint64_t ip; /* of the instruction that faulted */
 };
@@ -169,6 +170,16 @@ struct call {
 	uint64_t ip;      /* of the instruction that made it */
 };
 
+static int32_t
+number_of(const void *regs)
+{
+	const struct pt_regs___x86 *x86 = regs;
+	const struct pt_regs___arm *arm = regs;
+
+	return bpf_core_field_exists(x86->orig_ax) ? (int32_t)x86->orig_ax
+	                                           : arm->syscallno;
+}
+
 /* The registers of a thread that waits are those of its system call or fault.
  */
 static void
@@ -177,14 +188,13 @@ read_call(const void *regs, struct call *out)
 	const struct pt_regs___x86 *x86 = regs;
 	const struct pt_regs___arm *arm = regs;
 
+	out->number = number_of(regs);
 	if (bpf_core_field_exists(x86->orig_ax)) {
-		out->number = (int32_t)x86->orig_ax;
 		out->a = x86->di;
 		out->b = x86->si;
 		out->c = x86->dx;
 		out->ip = x86->ip;
 	} else {
-		out->number = arm->syscallno;
 		out->a = arm->orig_x0;
 		out->b = arm->regs[1];
 		out->c = arm->regs[2];
@@ -229,8 +239,9 @@ is_held(const struct mutex *m)
 }
 
 /* Finds the thread that has the lock for which the current thread begins to
- * wait. The word of a lock that lends its priority, or outlives its holder, is
- * the holder itself. Source: futex(2), get_robust_list(2). */
+ * wait, by a call of futex(2); 0: unknown. The word of a lock that lends its
+ * priority, or outlives its holder, is the holder itself. Source: futex(2),
+ * get_robust_list(2). */
 static uint32_t
 holder_of(const struct call *call)
 {
@@ -238,8 +249,6 @@ holder_of(const struct call *call)
 	uint32_t op = call->b & FUTEX_OP, value = (uint32_t)call->c;
 	struct mutex m = {0};
 
-	if (call->number != futex)
-		return 0;
 	if (op == 6 || op == 13) {
 		bpf_probe_read_user(&m.word, sizeof(m.word), address);
 		return m.word & FUTEX_TID;
@@ -323,7 +332,7 @@ static bool
 add_wait(const struct emit_control *c, struct task_struct *task,
          struct thread *t, uint64_t size)
 {
-	bool of_disk = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
+	bool of_disk = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	uint32_t draw = bpf_get_prandom_u32();
 	struct call call;
 
@@ -362,13 +371,17 @@ begin(struct task_struct *task, uint64_t now_ns)
 {
 	struct thread *t = bpf_task_storage_get(&threads, task, NULL,
 	                                        BPF_LOCAL_STORAGE_GET_F_CREATE);
+	const void *regs = (const void *)bpf_task_pt_regs(task);
 	struct call call;
 
 	if (!t)
 		return;
-	read_call((const void *)bpf_task_pt_regs(task), &call);
-	t->holder = holder_of(&call);
 	t->since_ns = now_ns;
+	t->holder = 0;
+	if (number_of(regs) != futex)
+		return;
+	read_call(regs, &call);
+	t->holder = holder_of(&call);
 }
 
 static void

@@ -1,0 +1,63 @@
+/*
+ * A DONE of an analyser that was taken over, as the scheduler reads it: the
+ * message, then the array of topFunctions that comes with it.
+ */
+#include "worker/captures/runs_private.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+/* A file that has the array, for all inputs. */
+static int
+write_top(const uint8_t *p, size_t n)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = memfd_create("top", MFD_CLOEXEC);
+	assert(fd >= 0 && !ftruncate(fd, 0));
+	assert(pwrite(fd, p, n, 0) == (ssize_t)n);
+	return fd;
+}
+
+/* A report is JSON whatever its numbers are, and can be corrected. */
+static void
+correct(const struct msg_done *m, const struct buf *report)
+{
+	CLEANUP_JSON json_t *j = json_loadb(report->p, report->len,
+	                                    JSON_REJECT_DUPLICATES, NULL);
+
+	assert(json_is_object(j));
+	assert(!quality_named(j, m->quality.frames, m->quality.symbolized));
+}
+
+static void
+read_result(const struct msg_done *m, int top_fd)
+{
+	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
+	struct session_result result;
+
+	if (runs_read_result(m, NULL, top_fd, &top, &quality, &result))
+		return;
+	assert(result.age_ms >= 0 && *result.top_functions == '[');
+	correct(m, &quality);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct msg_done m = {.type = MSG_DONE};
+	size_t had = n < sizeof(m) ? n : sizeof(m);
+
+	if (had)
+		memcpy(&m, data, had);
+	read_result(&m, write_top(data + had, n - had));
+	quality_text(&m.quality, &text);
+	assert(!m.error || *capture_error_text(m.error));
+	return 0;
+}

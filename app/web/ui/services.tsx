@@ -10,13 +10,14 @@ import { go } from './route';
 import { ProfileNow } from './start';
 import { useData } from './use';
 
-export type Check = { host: string; part: string; check: string;
+type Check = { host: string; part: string; check: string;
   verdict: string; found: string; fix: string };
 /* A type that the service lacks; or perhaps, where it is not certain. */
 export type Lack = { profileType: string; certain: boolean; reason: string;
   fix: string };
 type Service = { name: string; kind: string; description: string;
   unsupported: Lack[] };
+type Worker = { host: string; alive: boolean; heartbeatAt: string };
 type Pipeline = { name: string; status: string; ordinals: number[] };
 export type Point = { t: string; rate: number | null; value: number | null };
 export type Series = { aggregation: string; stepSeconds: number;
@@ -47,12 +48,14 @@ function missing({ unsupported }: Service, told: Missing[]) {
 }
 
 async function load(signal: AbortSignal) {
-  const [services, pipelines, checks, continuous] = await Promise.all([
-    all<Service>('/api/v1/services', signal),
-    all<Pipeline>('/v0/pipelines', signal),
-    all<Check>('/api/v1/checks', signal),
-    all<Continuous>(`${PROFILING}/continuous`, signal)]);
-  return { services, checks,
+  const [services, pipelines, checks, workers, continuous] =
+    await Promise.all([
+      all<Service>('/api/v1/services', signal),
+      all<Pipeline>('/v0/pipelines', signal),
+      all<Check>('/api/v1/checks', signal),
+      all<Worker>('/api/v1/workers', signal),
+      all<Continuous>(`${PROFILING}/continuous`, signal)]);
+  return { services, checks, workers,
     told: new Map(continuous.map(c => [c.service, missingOf(c)])),
     running: new Map(pipelines.map(p => [p.name, p.ordinals.length])) };
 }
@@ -68,6 +71,7 @@ export default function Services({ caller }: PageProps) {
     `${s.name} ${s.description}`.toLowerCase().includes(wanted));
   return <>
     <Broken checks={data.checks} />
+    <Silent workers={data.workers} />
     {data.services.length === 0 ? <NoServices caller={caller} /> : <>
       <Head title="Services">
         {caller.role === 'admin' && <AddService />}
@@ -204,6 +208,24 @@ function Broken({ checks }: { checks: Check[] }) {
   return <div class="failure" role="alert">{broken.map(c =>
     <div key={c.host + c.check}><p><b>{c.host || 'API'}: {c.check}</b>{' '}
       {c.found}</p>{c.fix && <pre>{c.fix}</pre>}</div>)}</div>;
+}
+
+const GONE_MS = 7 * 864e5; /* who is silent for longer was taken away */
+
+/* Hosts of which nobody tells anything: what is listed may have ended, and
+ * captures wait for a worker. */
+function Silent({ workers }: { workers: Worker[] }) {
+  const silent = workers.filter(w => !w.alive &&
+    Date.now() - Date.parse(w.heartbeatAt) < GONE_MS);
+  if (workers.length > 0 && silent.length === 0) return null;
+  return <div class="silent" role="status">
+    {workers.length === 0 && <p>No worker runs: nothing can be captured. Start
+      stoker-worker on this host.</p>}
+    {silent.map(w => <p key={w.host}>The worker of <b>{w.host}</b> is
+      silent: its last sign of life came <Time at={w.heartbeatAt} />. Nothing
+      can be captured there.</p>)}
+    <pre>systemctl status stoker-worker</pre>
+  </div>;
 }
 
 /* The form is loaded when it is wanted. */

@@ -22,7 +22,8 @@ const tests = {
     same(new URL(page.url()).pathname, '/ui/');
   },
   async a_key_signs_in_and_is_kept_nowhere() {
-    const page = await inside('/ui/services');
+    const page = await visit('/ui/services');
+    await signIn(page);
     await title(page, 'Services');
     const [cookie] = await cookiesOf(page);
     same([cookie.httpOnly, cookie.sameSite], [true, 'Strict']);
@@ -64,7 +65,8 @@ const tests = {
     same([other.url(), (await cookiesOf(other)).length], [BASE + '/ui/', 0]);
   },
   async the_page_that_was_asked_for_opens_after_signing_in() {
-    const page = await inside('/ui/services?x=1');
+    const page = await visit('/ui/services?x=1');
+    await signIn(page);
     await title(page, 'Services');
     same(page.url(), BASE + '/ui/services?x=1');
   },
@@ -283,6 +285,9 @@ const tests = {
     await page.waitForURL(/\/ui\/compare\?a=\d+\.\.\d+&b=/);
     await page.getByRole('alert').getByRole('heading',
       { name: 'No cpu profile in one of the ranges' }).waitFor();
+    const empty = page.url();
+    await page.getByRole('button', { name: 'Compare both halves' }).click();
+    await page.waitForFunction(url => location.href !== url, empty);
   },
   async a_range_is_brushed_zoomed_out_of_and_gone_back_to() {
     const page = await inside('/ui/s/demo?from=now-15m');

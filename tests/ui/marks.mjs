@@ -78,10 +78,17 @@ const tests = {
     const page = await open();
     await graph(page);
     await page.getByLabel('Compare with').selectOption(
-      'two ranges of the chart');
+      'its own first half');
     await page.waitForURL(/compare\?a=\d+\.\.\d+&b=/);
     const [, middle] = side(page, 'a').split('..');
     same(side(page, 'b').split('..')[0], middle);
+  },
+  async a_capture_is_compared_with_the_one_before() {
+    const page = await open();
+    await summary(page).click();
+    await page.getByRole('link', { name: 'Compare with the one before' })
+      .first().click();
+    await page.waitForURL(/compare\?a=sess-.*&b=sess-/);
   },
   async a_drag_moves_either_range() {
     const page = await open(compared([since, since + 60e3], [since + 61e3,

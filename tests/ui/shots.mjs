@@ -4,7 +4,7 @@
  * again.
  *
  *	FOLDER	where they are put
- *	ONLY	a pattern of names: these alone
+ *	ONLY	a pattern of NAME-THEME-WIDTH: these alone
  */
 import { BASE, close, cookiesOf, inside, KEY, visit } from './browser.mjs';
 
@@ -96,11 +96,12 @@ const enter = (path, options) => visit(path, { ...options, cookies });
 for (const [name, [path, ready, open = enter]] of Object.entries(shots))
   for (const scheme of ['light', 'dark'])
     for (const [width, height] of WIDTHS) {
-      if (!new RegExp(ONLY).test(name)) continue;
+      const file = `${name}-${scheme}-${width}`;
+      if (!new RegExp(ONLY).test(file)) continue;
       const page = await open('/ui' + path, { scheme, width, height });
       await ready(page).catch(e => console.log(`${name}: ${e.message}`));
       await page.waitForFunction(() => !document.querySelector('.skeleton'));
-      await page.screenshot({ path: `${FOLDER}/${name}-${scheme}-${width}.png`,
+      await page.screenshot({ path: `${FOLDER}/${file}.png`,
         fullPage: width < 1000 });
       await page.context().close();
     }

@@ -11,7 +11,7 @@ import { Empty, Failure, sentence, Share, Skeleton } from './parts';
 import { Profile, type Doc } from './profile';
 import { toResult, toService } from './result';
 import { go, to } from './route';
-import { Costs, type Trend } from './trend';
+import { Costs, halvesOf, lineOf, type Trend } from './trend';
 import { useData } from './use';
 
 type Pair = [number, number];
@@ -94,7 +94,8 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
         Promise.resolve(words.data!.links.diff)} />}
     </nav>
     {a.includes('..') && b.includes('..') && <Brushes a={a} b={b}
-      service={service} type={type} unit={doc.data?.unit} choose={(x, y) =>
+      service={service} type={type} unit={doc.data?.unit}
+      isEmpty={isEmpty(doc.error)} choose={(x, y) =>
         go(toCompare(x, y, { service, type, norm: part('norm') }) +
           location.hash)} />}
     {ranges && ranges.a[1] <= ranges.b[0] && <ChangedFirst q={q}
@@ -113,8 +114,8 @@ const SIDES = { base: 'Base', comparison: 'Comparison' };
 const MARGIN = 0.15; /* of both ranges, before and after them */
 
 /* The chart that both ranges lie on: a drag over it moves either of them. */
-function Brushes({ a, b, service, type, unit, choose }: { a: string;
-  b: string; service: string; type: string; unit?: string;
+function Brushes({ a, b, service, type, unit, isEmpty, choose }: { a: string;
+  b: string; service: string; type: string; unit?: string; isEmpty: boolean;
   choose: (a: string, b: string) => void }) {
   const [side, setSide] = useState<Band['side']>('comparison');
   const bands = useMemo(() => ([[a, 'base'], [b, 'comparison']] as const).map(
@@ -151,6 +152,11 @@ function Brushes({ a, b, service, type, unit, choose }: { a: string;
         <input type="radio" name="side" value={value} checked={value === side}
           onChange={() => setSide(value as Band['side'])} />
         <i class={`side-of ${value}`} />{word}</label>)}
+      {isEmpty && lineOf(trend.data).some(p => p.value !== null) &&
+        <button type="button" class="main" onClick={() => {
+          const [first, second] = halvesOf(trend.data!);
+          choose(first, second);
+        }}>Compare both halves of what there is</button>}
     </div>
   </>;
 }

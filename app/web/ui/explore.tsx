@@ -10,7 +10,7 @@ import { getColumns, Profile } from './profile';
 import { latest, toResult, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow } from './start';
-import { Costs, type Trend } from './trend';
+import { Costs, halvesOf, type Trend } from './trend';
 import { useData } from './use';
 
 const RANGES = [['now-15m', '15 minutes'], ['now-1h', 'hour'],
@@ -56,6 +56,9 @@ const isUnknown = (e?: Error) =>
 function Shown({ view, caller }: { view: View; caller: Caller }) {
   const q = asked(view), isLive = view.to === 'now';
   const every = isLive ? REFRESH_MS : 0;
+  /* first, for it takes longest */
+  const address = `${PROFILING}/merge?${q}`;
+  const doc = useData(address, signal => getColumns(address, signal));
   const trend = useData('series ' + q, signal => get<Trend>(
     `${PROFILING}/history/series?${q}`, signal), every);
   const captures = useData('history ' + q, signal => get<{ items: Result[] }>(
@@ -66,8 +69,6 @@ function Shown({ view, caller }: { view: View; caller: Caller }) {
   const marks = useMemo(() => happened.filter(m => trend.data &&
     m.at >= Date.parse(trend.data.from) && m.at <= Date.parse(trend.data.to)),
   [happened, trend.data]);
-  const address = `${PROFILING}/merge?${q}`;
-  const doc = useData(address, signal => getColumns(address, signal));
   if (isUnknown(trend.error)) return <Empty
     title={`There is no service ${view.service}`}>
     <p>It may have been removed, or the address may be wrong.</p>
@@ -208,10 +209,10 @@ function Before({ view: { service, type }, trend }:
   { view: View; trend: Trend }) {
   const from = Date.parse(trend.from), until = Date.parse(trend.to);
   const compare = (seconds: string) => {
-    const half = (from + until) / 2;
-    if (seconds === HALVES)
-      return go(toCompare(`${from}..${Math.floor(half)}`, `${Math.floor(half)
-      }..${until}`, { service, type }));
+    if (seconds === HALVES) {
+      const [first, second] = halvesOf(trend);
+      return go(toCompare(first, second, { service, type }));
+    }
     const back = seconds ? Number(seconds) * 1000 : until - from;
     go(toCompare(`${from - back}..${until - back}`, `${from}..${until}`,
       { service, type }));
@@ -222,7 +223,7 @@ function Before({ view: { service, type }, trend }:
     {SHIFTS.filter(([s]) => !s || Number(s) * 1000 >= until - from)
       .map(([seconds, word]) =>
         <option key={seconds} value={seconds}>{word}</option>)}
-    <option value={HALVES}>two ranges of the chart</option>
+    <option value={HALVES}>its own first half</option>
   </select>;
 }
 
@@ -243,12 +244,17 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
     return n === 0 ? [] : `${isCut && kind === 'capture' ? 'the last ' : ''}${n
       } ${n === 1 ? one : many}`;
   }).join(', ');
+  const done = marks.flatMap(({ kind, result: r }) => r && kind !== 'baseline'
+    && r.status === 'completed' ? r.id : []);
+  const before = ({ id }: Result): string | undefined =>
+    done[done.indexOf(id) - 1];
   return <details class="captures">
     <summary>{told.charAt(0).toUpperCase() + told.slice(1)} in this range
     </summary>
     <table class="list"><thead><tr><th scope="col">Time</th>
       <th scope="col">What</th><th scope="col" class="number">Samples</th>
-      <th scope="col">Quality</th></tr></thead>
+      <th scope="col">Quality</th>
+      <th scope="col"><span class="unseen">Comparison</span></th></tr></thead>
       <tbody>{[...marks].reverse().map(({ at, href, text, result: r, kind }) =>
         <tr key={`${kind} ${at} ${href}`}>
           <th scope="row">{href
@@ -258,6 +264,9 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
           <td class="number">{r?.sampleCount.toLocaleString('en')}</td>
           <td>{r && (r.status === 'completed' ? r.quality.verdict
             : r.phase)}</td>
+          <td>{r && before(r) && <a href={toCompare(before(r)!, r.id,
+            { service: r.service, type: r.profileType })}>
+            Compare with the one before</a>}</td>
         </tr>)}</tbody></table>
   </details>;
 }

@@ -12,12 +12,13 @@ import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
 import { toResult, toService, type Result } from './result';
 import { go, to } from './route';
+import type { Lack } from './services';
 import { fields, ProfileNow } from './start';
 import { useData } from './use';
 
 type Service = Record<string, unknown> & { name: string; kind: string;
   host: string; match: Record<string, unknown>; description: string;
-  pprofUrl: string };
+  pprofUrl: string; unsupported: Lack[] };
 type Process = { pid: number; host: string; command: string; seenAt: string };
 type Failing = { profileType: string; message: string };
 type Continuous = { profileTypes: string[]; sampleRate: number;
@@ -74,11 +75,10 @@ export default function Settings({ args, caller }: PageProps) {
       {data.host && <><dt>Host</dt><dd>{data.host}</dd></>}
       {data.description && <><dt>About</dt><dd>{data.description}</dd></>}
     </dl>
-    {!isPushed && <>
-      <Processes at={at} />
-      <Types name={name} mayStart={caller.role !== 'viewer'} />
-    </>}
+    {!isPushed && <Processes at={at} />}
     <ContinuousPart name={name} isAdmin={isAdmin} />
+    {!isPushed && <Types name={name} lacks={data.unsupported}
+      mayStart={caller.role !== 'viewer'} />}
     <Triggers at={at} isAdmin={isAdmin} />
     <Baselines name={name} mayRemove={caller.role !== 'viewer'} />
   </>;
@@ -118,9 +118,10 @@ async function newest(name: string, signal: AbortSignal) {
   }));
 }
 
-/* Which types the service has, as its captures tell: the message of one that
- * failed says what is missing. */
-function Types({ name, mayStart }: { name: string; mayStart: boolean }) {
+/* Which types the service has, as its captures tell, or else what is known
+ * before there is one. */
+function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
+  mayStart: boolean }) {
   const { data, error, again } = useData('types ' + name, signal =>
     newest(name, signal), REFRESH_MS);
   return <section class="part">
@@ -135,14 +136,20 @@ function Types({ name, mayStart }: { name: string; mayStart: boolean }) {
           <td>{last ? <a href={toResult(last.id)}><Time
             at={last.startedAt} /></a> : <span class="quiet">never</span>}</td>
           <td class={last?.status === 'failed' ? 'bad wide' : 'wide'}>
-            {last && (last.status === 'failed'
+            {last ? (last.status === 'failed'
               ? sentence(last.error.message || last.phase)
               : last.status === 'running' ? last.phase
-                : `${last.sampleCount.toLocaleString('en')} samples`)}</td>
+                : `${last.sampleCount.toLocaleString('en')} samples`)
+              : <Lacking lack={lacks.find(l => l.profileType === type)} />}</td>
           <td class="number">{mayStart && <ProfileNow service={name}
             type={type} />}</td>
         </tr>)}</tbody></table>}
   </section>;
+}
+
+function Lacking({ lack }: { lack?: Lack }) {
+  return lack ? <span class="quiet">{lack.certain ? 'Not now'
+    : 'Perhaps not'}: {lack.reason}</span> : null;
 }
 
 function ContinuousPart({ name, isAdmin }: { name: string;

@@ -34,6 +34,17 @@ export const lineOf = ({ aggregation, points }: Trend): Line =>
   points.map(p => ({
   at: Date.parse(p.t), value: aggregation === 'sum' ? p.rate : p.value }));
 
+/* The first half and the second of the time of which something is known. */
+export function halvesOf(trend: Trend) {
+  const known = lineOf(trend).filter(p => p.value !== null).map(p => p.at);
+  const from = known[0] ?? Date.parse(trend.from);
+  const until = known.length > 1
+    ? known[known.length - 1] + trend.stepSeconds * 1000
+    : Date.parse(trend.to);
+  const half = Math.floor((from + until) / 2);
+  return [`${from}..${half}`, `${half}..${Math.min(until, Date.now())}`];
+}
+
 /* only: labels and host that the trend is of. */
 export function Costs({ trend, unit, choose, marks, bands, only = {} }: {
   trend: Trend; only?: Record<string, string>; unit?: string;

@@ -154,7 +154,7 @@ const tests = {
     await page.route(/api\/v1\/services(\/demo)?(\?.*)?$/, async route => {
       const reply = await route.fetch(), body = await reply.json();
       for (const service of body.items ?? [body])
-        service.unsupported = [
+        if (service.name === 'demo') service.unsupported = [
           { profileType: 'block', certain: false, ...lack },
           { profileType: 'io', certain: true, ...lack }];
       await route.fulfill({ response: reply, json: body });
@@ -234,6 +234,20 @@ const tests = {
     same(reply.status(), 200);
     /* of a look for a module of Node.js, which it can do without */
     same(refused.filter(what => what !== 'eval'), []);
+  },
+  async a_page_goes_on_by_itself_when_the_server_is_there_again() {
+    const page = await inside('/ui/none');
+    await title(page, 'There is no such page');
+    await page.route(/flamegraph/, route => route.abort());
+    await page.goto(BASE + capture);
+    await page.getByRole('alert').getByText('cannot be reached').waitFor();
+    await page.unroute(/flamegraph/);
+    await page.locator('#rows tr').first().waitFor();
+    await page.route(/browser-session/, route => route.abort());
+    await page.reload();
+    await page.getByRole('alert').getByText('cannot be reached').waitFor();
+    await page.unroute(/browser-session/);
+    await page.locator('#rows tr').first().waitFor();
   },
   async a_pin_stays() {
     const page = await inside(capture);

@@ -9,6 +9,7 @@ import { HOME, match, PAGES, type Page, type PageProps } from './pages';
 import { Empty, Failure, Skeleton, usePop } from './parts';
 import { go, listen, to, usePlace } from './route';
 import { Mark, SignIn } from './signin';
+import { useRetry } from './use';
 
 type Who = Caller | 'asking' | 'nobody' | 'over' | Error;
 
@@ -38,11 +39,11 @@ function App() {
     set('nobody');
   });
   const ask = () => {
-    set('asking');
     whoIsThere().then(set, (e: Error) =>
       !(e instanceof ApiError && e.status === 401) ? set(e)
         : link && !wrong ? follow() : set('nobody'));
   };
+  useRetry(who, ask);
   useEffect(() => {
     onSignedOut(() => set(old => {
       if (isSso(old)) location.reload(); /* nginx leads to the sign-on */
@@ -56,7 +57,10 @@ function App() {
   }, []);
   if (who === 'asking') return <main class="page"><Skeleton /></main>;
   if (who instanceof Error)
-    return <main class="page"><Failure error={who} again={ask} /></main>;
+    return <main class="page"><Failure error={who} again={() => {
+      set('asking');
+      ask();
+    }} /></main>;
   if (who === 'nobody' || who === 'over')
     return <SignIn isOver={who === 'over'} wrong={wrong} done={caller => {
       setWrong('');

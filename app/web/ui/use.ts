@@ -1,5 +1,6 @@
 /* What pages share: data that is asked for, and asked for again. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from './api';
 
 export type Loaded<T> = {
   data?: T;
@@ -7,6 +8,20 @@ export type Loaded<T> = {
   isLoading: boolean;
   again: () => void;
 };
+
+const RETRY_MS = 5e3;
+/* True of an error that ends by itself when the server is there again. */
+const isUnreachable = (e: unknown) =>
+  e instanceof ApiError && e.status === 0;
+
+/* Calls again() some time after an error that ends by itself. */
+export function useRetry(error: unknown, again: () => void) {
+  useEffect(() => {
+    if (!isUnreachable(error)) return;
+    const timer = setTimeout(again, RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [error]);
+}
 
 /*
  * Loads when the key changes, and every so many milliseconds while the page is
@@ -31,6 +46,7 @@ export function useData<T>(key: string,
       });
     return () => stop.abort();
   }, [key, turn]);
+  useRetry(everyMs === 0 && state.error, again);
   useEffect(() => {
     if (everyMs === 0) return;
     const timer = setInterval(() => { if (!document.hidden) again(); },

@@ -169,7 +169,7 @@ all_captured_show(struct buf *out, const json_t *service,
 	}
 }
 
-/* What no capture can give now, or perhaps not, and the line that mends it. */
+/* Types that no capture can give now, or perhaps not, and what mends that. */
 static void
 lacks_show(struct buf *out, const json_t *service, const struct screen *s)
 {

@@ -119,7 +119,6 @@ const tests = {
     await page.getByRole('button', { name: 'Profile now: demo' }).click();
     await page.getByLabel('Seconds').fill('2');
     await page.getByRole('button', { name: 'Start', exact: true }).click();
-    await page.getByRole('progressbar').waitFor();
     await page.locator('#rows tr').first().waitFor();
     same(await page.locator('#service').textContent(), 'demo');
     same(await page.locator('#crumbs').textContent(), 'all');
@@ -225,6 +224,7 @@ const tests = {
     await page.keyboard.press('e');
     const link = page.getByRole('link', { name: 'Open in speedscope' });
     const other = await page.context().newPage(), refused = [];
+    other.setDefaultTimeout(60e3);
     await other.exposeFunction('tellRefused', what => refused.push(what));
     await other.addInitScript(() => addEventListener(
       'securitypolicyviolation', e => tellRefused(e.blockedURI)));

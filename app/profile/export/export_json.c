@@ -171,9 +171,11 @@ void
 json_tree_formats(struct buf *out)
 {
 	json_open(out, "formats", '{');
-	for (size_t i = 0; i < nformats; i++)
-		if (formats[i].use != FORMAT_READ)
-			json_put_text(out, formats[i].name, formats[i].doc);
+#define FORMAT(name, content_type, extension, use, doc) \
+	if (FORMAT_##use != FORMAT_READ)                \
+		json_put_text(out, #name, doc);
+#include "formats.def"
+#undef FORMAT
 	json_close(out, '}');
 }
 

@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include "base/clock.h"
 #include "endpoint/refusal.h"
 #include "idempotent.h"
 #include "router.h"
@@ -103,14 +104,33 @@ read_body(struct call *c)
 }
 
 static int
-run(struct call *c, struct jwt_keys *keys)
+run_handler(struct call *c)
 {
-	if (call_go_on(c) || find_route(c) || auth_check(c, keys) ||
-	    read_body(c) || params_read(c))
+	if (params_read(c))
 		return -1;
 	if (c->route->method == METHOD_POST && *c->req->idempotency_key)
 		return idempotent_run(c);
 	return route_run(c);
+}
+
+/* Runs the handler, and again what the database has aborted for others' sake,
+ * for as long as it may wait for a lock. */
+static int
+run(struct call *c, struct jwt_keys *keys)
+{
+	int64_t end_ns = clock_mono_ns() + DB_BUSY_MAX_MS * NS_PER_MS;
+	int rc;
+
+	if (call_go_on(c) || find_route(c) || auth_check(c, keys) ||
+	    read_body(c))
+		return -1;
+	rc = run_handler(c);
+	while (rc && c->busy && clock_mono_ns() < end_ns) {
+		c->busy = c->begun = c->repeated = false;
+		reply_clear(c->reply);
+		rc = run_handler(c);
+	}
+	return rc;
 }
 
 /* Adds warnings about what was ignored to the object in the reply. */

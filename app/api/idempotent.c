@@ -68,21 +68,6 @@ copy_location(const struct reply *r, struct buf *out)
 		        strcspn(at + sizeof(name) - 1, "\r"));
 }
 
-static int
-keep(struct call *c, const struct idempotency_key *key, const char *print)
-{
-	CLEANUP_BUF struct buf location = BUF_INIT(BUF_MAX_SMALL);
-	struct idempotency v = {
-		.fingerprint = (char *)print,
-		.status = c->reply->status,
-		.body = (char *)buf_str(&c->reply->body),
-	};
-
-	copy_location(c->reply, &location);
-	v.location = (char *)buf_str(&location);
-	return idempotency_put(&c->env->store, key, &v);
-}
-
 static struct idempotency_key
 key_of(const struct call *c)
 {
@@ -91,6 +76,21 @@ key_of(const struct call *c)
 		.actor = c->caller.id,
 		.key = c->req->idempotency_key,
 	};
+}
+
+static int
+keep(struct call *c)
+{
+	CLEANUP_BUF struct buf location = BUF_INIT(BUF_MAX_SMALL);
+	const struct idempotency_key key = key_of(c);
+	struct idempotency v = {
+		.status = c->reply->status,
+		.body = (char *)buf_str(&c->reply->body),
+	};
+
+	copy_location(c->reply, &location);
+	v.location = (char *)buf_str(&location);
+	return idempotency_keep(&c->env->store, &key, &v);
 }
 
 /* Returns 0 when the key is new, 1 with the earlier reply, -1 with an error. */
@@ -109,17 +109,22 @@ look_up(struct call *c)
 	return repeat(c, &kept, print) ? -1 : 1;
 }
 
-/* Begins the transaction, and looks up the key again, since another call may
- * have come first. */
+/* Begins the transaction, and claims the key in it. Another call may have come
+ * first: its reply is repeated. */
 static int
 begin(struct call *c)
 {
-	int rc = store_begin(&c->env->store);
+	const struct idempotency_key key = key_of(c);
+	char print[2 * EVP_MAX_MD_SIZE + 1];
+	int rc = fingerprint(c, print) ?: store_begin(&c->env->store);
 
 	if (rc)
 		return fail_store(c, rc);
 	c->begun = true;
-	return look_up(c);
+	rc = idempotency_claim(&c->env->store, &key, print);
+	if (rc < 0)
+		return fail_store(c, rc);
+	return rc ? 0 : look_up(c);
 }
 
 /* True for calls that compute before they store anything, or instead: nobody
@@ -134,8 +139,6 @@ begins_late(const struct route *r)
 static int
 run_once(struct call *c)
 {
-	const struct idempotency_key key = key_of(c);
-	char print[2 * EVP_MAX_MD_SIZE + 1];
 	int rc;
 
 	c->begin = begin;
@@ -146,7 +149,7 @@ run_once(struct call *c)
 		rc = begin(c);
 	if (rc < 0 || c->repeated)
 		return rc < 0 ? -1 : 0;
-	rc = fingerprint(c, print) ?: keep(c, &key, print);
+	rc = keep(c);
 	return rc ? fail_store(c, rc) : 0;
 }
 

@@ -3,8 +3,9 @@
  * 24 hours gets the first reply again; a different request with the key is
  * refused with 422.
  *
- * The work and the kept reply are one transaction, so that a crash leaves both
- * or neither, and two requests with one key wait for each other; a profile is
+ * The work and the kept reply are one transaction, which begins by claiming the
+ * key, so that a crash leaves both or neither, and two requests with one key
+ * wait for each other; a profile is
  * read before the transaction (call_begin()). A request whose reply has a new
  * API key must not have an Idempotency-Key, since replies are kept in plain
  * text. Source: draft-ietf-httpapi-idempotency-key-header

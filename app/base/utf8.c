@@ -41,3 +41,15 @@ utf8_valid(const char *s, size_t n)
 	}
 	return true;
 }
+
+void
+utf8_mend(char *text, size_t n)
+{
+	size_t len;
+
+	for (size_t i = 0; i < n; i += len ? len : 1) {
+		len = utf8_len((const unsigned char *)text + i, n - i);
+		if (!len)
+			text[i] = '?';
+	}
+}

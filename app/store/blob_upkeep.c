@@ -46,8 +46,9 @@ blob_reap(struct store *s, const char *driver)
 {
 	void *items = NULL;
 	size_t n = 0, gone;
-	int failed = 0, rc = row_all(s->db, &marked_type, &items, &n,
-	                             SQL_BLOB_MARKED, ARGS(V(driver)));
+	int failed = 0,
+	    rc = row_all(s->db, &marked_type, &items, &n, SQL_BLOB_MARKED,
+	                 ARGS(V(driver), V(s->host)));
 
 	if (rc)
 		return rc;

@@ -2,6 +2,8 @@
 
 #include "store/db/row.h"
 
+#include <errno.h>
+
 static const struct row_field fields[] = {
 	ROW_FIELD(idempotency, fingerprint),
 	ROW_FIELD(idempotency, location),
@@ -26,15 +28,23 @@ idempotency_get(struct store *s, const struct idempotency_key *k,
 }
 
 int
-idempotency_put(struct store *s, const struct idempotency_key *k,
-                const struct idempotency *v)
+idempotency_claim(struct store *s, const struct idempotency_key *k,
+                  const char *fingerprint)
 {
-	int n = db_run(s->db, SQL_IDEMPOTENCY_PUT,
-	               ARGS(V(k->tenant), V(k->actor), V(k->key),
-	                    V(v->fingerprint), V(v->status), V(v->location),
-	                    V(v->body)));
+	return db_run(s->db, SQL_IDEMPOTENCY_CLAIM,
+	              ARGS(V(k->tenant), V(k->actor), V(k->key), V(fingerprint),
+	                   V(IDEMPOTENCY_MS)));
+}
 
-	return n < 0 ? n : 0;
+int
+idempotency_keep(struct store *s, const struct idempotency_key *k,
+                 const struct idempotency *v)
+{
+	int n = db_run(s->db, SQL_IDEMPOTENCY_KEEP,
+	               ARGS(V(v->status), V(v->location), V(v->body),
+	                    V(k->tenant), V(k->actor), V(k->key)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
 }
 
 int

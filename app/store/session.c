@@ -218,7 +218,7 @@ session_store_blob(struct store *s, const char *id, const struct blob *b)
 		n = db_run(s->db, SQL_BLOB_INSERT,
 		           ARGS(V(b->id), V(id), V(b->kind), V(b->store),
 		                V(b->name), V(b->start), V(b->length),
-		                V(b->checksum)));
+		                V(b->checksum), V(s->host)));
 	return n < 0 ? n : 0;
 }
 

@@ -11,3 +11,5 @@
 size_t utf8_len(const unsigned char *s, size_t n);
 /* True when all n bytes are valid sequences. */
 bool utf8_valid(const char *s, size_t n);
+/* Replaces each byte that belongs to no valid sequence by a question mark. */
+void utf8_mend(char *text, size_t n);

@@ -69,6 +69,7 @@ struct call {
 	/* Set for a call that must take effect only once: see call_begin(). */
 	int (*begin)(struct call *c);
 	bool begun, repeated;
+	bool busy;      /* the database was: the call may be run again */
 	bool dropped;   /* the request did not arrive whole, or its client has
 	                   gone: nobody waits for a reply */
 	uint64_t reads; /* bytes; see call_reads() */

@@ -1,7 +1,8 @@
 /*
- * Replies kept for a day, so that a repeated POST gets the same one. Call
- * idempotency_get() and _put() in the transaction that does the work, so that
- * two requests with one key wait for each other.
+ * Replies kept for a day, so that a repeated POST gets the same one. The
+ * transaction that does the work begins with idempotency_claim() and ends with
+ * idempotency_keep(); of two that claim one key, the later waits for the end of
+ * the other, whatever the database.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #define IDEMPOTENCY_KEY_MAX 256 /* with its NUL */
 
 struct idempotency {
-	char *fingerprint; /* of the request that was answered */
+	char *fingerprint; /* of the request that was answered; as claimed */
 	int64_t status;
 	char *location, *body;
 };
@@ -26,8 +27,18 @@ void idempotency_done(struct idempotency *i);
 /* Finds the reply to a request with this key in the last 24 h; -ENOENT. */
 MUST_CHECK int idempotency_get(struct store *s, const struct idempotency_key *k,
                                struct idempotency *out);
-/* Keeps a reply, and replaces an expired one. */
-MUST_CHECK int idempotency_put(struct store *s, const struct idempotency_key *k,
-                               const struct idempotency *v);
+/*
+ * Claims a key for the transaction that has begun, until that is rolled back.
+ * Returns 1, or 0 when the reply to an earlier request is kept, which
+ * idempotency_get() then finds.
+ *   Errors   -EBUSY when the other transaction took too long; -errno
+ */
+MUST_CHECK int
+idempotency_claim(struct store *s, const struct idempotency_key *k,
+                  const char *fingerprint);
+/* Keeps the reply of the transaction that has claimed the key; -ENOENT. */
+MUST_CHECK int
+idempotency_keep(struct store *s, const struct idempotency_key *k,
+                 const struct idempotency *v);
 /* Removes expired replies. */
 MUST_CHECK int idempotency_prune(struct store *s);

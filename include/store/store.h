@@ -60,6 +60,9 @@ MUST_CHECK int store_open(const struct conf *conf, bool worker,
  */
 MUST_CHECK int
 store_migrate(const struct conf *conf, int64_t *out_version, struct buf *why);
+/* Takes all files for those of this host, which may have had another name: what
+ * the worker of a store does that no other host has. */
+MUST_CHECK int store_adopt(struct store *s);
 void store_close(struct store *s);
 /* Open only the database, read-only (db.h); db_close() it: that which conf
  * names, or the file in a directory. */

@@ -159,14 +159,14 @@ struct ripe_list {
 #define CLEANUP_RIPE CLEANUP(ripe_list_done)
 void ripe_list_done(struct ripe_list *l);
 /*
- * Lists rollups of a level that are due: the oldest for each series of a host
- * or of WINDOW_PUSHED, ordered by time.
+ * Lists rollups of a level that are due: the oldest for each series of which
+ * this host has bytes, ordered by time.
  *
  *   Shape    only rollups that ended before before_ms; at most max
  */
 MUST_CHECK int
-window_ripe(struct store *s, const char *host, enum window_level level,
-            int64_t before_ms, int max, struct ripe_list *out);
+window_ripe(struct store *s, enum window_level level, int64_t before_ms,
+            int max, struct ripe_list *out);
 /* Lists the windows that a rollup would hold, in order of time. */
 MUST_CHECK int
 window_children(struct store *s, const struct ripe *r, enum window_level level,

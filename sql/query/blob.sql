@@ -2,8 +2,8 @@
 
 -- name: blob_insert
 INSERT INTO blob (id, session, kind, store, name, start, length, checksum,
-                  created_ms, deleted_ms)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now_ms(), 0);
+                  host, created_ms, deleted_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now_ms(), 0);
 
 -- name: blob_of_session
 SELECT id, kind, name, checksum, start, length, store FROM blob
@@ -17,7 +17,13 @@ WHERE session = $1 AND kind = $2 AND deleted_ms = 0;
 UPDATE blob SET deleted_ms = now_ms() WHERE session = $1 AND deleted_ms = 0;
 
 -- name: blob_marked
-SELECT id, name FROM blob WHERE deleted_ms > 0 AND store = $1 LIMIT 100;
+-- A file is dropped by its host alone.
+SELECT id, name FROM blob
+WHERE deleted_ms > 0 AND store = $1 AND (store <> 'file' OR host IN ('', $2))
+LIMIT 100;
+
+-- name: blob_adopt
+UPDATE blob SET host = $1 WHERE host <> $1;
 
 -- name: blob_forget
 DELETE FROM blob WHERE id = $1;

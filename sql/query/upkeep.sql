@@ -5,14 +5,20 @@ SELECT fingerprint, location, body, status FROM idempotency
 WHERE tenant = $1 AND actor = $2 AND key = $3
   AND created_ms > now_ms() - CAST($4 AS BIGINT);
 
--- name: idempotency_put
+-- Whoever inserts a key first has it; others wait for the end of that
+-- transaction, and then change nothing. An expired key is taken over.
+-- name: idempotency_claim
 INSERT INTO idempotency (tenant, actor, key, fingerprint, status, location,
                          body, created_ms)
-VALUES ($1, $2, $3, $4, $5, $6, $7, now_ms())
+VALUES ($1, $2, $3, $4, 0, '', '', now_ms())
 ON CONFLICT (tenant, actor, key) DO UPDATE SET
-  fingerprint = excluded.fingerprint, status = excluded.status,
-  location = excluded.location, body = excluded.body,
-  created_ms = excluded.created_ms;
+  fingerprint = excluded.fingerprint, status = 0, location = '', body = '',
+  created_ms = excluded.created_ms
+  WHERE idempotency.created_ms <= now_ms() - CAST($5 AS BIGINT);
+
+-- name: idempotency_keep
+UPDATE idempotency SET status = $1, location = $2, body = $3
+WHERE tenant = $4 AND actor = $5 AND key = $6;
 
 -- name: idempotency_prune
 DELETE FROM idempotency WHERE created_ms <= now_ms() - CAST($1 AS BIGINT);

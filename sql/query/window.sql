@@ -100,8 +100,12 @@ SELECT 1 FROM profile_window WHERE id = $1;
 
 -- name: segment_unused
 SELECT id FROM segment g
-WHERE NOT EXISTS (SELECT 1 FROM profile_window w WHERE w.segment = g.id)
+WHERE g.host = $1
+  AND NOT EXISTS (SELECT 1 FROM profile_window w WHERE w.segment = g.id)
 LIMIT 100;
+
+-- name: segment_adopt
+UPDATE segment SET host = $1 WHERE host <> $1;
 
 -- name: segment_forget
 DELETE FROM segment WHERE id = $1;
@@ -110,7 +114,9 @@ DELETE FROM segment WHERE id = $1;
 DELETE FROM segment_hole WHERE segment = $1;
 
 -- name: hole_next
-SELECT segment, start, length FROM segment_hole LIMIT 100;
+SELECT h.segment, h.start, h.length
+FROM segment_hole h JOIN segment g ON g.id = h.segment
+WHERE g.host = $1 LIMIT 100;
 
 -- name: hole_forget
 DELETE FROM segment_hole WHERE segment = $1 AND start = $2;
@@ -169,17 +175,19 @@ WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
   AND parent = ''
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
+-- A host adds up, and deletes, windows whose bytes it has.
 -- name: window_ripe
 SELECT w.series, MIN(w.start_ms) AS start_ms
-FROM profile_window w JOIN series s ON s.id = w.series
-WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = ''
-  AND s.host IN ($3, $4)
-GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($5 AS BIGINT);
+FROM profile_window w JOIN segment g ON g.id = w.segment
+WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = '' AND g.host = $3
+GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($4 AS BIGINT);
 
 -- name: window_faded
 SELECT id FROM profile_window
 WHERE level = $1 AND end_ms <= now_ms() - CAST($2 AS BIGINT)
   AND parent <> '' AND pinned = 0
+  AND EXISTS (SELECT 1 FROM segment g
+              WHERE g.id = profile_window.segment AND g.host = $3)
 LIMIT 200;
 
 -- name: window_expired
@@ -188,6 +196,8 @@ FROM profile_window w JOIN series s ON s.id = w.series
   LEFT JOIN continuous c ON c.tenant = s.tenant AND c.service = s.service
 WHERE w.pinned = 0 AND w.end_ms <= now_ms() -
   COALESCE(c.retention_days * 86400000, CAST($1 AS BIGINT))
+  AND EXISTS (SELECT 1 FROM segment g
+              WHERE g.id = w.segment AND g.host = $2)
 LIMIT 200;
 
 -- Columns of struct holding, in its order.

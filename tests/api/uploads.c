@@ -205,6 +205,37 @@ TEST(an_upload_sent_twice_with_one_key_is_stored_once)
 }
 END
 
+/* Two processes answer at once, whatever the database. */
+TEST(uploads_with_one_key_that_come_together_are_stored_once)
+{
+	enum { ROUNDS = 8 };
+	CLEANUP_API struct test_api a = test_api(2, "");
+
+	for (int i = 0; i < ROUNDS; i++) {
+		CLEANUP_REPLY struct client_reply one = {0}, two = {0};
+		char key[16];
+		struct ask q = {
+			.key = KEY_OPERATOR,
+			.method = "POST",
+			.path = UPLOAD_AS("cpu"),
+			.body = "a 1\n",
+			.type = "text/plain",
+			.idempotency = key,
+		};
+		int fds[2];
+
+		snprintf(key, sizeof(key), "key%d", i);
+		fds[0] = ask_begin(&a, q);
+		fds[1] = ask_begin(&a, q);
+		one = ask_end(fds[0]);
+		two = ask_end(fds[1]);
+		ck_assert_str_eq(reply_text(&one, "id"),
+		                 reply_text(&two, "id"));
+	}
+	ck_assert_uint_eq(sessions_stored(&a), ROUNDS);
+}
+END
+
 /* Somebody else holds the store all the while. */
 TEST(an_upload_with_a_key_is_read_before_the_store_is_locked)
 {
@@ -301,5 +332,6 @@ SUITE_TIMEOUT("uploads", 60, an_upload_is_a_completed_profile_at_once,
               an_upload_past_max_bytes_is_413, an_upload_for_no_service_is_404,
               without_a_query_a_capture_is_started,
               an_upload_sent_twice_with_one_key_is_stored_once,
+      uploads_with_one_key_that_come_together_are_stored_once,
               an_upload_with_a_key_is_read_before_the_store_is_locked,
               hostile_uploads_take_bounded_memory)

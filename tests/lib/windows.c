@@ -113,7 +113,7 @@ roll_one(struct store *s, enum window_level level)
 	CLEANUP_WINDOWS struct window_list l = {0};
 
 	ck_assert_int_eq(
-		window_ripe(s, TEST_HOST, level, INT64_MAX / 2, 1, &due), 0);
+		window_ripe(s, level, INT64_MAX / 2, 1, &due), 0);
 	if (!due.n)
 		return false;
 	ck_assert_int_eq(window_children(s, &due.items[0], level, &l), 0);

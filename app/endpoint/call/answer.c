@@ -191,6 +191,7 @@ fail_store(struct call *c, int rc)
 		return fail_quota(c);
 	buf_addf(&c->reply->cause, "%s%s%s", strerror(-rc), *why ? ": " : "",
 	         why);
+	c->busy = rc == -EBUSY;
 	switch (rc) {
 	case -ENOMEM:
 		return fail_memory(c);

@@ -62,7 +62,7 @@ open_segment(struct pushes *p, struct store *s)
 	if (p->segment.fd >= 0 && now - p->opened_ns < SEGMENT_NS &&
 	    p->segment.length < SEGMENT_MAX_BYTES)
 		return 0;
-	rc = segment_create(s, WINDOW_PUSHED, &g);
+	rc = segment_create(s, s->host, &g);
 	if (rc)
 		return rc;
 	segment_close(&p->segment);

@@ -140,18 +140,6 @@ put(struct strings *s, uint64_t hash, const char *text, size_t n, uint32_t *out)
 	return 0;
 }
 
-static void
-mend(char *text, size_t n)
-{
-	size_t len;
-
-	for (size_t i = 0; i < n; i += len ? len : 1) {
-		len = utf8_len((const unsigned char *)text + i, n - i);
-		if (!len)
-			text[i] = '?';
-	}
-}
-
 int
 strings_add_stored(struct strings *s, const char *text, size_t n, uint32_t *out)
 {
@@ -172,7 +160,7 @@ add_mended(struct strings *s, const char *text, size_t n, uint32_t *out)
 	if (!copy)
 		return n < STRINGS_MAX_BYTES ? -ENOMEM : -E2BIG;
 	memcpy(copy, text, n);
-	mend(copy, n);
+	utf8_mend(copy, n);
 	return strings_add_stored(s, copy, n, out);
 }
 

@@ -161,14 +161,14 @@ ripe_list_done(struct ripe_list *l)
 }
 
 int
-window_ripe(struct store *s, const char *host, enum window_level level,
-            int64_t before_ms, int max, struct ripe_list *out)
+window_ripe(struct store *s, enum window_level level, int64_t before_ms,
+            int max, struct ripe_list *out)
 {
 	struct ripe_list l = {0};
 	int rc = ROW_LIST(s->db, &ripe_type, &l, SQL_WINDOW_RIPE,
 	                  ARGS(V((int64_t)level - 1),
-	                       V(window_floor(level, before_ms)), V(host),
-	                       V(WINDOW_PUSHED), V(max)));
+	                       V(window_floor(level, before_ms)), V(s->host),
+	                       V(max)));
 
 	if (rc)
 		return rc;

@@ -94,7 +94,7 @@ window_expire(struct store *s, const struct window_keep *keep)
 {
 	/* a service may limit days where the configuration does not */
 	int64_t all_ms = keep->all_ms ? keep->all_ms : INT64_MAX / 2;
-	int n = delete_by(s, SQL_WINDOW_EXPIRED, ARGS(V(all_ms)));
+	int n = delete_by(s, SQL_WINDOW_EXPIRED, ARGS(V(all_ms), V(s->host)));
 
 	for (int level = 0; level < WINDOW_LEVELS && n >= 0; level++) {
 		int more = 0;
@@ -102,7 +102,8 @@ window_expire(struct store *s, const struct window_keep *keep)
 		if (keep->level_ms[level])
 			more = delete_by(
 				s, SQL_WINDOW_FADED,
-				ARGS(V(level), V(keep->level_ms[level])));
+				ARGS(V(level), V(keep->level_ms[level]),
+				     V(s->host)));
 		n = more < 0 ? more : n + more;
 	}
 	return n;
@@ -225,7 +226,7 @@ reap_holes(struct store *s)
 {
 	void *items = NULL;
 	size_t n = 0;
-	int rc = row_all(s->db, &hole_type, &items, &n, SQL_HOLE_NEXT, NO_ARGS);
+	int rc = row_all(s->db, &hole_type, &items, &n, SQL_HOLE_NEXT, ARGS(V(s->host)));
 	const struct hole *holes = items;
 
 	if (rc)
@@ -295,7 +296,7 @@ reap_segments(struct store *s)
 	void *items = NULL;
 	size_t n = 0;
 	int removed = 0, rc = row_all(s->db, &named_type, &items, &n,
-	                              SQL_SEGMENT_UNUSED, NO_ARGS);
+	                              SQL_SEGMENT_UNUSED, ARGS(V(s->host)));
 
 	if (rc)
 		return rc;

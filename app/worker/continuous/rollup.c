@@ -133,7 +133,7 @@ static int
 fill(struct rollup *r, struct batch *b, int fd, int64_t *bytes)
 {
 	CLEANUP_RIPE struct ripe_list due = {0};
-	int rc = window_ripe(r->store, r->host, b->level, r->wall_ms - LAG_MS,
+	int rc = window_ripe(r->store, b->level, r->wall_ms - LAG_MS,
 	                     ROLLUP_MAX_GROUPS, &due);
 
 	if (rc)

@@ -149,6 +149,8 @@ prepare(struct scheduler *s, struct buf *why)
 	if (!rc)
 		rc = store_open(s->conf, true, &s->store, why)
 		             ?: link_key_make(&s->store);
+	if (!rc && !db_is_remote(s->conf->store_database))
+		rc = store_adopt(&s->store);
 	if (rc)
 		return rc;
 	quota_enforce(&s->store, s->conf);

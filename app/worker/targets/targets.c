@@ -1,11 +1,13 @@
 #include "targets.h"
 
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "family.h"
 #include "store/session.h"
 #include "store/worker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ANCESTORS_MAX 32 /* that are asked for */
@@ -543,11 +545,22 @@ targets_restore(struct targets *t, struct store *s)
 	return rc;
 }
 
+/* Copies a text of a process, which may have any bytes: a database takes UTF-8
+ * alone. */
+static char *
+published(const char *text, char out[static PROC_CMDLINE_MAX])
+{
+	snprintf(out, PROC_CMDLINE_MAX, "%s", text);
+	utf8_mend(out, strlen(out));
+	return out;
+}
+
 static int
 publish_slot(const struct targets *t, const struct target *v, int i,
              struct store *s, const struct proc_table *procs)
 {
 	const struct proc *p = proc_table_find(procs, v->now[i].pid);
+	char argv0[PROC_CMDLINE_MAX], cmdline[PROC_CMDLINE_MAX];
 	struct process row = {
 		.host = (char *)t->host,
 		.tenant = v->tenant,
@@ -559,8 +572,8 @@ publish_slot(const struct targets *t, const struct target *v, int i,
 
 	if (!p)
 		return process_remove(s, &row);
-	row.argv0 = p->argv0;
-	row.cmdline = p->cmdline;
+	row.argv0 = published(p->argv0, argv0);
+	row.cmdline = published(p->cmdline, cmdline);
 	row.pid = p->pid;
 	row.start_time = (int64_t)p->start_time;
 	rc = process_put(s, &row);

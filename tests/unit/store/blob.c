@@ -205,6 +205,22 @@ TEST(a_deleted_sessions_bytes_go_when_the_worker_reaps)
 }
 END
 
+TEST(a_host_leaves_the_bytes_and_rows_of_another_alone)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_STORE struct store other = test_store_again(&t, true);
+	struct blob b;
+	char id[ID_MAX];
+
+	strcpy(other.host, "host2");
+	upload_aged(&t.s, 0, "x", &b, id);
+	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(blob_reap(&other), 0);
+	ck_assert(exists(&t.s, b.name));
+	ck_assert_int_eq(blob_reap(&t.s), 1);
+}
+END
+
 TEST(age_and_bytes_are_capped_oldest_first)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -370,6 +386,7 @@ SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
       sweeping_removes_orphans_and_keeps_the_rest,
       a_blob_is_no_orphan_between_its_last_byte_and_its_row,
       a_deleted_sessions_bytes_go_when_the_worker_reaps,
+      a_host_leaves_the_bytes_and_rows_of_another_alone,
       age_and_bytes_are_capped_oldest_first,
       a_full_store_takes_from_the_tenant_that_holds_the_most,
       tenants_take_turns_once_they_hold_as_much,

@@ -116,6 +116,15 @@ TEST(an_inner_rollback_dooms_the_outer_transaction)
 }
 END
 
+/* Waits for the commit of another. */
+static bool
+comes(struct db *db)
+{
+	struct pollfd p = {.fd = db_wake_fd(db), .events = POLLIN};
+
+	return db_woken(db) || (poll(&p, 1, WAIT_MS) > 0 && db_woken(db));
+}
+
 TEST(data_version_shows_the_commits_of_others_only)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -125,19 +134,12 @@ TEST(data_version_shows_the_commits_of_others_only)
 
 	test_enqueue(&t.s, 0, id);
 	ck_assert_int_eq(db_data_version(t.s.db), before);
+	(void)db_woken(t.s.db);
 	test_enqueue(&other, 1, id);
+	ck_assert(comes(t.s.db));
 	ck_assert_int_ne(db_data_version(t.s.db), before);
 }
 END
-
-/* Waits for the commit of another. */
-static bool
-comes(struct db *db)
-{
-	struct pollfd p = {.fd = db_wake_fd(db), .events = POLLIN};
-
-	return db_woken(db) || (poll(&p, 1, WAIT_MS) > 0 && db_woken(db));
-}
 
 /* Takes every job, with nothing to go by but the wakes. */
 static void

@@ -7,6 +7,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void
 create(struct store *s, int64_t expires_ms, char id[static ID_MAX],
@@ -168,6 +171,14 @@ TEST(a_list_of_tenants_is_within_another_when_all_of_them_are)
 }
 END
 
+static void
+keep_reply(struct store *s, const struct idempotency_key *k,
+           const struct idempotency *v)
+{
+	ck_assert_int_eq(idempotency_claim(s, k, v->fingerprint), 1);
+	ck_assert_int_eq(idempotency_keep(s, k, v), 0);
+}
+
 TEST(a_reply_is_kept_for_a_day_per_tenant_and_actor)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -176,18 +187,67 @@ TEST(a_reply_is_kept_for_a_day_per_tenant_and_actor)
 			       other = {"b", "tok-1", "k"};
 	struct idempotency v = {"print", 202, "/x", "{}"}, none;
 
-	ck_assert_int_eq(idempotency_put(&t.s, &k, &v), 0);
+	keep_reply(&t.s, &k, &v);
+	ck_assert_int_eq(idempotency_claim(&t.s, &k, "other"), 0);
 	ck_assert_int_eq(idempotency_get(&t.s, &k, &got), 0);
 	ck_assert_int_eq(got.status, 202);
 	ck_assert_str_eq(got.location, "/x");
 	ck_assert_int_eq(idempotency_get(&t.s, &other, &none), -ENOENT);
 	db_skew_clock(t.s.db, IDEMPOTENCY_MS + 1000);
 	ck_assert_int_eq(idempotency_get(&t.s, &k, &none), -ENOENT);
-	ck_assert_int_eq(idempotency_put(&t.s, &k, &v), 0); /* used anew */
+	keep_reply(&t.s, &k, &v); /* used anew */
 	db_skew_clock(t.s.db, 2 * IDEMPOTENCY_MS + 2000);
 	ck_assert_int_eq(idempotency_prune(&t.s), 0);
 	db_skew_clock(t.s.db, IDEMPOTENCY_MS + 1000);
 	ck_assert_int_eq(idempotency_get(&t.s, &k, &none), -ENOENT);
+}
+END
+
+/* Claims a key once another transaction has, and says what it sees. */
+static void
+claim_beside(const struct test_store *t, const struct idempotency_key *k,
+             int peer)
+{
+	CLEANUP_IDEMPOTENCY struct idempotency got = {0};
+	struct store s = test_store_again(t, false);
+	char c = 0;
+	int rc = write(peer, &c, 1) == 1 && read(peer, &c, 1) == 1
+	                 ? store_begin(&s)
+	                 : -EIO;
+
+	if (!rc)
+		rc = idempotency_claim(&s, k, "print");
+	if (!rc)
+		rc = idempotency_get(&s, k, &got);
+	_exit(rc ? 1 : got.status == 202 ? 0 : 2);
+}
+
+TEST(who_claims_a_key_second_waits_for_the_reply_of_the_first)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct idempotency_key k = {"a", "tok-1", "k"};
+	struct idempotency v = {"print", 202, "/x", "{}"};
+	int pair[2], status;
+	pid_t child;
+	char c;
+
+	ck_assert_int_eq(
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	store_close(&t.s);
+	child = fork();
+	if (!child)
+		claim_beside(&t, &k, pair[1]);
+	close(pair[1]);
+	t.s = test_store_again(&t, true);
+	ck_assert_int_eq(read(pair[0], &c, 1), 1);
+	ck_assert_int_eq(store_begin(&t.s), 0);
+	ck_assert_int_eq(idempotency_claim(&t.s, &k, "print"), 1);
+	ck_assert_int_eq(write(pair[0], &c, 1), 1);
+	ck_assert_int_eq(idempotency_keep(&t.s, &k, &v), 0);
+	ck_assert_int_eq(store_commit(&t.s), 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	close(pair[0]);
 }
 END
 
@@ -240,5 +300,6 @@ SUITE("token", a_key_opens_its_token_and_no_other_does,
       a_list_tells_nothing_of_keys_of_other_tenants,
       a_list_of_tenants_is_within_another_when_all_of_them_are,
       a_reply_is_kept_for_a_day_per_tenant_and_actor,
+      who_claims_a_key_second_waits_for_the_reply_of_the_first,
       audit_lines_are_the_tenants_newest_first,
       every_process_signs_with_one_key)

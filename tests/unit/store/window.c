@@ -106,7 +106,7 @@ ripe(struct fixture *f, enum window_level level, int64_t before_ms,
 {
 	CLEANUP_RIPE struct ripe_list l = {0};
 
-	ck_assert_int_eq(window_ripe(&f->t.s, HOST, level, before_ms, 10, &l),
+	ck_assert_int_eq(window_ripe(&f->t.s, level, before_ms, 10, &l),
 	                 0);
 	if (!l.n)
 		return false;
@@ -284,37 +284,79 @@ TEST(windows_before_their_time_are_not_ripe)
 }
 END
 
+/* Another host with the same database. */
+static struct store
+other_host(struct fixture *f)
+{
+	struct store s = test_store_again(&f->t, true);
+
+	strcpy(s.host, "host2");
+	return s;
+}
+
 TEST(windows_of_a_host_do_not_ripen_on_another)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_STORE struct store other = other_host(&f);
 	CLEANUP_RIPE struct ripe_list here = {0}, there = {0};
 
 	capture(&f, T0, SECOND, 3);
-	ck_assert_int_eq(window_ripe(&f.t.s, "host2", WINDOW_MINUTE, T0 + DAY,
-	                             10, &there),
+	ck_assert_int_eq(window_ripe(&other, WINDOW_MINUTE, T0 + DAY, 10,
+	                             &there),
 	                 0);
 	ck_assert_uint_eq(there.n, 0);
 	ck_assert_int_eq(
-		window_ripe(&f.t.s, HOST, WINDOW_MINUTE, T0 + DAY, 10, &here),
-		0);
+		window_ripe(&f.t.s, WINDOW_MINUTE, T0 + DAY, 10, &here), 0);
 	ck_assert_uint_eq(here.n, 1);
 }
 END
 
-TEST(pushed_windows_ripen_on_any_host)
+TEST(pushed_windows_ripen_where_their_bytes_are)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
-	CLEANUP_RIPE struct ripe_list due = {0};
+	CLEANUP_STORE struct store other = other_host(&f);
+	CLEANUP_RIPE struct ripe_list due = {0}, there = {0};
 
 	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, TEST_SERVICE, "cpu",
 	                           WINDOW_PUSHED, "{}", f.series),
 	                 0);
 	capture(&f, T0, 10 * SECOND, 6);
-	ck_assert_int_eq(window_ripe(&f.t.s, "elsewhere", WINDOW_MINUTE,
-	                             T0 + MINUTE, 10, &due),
+	ck_assert_int_eq(window_ripe(&other, WINDOW_MINUTE, T0 + MINUTE, 10,
+	                             &there),
+	                 0);
+	ck_assert_uint_eq(there.n, 0);
+	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + MINUTE, 10,
+	                             &due),
 	                 0);
 	ck_assert_uint_eq(due.n, 1);
 	ck_assert_str_eq(due.items[0].series, f.series);
+}
+END
+
+TEST(a_host_neither_deletes_nor_forgets_the_windows_of_another)
+{
+	const struct window_keep keep = {.all_ms = 1};
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_STORE struct store other = other_host(&f);
+
+	capture(&f, T0, 10 * SECOND, 6);
+	ck_assert_int_eq(window_expire(&other, &keep), 0);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 6);
+	ck_assert_int_eq(window_reap(&other), 0);
+	ck_assert_int_eq(window_reap(&f.t.s), 7); /* their holes, the file */
+}
+END
+
+TEST(a_host_of_another_name_adopts_the_windows_of_its_store)
+{
+	const struct window_keep keep = {.all_ms = 1};
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_STORE struct store renamed = other_host(&f);
+
+	capture(&f, T0, 10 * SECOND, 6);
+	ck_assert_int_eq(store_adopt(&renamed), 0);
+	ck_assert_int_eq(window_expire(&renamed, &keep), 6);
+	ck_assert_int_eq(window_reap(&renamed), 7);
 }
 END
 
@@ -702,7 +744,9 @@ SUITE("window", a_series_is_made_once,
       what_is_not_rolled_up_yet_counts_as_well,
       windows_before_their_time_are_not_ripe,
       windows_of_a_host_do_not_ripen_on_another,
-      pushed_windows_ripen_on_any_host, a_rollup_of_yesterdays_news_is_stale,
+      a_host_neither_deletes_nor_forgets_the_windows_of_another,
+      a_host_of_another_name_adopts_the_windows_of_its_store,
+      pushed_windows_ripen_where_their_bytes_are, a_rollup_of_yesterdays_news_is_stale,
       retention_takes_what_rollups_hold_and_what_is_past_its_days,
       windows_of_a_service_are_kept_for_as_many_days_as_it_says,
       pinned_windows_stay, the_oldest_go_until_the_rest_fits,

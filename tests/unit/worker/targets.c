@@ -259,6 +259,16 @@ host_done(struct rig *h)
 	test_store_done(&h->store);
 }
 
+static void
+look(struct rig *h)
+{
+	h->table.items = h->procs;
+	ck_assert_int_eq(targets_match(&h->targets, &h->conf, &h->table), 0);
+	ck_assert_int_eq(
+		targets_publish(&h->targets, &h->store.s, &h->table, h->now_ns),
+		0);
+}
+
 /* Processes of svc (which is /bin/true), by pid; then a look at them. */
 static void
 see(struct rig *h, size_t n, const int32_t *pids, const uint64_t *starts)
@@ -271,11 +281,7 @@ see(struct rig *h, size_t n, const int32_t *pids, const uint64_t *starts)
 		                            .argv0 = "true",
 		                            .unit = ""};
 	h->table.n = n;
-	h->table.items = h->procs;
-	ck_assert_int_eq(targets_match(&h->targets, &h->conf, &h->table), 0);
-	ck_assert_int_eq(
-		targets_publish(&h->targets, &h->store.s, &h->table, h->now_ns),
-		0);
+	look(h);
 }
 
 static void
@@ -319,6 +325,30 @@ TEST(an_ordinal_stays_with_its_process_and_is_reused_after_it)
 	EXPECT(&h, LIST(10, 12), LIST(0, 2));
 	SEE(&h, LIST(10, 12, 20, 21), LIST(1, 3, 8, 9));
 	EXPECT(&h, LIST(10, 20, 12, 21), LIST(0, 1, 2, 3));
+}
+END
+
+/* A database takes UTF-8 alone. */
+TEST(arguments_of_any_bytes_are_published_as_utf8)
+{
+	CLEANUP_PROCESSES struct process_list l = {0};
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	h.procs[0] = (struct proc){.pid = 10,
+	                           .start_time = 1,
+	                           .exe = "/bin/true",
+	                           .cmdline = "tr\xfc" "e \xc3\xbc\xc3",
+	                           .argv0 = "tr\xfc" "e",
+	                           .unit = ""};
+	h.table.n = 1;
+	look(&h);
+	ck_assert_int_eq(process_list(&h.store.s, TEST_TENANT, TEST_SERVICE,
+	                              &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].argv0, "tr?e");
+	ck_assert_str_eq(l.items[0].cmdline, "tr?e \xc3\xbc?");
 }
 END
 
@@ -781,6 +811,7 @@ SUITE("targets", a_match_means_what_it_says,
       the_next_worker_keeps_the_ordinals, after_a_boot_ordinals_start_over,
       a_service_made_anew_shows_its_processes_again,
       a_deleted_service_is_published_as_nothing,
+      arguments_of_any_bytes_are_published_as_utf8,
       a_service_is_found_by_its_tenant_and_name,
       a_tenant_without_a_scope_sees_nothing, an_ordinal_picks_one_process,
       what_descends_from_a_match_is_followed_with_it,

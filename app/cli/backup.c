@@ -18,14 +18,22 @@
 #define STORE_USER "stoker" /* systemd/stoker.sysusers.conf */
 #define FLAWS_MAX  100
 
-/* Reads the configuration, for the directory of the store. */
+/* Reads the configuration, for the directory of the store. What is in a
+ * server's database is backed up, restored and examined by the server's own
+ * tools. */
 static int
 store_dir(const struct options *o, struct conf *out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
-	return settings_load(o, out, &why) ? failed("%s", buf_str(&why))
-	                                   : LEAVE_OK;
+	if (settings_load(o, out, &why))
+		return failed("%s", buf_str(&why));
+	if (!db_is_remote(out->store_database))
+		return LEAVE_OK;
+	return failed("the rows of this store are in PostgreSQL: pg_dump and "
+	              "pg_restore copy them; copy profiles/ and segments/ of "
+	              "%s after pg_dump has ended",
+	              out->store_dir);
 }
 
 /* Root does what the owner of a directory may do, and no more. */

@@ -76,12 +76,41 @@ look_into_database(struct doctor *d, const char *path, const struct stat *seen)
 	return BROKEN;
 }
 
+/* The server is asked from this host as root, and may know the API alone. */
+static enum verdict
+probe_server_database(struct doctor *d)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct db *db = NULL;
+	struct db_schema schema = {0};
+	int rc = store_look(&d->conf, &db, &why);
+
+	if (!rc)
+		rc = db_schema(db, &schema);
+	db_close(db);
+	if (!rc && schema.version >= SQL_VERSION) {
+		found(d, "PostgreSQL, schema %lld", (long long)schema.version);
+		return FINE;
+	}
+	if (!rc || rc == -EMEDIUMTYPE) {
+		found(d, "PostgreSQL: no schema of this release");
+		fix(d, "stoker migrate");
+	} else {
+		found(d, "PostgreSQL: %s", buf_str(&why));
+		fix(d, "psql shows with [store] database of stoker.conf what "
+		       "is wrong");
+	}
+	return BROKEN;
+}
+
 enum verdict
 probe_database(struct doctor *d)
 {
 	char path[4096 + 16];
 	struct stat st;
 
+	if (db_is_remote(d->conf.store_database))
+		return probe_server_database(d);
 	snprintf(path, sizeof(path), "%s/stoker.db", d->conf.store_dir);
 	if (fstatat(d->root, below_root(path), &st, 0)) {
 		enum verdict v = unreachable(d, path, errno);

@@ -291,14 +291,14 @@ TEST(a_request_that_the_database_aborts_is_run_again)
 	int fd;
 
 	test_profile(&a, id);
-	ck_assert_int_eq(
-		service_get(&a.store.s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	ck_assert_int_eq(service_get(&a.store.s, TEST_TENANT, TEST_SERVICE, &v),
+	                 0);
 	ck_assert_int_eq(store_begin(&a.store.s), 0);
 	ck_assert_int_eq(session_pin(&a.store.s, TEST_TENANT, id, true), 0);
-	fd = ask_begin(&a, (struct ask){.key = KEY_ADMIN,
-	                                .method = "DELETE",
-	                                .path = "/api/v1/services/"
-	                                        TEST_SERVICE});
+	fd = ask_begin(&a,
+	               (struct ask){.key = KEY_ADMIN,
+	                            .method = "DELETE",
+	                            .path = "/api/v1/services/" TEST_SERVICE});
 	while (test_on_server() && !somebody_waits(&a))
 		;
 	ck_assert_int_eq(service_replace(&a.store.s, &v), 0);

@@ -332,6 +332,6 @@ SUITE_TIMEOUT("uploads", 60, an_upload_is_a_completed_profile_at_once,
               an_upload_past_max_bytes_is_413, an_upload_for_no_service_is_404,
               without_a_query_a_capture_is_started,
               an_upload_sent_twice_with_one_key_is_stored_once,
-      uploads_with_one_key_that_come_together_are_stored_once,
+              uploads_with_one_key_that_come_together_are_stored_once,
               an_upload_with_a_key_is_read_before_the_store_is_locked,
               hostile_uploads_take_bounded_memory)

@@ -34,7 +34,8 @@ place_of(const char *dir)
 
 		snprintf(p.dir, sizeof(p.dir), "%s", dir);
 		snprintf(p.schema, sizeof(p.schema), "s%d_%zu", getppid(), i);
-		snprintf(p.url, sizeof(p.url), "%s&options=-csearch_path%%3D%s&application_name=%s",
+		snprintf(p.url, sizeof(p.url),
+		         "%s&options=-csearch_path%%3D%s&application_name=%s",
 		         server(), p.schema, p.schema);
 		places[i] = p;
 	}

@@ -12,8 +12,8 @@
 bool
 db_is_remote(const char *url)
 {
-	return !strncmp(url, "postgres://", 11) ||
-	       !strncmp(url, "postgresql://", 13);
+	return url && (!strncmp(url, "postgres://", 11) ||
+	               !strncmp(url, "postgresql://", 13));
 }
 
 /* --- transactions --------------------------------------------------------- */

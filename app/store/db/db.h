@@ -103,7 +103,7 @@ struct db_options {
 	bool migrate; /* brings the schema up to date, as SQLite always does */
 };
 
-/* True for a URL of a database on a server; the rest are paths. */
+/* True for a URL of a database on a server; others are paths. */
 bool db_is_remote(const char *url);
 /*
  * Opens the database, and checks that this release can use its schema: one that

@@ -24,7 +24,7 @@ open_folders(struct store *s)
 	               ?: folder_make(fd, "segments", &s->segments_fd);
 }
 
-/* Opens the database that conf names: a URL, or a file. */
+/* Opens the database that conf names: of a server, or the file in its dir. */
 static int
 open_db(const struct conf *conf, struct db_options o, struct db **out,
         struct buf *why)
@@ -32,6 +32,11 @@ open_db(const struct conf *conf, struct db_options o, struct db **out,
 	CLEANUP_FREE char *path = NULL;
 
 	o.url = conf->store_database;
+	if (o.url && *o.url && !db_is_remote(o.url)) {
+		buf_addf(why, "[store] database must be empty, or begin with "
+		              "postgres://");
+		return -EINVAL;
+	}
 	if (!o.url || !*o.url) {
 		if (asprintf(&path, "%s/" STORE_DB, conf->store_dir) < 0) {
 			path = NULL;

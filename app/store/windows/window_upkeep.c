@@ -100,10 +100,10 @@ window_expire(struct store *s, const struct window_keep *keep)
 		int more = 0;
 
 		if (keep->level_ms[level])
-			more = delete_by(
-				s, SQL_WINDOW_FADED,
-				ARGS(V(level), V(keep->level_ms[level]),
-				     V(s->host)));
+			more = delete_by(s, SQL_WINDOW_FADED,
+			                 ARGS(V(level),
+			                      V(keep->level_ms[level]),
+			                      V(s->host)));
 		n = more < 0 ? more : n + more;
 	}
 	return n;
@@ -226,7 +226,8 @@ reap_holes(struct store *s)
 {
 	void *items = NULL;
 	size_t n = 0;
-	int rc = row_all(s->db, &hole_type, &items, &n, SQL_HOLE_NEXT, ARGS(V(s->host)));
+	int rc = row_all(s->db, &hole_type, &items, &n, SQL_HOLE_NEXT,
+	                 ARGS(V(s->host)));
 	const struct hole *holes = items;
 
 	if (rc)

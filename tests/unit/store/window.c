@@ -106,8 +106,7 @@ ripe(struct fixture *f, enum window_level level, int64_t before_ms,
 {
 	CLEANUP_RIPE struct ripe_list l = {0};
 
-	ck_assert_int_eq(window_ripe(&f->t.s, level, before_ms, 10, &l),
-	                 0);
+	ck_assert_int_eq(window_ripe(&f->t.s, level, before_ms, 10, &l), 0);
 	if (!l.n)
 		return false;
 	ck_assert_int_eq(window_children(&f->t.s, &l.items[0], level, out), 0);
@@ -301,9 +300,8 @@ TEST(windows_of_a_host_do_not_ripen_on_another)
 	CLEANUP_RIPE struct ripe_list here = {0}, there = {0};
 
 	capture(&f, T0, SECOND, 3);
-	ck_assert_int_eq(window_ripe(&other, WINDOW_MINUTE, T0 + DAY, 10,
-	                             &there),
-	                 0);
+	ck_assert_int_eq(
+		window_ripe(&other, WINDOW_MINUTE, T0 + DAY, 10, &there), 0);
 	ck_assert_uint_eq(there.n, 0);
 	ck_assert_int_eq(
 		window_ripe(&f.t.s, WINDOW_MINUTE, T0 + DAY, 10, &here), 0);
@@ -321,13 +319,11 @@ TEST(pushed_windows_ripen_where_their_bytes_are)
 	                           WINDOW_PUSHED, "{}", f.series),
 	                 0);
 	capture(&f, T0, 10 * SECOND, 6);
-	ck_assert_int_eq(window_ripe(&other, WINDOW_MINUTE, T0 + MINUTE, 10,
-	                             &there),
-	                 0);
+	ck_assert_int_eq(
+		window_ripe(&other, WINDOW_MINUTE, T0 + MINUTE, 10, &there), 0);
 	ck_assert_uint_eq(there.n, 0);
-	ck_assert_int_eq(window_ripe(&f.t.s, WINDOW_MINUTE, T0 + MINUTE, 10,
-	                             &due),
-	                 0);
+	ck_assert_int_eq(
+		window_ripe(&f.t.s, WINDOW_MINUTE, T0 + MINUTE, 10, &due), 0);
 	ck_assert_uint_eq(due.n, 1);
 	ck_assert_str_eq(due.items[0].series, f.series);
 }
@@ -746,7 +742,8 @@ SUITE("window", a_series_is_made_once,
       windows_of_a_host_do_not_ripen_on_another,
       a_host_neither_deletes_nor_forgets_the_windows_of_another,
       a_host_of_another_name_adopts_the_windows_of_its_store,
-      pushed_windows_ripen_where_their_bytes_are, a_rollup_of_yesterdays_news_is_stale,
+      pushed_windows_ripen_where_their_bytes_are,
+      a_rollup_of_yesterdays_news_is_stale,
       retention_takes_what_rollups_hold_and_what_is_past_its_days,
       windows_of_a_service_are_kept_for_as_many_days_as_it_says,
       pinned_windows_stay, the_oldest_go_until_the_rest_fits,

@@ -211,9 +211,9 @@ TEST(a_scope_is_what_its_lists_name_and_none_is_nothing)
 	ck_assert(!match_scope(NULL, &web));
 	for (size_t i = 0; i < ARRAY_LEN(scopes); i++) {
 		struct conf_tenant s = {.tenant = TEST_TENANT,
-		                       .units = (char *)scopes[i].units,
-		                       .exe = (char *)scopes[i].exe,
-		                       .uids = (char *)scopes[i].uids};
+		                        .units = (char *)scopes[i].units,
+		                        .exe = (char *)scopes[i].exe,
+		                        .uids = (char *)scopes[i].uids};
 
 		ck_assert_msg(match_scope(&s, &web) == scopes[i].expected,
 		              "scope %zu", i);
@@ -338,14 +338,15 @@ TEST(arguments_of_any_bytes_are_published_as_utf8)
 	h.procs[0] = (struct proc){.pid = 10,
 	                           .start_time = 1,
 	                           .exe = "/bin/true",
-	                           .cmdline = "tr\xfc" "e \xc3\xbc\xc3",
-	                           .argv0 = "tr\xfc" "e",
+	                           .cmdline = "tr\xfc"
+	                                      "e \xc3\xbc\xc3",
+	                           .argv0 = "tr\xfc"
+	                                    "e",
 	                           .unit = ""};
 	h.table.n = 1;
 	look(&h);
-	ck_assert_int_eq(process_list(&h.store.s, TEST_TENANT, TEST_SERVICE,
-	                              &l),
-	                 0);
+	ck_assert_int_eq(
+		process_list(&h.store.s, TEST_TENANT, TEST_SERVICE, &l), 0);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_str_eq(l.items[0].argv0, "tr?e");
 	ck_assert_str_eq(l.items[0].cmdline, "tr?e \xc3\xbc?");

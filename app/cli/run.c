@@ -63,10 +63,50 @@ make_body(const struct cli *c, json_t **out)
 	number_set(body, "durationSeconds", o->seconds);
 	number_set(body, "sampleRate", o->rate);
 	number_set(body, "ordinal", o->ordinal);
+	if (o->host && json_object_set_new(body, "host", json_string(o->host)))
+		return failed("an argument is not UTF-8");
 	rc = labels_set(body, &o->label);
 	if (!rc)
 		*out = TAKE(body);
 	return rc;
+}
+
+/* --- what was started -------------------------------------------------------
+ */
+
+#define STARTED_MAX 64
+
+/* Profiles that one start began, one on each host. */
+struct started {
+	char id[STARTED_MAX][ID_MAX];
+	size_t n;
+};
+
+static int
+add_started(struct started *s, const json_t *of)
+{
+	char *id = s->id[s->n];
+
+	if (s->n == STARTED_MAX)
+		return failed("the server named too many profiles");
+	snprintf(id, ID_MAX, "%s", json_member(of, "id"));
+	if (!id_valid("sess-", id))
+		return failed("the server named no profile");
+	s->n++;
+	return LEAVE_OK;
+}
+
+/* A server of an earlier release lists none, and has begun one. */
+static int
+read_started(const struct reply *r, struct started *out)
+{
+	const json_t *list = json_object_get(r->json, "started");
+	int rc = LEAVE_OK;
+
+	out->n = 0;
+	for (size_t i = 0; i < json_array_size(list) && !rc; i++)
+		rc = add_started(out, json_array_get(list, i));
+	return rc || out->n ? rc : add_started(out, r->json);
 }
 
 /* --- progress ------------------------------------------------------------- */
@@ -405,34 +445,63 @@ show_result(struct cli *c, json_t *result)
 
 /* Without --wait: what was started, and how to go on. */
 static int
-show_start(const struct cli *c, const json_t *result, const char *id)
+show_start(const struct cli *c, const json_t *result, const struct started *s)
 {
 	if (c->opt.json)
 		return print_json(result);
-	printf("%s\n", id);
+	for (size_t i = 0; i < s->n; i++)
+		printf("%s\n", s->id[i]);
 	fprintf(stderr, "stoker: started; stoker top %s shows the result\n",
-	        id);
+	        s->id[0]);
 	return LEAVE_OK;
-}
-
-static int
-read_id(const struct reply *r, char id[static ID_MAX])
-{
-	snprintf(id, ID_MAX, "%s", json_member(r->json, "id"));
-	return id_valid("sess-", id) ? LEAVE_OK
-	                             : failed("the server named no profile");
 }
 
 static int
 run(struct cli *c, const json_t *body)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	char id[ID_MAX];
+	struct started s;
 	int rc = ask(c, "POST", PROFILES "/start", body, &r);
 
 	if (!rc)
-		rc = read_id(&r, id);
-	return rc ? rc : show_start(c, r.json, id);
+		rc = read_started(&r, &s);
+	return rc ? rc : show_start(c, r.json, &s);
+}
+
+/* Waits for one profile of several, and shows it below the name of its host. An
+ * interrupt cancels it and those after it. */
+static int
+wait_for_one(struct cli *c, const char *id)
+{
+	CLEANUP(watch_done) struct watch w = {.cli = c};
+	CLEANUP_BUF struct buf host = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	snprintf(w.id, sizeof(w.id), "%s", id);
+	if (interrupted)
+		return cancel(&w);
+	c->http.stop = &interrupted;
+	rc = ask_result(&w);
+	if (!rc)
+		rc = follow(&w);
+	if (rc || c->opt.json)
+		return rc ? rc : show_result(c, w.result);
+	safe_puts(&host, json_member(w.result, "host"));
+	printf("%s:\n", buf_str(&host));
+	return show_result(c, w.result);
+}
+
+static int
+wait_for_all(struct cli *c, const struct started *s)
+{
+	int rc = LEAVE_OK;
+
+	for (size_t i = 0; i < s->n; i++) {
+		int one = wait_for_one(c, s->id[i]);
+
+		rc = rc ? rc : one;
+	}
+	return rc;
 }
 
 /* True when the processes that the server knew had ended as it began. */
@@ -449,6 +518,7 @@ static int
 run_and_wait(struct cli *c, const json_t *body)
 {
 	struct patience p = {.end_ns = clock_mono_ns() + ABSENT_S * NS_PER_S};
+	struct started s;
 	int rc;
 
 	catch_interrupts();
@@ -459,9 +529,12 @@ run_and_wait(struct cli *c, const json_t *body)
 		c->http.stop = NULL;
 		rc = start_patiently(c, body, &p, &r);
 		if (!rc)
-			rc = read_id(&r, w.id);
+			rc = read_started(&r, &s);
 		if (rc)
 			return rc;
+		if (s.n > 1)
+			return wait_for_all(c, &s);
+		snprintf(w.id, sizeof(w.id), "%s", s.id[0]);
 		w.result = TAKE(r.json);
 		c->http.stop = &interrupted;
 		rc = follow(&w);

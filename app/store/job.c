@@ -37,16 +37,20 @@ job_ref(const struct job *j)
 /* Finds the id of the running capture that is in the way; -ENOENT: no such
  * service. */
 static int
-find_running(struct store *s, const struct session_ask *ask,
+find_running(struct store *s, const struct session_ask *ask, const char *host,
              char out[static ID_MAX])
 {
 	bool samply = !strcmp(ask->origin, SESSION_SAMPLY);
 	CLEANUP_ROWS struct db_rows rows = {0};
+	const struct db_value v[] = {
+		V(ask->tenant),
+		V(ask->service),
+		samply ? V(ask->ordinal) : V(ask->type),
+		V(host),
+	};
 	int rc = db_query(s->db,
-	                  samply ? SQL_SAMPLY_RUNNING : SQL_SESSION_RUNNING,
-	                  ARGS(V(ask->tenant), V(ask->service),
-	                       samply ? V(ask->ordinal) : V(ask->type)),
-	                  &rows);
+	                  samply ? SQL_SAMPLY_RUNNING : SQL_SESSION_RUNNING, v,
+	                  ARRAY_LEN(v) - samply, &rows);
 
 	if (!rc)
 		rc = db_next(&rows);
@@ -60,10 +64,10 @@ static int
 enqueue(struct store *s, const struct session_ask *ask, const char *host,
         char out[static ID_MAX])
 {
-	int rc = session_insert(s, ask, SESSION_RUNNING, out);
+	int rc = session_insert(s, ask, host, SESSION_RUNNING, out);
 
 	if (rc == -ENOENT)
-		return find_running(s, ask, out);
+		return find_running(s, ask, host, out);
 	if (!rc)
 		rc = quota_check(s, ask->tenant, QUOTA_bytes, 0);
 	if (!rc)

@@ -177,7 +177,7 @@ session_history(struct store *s, const struct session_filter *f,
 }
 
 int
-session_insert(struct store *s, const struct session_ask *ask,
+session_insert(struct store *s, const struct session_ask *ask, const char *host,
                const char *status, char out[static ID_MAX])
 {
 	char id[ID_MAX];
@@ -187,8 +187,8 @@ session_insert(struct store *s, const struct session_ask *ask,
 	n = db_run(s->db, SQL_SESSION_INSERT,
 	           ARGS(V(id), V(ask->type), V(ask->origin), V(status),
 	                V(ask->ordinal), V(ask->seconds), V(ask->rate),
-	                V(ask->labels), V(ask->created_by), V(ask->tenant),
-	                V(ask->service)));
+	                V(ask->labels), V(ask->created_by), V(host),
+	                V(ask->tenant), V(ask->service)));
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
 	n = quota_check(s, ask->tenant, QUOTA_profiles, 1);
@@ -235,7 +235,7 @@ upload(struct store *s, const struct session_ask *ask,
        const struct session_result *result, const struct blob *blob,
        char out[static ID_MAX])
 {
-	int rc = session_insert(s, ask, SESSION_COMPLETED, out);
+	int rc = session_insert(s, ask, "", SESSION_COMPLETED, out);
 
 	if (!rc)
 		rc = session_store_result(s, out, result);

@@ -6,10 +6,11 @@
 #include "store/blob.h"
 #include "store/session.h"
 
-/* Inserts a running session; -ENOENT when there is no such service, or one like
- * it runs. */
-MUST_CHECK int session_insert(struct store *s, const struct session_ask *ask,
-                              const char *status, char out[static ID_MAX]);
+/* Inserts a session of a host, or of "" for an upload; -ENOENT when there is no
+ * such service, or one like it runs. */
+MUST_CHECK int
+session_insert(struct store *s, const struct session_ask *ask, const char *host,
+               const char *status, char out[static ID_MAX]);
 MUST_CHECK int session_store_result(struct store *s, const char *id,
                                     const struct session_result *r);
 /* Replaces the session's blob of that kind. */

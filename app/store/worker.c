@@ -35,6 +35,19 @@ static const struct row_field tree_fields[] = {
 };
 static const struct row_type tree_type = ROW_TYPE(process_tree, tree_fields);
 
+static const struct row_field serving_fields[] = {
+	ROW_FIELD(serving, host),
+	ROW_FIELD(serving, runs),
+};
+static const struct row_type serving_type = ROW_TYPE(serving, serving_fields);
+
+void
+serving_list_done(struct serving_list *l)
+{
+	row_free_all(&serving_type, l->items, l->n);
+	*l = (struct serving_list){0};
+}
+
 void
 worker_list_done(struct worker_list *l)
 {
@@ -63,23 +76,25 @@ worker_list(struct store *s, struct worker_list *out)
 }
 
 int
-worker_for(struct store *s, const char *service_host, char **out)
+worker_serving(struct store *s, const char *tenant, const char *service,
+               int64_t ordinal, const char *host, int64_t max,
+               struct serving_list *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	CLEANUP_FREE char *host = NULL;
-	int rc =
-		db_query(s->db, SQL_WORKER_ALIVE, ARGS(V(service_host)), &rows);
+	return ROW_LIST(
+		s->db, &serving_type, out, SQL_WORKER_SERVING,
+		ARGS(V(tenant), V(service), V(ordinal), V(host), V(max)));
+}
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
+int
+worker_for(struct store *s, const char *tenant, const char *service,
+           const char *host, char **out)
+{
+	CLEANUP_SERVING struct serving_list l = {0};
+	int rc = worker_serving(s, tenant, service, -1, host, 1, &l);
+
+	if (rc || !l.n)
 		return rc ? rc : -EHOSTDOWN;
-	if (!(host = strdup(db_col_text(&rows, 0))))
-		return -ENOMEM;
-	rc = db_next(&rows);
-	if (rc)
-		return rc < 0 ? rc : -ENOTUNIQ;
-	*out = TAKE(host);
+	*out = TAKE(l.items[0].host);
 	return 0;
 }
 

@@ -43,22 +43,45 @@ struct process_tree_list {
 };
 #define CLEANUP_TREES CLEANUP(process_tree_list_done)
 
+/* A host that may profile a service. */
+struct serving {
+	char *host;
+	int64_t runs; /* 1: the service is seen to run there */
+};
+struct serving_list {
+	struct serving *items;
+	size_t n;
+};
+#define CLEANUP_SERVING CLEANUP(serving_list_done)
+
+void serving_list_done(struct serving_list *l);
 void process_tree_list_done(struct process_tree_list *l);
 void worker_list_done(struct worker_list *l);
 void process_list_done(struct process_list *l);
 
 MUST_CHECK int worker_list(struct store *s, struct worker_list *out);
 /*
- * Finds the host whose worker serves a service: the named host, or the only
- * live one.
+ * Lists hosts whose worker is alive and may profile a service: those first
+ * where it runs, then by name; at most max.
  *
- *   Shape    service_host is "" for a service that names none
- *   Owns     *out is the caller's; free() it
- *   Errors   -EHOSTDOWN when no such worker is alive, -ENOTUNIQ when several
- *            are
+ *   Shape    host is the only one that may be listed; "": any. The service runs
+ *            where a process of it has that ordinal; -1: any
  */
 MUST_CHECK int
-worker_for(struct store *s, const char *service_host, char **out);
+worker_serving(struct store *s, const char *tenant, const char *service,
+               int64_t ordinal, const char *host, int64_t max,
+               struct serving_list *out);
+/*
+ * Finds the one host whose worker does what only one may, such as asking an
+ * endpoint: the named host, or else the first where the service runs, or else
+ * the first.
+ *
+ *   Shape    host is "" for a service that names none
+ *   Owns     *out is the caller's; free() it
+ *   Errors   -EHOSTDOWN when no such worker is alive
+ */
+MUST_CHECK int worker_for(struct store *s, const char *tenant,
+                          const char *service, const char *host, char **out);
 /*
  * Asks a host's worker to look for processes again.
  *   Units    *out_ms: a look that began then or later answers the question

@@ -2,16 +2,16 @@
 INSERT INTO session (id, tenant, service, type, origin, status, ordinal,
                      asked_seconds, asked_rate, labels, created_by,
                      created_ms, started_ms, completed_ms, duration_ms, rate,
-                     sample_count, top_functions, quality)
+                     sample_count, top_functions, quality, host)
 SELECT $1, tenant, name, $2, $3, $4, CAST($5 AS BIGINT),
        CAST($6 AS BIGINT), CAST($7 AS BIGINT), $8, $9,
-       now_ms(), now_ms(), 0, 0, 0, 0, '[]', '{}'
-FROM service WHERE tenant = $10 AND name = $11
+       now_ms(), now_ms(), 0, 0, 0, 0, '[]', '{}', $10
+FROM service WHERE tenant = $11 AND name = $12
 ON CONFLICT DO NOTHING;
 
 -- name: session_running
 SELECT id FROM session
-WHERE tenant = $1 AND service = $2 AND type = $3
+WHERE tenant = $1 AND service = $2 AND type = $3 AND host = $4
   AND status = 'running' AND origin = 'capture';
 
 -- name: session_started

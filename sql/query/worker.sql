@@ -21,10 +21,18 @@ SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
        CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END AS alive
 FROM worker ORDER BY host;
 
--- name: worker_alive
-SELECT host FROM worker
-WHERE alive_until_ms > now_ms() AND ($1 = '' OR host = $1)
-ORDER BY host LIMIT 2;
+-- Columns of struct serving, in its order.
+-- name: worker_serving
+SELECT w.host,
+       CASE WHEN EXISTS (SELECT 1 FROM process p
+                         WHERE p.tenant = $1 AND p.service = $2
+                           AND p.host = w.host
+                           AND (CAST($3 AS BIGINT) < 0
+                                OR p.ordinal = CAST($3 AS BIGINT)))
+            THEN 1 ELSE 0 END AS runs
+FROM worker w
+WHERE w.alive_until_ms > now_ms() AND ($4 = '' OR w.host = $4)
+ORDER BY runs DESC, w.host LIMIT CAST($5 AS BIGINT);
 
 -- name: worker_look_ask
 UPDATE worker SET look_wanted_ms = now_ms() WHERE host = $1

@@ -219,15 +219,16 @@ read_running(struct call *c, const char *service, struct running *r)
 static int
 look_again(struct call *c, const struct service *s, struct running *r)
 {
-	CLEANUP_FREE char *host = NULL;
-	int rc = worker_for(&c->env->store, s->host, &host)
-	                 ?: start_look(c, host, &r->looked_ms)
-	                 ?: read_running(c, s->name, r);
+	CLEANUP_SERVING struct serving_list hosts = {0};
+	int rc = worker_serving(&c->env->store, c->caller.tenant, s->name,
+	                        SESSION_ALL_ORDINALS, s->host, START_HOSTS_MAX,
+	                        &hosts);
 
-	return rc == -EHOSTDOWN || rc == -ENOTUNIQ || rc == -ETIMEDOUT ||
-	                       rc == -ECANCELED
-	               ? 0
-	               : rc;
+	if (rc || !hosts.n)
+		return rc;
+	rc = start_look(c, &hosts, &r->looked_ms)
+	             ?: read_running(c, s->name, r);
+	return rc == -ETIMEDOUT || rc == -ECANCELED ? 0 : rc;
 }
 
 int

@@ -38,21 +38,23 @@ find_pipeline(struct call *c, const char *name, struct service *out)
 
 /* --- start ---------------------------------------------------------------- */
 
+/* Finds where the process of that ordinal runs. */
 static int
-check_running(struct call *c, const struct service *service, const char *host,
-              int64_t ordinal)
+find_host(struct call *c, const struct start_ask *at, struct serving_list *out)
 {
+	const char *name = at->service->name;
 	enum start_running running;
-	int rc = start_running(c, service, host, ordinal, &running);
+	int rc;
 
-	if (rc)
+	if (!strcmp(at->host, START_EVERYWHERE))
+		return fail_param(c, "host", "the name of a host", at->host);
+	rc = start_find_hosts(c, at, &running, out);
+	if (rc || running == START_RUNS)
 		return rc;
-	if (running == START_RUNS)
-		return 0;
 	if (running == START_NO_SUCH_ORDINAL)
-		return start_no_ordinal(c, service->name, ordinal);
-	detail_text(c, "pipeline_name", service->name);
-	return fail_retry(c, 5, PipelineUnavailable, service->name);
+		return start_no_ordinal(c, name, at->ordinal);
+	detail_text(c, "pipeline_name", name);
+	return fail_retry(c, 5, PipelineUnavailable, name);
 }
 
 static int
@@ -89,7 +91,7 @@ int
 samply_post(struct call *c)
 {
 	CLEANUP_SERVICE struct service service = {0};
-	CLEANUP_FREE char *host = NULL;
+	CLEANUP_SERVING struct serving_list hosts = {0};
 	struct session_ask ask = {
 		.tenant = c->caller.tenant,
 		.service = param_text(c, P_StartSamplyProfile_pipeline_name),
@@ -101,15 +103,20 @@ samply_post(struct call *c)
 		.labels = "{}",
 		.created_by = c->caller.id,
 	};
+	const struct start_ask at = {
+		.service = &service,
+		.host = param_text(c, P_StartSamplyProfile_host),
+		.ordinal = ask.ordinal,
+		.outside = true,
+	};
 	int rc;
 
-	if (find_pipeline(c, ask.service, &service) ||
-	    start_find_host(c, &service, &host))
+	if (find_pipeline(c, ask.service, &service))
 		return -1;
-	rc = check_running(c, &service, host, ask.ordinal);
+	rc = find_host(c, &at, &hosts);
 	if (rc)
 		return rc < 0 ? -1 : 0;
-	return start(c, &ask, host);
+	return start(c, &ask, hosts.items[0].host);
 }
 
 /* --- result --------------------------------------------------------------- */
@@ -327,17 +334,21 @@ heap_get(struct call *c)
 {
 	CLEANUP_SERVICE struct service service = {0};
 	CLEANUP_SESSION struct session s = {0};
-	CLEANUP_FREE char *host = NULL;
+	CLEANUP_SERVING struct serving_list hosts = {0};
 	const char *name = param_text(c, P_GetHeapProfile_pipeline_name);
+	const struct start_ask at = {
+		.service = &service,
+		.host = param_text(c, P_GetHeapProfile_host),
+		.ordinal = param_int(c, P_GetHeapProfile_ordinal),
+		.outside = true,
+	};
 	char id[ID_MAX] = "";
 	int rc;
 
 	if (find_pipeline(c, name, &service) ||
 	    start_check_type(c, "memory", &service) ||
-	    start_find_host(c, &service, &host) ||
-	    check_running(c, &service, host,
-	                  param_int(c, P_GetHeapProfile_ordinal)) ||
-	    take_heap(c, &service, host, id))
+	    find_host(c, &at, &hosts) ||
+	    take_heap(c, &service, hosts.items[0].host, id))
 		return -1;
 	rc = session_get(&c->env->store, service.tenant, id, &s);
 	if (rc)

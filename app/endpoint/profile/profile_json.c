@@ -93,6 +93,19 @@ put_top(struct buf *out, const char *stored, int64_t top)
 }
 
 static void
+put_started(struct buf *out, const struct profile_started *started, size_t n)
+{
+	json_open(out, "started", '[');
+	for (size_t i = 0; i < n; i++) {
+		json_open(out, NULL, '{');
+		json_put_text(out, "host", started[i].host);
+		json_put_text(out, "id", started[i].id);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+static void
 put_session(struct call *c, struct buf *out, const struct session *s,
             const char *url, int64_t top)
 {
@@ -118,12 +131,13 @@ put_session(struct call *c, struct buf *out, const struct session *s,
 	              s->rate > 0 ? s->rate : (double)s->asked_rate);
 	json_put_raw(out, "labels", s->labels, "{}");
 	json_put_bool(out, "pinned", s->pinned);
+	json_put_text(out, "host", s->host);
 	put_links(out, c->env->conf->api_public_url, s->id, url);
 }
 
-int
-profile_put(struct call *c, struct buf *out, const struct session *s,
-            int64_t top)
+static int
+put_profile(struct call *c, struct buf *out, const struct session *s,
+            int64_t top, const struct profile_started *started, size_t n)
 {
 	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
 	const struct conf *conf = c->env->conf;
@@ -135,15 +149,30 @@ profile_put(struct call *c, struct buf *out, const struct session *s,
 	if (rc)
 		return fail_store(c, rc);
 	put_session(c, out, s, buf_str(&link), top);
+	put_started(out, started, n);
 	return 0;
+}
+
+int
+profile_put(struct call *c, struct buf *out, const struct session *s,
+            int64_t top)
+{
+	return put_profile(c, out, s, top, NULL, 0);
 }
 
 int
 profile_answer(struct call *c, const struct session *s)
 {
+	return profile_answer_start(c, s, NULL, 0);
+}
+
+int
+profile_answer_start(struct call *c, const struct session *s,
+                     const struct profile_started *started, size_t n)
+{
 	struct buf *out = answer_json(c);
 
-	if (profile_put(c, out, s, -1) || answer_end(c))
+	if (put_profile(c, out, s, -1, started, n) || answer_end(c))
 		return -1;
 	if (profile_runs(s))
 		reply_retry(c, profile_retry_s(s));

@@ -18,6 +18,16 @@ MUST_CHECK int profile_put(struct call *c, struct buf *out,
 /* Answers with the session: with Retry-After while it runs, with ETag
  * afterwards. */
 MUST_CHECK int profile_answer(struct call *c, const struct session *s);
+/* A capture that a start has begun. */
+struct profile_started {
+	const char *host;
+	char id[ID_MAX];
+};
+/* Answers a start with the session of its first capture, and the list of all.
+ */
+MUST_CHECK int
+profile_answer_start(struct call *c, const struct session *s,
+                     const struct profile_started *started, size_t n);
 /* Returns the seconds after which another request may see a change. */
 int profile_retry_s(const struct session *s);
 

@@ -19,36 +19,25 @@ find_service(struct call *c, const char *name, struct service *out)
 	return fail(c, UnknownService, name);
 }
 
+/* Finds where the capture is to be; an ordinal of an endpoint is 0 or none. */
 static int
-check_running(struct call *c, const struct service *service, const char *host,
-              int64_t ordinal)
+find_hosts(struct call *c, const struct start_ask *at, struct serving_list *out)
 {
+	const char *service = at->service->name;
 	enum start_running running;
-	int rc = start_running(c, service, host, ordinal, &running);
+	int rc;
 
-	if (rc)
+	if (!at->outside && at->ordinal > 0)
+		return start_no_ordinal(c, service, at->ordinal);
+	rc = start_find_hosts(c, at, &running, out);
+	if (rc || running == START_RUNS)
 		return rc;
 	if (running == START_NO_SUCH_ORDINAL)
-		return start_no_ordinal(c, service->name, ordinal);
-	if (running == START_RUNS)
-		return 0;
-	detail_text(c, "service", service->name);
+		return start_no_ordinal(c, service, at->ordinal);
+	detail_text(c, "service", service);
 	if (running == START_OUT_OF_SCOPE)
 		return fail(c, ScopeForbidden, "process");
-	return fail_retry(c, 5, ServiceNotRunning, service->name);
-}
-
-/* Checks that processes run; an endpoint counts as a process, whether the
- * worker sees it or not. */
-static int
-check_target(struct call *c, const struct service *service, const char *host,
-             const struct session_ask *ask)
-{
-	if (source_of(service, ask->type) == SOURCE_OUTSIDE)
-		return check_running(c, service, host, ask->ordinal);
-	return ask->ordinal <= 0
-	               ? 0
-	               : start_no_ordinal(c, ask->service, ask->ordinal);
+	return fail_retry(c, 5, ServiceNotRunning, service);
 }
 
 static int
@@ -57,29 +46,51 @@ in_progress(struct call *c, const struct session_ask *ask, const char *id)
 	CLEANUP_SESSION struct session s = {0};
 
 	detail_text(c, "profileId", id);
-	if (!session_get(&c->env->store, ask->tenant, id, &s))
+	if (!session_get(&c->env->store, ask->tenant, id, &s)) {
+		detail_text(c, "host", s.host);
 		reply_retry(c, profile_retry_s(&s));
+	}
 	return fail(c, ProfileInProgress, ask->type, ask->service);
+}
+
+/* Queues a capture on each host, or none. */
+static int
+enqueue_all(struct call *c, const struct session_ask *ask,
+            const struct serving_list *hosts, struct profile_started *out)
+{
+	struct store *store = &c->env->store;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < hosts->n && !rc; i++) {
+		out[i].host = hosts->items[i].host;
+		rc = start_enqueue(c, ask, out[i].host, out[i].id);
+		if (rc == -EEXIST) /* it comes first in the list */
+			memmove(out[0].id, out[i].id, ID_MAX);
+	}
+	return store_end(store, rc);
 }
 
 static int
 enqueue_and_answer(struct call *c, const struct session_ask *ask,
-                   const char *host)
+                   const struct serving_list *hosts)
 {
+	struct profile_started started[START_HOSTS_MAX] = {0};
 	CLEANUP_SESSION struct session s = {0};
-	char id[ID_MAX] = "";
-	int rc = start_enqueue(c, ask, host, id);
+	int rc = enqueue_all(c, ask, hosts, started);
 
 	if (rc == -EEXIST)
-		return in_progress(c, ask, id);
+		return in_progress(c, ask, started[0].id);
 	if (rc == -ENOENT)
 		return fail(c, UnknownService, ask->service);
 	if (!rc)
-		rc = session_get(&c->env->store, ask->tenant, id, &s);
+		rc = session_get(&c->env->store, ask->tenant, started[0].id,
+		                 &s);
 	if (rc)
 		return fail_store(c, rc);
-	reply_header(c->reply, "Location", PROFILE_PATH "%s", id);
-	return profile_answer(c, &s);
+	reply_header(c->reply, "Location", PROFILE_PATH "%s", started[0].id);
+	return profile_answer_start(c, &s, started, hosts->n);
 }
 
 int
@@ -87,7 +98,7 @@ profile_start(struct call *c)
 {
 	CLEANUP_BUF struct buf labels = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_SERVICE struct service service = {0};
-	CLEANUP_FREE char *host = NULL;
+	CLEANUP_SERVING struct serving_list hosts = {0};
 	const json_t *given = param_json(c, P_StartProfile_labels);
 	struct session_ask ask = {
 		.tenant = c->caller.tenant,
@@ -99,6 +110,10 @@ profile_start(struct call *c)
 		.rate = param_int(c, P_StartProfile_sampleRate),
 		.created_by = c->caller.id,
 	};
+	struct start_ask at = {
+		.service = &service,
+		.host = param_text(c, P_StartProfile_host),
+	};
 	int rc;
 
 	if (param_given(c, P_StartProfile_ordinal))
@@ -107,11 +122,12 @@ profile_start(struct call *c)
 		return fail_store(c, buf_err(&labels));
 	ask.labels = given ? buf_str(&labels) : "{}";
 	if (find_service(c, ask.service, &service) ||
-	    start_find_host(c, &service, &host) ||
 	    start_check_type(c, ask.type, &service))
 		return -1;
-	rc = check_target(c, &service, host, &ask);
+	at.ordinal = ask.ordinal;
+	at.outside = source_of(&service, ask.type) == SOURCE_OUTSIDE;
+	rc = find_hosts(c, &at, &hosts);
 	if (rc)
 		return rc < 0 ? -1 : 0;
-	return enqueue_and_answer(c, &ask, host);
+	return enqueue_and_answer(c, &ask, &hosts);
 }

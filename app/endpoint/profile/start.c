@@ -13,6 +13,7 @@
 /* How long to wait for a look, which takes a worker milliseconds unless the
  * host is very busy. */
 #define LOOK_WAIT_NS INT64_C(3000000000)
+#define HOSTS_NAMED  10 /* in an error */
 
 int
 start_check_type(struct call *c, const char *type,
@@ -29,74 +30,54 @@ start_check_type(struct call *c, const char *type,
 	return fail(c, ProfileTypeUnsupported, type, service->name, missing);
 }
 
-int
-start_find_host(struct call *c, const struct service *service, char **out)
-{
-	int rc = worker_for(&c->env->store, service->host, out);
+/* --- looking again ---------------------------------------------------------
+ */
 
-	if (rc != -EHOSTDOWN && rc != -ENOTUNIQ)
-		return rc ? fail_store(c, rc) : 0;
-	detail_text(c, "service", service->name);
-	detail_text(c, "host", service->host);
-	detail_text(c, "reason",
-	            rc == -EHOSTDOWN
-	                    ? "no worker of that host is alive"
-	                    : "several workers are alive: the service must "
-	                      "name its host");
-	return fail_retry(c, 5, WorkerUnavailable, service->name);
-}
-
-static bool
-has_ordinal(const struct process_list *list, int64_t ordinal)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i].ordinal == ordinal)
-			return true;
-	return false;
-}
+/* Looks of the workers of some hosts. */
+struct looks {
+	const struct serving_list *hosts;
+	int64_t asked_ms[START_HOSTS_MAX + 1];
+	int64_t looked_ms;
+};
 
 static int
-read_running(struct call *c, const char *service, int64_t ordinal,
-             enum start_running *out)
+ask_looks(struct call *c, struct looks *l)
 {
-	CLEANUP(process_list_done) struct process_list list = {0};
-	int rc = process_list(&c->env->store, c->caller.tenant, service, &list);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	if (!list.n)
-		*out = START_NOTHING_RUNS;
-	else if (ordinal == SESSION_ALL_ORDINALS || has_ordinal(&list, ordinal))
-		*out = START_RUNS;
-	else
-		*out = START_NO_SUCH_ORDINAL;
+	for (size_t i = 0; i < l->hosts->n && !rc; i++)
+		rc = worker_look_ask(&c->env->store, l->hosts->items[i].host,
+		                     &l->asked_ms[i]);
+	return rc;
+}
+
+/* Returns 0 when all workers have looked since, or -EAGAIN. */
+static int
+have_looked(struct call *c, void *arg)
+{
+	struct looks *l = arg;
+	int64_t wanted, looked, first = INT64_MAX;
+
+	for (size_t i = 0; i < l->hosts->n; i++) {
+		int rc = worker_look(&c->env->store, l->hosts->items[i].host,
+		                     &wanted, &looked);
+
+		if (rc || looked < l->asked_ms[i])
+			return rc ? rc : -EAGAIN;
+		first = looked < first ? looked : first;
+	}
+	l->looked_ms = first;
 	return 0;
 }
 
-/* A look of a host's worker. */
-struct look {
-	const char *host;
-	int64_t asked_ms, looked_ms;
-};
-
-/* Returns 0 when the worker has looked since, or -EAGAIN. */
-static int
-has_looked(struct call *c, void *arg)
-{
-	struct look *l = arg;
-	int64_t wanted;
-	int rc = worker_look(&c->env->store, l->host, &wanted, &l->looked_ms);
-
-	return rc ? rc : l->looked_ms < l->asked_ms ? -EAGAIN : 0;
-}
-
 int
-start_look(struct call *c, const char *host, int64_t *out_looked_ms)
+start_look(struct call *c, const struct serving_list *hosts,
+           int64_t *out_looked_ms)
 {
 	int64_t deadline = clock_mono_ns() + LOOK_WAIT_NS;
-	struct look l = {.host = host};
-	int rc = worker_look_ask(&c->env->store, host, &l.asked_ms)
-	                 ?: db_watch_until(c, has_looked, &l, deadline);
+	struct looks l = {.hosts = hosts};
+	int rc = ask_looks(c, &l)
+	                 ?: db_watch_until(c, have_looked, &l, deadline);
 
 	if (!rc)
 		*out_looked_ms = l.looked_ms;
@@ -136,30 +117,160 @@ read_refused(struct call *c, const char *service, enum start_running *out)
 	return 0;
 }
 
-int
-start_running(struct call *c, const struct service *service, const char *host,
-              int64_t ordinal, enum start_running *out)
+/* --- where a capture is to be -----------------------------------------------
+ */
+
+/* The only host that may be listed; "": any. */
+static const char *
+only_host(const struct start_ask *ask)
+{
+	bool any = !*ask->host || !strcmp(ask->host, START_EVERYWHERE);
+
+	return any ? ask->service->host : ask->host;
+}
+
+static bool
+runs_somewhere(const struct serving_list *l)
+{
+	return l->n && l->items[0].runs; /* such are first */
+}
+
+static int
+read_serving(struct call *c, const struct start_ask *ask, int64_t ordinal,
+             struct serving_list *out)
+{
+	serving_list_done(out);
+	return worker_serving(&c->env->store, c->caller.tenant,
+	                      ask->service->name, ordinal, only_host(ask),
+	                      START_HOSTS_MAX + 1, out);
+}
+
+static int
+read_running(struct call *c, const struct start_ask *ask,
+             enum start_running *running, struct serving_list *out)
+{
+	CLEANUP_SERVING struct serving_list any = {0};
+	int rc = read_serving(c, ask, ask->ordinal, out);
+
+	*running = START_RUNS;
+	if (rc || runs_somewhere(out))
+		return rc;
+	rc = read_serving(c, ask, SESSION_ALL_ORDINALS, &any);
+	*running = runs_somewhere(&any) ? START_NO_SUCH_ORDINAL
+	                                : START_NOTHING_RUNS;
+	return rc;
+}
+
+static int
+no_worker(struct call *c, const struct start_ask *ask)
+{
+	detail_text(c, "service", ask->service->name);
+	detail_text(c, "host", only_host(ask));
+	detail_text(c, "reason", "no worker of that host is alive");
+	return fail_retry(c, 5, WorkerUnavailable, ask->service->name);
+}
+
+/* Has the workers look, since nothing is known to run. Sets *running to
+ * START_RUNS when one of them did not answer. */
+static int
+look_again(struct call *c, const struct start_ask *ask,
+           enum start_running *running, struct serving_list *hosts)
 {
 	int64_t looked_ms = 0;
-	int rc = read_running(c, service->name, ordinal, out);
+	int rc = start_look(c, hosts, &looked_ms);
 
+	if (rc == -ETIMEDOUT || rc == -ECANCELED) {
+		*running = START_RUNS;
+		return 0;
+	}
+	if (!rc)
+		rc = read_running(c, ask, running, hosts);
+	if (!rc && *running == START_NOTHING_RUNS)
+		rc = read_refused(c, ask->service->name, running);
+	if (!rc && *running != START_RUNS)
+		tell_match(c, ask->service, looked_ms);
+	return rc;
+}
+
+/* Leaves the first n hosts. */
+static void
+keep_hosts(struct serving_list *l, size_t n)
+{
+	for (size_t i = n; i < l->n; i++)
+		free(l->items[i].host);
+	l->n = n;
+}
+
+static int
+several_hosts(struct call *c, const struct start_ask *ask,
+              const struct serving_list *l, size_t n)
+{
+	CLEANUP_BUF struct buf names = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < n && i < HOSTS_NAMED; i++)
+		buf_addf(&names, "%s%s", i ? ", " : "", l->items[i].host);
+	if (n > HOSTS_NAMED)
+		buf_addf(&names, ", and more");
+	detail_text(c, "service", ask->service->name);
+	detail_text(c, "hosts", buf_str(&names));
+	return fail(c, SeveralHosts, ask->service->name, buf_str(&names));
+}
+
+/* Chooses among the hosts where the service runs. Where none is known, an
+ * endpoint is asked by the first, whose worker decides. */
+static int
+choose(struct call *c, const struct start_ask *ask, struct serving_list *l)
+{
+	size_t n = 0;
+
+	while (n < l->n && l->items[n].runs)
+		n++;
+	if (!strcmp(ask->host, START_EVERYWHERE) && n > START_HOSTS_MAX) {
+		detail_text(c, "service", ask->service->name);
+		return fail(c, TooManyHosts, ask->service->name,
+		            START_HOSTS_MAX);
+	}
+	if (strcmp(ask->host, START_EVERYWHERE) != 0 && n > 1)
+		return several_hosts(c, ask, l, n);
+	keep_hosts(l, n ? n : 1);
+	return 0;
+}
+
+static int
+check_host(struct call *c, const struct start_ask *ask)
+{
+	const char *own = ask->service->host;
+
+	if (!*own || !strcmp(only_host(ask), own))
+		return 0;
+	return fail_param(c, "host", "the host that the service names",
+	                  ask->host);
+}
+
+int
+start_find_hosts(struct call *c, const struct start_ask *ask,
+                 enum start_running *running, struct serving_list *out)
+{
+	int rc, begun = 0;
+
+	if (check_host(c, ask))
+		return -1;
+	rc = read_running(c, ask, running, out);
+	if (!rc && !out->n)
+		return no_worker(c, ask);
+	if (!rc && *running != START_RUNS && ask->outside) {
+		call_pause(c); /* workers could not answer while this one
+		                  writes */
+		rc = look_again(c, ask, running, out);
+		begun = rc ? 0 : call_begin(c);
+	}
 	if (rc)
 		return fail_store(c, rc);
-	if (*out == START_RUNS)
-		return 0;
-	call_pause(c); /* the worker could not answer while this one writes */
-	rc = start_look(c, host, &looked_ms);
-	if (!rc)
-		rc = read_running(c, service->name, ordinal, out);
-	if (!rc && *out == START_NOTHING_RUNS)
-		rc = read_refused(c, service->name, out);
-	if (rc == -ETIMEDOUT || rc == -ECANCELED)
-		*out = START_RUNS;
-	else if (rc)
-		return fail_store(c, rc);
-	else if (*out != START_RUNS)
-		tell_match(c, service, looked_ms);
-	return call_begin(c);
+	if (begun)
+		return begun;
+	if (!ask->outside)
+		*running = START_RUNS;
+	return *running == START_RUNS ? choose(c, ask, out) : 0;
 }
 
 int
@@ -187,6 +298,7 @@ start_enqueue(struct call *c, const struct session_ask *ask, const char *host,
 	json_put_text(&detail, "service", ask->service);
 	json_put_text(&detail, "profileType", ask->type);
 	json_put_int(&detail, "durationSeconds", ask->seconds);
+	json_put_text(&detail, "host", host);
 	json_close(&detail, '}');
 	rc = job_enqueue(store, ask, host, id);
 	if (!rc)

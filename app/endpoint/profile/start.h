@@ -6,45 +6,57 @@
 #include "endpoint/call.h"
 #include "store/service.h"
 #include "store/session.h"
+#include "store/worker.h"
 
 /* Each of these checks one thing, and returns 0, or -1 with the reply. */
 
 /* Checks that an engine can take this type of profile of the service. */
 MUST_CHECK int start_check_type(struct call *c, const char *type,
                                 const struct service *service);
-/* Finds the host whose worker serves the service; *out is the caller's, free()
- * it. */
-MUST_CHECK int
-start_find_host(struct call *c, const struct service *service, char **out);
+/* What a capture is to be of. */
+struct start_ask {
+	const struct service *service;
+	const char *host; /* that was asked for; "": none, "*": all */
+	int64_t ordinal;
+	bool outside; /* it is of processes; else of an endpoint, which counts
+	                 as one, whether a worker sees it or not */
+};
 
 /* The state of a service's processes. */
 enum start_running {
-	START_RUNS, /* also when the worker did not answer in time: the
-	               worker then decides */
+	START_RUNS, /* also when no worker answered in time: the worker then
+	               decides */
 	START_NOTHING_RUNS,
 	START_OUT_OF_SCOPE, /* the tenant may not profile those that run */
 	START_NO_SUCH_ORDINAL,
 };
+#define START_EVERYWHERE "*"
+#define START_HOSTS_MAX  50 /* hosts of one start */
 /*
- * Finds whether a service runs. When the process table has no row, the host's
- * worker looks again, and we wait for it, so that a program that was just
- * started or registered is no error.
+ * Finds the hosts of a capture: that which was asked for, or which the service
+ * names, or else the one where it runs; all where it runs, for "*". When the
+ * process table has no row, the workers of the hosts look again, and we wait
+ * for them, so that a program that was just started or registered is no error.
  *
+ *   Shape    out has a host only if *running is START_RUNS, and one only
+ *            unless "*" was asked for
  *   Errors   0; 1 with the reply of an earlier equal call, as call_begin(); -1
  *            with the reply. Sets details for an error that follows.
  */
 MUST_CHECK int
-start_running(struct call *c, const struct service *service, const char *host,
-              int64_t ordinal, enum start_running *out);
+start_find_hosts(struct call *c, const struct start_ask *ask,
+                 enum start_running *running, struct serving_list *out);
 /*
- * Has the host's worker look at the processes, and waits. Nothing may be
- * begun, or the worker could not answer.
+ * Has the workers of the hosts look at the processes, and waits for all of
+ * them. Nothing may be begun, or they could not answer.
+ *
+ *   Shape    *out_looked_ms is of the first that looked
  *
  *   Errors   -ETIMEDOUT: it did not look in time, or too many others wait;
  *            -ECANCELED: the client is gone; others of the store's
  */
-MUST_CHECK int
-start_look(struct call *c, const char *host, int64_t *out_looked_ms);
+MUST_CHECK int start_look(struct call *c, const struct serving_list *hosts,
+                          int64_t *out_looked_ms);
 /* UnknownOrdinal; always -1. */
 int start_no_ordinal(struct call *c, const char *service, int64_t ordinal);
 /*

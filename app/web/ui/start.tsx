@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { all, ApiError, get, post, PROFILING } from './api';
 import { toLines } from './lines';
 import { Failure, sentence, Skeleton } from './parts';
-import { toResult, toSettings, type Result } from './result';
+import { toResult, toService, toSettings, type Result } from './result';
 import { go } from './route';
 import type { Lack } from './services';
 import { useData } from './use';
@@ -26,6 +26,8 @@ export const fields = () => described ??= get<Described>('/openapi.json')
   });
 
 const SECONDS = 10, LOOK_MS = 5e3;
+/* What the server takes for each host where the service runs, and how many. */
+const EVERYWHERE = '*', MOST_HOSTS = 50;
 
 type Target = { match: Record<string, unknown>; pprofUrl: string;
   source: string; unsupported: Lack[] };
@@ -38,8 +40,10 @@ const hasPagesOnly = ({ source, match, pprofUrl }: Target) =>
 async function foresee(service: string, signal: AbortSignal) {
   const at = `/api/v1/services/${encodeURIComponent(service)}`;
   const [of, processes] = await Promise.all([
-    get<Target>(at, signal), all<unknown>(at + '/processes', signal)]);
-  return { match: toLines(of.match), lacks: of.unsupported,
+    get<Target>(at, signal),
+    all<{ host: string }>(at + '/processes', signal)]);
+  const hosts = [...new Set(processes.map(p => p.host))].sort();
+  return { match: toLines(of.match), lacks: of.unsupported, hosts,
     isIdle: processes.length === 0 && !hasPagesOnly(of) };
 }
 
@@ -88,11 +92,15 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
   const [type, setType] = useState(first);
   const [seconds, setSeconds] = useState(SECONDS);
   const [rate, setRate] = useState(firstRate || fields.sampleRate.default!);
+  const [wanted, setWanted] = useState('');
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
 
   const { data: now } = useData('foresee ' + service, signal =>
     foresee(service, signal), LOOK_MS);
+  const hosts = now?.hosts ?? [];
+  const host = wanted === EVERYWHERE || hosts.includes(wanted) ? wanted
+    : hosts[0];
   const lackOf = (type: string) => now?.lacks.find(l => l.profileType === type);
   const optionOf = (type: string, lack = lackOf(type)) => !lack ? type
     : `${type} (${lack.certain ? 'not now' : 'perhaps not'})`;
@@ -104,9 +112,11 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
     e.preventDefault();
     setBusy(true);
     try {
-      const { id } = await post<Result>(`${PROFILING}/start`, { service,
-        profileType: type, durationSeconds: seconds, sampleRate: rate });
-      go(toResult(id));
+      const { id, started } = await post<Result & { started: unknown[] }>(
+        `${PROFILING}/start`, { service, profileType: type,
+          durationSeconds: seconds, sampleRate: rate,
+          ...hosts.length > 1 && { host } });
+      go(started.length > 1 ? toService(service, { type }) : toResult(id));
     } catch (e) {
       setError(e as Error);
       setBusy(false);
@@ -127,6 +137,12 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
     {type === 'cpu' && <label>Samples per second
       <input {...number(fields.sampleRate)} value={rate}
         onInput={e => setRate(e.currentTarget.valueAsNumber)} /></label>}
+    {hosts.length > 1 && <label>Host
+      <select value={host} onChange={e => setWanted(e.currentTarget.value)}>
+        {hosts.map(h => <option key={h} value={h}>{h}</option>)}
+        {hosts.length <= MOST_HOSTS && <option value={EVERYWHERE}>
+          Each of {hosts.length}: a profile of its own</option>}
+      </select></label>}
     {now && <Foreseen service={service} {...now} lack={lackOf(type)}
       leave={cancel} />}
     {error && <Refused error={error} />}

@@ -70,7 +70,8 @@ is_ours(const struct periodics *t, const struct service *s)
 {
 	CLEANUP_FREE char *host = NULL;
 
-	return !worker_for(t->windows->store, s->host, &host) &&
+	return !worker_for(t->windows->store, s->tenant, s->name, s->host,
+	                   &host) &&
 	       !strcmp(host, t->windows->host);
 }
 

@@ -128,21 +128,65 @@ TEST(deleting_takes_sessions_processes_and_bytes_along)
 }
 END
 
-TEST(the_only_live_worker_serves_a_service_that_names_no_host)
+TEST(one_worker_does_what_only_one_may)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	CLEANUP_FREE char *one = NULL, *named = NULL;
+	CLEANUP_FREE char *first = NULL, *named = NULL, *where = NULL;
+	const struct process p = {"b", TEST_TENANT, TEST_SERVICE, "boot", "x",
+	                          "x", 0,           42,           7,      0};
 	char *none = NULL;
 
-	ck_assert_int_eq(worker_for(&t.s, "", &none), -EHOSTDOWN);
+	ck_assert_int_eq(worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &none),
+	                 -EHOSTDOWN);
 	heartbeat(&t.s, "a", 1);
-	ck_assert_int_eq(worker_for(&t.s, "", &one), 0);
-	ck_assert_str_eq(one, "a");
-	ck_assert_int_eq(worker_for(&t.s, "b", &none), -EHOSTDOWN);
 	heartbeat(&t.s, "b", 1);
-	ck_assert_int_eq(worker_for(&t.s, "", &none), -ENOTUNIQ);
-	ck_assert_int_eq(worker_for(&t.s, "b", &named), 0);
-	ck_assert_str_eq(named, "b");
+	ck_assert_int_eq(
+		worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &first), 0);
+	ck_assert_str_eq(first, "a");
+	ck_assert_int_eq(
+		worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "c", &none),
+		-EHOSTDOWN);
+	ck_assert_int_eq(process_put(&t.s, &p), 0);
+	ck_assert_int_eq(
+		worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &where), 0);
+	ck_assert_str_eq(where, "b");
+	ck_assert_int_eq(
+		worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "a", &named), 0);
+	ck_assert_str_eq(named, "a");
+}
+END
+
+TEST(hosts_are_listed_with_those_first_where_an_ordinal_runs)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SERVING struct serving_list any = {0}, second = {0}, one = {0};
+	struct process p = {"b", TEST_TENANT, TEST_SERVICE, "boot", "x",
+	                    "x", 0,           42,           7,      0};
+
+	heartbeat(&t.s, "a", 1);
+	heartbeat(&t.s, "b", 1);
+	heartbeat(&t.s, "c", 1);
+	ck_assert_int_eq(process_put(&t.s, &p), 0);
+	p.host = (char *)"c";
+	p.ordinal = 1;
+	ck_assert_int_eq(process_put(&t.s, &p), 0);
+	ck_assert_int_eq(worker_serving(&t.s, TEST_TENANT, TEST_SERVICE, -1, "",
+	                                50, &any),
+	                 0);
+	ck_assert_uint_eq(any.n, 3);
+	ck_assert_str_eq(any.items[0].host, "b");
+	ck_assert_str_eq(any.items[1].host, "c");
+	ck_assert_int_eq(any.items[2].runs, 0);
+	ck_assert_int_eq(worker_serving(&t.s, TEST_TENANT, TEST_SERVICE, 1, "",
+	                                1, &second),
+	                 0);
+	ck_assert_uint_eq(second.n, 1);
+	ck_assert_str_eq(second.items[0].host, "c");
+	ck_assert_int_eq(worker_serving(&t.s, TEST_TENANT, TEST_SERVICE, -1,
+	                                "a", 50, &one),
+	                 0);
+	ck_assert_uint_eq(one.n, 1);
+	ck_assert_int_eq(one.items[0].runs, 0);
 }
 END
 
@@ -163,7 +207,8 @@ TEST(a_silent_worker_is_dead_and_its_processes_unseen)
 	ck_assert_int_eq(seen.items[0].pid, 42);
 	ck_assert_str_eq(seen.items[0].cmdline, "x --flag");
 	db_skew_clock(t.s.db, TEST_LEASE_MS + 1000);
-	ck_assert_int_eq(worker_for(&t.s, "", &none), -EHOSTDOWN);
+	ck_assert_int_eq(worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &none),
+	                 -EHOSTDOWN);
 	ck_assert_int_eq(process_list(&t.s, TEST_TENANT, TEST_SERVICE, &unseen),
 	                 0);
 	ck_assert_uint_eq(unseen.n, 0);
@@ -197,7 +242,8 @@ TEST(a_worker_that_stops_is_not_waited_for)
 
 	heartbeat(&t.s, TEST_HOST, 1);
 	ck_assert_int_eq(worker_stop(&t.s, TEST_HOST), 0);
-	ck_assert_int_eq(worker_for(&t.s, "", &none), -EHOSTDOWN);
+	ck_assert_int_eq(worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &none),
+	                 -EHOSTDOWN);
 }
 END
 
@@ -206,7 +252,8 @@ SUITE("service", a_name_is_one_services_per_tenant,
       services_are_listed_by_name_in_pages,
       a_host_looks_for_its_own_services_and_for_those_of_none,
       deleting_takes_sessions_processes_and_bytes_along,
-      the_only_live_worker_serves_a_service_that_names_no_host,
+      one_worker_does_what_only_one_may,
+      hosts_are_listed_with_those_first_where_an_ordinal_runs,
       a_silent_worker_is_dead_and_its_processes_unseen,
       a_heartbeat_keeps_the_start_and_a_new_process_sets_it,
       a_worker_that_stops_is_not_waited_for)

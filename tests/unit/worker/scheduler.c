@@ -567,7 +567,9 @@ TEST(a_told_scheduler_gives_short_captures_back_and_is_gone)
 	kill_scheduler(&r, SIGTERM, 0);
 	ck_assert_int_eq(session_get(&r.store.s, TEST_TENANT, id, &v), 0);
 	ck_assert_str_eq(v.phase, "queued");
-	ck_assert_int_eq(worker_for(&r.store.s, "", &none), -EHOSTDOWN);
+	ck_assert_int_eq(
+		worker_for(&r.store.s, TEST_TENANT, TEST_SERVICE, "", &none),
+		-EHOSTDOWN);
 }
 END
 

@@ -1,0 +1,53 @@
+#!/bin/bash
+# Two hosts, each with a worker of its own: a start finds the host where a
+# service runs, asks for a name where there are several, and takes all.
+#
+# Beside others: it waits for events.
+. "$(dirname "$0")/../lib/e2e.sh"
+e2e_start
+# Both workers see this machine. The second one's scope holds one program only,
+# so that the other is on the first host alone.
+install -m 755 "$STATE/bin/demo" "$STATE/bin/single"
+install -d -m 700 "$STATE/worker2"
+sed -e "s|^state_dir = .*|state_dir = $STATE/worker2\nhost = second|" \
+  -e "s|^exe = .*|exe = $STATE/bin/demo|" -e '/^units = /d; /^uids = /d' "$STATE/stoker.conf" >"$STATE/second.conf"
+background worker2 "$STATE/bin/stoker-worker" --config "$STATE/second.conf"
+background demo "$STATE/bin/demo"
+background single "$STATE/bin/single"
+leave() { process_stop worker2; process_stop single; e2e_stop; }
+trap leave EXIT
+
+first=$(hostname)
+alive() { api GET /api/v1/workers | jq -e "[.items[] | select(.alive)] | length == $1"; }
+wait_for 15 alive 2 || { echo 'not ok two_workers_are_alive'; exit 1; }
+service both "$STATE/bin/demo" && service alone "$STATE/bin/single" || exit 1
+runs_on() { api GET "/api/v1/services/$1/processes" | jq -e "[.items[].host] | unique | length == $2"; }
+wait_for 15 runs_on both 2
+check a_service_is_seen_on_each_host equal "$(api GET /api/v1/services/both/processes | jq -c '[.items[].host] | unique')" \
+  "$(jq -nc --arg f "$first" '[$f, "second"] | sort')"
+
+begin() { # JSON members: the reply
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"profileType\":\"cpu\",\"durationSeconds\":1,$1}"
+}
+ends() { finished "$1" | jq -r '.status + " " + .host'; } # id
+
+check a_service_on_one_host_is_found_among_two equal \
+  "$(ends "$(begin '"service":"alone"' | jq -r .id)")" "completed $first"
+check a_service_on_two_hosts_needs_a_name equal "$(begin '"service":"both"' | jq -r .error_code)" SeveralHosts
+check a_named_host_takes_the_profile equal \
+  "$(ends "$(begin '"service":"both","host":"second"' | jq -r .id)")" 'completed second'
+
+all=$(begin '"service":"both","host":"*"')
+check everywhere_is_one_profile_a_host equal "$(jq -c '[.started[].host]' <<<"$all")" \
+  "$(jq -nc --arg f "$first" '[$f, "second"] | sort')"
+check each_of_them_is_taken_by_its_host equal \
+  "$(for id in $(jq -r '.started[].id' <<<"$all"); do ends "$id"; done | sort)" \
+  "$(printf 'completed %s\n' "$first" second | sort)"
+
+all=$(mktemp)
+stoker_cli run both --seconds 1s --host '*' --wait >"$all" 2>&1
+check the_command_line_shows_the_first_host says "$first:" cat "$all"
+check the_command_line_shows_the_second_host says second: cat "$all"
+rm -f "$all"
+check the_command_line_names_the_option says --host stoker_cli run both --seconds 1s

@@ -158,6 +158,7 @@ serve(struct loop *l, FCGX_Request *f)
 
 	l->request.stop_fd = l->stop_fd;
 	c->end_ns = start_ns + l->env->conf->api_request_time * NS_PER_S;
+	l->env->store.until_ns = c->end_ns;
 	counters_busy(l->env->counters, true);
 	reply_clear(&l->reply);
 	if (rc)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "loop.h"
 #include "store/quota.h"
+#include "store/s3.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,6 +137,9 @@ serve(const struct conf *conf, struct buf *why)
 	if (rc)
 		return failed(conf->store_dir, rc, why);
 	quota_enforce(&env.store, conf);
+	rc = bytes_configure(&env.store, conf, why);
+	if (rc)
+		return failed("object store", rc, why);
 	if (*conf->api_jwks)
 		rc = jwt_keys_open(conf->api_jwks, &keys, why);
 	if (rc)
@@ -153,6 +157,7 @@ serve(const struct conf *conf, struct buf *why)
 	rc = loop_run(&env, keys);
 	jwt_keys_close(keys);
 	pushes_done(&env.pushes);
+	s3_free(env.store.s3);
 	store_close(&env.store);
 	kept_close(env.kept);
 	counters_close(env.counters);

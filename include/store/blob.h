@@ -76,6 +76,13 @@ MUST_CHECK int blob_of_session(struct store *s, const char *session,
 MUST_CHECK int
 blob_open(const struct store *s, const struct blob *b, int *out_fd);
 /*
+ * Writes the path under which nginx has a blob's bytes (X-Accel-Redirect): a
+ * file below /_profiles/, or an object below /_objects/, signed.
+ *   Errors   -ENOTSUP when nginx has none of them, -EBADMSG
+ */
+MUST_CHECK int blob_location(const struct store *s, const struct blob *b,
+                             int64_t now_ms, struct buf *out);
+/*
  * Reads how many bytes a gzipped blob holds once it is inflated.
  *   Errors   as bytes_get()
  *   Source   RFC 1952, 2.3.1: ISIZE

@@ -54,7 +54,8 @@ struct bytes_driver {
  *   Owns     *out_hold is the caller's, to be closed once the row is there; -1
  *            where the driver leaves young bytes alone without it
  *   Errors   -EAGAIN: take another name; -EINVAL for a name of no valid form;
- *            -errno. Nothing by that name is left
+ *            -ENOTSUP for a driver that is not there; -errno. Nothing by that
+ *            name is left, or bytes that bytes_list() will show
  */
 MUST_CHECK int bytes_put(struct store *s, const char *driver, const char *name,
                          const void *p, size_t n, int *out_hold);
@@ -62,8 +63,8 @@ MUST_CHECK int bytes_put(struct store *s, const char *driver, const char *name,
  * Appends a piece of bytes to out, whose ceiling bounds it. Threads may call
  * this at once, and need no s->db for bytes in files.
  *
- *   Errors   -ENOENT, -EBADMSG when the bytes are not as long as the piece says
- *            or the name has no valid form, -E2BIG past out->max, -errno; what
+ *   Errors   -ENOTSUP, -ENOENT, -EBADMSG when the bytes are not as long as the
+ * piece says or the name has no valid form, -E2BIG past out->max, -errno; what
  *            was appended is undefined then
  */
 MUST_CHECK int
@@ -81,6 +82,9 @@ bytes_drop(struct store *s, const char *driver, const char *name);
 MUST_CHECK int
 bytes_list(struct store *s, const char *driver, bytes_listed *fn, void *arg);
 
+/* True for the error of a place that does not answer, or refuses, rather than
+ * of the bytes: they may be there later. */
+bool bytes_unreachable(int rc);
 /* True for a name that may be used, as blob_create() makes them: rows are not
  * trusted with paths. */
 bool bytes_name_valid(const char *name);

@@ -33,10 +33,13 @@ struct excess {
 struct store {
 	struct db *db;
 	char *dir;
-	const char *bytes;         /* where new ones go (bytes.h); NULL: files */
-	int profiles_fd;           /* directory of bytes in files */
-	int segments_fd;           /* directory of the segments */
-	char host[CONF_HOST_MAX];  /* the host that has these directories */
+	const char *bytes;        /* where new ones go (bytes.h); NULL: files */
+	struct s3 *s3;            /* an object store; NULL: none (s3.h) */
+	int64_t until_ns;         /* of CLOCK_MONOTONIC: when waiting for it
+	                             ends; 0: never */
+	int profiles_fd;          /* directory of bytes in files */
+	int segments_fd;          /* directory of the segments */
+	char host[CONF_HOST_MAX]; /* the host that has these directories */
 	const struct conf *quotas; /* borrowed; NULL: none are enforced */
 	struct excess excess;      /* of the last call that returned -EXFULL */
 };

@@ -203,6 +203,11 @@ fail_store(struct call *c, int rc)
 	case -EPERM:
 	case -EROFS:
 	case -EBADMSG:
+	case -EHOSTUNREACH: /* these of an object store: s3.h */
+	case -EKEYREJECTED:
+	case -ENOTSUP:
+	case -EREMOTEIO:
+	case -ETIMEDOUT:
 		counters_store_error(c->env->counters);
 		return fail_retry(c, 2, StoreUnavailable);
 	default:

@@ -134,22 +134,48 @@ taken_times(const struct taken *t, const struct profile *p, int64_t *start_ms,
 
 static int
 store_session(struct call *c, const struct session_ask *ask,
-              const struct session_result *result, const struct derived *d,
+              const struct session_result *result, const struct blob *blob,
               char out[static ID_MAX])
+{
+	struct store *s = &c->env->store;
+	int rc = store_begin(s);
+
+	if (rc)
+		return rc;
+	rc = session_upload(s, ask, result, blob, out);
+	if (!rc)
+		rc = audit_note(c, out, "{\"uploaded\":true}");
+	return store_end(s, rc);
+}
+
+/* The reply to a session that was not stored. */
+static int
+not_stored(struct call *c, int rc, const char *service)
+{
+	if (rc != -ENOENT)
+		return fail_store(c, rc);
+	detail_text(c, "service", service);
+	return fail(c, UnknownService, service);
+}
+
+/* Stores the bytes, which may take time, before the database is locked. */
+static int
+store_all(struct call *c, const struct session_ask *ask,
+          const struct session_result *result, const struct derived *d,
+          char out[static ID_MAX])
 {
 	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
 	struct store *s = &c->env->store;
 	struct blob blob;
-	int rc = blob_put(s, BLOB_PPROF, d->file.p, d->file.len, &w, &blob);
+	int stored,
+		rc = blob_put(s, BLOB_PPROF, d->file.p, d->file.len, &w, &blob);
 
 	if (rc)
-		return rc;
-	rc = store_begin(s);
+		return fail_store(c, rc);
+	rc = call_go_on(c) ? -1 : call_begin(c);
 	if (!rc) {
-		rc = session_upload(s, ask, result, &blob, out);
-		if (!rc)
-			rc = audit_note(c, out, "{\"uploaded\":true}");
-		rc = store_end(s, rc);
+		stored = store_session(c, ask, result, &blob, out);
+		rc = stored ? not_stored(c, stored, ask->service) : 0;
 	}
 	if (rc)
 		blob_discard(s, &blob);
@@ -185,12 +211,5 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 	result.sample_count = d.samples;
 	result.top_functions = buf_str(&d.top);
 	result.quality = buf_str(&d.quality);
-	rc = call_go_on(c) ? -1 : call_begin(c);
-	if (rc)
-		return rc;
-	rc = store_session(c, &ask, &result, &d, out);
-	if (rc != -ENOENT)
-		return rc ? fail_store(c, rc) : 0;
-	detail_text(c, "service", t->service);
-	return fail(c, UnknownService, t->service);
+	return call_go_on(c) ? -1 : store_all(c, &ask, &result, &d, out);
 }

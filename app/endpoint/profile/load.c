@@ -192,8 +192,8 @@ load_known(struct call *c, const struct session *s, struct profile **out)
 		detail_text(c, "profileId", s->id);
 		return fail(c, ProfileNotKept);
 	}
-	if (rc == -ENOMEM)
-		return fail_memory(c);
+	if (rc == -ENOMEM || bytes_unreachable(rc))
+		return fail_store(c, rc);
 	buf_addf(&c->reply->cause, "stored profile %s: %s (%s)", s->id,
 	         buf_str(&why), strerror(-rc));
 	return fail(c, InternalError);

@@ -1,5 +1,6 @@
 #include "view.h"
 
+#include "base/clock.h"
 #include "load.h"
 #include "profile/gzip.h"
 #include "profile/pprof.h"
@@ -20,8 +21,8 @@
 static int
 damaged(struct call *c, int rc, const char *why)
 {
-	if (rc == -ENOMEM)
-		return fail_memory(c);
+	if (rc == -ENOMEM || bytes_unreachable(rc))
+		return fail_store(c, rc);
 	buf_addf(&c->reply->cause, "stored profile: %s (%s)", why,
 	         strerror(-rc));
 	return fail(c, InternalError);
@@ -70,14 +71,18 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 static int
 send_stored(struct call *c, const struct blob *b)
 {
-	if (b->length > c->env->conf->api_accel_bytes) {
-		reply_header(c->reply, "X-Accel-Redirect", "/_profiles/%s",
-		             b->name);
-		return 0;
-	}
-	int rc = blob_read(&c->env->store, b, &c->reply->body);
+	CLEANUP_BUF struct buf where = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
 
-	return rc ? damaged(c, rc, b->id) : 0;
+	if (b->length <= c->env->conf->api_accel_bytes) {
+		rc = blob_read(&c->env->store, b, &c->reply->body);
+		return rc ? damaged(c, rc, b->id) : 0;
+	}
+	rc = blob_location(&c->env->store, b, clock_wall_ms(), &where);
+	if (rc)
+		return damaged(c, rc, b->id);
+	reply_header(c->reply, "X-Accel-Redirect", "%s", buf_str(&where));
+	return 0;
 }
 
 int

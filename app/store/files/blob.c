@@ -2,6 +2,7 @@
 
 #include "bytes_file.h"
 #include "digest.h"
+#include "store/s3.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -146,6 +147,24 @@ blob_open(const struct store *s, const struct blob *b, int *out_fd)
 	if (!bytes_name_valid(b->name))
 		return -EBADMSG;
 	return bytes_file_open(s->profiles_fd, b->name, b->length, out_fd);
+}
+
+int
+blob_location(const struct store *s, const struct blob *b, int64_t now_ms,
+              struct buf *out)
+{
+	bool is_file = !strcmp(b->store, BYTES_FILE);
+
+	if (!bytes_name_valid(b->name))
+		return -EBADMSG;
+	buf_puts(out, is_file ? "/_profiles/" : "/_objects");
+	if (is_file)
+		buf_puts(out, b->name);
+	else if (s->s3 && !strcmp(b->store, BYTES_S3))
+		return s3_presign(s->s3, b->name, now_ms, out);
+	else
+		return -ENOTSUP;
+	return buf_err(out);
 }
 
 static int

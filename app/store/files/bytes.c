@@ -1,6 +1,7 @@
 #include "store/bytes.h"
 
 #include "bytes_file.h"
+#include "s3_private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 static const struct bytes_driver *const drivers[] = {
 	&bytes_file,
+	&bytes_s3,
 };
 
 static const struct bytes_driver *
@@ -32,6 +34,13 @@ bytes_name_valid(const char *name)
 	       strspn(name, folder) == FOLDER_LEN && name[FOLDER_LEN] == '/' &&
 	       id_valid(BLOB_PREFIX, name + FOLDER_LEN + 1) &&
 	       !strcmp(name + n - tail, SUFFIX);
+}
+
+bool
+bytes_unreachable(int rc)
+{
+	return rc == -EHOSTUNREACH || rc == -ETIMEDOUT ||
+	       rc == -EKEYREJECTED || rc == -EREMOTEIO || rc == -ENOTSUP;
 }
 
 int

@@ -1,11 +1,11 @@
-/*
- * What holds for bytes, whichever driver keeps them: each test runs once for
- * each row of places.
- */
+/* The contract of bytes: each test runs once for each row of places. */
 #include "store/bytes.h"
 
+#include "base/clock.h"
+#include "lib/object_store.h"
 #include "lib/store.h"
 #include "store/blob.h"
+#include "store/s3.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,8 +27,39 @@ nothing(struct test_store *t)
 	(void)t;
 }
 
+static struct objects *objects;
+
+static void
+set_up_objects(struct test_store *t)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct conf conf;
+
+	objects = objects_start();
+	objects_conf(objects, t->dir, &conf);
+	ck_assert_msg(!bytes_configure(&t->s, &conf, &why), "%s",
+	              buf_str(&why));
+	t->s.bytes = NULL;
+}
+
+static void
+tear_down_objects(struct test_store *t)
+{
+	ck_assert_str_eq(objects_refused(objects), "");
+	s3_free(t->s.s3);
+	objects_stop(objects);
+}
+
+static void
+let_objects_age(struct test_store *t)
+{
+	(void)t;
+	objects_pass(objects, S3_SETTLED_MS / MS_PER_S + 2);
+}
+
 static const struct place places[] = {
 	{BYTES_FILE, nothing, nothing, nothing},
+	{BYTES_S3, set_up_objects, tear_down_objects, let_objects_age},
 };
 
 #define NAME(letter) letter letter "/blob-" letter letter "2345.pb.gz"

@@ -1,0 +1,55 @@
+/* What the client of the object store and its driver share. */
+#pragma once
+
+#include "store/s3.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+
+#define S3_IDLE_MAX 8 /* connections that are kept */
+
+struct s3 {
+	char *base;   /* "https://host/bucket/prefix" */
+	char *host;   /* "host" or "host:port", as the endpoint has it */
+	char *path;   /* "/bucket/prefix" */
+	char *bucket; /* "https://host/bucket" */
+	char *prefix, *region;
+	char *sign; /* CURLOPT_AWS_SIGV4 */
+	char *key, *secret;
+	char *ca_file;
+	bool tls;
+	int64_t timeout_ms;
+
+	pthread_mutex_t lock; /* of what follows */
+	CURL *idle[S3_IDLE_MAX];
+	size_t nidle;
+};
+
+/* A request, and what the answer may be. */
+struct s3_call {
+	const char *method;
+	const char *name;  /* of the object, below the prefix; NULL: query */
+	const char *query; /* of the bucket; sorted, and encoded */
+	const void *body;  /* of a PUT */
+	size_t length;
+	int64_t from, to; /* first and last byte that are wanted; to < 0: all */
+	struct buf *out;  /* NULL: the body is not wanted */
+	size_t most;      /* bytes of the body that may come */
+};
+struct s3_answer {
+	long status;
+	int64_t from, whole; /* of Content-Range; -1: none */
+	int64_t now_ms;      /* the object store's clock; 0: not told */
+	bool too_long;       /* more than most bytes came */
+	char error[512];     /* beginning of the body of an error */
+};
+/*
+ * Asks, and reads the answer.
+ *   Errors   -ETIMEDOUT, -EHOSTUNREACH, -EKEYREJECTED when the key is refused,
+ *            -EREMOTEIO for an answer that makes no sense, -ENOMEM, -E2BIG past
+ *            out->max; other answers are 0
+ */
+MUST_CHECK int s3_ask(struct s3 *s3, const struct store *s,
+                      const struct s3_call *call, struct s3_answer *out);
+
+extern const struct bytes_driver bytes_s3;

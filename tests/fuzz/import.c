@@ -4,6 +4,7 @@
  */
 #include "profile/import.h"
 #include "base/json_scan.h"
+#include "lib/gzip_room.h"
 #include "lib/same_profile.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
@@ -54,6 +55,7 @@ scan(const void *data, size_t n)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+	gzip_room_keep();
 	scan(data, n);
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);

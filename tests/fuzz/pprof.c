@@ -3,6 +3,7 @@
  * written and read again.
  */
 #include "profile/pprof.h"
+#include "lib/gzip_room.h"
 #include "lib/same_profile.h"
 #include "profile/export.h"
 #include "profile/merge.h"
@@ -72,6 +73,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	CLEANUP_PROFILE struct profile *p = NULL;
 	int r = pprof_decode(data, n, MAX_BYTES, &p, &why);
 
+	gzip_room_keep();
 	if (r) {
 		assert(!p && why.len);
 		return 0;

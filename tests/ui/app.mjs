@@ -168,6 +168,16 @@ const tests = {
     await dialog.getByText('Waits are not measured.').waitFor();
     await dialog.getByText('sysctl the.fix').waitFor();
   },
+  async a_worker_that_is_silent_is_told_above_the_services() {
+    const page = await visit('/ui/services');
+    await page.route('**/api/v1/workers*', async route => {
+      const reply = await route.fetch(), body = await reply.json();
+      for (const worker of body.items) worker.alive = false;
+      await route.fulfill({ response: reply, json: body });
+    });
+    await signIn(page);
+    await page.getByText('its last sign of life came').waitFor();
+  },
   async a_second_capture_at_once_is_refused_with_the_way_to_the_first() {
     const page = await inside('/ui/s/demo');
     const start = async () => {

@@ -40,7 +40,7 @@ own_cost_json(int proc_fd, pid_t parent, struct buf *out)
 	if (file_read(proc_fd, path, &children))
 		buf_clear(&children);
 	at = buf_str(&children);
-	for (long pid; (pid = strtol(at, &end, 10)) && end > at; at = end)
+	for (long pid; (pid = strtol(at, &end, 10)); at = end)
 		add(proc_fd, pid, &cost);
 	json_open(out, "cost", '{');
 	json_put_real(out, "cpuSeconds",

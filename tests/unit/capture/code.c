@@ -108,6 +108,13 @@ static const struct {
          {0},
          {CODE_UNKNOWN, 0},
          0},
+	{"enter $16,$0",
+         "\xc8\x10\0\0",
+         4,
+         CODE_NEXT,
+         {CODE_UNKNOWN, 0},
+         {CODE_UNKNOWN, 0},
+         0},
 	{"leave", "\xc9", 1, CODE_NEXT, {CODE_FP, 8}, {CODE_WORD_AT_FP, 0}, 0},
 	{"ret", "\xc3", 1, CODE_RETURN, {CODE_SP, 8}, {0}, 0},
 	{"rep ret", "\xf3\xc3", 2, CODE_RETURN, {CODE_SP, 8}, {0}, 0},
@@ -180,6 +187,39 @@ TEST(an_instruction_tells_its_length_its_way_and_what_it_does_to_the_stack)
 		              got.sp.from, got.sp.by, got.fp.from, got.fp.by);
 		ck_assert_msg(got.target == rows[i].target, "%s: to %ld",
 		              rows[i].label, got.target);
+	}
+}
+END
+
+/* Source: Arm ARM, C4.1; loads and stores that move their base register. */
+static const struct {
+	const char *label;
+	uint32_t word;
+	struct code_value sp, fp;
+} arm[] = {
+	{"ldr x0,[sp],#16", 0xf84107e0, {CODE_SP, 16}, {0}},
+	{"ldr x0,[x29],#16", 0xf84107a0, {0}, {CODE_FP, 16}},
+	{"str x0,[x29,#-16]!", 0xf81f0fa0, {0}, {CODE_FP, -16}},
+	{"str x29,[sp,#-16]!", 0xf81f0ffd, {CODE_SP, -16}, {0}},
+	{"ldr x29,[sp],#16", 0xf84107fd, {CODE_SP, 16}, {CODE_WORD_AT_SP, 0}},
+	{"ldur x29,[sp,#8]", 0xf84083fd, {0}, {CODE_WORD_AT_SP, 8}},
+	{"stur x29,[sp,#8]", 0xf80083fd, {0}, {0}},
+	{"stp x29,x30,[sp,#-32]!", 0xa9be7bfd, {CODE_SP, -32}, {0}},
+};
+
+TEST(an_instruction_of_aarch64_tells_what_it_does_to_the_stack)
+{
+	for (size_t i = 0; i < ARRAY_LEN(arm); i++) {
+		struct code_insn got;
+		uint8_t bytes[4];
+
+		memcpy(bytes, &arm[i].word, sizeof(bytes));
+		ck_assert_msg(code_aarch64(bytes, sizeof(bytes), &got), "%s",
+		              arm[i].label);
+		ck_assert_msg(same_value(got.sp, arm[i].sp) &&
+		                      same_value(got.fp, arm[i].fp),
+		              "%s: sp %d %ld, fp %d %ld", arm[i].label,
+		              got.sp.from, got.sp.by, got.fp.from, got.fp.by);
 	}
 }
 END
@@ -432,6 +472,7 @@ END
 
 SUITE("code",
       an_instruction_tells_its_length_its_way_and_what_it_does_to_the_stack,
+      an_instruction_of_aarch64_tells_what_it_does_to_the_stack,
       an_instruction_cut_anywhere_is_none,
       instructions_of_libraries_end_where_their_functions_do,
       the_way_out_of_code_is_that_of_its_tables,

@@ -115,6 +115,7 @@ TEST(without_a_timeline_samples_fill_the_duration)
 		json_string_value(at(j, "threads.0.samples.weightType")),
 		"tracing-ms");
 	ck_assert_int_eq((int)number(j, "meta.preprocessedProfileVersion"), 57);
+	ck_assert_int_eq((int)number(j, "meta.stackwalk"), 1);
 	ck_assert_int_eq((int)number(j, "meta.logicalCPUs"), 2);
 	json_decref(j);
 }

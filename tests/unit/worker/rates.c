@@ -20,7 +20,7 @@
 #define CLIENT  7 /* its descriptor, by which it is known */
 #define LONG_MS 600000
 
-static uint64_t rate_unset;
+static uint64_t rate_unset, rate_other;
 static uint64_t rate_set = 3;
 
 static void (*before_rest)(void); /* what the child does first; NULL: nothing */
@@ -269,6 +269,7 @@ TEST(the_next_opener_takes_back_what_a_killed_one_left)
 	rig_init(&r);
 	grant(&r);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
+	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_other, 5), 0);
 	rates_open(&other, &r.conf);
 	ck_assert_int_eq(other.journal, -1); /* this one lives */
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
@@ -276,6 +277,7 @@ TEST(the_next_opener_takes_back_what_a_killed_one_left)
 	rates_open(&r.rates, &r.conf);
 	ck_assert_int_ge(r.rates.journal, 0);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 0);
+	ck_assert_uint_eq(child_word(&r, &rate_other, NULL), 0);
 }
 END
 

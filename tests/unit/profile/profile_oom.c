@@ -321,7 +321,7 @@ TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
 		counted += t.counts[i].events / AMOUNT_EVENT;
 	ck_assert(failed);
 	ck_assert_uint_eq(counted, 100000);
-	ck_assert_uint_eq(t.value, 700000);
+	ck_assert_int_eq(t.total.value, 700000);
 	ck_assert_uint_gt(t.folded, 0);
 	ck_assert_uint_lt(t.folded, 80000);
 }

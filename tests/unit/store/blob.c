@@ -215,9 +215,9 @@ TEST(a_host_leaves_the_bytes_and_rows_of_another_alone)
 	strcpy(other.host, "host2");
 	upload_aged(&t.s, 0, "x", &b, id);
 	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, id), 0);
-	ck_assert_int_eq(blob_reap(&other), 0);
+	ck_assert_int_eq(blob_reap(&other, BYTES_FILE), 0);
 	ck_assert(exists(&t.s, b.name));
-	ck_assert_int_eq(blob_reap(&t.s), 1);
+	ck_assert_int_eq(blob_reap(&t.s, BYTES_FILE), 1);
 }
 END
 

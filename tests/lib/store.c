@@ -74,7 +74,7 @@ run_sql(const char *url, const char *sql, char *out, size_t size)
 	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* The same with sqlite3(1). */
+/* Runs SQL on a file as sqlite3(1) would; out as above. */
 static void
 run_on_file(const char *dir, const char *sql, char *out, size_t size)
 {

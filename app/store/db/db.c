@@ -4,17 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MIGRATE_TRIES 3
-
-bool
-db_is_remote(const char *url)
-{
-	return url && (!strncmp(url, "postgres://", 11) ||
-	               !strncmp(url, "postgresql://", 13));
-}
 
 /* --- transactions --------------------------------------------------------- */
 
@@ -302,38 +294,13 @@ db_check_schema(struct db *db, bool may_migrate, struct buf *why)
 	return rc;
 }
 
-/* --- opening -------------------------------------------------------------- */
+/* --- the connection ------------------------------------------------------- */
 
 void
 db_close(struct db *db)
 {
 	if (db)
 		db->driver->close(db);
-}
-
-static void
-close_db(struct db **db)
-{
-	db_close(*db);
-}
-
-int
-db_open(const struct db_options *o, struct db **out, struct buf *why)
-{
-	const struct db_driver *driver = db_is_remote(o->url) ? &db_postgres
-	                                                      : &db_sqlite;
-	CLEANUP(close_db) struct db *db = NULL;
-	int rc = driver->open(o, &db);
-
-	if (rc)
-		buf_addf(why, "%s: %s", db ? db->name : "the database",
-		         db && *db->why ? db->why : strerror(-rc));
-	if (!rc)
-		rc = db_check_schema(db, o->migrate, why);
-	if (rc)
-		return rc;
-	*out = TAKE(db);
-	return 0;
 }
 
 int

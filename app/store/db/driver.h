@@ -1,12 +1,12 @@
 /*
- * What an engine does behind db.h. db.c nests transactions, applies migrations
+ * Drivers of databases, behind db.h. db.c nests transactions, applies migrations
  * and fails on purpose; a driver runs texts and statements.
  */
 #pragma once
 
 #include "db.h"
 
-/* What the drivers' own structs begin with. */
+/* The beginning of each driver's own struct. */
 struct db {
 	const struct db_driver *driver;
 	char *name; /* of the database, for messages */

@@ -2,10 +2,12 @@
  * stoker-api: answers FastCGI requests on the listening socket that it gets
  * as descriptor 0 (spawn-fcgi, multiwatch, systemd's StandardInput=socket).
  */
+#include "base/clock.h"
 #include "base/conf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "loop.h"
+#include "store/blob.h"
 #include "store/quota.h"
 #include "store/s3.h"
 
@@ -23,18 +25,21 @@
 
 #define CONF_PATH   "/etc/stoker/stoker.conf"
 #define LARGE_BYTES (256 << 10)
+#define UPKEEP_S    600
 
 static const char usage[] =
-	"usage: stoker-api [--config FILE] [--version]\n"
+	"usage: stoker-api [--config FILE] [--version] [--upkeep]\n"
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
-	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n";
+	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n"
+	"With --upkeep, drops the objects of deleted profiles, and ends.\n";
 
 /* Returns 0 to go on, 1 to exit with success, -1 with failure. */
 static int
-parse_args(int argc, char **argv, const char **path)
+parse_args(int argc, char **argv, const char **path, bool *upkeep)
 {
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
+		{"upkeep", no_argument, NULL, 'u'},
 		{"version", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -45,6 +50,9 @@ parse_args(int argc, char **argv, const char **path)
 		switch (o) {
 		case 'c':
 			*path = optarg;
+			break;
+		case 'u':
+			*upkeep = true;
 			break;
 		case 'v':
 			puts("stoker-api " STOKER_VERSION);
@@ -122,6 +130,38 @@ bound_memory(int64_t bytes)
 	return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
 }
 
+/* Reaps until nothing is left to reap, and then sweeps. */
+static int
+drop_objects(struct store *s)
+{
+	int n, dropped = 0, swept;
+
+	while ((n = blob_reap(s, BYTES_S3)) > 0)
+		dropped += n;
+	swept = n < 0 ? n : blob_sweep(s, BYTES_S3);
+	log_info("objects dropped: %d of deleted profiles, %d of none", dropped,
+	         swept < 0 ? 0 : swept);
+	return swept < 0 ? swept : 0;
+}
+
+/* Upkeep of objects is not the worker's, which has no network. */
+static int
+upkeep(const struct conf *conf, struct buf *why)
+{
+	struct store s = {.profiles_fd = -1};
+	int rc = store_open(conf->store_dir, false, &s, why);
+
+	if (rc)
+		return failed(conf->store_dir, rc, why);
+	rc = bytes_configure(&s, conf, why);
+	s.until_ns = clock_mono_ns() + UPKEEP_S * NS_PER_S;
+	if (!rc && s.s3)
+		rc = drop_objects(&s);
+	s3_free(s.s3);
+	store_close(&s);
+	return rc ? failed("object store", rc, why) : EXIT_SUCCESS;
+}
+
 static int
 serve(const struct conf *conf, struct buf *why)
 {
@@ -179,7 +219,8 @@ main(int argc, char **argv)
 	enum log_level level = LOG_INFO_;
 	const char *path = CONF_PATH;
 	struct conf conf;
-	int rc = parse_args(argc, argv, &path);
+	bool is_upkeep = false;
+	int rc = parse_args(argc, argv, &path, &is_upkeep);
 
 	if (rc)
 		return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -189,6 +230,11 @@ main(int argc, char **argv)
 		return failed(path, rc, &why);
 	if (!log_level_parse(conf.log_level, &level))
 		log_setup("stoker-api", level);
+	if (is_upkeep) {
+		rc = upkeep(&conf, &why);
+		conf_done(&conf);
+		return rc;
+	}
 	if (!is_listening(STDIN_FILENO)) {
 		log_err("descriptor 0 is not a listening socket");
 		fputs(usage, stderr);

@@ -52,6 +52,7 @@ expected() {
 644 /usr/share/stoker/web/docs/index.html
 644 /usr/share/stoker/web/docs/spec.js
 644 /usr/share/stoker/web/docs/try.js
+644 /usr/share/stoker/api-network.conf
 644 /usr/share/stoker/worker-network.conf
 644 /usr/share/stoker/worker-sys-admin.conf
 644 /usr/share/zsh/site-functions/_stoker

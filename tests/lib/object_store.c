@@ -324,7 +324,7 @@ flood(struct connection *c)
 		;
 }
 
-/* What is told whatever the request says; false: it is looked at. */
+/* Answers as the mood says; false: the request is to be looked at. */
 static bool
 misbehave(struct connection *c)
 {

@@ -39,6 +39,8 @@ drop_ins_are_clean() {
     "$root/etc/systemd/system/stoker-worker.service.d/sys-admin.conf"
   install -D -m 644 "$root/usr/share/stoker/worker-network.conf" \
     "$root/etc/systemd/system/stoker-worker.service.d/network.conf"
+  install -D -m 644 "$root/usr/share/stoker/api-network.conf" \
+    "$root/etc/systemd/system/stoker-api.service.d/network.conf"
   units_are_clean
 }
 # Exposure in tenths, as systemd counts it.

@@ -13,7 +13,7 @@
 /* Checks that an engine can take this type of profile of the service. */
 MUST_CHECK int start_check_type(struct call *c, const char *type,
                                 const struct service *service);
-/* What a capture is to be of. */
+/* Parameters of a capture that say where it is taken. */
 struct start_ask {
 	const struct service *service;
 	const char *host; /* that was asked for; "": none, "*": all */

@@ -229,7 +229,7 @@ failure(const struct ask *a, CURLcode code)
 	}
 }
 
-/* What an answer that is neither success nor a word about the object means. */
+/* The error that a status means, unless it is success or tells of the object. */
 static int
 refusal(const struct s3_answer *a)
 {

@@ -1,4 +1,4 @@
-/* What the client of the object store and its driver share. */
+/* The client of the object store, for its driver. */
 #pragma once
 
 #include "store/s3.h"

@@ -190,7 +190,7 @@ list(struct fixture *f, int *n)
 	return bytes_list(&f->t.s, BYTES_S3, see, n);
 }
 
-/* What each request comes to; a list never succeeds. */
+/* Results of requests, by mood; a list never succeeds. */
 static const struct {
 	enum objects_mood mood;
 	int put, get, drop;

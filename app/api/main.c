@@ -149,10 +149,10 @@ static int
 upkeep(const struct conf *conf, struct buf *why)
 {
 	struct store s = {.profiles_fd = -1};
-	int rc = store_open(conf->store_dir, false, &s, why);
+	int rc = store_open(conf, false, &s, why);
 
 	if (rc)
-		return failed(conf->store_dir, rc, why);
+		return failed("store", rc, why);
 	rc = bytes_configure(&s, conf, why);
 	s.until_ns = clock_mono_ns() + UPKEEP_S * NS_PER_S;
 	if (!rc && s.s3)
@@ -175,7 +175,7 @@ serve(const struct conf *conf, struct buf *why)
 	rc = store_open(conf, false, &env.store, why)
 	             ?: link_key_make(&env.store);
 	if (rc)
-		return failed(conf->store_dir, rc, why);
+		return failed("store", rc, why);
 	quota_enforce(&env.store, conf);
 	rc = bytes_configure(&env.store, conf, why);
 	if (rc)

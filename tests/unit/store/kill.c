@@ -62,7 +62,7 @@ work_for_ever(const struct test_store *t)
 			run_one(&s, &j);
 		else if (rc != -ENOENT)
 			_exit(1);
-		if (rc == -ENOENT && db_checkpoint(s.db) == -EIO)
+		if (rc == -ENOENT && db_upkeep(s.db) == -EIO)
 			_exit(1);
 	}
 }

@@ -233,10 +233,10 @@ fill_wal(struct test_store *t)
 	struct idempotency v = {"", 200, "", body};
 
 	memset(body, 'x', (1 << 20) - 1);
-	for (int i = 0; size_of(t, "stoker.db-wal") <= WAL_MAX_BYTES; i++)
+	while (size_of(t, "stoker.db-wal") <= WAL_MAX_BYTES) {
 		(void)!idempotency_claim(&t->s, &k, "");
 		ck_assert_int_eq(idempotency_keep(&t->s, &k, &v), 0);
-
+	}
 }
 
 TEST(a_long_wal_is_moved_before_its_time)

@@ -779,7 +779,8 @@ TEST(a_reply_is_kept_for_one_actor_of_a_tenant)
 	                              (char *)"{}"};
 	struct idempotency none;
 
-	ck_assert_int_eq(idempotency_put(&t.s, &own, &v), 0);
+	ck_assert_int_eq(idempotency_claim(&t.s, &own, v.fingerprint), 1);
+	ck_assert_int_eq(idempotency_keep(&t.s, &own, &v), 0);
 	ck_assert_int_eq(idempotency_get(&t.s, &colleague, &none), -ENOENT);
 	ck_assert_int_eq(idempotency_get(&t.s, &theirs, &none), -ENOENT);
 }

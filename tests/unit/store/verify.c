@@ -3,6 +3,7 @@
 
 #include "lib/faults.h"
 #include "lib/stock.h"
+#include "store/db/sqlite.h"
 #include "store/session.h"
 #include "store/window.h"
 

@@ -13,6 +13,7 @@
 ## make check      install what tests need, and run all of them
 ## make check-quick  test what differs from main, or ROOM=store/db, in a minute
 ## make check-vm   test the package on Debian's kernels, in virtual machines
+## make check-fleet test with an object store: Ceph, from Debian
 ## make unit       run the unit tests
 ## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
 ## make fuzz       run the fuzzers
@@ -77,7 +78,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all pages help run stop check check-built check-quick check-vm toolchains unit bench asan tsan aarch64 \
+.PHONY: all pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: $(PROGRAMS) $(LIBRARY) $(MANUALS) pages
 .DELETE_ON_ERROR:
@@ -233,6 +234,11 @@ check-vm: deps
 	@$(MAKE) --no-print-directory all deb-built $(B)/tests/tools/windows \
 		$(addprefix $(B)/targets/,shares threads waiting allocating keeping)
 	@B=$(B) tests/vm/run $(KERNELS)
+# Profiles in a real object store: heavy packages, half a minute to come up.
+check-fleet: deps
+	@conf/packages/install check objects
+	@$(MAKE) --no-print-directory all $(B)/targets/demo
+	@B=$(B) tests/fleet/object_store.sh
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch || :

@@ -39,8 +39,8 @@ bytes_name_valid(const char *name)
 bool
 bytes_unreachable(int rc)
 {
-	return rc == -EHOSTUNREACH || rc == -ETIMEDOUT ||
-	       rc == -EKEYREJECTED || rc == -EREMOTEIO || rc == -ENOTSUP;
+	return rc == -EHOSTUNREACH || rc == -ETIMEDOUT || rc == -EKEYREJECTED ||
+	       rc == -EREMOTEIO || rc == -ENOTSUP;
 }
 
 int

@@ -1,6 +1,6 @@
 /*
- * What programs in the kernel tell of waits and allocations, in records one
- * after the other: what a program asked for, and the names of its files and
+ * Records of waits and allocations from programs in the kernel, one after the
+ * other: amounts that a program asked for, and the names of its files and
  * peers. The first byte says whether memory in use is followed, and Python.
  */
 #include "capture/process/wait_names.h"

@@ -1,6 +1,6 @@
 /*
- * What the fetcher has from a server: an address that its name has, and the
- * lines of its header. The first byte says how long the address is.
+ * The fetcher's texts from a server: an address of its name, and the lines of
+ * its header. The first byte says how long the address is.
  */
 #include "worker/fetcher/fetcher_transfer.h"
 

@@ -445,7 +445,7 @@ TEST(slots_of_aarch64_are_found_by_how_they_load_the_address)
 }
 END
 
-/* What an image with one good slot may lack. */
+/* Things that an image with one good slot may lack. */
 static void
 without_symbols(struct image *m)
 {

@@ -48,3 +48,12 @@ WHERE at_ms NOT BETWEEN now_ms() - 3599999 AND now_ms();
 
 -- name: quota_tenants
 SELECT DISTINCT tenant FROM service ORDER BY tenant LIMIT 1000;
+
+-- SQLite has one writer at a time.
+-- name: quota_turn
+SELECT 1 WHERE $1 = '';
+
+-- name: quota_turn
+-- dialect: postgres
+INSERT INTO quota_turn (tenant, turns) VALUES ($1, 1)
+ON CONFLICT (tenant) DO UPDATE SET turns = quota_turn.turns + 1;

@@ -1,6 +1,7 @@
 /*
- * Many threads, each of which sleeps in nap() and allocates in get(), ten times
- * a second.
+ * Many threads, each of which sleeps in nap(), waits for a lock in take() and
+ * for a byte in hear(), some eight times a second, and about once a second
+ * allocates in get(), and releases there what it got before.
  *
  *	crowd THREADS
  */
@@ -10,31 +11,83 @@
 #include <time.h>
 #include <unistd.h>
 
-static void *volatile made;
+#define BYTES 32768
 
-__attribute__((noinline)) static void
-nap(void)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int ends[2]; /* of a pipe */
+static int nthreads;
+
+static void
+rest(long ms)
 {
-	const struct timespec t = {0, 100000000};
+	const struct timespec t = {0, ms * 1000000};
 
 	nanosleep(&t, NULL);
 }
 
 __attribute__((noinline)) static void
-get(void)
+nap(void)
 {
-	void *p = malloc(4096);
+	rest(100);
+	__asm__ volatile("");
+}
 
-	made = p;
-	free(p);
+__attribute__((noinline)) static void
+take(void)
+{
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((noinline)) static void
+hear(void)
+{
+	char c;
+
+	if (read(ends[0], &c, 1) != 1)
+		abort();
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void
+get(void *volatile *held)
+{
+	free(*held);
+	*held = malloc(BYTES);
 }
 
 static void *
 live(void *arg)
 {
-	for (;;) {
+	void *volatile held = NULL;
+
+	for (unsigned i = 0;; i++) {
 		nap();
-		get();
+		take();
+		hear();
+		if (i % 8 == 0)
+			get(&held);
+	}
+	return arg;
+}
+
+/* Holds the lock for a third of the time, and writes a byte for each thread
+ * eight times a second. */
+static void *
+keep(void *arg)
+{
+	char some[4096] = {0};
+	int due = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		rest(5);
+		pthread_mutex_unlock(&lock);
+		rest(10);
+		due += nthreads;
+		if (write(ends[1], some, (size_t)(due / 8)) < 0)
+			abort();
+		due %= 8;
 	}
 	return arg;
 }
@@ -42,13 +95,16 @@ live(void *arg)
 int
 main(int argc, char **argv)
 {
-	for (int i = argc > 1 ? atoi(argv[1]) : 1; i > 0; i--) {
+	nthreads = argc > 1 ? atoi(argv[1]) : 1;
+	if (pipe(ends))
+		return 1;
+	for (int i = nthreads; i >= 0; i--) {
 		pthread_attr_t small;
 		pthread_t t;
 
 		if (pthread_attr_init(&small) ||
 		    pthread_attr_setstacksize(&small, 65536) ||
-		    pthread_create(&t, &small, live, NULL))
+		    pthread_create(&t, &small, i ? live : keep, NULL))
 			return 1;
 	}
 	puts("ready");

@@ -117,15 +117,15 @@ struct watchers {
 	struct watched all[EMIT_SLOTS];
 };
 
-/* Tells in which proportion what comes now stands for more than itself: since
- * the slot was first watched, samples shall stand for all of the CPU time that
- * the process used, but for that of its probes. By the clock a process that has
- * to wait for a CPU would seem to allocate less. */
+/* Tells in which proportion what comes until the next look stands for more than
+ * itself: since the slot was first watched, samples shall stand for all of the
+ * CPU time that the process used, but for that of its probes. By the clock a
+ * process that has to wait for a CPU would seem to allocate less. */
 static uint64_t
-scale_now(const struct watched *w)
+scale_for(const struct watched *w, int64_t next_ns)
 {
 	int64_t missing = w->own_ns - w->stood_ns;
-	double on = w->own * ON_NS;
+	double on = w->own * (double)next_ns;
 
 	if (missing <= 0)
 		return EMIT_SCALE;
@@ -180,7 +180,7 @@ turn_on(struct watchers *p, uint32_t slot)
 	w->began = true;
 	w->account.credit_ns -= SWITCH_NS;
 	s->mean = w->mean;
-	__atomic_store_n(&s->scale, scale_now(w), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->scale, scale_for(w, ON_NS), __ATOMIC_RELEASE);
 }
 
 static void
@@ -191,17 +191,6 @@ turn_off(struct watchers *p, uint32_t slot)
 	__atomic_store_n(&p->slots[slot].scale, 0, __ATOMIC_RELEASE);
 	close_ptr(&w->links[0]);
 	close_ptr(&w->links[1]);
-}
-
-/* Watched all the time, the scale goes back to one, since nothing is missing.
- */
-static void
-stay_on(struct watchers *p, uint32_t slot)
-{
-	struct emit_slot *s = &p->slots[slot];
-
-	__atomic_store_n(&s->scale, scale_now(&p->all[slot]), __ATOMIC_RELEASE);
-	s->mean = p->all[slot].mean;
 }
 
 /* Follows a rate at once when it rises, and by halves when it falls: a process
@@ -253,17 +242,21 @@ static void
 look_on(struct watchers *p, uint32_t slot)
 {
 	struct watched *w = &p->all[slot];
+	struct emit_slot *s = &p->slots[slot];
 	struct probe_look look = look_once(p, slot);
 
-	w->stood_ns += (int64_t)((double)look.own_ns * p->slots[slot].scale /
-	                         EMIT_SCALE);
+	w->stood_ns += (int64_t)((double)look.own_ns * s->scale / EMIT_SCALE);
 	follow(&w->own, (double)look.own_ns, look.ns);
 	follow(&w->cost, (double)look.cost_ns, look.ns);
 	follow(&w->bytes, (double)look.bytes, look.ns);
 	w->mean = mean_of(w);
 	if ((double)w->account.credit_ns >= w->cost * ON_NS / 2) {
-		stay_on(p, slot);
-		w->next_ns = w->account.looked_ns + look_ns(w);
+		int64_t next_ns = look_ns(w);
+
+		s->mean = w->mean;
+		__atomic_store_n(&s->scale, scale_for(w, next_ns),
+		                 __ATOMIC_RELEASE);
+		w->next_ns = w->account.looked_ns + next_ns;
 	} else {
 		turn_off(p, slot);
 		w->next_ns = w->account.looked_ns + MIN_OFF_NS;

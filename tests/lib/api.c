@@ -73,6 +73,7 @@ start_process(const struct test_api *a)
 	_exit(127);
 }
 
+/* Makes a key in a millisecond of its own, so that lists have one order. */
 static void
 make_key(struct test_api *a, enum api_key k, const char *role,
          const char *tenants)
@@ -83,9 +84,13 @@ make_key(struct test_api *a, enum api_key k, const char *role,
 		.tenants = tenants,
 		.default_tenant = tenants[0] == 't' ? TEST_TENANT : tenants,
 	};
+	int64_t made_ms;
 	char id[ID_MAX];
 
 	ck_assert_int_eq(token_create(&a->store.s, &t, id, a->keys[k]), 0);
+	made_ms = clock_wall_ms();
+	while (clock_wall_ms() == made_ms)
+		;
 }
 
 static void

@@ -232,8 +232,9 @@ fill_wal(struct test_store *t)
 	struct idempotency_key k = {"t", "a", "k"};
 	struct idempotency v = {"", 200, "", body};
 
-	memset(body, 'x', (1 << 20) - 1);
-	while (size_of(t, "stoker.db-wal") <= WAL_MAX_BYTES) {
+	for (int i = 0; size_of(t, "stoker.db-wal") <= WAL_MAX_BYTES; i++) {
+		/* pages that do not change are not written */
+		memset(body, 'a' + i % 2, (1 << 20) - 1);
 		(void)!idempotency_claim(&t->s, &k, "");
 		ck_assert_int_eq(idempotency_keep(&t->s, &k, &v), 0);
 	}
@@ -268,14 +269,14 @@ TEST(the_wal_does_not_grow_once_it_was_moved)
 }
 END
 
-SUITE_TIMEOUT("sqlite", 120, files_are_the_groups_whatever_the_umask,
-              a_file_that_is_no_database_is_refused,
-              processes_that_open_a_new_store_at_once_agree,
-              a_replaced_file_is_followed,
-              a_vanished_file_is_an_error_and_not_an_empty_store,
-              a_lock_that_never_comes_is_busy_after_the_ceiling,
-              only_the_worker_moves_the_wal,
-              every_statement_prepares_with_its_parameters,
-              frequent_statements_neither_scan_nor_sort,
-              a_long_wal_is_moved_before_its_time,
-              the_wal_does_not_grow_once_it_was_moved)
+SUITE("sqlite", files_are_the_groups_whatever_the_umask,
+      a_file_that_is_no_database_is_refused,
+      processes_that_open_a_new_store_at_once_agree,
+      a_replaced_file_is_followed,
+      a_vanished_file_is_an_error_and_not_an_empty_store,
+      a_lock_that_never_comes_is_busy_after_the_ceiling,
+      only_the_worker_moves_the_wal,
+      every_statement_prepares_with_its_parameters,
+      frequent_statements_neither_scan_nor_sort,
+      a_long_wal_is_moved_before_its_time,
+      the_wal_does_not_grow_once_it_was_moved)

@@ -1,6 +1,7 @@
 /*
  * The command line against the API: what is typed, the status it leaves with,
  * and what is shown. The rows of a test follow one another in one store.
+ * On SQLite alone: it is backed up.
  */
 #include "lib/gateway.h"
 

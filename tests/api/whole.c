@@ -1,6 +1,7 @@
 /*
  * A whole Stoker: the API, the worker and the command line, with a program to
  * profile. One after the other, in the order of a user's first hour.
+ * On SQLite alone: the worker uses nothing else.
  */
 #include "lib/gateway.h"
 

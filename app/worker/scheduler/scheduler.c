@@ -146,11 +146,17 @@ prepare(struct scheduler *s, struct buf *why)
 {
 	int rc = worker_self_init(s->conf, &s->self, why);
 
+	/* its sandbox lets it connect to no server again */
+	if (!rc && db_is_remote(s->conf->store_database)) {
+		buf_puts(why, "[store] database names a server, which only the "
+		              "API uses: the worker needs a stoker.conf "
+		              "without that line");
+		return -ENOTSUP;
+	}
 	if (!rc)
 		rc = store_open(s->conf, true, &s->store, why)
-		             ?: link_key_make(&s->store);
-	if (!rc && !db_is_remote(s->conf->store_database))
-		rc = store_adopt(&s->store);
+		             ?: link_key_make(&s->store)
+		             ?: store_adopt(&s->store);
 	if (rc)
 		return rc;
 	quota_enforce(&s->store, s->conf);

@@ -1,4 +1,7 @@
-/* Backups of a store that is in use: what is in them, and what is not. */
+/*
+ * Backups of a store that is in use: what is in them, and what is not.
+ * On SQLite alone.
+ */
 #include "store/backup.h"
 
 #include "lib/faults.h"

@@ -1,6 +1,7 @@
 /*
  * Backups and restores of which any one call fails, or that are killed at any
  * one: what was there before is whole, or what is new is.
+ * On SQLite alone.
  */
 #include "store/backup.h"
 

@@ -1,4 +1,7 @@
-/* The directory of a backup: who may read it, and what may be in it. */
+/*
+ * The directory of a backup: who may read it, and what may be in it.
+ * On SQLite alone.
+ */
 #include "lib/faults.h"
 #include "lib/stock.h"
 

@@ -1,4 +1,5 @@
-/* Claims that hold of every driver: schemas, transactions, and how commits wake. */
+/* Claims that hold of every driver: schemas, transactions, and how commits
+ * wake. */
 #include "store/db/db.h"
 #include "lib/store.h"
 #include "store/baseline.h"

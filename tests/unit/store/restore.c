@@ -1,4 +1,7 @@
-/* Backups in the place of stores: when, with which rights, and with what. */
+/*
+ * Backups in the place of stores: when, with which rights, and with what.
+ * On SQLite alone.
+ */
 #include "store/backup.h"
 
 #include "lib/faults.h"

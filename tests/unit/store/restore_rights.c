@@ -1,4 +1,7 @@
-/* Who may read and write what a restore makes: as systemd-tmpfiles has it. */
+/*
+ * Who may read and write what a restore makes: as systemd-tmpfiles has it.
+ * On SQLite alone.
+ */
 #include "lib/stock.h"
 
 #include <sys/stat.h>

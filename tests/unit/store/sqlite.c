@@ -1,4 +1,7 @@
-/* The driver of SQLite: its file, its WAL and its plans. */
+/*
+ * The driver of SQLite: its file, its WAL and its plans.
+ * On SQLite alone.
+ */
 #include "store/db/sqlite.h"
 
 #include "lib/store.h"

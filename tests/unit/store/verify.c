@@ -1,4 +1,7 @@
-/* Verifying finds damage in stores and backups, and nothing else. */
+/*
+ * Verifying finds damage in stores and backups, and nothing else.
+ * On SQLite alone.
+ */
 #include "store/verify.h"
 
 #include "lib/faults.h"

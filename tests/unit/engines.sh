@@ -40,4 +40,4 @@ run_suite() { # path
 }
 export -f run_suite
 grep -L '^ \* On SQLite alone' tests/unit/store/*.c tests/api/*.c | grep -E "${1:-.}" |
-  xargs -P "$(nproc)" -n 1 bash -c 'run_suite "$0"'
+  xargs -P "$(($(nproc) + 2))" -n 1 bash -c 'run_suite "$0"'

@@ -2,6 +2,7 @@
  * Writers that are killed with SIGKILL at any moment, over and over: what
  * they were told is accepted is there afterwards, and whatever is complete
  * has its whole profile.
+ * On SQLite alone: they are the worker.
  */
 #include "base/clock.h"
 #include "lib/store.h"

@@ -2,7 +2,7 @@
  * An object store that speaks S3, as a driver of bytes (store/bytes.h): the
  * [s3] section of stoker.conf.
  *
- * What the API is sent goes there: uploads and pushes. A worker writes what it
+ * Uploads and pushes to the API go there. A worker writes what it
  * captured to files of its host, since the process of it that knows the store
  * has no network; such rows say "file", and nginx or the API of that host
  * serves them.

@@ -70,7 +70,7 @@ allocs_open(struct allocs *out)
  * longer where that is within the budget. Taking probes away lasts some 100 ms,
  * but costs the process nothing. */
 #define ON_NS (10 * NS_PER_MS)
-/* It uses so much of that for itself at least. */
+/* A process is taken to use this much of that for itself at least. */
 #define LEAST_ON_NS (ON_NS / 100)
 /* Between looks at a process that is far from its budget. */
 #define LOOK_NS (100 * NS_PER_MS)

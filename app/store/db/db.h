@@ -9,10 +9,9 @@
  *
  * Two drivers implement them (driver.h). A path names an SQLite file, the
  * embedded default; postgres://... names a database of PostgreSQL 15 or later,
- * which the hosts of a fleet share. All programs are linked with both drivers:
- * the API and the worker of an installation meet in one database, and without
- * a worker nobody would remove what is old. libcurl needs nearly all libraries
- * that libpq needs, so that a worker which never calls it is no larger.
+ * which the API processes of several hosts share. The worker refuses it: its
+ * sandbox lets it connect to no server once it runs. All programs are linked
+ * with both drivers, and libcurl needs nearly all libraries that libpq needs.
  *
  * Writes belong in a transaction. On SQLite that is BEGIN IMMEDIATE, since a
  * read that becomes a write can't wait for the lock and fails at once, and so

@@ -7,17 +7,8 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ui_name=$1
 shift
-browser=$(command -v chromium || command -v google-chrome) || {
-  echo "skip $ui_name: no chromium"
-  exit 0
-}
 . tests/lib/e2e.sh
-B=$(realpath "$B")
-export B
-why=$(tests/lib/npm) || {
-  echo "skip $ui_name: $why"
-  exit 0
-}
+. tests/lib/dom.sh "$ui_name"
 [ -d "$B/ui/assets" ] || {
   echo "skip $ui_name: it was built without npm"
   exit 0

@@ -2,16 +2,12 @@
 # The flame graph page in a real browser: a page of each kind is put together
 # with the tests that drive it, and Chromium prints what they report.
 #
-# Beside others: pages have a clock of their own.
+# Beside others: it waits for events.
 set -u
-B=$(realpath "${B:-build}")
+cd "$(dirname "$0")/../.."
+. tests/lib/dom.sh flame
 export_page=$B/tests/ui/page
-cd "$(dirname "$0")"
-
-browser=$(command -v chromium || command -v google-chrome) || {
-  echo "skip flame: no chromium"
-  exit 0
-}
+cd tests/ui || exit 1
 pages='exported diff empty big page sandbox-page'
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -65,30 +61,7 @@ page "$tmp/big.json" big.js >"$tmp/big.html"
   echo '</script>'
 } >"$tmp/index.html"
 
-# Virtual time: the dump waits for the tests, not for the clock. It reaches
-# only frames of this process, hence no process for the sandboxed one.
-browse() {
-  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
-    --no-first-run --disable-background-networking \
-    --disable-component-update --disable-sync --user-data-dir="$tmp/profile" \
-    --window-size=1280,800 --virtual-time-budget=60000 \
-    --disable-features=IsolateSandboxedIframes \
-    --dump-dom "file://$tmp/index.html" >"$tmp/dom" 2>"$tmp/log"
-}
-
-# Whether every page told that all its tests ran.
-whole() {
-  local name
-  for name in $pages; do grep -q "ok $name/all_" "$tmp/dom" || return 1; done
-}
-
-# Virtual time may run out while a test waits for another process of the
-# browser, on a busy machine: such a run is taken again, three times in all.
-for _ in 1 2 3; do
-  browse
-  ! whole || break
-done
-
+(cd ../.. && dom "file://$tmp/index.html" "ok ${pages##* }/all_") >"$tmp/dom"
 grep -aoE '(not )?ok [a-z-]+/.*' "$tmp/dom" |
   sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g'
 for name in $pages; do

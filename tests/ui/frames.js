@@ -6,7 +6,7 @@
 (() => {
   const report = document.getElementById('report');
   const pages = document.body.dataset.pages.split(' ');
-  const PATIENCE_MS = 9000; /* virtual: a page that hangs costs no time */
+  const PATIENCE_MS = 9000;
   let name, timer;
 
   function next() {
@@ -18,6 +18,8 @@
     const frame = document.createElement('iframe');
     frame.width = 1200;
     frame.height = 700;
+    /* Out of sight, it would get no frames to draw. */
+    frame.style = 'position: fixed; inset: 0';
     if (name.startsWith('sandbox-')) frame.sandbox = 'allow-scripts';
     frame.src = name + '.html';
     document.body.append(frame);

@@ -3,28 +3,13 @@
 # the page says of its link, that every format it offers is there, and what a
 # person sees whose link does not work.
 #
-# Beside others: pages have a clock of their own.
-browser=$(command -v chromium || command -v google-chrome) || {
-  echo "skip links: no chromium"
-  exit 0
-}
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
+. tests/lib/dom.sh links
 e2e_start
 
-# Virtual time: the dump waits for scripts, not for the clock. A run that the
-# browser ends half-way, on a busy machine, is taken again.
 browse() { # address, what the page must have: the DOM in $STATE/dom
-  for _ in 1 2 3; do
-    rm -rf "$STATE/profile"
-    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-quic \
-      --no-first-run --disable-background-networking \
-      --disable-component-update --disable-sync \
-      --user-data-dir="$STATE/profile" --virtual-time-budget=20000 \
-      --dump-dom "$1" >"$STATE/dom" 2>"$STATE/log/browser"
-    ! grep -q "$2" "$STATE/dom" || return 0
-  done
-  head -c 2000 "$STATE/dom"
-  return 1
+  dom "$1" "$2" >"$STATE/dom" || { head -c 2000 "$STATE/dom"; return 1; }
 }
 upload() { # file: its ProfileResult
   api POST "/api/v1/profiling/sessions?service=shop&type=cpu&sampleRate=100&durationSeconds=20" \

@@ -7,10 +7,15 @@ function same(got, want) {
   if (g !== w) throw new Error(`${g}, expected ${w}`);
 }
 
+/* A person acts on what was drawn: the table is filled once a frame is out. */
+const drawn = () => new Promise(done =>
+  requestAnimationFrame(() => setTimeout(done)));
+
 async function run(tests) {
   const tell = line => parent.postMessage(line.replace(/\s+/g, ' '), '*');
   for (const [name, body] of tests)
     try {
+      await drawn();
       await body();
       tell('ok ' + name);
     } catch (e) {

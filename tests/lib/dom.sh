@@ -1,0 +1,18 @@
+# Pages as Chromium has them, for scripts in tests/ui. Such a script ends here,
+# with a line that says why, where the browser or its driver is missing.
+#
+#	. tests/lib/dom.sh NAME
+#	dom ADDRESS PATTERN [WIDTH HEIGHT]	prints a page once it has the pattern
+#
+# Needs B, and the checkout as the current folder.
+browser=$(command -v chromium || command -v google-chrome) || {
+  echo "skip $1: no chromium"
+  exit 0
+}
+B=$(realpath "${B:-build}")
+export B
+why=$(tests/lib/npm) || {
+  echo "skip $1: $why"
+  exit 0
+}
+dom() { BROWSER=$browser NPM=$B/npm node tests/ui/dom.mjs "$@"; }

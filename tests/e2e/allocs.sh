@@ -20,10 +20,10 @@ check stacks_begin_at_the_allocator_s_callers [ "$(samples some ';work;get_large
 kill -KILL "$pid"
 
 # A microsecond at each of a million calls would be a whole CPU: it is watched a
-# part of the time, in which it does less, so that the sum comes out too small.
+# part of the time, and what it did else is estimated.
 begin many 1000000
 check a_busy_ones_allocations_are_captured captured many
-check shares_of_a_busy_one_are_true agree many alloc_space 3 5 97
+check shares_of_a_busy_one_are_true agree many alloc_space 3 5 85
 told_so() { grep -q 'a part of the time' "$tmp/many.txt"; }
 check the_report_says_that_it_was_watched_in_parts told_so
 kill -KILL "$pid"

@@ -94,8 +94,8 @@ probe_look(const struct probe_watch *w, uint32_t slot, int32_t pid,
 	double earns;
 
 	look.own_ns = used_ns - (int64_t)(calls * w->call.least_ns);
-	if (look.own_ns < 0)
-		look.own_ns = 0;
+	if (look.own_ns < used_ns / PROBE_OWN_PART)
+		look.own_ns = used_ns / PROBE_OWN_PART;
 	got_ns = earned(w, &look);
 	earns = (double)got_ns / (double)(look.ns > 0 ? look.ns : 1);
 	is.credit_ns += got_ns - look.cost_ns;

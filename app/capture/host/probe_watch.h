@@ -19,6 +19,10 @@
 /* A sample costs the process so much at most: 16 KiB of its stack are copied,
  * and who reads samples is woken by an interrupt. */
 #define PROBE_SAMPLE_NS 8000
+/* So large a part of its CPU time a process is taken to use for itself at
+ * least: less is the difference of two numbers that are almost the same, each
+ * known to some percent. */
+#define PROBE_OWN_PART 4
 
 struct probe_watch {
 	int calls_fd;    /* a map of struct emit_calls, by slot and CPU */

@@ -214,7 +214,7 @@ FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
 	$(test_link)
 # Targets are what a distribution ships: optimised, without frame pointers.
-$(B)/targets/%: tests/targets/%.c
+$(B)/targets/%: tests/targets/%.c $(wildcard tests/targets/*.h)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O2 -g -fomit-frame-pointer -o $@ $< -lpthread -lm
 $(B)/targets/%: tests/targets/%.cc

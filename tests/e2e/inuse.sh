@@ -99,15 +99,29 @@ check its_largest_leak_comes_first first_is ends keep_most
 e2e_start leaking
 background one "$STATE/bin/leaking" "$tmp/service" "$rate"
 service one "$STATE/bin/leaking"
-start() {
+start() { # seconds [service [type]]
   api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"one\",\"profileType\":\"memory\",\"durationSeconds\":$1}" | jq -r '.id // error'
+    -d "{\"service\":\"${2:-one}\",\"profileType\":\"${3:-memory}\",\"durationSeconds\":$1}" | jq -r '.id // error'
 }
 id=$(start 3)
 ended() { [ "$(api GET "$P/$id" | jq -r .phase)" = done ]; }
 wait_for 60 ended
 check a_service_has_its_memory_in_use eval \
   'api GET "$P/$id" | jq -e ".status == \"completed\" and .topFunctions[0].funcName == \"keep_most\""'
+# Their allocators are functions of one file, and two captures are of one process.
+install -m 755 "$STATE/bin/leaking" "$STATE/bin/another"
+background two "$STATE/bin/another" "$tmp/another" "$rate"
+service two "$STATE/bin/another"
+together=("$(start 4)" "$(start 4 two)" "$(start 4 one alloc)")
+has_its_own() { # session, its first function
+  id=$1
+  wait_for 60 ended && api GET "$P/$1" | jq -e --arg f "$2" \
+    '.status == "completed" and .topFunctions[0].funcName == $f' ||
+    { api GET "$P/$1"; return 1; }
+}
+check two_services_of_one_library_are_watched_at_once eval \
+  'has_its_own ${together[0]} keep_most && has_its_own ${together[1]} keep_most'
+check and_what_one_of_them_allocates_meanwhile has_its_own "${together[2]}" throw_away
 id=$(start 60)
 check it_is_probed_while_it_is_captured wait_for 10 eval '! gone'
 kill -KILL "$(<"$STATE/pid/worker")"

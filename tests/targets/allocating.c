@@ -1,47 +1,12 @@
 /*
- * Allocates by functions of its own, at a rate, and counts what it asked for.
- *
- *	allocating FILE RATE	allocations a second
- *
- * At SIGUSR1 it writes what each function asked for since the last one, a line
- * "FUNCTION CALLS BYTES" each, to FILE.
+ * Allocates by functions of its own, and releases at once:
+ * tests/targets/counted.h.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #define FUNCTIONS(x) \
 	x(get_small) x(get_large) x(get_zeroed) x(get_aligned) x(grow) x(begin)
+#include "counted.h"
 
-enum {
-#define NUMBER(name) OF_##name,
-	FUNCTIONS(NUMBER) ALL
-};
-static const char *const names[] = {
-#define NAME(name) #name,
-	FUNCTIONS(NAME)};
-static volatile unsigned long calls[ALL], bytes[ALL];
-static void *volatile made;
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void
-count(int of, unsigned long n)
-{
-	calls[of]++;
-	bytes[of] += n;
-}
-
-__attribute__((noinline)) static void
+NOINLINE static void
 get_small(void)
 {
 	count(OF_get_small, 200);
@@ -49,7 +14,7 @@ get_small(void)
 	free(made);
 }
 
-__attribute__((noinline)) static void
+NOINLINE static void
 get_large(void)
 {
 	count(OF_get_large, 3000);
@@ -57,7 +22,7 @@ get_large(void)
 	free(made);
 }
 
-__attribute__((noinline)) static void
+NOINLINE static void
 get_zeroed(void)
 {
 	count(OF_get_zeroed, 1000);
@@ -65,7 +30,7 @@ get_zeroed(void)
 	free(made);
 }
 
-__attribute__((noinline)) static void
+NOINLINE static void
 get_aligned(void)
 {
 	void *p = NULL;
@@ -78,7 +43,7 @@ get_aligned(void)
 }
 
 /* Grows what another function made: only the growth is its own. */
-__attribute__((noinline)) static void *
+NOINLINE static void *
 grow(void *p)
 {
 	count(OF_grow, 1500);
@@ -87,7 +52,7 @@ grow(void *p)
 	return p;
 }
 
-__attribute__((noinline)) static void *
+NOINLINE static void *
 begin(void)
 {
 	void *p;
@@ -101,8 +66,6 @@ begin(void)
 static void *
 work(void *arg)
 {
-	double start = now(), rate = *(double *)arg;
-
 	for (double n = 0;; n += 9) {
 		for (int i = 0; i < 4; i++)
 			get_small();
@@ -112,52 +75,13 @@ work(void *arg)
 		made = begin();
 		made = grow(made);
 		free(made);
-		/* As a server has nothing to do between requests. */
-		while (n > (now() - start) * rate)
-			nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+		keep_pace(n);
 	}
-	return NULL;
-}
-
-static void
-tell(const char *path)
-{
-	static unsigned long told[ALL][2];
-	char part[4096];
-	FILE *out;
-
-	snprintf(part, sizeof(part), "%s.part", path);
-	out = fopen(part, "w");
-	if (!out)
-		exit(1);
-	for (int i = 0; i < ALL; i++) {
-		unsigned long c = calls[i], b = bytes[i];
-
-		fprintf(out, "%s %lu %lu\n", names[i], c - told[i][0],
-		        b - told[i][1]);
-		told[i][0] = c;
-		told[i][1] = b;
-	}
-	if (fclose(out) || rename(part, path))
-		exit(1);
+	return arg;
 }
 
 int
 main(int argc, char **argv)
 {
-	double rate = argc > 2 ? atof(argv[2]) : 10000;
-	sigset_t told;
-	pthread_t t;
-	int signal;
-
-	sigemptyset(&told);
-	sigaddset(&told, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &told, NULL);
-	if (argc < 2 || pthread_create(&t, NULL, work, &rate))
-		return 1;
-	puts("ready");
-	fflush(stdout);
-	while (!sigwait(&told, &signal))
-		tell(argv[1]);
-	return 1;
+	return serve(argc, argv, work, NULL);
 }

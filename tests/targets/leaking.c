@@ -1,47 +1,10 @@
 /*
- * Keeps memory by functions of its own, at a rate, beside others that release
- * what they allocate, and counts what is kept.
- *
- *	leaking FILE RATE	allocations a second
- *
- * At SIGUSR1 it writes what each function has kept since the last one, a line
- * "FUNCTION OBJECTS BYTES" each, to FILE.
+ * Keeps memory by functions of its own, beside others that release what they
+ * allocate: tests/targets/counted.h.
  */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#define NOINLINE __attribute__((noinline))
 #define FUNCTIONS(x) \
 	x(keep_most) x(keep_zeroed) x(keep_grown) x(keep_aligned) x(keep_late)
-
-enum {
-#define NUMBER(name) OF_##name,
-	FUNCTIONS(NUMBER) ALL
-};
-static const char *const names[] = {
-#define NAME(name) #name,
-	FUNCTIONS(NAME)};
-static volatile unsigned long objects[ALL], bytes[ALL];
-static void *volatile made;
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void
-count(int of, unsigned long n)
-{
-	objects[of]++;
-	bytes[of] += n;
-}
+#include "counted.h"
 
 NOINLINE static void
 keep_most(void)
@@ -121,8 +84,6 @@ throw_away(void)
 static void *
 work(void *arg)
 {
-	double start = now(), rate = *(double *)arg;
-
 	for (double n = 0;; n += 19) {
 		keep_most();
 		keep_zeroed();
@@ -131,52 +92,13 @@ work(void *arg)
 		keep_late();
 		for (int i = 0; i < 6; i++)
 			throw_away();
-		while (n > (now() - start) * rate)
-			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		keep_pace(n);
 	}
-	return NULL;
-}
-
-static void
-tell(const char *path)
-{
-	static unsigned long told[ALL][2];
-	char part[4096];
-	FILE *out;
-
-	snprintf(part, sizeof(part), "%s.part", path);
-	out = fopen(part, "w");
-	if (!out)
-		exit(1);
-	for (int i = 0; i < ALL; i++) {
-		unsigned long o = objects[i], b = bytes[i];
-
-		fprintf(out, "%s %lu %lu\n", names[i], o - told[i][0],
-		        b - told[i][1]);
-		told[i][0] = o;
-		told[i][1] = b;
-	}
-	if (fclose(out) || rename(part, path))
-		exit(1);
+	return arg;
 }
 
 int
 main(int argc, char **argv)
 {
-	double rate = argc > 2 ? atof(argv[2]) : 10000;
-	sigset_t told;
-	pthread_t t;
-	int signal;
-
-	sigemptyset(&told);
-	sigaddset(&told, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &told, NULL);
-	if (argc < 2 || pthread_create(&t, NULL, work, &rate) ||
-	    pthread_create(&t, NULL, release, NULL))
-		return 1;
-	puts("ready");
-	fflush(stdout);
-	while (!sigwait(&told, &signal))
-		tell(argv[1]);
-	return 1;
+	return serve(argc, argv, work, release);
 }

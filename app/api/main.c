@@ -31,7 +31,9 @@ static const char usage[] =
 	"usage: stoker-api [--config FILE] [--version] [--upkeep]\n"
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
 	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n"
-	"With --upkeep, drops the objects of deleted profiles, and ends.\n";
+	"With --upkeep, drops the bytes of deleted profiles that lie on "
+        "servers,\n"
+	"and ends.\n";
 
 /* Returns 0 to go on, 1 to exit with success, -1 with failure. */
 static int
@@ -132,19 +134,19 @@ bound_memory(int64_t bytes)
 
 /* Reaps until nothing is left to reap, and then sweeps. */
 static int
-drop_objects(struct store *s)
+drop_bytes(struct store *s, const char *driver)
 {
 	int n, dropped = 0, swept;
 
-	while ((n = blob_reap(s, BYTES_S3)) > 0)
+	while ((n = blob_reap(s, driver)) > 0)
 		dropped += n;
-	swept = n < 0 ? n : blob_sweep(s, BYTES_S3);
-	log_info("objects dropped: %d of deleted profiles, %d of none", dropped,
-	         swept < 0 ? 0 : swept);
+	swept = n < 0 ? n : blob_sweep(s, driver);
+	log_info("%s: dropped bytes of %d deleted profiles, and %d of none",
+	         driver, dropped, swept < 0 ? 0 : swept);
 	return swept < 0 ? swept : 0;
 }
 
-/* Upkeep of objects is not the worker's, which has no network. */
+/* Upkeep of what lies on servers is not the worker's, which has no network. */
 static int
 upkeep(const struct conf *conf, struct buf *why)
 {
@@ -155,11 +157,13 @@ upkeep(const struct conf *conf, struct buf *why)
 		return failed("store", rc, why);
 	rc = bytes_configure(&s, conf, why);
 	s.until_ns = clock_mono_ns() + UPKEEP_S * NS_PER_S;
+	if (!rc && db_is_remote(conf->store_database))
+		rc = drop_bytes(&s, BYTES_DB);
 	if (!rc && s.s3)
-		rc = drop_objects(&s);
+		rc = drop_bytes(&s, BYTES_S3);
 	s3_free(s.s3);
 	store_close(&s);
-	return rc ? failed("object store", rc, why) : EXIT_SUCCESS;
+	return rc ? failed("upkeep", rc, why) : EXIT_SUCCESS;
 }
 
 static int

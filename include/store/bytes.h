@@ -19,6 +19,7 @@
 #include "store/store.h"
 
 #define BYTES_FILE     "file" /* below profiles/, beside the database */
+#define BYTES_DB       "db"   /* in the database: where that is a server */
 #define BYTES_NAME_MAX 96     /* with its NUL, like the next */
 #define BYTES_STORE    8
 

@@ -42,3 +42,19 @@ WHERE deleted_ms = 0 AND store = 'file' AND id > $1 ORDER BY id LIMIT 500;
 -- name: blob_usage
 SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)
 FROM blob WHERE deleted_ms = 0;
+
+-- name: bytes_db_put
+INSERT INTO blob_bytes (name, created_ms, bytes)
+VALUES ($1, now_ms(), $2) ON CONFLICT DO NOTHING;
+
+-- name: bytes_db_get
+-- How long all of them are, and n from a place on, which is 1 for the first.
+SELECT LENGTH(bytes), SUBSTR(bytes, CAST($1 AS INTEGER), CAST($2 AS INTEGER))
+FROM blob_bytes WHERE name = $3;
+
+-- name: bytes_db_drop
+DELETE FROM blob_bytes WHERE name = $1;
+
+-- name: bytes_db_after
+SELECT name FROM blob_bytes
+WHERE name > $1 AND created_ms <= now_ms() - $2 ORDER BY name LIMIT 500;

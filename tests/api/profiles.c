@@ -524,6 +524,21 @@ TEST(a_profile_past_accel_bytes_is_left_to_nginx)
 }
 END
 
+TEST(a_profile_past_accel_bytes_is_sent_where_nginx_cannot_have_it)
+{
+	CLEANUP_API struct test_api a = test_api(1, "accel_bytes = 10");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	a.store.s.bytes = BYTES_DB;
+	test_profile(&a, id);
+	r = get(&a, id, "/flamegraph?format=pprof");
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_ptr_null(client_header(&r, "X-Accel-Redirect"));
+	ck_assert_uint_gt(r.body.len, 10);
+}
+END
+
 /* --- links
    ------------------------------------------------------------------ */
 
@@ -903,6 +918,7 @@ SUITE_TIMEOUT(
 	a_flame_graph_of_a_failed_capture_is_409_and_says_why,
 	a_page_may_run_its_script_and_nothing_else,
 	a_profile_past_accel_bytes_is_left_to_nginx,
+	a_profile_past_accel_bytes_is_sent_where_nginx_cannot_have_it,
 	an_upload_is_not_symbolized_again, a_link_opens_without_a_token,
 	a_link_changed_in_any_part_is_401, a_link_that_lacks_a_part_is_401,
 	a_link_that_has_expired_is_401,

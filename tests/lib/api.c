@@ -35,15 +35,18 @@ write_conf(struct test_api *a, int n, const char *extra)
 	int fd;
 
 	snprintf(a->conf, sizeof(a->conf), "%s/stoker.conf", a->store.dir);
+	buf_addf(&text, "[store]\ndir = %s\ndatabase = %s\n", a->store.dir,
+	         test_database(a->store.dir));
+	/* A database on a server holds what the API stores, too. */
+	if (test_on_server() && !strstr(extra, "\nbytes ="))
+		buf_puts(&text, "bytes = db\n");
 	buf_addf(&text,
-	         "[store]\ndir = %s\ndatabase = %s\n[api]\npublic_url = "
-	         "http://stoker.test\n"
+	         "[api]\npublic_url = http://stoker.test\n"
 	         "run_dir = %s\npool = %d\n%s\n"
 	         "[scope." TEST_TENANT "]\nunits = a.service b.service\n"
 	         "exe = /bin /opt/app\n"
 	         "endpoints = *\nwebhooks = *\n",
-	         a->store.dir, test_database(a->store.dir), a->store.dir, n,
-	         extra);
+	         a->store.dir, n, extra);
 	fd = open(a->conf, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_eq(fd_write_all(fd, text.p, text.len), 0);
 	close(fd);

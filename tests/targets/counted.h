@@ -1,6 +1,6 @@
 /*
- * What targets share that allocate by functions of their own, at a rate, and
- * count what each of them did. Whoever includes it has named them before:
+ * Targets that include this allocate by functions of their own, at a rate, and
+ * count what each of them did. They have named them before:
  *
  *	#define FUNCTIONS(x) x(get_small) x(get_large)
  *

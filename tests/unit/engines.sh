@@ -36,7 +36,7 @@ run_suite() { # path
       n++
     }
     END { if (!n) { print "not ok on_postgres/" suite ": it died"; bad = 1 }
-      exit bad }' "$log" || [ "$code" -ne 0 ] || echo "not ok on_postgres/$name: left with $code"
+      exit bad }' "$log" && [ "$code" -ne 0 ] && echo "not ok on_postgres/$name: left with $code"
 }
 export -f run_suite
 grep -L '^ \* On SQLite alone' tests/unit/store/*.c tests/api/*.c | grep -E "${1:-.}" |

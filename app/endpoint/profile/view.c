@@ -67,18 +67,21 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 	return rc ? damaged(c, rc, buf_str(&why)) : view_profile(c, s, f, p);
 }
 
-/* Sends the stored file itself, through nginx when it is big. */
+/* Sends the stored bytes themselves, through nginx when they are many and it
+ * can have them. */
 static int
 send_stored(struct call *c, const struct blob *b)
 {
 	CLEANUP_BUF struct buf where = BUF_INIT(BUF_MAX_SMALL);
-	int rc;
+	bool many = b->length > c->env->conf->api_accel_bytes;
+	int rc =
+		many ? blob_location(&c->env->store, b, clock_wall_ms(), &where)
+		     : 1;
 
-	if (b->length <= c->env->conf->api_accel_bytes) {
+	if (rc > 0) {
 		rc = blob_read(&c->env->store, b, &c->reply->body);
 		return rc ? damaged(c, rc, b->id) : 0;
 	}
-	rc = blob_location(&c->env->store, b, clock_wall_ms(), &where);
 	if (rc)
 		return damaged(c, rc, b->id);
 	reply_header(c->reply, "X-Accel-Redirect", "%s", buf_str(&where));

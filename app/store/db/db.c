@@ -110,6 +110,12 @@ db_col_real(const struct db_rows *rows, int column)
 	return rows->db->driver->col_real(rows, column);
 }
 
+int
+db_col_bytes(const struct db_rows *rows, int column, struct buf *out)
+{
+	return rows->db->driver->col_bytes(rows, column, out);
+}
+
 const char *
 db_col_name(const struct db_rows *rows, int column)
 {

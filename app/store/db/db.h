@@ -47,8 +47,8 @@ struct db;
 
 /* A parameter; V() makes one of a text, a whole number or a double. */
 struct db_value {
-	enum { DB_INT, DB_REAL, DB_TEXT } kind;
-	int64_t i;
+	enum { DB_INT, DB_REAL, DB_TEXT, DB_BYTES } kind;
+	int64_t i; /* of bytes: how many */
 	double r;
 	const char *s;
 };
@@ -71,6 +71,13 @@ db_text(const char *s)
 	return (struct db_value){.kind = DB_TEXT, .s = s};
 }
 
+static inline struct db_value
+db_bytes(const void *p, size_t n)
+{
+	return (struct db_value){
+		.kind = DB_BYTES, .s = n ? p : "", .i = (int64_t)n};
+}
+
 #define V(x) \
 	_Generic((x),               \
 		char *: db_text,    \
@@ -78,7 +85,8 @@ db_text(const char *s)
 		float: db_real,     \
 		double: db_real,    \
 		default: db_int)(x)
-/* The values of $1, $2, ... in order; borrowed for the call. */
+/* The values of $1, $2, ... in order; borrowed for the call, and bytes until
+ * db_finish(). */
 #define ARGS(...)                                          \
 	(const struct db_value[]){__VA_ARGS__},            \
 		sizeof((struct db_value[]){__VA_ARGS__}) / \
@@ -150,6 +158,9 @@ void db_finish(struct db_rows *rows);
 const char *db_col_text(const struct db_rows *rows, int column);
 int64_t db_col_int(const struct db_rows *rows, int column);
 double db_col_real(const struct db_rows *rows, int column);
+/* Appends a column of bytes; -E2BIG past out->max, -ENOMEM. */
+MUST_CHECK int
+db_col_bytes(const struct db_rows *rows, int column, struct buf *out);
 /* Returns the column's name; NULL when the statement has no such column. */
 const char *db_col_name(const struct db_rows *rows, int column);
 

@@ -1,6 +1,6 @@
 /*
- * Drivers of databases, behind db.h. db.c nests transactions, applies migrations
- * and fails on purpose; a driver runs texts and statements.
+ * Drivers of databases, behind db.h. db.c nests transactions, applies
+ * migrations and fails on purpose; a driver runs texts and statements.
  */
 #pragma once
 
@@ -46,6 +46,8 @@ struct db_driver {
 	const char *(*col_text)(const struct db_rows *rows, int column);
 	int64_t (*col_int)(const struct db_rows *rows, int column);
 	double (*col_real)(const struct db_rows *rows, int column);
+	int (*col_bytes)(const struct db_rows *rows, int column,
+	                 struct buf *out);
 	const char *(*col_name)(const struct db_rows *rows, int column);
 
 	int64_t (*data_version)(struct db *db);

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <postgresql/libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -355,6 +356,7 @@ text_of(const struct db_value *v, char room[static NUMBER_MAX])
 {
 	switch (v->kind) {
 	case DB_TEXT:
+	case DB_BYTES:
 		return v->s;
 	case DB_INT:
 		snprintf(room, NUMBER_MAX, "%lld", (long long)v->i);
@@ -372,15 +374,22 @@ run_once(struct postgres *p, enum sql sql, const struct db_value *v, size_t n,
 {
 	char numbers[PARAMS_MAX][NUMBER_MAX];
 	const char *values[PARAMS_MAX];
+	int lengths[PARAMS_MAX], binary[PARAMS_MAX];
 	int rc = prepare(p, sql);
 
 	assert(n <= PARAMS_MAX);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		values[i] = text_of(&v[i], numbers[i]);
+		binary[i] = v[i].kind == DB_BYTES;
+		lengths[i] = binary[i] ? (int)v[i].i : 0;
+		if (binary[i] && v[i].i > INT_MAX)
+			return -EFBIG;
+	}
 	return rc
 	               ?: taken(p,
 	                        PQexecPrepared(p->conn, sql_queries[sql].name,
-	                                       (int)n, values, NULL, NULL, 0),
+	                                       (int)n, values, lengths, binary,
+	                                       0),
 	                        out);
 }
 
@@ -477,6 +486,21 @@ col_real(const struct db_rows *rows, int column)
 	return strtod(col_text(rows, column), NULL);
 }
 
+/* Bytes come as text. */
+static int
+col_bytes(const struct db_rows *rows, int column, struct buf *out)
+{
+	size_t n = 0;
+	unsigned char *p = PQunescapeBytea(
+		(const unsigned char *)col_text(rows, column), &n);
+
+	if (!p)
+		return -ENOMEM;
+	buf_add(out, p, n);
+	PQfreemem(p);
+	return buf_err(out);
+}
+
 static const char *
 col_name(const struct db_rows *rows, int column)
 {
@@ -569,6 +593,7 @@ const struct db_driver db_postgres = {
 	.col_text = col_text,
 	.col_int = col_int,
 	.col_real = col_real,
+	.col_bytes = col_bytes,
 	.col_name = col_name,
 	.data_version = data_version,
 	.wake_fd = wake_fd,

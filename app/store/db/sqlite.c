@@ -375,6 +375,9 @@ bind(sqlite3_stmt *stmt, int i, const struct db_value *v)
 		return sqlite3_bind_double(stmt, i, v->r);
 	case DB_TEXT:
 		return sqlite3_bind_text(stmt, i, v->s, -1, SQLITE_TRANSIENT);
+	case DB_BYTES:
+		return sqlite3_bind_blob64(stmt, i, v->s, (uint64_t)v->i,
+		                           SQLITE_STATIC);
 	}
 	return SQLITE_MISUSE;
 }
@@ -427,6 +430,15 @@ col_text(const struct db_rows *rows, int column)
 	const unsigned char *s = sqlite3_column_text(rows->stmt, column);
 
 	return s ? (const char *)s : "";
+}
+
+static int
+col_bytes(const struct db_rows *rows, int column, struct buf *out)
+{
+	const void *p = sqlite3_column_blob(rows->stmt, column);
+
+	buf_add(out, p ?: "", (size_t)sqlite3_column_bytes(rows->stmt, column));
+	return buf_err(out);
 }
 
 static const char *
@@ -531,6 +543,7 @@ const struct db_driver db_sqlite = {
 	.col_text = col_text,
 	.col_int = col_int,
 	.col_real = col_real,
+	.col_bytes = col_bytes,
 	.col_name = col_name,
 	.data_version = data_version,
 	.wake_fd = wake_fd,

@@ -157,6 +157,8 @@ blob_location(const struct store *s, const struct blob *b, int64_t now_ms,
 
 	if (!bytes_name_valid(b->name))
 		return -EBADMSG;
+	if (!strcmp(b->store, BYTES_DB))
+		return 1;
 	buf_puts(out, is_file ? "/_profiles/" : "/_objects");
 	if (is_file)
 		buf_puts(out, b->name);

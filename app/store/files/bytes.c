@@ -1,5 +1,6 @@
 #include "store/bytes.h"
 
+#include "bytes_db.h"
 #include "bytes_file.h"
 #include "s3_private.h"
 
@@ -8,6 +9,7 @@
 
 static const struct bytes_driver *const drivers[] = {
 	&bytes_file,
+	&bytes_db,
 	&bytes_s3,
 };
 

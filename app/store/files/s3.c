@@ -166,18 +166,30 @@ s3_new(const struct conf *conf, struct s3 **out, struct buf *why)
 int
 bytes_configure(struct store *s, const struct conf *conf, struct buf *why)
 {
-	bool wanted = !strcmp(conf->store_bytes, BYTES_S3);
+	const struct {
+		const char *driver;
+		bool is_there;
+		const char *needs;
+	} rows[] = {
+		{BYTES_FILE, true, ""},
+		{BYTES_DB, db_is_remote(conf->store_database),
+	         "a database on a server: [store] database"},
+		{BYTES_S3, *conf->s3_endpoint, "endpoint in [s3]"},
+	};
+	size_t i = 0;
 
-	if (!wanted && strcmp(conf->store_bytes, BYTES_FILE) != 0) {
-		buf_addf(why,
-		         "[store] bytes: expected " BYTES_FILE " or " BYTES_S3);
+	while (i < ARRAY_LEN(rows) && strcmp(rows[i].driver, conf->store_bytes))
+		i++;
+	if (i == ARRAY_LEN(rows)) {
+		buf_addf(why, "[store] bytes: expected " BYTES_FILE
+		              ", " BYTES_DB " or " BYTES_S3);
 		return -EINVAL;
 	}
-	if (wanted && !*conf->s3_endpoint) {
-		buf_addf(why,
-		         "[store] bytes: " BYTES_S3 " needs endpoint in [s3]");
+	if (!rows[i].is_there) {
+		buf_addf(why, "[store] bytes: %s needs %s", rows[i].driver,
+		         rows[i].needs);
 		return -EINVAL;
 	}
-	s->bytes = wanted ? BYTES_S3 : BYTES_FILE;
+	s->bytes = rows[i].driver;
 	return *conf->s3_endpoint ? s3_new(conf, &s->s3, why) : 0;
 }

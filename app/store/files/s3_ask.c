@@ -229,7 +229,8 @@ failure(const struct ask *a, CURLcode code)
 	}
 }
 
-/* The error that a status means, unless it is success or tells of the object. */
+/* The error that a status means, unless it is success or tells of the object.
+ */
 static int
 refusal(const struct s3_answer *a)
 {

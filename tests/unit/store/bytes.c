@@ -5,6 +5,7 @@
 #include "lib/object_store.h"
 #include "lib/store.h"
 #include "store/blob.h"
+#include "store/db/db_test.h"
 #include "store/s3.h"
 
 #include <errno.h>
@@ -57,8 +58,15 @@ let_objects_age(struct test_store *t)
 	objects_pass(objects, S3_SETTLED_MS / MS_PER_S + 2);
 }
 
+static void
+let_an_hour_pass(struct test_store *t)
+{
+	db_skew_clock(t->s.db, (int64_t)3601 * MS_PER_S);
+}
+
 static const struct place places[] = {
 	{BYTES_FILE, nothing, nothing, nothing},
+	{BYTES_DB, nothing, nothing, let_an_hour_pass},
 	{BYTES_S3, set_up_objects, tear_down_objects, let_objects_age},
 };
 
@@ -421,6 +429,19 @@ CLAIM(a_sweep_takes_bytes_without_a_row_and_no_others)
 	ck_assert_int_eq(blob_read(&store.s, &b, &got), 0);
 }
 
+TEST(bytes_in_the_database_have_no_place_that_nginx_reads)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf where = BUF_INIT(100);
+	struct blob b;
+
+	t.s.bytes = BYTES_DB;
+	test_blob(&t.s, "bytes", &b);
+	ck_assert_int_eq(blob_location(&t.s, &b, 0, &where), 1);
+	ck_assert_uint_eq(where.len, 0);
+}
+END
+
 TEST(a_driver_that_nobody_knows_is_not_supported)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -448,4 +469,5 @@ SUITE("bytes", bytes_that_were_put_are_got, no_bytes_are_bytes_too,
       all_of_many_names_are_listed, a_blob_is_read_by_the_driver_of_its_row,
       a_deleted_blob_is_reaped_from_its_driver,
       a_sweep_takes_bytes_without_a_row_and_no_others,
+      bytes_in_the_database_have_no_place_that_nginx_reads,
       a_driver_that_nobody_knows_is_not_supported)

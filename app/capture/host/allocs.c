@@ -73,9 +73,7 @@ allocs_open(struct allocs *out)
 /* A process is taken to use this much of that for itself at least. */
 #define LEAST_ON_NS (ON_NS / 100)
 /* Between looks at a process that is far from its budget. */
-#define LOOK_NS (100 * NS_PER_MS)
-/* One that has just begun may end soon. */
-#define LATE_NS    (200 * NS_PER_MS)
+#define LOOK_NS    (100 * NS_PER_MS)
 #define MIN_OFF_NS (150 * NS_PER_MS)
 /* Putting probes in and taking them away interrupts the process, and makes it
  * find pages of its code anew. */
@@ -93,22 +91,14 @@ allocs_open(struct allocs *out)
 #define SAMPLES    200  /* a second */
 #define SAMPLES_ON 6000 /* a second while it is watched */
 
+/* A process of a slot; it has links while it is watched. */
 struct watched {
-	struct allocs_of of; /* pid 0: the slot is unused */
-	int file, links[2];  /* links: -1 while it is not watched */
-	int64_t next_ns;     /* when to look again */
-	bool began;          /* it has been watched; since then: */
-	int64_t own_ns;      /* CPU time that it used for itself, */
-	int64_t stood_ns;    /* and that samples stand for */
-	uint64_t mean;
+	bool began;              /* it has been watched; since then: */
+	int64_t own_ns;          /* CPU time that it used for itself, */
+	int64_t stood_ns;        /* and that samples stand for */
+	uint64_t mean;           /* 0: at first */
 	double own, cost, bytes; /* in a ns, while it is watched */
-	struct probe_account account;
 };
-
-#define NOT_WATCHED                             \
-	{                                       \
-		.file = -1, .links = { -1, -1 } \
-	}
 
 struct watchers {
 	const struct allocs *allocs;
@@ -138,8 +128,7 @@ static struct probe_look
 look_once(struct watchers *p, uint32_t slot)
 {
 	struct watched *w = &p->all[slot];
-	struct probe_look look =
-		probe_look(&p->watch, slot, w->of.pid, &w->account);
+	struct probe_look look = probe_look(&p->watch, slot);
 
 	if (w->began)
 		w->own_ns += look.own_ns;
@@ -152,45 +141,39 @@ look_once(struct watchers *p, uint32_t slot)
 static bool
 make_links(struct watchers *p, uint32_t slot)
 {
-	const struct probe_link link = {
-		.type = PROBE_CALLS,
-		.prog_fd = p->allocs->prog_fd,
-		.file = p->all[slot].file,
-	};
-	struct watched *w = &p->all[slot];
+	struct probe_target *t = &p->watch.targets[slot];
+	int prog = p->allocs->prog_fd;
 
-	w->links[1] = probe_watch_link(&w->of, slot, ~1u, link);
-	w->links[0] = probe_watch_link(&w->of, slot, 1, link);
-	if (w->links[0] < 0)
-		close_ptr(&w->links[1]);
-	return w->links[0] >= 0;
+	t->links[1] = probe_watch_link(&p->watch, slot, ~1u, PROBE_CALLS, prog);
+	t->links[0] = probe_watch_link(&p->watch, slot, 1, PROBE_CALLS, prog);
+	if (t->links[0] < 0)
+		probe_unlink(t);
+	return t->links[0] >= 0;
 }
 
 static void
 turn_on(struct watchers *p, uint32_t slot)
 {
 	struct watched *w = &p->all[slot];
+	struct probe_target *t = &p->watch.targets[slot];
 	struct emit_slot *s = &p->slots[slot];
 	bool made = make_links(p, slot);
 
 	(void)look_once(p, slot);
-	w->next_ns = w->account.looked_ns + (made ? ON_NS : NS_PER_S);
+	t->next_ns = t->account.looked_ns + (made ? ON_NS : NS_PER_S);
 	if (!made)
 		return;
 	w->began = true;
-	w->account.credit_ns -= SWITCH_NS;
-	s->mean = w->mean;
+	t->account.credit_ns -= SWITCH_NS;
+	s->mean = w->mean ? w->mean : FIRST_MEAN;
 	__atomic_store_n(&s->scale, scale_for(w, ON_NS), __ATOMIC_RELEASE);
 }
 
 static void
 turn_off(struct watchers *p, uint32_t slot)
 {
-	struct watched *w = &p->all[slot];
-
 	__atomic_store_n(&p->slots[slot].scale, 0, __ATOMIC_RELEASE);
-	close_ptr(&w->links[0]);
-	close_ptr(&w->links[1]);
+	probe_unlink(&p->watch.targets[slot]);
 }
 
 /* Follows a rate at once when it rises, and by halves when it falls: a process
@@ -206,9 +189,9 @@ follow(double *rate, double n, int64_t ns)
 /* Chooses the bytes for each sample, where a process that is watched a part of
  * the time has as many samples as one that always is. */
 static uint64_t
-mean_of(const struct watched *w)
+mean_of(const struct watched *w, const struct probe_account *a)
 {
-	double share = w->cost / (w->account.earns + 1e-6);
+	double share = w->cost / (a->earns + 1e-6);
 	double samples = share > 1 ? SAMPLES * share : SAMPLES;
 	double mean = w->bytes * NS_PER_S /
 	              (samples > SAMPLES_ON ? SAMPLES_ON : samples);
@@ -230,9 +213,9 @@ price_of(const struct watched *w)
 
 /* Returns how long a process that is watched may be so before the next look. */
 static int64_t
-look_ns(const struct watched *w)
+look_ns(const struct watched *w, const struct probe_account *a)
 {
-	double ns = (double)w->account.credit_ns / (w->cost + 1e-9);
+	double ns = (double)a->credit_ns / (w->cost + 1e-9);
 
 	return ns < ON_NS ? ON_NS : ns > LOOK_NS ? LOOK_NS : (int64_t)ns;
 }
@@ -242,6 +225,7 @@ static void
 look_on(struct watchers *p, uint32_t slot)
 {
 	struct watched *w = &p->all[slot];
+	struct probe_target *t = &p->watch.targets[slot];
 	struct emit_slot *s = &p->slots[slot];
 	struct probe_look look = look_once(p, slot);
 
@@ -249,17 +233,17 @@ look_on(struct watchers *p, uint32_t slot)
 	follow(&w->own, (double)look.own_ns, look.ns);
 	follow(&w->cost, (double)look.cost_ns, look.ns);
 	follow(&w->bytes, (double)look.bytes, look.ns);
-	w->mean = mean_of(w);
-	if ((double)w->account.credit_ns >= w->cost * ON_NS / 2) {
-		int64_t next_ns = look_ns(w);
+	w->mean = mean_of(w, &t->account);
+	if ((double)t->account.credit_ns >= w->cost * ON_NS / 2) {
+		int64_t next_ns = look_ns(w, &t->account);
 
 		s->mean = w->mean;
 		__atomic_store_n(&s->scale, scale_for(w, next_ns),
 		                 __ATOMIC_RELEASE);
-		w->next_ns = w->account.looked_ns + next_ns;
+		t->next_ns = t->account.looked_ns + next_ns;
 	} else {
 		turn_off(p, slot);
-		w->next_ns = w->account.looked_ns + MIN_OFF_NS;
+		t->next_ns = t->account.looked_ns + MIN_OFF_NS;
 	}
 }
 
@@ -267,91 +251,49 @@ look_on(struct watchers *p, uint32_t slot)
 static void
 look_off(struct watchers *p, uint32_t slot)
 {
-	struct watched *w = &p->all[slot];
+	const struct watched *w = &p->all[slot];
+	struct probe_target *t = &p->watch.targets[slot];
 	int64_t off;
 
 	(void)look_once(p, slot);
-	off = probe_wait_ns(&w->account, price_of(w));
+	off = probe_wait_ns(&t->account, price_of(w));
 	if (!w->began || off < ON_NS)
 		turn_on(p, slot);
 	else
-		w->next_ns = w->account.looked_ns +
+		t->next_ns = t->account.looked_ns +
 		             (off < LOOK_NS ? off : LOOK_NS);
 }
 
 static void
-forget(struct watchers *p, uint32_t slot)
+forget(void *arg, uint32_t slot)
 {
+	struct watchers *p = arg;
+
 	turn_off(p, slot);
-	close_ptr(&p->all[slot].file);
-	p->all[slot] = (struct watched)NOT_WATCHED;
+	probe_forget(&p->watch.targets[slot]);
+	p->all[slot] = (struct watched){0};
 }
 
 static void
-look_at(struct watchers *p, uint32_t slot)
+look_at(void *arg, uint32_t slot)
 {
-	struct watched *w = &p->all[slot];
+	struct watchers *p = arg;
+	const struct probe_target *t = &p->watch.targets[slot];
 
-	if (kill(w->of.pid, 0) && errno == ESRCH)
+	if (kill(t->of.pid, 0) && errno == ESRCH)
 		forget(p, slot);
-	else if (w->links[0] < 0)
+	else if (t->links[0] < 0)
 		look_off(p, slot);
 	else
 		look_on(p, slot);
-}
-
-static int
-look(void *arg)
-{
-	struct watchers *p = arg;
-	int64_t next = INT64_MAX, now;
-
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		if (p->all[i].of.pid && p->all[i].next_ns <= clock_mono_ns())
-			look_at(p, i);
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		if (p->all[i].of.pid && p->all[i].next_ns < next)
-			next = p->all[i].next_ns;
-	if (next == INT64_MAX)
-		return -1;
-	now = clock_mono_ns();
-	return next <= now ? 0 : (int)((next - now) / NS_PER_MS) + 1;
-}
-
-static void
-begin(void *arg, const struct allocs_of *of, int *file)
-{
-	struct watchers *p = arg;
-
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
-		struct watched *w = &p->all[i];
-
-		if (w->of.pid)
-			continue;
-		w->of = *of;
-		w->file = TAKE_FD(*file);
-		w->mean = FIRST_MEAN;
-		w->account = probe_account(&p->watch, i, of->pid, 0);
-		w->next_ns = clock_mono_ns() + (of->late ? LATE_NS : 0);
-		return;
-	}
-}
-
-static void
-end(void *arg, int32_t pid)
-{
-	struct watchers *p = arg;
-
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		if (p->all[i].of.pid == pid)
-			forget(p, i);
 }
 
 void
 allocs_run(const struct allocs *a, int socket, int hold, unsigned budget)
 {
 	static struct watchers p;
-	const struct probe_watcher by = {begin, end, look, &p};
+	const struct probe_watcher by = {
+		.look = look_at, .forget = forget, .arg = &p};
 
 	p.allocs = a;
 	p.watch = (struct probe_watch){
@@ -361,8 +303,6 @@ allocs_run(const struct allocs *a, int socket, int hold, unsigned budget)
 	};
 	p.slots = mmap(NULL, EMIT_SLOTS * sizeof(*p.slots),
 	               PROT_READ | PROT_WRITE, MAP_SHARED, a->slots_fd, 0);
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		p.all[i] = (struct watched)NOT_WATCHED;
 	if (p.slots != MAP_FAILED && !probe_watch_init(&p.watch, a->prog_fd))
-		probe_watch_run(&by, socket, hold);
+		probe_watch_run(&p.watch, &by, socket, hold);
 }

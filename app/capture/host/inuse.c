@@ -94,21 +94,6 @@ inuse_open(struct inuse *out)
 #define MOST_MEAN  (UINT64_C(1) << 31)
 #define SAMPLES    600 /* a second */
 #define MANY_ROWS  (INUSE_ROWS / 4)
-/* One that has just begun may end soon. */
-#define LATE_NS (200 * NS_PER_MS)
-
-struct held {
-	struct allocs_of of; /* pid 0: the slot is unused */
-	int links[2];
-	int file; /* not watched yet: its functions are in this file; or -1 */
-	int64_t next_ns; /* when to look again */
-	struct probe_account account;
-};
-
-#define NOT_HELD                              \
-	{                                     \
-		.links = {-1, -1}, .file = -1 \
-	}
 
 struct holder {
 	const struct inuse *inuse;
@@ -116,49 +101,52 @@ struct holder {
 	struct inuse_set *sets;
 	struct probe_watch watch;
 	uint32_t nrows; /* in use at the last look */
-	struct held all[EMIT_SLOTS];
 };
+
+/* A process that is not watched yet has a file, one that is has links, and one
+ * that is not watched any more has neither. */
 
 static void
 stop(struct holder *h, uint32_t slot, enum inuse_state state)
 {
+	struct probe_target *t = &h->watch.targets[slot];
+
 	__atomic_store_n(&h->slots[slot].state, (uint32_t)state,
 	                 __ATOMIC_RELEASE);
-	close_ptr(&h->all[slot].links[0]);
-	close_ptr(&h->all[slot].links[1]);
-	close_ptr(&h->all[slot].file);
+	probe_unlink(t);
+	close_ptr(&t->file);
+	t->next_ns = INT64_MAX;
 }
 
 static void
-forget(struct holder *h, uint32_t slot)
+forget(void *arg, uint32_t slot)
 {
+	struct holder *h = arg;
+
 	stop(h, slot, INUSE_UNUSED);
 	for (uint32_t i = 0; i < INUSE_SETS; i++)
 		for (uint32_t k = 0; k < INUSE_WAYS; k++)
 			if (h->sets[i].rows[k].key &&
 			    INUSE_SLOT(h->sets[i].rows[k].key) == slot)
 				h->sets[i].rows[k].key = 0;
-	h->all[slot] = (struct held)NOT_HELD;
+	probe_forget(&h->watch.targets[slot]);
 }
 
 /* Links the program to the functions that release memory, or to the others. */
 static int
 make_link(const struct holder *h, uint32_t slot, bool releases)
 {
-	const struct inuse *u = h->inuse;
-	const struct probe_link link = {
-		.type = releases ? PROBE_CALLS : PROBE_CALLS_AND_RETURNS,
-		.prog_fd = releases ? u->free_fd : u->hold_fd,
-		.file = h->all[slot].file,
-	};
-
-	const struct allocs_of *of = &h->all[slot].of;
+	const struct allocs_of *of = &h->watch.targets[slot].of;
 	uint32_t bits = 0;
 
 	for (uint32_t i = 0; i < of->n; i++)
 		if ((of->places[i].releases != 0) == releases)
 			bits |= 1u << i;
-	return probe_watch_link(of, slot, bits, link);
+	return releases ? probe_watch_link(&h->watch, slot, bits, PROBE_CALLS,
+	                                   h->inuse->free_fd)
+	                : probe_watch_link(&h->watch, slot, bits,
+	                                   PROBE_CALLS_AND_RETURNS,
+	                                   h->inuse->hold_fd);
 }
 
 /* Watches releases first: what is allocated meanwhile is not known. A process
@@ -167,27 +155,29 @@ make_link(const struct holder *h, uint32_t slot, bool releases)
 static void
 watch(struct holder *h, uint32_t slot)
 {
-	struct held *w = &h->all[slot];
+	struct probe_target *t = &h->watch.targets[slot];
 	struct inuse_slot *s = &h->slots[slot];
 
-	w->links[0] = make_link(h, slot, true);
-	*s = (struct inuse_slot){.mean = FIRST_MEAN, .pid = w->of.pid};
-	w->account = probe_account(&h->watch, slot, w->of.pid, PROBE_CREDIT_NS);
-	w->next_ns = w->account.looked_ns + LOOK_NS;
+	t->links[0] = make_link(h, slot, true);
+	*s = (struct inuse_slot){.mean = FIRST_MEAN, .pid = t->of.pid};
+	probe_begin(&h->watch, slot, PROBE_CREDIT_NS);
+	t->next_ns = t->account.looked_ns + LOOK_NS;
 	__atomic_store_n(&s->state, INUSE_WATCHED, __ATOMIC_RELEASE);
-	if (w->links[0] >= 0)
-		w->links[1] = make_link(h, slot, false);
-	if (w->links[1] < 0)
+	if (t->links[0] >= 0)
+		t->links[1] = make_link(h, slot, false);
+	if (t->links[1] < 0)
 		stop(h, slot, INUSE_UNUSED);
 	else
 		__atomic_store_n(&s->began_ns, (uint64_t)clock_mono_ns(),
 		                 __ATOMIC_RELEASE);
-	close_ptr(&w->file);
+	close_ptr(&t->file);
 }
 
 static void
-count_rows(struct holder *h)
+count_rows(void *arg)
 {
+	struct holder *h = arg;
+
 	h->nrows = 0;
 	for (uint32_t i = 0; i < INUSE_SETS; i++)
 		for (uint32_t k = 0; k < INUSE_WAYS; k++)
@@ -215,85 +205,42 @@ mean_of(const struct holder *h, uint64_t mean, double bytes)
 /* Looks at what a process costs; it is not watched any more when that is too
  * much. */
 static void
-look_at(struct holder *h, uint32_t slot)
+look_on(struct holder *h, uint32_t slot)
 {
-	struct held *w = &h->all[slot];
+	struct probe_target *t = &h->watch.targets[slot];
 	struct inuse_slot *s = &h->slots[slot];
-	struct probe_look look =
-		probe_look(&h->watch, slot, w->of.pid, &w->account);
+	struct probe_look look = probe_look(&h->watch, slot);
 
-	if (kill(w->of.pid, 0) && errno == ESRCH) {
+	if (kill(t->of.pid, 0) && errno == ESRCH) {
 		stop(h, slot, INUSE_ENDED);
-	} else if (w->account.credit_ns < 0) {
+	} else if (t->account.credit_ns < 0) {
 		s->cost = (uint64_t)(look.cost_ns * 1000 / look.ns);
 		stop(h, slot, INUSE_COSTLY);
 	} else {
 		s->mean = mean_of(h, s->mean,
 		                  (double)look.bytes * NS_PER_S /
 		                          (double)look.ns);
-		w->next_ns = w->account.looked_ns + LOOK_NS;
+		t->next_ns = t->account.looked_ns + LOOK_NS;
 	}
-}
-
-static int
-look(void *arg)
-{
-	struct holder *h = arg;
-	int64_t now_ns = clock_mono_ns();
-
-	count_rows(h);
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
-		const struct held *w = &h->all[i];
-
-		if (now_ns < w->next_ns)
-			continue;
-		if (w->file >= 0)
-			watch(h, i);
-		else if (w->links[1] >= 0)
-			look_at(h, i);
-	}
-	return (int)(LOOK_NS / NS_PER_MS);
-}
-
-/* Finds a slot: one that is unused, or else one of a process that ended. */
-static uint32_t
-slot_for(struct holder *h)
-{
-	uint32_t found = EMIT_SLOTS;
-
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
-		if (!h->all[i].of.pid)
-			return i;
-		if (h->slots[i].state == INUSE_ENDED)
-			found = i;
-	}
-	if (found < EMIT_SLOTS)
-		forget(h, found);
-	return found;
 }
 
 static void
-begin(void *arg, const struct allocs_of *of, int *file)
+look_at(void *arg, uint32_t slot)
 {
 	struct holder *h = arg;
-	uint32_t slot = slot_for(h);
 
-	if (slot == EMIT_SLOTS)
-		return;
-	h->all[slot] = (struct held)NOT_HELD;
-	h->all[slot].of = *of;
-	h->all[slot].file = TAKE_FD(*file);
-	h->all[slot].next_ns = clock_mono_ns() + (of->late ? LATE_NS : 0);
+	if (h->watch.targets[slot].file >= 0)
+		watch(h, slot);
+	else
+		look_on(h, slot);
 }
 
-static void
-end(void *arg, int32_t pid)
+static bool
+is_spare(void *arg, uint32_t slot)
 {
-	struct holder *h = arg;
+	const struct holder *h = arg;
 
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		if (h->all[i].of.pid == pid)
-			forget(h, i);
+	return h->slots[slot].state == INUSE_ENDED;
 }
 
 static void *
@@ -308,7 +255,11 @@ void
 inuse_run(const struct inuse *u, int socket, int hold, unsigned budget)
 {
 	static struct holder h;
-	const struct probe_watcher by = {begin, end, look, &h};
+	const struct probe_watcher by = {.look = look_at,
+	                                 .forget = forget,
+	                                 .round = count_rows,
+	                                 .is_spare = is_spare,
+	                                 .arg = &h};
 
 	h.inuse = u;
 	h.watch = (struct probe_watch){
@@ -319,8 +270,6 @@ inuse_run(const struct inuse *u, int socket, int hold, unsigned budget)
 	};
 	h.slots = map(u->slots_fd, INUSE_SLOTS_BYTES);
 	h.sets = map(u->sets_fd, INUSE_SETS_BYTES);
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		h.all[i] = (struct held)NOT_HELD;
 	if (h.slots && h.sets && !probe_watch_init(&h.watch, u->free_fd))
-		probe_watch_run(&by, socket, hold);
+		probe_watch_run(&h.watch, &by, socket, hold);
 }

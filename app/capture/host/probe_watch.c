@@ -54,16 +54,21 @@ used_by(int32_t pid)
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-struct probe_account
-probe_account(const struct probe_watch *w, uint32_t slot, int32_t pid,
-              int64_t credit_ns)
+static struct probe_account
+account_of(const struct probe_watch *w, uint32_t slot, int64_t credit_ns)
 {
 	return (struct probe_account){
 		.was = count_calls(w, slot),
 		.looked_ns = clock_mono_ns(),
-		.used_ns = used_by(pid),
+		.used_ns = used_by(w->targets[slot].of.pid),
 		.credit_ns = credit_ns,
 	};
+}
+
+void
+probe_begin(struct probe_watch *w, uint32_t slot, int64_t credit_ns)
+{
+	w->targets[slot].account = account_of(w, slot, credit_ns);
 }
 
 /* Returns what a process earns meanwhile by its own CPU time. */
@@ -77,10 +82,10 @@ earned(const struct probe_watch *w, const struct probe_look *look)
 }
 
 struct probe_look
-probe_look(const struct probe_watch *w, uint32_t slot, int32_t pid,
-           struct probe_account *a)
+probe_look(struct probe_watch *w, uint32_t slot)
 {
-	struct probe_account is = probe_account(w, slot, pid, a->credit_ns);
+	struct probe_account *a = &w->targets[slot].account;
+	struct probe_account is = account_of(w, slot, a->credit_ns);
 	uint64_t calls = is.was.calls - a->was.calls;
 	uint64_t told = is.was.told - a->was.told;
 	uint64_t told_ns = PROBE_SAMPLE_NS +
@@ -136,30 +141,85 @@ cookie_of(const struct allocs_place *at, uint32_t slot)
 }
 
 int
-probe_watch_link(const struct allocs_of *of, uint32_t slot, uint32_t bits,
-                 struct probe_link link)
+probe_watch_link(const struct probe_watch *w, uint32_t slot, uint32_t bits,
+                 enum probe_link_type type, int prog_fd)
 {
+	const struct probe_target *t = &w->targets[slot];
 	uint64_t offsets[ALLOCS_MAX_PLACES], cookies[ALLOCS_MAX_PLACES];
+	struct probe_link link = {
+		.type = type,
+		.prog_fd = prog_fd,
+		.file = t->file,
+		.pid = t->of.pid,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
 
-	link.pid = of->pid;
-	link.n = 0;
-	link.offsets = offsets;
-	link.cookies = cookies;
-	for (uint32_t i = 0; i < of->n; i++) {
+	for (uint32_t i = 0; i < t->of.n; i++) {
 		if (!(bits >> i & 1))
 			continue;
-		offsets[link.n] = of->places[i].offset;
-		cookies[link.n++] = cookie_of(&of->places[i], slot);
+		offsets[link.n] = t->of.places[i].offset;
+		cookies[link.n++] = cookie_of(&t->of.places[i], slot);
 	}
 	return link.n ? probe_link(&link) : -ENOENT;
+}
+
+void
+probe_unlink(struct probe_target *t)
+{
+	close_ptr(&t->links[0]);
+	close_ptr(&t->links[1]);
+}
+
+void
+probe_forget(struct probe_target *t)
+{
+	probe_unlink(t);
+	close_ptr(&t->file);
+	*t = (struct probe_target){0};
 }
 
 /* --- messages -------------------------------------------------------------
  */
 
+/* Finds a slot: one that is unused, or else one of a process that ended. */
+static uint32_t
+slot_for(struct probe_watch *w, const struct probe_watcher *by)
+{
+	uint32_t found = EMIT_SLOTS;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
+		if (!w->targets[i].of.pid)
+			return i;
+		if (by->is_spare && by->is_spare(by->arg, i))
+			found = i;
+	}
+	if (found < EMIT_SLOTS)
+		by->forget(by->arg, found);
+	return found;
+}
+
+/* Begins to watch, and takes the file, when there is room. */
+static void
+begin(struct probe_watch *w, const struct probe_watcher *by,
+      const struct allocs_of *of, int *file)
+{
+	uint32_t slot = slot_for(w, by);
+
+	if (slot == EMIT_SLOTS)
+		return;
+	w->targets[slot] = (struct probe_target){
+		.of = *of,
+		.file = TAKE_FD(*file),
+		.links = {-1, -1},
+		.next_ns = clock_mono_ns() + (of->late ? PROBE_LATE_NS : 0),
+	};
+	probe_begin(w, slot, 0);
+}
+
 /* Takes a message; false when nobody sends any more. */
 static bool
-take(const struct probe_watcher *by, int socket)
+take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 {
 	struct allocs_of m;
 	CLEANUP_FD int file = -1;
@@ -172,25 +232,48 @@ take(const struct probe_watcher *by, int socket)
 	}
 	if (got != sizeof(m) || m.n > ALLOCS_MAX_PLACES || m.pid <= 0)
 		return true;
-	if (!m.n)
-		by->end(by->arg, m.pid);
-	else if (file >= 0)
-		by->begin(by->arg, &m, &file);
+	if (m.n && file >= 0)
+		begin(w, by, &m, &file);
+	for (uint32_t i = 0; i < EMIT_SLOTS && !m.n; i++)
+		if (w->targets[i].of.pid == m.pid)
+			by->forget(by->arg, i);
 	return true;
 }
 
+/* Does what is due; returns ms until something will be, or -1. */
+static int
+look(struct probe_watch *w, const struct probe_watcher *by)
+{
+	int64_t next = INT64_MAX, now;
+
+	if (by->round)
+		by->round(by->arg);
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		if (w->targets[i].of.pid &&
+		    w->targets[i].next_ns <= clock_mono_ns())
+			by->look(by->arg, i);
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		if (w->targets[i].of.pid && w->targets[i].next_ns < next)
+			next = w->targets[i].next_ns;
+	if (next == INT64_MAX)
+		return -1;
+	now = clock_mono_ns();
+	return next <= now ? 0 : (int)((next - now) / NS_PER_MS) + 1;
+}
+
 void
-probe_watch_run(const struct probe_watcher *by, int socket, int hold)
+probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
+                int socket, int hold)
 {
 	struct pollfd fds[] = {{socket, POLLIN, 0}, {hold, 0, 0}};
 
 	for (;;) {
-		if (poll(fds, ARRAY_LEN(fds), by->look(by->arg)) < 0) {
+		if (poll(fds, ARRAY_LEN(fds), look(w, by)) < 0) {
 			if (errno != EINTR)
 				return;
 			continue;
 		}
-		if (fds[1].revents || (fds[0].revents && !take(by, socket)))
+		if (fds[1].revents || (fds[0].revents && !take(w, by, socket)))
 			return;
 	}
 }

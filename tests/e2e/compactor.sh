@@ -1,6 +1,8 @@
 #!/bin/bash
 # kill -9 of the worker, over and over, while it adds windows up: nothing is
 # lost and nothing is counted twice.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 MINUTES=300 SERVICES=6
 # Windows that are added up must stay: they are counted below.

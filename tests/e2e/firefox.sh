@@ -1,6 +1,8 @@
 #!/bin/bash
 # A capture for profiler.firefox.com: its threads, at the times that were
 # recorded, weigh what the profile weighs.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start demo
 background demo "$STATE/bin/demo"

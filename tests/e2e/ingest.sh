@@ -2,6 +2,8 @@
 # Pushes as pyroscope-go sends them, through nginx: windows of their series,
 # added up to minutes by the worker; no session; nothing lost when all
 # processes of the pool are killed.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
 db() { sqlite3 "$STATE/data/stoker.db" "$1"; }

@@ -31,9 +31,7 @@ static const char usage[] =
 	"usage: stoker-api [--config FILE] [--version] [--upkeep]\n"
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
 	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n"
-	"With --upkeep, drops the bytes of deleted profiles that lie on "
-        "servers,\n"
-	"and ends.\n";
+	"With --upkeep, drops bytes of deleted profiles from servers, and ends.\n";
 
 /* Returns 0 to go on, 1 to exit with success, -1 with failure. */
 static int

@@ -95,6 +95,8 @@ inuse_open(struct inuse *out)
 #define SAMPLES    600 /* a second */
 #define MANY_ROWS  (INUSE_ROWS / 4)
 
+/* Processes of slots: one that is not watched yet has a file, one that is has
+ * links, and one that is not watched any more has neither. */
 struct holder {
 	const struct inuse *inuse;
 	struct inuse_slot *slots;
@@ -102,9 +104,6 @@ struct holder {
 	struct probe_watch watch;
 	uint32_t nrows; /* in use at the last look */
 };
-
-/* A process that is not watched yet has a file, one that is has links, and one
- * that is not watched any more has neither. */
 
 static void
 stop(struct holder *h, uint32_t slot, enum inuse_state state)

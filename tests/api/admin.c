@@ -508,6 +508,27 @@ TEST(the_audit_log_tells_whose_key_was_made_and_revoked)
 }
 END
 
+TEST(a_page_of_the_audit_log_that_is_full_may_be_the_last)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one =
+		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"1\"}");
+	CLEANUP_REPLY struct client_reply two =
+		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"2\"}");
+	CLEANUP_REPLY struct client_reply part =
+		send_as(&a, KEY_VIEWER, "GET", "/api/v1/audit?limit=1", NULL);
+	CLEANUP_REPLY struct client_reply all =
+		send_as(&a, KEY_VIEWER, "GET", "/api/v1/audit?limit=2", NULL);
+
+	ck_assert_uint_eq(json_array_size(json_object_get(part.json, "items")),
+	                  1);
+	ck_assert(json_is_string(json_object_get(part.json, "nextCursor")));
+	ck_assert_uint_eq(json_array_size(json_object_get(all.json, "items")),
+	                  2);
+	ck_assert(json_is_null(json_object_get(all.json, "nextCursor")));
+}
+END
+
 static struct client_reply
 repeat(struct test_api *a, const char *path, const char *body, enum api_key key)
 {
@@ -741,6 +762,7 @@ SUITE_TIMEOUT(
 	a_second_tenant_of_a_key_is_picked_by_header,
 	a_tenant_is_picked_that_the_key_holds_and_that_is_a_name,
 	changes_are_in_the_audit_log_with_who_and_request,
+	a_page_of_the_audit_log_that_is_full_may_be_the_last,
 	a_repeated_post_gets_the_first_reply,
 	another_request_under_a_used_key_is_422,
 	a_request_that_failed_may_be_tried_again_under_its_key,

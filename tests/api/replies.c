@@ -1,6 +1,7 @@
 /* Claims about every row of schemas.def, and that openapi tells all rows. */
 #include "api/fcgi.h"
 #include "lib/api_rows.h"
+#include "lib/api_short.h"
 #include "lib/stacks.h"
 #include "profile/timeline.h"
 #include "store/baseline.h"
@@ -177,6 +178,21 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 		if (reply.status == 202 && !strcmp(r->reply, "ProfileResult"))
 			cancel(&a, reply_text(&reply, "id"));
 	}
+}
+END
+
+TEST(a_part_of_a_profile_begins_before_its_end)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply last = {0}, past = {0};
+	char id[ID_MAX];
+
+	test_profile(&a, id); /* of 5001 ms */
+	make_timeline(&a, id);
+	last = api_getf(&a, API_PROFILES "/%s.5000-5001", id, "");
+	ck_assert_int_eq(last.status, 200);
+	past = api_getf(&a, API_PROFILES "/%s.5001-5002", id, "");
+	assert_error(&past, 404, "UnknownProfile");
 }
 END
 
@@ -393,6 +409,7 @@ END
 
 SUITE_TIMEOUT("replies", 60,
               every_reply_has_the_fields_of_its_schema_and_no_others,
+              a_part_of_a_profile_begins_before_its_end,
               every_delete_answers_204_without_a_body,
               openapi_describes_every_route_and_every_parameter,
               openapi_resolves_every_reference,

@@ -223,8 +223,7 @@ read_texts(struct go_tags *t, const struct slice *s, struct memory_batch *b)
 {
 	const struct slot *slots = (const void *)s->slots.p;
 	size_t n = s->slots.len / sizeof(*slots);
-	CLEANUP_FREE struct memory_piece *texts =
-		calloc(2 * n + 1, sizeof(*texts));
+	CLEANUP_FREE struct memory_piece *texts = calloc(n, 2 * sizeof(*texts));
 	int rc;
 
 	if (!texts)
@@ -252,7 +251,7 @@ read_slice(struct go_tags *t, struct slice *s)
 	                               : read_maps(t, s, &b);
 	if (!rc)
 		rc = buf_err(&s->slots);
-	if (!rc && s->slots.len)
+	if (!rc)
 		rc = read_texts(t, s, &b);
 	s->n = 0;
 	return rc;

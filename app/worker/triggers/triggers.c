@@ -232,16 +232,14 @@ void
 triggers_window(struct triggers *t, const char *tenant, const char *service,
                 const char *series, int64_t value, int64_t now_ns)
 {
-	int64_t before = -1;
-
 	for (size_t i = 0; i < t->n; i++) {
 		struct rule *r = &t->items[i];
+		int64_t before;
 
 		if (!is(r, TRIGGER_goroutineGrowth) ||
 		    !is_of(r, tenant, service) || value < r->row.minimum)
 			continue;
-		if (before < 0)
-			before = value_before(t, series);
+		before = value_before(t, series);
 		if (before > 0)
 			judge(t, r, (double)value / (double)before, now_ns);
 	}

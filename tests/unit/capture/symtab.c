@@ -213,6 +213,31 @@ TEST(functions_begin_behind_what_returns_or_jumps_away)
 }
 END
 
+TEST(a_jump_out_of_the_gap_ends_a_function_and_one_within_does_not)
+{
+	static const struct {
+		uint8_t jump;
+		uint64_t begin;         /* of the function around the return */
+	} rows[] = {{45, 0}, {46, 16}}; /* to the last byte, behind it */
+	const struct code_gap gap = {TEXT, TEXT + 48};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char bytes[48]; /* 0: jmp; 2: nop …; 16: ret; 17: nop … */
+		CLEANUP_ELF struct elf_image *e = NULL;
+		struct code_runs *r = code_runs_new();
+
+		memset(bytes, 0x90, sizeof(bytes));
+		bytes[0] = (char)0xeb;
+		bytes[1] = (char)rows[i].jump;
+		bytes[16] = (char)0xc3;
+		e = image_of(NULL, 0, bytes, sizeof(bytes));
+		ck_assert_uint_eq(code_runs_find(r, e, gap, TEXT + 16),
+		                  TEXT + rows[i].begin);
+		code_runs_free(r);
+	}
+}
+END
+
 /* A caller's name is no excuse for the function behind. */
 TEST(a_symbol_without_a_size_holds_no_more_than_its_code)
 {
@@ -258,5 +283,6 @@ END
 SUITE("symtab", of_several_names_people_see_the_best,
       labels_in_code_are_functions_where_they_are_in_none,
       functions_begin_behind_what_returns_or_jumps_away,
+      a_jump_out_of_the_gap_ends_a_function_and_one_within_does_not,
       a_symbol_without_a_size_holds_no_more_than_its_code,
       code_between_symbols_has_a_beginning)

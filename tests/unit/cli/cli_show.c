@@ -427,6 +427,15 @@ TEST(a_line_of_progress_is_as_wide_as_asked)
 }
 END
 
+TEST(a_line_of_progress_that_is_too_long_keeps_its_beginning)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	progress_show(&out, &lines[2].p, 20);
+	ck_assert_str_eq(buf_str(&out), "capturing: 5.0 of 1…");
+}
+END
+
 TEST(an_error_shows_its_words_code_and_details)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -515,6 +524,7 @@ SUITE("cli_show", top_functions_line_up,
       characters_count_not_bytes, names_can_not_drive_the_terminal,
       a_cell_past_its_ceiling_says_so, progress_is_told_in_seconds_and_samples,
       a_line_of_progress_is_as_wide_as_asked,
+      a_line_of_progress_that_is_too_long_keeps_its_beginning,
       an_error_shows_its_words_code_and_details,
       an_error_that_is_not_ours_is_told_by_its_status,
       a_member_that_is_empty_is_left_out,

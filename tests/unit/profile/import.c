@@ -137,6 +137,40 @@ TEST(perf_script_keeps_the_threads_names)
 }
 END
 
+TEST(perf_script_lasts_from_its_first_sample_to_its_last)
+{
+	static const struct {
+		const char *first, *last;
+		int64_t ns;
+	} rows[] = {
+		{"10.000000", "12.500000", 2500000000},
+		{"10.000000", "10.000000", 0},
+		{"12.500000", "10.000000", 0}, /* clocks that disagree */
+		{"0.000000", "99999999.000000", 99999999000000000},
+		{"0.000000", "100000000.000000", 0}, /* of three years */
+	};
+	const struct import_ask ask = {"cpu", "", 0, false, false, limits};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf in = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PROFILE struct profile *p = NULL;
+		const char *const times[] = {rows[i].first, rows[i].last};
+		const struct input *format;
+
+		for (size_t k = 0; k < ARRAY_LEN(times); k++)
+			buf_addf(&in,
+			         "a 1 [000] %s: 1 cpu-clock: \n"
+			         "\t1000 f+0x1 (/a)\n\n",
+			         times[k]);
+		ck_assert_msg(
+			!profile_import(in.p, in.len, &ask, &p, &format, &why),
+			"row %zu: %s", i, buf_str(&why));
+		ck_assert_int_eq(p->duration_ns, rows[i].ns);
+	}
+}
+END
+
 TEST(speedscope_is_read_wherever_its_parts_stand)
 {
 	expect("speedscope.sampled", "cpu", 0, 0,
@@ -321,6 +355,7 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for,
       perf_script_is_read_with_its_periods_and_modules,
       perf_script_keeps_the_threads_names,
+      perf_script_lasts_from_its_first_sample_to_its_last,
       speedscope_is_read_wherever_its_parts_stand,
       goroutine_dumps_are_read_as_that_type_alone,
       what_is_wrong_is_refused_with_a_reason,

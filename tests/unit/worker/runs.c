@@ -5,6 +5,7 @@
 #include "lib/store.h"
 #include "profile/types.h"
 #include "store/db/db_test.h"
+#include "worker/ipc/fetch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -325,7 +326,34 @@ TEST(each_type_is_asked_of_the_engine_that_has_it)
 }
 END
 
+static void
+note_other(void *arg, const struct fetch_answer *a, int *body)
+{
+	*(uint64_t *)arg = a->id;
+	(void)body;
+}
+
+TEST(an_answer_that_no_capture_waits_for_is_passed_on)
+{
+	CLEANUP_RIG struct rig r;
+	const struct fetch_answer a = {.type = MSG_FETCHED, .id = 99};
+	uint64_t other = 0;
+	int pair[2];
+
+	rig_init(&r, 60);
+	ck_assert_int_eq(msg_pair(pair), 0);
+	r.c.fetcher = pair[1];
+	r.c.other_fetched = note_other;
+	r.c.other_arg = &other;
+	ck_assert_int_eq(msg_send(pair[0], &a, sizeof(a), NULL, 0), 0);
+	ck_assert_int_eq(runs_fetched(&r.c), 0);
+	ck_assert_uint_eq(other, 99);
+	close(pair[0]);
+}
+END
+
 SUITE("runs", each_type_is_asked_of_the_engine_that_has_it,
+      an_answer_that_no_capture_waits_for_is_passed_on,
       each_type_that_the_recorder_samples_is_one_that_it_knows,
       long_captures_are_saved_every_while, short_captures_are_not,
       a_checkpoint_that_failed_leaves_the_capture_running,

@@ -1,8 +1,13 @@
 #include "capture/symbols/jit_names.h"
 
+#include "capture/naming/namer.h"
+#include "capture/symbols/java_map.h"
 #include "lib/test.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void
 is(const char *raw, const char *name, const char *file, uint32_t line)
@@ -74,7 +79,108 @@ TEST(other_names_stay_as_they_are)
 }
 END
 
-SUITE("jit_names", functions_of_scripts_have_file_and_line,
+/* A JVM whose map of names was written a while ago, and may be again. */
+struct jvm {
+	uint64_t age_ns; /* of its map */
+	unsigned written;
+};
+
+static int
+file_of(const void *p, size_t n)
+{
+	int fd = memfd_create("answer", MFD_CLOEXEC);
+
+	ck_assert_int_eq(write(fd, p, n), (ssize_t)n);
+	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+/* Writes a map unless there is one that is young enough. */
+static int
+write_map(struct jvm *j, uint64_t age_ns)
+{
+	if (age_ns && j->age_ns <= age_ns)
+		return -EALREADY;
+	j->age_ns = 0;
+	j->written++;
+	return 0;
+}
+
+static int
+ask_jvm(void *arg, const struct host_ask *ask, struct host_reply *reply,
+        int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	static const char maps[] = "1000-2000 r-xp 0 08:01 1 /libjvm.so\n";
+	static const char *const names[] = {"1000 10 first\n",
+	                                    "1000 10 first\n1010 10 second\n"};
+	struct jvm *j = arg;
+	int32_t rc;
+
+	*reply = (struct host_reply){.error = 0};
+	*nfds = 1;
+	switch (ask->op) {
+	case HOST_MAPS:
+		fds[0] = file_of(maps, strlen(maps));
+		return 0;
+	case HOST_JAVA:
+		rc = write_map(j, ask->period_ns);
+		fds[0] = file_of(&rc, sizeof(rc));
+		return 0;
+	case HOST_PERFMAP:
+		fds[0] = file_of(names[!!j->written],
+		                 strlen(names[!!j->written]));
+		return 0;
+	default:
+		*nfds = 0;
+		reply->error = -ENOENT;
+		return 0;
+	}
+}
+
+TEST(a_function_that_an_old_map_of_a_jvm_lacks_is_looked_up_in_a_new_one)
+{
+	static const struct {
+		uint64_t age_ns;  /* of the map that is there */
+		unsigned written; /* maps, when the second function was named */
+	} rows[] = {{JAVA_MAP_LACK_NS + 1, 1},
+	            {JAVA_MAP_LACK_NS, 0},
+	            {JAVA_MAP_AGE_NS + 1, 1}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct jvm j = {.age_ns = rows[i].age_ns};
+		const struct host host = {.ask = ask_jvm, .arg = &j};
+		struct quality quality = {0};
+		struct modules *modules;
+		struct module *m = calloc(1, sizeof(*m));
+		struct place at = {0};
+		struct sym_frame f;
+		struct namer *n;
+
+		ck_assert_int_eq(modules_new(&host, &modules), 0);
+		at.module = modules->n++;
+		modules->rows[at.module] = m;
+		m->path = strdup("//anon");
+		m->pid = 7;
+		n = namer_new(modules, &host, NULL);
+		n->quality = &quality;
+		n->java_age_ns = JAVA_MAP_AGE_NS;
+		at.vaddr = 0x1001;
+		ck_assert_uint_eq(namer_lookup(n, at, &f, 1), 1);
+		ck_assert_str_eq(f.name, "first");
+		at.vaddr = 0x1011;
+		ck_assert_uint_eq(namer_lookup(n, at, &f, 1), rows[i].written);
+		if (rows[i].written)
+			ck_assert_str_eq(f.name, "second");
+		ck_assert_uint_eq(j.written, rows[i].written);
+		namer_free(n);
+		modules_free(modules);
+	}
+}
+END
+
+SUITE("jit_names",
+      a_function_that_an_old_map_of_a_jvm_lacks_is_looked_up_in_a_new_one,
+      functions_of_scripts_have_file_and_line,
       tiers_of_a_function_are_one_function,
       names_and_files_may_hold_blanks_and_colons,
       code_without_a_name_says_what_it_is, functions_of_python_have_a_file,

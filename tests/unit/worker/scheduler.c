@@ -591,6 +591,38 @@ TEST(a_told_scheduler_ends_long_captures_with_what_there_is)
 }
 END
 
+/* Gives the scheduler a fetcher; returns our end of it. */
+static int
+give_fetcher(struct rig *r)
+{
+	const struct msg_fetcher m = {.type = MSG_FETCHER};
+	int pair[2];
+
+	ck_assert_int_eq(msg_pair(pair), 0);
+	ck_assert_int_eq(msg_send(r->events, &m, sizeof(m), &pair[1], 1), 0);
+	close(pair[1]);
+	return pair[0];
+}
+
+TEST(a_new_fetcher_takes_the_place_of_the_old_one_and_captures_go_on)
+{
+	CLEANUP_RIG struct rig r = rig("*");
+	CLEANUP_FD int old = give_fetcher(&r);
+	CLEANUP_FD int new = give_fetcher(&r);
+	struct pollfd gone = {old, 0, 0}, kept = {new, 0, 0};
+	char id[ID_MAX], code[64];
+	union heard m;
+
+	ask_for(&r, "self", "cpu", 5, id);
+	close(hear(&r, MSG_START, &m));
+	ck_assert_int_eq(poll(&gone, 1, WAIT_MS), 1);
+	ck_assert_int_eq(poll(&kept, 1, 0), 0);
+	say_done(&r, id, "[]", 0);
+	wait_for_end(&r, id, code);
+	ck_assert_str_eq(code, "");
+}
+END
+
 TEST(a_second_worker_of_a_host_is_refused)
 {
 	CLEANUP_RIG struct rig r = rig("*");
@@ -618,4 +650,5 @@ SUITE("scheduler", a_job_becomes_a_capture_and_its_profile_is_stored,
       a_killed_scheduler_is_followed_by_one_that_runs_its_job_again,
       a_told_scheduler_gives_short_captures_back_and_is_gone,
       a_told_scheduler_ends_long_captures_with_what_there_is,
+      a_new_fetcher_takes_the_place_of_the_old_one_and_captures_go_on,
       a_second_worker_of_a_host_is_refused)

@@ -51,9 +51,10 @@ static const char two_byte[] = "mmmmx.....x.xm.M"
 /*
  * The registers that change: none (.), ModRM's reg (r) or rm (m), the opcode's
  * (o), their bytes (R, M, O), rax (a), rdx (d), the opcode's and rax (x), rsp
- * (p), rsp and the opcode's (P); by ModRM's operation those of compare (c, C),
- * test, multiply and divide (u, U), increment and push (s, S), bit test (t) or
- * endbr (e); and any of them (?), such as those of a called function.
+ * (p), rsp and the opcode's (P), rsp and rbp (f); by ModRM's operation those of
+ * compare (c, C), test, multiply and divide (u, U), increment and push (s, S),
+ * bit test (t) or endbr (e); and any of them (?), such as those of a called
+ * function.
  */
 static const char one_byte_changes[] = "MmRraa??MmRraa??"
 				       "MmRraa??MmRraa??"
@@ -67,7 +68,7 @@ static const char one_byte_changes[] = "MmRraa??MmRraa??"
 				       "xxxxxxxxad?.pp.a"
 				       "????????..??????"
 				       "OOOOOOOOoooooooo"
-				       "Mm????Mm????????"
+				       "Mm????Mmff??????"
 				       "MmMm????????????"
 				       "?????????.?.????"
 				       "??????Uu??????Ss";
@@ -462,6 +463,8 @@ find_changes(const struct decoder *d)
 		return bit(RSP);
 	case 'P':
 		return bit(RSP) | bit(of_op);
+	case 'f':
+		return bit(RSP) | bit(RBP);
 	default:
 		return changes_by_operation(d, how);
 	}
@@ -528,9 +531,6 @@ find_move(const struct decoder *d, struct code_insn *out)
 	case 0xc9: /* leave */
 		out->sp = (struct code_value){CODE_FP, 8};
 		out->fp = (struct code_value){CODE_WORD_AT_FP, 0};
-		return true;
-	case 0xc8: /* enter */
-		out->sp.from = out->fp.from = CODE_UNKNOWN;
 		return true;
 	default:
 		return false;

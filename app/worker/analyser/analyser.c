@@ -15,7 +15,9 @@
 
 #define PROGRESS_NS NS_PER_S
 #define TREES_SHARE 2 /* this part of the memory is for trees */
-#define MAX_POLL    (2 + CAPTURES_MAX_SAMPLERS * 256)
+#define MAX_RINGS   (CAPTURES_MAX_SAMPLERS * 256)
+
+enum { SOCKET, SIGNALS, RINGS }; /* what is waited for */
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
 
@@ -390,9 +392,8 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
 
 	analyser_learn(a, pid, good);
-	if (analyser_cut_ended(a, pid, good) ||
-	    analyser_rollup_ended(a, pid, good))
-		return;
+	analyser_cut_ended(a, pid, good);
+	analyser_rollup_ended(a, pid, good);
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
 
@@ -457,16 +458,18 @@ patience(const struct analyser *a, bool rings)
 static int
 wait_for_work(struct analyser *a)
 {
-	struct pollfd fds[MAX_POLL] = {{a->socket, POLLIN, 0},
-	                               {a->signals, POLLIN, 0}};
-	size_t n = recorder_poll(a->captures, fds + 2, MAX_POLL - 2);
+	struct pollfd fds[RINGS + MAX_RINGS] = {
+		[SOCKET] = {.fd = a->socket, .events = POLLIN},
+		[SIGNALS] = {.fd = a->signals, .events = POLLIN},
+	};
+	size_t n = recorder_poll(a->captures, fds + RINGS, MAX_RINGS);
 	const struct timespec wait = patience(a, n);
 
-	if (ppoll(fds, 2 + n, &wait, NULL) < 0)
+	if (ppoll(fds, RINGS + n, &wait, NULL) < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (fds[1].revents)
+	if (fds[SIGNALS].revents)
 		reap(a);
-	return fds[0].revents ? take_message(a) : 0;
+	return fds[SOCKET].revents ? take_message(a) : 0;
 }
 
 static int

@@ -121,8 +121,7 @@ void analyser_follow(struct analyser *a, const struct msg_start *m);
 void analyser_cut(struct analyser *a);
 /* Lets a child add up the profiles in input, which the analyser now owns. */
 void analyser_rollup(struct analyser *a, int input);
-/* Reports the sums when that child has ended; false: it was another child. */
-bool analyser_rollup_ended(struct analyser *a, pid_t pid, bool good);
-/* Reports the windows when that child has ended; false: it was
- * another child. */
-bool analyser_cut_ended(struct analyser *a, pid_t pid, bool good);
+/* Reports the sums when this is the child that has written them. */
+void analyser_rollup_ended(struct analyser *a, pid_t pid, bool good);
+/* Reports the windows when this is the child that has written them. */
+void analyser_cut_ended(struct analyser *a, pid_t pid, bool good);

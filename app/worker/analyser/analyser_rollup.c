@@ -220,12 +220,11 @@ analyser_rollup(struct analyser *a, int input)
 	}
 }
 
-bool
+void
 analyser_rollup_ended(struct analyser *a, pid_t pid, bool good)
 {
 	if (!a->rollup.pid || a->rollup.pid != pid)
-		return false;
+		return;
 	tell(a, good ? CAPTURE_OK : CAPTURE_FINISH_DIED);
 	clear(&a->rollup);
-	return true;
 }

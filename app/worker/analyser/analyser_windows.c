@@ -176,14 +176,14 @@ analyser_cut(struct analyser *a)
 	}
 }
 
-bool
+void
 analyser_cut_ended(struct analyser *a, pid_t pid, bool good)
 {
 	struct analyser_cut *cut = &a->cut;
 	uint32_t written;
 
 	if (!cut->pid || cut->pid != pid)
-		return false;
+		return;
 	written = (uint32_t)((size_t)lseek(cut->rows, 0, SEEK_END) /
 	                     sizeof(struct window_row));
 	tell(a,
@@ -192,5 +192,4 @@ analyser_cut_ended(struct analyser *a, pid_t pid, bool good)
 	                               : CAPTURE_FINISH_DIED,
 	     written);
 	clear(cut);
-	return true;
 }

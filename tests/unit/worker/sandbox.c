@@ -1,11 +1,13 @@
 /*
  * The sandboxes of the scheduler, of the opener, of the opener's readers and of
- * the fetcher, asked for more by one who has taken them over.
+ * the fetcher, asked for more by one who has taken them over; and the user that
+ * they run as.
  */
 #include "worker/ipc/sandbox.h"
 
 #include "base/file.h"
 #include "lib/test.h"
+#include "worker/ipc/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -443,6 +446,69 @@ TEST(a_fetcher_may_do_what_a_connection_needs_and_no_more)
 }
 END
 
+/* As a user that may not raise its bounds: more memory than it may have. */
+static _Noreturn void
+ask_for_too_much(int (*enter)(int64_t memory_bytes))
+{
+	const struct rlimit bound = {RLIM_INFINITY / 4, RLIM_INFINITY / 4};
+
+	if (setrlimit(RLIMIT_AS, &bound) ||
+	    (!geteuid() && setresuid(65534, 65534, 65534)))
+		_exit(1);
+	_exit(enter(INT64_MAX) != -EPERM);
+}
+
+TEST(a_part_whose_memory_cannot_be_bounded_is_refused)
+{
+	int (*const enter[])(int64_t) = {sandbox_enter, sandbox_enter_network};
+
+	for (size_t i = 0; i < ARRAY_LEN(enter); i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid)
+			ask_for_too_much(enter[i]);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_msg(status == 0, "%zu: status %d", i, status);
+	}
+}
+END
+
+TEST(a_scheduler_that_aborts_is_gone)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (!sandbox_enter_scheduler())
+			abort();
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WTERMSIG(status), SIGABRT);
+}
+END
+
+TEST(parts_run_as_nobody_where_their_user_does_not_exist)
+{
+	struct identity who = {.change = true}, nobody;
+
+	if (geteuid()) {
+		ck_assert_int_eq(privilege_identity("none-such", &who), 0);
+		ck_assert(!who.change);
+		return;
+	}
+	ck_assert_int_eq(privilege_identity("nobody", &nobody), 0);
+	ck_assert_int_eq(privilege_identity("none-such", &who), 1);
+	ck_assert(who.change);
+	ck_assert_uint_eq(who.uid, nobody.uid);
+	ck_assert_uint_eq(who.gid, nobody.gid);
+}
+END
+
 SUITE("sandbox", a_part_taken_over_gets_no_more_and_the_log_says_what_it_asked,
+      a_part_whose_memory_cannot_be_bounded_is_refused,
+      a_scheduler_that_aborts_is_gone,
+      parts_run_as_nobody_where_their_user_does_not_exist,
       files_stay_the_schedulers_own, files_and_memory_stay_a_readers_own,
       a_fetcher_may_do_what_a_connection_needs_and_no_more)

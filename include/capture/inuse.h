@@ -36,3 +36,5 @@ MUST_CHECK int inuse_open(struct inuse *out);
 void inuse_close(struct inuse *u);
 /* Watches processes as allocs_run() does. */
 void inuse_run(const struct inuse *u, int socket, int hold, unsigned budget);
+/* Makes the rows of a slot unused. */
+void inuse_forget(struct inuse_set sets[static INUSE_SETS], uint32_t slot);

@@ -117,17 +117,22 @@ stop(struct holder *h, uint32_t slot, enum inuse_state state)
 	t->next_ns = INT64_MAX;
 }
 
+void
+inuse_forget(struct inuse_set sets[static INUSE_SETS], uint32_t slot)
+{
+	for (uint32_t i = 0; i < INUSE_SETS; i++)
+		for (uint32_t k = 0; k < INUSE_WAYS; k++)
+			if (INUSE_SLOT(sets[i].rows[k].key) == slot)
+				sets[i].rows[k].key = 0;
+}
+
 static void
 forget(void *arg, uint32_t slot)
 {
 	struct holder *h = arg;
 
 	stop(h, slot, INUSE_UNUSED);
-	for (uint32_t i = 0; i < INUSE_SETS; i++)
-		for (uint32_t k = 0; k < INUSE_WAYS; k++)
-			if (h->sets[i].rows[k].key &&
-			    INUSE_SLOT(h->sets[i].rows[k].key) == slot)
-				h->sets[i].rows[k].key = 0;
+	inuse_forget(h->sets, slot);
 	probe_forget(&h->watch.targets[slot]);
 }
 

@@ -1,0 +1,210 @@
+/* Who is watched by probes: what it is told, when it ends, and how long a
+ * process is left alone that has cost too much. */
+#include "capture/host/probe_watch.h"
+
+#include "base/clock.h"
+#include "base/msg.h"
+#include "capture/inuse.h"
+#include "lib/test.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Looks at no process but once, and notes who is forgotten. */
+struct seen {
+	struct probe_watch watch;
+	int32_t forgotten; /* the last one */
+	unsigned looks, forgets;
+};
+
+static void
+look(void *arg, uint32_t slot)
+{
+	struct seen *s = arg;
+
+	ck_assert_int_ge(s->watch.targets[slot].file, 0);
+	s->watch.targets[slot].next_ns = INT64_MAX;
+	s->looks++;
+}
+
+static void
+forget(void *arg, uint32_t slot)
+{
+	struct seen *s = arg;
+
+	s->forgotten = s->watch.targets[slot].of.pid;
+	s->forgets++;
+	probe_forget(&s->watch.targets[slot]);
+}
+
+static bool
+is_spare(void *arg, uint32_t slot)
+{
+	(void)arg;
+	return slot == 3;
+}
+
+static void
+say(int socket, int32_t pid, uint32_t n)
+{
+	CLEANUP_FD int file = memfd_create("file", MFD_CLOEXEC);
+	const struct allocs_of m = {.pid = pid, .n = n};
+
+	ck_assert_int_eq(msg_send(socket, &m, sizeof(m), &file, n > 0), 0);
+}
+
+/* Has somebody watch who is told by a child, until that has ended. */
+static void
+watch(struct seen *s, void (*tell)(int socket),
+      bool (*spare)(void *arg, uint32_t slot))
+{
+	const struct probe_watcher by = {
+		.look = look, .forget = forget, .is_spare = spare, .arg = s};
+	int pair[2], hold[2];
+	pid_t teller;
+
+	ck_assert_int_eq(msg_pair(pair) | pipe(hold), 0);
+	teller = fork();
+	if (!teller) {
+		close(pair[1]);
+		tell(pair[0]);
+		_exit(0);
+	}
+	close(pair[0]);
+	probe_watch_run(&s->watch, &by, pair[1], hold[0]);
+	ck_assert_int_eq(waitpid(teller, NULL, 0), teller);
+	close(pair[1]);
+	close(hold[0]);
+	close(hold[1]);
+}
+
+static struct seen *
+seen_new(void)
+{
+	struct seen *s = calloc(1, sizeof(*s));
+
+	ck_assert_ptr_nonnull(s);
+	s->watch.calls_fd = -1;
+	return s;
+}
+
+static void
+tell_two(int socket)
+{
+	say(socket, 7, 1);
+	say(socket, 8, 1);
+	say(socket, 0, 1); /* these make no sense */
+	say(socket, 9, ALLOCS_MAX_PLACES + 1);
+	ck_assert_int_eq(msg_send(socket, "?", 1, NULL, 0), 0);
+	say(socket, 7, 0);
+	say(socket, 10, 0); /* nobody knows it */
+}
+
+TEST(processes_are_watched_and_left_as_told_until_the_teller_is_gone)
+{
+	CLEANUP_FREE struct seen *s = seen_new();
+
+	watch(s, tell_two, NULL);
+	ck_assert_int_eq(s->watch.targets[0].of.pid, 0);
+	ck_assert_int_eq(s->watch.targets[1].of.pid, 8);
+	ck_assert_int_eq(s->watch.targets[2].of.pid, 0);
+	ck_assert_int_eq(s->forgotten, 7);
+	ck_assert_uint_eq(s->forgets, 1);
+	ck_assert_uint_eq(s->looks, 2);
+}
+END
+
+static void
+tell_many(int socket)
+{
+	for (int32_t pid = 1; pid <= EMIT_SLOTS + 1; pid++)
+		say(socket, pid, 1);
+}
+
+TEST(a_process_that_ended_makes_room_for_another_one)
+{
+	CLEANUP_FREE struct seen *s = seen_new();
+
+	watch(s, tell_many, is_spare);
+	ck_assert_int_eq(s->forgotten, 4);
+	ck_assert_int_eq(s->watch.targets[3].of.pid, EMIT_SLOTS + 1);
+	ck_assert_int_eq(s->watch.targets[EMIT_SLOTS - 1].of.pid, EMIT_SLOTS);
+}
+END
+
+TEST(no_process_makes_room_that_still_runs)
+{
+	CLEANUP_FREE struct seen *s = seen_new();
+
+	watch(s, tell_many, NULL);
+	ck_assert_uint_eq(s->forgets, 0);
+	ck_assert_int_eq(s->watch.targets[3].of.pid, 4);
+}
+END
+
+TEST(the_watching_ends_with_who_holds_it)
+{
+	CLEANUP_FREE struct seen *s = seen_new();
+	const struct probe_watcher by = {
+		.look = look, .forget = forget, .arg = s};
+	int pair[2], hold[2];
+
+	ck_assert_int_eq(msg_pair(pair) | pipe(hold), 0);
+	close(hold[1]);
+	probe_watch_run(&s->watch, &by, pair[1], hold[0]);
+	ck_assert_uint_eq(s->looks + s->forgets, 0);
+}
+END
+
+TEST(a_process_is_left_alone_until_it_has_earned_what_it_lacks)
+{
+	static const struct {
+		int64_t credit_ns, wanted_ns;
+		double earns;
+		int64_t least_ns, most_ns;
+	} rows[] = {
+		{0, 0, 0.05, 0, 0},
+		{100, 50, 0.05, 0, 0},
+		{0, 50000, 0.05, 999000, 1000000},
+		{-50000, 50000, 0.05, 1999000, 2000000},
+		{0, 50000, 0, NS_PER_S, INT64_MAX}, /* it does nothing */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct probe_account a = {.credit_ns = rows[i].credit_ns,
+		                                .earns = rows[i].earns};
+		int64_t ns = probe_wait_ns(&a, rows[i].wanted_ns);
+
+		ck_assert_msg(ns >= rows[i].least_ns && ns <= rows[i].most_ns,
+		              "row %zu: %lld", i, (long long)ns);
+	}
+}
+END
+
+/* A row that is kept would be of the next process in that slot. */
+TEST(no_row_is_kept_of_a_process_that_is_forgotten_and_all_of_others)
+{
+	struct inuse_set *sets = calloc(INUSE_SETS, sizeof(*sets));
+
+	ck_assert_ptr_nonnull(sets);
+	for (uint32_t i = 0; i < INUSE_ROWS; i++)
+		sets[i / INUSE_WAYS].rows[i % INUSE_WAYS].key =
+			INUSE_KEY(i / 3 % 4, 0x1000 + i);
+	inuse_forget(sets, 2);
+	for (uint32_t i = 0; i < INUSE_ROWS; i++)
+		ck_assert_uint_eq(
+			sets[i / INUSE_WAYS].rows[i % INUSE_WAYS].key,
+			i / 3 % 4 == 2 ? 0 : INUSE_KEY(i / 3 % 4, 0x1000 + i));
+	free(sets);
+}
+END
+
+SUITE("probe_watch",
+      no_row_is_kept_of_a_process_that_is_forgotten_and_all_of_others,
+      processes_are_watched_and_left_as_told_until_the_teller_is_gone,
+      a_process_that_ended_makes_room_for_another_one,
+      no_process_makes_room_that_still_runs,
+      the_watching_ends_with_who_holds_it,
+      a_process_is_left_alone_until_it_has_earned_what_it_lacks)

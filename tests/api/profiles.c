@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "endpoint/profile/profile_json.h"
 #include "lib/api_short.h"
 #include "lib/folded.h"
 #include "store/link.h"
@@ -134,6 +135,7 @@ TEST(without_a_live_worker_start_is_503)
 	ck_assert_int_eq(worker_stop(&a.store.s, TEST_HOST), 0);
 	r = start(&a, START_BODY(TEST_SERVICE, "cpu"));
 	assert_error(&r, 503, "WorkerUnavailable");
+	ck_assert_str_eq(reply_detail(&r, "service"), TEST_SERVICE);
 	ck_assert_str_eq(client_header(&r, "Retry-After"), "5");
 }
 END
@@ -327,6 +329,30 @@ TEST(a_running_profile_says_when_to_ask_again)
 	ck_assert_int_ge(atoi(client_header(&r, "Retry-After")), 1);
 	ck_assert_int_le(atoi(client_header(&r, "Retry-After")), 6);
 	ck_assert_ptr_null(client_header(&r, "ETag"));
+}
+END
+
+TEST(a_running_profile_is_asked_for_when_it_ends)
+{
+	static const struct {
+		int64_t began_ms, seconds; /* before now; asked for */
+		int least, most;
+	} rows[] =
+		{
+			{0, 10, 8, 11},       {3000, 10, 5, 8},
+			{9500, 10, 1, 1},     {60000, 10, 1, 1},
+			{-60000, 10, 11, 11}, /* by a clock that is ahead */
+		};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct session s = {.started_ms = clock_wall_ms() -
+		                                        rows[i].began_ms,
+		                          .asked_seconds = rows[i].seconds};
+		int after = profile_retry_s(&s);
+
+		ck_assert_msg(after >= rows[i].least && after <= rows[i].most,
+		              "row %zu: %d", i, after);
+	}
 }
 END
 
@@ -909,6 +935,7 @@ SUITE_TIMEOUT(
 	unknown_fields_and_parameters_are_ignored_and_named,
 	one_parameter_twice_is_refused,
 	a_running_profile_says_when_to_ask_again,
+	a_running_profile_is_asked_for_when_it_ends,
 	a_completed_profile_has_its_result,
 	an_etag_sent_back_is_304_also_when_weakened,
 	a_wait_ends_when_the_profile_does,

@@ -97,7 +97,7 @@ find_threads(const struct go_runtime *r, const struct go_g *g, size_t n,
 {
 	CLEANUP(memory_batch_done) struct memory_batch b = {.n = 0};
 	CLEANUP_BUF struct buf tasks =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
+		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
 	struct memory_piece said[MAX_RUNNING];
 	size_t nsaid;
 	int rc = read_procids(r, g, n, said, &nsaid, &b);

@@ -42,7 +42,7 @@ static void
 read_names(struct process *proc, uint64_t now_ns)
 {
 	CLEANUP_BUF struct buf text =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(struct host_thread));
+		BUF_INIT(sizeof(struct host_thread[HOST_MAX_THREADS]));
 	struct proc_names *names = &proc->names;
 	int rc = read_rows(proc, &text);
 	uint64_t took = (uint64_t)clock_mono_ns() - now_ns;

@@ -81,7 +81,7 @@ void
 capture_tape_names(struct capture *c, const struct host *host, int32_t pid)
 {
 	CLEANUP_BUF struct buf rows =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(struct host_thread));
+		BUF_INIT(sizeof(struct host_thread[HOST_MAX_THREADS]));
 	const struct host_ask ask = {.op = HOST_NAMES, .pid = pid};
 	const struct host_thread *row;
 	CLEANUP_FD int fd = -1;

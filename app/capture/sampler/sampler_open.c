@@ -263,7 +263,7 @@ static int
 open_process(struct sampler *s, const struct host *host, int32_t pid)
 {
 	CLEANUP_BUF struct buf tids =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
+		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
 	int rc = tasks_of(host, pid, &tids);
 
 	for (size_t at = 0; at + sizeof(int32_t) <= tids.len && !rc;

@@ -233,9 +233,9 @@ static int
 add_threads(struct snapshot *s, struct process *proc)
 {
 	CLEANUP_BUF struct buf tids =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
+		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
 	CLEANUP_BUF struct buf deep =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
+		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
 	int rc = list_threads(s->host, (int32_t)proc->pid, &tids);
 
 	if (rc)

@@ -109,7 +109,7 @@ by_start(const void *a, const void *b)
 	const struct dwarf_range *x = a, *y = b;
 
 	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
+		return (x->start > y->start) - (x->start < y->start);
 	return (x->unit > y->unit) - (x->unit < y->unit);
 }
 

@@ -128,7 +128,7 @@ raw_bytes(const struct range *r)
 int
 range_merged(struct call *c, const struct range *r, struct profile **out)
 {
-	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
 	if (call_reads(c, raw_bytes(r)))

@@ -615,10 +615,10 @@ blocks_of_parts(const struct tree *t, const struct blocks_parts *of,
 	CLEANUP(stretches_done) struct stretches all = {0};
 	CLEANUP(rows_done) struct rows r = {0};
 	CLEANUP_BLOCKS struct blocks *b = calloc(1, sizeof(*b));
-	CLEANUP_FREE struct spot *spots = calloc(of->n + 1, sizeof(*spots));
-	int rc = !b || !spots ? -ENOMEM
-	         : of->n      ? stretches_fill(&all, of->parts, of->n)
-	                      : -ENODATA;
+	CLEANUP_FREE struct spot *spots = calloc(of->n, sizeof(*spots));
+	int rc = !of->n         ? -ENODATA
+	         : !b || !spots ? -ENOMEM
+	                        : stretches_fill(&all, of->parts, of->n);
 
 	rc = rc ?: place_parts(b, &all, of->n, spots)
 	                 ?: rows_init(&r, t, what) ?: blocks_begin(&r, b);

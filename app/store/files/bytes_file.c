@@ -97,7 +97,7 @@ static int
 list_file(void *arg, int dir_fd, const char *file)
 {
 	const struct listing *l = arg;
-	char name[2 * NAME_MAX + 2];
+	char name[PATH_MAX];
 	int rc;
 
 	snprintf(name, sizeof(name), "%s/%s", l->folder, file);

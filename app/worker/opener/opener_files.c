@@ -570,7 +570,7 @@ int
 list_tasks(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf tids =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(int32_t));
+		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
 	int rc = ask->pid > 0 ? read_tasks(ask->pid, &tids) : -EINVAL;
 
 	(void)o;

@@ -121,7 +121,7 @@ int
 list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf rows =
-		BUF_INIT(HOST_MAX_THREADS * sizeof(struct host_thread));
+		BUF_INIT(sizeof(struct host_thread[HOST_MAX_THREADS]));
 	const struct dirent *entry;
 	DIR *dir;
 	int rc = open_tasks(ask->pid, &dir);

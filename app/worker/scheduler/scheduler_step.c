@@ -42,7 +42,7 @@ scheduler_event(struct scheduler *s)
 
 	if (n == sizeof(m.fetcher) && m.type == MSG_FETCHER && nfds < 2) {
 		scheduler_fetcher_gone(s); /* the old one, if any */
-		s->runs.fetcher = nfds ? fds[0] : -1;
+		s->runs.fetcher = fds[0];  /* -1: there is none */
 		s->fetcher_wanted = false;
 		return 0;
 	}

@@ -172,12 +172,13 @@ run(struct rig *r, int32_t pid)
 
 /* The answer to what was heard: its reading is so many bytes of one kind. */
 static void
-done(struct rig *r, int64_t processes, char fill, size_t bytes)
+done_with(struct rig *r, int64_t value, int64_t processes, char fill,
+          size_t bytes)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(READING_MAX_BYTES * 2);
 	struct msg_done m = {.type = MSG_DONE,
 	                     .start_ms = clock_wall_ms() - 60000,
-	                     .value = 5,
+	                     .value = value,
 	                     .quality = {.kept = 5,
 	                                 .duration_ms = 60000,
 	                                 .processes = processes}};
@@ -189,6 +190,12 @@ done(struct rig *r, int64_t processes, char fill, size_t bytes)
 	ck_assert_int_eq(fd_write_all(fds[1], p, bytes), 0);
 	ck_assert(periodics_done_one(&r->t, &m, fds, r->now_ns));
 	ck_assert_int_eq(fds[1], -1); /* it has it */
+}
+
+static void
+done(struct rig *r, int64_t processes, char fill, size_t bytes)
+{
+	done_with(r, 5, processes, fill, bytes);
 }
 
 static void
@@ -251,6 +258,20 @@ TEST(a_counter_is_read_at_once_and_then_compared)
 	ck_assert_int_eq(reading(&r), 'b');
 	counts_are(&r, 1, 0, 0);
 	ck_assert(!turn(&r, 0));
+}
+END
+
+TEST(a_window_in_which_nothing_happened_is_stored)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "[\"mutex\"]");
+	read_first(&r, 'a');
+	ck_assert(turn(&r, PERIOD_NS));
+	done_with(&r, 0, 1, 'b', 100);
+	ck_assert(turn(&r, PERIOD_NS));
+	ck_assert_int_eq(reading(&r), 'b');
+	counts_are(&r, 1, 0, 0);
 }
 END
 
@@ -572,7 +593,8 @@ TEST(nothing_is_kept_on_for_allocations)
 }
 END
 
-SUITE("periodic", a_counter_is_read_at_once_and_then_compared,
+SUITE("periodic", a_window_in_which_nothing_happened_is_stored,
+      a_counter_is_read_at_once_and_then_compared,
       nothing_is_held_between_readings,
       a_turn_that_fails_makes_a_wider_window_and_no_gap,
       turns_that_come_late_make_a_wider_window,

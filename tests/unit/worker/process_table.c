@@ -232,7 +232,23 @@ TEST(without_a_count_of_tasks_every_scan_looks)
 }
 END
 
-SUITE("process_table", a_young_process_that_becomes_another_is_seen_at_once,
+TEST(where_the_processes_cannot_be_listed_those_seen_stay)
+{
+	struct host h;
+	int proc_fd;
+
+	host_init(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	proc_fd = h.table.proc_fd;
+	h.table.proc_fd = -1;
+	ck_assert_str_eq(name_at(&h, START + NS_PER_S, -EBADF), "it");
+	h.table.proc_fd = proc_fd;
+	host_done(&h);
+}
+END
+
+SUITE("process_table", where_the_processes_cannot_be_listed_those_seen_stay,
+      a_young_process_that_becomes_another_is_seen_at_once,
       an_old_process_whose_pid_is_used_anew_is_read_again,
       while_no_pid_is_given_out_old_processes_are_not_looked_at,
       a_pid_given_out_or_taken_back_has_all_looked_for,

@@ -127,5 +127,33 @@ TEST(a_window_is_judged_by_the_triggers_of_its_tenant)
 }
 END
 
-SUITE("triggers", functions_are_those_that_the_tenant_of_a_series_asks_for,
+TEST(growth_is_of_what_there_was_if_only_one)
+{
+	static const struct {
+		int before; /* goroutines; 0: no window */
+		bool judged;
+	} rows[] = {{0, false}, {1, true}, {2, true}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_RIG struct rig r;
+		CLEANUP_TRIGGER struct trigger own = {0};
+
+		rig_init(&r, "goroutineGrowth");
+		if (rows[i].before)
+			goroutines(&r, rows[i].before,
+			           clock_wall_ms() - 20 * MINUTE);
+		goroutines(&r, 6, clock_wall_ms() - 10 * MINUTE);
+		triggers_window(&r.t, TEST_TENANT, TEST_SERVICE, r.series, 6,
+		                NS_PER_S);
+		ck_assert_int_eq(trigger_get(&r.store.s, TEST_TENANT,
+		                             TEST_SERVICE, r.own, &own),
+		                 0);
+		ck_assert_msg((own.value_ms > 0) == rows[i].judged, "row %zu",
+		              i);
+	}
+}
+END
+
+SUITE("triggers", growth_is_of_what_there_was_if_only_one,
+      functions_are_those_that_the_tenant_of_a_series_asks_for,
       a_window_is_judged_by_the_triggers_of_its_tenant)

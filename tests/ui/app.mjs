@@ -13,6 +13,43 @@ async function makeKey(name) {
   return reply.json();
 }
 
+/* What has the focus now, as a test that fails can tell it. */
+const focused = page => page.evaluate(() => {
+  const e = document.activeElement;
+  return `${e.tagName} ${e.getAttribute('aria-label') ?? e.id} ${
+    e.textContent.trim().slice(0, 40)}`;
+});
+
+/* Waits until the element has the focus, by itself. */
+async function holds(page, element) {
+  await element.waitFor();
+  const handle = await element.elementHandle();
+  await page.waitForFunction(e => e === document.activeElement, handle,
+    { timeout: 10e3 }).catch(async () => {
+    throw new Error(`${await focused(page)} has the focus, not ${element}`);
+  });
+}
+
+const MOST_TABS = 60;
+
+/* Goes to the element from where the focus is: each stop has to be seen. */
+async function tabTo(page, element, key = 'Tab') {
+  for (let i = 0; i < MOST_TABS; i++) {
+    await page.keyboard.press(key);
+    const [isThere, isSeen] = await element.evaluateAll(all => {
+      const e = document.activeElement, style = getComputedStyle(e);
+      const { top, left, bottom, right } = e.getBoundingClientRect();
+      return [all.includes(e), e === document.body ||
+        e.matches(':focus-visible') && style.outlineStyle !== 'none' &&
+        parseFloat(style.outlineWidth) > 0 && bottom > 0 && right > 0 &&
+        top < innerHeight && left < innerWidth];
+    });
+    if (!isSeen) throw new Error(`${await focused(page)} is not seen`);
+    if (isThere) return;
+  }
+  throw new Error(`${MOST_TABS} times ${key} do not lead to ${element}`);
+}
+
 let capture, comparison; /* paths of what tests made */
 
 const tests = {
@@ -101,6 +138,84 @@ const tests = {
     await page.keyboard.insertText(KEY);
     await page.keyboard.press('Enter');
     await title(page, 'Services');
+  },
+  async the_whole_way_needs_no_pointer() {
+    const page = await visit('/ui/services');
+    const press = async (...keys) => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    const button = name => page.getByRole('button', { name, exact: true });
+    const here = page.locator('.crumbs [aria-current="page"]');
+    const chosen = () => page.locator('#chosen').textContent();
+    const canvas = page.locator('#canvas'), rows = page.locator('#rows button');
+    const profile = async () => {
+      const before = page.url();
+      await press('Enter');
+      await holds(page, page.getByLabel('Seconds'));
+      await page.keyboard.type('2');
+      await press('Enter');
+      await page.waitForURL(url => url.href !== before);
+      await holds(page, here);
+      await page.getByRole('progressbar').waitFor();
+      await rows.first().waitFor();
+      await holds(page, here);
+    };
+    await page.getByLabel('API key or JWT').waitFor();
+    await page.keyboard.insertText(KEY);
+    await press('Enter');
+    await holds(page, page.getByRole('heading', { name: 'Services' }));
+
+    await tabTo(page, button('Profile now: demo'));
+    await press('Enter');
+    await holds(page, page.getByLabel('Seconds'));
+    await press('Escape');
+    await holds(page, button('Profile now: demo'));
+    await profile();
+
+    await tabTo(page, canvas);
+    await press('ArrowDown');
+    const first = await chosen();
+    await press('ArrowDown');
+    same([first !== 'all', await chosen() !== first], [true, true]);
+    await press('Enter');
+    await page.waitForURL(/#z=/);
+    await tabTo(page, page.locator('#crumbs button', { hasText: 'all' }),
+      'Shift+Tab');
+    await press('Enter');
+    await holds(page, page.locator('#crumbs button', { hasText: 'all' }));
+    await tabTo(page, canvas);
+    await press('Enter', 'Backspace', 'Backspace');
+    await page.waitForURL(url => !url.hash.includes('z='));
+    await press('ArrowDown', 'Enter');
+    await tabTo(page, button('Reset'), 'Shift+Tab');
+    await press('Enter');
+    await holds(page, canvas);
+    same(await page.locator('#crumbs').textContent(), 'all');
+
+    const row = rows.nth(1), name = await row.getAttribute('data-name');
+    await tabTo(page, row);
+    await press('Enter');
+    await holds(page, page.locator('#rows [aria-pressed=true]'));
+    await press('s');
+    await page.waitForURL(/view=sandwich/);
+    same(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('fn'),
+      name);
+    await holds(page, page.locator('#rows [aria-pressed=true]'));
+    await tabTo(page, page.locator('#callers canvas'), 'Shift+Tab');
+    await press('Backspace');
+    await holds(page, canvas);
+    await press('ArrowDown', 's');
+    await holds(page, page.locator('#callees canvas'));
+
+    await tabTo(page, button('Profile now: demo'), 'Shift+Tab');
+    await profile();
+    await tabTo(page, page.getByLabel('Compare with'));
+    await press('Space', 'ArrowDown', 'Enter');
+    await page.waitForURL(/\/ui\/compare\?/);
+    await holds(page, here);
+    await page.locator('#facts dt', { hasText: 'Verdict' }).waitFor();
+    await tabTo(page, button('Swap sides'));
+    await tabTo(page, canvas);
   },
   async a_path_without_a_page_leads_back() {
     const page = await inside('/ui/none');
@@ -405,6 +520,17 @@ const tests = {
       { name: 'Revoke' }).click();
     await row.getByText('revoked', { exact: true }).waitFor();
     same(await asks(), 401);
+  },
+  async what_is_removed_leaves_the_focus_to_its_heading() {
+    const { name } = await makeKey('removed-here');
+    const page = await inside('/ui/access');
+    const row = page.locator('tr', { hasText: name });
+    await tabTo(page, row.getByRole('button', { name: 'Revoke' }));
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Enter');
+    await row.getByText('revoked', { exact: true }).waitFor();
+    await holds(page, page.getByRole('heading', { name: 'API keys' }));
   },
   async a_browser_is_signed_out_by_an_administrator() {
     const guest = await makeKey('guest');

@@ -211,7 +211,8 @@ function openPage(doc, address) {
   /* --- the picture -------------------------------------------------------- */
 
   function redraw() {
-    const { drawing } = state;
+    const { drawing } = state, isHeld = ['scroll', 'sandwich-panes'].some(
+      id => $(id).contains(document.activeElement));
     $('scroll').hidden = inSandwich();
     $('sandwich-panes').hidden = !inSandwich();
     if (!inSandwich()) {
@@ -222,6 +223,7 @@ function openPage(doc, address) {
       sandwich = new Sandwich({ callers: pane('callers'),
         callees: pane('callees') }, whole, { choose, center: around });
     }
+    if (isHeld) (inSandwich() ? sandwich.panes[1] : flame).canvas.focus();
   }
 
   function center() {
@@ -235,6 +237,7 @@ function openPage(doc, address) {
   /* The root, the last few callers, and what is zoomed into. */
   function drawCrumbs() {
     const { first, last } = state.view, nodes = [], items = [];
+    const isHeld = $('crumbs').contains(document.activeElement);
     for (let i = first; i >= 0; i = tree.parent[i]) nodes.unshift(i);
     if (last !== first) nodes.pop();
     const skipped = nodes.length > 5 ? nodes.splice(1, nodes.length - 4) : [];
@@ -251,6 +254,7 @@ function openPage(doc, address) {
     else if (last !== first) items.push(element('li', 'narrow frames'));
     items[items.length - 1].setAttribute('aria-current', 'location');
     $('crumbs').replaceChildren(...items);
+    if (isHeld) items[items.length - 1].querySelector('button')?.focus();
   }
 
   const searched = () => state.query ? matcher(state.query).test : null;
@@ -281,9 +285,13 @@ function openPage(doc, address) {
     const { view, query, fn, drawing } = state;
     for (const name of DRAWINGS)
       $(name).setAttribute('aria-pressed', name === drawing);
+    const at = document.activeElement, isWhole = view.first === 0 && !query &&
+      !fn;
+    if (!state.table && $('top').contains(at)) $('aside').focus();
+    if (isWhole && at === $('reset')) flame.canvas.focus();
     $('aside').setAttribute('aria-pressed', state.table);
     $('top').hidden = !state.table;
-    $('reset').disabled = view.first === 0 && !query && !fn;
+    $('reset').disabled = isWhole;
   }
 
   /* --- one frame ---------------------------------------------------------- */
@@ -360,7 +368,7 @@ function openPage(doc, address) {
     N: () => nextMatch(-1),
     c: copyName,
     C: copyStack,
-    s: toSandwich,
+    s: () => table.held ? around(table.held.dataset.name) : toSandwich(),
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
     b: () => set({ drawing: 'bottomup' }),
     w: nextShape,

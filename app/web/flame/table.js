@@ -18,9 +18,18 @@ class Table {
       th.firstChild.addEventListener('click', () =>
         on.order(th.dataset.sort));
     this.more.addEventListener('click', () => {
+      const first = this.shown;
       this.shown += ROWS;
       this.draw();
+      if (this.more.hidden)
+        this.body.rows[first].querySelector('button').focus();
     });
+  }
+
+  /* The button that has the keyboard; null when none has. */
+  get held() {
+    const at = document.activeElement;
+    return this.body.contains(at) ? at : null;
   }
 
   /* state: view, query, fn, sort, reversed; as the page keeps it. */
@@ -40,12 +49,13 @@ class Table {
     const down = tree.constructor.columns[state.sort] !== state.reversed;
     const rows = tree.sortTop(this.functions.filter(r =>
       test(tree.names[r.name])), state.sort, down);
-    const left = Math.max(rows.length - shown, 0);
+    const left = Math.max(rows.length - shown, 0), { held } = this;
     this.fits = Math.max(12, Math.floor(
       this.heads.find(th => th.dataset.sort === 'name').clientWidth /
         LETTER_PX) - 4);
     this.body.replaceChildren(
       ...rows.slice(0, shown).map(row => this.row(row)));
+    if (held) this.hold(held);
     this.more.hidden = left === 0;
     this.more.textContent = `Show more of ${left.toLocaleString('en')}`;
     this.title.textContent = tree.constructor.title + (state.view.first > 0
@@ -53,6 +63,13 @@ class Table {
     for (const th of this.heads)
       th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
         : down ? 'descending' : 'ascending');
+  }
+
+  /* Gives the keyboard back to a button that was drawn anew. */
+  hold({ title }) {
+    const all = [...this.body.querySelectorAll('button')];
+    (all.find(b => b.title === title) ?? this.heads[0].firstChild)
+      .focus({ preventScroll: true });
   }
 
   row(row) {
@@ -76,7 +93,8 @@ class Table {
     const more = row.isTotal ? WITH_CALLS : '';
     const short = shorten(name, Math.max(this.fits - more.length, 8)) + more;
     const button = element('button', short, {
-      type: 'button', title: row.isTotal ? `${name} and what it calls`
+      type: 'button', 'data-name': name,
+      title: row.isTotal ? `${name} and what it calls`
         : source ? `${name}\n${source}` : name,
       'aria-pressed': name === this.state.fn });
     button.addEventListener('click', () => this.on.highlight(name));

@@ -123,6 +123,7 @@ function Dialog<T>({ word, title, path, operation = path, method = 'post',
 
   async function submit(e: SubmitEvent) {
     e.preventDefault();
+    if (isBusy) return;
     const data = new FormData(e.currentTarget as HTMLFormElement);
     setBusy(true);
     try {
@@ -152,7 +153,7 @@ function Dialog<T>({ word, title, path, operation = path, method = 'post',
       }}><summary>More</summary>{inputs(more)}</details>}
       {error && <p class="bad" role="alert">{sentence(error.message)}</p>}
       <div class="buttons">
-        <button class="main" disabled={isBusy}>{word}</button>
+        <button class="main" aria-disabled={isBusy}>{word}</button>
         <button type="button" onClick={() => dialog.current!.close()}>
           Cancel</button>
       </div>

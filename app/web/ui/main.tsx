@@ -1,9 +1,10 @@
 /* The frame of all pages: who is signed in, the navigation, the page. */
 import { render, type ComponentType } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { beginTheme, isDark, turnTheme } from '../flame/theme.js';
 import { ApiError, onSignedOut, signIn, signOut, whoIsThere, type Caller }
   from './api';
+import { enter, keepFocus } from './focus';
 import { Keys } from './keys';
 import { HOME, match, PAGES, type Page, type PageProps } from './pages';
 import { Empty, Failure, Skeleton, usePop } from './parts';
@@ -30,7 +31,7 @@ function takeLink() {
 
 function App() {
   const [who, set] = useState<Who>('asking'), [wrong, setWrong] = useState('');
-  const link = useMemo(takeLink, []);
+  const link = useMemo(takeLink, []), isEntered = useRef(false);
   const follow = () => signIn(link).then(set, (e: Error) => {
     if (!(e instanceof ApiError) || e.status === 0) return set(e);
     setWrong(e.status === 401
@@ -64,9 +65,11 @@ function App() {
   if (who === 'nobody' || who === 'over')
     return <SignIn isOver={who === 'over'} wrong={wrong} done={caller => {
       setWrong('');
+      isEntered.current = true;
       set(caller);
     }} />;
-  return <Frame caller={who} leave={() => set('nobody')} />;
+  return <Frame caller={who} isEntered={isEntered.current}
+    leave={() => set('nobody')} />;
 }
 
 function find(path: string) {
@@ -77,13 +80,24 @@ function find(path: string) {
   return null;
 }
 
-function Frame({ caller, leave }: { caller: Caller; leave: () => void }) {
+/* isEntered: somebody signed in just now, and did not load the page. */
+function Frame({ caller, isEntered, leave }: { caller: Caller;
+  isEntered: boolean; leave: () => void }) {
   const { path, query } = usePlace(), found = find(path);
-  useEffect(() => { if (!path) go(to(HOME), 'replace'); }, [path]);
+  const main = useRef<HTMLElement>(null), before = useRef('');
+  useEffect(() => keepFocus(main.current!), []);
+  useEffect(() => {
+    if (!path) return go(to(HOME), 'replace');
+    if (before.current || isEntered) enter(main.current!);
+    before.current = path;
+  }, [path]);
   return <>
-    <a class="skip" href="#page">Skip to the page</a>
+    <a class="skip" href="#page" onClick={e => {
+      e.preventDefault(); /* the fragment belongs to the flame graph */
+      main.current!.focus();
+    }}>Skip to the page</a>
     <Bar at={found?.page} caller={caller} leave={leave} />
-    <main id="page" class="page" tabIndex={-1}>
+    <main id="page" class="page" ref={main} tabIndex={-1}>
       {found ? <Loaded key={path} page={found.page}
         args={found.args} query={query} caller={caller} />
         : path && <Empty title="There is no such page">

@@ -110,12 +110,14 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
 
   async function submit(e: Event) {
     e.preventDefault();
+    if (isBusy) return;
     setBusy(true);
     try {
       const { id, started } = await post<Result & { started: unknown[] }>(
         `${PROFILING}/start`, { service, profileType: type,
           durationSeconds: seconds, sampleRate: rate,
           ...hosts.length > 1 && { host } });
+      cancel();
       go(started.length > 1 ? toService(service, { type }) : toResult(id));
     } catch (e) {
       setError(e as Error);
@@ -147,7 +149,7 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
       leave={cancel} />}
     {error && <Refused error={error} />}
     <div class="buttons">
-      <button class="main" disabled={isBusy}>
+      <button class="main" aria-disabled={isBusy}>
         {isBusy ? 'Starting…' : 'Start'}</button>
       <button type="button" onClick={cancel}>Cancel</button>
     </div>

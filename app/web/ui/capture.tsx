@@ -68,7 +68,7 @@ type Baseline = { baselineId: string; baselineLabel: string;
 
 /* Baselines and captures of the same service and type, to compare this one
  * with. */
-function Against({ result: { id, service, profileType: type }, compare }:
+function Against({ result: { id, service, profileType: type, host }, compare }:
   { result: Result; compare: (base: string) => string }) {
   const q = new URLSearchParams({ service, profileType: type,
     status: 'completed', resolution: 'none', limit: String(OTHERS) });
@@ -88,7 +88,8 @@ function Against({ result: { id, service, profileType: type }, compare }:
         {b.baselineLabel}</option>)}</optgroup>}
     <optgroup label="Captures">{others.map(r =>
       <option key={r.id} value={r.id}>{local(r.startedAt)
-      }{r.durationSeconds > 0 && `, ${r.durationSeconds} s`}</option>)}
+      }{r.durationSeconds > 0 && `, ${r.durationSeconds} s`
+      }{r.host !== host && r.host && `, ${r.host}`}</option>)}
     </optgroup>
   </select>;
 }
@@ -105,7 +106,7 @@ function viewOf(id: string, at: View) {
 function Line({ result, caller, again, at, compare }: { result: Result;
   caller: Caller; again: () => void; at: View;
   compare: (base: string) => string }) {
-  const { id, service, profileType: type, pinned, status } = result;
+  const { id, service, profileType: type, pinned, status, host } = result;
   const [error, setError] = useState<Error>();
   const path = resultPath(id), part = partOf(id);
   const mayStart = caller.role !== 'viewer', mayChange = mayStart && !part;
@@ -123,7 +124,7 @@ function Line({ result, caller, again, at, compare }: { result: Result;
         <li aria-current="page">{lengthOf(part.from)} to {lengthOf(part.to)}
           {part.tid && `, thread ${part.tid}`}</li></>
         : <li aria-current="page"><span>{type},{' '}
-          <Time at={result.startedAt} /></span></li>}
+          <Time at={result.startedAt} />{host && ` on ${host}`}</span></li>}
     </ol>
     {error && <span class="bad" role="alert">{sentence(error.message)}</span>}
     {views.length > 1 && <div class="views">{views.map(v => <a key={v.at}

@@ -1,5 +1,5 @@
 /* A service over a range of time: what it costs, and what it did. */
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { all, ApiError, get, PROFILING, type Caller } from './api';
 import { toCompare } from './compare';
 import { KINDS, useMarks, type Mark } from './marks';
@@ -11,12 +11,12 @@ import { latest, toResult, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow } from './start';
 import { Costs, halvesOf, type Trend } from './trend';
-import { useData } from './use';
+import { useData, type Loaded } from './use';
 
 const RANGES = [['now-15m', '15 minutes'], ['now-1h', 'hour'],
   ['now-6h', '6 hours'], ['now-1d', 'day'], ['now-7d', '7 days'],
   ['now-30d', '30 days']];
-const REFRESH_MS = 30e3, LISTED = 50, NONE: Result[] = [];
+const REFRESH_MS = 30e3, RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
 
 /* What the address says; a range in milliseconds, or from a time until now. */
 type View = { service: string; type: string; from: string; to: string;
@@ -36,7 +36,7 @@ export default function Explore({ args, query, caller }: PageProps) {
   const view = { service, type: asked ?? type,
     from: query.get('from') ?? 'now-1h', to: query.get('to') ?? 'now',
     only: Object.fromEntries([...query].filter(([name]) => isLabel(name))) };
-  return <Shown key={service} view={view} caller={caller} />;
+  return <Shown key={service} view={view} query={query} caller={caller} />;
 }
 
 const asked = ({ service, type, from, to, only }: View) => String(
@@ -53,7 +53,38 @@ const between = (view: View, from: number, to: number) =>
 const isUnknown = (e?: Error) =>
   e instanceof ApiError && e.code === 'UnknownService';
 
-function Shown({ view, caller }: { view: View; caller: Caller }) {
+/* Captures that were begun a moment ago, and are not over. */
+function useRunning(captures: Loaded<{ items: Result[] }>,
+  query: URLSearchParams, over: () => void) {
+  const running = captures.data?.items.filter(r => r.status === 'running') ??
+    NONE, count = running.length, before = useRef(0);
+  /* the page may be asked for again where it is open */
+  const asked = useRef(query);
+  useEffect(() => {
+    if (asked.current !== query) captures.again();
+    asked.current = query;
+  }, [query]);
+  useEffect(() => {
+    if (count < before.current) over();
+    before.current = count;
+    if (count === 0) return;
+    const timer = setInterval(captures.again, RUNNING_MS);
+    return () => clearInterval(timer);
+  }, [count]);
+  return running;
+}
+
+function Running({ items }: { items: Result[] }) {
+  return <ul class="running" aria-label="Captures that run">
+    {items.map(r => <li key={r.id}>
+      <a href={toResult(r.id)}>{r.profileType}{r.host && ` on ${r.host}`}</a>
+      <progress value={r.progress} max={1} aria-label="Part that is done" />
+      <span class="quiet">{r.phase}</span></li>)}
+  </ul>;
+}
+
+function Shown({ view, query, caller }: { view: View;
+  query: URLSearchParams; caller: Caller }) {
   const q = asked(view), isLive = view.to === 'now';
   const every = isLive ? REFRESH_MS : 0;
   /* first, for it takes longest */
@@ -65,6 +96,10 @@ function Shown({ view, caller }: { view: View; caller: Caller }) {
     `${PROFILING}/history?${q}&limit=${LISTED}&resolution=none`, signal),
   every);
   const items = captures.data?.items ?? NONE;
+  const running = useRunning(captures, query, () => {
+    doc.again();
+    trend.again();
+  });
   const happened = useMarks(view.service, view.type, items, every);
   const marks = useMemo(() => happened.filter(m => trend.data &&
     m.at >= Date.parse(trend.data.from) && m.at <= Date.parse(trend.data.to)),
@@ -76,6 +111,7 @@ function Shown({ view, caller }: { view: View; caller: Caller }) {
   return <>
     <Tools view={view} trend={trend.data} caller={caller}
       last={items.find(r => r.status === 'completed')} />
+    {running.length > 0 && <Running items={running} />}
     {trend.data ? <Costs trend={trend.data} unit={doc.data?.unit}
       marks={marks} only={view.only}
       choose={(from, to) => between(view, from, to)} />
@@ -103,28 +139,31 @@ function Tools({ view, trend, caller, last }: { view: View; trend?: Trend;
       <li><a href={to('/services')}>Services</a></li>
       <li aria-current="page"><b>{service}</b></li>
     </ol>
-    <label>Type <select value={type}
-      onChange={e => show(view, { type: e.currentTarget.value })}>
-      {(types.data ?? [type]).map(t => <option key={t}>{t}</option>)}
-    </select></label>
-    <label>Last <select value={isKnown ? from : ''}
-      onChange={e => show(view, { from: e.currentTarget.value, to: 'now' })}>
-      {!isKnown && <option value="" disabled>a chosen range</option>}
-      {RANGES.map(([value, word]) =>
-        <option key={value} value={value}>{word}</option>)}
-    </select></label>
-    {trend && <Dates key={trend.from + trend.to} trend={trend}
-      choose={(a, b) => between(view, a, b)} />}
-    {!isKnown && <button type="button" title="A range three times as long"
-      onClick={() => wider(view)}>Zoom out</button>}
-    <Only view={view} />
-    {trend && <Before view={view} trend={trend} />}
-    {type === 'goroutine' && last && <a class="button"
-      href={toResult(last.id) + '/threads'}>Stacks</a>}
-    <Share find={() => get<{ flameGraphUrl: string }>(
-      `${PROFILING}/merge?${asked(view)}&top=1`).then(m => m.flameGraphUrl)} />
-    <a class="button" href={toSettings(service)}>Settings</a>
-    {caller.role !== 'viewer' && <ProfileNow service={service} type={type} />}
+    <div class="range">
+      <label>Type <select value={type}
+        onChange={e => show(view, { type: e.currentTarget.value })}>
+        {(types.data ?? [type]).map(t => <option key={t}>{t}</option>)}
+      </select></label>
+      <label>Last <select value={isKnown ? from : ''}
+        onChange={e => show(view, { from: e.currentTarget.value, to: 'now' })}>
+        {!isKnown && <option value="" disabled>a chosen range</option>}
+        {RANGES.map(([value, word]) =>
+          <option key={value} value={value}>{word}</option>)}
+      </select></label>
+      {trend && <Dates key={from + until} trend={trend}
+        choose={(a, b) => between(view, a, b)} />}
+      {!isKnown && <button type="button" title="A range three times as long"
+        onClick={() => wider(view)}>Zoom out</button>}
+      <Only view={view} />
+      {trend && <Before view={view} trend={trend} />}
+      {type === 'goroutine' && last && <a class="button"
+        href={toResult(last.id) + '/threads'}>Stacks</a>}
+      <Share find={() => get<{ flameGraphUrl: string }>(
+        `${PROFILING}/merge?${asked(view)}&top=1`).then(m =>
+        m.flameGraphUrl)} />
+      <a class="button" href={toSettings(service)}>Settings</a>
+      {caller.role !== 'viewer' && <ProfileNow service={service} type={type} />}
+    </div>
   </div>;
 }
 

@@ -38,15 +38,20 @@ async function load(service: string, type: string, signal: AbortSignal) {
 }
 
 const NAMED = { capture: ({ durationSeconds: n }: Result) =>
-  `capture of ${n} s`, trigger: ({ labels }: Result) =>
+  n > 0 ? `capture of ${n} s` : 'capture', trigger: ({ labels }: Result) =>
   `trigger ${labels.trigger} fired` };
+
+/* Captures of one moment are told apart by where they were taken. */
+const whereIs = (captures: Result[]) => new Set(captures.map(r => r.host)).size
+  > 1 ? ({ host }: Result) => host && ` on ${host}` : () => '';
 
 function marksOf(captures: Result[], { baselines, restarts }:
   Awaited<ReturnType<typeof load>>) {
+  const where = whereIs(captures);
   const marks: Mark[] = captures.map(result => {
     const kind = result.labels.trigger ? 'trigger' : 'capture';
     return { at: Date.parse(result.startedAt), kind, result,
-      href: toResult(result.id), text: NAMED[kind](result) };
+      href: toResult(result.id), text: NAMED[kind](result) + where(result) };
   });
   for (const b of baselines) {
     const of = captures.find(r => r.id === b.sessionId);

@@ -5,6 +5,7 @@ import { to } from './route';
 export type Result = {
   id: string;
   service: string;
+  host: string; /* '' of an upload */
   profileType: string;
   status: 'running' | 'completed' | 'failed';
   phase: string;

@@ -84,9 +84,13 @@ function unqualified(name) {
 const JOINTS =
   /^.*(::(?![<{])|\.(?!cold|part|constprop|isra|llvm|lto_priv|\d+(\.|$)))(?=.)/;
 
+/* What a place without a name has after its file. */
+const OFFSET = /\+0x[0-9a-f]+$/;
+
 /*
  * At most max characters. Given up in this order: arguments, parameters,
- * directories, the middle of the scopes, all scopes, the end.
+ * directories, the middle of the scopes, all scopes, the end. An offset tells
+ * nothing without its file, of which the beginning stays.
  */
 function shorten(name, max) {
   if (name.length <= max) return name;
@@ -94,9 +98,11 @@ function shorten(name, max) {
   if (s.length > max) s = s.replace(/(?<!operator)\(…?\)[^:]*$/, '');
   if (s.length > max && !s.includes('::')) s = s.replace(/^.*\/(?=.)/, '');
   if (s.length <= max) return s;
-  const last = s.replace(JOINTS, '');
+  const [offset] = OFFSET.exec(s) ?? [];
+  const last = offset ?? s.replace(JOINTS, '');
   const room = max - 1 - last.length;
   if (room >= 4 && last !== s) return s.slice(0, room) + '…' + last;
+  if (offset) return s.slice(0, max - 1) + '…';
   return last.length <= max ? last : last.slice(0, max - 1) + '…';
 }
 

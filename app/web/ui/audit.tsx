@@ -1,4 +1,5 @@
 /* Who changed or profiled what, newest first, a page at a time. */
+import { Fragment } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { all, get } from './api';
 import { Empty, Failure, Head, Skeleton, Time } from './parts';
@@ -10,6 +11,10 @@ type Entries = { items: Entry[]; nextCursor: string | null };
 
 /* Only administrators may list keys; others see ids. */
 const NOBODY = new Map<string, string>();
+
+/* The words of an action, between which a line may end. */
+const broken = (action: string) => action.split(/(?=[A-Z])/).map((word, i) =>
+  <Fragment key={i}>{i > 0 && <wbr />}{word}</Fragment>);
 
 export default function Audit() {
   const [cursor, setCursor] = useState('');
@@ -38,7 +43,7 @@ export default function Audit() {
       <tbody>{data.items.map(e => <tr key={e.id}>
         <td><Time at={e.at} isExact /></td>
         <td title={e.actor}>{names.data?.get(e.actor) ?? e.actor}</td>
-        <td>{e.action}</td><td>{e.target}</td>
+        <td>{broken(e.action)}</td><td class="target">{e.target}</td>
         <td class="wide mono">{e.requestId}</td>
       </tr>)}</tbody>
     </table>

@@ -57,14 +57,14 @@ export function Keys() {
     </button>
     {isOpen && <dialog class="keys" ref={dialog} aria-labelledby="app-keys"
       onClose={() => setOpen(false)}>
-      <h2 id="app-keys">Keys</h2>
+      <div class="head"><h2 id="app-keys">Keys</h2>
+        <form method="dialog"><button>Close</button></form></div>
       <div class="key-sections">
         <List title="Everywhere" keys={EVERYWHERE} />
         {SECTIONS.filter(s => document.querySelector(s.of)).map(s =>
           <List key={s.title} {...s} />)}
         {hasFlame() && <FlameKeys />}
       </div>
-      <form method="dialog"><button>Close</button></form>
     </dialog>}
   </>;
 }

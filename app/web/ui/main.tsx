@@ -97,7 +97,8 @@ function Frame({ caller, isEntered, leave }: { caller: Caller;
       main.current!.focus();
     }}>Skip to the page</a>
     <Bar at={found?.page} caller={caller} leave={leave} />
-    <main id="page" class="page" ref={main} tabIndex={-1}>
+    <main id="page" class={found?.page.isWide ? 'page fills' : 'page'}
+      ref={main} tabIndex={-1}>
       {found ? <Loaded key={path} page={found.page}
         args={found.args} query={query} caller={caller} />
         : path && <Empty title="There is no such page">

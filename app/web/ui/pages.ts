@@ -1,7 +1,9 @@
 /*
  * The pages: pattern of the path, with names for its parts; the word in the
- * navigation, or none, and whether administrators alone see the word; and the
- * module that draws it, loaded when it is needed.
+ * navigation, or none, and whether administrators alone see the word; whether
+ * its pictures take all of the width, where that of other pages ends with what
+ * can be read at a glance; and the module that draws it, loaded when it is
+ * needed.
  */
 import type { ComponentType } from 'preact';
 import type { Caller } from './api';
@@ -15,18 +17,19 @@ export type Page = {
   pattern: string;
   word?: string;
   forAdmins?: boolean;
+  isWide?: boolean;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 };
 
 export const PAGES: Page[] = [
   { pattern: '/services', word: 'Services', load: () => import('./services') },
-  { pattern: '/p/:id', load: () => import('./capture') },
-  { pattern: '/p/:id/heat', load: () => import('./heat') },
+  { pattern: '/p/:id', isWide: true, load: () => import('./capture') },
+  { pattern: '/p/:id/heat', isWide: true, load: () => import('./heat') },
   { pattern: '/p/:id/threads', load: () => import('./threads') },
-  { pattern: '/s/:service', load: () => import('./explore') },
+  { pattern: '/s/:service', isWide: true, load: () => import('./explore') },
   { pattern: '/s/:service/settings', load: () => import('./settings') },
   { pattern: '/upload', word: 'Upload', load: () => import('./upload') },
-  { pattern: '/compare', load: () => import('./compare') },
+  { pattern: '/compare', isWide: true, load: () => import('./compare') },
   { pattern: '/access', word: 'Access', forAdmins: true,
     load: () => import('./access') },
   { pattern: '/system', word: 'System', load: () => import('./system') },

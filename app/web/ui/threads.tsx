@@ -214,16 +214,19 @@ function Counts({ result, word, over }:
     profileType: type, to: String(end), from: String(Math.max(end - DAY_MS,
       Math.min(end - LEAST_MS, first - 3e4))) });
   return range ? <Past key={String(range)} range={range} over={over}
-    word={word} choose={(from, until) => go(toService(service, { type,
-      from: String(Math.round(from)), to: String(Math.round(until)) }))} />
-    : <div class="chart waiting" />;
+    isLikely={before.data!.length > 1} word={word} choose={(from, until) =>
+      go(toService(service, { type, from: String(Math.round(from)),
+        to: String(Math.round(until)) }))} />
+    : null;
 }
 
 const lineOf = (trend: Trend): Line => trend.points.map(p => ({
   at: Date.parse(p.t), value: p.value }));
 
-function Past({ range, word, over, choose }: { range: URLSearchParams;
-  word: string; over: string; choose: (from: number, to: number) => void }) {
+/* isLikely: room is kept for the chart before its data is there. */
+function Past({ range, isLikely, word, over, choose }: {
+  range: URLSearchParams; isLikely: boolean; word: string; over: string;
+  choose: (from: number, to: number) => void }) {
   const path = `${PROFILING}/history/series?${range}`;
   const all = useData(path, signal => get<Trend>(path, signal));
   const part = useData(over && `${path} ${over}`, async signal => over
@@ -232,7 +235,7 @@ function Past({ range, word, over, choose }: { range: URLSearchParams;
   const line = useMemo(() => all.data && lineOf(all.data), [all.data]);
   /* One capture alone tells nothing of time. */
   if (all.error || all.data && all.data.profiles < 2) return null;
-  if (!line) return <div class="chart waiting" />;
+  if (!line) return isLikely ? <div class="chart waiting" /> : null;
   return <Chart line={line} within={part.data} name={shorten(over, 60)}
     from={Date.parse(all.data!.from)} to={Date.parse(all.data!.to)}
     format={count} label={word === 'thread' ? 'Threads' : 'Goroutines'}

@@ -134,7 +134,7 @@ const tests = {
   },
   async signing_in_needs_no_pointer() {
     const page = await visit('/ui/services');
-    await page.getByLabel('API key or JWT').waitFor();
+    await holds(page, page.getByLabel('API key or JWT'));
     await page.keyboard.insertText(KEY);
     await page.keyboard.press('Enter');
     await title(page, 'Services');
@@ -160,7 +160,7 @@ const tests = {
       await rows.first().waitFor();
       await holds(page, here);
     };
-    await page.getByLabel('API key or JWT').waitFor();
+    await holds(page, page.getByLabel('API key or JWT'));
     await page.keyboard.insertText(KEY);
     await press('Enter');
     await holds(page, page.getByRole('heading', { name: 'Services' }));

@@ -33,6 +33,11 @@ export function keepFocus(page: HTMLElement) {
     trail = path.slice(0, path.indexOf(page) + 1);
     isAwaited &&= e.target === page;
   }, { signal });
+  /* a click beside everything leaves the focus on purpose */
+  document.addEventListener('focusout', () => setTimeout(() => {
+    if (trail[0]?.isConnected && document.activeElement === document.body)
+      trail = [];
+  }), { signal });
   const watch = new MutationObserver(() => {
     const at = document.activeElement;
     if (isAwaited && at === page) {

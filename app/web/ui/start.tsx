@@ -43,8 +43,12 @@ async function foresee(service: string, signal: AbortSignal) {
     get<Target>(at, signal),
     all<{ host: string }>(at + '/processes', signal)]);
   const hosts = [...new Set(processes.map(p => p.host))].sort();
+  /* a service that was added just now may run unseen */
+  const { lookedAt } = processes.length > 0 ? { lookedAt: '' }
+    : await get<{ lookedAt: string | null }>(at + '/processes?limit=1', signal);
   return { match: toLines(of.match), lacks: of.unsupported, hosts,
-    isIdle: processes.length === 0 && !hasPagesOnly(of) };
+    isIdle: processes.length === 0 && lookedAt !== null &&
+      !hasPagesOnly(of) };
 }
 
 /* Told before a capture is begun: that it would fail, and what to do. */

@@ -284,15 +284,17 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
       } ${n === 1 ? one : many}`;
   }).join(', ');
   const done = marks.flatMap(({ kind, result: r }) => r && kind !== 'baseline'
-    && r.status === 'completed' ? r.id : []);
-  const before = ({ id }: Result): string | undefined =>
-    done[done.indexOf(id) - 1];
+    && r.status === 'completed' ? r : []);
+  const before = ({ id, host }: Result): string | undefined => {
+    const there = done.filter(r => r.host === host).map(r => r.id);
+    return there[there.indexOf(id) - 1];
+  };
   return <details class="captures">
     <summary>{told.charAt(0).toUpperCase() + told.slice(1)} in this range
     </summary>
     <table class="list"><thead><tr><th scope="col">Time</th>
       <th scope="col">What</th><th scope="col" class="number">Samples</th>
-      <th scope="col">Quality</th>
+      <th scope="col" class="wide">Quality</th>
       <th scope="col"><span class="unseen">Comparison</span></th></tr></thead>
       <tbody>{[...marks].reverse().map(({ at, href, text, result: r, kind }) =>
         <tr key={`${kind} ${at} ${href}`}>
@@ -301,7 +303,7 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
             : <Time at={iso(at)} isExact />}</th>
           <td>{r?.status === 'failed' ? 'capture' : text}</td>
           <td class="number">{r?.sampleCount.toLocaleString('en')}</td>
-          <td>{r && (r.status === 'completed' ? r.quality.verdict
+          <td class="wide">{r && (r.status === 'completed' ? r.quality.verdict
             : r.phase)}</td>
           <td>{r && before(r) && <a href={toCompare(before(r)!, r.id,
             { service: r.service, type: r.profileType })}>

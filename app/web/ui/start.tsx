@@ -143,7 +143,7 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
     {type === 'cpu' && <label>Samples per second
       <input {...number(fields.sampleRate)} value={rate}
         onInput={e => setRate(e.currentTarget.valueAsNumber)} /></label>}
-    {hosts.length > 1 && <label>Host
+    {hosts.length > 1 && <label class="long">Host
       <select value={host} onChange={e => setWanted(e.currentTarget.value)}>
         {hosts.map(h => <option key={h} value={h}>{h}</option>)}
         {hosts.length <= MOST_HOSTS && <option value={EVERYWHERE}>

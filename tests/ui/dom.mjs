@@ -1,5 +1,5 @@
 /*
- * Prints a page once it shows what it is asked for; fails when a minute passes
+ * Prints a page once it shows what it is asked for; fails when four minutes pass
  * without it, and prints what there is.
  *
  *	BROWSER=... NPM=... node dom.mjs ADDRESS PATTERN [WIDTH HEIGHT]
@@ -7,7 +7,7 @@
 import { createRequire } from 'node:module';
 const { chromium } = createRequire(process.env.NPM + '/')('playwright-core');
 
-const PATIENCE_MS = 60e3, AGAIN_MS = 50;
+const PATIENCE_MS = 240e3, AGAIN_MS = 50;
 const [address, pattern, width = 1280, height = 800] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: process.env.BROWSER,
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic',

@@ -6,7 +6,7 @@
 (() => {
   const report = document.getElementById('report');
   const pages = document.body.dataset.pages.split(' ');
-  const PATIENCE_MS = 9000;
+  const PATIENCE_MS = 60e3;
   let name, timer;
 
   function next() {

@@ -33,18 +33,17 @@ static struct wait_call calls[CALLS];
 static void
 fill_calls(void)
 {
-	for (int i = 0; i < CALLS; i++) {
-		const char *name =
-			seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, i);
-
-		calls[i].name = name ? name : "";
-	}
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		int at = seccomp_syscall_resolve_name(rows[i].name);
 
 		if (at >= 0 && at < CALLS) /* this machine has it */
 			calls[at] = rows[i];
 	}
+	for (int i = 0; i < CALLS; i++)
+		if (!calls[i].name)
+			calls[i].name = seccomp_syscall_resolve_num_arch(
+						SCMP_ARCH_NATIVE, i)
+			                        ?: "";
 }
 
 const struct wait_call *

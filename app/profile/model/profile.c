@@ -361,8 +361,8 @@ sample_room(struct profile *p, const struct sample *s)
 	if (!r)
 		r = ROOM(p, values, (uint64_t)p->nsamples * p->ntypes,
 		         p->ntypes);
-	if (!r)
-		r = ROOM(p, stack, p->nstack, s->nstack);
+	if (!r) /* a stack of no frames has an address, too */
+		r = ROOM(p, stack, p->nstack, s->nstack + 1);
 	if (!r)
 		r = ROOM(p, labels, p->nlabels, s->nlabels);
 	if (!r)

@@ -1,10 +1,12 @@
 /* Rules of whole libraries against what libdw reads from them. */
+#include "capture/unwind/cfi.h"
 #include "capture/unwind/unwind_table.h"
 
 #include "lib/test.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -178,4 +180,48 @@ TEST(rules_of_system_libraries_are_those_that_libdw_reads)
 }
 END
 
-SUITE("cfi_libdw", rules_of_system_libraries_are_those_that_libdw_reads)
+/* --- an entry written here ------------------------------------------------ */
+
+TEST(entries_whose_form_is_not_known_are_refused)
+{
+	static const struct {
+		char version;
+		const char *letters;
+		int rc;
+	} rows[] = {
+		{0, "", -EBADMSG}, {1, "", 0},        {2, "", -EBADMSG},
+		{3, "", 0},        {5, "", -EBADMSG}, {1, "x", -EBADMSG},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t n = strlen(rows[i].letters);
+		uint32_t lengths[] = {(uint32_t)(9 + n), 20};
+		uint64_t function[] = {0x1000, 0x10};
+		uint8_t bytes[64] = {0}, *p = bytes;
+		struct cfi_section s = {.bytes = {.bytes = bytes}};
+		struct cfi_entry e;
+		uint32_t back;
+
+		memcpy(p, &lengths[0], 4); /* then 0: a CIE */
+		p[8] = (uint8_t)rows[i].version;
+		memcpy(p + 9, rows[i].letters, n + 1);
+		p += 10 + n;
+		*p++ = 1;    /* code is aligned to 1, */
+		*p++ = 0x78; /* data to -8, */
+		*p++ = RA;
+		memcpy(p, &lengths[1], 4);
+		back = (uint32_t)(p + 4 - bytes);
+		memcpy(p + 4, &back, 4);
+		memcpy(p + 8, function, sizeof(function));
+		s.bytes.size = (size_t)(p + 24 - bytes);
+		ck_assert_msg(cfi_entry_read(&s, (size_t)(p - bytes), &e) ==
+		                      rows[i].rc,
+		              "row %zu", i);
+		if (!rows[i].rc)
+			ck_assert_uint_eq(e.end, 0x1010);
+	}
+}
+END
+
+SUITE("cfi_libdw", entries_whose_form_is_not_known_are_refused,
+      rules_of_system_libraries_are_those_that_libdw_reads)

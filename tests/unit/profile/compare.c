@@ -3,6 +3,7 @@
 #include "lib/folded.h"
 #include "lib/random.h"
 #include "lib/test.h"
+#include "profile/compare/stat.h"
 
 #include <math.h>
 #include <string.h>
@@ -511,10 +512,31 @@ TEST(memory_is_counted_in_samples_of_its_period)
 }
 END
 
+/* By Welch and Satterthwaite: (v + w)^2 / (v^2 / f + w^2 / g). */
+TEST(freedom_of_a_sum_is_that_of_its_uncertain_terms)
+{
+	static const struct {
+		double v, f, w, g, freedom;
+	} rows[] = {
+		{1, 10, 1, 10, 20},
+		{1, 10, 0, STAT_EXACT, 10},
+		{0, STAT_EXACT, 1, 10, 10},
+		{1, 10, 1, STAT_EXACT, 40},
+		{1, STAT_EXACT, 1, STAT_EXACT, STAT_EXACT},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_double_eq_tol(
+			stat_welch(rows[i].v, rows[i].f, rows[i].w, rows[i].g),
+			rows[i].freedom, 1e-9);
+}
+END
+
 Suite *
 suite(void)
 {
 	const TTest *const once[] = {
+		freedom_of_a_sum_is_that_of_its_uncertain_terms,
 		the_other_way_round_regressions_are_improvements,
 		what_is_listed_keeps_the_promises_of_the_header,
 		too_few_samples_on_either_side_are_insufficient,

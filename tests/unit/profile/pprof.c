@@ -536,11 +536,52 @@ TEST(varints_past_64_bits_are_refused)
 }
 END
 
-SUITE("pprof", what_is_written_reads_back_the_same,
-      writing_again_gives_the_same_bytes, a_foreign_file_is_read,
-      equal_samples_of_a_file_stay_apart, every_cut_of_a_file_is_refused,
-      references_to_nothing_are_refused, a_line_without_a_function_is_refused,
-      an_id_used_twice_is_refused, a_sample_needs_one_value_for_each_type,
+TEST(a_field_is_told_of_whatever_its_form)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		int rc;
+	} rows[] = {
+		{"", 0, 0},
+		{"\x08\x05", 2, 1},
+		{"\x08\xff\x01", 3, 1},
+		{"\x12\x01x", 3, 1},
+		{"\x92\x01\x01x", 4, 1}, /* a key of two bytes */
+		{"\x12\x02x", 3, -EBADMSG},
+		{"\x19"
+	         "12345678",
+	         9, 1},
+		{"\x19"
+	         "1234567",
+	         8, -EBADMSG},
+		{"\x1d"
+	         "1234",
+	         5, 1},
+		{"\x1d"
+	         "123",
+	         4, -EBADMSG},
+		{"\x1b", 1, -EBADMSG}, /* a group */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const uint8_t *p = (const uint8_t *)rows[i].bytes;
+		struct wire w = {p, p + rows[i].n};
+		struct wire_field f;
+
+		ck_assert_msg(wire_next(&w, &f) == rows[i].rc, "row %zu", i);
+		if (rows[i].rc == 1)
+			ck_assert_int_eq(wire_next(&w, &f), 0);
+	}
+}
+END
+
+SUITE("pprof", a_field_is_told_of_whatever_its_form,
+      what_is_written_reads_back_the_same, writing_again_gives_the_same_bytes,
+      a_foreign_file_is_read, equal_samples_of_a_file_stay_apart,
+      every_cut_of_a_file_is_refused, references_to_nothing_are_refused,
+      a_line_without_a_function_is_refused, an_id_used_twice_is_refused,
+      a_sample_needs_one_value_for_each_type,
       values_may_not_be_shared_out_unevenly,
       the_string_table_starts_with_the_empty_string,
       a_stack_at_its_limit_is_read_and_one_past_is_not,

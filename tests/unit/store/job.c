@@ -399,6 +399,26 @@ TEST(a_store_call_that_fails_leaves_no_half_job)
 }
 END
 
+TEST(a_claim_that_the_store_fails_is_told_and_leaves_the_job)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	struct session_ask ask = test_ask();
+	char id[ID_MAX];
+	int n = 0, rc;
+
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, id), 0);
+	do {
+		db_fail_after(t.s.db, ++n);
+		rc = job_claim(&t.s, TEST_HOST, 1000, &j);
+	} while (rc == -EIO);
+	db_fail_after(t.s.db, 0);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_gt(n, 3);
+	ck_assert_str_eq(j.session, id);
+}
+END
+
 SUITE("job", an_accepted_job_waits_for_its_host,
       jobs_are_claimed_in_the_order_they_came,
       a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id,
@@ -413,4 +433,5 @@ SUITE("job", an_accepted_job_waits_for_its_host,
       leases_run_out_by_the_databases_clock, a_waiting_job_is_cancelled_at_once,
       a_running_session_has_the_samples_that_its_worker_last_told,
       a_running_job_learns_of_its_cancelling, counts_are_of_waiting_and_running,
-      a_store_call_that_fails_leaves_no_half_job)
+      a_store_call_that_fails_leaves_no_half_job,
+      a_claim_that_the_store_fails_is_told_and_leaves_the_job)

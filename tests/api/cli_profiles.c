@@ -350,6 +350,14 @@ TEST(what_a_service_costs_over_time_is_merged_and_listed)
 	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
 	         "samples per second; kept for 9 days.\n"
 	         "No worker of the service is alive.\n"},
+		{"continuous on svc --retention-days 8", 0,
+	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
+	         "samples per second; kept for 8 days.\n"
+	         "No worker of the service is alive.\n"},
+		{"continuous on svc --retention-days 9", 0,
+	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
+	         "samples per second; kept for 9 days.\n"
+	         "No worker of the service is alive.\n"},
 		{"continuous off svc", 0,
 	         "svc is not profiled all the time.\n"
 	         "When it is turned on: cpu, goroutine; CPU at 29 samples per "

@@ -121,6 +121,41 @@ TEST(without_a_timeline_samples_fill_the_duration)
 }
 END
 
+TEST(symbol_servers_are_asked_by_the_id_of_breakpad)
+{
+	static const struct {
+		const char *build_id, *breakpad;
+	} rows[] = {
+		{"000102030405060708090a0b0c0d0e0f10111213",
+	         "030201000504070608090A0B0C0D0E0F0"},
+		{"abcdef", "00EFCDAB0000000000000000000000000"},
+		{"", "000000000000000000000000000000000"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p =
+			profile_of("main;b@/lib/b.so 3\n");
+		json_t *j, *lib;
+
+		for (uint32_t k = 0; k < p->nmappings; k++)
+			ck_assert_int_eq(
+				profile_cstring(p, rows[i].build_id,
+			                        &p->mappings[k].build_id),
+				0);
+		j = written(p, NULL);
+		lib = at(j, "libs.0");
+		ck_assert_str_eq(json_string_value(at(lib, "breakpadId")),
+		                 rows[i].breakpad);
+		if (*rows[i].build_id)
+			ck_assert_str_eq(json_string_value(at(lib, "codeId")),
+			                 rows[i].build_id);
+		else
+			ck_assert(json_is_null(at(lib, "codeId")));
+		json_decref(j);
+	}
+}
+END
+
 TEST(inlined_functions_share_address_and_symbol)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main 1\nout 1\nin 1\n");
@@ -303,7 +338,8 @@ TEST(hostile_names_stay_text)
 }
 END
 
-SUITE("firefox", without_a_timeline_samples_fill_the_duration,
+SUITE("firefox", symbol_servers_are_asked_by_the_id_of_breakpad,
+      without_a_timeline_samples_fill_the_duration,
       inlined_functions_share_address_and_symbol,
       a_timeline_gives_threads_real_times_and_states,
       a_timeline_gives_markers_and_counters,

@@ -252,6 +252,48 @@ TEST(equal_samples_of_a_file_stay_apart)
 }
 END
 
+TEST(comments_are_counted_as_memory_and_kept_however_many)
+{
+	static const uint8_t forms[] = {WIRE_BYTES, WIRE_VARINT};
+	const uint32_t n = 50000;
+
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(MAX_BYTES);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PROFILE struct profile *p = NULL;
+		struct profile *none = NULL;
+		struct pprof_limits limits = {.bytes = MAX_BYTES, .memory = n};
+		size_t place = 0;
+
+		put_string(&b, "");
+		put_string(&b, "asked");
+		put_type(&b);
+		put_sample(&b, 0, 1);
+		if (forms[i] == WIRE_BYTES)
+			place = wire_open(&b, PROFILE_COMMENT);
+		for (uint32_t k = 0; k < n; k++) {
+			if (forms[i] == WIRE_VARINT)
+				wire_put_varint(&b, WIRE_KEY(PROFILE_COMMENT,
+				                             WIRE_VARINT));
+			wire_put_varint(&b, 1);
+		}
+		if (forms[i] == WIRE_BYTES)
+			wire_close(&b, place);
+		ck_assert_int_eq(
+			pprof_decode_within(b.p, b.len, &limits, &none, &why),
+			-E2BIG);
+		ck_assert_str_eq(buf_str(&why),
+		                 "the profile would take too much memory");
+		p = decoded(b.p, b.len);
+		ck_assert_uint_eq(p->ncomments, n);
+		for (uint32_t k = 0; k < n; k++)
+			ck_assert_uint_eq(p->comments[k], 1);
+		ck_assert_uint_eq(p->nsamples, 1);
+		ck_assert_int_eq(p->values[0], 1);
+	}
+}
+END
+
 TEST(every_cut_of_a_file_is_refused)
 {
 	CLEANUP_PROFILE struct profile *a = rich();
@@ -577,6 +619,7 @@ TEST(a_field_is_told_of_whatever_its_form)
 END
 
 SUITE("pprof", a_field_is_told_of_whatever_its_form,
+      comments_are_counted_as_memory_and_kept_however_many,
       what_is_written_reads_back_the_same, writing_again_gives_the_same_bytes,
       a_foreign_file_is_read, equal_samples_of_a_file_stay_apart,
       every_cut_of_a_file_is_refused, references_to_nothing_are_refused,

@@ -367,6 +367,39 @@ TEST(no_more_run_at_once_than_there_is_room_for)
 }
 END
 
+TEST(a_server_is_offered_the_version_of_http_that_answers_are_read_in)
+{
+	NEEDS_SANDBOX;
+	static const char both[] = "\2h2\10http/1.1"; /* of RFC 7301 */
+	CLEANUP_RIG struct rig r = rig("");
+	CLEANUP_FD int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CLEANUP_FD int client = -1;
+	struct sockaddr_in to = {.sin_family = AF_INET,
+	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(to);
+	struct fetch_ask ask = ask_for(&r, "");
+	struct fetch_answer answer;
+	char hello[4096];
+	ssize_t n;
+
+	ck_assert_int_eq(bind(server, (void *)&to, size), 0);
+	ck_assert_int_eq(listen(server, 1), 0);
+	ck_assert_int_eq(getsockname(server, (void *)&to, &size), 0);
+	snprintf(ask.url, sizeof(ask.url), "https://127.0.0.1:%d/",
+	         ntohs(to.sin_port));
+	ck_assert_int_eq(msg_send(r.socket, &ask, sizeof(ask), NULL, 0), 0);
+	client = accept(server, NULL, NULL);
+	n = read(client, hello, sizeof(hello));
+	ck_assert_int_gt(n, 0);
+	close_ptr(&client);
+	(void)hear(&r, &answer);
+	ck_assert_uint_ne(answer.error, FETCH_OK);
+	ck_assert_ptr_nonnull(
+		memmem(hello, (size_t)n, both + 3, strlen(both + 3)));
+	ck_assert_ptr_null(memmem(hello, (size_t)n, both, strlen(both)));
+}
+END
+
 TEST(a_port_that_nobody_listens_on_is_told_as_such)
 {
 	NEEDS_SANDBOX;
@@ -548,7 +581,9 @@ TEST(messages_of_other_shapes_are_passed_over)
 }
 END
 
-SUITE("fetcher", answers_are_told_whole_or_not_at_all,
+SUITE("fetcher",
+      a_server_is_offered_the_version_of_http_that_answers_are_read_in,
+      answers_are_told_whole_or_not_at_all,
       a_body_of_exactly_the_limit_is_taken,
       a_file_that_came_along_gets_the_body,
       a_debuginfod_server_is_asked_for_its_files_only,

@@ -3,6 +3,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/msg.h"
+#include "base/utf8.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -127,8 +128,42 @@ TEST(unexpected_descriptors_are_refused_and_closed)
 }
 END
 
-SUITE("base", ids_are_random_and_valid,
-      hostile_text_is_escaped_for_json_and_script, a_file_is_replaced_whole,
+/* Source: Unicode 15, table 3-7 */
+TEST(characters_are_those_of_unicode_whole_and_in_their_shortest_form)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} rows[] = {
+		{"a", 1},
+		{"\x80", 0},
+		{"\xc1\xbf", 0}, /* longer than it must be */
+		{"\xc2\x80", 2},
+		{"\xc2\x7f", 0},
+		{"\xc2", 0},
+		{"\xe0\x9f\x80", 0},
+		{"\xe0\xa0\x80", 3},
+		{"\xed\xa0\x80", 0}, /* a surrogate */
+		{"\xe2\x82\xac", 3},
+		{"\xe2\x82\x7f", 0},
+		{"\xe2\x82\xc0", 0},
+		{"\xe2\x82", 0},
+		{"\xf0\x90\x80\x80", 4},
+		{"\xf0\x90\x80(", 0},
+		{"\xf4\x8f\xbf\xbf", 4},
+		{"\xf4\x90\x80\x80", 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_msg(utf8_len((const unsigned char *)rows[i].bytes,
+		                       strlen(rows[i].bytes)) == rows[i].len,
+		              "row %zu", i);
+}
+END
+
+SUITE("base", characters_are_those_of_unicode_whole_and_in_their_shortest_form,
+      ids_are_random_and_valid, hostile_text_is_escaped_for_json_and_script,
+      a_file_is_replaced_whole,
       a_file_past_the_ceiling_is_refused_and_at_it_is_read,
       messages_carry_descriptors_and_their_true_length,
       unexpected_descriptors_are_refused_and_closed)

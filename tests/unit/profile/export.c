@@ -88,6 +88,23 @@ TEST(every_format_writes_any_profile_and_respects_the_ceiling)
 }
 END
 
+TEST(every_format_writes_a_stack_of_many_frames)
+{
+	CLEANUP_BUF struct buf folded = BUF_INIT(BUF_MAX_REPLY);
+
+	for (int i = 0; i < 400; i++)
+		buf_addf(&folded, "%sf%d", i ? ";" : "", i);
+	buf_puts(&folded, " 3\n");
+	for (size_t i = 0; i < nformats; i++) {
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+		ck_assert_int_eq(
+			write_as(formats[i].name, buf_str(&folded), &out), 0);
+		ck_assert_uint_gt(out.len, 0);
+	}
+}
+END
+
 TEST(folded_is_root_first_in_samples)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
@@ -548,8 +565,8 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 }
 END
 
-SUITE("export", formats_have_content_types_of_their_own,
-      formats_are_found_by_name_only,
+SUITE("export", every_format_writes_a_stack_of_many_frames,
+      formats_have_content_types_of_their_own, formats_are_found_by_name_only,
       json_tells_sources_quality_and_what_other_formats_there_are,
       columns_say_what_json_says, columns_may_be_negative,
       every_format_writes_any_profile_and_respects_the_ceiling,

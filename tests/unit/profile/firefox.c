@@ -116,6 +116,9 @@ TEST(without_a_timeline_samples_fill_the_duration)
 		"tracing-ms");
 	ck_assert_int_eq((int)number(j, "meta.preprocessedProfileVersion"), 57);
 	ck_assert_int_eq((int)number(j, "meta.stackwalk"), 1);
+	ck_assert_str_eq(
+		json_string_value(at(j, "meta.categories.0.subcategories.0")),
+		"Other");
 	ck_assert_int_eq((int)number(j, "meta.logicalCPUs"), 2);
 	json_decref(j);
 }

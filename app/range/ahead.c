@@ -19,7 +19,7 @@ struct slot {
 };
 
 struct ahead {
-	struct store files; /* without the database: threads read them */
+	struct store files; /* threads read these, if not in the database */
 	const struct range_part *parts;
 	size_t n;
 	pthread_t threads[MAX_THREADS];
@@ -107,12 +107,13 @@ ahead_new(const struct range *r, struct ahead **out)
 
 	if (!a)
 		return -ENOMEM;
-	a->files = range_files(r->store);
+	a->files = range_files(r->store, r->parts, r->n);
 	a->parts = r->parts;
 	a->n = r->n;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);
-	start(a);
+	if (!a->files.db)
+		start(a);
 	*out = a;
 	return 0;
 }

@@ -13,8 +13,8 @@
 
 struct ahead;
 
-/* The range and its parts are borrowed; without threads, profiles are made when
- * they are taken.
+/* The range and its parts are borrowed; without threads, or when a part lies in
+ * the database, profiles are made when they are taken.
  *   Errors   -ENOMEM */
 MUST_CHECK int ahead_new(const struct range *r, struct ahead **out);
 /* Waits for those that are being made. */

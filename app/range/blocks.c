@@ -187,7 +187,8 @@ make(struct store *s, const struct range_part *parts, size_t n, bool gauge,
      const struct tree *t, enum blocks_what what)
 {
 	CLEANUP_FREE struct blocks_part *of = outline(parts, n, gauge);
-	struct reading r = {range_files(s), parts, clock_mono_ns() + MAX_NS};
+	struct reading r = {range_files(s, parts, n), parts,
+	                    clock_mono_ns() + MAX_NS};
 	const struct blocks_parts all = {of, n, read_part, &r};
 	struct blocks *b = NULL;
 

@@ -354,11 +354,14 @@ range_part_is_empty(const struct range_part *p)
 }
 
 struct store
-range_files(const struct store *s)
+range_files(const struct store *s, const struct range_part *parts, size_t n)
 {
 	struct store files = *s;
 
 	files.db = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (!parts[i].window && !strcmp(parts[i].blob.store, BYTES_DB))
+			files.db = s->db;
 	return files;
 }
 

@@ -119,12 +119,14 @@ void range_parts_sort(struct range_part *parts, size_t n);
  * bytes. */
 bool range_part_is_empty(const struct range_part *p);
 /*
- * Reads the profile of a part that is not empty. Only files are read, so that
- * threads may call this: files is a store without its database.
+ * Reads the profile of a part that is not empty. Threads may call this at once
+ * where files has no database: only files and objects are read then.
  *   Shape    *why: one line when it is damaged
  */
 MUST_CHECK int
 range_part_read(const struct store *files, const struct range_part *p,
                 struct packed *out, struct buf *why);
-/* Returns the files of a store, for range_part_read(). */
-struct store range_files(const struct store *s);
+/* Returns what range_part_read() reads parts from: a store without its
+ * database, unless one of them lies there. */
+struct store range_files(const struct store *s, const struct range_part *parts,
+                         size_t n);

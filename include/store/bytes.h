@@ -33,8 +33,8 @@ struct piece {
 typedef int bytes_listed(void *arg, const char *name);
 
 /*
- * One kind of place for bytes. All its functions may be called by several
- * threads at once, but get() alone without s->db.
+ * One kind of place for bytes. Threads may call get() at once and without
+ * s->db, but for bytes in the database.
  */
 struct bytes_driver {
 	const char *store; /* as rows have it */
@@ -62,7 +62,7 @@ MUST_CHECK int bytes_put(struct store *s, const char *driver, const char *name,
                          const void *p, size_t n, int *out_hold);
 /*
  * Appends a piece of bytes to out, whose ceiling bounds it. Threads may call
- * this at once, and need no s->db for bytes in files.
+ * this at once, and need no s->db, but for bytes in the database.
  *
  *   Errors   -ENOTSUP, -ENOENT, -EBADMSG when the bytes are not as long as the
  * piece says or the name has no valid form, -E2BIG past out->max, -errno; what

@@ -7,23 +7,12 @@
 WORKER_CONF='lease = 2m'
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
-# Both workers see this machine. The second one's scope holds one program only,
-# so that the other is on the first host alone.
-install -m 755 "$STATE/bin/demo" "$STATE/bin/single"
-install -d -m 700 "$STATE/worker2"
-sed -e "s|^state_dir = .*|state_dir = $STATE/worker2\nhost = second|" \
-  -e "s|^exe = .*|exe = $STATE/bin/demo|" -e '/^units = /d; /^uids = /d' "$STATE/stoker.conf" >"$STATE/second.conf"
-background worker2 "$STATE/bin/stoker-worker" --config "$STATE/second.conf"
-background demo "$STATE/bin/demo"
-background single "$STATE/bin/single"
-leave() { process_stop worker2; process_stop single; e2e_stop; }
-trap leave EXIT
+. tests/lib/two_hosts.sh
 
 first=$(hostname)
 alive() { api GET /api/v1/workers | jq -e "[.items[] | select(.alive)] | length == $1"; }
 wait_for 15 alive 2 || { echo 'not ok two_workers_are_alive'; exit 1; }
 service both "$STATE/bin/demo" && service alone "$STATE/bin/single" || exit 1
-runs_on() { api GET "/api/v1/services/$1/processes" | jq -e "[.items[].host] | unique | length == $2"; }
 wait_for 15 runs_on both 2
 check a_service_is_seen_on_each_host equal "$(api GET /api/v1/services/both/processes | jq -c '[.items[].host] | unique')" \
   "$(jq -nc --arg f "$first" '[$f, "second"] | sort')"

@@ -1,0 +1,19 @@
+# Two hosts, each with a worker of its own, of a test that has begun: demo runs on
+# both, single on the first one alone.
+#
+#	. tests/lib/e2e.sh; e2e_start
+#	. tests/lib/two_hosts.sh
+#	runs_on SERVICE N	true once it runs on so many hosts
+
+# Both workers see this machine. The second one's scope holds one program only,
+# so that the other is on the first host alone.
+install -m 755 "$STATE/bin/demo" "$STATE/bin/single"
+install -d -m 700 "$STATE/worker2"
+sed -e "s|^state_dir = .*|state_dir = $STATE/worker2\nhost = second|" \
+  -e "s|^exe = .*|exe = $STATE/bin/demo|" -e '/^units = /d; /^uids = /d' "$STATE/stoker.conf" >"$STATE/second.conf"
+background worker2 "$STATE/bin/stoker-worker" --config "$STATE/second.conf"
+background demo "$STATE/bin/demo"
+background single "$STATE/bin/single"
+leave() { process_stop worker2; process_stop single; e2e_stop; }
+trap leave EXIT
+runs_on() { api GET "/api/v1/services/$1/processes" | jq -e "[.items[].host] | unique | length == $2"; }

@@ -105,6 +105,15 @@ struct holder {
 	uint32_t nrows; /* in use at the last look */
 };
 
+/* Returns when a process is looked at again: at ticks that all have in common,
+ * since rows are counted before each round. */
+static int64_t
+next_look(const struct probe_target *t)
+{
+	return (t->account.looked_ns + LOOK_NS + LOOK_NS / 2) / LOOK_NS *
+	       LOOK_NS;
+}
+
 static void
 stop(struct holder *h, uint32_t slot, enum inuse_state state)
 {
@@ -165,7 +174,7 @@ watch(struct holder *h, uint32_t slot)
 	t->links[0] = make_link(h, slot, true);
 	*s = (struct inuse_slot){.mean = FIRST_MEAN, .pid = t->of.pid};
 	probe_begin(&h->watch, slot, PROBE_CREDIT_NS);
-	t->next_ns = t->account.looked_ns + LOOK_NS;
+	t->next_ns = next_look(t);
 	__atomic_store_n(&s->state, INUSE_WATCHED, __ATOMIC_RELEASE);
 	if (t->links[0] >= 0)
 		t->links[1] = make_link(h, slot, false);
@@ -224,7 +233,7 @@ look_on(struct holder *h, uint32_t slot)
 		s->mean = mean_of(h, s->mean,
 		                  (double)look.bytes * NS_PER_S /
 		                          (double)look.ns);
-		t->next_ns = t->account.looked_ns + LOOK_NS;
+		t->next_ns = next_look(t);
 	}
 }
 

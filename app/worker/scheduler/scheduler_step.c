@@ -466,8 +466,8 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		report("store", rc);
 		return;
 	}
-	if (s->runs.failed) /* one of the checks may show the cause */
-		s->selftest.next_ns = 0;
+	if (s->runs.failed)
+		selftest_soon(&s->selftest, now_ns);
 	s->runs.failed = false;
 	report("self-test", selftest_step(&s->selftest, now_ns));
 	report("heartbeat", beat(s, now_ns));

@@ -606,13 +606,17 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 
 /* Runs one check, and logs its finding when the verdict changes. */
 static int
-run(struct selftest *t, const struct trial *trial, enum check c)
+run(struct selftest *t, const struct trial *trial, enum check c, int64_t now_ns)
 {
 	struct finding now = {0}, *before = &t->findings[c];
 	int rc = tries[c](trial, &now);
 
 	if (rc == -EPIPE)
 		return rc;
+	/* what this kernel does not have, it will not have in a minute */
+	t->due_ns[c] = now_ns + (now.verdict == FINE || rc == -EOPNOTSUPP
+	                                 ? SELFTEST_NS
+	                                 : SELFTEST_AGAIN_NS);
 	if (now.verdict != before->verdict && now.verdict != FINE)
 		log_warn("%s: %s%s%s", check_name(c), now.found, rc ? ": " : "",
 		         rc ? strerror(-rc) : "");
@@ -626,21 +630,31 @@ int
 selftest_step(struct selftest *t, int64_t now_ns)
 {
 	struct trial trial = {.of = t, .host = &t->host};
-	int64_t wait = SELFTEST_NS;
 	int rc = 0;
 
 	if (now_ns < t->next_ns)
 		return 0;
 	trial.facts = read_facts(*t->proc_fd);
+	t->next_ns = INT64_MAX;
 	for (int c = 0; c < CHECKS && !rc; c++) {
 		if (!tries[c])
 			continue;
-		rc = run(t, &trial, c);
-		if (t->findings[c].verdict != FINE)
-			wait = SELFTEST_AGAIN_NS;
+		if (now_ns >= t->due_ns[c])
+			rc = run(t, &trial, c, now_ns);
+		if (t->due_ns[c] < t->next_ns)
+			t->next_ns = t->due_ns[c];
 	}
-	t->next_ns = now_ns + wait;
 	return rc;
+}
+
+void
+selftest_soon(struct selftest *t, int64_t now_ns)
+{
+	if (t->hurried_ns && now_ns - t->hurried_ns < SELFTEST_SOON_NS)
+		return;
+	t->hurried_ns = now_ns;
+	t->next_ns = 0;
+	memset(t->due_ns, 0, sizeof(t->due_ns));
 }
 
 void

@@ -21,6 +21,7 @@
 
 struct opener {
 	int rc[HOST_OPS];     /* of each question */
+	int asked[HOST_OPS];  /* how often */
 	int rc_init;          /* of EXE about the first process */
 	const char *kallsyms; /* NULL: an empty file */
 };
@@ -29,11 +30,12 @@ static int
 ask_opener(void *arg, const struct host_ask *ask, struct host_reply *reply,
            int fds[HOST_MAX_FDS], size_t *nfds)
 {
-	const struct opener *o = arg;
+	struct opener *o = arg;
 	const char *text = o->kallsyms ? o->kallsyms : "";
 
 	*reply = (struct host_reply){.error = o->rc[ask->op]};
 	*nfds = 0;
+	o->asked[ask->op]++;
 	if (ask->op == HOST_EXE && ask->pid == OTHER_PID)
 		reply->error = o->rc_init;
 	if (ask->op == HOST_EXE_LINK)
@@ -132,7 +134,8 @@ expect(struct rig *r, enum check c, enum verdict v, const char *word)
 {
 	const struct finding *f = &r->t.findings[c];
 
-	r->t.next_ns = 0;
+	r->t.hurried_ns = 0;
+	selftest_soon(&r->t, 1);
 	ck_assert_int_eq(selftest_step(&r->t, 1), 0);
 	ck_assert_msg(f->verdict == v, "%s: %s", verdict_word(f->verdict),
 	              f->found);
@@ -164,6 +167,48 @@ TEST(what_fails_is_tried_again_with_each_heartbeat_until_it_works)
 	ck_assert_int_eq(r.t.findings[CHECK_FILES].verdict, BROKEN);
 	ck_assert_int_eq(selftest_step(&r.t, 1 + SELFTEST_AGAIN_NS), 0);
 	ck_assert_int_eq(r.t.findings[CHECK_FILES].verdict, FINE);
+}
+END
+
+TEST(a_check_that_fails_leaves_the_opener_alone_with_the_others)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_FILE] = -ENOSYS;
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(selftest_step(&r.t, 1 + i * SELFTEST_AGAIN_NS),
+		                 0);
+	ck_assert_int_eq(r.opener.asked[HOST_FILE], 20);
+	ck_assert_int_eq(r.opener.asked[HOST_WAITS], 1);
+	ck_assert_int_eq(r.opener.asked[HOST_FILTER], 1);
+}
+END
+
+TEST(what_the_kernel_lacks_is_not_tried_with_each_heartbeat)
+{
+	RIG(r);
+
+	r.opener.rc[HOST_ALLOCS] = -EOPNOTSUPP;
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(selftest_step(&r.t, 1 + i * SELFTEST_AGAIN_NS),
+		                 0);
+	ck_assert_int_eq(r.opener.asked[HOST_ALLOCS], 2); /* alloc, memory */
+	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_NS);
+	ck_assert_int_eq(selftest_step(&r.t, 1 + SELFTEST_NS), 0);
+	ck_assert_int_eq(r.opener.asked[HOST_ALLOCS], 4);
+}
+END
+
+TEST(captures_that_fail_have_all_checks_run_once_a_minute)
+{
+	RIG(r);
+	int64_t now_ns = 1;
+
+	for (int i = 0; i < 20; i++, now_ns += SELFTEST_SOON_NS / 4) {
+		selftest_soon(&r.t, now_ns);
+		ck_assert_int_eq(selftest_step(&r.t, now_ns), 0);
+	}
+	ck_assert_int_eq(r.opener.asked[HOST_WAITS], 5);
 }
 END
 
@@ -356,6 +401,9 @@ END
 
 SUITE("selftest", a_host_where_everything_works_is_fine_and_is_left_in_peace,
       what_fails_is_tried_again_with_each_heartbeat_until_it_works,
+      a_check_that_fails_leaves_the_opener_alone_with_the_others,
+      what_the_kernel_lacks_is_not_tried_with_each_heartbeat,
+      captures_that_fail_have_all_checks_run_once_a_minute,
       each_refusal_of_events_names_its_own_repair,
       a_cpu_that_is_offline_is_no_refusal,
       a_filter_that_is_refused_costs_more_and_breaks_nothing,

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "loop.h"
-#include "store/blob.h"
+#include "store/block.h"
 #include "store/quota.h"
 #include "store/s3.h"
 
@@ -31,7 +31,8 @@ static const char usage[] =
 	"usage: stoker-api [--config FILE] [--version] [--upkeep]\n"
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
 	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n"
-	"With --upkeep, drops bytes of deleted profiles from servers, and ends.\n";
+	"With --upkeep, drops bytes of deleted profiles from servers, and "
+        "ends.\n";
 
 /* Returns 0 to go on, 1 to exit with success, -1 with failure. */
 static int
@@ -144,6 +145,20 @@ drop_bytes(struct store *s, const char *driver)
 	return swept < 0 ? swept : 0;
 }
 
+/* Blocks that hosts sent, past their retention. */
+static int
+expire_blocks(struct store *s, const struct conf *conf)
+{
+	const struct window_keep keep = window_keep_of(conf);
+	int n, removed = 0, rc;
+
+	while ((n = block_expire(s, &keep)) > 0)
+		removed += n;
+	rc = n < 0 ? n : block_partitions(s);
+	log_info("removed %d blocks of hosts by age", removed);
+	return rc;
+}
+
 /* Upkeep of what lies on servers is not the worker's, which has no network. */
 static int
 upkeep(const struct conf *conf, struct buf *why)
@@ -156,7 +171,7 @@ upkeep(const struct conf *conf, struct buf *why)
 	rc = bytes_configure(&s, conf, why);
 	s.until_ns = clock_mono_ns() + UPKEEP_S * NS_PER_S;
 	if (!rc && db_is_remote(conf->store_database))
-		rc = drop_bytes(&s, BYTES_DB);
+		rc = expire_blocks(&s, conf) ?: drop_bytes(&s, BYTES_DB);
 	if (!rc && s.s3)
 		rc = drop_bytes(&s, BYTES_S3);
 	s3_free(s.s3);

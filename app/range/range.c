@@ -360,7 +360,9 @@ range_files(const struct store *s, const struct range_part *parts, size_t n)
 
 	files.db = NULL;
 	for (size_t i = 0; i < n; i++)
-		if (!parts[i].window && !strcmp(parts[i].blob.store, BYTES_DB))
+		if (!strcmp(parts[i].window ? parts[i].window->store
+		                            : parts[i].blob.store,
+		            BYTES_DB))
 			files.db = s->db;
 	return files;
 }

@@ -1,7 +1,7 @@
 #include "store/history.h"
 
 #include "store/db/cursor.h"
-#include "store/windows/window_private.h"
+#include "store/windows/window_runs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,6 +17,7 @@ history_windows(struct store *s, const char *series, enum window_level level,
                 int64_t from_ms, int64_t to_ms, struct page page,
                 struct window_list *out)
 {
+	struct run_want want;
 	struct cursor c;
 	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
 
@@ -24,15 +25,23 @@ history_windows(struct store *s, const char *series, enum window_level level,
 		return rc;
 	if (to_ms && c.ms > to_ms)
 		c = (struct cursor){.ms = to_ms};
+	want = (struct run_want){
+		.series = series,
+		.level = level,
+		.from_ms = from_ms,
+		.to_ms = c.ms,
+		.before = c.id,
+		.limit = page.limit,
+	};
 	if (level == HISTORY_TOP)
-		return window_rows(s, SQL_WINDOW_NEWEST_TOP,
-		                   ARGS(V(series), V(c.ms), V((char *)c.id),
-		                        V(from_ms), V(page.limit)),
-		                   out);
-	return window_rows(s, SQL_WINDOW_NEWEST,
-	                   ARGS(V(series), V((int64_t)level), V(c.ms),
-	                        V((char *)c.id), V(from_ms), V(page.limit)),
-	                   out);
+		return window_select(s, &want, SQL_WINDOW_NEWEST_TOP,
+		                     ARGS(V(series), V(c.ms), V((char *)c.id),
+		                          V(from_ms), V(page.limit)),
+		                     out);
+	return window_select(s, &want, SQL_WINDOW_NEWEST,
+	                     ARGS(V(series), V((int64_t)level), V(c.ms),
+	                          V((char *)c.id), V(from_ms), V(page.limit)),
+	                     out);
 }
 
 struct trend {
@@ -67,6 +76,17 @@ take(struct trend *t, struct window *w)
 	return 0;
 }
 
+static int
+children(struct trend *t, const struct window *w, struct window_list *out)
+{
+	if (*w->store)
+		return window_between(t->s, w->series,
+		                      (enum window_level)(w->level - 1),
+		                      w->start_ms, w->end_ms, out);
+	return window_rows(t->s, SQL_WINDOW_OF_PARENT,
+	                   ARGS(V(w->id), V(WINDOW_PLAN_MAX)), out);
+}
+
 /* Replaces a window by its children, unless some are gone already. */
 static int
 expand(struct trend *t, struct window *w)
@@ -77,8 +97,7 @@ expand(struct trend *t, struct window *w)
 
 	if (w->level <= (int64_t)t->level)
 		return take(t, w);
-	rc = window_rows(t->s, SQL_WINDOW_OF_PARENT,
-	                 ARGS(V(w->id), V(WINDOW_PLAN_MAX)), &l);
+	rc = children(t, w, &l);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < l.n; i++)
@@ -99,8 +118,16 @@ history_trend(struct store *s, const char *series, enum window_level level,
 	CLEANUP_WINDOWS struct window_list tops = {0};
 	struct trend t = {
 		.s = s, .level = level, .from_ms = from_ms, .to_ms = to_ms};
-	int rc = window_rows(
-		s, SQL_WINDOW_TOPS,
+	const struct run_want want = {
+		.series = series,
+		.level = HISTORY_TOP,
+		.from_ms = from_ms,
+		.to_ms = to_ms - 1,
+		.reach = true,
+		.limit = WINDOW_PLAN_MAX + 1,
+	};
+	int rc = window_select(
+		s, &want, SQL_WINDOW_TOPS,
 		ARGS(V(series), V(from_ms), V(to_ms), V(WINDOW_PLAN_MAX + 1)),
 		&tops);
 

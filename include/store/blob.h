@@ -16,8 +16,11 @@
 
 #include <sys/types.h>
 
+#define BLOB_PREFIX         "blob-"
+#define BLOB_BLOCK_PREFIX   "block-"
 #define BLOB_PPROF          "pprof"
 #define BLOB_TIMELINE       "timeline" /* profile/timeline.h */
+#define BLOB_BLOCK          "block"    /* store/block.h */
 #define BLOB_CHECKSUM_CHARS 65         /* SHA-256 in hexadecimal, and a NUL */
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)
 #define BLOB_MAX_RAW        ((size_t)512 << 20) /* of a profile, inflated */

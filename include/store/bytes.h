@@ -86,6 +86,10 @@ bytes_list(struct store *s, const char *driver, bytes_listed *fn, void *arg);
 /* True for the error of a place that does not answer, or refuses, rather than
  * of the bytes: they may be there later. */
 bool bytes_unreachable(int rc);
-/* True for a name that may be used, as blob_create() makes them: rows are not
- * trusted with paths. */
+/* True for a name that may be used, as bytes_name_new() makes them: rows are
+ * not trusted with paths. */
 bool bytes_name_valid(const char *name);
+/* Makes an id, and the name of its bytes, "ab/blob-ab….pb.gz"; prefix is that
+ * of a blob or a block. */
+void bytes_name_new(const char *prefix, char id[static ID_MAX],
+                    char out[static BYTES_NAME_MAX]);

@@ -35,6 +35,7 @@ struct store {
 	char *dir;
 	const char *bytes;        /* where new ones go (bytes.h); NULL: files */
 	struct s3 *s3;            /* an object store; NULL: none (s3.h) */
+	int64_t no_runs_ns;       /* until then there are no blocks of hosts */
 	int64_t until_ns;         /* of CLOCK_MONOTONIC: when waiting for it
 	                             ends; 0: never */
 	int profiles_fd;          /* directory of bytes in files */

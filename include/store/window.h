@@ -50,6 +50,10 @@ struct window {
 	int64_t value; /* total of the default value type */
 	int64_t start, length;
 	int64_t pinned;
+	/* For a window of a block (store/block.h), whose name is in segment,
+	 * the driver that has it, and its length. */
+	char store[8]; /* "": a segment of a host */
+	int64_t whole;
 };
 struct window_list {
 	struct window *items;
@@ -164,9 +168,8 @@ void ripe_list_done(struct ripe_list *l);
  *
  *   Shape    only rollups that ended before before_ms; at most max
  */
-MUST_CHECK int
-window_ripe(struct store *s, enum window_level level, int64_t before_ms,
-            int max, struct ripe_list *out);
+MUST_CHECK int window_ripe(struct store *s, enum window_level level,
+                           int64_t before_ms, int max, struct ripe_list *out);
 /* Lists the windows that a rollup would hold, in order of time. */
 MUST_CHECK int
 window_children(struct store *s, const struct ripe *r, enum window_level level,
@@ -222,6 +225,9 @@ struct window_keep {
 	int64_t level_ms[WINDOW_LEVELS];
 	int64_t all_ms;
 };
+
+/* That of the configuration. */
+struct window_keep window_keep_of(const struct conf *c);
 
 MUST_CHECK int
 window_pin(struct store *s, const char *tenant, const char *id, bool pinned);

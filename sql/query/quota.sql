@@ -7,6 +7,16 @@ SELECT COUNT(*) FROM service WHERE tenant = $1;
 -- name: quota_series
 SELECT COUNT(*) FROM series WHERE tenant = $1 AND host = 'ingest';
 
+-- Series of hosts are those of blocks; the worker of this store writes windows.
+-- name: quota_host_series
+SELECT COUNT(*) FROM series s
+WHERE s.tenant = $1 AND s.host IN
+  (SELECT c.host FROM block_cursor c WHERE c.tenant = $1);
+
+-- name: quota_host_bytes
+SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM block_usage
+WHERE tenant = $1;
+
 -- name: quota_tokens
 SELECT COUNT(*) FROM token
 WHERE default_tenant = $1 AND revoked_ms = 0
@@ -26,7 +36,9 @@ WHERE s.tenant = $1 AND b.deleted_ms = 0;
 -- name: quota_pins
 SELECT (SELECT COUNT(*) FROM session WHERE tenant = $1 AND pinned = 1) +
        (SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series
-        WHERE s.tenant = $1 AND w.pinned = 1);
+        WHERE s.tenant = $1 AND w.pinned = 1) +
+       (SELECT COUNT(*) FROM block_pin p JOIN block b ON b.id = p.block
+        WHERE b.tenant = $1);
 
 -- A clock that was set back leaves captures of the future, which do not count.
 -- name: quota_captures_per_hour

@@ -106,7 +106,8 @@ take(struct test_api *a, enum api_key key, enum quota q, int i)
 	}
 }
 
-/* A limit, and how much of it is free at first. */
+/* A limit, and how much of it is free at first. What hosts send is not among
+ * these requests: tests of the store hold it to its quotas. */
 static const struct {
 	const char *limit;
 	int free;
@@ -124,7 +125,7 @@ limited(enum quota q)
 	char text[128];
 
 	snprintf(text, sizeof(text), "[quota." TEST_TENANT "]\n%s = %s\n",
-	         conf_quotas[q].name, rows[q].limit);
+	         conf_quotas[q].name, rows[q].limit ?: "0");
 	return test_api(1, text);
 }
 
@@ -147,28 +148,33 @@ item(const struct client_reply *r, enum quota q)
 	return json_array_get(items, q);
 }
 
+static void
+exceed(enum quota q)
+{
+	CLEANUP_API struct test_api a = limited(q);
+	CLEANUP_REPLY struct client_reply r = {0}, list = {0};
+	const char *full = rows[q].free ? rows[q].limit : "0";
+
+	for (int i = 0; i < rows[q].free; i++)
+		assert_taken(&a, KEY_ADMIN, q, i);
+	r = take(&a, KEY_ADMIN, q, 10);
+	assert_error(&r, 403, "QuotaExceeded");
+	ck_assert_str_eq(reply_detail(&r, "quota"), conf_quotas[q].name);
+	ck_assert_str_eq(reply_detail(&r, "limit"), rows[q].limit);
+	ck_assert_str_eq(reply_detail(&r, "held"), full);
+	ck_assert_str_eq(reply_detail(&r, "freedBy"), conf_quotas[q].frees);
+	list = say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
+	ck_assert_int_eq(list.status, 200);
+	ck_assert_int_eq(
+		json_integer_value(json_object_get(item(&list, q), "held")),
+		atoi(full));
+}
+
 TEST(a_request_that_exceeds_a_quota_is_refused_and_told_what_helps)
 {
 	for (enum quota q = 0; q < QUOTAS; q++) {
-		CLEANUP_API struct test_api a = limited(q);
-		CLEANUP_REPLY struct client_reply r = {0}, list = {0};
-		const char *full = rows[q].free ? rows[q].limit : "0";
-
-		for (int i = 0; i < rows[q].free; i++)
-			assert_taken(&a, KEY_ADMIN, q, i);
-		r = take(&a, KEY_ADMIN, q, 10);
-		assert_error(&r, 403, "QuotaExceeded");
-		ck_assert_str_eq(reply_detail(&r, "quota"),
-		                 conf_quotas[q].name);
-		ck_assert_str_eq(reply_detail(&r, "limit"), rows[q].limit);
-		ck_assert_str_eq(reply_detail(&r, "held"), full);
-		ck_assert_str_eq(reply_detail(&r, "freedBy"),
-		                 conf_quotas[q].frees);
-		list = say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
-		ck_assert_int_eq(list.status, 200);
-		ck_assert_int_eq(json_integer_value(json_object_get(
-					 item(&list, q), "held")),
-		                 atoi(full));
+		if (rows[q].limit)
+			exceed(q);
 	}
 }
 END
@@ -182,7 +188,7 @@ TEST(a_quota_of_one_tenant_binds_no_other)
 		            "{\"name\":\"" TEST_SERVICE "\"}");
 
 		ck_assert_int_eq(made.status, 201);
-		if (q == QUOTA_captures_per_hour)
+		if (!rows[q].limit || q == QUOTA_captures_per_hour)
 			continue; /* nothing runs there */
 		for (int i = 0; i < 4; i++)
 			assert_taken(&a, KEY_OTHER, q, i);

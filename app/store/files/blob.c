@@ -9,11 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BLOB_PREFIX "blob-"
-#define SUFFIX      ".pb.gz"
-#define FOLDER_LEN  2 /* of "ab/blob-ab…" */
-#define NAME_TRIES  3
-#define ISIZE       4 /* bytes of it */
+#define NAME_TRIES 3
+#define ISIZE      4 /* bytes of it */
 
 void
 blob_close(struct blob_writer *w)
@@ -33,9 +30,9 @@ name_blob(const char *kind, const char *driver)
 
 	snprintf(b.kind, sizeof(b.kind), "%s", kind);
 	snprintf(b.store, sizeof(b.store), "%s", driver);
-	id_new(BLOB_PREFIX, b.id);
-	snprintf(b.name, sizeof(b.name), "%.*s/%s" SUFFIX, FOLDER_LEN,
-	         b.id + strlen(BLOB_PREFIX), b.id);
+	bytes_name_new(strcmp(kind, BLOB_BLOCK) != 0 ? BLOB_PREFIX
+	                                             : BLOB_BLOCK_PREFIX,
+	               b.id, b.name);
 	return b;
 }
 

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "store/bytes.h"
 #include "store/files/digest.h"
 #include "store/files/orphans.h"
 #include "window_private.h"
@@ -14,6 +15,7 @@
 #define NAME_TRIES 3
 
 static_assert(WINDOW_CHECKSUM == DIGEST_CHARS, "one checksum");
+static_assert(sizeof(((struct window *)0)->store) == BYTES_STORE, "one store");
 
 int
 segment_name(const char *id, char out[static SEGMENT_NAME])
@@ -108,24 +110,33 @@ segment_sync(struct segment *g)
 	return fdatasync(g->fd) ? -errno : 0;
 }
 
-int
-window_read(const struct store *s, const struct window *w, struct buf *out)
+static int
+read_segment(const struct store *s, const struct window *w, struct buf *out)
 {
-	char name[SEGMENT_NAME], checksum[DIGEST_CHARS];
+	char name[SEGMENT_NAME];
 	CLEANUP_FD int fd = -1;
-	size_t from = out->len;
 	int rc = segment_name(w->segment, name);
 
 	if (rc)
 		return rc;
-	if (w->start < 0 || w->length < 0 || w->length > WINDOW_MAX_BYTES)
-		return -EBADMSG;
 	fd = openat(s->segments_fd, name,
 	            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = fd_read_at(fd, w->start, w->length, out)
-	             ?: digest(out->p + from, (size_t)w->length, checksum);
+	return fd < 0 ? -errno : fd_read_at(fd, w->start, w->length, out);
+}
+
+int
+window_read(const struct store *s, const struct window *w, struct buf *out)
+{
+	const struct piece piece = {w->whole, w->start, w->length};
+	char checksum[DIGEST_CHARS];
+	size_t from = out->len;
+	int rc;
+
+	if (w->start < 0 || w->length < 0 || w->length > WINDOW_MAX_BYTES)
+		return -EBADMSG;
+	rc = *w->store ? bytes_get(s, w->store, w->segment, &piece, out)
+	               : read_segment(s, w, out);
+	rc = rc ?: digest(out->p + from, (size_t)w->length, checksum);
 	if (!rc && strcmp(checksum, w->checksum))
 		rc = -EBADMSG;
 	if (rc)

@@ -1,5 +1,5 @@
 #include "store/quota.h"
-#include "window_private.h"
+#include "window_runs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -123,14 +123,33 @@ series_list(struct store *s, const struct series_filter *f,
 	return 0;
 }
 
+static int
+get_of_run(struct store *s, const char *tenant, const char *id,
+           struct window *out, struct series *of)
+{
+	CLEANUP_WINDOW struct window w = {0};
+	int rc = run_window_get(s, tenant, id, &w)
+	                 ?: row_one(s->db, &type, of, SQL_SERIES_GET,
+	                            ARGS(V(w.series)));
+
+	if (rc)
+		return rc;
+	*out = w;
+	w = (struct window){0};
+	return 0;
+}
+
 int
 window_get(struct store *s, const char *tenant, const char *id,
            struct window *out, struct series *out_series)
 {
 	CLEANUP_SERIES struct series of = {0};
-	int rc = row_one(s->db, &type, &of, SQL_SERIES_OF_WINDOW,
-	                 ARGS(V(id), V(tenant)));
+	int rc;
 
+	if (run_window_is(id))
+		return get_of_run(s, tenant, id, out, out_series);
+	rc = row_one(s->db, &type, &of, SQL_SERIES_OF_WINDOW,
+	             ARGS(V(id), V(tenant)));
 	if (!rc)
 		rc = row_one(s->db, &window_type, out, SQL_WINDOW_GET,
 		             ARGS(V(id), V(tenant)));

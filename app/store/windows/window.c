@@ -1,78 +1,55 @@
-#include "base/clock.h"
-#include "window_private.h"
+#include "window_runs.h"
 
 #include <errno.h>
 #include <string.h>
 
-static const struct row_field window_fields[] = {
-	ROW_FIELD(window, id),           ROW_FIELD(window, series),
-	ROW_FIELD(window, parent),       ROW_FIELD(window, segment),
-	ROW_FIELD(window, checksum),     ROW_FIELD(window, level),
-	ROW_FIELD(window, start_ms),     ROW_FIELD(window, end_ms),
-	ROW_FIELD(window, duration_ms),  ROW_FIELD(window, windows),
-	ROW_FIELD(window, sample_count), ROW_FIELD(window, value),
-	ROW_FIELD(window, start),        ROW_FIELD(window, length),
-	ROW_FIELD(window, pinned),
-};
-const struct row_type window_type = ROW_TYPE(window, window_fields);
-
-void
-window_done(struct window *w)
-{
-	row_done(&window_type, w);
-}
-
-void
-window_list_done(struct window_list *l)
-{
-	row_free_all(&window_type, l->items, l->n);
-	*l = (struct window_list){0};
-}
-
-int64_t
-window_span_ms(enum window_level level)
-{
-	static const int64_t spans[WINDOW_LEVELS] = {
-		[WINDOW_MINUTE] = 60 * MS_PER_S,
-		[WINDOW_HOUR] = 3600 * MS_PER_S,
-		[WINDOW_DAY] = 86400 * MS_PER_S,
-	};
-
-	return spans[level];
-}
-
-int64_t
-window_floor(enum window_level level, int64_t ms)
-{
-	int64_t span = window_span_ms(level);
-
-	return span ? ms - (ms % span + span) % span : ms;
-}
-
 int
-window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,
-            struct window_list *out)
+window_select(struct store *s, const struct run_want *want, enum sql sql,
+              const struct db_value *v, size_t n, struct window_list *out)
 {
-	return ROW_LIST(s->db, &window_type, out, sql, v, n);
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int rc = window_rows(s, sql, v, n, &l) ?: window_add_runs(s, want, &l);
+
+	if (rc)
+		return rc;
+	*out = l;
+	l = (struct window_list){0};
+	return 0;
 }
 
 int
 window_between(struct store *s, const char *series, enum window_level level,
                int64_t from_ms, int64_t to_ms, struct window_list *out)
 {
-	return window_rows(s, SQL_WINDOW_BETWEEN,
-	                   ARGS(V(series), V((int64_t)level), V(from_ms),
-	                        V(to_ms), V(WINDOW_PLAN_MAX)),
-	                   out);
+	const struct run_want want = {
+		.series = series,
+		.level = level,
+		.from_ms = from_ms,
+		.to_ms = to_ms - 1,
+		.limit = WINDOW_PLAN_MAX,
+	};
+
+	return window_select(s, &want, SQL_WINDOW_BETWEEN,
+	                     ARGS(V(series), V((int64_t)level), V(from_ms),
+	                          V(to_ms), V(WINDOW_PLAN_MAX)),
+	                     out);
 }
 
 int
 window_find_ids(struct store *s, const char *tenant, const char *prefix,
                 struct window_list *out)
 {
-	return window_rows(s, SQL_WINDOW_FIND,
-	                   ARGS(V(prefix), V(tenant), V(WINDOW_FOUND_MAX)),
-	                   out);
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int rc = window_rows(s, SQL_WINDOW_FIND,
+	                     ARGS(V(prefix), V(tenant), V(WINDOW_FOUND_MAX)),
+	                     &l)
+	                 ?: run_window_find(s, tenant, prefix, &l);
+
+	if (rc)
+		return rc;
+	*out = l;
+	l = (struct window_list){0};
+	return 0;
 }
 
 /* --- writing -------------------------------------------------------------- */

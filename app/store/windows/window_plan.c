@@ -3,7 +3,7 @@
  * inside the range are used; each lower level fills what the level above left
  * at both ends, and in between adds the windows that have no parent yet.
  */
-#include "window_private.h"
+#include "window_runs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -57,14 +57,22 @@ add(struct plan *p, enum sql sql, enum window_level level, int64_t from_ms,
     int64_t to_ms)
 {
 	CLEANUP_WINDOWS struct window_list l = {0};
+	const struct run_want want = {
+		.series = p->series,
+		.level = level,
+		.from_ms = from_ms,
+		.to_ms = to_ms - 1,
+		.open = sql == SQL_WINDOW_OPEN_BETWEEN,
+		.limit = WINDOW_PLAN_MAX + 1,
+	};
 	int rc;
 
 	if (from_ms >= to_ms)
 		return 0;
-	rc = window_rows(p->s, sql,
-	                 ARGS(V(p->series), V((int64_t)level), V(from_ms),
-	                      V(to_ms), V(WINDOW_PLAN_MAX + 1)),
-	                 &l);
+	rc = window_select(p->s, &want, sql,
+	                   ARGS(V(p->series), V((int64_t)level), V(from_ms),
+	                        V(to_ms), V(WINDOW_PLAN_MAX + 1)),
+	                   &l);
 	if (rc)
 		return rc;
 	keep_inside(p, &l);

@@ -1,7 +1,8 @@
+#include "base/clock.h"
 #include "store/db/holding.h"
 #include "store/files/orphans.h"
 #include "store/quota.h"
-#include "window_private.h"
+#include "window_runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +16,16 @@
 static int
 pin(struct store *s, const char *tenant, const char *id, bool pinned)
 {
-	int n = db_run(s->db, SQL_WINDOW_PIN,
-	               ARGS(V((int64_t)pinned), V(id), V(tenant)));
+	int n, rc = 0;
 
-	if (n <= 0)
-		return n < 0 ? n : -ENOENT;
-	return pinned ? quota_check(s, tenant, QUOTA_pins, 1) : 0;
+	if (run_window_is(id)) {
+		rc = run_window_pin(s, tenant, id, pinned);
+	} else {
+		n = db_run(s->db, SQL_WINDOW_PIN,
+		           ARGS(V((int64_t)pinned), V(id), V(tenant)));
+		rc = n < 0 ? n : n ? 0 : -ENOENT;
+	}
+	return rc ?: pinned ? quota_check(s, tenant, QUOTA_pins, 1) : 0;
 }
 
 int
@@ -87,6 +92,20 @@ delete_by(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 		rc = store_begin(s) ?: store_end(s, delete_named(s, items, n));
 	row_free_all(&named_type, items, n);
 	return rc ? rc : (int)n;
+}
+
+struct window_keep
+window_keep_of(const struct conf *c)
+{
+	return (struct window_keep){
+		.level_ms = {[WINDOW_CAPTURED] = c->continuous_keep_windows *
+	                                         MS_PER_S,
+	                     [WINDOW_MINUTE] = c->continuous_keep_minutes *
+	                                       MS_PER_S,
+	                     [WINDOW_HOUR] = c->continuous_keep_hours *
+	                                     MS_PER_S},
+		.all_ms = c->store_max_age * MS_PER_S,
+	};
 }
 
 int

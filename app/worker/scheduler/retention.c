@@ -3,12 +3,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/audit.h"
+#include "store/block.h"
 #include "store/idempotency.h"
 #include "store/job.h"
 #include "store/quota.h"
 #include "store/survey.h"
 #include "store/trigger.h"
-#include "store/window.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,20 +35,13 @@ keep_up(struct store *s)
 static void
 trim_windows(struct store *s, const struct conf *conf)
 {
-	const struct window_keep keep = {
-		.level_ms = {[WINDOW_CAPTURED] = conf->continuous_keep_windows *
-	                                         MS_PER_S,
-	                     [WINDOW_MINUTE] = conf->continuous_keep_minutes *
-	                                       MS_PER_S,
-	                     [WINDOW_HOUR] = conf->continuous_keep_hours *
-	                                     MS_PER_S},
-		.all_ms = conf->store_max_age * MS_PER_S,
-	};
+	const struct window_keep keep = window_keep_of(conf);
 
 	report("windows removed by age", window_expire(s, &keep));
 	report("windows removed by size",
 	       window_shrink(s, conf->continuous_max_bytes));
 	report("places of windows given back", window_reap(s));
+	report("blocks of hosts removed by age", block_expire(s, &keep));
 }
 
 static void

@@ -2,7 +2,7 @@
 #include "store/quota.h"
 
 #include "lib/store.h"
-#include "store/blob.h"
+#include "store/block.h"
 #include "store/db/db_test.h"
 #include "store/token.h"
 #include "store/trigger.h"
@@ -13,10 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OTHER   "other"
-#define LIMIT   3 /* of each quota; a tenant has one service from the start */
-#define IDS     64
-#define HOUR_MS INT64_C(3600000)
+#define OTHER     "other"
+#define LIMIT     3 /* of each quota; a tenant has one service from the start */
+#define IDS       64
+#define HOUR_MS   INT64_C(3600000)
+#define MINUTE_MS INT64_C(60000)
 
 /* Identifiers of what was added, by the number it was added under. */
 static char ids[IDS][ID_MAX];
@@ -85,6 +86,63 @@ static int
 series_free(struct store *s, const char *tenant, int i)
 {
 	return service_delete(s, tenant, numbered("pushed", i));
+}
+
+/* Accepts a block of one byte, of a minute of a service, from a host. */
+static int
+send_block(struct store *s, const char *tenant, const char *service, int i)
+{
+	struct block_series series = {service, "cpu", "{}", 0, 1};
+	struct block_window w = {.start_ms = i * MINUTE_MS,
+	                         .end_ms = (i + 1) * MINUTE_MS,
+	                         .windows = 1,
+	                         .length = 1};
+	const struct block b = {
+		.tenant = tenant,
+		.tier = BLOCK_FRESH,
+		.start_ms = w.start_ms,
+		.end_ms = w.end_ms,
+		.series = &series,
+		.windows = &w,
+		.nseries = service ? 1 : 0,
+		.nwindows = service ? 1 : 0,
+	};
+	int64_t cursor_ms;
+
+	return block_accept(s, numbered("far", i), &b, "x", 1, &cursor_ms);
+}
+
+static int
+host_series_add(struct store *s, const char *tenant, int i)
+{
+	char service[32];
+	int rc;
+
+	snprintf(service, sizeof(service), "%s", numbered("sent", i));
+	rc = add_service(s, tenant, service);
+	ck_assert(!rc || rc == -EEXIST);
+	return send_block(s, tenant, service, i);
+}
+
+static int
+host_series_free(struct store *s, const char *tenant, int i)
+{
+	return service_delete(s, tenant, numbered("sent", i));
+}
+
+static int
+host_bytes_add(struct store *s, const char *tenant, int i)
+{
+	return send_block(s, tenant, NULL, i);
+}
+
+static int
+host_bytes_free(struct store *s, const char *tenant, int i)
+{
+	(void)tenant, (void)i;
+	ck_assert_int_gt(block_expire(s, &(struct window_keep){.all_ms = 1}),
+	                 0);
+	return 0;
 }
 
 static int

@@ -1,0 +1,45 @@
+/*
+ * The form of a block, and what those who make, read and keep blocks share.
+ *
+ * A block has the bytes of its windows, an entry for each window, the tenant
+ * and the series as texts, and an end that tells where these are:
+ *
+ *	entry    start_ms, end_ms, duration_ms, windows, sample_count, value,
+ *	         offset, length: 64 bits each; SHA-256
+ *	texts    the tenant; a series' service, type, labels and number of
+ *	         windows; each ends with a NUL
+ *	end      tier, series, windows, bytes of texts: 32 bits each; start_ms,
+ *	         end_ms, offset of the entries: 64 bits each; magic
+ *
+ * Numbers are little-endian.
+ */
+#pragma once
+
+#include "store/block.h"
+
+#include <assert.h>
+
+#define BLOCK_ENTRY     96 /* bytes of a window in the directory */
+#define BLOCK_MAGIC     "stoker-blocks 1\n"
+#define BLOCK_MAGIC_LEN (sizeof(BLOCK_MAGIC) - 1)
+#define BLOCK_NUMBERS   8 /* of an entry */
+#define BLOCK_DIGEST    32
+
+struct block_end {
+	uint32_t tier, series, windows, texts;
+	uint64_t start_ms, end_ms, entries;
+	char magic[BLOCK_MAGIC_LEN];
+};
+struct block_entry_bytes {
+	uint64_t numbers[BLOCK_NUMBERS];
+	unsigned char digest[BLOCK_DIGEST];
+};
+static_assert(sizeof(struct block_end) == 56, "no padding");
+static_assert(sizeof(struct block_entry_bytes) == BLOCK_ENTRY, "no padding");
+
+/* A block lies within one stretch of this length, counted from 1970. */
+int64_t block_range_ms(enum block_tier tier);
+/* True for a range that a block of the tier may tell of. */
+bool block_range_valid(enum block_tier tier, int64_t start_ms, int64_t end_ms);
+/* Reads an entry of the directory; nothing of it is verified. */
+void block_entry(const char *p, struct block_window *out);

@@ -1,0 +1,164 @@
+-- Blocks that hosts send, and their runs.
+
+-- name: block_insert
+INSERT INTO block (id, tenant, host, tier, start_ms, end_ms, windows, entries)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- Whoever moves the cursor has the time for itself; others change nothing.
+-- name: block_cursor_move
+INSERT INTO block_cursor (tenant, host, tier, end_ms)
+VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
+ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
+  WHERE block_cursor.end_ms <= CAST($5 AS BIGINT);
+
+-- name: block_cursor_get
+SELECT end_ms FROM block_cursor WHERE tenant = $1 AND host = $2 AND tier = $3;
+
+-- name: block_usage_add
+INSERT INTO block_usage (tenant, day_ms, tier, blocks, windows, bytes)
+VALUES ($1, CAST($2 AS BIGINT), CAST($3 AS BIGINT), 1, CAST($4 AS BIGINT),
+        CAST($5 AS BIGINT))
+ON CONFLICT (tenant, day_ms, tier) DO UPDATE SET
+  blocks = block_usage.blocks + 1,
+  windows = block_usage.windows + excluded.windows,
+  bytes = block_usage.bytes + excluded.bytes;
+
+-- name: block_usage_take
+UPDATE block_usage
+SET blocks = blocks - 1, windows = windows - CAST($1 AS BIGINT),
+    bytes = bytes - CAST($2 AS BIGINT)
+WHERE tenant = $3 AND day_ms = $4 AND tier = $5;
+
+-- name: block_usage_prune
+DELETE FROM block_usage WHERE blocks = 0;
+
+-- Columns of struct old_block, in its order.
+
+-- name: block_within
+SELECT k.id, k.tenant, k.tier, k.start_ms, k.windows, b.length
+FROM block k JOIN blob b ON b.id = k.id
+WHERE k.tenant = $1 AND k.host = $2 AND k.tier = $3
+  AND k.start_ms >= $4 AND k.start_ms < $5;
+
+-- The next tier has what it tells of, or it may never.
+-- name: block_expired
+SELECT k.id, k.tenant, k.tier, k.start_ms, k.windows, b.length
+FROM block k JOIN blob b ON b.id = k.id
+WHERE k.tier = $1 AND k.end_ms <= now_ms() - CAST($2 AS BIGINT)
+  AND NOT EXISTS (SELECT 1 FROM block_pin p WHERE p.block = k.id)
+  AND EXISTS (SELECT 1 FROM block_cursor c
+              WHERE c.tenant = k.tenant AND c.host = k.host
+                AND c.tier = k.tier + 1 AND c.end_ms >= k.end_ms)
+ORDER BY k.end_ms LIMIT 100;
+
+-- name: block_aged
+SELECT k.id, k.tenant, k.tier, k.start_ms, k.windows, b.length
+FROM block k JOIN blob b ON b.id = k.id
+WHERE k.tier = $1 AND k.end_ms <= now_ms() - CAST($2 AS BIGINT)
+  AND NOT EXISTS (SELECT 1 FROM block_pin p WHERE p.block = k.id)
+ORDER BY k.end_ms LIMIT 100;
+
+-- name: block_delete
+DELETE FROM block WHERE id = $1;
+
+-- name: run_insert
+INSERT INTO run (series, tier, start_ms, end_ms, block, first, n, duration_ms,
+                 windows, sample_count, value, start, length, checksum)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+
+-- name: run_delete
+DELETE FROM run WHERE block = $1;
+
+-- Minutes and hours go with the partition of their day; without a block they
+-- are not found.
+-- name: run_delete
+-- dialect: postgres
+DELETE FROM run WHERE block = $1 AND tier IN (0, 3);
+
+-- A service may keep its windows for a shorter time than the others.
+-- name: run_expired
+DELETE FROM run WHERE tier = $1 AND series IN (
+  SELECT s.id FROM series s
+    JOIN continuous c ON c.tenant = s.tenant AND c.service = s.service
+  WHERE c.retention_days > 0
+    AND run.end_ms <= now_ms() - c.retention_days * 86400000);
+
+-- name: run_any
+SELECT 1 FROM block LIMIT 1;
+
+-- Columns are those of struct run, in its order.
+
+-- name: run_between
+SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
+       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
+       r.n, r.start, r.length, b.length AS whole, k.entries,
+       (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
+FROM run r JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
+WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
+  AND r.start_ms <= CAST($4 AS BIGINT)
+ORDER BY r.start_ms LIMIT 20001;
+
+-- name: run_before
+SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
+       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
+       r.n, r.start, r.length, b.length AS whole, k.entries,
+       (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
+FROM run r JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
+WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
+  AND r.start_ms <= CAST($4 AS BIGINT)
+ORDER BY r.start_ms DESC LIMIT 20001;
+
+-- The run with the nth window of a block.
+-- name: run_of_window
+SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
+       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
+       r.n, r.start, r.length, b.length AS whole, k.entries,
+       (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
+FROM block k JOIN blob b ON b.id = k.id
+  JOIN run r ON r.block = k.id AND r.tier = k.tier
+  AND r.start_ms >= k.start_ms AND r.start_ms < k.end_ms
+WHERE k.id = $1 AND k.tenant = $2
+  AND r.first <= CAST($3 AS BIGINT) AND r.first + r.n > CAST($3 AS BIGINT);
+
+-- name: block_find
+SELECT id FROM block
+WHERE id BETWEEN $1 AND $1 || '{' AND tenant = $2
+ORDER BY id LIMIT CAST($3 AS BIGINT);
+
+-- name: block_find
+-- dialect: postgres
+SELECT id FROM block
+WHERE starts_with(id, $1) AND tenant = $2
+ORDER BY id LIMIT CAST($3 AS BIGINT);
+
+-- name: series_get
+SELECT id, tenant, service, type, host, labels, created_ms FROM series
+WHERE id = $1;
+
+-- name: block_pins
+SELECT nth FROM block_pin WHERE block = $1 ORDER BY nth;
+
+-- name: block_pin_put
+INSERT INTO block_pin (block, nth)
+SELECT id, CAST($1 AS BIGINT) FROM block
+WHERE id = $2 AND tenant = $3 AND windows > CAST($1 AS BIGINT)
+ON CONFLICT DO NOTHING;
+
+-- name: block_pin_drop
+DELETE FROM block_pin WHERE block = $1 AND nth = $2;
+
+-- Makes the partitions of a tier for today and the two days to come.
+-- name: run_days_make
+SELECT CAST(0 AS BIGINT);
+
+-- name: run_days_make
+-- dialect: postgres
+SELECT CAST(SUM(run_day_make(t.tier, now_ms() / 86400000 + d.day)) AS BIGINT)
+FROM (VALUES (1), (2)) AS t (tier), (VALUES (0), (1), (2)) AS d (day);
+
+-- name: run_days_drop
+SELECT CAST(0 AS BIGINT);
+
+-- name: run_days_drop
+-- dialect: postgres
+SELECT run_days_drop();

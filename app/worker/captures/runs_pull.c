@@ -141,12 +141,16 @@ runs_pull_ended(const struct run *v)
 /* --- reading ---------------------------------------------------------------
  */
 
+/* Copies a finisher's profile, which is not trusted to be as long as one can
+ * be. */
 static int
 copy_file(int from, int to)
 {
 	off_t at = 0;
 	off_t end = lseek(from, 0, SEEK_END);
 
+	if (end > BLOB_MAX_BYTES)
+		return -EFBIG;
 	if (end < 0 || ftruncate(to, 0) || lseek(to, 0, SEEK_SET))
 		return -errno;
 	while (at < end) {

@@ -252,15 +252,17 @@ copy_sum(struct segment *to, const struct rollup_row *row, int data,
 	return segment_append(to, p, (size_t)row->length, w);
 }
 
-/* Reads the row of each group that has one. */
+/* Reads the row of each group that has one, and no more rows than there are
+ * groups, however long the analyser made their file. */
 static void
 read_rows(int fd, struct rollup_row out[static ROLLUP_MAX_GROUPS])
 {
 	struct rollup_row row;
 
-	for (off_t at = 0;
-	     fd >= 0 && pread(fd, &row, sizeof(row), at) == sizeof(row);
-	     at += sizeof(row))
+	for (off_t i = 0; i < ROLLUP_MAX_GROUPS &&
+	                  pread(fd, &row, sizeof(row),
+	                        i * (off_t)sizeof(row)) == sizeof(row);
+	     i++)
 		if (row.group < ROLLUP_MAX_GROUPS)
 			out[row.group] = row;
 }

@@ -91,6 +91,8 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 	return rc;
 }
 
+/* Reads no more rows than there can be watches, however long the analyser made
+ * their file. */
 static int
 append_all(struct windows *w, struct found *out)
 {
@@ -98,9 +100,10 @@ append_all(struct windows *w, struct found *out)
 	struct window_row r;
 	int rc = 0;
 
-	for (off_t at = 0; out->n < MAX_ROWS && !rc &&
-	                   pread(w->rows, &r, sizeof(r), at) == sizeof(r);
-	     at += sizeof(r)) {
+	for (off_t i = 0;
+	     i < MAX_ROWS && !rc &&
+	     pread(w->rows, &r, sizeof(r), i * (off_t)sizeof(r)) == sizeof(r);
+	     i++) {
 		if (is_sound(&r, bytes))
 			rc = append(w, &r, out);
 		else {

@@ -77,9 +77,10 @@ is_asked(struct rig *r, int *out)
 	return got == sizeof(m) && m.type == MSG_ROLLUP && n == 1;
 }
 
-/* Answers with a sum of one group, in these bytes. */
+/* Answers with a sum of one group, in these bytes: the row at this place of a
+ * file of that length, 0 for no more than the row. */
 static void
-answer(struct rig *r, const char *sum)
+answer_at(struct rig *r, const char *sum, off_t place, off_t length)
 {
 	const struct msg_rolled m = {.type = MSG_ROLLED};
 	struct rollup_row row = {.length = strlen(sum)};
@@ -87,8 +88,38 @@ answer(struct rig *r, const char *sum)
 	int rows = memfd_create("rows", MFD_CLOEXEC);
 
 	ck_assert_int_eq(pwrite(data, sum, strlen(sum), 0), strlen(sum));
-	ck_assert_int_eq(pwrite(rows, &row, sizeof(row), 0), sizeof(row));
+	ck_assert_int_eq(
+		pwrite(rows, &row, sizeof(row), place * (off_t)sizeof(row)),
+		sizeof(row));
+	if (length)
+		ck_assert_int_eq(ftruncate(rows, length), 0);
 	rollup_take(&r->r, &m, data, rows);
+}
+
+static void
+answer(struct rig *r, const char *sum)
+{
+	answer_at(r, sum, 0, 0);
+}
+
+/* The windows of a minute that the one series has. */
+static void
+minutes_of(struct rig *r, struct window_list *out)
+{
+	CLEANUP_SERIES_LIST struct series_list of = {0};
+
+	ck_assert_int_eq(
+		series_list(&r->store.s,
+	                    &(struct series_filter){.tenant = TEST_TENANT,
+	                                            .service = "",
+	                                            .type = "",
+	                                            .host = ""},
+	                    &of),
+		0);
+	ck_assert_uint_eq(of.n, 1);
+	ck_assert_int_eq(window_between(&r->store.s, of.items[0].id,
+	                                WINDOW_MINUTE, T0, T0 + MINUTE, out),
+	                 0);
 }
 
 TEST(a_minute_is_added_up_when_its_last_windows_had_time_to_come)
@@ -109,7 +140,6 @@ TEST(a_sum_covers_what_its_windows_cover)
 {
 	CLEANUP_RIG struct rig r;
 	CLEANUP_WINDOWS struct window_list l = {0};
-	CLEANUP_SERIES_LIST struct series_list of = {0};
 	CLEANUP_FD int fd = -1;
 
 	rig_init(&r);
@@ -118,18 +148,7 @@ TEST(a_sum_covers_what_its_windows_cover)
 	step(&r, T0 + 2 * MINUTE);
 	ck_assert(is_asked(&r, &fd));
 	answer(&r, "sum");
-	ck_assert_int_eq(
-		series_list(&r.store.s,
-	                    &(struct series_filter){.tenant = TEST_TENANT,
-	                                            .service = "",
-	                                            .type = "",
-	                                            .host = ""},
-	                    &of),
-		0);
-	ck_assert_uint_eq(of.n, 1);
-	ck_assert_int_eq(window_between(&r.store.s, of.items[0].id,
-	                                WINDOW_MINUTE, T0, T0 + MINUTE, &l),
-	                 0);
+	minutes_of(&r, &l);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_int_eq(l.items[0].duration_ms, 5 * SECOND);
 	ck_assert_int_eq(l.items[0].end_ms, T0 + MINUTE);
@@ -139,5 +158,25 @@ TEST(a_sum_covers_what_its_windows_cover)
 }
 END
 
+/* The file has a sum in the last row that can be of a group, and nothing but
+ * rows of 0 after that. */
+TEST(no_more_sums_are_read_than_there_can_be_groups)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_WINDOWS struct window_list l = {0};
+	CLEANUP_FD int fd = -1;
+
+	rig_init(&r);
+	put(&r, T0, 10 * SECOND, "main 1\n");
+	step(&r, T0 + 2 * MINUTE);
+	ck_assert(is_asked(&r, &fd));
+	answer_at(&r, "sum", ROLLUP_MAX_GROUPS - 1, (off_t)1 << 40);
+	minutes_of(&r, &l);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].length, 3);
+}
+END
+
 SUITE("rollup", a_minute_is_added_up_when_its_last_windows_had_time_to_come,
-      a_sum_covers_what_its_windows_cover)
+      a_sum_covers_what_its_windows_cover,
+      no_more_sums_are_read_than_there_can_be_groups)

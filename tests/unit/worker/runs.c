@@ -352,6 +352,84 @@ TEST(an_answer_that_no_capture_waits_for_is_passed_on)
 }
 END
 
+/* Gives the scheduler the page that it asked the fetcher for. */
+static void
+give_page(struct rig *r, int fetcher)
+{
+	struct fetch_answer a = {.type = MSG_FETCHED, .status = 200};
+	struct fetch_ask asked;
+	int body = memfd_create("body", MFD_CLOEXEC);
+
+	ck_assert_int_eq(msg_recv(fetcher, &asked, sizeof(asked), NULL, NULL),
+	                 sizeof(asked));
+	a.id = asked.id;
+	ck_assert_int_eq(msg_send(fetcher, &a, sizeof(a), &body, 1), 0);
+	close(body);
+	ck_assert_int_eq(runs_fetched(&r->c), 0);
+}
+
+/* The profile that a finisher is to write. */
+static int
+hear_pull(struct rig *r)
+{
+	int fds[2];
+	size_t nfds = ARRAY_LEN(fds);
+	struct msg_pull m;
+
+	ck_assert_int_eq(msg_recv(r->analyser, &m, sizeof(m), fds, &nfds),
+	                 sizeof(m));
+	ck_assert_uint_eq(m.type, MSG_PULL);
+	ck_assert_uint_eq(nfds, ARRAY_LEN(fds));
+	close(fds[1]);
+	return fds[0];
+}
+
+/* Both sides of the bound on what a second page makes of a profile: a finisher
+ * that was taken over can make its file longer than any disk. */
+TEST(a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)
+{
+	static const struct {
+		int64_t bytes;
+		const char *status, *code;
+	} rows[] = {
+		{BLOB_MAX_BYTES + 1, SESSION_FAILED, "StoreFailure"},
+		{BLOB_MAX_BYTES << 20, SESSION_FAILED, "StoreFailure"},
+		{4096, SESSION_COMPLETED, ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct service of = {
+			.pprof_url = (char *)"http://127.0.0.1",
+			.allow = (char *)"{}"};
+		CLEANUP_RIG struct rig r;
+		const struct conf conf = {.fetch_goroutines = 100};
+		struct session_ask ask = test_ask();
+		struct job j;
+		int pair[2], fd;
+
+		rig_init(&r, 60);
+		ck_assert_int_eq(msg_pair(pair), 0);
+		r.c.fetcher = pair[1];
+		r.c.conf = &conf;
+		ask.type = "goroutine";
+		ck_assert_int_eq(job_enqueue(&r.store.s, &ask, TEST_HOST, r.id),
+		                 0);
+		test_claim(&r.store.s, &j);
+		ck_assert_int_eq(runs_pull(&r.c, &j, &of, r.now_ns), 0);
+		give_page(&r, pair[0]);
+		close(hear_pull(&r));
+		say_done(&r, 0, 0);
+		give_page(&r, pair[0]);
+		fd = hear_pull(&r);
+		ck_assert_int_eq(ftruncate(fd, rows[i].bytes), 0);
+		close(fd);
+		say_done(&r, 0, 0);
+		expect(&r, rows[i].status, *rows[i].code ? 0 : 7, rows[i].code);
+		close(pair[0]);
+	}
+}
+END
+
 SUITE("runs", each_type_is_asked_of_the_engine_that_has_it,
       an_answer_that_no_capture_waits_for_is_passed_on,
       each_type_that_the_recorder_samples_is_one_that_it_knows,
@@ -362,4 +440,5 @@ SUITE("runs", each_type_is_asked_of_the_engine_that_has_it,
       a_result_for_a_session_deleted_meanwhile_leaves_no_file,
       an_analyser_that_hangs_fails_the_capture,
       leases_are_renewed_while_it_runs,
-      a_store_that_fails_for_a_moment_costs_no_capture)
+      a_store_that_fails_for_a_moment_costs_no_capture,
+      a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)

@@ -5,6 +5,8 @@
 #include "store/continuous.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct rig {
 	struct test_store store;
@@ -81,4 +83,29 @@ TEST(a_service_of_the_same_name_has_a_watch_of_its_own)
 }
 END
 
-SUITE("watches", a_service_of_the_same_name_has_a_watch_of_its_own)
+/* The last row that is read is of the watch; none of the others is. */
+TEST(no_more_windows_are_read_than_there_can_be_watches)
+{
+	CLEANUP_RIG struct rig r;
+	const struct msg_windows m = {.type = MSG_WINDOWS};
+	struct window_row row = {.start_ms = 1000, .duration_ms = 1000};
+	int data = memfd_create("data", MFD_CLOEXEC);
+	int rows = memfd_create("rows", MFD_CLOEXEC);
+
+	rig_init(&r);
+	enable(&r, TEST_TENANT);
+	strcpy(row.id, watch_of(&r, TEST_TENANT)->id);
+	for (off_t i = WORKER_MAX_CAPTURES - 1; i <= WORKER_MAX_CAPTURES; i++)
+		ck_assert_int_eq(
+			pwrite(rows, &row, sizeof(row), i * (off_t)sizeof(row)),
+			sizeof(row));
+	ck_assert_int_eq(ftruncate(rows, (off_t)1 << 40), 0);
+	windows_take(&r.w, &m, data, rows, 1);
+	ck_assert_int_eq(r.w.counts.stored, 1);
+	ck_assert_int_eq(r.w.counts.dropped, WORKER_MAX_CAPTURES - 1);
+	ck_assert_int_eq(r.w.rows, -1);
+}
+END
+
+SUITE("watches", a_service_of_the_same_name_has_a_watch_of_its_own,
+      no_more_windows_are_read_than_there_can_be_watches)

@@ -1,5 +1,6 @@
 #include "store/window.h"
 #include "store/continuous.h"
+#include "store/history.h"
 
 #include "base/clock.h"
 #include "base/json_out.h"
@@ -732,7 +733,24 @@ TEST(the_state_that_a_host_told_is_read)
 }
 END
 
-SUITE("window", a_series_is_made_once,
+TEST(windows_after_no_place_are_refused)
+{
+	static const char *const bad[] = {"x", "-1.win-a", "5", "5.", "5.a b"};
+	CLEANUP_FIXTURE struct fixture f = fixture();
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CLEANUP_WINDOWS struct window_list l = {0};
+		struct page page = {.limit = 5, .cursor = bad[i]};
+
+		ck_assert_int_eq(history_windows(&f.t.s, f.series,
+		                                 WINDOW_CAPTURED, 0, 0, page,
+		                                 &l),
+		                 -EINVAL);
+	}
+}
+END
+
+SUITE("window", a_series_is_made_once, windows_after_no_place_are_refused,
       bytes_of_a_window_are_read_back_and_proven,
       a_row_names_no_file_but_a_segment,
       windows_of_a_service_that_is_gone_are_left_out,

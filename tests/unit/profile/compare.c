@@ -532,6 +532,37 @@ TEST(freedom_of_a_sum_is_that_of_its_uncertain_terms)
 }
 END
 
+static struct top_entry
+node_of(int64_t samples, uint32_t name)
+{
+	const int64_t ns = samples * FOLDED_PERIOD_NS;
+
+	return (struct top_entry){name, ns, ns, samples};
+}
+
+/* As functions are, by the dispersion that all of them have. */
+TEST(nodes_without_blocks_are_tested_by_their_samples)
+{
+	CLEANUP_COMPARED struct compared x =
+		compare_text("f 1000\ng 9000\n", "f 3000\ng 7000\n", 100, 100);
+	const struct compare_side base = {.tree = x.t[0], .seconds = 100};
+	const struct compare_side now = {.tree = x.t[1], .seconds = 100};
+	const struct compare_node nodes[] = {
+		{node_of(1000, 0), node_of(3000, 0)},
+		{node_of(9000, 1), node_of(7000, 1)},
+		{node_of(1000, 2), node_of(1001, 2)},
+	};
+	enum compare_change out[ARRAY_LEN(nodes)];
+
+	ck_assert_int_eq(
+		compare_nodes(x.c, &base, &now, nodes, ARRAY_LEN(nodes), out),
+		0);
+	ck_assert_int_eq(out[0], COMPARE_REGRESSION);
+	ck_assert_int_eq(out[1], COMPARE_IMPROVEMENT);
+	ck_assert_int_eq(out[2], COMPARE_UNCHANGED);
+}
+END
+
 Suite *
 suite(void)
 {
@@ -559,6 +590,7 @@ suite(void)
 	tcase_add_loop_test(c, a_change_that_matters_is_found, 0,
 	                    ARRAY_LEN(effects));
 	tcase_add_test(c, a_total_that_accounts_for_it_is_named);
+	tcase_add_test(c, nodes_without_blocks_are_tested_by_their_samples);
 	tcase_add_loop_test(c, verdicts_go_by_cost_per_second, 0,
 	                    ARRAY_LEN(verdicts));
 	tcase_add_loop_test(c, a_reason_is_a_sentence_with_figures, 0,

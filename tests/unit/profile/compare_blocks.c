@@ -7,6 +7,8 @@
 #include "profile/compare.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FUNCTIONS 40
@@ -427,6 +429,50 @@ TEST(others_of_the_base_tell_what_hours_differ_by)
 }
 END
 
+/* A capture of a minute with so many samples. */
+static struct tree *
+minute_of(int samples, struct profile **p)
+{
+	char folded[64];
+	struct tree *t;
+
+	snprintf(folded, sizeof(folded), "main;f %d\nmain %d\n", samples / 2,
+	         samples / 2);
+	*p = profile_of(folded);
+	(*p)->duration_ns = 60 * INT64_C(1000000000);
+	ck_assert_int_eq(tree_new(*p, 1, &t), 0);
+	return t;
+}
+
+/* Twice and eight times as much: the logarithms of totals, in those of 2, are
+ * 0, 1 and 3, whose variance is 7/3. */
+TEST(totals_of_captures_differ_by_their_variance_beyond_chance)
+{
+	static const int samples[] = {1000, 2000, 8000};
+	struct profile *p[ARRAY_LEN(samples)];
+	struct tree *t[ARRAY_LEN(samples)];
+	struct comparison *c;
+	struct capture base = {0}, now = {0};
+	double within;
+
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++)
+		t[i] = minute_of(samples[i], &p[i]);
+	base.t = now.t = t[0];
+	c = compare_among(&base, &now, COMPARE_BY_SHARE,
+	                  (const struct tree *const *)&t[1], 2);
+	within = c->base_total.dispersion / c->base_samples;
+	ck_assert_double_gt(within, 0);
+	ck_assert_double_eq_tol(c->between.dispersion,
+	                        7.0 / 3 * log(2) * log(2) - within, 1e-9);
+	ck_assert_double_eq(c->between.freedom, 2);
+	comparison_free(c);
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+		tree_free(t[i]);
+		profile_free(p[i]);
+	}
+}
+END
+
 TEST(others_that_do_not_differ_hide_little)
 {
 	int n;
@@ -543,6 +589,7 @@ suite(void)
 		the_interval_of_the_total_holds_it_in_most_captures,
 		others_of_the_base_tell_what_hours_differ_by,
 		others_that_do_not_differ_hide_little,
+		totals_of_captures_differ_by_their_variance_beyond_chance,
 		longer_phases_take_longer_blocks,
 		too_few_samples_make_no_blocks,
 		a_timeline_of_another_profile_makes_no_blocks,

@@ -4,6 +4,7 @@
  * On SQLite alone: it is backed up.
  */
 #include "lib/gateway.h"
+#include "store/worker.h"
 
 TEST(services_are_added_shown_replaced_and_removed)
 {
@@ -13,7 +14,7 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "svc   auto        exe=/bin/true\n"},
 		{"service add web --exe /opt/app/web --label team=core --kind "
 	         "go --host host1 --pprof-url http://127.0.0.1:6060/ "
-	         "--description 'the shop'",
+	         "--source endpoint --description 'the shop'",
 	         0, "web: created\n"},
 		{"service add web --exe /opt/app/web", 1,
 	         "stoker: service 'web' already exists (ServiceExists)\n"},
@@ -26,11 +27,14 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "match:       exe=/opt/app/web\n"
 	         "kind:        go\n"
 	         "host:        host1\n"
-	         "source:      auto\n"
+	         "source:      endpoint\n"
 	         "pprof pages: http://127.0.0.1:6060/\n"
 	         "labels:      team=core\n"
 	         "description: the shop\n"
-	         "added:       *Z\n"},
+	         "added:       *Z\n"
+	         "\n"
+	         "io: not now: io profiles of the service need another "
+	         "source\n*"},
 		{"service show svc --processes", 0,
 	         "name:        svc\n"
 	         "match:       exe=/bin/true\n"
@@ -88,6 +92,53 @@ TEST(services_are_added_shown_replaced_and_removed)
 	};
 
 	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+/* A process of svc, beside the one that is there, and whom captures are of. */
+TEST(whom_captures_are_of_is_told_in_a_sentence)
+{
+	static const struct {
+		int64_t all;
+		bool two; /* processes match */
+		const char *pattern;
+	} rows[] = {
+		{1, false, "*\nCaptures on host1 are of 1 process.\n"},
+		{2, false,
+	         "*\nCaptures on host1 are of 2 processes: 1 that matches and "
+	         "1 that descends*from*it.\n"},
+		{3, false,
+	         "*\nCaptures on host1 are of 3 processes: 1 that matches and "
+	         "2 that descend*from*it.\n"},
+		{3, true,
+	         "*\nCaptures on host1 are of 3 processes: 2 that match and 1 "
+	         "that descends*from*them.\n"},
+		{2, true, "*\nCaptures on host1 are of 2 processes.\n"},
+	};
+	const struct process second = {.host = TEST_HOST,
+	                               .tenant = TEST_TENANT,
+	                               .service = TEST_SERVICE,
+	                               .boot_id = "b",
+	                               .ordinal = 1,
+	                               .pid = 78,
+	                               .argv0 = "/bin/true",
+	                               .cmdline = "/bin/true"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_GATEWAY struct gateway g = gateway_start(&a);
+
+	test_looks(&a);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct process_tree tree = {.host = TEST_HOST,
+		                                  .tenant = TEST_TENANT,
+		                                  .service = TEST_SERVICE,
+		                                  .followed = rows[i].all};
+
+		if (rows[i].two)
+			ck_assert_int_eq(process_put(&a.store.s, &second), 0);
+		ck_assert_int_eq(process_tree_put(&a.store.s, &tree), 0);
+		gateway_shows(&g, "service show svc --processes", 0,
+		              rows[i].pattern);
+	}
 }
 END
 
@@ -412,6 +463,7 @@ TEST(a_store_is_backed_up_verified_and_restored)
 END
 
 SUITE_TIMEOUT("cli", 60, services_are_added_shown_replaced_and_removed,
+              whom_captures_are_of_is_told_in_a_sentence,
               triggers_keys_and_quotas_are_managed,
               what_was_typed_wrong_is_told, words_are_completed,
               commands_are_explained,

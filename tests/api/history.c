@@ -234,6 +234,28 @@ TEST(a_trend_has_a_point_for_each_step_and_nulls_for_gaps)
 }
 END
 
+/* Without the bytes of windows, what their rows say is still told. */
+TEST(a_trend_of_all_functions_is_told_by_rows_alone)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply all = {0}, f = {0};
+	char id[ID_MAX], path[128];
+
+	put(&a, T0, "main;f 3\n", id);
+	snprintf(path, sizeof(path), "%s/segments", a.store.dir);
+	test_remove(path);
+	all = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m",
+	          (long long)T0, (long long)(T0 + 60 * S));
+	f = get(&a,
+	        SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m"
+	               "&function=f",
+	        (long long)T0, (long long)(T0 + 60 * S));
+	ck_assert_int_ne(f.status, 200);
+	ck_assert_uint_eq(count(&all, "points"), 1);
+	ck_assert_double_eq(at(&all, 0, "value"), 3e7);
+}
+END
+
 TEST(a_trend_is_the_same_from_rollups)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -457,6 +479,7 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       an_upload_is_where_its_own_time_is, history_pages_hold_every_item_once,
       auto_lists_each_time_once, labels_choose_sessions_and_windows,
       a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
+      a_trend_of_all_functions_is_told_by_rows_alone,
       a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
       a_trend_of_a_range_without_windows_is_of_sessions,
       a_session_of_unknown_duration_has_a_value_and_no_rate,

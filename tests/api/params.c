@@ -100,6 +100,38 @@ TEST(every_text_refuses_what_is_past_its_length)
 }
 END
 
+TEST(a_label_has_a_name_and_its_value_may_be_empty)
+{
+	static const struct {
+		int key, value; /* bytes */
+		int status;
+	} rows[] = {
+		{0, 1, 400},  {1, 0, 201},   {63, 200, 201},
+		{64, 1, 400}, {1, 201, 400},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		buf_addf(&body, "{\"name\":\"web%zu\",\"labels\":{\"", i);
+		for (int k = 0; k < rows[i].key; k++)
+			buf_putc(&body, 'k');
+		buf_puts(&body, "\":\"");
+		for (int k = 0; k < rows[i].value; k++)
+			buf_putc(&body, 'v');
+		buf_puts(&body, "\"}}");
+		r = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                         .method = "POST",
+		                         .path = "/api/v1/services",
+		                         .body = buf_str(&body)});
+		ck_assert_msg(r.status == rows[i].status, "row %zu: %d: %s", i,
+		              r.status, buf_str(&r.body));
+	}
+}
+END
+
 TEST(every_choice_refuses_other_words)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -142,4 +174,5 @@ SUITE_TIMEOUT("params", 60, every_required_field_is_missed_by_name,
               every_integer_refuses_what_is_past_its_bounds,
               every_text_refuses_what_is_past_its_length,
               every_choice_refuses_other_words,
+              a_label_has_a_name_and_its_value_may_be_empty,
               every_ill_formed_name_in_a_path_is_404)

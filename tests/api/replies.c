@@ -292,6 +292,26 @@ TEST(openapi_describes_every_route_and_every_parameter)
 }
 END
 
+TEST(openapi_names_the_headers_of_a_route)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply doc =
+		ask(&a, (struct ask){.path = "/openapi.json"});
+	const json_t *paths = json_object_get(doc.json, "paths");
+	const json_t *post = json_object_get(
+		json_object_get(json_object_get(paths, "/api/v1/services"),
+	                        "post"),
+		"parameters");
+	const json_t *tenant = named(post, "X-Tenant-ID");
+	const json_t *key = named(post, "Idempotency-Key");
+
+	ck_assert_str_eq(json_string_value(json_object_get(tenant, "in")),
+	                 "header");
+	ck_assert_str_eq(json_string_value(json_object_get(key, "in")),
+	                 "header");
+}
+END
+
 TEST(openapi_resolves_every_reference)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -412,6 +432,7 @@ SUITE_TIMEOUT("replies", 60,
               a_part_of_a_profile_begins_before_its_end,
               every_delete_answers_204_without_a_body,
               openapi_describes_every_route_and_every_parameter,
+              openapi_names_the_headers_of_a_route,
               openapi_resolves_every_reference,
               openapi_media_types_have_no_foreign_field,
               openapi_puts_every_operation_into_a_group_of_its_own,

@@ -274,10 +274,11 @@ static bool
 read_text(int fd, char *out, size_t size)
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, out, size - 1, 0);
+	bool is_read = n > 0;
 
-	out[n > 0 ? n : 0] = '\0';
+	out[is_read ? n : 0] = '\0';
 	out[strcspn(out, "\n")] = '\0';
-	return n > 0;
+	return is_read;
 }
 
 static int

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MINUTE (60 * MS_PER_S)
 #define HOUR   (60 * MINUTE)
@@ -256,7 +258,7 @@ some_time(struct fixture *f)
 	return ms - ms % round[random_below(&f->random, ARRAY_LEN(round))];
 }
 
-START_TEST(a_range_has_the_same_windows_at_the_centre)
+TEST(a_range_has_the_same_windows_at_the_centre)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 
@@ -268,9 +270,9 @@ START_TEST(a_range_has_the_same_windows_at_the_centre)
 		compare_plans(&f, a < b ? a : b, a < b ? b : a);
 	}
 }
-END_TEST
+END
 
-START_TEST(a_trend_has_the_same_windows_at_the_centre)
+TEST(a_trend_has_the_same_windows_at_the_centre)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	char here[ID_MAX], there[ID_MAX];
@@ -292,7 +294,7 @@ START_TEST(a_trend_has_the_same_windows_at_the_centre)
 		assert_same(&f, &a, &b);
 	}
 }
-END_TEST
+END
 
 /* All pages of a list. */
 static void
@@ -327,7 +329,7 @@ list(struct store *s, enum window_level level, int64_t from_ms, int64_t to_ms,
 	}
 }
 
-START_TEST(pages_of_windows_are_the_same_at_the_centre)
+TEST(pages_of_windows_are_the_same_at_the_centre)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 
@@ -344,9 +346,9 @@ START_TEST(pages_of_windows_are_the_same_at_the_centre)
 			assert_same(&f, &a, &b);
 		}
 }
-END_TEST
+END
 
-START_TEST(a_window_of_a_block_is_found_by_its_id_and_its_beginning)
+TEST(a_window_of_a_block_is_found_by_its_id_and_its_beginning)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_WINDOWS struct window_list l = {0}, found = {0}, none = {0};
@@ -384,7 +386,7 @@ START_TEST(a_window_of_a_block_is_found_by_its_id_and_its_beginning)
 	                 0);
 	ck_assert_uint_eq(none.n, 1);
 }
-END_TEST
+END
 
 /* --- what is sent again --------------------------------------------------- */
 
@@ -401,7 +403,7 @@ held(struct fixture *f, const char *what)
 	return atoll(text);
 }
 
-START_TEST(a_block_that_is_sent_again_is_not_counted_again)
+TEST(a_block_that_is_sent_again_is_not_counted_again)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	int64_t blocks, windows, bytes;
@@ -424,9 +426,59 @@ START_TEST(a_block_that_is_sent_again_is_not_counted_again)
 	ck_assert_int_eq(held(&f, "bytes"), bytes);
 	compare_plans(&f, 0, INT64_MAX / 2);
 }
-END_TEST
+END
 
-START_TEST(minutes_of_an_hour_take_the_place_of_fresh_ones)
+/* Sends the first hour by a connection of its own; leaves with 1 when it was
+ * the one to store it, 2 when another had. */
+static _Noreturn void
+race(const struct fixture *f, const struct buf *bytes)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct store s = test_store_again(&f->centre, false);
+	struct block b;
+	int64_t cursor_ms;
+	int rc = block_decode(bytes->p, bytes->len, &b, &why);
+
+	do
+		rc = block_accept(&s, FAR, &b, bytes->p, bytes->len,
+		                  &cursor_ms);
+	while (rc == -EBUSY);
+	_exit(!rc ? 1 : rc == -EALREADY ? 2 : 3);
+}
+
+TEST(of_two_that_send_a_block_at_once_one_has_it_stored)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	int stored = 0, late = 0;
+
+	for (int64_t at = f.from_ms; at < f.from_ms + 6 * HOUR; at += HOUR) {
+		CLEANUP_BUF struct buf b = BUF_INIT(BLOCK_MAX_BYTES);
+		pid_t pids[2];
+
+		if (block_of_windows(&f.host.s, TEST_TENANT, BLOCK_MINUTES, at,
+		                     at + HOUR, &b))
+			continue; /* an hour without windows */
+		for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+			pids[i] = fork();
+			ck_assert_int_ge(pids[i], 0);
+			if (!pids[i])
+				race(&f, &b);
+		}
+		for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+			int status;
+
+			ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+			stored += WEXITSTATUS(status) == 1;
+			late += WEXITSTATUS(status) == 2;
+		}
+	}
+	ck_assert_int_ge(stored, 5);
+	ck_assert_int_eq(late, stored);
+	ck_assert_int_eq(held(&f, "blocks"), stored);
+}
+END
+
+TEST(minutes_of_an_hour_take_the_place_of_fresh_ones)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	int64_t at = f.from_ms, cursor_ms;
@@ -449,9 +501,9 @@ START_TEST(minutes_of_an_hour_take_the_place_of_fresh_ones)
 	                 0);
 	ck_assert_int_eq(cursor_ms, at + HOUR);
 }
-END_TEST
+END
 
-START_TEST(a_block_that_the_centre_has_a_part_of_is_refused)
+TEST(a_block_that_the_centre_has_a_part_of_is_refused)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_BUF struct buf b = BUF_INIT(BLOCK_MAX_BYTES);
@@ -466,9 +518,9 @@ START_TEST(a_block_that_the_centre_has_a_part_of_is_refused)
 	ck_assert_int_eq(cursor_ms, at + 30 * MINUTE);
 	ck_assert_int_eq(held(&f, "blocks"), 1);
 }
-END_TEST
+END
 
-START_TEST(a_block_of_the_future_waits)
+TEST(a_block_of_the_future_waits)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_BUF struct buf bytes = BUF_INIT(BLOCK_MAX_BYTES);
@@ -487,9 +539,9 @@ START_TEST(a_block_of_the_future_waits)
 	ck_assert_int_lt(cursor_ms, b.end_ms);
 	ck_assert_int_eq(held(&f, "blocks"), 0);
 }
-END_TEST
+END
 
-START_TEST(windows_of_a_service_that_is_gone_are_left_out)
+TEST(windows_of_a_service_that_is_gone_are_left_out)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	char n[32];
@@ -500,9 +552,9 @@ START_TEST(windows_of_a_service_that_is_gone_are_left_out)
 	test_sql(&f.centre, "SELECT COUNT(*) FROM run", n, sizeof(n));
 	ck_assert_str_eq(n, "0");
 }
-END_TEST
+END
 
-START_TEST(blocks_stay_within_the_quotas_of_their_tenant)
+TEST(blocks_stay_within_the_quotas_of_their_tenant)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	struct conf conf = test_conf(f.centre.dir);
@@ -527,7 +579,7 @@ START_TEST(blocks_stay_within_the_quotas_of_their_tenant)
 		send_block(&f, BLOCK_MINUTES, f.from_ms, f.from_ms + HOUR), 0);
 	quota_enforce(&f.centre.s, NULL);
 }
-END_TEST
+END
 
 /* --- retention ------------------------------------------------------------ */
 
@@ -558,7 +610,7 @@ expire(struct fixture *f, const struct window_keep *keep)
 	ck_assert_int_eq(blob_sweep(&f->centre.s, driver), 0);
 }
 
-START_TEST(minutes_go_once_their_hour_is_there_and_old_enough)
+TEST(minutes_go_once_their_hour_is_there_and_old_enough)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_WINDOWS struct window_list l = {0};
@@ -589,9 +641,9 @@ START_TEST(minutes_go_once_their_hour_is_there_and_old_enough)
 	ck_assert_int_eq(held(&f, "blocks"), 0);
 	ck_assert_int_eq(held(&f, "bytes"), 0);
 }
-END_TEST
+END
 
-START_TEST(minutes_stay_as_long_as_no_hour_tells_of_them)
+TEST(minutes_stay_as_long_as_no_hour_tells_of_them)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	const struct window_keep keep = {.level_ms = {[WINDOW_MINUTE] = 1}};
@@ -605,9 +657,9 @@ START_TEST(minutes_stay_as_long_as_no_hour_tells_of_them)
 	expire(&f, &keep);
 	ck_assert_int_eq(blocks_of(&f, BLOCK_MINUTES), 0);
 }
-END_TEST
+END
 
-START_TEST(a_block_with_a_pinned_window_stays)
+TEST(a_block_with_a_pinned_window_stays)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_WINDOWS struct window_list l = {0}, after = {0};
@@ -637,10 +689,10 @@ START_TEST(a_block_with_a_pinned_window_stays)
 	expire(&f, &(struct window_keep){.all_ms = 1});
 	ck_assert_int_eq(held(&f, "blocks"), 0);
 }
-END_TEST
+END
 
 /* On PostgreSQL days of rows are dropped with their partition. */
-START_TEST(a_day_without_blocks_has_no_partition)
+TEST(a_day_without_blocks_has_no_partition)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	char sql[256], n[32];
@@ -673,11 +725,11 @@ START_TEST(a_day_without_blocks_has_no_partition)
 	test_sql(&f.centre, sql, n, sizeof(n));
 	ck_assert_str_ne(n, "0");
 }
-END_TEST
+END
 
 /* --- hostile bytes -------------------------------------------------------- */
 
-START_TEST(no_changed_byte_of_a_block_goes_unnoticed)
+TEST(no_changed_byte_of_a_block_goes_unnoticed)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_BUF struct buf b = BUF_INIT(BLOCK_MAX_BYTES);
@@ -706,9 +758,9 @@ START_TEST(no_changed_byte_of_a_block_goes_unnoticed)
 		ck_assert_int_lt(block_decode(b.p, n, &got, &why), 0);
 	}
 }
-END_TEST
+END
 
-START_TEST(a_block_of_another_range_is_not_made)
+TEST(a_block_of_another_range_is_not_made)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	CLEANUP_BUF struct buf b = BUF_INIT(BLOCK_MAX_BYTES);
@@ -737,13 +789,14 @@ START_TEST(a_block_of_another_range_is_not_made)
 	                                  at + MINUTE, &b),
 	                 -ENODATA);
 }
-END_TEST
+END
 
 SUITE("block", a_range_has_the_same_windows_at_the_centre,
       a_trend_has_the_same_windows_at_the_centre,
       pages_of_windows_are_the_same_at_the_centre,
       a_window_of_a_block_is_found_by_its_id_and_its_beginning,
       a_block_that_is_sent_again_is_not_counted_again,
+      of_two_that_send_a_block_at_once_one_has_it_stored,
       minutes_of_an_hour_take_the_place_of_fresh_ones,
       a_block_that_the_centre_has_a_part_of_is_refused,
       a_block_of_the_future_waits,

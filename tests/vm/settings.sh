@@ -10,6 +10,16 @@ check the_package_allows_sampling_on_this_kernel \
 check doctor_finds_nothing_broken doctor_is_content
 check samples_are_filtered_in_the_kernel doctor_says ok 'worker filter' 'dropped in the kernel'
 
+# Emulated CPUs take some thirty times as long for the same.
+used_ms() { in_machine systemctl show -P CPUUsageNSec stoker-worker | sed 's/......$//'; }
+idles() {
+  local before=$(used_ms)
+  sleep 60
+  local used=$(($(used_ms) - before))
+  echo "# an idle worker used $used ms of CPU in 60 s"
+  [ $used -lt 12000 ]
+}
+check a_worker_without_work_leaves_the_cpus_alone idles
 
 fix_of() { # check, which alternative
   cli --json doctor | jq -r --arg c "$1" '.[] | select(.check == $c) | .fix' |

@@ -44,7 +44,9 @@ check_key(struct call *c, const char *key)
 	default:
 		return fail_store(c, rc);
 	}
-	c->caller.who = who_parse(t.role);
+	c->caller.who = strcmp(t.role, TOKEN_WORKER) ? who_parse(t.role)
+	                                             : WHO_WORKER;
+	snprintf(c->caller.host, sizeof(c->caller.host), "%s", t.host);
 	snprintf(c->caller.id, sizeof(c->caller.id), "%s", t.id);
 	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
 	         t.default_tenant);
@@ -355,9 +357,10 @@ auth_check(struct call *c, struct jwt_keys *keys)
 		return check_link(c, signature);
 	if (check_bearer(c, keys))
 		return -1;
-	if (need < WHO_VIEWER)
+	if (need < WHO_WORKER)
 		need = WHO_VIEWER;
-	if (c->caller.who < need) {
+	if (c->caller.who < need ||
+	    (need == WHO_WORKER && c->caller.who != WHO_WORKER)) {
 		detail_text(c, "role", who_name(c->caller.who));
 		detail_text(c, "needed", who_name(need));
 		return fail(c, Forbidden, who_name(need));

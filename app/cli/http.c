@@ -114,6 +114,12 @@ set_up(struct http *h, const char *method, const char *url, struct reply *out,
 	curl_easy_setopt(c, CURLOPT_URL, url);
 	curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (h->ca_file)
+		curl_easy_setopt(c, CURLOPT_CAINFO, h->ca_file);
+	if (h->cert_file) {
+		curl_easy_setopt(c, CURLOPT_SSLCERT, h->cert_file);
+		curl_easy_setopt(c, CURLOPT_SSLKEY, h->cert_key_file);
+	}
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);

@@ -17,6 +17,9 @@ struct http {
 	const char *server; /* borrowed */
 	const char *tenant; /* borrowed; NULL: the token's default */
 	char *token;        /* owned; NULL: none */
+	/* PEM files: who vouches for the server, what is shown to it; borrowed,
+	 * NULL: what libcurl takes, and none */
+	const char *ca_file, *cert_file, *cert_key_file;
 	/* When set, ends a call with -EINTR once it is not 0. */
 	const volatile sig_atomic_t *stop;
 	/* When set, called every HTTP_TICK_MS while a reply is waited for. */

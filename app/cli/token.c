@@ -78,10 +78,29 @@ read_expiry(const char *text, int64_t *out_ms)
 	return 0;
 }
 
+/* As POST /api/v1/tokens does it. */
+static int
+check_join(struct token_ask *ask)
+{
+	int64_t now_ms = clock_wall_ms();
+
+	if (ask->host && !id_valid("", ask->host))
+		return usage_error("--host: '%s' is no name of a host",
+		                   ask->host);
+	if (!ask->expires_ms)
+		ask->expires_ms = now_ms + TOKEN_JOIN_MS;
+	if (ask->expires_ms > now_ms + TOKEN_JOIN_MAX_MS)
+		return usage_error("--expires: a key of the role join is "
+		                   "valid for a day at most");
+	return LEAVE_OK;
+}
+
 static int
 check_ask(const struct options *o, struct token_ask *ask)
 {
-	static const char *const roles[] = {"viewer", "operator", "admin"};
+	static const char *const roles[] = {"viewer", "operator", "admin",
+	                                    TOKEN_JOIN};
+	bool join;
 
 	ask->role = o->role ? o->role : roles[0];
 	ask->expires_ms = 0;
@@ -89,10 +108,16 @@ check_ask(const struct options *o, struct token_ask *ask)
 		return usage_error("--expires takes a time to come, such as "
 		                   "90d or 2027-01-31, not '%s'",
 		                   o->expires);
+	join = !strcmp(ask->role, TOKEN_JOIN);
+	if (o->host && !join)
+		return usage_error("--host goes with --role join");
+	ask->host = o->host;
+	if (join && check_join(ask))
+		return LEAVE_USAGE;
 	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
 		if (!strcmp(roles[i], ask->role))
 			return LEAVE_OK;
-	return usage_error("--role takes viewer, operator or admin");
+	return usage_error("--role takes viewer, operator, admin or join");
 }
 
 static json_t *
@@ -115,10 +140,10 @@ show_json(const struct token_ask *ask, const char *id, const char *key)
 	char expires[RFC3339_LEN];
 
 	clock_format(ask->expires_ms, expires);
-	j = json_pack("{ss ss ss so ss? ss}", "id", id, "name", ask->name,
-	              "role", ask->role, "tenants", list_of(ask->tenants),
-	              "expiresAt", ask->expires_ms ? expires : NULL, "key",
-	              key);
+	j = json_pack("{ss ss ss ss so ss? ss}", "id", id, "name", ask->name,
+	              "role", ask->role, "host", ask->host ? ask->host : "",
+	              "tenants", list_of(ask->tenants), "expiresAt",
+	              ask->expires_ms ? expires : NULL, "key", key);
 	return j ? print_json(j) : failed("a name is not UTF-8");
 }
 
@@ -167,6 +192,7 @@ cmd_token_list(struct cli *c)
 		{"ID", "id", LEFT, ID},
 		{"NAME", "name", LEFT, MIDDLE},
 		{"ROLE", "role", LEFT, PLAIN},
+		{"HOST", "host", LEFT, PLAIN},
 		{"CREATED", "createdAt", LEFT, TIME},
 		{"EXPIRES", "expiresAt", LEFT, TIME},
 		{"REVOKED", "revokedAt", LEFT, TIME},

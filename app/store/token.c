@@ -17,6 +17,7 @@ static const struct row_field fields[] = {
 	ROW_FIELD(token, role),
 	ROW_FIELD(token, tenants),
 	ROW_FIELD(token, default_tenant),
+	ROW_FIELD(token, host),
 	ROW_FIELD(token, created_ms),
 	ROW_FIELD(token, expires_ms),
 	ROW_FIELD(token, revoked_ms),
@@ -56,7 +57,7 @@ add(struct store *s, const struct token_ask *ask, const char *id,
 	int n = db_run(s->db, SQL_TOKEN_INSERT,
 	               ARGS(V(id), V(ask->name), V(hash), V(ask->role),
 	                    V(ask->tenants), V(ask->default_tenant),
-	                    V(ask->expires_ms)));
+	                    V(ask->expires_ms), V(ask->host ? ask->host : "")));
 
 	return n < 0 ? n : quota_check(s, ask->default_tenant, QUOTA_tokens, 1);
 }
@@ -123,6 +124,12 @@ int
 token_get(struct store *s, const char *id, struct token *out)
 {
 	return row_one(s->db, &type, out, SQL_TOKEN_BY_ID, ARGS(V(id)));
+}
+
+int
+token_of_host(struct store *s, const char *host, struct token_list *out)
+{
+	return ROW_LIST(s->db, &type, out, SQL_TOKEN_OF_HOST, ARGS(V(host)));
 }
 
 bool

@@ -103,7 +103,8 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 {
 	int n = db_run(s->db, SQL_WORKER_PUT,
 	               ARGS(V(w->host), V(w->boot_id), V(w->version), V(w->pid),
-	                    V(w->capabilities), V(lease_ms)));
+	                    V(w->capabilities), V(lease_ms),
+	                    V(w->tenants ? w->tenants : "*")));
 
 	return n < 0 ? n : 0;
 }
@@ -180,6 +181,19 @@ process_list_host(struct store *s, const char *host, struct process_list *out)
 {
 	return ROW_LIST(s->db, &process_type, out, SQL_PROCESS_LIST_HOST,
 	                ARGS(V(host)));
+}
+
+int
+agent_processes(struct store *s, const char *host, struct process_list *out)
+{
+	return ROW_LIST(s->db, &process_type, out, SQL_AGENT_PROCESSES,
+	                ARGS(V(host)));
+}
+
+int
+agent_trees(struct store *s, const char *host, struct process_tree_list *out)
+{
+	return ROW_LIST(s->db, &tree_type, out, SQL_AGENT_TREES, ARGS(V(host)));
 }
 
 int

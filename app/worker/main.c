@@ -6,6 +6,7 @@
 #include "once.h"
 #include "worker/analyser/analyser.h"
 #include "worker/captures/runs.h"
+#include "worker/courier/courier.h"
 #include "worker/fetcher/fetcher.h"
 #include "worker/opener/opener.h"
 #include "worker/scheduler/scheduler.h"
@@ -32,7 +33,8 @@ static const char usage[] =
 	"usage: stoker-worker [--config FILE]\n"
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
 	"                     [--rate HZ] [--config FILE]\n"
-	"                     [--type cpu|goroutine|memory|alloc|block|mutex|io]\n"
+	"                     [--type "
+        "cpu|goroutine|memory|alloc|block|mutex|io]\n"
 	"       stoker-worker --version | --help\n";
 
 static int
@@ -162,8 +164,8 @@ load_conf(const char *path, struct conf *conf)
 static int
 run_once(const struct conf *conf, struct options *o)
 {
-	struct opener_children children = {once_run, &o->once, -1, analyser_run,
-	                                   fetcher_run};
+	struct opener_children children = {once_run,     &o->once,    -1,
+	                                   analyser_run, fetcher_run, NULL};
 	CLEANUP_FD int fd =
 		open(o->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	int status;
@@ -190,8 +192,9 @@ run_scheduler(void *arg, const struct conf *conf,
 static int
 serve(const struct conf *conf)
 {
-	struct opener_children children = {run_scheduler, NULL, -1,
-	                                   analyser_run, fetcher_run};
+	struct opener_children children = {
+		run_scheduler, NULL,        -1,
+		analyser_run,  fetcher_run, courier_run};
 
 	return opener_run(conf, &children);
 }

@@ -35,6 +35,8 @@ struct env {
 	struct kept *kept; /* NULL: no results are kept */
 	struct link_keys links;
 	struct pushes pushes;
+	int64_t expired_ns; /* when jobs of silent workers were last ended, or
+	                       the process began */
 	struct finding store_finding; /* see checks.h */
 	int64_t store_tried_ns;       /* 0: not yet */
 };
@@ -49,6 +51,7 @@ struct caller {
 	char browser_session[ID_MAX]; /* of a cookie or link; "": neither */
 	const char *sign_in_link;     /* NULL: none was sent */
 	int64_t expires_ms; /* of token, cookie or a link's session; 0: never */
+	char host[CONF_HOST_MAX]; /* of a worker's key */
 };
 
 struct value {
@@ -108,6 +111,14 @@ param_json(const struct call *c, enum param p)
 	return c->values[p].json;
 }
 
+/*
+ * Reads a member of an object, or of one in a list, as its row of members.def
+ * has it: value, or the row's default where it is absent.
+ *   Errors   -1 with the reply
+ */
+MUST_CHECK int
+member_read(struct call *c, const char *object, const json_t *from,
+            const char *name, struct value *out);
 /* Gets the i-th KEY=VALUE of a MATCHES row, without the row's name; false when
  * there are no more. */
 bool param_match(const struct call *c, enum param p, size_t i,

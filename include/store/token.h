@@ -1,6 +1,9 @@
 /*
  * API keys. The key itself ("stk_" and 40 characters) is shown once; the
  * store has its SHA-256.
+ *
+ * A key of TOKEN_WORKER is of one host's worker. One of TOKEN_JOIN is no key:
+ * whoever has it may trade it for such a key, once.
  */
 #pragma once
 
@@ -11,10 +14,19 @@
 #define TOKEN_KEY_MAX    (2 * ID_MAX) /* 44 and a NUL are used */
 #define TOKEN_TOUCH_MS   60000        /* last_used_ms is at most this old */
 
+/* values of role, beside those of users */
+#define TOKEN_WORKER "worker"
+#define TOKEN_JOIN   "join"
+/* How long one of join is valid, and may be. */
+#define TOKEN_JOIN_MS     INT64_C(3600000)
+#define TOKEN_JOIN_MAX_MS INT64_C(86400000)
+
 struct token {
 	char *id, *name, *role;
 	char *tenants; /* words separated by spaces */
 	char *default_tenant;
+	char *host; /* of a worker; of a join: the only one that may use it; or
+	               "" */
 	int64_t created_ms;
 	int64_t expires_ms; /* 0: never */
 	int64_t revoked_ms; /* 0: valid */
@@ -33,6 +45,7 @@ struct token_list {
 struct token_ask {
 	const char *name, *role, *tenants, *default_tenant;
 	int64_t expires_ms; /* 0: never */
+	const char *host;   /* NULL: none */
 };
 
 void token_done(struct token *t);
@@ -48,6 +61,9 @@ token_create(struct store *s, const struct token_ask *ask,
  */
 MUST_CHECK int token_check(struct store *s, const char *key, struct token *out);
 MUST_CHECK int token_get(struct store *s, const char *id, struct token *out);
+/* Lists the valid keys of a host's worker. */
+MUST_CHECK int
+token_of_host(struct store *s, const char *host, struct token_list *out);
 /* True when all of a key's tenants are in a list of tenants, or that is "*". */
 bool token_is_within(const char *tenants, const char *within);
 /*

@@ -8,7 +8,9 @@
 struct worker {
 	char *host, *boot_id, *version, *capabilities;
 	int64_t pid, started_ms, heartbeat_ms, alive_until_ms;
-	int64_t alive; /* 1: it reported within its lease */
+	int64_t alive;       /* 1: it reported within its lease */
+	const char *tenants; /* of a heartbeat: whose captures it takes, words;
+	                        NULL: anybody's. Not read from rows */
 };
 struct worker_list {
 	struct worker *items;
@@ -61,8 +63,8 @@ void process_list_done(struct process_list *l);
 
 MUST_CHECK int worker_list(struct store *s, struct worker_list *out);
 /*
- * Lists hosts whose worker is alive and may profile a service: those first
- * where it runs, then by name; at most max.
+ * Lists hosts whose worker is alive and may profile a tenant's service: those
+ * first where it runs, then by name; at most max.
  *
  *   Shape    host is the only one that may be listed; "": any. The service runs
  *            where a process of it has that ordinal; -1: any
@@ -116,6 +118,11 @@ MUST_CHECK int worker_looked(struct store *s, const char *host, int64_t at_ms);
 /* Lists all rows of a host, by tenant, service and ordinal. */
 MUST_CHECK int
 process_list_host(struct store *s, const char *host, struct process_list *out);
+/* List a host's rows of services that are the centre's (agent.h). */
+MUST_CHECK int
+agent_processes(struct store *s, const char *host, struct process_list *out);
+MUST_CHECK int
+agent_trees(struct store *s, const char *host, struct process_tree_list *out);
 MUST_CHECK int process_put(struct store *s, const struct process *p);
 MUST_CHECK int process_remove(struct store *s, const struct process *p);
 /* Stores a row; -EEXIST when the service does not exist any more. */

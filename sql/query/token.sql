@@ -2,16 +2,16 @@
 
 -- name: token_insert
 INSERT INTO token (id, name, hash, role, tenants, default_tenant,
-                   created_ms, expires_ms, revoked_ms, last_used_ms)
-VALUES ($1, $2, $3, $4, $5, $6, now_ms(), $7, 0, 0);
+                   created_ms, expires_ms, revoked_ms, last_used_ms, host)
+VALUES ($1, $2, $3, $4, $5, $6, now_ms(), $7, 0, 0, $8);
 
 -- name: token_by_hash
-SELECT id, name, role, tenants, default_tenant,
+SELECT id, name, role, tenants, default_tenant, host,
        created_ms, expires_ms, revoked_ms, last_used_ms
 FROM token WHERE hash = $1;
 
 -- name: token_by_id
-SELECT id, name, role, tenants, default_tenant,
+SELECT id, name, role, tenants, default_tenant, host,
        created_ms, expires_ms, revoked_ms, last_used_ms
 FROM token WHERE id = $1;
 
@@ -19,7 +19,7 @@ FROM token WHERE id = $1;
 UPDATE token SET last_used_ms = now_ms() WHERE id = $1;
 
 -- name: token_list
-SELECT id, name, role, tenants, default_tenant,
+SELECT id, name, role, tenants, default_tenant, host,
        created_ms, expires_ms, revoked_ms, last_used_ms
 FROM token
 WHERE (created_ms, id) < (CAST($1 AS BIGINT), $2)
@@ -27,3 +27,9 @@ ORDER BY created_ms DESC, id DESC LIMIT CAST($3 AS BIGINT);
 
 -- name: token_revoke
 UPDATE token SET revoked_ms = now_ms() WHERE id = $1 AND revoked_ms = 0;
+
+-- Keys of a host's worker that are valid.
+-- name: token_of_host
+SELECT id, name, role, tenants, default_tenant, host,
+       created_ms, expires_ms, revoked_ms, last_used_ms
+FROM token WHERE host = $1 AND role = 'worker' AND revoked_ms = 0;

@@ -3,9 +3,9 @@
 
 -- name: worker_put
 INSERT INTO worker (host, boot_id, version, pid, capabilities,
-                    started_ms, heartbeat_ms, alive_until_ms)
+                    started_ms, heartbeat_ms, alive_until_ms, tenants)
 VALUES ($1, $2, $3, $4, $5, now_ms(), now_ms(),
-        now_ms() + CAST($6 AS BIGINT))
+        now_ms() + CAST($6 AS BIGINT), $7)
 ON CONFLICT (host) DO UPDATE SET
   started_ms = CASE
     WHEN worker.pid = excluded.pid AND worker.boot_id = excluded.boot_id
@@ -13,7 +13,7 @@ ON CONFLICT (host) DO UPDATE SET
   boot_id = excluded.boot_id, version = excluded.version,
   pid = excluded.pid, capabilities = excluded.capabilities,
   heartbeat_ms = excluded.heartbeat_ms,
-  alive_until_ms = excluded.alive_until_ms;
+  alive_until_ms = excluded.alive_until_ms, tenants = excluded.tenants;
 
 -- name: worker_list
 SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
@@ -21,7 +21,8 @@ SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
        CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END AS alive
 FROM worker ORDER BY host;
 
--- Columns of struct serving, in its order.
+-- Columns of struct serving, in its order. replace() tells, in words of both
+-- dialects, whether the tenant is one of the worker's.
 -- name: worker_serving
 SELECT w.host,
        CASE WHEN EXISTS (SELECT 1 FROM process p
@@ -32,6 +33,8 @@ SELECT w.host,
             THEN 1 ELSE 0 END AS runs
 FROM worker w
 WHERE w.alive_until_ms > now_ms() AND ($4 = '' OR w.host = $4)
+  AND (w.tenants = '*' OR replace(' ' || w.tenants || ' ', ' ' || $1 || ' ',
+                                  '') <> ' ' || w.tenants || ' ')
 ORDER BY runs DESC, w.host LIMIT CAST($5 AS BIGINT);
 
 -- name: worker_look_ask

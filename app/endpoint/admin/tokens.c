@@ -40,6 +40,7 @@ put_token(struct buf *out, const struct token *t)
 	json_put_text(out, "id", t->id);
 	json_put_text(out, "name", t->name);
 	json_put_text(out, "role", t->role);
+	json_put_text(out, "host", t->host);
 	put_tenants(out, t->default_tenant, t->tenants);
 	json_put_time(out, "createdAt", t->created_ms);
 	put_time_or_null(out, "expiresAt", t->expires_ms);
@@ -100,6 +101,8 @@ create(struct call *c, const struct token_ask *ask, char id[static ID_MAX],
 	json_put_text(&detail, "name", ask->name);
 	json_put_text(&detail, "role", ask->role);
 	json_put_text(&detail, "tenants", ask->tenants);
+	if (*ask->host)
+		json_put_text(&detail, "host", ask->host);
 	json_close(&detail, '}');
 	rc = token_create(store, ask, id, key);
 	if (!rc)
@@ -116,11 +119,31 @@ answer_key(struct call *c, const struct token_ask *ask, const char *id,
 	json_put_text(out, "id", id);
 	json_put_text(out, "name", ask->name);
 	json_put_text(out, "role", ask->role);
+	json_put_text(out, "host", ask->host);
 	put_tenants(out, ask->default_tenant, ask->tenants);
 	put_time_or_null(out, "expiresAt", ask->expires_ms);
 	json_put_text(out, "key", key);
 	reply_header(c->reply, "Cache-Control", "no-store");
 	return answer_end(c);
+}
+
+/* One that is traded for a worker's key lives a day at most. */
+static int
+check_join(struct call *c, struct token_ask *ask)
+{
+	int64_t now_ms = clock_wall_ms();
+
+	if (strcmp(ask->role, TOKEN_JOIN) != 0)
+		return *ask->host ? fail_param(c, "host",
+		                               "none, unless the role is join",
+		                               ask->host)
+		                  : 0;
+	if (!ask->expires_ms)
+		ask->expires_ms = now_ms + TOKEN_JOIN_MS;
+	if (ask->expires_ms > now_ms + TOKEN_JOIN_MAX_MS)
+		return fail_param(c, "expiresAt", "a time within a day",
+		                  "a later one");
+	return 0;
 }
 
 int
@@ -131,6 +154,7 @@ token_post(struct call *c)
 	struct token_ask ask = {
 		.name = param_text(c, P_CreateToken_name),
 		.role = param_text(c, P_CreateToken_role),
+		.host = param_text(c, P_CreateToken_host),
 		.default_tenant = first,
 		.expires_ms = param_int(c, P_CreateToken_expiresAt),
 	};
@@ -139,6 +163,8 @@ token_post(struct call *c)
 	if (param_given(c, P_CreateToken_expiresAt) &&
 	    ask.expires_ms <= clock_wall_ms())
 		return fail_param(c, "expiresAt", "a time to come", "the past");
+	if (check_join(c, &ask))
+		return -1;
 	if (read_tenants(c, &tenants))
 		return -1;
 	ask.tenants = buf_str(&tenants);

@@ -128,6 +128,18 @@ put_object(struct buf *b, const struct param_row *p)
 		put_members(b, p);
 }
 
+/* Members of the objects in a list are rows of its name, as those of an object
+ * are. */
+static void
+put_list_items(struct buf *b, const struct param_row *p)
+{
+	json_put_int(b, "maxItems", p->max);
+	json_open(b, "items", '{');
+	json_put_text(b, "type", "object");
+	put_members(b, p);
+	json_close(b, '}');
+}
+
 static void
 put_text_examples(struct buf *b, const char *first, const char *second,
                   const char *third)
@@ -175,6 +187,9 @@ put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 	} else if (p->type == PT_FUNCTIONS) {
 		json_put_text(b, "type", "array");
 		put_ref(b, "items", "TopFunction");
+	} else if (p->type == PT_LIST) {
+		json_put_text(b, "type", "array");
+		put_list_items(b, p);
 	} else if (p->type == PT_WORDS || p->type == PT_TAGS) {
 		json_put_text(b, "type", "array");
 		buf_puts(b, ",\"items\":{\"type\":\"string\"}");
@@ -257,10 +272,24 @@ put_upload(struct buf *b)
 	buf_puts(b, "}}}");
 }
 
+/* Writes a body of a line of JSON and bytes. */
+static void
+put_result(struct buf *b)
+{
+	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{");
+	json_open(b, "application/octet-stream", '{');
+	json_put_text(b, "x-input",
+	              "A JSON object in one line, and the bytes that it tells "
+	              "of: profileBytes of gzipped pprof, then timelineBytes");
+	buf_puts(b, "}}}");
+}
+
 static void
 put_body(struct buf *b, const struct route *r)
 {
-	if (r->upload)
+	if (r->result)
+		put_result(b);
+	else if (r->upload)
 		put_upload(b);
 	if (!r->max_body)
 		return;
@@ -413,6 +442,8 @@ static const struct {
          "The same captures as sessions: analysis, stacks that are new, "
          "baselines, uploads."},
 	{"/v0/pipelines", "Pipelines", "For what was made for samply."},
+	{"/agent", "Agents",
+         "Workers of other hosts ask here for jobs, and send results."},
 	{"/api/v1/services", "Services",
          "What may be profiled, and what starts a capture by itself."},
 	{"/api/v1/", "Management", "Workers, keys, and who did what."},

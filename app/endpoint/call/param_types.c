@@ -35,7 +35,8 @@ static const char *const status_words[] = {"running", "completed", "failed",
 static const char *const origin_words[] = {"capture", "upload", "samply", NULL};
 static const char *const windows_words[] = {"auto", "captured", "pushed", "all",
                                             NULL};
-static const char *const role_words[] = {"viewer", "operator", "admin", NULL};
+static const char *const role_words[] = {"viewer", "operator", "admin", "join",
+                                         NULL};
 
 const char *const *
 param_words(enum param_type type)
@@ -94,6 +95,7 @@ static const char *const kinds[] = {
 	[PT_LABELS] = "an object of texts, %lld to %lld members",
 	[PT_TAGS] = "a list of %lld to %lld texts of 1 to 63 bytes",
 	[PT_FUNCTIONS] = "a list of %lld to %lld topFunctions entries",
+	[PT_LIST] = "a list of %lld to %lld objects",
 	[PT_OBJECT] = "an object of %lld to %lld members",
 };
 

@@ -128,6 +128,21 @@ tags_ok(const struct param_row *p, const json_t *j)
 }
 
 static bool
+objects_ok(const struct param_row *p, const json_t *j)
+{
+	size_t i, n = json_array_size(j);
+	json_t *v;
+
+	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
+		return false;
+	json_array_foreach(j, i, v) {
+		if (!json_is_object(v))
+			return false;
+	}
+	return true;
+}
+
+static bool
 function_ok(const json_t *j)
 {
 	const json_t *count = json_object_get(j, "sampleCount");
@@ -214,6 +229,9 @@ read_value(const struct param_row *p, struct raw raw, struct value *out)
 	case PT_TAGS:
 		out->json = j;
 		return tags_ok(p, j);
+	case PT_LIST:
+		out->json = j;
+		return objects_ok(p, j);
 	case PT_FUNCTIONS:
 		out->json = j;
 		return functions_ok(p, j);
@@ -407,6 +425,24 @@ read_one(struct call *c, enum param row)
 		return refuse(c, p, &raw);
 	}
 	return read_value(p, raw, &c->values[row]) ? 0 : refuse(c, p, &raw);
+}
+
+int
+member_read(struct call *c, const char *object, const json_t *from,
+            const char *name, struct value *out)
+{
+	const struct param_row *p = member_find(object, name);
+	struct raw raw = {.json = json_object_get(from, name)};
+	CLEANUP_BUF struct buf expected = BUF_INIT(1024);
+
+	if (!raw.json || json_is_null(raw.json)) {
+		default_value(p, out);
+		return 0;
+	}
+	if (read_value(p, raw, out))
+		return 0;
+	param_expects(p, &expected);
+	return fail_value(c, name, buf_str(&expected), raw.json);
 }
 
 static bool

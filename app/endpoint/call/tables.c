@@ -6,16 +6,20 @@ const char *const method_names[] = {"GET", "HEAD",   "POST",
                                     "PUT", "DELETE", "OTHER"};
 
 static const char *const who_names[] = {
+	[WHO_WORKER] = "worker",
 	[WHO_VIEWER] = "viewer",
 	[WHO_OPERATOR] = "operator",
 	[WHO_ADMIN] = "admin",
 };
 
 const struct route routes[OP_COUNT] = {
-#define ROUTE(method, path, handler, who, body, op, status, reply, summary)   \
-	{METHOD_##method,  path,    WHO_##who, (body) == UPLOAD ? 0 : (body), \
-	 (body) == UPLOAD, OP_##op, #op,       status,                        \
-	 #reply,           summary},
+#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+	{METHOD_##method,  path,                                            \
+	 WHO_##who,        (body) >= RESULT ? 0 : (body),                   \
+	 (body) >= RESULT, (body) == RESULT,                                \
+	 OP_##op,          #op,                                             \
+	 status,           #reply,                                          \
+	 summary},
 #include "routes.def"
 #undef ROUTE
 };
@@ -73,5 +77,6 @@ route_takes_key(const struct route *r)
 {
 	return r->method == METHOD_POST && r->op != OP_CreateToken &&
 	       r->op != OP_SignIn && r->op != OP_CreateSignInLink &&
-	       r->op != OP_FindProcesses;
+	       r->op != OP_FindProcesses && r->op != OP_JoinHost &&
+	       r->who != WHO_WORKER;
 }

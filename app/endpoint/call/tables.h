@@ -25,20 +25,24 @@ extern const char *const method_names[];
 /* Stands for a body's size: the body is a profile in any format of inputs.def,
  * up to [upload] max_bytes. */
 #define UPLOAD SIZE_MAX
+/* The same of a result: a line of JSON, and the bytes that it tells of. */
+#define RESULT (SIZE_MAX - 1)
 
 /* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a
- * signed link or a client that nginx allows. */
+ * signed link or a client that nginx allows. WORKER is open to the key of a
+ * host's worker alone, which opens nothing else. */
 enum who {
 	WHO_ANYONE,
 	WHO_LINK,
 	WHO_SCRAPER,
+	WHO_WORKER,
 	WHO_VIEWER,
 	WHO_OPERATOR,
 	WHO_ADMIN,
 };
-/* Returns "viewer", "operator" or "admin"; "" for the others. */
+/* Returns "viewer", "operator", "admin" or "worker"; "" for the others. */
 const char *who_name(enum who who);
-/* Returns WHO_ANYONE for a word that is no role. */
+/* Returns WHO_ANYONE for a word that is no role of a user. */
 enum who who_parse(const char *role);
 
 enum op {
@@ -55,6 +59,7 @@ struct route {
 	enum who who;
 	size_t max_body; /* bytes of JSON; 0: no body */
 	bool upload;     /* the body is a profile */
+	bool result;     /* it is one with a line of JSON before it */
 	enum op op;
 	const char *name; /* operationId */
 	int status;       /* status of success */
@@ -110,6 +115,7 @@ enum param_type {
 	PT_WINDOWS,
 	PT_TAGS,
 	PT_FUNCTIONS,
+	PT_LIST,
 };
 
 struct param_row {

@@ -166,11 +166,10 @@ turn(struct fetcher *f)
 static void
 read_certificates(struct fetcher *f)
 {
-	int rc = file_read(AT_FDCWD, f->conf->fetch_ca_file, &f->ca);
+	int rc = file_read(AT_FDCWD, f->ca_file, &f->ca);
 
 	if (rc) {
-		log_warn("%s: %s: no https", f->conf->fetch_ca_file,
-		         strerror(-rc));
+		log_warn("%s: %s: no https", f->ca_file, strerror(-rc));
 		buf_clear(&f->ca);
 	}
 }
@@ -201,20 +200,28 @@ prepare(struct fetcher *f)
 }
 
 int
+fetcher_serve(struct fetcher *f)
+{
+	int rc;
+
+	f->ca = (struct buf)BUF_INIT(MAX_CA);
+	rc = prepare(f);
+	/* The process ends after this call, which frees all memory. */
+	while (!rc)
+		rc = turn(f);
+	return rc;
+}
+
+int
 fetcher_run(const struct conf *conf, const char *own, int socket)
 {
 	struct fetcher f = {
 		.conf = conf,
 		.own = own,
 		.socket = socket,
-		.ca = BUF_INIT(MAX_CA),
+		.ca_file = conf->fetch_ca_file,
 	};
-	int rc;
 
 	prctl(PR_SET_NAME, FETCHER_NAME);
-	rc = prepare(&f);
-	/* The process ends after this call, which frees all memory. */
-	while (!rc)
-		rc = turn(&f);
-	return rc;
+	return fetcher_serve(&f);
 }

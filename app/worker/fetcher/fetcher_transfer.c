@@ -208,8 +208,15 @@ take_header(char *p, size_t one, size_t n, void *arg)
 static int
 add_headers(struct transfer *t, const struct fetch_ask *ask)
 {
+	const struct centre *centre = t->fetcher->centre;
 	const char *p = ask->headers;
 
+	if (centre) {
+		t->headers = curl_slist_append(NULL,
+		                               buf_str(&centre->authorization));
+		if (!t->headers)
+			return -ENOMEM;
+	}
 	while (*p) {
 		size_t n = strcspn(p, "\n");
 		CLEANUP_FREE char *line = strndup(p, n);
@@ -233,12 +240,13 @@ add_headers(struct transfer *t, const struct fetch_ask *ask)
 static int
 set_limits(struct transfer *t, const struct fetch_ask *ask)
 {
-	SET(PROTOCOLS_STR, "http,https");
+	SET(PROTOCOLS_STR, t->fetcher->centre ? "https" : "http,https");
 	SET(FOLLOWLOCATION, 0L);
 	SET(PROXY, "");
 	SET(NOPROXY, "*");
 	SET(NOSIGNAL, 1L);
-	SET(FORBID_REUSE, 1L);
+	if (!t->fetcher->centre) /* which is asked again and again */
+		SET(FORBID_REUSE, 1L);
 	SET(DNS_CACHE_TIMEOUT, 0L);
 	SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(CONNECTTIMEOUT_MS, (long)ask->connect_ms);
@@ -246,6 +254,23 @@ set_limits(struct transfer *t, const struct fetch_ask *ask)
 	SET(MAXFILESIZE_LARGE, (curl_off_t)ask->max_bytes);
 	SET(OPENSOCKETFUNCTION, open_socket);
 	SET(OPENSOCKETDATA, t);
+	return 0;
+}
+
+/* Shows the courier's own certificate, if it has one. */
+static int
+set_certificate(struct transfer *t)
+{
+	const struct centre *centre = t->fetcher->centre;
+	struct curl_blob cert = {centre->cert.p, centre->cert.len,
+	                         CURL_BLOB_NOCOPY};
+	struct curl_blob key = {centre->cert_key.p, centre->cert_key.len,
+	                        CURL_BLOB_NOCOPY};
+
+	if (!cert.len)
+		return 0;
+	SET(SSLCERT_BLOB, &cert);
+	SET(SSLKEY_BLOB, &key);
 	return 0;
 }
 
@@ -260,7 +285,7 @@ set_tls(struct transfer *t)
 	SET(CAPATH, NULL);
 	if (ca.len)
 		SET(CAINFO_BLOB, &ca);
-	return 0;
+	return t->fetcher->centre ? set_certificate(t) : 0;
 }
 
 static int
@@ -303,10 +328,24 @@ set_all(struct transfer *t, const struct fetch_ask *ask)
 /* --- one transfer ----------------------------------------------------------
  */
 
+/* True for paths below the centre's address, and for no other. */
+static bool
+is_centre(const struct centre *c, const char *url)
+{
+	size_t n = strlen(c->url);
+
+	while (n && c->url[n - 1] == '/')
+		n--;
+	return !strncmp(url, c->url, n) && url[n] == '/';
+}
+
 static bool
 is_allowed(const struct fetcher *f, const struct fetch_ask *ask,
            const struct url *u)
 {
+	if (f->centre)
+		return ask->purpose == FETCH_CENTRE &&
+		       is_centre(f->centre, ask->url);
 	switch (ask->purpose) {
 	case FETCH_PPROF:
 		return conf_allows_endpoint(f->conf, ask->tenant, u, f->own);

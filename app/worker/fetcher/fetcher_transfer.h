@@ -8,12 +8,21 @@
 
 #include <curl/curl.h>
 
+/* Whom the courier talks to, and as whom. */
+struct centre {
+	const char *url;           /* what every address begins with */
+	struct buf authorization;  /* a line of the header */
+	struct buf cert, cert_key; /* PEM; empty: none */
+};
+
 struct fetcher {
 	const struct conf *conf;
 	const char *own;
 	int socket;
 	CURLM *multi;
-	struct buf ca; /* certificates, PEM */
+	struct buf ca;               /* certificates, PEM */
+	const struct centre *centre; /* the courier's; NULL: the fetcher */
+	const char *ca_file;
 	uint64_t held; /* bytes of incoming bodies */
 	struct transfer *transfers[FETCH_MAX];
 };
@@ -34,6 +43,11 @@ struct transfer {
 	struct fetch_answer answer;
 };
 
+/*
+ * Serves the socket until the scheduler is gone, which is -EPIPE.
+ *   Shape    all but multi, ca, held and transfers is set
+ */
+MUST_CHECK int fetcher_serve(struct fetcher *f);
 void transfer_free(struct transfer *t);
 /*
  * Prepares a transfer; the caller starts it.

@@ -19,6 +19,11 @@
  * debuginfod only the servers' files by build-id, and no address of
  * FETCH_DENIED (fetch.def), whatever its name. Redirects are not followed, no
  * proxy and no cookie is used, connections are not kept.
+ *
+ * The courier (worker/courier) is a process of the same kind, and takes the
+ * same messages of purpose FETCH_CENTRE alone, which the fetcher refuses: it
+ * has the key of this host's worker, and sends it to [agent] url and nowhere
+ * else.
  */
 #pragma once
 
@@ -48,7 +53,13 @@ enum fetch_purpose {
 	FETCH_PPROF,
 	FETCH_DEBUGINFOD,
 	FETCH_WEBHOOK,
+	FETCH_CENTRE,
 	FETCH_PURPOSES
+};
+
+/* Files that the courier reads once it can open no more: descriptors, or -1. */
+struct fetch_secrets {
+	int key, cert, cert_key;
 };
 
 struct fetch_ask {

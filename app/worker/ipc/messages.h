@@ -3,9 +3,11 @@
  *
  *	opener ──┬── analyser        a = ask socket (struct host_ask)
  *	         ├── scheduler       a = ask socket, e = events socket
- *	         └── fetcher         only while somebody needs it
+ *	         ├── fetcher         only while somebody needs it
+ *	         └── courier         where [agent] names a centre
  *	scheduler ── analyser        c = capture socket (struct msg_*)
  *	scheduler ── fetcher         f = fetch socket (fetch.h)
+ *	scheduler ── courier         f as well
  *
  * All are SOCK_SEQPACKET pairs of base/msg.h; a message is one fixed struct
  * whose first field is its type, and a receiver drops messages of another
@@ -25,6 +27,7 @@
  *    The scheduler asks there for a fetcher: MSG_WANT_FETCHER is answered by
  *    MSG_FETCHER, with the fetch socket, or with an error and none. One that
  *    ran before ends. A fetcher that died is not replaced until it is wanted.
+ *    MSG_WANT_COURIER and MSG_COURIER are the same of a courier.
  *    MSG_MAY tells which processes captures and watches are of, and what
  *    services allow the worker to do to theirs (opener_grants.h); it has no
  *    answer, and comes before the analyser hears of these processes.
@@ -129,6 +132,8 @@ enum msg_type {
 	MSG_ROLLUP,
 	MSG_ROLLED,
 	MSG_DEBUG,
+	MSG_WANT_COURIER,
+	MSG_COURIER,
 };
 
 /* The kind of capture: SAMPLES has a rate where it is of the CPU; SNAPSHOT has
@@ -150,7 +155,7 @@ struct msg_analyser {
 	uint32_t generation; /* 1 for the first */
 };
 
-/* WANT_FETCHER, with error 0, and its answer. */
+/* WANT_FETCHER or WANT_COURIER, with error 0, and its answer. */
 struct msg_fetcher {
 	uint32_t type;
 	int32_t error; /* -errno */

@@ -32,6 +32,7 @@ struct opener_children {
 	int (*analyser)(const struct conf *conf, int ask, int socket,
 	                int blame_fd);
 	fetcher_child_run *fetcher;
+	courier_child_run *courier; /* courier_run(); NULL: never wanted */
 };
 
 /*
@@ -47,7 +48,7 @@ struct opener {
 	struct identity who;
 	pid_t self, analyser;
 	pid_t scheduler; /* or --once instead of it */
-	struct fetcher_child fetcher;
+	struct fetcher_child fetcher, courier;
 	struct grants grants;
 	struct rates rates;
 	struct java java;

@@ -73,6 +73,10 @@ connect_parts(struct scheduler *s)
 		.targets = &s->targets,
 		.proc_fd = &s->procs.proc_fd,
 	};
+	s->agent.conf = s->conf;
+	s->agent.store = &s->store;
+	s->agent.want_courier = scheduler_want_courier;
+	s->agent.arg = s;
 	s->webhooks = (struct webhooks){
 		.runs = &s->runs,
 		.want_fetcher = scheduler_want_fetcher,
@@ -161,7 +165,9 @@ prepare(struct scheduler *s, struct buf *why)
 		return rc;
 	quota_enforce(&s->store, s->conf);
 	s->targets.host = s->windows.host = s->rollup.host = s->self.host;
-	s->webhooks.host = s->self.host;
+	s->webhooks.host = s->agent.host = s->self.host;
+	s->agent.boot_id = s->self.boot_id;
+	s->agent.max_jobs = s->runs.max;
 	s->targets.boot_id = s->self.boot_id;
 	s->procs.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->procs.proc_fd < 0)
@@ -180,7 +186,8 @@ prepare(struct scheduler *s, struct buf *why)
 static void
 close_all(struct scheduler *s)
 {
-	int fds[] = {s->blame_fd, s->signal_fd, s->procs.proc_fd};
+	int fds[] = {s->blame_fd, s->signal_fd, s->procs.proc_fd,
+	             s->agent.courier};
 
 	runs_done(&s->runs);
 	triggers_done(&s->triggers);
@@ -225,23 +232,29 @@ is_over(const struct scheduler *s, int64_t now_ns)
 static int
 serve(struct scheduler *s)
 {
-	enum { EVENTS, ANALYSER, FETCHER, WAKE, SIGNALS, SOURCES };
+	enum { EVENTS, ANALYSER, FETCHER, COURIER, WAKE, SIGNALS, SOURCES };
 	struct pollfd p[SOURCES] = {
 		[EVENTS] = {s->io.events, POLLIN, 0},
 		[ANALYSER] = {s->runs.analyser, POLLIN, 0},
 		[FETCHER] = {s->runs.fetcher, POLLIN, 0},
+		[COURIER] = {s->agent.courier, POLLIN, 0},
 		[WAKE] = {db_wake_fd(s->store.db), POLLIN, 0},
 		[SIGNALS] = {s->signal_fd, POLLIN, 0},
 	};
 	bool hurry = (s->runs.hurry && s->runs.n) || s->look_wanted;
-	int wait_ms = db_woken(s->store.db) ? 0 : hurry ? HURRY_MS : TICK_MS;
+	int wait_ms = hurry ? HURRY_MS : TICK_MS;
 
+	wait_ms = db_woken(s->store.db)
+	                  ? 0
+	                  : agent_wait_ms(&s->agent, clock_mono_ns(), wait_ms);
 	if (poll(p, SOURCES, wait_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (p[SIGNALS].revents)
 		stop(s);
 	if (p[FETCHER].revents && runs_fetched(&s->runs))
 		scheduler_fetcher_gone(s);
+	if (p[COURIER].revents && agent_fetched(&s->agent, clock_mono_ns()))
+		agent_courier_gone(&s->agent, clock_mono_ns());
 	if (p[ANALYSER].revents && runs_receive(&s->runs))
 		scheduler_analyser_gone(s);
 	return p[EVENTS].revents ? scheduler_event(s) : 0;
@@ -266,6 +279,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 		.windows = WINDOWS_INIT,
 		.rollup = ROLLUP_INIT,
 		.debuginfod = DEBUGINFOD_INIT,
+		.agent = AGENT_INIT,
 		.blame_fd = -1,
 		.signal_fd = -1,
 	};

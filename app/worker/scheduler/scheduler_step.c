@@ -46,6 +46,12 @@ scheduler_event(struct scheduler *s)
 		s->fetcher_wanted = false;
 		return 0;
 	}
+	if (n == sizeof(m.fetcher) && m.type == MSG_COURIER && nfds < 2) {
+		agent_courier_gone(&s->agent, clock_mono_ns());
+		s->agent.courier = fds[0]; /* -1: there is none */
+		s->courier_wanted = false;
+		return 0;
+	}
 	if (n == sizeof(m.analyser) && m.type == MSG_ANALYSER && nfds == 2) {
 		scheduler_analyser_gone(s); /* the old one, if any */
 		s->runs.analyser = fds[0];
@@ -244,6 +250,20 @@ scheduler_want_fetcher(void *arg)
 	while (!rc && s->fetcher_wanted)
 		rc = scheduler_event(s);
 	return rc ? rc : s->runs.fetcher < 0 ? -ECHILD : 0;
+}
+
+int
+scheduler_want_courier(void *arg)
+{
+	struct scheduler *s = arg;
+	struct msg_fetcher m = {.type = MSG_WANT_COURIER};
+	int rc;
+
+	s->courier_wanted = true;
+	rc = msg_send(s->io.events, &m, sizeof(m), NULL, 0);
+	while (!rc && s->courier_wanted)
+		rc = scheduler_event(s);
+	return rc ? rc : s->agent.courier < 0 ? -ECHILD : 0;
 }
 
 static int
@@ -457,6 +477,17 @@ scan_age_ns(const struct scheduler *s)
 	return age_ns > SCAN_NS ? age_ns : SCAN_NS;
 }
 
+/* Talks to the centre; what came of it is no other connection's commit, and so
+ * is not seen as a change. */
+static void
+ask_centre(struct scheduler *s, int64_t now_ns)
+{
+	agent_step(&s->agent, now_ns);
+	if (s->agent.changed)
+		s->version = -1;
+	s->agent.changed = false;
+}
+
 void
 scheduler_step(struct scheduler *s, int64_t now_ns)
 {
@@ -471,6 +502,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	s->runs.failed = false;
 	report("self-test", selftest_step(&s->selftest, now_ns));
 	report("heartbeat", beat(s, now_ns));
+	ask_centre(s, now_ns);
 	report("services", follow(s, now_ns));
 	report("processes asked for", look_if_wanted(s, now_ns));
 	report("processes", scan(s, now_ns, scan_age_ns(s)));

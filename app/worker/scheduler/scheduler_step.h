@@ -7,6 +7,7 @@
 #include "retention.h"
 #include "scheduler.h"
 #include "selftest.h"
+#include "worker/agent/agent.h"
 #include "worker/captures/runs.h"
 #include "worker/continuous/periodic.h"
 #include "worker/continuous/rollup.h"
@@ -34,8 +35,10 @@ struct scheduler {
 	struct webhooks webhooks;
 	struct rollup rollup;
 	struct debuginfod debuginfod;
+	struct agent agent;
 	int blame_fd;        /* of the running analyser; -1: none */
 	bool fetcher_wanted; /* MSG_FETCHER is awaited */
+	bool courier_wanted; /* MSG_COURIER is awaited */
 	int signal_fd;       /* SIGTERM, SIGINT */
 	int64_t version;     /* of the data, as last seen */
 	int64_t scanned_ns;  /* when processes were last looked up */
@@ -55,6 +58,8 @@ runs_other scheduler_other;
 runs_other_fetched scheduler_other_fetched;
 /* Asks for a fetcher, and waits; arg is the scheduler. */
 MUST_CHECK int scheduler_want_fetcher(void *arg);
+/* The same for a courier. */
+MUST_CHECK int scheduler_want_courier(void *arg);
 /* Handles the fetcher's death: its requests fail. */
 void scheduler_fetcher_gone(struct scheduler *s);
 /* Does all work that is due. */

@@ -250,8 +250,8 @@ no_fetcher(const struct conf *conf, const char *own, int socket)
 static void
 run_worker(bool by_channel)
 {
-	const struct opener_children children = {be_scheduler, NULL, -1,
-	                                         be_analyser, no_fetcher};
+	const struct opener_children children = {
+		be_scheduler, NULL, -1, be_analyser, no_fetcher, NULL};
 	struct conf conf = {.worker_watchdog = 60,
 	                    .worker_user = (char *)"nobody",
 	                    .worker_state_dir = (char *)"/nonexistent",

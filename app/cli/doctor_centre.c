@@ -1,0 +1,90 @@
+/* doctor: does the centre of the fleet answer, and know this host? */
+#include "doctor.h"
+
+#include "base/file.h"
+#include "centre.h"
+#include "table.h"
+#include "text.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int
+read_key(struct doctor *d, char **out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int rc = doctor_read(d, d->conf.agent_key_file, &text);
+
+	if (rc)
+		return rc;
+	*out = strndup(buf_str(&text), strcspn(buf_str(&text), " \t\r\n"));
+	return *out ? 0 : -ENOMEM;
+}
+
+static enum verdict
+no_key(struct doctor *d, int rc)
+{
+	found(d, "%s: %s", d->conf.agent_key_file, strerror(-rc));
+	if (rc == -EACCES) {
+		fix(d, "run doctor as root to look");
+		return SKIPPED;
+	}
+	fix(d, "stoker join %s", d->conf.agent_url);
+	return BROKEN;
+}
+
+static enum verdict
+judge(struct doctor *d, const struct reply *r)
+{
+	const char *url = d->conf.agent_url;
+
+	if (r->status == 200) {
+		found(d, "%s answers, and accepts the key", url);
+		return FINE;
+	}
+	found(d, "%s answers with %ld: %s", url, r->status,
+	      r->json ? json_member(r->json, "message") : "");
+	if (r->status == 401 || r->status == 403)
+		fix(d,
+		    "stoker join %s, with a new key for joining, and "
+		    "systemctl restart stoker-worker",
+		    url);
+	return r->status >= 500 || r->status == 429 ? WARNING : BROKEN;
+}
+
+/* A poll that tells nothing changes nothing, and is answered to no other key
+ * than that of a host's worker. */
+enum verdict
+probe_centre(struct doctor *d)
+{
+	CLEANUP(http_done) struct http h = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *nothing = json_object();
+	CLEANUP_FREE char *key = NULL;
+	int rc;
+
+	if (!*d->conf.agent_url) {
+		found(d, "none: this host is not part of a fleet");
+		return FINE;
+	}
+	if (!centre_url_ok(d->conf.agent_url)) {
+		found(d, "[agent] url is no address that begins with https://");
+		fix(d, "stoker join https://HOST");
+		return BROKEN;
+	}
+	rc = read_key(d, &key);
+	if (rc)
+		return no_key(d, rc);
+	centre_http(&d->conf, d->conf.agent_url, &h);
+	h.token = TAKE(key);
+	rc = http_call(&h, "POST", "/agent/poll", nothing, &r, &why);
+	if (!rc)
+		return judge(d, &r);
+	found(d, "%s", rc == -EHOSTUNREACH ? buf_str(&why) : strerror(-rc));
+	fix(d,
+	    "mend url or ca_file in [agent] of %s, or the way there; what "
+	    "is profiled waits here meanwhile",
+	    d->conf_file);
+	return BROKEN;
+}

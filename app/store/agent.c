@@ -1,0 +1,446 @@
+#include "store/agent.h"
+
+#include "session_private.h"
+#include "store/db/row.h"
+#include "store/token.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SETTLED_MS 2000 /* after a change */
+
+static const struct row_field job_fields[] = {
+	ROW_FIELD(agent_job, session),
+	ROW_FIELD(agent_job, tenant),
+	ROW_FIELD(agent_job, service),
+	ROW_FIELD(agent_job, type),
+	ROW_FIELD(agent_job, origin),
+	ROW_FIELD(agent_job, labels),
+	ROW_FIELD(agent_job, created_by),
+	ROW_FIELD(agent_job, host),
+	ROW_FIELD(agent_job, state),
+	ROW_FIELD(agent_job, error_code),
+	ROW_FIELD(agent_job, attempt),
+	ROW_FIELD(agent_job, ordinal),
+	ROW_FIELD(agent_job, asked_seconds),
+	ROW_FIELD(agent_job, asked_rate),
+	ROW_FIELD(agent_job, cancel_requested),
+};
+static const struct row_type job_type = ROW_TYPE(agent_job, job_fields);
+
+static const struct row_field held_fields[] = {
+	ROW_FIELD(agent_held, session),       ROW_FIELD(agent_held, tenant),
+	ROW_FIELD(agent_held, status),        ROW_FIELD(agent_held, state),
+	ROW_FIELD(agent_held, phase),         ROW_FIELD(agent_held, error_code),
+	ROW_FIELD(agent_held, error_message), ROW_FIELD(agent_held, attempt),
+	ROW_FIELD(agent_held, dropped),       ROW_FIELD(agent_held, refused),
+	ROW_FIELD(agent_held, samples),       ROW_FIELD(agent_held, progress),
+};
+static const struct row_type held_type = ROW_TYPE(agent_held, held_fields);
+
+static const struct row_field service_fields[] = {
+	ROW_FIELD(agent_service, tenant),
+	ROW_FIELD(agent_service, service),
+	ROW_FIELD(agent_service, made),
+};
+static const struct row_type service_type =
+	ROW_TYPE(agent_service, service_fields);
+
+void
+agent_job_done(struct agent_job *j)
+{
+	row_done(&job_type, j);
+}
+
+void
+agent_job_list_done(struct agent_job_list *l)
+{
+	row_free_all(&job_type, l->items, l->n);
+	*l = (struct agent_job_list){0};
+}
+
+void
+agent_held_list_done(struct agent_held_list *l)
+{
+	row_free_all(&held_type, l->items, l->n);
+	*l = (struct agent_held_list){0};
+}
+
+void
+agent_service_list_done(struct agent_service_list *l)
+{
+	row_free_all(&service_type, l->items, l->n);
+	*l = (struct agent_service_list){0};
+}
+
+/* --- the centre's side ---------------------------------------------------- */
+
+int
+agent_running(struct store *s, const char *host, struct agent_job_list *out)
+{
+	const int64_t most = AGENT_JOBS_MAX;
+
+	return ROW_LIST(s->db, &job_type, out, SQL_AGENT_RUNNING,
+	                ARGS(V(host), V(most)));
+}
+
+int
+agent_find(struct store *s, const char *host, const char *session,
+           struct agent_job *out)
+{
+	return row_one(s->db, &job_type, out, SQL_AGENT_FIND,
+	               ARGS(V(session), V(host)));
+}
+
+int
+agent_resume(struct store *s, const char *host, const struct job_ref *j,
+             int64_t lease_ms)
+{
+	return db_run(s->db, SQL_AGENT_RESUME,
+	              ARGS(V(lease_ms), V(j->session), V(host), V(j->attempt)));
+}
+
+/* Sets when it was, as far as that can be: not before it was asked for. */
+static int
+set_times(struct store *s, const char *tenant, const char *id,
+          const struct agent_times *t)
+{
+	CLEANUP_SESSION struct session v = {0};
+	int64_t now, began, ended;
+	int rc = store_now(s, &now) ?: session_get(s, tenant, id, &v);
+
+	if (rc)
+		return rc;
+	began = now - t->began_ago_ms;
+	ended = now - t->ended_ago_ms;
+	if (began < v.created_ms)
+		began = v.created_ms;
+	if (ended < began)
+		ended = began;
+	rc = db_run(s->db, SQL_SESSION_TIMES, ARGS(V(began), V(ended), V(id)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
+finish(struct store *s, const struct agent_job *j, const struct job_end *end,
+       const struct agent_times *times)
+{
+	struct job_ref ref = {.attempt = j->attempt};
+	int rc;
+
+	snprintf(ref.session, sizeof(ref.session), "%s", j->session);
+	rc = db_run(s->db, SQL_AGENT_REVIVE,
+	            ARGS(V(ref.session), V(ref.attempt)));
+	if (rc >= 0)
+		rc = job_finish(s, &ref, end);
+	return rc ? rc : set_times(s, j->tenant, j->session, times);
+}
+
+int
+agent_finish(struct store *s, const struct agent_job *j,
+             const struct job_end *end, const struct agent_times *times)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, finish(s, j, end, times));
+}
+
+int
+agent_generation(struct store *s, const char *tenant, const char *host,
+                 char out[static AGENT_GENERATION])
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int64_t now;
+	int rc = store_now(s, &now)
+	                 ?: db_query(s->db, SQL_AGENT_GENERATION,
+	                             ARGS(V(tenant), V(host)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	if (now - db_col_int(&rows, 1) < SETTLED_MS)
+		out[0] = '\0';
+	else
+		snprintf(out, AGENT_GENERATION, "%lld.%lld.%lld",
+		         (long long)db_col_int(&rows, 0),
+		         (long long)db_col_int(&rows, 1),
+		         (long long)db_col_int(&rows, 2));
+	return 0;
+}
+
+int
+agent_alive(struct store *s, int64_t *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_AGENT_ALIVE, NO_ARGS, &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	*out = db_col_int(&rows, 0);
+	return 0;
+}
+
+/* --- processes ------------------------------------------------------------ */
+
+/* The last service that was looked up, since rows of one stand together. */
+struct known {
+	const char *tenant, *name;
+	bool is;
+};
+
+static int
+is_known(struct store *s, const char *tenants, const char *tenant,
+         const char *name, struct known *k)
+{
+	CLEANUP_SERVICE struct service v = {0};
+	int rc;
+
+	if (k->name && !strcmp(k->tenant, tenant) && !strcmp(k->name, name))
+		return k->is;
+	rc = token_is_within(tenant, tenants) ? service_get(s, tenant, name, &v)
+	                                      : -ENOENT;
+	if (rc && rc != -ENOENT)
+		return rc;
+	*k = (struct known){tenant, name, !rc};
+	return k->is;
+}
+
+static bool
+is_same(const struct process *a, const struct process *b)
+{
+	return a->ordinal == b->ordinal && !strcmp(a->service, b->service) &&
+	       !strcmp(a->tenant, b->tenant);
+}
+
+static int
+remove_gone(struct store *s, const char *host, const struct process_list *now)
+{
+	CLEANUP_PROCESSES struct process_list was = {0};
+	int rc = process_list_host(s, host, &was);
+
+	for (size_t i = 0; i < was.n && !rc; i++) {
+		size_t k = 0;
+
+		while (k < now->n && !is_same(&was.items[i], &now->items[k]))
+			k++;
+		if (k == now->n)
+			rc = process_remove(s, &was.items[i]);
+	}
+	return rc;
+}
+
+static int
+put_processes(struct store *s, const char *tenants,
+              const struct process_list *now)
+{
+	struct known known = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < now->n && rc >= 0; i++) {
+		const struct process *p = &now->items[i];
+
+		rc = is_known(s, tenants, p->tenant, p->service, &known);
+		if (rc > 0)
+			rc = process_put(s, p);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int
+put_trees(struct store *s, const char *host, const char *tenants,
+          const struct process_tree_list *trees)
+{
+	struct known known = {0};
+	int rc = process_tree_forget(s, host);
+
+	for (size_t i = 0; i < trees->n && rc >= 0; i++) {
+		const struct process_tree *t = &trees->items[i];
+
+		rc = is_known(s, tenants, t->tenant, t->service, &known);
+		if (rc > 0)
+			rc = process_tree_put(s, t);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int
+agent_processes_put(struct store *s, const char *host, const char *tenants,
+                    const struct process_list *now,
+                    const struct process_tree_list *trees)
+{
+	int rc = store_begin(s);
+
+	if (rc)
+		return rc;
+	rc = remove_gone(s, host, now) ?: put_processes(s, tenants, now)
+	                                          ?: put_trees(s, host, tenants,
+	                                                       trees);
+	return store_end(s, rc);
+}
+
+/* --- a host's side -------------------------------------------------------- */
+
+/* Adds session and job, unless they are there. */
+static int
+insert(struct store *s, const char *host, const struct agent_job *j)
+{
+	CLEANUP_SERVICE struct service service = {0};
+	CLEANUP_SESSION struct session there = {0};
+	int rc = service_get(s, j->tenant, j->service, &service);
+
+	if (rc)
+		return rc;
+	rc = session_get(s, j->tenant, j->session, &there);
+	if (rc != -ENOENT)
+		return rc;
+	rc = db_run(s->db, SQL_SESSION_INSERT,
+	            ARGS(V(j->session), V(j->type), V(j->origin),
+	                 V(SESSION_RUNNING), V(j->ordinal), V(j->asked_seconds),
+	                 V(j->asked_rate), V(j->labels), V(j->created_by),
+	                 V(host), V(j->tenant), V(j->service)));
+	if (rc <= 0)
+		return rc ? rc : -EEXIST;
+	rc = db_run(s->db, SQL_JOB_INSERT, ARGS(V(j->session), V(host)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
+take(struct store *s, const char *host, const struct agent_job *j)
+{
+	int rc = insert(s, host, j);
+
+	if (!rc)
+		rc = db_run(s->db, SQL_AGENT_PUT,
+		            ARGS(V(j->session), V(j->tenant), V(j->attempt)));
+	return rc < 0 ? rc : 0;
+}
+
+int
+agent_take(struct store *s, const char *host, const struct agent_job *j)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, take(s, host, j));
+}
+
+int
+agent_held(struct store *s, struct agent_held_list *out)
+{
+	const int64_t most = AGENT_JOBS_MAX;
+
+	return ROW_LIST(s->db, &held_type, out, SQL_AGENT_HELD, ARGS(V(most)));
+}
+
+int
+agent_drop(struct store *s, const char *tenant, const char *session)
+{
+	int rc = db_run(s->db, SQL_AGENT_DROP, ARGS(V(session)));
+
+	if (rc >= 0)
+		rc = job_cancel(s, tenant, session);
+	return rc == -ENOENT || rc == -EALREADY ? 0 : rc;
+}
+
+int
+agent_refuse(struct store *s, const char *session)
+{
+	int n = db_run(s->db, SQL_AGENT_REFUSE, ARGS(V(session)));
+
+	return n < 0 ? n : 0;
+}
+
+static int
+forget(struct store *s, const struct agent_held *h, bool keep)
+{
+	int rc = db_run(s->db, SQL_AGENT_FORGET, ARGS(V(h->session)));
+
+	if (rc < 0 || keep || !*h->status)
+		return rc < 0 ? rc : 0;
+	rc = db_run(s->db, SQL_SESSION_DELETE,
+	            ARGS(V(h->session), V(h->tenant)));
+	if (rc > 0)
+		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(h->session)));
+	return rc < 0 ? rc : 0;
+}
+
+int
+agent_forget(struct store *s, const struct agent_held *h, bool keep)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, forget(s, h, keep));
+}
+
+/* --- the centre's services on a host -------------------------------------- */
+
+/* What quotas say of a tenant is the centre's to judge. */
+static int
+put_service(struct store *s, const struct service *v)
+{
+	int64_t made;
+	int rc = service_replace(s, v);
+
+	made = rc == -ENOENT;
+	if (made)
+		rc = db_run(s->db, SQL_SERVICE_INSERT,
+		            ARGS(V(v->tenant), V(v->name), V(v->kind),
+		                 V(v->host), V(v->match_kind),
+		                 V(v->match_value), V(v->pprof_url),
+		                 V(v->source), V(v->allow), V(v->labels),
+		                 V(v->description)));
+	if (rc >= 0)
+		rc = db_run(s->db, SQL_AGENT_SERVICE_PUT,
+		            ARGS(V(v->tenant), V(v->name), V(made)));
+	return rc < 0 ? rc : 0;
+}
+
+static bool
+is_listed(const struct service_list *l, const struct agent_service *v)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->items[i].name, v->service) &&
+		    !strcmp(l->items[i].tenant, v->tenant))
+			return true;
+	return false;
+}
+
+static int
+remove_service(struct store *s, const struct agent_service *v)
+{
+	int rc;
+
+	if (v->made) {
+		rc = service_delete(s, v->tenant, v->service);
+		return rc == -ENOENT ? 0 : rc;
+	}
+	rc = db_run(s->db, SQL_AGENT_SERVICE_FORGET,
+	            ARGS(V(v->tenant), V(v->service)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
+put_services(struct store *s, const struct service_list *now)
+{
+	CLEANUP_AGENT_SERVICES struct agent_service_list had = {0};
+	int rc = ROW_LIST(s->db, &service_type, &had, SQL_AGENT_SERVICE_LIST,
+	                  NO_ARGS);
+
+	for (size_t i = 0; i < had.n && !rc; i++)
+		if (!is_listed(now, &had.items[i]))
+			rc = remove_service(s, &had.items[i]);
+	for (size_t i = 0; i < now->n && !rc; i++)
+		rc = put_service(s, &now->items[i]);
+	return rc;
+}
+
+int
+agent_services_put(struct store *s, const struct service_list *now)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, put_services(s, now));
+}

@@ -1,0 +1,418 @@
+#include "agent.h"
+
+#include "agent_parts.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "store/worker.h"
+#include "worker/ipc/fetch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define FIRST_MS   1000  /* the first pause after a failure, */
+#define MOST_MS    60000 /* and the longest: each is twice the last one */
+#define ANSWER_MAX ((uint64_t)65536) /* to a result */
+#define SAID_MAX   200
+
+/* --- when ----------------------------------------------------------------- */
+
+/* Up to a tenth more or less, so that hosts do not ask all at once. */
+static int64_t
+jitter_ns(int64_t ms)
+{
+	uint16_t by;
+
+	random_bytes(&by, sizeof(by));
+	return ms * NS_PER_MS / 10 * 9 + ms * NS_PER_MS / 5 * by / UINT16_MAX;
+}
+
+static int64_t
+pause_ns(unsigned failures)
+{
+	int64_t ms = FIRST_MS;
+
+	while (failures-- > 1 && ms < MOST_MS)
+		ms *= 2;
+	return jitter_ns(ms < MOST_MS ? ms : MOST_MS);
+}
+
+int
+agent_wait_ms(const struct agent *a, int64_t now_ns, int max_ms)
+{
+	int64_t ms = (a->next_ns - now_ns) / NS_PER_MS + 1;
+
+	if (!agent_is(a) || a->poll || ms > max_ms)
+		return max_ms;
+	return ms > 1 ? (int)ms : 1;
+}
+
+/* --- what is said of it --------------------------------------------------- */
+
+static void
+complain(struct agent *a, const char *why)
+{
+	if (strcmp(a->why, why) != 0)
+		log_warn("centre: %s", why);
+	snprintf(a->why, sizeof(a->why), "%s", why);
+}
+
+static void
+poll_failed(struct agent *a, const char *why, int64_t now_ns)
+{
+	complain(a, why);
+	a->failures++;
+	a->next_ns = now_ns + pause_ns(a->failures);
+}
+
+static void
+result_failed(struct agent *a, const char *why, int64_t now_ns)
+{
+	complain(a, why);
+	a->send_failures++;
+	a->send_ns = now_ns + pause_ns(a->send_failures);
+}
+
+/* Reads what the centre said beside its status; the bytes are a stranger's. */
+static void
+read_message(int body, char out[static SAID_MAX])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(ANSWER_MAX);
+	CLEANUP_JSON json_t *j = NULL;
+	const char *said = NULL;
+
+	if (body >= 0 && !lseek(body, 0, SEEK_SET) && !fd_read_all(body, &text))
+		j = json_loadb(buf_str(&text), text.len, 0, NULL);
+	said = json_string_value(json_object_get(j, "message"));
+	snprintf(out, SAID_MAX, "%s", said ? said : "");
+	for (char *p = out; *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = ' ';
+}
+
+/* Says why an answer is not the one that was hoped for. */
+static void
+why_not(const struct fetch_answer *f, int body, char *out, size_t size)
+{
+	char said[SAID_MAX];
+
+	if (f->error) {
+		snprintf(out, size, "no answer: %s",
+		         fetch_error_text((enum fetch_error)f->error));
+		return;
+	}
+	read_message(body, said);
+	if (f->status == 401 || f->status == 403)
+		snprintf(out, size,
+		         "it refuses this host's key (%u: %s); stoker join "
+		         "gets another one, and what was profiled is kept "
+		         "until then",
+		         f->status, said);
+	else
+		snprintf(out, size, "it answers with %u: %s", f->status, said);
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+static int
+ask(struct agent *a, const char *path, const char *type, uint64_t max, int body,
+    uint64_t *out_id)
+{
+	const struct conf *conf = a->conf;
+	size_t n = strlen(conf->agent_url);
+	struct fetch_ask f = {
+		.type = MSG_FETCH,
+		.method = FETCH_POST,
+		.purpose = FETCH_CENTRE,
+		.connect_ms = (uint32_t)(conf->agent_timeout * MS_PER_S),
+		.total_ms = (uint32_t)(conf->agent_timeout * MS_PER_S),
+		.max_bytes = max,
+		.id = ++a->last_fetch,
+	};
+	int rc;
+
+	while (n && conf->agent_url[n - 1] == '/')
+		n--;
+	if ((size_t)snprintf(f.url, sizeof(f.url), "%.*s%s", (int)n,
+	                     conf->agent_url, path) >= sizeof(f.url))
+		return -ENAMETOOLONG;
+	snprintf(f.headers, sizeof(f.headers), "Content-Type: %s\nExpect:\n",
+	         type);
+	rc = msg_send(a->courier, &f, sizeof(f), &body, 1);
+	if (!rc)
+		*out_id = f.id;
+	return rc;
+}
+
+static int
+send_poll(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(AGENT_POLL_MAX);
+	CLEANUP_FD int fd = memfd_create("stoker-poll", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : agent_put_poll(a, l, now_ns, &text);
+
+	if (!rc)
+		rc = fd_write_all(fd, text.p, text.len);
+	return rc ? rc
+	          : ask(a, "/agent/poll", "application/json", AGENT_ORDER_MAX,
+	                fd, &a->poll);
+}
+
+static int
+send_result(struct agent *a, const struct agent_held *h)
+{
+	CLEANUP_FD int fd = -1;
+	char path[64 + ID_MAX];
+	int rc = agent_open_result(a, h, &fd);
+
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "/agent/result/%s", h->session);
+	snprintf(a->sending, sizeof(a->sending), "%s", h->session);
+	return ask(a, path, "application/octet-stream", ANSWER_MAX, fd,
+	           &a->result);
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+static int
+read_orders(struct agent *a, int body, int64_t *out_poll_ms)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(AGENT_ORDER_MAX);
+	int rc = body < 0 || lseek(body, 0, SEEK_SET)
+	                 ? -EBADMSG
+	                 : fd_read_all(body, &text);
+
+	return rc ? rc
+	          : agent_take_orders(a, buf_str(&text), text.len, out_poll_ms);
+}
+
+/* The centre has what the poll told. */
+static void
+note_told(struct agent *a, int64_t now_ns)
+{
+	if (a->beats)
+		a->beat_ns = now_ns + a->lease_ms * NS_PER_MS / 3;
+	if (a->told)
+		a->processes = a->told;
+	a->looked = 0;
+}
+
+static void
+take_poll(struct agent *a, const struct fetch_answer *f, int body,
+          int64_t now_ns)
+{
+	int64_t poll_ms = FIRST_MS;
+	char why[sizeof(a->why)];
+	int rc;
+
+	a->poll = 0;
+	if (f->error || f->status != 200) {
+		why_not(f, body, why, sizeof(why));
+		poll_failed(a, why, now_ns);
+		return;
+	}
+	note_told(a, now_ns);
+	rc = read_orders(a, body, &poll_ms);
+	if (rc) {
+		snprintf(why, sizeof(why), "its orders could not be taken: %s",
+		         strerror(-rc));
+		poll_failed(a, why, now_ns);
+		return;
+	}
+	if (a->failures || *a->why)
+		log_info("centre: it answers");
+	if (!a->send_failures)
+		a->why[0] = '\0';
+	a->failures = 0;
+	a->next_ns = now_ns + jitter_ns(poll_ms);
+}
+
+static int
+find(struct agent *a, const char *session, struct agent_held_list *l,
+     const struct agent_held **out)
+{
+	int rc = agent_held(a->store, l);
+
+	*out = NULL;
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->items[i].session, session))
+			*out = &l->items[i];
+	return rc ? rc : *out ? 0 : -ENOENT;
+}
+
+/* Statuses by which the centre says that these bytes it never takes. */
+static bool
+is_refusal(uint32_t status)
+{
+	return status == 400 || status == 411 || status == 413 ||
+	       status == 415 || status == 422;
+}
+
+/* A result that was stored, or is of no use, goes; one that can't be stored
+ * stays here, and the centre hears of that instead. */
+static int
+settle(struct agent *a, const struct fetch_answer *f, int body)
+{
+	CLEANUP_HELD struct agent_held_list l = {0};
+	const struct agent_held *h;
+	char why[sizeof(a->why)];
+	int rc = find(a, a->sending, &l, &h);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	if (f->status == 200) {
+		log_info("centre: %s is stored", h->session);
+		return agent_forget(a->store, h, h->refused);
+	}
+	why_not(f, body, why, sizeof(why));
+	log_warn("centre: %s: %s", h->session, why);
+	if (is_refusal(f->status))
+		return h->refused ? agent_forget(a->store, h, true)
+		                  : agent_refuse(a->store, h->session);
+	return agent_forget(a->store, h, false);
+}
+
+static void
+take_result(struct agent *a, const struct fetch_answer *f, int body,
+            int64_t now_ns)
+{
+	bool settled = !f->error && (f->status == 200 || f->status == 404 ||
+	                             f->status == 409 || is_refusal(f->status));
+	char why[sizeof(a->why)];
+	int rc;
+
+	a->result = 0;
+	if (!settled) {
+		why_not(f, body, why, sizeof(why));
+		result_failed(a, why, now_ns);
+		return;
+	}
+	rc = settle(a, f, body);
+	if (rc) {
+		snprintf(why, sizeof(why), "%s: %s", a->sending, strerror(-rc));
+		result_failed(a, why, now_ns);
+		return;
+	}
+	a->send_failures = 0;
+	a->send_ns = now_ns;
+}
+
+int
+agent_fetched(struct agent *a, int64_t now_ns)
+{
+	struct fetch_answer f;
+	CLEANUP_FD int body = -1;
+	size_t nfds = 1;
+	ssize_t n = msg_recv(a->courier, &f, sizeof(f), &body, &nfds);
+
+	if (n <= 0)
+		return -EPIPE;
+	if (!nfds)
+		body = -1;
+	if (n != sizeof(f) || f.type != MSG_FETCHED)
+		return 0;
+	if (a->poll && f.id == a->poll)
+		take_poll(a, &f, body, now_ns);
+	else if (a->result && f.id == a->result)
+		take_result(a, &f, body, now_ns);
+	return 0;
+}
+
+void
+agent_courier_gone(struct agent *a, int64_t now_ns)
+{
+	if (a->courier < 0)
+		return;
+	close_ptr(&a->courier);
+	a->poll = a->result = 0;
+	poll_failed(a, "the courier is gone; its own line says why", now_ns);
+}
+
+/* --- time ----------------------------------------------------------------- */
+
+/* Tells the centre of a look as soon as it is over. */
+static int
+follow_look(struct agent *a, int64_t now_ns)
+{
+	int64_t wanted, looked;
+	int rc;
+
+	if (!a->look)
+		return 0;
+	rc = worker_look(a->store, a->host, &wanted, &looked);
+	if (rc || looked < a->look_ms)
+		return rc == -ENOENT ? 0 : rc;
+	a->looked = a->look;
+	a->look = 0;
+	a->next_ns = now_ns;
+	return 0;
+}
+
+static bool
+has_ended(const struct agent_held *h)
+{
+	return strcmp(h->status, SESSION_RUNNING) != 0;
+}
+
+/* Ends what the centre does not want, and sends what it waits for. */
+static int
+send_ended(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n && !rc; i++) {
+		const struct agent_held *h = &l->items[i];
+
+		if (!has_ended(h))
+			continue;
+		if (h->dropped)
+			rc = agent_forget(a->store, h, false);
+		else if (!a->result && !a->failures && a->courier >= 0 &&
+		         now_ns >= a->send_ns)
+			rc = send_result(a, h);
+	}
+	return rc;
+}
+
+static int
+want_courier(struct agent *a)
+{
+	return a->courier < 0 ? a->want_courier(a->arg) : 0;
+}
+
+static int
+step(struct agent *a, int64_t now_ns)
+{
+	CLEANUP_HELD struct agent_held_list l = {0};
+	bool due = !a->poll && now_ns >= a->next_ns;
+	int rc = follow_look(a, now_ns);
+
+	if (!rc && (a->holds || due))
+		rc = agent_held(a->store, &l);
+	if (rc)
+		return rc;
+	a->holds = l.n > 0 || (a->holds && !due);
+	if (due)
+		rc = want_courier(a) ?: send_poll(a, &l, now_ns);
+	return rc ? rc : send_ended(a, &l, now_ns);
+}
+
+void
+agent_step(struct agent *a, int64_t now_ns)
+{
+	char why[sizeof(a->why)];
+	int rc;
+
+	if (!agent_is(a))
+		return;
+	rc = step(a, now_ns);
+	if (!rc || now_ns < a->next_ns)
+		return;
+	snprintf(why, sizeof(why), "%s", strerror(-rc));
+	poll_failed(a, why, now_ns);
+}

@@ -144,6 +144,22 @@ make_trigger(struct test_api *a)
 	good_trigger = id;
 }
 
+static void
+make_join(struct test_api *a)
+{
+	static char key[TOKEN_KEY_MAX];
+	const struct token_ask t = {
+		.name = "join",
+		.role = TOKEN_JOIN,
+		.tenants = TEST_TENANT,
+		.default_tenant = TEST_TENANT,
+	};
+	char id[ID_MAX];
+
+	ck_assert_int_eq(token_create(&a->store.s, &t, id, key), 0);
+	good_join = key;
+}
+
 TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -153,6 +169,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 	make_analysed(&a, id, goroutines, baseline);
 	make_timeline(&a, id);
 	make_trigger(&a);
+	make_join(&a);
 	EACH_ROUTE(r) {
 		CLEANUP_GOOD struct good g = good_ask(r, id);
 		CLEANUP_REPLY struct client_reply reply = {0};
@@ -162,6 +179,11 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 		            !strcmp(r->reply, "DIFFS") ||
 		            !strcmp(r->reply, "OPENAPI");
 
+		if (r->who == WHO_WORKER) /* whose session it is then */
+			test_sql(&a.store,
+			         "UPDATE token SET host = '" TEST_HOST
+			         "' WHERE role = 'worker'",
+			         NULL, 0);
 		if (r->method == METHOD_DELETE)
 			continue; /* below: they end what the others
 			             need */
@@ -365,6 +387,7 @@ TEST(openapi_puts_every_operation_into_a_group_of_its_own)
 		{"/v0/pipelines", "get", "Pipelines"},
 		{"/api/v1/services/{name}/triggers", "get", "Services"},
 		{"/api/v1/tokens", "get", "Management"},
+		{"/agent/poll", "post", "Agents"},
 		{"/ingest", "post", "Server"},
 	};
 	CLEANUP_API struct test_api a = test_api(1, "");

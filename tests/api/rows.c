@@ -27,10 +27,11 @@ TEST(every_route_refuses_weaker_roles)
 	CLEANUP_API struct test_api a = test_api(1, "");
 
 	EACH_ROUTE(r) {
-		for (enum api_key k = KEY_VIEWER; k < KEY_ADMIN; k++) {
+		for (enum api_key k = KEY_VIEWER; k <= KEY_ADMIN; k++) {
 			CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
 			CLEANUP_REPLY struct client_reply reply = {0};
-			bool weak = r->who > WHO_VIEWER + k - KEY_VIEWER;
+			bool weak = r->who > WHO_VIEWER + k - KEY_VIEWER ||
+			            r->who == WHO_WORKER;
 
 			if (!weak)
 				continue;
@@ -40,6 +41,23 @@ TEST(every_route_refuses_weaker_roles)
 			ck_assert_str_eq(reply_detail(&reply, "needed"),
 			                 who_name(r->who));
 		}
+	}
+}
+END
+
+TEST(a_workers_key_opens_no_other_route)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+		CLEANUP_REPLY struct client_reply reply = {0};
+
+		if (r->who == WHO_ANYONE || r->who == WHO_WORKER)
+			continue;
+		g.ask.key = KEY_WORKER;
+		reply = ask(&a, g.ask);
+		assert_error(&reply, 403, "Forbidden");
 	}
 }
 END
@@ -71,7 +89,7 @@ TEST(every_route_hides_what_belongs_to_another_tenant)
 		CLEANUP_GOOD struct good g = good_ask(r, id);
 		CLEANUP_REPLY struct client_reply reply = {0};
 
-		if (!strchr(r->path, '{'))
+		if (!strchr(r->path, '{') || r->who == WHO_WORKER)
 			continue;
 		g.ask.key = KEY_OTHER;
 		reply = ask(&a, g.ask);
@@ -237,6 +255,7 @@ END
 
 SUITE_TIMEOUT("rows", 60, every_route_but_the_open_ones_asks_for_a_token,
               every_route_refuses_weaker_roles,
+              a_workers_key_opens_no_other_route,
               every_route_refuses_tenants_that_the_token_does_not_hold,
               every_route_hides_what_belongs_to_another_tenant,
               every_route_with_a_body_bounds_it,

@@ -86,6 +86,7 @@ make_key(struct test_api *a, enum api_key k, const char *role,
 		.role = role,
 		.tenants = tenants,
 		.default_tenant = tenants[0] == 't' ? TEST_TENANT : tenants,
+		.host = k == KEY_WORKER ? TEST_AGENT : NULL,
 	};
 	int64_t made_ms;
 	char id[ID_MAX];
@@ -120,6 +121,7 @@ fill_store(struct test_api *a)
 	make_key(a, KEY_OPERATOR, "operator", TEST_TENANT);
 	make_key(a, KEY_ADMIN, "admin", "t t2");
 	make_key(a, KEY_OTHER, "admin", "other");
+	make_key(a, KEY_WORKER, "worker", "t t2");
 	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
 	ck_assert_int_eq(process_put(&a->store.s, &p), 0);
 }

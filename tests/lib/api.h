@@ -13,9 +13,17 @@
 #include <sys/types.h>
 
 #define API_MAX_POOL 8
+#define TEST_AGENT   "agent1" /* a host that has no worker yet */
 #define API_PROFILES "/api/v1/observability/profiling"
 
-enum api_key { KEY_NONE, KEY_VIEWER, KEY_OPERATOR, KEY_ADMIN, KEY_OTHER };
+enum api_key {
+	KEY_NONE,
+	KEY_VIEWER,
+	KEY_OPERATOR,
+	KEY_ADMIN,
+	KEY_OTHER,
+	KEY_WORKER
+};
 
 struct test_api {
 	struct test_store store;
@@ -23,7 +31,8 @@ struct test_api {
 	int listener;
 	pid_t pids[API_MAX_POOL];
 	int n;
-	char keys[5][TOKEN_KEY_MAX]; /* OTHER: an admin of tenant "other" */
+	char keys[6][TOKEN_KEY_MAX]; /* OTHER: an admin of tenant "other";
+	                                WORKER: of TEST_AGENT */
 };
 #define CLEANUP_API CLEANUP(test_api_done)
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const char *good_baseline, *good_goroutines, *good_trigger;
+const char *good_baseline, *good_goroutines, *good_trigger, *good_join;
 
 /* A value that is right for a parameter, as it stands in a path or query. */
 static const char *
@@ -32,6 +32,9 @@ good_text(const struct param_row *p, const char *profile)
 		               ? "fresh"
 		               : TEST_SERVICE;
 	case PT_TEXT:
+		if (p->op == OP_JoinHost && good_join &&
+		    !strcmp(p->name, "token"))
+			return good_join;
 		return "x";
 	default:
 		return param_words(p->type) ? param_words(p->type)[0] : "1";
@@ -127,7 +130,8 @@ good_ask(const struct route *r, const char *profile)
 	struct good g = {
 		.path = BUF_INIT(BUF_MAX_SMALL),
 		.body = BUF_INIT(2 * REQUEST_MAX_BODY),
-		.ask = {.key = KEY_ADMIN, .method = method_names[r->method]},
+		.ask = {.key = r->who == WHO_WORKER ? KEY_WORKER : KEY_ADMIN,
+	                .method = method_names[r->method]},
 	};
 
 	path_of(r, profile, &g.path);
@@ -139,6 +143,15 @@ good_ask(const struct route *r, const char *profile)
 	if (r->upload) {
 		g.ask.body = "main;work 1\n";
 		g.ask.type = "text/plain";
+	}
+	if (r->result) {
+		g.ask.body = "{\"attempt\":1,\"state\":\"done\","
+			     "\"errorCode\":\"\",\"errorMessage\":\"\","
+			     "\"beganAgoMs\":0,\"endedAgoMs\":0,"
+			     "\"durationMs\":0,\"sampleCount\":0,\"rate\":0,"
+			     "\"topFunctions\":[],\"quality\":{},"
+			     "\"profileBytes\":0,\"timelineBytes\":0}\n";
+		g.ask.type = "application/octet-stream";
 	}
 	g.ask.path = buf_str(&g.path);
 	return g;

@@ -13,7 +13,7 @@
 	for (const struct param_row *p = params; p < params + P_COUNT; p++)
 
 /* Ids of things that exist, for paths; NULL: none. */
-extern const char *good_baseline, *good_goroutines, *good_trigger;
+extern const char *good_baseline, *good_goroutines, *good_trigger, *good_join;
 
 /* A request that is good in every way; path and body may be changed. */
 struct good {

@@ -1,0 +1,680 @@
+/* Hosts of a fleet: what their workers' keys may say, and what comes of it. */
+#include "store/agent.h"
+#include "lib/api_rows.h"
+#include "profile/pprof.h"
+#include "store/blob.h"
+
+#include <string.h>
+
+#define POLL "/agent/poll"
+
+/* The worker's key is that of the host of test_capture(). */
+static struct test_api
+agent_api(void)
+{
+	struct test_api a = test_api(1, "");
+
+	test_sql(&a.store,
+	         "UPDATE token SET host = '" TEST_HOST
+	         "' WHERE role = 'worker'",
+	         NULL, 0);
+	return a;
+}
+
+static struct client_reply
+poll_as(struct test_api *a, enum api_key key, const char *body)
+{
+	return ask(a, (struct ask){.key = key,
+	                           .method = "POST",
+	                           .path = POLL,
+	                           .body = body});
+}
+
+static struct client_reply
+send_result(struct test_api *a, const char *id, const char *body, size_t n)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/agent/result/%s", id);
+	return ask(a, (struct ask){.key = KEY_WORKER,
+	                           .method = "POST",
+	                           .path = path,
+	                           .type = "application/octet-stream",
+	                           .body = body,
+	                           .body_len = n});
+}
+
+/* A profile of one sample, gzipped. */
+static void
+small_profile(struct buf *out)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_type(p, "cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(pprof_encode(p, out), 0);
+}
+
+#define TOP                                                           \
+	"[{\"funcName\":\"work\",\"package\":\"app\",\"selfPct\":50," \
+	"\"cumulativePct\":100,\"sampleCount\":\"2\"}]"
+
+/* The line of a result that is done. */
+static void
+put_line(struct buf *out, int attempt, const char *top, const char *quality,
+         size_t profile, size_t timeline)
+{
+	buf_addf(out,
+	         "{\"attempt\":%d,\"state\":\"done\",\"errorCode\":\"\","
+	         "\"errorMessage\":\"\",\"beganAgoMs\":5000,"
+	         "\"endedAgoMs\":3000,\"durationMs\":2000,"
+	         "\"sampleCount\":2,\"rate\":99.5,\"topFunctions\":%s,"
+	         "\"quality\":%s,\"profileBytes\":%zu,"
+	         "\"timelineBytes\":%zu}\n",
+	         attempt, top, quality, profile, timeline);
+}
+
+static struct client_reply
+send_good(struct test_api *a, const struct job_ref *ref)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+
+	small_profile(&bytes);
+	put_line(&body, (int)ref->attempt, TOP, "{\"samplesKept\":2}",
+	         bytes.len, 0);
+	buf_add(&body, bytes.p, bytes.len);
+	return send_result(a, ref->session, body.p, body.len);
+}
+
+static void
+enqueue(struct test_api *a, const char *host, char id[static ID_MAX])
+{
+	const struct session_ask q = test_ask();
+
+	ck_assert_int_eq(job_enqueue(&a->store.s, &q, host, id), 0);
+}
+
+static size_t
+length_of(const struct client_reply *r, const char *list)
+{
+	return json_array_size(json_object_get(r->json, list));
+}
+
+/* --- polls ---------------------------------------------------------------- */
+
+TEST(a_job_is_given_until_the_host_tells_of_it)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_BUF struct buf told = BUF_INIT(1024);
+	char id[ID_MAX];
+
+	enqueue(&a, TEST_HOST, id);
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_REPLY struct client_reply r =
+			poll_as(&a, KEY_WORKER, "{\"room\":4}");
+		const json_t *job =
+			json_array_get(json_object_get(r.json, "jobs"), 0);
+
+		ck_assert_uint_eq(length_of(&r, "jobs"), 1);
+		ck_assert_str_eq(
+			json_string_value(json_object_get(job, "sessionId")),
+			id);
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(job, "attempt")), 1);
+	}
+	buf_addf(&told,
+	         "{\"jobs\":[{\"sessionId\":\"%s\",\"attempt\":1,"
+	         "\"phase\":\"capturing\",\"percent\":30,\"samples\":7}]}",
+	         id);
+	{
+		CLEANUP_REPLY struct client_reply r =
+			poll_as(&a, KEY_WORKER, buf_str(&told));
+		CLEANUP_SESSION struct session s = {0};
+
+		ck_assert_uint_eq(length_of(&r, "jobs"), 0);
+		ck_assert_uint_eq(length_of(&r, "stale"), 0);
+		ck_assert_int_eq(session_get(&a.store.s, TEST_TENANT, id, &s),
+		                 0);
+		ck_assert_int_eq(s.sample_count, 7);
+		ck_assert_double_eq_tol(s.progress, 0.3, 1e-9);
+	}
+}
+END
+
+TEST(no_job_is_given_without_room)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	enqueue(&a, TEST_HOST, id);
+	r = poll_as(&a, KEY_WORKER, "{}");
+	ck_assert_uint_eq(length_of(&r, "jobs"), 0);
+}
+END
+
+TEST(a_job_of_another_host_is_not_given)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	enqueue(&a, "host2", id);
+	r = poll_as(&a, KEY_WORKER, "{\"room\":4}");
+	ck_assert_uint_eq(length_of(&r, "jobs"), 0);
+}
+END
+
+TEST(a_job_of_a_tenant_that_the_key_does_not_open_fails)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_SESSION struct session s = {0};
+	char id[ID_MAX];
+
+	enqueue(&a, TEST_HOST, id);
+	test_sql(&a.store,
+	         "UPDATE token SET tenants = 't2' WHERE role = 'worker'", NULL,
+	         0);
+	r = poll_as(&a, KEY_WORKER, "{\"room\":4}");
+	ck_assert_uint_eq(length_of(&r, "jobs"), 0);
+	ck_assert_int_eq(session_get(&a.store.s, TEST_TENANT, id, &s), 0);
+	ck_assert_str_eq(s.error_code, "HostForbidden");
+}
+END
+
+TEST(what_the_centre_does_not_know_is_stale)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_BUF struct buf told = BUF_INIT(1024);
+	CLEANUP_REPLY struct client_reply r = {0};
+	char other[ID_MAX];
+
+	enqueue(&a, "host2", other);
+	buf_addf(&told,
+	         "{\"jobs\":[{\"sessionId\":\"sess-none\",\"attempt\":1,"
+	         "\"phase\":\"done\"},{\"sessionId\":\"%s\",\"attempt\":1,"
+	         "\"phase\":\"capturing\"}]}",
+	         other);
+	r = poll_as(&a, KEY_WORKER, buf_str(&told));
+	ck_assert_uint_eq(length_of(&r, "stale"), 2);
+}
+END
+
+TEST(a_job_that_was_queued_again_goes_on_where_it_is)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+	CLEANUP_BUF struct buf told = BUF_INIT(1024);
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_AGENT_JOB struct agent_job j = {0};
+
+	ck_assert_int_eq(job_requeue(&a.store.s, &ref), 0);
+	buf_addf(&told,
+	         "{\"room\":1,\"jobs\":[{\"sessionId\":\"%s\",\"attempt\":%d,"
+	         "\"phase\":\"capturing\"}]}",
+	         ref.session, (int)ref.attempt);
+	r = poll_as(&a, KEY_WORKER, buf_str(&told));
+	ck_assert_uint_eq(length_of(&r, "jobs"), 0);
+	ck_assert_uint_eq(length_of(&r, "stale"), 0);
+	ck_assert_int_eq(agent_find(&a.store.s, TEST_HOST, ref.session, &j), 0);
+	ck_assert_str_eq(j.state, "running");
+	ck_assert_int_eq(j.attempt, ref.attempt);
+}
+END
+
+TEST(services_are_listed_once_for_each_change)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_BUF struct buf body = BUF_INIT(1024);
+	CLEANUP_REPLY struct client_reply first = {0}, second = {0},
+					  third = {0};
+
+	test_sql(&a.store, "UPDATE service SET updated_ms = 1000", NULL, 0);
+	first = poll_as(&a, KEY_WORKER, "{}");
+	ck_assert(json_is_true(json_object_get(first.json, "changed")));
+	ck_assert_uint_eq(length_of(&first, "services"), 1);
+	buf_addf(&body, "{\"generation\":\"%s\"}",
+	         reply_text(&first, "generation"));
+	second = poll_as(&a, KEY_WORKER, buf_str(&body));
+	ck_assert(json_is_false(json_object_get(second.json, "changed")));
+	ck_assert_uint_eq(length_of(&second, "services"), 0);
+	test_sql(&a.store, "UPDATE service SET updated_ms = 1001", NULL, 0);
+	third = poll_as(&a, KEY_WORKER, buf_str(&body));
+	ck_assert_uint_eq(length_of(&third, "services"), 1);
+}
+END
+
+TEST(processes_are_those_of_the_keys_host_and_of_services_there)
+{
+	static const char body[] =
+		"{\"processes\":[{\"tenant\":\"t\",\"service\":\"svc\","
+		"\"ordinal\":3,\"pid\":9,\"startTime\":5,\"argv0\":\"/bin/x\","
+		"\"cmdline\":\"/bin/x -y\"},{\"tenant\":\"t\",\"service\":"
+		"\"none\",\"ordinal\":0,\"pid\":9},{\"tenant\":\"other\","
+		"\"service\":\"svc\",\"ordinal\":0,\"pid\":9}],\"trees\":[]}";
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = poll_as(&a, KEY_WORKER, body);
+	CLEANUP_PROCESSES struct process_list l = {0};
+
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_int_eq(process_list_host(&a.store.s, TEST_HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].ordinal, 3);
+	ck_assert_str_eq(l.items[0].cmdline, "/bin/x -y");
+}
+END
+
+/* --- hostile bodies ------------------------------------------------------- */
+
+TEST(a_poll_refuses_what_is_out_of_bounds)
+{
+	static const char *const bodies[] = {
+		"{\"host\":\"host2\"}",
+		"{\"jobs\":[{\"sessionId\":\"x\",\"attempt\":1,\"phase\":"
+		"\"done\"}]}",
+		"{\"jobs\":[{\"sessionId\":\"sess-x\",\"attempt\":0,"
+		"\"phase\":\"done\"}]}",
+		"{\"jobs\":[{\"sessionId\":\"sess-x\",\"attempt\":1,"
+		"\"phase\":\"flying\"}]}",
+		"{\"jobs\":[{\"sessionId\":\"sess-x\",\"attempt\":1,"
+		"\"phase\":\"done\",\"percent\":101}]}",
+		"{\"jobs\":[{\"sessionId\":\"sess-x\",\"attempt\":1,"
+		"\"phase\":\"done\",\"samples\":-1}]}",
+		"{\"jobs\":[{\"attempt\":1,\"phase\":\"done\"}]}",
+		"{\"processes\":[{\"service\":\"svc\"}]}",
+		"{\"processes\":[{\"tenant\":\"t\",\"service\":\"../svc\"}]}",
+		"{\"processes\":[{\"tenant\":\"t t2\",\"service\":\"svc\"}]}",
+		"{\"processes\":[{\"tenant\":\"t\",\"service\":\"svc\","
+		"\"ordinal\":65536}]}",
+		"{\"processes\":[{\"tenant\":\"t\",\"service\":\"svc\","
+		"\"cmdline\":\"a\\u0007\"}]}",
+		"{\"processes\":[],\"trees\":[{\"tenant\":\"t\","
+		"\"service\":\"svc\",\"refused\":-1}]}",
+	};
+	CLEANUP_API struct test_api a = agent_api();
+
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			poll_as(&a, KEY_WORKER, bodies[i]);
+
+		ck_assert_msg(r.status == 400, "%s: %s", bodies[i],
+		              buf_str(&r.body));
+		assert_error(&r, 400, "InvalidParameter");
+	}
+	{
+		CLEANUP_REPLY struct client_reply r = poll_as(
+			&a, KEY_WORKER, "{\"generation\":\"\xff\xfe\"}");
+
+		assert_error(&r, 400, "InvalidJson");
+	}
+}
+END
+
+TEST(a_result_refuses_a_line_that_is_out_of_bounds)
+{
+	static const struct {
+		const char *why, *body;
+	} rows[] = {
+		{"nothing", ""},           {"no line", "{}"},
+		{"no JSON", "nope\n"},     {"no object", "[]\n"},
+		{"nothing in it", "{}\n"}, {"a host", "{\"host\":\"host2\"}\n"},
+	};
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r = send_result(
+			&a, ref.session, rows[i].body, strlen(rows[i].body));
+
+		ck_assert_msg(r.status == 400, "%s: %d %s", rows[i].why,
+		              r.status, buf_str(&r.body));
+	}
+}
+END
+
+TEST(a_result_refuses_members_that_are_forged)
+{
+	static const struct {
+		const char *top, *quality;
+		size_t profile, timeline;
+	} rows[] = {
+		{"{}", "{}", 0, 0},
+		{"[7]", "{}", 0, 0},
+		{"[{\"funcName\":1}]", "{}", 0, 0},
+		{"[{\"funcName\":\"f\",\"package\":\"p\",\"selfPct\":\"1\","
+	         "\"cumulativePct\":1,\"sampleCount\":\"1\"}]",
+	         "{}", 0, 0},
+		{"[]", "[]", 0, 0},
+		{"[]", "7", 0, 0},
+		{"[]", "{}", 1, 0},
+		{"[]", "{}", 0, 1},
+		{"[]", "{}", (size_t)1 << 40, 0},
+	};
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		put_line(&body, (int)ref.attempt, rows[i].top, rows[i].quality,
+		         rows[i].profile, rows[i].timeline);
+		r = send_result(&a, ref.session, body.p, body.len);
+		ck_assert_msg(r.status == 400, "row %zu: %d %s", i, r.status,
+		              buf_str(&r.body));
+	}
+}
+END
+
+TEST(a_result_whose_profile_is_none_is_refused)
+{
+	static const char *const bytes[] = {"not gzipped at all",
+	                                    "\x1f\x8b\x08 broken off"};
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+
+	for (size_t i = 0; i < ARRAY_LEN(bytes); i++) {
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+		CLEANUP_SESSION struct session s = {0};
+
+		put_line(&body, (int)ref.attempt, TOP, "{}", strlen(bytes[i]),
+		         0);
+		buf_puts(&body, bytes[i]);
+		r = send_result(&a, ref.session, body.p, body.len);
+		assert_error(&r, 400, "InvalidProfile");
+		ck_assert_int_eq(
+			session_get(&a.store.s, TEST_TENANT, ref.session, &s),
+			0);
+		ck_assert_str_eq(s.status, SESSION_RUNNING);
+	}
+}
+END
+
+/* --- results -------------------------------------------------------------- */
+
+TEST(a_result_is_stored_once_and_may_be_repeated)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+	CLEANUP_SESSION struct session s = {0};
+
+	for (int again = 0; again < 2; again++) {
+		CLEANUP_REPLY struct client_reply r = send_good(&a, &ref);
+
+		ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+		ck_assert_int_eq(json_is_true(json_object_get(r.json, "again")),
+		                 again);
+	}
+	ck_assert_int_eq(session_get(&a.store.s, TEST_TENANT, ref.session, &s),
+	                 0);
+	ck_assert_str_eq(s.status, SESSION_COMPLETED);
+	ck_assert_int_eq(s.sample_count, 2);
+	ck_assert_int_eq(s.duration_ms, 2000);
+	ck_assert_str_eq(s.top_functions, TOP);
+	ck_assert_int_eq(s.has_profile, 1);
+}
+END
+
+TEST(a_result_of_an_attempt_that_was_given_up_is_409)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref old = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_JOB struct job job = {0};
+
+	ck_assert_int_eq(job_requeue(&a.store.s, &old), 0);
+	test_claim(&a.store.s, &job);
+	r = send_good(&a, &old);
+	assert_error(&r, 409, "StaleAttempt");
+}
+END
+
+TEST(a_result_comes_late_but_not_in_vain)
+{
+	static const struct job_end died = {"failed", "WorkerDied", "silent",
+	                                    NULL,     NULL,         NULL};
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_SESSION struct session s = {0};
+
+	ck_assert_int_eq(job_finish(&a.store.s, &ref, &died), 0);
+	r = send_good(&a, &ref);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_int_eq(session_get(&a.store.s, TEST_TENANT, ref.session, &s),
+	                 0);
+	ck_assert_str_eq(s.status, SESSION_COMPLETED);
+	ck_assert_str_eq(s.error_code, "");
+}
+END
+
+TEST(a_result_of_a_cancelled_job_is_409)
+{
+	static const struct job_end end = {"cancelled", "Cancelled", "",
+	                                   NULL,        NULL,        NULL};
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(job_finish(&a.store.s, &ref, &end), 0);
+	r = send_good(&a, &ref);
+	assert_error(&r, 409, "StaleAttempt");
+}
+END
+
+TEST(a_session_of_another_host_or_tenant_is_404)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+	static const char *const sql[] = {
+		"UPDATE token SET host = 'host2' WHERE role = 'worker'",
+		"UPDATE token SET host = 'host1', tenants = 't2' "
+		"WHERE role = 'worker'",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(sql); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		test_sql(&a.store, sql[i], NULL, 0);
+		r = send_good(&a, &ref);
+		assert_error(&r, 404, "UnknownSession");
+	}
+}
+END
+
+/* --- joining -------------------------------------------------------------- */
+
+static struct client_reply
+join(struct test_api *a, const char *token, const char *host)
+{
+	char body[512];
+
+	snprintf(body, sizeof(body), "{\"token\":\"%s\",\"host\":\"%s\"}",
+	         token, host);
+	return ask(a, (struct ask){.method = "POST",
+	                           .path = "/agent/join",
+	                           .body = body});
+}
+
+/* A key for joining, as an admin makes it. */
+static void
+join_key(struct test_api *a, enum api_key key, const char *more,
+         char out[static TOKEN_KEY_MAX])
+{
+	CLEANUP_REPLY struct client_reply r = {0};
+	char body[256];
+
+	snprintf(body, sizeof(body), "{\"name\":\"j\",\"role\":\"join\"%s}",
+	         more);
+	r = ask(a, (struct ask){.key = key,
+	                        .method = "POST",
+	                        .path = "/api/v1/tokens",
+	                        .body = body});
+	ck_assert_msg(r.status == 201, "%s", buf_str(&r.body));
+	snprintf(out, TOKEN_KEY_MAX, "%s", reply_text(&r, "key"));
+}
+
+TEST(a_key_for_joining_is_traded_once)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply good = {0}, again = {0}, poll = {0};
+	char key[TOKEN_KEY_MAX];
+
+	join_key(&a, KEY_ADMIN, "", key);
+	good = join(&a, key, "fresh");
+	ck_assert_msg(good.status == 201, "%s", buf_str(&good.body));
+	ck_assert_str_eq(reply_text(&good, "host"), "fresh");
+	ck_assert_str_eq(client_header(&good, "Cache-Control"), "no-store");
+	again = join(&a, key, "fresh");
+	assert_error(&again, 401, "Unauthorized");
+	poll = ask(&a, (struct ask){.bearer = reply_text(&good, "key"),
+	                            .method = "POST",
+	                            .path = POLL,
+	                            .body = "{\"host\":\"fresh\"}"});
+	ck_assert_int_eq(poll.status, 200);
+}
+END
+
+TEST(a_key_for_joining_opens_nothing_by_itself)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	char key[TOKEN_KEY_MAX];
+
+	join_key(&a, KEY_ADMIN, "", key);
+	EACH_ROUTE(r) {
+		CLEANUP_GOOD struct good g = good_ask(r, "sess-x");
+		CLEANUP_REPLY struct client_reply reply = {0};
+
+		if (r->who == WHO_ANYONE)
+			continue;
+		g.ask.bearer = key;
+		reply = ask(&a, g.ask);
+		assert_error(&reply, 403, "Forbidden");
+	}
+}
+END
+
+TEST(no_other_key_joins)
+{
+	CLEANUP_API struct test_api a = agent_api();
+
+	for (enum api_key k = KEY_VIEWER; k <= KEY_WORKER; k++) {
+		CLEANUP_REPLY struct client_reply r =
+			join(&a, a.keys[k], "fresh");
+
+		assert_error(&r, 401, "Unauthorized");
+	}
+}
+END
+
+TEST(a_host_takes_no_name_that_is_another_s)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	char self[TOKEN_KEY_MAX], named[TOKEN_KEY_MAX], other[TOKEN_KEY_MAX],
+		narrow[TOKEN_KEY_MAX];
+	CLEANUP_REPLY struct client_reply r1 = {0}, r2 = {0}, r3 = {0},
+					  r4 = {0};
+
+	join_key(&a, KEY_ADMIN, "", self);
+	join_key(&a, KEY_OTHER, ",\"host\":\"host1\"", other);
+	join_key(&a, KEY_ADMIN, ",\"host\":\"host1\"", narrow);
+	join_key(&a, KEY_ADMIN,
+	         ",\"host\":\"host1\",\"tenants\":[\"t\",\"t2\"]", named);
+	r1 = join(&a, self, TEST_HOST);
+	assert_error(&r1, 409, "HostTaken");
+	r2 = join(&a, other, TEST_HOST);
+	assert_error(&r2, 409, "HostTaken");
+	r3 = join(&a, narrow, TEST_HOST);
+	assert_error(&r3, 409, "HostTaken");
+	r4 = join(&a, named, TEST_HOST);
+	ck_assert_msg(r4.status == 201, "%s", buf_str(&r4.body));
+	/* the key that it had is revoked */
+	{
+		CLEANUP_REPLY struct client_reply old =
+			poll_as(&a, KEY_WORKER, "{}");
+
+		assert_error(&old, 401, "Unauthorized");
+	}
+	/* and what was refused may be used for another name */
+	{
+		CLEANUP_REPLY struct client_reply r = join(&a, self, "free");
+
+		ck_assert_int_eq(r.status, 201);
+	}
+}
+END
+
+TEST(a_key_for_joining_names_its_host_and_lives_a_day_at_most)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	char key[TOKEN_KEY_MAX];
+	CLEANUP_REPLY struct client_reply r = {0}, late = {0}, role = {0};
+
+	join_key(&a, KEY_ADMIN, ",\"host\":\"one\"", key);
+	r = join(&a, key, "two");
+	assert_error(&r, 400, "InvalidParameter");
+	late = ask(&a,
+	           (struct ask){
+			   .key = KEY_ADMIN,
+			   .method = "POST",
+			   .path = "/api/v1/tokens",
+			   .body = "{\"name\":\"j\",\"role\":\"join\","
+				   "\"expiresAt\":\"2100-01-01T00:00:00Z\"}"});
+	assert_error(&late, 400, "InvalidParameter");
+	role = ask(&a, (struct ask){.key = KEY_ADMIN,
+	                            .method = "POST",
+	                            .path = "/api/v1/tokens",
+	                            .body = "{\"name\":\"j\","
+	                                    "\"role\":\"worker\"}"});
+	assert_error(&role, 400, "InvalidParameter");
+}
+END
+
+TEST(a_start_passes_over_hosts_that_do_not_serve_the_tenant)
+{
+	static const char beat[] =
+		"{\"version\":\"1\",\"bootId\":\"b\",\"capabilities\":{}}";
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply poll = {0};
+	CLEANUP_SERVING struct serving_list l = {0};
+
+	test_sql(&a.store,
+	         "UPDATE token SET tenants = 't2 tt' WHERE role = 'worker'",
+	         NULL, 0);
+	poll = poll_as(&a, KEY_WORKER, beat);
+	ck_assert_int_eq(poll.status, 200);
+	ck_assert_int_eq(worker_serving(&a.store.s, TEST_TENANT, TEST_SERVICE,
+	                                -1, "", 10, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 0);
+	ck_assert_int_eq(
+		worker_serving(&a.store.s, "t2", TEST_SERVICE, -1, "", 10, &l),
+		0);
+	ck_assert_uint_eq(l.n, 1);
+}
+END
+
+SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
+              no_job_is_given_without_room, a_job_of_another_host_is_not_given,
+              a_job_of_a_tenant_that_the_key_does_not_open_fails,
+              what_the_centre_does_not_know_is_stale,
+              a_job_that_was_queued_again_goes_on_where_it_is,
+              services_are_listed_once_for_each_change,
+              processes_are_those_of_the_keys_host_and_of_services_there,
+              a_poll_refuses_what_is_out_of_bounds,
+              a_result_refuses_a_line_that_is_out_of_bounds,
+              a_result_refuses_members_that_are_forged,
+              a_result_whose_profile_is_none_is_refused,
+              a_result_is_stored_once_and_may_be_repeated,
+              a_result_of_an_attempt_that_was_given_up_is_409,
+              a_result_comes_late_but_not_in_vain,
+              a_result_of_a_cancelled_job_is_409,
+              a_session_of_another_host_or_tenant_is_404,
+              a_key_for_joining_is_traded_once,
+              a_key_for_joining_opens_nothing_by_itself, no_other_key_joins,
+              a_host_takes_no_name_that_is_another_s,
+              a_key_for_joining_names_its_host_and_lives_a_day_at_most,
+              a_start_passes_over_hosts_that_do_not_serve_the_tenant)

@@ -51,7 +51,7 @@ begin() { # host, seconds: id
   api POST $P/start -H 'Content-Type: application/json' \
     -d "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"host\":\"$1\"}" | jq -r '.id // .'
 }
-running() { api GET "$P/$1" | jq -e '.phase == "capturing" and .sampleCount > 0'; }
+running() { api GET "$P/$1" | jq -e '.phase == "capturing" and .progress > 0'; }
 first=$(begin a 2)
 ended=$(finished "$first")
 check a_capture_runs_on_the_host_that_is_named equal "$(jq -r '.status + " " + .host' <<<"$ended")" 'completed a'
@@ -61,3 +61,94 @@ check its_profile_opens_at_the_centre says matmul top_of "$first"
 check its_time_is_when_it_was_taken jq -e '.durationSeconds == 2 and .quality.samplesKept > 0' <<<"$ended"
 empty() { [ "$(sqlite3 "$STATE/a/data/stoker.db" 'SELECT (SELECT COUNT(*) FROM agent_job) + (SELECT COUNT(*) FROM session)')" = 0 ]; }
 check nothing_of_it_is_left_on_the_host wait_for 10 empty
+
+id=$(begin a 60)
+wait_for 30 running "$id"
+check progress_comes_while_it_runs running "$id"
+check another_host_has_no_part_in_it equal "$(agent b POST "/agent/result/$id" -H 'Content-Type: application/octet-stream' \
+  --data-binary $'{}\n' | jq -r .error_code)" UnknownSession
+api DELETE "$P/$id" -o /dev/null
+check a_capture_is_cancelled_at_the_centre equal "$(finished "$id" | jq -r '.phase + " " + .error.error_code')" \
+  'cancelled Cancelled'
+check what_was_sampled_until_then_is_kept says matmul top_of "$id"
+
+# --- what a key may say --------------------------------------------------------
+poll() { agent "$1" POST /agent/poll -H 'Content-Type: application/json' -d "$2"; }
+check a_body_that_names_another_host_is_refused equal "$(poll b '{"host":"a"}' | jq -r '.error_code + " " + .details.parameter')" \
+  'InvalidParameter host'
+check a_worker_s_key_opens_nothing_else equal "$(agent a GET /api/v1/services | jq -r .error_code)" Forbidden
+check no_other_key_polls equal "$(api POST /agent/poll -H 'Content-Type: application/json' -d '{}' | jq -r .error_code)" Forbidden
+
+# --- scope --------------------------------------------------------------------
+stoker_cli service add alone --exe "$STATE/bin/single" --host b >/dev/null
+refused() {
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d '{"service":"alone","profileType":"cpu","durationSeconds":1}' | jq -e '.error_code == "ScopeForbidden"'
+}
+check a_host_refuses_what_its_scope_does_not_hold wait_for 20 refused
+# As a centre would that is not honest: the job is queued all the same.
+db() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
+db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$first';
+    UPDATE one SET id = 'sess-forged', service = 'alone', host = 'b', status = 'running', completed_ms = 0;
+    INSERT INTO session SELECT * FROM one;
+    CREATE TEMP TABLE task AS SELECT * FROM job WHERE session = '$first';
+    UPDATE task SET session = 'sess-forged', host = 'b', state = 'queued', attempt = 0, lease_until_ms = 0;
+    INSERT INTO job SELECT * FROM task"
+check a_job_outside_of_the_scope_fails_on_the_host equal "$(finished sess-forged | jq -r .error.error_code)" ScopeForbidden
+check and_names_the_line_that_mends_it says "of b: exe = $STATE/bin/single in [scope.$TENANT]" \
+  jq -r .error.message <<<"$(api GET $P/sess-forged)"
+
+# --- a centre that is away ------------------------------------------------------
+id=$(begin a 10)
+wait_for 30 running "$id"
+process_stop nginx
+process_stop api
+ended_here() { [ "$(sqlite3 "$STATE/a/data/stoker.db" "SELECT status FROM session WHERE id = '$id'")" = completed ]; }
+check a_capture_ends_while_the_centre_is_away wait_for 60 ended_here
+check the_host_says_that_nobody_answers wait_for 20 grep -q 'centre: no answer' "$STATE/log/a.log"
+check doctor_says_so_too says "can't reach $CENTRE_URL" "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
+api_start
+nginx_start
+wait_for 15 curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"
+ended=$(finished "$id")
+check its_result_arrives_once_the_centre_is_back equal "$(jq -r .status <<<"$ended")" completed
+check with_its_own_duration equal "$(jq -r .durationSeconds <<<"$ended")" 10
+check doctor_says_that_the_centre_answers says 'accepts the key' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
+
+# --- a worker that is killed -----------------------------------------------------
+id=$(begin a 5)
+wait_for 30 running "$id"
+host_stop a KILL
+host_start a
+ended=$(finished "$id")
+check a_short_capture_is_taken_again_after_a_kill equal "$(jq -r .status <<<"$ended")" completed
+id=$(begin a 60)
+wait_for 30 running "$id"
+checkpoint() { [ "$(sqlite3 "$STATE/a/data/stoker.db" "SELECT COUNT(*) FROM blob WHERE session = '$id'")" -gt 0 ]; }
+wait_for 60 checkpoint
+host_stop a KILL
+host_start a
+ended=$(finished "$id")
+check a_long_one_fails_and_keeps_what_was_saved equal "$(jq -r '.error.error_code' <<<"$ended")" WorkerDied
+check what_was_saved_opens_at_the_centre wait_for 20 says matmul top_of "$id"
+courier() { pgrep -P "$(<"$STATE/pid/a")" -f '' | while read -r p; do
+  [ "$(<"/proc/$p/comm")" = stoker-courier ] && echo "$p"; done; }
+id=$(begin a 5)
+wait_for 30 running "$id"
+kill -KILL "$(courier)"
+check a_courier_that_is_killed_loses_nothing equal "$(finished "$id" | jq -r .status)" completed
+
+# --- a key that is revoked --------------------------------------------------------
+id=$(begin a 10)
+wait_for 30 running "$id"
+token=$(api GET '/api/v1/tokens?limit=100' | jq -r '.items[] | select(.host == "a" and .role == "worker" and .revokedAt == null).id')
+api DELETE "/api/v1/tokens/$token" -o /dev/null
+check a_revoked_key_is_told_clearly wait_for 30 grep -q "centre: it refuses this host's key (401" "$STATE/log/a.log"
+wait_for 60 ended_here
+check doctor_names_the_line_that_mends_it says "stoker join $CENTRE_URL" "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
+check what_was_profiled_is_kept_on_the_host ended_here
+host_join a >/dev/null
+host_stop a
+host_start a
+check another_key_lets_it_go_on equal "$(finished "$id" | jq -r .status)" completed
+check nothing_is_left_on_the_host_at_last wait_for 20 empty

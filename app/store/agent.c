@@ -377,7 +377,8 @@ agent_forget(struct store *s, const struct agent_held *h, bool keep)
 
 /* --- the centre's services on a host -------------------------------------- */
 
-/* What quotas say of a tenant is the centre's to judge. */
+/* Adds or replaces a service; how many there may be is the centre's to judge.
+ */
 static int
 put_service(struct store *s, const struct service *v)
 {

@@ -25,7 +25,8 @@ extern const char *const method_names[];
 /* Stands for a body's size: the body is a profile in any format of inputs.def,
  * up to [upload] max_bytes. */
 #define UPLOAD SIZE_MAX
-/* The same of a result: a line of JSON, and the bytes that it tells of. */
+/* Stands for the size of a result: a line of JSON, and the bytes that it tells
+ * of. */
 #define RESULT (SIZE_MAX - 1)
 
 /* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a

@@ -4,6 +4,7 @@
 #include "store/symbolize.h"
 
 #include "profile_json.h"
+#include "store/token.h"
 #include "store/session.h"
 
 #include <errno.h>
@@ -36,6 +37,18 @@ answer(struct call *c, const char *id)
 	return answer_end(c);
 }
 
+/* Refuses what only a host of a fleet could do, which has its own store. */
+static int
+check_host(struct call *c, const char *host)
+{
+	CLEANUP_TOKENS struct token_list l = {0};
+	int rc = token_of_host(&c->env->store, host, &l);
+
+	if (rc)
+		return fail_store(c, rc);
+	return l.n ? fail(c, HostApart, host) : 0;
+}
+
 /* Returns 0 when a worker can do it, or -1 with the reply. */
 static int
 check(struct call *c, const char *id)
@@ -51,7 +64,7 @@ check(struct call *c, const char *id)
 		return fail(c, NotCaptured);
 	if (!s.has_profile)
 		return fail(c, ProfileNotKept);
-	return 0;
+	return check_host(c, s.host);
 }
 
 static int

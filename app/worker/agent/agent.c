@@ -162,6 +162,16 @@ send_poll(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
 	                fd, &a->poll);
 }
 
+/* A profile that can't be read is not sent, and the centre is told of that. */
+static int
+unreadable(struct agent *a, const struct agent_held *h, int rc)
+{
+	if (rc == -EBUSY || h->refused)
+		return rc;
+	log_warn("centre: %s cannot be read: %s", h->session, strerror(-rc));
+	return agent_refuse(a->store, h->session);
+}
+
 static int
 send_result(struct agent *a, const struct agent_held *h)
 {
@@ -170,7 +180,7 @@ send_result(struct agent *a, const struct agent_held *h)
 	int rc = agent_open_result(a, h, &fd);
 
 	if (rc)
-		return rc;
+		return unreadable(a, h, rc);
 	snprintf(path, sizeof(path), "/agent/result/%s", h->session);
 	snprintf(a->sending, sizeof(a->sending), "%s", h->session);
 	return ask(a, path, "application/octet-stream", ANSWER_MAX, fd,

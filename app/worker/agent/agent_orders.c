@@ -1,4 +1,4 @@
-/* What a host's centre wants: the bytes come from another machine. */
+/* Does what a host's centre wants; the bytes come from another machine. */
 #include "agent_parts.h"
 
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* What a host tells its centre. */
+/* Writes the body by which a host tells its centre how it is. */
 #include "agent_parts.h"
 
 #include "base/clock.h"

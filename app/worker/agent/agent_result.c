@@ -1,4 +1,4 @@
-/* What came of a job, as a host sends it to its centre. */
+/* Makes the body by which a host sends its centre a result. */
 #include "agent_parts.h"
 
 #include "base/file.h"

@@ -179,6 +179,23 @@ objection(const struct job *j, const struct followed *now,
 	return NULL;
 }
 
+/* Writes why a service that matches processes outside of the scope is refused,
+ * with the line of this host's stoker.conf that would hold them. */
+static const char *
+scope_line(const struct scheduler *s, const struct service *v, struct buf *out)
+{
+	const char *key = !strcmp(v->match_kind, "unit")  ? "units"
+	                  : !strcmp(v->match_kind, "exe") ? "exe"
+	                                                  : NULL;
+
+	buf_addf(out, "%s", capture_error_text(CAPTURE_OUT_OF_SCOPE));
+	if (key)
+		buf_addf(out, " of %s: %s = %s in [scope.%s]", s->self.host,
+		         key, v->match_value, v->tenant);
+	return buf_err(out) ? capture_error_text(CAPTURE_OUT_OF_SCOPE)
+	                    : buf_str(out);
+}
+
 /* Returns what the service allows the opener to do for a
  * capture; 0: nothing. */
 static uint32_t
@@ -217,6 +234,7 @@ static int
 start(struct scheduler *s, struct job *j, const struct service *service,
       int64_t now_ns)
 {
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct followed now;
 	const char *code, *text;
 
@@ -225,6 +243,8 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	                                 restarted */
 		find_processes(s, j, now_ns, 0, &now);
 	code = objection(j, &now, &text);
+	if (code && !strcmp(code, capture_error_code(CAPTURE_OUT_OF_SCOPE)))
+		text = scope_line(s, service, &why);
 	if (code)
 		return run_refuse(&s->store, j, code, text);
 	log_info("%s: %s of %s, %lld s at %lld Hz, %u processes", j->session,

@@ -58,7 +58,7 @@ runs_other scheduler_other;
 runs_other_fetched scheduler_other_fetched;
 /* Asks for a fetcher, and waits; arg is the scheduler. */
 MUST_CHECK int scheduler_want_fetcher(void *arg);
-/* The same for a courier. */
+/* Asks for a courier, and waits. */
 MUST_CHECK int scheduler_want_courier(void *arg);
 /* Handles the fetcher's death: its requests fail. */
 void scheduler_fetcher_gone(struct scheduler *s);

@@ -425,7 +425,7 @@ TEST(a_tenant_is_picked_that_the_key_holds_and_that_is_a_name)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	char longest[STORE_TENANT_MAX + 1], id[ID_MAX], key[TOKEN_KEY_MAX];
-	struct token_ask all = {"n", "viewer", NULL, TEST_TENANT, 0};
+	struct token_ask all = {"n", "viewer", NULL, TEST_TENANT, 0, NULL};
 	struct ask q = {.bearer = key, .path = SERVICES};
 
 	for (size_t i = 0; i < ARRAY_LEN(picks); i++) {

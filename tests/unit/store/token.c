@@ -15,7 +15,7 @@ static void
 create(struct store *s, int64_t expires_ms, char id[static ID_MAX],
        char key[static TOKEN_KEY_MAX])
 {
-	struct token_ask ask = {"ci", "operator", "a b", "a", expires_ms};
+	struct token_ask ask = {"ci", "operator", "a b", "a", expires_ms, NULL};
 
 	ck_assert_int_eq(token_create(s, &ask, id, key), 0);
 }
@@ -124,8 +124,8 @@ TEST(a_list_tells_nothing_of_keys_of_other_tenants)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_TOKENS struct token_list l = {0}, rest = {0}, none = {0};
-	struct token_ask own = {"own", "admin", "a", "a", 0};
-	struct token_ask other = {"other", "admin", "a c", "c", 0};
+	struct token_ask own = {"own", "admin", "a", "a", 0, NULL};
+	struct token_ask other = {"other", "admin", "a c", "c", 0, NULL};
 	char id[ID_MAX], key[TOKEN_KEY_MAX];
 
 	for (int i = 0; i < 3; i++) {

@@ -442,11 +442,11 @@ static const struct {
          "The same captures as sessions: analysis, stacks that are new, "
          "baselines, uploads."},
 	{"/v0/pipelines", "Pipelines", "For what was made for samply."},
-	{"/agent", "Agents",
-         "Workers of other hosts ask here for jobs, and send results."},
 	{"/api/v1/services", "Services",
          "What may be profiled, and what starts a capture by itself."},
 	{"/api/v1/", "Management", "Workers, keys, and who did what."},
+	{"/agent", "Agents",
+         "Workers of other hosts ask here for jobs, and send results."},
 	{"/", "Server", "What runs this asks here; pushes of other clients."},
 };
 

@@ -95,6 +95,24 @@ MUST_CHECK int
 block_of_windows(struct store *s, const char *tenant, enum block_tier tier,
                  int64_t start_ms, int64_t end_ms, struct buf *out);
 
+/* What a block tells of. */
+struct block_span {
+	enum block_tier tier;
+	int64_t start_ms, end_ms;
+};
+/*
+ * Chooses what this host sends next of a tenant's windows. Minutes are sent
+ * once they are over and added up, or can't be for long; so are hours and days.
+ *
+ *   Shape    returns 1 with *out, or 0 when there is nothing yet
+ */
+MUST_CHECK int block_next(struct store *s, const char *tenant, int64_t now_ms,
+                          struct block_span *out);
+/* Records that the centre has everything of a tier up to a time; to_ms is the
+ * end of a block, or any time that the centre told. */
+MUST_CHECK int block_sent(struct store *s, const char *tenant,
+                          enum block_tier tier, int64_t to_ms);
+
 /* --- at the centre -------------------------------------------------------- */
 
 /*

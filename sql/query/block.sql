@@ -14,6 +14,24 @@ ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
 -- name: block_cursor_get
 SELECT end_ms FROM block_cursor WHERE tenant = $1 AND host = $2 AND tier = $3;
 
+-- On a host, how far the centre has its blocks.
+-- name: block_cursor_put
+INSERT INTO block_cursor (tenant, host, tier, end_ms)
+VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
+ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
+  WHERE block_cursor.end_ms < excluded.end_ms;
+
+-- name: block_first
+SELECT COALESCE(MIN(w.start_ms), -1)
+FROM series s JOIN profile_window w ON w.series = s.id AND w.level = 1
+WHERE s.tenant = $1 AND s.host = $2;
+
+-- Windows that are not added up yet.
+-- name: block_open
+SELECT 1 FROM profile_window w JOIN series s ON s.id = w.series
+WHERE w.parent = '' AND w.level = $1 AND w.start_ms >= $2 AND w.start_ms < $3
+  AND s.tenant = $4 AND s.host = $5 LIMIT 1;
+
 -- name: block_usage_add
 INSERT INTO block_usage (tenant, day_ms, tier, blocks, windows, bytes)
 VALUES ($1, CAST($2 AS BIGINT), CAST($3 AS BIGINT), 1, CAST($4 AS BIGINT),

@@ -388,6 +388,91 @@ TEST(a_window_of_a_block_is_found_by_its_id_and_its_beginning)
 }
 END
 
+/* Sends what block_next() chooses, until that is nothing; what was chosen of
+ * each tier is counted. */
+static void
+send_due(struct fixture *f, int64_t now_ms, int count[BLOCK_TIERS])
+{
+	struct block_span next;
+	int rc;
+
+	while ((rc = block_next(&f->host.s, TEST_TENANT, now_ms, &next)) > 0) {
+		ck_assert_int_le(next.end_ms, now_ms);
+		count[next.tier]++;
+		ck_assert_int_eq(
+			send_block(f, next.tier, next.start_ms, next.end_ms),
+			0);
+		ck_assert_int_eq(block_sent(&f->host.s, TEST_TENANT, next.tier,
+		                            next.end_ms),
+		                 0);
+	}
+	ck_assert_int_eq(rc, 0);
+}
+
+TEST(a_host_sends_all_of_its_windows_in_time_and_each_once)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	int count[BLOCK_TIERS] = {0};
+
+	for (int64_t now = f.from_ms; now < f.to_ms; now += 7 * MINUTE) {
+		send_due(&f, now, count);
+		compare_plans(&f, f.from_ms, now - 2 * MINUTE);
+	}
+	send_due(&f, f.to_ms + MINUTE, count);
+	compare_plans(&f, 0, INT64_MAX / 2);
+	ck_assert_int_eq(count[BLOCK_DAYS], 2);
+	ck_assert_int_eq(count[BLOCK_HOURS], 2 * 24 + 3);
+	ck_assert_int_eq(count[BLOCK_MINUTES], 2 * 24 + 3);
+	ck_assert_int_gt(count[BLOCK_FRESH], 2 * 24 * 7);
+}
+END
+
+TEST(a_host_that_was_cut_off_sends_hours_and_not_each_minute)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	int count[BLOCK_TIERS] = {0};
+
+	send_due(&f, f.to_ms + MINUTE, count);
+	compare_plans(&f, 0, INT64_MAX / 2);
+	ck_assert_int_eq(count[BLOCK_FRESH], 1);
+	ck_assert_int_eq(count[BLOCK_MINUTES], 2 * 24 + 3);
+	ck_assert_int_le(count[BLOCK_HOURS], 2 * 24 + 3);
+}
+END
+
+TEST(minutes_wait_until_their_windows_are_added_up)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	int count[BLOCK_TIERS] = {0};
+	int64_t at = f.from_ms + 5 * MINUTE;
+	struct window_ask w = {.level = WINDOW_CAPTURED,
+	                       .start_ms = at,
+	                       .end_ms = at + 10 * MS_PER_S,
+	                       .windows = 1};
+	char series[ID_MAX];
+	int64_t cursor_ms;
+
+	series_in(&f.host.s, "cpu", series);
+	w.series = series;
+	ck_assert_int_eq(segment_create(&f.host.s, FAR, &g), 0);
+	ck_assert_int_eq(segment_append(&g, "late", 4, &w), 0);
+	ck_assert_int_eq(segment_sync(&g), 0);
+	ck_assert_int_eq(window_commit(&f.host.s, &g, &w, 1, NULL), 0);
+	send_due(&f, at + 3 * MINUTE, count);
+	ck_assert_int_eq(block_cursor(&f.centre.s, TEST_TENANT, FAR,
+	                              BLOCK_FRESH, &cursor_ms),
+	                 0);
+	ck_assert_int_le(cursor_ms, at);
+	/* not for ever */
+	send_due(&f, at + 10 * MINUTE, count);
+	ck_assert_int_eq(block_cursor(&f.centre.s, TEST_TENANT, FAR,
+	                              BLOCK_FRESH, &cursor_ms),
+	                 0);
+	ck_assert_int_gt(cursor_ms, at);
+}
+END
+
 /* --- what is sent again --------------------------------------------------- */
 
 static int64_t
@@ -795,6 +880,9 @@ SUITE("block", a_range_has_the_same_windows_at_the_centre,
       a_trend_has_the_same_windows_at_the_centre,
       pages_of_windows_are_the_same_at_the_centre,
       a_window_of_a_block_is_found_by_its_id_and_its_beginning,
+      a_host_sends_all_of_its_windows_in_time_and_each_once,
+      a_host_that_was_cut_off_sends_hours_and_not_each_minute,
+      minutes_wait_until_their_windows_are_added_up,
       a_block_that_is_sent_again_is_not_counted_again,
       of_two_that_send_a_block_at_once_one_has_it_stored,
       minutes_of_an_hour_take_the_place_of_fresh_ones,

@@ -1,0 +1,175 @@
+/* Which blocks a host sends, and when. */
+#include "block_private.h"
+
+#include "base/clock.h"
+
+#define HOUR_MS   (3600 * MS_PER_S)
+#define SETTLE_MS (20 * MS_PER_S) /* for windows that end with their minute */
+/* For so long windows that are not added up are waited for: of minutes, and of
+ * hours and days. */
+#define FRESH_PATIENCE_MS (5 * 60 * MS_PER_S)
+#define PATIENCE_MS       (15 * 60 * MS_PER_S)
+
+/* A host's own rows of cursors have no host: those with one are of hosts that
+ * send to this store. */
+#define OWN ""
+
+struct next {
+	struct store *s;
+	const char *tenant;
+	int64_t now_ms, first_ms;
+};
+
+/* Reads up to where the centre has a tier, or may be sent it. */
+static int
+begin_of(const struct next *n, enum block_tier tier, int64_t *out_ms)
+{
+	int64_t step = tier == BLOCK_DAYS ? block_range_ms(tier) : HOUR_MS;
+	int64_t first = n->first_ms - n->first_ms % step;
+	int rc = block_cursor(n->s, n->tenant, OWN, tier, out_ms);
+
+	if (!rc && *out_ms < first)
+		*out_ms = first;
+	return rc;
+}
+
+/* 1 when all windows of a level that begin in a stretch are added up, or were
+ * waited for long enough; else 0 or -errno. */
+static int
+is_ready(const struct next *n, enum window_level level, int64_t from_ms,
+         int64_t to_ms, int64_t patience_ms)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc;
+
+	if (to_ms + SETTLE_MS > n->now_ms)
+		return 0;
+	if (to_ms + patience_ms <= n->now_ms)
+		return 1;
+	rc = db_query(n->s->db, SQL_BLOCK_OPEN,
+	              ARGS(V((int64_t)level), V(from_ms), V(to_ms),
+	                   V(n->tenant), V((const char *)n->s->host)),
+	              &rows)
+	             ?: db_next(&rows);
+	return rc < 0 ? rc : !rc;
+}
+
+static int
+next_minutes(const struct next *n, int64_t begin_ms, struct block_span *out)
+{
+	*out = (struct block_span){BLOCK_MINUTES, begin_ms, begin_ms + HOUR_MS};
+	return is_ready(n, WINDOW_CAPTURED, out->start_ms, out->end_ms,
+	                PATIENCE_MS);
+}
+
+/* As many hours of one day as there are; their minutes go before them. */
+static int
+next_hours(const struct next *n, int64_t minutes_ms, struct block_span *out)
+{
+	int64_t begin, most;
+	int rc = begin_of(n, BLOCK_HOURS, &begin);
+
+	if (rc)
+		return rc;
+	*out = (struct block_span){BLOCK_HOURS, begin, begin};
+	most = window_floor(WINDOW_DAY, begin) + block_range_ms(BLOCK_HOURS);
+	while (out->end_ms < most && out->end_ms + HOUR_MS <= minutes_ms) {
+		rc = is_ready(n, WINDOW_MINUTE, out->end_ms,
+		              out->end_ms + HOUR_MS, PATIENCE_MS);
+		if (rc <= 0)
+			break;
+		out->end_ms += HOUR_MS;
+	}
+	return rc < 0 ? rc : out->end_ms > begin;
+}
+
+static int
+next_day(const struct next *n, struct block_span *out)
+{
+	int64_t begin, hours;
+	int rc = begin_of(n, BLOCK_DAYS, &begin)
+	                 ?: begin_of(n, BLOCK_HOURS, &hours);
+
+	if (rc)
+		return rc;
+	*out = (struct block_span){BLOCK_DAYS, begin,
+	                           begin + block_range_ms(BLOCK_DAYS)};
+	if (out->end_ms > hours)
+		return 0;
+	return is_ready(n, WINDOW_HOUR, out->start_ms, out->end_ms,
+	                PATIENCE_MS);
+}
+
+/* The minutes of an hour that is not over, or not added up. */
+static int
+next_fresh(const struct next *n, int64_t minutes_ms, struct block_span *out)
+{
+	int64_t span = window_span_ms(WINDOW_MINUTE), begin, end;
+	int rc = block_cursor(n->s, n->tenant, OWN, BLOCK_FRESH, &begin);
+
+	if (rc)
+		return rc;
+	if (begin < minutes_ms)
+		begin = minutes_ms;
+	end = window_floor(WINDOW_HOUR, begin) + HOUR_MS;
+	if (end > window_floor(WINDOW_MINUTE, n->now_ms))
+		end = window_floor(WINDOW_MINUTE, n->now_ms);
+	for (rc = 0; end > begin; end -= span) {
+		rc = is_ready(n, WINDOW_CAPTURED, begin, end,
+		              FRESH_PATIENCE_MS);
+		if (rc)
+			break;
+	}
+	*out = (struct block_span){BLOCK_FRESH, begin, end};
+	return rc;
+}
+
+static int
+read_first(struct next *n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(n->s->db, SQL_BLOCK_FIRST,
+	                  ARGS(V(n->tenant), V((const char *)n->s->host)),
+	                  &rows)
+	                 ?: db_next(&rows);
+
+	if (rc < 0)
+		return rc;
+	n->first_ms = db_col_int(&rows, 0);
+	return 0;
+}
+
+int
+block_next(struct store *s, const char *tenant, int64_t now_ms,
+           struct block_span *out)
+{
+	struct next n = {.s = s, .tenant = tenant, .now_ms = now_ms};
+	int64_t minutes;
+	int rc = read_first(&n);
+
+	if (rc || n.first_ms < 0)
+		return rc;
+	rc = begin_of(&n, BLOCK_MINUTES, &minutes);
+	if (rc)
+		return rc;
+	rc = next_hours(&n, minutes, out);
+	if (!rc)
+		rc = next_day(&n, out);
+	if (!rc)
+		rc = next_minutes(&n, minutes, out);
+	return rc ? rc : next_fresh(&n, minutes, out);
+}
+
+int
+block_sent(struct store *s, const char *tenant, enum block_tier tier,
+           int64_t to_ms)
+{
+	int64_t step = tier == BLOCK_FRESH  ? window_span_ms(WINDOW_MINUTE)
+	               : tier == BLOCK_DAYS ? block_range_ms(tier)
+	                                    : HOUR_MS;
+	int n = db_run(s->db, SQL_BLOCK_CURSOR_PUT,
+	               ARGS(V(tenant), V(OWN), V((int64_t)tier),
+	                    V((to_ms + step - 1) / step * step)));
+
+	return n < 0 ? n : 0;
+}

@@ -399,6 +399,32 @@ put_service(struct store *s, const struct service *v)
 	return rc < 0 ? rc : 0;
 }
 
+/* A service that the host had before keeps its own continuous profiling, unless
+ * the centre has some. */
+static int
+put_continuous(struct store *s, const struct service *v,
+               const struct continuous *on, const struct agent_service *had)
+{
+	int rc;
+
+	if (on->types)
+		return continuous_put(s, on);
+	if (had && !had->made)
+		return 0;
+	rc = continuous_delete(s, v->tenant, v->name);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static const struct agent_service *
+find_service(const struct agent_service_list *l, const struct service *v)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->items[i].service, v->name) &&
+		    !strcmp(l->items[i].tenant, v->tenant))
+			return &l->items[i];
+	return NULL;
+}
+
 static bool
 is_listed(const struct service_list *l, const struct agent_service *v)
 {
@@ -424,7 +450,8 @@ remove_service(struct store *s, const struct agent_service *v)
 }
 
 static int
-put_services(struct store *s, const struct service_list *now)
+put_services(struct store *s, const struct service_list *now,
+             const struct continuous *on)
 {
 	CLEANUP_AGENT_SERVICES struct agent_service_list had = {0};
 	int rc = ROW_LIST(s->db, &service_type, &had, SQL_AGENT_SERVICE_LIST,
@@ -434,14 +461,30 @@ put_services(struct store *s, const struct service_list *now)
 		if (!is_listed(now, &had.items[i]))
 			rc = remove_service(s, &had.items[i]);
 	for (size_t i = 0; i < now->n && !rc; i++)
-		rc = put_service(s, &now->items[i]);
+		rc = put_service(s, &now->items[i])
+		             ?: put_continuous(
+					s, &now->items[i], &on[i],
+					find_service(&had, &now->items[i]));
 	return rc;
 }
 
 int
-agent_services_put(struct store *s, const struct service_list *now)
+agent_services_put(struct store *s, const struct service_list *now,
+                   const struct continuous *on)
 {
 	int rc = store_begin(s);
 
-	return rc ? rc : store_end(s, put_services(s, now));
+	return rc ? rc : store_end(s, put_services(s, now, on));
+}
+
+int
+agent_tenants(struct store *s, int (*fn)(void *arg, const char *tenant),
+              void *arg)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_AGENT_TENANTS, NO_ARGS, &rows);
+
+	while (!rc && (rc = db_next(&rows)) > 0)
+		rc = fn(arg, db_col_text(&rows, 0));
+	return rc;
 }

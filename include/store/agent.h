@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "store/continuous.h"
 #include "store/job.h"
 #include "store/service.h"
 #include "store/worker.h"
@@ -122,6 +123,13 @@ struct agent_service_list {
 void agent_service_list_done(struct agent_service_list *l);
 
 /* Makes the centre's services those of this store: adds and replaces services,
- * and removes those that the centre made and has no longer. */
+ * and removes those that the centre made and has no longer. on[i] is the
+ * continuous profiling of the i-th one; without types there is none. */
 MUST_CHECK int
-agent_services_put(struct store *s, const struct service_list *now);
+agent_services_put(struct store *s, const struct service_list *now,
+                   const struct continuous *on);
+/* Calls fn with each tenant of these services, until it returns other than 0;
+ * returns that, or -errno. */
+MUST_CHECK int
+agent_tenants(struct store *s, int (*fn)(void *arg, const char *tenant),
+              void *arg);

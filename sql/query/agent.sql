@@ -31,11 +31,14 @@ SET state = 'running', phase = 'storing', error_code = '', error_message = ''
 WHERE session = $1 AND attempt = $2
   AND (state = 'queued' OR (state = 'failed' AND error_code = 'WorkerDied'));
 
--- Changes whenever a service that this host may see does.
+-- Changes whenever a service that this host may see does, or its continuous
+-- profiling.
 -- name: agent_generation
 SELECT COUNT(*), COALESCE(MAX(updated_ms), 0),
        CAST(COALESCE(SUM(updated_ms), 0) AS BIGINT)
-FROM service WHERE tenant = $1 AND host IN ('', $2);
+FROM (SELECT updated_ms FROM service WHERE tenant = $1 AND host IN ('', $2)
+      UNION ALL
+      SELECT updated_ms FROM continuous WHERE tenant = $1) AS changed;
 
 -- name: agent_alive
 SELECT COUNT(*) FROM worker WHERE alive_until_ms > now_ms();
@@ -74,6 +77,9 @@ ON CONFLICT DO NOTHING;
 
 -- name: agent_service_list
 SELECT tenant, service, made FROM agent_service ORDER BY tenant, service;
+
+-- name: agent_tenants
+SELECT DISTINCT tenant FROM agent_service ORDER BY tenant LIMIT 1000;
 
 -- name: agent_service_forget
 DELETE FROM agent_service WHERE tenant = $1 AND service = $2;

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "endpoint/call.h"
 #include "store/agent.h"
+#include "store/continuous.h"
 #include "store/token.h"
 
 #include <errno.h>
@@ -429,9 +430,29 @@ add_generation(struct poll *p, const char *tenant, struct buf *out)
 	return rc;
 }
 
-static void
-put_service(struct buf *out, const struct service *v)
+/* Writes the settings of continuous profiling, nothing when there are none. */
+static int
+put_continuous(struct poll *p, const struct service *v, struct buf *out)
 {
+	CLEANUP_CONTINUOUS struct continuous on = {0};
+	int rc = continuous_get(p->store, v->tenant, v->name, &on);
+
+	json_open(out, "continuous", '{');
+	if (!rc) {
+		json_put_raw(out, "types", on.types, "[]");
+		json_put_int(out, "sampleRate", on.sample_rate);
+		json_put_int(out, "retentionDays", on.retention_days);
+		json_put_bool(out, "enabled", on.enabled);
+	}
+	json_close(out, '}');
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int
+put_service(struct poll *p, const struct service *v, struct buf *out)
+{
+	int rc;
+
 	json_open(out, NULL, '{');
 	json_put_text(out, "tenant", v->tenant);
 	json_put_text(out, "name", v->name);
@@ -444,7 +465,9 @@ put_service(struct buf *out, const struct service *v)
 	json_put_raw(out, "allow", v->allow, "{}");
 	json_put_raw(out, "labels", v->labels, "{}");
 	json_put_text(out, "description", v->description);
+	rc = put_continuous(p, v, out);
 	json_close(out, '}');
+	return rc;
 }
 
 static int
@@ -461,7 +484,7 @@ put_services_of(struct poll *p, const char *tenant, struct buf *out)
 		for (size_t i = 0; i < l.n && !rc; i++)
 			if (!*l.items[i].host ||
 			    !strcmp(l.items[i].host, p->host))
-				put_service(out, &l.items[i]);
+				rc = put_service(p, &l.items[i], out);
 		free(cursor);
 		cursor = TAKE(l.next);
 	}

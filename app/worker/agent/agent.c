@@ -14,32 +14,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define FIRST_MS   1000  /* the first pause after a failure, */
-#define MOST_MS    60000 /* and the longest: each is twice the last one */
+#define FIRST_MS   1000
 #define ANSWER_MAX ((uint64_t)65536) /* to a result */
-#define SAID_MAX   200
 
 /* --- when ----------------------------------------------------------------- */
-
-/* Up to a tenth more or less, so that hosts do not ask all at once. */
-static int64_t
-jitter_ns(int64_t ms)
-{
-	uint16_t by;
-
-	random_bytes(&by, sizeof(by));
-	return ms * NS_PER_MS / 10 * 9 + ms * NS_PER_MS / 5 * by / UINT16_MAX;
-}
-
-static int64_t
-pause_ns(unsigned failures)
-{
-	int64_t ms = FIRST_MS;
-
-	while (failures-- > 1 && ms < MOST_MS)
-		ms *= 2;
-	return jitter_ns(ms < MOST_MS ? ms : MOST_MS);
-}
 
 int
 agent_wait_ms(const struct agent *a, int64_t now_ns, int max_ms)
@@ -54,98 +32,19 @@ agent_wait_ms(const struct agent *a, int64_t now_ns, int max_ms)
 /* --- what is said of it --------------------------------------------------- */
 
 static void
-complain(struct agent *a, const char *why)
-{
-	if (strcmp(a->why, why) != 0)
-		log_warn("centre: %s", why);
-	snprintf(a->why, sizeof(a->why), "%s", why);
-}
-
-static void
 poll_failed(struct agent *a, const char *why, int64_t now_ns)
 {
-	complain(a, why);
+	agent_complain(a, why);
 	a->failures++;
-	a->next_ns = now_ns + pause_ns(a->failures);
+	a->next_ns = now_ns + agent_pause_ns(a->failures);
 }
 
 static void
 result_failed(struct agent *a, const char *why, int64_t now_ns)
 {
-	complain(a, why);
+	agent_complain(a, why);
 	a->send_failures++;
-	a->send_ns = now_ns + pause_ns(a->send_failures);
-}
-
-/* Reads what the centre said beside its status; the bytes are a stranger's. */
-static void
-read_message(int body, char out[static SAID_MAX])
-{
-	CLEANUP_BUF struct buf text = BUF_INIT(ANSWER_MAX);
-	CLEANUP_JSON json_t *j = NULL;
-	const char *said = NULL;
-
-	if (body >= 0 && !lseek(body, 0, SEEK_SET) && !fd_read_all(body, &text))
-		j = json_loadb(buf_str(&text), text.len, 0, NULL);
-	said = json_string_value(json_object_get(j, "message"));
-	snprintf(out, SAID_MAX, "%s", said ? said : "");
-	for (char *p = out; *p; p++)
-		if ((unsigned char)*p < ' ')
-			*p = ' ';
-}
-
-/* Says why an answer is not the one that was hoped for. */
-static void
-why_not(const struct fetch_answer *f, int body, char *out, size_t size)
-{
-	char said[SAID_MAX];
-
-	if (f->error) {
-		snprintf(out, size, "no answer: %s",
-		         fetch_error_text((enum fetch_error)f->error));
-		return;
-	}
-	read_message(body, said);
-	if (f->status == 401 || f->status == 403)
-		snprintf(out, size,
-		         "it refuses this host's key (%u: %s); stoker join "
-		         "gets another one, and what was profiled is kept "
-		         "until then",
-		         f->status, said);
-	else
-		snprintf(out, size, "it answers with %u: %s", f->status, said);
-}
-
-/* --- asking --------------------------------------------------------------- */
-
-static int
-ask(struct agent *a, const char *path, const char *type, uint64_t max, int body,
-    uint64_t *out_id)
-{
-	const struct conf *conf = a->conf;
-	size_t n = strlen(conf->agent_url);
-	struct fetch_ask f = {
-		.type = MSG_FETCH,
-		.method = FETCH_POST,
-		.purpose = FETCH_CENTRE,
-		.connect_ms = (uint32_t)(conf->agent_timeout * MS_PER_S),
-		.total_ms = (uint32_t)(conf->agent_timeout * MS_PER_S),
-		.max_bytes = max,
-		.id = ++a->last_fetch,
-	};
-	int rc;
-
-	while (n && conf->agent_url[n - 1] == '/')
-		n--;
-	if ((size_t)snprintf(f.url, sizeof(f.url), "%.*s%s", (int)n,
-	                     conf->agent_url, path) >= sizeof(f.url))
-		return -ENAMETOOLONG;
-	snprintf(f.headers, sizeof(f.headers), "Content-Type: %s\nExpect:\n",
-	         type);
-	rc = msg_send(a->courier, &f, sizeof(f), &body, 1);
-	if (!rc)
-		*out_id = f.id;
-	return rc;
+	a->send_ns = now_ns + agent_pause_ns(a->send_failures);
 }
 
 static int
@@ -158,8 +57,8 @@ send_poll(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
 	if (!rc)
 		rc = fd_write_all(fd, text.p, text.len);
 	return rc ? rc
-	          : ask(a, "/agent/poll", "application/json", AGENT_ORDER_MAX,
-	                fd, &a->poll);
+	          : agent_ask(a, "/agent/poll", "application/json",
+	                      AGENT_ORDER_MAX, fd, &a->poll);
 }
 
 /* A profile that can't be read is not sent, and the centre is told of that. */
@@ -183,8 +82,8 @@ send_result(struct agent *a, const struct agent_held *h)
 		return unreadable(a, h, rc);
 	snprintf(path, sizeof(path), "/agent/result/%s", h->session);
 	snprintf(a->sending, sizeof(a->sending), "%s", h->session);
-	return ask(a, path, "application/octet-stream", ANSWER_MAX, fd,
-	           &a->result);
+	return agent_ask(a, path, "application/octet-stream", ANSWER_MAX, fd,
+	                 &a->result);
 }
 
 /* --- answers -------------------------------------------------------------- */
@@ -222,7 +121,7 @@ take_poll(struct agent *a, const struct fetch_answer *f, int body,
 
 	a->poll = 0;
 	if (f->error || f->status != 200) {
-		why_not(f, body, why, sizeof(why));
+		agent_why_not(f, body, why, sizeof(why));
 		poll_failed(a, why, now_ns);
 		return;
 	}
@@ -236,10 +135,10 @@ take_poll(struct agent *a, const struct fetch_answer *f, int body,
 	}
 	if (a->failures || *a->why)
 		log_info("centre: it answers");
-	if (!a->send_failures)
+	if (!a->send_failures && !a->block_failures)
 		a->why[0] = '\0';
 	a->failures = 0;
-	a->next_ns = now_ns + jitter_ns(poll_ms);
+	a->next_ns = now_ns + agent_jitter_ns(poll_ms);
 }
 
 static int
@@ -279,7 +178,7 @@ settle(struct agent *a, const struct fetch_answer *f, int body)
 		log_info("centre: %s is stored", h->session);
 		return agent_forget(a->store, h, h->refused);
 	}
-	why_not(f, body, why, sizeof(why));
+	agent_why_not(f, body, why, sizeof(why));
 	log_warn("centre: %s: %s", h->session, why);
 	if (is_refusal(f->status))
 		return h->refused ? agent_forget(a->store, h, true)
@@ -298,7 +197,7 @@ take_result(struct agent *a, const struct fetch_answer *f, int body,
 
 	a->result = 0;
 	if (!settled) {
-		why_not(f, body, why, sizeof(why));
+		agent_why_not(f, body, why, sizeof(why));
 		result_failed(a, why, now_ns);
 		return;
 	}
@@ -330,6 +229,8 @@ agent_fetched(struct agent *a, int64_t now_ns)
 		take_poll(a, &f, body, now_ns);
 	else if (a->result && f.id == a->result)
 		take_result(a, &f, body, now_ns);
+	else if (a->block && f.id == a->block)
+		agent_take_block(a, &f, body, now_ns);
 	return 0;
 }
 
@@ -339,7 +240,7 @@ agent_courier_gone(struct agent *a, int64_t now_ns)
 	if (a->courier < 0)
 		return;
 	close_ptr(&a->courier);
-	a->poll = a->result = 0;
+	a->poll = a->result = a->block = 0;
 	poll_failed(a, "the courier is gone; its own line says why", now_ns);
 }
 
@@ -421,6 +322,8 @@ agent_step(struct agent *a, int64_t now_ns)
 	if (!agent_is(a))
 		return;
 	rc = step(a, now_ns);
+	if (!rc)
+		agent_send_blocks(a, now_ns);
 	if (!rc || now_ns < a->next_ns)
 		return;
 	snprintf(why, sizeof(why), "%s", strerror(-rc));

@@ -19,13 +19,14 @@
  * centre no more than the API's user of its own host: what a tenant may name
  * here is this host's stoker.conf to say (worker/targets/match.h).
  *
- * Another kind of upload, such as windows, is one more file like
- * agent_result.c, and a cursor of its own in the local store.
+ * Windows of continuous profiling go the same way, as blocks (store/block.h):
+ * a cursor in the local store says what the centre has of them.
  */
 #pragma once
 
 #include "base/conf.h"
 #include "store/agent.h"
+#include "store/block.h"
 
 #include <stdbool.h>
 
@@ -43,14 +44,18 @@ struct agent {
 	int (*want_courier)(void *arg);
 	void *arg;
 
-	uint64_t last_fetch;    /* id */
-	uint64_t poll, result;  /* what is under way; 0: nothing */
-	char sending[ID_MAX];   /* the session of that result */
-	int64_t next_ns;        /* when to poll */
+	uint64_t last_fetch;          /* id */
+	uint64_t poll, result, block; /* what is under way; 0: nothing */
+	char sending[ID_MAX];         /* the session of that result */
+	int64_t next_ns;              /* when to poll */
 	int64_t send_ns;        /* when to send a result, at the earliest */
 	unsigned failures;      /* polls without an answer, one after another */
 	unsigned send_failures; /* the same of results */
-	char why[512];          /* what was logged of that; "": all is well */
+	int64_t blocks_ns;      /* when to send windows, at the earliest */
+	unsigned block_failures;
+	char block_tenant[STORE_TENANT_MAX]; /* of the block under way */
+	struct block_span span;
+	char why[512]; /* what was logged of that; "": all is well */
 
 	int64_t beat_ns;      /* when the worker's row is due */
 	int64_t processes_ns; /* when processes are told, changed or not */

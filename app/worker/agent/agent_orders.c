@@ -12,6 +12,7 @@
 
 #define SERVICES_MAX  10000
 #define VALUE_MAX     4096
+#define TYPES_MAX     16
 #define POLL_MIN_MS   100
 #define POLL_MOST_MS  60000
 #define LEASE_MIN_MS  2000
@@ -88,9 +89,64 @@ read_service(const json_t *j, struct service *out)
 	       out->description;
 }
 
+static bool
+is_types(const json_t *list)
+{
+	size_t i;
+	json_t *v;
+
+	if (!json_is_array(list) || json_array_size(list) > TYPES_MAX)
+		return false;
+	json_array_foreach(list, i, v) {
+		if (!is_name(json_string_value(v)))
+			return false;
+	}
+	return true;
+}
+
+/* Reads the continuous profiling of a service, whose name *out borrows; no
+ * types: there is none. False for one that is ill-formed. */
+static bool
+read_continuous(const json_t *service, const struct service *v,
+                struct continuous *out)
+{
+	const json_t *j = json_object_get(service, "continuous");
+	const json_t *types = json_object_get(j, "types");
+
+	*out = (struct continuous){0};
+	if (!types)
+		return true; /* none, or a centre of a release before */
+	if (!is_types(types))
+		return false;
+	*out = (struct continuous){
+		.tenant = v->tenant,
+		.service = v->name,
+		.types = json_dumps(types, JSON_COMPACT),
+		.created_by = "centre",
+		.sample_rate = number_of(j, "sampleRate", 1, 1000),
+		.retention_days = number_of(j, "retentionDays", 0, 3650),
+		.enabled = json_is_true(json_object_get(j, "enabled")),
+	};
+	return out->types;
+}
+
+struct settings {
+	struct continuous *items;
+	size_t n;
+};
+
+static void
+settings_done(struct settings *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->items[i].types);
+	free(s->items);
+}
+
 static int
 take_services(struct agent *a, const json_t *reply)
 {
+	CLEANUP(settings_done) struct settings on = {0};
 	CLEANUP_SERVICES struct service_list l = {0};
 	const json_t *list = json_object_get(reply, "services");
 	const char *generation =
@@ -104,13 +160,17 @@ take_services(struct agent *a, const json_t *reply)
 	if (!json_is_array(list) || n > SERVICES_MAX || !generation)
 		return -EBADMSG;
 	l.items = calloc(n + 1, sizeof(*l.items));
-	if (!l.items)
+	on.items = calloc(n + 1, sizeof(*on.items));
+	if (!l.items || !on.items)
 		return -ENOMEM;
 	json_array_foreach(list, i, j) {
-		if (!read_service(j, &l.items[l.n++]))
+		struct service *v = &l.items[l.n++];
+
+		if (!read_service(j, v) ||
+		    !read_continuous(j, v, &on.items[on.n++]))
 			return -EBADMSG;
 	}
-	rc = agent_services_put(a->store, &l);
+	rc = agent_services_put(a->store, &l, on.items);
 	if (rc)
 		return rc;
 	snprintf(a->generation, sizeof(a->generation), "%s", generation);

@@ -28,3 +28,22 @@ MUST_CHECK int agent_take_orders(struct agent *a, const char *text, size_t n,
  */
 MUST_CHECK int
 agent_open_result(struct agent *a, const struct agent_held *h, int *out_fd);
+
+/* Sends a request with a body to the centre by the courier; *out_id is that of
+ * its answer. */
+MUST_CHECK int agent_ask(struct agent *a, const char *path, const char *type,
+                         uint64_t max, int body, uint64_t *out_id);
+/* Says why an answer is not the one that was hoped for. */
+void
+agent_why_not(const struct fetch_answer *f, int body, char *out, size_t size);
+/* Logs what keeps the centre from its work, once as long as it does. */
+void agent_complain(struct agent *a, const char *why);
+/* How long to wait after so many failures, one after another. */
+int64_t agent_pause_ns(unsigned failures);
+int64_t agent_jitter_ns(int64_t ms);
+
+/* Sends a block of windows if one is due and none is under way. */
+void agent_send_blocks(struct agent *a, int64_t now_ns);
+/* Takes the answer to that. */
+void agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
+                      int64_t now_ns);

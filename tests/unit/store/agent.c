@@ -155,8 +155,10 @@ static void
 put(struct store *s, struct service *items, size_t n)
 {
 	const struct service_list l = {.items = items, .n = n};
+	const struct continuous none[8] = {{0}};
 
-	ck_assert_int_eq(agent_services_put(s, &l), 0);
+	ck_assert_uint_le(n, ARRAY_LEN(none));
+	ck_assert_int_eq(agent_services_put(s, &l, none), 0);
 }
 
 static int

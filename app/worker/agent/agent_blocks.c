@@ -1,0 +1,148 @@
+/* Windows of continuous profiling, as a host sends them to its centre. */
+#include "agent_parts.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "worker/ipc/fetch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define LOOK_NS    (5 * NS_PER_S) /* between two looks for what is due */
+#define ANSWER_MAX ((uint64_t)65536)
+
+static void
+failed(struct agent *a, const char *why, int64_t now_ns)
+{
+	agent_complain(a, why);
+	a->block_failures++;
+	a->blocks_ns = now_ns + agent_pause_ns(a->block_failures);
+}
+
+/* Moves on behind a block: the centre has it, or there is none. */
+static int
+done(struct agent *a, const char *tenant, const struct block_span *b)
+{
+	return block_sent(a->store, tenant, b->tier, b->end_ms);
+}
+
+static int
+send_bytes(struct agent *a, const char *tenant, const struct block_span *b,
+           const struct buf *bytes)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-block", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : fd_write_all(fd, bytes->p, bytes->len);
+
+	if (!rc)
+		rc = agent_ask(a, "/agent/block", "application/octet-stream",
+		               ANSWER_MAX, fd, &a->block);
+	if (rc)
+		return rc;
+	snprintf(a->block_tenant, sizeof(a->block_tenant), "%s", tenant);
+	a->span = *b;
+	return 0;
+}
+
+/* Sends what is due of a tenant. Returns 1 when something is under way. */
+static int
+send_tenant(void *arg, const char *tenant)
+{
+	struct agent *a = arg;
+	struct block_span b;
+	int rc;
+
+	while ((rc = block_next(a->store, tenant, clock_wall_ms(), &b)) > 0) {
+		CLEANUP_BUF struct buf bytes = BUF_INIT(BLOCK_MAX_BYTES);
+
+		rc = block_of_windows(a->store, tenant, b.tier, b.start_ms,
+		                      b.end_ms, &bytes);
+		if (rc == -EFBIG || rc == -E2BIG)
+			log_warn("centre: windows of an hour are too many to "
+			         "be sent, and stay here");
+		if (rc == -EFBIG || rc == -E2BIG || rc == -ENODATA)
+			rc = done(a, tenant, &b);
+		else if (!rc)
+			return send_bytes(a, tenant, &b, &bytes) ?: 1;
+		if (rc)
+			break;
+	}
+	return rc;
+}
+
+void
+agent_send_blocks(struct agent *a, int64_t now_ns)
+{
+	char why[128];
+	int rc;
+
+	if (a->block || a->failures || a->courier < 0 || now_ns < a->blocks_ns)
+		return;
+	rc = agent_tenants(a->store, send_tenant, a);
+	if (rc < 0) {
+		snprintf(why, sizeof(why), "windows can't be sent: %s",
+		         strerror(-rc));
+		failed(a, why, now_ns);
+	} else if (!rc) {
+		a->blocks_ns = now_ns + LOOK_NS;
+	}
+}
+
+/* Reads up to where the centre has windows, out of a refusal for their time; -1
+ * when it says nothing of that. */
+static int64_t
+read_cursor(int body)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(ANSWER_MAX);
+	CLEANUP_JSON json_t *j = NULL;
+	const char *code;
+	const json_t *cursor;
+
+	if (body < 0 || lseek(body, 0, SEEK_SET) || fd_read_all(body, &text))
+		return -1;
+	j = json_loadb(buf_str(&text), text.len, 0, NULL);
+	code = json_string_value(json_object_get(j, "error_code"));
+	cursor = json_object_get(json_object_get(j, "details"), "cursorMs");
+	if (!code || strcmp(code, "BlockOverlaps") != 0)
+		return -1;
+	if (json_is_integer(cursor))
+		return json_integer_value(cursor);
+	return json_is_string(cursor)
+	               ? strtoll(json_string_value(cursor), NULL, 10)
+	               : -1;
+}
+
+void
+agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
+                 int64_t now_ns)
+{
+	struct block_span b = a->span;
+	char why[sizeof(a->why)];
+	bool stored = !f->error && f->status == 200;
+	int rc;
+
+	a->block = 0;
+	if (!f->error && f->status == 409) {
+		int64_t cursor_ms = read_cursor(body);
+
+		/* this store is not the one that sent what the centre has */
+		stored = cursor_ms > b.start_ms && cursor_ms < b.end_ms;
+		b.end_ms = stored ? cursor_ms : b.end_ms;
+	}
+	if (!stored) {
+		agent_why_not(f, body, why, sizeof(why));
+		failed(a, why, now_ns);
+		return;
+	}
+	rc = done(a, a->block_tenant, &b);
+	if (rc) {
+		snprintf(why, sizeof(why), "sent windows: %s", strerror(-rc));
+		failed(a, why, now_ns);
+		return;
+	}
+	a->block_failures = 0;
+	a->blocks_ns = now_ns;
+}

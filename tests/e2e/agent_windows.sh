@@ -1,0 +1,68 @@
+#!/bin/bash
+# Windows of hosts that need nothing but HTTPS outwards: continuous profiling is
+# turned on at the centre, runs on the host, and is read at the centre, each
+# sample once.
+#
+# Beside others: it waits for events.
+WORKER_CONF='lease = 6s'
+HOST_CONF='lease = 2m'
+. "$(dirname "$0")/../lib/e2e.sh"
+e2e_start
+. tests/lib/fleet.sh
+leave() {
+  local code=$?
+  [ $code -eq 0 ] || tail -n 20 "$STATE/log/a.log"
+  process_stop a
+  (exit $code)
+  e2e_stop
+}
+trap leave EXIT
+fleet_start || { echo 'not ok the_centre_answers_by_tls'; exit 1; }
+host_make a
+host_join a >/dev/null || { echo 'not ok a_host_joins'; exit 1; }
+background demo "$STATE/bin/demo"
+host_start a
+wait_for 20 alive_at_centre a
+stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null
+stoker_cli continuous on web --types cpu >/dev/null
+
+here() { sqlite3 "$STATE/a/data/stoker.db" "$1"; }
+there() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
+check continuous_profiling_of_the_centre_runs_on_the_host \
+  wait_for 60 eval '[ "$(here "SELECT COUNT(*) FROM profile_window WHERE level = 0")" -gt 0 ]'
+merged() { api GET "$P/merge?service=web&profileType=cpu&host=a" | jq -e "$1"; }
+check its_minutes_are_in_a_range_at_the_centre wait_for 200 merged '.source == "windows" and .sampleCount > 0'
+check with_its_functions_by_name merged 'any(.topFunctions[]; .funcName | test("matmul"))'
+
+# Up to where the centre has minutes: the host's own sum, and the centre's.
+same_sums() {
+  local to own sent
+  to=$(there "SELECT COALESCE(MAX(end_ms), 0) FROM block_cursor WHERE host = 'a'")
+  own=$(here "SELECT SUM(sample_count) || ' ' || SUM(windows) FROM profile_window WHERE level = 1 AND end_ms <= $to")
+  sent=$(there "SELECT SUM(sample_count) || ' ' || SUM(windows) FROM run WHERE tier < 2")
+  [ -n "$own" ] && equal "$sent" "$own"
+}
+check the_centre_s_sums_are_the_host_s same_sums
+blocks() { there "SELECT COUNT(*) FROM block"; }
+had=$(blocks)
+host_stop a KILL
+process_stop nginx
+host_start a
+check a_host_without_its_centre_goes_on \
+  wait_for 150 eval '[ "$(here "SELECT MAX(end_ms) FROM profile_window WHERE level = 1")" -gt "$(there "SELECT MAX(end_ms) FROM block_cursor")" ]'
+nginx_start
+more() { [ "$(blocks)" -gt "$had" ]; }
+check and_sends_its_windows_when_the_centre_is_back wait_for 120 more
+check nothing_is_lost_nor_counted_twice same_sums
+
+# --- what a host may send -----------------------------------------------------
+send() { agent a POST /agent/block -H 'Content-Type: application/octet-stream' --data-binary @"$1" | jq -r .error_code; }
+check a_block_of_another_tenant_is_refused equal "$(send tests/data/fuzz/block/fresh)" TenantForbidden
+head -c 300 /dev/urandom >"$STATE/noise"
+check bytes_that_are_no_block_are_refused equal "$(send "$STATE/noise")" InvalidBlock
+code() { curl -s --cacert "$STATE/nginx/tls.pem" --data-binary @tests/data/fuzz/block/day "$CENTRE_URL/agent/block" | jq -r .error_code; }
+check nobody_without_a_host_s_key_sends_blocks equal "$(code)" Unauthorized
+
+stoker_cli continuous off web >/dev/null
+off() { [ "$(here "SELECT COUNT(*) FROM continuous WHERE enabled = 1")" = 0 ]; }
+check continuous_profiling_ends_where_it_ended_at_the_centre wait_for 30 off

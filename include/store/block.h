@@ -95,7 +95,7 @@ MUST_CHECK int
 block_of_windows(struct store *s, const char *tenant, enum block_tier tier,
                  int64_t start_ms, int64_t end_ms, struct buf *out);
 
-/* What a block tells of. */
+/* The tier and the time of a block. */
 struct block_span {
 	enum block_tier tier;
 	int64_t start_ms, end_ms;

@@ -1,5 +1,5 @@
-/* What a host of a fleet has sent is read like what a worker of this host has
- * stored. */
+/* Windows that a host of a fleet has sent are read like those that a worker of
+ * this host has stored. */
 #include "base/clock.h"
 #include "lib/api.h"
 #include "lib/folded.h"

@@ -183,7 +183,7 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         "host_bytes            0         Bytes of continuous "
 	         "profiling that hosts of a fleet have sent and that are "
 	         "kept.\n"
-	         "tokens                3         API keys that work and "
+	         "tokens                4         API keys that work and "
 	         "whose first tenant it is.\n"
 	         "triggers              1         Triggers of all its "
 	         "services.\n"
@@ -198,18 +198,20 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         "with those that triggers started or that were deleted "
 	         "since.\n"},
 		{"token list", 0,
-	         "ID                        NAME      ROLE      CREATED       "
-	         "            EXPIRES  REVOKED  LAST USED                 "
-	         "TENANTS\n"
-	         "tok-*  admin     admin     *Z                    *Z  t, t2\n"
-	         "tok-*  operator  operator  *Z                               "
-	         "               t\n"
-	         "tok-*  viewer    viewer    *Z                               "
-	         "               t\n"},
+	         "ID                        NAME      ROLE      HOST    "
+	         "CREATED                   EXPIRES  REVOKED  LAST USED     "
+	         "            TENANTS\n"
+	         "tok-*  worker    worker    agent1  *Z                     "
+	         "                         t, t2\n"
+	         "tok-*  admin     admin             *Z                    "
+	         "*Z  t, t2\n"
+	         "tok-*  operator  operator          *Z                     "
+	         "                         t\n"
+	         "tok-*  viewer    viewer            *Z                     "
+	         "                         t\n"},
 		{"token list --limit 1", 0,
-	         "ID                        NAME   ROLE   CREATED             "
-	         "      EXPIRES  REVOKED  LAST USED                 TENANTS\n"
-	         "tok-*  admin  admin  *Z                    *Z  t, t2\n"},
+	         "ID                        NAME    ROLE    HOST    CREATED *"
+	         "tok-*  worker  worker  agent1  *Z * t, t2\n"},
 		{"token revoke viewer", 0, "viewer: revoked\n"},
 		{"token revoke admin", 1,
 	         "stoker: admin is the key that stoker itself uses\n"
@@ -227,7 +229,7 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         "once\n"
 	         "stk_*\n"},
 		{"token create ci --role boss --config stoker.conf", 64,
-	         "stoker: --role takes viewer, operator or admin\n"},
+	         "stoker: --role takes viewer, operator, admin or join\n"},
 		{"token create ci --expires yesterday --config stoker.conf", 64,
 	         "stoker: --expires takes a time to come, such as 90d or "
 	         "2027-01-31, not 'yesterday'\n"},

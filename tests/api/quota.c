@@ -113,7 +113,7 @@ static const struct {
 	int free;
 } rows[QUOTAS] = {
 	[QUOTA_services] = {"3", 2}, [QUOTA_series] = {"2", 2},
-	[QUOTA_tokens] = {"5", 2}, /* the test has three keys */
+	[QUOTA_tokens] = {"6", 2}, /* the test has four keys */
 	[QUOTA_triggers] = {"2", 2}, [QUOTA_profiles] = {"2", 2},
 	[QUOTA_bytes] = {"9", 0}, /* no profile is that small */
 	[QUOTA_pins] = {"2", 2},     [QUOTA_captures_per_hour] = {"2", 2},

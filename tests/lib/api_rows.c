@@ -1,7 +1,9 @@
 #include "lib/api_rows.h"
 
+#include "base/file.h"
 #include "endpoint/request.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 const char *good_baseline, *good_goroutines, *good_trigger, *good_join;
@@ -152,6 +154,15 @@ good_ask(const struct route *r, const char *profile)
 			     "\"topFunctions\":[],\"quality\":{},"
 			     "\"profileBytes\":0,\"timelineBytes\":0}\n";
 		g.ask.type = "application/octet-stream";
+	}
+	if (!strcmp(r->name, "SendAgentBlock")) {
+		buf_clear(&g.body);
+		ck_assert_int_eq(file_read(AT_FDCWD,
+		                           "tests/data/fuzz/block/fresh",
+		                           &g.body),
+		                 0);
+		g.ask.body = buf_str(&g.body);
+		g.ask.body_len = g.body.len;
 	}
 	g.ask.path = buf_str(&g.path);
 	return g;

@@ -154,14 +154,6 @@ find(struct agent *a, const char *session, struct agent_held_list *l,
 	return rc ? rc : *out ? 0 : -ENOENT;
 }
 
-/* Statuses by which the centre says that these bytes it never takes. */
-static bool
-is_refusal(uint32_t status)
-{
-	return status == 400 || status == 411 || status == 413 ||
-	       status == 415 || status == 422;
-}
-
 /* A result that was stored, or is of no use, goes; one that can't be stored
  * stays here, and the centre hears of that instead. */
 static int
@@ -180,7 +172,7 @@ settle(struct agent *a, const struct fetch_answer *f, int body)
 	}
 	agent_why_not(f, body, why, sizeof(why));
 	log_warn("centre: %s: %s", h->session, why);
-	if (is_refusal(f->status))
+	if (agent_is_refusal(f->status))
 		return h->refused ? agent_forget(a->store, h, true)
 		                  : agent_refuse(a->store, h->session);
 	return agent_forget(a->store, h, false);
@@ -190,8 +182,9 @@ static void
 take_result(struct agent *a, const struct fetch_answer *f, int body,
             int64_t now_ns)
 {
-	bool settled = !f->error && (f->status == 200 || f->status == 404 ||
-	                             f->status == 409 || is_refusal(f->status));
+	bool settled = !f->error &&
+	               (f->status == 200 || f->status == 404 ||
+	                f->status == 409 || agent_is_refusal(f->status));
 	char why[sizeof(a->why)];
 	int rc;
 

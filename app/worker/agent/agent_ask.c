@@ -113,3 +113,10 @@ agent_ask(struct agent *a, const char *path, const char *type, uint64_t max,
 		*out_id = f.id;
 	return rc;
 }
+
+bool
+agent_is_refusal(uint32_t status)
+{
+	return status == 400 || status == 411 || status == 413 ||
+	       status == 415 || status == 422;
+}

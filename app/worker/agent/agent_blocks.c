@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -134,8 +135,11 @@ agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
 	}
 	if (!stored) {
 		agent_why_not(f, body, why, sizeof(why));
-		failed(a, why, now_ns);
-		return;
+		if (f->error || !agent_is_refusal(f->status)) {
+			failed(a, why, now_ns);
+			return;
+		}
+		log_warn("centre: windows that stay here alone: %s", why);
 	}
 	rc = done(a, a->block_tenant, &b);
 	if (rc) {

@@ -33,6 +33,9 @@ agent_open_result(struct agent *a, const struct agent_held *h, int *out_fd);
  * its answer. */
 MUST_CHECK int agent_ask(struct agent *a, const char *path, const char *type,
                          uint64_t max, int body, uint64_t *out_id);
+/* True for statuses by which the centre says that it never takes these bytes.
+ */
+bool agent_is_refusal(uint32_t status);
 /* Says why an answer is not the one that was hoped for. */
 void
 agent_why_not(const struct fetch_answer *f, int body, char *out, size_t size);

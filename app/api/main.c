@@ -32,7 +32,7 @@ static const char usage[] =
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
 	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n"
 	"With --upkeep, drops bytes of deleted profiles from servers, and "
-        "ends.\n";
+	"ends.\n";
 
 /* Returns 0 to go on, 1 to exit with success, -1 with failure. */
 static int
@@ -170,8 +170,10 @@ upkeep(const struct conf *conf, struct buf *why)
 		return failed("store", rc, why);
 	rc = bytes_configure(&s, conf, why);
 	s.until_ns = clock_mono_ns() + UPKEEP_S * NS_PER_S;
+	if (!rc)
+		rc = expire_blocks(&s, conf);
 	if (!rc && db_is_remote(conf->store_database))
-		rc = expire_blocks(&s, conf) ?: drop_bytes(&s, BYTES_DB);
+		rc = drop_bytes(&s, BYTES_DB);
 	if (!rc && s.s3)
 		rc = drop_bytes(&s, BYTES_S3);
 	s3_free(s.s3);

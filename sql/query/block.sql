@@ -21,10 +21,12 @@ VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
 ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
   WHERE block_cursor.end_ms < excluded.end_ms;
 
+-- Asked every few seconds: each series has one look into its index.
 -- name: block_first
-SELECT COALESCE(MIN(w.start_ms), -1)
-FROM series s JOIN profile_window w ON w.series = s.id AND w.level = 1
-WHERE s.tenant = $1 AND s.host = $2;
+SELECT COALESCE(MIN(first_ms), -1)
+FROM (SELECT (SELECT MIN(w.start_ms) FROM profile_window w
+              WHERE w.series = s.id AND w.level = 1) AS first_ms
+      FROM series s WHERE s.tenant = $1 AND s.host = $2) AS firsts;
 
 -- Windows that are not added up yet.
 -- name: block_open

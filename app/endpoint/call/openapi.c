@@ -272,15 +272,19 @@ put_upload(struct buf *b)
 	buf_puts(b, "}}}");
 }
 
-/* Writes a body of a line of JSON and bytes. */
+/* Writes a body of bytes in a form that only hosts of a fleet send. */
 static void
-put_result(struct buf *b)
+put_result(struct buf *b, const struct route *r)
 {
 	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{");
 	json_open(b, "application/octet-stream", '{');
 	json_put_text(b, "x-input",
-	              "A JSON object in one line, and the bytes that it tells "
-	              "of: profileBytes of gzipped pprof, then timelineBytes");
+	              r->op == OP_SendAgentBlock
+	                      ? "A block: windows of one tenant and level with "
+	                        "their directory"
+	                      : "A JSON object in one line, and the bytes that "
+	                        "it tells of: profileBytes of gzipped pprof, "
+	                        "then timelineBytes");
 	buf_puts(b, "}}}");
 }
 
@@ -288,7 +292,7 @@ static void
 put_body(struct buf *b, const struct route *r)
 {
 	if (r->result)
-		put_result(b);
+		put_result(b, r);
 	else if (r->upload)
 		put_upload(b);
 	if (!r->max_body)

@@ -1,9 +1,11 @@
 /* Hosts of a fleet: what their workers' keys may say, and what comes of it. */
 #include "store/agent.h"
+#include "base/file.h"
 #include "lib/api_rows.h"
 #include "profile/pprof.h"
 #include "store/blob.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #define POLL "/agent/poll"
@@ -538,6 +540,72 @@ TEST(a_key_for_joining_is_traded_once)
 }
 END
 
+TEST(no_host_is_called_as_series_of_pushes_are)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = {0};
+	char key[TOKEN_KEY_MAX];
+
+	join_key(&a, KEY_ADMIN, "", key);
+	r = join(&a, key, "ingest");
+	assert_error(&r, 400, "InvalidParameter");
+}
+END
+
+/* Sends one of the blocks of the corpus, of tenant t, with a worker's key. */
+static struct client_reply
+send_block(struct test_api *a, const char *file)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	char path[96];
+
+	snprintf(path, sizeof(path), "tests/data/fuzz/block/%s", file);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &b), 0);
+	return ask(a, (struct ask){.key = KEY_WORKER,
+	                           .method = "POST",
+	                           .path = "/agent/block",
+	                           .body = buf_str(&b),
+	                           .body_len = b.len,
+	                           .type = "application/octet-stream"});
+}
+
+TEST(a_block_is_stored_once_and_its_repeat_is_a_success)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply first = {0}, again = {0}, hour = {0},
+					  late = {0}, other = {0};
+
+	first = send_block(&a, "fresh");
+	ck_assert_msg(first.status == 200, "%s", buf_str(&first.body));
+	ck_assert(json_is_false(json_object_get(first.json, "again")));
+	again = send_block(&a, "fresh");
+	ck_assert_int_eq(again.status, 200);
+	ck_assert(json_is_true(json_object_get(again.json, "again")));
+	hour = send_block(&a, "minutes");
+	ck_assert_msg(hour.status == 200, "%s", buf_str(&hour.body));
+	late = send_block(&a, "fresh");
+	ck_assert(json_is_true(json_object_get(late.json, "again")));
+	other = send_block(&a, "day");
+	assert_error(&other, 403, "TenantForbidden");
+}
+END
+
+TEST(a_block_whose_time_is_here_in_part_is_refused_with_that_time)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	test_sql(&a.store,
+	         "INSERT INTO block_cursor (tenant, host, tier, end_ms) "
+	         "SELECT 't', host, 0, 1728000030000 FROM token "
+	         "WHERE role = 'worker'",
+	         NULL, 0);
+	r = send_block(&a, "fresh");
+	assert_error(&r, 409, "BlockOverlaps");
+	ck_assert_str_eq(reply_detail(&r, "cursorMs"), "1728000030000");
+}
+END
+
 TEST(a_key_for_joining_opens_nothing_by_itself)
 {
 	CLEANUP_API struct test_api a = agent_api();
@@ -674,6 +742,9 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               a_result_of_a_cancelled_job_is_409,
               a_session_of_another_host_or_tenant_is_404,
               a_key_for_joining_is_traded_once,
+              no_host_is_called_as_series_of_pushes_are,
+              a_block_is_stored_once_and_its_repeat_is_a_success,
+              a_block_whose_time_is_here_in_part_is_refused_with_that_time,
               a_key_for_joining_opens_nothing_by_itself, no_other_key_joins,
               a_host_takes_no_name_that_is_another_s,
               a_key_for_joining_names_its_host_and_lives_a_day_at_most,

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "endpoint/call.h"
 #include "store/token.h"
+#include "store/window.h"
 #include "store/worker.h"
 
 #include <errno.h>
@@ -46,11 +47,12 @@ find_token(struct call *c, struct token *out)
 	}
 }
 
-/* Letters, digits and what is in names of hosts: it is shown everywhere. */
+/* Letters, digits and what is in names of hosts: it is shown everywhere. Series
+ * that clients push have a host of their own. */
 static bool
 is_host(const char *s)
 {
-	return id_valid("", s);
+	return id_valid("", s) && strcmp(s, WINDOW_PUSHED) != 0;
 }
 
 /* A worker that has no key shares this store, if it is alive. */

@@ -604,6 +604,16 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_RINGS] = try_rings,   [CHECK_STORE] = try_store,
 };
 
+/* How long until a check runs again. A kernel does not get in a minute what it
+ * lacks, but a disk may be full by then. */
+static int64_t
+wait_ns(enum check c, const struct finding *f, int rc)
+{
+	if (f->verdict != FINE && rc != -EOPNOTSUPP)
+		return SELFTEST_AGAIN_NS;
+	return c == CHECK_STORE ? SELFTEST_STORE_NS : SELFTEST_NS;
+}
+
 /* Runs one check, and logs its finding when the verdict changes. */
 static int
 run(struct selftest *t, const struct trial *trial, enum check c, int64_t now_ns)
@@ -613,10 +623,7 @@ run(struct selftest *t, const struct trial *trial, enum check c, int64_t now_ns)
 
 	if (rc == -EPIPE)
 		return rc;
-	/* what this kernel does not have, it will not have in a minute */
-	t->due_ns[c] = now_ns + (now.verdict == FINE || rc == -EOPNOTSUPP
-	                                 ? SELFTEST_NS
-	                                 : SELFTEST_AGAIN_NS);
+	t->due_ns[c] = now_ns + wait_ns(c, &now, rc);
 	if (now.verdict != before->verdict && now.verdict != FINE)
 		log_warn("%s: %s%s%s", check_name(c), now.found, rc ? ": " : "",
 		         rc ? strerror(-rc) : "");

@@ -2,8 +2,9 @@
  * The worker tries everything that captures will need, with the same questions
  * to the opener that captures ask, and keeps a finding for each.
  *
- * The checks run when the worker starts, and then every SELFTEST_NS. One that
- * fails runs again with each heartbeat, so that a repair is noticed within
+ * The checks run when the worker starts, and then every SELFTEST_NS, that of
+ * the store every SELFTEST_STORE_NS, since disks fill up while it runs. One
+ * that fails runs again with each heartbeat, so that a repair is noticed within
  * seconds, unless the kernel lacks what it tries (-EOPNOTSUPP): no setting
  * mends that, and some checks take the opener half a second.
  */
@@ -14,6 +15,7 @@
 #include "store/store.h"
 
 #define SELFTEST_NS       INT64_C(600000000000)
+#define SELFTEST_STORE_NS INT64_C(20000000000)
 #define SELFTEST_AGAIN_NS INT64_C(5000000000)
 #define SELFTEST_SOON_NS  INT64_C(60000000000)
 

@@ -151,7 +151,25 @@ TEST(a_host_where_everything_works_is_fine_and_is_left_in_peace)
 	for (int c = 0; c < CHECKS; c++)
 		if (!strcmp(check_part(c), "worker"))
 			expect(&r, c, FINE, "");
-	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_NS);
+	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_STORE_NS);
+	r.opener.asked[HOST_WAITS] = 0;
+	ck_assert_int_eq(selftest_step(&r.t, SELFTEST_NS), 0);
+	ck_assert_int_eq(r.opener.asked[HOST_WAITS], 0);
+	ck_assert_int_eq(selftest_step(&r.t, 1 + SELFTEST_NS), 0);
+	ck_assert_int_eq(r.opener.asked[HOST_WAITS], 1);
+}
+END
+
+TEST(a_disk_that_fills_up_is_noticed_while_all_else_is_well)
+{
+	RIG(r);
+
+	expect(&r, CHECK_STORE, FINE, "");
+	r.conf.continuous_min_free = INT64_MAX;
+	ck_assert_int_eq(selftest_step(&r.t, SELFTEST_STORE_NS), 0);
+	ck_assert_int_eq(r.t.findings[CHECK_STORE].verdict, FINE);
+	ck_assert_int_eq(selftest_step(&r.t, 1 + SELFTEST_STORE_NS), 0);
+	ck_assert_int_eq(r.t.findings[CHECK_STORE].verdict, WARNING);
 }
 END
 
@@ -193,7 +211,6 @@ TEST(what_the_kernel_lacks_is_not_tried_with_each_heartbeat)
 		ck_assert_int_eq(selftest_step(&r.t, 1 + i * SELFTEST_AGAIN_NS),
 		                 0);
 	ck_assert_int_eq(r.opener.asked[HOST_ALLOCS], 2); /* alloc, memory */
-	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_NS);
 	ck_assert_int_eq(selftest_step(&r.t, 1 + SELFTEST_NS), 0);
 	ck_assert_int_eq(r.opener.asked[HOST_ALLOCS], 4);
 }
@@ -400,6 +417,7 @@ TEST(an_opener_that_is_gone_is_no_finding)
 END
 
 SUITE("selftest", a_host_where_everything_works_is_fine_and_is_left_in_peace,
+      a_disk_that_fills_up_is_noticed_while_all_else_is_well,
       what_fails_is_tried_again_with_each_heartbeat_until_it_works,
       a_check_that_fails_leaves_the_opener_alone_with_the_others,
       what_the_kernel_lacks_is_not_tried_with_each_heartbeat,

@@ -226,7 +226,7 @@ struct window_keep {
 	int64_t all_ms;
 };
 
-/* That of the configuration. */
+/* Returns the retention that the configuration asks for. */
 struct window_keep window_keep_of(const struct conf *c);
 
 MUST_CHECK int

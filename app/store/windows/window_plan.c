@@ -96,14 +96,6 @@ add_level(struct plan *p, enum window_level level)
 	               ?: add(p, SQL_WINDOW_BETWEEN, level, tail, p->to_ms);
 }
 
-static int
-by_time(const void *a, const void *b)
-{
-	const struct window *x = a, *y = b;
-
-	return (x->start_ms > y->start_ms) - (x->start_ms < y->start_ms);
-}
-
 int
 window_plan(struct store *s, const char *series, int64_t from_ms, int64_t to_ms,
             struct window_list *out)
@@ -119,7 +111,8 @@ window_plan(struct store *s, const char *series, int64_t from_ms, int64_t to_ms,
 		return rc;
 	}
 	if (p.all.n)
-		qsort(p.all.items, p.all.n, sizeof(*p.all.items), by_time);
+		qsort(p.all.items, p.all.n, sizeof(*p.all.items),
+		      window_by_time);
 	*out = p.all;
 	return 0;
 }

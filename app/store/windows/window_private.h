@@ -16,6 +16,8 @@ extern const struct row_type window_type;
 /* Names a segment's file below segments/; -EBADMSG for an id that Stoker does
  * not make. */
 MUST_CHECK int segment_name(const char *id, char out[static SEGMENT_NAME]);
+/* Orders windows by their start, for qsort(). */
+int window_by_time(const void *a, const void *b);
 /* Reads the rows of a statement as windows. */
 MUST_CHECK int
 window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,

@@ -52,3 +52,11 @@ window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,
 {
 	return ROW_LIST(s->db, &window_type, out, sql, v, n);
 }
+
+int
+window_by_time(const void *a, const void *b)
+{
+	const struct window *x = a, *y = b;
+
+	return (x->start_ms > y->start_ms) - (x->start_ms < y->start_ms);
+}

@@ -249,14 +249,23 @@ has_window_at(const struct window_list *l, int64_t start_ms)
 	return false;
 }
 
-/* Adds windows of a tier. Runs of which parents has the parent are left out;
- * all windows of a run have the same one. */
+/* True when a list of the level above has the parent of a run; all windows of a
+ * run have the same one. */
+static bool
+has_parent(const struct window_list *parents, const struct run *r)
+{
+	enum window_level level = block_level((enum block_tier)r->tier);
+
+	return parents->n &&
+	       has_window_at(parents, window_floor(level + 1, r->start_ms));
+}
+
+/* Adds windows of a tier. Runs of which parents has the parent are left out. */
 static int
 add_tier(struct store *s, const struct run_want *want, enum block_tier tier,
          const struct window_list *parents, struct window_list *l)
 {
 	CLEANUP_RUNS struct runs r = {0};
-	enum window_level level = block_level(tier);
 	size_t had = l->n;
 	int rc = ROW_LIST(s->db, &type, &r,
 	                  want->before ? SQL_RUN_BEFORE : SQL_RUN_BETWEEN,
@@ -265,11 +274,9 @@ add_tier(struct store *s, const struct run_want *want, enum block_tier tier,
 	                       V(want->to_ms)));
 
 	for (size_t i = 0; i < r.n && !rc; i++) {
-		int64_t parent = window_floor(level + 1, r.items[i].start_ms);
-
 		if ((int64_t)(l->n - had) > want->limit)
 			break;
-		if (!parents->n || !has_window_at(parents, parent))
+		if (!has_parent(parents, &r.items[i]))
 			rc = expand(s, &r.items[i], want, l);
 	}
 	return rc;
@@ -300,19 +307,11 @@ add_level(struct store *s, const struct run_want *want, enum window_level level,
 }
 
 static int
-by_time(const void *a, const void *b)
-{
-	const struct window *x = a, *y = b;
-
-	return (x->start_ms > y->start_ms) - (x->start_ms < y->start_ms);
-}
-
-static int
 newest_first(const void *a, const void *b)
 {
 	const struct window *x = a, *y = b;
 
-	return by_time(b, a) ?: strcmp(y->id, x->id);
+	return window_by_time(b, a) ?: strcmp(y->id, x->id);
 }
 
 /* Drops windows of the page before, and those past the limit. */
@@ -372,7 +371,7 @@ window_add_runs(struct store *s, const struct run_want *want,
 	if (rc || l->n == had)
 		return rc;
 	qsort(l->items, l->n, sizeof(*l->items),
-	      want->before ? newest_first : by_time);
+	      want->before ? newest_first : window_by_time);
 	cut(want, l);
 	return 0;
 }

@@ -477,14 +477,25 @@ agent_services_put(struct store *s, const struct service_list *now,
 	return rc ? rc : store_end(s, put_services(s, now, on));
 }
 
+struct named {
+	char *tenant;
+};
+static const struct row_field named_fields[] = {ROW_FIELD(named, tenant)};
+static const struct row_type named_type = ROW_TYPE(named, named_fields);
+
+/* All are read before fn is called, which may write. */
 int
 agent_tenants(struct store *s, int (*fn)(void *arg, const char *tenant),
               void *arg)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_AGENT_TENANTS, NO_ARGS, &rows);
+	void *items = NULL;
+	size_t n = 0;
+	int rc = row_all(s->db, &named_type, &items, &n, SQL_AGENT_TENANTS,
+	                 NO_ARGS);
+	const struct named *rows = items;
 
-	while (!rc && (rc = db_next(&rows)) > 0)
-		rc = fn(arg, db_col_text(&rows, 0));
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = fn(arg, rows[i].tenant);
+	row_free_all(&named_type, items, n);
 	return rc;
 }

@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "base/conf.h"
 #include "base/log.h"
+#include "lib/store.h"
 #include "store/link.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <string.h>
 
 #define MAX_PARAMS 40
@@ -25,17 +25,10 @@ static struct conf conf;
 static struct env env = {.conf = &conf, .pushes = PUSHES_INIT};
 static int stop_fd = -1; /* always readable: nobody waits */
 
-static int
-remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st, (void)flag, (void)ftw;
-	return remove(path);
-}
-
 static void
 remove_dir(void)
 {
-	nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	test_remove(dir);
 }
 
 static void

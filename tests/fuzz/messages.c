@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "lib/store.h"
 #include "worker/captures/runs_private.h"
 #include "worker/continuous/periodic_private.h"
 #include "worker/ipc/fetch.h"
@@ -13,7 +14,6 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -54,17 +54,10 @@ static struct scheduler s = {.conf = &conf,
 /* --- for all inputs --------------------------------------------------------
  */
 
-static int
-remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st, (void)flag, (void)ftw;
-	return remove(path);
-}
-
 static void
 remove_dir(void)
 {
-	nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	test_remove(dir);
 }
 
 static void

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define FIRST_MS   1000
-#define ANSWER_MAX ((uint64_t)65536) /* to a result */
+#define UNASKED_MS 1000 /* to the next poll, where a reply says nothing */
 
 /* --- when ----------------------------------------------------------------- */
 
@@ -82,8 +81,8 @@ send_result(struct agent *a, const struct agent_held *h)
 		return unreadable(a, h, rc);
 	snprintf(path, sizeof(path), "/agent/result/%s", h->session);
 	snprintf(a->sending, sizeof(a->sending), "%s", h->session);
-	return agent_ask(a, path, "application/octet-stream", ANSWER_MAX, fd,
-	                 &a->result);
+	return agent_ask(a, path, "application/octet-stream", AGENT_ANSWER_MAX,
+	                 fd, &a->result);
 }
 
 /* --- answers -------------------------------------------------------------- */
@@ -115,7 +114,7 @@ static void
 take_poll(struct agent *a, const struct fetch_answer *f, int body,
           int64_t now_ns)
 {
-	int64_t poll_ms = FIRST_MS;
+	int64_t poll_ms = UNASKED_MS;
 	char why[sizeof(a->why)];
 	int rc;
 
@@ -257,12 +256,6 @@ follow_look(struct agent *a, int64_t now_ns)
 	return 0;
 }
 
-static bool
-has_ended(const struct agent_held *h)
-{
-	return strcmp(h->status, SESSION_RUNNING) != 0;
-}
-
 /* Ends what the centre does not want, and sends what it waits for. */
 static int
 send_ended(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
@@ -272,7 +265,7 @@ send_ended(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		const struct agent_held *h = &l->items[i];
 
-		if (!has_ended(h))
+		if (!agent_has_ended(h))
 			continue;
 		if (h->dropped)
 			rc = agent_forget(a->store, h, false);

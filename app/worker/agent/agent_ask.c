@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "worker/ipc/fetch.h"
 
@@ -12,10 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_MS   1000  /* the first pause after a failure, */
-#define MOST_MS    60000 /* and the longest: each is twice the last one */
-#define ANSWER_MAX ((uint64_t)65536) /* of which a message is read */
-#define SAID_MAX   200
+#define FIRST_MS 1000  /* the first pause after a failure, */
+#define MOST_MS  60000 /* and the longest: each is twice the last one */
+#define SAID_MAX 200
 
 /* Up to a tenth more or less, so that hosts do not ask all at once. */
 int64_t
@@ -45,17 +43,29 @@ agent_complain(struct agent *a, const char *why)
 	snprintf(a->why, sizeof(a->why), "%s", why);
 }
 
+bool
+agent_has_ended(const struct agent_held *h)
+{
+	return strcmp(h->status, SESSION_RUNNING) != 0;
+}
+
+json_t *
+agent_read_answer(int body)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(AGENT_ANSWER_MAX);
+
+	if (body < 0 || lseek(body, 0, SEEK_SET) || fd_read_all(body, &text))
+		return NULL;
+	return json_loadb(buf_str(&text), text.len, 0, NULL);
+}
+
 /* Reads what the centre said beside its status; the bytes are a stranger's. */
 static void
 read_message(int body, char out[static SAID_MAX])
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(ANSWER_MAX);
-	CLEANUP_JSON json_t *j = NULL;
-	const char *said = NULL;
+	CLEANUP_JSON json_t *j = agent_read_answer(body);
+	const char *said = json_string_value(json_object_get(j, "message"));
 
-	if (body >= 0 && !lseek(body, 0, SEEK_SET) && !fd_read_all(body, &text))
-		j = json_loadb(buf_str(&text), text.len, 0, NULL);
-	said = json_string_value(json_object_get(j, "message"));
 	snprintf(out, SAID_MAX, "%s", said ? said : "");
 	for (char *p = out; *p; p++)
 		if ((unsigned char)*p < ' ')

@@ -3,18 +3,15 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "worker/ipc/fetch.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define LOOK_NS    (5 * NS_PER_S) /* between two looks for what is due */
-#define ANSWER_MAX ((uint64_t)65536)
+#define LOOK_NS (5 * NS_PER_S) /* between two looks for what is due */
 
 static void
 failed(struct agent *a, const char *why, int64_t now_ns)
@@ -40,7 +37,7 @@ send_bytes(struct agent *a, const char *tenant, const struct block_span *b,
 
 	if (!rc)
 		rc = agent_ask(a, "/agent/block", "application/octet-stream",
-		               ANSWER_MAX, fd, &a->block);
+		               AGENT_ANSWER_MAX, fd, &a->block);
 	if (rc)
 		return rc;
 	snprintf(a->block_tenant, sizeof(a->block_tenant), "%s", tenant);
@@ -97,23 +94,14 @@ agent_send_blocks(struct agent *a, int64_t now_ns)
 static int64_t
 read_cursor(int body)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(ANSWER_MAX);
-	CLEANUP_JSON json_t *j = NULL;
-	const char *code;
-	const json_t *cursor;
+	CLEANUP_JSON json_t *j = agent_read_answer(body);
+	const char *code = json_string_value(json_object_get(j, "error_code"));
+	const json_t *cursor =
+		json_object_get(json_object_get(j, "details"), "cursorMs");
 
-	if (body < 0 || lseek(body, 0, SEEK_SET) || fd_read_all(body, &text))
-		return -1;
-	j = json_loadb(buf_str(&text), text.len, 0, NULL);
-	code = json_string_value(json_object_get(j, "error_code"));
-	cursor = json_object_get(json_object_get(j, "details"), "cursorMs");
 	if (!code || strcmp(code, "BlockOverlaps") != 0)
 		return -1;
-	if (json_is_integer(cursor))
-		return json_integer_value(cursor);
-	return json_is_string(cursor)
-	               ? strtoll(json_string_value(cursor), NULL, 10)
-	               : -1;
+	return json_is_integer(cursor) ? json_integer_value(cursor) : -1;
 }
 
 void

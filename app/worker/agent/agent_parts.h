@@ -2,10 +2,12 @@
 #pragma once
 
 #include "agent.h"
+#include "base/json.h"
 
-#define AGENT_POLL_MAX  ((size_t)1 << 20) /* as routes.def has it */
-#define AGENT_ORDER_MAX ((size_t)8 << 20)
-#define AGENT_FULL      200 /* held jobs from which on none is asked for */
+#define AGENT_POLL_MAX   ((size_t)1 << 20) /* as routes.def has it */
+#define AGENT_ORDER_MAX  ((size_t)8 << 20)
+#define AGENT_ANSWER_MAX ((uint64_t)65536) /* to a result or a block */
+#define AGENT_FULL       200 /* held jobs from which on none is asked for */
 
 /*
  * Writes the body of a poll; what it tells is noted in *a.
@@ -33,6 +35,10 @@ agent_open_result(struct agent *a, const struct agent_held *h, int *out_fd);
  * its answer. */
 MUST_CHECK int agent_ask(struct agent *a, const char *path, const char *type,
                          uint64_t max, int body, uint64_t *out_id);
+/* True once a job's capture is over, or its session gone. */
+bool agent_has_ended(const struct agent_held *h);
+/* Reads an answer as JSON; NULL when it is none. */
+json_t *agent_read_answer(int body);
 /* True for statuses by which the centre says that it never takes these bytes.
  */
 bool agent_is_refusal(uint32_t status);

@@ -15,22 +15,16 @@
 
 /* --- jobs ----------------------------------------------------------------- */
 
-static bool
-has_ended(const struct agent_held *h)
-{
-	return strcmp(h->status, SESSION_RUNNING) != 0;
-}
-
 static const char *
 phase_of(const struct agent_held *h)
 {
 	static const char *const known[] = {"queued", "capturing",
 	                                    "symbolizing", "storing"};
 
-	for (size_t i = 0; i < ARRAY_LEN(known) && !has_ended(h); i++)
+	for (size_t i = 0; i < ARRAY_LEN(known) && !agent_has_ended(h); i++)
 		if (!strcmp(known[i], h->phase))
 			return known[i];
-	return has_ended(h) ? "done" : "capturing";
+	return agent_has_ended(h) ? "done" : "capturing";
 }
 
 static void
@@ -44,7 +38,7 @@ put_jobs(const struct agent *a, const struct agent_held_list *l,
 		const struct agent_held *h = &l->items[i];
 		bool sane = h->progress >= 0 && h->progress <= 1;
 
-		busy += !has_ended(h);
+		busy += !agent_has_ended(h);
 		if (h->dropped)
 			continue;
 		json_open(out, NULL, '{');

@@ -11,7 +11,7 @@
 typedef int
 fetcher_child_run(const struct conf *conf, const char *own, int socket);
 
-/* That of courier_run(). */
+/* Runs the courier, as courier_run() says. */
 typedef int courier_child_run(const struct conf *conf, const char *own,
                               int socket, const struct fetch_secrets *secrets);
 

@@ -79,7 +79,7 @@ take(struct trend *t, struct window *w)
 static int
 children(struct trend *t, const struct window *w, struct window_list *out)
 {
-	if (*w->store)
+	if (run_window_is(w->id))
 		return window_between(t->s, w->series,
 		                      (enum window_level)(w->level - 1),
 		                      w->start_ms, w->end_ms, out);

@@ -11,8 +11,8 @@
  * see them. Bytes that were dropped before their row was forgotten are dropped
  * again.
  *
- * Windows of continuous profiling are no bytes of this kind: they are appended
- * to files of their host (store/window.h).
+ * Windows of continuous profiling that lie in files are no bytes of this kind:
+ * they are appended to segments of their host (store/window.h).
  */
 #pragma once
 
@@ -23,7 +23,9 @@
 #define BYTES_NAME_MAX 96     /* with its NUL, like the next */
 #define BYTES_STORE    8
 
-/* n bytes from start on, of bytes that are whole bytes long. */
+/* n bytes from start on, of bytes that are whole bytes long; for those in the
+ * database that may be unknown. */
+#define BYTES_WHOLE_UNKNOWN INT64_MAX
 struct piece {
 	int64_t whole, start, n;
 };
@@ -90,6 +92,8 @@ bool bytes_unreachable(int rc);
  * not trusted with paths. */
 bool bytes_name_valid(const char *name);
 /* Makes an id, and the name of its bytes, "ab/blob-ab….pb.gz"; prefix is that
- * of a blob or a block. */
+ * of a blob, a block or a segment. */
 void bytes_name_new(const char *prefix, char id[static ID_MAX],
                     char out[static BYTES_NAME_MAX]);
+/* The name of the bytes with an id; -EBADMSG for one that has none. */
+MUST_CHECK int bytes_name_of(const char *id, char out[static BYTES_NAME_MAX]);

@@ -17,6 +17,9 @@
  * leaves bytes that no row refers to. The space of deleted windows is freed by
  * punching holes, and the file is removed with its last window: see
  * window_reap().
+ *
+ * Where hosts share the database, which then is a server, a segment lies in it
+ * (store/bytes.h), belongs to no host, and is complete once it is synced.
  */
 #pragma once
 
@@ -50,8 +53,9 @@ struct window {
 	int64_t value; /* total of the default value type */
 	int64_t start, length;
 	int64_t pinned;
-	/* For a window of a block (store/block.h), whose name is in segment,
-	 * the driver that has it, and its length. */
+	/* For a window of a block (store/block.h) or of a segment in the
+	 * database, whose name is in segment, the driver that has it, and its
+	 * length. */
 	char store[8]; /* "": a segment of a host */
 	int64_t whole;
 };
@@ -101,11 +105,16 @@ series_of_pushed(struct store *s, const char *tenant, const char *service,
                  char out[static ID_MAX]);
 
 struct segment {
-	int fd;
+	int fd; /* -1: it goes to the database */
 	char id[ID_MAX];
-	const char *host; /* borrowed */
-	int64_t length;   /* bytes appended so far */
+	char name[96];       /* of its file or bytes */
+	const char *host;    /* borrowed; "": none */
+	int64_t length;      /* bytes appended so far */
+	struct store *store; /* borrowed */
+	struct buf bytes;    /* for the database */
 };
+/* From which on another one is begun. */
+#define SEGMENT_MAX_BYTES ((int64_t)256 << 20)
 #define SEGMENT_INIT     \
 	{                \
 		.fd = -1 \
@@ -122,7 +131,8 @@ struct window_ask {
 	char checksum[WINDOW_CHECKSUM];
 };
 
-/* A new file, which no window refers to yet; it stays while it is open. */
+/* A new segment, which no window refers to yet; a file stays while it is open.
+ */
 MUST_CHECK int
 segment_create(struct store *s, const char *host, struct segment *out);
 void segment_close(struct segment *g);
@@ -132,6 +142,8 @@ void segment_close(struct segment *g);
  */
 MUST_CHECK int segment_append(struct segment *g, const void *p, size_t n,
                               struct window_ask *w);
+/* Returns once its bytes last. Nothing can be appended to one in the database
+ * from then on. */
 MUST_CHECK int segment_sync(struct segment *g);
 /*
  * Inserts the rows of appended and synced windows, all in one transaction.

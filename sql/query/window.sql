@@ -76,7 +76,7 @@ WHERE w.id = $1 AND s.tenant = $2;
 
 -- name: segment_put
 INSERT INTO segment (id, host, store, name, length, created_ms)
-VALUES ($1, $2, 'file', $3, $4, now_ms())
+VALUES ($1, $2, $3, $4, $5, now_ms())
 ON CONFLICT (id) DO UPDATE SET length = excluded.length;
 
 -- name: segment_known
@@ -122,16 +122,18 @@ WHERE g.host = $1 LIMIT 100;
 DELETE FROM segment_hole WHERE segment = $1 AND start = $2;
 
 -- Windows without a sample have no bytes; several begin where the next one does.
+-- Segments in the database have no holes: they go with their last window.
 -- name: hole_of_window
 INSERT INTO segment_hole (segment, start, length)
 SELECT segment, start, length FROM profile_window
-WHERE id = $1 AND length > 0;
+WHERE id = $1 AND length > 0 AND segment NOT LIKE 'sdb-%';
 
 -- name: hole_of_service
 INSERT INTO segment_hole (segment, start, length)
 SELECT w.segment, w.start, w.length
 FROM profile_window w JOIN series s ON s.id = w.series
-WHERE s.tenant = $1 AND s.service = $2 AND w.length > 0;
+WHERE s.tenant = $1 AND s.service = $2 AND w.length > 0
+  AND w.segment NOT LIKE 'sdb-%';
 
 -- name: window_insert
 INSERT INTO profile_window (id, series, parent, segment, checksum, level,

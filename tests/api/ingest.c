@@ -110,7 +110,7 @@ TEST(a_push_of_folded_stacks_is_a_window_of_its_application)
 }
 END
 
-TEST(pushes_of_one_application_are_one_series_in_one_file)
+TEST(pushes_of_one_application_are_one_series)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_SERIES_LIST struct series_list l = {0};
@@ -126,7 +126,8 @@ TEST(pushes_of_one_application_are_one_series_in_one_file)
 	ck_assert_uint_eq(l.n, 1);
 	w = windows_stored(&a, l.items[0].id);
 	ck_assert_uint_eq(w.n, 5);
-	for (size_t i = 1; i < w.n; i++)
+	/* in the database each push has a segment of its own */
+	for (size_t i = 1; i < w.n && !test_on_server(); i++)
 		ck_assert_str_eq(w.items[i].segment, w.items[0].segment);
 }
 END
@@ -436,7 +437,7 @@ END
 
 SUITE_TIMEOUT("ingest", 60,
               a_push_of_folded_stacks_is_a_window_of_its_application,
-              pushes_of_one_application_are_one_series_in_one_file,
+              pushes_of_one_application_are_one_series,
               a_process_that_is_killed_has_lost_no_push,
               negative_values_are_kept, values_past_all_measure_are_refused,
               a_push_of_several_value_types_is_a_window_of_each,

@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #define SEGMENT_NS        (300 * NS_PER_S)
-#define SEGMENT_MAX_BYTES ((int64_t)256 << 20)
 
 void
 pushes_done(struct pushes *p)

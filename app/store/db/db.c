@@ -142,6 +142,12 @@ db_woken(struct db *db)
 	return db->driver->woken(db);
 }
 
+bool
+db_is_shared(const struct db *db)
+{
+	return !db->driver->migrates;
+}
+
 int
 db_upkeep(struct db *db)
 {

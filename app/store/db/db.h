@@ -164,6 +164,9 @@ db_col_bytes(const struct db_rows *rows, int column, struct buf *out);
 /* Returns the column's name; NULL when the statement has no such column. */
 const char *db_col_name(const struct db_rows *rows, int column);
 
+/* True for a database that several hosts may use at once. */
+bool db_is_shared(const struct db *db);
+
 /* The newest migration that was applied, and the oldest release (its newest
  * migration) that still works with the schema. */
 struct db_schema {

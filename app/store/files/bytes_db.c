@@ -39,7 +39,8 @@ get_row(const struct store *s, const char *name, const struct piece *piece,
 
 	if (rc <= 0)
 		return rc ? rc : -ENOENT;
-	if (db_col_int(&rows, 0) != piece->whole)
+	if (piece->whole != BYTES_WHOLE_UNKNOWN &&
+	    db_col_int(&rows, 0) != piece->whole)
 		return -EBADMSG;
 	rc = db_col_bytes(&rows, 1, out);
 	if (!rc && out->len - before != (size_t)piece->n)

@@ -1,5 +1,6 @@
 #include "store/bytes.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static const struct kind {
 } kinds[] = {
 	{"blob-", ".pb.gz"},
 	{"block-", ".blk"},
+	{"sdb-", ".seg"},
 };
 
 bool
@@ -34,15 +36,24 @@ bytes_name_valid(const char *name)
 	return false;
 }
 
+int
+bytes_name_of(const char *id, char out[static BYTES_NAME_MAX])
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (!id_valid(kinds[i].prefix, id))
+			continue;
+		snprintf(out, BYTES_NAME_MAX, "%.*s/%s%s", FOLDER_LEN,
+		         id + strlen(kinds[i].prefix), id, kinds[i].suffix);
+		return bytes_name_valid(out) ? 0 : -EBADMSG;
+	}
+	return -EBADMSG;
+}
+
 void
 bytes_name_new(const char *prefix, char id[static ID_MAX],
                char out[static BYTES_NAME_MAX])
 {
-	size_t i = 0;
-
 	id_new(prefix, id);
-	while (i + 1 < ARRAY_LEN(kinds) && strcmp(kinds[i].prefix, prefix) != 0)
-		i++;
-	snprintf(out, BYTES_NAME_MAX, "%.*s/%s%s", FOLDER_LEN,
-	         id + strlen(prefix), id, kinds[i].suffix);
+	if (bytes_name_of(id, out))
+		*out = 0; /* no driver takes it */
 }

@@ -16,6 +16,9 @@
 
 static_assert(WINDOW_CHECKSUM == DIGEST_CHARS, "one checksum");
 static_assert(sizeof(((struct window *)0)->store) == BYTES_STORE, "one store");
+static_assert(sizeof(((struct segment *)0)->name) >= BYTES_NAME_MAX &&
+                      sizeof(((struct segment *)0)->name) >= SEGMENT_NAME,
+              "one name");
 
 int
 segment_name(const char *id, char out[static SEGMENT_NAME])
@@ -26,20 +29,30 @@ segment_name(const char *id, char out[static SEGMENT_NAME])
 	return 0;
 }
 
+bool
+segment_in_db(const char *id)
+{
+	return !strncmp(id, SEGMENT_DB_PREFIX, strlen(SEGMENT_DB_PREFIX));
+}
+
+const char *
+segment_host(const struct store *s)
+{
+	return db_is_shared(s->db) ? "" : s->host;
+}
+
 /* A file with a name of its own; -EAGAIN: try another name. */
 static int
 create(struct store *s, const char *host, struct segment *out)
 {
-	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
-	char name[SEGMENT_NAME];
+	CLEANUP_SEGMENT struct segment g = {.fd = -1, .host = host, .store = s};
 	int rc;
 
 	id_new(SEGMENT_PREFIX, g.id);
-	rc = segment_name(g.id, name);
+	rc = segment_name(g.id, g.name);
 	if (rc)
 		return rc;
-	g.host = host;
-	g.fd = openat(s->segments_fd, name,
+	g.fd = openat(s->segments_fd, g.name,
 	              O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
 	if (g.fd < 0)
 		return -errno;
@@ -58,6 +71,16 @@ segment_create(struct store *s, const char *host, struct segment *out)
 {
 	int rc = -EAGAIN;
 
+	if (db_is_shared(s->db)) {
+		*out = (struct segment){
+			.fd = -1,
+			.host = "",
+			.store = s,
+			.bytes = BUF_INIT(SEGMENT_MAX_BYTES),
+		};
+		bytes_name_new(SEGMENT_DB_PREFIX, out->id, out->name);
+		return 0;
+	}
 	for (int i = 0; i < NAME_TRIES && rc == -EAGAIN; i++)
 		rc = create(s, host, out);
 	return rc;
@@ -67,6 +90,7 @@ void
 segment_close(struct segment *g)
 {
 	close_ptr(&g->fd);
+	buf_done(&g->bytes);
 }
 
 static int
@@ -86,6 +110,15 @@ write_at(int fd, const char *p, size_t n, int64_t start)
 	return 0;
 }
 
+static int
+keep(struct segment *g, const void *p, size_t n)
+{
+	if (g->fd >= 0)
+		return write_at(g->fd, p, n, g->length);
+	buf_add(&g->bytes, p, n);
+	return buf_err(&g->bytes);
+}
+
 int
 segment_append(struct segment *g, const void *p, size_t n, struct window_ask *w)
 {
@@ -94,7 +127,7 @@ segment_append(struct segment *g, const void *p, size_t n, struct window_ask *w)
 
 	if (n > (size_t)WINDOW_MAX_BYTES)
 		return -EFBIG;
-	rc = digest(p, n, checksum) ?: write_at(g->fd, p, n, g->length);
+	rc = digest(p, n, checksum) ?: keep(g, p, n);
 	if (rc)
 		return rc;
 	memcpy(w->checksum, checksum, sizeof(checksum));
@@ -107,7 +140,12 @@ segment_append(struct segment *g, const void *p, size_t n, struct window_ask *w)
 int
 segment_sync(struct segment *g)
 {
-	return fdatasync(g->fd) ? -errno : 0;
+	int hold;
+
+	if (g->fd >= 0)
+		return fdatasync(g->fd) ? -errno : 0;
+	return bytes_put(g->store, BYTES_DB, g->name, g->bytes.p, g->bytes.len,
+	                 &hold);
 }
 
 static int

@@ -155,6 +155,11 @@ window_get(struct store *s, const char *tenant, const char *id,
 		             ARGS(V(id), V(tenant)));
 	if (rc)
 		return rc;
+	rc = window_place(out);
+	if (rc) {
+		window_done(out);
+		return rc;
+	}
 	*out_series = of;
 	of = (struct series){0};
 	return 0;

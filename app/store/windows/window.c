@@ -1,3 +1,4 @@
+#include "store/bytes.h"
 #include "window_runs.h"
 
 #include <errno.h>
@@ -57,12 +58,11 @@ window_find_ids(struct store *s, const char *tenant, const char *prefix,
 static int
 put_segment(struct store *s, const struct segment *g)
 {
-	char name[SEGMENT_NAME];
-	int rc = segment_name(g->id, name);
+	const char *store = segment_in_db(g->id) ? BYTES_DB : BYTES_FILE;
+	int rc = db_run(
+		s->db, SQL_SEGMENT_PUT,
+		ARGS(V(g->id), V(g->host), V(store), V(g->name), V(g->length)));
 
-	if (!rc)
-		rc = db_run(s->db, SQL_SEGMENT_PUT,
-		            ARGS(V(g->id), V(g->host), V(name), V(g->length)));
 	return rc < 0 ? rc : 0;
 }
 
@@ -144,8 +144,8 @@ window_ripe(struct store *s, enum window_level level, int64_t before_ms,
 	struct ripe_list l = {0};
 	int rc = ROW_LIST(s->db, &ripe_type, &l, SQL_WINDOW_RIPE,
 	                  ARGS(V((int64_t)level - 1),
-	                       V(window_floor(level, before_ms)), V(s->host),
-	                       V(max)));
+	                       V(window_floor(level, before_ms)),
+	                       V(segment_host(s)), V(max)));
 
 	if (rc)
 		return rc;

@@ -7,15 +7,23 @@
 #include "store/db/row.h"
 #include "store/window.h"
 
-#define SEGMENT_PREFIX "seg-"
-#define SEGMENT_SUFFIX ".seg"
-#define SEGMENT_NAME   (ID_MAX + sizeof(SEGMENT_SUFFIX))
+#define SEGMENT_PREFIX    "seg-"
+#define SEGMENT_DB_PREFIX "sdb-" /* of one in the database */
+#define SEGMENT_SUFFIX    ".seg"
+#define SEGMENT_NAME      (ID_MAX + sizeof(SEGMENT_SUFFIX))
 
 extern const struct row_type window_type;
 
 /* Names a segment's file below segments/; -EBADMSG for an id that Stoker does
  * not make. */
 MUST_CHECK int segment_name(const char *id, char out[static SEGMENT_NAME]);
+/* True for a segment that lies in the database. */
+bool segment_in_db(const char *id);
+/* The host of the segments that this store can read: "" for those in the
+ * database. */
+const char *segment_host(const struct store *s);
+/* Says where the bytes of a window are whose row was read. */
+MUST_CHECK int window_place(struct window *w);
 /* Orders windows by their start, for qsort(). */
 int window_by_time(const void *a, const void *b);
 /* Reads the rows of a statement as windows. */

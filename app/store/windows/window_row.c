@@ -1,5 +1,10 @@
 #include "base/clock.h"
+#include "store/bytes.h"
 #include "window_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 static const struct row_field window_fields[] = {
 	ROW_FIELD(window, id),           ROW_FIELD(window, series),
@@ -47,10 +52,37 @@ window_floor(enum window_level level, int64_t ms)
 }
 
 int
+window_place(struct window *w)
+{
+	char name[BYTES_NAME_MAX];
+	char *copy;
+
+	if (!segment_in_db(w->segment))
+		return 0;
+	copy = bytes_name_of(w->segment, name) ? strdup("") : strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	free(w->segment);
+	w->segment = copy;
+	w->whole = BYTES_WHOLE_UNKNOWN;
+	snprintf(w->store, sizeof(w->store), BYTES_DB);
+	return 0;
+}
+
+int
 window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,
             struct window_list *out)
 {
-	return ROW_LIST(s->db, &window_type, out, sql, v, n);
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int rc = ROW_LIST(s->db, &window_type, &l, sql, v, n);
+
+	for (size_t i = 0; i < l.n && !rc; i++)
+		rc = window_place(&l.items[i]);
+	if (rc)
+		return rc;
+	*out = l;
+	l = (struct window_list){0};
+	return 0;
 }
 
 int

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "store/bytes.h"
 #include "store/db/holding.h"
 #include "store/files/orphans.h"
 #include "store/quota.h"
@@ -113,7 +114,8 @@ window_expire(struct store *s, const struct window_keep *keep)
 {
 	/* a service may limit days where the configuration does not */
 	int64_t all_ms = keep->all_ms ? keep->all_ms : INT64_MAX / 2;
-	int n = delete_by(s, SQL_WINDOW_EXPIRED, ARGS(V(all_ms), V(s->host)));
+	int n = delete_by(s, SQL_WINDOW_EXPIRED,
+	                  ARGS(V(all_ms), V(segment_host(s))));
 
 	for (int level = 0; level < WINDOW_LEVELS && n >= 0; level++) {
 		int more = 0;
@@ -122,7 +124,7 @@ window_expire(struct store *s, const struct window_keep *keep)
 			more = delete_by(s, SQL_WINDOW_FADED,
 			                 ARGS(V(level),
 			                      V(keep->level_ms[level]),
-			                      V(s->host)));
+			                      V(segment_host(s))));
 		n = more < 0 ? more : n + more;
 	}
 	return n;
@@ -246,7 +248,7 @@ reap_holes(struct store *s)
 	void *items = NULL;
 	size_t n = 0;
 	int rc = row_all(s->db, &hole_type, &items, &n, SQL_HOLE_NEXT,
-	                 ARGS(V(s->host)));
+	                 ARGS(V(segment_host(s))));
 	const struct hole *holes = items;
 
 	if (rc)
@@ -279,6 +281,17 @@ is_used(struct store *s, const char *id)
 	return rc ? rc : db_next(&rows);
 }
 
+/* Windows come with the row of their segment: there are none to come. */
+static int
+remove_from_db(struct store *s, const char *id, int *n)
+{
+	char name[BYTES_NAME_MAX];
+	int rc = bytes_name_of(id, name);
+
+	++*n;
+	return (rc ? 0 : bytes_drop(s, BYTES_DB, name)) ?: forget(s, id);
+}
+
 /* The file first: a row without a file is found again, not the reverse. One
  * that is open, or was when its rows were read, may have got a window. */
 static int
@@ -306,7 +319,9 @@ remove_segments(struct store *s, const struct named *g, size_t n, int *removed)
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = remove_segment(s, g[i].id, removed);
+		rc = segment_in_db(g[i].id)
+		             ? remove_from_db(s, g[i].id, removed)
+		             : remove_segment(s, g[i].id, removed);
 	return rc;
 }
 
@@ -315,8 +330,9 @@ reap_segments(struct store *s)
 {
 	void *items = NULL;
 	size_t n = 0;
-	int removed = 0, rc = row_all(s->db, &named_type, &items, &n,
-	                              SQL_SEGMENT_UNUSED, ARGS(V(s->host)));
+	int removed = 0,
+	    rc = row_all(s->db, &named_type, &items, &n, SQL_SEGMENT_UNUSED,
+	                 ARGS(V(segment_host(s))));
 
 	if (rc)
 		return rc;

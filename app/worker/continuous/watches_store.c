@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #define SEGMENT_NS        (60 * NS_PER_S)
-#define SEGMENT_MAX_BYTES ((int64_t)256 << 20)
 #define MAX_ROWS          WORKER_MAX_CAPTURES
 
 struct found {

@@ -123,6 +123,7 @@ roll_one(struct fixture *f, enum window_level level)
 	}
 	ck_assert_int_eq(segment_create(s, FAR, &g), 0);
 	ck_assert_int_eq(segment_append(&g, "rollup", 6, &w), 0);
+	ck_assert_int_eq(segment_sync(&g), 0);
 	ck_assert_int_eq(window_rollup(s, &g, &w, &l), 0);
 	return true;
 }

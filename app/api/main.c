@@ -6,8 +6,8 @@
 #include "base/conf.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "keeper/keeper.h"
 #include "loop.h"
-#include "store/block.h"
 #include "store/quota.h"
 #include "store/s3.h"
 
@@ -25,21 +25,24 @@
 
 #define CONF_PATH   "/etc/stoker/stoker.conf"
 #define LARGE_BYTES (256 << 10)
-#define UPKEEP_S    600
 
 static const char usage[] =
-	"usage: stoker-api [--config FILE] [--version] [--upkeep]\n"
+	"usage: stoker-api [--config FILE] [--version] [--keeper | --upkeep]\n"
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
 	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n"
-	"With --upkeep, drops bytes of deleted profiles from servers, and "
+	"With --keeper, does what one process does for all API hosts that "
+	"share a\ndatabase; with --upkeep, does what is due of that, and "
 	"ends.\n";
+
+enum task { SERVE, KEEP, KEEP_ONCE };
 
 /* Returns 0 to go on, 1 to exit with success, -1 with failure. */
 static int
-parse_args(int argc, char **argv, const char **path, bool *upkeep)
+parse_args(int argc, char **argv, const char **path, enum task *task)
 {
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
+		{"keeper", no_argument, NULL, 'k'},
 		{"upkeep", no_argument, NULL, 'u'},
 		{"version", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
@@ -52,8 +55,11 @@ parse_args(int argc, char **argv, const char **path, bool *upkeep)
 		case 'c':
 			*path = optarg;
 			break;
+		case 'k':
+			*task = KEEP;
+			break;
 		case 'u':
-			*upkeep = true;
+			*task = KEEP_ONCE;
 			break;
 		case 'v':
 			puts("stoker-api " STOKER_VERSION);
@@ -131,54 +137,21 @@ bound_memory(int64_t bytes)
 	return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
 }
 
-/* Reaps until nothing is left to reap, and then sweeps. */
 static int
-drop_bytes(struct store *s, const char *driver)
-{
-	int n, dropped = 0, swept;
-
-	while ((n = blob_reap(s, driver)) > 0)
-		dropped += n;
-	swept = n < 0 ? n : blob_sweep(s, driver);
-	log_info("%s: dropped bytes of %d deleted profiles, and %d of none",
-	         driver, dropped, swept < 0 ? 0 : swept);
-	return swept < 0 ? swept : 0;
-}
-
-/* Blocks that hosts sent, past their retention. */
-static int
-expire_blocks(struct store *s, const struct conf *conf)
-{
-	const struct window_keep keep = window_keep_of(conf);
-	int n, removed = 0, rc;
-
-	while ((n = block_expire(s, &keep)) > 0)
-		removed += n;
-	rc = n < 0 ? n : block_partitions(s);
-	log_info("removed %d blocks of hosts by age", removed);
-	return rc;
-}
-
-/* Upkeep of what lies on servers is not the worker's, which has no network. */
-static int
-upkeep(const struct conf *conf, struct buf *why)
+keep(const struct conf *conf, bool once, struct buf *why)
 {
 	struct store s = {.profiles_fd = -1};
 	int rc = store_open(conf, false, &s, why);
 
 	if (rc)
 		return failed("store", rc, why);
+	quota_enforce(&s, conf);
 	rc = bytes_configure(&s, conf, why);
-	s.until_ns = clock_mono_ns() + UPKEEP_S * NS_PER_S;
 	if (!rc)
-		rc = expire_blocks(&s, conf);
-	if (!rc && db_is_remote(conf->store_database))
-		rc = drop_bytes(&s, BYTES_DB);
-	if (!rc && s.s3)
-		rc = drop_bytes(&s, BYTES_S3);
+		rc = once ? keeper_once(conf, &s) : keeper_run(conf, &s);
 	s3_free(s.s3);
 	store_close(&s);
-	return rc ? failed("upkeep", rc, why) : EXIT_SUCCESS;
+	return rc ? failed("keeper", rc, why) : EXIT_SUCCESS;
 }
 
 static int
@@ -238,19 +211,20 @@ main(int argc, char **argv)
 	enum log_level level = LOG_INFO_;
 	const char *path = CONF_PATH;
 	struct conf conf;
-	bool is_upkeep = false;
-	int rc = parse_args(argc, argv, &path, &is_upkeep);
+	enum task task = SERVE;
+	int rc = parse_args(argc, argv, &path, &task);
 
 	if (rc)
 		return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-	log_setup("stoker-api", level);
+	log_setup(task == SERVE ? "stoker-api" : "stoker-keeper", level);
 	rc = conf_load(path, &conf, &why);
 	if (rc)
 		return failed(path, rc, &why);
 	if (!log_level_parse(conf.log_level, &level))
-		log_setup("stoker-api", level);
-	if (is_upkeep) {
-		rc = upkeep(&conf, &why);
+		log_setup(task == SERVE ? "stoker-api" : "stoker-keeper",
+		          level);
+	if (task != SERVE) {
+		rc = keep(&conf, task == KEEP_ONCE, &why);
 		conf_done(&conf);
 		return rc;
 	}

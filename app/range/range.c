@@ -16,6 +16,8 @@ range_done(struct range *r)
 		window_list_done(&r->plans[i]);
 	free(r->plans);
 	free(r->parts);
+	free(r->sums);
+	host_cursors_done(&r->cursors);
 	series_list_done(&r->series);
 	session_list_done(&r->sessions);
 }
@@ -57,8 +59,9 @@ wants(const struct range *r, const struct series *s)
 	       range_labels_match(r, s->labels);
 }
 
-int
-range_series(struct range *r)
+/* Finds the series that the filters allow, however many. */
+static int
+find_series(struct range *r)
 {
 	const struct series_filter f = {
 		.tenant = r->tenant,
@@ -80,7 +83,132 @@ range_series(struct range *r)
 			series_done(s);
 	}
 	r->series.n = n;
-	return n > RANGE_MAX_SERIES ? -EUSERS : 0;
+	return 0;
+}
+
+int
+range_series(struct range *r)
+{
+	return find_series(r) ?: r->series.n > RANGE_MAX_SERIES ? -EUSERS : 0;
+}
+
+/* --- sums over hosts ------------------------------------------------------ */
+
+static bool
+is_sum(const struct series *s)
+{
+	return !strcmp(s->host, HOST_SUM);
+}
+
+/* Up to where sums hold what a series has; INT64_MIN: nowhere. */
+static int64_t
+summed_until(const struct range *r, const struct series *s)
+{
+	for (size_t i = 0; i < r->cursors.n; i++)
+		if (!strcmp(r->cursors.items[i].host, s->host))
+			return window_floor(WINDOW_HOUR,
+			                    r->cursors.items[i].end_ms);
+	return INT64_MIN;
+}
+
+/*
+ * Finds the next stretch of time, from *at on, that is read from a series, and
+ * sets *at to its end: that which the sums have, or all but that. False: there
+ * is none.
+ */
+static bool
+next_stretch(const struct range *r, const struct series *s, int64_t until_ms,
+             int64_t *at, int64_t *from_ms)
+{
+	for (size_t i = 0; i < r->nsums; i++) {
+		const struct sum_span *sum = &r->sums[i];
+		int64_t end = is_sum(s) || sum->to_ms < until_ms ? sum->to_ms
+		                                                 : until_ms;
+
+		if (end <= *at || end <= sum->from_ms)
+			continue;
+		if (is_sum(s)) {
+			*from_ms = sum->from_ms;
+			*at = end;
+			return true;
+		}
+		if (*at < sum->from_ms) {
+			*from_ms = *at;
+			*at = sum->from_ms;
+			return true;
+		}
+		*at = end;
+	}
+	*from_ms = *at;
+	*at = r->to_ms;
+	return !is_sum(s) && *from_ms < r->to_ms;
+}
+
+/* Leaves out series of which the sums have all. */
+static void
+leave_summed_out(struct range *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->series.n; i++) {
+		struct series *s = &r->series.items[i];
+		int64_t at = r->from_ms, from_ms;
+
+		if (next_stretch(r, s, summed_until(r, s), &at, &from_ms))
+			r->series.items[n++] = *s;
+		else
+			series_done(s);
+	}
+	r->series.n = n;
+}
+
+/* Adds the series of sums that the filters allow. */
+static int
+add_sums(struct range *r)
+{
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+	const struct series_filter f = {
+		.tenant = r->tenant,
+		.service = r->service,
+		.type = r->type,
+		.host = HOST_SUM,
+	};
+	struct series *p;
+	int rc = series_list(r->store, &f, &l);
+
+	if (rc)
+		return rc;
+	p = reallocarray(r->series.items, r->series.n + l.n + 1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	r->series.items = p;
+	for (size_t i = 0; i < l.n; i++) {
+		if (!wants(r, &l.items[i]))
+			continue;
+		p[r->series.n++] = l.items[i];
+		l.items[i] = (struct series){0};
+	}
+	return 0;
+}
+
+/* Finds the series to read, and what is read from sums. */
+static int
+series_and_sums(struct range *r)
+{
+	int rc = find_series(r);
+
+	if (!rc && !*r->host && !asks_for(r, "pushed"))
+		rc = host_sum_spans(r->store, r->tenant, r->service, r->from_ms,
+		                    r->to_ms, &r->sums, &r->nsums);
+	if (!rc && r->nsums)
+		rc = host_cursors(r->store, r->tenant, &r->cursors);
+	if (!rc && r->nsums) {
+		leave_summed_out(r);
+		rc = add_sums(r);
+	}
+	if (rc)
+		return rc;
+	return r->series.n > RANGE_MAX_SERIES ? -EUSERS : 0;
 }
 
 /* --- what is too much ----------------------------------------------------- */
@@ -132,6 +260,7 @@ range_part_of(const struct series *s, const struct window *w)
 		.span = {w->start_ms, end,
 	                 w->duration_ms > 0 ? w->duration_ms : 1},
 		.windows = w->windows > 0 ? w->windows : 1,
+		.at_once = 1,
 		.samples = w->sample_count,
 		.value = w->value,
 		.length = w->length,
@@ -173,35 +302,89 @@ halve(struct range *r, const char *series)
 	                          : too_large(r, RANGE_MAX_PARTS + 1, 0, from);
 }
 
-static int
-plan_windows(struct range *r)
-{
-	int rc = range_series(r);
+/* Finds windows of one series within a stretch of time. */
+typedef int find_windows(struct range *r, const char *series, int64_t from_ms,
+                         int64_t to_ms, struct window_list *out);
 
-	if (rc)
-		return rc;
+static int
+find_plan(struct range *r, const char *series, int64_t from_ms, int64_t to_ms,
+          struct window_list *out)
+{
+	int rc = window_plan(r->store, series, from_ms, to_ms, out);
+
+	return rc == -E2BIG ? halve(r, series) : rc;
+}
+
+/* Takes over the windows of a list. */
+static int
+take(struct window_list *to, struct window_list *l)
+{
+	struct window *p =
+		reallocarray(to->items, to->n + l->n + 1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	if (l->n)
+		memcpy(p + to->n, l->items, l->n * sizeof(*p));
+	to->items = p;
+	to->n += l->n;
+	free(l->items);
+	*l = (struct window_list){0};
+	return 0;
+}
+
+static int
+find_of_series(struct range *r, const struct series *s, find_windows *find,
+               struct window_list *out)
+{
+	int64_t at = r->from_ms, from_ms, until_ms = summed_until(r, s);
+	int rc = 0;
+
+	while (!rc && next_stretch(r, s, until_ms, &at, &from_ms)) {
+		CLEANUP_WINDOWS struct window_list l = {0};
+
+		rc = find(r, s->id, from_ms, at, &l) ?: take(out, &l);
+	}
+	return rc;
+}
+
+/* The most hosts of any hour that a sum of hosts has. */
+static int64_t
+hosts_at_once(const struct range *r, const struct window *w)
+{
+	int64_t most = 1;
+
+	for (size_t i = 0; i < r->nsums; i++)
+		if (r->sums[i].from_ms < w->end_ms &&
+		    r->sums[i].to_ms > w->start_ms && r->sums[i].hosts > most)
+			most = r->sums[i].hosts;
+	return most;
+}
+
+static int
+plan_windows(struct range *r, find_windows *find)
+{
+	int rc = 0;
+
 	r->plans = calloc(r->series.n + 1, sizeof(*r->plans));
 	if (!r->plans)
 		return -ENOMEM;
-	for (size_t i = 0; i < r->series.n; i++) {
+	for (size_t i = 0; i < r->series.n && !rc; i++) {
 		const struct series *s = &r->series.items[i];
+		struct window_list *l = &r->plans[i];
 
-		rc = window_plan(r->store, s->id, r->from_ms, r->to_ms,
-		                 &r->plans[i]);
+		rc = find_of_series(r, s, find, l) ?: room(r, l->n);
+		for (size_t k = 0; k < l->n && !rc; k++) {
+			struct range_part *p = &r->parts[r->n++];
 
-		if (rc == -E2BIG)
-			return halve(r, s->id);
-		if (!rc)
-			rc = room(r, r->plans[i].n);
-		if (rc)
-			return rc;
-		for (size_t k = 0; k < r->plans[i].n; k++)
-			r->parts[r->n++] =
-				range_part_of(s, &r->plans[i].items[k]);
+			*p = range_part_of(s, &l->items[k]);
+			if (is_sum(s))
+				p->at_once = hosts_at_once(r, p->window);
+		}
 	}
-	if (asks_for(r, "auto"))
+	if (!rc && asks_for(r, "auto"))
 		leave_pushed_out(r);
-	return 0;
+	return rc;
 }
 
 static int
@@ -222,6 +405,7 @@ add_session(struct range *r, const struct session *s)
 	r->parts[r->n++] = (struct range_part){
 		.span = {s->started_ms, s->started_ms + ms, ms},
 		.windows = 1,
+		.at_once = 1,
 		.samples = s->sample_count,
 		.length = b.length,
 		.session = s,
@@ -271,6 +455,15 @@ range_parts_sort(struct range_part *parts, size_t n)
 		qsort(parts, n, sizeof(*parts), by_time);
 }
 
+struct span
+range_part_span(const struct range_part *p)
+{
+	struct span span = p->span;
+
+	span.covered_ms /= p->at_once;
+	return span;
+}
+
 /* Parts may reach past the end of the range: all of each counts. */
 static int
 cover(struct range *r)
@@ -281,7 +474,7 @@ cover(struct range *r)
 	if (!spans)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->n; i++) {
-		spans[i] = r->parts[i].span;
+		spans[i] = range_part_span(&r->parts[i]);
 		from = spans[i].start_ms < from ? spans[i].start_ms : from;
 		to = spans[i].end_ms > to ? spans[i].end_ms : to;
 	}
@@ -293,7 +486,7 @@ cover(struct range *r)
 int
 range_plan(struct range *r)
 {
-	int rc = plan_windows(r);
+	int rc = series_and_sums(r) ?: plan_windows(r, find_plan);
 
 	if (!rc && !r->n)
 		rc = plan_sessions(r);
@@ -319,32 +512,22 @@ range_hash(const struct range *r)
 	return h;
 }
 
+static int
+find_trend(struct range *r, const char *series, int64_t from_ms, int64_t to_ms,
+           struct window_list *out)
+{
+	return history_trend(r->store, series, r->trend_level, from_ms, to_ms,
+	                     out);
+}
+
 int
 range_trend(struct range *r, enum window_level level)
 {
-	int rc = range_series(r);
+	int rc = level >= WINDOW_HOUR ? series_and_sums(r) : range_series(r);
 
-	if (rc)
-		return rc;
-	r->plans = calloc(r->series.n + 1, sizeof(*r->plans));
-	if (!r->plans)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->series.n && !rc; i++) {
-		const struct series *s = &r->series.items[i];
-		struct window_list *l = &r->plans[i];
-
-		rc = history_trend(r->store, s->id, level, r->from_ms, r->to_ms,
-		                   l);
-		if (!rc)
-			rc = room(r, l->n);
-		for (size_t k = 0; k < l->n && !rc; k++)
-			r->parts[r->n++] = range_part_of(s, &l->items[k]);
-	}
-	if (rc)
-		return rc;
-	if (asks_for(r, "auto"))
-		leave_pushed_out(r);
-	return r->n ? 0 : plan_sessions(r);
+	r->trend_level = level;
+	rc = rc ?: plan_windows(r, find_trend);
+	return rc ? rc : r->n ? 0 : plan_sessions(r);
 }
 
 bool

@@ -17,11 +17,12 @@
 #include "profile/packed.h"
 #include "store/blob.h"
 #include "store/coverage.h"
+#include "store/host_sum.h"
 #include "store/session.h"
 #include "store/window.h"
 
 #define RANGE_MAX_PARTS  WINDOW_PLAN_MAX
-#define RANGE_MAX_SERIES 500
+#define RANGE_MAX_SERIES 1000
 #define RANGE_MAX_LABELS 16
 #define RANGE_MAX_STORED ((int64_t)256 << 20) /* bytes, as stored */
 #define RANGE_MAX_MERGED ((size_t)512 << 20)  /* bytes in memory */
@@ -31,6 +32,7 @@
 struct range_part {
 	struct span span;
 	int64_t windows; /* as captured, that it holds */
+	int64_t at_once; /* hosts whose times it adds up */
 	int64_t samples, value, length;
 	const struct window *window;
 	const struct series *series;
@@ -55,8 +57,12 @@ struct range {
 	                    when it begins */
 	const int *peer; /* a socket whose end makes it give up; NULL: none */
 	/* The answer. */
+	enum window_level trend_level; /* of range_trend() */
 	struct series_list series;
 	struct window_list *plans; /* by series */
+	struct sum_span *sums; /* whose hours are read from sums over hosts */
+	size_t nsums;
+	struct host_cursors cursors; /* of hosts, where there are sums */
 	struct session_list sessions;
 	struct range_part *parts; /* in order of time */
 	size_t n, left_out;       /* number of parts, and of pushed ones that
@@ -74,7 +80,8 @@ MUST_CHECK int range_series(struct range *r);
 /*
  * Finds the parts that add up to the range. A worker and clients that push
  * measure the same work, so only one of them is counted unless origin says
- * which.
+ * which. Hours that are added up over hosts (store/host_sum.h) are read from
+ * their sums, unless the range is of one host.
  */
 MUST_CHECK int range_plan(struct range *r);
 /*
@@ -113,6 +120,8 @@ bool range_is_pushed(const struct series *s);
 bool range_labels_match(const struct range *r, const char *json);
 /* Makes a part, which borrows both. */
 struct range_part range_part_of(const struct series *s, const struct window *w);
+/* What a part covers; of hosts that it adds up, their mean. */
+struct span range_part_span(const struct range_part *p);
 /* Sorts parts by time. */
 void range_parts_sort(struct range_part *parts, size_t n);
 /* True for a window during which nothing was sampled; such a window has no
@@ -128,5 +137,5 @@ range_part_read(const struct store *files, const struct range_part *p,
                 struct packed *out, struct buf *why);
 /* Returns what range_part_read() reads parts from: a store without its
  * database, unless one of them lies there. */
-struct store range_files(const struct store *s, const struct range_part *parts,
-                         size_t n);
+struct store
+range_files(const struct store *s, const struct range_part *parts, size_t n);

@@ -163,6 +163,10 @@ MUST_CHECK int window_commit(struct store *s, const struct segment *g,
 MUST_CHECK int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children);
+/* Returns what the window that adds up others says of itself: one of a level
+ * that begins at a time, in the series of the first of them. */
+struct window_ask window_sum(enum window_level level, int64_t start_ms,
+                             const struct window_list *children);
 /* A rollup that is due, for all windows of a series that begin within it. */
 struct ripe {
 	char *series;
@@ -194,7 +198,9 @@ struct series_filter {
 	const char *service, *type, *host; /* "": any */
 };
 
-/* Lists series in order of creation; -E2BIG past WINDOW_MAX_SERIES. */
+/* Lists series in order of creation; those of sums over hosts (store/
+ * host_sum.h) only when their host is asked for. -E2BIG past WINDOW_MAX_SERIES.
+ */
 #define WINDOW_MAX_SERIES 20000
 MUST_CHECK int series_list(struct store *s, const struct series_filter *f,
                            struct series_list *out);

@@ -182,3 +182,52 @@ SELECT CAST(0 AS BIGINT);
 -- name: run_days_drop
 -- dialect: postgres
 SELECT run_days_drop();
+
+-- Sums over hosts. Columns are those of struct sum_due, sum_run and
+-- host_cursor, in their order.
+
+-- name: host_sum_changed
+INSERT INTO host_sum (tenant, service, hour_ms, changes, summed, hosts)
+SELECT tenant, name, CAST($1 AS BIGINT), 1, 0, 0
+FROM service WHERE tenant = $2 AND name = $3
+ON CONFLICT (tenant, service, hour_ms) DO UPDATE SET
+  changes = host_sum.changes + 1;
+
+-- name: host_sum_due
+SELECT tenant, service, hour_ms, changes FROM host_sum
+WHERE summed < changes AND hour_ms < $1
+ORDER BY hour_ms, tenant, service LIMIT CAST($2 AS BIGINT);
+
+-- Whoever has this row locked has blocks of its hour wait.
+-- name: host_sum_made
+UPDATE host_sum SET summed = changes, hosts = CAST($1 AS BIGINT)
+WHERE tenant = $2 AND service = $3 AND hour_ms = $4
+  AND changes = CAST($5 AS BIGINT);
+
+-- name: host_sum_valid
+SELECT hour_ms, hosts FROM host_sum
+WHERE tenant = $1 AND service = $2 AND hour_ms >= $3 AND hour_ms < $4
+  AND summed = changes AND hosts > 0
+ORDER BY hour_ms;
+
+-- name: host_sum_prune
+DELETE FROM host_sum WHERE hour_ms < now_ms() - CAST($1 AS BIGINT);
+
+-- name: host_sum_groups
+SELECT DISTINCT type, labels FROM series
+WHERE tenant = $1 AND service = $2 AND host NOT IN ('*', 'ingest')
+ORDER BY type, labels;
+
+-- name: run_of_hosts
+SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
+       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
+       r.n, r.start, r.length, b.length AS whole, k.entries, 0 AS pins
+FROM series s JOIN run r ON r.series = s.id
+  JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
+WHERE s.tenant = $1 AND s.service = $2 AND s.type = $3 AND s.labels = $4
+  AND s.host <> '*' AND r.tier = 2 AND r.start_ms > CAST($5 AS BIGINT)
+  AND r.start_ms <= CAST($6 AS BIGINT)
+ORDER BY r.start_ms, s.host;
+
+-- name: host_cursors
+SELECT host, end_ms FROM block_cursor WHERE tenant = $1 AND tier = 2;

@@ -63,10 +63,11 @@ ON CONFLICT DO NOTHING;
 SELECT COUNT(*) FROM series
 WHERE tenant = $1 AND service = $2 AND host = $3;
 
+-- Sums over hosts are listed only by their host.
 -- name: series_list
 SELECT id, tenant, service, type, host, labels, created_ms FROM series
 WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
-  AND ($4 = '' OR host = $4)
+  AND (host = $4 OR ($4 = '' AND host <> '*'))
 ORDER BY created_ms, id LIMIT CAST($5 AS BIGINT);
 
 -- name: series_of_window
@@ -220,6 +221,13 @@ SELECT id, bytes FROM (
         ORDER BY end_ms, level, id LIMIT 200) AS oldest
 ) AS counted
 WHERE older < CAST($2 AS BIGINT) ORDER BY older;
+
+-- name: window_at
+SELECT id FROM profile_window WHERE series = $1 AND level = $2 AND start_ms = $3;
+
+-- name: window_disown
+UPDATE profile_window SET parent = ''
+WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4;
 
 -- name: window_delete
 DELETE FROM profile_window WHERE id = $1;

@@ -198,7 +198,7 @@ cover(struct trend *t)
 	int rc = spans && ms ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < r->n && !rc; i++)
-		spans[i] = r->parts[i].span;
+		spans[i] = range_part_span(&r->parts[i]);
 	if (!rc)
 		rc = coverage_of(spans, r->n, r->from_ms, t->step_ms, t->n, ms);
 	for (size_t i = 0; i < t->n && !rc; i++) {

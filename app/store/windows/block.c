@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/db/row.h"
+#include "store/host_sum.h"
 #include "store/quota.h"
 #include "store/s3.h"
 
@@ -224,6 +225,48 @@ insert_runs(const struct arrival *a)
 	return rc;
 }
 
+/* An hour of a service that a block tells of. */
+struct hour {
+	const char *service;
+	int64_t ms;
+};
+
+static int
+by_service(const void *a, const void *b)
+{
+	const struct hour *x = a, *y = b;
+
+	return strcmp(x->service, y->service)
+	               ?: (x->ms > y->ms) - (x->ms < y->ms);
+}
+
+/* Sums over hosts no longer tell all of the hours that this host adds to. */
+static int
+change_sums(const struct arrival *a)
+{
+	CLEANUP_FREE struct hour *hours = NULL;
+	const struct block *b = a->b;
+	size_t n = 0;
+	int rc = 0;
+
+	if (b->tier != BLOCK_HOURS)
+		return 0;
+	hours = calloc(b->nwindows + 1, sizeof(*hours));
+	if (!hours)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->nseries; i++)
+		for (size_t k = 0; k < b->series[i].n; k++)
+			hours[n++] = (struct hour){
+				b->series[i].service,
+				b->windows[b->series[i].first + k].start_ms};
+	qsort(hours, n, sizeof(*hours), by_service);
+	for (size_t i = 0; i < n && !rc; i++)
+		if (!i || by_service(&hours[i - 1], &hours[i]))
+			rc = host_sum_changed(a->s, b->tenant, hours[i].service,
+			                      hours[i].ms);
+	return rc;
+}
+
 static int
 insert_block(const struct arrival *a)
 {
@@ -257,6 +300,7 @@ insert(const struct arrival *a, int64_t *cursor_ms)
 
 	return take_time(a, cursor_ms)
 	               ?: take_place(a) ?: insert_block(a) ?: insert_runs(a)
+	               ?: change_sums(a)
 	               ?: quota_check(a->s, tenant, QUOTA_host_series, 1)
 	               ?: quota_check(a->s, tenant, QUOTA_host_bytes,
 	                              a->blob.length);

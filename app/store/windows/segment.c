@@ -144,6 +144,8 @@ segment_sync(struct segment *g)
 
 	if (g->fd >= 0)
 		return fdatasync(g->fd) ? -errno : 0;
+	if (!g->length)
+		return 0; /* windows without samples */
 	return bytes_put(g->store, BYTES_DB, g->name, g->bytes.p, g->bytes.len,
 	                 &hold);
 }

@@ -114,6 +114,35 @@ window_commit(struct store *s, const struct segment *g,
 
 /* --- rollups -------------------------------------------------------------- */
 
+static void
+add(int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
+struct window_ask
+window_sum(enum window_level level, int64_t start_ms,
+           const struct window_list *children)
+{
+	struct window_ask w = {
+		.series = children->n ? children->items[0].series : "",
+		.level = level,
+		.start_ms = start_ms,
+		.end_ms = start_ms + window_span_ms(level),
+	};
+
+	for (size_t i = 0; i < children->n; i++) {
+		const struct window *c = &children->items[i];
+
+		add(&w.duration_ms, c->duration_ms);
+		add(&w.windows, c->windows);
+		add(&w.sample_count, c->sample_count);
+		add(&w.value, c->value);
+	}
+	return w;
+}
+
 static int
 open_windows(struct store *s, const char *series, enum window_level level,
              int64_t from_ms, int64_t to_ms, struct window_list *out)

@@ -24,6 +24,9 @@ bool segment_in_db(const char *id);
 const char *segment_host(const struct store *s);
 /* Says where the bytes of a window are whose row was read. */
 MUST_CHECK int window_place(struct window *w);
+/* Deletes the windows of a series and level that begin at a time. */
+MUST_CHECK int window_forget(struct store *s, const char *series,
+                             enum window_level level, int64_t start_ms);
 /* Orders windows by their start, for qsort(). */
 int window_by_time(const void *a, const void *b);
 /* Reads the rows of a statement as windows. */

@@ -376,6 +376,31 @@ window_add_runs(struct store *s, const struct run_want *want,
 	return 0;
 }
 
+int
+run_windows_of_hosts(struct store *s, const struct sum_due *due,
+                     const char *type_name, const char *labels,
+                     struct window_list *out)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	CLEANUP_RUNS struct runs r = {0};
+	int64_t last_ms = due->hour_ms + window_span_ms(WINDOW_HOUR) - 1;
+	const struct run_want want = {.from_ms = due->hour_ms,
+	                              .to_ms = last_ms};
+	int rc = ROW_LIST(s->db, &type, &r, SQL_RUN_OF_HOSTS,
+	                  ARGS(V(due->tenant), V(due->service), V(type_name),
+	                       V(labels),
+	                       V(due->hour_ms - block_range_ms(BLOCK_HOURS)),
+	                       V(last_ms)));
+
+	for (size_t i = 0; i < r.n && !rc; i++)
+		rc = expand(s, &r.items[i], &want, &l);
+	if (rc)
+		return rc;
+	*out = l;
+	l = (struct window_list){0};
+	return 0;
+}
+
 /* --- by id ---------------------------------------------------------------- */
 
 int

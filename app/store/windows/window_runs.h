@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "store/host_sum.h"
 #include "window_private.h"
 
 /* Which windows of a series are wanted. */
@@ -30,6 +31,10 @@ window_select(struct store *s, const struct run_want *want, enum sql sql,
  */
 MUST_CHECK int window_add_runs(struct store *s, const struct run_want *want,
                                struct window_list *l);
+/* Lists the windows of an hour that hosts sent, under a type and labels. */
+MUST_CHECK int run_windows_of_hosts(struct store *s, const struct sum_due *due,
+                                    const char *type, const char *labels,
+                                    struct window_list *out);
 /* True for the id of a window of a run. */
 bool run_window_is(const char *id);
 /* Finds a window of a run by its id; -ENOENT. */

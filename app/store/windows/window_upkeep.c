@@ -95,6 +95,16 @@ delete_by(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 	return rc ? rc : (int)n;
 }
 
+int
+window_forget(struct store *s, const char *series, enum window_level level,
+              int64_t start_ms)
+{
+	int n = delete_by(s, SQL_WINDOW_AT,
+	                  ARGS(V(series), V((int64_t)level), V(start_ms)));
+
+	return n < 0 ? n : 0;
+}
+
 struct window_keep
 window_keep_of(const struct conf *c)
 {

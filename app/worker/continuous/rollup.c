@@ -202,32 +202,10 @@ rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms)
 
 /* --- what came of it ------------------------------------------------------ */
 
-static void
-add(int64_t *to, int64_t v)
-{
-	if (__builtin_add_overflow(*to, v, to))
-		*to = v < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static struct window_ask
 sum_of(const struct batch *b, const struct group *g)
 {
-	struct window_ask w = {
-		.series = g->children.items[0].series,
-		.level = b->level,
-		.start_ms = g->start_ms,
-		.end_ms = g->start_ms + window_span_ms(b->level),
-	};
-
-	for (size_t i = 0; i < g->children.n; i++) {
-		const struct window *c = &g->children.items[i];
-
-		add(&w.duration_ms, c->duration_ms);
-		add(&w.windows, c->windows);
-		add(&w.sample_count, c->sample_count);
-		add(&w.value, c->value);
-	}
-	return w;
+	return window_sum(b->level, g->start_ms, &g->children);
 }
 
 static int

@@ -546,4 +546,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		periodics_step(&s->periodics, &s->targets, now_ns);
 	}
 	retention_step(&s->retention, &s->store, s->conf, now_ns);
+	rc = db_upkeep(s->store.db);
+	if (rc != -EBUSY)
+		report("upkeep of the database", rc);
 }

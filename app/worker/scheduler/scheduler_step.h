@@ -4,9 +4,9 @@
 #pragma once
 
 #include "heartbeat.h"
-#include "retention.h"
 #include "scheduler.h"
 #include "selftest.h"
+#include "upkeep/retention.h"
 #include "worker/agent/agent.h"
 #include "worker/captures/runs.h"
 #include "worker/continuous/periodic.h"

@@ -108,19 +108,8 @@ roll_one(struct fixture *f, enum window_level level)
 	ck_assert_int_eq(window_ripe(s, level, f->to_ms, 1, &due), 0);
 	if (!due.n)
 		return false;
-	w = (struct window_ask){
-		.series = due.items[0].series,
-		.level = level,
-		.start_ms = due.items[0].start_ms,
-		.end_ms = due.items[0].start_ms + window_span_ms(level),
-	};
 	ck_assert_int_eq(window_children(s, &due.items[0], level, &l), 0);
-	for (size_t i = 0; i < l.n; i++) {
-		w.duration_ms += l.items[i].duration_ms;
-		w.windows += l.items[i].windows;
-		w.sample_count += l.items[i].sample_count;
-		w.value += l.items[i].value;
-	}
+	w = window_sum(level, due.items[0].start_ms, &l);
 	ck_assert_int_eq(segment_create(s, FAR, &g), 0);
 	ck_assert_int_eq(segment_append(&g, "rollup", 6, &w), 0);
 	ck_assert_int_eq(segment_sync(&g), 0);

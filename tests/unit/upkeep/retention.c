@@ -1,4 +1,4 @@
-#include "worker/scheduler/retention.h"
+#include "upkeep/retention.h"
 
 #include "base/clock.h"
 #include "lib/store.h"

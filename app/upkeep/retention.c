@@ -4,15 +4,19 @@
 #include "base/log.h"
 #include "store/audit.h"
 #include "store/block.h"
+#include "store/host_sum.h"
 #include "store/idempotency.h"
 #include "store/job.h"
 #include "store/quota.h"
+#include "store/s3.h"
 #include "store/survey.h"
 #include "store/trigger.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define REAP_BATCHES 20
 
 static void
 report(const char *what, int rc)
@@ -23,13 +27,16 @@ report(const char *what, int rc)
 		log_info("%s: %d", what, rc);
 }
 
-static void
-keep_up(struct store *s)
+/* Removes blocks of hosts by age, all that there are: each call takes a batch.
+ */
+static int
+expire_blocks(struct store *s, const struct window_keep *keep)
 {
-	int rc = db_upkeep(s->db);
+	int n, removed = 0;
 
-	if (rc && rc != -EBUSY)
-		report("upkeep of the database", rc);
+	while ((n = block_expire(s, keep)) > 0)
+		removed += n;
+	return n < 0 ? n : removed;
 }
 
 static void
@@ -41,7 +48,9 @@ trim_windows(struct store *s, const struct conf *conf)
 	report("windows removed by size",
 	       window_shrink(s, conf->continuous_max_bytes));
 	report("places of windows given back", window_reap(s));
-	report("blocks of hosts removed by age", block_expire(s, &keep));
+	report("blocks of hosts removed by age", expire_blocks(s, &keep));
+	report("days of blocks", block_partitions(s));
+	report("old hours of services", host_sum_prune(s, keep.all_ms));
 }
 
 static void
@@ -77,6 +86,36 @@ expire(struct retention *r, struct store *s, const struct conf *conf,
 	return job_expire(s, conf->worker_lease * MS_PER_S);
 }
 
+static int
+reap(struct store *s, const char *driver, const char *what)
+{
+	int n = blob_reap(s, driver);
+
+	report(what, n);
+	return n < 0 ? 0 : n;
+}
+
+int
+retention_reap(struct store *s)
+{
+	int n = reap(s, BYTES_FILE, "profiles removed");
+
+	if (db_is_shared(s->db))
+		n += reap(s, BYTES_DB, "profiles removed from the database");
+	if (s->s3)
+		n += reap(s, BYTES_S3,
+		          "profiles removed from the object store");
+	return n;
+}
+
+/* Some places have more than a batch, when a day's blocks have gone. */
+static void
+reap_all(struct store *s)
+{
+	for (int i = 0; i < REAP_BATCHES && retention_reap(s) > 0; i++)
+		;
+}
+
 void
 retention_step(struct retention *r, struct store *s, const struct conf *conf,
                int64_t now_ns)
@@ -88,8 +127,7 @@ retention_step(struct retention *r, struct store *s, const struct conf *conf,
 	if (now_ns >= r->soon_ns) {
 		r->soon_ns = now_ns + SOON_NS;
 		report("jobs of silent workers", expire(r, s, conf, now_ns));
-		report("profiles removed", blob_reap(s, BYTES_FILE));
+		reap_all(s);
 		report("surveys", survey_forget(s, ""));
 	}
-	keep_up(s);
 }

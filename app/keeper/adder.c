@@ -1,0 +1,171 @@
+#include "adder.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "profile/merge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_RAW     ((size_t)256 << 20) /* of one sum */
+#define CHILD_BYTES ((rlim_t)1 << 30)
+#define CHILD_CPU_S 60
+
+/* --- in the child --------------------------------------------------------- */
+
+static int
+read_all(int fd, void *out, size_t n)
+{
+	char *p = out;
+
+	while (n) {
+		ssize_t got = read(fd, p, n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -ENODATA;
+		p += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+/* Adds the next profile: its length, and its bytes. -ENODATA: there is none. */
+static int
+add_next(int from, struct merge *m)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_FREE char *p = NULL;
+	uint32_t n;
+	int rc = read_all(from, &n, sizeof(n));
+
+	if (rc)
+		return rc;
+	p = malloc((size_t)n + 1);
+	if (!p)
+		return -ENOMEM;
+	rc = read_all(from, p, n);
+	return rc ? -EIO : merge_add_file(m, p, n, MAX_RAW, &why);
+}
+
+static int
+add_all(int from, int to)
+{
+	CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
+	CLEANUP_MERGE struct merge *m = NULL;
+	int rc = merge_new(MAX_RAW, &m);
+
+	while (!rc)
+		rc = add_next(from, m);
+	rc = rc == -ENODATA ? merge_encode(m, &sum) : rc;
+	return rc ? rc : fd_write_all(to, sum.p, sum.len);
+}
+
+/* Keeps nothing open but what it reads from and writes to. */
+static void
+close_others(int one, int other)
+{
+	unsigned low = (unsigned)(one < other ? one : other);
+	unsigned high = (unsigned)(one < other ? other : one);
+
+	if (low)
+		close_range(0, low - 1, 0);
+	if (high - low > 1)
+		close_range(low + 1, high - 1, 0);
+	close_range(high + 1, ~0U, 0);
+}
+
+static _Noreturn void
+be_child(int from, int to)
+{
+	const struct rlimit bytes = {CHILD_BYTES, CHILD_BYTES};
+	const struct rlimit cpu = {CHILD_CPU_S, CHILD_CPU_S};
+
+	close_others(from, to);
+	if (setrlimit(RLIMIT_DATA, &bytes) || setrlimit(RLIMIT_CPU, &cpu))
+		_exit(1);
+	_exit(add_all(from, to) != 0);
+}
+
+/* --- in the keeper -------------------------------------------------------- */
+
+/* Hands the profiles of windows to the child. */
+static int
+feed(struct store *s, const struct window_list *l, int to)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n && !rc; i++) {
+		CLEANUP_BUF struct buf bytes = BUF_INIT(WINDOW_MAX_BYTES);
+		uint32_t n;
+
+		if (!l->items[i].length)
+			continue; /* no samples */
+		rc = window_read(s, &l->items[i], &bytes);
+		if (rc == -EBADMSG || rc == -ENOENT) {
+			log_warn("%s: its bytes are gone or damaged",
+			         l->items[i].id);
+			rc = 0;
+			continue;
+		}
+		n = (uint32_t)bytes.len;
+		rc = rc ?: fd_write_all(to, &n, sizeof(n))
+		           ?: fd_write_all(to, bytes.p, bytes.len);
+	}
+	return rc;
+}
+
+static bool
+ends_well(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool
+has_samples(const struct window_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->items[i].length)
+			return true;
+	return false;
+}
+
+int
+adder_sum(struct store *s, const struct window_list *windows, struct buf *out)
+{
+	CLEANUP_FD int result = memfd_create("stoker-sum", MFD_CLOEXEC);
+	int ends[2], rc;
+	pid_t pid;
+	off_t length;
+
+	if (!has_samples(windows))
+		return 0;
+	if (result < 0 || pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (!pid)
+		be_child(ends[0], result);
+	close(ends[0]);
+	rc = pid < 0 ? -EAGAIN : feed(s, windows, ends[1]);
+	close(ends[1]);
+	if (pid < 0)
+		return rc;
+	if (rc && rc != -EPIPE) /* a part of them is no sum */
+		kill(pid, SIGKILL);
+	if (!ends_well(pid))
+		return rc && rc != -EPIPE ? rc : -EBADMSG;
+	length = lseek(result, 0, SEEK_END);
+	return rc ? rc : fd_read_at(result, 0, length, out);
+}

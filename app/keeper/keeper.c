@@ -1,0 +1,191 @@
+#include "keeper.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/blob.h"
+#include "store/lease.h"
+#include "store/s3.h"
+#include "sums.h"
+#include "upkeep/retention.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define TURN_NS  NS_PER_S
+#define SUMS_NS  (5 * NS_PER_S)
+#define SWEEP_NS (3600 * NS_PER_S)
+
+enum state { NEW, LEADS, STANDS_BY };
+
+struct keeper {
+	const struct conf *conf;
+	struct store *store;
+	char id[ID_MAX];
+	enum state state;
+	int64_t renew_ns, sums_ns, sweep_ns; /* when each is due */
+	struct retention retention;
+	sigset_t signals; /* that end it */
+};
+
+static void
+report(const char *what, int rc)
+{
+	if (rc < 0)
+		log_warn("%s: %s", what, strerror(-rc));
+}
+
+/* --- the lease ------------------------------------------------------------ */
+
+static void
+enter(struct keeper *k, enum state state)
+{
+	if (k->state == state)
+		return;
+	k->state = state;
+	k->retention = (struct retention){0};
+	k->sums_ns = k->sweep_ns = 0;
+	log_info(state == LEADS ? "this keeper has the lease"
+	                        : "another keeper has the lease, and this one "
+	                          "stands by");
+}
+
+/* Takes or renews the lease when it is due; true while this keeper has it. */
+static bool
+leads(struct keeper *k)
+{
+	int64_t now_ns = clock_mono_ns();
+	int64_t lease_ms = k->conf->keeper_lease * MS_PER_S;
+	int rc;
+
+	if (now_ns < k->renew_ns)
+		return k->state == LEADS;
+	k->renew_ns = now_ns + lease_ms * NS_PER_MS / 3;
+	rc = lease_take(k->store, LEASE_KEEPER, k->id, lease_ms);
+	report("lease", rc);
+	if (rc < 0) /* it may end before the store answers again */
+		k->state = NEW;
+	else
+		enter(k, rc ? LEADS : STANDS_BY);
+	return k->state == LEADS;
+}
+
+/* --- the work ------------------------------------------------------------- */
+
+/* Drops bytes that nothing names: writers that died left them. */
+static void
+sweep(struct store *s)
+{
+	int n = db_is_shared(s->db) ? blob_sweep(s, BYTES_DB) : 0;
+
+	report("sweep of the database", n);
+	if (n > 0)
+		log_info("removed bytes of no profile from the database: %d",
+		         n);
+	n = s->s3 ? blob_sweep(s, BYTES_S3) : 0;
+	report("sweep of the object store", n);
+	if (n > 0)
+		log_info("removed objects of no profile: %d", n);
+}
+
+static bool
+is_told_to_end(const struct keeper *k)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (int n = 1; n < NSIG; n++)
+		if (sigismember(&k->signals, n) == 1 &&
+		    sigismember(&pending, n) == 1)
+			return true;
+	return false;
+}
+
+/* Adds up batch after batch, as long as there are any and the lease holds. */
+static void
+add_up(struct keeper *k)
+{
+	int n = 1;
+
+	while (n > 0 && leads(k) && !is_told_to_end(k)) {
+		int hosts;
+
+		n = sums_of_time(k->store);
+		report("sums of windows", n);
+		hosts = leads(k) ? sums_of_hosts(k->store, k->conf) : 0;
+		report("sums over hosts", hosts);
+		n = n > hosts ? n : hosts;
+	}
+}
+
+/* Does what is due. */
+static void
+turn(struct keeper *k, int64_t now_ns)
+{
+	if (!leads(k))
+		return;
+	retention_step(&k->retention, k->store, k->conf, now_ns);
+	if (now_ns >= k->sums_ns && leads(k)) {
+		k->sums_ns = now_ns + SUMS_NS;
+		add_up(k);
+	}
+	if (now_ns >= k->sweep_ns && leads(k)) {
+		k->sweep_ns = now_ns + SWEEP_NS;
+		sweep(k->store);
+	}
+}
+
+static struct keeper
+keeper_of(const struct conf *conf, struct store *s)
+{
+	struct keeper k = {.conf = conf, .store = s};
+
+	id_new("keep-", k.id);
+	sigemptyset(&k.signals);
+	sigaddset(&k.signals, SIGTERM);
+	sigaddset(&k.signals, SIGINT);
+	return k;
+}
+
+/* A keeper that is told to end gives the lease up. */
+static int
+leave(struct keeper *k)
+{
+	return k->state == LEADS ? lease_drop(k->store, LEASE_KEEPER, k->id)
+	                         : 0;
+}
+
+int
+keeper_run(const struct conf *conf, struct store *s)
+{
+	const struct timespec turn_time = {0, TURN_NS - 1};
+	struct keeper k = keeper_of(conf, s);
+	int ended = -1;
+
+	if (sigprocmask(SIG_BLOCK, &k.signals, NULL) ||
+	    signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return -errno;
+	while (ended < 0) {
+		int rc = store_refresh(s);
+
+		report("store", rc);
+		if (!rc)
+			turn(&k, clock_mono_ns());
+		ended = sigtimedwait(&k.signals, NULL, &turn_time);
+	}
+	return leave(&k);
+}
+
+int
+keeper_once(const struct conf *conf, struct store *s)
+{
+	struct keeper k = keeper_of(conf, s);
+
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return -errno;
+	turn(&k, clock_mono_ns());
+	while (k.state == LEADS && retention_reap(s) > 0)
+		;
+	return leave(&k);
+}

@@ -1,0 +1,119 @@
+#include "sums.h"
+
+#include "adder.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/host_sum.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Delay in which windows of a minute may still arrive. */
+#define LAG_MS (30 * MS_PER_S)
+/* In which hosts send the hour that is over. */
+#define HOSTS_LAG_MS (5 * 60 * MS_PER_S)
+#define BATCH        64
+
+/* Appends the sum of windows, and fills its ask. What can't be added up has no
+ * bytes: it would fail again, and others must not wait for it. */
+static int
+append_sum(struct store *s, const struct window_list *l, struct segment *to,
+           struct window_ask *w)
+{
+	CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
+	int rc = adder_sum(s, l, &sum);
+
+	if (rc == -EBADMSG) {
+		log_warn("windows of %s can't be added up", w->series);
+		buf_clear(&sum);
+		rc = 0;
+	}
+	return rc ? rc : segment_append(to, sum.p, sum.len, w);
+}
+
+/* --- along time ----------------------------------------------------------- */
+
+static int
+roll_one(struct store *s, const struct ripe *due, enum window_level level)
+{
+	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
+	CLEANUP_WINDOWS struct window_list l = {0};
+	struct window_ask w;
+	int rc = window_children(s, due, level, &l)
+	                 ?: segment_create(s, s->host, &to);
+
+	if (rc || !l.n)
+		return rc; /* another has rolled them */
+	w = window_sum(level, due->start_ms, &l);
+	rc = append_sum(s, &l, &to, &w)
+	             ?: segment_sync(&to) ?: window_rollup(s, &to, &w, &l);
+	return rc == -ESTALE ? 0 : rc;
+}
+
+static int
+roll(struct store *s, enum window_level level, int64_t now_ms)
+{
+	CLEANUP_RIPE struct ripe_list due = {0};
+	int rc = window_ripe(s, level, now_ms - LAG_MS, BATCH, &due);
+
+	for (size_t i = 0; i < due.n && !rc; i++)
+		rc = roll_one(s, &due.items[i], level);
+	return rc ? rc : (int)due.n;
+}
+
+int
+sums_of_time(struct store *s)
+{
+	int64_t now_ms;
+	int n = store_now(s, &now_ms);
+
+	for (int level = WINDOW_MINUTE; level < WINDOW_LEVELS && !n; level++)
+		n = roll(s, (enum window_level)level, now_ms);
+	return n;
+}
+
+/* --- over hosts ----------------------------------------------------------- */
+
+static int
+add_groups(struct store *s, const struct sum_due *due,
+           const struct sum_groups *groups)
+{
+	CLEANUP_FREE struct window_ask *asks = calloc(groups->n, sizeof(*asks));
+	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
+	int rc = asks ? segment_create(s, s->host, &to) : -ENOMEM;
+
+	for (size_t i = 0; i < groups->n && !rc; i++) {
+		const struct window_list *l = &groups->items[i].windows;
+
+		asks[i] = window_sum(WINDOW_HOUR, due->hour_ms, l);
+		rc = append_sum(s, l, &to, &asks[i]);
+	}
+	return rc ?: segment_sync(&to)
+	               ?: host_sum_store(s, due, groups, &to, asks);
+}
+
+static int
+add_hour(struct store *s, const struct sum_due *due, int64_t least)
+{
+	CLEANUP_SUM_GROUPS struct sum_groups groups = {0};
+	int rc = host_sum_parts(s, due, &groups);
+
+	if (rc)
+		return rc;
+	rc = groups.hosts < least ? host_sum_store(s, due, &groups, NULL, NULL)
+	                          : add_groups(s, due, &groups);
+	return rc == -ESTALE ? 0 : rc;
+}
+
+int
+sums_of_hosts(struct store *s, const struct conf *conf)
+{
+	CLEANUP_SUM_DUE struct sum_due_list due = {0};
+	int64_t now_ms, least = conf->keeper_sum_hosts;
+	int rc = store_now(s, &now_ms)
+	                 ?: host_sum_due(s, now_ms - HOSTS_LAG_MS, BATCH, &due);
+
+	for (size_t i = 0; i < due.n && !rc; i++)
+		rc = add_hour(s, &due.items[i], least ? least : INT64_MAX);
+	return rc ? rc : (int)due.n;
+}

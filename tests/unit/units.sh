@@ -28,11 +28,12 @@ for unit in sysinit basic multi-user sockets network nss-user-lookup shutdown; d
   printf '[Unit]\nDescription=%s\n' $unit >"$root/usr/lib/systemd/system/$unit.target"
 done
 api=$root/usr/lib/systemd/system/stoker-api.service
+keeper=$root/usr/lib/systemd/system/stoker-keeper.service
 worker=$root/usr/lib/systemd/system/stoker-worker.service
 
 units_are_clean() {
   silent systemd-analyze verify --man=no --root="$root" \
-    stoker-api.service stoker-api.socket stoker-worker.service
+    stoker-api.service stoker-api.socket stoker-keeper.service stoker-worker.service
 }
 drop_ins_are_clean() {
   install -D -m 644 "$root/usr/share/stoker/worker-sys-admin.conf" \
@@ -41,6 +42,8 @@ drop_ins_are_clean() {
     "$root/etc/systemd/system/stoker-worker.service.d/network.conf"
   install -D -m 644 "$root/usr/share/stoker/api-network.conf" \
     "$root/etc/systemd/system/stoker-api.service.d/network.conf"
+  install -D -m 644 "$root/usr/share/stoker/api-network.conf" \
+    "$root/etc/systemd/system/stoker-keeper.service.d/network.conf"
   units_are_clean
 }
 # Exposure in tenths, as systemd counts it.
@@ -94,6 +97,7 @@ errors_of_nginx_are_the_apis() {
 check units_are_clean units_are_clean
 check drop_ins_are_clean drop_ins_are_clean
 check the_api_unit_is_sandboxed exposed_at_most 3 "$api"
+check the_keeper_unit_is_sandboxed exposed_at_most 3 "$keeper"
 check the_worker_unit_is_sandboxed exposed_at_most 30 "$worker"
 if [ "$(id -u)" -eq 0 ]; then
   check users_are_made users_are_made

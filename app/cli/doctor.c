@@ -47,6 +47,7 @@ doctor_run(struct doctor *d, json_t *out)
 		           buf_str(&d->fix));
 	}
 	doctor_ask_server(d, out);
+	doctor_ask_hosts(d, out);
 }
 
 #define FOUND_COLUMN 9 /* where long findings go on */

@@ -12,6 +12,8 @@
 #include "cli.h"
 #include "settings.h"
 
+#define CLOCK_MAX_S 5 /* by which clocks may differ */
+
 struct doctor {
 	struct cli *cli;
 	int root; /* descriptor of "/" */
@@ -56,6 +58,8 @@ void doctor_add(json_t *out, const char *name, const char *verdict,
                 const char *found, const char *fix);
 /* Adds what the API and the workers found out about themselves. */
 void doctor_ask_server(struct doctor *d, json_t *out);
+/* Adds the hosts of the fleet that are silent, lag, or have a wrong clock. */
+void doctor_ask_hosts(struct doctor *d, json_t *out);
 /* The list as people read it; true when nothing is broken. */
 bool doctor_show(const json_t *list, const struct screen *s, struct buf *out);
 

@@ -7,7 +7,9 @@
 #include "text.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int
 read_key(struct doctor *d, char **out)
@@ -33,6 +35,20 @@ no_key(struct doctor *d, int rc)
 	return BROKEN;
 }
 
+/* The centre takes no windows of a host that is far ahead. */
+static enum verdict
+judge_clock(struct doctor *d, const struct reply *r)
+{
+	int64_t off = r->date_s ? time(NULL) - r->date_s : 0;
+
+	if (llabs(off) <= CLOCK_MAX_S)
+		return FINE;
+	found(d, "; the clock here is %lld s %s", (long long)llabs(off),
+	      off < 0 ? "behind" : "ahead");
+	fix(d, "timedatectl set-ntp true, here and there");
+	return WARNING;
+}
+
 static enum verdict
 judge(struct doctor *d, const struct reply *r)
 {
@@ -40,7 +56,7 @@ judge(struct doctor *d, const struct reply *r)
 
 	if (r->status == 200) {
 		found(d, "%s answers, and accepts the key", url);
-		return FINE;
+		return judge_clock(d, r);
 	}
 	found(d, "%s answers with %ld: %s", url, r->status,
 	      r->json ? json_member(r->json, "message") : "");

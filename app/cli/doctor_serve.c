@@ -1,6 +1,7 @@
 /* doctor: the store, the socket, and what answers over HTTP. */
 #include "doctor.h"
 
+#include "base/clock.h"
 #include "store/store.h"
 #include "table.h"
 
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #define FREE_MIN_PCT 5
-#define CLOCK_MAX_S  5
 
 /* Others may not look into it: the store holds tokens and symbol names. */
 enum verdict
@@ -312,6 +312,99 @@ probe_workers(struct doctor *d)
 	fix(d, "systemctl restart stoker-worker, on the host whose services "
 	       "are profiled");
 	return BROKEN;
+}
+
+/* Below these a host of the fleet is as it should be. */
+#define WAITS_S   600
+#define LISTS_MAX 20
+
+static void
+say_span(struct doctor *d, double s)
+{
+	if (s >= 7200)
+		found(d, "%.0f h", s / 3600);
+	else if (s >= 120)
+		found(d, "%.0f min", s / 60);
+	else
+		found(d, "%.0f s", s);
+}
+
+static double
+age_of(const json_t *w, const char *key, int64_t now_s)
+{
+	int64_t ms;
+
+	return clock_parse(json_member(w, key), &ms)
+	               ? 0
+	               : (double)now_s - (double)ms / MS_PER_S;
+}
+
+static double
+number_of(const json_t *w, const char *key)
+{
+	return json_number_value(json_object_get(w, key));
+}
+
+/* Judges a host of the fleet; false when all is well with it. */
+static bool
+judge_host(struct doctor *d, const json_t *w, int64_t now_s)
+{
+	double off = number_of(w, "clockOffsetSeconds");
+	double waits = age_of(w, "waitingSince", now_s);
+
+	buf_clear(&d->found);
+	buf_clear(&d->fix);
+	value_show(&d->found, json_object_get(w, "host"));
+	found(d, ": ");
+	if (!json_is_true(json_object_get(w, "alive"))) {
+		found(d, "not heard of for ");
+		say_span(d, age_of(w, "heartbeatAt", now_s));
+		fix(d, "there: systemctl restart stoker-worker; stoker doctor "
+		       "tells why it does not get here");
+		return true;
+	}
+	if (waits > WAITS_S) {
+		found(d, "%.0f windows wait there, the oldest for ",
+		      number_of(w, "waitingWindows"));
+		say_span(d, waits);
+		fix(d, "there: journalctl -u stoker-worker -n 20 tells what "
+		       "keeps them, if it does not catch up by itself");
+		return true;
+	}
+	if (off <= CLOCK_MAX_S && off >= -CLOCK_MAX_S)
+		return false;
+	found(d, "its clock is %.0f s %s", off < 0 ? -off : off,
+	      off < 0 ? "behind" : "ahead");
+	fix(d, "there: timedatectl set-ntp true");
+	return true;
+}
+
+void
+doctor_ask_hosts(struct doctor *d, json_t *out)
+{
+	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	size_t i, joined = 0, poor = 0;
+	const json_t *w;
+
+	buf_clear(&d->found);
+	if (!d->cli->http.token || get(d, "/api/v1/workers", &r) ||
+	    r.status != 200)
+		return; /* other rows say why */
+	json_array_foreach(json_object_get(r.json, "items"), i, w) {
+		if (!json_is_true(json_object_get(w, "joined")))
+			continue;
+		joined++;
+		if (judge_host(d, w, r.date_s ? r.date_s : time(NULL)) &&
+		    poor++ < LISTS_MAX)
+			doctor_add(out, "host", verdict_word(WARNING),
+			           buf_str(&d->found), buf_str(&d->fix));
+	}
+	if (!joined)
+		return;
+	buf_clear(&d->found);
+	found(d, "%zu joined, %zu in need of care", joined, poor);
+	doctor_add(out, "hosts", verdict_word(poor ? WARNING : FINE),
+	           buf_str(&d->found), poor ? "stoker hosts" : "");
 }
 
 static const char *

@@ -10,7 +10,12 @@ static const struct row_field worker_fields[] = {
 	ROW_FIELD(worker, version),      ROW_FIELD(worker, capabilities),
 	ROW_FIELD(worker, pid),          ROW_FIELD(worker, started_ms),
 	ROW_FIELD(worker, heartbeat_ms), ROW_FIELD(worker, alive_until_ms),
-	ROW_FIELD(worker, alive),
+	ROW_FIELD(worker, told_ms),      ROW_FIELD(worker, clock_ms),
+	ROW_FIELD(worker, waiting_windows),
+	ROW_FIELD(worker, waiting_bytes),
+	ROW_FIELD(worker, waiting_results),
+	ROW_FIELD(worker, waiting_since_ms),
+	ROW_FIELD(worker, alive),        ROW_FIELD(worker, joined),
 };
 static const struct row_type worker_type = ROW_TYPE(worker, worker_fields);
 
@@ -70,9 +75,10 @@ process_tree_list_done(struct process_tree_list *l)
 }
 
 int
-worker_list(struct store *s, struct worker_list *out)
+worker_list(struct store *s, const char *tenant, struct worker_list *out)
 {
-	return ROW_LIST(s->db, &worker_type, out, SQL_WORKER_LIST, NO_ARGS);
+	return ROW_LIST(s->db, &worker_type, out, SQL_WORKER_LIST,
+	                ARGS(V(tenant)));
 }
 
 int
@@ -104,7 +110,10 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 	int n = db_run(s->db, SQL_WORKER_PUT,
 	               ARGS(V(w->host), V(w->boot_id), V(w->version), V(w->pid),
 	                    V(w->capabilities), V(lease_ms),
-	                    V(w->tenants ? w->tenants : "*")));
+	                    V(w->tenants ? w->tenants : "*"), V(w->told_ms),
+	                    V(w->clock_ms), V(w->waiting_windows),
+	                    V(w->waiting_bytes), V(w->waiting_results),
+	                    V(w->waiting_since_ms)));
 
 	return n < 0 ? n : 0;
 }

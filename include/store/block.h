@@ -108,6 +108,14 @@ struct block_span {
  */
 MUST_CHECK int block_next(struct store *s, const char *tenant, int64_t now_ms,
                           struct block_span *out);
+/* What waits to be sent of a tenant's windows. */
+struct block_waiting {
+	int64_t windows, bytes; /* minutes that the centre does not have */
+	int64_t first_ms;       /* when the oldest of them began; 0: none waits */
+};
+/* Adds a tenant's to *w. */
+MUST_CHECK int block_waiting(struct store *s, const char *tenant,
+                             struct block_waiting *w);
 /* Records that the centre has everything of a tier up to a time; to_ms is the
  * end of a block, or any time that the centre told. */
 MUST_CHECK int block_sent(struct store *s, const char *tenant,
@@ -133,6 +141,19 @@ block_accept(struct store *s, const char *host, const struct block *b,
 MUST_CHECK int
 block_cursor(struct store *s, const char *tenant, const char *host,
              enum block_tier tier, int64_t *out_ms);
+/* Up to when windows of a host and tenant have arrived. */
+struct arrived {
+	char *tenant, *host;
+	int64_t level, end_ms; /* enum window_level, without WINDOW_CAPTURED */
+};
+struct arrived_list {
+	struct arrived *items;
+	size_t n;
+};
+void arrived_list_done(struct arrived_list *l);
+/* Lists them for a tenant, by host; "": for all. */
+MUST_CHECK int
+block_arrived(struct store *s, const char *tenant, struct arrived_list *out);
 /*
  * Drops blocks past their retention, except those with a pinned window, and
  * windows past the retentionDays of their service. keep is that of windows: the

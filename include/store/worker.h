@@ -8,7 +8,16 @@
 struct worker {
 	char *host, *boot_id, *version, *capabilities;
 	int64_t pid, started_ms, heartbeat_ms, alive_until_ms;
+	int64_t told_ms;     /* when its host told the next ones; 0: it did not,
+	                        and they are 0 */
+	int64_t clock_ms;    /* the host's clock less the store's */
+	int64_t waiting_windows, waiting_bytes; /* minutes that the centre does
+	                                           not have yet */
+	int64_t waiting_results;  /* of captures, the same */
+	int64_t waiting_since_ms; /* when the oldest of the windows began; 0:
+	                             none waits */
 	int64_t alive;       /* 1: it reported within its lease */
+	int64_t joined;      /* 1: its host has a store and a key of its own */
 	const char *tenants; /* of a heartbeat: whose captures it takes, words;
 	                        NULL: anybody's. Not read from rows */
 };
@@ -61,7 +70,10 @@ void process_tree_list_done(struct process_tree_list *l);
 void worker_list_done(struct worker_list *l);
 void process_list_done(struct process_list *l);
 
-MUST_CHECK int worker_list(struct store *s, struct worker_list *out);
+/* Lists workers by host: those that share this store, and of a fleet's hosts
+ * those of a tenant; "": all. */
+MUST_CHECK int
+worker_list(struct store *s, const char *tenant, struct worker_list *out);
 /*
  * Lists hosts whose worker is alive and may profile a tenant's service: those
  * first where it runs, then by name; at most max.

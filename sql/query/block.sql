@@ -34,6 +34,21 @@ SELECT 1 FROM profile_window w JOIN series s ON s.id = w.series
 WHERE w.parent = '' AND w.level = $1 AND w.start_ms >= $2 AND w.start_ms < $3
   AND s.tenant = $4 AND s.host = $5 LIMIT 1;
 
+-- Minutes that begin when the centre has none of them yet.
+-- name: block_waiting
+SELECT COUNT(*), CAST(COALESCE(SUM(w.length), 0) AS BIGINT),
+       COALESCE(MIN(w.start_ms), 0)
+FROM series s JOIN profile_window w ON w.series = s.id
+WHERE w.level = 1 AND w.start_ms >= $1 AND s.tenant = $2 AND s.host = $3;
+
+-- Columns of struct arrived, in its order; fresh minutes are minutes.
+-- name: block_arrived
+SELECT tenant, host, CASE WHEN tier < 1 THEN 1 ELSE tier END AS level,
+       MAX(end_ms) AS end_ms
+FROM block_cursor WHERE host <> '' AND ($1 = '' OR tenant = $1)
+GROUP BY tenant, host, CASE WHEN tier < 1 THEN 1 ELSE tier END
+ORDER BY host, tenant, level;
+
 -- name: block_usage_add
 INSERT INTO block_usage (tenant, day_ms, tier, blocks, windows, bytes)
 VALUES ($1, CAST($2 AS BIGINT), CAST($3 AS BIGINT), 1, CAST($4 AS BIGINT),

@@ -3,9 +3,11 @@
 
 -- name: worker_put
 INSERT INTO worker (host, boot_id, version, pid, capabilities,
-                    started_ms, heartbeat_ms, alive_until_ms, tenants)
+                    started_ms, heartbeat_ms, alive_until_ms, tenants, told_ms,
+                    clock_ms, waiting_windows, waiting_bytes, waiting_results,
+                    waiting_since_ms)
 VALUES ($1, $2, $3, $4, $5, now_ms(), now_ms(),
-        now_ms() + CAST($6 AS BIGINT), $7)
+        now_ms() + CAST($6 AS BIGINT), $7, $8, $9, $10, $11, $12, $13)
 ON CONFLICT (host) DO UPDATE SET
   started_ms = CASE
     WHEN worker.pid = excluded.pid AND worker.boot_id = excluded.boot_id
@@ -13,13 +15,25 @@ ON CONFLICT (host) DO UPDATE SET
   boot_id = excluded.boot_id, version = excluded.version,
   pid = excluded.pid, capabilities = excluded.capabilities,
   heartbeat_ms = excluded.heartbeat_ms,
-  alive_until_ms = excluded.alive_until_ms, tenants = excluded.tenants;
+  alive_until_ms = excluded.alive_until_ms, tenants = excluded.tenants,
+  told_ms = excluded.told_ms, clock_ms = excluded.clock_ms,
+  waiting_windows = excluded.waiting_windows,
+  waiting_bytes = excluded.waiting_bytes,
+  waiting_results = excluded.waiting_results,
+  waiting_since_ms = excluded.waiting_since_ms;
 
+-- A host of a fleet is shown to its own tenants.
 -- name: worker_list
 SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
-       alive_until_ms,
-       CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END AS alive
-FROM worker ORDER BY host;
+       alive_until_ms, told_ms, clock_ms, waiting_windows, waiting_bytes,
+       waiting_results, waiting_since_ms,
+       CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END AS alive,
+       CASE WHEN tenants = '*' THEN 0 ELSE 1 END AS joined
+FROM worker
+WHERE $1 = '' OR tenants = '*'
+  OR replace(' ' || tenants || ' ', ' ' || $1 || ' ', '')
+     <> ' ' || tenants || ' '
+ORDER BY host;
 
 -- Columns of struct serving, in its order. replace() tells, in words of both
 -- dialects, whether the tenant is one of the worker's.

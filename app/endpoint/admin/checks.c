@@ -116,7 +116,7 @@ checks_get(struct call *c)
 {
 	CLEANUP_WORKERS struct worker_list list = {0};
 	const struct finding *own = checks_own(c);
-	int rc = worker_list(&c->env->store, &list);
+	int rc = worker_list(&c->env->store, c->caller.tenant, &list);
 	struct buf *out;
 
 	if (rc)

@@ -32,7 +32,7 @@ continuous_view(struct store *s, const char *tenant, const char *service,
                 struct continuous_view *out)
 {
 	CLEANUP_CONTINUOUS_VIEW struct continuous_view v = {0};
-	int rc = worker_list(s, &v.workers)
+	int rc = worker_list(s, tenant, &v.workers)
 	                 ?: continuous_problem_list(s, tenant, service,
 	                                            &v.problems);
 

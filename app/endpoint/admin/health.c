@@ -7,6 +7,7 @@
 #include "store/job.h"
 #include "store/quota.h"
 #include "store/worker.h"
+#include "workers.h"
 
 #include <string.h>
 
@@ -65,7 +66,7 @@ readiness_get(struct call *c)
 {
 	CLEANUP_WORKERS struct worker_list list = {0};
 	const struct finding *own = checks_own(c);
-	int rc = worker_list(&c->env->store, &list);
+	int rc = worker_list(&c->env->store, "", &list);
 	const char *blocked;
 	struct buf *out;
 
@@ -151,14 +152,16 @@ write_quotas(struct call *c, struct buf *out)
 }
 
 static int
-write_store(struct store *s, struct buf *out)
+write_store(struct store *s, const char *tenant, struct buf *out)
 {
+	CLEANUP_WORKERS struct worker_list shown = {0};
 	CLEANUP_WORKERS struct worker_list list = {0};
 	int64_t queued, running, bytes, blobs;
 	int rc = job_counts(s, &queued, &running);
 
 	if (!rc)
-		rc = worker_list(s, &list);
+		rc = worker_list(s, "", &list)
+		             ?: worker_list(s, tenant, &shown);
 	if (!rc)
 		rc = blob_usage(s, &bytes, &blobs);
 	if (rc)
@@ -175,20 +178,22 @@ write_store(struct store *s, struct buf *out)
 	buf_addf(out, "stoker_profiles %lld\n", (long long)blobs);
 	gauge(out, "stoker_profile_bytes", "Bytes of profiles on disk.");
 	buf_addf(out, "stoker_profile_bytes %lld\n", (long long)bytes);
-	continuous_metrics(&list, out);
-	return 0;
+	continuous_metrics(&shown, out);
+	return workers_metrics(s, tenant, out);
 }
 
 int
 metrics_get(struct call *c)
 {
 	struct buf *out = &c->reply->body;
+	/* A caller with a token sees hosts of the fleet as elsewhere. */
+	const char *tenant = c->req->metrics_allowed ? "" : c->caller.tenant;
 	int rc;
 
 	c->reply->status = c->route->status;
 	c->reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	counters_write(c->env->counters, out);
-	rc = write_store(&c->env->store, out) ?: write_quotas(c, out);
+	rc = write_store(&c->env->store, tenant, out) ?: write_quotas(c, out);
 	if (rc) /* the pool's counters are worth more than an error */
 		buf_addf(&c->reply->cause, "%s", strerror(-rc));
 	return 0;

@@ -8,10 +8,10 @@
 #include <string.h>
 
 int
-lacks_read(struct store *s, struct lacks *out)
+lacks_read(struct store *s, const char *tenant, struct lacks *out)
 {
 	CLEANUP_LACKS struct lacks l = {.findings = json_array()};
-	int rc = worker_list(s, &l.workers);
+	int rc = worker_list(s, tenant, &l.workers);
 
 	for (size_t i = 0; i < l.workers.n && !rc; i++) {
 		json_t *of = checks_of_worker(&l.workers.items[i]);

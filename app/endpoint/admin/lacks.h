@@ -2,7 +2,7 @@
  * Types of profiles that a service lacks: by its own settings, or by what the
  * workers of its host found.
  *
- *	lacks_read(store, &l)
+ *	lacks_read(store, tenant, &l)
  *	lacks_put(&l, service, out)	of each
  *	lacks_done(&l)
  */
@@ -18,7 +18,8 @@ struct lacks {
 	json_t *findings; /* a list of those of each worker */
 };
 
-MUST_CHECK int lacks_read(struct store *s, struct lacks *out);
+MUST_CHECK int
+lacks_read(struct store *s, const char *tenant, struct lacks *out);
 void lacks_done(struct lacks *l);
 #define CLEANUP_LACKS CLEANUP(lacks_done)
 /* Writes the member unsupported. */

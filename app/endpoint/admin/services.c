@@ -28,7 +28,7 @@ answer_service(struct call *c, const char *name)
 	if (rc == -ENOENT)
 		return unknown(c, name);
 	if (!rc)
-		rc = lacks_read(store, &lacks);
+		rc = lacks_read(store, c->caller.tenant, &lacks);
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);
@@ -49,7 +49,7 @@ service_list_get(struct call *c)
 
 	if (rc)
 		return page_fail(c, rc, page.cursor);
-	rc = lacks_read(store, &lacks);
+	rc = lacks_read(store, c->caller.tenant, &lacks);
 	if (rc)
 		return fail_store(c, rc);
 	out = page_begin(c);
@@ -257,35 +257,5 @@ processes_get(struct call *c)
 	json_open(out, "items", '[');
 	for (size_t i = 0; i < r.list.n; i++)
 		put_process(out, &r.list.items[i], c->caller.who > WHO_VIEWER);
-	return page_end(c, NULL);
-}
-
-/* --- workers -------------------------------------------------------------- */
-
-static void
-put_worker(struct buf *out, const struct worker *w)
-{
-	json_open(out, NULL, '{');
-	json_put_text(out, "host", w->host);
-	json_put_text(out, "version", w->version);
-	json_put_bool(out, "alive", w->alive);
-	json_put_time(out, "startedAt", w->started_ms);
-	json_put_time(out, "heartbeatAt", w->heartbeat_ms);
-	json_put_raw(out, "capabilities", w->capabilities, "{}");
-	json_close(out, '}');
-}
-
-int
-workers_get(struct call *c)
-{
-	CLEANUP_WORKERS struct worker_list list = {0};
-	struct buf *out;
-	int rc = worker_list(&c->env->store, &list);
-
-	if (rc)
-		return fail_store(c, rc);
-	out = page_begin(c);
-	for (size_t i = 0; i < list.n; i++)
-		put_worker(out, &list.items[i]);
 	return page_end(c, NULL);
 }

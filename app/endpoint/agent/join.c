@@ -60,7 +60,7 @@ static int
 lives_here(struct store *s, const char *host)
 {
 	CLEANUP_WORKERS struct worker_list l = {0};
-	int rc = worker_list(s, &l);
+	int rc = worker_list(s, "", &l);
 
 	for (size_t i = 0; i < l.n && !rc; i++)
 		if (!strcmp(l.items[i].host, host) && l.items[i].alive)

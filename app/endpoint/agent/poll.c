@@ -3,7 +3,8 @@
  * do.
  *
  *	host                                  centre
- *	version, pid, capabilities, bootId -> its row of worker
+ *	version, pid, capabilities, bootId,
+ *	clockMs, waiting...                -> its row of worker
  *	processes, trees                   -> rows of process, process_tree
  *	jobs: attempt, phase, samples      -> leases and progress of its jobs
  *	generation, room, looked
@@ -67,6 +68,27 @@ is_phase(const char *s)
 
 /* --- what the host tells -------------------------------------------------- */
 
+/* Notes what a host tells of its clock and of what waits there. Times of a host
+ * are told as spans, since its clock may be wrong. */
+static int
+read_waiting(struct poll *p, struct worker *w)
+{
+	int64_t clock_ms = param_int(p->c, P_PollAgent_clockMs), now_ms, ago_ms;
+	int rc = clock_ms ? store_now(p->store, &now_ms) : 0;
+
+	if (rc || !clock_ms)
+		return rc;
+	w->told_ms = now_ms;
+	w->clock_ms = clock_ms - now_ms;
+	w->waiting_windows = param_int(p->c, P_PollAgent_waitingWindows);
+	w->waiting_bytes = param_int(p->c, P_PollAgent_waitingBytes);
+	w->waiting_results = param_int(p->c, P_PollAgent_waitingResults);
+	ago_ms = param_int(p->c, P_PollAgent_waitingMs);
+	if (w->waiting_windows)
+		w->waiting_since_ms = ago_ms < now_ms ? now_ms - ago_ms : 1;
+	return 0;
+}
+
 static int
 beat(struct poll *p)
 {
@@ -87,7 +109,8 @@ beat(struct poll *p)
 		return fail_param(p->c, "capabilities", "at most 64 KiB",
 		                  "more");
 	w.capabilities = (char *)(can ? buf_str(&text) : "{}");
-	rc = worker_heartbeat(p->store, &w, p->lease_ms);
+	rc = read_waiting(p, &w)
+	             ?: worker_heartbeat(p->store, &w, p->lease_ms);
 	return rc ? fail_store(p->c, rc) : 0;
 }
 

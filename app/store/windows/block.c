@@ -140,6 +140,28 @@ block_cursor(struct store *s, const char *tenant, const char *host,
 	return 0;
 }
 
+static const struct row_field arrived_fields[] = {
+	ROW_FIELD(arrived, tenant),
+	ROW_FIELD(arrived, host),
+	ROW_FIELD(arrived, level),
+	ROW_FIELD(arrived, end_ms),
+};
+static const struct row_type arrived_type = ROW_TYPE(arrived, arrived_fields);
+
+void
+arrived_list_done(struct arrived_list *l)
+{
+	row_free_all(&arrived_type, l->items, l->n);
+	*l = (struct arrived_list){0};
+}
+
+int
+block_arrived(struct store *s, const char *tenant, struct arrived_list *out)
+{
+	return ROW_LIST(s->db, &arrived_type, out, SQL_BLOCK_ARRIVED,
+	                ARGS(V(tenant)));
+}
+
 /* Takes the time of a block, or tells why it can't be had. */
 static int
 take_time(const struct arrival *a, int64_t *cursor_ms)

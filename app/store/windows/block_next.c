@@ -173,3 +173,29 @@ block_sent(struct store *s, const char *tenant, enum block_tier tier,
 
 	return n < 0 ? n : 0;
 }
+
+int
+block_waiting(struct store *s, const char *tenant, struct block_waiting *w)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int64_t fresh, minutes, first;
+	int rc = block_cursor(s, tenant, OWN, BLOCK_FRESH, &fresh)
+	                 ?: block_cursor(s, tenant, OWN, BLOCK_MINUTES,
+	                                 &minutes);
+
+	if (!rc)
+		rc = db_query(s->db, SQL_BLOCK_WAITING,
+		              ARGS(V(fresh > minutes ? fresh : minutes),
+		                   V(tenant), V((const char *)s->host)),
+		              &rows);
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc < 0)
+		return rc;
+	w->windows += db_col_int(&rows, 0);
+	w->bytes += db_col_int(&rows, 1);
+	first = db_col_int(&rows, 2);
+	if (first && (!w->first_ms || first < w->first_ms))
+		w->first_ms = first;
+	return 0;
+}

@@ -6,7 +6,11 @@ import { Failure, Head, Skeleton, Time } from './parts';
 import { useData } from './use';
 
 type Worker = { host: string; version: string; alive: boolean;
-  startedAt: string; heartbeatAt: string;
+  startedAt: string; heartbeatAt: string; joined: boolean;
+  arrived: { level: string; until: string; lagSeconds: number }[];
+  waitingWindows: number | null; waitingBytes: number | null;
+  waitingResults: number | null; waitingSince: string | null;
+  clockOffsetSeconds: number | null;
   capabilities: { profileTypes?: string[]; continuous?: {
     watched: number; stored: number; dropped: number; gaps: number };
   cost?: { cpuSeconds: number; residentBytes: number } } };
@@ -34,6 +38,7 @@ export default function System() {
     <Head title="System" />
     {error && <Failure error={error} />}
     <Workers workers={data.workers} />
+    <Fleet hosts={data.workers.filter(w => w.joined)} />
     <Checks checks={data.checks} />
     <Quotas quotas={data.quotas} />
   </>;
@@ -73,6 +78,49 @@ function Workers({ workers }: { workers: Worker[] }) {
     </table>
     {workers.length === 0 && <p class="quiet">No worker has told the API that it
       runs. Start stoker-worker on this host.</p>}
+  </section>;
+}
+
+function Arrived({ host, level, wide }: { host: Worker; level: string;
+  wide?: boolean }) {
+  const found = host.arrived.find(a => a.level === level);
+  return <td class={wide ? 'wide' : ''}>{found &&
+    <Time at={found.until} />}</td>;
+}
+
+/* A clock that is wrong puts profiles at wrong times. */
+function Clock({ seconds }: { seconds: number | null }) {
+  return <td>{seconds !== null && <b class="bad">
+    {Math.abs(seconds).toFixed(1)} s {seconds < 0 ? 'behind' : 'ahead'}
+  </b>}</td>;
+}
+
+/* Hosts that send what they profile: how far it has come, and what is left. */
+function Fleet({ hosts }: { hosts: Worker[] }) {
+  if (hosts.length === 0) return null;
+  return <section class="part">
+    <h2>Hosts that joined</h2>
+    <table class="list">
+      <thead><tr><th scope="col">Host</th>
+        <th scope="col">Minutes until</th>
+        <th scope="col" class="wide">Hours until</th>
+        <th scope="col" class="wide">Days until</th>
+        <th scope="col" class="number">Waits there</th>
+        <th scope="col">Oldest of it</th>
+        <th scope="col" class="number wide">Results</th>
+        <th scope="col">Clock</th></tr></thead>
+      <tbody>{hosts.map(h => <tr key={h.host}>
+        <th scope="row">{h.host}</th>
+        <Arrived host={h} level="minute" />
+        <Arrived host={h} level="hour" wide />
+        <Arrived host={h} level="day" wide />
+        <td class="number">{h.waitingBytes !== null
+          && quantity(h.waitingBytes, 'bytes')}</td>
+        <td>{h.waitingSince && <Time at={h.waitingSince} />}</td>
+        <td class="number wide">{h.waitingResults}</td>
+        <Clock seconds={h.clockOffsetSeconds} />
+      </tr>)}</tbody>
+    </table>
   </section>;
 }
 

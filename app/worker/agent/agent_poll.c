@@ -12,6 +12,8 @@
 
 #define LINE_MAX_BYTES 1024 /* of a command line that is told */
 #define TOLD_NS        (60 * NS_PER_S)
+#define WAITING_NS     (30 * NS_PER_S) /* between two looks at what waits */
+#define TELL_MAX       INT64_C(9999999999999) /* of times, as params.def has it */
 
 /* --- jobs ----------------------------------------------------------------- */
 
@@ -156,19 +158,64 @@ put_worker(const struct worker *w, struct buf *out)
 }
 
 static int
-put_beat(struct agent *a, int64_t now_ns, struct buf *out)
+add_waiting(void *arg, const char *tenant)
 {
-	CLEANUP_WORKERS struct worker_list l = {0};
+	struct agent *a = arg;
+
+	return block_waiting(a->store, tenant, &a->waiting);
+}
+
+static int
+look_at_waiting(struct agent *a, int64_t now_ns)
+{
+	if (now_ns < a->waiting_ns)
+		return 0;
+	a->waiting_ns = now_ns + WAITING_NS;
+	a->waiting = (struct block_waiting){0};
+	return agent_tenants(a->store, add_waiting, a);
+}
+
+static int64_t
+clamp(int64_t v, int64_t max)
+{
+	return v < 0 ? 0 : v < max ? v : max;
+}
+
+/* Tells the clock here and what waits to be sent. */
+static int
+put_waiting(struct agent *a, const struct agent_held_list *l, int64_t now_ns,
+            struct buf *out)
+{
+	int64_t now_ms = clock_wall_ms(), results = 0;
+	int rc = look_at_waiting(a, now_ns);
+
+	for (size_t i = 0; i < l->n; i++)
+		results += agent_has_ended(&l->items[i]);
+	json_put_int(out, "clockMs", clamp(now_ms, TELL_MAX));
+	json_put_int(out, "waitingWindows", a->waiting.windows);
+	json_put_int(out, "waitingBytes", a->waiting.bytes);
+	json_put_int(out, "waitingResults", results);
+	if (a->waiting.first_ms)
+		json_put_int(out, "waitingMs",
+		             clamp(now_ms - a->waiting.first_ms, TELL_MAX));
+	return rc;
+}
+
+static int
+put_beat(struct agent *a, const struct agent_held_list *l, int64_t now_ns,
+         struct buf *out)
+{
+	CLEANUP_WORKERS struct worker_list workers = {0};
 	int rc;
 
 	a->beats = now_ns >= a->beat_ns;
 	if (!a->beats)
 		return 0;
-	rc = worker_list(a->store, &l);
-	for (size_t i = 0; i < l.n && !rc; i++)
-		if (!strcmp(l.items[i].host, a->host))
-			put_worker(&l.items[i], out);
-	return rc;
+	rc = worker_list(a->store, "", &workers);
+	for (size_t i = 0; i < workers.n && !rc; i++)
+		if (!strcmp(workers.items[i].host, a->host))
+			put_worker(&workers.items[i], out);
+	return rc ? rc : put_waiting(a, l, now_ns, out);
 }
 
 int
@@ -184,7 +231,7 @@ agent_put_poll(struct agent *a, const struct agent_held_list *l, int64_t now_ns,
 	put_jobs(a, l, out);
 	if (a->looked)
 		json_put_int(out, "looked", a->looked);
-	rc = put_beat(a, now_ns, out) ?: put_processes(a, now_ns, out);
+	rc = put_beat(a, l, now_ns, out) ?: put_processes(a, now_ns, out);
 	json_close(out, '}');
 	return rc ? rc : buf_err(out);
 }

@@ -418,6 +418,25 @@ TEST(a_host_sends_all_of_its_windows_in_time_and_each_once)
 }
 END
 
+/* Up to when the centre has windows of a level. */
+static int64_t
+arrived_until(struct fixture *f, enum window_level level)
+{
+	struct arrived_list l = {0}, none = {0};
+	int64_t until = 0;
+
+	ck_assert_int_eq(block_arrived(&f->centre.s, "another", &none), 0);
+	ck_assert_uint_eq(none.n, 0);
+	ck_assert_int_eq(block_arrived(&f->centre.s, TEST_TENANT, &l), 0);
+	for (size_t i = 0; i < l.n; i++) {
+		ck_assert_str_eq(l.items[i].host, FAR);
+		if (l.items[i].level == (int64_t)level)
+			until = l.items[i].end_ms;
+	}
+	arrived_list_done(&l);
+	return until;
+}
+
 TEST(a_host_that_was_cut_off_sends_hours_and_not_each_minute)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -428,6 +447,58 @@ TEST(a_host_that_was_cut_off_sends_hours_and_not_each_minute)
 	ck_assert_int_eq(count[BLOCK_FRESH], 1);
 	ck_assert_int_eq(count[BLOCK_MINUTES], 2 * 24 + 3);
 	ck_assert_int_le(count[BLOCK_HOURS], 2 * 24 + 3);
+	for (enum window_level l = WINDOW_MINUTE; l <= WINDOW_DAY; l++)
+		ck_assert_int_eq(arrived_until(&f, l),
+		                 window_floor(l, f.to_ms));
+}
+END
+
+static struct block_waiting
+waiting(struct fixture *f, const char *tenant)
+{
+	struct block_waiting w = {0};
+
+	ck_assert_int_eq(block_waiting(&f->host.s, tenant, &w), 0);
+	return w;
+}
+
+static int64_t
+minutes_from(struct fixture *f, int64_t from_ms, const char *what)
+{
+	CLEANUP_BUF struct buf sql = BUF_INIT(256);
+	char text[32];
+
+	buf_addf(&sql,
+	         "SELECT CAST(COALESCE(%s, 0) AS BIGINT) FROM profile_window "
+	         "WHERE level = 1 AND start_ms >= %lld",
+	         what, (long long)from_ms);
+	test_sql(&f->host, buf_str(&sql), text, sizeof(text));
+	return strtoll(text, NULL, 10);
+}
+
+TEST(what_waits_to_be_sent_are_minutes_that_the_centre_does_not_have)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	int64_t to = f.from_ms + 90 * MINUTE;
+	int count[BLOCK_TIERS] = {0};
+	struct block_waiting w = waiting(&f, TEST_TENANT);
+
+	ck_assert_int_eq(w.windows, minutes_from(&f, 0, "COUNT(*)"));
+	ck_assert_int_eq(w.bytes, minutes_from(&f, 0, "SUM(length)"));
+	ck_assert_int_eq(w.first_ms, minutes_from(&f, 0, "MIN(start_ms)"));
+	send_due(&f, to, count);
+	ck_assert_int_eq(count[BLOCK_MINUTES], 1);
+	ck_assert_int_gt(count[BLOCK_FRESH], 0);
+	w = waiting(&f, TEST_TENANT);
+	to = arrived_until(&f, WINDOW_MINUTE);
+	ck_assert_int_gt(to, f.from_ms + 60 * MINUTE);
+	ck_assert_int_eq(w.windows, minutes_from(&f, to, "COUNT(*)"));
+	ck_assert_int_eq(w.first_ms, minutes_from(&f, to, "MIN(start_ms)"));
+	ck_assert_int_eq(waiting(&f, "another").windows, 0);
+	send_due(&f, f.to_ms + MINUTE, count);
+	w = waiting(&f, TEST_TENANT);
+	ck_assert_int_eq(w.windows, 0);
+	ck_assert_int_eq(w.first_ms, 0);
 }
 END
 

@@ -225,7 +225,7 @@ TEST(a_heartbeat_keeps_the_start_and_a_new_process_sets_it)
 
 		db_skew_clock(t.s.db, i * 1000);
 		heartbeat(&t.s, TEST_HOST, i < 2 ? 1 : 2);
-		ck_assert_int_eq(worker_list(&t.s, &l), 0);
+		ck_assert_int_eq(worker_list(&t.s, "", &l), 0);
 		ck_assert_uint_eq(l.n, 1);
 		ck_assert_int_eq(l.items[0].alive, 1);
 		started[i] = l.items[0].started_ms;

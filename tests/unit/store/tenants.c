@@ -9,6 +9,7 @@
 #include "store/db/db_test.h"
 #include "store/idempotency.h"
 #include "store/session.h"
+#include "store/survey.h"
 #include "store/trigger.h"
 #include "store/window.h"
 #include "store/worker.h"
@@ -526,6 +527,54 @@ processes(struct store *s, const char *tenant)
 	ck_assert_int_eq(process_list(s, tenant, TEST_SERVICE, &l), 0);
 	return l.n;
 }
+
+static size_t
+surveyed(struct store *s, const char *tenant)
+{
+	CLEANUP_SURVEY struct survey_list l = {0};
+	char id[ID_MAX];
+	int rc = survey_ask(s, tenant, "exe", "/x", "", id);
+
+	if (rc == -EHOSTDOWN)
+		return 0;
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(survey_read(s, id, &l), 0);
+	return l.n;
+}
+
+TEST(a_host_with_a_key_is_its_own_tenants)
+{
+	static const struct {
+		const char *tenant;
+		size_t n;
+	} rows[] = {{"one", 2}, {"two", 2}, {"on", 1}, {"wo", 1}, {"*", 1}};
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct worker w = {.host = (char *)"far",
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}",
+	                         .pid = 7,
+	                         .tenants = "one two"};
+
+	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	alive(&t.s, "near");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_WORKERS struct worker_list l = {0};
+
+		ck_assert_int_eq(worker_list(&t.s, rows[i].tenant, &l), 0);
+		ck_assert_msg(l.n == rows[i].n, "%s: %zu", rows[i].tenant, l.n);
+		ck_assert_uint_eq(surveyed(&t.s, rows[i].tenant), rows[i].n);
+	}
+	{
+		CLEANUP_WORKERS struct worker_list l = {0};
+
+		ck_assert_int_eq(worker_list(&t.s, "", &l), 0);
+		ck_assert_uint_eq(l.n, 2);
+		ck_assert_int_eq(l.items[0].joined, 1);
+		ck_assert_int_eq(l.items[1].joined, 0);
+	}
+}
+END
 
 TEST(processes_are_those_of_a_tenant_on_a_host)
 {

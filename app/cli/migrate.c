@@ -1,12 +1,65 @@
-/* stoker migrate: the database is made ready for this release. */
+/* stoker migrate: the database is made ready for this release, and a store of
+ * SQLite moves to a server. */
 #include "cli.h"
 
 #include "become.h"
 #include "settings.h"
+#include "store/move.h"
 #include "store/store.h"
+#include "table.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Adds a row of what was there before, and is there now. */
+static void
+add(json_t *rows, const char *what, int64_t before, int64_t after)
+{
+	json_array_append_new(rows, json_pack("{ss sI sI}", "table", what,
+	                                      "before", (json_int_t)before,
+	                                      "after", (json_int_t)after));
+}
+
+static int
+show(const struct cli *c, const struct move_report *r)
+{
+	static const struct column columns[] = {
+		{"WHAT", "table", LEFT, PLAIN},
+		{"BEFORE", "before", RIGHT, PLAIN},
+		{"AFTER", "after", RIGHT, PLAIN},
+	};
+	CLEANUP_JSON json_t *rows = json_array();
+
+	for (size_t i = 0; i < r->n; i++)
+		add(rows, r->counts[i].table, r->counts[i].before,
+		    r->counts[i].after);
+	add(rows, "profiles whose bytes moved", r->profiles, r->profiles);
+	add(rows, "bytes of profiles", r->profile_bytes, r->profile_bytes);
+	add(rows, "bytes of windows", r->window_bytes, r->window_bytes);
+	return items_show(c, rows, columns, ARRAY_LEN(columns));
+}
+
+static int
+move(const struct cli *c, const struct conf *conf)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct move_report r = {0};
+	int rc = store_move(conf, &r, &why);
+
+	return rc ? failed("%s", why.len ? buf_str(&why) : strerror(-rc))
+	          : show(c, &r);
+}
+
+/* LEAVE_OK unless there is nowhere to move to. */
+static int
+check_move(const struct cli *c, const struct conf *conf)
+{
+	return db_is_remote(conf->store_database)
+	               ? LEAVE_OK
+	               : failed("database in [store] of %s names no database "
+	                        "of PostgreSQL, to which the store could move",
+	                        settings_file(&c->opt));
+}
 
 int
 cmd_migrate(struct cli *c)
@@ -19,12 +72,17 @@ cmd_migrate(struct cli *c)
 
 	if (settings_load(&c->opt, &conf, &why))
 		return failed("%s", buf_str(&why));
+	rc = c->opt.from_sqlite ? check_move(c, &conf) : LEAVE_OK;
+	if (rc)
+		return rc;
 	rc = become_owner(conf.store_dir);
 	if (rc)
 		return failed("%s: %s", conf.store_dir, strerror(-rc));
 	rc = store_migrate(&conf, &version, &why);
 	if (rc)
 		return failed("%s", why.len ? buf_str(&why) : strerror(-rc));
+	if (c->opt.from_sqlite)
+		return move(c, &conf);
 	buf_addf(&out, "the database has schema %lld\n", (long long)version);
 	return print(&out);
 }

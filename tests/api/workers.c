@@ -265,3 +265,12 @@ TEST(hosts_are_listed_within_eighty_columns)
 	gateway_shows(&g, "hosts --json", 0, "*\"waitingBytes\": 1289748*");
 }
 END
+
+SUITE("workers", a_host_of_a_fleet_is_shown_to_its_own_tenants,
+      a_worker_of_this_store_is_shown_to_all,
+      metrics_name_a_host_to_its_own_tenants_and_to_scrapers,
+      a_host_tells_what_waits_there,
+      a_host_that_tells_nothing_has_nothing_told_of_it,
+      a_host_tells_no_more_than_can_be,
+      windows_that_arrived_are_told_by_level_and_tenant,
+      hosts_are_listed_within_eighty_columns)

@@ -1,6 +1,7 @@
 /* GET /api/v1/workers, and what /metrics says of hosts of a fleet. */
 #include "workers.h"
 
+#include "base/clock.h"
 #include "endpoint/call.h"
 #include "store/block.h"
 

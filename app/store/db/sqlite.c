@@ -459,6 +459,16 @@ col_real(const struct db_rows *rows, int column)
 	return sqlite3_column_double(rows->stmt, column);
 }
 
+int
+sqlite_col_kind(const struct db_rows *rows, int column)
+{
+	int type = sqlite3_column_type(rows->stmt, column);
+
+	return type == SQLITE_INTEGER ? DB_INT
+	       : type == SQLITE_FLOAT ? DB_REAL
+	                              : DB_TEXT;
+}
+
 static void
 disconnect(struct sqlite_link *link)
 {

@@ -60,6 +60,9 @@ MUST_CHECK int sqlite_lock_setup(const char *path, int *out_fd);
  */
 MUST_CHECK int sqlite_in_use(const char *path, pid_t *out);
 
+/* The kind of value that a row has in a column: DB_INT, DB_REAL or DB_TEXT. */
+int sqlite_col_kind(const struct db_rows *rows, int column);
+
 /*
  * Writes the database as of one moment to the empty file at path. No writer
  * waits, since this is one read transaction. (SQLite's backup API, called for

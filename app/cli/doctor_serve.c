@@ -2,7 +2,7 @@
 #include "doctor.h"
 
 #include "base/clock.h"
-#include "store/store.h"
+#include "store/lease.h"
 #include "table.h"
 
 #include <errno.h>
@@ -76,6 +76,24 @@ look_into_database(struct doctor *d, const char *path, const struct stat *seen)
 	return BROKEN;
 }
 
+/* Says whether there is a keeper. */
+static enum verdict
+look_for_keeper(struct doctor *d, struct db *db)
+{
+	struct store s = {.db = db};
+	char host[CONF_HOST_MAX];
+	int64_t left_ms;
+
+	if (!lease_get(&s, LEASE_KEEPER, host, &left_ms) && left_ms > 0) {
+		found(d, ", its keeper runs on %s", host);
+		return FINE;
+	}
+	found(d, ", and no keeper runs: nothing is removed when it is old, and "
+	         "nothing added up");
+	fix(d, "systemctl enable --now stoker-keeper");
+	return WARNING;
+}
+
 /* The server is asked from this host as root, and may know the API alone. */
 static enum verdict
 probe_server_database(struct doctor *d)
@@ -87,11 +105,15 @@ probe_server_database(struct doctor *d)
 
 	if (!rc)
 		rc = db_schema(db, &schema);
-	db_close(db);
 	if (!rc && schema.version >= SQL_VERSION) {
+		enum verdict v;
+
 		found(d, "PostgreSQL, schema %lld", (long long)schema.version);
-		return FINE;
+		v = look_for_keeper(d, db);
+		db_close(db);
+		return v;
 	}
+	db_close(db);
 	if (!rc || rc == -EMEDIUMTYPE) {
 		found(d, "PostgreSQL: no schema of this release");
 		fix(d, "stoker migrate");

@@ -120,7 +120,7 @@ bool range_is_pushed(const struct series *s);
 bool range_labels_match(const struct range *r, const char *json);
 /* Makes a part, which borrows both. */
 struct range_part range_part_of(const struct series *s, const struct window *w);
-/* What a part covers; of hosts that it adds up, their mean. */
+/* Returns what a part covers; of hosts that it adds up, their mean. */
 struct span range_part_span(const struct range_part *p);
 /* Sorts parts by time. */
 void range_parts_sort(struct range_part *parts, size_t n);

@@ -108,7 +108,7 @@ struct block_span {
  */
 MUST_CHECK int block_next(struct store *s, const char *tenant, int64_t now_ms,
                           struct block_span *out);
-/* What waits to be sent of a tenant's windows. */
+/* Minutes of a tenant that wait to be sent. */
 struct block_waiting {
 	int64_t windows, bytes; /* minutes that the centre does not have */
 	int64_t first_ms;       /* when the oldest of them began; 0: none waits */

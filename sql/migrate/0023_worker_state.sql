@@ -1,10 +1,10 @@
 -- compatible: 16
--- What hosts of a fleet tell of themselves with a heartbeat.
+-- Hosts of a fleet tell of themselves with a heartbeat.
 
 ALTER TABLE worker ADD COLUMN told_ms BIGINT NOT NULL DEFAULT 0; -- 0: nothing
 -- The host's clock less this one's.
 ALTER TABLE worker ADD COLUMN clock_ms BIGINT NOT NULL DEFAULT 0;
--- What waits on the host: minutes of continuous profiling, and results.
+-- Work waits on the host: minutes of continuous profiling, and results.
 ALTER TABLE worker ADD COLUMN waiting_windows BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE worker ADD COLUMN waiting_bytes BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE worker ADD COLUMN waiting_results BIGINT NOT NULL DEFAULT 0;

@@ -26,7 +26,8 @@ UNION ALL SELECT 'block' AS name, COUNT(*) AS n FROM block
 UNION ALL SELECT 'block_cursor' AS name, COUNT(*) AS n FROM block_cursor
 UNION ALL SELECT 'block_usage' AS name, COUNT(*) AS n FROM block_usage
 UNION ALL SELECT 'block_pin' AS name, COUNT(*) AS n FROM block_pin
-UNION ALL SELECT 'run' AS name, COUNT(*) AS n FROM run;
+UNION ALL SELECT 'run' AS name, COUNT(*) AS n FROM run
+UNION ALL SELECT 'host_sum' AS name, COUNT(*) AS n FROM host_sum;
 
 -- Whether the store is that of a host of a fleet: its work is the centre's.
 -- name: move_hosts_own
@@ -223,3 +224,11 @@ WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
 -- dialect: postgres
 INSERT INTO run
 SELECT * FROM json_populate_recordset(CAST(NULL AS run), CAST($1 AS json));
+
+-- name: move_host_sum
+SELECT t.rowid AS row_of_sqlite, t.* FROM host_sum t
+WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
+-- name: move_host_sum
+-- dialect: postgres
+INSERT INTO host_sum
+SELECT * FROM json_populate_recordset(CAST(NULL AS host_sum), CAST($1 AS json));

@@ -5,6 +5,7 @@
 #include "continuous_state.h"
 #include "endpoint/call.h"
 #include "store/job.h"
+#include "store/lease.h"
 #include "store/quota.h"
 #include "store/worker.h"
 #include "workers.h"
@@ -151,6 +152,20 @@ write_quotas(struct call *c, struct buf *out)
 	return rc ? rc : quota_tenants(m.store, write_tenant, &m);
 }
 
+/* Where hosts share the database, a keeper should have the lease. */
+static void
+write_keeper(struct store *s, struct buf *out)
+{
+	char host[CONF_HOST_MAX];
+	int64_t left_ms;
+
+	if (!db_is_shared(s->db))
+		return;
+	gauge(out, "stoker_keeper_alive", "Whether a keeper has the lease.");
+	buf_addf(out, "stoker_keeper_alive %d\n",
+	         !lease_get(s, LEASE_KEEPER, host, &left_ms) && left_ms > 0);
+}
+
 static int
 write_store(struct store *s, const char *tenant, struct buf *out)
 {
@@ -174,6 +189,7 @@ write_store(struct store *s, const char *tenant, struct buf *out)
 	gauge(out, "stoker_workers_alive", "Workers within their lease.");
 	buf_addf(out, "stoker_workers_alive %lld\n",
 	         (long long)count_alive(&list));
+	write_keeper(s, out);
 	gauge(out, "stoker_profiles", "Profiles on disk.");
 	buf_addf(out, "stoker_profiles %lld\n", (long long)blobs);
 	gauge(out, "stoker_profile_bytes", "Bytes of profiles on disk.");

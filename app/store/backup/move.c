@@ -131,7 +131,7 @@ int_of(const struct db_rows *rows, const char *name)
 	return db_col_int(rows, column_of(rows, name));
 }
 
-/* What a row has there instead of what it has here. */
+/* Values that a row has there instead of those that it has here. */
 struct instead {
 	const char *column, *text;
 	int64_t i; /* unless there is a text */

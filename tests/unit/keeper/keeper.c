@@ -146,7 +146,7 @@ keep(struct fleet *f)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* What a range adds up to. */
+/* Sums of a range. */
 struct answer {
 	int64_t value, windows;
 	size_t parts, functions;

@@ -1,4 +1,4 @@
--- compatible: 22
+-- compatible: 23
 -- Work that one process does for all that share a database.
 
 -- Who holds a lease has it until a time by the database's clock.

@@ -6,6 +6,7 @@
 #include "lib/stacks.h"
 #include "lib/windows.h"
 #include "profile/pprof.h"
+#include "range/range.h"
 
 #include <string.h>
 
@@ -305,19 +306,23 @@ TEST(a_range_of_too_many_series_is_refused)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0}, some = {0};
-	char labels[64];
+	char labels[64], id[ID_MAX];
 
-	for (int i = 0; i <= 500; i++) {
+	for (int i = 0; i < RANGE_MAX_SERIES; i++) {
 		snprintf(labels, sizeof(labels), "{\"n\":\"%d\"}", i);
-		put(&a,
-		    (struct test_window){.labels = labels,
-		                         .start_ms = T0,
-		                         .span_ms = 10 * S},
-		    "main 1\n");
+		ck_assert_int_eq(series_of(&a.store.s, TEST_TENANT,
+		                           TEST_SERVICE, "cpu", TEST_HOST,
+		                           labels, id),
+		                 0);
 	}
+	put(&a,
+	    (struct test_window){.labels = "{\"n\":\"last\"}",
+	                         .start_ms = T0,
+	                         .span_ms = 10 * S},
+	    "main 1\n");
 	r = merge(&a, "cpu", T0, T0 + H, "");
 	assert_error(&r, 400, "TooManySeries");
-	some = merge(&a, "cpu", T0, T0 + H, "&label.n=500");
+	some = merge(&a, "cpu", T0, T0 + H, "&label.n=last");
 	ck_assert_double_eq(number(&some, "sampleCount"), 1);
 }
 END

@@ -27,7 +27,23 @@ const choose = async (page, name) => host(page).selectOption(
   name ?? await host(page).getByRole('option', { name: EACH })
     .getAttribute('value'));
 
+const joined = page =>
+  page.getByRole('table').filter({ hasText: 'Minutes until' });
+
 const tests = {
+  async the_system_page_tells_how_far_a_host_that_joined_has_come() {
+    const page = await inside('/ui/system');
+    const row = joined(page).getByRole('row').nth(1);
+    await row.waitFor();
+    same(await joined(page).getByRole('row').count(), 2);
+    same((await row.getByRole('cell').allTextContents()).map(t => t.trim()),
+      ['2 hr. ago', '4 hr. ago', '', '3.00 MiB', '2 hr. ago', '2',
+        '3.6 s behind']);
+    if (process.env.SHOT) await page.screenshot({ path: process.env.SHOT,
+      fullPage: true });
+  },
+  the_system_page_with_hosts_has_no_violation: judged('/ui/system', page =>
+    joined(page).waitFor()),
   async the_hosts_of_a_service_can_be_chosen() {
     const page = await inside('/ui/services');
     await form(page, 'both');

@@ -288,6 +288,18 @@ tell_shares(struct rollup *r, const struct rollup_row *rows)
 	}
 }
 
+/* Sums that could not be stored, on a full disk say, are made again; that is
+ * told once as long as the reason stays. */
+static void
+note_stored(struct rollup *r, int rc)
+{
+	if (rc && rc != r->stored)
+		log_warn("rollups are made again: %s", strerror(-rc));
+	if (rc)
+		r->next_ns = clock_mono_ns() + STEP_NS;
+	r->stored = rc;
+}
+
 static void
 store_batch(struct rollup *r, int data, int rows_fd)
 {
@@ -298,10 +310,9 @@ store_batch(struct rollup *r, int data, int rows_fd)
 	read_rows(rows_fd, rows);
 	if (!rc)
 		rc = store_sums(r, &to, rows, data);
-	if (rc)
-		log_warn("rollups are made again: %s", strerror(-rc));
-	else
+	if (!rc)
 		tell_shares(r, rows);
+	note_stored(r, rc);
 	forget(r);
 }
 

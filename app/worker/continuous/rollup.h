@@ -27,6 +27,7 @@ struct rollup {
 	int64_t wall_ms; /* at the last step */
 	int64_t sent_ns; /* 0: no answer is pending */
 	struct batch *batch;
+	int stored; /* 0, or why the last sums were not: -errno */
 };
 #define ROLLUP_INIT            \
 	{                      \

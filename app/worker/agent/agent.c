@@ -116,6 +116,7 @@ take_poll(struct agent *a, const struct fetch_answer *f, int body,
 {
 	int64_t poll_ms = UNASKED_MS;
 	char why[sizeof(a->why)];
+	bool well;
 	int rc;
 
 	a->poll = 0;
@@ -132,9 +133,10 @@ take_poll(struct agent *a, const struct fetch_answer *f, int body,
 		poll_failed(a, why, now_ns);
 		return;
 	}
-	if (a->failures || *a->why)
+	well = !a->send_failures && !a->block_failures;
+	if (a->failures || (well && *a->why))
 		log_info("centre: it answers");
-	if (!a->send_failures && !a->block_failures)
+	if (well)
 		a->why[0] = '\0';
 	a->failures = 0;
 	a->next_ns = now_ns + agent_jitter_ns(poll_ms);

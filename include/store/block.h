@@ -103,11 +103,14 @@ struct block_span {
 /*
  * Chooses what this host sends next of a tenant's windows. Minutes are sent
  * once they are over and added up, or can't be for long; so are hours and days.
+ * The minutes of an hour, which are most of what a host sends, wait for longer:
+ * each host of a fleet has another wait_ms.
  *
  *   Shape    returns 1 with *out, or 0 when there is nothing yet
+ *   Units    wait_ms after the end of an hour
  */
 MUST_CHECK int block_next(struct store *s, const char *tenant, int64_t now_ms,
-                          struct block_span *out);
+                          int64_t wait_ms, struct block_span *out);
 /* Minutes of a tenant that wait to be sent. */
 struct block_waiting {
 	int64_t windows, bytes; /* minutes that the centre does not have */

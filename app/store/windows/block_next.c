@@ -17,7 +17,7 @@
 struct next {
 	struct store *s;
 	const char *tenant;
-	int64_t now_ms, first_ms;
+	int64_t now_ms, wait_ms, first_ms;
 };
 
 /* Reads up to where the centre has a tier, or may be sent it. */
@@ -58,6 +58,8 @@ static int
 next_minutes(const struct next *n, int64_t begin_ms, struct block_span *out)
 {
 	*out = (struct block_span){BLOCK_MINUTES, begin_ms, begin_ms + HOUR_MS};
+	if (out->end_ms + n->wait_ms > n->now_ms)
+		return 0;
 	return is_ready(n, WINDOW_CAPTURED, out->start_ms, out->end_ms,
 	                PATIENCE_MS);
 }
@@ -140,10 +142,11 @@ read_first(struct next *n)
 }
 
 int
-block_next(struct store *s, const char *tenant, int64_t now_ms,
+block_next(struct store *s, const char *tenant, int64_t now_ms, int64_t wait_ms,
            struct block_span *out)
 {
-	struct next n = {.s = s, .tenant = tenant, .now_ms = now_ms};
+	struct next n = {
+		.s = s, .tenant = tenant, .now_ms = now_ms, .wait_ms = wait_ms};
 	int64_t minutes;
 	int rc = read_first(&n);
 

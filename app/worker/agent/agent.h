@@ -55,6 +55,9 @@ struct agent {
 	unsigned block_failures;
 	char block_tenant[STORE_TENANT_MAX]; /* of the block under way */
 	struct block_span span;
+	int64_t ahead_ms; /* of the centre's clock: this one, beyond what the
+	                     centre takes, */
+	int64_t ahead_ns; /* and until when that holds */
 	char why[512]; /* what was logged of that; "": all is well */
 
 	int64_t beat_ns;      /* when the worker's row is due */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "worker/ipc/fetch.h"
 
@@ -11,7 +12,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LOOK_NS (5 * NS_PER_S) /* between two looks for what is due */
+#define LOOK_NS  (5 * NS_PER_S)    /* between two looks for what is due */
+#define AHEAD_NS (3600 * NS_PER_S) /* for which a clock is taken to be ahead \
+	                            */
+/* Hosts of a fleet come one after the other within these, counted from the end
+ * of a minute, and of an hour. */
+#define MINUTE_SPREAD_MS (20 * MS_PER_S)
+#define HOUR_SPREAD_MS   (30 * 60 * MS_PER_S)
 
 static void
 failed(struct agent *a, const char *why, int64_t now_ns)
@@ -50,10 +57,14 @@ static int
 send_tenant(void *arg, const char *tenant)
 {
 	struct agent *a = arg;
+	int64_t turn = (int64_t)(hash_bytes(a->host, strlen(a->host)) >> 1);
+	int64_t now_ms = clock_wall_ms() - a->ahead_ms -
+	                 turn % MINUTE_SPREAD_MS;
 	struct block_span b;
 	int rc;
 
-	while ((rc = block_next(a->store, tenant, clock_wall_ms(), &b)) > 0) {
+	while ((rc = block_next(a->store, tenant, now_ms, turn % HOUR_SPREAD_MS,
+	                        &b)) > 0) {
 		CLEANUP_BUF struct buf bytes = BUF_INIT(BLOCK_MAX_BYTES);
 
 		rc = block_of_windows(a->store, tenant, b.tier, b.start_ms,
@@ -79,6 +90,8 @@ agent_send_blocks(struct agent *a, int64_t now_ns)
 
 	if (a->block || a->failures || a->courier < 0 || now_ns < a->blocks_ns)
 		return;
+	if (now_ns >= a->ahead_ns)
+		a->ahead_ms = 0;
 	rc = agent_tenants(a->store, send_tenant, a);
 	if (rc < 0) {
 		snprintf(why, sizeof(why), "windows can't be sent: %s",
@@ -89,19 +102,32 @@ agent_send_blocks(struct agent *a, int64_t now_ns)
 	}
 }
 
-/* Reads up to where the centre has windows, out of a refusal for their time; -1
- * when it says nothing of that. */
+/* Reads the centre's time out of a refusal of that kind; -1 when it is another
+ * one. */
 static int64_t
-read_cursor(int body)
+read_cursor(int body, const char *kind)
 {
 	CLEANUP_JSON json_t *j = agent_read_answer(body);
 	const char *code = json_string_value(json_object_get(j, "error_code"));
 	const json_t *cursor =
 		json_object_get(json_object_get(j, "details"), "cursorMs");
 
-	if (!code || strcmp(code, "BlockOverlaps") != 0)
+	if (!code || strcmp(code, kind) != 0)
 		return -1;
 	return json_is_integer(cursor) ? json_integer_value(cursor) : -1;
+}
+
+/* This host's clock is ahead of the centre's: windows are sent once the
+ * centre's is at their time. Clocks are set right: so for an hour only. */
+static void
+note_ahead(struct agent *a, int64_t most_ms, int64_t now_ns)
+{
+	int64_t now_ms = clock_wall_ms();
+
+	if (most_ms <= 0 || most_ms >= now_ms)
+		return;
+	a->ahead_ms = now_ms - most_ms;
+	a->ahead_ns = now_ns + AHEAD_NS;
 }
 
 void
@@ -115,11 +141,12 @@ agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
 
 	a->block = 0;
 	if (!f->error && f->status == 409) {
-		int64_t cursor_ms = read_cursor(body);
+		int64_t cursor_ms = read_cursor(body, "BlockOverlaps");
 
 		/* this store is not the one that sent what the centre has */
 		stored = cursor_ms > b.start_ms && cursor_ms < b.end_ms;
 		b.end_ms = stored ? cursor_ms : b.end_ms;
+		note_ahead(a, read_cursor(body, "BlockAhead"), now_ns);
 	}
 	if (!stored) {
 		agent_why_not(f, body, why, sizeof(why));

@@ -28,7 +28,7 @@
  * with gaps, and a centre. */
 struct fixture {
 	struct test_store host, centre;
-	int64_t from_ms, to_ms;
+	int64_t from_ms, to_ms, wait_ms;
 	uint64_t random;
 };
 
@@ -386,7 +386,8 @@ send_due(struct fixture *f, int64_t now_ms, int count[BLOCK_TIERS])
 	struct block_span next;
 	int rc;
 
-	while ((rc = block_next(&f->host.s, TEST_TENANT, now_ms, &next)) > 0) {
+	while ((rc = block_next(&f->host.s, TEST_TENANT, now_ms, f->wait_ms,
+	                        &next)) > 0) {
 		ck_assert_int_le(next.end_ms, now_ms);
 		count[next.tier]++;
 		ck_assert_int_eq(
@@ -436,6 +437,24 @@ arrived_until(struct fixture *f, enum window_level level)
 	arrived_list_done(&l);
 	return until;
 }
+
+TEST(minutes_of_an_hour_wait_for_the_host_s_turn)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	int64_t end = window_floor(WINDOW_HOUR, f.from_ms) + HOUR;
+	int count[BLOCK_TIERS] = {0};
+
+	f.wait_ms = 20 * MINUTE;
+	send_due(&f, end + f.wait_ms - 1, count);
+	ck_assert_int_eq(count[BLOCK_MINUTES], 0);
+	ck_assert_int_eq(count[BLOCK_HOURS], 0);
+	ck_assert_int_gt(count[BLOCK_FRESH], 0);
+	send_due(&f, end + f.wait_ms, count);
+	ck_assert_int_eq(count[BLOCK_MINUTES], 1);
+	ck_assert_int_eq(count[BLOCK_HOURS], 1);
+	compare_plans(&f, f.from_ms, end);
+}
+END
 
 TEST(a_host_that_was_cut_off_sends_hours_and_not_each_minute)
 {
@@ -943,6 +962,7 @@ SUITE_TIMEOUT("block", 120, a_range_has_the_same_windows_at_the_centre,
               pages_of_windows_are_the_same_at_the_centre,
               a_window_of_a_block_is_found_by_its_id_and_its_beginning,
               a_host_sends_all_of_its_windows_in_time_and_each_once,
+              minutes_of_an_hour_wait_for_the_host_s_turn,
               a_host_that_was_cut_off_sends_hours_and_not_each_minute,
               what_waits_to_be_sent_are_minutes_that_the_centre_does_not_have,
               minutes_wait_until_their_windows_are_added_up,

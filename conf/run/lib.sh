@@ -105,18 +105,19 @@ EOF
   done >>"$STATE/stoker.conf"
   conf/nginx/render "$STATE/nginx" SOCKET="$STATE/run/api.sock" \
     PROFILES="$STATE/data/profiles" WEB="$STATE/web" LISTEN="127.0.0.1:$PORT" \
-    LOGS="$STATE/log" RUN="$STATE/nginx" RATE="${RATE:-100r/s}"
+    OBJECTS="${OBJECTS:-http://127.0.0.1:9}" LOGS="$STATE/log" RUN="$STATE/nginx" RATE="${RATE:-100r/s}"
 }
 
 # In the foreground as its unit runs it: spawn-fcgi would otherwise close the
-# log that the pool writes to.
-api_start() {
-  rm -f "$STATE/run/api.sock"
-  local as=()
+# log that the pool writes to. A second pool has a number, N: its folder is
+# runN, and its configuration stokerN.conf.
+api_start() { # number
+  local n=${1:-} as=()
+  rm -f "$STATE/run$n/api.sock"
   [ "$(id -u)" -ne 0 ] || as=(-u "$RUN_USER" -g "$RUN_GROUP")
-  background api spawn-fcgi -n -s "$STATE/run/api.sock" -M 0660 "${as[@]}" -- \
+  background "api$n" spawn-fcgi -n -s "$STATE/run$n/api.sock" -M 0660 "${as[@]}" -- \
     /usr/bin/multiwatch --forks=$((${POOL:-4} + ${HEAVY:-2})) --retry=50 --timeout=1000 \
-    -- "$STATE/bin/stoker-api" --config "$STATE/stoker.conf"
+    -- "$STATE/bin/stoker-api" --config "$STATE/stoker$n.conf"
 }
 
 background() { # name, command...

@@ -13,7 +13,8 @@
 ## make check      install what tests need, and run all of them
 ## make check-quick  test what differs from main, or ROOM=store/db, in a minute
 ## make check-vm   test the package on Debian's kernels, in virtual machines
-## make check-fleet test with an object store: Ceph, from Debian
+## make check-fleet  test ten hosts and their centre, with a fault of each kind,
+##                   and an object store: Ceph, from Debian
 ## make unit       run the unit tests
 ## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
 ## make fuzz       run the fuzzers
@@ -23,6 +24,9 @@
 ## make soak       load and kill for an hour: does any process grow?
 ##     MINUTES=60        for how long
 ## make bench      measure beside perf and others; ONLY=name,... for a part
+## make bench-hosts  measure what hosts of a fleet cost their centre
+##     HOSTS=1000 MINUTES=10  how many, and for how long
+##     SPREAD=60         seconds over which the blocks of a minute come
 ## make aarch64    build the worker for 64-bit ARM
 ## make tidy       run clang-tidy; format: clang-format
 ## make deps       install the packages that a build and make run need
@@ -78,7 +82,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench asan tsan aarch64 \
+.PHONY: all pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: $(PROGRAMS) $(LIBRARY) $(MANUALS) pages
 .DELETE_ON_ERROR:
@@ -238,11 +242,13 @@ check-vm: deps
 	@$(MAKE) --no-print-directory all deb-built $(B)/tests/tools/windows \
 		$(addprefix $(B)/targets/,shares threads waiting allocating keeping)
 	@B=$(B) tests/vm/run $(KERNELS)
-# Profiles in a real object store: heavy packages, half a minute to come up.
+# A fleet, and profiles in a real object store: heavy packages, a quarter of an
+# hour.
 check-fleet: deps
-	@conf/packages/install check objects
+	@conf/packages/install check objects fleet
 	@$(MAKE) --no-print-directory all $(B)/targets/demo
-	@B=$(B) tests/fleet/object_store.sh
+	@B=$(B) tests/lib/rooted tests/fleet/object_store.sh
+	@B=$(B) tests/lib/rooted tests/fleet/hosts.sh
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch || :
@@ -252,6 +258,10 @@ bench: deps
 	@conf/packages/install bench
 	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(TOOLS)
 	@B=$(B) ONLY=$(ONLY) tests/bench/run
+bench-hosts: deps
+	@conf/packages/install check
+	@$(MAKE) --no-print-directory all $(B)/tests/bench/hosts
+	@B=$(B) HOSTS=$(HOSTS) MINUTES=$(MINUTES) SPREAD=$(SPREAD) tests/bench/hosts.sh
 # What UBSan finds ends a program, as what the others find does.
 SANITIZE_asan := address,undefined,float-cast-overflow -fno-sanitize-recover=all
 SANITIZE_tsan := thread

@@ -3,6 +3,7 @@
 #
 #	. tests/lib/e2e.sh
 #	e2e_start [TARGET...]	also copies these targets beside the programs
+#			at the end, whenever that is, $LEAVE (e2e_stop) is run
 #	api GET /path [curl args...]
 #	check, equal, says, leaves	as in check.sh
 set -u
@@ -25,7 +26,7 @@ e2e_start() {
   STATE=$(mktemp -d /var/tmp/stoker-e2e-XXXXXX)
   PORT=$(free_port)
   chmod 755 "$STATE"
-  trap e2e_stop EXIT
+  trap "${LEAVE:-e2e_stop}" EXIT
   trap 'exit 1' INT TERM
   stack_start
   TOKEN=$(<"$STATE/token")

@@ -3,24 +3,25 @@
 #
 #	. tests/lib/e2e.sh; e2e_start
 #	. tests/lib/fleet.sh
-#	fleet_start
+#	fleet_start [ADDRESS]	where nginx answers hosts; 127.0.0.1
 #	host_make NAME [EXE]	its folder and stoker.conf; EXE: all it may profile
 #	host_join NAME		with a key for joining of its own
 #	host_start NAME, host_stop NAME [SIGNAL]
+#			by the command in HOST_RUN, if there is any
 #	agent NAME METHOD PATH [curl args]	asks with the key of that host
 
 CENTRE_URL=
 
 fleet_start() {
-  local tls
+  local at=${1:-127.0.0.1} tls
   tls=$(free_port)
-  CENTRE_URL=https://127.0.0.1:$tls
+  CENTRE_URL=https://$at:$tls
   process_stop worker
   openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=centre \
-    -addext 'subjectAltName=IP:127.0.0.1' -keyout "$STATE/nginx/tls.key" \
+    -addext 'subjectAltName=IP:'"$at" -keyout "$STATE/nginx/tls.key" \
     -out "$STATE/nginx/tls.pem" 2>/dev/null || return 1
   chmod 644 "$STATE/nginx/tls.pem"
-  sed -i "s|^\t\tlisten .*|&\n\t\tlisten 127.0.0.1:$tls ssl;\n\t\tssl_certificate $STATE/nginx/tls.pem;\n\t\tssl_certificate_key $STATE/nginx/tls.key;|" \
+  sed -i "s|^\t\tlisten .*|&\n\t\tlisten $at:$tls ssl;\n\t\tssl_certificate $STATE/nginx/tls.pem;\n\t\tssl_certificate_key $STATE/nginx/tls.key;|" \
     "$STATE/nginx/alone.conf"
   process_stop nginx
   nginx_start
@@ -57,7 +58,7 @@ host_join() { # name
     "$STATE/bin/stoker" join "$CENTRE_URL" --config "$STATE/$1/stoker.conf"
 }
 
-host_start() { background "$1" "$STATE/bin/stoker-worker" --config "$STATE/$1/stoker.conf"; }
+host_start() { background "$1" ${HOST_RUN:-} "$STATE/bin/stoker-worker" --config "$STATE/$1/stoker.conf"; }
 host_stop() { process_stop "$1" "${2:-TERM}"; }
 
 agent() { # name of the host, method, path, curl arguments

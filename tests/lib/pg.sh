@@ -5,6 +5,9 @@
 #	pg_start FOLDER [SETTINGS]	$pg_data, $postmaster; -c NAME=VALUE ...
 #	pg_run PROGRAM...	as its user, in the folder
 #	pg_stop
+#	pg_standby		a standby of it, which each commit waits for, in $1/standby
+#	pg_promote		makes the standby the server
+#	pg_hosts		both, as host= of a DSN
 pg_bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
 
 pg_run() {
@@ -26,4 +29,21 @@ pg_start() { # folder, settings
       start >/dev/null && postmaster=$(head -n 1 "$pg_data/postmaster.pid")
 }
 
-pg_stop() { [ -z "${pg_folder-}" ] || pg_run pg_ctl -D pg/data -m immediate stop >/dev/null 2>&1; }
+pg_standby() {
+  mkdir "$pg_folder/standby"
+  [ "$(id -u)" -ne 0 ] || chown "$pg_user" "$pg_folder/standby"
+  pg_run pg_basebackup -h "$pg_folder/pg" -U stoker -D standby/data -R -X stream -c fast &&
+    pg_run pg_ctl -D standby/data -w -l standby/log -o "-c listen_addresses='' \
+      -c unix_socket_directories='$pg_folder/standby' -c max_parallel_workers_per_gather=0" start >/dev/null &&
+    pg_run psql -qX -h "$pg_folder/pg" -U stoker postgres \
+      -c "ALTER SYSTEM SET synchronous_standby_names = '*'" -c 'SELECT pg_reload_conf()' >/dev/null
+}
+
+pg_promote() { pg_run pg_ctl -D standby/data -w promote >/dev/null; }
+
+pg_hosts() { echo "$pg_folder/pg,$pg_folder/standby"; }
+
+pg_stop() {
+  [ ! -d "${pg_folder-}/standby/data" ] || pg_run pg_ctl -D standby/data -m immediate stop >/dev/null 2>&1
+  [ -z "${pg_folder-}" ] || pg_run pg_ctl -D pg/data -m immediate stop >/dev/null 2>&1
+}

@@ -1,27 +1,32 @@
 /*
  * Costs of a host of a fleet to its centre: blocks of a minute of ten services,
- * 30 KB, and polls that have nothing to tell, one after the other, by FastCGI.
+ * 30 KB, polls that have nothing to tell, and blocks of an hour, 1.8 MB, one
+ * after the other, by FastCGI; and jobs that are claimed by the polls of 50
+ * hosts, four at a time.
  *
- *	[STOKER_TEST_DB=postgresql://...] [SECONDS_EACH=5] fleet
+ *	[STOKER_TEST_DB=postgresql://...] [SECONDS_EACH=5] [API_CONF=...]
+ *		[ONLY_HOURS=1] fleet
  *
- * Prints for each: name, milliseconds (median), number for each second of CPU
- * time of the API's processes.
+ * API_CONF is put into stoker.conf. Prints for each: name, milliseconds
+ * (median), number for each second of CPU time of the API's processes, how
+ * many; and "claims" and how many there are a second.
  */
 #include "base/clock.h"
 #include "lib/api.h"
-#include "lib/random.h"
-#include "store/files/digest.h"
-#include "store/windows/block_private.h"
+#include "lib/minute_block.h"
+#include "store/block.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define HOSTS     20
+#define HOSTS     50
+#define SENDERS   20 /* of these hosts send blocks and polls */
+#define CLAIMERS  4
+#define CLAIMS    20 /* jobs of a host */
 #define SERVICES  10
-#define BYTES     3000 /* of a window */
 #define MINUTE_MS INT64_C(60000)
 #define T0        (20000 * 24 * 60 * MINUTE_MS)
 #define MOST      200000
@@ -68,54 +73,6 @@ add_hosts(struct bench *b)
 		ck_assert_int_eq(
 			token_create(&b->api.store.s, &ask, id, b->keys[i]), 0);
 	}
-}
-
-/* A block of one minute, as block_of_windows() makes it. */
-static void
-make_block(struct bench *b, int64_t minute, struct buf *out)
-{
-	CLEANUP_BUF struct buf entries = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf texts = BUF_INIT(BUF_MAX_SMALL);
-	uint64_t start = (uint64_t)(T0 + minute * MINUTE_MS);
-	uint64_t end = start + (uint64_t)MINUTE_MS;
-	struct block_end e = {
-		htole32(BLOCK_FRESH),
-		htole32(SERVICES),
-		htole32(SERVICES),
-		0,
-		htole64(start),
-		htole64(end),
-		0,
-		BLOCK_MAGIC,
-	};
-
-	buf_clear(out);
-	buf_add(&texts, TEST_TENANT, sizeof(TEST_TENANT));
-	for (int i = 0; i < SERVICES; i++) {
-		uint64_t bytes[BYTES / 8];
-		char checksum[WINDOW_CHECKSUM];
-		const uint64_t numbers[BLOCK_NUMBERS] = {
-			start,   end,      (uint64_t)MINUTE_MS, 6, 1000,
-			1000000, out->len, sizeof(bytes)};
-		struct block_entry_bytes entry;
-
-		for (size_t k = 0; k < ARRAY_LEN(bytes); k++)
-			bytes[k] = random_next(&b->random);
-		ck_assert_int_eq(digest(bytes, sizeof(bytes), checksum), 0);
-		for (size_t k = 0; k < BLOCK_NUMBERS; k++)
-			entry.numbers[k] = htole64(numbers[k]);
-		ck_assert_int_eq(hex_decode(checksum, entry.digest,
-		                            sizeof(entry.digest)),
-		                 0);
-		buf_add(out, bytes, sizeof(bytes));
-		buf_add(&entries, &entry, sizeof(entry));
-		buf_addf(&texts, "bench%d%ccpu%c{}%c1%c", i, 0, 0, 0, 0);
-	}
-	e.texts = htole32((uint32_t)texts.len);
-	e.entries = htole64(out->len);
-	buf_add(out, entries.p, entries.len);
-	buf_add(out, texts.p, texts.len);
-	buf_add(out, &e, sizeof(e));
 }
 
 /* CPU time of the API's processes so far. */
@@ -171,15 +128,17 @@ tell(struct bench *b, const char *name, double cpu)
 	b->n = 0;
 }
 
+/* Blocks of one minute, or of an hour. */
 static void
-send_blocks(struct bench *b, int64_t until_ns)
+send_blocks(struct bench *b, const char *name, int minutes, int64_t until_ns)
 {
 	CLEANUP_BUF struct buf block = BUF_INIT(BLOCK_MAX_BYTES);
 	double cpu = cpu_s(b);
 
 	for (int64_t m = 0; clock_mono_ns() < until_ns; m++) {
-		make_block(b, m, &block);
-		for (int h = 0; h < HOSTS && b->n < MOST; h++)
+		minute_block(TEST_TENANT, SERVICES, minutes,
+		             T0 + m * minutes * MINUTE_MS, &b->random, &block);
+		for (int h = 0; h < SENDERS && b->n < MOST; h++)
 			ask_once(b, (struct ask){
 					    .bearer = b->keys[h],
 					    .method = "POST",
@@ -188,7 +147,7 @@ send_blocks(struct bench *b, int64_t until_ns)
 					    .body = buf_str(&block),
 					    .body_len = block.len});
 	}
-	tell(b, "block", cpu);
+	tell(b, name, cpu);
 }
 
 static void
@@ -197,27 +156,95 @@ send_polls(struct bench *b, int64_t until_ns)
 	double cpu = cpu_s(b);
 
 	for (int h = 0; clock_mono_ns() < until_ns && b->n < MOST; h++)
-		ask_once(b, (struct ask){.bearer = b->keys[h % HOSTS],
+		ask_once(b, (struct ask){.bearer = b->keys[h % SENDERS],
 		                         .method = "POST",
 		                         .path = "/agent/poll",
 		                         .body = "{\"generation\":\"\"}"});
 	tell(b, "poll", cpu);
 }
 
+static void
+add_jobs(struct bench *b)
+{
+	for (int i = 0; i < HOSTS * CLAIMS; i++) {
+		char type[24], host[32], id[ID_MAX];
+		const struct session_ask ask = {
+			.tenant = TEST_TENANT,
+			.service = "bench0",
+			.type = type,
+			.origin = SESSION_CAPTURE,
+			.seconds = 10,
+			.rate = 99,
+			.labels = "{}",
+			.created_by = "bench",
+		};
+
+		snprintf(type, sizeof(type), "type%d", i / HOSTS);
+		snprintf(host, sizeof(host), "host%d", i % HOSTS);
+		ck_assert_int_eq(job_enqueue(&b->api.store.s, &ask, host, id),
+		                 0);
+	}
+}
+
+/* Each poll claims one job; a host has told of none before. */
+static void
+claim_some(struct bench *b, int from)
+{
+	for (int i = 0; i < CLAIMS; i++)
+		for (int h = from; h < HOSTS; h += CLAIMERS)
+			ask_once(b, (struct ask){.bearer = b->keys[h],
+			                         .method = "POST",
+			                         .path = "/agent/poll",
+			                         .body = "{\"room\":1}"});
+}
+
+static void
+claim(struct bench *b)
+{
+	int64_t began;
+	char left[24];
+
+	add_jobs(b);
+	began = clock_mono_ns();
+	for (int i = 0; i < CLAIMERS; i++) {
+		if (fork())
+			continue;
+		claim_some(b, i);
+		_exit(0);
+	}
+	for (int i = 0; i < CLAIMERS; i++) {
+		int status;
+
+		ck_assert_int_gt(wait(&status), 0);
+		ck_assert_int_eq(status, 0);
+	}
+	printf("claims\t%.0f\n", (double)HOSTS * CLAIMS * NS_PER_S /
+	                                 (double)(clock_mono_ns() - began));
+	test_sql(&b->api.store,
+	         "SELECT COUNT(*) FROM job WHERE state = 'queued'", left,
+	         sizeof(left));
+	ck_assert_str_eq(left, "0");
+}
+
 /* The harness of the API's tests works in a test alone. */
 START_TEST(measure)
 {
-	const char *seconds = getenv("SECONDS_EACH");
+	const char *seconds = getenv("SECONDS_EACH"),
+		   *conf = getenv("API_CONF");
 	int64_t ns = (seconds ? atoll(seconds) : 5) * NS_PER_S;
 	struct bench *b = calloc(1, sizeof(*b));
 
 	ck_assert_ptr_nonnull(b);
 	b->random = 1;
-	b->api = test_api(2, "");
+	b->api = test_api(2, conf ? conf : "");
 	add_services(b);
 	add_hosts(b);
-	send_blocks(b, clock_mono_ns() + ns);
-	send_polls(b, clock_mono_ns() + ns);
+	if (!getenv("ONLY_HOURS")) {
+		send_blocks(b, "block", 1, clock_mono_ns() + ns);
+		send_polls(b, clock_mono_ns() + ns);
+		claim(b);
+	}
+	send_blocks(b, "hour_block", 60, clock_mono_ns() + ns);
 	test_api_done(&b->api);
 	free(b);
 }

@@ -403,12 +403,16 @@ sums_here() { # host, up to
     FROM profile_window w JOIN series s ON s.id = w.series
     WHERE w.level = 1 AND w.end_ms <= $2 GROUP BY s.service ORDER BY s.service"
 }
-sums_there() {
+sums_there() { # host, up to
   db "SELECT s.service, SUM(r.sample_count), SUM(r.value), SUM(r.windows), MIN(r.start_ms)
     FROM run r JOIN series s ON s.id = r.series
-    WHERE s.host = '$1' AND r.tier < 2 GROUP BY s.service ORDER BY s.service"
+    WHERE s.host = '$1' AND r.tier < 2 AND r.end_ms <= $2 GROUP BY s.service ORDER BY s.service"
 }
-same_sums() { equal "$(sums_there "$1")" "$(sums_here "$1" "$(cursor_of "$1")")"; }
+same_sums() { # host; it goes on sending meanwhile
+  local to
+  to=$(cursor_of "$1")
+  equal "$(sums_there "$1" "$to")" "$(sums_here "$1" "$to")"
+}
 for h in "${HOSTS[@]}"; do
   [ "$h" = h5 ] || check "sums_of_${h}_are_its_own" same_sums "$h"
 done
@@ -438,6 +442,9 @@ for s in "${SERVICES[@]}"; do
 done
 if [ -n "$clock" ]; then
   check a_clock_that_is_ahead_is_told grep -q "the block ends in the centre's future" "$STATE/log/h5.log"
+  came() { [ "$(cursor_of h5)" -gt 0 ]; }
+  check its_windows_come_once_the_centre_s_clock_is_at_their_time wait_for 200 came
+  check and_their_sums_are_its_own same_sums h5
 fi
 check no_request_of_a_host_failed_by_a_mistake_of_the_api equal "$(grep -c '"path":"/agent.*"status":500' "$STATE/log/stoker-access.log")" 0
 told 'the end'

@@ -10,8 +10,8 @@
 
 /* Delay in which windows of a minute may still arrive. */
 #define LAG_MS (30 * MS_PER_S)
-/* In which hosts send the hour that is over. */
-#define HOSTS_LAG_MS (5 * 60 * MS_PER_S)
+/* In which most hosts have sent the hour that is over. */
+#define HOSTS_LAG_MS (BLOCK_SPREAD_MS + 5 * 60 * MS_PER_S)
 #define BATCH        64
 
 /* Appends the sum of windows, and fills its ask. What can't be added up has no

@@ -12,13 +12,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LOOK_NS  (5 * NS_PER_S)    /* between two looks for what is due */
-#define AHEAD_NS (3600 * NS_PER_S) /* for which a clock is taken to be ahead \
-	                            */
-/* Hosts of a fleet come one after the other within these, counted from the end
- * of a minute, and of an hour. */
+#define LOOK_NS (5 * NS_PER_S) /* between two looks for what is due */
+#define AHEAD_NS                                                    \
+	(3600 * NS_PER_S) /* for which a clock is taken to be ahead \
+	                   */
+/* Hosts of a fleet come one after the other within this, counted from the end
+ * of a minute. */
 #define MINUTE_SPREAD_MS (20 * MS_PER_S)
-#define HOUR_SPREAD_MS   (30 * 60 * MS_PER_S)
 
 static void
 failed(struct agent *a, const char *why, int64_t now_ns)
@@ -63,8 +63,8 @@ send_tenant(void *arg, const char *tenant)
 	struct block_span b;
 	int rc;
 
-	while ((rc = block_next(a->store, tenant, now_ms, turn % HOUR_SPREAD_MS,
-	                        &b)) > 0) {
+	while ((rc = block_next(a->store, tenant, now_ms,
+	                        turn % BLOCK_SPREAD_MS, &b)) > 0) {
 		CLEANUP_BUF struct buf bytes = BUF_INIT(BLOCK_MAX_BYTES);
 
 		rc = block_of_windows(a->store, tenant, b.tier, b.start_ms,

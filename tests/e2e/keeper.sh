@@ -1,0 +1,76 @@
+#!/bin/bash
+# Keepers of a database that API hosts share: one works, another stands by and
+# takes over, and what clients push is added up and removed with nobody else
+# there.
+#
+# Beside others: it waits for events.
+. "$(dirname "$0")/../lib/e2e.sh"
+. tests/lib/pg.sh
+[ -n "$pg_bin" ] || { echo 'skip keeper: PostgreSQL is not installed'; exit 0; }
+POOL=2 HEAVY=1
+e2e_start
+leave() { pg_stop; e2e_stop; }
+trap leave EXIT
+process_stop worker
+process_stop api
+pg_start "$STATE" || { echo "not ok a_server_starts: $(tail -n 1 "$STATE/pg/log")"; exit 1; }
+sql() { pg_run psql -h "$STATE/pg" -U stoker -d postgres -AtX -c "$1"; }
+cat >>"$STATE/stoker.conf" <<CONF
+[store]
+database = postgresql:///postgres?host=$STATE/pg&user=stoker
+bytes = db
+[keeper]
+lease = 3s
+CONF
+as_user "$STATE/bin/stoker" migrate --config "$STATE/stoker.conf" >/dev/null || exit 1
+rm "$STATE/token"
+stack_token
+TOKEN=$(<"$STATE/token")
+api_start
+wait_for 20 curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"
+
+keeper_start() { background "$1" as_user "$STATE/bin/stoker-api" --keeper --config "$STATE/stoker.conf"; }
+logged() { grep -q "$2" "$STATE/log/$1.log"; }
+leads() { logged "$1" 'this keeper has the lease'; }
+alive() { grep -q "^stoker_keeper_alive $1\$" <(api GET /metrics); }
+doctor() { as_user "$STATE/bin/stoker" doctor --config "$STATE/stoker.conf"; }
+
+check a_missing_keeper_is_told says 'no keeper runs' doctor
+keeper_start one
+check the_first_keeper_has_the_lease wait_for 20 leads one
+keeper_start two
+check the_second_one_stands_by wait_for 20 logged two 'stands by'
+check a_keeper_is_told_of says 'its keeper runs on' doctor
+
+now=$(($(date +%s) / 60 * 60))
+for ((at = now - 9000; at < now - 5400; at += 120)); do
+  printf 'main;f 3\n' | api POST "/ingest?name=shop&from=${at}000000000&until=$((at + 10))000000000" \
+    -H 'Content-Type: text/plain' --data-binary @- -o /dev/null
+done
+samples() { api GET "$P/merge?service=shop&profileType=cpu&from=$((now - 10000))&to=$now" | jq "$1"; }
+added_up() { [ "$(sql 'SELECT COUNT(*) FROM profile_window WHERE level = 2')" -ge 1 ] && [ "$(samples .sampleCount)" = 90 ]; }
+check what_clients_push_is_added_up_to_hours wait_for 60 added_up
+check no_file_has_windows equal "$(find "$STATE/data/segments" -type f | wc -l)" 0
+
+# The processes themselves: as_user may be their parent.
+keeper_pid() { local pid; pid=$(<"$STATE/pid/$1"); pgrep -P "$pid" -x stoker-api || echo "$pid"; }
+kill -KILL "$(keeper_pid one)"
+check the_second_takes_over_when_the_first_is_killed wait_for 20 leads two
+keeper_start one
+check a_keeper_that_comes_back_stands_by wait_for 20 logged one 'stands by'
+: >"$STATE/log/one.log"
+began=$(date +%s)
+kill -TERM "$(keeper_pid two)"
+check one_that_is_told_to_end_gives_the_lease_up wait_for 20 leads one
+check and_the_next_has_it_at_once test $(($(date +%s) - began)) -le 3
+check a_keeper_is_told_in_the_metrics wait_for 5 alive 1
+
+id=$(printf 'main;w 5\n' | stoker_cli upload shop - --rate 100 | sed 's/.*: //')
+stoker_cli remove "$id" >/dev/null
+dropped() { [ "$(sql "SELECT COUNT(*) FROM blob WHERE deleted_ms > 0")" = 0 ]; }
+check bytes_of_removed_profiles_are_dropped wait_for 40 dropped
+stoker_cli service remove shop >/dev/null
+emptied() { [ "$(sql 'SELECT COUNT(*) FROM blob_bytes')" = 0 ]; }
+check a_removed_service_leaves_no_bytes wait_for 90 emptied
+process_stop one
+check no_keeper_is_told_in_the_metrics wait_for 20 alive 0

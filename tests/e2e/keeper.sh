@@ -9,7 +9,7 @@
 [ -n "$pg_bin" ] || { echo 'skip keeper: PostgreSQL is not installed'; exit 0; }
 POOL=2 HEAVY=1
 e2e_start
-leave() { pg_stop; e2e_stop; }
+leave() { process_stop one; process_stop two; pg_stop; e2e_stop; }
 trap leave EXIT
 process_stop worker
 process_stop api
@@ -29,7 +29,9 @@ TOKEN=$(<"$STATE/token")
 api_start
 wait_for 20 curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"
 
-keeper_start() { background "$1" as_user "$STATE/bin/stoker-api" --keeper --config "$STATE/stoker.conf"; }
+as=()
+[ "$(id -u)" -ne 0 ] || as=(setpriv --reuid "$RUN_USER" --regid "$RUN_GROUP" --clear-groups --)
+keeper_start() { background "$1" "${as[@]}" "$STATE/bin/stoker-api" --keeper --config "$STATE/stoker.conf"; }
 logged() { grep -q "$2" "$STATE/log/$1.log"; }
 leads() { logged "$1" 'this keeper has the lease'; }
 alive() { grep -q "^stoker_keeper_alive $1\$" <(api GET /metrics); }
@@ -52,15 +54,13 @@ added_up() { [ "$(sql 'SELECT COUNT(*) FROM profile_window WHERE level = 2')" -g
 check what_clients_push_is_added_up_to_hours wait_for 60 added_up
 check no_file_has_windows equal "$(find "$STATE/data/segments" -type f | wc -l)" 0
 
-# The processes themselves: as_user may be their parent.
-keeper_pid() { local pid; pid=$(<"$STATE/pid/$1"); pgrep -P "$pid" -x stoker-api || echo "$pid"; }
-kill -KILL "$(keeper_pid one)"
+process_stop one KILL
 check the_second_takes_over_when_the_first_is_killed wait_for 20 leads two
 keeper_start one
 check a_keeper_that_comes_back_stands_by wait_for 20 logged one 'stands by'
 : >"$STATE/log/one.log"
 began=$(date +%s)
-kill -TERM "$(keeper_pid two)"
+process_stop two
 check one_that_is_told_to_end_gives_the_lease_up wait_for 20 leads one
 check and_the_next_has_it_at_once test $(($(date +%s) - began)) -le 3
 check a_keeper_is_told_in_the_metrics wait_for 5 alive 1

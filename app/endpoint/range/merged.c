@@ -67,8 +67,10 @@ put_series(struct buf *out, const struct range *r)
 
 		if (!r->plans[i].n || (r->left_out && range_is_pushed(s)))
 			continue;
-		for (size_t k = 0; k < r->plans[i].n; k++)
-			covered += r->plans[i].items[k].duration_ms;
+		for (size_t k = 0; k < r->n; k++)
+			if (r->parts[k].series == s)
+				covered += range_part_span(&r->parts[k])
+				                   .covered_ms;
 		json_open(out, NULL, '{');
 		json_put_text(out, "host", s->host);
 		json_put_raw(out, "labels", s->labels, "{}");

@@ -39,6 +39,7 @@ expected() {
 644 /usr/share/fish/vendor_completions.d/stoker.fish
 644 /usr/share/man/man1/stoker.1
 644 /usr/share/man/man5/stoker.conf.5
+644 /usr/share/man/man7/stoker-fleet.7
 644 /usr/share/man/man7/stoker.7
 644 /usr/share/man/man8/stoker-api.8
 644 /usr/share/man/man8/stoker-worker.8

@@ -548,12 +548,13 @@ store_move(const struct conf *conf, struct move_report *out, struct buf *why)
 		.again = BUF_INIT((size_t)BLOB_MAX_BYTES),
 		.why = why,
 	};
-	int rc = open_source(&m) ?: open_target(&m) ?: store_begin(&m.from);
+	int rc = open_source(&m) ?: check_source(&m)
+	                            ?: open_target(&m)
+	                            ?: store_begin(&m.from);
 
 	if (rc)
 		return rc;
-	rc = check_source(&m) ?: count(&m, m.from.db, false)
-	                              ?: check_empty(&m);
+	rc = count(&m, m.from.db, false) ?: check_empty(&m);
 	if (!rc && !strcmp(m.to.bytes, BYTES_S3))
 		rc = move_all(&m, SQL_MOVE_BLOB, put_object);
 	if (!rc)

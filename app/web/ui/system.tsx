@@ -106,7 +106,7 @@ function Fleet({ hosts }: { hosts: Worker[] }) {
         <th scope="col" class="wide">Hours until</th>
         <th scope="col" class="wide">Days until</th>
         <th scope="col" class="number">Waits there</th>
-        <th scope="col">Oldest of it</th>
+        <th scope="col" class="wide">Oldest of it</th>
         <th scope="col" class="number wide">Results</th>
         <th scope="col">Clock</th></tr></thead>
       <tbody>{hosts.map(h => <tr key={h.host}>
@@ -116,7 +116,7 @@ function Fleet({ hosts }: { hosts: Worker[] }) {
         <Arrived host={h} level="day" wide />
         <td class="number">{h.waitingBytes !== null
           && quantity(h.waitingBytes, 'bytes')}</td>
-        <td>{h.waitingSince && <Time at={h.waitingSince} />}</td>
+        <td class="wide">{h.waitingSince && <Time at={h.waitingSince} />}</td>
         <td class="number wide">{h.waitingResults}</td>
         <Clock seconds={h.clockOffsetSeconds} />
       </tr>)}</tbody>

@@ -6,6 +6,7 @@
 
 #include "lib/store.h"
 #include "store/idempotency.h"
+#include "store/token.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -272,6 +273,108 @@ TEST(the_wal_does_not_grow_once_it_was_moved)
 }
 END
 
+/* Makes the database of an older release, which had this schema. */
+static void
+make_old(const char *path, int version, const char *rows)
+{
+	sqlite3 *db;
+
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	for (int i = 0; i < version; i++) {
+		char sql[160];
+
+		snprintf(sql, sizeof(sql),
+		         "INSERT INTO migration (version, compatible, name, "
+		         "applied_ms) VALUES (%d, 1, '%s', 5)",
+		         i + 1, sql_migrations[i].name);
+		ck_assert_msg(
+			sqlite3_exec(db, sql_migrations[i].text[SQL_SQLITE],
+		                     NULL, NULL, NULL) == SQLITE_OK &&
+				sqlite3_exec(db, sql, NULL, NULL, NULL) ==
+					SQLITE_OK,
+			"%s", sqlite3_errmsg(db));
+	}
+	ck_assert_msg(sqlite3_exec(db, rows, NULL, NULL, NULL) == SQLITE_OK,
+	              "%s", sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+/* A key of a store of today, for a row of an older one. */
+static void
+make_key(char key[static TOKEN_KEY_MAX], char hash[static 65])
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct token_ask ask = {.name = "k",
+	                              .role = "operator",
+	                              .tenants = "t t2",
+	                              .default_tenant = "t"};
+	char id[ID_MAX];
+
+	ck_assert_int_eq(token_create(&t.s, &ask, id, key), 0);
+	test_sql(&t, "SELECT hash FROM token", hash, 65);
+}
+
+/* Migration 22 makes the table of keys anew. */
+TEST(keys_of_an_older_store_are_as_valid_as_before)
+{
+	static const struct {
+		int64_t expires_ms, revoked_ms;
+		int rc;
+	} rows[] = {{0, 0, 0},
+	            {INT64_C(4102444800000), 0, 0},
+	            {5, 0, -EKEYEXPIRED},
+	            {0, 5, -EKEYREVOKED}};
+	static const char indexes[] =
+		"SELECT group_concat(sql, ';') FROM sqlite_master "
+		"WHERE tbl_name = 'token' AND type = 'index'";
+	CLEANUP_TEST_STORE struct test_store new = test_store();
+	char dir[] = "/tmp/stoker-test.XXXXXX", path[128];
+	char keys[ARRAY_LEN(rows)][TOKEN_KEY_MAX];
+	char text[512] = "", same[512] = "-";
+	CLEANUP_BUF struct buf sql = BUF_INIT(BUF_MAX_SMALL);
+	struct test_store t;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char hash[65];
+
+		make_key(keys[i], hash);
+		buf_addf(&sql,
+		         "INSERT INTO token (id, name, hash, role, tenants, "
+		         "default_tenant, created_ms, expires_ms, revoked_ms, "
+		         "last_used_ms) VALUES ('tok-%zu', 'k%zu', '%s', "
+		         "'operator', 't t2', 't', %zu, %lld, %lld, 7);",
+		         i, i, hash, i, (long long)rows[i].expires_ms,
+		         (long long)rows[i].revoked_ms);
+	}
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	strcpy(t.dir, dir);
+	path_of(&t, "stoker.db", path);
+	make_old(path, 21, buf_str(&sql));
+	t.s = test_store_again(&t, true);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_TOKEN struct token k = {0};
+		int rc = token_check(&t.s, keys[i], &k);
+
+		ck_assert_msg(rc == rows[i].rc, "%zu: %d", i, rc);
+		if (rc)
+			continue;
+		ck_assert_str_eq(k.role, "operator");
+		ck_assert_str_eq(k.tenants, "t t2");
+		ck_assert_str_eq(k.default_tenant, "t");
+		ck_assert_str_eq(k.host, "");
+		ck_assert_int_eq(k.created_ms, (int64_t)i);
+		ck_assert_int_eq(k.expires_ms, rows[i].expires_ms);
+	}
+	test_sql(&t, "SELECT group_concat(name) FROM token", text,
+	         sizeof(text));
+	ck_assert_str_eq(text, "k0,k1,k2,k3");
+	test_sql(&t, indexes, text, sizeof(text));
+	test_sql(&new, indexes, same, sizeof(same));
+	ck_assert_str_eq(text, same);
+	test_store_done(&t);
+}
+END
+
 SUITE("sqlite", files_are_the_groups_whatever_the_umask,
       a_file_that_is_no_database_is_refused,
       processes_that_open_a_new_store_at_once_agree,
@@ -282,4 +385,5 @@ SUITE("sqlite", files_are_the_groups_whatever_the_umask,
       every_statement_prepares_with_its_parameters,
       frequent_statements_neither_scan_nor_sort,
       a_long_wal_is_moved_before_its_time,
-      the_wal_does_not_grow_once_it_was_moved)
+      the_wal_does_not_grow_once_it_was_moved,
+      keys_of_an_older_store_are_as_valid_as_before)

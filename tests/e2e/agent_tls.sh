@@ -1,0 +1,70 @@
+#!/bin/bash
+# A centre that asks hosts for a certificate, as the site's lines have it: a host
+# with one of the right authority works, another one does not get in, and nobody
+# else is asked.
+#
+# Beside others: it waits for events.
+WORKER_CONF='lease = 6s'
+. "$(dirname "$0")/../lib/e2e.sh"
+e2e_start
+. tests/lib/fleet.sh
+leave() {
+  local code=$?
+  [ $code -eq 0 ] || tail -n 20 "$STATE/log/a.log"
+  process_stop a
+  (exit $code)
+  e2e_stop
+}
+trap leave EXIT
+
+# An authority, and a certificate of each host; that of c is of another one.
+authority() { # name
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$1" -keyout "$STATE/$1.key" -out "$STATE/$1.pem" 2>/dev/null
+}
+certificate() { # host, authority
+  openssl req -newkey rsa:2048 -nodes -subj "/CN=$1" -keyout "$STATE/$1.key" -out "$STATE/$1.csr" 2>/dev/null &&
+    openssl x509 -req -in "$STATE/$1.csr" -CA "$STATE/$2.pem" -CAkey "$STATE/$2.key" -CAcreateserial -days 2 \
+      -out "$STATE/$1.pem" 2>/dev/null
+}
+authority ours && authority theirs && certificate a ours && certificate c theirs || { echo 'not ok certificates'; exit 1; }
+
+# The lines are those of the site, taken out of their comment.
+sed -n '/# ssl_client_certificate/,/# }/s/^\t# //p' conf/nginx/stoker.conf |
+  sed "s|/etc/stoker/hosts-ca.pem|$STATE/ours.pem|" >"$STATE/lines"
+check the_site_shows_the_lines equal "$(wc -l <"$STATE/lines")" 5
+chmod 644 "$STATE/ours.pem"
+sed -i "/^\t\tlisten /r $STATE/lines" "$STATE/nginx/alone.conf"
+fleet_start || { echo 'not ok the_centre_answers_by_tls'; exit 1; }
+
+with_certificate() { # host
+  HOST_CONF="[agent]
+cert_file = $STATE/$1.pem
+cert_key_file = $STATE/$1.key" host_make "$1"
+}
+with_certificate a
+host_make b
+with_certificate c
+check a_host_with_a_certificate_joins says "This host is 'a'" host_join a
+check one_without_is_refused says '403' host_join b
+check one_of_another_authority_is_too says 'HTTP 400\|400\|certificate' host_join c
+check neither_has_a_key eval '[ ! -e "$STATE/b/agent.key" ] && [ ! -e "$STATE/c/agent.key" ]'
+code() { curl -sS -o /dev/null -w '%{http_code}' --cacert "$STATE/nginx/tls.pem" "$@"; }
+key=$(<"$STATE/a/agent.key")
+poll=(-X POST -H "Authorization: Bearer $key" -H 'Content-Type: application/json' -d '{}' "$CENTRE_URL/agent/poll")
+check the_key_alone_is_refused equal "$(code "${poll[@]}")" 403
+check with_the_certificate_it_is_not equal "$(code --cert "$STATE/a.pem" --key "$STATE/a.key" "${poll[@]}")" 200
+check with_one_of_another_authority_it_is equal "$(code --cert "$STATE/c.pem" --key "$STATE/c.key" "${poll[@]}")" 400
+check browsers_are_asked_for_none equal "$(code "$CENTRE_URL/healthz") $(code -H "Authorization: Bearer $TOKEN" "$CENTRE_URL/api/v1/services")" '200 200'
+
+background demo "$STATE/bin/demo"
+host_start a
+check the_worker_shows_its_certificate wait_for 30 alive_at_centre a
+stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null
+runs() { api GET /api/v1/services/web/processes | jq -e '[.items[].host] == ["a"]'; }
+wait_for 30 runs
+id=$(start web 2)
+check and_its_captures_arrive equal "$(finished "$id" | jq -r '.status + " " + .host')" 'completed a'
+check doctor_says_that_the_centre_answers says 'accepts the key' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
+cp "$STATE/c.pem" "$STATE/a.pem"
+cp "$STATE/c.key" "$STATE/a.key"
+check doctor_tells_of_a_certificate_that_is_refused says '400' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"

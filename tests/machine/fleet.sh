@@ -1,0 +1,80 @@
+#!/bin/bash
+# An installed host joins a centre by HTTPS, by the commands of the manual, under
+# its units as they are, and what it profiles arrives. The centre is a second
+# pool on the same machine, with a store of its own.
+#
+# Beside others: it waits for events.
+. "$(dirname "$0")/../lib/machine.sh"
+. tests/lib/installed.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip machine/fleet: needs root"
+  exit 0
+fi
+machine_start
+package_installed
+machine_put 755 "$B/targets/shares" /usr/local/bin
+in_machine systemctl disable --now -q stoker-api.socket stoker-api
+
+# --- the centre ------------------------------------------------------------------
+tar -c conf/nginx | in_machine tar -xC /root
+in_machine sh -ec '
+  install -d -o stoker -g stoker -m 2770 /var/lib/centre
+  install -d -o stoker -g stoker -m 755 /run/centre /run/centre/nginx
+  cat >/etc/stoker/centre.conf <<CONF
+[store]
+dir = /var/lib/centre
+[api]
+public_url = https://127.0.0.1:8443
+run_dir = /run/centre
+[scope.default]
+units = *
+CONF
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=centre -addext subjectAltName=IP:127.0.0.1 \
+    -keyout /run/centre/tls.key -out /etc/stoker/centre.pem 2>/dev/null
+  chown stoker /run/centre/tls.key
+  chmod 644 /etc/stoker/centre.pem
+  sh /root/conf/nginx/render /run/centre/nginx SOCKET=/run/centre/api.sock PROFILES=/var/lib/centre/profiles \
+    LISTEN=127.0.0.1:8089 LOGS=/run/centre RUN=/run/centre/nginx
+  sed -i "s|^\t\tlisten .*|&\n\t\tlisten 127.0.0.1:8443 ssl;\n\t\tssl_certificate /etc/stoker/centre.pem;\n\t\tssl_certificate_key /run/centre/tls.key;|" \
+    /run/centre/nginx/alone.conf
+  chown -R stoker:stoker /run/centre
+  stoker token create admin --role admin --config /etc/stoker/centre.conf >/root/centre.key
+  systemd-run -q --unit=centre -p User=stoker -p Group=stoker -p UMask=0007 \
+    /usr/bin/spawn-fcgi -n -s /run/centre/api.sock -M 0660 -- /usr/bin/multiwatch --forks=2 -- \
+    /usr/sbin/stoker-api --config /etc/stoker/centre.conf
+  systemd-run -q --unit=centre-nginx -p Type=forking -p PIDFile=/run/centre/nginx/nginx.pid \
+    /usr/sbin/nginx -e /run/centre/error.log -p /run/centre/nginx -c alone.conf -g "user stoker stoker;"
+' || { echo 'not ok the_centre_is_set_up'; exit 1; }
+centre() { in_machine stoker --server http://127.0.0.1:8089 --token-file /root/centre.key "$@"; }
+answers() { in_machine curl -fsS -o /dev/null --cacert /etc/stoker/centre.pem https://127.0.0.1:8443/healthz; }
+check a_centre_answers_by_https within 20 answers
+
+# --- the host, as the manual has it ------------------------------------------------
+unit burn <<'UNIT'
+[Service]
+DynamicUser=yes
+ExecStart=/usr/local/bin/shares 900 1
+UNIT
+in_machine sh -c 'printf "\n[scope.default]\nunits = burn.service\n" >>/etc/stoker/stoker.conf
+  sed -i "s|^#ca_file = .*|ca_file = /etc/stoker/centre.pem|" /etc/stoker/stoker.conf'
+join() { in_machine sh -c 'stoker token create host --role join --config /etc/stoker/centre.conf 2>/dev/null | stoker join https://127.0.0.1:8443'; }
+check it_joins says 'its key is in /etc/stoker/agent.key' join
+check without_a_network_doctor_names_the_line says worker-network.conf in_machine stoker doctor
+in_machine sh -c 'install -D /usr/share/stoker/worker-network.conf \
+    /etc/systemd/system/stoker-worker.service.d/network.conf
+  systemctl daemon-reload && systemctl restart stoker-worker'
+alive() { centre --json hosts | jq -e 'length == 1 and .[0].alive and .[0].joined and .[0].waitingWindows != null'; }
+check it_is_heard_of_at_the_centre within 60 alive
+check doctor_says_that_the_centre_answers says 'accepts the key' in_machine stoker doctor
+centre service add burn --unit burn.service >/dev/null
+centre continuous on burn >/dev/null
+sees() { centre service show burn --processes | grep -q shares; }
+check the_centre_s_service_is_seen_there within 60 sees
+taken() { centre --json run burn --seconds 2 --wait | jq -e '.status == "completed" and any(.topFunctions[]; .funcName == "share_half")'; }
+check a_capture_is_taken_there taken
+minute() { centre merge burn --from 10m | grep -q share_half; }
+check its_minute_arrives within 240 minute
+arrived() { centre --json hosts | jq -e '[.[0].arrived[].level] == ["minute"]'; }
+check and_the_centre_says_how_far_it_has_come arrived
+check its_parts_are_in_their_sandbox equal \
+  "$(in_machine sh -c 'journalctl -u stoker-worker --no-pager | grep -c "refused the system call"')" 0

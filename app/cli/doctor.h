@@ -22,6 +22,7 @@ struct doctor {
 	bool conf_read;
 	char conf_why[256];
 	bool remote;           /* the server is another host */
+	bool no_api;           /* none runs, and none is needed */
 	bool silent;           /* the server does not answer */
 	pid_t worker, fetcher; /* of doctor_find_worker(); 0: none runs */
 	struct buf found, fix; /* of the probe that runs */

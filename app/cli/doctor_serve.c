@@ -16,6 +16,12 @@
 #include <unistd.h>
 
 #define FREE_MIN_PCT 5
+#define NO_API       "none here: this host is one of a fleet"
+#define NETWORK_FIX                                            \
+	"install -D /usr/share/stoker/worker-network.conf "    \
+	"/etc/systemd/system/stoker-worker.service.d/"         \
+	"network.conf && systemctl daemon-reload && systemctl " \
+	"restart stoker-worker"
 
 /* Others may not look into it: the store holds tokens and symbol names. */
 enum verdict
@@ -183,8 +189,14 @@ probe_socket(struct doctor *d)
 
 	snprintf(path, sizeof(path), "%s/api.sock", d->conf.api_run_dir);
 	if (fstatat(d->root, below_root(path), &st, 0)) {
-		enum verdict v = unreachable(d, path, errno);
+		enum verdict v;
 
+		d->no_api = errno == ENOENT && *d->conf.agent_url;
+		if (d->no_api) {
+			found(d, NO_API);
+			return FINE;
+		}
+		v = unreachable(d, path, errno);
 		if (v == BROKEN)
 			fix(d, "systemctl enable --now stoker-api");
 		return v;
@@ -212,7 +224,8 @@ get(struct doctor *d, const char *path, struct reply *r)
 	int rc;
 
 	if (d->silent) {
-		found(d, "the server does not answer");
+		found(d, "%s",
+		      d->no_api ? NO_API : "the server does not answer");
 		return -EHOSTDOWN;
 	}
 	rc = http_call(&d->cli->http, "GET", path, NULL, r, &why);
@@ -246,8 +259,10 @@ probe_server(struct doctor *d)
 {
 	CLEANUP_REPLY struct reply r = REPLY_INIT;
 
-	d->silent = false;
+	d->silent = d->no_api;
 	if (get(d, "/healthz", &r)) {
+		if (d->no_api)
+			return FINE;
 		fix(d, "ln -sf ../sites-available/stoker "
 		       "/etc/nginx/sites-enabled/ && systemctl reload nginx, "
 		       "or --server URL for another address");
@@ -541,6 +556,12 @@ has_no_network(const struct doctor *d)
 enum verdict
 probe_fetcher(struct doctor *d)
 {
+	if (d->worker && *d->conf.agent_url && has_no_network(d)) {
+		found(d, "the worker has no network, and does not reach its "
+		         "centre");
+		fix(d, NETWORK_FIX);
+		return BROKEN;
+	}
 	if (!d->worker || !needs_fetcher(d)) {
 		buf_clear(&d->found);
 		found(d, "%s",
@@ -550,10 +571,7 @@ probe_fetcher(struct doctor *d)
 	if (has_no_network(d)) {
 		found(d, "the worker has no network: no pprofUrl and no "
 		         "debuginfod server is reached");
-		fix(d, "install -D /usr/share/stoker/worker-network.conf "
-		       "/etc/systemd/system/stoker-worker.service.d/"
-		       "network.conf && systemctl daemon-reload && systemctl "
-		       "restart stoker-worker");
+		fix(d, NETWORK_FIX);
 		return BROKEN;
 	}
 	if (d->fetcher)

@@ -65,6 +65,7 @@ in_machine sh -c 'install -D /usr/share/stoker/worker-network.conf \
   systemctl daemon-reload && systemctl restart stoker-worker'
 alive() { centre --json hosts | jq -e 'length == 1 and .[0].alive and .[0].joined and .[0].waitingWindows != null'; }
 check it_is_heard_of_at_the_centre within 60 alive
+check doctor_misses_no_api_there doctor_is_content
 check doctor_says_that_the_centre_answers says 'accepts the key' in_machine stoker doctor
 centre service add burn --unit burn.service >/dev/null
 centre continuous on burn >/dev/null
@@ -72,9 +73,13 @@ sees() { centre service show burn --processes | grep -q shares; }
 check the_centre_s_service_is_seen_there within 60 sees
 taken() { centre --json run burn --seconds 2 --wait | jq -e '.status == "completed" and any(.topFunctions[]; .funcName == "share_half")'; }
 check a_capture_is_taken_there taken
-minute() { centre merge burn --from 10m | grep -q share_half; }
+range() {
+  in_machine sh -c 'curl -sS -H "Authorization: Bearer $(cat /root/centre.key)" "http://127.0.0.1:8089$1"' sh \
+    "$profiling/merge?service=burn&profileType=cpu"
+}
+minute() { json '.source == "windows" and any(.topFunctions[]; .funcName == "share_half")' range; }
 check its_minute_arrives within 240 minute
-arrived() { centre --json hosts | jq -e '[.[0].arrived[].level] == ["minute"]'; }
+arrived() { json 'any(.[0].arrived[]; .level == "minute" and .lagSeconds < 600)' centre --json hosts; }
 check and_the_centre_says_how_far_it_has_come arrived
 check its_parts_are_in_their_sandbox equal \
   "$(in_machine sh -c 'journalctl -u stoker-worker --no-pager | grep -c "refused the system call"')" 0

@@ -17,9 +17,9 @@
 
 #define FREE_MIN_PCT 5
 #define NO_API       "none here: this host is one of a fleet"
-#define NETWORK_FIX                                            \
-	"install -D /usr/share/stoker/worker-network.conf "    \
-	"/etc/systemd/system/stoker-worker.service.d/"         \
+#define NETWORK_FIX                                             \
+	"install -D /usr/share/stoker/worker-network.conf "     \
+	"/etc/systemd/system/stoker-worker.service.d/"          \
 	"network.conf && systemctl daemon-reload && systemctl " \
 	"restart stoker-worker"
 

@@ -61,10 +61,10 @@ static void
 set_note(json_t *row)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	double off = json_number_value(
-		json_object_get(row, "clockOffsetSeconds"));
-	double results = json_number_value(
-		json_object_get(row, "waitingResults"));
+	double off =
+		json_number_value(json_object_get(row, "clockOffsetSeconds"));
+	double results =
+		json_number_value(json_object_get(row, "waitingResults"));
 
 	if (!json_is_true(json_object_get(row, "alive")))
 		buf_puts(&text, "its worker is silent");

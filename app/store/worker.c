@@ -6,16 +6,22 @@
 #include <string.h>
 
 static const struct row_field worker_fields[] = {
-	ROW_FIELD(worker, host),         ROW_FIELD(worker, boot_id),
-	ROW_FIELD(worker, version),      ROW_FIELD(worker, capabilities),
-	ROW_FIELD(worker, pid),          ROW_FIELD(worker, started_ms),
-	ROW_FIELD(worker, heartbeat_ms), ROW_FIELD(worker, alive_until_ms),
-	ROW_FIELD(worker, told_ms),      ROW_FIELD(worker, clock_ms),
+	ROW_FIELD(worker, host),
+	ROW_FIELD(worker, boot_id),
+	ROW_FIELD(worker, version),
+	ROW_FIELD(worker, capabilities),
+	ROW_FIELD(worker, pid),
+	ROW_FIELD(worker, started_ms),
+	ROW_FIELD(worker, heartbeat_ms),
+	ROW_FIELD(worker, alive_until_ms),
+	ROW_FIELD(worker, told_ms),
+	ROW_FIELD(worker, clock_ms),
 	ROW_FIELD(worker, waiting_windows),
 	ROW_FIELD(worker, waiting_bytes),
 	ROW_FIELD(worker, waiting_results),
 	ROW_FIELD(worker, waiting_since_ms),
-	ROW_FIELD(worker, alive),        ROW_FIELD(worker, joined),
+	ROW_FIELD(worker, alive),
+	ROW_FIELD(worker, joined),
 };
 static const struct row_type worker_type = ROW_TYPE(worker, worker_fields);
 

@@ -116,11 +116,11 @@ MUST_CHECK int block_next(struct store *s, const char *tenant, int64_t now_ms,
 /* Minutes of a tenant that wait to be sent. */
 struct block_waiting {
 	int64_t windows, bytes; /* minutes that the centre does not have */
-	int64_t first_ms;       /* when the oldest of them began; 0: none waits */
+	int64_t first_ms; /* when the oldest of them began; 0: none waits */
 };
 /* Adds a tenant's to *w. */
-MUST_CHECK int block_waiting(struct store *s, const char *tenant,
-                             struct block_waiting *w);
+MUST_CHECK int
+block_waiting(struct store *s, const char *tenant, struct block_waiting *w);
 /* Records that the centre has everything of a tier up to a time; to_ms is the
  * end of a block, or any time that the centre told. */
 MUST_CHECK int block_sent(struct store *s, const char *tenant,

@@ -8,15 +8,15 @@
 struct worker {
 	char *host, *boot_id, *version, *capabilities;
 	int64_t pid, started_ms, heartbeat_ms, alive_until_ms;
-	int64_t told_ms;     /* when its host told the next ones; 0: it did not,
-	                        and they are 0 */
-	int64_t clock_ms;    /* the host's clock less the store's */
+	int64_t told_ms;  /* when its host told the next ones; 0: it did not,
+	                     and they are 0 */
+	int64_t clock_ms; /* the host's clock less the store's */
 	int64_t waiting_windows, waiting_bytes; /* minutes that the centre does
 	                                           not have yet */
-	int64_t waiting_results;  /* of captures, the same */
+	int64_t waiting_results;                /* of captures, the same */
 	int64_t waiting_since_ms; /* when the oldest of the windows began; 0:
 	                             none waits */
-	int64_t alive;       /* 1: it reported within its lease */
+	int64_t alive;            /* 1: it reported within its lease */
 	int64_t joined;      /* 1: its host has a store and a key of its own */
 	const char *tenants; /* of a heartbeat: whose captures it takes, words;
 	                        NULL: anybody's. Not read from rows */

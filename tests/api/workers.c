@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define BEAT "\"version\":\"1.2\",\"bootId\":\"b\",\"pid\":7"
-#define CAN                                                              \
-	"\"capabilities\":{\"checks\":[{\"part\":\"worker\",\"check\":"   \
+#define CAN                                                                  \
+	"\"capabilities\":{\"checks\":[{\"part\":\"worker\",\"check\":"      \
 	"\"events\",\"verdict\":\"broken\",\"found\":\"x\",\"fix\":\"y\"}]," \
 	"\"continuous\":{\"watched\":1}}"
 
@@ -58,9 +58,10 @@ TEST(a_host_of_a_fleet_is_shown_to_its_own_tenants)
 
 	poll_of_host(&a, "");
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		CLEANUP_REPLY struct client_reply
-			mine = get_as(&a, KEY_VIEWER, paths[i]),
-			others = get_as(&a, KEY_OTHER, paths[i]);
+		CLEANUP_REPLY struct client_reply mine = get_as(&a, KEY_VIEWER,
+		                                                paths[i]),
+						  others = get_as(&a, KEY_OTHER,
+		                                                  paths[i]);
 
 		ck_assert_ptr_nonnull(host_of(&mine, TEST_AGENT));
 		ck_assert_msg(!host_of(&others, TEST_AGENT), "%s", paths[i]);
@@ -103,9 +104,9 @@ TEST(metrics_name_a_host_to_its_own_tenants_and_to_scrapers)
 		const char *text = buf_str(i ? &mine.body : &scraped.body);
 
 		ck_assert_msg(strstr(text, lag) != NULL, "%s", text);
-		ck_assert_ptr_nonnull(
-			strstr(text, "stoker_host_waiting_bytes{host=\"" TEST_AGENT
-		                     "\"} 9\n"));
+		ck_assert_ptr_nonnull(strstr(
+			text, "stoker_host_waiting_bytes{host=\"" TEST_AGENT
+			      "\"} 9\n"));
 		ck_assert_ptr_nonnull(strstr(
 			text, "stoker_continuous_watched{host=\"" TEST_AGENT
 			      "\"} 1\n"));
@@ -142,9 +143,9 @@ END
 /* Releases before this one tell neither: what another one told is forgotten. */
 TEST(a_host_that_tells_nothing_has_nothing_told_of_it)
 {
-	static const char *const members[] = {
-		"waitingWindows", "waitingBytes", "waitingResults",
-		"waitingSince", "clockOffsetSeconds"};
+	static const char *const members[] = {"waitingWindows", "waitingBytes",
+	                                      "waitingResults", "waitingSince",
+	                                      "clockOffsetSeconds"};
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0};
 	const json_t *w;

@@ -133,12 +133,12 @@ oldest_s(const struct hosts *h, const struct worker *w)
 	                           : 0;
 }
 
-#define OF(member)                                            \
-	static int64_t member##_of(const struct hosts *h,     \
-	                           const struct worker *w)    \
-	{                                                     \
-		(void)h;                                      \
-		return w->member;                             \
+#define OF(member)                                         \
+	static int64_t member##_of(const struct hosts *h,  \
+	                           const struct worker *w) \
+	{                                                  \
+		(void)h;                                   \
+		return w->member;                          \
 	}
 OF(waiting_windows)
 OF(waiting_bytes)
@@ -170,10 +170,11 @@ put_clocks(const struct hosts *h, struct buf *out)
 		const struct worker *w = &h->workers.items[i];
 
 		if (w->joined && w->told_ms)
-			buf_addf(out,
-			         "stoker_host_clock_offset_seconds{host=\"%s\"} "
-			         "%.3f\n",
-			         w->host, (double)w->clock_ms / MS_PER_S);
+			buf_addf(
+				out,
+				"stoker_host_clock_offset_seconds{host=\"%s\"} "
+				"%.3f\n",
+				w->host, (double)w->clock_ms / MS_PER_S);
 	}
 }
 

@@ -109,8 +109,7 @@ beat(struct poll *p)
 		return fail_param(p->c, "capabilities", "at most 64 KiB",
 		                  "more");
 	w.capabilities = (char *)(can ? buf_str(&text) : "{}");
-	rc = read_waiting(p, &w)
-	             ?: worker_heartbeat(p->store, &w, p->lease_ms);
+	rc = read_waiting(p, &w) ?: worker_heartbeat(p->store, &w, p->lease_ms);
 	return rc ? fail_store(p->c, rc) : 0;
 }
 

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BATCH_BYTES   ((size_t)1 << 20)  /* of rows that are written at once */
+#define BATCH_BYTES   ((size_t)1 << 20)   /* of rows that are written at once */
 #define ROWS_MAX      ((size_t)256 << 20) /* of one batch */
 #define WINDOW_ROWS   ((size_t)8 << 20)   /* and of those of one segment */
 #define SEGMENT_BYTES ((int64_t)16 << 20) /* from which on another is begun */
@@ -79,9 +79,7 @@ read_verified(const struct store *s, const struct blob *b, struct buf *out)
 	buf_clear(out);
 	rc = bytes_get(s, b->store, b->name, &all, out)
 	             ?: digest(out->p, out->len, checksum);
-	return rc                                   ? rc
-	       : strcmp(checksum, b->checksum) != 0 ? -EBADMSG
-	                                            : 0;
+	return rc ? rc : strcmp(checksum, b->checksum) != 0 ? -EBADMSG : 0;
 }
 
 /* Bytes that are there by this name are those of an earlier try. */
@@ -148,8 +146,7 @@ put_value(struct buf *out, const struct db_rows *rows, int i)
 		json_put_int(out, name, db_col_int(rows, i));
 		break;
 	case DB_REAL:
-		snprintf(number, sizeof(number), "%.17g",
-		         db_col_real(rows, i));
+		snprintf(number, sizeof(number), "%.17g", db_col_real(rows, i));
 		json_put_raw(out, name, number, "0");
 		break;
 	default:
@@ -261,8 +258,9 @@ end_segment(struct moving *m)
 	buf_clear(&m->again);
 	rc = segment_sync(&m->segment)
 	             ?: bytes_get(&m->to, BYTES_DB, g->name, &all, &m->again);
-	if (!rc && (m->again.len != g->bytes.len ||
-	            (g->length && memcmp(m->again.p, g->bytes.p, g->bytes.len))))
+	if (!rc &&
+	    (m->again.len != g->bytes.len ||
+	     (g->length && memcmp(m->again.p, g->bytes.p, g->bytes.len))))
 		rc = -EBADMSG;
 	if (rc)
 		return damaged(m, "segment there", g->id, rc);
@@ -302,16 +300,15 @@ move_window(struct moving *m, const struct db_rows *rows)
 	struct window_ask at = {0};
 	int rc = read_window(m, rows);
 
-	if (!rc && (m->rows.len > WINDOW_ROWS ||
-	            (m->segment.length &&
-	             m->segment.length + (int64_t)m->bytes.len >
-	                     SEGMENT_BYTES)))
+	if (!rc &&
+	    (m->rows.len > WINDOW_ROWS ||
+	     (m->segment.length &&
+	      m->segment.length + (int64_t)m->bytes.len > SEGMENT_BYTES)))
 		rc = end_segment(m);
 	if (!rc && !m->segment.name[0])
 		rc = segment_create(&m->to, "", &m->segment);
 	if (!rc)
-		rc = segment_append(&m->segment, m->bytes.p, m->bytes.len,
-		                    &at);
+		rc = segment_append(&m->segment, m->bytes.p, m->bytes.len, &at);
 	if (rc)
 		return rc;
 	w[0].text = m->segment.id;
@@ -430,8 +427,7 @@ check_empty(struct moving *m)
 		buf_addf(m->why,
 		         "%s has data (%lld rows of %s): a store moves to a "
 		         "database that has none, as createdb makes it",
-		         m->to.db->name,
-		         (long long)m->report.counts[i].after,
+		         m->to.db->name, (long long)m->report.counts[i].after,
 		         m->report.counts[i].table);
 		rc = -EEXIST;
 	}

@@ -66,8 +66,8 @@ struct agent {
 	uint64_t told;        /* the same of the poll that is under way; 0: it
 	                         tells none */
 	bool beats;           /* that poll has the worker's row */
-	struct block_waiting waiting; /* windows, as of the last look */
-	int64_t waiting_ns;           /* when to look again */
+	struct block_waiting waiting;       /* windows, as of the last look */
+	int64_t waiting_ns;                 /* when to look again */
 	char generation[AGENT_GENERATIONS]; /* of the services here */
 	int64_t lease_ms, max_bytes;        /* as the centre says */
 	int64_t look;    /* the centre's number of a look; 0: none is wanted */

@@ -1,6 +1,6 @@
 /*
- * What moves with a store: every table, but for those that are said to stay
- * behind. tests/e2e/move.sh moves one.
+ * A store that moves: every table goes along, but for those that are said to
+ * stay behind. tests/e2e/move.sh moves one.
  * On SQLite alone: that is where stores move from.
  */
 #include "store/move.h"
@@ -115,7 +115,7 @@ TEST(a_server_that_does_not_answer_is_told)
 }
 END
 
-/* What a centre gave to a host is the centre's. */
+/* The centre has what it gave to the host. */
 TEST(a_host_s_store_does_not_move)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

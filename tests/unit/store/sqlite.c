@@ -287,12 +287,12 @@ make_old(const char *path, int version, const char *rows)
 		         "INSERT INTO migration (version, compatible, name, "
 		         "applied_ms) VALUES (%d, 1, '%s', 5)",
 		         i + 1, sql_migrations[i].name);
-		ck_assert_msg(
-			sqlite3_exec(db, sql_migrations[i].text[SQL_SQLITE],
-		                     NULL, NULL, NULL) == SQLITE_OK &&
-				sqlite3_exec(db, sql, NULL, NULL, NULL) ==
-					SQLITE_OK,
-			"%s", sqlite3_errmsg(db));
+		ck_assert_msg(sqlite3_exec(db,
+		                           sql_migrations[i].text[SQL_SQLITE],
+		                           NULL, NULL, NULL) == SQLITE_OK &&
+		                      sqlite3_exec(db, sql, NULL, NULL, NULL) ==
+		                              SQLITE_OK,
+		              "%s", sqlite3_errmsg(db));
 	}
 	ck_assert_msg(sqlite3_exec(db, rows, NULL, NULL, NULL) == SQLITE_OK,
 	              "%s", sqlite3_errmsg(db));

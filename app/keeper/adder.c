@@ -98,7 +98,7 @@ be_child(int from, int to)
 
 /* Hands the profiles of windows to the child. */
 static int
-feed(struct store *s, const struct window_list *l, int to)
+feed(const struct adder *a, const struct window_list *l, int to)
 {
 	int rc = 0;
 
@@ -108,7 +108,9 @@ feed(struct store *s, const struct window_list *l, int to)
 
 		if (!l->items[i].length)
 			continue; /* no samples */
-		rc = window_read(s, &l->items[i], &bytes);
+		if (!a->goes_on(a->arg))
+			return -ECANCELED;
+		rc = window_read(a->store, &l->items[i], &bytes);
 		if (rc == -EBADMSG || rc == -ENOENT) {
 			log_warn("%s: its bytes are gone or damaged",
 			         l->items[i].id);
@@ -143,7 +145,8 @@ has_samples(const struct window_list *l)
 }
 
 int
-adder_sum(struct store *s, const struct window_list *windows, struct buf *out)
+adder_sum(const struct adder *a, const struct window_list *windows,
+          struct buf *out)
 {
 	CLEANUP_FD int result = memfd_create("stoker-sum", MFD_CLOEXEC);
 	int ends[2], rc;
@@ -158,7 +161,7 @@ adder_sum(struct store *s, const struct window_list *windows, struct buf *out)
 	if (!pid)
 		be_child(ends[0], result);
 	close(ends[0]);
-	rc = pid < 0 ? -EAGAIN : feed(s, windows, ends[1]);
+	rc = pid < 0 ? -EAGAIN : feed(a, windows, ends[1]);
 	close(ends[1]);
 	if (pid < 0)
 		return rc;

@@ -102,19 +102,32 @@ is_told_to_end(const struct keeper *k)
 	return false;
 }
 
+static bool
+goes_on(void *arg)
+{
+	struct keeper *k = arg;
+
+	return leads(k) && !is_told_to_end(k);
+}
+
 /* Adds up batch after batch, as long as there are any and the lease holds. */
 static void
 add_up(struct keeper *k)
 {
+	const struct adder a = {k->store, goes_on, k};
 	int n = 1;
 
-	while (n > 0 && leads(k) && !is_told_to_end(k)) {
+	while (n > 0 && goes_on(k)) {
 		int hosts;
 
-		n = sums_of_time(k->store);
-		report("sums of windows", n);
-		hosts = leads(k) ? sums_of_hosts(k->store, k->conf) : 0;
-		report("sums over hosts", hosts);
+		n = sums_of_time(&a);
+		hosts = n == -ECANCELED
+		                ? 0
+		                : sums_of_hosts(&a, k->conf->keeper_sum_hosts);
+		if (n != -ECANCELED)
+			report("sums of windows", n);
+		if (hosts != -ECANCELED)
+			report("sums over hosts", hosts);
 		n = n > hosts ? n : hosts;
 	}
 }

@@ -1,6 +1,5 @@
 #include "sums.h"
 
-#include "adder.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/host_sum.h"
@@ -17,11 +16,11 @@
 /* Appends the sum of windows, and fills its ask. What can't be added up has no
  * bytes: it would fail again, and others must not wait for it. */
 static int
-append_sum(struct store *s, const struct window_list *l, struct segment *to,
-           struct window_ask *w)
+append_sum(const struct adder *a, const struct window_list *l,
+           struct segment *to, struct window_ask *w)
 {
 	CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
-	int rc = adder_sum(s, l, &sum);
+	int rc = adder_sum(a, l, &sum);
 
 	if (rc == -EBADMSG) {
 		log_warn("windows of %s can't be added up", w->series);
@@ -34,8 +33,9 @@ append_sum(struct store *s, const struct window_list *l, struct segment *to,
 /* --- along time ----------------------------------------------------------- */
 
 static int
-roll_one(struct store *s, const struct ripe *due, enum window_level level)
+roll_one(const struct adder *a, const struct ripe *due, enum window_level level)
 {
+	struct store *s = a->store;
 	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
 	CLEANUP_WINDOWS struct window_list l = {0};
 	struct window_ask w;
@@ -45,75 +45,81 @@ roll_one(struct store *s, const struct ripe *due, enum window_level level)
 	if (rc || !l.n)
 		return rc; /* another has rolled them */
 	w = window_sum(level, due->start_ms, &l);
-	rc = append_sum(s, &l, &to, &w)
+	rc = append_sum(a, &l, &to, &w)
 	             ?: segment_sync(&to) ?: window_rollup(s, &to, &w, &l);
 	return rc == -ESTALE ? 0 : rc;
 }
 
 static int
-roll(struct store *s, enum window_level level, int64_t now_ms)
+roll(const struct adder *a, enum window_level level, int64_t now_ms)
 {
 	CLEANUP_RIPE struct ripe_list due = {0};
-	int rc = window_ripe(s, level, now_ms - LAG_MS, BATCH, &due);
+	int rc = window_ripe(a->store, level, now_ms - LAG_MS, BATCH, &due);
 
 	for (size_t i = 0; i < due.n && !rc; i++)
-		rc = roll_one(s, &due.items[i], level);
+		rc = roll_one(a, &due.items[i], level);
 	return rc ? rc : (int)due.n;
 }
 
 int
-sums_of_time(struct store *s)
+sums_of_time(const struct adder *a)
 {
 	int64_t now_ms;
-	int n = store_now(s, &now_ms);
+	int n = store_now(a->store, &now_ms);
 
 	for (int level = WINDOW_MINUTE; level < WINDOW_LEVELS && !n; level++)
-		n = roll(s, (enum window_level)level, now_ms);
+		n = roll(a, (enum window_level)level, now_ms);
 	return n;
 }
 
 /* --- over hosts ----------------------------------------------------------- */
 
 static int
-add_groups(struct store *s, const struct sum_due *due,
+add_groups(const struct adder *a, const struct sum_due *due,
            const struct sum_groups *groups)
 {
 	CLEANUP_FREE struct window_ask *asks = calloc(groups->n, sizeof(*asks));
 	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
-	int rc = asks ? segment_create(s, s->host, &to) : -ENOMEM;
+	int rc = asks ? segment_create(a->store, a->store->host, &to) : -ENOMEM;
 
 	for (size_t i = 0; i < groups->n && !rc; i++) {
+		CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
 		const struct window_list *l = &groups->items[i].windows;
 
 		asks[i] = window_sum(WINDOW_HOUR, due->hour_ms, l);
-		rc = append_sum(s, l, &to, &asks[i]);
+		rc = adder_sum(a, l, &sum)
+		             ?: segment_append(&to, sum.p, sum.len, &asks[i]);
 	}
 	return rc ?: segment_sync(&to)
-	               ?: host_sum_store(s, due, groups, &to, asks);
+	               ?: host_sum_store(a->store, due, groups, &to, asks);
 }
 
+/* Hours that are too large for one sum are read from the hosts. */
 static int
-add_hour(struct store *s, const struct sum_due *due, int64_t least)
+add_hour(const struct adder *a, const struct sum_due *due, int64_t least)
 {
 	CLEANUP_SUM_GROUPS struct sum_groups groups = {0};
-	int rc = host_sum_parts(s, due, &groups);
+	int rc = host_sum_parts(a->store, due, &groups);
 
 	if (rc)
 		return rc;
-	rc = groups.hosts < least ? host_sum_store(s, due, &groups, NULL, NULL)
-	                          : add_groups(s, due, &groups);
+	rc = least && groups.hosts >= least ? add_groups(a, due, &groups)
+	                                    : -EBADMSG;
+	if (rc == -EBADMSG)
+		rc = host_sum_store(a->store, due, &groups, NULL, NULL);
 	return rc == -ESTALE ? 0 : rc;
 }
 
 int
-sums_of_hosts(struct store *s, const struct conf *conf)
+sums_of_hosts(const struct adder *a, int64_t least)
 {
 	CLEANUP_SUM_DUE struct sum_due_list due = {0};
-	int64_t now_ms, least = conf->keeper_sum_hosts;
-	int rc = store_now(s, &now_ms)
-	                 ?: host_sum_due(s, now_ms - HOSTS_LAG_MS, BATCH, &due);
+	int64_t now_ms;
+	int rc = store_now(a->store, &now_ms)
+	                 ?: host_sum_due(a->store, now_ms - HOSTS_LAG_MS, BATCH,
+	                                 &due);
 
 	for (size_t i = 0; i < due.n && !rc; i++)
-		rc = add_hour(s, &due.items[i], least ? least : INT64_MAX);
+		rc = add_hour(a, &due.items[i], least);
 	return rc ? rc : (int)due.n;
 }

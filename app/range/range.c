@@ -191,17 +191,18 @@ add_sums(struct range *r)
 	return 0;
 }
 
-/* Finds the series to read, and what is read from sums. */
+/* Finds the series to read, and what is read from sums. Cursors come first: an
+ * hour that a host sends meanwhile is then read from the host. */
 static int
 series_and_sums(struct range *r)
 {
 	int rc = find_series(r);
 
 	if (!rc && !*r->host && !asks_for(r, "pushed"))
+		rc = host_cursors(r->store, r->tenant, &r->cursors);
+	if (!rc && r->cursors.n)
 		rc = host_sum_spans(r->store, r->tenant, r->service, r->from_ms,
 		                    r->to_ms, &r->sums, &r->nsums);
-	if (!rc && r->nsums)
-		rc = host_cursors(r->store, r->tenant, &r->cursors);
 	if (!rc && r->nsums) {
 		leave_summed_out(r);
 		rc = add_sums(r);

@@ -210,14 +210,16 @@ FROM profile_window w JOIN series s ON s.id = w.series
 GROUP BY s.tenant ORDER BY bytes DESC, s.tenant;
 
 -- Lists the oldest windows of a tenant that have so many bytes together.
--- SQLite reads windows by age, since the series is an expression.
+-- SQLite reads windows by age, since the series is an expression. Sums over
+-- hosts stay, since readers count on them.
 -- name: window_oldest
 SELECT id, bytes FROM (
   SELECT id, length AS bytes,
          SUM(length) OVER (ORDER BY end_ms, level, id) - length AS older
   FROM (SELECT id, length, end_ms, level FROM profile_window
         WHERE pinned = 0
-          AND series || '' IN (SELECT id FROM series WHERE tenant = $1)
+          AND series || '' IN (SELECT id FROM series
+                               WHERE tenant = $1 AND host <> '*')
         ORDER BY end_ms, level, id LIMIT 200) AS oldest
 ) AS counted
 WHERE older < CAST($2 AS BIGINT) ORDER BY older;

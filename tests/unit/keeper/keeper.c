@@ -474,6 +474,21 @@ TEST(sums_cover_the_time_that_hosts_were_profiled_in_the_mean)
 }
 END
 
+/* Readers would find nothing in the place of one that went. */
+TEST(a_full_store_keeps_the_sums_over_hosts)
+{
+	CLEANUP_FLEET struct fleet f = fleet();
+	struct answer before;
+
+	send_hour_of_all_but(&f, -1, f.t0);
+	keep(&f);
+	before = read_hour(&f, f.t0);
+	ck_assert_uint_eq(before.parts, 1);
+	ck_assert_int_eq(window_shrink(&f.centre.s, 1), 0);
+	check_same(read_hour(&f, f.t0), before);
+}
+END
+
 TEST(one_host_is_read_from_its_own_windows)
 {
 	CLEANUP_FLEET struct fleet f = fleet();

@@ -543,5 +543,6 @@ SUITE_TIMEOUT(
 	a_late_hour_makes_the_day_be_added_up_again,
 	any_range_is_the_same_with_sums_and_without,
 	sums_cover_the_time_that_hosts_were_profiled_in_the_mean,
+	a_full_store_keeps_the_sums_over_hosts,
 	one_host_is_read_from_its_own_windows,
 	a_keeper_does_nothing_while_another_has_the_lease)

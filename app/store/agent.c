@@ -171,10 +171,10 @@ agent_generation(struct store *s, const char *tenant, const char *host,
 }
 
 int
-agent_alive(struct store *s, int64_t *out)
+agent_alive(struct store *s, int64_t most, int64_t *out)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_AGENT_ALIVE, NO_ARGS, &rows);
+	int rc = db_query(s->db, SQL_AGENT_ALIVE, ARGS(V(most)), &rows);
 
 	if (!rc)
 		rc = db_next(&rows);

@@ -65,8 +65,8 @@ agent_finish(struct store *s, const struct agent_job *j,
 MUST_CHECK int
 agent_generation(struct store *s, const char *tenant, const char *host,
                  char out[static AGENT_GENERATION]);
-/* Counts the workers that are alive. */
-MUST_CHECK int agent_alive(struct store *s, int64_t *out);
+/* Counts the workers that are alive, up to most. */
+MUST_CHECK int agent_alive(struct store *s, int64_t most, int64_t *out);
 /* Makes these the processes that a host sees; those of services that are not
  * there, or of other tenants than these, are left out. */
 MUST_CHECK int

@@ -40,8 +40,11 @@ FROM (SELECT updated_ms FROM service WHERE tenant = $1 AND host IN ('', $2)
       UNION ALL
       SELECT updated_ms FROM continuous WHERE tenant = $1) AS changed;
 
+-- Asked by each poll: a large fleet is not counted to its end.
 -- name: agent_alive
-SELECT COUNT(*) FROM worker WHERE alive_until_ms > now_ms();
+SELECT COUNT(*)
+FROM (SELECT 1 FROM worker WHERE alive_until_ms > (SELECT now_ms())
+      LIMIT CAST($1 AS BIGINT)) AS alive;
 
 -- --- a host's side ----------------------------------------------------------
 

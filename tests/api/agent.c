@@ -725,6 +725,47 @@ TEST(a_start_passes_over_hosts_that_do_not_serve_the_tenant)
 }
 END
 
+/* Has n hosts alive besides the test's own worker, and one that is not. */
+static void
+add_workers(struct test_api *a, int n)
+{
+	for (int i = 0; i <= n; i++) {
+		char host[32];
+		struct worker w = {.host = host,
+		                   .boot_id = "b",
+		                   .version = "1",
+		                   .capabilities = "{}",
+		                   .tenants = TEST_TENANT};
+
+		snprintf(host, sizeof(host), "many%d", i);
+		ck_assert_int_eq(worker_heartbeat(&a->store.s, &w,
+		                                  i < n ? 600000 : -1),
+		                 0);
+	}
+}
+
+TEST(hosts_of_a_large_fleet_poll_less_often)
+{
+	static const struct {
+		int hosts; /* in all */
+		int64_t poll_ms;
+	} rows[] = {{1, 1000},   {100, 1000}, {101, 1010},
+	            {199, 1990}, {200, 2000}, {250, 2000}};
+	CLEANUP_API struct test_api a = agent_api();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		add_workers(&a, rows[i].hosts - 1);
+		r = poll_as(&a, KEY_WORKER, "{}");
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_int_eq(json_integer_value(
+					 json_object_get(r.json, "pollMs")),
+		                 rows[i].poll_ms);
+	}
+}
+END
+
 SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               no_job_is_given_without_room, a_job_of_another_host_is_not_given,
               a_job_of_a_tenant_that_the_key_does_not_open_fails,
@@ -748,4 +789,5 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               a_key_for_joining_opens_nothing_by_itself, no_other_key_joins,
               a_host_takes_no_name_that_is_another_s,
               a_key_for_joining_names_its_host_and_lives_a_day_at_most,
-              a_start_passes_over_hosts_that_do_not_serve_the_tenant)
+              a_start_passes_over_hosts_that_do_not_serve_the_tenant,
+              hosts_of_a_large_fleet_poll_less_often)

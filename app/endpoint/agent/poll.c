@@ -549,12 +549,12 @@ put_look(struct poll *p, struct buf *out)
 static int
 put_times(struct poll *p, struct buf *out)
 {
-	int64_t alive = 0, ms = POLL_MS;
-	int rc = p->busy ? 0 : agent_alive(p->store, &alive);
+	int64_t most = POLL_MAX_MS / POLL_HOST_MS, alive = 0, ms = POLL_MS;
+	int rc = p->busy ? 0 : agent_alive(p->store, most, &alive);
 
 	if (alive * POLL_HOST_MS > ms)
 		ms = alive * POLL_HOST_MS;
-	json_put_int(out, "pollMs", ms < POLL_MAX_MS ? ms : POLL_MAX_MS);
+	json_put_int(out, "pollMs", ms);
 	json_put_int(out, "leaseMs", p->lease_ms);
 	json_put_int(out, "maxBytes", p->c->env->conf->upload_max_bytes);
 	return rc;

@@ -738,9 +738,9 @@ add_workers(struct test_api *a, int n)
 		                   .tenants = TEST_TENANT};
 
 		snprintf(host, sizeof(host), "many%d", i);
-		ck_assert_int_eq(worker_heartbeat(&a->store.s, &w,
-		                                  i < n ? 600000 : -1),
-		                 0);
+		ck_assert_int_eq(
+			worker_heartbeat(&a->store.s, &w, i < n ? 600000 : -1),
+			0);
 	}
 }
 
@@ -759,9 +759,9 @@ TEST(hosts_of_a_large_fleet_poll_less_often)
 		add_workers(&a, rows[i].hosts - 1);
 		r = poll_as(&a, KEY_WORKER, "{}");
 		ck_assert_int_eq(r.status, 200);
-		ck_assert_int_eq(json_integer_value(
-					 json_object_get(r.json, "pollMs")),
-		                 rows[i].poll_ms);
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(r.json, "pollMs")),
+			rows[i].poll_ms);
 	}
 }
 END

@@ -242,7 +242,7 @@ fill(struct test_api *a)
 	         "UPDATE worker SET host = '" LONG "', clock_ms = -3600, "
 	         "heartbeat_ms = %lld, alive_until_ms = 0 "
 	         "WHERE host = '" TEST_AGENT "'",
-	         now - 300500, now - 10800500, now - 259200500, now - 600500);
+	         now - 300500, now - 10800500, now - 259200500, now - 630000);
 	test_sql(&a->store, buf_str(&sql), NULL, 0);
 }
 
@@ -267,6 +267,58 @@ TEST(hosts_are_listed_within_eighty_columns)
 }
 END
 
+/* Has doctor look at the hosts; its rows as JSON. */
+static void
+doctor(struct test_api *a, struct buf *out)
+{
+	CLEANUP_GATEWAY struct gateway g = gateway_start(a);
+
+	(void)gateway_stoker(&g, KEY_ADMIN, "doctor --json", out);
+}
+
+TEST(doctor_warns_of_hosts_that_are_silent_lag_or_have_a_wrong_clock)
+{
+	static const struct {
+		const char *told, *sql, *found, *fix;
+	} rows[] = {
+		{"", "", "1 joined, 0 in need of care", ""},
+		{"",
+	         "UPDATE worker SET alive_until_ms = 0, heartbeat_ms = "
+	         "heartbeat_ms - 7300000 WHERE host = '" TEST_AGENT "'",
+	         TEST_AGENT ": not heard of for 2 h",
+	         "there: systemctl restart stoker-worker"},
+		{",\"waitingWindows\":12,\"waitingMs\":700000", "",
+	         TEST_AGENT ": 12 windows wait there, the oldest for 12 min",
+	         "there: journalctl -u stoker-worker -n 20"},
+		{",\"waitingWindows\":12,\"waitingMs\":500000", "",
+	         "1 joined, 0 in need of care", ""},
+		{"",
+	         "UPDATE worker SET clock_ms = 7000 WHERE host = '" TEST_AGENT
+	         "'",
+	         TEST_AGENT ": its clock is 7 s ahead",
+	         "there: timedatectl set-ntp true"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf told = BUF_INIT(1024);
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+		/* a clock within a second, whatever the test takes */
+		buf_addf(&told, "\"clockMs\":%lld%s",
+		         (long long)clock_wall_ms(), rows[i].told);
+		poll_of_host(&a, buf_str(&told));
+		if (*rows[i].sql)
+			test_sql(&a.store, rows[i].sql, NULL, 0);
+		doctor(&a, &out);
+		ck_assert_msg(strstr(buf_str(&out), rows[i].found) != NULL,
+		              "%zu: %s", i, buf_str(&out));
+		ck_assert_msg(strstr(buf_str(&out), rows[i].fix) != NULL,
+		              "%zu: %s", i, buf_str(&out));
+	}
+}
+END
+
 SUITE("workers", a_host_of_a_fleet_is_shown_to_its_own_tenants,
       a_worker_of_this_store_is_shown_to_all,
       metrics_name_a_host_to_its_own_tenants_and_to_scrapers,
@@ -274,4 +326,5 @@ SUITE("workers", a_host_of_a_fleet_is_shown_to_its_own_tenants,
       a_host_that_tells_nothing_has_nothing_told_of_it,
       a_host_tells_no_more_than_can_be,
       windows_that_arrived_are_told_by_level_and_tenant,
-      hosts_are_listed_within_eighty_columns)
+      hosts_are_listed_within_eighty_columns,
+      doctor_warns_of_hosts_that_are_silent_lag_or_have_a_wrong_clock)

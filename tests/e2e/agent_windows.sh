@@ -34,6 +34,9 @@ merged() { api GET "$P/merge?service=web&profileType=cpu&host=a" | jq -e "$1"; }
 check its_minutes_are_in_a_range_at_the_centre wait_for 200 merged '.source == "windows" and .sampleCount > 0'
 check with_its_functions_by_name merged 'any(.topFunctions[]; .funcName | test("matmul"))'
 
+told() { api GET /api/v1/workers | jq -e ".items[] | select(.host == \"a\") | $1"; }
+check the_centre_tells_how_far_they_have_come told '.joined and any(.arrived[]; .level == "minute" and .lagSeconds < 600)'
+
 # Up to where the centre has minutes: the host's own sum, and the centre's.
 same_sums() {
   local to own sent
@@ -54,6 +57,8 @@ nginx_start
 more() { [ "$(blocks)" -gt "$had" ]; }
 check and_sends_its_windows_when_the_centre_is_back wait_for 120 more
 check nothing_is_lost_nor_counted_twice same_sums
+check nothing_waits_on_the_host_then wait_for 120 told '.alive and .waitingWindows == 0 and .waitingSince == null'
+check metrics_tell_of_it says 'stoker_host_lag_seconds{host="a",tenant="550e8400",level="minute"}' api GET /metrics
 
 # --- what a host may send -----------------------------------------------------
 send() { agent a POST /agent/block -H 'Content-Type: application/octet-stream' --data-binary @"$1" | jq -r .error_code; }

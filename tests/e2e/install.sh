@@ -26,6 +26,7 @@ expected() {
 644 /usr/lib/stoker/libstoker-heap.so
 644 /usr/lib/systemd/system/stoker-api.service
 644 /usr/lib/systemd/system/stoker-api.socket
+644 /usr/lib/systemd/system/stoker-keeper.service
 644 /usr/lib/systemd/system/stoker-worker.service
 644 /usr/lib/sysusers.d/stoker.conf
 644 /usr/lib/tmpfiles.d/stoker.conf

@@ -151,4 +151,5 @@ host_join a >/dev/null
 host_stop a
 host_start a
 check another_key_lets_it_go_on equal "$(finished "$id" | jq -r .status)" completed
+check and_sends_its_timeline_too equal "$(status_of GET "$P/$id/timeline")" 200
 check nothing_is_left_on_the_host_at_last wait_for 20 empty

@@ -272,7 +272,7 @@ send_ended(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
 		if (h->dropped)
 			rc = agent_forget(a->store, h, false);
 		else if (!a->result && !a->failures && a->courier >= 0 &&
-		         now_ns >= a->send_ns)
+		         a->max_bytes && now_ns >= a->send_ns)
 			rc = send_result(a, h);
 	}
 	return rc;

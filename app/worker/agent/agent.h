@@ -69,7 +69,7 @@ struct agent {
 	struct block_waiting waiting;       /* windows, as of the last look */
 	int64_t waiting_ns;                 /* when to look again */
 	char generation[AGENT_GENERATIONS]; /* of the services here */
-	int64_t lease_ms, max_bytes;        /* as the centre says */
+	int64_t lease_ms, max_bytes; /* as the centre says; 0: not yet */
 	int64_t look;    /* the centre's number of a look; 0: none is wanted */
 	int64_t look_ms; /* a local look that began then answers it */
 	int64_t looked;  /* number of a look that the centre is not told of */

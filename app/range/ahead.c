@@ -1,12 +1,16 @@
 #include "ahead.h"
 
+#include "store/s3.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
-#define MAX_THREADS 2
-#define SLOTS       4 /* parts that are made, or being made */
+#define THREADS     2  /* of parts in files, which take a CPU each */
+#define MAX_THREADS 8  /* of others, which are waited for */
+#define SLOTS       16 /* parts that are made, or being made */
 /* As stored, of all slots: what decoded profiles take is some ten times it. */
 #define SLOTS_BYTES ((int64_t)4 << 20)
 #define WHY_MAX     1024
@@ -82,19 +86,34 @@ run(void *arg)
 	return NULL;
 }
 
+static bool
+is_elsewhere(const struct range_part *p)
+{
+	return !strcmp(p->window ? p->window->store : p->blob.store, BYTES_S3);
+}
+
+/* How many threads are worth it. */
+static size_t
+threads_for(const struct ahead *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (is_elsewhere(&a->parts[i]))
+			return MAX_THREADS;
+	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 0;
+}
+
 /* Signals are for the thread that serves. One thread that can't be started,
- * or both, is no failure. */
+ * or all of them, is no failure. */
 static void
 start(struct ahead *a)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t most = threads_for(a);
 	sigset_t all, before;
 
 	sigfillset(&all);
 	if (pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
-	while (a->nthreads < MAX_THREADS && a->nthreads + 1 < a->n &&
-	       cpus > 1 &&
+	while (a->nthreads < most && a->nthreads + 1 < a->n &&
 	       !pthread_create(&a->threads[a->nthreads], NULL, run, a))
 		a->nthreads++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -30,7 +30,7 @@ struct object {
 struct objects {
 	pthread_mutex_t lock;
 	int refs; /* threads, and the test */
-	int listener, connections;
+	int listener, connections, requests;
 	uint16_t port;
 	enum objects_mood mood;
 	int64_t passed_ms;
@@ -381,6 +381,7 @@ serve(struct connection *c)
 
 	why = sigv4_refuses(&c->r, OBJECTS_KEY, OBJECTS_SECRET);
 	pthread_mutex_lock(&o->lock);
+	o->requests++;
 	if (why) {
 		snprintf(o->refused, sizeof(o->refused), "%s", why);
 		answer_text(c, "403 Forbidden",
@@ -507,6 +508,17 @@ const char *
 objects_refused(struct objects *o)
 {
 	return o->refused;
+}
+
+int
+objects_requests(struct objects *o)
+{
+	int n;
+
+	pthread_mutex_lock(&o->lock);
+	n = o->requests;
+	pthread_mutex_unlock(&o->lock);
+	return n;
 }
 
 int

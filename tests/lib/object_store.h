@@ -38,6 +38,8 @@ void objects_plant(struct objects *o, const char *key, const char *text);
 size_t objects_count(struct objects *o);
 /* Why it refused a signature last; "" when it never did. */
 const char *objects_refused(struct objects *o);
+/* Requests that came. */
+int objects_requests(struct objects *o);
 /* Connections that were accepted. */
 int objects_connections(struct objects *o);
 uint16_t objects_port(const struct objects *o);

@@ -46,8 +46,8 @@ is_piece(const struct s3_answer *a, const struct s3_call *call, size_t came,
  * piece of no bytes asks for the first, to learn whether there are any.
  */
 static int
-get(const struct store *s, const char *name, const struct piece *piece,
-    struct buf *out)
+read_piece(const struct store *s, const char *name, const struct piece *piece,
+           struct buf *out)
 {
 	bool all = piece->n == piece->whole;
 	CLEANUP_BUF struct buf first = BUF_INIT(1);
@@ -72,13 +72,28 @@ get(const struct store *s, const char *name, const struct piece *piece,
 }
 
 static int
+get(const struct store *s, const char *name, const struct piece *piece,
+    struct buf *out)
+{
+	bool part = piece->n && piece->n < piece->whole;
+
+	return s->s3 && part && piece->n <= S3_SMALL
+	               ? s3_cache_get(&s->s3->cache, s, name, piece, read_piece,
+	                              out)
+	               : read_piece(s, name, piece, out);
+}
+
+static int
 drop(struct store *s, const char *name)
 {
 	const struct s3_call call = {
 		.method = "DELETE", .name = name, .to = -1, .most = 4096};
 	struct s3_answer a;
 
-	return s->s3 ? s3_ask(s->s3, s, &call, &a) : -ENOTSUP;
+	if (!s->s3)
+		return -ENOTSUP;
+	s3_cache_forget(&s->s3->cache, name);
+	return s3_ask(s->s3, s, &call, &a);
 }
 
 /* --- listing ----------------------------------------------------------------

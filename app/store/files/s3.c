@@ -24,6 +24,7 @@ s3_free(struct s3 *s3)
 	for (size_t i = 0; i < s3->nidle; i++)
 		curl_easy_cleanup(s3->idle[i]);
 	pthread_mutex_destroy(&s3->lock);
+	s3_cache_done(&s3->cache);
 	if (s3->secret)
 		explicit_bzero(s3->secret, strlen(s3->secret));
 	free(s3->base);
@@ -154,6 +155,7 @@ s3_new(const struct conf *conf, struct s3 **out, struct buf *why)
 	if (rc)
 		return rc;
 	pthread_mutex_init(&s3->lock, NULL);
+	s3_cache_init(&s3->cache);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
 		return -ENOMEM;
 	rc = check_names(conf, why) ?: read_key(conf->s3_key_file, s3, why)

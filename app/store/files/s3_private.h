@@ -1,12 +1,15 @@
 /* The client of the object store, for its driver. */
 #pragma once
 
+#include "s3_cache.h"
 #include "store/s3.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
 
 #define S3_IDLE_MAX 8 /* connections that are kept */
+/* Larger pieces are read by themselves, and not kept. */
+#define S3_SMALL (S3_CHUNK / 2)
 
 struct s3 {
 	char *base;   /* "https://host/bucket/prefix" */
@@ -23,6 +26,7 @@ struct s3 {
 	pthread_mutex_t lock; /* of what follows */
 	CURL *idle[S3_IDLE_MAX];
 	size_t nidle;
+	struct s3_cache cache;
 };
 
 /* A request, and what the answer may be. */

@@ -6,9 +6,12 @@
 #include "lib/sigv4.h"
 #include "lib/store.h"
 #include "store/blob.h"
+#include "store/files/s3_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -271,14 +274,108 @@ TEST(a_stopped_object_store_is_unreachable)
 }
 END
 
+/* An object of numbers, seven characters each: far longer than a chunk. */
+#define NUMBERS 60000
+#define LONG    (7 * NUMBERS)
+static void
+put_long(struct fixture *f)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(LONG + 1);
+
+	for (int i = 0; i < NUMBERS; i++)
+		buf_addf(&b, "%06d,", i);
+	ck_assert_int_eq(put(f, buf_str(&b)), 0);
+}
+
 TEST(a_range_that_is_ignored_is_damage_and_not_believed)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 
-	ck_assert_int_eq(put(&f, "some bytes"), 0);
+	put_long(&f);
 	objects_mood(f.o, OBJECTS_IGNORE_RANGE);
-	ck_assert_int_eq(get(&f, 10, 2, 3), -EBADMSG);
-	ck_assert_int_eq(get(&f, 10, 0, 10), 0);
+	ck_assert_int_eq(get(&f, LONG, 2, 3), -EBADMSG);
+	ck_assert_int_eq(get(&f, LONG, 0, LONG), 0);
+	objects_mood(f.o, OBJECTS_FINE);
+	ck_assert_int_eq(get(&f, LONG, 2, 3), 0);
+}
+END
+
+/* Reads so many numbers, which must be there. */
+static int
+check_numbers(const struct store *s, int first, int n)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(1 << 20);
+	struct piece piece = {LONG, 7 * first, 7 * n};
+	int rc = bytes_get(s, BYTES_S3, NAME, &piece, &out);
+
+	for (int i = 0; i < n && !rc; i++)
+		rc = atoi(buf_str(&out) + (size_t)7 * (size_t)i) == first + i
+		             ? 0
+		             : -EILSEQ;
+	return rc ?: out.len == (size_t)7 * (size_t)n ? 0 : -EILSEQ;
+}
+
+TEST(pieces_that_lie_together_take_one_request)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	int before;
+
+	put_long(&f);
+	before = objects_requests(f.o);
+	for (int i = 0; i < 1000; i++)
+		ck_assert_int_eq(check_numbers(&f.t.s, i * 3, 5), 0);
+	ck_assert_int_eq(objects_requests(f.o), before + 1);
+	/* of two chunks, and of the last one */
+	ck_assert_int_eq(check_numbers(&f.t.s, (int)(S3_CHUNK / 7) - 2, 5), 0);
+	ck_assert_int_eq(check_numbers(&f.t.s, NUMBERS - 5, 5), 0);
+	ck_assert_int_eq(objects_requests(f.o), before + 3);
+	/* too much of it to be kept */
+	ck_assert_int_eq(check_numbers(&f.t.s, 100, NUMBERS / 2), 0);
+	ck_assert_int_eq(objects_requests(f.o), before + 4);
+}
+END
+
+static void *
+check_many(void *arg)
+{
+	struct fixture *f = arg;
+	int rc = 0;
+
+	for (int i = 0; i < 3000 && !rc; i++)
+		rc = check_numbers(&f->t.s, i * 7919 % (NUMBERS - 50), 50);
+	return rc ? f : NULL;
+}
+
+TEST(threads_that_read_the_same_wait_for_one_request)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	pthread_t threads[8];
+	int before;
+
+	put_long(&f);
+	before = objects_requests(f.o);
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+		ck_assert_int_eq(
+			pthread_create(&threads[i], NULL, check_many, &f), 0);
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+		void *failed;
+
+		pthread_join(threads[i], &failed);
+		ck_assert_ptr_null(failed);
+	}
+	ck_assert_int_le(objects_requests(f.o),
+	                 before + LONG / (int)S3_CHUNK + 1);
+}
+END
+
+TEST(a_dropped_object_is_not_read_from_memory)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+
+	put_long(&f);
+	ck_assert_int_eq(get(&f, LONG, 2, 3), 0);
+	ck_assert_int_eq(bytes_drop(&f.t.s, BYTES_S3, NAME), 0);
+	ck_assert_int_eq(get(&f, LONG, 2, 3), -ENOENT);
 }
 END
 
@@ -483,6 +580,9 @@ SUITE("s3", the_examples_that_amazon_published_are_signed,
       an_object_store_that_misbehaves_costs_no_more_than_its_time,
       a_body_that_stops_halfway_ends_with_the_time, no_time_left_asks_nothing,
       a_stopped_object_store_is_unreachable,
+      pieces_that_lie_together_take_one_request,
+      threads_that_read_the_same_wait_for_one_request,
+      a_dropped_object_is_not_read_from_memory,
       a_range_that_is_ignored_is_damage_and_not_believed,
       a_list_without_end_ends, objects_of_others_are_never_listed,
       one_connection_serves_many_requests,

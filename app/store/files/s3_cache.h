@@ -1,0 +1,42 @@
+/*
+ * Parts of objects that were read lately. A range of time reads hundreds of
+ * small pieces, many of which lie together: each asked for by itself would cost
+ * a request. Objects never change, so what is kept stays true.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "store/bytes.h"
+
+#include <pthread.h>
+
+#define S3_CHUNK  ((int64_t)128 << 10) /* that is read at once, and kept */
+#define S3_CHUNKS 64
+
+struct s3_chunk {
+	char name[BYTES_NAME_MAX]; /* "": none */
+	int64_t from;
+	char *p; /* NULL: somebody reads it */
+	size_t n;
+	uint64_t used; /* when, counted in chunks */
+};
+struct s3_cache {
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t came;
+	uint64_t uses;
+	struct s3_chunk chunks[S3_CHUNKS];
+};
+
+/* Reads a part of an object that is whole bytes long, as bytes_get() does. */
+typedef int s3_read(const struct store *s, const char *name,
+                    const struct piece *piece, struct buf *out);
+
+void s3_cache_init(struct s3_cache *c);
+void s3_cache_done(struct s3_cache *c);
+/* Appends a piece, as bytes_get() does; reads what it lacks. Threads may call
+ * this at once. */
+MUST_CHECK int
+s3_cache_get(struct s3_cache *c, const struct store *s, const char *name,
+             const struct piece *piece, s3_read *read, struct buf *out);
+/* Forgets an object that is dropped. */
+void s3_cache_forget(struct s3_cache *c, const char *name);

@@ -5,15 +5,18 @@
 #include "base/clock.h"
 #include "lib/api_short.h"
 #include "lib/gateway.h"
+#include "store/continuous.h"
 #include "store/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BEAT "\"version\":\"1.2\",\"bootId\":\"b\",\"pid\":7"
-#define CAN                                                                  \
-	"\"capabilities\":{\"checks\":[{\"part\":\"worker\",\"check\":"      \
-	"\"events\",\"verdict\":\"broken\",\"found\":\"x\",\"fix\":\"y\"}]," \
+#define BEAT  "\"version\":\"1.2\",\"bootId\":\"b\",\"pid\":7"
+#define FOUND "the host found that"
+#define CAN                                                             \
+	"\"capabilities\":{\"checks\":[{\"part\":\"worker\",\"check\":" \
+	"\"events\",\"verdict\":\"broken\",\"found\":\"" FOUND          \
+	"\",\"fix\":\"y\"}],"                                           \
 	"\"continuous\":{\"watched\":1}}"
 
 /* The host of the worker's key, TEST_AGENT, polls; TEST_HOST shares the
@@ -65,6 +68,60 @@ TEST(a_host_of_a_fleet_is_shown_to_its_own_tenants)
 
 		ck_assert_ptr_nonnull(host_of(&mine, TEST_AGENT));
 		ck_assert_msg(!host_of(&others, TEST_AGENT), "%s", paths[i]);
+	}
+}
+END
+
+/* A service of a tenant that is profiled all the time. */
+static void
+add_service(struct test_api *a, const char *tenant)
+{
+	CLEANUP_SERVICE struct service v = {0};
+	const struct continuous on = {
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.types = (char *)"[\"cpu\"]",
+		.created_by = (char *)"tok-x",
+		.sample_rate = 19,
+		.retention_days = 30,
+		.enabled = 1,
+	};
+
+	ck_assert_int_eq(
+		service_get(&a->store.s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	if (strcmp(tenant, TEST_TENANT) != 0) {
+		free(v.tenant);
+		v.tenant = strdup(tenant);
+		ck_assert_int_eq(service_add(&a->store.s, &v), 0);
+	}
+	ck_assert_int_eq(continuous_put(&a->store.s, &on), 0);
+}
+
+/* Findings of the host count for services of its own tenants. */
+TEST(what_a_host_of_a_fleet_found_is_told_to_its_own_tenants)
+{
+	static const struct {
+		const char *path, *text;
+	} rows[] = {
+		{"/api/v1/services", "\"reason\":\"" FOUND "\""},
+		{API_PROFILES "/continuous", "\"host\":\"" TEST_AGENT "\""},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	add_service(&a, TEST_TENANT);
+	add_service(&a, "other");
+	poll_of_host(&a, "");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply mine = get_as(&a, KEY_VIEWER,
+		                                                rows[i].path),
+						  others = get_as(&a, KEY_OTHER,
+		                                                  rows[i].path);
+
+		ck_assert_msg(strstr(buf_str(&mine.body), rows[i].text) != NULL,
+		              "%s", buf_str(&mine.body));
+		ck_assert_uint_eq(length_of(&others, "items"), 1);
+		ck_assert_msg(!strstr(buf_str(&others.body), rows[i].text),
+		              "%s", buf_str(&others.body));
 	}
 }
 END
@@ -320,6 +377,7 @@ TEST(doctor_warns_of_hosts_that_are_silent_lag_or_have_a_wrong_clock)
 END
 
 SUITE("workers", a_host_of_a_fleet_is_shown_to_its_own_tenants,
+      what_a_host_of_a_fleet_found_is_told_to_its_own_tenants,
       a_worker_of_this_store_is_shown_to_all,
       metrics_name_a_host_to_its_own_tenants_and_to_scrapers,
       a_host_tells_what_waits_there,

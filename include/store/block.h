@@ -43,7 +43,8 @@ enum block_tier {
 #define BLOCK_LABELS_MAX  4096 /* with its NUL */
 /* How far a host's clock may be ahead of the centre's. */
 #define BLOCK_AHEAD_MS (120 * MS_PER_S)
-/* Within which hosts send an hour once it is over, each at a time of its own. */
+/* Within which hosts send an hour once it is over, each at a time of its own.
+ */
 #define BLOCK_SPREAD_MS (30 * 60 * MS_PER_S)
 
 enum window_level block_level(enum block_tier tier);

@@ -58,7 +58,7 @@ struct agent {
 	int64_t ahead_ms; /* of the centre's clock: this one, beyond what the
 	                     centre takes, */
 	int64_t ahead_ns; /* and until when that holds */
-	char why[512]; /* what was logged of that; "": all is well */
+	char why[512];    /* what was logged of that; "": all is well */
 
 	int64_t beat_ns;      /* when the worker's row is due */
 	int64_t processes_ns; /* when processes are told, changed or not */

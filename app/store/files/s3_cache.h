@@ -10,8 +10,8 @@
 
 #include <pthread.h>
 
-#define S3_CHUNK  ((int64_t)128 << 10) /* that is read at once, and kept */
-#define S3_CHUNKS 64
+#define S3_CHUNK  ((int64_t)64 << 10) /* that is read at once, and kept */
+#define S3_CHUNKS 256
 
 struct s3_chunk {
 	char name[BYTES_NAME_MAX]; /* "": none */

@@ -21,12 +21,15 @@ VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
 ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
   WHERE block_cursor.end_ms < excluded.end_ms;
 
--- Asked every few seconds: each series has one look into its index.
+-- Asked every few seconds: each series has one look into its index for each
+-- level. Hours and days are there for longer than their minutes.
 -- name: block_first
 SELECT COALESCE(MIN(first_ms), -1)
 FROM (SELECT (SELECT MIN(w.start_ms) FROM profile_window w
-              WHERE w.series = s.id AND w.level = 1) AS first_ms
-      FROM series s WHERE s.tenant = $1 AND s.host = $2) AS firsts;
+              WHERE w.series = s.id AND w.level = l.level) AS first_ms
+      FROM series s CROSS JOIN (SELECT 1 AS level UNION ALL SELECT 2
+                                UNION ALL SELECT 3) AS l
+      WHERE s.tenant = $1 AND s.host = $2) AS firsts;
 
 -- Windows that are not added up yet.
 -- name: block_open

@@ -1,9 +1,9 @@
+-- Hosts of a fleet are not asked: no survey comes to them.
 -- name: survey_ask
 INSERT INTO survey (id, host, tenant, match_kind, match_value, found, asked_ms)
 SELECT $1, w.host, $2, $3, $4, '', now_ms() FROM worker w
 WHERE w.alive_until_ms > now_ms() AND ($5 = '' OR w.host = $5)
-  AND (w.tenants = '*' OR replace(' ' || w.tenants || ' ', ' ' || $2 || ' ',
-                                  '') <> ' ' || w.tenants || ' ');
+  AND w.tenants = '*';
 
 -- Columns of struct survey, in its order.
 -- name: survey_read

@@ -323,6 +323,25 @@ TEST(metrics_tell_limits_what_is_held_and_what_was_refused)
 }
 END
 
+TEST(metrics_by_a_key_tell_of_its_own_tenant)
+{
+	CLEANUP_API struct test_api a =
+		test_api(1, "[quota." TEST_TENANT "]\nservices = 5\n"
+	                    "[quota.other]\nservices = 6\n");
+	CLEANUP_REPLY struct client_reply all = {0}, own = {0}, made = {0};
+
+	made = say(&a, KEY_OTHER, "POST", SERVICES,
+	           "{\"name\":\"" TEST_SERVICE "\"}");
+	ck_assert_int_eq(made.status, 201);
+	all = ask(&a, (struct ask){.path = "/metrics", .scraper = true});
+	own = ask(&a, (struct ask){.key = KEY_VIEWER, .path = "/metrics"});
+	ck_assert_ptr_nonnull(strstr(buf_str(&all.body), "services\"} 5"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&all.body), "services\"} 6"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&own.body), "services\"} 5"));
+	ck_assert_ptr_null(strstr(buf_str(&own.body), "services\"} 6"));
+}
+END
+
 SUITE_TIMEOUT("quota", 60,
               a_request_that_exceeds_a_quota_is_refused_and_told_what_helps,
               a_quota_of_one_tenant_binds_no_other, what_is_deleted_makes_room,
@@ -330,4 +349,5 @@ SUITE_TIMEOUT("quota", 60,
               a_refused_capture_says_when_to_ask_again,
               a_key_of_a_refused_request_may_be_used_again,
               a_tenant_is_shown_what_it_holds_and_may_hold,
-              metrics_tell_limits_what_is_held_and_what_was_refused)
+              metrics_tell_limits_what_is_held_and_what_was_refused,
+              metrics_by_a_key_tell_of_its_own_tenant)

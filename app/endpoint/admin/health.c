@@ -105,7 +105,8 @@ struct quota_metric {
 	struct store *store;
 	const struct conf *conf;
 	struct buf *out;
-	bool held; /* what is held, or else the limit */
+	const char *tenant; /* that alone; "": all */
+	bool held;          /* what is held, or else the limit */
 };
 
 static void
@@ -126,6 +127,8 @@ write_tenant(void *arg, const char *tenant)
 	const struct quota_metric *m = arg;
 	int rc = 0;
 
+	if (*m->tenant && strcmp(m->tenant, tenant) != 0)
+		return 0;
 	for (enum quota q = 0; q < QUOTAS && !rc; q++) {
 		int64_t value = conf_quota(m->conf, tenant, q);
 
@@ -140,9 +143,10 @@ write_tenant(void *arg, const char *tenant)
 }
 
 static int
-write_quotas(struct call *c, struct buf *out)
+write_quotas(struct call *c, const char *tenant, struct buf *out)
 {
-	struct quota_metric m = {&c->env->store, c->env->conf, out, false};
+	struct quota_metric m = {&c->env->store, c->env->conf, out, tenant,
+	                         false};
 	int rc;
 
 	gauge(out, "stoker_quota_limit", "Most that a tenant may hold.");
@@ -202,14 +206,15 @@ int
 metrics_get(struct call *c)
 {
 	struct buf *out = &c->reply->body;
-	/* A caller with a token sees hosts of the fleet as elsewhere. */
+	/* A caller with a token sees its own tenant, as elsewhere. */
 	const char *tenant = c->req->metrics_allowed ? "" : c->caller.tenant;
 	int rc;
 
 	c->reply->status = c->route->status;
 	c->reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	counters_write(c->env->counters, out);
-	rc = write_store(&c->env->store, tenant, out) ?: write_quotas(c, out);
+	rc = write_store(&c->env->store, tenant, out)
+	             ?: write_quotas(c, tenant, out);
 	if (rc) /* the pool's counters are worth more than an error */
 		buf_addf(&c->reply->cause, "%s", strerror(-rc));
 	return 0;

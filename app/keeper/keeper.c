@@ -27,13 +27,17 @@ struct keeper {
 	int64_t renew_ns, sums_ns, sweep_ns; /* when each is due */
 	struct retention retention;
 	sigset_t signals; /* that end it */
+	int failed;       /* the first failure */
 };
 
 static void
-report(const char *what, int rc)
+report(struct keeper *k, const char *what, int rc)
 {
-	if (rc < 0)
-		log_warn("%s: %s", what, strerror(-rc));
+	if (rc >= 0)
+		return;
+	log_warn("%s: %s", what, strerror(-rc));
+	if (!k->failed)
+		k->failed = rc;
 }
 
 /* --- the lease ------------------------------------------------------------ */
@@ -63,7 +67,7 @@ leads(struct keeper *k)
 		return k->state == LEADS;
 	k->renew_ns = now_ns + lease_ms * NS_PER_MS / 3;
 	rc = lease_take(k->store, LEASE_KEEPER, k->id, lease_ms);
-	report("lease", rc);
+	report(k, "lease", rc);
 	if (rc < 0) /* it may end before the store answers again */
 		k->state = NEW;
 	else
@@ -73,20 +77,24 @@ leads(struct keeper *k)
 
 /* --- the work ------------------------------------------------------------- */
 
+static void
+sweep_one(struct keeper *k, const char *driver)
+{
+	int n = blob_sweep(k->store, driver);
+
+	report(k, driver, n);
+	if (n > 0)
+		log_info("%s: removed bytes of no profile: %d", driver, n);
+}
+
 /* Drops bytes that nothing names: writers that died left them. */
 static void
-sweep(struct store *s)
+sweep(struct keeper *k)
 {
-	int n = db_is_shared(s->db) ? blob_sweep(s, BYTES_DB) : 0;
-
-	report("sweep of the database", n);
-	if (n > 0)
-		log_info("removed bytes of no profile from the database: %d",
-		         n);
-	n = s->s3 ? blob_sweep(s, BYTES_S3) : 0;
-	report("sweep of the object store", n);
-	if (n > 0)
-		log_info("removed objects of no profile: %d", n);
+	if (db_is_shared(k->store->db))
+		sweep_one(k, BYTES_DB);
+	if (k->store->s3)
+		sweep_one(k, BYTES_S3);
 }
 
 static bool
@@ -125,9 +133,9 @@ add_up(struct keeper *k)
 		                ? 0
 		                : sums_of_hosts(&a, k->conf->keeper_sum_hosts);
 		if (n != -ECANCELED)
-			report("sums of windows", n);
+			report(k, "sums of windows", n);
 		if (hosts != -ECANCELED)
-			report("sums over hosts", hosts);
+			report(k, "sums over hosts", hosts);
 		n = n > hosts ? n : hosts;
 	}
 }
@@ -145,7 +153,7 @@ turn(struct keeper *k, int64_t now_ns)
 	}
 	if (now_ns >= k->sweep_ns && leads(k)) {
 		k->sweep_ns = now_ns + SWEEP_NS;
-		sweep(k->store);
+		sweep(k);
 	}
 }
 
@@ -182,7 +190,7 @@ keeper_run(const struct conf *conf, struct store *s)
 	while (ended < 0) {
 		int rc = store_refresh(s);
 
-		report("store", rc);
+		report(&k, "store", rc);
 		if (!rc)
 			turn(&k, clock_mono_ns());
 		ended = sigtimedwait(&k.signals, NULL, &turn_time);
@@ -194,11 +202,13 @@ int
 keeper_once(const struct conf *conf, struct store *s)
 {
 	struct keeper k = keeper_of(conf, s);
+	int n = 1;
 
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return -errno;
 	turn(&k, clock_mono_ns());
-	while (k.state == LEADS && retention_reap(s) > 0)
-		;
-	return leave(&k);
+	while (n > 0 && goes_on(&k))
+		n = retention_reap(s);
+	report(&k, "deleted profiles", n);
+	return leave(&k) ?: k.failed;
 }

@@ -86,26 +86,32 @@ expire(struct retention *r, struct store *s, const struct conf *conf,
 	return job_expire(s, conf->worker_lease * MS_PER_S);
 }
 
-static int
-reap(struct store *s, const char *driver, const char *what)
+/* Adds what a place had to *n; its failure is told, and kept. */
+static void
+reap(struct store *s, const char *driver, const char *what, int *n, int *failed)
 {
-	int n = blob_reap(s, driver);
+	int rc = blob_reap(s, driver);
 
-	report(what, n);
-	return n < 0 ? 0 : n;
+	report(what, rc);
+	if (rc < 0)
+		*failed = rc;
+	else
+		*n += rc;
 }
 
 int
 retention_reap(struct store *s)
 {
-	int n = reap(s, BYTES_FILE, "profiles removed");
+	int n = 0, failed = 0;
 
+	reap(s, BYTES_FILE, "profiles removed", &n, &failed);
 	if (db_is_shared(s->db))
-		n += reap(s, BYTES_DB, "profiles removed from the database");
+		reap(s, BYTES_DB, "profiles removed from the database", &n,
+		     &failed);
 	if (s->s3)
-		n += reap(s, BYTES_S3,
-		          "profiles removed from the object store");
-	return n;
+		reap(s, BYTES_S3, "profiles removed from the object store", &n,
+		     &failed);
+	return n ? n : failed;
 }
 
 /* Some places have more than a batch, when a day's blocks have gone. */

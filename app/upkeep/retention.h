@@ -19,7 +19,7 @@ struct retention {
 };
 
 /* Drops bytes of deleted profiles, a batch from each place that the store
- * reaches. Returns how many. */
+ * reaches. Returns how many, or the error of a place once no other has any. */
 MUST_CHECK int retention_reap(struct store *s);
 /* Does the work that is due; logs failures, and tries again next time. */
 void retention_step(struct retention *r, struct store *s,

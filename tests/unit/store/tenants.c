@@ -563,7 +563,8 @@ TEST(a_host_with_a_key_is_its_own_tenants)
 
 		ck_assert_int_eq(worker_list(&t.s, rows[i].tenant, &l), 0);
 		ck_assert_msg(l.n == rows[i].n, "%s: %zu", rows[i].tenant, l.n);
-		ck_assert_uint_eq(surveyed(&t.s, rows[i].tenant), rows[i].n);
+		/* no survey comes to a host of a fleet */
+		ck_assert_uint_eq(surveyed(&t.s, rows[i].tenant), 1);
 	}
 	{
 		CLEANUP_WORKERS struct worker_list l = {0};

@@ -4,22 +4,20 @@
  */
 #include "base/clock.h"
 #include "base/conf.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "keeper/keeper.h"
 #include "loop.h"
 #include "store/quota.h"
 #include "store/s3.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -109,34 +107,6 @@ failed(const char *what, int rc, const struct buf *why)
 	return EXIT_FAILURE;
 }
 
-/*
- * Bounds what a request may add to the memory that the process has written to
- * by now: past that, allocations fail, and the request with them. Memory from
- * LARGE_BYTES on comes from the kernel and goes back to it, so that columns
- * that grow leave no holes for which a request would pay.
- *   Source   setrlimit(2): RLIMIT_DATA; proc(5): data of /proc/self/statm
- */
-static int
-bound_memory(int64_t bytes)
-{
-	CLEANUP_BUF struct buf text = BUF_INIT(256);
-	unsigned long pages;
-	struct rlimit limit;
-	int rc = file_read(AT_FDCWD, "/proc/self/statm", &text);
-
-	if (rc)
-		return rc;
-	if (sscanf(buf_str(&text), "%*u %*u %*u %*u %*u %lu", &pages) != 1)
-		return -EIO;
-	if (getrlimit(RLIMIT_DATA, &limit))
-		return -errno;
-	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
-	limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)bytes;
-	if (limit.rlim_cur > limit.rlim_max)
-		limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
-}
-
 static int
 keep(const struct conf *conf, bool once, struct buf *why)
 {
@@ -176,7 +146,10 @@ serve(const struct conf *conf, struct buf *why)
 		rc = jwt_keys_open(conf->api_jwks, &keys, why);
 	if (rc)
 		return failed(conf->api_jwks, rc, why);
-	rc = bound_memory(conf->api_request_memory);
+	/* memory from LARGE_BYTES on goes back to the kernel, so that columns
+	 * that grow leave no holes for which a request would pay */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	rc = memory_bound(conf->api_request_memory);
 	if (rc)
 		log_warn("[api] request_memory is not enforced: %s",
 		         strerror(-rc));

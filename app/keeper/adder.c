@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "profile/merge.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #define MAX_RAW     ((size_t)256 << 20) /* of one sum */
-#define CHILD_BYTES ((rlim_t)1 << 30)
+#define CHILD_BYTES ((int64_t)1 << 30)
 #define CHILD_CPU_S 60
 
 /* --- in the child --------------------------------------------------------- */
@@ -85,11 +86,10 @@ close_others(int one, int other)
 static _Noreturn void
 be_child(int from, int to)
 {
-	const struct rlimit bytes = {CHILD_BYTES, CHILD_BYTES};
 	const struct rlimit cpu = {CHILD_CPU_S, CHILD_CPU_S};
 
 	close_others(from, to);
-	if (setrlimit(RLIMIT_DATA, &bytes) || setrlimit(RLIMIT_CPU, &cpu))
+	if (memory_bound(CHILD_BYTES) || setrlimit(RLIMIT_CPU, &cpu))
 		_exit(1);
 	_exit(add_all(from, to) != 0);
 }

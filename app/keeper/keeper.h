@@ -3,10 +3,10 @@
  * retention, windows of pushed series added up to minutes, hours and days, and
  * sums over the hosts of a fleet.
  *
- * It runs as the API does, with the same user and the same reach. Any number
- * may run: the one that has the lease works, and the others stand by. Whatever
- * it does is a transaction that fails when another has done the same, so that a
- * keeper which was held up past its lease does no harm.
+ * A keeper runs as the API does, as the same user. Any number may run: the one
+ * that has the lease works, and the others stand by. Whatever it does is a
+ * transaction that fails when another has done the same, so that a keeper which
+ * was held up past its lease does no harm.
  */
 #pragma once
 

@@ -316,24 +316,6 @@ find_plan(struct range *r, const char *series, int64_t from_ms, int64_t to_ms,
 	return rc == -E2BIG ? halve(r, series) : rc;
 }
 
-/* Takes over the windows of a list. */
-static int
-take(struct window_list *to, struct window_list *l)
-{
-	struct window *p =
-		reallocarray(to->items, to->n + l->n + 1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	if (l->n)
-		memcpy(p + to->n, l->items, l->n * sizeof(*p));
-	to->items = p;
-	to->n += l->n;
-	free(l->items);
-	*l = (struct window_list){0};
-	return 0;
-}
-
 static int
 find_of_series(struct range *r, const struct series *s, find_windows *find,
                struct window_list *out)
@@ -344,7 +326,8 @@ find_of_series(struct range *r, const struct series *s, find_windows *find,
 	while (!rc && next_stretch(r, s, until_ms, &at, &from_ms)) {
 		CLEANUP_WINDOWS struct window_list l = {0};
 
-		rc = find(r, s->id, from_ms, at, &l) ?: take(out, &l);
+		rc = find(r, s->id, from_ms, at, &l)
+		             ?: window_list_take(out, &l);
 	}
 	return rc;
 }

@@ -79,6 +79,10 @@ struct series_list {
 
 void window_done(struct window *w);
 void window_list_done(struct window_list *l);
+/* Adds the windows of another list, which is empty afterwards. -ENOMEM: both
+ * are unchanged. */
+MUST_CHECK int
+window_list_take(struct window_list *l, struct window_list *more);
 void series_done(struct series *s);
 void series_list_done(struct series_list *l);
 

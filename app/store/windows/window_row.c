@@ -31,6 +31,23 @@ window_list_done(struct window_list *l)
 	*l = (struct window_list){0};
 }
 
+int
+window_list_take(struct window_list *l, struct window_list *more)
+{
+	struct window *p =
+		reallocarray(l->items, l->n + more->n + 1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	l->items = p;
+	if (more->n)
+		memcpy(p + l->n, more->items, more->n * sizeof(*p));
+	l->n += more->n;
+	free(more->items);
+	*more = (struct window_list){0};
+	return 0;
+}
+
 int64_t
 window_span_ms(enum window_level level)
 {

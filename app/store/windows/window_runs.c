@@ -178,24 +178,6 @@ entries_of(const struct store *s, const struct run *r,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Takes over the windows of another list. */
-static int
-take(struct window_list *l, struct window_list *more)
-{
-	struct window *p =
-		reallocarray(l->items, l->n + more->n + 1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	l->items = p;
-	if (more->n)
-		memcpy(p + l->n, more->items, more->n * sizeof(*p));
-	l->n += more->n;
-	free(more->items);
-	*more = (struct window_list){0};
-	return 0;
-}
-
 static int
 mark_pinned(struct store *s, const struct run *r, struct window_list *l)
 {
@@ -237,7 +219,7 @@ expand(struct store *s, const struct run *r, const struct run_want *want,
 	}
 	if (!rc && r->pins)
 		rc = mark_pinned(s, r, &found);
-	return rc ?: take(l, &found);
+	return rc ?: window_list_take(l, &found);
 }
 
 static bool
@@ -442,7 +424,7 @@ add_named(struct store *s, const char *tenant, const char *id,
 		return -ENOMEM;
 	rc = run_window_get(s, tenant, id, one.items);
 	one.n = !rc;
-	return rc ? rc : take(l, &one);
+	return rc ? rc : window_list_take(l, &one);
 }
 
 /* Adds the first windows of a block. */

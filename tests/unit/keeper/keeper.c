@@ -220,6 +220,24 @@ send_hour_of_all_but(struct fleet *f, int without, int64_t hour_ms)
 
 /* --- claims --------------------------------------------------------------- */
 
+/* A client pushes a window in each of some minutes. */
+static void
+push_minutes(struct fleet *f, int first, int end)
+{
+	for (int i = first; i < end; i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of("main;f 2\n");
+		const struct test_window w = {
+			.host = WINDOW_PUSHED,
+			.start_ms = f->t0 + i * MINUTE,
+			.span_ms = 10 * MS_PER_S,
+			.profile = p,
+		};
+		char id[ID_MAX];
+
+		test_window(&f->centre.s, &w, id);
+	}
+}
+
 TEST(pushed_windows_are_added_up_to_minutes_hours_and_days)
 {
 	CLEANUP_FLEET struct fleet f = fleet();
@@ -227,18 +245,7 @@ TEST(pushed_windows_are_added_up_to_minutes_hours_and_days)
 	struct answer a, b;
 	char series[ID_MAX];
 
-	for (int i = 0; i < 90; i++) {
-		CLEANUP_PROFILE struct profile *p = profile_of("main;f 2\n");
-		const struct test_window w = {
-			.host = WINDOW_PUSHED,
-			.start_ms = f.t0 + i * MINUTE,
-			.span_ms = 10 * MS_PER_S,
-			.profile = p,
-		};
-		char id[ID_MAX];
-
-		test_window(&f.centre.s, &w, id);
-	}
+	push_minutes(&f, 0, 90);
 	a = read_range(&f, "cpu", f.t0, f.t0 + DAY);
 	ck_assert_uint_eq(a.parts, 90);
 	keep(&f);
@@ -286,18 +293,7 @@ TEST(a_window_that_can_not_be_added_up_does_not_stop_the_others)
 	char series[ID_MAX];
 
 	push_garbage(&f, f.t0);
-	for (int i = 1; i < 3; i++) {
-		CLEANUP_PROFILE struct profile *p = profile_of("main;f 2\n");
-		const struct test_window w = {
-			.host = WINDOW_PUSHED,
-			.start_ms = f.t0 + i * MINUTE,
-			.span_ms = 10 * MS_PER_S,
-			.profile = p,
-		};
-		char id[ID_MAX];
-
-		test_window(&f.centre.s, &w, id);
-	}
+	push_minutes(&f, 1, 3);
 	keep(&f);
 	ck_assert_int_eq(series_of(&f.centre.s, TEST_TENANT, TEST_SERVICE,
 	                           "cpu", WINDOW_PUSHED, "{}", series),

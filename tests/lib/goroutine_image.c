@@ -263,10 +263,16 @@ image_walk(const struct image *m, const struct host *host, int32_t pid,
 	return rc;
 }
 
+struct host
+image_host(struct image *m)
+{
+	return (struct host){.ask = answer, .arg = m};
+}
+
 int
 image_play(struct image *m, struct profile **out)
 {
-	const struct host host = {.ask = answer, .arg = m};
+	const struct host host = image_host(m);
 
 	return image_walk(m, &host, 1, out);
 }

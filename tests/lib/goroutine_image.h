@@ -41,5 +41,7 @@ image_add(struct image *m, uint64_t addr, const void *p, size_t n);
  * of the process; as goroutines_add(). */
 MUST_CHECK int image_walk(const struct image *m, const struct host *host,
                           int32_t pid, struct profile **out);
+/* Tells of a process that the recording plays. */
+struct host image_host(struct image *m);
 /* Reads its goroutines; as goroutines_add(). */
 MUST_CHECK int image_play(struct image *m, struct profile **out);

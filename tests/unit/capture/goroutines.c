@@ -4,6 +4,7 @@
  */
 #include "base/file.h"
 #include "capture/goroutines/goroutine_tags.h"
+#include "capture/ranges.h"
 #include "lib/goroutine_image.h"
 #include "lib/here.h"
 #include "lib/test.h"
@@ -143,6 +144,229 @@ TEST(a_wait_reason_is_taken_when_all_of_it_is_printable)
 }
 END
 
+/* Writes to an address of the recording, into each piece that has it. */
+static void
+poke(struct image *m, uint64_t addr, const void *from, size_t n)
+{
+	for (size_t i = 0; i < m->n; i++)
+		for (size_t k = 0; k < n; k++) {
+			uint64_t off = addr + k - m->pieces[i].addr;
+
+			if (off < m->pieces[i].bytes)
+				m->data[i][off] = ((const uint8_t *)from)[k];
+		}
+}
+
+/* A place behind all that was recorded. */
+#define ELSEWHERE UINT64_C(0x7f0000000000)
+
+/* Has each string header of a text, of any copy of it, name another text. */
+static void
+rename_text(struct image *m, const char *text, const char *to)
+{
+	size_t n = strlen(text), recorded = m->n;
+	const uint64_t now[2] = {ELSEWHERE, strlen(to)};
+
+	ck_assert_int_eq(image_add(m, ELSEWHERE, to, strlen(to)), 0);
+	for (size_t i = 0; i < recorded; i++) {
+		uint8_t *p = m->data[i], *end = p + m->pieces[i].bytes;
+
+		for (; (p = memmem(p, (size_t)(end - p), text, n)); p++) {
+			uint64_t at = m->pieces[i].addr +
+			              (uint64_t)(p - m->data[i]);
+			const uint64_t was[2] = {at, n};
+
+			for (size_t k = 0; k < recorded; k++) {
+				uint8_t *header = memmem(m->data[k],
+				                         m->pieces[k].bytes,
+				                         was, sizeof(was));
+
+				if (header)
+					poke(m,
+					     m->pieces[k].addr +
+					             (uint64_t)(header -
+					                        m->data[k]),
+					     now, sizeof(now));
+			}
+		}
+	}
+}
+
+TEST(a_wait_reason_is_taken_up_to_the_room_for_it)
+{
+	for (size_t n = GO_MAX_REASON - 1; n <= GO_MAX_REASON + 1; n++) {
+		CLEANUP(image_done) struct image m = {0};
+		CLEANUP_PROFILE struct profile *p = NULL;
+		char reason[GO_MAX_REASON + 2] = "";
+
+		memset(reason, 'x', n);
+		ck_assert_int_eq(image_read(IMAGE, &m), 0);
+		rename_text(&m, "sleep", reason);
+		ck_assert_int_eq(image_play(&m, &p), 0);
+		ck_assert_uint_eq(count_with(p, "waitReasonRaw", "sleep"), 0);
+		ck_assert_uint_eq(count_with(p, "waitReasonRaw", reason),
+		                  n <= GO_MAX_REASON);
+	}
+}
+END
+
+/* Finds the list of goroutines, as reading them does. */
+static void
+find_list(struct image *m, struct go_runtime *r)
+{
+	const struct host host = image_host(m);
+	const struct memory mem = {&host, 1, NULL};
+	CLEANUP_ELF struct elf_image *elf = NULL;
+
+	r->mem = &mem;
+	r->bias = m->head.bias;
+	ck_assert_int_eq(elf_open_memory(m->elf, m->head.elf_bytes, &elf), 0);
+	ck_assert_int_eq(gobin_open(elf, &r->bin), 0);
+	ck_assert_int_eq(go_runtime_find(r), 0);
+	ck_assert_int_eq(go_runtime_list(r), 0);
+	gobin_free(TAKE(r->bin));
+	r->mem = NULL;
+}
+
+static void
+read_list(struct image *m, const struct go_runtime *r, uint64_t *out)
+{
+	const struct host host = image_host(m);
+	const struct memory mem = {&host, 1, NULL};
+
+	ck_assert_int_eq(
+		memory_copy(&mem, r->list, out, r->entries * sizeof(*out)), 0);
+}
+
+/* Where in the text the sample of this goroutine is. */
+static const char *
+sample_of(struct buf *text, const char *goid)
+{
+	const char *at = strstr(buf_str(text), goid);
+
+	ck_assert_ptr_nonnull(at);
+	return at;
+}
+
+TEST(rows_of_a_group_come_in_the_order_of_what_they_wait_for)
+{
+	CLEANUP(image_done) struct image m = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf got = BUF_INIT(MAX_BYTES);
+	CLEANUP_FREE struct go_runtime *r = calloc(1, sizeof(*r));
+	CLEANUP_FREE uint64_t *list = NULL;
+
+	ck_assert_int_eq(image_read(IMAGE, &m), 0);
+	find_list(&m, r);
+	list = calloc(r->entries, sizeof(*list));
+	read_list(&m, r, list);
+	for (size_t i = 1; i < r->entries - 1;
+	     i++) /* those between, backwards */
+		poke(&m, r->list + i * sizeof(*list), &list[r->entries - 1 - i],
+		     sizeof(*list));
+	ck_assert_int_eq(image_play(&m, &p), 0);
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		put_sample(p, i, &got);
+	/* These two are one group, and wait for two channels. */
+	ck_assert(sample_of(&got, " goid=80 ") < sample_of(&got, " goid=82 "));
+	ck_assert(sample_of(&got, " goids=23,24\n") <
+	          sample_of(&got, " goids=44,45\n"));
+}
+END
+
+TEST(a_longer_list_of_what_are_no_goroutines_is_not_taken)
+{
+	static const uint64_t none[4] = {0};
+	CLEANUP(image_done) struct image m = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_FREE struct go_runtime *r = calloc(1, sizeof(*r));
+	CLEANUP_FREE uint64_t *list = NULL;
+	uint64_t slice[3] = {ELSEWHERE};
+	const uint8_t *free_place = NULL;
+	size_t in = 0;
+
+	ck_assert_int_eq(image_read(IMAGE, &m), 0);
+	find_list(&m, r);
+	slice[1] = slice[2] = r->entries + 1;
+	list = calloc(slice[1], sizeof(*list));
+	for (size_t i = 0; i < slice[1]; i++)
+		list[i] = ELSEWHERE; /* whose bytes are addresses, too */
+	ck_assert_int_eq(
+		image_add(&m, ELSEWHERE, list, slice[1] * sizeof(*list)), 0);
+	/* Words behind runtime.allgs that are all 0. */
+	for (; in < m.n && !free_place; in++) {
+		uint64_t off = r->allgs - m.pieces[in].addr;
+
+		if (off + sizeof(slice) < m.pieces[in].bytes)
+			free_place = memmem(m.data[in] + off,
+			                    m.pieces[in].bytes - off, none,
+			                    sizeof(none));
+	}
+	ck_assert_ptr_nonnull(free_place);
+	in--;
+	poke(&m,
+	     (m.pieces[in].addr + (uint64_t)(free_place - m.data[in]) + 7) / 8 *
+	             8,
+	     slice, sizeof(slice));
+	ck_assert_int_eq(image_play(&m, &p), 0);
+	ck_assert_uint_eq(count_with(p, "waitReasonRaw", "sleep"), 1);
+}
+END
+
+/* A process one goroutine of which goes on once, after its struct was read. */
+struct going_on {
+	struct image *m;
+	uint64_t addr;
+	struct go_layout layout;
+	bool has;
+};
+
+static int
+answer_going_on(void *arg, const struct host_ask *ask, struct host_reply *reply,
+                int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	struct going_on *g = arg;
+	const struct host host = image_host(g->m);
+	const struct memory mem = {&host, 1, NULL};
+	struct range first = {0};
+	uint32_t was, before = 1; /* runnable */
+	int rc;
+
+	if (g->has || ask->op != HOST_RANGES ||
+	    pread(fds[0], &first, sizeof(first), 0) != sizeof(first) ||
+	    first.addr != g->addr || first.len != g->layout.size)
+		return host.ask(host.arg, ask, reply, fds, nfds);
+	g->has = true;
+	rc = memory_copy(&mem, g->addr + g->layout.status, &was, sizeof(was));
+	if (rc)
+		return rc;
+	poke(g->m, g->addr + g->layout.status, &before, sizeof(before));
+	rc = host.ask(host.arg, ask, reply, fds, nfds);
+	poke(g->m, g->addr + g->layout.status, &was, sizeof(was));
+	return rc;
+}
+
+TEST(a_goroutine_that_went_on_while_it_was_read_is_read_again)
+{
+	CLEANUP(image_done) struct image m = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_FREE struct go_runtime *r = calloc(1, sizeof(*r));
+	CLEANUP_FREE uint64_t *list = NULL;
+	struct going_on g = {.m = &m};
+	const struct host host = {.ask = answer_going_on, .arg = &g};
+
+	ck_assert_int_eq(image_read(IMAGE, &m), 0);
+	find_list(&m, r);
+	list = calloc(r->entries, sizeof(*list));
+	read_list(&m, r, list);
+	g.addr = list[0];
+	g.layout = r->layout;
+	ck_assert_int_eq(image_walk(&m, &host, 1, &p), 0);
+	ck_assert(g.has);
+	ck_assert_uint_eq(count_with(p, "state", "runnable"), 0);
+}
+END
+
 /* Labels as Go 1.24 has them: a list of pairs of texts. */
 struct go_text {
 	const char *p;
@@ -207,5 +431,9 @@ END
 
 SUITE("goroutines", a_recorded_program_is_read_goroutine_by_goroutine,
       a_wait_reason_is_taken_when_all_of_it_is_printable,
+      a_wait_reason_is_taken_up_to_the_room_for_it,
+      rows_of_a_group_come_in_the_order_of_what_they_wait_for,
+      a_longer_list_of_what_are_no_goroutines_is_not_taken,
+      a_goroutine_that_went_on_while_it_was_read_is_read_again,
       goroutines_whose_labels_are_all_empty_are_read,
       labels_past_the_room_for_them_are_left_out)

@@ -204,6 +204,191 @@ TEST(a_service_that_was_here_before_is_not_removed)
 }
 END
 
+/* --- whose jobs, services and processes these are --------------------------
+ */
+
+#define OTHER_HOST   "host2"
+#define OTHER_TENANT "u"
+
+/* A capture that runs on that host. */
+static void
+run_on(struct store *s, const char *host, const char *type, struct job *out)
+{
+	struct session_ask ask = test_ask();
+	char id[ID_MAX];
+
+	ask.type = type;
+	ck_assert_int_eq(job_enqueue(s, &ask, host, id), 0);
+	ck_assert_int_eq(job_claim(s, host, TEST_LEASE_MS, out), 0);
+	ck_assert_str_eq(out->session, id);
+}
+
+TEST(a_host_is_told_of_its_own_running_jobs)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_AGENT_JOBS struct agent_job_list l = {0};
+	CLEANUP_JOB struct job mine = {0}, other = {0};
+	CLEANUP_AGENT_JOB struct agent_job found = {0};
+
+	run_on(&t.s, HOST, "cpu", &mine);
+	run_on(&t.s, OTHER_HOST, "alloc", &other);
+	ck_assert_int_eq(agent_running(&t.s, HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].session, mine.session);
+	ck_assert_int_eq(agent_find(&t.s, HOST, other.session, &found),
+	                 -ENOENT);
+	ck_assert_int_eq(agent_find(&t.s, HOST, mine.session, &found), 0);
+}
+END
+
+TEST(a_queued_job_goes_on_for_its_host_and_under_its_attempt)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	struct job_ref ref, later;
+
+	run_on(&t.s, HOST, "cpu", &j);
+	ref = later = job_ref(&j);
+	later.attempt++;
+	ck_assert_int_eq(job_requeue(&t.s, &ref), 0);
+	ck_assert_int_eq(agent_resume(&t.s, OTHER_HOST, &ref, TEST_LEASE_MS),
+	                 0);
+	ck_assert_int_eq(agent_resume(&t.s, HOST, &later, TEST_LEASE_MS), 0);
+	ck_assert_int_eq(agent_resume(&t.s, HOST, &ref, TEST_LEASE_MS), 1);
+}
+END
+
+static struct service
+of_tenant(const char *tenant)
+{
+	struct service v = service_of(TEST_SERVICE, "/bin/known");
+
+	v.tenant = (char *)tenant;
+	return v;
+}
+
+/* A process of that tenant's service. */
+static void
+process_at(struct store *s, const char *host, const char *tenant, int64_t pid)
+{
+	const struct process p = {.host = (char *)host,
+	                          .tenant = (char *)tenant,
+	                          .service = (char *)TEST_SERVICE,
+	                          .boot_id = (char *)"",
+	                          .argv0 = (char *)"",
+	                          .cmdline = (char *)"",
+	                          .pid = pid};
+	const struct process_tree tree = {.host = (char *)host,
+	                                  .tenant = (char *)tenant,
+	                                  .service = (char *)TEST_SERVICE,
+	                                  .followed = pid};
+
+	ck_assert_int_eq(process_put(s, &p), 0);
+	ck_assert_int_eq(process_tree_put(s, &tree), 0);
+}
+
+TEST(processes_of_this_host_and_of_the_centres_services_are_told)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_PROCESSES struct process_list l = {0};
+	CLEANUP_TREES struct process_tree_list trees = {0};
+	struct service known = of_tenant(TEST_TENANT),
+		       other = of_tenant(OTHER_TENANT);
+
+	ck_assert_int_eq(service_add(&t.s, &other), 0);
+	put(&t.s, &known, 1);
+	process_at(&t.s, HOST, TEST_TENANT, 11);
+	process_at(&t.s, HOST, OTHER_TENANT, 12); /* this host's own service */
+	process_at(&t.s, OTHER_HOST, TEST_TENANT, 13);
+	ck_assert_int_eq(agent_processes(&t.s, HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].pid, 11);
+	ck_assert_int_eq(agent_trees(&t.s, HOST, &trees), 0);
+	ck_assert_uint_eq(trees.n, 1);
+	ck_assert_int_eq(trees.items[0].followed, 11);
+}
+END
+
+static int
+count_tenants(void *arg, const char *tenant)
+{
+	int *n = arg;
+
+	ck_assert_str_eq(tenant, OTHER_TENANT);
+	++*n;
+	return 0;
+}
+
+TEST(a_service_that_is_forgotten_leaves_that_of_another_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct service both[] = {of_tenant(TEST_TENANT),
+	                         of_tenant(OTHER_TENANT)};
+	int n = 0;
+
+	ck_assert_int_eq(service_add(&t.s, &both[1]), 0);
+	put(&t.s, both, 2);
+	put(&t.s, &both[1], 1);
+	ck_assert_int_eq(agent_tenants(&t.s, count_tenants, &n), 0);
+	ck_assert_int_eq(n, 1);
+}
+END
+
+/* The text of a time at which nothing has just changed. */
+static void
+generation_of(struct test_store *t, char out[static AGENT_GENERATION])
+{
+	test_sql(t, "UPDATE service SET updated_ms = 7", NULL, 0);
+	test_sql(t, "UPDATE continuous SET updated_ms = 7", NULL, 0);
+	ck_assert_int_eq(agent_generation(&t->s, TEST_TENANT, HOST, out), 0);
+	ck_assert_str_ne(out, "");
+}
+
+static void
+profile_continuously(struct store *s, const char *tenant)
+{
+	const struct continuous c = {
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.types = (char *)"[\"cpu\"]",
+		.created_by = (char *)"",
+		.sample_rate = 19,
+		.enabled = 1,
+	};
+
+	ck_assert_int_eq(continuous_put(s, &c), 0);
+}
+
+TEST(what_a_host_does_not_see_changes_no_generation_of_it)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct service tenants = of_tenant(OTHER_TENANT),
+		       hosts = service_of("elsewhere", "/bin/elsewhere"),
+		       seen = service_of("here", "/bin/here");
+	char before[AGENT_GENERATION], now[AGENT_GENERATION];
+
+	generation_of(&t, before);
+	ck_assert_int_eq(service_add(&t.s, &tenants), 0);
+	generation_of(&t, now);
+	ck_assert_str_eq(now, before);
+	profile_continuously(&t.s, OTHER_TENANT);
+	generation_of(&t, now);
+	ck_assert_str_eq(now, before);
+	hosts.host = (char *)OTHER_HOST;
+	ck_assert_int_eq(service_add(&t.s, &hosts), 0);
+	generation_of(&t, now);
+	ck_assert_str_eq(now, before);
+
+	seen.host = (char *)HOST;
+	ck_assert_int_eq(service_add(&t.s, &seen), 0);
+	generation_of(&t, now);
+	ck_assert_str_ne(now, before);
+	profile_continuously(&t.s, TEST_TENANT);
+	generation_of(&t, before);
+	ck_assert_str_ne(now, before);
+}
+END
+
 SUITE("agent", a_job_that_is_taken_is_run_here_under_its_own_id,
       a_job_that_is_given_again_is_taken_once_and_has_the_last_attempt,
       a_job_waits_for_another_capture_of_its_service_and_type,
@@ -211,4 +396,9 @@ SUITE("agent", a_job_that_is_taken_is_run_here_under_its_own_id,
       a_result_stays_until_it_is_forgotten,
       a_job_that_is_dropped_is_cancelled_and_told_as_such,
       services_are_added_replaced_and_removed_as_the_centre_has_them,
-      a_service_that_was_here_before_is_not_removed)
+      a_service_that_was_here_before_is_not_removed,
+      a_host_is_told_of_its_own_running_jobs,
+      a_queued_job_goes_on_for_its_host_and_under_its_attempt,
+      processes_of_this_host_and_of_the_centres_services_are_told,
+      a_service_that_is_forgotten_leaves_that_of_another_tenant,
+      what_a_host_does_not_see_changes_no_generation_of_it)

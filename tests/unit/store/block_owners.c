@@ -8,6 +8,7 @@
 #include "lib/store.h"
 #include "store/continuous.h"
 #include "store/host_sum.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <string.h>
@@ -206,6 +207,30 @@ TEST(windows_of_a_service_stay_past_the_days_of_another_tenants)
 }
 END
 
+TEST(ids_of_anothers_blocks_take_no_place_among_what_is_found)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_WINDOWS struct window_list l = {0};
+	const size_t skip = strlen(BLOB_BLOCK_PREFIX);
+	char sql[200], own[ID_MAX], prefix[ID_MAX];
+
+	take(&t.s, TEST_TENANT, HERE, BLOCK_FRESH, days_ago(2));
+	test_sql(&t, "SELECT id FROM block", own, sizeof(own));
+	for (int i = 0; i < WINDOW_FOUND_MAX; i++)
+		take(&t.s, OTHER, HERE, BLOCK_FRESH, days_ago(2) + i * MINUTE);
+	/* Ids that begin like it, and come before it. */
+	snprintf(sql, sizeof(sql),
+	         "UPDATE block SET id = '%.*s-' || substr(id, %zu) "
+	         "WHERE tenant = '" OTHER "'",
+	         (int)skip + 1, own, skip + 1);
+	test_sql(&t, sql, NULL, 0);
+	snprintf(prefix, sizeof(prefix), WINDOW_PREFIX "%c", own[skip]);
+	/* The window is found by its row: its bytes are not asked for. */
+	ck_assert_int_eq(window_find_ids(&t.s, TEST_TENANT, prefix, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+}
+END
+
 /* --- sums over hosts ------------------------------------------------------ */
 
 static size_t
@@ -361,13 +386,45 @@ TEST(what_waits_are_the_minutes_of_this_host_and_tenant)
 }
 END
 
+/* --- quotas --------------------------------------------------------------- */
+
+static int64_t
+held(struct store *s, const char *tenant, enum quota q)
+{
+	int64_t n = -1;
+
+	ck_assert_int_eq(quota_held(s, tenant, q, &n), 0);
+	return n;
+}
+
+TEST(series_and_bytes_of_hosts_are_held_by_their_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	int64_t at = days_ago(2);
+
+	/* One series of each tenant came from here; the other of this tenant
+	 * was captured by the store's own worker, whose name is that of a host
+	 * that sends for another tenant. */
+	take(&t.s, TEST_TENANT, HERE, BLOCK_FRESH, at);
+	take(&t.s, OTHER, HERE, BLOCK_FRESH, at);
+	take(&t.s, OTHER, ELSEWHERE, BLOCK_FRESH, at);
+	window_at(&t.s, TEST_TENANT, ELSEWHERE, WINDOW_MINUTE, at);
+	ck_assert_int_eq(held(&t.s, TEST_TENANT, QUOTA_host_series), 1);
+	ck_assert_int_eq(held(&t.s, OTHER, QUOTA_host_series), 2);
+	ck_assert_int_eq(held(&t.s, TEST_TENANT, QUOTA_host_bytes), 1);
+	ck_assert_int_eq(held(&t.s, OTHER, QUOTA_host_bytes), 2);
+}
+END
+
 SUITE("block_owners", the_centre_has_the_time_of_a_block_of_its_host_and_tenant,
       minutes_of_an_hour_take_the_place_of_those_of_their_host_and_tenant,
       minutes_stay_while_only_others_have_sent_the_hour,
       windows_of_a_service_stay_past_the_days_of_another_tenants,
+      ids_of_anothers_blocks_take_no_place_among_what_is_found,
       a_sum_is_due_made_and_valid_for_its_tenant,
       a_sum_is_of_its_tenants_types_and_windows,
       the_hosts_of_a_sum_are_those_that_send_for_its_tenant,
       a_host_begins_with_its_own_first_window_of_the_tenant,
       a_host_waits_for_no_windows_of_others_to_be_added_up,
-      what_waits_are_the_minutes_of_this_host_and_tenant)
+      what_waits_are_the_minutes_of_this_host_and_tenant,
+      series_and_bytes_of_hosts_are_held_by_their_tenant)

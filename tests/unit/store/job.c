@@ -42,6 +42,22 @@ TEST(an_accepted_job_waits_for_its_host)
 }
 END
 
+TEST(an_older_job_of_another_host_stays_for_it)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	struct session_ask ask = test_ask();
+	char older[ID_MAX], id[ID_MAX];
+
+	test_enqueue(&t.s, 0, older);
+	db_skew_clock(t.s.db, 10);
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, "other", id), 0);
+	ck_assert_int_eq(job_claim(&t.s, "other", TEST_LEASE_MS, &j), 0);
+	ck_assert_str_eq(j.session, id);
+	expect(&t.s, older, SESSION_RUNNING, "queued");
+}
+END
+
 TEST(jobs_are_claimed_in_the_order_they_came)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -420,6 +436,7 @@ TEST(a_claim_that_the_store_fails_is_told_and_leaves_the_job)
 END
 
 SUITE("job", an_accepted_job_waits_for_its_host,
+      an_older_job_of_another_host_stays_for_it,
       jobs_are_claimed_in_the_order_they_came,
       a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id,
       a_refusal_leaves_the_callers_transaction_alive,

@@ -397,6 +397,20 @@ held(struct store *s, const char *tenant, enum quota q)
 	return n;
 }
 
+/* The windows of the only block. */
+static void
+windows_of_block(struct test_store *t, const char *tenant,
+                 struct window_list *out)
+{
+	char block[ID_MAX], prefix[ID_MAX];
+
+	test_sql(t, "SELECT id FROM block", block, sizeof(block));
+	snprintf(prefix, sizeof(prefix), WINDOW_PREFIX "%s",
+	         block + strlen(BLOB_BLOCK_PREFIX));
+	ck_assert_int_eq(window_find_ids(&t->s, tenant, prefix, out), 0);
+	ck_assert_uint_eq(out->n, 1);
+}
+
 TEST(series_and_bytes_of_hosts_are_held_by_their_tenant)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
@@ -416,6 +430,19 @@ TEST(series_and_bytes_of_hosts_are_held_by_their_tenant)
 }
 END
 
+TEST(a_pinned_window_of_a_block_is_held_by_its_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_WINDOWS struct window_list l = {0};
+
+	take(&t.s, OTHER, HERE, BLOCK_FRESH, days_ago(2));
+	windows_of_block(&t, OTHER, &l);
+	ck_assert_int_eq(window_pin(&t.s, OTHER, l.items[0].id, true), 0);
+	ck_assert_int_eq(held(&t.s, OTHER, QUOTA_pins), 1);
+	ck_assert_int_eq(held(&t.s, TEST_TENANT, QUOTA_pins), 0);
+}
+END
+
 SUITE("block_owners", the_centre_has_the_time_of_a_block_of_its_host_and_tenant,
       minutes_of_an_hour_take_the_place_of_those_of_their_host_and_tenant,
       minutes_stay_while_only_others_have_sent_the_hour,
@@ -427,4 +454,5 @@ SUITE("block_owners", the_centre_has_the_time_of_a_block_of_its_host_and_tenant,
       a_host_begins_with_its_own_first_window_of_the_tenant,
       a_host_waits_for_no_windows_of_others_to_be_added_up,
       what_waits_are_the_minutes_of_this_host_and_tenant,
-      series_and_bytes_of_hosts_are_held_by_their_tenant)
+      series_and_bytes_of_hosts_are_held_by_their_tenant,
+      a_pinned_window_of_a_block_is_held_by_its_tenant)

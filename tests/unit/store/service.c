@@ -156,6 +156,17 @@ TEST(one_worker_does_what_only_one_may)
 }
 END
 
+static void
+another_tenants_service(struct store *s)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.tenant);
+	v.tenant = strdup("another");
+	ck_assert_int_eq(service_add(s, &v), 0);
+}
+
 TEST(hosts_are_listed_with_those_first_where_an_ordinal_runs)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -169,6 +180,10 @@ TEST(hosts_are_listed_with_those_first_where_an_ordinal_runs)
 	ck_assert_int_eq(process_put(&t.s, &p), 0);
 	p.host = (char *)"c";
 	p.ordinal = 1;
+	ck_assert_int_eq(process_put(&t.s, &p), 0);
+	another_tenants_service(&t.s);
+	p.host = (char *)"a";
+	p.tenant = (char *)"another";
 	ck_assert_int_eq(process_put(&t.s, &p), 0);
 	ck_assert_int_eq(worker_serving(&t.s, TEST_TENANT, TEST_SERVICE, -1, "",
 	                                50, &any),

@@ -819,20 +819,32 @@ TEST(windows_are_kept_for_the_days_that_their_own_tenant_says)
 }
 END
 
+static void
+keep_under(struct store *s, const struct idempotency_key *k, const char *body)
+{
+	const struct idempotency v = {(char *)"print", 202, (char *)"/x",
+	                              (char *)body};
+
+	ck_assert_int_eq(idempotency_claim(s, k, v.fingerprint), 1);
+	ck_assert_int_eq(idempotency_keep(s, k, &v), 0);
+}
+
 TEST(a_reply_is_kept_for_one_actor_of_a_tenant)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	const struct idempotency_key own = {TEST_TENANT, "tok-1", "k"},
 				     colleague = {TEST_TENANT, "tok-2", "k"},
 				     theirs = {OTHER, "tok-1", "k"};
-	const struct idempotency v = {(char *)"print", 202, (char *)"/x",
-	                              (char *)"{}"};
+	CLEANUP_IDEMPOTENCY struct idempotency got = {0};
 	struct idempotency none;
 
-	ck_assert_int_eq(idempotency_claim(&t.s, &own, v.fingerprint), 1);
-	ck_assert_int_eq(idempotency_keep(&t.s, &own, &v), 0);
+	keep_under(&t.s, &own, "own");
 	ck_assert_int_eq(idempotency_get(&t.s, &colleague, &none), -ENOENT);
 	ck_assert_int_eq(idempotency_get(&t.s, &theirs, &none), -ENOENT);
+	keep_under(&t.s, &colleague, "colleague's");
+	keep_under(&t.s, &theirs, "theirs");
+	ck_assert_int_eq(idempotency_get(&t.s, &own, &got), 0);
+	ck_assert_str_eq(got.body, "own");
 }
 END
 

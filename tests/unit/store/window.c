@@ -376,6 +376,21 @@ TEST(a_host_neither_deletes_nor_forgets_the_windows_of_another)
 }
 END
 
+TEST(a_host_leaves_what_a_rollup_of_another_holds)
+{
+	const struct window_keep keep = {.level_ms = {HOUR}};
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_STORE struct store other = other_host(&f);
+
+	if (test_on_server())
+		return; /* they are nobody's there */
+	capture(&f, T0, 10 * SECOND, 6);
+	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 1);
+	ck_assert_int_eq(window_expire(&other, &keep), 0);
+	ck_assert_int_eq(window_expire(&f.t.s, &keep), 6);
+}
+END
+
 TEST(a_host_of_another_name_adopts_the_windows_of_its_store)
 {
 	const struct window_keep keep = {.all_ms = 1};
@@ -800,6 +815,7 @@ SUITE("window", a_series_is_made_once, windows_after_no_place_are_refused,
       windows_in_files_of_a_host_do_not_ripen_on_another,
       windows_in_the_database_go_with_their_segment_wherever_upkeep_runs,
       a_host_neither_deletes_nor_forgets_the_windows_of_another,
+      a_host_leaves_what_a_rollup_of_another_holds,
       a_host_of_another_name_adopts_the_windows_of_its_store,
       pushed_windows_ripen_where_their_bytes_are,
       a_rollup_of_yesterdays_news_is_stale,

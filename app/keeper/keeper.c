@@ -30,10 +30,11 @@ struct keeper {
 	int failed;       /* the first failure */
 };
 
+/* What was given up, since another keeper has the lease now, is no failure. */
 static void
 report(struct keeper *k, const char *what, int rc)
 {
-	if (rc >= 0)
+	if (rc >= 0 || rc == -ECANCELED)
 		return;
 	log_warn("%s: %s", what, strerror(-rc));
 	if (!k->failed)
@@ -132,10 +133,8 @@ add_up(struct keeper *k)
 		hosts = n == -ECANCELED
 		                ? 0
 		                : sums_of_hosts(&a, k->conf->keeper_sum_hosts);
-		if (n != -ECANCELED)
-			report(k, "sums of windows", n);
-		if (hosts != -ECANCELED)
-			report(k, "sums over hosts", hosts);
+		report(k, "sums of windows", n);
+		report(k, "sums over hosts", hosts);
 		n = n > hosts ? n : hosts;
 	}
 }

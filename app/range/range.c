@@ -332,17 +332,15 @@ find_of_series(struct range *r, const struct series *s, find_windows *find,
 	return rc;
 }
 
-/* The most hosts of any hour that a sum of hosts has. */
+/* The most hosts of any hour of the stretch that a sum over hosts lies in. */
 static int64_t
 hosts_at_once(const struct range *r, const struct window *w)
 {
-	int64_t most = 1;
-
 	for (size_t i = 0; i < r->nsums; i++)
-		if (r->sums[i].from_ms < w->end_ms &&
-		    r->sums[i].to_ms > w->start_ms && r->sums[i].hosts > most)
-			most = r->sums[i].hosts;
-	return most;
+		if (r->sums[i].from_ms <= w->start_ms &&
+		    r->sums[i].to_ms > w->start_ms)
+			return r->sums[i].hosts;
+	return 1;
 }
 
 static int

@@ -378,7 +378,7 @@ agent_forget(struct store *s, const struct agent_held *h, bool keep)
 /* --- the centre's services on a host -------------------------------------- */
 
 /* Adds or replaces a service; how many there may be is the centre's to judge.
- */
+ * Returns 1 when it was not there, else 0. */
 static int
 put_service(struct store *s, const struct service *v)
 {
@@ -396,20 +396,20 @@ put_service(struct store *s, const struct service *v)
 	if (rc >= 0)
 		rc = db_run(s->db, SQL_AGENT_SERVICE_PUT,
 		            ARGS(V(v->tenant), V(v->name), V(made)));
-	return rc < 0 ? rc : 0;
+	return rc < 0 ? rc : (int)made;
 }
 
 /* A service that the host had before keeps its own continuous profiling, unless
  * the centre has some. */
 static int
 put_continuous(struct store *s, const struct service *v,
-               const struct continuous *on, const struct agent_service *had)
+               const struct continuous *on, bool made)
 {
 	int rc;
 
 	if (on->types)
 		return continuous_put(s, on);
-	if (had && !had->made)
+	if (!made)
 		return 0;
 	rc = continuous_delete(s, v->tenant, v->name);
 	return rc == -ENOENT ? 0 : rc;
@@ -460,11 +460,15 @@ put_services(struct store *s, const struct service_list *now,
 	for (size_t i = 0; i < had.n && !rc; i++)
 		if (!is_listed(now, &had.items[i]))
 			rc = remove_service(s, &had.items[i]);
-	for (size_t i = 0; i < now->n && !rc; i++)
-		rc = put_service(s, &now->items[i])
-		             ?: put_continuous(
-					s, &now->items[i], &on[i],
-					find_service(&had, &now->items[i]));
+	for (size_t i = 0; i < now->n && !rc; i++) {
+		const struct service *v = &now->items[i];
+		const struct agent_service *known = find_service(&had, v);
+
+		rc = put_service(s, v);
+		if (rc >= 0)
+			rc = put_continuous(s, v, &on[i],
+			                    known ? known->made : rc);
+	}
 	return rc;
 }
 

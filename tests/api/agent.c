@@ -67,7 +67,8 @@ put_line(struct buf *out, int attempt, const char *top, const char *quality,
          size_t profile, size_t timeline)
 {
 	buf_addf(out,
-	         "{\"attempt\":%d,\"state\":\"done\",\"errorCode\":\"\","
+	         "{\"host\":\"" TEST_HOST "\",\"attempt\":%d,"
+	         "\"state\":\"done\",\"errorCode\":\"\","
 	         "\"errorMessage\":\"\",\"beganAgoMs\":5000,"
 	         "\"endedAgoMs\":3000,\"durationMs\":2000,"
 	         "\"sampleCount\":2,\"rate\":99.5,\"topFunctions\":%s,"
@@ -223,6 +224,85 @@ TEST(a_job_that_was_queued_again_goes_on_where_it_is)
 	ck_assert_int_eq(agent_find(&a.store.s, TEST_HOST, ref.session, &j), 0);
 	ck_assert_str_eq(j.state, "running");
 	ck_assert_int_eq(j.attempt, ref.attempt);
+}
+END
+
+/* Tells of a first attempt while the centre has a second. */
+static struct client_reply
+poll_of_first(struct test_api *a, const struct job_ref *first)
+{
+	CLEANUP_BUF struct buf told = BUF_INIT(1024);
+
+	buf_addf(&told,
+	         "{\"room\":1,\"jobs\":[{\"sessionId\":\"%s\",\"attempt\":%d,"
+	         "\"phase\":\"capturing\"}]}",
+	         first->session, (int)first->attempt);
+	return poll_as(a, KEY_WORKER, buf_str(&told));
+}
+
+TEST(a_host_that_works_on_an_earlier_attempt_is_given_the_job_again)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref first = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_JOB struct job second = {0};
+	const json_t *job;
+
+	ck_assert_int_eq(job_requeue(&a.store.s, &first), 0);
+	test_claim(&a.store.s, &second);
+	r = poll_of_first(&a, &first);
+	ck_assert_uint_eq(length_of(&r, "jobs"), 1);
+	job = json_array_get(json_object_get(r.json, "jobs"), 0);
+	ck_assert_int_eq(json_integer_value(json_object_get(job, "attempt")),
+	                 second.attempt);
+	ck_assert_uint_eq(length_of(&r, "stale"), 0);
+}
+END
+
+TEST(an_earlier_attempt_of_a_job_that_failed_is_stale)
+{
+	static const struct job_end died = {"failed", "WorkerDied", "silent",
+	                                    NULL,     NULL,         NULL};
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref first = test_capture(&a), ref;
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_JOB struct job second = {0};
+
+	ck_assert_int_eq(job_requeue(&a.store.s, &first), 0);
+	test_claim(&a.store.s, &second);
+	ref = job_ref(&second);
+	ck_assert_int_eq(job_finish(&a.store.s, &ref, &died), 0);
+	r = poll_of_first(&a, &first);
+	ck_assert_uint_eq(length_of(&r, "stale"), 1);
+}
+END
+
+/* A service like svc, that runs on that host. */
+static void
+make_service(struct test_api *a, const char *name, const char *host)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	ck_assert_int_eq(
+		service_get(&a->store.s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.name);
+	free(v.host);
+	v.name = strdup(name);
+	v.host = strdup(host);
+	ck_assert_int_eq(service_add(&a->store.s, &v), 0);
+}
+
+TEST(a_host_is_told_of_its_own_services_and_those_of_any_host)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	make_service(&a, "elsewhere", "host2");
+	make_service(&a, "own", TEST_HOST);
+	r = poll_as(&a, KEY_WORKER, "{}");
+	ck_assert_uint_eq(length_of(&r, "services"), 2); /* and svc */
+	ck_assert_ptr_nonnull(strstr(buf_str(&r.body), "\"own\""));
+	ck_assert_ptr_null(strstr(buf_str(&r.body), "\"elsewhere\""));
 }
 END
 
@@ -430,6 +510,18 @@ TEST(a_result_of_an_attempt_that_was_given_up_is_409)
 	ck_assert_int_eq(job_requeue(&a.store.s, &old), 0);
 	test_claim(&a.store.s, &job);
 	r = send_good(&a, &old);
+	assert_error(&r, 409, "StaleAttempt");
+}
+END
+
+TEST(a_job_that_no_host_has_taken_has_no_result)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = {.attempt = 0};
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	enqueue(&a, TEST_HOST, ref.session);
+	r = send_good(&a, &ref);
 	assert_error(&r, 409, "StaleAttempt");
 }
 END
@@ -642,15 +734,19 @@ TEST(a_host_takes_no_name_that_is_another_s)
 {
 	CLEANUP_API struct test_api a = agent_api();
 	char self[TOKEN_KEY_MAX], named[TOKEN_KEY_MAX], other[TOKEN_KEY_MAX],
-		narrow[TOKEN_KEY_MAX];
+		narrow[TOKEN_KEY_MAX], wide[TOKEN_KEY_MAX];
 	CLEANUP_REPLY struct client_reply r1 = {0}, r2 = {0}, r3 = {0},
-					  r4 = {0};
+					  r4 = {0}, r5 = {0};
+	const json_t *tenants;
 
 	join_key(&a, KEY_ADMIN, "", self);
 	join_key(&a, KEY_OTHER, ",\"host\":\"host1\"", other);
 	join_key(&a, KEY_ADMIN, ",\"host\":\"host1\"", narrow);
 	join_key(&a, KEY_ADMIN,
 	         ",\"host\":\"host1\",\"tenants\":[\"t\",\"t2\"]", named);
+	join_key(&a, KEY_ADMIN, ",\"tenants\":[\"t\",\"t2\"]", wide);
+	r5 = join(&a, wide, TEST_HOST);
+	assert_error(&r5, 409, "HostTaken");
 	r1 = join(&a, self, TEST_HOST);
 	assert_error(&r1, 409, "HostTaken");
 	r2 = join(&a, other, TEST_HOST);
@@ -659,6 +755,10 @@ TEST(a_host_takes_no_name_that_is_another_s)
 	assert_error(&r3, 409, "HostTaken");
 	r4 = join(&a, named, TEST_HOST);
 	ck_assert_msg(r4.status == 201, "%s", buf_str(&r4.body));
+	tenants = json_object_get(r4.json, "tenants");
+	ck_assert_uint_eq(json_array_size(tenants), 2);
+	ck_assert_str_eq(json_string_value(json_array_get(tenants, 0)), "t");
+	ck_assert_str_eq(json_string_value(json_array_get(tenants, 1)), "t2");
 	/* the key that it had is revoked */
 	{
 		CLEANUP_REPLY struct client_reply old =
@@ -698,6 +798,53 @@ TEST(a_key_for_joining_names_its_host_and_lives_a_day_at_most)
 	                            .body = "{\"name\":\"j\","
 	                                    "\"role\":\"worker\"}"});
 	assert_error(&role, 400, "InvalidParameter");
+}
+END
+
+static struct client_reply
+make_key(struct test_api *a, const char *body)
+{
+	return ask(a, (struct ask){.key = KEY_ADMIN,
+	                           .method = "POST",
+	                           .path = "/api/v1/tokens",
+	                           .body = body});
+}
+
+TEST(only_keys_for_joining_name_a_host_and_end_by_themselves)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply host = {0}, viewer = {0}, late = {0};
+
+	host = make_key(&a, "{\"name\":\"v\",\"role\":\"viewer\","
+	                    "\"host\":\"one\"}");
+	assert_error(&host, 400, "InvalidParameter");
+	viewer = make_key(&a, "{\"name\":\"v\",\"role\":\"viewer\"}");
+	ck_assert_int_eq(viewer.status, 201);
+	ck_assert(json_is_null(json_object_get(viewer.json, "expiresAt")));
+	late = make_key(&a, "{\"name\":\"v\",\"role\":\"viewer\","
+	                    "\"expiresAt\":\"2100-01-01T00:00:00Z\"}");
+	ck_assert_int_eq(late.status, 201);
+}
+END
+
+TEST(the_audit_log_tells_for_which_host_a_key_is)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	static const char *const more[] = {",\"host\":\"one\"", ""};
+	char key[TOKEN_KEY_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		CLEANUP_REPLY struct client_reply log = {0};
+		const json_t *line, *detail;
+
+		join_key(&a, KEY_ADMIN, more[i], key);
+		log = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                           .path = "/api/v1/audit?limit=1"});
+		line = json_array_get(json_object_get(log.json, "items"), 0);
+		detail = json_object_get(line, "detail");
+		ck_assert_msg(json_is_object(detail), "%s", buf_str(&log.body));
+		ck_assert_int_eq(!json_object_get(detail, "host"), i);
+	}
 }
 END
 
@@ -771,6 +918,9 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               a_job_of_a_tenant_that_the_key_does_not_open_fails,
               what_the_centre_does_not_know_is_stale,
               a_job_that_was_queued_again_goes_on_where_it_is,
+              a_host_that_works_on_an_earlier_attempt_is_given_the_job_again,
+              an_earlier_attempt_of_a_job_that_failed_is_stale,
+              a_host_is_told_of_its_own_services_and_those_of_any_host,
               services_are_listed_once_for_each_change,
               processes_are_those_of_the_keys_host_and_of_services_there,
               a_poll_refuses_what_is_out_of_bounds,
@@ -779,6 +929,7 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               a_result_whose_profile_is_none_is_refused,
               a_result_is_stored_once_and_may_be_repeated,
               a_result_of_an_attempt_that_was_given_up_is_409,
+              a_job_that_no_host_has_taken_has_no_result,
               a_result_comes_late_but_not_in_vain,
               a_result_of_a_cancelled_job_is_409,
               a_session_of_another_host_or_tenant_is_404,
@@ -789,5 +940,7 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               a_key_for_joining_opens_nothing_by_itself, no_other_key_joins,
               a_host_takes_no_name_that_is_another_s,
               a_key_for_joining_names_its_host_and_lives_a_day_at_most,
+              only_keys_for_joining_name_a_host_and_end_by_themselves,
+              the_audit_log_tells_for_which_host_a_key_is,
               a_start_passes_over_hosts_that_do_not_serve_the_tenant,
               hosts_of_a_large_fleet_poll_less_often)

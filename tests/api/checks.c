@@ -253,13 +253,16 @@ END
 TEST(a_worker_of_another_host_is_no_matter)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_REPLY struct client_reply here = {0}, there = {0};
 
 	beat(&a, "host2", CHECK_EVENTS, BROKEN);
 	beat(&a, TEST_HOST, CHECK_EVENTS, FINE);
-	r = add_service(&a, "{\"name\":\"s\",\"host\":\"" TEST_HOST
-	                    "\",\"match\":{" EXE "}}");
-	ck_assert_uint_eq(length_of(&r, "unsupported"), 0);
+	here = add_service(&a, "{\"name\":\"s\",\"host\":\"" TEST_HOST
+	                       "\",\"match\":{" EXE "}}");
+	ck_assert_uint_eq(length_of(&here, "unsupported"), 0);
+	there = add_service(&a, "{\"name\":\"s2\",\"host\":\"host2\","
+	                        "\"match\":{" EXE "}}");
+	ck_assert_uint_gt(length_of(&there, "unsupported"), 0);
 }
 END
 

@@ -162,7 +162,7 @@ END
 TEST(fifty_hosts_are_profiled_at_once_and_one_more_is_too_many)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply fits = {0}, more = {0};
+	CLEANUP_REPLY struct client_reply fits = {0}, more = {0}, none = {0};
 	char host[16];
 
 	for (int i = 1; i < 50; i++) { /* TEST_HOST is one of them */
@@ -178,6 +178,8 @@ TEST(fifty_hosts_are_profiled_at_once_and_one_more_is_too_many)
 	more = start(&a, START(HOST("*")));
 	assert_error(&more, 409, "TooManyHosts");
 	ck_assert_ptr_nonnull(strstr(reply_text(&more, "message"), "50"));
+	none = start(&a, START(""));
+	assert_error(&none, 409, "SeveralHosts");
 }
 END
 

@@ -470,6 +470,34 @@ TEST(sums_cover_the_time_that_hosts_were_profiled_in_the_mean)
 }
 END
 
+/* In one hour of a day all hosts were profiled, in the others all but one. */
+TEST(a_day_of_sums_covers_the_time_of_its_fullest_hour)
+{
+	CLEANUP_FLEET struct fleet f = fleet();
+	struct answer day;
+
+	for (int h = 0; h < 24; h++)
+		send_hour_of_all_but(&f, h == 5 ? -1 : 0, f.t0 + h * HOUR);
+	keep(&f);
+	day = read_range(&f, "cpu", f.t0, f.t0 + DAY);
+	ck_assert_uint_eq(day.parts, 1);
+	ck_assert_double_eq_tol(
+		day.covered_ms,
+		10.0 * MS_PER_S * (24 * HOSTS + 1) / (HOSTS + 1), 100);
+}
+END
+
+TEST(a_type_of_one_host_alone_stands_in_the_way_of_no_sum)
+{
+	CLEANUP_FLEET struct fleet f = fleet();
+
+	capture(&f, "h0", "io", f.t0 + MINUTE);
+	send_hour_of_all_but(&f, -1, f.t0);
+	keep(&f);
+	ck_assert_uint_eq(read_hour(&f, f.t0).parts, 1);
+}
+END
+
 /* Readers would find nothing in the place of one that went. */
 TEST(a_full_store_keeps_the_sums_over_hosts)
 {
@@ -539,6 +567,8 @@ SUITE_TIMEOUT(
 	a_late_hour_makes_the_day_be_added_up_again,
 	any_range_is_the_same_with_sums_and_without,
 	sums_cover_the_time_that_hosts_were_profiled_in_the_mean,
+	a_day_of_sums_covers_the_time_of_its_fullest_hour,
+	a_type_of_one_host_alone_stands_in_the_way_of_no_sum,
 	a_full_store_keeps_the_sums_over_hosts,
 	one_host_is_read_from_its_own_windows,
 	a_keeper_does_nothing_while_another_has_the_lease)

@@ -268,16 +268,22 @@ of_tenant(const char *tenant)
 }
 
 /* A process of that tenant's service. */
+static struct process
+process_of(const char *host, const char *tenant, int64_t pid)
+{
+	return (struct process){.host = (char *)host,
+	                        .tenant = (char *)tenant,
+	                        .service = (char *)TEST_SERVICE,
+	                        .boot_id = (char *)"",
+	                        .argv0 = (char *)"",
+	                        .cmdline = (char *)"",
+	                        .pid = pid};
+}
+
 static void
 process_at(struct store *s, const char *host, const char *tenant, int64_t pid)
 {
-	const struct process p = {.host = (char *)host,
-	                          .tenant = (char *)tenant,
-	                          .service = (char *)TEST_SERVICE,
-	                          .boot_id = (char *)"",
-	                          .argv0 = (char *)"",
-	                          .cmdline = (char *)"",
-	                          .pid = pid};
+	const struct process p = process_of(host, tenant, pid);
 	const struct process_tree tree = {.host = (char *)host,
 	                                  .tenant = (char *)tenant,
 	                                  .service = (char *)TEST_SERVICE,
@@ -285,6 +291,21 @@ process_at(struct store *s, const char *host, const char *tenant, int64_t pid)
 
 	ck_assert_int_eq(process_put(s, &p), 0);
 	ck_assert_int_eq(process_tree_put(s, &tree), 0);
+}
+
+static void
+profile_continuously(struct store *s, const char *tenant, const char *name)
+{
+	const struct continuous c = {
+		.tenant = (char *)tenant,
+		.service = (char *)name,
+		.types = (char *)"[\"cpu\"]",
+		.created_by = (char *)"",
+		.sample_rate = 19,
+		.enabled = 1,
+	};
+
+	ck_assert_int_eq(continuous_put(s, &c), 0);
 }
 
 TEST(processes_of_this_host_and_of_the_centres_services_are_told)
@@ -306,6 +327,54 @@ TEST(processes_of_this_host_and_of_the_centres_services_are_told)
 	ck_assert_int_eq(agent_trees(&t.s, HOST, &trees), 0);
 	ck_assert_uint_eq(trees.n, 1);
 	ck_assert_int_eq(trees.items[0].followed, 11);
+}
+END
+
+TEST(a_host_puts_no_processes_of_services_of_other_tenants)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_PROCESSES struct process_list l = {0};
+	struct service other = of_tenant(OTHER_TENANT);
+	struct process p[] = {process_of(HOST, TEST_TENANT, 11),
+	                      process_of(HOST, OTHER_TENANT, 12)};
+	const struct process_list now = {.items = p, .n = ARRAY_LEN(p)};
+
+	ck_assert_int_eq(service_add(&t.s, &other), 0);
+	ck_assert_int_eq(agent_processes_put(&t.s, HOST, TEST_TENANT, &now,
+	                                     &(struct process_tree_list){0}),
+	                 0);
+	ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].pid, 11);
+}
+END
+
+static bool
+has_continuous(struct store *s, const char *tenant, const char *name)
+{
+	CLEANUP_CONTINUOUS struct continuous c = {0};
+	int rc = continuous_get(s, tenant, name, &c);
+
+	ck_assert(!rc || rc == -ENOENT);
+	return !rc;
+}
+
+TEST(services_of_one_name_are_told_apart_by_their_tenants)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct service both[] = {service_of("two", "/bin/two"),
+	                         service_of("two", "/bin/two")};
+	char exe[64];
+
+	/* one tenant's was here before, and is profiled here */
+	both[1].tenant = (char *)OTHER_TENANT;
+	ck_assert_int_eq(service_add(&t.s, &both[1]), 0);
+	profile_continuously(&t.s, OTHER_TENANT, "two");
+	for (int i = 0; i < 2; i++)
+		put(&t.s, both, 2);
+	ck_assert(has_continuous(&t.s, OTHER_TENANT, "two"));
+	put(&t.s, &both[1], 1);
+	ck_assert_int_eq(exe_of(&t.s, "two", exe), -ENOENT);
 }
 END
 
@@ -344,21 +413,6 @@ generation_of(struct test_store *t, char out[static AGENT_GENERATION])
 	ck_assert_str_ne(out, "");
 }
 
-static void
-profile_continuously(struct store *s, const char *tenant)
-{
-	const struct continuous c = {
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.types = (char *)"[\"cpu\"]",
-		.created_by = (char *)"",
-		.sample_rate = 19,
-		.enabled = 1,
-	};
-
-	ck_assert_int_eq(continuous_put(s, &c), 0);
-}
-
 TEST(what_a_host_does_not_see_changes_no_generation_of_it)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -371,7 +425,7 @@ TEST(what_a_host_does_not_see_changes_no_generation_of_it)
 	ck_assert_int_eq(service_add(&t.s, &tenants), 0);
 	generation_of(&t, now);
 	ck_assert_str_eq(now, before);
-	profile_continuously(&t.s, OTHER_TENANT);
+	profile_continuously(&t.s, OTHER_TENANT, TEST_SERVICE);
 	generation_of(&t, now);
 	ck_assert_str_eq(now, before);
 	hosts.host = (char *)OTHER_HOST;
@@ -383,7 +437,7 @@ TEST(what_a_host_does_not_see_changes_no_generation_of_it)
 	ck_assert_int_eq(service_add(&t.s, &seen), 0);
 	generation_of(&t, now);
 	ck_assert_str_ne(now, before);
-	profile_continuously(&t.s, TEST_TENANT);
+	profile_continuously(&t.s, TEST_TENANT, TEST_SERVICE);
 	generation_of(&t, before);
 	ck_assert_str_ne(now, before);
 }
@@ -400,5 +454,7 @@ SUITE("agent", a_job_that_is_taken_is_run_here_under_its_own_id,
       a_host_is_told_of_its_own_running_jobs,
       a_queued_job_goes_on_for_its_host_and_under_its_attempt,
       processes_of_this_host_and_of_the_centres_services_are_told,
+      a_host_puts_no_processes_of_services_of_other_tenants,
+      services_of_one_name_are_told_apart_by_their_tenants,
       a_service_that_is_forgotten_leaves_that_of_another_tenant,
       what_a_host_does_not_see_changes_no_generation_of_it)

@@ -265,6 +265,19 @@ TEST(a_list_of_processes_that_nobody_looked_for_says_so)
 }
 END
 
+TEST(a_list_of_processes_without_a_worker_says_that_nobody_looked)
+{
+	CLEANUP_API struct test_api a = test_api(4, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(process_remove(&a.store.s, &seen), 0);
+	ck_assert_int_eq(worker_stop(&a.store.s, TEST_HOST), 0);
+	r = api_get(&a, PROCESSES);
+	ck_assert_int_eq(r.status, 200);
+	ck_assert(json_is_null(json_object_get(r.json, "lookedAt")));
+}
+END
+
 TEST(where_nobody_can_wait_the_worker_decides)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -931,6 +944,7 @@ SUITE_TIMEOUT(
 	a_list_of_no_processes_is_of_a_look_after_the_question,
 	a_list_of_processes_that_nobody_looked_for_says_so,
 	where_nobody_can_wait_the_worker_decides,
+	a_list_of_processes_without_a_worker_says_that_nobody_looked,
 	an_ordinal_that_is_not_there_is_404,
 	unknown_fields_and_parameters_are_ignored_and_named,
 	one_parameter_twice_is_refused,

@@ -1,12 +1,11 @@
 /*
  * A host of a fleet: its scheduler and the centre of that fleet.
  *
- *	centre's API        courier              scheduler        local store
- *	    <── POST poll ──── FETCH ─────────── agent_poll.c <── worker,
- *process, agent_job, job ─── orders ──────> FETCHED ────────> agent_orders.c ─>
- *service, session, job, agent_job captures: as on a host of its own <── POST
- *result ── FETCH ─────────── agent_result.c <─ session, blob ─── 200 ─────────>
- *FETCHED ────────> agent.c ────────> none of these
+ *	centre        courier     scheduler             local store
+ *	<─ POST poll ─ FETCH ───── agent_poll.c <─────── worker, process
+ *	── orders ───> FETCHED ──> agent_orders.c ─────> service, job
+ *	<─ POST result FETCH ───── agent_result.c <───── session, blob
+ *	── 200 ──────> FETCHED ──> agent.c ────────────> none of these
  *
  * The local store is the spool. A job that came is in it, under the centre's
  * id, before the centre hears of that; a result stays until the centre has
@@ -69,7 +68,7 @@ struct agent {
 	struct block_waiting waiting;       /* windows, as of the last look */
 	int64_t waiting_ns;                 /* when to look again */
 	char generation[AGENT_GENERATIONS]; /* of the services here */
-	int64_t lease_ms, max_bytes; /* as the centre says; 0: not yet */
+	int64_t lease_ms, max_bytes;        /* as the centre says; 0: not yet */
 	int64_t look;    /* the centre's number of a look; 0: none is wanted */
 	int64_t look_ms; /* a local look that began then answers it */
 	int64_t looked;  /* number of a look that the centre is not told of */

@@ -10,6 +10,7 @@
 #include "store/blob.h"
 #include "store/history.h"
 #include "store/quota.h"
+#include "store/windows/block_private.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -946,6 +947,24 @@ TEST(no_changed_byte_of_a_block_goes_unnoticed)
 }
 END
 
+TEST(a_block_without_any_text_is_none)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_BUF struct buf b = BUF_INIT(BLOCK_MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BLOCK struct block got = {0};
+	struct block_end e;
+
+	ck_assert_int_eq(block_of_windows(&f.host.s, TEST_TENANT, BLOCK_MINUTES,
+	                                  f.from_ms, f.from_ms + HOUR, &b),
+	                 0);
+	memcpy(&e, b.p + b.len - sizeof(e), sizeof(e));
+	e.series = e.windows = e.texts = 0;
+	e.entries = 0;
+	ck_assert_int_eq(block_decode(&e, sizeof(e), &got, &why), -EBADMSG);
+}
+END
+
 TEST(a_block_of_another_range_is_not_made)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -1000,4 +1019,4 @@ SUITE_TIMEOUT(
 	a_block_with_a_pinned_window_stays,
 	a_day_without_blocks_has_no_partition,
 	no_changed_byte_of_a_block_goes_unnoticed,
-	a_block_of_another_range_is_not_made)
+	a_block_without_any_text_is_none, a_block_of_another_range_is_not_made)

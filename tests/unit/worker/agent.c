@@ -1,0 +1,236 @@
+/* What a host tells its centre, and what it takes from it: the centre's words
+ * come from another machine. */
+#include "worker/agent/agent_parts.h"
+
+#include "base/clock.h"
+#include "base/msg.h"
+#include "lib/store.h"
+#include "worker/ipc/fetch.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* A host whose courier is the test. */
+struct rig {
+	struct test_store store;
+	struct conf conf;
+	struct agent agent;
+	int courier;
+};
+#define CLEANUP_RIG CLEANUP(rig_done)
+
+static void
+rig_done(struct rig *r)
+{
+	close_ptr(&r->agent.courier);
+	close_ptr(&r->courier);
+	test_store_done(&r->store);
+}
+
+static int
+no_courier(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void
+rig_init(struct rig *r)
+{
+	int pair[2];
+
+	*r = (struct rig){.store = test_store(), .agent = AGENT_INIT};
+	r->conf.agent_url = (char *)"http://127.0.0.1:1";
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	r->courier = pair[1];
+	r->agent.conf = &r->conf;
+	r->agent.store = &r->store.s;
+	r->agent.host = TEST_HOST;
+	r->agent.boot_id = "boot";
+	r->agent.max_jobs = 4;
+	r->agent.courier = pair[0];
+	r->agent.want_courier = no_courier;
+}
+
+/* --- orders --------------------------------------------------------------- */
+
+#define ORDERS                                                      \
+	"{\"changed\":true,\"generation\":\"1\",\"services\":[%s]," \
+	"\"jobs\":[%s],\"cancel\":[],\"stale\":[],\"pollMs\":1000}"
+
+static int
+take(struct rig *r, const char *services, const char *jobs)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int64_t poll_ms;
+
+	buf_addf(&text, ORDERS, services, jobs);
+	return agent_take_orders(&r->agent, buf_str(&text), text.len, &poll_ms);
+}
+
+/* A member of an object, and a value of it that is refused; NULL: a number. */
+struct member {
+	const char *name, *good, *bad;
+};
+
+/* Appends an object of the members, without the one or with its bad value. */
+static void
+put_object(struct buf *out, const struct member *m, size_t n, size_t without,
+           const char *value)
+{
+	const char *separator = "";
+
+	buf_putc(out, '{');
+	for (size_t i = 0; i < n; i++) {
+		const char *v = i == without ? value : m[i].good;
+
+		if (!v)
+			continue;
+		buf_addf(out, "%s\"%s\":%s", separator, m[i].name, v);
+		separator = ",";
+	}
+	buf_putc(out, '}');
+}
+
+static const struct member service[] = {
+	{"tenant", "\"t\"", "\"a b\""},
+	{"name", "\"new\"", "\"\""},
+	{"kind", "\"auto\"", NULL},
+	{"host", "\"\"", NULL},
+	{"matchKind", "\"exe\"", NULL},
+	{"matchValue", "\"/bin/x\"", "7"},
+	{"pprofUrl", "\"\"", "null"},
+	{"source", "\"auto\"", NULL},
+	{"allow", "{}", "[]"},
+	{"labels", "{}", "\"\""},
+	{"description", "\"\"", "\"\\u0001\""},
+};
+
+TEST(a_service_of_the_centre_has_every_member_or_is_refused)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
+
+	rig_init(&r);
+	for (size_t i = 0; i < ARRAY_LEN(service); i++) {
+		CLEANUP_BUF struct buf less = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf bad = BUF_INIT(BUF_MAX_SMALL);
+
+		put_object(&less, service, ARRAY_LEN(service), i, NULL);
+		ck_assert_msg(take(&r, buf_str(&less), "") == -EBADMSG,
+		              "without %s", service[i].name);
+		put_object(&bad, service, ARRAY_LEN(service), i,
+		           service[i].bad ? service[i].bad : "0");
+		ck_assert_msg(take(&r, buf_str(&bad), "") == -EBADMSG,
+		              "a bad %s", service[i].name);
+	}
+	put_object(&good, service, ARRAY_LEN(service), SIZE_MAX, NULL);
+	ck_assert_int_eq(take(&r, buf_str(&good), ""), 0);
+	ck_assert_str_eq(r.agent.generation, "1");
+}
+END
+
+static const struct member job[] = {
+	{"sessionId", "\"sess-a\"", "\"../a\""},
+	{"tenant", "\"t\"", "\"a/b\""},
+	{"service", "\"svc\"", "\"a b\""},
+	{"profileType", "\"cpu\"", NULL},
+	{"origin", "\"capture\"", "\"upload\""},
+	{"createdBy", "\"tok-x\"", NULL},
+	{"labels", "{}", "[]"},
+	{"attempt", "1", "-1"},
+};
+
+TEST(a_job_of_the_centre_has_every_member_or_is_refused)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_HELD struct agent_held_list none = {0}, one = {0};
+
+	rig_init(&r);
+	for (size_t i = 0; i < ARRAY_LEN(job); i++) {
+		CLEANUP_BUF struct buf less = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf bad = BUF_INIT(BUF_MAX_SMALL);
+
+		put_object(&less, job, ARRAY_LEN(job), i, NULL);
+		ck_assert_msg(take(&r, "", buf_str(&less)) == -EBADMSG,
+		              "without %s", job[i].name);
+		put_object(&bad, job, ARRAY_LEN(job), i,
+		           job[i].bad ? job[i].bad : "0");
+		ck_assert_msg(take(&r, "", buf_str(&bad)) == -EBADMSG,
+		              "a bad %s", job[i].name);
+	}
+	ck_assert_int_eq(agent_held(&r.store.s, &none), 0);
+	ck_assert_uint_eq(none.n, 0);
+	put_object(&good, job, ARRAY_LEN(job), SIZE_MAX, NULL);
+	ck_assert_int_eq(take(&r, "", buf_str(&good)), 0);
+	ck_assert_int_eq(agent_held(&r.store.s, &one), 0);
+	ck_assert_uint_eq(one.n, 1);
+}
+END
+
+/* --- polls ---------------------------------------------------------------- */
+
+static void
+beat(struct rig *r, const char *host, int64_t pid)
+{
+	const struct worker w = {.host = (char *)host,
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}",
+	                         .pid = pid};
+
+	ck_assert_int_eq(worker_heartbeat(&r->store.s, &w, TEST_LEASE_MS), 0);
+}
+
+TEST(a_poll_tells_of_the_worker_of_this_host)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_BUF struct buf text = BUF_INIT(AGENT_POLL_MAX);
+	CLEANUP_JSON json_t *j = NULL;
+	const struct agent_held_list none = {0};
+
+	rig_init(&r);
+	beat(&r, "a-host-before", 11);
+	beat(&r, TEST_HOST, 12);
+	beat(&r, "z-host-behind", 13);
+	ck_assert_int_eq(
+		agent_put_poll(&r.agent, &none, clock_mono_ns(), &text), 0);
+	j = json_loadb(text.p, text.len, JSON_REJECT_DUPLICATES, NULL);
+	ck_assert_ptr_nonnull(j);
+	ck_assert_int_eq(json_integer_value(json_object_get(j, "pid")), 12);
+}
+END
+
+/* --- results -------------------------------------------------------------- */
+
+TEST(a_result_is_sent_before_the_next_poll_is_due)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JOB struct job claimed = {0};
+	const struct job_end end = {"failed", "NoSamples", "",
+	                            NULL,     NULL,        NULL};
+	struct job_ref ref;
+	int64_t now_ns = clock_mono_ns();
+
+	rig_init(&r);
+	put_object(&good, job, ARRAY_LEN(job), SIZE_MAX, NULL);
+	ck_assert_int_eq(take(&r, "", buf_str(&good)), 0);
+	r.agent.next_ns = now_ns + 60 * NS_PER_S;
+	agent_step(&r.agent, now_ns);
+	ck_assert_uint_eq(r.agent.result, 0);
+	test_claim(&r.store.s, &claimed);
+	ref = job_ref(&claimed);
+	ck_assert_int_eq(job_finish(&r.store.s, &ref, &end), 0);
+	agent_step(&r.agent, now_ns + NS_PER_MS);
+	ck_assert_uint_ne(r.agent.result, 0);
+	ck_assert_str_eq(r.agent.sending, "sess-a");
+}
+END
+
+SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
+      a_job_of_the_centre_has_every_member_or_is_refused,
+      a_poll_tells_of_the_worker_of_this_host,
+      a_result_is_sent_before_the_next_poll_is_due)

@@ -337,16 +337,17 @@ TEST(a_copy_is_bounded_and_terminated)
 }
 END
 
-/* An image of nothing but a debug link. */
+/* An image of nothing but a link to a file of debug information. */
 struct linked {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[3];
-	char names[28];
-	char link[300];
+	char names[48];
+	char link[3 * ELF_MAX_PATH];
 };
+enum link { DEBUG_LINK = 1, ALT_LINK = 26 }; /* places of names */
 
 static struct elf_image *
-linked_to(const char *name, size_t bytes, uint32_t crc)
+linked_by(enum link kind, const void *link, size_t n, size_t bytes)
 {
 	struct linked f = {
 		.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64,
@@ -361,19 +362,28 @@ linked_to(const char *name, size_t bytes, uint32_t crc)
 	                      .sh_type = SHT_STRTAB,
 	                      .sh_offset = offsetof(struct linked, names),
 	                      .sh_size = sizeof(f.names)},
-	                     {.sh_name = 1,
+	                     {.sh_name = kind,
 	                      .sh_type = SHT_PROGBITS,
 	                      .sh_offset = offsetof(struct linked, link),
 	                      .sh_size = bytes}},
-		.names = "\0.gnu_debuglink\0.shstrtab",
+		.names = "\0.gnu_debuglink\0.shstrtab\0.gnu_debugaltlink",
 	};
 	struct elf_image *e = NULL;
-	size_t at = (strlen(name) + 4) & ~(size_t)3;
 
-	strcpy(f.link, name);
-	memcpy(f.link + at, &crc, sizeof(crc));
+	memcpy(f.link, link, n);
 	ck_assert_int_eq(elf_open_memory(&f, sizeof(f), &e), 0);
 	return e;
+}
+
+static struct elf_image *
+linked_to(const char *name, size_t bytes, uint32_t crc)
+{
+	char link[32] = "";
+	size_t at = (strlen(name) + 4) & ~(size_t)3;
+
+	strcpy(link, name);
+	memcpy(link + at, &crc, sizeof(crc));
+	return linked_by(DEBUG_LINK, link, sizeof(link), bytes);
 }
 
 TEST(a_debug_link_has_a_plain_name_and_a_crc)
@@ -401,6 +411,47 @@ TEST(a_debug_link_has_a_plain_name_and_a_crc)
 			continue;
 		ck_assert_str_eq(name, rows[i].name);
 		ck_assert_uint_eq(crc, 0x12345678);
+	}
+}
+END
+
+TEST(a_shared_debug_file_has_a_path_and_a_build_id)
+{
+	static char path[3 * ELF_MAX_PATH];
+	const size_t id = ELF_MAX_BUILD_ID;
+	const struct {
+		size_t path, bytes;
+		int want;
+	} rows[] = {
+		{8, 8 + 1 + 20, 0},
+		{8, 8 + 1 + id, 0},
+		{8, 8 + 1 + id + 1, -EINVAL},
+		{8, 8 + 1, -EINVAL}, /* no build-id */
+		{8, 8, -EINVAL},     /* no end */
+		{0, 1 + 20, -EINVAL},
+		{ELF_MAX_PATH - 1, ELF_MAX_PATH + id, 0},
+		{ELF_MAX_PATH, ELF_MAX_PATH + 1 + 20, -EINVAL},
+		{8, ELF_MAX_PATH + id + 1,
+	         -EINVAL}, /* more than there is room */
+		{8, sizeof(path), -EINVAL},
+	};
+	struct elf_altlink got;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_ELF struct elf_image *e = NULL;
+
+		memset(path, 7, sizeof(path));
+		memset(path, 'p', rows[i].path);
+		path[rows[i].path] = '\0';
+		e = linked_by(ALT_LINK, path, sizeof(path), rows[i].bytes);
+		ck_assert_msg(elf_debugaltlink(e, &got) == rows[i].want,
+		              "row %zu", i);
+		if (rows[i].want)
+			continue;
+		ck_assert_uint_eq(strlen(got.name), rows[i].path);
+		ck_assert_uint_eq(got.build_id_size,
+		                  rows[i].bytes - rows[i].path - 1);
+		ck_assert_uint_eq(got.build_id[0], 7);
 	}
 }
 END
@@ -437,4 +488,5 @@ SUITE("elf", an_image_tells_its_segments_sections_and_build_id,
       a_directory_is_refused_and_stays_the_callers,
       a_file_cut_short_under_us_is_an_error_not_a_signal,
       a_copy_is_bounded_and_terminated, a_debug_link_has_a_plain_name_and_a_crc,
+      a_shared_debug_file_has_a_path_and_a_build_id,
       a_debug_file_matches_by_build_id_or_by_crc)

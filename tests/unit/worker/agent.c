@@ -205,32 +205,108 @@ END
 
 /* --- results -------------------------------------------------------------- */
 
-TEST(a_result_is_sent_before_the_next_poll_is_due)
+/* A job that was taken and has failed; its result is not sent yet. */
+static void
+end_job(struct rig *r)
 {
-	CLEANUP_RIG struct rig r;
 	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JOB struct job claimed = {0};
 	const struct job_end end = {"failed", "NoSamples", "",
 	                            NULL,     NULL,        NULL};
 	struct job_ref ref;
-	int64_t now_ns = clock_mono_ns();
+
+	put_object(&good, job, ARRAY_LEN(job), SIZE_MAX, NULL);
+	ck_assert_int_eq(take(r, "", buf_str(&good)), 0);
+	r->agent.next_ns = clock_mono_ns() + 60 * NS_PER_S;
+	agent_step(&r->agent, clock_mono_ns());
+	ck_assert_uint_eq(r->agent.result, 0);
+	test_claim(&r->store.s, &claimed);
+	ref = job_ref(&claimed);
+	ck_assert_int_eq(job_finish(&r->store.s, &ref, &end), 0);
+}
+
+TEST(a_result_is_sent_before_the_next_poll_is_due)
+{
+	CLEANUP_RIG struct rig r;
 
 	rig_init(&r);
-	put_object(&good, job, ARRAY_LEN(job), SIZE_MAX, NULL);
-	ck_assert_int_eq(take(&r, "", buf_str(&good)), 0);
-	r.agent.next_ns = now_ns + 60 * NS_PER_S;
-	agent_step(&r.agent, now_ns);
-	ck_assert_uint_eq(r.agent.result, 0);
-	test_claim(&r.store.s, &claimed);
-	ref = job_ref(&claimed);
-	ck_assert_int_eq(job_finish(&r.store.s, &ref, &end), 0);
-	agent_step(&r.agent, now_ns + NS_PER_MS);
+	end_job(&r);
+	agent_step(&r.agent, clock_mono_ns());
 	ck_assert_uint_ne(r.agent.result, 0);
 	ck_assert_str_eq(r.agent.sending, "sess-a");
+}
+END
+
+/* The centre answers a result. */
+static void
+answer(struct rig *r, uint32_t status)
+{
+	struct fetch_answer f = {.type = MSG_FETCHED, .status = status};
+
+	agent_step(&r->agent, clock_mono_ns());
+	f.id = r->agent.result;
+	ck_assert_uint_ne(f.id, 0);
+	ck_assert_int_eq(msg_send(r->courier, &f, sizeof(f), NULL, 0), 0);
+	ck_assert_int_eq(agent_fetched(&r->agent, clock_mono_ns()), 0);
+	ck_assert_uint_eq(r->agent.result, 0);
+}
+
+/* What becomes of a result by the centre's status. */
+static const struct {
+	uint32_t status;
+	bool held, refused, here; /* its job, and its session */
+} settled[] = {
+	{200, false, false, false}, {404, false, false, false},
+	{409, false, false, false}, {400, true, true, true},
+	{411, true, true, true},    {413, true, true, true},
+	{415, true, true, true},    {422, true, true, true},
+	{401, true, false, true},   {429, true, false, true},
+	{500, true, false, true},   {503, true, false, true},
+};
+
+TEST(a_result_goes_stays_or_is_tried_again_by_the_centres_answer)
+{
+	for (size_t i = 0; i < ARRAY_LEN(settled); i++) {
+		CLEANUP_RIG struct rig r;
+		CLEANUP_HELD struct agent_held_list l = {0};
+		CLEANUP_SESSION struct session s = {0};
+		int rc;
+
+		rig_init(&r);
+		end_job(&r);
+		answer(&r, settled[i].status);
+		ck_assert_int_eq(agent_held(&r.store.s, &l), 0);
+		ck_assert_msg(l.n == settled[i].held, "%u", settled[i].status);
+		if (l.n)
+			ck_assert_msg(l.items[0].refused == settled[i].refused,
+			              "%u", settled[i].status);
+		rc = session_get(&r.store.s, TEST_TENANT, "sess-a", &s);
+		ck_assert_msg(!rc == settled[i].here, "%u: %d",
+		              settled[i].status, rc);
+	}
+}
+END
+
+/* The centre hears that its bytes were refused, and the host keeps them. */
+TEST(a_result_that_was_refused_stays_on_the_host)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_HELD struct agent_held_list l = {0};
+	CLEANUP_SESSION struct session s = {0};
+
+	rig_init(&r);
+	end_job(&r);
+	answer(&r, 413);
+	answer(&r, 200);
+	ck_assert_int_eq(agent_held(&r.store.s, &l), 0);
+	ck_assert_uint_eq(l.n, 0);
+	ck_assert_int_eq(session_get(&r.store.s, TEST_TENANT, "sess-a", &s), 0);
 }
 END
 
 SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
       a_job_of_the_centre_has_every_member_or_is_refused,
       a_poll_tells_of_the_worker_of_this_host,
-      a_result_is_sent_before_the_next_poll_is_due)
+      a_result_is_sent_before_the_next_poll_is_due,
+      a_result_goes_stays_or_is_tried_again_by_the_centres_answer,
+      a_result_that_was_refused_stays_on_the_host)

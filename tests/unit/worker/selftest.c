@@ -2,6 +2,8 @@
  * /proc that is made of a few files. */
 #include "worker/scheduler/selftest.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/json_out.h"
 #include "lib/store.h"
 
 #include <errno.h>
@@ -157,6 +159,30 @@ TEST(a_host_where_everything_works_is_fine_and_is_left_in_peace)
 	ck_assert_int_eq(r.opener.asked[HOST_WAITS], 0);
 	ck_assert_int_eq(selftest_step(&r.t, 1 + SELFTEST_NS), 0);
 	ck_assert_int_eq(r.opener.asked[HOST_WAITS], 1);
+}
+END
+
+TEST(what_was_found_is_published_check_by_check)
+{
+	RIG(r);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_JSON json_t *j = NULL;
+	const json_t *list;
+
+	expect(&r, CHECK_STORE, FINE, "");
+	json_open(&text, NULL, '{');
+	selftest_json(&r.t, &text);
+	json_close(&text, '}');
+	j = json_loadb(text.p, text.len, JSON_REJECT_DUPLICATES, NULL);
+	list = json_object_get(j, "checks");
+	ck_assert_uint_gt(json_array_size(list), 5);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		ck_assert_str_eq(
+			json_string_value(json_object_get(one, "verdict")),
+			verdict_word(FINE));
+	}
 }
 END
 
@@ -416,7 +442,8 @@ TEST(an_opener_that_is_gone_is_no_finding)
 }
 END
 
-SUITE("selftest", a_host_where_everything_works_is_fine_and_is_left_in_peace,
+SUITE("selftest", what_was_found_is_published_check_by_check,
+      a_host_where_everything_works_is_fine_and_is_left_in_peace,
       a_disk_that_fills_up_is_noticed_while_all_else_is_well,
       what_fails_is_tried_again_with_each_heartbeat_until_it_works,
       a_check_that_fails_leaves_the_opener_alone_with_the_others,

@@ -262,6 +262,74 @@ TEST(a_runtime_that_does_not_tell_its_layout_is_refused)
 }
 END
 
+/* What 3.13 says of itself in the first words of its runtime; each of these is
+ * verified, or says where something is. */
+static const struct {
+	int word;
+	uint64_t value;
+	bool verified;
+} debug_offsets[] = {
+	{1, 0x030d00f0, true}, /* the version */
+	{2, 0, true},          /* threads without a common lock */
+	{5, 0x400, false},     /* the first interpreter, */
+	{8, 0, false},         /* the next, */
+	{9, 16, false},        /* and its threads */
+	{21, 8, false},        /* the next thread, */
+	{23, 56, false},       /* its frame, */
+	{25, 160, false},      /* and its number */
+	{29, 8, true},         /* of a frame: the one before, */
+	{30, 0, true},         /* its code, */
+	{31, 56, true},        /* its place, */
+	{33, 70, true},        /* and whose it is */
+	{35, 112, true},       /* of code: the file, */
+	{37, 128, true},       /* the name, */
+	{38, 136, true},       /* the table of lines, */
+	{39, 68, true},        /* the first line, */
+	{43, 200, true},       /* and the instructions */
+};
+
+static void
+put_debug_offsets(void)
+{
+	setup(13);
+	memcpy(m.bytes + RUNTIME, "xdebugpy", 8);
+	for (size_t i = 0; i < ARRAY_LEN(debug_offsets); i++)
+		put(BASE + RUNTIME + 8 * (uint64_t)debug_offsets[i].word,
+		    debug_offsets[i].value);
+	put(BASE + RUNTIME + 0x400, BASE + 0xa000);
+	put(BASE + 0xa000 + 16, THREAD);
+	put(THREAD + 160, 77);
+}
+
+TEST(a_runtime_that_tells_its_layout_is_held_to_each_word_of_it)
+{
+	CLEANUP(python_threads_done) struct python_threads t = {0};
+	struct python_slot slot;
+
+	put_debug_offsets();
+	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
+	                 0);
+	ck_assert(python_threads_find(&t, 77, &slot));
+	ck_assert_uint_eq(slot.head, THREAD + 56);
+	for (size_t i = 0; i < ARRAY_LEN(debug_offsets); i++) {
+		CLEANUP(python_threads_done) struct python_threads none = {0};
+		uint64_t bad = debug_offsets[i].verified
+		                       ? debug_offsets[i].value ^ 1 << 16
+		                       : UINT64_C(1) << 32;
+
+		put_debug_offsets();
+		put(BASE + RUNTIME + 8 * (uint64_t)debug_offsets[i].word, bad);
+		ck_assert_msg(python_threads_read(&m.memory, &m.image_of, BASE,
+		                                  &none) == -EBADMSG,
+		              "word %d", debug_offsets[i].word);
+	}
+	put_debug_offsets();
+	m.bytes[RUNTIME] ^= 1;
+	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
+	                 -EBADMSG);
+}
+END
+
 SUITE("python", a_frame_has_its_functions_name_file_and_line,
       before_its_first_instruction_a_frame_is_at_the_first,
       what_is_no_code_is_refused,
@@ -269,4 +337,5 @@ SUITE("python", a_frame_has_its_functions_name_file_and_line,
       a_frame_of_the_interpreter_itself_is_no_place,
       text_beyond_ascii_becomes_utf8, threads_are_found_by_their_numbers,
       a_list_that_leads_back_is_left_there,
-      a_runtime_that_does_not_tell_its_layout_is_refused)
+      a_runtime_that_does_not_tell_its_layout_is_refused,
+      a_runtime_that_tells_its_layout_is_held_to_each_word_of_it)

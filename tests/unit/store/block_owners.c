@@ -276,6 +276,24 @@ TEST(a_sum_is_due_made_and_valid_for_its_tenant)
 }
 END
 
+TEST(a_sum_that_a_block_came_during_is_not_stored)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SUM_DUE struct sum_due_list l = {0};
+	const struct sum_groups two_hosts = {.hosts = 2};
+	const struct window_ask none = {0};
+	int64_t at = days_ago(2);
+
+	take(&t.s, TEST_TENANT, HERE, BLOCK_HOURS, at);
+	ck_assert_uint_eq(due(&t.s, &l), 1);
+	take(&t.s, TEST_TENANT, ELSEWHERE, BLOCK_HOURS, at);
+	ck_assert_int_eq(
+		host_sum_store(&t.s, &l.items[0], &two_hosts, NULL, &none),
+		-ESTALE);
+	ck_assert_uint_eq(spans_of(&t.s, TEST_TENANT), 0);
+}
+END
+
 TEST(a_sum_is_of_its_tenants_types_and_windows)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
@@ -449,6 +467,7 @@ SUITE("block_owners", the_centre_has_the_time_of_a_block_of_its_host_and_tenant,
       windows_of_a_service_stay_past_the_days_of_another_tenants,
       ids_of_anothers_blocks_take_no_place_among_what_is_found,
       a_sum_is_due_made_and_valid_for_its_tenant,
+      a_sum_that_a_block_came_during_is_not_stored,
       a_sum_is_of_its_tenants_types_and_windows,
       the_hosts_of_a_sum_are_those_that_send_for_its_tenant,
       a_host_begins_with_its_own_first_window_of_the_tenant,

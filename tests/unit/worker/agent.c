@@ -203,6 +203,48 @@ TEST(a_poll_tells_of_the_worker_of_this_host)
 }
 END
 
+TEST(a_poll_tells_of_processes_and_how_many_there_are)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_BUF struct buf text = BUF_INIT(AGENT_POLL_MAX);
+	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = NULL;
+	const struct agent_held_list none = {0};
+	struct process p = {.host = (char *)TEST_HOST,
+	                    .tenant = (char *)TEST_TENANT,
+	                    .service = (char *)"new",
+	                    .boot_id = (char *)"boot",
+	                    .argv0 = (char *)"/bin/x",
+	                    .cmdline = (char *)"/bin/x \"-\x01\""};
+	const struct process_tree tree = {.host = (char *)TEST_HOST,
+	                                  .tenant = (char *)TEST_TENANT,
+	                                  .service = (char *)"new",
+	                                  .followed = 2};
+	const json_t *one;
+
+	rig_init(&r);
+	put_object(&good, service, ARRAY_LEN(service), SIZE_MAX, NULL);
+	ck_assert_int_eq(take(&r, buf_str(&good), ""), 0);
+	for (p.ordinal = 0; p.ordinal < 2; p.ordinal++) {
+		p.pid = 40 + p.ordinal;
+		ck_assert_int_eq(process_put(&r.store.s, &p), 0);
+	}
+	ck_assert_int_eq(process_tree_put(&r.store.s, &tree), 0);
+	ck_assert_int_eq(
+		agent_put_poll(&r.agent, &none, clock_mono_ns(), &text), 0);
+	j = json_loadb(text.p, text.len, JSON_REJECT_DUPLICATES, NULL);
+	ck_assert_msg(j != NULL, "%s", buf_str(&text));
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "processes")), 2);
+	one = json_array_get(json_object_get(j, "processes"), 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(one, "pid")), 41);
+	ck_assert_str_eq(json_string_value(json_object_get(one, "cmdline")),
+	                 "/bin/x \"- \"");
+	one = json_array_get(json_object_get(j, "trees"), 0);
+	ck_assert_int_eq(json_integer_value(json_object_get(one, "followed")),
+	                 2);
+}
+END
+
 /* --- results -------------------------------------------------------------- */
 
 /* A job that was taken and has failed; its result is not sent yet. */
@@ -307,6 +349,7 @@ END
 SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
       a_job_of_the_centre_has_every_member_or_is_refused,
       a_poll_tells_of_the_worker_of_this_host,
+      a_poll_tells_of_processes_and_how_many_there_are,
       a_result_is_sent_before_the_next_poll_is_due,
       a_result_goes_stays_or_is_tried_again_by_the_centres_answer,
       a_result_that_was_refused_stays_on_the_host)

@@ -151,6 +151,7 @@ TEST(what_a_replaced_store_held_is_beside_it)
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct stock_restored o;
 	char later[ID_MAX];
+	const char *when;
 
 	stock_backup(&k);
 	stock_restore(&k, k.restored, false);
@@ -158,7 +159,10 @@ TEST(what_a_replaced_store_held_is_beside_it)
 	stock_profile(&s, "since", later);
 	store_close(&s);
 	o = stock_restore(&k, k.restored, true);
-	ck_assert_ptr_nonnull(strstr(o.aside, "restored.before-restore-2"));
+	when = strstr(o.aside, "restored.before-restore-2");
+	ck_assert_ptr_nonnull(when);
+	when += strlen("restored.before-restore-");
+	ck_assert_str_eq(when + strcspn(when, "-:"), ""); /* a plain name */
 	open_store(k.restored, &s);
 	stock_read(&s, later, &text);
 	ck_assert_uint_eq(text.len, 0);

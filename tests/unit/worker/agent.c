@@ -203,6 +203,50 @@ TEST(a_poll_tells_of_the_worker_of_this_host)
 }
 END
 
+TEST(a_poll_tells_of_each_job_how_far_it_is)
+{
+	static const struct {
+		double progress;
+		int percent;
+	} rows[] = {{0, 0}, {0.425, 42}, {1, 100}, {1.5, 0}, {-1, 0}};
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(AGENT_POLL_MAX);
+		CLEANUP_JSON json_t *j = NULL;
+		struct agent_held h = {.session = (char *)"sess-a",
+		                       .tenant = (char *)TEST_TENANT,
+		                       .status = (char *)SESSION_RUNNING,
+		                       .state = (char *)"running",
+		                       .phase = (char *)"capturing",
+		                       .attempt = 3,
+		                       .samples = 7,
+		                       .progress = rows[i].progress};
+		const struct agent_held_list l = {.items = &h, .n = 1};
+		const json_t *one;
+
+		ck_assert_int_eq(
+			agent_put_poll(&r.agent, &l, clock_mono_ns(), &text),
+			0);
+		j = json_loadb(text.p, text.len, JSON_REJECT_DUPLICATES, NULL);
+		one = json_array_get(json_object_get(j, "jobs"), 0);
+		ck_assert_str_eq(
+			json_string_value(json_object_get(one, "phase")),
+			"capturing");
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(one, "attempt")), 3);
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(one, "samples")), 7);
+		ck_assert_int_eq(
+			json_integer_value(json_object_get(one, "percent")),
+			rows[i].percent);
+		ck_assert_int_eq(json_integer_value(json_object_get(j, "room")),
+		                 3);
+	}
+}
+END
+
 TEST(a_poll_tells_of_processes_and_how_many_there_are)
 {
 	CLEANUP_RIG struct rig r;
@@ -349,6 +393,7 @@ END
 SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
       a_job_of_the_centre_has_every_member_or_is_refused,
       a_poll_tells_of_the_worker_of_this_host,
+      a_poll_tells_of_each_job_how_far_it_is,
       a_poll_tells_of_processes_and_how_many_there_are,
       a_result_is_sent_before_the_next_poll_is_due,
       a_result_goes_stays_or_is_tried_again_by_the_centres_answer,

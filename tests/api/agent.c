@@ -775,6 +775,29 @@ TEST(a_host_takes_no_name_that_is_another_s)
 }
 END
 
+TEST(a_host_that_joins_is_told_each_of_its_tenants_once)
+{
+	static const char *const want[] = {"tea", "te", "cup"};
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply r = {0};
+	char key[TOKEN_KEY_MAX];
+	const json_t *tenants;
+
+	join_key(&a, KEY_ADMIN, "", key);
+	test_sql(&a.store,
+	         "UPDATE token SET default_tenant = 'tea', "
+	         "tenants = 'te tea cup' WHERE role = 'join'",
+	         NULL, 0);
+	r = join(&a, key, "fresh");
+	ck_assert_msg(r.status == 201, "%s", buf_str(&r.body));
+	tenants = json_object_get(r.json, "tenants");
+	ck_assert_uint_eq(json_array_size(tenants), ARRAY_LEN(want));
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		ck_assert_str_eq(json_string_value(json_array_get(tenants, i)),
+		                 want[i]);
+}
+END
+
 TEST(a_key_for_joining_names_its_host_and_lives_a_day_at_most)
 {
 	CLEANUP_API struct test_api a = agent_api();
@@ -939,6 +962,7 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               a_block_whose_time_is_here_in_part_is_refused_with_that_time,
               a_key_for_joining_opens_nothing_by_itself, no_other_key_joins,
               a_host_takes_no_name_that_is_another_s,
+              a_host_that_joins_is_told_each_of_its_tenants_once,
               a_key_for_joining_names_its_host_and_lives_a_day_at_most,
               only_keys_for_joining_name_a_host_and_end_by_themselves,
               the_audit_log_tells_for_which_host_a_key_is,

@@ -16,7 +16,7 @@
 #define WAIT_S 40
 
 struct whole {
-	char targets[512];
+	char targets[64]; /* of this test alone: others may run beside it */
 	struct test_api api;
 	struct gateway gateway;
 	pid_t worker, target;
@@ -39,6 +39,7 @@ whole_done(struct whole *w)
 	end(w->target, SIGKILL);
 	gateway_stop(&w->gateway);
 	test_api_done(&w->api);
+	test_remove(w->targets);
 }
 
 static pid_t
@@ -61,19 +62,23 @@ begin(struct whole *w)
 	const char *build = getenv("B") ? getenv("B") : "build";
 	char text[1024];
 
-	snprintf(text, sizeof(text), "%s/targets", build);
-	ck_assert_ptr_nonnull(realpath(text, w->targets));
+	strcpy(w->targets, "/tmp/stoker-whole.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(w->targets));
+	snprintf(text, sizeof(text),
+	         "chmod 755 %s && cp %.500s/targets/shares %s", w->targets,
+	         build, w->targets);
+	ck_assert_int_eq(system(text), 0);
 	snprintf(text, sizeof(text),
 	         "[worker]\nhost = " TEST_HOST "\nuser = nobody\n"
 	         "[continuous]\nwindow = 1s\ngauges = 1s\ncounters = 1s\n"
 	         "[trigger]\ninterval = 1s\n"
-	         "[scope.t2]\nexe = %.400s\n",
+	         "[scope.t2]\nexe = %s\n",
 	         w->targets);
 	w->api = test_api(1, text);
 	w->gateway = gateway_start(&w->api);
 	snprintf(text, sizeof(text), "chown -R nobody %s", w->api.store.dir);
 	ck_assert_int_eq(system(text), 0);
-	snprintf(text, sizeof(text), "%.500s/shares", w->targets);
+	snprintf(text, sizeof(text), "%s/shares", w->targets);
 	w->target = start(text, "600", "2");
 	snprintf(text, sizeof(text), "%s/stoker-worker", build);
 	w->worker = start(text, "--config", w->api.conf);
@@ -124,7 +129,7 @@ TEST(a_service_is_profiled_from_the_first_capture_to_the_last_window)
 	if (geteuid() != 0)
 		SKIP("only root may capture");
 	begin(&w);
-	snprintf(text, sizeof(text), "service add web --exe %.500s/shares",
+	snprintf(text, sizeof(text), "service add web --exe %s/shares",
 	         w.targets);
 	shows(&w, text, 0, "web: created\n");
 	/* one that shows what it found */

@@ -390,6 +390,33 @@ TEST(a_result_that_was_refused_stays_on_the_host)
 }
 END
 
+/* The courier has the key and no more to say than its answers. */
+TEST(a_message_that_is_no_answer_is_passed_over)
+{
+	CLEANUP_RIG struct rig r;
+	struct fetch_answer f = {.type = MSG_FETCHED, .status = 200};
+	static const size_t sizes[] = {1, 4, sizeof(f) - 1, sizeof(f)};
+
+	rig_init(&r);
+	end_job(&r);
+	agent_step(&r.agent, clock_mono_ns());
+	f.id = r.agent.result;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		f.type = sizes[i] == sizeof(f) ? MSG_FETCH : MSG_FETCHED;
+		ck_assert_int_eq(msg_send(r.courier, &f, sizes[i], NULL, 0), 0);
+		ck_assert_int_eq(agent_fetched(&r.agent, clock_mono_ns()), 0);
+		ck_assert_uint_eq(r.agent.result, f.id);
+	}
+	f.type = MSG_FETCHED;
+	f.id++; /* of nothing that was asked */
+	ck_assert_int_eq(msg_send(r.courier, &f, sizeof(f), NULL, 0), 0);
+	ck_assert_int_eq(agent_fetched(&r.agent, clock_mono_ns()), 0);
+	ck_assert_uint_eq(r.agent.result, f.id - 1);
+	close_ptr(&r.courier);
+	ck_assert_int_eq(agent_fetched(&r.agent, clock_mono_ns()), -EPIPE);
+}
+END
+
 SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
       a_job_of_the_centre_has_every_member_or_is_refused,
       a_poll_tells_of_the_worker_of_this_host,
@@ -397,4 +424,5 @@ SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
       a_poll_tells_of_processes_and_how_many_there_are,
       a_result_is_sent_before_the_next_poll_is_due,
       a_result_goes_stays_or_is_tried_again_by_the_centres_answer,
-      a_result_that_was_refused_stays_on_the_host)
+      a_result_that_was_refused_stays_on_the_host,
+      a_message_that_is_no_answer_is_passed_over)

@@ -62,6 +62,22 @@ TEST(what_was_put_is_read)
 }
 END
 
+TEST(how_large_a_gzipped_blob_was_is_told_by_its_last_bytes)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+	static const char bytes[] = "gzipped\x01\x02\x03\x84";
+	struct blob b;
+	uint32_t n;
+
+	ck_assert_int_eq(
+		blob_put(&t.s, BLOB_PPROF, bytes, sizeof(bytes) - 1, &w, &b),
+		0);
+	ck_assert_int_eq(blob_raw_bytes(&t.s, &b, &n), 0);
+	ck_assert_uint_eq(n, 0x84030201);
+}
+END
+
 TEST(an_empty_blob_is_one)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -378,8 +394,10 @@ TEST(a_name_is_on_disk_before_its_bytes_and_both_before_they_are_known)
 }
 END
 
-SUITE("blob", what_was_put_is_read, an_empty_blob_is_one,
-      changed_bytes_are_found_out, names_that_no_blob_has_are_never_opened,
+SUITE("blob", what_was_put_is_read,
+      how_large_a_gzipped_blob_was_is_told_by_its_last_bytes,
+      an_empty_blob_is_one, changed_bytes_are_found_out,
+      names_that_no_blob_has_are_never_opened,
       a_link_in_place_of_a_blob_is_not_followed,
       a_blob_that_is_closed_unsealed_leaves_nothing,
       a_sealed_file_is_private_to_its_group,

@@ -6,6 +6,7 @@
 
 #include "lib/object_store.h"
 #include "lib/store.h"
+#include "store/audit.h"
 #include "store/blob.h"
 #include "store/s3.h"
 #include "store/session.h"
@@ -173,6 +174,43 @@ move_to(const char *bytes)
 	ck_assert_str_eq(n, "1");
 }
 
+/* Rows of a table go in batches of 500. */
+TEST(a_table_of_many_rows_moves_whole)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_STORE struct store s = {0};
+	struct conf lite;
+	struct move_report r;
+	char n[32];
+
+	if (!test_on_server())
+		return;
+	f = fixture(BYTES_FILE);
+	lite = test_conf(f.t.dir);
+	lite.store_database = NULL;
+	ck_assert_int_eq(store_open(&lite, true, &s, &why), 0);
+	ck_assert_int_eq(store_begin(&s), 0);
+	for (int i = 0; i < 1203; i++) {
+		char target[16];
+		const struct audit a = {.tenant = (char *)TEST_TENANT,
+		                        .actor = (char *)"tok-x",
+		                        .action = (char *)"CreateService",
+		                        .target = target,
+		                        .request_id = (char *)"",
+		                        .detail = (char *)"{}"};
+
+		snprintf(target, sizeof(target), "s%d", i);
+		ck_assert_int_eq(audit_add(&s, &a), 0);
+	}
+	ck_assert_int_eq(store_end(&s, 0), 0);
+	ck_assert_msg(!move(&f, &r, &why), "%s", buf_str(&why));
+	test_sql(&f.t, "SELECT COUNT(DISTINCT target) FROM audit", n,
+	         sizeof(n));
+	ck_assert_str_eq(n, "1203");
+}
+END
+
 TEST(profiles_stay_in_files)
 {
 	move_to(BYTES_FILE);
@@ -222,6 +260,6 @@ TEST(a_move_that_an_object_store_stops_begins_anew)
 }
 END
 
-SUITE("move_server", profiles_stay_in_files, profiles_move_into_the_database,
-      profiles_move_to_an_object_store,
+SUITE("move_server", a_table_of_many_rows_moves_whole, profiles_stay_in_files,
+      profiles_move_into_the_database, profiles_move_to_an_object_store,
       a_move_that_an_object_store_stops_begins_anew)

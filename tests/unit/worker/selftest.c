@@ -182,6 +182,8 @@ TEST(what_was_found_is_published_check_by_check)
 		ck_assert_str_eq(
 			json_string_value(json_object_get(one, "verdict")),
 			verdict_word(FINE));
+		ck_assert_uint_gt(
+			json_string_length(json_object_get(one, "found")), 0);
 	}
 }
 END

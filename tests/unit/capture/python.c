@@ -2,6 +2,7 @@
  * Reads interpreters from memory that is laid out as CPython's.
  */
 #include "capture/python/python.h"
+#include "capture/process/process_python.h"
 
 #include "capture/python/python_object.h"
 #include "lib/memory_image.h"
@@ -190,6 +191,122 @@ TEST(another_function_at_the_same_address_is_noticed_after_a_second)
 }
 END
 
+/* --- among native frames ----------------------------------------------------
+ */
+
+#define EVAL  (BASE + 0x7000) /* within the function that interprets */
+#define OTHER (BASE + 0x7800) /* within another one */
+
+/* Native frames, innermost first, and one run of Python functions: what becomes
+ * of both. */
+static const struct {
+	const char *why;
+	uint64_t pcs[3];
+	size_t n;
+	uint64_t key; /* 0: there is no stack of Python functions */
+	enum python_end end;
+	enum python_had had;
+	bool skips;
+} mixed[] = {
+	{"a call for the run",
+         {OTHER, EVAL},
+         2,
+         1,
+         PYTHON_ROOT,
+         PYTHON_MERGED,
+         false},
+	{"a second call, which has none",
+         {OTHER, EVAL, EVAL},
+         3,
+         1,
+         PYTHON_ROOT,
+         PYTHON_MISSED,
+         false},
+	{"a call that has just begun",
+         {EVAL, OTHER, EVAL},
+         3,
+         1,
+         PYTHON_ROOT,
+         PYTHON_MERGED,
+         true},
+	{"more runs than there was room for",
+         {OTHER, EVAL, EVAL},
+         3,
+         1,
+         PYTHON_FULL,
+         PYTHON_MERGED,
+         false},
+	{"no functions",
+         {OTHER, EVAL},
+         2,
+         0,
+         PYTHON_ROOT,
+         PYTHON_MISSED,
+         false},
+	{"functions that could not be read",
+         {OTHER, EVAL},
+         2,
+         1,
+         PYTHON_FAULT,
+         PYTHON_MISSED,
+         false},
+	{"functions of another process",
+         {OTHER, EVAL},
+         2,
+         2,
+         PYTHON_ROOT,
+         PYTHON_MISSED,
+         false},
+	{"neither calls nor functions",
+         {OTHER, OTHER},
+         2,
+         0,
+         PYTHON_ROOT,
+         PYTHON_WITHOUT,
+         false},
+};
+
+TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
+{
+	CLEANUP_FREE struct proc_stack *out = calloc(1, sizeof(*out));
+	CLEANUP_FREE struct modules *modules = calloc(1, sizeof(*modules));
+	struct module interprets = {.python = &m.image_of};
+	struct process proc = {.pid = 1, .modules = modules};
+	const struct map row = {BASE, BASE + sizeof(m.bytes), BASE,
+	                        MODULE_FIRST};
+	struct python_runs runs;
+	CODES();
+
+	setup(11);
+	m.image_of.eval_start = EVAL - BASE - 16;
+	m.image_of.eval_end = EVAL - BASE + 16;
+	modules->host = &m.host;
+	modules->python = c;
+	modules->rows[MODULE_FIRST] = &interprets;
+	ck_assert_int_eq(maps_add(&proc.maps, &row), 0);
+	for (size_t i = 0; i < ARRAY_LEN(mixed); i++) {
+		struct python_stack s = stack_at(first_instruction(11) + 2);
+		bool has;
+
+		s.key = mixed[i].key;
+		s.end = mixed[i].end;
+		s.frames[0].mark = 1; /* the last of its run */
+		out->end = UNWIND_ROOT;
+		out->python = PYTHON_WITHOUT;
+		has = process_python(&proc, s.key ? &s : NULL, mixed[i].pcs,
+		                     mixed[i].n, out, &runs);
+		ck_assert_msg(out->python == mixed[i].had, "%s: %d",
+		              mixed[i].why, out->python);
+		ck_assert_msg(has == (mixed[i].had == PYTHON_MERGED), "%s",
+		              mixed[i].why);
+		ck_assert_msg(!has || runs.skip == mixed[i].skips, "%s",
+		              mixed[i].why);
+	}
+	process_forget_python(&proc);
+	maps_done(&proc.maps);
+}
+END
+
 TEST(a_frame_of_the_interpreter_itself_is_no_place)
 {
 	struct python_stack s = stack_at(0);
@@ -334,6 +451,7 @@ SUITE("python", a_frame_has_its_functions_name_file_and_line,
       before_its_first_instruction_a_frame_is_at_the_first,
       what_is_no_code_is_refused,
       another_function_at_the_same_address_is_noticed_after_a_second,
+      functions_take_the_place_of_the_calls_that_run_them_or_are_missed,
       a_frame_of_the_interpreter_itself_is_no_place,
       text_beyond_ascii_becomes_utf8, threads_are_found_by_their_numbers,
       a_list_that_leads_back_is_left_there,

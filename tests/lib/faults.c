@@ -1,5 +1,7 @@
 #include "lib/faults.h"
 
+#include "lib/test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -157,7 +159,7 @@ rename(const char *from, const char *to)
 	return (int)CALL(to, SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-#if FAULT_MALLOC
+#if !SANITIZED
 void *__libc_malloc(size_t n);
 
 void *

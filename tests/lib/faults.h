@@ -16,15 +16,3 @@
 typedef int fault_hook(void *arg, const char *call, const char *path);
 void fault_watch(fault_hook *hook, void *arg);
 void fault_rest(void);
-
-/* True when malloc is watched. GCC defines a macro for a sanitizer, Clang 14
- * has __has_feature alone. */
-#ifndef __has_feature
-#define __has_feature(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-	__has_feature(address_sanitizer)
-#define FAULT_MALLOC 0
-#else
-#define FAULT_MALLOC 1
-#endif

@@ -17,6 +17,18 @@
 #define TEST(name) START_TEST(name)
 #define END        END_TEST
 
+/* 1 in a program with a sanitizer. GCC defines a macro for each, Clang 14 has
+ * __has_feature alone. */
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+	__has_feature(address_sanitizer)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 Suite *suite(void);
 
 /* Marks the test skipped in the file that tests/run reads. */
@@ -25,6 +37,13 @@ void test_skipped(const char *test, const char *why);
 	do {                                 \
 		test_skipped(__func__, why); \
 		return;                      \
+	} while (0)
+
+/* For a test of a part in its sandbox, which bounds memory and system calls. */
+#define NEEDS_SANDBOX()                                           \
+	do {                                                      \
+		if (SANITIZED)                                    \
+			SKIP("a sanitizer needs more than this"); \
 	} while (0)
 
 /* Seconds one test may take before it is killed. */

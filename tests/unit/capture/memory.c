@@ -65,7 +65,8 @@ static void
 expect(const struct memory_piece *piece, const uint8_t *at, uint32_t got)
 {
 	ck_assert_uint_eq(piece->got, got);
-	ck_assert_mem_eq(piece->p, at, got);
+	if (got)
+		ck_assert_mem_eq(piece->p, at, got);
 }
 
 TEST(pieces_come_back_in_any_order_and_may_overlap)

@@ -89,6 +89,16 @@ is_present(uint64_t addr)
 	return in & 1;
 }
 
+/* As the kernel copies it: with what lies between variables. */
+__attribute__((no_sanitize("address"))) static void
+copy_stack(const uint8_t *from, size_t n)
+{
+	volatile uint8_t *to = the.copy;
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[i];
+}
+
 static struct record
 sample_of(const ucontext_t *uc, size_t len)
 {
@@ -107,7 +117,7 @@ sample_of(const ucontext_t *uc, size_t len)
 	r.sample.regs[PERF_REG_X86_R15] = (uint64_t)g[REG_R15];
 	r.sample.stack = the.copy;
 	r.sample.stack_len = len;
-	memcpy(the.copy, (const void *)g[REG_RSP], len);
+	copy_stack((const uint8_t *)g[REG_RSP], len);
 	return r;
 }
 

@@ -321,6 +321,7 @@ TEST(a_frame_based_on_another_register_is_walked_in_the_sandbox)
 	struct run r;
 
 	NEEDS(EM_X86_64);
+	NEEDS_SANDBOX();
 	prepare_x86(&r, BASED);
 	r.regs[1] = AT(2);
 	r.stack[3] = BIAS + TO_START;

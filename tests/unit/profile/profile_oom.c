@@ -17,19 +17,13 @@
 #include <limits.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_MALLOC 0
-#else
-#define OWN_MALLOC 1
-#endif
-
 #define NEVER LONG_MAX
 
 static long left = NEVER; /* allocations before one fails */
 static long alive;        /* allocated and not yet freed, while counting */
 static bool failed;
 
-#if OWN_MALLOC
+#if !SANITIZED
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -232,7 +226,7 @@ differ(void *arg)
 
 TEST(a_profile_half_built_is_freed)
 {
-	if (!OWN_MALLOC)
+	if (SANITIZED)
 		SKIP("a sanitizer owns malloc");
 	check_all_failures(build, NULL);
 }
@@ -242,7 +236,7 @@ TEST(a_file_half_written_is_freed)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main;a 1\nmain;b 2\n");
 
-	if (!OWN_MALLOC)
+	if (SANITIZED)
 		SKIP("a sanitizer owns malloc");
 	check_all_failures(encode, p);
 }
@@ -253,7 +247,7 @@ TEST(a_file_half_read_is_freed)
 	CLEANUP_PROFILE struct profile *p = profile_of("main;a 1\nmain;b 2\n");
 	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
 
-	if (!OWN_MALLOC)
+	if (SANITIZED)
 		SKIP("a sanitizer owns malloc");
 	ck_assert_int_eq(pprof_encode(p, &file), 0);
 	check_all_failures(decode, &file);
@@ -264,7 +258,7 @@ TEST(a_sum_half_packed_is_freed)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main;a 1\nmain;b 2\n");
 
-	if (!OWN_MALLOC)
+	if (SANITIZED)
 		SKIP("a sanitizer owns malloc");
 	check_all_failures(pack, p);
 }
@@ -275,7 +269,7 @@ TEST(a_tree_half_drawn_is_freed)
 	CLEANUP_PROFILE struct profile *p =
 		profile_of("main;a 1\nmain;b@/lib/b.so 2\n");
 
-	if (!OWN_MALLOC)
+	if (SANITIZED)
 		SKIP("a sanitizer owns malloc");
 	ck_assert_int_eq(profile_location(p, 0, 7, NULL, 0, &p->stack[0]), 0);
 	check_all_failures(draw, p);
@@ -290,7 +284,7 @@ TEST(a_diff_half_made_is_freed)
 		profile_of("main;a 2000\nmain;b 1000\n");
 	struct profile *both[] = {base, now};
 
-	if (!OWN_MALLOC)
+	if (SANITIZED)
 		SKIP("a sanitizer owns malloc");
 	check_all_failures(differ, both);
 	ck_assert(tested);
@@ -305,7 +299,7 @@ TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
 	const struct amount seven = {.value = 7, .events = AMOUNT_EVENT};
 	uint32_t node;
 
-	if (!OWN_MALLOC)
+	if (SANITIZED)
 		SKIP("a sanitizer owns malloc");
 	ck_assert_int_eq(trie_init(&t, TRIE_MAX_NODES), 0);
 	for (uint64_t i = 0; i < 100000; i++) {

@@ -252,6 +252,7 @@ samples_in(int fd, bool named)
 
 TEST(a_capture_ends_with_its_profile)
 {
+	NEEDS_SANDBOX();
 	CLEANUP_RIG struct rig r;
 	CLEANUP_FD int out = memfd_create("profile", MFD_CLOEXEC);
 	struct msg_done done;
@@ -267,6 +268,7 @@ END
 
 TEST(an_answer_of_a_page_ends_with_its_profile)
 {
+	NEEDS_SANDBOX();
 	CLEANUP_RIG struct rig r;
 	CLEANUP_FD int out = memfd_create("profile", MFD_CLOEXEC);
 	struct msg_done done;
@@ -283,6 +285,7 @@ END
 /* A capture whose report is taken for that of a checkpoint would never end. */
 TEST(a_capture_that_no_child_can_write_fails)
 {
+	NEEDS_SANDBOX();
 	CLEANUP_RIG struct rig r;
 	CLEANUP_FD int out = memfd_create("profile", MFD_CLOEXEC);
 	struct msg_done done;
@@ -303,6 +306,7 @@ END
 /* Whatever crashes the analyser is looked for by the ids in that file. */
 TEST(a_capture_to_blame_is_known_also_when_it_is_sampled_instead)
 {
+	NEEDS_SANDBOX();
 	static const enum worker_kind kinds[] = {WORKER_SAMPLES, WORKER_HEAP};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {

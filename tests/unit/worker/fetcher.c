@@ -18,13 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* The sandbox bounds address space, which sanitizers can't live with. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NEEDS_SANDBOX SKIP("the sandbox is too small for a sanitizer")
-#else
-#define NEEDS_SANDBOX
-#endif
-
 struct rig {
 	struct conf conf;
 	struct http_server server;
@@ -181,7 +174,7 @@ static const struct {
 
 TEST(answers_are_told_whole_or_not_at_all)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 
@@ -202,7 +195,7 @@ END
 
 TEST(a_body_of_exactly_the_limit_is_taken)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 	struct fetch_ask a = ask_for(&r, "/big");
@@ -219,7 +212,7 @@ END
 
 TEST(a_file_that_came_along_gets_the_body)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 	struct fetch_ask a = ask_for(&r, "/whole");
@@ -240,7 +233,7 @@ END
 
 TEST(a_debuginfod_server_is_asked_for_its_files_only)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r =
 		rig("[symbols]\ndebuginfod = http://localhost:1\n");
@@ -271,7 +264,7 @@ static const struct {
 
 TEST(pages_and_webhooks_have_a_list_of_hosts_each)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
@@ -292,7 +285,7 @@ END
 
 TEST(headers_that_matter_are_told)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 	struct fetch_ask a = ask_for(&r, "/refused");
@@ -309,7 +302,7 @@ END
 
 TEST(what_takes_too_long_is_given_up)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	static const char *const paths[] = {"/slow", "/silent"};
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
@@ -332,7 +325,7 @@ END
 
 TEST(cancelling_closes_the_connection_and_says_nothing)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 	struct fetch_ask a = ask_for(&r, "/silent");
@@ -354,7 +347,7 @@ END
 
 TEST(no_more_run_at_once_than_there_is_room_for)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_RIG struct rig r = rig("");
 	struct fetch_ask a = ask_for(&r, "/silent");
 	struct fetch_answer got;
@@ -369,7 +362,7 @@ END
 
 TEST(a_server_is_offered_the_version_of_http_that_answers_are_read_in)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	static const char both[] = "\2h2\10http/1.1"; /* of RFC 7301 */
 	CLEANUP_RIG struct rig r = rig("");
 	CLEANUP_FD int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -402,7 +395,7 @@ END
 
 TEST(a_port_that_nobody_listens_on_is_told_as_such)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 	struct fetch_ask a = ask_for(&r, "/");
@@ -436,7 +429,7 @@ static const struct {
 
 TEST(hosts_and_addresses_are_those_that_are_allowed)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 
 	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
@@ -473,7 +466,7 @@ TEST(a_tenant_reaches_only_hosts_of_its_scope)
 	         FETCH_WEBHOOK, FETCH_OK},
 	};
 
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_RIG struct rig r = rig(rows[i].config);
@@ -565,7 +558,7 @@ END
 /* Messages of a caller that has taken over the process. */
 TEST(messages_of_other_shapes_are_passed_over)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 	struct fetch_ask a = ask_for(&r, "/whole");

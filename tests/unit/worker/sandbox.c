@@ -355,13 +355,6 @@ TEST(files_and_memory_stay_a_readers_own)
 }
 END
 
-/* A sanitizer calls the kernel for each thread, as the fetcher does not. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NEEDS_SANDBOX SKIP("a sanitizer needs other system calls")
-#else
-#define NEEDS_SANDBOX
-#endif
-
 static void *
 be_a_thread(void *out)
 {
@@ -432,7 +425,7 @@ be_a_fetcher(long (*call)(void), bool allowed)
 
 TEST(a_fetcher_may_do_what_a_connection_needs_and_no_more)
 {
-	NEEDS_SANDBOX;
+	NEEDS_SANDBOX();
 	for (size_t i = 0; i < ARRAY_LEN(fetchers); i++) {
 		int status;
 		pid_t pid = fork();

@@ -253,7 +253,7 @@ check-fleet: deps
 toolchains:
 	@B=$(B) tests/lib/go fetch || :
 unit: $(TOOLS) $(UNITS) $(FUZZERS) $(TARGETS)
-	@B=$(B) tests/run $(or $(SUITES),unit)
+	@B=$(B) tests/run '$(or $(SUITES),unit)'
 bench: deps
 	@conf/packages/install bench
 	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(TOOLS)
@@ -268,7 +268,7 @@ SANITIZE_asan := address,undefined,float-cast-overflow -fno-sanitize-recover=all
 SANITIZE_tsan := thread
 asan tsan:
 	@$(MAKE) --no-print-directory B=$(B)/$@ CFLAGS="-O1 -g" unit \
-		SUITES='(unit|fuzz)/.*[.]c$$' EXTRA="-fsanitize=$(SANITIZE_$@)"
+		SUITES='(unit|fuzz)/.*[.]c' EXTRA="-fsanitize=$(SANITIZE_$@)"
 # The worker of another machine, and tests of it that run under qemu. Its
 # libraries are unpacked: the cross compiler comes with libc alone.
 ARM     := $(B)/aarch64

@@ -276,11 +276,13 @@ interrupt(void)
 {
 	struct sigaction a = {.sa_handler = look_back, .sa_flags = SA_ONSTACK};
 	stack_t stack = {.ss_sp = handler_stack,
-	                 .ss_size = sizeof(handler_stack)};
+	                 .ss_size = sizeof(handler_stack)},
+		own;
 
-	ck_assert_int_eq(sigaltstack(&stack, NULL), 0);
+	ck_assert_int_eq(sigaltstack(&stack, &own), 0);
 	ck_assert_int_eq(sigaction(SIGUSR1, &a, NULL), 0);
 	ck_assert_int_eq(raise(SIGUSR1), 0);
+	ck_assert_int_eq(sigaltstack(&own, NULL), 0);
 }
 
 static NOINLINE void

@@ -593,6 +593,10 @@ TEST(who_is_found_late_is_counted_unless_its_parent_is_followed)
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 2);
 	MEET(&h, {20, 1, 4, SVC, ""}, {30, 1, 5, SVC, ""});
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 3);
+	/* a parent that is known, and not followed */
+	MEET(&h, {5, 1, 1, OTHER, ""}, {30, 1, 5, SVC, ""},
+	     {50, 5, 6, SVC, ""});
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 4);
 }
 END
 

@@ -30,7 +30,7 @@ struct keeper {
 	int failed;       /* the first failure */
 };
 
-/* What was given up, since another keeper has the lease now, is no failure. */
+/* Work that was given up, since another keeper has the lease, is no failure. */
 static void
 report(struct keeper *k, const char *what, int rc)
 {

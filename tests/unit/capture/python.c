@@ -379,8 +379,8 @@ TEST(a_runtime_that_does_not_tell_its_layout_is_refused)
 }
 END
 
-/* What 3.13 says of itself in the first words of its runtime; each of these is
- * verified, or says where something is. */
+/* Words by which the runtime of 3.13 tells of itself; each is verified, or says
+ * where something is. */
 static const struct {
 	int word;
 	uint64_t value;

@@ -1,5 +1,5 @@
-/* What a host tells its centre, and what it takes from it: the centre's words
- * come from another machine. */
+/* A host and its centre, whose words come from another machine: polls, orders
+ * and results. */
 #include "worker/agent/agent_parts.h"
 
 #include "base/clock.h"
@@ -337,7 +337,7 @@ answer(struct rig *r, uint32_t status)
 	ck_assert_uint_eq(r->agent.result, 0);
 }
 
-/* What becomes of a result by the centre's status. */
+/* The fate of a result, by the status that the centre answers. */
 static const struct {
 	uint32_t status;
 	bool held, refused, here; /* its job, and its session */

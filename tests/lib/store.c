@@ -231,6 +231,25 @@ test_store_again(const struct test_store *t, bool worker)
 	return s;
 }
 
+int
+test_service(struct store *s, const char *tenant, const char *name)
+{
+	struct service v = {0};
+	CLEANUP_SERVICE struct service svc = {0};
+
+	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &svc), 0);
+	v = svc;
+	v.tenant = (char *)tenant;
+	v.name = (char *)name;
+	return service_add(s, &v);
+}
+
+void
+test_tenant(struct store *s, const char *tenant)
+{
+	ck_assert_int_eq(test_service(s, tenant, TEST_SERVICE), 0);
+}
+
 struct session_ask
 test_ask(void)
 {

@@ -24,8 +24,8 @@ void test_store_done(struct test_store *t);
 bool test_on_server(void);
 /* Runs SQL on a store's database as an administrator would; out, unless it is
  * NULL, gets the first value. */
-void test_sql(const struct test_store *t, const char *sql, char *out,
-              size_t size);
+void
+test_sql(const struct test_store *t, const char *sql, char *out, size_t size);
 /* The configuration of a store in dir: in SQLite, or in a schema of the
  * PostgreSQL server that STOKER_TEST_DB names. */
 struct conf test_conf(const char *dir);
@@ -38,6 +38,10 @@ void test_remove(const char *path);
 /* Another connection to it: store_close() it. */
 struct store test_store_again(const struct test_store *t, bool worker);
 
+/* Adds a service like svc of that tenant and name; as service_add(). */
+int test_service(struct store *s, const char *tenant, const char *name);
+/* Adds one of svc's name to a tenant that has none. */
+void test_tenant(struct store *s, const char *tenant);
 /* A capture of svc; a test changes what it is about. */
 struct session_ask test_ask(void);
 struct session_result test_result(void);

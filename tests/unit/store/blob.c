@@ -15,17 +15,6 @@ exists(struct store *s, const char *name)
 	return !faccessat(s->profiles_fd, name, F_OK, 0);
 }
 
-static void
-add_service(struct store *s, const char *tenant)
-{
-	CLEANUP_SERVICE struct service v = {0};
-
-	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
-	free(v.tenant);
-	v.tenant = strdup(tenant);
-	ck_assert_int_eq(service_add(s, &v), 0);
-}
-
 /* A completed session of a tenant with these bytes, from hours ago. */
 static void
 upload_of(struct store *s, const char *tenant, int64_t age_ms, const char *text,
@@ -262,7 +251,7 @@ TEST(a_full_store_takes_from_the_tenant_that_holds_the_most)
 	struct blob quiet, noisy[3];
 	char id[ID_MAX];
 
-	add_service(&t.s, "noisy");
+	test_tenant(&t.s, "noisy");
 	upload_aged(&t.s, 50000, "0123456789", &quiet, id);
 	for (int i = 0; i < 3; i++)
 		upload_of(&t.s, "noisy", (3 - i) * 10000, "0123456789",
@@ -280,7 +269,7 @@ TEST(tenants_take_turns_once_they_hold_as_much)
 	struct blob b[2], other[2];
 	char id[ID_MAX];
 
-	add_service(&t.s, "other");
+	test_tenant(&t.s, "other");
 	for (int i = 0; i < 2; i++) {
 		upload_aged(&t.s, (9 - i) * 10000, "0123456789", &b[i], id);
 		upload_of(&t.s, "other", (3 - i) * 10000, "0123456789",
@@ -299,7 +288,7 @@ TEST(pins_of_a_tenant_count_and_then_others_give_way)
 	struct blob pinned, newer, other;
 	char id[ID_MAX];
 
-	add_service(&t.s, "other");
+	test_tenant(&t.s, "other");
 	upload_aged(&t.s, 10000, "0123456789", &newer, id);
 	upload_aged(&t.s, 90000, "0123456789", &pinned, id);
 	ck_assert_int_eq(session_pin(&t.s, TEST_TENANT, id, true), 0);

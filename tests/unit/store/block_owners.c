@@ -32,12 +32,8 @@ static struct test_store
 two_tenants(void)
 {
 	struct test_store t = test_store();
-	CLEANUP_SERVICE struct service v = {0};
 
-	ck_assert_int_eq(service_get(&t.s, TEST_TENANT, TEST_SERVICE, &v), 0);
-	free(v.tenant);
-	v.tenant = strdup(OTHER);
-	ck_assert_int_eq(service_add(&t.s, &v), 0);
+	test_tenant(&t.s, OTHER);
 	return t;
 }
 

@@ -32,21 +32,6 @@ numbered(const char *prefix, int i)
 }
 
 static int
-add_service(struct store *s, const char *tenant, const char *name)
-{
-	CLEANUP_SERVICE struct service v = {0};
-	int rc;
-
-	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
-	free(v.tenant);
-	free(v.name);
-	v.tenant = strdup(tenant);
-	v.name = strdup(name);
-	rc = service_add(s, &v);
-	return rc;
-}
-
-static int
 upload(struct store *s, const char *tenant, const char *bytes, int i)
 {
 	struct session_ask ask = test_ask();
@@ -62,7 +47,7 @@ upload(struct store *s, const char *tenant, const char *bytes, int i)
 static int
 services_add(struct store *s, const char *tenant, int i)
 {
-	return add_service(s, tenant, numbered("more", i));
+	return test_service(s, tenant, numbered("more", i));
 }
 
 static int
@@ -76,7 +61,7 @@ static int
 series_add(struct store *s, const char *tenant, int i)
 {
 	const char *service = numbered("pushed", i);
-	int rc = add_service(s, tenant, service);
+	int rc = test_service(s, tenant, service);
 
 	ck_assert(!rc || rc == -EEXIST);
 	return series_of_pushed(s, tenant, service, "cpu", "{}", 100, ids[i]);
@@ -119,7 +104,7 @@ host_series_add(struct store *s, const char *tenant, int i)
 	int rc;
 
 	snprintf(service, sizeof(service), "%s", numbered("sent", i));
-	rc = add_service(s, tenant, service);
+	rc = test_service(s, tenant, service);
 	ck_assert(!rc || rc == -EEXIST);
 	return send_block(s, tenant, service, i);
 }
@@ -301,7 +286,7 @@ static void
 fill(struct full *f, enum quota q)
 {
 	f->t = test_store();
-	ck_assert_int_eq(add_service(&f->t.s, OTHER, TEST_SERVICE), 0);
+	ck_assert_int_eq(test_service(&f->t.s, OTHER, TEST_SERVICE), 0);
 	limit(&f->t.s, &f->conf, TEST_TENANT, q, LIMIT);
 	for (int i = kinds[q].from_start; i < LIMIT; i++)
 		ck_assert_int_eq(kinds[q].add(&f->t.s, TEST_TENANT, i), 0);
@@ -508,7 +493,7 @@ TEST(the_wait_is_for_the_capture_that_makes_room)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	struct conf conf = {0};
 
-	ck_assert_int_eq(add_service(&t.s, OTHER, TEST_SERVICE), 0);
+	ck_assert_int_eq(test_service(&t.s, OTHER, TEST_SERVICE), 0);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(captures_per_hour_add(&t.s, OTHER, i), 0);
 	for (int i = 0; i < 4; i++) {

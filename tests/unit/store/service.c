@@ -156,17 +156,6 @@ TEST(one_worker_does_what_only_one_may)
 }
 END
 
-static void
-another_tenants_service(struct store *s)
-{
-	CLEANUP_SERVICE struct service v = {0};
-
-	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
-	free(v.tenant);
-	v.tenant = strdup("another");
-	ck_assert_int_eq(service_add(s, &v), 0);
-}
-
 TEST(hosts_are_listed_with_those_first_where_an_ordinal_runs)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -181,7 +170,7 @@ TEST(hosts_are_listed_with_those_first_where_an_ordinal_runs)
 	p.host = (char *)"c";
 	p.ordinal = 1;
 	ck_assert_int_eq(process_put(&t.s, &p), 0);
-	another_tenants_service(&t.s);
+	test_tenant(&t.s, "another");
 	p.host = (char *)"a";
 	p.tenant = (char *)"another";
 	ck_assert_int_eq(process_put(&t.s, &p), 0);

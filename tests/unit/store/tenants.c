@@ -20,24 +20,13 @@
 #define OTHER "other"
 #define ALL   ((struct page){50, ""})
 
-static void
-service_of(struct store *s, const char *tenant)
-{
-	CLEANUP_SERVICE struct service v = {0};
-
-	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
-	free(v.tenant);
-	v.tenant = strdup(tenant);
-	ck_assert_int_eq(service_add(s, &v), 0);
-}
-
 /* A store in which tenant "other" has a service of the same name. */
 static struct test_store
 two_tenants(void)
 {
 	struct test_store t = test_store();
 
-	service_of(&t.s, OTHER);
+	test_tenant(&t.s, OTHER);
 	return t;
 }
 

@@ -513,14 +513,9 @@ END
 static struct fixture
 other_tenant(struct fixture *f)
 {
-	CLEANUP_SERVICE struct service v = {0};
 	struct fixture other = {.t = f->t};
 
-	ck_assert_int_eq(service_get(&f->t.s, TEST_TENANT, TEST_SERVICE, &v),
-	                 0);
-	free(v.tenant);
-	v.tenant = strdup("other");
-	ck_assert_int_eq(service_add(&f->t.s, &v), 0);
+	test_tenant(&f->t.s, "other");
 	ck_assert_int_eq(series_of(&f->t.s, "other", TEST_SERVICE, "cpu", HOST,
 	                           "{}", other.series),
 	                 0);

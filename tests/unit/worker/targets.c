@@ -474,14 +474,9 @@ TEST(a_service_is_found_by_its_tenant_and_name)
 {
 	static const char *const tenants[] = {TEST_TENANT, "other"};
 	CLEANUP_HOST struct rig h;
-	CLEANUP_SERVICE struct service v = {0};
 
 	host_init(&h);
-	ck_assert_int_eq(service_get(&h.store.s, TEST_TENANT, TEST_SERVICE, &v),
-	                 0);
-	free(v.tenant);
-	v.tenant = strdup("other");
-	ck_assert_int_eq(service_add(&h.store.s, &v), 0);
+	test_tenant(&h.store.s, "other");
 	ck_assert_int_eq(targets_load(&h.targets, &h.store.s), 0);
 	for (size_t i = 0; i < ARRAY_LEN(tenants); i++)
 		ck_assert_str_eq(

@@ -53,14 +53,8 @@ rule(struct store *s, const char *tenant, const char *kind,
 static void
 rig_init(struct rig *r, const char *kind)
 {
-	CLEANUP_SERVICE struct service v = {0};
-
 	*r = (struct rig){.store = test_store()};
-	ck_assert_int_eq(
-		service_get(&r->store.s, TEST_TENANT, TEST_SERVICE, &v), 0);
-	free(v.tenant);
-	v.tenant = strdup(OTHER);
-	ck_assert_int_eq(service_add(&r->store.s, &v), 0);
+	test_tenant(&r->store.s, OTHER);
 	rule(&r->store.s, OTHER, kind, r->theirs);
 	rule(&r->store.s, TEST_TENANT, kind, r->own);
 	ck_assert_int_eq(series_of(&r->store.s, TEST_TENANT, TEST_SERVICE,

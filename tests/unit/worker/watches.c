@@ -65,17 +65,12 @@ watch_of(const struct rig *r, const char *tenant)
 TEST(a_service_of_the_same_name_has_a_watch_of_its_own)
 {
 	CLEANUP_RIG struct rig r;
-	CLEANUP_SERVICE struct service v = {0};
 	char before[ID_MAX];
 
 	rig_init(&r);
 	enable(&r, TEST_TENANT);
 	snprintf(before, sizeof(before), "%s", watch_of(&r, TEST_TENANT)->id);
-	ck_assert_int_eq(service_get(&r.store.s, TEST_TENANT, TEST_SERVICE, &v),
-	                 0);
-	free(v.tenant);
-	v.tenant = strdup("a");
-	ck_assert_int_eq(service_add(&r.store.s, &v), 0);
+	test_tenant(&r.store.s, "a");
 	enable(&r, "a");
 	ck_assert_uint_eq(r.w.n, 2);
 	ck_assert_str_eq(watch_of(&r, TEST_TENANT)->id, before);

@@ -11,17 +11,6 @@
 
 #define FETCH 7 /* the number of the question */
 
-static void
-service_of(struct store *s, const char *tenant)
-{
-	CLEANUP_SERVICE struct service v = {0};
-
-	ck_assert_int_eq(service_get(s, TEST_TENANT, TEST_SERVICE, &v), 0);
-	free(v.tenant);
-	v.tenant = strdup(tenant);
-	ck_assert_int_eq(service_add(s, &v), 0);
-}
-
 /* A firing whose capture has ended; its webhook was posted, as FETCH. */
 static void
 post_of(struct store *s, struct webhooks *w, const char *tenant)
@@ -165,7 +154,7 @@ TEST(a_webhook_is_posted_for_its_tenant_with_what_has_fired)
 		ck_assert_int_eq(msg_pair(pair), 0);
 		runs.fetcher = pair[1];
 		if (i)
-			service_of(&t.s, rows[i].tenant);
+			test_tenant(&t.s, rows[i].tenant);
 		post_of(&t.s, &w, rows[i].tenant);
 		w.items[1].fetch = 0;
 		webhooks_step(&w, clock_mono_ns());

@@ -76,15 +76,7 @@ END
 static void
 add_service(struct test_api *a, const char *tenant)
 {
-	const struct continuous on = {
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.types = (char *)"[\"cpu\"]",
-		.created_by = (char *)"tok-x",
-		.sample_rate = 19,
-		.retention_days = 30,
-		.enabled = 1,
-	};
+	const struct continuous on = test_continuous(tenant);
 
 	if (strcmp(tenant, TEST_TENANT) != 0)
 		test_tenant(&a->store.s, tenant);

@@ -266,6 +266,20 @@ test_ask(void)
 	};
 }
 
+struct continuous
+test_continuous(const char *tenant)
+{
+	return (struct continuous){
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.types = (char *)"[\"cpu\"]",
+		.created_by = (char *)"tok-test",
+		.sample_rate = 19,
+		.retention_days = 7,
+		.enabled = 1,
+	};
+}
+
 struct session_result
 test_result(void)
 {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/test.h"
+#include "store/continuous.h"
 #include "store/job.h"
 #include "store/service.h"
 
@@ -44,6 +45,9 @@ int test_service(struct store *s, const char *tenant, const char *name);
 void test_tenant(struct store *s, const char *tenant);
 /* A capture of svc; a test changes what it is about. */
 struct session_ask test_ask(void);
+/* Continuous profiling of that tenant's svc; a test changes its days and more.
+ */
+struct continuous test_continuous(const char *tenant);
 struct session_result test_result(void);
 /* Enqueues test_ask() of another type for each call: "type0", "type1", ... */
 void test_enqueue(struct store *s, int i, char id[static ID_MAX]);

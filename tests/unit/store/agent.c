@@ -296,15 +296,9 @@ process_at(struct store *s, const char *host, const char *tenant, int64_t pid)
 static void
 profile_continuously(struct store *s, const char *tenant, const char *name)
 {
-	const struct continuous c = {
-		.tenant = (char *)tenant,
-		.service = (char *)name,
-		.types = (char *)"[\"cpu\"]",
-		.created_by = (char *)"",
-		.sample_rate = 19,
-		.enabled = 1,
-	};
+	struct continuous c = test_continuous(tenant);
 
+	c.service = (char *)name;
 	ck_assert_int_eq(continuous_put(s, &c), 0);
 }
 

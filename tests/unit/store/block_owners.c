@@ -168,16 +168,9 @@ END
 static void
 keep_for_a_day(struct store *s, const char *tenant)
 {
-	const struct continuous c = {
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.types = (char *)"[\"cpu\"]",
-		.created_by = (char *)"",
-		.sample_rate = 19,
-		.retention_days = 1,
-		.enabled = 1,
-	};
+	struct continuous c = test_continuous(tenant);
 
+	c.retention_days = 1;
 	ck_assert_int_eq(continuous_put(s, &c), 0);
 }
 

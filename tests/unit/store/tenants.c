@@ -646,27 +646,13 @@ END
 
 /* --- continuous profiling --- */
 
-static struct continuous
-setting(const char *tenant)
-{
-	return (struct continuous){
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.types = (char *)"[\"cpu\"]",
-		.created_by = (char *)"tok-x",
-		.sample_rate = 19,
-		.retention_days = 7,
-		.enabled = 1,
-	};
-}
-
 TEST(continuous_profiling_is_set_for_one_tenant)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
 	CLEANUP_CONTINUOUS struct continuous got = {0};
-	const struct continuous own = setting(TEST_TENANT),
-				theirs = setting(OTHER);
+	const struct continuous own = test_continuous(TEST_TENANT),
+				theirs = test_continuous(OTHER);
 	struct continuous none;
 
 	ck_assert_int_eq(continuous_put(&t.s, &theirs), 0);
@@ -796,7 +782,7 @@ TEST(windows_are_kept_for_the_days_that_their_own_tenant_says)
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_WINDOW struct window w = {0};
 	CLEANUP_SERIES struct series of = {0};
-	struct continuous theirs = setting(OTHER);
+	struct continuous theirs = test_continuous(OTHER);
 	const struct window_keep keep = {.all_ms = INT64_MAX / 4};
 	char series[ID_MAX], own[ID_MAX];
 

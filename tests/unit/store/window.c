@@ -426,14 +426,7 @@ TEST(retention_takes_what_rollups_hold_and_what_is_past_its_days)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	struct window_keep keep = {.level_ms = {HOUR}};
-	char types[] = "[\"cpu\"]", by[] = "tok-x";
-	struct continuous c = {
-		.tenant = (char *)TEST_TENANT,
-		.service = (char *)TEST_SERVICE,
-		.types = types,
-		.created_by = by,
-		.retention_days = 7,
-	};
+	const struct continuous c = test_continuous(TEST_TENANT);
 
 	capture(&f, T0, 10 * SECOND, 12);
 	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 2);
@@ -453,14 +446,7 @@ TEST(windows_of_a_service_are_kept_for_as_many_days_as_it_says)
 	CLEANUP_WINDOWS struct window_list l = {0};
 	struct window_keep keep = {.all_ms = DAY};
 	int64_t now = clock_wall_ms();
-	char types[] = "[\"cpu\"]", by[] = "tok-x";
-	struct continuous c = {
-		.tenant = (char *)TEST_TENANT,
-		.service = (char *)TEST_SERVICE,
-		.types = types,
-		.created_by = by,
-		.retention_days = 7,
-	};
+	const struct continuous c = test_continuous(TEST_TENANT);
 
 	ck_assert_int_eq(continuous_put(&f.t.s, &c), 0);
 	capture(&f, now - 7 * DAY - HOUR, SECOND, 1);

@@ -37,13 +37,7 @@ rig_init(struct rig *r)
 static void
 enable(struct rig *r, const char *tenant)
 {
-	const struct continuous c = {.tenant = (char *)tenant,
-	                             .service = (char *)TEST_SERVICE,
-	                             .types = (char *)"[\"cpu\"]",
-	                             .created_by = (char *)"test",
-	                             .sample_rate = 19,
-	                             .retention_days = 1,
-	                             .enabled = 1};
+	const struct continuous c = test_continuous(tenant);
 
 	ck_assert_int_eq(continuous_put(&r->store.s, &c), 0);
 	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);

@@ -242,22 +242,28 @@ spans_of(struct store *s, const char *tenant)
 	return n;
 }
 
+/* Stores a sum over two hosts in which there are no windows. */
+static int
+make_sum(struct store *s, const struct sum_due *due)
+{
+	const struct sum_groups two_hosts = {.hosts = 2};
+	const struct window_ask none = {0};
+
+	return host_sum_store(s, due, &two_hosts, NULL, &none);
+}
+
 TEST(a_sum_is_due_made_and_valid_for_its_tenant)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_SUM_DUE struct sum_due_list l = {0};
-	const struct sum_groups two_hosts = {.hosts = 2};
-	const struct window_ask none = {0};
-	int64_t at = days_ago(2);
 
-	take(&t.s, TEST_TENANT, HERE, BLOCK_HOURS, at);
+	take(&t.s, TEST_TENANT, HERE, BLOCK_HOURS, days_ago(2));
 	ck_assert_uint_eq(due(&t.s, &l), 1);
 	ck_assert_str_eq(l.items[0].tenant, TEST_TENANT);
-	take(&t.s, OTHER, HERE, BLOCK_HOURS, at);
+	take(&t.s, OTHER, HERE, BLOCK_HOURS, days_ago(2));
 	ck_assert_uint_eq(due(&t.s, &l), 2);
 	ck_assert_str_eq(l.items[1].tenant, TEST_TENANT);
-	ck_assert_int_eq(
-		host_sum_store(&t.s, &l.items[1], &two_hosts, NULL, &none), 0);
+	ck_assert_int_eq(make_sum(&t.s, &l.items[1]), 0);
 	ck_assert_uint_eq(due(&t.s, &l), 1);
 	ck_assert_str_eq(l.items[0].tenant, OTHER);
 	ck_assert_uint_eq(spans_of(&t.s, TEST_TENANT), 1);
@@ -269,16 +275,11 @@ TEST(a_sum_that_a_block_came_during_is_not_stored)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_SUM_DUE struct sum_due_list l = {0};
-	const struct sum_groups two_hosts = {.hosts = 2};
-	const struct window_ask none = {0};
-	int64_t at = days_ago(2);
 
-	take(&t.s, TEST_TENANT, HERE, BLOCK_HOURS, at);
+	take(&t.s, TEST_TENANT, HERE, BLOCK_HOURS, days_ago(2));
 	ck_assert_uint_eq(due(&t.s, &l), 1);
-	take(&t.s, TEST_TENANT, ELSEWHERE, BLOCK_HOURS, at);
-	ck_assert_int_eq(
-		host_sum_store(&t.s, &l.items[0], &two_hosts, NULL, &none),
-		-ESTALE);
+	take(&t.s, TEST_TENANT, ELSEWHERE, BLOCK_HOURS, days_ago(2));
+	ck_assert_int_eq(make_sum(&t.s, &l.items[0]), -ESTALE);
 	ck_assert_uint_eq(spans_of(&t.s, TEST_TENANT), 0);
 }
 END

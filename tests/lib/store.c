@@ -250,6 +250,18 @@ test_tenant(struct store *s, const char *tenant)
 	ck_assert_int_eq(test_service(s, tenant, TEST_SERVICE), 0);
 }
 
+void
+test_heartbeat(struct store *s, const char *host, int64_t pid)
+{
+	const struct worker w = {.host = (char *)host,
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}",
+	                         .pid = pid};
+
+	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
+}
+
 struct session_ask
 test_ask(void)
 {

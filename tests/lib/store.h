@@ -8,6 +8,7 @@
 #include "store/continuous.h"
 #include "store/job.h"
 #include "store/service.h"
+#include "store/worker.h"
 
 struct test_store {
 	char dir[64];
@@ -43,6 +44,8 @@ struct store test_store_again(const struct test_store *t, bool worker);
 int test_service(struct store *s, const char *tenant, const char *name);
 /* Adds one of svc's name to a tenant that has none. */
 void test_tenant(struct store *s, const char *tenant);
+/* Reports a worker that is alive. */
+void test_heartbeat(struct store *s, const char *host, int64_t pid);
 /* A capture of svc; a test changes what it is about. */
 struct session_ask test_ask(void);
 /* Continuous profiling of that tenant's svc; a test changes its days and more.

@@ -13,18 +13,6 @@ sample(const char *name)
 		"auto",      "{}",         "{}",   "text", 0,         0};
 }
 
-static void
-heartbeat(struct store *s, const char *host, int64_t pid)
-{
-	struct worker w = {.host = (char *)host,
-	                   .boot_id = "boot",
-	                   .version = "1",
-	                   .capabilities = "{}",
-	                   .pid = pid};
-
-	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
-}
-
 TEST(a_name_is_one_services_per_tenant)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -113,7 +101,7 @@ TEST(deleting_takes_sessions_processes_and_bytes_along)
 	struct blob b;
 	char id[ID_MAX];
 
-	heartbeat(&t.s, TEST_HOST, 1);
+	test_heartbeat(&t.s, TEST_HOST, 1);
 	ck_assert_int_eq(process_put(&t.s, &p), 0);
 	ask.origin = SESSION_UPLOAD;
 	test_blob(&t.s, "x", &b);
@@ -138,8 +126,8 @@ TEST(one_worker_does_what_only_one_may)
 
 	ck_assert_int_eq(worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &none),
 	                 -EHOSTDOWN);
-	heartbeat(&t.s, "a", 1);
-	heartbeat(&t.s, "b", 1);
+	test_heartbeat(&t.s, "a", 1);
+	test_heartbeat(&t.s, "b", 1);
 	ck_assert_int_eq(
 		worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &first), 0);
 	ck_assert_str_eq(first, "a");
@@ -163,9 +151,9 @@ TEST(hosts_are_listed_with_those_first_where_an_ordinal_runs)
 	struct process p = {"b", TEST_TENANT, TEST_SERVICE, "boot", "x",
 	                    "x", 0,           42,           7,      0};
 
-	heartbeat(&t.s, "a", 1);
-	heartbeat(&t.s, "b", 1);
-	heartbeat(&t.s, "c", 1);
+	test_heartbeat(&t.s, "a", 1);
+	test_heartbeat(&t.s, "b", 1);
+	test_heartbeat(&t.s, "c", 1);
 	ck_assert_int_eq(process_put(&t.s, &p), 0);
 	p.host = (char *)"c";
 	p.ordinal = 1;
@@ -203,7 +191,7 @@ TEST(a_silent_worker_is_dead_and_its_processes_unseen)
 	struct process_list unseen;
 	char *none = NULL;
 
-	heartbeat(&t.s, TEST_HOST, 1);
+	test_heartbeat(&t.s, TEST_HOST, 1);
 	ck_assert_int_eq(process_put(&t.s, &p), 0);
 	ck_assert_int_eq(process_list(&t.s, TEST_TENANT, TEST_SERVICE, &seen),
 	                 0);
@@ -228,7 +216,7 @@ TEST(a_heartbeat_keeps_the_start_and_a_new_process_sets_it)
 		CLEANUP_WORKERS struct worker_list l = {0};
 
 		db_skew_clock(t.s.db, i * 1000);
-		heartbeat(&t.s, TEST_HOST, i < 2 ? 1 : 2);
+		test_heartbeat(&t.s, TEST_HOST, i < 2 ? 1 : 2);
 		ck_assert_int_eq(worker_list(&t.s, "", &l), 0);
 		ck_assert_uint_eq(l.n, 1);
 		ck_assert_int_eq(l.items[0].alive, 1);
@@ -244,7 +232,7 @@ TEST(a_worker_that_stops_is_not_waited_for)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	char *none = NULL;
 
-	heartbeat(&t.s, TEST_HOST, 1);
+	test_heartbeat(&t.s, TEST_HOST, 1);
 	ck_assert_int_eq(worker_stop(&t.s, TEST_HOST), 0);
 	ck_assert_int_eq(worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &none),
 	                 -EHOSTDOWN);

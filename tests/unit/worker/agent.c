@@ -172,18 +172,6 @@ END
 
 /* --- polls ---------------------------------------------------------------- */
 
-static void
-beat(struct rig *r, const char *host, int64_t pid)
-{
-	const struct worker w = {.host = (char *)host,
-	                         .boot_id = (char *)"boot",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}",
-	                         .pid = pid};
-
-	ck_assert_int_eq(worker_heartbeat(&r->store.s, &w, TEST_LEASE_MS), 0);
-}
-
 TEST(a_poll_tells_of_the_worker_of_this_host)
 {
 	CLEANUP_RIG struct rig r;
@@ -192,9 +180,9 @@ TEST(a_poll_tells_of_the_worker_of_this_host)
 	const struct agent_held_list none = {0};
 
 	rig_init(&r);
-	beat(&r, "a-host-before", 11);
-	beat(&r, TEST_HOST, 12);
-	beat(&r, "z-host-behind", 13);
+	test_heartbeat(&r.store.s, "a-host-before", 11);
+	test_heartbeat(&r.store.s, TEST_HOST, 12);
+	test_heartbeat(&r.store.s, "z-host-behind", 13);
 	ck_assert_int_eq(
 		agent_put_poll(&r.agent, &none, clock_mono_ns(), &text), 0);
 	j = json_loadb(text.p, text.len, JSON_REJECT_DUPLICATES, NULL);

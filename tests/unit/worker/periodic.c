@@ -52,18 +52,6 @@ enable(struct rig *r, const char *tenant, const char *types)
 }
 
 static void
-beat(struct store *s, const char *host)
-{
-	const struct worker w = {.host = (char *)host,
-	                         .boot_id = (char *)"boot",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}",
-	                         .pid = 7};
-
-	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
-}
-
-static void
 allow(struct rig *r, const char *what)
 {
 	CLEANUP_SERVICE struct service v = {0};
@@ -471,8 +459,8 @@ TEST(an_endpoint_is_asked_by_the_worker_of_its_host_alone)
 		CLEANUP_SERVICE struct service v = {0};
 
 		rig_init(&r, "[\"alloc\"]");
-		beat(&r.store.s, TEST_HOST);
-		beat(&r.store.s, "host2");
+		test_heartbeat(&r.store.s, TEST_HOST, 7);
+		test_heartbeat(&r.store.s, "host2", 7);
 		ck_assert_int_eq(service_get(&r.store.s, TEST_TENANT, "go", &v),
 		                 0);
 		free(v.source);

@@ -59,7 +59,8 @@ add_minute(struct fixture *f, const char *type, int64_t at, struct segment *g,
 	int len =
 		snprintf(text, sizeof(text), "%s at %lld", type, (long long)at);
 
-	if (at / HOUR % 7 == 3 || random_below(&f->random, 8))
+	if ((at - f->from_ms) / HOUR % 7 == 3 ||
+	    random_below(&f->random, 8))
 		return false;
 	w->level = WINDOW_MINUTE;
 	w->start_ms = at;

@@ -187,14 +187,19 @@ UI      := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/ui/*.c))
 TOOLS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-# A test that its suite does not name is an unused variable: it is refused.
+# Tests are compiled more often than they run: they are not optimised. A test
+# that its suite does not name is an unused variable: it is refused.
+TEST_CFLAGS := $(if $(EXTRA),,-O0)
+$(B)/tests/bench/%.o $(B)/tests/tools/%.o $(B)/tests/fuzz/%.o: TEST_CFLAGS :=
 $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -Werror=unused-variable -Itests -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -Werror=unused-variable -Itests -c -o $@ $<
 $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-test_link = $(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LIBS)
+# lld takes a third of the time of GNU ld.
+TEST_LDFLAGS := $(if $(shell command -v ld.lld),-fuse-ld=lld)
+test_link = $(Q)$(CC) $(ALL_LDFLAGS) $(TEST_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LIBS)
 TEST_ARCHIVES = $(B)/libtest.a $(call archives,$(TEST_DIRS))
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)

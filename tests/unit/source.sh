@@ -35,15 +35,3 @@ claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null
 # tests/*/*.sh.
 claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST\(' tests --include='*.c' |
   grep -vE '^tests/(unit/[^/]+|api)/[^/]+$'; find tests -mindepth 3 -name '*.sh')"
-
-# A comment begins with the thing it is about.
-claim comments_begin_with_their_subject "$(
-  find app include sql tests -name '*.[ch]' -o -name '*.def' -o -name '*.sql' |
-    sort | xargs awk '
-      FNR == 1 { first = 0 }
-      /\/\*+ *(What|Of|The same) / ||
-      (first && /^[\t ]*(\*|--) (What|Of|The same) /) {
-        printf "%s:%d ", FILENAME, FNR
-      }
-      { first = /^[\t ]*\/\*+$/ || (FILENAME ~ /[.]sql$/ &&
-          (!/^[\t ]*--/ || /^-- (name|compatible|dialect):/)) }')"

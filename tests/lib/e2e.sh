@@ -3,7 +3,8 @@
 #
 #	. tests/lib/e2e.sh
 #	e2e_start [TARGET...]	also copies these targets beside the programs
-#			at the end, whenever that is, $LEAVE (e2e_stop) is run
+#			at the end, whenever that is, $LEAVE (e2e_stop) is run;
+#			KEEP=1 keeps the folder
 #	api GET /path [curl args...]
 #	check, equal, says, leaves	as in check.sh
 set -u
@@ -43,6 +44,7 @@ e2e_stop() {
     echo 'not ok sandboxes_allow_what_is_needed: see the line above'
   local pid
   for pid in $(jobs -p); do kill -KILL "$pid" 2>/dev/null; done
+  [ -z "${KEEP-}" ] || { echo "# kept: $STATE"; return; }
   rm -rf "$STATE"
 }
 

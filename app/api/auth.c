@@ -55,8 +55,8 @@ check_key(struct call *c, const char *key)
 	return 0;
 }
 
-/* A page of another site can have a browser send the cookie, but cannot have
- * it say that the request is its own host's. */
+/* A page of another site can make a browser send the cookie, but not make it
+ * claim that the request comes from this host. */
 static int
 check_origin(struct call *c)
 {
@@ -94,7 +94,8 @@ check_cookie(struct call *c, const char *cookie)
 	return check_origin(c);
 }
 
-/* A link stands for the key that made it, for signing in alone. */
+/* Authenticates a sign-in link: for signing in, and nothing else, it stands for
+ * the key that made it. */
 static int
 check_sign_in_link(struct call *c, const char *secret)
 {
@@ -110,7 +111,8 @@ check_sign_in_link(struct call *c, const char *secret)
 	return 0;
 }
 
-/* True when one of the groups, separated by commas or spaces, is in a list. */
+/* True when list has one of the groups, which are separated by commas or
+ * spaces. */
 static bool
 is_member(const char *list, const char *groups)
 {
@@ -140,8 +142,8 @@ sso_role(const struct conf *conf, const char *groups)
 	                                                    : WHO_ANYONE;
 }
 
-/* True when nginx vouches for a user, and the configuration gives such users
- * roles. */
+/* True when nginx has authenticated a user, and the configuration maps such
+ * users to roles. */
 static bool
 has_sso(const struct call *c)
 {
@@ -167,8 +169,8 @@ check_sso(struct call *c)
 	return to->tenants ? check_origin(c) : fail(c, InternalError);
 }
 
-/* Checks the password of "Basic ...", for clients that support nothing else;
- * any user name will do. */
+/* Checks the password of "Basic ...", for clients that support nothing else.
+ * The user name is ignored. */
 static int
 check_basic(struct call *c, const char *text)
 {
@@ -182,7 +184,7 @@ check_basic(struct call *c, const char *text)
 	len = EVP_DecodeBlock(plain, (const unsigned char *)text, (int)n);
 	if (len < 0)
 		return unauthorized(c, "the password is not a key");
-	/* padding of the last group is decoded to NULs */
+	/* the padding was decoded to NULs */
 	plain[len] = '\0';
 	colon = strchr((char *)plain, ':');
 	if (!colon ||
@@ -227,7 +229,7 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 	return 0;
 }
 
-/* Sets the tenant that the request names, if the token holds it. */
+/* Switches to the tenant that the request names, if the token covers it. */
 static int
 pick_tenant(struct call *c)
 {
@@ -255,9 +257,9 @@ query_int(const struct request *r, const char *name)
 }
 
 /*
- * The parameters for which a link of each route is signed: those that decide
- * whose data it shows. The whole query is signed where one of them is missing,
- * since others then decide.
+ * The parameters that a link to each route is signed for: those that select the
+ * data. If one of them is missing, other parameters select the data, and the
+ * link is signed for the whole query.
  */
 static const struct {
 	enum op op;
@@ -293,7 +295,7 @@ names_all(const struct call *c, const enum param *p, size_t n)
 	return n > 0;
 }
 
-/* Sets the claim's kind and subject, whose text is written to text. */
+/* Sets the kind and the subject of a claim; text holds the subject. */
 static void
 claim_of(const struct call *c, struct buf *text, struct link_claim *out)
 {

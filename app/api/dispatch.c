@@ -15,8 +15,8 @@ find_route(struct call *c)
 	struct route_match m = route_find(c->req);
 
 	c->route = m.route;
-	/* An upload names its service in the query; a request to profile has it
-	 * in the body. */
+	/* An upload names its service in the query; a request for a capture
+	 * names it in the body. */
 	if (m.route && m.route->op == OP_CreateSession && !c->req->nquery)
 		c->route = &routes[OP_StartProfile];
 	if (m.route)
@@ -64,10 +64,10 @@ receive(struct call *c, int64_t most)
 	return fail(c, BadRequest);
 }
 
-/* A profile of unknown kind may be compressed: about so much. */
+/* An upload may be compressed; this is about how much it grows. */
 #define UPLOAD_GROWS 8
 
-/* The body is read once the call may be heavy. */
+/* Reads the body of an upload, after a place for a heavy call was obtained. */
 static int
 receive_upload(struct call *c)
 {
@@ -113,8 +113,8 @@ run_handler(struct call *c)
 	return route_run(c);
 }
 
-/* Runs the handler, and again what the database has aborted for others' sake,
- * for as long as it may wait for a lock. */
+/* Runs the handler. If the database aborts the transaction because of a
+ * conflict, runs it again, for as long as a call may wait for a lock. */
 static int
 run(struct call *c, struct jwt_keys *keys)
 {
@@ -133,7 +133,8 @@ run(struct call *c, struct jwt_keys *keys)
 	return rc;
 }
 
-/* Adds warnings about what was ignored to the object in the reply. */
+/* Adds warnings about ignored members and parameters to the object in the
+ * reply. */
 static void
 add_warnings(struct reply *r)
 {
@@ -149,8 +150,8 @@ add_warnings(struct reply *r)
 	json_close(b, '}');
 }
 
-/* Ends a JSON reply with a line feed, so that a prompt after curl gets a line
- * of its own. */
+/* Ends a JSON reply with a line feed, so that a shell's prompt after curl
+ * starts on a new line. */
 static void
 end_line(struct reply *r)
 {

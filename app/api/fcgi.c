@@ -15,7 +15,7 @@ header(FCGX_Request *f, const char *name)
 	return v ? v : "";
 }
 
-/* Reads a length; "" counts as 0, since a request without a body has none. */
+/* Reads a length; "" is 0, because a request without a body has none. */
 static int64_t
 parse_length(const char *text)
 {
@@ -29,8 +29,8 @@ parse_length(const char *text)
 	return errno || *end || n < 0 ? -1 : n;
 }
 
-/* Reads all of CONTENT_LENGTH, or fails: libfcgi ends the stream early when the
- * peer goes away or a signal comes, and reports this only when asked. */
+/* Reads all of CONTENT_LENGTH or fails. libfcgi ends the stream early when the
+ * peer goes away or a signal arrives, and only FCGX_GetError() shows it. */
 int
 fcgi_body(FCGX_Request *f, struct request *r, struct buf *body)
 {
@@ -80,7 +80,7 @@ fcgi_receive(FCGX_Request *f, struct request *out)
 	out->id = request_id(f, made);
 	out->authorization = header(f, "HTTP_AUTHORIZATION");
 	out->tenant = header(f, "HTTP_X_TENANT_ID");
-	if (!*out->tenant) /* the name that Pyroscope's clients use */
+	if (!*out->tenant) /* the header of Pyroscope's clients */
 		out->tenant = header(f, "HTTP_X_SCOPE_ORGID");
 	out->content_type = header(f, "CONTENT_TYPE");
 	out->accept = header(f, "HTTP_ACCEPT");
@@ -102,8 +102,8 @@ fcgi_receive(FCGX_Request *f, struct request *out)
 	return request_target(out, header(f, "REQUEST_URI"));
 }
 
-/* Reasons for each status of routes.def and errors.def. nginx passes on the
- * text after the number. Source: RFC 9110, 15; RFC 6585 for 429 and 431. */
+/* The reason phrase of each status in routes.def and errors.def, which nginx
+ * passes on. Source: RFC 9110, 15; RFC 6585 for 429 and 431. */
 static const struct {
 	int status;
 	const char *reason;
@@ -154,7 +154,7 @@ put_line(struct buf *b, const char *name, const char *value)
 	buf_puts(b, "\r\n");
 }
 
-/* Writes the headers without printf, since this runs for every reply. */
+/* Writes the headers, without printf, because this runs for every reply. */
 static void
 put_head(struct buf *b, const struct request *req, const struct reply *reply)
 {

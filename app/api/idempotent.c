@@ -9,8 +9,8 @@
 
 DEFINE_CLEANUP(EVP_MD_CTX *, EVP_MD_CTX_free)
 
-/* Hashes what identifies a request: route, query and body (SHA-256). FORM keeps
- * fingerprints apart from those of releases that encrypted kept replies. */
+/* The fingerprint of a request: SHA-256 of FORM, route, query and body. FORM
+ * makes it differ from those of releases that encrypted kept replies. */
 #define FORM "plain/"
 
 static int
@@ -56,7 +56,7 @@ repeat(struct call *c, const struct idempotency *kept, const char *print)
 	return 0;
 }
 
-/* Copies the Location header that the handler set; "" for none. */
+/* Copies the Location header that the handler set, if any. */
 static void
 copy_location(const struct reply *r, struct buf *out)
 {
@@ -93,7 +93,8 @@ keep(struct call *c)
 	return idempotency_keep(&c->env->store, &key, &v);
 }
 
-/* Returns 0 when the key is new, 1 with the earlier reply, -1 with an error. */
+/* Returns 0 if the key is new, 1 with the earlier reply, or -1 with an
+ * error. */
 static int
 look_up(struct call *c)
 {
@@ -109,8 +110,8 @@ look_up(struct call *c)
 	return repeat(c, &kept, print) ? -1 : 1;
 }
 
-/* Begins the transaction, and claims the key in it. Another call may have come
- * first: its reply is repeated. */
+/* Begins the transaction and claims the key in it. If another call claimed the
+ * key first, repeats its reply. */
 static int
 begin(struct call *c)
 {
@@ -127,15 +128,16 @@ begin(struct call *c)
 	return rc ? 0 : look_up(c);
 }
 
-/* True for calls that compute before they store anything, or instead: nobody
- * else could write to the store meanwhile. */
+/* True for calls that compute before they store anything, or that store
+ * nothing: a transaction would keep other writers waiting meanwhile. */
 static bool
 begins_late(const struct route *r)
 {
 	return r->upload || r->who == WHO_VIEWER;
 }
 
-/* Returns 0 with a reply to commit, -1 with one to roll back. */
+/* Returns 0 if the transaction is to be committed, -1 if it is to be rolled
+ * back. */
 static int
 run_once(struct call *c)
 {
@@ -153,8 +155,7 @@ run_once(struct call *c)
 	return rc ? fail_store(c, rc) : 0;
 }
 
-/* True for printable ASCII, which a header may hold and every
- * store can keep. */
+/* True for printable ASCII, which every database can store. */
 static bool
 key_ok(const char *key)
 {
@@ -175,7 +176,8 @@ idempotent_run(struct call *c)
 
 	if (!route_takes_key(c->route))
 		return fail_param(c, "Idempotency-Key",
-		                  "none, for the reply holds a secret", key);
+		                  "none, because the reply holds a secret",
+		                  key);
 	if (!key_ok(key))
 		return fail_param(c, "Idempotency-Key",
 		                  "at most 255 printable ASCII characters",

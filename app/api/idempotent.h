@@ -4,11 +4,11 @@
  * refused with 422.
  *
  * The work and the kept reply are one transaction, which begins by claiming the
- * key, so that a crash leaves both or neither, and two requests with one key
- * wait for each other; a profile is
- * read before the transaction (call_begin()). A request whose reply has a new
- * API key must not have an Idempotency-Key, since replies are kept in plain
- * text. Source: draft-ietf-httpapi-idempotency-key-header
+ * key: a crash leaves both or neither, and of two requests with the same key
+ * the second waits for the first. Profiles are read before the transaction
+ * (call_begin()). A request whose reply holds a new API key must not have an
+ * Idempotency-Key, because replies are kept in plain text. Source:
+ * draft-ietf-httpapi-idempotency-key-header
  */
 #pragma once
 

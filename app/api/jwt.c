@@ -38,7 +38,7 @@ free_jwt(jwt_t **p)
 	r_jwt_free(*p);
 }
 
-/* The algorithms, and the kind of key that each requires. */
+/* The algorithms, with the kind of key that each requires. */
 static const struct {
 	jwa_alg alg;
 	const char *name;
@@ -51,8 +51,8 @@ static const struct {
 	{R_JWA_ALG_EDDSA, "EdDSA", R_KEY_TYPE_EDDSA, "Ed25519"},
 };
 
-/* True when the key is of the kind that the algorithm needs, and not meant for
- * another use. */
+/* True if the key is of the kind that the algorithm requires and is not meant
+ * for another use. */
 static bool
 key_fits(jwk_t *key, jwa_alg alg)
 {
@@ -103,8 +103,8 @@ load(struct jwt_keys *k, struct buf *why)
 	return 0;
 }
 
-/* Reads a new file, with which keys are rotated; a malformed file changes
- * nothing. */
+/* Reads the file again if it has changed: keys were rotated. A malformed file
+ * changes nothing. */
 static void
 reload(struct jwt_keys *k)
 {
@@ -165,8 +165,8 @@ signed_by(const struct jwt_keys *k, jwt_t *jwt)
 	return false;
 }
 
-/* True when a token requires extensions, none of which is supported. Source:
- * RFC 7515, 4.1.11. */
+/* True if the token requires extensions; none is supported. Source: RFC 7515,
+ * 4.1.11. */
 static bool
 asks_extension(jwt_t *jwt)
 {
@@ -175,7 +175,7 @@ asks_extension(jwt_t *jwt)
 	return crit != NULL;
 }
 
-/* True when a claim, which is a text or a list of texts, has the wanted one. */
+/* True if claim, a string or an array of strings, contains wanted. */
 static bool
 claim_has(const json_t *claim, const char *wanted)
 {
@@ -220,7 +220,7 @@ tenant_ok(const json_t *v)
 	return s && *s && strlen(s) < STORE_TENANT_MAX && id_valid("", s);
 }
 
-/* Reads the tenants of a claim as words; the first is the default. */
+/* Reads a claim's tenants as words; the first is the default. */
 static bool
 read_tenants(const json_t *claim, struct caller *out)
 {
@@ -274,7 +274,7 @@ read_claims(const json_t *claims, const struct conf *conf, struct caller *out)
 	return NULL;
 }
 
-/* The last millisecond of the year 9999 bounds what a token may say. */
+/* The end of the year 9999, the latest expiry that is kept. */
 #define LAST_S 253402300799.0
 
 static int64_t

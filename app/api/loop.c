@@ -41,7 +41,7 @@ put_line(struct buf *out, const struct call *c, int64_t us)
 	buf_putc(out, '\n');
 }
 
-/* True for what each host of a fleet asks every second, and gets. */
+/* True for a successful poll, which each host of a fleet sends every second. */
 static bool
 is_everyday(const struct call *c)
 {
@@ -49,8 +49,8 @@ is_everyday(const struct call *c)
 }
 
 /*
- * Writes one line of JSON per request on stderr. The line holds the route's
- * pattern, not the target: a target may carry the signature of a link.
+ * Writes one line of JSON per request to stderr. The line has the route's
+ * pattern, not the target: a target may contain the signature of a link.
  */
 static void
 access_log(const struct call *c, int64_t us)
@@ -62,12 +62,12 @@ access_log(const struct call *c, int64_t us)
 	buf_clear(&line);
 	put_line(&line, c, us);
 	if (!buf_err(&line) && write(STDERR_FILENO, line.p, line.len) < 0)
-		return; /* there is nowhere left to report it */
+		return; /* there is nowhere to report this */
 }
 
 #define LISTENER   0
-#define BEGIN_MS   10000             /* that a request may take to begin */
-#define KEPT_BYTES ((size_t)1 << 20) /* memory of a body, kept for the next */
+#define BEGIN_MS   10000             /* from the connection to the first byte */
+#define KEPT_BYTES ((size_t)1 << 20) /* most memory of a body that is reused */
 
 struct loop {
 	struct env *env;
@@ -79,9 +79,9 @@ struct loop {
 };
 
 /*
- * libfcgi reads short, or delivers truncated parameters, when a signal arrives
- * in the middle of a request. Signals are therefore always blocked, and read
- * from a descriptor between requests.
+ * Blocks signals and opens a descriptor that they are read from between
+ * requests. If a signal interrupted a request, libfcgi would read too little,
+ * or deliver truncated parameters.
  */
 static int
 block_signals(int *out_fd)
@@ -107,8 +107,8 @@ epoll_watch(int epoll_fd, int fd, uint32_t events)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-/* Opens an epoll with EPOLLEXCLUSIVE: a connection wakes one process rather
- * than the pool. */
+/* Opens an epoll with EPOLLEXCLUSIVE, so that a connection wakes one process,
+ * not the whole pool. */
 static int
 open_epoll(int stop_fd, int *out_fd)
 {
@@ -126,7 +126,7 @@ open_epoll(int stop_fd, int *out_fd)
 	return rc;
 }
 
-/* A call, and the request from which its body is read. */
+/* A call and the FastCGI request that its body is read from. */
 struct serving {
 	struct call call;
 	struct loop *loop;
@@ -141,8 +141,8 @@ receive(struct call *c)
 	return fcgi_body(s->from, &s->loop->request, &s->loop->body);
 }
 
-/* Gives memory of a heavy call back to the system, before the next reads from
- * its place. */
+/* Returns the memory of a heavy call to the system, before its place is given
+ * to another call. */
 static void
 give_back(struct loop *l)
 {
@@ -189,9 +189,9 @@ serve(struct loop *l, FCGX_Request *f)
 }
 
 /*
- * Accepts a connection, and waits until its request begins. libfcgi's own
- * accept gives up after 100 ms, and a web server that does not get a CPU for
- * that long answers its client 502.
+ * Accepts a connection and waits until its request begins. FCGX_Accept_r()
+ * would give up after 100 ms; if nginx gets no CPU for that long, its client
+ * gets a 502.
  *   Source   libfcgi 2.4.2, os_unix.c, OS_Accept
  */
 static int
@@ -209,8 +209,8 @@ accept_connection(int *out)
 }
 
 /*
- * Reads the beginning of a connection's request. libfcgi then accepts none, but
- * closes one before that is not marked as kept.
+ * Reads the start of a connection's request. With ipcFd set, FCGX_Accept_r()
+ * accepts no connection; keepConnection stops it from closing this one first.
  *   Source   fcgiapp.h, ipcFd and keepConnection; fcgiapp.c, FCGX_Accept_r
  */
 static int
@@ -221,8 +221,8 @@ begin_request(FCGX_Request *f, int fd)
 	return FCGX_Accept_r(f) < 0 ? -EPROTO : 0;
 }
 
-/* Serves a connection. Returns 0 also when another process was quicker, or
- * nothing that could be read came. */
+/* Serves one connection. Returns 0 also if another process was quicker, or if
+ * no request could be read. */
 static int
 accept_one(struct loop *l, FCGX_Request *f)
 {
@@ -238,10 +238,11 @@ accept_one(struct loop *l, FCGX_Request *f)
 	rc = store_refresh(&l->env->store);
 	if (rc)
 		log_warn("store: %s", strerror(-rc));
-	/* a request that its peer cut off comes with rc 0 */
+	/* rc is 0 also for a request that was cut off */
 	if (f->role == FCGI_RESPONDER && !FCGX_GetError(f->in))
 		serve(l, f);
-	/* A kept connection would occupy this process until nginx closes it. */
+	/* An open connection would occupy this process until nginx closes
+	 * it. */
 	f->keepConnection = 0;
 	FCGX_Finish_r(f);
 	return 0;

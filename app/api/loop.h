@@ -1,10 +1,10 @@
 /*
- * The accept loop: one connection, one request, until a signal says stop.
+ * The accept loop: one request per connection, until a signal ends it.
  */
 #pragma once
 
-#include "jwt.h"
 #include "endpoint/call.h"
+#include "jwt.h"
 
 /*
  * Serves the listening socket on descriptor 0 until SIGTERM, SIGINT, SIGHUP,

@@ -1,6 +1,6 @@
 /*
- * stoker-api: answers FastCGI requests on the listening socket that it gets
- * as descriptor 0 (spawn-fcgi, multiwatch, systemd's StandardInput=socket).
+ * stoker-api: answers FastCGI requests on descriptor 0, a listening socket
+ * (from spawn-fcgi, multiwatch, or systemd's StandardInput=socket).
  */
 #include "base/clock.h"
 #include "base/conf.h"
@@ -28,13 +28,13 @@ static const char usage[] =
 	"usage: stoker-api [--config FILE] [--version] [--keeper | --upkeep]\n"
 	"Answers FastCGI requests on descriptor 0, a listening socket:\n"
 	"  spawn-fcgi -n -s /run/stoker/api.sock -- stoker-api\n"
-	"With --keeper, does what one process does for all API hosts that "
-	"share a\ndatabase; with --upkeep, does what is due of that, and "
-	"ends.\n";
+	"With --keeper, does the work that one process does for all API hosts\n"
+	"of a database; with --upkeep, does the part of it that is due, and\n"
+	"exits.\n";
 
 enum task { SERVE, KEEP, KEEP_ONCE };
 
-/* Returns 0 to go on, 1 to exit with success, -1 with failure. */
+/* Returns 0 to go on, 1 to exit with success, -1 to exit with failure. */
 static int
 parse_args(int argc, char **argv, const char **path, enum task *task)
 {
@@ -86,9 +86,9 @@ is_listening(int fd)
 }
 
 /*
- * Shortens libfcgi's timeouts: a peer that connects and sends nothing, or does
- * not close, occupies a process for two seconds by default. Source: os_unix.c
- * of libfcgi 2.4.2.
+ * Shortens libfcgi's timeouts. By default, a peer that connects and sends
+ * nothing, or does not close, occupies a process for two seconds. Source:
+ * os_unix.c of libfcgi 2.4.2.
  */
 static void
 shorten_timeouts(void)
@@ -146,8 +146,8 @@ serve(const struct conf *conf, struct buf *why)
 		rc = jwt_keys_open(conf->api_jwks, &keys, why);
 	if (rc)
 		return failed(conf->api_jwks, rc, why);
-	/* memory from LARGE_BYTES on goes back to the kernel, so that columns
-	 * that grow leave no holes for which a request would pay */
+	/* map allocations from LARGE_BYTES on, so that growing columns leave no
+	 * holes in the heap, which would count against request_memory */
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	rc = memory_bound(conf->api_request_memory);
 	if (rc)
@@ -157,7 +157,7 @@ serve(const struct conf *conf, struct buf *why)
 	                                      conf->api_kept_bytes, &env.kept)
 	                          : 0;
 	if (rc)
-		log_warn("%s: no results are kept: %s", conf->api_run_dir,
+		log_warn("%s: results are not kept: %s", conf->api_run_dir,
 		         strerror(-rc));
 	rc = loop_run(&env, keys);
 	jwt_keys_close(keys);
@@ -169,8 +169,8 @@ serve(const struct conf *conf, struct buf *why)
 	return rc ? failed("accept", rc, why) : EXIT_SUCCESS;
 }
 
-/* Ends this process when its supervisor is killed: the pool would go on serving
- * a socket that the next supervisor has replaced. */
+/* Ends this process when its supervisor is killed. Otherwise the pool would go
+ * on serving a socket that the next supervisor has replaced. */
 static void
 end_with_supervisor(void)
 {

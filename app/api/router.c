@@ -19,8 +19,8 @@ route_run(struct call *c)
 
 #define NO_MATCH (-1)
 
-/* Rates how well a pattern fits: NO_MATCH, or a bit per literal segment, the
- * leftmost highest. */
+/* Rates how well a pattern fits a path: NO_MATCH, or a number with one bit per
+ * literal segment, the leftmost being the highest. */
 static int
 fit(const char *pattern, const struct request *r)
 {

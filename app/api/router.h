@@ -1,5 +1,5 @@
 /*
- * Finds the operation that a request is for, and runs its handler.
+ * Finds the route of a request and runs its handler.
  */
 #pragma once
 
@@ -12,13 +12,13 @@ struct route_match {
 };
 
 /*
- * Finds the route of a request. Among the patterns that fit the path, the one
- * with the leftmost literal segments counts, for every method: GET of
- * ".../start" is a wrong method, not a profile named "start".
+ * Finds the route of a request. Of the patterns that fit the path, the one
+ * whose literal segments are leftmost wins, whatever its method: GET of
+ * ".../start" is a wrong method, not a request for a profile named "start".
  */
 struct route_match route_find(const struct request *r);
-/* Appends "GET, HEAD, POST" for a set of methods. */
+/* Appends the names of a set of methods: "GET, HEAD, POST". */
 void route_allow(unsigned allowed, struct buf *out);
-/* Runs the handler of the call's route. Returns 0 with a finished reply, else
- * -1. */
+/* Runs the handler of the call's route. Returns 0 with a finished reply, or -1
+ * with an error reply. */
 MUST_CHECK int route_run(struct call *c);

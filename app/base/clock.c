@@ -29,8 +29,8 @@ clock_wall_ms(void)
 int64_t
 clock_cpu_ns(void)
 {
-	/* The process's clock stands still between ticks under RLIMIT_CPU, so
-	 * its thread's is read. */
+	/* Under RLIMIT_CPU the clock of the process advances only with ticks,
+	 * so the thread's clock is read. */
 	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -53,7 +53,7 @@ clock_format(int64_t epoch_ms, char out[static RFC3339_LEN])
 	s = (time_t)((epoch_ms - ms) / MS_PER_S);
 	gmtime_r(&s, &tm);
 	tm.tm_year += 1900;
-	/* strftime would not pad the year */
+	/* strftime() does not pad the year */
 	n = (size_t)snprintf(out, RFC3339_LEN, "%04u-%02u-%02uT",
 	                     (unsigned)tm.tm_year % 10000u,
 	                     (unsigned)(tm.tm_mon + 1) % 100u,
@@ -119,7 +119,7 @@ clock_parse(const char *text, int64_t *out_epoch_ms)
 	tm.tm_mon -= 1;
 	back = tm;
 	s = timegm(&back);
-	/* timegm turns 31 April into 1 May: refuse instead */
+	/* timegm() turns 31 April into 1 May; refuse such dates instead */
 	if (back.tm_mday != tm.tm_mday || back.tm_mon != tm.tm_mon ||
 	    back.tm_hour != tm.tm_hour || back.tm_min != tm.tm_min)
 		return -EINVAL;
@@ -128,12 +128,12 @@ clock_parse(const char *text, int64_t *out_epoch_ms)
 }
 
 #define SPAN_MAX_MS    (EPOCH_MS_MAX - EPOCH_MS_MIN)
-#define NUMBER_DIGITS  19 /* of int64_t, all of them 9 but the first */
+#define NUMBER_DIGITS  19 /* of INT64_MAX */
 #define SECONDS_DIGITS 11
 #define MS_DIGITS      14
 #define US_DIGITS      17
 
-/* Reads digits and moves *p past them; -EINVAL without any. */
+/* Reads digits and moves *p past them. Returns -EINVAL if there are none. */
 static int
 parse_number(const char **p, int64_t *out)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* inih cuts names of sections at 49 characters (its INI_MAX_SECTION). */
+/* inih truncates section names at 49 characters (its INI_MAX_SECTION). */
 #define CONF_TENANT_MAX 43
 
 enum value_type { TEXT, INT, BYTES, SECONDS };
@@ -119,8 +119,8 @@ static const enum value_type quota_types[QUOTAS] = {
 #undef QUOTA
 };
 
-/* State of the line handler, and the first error; inih itself has the line's
- * number. */
+/* State of the line handler, with the first error; inih reports the number of
+ * its line. */
 struct reading {
 	struct conf *conf;
 	struct buf what;
@@ -183,7 +183,7 @@ section_tenant(struct reading *r, const char *tenant)
 {
 	struct conf_tenant *s = NULL;
 
-	if (strlen(tenant) >= CONF_TENANT_MAX) /* inih may have cut it */
+	if (strlen(tenant) >= CONF_TENANT_MAX) /* inih may have truncated it */
 		refuse(r, -E2BIG, "'%s' is too long for the name of a tenant",
 		       tenant);
 	else if (!(s = tenant_named(r->conf, tenant)))

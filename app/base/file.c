@@ -20,7 +20,7 @@ fd_read_all(int fd, struct buf *out)
 		char past, *to;
 		ssize_t n;
 
-		if (!room) { /* full: fine if the file ends here */
+		if (!room) { /* full: no error if the file ends here */
 			n = read(fd, &past, 1);
 			return n < 0 ? -errno : n ? -E2BIG : 0;
 		}
@@ -111,7 +111,7 @@ fd_hung_up(int fd)
 void
 fd_start_writing(int fd)
 {
-	/* Some file systems lack this call: then the sync writes everything. */
+	/* On a file system without this call, the sync writes everything. */
 	(void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 

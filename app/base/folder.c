@@ -53,7 +53,7 @@ folder_open(int dir_fd, const char *name, DIR **out)
 
 	if (!d)
 		return -errno;
-	fd = -1; /* the stream owns it now */
+	fd = -1; /* owned by the stream now */
 	*out = d;
 	return 0;
 }

@@ -7,7 +7,7 @@
 static bool
 plain(unsigned char c)
 {
-	/* '<' is escaped so that a document may stand inside <script> */
+	/* '<' is escaped so that a document can be embedded in <script> */
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && c != '<' &&
 	       c != 0x7F;
 }
@@ -55,7 +55,7 @@ write_chunk(const char *p, size_t n, void *out)
 	return buf_err(out) ? -1 : 0;
 }
 
-/* Every decimal of up to 15 digits survives: 61.76 stays 61.76. */
+/* 15 digits keep decimals as they were written: 61.76 stays 61.76. */
 int
 json_write(const json_t *j, struct buf *out)
 {

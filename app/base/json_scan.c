@@ -76,8 +76,7 @@ put_utf8(struct buf *b, uint32_t c)
 	}
 }
 
-/* Reads the digits after "\\u"; a surrogate without its other half becomes
- * U+FFFD. */
+/* Reads the digits after "\\u". A lone surrogate becomes U+FFFD. */
 static bool
 unicode(struct json_scan *s)
 {
@@ -118,7 +117,7 @@ escape(struct json_scan *s)
 	return true;
 }
 
-/* Reads a string after its first quote. */
+/* Reads a string, after its opening quote. */
 static bool
 string(struct json_scan *s)
 {

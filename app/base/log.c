@@ -71,5 +71,5 @@ log_line(enum log_level level, const char *fmt, ...)
 		n = max;
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
-		return; /* there is nowhere left to report it */
+		return; /* there is nowhere to report this */
 }

@@ -20,7 +20,7 @@ notify_manager(const char *lines)
 	if (!n || n >= sizeof(to.sun_path) || (*path != '/' && *path != '@'))
 		return;
 	memcpy(to.sun_path, path, n);
-	if (*path == '@') /* an abstract name */
+	if (*path == '@') /* an abstract socket address */
 		to.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0)

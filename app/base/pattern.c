@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Checks the numbers of "{n,m}". Returns the end, or NULL when
- * one is too high. */
+/* Checks the numbers of "{n,m}". Returns its end, or NULL if one is too
+ * high. */
 static const char *
 check_count(const char *p)
 {
@@ -22,7 +22,7 @@ check_count(const char *p)
 	return *p ? p : p - 1;
 }
 
-/* Returns the end of "[...]", within which no character is special. */
+/* Returns the end of "[...]", in which no character is special. */
 static const char *
 skip_class(const char *p)
 {

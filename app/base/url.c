@@ -17,7 +17,7 @@ ipv6_ok(const char *host)
 	return inet_pton(AF_INET6, host, &a) == 1;
 }
 
-/* Copies n bytes of a host in the form in which hosts are compared. */
+/* Copies n bytes of a host name in lower case, for comparison. */
 static int
 take_host(const char *p, size_t n, char out[static URL_HOST_MAX])
 {
@@ -113,8 +113,8 @@ url_is_local(const struct url *u)
 	       IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* True when one word of a list allows a host: an equal name, or any name below
- * "*.". */
+/* True if pattern, a word of a list, allows the host: they are equal, or
+ * pattern is "*" or "*." and a domain that the host is below. */
 static bool
 host_matches(const char *pattern, const char *host)
 {

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_RAW     ((size_t)256 << 20) /* of one sum */
+#define MAX_RAW     ((size_t)256 << 20) /* of one sum, decoded */
 #define CHILD_BYTES ((int64_t)1 << 30)
 #define CHILD_CPU_S 60
 
@@ -38,7 +38,8 @@ read_all(int fd, void *out, size_t n)
 	return 0;
 }
 
-/* Adds the next profile: its length, and its bytes. -ENODATA: there is none. */
+/* Reads and adds the next profile: a length, then bytes. Returns -ENODATA at
+ * the end. */
 static int
 add_next(int from, struct merge *m)
 {
@@ -69,7 +70,7 @@ add_all(int from, int to)
 	return rc ? rc : fd_write_all(to, sum.p, sum.len);
 }
 
-/* Keeps nothing open but what it reads from and writes to. */
+/* Closes all descriptors but these two. */
 static void
 close_others(int one, int other)
 {
@@ -96,7 +97,7 @@ be_child(int from, int to)
 
 /* --- in the keeper -------------------------------------------------------- */
 
-/* Hands the profiles of windows to the child. */
+/* Sends the profiles of the windows to the child. */
 static int
 feed(const struct adder *a, const struct window_list *l, int to)
 {
@@ -112,7 +113,7 @@ feed(const struct adder *a, const struct window_list *l, int to)
 			return -ECANCELED;
 		rc = window_read(a->store, &l->items[i], &bytes);
 		if (rc == -EBADMSG || rc == -ENOENT) {
-			log_warn("%s: its bytes are gone or damaged",
+			log_warn("%s: the profile is missing or damaged",
 			         l->items[i].id);
 			rc = 0;
 			continue;
@@ -165,7 +166,7 @@ adder_sum(const struct adder *a, const struct window_list *windows,
 	close(ends[1]);
 	if (pid < 0)
 		return rc;
-	if (rc && rc != -EPIPE) /* a part of them is no sum */
+	if (rc && rc != -EPIPE) /* a sum of some of them is of no use */
 		kill(pid, SIGKILL);
 	if (!ends_well(pid))
 		return rc && rc != -EPIPE ? rc : -EBADMSG;

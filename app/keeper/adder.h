@@ -1,7 +1,7 @@
 /*
- * Adds up profiles in a child, since clients and hosts made them: one that
- * takes too much time or memory, or breaks the child, is not added up, and
- * nothing else suffers.
+ * Adds up profiles in a child process, because they come from clients and
+ * hosts: a sum that takes too much time or memory, or that crashes the child,
+ * is given up, and does no other harm.
  */
 #pragma once
 
@@ -9,15 +9,16 @@
 
 struct adder {
 	struct store *store;
-	/* Asked before each profile: false to give up. */
+	/* Called before each profile; false cancels the sum. */
 	bool (*goes_on)(void *arg);
 	void *arg;
 };
 
 /*
- * Appends the sum of the windows' profiles, as a packed file; nothing when none
- * of them has samples.
- *   Errors   -EBADMSG when they can't be added up, ever; -ECANCELED; -errno
+ * Appends the sum of the windows' profiles as a packed file; appends nothing if
+ * none of them has samples.
+ *   Errors   -EBADMSG if they cannot be added up, now or later; -ECANCELED;
+ *            -errno
  */
 MUST_CHECK int adder_sum(const struct adder *a,
                          const struct window_list *windows, struct buf *out);

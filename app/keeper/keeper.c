@@ -26,11 +26,11 @@ struct keeper {
 	enum state state;
 	int64_t renew_ns, sums_ns, sweep_ns; /* when each is due */
 	struct retention retention;
-	sigset_t signals; /* that end it */
+	sigset_t signals; /* those that end the keeper */
 	int failed;       /* the first failure */
 };
 
-/* Work that was given up, since another keeper has the lease, is no failure. */
+/* -ECANCELED, another keeper having taken the lease, is not a failure. */
 static void
 report(struct keeper *k, const char *what, int rc)
 {
@@ -51,12 +51,13 @@ enter(struct keeper *k, enum state state)
 	k->state = state;
 	k->retention = (struct retention){0};
 	k->sums_ns = k->sweep_ns = 0;
-	log_info(state == LEADS ? "this keeper has the lease"
-	                        : "another keeper has the lease, and this one "
+	log_info(state == LEADS ? "this keeper holds the lease"
+	                        : "another keeper holds the lease; this one "
 	                          "stands by");
 }
 
-/* Takes or renews the lease when it is due; true while this keeper has it. */
+/* Takes or renews the lease when that is due. Returns true while this keeper
+ * holds it. */
 static bool
 leads(struct keeper *k)
 {
@@ -69,7 +70,7 @@ leads(struct keeper *k)
 	k->renew_ns = now_ns + lease_ms * NS_PER_MS / 3;
 	rc = lease_take(k->store, LEASE_KEEPER, k->id, lease_ms);
 	report(k, "lease", rc);
-	if (rc < 0) /* it may end before the store answers again */
+	if (rc < 0) /* the lease may end before the store answers again */
 		k->state = NEW;
 	else
 		enter(k, rc ? LEADS : STANDS_BY);
@@ -85,10 +86,10 @@ sweep_one(struct keeper *k, const char *driver)
 
 	report(k, driver, n);
 	if (n > 0)
-		log_info("%s: removed bytes of no profile: %d", driver, n);
+		log_info("%s: removed unreferenced profiles: %d", driver, n);
 }
 
-/* Drops bytes that nothing names: writers that died left them. */
+/* Deletes bytes that no row refers to, left by writers that died. */
 static void
 sweep(struct keeper *k)
 {
@@ -119,7 +120,7 @@ goes_on(void *arg)
 	return leads(k) && !is_told_to_end(k);
 }
 
-/* Adds up batch after batch, as long as there are any and the lease holds. */
+/* Adds up batches until none is due or the lease is lost. */
 static void
 add_up(struct keeper *k)
 {
@@ -139,7 +140,7 @@ add_up(struct keeper *k)
 	}
 }
 
-/* Does what is due. */
+/* Does the work that is due. */
 static void
 turn(struct keeper *k, int64_t now_ns)
 {
@@ -168,7 +169,7 @@ keeper_of(const struct conf *conf, struct store *s)
 	return k;
 }
 
-/* A keeper that is told to end gives the lease up. */
+/* Gives up the lease, so that another keeper need not wait until it ends. */
 static int
 leave(struct keeper *k)
 {

@@ -1,20 +1,21 @@
 /*
- * The keeper does what one process does for all API hosts that share a store:
- * retention, windows of pushed series added up to minutes, hours and days, and
+ * The keeper does the work that one process does for all API hosts that share a
+ * store: retention, rollups of pushed series to minutes, hours and days, and
  * sums over the hosts of a fleet.
  *
- * A keeper runs as the API does, as the same user. Any number may run: the one
- * that has the lease works, and the others stand by. Whatever it does is a
- * transaction that fails when another has done the same, so that a keeper which
- * was held up past its lease does no harm.
+ * A keeper runs as the user of the API. Any number of keepers may run: the one
+ * that holds the lease works, the others stand by. Each step is a transaction
+ * that fails if another keeper has done it already, so that a keeper that
+ * stalls past the end of its lease does no harm.
  */
 #pragma once
 
 #include "base/conf.h"
 #include "store/store.h"
 
-/* Works until SIGTERM or SIGINT; logs failures, and tries again.
- *   Errors   -errno when it can't begin */
+/* Works until SIGTERM or SIGINT. Logs failures and tries again. Returns -errno
+ * if it cannot start. */
 MUST_CHECK int keeper_run(const struct conf *conf, struct store *s);
-/* Does all that is due, and returns; nothing while another has the lease. */
+/* Does all work that is due once; does nothing if another keeper holds the
+ * lease. */
 MUST_CHECK int keeper_once(const struct conf *conf, struct store *s);

@@ -7,14 +7,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* Delay in which windows of a minute may still arrive. */
+/* How long after a minute its windows may still arrive. */
 #define LAG_MS (30 * MS_PER_S)
-/* In which most hosts have sent the hour that is over. */
+/* By now most hosts have sent their last full hour. */
 #define HOSTS_LAG_MS (BLOCK_SPREAD_MS + 5 * 60 * MS_PER_S)
 #define BATCH        64
 
-/* Appends the sum of windows, and fills its ask. What can't be added up has no
- * bytes: it would fail again, and others must not wait for it. */
+/* Appends the sum of windows and fills in *w. If they cannot be added up,
+ * stores a sum without bytes: it would fail again, and later sums would wait
+ * for it. */
 static int
 append_sum(const struct adder *a, const struct window_list *l,
            struct segment *to, struct window_ask *w)
@@ -23,7 +24,7 @@ append_sum(const struct adder *a, const struct window_list *l,
 	int rc = adder_sum(a, l, &sum);
 
 	if (rc == -EBADMSG) {
-		log_warn("windows of %s can't be added up", w->series);
+		log_warn("windows of %s cannot be added up", w->series);
 		buf_clear(&sum);
 		rc = 0;
 	}
@@ -43,7 +44,7 @@ roll_one(const struct adder *a, const struct ripe *due, enum window_level level)
 	                 ?: segment_create(s, s->host, &to);
 
 	if (rc || !l.n)
-		return rc; /* another has rolled them */
+		return rc; /* another process has rolled them up */
 	w = window_sum(level, due->start_ms, &l);
 	rc = append_sum(a, &l, &to, &w)
 	             ?: segment_sync(&to) ?: window_rollup(s, &to, &w, &l);
@@ -94,7 +95,9 @@ add_groups(const struct adder *a, const struct sum_due *due,
 	               ?: host_sum_store(a->store, due, groups, &to, asks);
 }
 
-/* Hours that are too large for one sum are read from the hosts. */
+/* Adds up an hour of a service. If it is too large for one sum, or of fewer
+ * hosts than least, none is stored, and readers add up the windows of its
+ * hosts. */
 static int
 add_hour(const struct adder *a, const struct sum_due *due, int64_t least)
 {

@@ -1,10 +1,11 @@
-/* Windows that are added up: along time, and over hosts. */
+/* Adds up windows, along time and over hosts. */
 #pragma once
 
 #include "adder.h"
 
-/* Return how many windows, or hours of services, were added up: a batch; 0:
- * nothing was due. -ECANCELED when the adder gives up. An hour that fewer than
- * least hosts have is left to its hosts. */
+/* Adds up one batch. Returns the number of windows, or hours of services, that
+ * were due; 0 if none was; -ECANCELED if the adder gave up; -errno.
+ * sums_of_hosts() stores no sum for an hour that fewer than least hosts
+ * have. */
 MUST_CHECK int sums_of_time(const struct adder *a);
 MUST_CHECK int sums_of_hosts(const struct adder *a, int64_t least);

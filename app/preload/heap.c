@@ -1,15 +1,16 @@
 /*
- * libstoker-heap.so: counts by stack what a program allocates and frees. It is
- * loaded with LD_PRELOAD, and stands before the allocator that the program has.
+ * libstoker-heap.so: counts, by stack, the memory that a program allocates and
+ * frees. It is loaded with LD_PRELOAD and wraps the program's own allocator.
  *
- * Bytes are sampled: each has the same chance, whoever allocates it. The cost
- * is a subtraction for an allocation, a look into a table of tags for a
- * release, and a walk of the stack for a sample; samples become rarer when
- * these walks take more than a part of the time.
+ * Every allocated byte is sampled with the same probability. An allocation
+ * costs a subtraction, a release a lookup in a table of tags, and a sample a
+ * walk of the stack. Samples become rarer when these walks take more than a
+ * small share of the time (COST).
  *
  * The library runs within a program that it must not harm: it takes no lock,
  * allocates nothing, writes no file, starts no thread, and changes neither
- * errno nor a signal. A child that fork(2) made counts on for itself.
+ * errno nor a signal. After fork(2), the child goes on counting in its own
+ * copy.
  */
 #include "preload/heap_layout.h"
 
@@ -34,12 +35,12 @@
 #define LOAD(from) __atomic_load_n(&(from), __ATOMIC_ACQUIRE)
 
 #define FIRST_MEAN UINT64_C(524288)
-#define MAX_RARER  20 /* times that the mean may be doubled */
+#define MAX_RARER  20 /* the mean is doubled at most this often */
 
 static struct heap_stack stacks[HEAP_STACKS];
 static uint64_t frames[HEAP_FRAMES];
 
-/* The first stack is of those for which there is no room. */
+/* Stack 0 stands for all stacks that found no room. */
 EXPORT struct heap_head stoker_heap = {
 	.nstacks = 1,
 	.mean = FIRST_MEAN,
@@ -48,7 +49,8 @@ EXPORT struct heap_head stoker_heap = {
 /* --- the allocator behind ---------------------------------------------------
  */
 
-/* Memory for what dlsym(3) allocates before there is an allocator. */
+/* Memory for allocations by dlsym(3), while the allocator is being looked
+ * up. */
 static char early[4096] __attribute__((aligned(16)));
 static size_t nearly;
 
@@ -78,9 +80,9 @@ static void *find_aligned_alloc(size_t align, size_t n);
 static int find_posix_memalign(void **out, size_t align, size_t n);
 
 /*
- * Operators of C++, by the names that the linker has for them. An allocator may
- * have its own, which do not pass through its malloc(3); those of the
- * language's library do. Source   Itanium C++ ABI, 5.1.5
+ * The operators of C++, by their mangled names. An allocator may bring
+ * operators that do not call its malloc(3); those of the C++ library do.
+ * Source: Itanium C++ ABI, 5.1.5
  */
 #define NEWS(x)                                                               \
 	x(_Znwm, (size_t n), (n)) x(_Znam, (size_t n), (n)) x(                \
@@ -127,7 +129,8 @@ static const char *const operators[] = {
 #define NAME(name, parameters, arguments) #name,
 	NEWS(NAME) DELETES(NAME)};
 
-/* Has pages of its own, which start() makes read-only. */
+/* The functions behind ours. Aligned to a page, which start() makes
+ * read-only. */
 #define PAGE 4096
 static struct {
 	void *(*malloc)(size_t);
@@ -137,7 +140,7 @@ static struct {
 	void *(*memalign)(size_t, size_t);
 	void *(*aligned_alloc)(size_t, size_t);
 	int (*posix_memalign)(void **, size_t, size_t);
-	/* NULL: there is none yet. */
+	/* NULL: not found yet */
 	void *operators[OPERATORS];
 } __attribute__((aligned(PAGE))) next = {
 	.malloc = find_malloc,
@@ -149,7 +152,8 @@ static struct {
 	.posix_memalign = find_posix_memalign,
 };
 
-/* Finds the functions of the allocator behind; false while that goes on. */
+/* Looks up the functions of the program's allocator. Returns false while a
+ * look-up is going on, in this thread or another. */
 static bool
 find_all(void)
 {
@@ -183,7 +187,7 @@ find_calloc(size_t n, size_t size)
 		return next.calloc(n, size);
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
-	return early_alloc(bytes); /* which is zero, and never given back */
+	return early_alloc(bytes); /* zero: early memory is never reused */
 }
 
 static void *
@@ -192,7 +196,8 @@ find_realloc(void *p, size_t n)
 	return find_all() ? next.realloc(p, n) : early_alloc(n);
 }
 
-/* Early memory has no size: as much is copied as there may be. */
+/* Moves an early allocation. Its size is not recorded, so as much is copied as
+ * it can have. */
 static void *
 leave_early(const char *p, size_t n)
 {
@@ -237,7 +242,7 @@ find_operators(void)
 		next.operators[i] = dlsym(RTLD_NEXT, operators[i]);
 }
 
-/* Finds an operator in a library of C++ that was loaded since, for itself. */
+/* Finds an operator in a C++ library that was loaded later, with RTLD_LOCAL. */
 static NOINLINE void *
 find_late(enum operator_of of)
 {
@@ -255,7 +260,7 @@ find_late(enum operator_of of)
 	}
 	if (found)
 		return found;
-	abort(); /* a program of C++ has a library of C++ */
+	abort(); /* cannot happen: a caller of an operator has a C++ library */
 }
 
 static inline __attribute__((always_inline)) void *
@@ -269,7 +274,8 @@ operator_of(enum operator_of of)
 /* --- stacks -----------------------------------------------------------------
  */
 
-/* Finds stacks by their hash: the number of one, or 0. */
+/* Hash table of stacks, with open addressing: the number of a stack, or 0 if
+ * free. */
 #define INDEX      (2 * HEAP_STACKS)
 #define INDEX_LOOK 64
 static uint32_t index_of[INDEX];
@@ -296,7 +302,7 @@ walk_frame(struct _Unwind_Context *c, void *arg)
 	return _URC_NO_REASON;
 }
 
-/* Adds a stack; 0 when there is no room. */
+/* Adds a stack. Returns its number, or 0 if there is no room. */
 static uint32_t
 add_stack(uint64_t hash, const uint64_t *at, uint32_t n)
 {
@@ -316,8 +322,8 @@ add_stack(uint64_t hash, const uint64_t *at, uint32_t n)
 	return id;
 }
 
-/* Finds the number of a stack, which may be new. Two threads that add one at
- * the same moment may add it twice. */
+/* Returns the number of a stack, adding it if it is new. Two threads that add
+ * the same stack at once may add it twice. */
 static uint32_t
 find_stack(uint64_t hash, const uint64_t *at, uint32_t n)
 {
@@ -342,8 +348,9 @@ find_stack(uint64_t hash, const uint64_t *at, uint32_t n)
 /* --- what is in use -------------------------------------------------------
  */
 
-/* The allocations that are samples, in sets of WAYS by a hash of their address.
- * A set's tags, one byte each, tell most other addresses apart. */
+/* The sampled allocations, in sets of WAYS, by a hash of their address. Each
+ * set has a word of tags, one byte per allocation, which rules out most other
+ * addresses without a look at the set. */
 #define WAYS      8
 #define SET_BITS  14
 #define SETS      (1u << SET_BITS)
@@ -373,10 +380,10 @@ set_of(uint64_t hash)
 static uint64_t
 tag_of(uint64_t hash)
 {
-	return (hash >> 40 & 255) | 1; /* 0 is an unused way */
+	return (hash >> 40 & 255) | 1; /* 0 marks an unused way */
 }
 
-/* True for all addresses of the set that have this tag, and few others. */
+/* True if one of the set's tags equals tag; rarely also if none does. */
 static bool
 has_tag(uint64_t of_set, uint64_t tag)
 {
@@ -393,7 +400,7 @@ count_free(const struct live *is)
 	ADD(stacks[is->stack].freed_bytes, is->bytes);
 }
 
-/* Keeps an allocation, until it is freed. */
+/* Records a sampled allocation until it is freed. */
 static void
 keep(const struct live *is)
 {
@@ -409,7 +416,7 @@ keep(const struct live *is)
 		if (!__atomic_compare_exchange_n(&tags[set], &was, with, false,
 		                                 __ATOMIC_ACQ_REL,
 		                                 __ATOMIC_ACQUIRE)) {
-			i = (unsigned)-1; /* was is new: look again */
+			i = (unsigned)-1; /* was has changed: start over */
 			continue;
 		}
 		live[set][i].stack = is->stack;
@@ -423,7 +430,8 @@ keep(const struct live *is)
 	count_free(is);
 }
 
-/* Finds an allocation that is about to be freed, and forgets it. */
+/* Removes the record of an allocation that is about to be freed. Returns false
+ * if it is not recorded. */
 static NOINLINE bool
 take(const void *p, uint64_t hash, struct live *out)
 {
@@ -451,13 +459,14 @@ take(const void *p, uint64_t hash, struct live *out)
  */
 
 THREAD int64_t left;       /* bytes until the next sample */
-THREAD uint64_t left_mean; /* of which left was drawn */
+THREAD uint64_t left_mean; /* the mean that left was drawn with */
 THREAD uint64_t random_state;
 THREAD bool is_inside;
 
-/* Walks of stacks may take a part of the time of one CPU, in thousandths, and
- * what they did not take before, up to CREDIT_NS: a program that allocates much
- * when it starts is sampled in full. Looked at each LOOK_SAMPLES. */
+/* Walks of stacks may take COST thousandths of the time of one CPU. Time they
+ * did not use is saved, up to CREDIT_NS, so that a program that allocates much
+ * at its start is sampled in full. The balance is checked every LOOK_SAMPLES
+ * samples. */
 #define COST         5
 #define CREDIT_NS    INT64_C(50000000)
 #define LOOK_SAMPLES 64
@@ -471,7 +480,8 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Makes samples rarer while they cost too much, or too many are in use. */
+/* Makes samples rarer while walks cost too much, or while too many sampled
+ * allocations are in use. */
 static void
 adapt(uint64_t now, uint64_t took)
 {
@@ -500,7 +510,8 @@ adapt(uint64_t now, uint64_t took)
 	__atomic_store_n(&stoker_heap.mean, mean, __ATOMIC_RELAXED);
 }
 
-/* Draws the bytes until the next sample, from an exponential distribution. */
+/* Draws the number of bytes until the next sample from an exponential
+ * distribution. */
 static void
 draw(void)
 {
@@ -518,8 +529,8 @@ draw(void)
 	left = (int64_t)(-log(u) * (double)left_mean);
 }
 
-/* Sets how many objects and bytes a sample stands for. An allocation of n bytes
- * becomes a sample with a probability of 1 - exp(-n / mean). */
+/* Sets the number of objects and bytes that a sample stands for. An allocation
+ * of n bytes becomes a sample with a probability of 1 - exp(-n / mean). */
 static void
 weigh(struct live *to, size_t n)
 {
@@ -541,7 +552,7 @@ count(void *p, size_t n)
 	w.hash = 1;
 	_Unwind_Backtrace(walk_frame, &w);
 	weigh(&is, n);
-	if (w.n > 1) /* without sample() */
+	if (w.n > 1) /* leave out the frame of sample() */
 		is.stack = find_stack(w.hash, &w.at[1], w.n - 1);
 	s = &stacks[is.stack];
 	ADD(s->samples, 1);
@@ -550,7 +561,8 @@ count(void *p, size_t n)
 	keep(&is);
 }
 
-/* Takes a sample where left ran out. The first draw of a thread has none. */
+/* Takes a sample, since left has run out. On the first call of a thread left
+ * was never drawn: it is drawn now, and there may be no sample. */
 static NOINLINE void
 sample(void *p, size_t n)
 {
@@ -600,7 +612,7 @@ start(void)
 		(void)find_all();
 	find_operators();
 	(void)mprotect(&next, sizeof(next), PROT_READ);
-	_Unwind_Backtrace(walk_nothing, NULL); /* allocates at first */
+	_Unwind_Backtrace(walk_nothing, NULL); /* the first call allocates */
 	(void)pthread_atfork(NULL, NULL, note_fork);
 	stoker_heap.stacks = (uintptr_t)stacks;
 	stoker_heap.frames = (uintptr_t)frames;
@@ -662,7 +674,7 @@ realloc(void *p, size_t n)
 	if (had && (to || !n))
 		count_free(&was);
 	else if (had)
-		keep(&was); /* it failed, and p is still in use */
+		keep(&was); /* realloc() failed: p is still in use */
 	return watch(to, n);
 }
 
@@ -688,8 +700,9 @@ posix_memalign(void **out, size_t align, size_t n)
 	return rc;
 }
 
-/* An operator that passes through malloc(3), or another of these functions, has
- * been counted there. Exceptions pass through here. */
+/* If left has changed, the operator called malloc(3) or another function of
+ * ours, which has counted the allocation. Exceptions propagate through these
+ * functions. */
 #define NEW(name, parameters, arguments)                           \
 	EXPORT void *name parameters;                              \
 	void *name parameters                                      \

@@ -27,8 +27,7 @@ report(const char *what, int rc)
 		log_info("%s: %d", what, rc);
 }
 
-/* Removes blocks of hosts by age, all that there are: each call takes a batch.
- */
+/* Removes all blocks that are too old; block_expire() removes one batch. */
 static int
 expire_blocks(struct store *s, const struct window_keep *keep)
 {
@@ -45,12 +44,12 @@ trim_windows(struct store *s, const struct conf *conf)
 	const struct window_keep keep = window_keep_of(conf);
 
 	report("windows removed by age", window_expire(s, &keep));
-	report("windows removed by size",
+	report("windows removed to free space",
 	       window_shrink(s, conf->continuous_max_bytes));
-	report("places of windows given back", window_reap(s));
+	report("space of removed windows freed", window_reap(s));
 	report("blocks of hosts removed by age", expire_blocks(s, &keep));
-	report("days of blocks", block_partitions(s));
-	report("old hours of services", host_sum_prune(s, keep.all_ms));
+	report("partitions of blocks created or dropped", block_partitions(s));
+	report("hourly sums removed by age", host_sum_prune(s, keep.all_ms));
 }
 
 static void
@@ -60,14 +59,15 @@ trim(struct store *s, const struct conf *conf)
 	report("sessions removed by age or size",
 	       blob_retain(s, conf->store_max_bytes,
 	                   conf->store_max_age * MS_PER_S));
-	report("old replies", idempotency_prune(s));
-	report("old audit lines", audit_prune(s, AUDIT_MS));
-	report("captures of more than an hour ago", quota_prune(s));
-	report("old firings of triggers", firing_prune(s, AUDIT_MS));
+	report("kept replies removed by age", idempotency_prune(s));
+	report("audit lines removed by age", audit_prune(s, AUDIT_MS));
+	report("captures no longer counted by quotas", quota_prune(s));
+	report("trigger firings removed by age", firing_prune(s, AUDIT_MS));
 }
 
-/* Expires leases. They run by the database's clock: when that is set, all may
- * seem to have expired until their workers have renewed them. */
+/* Expires leases, which run by the database's clock. After that clock was set,
+ * every lease may seem to have expired, so wait until workers have had the time
+ * to renew theirs. */
 static int
 expire(struct retention *r, struct store *s, const struct conf *conf,
        int64_t now_ns)
@@ -86,7 +86,7 @@ expire(struct retention *r, struct store *s, const struct conf *conf,
 	return job_expire(s, conf->worker_lease * MS_PER_S);
 }
 
-/* Adds what a place had to *n; its failure is told, and kept. */
+/* Adds the number of deleted profiles to *n, or sets *failed. */
 static void
 reap(struct store *s, const char *driver, const char *what, int *n, int *failed)
 {
@@ -114,7 +114,8 @@ retention_reap(struct store *s)
 	return n ? n : failed;
 }
 
-/* Some places have more than a batch, when a day's blocks have gone. */
+/* Deletes several batches: when a day of blocks was removed, a place has more
+ * than one. */
 static void
 reap_all(struct store *s)
 {
@@ -132,8 +133,9 @@ retention_step(struct retention *r, struct store *s, const struct conf *conf,
 	}
 	if (now_ns >= r->soon_ns) {
 		r->soon_ns = now_ns + SOON_NS;
-		report("jobs of silent workers", expire(r, s, conf, now_ns));
+		report("jobs taken from silent workers",
+		       expire(r, s, conf, now_ns));
 		reap_all(s);
-		report("surveys", survey_forget(s, ""));
+		report("expired surveys removed", survey_forget(s, ""));
 	}
 }

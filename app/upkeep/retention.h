@@ -1,7 +1,7 @@
 /*
- * Bounds what grows with time: profiles, replies, audit lines. It is done by
- * the worker of a store that one host has, and by the keeper of a store that
- * hosts share.
+ * Deletes what would otherwise grow without bound: profiles, kept replies,
+ * audit lines. The worker does this for a store on one host, the keeper for a
+ * store that several hosts share.
  */
 #pragma once
 
@@ -13,14 +13,16 @@
 #define AUDIT_MS INT64_C(31536000000) /* a year */
 
 struct retention {
-	int64_t soon_ns, later_ns; /* when each is due */
-	int64_t leases_ns;         /* since when expired leases count */
-	int64_t offset_ms;         /* difference to the database's clock */
+	int64_t soon_ns, later_ns; /* monotonic times at which work is due */
+	int64_t leases_ns; /* monotonic time from which expired leases count */
+	int64_t offset_ms; /* difference to the database's clock */
 };
 
-/* Drops bytes of deleted profiles, a batch from each place that the store
- * reaches. Returns how many, or the error of a place once no other has any. */
+/* Deletes the bytes of deleted profiles, one batch from each place that the
+ * store can reach. Returns the number deleted; if that is 0, the error of a
+ * place that failed, if any. */
 MUST_CHECK int retention_reap(struct store *s);
-/* Does the work that is due; logs failures, and tries again next time. */
+/* Does the work that is due. Logs failures; the work is tried again next
+ * time. */
 void retention_step(struct retention *r, struct store *s,
                     const struct conf *conf, int64_t now_ns);

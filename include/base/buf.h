@@ -1,9 +1,10 @@
 /*
- * Growing byte buffer with a ceiling: write, then check once.
+ * A growing byte buffer with a ceiling: write freely, check once at the end.
  *
- * A buffer that reaches its ceiling or runs out of memory is poisoned: err is
- * set, later writes do nothing, and the caller checks buf_err() once at the
- * end. Contents are bytes; p is NUL-terminated whenever len > 0.
+ * A write that would pass the ceiling, or that runs out of memory, poisons the
+ * buffer: err is set and later writes do nothing. The caller therefore checks
+ * buf_err() once, after the last write. Contents are bytes; p is NUL-terminated
+ * whenever len > 0.
  */
 #pragma once
 
@@ -28,7 +29,7 @@ struct buf {
 #define BUF_MAX_REPLY     ((size_t)256 << 20)
 
 void buf_done(struct buf *b);
-/* Empties the buffer and clears its error; memory is kept for reuse. */
+/* Empties the buffer and clears its error; keeps the memory for reuse. */
 void buf_clear(struct buf *b);
 static inline int
 buf_err(const struct buf *b)
@@ -37,7 +38,7 @@ buf_err(const struct buf *b)
 }
 
 /*
- * Makes room for n more bytes and returns the place to write them, or NULL when
+ * Makes room for n more bytes and returns the place to write them, or NULL if
  * the buffer is poisoned. The caller adds the number of bytes written to
  * b->len.
  */
@@ -47,7 +48,8 @@ void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
-/* Appends decimal digits without printf's cost: big trees print millions. */
+/* Appends a decimal number without the cost of printf: big trees print
+ * millions. */
 void buf_int(struct buf *b, int64_t v);
 /* Appends two lower-case digits per byte. */
 void buf_hex(struct buf *b, const uint8_t *p, size_t n);
@@ -56,6 +58,6 @@ const char *buf_str(const struct buf *b);
 /* Hands the memory (NUL-terminated) to the caller and empties the buffer.
  *
  *   Owns     *out is the caller's; free() it
- *   Errors   the poison, *out untouched
+ *   Errors   the error that poisoned the buffer; *out untouched
  */
 MUST_CHECK int buf_take(struct buf *b, char **out, size_t *len);

@@ -1,13 +1,13 @@
 /*
- * Ownership words: locals clean themselves, ownership moves with TAKE.
+ * Ownership: locals clean themselves up, and TAKE moves ownership out of one.
  *
  *	CLEANUP(free_ptr) char *name = NULL;
  *	...
  *	*out = TAKE(name);
  *
  * Destructors accept NULL and half-built objects, so a cleanup local is
- * declared with its empty value and filled later. Source: systemd's
- * _cleanup_ and TAKE_PTR.
+ * declared with its empty value and filled later. Source: systemd's _cleanup_
+ * and TAKE_PTR.
  */
 #pragma once
 
@@ -40,7 +40,8 @@
 		fn(*p);                   \
 	}
 
-/* Frees what *p points to, p being a pointer's address, and sets *p to NULL. */
+/* Takes the address of a pointer; frees what the pointer points to and sets it
+ * to NULL. */
 static inline void
 free_ptr(void *p)
 {

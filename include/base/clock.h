@@ -1,6 +1,6 @@
 /*
- * Time: monotonic nanoseconds for durations, epoch milliseconds for what is
- * stored and shown.
+ * Time: monotonic nanoseconds for durations, epoch milliseconds for times that
+ * are stored or shown.
  */
 #pragma once
 
@@ -18,11 +18,12 @@
 
 int64_t clock_mono_ns(void);
 int64_t clock_wall_ms(void);
-/* Returns the CPU time of this thread, user and system; a process with one
- * thread gets all of its CPU time. */
+/* Returns the CPU time of the calling thread, user and system. In a process
+ * with one thread this is the CPU time of the process. */
 int64_t clock_cpu_ns(void);
 
-/* RFC 3339 UTC with milliseconds; years 1..9999, clamped outside. */
+/* Writes RFC 3339 in UTC, with milliseconds. Times outside the years 1 to 9999
+ * are clamped. */
 void clock_format(int64_t epoch_ms, char out[static RFC3339_LEN]);
 /*
  * Reads RFC 3339 with any offset and any number of fraction digits.
@@ -31,8 +32,9 @@ void clock_format(int64_t epoch_ms, char out[static RFC3339_LEN]);
 MUST_CHECK int clock_parse(const char *text, int64_t *out_epoch_ms);
 /*
  * Reads a time as people and programs write it: RFC 3339; "now", "now-90m",
- * "now+30d"; or a number since 1970, told apart by its digits: up to 11 are
- * seconds, 14 milliseconds, 17 microseconds, 19 nanoseconds.
+ * "now+30d"; or a number since 1970, whose unit follows from its length: up to
+ * 11 digits are seconds, up to 14 milliseconds, 17 microseconds, 19
+ * nanoseconds.
  *
  *   Shape    years 1..9999
  *   Errors   -EINVAL; *out untouched
@@ -41,6 +43,6 @@ MUST_CHECK int
 clock_read(const char *text, int64_t now_ms, int64_t *out_epoch_ms);
 /*
  * Reads a span of time: "15s", "5m", "6h", "7d", "2w", or seconds.
- *   Errors   -EINVAL, also past ten thousand years; *out untouched
+ *   Errors   -EINVAL, also for more than ten thousand years; *out untouched
  */
 MUST_CHECK int clock_read_span(const char *text, int64_t *out_ms);

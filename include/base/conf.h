@@ -1,14 +1,15 @@
 /*
  * stoker.conf: an INI file whose keys are the rows of config.def.
  *
- * Every program reads the same file. An unknown section or key, a value of
- * the wrong type or out of its bounds is an error that names the file, the
- * line and what was expected: a typo must not silently mean the default.
+ * Every program reads the same file. An unknown section or key, or a value of
+ * the wrong type or out of bounds, is an error that names the file, the line
+ * and the expected value: a typo must not silently mean the default.
  *
- * [scope.TENANT] sections, whose keys are the rows of scope.def, say what a
- * tenant may name: processes, endpoints and webhooks. Every tenant without a
- * section may name nothing. [quota] limits what each tenant may hold, by the
- * rows of quotas.def, and [quota.TENANT] what one may.
+ * A [scope.TENANT] section, whose keys are the rows of scope.def, lists the
+ * processes, endpoints and webhooks that a tenant may name; a tenant without
+ * one may name none. [quota], whose keys are the rows of quotas.def, limits
+ * what each tenant may hold, and [quota.TENANT] sets other limits for one
+ * tenant.
  */
 #pragma once
 
@@ -28,14 +29,15 @@ enum quota {
 	QUOTAS
 };
 
-/* Sections of one tenant. */
+/* The sections of one tenant. */
 struct conf_tenant {
 	char *tenant;
-	/* scope, as written: words separated by spaces; NULL: nothing */
+	/* [scope.TENANT] as written: words separated by spaces; NULL if not
+	 * set */
 #define SCOPE(key, doc) char *key;
 #include "scope.def"
 #undef SCOPE
-	int64_t quotas[QUOTAS]; /* 0: no limit; -1: as [quota] says */
+	int64_t quotas[QUOTAS]; /* 0: no limit; -1: [quota] applies */
 };
 
 struct conf {
@@ -47,7 +49,7 @@ struct conf {
 	CONF_FIELD_##type section##_##key;
 #include "config.def"
 #undef KEY
-	int64_t quotas[QUOTAS]; /* of [quota]; 0: no limit */
+	int64_t quotas[QUOTAS]; /* [quota]; 0: no limit */
 	struct conf_tenant *tenants;
 	size_t ntenants;
 };
@@ -67,36 +69,35 @@ struct conf_quota {
 extern const struct conf_quota conf_quotas[QUOTAS];
 
 /*
- * Reads path over the defaults. Without a file (NULL, or none at path) the
- * defaults hold.
+ * Reads path over the defaults. If path is NULL or does not exist, the defaults
+ * hold.
  *   Owns     *out is the caller's; conf_done() it
  *   Errors   -errno, -EINVAL, with a one-line explanation in *why; *out
  *            untouched
  */
 MUST_CHECK int conf_load(const char *path, struct conf *out, struct buf *why);
-/* Reads a configuration from memory like conf_load(); name stands for the file
- * in errors. */
+/* As conf_load(), from memory; name is the file name that errors show. */
 MUST_CHECK int conf_parse(const char *name, const char *text, struct conf *out,
                           struct buf *why);
 void conf_done(struct conf *c);
-/* Copies the name of this host: [worker] host, or else the system's name.
- * Returns -errno. */
+/* Copies the name of this host: host of [worker], or else the system's host
+ * name. Returns 0 or -errno. */
 MUST_CHECK int conf_host(const struct conf *c, char out[static CONF_HOST_MAX]);
-/* Returns what the sections of a tenant say; NULL when there are none: the
- * tenant may name nothing, and [quota] holds. */
+/* Returns the sections of a tenant. NULL if it has none: the tenant may then
+ * name nothing, and [quota] applies. */
 const struct conf_tenant *conf_tenant(const struct conf *c, const char *tenant);
-/* Returns how much a tenant may hold; 0: there is no limit. */
+/* Returns the limit of a tenant; 0 means no limit. */
 int64_t conf_quota(const struct conf *c, const char *tenant, enum quota q);
 /*
- * True when the worker may fetch a profile from an endpoint of the tenant:
- * allow of [fetch] and endpoints of the tenant's scope both list its host. own
- * is what "self" means, or NULL.
+ * True when the worker may fetch a profile from an endpoint for the tenant:
+ * both allow of [fetch] and endpoints of the tenant's scope list its host. own
+ * is the host that "self" stands for, or NULL.
  */
 bool conf_allows_endpoint(const struct conf *c, const char *tenant,
                           const struct url *u, const char *own);
-/* True when the worker may call a webhook of the tenant: the same for allow of
- * [webhook] and webhooks of the scope. */
+/* True when the worker may call a webhook for the tenant: both allow of
+ * [webhook] and webhooks of the tenant's scope list its host. */
 bool conf_allows_webhook(const struct conf *c, const char *tenant,
                          const struct url *u, const char *own);
-/* True when word is one of the space-separated list, or the list is "*". */
+/* True when the space-separated list has the word, or is "*". */
 bool conf_list_has(const char *list, const char *word);

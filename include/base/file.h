@@ -10,31 +10,32 @@
 #include <sys/types.h>
 
 /*
- * Appends everything that fd still holds to out, whose ceiling bounds it.
+ * Appends everything from the current offset to the end of fd to out, whose
+ * ceiling bounds the size.
  *   Errors   -errno, -E2BIG past out->max
  */
 MUST_CHECK int fd_read_all(int fd, struct buf *out);
 /*
- * Appends n bytes from start on to out, whose ceiling bounds it.
- *   Errors   -EBADMSG when the file ends before, -E2BIG past out->max, -errno
+ * Appends n bytes of the file, beginning at offset start, to out.
+ *   Errors   -EBADMSG if the file is shorter, -E2BIG past out->max, -errno
  */
 MUST_CHECK int fd_read_at(int fd, int64_t start, int64_t n, struct buf *out);
-/* Reads a path relative to dir_fd (AT_FDCWD) like fd_read_all(). */
+/* As fd_read_all(), for a path relative to dir_fd, which may be AT_FDCWD. */
 MUST_CHECK int file_read(int dir_fd, const char *path, struct buf *out);
-/* Returns an absolute path for one that may be relative to the working
- * directory, or NULL with errno. The caller frees it. */
+/* Makes a path absolute, from the working directory. Returns NULL with errno on
+ * failure. The caller frees the result. */
 char *file_absolute(const char *path);
 /* Writes all n bytes or fails with -errno. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n);
 /* Returns true once the peer of a socket has closed it, or shut down its
  * side. */
 bool fd_hung_up(int fd);
-/* Starts writing back to disk early, so that a following sync is short. */
+/* Starts write-back of a file's dirty pages, so that a later sync is short. */
 void fd_start_writing(int fd);
 /*
- * Replaces dir_fd/name: writes a temporary file, syncs and renames it, then
- * syncs the directory. After a crash the name holds all of the old or all of
- * the new.
+ * Replaces dir_fd/name: writes and syncs a temporary file, renames it, and
+ * syncs the directory. After a crash, the name refers to the whole old file or
+ * the whole new one.
  */
 MUST_CHECK int file_replace(int dir_fd, const char *name, mode_t mode,
                             const void *p, size_t n);

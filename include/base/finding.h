@@ -20,7 +20,7 @@ enum verdict {
 	FINE,
 	WARNING, /* some profiles are poorer, or cost more, than necessary */
 	BROKEN,  /* captures or requests fail */
-	SKIPPED, /* the check could not be made */
+	SKIPPED, /* the check could not be run */
 	VERDICTS
 };
 
@@ -29,22 +29,22 @@ enum verdict {
 struct finding {
 	enum verdict verdict;
 	char found[FINDING_TEXT]; /* one line, no full stop */
-	char fix[FINDING_TEXT];   /* for a root shell; "" when there is none */
+	char fix[FINDING_TEXT];   /* for a root shell; "" if there is none */
 };
 
 /* Returns "ok", "warning", "broken" or "skipped". */
 const char *verdict_word(enum verdict v);
-/* Returns the part and the name of a check, as checks.def has them. */
+/* The part and the name of a check, as in checks.def. */
 const char *check_part(enum check c);
 const char *check_name(enum check c);
-/* Finds the check with that part and name; CHECKS when there is none. */
+/* Finds a check by part and name; returns CHECKS if there is none. */
 enum check check_find(const char *part, const char *name);
 /* True when no profile can be captured or stored while the check fails. */
 bool check_needed(enum check c);
 
 /*
- * Sets a finding. fix is copied; NULL counts as "". Texts longer than
- * FINDING_TEXT are cut.
+ * Sets a finding. fix is copied; NULL means "". Texts longer than FINDING_TEXT
+ * are truncated.
  */
 void finding_set(struct finding *f, enum verdict v, const char *fix,
                  const char *fmt, ...) PRINTF(4, 5);

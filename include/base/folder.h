@@ -10,21 +10,22 @@
 #define CLEANUP_FOLDER CLEANUP(folder_close)
 
 /*
- * Opens the folder dir_fd/name, and creates it first where it does not exist.
+ * Opens the folder dir_fd/name, creating it if necessary.
  *
- * The group may write there, whatever the umask, since the API stores files
- * that the worker deletes. The setgid bit is inherited from dir_fd and never
- * set here, since RestrictSUIDSGID= of the API's unit refuses a chmod that
- * names it.
+ * A new folder is writable by its group, whatever the umask, because the API
+ * stores files that the worker deletes. The setgid bit is inherited from
+ * dir_fd; it is not set here, because RestrictSUIDSGID= of the API's unit would
+ * refuse that chmod.
  *
  *   Owns     *out is the caller's
- *   Errors   -errno; a folder whose mode cannot be set is removed again
+ *   Errors   -errno; a new folder whose mode cannot be set is removed
  */
 MUST_CHECK int folder_make(int dir_fd, const char *name, int *out);
-/* Opens the folder dir_fd/name, which must not be a link; *out
- * is the caller's. */
+/* Opens the folder dir_fd/name, which must not be a symbolic link. The caller
+ * closes *out. */
 MUST_CHECK int folder_open(int dir_fd, const char *name, DIR **out);
 void folder_close(DIR **d);
-/* Calls fn with each name in a folder until it returns other than 0. */
+/* Calls fn with each name in a folder. Stops when fn returns anything but 0,
+ * and returns that. */
 typedef int folder_entry(void *arg, const char *name);
 MUST_CHECK int folder_each(int dir_fd, folder_entry *fn, void *arg);

@@ -1,7 +1,7 @@
 /*
- * Hashing for tables in memory. Use hash_keyed() where a stranger chooses the
- * keys and could choose some that collide. None of these functions is fit for
- * secrets.
+ * Hashing for tables in memory. Use hash_keyed() if an untrusted peer chooses
+ * the keys and could choose some that collide. None of these functions is
+ * cryptographic.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Spreads one word; Source: Fibonacci hashing, Knuth TAOCP 6.4. */
+/* Mixes one word. Source: Fibonacci hashing, Knuth TAOCP 6.4. */
 static inline uint64_t
 hash_u64(uint64_t x)
 {
@@ -39,7 +39,7 @@ hash_bytes(const void *p, size_t n)
 	return hash_pair(h, w);
 }
 
-/* Multiplies and folds both halves of the 128-bit product. Source: mum of
+/* Multiplies, and folds the halves of the 128-bit product. Source: mum of
  * wyhash, Wang Yi. */
 static inline uint64_t
 hash_fold(uint64_t a, uint64_t b)
@@ -49,7 +49,7 @@ hash_fold(uint64_t a, uint64_t b)
 	return (uint64_t)x ^ (uint64_t)(x >> 64);
 }
 
-/* Hashes keys that a stranger chooses; key comes from random_bytes(). */
+/* Hashes untrusted bytes; key must come from random_bytes(). */
 static inline uint64_t
 hash_keyed(uint64_t key, const void *p, size_t n)
 {

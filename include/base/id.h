@@ -1,5 +1,5 @@
 /*
- * Random names: "sess-" and 20 characters of [a-z2-7], 100 bits.
+ * Random ids: a prefix such as "sess-" and 20 characters of [a-z2-7], 100 bits.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 
 /* Fills n bytes from the kernel's generator; aborts if it has none. */
 void random_bytes(void *out, size_t n);
-/* Makes an id of prefix, which has up to 40 characters, and ID_RANDOM_CHARS
- * random ones. */
+/* Makes an id: prefix, of up to 40 characters, and ID_RANDOM_CHARS random
+ * ones. */
 void id_new(const char *prefix, char out[static ID_MAX]);
-/* True for prefix followed by 1 to ID_MAX of [A-Za-z0-9._-]: such an id is safe
- * as a file's name. */
+/* True if id is prefix followed by one or more of [A-Za-z0-9._-] and fits
+ * ID_MAX. Such an id is safe as a file name. */
 bool id_valid(const char *prefix, const char *id);

@@ -1,6 +1,6 @@
 /*
- * JSON beside jansson: ownership words for json_t, text into a buffer, and
- * string escaping for the column writer of big trees.
+ * Additions to jansson: cleanup of json_t, output into a buffer, and string
+ * escaping.
  */
 #pragma once
 

@@ -11,11 +11,11 @@
 
 enum log_level { LOG_ERR_ = 3, LOG_WARN_ = 4, LOG_INFO_ = 6, LOG_DEBUG_ = 7 };
 
-/* Sets the program's name in front of lines, and the least urgent level that is
- * shown. */
+/* Sets the program name that begins each line, and the least urgent level that
+ * is logged. */
 void log_setup(const char *program, enum log_level most);
-/* Reads the level of a configuration: err, warn, info or debug; -EINVAL
- * otherwise. */
+/* Reads a level: err, warn, info or debug; returns -EINVAL for any other
+ * text. */
 MUST_CHECK int log_level_parse(const char *text, enum log_level *out);
 void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 

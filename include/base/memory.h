@@ -1,5 +1,5 @@
 /*
- * A bound on the memory of this process.
+ * A limit on the memory of this process.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Bounds what the process may add to the memory that it has by now: past that,
- * allocations fail.
+ * Limits how much the process may allocate from now on; allocations past the
+ * limit fail.
  *   Source   setrlimit(2): RLIMIT_DATA; proc(5): data of /proc/self/statm
  */
 MUST_CHECK int memory_bound(int64_t bytes);

@@ -17,8 +17,9 @@
 /* Makes a connected pair; both ends are CLOEXEC. */
 MUST_CHECK int msg_pair(int out[static 2]);
 /*
- * Sends len bytes and nfds descriptors as one message; blocks while full.
- *   Owns     the descriptors stay the caller's
+ * Sends len bytes and nfds descriptors as one message; blocks while the socket
+ * is full.
+ *   Owns     the caller keeps its descriptors
  *   Errors   -errno, -EPIPE when the peer is gone
  */
 MUST_CHECK int
@@ -26,10 +27,10 @@ msg_send(int sock, const void *p, size_t len, const int *fds, size_t nfds);
 /*
  * Receives one message.
  *
- *   Shape    in: *nfds room in fds; out: how many came
+ *   Shape    *nfds is the room in fds, and on return the number received
  *   Owns     received descriptors are the caller's, CLOEXEC
- *   Errors   returns bytes, 0 when the peer is gone, -errno; -EMSGSIZE when
- *            the message or its descriptors did not fit (all closed)
+ *   Errors   returns bytes, 0 when the peer is gone, -errno; -EMSGSIZE if the
+ *            message or its descriptors did not fit (all are closed)
  */
 MUST_CHECK ssize_t msg_recv(int sock, void *p, size_t max, int *fds,
                             size_t *nfds);

@@ -1,9 +1,9 @@
 /*
- * Interned pairs of integers, numbered from 0 in order of first sight.
+ * Interned pairs of integers, numbered from 0 in the order in which they are
+ * added.
  *
- * A pair is found by its hash. The rows lie in one array, so that a caller's
- * own arrays can be indexed by the same numbers. A zeroed struct pairs whose
- * max is set is empty.
+ * The rows are one array, so that a caller can keep parallel arrays indexed by
+ * the same numbers. A zeroed struct pairs with max set is an empty one.
  */
 #pragma once
 
@@ -18,12 +18,12 @@ struct pairs {
 		uint32_t a;
 		uint64_t b;
 	} * rows;
-	uint32_t *slots; /* row + 1; 0 free */
+	uint32_t *slots; /* row + 1; 0 if free */
 	uint32_t n, cap, max;
 };
 
 /*
- * Returns the number of a pair, which is added if it is new.
+ * Returns the number of a pair; adds the pair if it is new.
  *   Errors   -ENOMEM, -E2BIG past p->max; *out untouched
  */
 MUST_CHECK int

@@ -2,9 +2,10 @@
  * Patterns that users write: POSIX extended regular expressions, restricted so
  * that no pattern makes the matcher run or grow without bound.
  *
- * Back-references are refused, since glibc's matcher is exponential in them. A
- * pattern may have one count {n,m}, up to PATTERN_COUNT_MAX: nested counts
- * would multiply memory. Texts are cut at PATTERN_TEXT_MAX.
+ * Back-references are refused, because glibc's matcher takes exponential time
+ * for them. A pattern may have one count {n,m}, up to PATTERN_COUNT_MAX: nested
+ * counts would multiply memory. Only the first PATTERN_TEXT_MAX bytes of a text
+ * are matched.
  */
 #pragma once
 

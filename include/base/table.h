@@ -1,8 +1,8 @@
 /*
- * Finds rows by hash. The rows stay in the caller's arrays, the table holds
- * their indexes: open addressing, at most three quarters full.
+ * Finds rows by hash. The rows stay in the caller's arrays; the table holds
+ * their indexes. It uses open addressing and is at most three quarters full.
  *
- * Keys of profiles come from strangers: hash them with hash_keyed().
+ * Keys that come from profiles are untrusted: hash them with hash_keyed().
  */
 #pragma once
 
@@ -27,17 +27,17 @@ struct table {
 typedef bool table_same(const void *key, uint32_t row);
 
 /*
- * Makes room for one more row, so that table_put() can't fail.
+ * Makes room for one more row, so that the next table_put() cannot fail.
  *   Errors   -ENOMEM, -E2BIG past TABLE_MAX_ROWS; t is unchanged
  */
 MUST_CHECK int table_room(struct table *t);
-/* Makes room for that many more rows, like table_room(). */
+/* As table_room(), for several rows. */
 MUST_CHECK int table_reserve(struct table *t, uint32_t rows);
 /* Adds a row that table_find() did not find; call table_room() first. */
 void table_put(struct table *t, uint64_t hash, uint32_t row);
 void table_done(struct table *t);
 
-/* Prefetches the slot of a hash that will be looked up soon. */
+/* Prefetches the slot of a hash that is about to be looked up. */
 static inline void
 table_prefetch(const struct table *t, uint64_t hash)
 {

@@ -1,17 +1,17 @@
 /*
- * Names of systemd's units.
+ * Names of systemd units.
  */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * True when a name refers to a unit: by the unit's full name; without
- * ".service"; or by the template of an instance, as "app@.service" refers to
- * "app@1.service".
+ * True if name refers to the unit: it is the unit's full name, that name
+ * without ".service", or the template of an instance ("app@.service" refers to
+ * "app@1.service").
  *   Source   systemd.unit(5)
  */
 bool unit_means(const char *name, const char *unit);
-/* True when any of the names, separated by spaces, refers to the unit; "*"
- * refers to every unit. */
+/* True if any of the space-separated names refers to the unit; "*" refers to
+ * every unit. */
 bool unit_list_means(const char *names, const char *unit);

@@ -1,10 +1,10 @@
 /*
- * The counts that libstoker-heap.so keeps in the memory of a program, which the
- * worker reads from outside. They are the program's own: a reader trusts no
- * number and no address in them.
+ * The counts that libstoker-heap.so keeps in the memory of a program, where the
+ * worker reads them. The program can change them: a reader trusts no number and
+ * no address in them.
  *
  * The library exports one variable, HEAP_SYMBOL: struct heap_head. All counts
- * are estimates for everything that was allocated, made of samples.
+ * are estimates of everything that was allocated, made from samples.
  */
 #pragma once
 
@@ -15,13 +15,15 @@
 #define HEAP_MAGIC   UINT64_C(0x31706165686b7473) /* "stkheap1" */
 #define HEAP_STACKS  (1u << 16)
 #define HEAP_FRAMES  (1u << 20)
-#define HEAP_DEPTH   128 /* frames of a stack; outer ones are left out */
-#define HEAP_OBJECT  256 /* objects are counted in 256ths */
+#define HEAP_DEPTH   128 /* frames of a stack; frames further out are left out \
+	                  */
+#define HEAP_OBJECT 256  /* objects are counted in 256ths */
 
-/* One stack. Counts only grow, and wrap around. */
+/* One stack. Counts only grow; they may wrap around. */
 struct heap_stack {
 	uint64_t hash;
-	uint32_t frame0, n; /* within frames; none: the stack is not known */
+	uint32_t frame0,
+		n; /* range in frames; n is 0 if the stack is not known */
 	uint64_t samples;
 	uint64_t objects, bytes; /* allocated */
 	uint64_t freed_samples, freed_objects, freed_bytes;
@@ -33,12 +35,13 @@ struct heap_head {
 	/* Address of uint64_t[HEAP_FRAMES]: addresses within calls, innermost
 	 * first. */
 	uint64_t frames;
-	uint32_t nstacks, nframes; /* in use, or more when there is no room */
-	uint64_t mean;             /* bytes between two samples */
-	/* 1: the process began as a copy of another one, whose counts up to
-	 * then it has. */
+	uint32_t nstacks,
+		nframes; /* entries used; exceeds the table once it is full */
+	uint64_t mean;   /* mean number of bytes between samples */
+	/* 1: the process is a fork, and its counts include those of its parent
+	 * up to that moment. */
 	uint64_t forked;
-	/* Samples whose release would not be noticed, so that they count as
-	 * freed at once. */
+	/* Samples that could not be tracked; they are counted as freed at
+	 * once. */
 	uint64_t untracked;
 };

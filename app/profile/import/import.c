@@ -203,14 +203,28 @@ default_type(struct profile *p, const char *type, struct buf *why)
 	return -EBADMSG;
 }
 
+/* Passes over the byte order mark that tools on Windows write before UTF-8. */
+static void
+skip_mark(const char **p, size_t *n)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (*n >= 3 && !memcmp(*p, mark, 3)) {
+		*p += 3;
+		*n -= 3;
+	}
+}
+
 static int
 import(const char *p, size_t n, const struct import_ask *ask,
        struct profile **out, const struct input **format, struct buf *why)
 {
-	const struct input *row = detect(p, n, ask->content_type);
 	CLEANUP_PROFILE struct profile *made = NULL;
+	const struct input *row;
 	int r;
 
+	skip_mark(&p, &n);
+	row = detect(p, n, ask->content_type);
 	if (!row) {
 		buf_puts(why, "it is in no format that is known");
 		return -EPROTONOSUPPORT;

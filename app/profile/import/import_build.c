@@ -97,8 +97,8 @@ import_unit(struct import *im, const char *unit)
 	                      "does not have");
 }
 
-static int
-add_function(struct import *im, const struct import_frame *f, uint32_t *out)
+int
+import_function(struct import *im, const struct import_frame *f, uint32_t *out)
 {
 	struct function row = {0};
 	int r = profile_string(im->p, f->name, f->nname, &row.name);
@@ -126,7 +126,7 @@ import_location(struct import *im, const struct import_frame *f, uint32_t *out)
 	int r = f->nmodule ? add_mapping(im, f, &mapping) : 0;
 
 	if (!r && f->nname)
-		r = add_function(im, f, &line.function);
+		r = import_function(im, f, &line.function);
 	if (!r)
 		r = profile_location(im->p, mapping, f->address, &line,
 		                     f->nname != 0, out);
@@ -174,7 +174,6 @@ import_sample(struct import *im, const struct label *labels, uint32_t nlabels,
 {
 	int64_t values[PROFILE_MAX_TYPES] = {count};
 	double scaled = value * im->scale;
-	int r;
 
 	if (!(value >= 0) || count < 0)
 		return import_bad(im, "a sample has a negative value");
@@ -183,6 +182,15 @@ import_sample(struct import *im, const struct label *labels, uint32_t nlabels,
 	if (im->plain)
 		values[0] = llround(value);
 	values[im->counts ? 1 : 0] = llround(scaled);
+	return import_values(im, labels, nlabels, values);
+}
+
+int
+import_values(struct import *im, const struct label *labels, uint32_t nlabels,
+              const int64_t *values)
+{
+	int r;
+
 	im->frames += im->depth;
 	r = profile_sample(im->p, im->stack, im->depth, labels, nlabels,
 	                   values);

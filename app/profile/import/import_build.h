@@ -46,6 +46,9 @@ void import_done(struct import *im);
  * they have the type's own unit.
  */
 MUST_CHECK int import_unit(struct import *im, const char *unit);
+/* Finds or adds the function that a frame names. */
+MUST_CHECK int
+import_function(struct import *im, const struct import_frame *f, uint32_t *out);
 /* Finds or adds the location of a frame. */
 MUST_CHECK int
 import_location(struct import *im, const struct import_frame *f, uint32_t *out);
@@ -54,6 +57,9 @@ MUST_CHECK int import_push(struct import *im, uint32_t location);
 /* Adds the current stack as a sample, and starts another. */
 MUST_CHECK int import_sample(struct import *im, const struct label *labels,
                              uint32_t nlabels, int64_t count, double value);
+/* The same with all values of the profile's types. */
+MUST_CHECK int import_values(struct import *im, const struct label *labels,
+                             uint32_t nlabels, const int64_t *values);
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 int import_big(struct import *im, const char *why);

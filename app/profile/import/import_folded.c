@@ -43,6 +43,25 @@ input_folded_looks(const char *p, size_t n)
 	return false;
 }
 
+/* True when each line that is examined ends with two counts, as difffolded.pl
+ * writes them. */
+static bool
+is_differential(const char *p, size_t n)
+{
+	const char *end = p + (n < LOOK ? n : LOOK), *line;
+	bool any = false;
+	double count;
+
+	while (import_line(&p, end, &line, &n)) {
+		if (!n || (p == end && n >= LOOK / 2))
+			continue;
+		if (split(line, &n, &count) || split(line, &n, &count))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 /* Reads frames leaf first, from the end of the line. */
 static int
 push_frames(struct import *im, const char *line, const char *to)
@@ -88,6 +107,9 @@ input_folded_read(const char *p, size_t n, const struct import_ask *ask,
 	const char *end = p + n, *line;
 	int r = import_init(&im, ask, why);
 
+	if (!r && !ask->lines && is_differential(p, n))
+		r = import_bad(&im, "its lines have two counts: it is a "
+		                    "difference of two profiles, not one");
 	if (!r)
 		r = import_unit(&im, "");
 	while (!r && import_line(&p, end, &line, &n))

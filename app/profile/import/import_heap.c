@@ -1,7 +1,7 @@
 /*
- * Heap profiles as allocators write them. That of jemalloc has a line of
- * addresses before the counts of a stack, that of gperftools's tcmalloc behind
- * them; both end with the mappings of the process.
+ * Heap profiles as text. jemalloc writes the addresses of a stack in a line
+ * before its counts, gperftools's tcmalloc and Go behind them. Allocators end
+ * with the mappings of the process; Go names the functions of each stack.
  *
  *	heap_v2/524288
  *	@ 0x5581 0x5592
@@ -13,14 +13,19 @@
  *	MAPPED_LIBRARIES:
  *	55ff395fa000-55ff39610000 r-xp 00004000 fe:00 247728 /usr/bin/ls
  *
+ *	heap profile: 3: 4096 [7: 9000] @ heap/1048576
+ *	3: 4096 [7: 9000] @ 0x5581 0x5592
+ *	#	0x5580	main.hot+0x15	/src/main.go:12
+ *
  * Counts are objects and bytes in use, and in brackets what was ever allocated.
  * Rows are of samples: an object of n bytes is one with a probability of
- * 1 - exp(-n / period).
- *   Source   jemalloc(3), opt.prof; jeprof, AdjustSamples()
+ * 1 - exp(-n / period). Go writes twice the period.
+ *   Source   jemalloc(3), opt.prof; jeprof, AdjustSamples();
+ *            runtime/pprof/pprof.go, writeHeap(); google/pprof,
+ *            profile/legacy_profile.go, parseHeapHeader()
  */
 #include "import_build.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -35,17 +40,26 @@ struct counts {
 	double objects, bytes, all_objects, all_bytes;
 };
 
+/* A function that a comment names, and the address that it is at. */
+struct named {
+	uint64_t address;
+	struct line line;
+};
+
 struct reader {
 	struct import im;
-	double period; /* bytes; 0: every allocation was counted */
-	bool all;      /* what was allocated is wanted, not what is in use */
+	double period;        /* bytes; 0: every allocation was counted */
+	struct counts counts; /* of the stack that is waiting */
+	bool counted;         /* counts are known */
+	struct named named[PROFILE_MAX_FRAMES]; /* of the stack, leaf first */
+	uint32_t nnamed;
 	struct span {
 		uint64_t start, end;
 		uint32_t mapping;
 	} * spans;
 	size_t nspans;
 	char line[MAX_LINE + 1];
-	char stack[MAX_LINE + 1]; /* that has no counts yet; "": none */
+	char stack[MAX_LINE + 1]; /* the stack that is waiting; "": none */
 };
 
 static bool
@@ -60,8 +74,7 @@ input_heap_looks(const char *p, size_t n)
 	return begins(p, n, "heap_v2/") || begins(p, n, "heap profile:");
 }
 
-/* --- mappings -------------------------------------------------------------
- */
+/* --- mappings ------------------------------------------------------------- */
 
 static int
 read_mapping(struct reader *r)
@@ -147,31 +160,49 @@ mapping_of(const struct reader *r, uint64_t address)
 	               : PROFILE_NONE;
 }
 
-/* --- stacks ---------------------------------------------------------------
- */
+/* --- stacks --------------------------------------------------------------- */
 
-/* Reads addresses, leaf first: each is where a call returns to. */
-static int
-read_stack(struct reader *r, const char *p)
+/* Finds the names of an address, innermost first. Returns their number. */
+static uint32_t
+lines_at(const struct reader *r, uint64_t address,
+         struct line out[static PROFILE_MAX_LINES])
 {
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->nnamed && n < PROFILE_MAX_LINES; i++)
+		if (r->named[i].address == address)
+			out[n++] = r->named[i].line;
+	return n;
+}
+
+/* Pushes addresses, leaf first: each is where a call returns to. Words that are
+ * no address are passed over, as pprof does. */
+static int
+push_stack(struct reader *r)
+{
+	struct line lines[PROFILE_MAX_LINES];
+	char *rest = r->stack, *word;
+	bool words = false;
 	int rc = 0;
 
 	r->im.depth = 0;
-	while (!rc && *p) {
+	while (!rc && (word = strsep(&rest, " \t"))) {
 		char *end;
-		uint64_t address = strtoull(p, &end, 16);
+		uint64_t address = strtoull(word, &end, 16);
 		uint32_t location;
 
-		if (end == p)
-			return import_bad(&r->im, "an address is no number");
+		words = words || *word;
+		if (end == word || *end)
+			continue;
 		address -= address > 0;
 		rc = profile_location(r->im.p, mapping_of(r, address), address,
-		                      NULL, 0, &location);
+		                      lines, lines_at(r, address, lines),
+		                      &location);
 		if (!rc)
 			rc = import_push(&r->im, location);
-		for (p = end; isspace((unsigned char)*p); p++)
-			;
 	}
+	if (!rc && words && !r->im.depth)
+		rc = import_bad(&r->im, "a stack has no address");
 	return rc;
 }
 
@@ -188,24 +219,78 @@ others(const struct reader *r, double objects, double bytes)
 {
 	double size = objects > 0 ? bytes / objects : 0;
 
-	return r->period > 0 && size > 0 ? 1 / -expm1(-size / r->period) : 1;
+	return r->period > 1 && size > 0 ? 1 / -expm1(-size / r->period) : 1;
 }
 
+/* Scales a count and its bytes, cut to whole ones as pprof does. */
 static int
-add(struct reader *r, const struct counts *c, const char *stack)
+scale(struct reader *r, double objects, double bytes, int64_t out[static 2])
 {
-	double objects = r->all ? c->all_objects : c->objects;
-	double bytes = r->all ? c->all_bytes : c->bytes;
-	int rc;
+	double by = others(r, objects, bytes);
 
 	if (!(objects >= 0) || !(bytes >= 0))
 		return import_bad(&r->im, "a sample has a negative value");
-	if (bytes <= 0)
+	if (objects * by >= 0x1p62 || bytes * by >= 0x1p62)
+		return import_bad(&r->im, "a value is out of range");
+	out[0] = (int64_t)(objects * by);
+	out[1] = (int64_t)(bytes * by);
+	return 0;
+}
+
+/* Adds the waiting stack, if it has its counts. */
+static int
+end_stack(struct reader *r)
+{
+	const struct counts *c = &r->counts;
+	int64_t v[4];
+	int rc = 0;
+
+	if (r->counted)
+		rc = scale(r, c->all_objects, c->all_bytes, &v[0])
+		             ?: scale(r, c->objects, c->bytes, &v[2]);
+	if (!rc && r->counted && (v[1] || v[3]))
+		rc = push_stack(r) ?: import_values(&r->im, NULL, 0, v);
+	r->counted = false;
+	r->nnamed = 0;
+	*r->stack = '\0';
+	return rc;
+}
+
+static int
+begin_stack(struct reader *r, const char *addresses)
+{
+	int rc = end_stack(r);
+
+	snprintf(r->stack, sizeof(r->stack), "%s", addresses);
+	return rc;
+}
+
+/* Reads "0x5580 main.hot+0x15 /src/main.go:12", a line that names a function.
+ */
+static int
+read_name(struct reader *r, const char *p)
+{
+	const char *name, *file, *plus, *colon;
+	struct import_frame f = {0};
+	char *end;
+	uint64_t address = strtoull(p, &end, 16);
+	struct named *to = &r->named[r->nnamed];
+
+	name = end + strspn(end, " \t");
+	file = name + strcspn(name, "\t");
+	if (end == p || file == name || r->nnamed == PROFILE_MAX_FRAMES)
 		return 0;
-	rc = read_stack(r, stack);
-	return rc ? rc
-	          : import_sample(&r->im, NULL, 0, 1,
-	                          bytes * others(r, objects, bytes));
+	plus = memrchr(name, '+', (size_t)(file - name));
+	f.name = name;
+	f.nname = (size_t)((plus ? plus : file) - name);
+	f.file = file + strspn(file, " \t");
+	colon = strrchr(f.file, ':');
+	f.nfile = colon ? (size_t)(colon - f.file) : strlen(f.file);
+	to->address = address;
+	to->line =
+		(struct line){.line = colon ? strtoll(colon + 1, NULL, 10) : 0};
+	r->nnamed++;
+	return import_function(&r->im, &f, &to->line.function);
 }
 
 /* Reads a line of jemalloc's; those of single threads are in the first. */
@@ -213,21 +298,14 @@ static int
 read_pair(struct reader *r)
 {
 	const char *p = r->line + strspn(r->line, " ");
-	struct counts c;
-	int rc;
 
-	if (*p == '@') {
-		snprintf(r->stack, sizeof(r->stack), "%s",
-		         p + 1 + strspn(p + 1, " "));
-		return 0;
-	}
+	if (*p == '@')
+		return begin_stack(r, p + 1);
 	if (!*r->stack || strncmp(p, "t*:", 3) != 0)
 		return 0;
-	if (!read_counts(p + 3, &c))
-		return import_bad(&r->im, "a stack has no counts");
-	rc = add(r, &c, r->stack);
-	*r->stack = '\0';
-	return rc;
+	r->counted = read_counts(p + 3, &r->counts);
+	return r->counted ? end_stack(r)
+	                  : import_bad(&r->im, "a stack has no counts");
 }
 
 static int
@@ -235,14 +313,19 @@ read_line(struct reader *r)
 {
 	const char *at = strchr(r->line, '@');
 	struct counts c;
+	int rc;
 
-	return at && read_counts(r->line, &c)
-	               ? add(r, &c, at + 1 + strspn(at + 1, " "))
-	               : 0;
+	if (*r->line == '#' && r->counted)
+		return read_name(r, r->line + 1 + strspn(r->line + 1, " \t"));
+	if (!at || !read_counts(r->line, &c))
+		return end_stack(r);
+	rc = begin_stack(r, at + 1);
+	r->counts = c;
+	r->counted = !rc;
+	return rc;
 }
 
-/* --- the file -------------------------------------------------------------
- */
+/* --- the file ------------------------------------------------------------- */
 
 static void
 reader_done(struct reader **r)
@@ -254,22 +337,57 @@ reader_done(struct reader **r)
 	free(*r);
 }
 
+/* Reads "@ heap_v2/524288" of the first line, or jemalloc's without the "@". */
+static double
+period_of(const char *line)
+{
+	static const struct {
+		const char *word;
+		double by;
+	} forms[] = {{"heap_v2/", 1}, {"heapz_v2/", 1}, {"heap/", 0.5}};
+	const char *at = strchr(line, '@');
+
+	line = at ? at + 1 + strspn(at + 1, " ") : line;
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++)
+		if (begins(line, strlen(line), forms[i].word))
+			return strtod(line + strlen(forms[i].word), NULL) *
+			       forms[i].by;
+	return 0;
+}
+
+static int
+set_types(struct reader *r)
+{
+	struct profile *p = r->im.p;
+	int rc = profile_type(p, "alloc_objects", "count")
+	                 ?: profile_type(p, "alloc_space", "bytes")
+	                 ?: profile_type(p, "inuse_objects", "count")
+	                 ?: profile_type(p, "inuse_space", "bytes");
+
+	if (!rc && r->period > 1 && r->period < 0x1p62)
+		rc = profile_cstring(p, "space", &p->period_type.type)
+		             ?: profile_cstring(p, "bytes",
+		                                &p->period_type.unit);
+	if (!rc && p->period_type.unit)
+		p->period = (int64_t)r->period;
+	return rc;
+}
+
 static int
 read_all(struct reader *r, const char *p, size_t n)
 {
 	const char *libraries = memmem(p, n, LIBRARIES, strlen(LIBRARIES));
 	const char *end = libraries ? libraries : p + n;
 	bool pairs = begins(p, n, "heap_v2/");
-	const char *period;
 	int rc = read_mappings(r, end, p + n);
 
 	if (rc || !next_line(r, &p, end))
 		return rc;
-	period = strstr(r->line, "heap_v2/");
-	r->period = period ? strtod(period + strlen("heap_v2/"), NULL) : 0;
+	r->period = period_of(r->line);
+	rc = set_types(r);
 	while (!rc && next_line(r, &p, end))
 		rc = pairs ? read_pair(r) : read_line(r);
-	return rc;
+	return rc ? rc : end_stack(r);
 }
 
 int
@@ -279,10 +397,6 @@ input_heap_read(const char *p, size_t n, const struct import_ask *ask,
 	CLEANUP(reader_done) struct reader *r = calloc(1, sizeof(*r));
 	int rc = r ? import_init(&r->im, ask, why) : -ENOMEM;
 
-	if (!rc) {
-		r->all = !strcmp(ask->type, "alloc");
-		rc = import_unit(&r->im, "bytes");
-	}
 	if (!rc)
 		rc = read_all(r, p, n);
 	return rc ? rc : import_end(&r->im, out);

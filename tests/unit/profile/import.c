@@ -101,7 +101,111 @@ TEST(heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for)
 	       "heap 5283507 bytes\n"
 	       "server+0x1100;server+0x1000 2136279\n"
 	       "server+0x1200 3147228\n");
-	expect("heap.bad", "memory", 0, -EBADMSG, "an address is no number");
+	expect("heap.bad", "memory", 0, -EBADMSG, "a stack has no address");
+}
+END
+
+/* Reads text; got is what import_as() writes. */
+static int
+text_as(const char *type, const char *text, struct buf *got)
+{
+	buf_clear(got);
+	return import_as(type, "", 0, text, strlen(text), got);
+}
+
+#define HEAP(head)                                \
+	"heap profile: 1: 1024 [2: 4096] @ " head \
+	"\n1: 1024 [2: 4096] @ 0x401136 0x401180\n"
+
+/* Values: go tool pprof 1.19. */
+TEST(heap_texts_are_scaled_as_pprof_scales_them)
+{
+	static const struct {
+		const char *head;
+		int64_t bytes, all;
+	} rows[] = {
+		{"heap/1048576", 524800, 1050625},
+		{"heap_v2/524288", 524800, 1050625},
+		{"heapz_v2/524288", 524800, 1050625},
+		{"heapprofile", 1024, 4096},
+		{"growthz", 1024, 4096},
+	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+	char text[200], want[80];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		snprintf(text, sizeof(text), HEAP("%s"), rows[i].head);
+		ck_assert_int_eq(text_as("memory", text, &got), 0);
+		snprintf(want, sizeof(want), "heap %lld bytes\n",
+		         (long long)rows[i].bytes);
+		ck_assert_msg(strstr(buf_str(&got), want), "%s: %s",
+		              rows[i].head, buf_str(&got));
+		ck_assert_int_eq(text_as("alloc", text, &got), 0);
+		snprintf(want, sizeof(want), "heap %lld bytes\n",
+		         (long long)rows[i].all);
+		ck_assert_msg(strstr(buf_str(&got), want), "%s: %s",
+		              rows[i].head, buf_str(&got));
+	}
+}
+END
+
+TEST(heap_texts_of_go_name_their_frames)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("memory",
+	                         HEAP("heapprofile") "#\t0x401135\tmain.leaf+"
+	                                             "0x5\t/src/main.go:9\n"
+	                                             "#\t0x401135\tmain.hot+"
+	                                             "0x15\t/src/main.go:12\n"
+	                                             "#\t0x40117f\tmain.main+"
+	                                             "0x1f\t/src/main.go:30\n"
+	                                             "\n# runtime.MemStats\n# "
+	                                             "Alloc = 4096\n",
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got), "heap 1024 bytes\n"
+	                                "main.main;main.hot;main.leaf 1024\n");
+}
+END
+
+TEST(words_that_are_no_address_are_passed_over_in_heap_texts)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("memory",
+	                         "heap profile: 1: 8 [1: 8] @ heapprofile\n"
+	                         "1: 8 [1: 8] @ 0x10 0x20 garbage\n",
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got), "heap 8 bytes\n0x1f;0xf 8\n");
+}
+END
+
+TEST(a_folded_file_of_two_counts_is_refused_as_a_difference)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("cpu", "a;b 10 12\na;c 3 0\n", &got),
+	                 -EBADMSG);
+	ck_assert_str_eq(buf_str(&got), "its lines have two counts: it is a "
+	                                "difference of two profiles, not one");
+	ck_assert_int_eq(text_as("cpu", "a;b 10\nworker 2 3\n", &got), 0);
+	ck_assert_str_eq(buf_str(&got),
+	                 "folded 13 count\na;b 10\nworker 2 3\n");
+}
+END
+
+TEST(a_byte_order_mark_is_part_of_no_name)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("cpu",
+	                         "\xef\xbb\xbf"
+	                         "a;b 3\n",
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got), "folded 3 count\na;b 3\n");
 }
 END
 
@@ -353,6 +457,11 @@ END
 SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       folded_of_other_types_are_in_their_unit,
       heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for,
+      heap_texts_are_scaled_as_pprof_scales_them,
+      heap_texts_of_go_name_their_frames,
+      words_that_are_no_address_are_passed_over_in_heap_texts,
+      a_folded_file_of_two_counts_is_refused_as_a_difference,
+      a_byte_order_mark_is_part_of_no_name,
       perf_script_is_read_with_its_periods_and_modules,
       perf_script_keeps_the_threads_names,
       perf_script_lasts_from_its_first_sample_to_its_last,

@@ -156,6 +156,7 @@ struct comparison {
 	unsigned blocks;        /* after joining; 0: not measured */
 	size_t captures;        /* of the base and its others */
 	double between_freedom; /* of each function's spread.between */
+	bool counted;           /* both sides say how many samples they have */
 	double base_samples, now_samples;
 	double base_per, now_per; /* seconds or work; 1: neither counts; 0:
 	                             not known */
@@ -201,9 +202,9 @@ compare_decides(const struct comparison *c, const struct compare_function *f);
 /* Writes a sentence that says why the verdict is what it is. */
 void compare_reason(const struct comparison *c, struct buf *out);
 
-/* True when it is worth to test totals, which takes trees of stacks: no function
- * costs more by itself, and the share of a total rose by more than it would for
- * independent samples. */
+/* True when it is worth to test totals, which takes trees of stacks: no
+ * function costs more by itself, and the share of a total rose by more than it
+ * would for independent samples. */
 bool compare_totals_tell(const struct comparison *c);
 /*
  * Finds the functions whose total rose by more than chance explains; they call

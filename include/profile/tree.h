@@ -33,6 +33,7 @@ struct tree {
 	int64_t *self, *total;         /* in the type's unit */
 	int64_t *samples;              /* self, in samples */
 	int64_t total_samples;
+	bool counted; /* samples are known; else all of them are 0 */
 
 	struct strings *names; /* functions, or module+0xoff */
 	struct strings *packages, *files;
@@ -45,8 +46,9 @@ struct tree {
 /*
  * Builds the tree of one value type. Samples without a value of this type
  * are left out. Samples are counted in the nearest value type up to this one
- * that has the unit "count" (for inuse_space: inuse_objects), else in the
- * first.
+ * that has the unit "count" (for inuse_space: inuse_objects), else in one named
+ * "samples", else by the profile's period where it has the unit of the type. A
+ * profile with none of these does not say how many samples it has.
  *
  *   Owns     *out is the caller's; tree_free() it
  *   Errors   -ENOMEM, -EINVAL no such type, -E2BIG past TREE_MAX_,

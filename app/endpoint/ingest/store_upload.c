@@ -66,6 +66,7 @@ taken_refuse(struct call *c, int rc, const char *why)
 struct derived {
 	struct buf file, top, quality;
 	int64_t samples;
+	bool counted; /* samples are known */
 };
 
 static void
@@ -86,7 +87,11 @@ put_quality(const struct taken *t, struct derived *d)
 	json_put_text(b, "format", t->format);
 	json_put_int(b, "samplesKept", d->samples);
 	json_open(b, "notes", '[');
-	if (d->samples < 100)
+	if (!d->counted)
+		json_put_text(b, NULL,
+		              "the file does not say how many samples it has, "
+		              "so comparisons cannot judge it");
+	else if (d->samples < 100)
 		json_put_text(b, NULL,
 		              "fewer than 100 samples: shares are rough");
 	json_close(b, ']');
@@ -104,6 +109,7 @@ derive(const struct taken *t, const struct profile *p, struct derived *d)
 	if (r)
 		return r;
 	d->samples = tree->total_samples;
+	d->counted = tree->counted;
 	put_quality(t, d);
 	return pprof_encode(p, &d->file);
 }
@@ -188,7 +194,7 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 {
 	CLEANUP(derived_done)
 	struct derived d = {BUF_INIT(MAX_FILE), BUF_INIT(MAX_FILE),
-	                    BUF_INIT(BUF_MAX_SMALL), 0};
+	                    BUF_INIT(BUF_MAX_SMALL), 0, false};
 	struct session_result result = {.rate = rate_of(t, p)};
 	struct session_ask ask = {
 		.tenant = c->caller.tenant,

@@ -105,6 +105,7 @@ find_functions(struct comparison *c, struct strings *names,
 	for (size_t i = 0; i < c->n; i++)
 		c->functions[i].delta = c->functions[i].now.pct -
 		                        c->functions[i].base.pct;
+	c->counted = base->tree->counted && now->tree->counted;
 	c->base_samples = samples_of(base->tree, base->tree->total_samples,
 	                             base->tree->total[0]);
 	c->now_samples = samples_of(now->tree, now->tree->total_samples,
@@ -451,6 +452,13 @@ compare_reason(const struct comparison *c, struct buf *out)
 		         per);
 		break;
 	case COMPARE_INSUFFICIENT:
+		if (!c->counted) {
+			buf_puts(out, "How many samples a side has is not "
+			              "known: its file has neither a count "
+			              "nor a period in the unit of its "
+			              "values.");
+			break;
+		}
 		buf_addf(out,
 		         "The base has %.0f samples and the comparison %.0f; "
 		         "each needs at least %d.",

@@ -1,6 +1,7 @@
 /*
- * Two counts behind each stack, in samples; those of the base are what the
- * comparison would have in its stead. Source: difffolded.pl, with -n.
+ * Two counts behind each stack, as export_folded() counts one; those of the
+ * base are what the comparison would have in its stead. Source: difffolded.pl,
+ * with -n.
  */
 #include "diff_formats.h"
 #include "profile/export/folded_lines.h"
@@ -8,8 +9,8 @@
 #include <math.h>
 
 struct counts {
-	const struct diff *d;
-	double scale; /* of the base's samples */
+	const int64_t *base, *now; /* by node */
+	double scale;              /* of the base's */
 };
 
 /* A sample may stand for more on one side than on the other: samples are
@@ -27,13 +28,25 @@ sample_scale(const struct diff *d)
 	       (double)d->base->total_samples;
 }
 
+static struct counts
+counts_of(const struct diff *d)
+{
+	bool samples = folded_column(d->base) == d->base->samples &&
+	               folded_column(d->now) == d->now->samples;
+
+	if (samples)
+		return (struct counts){d->base_samples, d->tree->samples,
+		                       sample_scale(d)};
+	return (struct counts){d->base_self, d->tree->self, d->scale};
+}
+
 static void
 put_counts(const void *arg, uint32_t node, struct buf *text)
 {
 	const struct counts *c = arg;
-	double base = (double)c->d->base_samples[node] * c->scale;
+	double base = (double)c->base[node] * c->scale;
 	int64_t before = base > 0 ? llround(base) : 0;
-	int64_t after = c->d->tree->samples[node];
+	int64_t after = c->now[node];
 
 	if (before <= 0 && after <= 0)
 		return;
@@ -45,7 +58,7 @@ put_counts(const void *arg, uint32_t node, struct buf *text)
 int
 diff_folded(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 {
-	struct counts c = {d, sample_scale(d)};
+	struct counts c = counts_of(d);
 
 	(void)meta;
 	return folded_lines(d->tree, put_counts, &c, out);

@@ -1,14 +1,15 @@
 /*
  * Folded stacks: "root;...;leaf COUNT", one line per distinct stack.
  *
- * COUNT is in samples, never in nanoseconds: importers of this format loop
- * once per unit. Source: flamegraph.pl; src/profile-logic/import of Firefox
- * Profiler.
+ * COUNT is samples for CPU time, since importers of this format loop once per
+ * unit, and the type's value for all other types and where samples are not
+ * known. Source: flamegraph.pl; src/profile-logic/import of Firefox Profiler.
  */
 #include "exports.h"
 #include "folded_lines.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Writes a name without the characters that separate frames and lines. */
 static void
@@ -76,14 +77,24 @@ folded_lines(const struct tree *t, folded_counts *counts, const void *arg,
 	return buf_err(out);
 }
 
+const int64_t *
+folded_column(const struct tree *t)
+{
+	const struct profile *p = t->profile;
+	const char *name =
+		strings_get(p->strings, p->types[t->type].type, NULL);
+
+	return t->counted && !strcmp(name, "cpu") ? t->samples : t->self;
+}
+
 /* Writes a node's count; samples without a stack are the root's own. */
 static void
-put_samples(const void *arg, uint32_t node, struct buf *text)
+put_count(const void *arg, uint32_t node, struct buf *text)
 {
-	const struct tree *t = arg;
+	const int64_t *count = folded_column(arg);
 
-	if (t->samples[node] > 0)
-		buf_int(text, t->samples[node]);
+	if (count[node] > 0)
+		buf_int(text, count[node]);
 }
 
 int
@@ -91,5 +102,5 @@ export_folded(const struct tree *t, const struct export_meta *meta,
               struct buf *out)
 {
 	(void)meta;
-	return folded_lines(t, put_samples, t, out);
+	return folded_lines(t, put_count, t, out);
 }

@@ -5,6 +5,9 @@
 
 #include "profile/tree.h"
 
+/* Returns the column of a tree that its folded form counts: samples of CPU
+ * time, where they are known, else the type's value. */
+const int64_t *folded_column(const struct tree *t);
 /* Appends the end of a node's line; a node for which nothing is appended gets
  * no line. */
 typedef void folded_counts(const void *arg, uint32_t node, struct buf *text);

@@ -4,6 +4,7 @@
 #include "package.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 /* The names in the tree of a profile's functions, so that each is looked up
@@ -263,6 +264,13 @@ ranks_new(const struct profile *p)
 	return NULL;
 }
 
+/* How samples are counted: in a value type, by the period of another, or not at
+ * all. */
+struct counting {
+	uint32_t type;  /* value type that is added up; PROFILE_NONE: unknown */
+	int64_t period; /* its value of one sample; 0: it counts samples */
+};
+
 /*
  * The tree while it is built, in preorder: the samples of a node are sorted by
  * the next frame, and each run of equal ones makes a child, which comes first.
@@ -274,7 +282,7 @@ struct build {
 	struct tree *t;
 	const struct tree_ranks *ranks; /* the tree's own, or those of the tree
 	                                   whose names it has */
-	uint32_t count_type;
+	struct counting counting;
 	uint64_t *order; /* rank of the next name << 32 | sample's row */
 	uint32_t norder;
 	struct way *ways; /* by row */
@@ -337,6 +345,36 @@ name_location(struct tree_names *c, uint32_t location)
 	return r;
 }
 
+/* --- samples -------------------------------------------------------------- */
+
+static bool
+has_unit(const struct profile *p, const struct value_type *t, const char *unit)
+{
+	return !strcmp(strings_get(p->strings, t->unit, NULL), unit);
+}
+
+static struct counting
+counting_of(const struct profile *p, uint32_t type)
+{
+	uint32_t samples = profile_type_index(p, "samples");
+
+	for (uint32_t i = type + 1; i-- > 0;)
+		if (has_unit(p, &p->types[i], "count"))
+			return (struct counting){i, 0};
+	if (samples != PROFILE_NONE && has_unit(p, &p->types[samples], "count"))
+		return (struct counting){samples, 0};
+	if (p->period > 1 && p->types[type].unit == p->period_type.unit)
+		return (struct counting){type, p->period};
+	return (struct counting){PROFILE_NONE, 0};
+}
+
+/* Returns the samples that add up to a sum. */
+static int64_t
+samples_in(const struct counting *c, int64_t sum)
+{
+	return c->period ? llround((double)sum / (double)c->period) : sum;
+}
+
 static int
 weigh(int64_t *weight, int64_t v)
 {
@@ -346,14 +384,14 @@ weigh(int64_t *weight, int64_t v)
 	return 0;
 }
 
-/* Names the frames of all samples, and adds up their values: counts of type
- * count, whose sum must not leave int64 either. */
+/* Names the frames of all samples, and adds up their values, and what counts
+ * them: neither sum may leave int64. */
 static int
-name_samples(struct tree_names *c, uint32_t count)
+name_samples(struct tree_names *c, const struct counting *by)
 {
 	const struct profile *p = c->p;
 	struct tree_ranks *ranks = c->t->ranks;
-	int64_t count_weight = 0;
+	int64_t count_weight = 0, counted = 0;
 	int r = 0;
 
 	for (uint32_t row = 0; !r && row < p->nsamples; row++) {
@@ -363,14 +401,17 @@ name_samples(struct tree_names *c, uint32_t count)
 
 		if (!values[c->t->type])
 			continue;
-		r = weigh(&ranks->weight, values[c->t->type])
-		            ?: weigh(&count_weight, values[count]);
+		r = weigh(&ranks->weight, values[c->t->type]);
+		if (!r && by->type != PROFILE_NONE)
+			r = weigh(&count_weight, values[by->type]);
 		for (uint32_t i = s->nstack; !r && i-- > 0;)
 			if (!ranks->by_location[stack[i]])
 				r = name_location(c, stack[i]);
-		if (!r)
-			c->t->total_samples += values[count];
+		if (!r && by->type != PROFILE_NONE)
+			counted += values[by->type];
 	}
+	c->t->counted = by->type != PROFILE_NONE;
+	c->t->total_samples = samples_in(by, counted);
 	return r;
 }
 
@@ -481,7 +522,17 @@ count_sample(struct build *b, uint32_t node, uint32_t row)
 	const int64_t *values = &b->p->values[(size_t)row * b->p->ntypes];
 
 	b->t->self[node] += values[b->t->type];
-	b->t->samples[node] += values[b->count_type];
+	if (b->counting.type != PROFILE_NONE)
+		b->t->samples[node] += values[b->counting.type];
+}
+
+/* Turns sums into samples once all are added up, so that each is rounded once.
+ */
+static void
+count_nodes(struct build *b)
+{
+	for (uint32_t i = 0; i < b->t->n && b->counting.period; i++)
+		b->t->samples[i] = samples_in(&b->counting, b->t->samples[i]);
 }
 
 static int
@@ -644,17 +695,8 @@ make_nodes(struct build *b)
 		else
 			node_close(b);
 	}
+	count_nodes(b);
 	return r ? r : columns_room(b->t, b->t->n);
-}
-
-static uint32_t
-count_type(const struct profile *p, uint32_t type)
-{
-	for (uint32_t i = type + 1; i-- > 0;)
-		if (strcmp(strings_get(p->strings, p->types[i].unit, NULL),
-		           "count") == 0)
-			return i;
-	return 0;
 }
 
 /* Makes a tree without nodes that has the names of all samples. */
@@ -662,6 +704,7 @@ static int
 tree_of_names(const struct profile *p, uint32_t type, struct tree **out)
 {
 	CLEANUP_TREE struct tree *t = calloc(1, sizeof(*t));
+	struct counting by = counting_of(p, type);
 	struct tree_names names;
 	int r;
 
@@ -671,7 +714,7 @@ tree_of_names(const struct profile *p, uint32_t type, struct tree **out)
 	t->type = type;
 	r = tree_names_init(&names, p, t)
 	            ?: tree_names_add(&names, "all", 3, &t->ranks->all)
-	            ?: name_samples(&names, count_type(p, type))
+	            ?: name_samples(&names, &by)
 	            ?: rank_frames(p, t);
 	free(names.by_string);
 	if (!r)
@@ -688,7 +731,7 @@ build_begin(struct build *b, struct tree *t, const struct tree_ranks *ranks)
 	b->p = p;
 	b->t = t;
 	b->ranks = ranks;
-	b->count_type = count_type(p, t->type);
+	b->counting = counting_of(p, t->type);
 	b->order = calloc((size_t)p->nsamples + 1, sizeof(*b->order));
 	b->ways = calloc((size_t)p->nsamples + 1, sizeof(*b->ways));
 	return b->order && b->ways ? 0 : -ENOMEM;
@@ -730,6 +773,7 @@ tree_named(const struct tree *of)
 			.profile = of->profile,
 			.type = of->type,
 			.total_samples = of->total_samples,
+			.counted = of->counted,
 			.named = of,
 			.names = of->names,
 			.packages = of->packages,
@@ -822,6 +866,7 @@ make_functions(struct build *b)
 	b->t->end[0] = b->t->n;
 	for (uint32_t i = 1; i < b->t->n; i++)
 		b->t->end[i] = i + 1;
+	count_nodes(b);
 	return columns_room(b->t, b->t->n);
 }
 

@@ -132,6 +132,62 @@ TEST(samples_of_a_space_are_counted_in_its_objects)
 }
 END
 
+/* A profile of CPU time alone, of two stacks of that many nanoseconds. */
+static struct profile *
+profile_of_time(const char *unit, int64_t period, int64_t a, int64_t b)
+{
+	struct profile *p = profile_new();
+	struct mapping app = {0};
+	uint32_t mapping, at;
+
+	ck_assert_int_eq(profile_type(p, "cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(profile_cstring(p, unit, &p->period_type.unit), 0);
+	p->period = period;
+	ck_assert_int_eq(profile_cstring(p, "/bin/app", &app.file), 0);
+	app.limit = UINT64_MAX;
+	ck_assert_int_eq(profile_mapping(p, &app, &mapping), 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(
+			profile_location(p, mapping, 0x10 + i, NULL, 0, &at),
+			0);
+		ck_assert_int_eq(
+			profile_sample(p, &at, 1, NULL, 0, i ? &b : &a), 0);
+	}
+	return p;
+}
+
+TEST(samples_of_time_alone_are_counted_by_the_period)
+{
+	CLEANUP_PROFILE struct profile *p =
+		profile_of_time("nanoseconds", 10000000, 140000000, 160000000);
+	CLEANUP_TREE struct tree *t = tree_of(p, 0);
+
+	ck_assert(t->counted);
+	ck_assert_int_eq(t->total_samples, 30);
+	ck_assert_int_eq(t->samples[1], 14);
+	ck_assert_int_eq(t->samples[2], 16);
+}
+END
+
+TEST(samples_are_unknown_without_a_count_and_a_period)
+{
+	static const struct {
+		const char *unit;
+		int64_t period;
+	} rows[] = {{"nanoseconds", 0}, {"nanoseconds", 1}, {"bytes", 512}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of_time(
+			rows[i].unit, rows[i].period, 140000000, 160000000);
+		CLEANUP_TREE struct tree *t = tree_of(p, 0);
+
+		ck_assert(!t->counted);
+		ck_assert_int_eq(t->total_samples, 0);
+		ck_assert_int_eq(t->total[0], 300000000);
+	}
+}
+END
+
 TEST(a_stack_of_all_frames_inlined_is_deep_and_whole)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("f 1\n");
@@ -342,6 +398,8 @@ SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
       a_profile_without_samples_is_a_root, a_type_that_is_not_there_is_invalid,
       sums_that_could_leave_int64_are_refused,
       samples_of_a_space_are_counted_in_its_objects,
+      samples_of_time_alone_are_counted_by_the_period,
+      samples_are_unknown_without_a_count_and_a_period,
       a_stack_of_all_frames_inlined_is_deep_and_whole,
       a_package_is_the_go_path_else_the_module,
       functions_alone_have_the_top_of_the_whole_tree,

@@ -3,7 +3,7 @@
 #include "endpoint/call/accept.h"
 #include "load.h"
 #include "profile_json.h"
-#include "slice.h"
+#include "range/slice.h"
 #include "view.h"
 #include "window_session.h"
 

@@ -3,7 +3,7 @@
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "profile_json.h"
-#include "slice.h"
+#include "range/slice.h"
 #include "store/blob.h"
 #include "window_session.h"
 

@@ -3,7 +3,7 @@
  */
 #include "load.h"
 #include "profile_json.h"
-#include "slice.h"
+#include "range/slice.h"
 #include "store/baseline.h"
 #include "store/job.h"
 #include "store/session.h"

@@ -1,4 +1,4 @@
-#include "slice.h"
+#include "range/slice.h"
 
 #include "base/clock.h"
 

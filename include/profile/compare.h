@@ -2,56 +2,21 @@
  * Compares two profiles of one type, function by function: which functions
  * cost more, which cost less, and whether that is more than chance.
  *
- * A function is listed when its cost moved by at least COMPARE_POINTS percent
- * of all cost and a two-sided test finds more than chance explains. Many
- * functions are tested at once; Benjamini and Hochberg's step-up keeps the
- * share of the listed ones that are chance below COMPARE_FDR. enum compare_by
- * says what is tested. The share of the total, the default, needs nothing
- * else. Cost per second suits a service that waits for work. Cost per unit of
- * work, which the caller counts, suits a service that uses all the CPU that it
- * can get: when one function there costs more, the shares of all others fall,
- * and cost per second stays.
+ * A function is listed if its cost moved by at least COMPARE_POINTS percent of
+ * all cost, and a two-sided test finds more than chance explains; the share of
+ * false entries in the list stays below COMPARE_FDR. enum compare_by selects
+ * the quantity that is tested. The total is tested as well, and, if no function
+ * decides the verdict by its own cost, so are the totals of functions, at a
+ * stricter level.
  *
- * When every function costs more alike, no share moves. The total is therefore
- * tested as well, by cost per second or per unit of work: COMPARE_COSTS_MORE.
- *
- * The cost of a function may be spread over many small ones that it calls, each
- * of which moved too little to be listed. Where no function decides a verdict
- * by its own cost, compare_totals() tests totals, too, at a stricter level.
- *
- * Samples of one thread at a fixed rate are no independent draws: one phase of
- * a program fills many in a row, so that chance moves shares further than it
- * would move coin tosses. How much further is the dispersion of a function,
- * its variance divided by that of independent samples. It is measured:
- *
- * - Within a capture, where both sides have blocks (blocks.h): by what the
- *   function's cost differs by over up to BLOCKS parts of the capture, or of a
- *   range. Where neighbouring parts resemble each other, phases are longer
- *   than parts: parts are joined by twos until they no longer do, down to 4.
- *   Few parts, or unequal ones, make few degrees of freedom, and the tail of
- *   the test, Student's t, heavier. No function is trusted with less variance
- *   than independent samples have.
- * - From capture to capture, where the base has others: captures of the same
- *   program that nothing changed between. A function's own few captures are
- *   weighed with what all functions differ by. The interval of the total is
- *   widened likewise, but not per unit of work: how much work the time of the
- *   others held is not known.
- * - Without blocks, as of single windows and uploads, by the functions that
- *   both sides have: most did not change, so the median of their squared z
- *   divided by its expectation is one dispersion for all ("genomic control",
- *   Devlin and Roeder, Biometrics 55, 1999), between COMPARE_DISPERSION_LEAST
- *   and _MAX; COMPARE_DISPERSION where the functions are too few. They are held
- *   against each other, not against the total, which one function moves.
- *
- * One capture cannot know how an hour differs from the next; others of the
- * base can. A range of a day knows what hours differ by, but not what days do.
- * tests/bench measures false alarms and power on recordings of real programs.
- *
- * A sample of memory stands for as many bytes as the sampler's period, so that
- * counts of objects are estimates, and surer of themselves than they should be.
+ * The dispersion of a function is the variance of its cost, divided by that of
+ * independent samples. It is measured within a capture by blocks (blocks.h),
+ * between captures by others of the base, and without blocks from all functions
+ * that both sides have. Decisions 24 and 25 of include/DECISIONS explain the
+ * method.
  *
  * Source: Benjamini and Hochberg, J. R. Statist. Soc. B 57, 1995; Yates,
- * Suppl. J. R. Statist. Soc. 1, 1934.
+ * Suppl. J. R. Statist. Soc. 1, 1934; Devlin and Roeder, Biometrics 55, 1999.
  */
 #pragma once
 

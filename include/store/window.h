@@ -31,6 +31,13 @@
 #define WINDOW_MAX_BYTES ((int64_t)64 << 20)
 #define WINDOW_PLAN_MAX  20000 /* windows of one range */
 
+/* True for the id of a window, rather than of a session. */
+static inline bool
+window_is(const char *id)
+{
+	return id_valid(WINDOW_PREFIX, id);
+}
+
 enum window_level {
 	WINDOW_CAPTURED,
 	WINDOW_MINUTE,

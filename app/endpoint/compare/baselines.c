@@ -2,7 +2,7 @@
  * Baselines: makes them of sessions, lists and removes them.
  */
 #include "base/json.h"
-#include "compare_json.h"
+#include "compare_call.h"
 #include "endpoint/profile/load.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ answer_baseline(struct call *c, const char *id)
 	CLEANUP_BASELINE struct baseline b = {0};
 	struct buf *out;
 
-	if (compared_baseline(c, id, &b))
+	if (compare_call_baseline(c, id, &b))
 		return -1;
 	out = answer_json(c);
 	return put_baseline(c, out, &b) ? -1 : answer_end(c);
@@ -227,6 +227,6 @@ baseline_delete(struct call *c)
 		rc = audit_note(c, id, "{}");
 	rc = store_end(store, rc);
 	if (rc)
-		return fail_baseline(c, rc, id);
+		return compare_call_fail_baseline(c, rc, id);
 	return answer_empty(c, c->route->status);
 }

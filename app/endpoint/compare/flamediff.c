@@ -1,7 +1,7 @@
 /*
  * GET diff: two profiles or ranges as one differential flame graph.
  */
-#include "compare_json.h"
+#include "compare_call.h"
 #include "endpoint/call/accept.h"
 #include "endpoint/profile/view.h"
 
@@ -58,7 +58,7 @@ render(struct call *c, const struct compared *x, const struct diff_format *f,
 		.base = meta_of(&x->base, title),
 		.now = meta_of(&x->now, title),
 		.c = x->c,
-		.shape = (enum diff_shape)compared_word(
+		.shape = (enum diff_shape)compare_call_word(
 			c, P_GetDiffFlameGraph_shape, diff_shapes, DIFF_AFTER),
 	};
 	int rc;
@@ -114,7 +114,7 @@ made_of(struct call *c, const struct compared *x, const struct diff_format *f,
 {
 	if (param_given(c, P_GetDiffFlameGraph_baselineId))
 		return false;
-	compared_made_of(c, x, out);
+	compare_call_made_of(c, x, out);
 	for (size_t i = 0; i < ARRAY_LEN(shown_by); i++) {
 		const char *v = request_query(c->req, params[shown_by[i]].name);
 
@@ -135,30 +135,30 @@ find_others(struct call *c, struct compared *x)
 
 	if (!param_given(c, P_GetDiffFlameGraph_baselineId))
 		return 0;
-	if (compared_baseline(c, id, &b))
+	if (compare_call_baseline(c, id, &b))
 		return -1;
 	if (strcmp(b.session, x->base.id) != 0)
 		return fail_param(c, "baselineId",
 		                  "a baseline whose session is the base", id);
-	rc = compared_others(c, &b, x);
-	x->baseline = NULL; /* b goes out of scope */
-	return rc;
+	rc = compared_others(x, &b);
+	return rc ? compare_call_fail(c, rc) : 0;
 }
 
 int
 flamediff_get(struct call *c)
 {
-	static const struct compared_sides sides =
-		COMPARED_SIDES(GetDiffFlameGraph);
+	static const struct compare_sides sides =
+		COMPARE_SIDES(GetDiffFlameGraph);
 	CLEANUP_COMPARED struct compared x = {0};
 	const struct diff_format *f = format_of(c);
 	const struct format *as = format_find(f->name);
 	int64_t left_out[2];
 	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
 	bool keep, again; /* parts may have been added since */
+	int rc;
 
-	if (compared_ask(c, COMPARED_PARAMS(GetDiffFlameGraph), &x) ||
-	    compared_load(c, &sides, &x))
+	if (compare_call_test(c, COMPARE_TEST(GetDiffFlameGraph), &x) ||
+	    compare_call_sides(c, &sides, &x))
 		return -1;
 	again = x.ranges[0].n || x.ranges[1].n ||
 	        param_given(c, P_GetDiffFlameGraph_baselineId);
@@ -171,14 +171,18 @@ flamediff_get(struct call *c)
 		return answer_empty(c, 304);
 	keep = made_of(c, &x, f, &of);
 	if (keep && kept_find(c, &of)) {
-		compared_question(c, &x.base, &x.now);
+		compare_call_warn(c, &x.base, &x.now);
 		view_begin(c, as);
 		return 0;
 	}
-	if (find_others(c, &x) || compared_run(c, &x) ||
-	    compared_stacks(c, &x, nodes_of(f), left_out) || call_go_on(c))
+	if (find_others(c, &x) || compare_call_run(c, &x))
 		return -1;
-	compared_nodes(c, &x);
+	rc = compared_stacks(&x, nodes_of(f), left_out);
+	if (rc)
+		return compare_call_fail(c, rc);
+	if (call_go_on(c))
+		return -1;
+	compared_nodes(&x);
 	view_begin(c, as);
 	if (render(c, &x, f,
 	           left_out[0] > left_out[1] ? left_out[0] : left_out[1]))

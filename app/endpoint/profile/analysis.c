@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "load.h"
+#include "range/stored.h"
 #include "store/baseline.h"
 
 #include <errno.h>
@@ -110,12 +111,14 @@ find_session(struct call *c, const struct session *s, struct growth *g)
 static int
 find_growth(struct call *c, const struct session *s, struct growth *g)
 {
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	int rc = find_baseline(c, s, g);
 
 	if (rc == -ENOENT)
 		rc = find_session(c, s, g);
-	if (!rc)
-		load_if_kept(c, g->session, &g->profile);
+	if (!rc &&
+	    stored_profile(&c->env->store, g->session, &g->profile, &why))
+		g->profile = NULL; /* expired, or unreadable */
 	return rc == -ENOENT ? 0 : rc;
 }
 

@@ -1,10 +1,9 @@
 #include "load.h"
 
-#include "profile/pprof.h"
 #include "profile/summary.h"
 #include "profile_json.h"
 #include "range/slice.h"
-#include "store/blob.h"
+#include "range/stored.h"
 #include "window_session.h"
 
 #include <errno.h>
@@ -66,29 +65,6 @@ load_completed(struct call *c, enum param p, const char *type,
 	return load_session(c, p, out) ? -1 : check_completed(c, p, type, out);
 }
 
-/* Finds a stored file of a session, or of that which it is a part of. */
-static int
-find_blob(struct call *c, const struct session *s, const char *kind,
-          struct blob *out)
-{
-	struct slice x;
-
-	return blob_of_session(&c->env->store,
-	                       slice_parse(s->id, &x) ? x.session : s->id, kind,
-	                       out);
-}
-
-static int
-decode(struct call *c, const struct blob *b, struct profile **out,
-       struct buf *why)
-{
-	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
-	int rc = blob_read(&c->env->store, b, &stored);
-
-	return rc ? rc
-	          : pprof_decode(stored.p, stored.len, BLOB_MAX_RAW, out, why);
-}
-
 /* Bytes of a stored file, inflated; a missing file is an error of whoever reads
  * it. */
 static uint64_t
@@ -97,7 +73,7 @@ raw_bytes(struct call *c, const struct session *s, const char *kind)
 	uint32_t bytes;
 	struct blob b;
 
-	if (window_is(s->id) || find_blob(c, s, kind, &b) ||
+	if (window_is(s->id) || stored_find(&c->env->store, s->id, kind, &b) ||
 	    blob_raw_bytes(&c->env->store, &b, &bytes))
 		return 0;
 	return bytes;
@@ -126,21 +102,6 @@ load_profile(struct call *c, const struct session *s, struct profile **out)
 	return load_reads(c, s) ? -1 : load_known(c, s, out);
 }
 
-/* Reads the timeline of a session, or all of that which it is a part of. */
-static struct timeline *
-whole_timeline(struct call *c, const struct session *s)
-{
-	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
-	struct timeline *t = NULL;
-	struct blob b;
-
-	if (window_is(s->id) || find_blob(c, s, BLOB_TIMELINE, &b) ||
-	    blob_read(&c->env->store, &b, &stored) ||
-	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
-		return NULL;
-	return t;
-}
-
 int
 fail_no_timeline(struct call *c, const struct session *s)
 {
@@ -158,7 +119,7 @@ cut(struct call *c, const struct session *s, struct profile *p)
 
 	if (!slice_parse(s->id, &x))
 		return 0;
-	t = whole_timeline(c, s);
+	t = stored_timeline_uncut(&c->env->store, s->id);
 	if (!t)
 		return fail_no_timeline(c, s);
 	rc = timeline_cut_profile(t, &x.part, p);
@@ -173,7 +134,6 @@ load_known(struct call *c, const struct session *s, struct profile **out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	CLEANUP_PROFILE struct profile *p = NULL;
-	struct blob b;
 	int rc;
 
 	if (call_go_on(c))
@@ -181,7 +141,7 @@ load_known(struct call *c, const struct session *s, struct profile **out)
 	if (window_is(s->id))
 		rc = window_profile(c, s->id, &p, &why);
 	else
-		rc = find_blob(c, s, BLOB_PPROF, &b) ?: decode(c, &b, &p, &why);
+		rc = stored_profile(&c->env->store, s->id, &p, &why);
 	if (!rc && cut(c, s, p))
 		return -1;
 	if (!rc)
@@ -200,28 +160,6 @@ load_known(struct call *c, const struct session *s, struct profile **out)
 }
 
 void
-load_if_kept(struct call *c, const char *session, struct profile **out)
-{
-	CLEANUP_BUF struct buf why = BUF_INIT(1024);
-	struct blob b;
-
-	if (blob_of_session(&c->env->store, session, BLOB_PPROF, &b) ||
-	    decode(c, &b, out, &why))
-		*out = NULL;
-}
-
-struct timeline *
-load_timeline(struct call *c, const struct session *s)
-{
-	struct timeline *t = whole_timeline(c, s);
-	struct slice x;
-
-	if (t && slice_parse(s->id, &x))
-		timeline_cut(t, &x.part);
-	return t;
-}
-
-void
 load_made_of(struct call *c, const struct session *s, struct buf *out)
 {
 	static const char *const kinds[] = {BLOB_PPROF, BLOB_TIMELINE};
@@ -229,7 +167,8 @@ load_made_of(struct call *c, const struct session *s, struct buf *out)
 
 	buf_addf(out, "%s", s->id);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (!window_is(s->id) && !find_blob(c, s, kinds[i], &b))
+		if (!window_is(s->id) &&
+		    !stored_find(&c->env->store, s->id, kinds[i], &b))
 			buf_addf(out, " %s=%s", kinds[i], b.checksum);
 	buf_putc(out, '\n');
 }

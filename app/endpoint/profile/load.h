@@ -11,7 +11,6 @@
 
 #include "endpoint/call.h"
 #include "profile/profile.h"
-#include "profile/timeline.h"
 #include "store/session.h"
 
 /* Loads a session in any state. */
@@ -22,21 +21,14 @@ MUST_CHECK int load_completed(struct call *c, enum param p, const char *type,
 /* Decodes the profile of a completed session. */
 MUST_CHECK int
 load_profile(struct call *c, const struct session *s, struct profile **out);
-/* The two halves of load_profile(): a call that decodes several profiles tells
- * how much it reads of all of them before the first. See call_reads(). */
+/* The two halves of load_profile(). A call that decodes several profiles
+ * announces the size of all of them before it decodes the first: see
+ * call_reads(). */
 MUST_CHECK int load_reads(struct call *c, const struct session *s);
 MUST_CHECK int
 load_known(struct call *c, const struct session *s, struct profile **out);
-/*
- * Decodes a session's profile if it is still kept; *out is NULL otherwise, or
- * when it can't be read.
- */
-void load_if_kept(struct call *c, const char *session, struct profile **out);
-/* Tells how much load_timeline() is about to read. */
+/* Announces to call_reads() how much stored_timeline() is about to read. */
 MUST_CHECK int load_reads_timeline(struct call *c, const struct session *s);
-/* Reads the timeline of a session; NULL when there is none, or it can't be
- * read. */
-struct timeline *load_timeline(struct call *c, const struct session *s);
 /* Writes what tells the profile of a session, or of a window, from any other,
  * and from what the session had before: see kept.h. */
 void load_made_of(struct call *c, const struct session *s, struct buf *out);

@@ -5,6 +5,7 @@
 #include "profile/timeline.h"
 #include "base/clock.h"
 #include "load.h"
+#include "range/stored.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -209,7 +210,7 @@ timeline_get(struct call *c)
 	if (load_completed(c, P_GetTimeline_profileId, NULL, &s) ||
 	    load_reads_timeline(c, &s) || call_go_on(c))
 		return -1;
-	t = load_timeline(c, &s);
+	t = stored_timeline(&c->env->store, s.id);
 	if (!t)
 		return fail_no_timeline(c, &s);
 	rc = put_timeline(c, &s, t);

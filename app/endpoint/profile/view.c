@@ -4,6 +4,7 @@
 #include "load.h"
 #include "profile/gzip.h"
 #include "profile/pprof.h"
+#include "range/stored.h"
 #include "window_session.h"
 
 #include <errno.h>
@@ -34,7 +35,8 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 {
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_TIMELINE struct timeline *timeline =
-		f->use == FORMAT_TIMED ? load_timeline(c, s) : NULL;
+		f->use == FORMAT_TIMED ? stored_timeline(&c->env->store, s->id)
+				       : NULL;
 	char title[2 * STORE_NAME_MAX];
 	const struct export_meta meta = {
 		.title = title,

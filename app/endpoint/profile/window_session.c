@@ -16,12 +16,6 @@ static const char *const resolutions[WINDOW_LEVELS] = {
 	[WINDOW_DAY] = "day",
 };
 
-bool
-window_is(const char *id)
-{
-	return id_valid(WINDOW_PREFIX, id);
-}
-
 static const char *
 resolution_of(const struct window *w)
 {
@@ -152,8 +146,8 @@ empty_profile(const struct window *w, const struct series *of,
 }
 
 static int
-stored_profile(const struct store *store, const struct window *w,
-               struct profile **out, struct buf *why)
+read_profile(const struct store *store, const struct window *w,
+             struct profile **out, struct buf *why)
 {
 	CLEANUP_BUF struct buf stored = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	CLEANUP_PACKED struct packed k = {0};
@@ -175,7 +169,7 @@ window_profile(struct call *c, const char *id, struct profile **out,
 	int rc = window_get(store, c->caller.tenant, id, &w, &of);
 
 	if (!rc)
-		rc = w.length ? stored_profile(store, &w, &p, why)
+		rc = w.length ? read_profile(store, &w, &p, why)
 		              : empty_profile(&w, &of, &p);
 	if (!rc && type_is_gauge(of.type) && w.windows > 1)
 		rc = profile_scale(p, 1, w.windows);

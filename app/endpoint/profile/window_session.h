@@ -9,7 +9,6 @@
 #include "store/session.h"
 #include "store/window.h"
 
-bool window_is(const char *id);
 /*
  * Makes a completed session of a window's row; topFunctions need its profile,
  * and are not set.

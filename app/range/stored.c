@@ -1,0 +1,51 @@
+#include "range/stored.h"
+
+#include "profile/pprof.h"
+#include "range/slice.h"
+
+int
+stored_find(struct store *s, const char *id, const char *kind, struct blob *out)
+{
+	struct slice x;
+
+	return blob_of_session(s, slice_parse(id, &x) ? x.session : id, kind,
+	                       out);
+}
+
+int
+stored_profile(struct store *s, const char *id, struct profile **out,
+               struct buf *why)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	struct blob b;
+	int rc = stored_find(s, id, BLOB_PPROF, &b)
+	                 ?: blob_read(s, &b, &stored);
+
+	return rc ? rc
+	          : pprof_decode(stored.p, stored.len, BLOB_MAX_RAW, out, why);
+}
+
+struct timeline *
+stored_timeline_uncut(struct store *s, const char *id)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	struct timeline *t = NULL;
+	struct blob b;
+
+	if (stored_find(s, id, BLOB_TIMELINE, &b) ||
+	    blob_read(s, &b, &stored) ||
+	    timeline_decode(stored.p, stored.len, TIMELINE_MAX_BYTES, &t))
+		return NULL;
+	return t;
+}
+
+struct timeline *
+stored_timeline(struct store *s, const char *id)
+{
+	struct timeline *t = stored_timeline_uncut(s, id);
+	struct slice x;
+
+	if (t && slice_parse(id, &x))
+		timeline_cut(t, &x.part);
+	return t;
+}

@@ -101,7 +101,7 @@ agent_resume(struct store *s, const char *host, const struct job_ref *j,
 	              ARGS(V(lease_ms), V(j->session), V(host), V(j->attempt)));
 }
 
-/* Sets when it was, as far as that can be: not before it was asked for. */
+/* Sets when the capture was taken, but not before it was requested. */
 static int
 set_times(struct store *s, const char *tenant, const char *id,
           const struct agent_times *t)
@@ -186,7 +186,7 @@ agent_alive(struct store *s, int64_t most, int64_t *out)
 
 /* --- processes ------------------------------------------------------------ */
 
-/* The last service that was looked up, since rows of one stand together. */
+/* The last service that was looked up: rows of one service are adjacent. */
 struct known {
 	const char *tenant, *name;
 	bool is;
@@ -284,7 +284,7 @@ agent_processes_put(struct store *s, const char *host, const char *tenants,
 
 /* --- a host's side -------------------------------------------------------- */
 
-/* Adds session and job, unless they are there. */
+/* Adds session and job, unless they exist. */
 static int
 insert(struct store *s, const char *host, const struct agent_job *j)
 {
@@ -377,8 +377,8 @@ agent_forget(struct store *s, const struct agent_held *h, bool keep)
 
 /* --- the centre's services on a host -------------------------------------- */
 
-/* Adds or replaces a service; how many there may be is the centre's to judge.
- * Returns 1 when it was not there, else 0. */
+/* Adds or replaces a service; the centre checks its quota. Returns 1 for a new
+ * service, else 0. */
 static int
 put_service(struct store *s, const struct service *v)
 {
@@ -399,8 +399,8 @@ put_service(struct store *s, const struct service *v)
 	return rc < 0 ? rc : (int)made;
 }
 
-/* A service that the host had before keeps its own continuous profiling, unless
- * the centre has some. */
+/* A service that the host had before keeps its continuous profiling, unless the
+ * centre has settings for it. */
 static int
 put_continuous(struct store *s, const struct service *v,
                const struct continuous *on, bool made)
@@ -487,7 +487,7 @@ struct named {
 static const struct row_field named_fields[] = {ROW_FIELD(named, tenant)};
 static const struct row_type named_type = ROW_TYPE(named, named_fields);
 
-/* All are read before fn is called, which may write. */
+/* Reads all tenants before it calls fn, which may write. */
 int
 agent_tenants(struct store *s, int (*fn)(void *arg, const char *tenant),
               void *arg)

@@ -18,8 +18,8 @@ static const struct row_field marked_fields[] = {
 };
 static const struct row_type marked_type = ROW_TYPE(marked, marked_fields);
 
-/* Drops the bytes first: a row without bytes is found again, not the reverse.
- * Returns how many went before one failed. */
+/* Drops the bytes first: a row without bytes is found again, bytes without a
+ * row are not. Returns the number dropped before one failed. */
 static size_t
 drop_marked(struct store *s, const char *driver, const struct marked *m,
             size_t n, int *rc)
@@ -122,8 +122,8 @@ delete_oldest(struct store *s, enum sql sql, const struct db_value *v,
 
 /*
  * Deletes the oldest session of the tenant that holds the most, until surplus
- * bytes are free. A tenant of which nothing may be deleted counts as one that
- * holds nothing. Adds to *done, which stays within BATCH.
+ * bytes are free. A tenant without deletable sessions counts as holding
+ * nothing. Adds to *done, which stays within BATCH.
  */
 static int
 shrink(struct store *s, int64_t surplus, int *done)

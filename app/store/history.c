@@ -52,7 +52,7 @@ struct trend {
 	size_t room;
 };
 
-/* Takes over *w, which is empty afterwards. */
+/* Moves *w to the list. */
 static int
 take(struct trend *t, struct window *w)
 {

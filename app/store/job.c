@@ -34,7 +34,7 @@ job_ref(const struct job *j)
 
 /* --- asking --------------------------------------------------------------- */
 
-/* Finds the id of the running capture that is in the way; -ENOENT: no such
+/* Finds the id of the running capture that conflicts; -ENOENT: no such
  * service. */
 static int
 find_running(struct store *s, const struct session_ask *ask, const char *host,
@@ -150,7 +150,7 @@ job_counts(struct store *s, int64_t *out_queued, int64_t *out_running)
 
 /* --- running -------------------------------------------------------------- */
 
-/* Returns 0, or -ESTALE when the attempt no longer counts. */
+/* Returns 0, or -ESTALE if the attempt was superseded or given up. */
 static int
 fenced(int changed)
 {

@@ -11,9 +11,9 @@
 
 #define LINK_KEY_PREFIX "key-"
 #define HOUR_S          3600
-/* Characters of a key's id, after its prefix, that tell it from others. */
+/* Characters of a key's id, after its prefix, that identify it. */
 #define KEY_CHARS 4
-/* 128 bits of an HMAC are as many as RFC 2104, section 5, asks for. */
+/* 128 bits, the least that RFC 2104, section 5, recommends for this HMAC */
 #define MAC_BYTES 16
 #define MAC_CHARS 22 /* MAC_BYTES in base64 */
 /* Length of an older signature, all of it hexadecimal. */
@@ -190,7 +190,7 @@ key_named(struct store *s, const struct link_keys *k, const char *id,
 	return link_key_get(s, id, out);
 }
 
-/* Reads the end and the key, which claim has of an older link. */
+/* Reads the end of validity and the key. An older link has them in claim. */
 static int
 read_signature(const char *signature, char key[static ID_MAX],
                struct link_claim *claim)

@@ -262,8 +262,7 @@ session_upload(struct store *s, const struct session_ask *ask,
 	return rc ? rc : store_end(s, upload(s, ask, result, blob, out));
 }
 
-/* Returns the reason why an existing session was not deleted: -EBUSY or
- * -ETXTBSY. */
+/* Returns why an existing session was not deleted: -EBUSY or -ETXTBSY. */
 static int
 why_kept(struct store *s, const char *tenant, const char *id)
 {

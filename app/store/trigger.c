@@ -189,7 +189,7 @@ enqueue(struct store *s, const struct trigger *t, const char *host,
 	return rc == -EEXIST ? 0 : rc;
 }
 
-/* Records the firing in the audit log, with the rule as its actor. */
+/* Records the firing in the audit log; the actor is the rule. */
 static int
 note(struct store *s, const struct trigger *t, double value,
      const char *session)

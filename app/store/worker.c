@@ -124,8 +124,7 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 	return n < 0 ? n : 0;
 }
 
-/* Reads the columns of a single row, whole numbers; -ENOENT
- * when there is none. */
+/* Reads the columns of a single row, all integers; -ENOENT without a row. */
 static int
 row_of(struct store *s, enum sql sql, const char *host, int64_t *out[], int n)
 {

@@ -121,8 +121,8 @@ copy_database(struct making *m)
 	return rc;
 }
 
-/* Handles bytes that the store lacks: their row was deleted too, or the store
- * is damaged. */
+/* Handles bytes that the store lacks: either their row was deleted too, or the
+ * store is damaged. */
 static int
 judge_missing(struct making *m, const struct extent *e)
 {

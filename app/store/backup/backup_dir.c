@@ -29,7 +29,7 @@ is_database(const char *name)
 	       !strcmp(name + n - tail, BACKUP_DB_SUFFIX);
 }
 
-/* Copies a text if it fits; any other becomes "". */
+/* Copies a text if it fits, else "". */
 static void
 take_text(const json_t *j, const char *key, char *out, size_t size)
 {
@@ -175,7 +175,7 @@ count_entry(void *arg, const char *name)
 	return 1;
 }
 
-/* Creates the lock file, the first file of every directory of ours. */
+/* Creates the lock file, the first file of every backup directory. */
 static int
 open_lock(struct backup_dir *d, struct buf *why)
 {

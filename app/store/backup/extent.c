@@ -24,7 +24,7 @@ static const char *const folders[] = {
 
 /* --- places --------------------------------------------------------------- */
 
-/* Gives a new file to the owner of the place, when root has created it. */
+/* Changes the owner of a new file to that of the place if root created it. */
 static int
 settle(const struct extent_place *p, int fd, mode_t mode)
 {
@@ -398,7 +398,7 @@ trim_profiles(void *arg, const char *folder)
 	                     SQL_BLOB_LIVE, &t->n);
 }
 
-/* Cuts off the end of a segment, where only deleted windows were. */
+/* Cuts off the end of a segment if it held only deleted windows. */
 static int
 end_segment(struct trim *t)
 {
@@ -409,7 +409,7 @@ end_segment(struct trim *t)
 	return rc;
 }
 
-/* Makes a hole. A file system that can't keeps the bytes until the file is
+/* Punches a hole. A file system without holes keeps the bytes until the file is
  * removed. */
 static int
 trim_window(void *arg, const struct extent *e)

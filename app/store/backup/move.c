@@ -1,7 +1,7 @@
 /*
- * A store moves from SQLite to a server, table by table, in the order of
- * moved.def. Rows are lists of JSON on their way: the server reads numbers as
- * it reads literals, so that none is rounded.
+ * Moves a store from SQLite to a server, table by table, in the order of
+ * moved.def. Rows are sent as JSON lists: the server parses numbers like
+ * literals, so none is rounded.
  */
 #include "store/move.h"
 
@@ -21,11 +21,11 @@
 #define BATCH_BYTES   ((size_t)1 << 20)   /* of rows that are written at once */
 #define ROWS_MAX      ((size_t)256 << 20) /* of one batch */
 #define WINDOW_ROWS   ((size_t)8 << 20)   /* and of those of one segment */
-#define SEGMENT_BYTES ((int64_t)16 << 20) /* from which on another is begun */
+#define SEGMENT_BYTES ((int64_t)16 << 20) /* after which the next begins */
 
 static const struct {
 	const char *name;
-	enum sql sql; /* reads in SQLite, and writes on a server */
+	enum sql sql; /* reads from SQLite; the same name writes to a server */
 } tables[] = {
 #define MOVED(name, NAME) {#name, SQL_MOVE_##NAME},
 #include "moved.def"
@@ -38,7 +38,7 @@ struct moving {
 	struct store from, to;
 	struct s3 *s3;
 	struct segment segment;
-	struct buf rows; /* a list that is not written yet */
+	struct buf rows; /* a JSON list, not yet written */
 	struct buf bytes, again;
 	struct move_report report;
 	struct buf *why;
@@ -82,7 +82,7 @@ read_verified(const struct store *s, const struct blob *b, struct buf *out)
 	return rc ? rc : strcmp(checksum, b->checksum) != 0 ? -EBADMSG : 0;
 }
 
-/* Bytes that are there by this name are those of an earlier try. */
+/* Existing bytes of this name were written by an earlier attempt. */
 static int
 copy_bytes(struct moving *m, const struct blob *b)
 {
@@ -129,10 +129,10 @@ int_of(const struct db_rows *rows, const char *name)
 	return db_col_int(rows, column_of(rows, name));
 }
 
-/* Values that a row has there instead of those that it has here. */
+/* Values that replace those of the source row. */
 struct instead {
 	const char *column, *text;
-	int64_t i; /* unless there is a text */
+	int64_t i; /* used when text is NULL */
 };
 
 static void
@@ -183,7 +183,7 @@ begin_list(struct moving *m)
 	json_open(&m->rows, NULL, '[');
 }
 
-/* Writes the rows that wait. */
+/* Writes the buffered rows. */
 static int
 flush(struct moving *m, enum sql sql)
 {
@@ -213,8 +213,8 @@ read_blob(const struct db_rows *rows, struct blob *out)
 	         text_of(rows, "checksum"));
 }
 
-/* True for bytes that are copied: they stay where new ones go, and in an object
- * store. */
+/* True for bytes that must be copied: bytes stay in place if new bytes go to
+ * the same place, or in an object store. */
 static bool
 is_copied(const struct moving *m, const struct blob *b)
 {
@@ -330,7 +330,7 @@ move_row(struct moving *m, enum sql sql, const struct db_rows *rows)
 	return 0;
 }
 
-/* Handles up to 500 rows behind one; returns how many there were. */
+/* Moves up to 500 rows that follow *last. Returns their number. */
 static int
 move_some(struct moving *m, enum sql sql, int64_t *last,
           int (*fn)(struct moving *m, enum sql sql, const struct db_rows *rows))
@@ -342,7 +342,7 @@ move_some(struct moving *m, enum sql sql, int64_t *last,
 		*last = db_col_int(&rows, 0);
 		n++;
 		rc = fn(m, sql, &rows);
-		/* rows of windows wait for their segment */
+		/* rows of windows are written with their segment */
 		if (!rc && m->rows.len > BATCH_BYTES &&
 		    sql != SQL_MOVE_PROFILE_WINDOW)
 			rc = flush(m, sql);
@@ -488,7 +488,7 @@ open_source(struct moving *m)
 	return store_open(&conf, false, &m->from, m->why);
 }
 
-/* Work that a centre gave to this host is no store of a centre's own. */
+/* Refuses the store of a host of a fleet: its jobs are the centre's. */
 static int
 check_source(struct moving *m)
 {

@@ -95,8 +95,8 @@ open_backup(struct restoring *r)
 
 /* --- the store ------------------------------------------------------------ */
 
-/* True for files of the store's data. A WAL that was left would be applied to
- * any database beside it. */
+/* True for files of the store's data. A leftover WAL would be applied to any
+ * database beside it. */
 static bool
 has_data(int dir_fd)
 {
@@ -187,8 +187,7 @@ judge_data(struct restoring *r)
 	return -EEXIST;
 }
 
-/* Copies the ACL, which lets in those who are neither owner
- * nor group: nginx. */
+/* Copies the ACL: it admits nginx, which is neither owner nor group. */
 static int
 copy_acl(int from, int to)
 {
@@ -383,9 +382,9 @@ stamp(char out[static RFC3339_LEN])
 }
 
 /*
- * Moves files that are no data of the store to the new one, since they belong
- * to the host: the worker's journal of Go programs, and its cache of debug
- * files.
+ * Moves files that are not part of the store's data to the new one, since they
+ * belong to the host: the worker's journal of Go programs, and its cache of
+ * debug files.
  */
 static int
 keep_entry(void *arg, const char *name)

@@ -67,7 +67,7 @@ report_damage(void *arg, enum db_damage kind, const char *line)
 	       ((struct verifying *)arg)->database, line);
 }
 
-/* Counts damage that makes SQLite give up as a flaw like any other. */
+/* Counts damage at which SQLite gives up as one more flaw. */
 static int
 unless_damaged(const struct verifying *v, int rc)
 {
@@ -130,7 +130,8 @@ verify_extent(void *arg, const struct extent *e)
 
 /* --- files without a row -------------------------------------------------- */
 
-/* Who wrote it was killed just now: a worker that starts removes it. */
+/* True for a file whose writer was killed recently: the next worker that starts
+ * removes it. */
 static bool
 is_young(int dir_fd, const char *file)
 {

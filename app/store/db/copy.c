@@ -39,7 +39,7 @@ text(sqlite3_stmt *stmt, int column)
 	return s ? (const char *)s : "?";
 }
 
-/* Reports a line of integrity_check, which says "ok" when all is well. */
+/* Reports a line of integrity_check; "ok" is no damage. */
 static void
 tell_page(sqlite3_stmt *stmt, char *line, size_t size)
 {

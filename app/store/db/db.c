@@ -175,7 +175,7 @@ db_skew_clock(struct db *db, int64_t ms)
 
 /* --- the schema ----------------------------------------------------------- */
 
-/* Reads the one row of a statement: n whole numbers. */
+/* Reads the only row of a statement: n integers. */
 static int
 ask(struct db *db, enum sql sql, int64_t *out, int n)
 {

@@ -2,10 +2,10 @@
  * The database behind a dozen functions. Statements of sql/query/ are called by
  * their enum, and prepared once per connection.
  *
- *	if ((rc = db_begin(db)))
- *		return rc;
- *	rc = db_run(db, SQL_TOKEN_REVOKE, ARGS(V(id), V(now)));
- *	rc = rc < 0 ? rc : db_commit(db);
+ * 	if ((rc = db_begin(db)))
+ * 		return rc;
+ * 	rc = db_run(db, SQL_TOKEN_REVOKE, ARGS(V(id), V(now)));
+ * 	rc = rc < 0 ? rc : db_commit(db);
  *
  * Two drivers implement them (driver.h). A path names an SQLite file, the
  * embedded default; postgres://... names a database of PostgreSQL 15 or later,
@@ -16,15 +16,15 @@
  * Writes belong in a transaction. On SQLite that is BEGIN IMMEDIATE, since a
  * read that becomes a write can't wait for the lock and fails at once, and so
  * there is one writer at a time. On PostgreSQL there are many (READ COMMITTED):
- * code that looks and then writes must have a row decide, by ON CONFLICT or a
- * WHERE that the loser finds false, never what it saw before. An error in a
- * transaction of PostgreSQL leaves nothing to do but db_rollback(). Commits are
- * on disk when db_commit() returns.
+ * code that reads and then writes must let a row decide, by ON CONFLICT or by a
+ * WHERE that is false for the loser, never by what it read before. After an
+ * error in a transaction of PostgreSQL, only db_rollback() is possible. Commits
+ * are on disk when db_commit() returns.
  *
- * Nothing but plain SQL is asked of PostgreSQL, so that databases which speak
- * its protocol may do: no advisory locks, NOTIFY only hastens what a look each
- * second would find, and transactions that the server has to abort (40001,
- * 40P01) are -EBUSY, which their caller may repeat.
+ * Only plain SQL is used on PostgreSQL, so that other databases with its
+ * protocol work too: no advisory locks; NOTIFY only speeds up what a check each
+ * second finds anyway; a transaction that the server aborts (40001, 40P01)
+ * returns -EBUSY, and the caller may repeat it.
  *
  *   Threads  one connection per thread, never shared
  *   Errors   -EBUSY when a lock did not come within DB_BUSY_MAX_MS, or the
@@ -48,7 +48,7 @@ struct db;
 /* A parameter; V() makes one of a text, a whole number or a double. */
 struct db_value {
 	enum { DB_INT, DB_REAL, DB_TEXT, DB_BYTES } kind;
-	int64_t i; /* of bytes: how many */
+	int64_t i; /* the number, for bytes */
 	double r;
 	const char *s;
 };
@@ -93,17 +93,17 @@ db_bytes(const void *p, size_t n)
 			sizeof(struct db_value)
 #define NO_ARGS NULL, 0
 
-/* The rows of one statement; one reader per statement at a time. */
+/* The rows of one statement. A statement has one reader at a time. */
 struct db_rows {
 	struct db *db;
 	void *stmt;
-	int row; /* the current one, where they have come all at once */
+	int row; /* the current one, if the driver reads all rows at once */
 };
 #define CLEANUP_ROWS CLEANUP(db_finish)
 
 struct db_options {
 	const char *url;  /* a path, or postgres://... */
-	bool checkpoints; /* the worker: the only one that may */
+	bool checkpoints; /* set by the worker alone; see db_upkeep() */
 	/* Opens the database read-only: it is neither created nor migrated, and
 	 * neither waits for writers nor makes them wait. */
 	bool look;
@@ -174,26 +174,25 @@ struct db_schema {
 };
 MUST_CHECK int db_schema(struct db *db, struct db_schema *out);
 /* Returns a number that changes when another connection commits, and never by
- * our own writes. A server that tells nothing is taken to have changed each
+ * our own writes. If the server sends no notifications, the number changes each
  * second. */
 int64_t db_data_version(struct db *db);
 /*
- * Return what to poll for reading while the commit of another connection is
- * awaited, and take what made that readable: db_woken() is true when somebody
- * may have committed since it was called last, and is called before the read
- * whose change is awaited and again before each poll. Wake-ups may be spurious,
- * and one may be missed, so that whoever waits looks every DB_LOOK_MS, too.
- *   Errors   -1: there is nothing to poll
+ * Wait for a commit of another connection: poll db_wake_fd() for reading, then
+ * call db_woken(), which drains it and returns true if another connection may
+ * have committed since the last call. Call db_woken() before the first read,
+ * and again before each poll. Wake-ups may be spurious, and one may be missed:
+ * read every DB_LOOK_MS in any case.
+ *   Errors   -1: there is no descriptor to poll
  */
 #define DB_LOOK_MS 1000
 int db_wake_fd(struct db *db);
 bool db_woken(struct db *db);
 /*
- * Does what the database needs from time to time, if that is due: SQLite's WAL
- * is moved into the database, and emptied if no reader is in the way. Called at
- * each turn, outside a transaction, by the process that has checkpoints set
- * alone: SQLite 3.40.1 has a race between two checkpoints (fixed in 3.51.3,
- * "WAL-reset").
+ * Runs periodic maintenance if it is due: moves SQLite's WAL into the database,
+ * and empties it if no reader prevents that. Only the process with checkpoints
+ * set calls this, outside a transaction, at each turn of its loop: SQLite
+ * 3.40.1 has a race between two checkpoints (fixed in 3.51.3, "WAL-reset").
  *   Errors   -EBUSY, -errno; harmless, since the next call does the work
  */
 MUST_CHECK int db_upkeep(struct db *db);

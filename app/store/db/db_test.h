@@ -1,5 +1,5 @@
 /*
- * Hooks for tests: failures on purpose, and a clock that is shifted.
+ * Hooks for tests: injected failures, and a shifted clock.
  */
 #pragma once
 

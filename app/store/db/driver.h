@@ -19,7 +19,8 @@ struct db {
 
 struct db_driver {
 	enum sql_dialect dialect;
-	bool migrates; /* whoever opens it first: nobody else may be at work */
+	bool migrates; /* migrates when opened: no other process can be using it
+	                */
 
 	/* Connects. On failure *out is set, too, if there is a db->why. */
 	int (*open)(const struct db_options *o, struct db **out);
@@ -27,7 +28,7 @@ struct db_driver {
 	/* Reconnects if need be, and calls db_check_schema(). */
 	int (*refresh)(struct db *db);
 
-	/* Runs texts that are no statement of sql/query. */
+	/* Runs SQL that is not in sql/query. */
 	int (*text)(struct db *db, const char *sql);
 	int (*begin)(struct db *db);
 	int (*commit)(struct db *db);
@@ -39,7 +40,7 @@ struct db_driver {
 	             size_t n, struct db_rows *out);
 	int (*next)(struct db_rows *rows);
 	void (*finish)(struct db_rows *rows);
-	/* Rows changed by the statement that was read to its end last. */
+	/* Returns the rows changed by the last completed statement. */
 	int (*changes)(struct db *db);
 	/* Wakes others after a statement outside a transaction. */
 	void (*announce)(struct db *db);
@@ -60,7 +61,7 @@ struct db_driver {
 extern const struct db_driver db_sqlite, db_postgres;
 
 /*
- * Refuses a schema that this release can't use, and migrates an older one where
- * that is asked for; *why gets one line.
+ * Refuses a schema that this release cannot use; migrates an older one if
+ * migrate is set. *why gets one line.
  */
 MUST_CHECK int db_check_schema(struct db *db, bool migrate, struct buf *why);

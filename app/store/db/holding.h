@@ -1,6 +1,6 @@
 /*
- * Which tenant holds the most of what a store keeps, so that a full store takes
- * from that one first.
+ * Bytes held by each tenant. A full store deletes from the largest holder
+ * first.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ void holdings_done(struct holdings *h);
 MUST_CHECK int
 holdings_read(struct store *s, enum sql sql, struct holdings *out);
 /*
- * Finds the tenant that holds the most. *lead is by how many bytes that is more
- * than anybody else holds.
- *   Errors   NULL when nobody holds anything
+ * Finds the tenant that holds the most. *lead is the difference to the next
+ * tenant, in bytes.
+ *   Errors   NULL if no tenant holds anything
  */
 struct holding *holdings_largest(const struct holdings *h, int64_t *lead);

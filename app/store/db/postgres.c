@@ -1,6 +1,6 @@
 /*
  * The driver of PostgreSQL: one connection by libpq. Statements are prepared at
- * first use, and their rows come all at once, so that a reader holds no lock.
+ * first use. All rows are read at once, so that a reader holds no lock.
  */
 #include "base/clock.h"
 #include "driver.h"
@@ -32,7 +32,7 @@ struct postgres {
 	char channel[CHANNEL_MAX];
 	int changes;
 	int64_t version;    /* of db_data_version() */
-	int64_t version_ns; /* when that was raised last */
+	int64_t version_ns; /* when version was last raised */
 	int64_t retry_ns;   /* when to connect again */
 	bool others;        /* committed since db_woken() */
 	uint32_t jitter;
@@ -93,8 +93,8 @@ say(struct db *db, const char *message)
 	         message);
 }
 
-/* Returns the errno of a result, which is freed if it is one of a failure or
- * nobody wants it. */
+/* Returns the errno of a result. Frees a failed result, or any if out is
+ * NULL. */
 static int
 taken(struct postgres *p, PGresult *r, PGresult **out)
 {
@@ -137,7 +137,7 @@ hush(void *arg, const PGresult *r)
 static int run_once(struct postgres *p, enum sql sql, const struct db_value *v,
                     size_t n, PGresult **out);
 
-/* Refuses databases in which lists would have another order than cursors. */
+/* Refuses databases whose collation orders texts differently from cursors. */
 static int
 check_place(struct postgres *p)
 {
@@ -161,7 +161,7 @@ check_place(struct postgres *p)
 	return rc;
 }
 
-/* Runs a command whose operand is the channel, and what comes after it. */
+/* Runs a command with the channel as its operand, followed by more text. */
 static int
 with_channel(struct postgres *p, const char *command, const char *rest)
 {
@@ -176,8 +176,7 @@ with_channel(struct postgres *p, const char *command, const char *rest)
 	return text(&p->db, sql);
 }
 
-/* Sets a new connection up. A server that can't LISTEN is looked at more
- * often. */
+/* Sets up a new connection. A server without LISTEN is polled more often. */
 static int
 set_up(struct postgres *p)
 {
@@ -218,8 +217,8 @@ forget_statements(struct postgres *p)
 	return 0;
 }
 
-/* Connects again when the server has closed the connection, as it does when it
- * is started anew. Between transactions only. */
+/* Reconnects if the server has closed the connection, for example at its
+ * restart. Call it only between transactions. */
 static int
 ensure(struct postgres *p)
 {
@@ -255,8 +254,8 @@ close_link(struct db *db)
 	free(p);
 }
 
-/* A host that went away must not be waited for longer than for a lock. What the
- * URL says goes before the first four, and not before the encoding. */
+/* A lost host is not waited for longer than a lock. The URL overrides the first
+ * four settings, but not the encoding. */
 static PGconn *
 connect_to(const char *url)
 {
@@ -393,7 +392,7 @@ run_once(struct postgres *p, enum sql sql, const struct db_value *v, size_t n,
 	                        out);
 }
 
-/* Waits, at random, before a statement that was aborted is repeated. */
+/* Waits for a random time before an aborted statement is repeated. */
 static void
 pause_shortly(struct postgres *p)
 {
@@ -404,8 +403,8 @@ pause_shortly(struct postgres *p)
 	nanosleep(&t, NULL);
 }
 
-/* A statement is a transaction of its own outside of one: nobody but this
- * function could repeat it. */
+/* Outside a transaction, a statement is its own transaction, so only this
+ * function can repeat it. */
 static int
 run_alone(struct postgres *p, enum sql sql, const struct db_value *v, size_t n,
           PGresult **out)
@@ -486,7 +485,7 @@ col_real(const struct db_rows *rows, int column)
 	return strtod(col_text(rows, column), NULL);
 }
 
-/* Bytes come as text. */
+/* The server sends bytes as hexadecimal text. */
 static int
 col_bytes(const struct db_rows *rows, int column, struct buf *out)
 {
@@ -509,7 +508,7 @@ col_name(const struct db_rows *rows, int column)
 
 /* --- changes, and the rest ------------------------------------------------ */
 
-/* Takes what the server has told by now. */
+/* Reads the notifications that have arrived. */
 static void
 hear(struct postgres *p)
 {
@@ -557,7 +556,7 @@ woken(struct db *db)
 	return any;
 }
 
-/* PostgreSQL does its own. */
+/* PostgreSQL maintains itself (autovacuum). */
 static int
 upkeep(struct db *db)
 {
@@ -565,7 +564,7 @@ upkeep(struct db *db)
 	return 0;
 }
 
-/* Works where a test has replaced now_ms(). */
+/* Has an effect only if a test has replaced now_ms(). */
 static void
 skew_clock(struct db *db, int64_t ms)
 {

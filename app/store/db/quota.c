@@ -43,7 +43,7 @@ quota_check(struct store *s, const char *tenant, enum quota q, int64_t added)
 	e.limit = s->quotas ? conf_quota(s->quotas, tenant, q) : 0;
 	if (!e.limit)
 		return 0;
-	/* then what others have added is seen, for they have committed */
+	/* afterwards the additions of other transactions are visible */
 	rc = db_run(s->db, SQL_QUOTA_TURN, ARGS(V(tenant)));
 	rc = rc < 0 ? rc : quota_held(s, tenant, q, &e.held);
 	if (rc || e.held <= e.limit)

@@ -46,8 +46,8 @@ MUST_CHECK int
 row_all(struct db *db, const struct row_type *t, void **out_items,
         size_t *out_n, enum sql sql, const struct db_value *v, size_t n);
 /*
- * Reads all rows into a list, a struct with items and n, of which nothing else
- * is touched.
+ * Reads all rows into a list: a struct with items and n. Other members are
+ * untouched.
  *   Errors   as row_all(); the list is untouched
  */
 #define ROW_LIST(db, t, list, ...)                                            \

@@ -78,9 +78,9 @@ text(struct db *db, const char *sql)
 }
 
 /*
- * Wakes processes that watch the file. SQLite's own last write happens before
- * the commit is visible, and the step that makes it visible is no write: who
- * watched only the WAL would look too early.
+ * Wakes processes that watch the file. SQLite writes to the WAL before the
+ * commit is visible, and makes it visible without a write, so a process that
+ * watches only the WAL would read too early.
  */
 static void
 announce(struct db *db)
@@ -156,7 +156,7 @@ woken(struct db *db)
 	char events[4096];
 	bool any = false;
 
-	if (fd < 0) /* what came before is not known */
+	if (fd < 0) /* earlier commits were not watched */
 		return wake_fd(db) >= 0;
 	while (read(fd, events, sizeof(events)) > 0)
 		any = true;
@@ -185,8 +185,8 @@ upkeep(struct db *db)
 	if (now_ns < s->upkeep_ns && !is_wal_long(db))
 		return 0;
 	s->upkeep_ns = now_ns + UPKEEP_NS;
-	/* passive: does not wait; the next writer restarts the WAL when all of
-	 * it was moved */
+	/* PASSIVE does not wait; the next writer restarts the WAL once all of
+	 * it has been moved */
 	return sqlite_errno(db, sqlite3_wal_checkpoint_v2(
 					s->link.conn, NULL,
 					SQLITE_CHECKPOINT_PASSIVE, NULL, NULL));
@@ -206,8 +206,8 @@ skew_clock(struct db *db, int64_t ms)
 #define SHARED_SIZE   510
 
 /*
- * Waits 50 to 300 us at random: with SQLite's fixed delays one of several
- * writers starves for seconds.
+ * Waits for 50 to 300 us, at random: with SQLite's fixed delays one of several
+ * writers can starve for seconds.
  */
 static int
 wait_for_lock(void *arg, int tries)
@@ -524,7 +524,7 @@ reopen(struct db *db)
 	rc = connect_file(db) ?: db_check_schema(db, false, &why);
 	if (!rc) {
 		disconnect(&old);
-		close_ptr(&s->wake_fd); /* that of the old file */
+		close_ptr(&s->wake_fd); /* it watched the old file */
 		return 0;
 	}
 	disconnect(&s->link);

@@ -1,7 +1,7 @@
 /*
  * The embedded driver: a connection to SQLite, and the file of the database. A
- * commit touches the file, so that inotify (IN_ATTRIB) wakes processes that
- * wait for it.
+ * commit changes the file's attributes, so that inotify (IN_ATTRIB) wakes
+ * waiting processes.
  */
 #pragma once
 
@@ -50,8 +50,8 @@ int sqlite_errno(struct db *db, int code);
  */
 MUST_CHECK int sqlite_lock_setup(const char *path, int *out_fd);
 /*
- * Finds a process that has the database at path open. Connections of this
- * process are not found, and would lose their locks.
+ * Finds a process that has the database at path open. Does not find connections
+ * of this process; these would lose their locks.
  *   Shape    *out is the pid, -1 for a process of another PID namespace, 0 when
  *            there is none
  *   Source   https://sqlite.org/lockingv3.html, os.h of SQLite 3.40.1: a
@@ -66,7 +66,7 @@ int sqlite_col_kind(const struct db_rows *rows, int column);
 /*
  * Writes the database as of one moment to the empty file at path. No writer
  * waits, since this is one read transaction. (SQLite's backup API, called for
- * some pages at a time, starts anew with each commit of another process, and so
+ * some pages at a time, restarts at each commit of another process, and so
  * never ends beside a busy writer.) The copy is compact, needs no WAL, and is
  * not synced.
  *   Errors   -errno; the written file is then unusable

@@ -24,7 +24,7 @@ open_folders(struct store *s)
 	               ?: folder_make(fd, "segments", &s->segments_fd);
 }
 
-/* Opens the database that conf names: of a server, or the file in its dir. */
+/* Opens the database that conf names: on a server, or the file in its dir. */
 static int
 open_db(const struct conf *conf, struct db_options o, struct db **out,
         struct buf *why)

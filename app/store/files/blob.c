@@ -22,7 +22,7 @@ blob_close(struct blob_writer *w)
 	close_ptr(&w->fd);
 }
 
-/* Makes a blob that has a name and no bytes yet. */
+/* Makes a named blob without bytes. */
 static struct blob
 name_blob(const char *kind, const char *driver)
 {

@@ -1,8 +1,8 @@
 /*
  * The driver of bytes in the database: rows of blob_bytes.
  *
- * Bytes have no lock there: those younger than SETTLED_MS, by the database's
- * clock, are taken for held.
+ * Bytes in the database have no lock: they count as held while younger than
+ * SETTLED_MS by its clock.
  */
 #include "bytes_db.h"
 
@@ -25,7 +25,7 @@ put(struct store *s, const char *name, const void *p, size_t n, int *out_hold)
 	return rc == 1 ? 0 : rc < 0 ? rc : -EAGAIN;
 }
 
-/* Appends a piece that is small enough for one row. */
+/* Appends a piece that fits into one row. */
 static int
 get_row(const struct store *s, const char *name, const struct piece *piece,
         struct buf *out)

@@ -1,6 +1,6 @@
 /*
- * The driver of bytes in files. Its writer keeps a file locked, as orphans.h
- * has it, which files alone can offer to a process that writes by descriptor
+ * The driver of bytes in files. The writer keeps the file locked (orphans.h).
+ * Only this driver can serve a process that writes through a descriptor
  * (blob_create()).
  */
 #pragma once

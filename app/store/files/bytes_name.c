@@ -6,8 +6,8 @@
 
 #define FOLDER_LEN 2 /* of "ab/blob-ab…" */
 
-/* Names are "ab/", an id, which begins with ab behind its prefix, and a suffix.
- */
+/* A name is "ab/", an id, and a suffix; ab are the first characters after the
+ * id's prefix. */
 static const struct kind {
 	const char *prefix, *suffix;
 } kinds[] = {

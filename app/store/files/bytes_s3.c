@@ -28,8 +28,8 @@ put(struct store *s, const char *name, const void *p, size_t n, int *out_hold)
 	return rc;
 }
 
-/* True when the answer has the piece that was asked for, of bytes that are as
- * long as they should be. */
+/* True if the answer has the requested piece, and the object has the expected
+ * length. */
 static bool
 is_piece(const struct s3_answer *a, const struct s3_call *call, size_t came,
          int64_t whole)
@@ -42,8 +42,9 @@ is_piece(const struct s3_answer *a, const struct s3_call *call, size_t came,
 }
 
 /*
- * All of the bytes come without a range, which an object of no bytes lacks. A
- * piece of no bytes asks for the first, to learn whether there are any.
+ * The whole object is requested without a range, since an empty object has
+ * none. An empty piece requests the first byte, to learn whether the object
+ * exists.
  */
 static int
 read_piece(const struct store *s, const char *name, const struct piece *piece,
@@ -99,7 +100,7 @@ drop(struct store *s, const char *name)
 /* --- listing ----------------------------------------------------------------
  */
 
-/* Copies the text of an element that stands before end; false without one. */
+/* Copies the text of the next element before end; false if there is none. */
 static bool
 element(const char *from, const char *end, const char *open, char *out,
         size_t max)
@@ -129,7 +130,7 @@ struct listing {
 	char last[KEY_MAX]; /* name of the last object */
 };
 
-/* Only names of our own that are old enough are told of. */
+/* Reports only names that Stoker makes and that are old enough. */
 static int
 see(struct listing *l, const char *key, const char *time)
 {
@@ -145,7 +146,7 @@ see(struct listing *l, const char *key, const char *time)
 	return rc > 0 ? drop(l->s, name) : rc;
 }
 
-/* Reads a page; an object store whose names do not grow would never end. */
+/* Reads a page. Refuses names that do not ascend: the list would never end. */
 static int
 see_page(struct listing *l, const char *page)
 {
@@ -167,8 +168,8 @@ see_page(struct listing *l, const char *page)
 	return rc;
 }
 
-/* Encodes a text for a query. Keys of a query stand in the order of their
- * names, since libcurl 7.88 signs them as they come. */
+/* Encodes a text for a query. Queries are written in the order of their keys,
+ * since libcurl 7.88 signs them unsorted. */
 static void
 encode(struct buf *out, const char *text)
 {

@@ -10,8 +10,7 @@
 #define DIGEST_CHARS 65 /* with its NUL */
 
 MUST_CHECK int digest(const void *p, size_t n, char out[static DIGEST_CHARS]);
-/* Hashes a file of n bytes, from its start; -EBADMSG when it has another
- * length. */
+/* Hashes a file of n bytes; -EBADMSG if it has another length. */
 MUST_CHECK int digest_file(int fd, int64_t n, char out[static DIGEST_CHARS]);
 /*
  * Hashes n bytes of a file, and passes each piece and its offset to sink,

@@ -92,7 +92,7 @@ struct unknown {
 	void *arg;
 };
 
-/* The file is locked by now: a row that its writer committed is seen. */
+/* The file is locked here, so a row that its writer committed is visible. */
 static int
 look_at(void *arg, int dir_fd, const char *file)
 {

@@ -6,7 +6,7 @@
 /*
  * Locks a new file, which is no orphan while fd or a copy of it is open: its
  * writer keeps it open until the row is committed. No clock is involved, since
- * clocks are set.
+ * clocks may be set back.
  *   Errors   -EAGAIN another process took the file for an orphan before it was
  *            locked: make another one; -errno
  */
@@ -21,7 +21,7 @@ MUST_CHECK int orphans_open(int dir_fd, const char *file, int *out_fd);
 typedef int orphans_found(void *arg, int dir_fd, const char *file);
 /*
  * Calls found with each file of a folder that no writer has locked, while it is
- * locked here. Hidden folders, and files in a folder's place, have none.
+ * locked here. Hidden folders are skipped.
  *   Errors   what found returns, -errno
  */
 MUST_CHECK int

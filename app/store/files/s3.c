@@ -41,7 +41,8 @@ s3_free(struct s3 *s3)
 }
 DEFINE_CLEANUP(struct s3 *, s3_free)
 
-/* True when a text consists of small letters, digits and those others. */
+/* True if a text consists of lower-case letters, digits and the characters in
+ * others. */
 static bool
 made_of(const char *text, const char *others)
 {
@@ -51,8 +52,8 @@ made_of(const char *text, const char *others)
 	return true;
 }
 
-/* Names go into URLs and signatures as they are: only what needs no encoding
- * is accepted. */
+/* Names go into URLs and signatures unencoded, so only characters that need no
+ * encoding are accepted. */
 static int
 check_names(const struct conf *c, struct buf *why)
 {

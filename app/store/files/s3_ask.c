@@ -13,7 +13,7 @@
 #define CONNECT_MS 3000
 #define HASH       "x-amz-content-sha256: "
 
-/* One request while it is under way. */
+/* A request in progress. */
 struct ask {
 	const struct s3_call *call;
 	struct s3_answer *answer;
@@ -64,7 +64,7 @@ give_body(char *to, size_t one, size_t n, void *arg)
 	return left;
 }
 
-/* A kept connection that turns out to be closed makes libcurl begin again. */
+/* libcurl rewinds when a kept connection turns out to be closed. */
 static int
 go_back(void *arg, curl_off_t at, int origin)
 {
@@ -172,7 +172,7 @@ set_body(struct ask *a)
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, a);
 }
 
-/* The time that is left; -ETIMEDOUT: none. */
+/* Sets the time that is left; -ETIMEDOUT if none is. */
 static int
 set_time(CURL *c, const struct s3 *s3, const struct store *s)
 {
@@ -229,8 +229,8 @@ failure(const struct ask *a, CURLcode code)
 	}
 }
 
-/* The error that a status means, unless it is success or tells of the object.
- */
+/* Returns the error that a status means; 0 for success, and for a status that
+ * concerns the object. */
 static int
 refusal(const struct s3_answer *a)
 {

@@ -20,7 +20,7 @@ s3_cache_done(struct s3_cache *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-/* Under the lock, as the next two. */
+/* This function and the next two run under the lock. */
 static struct s3_chunk *
 find(struct s3_cache *c, const char *name, int64_t from)
 {
@@ -38,8 +38,8 @@ empty(struct s3_chunk *k)
 	*k = (struct s3_chunk){0};
 }
 
-/* Makes room for a chunk that the caller reads, in place of the one that was
- * not used for longest; NULL: others read all of them. */
+/* Frees the least recently used slot for a chunk that the caller reads. Returns
+ * NULL if other threads are reading into all slots. */
 static struct s3_chunk *
 claim(struct s3_cache *c, const char *name, int64_t from)
 {
@@ -59,7 +59,7 @@ claim(struct s3_cache *c, const char *name, int64_t from)
 	return oldest;
 }
 
-/* Appends what a piece has of a chunk. */
+/* Appends the part of the chunk that belongs to the piece. */
 static int
 copy(const struct piece *piece, int64_t from, const char *p, size_t n,
      struct buf *out)
@@ -73,7 +73,7 @@ copy(const struct piece *piece, int64_t from, const char *p, size_t n,
 	return buf_err(out);
 }
 
-/* Reads a chunk, keeps it if there is room, and appends what the piece has. */
+/* Reads a chunk, keeps it if there is room, and appends the piece's part. */
 static int
 read_chunk(struct s3_cache *c, struct s3_chunk *room, const struct store *s,
            const char *name, int64_t from, const struct piece *piece,

@@ -1,7 +1,7 @@
 /*
- * Parts of objects that were read lately. A range of time reads hundreds of
- * small pieces, many of which lie together: each asked for by itself would cost
- * a request. Objects never change, so what is kept stays true.
+ * A cache of parts of objects. A range of time reads hundreds of small pieces,
+ * many of them adjacent; without the cache each would cost a request. Objects
+ * never change, so entries never go stale.
  */
 #pragma once
 
@@ -10,15 +10,15 @@
 
 #include <pthread.h>
 
-#define S3_CHUNK  ((int64_t)64 << 10) /* that is read at once, and kept */
+#define S3_CHUNK  ((int64_t)64 << 10) /* read in one request, and kept */
 #define S3_CHUNKS 256
 
 struct s3_chunk {
 	char name[BYTES_NAME_MAX]; /* "": none */
 	int64_t from;
-	char *p; /* NULL: somebody reads it */
+	char *p; /* NULL: a thread is reading it */
 	size_t n;
-	uint64_t used; /* when, counted in chunks */
+	uint64_t used; /* when, as a count of chunks read */
 };
 struct s3_cache {
 	pthread_mutex_t lock; /* of what follows */

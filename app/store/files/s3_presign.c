@@ -1,4 +1,4 @@
-/* Addresses of objects, signed for whoever has them. */
+/* Presigned URLs of objects. */
 #include "s3_private.h"
 
 #include "base/clock.h"
@@ -27,8 +27,8 @@ sign(unsigned char key[static MAC], size_t nkey, const char *text, size_t n)
 	               : -ENOMEM;
 }
 
-/* The key of a day, a region and a service: each is signed by the one before.
- */
+/* Derives the signing key: date, region and service, each signed with the
+ * result of the one before. */
 static int
 day_key(const struct s3 *s3, const char *stamp, unsigned char out[static MAC])
 {
@@ -73,8 +73,8 @@ sign_request(const struct s3 *s3, const char *name, const char *stamp,
 	return rc;
 }
 
-/* Letters, digits and a few signs stand for themselves; a key may have '/' and
- * '+'. */
+/* Encodes '/' and '+', which a key id may contain; letters, digits and a few
+ * signs need no encoding. */
 static void
 put_credential(struct buf *out, const struct s3 *s3, const char *stamp)
 {

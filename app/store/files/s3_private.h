@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #define S3_IDLE_MAX 8 /* connections that are kept */
-/* Larger pieces are read by themselves, and not kept. */
+/* Larger pieces bypass the cache. */
 #define S3_SMALL (S3_CHUNK / 2)
 
 struct s3 {
@@ -29,29 +29,29 @@ struct s3 {
 	struct s3_cache cache;
 };
 
-/* A request, and what the answer may be. */
+/* A request, and the bounds of its answer. */
 struct s3_call {
 	const char *method;
 	const char *name;  /* of the object, below the prefix; NULL: query */
 	const char *query; /* of the bucket; sorted, and encoded */
 	const void *body;  /* of a PUT */
 	size_t length;
-	int64_t from, to; /* first and last byte that are wanted; to < 0: all */
+	int64_t from, to; /* first and last byte requested; to < 0: all */
 	struct buf *out;  /* NULL: the body is not wanted */
-	size_t most;      /* bytes of the body that may come */
+	size_t most;      /* bytes of the body accepted */
 };
 struct s3_answer {
 	long status;
 	int64_t from, whole; /* of Content-Range; -1: none */
-	int64_t now_ms;      /* the object store's clock; 0: not told */
-	bool too_long;       /* more than most bytes came */
+	int64_t now_ms;      /* the object store's clock; 0: not sent */
+	bool too_long;       /* the body has more than most bytes */
 	char error[512];     /* beginning of the body of an error */
 };
 /*
- * Asks, and reads the answer.
+ * Sends a request, and reads the answer.
  *   Errors   -ETIMEDOUT, -EHOSTUNREACH, -EKEYREJECTED when the key is refused,
- *            -EREMOTEIO for an answer that makes no sense, -ENOMEM, -E2BIG past
- *            out->max; other answers are 0
+ *            -EREMOTEIO for a malformed answer, -ENOMEM, -E2BIG past out->max;
+ *            other answers are 0
  */
 MUST_CHECK int s3_ask(struct s3 *s3, const struct store *s,
                       const struct s3_call *call, struct s3_answer *out);

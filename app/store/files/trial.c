@@ -46,8 +46,8 @@ try_folder(int dir_fd)
 	return rc;
 }
 
-/* Tries a transaction that writes. A lock that another process held too long
- * says nothing about permissions. */
+/* Tries a transaction that writes. A timeout on another process's lock does not
+ * indicate missing permissions. */
 static int
 try_database(struct store *s)
 {

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A block whose bytes are stored, and its rows not yet. */
+/* A block whose bytes are stored, but not its rows. */
 struct arrival {
 	struct store *s;
 	const char *host;
@@ -18,7 +18,7 @@ struct arrival {
 	struct blob blob;
 };
 
-/* Columns of a block that is to be forgotten. */
+/* Columns of a block to be deleted. */
 struct old_block {
 	char *id, *tenant;
 	int64_t tier, start_ms, windows, length;
@@ -38,13 +38,13 @@ day_of(int64_t ms)
 
 /* --- deleting ------------------------------------------------------------- */
 
-/* Its bytes are dropped later (blob_reap()). */
+/* Deletes the rows; blob_reap() drops the bytes later. */
 static int
 delete_block(struct store *s, const struct old_block *o)
 {
 	int n = db_run(s->db, SQL_BLOCK_DELETE, ARGS(V(o->id)));
 
-	if (n <= 0) /* somebody else has */
+	if (n <= 0) /* another process deleted it */
 		return n;
 	n = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(o->id)));
 	if (n >= 0)
@@ -162,7 +162,8 @@ block_arrived(struct store *s, const char *tenant, struct arrived_list *out)
 	                ARGS(V(tenant)));
 }
 
-/* Takes the time of a block, or tells why it can't be had. */
+/* Claims the time of a block by moving the cursor; returns why it cannot be
+ * claimed. */
 static int
 take_time(const struct arrival *a, int64_t *cursor_ms)
 {
@@ -178,8 +179,8 @@ take_time(const struct arrival *a, int64_t *cursor_ms)
 	return rc ? rc : *cursor_ms >= b->end_ms ? -EALREADY : -ESTALE;
 }
 
-/* The minutes of an hour take the place of those that came fresh, also of
- * those that are still under way. */
+/* The minutes of a whole hour replace fresh ones, including any still being
+ * sent. */
 static int
 take_place(const struct arrival *a)
 {
@@ -208,7 +209,7 @@ insert_run(const struct arrival *a, const struct block_series *of,
 	int n;
 
 	for (size_t i = 0; i < of->n; i++) {
-		/* a host may send any numbers: their sums only have an end */
+		/* a host may send any numbers: their sums must not overflow */
 		if (__builtin_add_overflow(duration, w[i].duration_ms,
 		                           &duration) ||
 		    __builtin_add_overflow(windows, w[i].windows, &windows) ||
@@ -227,7 +228,7 @@ insert_run(const struct arrival *a, const struct block_series *of,
 	return n < 0 ? n : 0;
 }
 
-/* Windows of a service that is not there are not found by anybody. */
+/* Skips windows of unknown services. */
 static int
 insert_runs(const struct arrival *a)
 {
@@ -247,7 +248,7 @@ insert_runs(const struct arrival *a)
 	return rc;
 }
 
-/* An hour of a service that a block tells of. */
+/* An hour of a service that the block contains. */
 struct hour {
 	const char *service;
 	int64_t ms;
@@ -262,7 +263,7 @@ by_service(const void *a, const void *b)
 	               ?: (x->ms > y->ms) - (x->ms < y->ms);
 }
 
-/* Sums over hosts no longer tell all of the hours that this host adds to. */
+/* Marks the sums over hosts of these hours as incomplete. */
 static int
 change_sums(const struct arrival *a)
 {
@@ -349,7 +350,7 @@ block_accept(struct store *s, const char *host, const struct block *b,
 	struct store to = *s;
 	int rc = check_clock(s, b, out_cursor_ms);
 
-	/* fresh ones, which live for an hour, are too many for objects */
+	/* fresh blocks live for an hour and are too many for an object store */
 	if (b->tier == BLOCK_FRESH && s->bytes && !strcmp(s->bytes, BYTES_S3))
 		to.bytes = BYTES_DB;
 	rc = rc ?: blob_put(&to, BLOB_BLOCK, p, n, &w, &a.blob);

@@ -13,7 +13,7 @@
 static const struct tier {
 	enum window_level level;
 	int64_t range_ms; /* a block lies within one of these */
-	bool whole;       /* and takes all of it */
+	bool whole;       /* and must fill it */
 } tiers[BLOCK_TIERS] = {
 	[BLOCK_FRESH] = {WINDOW_MINUTE, 3600 * MS_PER_S, false},
 	[BLOCK_MINUTES] = {WINDOW_MINUTE, 3600 * MS_PER_S, true},
@@ -78,7 +78,7 @@ bad(struct buf *why, const char *what)
 	return -EBADMSG;
 }
 
-/* Reads the end, whose numbers then fit together. */
+/* Reads the end, and checks that its numbers are consistent. */
 static int
 read_end(const char *p, size_t n, struct block_end *out, struct buf *why)
 {
@@ -127,7 +127,7 @@ next(struct texts *t, size_t max)
 	return text;
 }
 
-/* True for an object of texts, written as series_of() wants it. */
+/* True for a JSON object of strings in the canonical form of series_of(). */
 static bool
 labels_valid(const char *text)
 {

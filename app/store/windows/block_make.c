@@ -1,4 +1,4 @@
-/* A host's blocks, made of its windows. */
+/* Makes blocks of a host's windows. */
 #include "block_private.h"
 
 #include "store/files/digest.h"

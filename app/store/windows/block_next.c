@@ -1,17 +1,17 @@
-/* Which blocks a host sends, and when. */
+/* Chooses which block a host sends next, and when. */
 #include "block_private.h"
 
 #include "base/clock.h"
 
 #define HOUR_MS   (3600 * MS_PER_S)
 #define SETTLE_MS (20 * MS_PER_S) /* for windows that end with their minute */
-/* For so long windows that are not added up are waited for: of minutes, and of
- * hours and days. */
+/* How long to wait for windows that are not rolled up yet: for fresh minutes,
+ * and for hours and days. */
 #define FRESH_PATIENCE_MS (5 * 60 * MS_PER_S)
 #define PATIENCE_MS       (15 * 60 * MS_PER_S)
 
-/* A host's own rows of cursors have no host: those with one are of hosts that
- * send to this store. */
+/* The host column of this host's own cursors is empty; other rows are cursors
+ * of hosts that send to this store. */
 #define OWN ""
 
 struct next {
@@ -20,7 +20,8 @@ struct next {
 	int64_t now_ms, wait_ms, first_ms;
 };
 
-/* Reads up to where the centre has a tier, or may be sent it. */
+/* Reads the time from which a tier is to be sent: the end of what the centre
+ * has, or the hour or day of the first window. */
 static int
 begin_of(const struct next *n, enum block_tier tier, int64_t *out_ms)
 {
@@ -33,8 +34,8 @@ begin_of(const struct next *n, enum block_tier tier, int64_t *out_ms)
 	return rc;
 }
 
-/* 1 when all windows of a level that begin in a stretch are added up, or were
- * waited for long enough; else 0 or -errno. */
+/* Returns 1 if all windows of a level that begin in a span are rolled up, or
+ * the wait for them has ended; else 0 or -errno. */
 static int
 is_ready(const struct next *n, enum window_level level, int64_t from_ms,
          int64_t to_ms, int64_t patience_ms)
@@ -64,7 +65,7 @@ next_minutes(const struct next *n, int64_t begin_ms, struct block_span *out)
 	                PATIENCE_MS);
 }
 
-/* As many hours of one day as there are; their minutes go before them. */
+/* Chooses all finished hours of one day, once their minutes are sent. */
 static int
 next_hours(const struct next *n, int64_t minutes_ms, struct block_span *out)
 {
@@ -102,7 +103,7 @@ next_day(const struct next *n, struct block_span *out)
 	                PATIENCE_MS);
 }
 
-/* The minutes of an hour that is not over, or not added up. */
+/* Chooses minutes that no block of a whole hour has covered yet. */
 static int
 next_fresh(const struct next *n, int64_t minutes_ms, struct block_span *out)
 {

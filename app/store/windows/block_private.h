@@ -39,7 +39,7 @@ static_assert(sizeof(struct block_entry_bytes) == BLOCK_ENTRY, "no padding");
 
 /* A block lies within one stretch of this length, counted from 1970. */
 int64_t block_range_ms(enum block_tier tier);
-/* True for a range that a block of the tier may tell of. */
+/* True for a range that a block of the tier may have. */
 bool block_range_valid(enum block_tier tier, int64_t start_ms, int64_t end_ms);
 /* Reads an entry of the directory; nothing of it is verified. */
 void block_entry(const char *p, struct block_window *out);

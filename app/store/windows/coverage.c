@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A walk along time, from each window's start or end to the next one. */
+/* A sweep over time, from each start or end of a window to the next. */
 struct sweep {
 	struct span *spans; /* ordered by start */
 	size_t n, next;

@@ -109,7 +109,7 @@ host_sum_parts(struct store *s, const struct sum_due *due,
 
 /* --- what was made -------------------------------------------------------- */
 
-/* The hours of a day whose sum goes belong to none again. */
+/* Detaches the hours of a day whose sum is removed. */
 static int
 forget_old(struct store *s, const char *series, int64_t hour_ms)
 {

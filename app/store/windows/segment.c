@@ -41,7 +41,7 @@ segment_host(const struct store *s)
 	return db_is_shared(s->db) ? "" : s->host;
 }
 
-/* A file with a name of its own; -EAGAIN: try another name. */
+/* Creates a file with a new name; -EAGAIN: try another name. */
 static int
 create(struct store *s, const char *host, struct segment *out)
 {

@@ -1,7 +1,7 @@
 /*
  * Chooses windows that add up to a range. From the top level down, windows
- * inside the range are used; each lower level fills what the level above left
- * at both ends, and in between adds the windows that have no parent yet.
+ * inside the range are used; each lower level fills the gaps at both ends, and
+ * adds the windows in between that have no parent yet.
  */
 #include "window_runs.h"
 

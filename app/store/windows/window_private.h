@@ -8,7 +8,7 @@
 #include "store/window.h"
 
 #define SEGMENT_PREFIX    "seg-"
-#define SEGMENT_DB_PREFIX "sdb-" /* of one in the database */
+#define SEGMENT_DB_PREFIX "sdb-" /* of a segment in the database */
 #define SEGMENT_SUFFIX    ".seg"
 #define SEGMENT_NAME      (ID_MAX + sizeof(SEGMENT_SUFFIX))
 
@@ -22,7 +22,7 @@ bool segment_in_db(const char *id);
 /* The host of the segments that this store can read: "" for those in the
  * database. */
 const char *segment_host(const struct store *s);
-/* Says where the bytes of a window are whose row was read. */
+/* Fills in where the bytes of a window are, once its row was read. */
 MUST_CHECK int window_place(struct window *w);
 /* Deletes the windows of a series and level that begin at a time. */
 MUST_CHECK int window_forget(struct store *s, const char *series,

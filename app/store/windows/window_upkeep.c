@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Windows deleted in one transaction, or a few more: others need the write
- * lock, too. */
+/* Approximate number of windows deleted in one transaction: other processes
+ * need the write lock too. */
 #define BATCH 200
 
 static int
@@ -150,8 +150,9 @@ static const struct row_field old_fields[] = {
 };
 static const struct row_type old_type = ROW_TYPE(old_window, old_fields);
 
-/* Deletes the oldest windows of a tenant, until as many bytes are free. Adds to
- * *freed and *done; 0 bytes are freed when no window of the tenant may go. */
+/* Deletes the oldest windows of a tenant, until the requested bytes are free.
+ * Adds to *freed and *done. Frees 0 bytes if no window of the tenant may be
+ * deleted. */
 static int
 take_oldest(struct store *s, const char *tenant, int64_t bytes, int64_t *freed,
             int *done)
@@ -172,10 +173,9 @@ take_oldest(struct store *s, const char *tenant, int64_t bytes, int64_t *freed,
 }
 
 /*
- * Takes from the tenant that holds the most as much as that is more than
- * anybody else holds, and so on until surplus bytes are free or BATCH windows
- * are deleted. A tenant of which nothing may be deleted counts as one that
- * holds nothing.
+ * Deletes windows of the tenant that holds the most until it holds no more than
+ * the next one, and repeats this until surplus bytes are free or BATCH windows
+ * are deleted. A tenant without deletable windows counts as holding nothing.
  */
 static int
 shrink(struct store *s, int64_t surplus, int *done)
@@ -225,7 +225,7 @@ static const struct row_field hole_fields[] = {
 };
 static const struct row_type hole_type = ROW_TYPE(hole, hole_fields);
 
-/* Makes a hole. A file system that can't keeps the bytes until the file is
+/* Punches a hole. A file system without holes keeps the bytes until the file is
  * removed. */
 static void
 punch(struct store *s, const struct hole *h)
@@ -281,7 +281,7 @@ forget(struct store *s, const char *id)
 	return rc < 0 ? rc : 0;
 }
 
-/* 1, 0 or -errno. */
+/* Returns 1 if a window refers to the segment, 0 if none does, or -errno. */
 static int
 is_used(struct store *s, const char *id)
 {
@@ -291,7 +291,8 @@ is_used(struct store *s, const char *id)
 	return rc ? rc : db_next(&rows);
 }
 
-/* Windows come with the row of their segment: there are none to come. */
+/* A segment in the database gets all its windows in the transaction that
+ * inserts it, so no window can be added meanwhile. */
 static int
 remove_from_db(struct store *s, const char *id, int *n)
 {
@@ -302,8 +303,9 @@ remove_from_db(struct store *s, const char *id, int *n)
 	return (rc ? 0 : bytes_drop(s, BYTES_DB, name)) ?: forget(s, id);
 }
 
-/* The file first: a row without a file is found again, not the reverse. One
- * that is open, or was when its rows were read, may have got a window. */
+/* Removes the file first: a row without a file is found again, a file without a
+ * row is not. A segment that is open, or was when its rows were read, may have
+ * got a window since. */
 static int
 remove_segment(struct store *s, const char *id, int *n)
 {

@@ -134,7 +134,7 @@ SKELETONS := $(patsubst app/%.bpf.c,$(B)/gen/%.skel.h,\
 	     $(wildcard app/*/*/*.bpf.c))
 $(B)/gen/%.bpf.o: app/%.bpf.c
 	@mkdir -p $(@D)
-	$(Q)clang -target bpf -mcpu=v3 -ffreestanding -O2 -g -Wall -Wextra -Iinclude \
+	$(Q)clang -target bpf -mcpu=v3 -ffreestanding -O2 -g -Wall -Wextra -Iinclude -Iapp \
 		$(if $(CI),-Werror) -idirafter $(KERNEL_INCLUDE) -MMD -MP \
 		-c -o $@ $<
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o

@@ -48,7 +48,7 @@ struct allocs {
 	int slots_fd;   /* a map to be mapped shared: struct emit_slot, of which
 	                   the samples' scales and means are */
 	int outputs_fd; /* the array of events that samples are written to */
-	int pythons_fd; /* as of struct waits */
+	int interps_fd; /* as of struct waits */
 	int calls_fd, prog_fd;
 };
 

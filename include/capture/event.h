@@ -95,7 +95,7 @@ MUST_CHECK int event_open_faults(uint32_t cpu, int prog_fd, int *fd);
 
 /*
  * Opens a BPF filter that drops samples of denied processes before they are
- * copied, and walks interpreter frames of the others (python_ring.h).
+ * copied, and walks interpreter frames of the others (interp_ring.h).
  *
  * Setting bit n of the map denies process n. Unknown processes are not denied,
  * so that one which lives for a few ms is never missed.
@@ -109,7 +109,7 @@ struct filter_ask {
 
 struct filter {
 	int map_fd, prog_fd;
-	int pythons_fd; /* PYTHON_SLOTS times struct python_slot */
+	int interps_fd; /* INTERP_SLOTS times struct interp_slot */
 	int rings_fd;   /* one ring per CPU; -1: this kernel has none */
 	uint32_t nbits; /* number of processes with a bit, a multiple of 64 */
 };

@@ -21,7 +21,7 @@
 struct inuse {
 	int slots_fd; /* maps to be mapped shared: struct inuse_slot, */
 	int sets_fd;  /* and struct inuse_set */
-	int outputs_fd, pythons_fd, calls_fd; /* as of struct allocs */
+	int outputs_fd, interps_fd, calls_fd; /* as of struct allocs */
 	int hold_fd, free_fd;                 /* the programs */
 };
 

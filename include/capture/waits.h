@@ -23,8 +23,8 @@ enum waits_fd {
 	WAITS_CONTROL, /* a map to be mapped shared: struct emit_control and
 	                  bits; nobody is followed at first */
 	WAITS_OUTPUTS, /* the array of events that samples are written to */
-	WAITS_PYTHONS, /* a map to be mapped shared: PYTHON_SLOTS times struct
-	                  python_slot; samples of threads there have their
+	WAITS_INTERPS, /* a map to be mapped shared: INTERP_SLOTS times struct
+	                  interp_slot; samples of threads there have their
 	                  interpreter's frames */
 	WAITS_FAULTS,  /* the program that event_open_faults() runs */
 	WAITS_SWITCH, /* links: the programs are attached while they are open */

@@ -17,16 +17,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 struct parts {
 	struct sampler sampler;
 	struct sampler_emitter emitter;
-	struct python_slot slots[PYTHON_SLOTS];
+	struct interp_slot slots[INTERP_SLOTS];
 	struct proc_stack stack;
 };
 
 static volatile uint64_t sink; /* so that no read is left out */
 
 static void
-take_python(struct sampler *s, const struct record *r)
+take_frames(struct sampler *s, const struct record *r)
 {
-	const struct python_stack *found = python_of_emitted(s, r);
+	const struct interp_stack *found = interp_of_emitted(s, r);
 
 	for (uint32_t i = 0; found && i < found->n; i++)
 		sink += found->frames[i].code;
@@ -41,7 +41,7 @@ take(struct parts *p, struct wait_names *names, struct trie *t,
 	uint32_t node;
 
 	emitter_weigh(&p->emitter, r);
-	take_python(&p->sampler, r);
+	take_frames(&p->sampler, r);
 	s->n = r->sample.nchain % PROCS_MAX_STACK;
 	for (size_t i = 0; i < s->n; i++) {
 		s->places[i].module = MODULE_UNKNOWN;
@@ -108,7 +108,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	assert(names && sets && !trie_init(&t, 4096));
 	p.emitter = (struct sampler_emitter){
 		.sets = data[0] & 1 ? sets : NULL,
-		.python.slots = data[0] & 2 ? p.slots : NULL,
+		.interp.slots = data[0] & 2 ? p.slots : NULL,
 	};
 	p.sampler.emitter = &p.emitter;
 	take_all(&p, names, &t, data + 1, n - 1);

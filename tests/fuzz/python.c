@@ -12,7 +12,7 @@
 
 struct head {
 	uint64_t minor;
-	struct python_frame frames[FRAMES];
+	struct interp_frame frames[FRAMES];
 };
 
 static volatile size_t sink; /* so that no read is left out */
@@ -34,7 +34,7 @@ static void
 read_stack(const struct python_space *space, const struct head *head)
 {
 	struct python_codes *c = python_codes_new();
-	struct python_stack s = {.n = FRAMES};
+	struct interp_stack s = {.n = FRAMES};
 	uint64_t places[FRAMES];
 
 	memcpy(s.frames, head->frames, sizeof(head->frames));
@@ -47,7 +47,7 @@ static void
 read_threads(const struct python_space *space)
 {
 	CLEANUP(python_threads_done) struct python_threads t = {0};
-	struct python_slot slot;
+	struct interp_slot slot;
 
 	if (!python_threads_read(space->memory, space->image, space->bias, &t))
 		sink += python_threads_find(&t, 1, &slot);

@@ -17,7 +17,7 @@ allocs_close(struct allocs *a)
 {
 	close_ptr(&a->slots_fd);
 	close_ptr(&a->outputs_fd);
-	close_ptr(&a->pythons_fd);
+	close_ptr(&a->interps_fd);
 	close_ptr(&a->calls_fd);
 	close_ptr(&a->prog_fd);
 }
@@ -28,13 +28,13 @@ keep_all(const struct allocs_bpf *bpf, struct allocs *out)
 	struct allocs a = {
 		.slots_fd = program_keep(bpf_map__fd(bpf->maps.slots)),
 		.outputs_fd = program_keep(bpf_map__fd(bpf->maps.outputs)),
-		.pythons_fd = program_keep(bpf_map__fd(bpf->maps.pythons)),
+		.interps_fd = program_keep(bpf_map__fd(bpf->maps.interps)),
 		.calls_fd = program_keep(bpf_map__fd(bpf->maps.calls)),
 		.prog_fd =
 			program_keep(bpf_program__fd(bpf->progs.stoker_alloc)),
 	};
 
-	if (a.slots_fd < 0 || a.outputs_fd < 0 || a.pythons_fd < 0 ||
+	if (a.slots_fd < 0 || a.outputs_fd < 0 || a.interps_fd < 0 ||
 	    a.calls_fd < 0 || a.prog_fd < 0) {
 		allocs_close(&a);
 		return -EMFILE;

@@ -17,9 +17,9 @@ struct {
 struct room {
 	uint64_t busy;
 	struct emit_event event;
-	struct python_stack python;
+	struct interp_stack interp;
 };
-#define ROOM_BYTES (sizeof(struct emit_event) + sizeof(struct python_stack))
+#define ROOM_BYTES (sizeof(struct emit_event) + sizeof(struct interp_stack))
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -39,7 +39,7 @@ enter_room(void)
 }
 
 static __noinline int
-emit_python(void *ctx, const struct python_slot *slot,
+emit_frames(void *ctx, const struct interp_slot *slot,
             const struct emit_event *e)
 {
 	struct room *room = enter_room();
@@ -48,9 +48,9 @@ emit_python(void *ctx, const struct python_slot *slot,
 	if (!room)
 		return 0;
 	room->event = *e;
-	walk_python(slot, &room->python);
-	bytes = sizeof(*e) + offsetof(struct python_stack, frames) +
-	        room->python.n * sizeof(struct python_frame);
+	walk_python(slot, &room->interp);
+	bytes = sizeof(*e) + offsetof(struct interp_stack, frames) +
+	        room->interp.n * sizeof(struct interp_frame);
 	barrier_var(bytes); /* the verifier sees that this value is compared */
 	if (bytes <= ROOM_BYTES)
 		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
@@ -63,9 +63,9 @@ emit_python(void *ctx, const struct python_slot *slot,
 static __always_inline void
 emit(void *ctx, const struct emit_event *e)
 {
-	const struct python_slot *slot = find_slot();
+	const struct interp_slot *slot = find_slot();
 
-	if (!slot || !emit_python(ctx, slot, e))
+	if (!slot || !emit_frames(ctx, slot, e))
 		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
 		                      (void *)e, sizeof(*e));
 }

@@ -21,12 +21,12 @@ struct {
 	__uint(max_entries, 1);
 } processes SEC(".maps");
 
-/* A value per CPU: the ring of python_ring.h. */
+/* A value per CPU: the ring of interp_ring.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(key_size, sizeof(uint32_t));
-	__uint(value_size, PYTHON_STACK);
+	__uint(value_size, INTERP_STACK);
 	__uint(max_entries, 1);
 } rings SEC(".maps");
 
@@ -41,19 +41,19 @@ is_denied(const uint8_t *bits, uint64_t pid)
 
 /* Writes the thread's frames to the ring of this CPU. */
 static void
-take_stack(const struct python_slot *slot)
+take_stack(const struct interp_slot *slot)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	uint8_t *ring = bpf_map_lookup_elem(&rings, &cpu);
-	struct python_stack *to;
+	struct interp_stack *to;
 	uint64_t *head, turn;
 
 	if (!ring)
 		return;
 	head = (void *)ring;
 	turn = *head;
-	to = (void *)(ring + PYTHON_STACK +
-	              (turn & (stacks - 1)) * PYTHON_STACK);
+	to = (void *)(ring + INTERP_STACK +
+	              (turn & (stacks - 1)) * INTERP_STACK);
 	to->turn = 0;
 	barrier();
 	walk_python(slot, to);
@@ -70,7 +70,7 @@ stoker_filter(void *sample)
 	uint64_t pid = bpf_get_current_pid_tgid() >> 32;
 	uint32_t first = 0;
 	const uint8_t *bits = bpf_map_lookup_elem(&processes, &first);
-	const struct python_slot *slot;
+	const struct interp_slot *slot;
 
 	(void)sample;
 	if (!bits)

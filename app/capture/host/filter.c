@@ -1,7 +1,7 @@
 #include "capture/event.h"
 #include "capture/host/filter.skel.h"
+#include "capture/interp/interp_ring.h"
 #include "program.h"
-#include "python_ring.h"
 
 #include <errno.h>
 
@@ -12,7 +12,7 @@ static int
 set_sizes(struct filter_bpf *bpf, const struct filter_ask *ask, uint32_t nbits,
           uint32_t stacks)
 {
-	uint32_t bytes = (uint32_t)python_ring_bytes(stacks);
+	uint32_t bytes = (uint32_t)interp_ring_bytes(stacks);
 	struct bpf_map *rings = bpf->maps.rings;
 	int rc = bpf_map__set_value_size(bpf->maps.processes, nbits / 8);
 
@@ -31,17 +31,17 @@ keep_all(const struct filter_bpf *bpf, uint32_t nbits, struct filter *out)
 	CLEANUP_FD int map = program_keep(bpf_map__fd(bpf->maps.processes));
 	CLEANUP_FD int prog =
 		program_keep(bpf_program__fd(bpf->progs.stoker_filter));
-	CLEANUP_FD int pythons = program_keep(bpf_map__fd(bpf->maps.pythons));
+	CLEANUP_FD int interps = program_keep(bpf_map__fd(bpf->maps.interps));
 	CLEANUP_FD int rings = -1;
 
-	if (map < 0 || prog < 0 || pythons < 0)
-		return map < 0 ? map : prog < 0 ? prog : pythons;
+	if (map < 0 || prog < 0 || interps < 0)
+		return map < 0 ? map : prog < 0 ? prog : interps;
 	if (bpf->rodata->stacks) {
 		rings = program_keep(bpf_map__fd(bpf->maps.rings));
 		if (rings < 0)
 			return rings;
 	}
-	*out = (struct filter){TAKE_FD(map), TAKE_FD(prog), TAKE_FD(pythons),
+	*out = (struct filter){TAKE_FD(map), TAKE_FD(prog), TAKE_FD(interps),
 	                       TAKE_FD(rings), nbits};
 	return 0;
 }
@@ -70,6 +70,6 @@ filter_open(const struct filter_ask *ask, struct filter *out)
 	if (rc)
 		return rc;
 	libbpf_set_print(NULL);
-	rc = load(ask, nbits, python_ring_stacks(ask->period_ns), out);
+	rc = load(ask, nbits, interp_ring_stacks(ask->period_ns), out);
 	return rc ? load(ask, nbits, 0, out) : 0; /* too large, or too slow */
 }

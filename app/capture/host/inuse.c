@@ -18,7 +18,7 @@ inuse_close(struct inuse *u)
 	close_ptr(&u->slots_fd);
 	close_ptr(&u->sets_fd);
 	close_ptr(&u->outputs_fd);
-	close_ptr(&u->pythons_fd);
+	close_ptr(&u->interps_fd);
 	close_ptr(&u->calls_fd);
 	close_ptr(&u->hold_fd);
 	close_ptr(&u->free_fd);
@@ -31,7 +31,7 @@ keep_all(const struct inuse_bpf *bpf, struct inuse *out)
 		.slots_fd = program_keep(bpf_map__fd(bpf->maps.slots)),
 		.sets_fd = program_keep(bpf_map__fd(bpf->maps.sets)),
 		.outputs_fd = program_keep(bpf_map__fd(bpf->maps.outputs)),
-		.pythons_fd = program_keep(bpf_map__fd(bpf->maps.pythons)),
+		.interps_fd = program_keep(bpf_map__fd(bpf->maps.interps)),
 		.calls_fd = program_keep(bpf_map__fd(bpf->maps.calls)),
 		.hold_fd =
 			program_keep(bpf_program__fd(bpf->progs.stoker_hold)),
@@ -40,7 +40,7 @@ keep_all(const struct inuse_bpf *bpf, struct inuse *out)
 	};
 
 	if (u.slots_fd < 0 || u.sets_fd < 0 || u.outputs_fd < 0 ||
-	    u.pythons_fd < 0 || u.calls_fd < 0 || u.hold_fd < 0 ||
+	    u.interps_fd < 0 || u.calls_fd < 0 || u.hold_fd < 0 ||
 	    u.free_fd < 0) {
 		inuse_close(&u);
 		return -EMFILE;

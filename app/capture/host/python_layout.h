@@ -2,11 +2,11 @@
  * Offsets in struct _PyInterpreterFrame, for the kernel's program and for
  * reading threads at rest.
  *
- *   Source   python_ring.h
+ *   Source   interp_ring.h
  */
 #pragma once
 
-#include "python_ring.h"
+#include "capture/interp/interp_ring.h"
 
 #define PYTHON_FRAME_BYTES 72 /* bytes of a frame that are read */
 

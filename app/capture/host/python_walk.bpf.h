@@ -11,22 +11,22 @@
 
 #include <bpf/bpf_helpers.h>
 
-/* Thread n is in slot n % PYTHON_SLOTS; read while it is written. */
+/* Thread n is in slot n % INTERP_SLOTS; read while it is written. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
-	__type(value, struct python_slot);
-	__uint(max_entries, PYTHON_SLOTS);
-} pythons SEC(".maps");
+	__type(value, struct interp_slot);
+	__uint(max_entries, INTERP_SLOTS);
+} interps SEC(".maps");
 
 /* Finds the slot of the thread that runs; NULL when it runs no Python. */
-static const struct python_slot *
+static const struct interp_slot *
 find_slot(void)
 {
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
-	uint32_t at = tid % PYTHON_SLOTS;
-	const struct python_slot *slot = bpf_map_lookup_elem(&pythons, &at);
+	uint32_t at = tid % INTERP_SLOTS;
+	const struct interp_slot *slot = bpf_map_lookup_elem(&interps, &at);
 
 	return slot && slot->tid == tid ? slot : NULL;
 }
@@ -39,7 +39,7 @@ copy_user(void *to, uint32_t n, uint64_t from)
 
 /* Finds the innermost frame, by one hop or two. */
 static bool
-find_frame(const struct python_slot *slot, uint64_t *frame)
+find_frame(const struct interp_slot *slot, uint64_t *frame)
 {
 	if (!copy_user(frame, sizeof(*frame), slot->head))
 		return false;
@@ -56,7 +56,7 @@ word_at(const uint8_t *copy, int offset)
 /* Keeps what the copy of a frame holds, and returns the next frame. */
 static __always_inline uint64_t
 keep_frame(const uint8_t *copy, const struct python_layout_of *layout,
-           struct python_frame *to)
+           struct interp_frame *to)
 {
 	to->code = word_at(copy, layout->code);
 	to->instr = word_at(copy, layout->instr);
@@ -64,20 +64,20 @@ keep_frame(const uint8_t *copy, const struct python_layout_of *layout,
 	return word_at(copy, layout->previous);
 }
 
-static __always_inline enum python_end
-follow(const struct python_slot *slot, struct python_stack *to)
+static __always_inline enum interp_end
+follow(const struct interp_slot *slot, struct interp_stack *to)
 {
 	bool older = slot->layout == PYTHON_3_11;
 	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
 	uint64_t frame = 0;
 
 	if (!find_frame(slot, &frame))
-		return PYTHON_FAULT;
-	for (uint32_t i = 0; i < PYTHON_MAX_FRAMES; i++) {
+		return INTERP_FAULT;
+	for (uint32_t i = 0; i < INTERP_MAX_FRAMES; i++) {
 		if (!frame)
-			return PYTHON_ROOT;
+			return INTERP_ROOT;
 		if (!copy_user(copy, sizeof(copy), frame))
-			return PYTHON_FAULT;
+			return INTERP_FAULT;
 		if (older)
 			frame = keep_frame(copy, &python_layouts[PYTHON_3_11],
 			                   &to->frames[i]);
@@ -86,12 +86,12 @@ follow(const struct python_slot *slot, struct python_stack *to)
 			                   &to->frames[i]);
 		to->n = i + 1;
 	}
-	return PYTHON_FULL;
+	return INTERP_FULL;
 }
 
 /* Writes the frames of the thread that runs. */
 static __noinline int
-walk_python(const struct python_slot *slot, struct python_stack *to)
+walk_python(const struct interp_slot *slot, struct interp_stack *to)
 {
 	to->tid = slot->tid;
 	to->n = 0;

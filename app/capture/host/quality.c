@@ -136,7 +136,7 @@ quality_conclude(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
 	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);
 	quality_conclude_stacks(q);
-	note_if(q, QUALITY_NOTE_OF(PYTHON), q->python_missed > q->kept / MANY);
+	note_if(q, QUALITY_NOTE_OF(INTERP), q->interp_missed > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),

@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "capture/event.h"
+#include "capture/interp/interp_ring.h"
 #include "emit_layout.h"
-#include "python_ring.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,12 +61,12 @@ struct record {
 			                   stack may go on */
 			const struct emit_event *emitted; /* NULL: a sample of
 			                                     the clock */
-			const uint8_t *behind; /* the event: a python_stack,
+			const uint8_t *behind; /* the event: a interp_stack,
 			                          unaligned; or NULL */
 			size_t behind_len;
 			/* set by the sampler: */
 			struct amount amount;
-			const struct python_stack *python; /* or NULL */
+			const struct interp_stack *interp; /* or NULL */
 		} sample;
 		struct {
 			uint32_t ppid, ptid;

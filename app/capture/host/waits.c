@@ -80,7 +80,7 @@ keep_all(const struct waits_bpf *bpf, struct waits *out)
 	const int fds[WAITS_FDS] = {
 		[WAITS_CONTROL] = bpf_map__fd(bpf->maps.control),
 		[WAITS_OUTPUTS] = bpf_map__fd(bpf->maps.outputs),
-		[WAITS_PYTHONS] = bpf_map__fd(bpf->maps.pythons),
+		[WAITS_INTERPS] = bpf_map__fd(bpf->maps.interps),
 		[WAITS_FAULTS] = bpf_program__fd(bpf->progs.stoker_fault),
 		[WAITS_SWITCH] = bpf_link__fd(bpf->links.stoker_switch),
 		[WAITS_END] = bpf_link__fd(bpf->links.stoker_exit

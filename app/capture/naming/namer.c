@@ -398,7 +398,7 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 	case MODULE_TRUNCATED:
 		return one_name("[truncated]", out);
 	case MODULE_PYTHON:
-		return python_name(n->modules->python, at.vaddr, out);
+		return python_name(n->modules->interp, at.vaddr, out);
 	case MODULE_LOCK:
 	case MODULE_WAIT:
 		return wait_name(n, at, out);

@@ -21,7 +21,7 @@ module_free(struct module *m)
 		return;
 	unwind_table_free(m->table);
 	elf_free(m->elf);
-	free(m->python);
+	free(m->interp);
 	elf_free(m->debug);
 	free(m->path);
 	free(m->allocator);
@@ -36,7 +36,7 @@ modules_free(struct modules *m)
 		return;
 	for (uint32_t i = 0; i < m->n; i++)
 		module_free(m->rows[i]);
-	python_codes_free(m->python);
+	python_codes_free(m->interp);
 	wait_names_free(m->waits);
 	if (m->undebugged_ns)
 		munmap(m->undebugged_ns, UNDEBUGGED_BYTES);
@@ -144,10 +144,10 @@ modules_new(const struct host *host, struct modules **out)
 	if (!m)
 		return -ENOMEM;
 	m->host = host;
-	m->python = python_codes_new();
+	m->interp = python_codes_new();
 	m->waits = wait_names_new();
 	rc = map_undebugged(&m->undebugged_ns);
-	if (rc || !m->python || !m->waits)
+	if (rc || !m->interp || !m->waits)
 		return -ENOMEM;
 	for (unsigned i = 0; i < MODULE_FIRST; i++) {
 		struct map_seen seen = {.path = names[i]};
@@ -361,7 +361,7 @@ look_for_python(struct module *m)
 	kept = malloc(sizeof(*kept));
 	if (kept)
 		*kept = image;
-	m->python = kept;
+	m->interp = kept;
 }
 
 static void

@@ -48,7 +48,7 @@ struct module {
 	uint64_t looked_ns;          /* when debug was looked for;
 	                                CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: no unwind table */
-	struct python_image *python; /* NULL: no interpreter */
+	struct python_image *interp; /* NULL: no interpreter */
 	bool allocator_looked;
 	struct allocator *allocator; /* NULL: has no allocation functions, or
 	                                nobody has looked */
@@ -61,7 +61,7 @@ struct modules {
 	const struct host *host;
 	struct module *rows[MODULES_MAX]; /* NULL: unused */
 	uint32_t n;
-	struct python_codes *python; /* functions seen so far */
+	struct python_codes *interp; /* functions seen so far */
 	struct wait_names *waits;    /* likewise */
 	/* By module: when naming its functions found no debug file; 0: never.
 	 * The memory is shared, since children tell each other. */

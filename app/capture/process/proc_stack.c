@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "capture/event.h"
-#include "process_python.h"
+#include "process_interp.h"
 
 #include <errno.h>
 #include <string.h>
@@ -54,7 +54,7 @@ find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
 	                               .bias = m->bias,
 	                               .table = of->table};
 	if (of->pid)
-		process_python_code(proc, out);
+		process_interp_code(proc, out);
 	return true;
 }
 
@@ -95,15 +95,15 @@ is_trampoline(const struct process *proc, uint64_t pc)
 
 static void
 mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
-             struct python_runs *runs, struct proc_stack *out)
+             struct interp_runs *runs, struct proc_stack *out)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!python_next_run(proc, pcs, i, runs, out))
+		if (!interp_next_run(proc, pcs, i, runs, out))
 			user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);
 		else if (i + 1 < n && is_trampoline(proc, pcs[i + 1]))
 			i++;
 	}
-	python_rest(runs, out);
+	interp_rest(runs, out);
 }
 
 /* Finds the module where a stack breaks off: an address outside of code was no
@@ -356,13 +356,13 @@ process_stack(struct process *proc, const struct record *r,
               struct proc_stack *out)
 {
 	uint64_t pcs[PROCS_MAX_STACK];
-	struct python_runs runs;
+	struct interp_runs runs;
 	size_t n = 0;
 
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
 	out->last_module = MODULE_UNKNOWN;
-	out->python = PYTHON_WITHOUT;
+	out->interp = INTERP_WITHOUT;
 	out->cut = out->topped_up = false;
 	kernel_frames(r, out);
 	if (r->sample.no_user)
@@ -382,7 +382,7 @@ process_stack(struct process *proc, const struct record *r,
 		cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	if (out->end != UNWIND_ROOT)
 		out->last_module = last_module(proc, pcs, n);
-	if (process_python(proc, r->sample.python, pcs, n, out, &runs))
+	if (process_interp(proc, r->sample.interp, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);
 	else
 		user_frames(proc, pcs, n, out);
@@ -393,14 +393,14 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
                      struct proc_stack *out)
 {
 	uint64_t pcs[PROCS_MAX_STACK];
-	struct python_stack python;
-	struct python_runs runs;
+	struct interp_stack interp;
+	struct interp_runs runs;
 	size_t n = 0;
 	bool has;
 
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
-	out->python = PYTHON_WITHOUT;
+	out->interp = INTERP_WITHOUT;
 	out->last_module = MODULE_UNKNOWN;
 	if (!proc->unwinder)
 		proc->unwinder = unwinder_new(find_mapping, proc);
@@ -417,8 +417,8 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 		process_stacks_end(out);
 	}
 	out->last_module = last_module(proc, pcs, n);
-	has = process_python_read(proc, t->tid, &python);
-	if (process_python(proc, has ? &python : NULL, pcs, n, out, &runs))
+	has = process_interp_read(proc, t->tid, &interp);
+	if (process_interp(proc, has ? &interp : NULL, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);
 	else
 		user_frames(proc, pcs, n, out);

@@ -63,8 +63,8 @@ struct process {
 	struct proc_futile {
 		uint64_t end, until_ns;
 	} futile[16];       /* short copies, by their end: see proc_stack.c */
-	bool python_looked; /* python is as complete as possible */
-	struct python_process *python; /* NULL: no interpreter */
+	bool interp_looked; /* interp is as complete as possible */
+	struct interp_process *interp; /* NULL: no interpreter */
 	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
 	struct proc_names names;       /* of its threads */
 	struct process *next;          /* in the same bucket */
@@ -126,10 +126,10 @@ struct process *procs_of_sample(struct procs *p, uint32_t pid);
 #define PROCS_TOPUP_NS  UINT64_C(20000000)    /* and their time together */
 #define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
 
-enum python_had {
-	PYTHON_WITHOUT, /* no interpreter in the stack */
-	PYTHON_MERGED,  /* Python functions are in the stack */
-	PYTHON_MISSED,  /* Python functions are missing */
+enum interp_had {
+	INTERP_WITHOUT, /* no interpreter in the stack */
+	INTERP_MERGED,  /* Python functions are in the stack */
+	INTERP_MISSED,  /* Python functions are missing */
 };
 
 /* The stack that a thread left for another one, as it was read. */
@@ -150,7 +150,7 @@ struct proc_stack {
 	struct proc_other others[PROCS_TOPUPS]; /* that this drain read */
 	size_t nothers;
 	struct memory_batch read; /* holds them */
-	enum python_had python;
+	enum interp_had interp;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */
 };
@@ -171,9 +171,9 @@ struct place process_place(const struct process *proc, uint64_t pc);
 
 /* Starts following the Python functions of a thread, if it runs any. */
 void
-process_python_thread(struct process *proc, struct sampler *s, uint32_t tid);
+process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid);
 /* Starts following the Python functions of all threads of a process. */
-void process_python_threads(struct process *proc, struct sampler *s);
+void process_interp_threads(struct process *proc, struct sampler *s);
 
 /* A thread outside the sampler's stream: at rest or stopped. */
 struct proc_thread {

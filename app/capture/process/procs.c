@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "process_interp.h"
 #include "process_probes.h"
-#include "process_python.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ process_free(struct process *p)
 {
 	if (!p)
 		return;
-	process_forget_python(p);
+	process_forget_interp(p);
 	unwinder_free(p->unwinder);
 	maps_done(&p->maps);
 	free(p->names.rows);
@@ -39,8 +39,8 @@ process_learn(struct process *proc, struct modules *modules,
 		return;
 	if (maps_add(&proc->maps, &row))
 		return;
-	if (!proc->python)
-		proc->python_looked = false;
+	if (!proc->interp)
+		proc->interp_looked = false;
 	if (replaces && proc->unwinder)
 		unwinder_flush(proc->unwinder);
 }
@@ -298,7 +298,7 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 		return rc;
 	}
 	if (!proc->watchers) {
-		process_python_threads(proc, p->sampler);
+		process_interp_threads(proc, p->sampler);
 		process_probe(proc, p->sampler, false);
 	}
 	proc->watchers |= watcher;
@@ -396,7 +396,7 @@ apply_comm(struct procs *p, const struct record *r)
 	if (!r->comm.exec)
 		return;
 	maps_clear(&proc->maps);
-	process_forget_python(proc);
+	process_forget_interp(proc);
 	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);

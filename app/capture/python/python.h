@@ -4,7 +4,7 @@
  *
  * The interpreter's image tells where its runtime lies. Each thread of a
  * process is looked up there once; then the kernel follows its frames
- * (python_ring.h). A frame refers to a code object, which is read when first
+ * (interp_ring.h). A frame refers to a code object, which is read when first
  * seen, and again from time to time, since another object may take its place.
  */
 #pragma once
@@ -13,7 +13,7 @@
 #include "base/pairs.h"
 #include "capture/elf/elf.h"
 #include "capture/host/memory.h"
-#include "capture/host/python_ring.h"
+#include "capture/interp/interp_ring.h"
 
 #define PYTHON_MAX_CODES   (1u << 17)
 #define PYTHON_MAX_BYTES   ((size_t)128 << 20) /* of names and lines */
@@ -38,7 +38,7 @@ python_image_read(const struct elf_image *elf, struct python_image *out);
 struct python_threads {
 	struct python_thread {
 		uint64_t native; /* its number in its own pid namespace */
-		uint64_t head;   /* see struct python_slot */
+		uint64_t head;   /* see struct interp_slot */
 	} * rows;
 	uint32_t n, cap;
 	uint32_t layout; /* enum python_layout */
@@ -60,7 +60,7 @@ void python_threads_done(struct python_threads *t);
 /* Finds a thread; *out lacks tid and key. Returns false when there is no such
  * thread. */
 bool python_threads_find(const struct python_threads *t, uint64_t native,
-                         struct python_slot *out);
+                         struct interp_slot *out);
 
 /*
  * Follows the frames of a thread that stands still; out->key and tid are not
@@ -69,8 +69,8 @@ bool python_threads_find(const struct python_threads *t, uint64_t native,
  *   Errors   those of memory_copy()
  */
 MUST_CHECK int
-python_stack_read(const struct memory *m, const struct python_slot *slot,
-                  struct python_stack *out);
+python_stack_read(const struct memory *m, const struct interp_slot *slot,
+                  struct interp_stack *out);
 
 /* --- code objects ----------------------------------------------------------
  */
@@ -98,7 +98,7 @@ struct python_space {
  */
 MUST_CHECK int
 python_places(struct python_codes *c, const struct python_space *space,
-              const struct python_stack *s, uint64_t *out);
+              const struct interp_stack *s, uint64_t *out);
 #define PYTHON_NO_PLACE UINT64_MAX
 
 struct python_name {

@@ -117,9 +117,9 @@ struct reading {
 struct reader {
 	struct python_codes *codes;
 	const struct python_space *space;
-	struct reading rows[PYTHON_MAX_FRAMES];
+	struct reading rows[INTERP_MAX_FRAMES];
 	size_t n;
-	struct memory_piece pieces[3 * PYTHON_MAX_FRAMES];
+	struct memory_piece pieces[3 * INTERP_MAX_FRAMES];
 	struct memory_batch batch;
 };
 
@@ -339,7 +339,7 @@ read_all(struct reader *r)
 enum { OWNED_BY_C = 3 }; /* FRAME_OWNED_BY_CSTACK */
 
 static bool
-is_shim(const struct python_space *s, const struct python_frame *f)
+is_shim(const struct python_space *s, const struct interp_frame *f)
 {
 	return s->image->minor > PYTHON_311 && (f->mark & 255) == OWNED_BY_C;
 }
@@ -365,7 +365,7 @@ want(struct reader *r, uint64_t address, uint32_t *out)
 /* Returns the frame's instruction in its code; one before the start counts as
  * the first. */
 static int
-place_of(const struct code *code, const struct python_frame *f, uint64_t *out)
+place_of(const struct code *code, const struct interp_frame *f, uint64_t *out)
 {
 	uint64_t at = f->instr - (f->code + code->head.begin);
 
@@ -380,10 +380,10 @@ place_of(const struct code *code, const struct python_frame *f, uint64_t *out)
 
 int
 python_places(struct python_codes *c, const struct python_space *space,
-              const struct python_stack *s, uint64_t *out)
+              const struct interp_stack *s, uint64_t *out)
 {
 	CLEANUP(reader_done) struct reader r = {.codes = c, .space = space};
-	uint32_t codes[PYTHON_MAX_FRAMES];
+	uint32_t codes[INTERP_MAX_FRAMES];
 	int rc = 0;
 
 	for (uint32_t i = 0; i < s->n && !rc; i++)

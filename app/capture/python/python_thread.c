@@ -24,7 +24,7 @@ struct layout {
 	uint64_t next, threads; /* in an interpreter: the next one, and the
 	                           first thread */
 	uint64_t thread_next, native, frame; /* in a thread */
-	uint64_t hop;                        /* see struct python_slot */
+	uint64_t hop;                        /* see struct interp_slot */
 };
 
 static const struct layout fixed[] = {
@@ -200,7 +200,7 @@ python_threads_done(struct python_threads *t)
 
 bool
 python_threads_find(const struct python_threads *t, uint64_t native,
-                    struct python_slot *out)
+                    struct interp_slot *out)
 {
 	for (uint32_t i = 0; i < t->n; i++) {
 		if (t->rows[i].native != native)
@@ -217,7 +217,7 @@ python_threads_find(const struct python_threads *t, uint64_t native,
  */
 
 static int
-first_frame(const struct memory *m, const struct python_slot *slot,
+first_frame(const struct memory *m, const struct interp_slot *slot,
             uint64_t *out)
 {
 	int rc = memory_copy(m, slot->head, out, sizeof(*out));
@@ -229,7 +229,7 @@ first_frame(const struct memory *m, const struct python_slot *slot,
 
 static int
 read_frame(const struct memory *m, const struct python_layout_of *l,
-           uint64_t *at, struct python_frame *out)
+           uint64_t *at, struct interp_frame *out)
 {
 	uint8_t copy[PYTHON_FRAME_BYTES];
 	int rc = memory_copy(m, *at, copy, sizeof(copy));
@@ -244,16 +244,16 @@ read_frame(const struct memory *m, const struct python_layout_of *l,
 }
 
 int
-python_stack_read(const struct memory *m, const struct python_slot *slot,
-                  struct python_stack *out)
+python_stack_read(const struct memory *m, const struct interp_slot *slot,
+                  struct interp_stack *out)
 {
 	const struct python_layout_of *l = &python_layouts[slot->layout];
 	uint64_t at;
 	int rc = first_frame(m, slot, &at);
 
 	out->n = 0;
-	while (!rc && at && out->n < PYTHON_MAX_FRAMES)
+	while (!rc && at && out->n < INTERP_MAX_FRAMES)
 		rc = read_frame(m, l, &at, &out->frames[out->n++]);
-	out->end = at ? PYTHON_FULL : PYTHON_ROOT;
+	out->end = at ? INTERP_FULL : INTERP_ROOT;
 	return rc;
 }

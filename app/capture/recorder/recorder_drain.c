@@ -142,8 +142,8 @@ count_sample(struct capture *c, const struct record *r,
 		capture_rows_note(c, r, node);
 	c->quality.kept++;
 	c->quality.topped_up += stack->topped_up;
-	c->quality.python += stack->python == PYTHON_MERGED;
-	c->quality.python_missed += stack->python == PYTHON_MISSED;
+	c->quality.interp += stack->interp == INTERP_MERGED;
+	c->quality.interp_missed += stack->interp == INTERP_MISSED;
 	count_end(&c->quality, stack->end);
 	breaks_count(&c->breaks, stack);
 }
@@ -182,14 +182,14 @@ take_sample(struct source *source, const struct record *r)
 		wait_lead(all->modules->waits, r->sample.emitted,
 		          process_thread_name(proc, r->sample.emitted->holder),
 		          &all->stack);
-	if (all->stack.python == PYTHON_MISSED)
-		process_python_thread(proc, source->sampler, r->tid);
+	if (all->stack.interp == INTERP_MISSED)
+		process_interp_thread(proc, source->sampler, r->tid);
 	source->adapt.samples++;
 	source->adapt.stacks += r->sample.has_user;
 	source->adapt.cut += is_cut(source, r, &all->stack);
 	all->stacks++;
 	all->cut += all->stack.cut;
-	all->hurry |= all->stack.python == PYTHON_MISSED;
+	all->hurry |= all->stack.interp == INTERP_MISSED;
 	while (watchers)
 		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
 }
@@ -316,7 +316,7 @@ drain(struct recorder *c, struct source *source, uint64_t now)
 	take_until(c, source, until);
 	if (any_ended(c, source, until))
 		sampler_tell_lost(source->sampler, until, take_record, source);
-	c->hurry |= sampler_has_python(source->sampler);
+	c->hurry |= sampler_has_interp(source->sampler);
 	recorder_blame(c, CAPTURES_MAX);
 	cpu = recorder_cpu_spent(c);
 	source->adapt.cpu_ns += (uint64_t)cpu;

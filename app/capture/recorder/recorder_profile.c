@@ -233,14 +233,14 @@ add_timeline(const struct finisher *f, struct timeline **out)
 	*out = t;
 }
 
-/* Notes PYTHON_BPF in place of PYTHON when the sampler can follow no threads:
+/* Notes INTERP_BPF in place of INTERP when the sampler can follow no threads:
  * their frames are then not missing for lack of time. */
 static void
-explain_python(const struct sampler *s, struct quality *q)
+explain_interp(const struct sampler *s, struct quality *q)
 {
-	if (q->notes & QUALITY_NOTE_OF(PYTHON) && !sampler_follows_python(s))
-		q->notes ^= QUALITY_NOTE_OF(PYTHON) |
-		            QUALITY_NOTE_OF(PYTHON_BPF);
+	if (q->notes & QUALITY_NOTE_OF(INTERP) && !sampler_follows_interp(s))
+		q->notes ^= QUALITY_NOTE_OF(INTERP) |
+		            QUALITY_NOTE_OF(INTERP_BPF);
 }
 
 int
@@ -283,7 +283,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 		capture_use(c, namer->host, &q);
 	add_timeline(&f, timeline);
 	quality_conclude(&q);
-	explain_python(c->source->sampler, &q);
+	explain_interp(c->source->sampler, &q);
 	*quality = q;
 	*out = TAKE(f.profile);
 	return 0;

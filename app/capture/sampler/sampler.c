@@ -153,13 +153,13 @@ add_to_sample(struct sampler *s, uint32_t cpu, struct record *r)
 {
 	if (s->emitter) {
 		emitter_weigh(s->emitter, r);
-		r->sample.python = python_of_emitted(s, r);
+		r->sample.interp = interp_of_emitted(s, r);
 		return;
 	}
 	r->sample.amount.value = r->time_ns < s->changed_ns ? s->before_ns
 	                                                    : s->ask.period_ns;
 	r->sample.amount.events = AMOUNT_EVENT;
-	r->sample.python = python_of_sample(s, cpu, r);
+	r->sample.interp = interp_of_sample(s, cpu, r);
 }
 
 static void

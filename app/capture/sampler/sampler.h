@@ -124,12 +124,12 @@ void sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
 void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
 /* True when interpreter frames come with samples of threads that were added. */
-bool sampler_follows_python(const struct sampler *s);
+bool sampler_follows_interp(const struct sampler *s);
 /* True once a Python thread was added. Python rings are small: drain often. */
-bool sampler_has_python(const struct sampler *s);
+bool sampler_has_interp(const struct sampler *s);
 /* Adds a thread that runs Python; false when it was added before, or can't be
  * followed. */
-bool sampler_python_thread(struct sampler *s, const struct python_slot *slot);
+bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /* The processes and rows of a sampler of memory in use; NULL of another. */
 const struct inuse_slot *sampler_slots(const struct sampler *s);
 const struct inuse_set *sampler_sets(const struct sampler *s);

@@ -39,7 +39,7 @@ emitter_free(struct sampler_emitter *e)
 		munmap(e->control, map_bytes(e->nbits));
 	unmap(e->slots, INUSE_SLOTS_BYTES);
 	unmap(e->sets, INUSE_SETS_BYTES);
-	python_unmap(&e->python);
+	interp_unmap(&e->interp);
 	close_ptr(&e->outputs_fd);
 	for (int i = 0; i < WAITS_FDS; i++)
 		close_ptr(&e->held[i]);
@@ -83,7 +83,7 @@ take_waits(struct sampler_emitter *e, uint32_t nbits, int *fds, size_t nfds)
 		return -EBADMSG;
 	e->nbits = nbits;
 	e->outputs_fd = TAKE_FD(fds[WAITS_OUTPUTS]);
-	python_map(&e->python, fds[WAITS_PYTHONS]);
+	interp_map(&e->interp, fds[WAITS_INTERPS]);
 	for (int i = WAITS_FAULTS; i < WAITS_FDS; i++)
 		e->held[i] = TAKE_FD(fds[i]);
 	return map_control(e, fds[WAITS_CONTROL]);
@@ -111,7 +111,7 @@ take_allocs(struct sampler_emitter *e, bool inuse, int *fds, size_t nfds)
 		return -EBADMSG;
 	e->held[0] = TAKE_FD(fds[0]);
 	e->outputs_fd = TAKE_FD(fds[1]);
-	python_map(&e->python, fds[2]);
+	interp_map(&e->interp, fds[2]);
 	rc = inuse ? map_read(fds[3], INUSE_SLOTS_BYTES, &e->slots) : 0;
 	if (!rc && inuse)
 		rc = map_read(fds[4], INUSE_SETS_BYTES, &e->sets);

@@ -13,8 +13,8 @@ sampler_filter_free(struct sampler_filter *f)
 {
 	if (!f)
 		return;
-	python_unmap_rings(f);
-	python_unmap(&f->python);
+	interp_unmap_rings(f);
+	interp_unmap(&f->interp);
 	if (f->denied)
 		munmap(f->denied, f->ndenied / 8);
 	close_ptr(&f->prog_fd);
@@ -42,8 +42,8 @@ map_filter(const struct sampler_ask *ask, uint32_t nbits, int *fds, size_t nfds)
 	f->ndenied = nbits;
 	f->denied = p;
 	if (nfds > 3) {
-		python_map(&f->python, fds[2]);
-		python_map_rings(f, fds[3]);
+		interp_map(&f->interp, fds[2]);
+		interp_map_rings(f, fds[3]);
 	}
 	return TAKE(f);
 }
@@ -78,6 +78,6 @@ filter_take(const struct sampler_ask *ask, const struct host *host)
 	if (!f || f->period_ns != ask->period_ns || f->ncpus != ask->ncpus)
 		return new_filter(ask, host);
 	memset(f->denied, 0, f->ndenied / 8);
-	python_forget(&f->python);
+	interp_forget(&f->interp);
 	return TAKE(*ask->kept);
 }

@@ -19,11 +19,11 @@ struct stream {
 	size_t next_size;
 };
 
-/* Interpreter frames: see python_ring.h. */
-struct sampler_python {
-	struct python_slot *slots; /* mapped; NULL: no thread is followed */
+/* Interpreter frames: see interp_ring.h. */
+struct sampler_interp {
+	struct interp_slot *slots; /* mapped; NULL: no thread is followed */
 	bool used;                 /* a slot is in use */
-	struct python_stack found; /* the stack found last */
+	struct interp_stack found; /* the stack found last */
 };
 
 /* Where those of samples of the clock are. */
@@ -41,7 +41,7 @@ struct sampler_filter {
 	uint32_t ndenied;
 	uint8_t *denied;
 	int prog_fd;
-	struct sampler_python python;
+	struct sampler_interp interp;
 	struct sampler_rings rings;
 };
 
@@ -58,7 +58,7 @@ struct sampler_emitter {
 	/* Mapped, for memory in use; else NULL. */
 	const struct inuse_slot *slots;
 	const struct inuse_set *sets;
-	struct sampler_python python;
+	struct sampler_interp interp;
 	uint64_t since_ns;              /* when counting began, */
 	uint32_t samples[EMIT_CLASSES]; /* and how many came since */
 };
@@ -117,19 +117,19 @@ void emitter_weigh(struct sampler_emitter *e, struct record *r);
 /* Adapts the means to the samples that came. */
 void emitter_adapt(struct sampler_emitter *e, uint64_t now_ns);
 /* Maps the slots behind fd; without them there are no interpreter frames. */
-void python_map(struct sampler_python *p, int fd);
-void python_unmap(struct sampler_python *p);
+void interp_map(struct sampler_interp *p, int fd);
+void interp_unmap(struct sampler_interp *p);
 /* Follows no thread any more. */
-void python_forget(struct sampler_python *p);
+void interp_forget(struct sampler_interp *p);
 /* Maps the rings behind fd; without them no thread is followed. */
-void python_map_rings(struct sampler_filter *f, int fd);
-void python_unmap_rings(struct sampler_filter *f);
+void interp_map_rings(struct sampler_filter *f, int fd);
+void interp_unmap_rings(struct sampler_filter *f);
 /*
  * Finds the stack taken with a sample of the clock, or with one that a program
  * wrote; valid until the next call; NULL: none.
  *   Shape    samples of one CPU come in order of time
  */
-const struct python_stack *
-python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r);
-const struct python_stack *
-python_of_emitted(struct sampler *s, const struct record *r);
+const struct interp_stack *
+interp_of_sample(struct sampler *s, uint32_t cpu, const struct record *r);
+const struct interp_stack *
+interp_of_emitted(struct sampler *s, const struct record *r);

@@ -100,7 +100,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 	s->stack->n = 0;
 	s->stack->end = UNWIND_NO_INFO;
 	s->stack->last_module = MODULE_UNKNOWN;
-	s->stack->python = PYTHON_WITHOUT;
+	s->stack->interp = INTERP_WITHOUT;
 	if (row->how == THREAD_STOPPED) {
 		thread_regs(&row->regs, regs);
 		t.regs = regs;
@@ -122,8 +122,8 @@ count(struct quality *q, const struct thread_row *row,
 	q->threads++;
 	q->stopped += row->how == THREAD_STOPPED;
 	q->stopped_ns += (int64_t)row->stop_ns;
-	q->python += stack->python == PYTHON_MERGED;
-	q->python_missed += stack->python == PYTHON_MISSED;
+	q->interp += stack->interp == INTERP_MERGED;
+	q->interp_missed += stack->interp == INTERP_MISSED;
 	if (row->how == THREAD_UNREAD)
 		q->unread++;
 	else if (end == UNWIND_ROOT)

@@ -211,7 +211,7 @@ open_filter(struct opener *o, const struct host_ask *ask, struct answer *out)
 	out->reply.value = got.nbits;
 	give(out, got.map_fd);
 	give(out, got.prog_fd);
-	give(out, got.pythons_fd);
+	give(out, got.interps_fd);
 	if (got.rings_fd >= 0)
 		give(out, got.rings_fd);
 	return 0;

@@ -122,11 +122,11 @@ hand_out(struct programs *p, int *fds)
 
 	if (p->of == PROBER_ALLOCS) {
 		fds[n++] = TAKE_FD(p->allocs.outputs_fd);
-		fds[n++] = TAKE_FD(p->allocs.pythons_fd);
+		fds[n++] = TAKE_FD(p->allocs.interps_fd);
 		return n;
 	}
 	fds[n++] = TAKE_FD(p->inuse.outputs_fd);
-	fds[n++] = TAKE_FD(p->inuse.pythons_fd);
+	fds[n++] = TAKE_FD(p->inuse.interps_fd);
 	fds[n++] = TAKE_FD(p->inuse.slots_fd);
 	fds[n++] = TAKE_FD(p->inuse.sets_fd);
 	return n;

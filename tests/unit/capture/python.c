@@ -2,7 +2,7 @@
  * Reads interpreters from memory that is laid out as CPython's.
  */
 #include "capture/python/python.h"
-#include "capture/process/process_python.h"
+#include "capture/process/process_interp.h"
 
 #include "capture/python/python_object.h"
 #include "lib/memory_image.h"
@@ -94,10 +94,10 @@ first_instruction(uint32_t minor)
 	return CODE + (minor == 11 ? 184 : minor == 12 ? 192 : 200);
 }
 
-static struct python_stack
+static struct interp_stack
 stack_at(uint64_t instr)
 {
-	return (struct python_stack){.n = 1, .frames = {{CODE, instr, 0}}};
+	return (struct interp_stack){.n = 1, .frames = {{CODE, instr, 0}}};
 }
 
 static void
@@ -112,7 +112,7 @@ codes_free(struct python_codes **c)
 TEST(a_frame_has_its_functions_name_file_and_line)
 {
 	for (uint32_t minor = 11; minor <= 13; minor++) {
-		struct python_stack s;
+		struct interp_stack s;
 		struct python_name name;
 		uint64_t place;
 		CODES();
@@ -131,7 +131,7 @@ END
 
 TEST(before_its_first_instruction_a_frame_is_at_the_first)
 {
-	struct python_stack s = stack_at(first_instruction(11) - 2);
+	struct interp_stack s = stack_at(first_instruction(11) - 2);
 	struct python_name name;
 	uint64_t place;
 	CODES();
@@ -156,7 +156,7 @@ TEST(what_is_no_code_is_refused)
 		{NAME + 32, 7 << 2 | 1 << 5}, /* characters of 7 bytes */
 		{CODE + 16, 1},               /* the frame is behind its end */
 	};
-	struct python_stack s = stack_at(first_instruction(11) + 2);
+	struct interp_stack s = stack_at(first_instruction(11) + 2);
 	uint64_t place;
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -172,7 +172,7 @@ END
 
 TEST(another_function_at_the_same_address_is_noticed_after_a_second)
 {
-	struct python_stack s = stack_at(first_instruction(11));
+	struct interp_stack s = stack_at(first_instruction(11));
 	struct python_name name;
 	uint64_t before, after;
 	CODES();
@@ -204,65 +204,65 @@ static const struct {
 	uint64_t pcs[3];
 	size_t n;
 	uint64_t key; /* 0: there is no stack of Python functions */
-	enum python_end end;
-	enum python_had had;
+	enum interp_end end;
+	enum interp_had had;
 	bool skips;
 } mixed[] = {
 	{"a call for the run",
          {OTHER, EVAL},
          2,
          1,
-         PYTHON_ROOT,
-         PYTHON_MERGED,
+         INTERP_ROOT,
+         INTERP_MERGED,
          false},
 	{"a second call, which has none",
          {OTHER, EVAL, EVAL},
          3,
          1,
-         PYTHON_ROOT,
-         PYTHON_MISSED,
+         INTERP_ROOT,
+         INTERP_MISSED,
          false},
 	{"a call that has just begun",
          {EVAL, OTHER, EVAL},
          3,
          1,
-         PYTHON_ROOT,
-         PYTHON_MERGED,
+         INTERP_ROOT,
+         INTERP_MERGED,
          true},
 	{"more runs than there was room for",
          {OTHER, EVAL, EVAL},
          3,
          1,
-         PYTHON_FULL,
-         PYTHON_MERGED,
+         INTERP_FULL,
+         INTERP_MERGED,
          false},
 	{"no functions",
          {OTHER, EVAL},
          2,
          0,
-         PYTHON_ROOT,
-         PYTHON_MISSED,
+         INTERP_ROOT,
+         INTERP_MISSED,
          false},
 	{"functions that could not be read",
          {OTHER, EVAL},
          2,
          1,
-         PYTHON_FAULT,
-         PYTHON_MISSED,
+         INTERP_FAULT,
+         INTERP_MISSED,
          false},
 	{"functions of another process",
          {OTHER, EVAL},
          2,
          2,
-         PYTHON_ROOT,
-         PYTHON_MISSED,
+         INTERP_ROOT,
+         INTERP_MISSED,
          false},
 	{"neither calls nor functions",
          {OTHER, OTHER},
          2,
          0,
-         PYTHON_ROOT,
-         PYTHON_WITHOUT,
+         INTERP_ROOT,
+         INTERP_WITHOUT,
          false},
 };
 
@@ -270,51 +270,51 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 {
 	CLEANUP_FREE struct proc_stack *out = calloc(1, sizeof(*out));
 	CLEANUP_FREE struct modules *modules = calloc(1, sizeof(*modules));
-	struct module interprets = {.python = &m.image_of};
+	struct module interprets = {.interp = &m.image_of};
 	struct process proc = {.pid = 1, .modules = modules};
 	const struct map row = {BASE, BASE + sizeof(m.bytes), BASE,
 	                        MODULE_FIRST};
-	struct python_runs runs;
+	struct interp_runs runs;
 	CODES();
 
 	setup(11);
 	m.image_of.eval_start = EVAL - BASE - 16;
 	m.image_of.eval_end = EVAL - BASE + 16;
 	modules->host = &m.host;
-	modules->python = c;
+	modules->interp = c;
 	modules->rows[MODULE_FIRST] = &interprets;
 	ck_assert_int_eq(maps_add(&proc.maps, &row), 0);
 	for (size_t i = 0; i < ARRAY_LEN(mixed); i++) {
-		struct python_stack s = stack_at(first_instruction(11) + 2);
+		struct interp_stack s = stack_at(first_instruction(11) + 2);
 		bool has;
 
 		s.key = mixed[i].key;
 		s.end = mixed[i].end;
 		s.frames[0].mark = 1; /* the last of its run */
 		out->end = UNWIND_ROOT;
-		out->python = PYTHON_WITHOUT;
-		has = process_python(&proc, s.key ? &s : NULL, mixed[i].pcs,
+		out->interp = INTERP_WITHOUT;
+		has = process_interp(&proc, s.key ? &s : NULL, mixed[i].pcs,
 		                     mixed[i].n, out, &runs);
-		ck_assert_msg(out->python == mixed[i].had, "%s: %d",
-		              mixed[i].why, out->python);
-		ck_assert_msg(has == (mixed[i].had == PYTHON_MERGED), "%s",
+		ck_assert_msg(out->interp == mixed[i].had, "%s: %d",
+		              mixed[i].why, out->interp);
+		ck_assert_msg(has == (mixed[i].had == INTERP_MERGED), "%s",
 		              mixed[i].why);
 		ck_assert_msg(!has || runs.skip == mixed[i].skips, "%s",
 		              mixed[i].why);
 	}
-	process_forget_python(&proc);
+	process_forget_interp(&proc);
 	maps_done(&proc.maps);
 }
 END
 
 TEST(a_frame_of_the_interpreter_itself_is_no_place)
 {
-	struct python_stack s = stack_at(0);
+	struct interp_stack s = stack_at(0);
 	uint64_t place = 0;
 	CODES();
 
 	setup(12);
-	s.frames[0] = (struct python_frame){BASE, 0, 3};
+	s.frames[0] = (struct interp_frame){BASE, 0, 3};
 	ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
 	ck_assert(place == PYTHON_NO_PLACE);
 }
@@ -338,7 +338,7 @@ END
 TEST(threads_are_found_by_their_numbers)
 {
 	CLEANUP(python_threads_done) struct python_threads t = {0};
-	struct python_slot slot;
+	struct interp_slot slot;
 
 	setup(11);
 	put(BASE + RUNTIME + 40, BASE + 0xa000);
@@ -421,7 +421,7 @@ put_debug_offsets(void)
 TEST(a_runtime_that_tells_its_layout_is_held_to_each_word_of_it)
 {
 	CLEANUP(python_threads_done) struct python_threads t = {0};
-	struct python_slot slot;
+	struct interp_slot slot;
 
 	put_debug_offsets();
 	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),

@@ -358,26 +358,26 @@ END
 
 TEST(interpreter_frames_behind_an_event_are_taken_only_whole)
 {
-	static struct python_slot slots[PYTHON_SLOTS];
-	struct sampler_emitter emitter = {.python.slots = slots};
+	static struct interp_slot slots[INTERP_SLOTS];
+	struct sampler_emitter emitter = {.interp.slots = slots};
 	struct sampler s = {.emitter = &emitter};
-	struct python_stack sent = {.tid = 7, .n = 3, .frames[2].code = 42};
-	const size_t head = offsetof(struct python_stack, frames);
+	struct interp_stack sent = {.tid = 7, .n = 3, .frames[2].code = 42};
+	const size_t head = offsetof(struct interp_stack, frames);
 	const size_t whole = head + 3 * sizeof(*sent.frames);
 	struct record r = {.sample.behind = (const uint8_t *)&sent,
 	                   .sample.behind_len = whole};
-	const struct python_stack *got = python_of_emitted(&s, &r);
+	const struct interp_stack *got = interp_of_emitted(&s, &r);
 
 	ck_assert_ptr_nonnull(got);
 	ck_assert_uint_eq(got->n, 3);
 	ck_assert_uint_eq(got->frames[2].code, 42);
 	r.sample.behind_len = whole - 1;
-	ck_assert_ptr_null(python_of_emitted(&s, &r));
+	ck_assert_ptr_null(interp_of_emitted(&s, &r));
 	r.sample.behind_len = head - 1;
-	ck_assert_ptr_null(python_of_emitted(&s, &r));
-	sent.n = PYTHON_MAX_FRAMES + 1;
+	ck_assert_ptr_null(interp_of_emitted(&s, &r));
+	sent.n = INTERP_MAX_FRAMES + 1;
 	r.sample.behind_len = SIZE_MAX;
-	ck_assert_ptr_null(python_of_emitted(&s, &r));
+	ck_assert_ptr_null(interp_of_emitted(&s, &r));
 }
 END
 

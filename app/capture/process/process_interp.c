@@ -3,14 +3,14 @@
  * function from C executes a run of Python functions, which call one another
  * without another C frame: the run replaces that C frame in the stack.
  */
-#include "process_python.h"
+#include "process_interp.h"
 
 #include "base/clock.h"
 
 #define LIST_NS ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
 
 /* The interpreter that a process runs. */
-struct python_process {
+struct interp_process {
 	const struct python_image *image;
 	uint32_t module;
 	uint64_t bias;
@@ -19,44 +19,44 @@ struct python_process {
 };
 
 void
-process_forget_python(struct process *proc)
+process_forget_interp(struct process *proc)
 {
-	if (proc->python)
-		python_threads_done(&proc->python->threads);
-	free(proc->python);
-	proc->python = NULL;
-	proc->python_looked = false;
+	if (proc->interp)
+		python_threads_done(&proc->interp->threads);
+	free(proc->interp);
+	proc->interp = NULL;
+	proc->interp_looked = false;
 }
 
-static struct python_process *
-python_of(struct process *proc)
+static struct interp_process *
+interp_of(struct process *proc)
 {
-	if (proc->python_looked)
-		return proc->python;
-	proc->python_looked = true;
+	if (proc->interp_looked)
+		return proc->interp;
+	proc->interp_looked = true;
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		const struct map *row = &proc->maps.rows[i];
 		const struct module *m = proc->modules->rows[row->module];
 
-		if (!m->python)
+		if (!m->interp)
 			continue;
-		proc->python = calloc(1, sizeof(*proc->python));
-		if (proc->python) {
-			proc->python->image = m->python;
-			proc->python->module = row->module;
-			proc->python->bias = row->bias;
+		proc->interp = calloc(1, sizeof(*proc->interp));
+		if (proc->interp) {
+			proc->interp->image = m->interp;
+			proc->interp->module = row->module;
+			proc->interp->bias = row->bias;
 		}
 		break;
 	}
-	return proc->python;
+	return proc->interp;
 }
 
 void
-process_python_code(struct process *proc, struct unwind_mapping *out)
+process_interp_code(struct process *proc, struct unwind_mapping *out)
 {
-	const struct python_process *py = python_of(proc);
+	const struct interp_process *ip = interp_of(proc);
 	const struct map *m =
-		py ? maps_find(&proc->maps, py->image->eval_start + py->bias)
+		ip ? maps_find(&proc->maps, ip->image->eval_start + ip->bias)
 		   : NULL;
 
 	if (m) {
@@ -69,11 +69,11 @@ process_python_code(struct process *proc, struct unwind_mapping *out)
  */
 
 static bool
-tell(const struct python_process *py, struct sampler *s,
-     struct python_slot *slot, uint64_t native)
+tell(const struct interp_process *ip, struct sampler *s,
+     struct interp_slot *slot, uint64_t native)
 {
-	return python_threads_find(&py->threads, native, slot) &&
-	       sampler_python_thread(s, slot);
+	return python_threads_find(&ip->threads, native, slot) &&
+	       sampler_interp_thread(s, slot);
 }
 
 /* Finds the thread's number in its own namespace, which the
@@ -92,62 +92,62 @@ native_thread(const struct host *host, uint32_t tid, uint32_t *out)
  * seen.
  */
 void
-process_python_threads(struct process *proc, struct sampler *s)
+process_interp_threads(struct process *proc, struct sampler *s)
 {
-	struct python_process *py = python_of(proc);
+	struct interp_process *ip = interp_of(proc);
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
-	struct python_slot slot = {.key = proc->pid};
+	struct interp_slot slot = {.key = proc->pid};
 	uint32_t native;
 
-	if (!py || !sampler_follows_python(s) ||
+	if (!ip || !sampler_follows_interp(s) ||
 	    native_thread(memory.host, proc->pid, &native) ||
 	    native != proc->pid ||
-	    python_threads_read(&memory, py->image, py->bias, &py->threads))
+	    python_threads_read(&memory, ip->image, ip->bias, &ip->threads))
 		return;
-	for (uint32_t i = 0; i < py->threads.n; i++) {
-		slot.tid = (uint32_t)py->threads.rows[i].native;
-		(void)tell(py, s, &slot, py->threads.rows[i].native);
+	for (uint32_t i = 0; i < ip->threads.n; i++) {
+		slot.tid = (uint32_t)ip->threads.rows[i].native;
+		(void)tell(ip, s, &slot, ip->threads.rows[i].native);
 	}
 }
 
 void
-process_python_thread(struct process *proc, struct sampler *s, uint32_t tid)
+process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid)
 {
-	struct python_process *py = python_of(proc);
+	struct interp_process *ip = interp_of(proc);
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
-	struct python_slot slot = {.tid = tid, .key = proc->pid};
+	struct interp_slot slot = {.tid = tid, .key = proc->pid};
 	uint64_t now = (uint64_t)clock_mono_ns();
 	uint32_t native;
 
-	if (!py || native_thread(memory.host, tid, &native) ||
-	    tell(py, s, &slot, native) || now - py->listed_ns < LIST_NS)
+	if (!ip || native_thread(memory.host, tid, &native) ||
+	    tell(ip, s, &slot, native) || now - ip->listed_ns < LIST_NS)
 		return;
-	py->listed_ns = now;
-	if (!python_threads_read(&memory, py->image, py->bias, &py->threads))
-		(void)tell(py, s, &slot, native);
+	ip->listed_ns = now;
+	if (!python_threads_read(&memory, ip->image, ip->bias, &ip->threads))
+		(void)tell(ip, s, &slot, native);
 }
 
 bool
-process_python_read(struct process *proc, uint32_t tid,
-                    struct python_stack *out)
+process_interp_read(struct process *proc, uint32_t tid,
+                    struct interp_stack *out)
 {
-	struct python_process *py = python_of(proc);
+	struct interp_process *ip = interp_of(proc);
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
 	uint64_t now = (uint64_t)clock_mono_ns();
-	struct python_slot slot;
+	struct interp_slot slot;
 	uint32_t native;
 
-	if (!py || native_thread(memory.host, tid, &native))
+	if (!ip || native_thread(memory.host, tid, &native))
 		return false;
-	if (now - py->listed_ns >= LIST_NS &&
-	    python_threads_read(&memory, py->image, py->bias, &py->threads))
+	if (now - ip->listed_ns >= LIST_NS &&
+	    python_threads_read(&memory, ip->image, ip->bias, &ip->threads))
 		return false;
-	py->listed_ns = now;
+	ip->listed_ns = now;
 	out->key = proc->pid;
-	return python_threads_find(&py->threads, native, &slot) &&
+	return python_threads_find(&ip->threads, native, &slot) &&
 	       !python_stack_read(&memory, &slot, out);
 }
 
@@ -156,22 +156,22 @@ process_python_read(struct process *proc, uint32_t tid,
 
 /* True after the last frame of a run. */
 static bool
-ends_run(const struct python_process *py, const struct python_frame *f,
+ends_run(const struct interp_process *ip, const struct interp_frame *f,
          uint64_t place)
 {
-	return py->image->minor == 11
+	return ip->image->minor == 11
 	               ? f->mark & 255
 	               : place == PYTHON_NO_PLACE && (f->mark & 255) == 3;
 }
 
 static void
-find_runs(const struct python_process *py, const struct python_stack *s,
-          struct python_runs *out)
+find_runs(const struct interp_process *ip, const struct interp_stack *s,
+          struct interp_runs *out)
 {
 	bool open = false;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		out->ends[i] = ends_run(py, &s->frames[i], out->places[i]);
+		out->ends[i] = ends_run(ip, &s->frames[i], out->places[i]);
 		open = !out->ends[i];
 		out->n += out->ends[i];
 	}
@@ -182,18 +182,18 @@ find_runs(const struct python_process *py, const struct python_stack *s,
 static bool
 is_eval(const struct process *proc, const uint64_t *pcs, size_t i)
 {
-	const struct python_process *py = proc->python;
-	uint64_t at = (i ? pcs[i] - 1 : pcs[i]) - (py ? py->bias : 0);
+	const struct interp_process *ip = proc->interp;
+	uint64_t at = (i ? pcs[i] - 1 : pcs[i]) - (ip ? ip->bias : 0);
 
-	return py && at >= py->image->eval_start && at < py->image->eval_end;
+	return ip && at >= ip->image->eval_start && at < ip->image->eval_end;
 }
 
 /* True when there is a run for each call of the interpreter; the innermost call
  * has none yet when it has just begun. */
 static bool
 runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
-         const struct proc_stack *out, struct python_runs *runs,
-         enum python_end end)
+         const struct proc_stack *out, struct interp_runs *runs,
+         enum interp_end end)
 {
 	size_t calls = 0;
 
@@ -203,48 +203,48 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 		runs->skip = true;
 		return true;
 	}
-	if (end == PYTHON_FULL)
+	if (end == INTERP_FULL)
 		return true;
 	return out->end == UNWIND_ROOT ? calls == runs->n : calls <= runs->n;
 }
 
 static bool
-read_runs(struct process *proc, const struct python_stack *s,
-          struct python_runs *out)
+read_runs(struct process *proc, const struct interp_stack *s,
+          struct interp_runs *out)
 {
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
 	const struct python_space space = {
 		.memory = &memory,
-		.image = proc->python->image,
-		.bias = proc->python->bias,
+		.image = proc->interp->image,
+		.bias = proc->interp->bias,
 		.now_ns = (uint64_t)clock_mono_ns(),
 	};
 
-	if (!s || s->key != proc->pid || s->end == PYTHON_FAULT ||
-	    python_places(proc->modules->python, &space, s, out->places))
+	if (!s || s->key != proc->pid || s->end == INTERP_FAULT ||
+	    python_places(proc->modules->interp, &space, s, out->places))
 		return false;
-	find_runs(proc->python, s, out);
+	find_runs(proc->interp, s, out);
 	return true;
 }
 
 bool
-process_python(struct process *proc, const struct python_stack *s,
+process_interp(struct process *proc, const struct interp_stack *s,
                const uint64_t *pcs, size_t n, struct proc_stack *out,
-               struct python_runs *runs)
+               struct interp_runs *runs)
 {
 	runs->n = runs->nplaces = runs->at = 0;
 	runs->skip = false;
-	if (!python_of(proc) || !n)
+	if (!interp_of(proc) || !n)
 		return false;
 	if (read_runs(proc, s, runs) &&
 	    runs_fit(proc, pcs, n, out, runs, s->end)) {
-		out->python = runs->n ? PYTHON_MERGED : PYTHON_WITHOUT;
+		out->interp = runs->n ? INTERP_MERGED : INTERP_WITHOUT;
 		return runs->n;
 	}
-	for (size_t i = 0; i < n && out->python == PYTHON_WITHOUT; i++)
+	for (size_t i = 0; i < n && out->interp == INTERP_WITHOUT; i++)
 		if (is_eval(proc, pcs, i))
-			out->python = PYTHON_MISSED;
+			out->interp = INTERP_MISSED;
 	return false;
 }
 
@@ -259,8 +259,8 @@ put(struct proc_stack *out, uint64_t place)
 }
 
 bool
-python_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
-                struct python_runs *runs, struct proc_stack *out)
+interp_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
+                struct interp_runs *runs, struct proc_stack *out)
 {
 	if (!is_eval(proc, pcs, i) || runs->at == runs->nplaces)
 		return false;
@@ -275,7 +275,7 @@ python_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
 }
 
 void
-python_rest(struct python_runs *runs, struct proc_stack *out)
+interp_rest(struct interp_runs *runs, struct proc_stack *out)
 {
 	while (runs->at < runs->nplaces)
 		put(out, runs->places[runs->at++]);

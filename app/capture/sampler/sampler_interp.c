@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SLOTS_BYTES (PYTHON_SLOTS * sizeof(struct python_slot))
+#define SLOTS_BYTES (INTERP_SLOTS * sizeof(struct interp_slot))
 
 void
-python_map(struct sampler_python *p, int fd)
+interp_map(struct sampler_interp *p, int fd)
 {
 	void *map = mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 	                 fd, 0);
@@ -22,14 +22,14 @@ python_map(struct sampler_python *p, int fd)
 }
 
 void
-python_unmap(struct sampler_python *p)
+interp_unmap(struct sampler_interp *p)
 {
 	if (p->slots)
 		munmap(p->slots, SLOTS_BYTES);
 }
 
 void
-python_forget(struct sampler_python *p)
+interp_forget(struct sampler_interp *p)
 {
 	if (p->used)
 		memset(p->slots, 0, SLOTS_BYTES);
@@ -37,13 +37,13 @@ python_forget(struct sampler_python *p)
 }
 
 void
-python_map_rings(struct sampler_filter *f, int fd)
+interp_map_rings(struct sampler_filter *f, int fd)
 {
 	struct sampler_rings *r = &f->rings;
 	void *map;
 
-	r->stacks = python_ring_stacks(f->period_ns);
-	r->each = python_ring_bytes(r->stacks);
+	r->stacks = interp_ring_stacks(f->period_ns);
+	r->each = interp_ring_bytes(r->stacks);
 	r->next = calloc(f->ncpus, sizeof(*r->next));
 	if (!r->next)
 		return;
@@ -52,7 +52,7 @@ python_map_rings(struct sampler_filter *f, int fd)
 }
 
 void
-python_unmap_rings(struct sampler_filter *f)
+interp_unmap_rings(struct sampler_filter *f)
 {
 	struct sampler_rings *r = &f->rings;
 
@@ -62,34 +62,34 @@ python_unmap_rings(struct sampler_filter *f)
 }
 
 /* Threads can be followed where their frames would arrive. */
-static struct sampler_python *
-python_of(const struct sampler *s)
+static struct sampler_interp *
+interp_of(const struct sampler *s)
 {
-	struct sampler_python *p = s->emitter ? &s->emitter->python
+	struct sampler_interp *p = s->emitter ? &s->emitter->interp
 	                           : s->filter && s->filter->rings.all
-	                                   ? &s->filter->python
+	                                   ? &s->filter->interp
 	                                   : NULL;
 
 	return p && p->slots ? p : NULL;
 }
 
-static const struct python_stack *
+static const struct interp_stack *
 stack_at(const struct sampler_rings *p, uint32_t cpu, uint64_t turn)
 {
 	size_t i = 1 + turn % p->stacks;
 
-	return (const void *)(p->all + cpu * p->each + i * PYTHON_STACK);
+	return (const void *)(p->all + cpu * p->each + i * INTERP_STACK);
 }
 
 /* Copies a stack, unless the kernel has begun to overwrite it. */
 static bool
-copy_stack(struct sampler_python *p, const struct python_stack *from,
+copy_stack(struct sampler_interp *p, const struct interp_stack *from,
            uint64_t turn)
 {
-	struct python_stack *to = &p->found;
+	struct interp_stack *to = &p->found;
 
-	memcpy(to, from, offsetof(struct python_stack, frames));
-	if (to->n > PYTHON_MAX_FRAMES)
+	memcpy(to, from, offsetof(struct interp_stack, frames));
+	if (to->n > INTERP_MAX_FRAMES)
 		return false;
 	memcpy(to->frames, from->frames, to->n * sizeof(*to->frames));
 	return __atomic_load_n(&from->turn, __ATOMIC_ACQUIRE) == turn + 1 &&
@@ -110,7 +110,7 @@ find_nearest(const struct sampler *s, uint32_t cpu, const struct record *r,
 	uint64_t best = s->ask.period_ns / 2, turn = head, d;
 
 	for (uint64_t i = from; i < head; i++) {
-		const struct python_stack *at =
+		const struct interp_stack *at =
 			stack_at(&s->filter->rings, cpu, i);
 
 		d = distance(at->time_ns, r->time_ns);
@@ -124,10 +124,10 @@ find_nearest(const struct sampler *s, uint32_t cpu, const struct record *r,
 	return turn;
 }
 
-const struct python_stack *
-python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
+const struct interp_stack *
+interp_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 {
-	struct sampler_python *p = python_of(s);
+	struct sampler_interp *p = interp_of(s);
 	struct sampler_rings *rings;
 	uint64_t head, turn, *next;
 
@@ -153,48 +153,48 @@ python_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 	                                                       : NULL;
 }
 
-const struct python_stack *
-python_of_emitted(struct sampler *s, const struct record *r)
+const struct interp_stack *
+interp_of_emitted(struct sampler *s, const struct record *r)
 {
-	const size_t head = offsetof(struct python_stack, frames);
-	struct sampler_python *p = python_of(s);
-	struct python_stack *to = p ? &p->found : NULL;
+	const size_t head = offsetof(struct interp_stack, frames);
+	struct sampler_interp *p = interp_of(s);
+	struct interp_stack *to = p ? &p->found : NULL;
 	size_t n;
 
 	if (!to || r->sample.behind_len < head)
 		return NULL;
 	memcpy(to, r->sample.behind, head);
 	n = to->n * sizeof(*to->frames);
-	if (to->n > PYTHON_MAX_FRAMES || n > r->sample.behind_len - head)
+	if (to->n > INTERP_MAX_FRAMES || n > r->sample.behind_len - head)
 		return NULL;
 	memcpy(to->frames, r->sample.behind + head, n);
 	return to;
 }
 
 bool
-sampler_follows_python(const struct sampler *s)
+sampler_follows_interp(const struct sampler *s)
 {
-	return python_of(s) != NULL;
+	return interp_of(s) != NULL;
 }
 
 bool
-sampler_has_python(const struct sampler *s)
+sampler_has_interp(const struct sampler *s)
 {
-	const struct sampler_python *p = python_of(s);
+	const struct sampler_interp *p = interp_of(s);
 
 	return p && p->used;
 }
 
 bool
-sampler_python_thread(struct sampler *s, const struct python_slot *slot)
+sampler_interp_thread(struct sampler *s, const struct interp_slot *slot)
 {
-	struct sampler_python *p = python_of(s);
-	struct python_slot *to;
+	struct sampler_interp *p = interp_of(s);
+	struct interp_slot *to;
 
 	if (!p)
 		return false;
 	p->used = true;
-	to = p->slots + slot->tid % PYTHON_SLOTS;
+	to = p->slots + slot->tid % INTERP_SLOTS;
 	if (!memcmp(to, slot, sizeof(*to)))
 		return false;
 	__atomic_store_n(&to->tid, 0, __ATOMIC_RELEASE);

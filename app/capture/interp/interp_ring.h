@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PYTHON_SLOTS      4096 /* threads; thread n is in slot n % this */
-#define PYTHON_MAX_FRAMES 160  /* innermost frames of a stack */
-#define PYTHON_MAX_STACKS 256u /* of one ring; a power of two */
-#define PYTHON_STACK      4096 /* bytes of one */
+#define INTERP_SLOTS      4096 /* threads; thread n is in slot n % this */
+#define INTERP_MAX_FRAMES 160  /* innermost frames of a stack */
+#define INTERP_MAX_STACKS 256u /* of one ring; a power of two */
+#define INTERP_STACK      4096 /* bytes of one */
 
 /* Layouts of frames in memory. */
 enum python_layout {
@@ -31,7 +31,7 @@ enum python_layout {
 	PYTHON_3_12, /* and 3.13 */
 };
 
-struct python_slot {
+struct interp_slot {
 	uint32_t tid;    /* 0: unused; written last */
 	uint32_t layout; /* enum python_layout */
 	uint64_t head;   /* address of the pointer to the innermost frame, */
@@ -40,7 +40,7 @@ struct python_slot {
 	uint64_t key;    /* returned with each stack */
 };
 
-struct python_frame {
+struct interp_frame {
 	uint64_t code;  /* address of the code object */
 	uint64_t instr; /* address of the current instruction */
 	uint64_t mark;  /* not 0: C called the interpreter for this frame;
@@ -48,39 +48,39 @@ struct python_frame {
 	                   owner */
 };
 
-enum python_end {
-	PYTHON_ROOT,  /* all frames are there */
-	PYTHON_FAULT, /* some memory could not be read */
-	PYTHON_FULL,  /* there are more than PYTHON_MAX_FRAMES */
+enum interp_end {
+	INTERP_ROOT,  /* all frames are there */
+	INTERP_FAULT, /* some memory could not be read */
+	INTERP_FULL,  /* there are more than INTERP_MAX_FRAMES */
 };
 
-struct python_stack {
+struct interp_stack {
 	uint64_t turn; /* 1 for the first of the ring; 0 while written */
 	uint64_t time_ns;
 	uint64_t key;
 	uint32_t tid, n;
-	uint32_t end; /* enum python_end */
+	uint32_t end; /* enum interp_end */
 	uint32_t unused;
-	struct python_frame frames[PYTHON_MAX_FRAMES]; /* innermost first */
+	struct interp_frame frames[INTERP_MAX_FRAMES]; /* innermost first */
 };
-_Static_assert(sizeof(struct python_stack) <= PYTHON_STACK, "a stack's room");
+_Static_assert(sizeof(struct interp_stack) <= INTERP_STACK, "a stack's room");
 
 /* Returns the offset of a stack in the ring, whose first stack's room holds the
  * number of stacks ever taken. */
 static inline size_t
-python_ring_bytes(uint32_t stacks)
+interp_ring_bytes(uint32_t stacks)
 {
-	return ((size_t)stacks + 1) * PYTHON_STACK;
+	return ((size_t)stacks + 1) * INTERP_STACK;
 }
 
 /* Room for a second, or for what the sample rings hold at higher rates: a
  * sample that waits there must find its stack. */
 static inline uint32_t
-python_ring_stacks(uint64_t period_ns)
+interp_ring_stacks(uint64_t period_ns)
 {
 	uint32_t n = 16;
 
-	while (n < PYTHON_MAX_STACKS && n * period_ns < UINT64_C(1000000000))
+	while (n < INTERP_MAX_STACKS && n * period_ns < UINT64_C(1000000000))
 		n *= 2;
 	return n;
 }

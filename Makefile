@@ -128,14 +128,20 @@ $(PAGES): $(wildcard app/web/ui/* app/web/flame/*)
 	$(Q)WORK=$(B)/web app/web/ui/build $(B)/ui
 	@rm -f $(@D)/with-npm $(@D)/without-npm && touch $@
 
+# Programs in the kernel walk the frames of every language's interpreter.
+WALKS := $(B)/gen/capture/walks.h
+$(WALKS): app/capture/interp/languages.def
+	@mkdir -p $(@D)
+	$(Q)sed -n 's|^LANGUAGE(.*, *\(.*\))|#include "capture/\1/\1_walk.h"|p' \
+		$< >$@
 # app/capture/host/filter.bpf.c is compiled for the kernel; filter.skel.h
 # carries the result, which is the same on all machines.
 SKELETONS := $(patsubst app/%.bpf.c,$(B)/gen/%.skel.h,\
 	     $(wildcard app/*/*/*.bpf.c))
-$(B)/gen/%.bpf.o: app/%.bpf.c
+$(B)/gen/%.bpf.o: app/%.bpf.c $(WALKS)
 	@mkdir -p $(@D)
-	$(Q)clang -target bpf -mcpu=v3 -ffreestanding -O2 -g -Wall -Wextra -Iinclude -Iapp \
-		$(if $(CI),-Werror) -idirafter $(KERNEL_INCLUDE) -MMD -MP \
+	$(Q)clang -target bpf -mcpu=v3 -ffreestanding -O2 -g -Wall -Wextra \
+		-Iinclude -Iapp -I$(B)/gen $(if $(CI),-Werror) -idirafter $(KERNEL_INCLUDE) -MMD -MP \
 		-c -o $@ $<
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(Q)PATH=$$PATH:/usr/sbin; bpftool gen object $(@:.h=.o) $< && \

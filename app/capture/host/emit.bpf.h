@@ -5,7 +5,7 @@
 #pragma once
 
 #include "emit_layout.h"
-#include "python_walk.bpf.h"
+#include "interp_walk.bpf.h"
 
 /* An event per CPU that writes samples. */
 struct {
@@ -48,7 +48,7 @@ emit_frames(void *ctx, const struct interp_slot *slot,
 	if (!room)
 		return 0;
 	room->event = *e;
-	walk_python(slot, &room->interp);
+	walk_frames(slot, &room->interp);
 	bytes = sizeof(*e) + offsetof(struct interp_stack, frames) +
 	        room->interp.n * sizeof(struct interp_frame);
 	barrier_var(bytes); /* the verifier sees that this value is compared */

@@ -41,7 +41,8 @@ enum emit_file {
 #define EMIT_NAME  40    /* bytes of a file's name, with a NUL */
 
 /* An event that was kept; it comes with its sample, and behind it, where the
- * thread runs Python, a struct interp_stack without the frames that it has not.
+ * thread has an interpreter, a struct interp_stack without the frames that it
+ * has not.
  */
 struct emit_event {
 	uint64_t size;    /* ns, or bytes of memory */

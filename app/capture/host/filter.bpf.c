@@ -2,7 +2,7 @@
  * The kernel runs this program at each sample, and drops the sample when the
  * program returns 0.
  */
-#include "python_walk.bpf.h"
+#include "interp_walk.bpf.h"
 
 /* The kernel lets only programs under such a licence read user memory. */
 const char terms[] SEC("license") = "Dual MIT/GPL";
@@ -56,7 +56,7 @@ take_stack(const struct interp_slot *slot)
 	              (turn & (stacks - 1)) * INTERP_STACK);
 	to->turn = 0;
 	barrier();
-	walk_python(slot, to);
+	walk_frames(slot, to);
 	barrier();
 	to->turn = turn + 1;
 	barrier();

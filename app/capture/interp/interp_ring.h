@@ -1,18 +1,9 @@
 /*
- * Frames of the Python interpreter, taken in the kernel with each sample.
- *
- * The interpreter's frames of functions written in Python are a list in its
- * memory, and calls between them leave no trace on the C stack. The list
- * changes with every call, so it can't be read later: the program that
- * filters samples follows it while the thread is interrupted.
+ * Frames of an interpreter (interp.h), taken in the kernel with each sample.
  *
  * The process that maps both files describes threads in slots, and reads stacks
  * from rings. Each CPU has a ring of stacks in the order they were taken; a
  * full ring overwrites the oldest.
- *
- *   Source   CPython 3.11, Include/internal/pycore_frame.h and
- *            Include/cpython/pystate.h; 3.12 and 3.13, pycore_frame.h:
- *            struct _PyInterpreterFrame
  */
 #pragma once
 
@@ -24,16 +15,17 @@
 #define INTERP_MAX_STACKS 256u /* of one ring; a power of two */
 #define INTERP_STACK      4096 /* bytes of one */
 
-/* Layouts of frames in memory. */
-enum python_layout {
-	PYTHON_NONE,
-	PYTHON_3_11,
-	PYTHON_3_12, /* and 3.13 */
+enum language_id {
+#define LANGUAGE(id, name) LANGUAGE_##id,
+#include "languages.def"
+#undef LANGUAGE
+	LANGUAGES
 };
 
 struct interp_slot {
-	uint32_t tid;    /* 0: unused; written last */
-	uint32_t layout; /* enum python_layout */
+	uint32_t tid;      /* 0: unused; written last */
+	uint16_t language; /* enum language_id */
+	uint16_t layout; /* of frames in memory, as the language numbers them */
 	uint64_t head;   /* address of the pointer to the innermost frame, */
 	uint64_t hop;    /* or, when hop is not 0, of a pointer to the memory
 	                    with that pointer, at hop - 1 */
@@ -43,9 +35,12 @@ struct interp_slot {
 struct interp_frame {
 	uint64_t code;  /* address of the code object */
 	uint64_t instr; /* address of the current instruction */
-	uint64_t mark;  /* not 0: C called the interpreter for this frame;
-	                   from PYTHON_3_12 on its low byte is the frame's
-	                   owner */
+	uint64_t mark;  /* enum interp_mark */
+};
+
+enum interp_mark {
+	INTERP_ENTRY = 1,   /* C called the interpreter for this frame */
+	INTERP_NO_CODE = 2, /* the frame is of no function of the language */
 };
 
 enum interp_end {

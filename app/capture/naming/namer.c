@@ -356,12 +356,12 @@ module_names(struct namer *n, struct place at, struct sym_frame *out,
 }
 
 static size_t
-python_name(const struct python_codes *codes, uint64_t vaddr,
-            struct sym_frame *out)
+interpreted_name(const struct interp_codes *codes, uint64_t vaddr,
+                 struct sym_frame *out)
 {
-	struct python_name name;
+	struct interp_name name;
 
-	if (!python_code_name(codes, vaddr, &name))
+	if (!interp_name(codes, vaddr, &name))
 		return 0;
 	*out = (struct sym_frame){
 		.name = name.name,
@@ -397,12 +397,13 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 		return 0;
 	case MODULE_TRUNCATED:
 		return one_name("[truncated]", out);
-	case MODULE_PYTHON:
-		return python_name(n->modules->interp, at.vaddr, out);
 	case MODULE_LOCK:
 	case MODULE_WAIT:
 		return wait_name(n, at, out);
 	default:
-		return module_names(n, at, out, max);
+		return at.module < MODULE_FIRST
+		               ? interpreted_name(n->modules->codes, at.vaddr,
+		                                  out)
+		               : module_names(n, at, out, max);
 	}
 }

@@ -36,7 +36,7 @@ modules_free(struct modules *m)
 		return;
 	for (uint32_t i = 0; i < m->n; i++)
 		module_free(m->rows[i]);
-	python_codes_free(m->interp);
+	interp_codes_free(m->codes);
 	wait_names_free(m->waits);
 	if (m->undebugged_ns)
 		munmap(m->undebugged_ns, UNDEBUGGED_BYTES);
@@ -133,9 +133,11 @@ modules_new(const struct host *host, struct modules **out)
 		[MODULE_KERNEL] = "[kernel]",
 		[MODULE_UNKNOWN] = "[unknown]",
 		[MODULE_TRUNCATED] = "[truncated]",
-		[MODULE_PYTHON] = "[python]",
 		[MODULE_LOCK] = "[lock]",
 		[MODULE_WAIT] = "[wait]",
+#define LANGUAGE(id, name) [MODULE_LANGUAGES + LANGUAGE_##id] = "[" #name "]",
+#include "capture/interp/languages.def"
+#undef LANGUAGE
 	};
 	CLEANUP(modules_free_ptr) struct modules *m = calloc(1, sizeof(*m));
 	uint32_t index;
@@ -144,10 +146,10 @@ modules_new(const struct host *host, struct modules **out)
 	if (!m)
 		return -ENOMEM;
 	m->host = host;
-	m->interp = python_codes_new();
+	m->codes = interp_codes_new();
 	m->waits = wait_names_new();
 	rc = map_undebugged(&m->undebugged_ns);
-	if (rc || !m->interp || !m->waits)
+	if (rc || !m->codes || !m->waits)
 		return -ENOMEM;
 	for (unsigned i = 0; i < MODULE_FIRST; i++) {
 		struct map_seen seen = {.path = names[i]};
@@ -349,14 +351,12 @@ open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc;
 }
 
-/* Reads the interpreter's addresses. The file's name is checked first, since
- * searching symbols takes a while. */
 static void
-look_for_python(struct module *m)
+look_for_interpreter(struct module *m)
 {
-	struct python_image image, *kept;
+	struct interp_image image, *kept;
 
-	if (!strstr(m->path, "python") || python_image_read(m->elf, &image))
+	if (interp_recognise(m->path, m->elf, &image))
 		return;
 	kept = malloc(sizeof(*kept));
 	if (kept)
@@ -379,7 +379,7 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 		m->changed = st.st_ctim;
 	if (unwind_table_new_split(elf, m->debug, &m->table))
 		m->table = NULL; /* frame pointers are then followed */
-	look_for_python(m);
+	look_for_interpreter(m);
 }
 
 static void

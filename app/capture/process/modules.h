@@ -13,7 +13,7 @@
 
 #include "capture/elf/elf.h"
 #include "capture/host.h"
-#include "capture/python/python.h"
+#include "capture/interp/interp_codes.h"
 #include "capture/unwind/unwind.h"
 #include "maps.h"
 
@@ -28,10 +28,10 @@ enum {
 	MODULE_KERNEL,
 	MODULE_UNKNOWN,
 	MODULE_TRUNCATED,
-	MODULE_PYTHON,
-	MODULE_LOCK, /* the address of a lock */
-	MODULE_WAIT, /* what a thread waits for: wait_names.h */
-	MODULE_FIRST
+	MODULE_LOCK,      /* the address of a lock */
+	MODULE_WAIT,      /* what a thread waits for: wait_names.h */
+	MODULE_LANGUAGES, /* functions of an interpreter; one each */
+	MODULE_FIRST = MODULE_LANGUAGES + LANGUAGES
 };
 
 struct module {
@@ -48,7 +48,7 @@ struct module {
 	uint64_t looked_ns;          /* when debug was looked for;
 	                                CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: no unwind table */
-	struct python_image *interp; /* NULL: no interpreter */
+	struct interp_image *interp; /* NULL: no interpreter */
 	bool allocator_looked;
 	struct allocator *allocator; /* NULL: has no allocation functions, or
 	                                nobody has looked */
@@ -61,8 +61,8 @@ struct modules {
 	const struct host *host;
 	struct module *rows[MODULES_MAX]; /* NULL: unused */
 	uint32_t n;
-	struct python_codes *interp; /* functions seen so far */
-	struct wait_names *waits;    /* likewise */
+	struct interp_codes *codes; /* functions of interpreters seen so far */
+	struct wait_names *waits;   /* likewise */
 	/* By module: when naming its functions found no debug file; 0: never.
 	 * The memory is shared, since children tell each other. */
 	int64_t *undebugged_ns;

@@ -103,7 +103,7 @@ mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
 		else if (i + 1 < n && is_trampoline(proc, pcs[i + 1]))
 			i++;
 	}
-	interp_rest(runs, out);
+	interp_rest(proc, runs, out);
 }
 
 /* Finds the module where a stack breaks off: an address outside of code was no

@@ -128,8 +128,8 @@ struct process *procs_of_sample(struct procs *p, uint32_t pid);
 
 enum interp_had {
 	INTERP_WITHOUT, /* no interpreter in the stack */
-	INTERP_MERGED,  /* Python functions are in the stack */
-	INTERP_MISSED,  /* Python functions are missing */
+	INTERP_MERGED,  /* its functions are in the stack */
+	INTERP_MISSED,  /* its functions are missing */
 };
 
 /* The stack that a thread left for another one, as it was read. */
@@ -169,10 +169,10 @@ void process_stack(struct process *proc, const struct record *r,
  * is mapped that can run. */
 struct place process_place(const struct process *proc, uint64_t pc);
 
-/* Starts following the Python functions of a thread, if it runs any. */
+/* Starts following the frames of a thread, if an interpreter runs it. */
 void
 process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid);
-/* Starts following the Python functions of all threads of a process. */
+/* Starts following those of all threads of a process. */
 void process_interp_threads(struct process *proc, struct sampler *s);
 
 /* A thread outside the sampler's stream: at rest or stopped. */

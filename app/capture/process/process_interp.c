@@ -1,6 +1,6 @@
 /*
  * Puts interpreter frames among native ones. Each call of the interpreter's
- * function from C executes a run of Python functions, which call one another
+ * function from C executes a run of functions, which call one another
  * without another C frame: the run replaces that C frame in the stack.
  */
 #include "process_interp.h"
@@ -11,10 +11,9 @@
 
 /* The interpreter that a process runs. */
 struct interp_process {
-	const struct python_image *image;
-	uint32_t module;
+	const struct interp_image *image;
 	uint64_t bias;
-	struct python_threads threads;
+	struct interp_threads threads;
 	uint64_t listed_ns; /* 0: never */
 };
 
@@ -22,7 +21,7 @@ void
 process_forget_interp(struct process *proc)
 {
 	if (proc->interp)
-		python_threads_done(&proc->interp->threads);
+		interp_threads_done(&proc->interp->threads);
 	free(proc->interp);
 	proc->interp = NULL;
 	proc->interp_looked = false;
@@ -43,7 +42,6 @@ interp_of(struct process *proc)
 		proc->interp = calloc(1, sizeof(*proc->interp));
 		if (proc->interp) {
 			proc->interp->image = m->interp;
-			proc->interp->module = row->module;
 			proc->interp->bias = row->bias;
 		}
 		break;
@@ -68,11 +66,31 @@ process_interp_code(struct process *proc, struct unwind_mapping *out)
 /* --- threads ---------------------------------------------------------------
  */
 
+static struct interp_space
+space_of(const struct interp_process *ip, const struct memory *memory)
+{
+	return (struct interp_space){.memory = memory,
+	                             .image = ip->image,
+	                             .bias = ip->bias,
+	                             .now_ns = (uint64_t)clock_mono_ns()};
+}
+
+static int
+list_threads(struct interp_process *ip, const struct memory *memory)
+{
+	const struct language *language = ip->image->language;
+	const struct interp_space space = space_of(ip, memory);
+
+	ip->threads.n = 0;
+	ip->threads.language = language->id;
+	return language->attach(&space, &ip->threads);
+}
+
 static bool
 tell(const struct interp_process *ip, struct sampler *s,
      struct interp_slot *slot, uint64_t native)
 {
-	return python_threads_find(&ip->threads, native, slot) &&
+	return interp_threads_find(&ip->threads, native, slot) &&
 	       sampler_interp_thread(s, slot);
 }
 
@@ -102,8 +120,7 @@ process_interp_threads(struct process *proc, struct sampler *s)
 
 	if (!ip || !sampler_follows_interp(s) ||
 	    native_thread(memory.host, proc->pid, &native) ||
-	    native != proc->pid ||
-	    python_threads_read(&memory, ip->image, ip->bias, &ip->threads))
+	    native != proc->pid || list_threads(ip, &memory))
 		return;
 	for (uint32_t i = 0; i < ip->threads.n; i++) {
 		slot.tid = (uint32_t)ip->threads.rows[i].native;
@@ -125,7 +142,7 @@ process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid)
 	    tell(ip, s, &slot, native) || now - ip->listed_ns < LIST_NS)
 		return;
 	ip->listed_ns = now;
-	if (!python_threads_read(&memory, ip->image, ip->bias, &ip->threads))
+	if (!list_threads(ip, &memory))
 		(void)tell(ip, s, &slot, native);
 }
 
@@ -142,36 +159,26 @@ process_interp_read(struct process *proc, uint32_t tid,
 
 	if (!ip || native_thread(memory.host, tid, &native))
 		return false;
-	if (now - ip->listed_ns >= LIST_NS &&
-	    python_threads_read(&memory, ip->image, ip->bias, &ip->threads))
+	if (now - ip->listed_ns >= LIST_NS && list_threads(ip, &memory))
 		return false;
 	ip->listed_ns = now;
 	out->key = proc->pid;
-	return python_threads_find(&ip->threads, native, &slot) &&
-	       !python_stack_read(&memory, &slot, out);
+	if (!interp_threads_find(&ip->threads, native, &slot))
+		return false;
+	out->end = ip->image->language->walk(&memory, &slot, out);
+	return out->end != INTERP_FAULT;
 }
 
 /* --- runs ------------------------------------------------------------------
  */
 
-/* True after the last frame of a run. */
-static bool
-ends_run(const struct interp_process *ip, const struct interp_frame *f,
-         uint64_t place)
-{
-	return ip->image->minor == 11
-	               ? f->mark & 255
-	               : place == PYTHON_NO_PLACE && (f->mark & 255) == 3;
-}
-
 static void
-find_runs(const struct interp_process *ip, const struct interp_stack *s,
-          struct interp_runs *out)
+find_runs(const struct interp_stack *s, struct interp_runs *out)
 {
 	bool open = false;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		out->ends[i] = ends_run(ip, &s->frames[i], out->places[i]);
+		out->ends[i] = s->frames[i].mark & INTERP_ENTRY;
 		open = !out->ends[i];
 		out->n += out->ends[i];
 	}
@@ -214,17 +221,13 @@ read_runs(struct process *proc, const struct interp_stack *s,
 {
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
-	const struct python_space space = {
-		.memory = &memory,
-		.image = proc->interp->image,
-		.bias = proc->interp->bias,
-		.now_ns = (uint64_t)clock_mono_ns(),
-	};
+	const struct interp_space space = space_of(proc->interp, &memory);
+	const struct language *language = proc->interp->image->language;
 
 	if (!s || s->key != proc->pid || s->end == INTERP_FAULT ||
-	    python_places(proc->modules->interp, &space, s, out->places))
+	    language->places(proc->modules->codes, &space, s, out->places))
 		return false;
-	find_runs(proc->interp, s, out);
+	find_runs(s, out);
 	return true;
 }
 
@@ -252,10 +255,13 @@ process_interp(struct process *proc, const struct interp_stack *s,
  */
 
 static void
-put(struct proc_stack *out, uint64_t place)
+put(const struct process *proc, uint64_t place, struct proc_stack *out)
 {
-	if (place != PYTHON_NO_PLACE && out->n < PROCS_MAX_STACK)
-		out->places[out->n++] = (struct place){MODULE_PYTHON, place};
+	const uint32_t module = MODULE_LANGUAGES +
+	                        proc->interp->image->language->id;
+
+	if (place != INTERP_NO_PLACE && out->n < PROCS_MAX_STACK)
+		out->places[out->n++] = (struct place){module, place};
 }
 
 bool
@@ -269,14 +275,15 @@ interp_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
 		return false;
 	}
 	do
-		put(out, runs->places[runs->at]);
+		put(proc, runs->places[runs->at], out);
 	while (!runs->ends[runs->at++] && runs->at < runs->nplaces);
 	return true;
 }
 
 void
-interp_rest(struct interp_runs *runs, struct proc_stack *out)
+interp_rest(const struct process *proc, struct interp_runs *runs,
+            struct proc_stack *out)
 {
 	while (runs->at < runs->nplaces)
-		put(out, runs->places[runs->at++]);
+		put(proc, runs->places[runs->at++], out);
 }

@@ -23,8 +23,7 @@ void process_interp_code(struct process *proc, struct unwind_mapping *out);
  * its native ones; sets out->interp.
  *
  *   Shape    s is the stack from the ring, or NULL; pcs[n] are native frames;
- *            *runs need
- * not be initialized
+ *            *runs need not be initialized
  */
 bool process_interp(struct process *proc, const struct interp_stack *s,
                     const uint64_t *pcs, size_t n, struct proc_stack *out,
@@ -33,6 +32,7 @@ bool process_interp(struct process *proc, const struct interp_stack *s,
 bool interp_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
                      struct interp_runs *runs, struct proc_stack *out);
 /* Appends the frames for which there is no native frame. */
-void interp_rest(struct interp_runs *runs, struct proc_stack *out);
-/* Forgets that the process runs Python, since it may have stopped. */
+void interp_rest(const struct process *proc, struct interp_runs *runs,
+                 struct proc_stack *out);
+/* Forgets that an interpreter runs the process, since it may have stopped. */
 void process_forget_interp(struct process *proc);

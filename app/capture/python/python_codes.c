@@ -1,109 +1,20 @@
 /*
  * Reads code objects in batches, one batch for the new ones of a stack: first
  * their heads, then the strings they point to, then the rest of those that are
- * longer than guessed. A function of many processes is kept once.
+ * longer than guessed.
  */
 #include "python.h"
 
-#include "base/clock.h"
-#include "base/hash.h"
-#include "base/id.h"
 #include "python_object.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define AGE_NS      ((uint64_t)NS_PER_S) /* how long a head is trusted */
 #define GUESS_NAME  (PYTHON_STRING_BYTES + 128)
 #define GUESS_FILE  (PYTHON_STRING_BYTES + 256)
 #define GUESS_LINES 1024
 
-/* A function, which one code object or several may represent. */
-struct function {
-	uint32_t name, file, lines; /* offsets of texts and table */
-	uint32_t nlines;            /* bytes */
-	uint32_t first_line;
-};
-
-/* A code object at its address in one process. */
-struct code {
-	struct python_code_head head;
-	uint32_t function;
-	uint64_t checked_ns; /* 0: never read */
-};
-
-struct python_codes {
-	uint64_t key;        /* key of the hashes */
-	struct pairs places; /* process, address: index of codes */
-	struct code *codes;
-	uint32_t codes_cap;
-	struct pairs contents; /* hash of contents: index of functions */
-	struct function *functions;
-	uint32_t functions_cap;
-	struct buf bytes;
-};
-
-struct python_codes *
-python_codes_new(void)
-{
-	struct python_codes *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	random_bytes(&c->key, sizeof(c->key));
-	c->key |= 1;
-	c->places.max = c->contents.max = PYTHON_MAX_CODES;
-	c->bytes = BUF_INIT(PYTHON_MAX_BYTES);
-	return c;
-}
-
-void
-python_codes_free(struct python_codes *c)
-{
-	if (!c)
-		return;
-	pairs_done(&c->places);
-	pairs_done(&c->contents);
-	buf_done(&c->bytes);
-	free(c->codes);
-	free(c->functions);
-	free(c);
-}
-
-/* Makes room for row n; new rows are zero. */
-static int
-make_room(void **rows, uint32_t *cap, uint32_t n, size_t size)
-{
-	uint32_t more = *cap ? *cap : 64;
-	char *p;
-
-	while (more <= n)
-		more *= 2;
-	if (more == *cap)
-		return 0;
-	p = reallocarray(*rows, more, size);
-	if (!p)
-		return -ENOMEM;
-	memset(p + *cap * size, 0, (more - *cap) * size);
-	*rows = p;
-	*cap = more;
-	return 0;
-}
-
-static int
-code_at(struct python_codes *c, const struct python_space *space,
-        uint64_t address, uint32_t *out)
-{
-	int rc = pairs_intern(&c->places, (uint32_t)space->memory->pid, address,
-	                      out);
-
-	return rc ? rc
-	          : make_room((void **)&c->codes, &c->codes_cap, *out,
-	                      sizeof(*c->codes));
-}
-
-/* --- reading ---------------------------------------------------------------
- */
+_Static_assert(sizeof(struct python_code_head) <= INTERP_CODE_HEAD, "a head");
 
 /* A code object while it is read. */
 struct reading {
@@ -115,8 +26,8 @@ struct reading {
 };
 
 struct reader {
-	struct python_codes *codes;
-	const struct python_space *space;
+	struct interp_codes *codes;
+	const struct interp_space *space;
 	struct reading rows[INTERP_MAX_FRAMES];
 	size_t n;
 	struct memory_piece pieces[3 * INTERP_MAX_FRAMES];
@@ -136,18 +47,15 @@ read_pieces(struct reader *r, size_t n)
 }
 
 static bool
-is_same(const struct code *c, const struct python_code_head *now)
+is_same(const struct interp_code *c, const struct python_code_head *now)
 {
-	return c->checked_ns && c->head.name == now->name &&
-	       c->head.file == now->file && c->head.lines == now->lines &&
-	       c->head.first_line == now->first_line &&
-	       c->head.size == now->size;
+	return c->checked_ns && !memcmp(c->head, now, sizeof(*now));
 }
 
 static int
 read_heads(struct reader *r)
 {
-	const struct python_space *s = r->space;
+	const struct interp_space *s = r->space;
 	int rc;
 
 	for (size_t i = 0; i < r->n; i++)
@@ -159,10 +67,11 @@ read_heads(struct reader *r)
 
 		if (r->pieces[i].got < PYTHON_CODE_BYTES)
 			return -ESTALE;
-		python_code_head(r->pieces[i].p, s->image->minor, &row->head);
-		if (row->head.type != s->image->code + s->bias)
+		python_code_head(r->pieces[i].p, s->image->version, &row->head);
+		if (row->head.type != s->image->roots[PYTHON_CODE] + s->bias)
 			return -ESTALE;
-		row->same = is_same(&r->codes->codes[row->code], &row->head);
+		row->same =
+			is_same(interp_code(r->codes, row->code), &row->head);
 	}
 	return rc;
 }
@@ -208,11 +117,11 @@ static bool
 check_parts(const struct reader *r, struct reading *row,
             const struct memory_piece *p)
 {
-	const struct python_space *s = r->space;
+	const struct interp_space *s = r->space;
 
-	return is_of(&p[0], s->image->str + s->bias) &&
-	       is_of(&p[1], s->image->str + s->bias) &&
-	       is_of(&p[2], s->image->bytes + s->bias) &&
+	return is_of(&p[0], s->image->roots[PYTHON_STR] + s->bias) &&
+	       is_of(&p[1], s->image->roots[PYTHON_STR] + s->bias) &&
+	       is_of(&p[2], s->image->roots[PYTHON_BYTES] + s->bias) &&
 	       python_bytes_size(p[2].p, p[2].got, &row->nlines);
 }
 
@@ -254,38 +163,17 @@ read_long(struct reader *r)
  */
 
 static int
-add_function(struct python_codes *c, const struct buf *packed,
-             struct function f, uint32_t *out)
-{
-	uint32_t before = c->contents.n;
-	int rc = pairs_intern(&c->contents, f.first_line,
-	                      hash_keyed(c->key, packed->p, packed->len), out);
-
-	if (!rc)
-		rc = make_room((void **)&c->functions, &c->functions_cap, *out,
-		               sizeof(f));
-	if (rc || c->contents.n == before)
-		return rc;
-	f.name = (uint32_t)c->bytes.len;
-	f.file += f.name;
-	f.lines += f.name;
-	buf_add(&c->bytes, packed->p, packed->len);
-	if (buf_err(&c->bytes)) /* nameless from now on */
-		f = (struct function){0};
-	c->functions[*out] = f;
-	return 0;
-}
-
-static int
 keep(struct reader *r, size_t i)
 {
 	struct reading *row = &r->rows[i];
 	const struct memory_piece *p = pieces_of(r, i);
 	CLEANUP_BUF struct buf packed =
 		BUF_INIT(2 * PYTHON_MAX_TEXT + 16 + PYTHON_MAX_LINES);
-	struct function f = {.first_line = row->head.first_line,
-	                     .nlines = (uint32_t)row->nlines};
-	enum python_version v = r->space->image->minor;
+	struct interp_function f = {
+		.language = r->space->image->language,
+		.first_line = (uint32_t)row->head.first_line,
+		.nlines = (uint32_t)row->nlines};
+	enum python_version v = r->space->image->version;
 	int rc = python_string(p[0].p, p[0].got, v, &packed);
 
 	buf_putc(&packed, '\0');
@@ -298,8 +186,9 @@ keep(struct reader *r, size_t i)
 	if (!rc)
 		rc = buf_err(&packed);
 	return rc ? rc
-	          : add_function(r->codes, &packed, f,
-	                         &r->codes->codes[row->code].function);
+	          : interp_function_keep(
+			    r->codes, &packed, f,
+			    &interp_code(r->codes, row->code)->function);
 }
 
 static int
@@ -309,13 +198,13 @@ keep_all(struct reader *r)
 
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
-		struct code *code = &r->codes->codes[row->code];
+		struct interp_code *code = interp_code(r->codes, row->code);
 
 		if (!row->same && row->head.name)
 			rc = keep(r, i);
 		if (rc)
 			return rc == -EBADMSG ? -ESTALE : rc;
-		code->head = row->head;
+		memcpy(code->head, &row->head, sizeof(row->head));
 		code->checked_ns = r->space->now_ns;
 	}
 	return rc;
@@ -336,25 +225,14 @@ read_all(struct reader *r)
 /* --- places ----------------------------------------------------------------
  */
 
-enum { OWNED_BY_C = 3 }; /* FRAME_OWNED_BY_CSTACK */
-
-static bool
-is_shim(const struct python_space *s, const struct interp_frame *f)
-{
-	return s->image->minor > PYTHON_311 && (f->mark & 255) == OWNED_BY_C;
-}
-
 static int
 want(struct reader *r, uint64_t address, uint32_t *out)
 {
-	int rc = code_at(r->codes, r->space, address, out);
-	const struct code *code;
+	int rc = interp_code_at(r->codes, r->space->memory->pid, address, out);
 
-	if (rc)
+	if (rc ||
+	    !interp_code_is_old(interp_code(r->codes, *out), r->space->now_ns))
 		return rc;
-	code = &r->codes->codes[*out];
-	if (code->checked_ns && r->space->now_ns - code->checked_ns < AGE_NS)
-		return 0;
 	for (size_t i = 0; i < r->n; i++)
 		if (r->rows[i].code == *out)
 			return 0;
@@ -365,21 +243,25 @@ want(struct reader *r, uint64_t address, uint32_t *out)
 /* Returns the frame's instruction in its code; one before the start counts as
  * the first. */
 static int
-place_of(const struct code *code, const struct interp_frame *f, uint64_t *out)
+place_of(const struct interp_code *code, const struct interp_frame *f,
+         uint64_t *out)
 {
-	uint64_t at = f->instr - (f->code + code->head.begin);
+	struct python_code_head head;
+	uint64_t at;
 
+	memcpy(&head, code->head, sizeof(head));
+	at = f->instr - (f->code + head.begin);
 	if (at == (uint64_t)-2)
 		at = 0;
-	if (at >= code->head.size)
+	if (at >= head.size)
 		return -ESTALE;
-	*out = code->head.name ? (uint64_t)code->function << 32 | at / 2
-	                       : PYTHON_NO_PLACE;
+	*out = head.name ? interp_place(code->function, (uint32_t)(at / 2))
+	                 : INTERP_NO_PLACE;
 	return 0;
 }
 
 int
-python_places(struct python_codes *c, const struct python_space *space,
+python_places(struct interp_codes *c, const struct interp_space *space,
               const struct interp_stack *s, uint64_t *out)
 {
 	CLEANUP(reader_done) struct reader r = {.codes = c, .space = space};
@@ -387,37 +269,15 @@ python_places(struct python_codes *c, const struct python_space *space,
 	int rc = 0;
 
 	for (uint32_t i = 0; i < s->n && !rc; i++)
-		if (!is_shim(space, &s->frames[i]))
+		if (!(s->frames[i].mark & INTERP_NO_CODE))
 			rc = want(&r, s->frames[i].code, &codes[i]);
 	if (!rc && r.n)
 		rc = read_all(&r);
 	for (uint32_t i = 0; i < s->n && !rc; i++) {
-		out[i] = PYTHON_NO_PLACE;
-		if (!is_shim(space, &s->frames[i]))
-			rc = place_of(&c->codes[codes[i]], &s->frames[i],
+		out[i] = INTERP_NO_PLACE;
+		if (!(s->frames[i].mark & INTERP_NO_CODE))
+			rc = place_of(interp_code(c, codes[i]), &s->frames[i],
 			              &out[i]);
 	}
 	return rc;
-}
-
-bool
-python_code_name(const struct python_codes *c, uint64_t vaddr,
-                 struct python_name *out)
-{
-	uint32_t i = (uint32_t)(vaddr >> 32);
-	const struct function *f;
-
-	if (i >= c->contents.n || i >= c->functions_cap)
-		return false;
-	f = &c->functions[i];
-	if (f->lines + (uint64_t)f->nlines > c->bytes.len || !f->lines)
-		return false;
-	*out = (struct python_name){
-		.name = c->bytes.p + f->name,
-		.file = c->bytes.p + f->file,
-		.start_line = f->first_line,
-		.line = python_line((const uint8_t *)c->bytes.p + f->lines,
-	                            f->nlines, f->first_line, (uint32_t)vaddr),
-	};
-	return *out->name;
 }

@@ -42,7 +42,8 @@ read_minor(const struct elf_image *e, uint64_t vaddr, uint32_t *out)
 }
 
 int
-python_image_read(const struct elf_image *elf, struct python_image *out)
+python_recognise(const char *path, const struct elf_image *elf,
+                 struct interp_image *out)
 {
 	struct wanted want[WANTED] = {
 		[RUNTIME] = {.name = "_PyRuntime"},
@@ -53,7 +54,9 @@ python_image_read(const struct elf_image *elf, struct python_image *out)
 		[VERSION] = {.name = "Py_Version"},
 	};
 	uint32_t minor;
-	int rc = elf_symbols(elf, SHT_DYNSYM, match, want);
+	int rc = strstr(path, "python")
+	                 ? elf_symbols(elf, SHT_DYNSYM, match, want)
+	                 : -ENOENT;
 
 	if (rc)
 		return rc;
@@ -63,14 +66,14 @@ python_image_read(const struct elf_image *elf, struct python_image *out)
 	rc = read_minor(elf, want[VERSION].value, &minor);
 	if (rc || minor < 11 || minor > 13)
 		return -ENOENT;
-	*out = (struct python_image){
-		.minor = minor,
-		.runtime = want[RUNTIME].value,
-		.code = want[CODE].value,
-		.str = want[STR].value,
-		.bytes = want[BYTES].value,
+	*out = (struct interp_image){
+		.version = minor,
 		.eval_start = want[EVAL].value,
 		.eval_end = want[EVAL].value + want[EVAL].size,
+		.roots = {[PYTHON_RUNTIME] = want[RUNTIME].value,
+	                  [PYTHON_CODE] = want[CODE].value,
+	                  [PYTHON_STR] = want[STR].value,
+	                  [PYTHON_BYTES] = want[BYTES].value},
 	};
 	return 0;
 }

@@ -26,7 +26,7 @@ struct python_code_head {
 	uint64_t begin;             /* offset of the instructions in the
 	                               object */
 	uint64_t size;              /* and their bytes */
-	uint32_t first_line;
+	uint64_t first_line;
 };
 
 void python_code_head(const uint8_t p[PYTHON_CODE_BYTES], enum python_version v,

@@ -7,7 +7,6 @@
  *            pycore_interp.h, Include/cpython/pystate.h;
  *            3.13.0: pycore_runtime.h, struct _Py_DebugOffsets
  */
-#include "capture/host/python_layout.h"
 #include "python.h"
 #include "python_object.h"
 
@@ -69,14 +68,14 @@ is_known(const uint64_t w[DEBUG_WORDS])
 }
 
 static int
-read_layout(const struct memory *m, const struct python_image *image,
-            uint64_t runtime, struct layout *out)
+read_layout(const struct memory *m, uint32_t minor, uint64_t runtime,
+            struct layout *out)
 {
 	uint64_t w[DEBUG_WORDS];
 	int rc;
 
-	if (image->minor < PYTHON_313) {
-		*out = fixed[image->minor];
+	if (minor < PYTHON_313) {
+		*out = fixed[minor];
 		return 0;
 	}
 	rc = memory_copy(m, runtime, w, sizeof(w));
@@ -103,7 +102,7 @@ read_layout(const struct memory *m, const struct python_image *image,
 /* Reads both words of a thread in one piece. */
 static int
 read_thread(const struct memory *m, const struct layout *l, uint64_t at,
-            struct python_thread *out, uint64_t *next)
+            struct interp_thread *out, uint64_t *next)
 {
 	uint64_t low = l->thread_next < l->native ? l->thread_next : l->native;
 	uint64_t high = l->thread_next + l->native - low;
@@ -118,46 +117,29 @@ read_thread(const struct memory *m, const struct layout *l, uint64_t at,
 	return 0;
 }
 
-static int
-add_thread(struct python_threads *t, const struct python_thread *row)
-{
-	uint32_t cap = t->cap ? 2 * t->cap : 16;
-	void *more;
-
-	if (t->n == t->cap) {
-		more = reallocarray(t->rows, cap, sizeof(*t->rows));
-		if (!more)
-			return -ENOMEM;
-		t->rows = more;
-		t->cap = cap;
-	}
-	t->rows[t->n++] = *row;
-	return 0;
-}
-
 /* Leaves a list that leads back to a thread of it: the thread met last at a
  * power of two is remembered, which a circle reaches again. */
 static int
 list_threads(const struct memory *m, const struct layout *l, uint64_t at,
-             struct python_threads *t)
+             struct interp_threads *t)
 {
-	struct python_thread row;
+	struct interp_thread row;
 	uint64_t met = 0;
 	int rc = 0;
 
-	while (at && at != met && !rc && t->n < PYTHON_MAX_THREADS) {
+	while (at && at != met && !rc && t->n < INTERP_MAX_THREADS) {
 		if (!(t->n & (t->n - 1)))
 			met = at;
 		rc = read_thread(m, l, at, &row, &at);
 		if (!rc)
-			rc = add_thread(t, &row);
+			rc = interp_threads_add(t, row.native, row.head);
 	}
 	return rc;
 }
 
 static int
 list_all(const struct memory *m, const struct layout *l, uint64_t runtime,
-         struct python_threads *t)
+         struct interp_threads *t)
 {
 	uint64_t at, first;
 	int rc = memory_copy(m, runtime + l->interpreters, &at, 8);
@@ -172,88 +154,27 @@ list_all(const struct memory *m, const struct layout *l, uint64_t runtime,
 	return rc;
 }
 
-/* Lists threads; when the list changes meanwhile, those found
- * so far are used. */
 int
-python_threads_read(const struct memory *m, const struct python_image *image,
-                    uint64_t bias, struct python_threads *out)
+python_attach(const struct interp_space *space, struct interp_threads *out)
 {
-	uint64_t runtime = image->runtime + bias;
+	uint64_t runtime = space->image->roots[PYTHON_RUNTIME] + space->bias;
+	uint32_t minor = space->image->version;
 	struct layout l;
-	int rc = read_layout(m, image, runtime, &l);
+	int rc = read_layout(space->memory, minor, runtime, &l);
 
-	out->n = 0;
 	if (rc)
 		return rc;
-	out->layout = image->minor == PYTHON_311 ? PYTHON_3_11 : PYTHON_3_12;
+	out->layout = minor == PYTHON_311 ? PYTHON_3_11 : PYTHON_3_12;
 	out->hop = l.hop;
-	rc = list_all(m, &l, runtime, out);
+	rc = list_all(space->memory, &l, runtime, out);
 	return out->n ? 0 : rc ? rc : -ENOENT;
 }
 
-void
-python_threads_done(struct python_threads *t)
-{
-	free(t->rows);
-	*t = (struct python_threads){0};
-}
-
-bool
-python_threads_find(const struct python_threads *t, uint64_t native,
-                    struct interp_slot *out)
-{
-	for (uint32_t i = 0; i < t->n; i++) {
-		if (t->rows[i].native != native)
-			continue;
-		out->layout = t->layout;
-		out->head = t->rows[i].head;
-		out->hop = t->hop;
-		return true;
-	}
-	return false;
-}
-
-/* --- frames ----------------------------------------------------------------
- */
-
-static int
-first_frame(const struct memory *m, const struct interp_slot *slot,
-            uint64_t *out)
-{
-	int rc = memory_copy(m, slot->head, out, sizeof(*out));
-
-	if (!rc && slot->hop)
-		rc = memory_copy(m, *out + slot->hop - 1, out, sizeof(*out));
-	return rc;
-}
-
-static int
-read_frame(const struct memory *m, const struct python_layout_of *l,
-           uint64_t *at, struct interp_frame *out)
-{
-	uint8_t copy[PYTHON_FRAME_BYTES];
-	int rc = memory_copy(m, *at, copy, sizeof(copy));
-
-	if (rc)
-		return rc;
-	memcpy(&out->code, copy + l->code, sizeof(out->code));
-	memcpy(&out->instr, copy + l->instr, sizeof(out->instr));
-	memcpy(at, copy + l->previous, sizeof(*at));
-	out->mark = copy[l->mark];
-	return 0;
-}
-
-int
-python_stack_read(const struct memory *m, const struct interp_slot *slot,
-                  struct interp_stack *out)
-{
-	const struct python_layout_of *l = &python_layouts[slot->layout];
-	uint64_t at;
-	int rc = first_frame(m, slot, &at);
-
-	out->n = 0;
-	while (!rc && at && out->n < INTERP_MAX_FRAMES)
-		rc = read_frame(m, l, &at, &out->frames[out->n++]);
-	out->end = at ? INTERP_FULL : INTERP_ROOT;
-	return rc;
-}
+const struct language python_language = {
+	.id = LANGUAGE_PYTHON,
+	.recognise = python_recognise,
+	.attach = python_attach,
+	.walk = python_walk,
+	.places = python_places,
+	.line = python_line,
+};

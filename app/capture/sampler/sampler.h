@@ -125,10 +125,10 @@ void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
 /* True when interpreter frames come with samples of threads that were added. */
 bool sampler_follows_interp(const struct sampler *s);
-/* True once a Python thread was added. Python rings are small: drain often. */
+/* True once such a thread was added. Its rings are small: drain often. */
 bool sampler_has_interp(const struct sampler *s);
-/* Adds a thread that runs Python; false when it was added before, or can't be
- * followed. */
+/* Adds a thread that an interpreter runs; false when it was added before, or
+ * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /* The processes and rows of a sampler of memory in use; NULL of another. */
 const struct inuse_slot *sampler_slots(const struct sampler *s);

@@ -198,6 +198,7 @@ sampler_interp_thread(struct sampler *s, const struct interp_slot *slot)
 	if (!memcmp(to, slot, sizeof(*to)))
 		return false;
 	__atomic_store_n(&to->tid, 0, __ATOMIC_RELEASE);
+	to->language = slot->language;
 	to->layout = slot->layout;
 	to->head = slot->head;
 	to->hop = slot->hop;

@@ -23,10 +23,11 @@ struct prober {
  * Starts a child for a client, in place of the last one.
  *
  *   Shape    fds: what ends the child when it is closed, outputs, threads that
- *            run Python; of memory in use the maps of processes and of rows,
- * too Units    percent of a CPU's time, which probes may cost each process Owns
- * the descriptors are the caller's Errors   as allocs_open() and inuse_open();
- * -errno
+ *            interpreters run; for memory in use also the maps of processes
+ *            and of rows
+ *   Units    percent of a CPU's time, which probes may cost each process
+ *   Owns     the descriptors are the caller's
+ *   Errors   as allocs_open() and inuse_open(); -errno
  */
 MUST_CHECK int
 prober_start(struct prober all[static PROBERS], enum prober_of of, int client,

@@ -20,12 +20,13 @@
 #define THREAD   (BASE + 0x9000)
 
 /* Type objects: their addresses are all that counts. */
-static const struct python_image interpreter = {
-	.minor = 11,
-	.runtime = RUNTIME,
-	.code = 0x100,
-	.str = 0x200,
-	.bytes = 0x300,
+static const struct interp_image interpreter = {
+	.language = &python_language,
+	.version = 11,
+	.roots = {[PYTHON_RUNTIME] = RUNTIME,
+                  [PYTHON_CODE] = 0x100,
+                  [PYTHON_STR] = 0x200,
+                  [PYTHON_BYTES] = 0x300},
 };
 
 static struct {
@@ -33,8 +34,8 @@ static struct {
 	uint8_t bytes[0x10000];
 	struct host host;
 	struct memory memory;
-	struct python_image image_of;
-	struct python_space space;
+	struct interp_image image_of;
+	struct interp_space space;
 } m;
 
 static void
@@ -48,7 +49,7 @@ put_string(uint64_t addr, const char *text, uint32_t minor)
 {
 	size_t at = addr - BASE + (minor == 11 ? 48 : 40);
 
-	put(addr + 8, BASE + interpreter.str);
+	put(addr + 8, BASE + interpreter.roots[PYTHON_STR]);
 	put(addr + 16, strlen(text));
 	put(addr + 32, 1 << 2 | 1 << 5 | 1 << 6); /* kind, compact, ascii */
 	memcpy(m.bytes + at, text, strlen(text));
@@ -62,13 +63,13 @@ static const uint8_t lines[] = {
 static void
 put_code(uint32_t minor)
 {
-	put(CODE + 8, BASE + interpreter.code);
+	put(CODE + 8, BASE + interpreter.roots[PYTHON_CODE]);
 	put(CODE + 16, 4);
 	put(CODE + (minor == 11 ? 72 : 68), 10);
 	put(CODE + 112, FILENAME);
 	put(CODE + 128, NAME);
 	put(CODE + 136, LINES);
-	put(LINES + 8, BASE + interpreter.bytes);
+	put(LINES + 8, BASE + interpreter.roots[PYTHON_BYTES]);
 	put(LINES + 16, sizeof(lines));
 	memcpy(m.bytes + (LINES - BASE) + 32, lines, sizeof(lines));
 	put_string(NAME, "Item.each", minor);
@@ -83,8 +84,8 @@ setup(uint32_t minor)
 	m.host = memory_image_host(&m.image);
 	m.memory = (struct memory){.host = &m.host, .pid = 1};
 	m.image_of = interpreter;
-	m.image_of.minor = minor;
-	m.space = (struct python_space){&m.memory, &m.image_of, BASE, 1};
+	m.image_of.version = minor;
+	m.space = (struct interp_space){&m.memory, &m.image_of, BASE, 1};
 	put_code(minor);
 }
 
@@ -101,26 +102,26 @@ stack_at(uint64_t instr)
 }
 
 static void
-codes_free(struct python_codes **c)
+codes_free(struct interp_codes **c)
 {
-	python_codes_free(*c);
+	interp_codes_free(*c);
 }
 #define CODES()             \
 	CLEANUP(codes_free) \
-	struct python_codes *c = python_codes_new()
+	struct interp_codes *c = interp_codes_new()
 
 TEST(a_frame_has_its_functions_name_file_and_line)
 {
 	for (uint32_t minor = 11; minor <= 13; minor++) {
 		struct interp_stack s;
-		struct python_name name;
+		struct interp_name name;
 		uint64_t place;
 		CODES();
 
 		setup(minor);
 		s = stack_at(first_instruction(minor) + 2);
 		ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
-		ck_assert(python_code_name(c, place, &name));
+		ck_assert(interp_name(c, place, &name));
 		ck_assert_str_eq(name.name, "Item.each");
 		ck_assert_str_eq(name.file, "/srv/item.py");
 		ck_assert_uint_eq(name.start_line, 10);
@@ -132,13 +133,13 @@ END
 TEST(before_its_first_instruction_a_frame_is_at_the_first)
 {
 	struct interp_stack s = stack_at(first_instruction(11) - 2);
-	struct python_name name;
+	struct interp_name name;
 	uint64_t place;
 	CODES();
 
 	setup(11);
 	ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
-	ck_assert(python_code_name(c, place, &name));
+	ck_assert(interp_name(c, place, &name));
 	ck_assert_uint_eq(name.line, 10);
 }
 END
@@ -173,7 +174,7 @@ END
 TEST(another_function_at_the_same_address_is_noticed_after_a_second)
 {
 	struct interp_stack s = stack_at(first_instruction(11));
-	struct python_name name;
+	struct interp_name name;
 	uint64_t before, after;
 	CODES();
 
@@ -184,9 +185,9 @@ TEST(another_function_at_the_same_address_is_noticed_after_a_second)
 	ck_assert_uint_eq(before, after);
 	m.space.now_ns += UINT64_C(1000000000);
 	ck_assert_int_eq(python_places(c, &m.space, &s, &after), 0);
-	ck_assert(python_code_name(c, before, &name));
+	ck_assert(interp_name(c, before, &name));
 	ck_assert_str_eq(name.name, "Item.each");
-	ck_assert(python_code_name(c, after, &name));
+	ck_assert(interp_name(c, after, &name));
 	ck_assert_str_eq(name.name, "/srv/item.py");
 }
 END
@@ -281,7 +282,7 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 	m.image_of.eval_start = EVAL - BASE - 16;
 	m.image_of.eval_end = EVAL - BASE + 16;
 	modules->host = &m.host;
-	modules->interp = c;
+	modules->codes = c;
 	modules->rows[MODULE_FIRST] = &interprets;
 	ck_assert_int_eq(maps_add(&proc.maps, &row), 0);
 	for (size_t i = 0; i < ARRAY_LEN(mixed); i++) {
@@ -290,7 +291,7 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 
 		s.key = mixed[i].key;
 		s.end = mixed[i].end;
-		s.frames[0].mark = 1; /* the last of its run */
+		s.frames[0].mark = INTERP_ENTRY;
 		out->end = UNWIND_ROOT;
 		out->interp = INTERP_WITHOUT;
 		has = process_interp(&proc, s.key ? &s : NULL, mixed[i].pcs,
@@ -314,9 +315,10 @@ TEST(a_frame_of_the_interpreter_itself_is_no_place)
 	CODES();
 
 	setup(12);
-	s.frames[0] = (struct interp_frame){BASE, 0, 3};
+	s.frames[0] =
+		(struct interp_frame){BASE, 0, INTERP_ENTRY | INTERP_NO_CODE};
 	ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
-	ck_assert(place == PYTHON_NO_PLACE);
+	ck_assert(place == INTERP_NO_PLACE);
 }
 END
 
@@ -337,7 +339,7 @@ END
 
 TEST(threads_are_found_by_their_numbers)
 {
-	CLEANUP(python_threads_done) struct python_threads t = {0};
+	CLEANUP(interp_threads_done) struct interp_threads t = {0};
 	struct interp_slot slot;
 
 	setup(11);
@@ -346,36 +348,33 @@ TEST(threads_are_found_by_their_numbers)
 	put(THREAD + 8, THREAD + 0x200);
 	put(THREAD + 160, 77);
 	put(THREAD + 0x200 + 160, 78);
-	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
-	                 0);
-	ck_assert(python_threads_find(&t, 78, &slot));
+	ck_assert_int_eq(python_attach(&m.space, &t), 0);
+	ck_assert(interp_threads_find(&t, 78, &slot));
 	ck_assert_uint_eq(slot.head, THREAD + 0x200 + 56);
 	ck_assert_uint_eq(slot.layout, PYTHON_3_11);
-	ck_assert(!python_threads_find(&t, 79, &slot));
+	ck_assert(!interp_threads_find(&t, 79, &slot));
 }
 END
 
 TEST(a_list_that_leads_back_is_left_there)
 {
-	CLEANUP(python_threads_done) struct python_threads t = {0};
+	CLEANUP(interp_threads_done) struct interp_threads t = {0};
 
 	setup(11);
 	put(BASE + RUNTIME + 40, BASE + 0xa000);
 	put(BASE + 0xa000 + 16, THREAD);
 	put(THREAD + 8, THREAD);
-	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
-	                 0);
+	ck_assert_int_eq(python_attach(&m.space, &t), 0);
 	ck_assert_uint_eq(t.n, 1);
 }
 END
 
 TEST(a_runtime_that_does_not_tell_its_layout_is_refused)
 {
-	CLEANUP(python_threads_done) struct python_threads t = {0};
+	CLEANUP(interp_threads_done) struct interp_threads t = {0};
 
 	setup(13);
-	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
-	                 -EBADMSG);
+	ck_assert_int_eq(python_attach(&m.space, &t), -EBADMSG);
 }
 END
 
@@ -420,30 +419,27 @@ put_debug_offsets(void)
 
 TEST(a_runtime_that_tells_its_layout_is_held_to_each_word_of_it)
 {
-	CLEANUP(python_threads_done) struct python_threads t = {0};
+	CLEANUP(interp_threads_done) struct interp_threads t = {0};
 	struct interp_slot slot;
 
 	put_debug_offsets();
-	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
-	                 0);
-	ck_assert(python_threads_find(&t, 77, &slot));
+	ck_assert_int_eq(python_attach(&m.space, &t), 0);
+	ck_assert(interp_threads_find(&t, 77, &slot));
 	ck_assert_uint_eq(slot.head, THREAD + 56);
 	for (size_t i = 0; i < ARRAY_LEN(debug_offsets); i++) {
-		CLEANUP(python_threads_done) struct python_threads none = {0};
+		CLEANUP(interp_threads_done) struct interp_threads none = {0};
 		uint64_t bad = debug_offsets[i].verified
 		                       ? debug_offsets[i].value ^ 1 << 16
 		                       : UINT64_C(1) << 32;
 
 		put_debug_offsets();
 		put(BASE + RUNTIME + 8 * (uint64_t)debug_offsets[i].word, bad);
-		ck_assert_msg(python_threads_read(&m.memory, &m.image_of, BASE,
-		                                  &none) == -EBADMSG,
+		ck_assert_msg(python_attach(&m.space, &none) == -EBADMSG,
 		              "word %d", debug_offsets[i].word);
 	}
 	put_debug_offsets();
 	m.bytes[RUNTIME] ^= 1;
-	ck_assert_int_eq(python_threads_read(&m.memory, &m.image_of, BASE, &t),
-	                 -EBADMSG);
+	ck_assert_int_eq(python_attach(&m.space, &t), -EBADMSG);
 }
 END
 

@@ -1,0 +1,158 @@
+/*
+ * A language whose functions an interpreter runs: how the program is
+ * recognised, where its threads keep their frames, and what a frame is called.
+ * Python is one; capture/python is the example to read beside this.
+ *
+ * An interpreter's frames are a list or an array in its memory, and calls
+ * between its functions leave no trace on the C stack. It changes with every
+ * call, so it can't be read later: the programs in the kernel that take
+ * samples walk it while the thread is interrupted (interp_ring.h). Names don't
+ * change so fast: the worker reads the code objects to which frames refer
+ * afterwards, once each.
+ *
+ *	image     a program or library that was recognised; one for all
+ *	          processes that run it
+ *	thread    an address from which a thread's frames are found
+ *	frame     a code object, and the instruction in it
+ *	entry     a frame for which C called the interpreter. The frames up to
+ *	          and with an entry are one run: they take the place of one C
+ *	          frame of the function eval_start to eval_end in the stack
+ *	place     a function and a position in it: what samples are counted by
+ *
+ * To add a language, say NAME, write the room capture/NAME and a row in
+ * languages.def. Nothing else refers to it. The room has:
+ *
+ * NAME_walk.h, with NAME_walk(m, slot, to), which follows a thread's frames
+ *     from slot->head, the innermost first, sets to->frames[i] and to->n, and
+ *     returns how it ended. It is compiled for the kernel's verifier, too:
+ *     walk.h says what it may use. A frame's mark is INTERP_ENTRY where its
+ *     run ends. Frames that C code stands for, such as those of methods
+ *     written in C, are marked INTERP_NO_CODE: they are not shown, since their
+ *     native frames are. slot->layout chooses among layouts of versions;
+ *     slot->hop leads over one more pointer.
+ *
+ * NAME_language, a struct language. In the order in which they are called:
+ *
+ *     recognise  is asked for each ELF file that is mapped to be run. It looks
+ *                at the path first, since searching symbols takes a while; it
+ *                refuses versions whose layout it does not know. It finds what
+ *                can be known without a process: the function that interprets,
+ *                and addresses of roots, which are its own to number.
+ *     attach     lists the threads of a process, by their number in the
+ *                process's own pid namespace. It is called again when a sample
+ *                of an unknown thread arrives, at most twenty times a second.
+ *     walk       is NAME_walk(), for threads that stand still.
+ *     places     turns the frames of a stack into places. It reads code
+ *                objects that are new, in batches (memory.h), and looks again
+ *                at those older than INTERP_CODE_AGE_NS, since another object
+ *                may have taken their place; interp_codes.h keeps them.
+ *     line       finds the line of a position in the table that places kept.
+ *
+ * The memory of a target may hold anything, and changes while it is read: lists
+ * that lead back, lengths of gigabytes, pointers to nowhere. Every loop has a
+ * limit, every length a maximum, and what does not look like the object that
+ * is expected ends in -ESTALE: then the stack shows the interpreter instead,
+ * and the capture's quality says how often that was.
+ *
+ * Languages that compile to machine code have native frames and need names
+ * alone, so they have no row here: V8 and the JDK describe code in files
+ * (capture/symbols: perfmap.h, jitdump.h, jit_names.h), and a JVM must be asked
+ * for its file (java_map.h), which takes the opener's capabilities.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "interp_ring.h"
+
+#include <stdbool.h>
+
+struct elf_image;
+struct interp_codes;
+struct language;
+struct memory;
+
+#define INTERP_MAX_THREADS 16384 /* threads of a process that are examined */
+#define INTERP_ROOTS       6
+
+/* Addresses in an image that is an interpreter. */
+struct interp_image {
+	const struct language *language;
+	uint32_t version;              /* the language's: 11 is Python 3.11 */
+	uint64_t eval_start, eval_end; /* the function that interprets */
+	uint64_t roots[INTERP_ROOTS];  /* as the language numbers them */
+};
+
+/* The threads of a process that an interpreter runs. */
+struct interp_threads {
+	struct interp_thread {
+		uint64_t native; /* its number in its own pid namespace */
+		uint64_t head;   /* see struct interp_slot */
+	} * rows;
+	uint32_t n, cap;
+	uint16_t language, layout;
+	uint64_t hop;
+};
+
+/* The process to which frames belong. */
+struct interp_space {
+	const struct memory *memory;
+	const struct interp_image *image;
+	uint64_t bias; /* where the image lies in the process */
+	uint64_t now_ns;
+};
+
+struct language {
+	enum language_id id;
+	/*
+	 * Finds an interpreter's addresses.
+	 *   Errors   -ENOENT no interpreter of this language, or of another
+	 *            version; -EIO, -ENOMEM
+	 */
+	int (*recognise)(const char *path, const struct elf_image *elf,
+	                 struct interp_image *out);
+	/*
+	 * Lists the threads again. When the list changes meanwhile, those
+	 * found so far are used.
+	 *
+	 *   Shape    out starts as {0}; sets all but language
+	 *   Owns     interp_threads_done() it
+	 *   Errors   -ENOENT none yet, -EBADMSG the runtime has another layout,
+	 *            those of memory_copy()
+	 */
+	int (*attach)(const struct interp_space *space,
+	              struct interp_threads *out);
+	/* Follows the frames of a thread that stands still; sets n and frames.
+	 */
+	enum interp_end (*walk)(const struct memory *m,
+	                        const struct interp_slot *slot,
+	                        struct interp_stack *out);
+	/*
+	 * Finds the places of a stack's frames, for interp_name().
+	 *
+	 *   Shape    out[s->n]; INTERP_NO_PLACE for INTERP_NO_CODE and code
+	 *            without a name
+	 *   Errors   -ESTALE a frame refers to something other than code,
+	 *            -E2BIG too many code objects, those of memory_read()
+	 */
+	int (*places)(struct interp_codes *c, const struct interp_space *space,
+	              const struct interp_stack *s, uint64_t *out);
+	/* Returns the line of a position; 0 when there is none. */
+	uint32_t (*line)(const uint8_t *table, size_t n, uint32_t first_line,
+	                 uint32_t at);
+};
+
+/*
+ * Finds the interpreter in an image.
+ *   Errors   -ENOENT there is none; -EIO, -ENOMEM
+ */
+MUST_CHECK int interp_recognise(const char *path, const struct elf_image *elf,
+                                struct interp_image *out);
+
+/* Adds a thread to a list: for attach. */
+MUST_CHECK int
+interp_threads_add(struct interp_threads *t, uint64_t native, uint64_t head);
+/* Finds a thread; *out lacks tid and key. Returns false when there is no such
+ * thread. */
+bool interp_threads_find(const struct interp_threads *t, uint64_t native,
+                         struct interp_slot *out);
+void interp_threads_done(struct interp_threads *t);

@@ -1,0 +1,81 @@
+/*
+ * The frames of a CPython thread: a list in the interpreter's memory.
+ *
+ *   Source   CPython 3.11, Include/internal/pycore_frame.h and
+ *            Include/cpython/pystate.h; 3.12 and 3.13, pycore_frame.h:
+ *            struct _PyInterpreterFrame
+ */
+#pragma once
+
+#include "capture/interp/walk.h"
+
+#define PYTHON_FRAME_BYTES 72 /* bytes of a frame that are read */
+
+enum python_layout {
+	PYTHON_3_11,
+	PYTHON_3_12, /* and 3.13 */
+	PYTHON_LAYOUTS
+};
+
+/* Offsets by layout. In 3.11 mark is is_entry; later it is owner. */
+static const struct python_layout_of {
+	int code, previous, instr, mark;
+} python_layouts[] = {
+	[PYTHON_3_11] = {32, 48, 56, 68},
+	[PYTHON_3_12] = {0, 8, 56, 70},
+};
+
+enum { PYTHON_OWNED_BY_C = 3 }; /* FRAME_OWNED_BY_CSTACK */
+
+/* Finds the innermost frame, by one hop or two. */
+WALK bool
+python_first(const struct memory *m, const struct interp_slot *slot,
+             uint64_t *frame)
+{
+	if (!walk_copy(m, frame, sizeof(*frame), slot->head))
+		return false;
+	return !slot->hop ||
+	       walk_copy(m, frame, sizeof(*frame), *frame + slot->hop - 1);
+}
+
+/* Keeps what the copy of a frame holds, and returns the next frame. */
+WALK uint64_t
+python_keep(const uint8_t *copy, enum python_layout layout,
+            struct interp_frame *to)
+{
+	const struct python_layout_of *l = &python_layouts[layout];
+
+	to->code = walk_word(copy, l->code);
+	to->instr = walk_word(copy, l->instr);
+	if (layout == PYTHON_3_11)
+		to->mark = copy[l->mark] ? INTERP_ENTRY : 0;
+	else
+		to->mark = copy[l->mark] == PYTHON_OWNED_BY_C
+		                   ? INTERP_ENTRY | INTERP_NO_CODE
+		                   : 0;
+	return walk_word(copy, l->previous);
+}
+
+WALK enum interp_end
+python_walk(const struct memory *m, const struct interp_slot *slot,
+            struct interp_stack *to)
+{
+	bool older = slot->layout == PYTHON_3_11;
+	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
+	uint64_t frame = 0;
+
+	if (!python_first(m, slot, &frame))
+		return INTERP_FAULT;
+	for (uint32_t i = 0; i < INTERP_MAX_FRAMES; i++) {
+		if (!frame)
+			return INTERP_ROOT;
+		if (!walk_copy(m, copy, sizeof(copy), frame))
+			return INTERP_FAULT;
+		if (older)
+			frame = python_keep(copy, PYTHON_3_11, &to->frames[i]);
+		else
+			frame = python_keep(copy, PYTHON_3_12, &to->frames[i]);
+		to->n = i + 1;
+	}
+	return INTERP_FULL;
+}
